@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The one caller of clock_gettime.  Everything else is given `now`. */
+#ifndef LNX_CLOCK_H
+#define LNX_CLOCK_H
+
+#include <stdint.h>
+#include <time.h>
+
+#define LNX_NS_PER_US	1000ULL
+#define LNX_NS_PER_MS	1000000ULL
+#define LNX_NS_PER_S	1000000000ULL
+
+/* Monotonic time in ns; never 0, so that 0 can mean "not set". */
+static inline uint64_t lnx_clock_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * LNX_NS_PER_S + (uint64_t)ts.tv_nsec + 1;
+}
+
+#endif

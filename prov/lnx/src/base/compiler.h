@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Compiler spellings and the few macros everything needs. */
+#ifndef LNX_COMPILER_H
+#define LNX_COMPILER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define lnx_likely(x)		__builtin_expect(!!(x), 1)
+#define lnx_unlikely(x)		__builtin_expect(!!(x), 0)
+#define LNX_INLINE		static inline __attribute__((always_inline))
+#define LNX_COLD		__attribute__((cold, noinline))
+#define LNX_PRINTF(f, a)	__attribute__((format(printf, f, a)))
+
+#define lnx_container_of(ptr, type, member) \
+	((type *)((char *)(ptr) - offsetof(type, member)))
+
+#define LNX_ARRAY_SIZE(a)	(sizeof(a) / sizeof((a)[0]))
+#define LNX_MIN(a, b)		((a) < (b) ? (a) : (b))
+#define LNX_MAX(a, b)		((a) > (b) ? (a) : (b))
+
+/* Spread the entropy of v over all bits; for hash tables of powers of two. */
+static inline uint64_t lnx_mix64(uint64_t v)
+{
+	v ^= v >> 32;
+	v *= 0x9e3779b97f4a7c15ULL;
+	return v ^ (v >> 29);
+}
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Locks, and the one place that explains them.
+ *
+ *	order	lock		guards
+ *	1	domain->lock	lists of objects under a domain; MR list
+ *	2	av->lock	entries and their index; bound endpoints
+ *	3	ep->lock	the owner lock: everything of one endpoint, its
+ *				rails, matchers, peers, pools; held around every
+ *				call into its core objects
+ *	4	cq->lock	ring of one CQ
+ *	4	eq->lock	queue of one EQ
+ *	4	cntr->lock	nothing but waiting: values are atomic
+ *
+ * A lower number is taken first.  Core providers call us back only from inside
+ * calls that we make with ep->lock held (sends, progress, start, AV insert,
+ * close), so callbacks assert it and never take it; they may take cq->lock.
+ * Never call a core send, receive, close or progress from inside a callback:
+ * cores hold a non-recursive lock there.  Such work is put on the endpoint's
+ * deferred lists, which run when the core's progress has returned.
+ *
+ * av->lock before ep->lock: inserting an address updates the endpoints bound to
+ * the AV.  The data path reads the AV without av->lock: entries never move
+ * (chunks), and are published with a release store of the count.
+ *
+ * When the application promised to serialise (FI_THREAD_DOMAIN, FI_THREAD_FID,
+ * FI_THREAD_ENDPOINT, FI_THREAD_COMPLETION) and no helper thread of ours runs,
+ * ep and cq locks are off and cost one predictable branch.
+ */
+#ifndef LNX_LOCK_H
+#define LNX_LOCK_H
+
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "base/compiler.h"
+
+struct lnx_lock {
+	pthread_mutex_t mutex;
+	bool on;			/* const after init */
+#ifdef LNX_DEBUG
+	bool held;			/* written under the mutex */
+#endif
+};
+
+static inline void lnx_lock_init(struct lnx_lock *l, bool on)
+{
+	pthread_mutex_init(&l->mutex, NULL);
+	l->on = on;
+#ifdef LNX_DEBUG
+	l->held = false;
+#endif
+}
+
+static inline void lnx_lock_fini(struct lnx_lock *l)
+{
+	pthread_mutex_destroy(&l->mutex);
+}
+
+static inline void lnx_lock(struct lnx_lock *l)
+{
+	if (lnx_unlikely(l->on))
+		pthread_mutex_lock(&l->mutex);
+#ifdef LNX_DEBUG
+	l->held = true;
+#endif
+}
+
+static inline void lnx_unlock(struct lnx_lock *l)
+{
+#ifdef LNX_DEBUG
+	l->held = false;
+#endif
+	if (lnx_unlikely(l->on))
+		pthread_mutex_unlock(&l->mutex);
+}
+
+/* At the entry of what must run with the lock held; debug builds only. */
+#ifdef LNX_DEBUG
+#include <assert.h>
+#define lnx_assert_held(l)	assert((l)->held)
+#else
+#define lnx_assert_held(l)	do { } while (0)
+#endif
+
+#endif

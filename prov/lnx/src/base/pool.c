@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "base/pool.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#define ALIGN	64
+
+struct lnx_pool_slab {
+	struct lnx_pool_slab *next;
+	char *base;			/* first object */
+};
+
+void lnx_pool_init(struct lnx_pool *p, size_t size, size_t per_slab)
+{
+	p->free = NULL;
+	p->size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+	p->per_slab = per_slab;
+	p->used = 0;
+	p->slabs = NULL;
+}
+
+void lnx_pool_fini(struct lnx_pool *p)
+{
+	struct lnx_pool_slab *s;
+
+	while ((s = p->slabs)) {
+		p->slabs = s->next;
+		free(s->base);
+		free(s);
+	}
+	p->free = NULL;
+	p->used = 0;
+}
+
+LNX_COLD void *lnx_pool_grow(struct lnx_pool *p)
+{
+	struct lnx_pool_slab *s = malloc(sizeof(*s));
+	size_t i;
+
+	if (!s)
+		return NULL;
+	s->base = aligned_alloc(ALIGN, p->size * p->per_slab);
+	if (!s->base) {
+		free(s);
+		return NULL;
+	}
+	s->next = p->slabs;
+	p->slabs = s;
+	/* Hand out ascending addresses: the last one pushed is the first. */
+	for (i = p->per_slab; i-- > 0;) {
+		void *obj = s->base + i * p->size;
+
+		*(void **)obj = p->free;
+		p->free = obj;
+	}
+	return lnx_pool_get(p);
+}
+
+bool lnx_pool_owns(const struct lnx_pool *p, const void *obj)
+{
+	const struct lnx_pool_slab *s;
+
+	for (s = p->slabs; s; s = s->next) {
+		uintptr_t off = (uintptr_t)obj - (uintptr_t)s->base;
+
+		if (off < p->size * p->per_slab)
+			return off % p->size == 0;
+	}
+	return false;
+}

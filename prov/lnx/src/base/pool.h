@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Pool of equal objects, in slabs that stay until the pool is destroyed: memory
+ * of a freed object remains mapped, which defends against core providers that
+ * write into an entry after giving it back.  Free objects form a stack, so that
+ * the one used last, still in cache, is used next.
+ *
+ * Locking: none; the caller holds the owner lock of what the pool belongs to.
+ */
+#ifndef LNX_POOL_H
+#define LNX_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/compiler.h"
+
+struct lnx_pool_slab;
+
+struct lnx_pool {
+	void *free;			/* stack, linked through the objects */
+	size_t size;			/* of one object, multiple of 64 */
+	size_t per_slab;
+	size_t used;
+	struct lnx_pool_slab *slabs;
+};
+
+/* Objects are 64-byte aligned.  Nothing is allocated yet. */
+void lnx_pool_init(struct lnx_pool *p, size_t size, size_t per_slab);
+/* Frees the slabs, also under objects not given back. */
+void lnx_pool_fini(struct lnx_pool *p);
+/* Slow part of lnx_pool_get: another slab.  NULL when memory is short. */
+void *lnx_pool_grow(struct lnx_pool *p);
+/* Does obj point at the start of an object of this pool?  For contexts that a
+ * core hands back in an error and that may be anything. */
+bool lnx_pool_owns(const struct lnx_pool *p, const void *obj);
+
+/* Contents are undefined.  NULL when memory is short. */
+static inline void *lnx_pool_get(struct lnx_pool *p)
+{
+	void *obj = p->free;
+
+	if (lnx_unlikely(!obj))
+		return lnx_pool_grow(p);
+	p->free = *(void **)obj;
+	p->used++;
+	return obj;
+}
+
+static inline void lnx_pool_put(struct lnx_pool *p, void *obj)
+{
+	*(void **)obj = p->free;
+	p->free = obj;
+	p->used--;
+}
+
+#endif
