@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <criterion/criterion.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "conf/conf.h"
+
+static char last[1024];
+static int warned;
+
+static void warn(void *arg, const char *sentence)
+{
+	cr_assert_eq(arg, last);
+	cr_assert_lt(strlen(sentence), sizeof(last));
+	strcpy(last, sentence);
+	warned++;
+}
+
+static int read_env(struct lnx_conf *c, char *const env[])
+{
+	int n;
+
+	warned = 0;
+	last[0] = '\0';
+	n = lnx_conf_read(c, env, warn, last);
+	cr_assert_eq(n, warned);
+	return n;
+}
+
+static int read_1(struct lnx_conf *c, const char *entry)
+{
+	char *env[] = { (char *)entry, NULL };
+
+	return read_env(c, env);
+}
+
+static const struct lnx_param *param(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < lnx_nparams; i++)
+		if (!strcmp(lnx_params[i].name, name))
+			return &lnx_params[i];
+	cr_assert_fail("no parameter %s", name);
+	return NULL;
+}
+
+static void check_defaults(const struct lnx_conf *c)
+{
+	cr_assert_null(c->prov_links);
+	cr_assert_null(c->host_id);
+	cr_assert(!c->disable_shm);
+	cr_assert(c->use_srq);
+	cr_assert(c->thread);
+	cr_assert(!c->dump_stats);
+	cr_assert_eq(c->protocol, LNX_PROTOCOL_FRAMED);
+	cr_assert_eq(c->multi_rail_selection, LNX_SELECTION_SPREAD);
+	cr_assert_eq(c->eager_limit, 16320);
+	cr_assert_eq(c->copy_limit, 16320);
+	cr_assert_eq(c->window, 512);
+	cr_assert_eq(c->ack_delay, 50);
+	cr_assert_eq(c->ack_every, 32);
+	cr_assert_eq(c->chunk, 1 << 20);
+	cr_assert_eq(c->poll_idle, 64);
+	cr_assert_eq(c->poll_hot, 512);
+	cr_assert_eq(c->connect_timeout, 30000);
+	cr_assert_eq(c->linger, 1000);
+	cr_assert_eq(c->park, 1000);
+	cr_assert_eq(c->rx_buffers, 256);
+}
+
+Test(conf, empty_environment_gives_the_defaults)
+{
+	struct lnx_conf c;
+	char *none[] = { NULL };
+
+	memset(&c, 0xa5, sizeof(c));
+	cr_assert_eq(read_env(&c, none), 0);
+	check_defaults(&c);
+	memset(&c, 0xa5, sizeof(c));
+	cr_assert_eq(lnx_conf_read(&c, NULL, NULL, NULL), 0);
+	check_defaults(&c);
+}
+
+Test(conf, others_variables_are_not_ours)
+{
+	char *env[] = { "PATH=/bin", "FI_LNX", "FI_LNXWINDOW=1", "FI_LN=1",
+			"fi_lnx_window=9", "XFI_LNX_WINDOW=9", "", "=", "=x",
+			"FI_LNX_", "FI_LNX_WINDOW", "FI_TCP_IFACE=lo", NULL };
+	struct lnx_conf c;
+
+	cr_assert_eq(read_env(&c, env), 0, "%s", last);
+	check_defaults(&c);
+}
+
+/* Each row of the table is sound, and its own default passes its own check. */
+Test(conf, table_is_sound)
+{
+	char entry[256], allowed[LNX_PARAM_ALLOWED_BYTES];
+	const struct lnx_param *p;
+	struct lnx_conf c;
+	size_t i, j, n;
+
+	for (i = 0; i < lnx_nparams; i++) {
+		p = &lnx_params[i];
+		for (j = 0; p->name[j]; j++)
+			cr_expect(islower((unsigned char)p->name[j]) ||
+				  p->name[j] == '_', "%s", p->name);
+		for (j = 0; j < i; j++)
+			cr_expect_str_neq(p->name, lnx_params[j].name);
+		n = strlen(p->help);
+		cr_expect(n > 20 && p->help[n - 1] == '.', "%s", p->name);
+		for (j = 0; j < n; j++)
+			cr_expect(isprint((unsigned char)p->help[j]));
+		cr_expect_eq(p->type == LNX_PARAM_ENUM, p->names != NULL);
+		cr_expect_eq(p->type == LNX_PARAM_STR, !p->def[0]);
+		cr_expect(p->type == LNX_PARAM_UINT ? p->min < p->max :
+			  !p->min && !p->max && !p->unit[0], "%s", p->name);
+		lnx_param_allowed(p, allowed, sizeof(allowed));
+		cr_expect_lt(strlen(allowed) + 1, sizeof(allowed));
+		cr_expect(allowed[0]);
+		n = (size_t)sprintf(entry, "FI_LNX_%s=%s", p->name, p->def);
+		for (j = 0; entry[j] != '='; j++)
+			entry[j] = (char)toupper((unsigned char)entry[j]);
+		cr_expect_eq(read_1(&c, entry), 0, "%s: %s", entry, last);
+		check_defaults(&c);
+	}
+}
+
+Test(conf, bool_spellings)
+{
+	static const struct { const char *text; int want; } cases[] = {
+		{ "0", 0 }, { "1", 1 }, { "no", 0 }, { "yes", 1 },
+		{ "false", 0 }, { "true", 1 }, { "off", 0 }, { "on", 1 },
+		{ "YES", 1 }, { "Off", 0 }, { " 1 ", 1 }, { "\ttrue", 1 },
+		{ "2", -1 }, { "y", -1 }, { "00", -1 }, { "1x", -1 },
+		{ "ye", -1 }, { "yess", -1 }, { "-1", -1 }, { " ", -1 },
+	};
+	char entry[64];
+	struct lnx_conf c;
+	size_t i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(cases); i++) {
+		sprintf(entry, "FI_LNX_DISABLE_SHM=%s", cases[i].text);
+		cr_expect_eq(read_1(&c, entry), cases[i].want < 0, "%s", entry);
+		cr_expect_eq(c.disable_shm, cases[i].want == 1, "%s", entry);
+		sprintf(entry, "FI_LNX_USE_SRQ=%s", cases[i].text);
+		cr_expect_eq(read_1(&c, entry), cases[i].want < 0, "%s", entry);
+		cr_expect_eq(c.use_srq, cases[i].want != 0, "%s", entry);
+	}
+}
+
+Test(conf, uint_spellings)
+{
+	static const struct { const char *text; uint64_t want; } good[] = {
+		{ "4096", 4096 }, { "4k", 4096 }, { "4K", 4096 },
+		{ "1m", 1 << 20 }, { "1M", 1 << 20 }, { "1g", 1 << 30 },
+		{ " 8k\t", 8192 }, { "0004096", 4096 },
+		{ "1073741824", 1073741824 }, { "1048576k", 1 << 30 },
+	};
+	static const char *const bad[] = {
+		"4095", "0", "1073741825", "2g", "1025m", "k", "-4096", "+4096",
+		"0x1000", "4 k", "4kk", "4kb", "4096.0", "1e6", " ", "4t",
+		"18446744073709551615", "18446744073709551616",
+		"18446744073709555712",	/* 4096 modulo 2^64 */
+		"99999999999999999999999999", "17179869185g", "4096;", "4k\n",
+		"18014398509481988k",	/* 4096 modulo 2^64 */
+	};
+	char entry[128];
+	struct lnx_conf c;
+	size_t i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(good); i++) {
+		sprintf(entry, "FI_LNX_CHUNK=%s", good[i].text);
+		cr_expect_eq(read_1(&c, entry), 0, "%s: %s", entry, last);
+		cr_expect_eq(c.chunk, good[i].want, "%s", entry);
+	}
+	for (i = 0; i < LNX_ARRAY_SIZE(bad); i++) {
+		sprintf(entry, "FI_LNX_CHUNK=%s", bad[i]);
+		cr_expect_eq(read_1(&c, entry), 1, "%s", entry);
+		cr_expect_eq(c.chunk, 1 << 20, "%s", entry);
+	}
+}
+
+Test(conf, both_ends_of_each_range)
+{
+	const struct lnx_param *p;
+	char entry[128], *name;
+	struct lnx_conf c;
+	size_t i, j;
+	int step;
+
+	for (i = 0; i < lnx_nparams; i++) {
+		p = &lnx_params[i];
+		if (p->type != LNX_PARAM_UINT)
+			continue;
+		for (step = 0; step < 4; step++) {
+			uint64_t v = step == 0 ? p->min - 1 : step == 1 ?
+				p->min : step == 2 ? p->max : p->max + 1;
+
+			sprintf(entry, "FI_LNX_%s=%llu", p->name,
+				(unsigned long long)v);
+			name = entry;
+			for (j = 0; name[j] != '='; j++)
+				name[j] = (char)toupper((unsigned char)name[j]);
+			cr_expect_eq(read_1(&c, entry), step == 0 || step == 3,
+				     "%s: %s", entry, last);
+		}
+	}
+}
+
+Test(conf, enum_spellings)
+{
+	static const struct { const char *text; int want; } cases[] = {
+		{ "SPREAD", LNX_SELECTION_SPREAD },
+		{ "spread", LNX_SELECTION_SPREAD },
+		{ "PER_PEER", LNX_SELECTION_PER_PEER },
+		{ "Per_Peer", LNX_SELECTION_PER_PEER },
+		{ "per_msg", LNX_SELECTION_PER_MSG },
+		{ "LNET", LNX_SELECTION_LNET }, { " lnet ", LNX_SELECTION_LNET },
+		{ "PER", -1 }, { "PER_PEERS", -1 }, { "0", -1 }, { "none", -1 },
+	};
+	char entry[64];
+	struct lnx_conf c;
+	size_t i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(cases); i++) {
+		sprintf(entry, "FI_LNX_MULTI_RAIL_SELECTION=%s", cases[i].text);
+		cr_expect_eq(read_1(&c, entry), cases[i].want < 0, "%s", entry);
+		cr_expect_eq(c.multi_rail_selection,
+			     cases[i].want < 0 ? 0 : cases[i].want, "%s", entry);
+	}
+	cr_expect_eq(read_1(&c, "FI_LNX_PROTOCOL=Direct"), 0);
+	cr_expect_eq(c.protocol, LNX_PROTOCOL_DIRECT);
+}
+
+Test(conf, text_is_taken_as_it_is)
+{
+	struct lnx_conf c;
+
+	cr_assert_eq(read_1(&c, "FI_LNX_PROV_LINKS= shm + tcp:a=b "), 0);
+	cr_assert_str_eq(c.prov_links, " shm + tcp:a=b ");
+	cr_assert_eq(read_1(&c, "FI_LNX_HOST_ID=0"), 0);
+	cr_assert_str_eq(c.host_id, "0");
+}
+
+Test(conf, empty_value_means_unset)
+{
+	char *env[] = { "FI_LNX_PROV_LINKS=", "FI_LNX_WINDOW=",
+			"FI_LNX_USE_SRQ=", "FI_LNX_PROTOCOL=",
+			"FI_LNX_NOT_THERE=", NULL };
+	struct lnx_conf c;
+
+	cr_assert_eq(read_env(&c, env), 0, "%s", last);
+	check_defaults(&c);
+}
+
+Test(conf, first_of_two_counts)
+{
+	char *env[] = { "FI_LNX_WINDOW=7", "FI_LNX_WINDOW=zero",
+			"FI_LNX_WINDOW=9", NULL };
+	char *bad[] = { "FI_LNX_WINDOW=zero", "FI_LNX_WINDOW=one",
+			"FI_LNX_WINDOW=9", NULL };
+	struct lnx_conf c;
+
+	cr_assert_eq(read_env(&c, env), 0);
+	cr_assert_eq(c.window, 7);
+	cr_assert_eq(read_env(&c, bad), 1);
+	cr_assert_eq(c.window, 512);
+}
+
+/* The sentence names variable, value and what is allowed. */
+Test(conf, complaint_says_what_is_allowed)
+{
+	struct lnx_conf c;
+
+	read_1(&c, "FI_LNX_WINDOW=9999");
+	cr_expect_str_eq(last, "FI_LNX_WINDOW=\"9999\": must be a whole number "
+			 "from 2 to 4096 (frames); using the default, 512");
+	read_1(&c, "FI_LNX_USE_SRQ=perhaps");
+	cr_expect_str_eq(last, "FI_LNX_USE_SRQ=\"perhaps\": must be 0 or 1 (or "
+			 "no, yes, false, true, off, on); using the default, 1");
+	read_1(&c, "FI_LNX_MULTI_RAIL_SELECTION=RANDOM");
+	cr_expect_str_eq(last, "FI_LNX_MULTI_RAIL_SELECTION=\"RANDOM\": must be "
+			 "SPREAD, PER_PEER, PER_MSG or LNET; using the default, "
+			 "SPREAD");
+}
+
+Test(conf, unknown_variable_is_named_with_its_neighbour)
+{
+	static const struct { const char *name, *near; } cases[] = {
+		{ "WINDWO", "WINDOW" }, { "WINDOWS", "WINDOW" },
+		{ "window", "WINDOW" }, { "Window", "WINDOW" },
+		{ "PROV_LINK", "PROV_LINKS" }, { "PROVLINKS", "PROV_LINKS" },
+		{ "DISABLESHM", "DISABLE_SHM" }, { "EAGER_LIMT", "EAGER_LIMIT" },
+		{ "ACK_DELAI", "ACK_DELAY" }, { "HOSTID", "HOST_ID" },
+		{ "MULTIRAIL_SELECTION", "MULTI_RAIL_SELECTION" },
+		{ "DUMP_STAT", "DUMP_STATS" }, { "USE_SRX", "USE_SRQ" },
+		{ "COLOUR_OF_THE_CABLE", NULL }, { "", NULL }, { "X", NULL },
+		{ "ZZZZZZ", NULL }, { "LINKS", NULL },
+	};
+	char entry[128], tail[128];
+	struct lnx_conf c;
+	size_t i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(cases); i++) {
+		sprintf(entry, "FI_LNX_%s=abc", cases[i].name);
+		cr_expect_eq(read_1(&c, entry), 1, "%s", entry);
+		check_defaults(&c);
+		sprintf(entry, "FI_LNX_%s=\"abc\":", cases[i].name);
+		cr_expect_eq(strncmp(last, entry, strlen(entry)), 0, "%s", last);
+		if (cases[i].near)
+			sprintf(tail, "nearest one is FI_LNX_%s", cases[i].near);
+		else
+			strcpy(tail, "fi_lnx(7) lists those there are");
+		cr_expect_not_null(strstr(last, tail), "%s", last);
+	}
+}
+
+Test(conf, hostile_text_is_quoted_short_and_printable)
+{
+	static const char *const shape[] = {
+		"FI_LNX_WINDOW=", "FI_LNX_", "FI_LNX_PROTOCOL=", "FI_LNX_X="
+	};
+	size_t i, j, n = 1 << 20;
+	struct lnx_conf c;
+	char *entry = malloc(n + 1);
+	int fill;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(shape); i++) {
+		for (fill = 1; fill < 256; fill += 127) {
+			memset(entry, fill, n);
+			memcpy(entry, shape[i], strlen(shape[i]));
+			if (!strchr(shape[i], '='))
+				entry[n - 5] = '=';
+			entry[n] = '\0';
+			cr_expect_eq(read_1(&c, entry), 1);
+			cr_expect_lt(strlen(last), 400, "%zu", strlen(last));
+			for (j = 0; last[j]; j++)
+				cr_expect(isprint((unsigned char)last[j]));
+			check_defaults(&c);
+		}
+	}
+	free(entry);
+}
+
+Test(conf, many_variables_at_once)
+{
+	enum { N = 5000 };
+	static char text[N][40];
+	static char *env[N + 1];
+	struct lnx_conf c;
+	int i;
+
+	for (i = 0; i < N; i++) {
+		sprintf(text[i], "FI_LNX_QQQ%dXYZ=%d", i, i);
+		env[i] = text[i];
+	}
+	cr_assert_eq(read_env(&c, env), N);
+	check_defaults(&c);
+}
+
+Test(conf, warn_may_be_missing)
+{
+	char *env[] = { "FI_LNX_WINDOW=x", "FI_LNX_Y=1", NULL };
+	struct lnx_conf c;
+
+	cr_assert_eq(lnx_conf_read(&c, env, NULL, NULL), 2);
+}
+
+Test(conf, allowed_text_is_cut_and_not_overrun)
+{
+	char buf[LNX_PARAM_ALLOWED_BYTES];
+	size_t i, n;
+
+	for (i = 0; i < lnx_nparams; i++) {
+		for (n = 1; n <= 40; n++) {
+			memset(buf, 'x', sizeof(buf));
+			lnx_param_allowed(&lnx_params[i], buf, n);
+			cr_expect_lt(strlen(buf), n);
+			cr_expect_eq(buf[n], 'x');
+		}
+	}
+	lnx_param_allowed(param("protocol"), buf, sizeof(buf));
+	cr_expect_str_eq(buf, "framed or direct");
+}

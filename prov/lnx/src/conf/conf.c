@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reads the parameters.  The environment is untrusted: a value is never copied
+ * without a bound, and is made printable before it is quoted.
+ */
+#include "conf/conf.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/compiler.h"
+
+#define PREFIX		"FI_LNX_"
+#define PREFIX_LEN	(sizeof(PREFIX) - 1)
+#define NAME_MAX_LEN	40	/* a longer name resembles no known one */
+#define QUOTE_BYTES	72	/* of a name or value quoted in a sentence */
+#define SENTENCE_BYTES	512
+/* Rows that stood in env already are bits of one word. */
+#define SEEN_MAX	64
+
+static const char *const lnx_conf_protocol_names[] = {
+	[LNX_PROTOCOL_FRAMED] = "framed",
+	[LNX_PROTOCOL_DIRECT] = "direct",
+	NULL
+};
+
+static const char *const lnx_conf_selection_names[] = {
+	[LNX_SELECTION_SPREAD] = "SPREAD",
+	[LNX_SELECTION_PER_PEER] = "PER_PEER",
+	[LNX_SELECTION_PER_MSG] = "PER_MSG",
+	[LNX_SELECTION_LNET] = "LNET",
+	NULL
+};
+
+const struct lnx_param lnx_params[] = {
+#define LNX_PARAM(name, type, def, min, max, unit, names, help) \
+	{ #name, LNX_PARAM_##type, def, min, max, unit, names, help },
+#include "conf/params.def"
+#undef LNX_PARAM
+};
+
+const size_t lnx_nparams = LNX_ARRAY_SIZE(lnx_params);
+
+_Static_assert(LNX_ARRAY_SIZE(lnx_params) <= SEEN_MAX, "widen the seen mask");
+
+static const size_t offsets[] = {
+#define LNX_PARAM(name, type, def, min, max, unit, names, help) \
+	offsetof(struct lnx_conf, name),
+#include "conf/params.def"
+#undef LNX_PARAM
+};
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static char upper(char c)
+{
+	return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
+}
+
+static char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* At most QUOTE_BYTES of s with everything unprintable replaced. */
+static const char *quote(char *buf, const char *s, size_t len)
+{
+	size_t i, n = LNX_MIN(len, (size_t)QUOTE_BYTES - 4);
+
+	for (i = 0; i < n; i++)
+		buf[i] = s[i] >= ' ' && s[i] <= '~' ? s[i] : '?';
+	memcpy(buf + n, len > n ? "..." : "", len > n ? 4 : 1);
+	return buf;
+}
+
+static const char *env_name(char *buf, size_t size, const char *name)
+{
+	size_t i, n = (size_t)snprintf(buf, size, PREFIX "%s", name);
+
+	for (i = 0; i < n && i < size; i++)
+		buf[i] = upper(buf[i]);
+	return buf;
+}
+
+static bool parse_bool(const char *s, size_t len, bool *out)
+{
+	static const struct {
+		const char *text;
+		bool value;
+	} words[] = {
+		{ "0", false }, { "1", true }, { "no", false }, { "yes", true },
+		{ "false", false }, { "true", true }, { "off", false },
+		{ "on", true },
+	};
+	size_t i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(words); i++) {
+		if (strlen(words[i].text) == len &&
+		    !strncasecmp(words[i].text, s, len)) {
+			*out = words[i].value;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool parse_uint(const char *s, size_t len, uint64_t *out)
+{
+	unsigned shift = 0;
+	uint64_t v = 0;
+	size_t i;
+
+	if (len > 1) {
+		switch (lower(s[len - 1])) {
+		case 'k': shift = 10; len--; break;
+		case 'm': shift = 20; len--; break;
+		case 'g': shift = 30; len--; break;
+		}
+	}
+	if (!len)
+		return false;
+	for (i = 0; i < len; i++) {
+		if (s[i] < '0' || s[i] > '9' ||
+		    __builtin_mul_overflow(v, 10, &v) ||
+		    __builtin_add_overflow(v, (uint64_t)(s[i] - '0'), &v))
+			return false;
+	}
+	if (v > UINT64_MAX >> shift)
+		return false;
+	*out = v << shift;
+	return true;
+}
+
+static bool parse_enum(const char *s, size_t len, const char *const *names,
+		       int *out)
+{
+	int i;
+
+	for (i = 0; names[i]; i++) {
+		if (strlen(names[i]) == len && !strncasecmp(names[i], s, len)) {
+			*out = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Value text of row i into its member; false and no change if not allowed. */
+static bool set(struct lnx_conf *c, size_t i, const char *text)
+{
+	const struct lnx_param *p = &lnx_params[i];
+	void *member = (char *)c + offsets[i];
+	size_t len = strlen(text);
+	uint64_t v;
+
+	if (p->type == LNX_PARAM_STR) {
+		*(const char **)member = len ? text : NULL;
+		return true;
+	}
+	while (len && is_blank(text[0]))
+		text++, len--;
+	while (len && is_blank(text[len - 1]))
+		len--;
+	switch (p->type) {
+	case LNX_PARAM_BOOL:
+		return parse_bool(text, len, member);
+	case LNX_PARAM_ENUM:
+		return parse_enum(text, len, p->names, member);
+	default:
+		if (!parse_uint(text, len, &v) || v < p->min || v > p->max)
+			return false;
+		*(uint64_t *)member = v;
+		return true;
+	}
+}
+
+const char *lnx_param_allowed(const struct lnx_param *p, char *buf, size_t size)
+{
+	size_t n = 0, i;
+	int r;
+
+	if (!size)
+		return buf;
+	buf[0] = '\0';
+	switch (p->type) {
+	case LNX_PARAM_BOOL:
+		snprintf(buf, size, "0 or 1 (or no, yes, false, true, off, on)");
+		break;
+	case LNX_PARAM_UINT:
+		snprintf(buf, size, "a whole number from %" PRIu64 " to %" PRIu64
+			 "%s%s%s", p->min, p->max, p->unit[0] ? " (" : "",
+			 p->unit, p->unit[0] ? ")" : "");
+		break;
+	case LNX_PARAM_ENUM:
+		for (i = 0; p->names[i] && n < size; i++) {
+			r = snprintf(buf + n, size - n, "%s%s", !i ? "" :
+				     p->names[i + 1] ? ", " : " or ",
+				     p->names[i]);
+			n += r > 0 ? (size_t)r : 0;
+		}
+		break;
+	case LNX_PARAM_STR:
+		snprintf(buf, size, "text");
+		break;
+	}
+	return buf;
+}
+
+/*
+ * Edits (insert, delete, replace, swap of neighbours) between two names, case
+ * ignored.  Three rows of the usual table are enough.
+ */
+static size_t distance(const char *a, size_t na, const char *b, size_t nb)
+{
+	size_t rows[3][NAME_MAX_LEN + 1], *prev2 = rows[0], *prev = rows[1];
+	size_t *cur = rows[2], *spare, i, j, d;
+
+	for (j = 0; j <= nb; j++)
+		prev[j] = prev2[j] = j;
+	for (i = 1; i <= na; i++) {
+		cur[0] = i;
+		for (j = 1; j <= nb; j++) {
+			char x = lower(a[i - 1]), y = lower(b[j - 1]);
+
+			d = prev[j - 1] + (x != y);
+			d = LNX_MIN(d, prev[j] + 1);
+			d = LNX_MIN(d, cur[j - 1] + 1);
+			if (i > 1 && j > 1 && x == lower(b[j - 2]) &&
+			    y == lower(a[i - 2]))
+				d = LNX_MIN(d, prev2[j - 2] + 1);
+			cur[j] = d;
+		}
+		spare = prev2;
+		prev2 = prev;
+		prev = cur;
+		cur = spare;
+	}
+	return prev[nb];
+}
+
+/* The known name that was probably meant, or NULL. */
+static const char *nearest(const char *name, size_t len)
+{
+	size_t i, n, d, best = SIZE_MAX;
+	const char *found = NULL;
+
+	if (len > NAME_MAX_LEN)
+		return NULL;
+	for (i = 0; i < lnx_nparams; i++) {
+		n = strlen(lnx_params[i].name);
+		if (n > NAME_MAX_LEN)
+			continue;
+		d = distance(name, len, lnx_params[i].name, n);
+		/* A third of the letters wrong is a typing error at most. */
+		if (d < best && d <= LNX_MAX(LNX_MAX(n, len) / 3, (size_t)1)) {
+			best = d;
+			found = lnx_params[i].name;
+		}
+	}
+	return found;
+}
+
+static bool same_name(const char *env, size_t len, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < len && name[i]; i++)
+		if (env[i] != upper(name[i]))
+			return false;
+	return i == len && !name[i];
+}
+
+struct reader {
+	struct lnx_conf *conf;
+	void (*warn)(void *arg, const char *sentence);
+	void *arg;
+	uint64_t seen;			/* bit i: row i stood in env already */
+	int complaints;
+};
+
+static void complain(struct reader *r, const char *sentence)
+{
+	r->complaints++;
+	if (r->warn)
+		r->warn(r->arg, sentence);
+}
+
+static void unknown(struct reader *r, const char *name, size_t len,
+		    const char *value)
+{
+	char what[SENTENCE_BYTES], n[QUOTE_BYTES], v[QUOTE_BYTES];
+	char guess[NAME_MAX_LEN + PREFIX_LEN + 1];
+	const char *known = nearest(name, len);
+
+	quote(n, name, len);
+	quote(v, value, strlen(value));
+	if (known)
+		snprintf(what, sizeof(what), PREFIX "%s=\"%s\": there is no "
+			 "such variable; the nearest one is %s", n, v,
+			 env_name(guess, sizeof(guess), known));
+	else
+		snprintf(what, sizeof(what), PREFIX "%s=\"%s\": there is no "
+			 "such variable; fi_lnx(7) lists those there are", n, v);
+	complain(r, what);
+}
+
+static void read_one(struct reader *r, const char *name, size_t len,
+		     const char *value)
+{
+	char what[SENTENCE_BYTES], v[QUOTE_BYTES];
+	char allowed[LNX_PARAM_ALLOWED_BYTES];
+	char full[NAME_MAX_LEN + PREFIX_LEN + 1];
+	size_t i;
+
+	for (i = 0; i < lnx_nparams; i++)
+		if (same_name(name, len, lnx_params[i].name))
+			break;
+	if (i == lnx_nparams) {
+		if (value[0])
+			unknown(r, name, len, value);
+		return;
+	}
+	if (r->seen & (1ULL << i))
+		return;
+	r->seen |= 1ULL << i;
+	if (!value[0] || set(r->conf, i, value))
+		return;
+	snprintf(what, sizeof(what), "%s=\"%s\": must be %s; using the default, "
+		 "%s", env_name(full, sizeof(full), lnx_params[i].name),
+		 quote(v, value, strlen(value)),
+		 lnx_param_allowed(&lnx_params[i], allowed, sizeof(allowed)),
+		 lnx_params[i].def);
+	complain(r, what);
+}
+
+int lnx_conf_read(struct lnx_conf *c, char *const env[],
+		  void (*warn)(void *arg, const char *sentence), void *arg)
+{
+	struct reader r = { .conf = c, .warn = warn, .arg = arg };
+	const char *name, *eq;
+	size_t i;
+
+	memset(c, 0, sizeof(*c));
+	for (i = 0; i < lnx_nparams; i++)
+		set(c, i, lnx_params[i].def);
+	for (i = 0; env && env[i]; i++) {
+		if (strncmp(env[i], PREFIX, PREFIX_LEN))
+			continue;
+		name = env[i] + PREFIX_LEN;
+		eq = strchr(name, '=');
+		if (eq)
+			read_one(&r, name, (size_t)(eq - name), eq + 1);
+	}
+	return r.complaints;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Parameters.  conf/params.def is THE table: name, type, default, range, unit,
+ * help.  From it come the struct below, the defaults, the range checks, the
+ * definitions handed to libfabric (so that `fi_info -e` lists them) and the
+ * section of the man page.  Nothing else in the library calls getenv.
+ *
+ * Types in the table: BOOL (0/1/yes/no/true/false/on/off), UINT (decimal, or
+ * with a binary suffix k, m, g), STR, ENUM (a list of names).  Case does not
+ * matter in values, except of STR.
+ */
+#ifndef LNX_CONF_H
+#define LNX_CONF_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum lnx_conf_selection {		/* FI_LNX_MULTI_RAIL_SELECTION */
+	LNX_SELECTION_SPREAD,
+	LNX_SELECTION_PER_PEER,
+	LNX_SELECTION_PER_MSG,
+	LNX_SELECTION_LNET,
+};
+
+enum lnx_conf_protocol {		/* FI_LNX_PROTOCOL */
+	LNX_PROTOCOL_FRAMED,
+	LNX_PROTOCOL_DIRECT,
+};
+
+/*
+ * One member per row of params.def, in its order: bool, uint64_t, const char *
+ * (NULL when unset; owned by the environment, never modified) or int (enum).
+ */
+#define LNX_CONF_BOOL	bool
+#define LNX_CONF_UINT	uint64_t
+#define LNX_CONF_STR	const char *
+#define LNX_CONF_ENUM	int
+struct lnx_conf {
+#define LNX_PARAM(name, type, def, min, max, unit, names, help) \
+	LNX_CONF_##type name;
+#include "conf/params.def"
+#undef LNX_PARAM
+};
+#undef LNX_CONF_BOOL
+#undef LNX_CONF_UINT
+#undef LNX_CONF_STR
+#undef LNX_CONF_ENUM
+
+/*
+ * Fill *c from the environment block env (NULL-terminated "NAME=value" strings).
+ * Every FI_LNX_* variable that is unknown, or has a value that is not allowed,
+ * is reported once through warn(arg, sentence): it names the variable, the
+ * value and what is allowed (for an unknown one, the nearest known name when
+ * there is one); the default is kept.  An empty value means unset.  Where a
+ * variable stands twice the first counts, as with getenv.  The sentence is
+ * printable, short whatever the environment holds, and valid during the call.
+ * env may be NULL (all defaults), and warn too.  STR members point into env.
+ * Returns the number of complaints.
+ */
+int lnx_conf_read(struct lnx_conf *c, char *const env[],
+		  void (*warn)(void *arg, const char *sentence), void *arg);
+
+/*
+ * What a parameter accepts, as text that fits after "must be": "a whole number
+ * from 2 to 4096 (frames)".  Returns buf.  128 bytes hold every row.
+ */
+struct lnx_param;
+#define LNX_PARAM_ALLOWED_BYTES	128
+const char *lnx_param_allowed(const struct lnx_param *param, char *buf,
+			      size_t size);
+
+/* The table, for libfabric's definitions, man page and lnxctl. */
+struct lnx_param {
+	const char *name;		/* lower case, without FI_LNX_ */
+	enum lnx_param_type { LNX_PARAM_BOOL, LNX_PARAM_UINT, LNX_PARAM_STR,
+			      LNX_PARAM_ENUM } type;
+	const char *def;		/* default as text, "" when none */
+	uint64_t min, max;		/* UINT only */
+	const char *unit;		/* "", "bytes", "us", "ms", ... */
+	const char *const *names;	/* ENUM: allowed names, NULL-ended */
+	const char *help;		/* one or two sentences */
+};
+extern const struct lnx_param lnx_params[];
+extern const size_t lnx_nparams;
+
+#endif
