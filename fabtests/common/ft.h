@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What every test and benchmark program here shares: options, a job of ranks
+ * (one server, clients that name it, or --fork for all of them on this machine),
+ * the libfabric objects of a rank, and operations with completions that are
+ * accounted for one by one.
+ *
+ * Nothing here knows a provider by name except to choose loopback where nobody
+ * said which network to use: the same program runs over lnx and over what lnx
+ * links, so that behaviour can be compared.
+ */
+#ifndef FT_H
+#define FT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_tagged.h>
+
+#include "oob.h"
+#include "pattern.h"
+
+#define FT_API		FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
+#define FT_NAME_MAX	256		/* bytes of an endpoint's address */
+#define FT_WHY_MAX	240
+#define FT_CAPS		(FI_MSG | FI_TAGGED | FI_SOURCE | \
+			 FI_DIRECTED_RECV | FI_MULTI_RECV)
+
+enum ft_result { FT_PASS, FT_SKIP, FT_FAIL };
+
+struct ft_opts {
+	const char *prov, *domain, *fabric, *local;
+	const char *server;		/* NULL: this is the server */
+	int port;
+	bool fork, list;
+	/* From here the server's values count for all ranks. */
+	struct ft_run {
+		int nranks;
+		bool verify, quick, huge, one_core;
+		uint64_t size;		/* UINT64_MAX: all */
+		uint64_t iters;		/* 0: the program's own choice */
+		uint64_t warmup;
+		uint64_t repeats;
+		uint64_t arg;		/* -N, a number for the program */
+		uint64_t seed;
+		int first;		/* first case to run */
+		char only[64];		/* glob over case names */
+		char mode[32];		/* -m, a word for the program */
+		double timeout_s;	/* of one wait */
+		unsigned guard_s;	/* of one case */
+	} run;
+};
+
+/* How a case wants its objects; zero means the default. */
+struct ft_cfg {
+	uint64_t caps;			/* FT_CAPS */
+	uint64_t tx_op_flags;
+	enum fi_cq_format format;	/* FI_CQ_FORMAT_TAGGED */
+	enum fi_wait_obj wait;		/* FI_WAIT_NONE */
+	enum fi_threading threading;	/* FI_THREAD_DOMAIN */
+	enum fi_av_type av_type;	/* FI_AV_TABLE */
+	bool selective;			/* bind with FI_SELECTIVE_COMPLETION */
+	bool alone;			/* opens what it needs by itself */
+};
+
+struct ft_objs {
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_eq *eq;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	size_t name_len;
+	unsigned char name[FT_NAME_MAX];
+};
+
+struct ft;
+
+/*
+ * One operation: its address is the context given to libfabric.  Completions are
+ * matched back to it only if the context is an element of the table, so that a
+ * provider returning a wrong context is reported instead of followed.
+ */
+struct ft_op {
+	struct fi_context2 ctx;		/* first: the provider may write it */
+	bool posted;
+	unsigned done;			/* completions seen */
+	unsigned want;			/* at most this many; 0: any number */
+	int err;			/* positive FI_E* of an error entry */
+	uint64_t flags;
+	size_t len;
+	void *buf;
+	uint64_t data;
+	uint64_t tag;
+	fi_addr_t src;
+	struct fi_cq_err_entry ee;	/* valid when err */
+	void (*hook)(struct ft *ft, struct ft_op *op);
+	void *arg;			/* for the hook */
+};
+
+#define FT_MAX_OPS	(1 << 18)
+
+struct ft {
+	struct ft_opts opts;
+	struct ft_run *run;		/* &opts.run */
+	struct oob oob;
+	int rank, n;
+	struct ft_cfg cfg;		/* what o was opened with */
+	struct ft_objs o;
+	bool open;
+	fi_addr_t addr[OOB_MAX_RANKS];	/* of every rank, ours too */
+
+	struct ft_op *ops;
+	size_t nops;
+	unsigned tx_seen, rx_seen;	/* completions in all */
+	char stray[FT_WHY_MAX];		/* first completion nobody expected */
+
+	char why[FT_WHY_MAX];		/* of a skip or failure */
+	char todo[FT_WHY_MAX];		/* known deviation of a bare provider */
+};
+
+/* ---- start and end ---- */
+
+/* Parse options, fork or join the job.  Exits with usage on bad ones.  title is
+ * one line for the usage text, nranks the number of ranks --fork starts unless
+ * told otherwise. */
+void ft_init(struct ft *ft, int argc, char **argv, const char *title,
+	     int nranks);
+void ft_fini(struct ft *ft);
+/* Print why and leave with status 1. */
+void ft_die(struct ft *ft, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3), noreturn));
+
+/* Used by ft_init when --fork is given; see case.c for its supervisor. */
+void ft_parse(struct ft *ft, int argc, char **argv, const char *title,
+	      int nranks);
+void ft_join(struct ft *ft, int lfd, int rank_hint);
+
+/* ---- objects ---- */
+
+/* Hints for cfg; the caller frees them with fi_freeinfo. */
+struct fi_info *ft_hints(struct ft *ft, const struct ft_cfg *cfg);
+/* fi_getinfo with the job's options; 0 or -FI_E*. */
+int ft_getinfo(struct ft *ft, const struct ft_cfg *cfg, struct fi_info **info);
+/* Everything from fi_getinfo to an enabled endpoint and its name. On error what
+ * was opened is closed again and ft->why says which call failed. */
+int ft_objs_open(struct ft *ft, const struct ft_cfg *cfg, struct ft_objs *o);
+int ft_objs_close(struct ft *ft, struct ft_objs *o);
+/* Same for ft->o, plus exchange and insertion of all ranks' addresses. */
+int ft_open(struct ft *ft, const struct ft_cfg *cfg);
+int ft_close(struct ft *ft);
+/* Exchange the name in o over all ranks and insert them into o->av. */
+int ft_exchange(struct ft *ft, struct ft_objs *o, fi_addr_t *addr);
+
+/* Running over a provider itself, not through lnx? */
+bool ft_is_bare(const struct ft *ft, const char *prov);
+
+/* ---- operations ---- */
+
+enum ft_send_call { FT_SEND, FT_SENDV, FT_SENDMSG, FT_INJECT, FT_SENDDATA,
+		    FT_INJECTDATA, FT_SEND_CALLS };
+enum ft_recv_call { FT_RECV, FT_RECVV, FT_RECVMSG, FT_RECV_CALLS };
+extern const char *const ft_send_names[], *const ft_recv_names[];
+
+struct ft_msg {				/* arguments of any of the calls */
+	bool tagged;
+	int call;			/* enum ft_send_call or ft_recv_call */
+	fi_addr_t addr;
+	void *buf;
+	size_t len;
+	uint64_t tag, ignore, data;
+	uint64_t flags;			/* of sendmsg and recvmsg */
+};
+
+struct ft_op *ft_op_new(struct ft *ft);
+void ft_op_reset(struct ft_op *op);	/* to use it again */
+void ft_ops_drop(struct ft *ft);	/* forget all of them */
+
+/*
+ * Start an operation, making progress while the provider answers -FI_EAGAIN, up
+ * to the time limit.  0 or -FI_E*.  Injects use no context: op may be NULL.
+ */
+int ft_send(struct ft *ft, struct ft_op *op, const struct ft_msg *m);
+int ft_recv(struct ft *ft, struct ft_op *op, const struct ft_msg *m);
+/* One attempt. */
+ssize_t ft_try_send(struct fid_ep *ep, void *ctx, const struct ft_msg *m);
+ssize_t ft_try_recv(struct fid_ep *ep, void *ctx, const struct ft_msg *m);
+
+/* Read completions once.  Number of entries or -FI_E* of a broken queue. */
+int ft_progress(struct ft *ft);
+/* Until op->done (or an error entry for it): 0, or -FI_ETIMEDOUT. */
+int ft_wait(struct ft *ft, struct ft_op *op);
+/* Progress for about this long. */
+void ft_linger(struct ft *ft, double seconds);
+int ft_barrier(struct ft *ft);
+
+double ft_now(void);			/* seconds, monotonic */
+void ft_guard(struct ft *ft, const char *what);	/* re-arm the hang guard */
+
+/* ---- results ---- */
+
+int ft_fail(struct ft *ft, const char *fmt, ...)	/* FT_FAIL */
+	__attribute__((format(printf, 2, 3)));
+int ft_skip(struct ft *ft, const char *fmt, ...)	/* FT_SKIP */
+	__attribute__((format(printf, 2, 3)));
+/* A bare provider is known to get this case wrong: a failure does not count. */
+void ft_known(struct ft *ft, const char *prov, const char *reason);
+
+#define FT_STR2(x)	#x
+#define FT_STR(x)	FT_STR2(x)
+#define FT_AT		__FILE_NAME__ ":" FT_STR(__LINE__) ": "
+#ifndef __FILE_NAME__
+#define __FILE_NAME__	__FILE__
+#endif
+
+/* Leave the case with FT_FAIL unless cond holds. */
+#define FT_CHECK(ft, cond, ...) do {					\
+	if (!(cond))							\
+		return ft_fail(ft, FT_AT __VA_ARGS__);			\
+} while (0)
+
+/* Leave the case with FT_FAIL if a libfabric call gives an error. */
+#define FT_CALL(ft, call) do {						\
+	ssize_t ft_ret_ = (call);					\
+	if (ft_ret_ < 0)						\
+		return ft_fail(ft, FT_AT "%s: %s (%zd)", #call,		\
+			       fi_strerror((int)-ft_ret_), ft_ret_);	\
+} while (0)
+
+/* Leave the case with whatever a step of it gave, unless that is FT_PASS. */
+#define FT_TRY(step) do {						\
+	int ft_step_ = (step);						\
+	if (ft_step_ != FT_PASS)					\
+		return ft_step_;					\
+} while (0)
+
+/* Wait for an operation that must succeed. */
+#define FT_DONE(ft, op) FT_TRY(ft_must_complete(ft, op, FT_AT))
+int ft_must_complete(struct ft *ft, struct ft_op *op, const char *at);
+
+/* ---- cases ---- */
+
+struct ft_case {
+	char name[64];
+	int (*fn)(struct ft *ft, const struct ft_case *c);
+	struct ft_cfg cfg;
+	int ranks;			/* needed; 0: two */
+	uint64_t a, b, c;		/* the case's own parameters */
+	bool slow;			/* left out by --quick */
+	bool huge;			/* only with --huge */
+};
+
+/* main() of a program of cases: TAP on stdout of rank 0, a summary line at the
+ * end.  0 all good, 1 failures, 77 the provider is not there. */
+int ft_main(int argc, char **argv, const char *title,
+	    const struct ft_case *cases, int ncases);
+
+#endif

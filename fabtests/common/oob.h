@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The out-of-band channel of test programs: one TCP connection from every rank
+ * to rank 0.  It carries addresses, barriers and small results, so that nothing
+ * of the provider under test is needed to set a test up.
+ */
+#ifndef OOB_H
+#define OOB_H
+
+#include <stddef.h>
+
+#define OOB_MAX_RANKS	64
+
+struct oob {
+	int rank;
+	int n;				/* ranks in the job */
+	int fd[OOB_MAX_RANKS];		/* rank 0: all others; others: [0] */
+	/* Called again and again while waiting; manual progress needs it. */
+	void (*idle)(void *arg);
+	void *idle_arg;
+};
+
+/* Listening socket on host (NULL: any address); *port 0 asks for a free one
+ * and is set to it.  File descriptor or negative errno. */
+int oob_listen(const char *host, int *port);
+
+/* Rank 0: take n - 1 connections from lfd and number them. 0 or -errno. */
+int oob_serve(struct oob *o, int lfd, int n);
+
+/* Other ranks: connect, retrying for timeout_s seconds; learn rank and n. */
+int oob_join(struct oob *o, const char *host, int port, double timeout_s);
+
+void oob_close(struct oob *o);
+
+/* Whole messages between rank 0 and another one. 0 or -errno; -ECONNRESET
+ * when the other side has gone. */
+int oob_send(struct oob *o, int rank, const void *buf, size_t len);
+int oob_recv(struct oob *o, int rank, void *buf, size_t len);
+
+/* Collective over all ranks: all[] gets n blocks of len bytes. */
+int oob_allgather(struct oob *o, const void *mine, void *all, size_t len);
+int oob_bcast(struct oob *o, void *buf, size_t len);	/* from rank 0 */
+int oob_barrier(struct oob *o);
+
+#endif
