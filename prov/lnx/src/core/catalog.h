@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What one core provider has for us: fi_getinfo's long list (an entry per address
+ * family, address and duplicate) reduced to one entry per network interface.
+ */
+#ifndef LNX_CATALOG_H
+#define LNX_CATALOG_H
+
+#include <stdbool.h>
+
+#include "core/resolve.h"
+
+#define LNX_CATALOG_DOMS	64	/* interfaces of one provider */
+
+struct lnx_catalog {
+	enum lnx_rail_kind kind;
+	struct fi_info *list;		/* the core's answer, owned */
+	bool loopback_only;
+	unsigned ndom;
+	struct lnx_catalog_dom {
+		struct fi_info *info;	/* within list: the address to use */
+		bool loopback;
+		bool link_local;	/* no other address: unusable */
+	} dom[LNX_CATALOG_DOMS];	/* in the core's order */
+};
+
+/*
+ * Read what provider prov (spelled in full) has.  0; -FI_ENODATA with why set to
+ * half a sentence ("has no …", "is not there") when it cannot be a rail;
+ * -FI_ENOMEM.  Asks the core each time: interfaces come and go.  Free the result
+ * with lnx_catalog_free, also after an error.
+ */
+int lnx_catalog_read(struct lnx_catalog *cat, const char *prov, char *why,
+		     size_t why_size);
+void lnx_catalog_free(struct lnx_catalog *cat);
+
+/*
+ * Can the fabric of info be opened?  A core under a filter may list what it
+ * cannot open.  0 or the core's error; tried once per process and fabric.
+ */
+int lnx_catalog_try_open(const struct fi_info *info);
+
+/* Providers that could be named in a link here, as "shm, tcp, …". */
+void lnx_catalog_usable(char *buf, size_t size);
+
+/*
+ * This thread is asking cores for what they have.  A core may ask all providers
+ * in turn: then we have nothing to say.
+ */
+bool lnx_catalog_busy(void);
+
+/* Forget what was tried. */
+void lnx_catalog_fini(void);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The door: what libfabric calls when it loads and unloads us.  Everything here
+ * runs once, inside fi_ini() and under its lock: no call back into libfabric but
+ * those for parameters and logging.
+ */
+#include "prov.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "api/fabric.h"
+#include "api/info.h"
+#include "base/compiler.h"
+#include "core/catalog.h"
+#include "core/complain.h"
+#include "core/peer_abi.h"
+#include "fi.h"
+
+/*
+ * The library has a provider of our name built in, and the higher version of the
+ * two stays.  Its version grows with each release: ours is out of reach.
+ */
+#define PROV_VERSION	FI_VERSION(60000, 0)
+
+static void cleanup(void);
+
+struct fi_provider lnx_prov = {
+	.version = PROV_VERSION,
+	.name = "lnx",
+	.getinfo = lnx_getinfo,
+	.fabric = lnx_fabric,
+	.cleanup = cleanup,
+};
+
+static struct lnx_conf conf;
+static char **conf_env;			/* what conf was read from; owned */
+static char *filter;
+static bool named_in_filter;
+
+const struct lnx_conf *lnx_config(void)
+{
+	return &conf;
+}
+
+const char *lnx_provider_filter(void)
+{
+	return filter;
+}
+
+bool lnx_named_in_filter(void)
+{
+	return named_in_filter;
+}
+
+/*
+ * The types that libfabric is told.  It would take neither our binary suffixes
+ * nor our names, so all but switches are text to it.
+ */
+static void define_params(void)
+{
+	char allowed[LNX_PARAM_ALLOWED_BYTES];
+
+	for (size_t i = 0; i < lnx_nparams; i++) {
+		const struct lnx_param *p = &lnx_params[i];
+
+		fi_param_define(&lnx_prov, p->name,
+				p->type == LNX_PARAM_BOOL ? FI_PARAM_BOOL :
+							    FI_PARAM_STRING,
+				"%s (%s; default: %s)", p->help,
+				lnx_param_allowed(p, allowed, sizeof(allowed)),
+				*p->def ? p->def : "none");
+	}
+}
+
+/* "FI_LNX_NAME=value" with libfabric's idea of the value; NULL when unset. */
+static char *param_text(const struct lnx_param *p)
+{
+	char *value = NULL, *text = NULL;
+	char name[64];
+	int on, n;
+
+	if (p->type == LNX_PARAM_BOOL) {
+		if (fi_param_get_bool(&lnx_prov, p->name, &on))
+			return NULL;
+		value = on ? "1" : "0";
+	} else if (fi_param_get_str(&lnx_prov, p->name, &value) || !value) {
+		return NULL;
+	}
+
+	n = snprintf(name, sizeof(name), "%s", p->name);
+	for (int i = 0; i < n && name[i]; i++)
+		if (name[i] >= 'a' && name[i] <= 'z')
+			name[i] -= 'a' - 'A';
+	if (asprintf(&text, "FI_LNX_%s=%s", name, value) < 0)
+		return NULL;
+	return text;
+}
+
+static void conf_warn(void *arg, const char *sentence)
+{
+	(void)arg;
+	LNX_WARN(FI_LOG_CORE, "%s\n", sentence);
+}
+
+/*
+ * Values as libfabric finds them come first, because they may also stand in
+ * libfabric.conf; then our part of the environment, where values that libfabric
+ * would not take and names that nobody knows are.  All of it is copied: the
+ * application may change its environment at any time.
+ */
+static int read_conf(void)
+{
+	static const char prefix[] = "FI_LNX_";
+	size_t room = lnx_nparams + 1, n = 0;
+
+	for (char **e = environ; e && *e; e++)
+		room++;
+	conf_env = calloc(room, sizeof(*conf_env));
+	if (!conf_env)
+		return -FI_ENOMEM;
+
+	for (size_t i = 0; i < lnx_nparams; i++) {
+		conf_env[n] = param_text(&lnx_params[i]);
+		if (conf_env[n])
+			n++;
+	}
+	for (char **e = environ; e && *e; e++) {
+		if (strncmp(*e, prefix, sizeof(prefix) - 1))
+			continue;
+		conf_env[n] = strdup(*e);
+		if (conf_env[n])
+			n++;
+	}
+	lnx_conf_read(&conf, conf_env, conf_warn, NULL);
+	return 0;
+}
+
+static void read_filter(void)
+{
+	char *text = NULL;
+	const char *item;
+
+	if (fi_param_get_str(NULL, "provider", &text) || !text)
+		return;
+	filter = strdup(text);
+	if (!filter || *filter == '^')
+		return;
+	for (item = filter; ; item++) {
+		size_t len = strcspn(item, ",");
+
+		if (len == 3 && !strncasecmp(item, "lnx", 3))
+			named_in_filter = true;
+		item += len;
+		if (!*item)
+			break;
+	}
+}
+
+/*
+ * ofi_rxm posts 4096 receive buffers of 16 KiB per endpoint, of which our rails
+ * need few: 138 MB become 38, and reopening a rail 29 ms become 1.8.  It reads
+ * the variable when it initialises, which is after us.  Only where we are going
+ * to be used, and never over a value that somebody chose.
+ */
+static void tune_cores(void)
+{
+	if (conf.prov_links || named_in_filter)
+		setenv("FI_OFI_RXM_MSG_RX_SIZE", "128", 0);
+}
+
+static void cleanup(void)
+{
+	lnx_catalog_fini();
+	lnx_complain_fini();
+	if (conf_env)
+		for (size_t i = 0; conf_env[i]; i++)
+			free(conf_env[i]);
+	free(conf_env);
+	conf_env = NULL;
+	memset(&conf, 0, sizeof(conf));
+	free(filter);
+	filter = NULL;
+	named_in_filter = false;
+}
+
+FI_EXT_INI
+{
+	/* Not before this is set does libfabric ask us on behalf of programs
+	 * that use its newest interface. */
+	lnx_prov.fi_version = fi_version();
+
+	if (lnx_peer_abi_init(lnx_prov.fi_version)) {
+		LNX_WARN(FI_LOG_CORE, "lnx was built for libfabric %u.%u and "
+			 "was loaded into %u.%u; it needs %u.%u or newer\n",
+			 FI_MAJOR_VERSION, FI_MINOR_VERSION,
+			 FI_MAJOR(lnx_prov.fi_version),
+			 FI_MINOR(lnx_prov.fi_version),
+			 FI_MAJOR(LNX_PEER_ABI_OLDEST),
+			 FI_MINOR(LNX_PEER_ABI_OLDEST));
+		return NULL;
+	}
+	define_params();
+	if (read_conf())
+		return NULL;
+	read_filter();
+	tune_cores();
+	return &lnx_prov;
+}

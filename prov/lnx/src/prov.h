@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What prov.c fixes when libfabric loads us; constant from then on. */
+#ifndef LNX_PROV_H
+#define LNX_PROV_H
+
+#include <stdbool.h>
+
+#include "conf/conf.h"
+
+/* The parameters.  Any thread; valid until libfabric unloads us. */
+const struct lnx_conf *lnx_config(void);
+
+/*
+ * FI_PROVIDER as libfabric read it (environment or libfabric.conf), or NULL.
+ * For messages only.
+ */
+const char *lnx_provider_filter(void);
+
+/* FI_PROVIDER is a list of providers to use, and lnx is one of them. */
+bool lnx_named_in_filter(void);
+
+#endif
