@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The address blob: what fi_getname returns and fi_av_insert takes.  Always
+ * LNX_ADDR_BYTES (64) long, because applications insert arrays of addresses and
+ * because Open MPI 4.1 copies fi_getname's result into 64 bytes.  Layout and
+ * version rules are in lnx_wire_addr.h; wire/addr.c is the only code that knows
+ * them.
+ *
+ * The shm rail needs no room: its core address is a name derived from eid
+ * (lnx_addr_shm_name).
+ */
+#ifndef LNX_ADDR_H
+#define LNX_ADDR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LNX_ADDR_BYTES		64
+#define LNX_ADDR_RAILS		8	/* rails one blob can carry at most */
+#define LNX_ADDR_RAW		32	/* bytes of one core address, unpacked */
+
+/* Core providers with a number of their own on the wire; 0 = none.  The core
+ * addresses of tcp, tcp;ofi_rxm, verbs;ofi_rxm, udp;ofi_rxd and sockets are
+ * sockaddr_in or sockaddr_in6, those of the others are bytes. */
+enum lnx_prov_id {
+	LNX_PROV_NONE,
+	LNX_PROV_SHM,
+	LNX_PROV_TCP,
+	LNX_PROV_TCP_RXM,
+	LNX_PROV_VERBS_RXM,
+	LNX_PROV_CXI,
+	LNX_PROV_EFA,
+	LNX_PROV_PSM3,
+	LNX_PROV_UDP_RXD,
+	LNX_PROV_OPX,
+	LNX_PROV_SOCKETS,
+	LNX_PROV_MAX
+};
+
+struct lnx_addr_rail {
+	uint8_t prov;			/* enum lnx_prov_id, not shm */
+	uint8_t rawlen;			/* bytes used in raw */
+	uint16_t group;			/* lnx_addr_group() of the rail */
+	uint8_t raw[LNX_ADDR_RAW];	/* core address as fi_getname gave it:
+					 * sockaddr_in, sockaddr_in6, or bytes */
+};
+
+struct lnx_addr {
+	uint64_t eid;			/* endpoint identity, random, never 0 */
+	uint64_t host;			/* host identity, 0 = unknown */
+	bool has_shm;			/* the endpoint has an shm rail */
+	bool more;			/* not all rails fitted */
+	unsigned nrail;
+	struct lnx_addr_rail rail[LNX_ADDR_RAILS];
+};
+
+/*
+ * Pack a into buf[LNX_ADDR_BYTES]; sockaddrs are stripped to address and port
+ * (IPv6 link-local keeps its scope out: such rails are left to the hello).
+ * Rails that do not fit are left out in order from the end, with `more` set in
+ * the blob.  0, or -EINVAL with buf untouched if a itself is malformed (eid 0,
+ * bad lengths, provider, group 0, an address without port or not of one host).
+ */
+int lnx_addr_pack(const struct lnx_addr *a, uint8_t buf[LNX_ADDR_BYTES]);
+
+/*
+ * Check and unpack a blob that may come from anybody.  0, or a negative errno
+ * with one sentence in why (cut at why_size; may be NULL): -EINVAL (no magic,
+ * lengths, counts, reserved bits, port 0, trailing garbage), -EPROTONOSUPPORT
+ * (version: the sentence names both).  *a is written on success only, with every
+ * byte of raw beyond rawlen 0, and packs to the same blob again.
+ */
+int lnx_addr_unpack(struct lnx_addr *a, const void *buf, size_t len,
+		    char *why, size_t why_size);
+
+/* Text for fi_av_straddr and logs, like
+ * "lnx://0123456789abcdef@89abcdef01234567/shm,tcp=10.77.1.1:4711#1a2b", with
+ * ",..." at the end for `more`.  IPv6 stands in brackets, bytes as 0x and hex.
+ * Writes at most size bytes with NUL; returns the full length without NUL. */
+size_t lnx_addr_print(const struct lnx_addr *a, char *buf, size_t size);
+
+/* 16-bit hash of provider number and core fabric name: rails with equal group
+ * are expected to reach each other.  Never 0. */
+uint16_t lnx_addr_group(uint8_t prov, const char *fabric_name);
+
+/* "tcp;ofi_rxm" <-> LNX_PROV_TCP_RXM; LNX_PROV_NONE / NULL when unknown.  Case
+ * does not matter, as in libfabric. */
+uint8_t lnx_addr_prov_id(const char *name);
+const char *lnx_addr_prov_name(uint8_t prov);
+
+/*
+ * Name of the shm endpoint that belongs to eid, as shm spells addresses, at most
+ * 40 bytes with NUL: "fi_shm://lnx-" and 16 hex digits.
+ *
+ * The endpoint gets exactly this name only by fi_setname(ep, name, strlen + 1)
+ * between fi_endpoint and fi_enable.  A src_addr in the hints is not enough: shm
+ * appends ":uid:index" to it, and index counts endpoints of the process, so that
+ * peers could not guess it.  The file is /dev/shm/lnx-<hex>.
+ */
+#define LNX_SHM_NAME_BYTES	40
+void lnx_addr_shm_name(uint64_t eid, char name[LNX_SHM_NAME_BYTES]);
+
+#endif
