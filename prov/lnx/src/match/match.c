@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Matching: which tables an entry belongs to and which of several candidates
+ * is the oldest.  The tables themselves are in mtab.h.
+ */
+#include "match/match.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "match/mtab.h"
+
+#define ODD		LNX_MATCH_SHAPES
+#define ODD_BIT		(1U << ODD)
+#define TABLES		(2 * LNX_MATCH_SHAPES)
+#define LINE_BYTES	sizeof(struct lnx_mline)
+
+static struct lnx_mrecv *recv_of(struct lnx_mlink *l)
+{
+	return lnx_container_of(l, struct lnx_mrecv, link);
+}
+
+static struct lnx_munex *unex_of(struct lnx_mlink *l, unsigned int i)
+{
+	return lnx_container_of(l - i, struct lnx_munex, link);
+}
+
+static struct lnx_mline *first_lines(const struct lnx_match *m, unsigned int i)
+{
+	uintptr_t at = ((uintptr_t)m->first_mem + LINE_BYTES - 1) /
+		       LINE_BYTES * LINE_BYTES;
+
+	return (struct lnx_mline *)at + (size_t)i * LNX_MTAB_FIRST_LINES;
+}
+
+int lnx_match_init(struct lnx_match *m)
+{
+	unsigned int i;
+
+	*m = (struct lnx_match){0};
+	m->first_mem = lnx_mtab_alloc((TABLES * LNX_MTAB_FIRST_LINES + 1) *
+				      LINE_BYTES);
+	if (!m->first_mem)
+		return -ENOMEM;
+	m->odd.next = &m->odd;
+	m->odd.prev = &m->odd;
+	for (i = 0; i < LNX_MATCH_SHAPES; i++) {
+		lnx_mtab_init(&m->shape[i].posted, first_lines(m, 2 * i));
+		lnx_mtab_init(&m->shape[i].unex, first_lines(m, 2 * i + 1));
+	}
+	return 0;
+}
+
+void lnx_match_fini(struct lnx_match *m)
+{
+	unsigned int i;
+
+	for (i = 0; i < LNX_MATCH_SHAPES; i++) {
+		lnx_mtab_fini(&m->shape[i].posted);
+		lnx_mtab_fini(&m->shape[i].unex);
+	}
+	free(m->first_mem);
+	*m = (struct lnx_match){0};
+}
+
+static void index_unex(struct lnx_match *m, struct lnx_munex *u,
+		       unsigned int i)
+{
+	struct lnx_mshape *sh = &m->shape[i];
+	struct lnx_mprobe p = lnx_mprobe(sh, u->src, u->tag, LNX_MUNEX_OFF(i));
+
+	lnx_mtab_add(&sh->unex, &p, &u->link[i]);
+}
+
+/*
+ * The idle shape not used for longest, if replacing it pays: the messages
+ * stored would all have to be indexed again, so scans must first have cost as
+ * much.  Else ODD.
+ */
+static unsigned int recycle(struct lnx_match *m)
+{
+	unsigned int i, oldest = ODD;
+
+	if (m->nunex > m->scanned)
+		return ODD;
+	for (i = 0; i < LNX_MATCH_SHAPES; i++)
+		if (!m->shape[i].posted.n && (oldest == ODD ||
+		    m->shape[i].used < m->shape[oldest].used))
+			oldest = i;
+	if (oldest == ODD)
+		return ODD;
+	lnx_mtab_fini(&m->shape[oldest].unex);
+	lnx_mtab_init(&m->shape[oldest].unex, first_lines(m, 2 * oldest + 1));
+	for (i = 0; i < LNX_MTAB_FIRST_LINES; i++)
+		m->shape[oldest].unex.line[i].filter = 0;
+	return oldest;
+}
+
+static LNX_COLD unsigned int
+new_shape(struct lnx_match *m, uint64_t any, uint64_t keep)
+{
+	struct lnx_munex *u;
+	unsigned int i;
+
+	i = m->nshapes < LNX_MATCH_SHAPES ? m->nshapes++ : recycle(m);
+	if (i == ODD)
+		return ODD;
+	m->scanned = 0;
+	m->shape[i].any = any;
+	m->shape[i].keep = keep;
+	for (u = m->unex_first; u; u = u->next)
+		index_unex(m, u, i);
+	return i;
+}
+
+/* The shape of a receive, a new one if need be; ODD if there is no room. */
+LNX_INLINE unsigned int shape_of(struct lnx_match *m, uint64_t src,
+				    uint64_t ignore)
+{
+	uint64_t any = src == LNX_ANY_SRC ? UINT64_MAX : 0;
+	unsigned int i;
+
+	for (i = 0; i < m->nshapes; i++)
+		if (m->shape[i].keep == ~ignore && m->shape[i].any == any)
+			break;
+	if (lnx_unlikely(i == m->nshapes)) {
+		i = new_shape(m, any, ~ignore);
+		if (i == ODD)
+			return ODD;
+	}
+	m->shape[i].used = m->stamp;
+	return i;
+}
+
+void lnx_match_post(struct lnx_match *m, struct lnx_mrecv *r)
+{
+	unsigned int i = shape_of(m, r->src, r->ignore);
+	struct lnx_mshape *sh = &m->shape[i];
+	struct lnx_mprobe p;
+
+	r->stamp = ++m->stamp;
+	r->shape = (uint8_t)i;
+	m->active |= 1U << i;
+	if (lnx_unlikely(i == ODD)) {
+		lnx_mlink_before(&m->odd, &r->link);
+		m->nodd++;
+		return;
+	}
+	p = lnx_mprobe(sh, r->src, r->tag, LNX_MPOSTED_OFF);
+	lnx_mtab_add(&sh->posted, &p, &r->link);
+}
+
+static bool takes(uint64_t rsrc, uint64_t rtag, uint64_t ignore, uint64_t src,
+		  uint64_t tag)
+{
+	return (rsrc == LNX_ANY_SRC || rsrc == src) &&
+	       ((rtag ^ tag) & ~ignore) == 0;
+}
+
+/* The oldest of the odd receives for a message, if older than best. */
+static __attribute__((noinline)) struct lnx_mrecv *
+find_odd(struct lnx_match *m, uint64_t src, uint64_t tag,
+	 struct lnx_mrecv *best)
+{
+	struct lnx_mlink *l;
+	struct lnx_mrecv *r;
+
+	for (l = m->odd.next; l != &m->odd; l = l->next) {
+		r = recv_of(l);
+		if (best && best->stamp < r->stamp)
+			break;
+		m->scanned++;
+		if (takes(r->src, r->tag, r->ignore, src, tag))
+			return r;
+	}
+	return best;
+}
+
+struct lnx_mrecv *lnx_match_find(struct lnx_match *m, uint64_t src,
+				 uint64_t tag)
+{
+	unsigned int left = m->active & (ODD_BIT - 1), i;
+	struct lnx_mrecv *best = NULL, *r;
+	struct lnx_mprobe p;
+	struct lnx_mpos pos;
+	struct lnx_mlink *l;
+
+	for (; left; left &= left - 1) {
+		i = (unsigned int)__builtin_ctz(left);
+		p = lnx_mprobe(&m->shape[i], src, tag, LNX_MPOSTED_OFF);
+		l = lnx_mtab_find(&m->shape[i].posted, &p, &pos);
+		if (!l)
+			continue;
+		r = recv_of(l);
+		if (!best || r->stamp < best->stamp)
+			best = r;
+	}
+	if (lnx_unlikely(m->active & ODD_BIT))
+		best = find_odd(m, src, tag, best);
+	return best;
+}
+
+struct lnx_mrecv *lnx_match_take(struct lnx_match *m, uint64_t src,
+				 uint64_t tag)
+{
+	unsigned int active = m->active;
+	struct lnx_mshape *sh;
+	struct lnx_mprobe p;
+	struct lnx_mpos pos;
+	struct lnx_mlink *l;
+	struct lnx_mrecv *r;
+
+	if (!active)
+		return NULL;
+	if (active & (active - 1) || active == ODD_BIT) {
+		r = lnx_match_find(m, src, tag);
+		if (r)
+			lnx_match_unpost(m, r);
+		return r;
+	}
+	/* One shape only, the usual thing: find and remove in one. */
+	sh = &m->shape[__builtin_ctz(active)];
+	p = lnx_mprobe(sh, src, tag, LNX_MPOSTED_OFF);
+	l = lnx_mtab_find(&sh->posted, &p, &pos);
+	if (!l)
+		return NULL;
+	lnx_mtab_del_head(&sh->posted, &p, pos, l);
+	if (!sh->posted.n)
+		m->active = 0;
+	return recv_of(l);
+}
+
+static void del_odd(struct lnx_match *m, struct lnx_mrecv *r)
+{
+	lnx_mlink_del(&r->link);
+	if (!--m->nodd)
+		m->active &= ~ODD_BIT;
+}
+
+void lnx_match_unpost(struct lnx_match *m, struct lnx_mrecv *r)
+{
+	struct lnx_mshape *sh = &m->shape[r->shape];
+	struct lnx_mprobe p;
+
+	if (r->shape == ODD) {
+		del_odd(m, r);
+		return;
+	}
+	if (lnx_mlink_is_head(&r->link)) {
+		p = lnx_mprobe(sh, r->src, r->tag, LNX_MPOSTED_OFF);
+		lnx_mtab_del(&sh->posted, &p, &r->link);
+	} else {
+		lnx_mtab_del_other(&sh->posted, &r->link);
+	}
+	if (!sh->posted.n)
+		m->active &= ~(1U << r->shape);
+}
+
+void lnx_match_store(struct lnx_match *m, struct lnx_munex *u)
+{
+	unsigned int i;
+
+	u->stamp = ++m->stamp;
+	u->next = NULL;
+	u->prev = m->unex_last;
+	if (u->prev)
+		u->prev->next = u;
+	else
+		m->unex_first = u;
+	m->unex_last = u;
+	m->nunex++;
+	for (i = 0; i < m->nshapes; i++)
+		index_unex(m, u, i);
+}
+
+static __attribute__((noinline)) struct lnx_munex *
+scan_unex(struct lnx_match *m, uint64_t src, uint64_t tag, uint64_t ignore)
+{
+	struct lnx_munex *u;
+
+	for (u = m->unex_first; u; u = u->next) {
+		m->scanned++;
+		if (takes(src, tag, ignore, u->src, u->tag))
+			return u;
+	}
+	return NULL;
+}
+
+struct lnx_munex *lnx_match_peek(struct lnx_match *m, uint64_t src,
+				 uint64_t tag, uint64_t ignore)
+{
+	struct lnx_mprobe p;
+	struct lnx_mpos pos;
+	struct lnx_mlink *l;
+	unsigned int i;
+
+	if (!m->nunex)
+		return NULL;
+	i = shape_of(m, src, ignore);
+	if (lnx_unlikely(i == ODD))
+		return scan_unex(m, src, tag, ignore);
+	p = lnx_mprobe(&m->shape[i], src, tag, LNX_MUNEX_OFF(i));
+	l = lnx_mtab_find(&m->shape[i].unex, &p, &pos);
+	return l ? unex_of(l, i) : NULL;
+}
+
+struct lnx_munex *lnx_match_claim(struct lnx_match *m, uint64_t src,
+				  uint64_t tag, uint64_t ignore)
+{
+	struct lnx_munex *u = lnx_match_peek(m, src, tag, ignore);
+
+	if (u)
+		lnx_match_drop(m, u);
+	return u;
+}
+
+static void unindex(struct lnx_match *m, struct lnx_munex *u, unsigned int i)
+{
+	struct lnx_mshape *sh = &m->shape[i];
+	struct lnx_mprobe p;
+
+	if (!lnx_mlink_is_head(&u->link[i])) {
+		lnx_mtab_del_other(&sh->unex, &u->link[i]);
+		return;
+	}
+	p = lnx_mprobe(sh, u->src, u->tag, LNX_MUNEX_OFF(i));
+	lnx_mtab_del(&sh->unex, &p, &u->link[i]);
+}
+
+void lnx_match_drop(struct lnx_match *m, struct lnx_munex *u)
+{
+	unsigned int i;
+
+	for (i = 0; i < m->nshapes; i++)
+		unindex(m, u, i);
+	if (u->prev)
+		u->prev->next = u->next;
+	else
+		m->unex_first = u->next;
+	if (u->next)
+		u->next->prev = u->prev;
+	else
+		m->unex_last = u->prev;
+	m->nunex--;
+}
+
+/* Into the FIFO of its key at the place its stamp says. */
+static void index_by_stamp(struct lnx_match *m, struct lnx_munex *u,
+			   unsigned int i)
+{
+	struct lnx_mlink *l = &u->link[i], *head, *at;
+	const ptrdiff_t off = LNX_MUNEX_OFF(i);
+	struct lnx_mtab *t = &m->shape[i].unex;
+	struct lnx_mprobe p = lnx_mprobe(&m->shape[i], u->src, u->tag, off);
+	struct lnx_mpos pos;
+
+	head = lnx_mtab_find(t, &p, &pos);
+	t->n++;
+	if (!head) {
+		lnx_mtab_add_key(t, &p, pos.line, l);
+		return;
+	}
+	if (u->stamp < lnx_mkey_of(head, off)->stamp) {
+		lnx_mlink_before(head, l);
+		lnx_mpos_set(pos, head, l);
+		head->chain = head;
+		return;
+	}
+	for (at = head->prev; lnx_mkey_of(at, off)->stamp > u->stamp;)
+		at = at->prev;
+	lnx_mlink_before(at->next, l);
+	l->chain = l;
+}
+
+void lnx_match_set_src(struct lnx_match *m, struct lnx_munex *u, uint64_t src)
+{
+	uint64_t was = u->src;
+	unsigned int i;
+
+	if (src == was)
+		return;
+	/* Where no source is named the key stays what it is. */
+	for (i = 0; i < m->nshapes; i++) {
+		if (m->shape[i].any)
+			continue;
+		u->src = was;
+		unindex(m, u, i);
+		u->src = src;
+		index_by_stamp(m, u, i);
+	}
+	u->src = src;
+}
+
+struct lnx_munex *lnx_match_first_unex(struct lnx_match *m)
+{
+	return m->unex_first;
+}
+
+struct lnx_munex *lnx_match_next_unex(struct lnx_match *m, struct lnx_munex *u)
+{
+	(void)m;
+	return u->next;
+}
+
+struct visit {
+	bool (*fn)(struct lnx_mrecv *r, void *arg);
+	void *arg;
+	size_t left;		/* receives not seen yet; then stop looking */
+};
+
+/* Everything is read before fn is called, which may remove the receive. */
+static struct lnx_mrecv *each_in_fifo(struct lnx_mlink *head, struct visit *v)
+{
+	struct lnx_mlink *l = head, *tail = head->prev, *next;
+	struct lnx_mrecv *r;
+	bool last;
+
+	do {
+		next = l->next;
+		last = l == tail;
+		r = recv_of(l);
+		v->left--;
+		if (v->fn(r, v->arg))
+			return r;
+		l = next;
+	} while (!last);
+	return NULL;
+}
+
+static struct lnx_mrecv *each_in_lines(struct lnx_mline *line, size_t n,
+				       struct visit *v)
+{
+	struct lnx_mlink *head, *chain;
+	struct lnx_mrecv *r;
+	unsigned int i;
+
+	for (; n && v->left; n--, line++) {
+		for (i = 0; line->filter && i < LNX_MLINE_SLOTS; i++) {
+			if (!(line->filter >> 8 * i & 0xff))
+				continue;
+			for (head = line->slot[i]; head; head = chain) {
+				chain = head->chain;
+				r = each_in_fifo(head, v);
+				if (r)
+					return r;
+			}
+		}
+	}
+	return NULL;
+}
+
+struct lnx_mrecv *lnx_match_each_posted(struct lnx_match *m,
+		bool (*fn)(struct lnx_mrecv *r, void *arg), void *arg)
+{
+	struct visit v = { .fn = fn, .arg = arg };
+	struct lnx_mrecv *r = NULL;
+	struct lnx_mlink *l, *next;
+	struct lnx_mtab *t;
+	unsigned int i;
+
+	for (l = m->odd.next; l != &m->odd; l = next) {
+		next = l->next;
+		r = recv_of(l);
+		if (fn(r, arg))
+			return r;
+	}
+	for (i = 0; i < m->nshapes; i++) {
+		t = &m->shape[i].posted;
+		v.left = t->n;
+		r = each_in_lines(t->line, lnx_mtab_lines(t->shift), &v);
+		if (!r && t->old)
+			r = each_in_lines(t->old, lnx_mtab_lines(t->old_shift),
+					  &v);
+		if (r)
+			return r;
+	}
+	return NULL;
+}
+
+size_t lnx_match_nposted(const struct lnx_match *m)
+{
+	size_t n = m->nodd;
+	unsigned int i;
+
+	for (i = 0; i < m->nshapes; i++)
+		n += m->shape[i].posted.n;
+	return n;
+}
+
+size_t lnx_match_nunex(const struct lnx_match *m)
+{
+	return m->nunex;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Matching of arrived messages with posted receives: (source, tag, ignore).
+ *
+ * A receive matches a message when
+ *	(recv.src == LNX_ANY_SRC || recv.src == msg.src) &&
+ *	((recv.tag ^ msg.tag) & ~recv.ignore) == 0
+ * and among several candidates the one posted (or arrived) first wins.
+ * Untagged traffic uses a matcher of its own with every tag 0.
+ *
+ * Why it is built this way: applications use only a handful of *shapes* of
+ * receive, a shape being (source given or not, ignore mask).  Open MPI's
+ * receives, for instance, always ignore its protocol bits, so "exact means
+ * ignore == 0" would put all of them on a slow list.  Every shape seen gets a
+ * hash table keyed by (source or LNX_ANY_SRC, tag & ~ignore); a message looks
+ * once into each shape that has receives posted and takes the oldest of the
+ * heads, by a post stamp that is global to the matcher.  Unexpected messages
+ * are indexed the same way, once per shape seen.  The cost thus depends on the
+ * number of shapes, never on the number of entries.
+ *
+ * Shapes beyond LNX_MATCH_SHAPES are still matched correctly, by scans in
+ * order.  A shape with nothing posted gives up its place to a new one once
+ * the scans have cost as much as indexing the stored messages anew would, so
+ * shapes used only in the beginning do not keep later ones slow for ever.
+ *
+ * Nothing here allocates per entry or can fail after init: links are embedded
+ * in the caller's objects.  Hash tables grow by doubling, a little with every
+ * insertion; when memory for a larger table is not to be had, the old one
+ * stays and gets slower.
+ *
+ * Locking: none.  The caller holds the endpoint's owner lock.
+ */
+#ifndef LNX_MATCH_H
+#define LNX_MATCH_H
+
+#include <assert.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Equals FI_ADDR_UNSPEC; this layer does not include libfabric. */
+#define LNX_ANY_SRC		UINT64_MAX
+/*
+ * Open MPI 4.1 uses five: source given or not times tag given or not, all
+ * with its protocol bits ignored, and its synchronous send's acknowledgement.
+ */
+#define LNX_MATCH_SHAPES	6
+
+/*
+ * Membership of one entry in one shape's table.  Entries of equal key form a
+ * circular FIFO of which the table knows only the head, the oldest, so a
+ * million receives with one key never lengthen the look-up of another key.
+ */
+struct lnx_mlink {
+	struct lnx_mlink *next;		/* same key, circular */
+	struct lnx_mlink *prev;
+	struct lnx_mlink *chain;	/* head: next head beyond a full line;
+					 * others: this very link */
+};
+
+struct lnx_mkey {
+	uint64_t src;
+	uint64_t tag;
+	uint64_t stamp;
+};
+
+/*
+ * A posted receive; embed it, aligned to 64 if possible: it is one cache
+ * line.  src, tag, ignore are the caller's to set and stay unchanged while
+ * it is queued; the rest is the matcher's.
+ */
+struct lnx_mrecv {
+	struct lnx_mlink link;
+	union {
+		struct lnx_mkey key;
+		struct {
+			uint64_t src;
+			uint64_t tag;
+			uint64_t stamp;
+		};
+	};
+	uint64_t ignore;
+	uint8_t shape;		/* LNX_MATCH_SHAPES: on the list of odd ones */
+};
+
+/*
+ * An unexpected message; embed it.  src and tag are the caller's to set; src
+ * changes later only through lnx_match_set_src.  The rest is the matcher's.
+ */
+struct lnx_munex {
+	union {
+		struct lnx_mkey key;
+		struct {
+			uint64_t src;
+			uint64_t tag;
+			uint64_t stamp;
+		};
+	};
+	struct lnx_munex *next;		/* all of them, in arrival order */
+	struct lnx_munex *prev;
+	struct lnx_mlink link[LNX_MATCH_SHAPES];
+};
+
+struct lnx_mline;			/* one bucket, see mtab.h */
+
+/* Hash table of key FIFOs, see mtab.h.  Counts are of entries (n) and of
+ * different keys (heads). */
+struct lnx_mtab {
+	struct lnx_mline *line;
+	struct lnx_mline *old;		/* smaller table being emptied */
+	size_t heads;
+	size_t limit;			/* heads at which to grow */
+	size_t n;
+	size_t moved;			/* lines of old already emptied */
+	unsigned int shift;		/* line index is hash >> shift */
+	unsigned int old_shift;
+	void *line_mem;			/* to free; NULL for the first table */
+	void *old_mem;
+};
+
+struct lnx_mshape {
+	uint64_t keep;			/* ~ignore */
+	uint64_t any;			/* all ones if no source is named */
+	uint64_t used;			/* stamp of last use, for recycling */
+	struct lnx_mtab posted;
+	struct lnx_mtab unex;
+};
+
+/*
+ * Embed it; it must not move between init and fini.  The fields are for
+ * match.c and for looking at in a debugger.
+ */
+struct lnx_match {
+	unsigned int active;		/* bit i: shape i has receives posted,
+					 * bit LNX_MATCH_SHAPES: the odd list */
+	unsigned int nshapes;
+	uint64_t stamp;			/* last one given out */
+	struct lnx_munex *unex_first;
+	struct lnx_munex *unex_last;
+	size_t nunex;
+	struct lnx_mlink odd;		/* receives of other shapes, in order */
+	size_t nodd;
+	size_t scanned;			/* entries passed in scans in order */
+	void *first_mem;		/* the first, small tables */
+	struct lnx_mshape shape[LNX_MATCH_SHAPES];
+};
+
+static_assert(sizeof(void *) != 8 || sizeof(struct lnx_mrecv) == 64,
+	      "a posted receive is one cache line");
+
+/* 0 or -ENOMEM.  fini does not touch entries that are still queued. */
+int lnx_match_init(struct lnx_match *m);
+void lnx_match_fini(struct lnx_match *m);
+
+/* Queue a receive behind all earlier ones. */
+void lnx_match_post(struct lnx_match *m, struct lnx_mrecv *r);
+
+/*
+ * The oldest posted receive that takes a message (src, tag), or NULL.
+ * find leaves it queued (multi-receive buffers stay), take removes it.
+ * src may be LNX_ANY_SRC for a sender nobody knows: then only receives that
+ * name no source match.
+ */
+struct lnx_mrecv *lnx_match_find(struct lnx_match *m, uint64_t src,
+				 uint64_t tag);
+struct lnx_mrecv *lnx_match_take(struct lnx_match *m, uint64_t src,
+				 uint64_t tag);
+
+/* Remove a queued receive (cancel, multi-receive buffer used up). */
+void lnx_match_unpost(struct lnx_match *m, struct lnx_mrecv *r);
+
+/* Keep a message for which nothing was posted. */
+void lnx_match_store(struct lnx_match *m, struct lnx_munex *u);
+
+/*
+ * The oldest unexpected message that a receive (src, tag, ignore) takes, or
+ * NULL.  peek leaves it queued, claim removes it.
+ */
+struct lnx_munex *lnx_match_peek(struct lnx_match *m, uint64_t src,
+				 uint64_t tag, uint64_t ignore);
+struct lnx_munex *lnx_match_claim(struct lnx_match *m, uint64_t src,
+				  uint64_t tag, uint64_t ignore);
+
+/* Remove one unexpected message. */
+void lnx_match_drop(struct lnx_match *m, struct lnx_munex *u);
+
+/*
+ * The sender of a queued unexpected message became known (its address was
+ * inserted): give it the source, keeping its place in the order.  Receives
+ * already posted for that source are not looked at: the caller then tries
+ * lnx_match_take and, if there is one, drops the message and delivers it.
+ * Constant time when messages of one key get their source in the order of
+ * arrival (or in the reverse), else up to the length of the key's FIFO.
+ */
+void lnx_match_set_src(struct lnx_match *m, struct lnx_munex *u, uint64_t src);
+
+/*
+ * Unexpected messages in the order of arrival; NULL at the end.  To remove
+ * one on the way, fetch its successor first.
+ */
+struct lnx_munex *lnx_match_first_unex(struct lnx_match *m);
+struct lnx_munex *lnx_match_next_unex(struct lnx_match *m, struct lnx_munex *u);
+
+/*
+ * Calls fn(r, arg) for each posted receive, in no particular order, until it
+ * returns true; that one is returned, else NULL.  For cancel by context and
+ * for closing; cost is that of all receives, not constant.  fn may unpost r
+ * itself (and free it, if it then returns false) but change nothing else.
+ */
+struct lnx_mrecv *lnx_match_each_posted(struct lnx_match *m,
+		bool (*fn)(struct lnx_mrecv *r, void *arg), void *arg);
+
+/* Numbers for state dumps and tests. */
+size_t lnx_match_nposted(const struct lnx_match *m);
+size_t lnx_match_nunex(const struct lnx_match *m);
+
+#endif
