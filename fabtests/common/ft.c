@@ -79,9 +79,9 @@ bool ft_is_bare(const struct ft *ft, const char *prov)
 
 void ft_known(struct ft *ft, const char *prov, const char *reason)
 {
-	if (ft_is_bare(ft, prov))
-		snprintf(ft->todo, sizeof(ft->todo), "bare %s: %s", prov,
-			 reason);
+	if (prov ? ft_is_bare(ft, prov) : !ft_is_bare(ft, "lnx"))
+		snprintf(ft->todo, sizeof(ft->todo), "bare %s: %s",
+			 ft->opts.prov, reason);
 }
 
 struct fi_info *ft_hints(struct ft *ft, const struct ft_cfg *cfg)

@@ -211,7 +211,8 @@ int ft_fail(struct ft *ft, const char *fmt, ...)	/* FT_FAIL */
 	__attribute__((format(printf, 2, 3)));
 int ft_skip(struct ft *ft, const char *fmt, ...)	/* FT_SKIP */
 	__attribute__((format(printf, 2, 3)));
-/* A bare provider is known to get this case wrong: a failure does not count. */
+/* A bare provider is known to get this case wrong: a failure does not count.
+ * prov NULL means each of them. */
 void ft_known(struct ft *ft, const char *prov, const char *reason);
 
 #define FT_STR2(x)	#x

@@ -229,13 +229,12 @@ int ft_must_complete(struct ft *ft, struct ft_op *op, const char *at)
 
 void ft_linger(struct ft *ft, double seconds)
 {
-	struct poll p = { .end = ft_now() + seconds };
+	double end = ft_now() + seconds;
 
 	do {
-		p.idle = p.idle & ~255u;	/* look at the clock */
 		ft_progress(ft);
 		sched_yield();
-	} while (ft_now() < p.end);
+	} while (ft_now() < end);
 }
 
 int ft_barrier(struct ft *ft)
