@@ -254,18 +254,14 @@ int lnx_catalog_read(struct lnx_catalog *cat, const char *prov, char *why,
 	int ret;
 
 	memset(cat, 0, sizeof(*cat));
-	if (lnx_addr_prov_id(prov) == LNX_PROV_NONE) {
-		snprintf(why, why_size, exists(prov) ?
-			 "is a provider that lnx has no address format for" :
-			 "is not there");
-		return -FI_ENODATA;
-	}
-
 	if (!strcasecmp(prov, "shm")) {
 		ret = read_kind(cat, LNX_RAIL_DIRECT, prov);
+	} else if (!strcasecmp(prov, "tcp")) {
+		/* Known, and asking it for FI_PEER makes libfabric warn. */
+		ret = read_kind(cat, LNX_RAIL_PLAIN, prov);
 	} else {
-		/* tcp itself accepts some of the peer calls and crashes: only
-		 * the capability counts, which read_kind checks. */
+		/* Some providers accept a peer's CQ and then crash: only the
+		 * capability counts, which read_kind looks at. */
 		ret = read_kind(cat, LNX_RAIL_PEER, prov);
 		if (ret == -FI_ENODATA)
 			ret = read_kind(cat, LNX_RAIL_PLAIN, prov);
@@ -276,13 +272,18 @@ int lnx_catalog_read(struct lnx_catalog *cat, const char *prov, char *why,
 				 "reliable datagram endpoint with FI_MSG and "
 				 "FI_RMA");
 		else
-			snprintf(why, why_size, "is not there");
+			snprintf(why, why_size, "is not available");
 		return ret;
 	}
 	if (ret) {
 		snprintf(why, why_size, "could not be asked: %s",
 			 fi_strerror(-ret));
 		return ret;
+	}
+	if (lnx_addr_prov_id(prov) == LNX_PROV_NONE) {
+		snprintf(why, why_size, "is one whose addresses lnx cannot "
+			 "tell to others");
+		return -FI_ENODATA;
 	}
 	reduce(cat);
 	if (!cat->ndom) {
@@ -364,7 +365,7 @@ void lnx_catalog_fini(void)
 
 /* ---- for messages ---- */
 
-static bool listed(const char *list, const char *name)
+bool lnx_catalog_listed(const char *list, const char *name)
 {
 	size_t len = strlen(name);
 	const char *p = list;
@@ -398,11 +399,14 @@ void lnx_catalog_usable(char *buf, size_t size)
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR |
 		FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
-	if (!ask(hints, &list)) {
+	/* The library's own lnx, which ours replaces, is only hidden and would
+	 * answer as well. */
+	hints->fabric_attr->prov_name = strdup("^lnx");
+	if (hints->fabric_attr->prov_name && !ask(hints, &list)) {
 		for (info = list; info; info = info->next) {
 			const char *name = info->fabric_attr->prov_name;
 
-			if (!usable(info) || listed(buf, name) ||
+			if (!usable(info) || lnx_catalog_listed(buf, name) ||
 			    used + strlen(name) + 3 > size)
 				continue;
 			used += snprintf(buf + used, size - used, "%s%s",

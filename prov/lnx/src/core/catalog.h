@@ -26,7 +26,7 @@ struct lnx_catalog {
 
 /*
  * Read what provider prov (spelled in full) has.  0; -FI_ENODATA with why set to
- * half a sentence ("has no …", "is not there") when it cannot be a rail;
+ * half a sentence ("is not available") when it cannot be a rail;
  * -FI_ENOMEM.  Asks the core each time: interfaces come and go.  Free the result
  * with lnx_catalog_free, also after an error.
  */
@@ -42,6 +42,9 @@ int lnx_catalog_try_open(const struct fi_info *info);
 
 /* Providers that could be named in a link here, as "shm, tcp, …". */
 void lnx_catalog_usable(char *buf, size_t size);
+
+/* Is the name one of such a list? */
+bool lnx_catalog_listed(const char *list, const char *name);
 
 /*
  * This thread is asking cores for what they have.  A core may ask all providers

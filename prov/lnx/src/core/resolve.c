@@ -29,6 +29,8 @@ struct source {
 
 /* ---- messages ---- */
 
+#define SENTENCE	640
+
 static const char *origin(const char *text)
 {
 	const char *var = lnx_config()->prov_links;
@@ -60,7 +62,7 @@ static void complain_at(const struct source *src, const char *sentence)
 static void no_such_provider(const struct source *src, const char *why)
 {
 	const char *filter = lnx_provider_filter();
-	char usable[256], sentence[480], shown[80];
+	char usable[256], sentence[SENTENCE], shown[80];
 
 	lnx_catalog_usable(usable, sizeof(usable));
 	if (filter)
@@ -75,7 +77,7 @@ static void no_such_provider(const struct source *src, const char *why)
 static void no_such_domain(const struct source *src, const char *dom,
 			   const struct lnx_catalog *cat)
 {
-	char sentence[480];
+	char sentence[SENTENCE];
 	int n;
 
 	n = snprintf(sentence, sizeof(sentence), "provider \"%s\" has no "
@@ -112,7 +114,7 @@ static void cannot_open(const struct source *src, const struct fi_info *info,
 {
 	const char *prov = info->fabric_attr->prov_name;
 	const char *filter = lnx_provider_filter();
-	char sentence[480], shown[80], cure[160];
+	char sentence[SENTENCE], shown[80], cure[160];
 
 	if (filter && strchr(prov, ';')) {
 		/* A layered provider looks for the one below it among those
@@ -142,7 +144,7 @@ static int add_rail(struct lnx_link_rails *lr, const struct source *src,
 	const char *prov = dom->info->fabric_attr->prov_name;
 	const char *name = dom->info->domain_attr->name;
 	struct lnx_rail_spec *rail;
-	char sentence[300];
+	char sentence[SENTENCE];
 	int ret;
 
 	for (unsigned i = 0; i < lr->nrail; i++) {
@@ -185,7 +187,7 @@ static int add_rail(struct lnx_link_rails *lr, const struct source *src,
 static int add_named(struct lnx_link_rails *lr, const struct source *src,
 		     const struct lnx_catalog *cat)
 {
-	char sentence[200];
+	char sentence[SENTENCE];
 	unsigned i, d;
 	int ret;
 
@@ -426,11 +428,14 @@ int lnx_resolve_default(char *buf, size_t size)
 {
 	const char *net = NULL;
 	bool shm = !lnx_config()->disable_shm;
+	char present[256];
 
+	lnx_catalog_usable(present, sizeof(present));
 	for (size_t i = 0; i < LNX_ARRAY_SIZE(best_first) && !net; i++)
-		if (works(best_first[i]))
+		if (lnx_catalog_listed(present, best_first[i]) &&
+		    works(best_first[i]))
 			net = best_first[i];
-	if (shm && !works("shm")) {
+	if (shm && !(lnx_catalog_listed(present, "shm") && works("shm"))) {
 		shm = false;
 		lnx_complain("the default link is without shm, which libfabric "
 			     "does not offer here (is /dev/shm too small?)");

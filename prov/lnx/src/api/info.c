@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_getinfo.  Called by libfabric; asks core/resolve.c for rails and core/caps.c
+ * for what they can do.
+ */
+#include "api/info.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/compiler.h"
+#include "core/caps.h"
+#include "core/catalog.h"
+#include "core/complain.h"
+#include "core/peer_abi.h"
+#include "core/resolve.h"
+#include "prov.h"
+#include "wire/addr.h"
+
+#define FABRIC_NAME	"lnx"
+
+/* One call of lnx_getinfo. */
+struct request {
+	uint32_t version;
+	const struct fi_info *hints;	/* may be NULL */
+	const char *domain;		/* the name in them, or NULL */
+	struct addrinfo *local;		/* FI_SOURCE's address, or NULL */
+
+	struct fi_info *first;
+	struct fi_info **end;
+	const char *why;		/* why the last candidate did not fit */
+};
+
+/* ---- local address ---- */
+
+static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
+{
+	if (!a || !b || a->sa_family != b->sa_family)
+		return false;
+	if (a->sa_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	if (a->sa_family == AF_INET6)
+		return IN6_ARE_ADDR_EQUAL(
+			&((const struct sockaddr_in6 *)a)->sin6_addr,
+			&((const struct sockaddr_in6 *)b)->sin6_addr);
+	return false;
+}
+
+/* The rail's own address, if it is one of the internet. */
+static const struct sockaddr *rail_address(const struct lnx_rail_spec *rail)
+{
+	const struct fi_info *info = rail->info;
+
+	if (!info->src_addr || (info->addr_format != FI_SOCKADDR &&
+				info->addr_format != FI_SOCKADDR_IN &&
+				info->addr_format != FI_SOCKADDR_IN6))
+		return NULL;
+	return info->src_addr;
+}
+
+/*
+ * Does the rail work on the interface that has this address?  The address may be
+ * another one of the interface than the rail uses.
+ */
+static bool rail_is_at(const struct lnx_rail_spec *rail,
+		       const struct ifaddrs *ifs, const struct addrinfo *at)
+{
+	const struct ifaddrs *i;
+
+	for (; at; at = at->ai_next) {
+		if (same_address(rail_address(rail), at->ai_addr))
+			return true;
+		if (!rail_address(rail))
+			continue;
+		for (i = ifs; i; i = i->ifa_next)
+			if (same_address(i->ifa_addr, at->ai_addr) &&
+			    !strcmp(i->ifa_name, rail->dom))
+				return true;
+	}
+	return false;
+}
+
+/* Keep shm and the rails at the requested address; false when none is there. */
+static bool restrict_to_local(struct lnx_link_rails *lr,
+			      const struct addrinfo *at)
+{
+	struct ifaddrs *ifs = NULL;
+	unsigned kept = 0, net = 0;
+
+	if (getifaddrs(&ifs))
+		ifs = NULL;
+	for (unsigned i = 0; i < lr->nrail; i++) {
+		if (lr->rail[i].kind != LNX_RAIL_DIRECT) {
+			if (!rail_is_at(&lr->rail[i], ifs, at))
+				continue;
+			net++;
+		}
+		lr->rail[kept++] = lr->rail[i];
+	}
+	lr->nrail = kept;
+	if (ifs)
+		freeifaddrs(ifs);
+	return net > 0;
+}
+
+static int read_local(struct request *req, const char *node, uint64_t flags)
+{
+	struct addrinfo want = {
+		.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_NUMERICHOST,
+	};
+
+	if (!node || !(flags & FI_SOURCE))
+		return 0;
+	if (!getaddrinfo(node, NULL, &want, &req->local))
+		return 0;
+	want.ai_flags = 0;
+	if (!(flags & FI_NUMERICHOST) &&
+	    !getaddrinfo(node, NULL, &want, &req->local))
+		return 0;
+	LNX_INFO(FI_LOG_FABRIC, "source address \"%s\" is not one\n", node);
+	return -FI_ENODATA;
+}
+
+/* ---- one entry ---- */
+
+/* The nic belongs to its fi_info; move it out of a copy. */
+static int forward_nic(struct fi_info *info, const struct lnx_link_rails *lr)
+{
+	struct fi_info *copy;
+
+	for (unsigned i = 0; i < lr->nrail; i++) {
+		if (lr->rail[i].kind == LNX_RAIL_DIRECT ||
+		    !lr->rail[i].info->nic)
+			continue;
+		copy = fi_dupinfo(lr->rail[i].info);
+		if (!copy)
+			return -FI_ENOMEM;
+		info->nic = copy->nic;
+		copy->nic = NULL;
+		fi_freeinfo(copy);
+		return 0;
+	}
+	return 0;
+}
+
+/* A destination that fi_getname made somewhere is the only one we know. */
+static int take_dest(struct fi_info *info, const struct fi_info *hints)
+{
+	struct lnx_addr addr;
+	char why[128];
+
+	if (!hints || !hints->dest_addr)
+		return 0;
+	if (lnx_addr_unpack(&addr, hints->dest_addr, hints->dest_addrlen, why,
+			    sizeof(why))) {
+		LNX_INFO(FI_LOG_FABRIC, "hints: dest_addr: %s\n", why);
+		return -FI_ENODATA;
+	}
+	info->dest_addr = malloc(hints->dest_addrlen);
+	if (!info->dest_addr)
+		return -FI_ENOMEM;
+	memcpy(info->dest_addr, hints->dest_addr, hints->dest_addrlen);
+	info->dest_addrlen = hints->dest_addrlen;
+	return 0;
+}
+
+static bool is_there(const struct request *req, const char *domain)
+{
+	const struct fi_info *info;
+
+	for (info = req->first; info; info = info->next)
+		if (!strcmp(info->domain_attr->name, domain))
+			return true;
+	return false;
+}
+
+/* Append the entry for these rails, if it is wanted.  0 also when it is not. */
+static int offer(struct request *req, const struct lnx_link_rails *lr)
+{
+	struct fi_info *info;
+	int ret;
+
+	if ((req->domain && strcmp(req->domain, lr->name)) ||
+	    is_there(req, lr->name))
+		return 0;
+
+	info = lnx_caps_offer(lr);
+	if (!info)
+		return -FI_ENOMEM;
+	ret = lnx_caps_fit(info, req->version, req->hints, &req->why);
+	if (ret) {
+		LNX_INFO(FI_LOG_FABRIC, "link \"%s\" does not fit the hints: "
+			 "%s\n", lr->name, req->why);
+		fi_freeinfo(info);
+		return 0;
+	}
+	info->fabric_attr->name = strdup(FABRIC_NAME);
+	info->domain_attr->name = strdup(lr->name);
+	info->fabric_attr->api_version = req->version;
+	info->fabric_attr->prov_version = lnx_prov.version;
+	ret = info->fabric_attr->name && info->domain_attr->name ?
+	      0 : -FI_ENOMEM;
+	if (!ret)
+		ret = forward_nic(info, lr);
+	if (!ret)
+		ret = take_dest(info, req->hints);
+	if (ret) {
+		fi_freeinfo(info);
+		return ret == -FI_ENODATA ? 0 : ret;
+	}
+	*req->end = info;
+	req->end = &info->next;
+	return 0;
+}
+
+/* The rails of lr that serve one network rail: it and shm.  Borrowed. */
+static int offer_single(struct request *req, const struct lnx_link_rails *lr,
+			unsigned net)
+{
+	struct lnx_link_rails *one = calloc(1, sizeof(*one));
+	int ret;
+
+	if (!one)
+		return -FI_ENOMEM;
+	for (unsigned i = 0; i < lr->nrail; i++)
+		if (i == net || lr->rail[i].kind == LNX_RAIL_DIRECT)
+			one->rail[one->nrail++] = lr->rail[i];
+	ret = lnx_link_rails_name(one);
+	if (!ret)
+		ret = offer(req, one);
+	free(one);
+	return ret;
+}
+
+/* The link as a whole, then each of its network domains. */
+static int offer_link(struct request *req, const struct lnx_link_rails *all)
+{
+	struct lnx_link_rails *lr = malloc(sizeof(*lr));
+	unsigned net = 0;
+	int ret = 0;
+
+	if (!lr)
+		return -FI_ENOMEM;
+	*lr = *all;			/* infos stay with all */
+	if (req->local) {
+		if (!restrict_to_local(lr, req->local)) {
+			LNX_INFO(FI_LOG_FABRIC, "link \"%s\" has no rail at "
+				 "the source address\n", all->name);
+			goto out;
+		}
+		ret = lnx_link_rails_name(lr);
+		if (ret)
+			goto out;
+	}
+	ret = offer(req, lr);
+	for (unsigned i = 0; i < lr->nrail; i++)
+		net += lr->rail[i].kind != LNX_RAIL_DIRECT;
+	for (unsigned i = 0; !ret && net > 1 && i < lr->nrail; i++)
+		if (lr->rail[i].kind != LNX_RAIL_DIRECT)
+			ret = offer_single(req, lr, i);
+out:
+	free(lr);
+	return ret;
+}
+
+/* ---- which links ---- */
+
+static int offer_text(struct request *req, const char *text)
+{
+	struct lnx_links *links = malloc(sizeof(*links));
+	struct lnx_link_rails *lr;
+	char why[200], shown[300];
+	int ret = 0, first = 0;
+	size_t at;
+
+	if (!links)
+		return -FI_ENOMEM;
+	if (lnx_links_parse(text, links, &at, why, sizeof(why))) {
+		lnx_complain("FI_LNX_PROV_LINKS=\"%s\", character %zu: %s",
+			     lnx_printable(text, strlen(text), shown,
+					   sizeof(shown)), at + 1, why);
+		free(links);
+		return -FI_EINVAL;
+	}
+	for (unsigned i = 0; !ret && i < links->nlink; i++) {
+		/* A link that cannot be was complained about; the others are
+		 * what the user wrote as well. */
+		lr = lnx_resolve(&links->link[i], text, &ret);
+		if (lr) {
+			ret = offer_link(req, lr);
+			lnx_link_rails_free(lr);
+		} else if (ret != -FI_ENOMEM) {
+			first = first ? first : ret;
+			ret = 0;
+		}
+	}
+	free(links);
+	return ret ? ret : first;
+}
+
+static int offer_named(struct request *req)
+{
+	struct lnx_link_rails *lr;
+	char text[LNX_LINK_TEXT_MAX];
+	int ret;
+
+	if (req->domain) {
+		lr = lnx_resolve_name(req->domain, &ret);
+	} else {
+		ret = lnx_resolve_default(text, sizeof(text));
+		if (ret)
+			return ret;
+		lr = lnx_resolve_name(text, &ret);
+	}
+	if (!lr)
+		return ret;
+	ret = offer_link(req, lr);
+	lnx_link_rails_free(lr);
+	return ret;
+}
+
+static const char *prov_hint(const struct fi_info *hints)
+{
+	return hints && hints->fabric_attr ? hints->fabric_attr->prov_name :
+					     NULL;
+}
+
+/* Hints that rule us out whatever the link. */
+static bool is_for_others(const struct fi_info *hints)
+{
+	const char *prov = prov_hint(hints);
+
+	if (!hints)
+		return false;
+	/* "^tcp" excludes others and leaves us. */
+	if (prov && *prov != '^' && strcasecmp(prov, lnx_prov.name))
+		return true;
+	if (hints->fabric_attr && hints->fabric_attr->name &&
+	    strcmp(hints->fabric_attr->name, FABRIC_NAME))
+		return true;
+	if (hints->ep_attr && hints->ep_attr->type != FI_EP_UNSPEC &&
+	    hints->ep_attr->type != FI_EP_RDM)
+		return true;
+	/* Rails choose their addresses, so none can be given from outside. */
+	return hints->src_addr != NULL;
+}
+
+int lnx_getinfo(uint32_t version, const char *node, const char *service,
+		uint64_t flags, const struct fi_info *hints,
+		struct fi_info **info)
+{
+	struct request req = { .version = version, .hints = hints };
+	const char *links = lnx_config()->prov_links;
+	const char *prov = prov_hint(hints);
+	int ret;
+
+	*info = NULL;
+	req.end = &req.first;
+	if (lnx_catalog_busy() || is_for_others(hints))
+		return -FI_ENODATA;
+	if (!links && !lnx_named_in_filter() &&
+	    !(prov && !strcasecmp(prov, lnx_prov.name)))
+		return -FI_ENODATA;
+	if (lnx_peer_abi_check())
+		return -FI_ENODATA;
+	if (hints && hints->domain_attr)
+		req.domain = hints->domain_attr->name;
+	if ((node || service) && !(flags & FI_SOURCE))
+		LNX_INFO(FI_LOG_FABRIC, "node and service are not used: "
+			 "addresses of peers come from fi_getname\n");
+
+	ret = read_local(&req, node, flags);
+	if (!ret)
+		ret = links ? offer_text(&req, links) : offer_named(&req);
+	if (req.local)
+		freeaddrinfo(req.local);
+	if (ret == -FI_ENOMEM || !req.first) {
+		fi_freeinfo(req.first);
+		return ret ? ret : -FI_ENODATA;
+	}
+	*info = req.first;
+	return 0;
+}
