@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Prints the table of parameters, conf/params.def:
+ *	gen-params man		a section for a manual page, in roff
+ *	gen-params markdown	a table for the README
+ * One definition list in roff, not a tbl table: it needs no preprocessor and
+ * keeps its shape on any width.
+ */
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "conf/conf.h"
+
+static void put_variable(FILE *out, const struct lnx_param *p)
+{
+	const char *c;
+
+	fputs("FI_LNX_", out);
+	for (c = p->name; *c; c++)
+		fputc(toupper((unsigned char)*c), out);
+}
+
+/* Text in roff: a dash that can be copied, and no line read as a request. */
+static void put_roff(FILE *out, const char *text)
+{
+	if (*text == '.' || *text == '\'')
+		fputs("\\&", out);
+	for (; *text; text++) {
+		switch (*text) {
+		case '\\': fputs("\\e", out); break;
+		case '-': fputs("\\-", out); break;
+		case '\'': fputs("\\(aq", out); break;
+		case '"': fputs("\\(dq", out); break;
+		default: fputc(*text, out);
+		}
+	}
+}
+
+static void put_markdown(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		if (*text == '|' || *text == '_' || *text == '*' ||
+		    *text == '<' || *text == '\\')
+			fputc('\\', out);
+		fputc(*text, out);
+	}
+}
+
+/* 16384 as 16k where that is the same. */
+static void put_number(FILE *out, uint64_t v, bool bytes)
+{
+	const char *suffix = "\0kmg";
+
+	if (bytes)
+		while (v && !(v % 1024) && suffix[1]) {
+			v /= 1024;
+			suffix++;
+		}
+	fprintf(out, "%" PRIu64, v);
+	if (*suffix)
+		fputc(*suffix, out);
+}
+
+static void put_allowed(FILE *out, const struct lnx_param *p)
+{
+	bool bytes = !strcmp(p->unit, "bytes");
+	char buf[LNX_PARAM_ALLOWED_BYTES];
+
+	switch (p->type) {
+	case LNX_PARAM_BOOL:
+		fputs("0 or 1", out);
+		break;
+	case LNX_PARAM_UINT:
+		put_number(out, p->min, bytes);
+		fputs(" to ", out);
+		put_number(out, p->max, bytes);
+		if (p->unit[0])
+			fprintf(out, " %s", p->unit);
+		break;
+	default:
+		fputs(lnx_param_allowed(p, buf, sizeof(buf)), out);
+	}
+}
+
+static int lnx_conf_man(FILE *out)
+{
+	const struct lnx_param *p;
+
+	fputs(".\\\" Made by contrib/gen-params from conf/params.def.\n", out);
+	for (p = lnx_params; p < lnx_params + lnx_nparams; p++) {
+		fputs(".TP\n.B ", out);
+		put_variable(out, p);
+		fputs("\n(", out);
+		put_allowed(out, p);
+		if (p->def[0]) {
+			fputs("; default ", out);
+			put_roff(out, p->def);
+		}
+		fputs(")\n.br\n", out);
+		put_roff(out, p->help);
+		fputc('\n', out);
+	}
+	return ferror(out) ? -1 : 0;
+}
+
+static int lnx_conf_markdown(FILE *out)
+{
+	const struct lnx_param *p;
+	char buf[LNX_PARAM_ALLOWED_BYTES];
+
+	fputs("| Variable | Default | Allowed | Meaning |\n|---|---|---|---|\n",
+	      out);
+	for (p = lnx_params; p < lnx_params + lnx_nparams; p++) {
+		fputs("| `", out);
+		put_variable(out, p);
+		fputs("` | ", out);
+		put_markdown(out, p->def);
+		fputs(" | ", out);
+		if (p->type == LNX_PARAM_ENUM)
+			put_markdown(out, lnx_param_allowed(p, buf,
+							    sizeof(buf)));
+		else
+			put_allowed(out, p);
+		fputs(" | ", out);
+		put_markdown(out, p->help);
+		fputs(" |\n", out);
+	}
+	return ferror(out) ? -1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	int ret = -1;
+
+	if (argc == 2 && !strcmp(argv[1], "man"))
+		ret = lnx_conf_man(stdout);
+	else if (argc == 2 && !strcmp(argv[1], "markdown"))
+		ret = lnx_conf_markdown(stdout);
+	else
+		fputs("usage: gen-params man|markdown\n", stderr);
+	return ret || fflush(stdout) ? 1 : 0;
+}
