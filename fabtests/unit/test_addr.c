@@ -402,6 +402,40 @@ Test(addr, raw_length_has_a_bound_of_its_own)
 	}
 }
 
+/* Rails that leave three bytes: room for the head of one more, and no more. */
+Test(addr, rail_cut_behind_its_head)
+{
+	struct lnx_addr a = plain();
+	uint8_t buf[LNX_ADDR_BYTES];
+
+	add_bytes(&a, LNX_PROV_CXI, 7, 1, 20);
+	add_bytes(&a, LNX_PROV_CXI, 7, 1, 9);
+	cr_assert_eq(lnx_addr_pack(&a, buf), 0);
+	cr_assert_eq(check(buf, sizeof(buf)), 0);
+	memcpy(buf + 61, buf + 24, 3);
+	buf[6] = 3;
+	cr_assert_eq(check(buf, sizeof(buf)), -EINVAL);
+	cr_assert_str_eq(why, "the address ends within its rail 2");
+}
+
+Test(addr, ipv6_that_is_not_one_host_is_refused)
+{
+	static const char *const ips[] = {
+		"fe80::1", "febf::1", "ff02::1", "::"
+	};
+	struct lnx_addr a = plain();
+	uint8_t buf[LNX_ADDR_BYTES];
+	size_t i;
+
+	add_ip(&a, LNX_PROV_TCP, 7, "fec0::1", 1);
+	cr_assert_eq(lnx_addr_pack(&a, buf), 0);
+	cr_assert_eq(check(buf, sizeof(buf)), 0);
+	for (i = 0; i < LNX_ARRAY_SIZE(ips); i++) {
+		cr_assert_eq(inet_pton(AF_INET6, ips[i], buf + 27), 1);
+		cr_expect_eq(check(buf, sizeof(buf)), -EINVAL, "%s", ips[i]);
+	}
+}
+
 Test(addr, each_length)
 {
 	uint8_t buf[4096] = { 0 };

@@ -331,7 +331,7 @@ Test(conf, hostile_text_is_quoted_short_and_printable)
 	int fill;
 
 	for (i = 0; i < LNX_ARRAY_SIZE(shape); i++) {
-		for (fill = 1; fill < 256; fill += 127) {
+		for (fill = 1; fill < 256; fill += 63) {	/* 127 too */
 			memset(entry, fill, n);
 			memcpy(entry, shape[i], strlen(shape[i]));
 			if (!strchr(shape[i], '='))
@@ -345,6 +345,19 @@ Test(conf, hostile_text_is_quoted_short_and_printable)
 		}
 	}
 	free(entry);
+}
+
+Test(conf, unknown_names_of_each_length)
+{
+	char entry[200];
+	struct lnx_conf c;
+	int n;
+
+	for (n = 1; n < 150; n++) {
+		sprintf(entry, "FI_LNX_%0*d=1", n, 0);
+		cr_expect_eq(read_1(&c, entry), 1, "%s", entry);
+		cr_expect_not_null(strstr(last, "fi_lnx(7)"), "%s", last);
+	}
 }
 
 Test(conf, many_variables_at_once)

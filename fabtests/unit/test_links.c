@@ -207,6 +207,7 @@ Test(links, bad_text_where_and_why)
 			       "it as fi_info lists it" },
 		{ "shm+t(p", 5, "'(' cannot be part of a provider name" },
 		{ "tc\001", 2, "the byte 0x01 cannot be part of a provider" },
+		{ "tcp:e\177", 5, "the byte 0x7f cannot be part of a domain" },
 		{ "tcp:\377", 4, "the byte 0xff cannot be part of a domain" },
 		{ "lnx", 0, "lnx cannot be a part of its own link; name the "
 			    "providers to link" },
@@ -333,19 +334,25 @@ Test(links, link_text_at_its_limit)
 
 Test(links, print_never_overruns)
 {
-	char buf[64], full[64];
+	static const char *const texts[] = {
+		"shm+tcp;ofi_rxm:eth0,eth1", "shm+tcp:lnx:lnx", "a"
+	};
+	char buf[64];
 	int n, want;
+	size_t i;
 
-	cr_assert_eq(parse("shm+tcp;ofi_rxm:eth0,eth1"), 0);
-	want = lnx_link_print(&links.link[0], full, sizeof(full));
-	cr_assert_eq(want, 25);
-	for (n = 0; n < 40; n++) {
-		memset(buf, 'x', sizeof(buf));
-		cr_expect_eq(lnx_link_print(&links.link[0], buf, (size_t)n),
-			     n > want ? want : -ENOSPC);
-		cr_expect_eq(buf[n], 'x');
-		if (n > want)
-			cr_expect_str_eq(buf, full);
+	for (i = 0; i < LNX_ARRAY_SIZE(texts); i++) {
+		cr_assert_eq(parse(texts[i]), 0);
+		want = (int)strlen(texts[i]);
+		for (n = 0; n < 40; n++) {
+			memset(buf, 'x', sizeof(buf));
+			cr_expect_eq(lnx_link_print(&links.link[0], buf,
+						    (size_t)n),
+				     n > want ? want : -ENOSPC);
+			cr_expect_eq(buf[n], 'x');
+			if (n > want)
+				cr_expect_str_eq(buf, texts[i]);
+		}
 	}
 }
 
