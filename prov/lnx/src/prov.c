@@ -83,19 +83,21 @@ static char *param_text(const struct lnx_param *p)
 	char name[64];
 	int on, n;
 
+	n = snprintf(name, sizeof(name), "FI_LNX_%s", p->name);
+	for (int i = 0; i < n && name[i]; i++)
+		if (name[i] >= 'a' && name[i] <= 'z')
+			name[i] -= 'a' - 'A';
+
 	if (p->type == LNX_PARAM_BOOL) {
-		if (fi_param_get_bool(&lnx_prov, p->name, &on))
+		/* libfabric would complain of a bad one, and so shall we. */
+		if (getenv(name) ||
+		    fi_param_get_bool(&lnx_prov, p->name, &on))
 			return NULL;
 		value = on ? "1" : "0";
 	} else if (fi_param_get_str(&lnx_prov, p->name, &value) || !value) {
 		return NULL;
 	}
-
-	n = snprintf(name, sizeof(name), "%s", p->name);
-	for (int i = 0; i < n && name[i]; i++)
-		if (name[i] >= 'a' && name[i] <= 'z')
-			name[i] -= 'a' - 'A';
-	if (asprintf(&text, "FI_LNX_%s=%s", name, value) < 0)
+	if (asprintf(&text, "%s=%s", name, value) < 0)
 		return NULL;
 	return text;
 }
