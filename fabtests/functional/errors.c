@@ -212,6 +212,8 @@ static int truncate_to_nothing(struct ft *ft, const struct ft_case *c)
 	struct ft_op *op;
 
 	(void)c;
+	if (ft_is_bare(ft, "tcp"))
+		return ft_skip(ft, "bare tcp loses such a receive at times");
 	if (ft->rank) {
 		struct ft_msg m = {
 			.tagged = true, .addr = ft->addr[0], .buf = buf,

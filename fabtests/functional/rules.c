@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What must be refused: calls in the wrong state or order, options and arguments
+ * out of range.  Each with the documented error, and without harm.
+ */
+#include "../common/ft.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static unsigned char buf[64];
+
+/* fabric and domain of ft->o, and an endpoint that is not enabled. */
+static int idle_ep(struct ft *ft, struct fid_ep **ep)
+{
+	FT_CALL(ft, fi_endpoint(ft->o.domain, ft->o.info, ep, NULL));
+	return FT_PASS;
+}
+
+static int send_before_enable(struct ft *ft, const struct ft_case *c)
+{
+	struct fi_context2 ctx;
+	struct fid_ep *ep;
+	ssize_t tx, rx;
+
+	(void)c;
+	if (!ft_is_bare(ft, "lnx"))
+		return ft_skip(ft, "bare providers do not check");
+	FT_TRY(idle_ep(ft, &ep));
+	tx = fi_tsend(ep, buf, 8, NULL, ft->addr[0], 1, &ctx);
+	rx = fi_trecv(ep, buf, 8, NULL, FI_ADDR_UNSPEC, 1, 0, &ctx);
+	FT_CALL(ft, fi_close(&ep->fid));
+	FT_CHECK(ft, tx == -FI_EOPBADSTATE, "fi_tsend returned %zd", tx);
+	FT_CHECK(ft, rx == -FI_EOPBADSTATE, "fi_trecv returned %zd", rx);
+	return FT_PASS;
+}
+
+static int enable_without_av(struct ft *ft, const struct ft_case *c)
+{
+	struct fid_ep *ep;
+	int ret;
+
+	(void)c;
+	FT_TRY(idle_ep(ft, &ep));
+	ret = fi_ep_bind(ep, &ft->o.cq->fid, FI_TRANSMIT | FI_RECV);
+	if (!ret)
+		ret = fi_enable(ep);
+	fi_close(&ep->fid);
+	ft_known(ft, NULL, "another error");
+	FT_CHECK(ft, ret == -FI_ENOAV, "fi_enable returned %d (%s), not "
+		 "-FI_ENOAV", ret, fi_strerror(-ret));
+	return FT_PASS;
+}
+
+static int enable_without_cq(struct ft *ft, const struct ft_case *c)
+{
+	struct fid_ep *ep;
+	int ret;
+
+	(void)c;
+	FT_TRY(idle_ep(ft, &ep));
+	ret = fi_ep_bind(ep, &ft->o.av->fid, 0);
+	if (!ret)
+		ret = fi_enable(ep);
+	fi_close(&ep->fid);
+	ft_known(ft, NULL, "another error");
+	FT_CHECK(ft, ret == -FI_ENOCQ, "fi_enable returned %d (%s), not "
+		 "-FI_ENOCQ", ret, fi_strerror(-ret));
+	return FT_PASS;
+}
+
+static int bad_bind(struct ft *ft, const struct ft_case *c)
+{
+	struct fid_ep *ep;
+	int wrong, flags;
+
+	(void)c;
+	FT_TRY(idle_ep(ft, &ep));
+	wrong = fi_ep_bind(ep, &ft->o.domain->fid, 0);
+	flags = fi_ep_bind(ep, &ft->o.cq->fid, 1ULL << 45);
+	fi_close(&ep->fid);
+	ft_known(ft, NULL, "flags are not checked");
+	FT_CHECK(ft, wrong < 0, "a domain was bound to an endpoint");
+	FT_CHECK(ft, flags < 0, "unknown bind flags were taken");
+	return FT_PASS;
+}
+
+/* Everything still in use must say -FI_EBUSY and stay usable. */
+static int close_busy(struct ft *ft, const struct ft_case *c)
+{
+	struct { struct fid *fid; const char *what; } list[] = {
+		{ &ft->o.fabric->fid, "fabric" },
+		{ &ft->o.domain->fid, "domain" },
+		{ &ft->o.av->fid, "av" },
+		{ &ft->o.cq->fid, "cq" },
+	};
+	struct ft_op *rx, *tx;
+	struct ft_msg m = {
+		.tagged = true, .addr = ft->addr[!ft->rank], .buf = buf,
+		.len = 8, .tag = 1,
+	};
+	size_t i;
+	int ret;
+
+	(void)c;
+	if (ft_is_bare(ft, "tcp;ofi_rxm"))
+		return ft_skip(ft, "bare tcp;ofi_rxm frees what is in use");
+	for (i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+		ret = fi_close(list[i].fid);
+		FT_CHECK(ft, ret == -FI_EBUSY, "fi_close(%s) while in use "
+			 "returned %d", list[i].what, ret);
+	}
+	rx = ft_op_new(ft);
+	tx = ft_op_new(ft);
+	FT_CALL(ft, ft_recv(ft, rx, &m));
+	FT_CALL(ft, ft_send(ft, tx, &m));
+	FT_DONE(ft, rx);
+	FT_DONE(ft, tx);
+	return FT_PASS;
+}
+
+static int options(struct ft *ft, const struct ft_case *c)
+{
+	struct fid *ep = &ft->o.ep->fid;
+	size_t v = 0, len = sizeof(v);
+	char small;
+	int ret;
+
+	(void)c;
+	FT_CALL(ft, fi_getopt(ep, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &v,
+			      &len));
+	v = 128;
+	FT_CALL(ft, fi_setopt(ep, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &v,
+			      sizeof(v)));
+	ft_known(ft, NULL, "the option is ignored or not checked");
+	v = 0;
+	len = sizeof(v);
+	FT_CALL(ft, fi_getopt(ep, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &v,
+			      &len));
+	FT_CHECK(ft, v == 128 && len == sizeof(v), "got %zu, length %zu", v,
+		 len);
+	len = 1;
+	ret = fi_getopt(ep, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &small,
+			&len);
+	FT_CHECK(ft, ret == -FI_ETOOSMALL, "fi_getopt with 1 byte returned %d",
+		 ret);
+	ret = fi_setopt(ep, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &v, 1);
+	FT_CHECK(ft, ret == -FI_EINVAL, "fi_setopt with 1 byte returned %d",
+		 ret);
+	len = sizeof(v);
+	ret = fi_getopt(ep, FI_OPT_ENDPOINT, 0x7ffff, &v, &len);
+	FT_CHECK(ft, ret == -FI_ENOPROTOOPT, "an unknown option gave %d", ret);
+	ret = fi_getopt(ep, 77, FI_OPT_MIN_MULTI_RECV, &v, &len);
+	FT_CHECK(ft, ret == -FI_ENOPROTOOPT, "an unknown level gave %d", ret);
+	/* Connection data only means something for connected endpoints. */
+	len = sizeof(v);
+	ret = fi_getopt(ep, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &v, &len);
+	FT_CHECK(ft, ret == 0 || ret == -FI_ENOPROTOOPT,
+		 "FI_OPT_CM_DATA_SIZE gave %d", ret);
+	return FT_PASS;
+}
+
+/* Destinations that do not exist: an error now or in the queue, no crash. */
+static int bad_destination(struct ft *ft, const struct ft_case *c)
+{
+	fi_addr_t bad[] = { 12345, 1ULL << 40, FI_ADDR_NOTAVAIL };
+	size_t i;
+
+	(void)c;
+	if (!ft_is_bare(ft, "lnx"))
+		return ft_skip(ft, "bare providers follow any handle");
+	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct ft_op *op = ft_op_new(ft);
+		struct ft_msg m = {
+			.tagged = true, .addr = bad[i], .buf = buf, .len = 8,
+			.tag = 1,
+		};
+		int ret = ft_send(ft, op, &m);
+
+		FT_CHECK(ft, ret < 0 && ret != -FI_ETIMEDOUT, "a send to "
+			 "%llx returned %d", (unsigned long long)bad[i], ret);
+	}
+	return FT_PASS;
+}
+
+static int too_many_iovs(struct ft *ft, const struct ft_case *c)
+{
+	size_t i, n = ft->o.info->tx_attr->iov_limit + 1;
+	struct iovec iov[64];
+	struct ft_op *op = ft_op_new(ft);
+	ssize_t ret;
+
+	(void)c;
+	if (!ft_is_bare(ft, "lnx"))
+		return ft_skip(ft, "bare providers do not check");
+	FT_CHECK(ft, n <= 64, "iov_limit %zu", n - 1);
+	for (i = 0; i < n; i++) {
+		iov[i].iov_base = buf;
+		iov[i].iov_len = 1;
+	}
+	ret = fi_tsendv(ft->o.ep, iov, NULL, n, ft->addr[0], 1, op);
+	FT_CHECK(ft, ret == -FI_EINVAL, "fi_tsendv of %zu gave %zd", n, ret);
+	ret = fi_trecvv(ft->o.ep, iov, NULL, n, FI_ADDR_UNSPEC, 1, 0, op);
+	FT_CHECK(ft, ret == -FI_EINVAL, "fi_trecvv of %zu gave %zd", n, ret);
+	ret = fi_sendv(ft->o.ep, iov, NULL, n, ft->addr[0], op);
+	FT_CHECK(ft, ret == -FI_EINVAL, "fi_sendv of %zu gave %zd", n, ret);
+	return FT_PASS;
+}
+
+/* All pieces of an iovec up to the limit, with empty ones among them. */
+static int all_iovs(struct ft *ft, const struct ft_case *c)
+{
+	static unsigned char in[4000], out[4000];
+	size_t tx = ft->o.info->tx_attr->iov_limit, i;
+	size_t rx = ft->o.info->rx_attr->iov_limit;
+	struct ft_op *sent = ft_op_new(ft), *got = ft_op_new(ft);
+	struct iovec s[8], r[8];
+
+	(void)c;
+	tx = tx > 8 ? 8 : tx;
+	rx = rx > 8 ? 8 : rx;
+	pattern_fill(out, sizeof(out), ft->run->seed, (unsigned)ft->rank, 1);
+	memset(s, 0, sizeof(s));
+	memset(r, 0, sizeof(r));
+	for (i = 0; i < tx; i++) {	/* unequal pieces, one empty */
+		s[i].iov_base = out + i * 300;
+		s[i].iov_len = i == 1 && tx > 2 ? 0 : 300;
+	}
+	if (tx > 2) {
+		s[2].iov_base = out + 300;
+		s[2].iov_len = 600;
+	}
+	s[tx - 1].iov_base = out + (tx - 1) * 300;
+	s[tx - 1].iov_len = sizeof(out) - (tx - 1) * 300;
+	for (i = 0; i < rx; i++) {
+		r[i].iov_base = in + i * 777;
+		r[i].iov_len = 777;
+	}
+	r[rx - 1].iov_len = sizeof(in) - (rx - 1) * 777;
+	got->posted = sent->posted = true;
+	FT_CALL(ft, fi_trecvv(ft->o.ep, r, NULL, rx, FI_ADDR_UNSPEC, 5, 0,
+			      got));
+	ft_barrier(ft);
+	{
+		double end = ft_now() + ft->run->timeout_s;
+		ssize_t ret;
+
+		do {
+			ret = fi_tsendv(ft->o.ep, s, NULL, tx,
+					ft->addr[!ft->rank], 5, sent);
+			if (ret == -FI_EAGAIN)
+				ft_progress(ft);
+		} while (ret == -FI_EAGAIN && ft_now() < end);
+		FT_CALL(ft, ret);
+	}
+	FT_DONE(ft, sent);
+	FT_DONE(ft, got);
+	FT_CHECK(ft, got->len == sizeof(out), "length %zu", got->len);
+	FT_CHECK(ft, pattern_check(in, sizeof(in), ft->run->seed, !ft->rank,
+				   1) < 0, "wrong data");
+	return FT_PASS;
+}
+
+/* fi_getinfo's answers must be usable as hints for the same again. */
+static int getinfo_again(struct ft *ft, const struct ft_case *c)
+{
+	struct fi_info *hints = fi_dupinfo(ft->o.info), *again = NULL;
+	int ret;
+
+	(void)c;
+	FT_CHECK(ft, hints, "fi_dupinfo failed");
+	ret = fi_getinfo(FT_API, NULL, NULL, 0, hints, &again);
+	fi_freeinfo(hints);
+	FT_CALL(ft, ret);
+	ret = strcmp(again->domain_attr->name, ft->o.info->domain_attr->name);
+	fi_freeinfo(again);
+	FT_CHECK(ft, !ret, "another domain came back");
+	return FT_PASS;
+}
+
+/* Hints nobody can meet give -FI_ENODATA, not something else. */
+static int impossible_hints(struct ft *ft, const struct ft_case *c)
+{
+	struct fi_info *info, *h;
+	int i, ret;
+
+	(void)c;
+	for (i = 0; i < 6; i++) {
+		struct ft_cfg cfg = { 0 };
+
+		h = ft_hints(ft, &cfg);
+		switch (i) {
+		case 0: h->ep_attr->type = FI_EP_MSG; break;
+		case 1: h->tx_attr->inject_size = 1UL << 40; break;
+		case 2: h->domain_attr->cq_data_size = 64; break;
+		case 3: h->tx_attr->iov_limit = 10000; break;
+		case 4: h->caps |= FI_MULTICAST; break;
+		case 5:
+			free(h->domain_attr->name);
+			h->domain_attr->name = strdup("no-such-domain");
+			break;
+		}
+		if (!i && !strcmp(ft->opts.prov, "tcp")) {
+			fi_freeinfo(h);	/* has such endpoints too */
+			continue;
+		}
+		ret = fi_getinfo(FT_API, NULL, NULL, 0, h, &info);
+		fi_freeinfo(h);
+		if (!ret)
+			fi_freeinfo(info);
+		FT_CHECK(ft, ret == -FI_ENODATA, "hint %d: fi_getinfo "
+			 "returned %d", i, ret);
+	}
+	return FT_PASS;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct ft_case cases[] = {
+		{ .name = "send-before-enable", .fn = send_before_enable,
+		  .ranks = 1 },
+		{ .name = "enable-without-av", .fn = enable_without_av,
+		  .ranks = 1 },
+		{ .name = "enable-without-cq", .fn = enable_without_cq,
+		  .ranks = 1 },
+		{ .name = "bad-bind", .fn = bad_bind, .ranks = 1 },
+		{ .name = "close-while-in-use", .fn = close_busy },
+		{ .name = "options", .fn = options, .ranks = 1 },
+		{ .name = "bad-destination", .fn = bad_destination },
+		{ .name = "too-many-iovs", .fn = too_many_iovs, .ranks = 1 },
+		{ .name = "all-iovs", .fn = all_iovs },
+		{ .name = "getinfo-again", .fn = getinfo_again, .ranks = 1 },
+		{ .name = "impossible-hints", .fn = impossible_hints,
+		  .ranks = 1 },
+	};
+
+	return ft_main(argc, argv, "states, orders, options, limits", cases,
+		       sizeof(cases) / sizeof(cases[0]));
+}
