@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_getinfo of lnx: which links are offered, under which names and attributes,
+ * which hints are honoured or refused, and what is said about mistakes.
+ *
+ * libfabric reads its environment once per process, so each case is this program
+ * started again with the case's environment; what it and the library say is
+ * captured.  A case passes when the child found everything in order and the
+ * warnings of lnx are exactly those expected.  The cases themselves are in
+ * getinfo_cases.c.
+ *
+ *	getinfo_test [-v] [NAME...]	LNX_SO=…/liblnx-fi.so in the environment
+ *
+ * Prints TAP.  Exit 0 all passed, 1 some failed, 77 nothing to test.
+ */
+#include "getinfo_test.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <dlfcn.h>
+
+#define CASE_SECONDS	60	/* hang guard */
+#define OUTPUT_MAX	(1 << 18)
+
+int gi_failed;
+
+/*
+ * Stands in front of libfabric's own, for cases about other versions: the module
+ * asks this to learn what it was loaded into.
+ */
+uint32_t fi_version(void)
+{
+	uint32_t (*real)(void) = (uint32_t (*)(void))dlsym(RTLD_NEXT,
+							   "fi_version");
+	const char *pretend = getenv("TEST_FI_VERSION");
+	unsigned major, minor;
+
+	if (pretend && sscanf(pretend, "%u.%u", &major, &minor) == 2)
+		return FI_VERSION(major, minor);
+	return real ? real() : 0;
+}
+
+void gi_fail(const char *file, int line, const char *fmt, ...)
+{
+	va_list ap;
+
+	gi_failed++;
+	printf("#   %s:%d: ", strrchr(file, '/') ? strrchr(file, '/') + 1 :
+	       file, line);
+	va_start(ap, fmt);
+	vprintf(fmt, ap);
+	va_end(ap);
+	printf("\n");
+}
+
+/* ---- child ---- */
+
+static int run_child(const char *name)
+{
+	const struct gi_case *c;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (c = gi_cases; c->name; c++)
+		if (!strcmp(c->name, name))
+			break;
+	if (!c->name)
+		return 2;
+	if (c->netns) {
+		const char *why = gi_make_net();
+
+		if (why) {
+			printf("# SKIP %s\n", why);
+			return 77;
+		}
+	}
+	if (c->run)
+		c->run();
+	return gi_failed ? 1 : 0;
+}
+
+/* ---- parent ---- */
+
+static char self[PATH_MAX];
+static char provider_path[PATH_MAX];
+static bool verbose;
+
+static void start_child(const struct gi_case *c, int out)
+{
+	static const char *const clean[] = {
+		"FI_PROVIDER", "FI_HOOK", "FI_LOG_SUBSYS", "FI_LOG_PROV",
+		"FI_TCP_IFACE", "FI_OFI_RXM_MSG_RX_SIZE", "TEST_FI_VERSION",
+	};
+	extern char **environ;
+
+	for (size_t i = 0; i < sizeof(clean) / sizeof(clean[0]); i++)
+		unsetenv(clean[i]);
+	for (char **e = environ; *e; ) {
+		char name[128];
+
+		snprintf(name, sizeof(name), "%.*s", (int)strcspn(*e, "="),
+			 *e);
+		if (strncmp(name, "FI_LNX_", 7) || unsetenv(name))
+			e++;
+	}
+	setenv("FI_PROVIDER_PATH", provider_path, 1);
+	setenv("FI_LOG_LEVEL", "warn", 1);
+	for (int i = 0; i < GI_ENV_MAX && c->env[i]; i++)
+		putenv((char *)c->env[i]);
+
+	dup2(out, STDOUT_FILENO);
+	dup2(out, STDERR_FILENO);
+	alarm(CASE_SECONDS);	/* survives exec */
+	execl(self, self, "--child", c->name, (char *)NULL);
+	_exit(127);
+}
+
+static char *read_all(int fd)
+{
+	char *buf = malloc(OUTPUT_MAX);
+	size_t used = 0;
+	ssize_t n;
+
+	if (!buf)
+		abort();
+	while ((n = read(fd, buf + used, OUTPUT_MAX - 1 - used)) > 0 ||
+	       (n < 0 && errno == EINTR))
+		used += n > 0 ? (size_t)n : 0;
+	buf[used] = '\0';
+	return buf;
+}
+
+/* Lines that our provider logged at level warn. */
+static int count_warnings(const char *out)
+{
+	int count = 0;
+
+	for (const char *p = out; *p; p += strcspn(p, "\n"), p += *p == '\n') {
+		size_t len = strcspn(p, "\n");
+		const char *lnx = memmem(p, len, ":lnx:", 5);
+
+		if (lnx && memmem(lnx, len - (lnx - p), "<warn>", 6))
+			count++;
+	}
+	return count;
+}
+
+/* Prints why; true when everything was as the case says. */
+static bool judge(const struct gi_case *c, int status, const char *out)
+{
+	bool good = true;
+	int warnings = count_warnings(out);
+
+	if (WIFSIGNALED(status)) {
+		printf("#   ended by signal %d\n", WTERMSIG(status));
+		return false;
+	}
+	if (WEXITSTATUS(status)) {
+		printf("#   exit code %d\n", WEXITSTATUS(status));
+		good = false;
+	}
+	if (warnings != c->warnings) {
+		printf("#   %d warnings of lnx instead of %d\n", warnings,
+		       c->warnings);
+		good = false;
+	}
+	for (int i = 0; i < GI_SAYS_MAX && c->says[i]; i++) {
+		if (strstr(out, c->says[i]))
+			continue;
+		printf("#   nothing said of: %s\n", c->says[i]);
+		good = false;
+	}
+	return good;
+}
+
+static void show(const char *out)
+{
+	while (*out) {
+		size_t len = strcspn(out, "\n");
+
+		printf("# | %.*s\n", (int)len, out);
+		out += len + (out[len] == '\n');
+	}
+}
+
+/* 0 passed or skipped, 1 failed. */
+static int run_case(const struct gi_case *c, int number)
+{
+	int fd[2], status, bad;
+	char *out, *skip;
+	pid_t pid;
+
+	if (pipe2(fd, O_CLOEXEC))
+		abort();
+	fflush(stdout);
+	pid = fork();
+	if (pid < 0)
+		abort();
+	if (!pid)
+		start_child(c, fd[1]);
+	close(fd[1]);
+	out = read_all(fd[0]);
+	close(fd[0]);
+	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+		;
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77 &&
+	    (skip = strstr(out, "# SKIP "))) {
+		skip[strcspn(skip, "\n")] = '\0';
+		printf("ok %d - %s %s\n", number, c->name, skip);
+		free(out);
+		return 0;
+	}
+	bad = !judge(c, status, out);
+	if (bad || verbose)
+		show(out);
+	printf("%s %d - %s\n", bad ? "not ok" : "ok", number, c->name);
+	free(out);
+	return bad;
+}
+
+static bool chosen(const struct gi_case *c, char **names)
+{
+	if (!*names)
+		return true;
+	for (; *names; names++)
+		if (!strcmp(c->name, *names))
+			return true;
+	return false;
+}
+
+int main(int argc, char **argv)
+{
+	const char *so = getenv("LNX_SO");
+	const struct gi_case *c;
+	int number = 0, failed = 0;
+	ssize_t n;
+
+	if (argc == 3 && !strcmp(argv[1], "--child"))
+		return run_child(argv[2]);
+
+	argv++;
+	if (*argv && !strcmp(*argv, "-v")) {
+		verbose = true;
+		argv++;
+	}
+	if (!so || access(so, R_OK)) {
+		printf("1..0 # SKIP LNX_SO does not name the module to "
+		       "test\n");
+		return 77;
+	}
+	snprintf(provider_path, sizeof(provider_path), "+%s", so);
+	n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	if (n < 0)
+		abort();
+	self[n] = '\0';
+
+	for (c = gi_cases; c->name; c++)
+		if (chosen(c, argv))
+			failed += run_case(c, ++number);
+	printf("1..%d\n", number);
+	if (!number)
+		printf("# no such case\n");
+	return failed || !number ? 1 : 0;
+}
