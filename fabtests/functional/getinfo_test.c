@@ -3,10 +3,10 @@
  * fi_getinfo of lnx: which links are offered, under which names and attributes,
  * which hints are honoured or refused, and what is said about mistakes.
  *
- * libfabric reads its environment once per process, so each case is this program
- * started again with the case's environment; what it and the library say is
- * captured.  A case passes when the child found everything in order and the
- * warnings of lnx are exactly those expected.  The cases themselves are in
+ * libfabric reads its environment once per process, so each case is this
+ * program started again with the case's environment; what it and the library
+ * say is captured.  A case passes when the child found everything in order and
+ * the warnings of lnx are exactly those expected.  The cases themselves are in
  * getinfo_cases.c.
  *
  *	getinfo_test [-v] [NAME...]	LNX_SO=…/liblnx-fi.so in the environment
@@ -37,8 +37,8 @@
 int gi_failed;
 
 /*
- * Stands in front of libfabric's own, for cases about other versions: the module
- * asks this to learn what it was loaded into.
+ * Stands in front of libfabric's own, for cases about other versions: the
+ * module asks this to learn what it was loaded into.
  */
 uint32_t fi_version(void)
 {

@@ -14,7 +14,7 @@
 struct gi_case {
 	const char *name;
 	const char *env[GI_ENV_MAX];	/* "NAME=value" */
-	void (*run)(void);		/* in a process of its own; may be NULL */
+	void (*run)(void);		/* in its own process; or NULL */
 	int warnings;			/* lines that lnx logs at level warn */
 	const char *says[GI_SAYS_MAX];	/* each stands in the output */
 	bool netns;			/* with the interfaces of gi_make_net */

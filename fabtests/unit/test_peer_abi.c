@@ -73,7 +73,7 @@ Test(peer_abi, tail_is_libfabric_s)
 		     sizeof(struct lnx_peer_rx));
 }
 
-/* On the library that is loaded: right passes, wrong is told and harms nobody. */
+/* On the loaded library: right passes, wrong is told and harms nobody. */
 Test(peer_abi, selftest_knows_right_from_wrong, .timeout = 60)
 {
 	size_t right = FI_VERSION_LT(fi_version(), LNX_PEER_ABI_NO_LINKS) ?

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The door: what libfabric calls when it loads and unloads us.  Everything here
- * runs once, inside fi_ini() and under its lock: no call back into libfabric but
- * those for parameters and logging.
+ * runs once, inside fi_ini() and under its lock: no call back into libfabric
+ * but those for parameters and logging.
  */
 #include "prov.h"
 
@@ -21,8 +21,8 @@
 #include "fi.h"
 
 /*
- * The library has a provider of our name built in, and the higher version of the
- * two stays.  Its version grows with each release: ours is out of reach.
+ * The library has a provider of our name built in, and the higher version of
+ * the two stays.  Its version grows with each release: ours is out of reach.
  */
 #define PROV_VERSION	FI_VERSION(60000, 0)
 

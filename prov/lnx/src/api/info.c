@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_getinfo.  Called by libfabric; asks core/resolve.c for rails and core/caps.c
- * for what they can do.
+ * fi_getinfo.  Called by libfabric; asks core/resolve.c for rails and
+ * core/caps.c for what they can do.
  */
 #include "api/info.h"
 
@@ -65,8 +65,8 @@ static const struct sockaddr *rail_address(const struct lnx_rail_spec *rail)
 }
 
 /*
- * Does the rail work on the interface that has this address?  The address may be
- * another one of the interface than the rail uses.
+ * Does the rail work on the interface that has this address?  The address may
+ * be another one of the interface than the rail uses.
  */
 static bool rail_is_at(const struct lnx_rail_spec *rail,
 		       const struct ifaddrs *ifs, const struct addrinfo *at)

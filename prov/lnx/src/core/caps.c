@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * See caps.h.  The rule for everything here: what is offered is what works over
- * every rail of the link, whichever a message takes; what an application asks for
- * beyond that is refused, never quietly weakened.
+ * every rail of the link, whichever a message takes; what an application asks
+ * for beyond that is refused, never quietly weakened.
  */
 #include "core/caps.h"
 
@@ -84,8 +84,9 @@ static uint64_t rail_caps(const struct lnx_link_rails *lr)
 }
 
 /*
- * Only where our operation is the core's does the core limit it: larger payloads
- * of framed rails are read in pieces, small ones are copied into frames.
+ * Only where our operation is the core's does the core limit it: larger
+ * payloads of framed rails are read in pieces, small ones are copied into
+ * frames.
  */
 static size_t direct_limit(const struct lnx_link_rails *lr, size_t limit,
 			   size_t (*of)(const struct fi_info *))
@@ -253,7 +254,7 @@ static int fit_tx(struct fi_info *info, const struct fi_tx_attr *ask,
 		REFUSE("tx_attr->iov_limit");
 	if (ask->rma_iov_limit > tx->rma_iov_limit)
 		REFUSE("tx_attr->rma_iov_limit");
-	/* Labels are wishes; a DSCP is a number on the wire, not ours to set. */
+	/* Labels are wishes; a DSCP is a number on the wire, not ours. */
 	if (ask->tclass & FI_TC_DSCP)
 		REFUSE("tx_attr->tclass");
 	tx->op_flags = ask->op_flags;

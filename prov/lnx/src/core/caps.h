@@ -11,8 +11,8 @@
 
 /*
  * Numbers of our own for things that libfabric keeps a list of; the upper bit
- * says "private to a provider".  The library's FI_PROTO_LNX is another protocol:
- * equal numbers promise that two providers understand each other.
+ * says "private to a provider".  The library's FI_PROTO_LNX is another
+ * protocol: equal numbers promise that two providers understand each other.
  */
 #define LNX_PRIVATE		0x80000000U
 #define LNX_PROTO		(LNX_PRIVATE | 0x6c6e78)
@@ -34,8 +34,8 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr);
 
 /*
  * Narrow the offer to what the hints of an application that speaks API version
- * ask for.  0, or -FI_ENODATA with *why naming the attribute (a constant string).
- * Names, node, service and addresses are not looked at.
+ * ask for.  0, or -FI_ENODATA with *why naming the attribute (a constant
+ * string). Names, node, service and addresses are not looked at.
  */
 int lnx_caps_fit(struct fi_info *info, uint32_t version,
 		 const struct fi_info *hints, const char **why);

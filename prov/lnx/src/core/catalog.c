@@ -381,10 +381,10 @@ bool lnx_catalog_listed(const char *list, const char *name)
 
 static bool usable(const struct fi_info *info)
 {
+	const char *prov = info->fabric_attr->prov_name;
 	uint64_t need = FI_MSG | FI_RMA;
 
-	return info->fabric_attr->prov_name &&
-	       lnx_addr_prov_id(info->fabric_attr->prov_name) != LNX_PROV_NONE &&
+	return prov && lnx_addr_prov_id(prov) != LNX_PROV_NONE &&
 	       (info->caps & need) == need;
 }
 

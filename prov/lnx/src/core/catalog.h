@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What one core provider has for us: fi_getinfo's long list (an entry per address
- * family, address and duplicate) reduced to one entry per network interface.
+ * What one core provider has for us: fi_getinfo's long list (an entry per
+ * address family, address and duplicate) reduced to one entry per network
+ * interface.
  */
 #ifndef LNX_CATALOG_H
 #define LNX_CATALOG_H
@@ -25,10 +26,10 @@ struct lnx_catalog {
 };
 
 /*
- * Read what provider prov (spelled in full) has.  0; -FI_ENODATA with why set to
- * half a sentence ("is not available") when it cannot be a rail;
- * -FI_ENOMEM.  Asks the core each time: interfaces come and go.  Free the result
- * with lnx_catalog_free, also after an error.
+ * Read what provider prov (spelled in full) has.  0; -FI_ENODATA with why set
+ * to half a sentence ("is not available") when it cannot be a rail; -FI_ENOMEM.
+ * Asks the core each time: interfaces come and go.  Free the result with
+ * lnx_catalog_free, also after an error.
  */
 int lnx_catalog_read(struct lnx_catalog *cat, const char *prov, char *why,
 		     size_t why_size);

@@ -106,7 +106,7 @@ struct test {
 	bool queued;
 	bool freed;
 	bool received;
-	const char *wrong;		/* first thing that was not as expected */
+	const char *wrong;		/* what was first not as expected */
 };
 
 static void wrong(struct test *t, const char *what)
@@ -311,9 +311,9 @@ static void close_objects(struct test *t)
 }
 
 /*
- * An entry that cannot be mistaken, and where the core will find it.  The srx is
- * the one pointer that a core may follow when it queues, so it is also where the
- * other layout would have it.
+ * An entry that cannot be mistaken, and where the core will find it.  The srx
+ * is the one pointer that a core may follow when it queues, so it is also where
+ * the other layout would have it.
  */
 static void fill_entry(struct test *t)
 {

@@ -73,8 +73,8 @@ lnx_peer_entry_in(struct fi_peer_rx_entry *p)
 /*
  * Choose the layout for libfabric `version` (fi_version()).  To be called while
  * libfabric loads us, so it calls nothing of libfabric.  0; or -FI_ENOSYS for a
- * version older than the oldest known.  For one newer than the newest known, the
- * newest layout is assumed and lnx_peer_abi_check() proves it later.
+ * version older than the oldest known.  For one newer than the newest known,
+ * the newest layout is assumed and lnx_peer_abi_check() proves it later.
  */
 int lnx_peer_abi_init(uint32_t version);
 
@@ -89,10 +89,10 @@ int lnx_peer_abi_check(void);
 /*
  * Open an shm endpoint as a peer, send one tagged message with data to itself
  * and see whether the members of an entry are where layout `lead` (0 or
- * LNX_PEER_LINKS) has them.  0; -FI_ENOSYS when they are not; any other negative
- * code when the test itself could not be done.  why gets one sentence on failure.
- * Uses no global, so that a wrong layout can be tried as well; takes about a
- * millisecond and leaves nothing behind.
+ * LNX_PEER_LINKS) has them.  0; -FI_ENOSYS when they are not; any other
+ * negative code when the test itself could not be done.  why gets one sentence
+ * on failure. Uses no global, so that a wrong layout can be tried as well;
+ * takes about a millisecond and leaves nothing behind.
  */
 int lnx_peer_abi_selftest(size_t lead, char *why, size_t why_size);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See resolve.h.  Called by api/info.c and api/domain.c; asks core/catalog.c. */
+/* See resolve.h.  Called by api/info.c and api/domain.c; asks catalog.c. */
 #include "core/resolve.h"
 
 #include <stdio.h>
@@ -38,7 +38,7 @@ static const char *origin(const char *text)
 	return var && !strcmp(var, text) ? "FI_LNX_PROV_LINKS=" : "link ";
 }
 
-/* One warning: FI_LNX_PROV_LINKS="shm+foo:eth0", at "foo:eth0" (character 5): … */
+/* FI_LNX_PROV_LINKS="shm+foo:eth0", at "foo:eth0" (character 5): … */
 static void complain_at(const struct source *src, const char *sentence)
 {
 	char whole[300], bad[100];

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * From link text to rails: asks the core providers (fi_getinfo with libfabric's
- * "hidden" flag, so that FI_PROVIDER=lnx does not hide them from us) which domains
- * exist and keeps one core fi_info per rail.
+ * "hidden" flag, so that FI_PROVIDER=lnx does not hide them from us) which
+ * domains exist and keeps one core fi_info per rail.
  *
  * Which way a provider is used: shm is the direct rail; what has FI_PEER
  * ("tcp;ofi_rxm", "verbs;ofi_rxm", cxi) is a peer rail; any other reliable
  * datagram provider with FI_MSG and FI_RMA (tcp, efa, psm3) is a plain rail.
  *
- * Which domains: those that the part names, else every domain once, whatever its
- * number of addresses.  An IPv4 address is preferred; an interface with nothing
- * but a link-local address is no rail.  Loopback is one only where it is named or
- * nothing else is there.  With FI_LNX_DISABLE_SHM, shm is left out of every link.
+ * Which domains: those that the part names, else every domain once, whatever
+ * its number of addresses.  An IPv4 address is preferred; an interface with
+ * nothing but a link-local address is no rail.  Loopback is one only where it
+ * is named or nothing else is there.  With FI_LNX_DISABLE_SHM, shm is left out
+ * of every link.
  */
 #ifndef LNX_RESOLVE_H
 #define LNX_RESOLVE_H
@@ -22,8 +23,8 @@
 #define LNX_RAILS_MAX	16		/* rails of one endpoint */
 
 enum lnx_rail_kind {
-	LNX_RAIL_DIRECT,	/* peer provider, our operation = its operation: shm */
-	LNX_RAIL_PEER,		/* peer provider, framed, our SRX hands out buffers */
+	LNX_RAIL_DIRECT,	/* peer provider, our operation is its own: shm */
+	LNX_RAIL_PEER,		/* peer provider, framed, our SRX's buffers */
 	LNX_RAIL_PLAIN,		/* any RDM provider, framed, buffers we post */
 };
 
@@ -40,18 +41,18 @@ struct lnx_rail_spec {
 };
 
 struct lnx_link_rails {
-	char name[LNX_LINK_TEXT_MAX];	/* canonical link text: our domain name */
+	char name[LNX_LINK_TEXT_MAX];	/* canonical text: our domain name */
 	unsigned nrail;			/* shm first when present */
 	struct lnx_rail_spec rail[LNX_RAILS_MAX];
 };
 
 /*
  * Resolve one link.  text is the whole string that link->at and part->at are
- * offsets of, for messages.  Returns a new object, or NULL with *err (-FI_ENODATA,
- * -FI_EINVAL, -FI_ENOMEM) after one warning that quotes the text, points at the
- * part and lists what exists.  Never leaves out a part silently: a link is offered
- * whole or not at all.  Each fabric was opened once, as proof that it can be.
- * Any thread; not from inside fi_prov_ini.
+ * offsets of, for messages.  Returns a new object, or NULL with *err
+ * (-FI_ENODATA, -FI_EINVAL, -FI_ENOMEM) after one warning that quotes the text,
+ * points at the part and lists what exists.  Never leaves out a part silently:
+ * a link is offered whole or not at all.  Each fabric was opened once, as proof
+ * that it can be. Any thread; not from inside fi_prov_ini.
  */
 struct lnx_link_rails *lnx_resolve(const struct lnx_link *link,
 				   const char *text, int *err);
@@ -63,8 +64,8 @@ struct lnx_link_rails *lnx_resolve_name(const char *name, int *err);
 void lnx_link_rails_free(struct lnx_link_rails *lr);
 
 /*
- * Write the canonical text of lr's rails to lr->name, with every domain named but
- * shm's only one: "shm+tcp:eth0,eth1".  For who left out some of the rails.
+ * Write the canonical text of lr's rails to lr->name, with every domain named
+ * but shm's only one: "shm+tcp:eth0,eth1".  For who left out some of the rails.
  * 0 or -FI_ENOSPC.
  */
 int lnx_link_rails_name(struct lnx_link_rails *lr);
