@@ -2,8 +2,9 @@
 /*
  * What every fuzz target shares.  A target defines LNX_FUZZ_NAME before it
  * includes this, and LLVMFuzzerTestOneInput.  With libFuzzer nothing else is
- * needed.  With LNX_FUZZ_REPLAY there is a plain main, for any compiler: it runs
- * the files named (or the corpus in $top_srcdir), and random changes of each.
+ * needed.  With LNX_FUZZ_REPLAY there is a plain main, for any compiler: it
+ * runs the files named, or the corpus in $top_srcdir, and random changes of
+ * each.
  * The seed of these is printed; LNX_SEED gives one.
  */
 #ifndef LNX_FUZZ_H

@@ -220,7 +220,8 @@ Test(conf, enum_spellings)
 		{ "PER_PEER", LNX_SELECTION_PER_PEER },
 		{ "Per_Peer", LNX_SELECTION_PER_PEER },
 		{ "per_msg", LNX_SELECTION_PER_MSG },
-		{ "LNET", LNX_SELECTION_LNET }, { " lnet ", LNX_SELECTION_LNET },
+		{ "LNET", LNX_SELECTION_LNET },
+		{ " lnet ", LNX_SELECTION_LNET },
 		{ "PER", -1 }, { "PER_PEERS", -1 }, { "0", -1 }, { "none", -1 },
 	};
 	char entry[64];
@@ -231,7 +232,8 @@ Test(conf, enum_spellings)
 		sprintf(entry, "FI_LNX_MULTI_RAIL_SELECTION=%s", cases[i].text);
 		cr_expect_eq(read_1(&c, entry), cases[i].want < 0, "%s", entry);
 		cr_expect_eq(c.multi_rail_selection,
-			     cases[i].want < 0 ? 0 : cases[i].want, "%s", entry);
+			     cases[i].want < 0 ? 0 : cases[i].want, "%s",
+			     entry);
 	}
 	cr_expect_eq(read_1(&c, "FI_LNX_PROTOCOL=Direct"), 0);
 	cr_expect_eq(c.protocol, LNX_PROTOCOL_DIRECT);
@@ -282,11 +284,12 @@ Test(conf, complaint_says_what_is_allowed)
 			 "from 2 to 4096 (frames); using the default, 512");
 	read_1(&c, "FI_LNX_USE_SRQ=perhaps");
 	cr_expect_str_eq(last, "FI_LNX_USE_SRQ=\"perhaps\": must be 0 or 1 (or "
-			 "no, yes, false, true, off, on); using the default, 1");
+			 "no, yes, false, true, off, on); using the default, "
+			 "1");
 	read_1(&c, "FI_LNX_MULTI_RAIL_SELECTION=RANDOM");
-	cr_expect_str_eq(last, "FI_LNX_MULTI_RAIL_SELECTION=\"RANDOM\": must be "
-			 "SPREAD, PER_PEER, PER_MSG or LNET; using the default, "
-			 "SPREAD");
+	cr_expect_str_eq(last, "FI_LNX_MULTI_RAIL_SELECTION=\"RANDOM\": must "
+			 "be SPREAD, PER_PEER, PER_MSG or LNET; using the "
+			 "default, SPREAD");
 }
 
 Test(conf, unknown_variable_is_named_with_its_neighbour)
@@ -295,7 +298,8 @@ Test(conf, unknown_variable_is_named_with_its_neighbour)
 		{ "WINDWO", "WINDOW" }, { "WINDOWS", "WINDOW" },
 		{ "window", "WINDOW" }, { "Window", "WINDOW" },
 		{ "PROV_LINK", "PROV_LINKS" }, { "PROVLINKS", "PROV_LINKS" },
-		{ "DISABLESHM", "DISABLE_SHM" }, { "EAGER_LIMT", "EAGER_LIMIT" },
+		{ "DISABLESHM", "DISABLE_SHM" },
+		{ "EAGER_LIMT", "EAGER_LIMIT" },
 		{ "ACK_DELAI", "ACK_DELAY" }, { "HOSTID", "HOST_ID" },
 		{ "MULTIRAIL_SELECTION", "MULTI_RAIL_SELECTION" },
 		{ "DUMP_STAT", "DUMP_STATS" }, { "USE_SRX", "USE_SRQ" },
@@ -311,9 +315,11 @@ Test(conf, unknown_variable_is_named_with_its_neighbour)
 		cr_expect_eq(read_1(&c, entry), 1, "%s", entry);
 		check_defaults(&c);
 		sprintf(entry, "FI_LNX_%s=\"abc\":", cases[i].name);
-		cr_expect_eq(strncmp(last, entry, strlen(entry)), 0, "%s", last);
+		cr_expect_eq(strncmp(last, entry, strlen(entry)), 0, "%s",
+			     last);
 		if (cases[i].near)
-			sprintf(tail, "nearest one is FI_LNX_%s", cases[i].near);
+			sprintf(tail, "nearest one is FI_LNX_%s",
+				cases[i].near);
 		else
 			strcpy(tail, "fi_lnx(7) lists those there are");
 		cr_expect_not_null(strstr(last, tail), "%s", last);

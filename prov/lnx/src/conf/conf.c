@@ -189,12 +189,14 @@ const char *lnx_param_allowed(const struct lnx_param *p, char *buf, size_t size)
 	buf[0] = '\0';
 	switch (p->type) {
 	case LNX_PARAM_BOOL:
-		snprintf(buf, size, "0 or 1 (or no, yes, false, true, off, on)");
+		snprintf(buf, size,
+			 "0 or 1 (or no, yes, false, true, off, on)");
 		break;
 	case LNX_PARAM_UINT:
-		snprintf(buf, size, "a whole number from %" PRIu64 " to %" PRIu64
-			 "%s%s%s", p->min, p->max, p->unit[0] ? " (" : "",
-			 p->unit, p->unit[0] ? ")" : "");
+		snprintf(buf, size, "a whole number from %" PRIu64 " to "
+			 "%" PRIu64 "%s%s%s", p->min, p->max,
+			 p->unit[0] ? " (" : "", p->unit,
+			 p->unit[0] ? ")" : "");
 		break;
 	case LNX_PARAM_ENUM:
 		for (i = 0; p->names[i] && n < size; i++) {
@@ -305,7 +307,8 @@ static void unknown(struct reader *r, const char *name, size_t len,
 			 env_name(guess, sizeof(guess), known));
 	else
 		snprintf(what, sizeof(what), PREFIX "%s=\"%s\": there is no "
-			 "such variable; fi_lnx(7) lists those there are", n, v);
+			 "such variable; fi_lnx(7) lists those there are",
+			 n, v);
 	complain(r, what);
 }
 
@@ -330,8 +333,9 @@ static void read_one(struct reader *r, const char *name, size_t len,
 	r->seen |= 1ULL << i;
 	if (!value[0] || set(r->conf, i, value))
 		return;
-	snprintf(what, sizeof(what), "%s=\"%s\": must be %s; using the default, "
-		 "%s", env_name(full, sizeof(full), lnx_params[i].name),
+	snprintf(what, sizeof(what), "%s=\"%s\": must be %s; using the "
+		 "default, %s",
+		 env_name(full, sizeof(full), lnx_params[i].name),
 		 quote(v, value, strlen(value)),
 		 lnx_param_allowed(&lnx_params[i], allowed, sizeof(allowed)),
 		 lnx_params[i].def);

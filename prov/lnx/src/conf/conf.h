@@ -48,7 +48,7 @@ struct lnx_conf {
 #undef LNX_CONF_ENUM
 
 /*
- * Fill *c from the environment block env (NULL-terminated "NAME=value" strings).
+ * Fill *c from the environment block env ("NAME=value" strings, NULL-ended).
  * Every FI_LNX_* variable that is unknown, or has a value that is not allowed,
  * is reported once through warn(arg, sentence): it names the variable, the
  * value and what is allowed (for an unknown one, the nearest known name when

@@ -10,9 +10,10 @@
  *
  * Blanks are allowed around every token.  Provider names are spelled as
  * libfabric does, ';' included ("tcp;ofi_rxm").  "verbs" means "verbs;ofi_rxm".
- * A last part that ends in ":lnx" (upstream's old spelling, "shm+cxi:lnx") means
- * the part without it; a last domain really called lnx is written ":lnx:lnx".
- * One provider may stand in several parts of a link if each names other domains.
+ * A last part that ends in ":lnx" (upstream's old spelling, "shm+cxi:lnx")
+ * means the part without it; a last domain really called lnx is written
+ * ":lnx:lnx".  One provider may stand in several parts of a link if each names
+ * other domains.
  */
 #ifndef LNX_LINKS_H
 #define LNX_LINKS_H
@@ -23,7 +24,7 @@
 #define LNX_LINK_PARTS		16	/* parts of one link */
 #define LNX_PART_DOMS		16	/* domains named in one part */
 #define LNX_LINKS_MAX		16	/* links of one string */
-#define LNX_LINK_TEXT_MAX	512	/* canonical text of one link, with NUL */
+#define LNX_LINK_TEXT_MAX	512	/* canonical text of a link, with NUL */
 
 struct lnx_link_part {
 	char prov[LNX_NAME_MAX];
@@ -48,9 +49,9 @@ struct lnx_links {
  * provider+domain twice in one link, too long, too many) with *at the offset
  * where it went wrong and why[] one sentence: what is wrong and what would be
  * right.  *out is undefined after an error.  The struct is large: heap.  Every
- * link that is accepted fits LNX_LINK_TEXT_MAX when printed, and its text parses
- * to the same link.  text NULL is as empty; at and why may be NULL; why is cut
- * at why_size, and is printable ASCII whatever text holds.
+ * link that is accepted fits LNX_LINK_TEXT_MAX when printed, and its text
+ * parses to the same link.  text NULL is as empty; at and why may be NULL; why
+ * is cut at why_size, and is printable ASCII whatever text holds.
  */
 int lnx_links_parse(const char *text, struct lnx_links *out, size_t *at,
 		    char *why, size_t why_size);

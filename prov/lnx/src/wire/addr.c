@@ -93,7 +93,7 @@ static bool ipv6_link_local(const uint8_t a[16])
 	return a[0] == 0xfe && (a[1] & 0xc0) == 0x80;
 }
 
-/* One rail at p; bytes used, 0 when its form is left to the hello, or -EINVAL. */
+/* One rail at p: bytes used, 0 when it is left to the hello, or -EINVAL. */
 static int pack_rail(const struct lnx_addr_rail *r,
 		     uint8_t p[LNX_WIRE_ADDR_RAILS_BYTES])
 {
@@ -222,8 +222,8 @@ static int unpack_ip(struct lnx_addr_rail *r, unsigned index, unsigned form,
 		return 0;
 	}
 	if (ipv6_unusable(p) || ipv6_link_local(p))
-		return refuse(why, -EINVAL, "the address has an IPv6 address on "
-			      "rail %u that is unspecified, multicast or "
+		return refuse(why, -EINVAL, "the address has an IPv6 address "
+			      "on rail %u that is unspecified, multicast or "
 			      "link-local", index);
 	memset(&in6, 0, sizeof(in6));
 	in6.sin6_family = AF_INET6;
@@ -317,7 +317,8 @@ int lnx_addr_unpack(struct lnx_addr *a, const void *buf, size_t len,
 			      "of lnx has %d", len, LNX_WIRE_ADDR_BYTES);
 	if (w.flags & ~LNX_WIRE_ADDR_F_ALL || w.zero)
 		return refuse(&why, -EINVAL, "the address has reserved bits "
-			      "set: flags %02x, reserved %02x", w.flags, w.zero);
+			      "set: flags %02x, reserved %02x", w.flags,
+			      w.zero);
 	if (w.nrail > LNX_ADDR_RAILS)
 		return refuse(&why, -EINVAL, "the address claims %u rails; %d "
 			      "are the most", w.nrail, LNX_ADDR_RAILS);

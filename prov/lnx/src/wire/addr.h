@@ -18,7 +18,7 @@
 
 #define LNX_ADDR_BYTES		64
 #define LNX_ADDR_RAILS		8	/* rails one blob can carry at most */
-#define LNX_ADDR_RAW		32	/* bytes of one core address, unpacked */
+#define LNX_ADDR_RAW		32	/* bytes of a core address, unpacked */
 
 /* Core providers with a number of their own on the wire; 0 = none.  The core
  * addresses of tcp, tcp;ofi_rxm, verbs;ofi_rxm, udp;ofi_rxd and sockets are
@@ -43,7 +43,7 @@ struct lnx_addr_rail {
 	uint8_t rawlen;			/* bytes used in raw */
 	uint16_t group;			/* lnx_addr_group() of the rail */
 	uint8_t raw[LNX_ADDR_RAW];	/* core address as fi_getname gave it:
-					 * sockaddr_in, sockaddr_in6, or bytes */
+					 * sockaddr_in, sockaddr_in6, bytes */
 };
 
 struct lnx_addr {
@@ -68,8 +68,8 @@ int lnx_addr_pack(const struct lnx_addr *a, uint8_t buf[LNX_ADDR_BYTES]);
  * Check and unpack a blob that may come from anybody.  0, or a negative errno
  * with one sentence in why (cut at why_size; may be NULL): -EINVAL (no magic,
  * lengths, counts, reserved bits, port 0, trailing garbage), -EPROTONOSUPPORT
- * (version: the sentence names both).  *a is written on success only, with every
- * byte of raw beyond rawlen 0, and packs to the same blob again.
+ * (version: the sentence names both).  *a is written on success only, with
+ * every byte of raw beyond rawlen 0, and packs to the same blob again.
  */
 int lnx_addr_unpack(struct lnx_addr *a, const void *buf, size_t len,
 		    char *why, size_t why_size);
@@ -90,13 +90,13 @@ uint8_t lnx_addr_prov_id(const char *name);
 const char *lnx_addr_prov_name(uint8_t prov);
 
 /*
- * Name of the shm endpoint that belongs to eid, as shm spells addresses, at most
- * 40 bytes with NUL: "fi_shm://lnx-" and 16 hex digits.
+ * Name of the shm endpoint that belongs to eid, as shm spells addresses, at
+ * most 40 bytes with NUL: "fi_shm://lnx-" and 16 hex digits.
  *
  * The endpoint gets exactly this name only by fi_setname(ep, name, strlen + 1)
- * between fi_endpoint and fi_enable.  A src_addr in the hints is not enough: shm
- * appends ":uid:index" to it, and index counts endpoints of the process, so that
- * peers could not guess it.  The file is /dev/shm/lnx-<hex>.
+ * between fi_endpoint and fi_enable.  A src_addr in the hints is not enough:
+ * shm appends ":uid:index" to it, and index counts endpoints of the process, so
+ * that peers could not guess it.  The file is /dev/shm/lnx-<hex>.
  */
 #define LNX_SHM_NAME_BYTES	40
 void lnx_addr_shm_name(uint64_t eid, char name[LNX_SHM_NAME_BYTES]);
