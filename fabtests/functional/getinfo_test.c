@@ -40,7 +40,7 @@ int gi_failed;
  * Stands in front of libfabric's own, for cases about other versions: the
  * module asks this to learn what it was loaded into.
  */
-uint32_t fi_version(void)
+__attribute__((visibility("default"))) uint32_t fi_version(void)
 {
 	uint32_t (*real)(void) = (uint32_t (*)(void))dlsym(RTLD_NEXT,
 							   "fi_version");

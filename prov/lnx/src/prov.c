@@ -197,7 +197,9 @@ FI_EXT_INI
 
 	if (lnx_peer_abi_init(lnx_prov.fi_version)) {
 		LNX_WARN(FI_LOG_CORE, "lnx was built for libfabric %u.%u and "
-			 "was loaded into %u.%u; it needs %u.%u or newer\n",
+			 "was loaded into %u.%u; it needs %u.%u or newer and "
+			 "stays out (the library may have an lnx of its own, "
+			 "which then answers)\n",
 			 FI_MAJOR_VERSION, FI_MINOR_VERSION,
 			 FI_MAJOR(lnx_prov.fi_version),
 			 FI_MINOR(lnx_prov.fi_version),
