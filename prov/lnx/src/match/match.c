@@ -176,28 +176,68 @@ find_odd(struct lnx_match *m, uint64_t src, uint64_t tag,
 	return best;
 }
 
-struct lnx_mrecv *lnx_match_find(struct lnx_match *m, uint64_t src,
-				 uint64_t tag)
+/* Where it is goes to *pos, unless it is odd. */
+LNX_INLINE struct lnx_mrecv *find(struct lnx_match *m, uint64_t src,
+				  uint64_t tag, struct lnx_mpos *pos)
 {
 	unsigned int left = m->active & (ODD_BIT - 1), i;
 	struct lnx_mrecv *best = NULL, *r;
 	struct lnx_mprobe p;
-	struct lnx_mpos pos;
+	struct lnx_mpos at;
 	struct lnx_mlink *l;
 
 	for (; left; left &= left - 1) {
 		i = (unsigned int)__builtin_ctz(left);
 		p = lnx_mprobe(&m->shape[i], src, tag, LNX_MPOSTED_OFF);
-		l = lnx_mtab_find(&m->shape[i].posted, &p, &pos);
+		l = lnx_mtab_find(&m->shape[i].posted, &p, &at);
 		if (!l)
 			continue;
 		r = recv_of(l);
-		if (!best || r->stamp < best->stamp)
-			best = r;
+		if (best && best->stamp < r->stamp)
+			continue;
+		best = r;
+		*pos = at;
 	}
 	if (lnx_unlikely(m->active & ODD_BIT))
 		best = find_odd(m, src, tag, best);
 	return best;
+}
+
+struct lnx_mrecv *lnx_match_find(struct lnx_match *m, uint64_t src,
+				 uint64_t tag)
+{
+	struct lnx_mpos pos;
+
+	return find(m, src, tag, &pos);
+}
+
+static void del_odd(struct lnx_match *m, struct lnx_mrecv *r)
+{
+	lnx_mlink_del(&r->link);
+	if (!--m->nodd)
+		m->active &= ~ODD_BIT;
+}
+
+static __attribute__((noinline)) struct lnx_mrecv *
+take_of_several(struct lnx_match *m, uint64_t src, uint64_t tag)
+{
+	struct lnx_mpos pos;
+	struct lnx_mrecv *r = find(m, src, tag, &pos);
+	struct lnx_mprobe p;
+	struct lnx_mshape *sh;
+
+	if (!r)
+		return NULL;
+	if (lnx_unlikely(r->shape == ODD)) {
+		del_odd(m, r);
+		return r;
+	}
+	sh = &m->shape[r->shape];
+	p = lnx_mprobe(sh, src, tag, LNX_MPOSTED_OFF);
+	lnx_mtab_del_head(&sh->posted, &p, pos, &r->link);
+	if (!sh->posted.n)
+		m->active &= ~(1U << r->shape);
+	return r;
 }
 
 struct lnx_mrecv *lnx_match_take(struct lnx_match *m, uint64_t src,
@@ -208,17 +248,12 @@ struct lnx_mrecv *lnx_match_take(struct lnx_match *m, uint64_t src,
 	struct lnx_mprobe p;
 	struct lnx_mpos pos;
 	struct lnx_mlink *l;
-	struct lnx_mrecv *r;
 
 	if (!active)
 		return NULL;
-	if (active & (active - 1) || active == ODD_BIT) {
-		r = lnx_match_find(m, src, tag);
-		if (r)
-			lnx_match_unpost(m, r);
-		return r;
-	}
-	/* One shape only, the usual thing: find and remove in one. */
+	if (active & (active - 1) || active == ODD_BIT)
+		return take_of_several(m, src, tag);
+	/* One shape only, the usual thing. */
 	sh = &m->shape[__builtin_ctz(active)];
 	p = lnx_mprobe(sh, src, tag, LNX_MPOSTED_OFF);
 	l = lnx_mtab_find(&sh->posted, &p, &pos);
@@ -228,13 +263,6 @@ struct lnx_mrecv *lnx_match_take(struct lnx_match *m, uint64_t src,
 	if (!sh->posted.n)
 		m->active = 0;
 	return recv_of(l);
-}
-
-static void del_odd(struct lnx_match *m, struct lnx_mrecv *r)
-{
-	lnx_mlink_del(&r->link);
-	if (!--m->nodd)
-		m->active &= ~ODD_BIT;
 }
 
 void lnx_match_unpost(struct lnx_match *m, struct lnx_mrecv *r)

@@ -137,7 +137,7 @@ void lnx_mtab_unchain(struct lnx_mpos pos, const struct lnx_mprobe *p,
 		hp = probe_of(p, last);
 		pos.line->slot[LNX_MLINE_SLOTS - 1] = last;
 		pos.line->filter &= ~(0xffULL << last_bit);
-		pos.line->filter |= lnx_mtab_byte(hp.hash, hp.tag) << last_bit;
+		pos.line->filter |= lnx_mtab_byte(hp.hash) << last_bit;
 	}
 	if (!last->chain)
 		pos.line->filter &= ~LNX_MLINE_CHAINED;

@@ -10,12 +10,9 @@
  * Found or not, a look-up reads one line of the table and then the entry.
  * Heads that find their line full hang on a chain behind its last slot.
  *
- * The hash is multiplicative and the line is picked by its top bits.  That
- * spreads sources and tags one or a power of two apart more evenly than chance
- * would, so lines seldom overflow.  Sixteen consecutive tags share their hash
- * and take the lines of one aligned group of eight, two tags each: messages
- * tend to come in the order of tags, and the processor fetches such lines
- * ahead of us.
+ * Sixteen consecutive tags share their hash and take the lines of one aligned
+ * group, one each: messages tend to come in the order of tags, and the
+ * processor fetches such lines ahead of us.
  *
  * Growing allocates a table twice as large and then empties one line of the
  * old one with each new key, so no single post pays for all.  Until then a
@@ -30,7 +27,7 @@
 #define LNX_MLINE_SLOTS		7
 #define LNX_MTAB_FIRST_LINES	LNX_MTAB_NEAR_LINES
 #define LNX_MTAB_LINE_HEADS	4	/* mean heads a line before growing */
-#define LNX_MTAB_NEAR_LINES	8U	/* lines for 16 consecutive tags */
+#define LNX_MTAB_NEAR_LINES	16U	/* for as many tags in a row */
 
 /*
  * filter holds, from the low byte up, the hash byte of each slot (0: free)
@@ -105,18 +102,20 @@ LNX_INLINE struct lnx_mkey *lnx_mkey_of(struct lnx_mlink *l, ptrdiff_t off)
 	return (struct lnx_mkey *)((char *)l + off);
 }
 
-/* The low bits say which of the group's lines. */
+/*
+ * The low bits say which of the group's lines.  Sums and multiples alone
+ * would pile up sources or tags at some distance or other in few lines; the
+ * shift between two multiplications ends all regularity.
+ */
 LNX_INLINE uint64_t lnx_mtab_hash(uint64_t src, uint64_t tag)
 {
-	/*
-	 * Golden ratio and, for tags that differ in the upper half only and
-	 * for the filter byte, in the lower half sqrt 2; sqrt 3.
-	 */
-	uint64_t hash = tag / (2 * LNX_MTAB_NEAR_LINES) *
+	uint64_t hash = tag / LNX_MTAB_NEAR_LINES *
 			0x9e3779b96a09e667ULL + src * 0xbb67ae8584caa73bULL;
 
+	hash ^= hash >> 32;
+	hash *= 0xd6e8feb86659fd93ULL;
 	return (hash & ~(uint64_t)(LNX_MTAB_NEAR_LINES - 1)) |
-	       (tag / 2 & (LNX_MTAB_NEAR_LINES - 1));
+	       (tag & (LNX_MTAB_NEAR_LINES - 1));
 }
 
 LNX_INLINE size_t lnx_mtab_index(uint64_t hash, unsigned int shift)
@@ -124,10 +123,10 @@ LNX_INLINE size_t lnx_mtab_index(uint64_t hash, unsigned int shift)
 	return (size_t)(hash >> shift ^ (hash & (LNX_MTAB_NEAR_LINES - 1)));
 }
 
-/* The filter byte, not 0; tells apart the two neighbours in one line. */
-LNX_INLINE uint64_t lnx_mtab_byte(uint64_t hash, uint64_t tag)
+/* The filter byte, not 0. */
+LNX_INLINE uint64_t lnx_mtab_byte(uint64_t hash)
 {
-	uint64_t b = (hash >> 24 ^ hash >> 40 ^ tag << 7) & 0xff;
+	uint64_t b = hash >> 24 & 0xff;
 
 	return b + !b;
 }
@@ -189,7 +188,7 @@ lnx_mtab_find(const struct lnx_mtab *t, const struct lnx_mprobe *p,
 	 * The shorter x - ONES would now and then mark one too many, but the
 	 * pointer in a free slot is stale and must not be followed.
 	 */
-	diff = filter ^ lnx_mtab_byte(p->hash, p->tag) * LNX_MLINE_ONES;
+	diff = filter ^ lnx_mtab_byte(p->hash) * LNX_MLINE_ONES;
 	hits = ~(((diff & LNX_MLINE_LOWS) + LNX_MLINE_LOWS) | diff) &
 	       LNX_MLINE_TOPS;
 	for (; hits; hits &= hits - 1) {
@@ -222,7 +221,7 @@ LNX_INLINE void lnx_mline_put(struct lnx_mline *line,
 		bit = (unsigned int)__builtin_ctzll(room) - 7;
 		head->chain = NULL;
 		line->slot[bit / 8] = head;
-		line->filter = filter | lnx_mtab_byte(p->hash, p->tag) << bit;
+		line->filter = filter | lnx_mtab_byte(p->hash) << bit;
 		return;
 	}
 	last = line->slot[LNX_MLINE_SLOTS - 1];
