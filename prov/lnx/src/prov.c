@@ -17,7 +17,7 @@
 #include "base/compiler.h"
 #include "core/catalog.h"
 #include "core/complain.h"
-#include "core/peer_abi.h"
+#include "obj/peer_abi.h"
 #include "fi.h"
 
 /*

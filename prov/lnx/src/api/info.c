@@ -17,7 +17,7 @@
 #include "core/caps.h"
 #include "core/catalog.h"
 #include "core/complain.h"
-#include "core/peer_abi.h"
+#include "obj/peer_abi.h"
 #include "core/resolve.h"
 #include "prov.h"
 #include "wire/addr.h"

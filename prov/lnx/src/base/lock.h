@@ -9,6 +9,7 @@
  *				rails, matchers, peers, pools; held around every
  *				call into its core objects
  *	4	cq->lock	ring of one CQ
+ *	4	av->hash_lock	index of an AV by endpoint id
  *	4	eq->lock	queue of one EQ
  *	4	cntr->lock	nothing but waiting: values are atomic
  *

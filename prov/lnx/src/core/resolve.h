@@ -17,34 +17,7 @@
 #ifndef LNX_RESOLVE_H
 #define LNX_RESOLVE_H
 
-#include "conf/links.h"
-#include "fi.h"
-
-#define LNX_RAILS_MAX	16		/* rails of one endpoint */
-
-enum lnx_rail_kind {
-	LNX_RAIL_DIRECT,	/* peer provider, our operation is its own: shm */
-	LNX_RAIL_PEER,		/* peer provider, framed, our SRX's buffers */
-	LNX_RAIL_PLAIN,		/* any RDM provider, framed, buffers we post */
-};
-
-struct lnx_rail_spec {
-	enum lnx_rail_kind kind;
-	char prov[LNX_NAME_MAX];	/* as libfabric spells it */
-	char dom[LNX_NAME_MAX];		/* core domain name */
-	uint8_t prov_id;		/* enum lnx_prov_id */
-	uint16_t group;			/* lnx_addr_group() */
-	struct fi_info *info;		/* core's, owned; hints for opening too:
-					 * FI_THREAD_DOMAIN, manual progress,
-					 * FI_AV_TABLE, mode 0; its mr_mode says
-					 * what the core requires of us */
-};
-
-struct lnx_link_rails {
-	char name[LNX_LINK_TEXT_MAX];	/* canonical text: our domain name */
-	unsigned nrail;			/* shm first when present */
-	struct lnx_rail_spec rail[LNX_RAILS_MAX];
-};
+#include "obj/link.h"
 
 /*
  * Resolve one link.  text is the whole string that link->at and part->at are

@@ -8,7 +8,7 @@
  * where we expect them is the message started, which makes the core read the
  * rest.  So a wrong guess ends in an answer and not in a wild pointer.
  */
-#include "core/peer_abi.h"
+#include "obj/peer_abi.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Every byte of a framed message on the wire.  (The address blob is in
+ * lnx_wire_addr.h.)  All integers are little-endian and unaligned access is
+ * never needed: the header is 64 bytes, payload follows it directly.
+ *
+ * Versions: a receiver drops frames whose version it does not know and says so
+ * once per peer with both versions.  Fields marked reserved are sent as 0 and
+ * ignored by receivers of this version, so that later versions may give them a
+ * meaning that old receivers can live without.
+ *
+ * Sequenced kinds carry a number of their own per (sender endpoint, receiver
+ * endpoint), starting at 0 with the hello.  A receiver handles them in that order
+ * whatever path they took, drops what it has already handled, and acknowledges
+ * cumulatively: `ack` is the next number it expects, in every frame it sends.
+ * The other kinds are outside the sequence and may be lost or repeated freely.
+ */
+#ifndef LNX_WIRE_H
+#define LNX_WIRE_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#define LNX_WIRE_MAGIC		0x4c
+#define LNX_WIRE_VERSION	1
+
+/* Every receiver takes frames up to this size, header included. */
+#define LNX_FRAME_MAX		16384
+
+enum lnx_wire_kind {
+	LNX_KIND_HELLO = 1,	/* sequenced; payload: sender's address blob */
+	LNX_KIND_MSG = 2,	/* sequenced; untagged message, whole payload */
+	LNX_KIND_TAG = 3,	/* sequenced; tagged message, whole payload */
+	LNX_KIND_RTS_MSG = 4,	/* sequenced; untagged, payload: lnx_wire_rts */
+	LNX_KIND_RTS_TAG = 5,	/* sequenced; tagged, payload: lnx_wire_rts */
+	LNX_KIND_FIN = 6,	/* sequenced; data: the RTS's op, len: error */
+	LNX_KIND_ACK = 7,	/* carries ack only */
+	LNX_KIND_PROBE = 8,	/* asks for an ACK now */
+	LNX_KIND_BYE = 9,	/* the sender's endpoint is closing */
+	LNX_KIND_STRANGER = 10,	/* answer to a frame whose dst is not us */
+	LNX_KIND_MAX
+};
+
+#define LNX_WIRE_F_DATA		0x01	/* data holds the application's CQ data */
+#define LNX_WIRE_F_ROUTED	0x02	/* reserved: came through a gateway */
+#define LNX_WIRE_F_ACK_NOW	0x04	/* sender waits for the acknowledgement */
+#define LNX_WIRE_F_ALL		0x07
+
+struct lnx_wire_hdr {
+	uint8_t magic;
+	uint8_t version;
+	uint8_t kind;
+	uint8_t flags;
+	uint8_t hops;		/* reserved: hop limit of a routed frame */
+	uint8_t reserved0;
+	uint16_t rail;		/* sender's rail it left on, index in its address */
+	uint32_t seq;
+	uint32_t ack;
+	uint64_t src;		/* endpoint ids; never 0 */
+	uint64_t dst;
+	uint64_t tag;
+	uint64_t data;
+	uint64_t len;		/* of the application's message */
+	uint64_t reserved1;
+};
+static_assert(sizeof(struct lnx_wire_hdr) == 64, "header is one cache line");
+
+#define LNX_PAYLOAD_MAX		(LNX_FRAME_MAX - 64)
+
+/*
+ * Payload of an RTS: where the receiver may read the message.  The source is nseg
+ * pieces, each registered with nkey rails.  Followed by nseg uint64_t lengths
+ * (their sum is the header's len), then nseg * nkey lnx_wire_key, all keys of the
+ * first piece first.
+ */
+struct lnx_wire_rts {
+	uint64_t op;		/* sender's name for the operation; FIN repeats it */
+	uint16_t nseg;		/* 1..LNX_RTS_SEGS */
+	uint16_t nkey;		/* 1..LNX_RTS_KEYS */
+	uint32_t reserved;
+};
+static_assert(sizeof(struct lnx_wire_rts) == 16, "rts");
+
+#define LNX_RTS_SEGS	4
+#define LNX_RTS_KEYS	16
+
+struct lnx_wire_key {
+	uint16_t rail;		/* sender's rail, index in its address */
+	uint16_t reserved0;
+	uint32_t reserved1;
+	uint64_t key;
+	uint64_t addr;		/* remote address of the piece's first byte */
+};
+static_assert(sizeof(struct lnx_wire_key) == 24, "key");
+
+static_assert(sizeof(struct lnx_wire_rts) + LNX_RTS_SEGS * 8 +
+	      LNX_RTS_SEGS * LNX_RTS_KEYS * sizeof(struct lnx_wire_key) <=
+	      LNX_PAYLOAD_MAX, "the largest RTS fits a frame");
+
+#endif

@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fi_cq(3): reading the ring that obj/cq.h writes, and waiting for it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/api.h"
+
+#define RING_MIN	1024u
+#define RING_MAX	(1u << 26)
+
+static inline struct lnx_cq *cq_of(struct fid_cq *fid)
+{
+	return lnx_container_of(fid, struct lnx_cq, fid);
+}
+
+/* ---- writing, slow half (obj/cq.h) ---- */
+
+LNX_COLD int lnx_cq_grow(struct lnx_cq *cq)
+{
+	uint32_t n = cq->mask + 1, i;
+	struct lnx_cqe *ring = NULL;
+
+	if (n < RING_MAX)
+		ring = aligned_alloc(64, 2ul * n * sizeof(*ring));
+	if (!ring) {
+		if (!cq->overrun)
+			LNX_WARN(FI_LOG_CQ,
+				 "completion queue overrun: no memory for more than %u entries\n",
+				 n);
+		cq->overrun = true;
+		return -FI_ENOMEM;
+	}
+	for (i = 0; i < n; i++)
+		ring[i] = cq->ring[(cq->head + i) & cq->mask];
+	free(cq->ring);
+	cq->ring = ring;
+	cq->head = 0;
+	cq->tail = n;
+	cq->mask = 2 * n - 1;
+	return 0;
+}
+
+LNX_COLD void lnx_cq_write_err(struct lnx_cq *cq,
+			       const struct fi_cq_err_entry *err)
+{
+	struct fi_cq_err_entry *copy = malloc(sizeof(*copy));
+
+	if (!copy) {
+		lnx_lock(&cq->lock);
+		cq->overrun = true;
+		lnx_unlock(&cq->lock);
+		return;
+	}
+	*copy = *err;
+	copy->err_data = NULL;
+	copy->err_data_size = 0;
+	lnx_lock(&cq->lock);
+	if (cq->tail - cq->head > cq->mask && lnx_cq_grow(cq)) {
+		lnx_unlock(&cq->lock);
+		free(copy);
+		return;
+	}
+	cq->ring[cq->tail & cq->mask].err = copy;
+	cq->tail++;
+	lnx_unlock(&cq->lock);
+	if (cq->wait)
+		lnx_cq_wake(cq);
+}
+
+LNX_COLD void lnx_cq_wake(struct lnx_cq *cq)
+{
+	lnx_wait_signal(cq->wait);
+}
+
+/* ---- reading ---- */
+
+static void cq_progress_all(struct lnx_cq *cq)
+{
+	struct lnx_node *n, *tmp;
+
+	if (cq->lock.on)
+		pthread_mutex_lock(&cq->eps_lock);
+	lnx_list_foreach(&cq->eps, n, tmp) {
+		struct lnx_ep *ep =
+			lnx_list_entry(n, struct lnx_ep_cq, link)->ep;
+
+		lnx_lock(&ep->lock);
+		if (ep->enabled)
+			lnx_ep_progress(ep);
+		lnx_unlock(&ep->lock);
+	}
+	if (cq->lock.on)
+		pthread_mutex_unlock(&cq->eps_lock);
+}
+
+static inline void cq_progress(struct lnx_cq *cq)
+{
+	struct lnx_ep *ep = cq->sole;
+
+	if (lnx_likely(ep && !cq->lock.on)) {
+		if (lnx_likely(ep->enabled))
+			lnx_ep_progress(ep);
+		return;
+	}
+	cq_progress_all(cq);
+}
+
+static const size_t entry_size[] = {
+	[FI_CQ_FORMAT_UNSPEC] = 0,
+	[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
+	[FI_CQ_FORMAT_MSG] = sizeof(struct fi_cq_msg_entry),
+	[FI_CQ_FORMAT_DATA] = sizeof(struct fi_cq_data_entry),
+	[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
+};
+
+/* The formats are prefixes of each other, and lnx_cqe of all of them. */
+static_assert(sizeof(struct fi_cq_tagged_entry) ==
+	      offsetof(struct lnx_cqe, src) &&
+	      offsetof(struct fi_cq_tagged_entry, tag) ==
+	      offsetof(struct lnx_cqe, tag) &&
+	      offsetof(struct fi_cq_data_entry, data) ==
+	      offsetof(struct lnx_cqe, data) &&
+	      offsetof(struct fi_cq_msg_entry, len) ==
+	      offsetof(struct lnx_cqe, len), "entries are copied as they are");
+
+static inline ssize_t cq_take(struct lnx_cq *cq, char *buf, size_t count,
+			      fi_addr_t *src)
+{
+	size_t size = entry_size[cq->format];
+	ssize_t n = 0;
+
+	lnx_lock(&cq->lock);
+	while (cq->head != cq->tail && (size_t)n < count) {
+		const struct lnx_cqe *e = &cq->ring[cq->head & cq->mask];
+
+		if (lnx_unlikely(e->err != NULL)) {
+			if (!n)
+				n = -FI_EAVAIL;
+			break;
+		}
+		if (lnx_likely(cq->format == FI_CQ_FORMAT_TAGGED))
+			memcpy(buf, e, sizeof(struct fi_cq_tagged_entry));
+		else
+			memcpy(buf, e, size);
+		buf += size;
+		if (src)
+			src[n] = e->src;
+		n++;
+		cq->head++;
+	}
+	if (lnx_unlikely(!n)) {
+		/* What was lost cannot be told; that it was, can. */
+		n = count && cq->overrun ? -FI_EAVAIL : -FI_EAGAIN;
+	}
+	lnx_unlock(&cq->lock);
+	return n;
+}
+
+static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
+			   fi_addr_t *src)
+{
+	struct lnx_cq *cq = cq_of(fid);
+
+	if (cq->head == cq->tail || !count)
+		cq_progress(cq);
+	return cq_take(cq, buf, count, src);
+}
+
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	return cq_readfrom(fid, buf, count, NULL);
+}
+
+static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
+			  uint64_t flags)
+{
+	struct lnx_cq *cq = cq_of(fid);
+	/* Newer callers bring a longer struct; only what we know is written. */
+	struct fi_cq_err_entry out = { .src_addr = FI_ADDR_NOTAVAIL };
+	struct lnx_cqe *e;
+
+	(void)flags;
+	lnx_lock(&cq->lock);
+	e = &cq->ring[cq->head & cq->mask];
+	if (cq->head != cq->tail && e->err) {
+		out = *e->err;
+		free(e->err);
+		e->err = NULL;
+		cq->head++;
+	} else if (cq->head == cq->tail && cq->overrun) {
+		cq->overrun = false;
+		out.err = FI_EOVERRUN;
+		out.prov_errno = FI_EOVERRUN;
+	} else {
+		lnx_unlock(&cq->lock);
+		return -FI_EAGAIN;
+	}
+	lnx_unlock(&cq->lock);
+	/* The caller's err_data buffer stays the caller's. */
+	out.err_data = buf->err_data;
+	out.err_data_size = 0;
+	memcpy(buf, &out, sizeof(out));
+	return 1;
+}
+
+static const char *cq_strerror(struct fid_cq *fid, int prov_errno,
+			       const void *err_data, char *buf, size_t len)
+{
+	const char *text = fi_strerror(prov_errno);
+
+	(void)fid, (void)err_data;
+	if (buf && len)
+		snprintf(buf, len, "%s", text);
+	return text;
+}
+
+/* ---- waiting ---- */
+
+/* shm has no descriptor to wait for: look that often. */
+#define SHM_LOOK_MS	1
+#define SPIN_NS		(20 * LNX_NS_PER_US)
+
+static bool cq_polled(struct lnx_cq *cq, bool all)
+{
+	struct lnx_node *n, *tmp;
+	bool shm = false;
+
+	pthread_mutex_lock(&cq->eps_lock);
+	lnx_list_foreach(&cq->eps, n, tmp) {
+		struct lnx_ep *ep =
+			lnx_list_entry(n, struct lnx_ep_cq, link)->ep;
+
+		lnx_lock(&ep->lock);
+		if (ep->enabled && all)
+			lnx_ep_progress_all(ep);
+		if (ep->shm || ep->work)
+			shm = true;
+		lnx_unlock(&ep->lock);
+	}
+	pthread_mutex_unlock(&cq->eps_lock);
+	return shm;
+}
+
+static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
+			    fi_addr_t *src, const void *cond, int timeout)
+{
+	struct lnx_cq *cq = cq_of(fid);
+	uint64_t start, end, spin;
+
+	(void)cond;
+	if (!cq->wait)
+		return -FI_EINVAL;
+	start = lnx_clock_ns();
+	spin = start + SPIN_NS;
+	end = timeout < 0 ? UINT64_MAX :
+	      start + (uint64_t)timeout * LNX_NS_PER_MS;
+	for (;;) {
+		uint64_t now;
+		int ms = timeout;
+		bool look;
+		ssize_t n = cq_readfrom(fid, buf, count, src);
+
+		if (n != -FI_EAGAIN)
+			return n;
+		if (lnx_wait_signalled(cq->wait))
+			return -FI_EAGAIN;	/* fi_cq_signal */
+		now = lnx_clock_ns();
+		if (now >= end)
+			return -FI_EAGAIN;
+		if (now < spin)
+			continue;
+		/* Arm, look once more at everything, then sleep. */
+		lnx_wait_arm(cq->wait);
+		look = cq_polled(cq, true);
+		if (cq->head != cq->tail)
+			continue;
+		if (lnx_wait_signalled(cq->wait))
+			return -FI_EAGAIN;
+		if (timeout >= 0)
+			ms = (int)((end - now + LNX_NS_PER_MS - 1) /
+				   LNX_NS_PER_MS);
+		if (look && (ms < 0 || ms > SHM_LOOK_MS))
+			ms = SHM_LOOK_MS;
+		lnx_wait_block(cq->wait, ms);
+	}
+}
+
+static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count,
+			const void *cond, int timeout)
+{
+	return cq_sreadfrom(fid, buf, count, NULL, cond, timeout);
+}
+
+static int cq_signal(struct fid_cq *fid)
+{
+	struct lnx_cq *cq = cq_of(fid);
+
+	if (!cq->wait)
+		return -FI_EINVAL;
+	lnx_wait_kick(cq->wait);
+	return 0;
+}
+
+/* May the application block on the descriptor?  0 yes, -FI_EAGAIN: look first. */
+static int cq_trywait(struct lnx_cq *cq)
+{
+	if (!cq->wait)
+		return -FI_EINVAL;
+	lnx_wait_arm(cq->wait);
+	cq_polled(cq, true);
+	return cq->head != cq->tail || cq->overrun ? -FI_EAGAIN : 0;
+}
+
+int lnx_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
+{
+	int i, ret;
+
+	(void)fabric;
+	for (i = 0; i < count; i++) {
+		switch (fids[i]->fclass) {
+		case FI_CLASS_CQ:
+			ret = cq_trywait(lnx_container_of(fids[i],
+							  struct lnx_cq,
+							  fid.fid));
+			break;
+		case FI_CLASS_EQ:
+			ret = lnx_eq_trywait(fids[i]);
+			break;
+		default:
+			return -FI_EINVAL;
+		}
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* ---- opening and closing ---- */
+
+int lnx_cq_attach(struct lnx_cq *cq, struct lnx_ep_cq *link)
+{
+	struct lnx_node *n, *tmp;
+	bool present = false;
+
+	pthread_mutex_lock(&cq->eps_lock);
+	lnx_list_foreach(&cq->eps, n, tmp)
+		if (lnx_list_entry(n, struct lnx_ep_cq, link)->ep == link->ep)
+			present = true;
+	lnx_list_init(&link->link);
+	if (!present) {
+		cq->sole = lnx_list_empty(&cq->eps) ? link->ep : NULL;
+		lnx_list_add_tail(&cq->eps, &link->link);
+	}
+	__atomic_add_fetch(&cq->refs, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&cq->eps_lock);
+	return 0;
+}
+
+void lnx_cq_detach(struct lnx_cq *cq, struct lnx_ep_cq *link)
+{
+	pthread_mutex_lock(&cq->eps_lock);
+	lnx_list_del(&link->link);
+	if (!lnx_list_empty(&cq->eps) && cq->eps.next->next == &cq->eps)
+		cq->sole = lnx_list_entry(cq->eps.next, struct lnx_ep_cq,
+					  link)->ep;
+	else
+		cq->sole = NULL;
+	__atomic_sub_fetch(&cq->refs, 1, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&cq->eps_lock);
+}
+
+static int cq_close(struct fid *fid)
+{
+	struct lnx_cq *cq = lnx_container_of(fid, struct lnx_cq, fid.fid);
+
+	if (__atomic_load_n(&cq->refs, __ATOMIC_ACQUIRE))
+		return -FI_EBUSY;
+	for (; cq->head != cq->tail; cq->head++)
+		free(cq->ring[cq->head & cq->mask].err);
+	free(cq->ring);
+	lnx_wait_close(cq->wait);
+	pthread_mutex_destroy(&cq->eps_lock);
+	lnx_lock_fini(&cq->lock);
+	__atomic_sub_fetch(&cq->domain->refs, 1, __ATOMIC_RELEASE);
+	free(cq);
+	return 0;
+}
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+	struct lnx_cq *cq = lnx_container_of(fid, struct lnx_cq, fid.fid);
+
+	switch (command) {
+	case FI_GETWAIT:
+		if (!cq->wait || cq->wait_obj != FI_WAIT_FD)
+			return -FI_ENODATA;
+		*(int *)arg = lnx_wait_fd(cq->wait);
+		return 0;
+	case FI_GETWAITOBJ:
+		*(enum fi_wait_obj *)arg = cq->wait_obj;
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static struct fi_ops cq_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = cq_close,
+	.bind = lnx_no_bind,
+	.control = cq_control,
+	.ops_open = lnx_no_ops_open,
+};
+
+static struct fi_ops_cq cq_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = cq_read,
+	.readfrom = cq_readfrom,
+	.readerr = cq_readerr,
+	.sread = cq_sread,
+	.sreadfrom = cq_sreadfrom,
+	.signal = cq_signal,
+	.strerror = cq_strerror,
+};
+
+int lnx_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
+		struct fid_cq **out, void *context)
+{
+	struct lnx_domain *d = lnx_container_of(domain, struct lnx_domain, fid);
+	uint32_t n = RING_MIN;
+	struct lnx_cq *cq;
+	int ret;
+
+	if (attr->flags & ~FI_AFFINITY)
+		return -FI_ENOSYS;
+	if (attr->format > FI_CQ_FORMAT_TAGGED)
+		return -FI_EINVAL;
+	switch (attr->wait_obj) {
+	case FI_WAIT_NONE:
+	case FI_WAIT_UNSPEC:
+	case FI_WAIT_FD:
+		break;
+	default:
+		LNX_WARN(FI_LOG_CQ,
+			 "wait object %d is not supported: FI_WAIT_NONE, FI_WAIT_UNSPEC and FI_WAIT_FD are\n",
+			 (int)attr->wait_obj);
+		return -FI_ENOSYS;
+	}
+	while (n < attr->size && n < RING_MAX)
+		n *= 2;
+	cq = calloc(1, sizeof(*cq));
+	if (!cq)
+		return -FI_ENOMEM;
+	ret = -FI_ENOMEM;
+	cq->ring = aligned_alloc(64, n * sizeof(*cq->ring));
+	if (!cq->ring)
+		goto err;
+	cq->mask = n - 1;
+	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ?
+		     FI_CQ_FORMAT_CONTEXT : attr->format;
+	attr->format = cq->format;
+	cq->wait_obj = attr->wait_obj == FI_WAIT_UNSPEC ? FI_WAIT_FD :
+		       attr->wait_obj;
+	if (cq->wait_obj != FI_WAIT_NONE) {
+		ret = lnx_wait_open(&cq->wait);
+		if (ret)
+			goto err;
+	}
+	cq->domain = d;
+	lnx_lock_init(&cq->lock, d->threads || cq->wait != NULL);
+	pthread_mutex_init(&cq->eps_lock, NULL);
+	lnx_list_init(&cq->eps);
+	cq->fid.fid.fclass = FI_CLASS_CQ;
+	cq->fid.fid.context = context;
+	cq->fid.fid.ops = &cq_fid_ops;
+	cq->fid.ops = &cq_ops;
+	__atomic_add_fetch(&d->refs, 1, __ATOMIC_RELAXED);
+	*out = &cq->fid;
+	return 0;
+err:
+	free(cq->ring);
+	free(cq);
+	return ret;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "core/open.h"
+#include "core/resolve.h"
+#include "prov.h"
+
+static int domain_close(struct fid *fid)
+{
+	struct lnx_domain *d =
+		lnx_container_of(fid, struct lnx_domain, fid.fid);
+
+	if (__atomic_load_n(&d->refs, __ATOMIC_ACQUIRE))
+		return -FI_EBUSY;
+	lnx_link_rails_free(d->rails);
+	fi_freeinfo(d->info);
+	__atomic_sub_fetch(&d->fabric->refs, 1, __ATOMIC_RELEASE);
+	free(d);
+	return 0;
+}
+
+static int domain_scalable_ep(struct fid_domain *domain, struct fi_info *info,
+			      struct fid_ep **sep, void *context)
+{
+	(void)domain, (void)info, (void)sep, (void)context;
+	return -FI_ENOSYS;
+}
+
+static int domain_cntr_open(struct fid_domain *domain,
+			    struct fi_cntr_attr *attr, struct fid_cntr **cntr,
+			    void *context)
+{
+	(void)domain, (void)attr, (void)cntr, (void)context;
+	return -FI_ENOSYS;
+}
+
+static int domain_poll_open(struct fid_domain *domain,
+			    struct fi_poll_attr *attr, struct fid_poll **set)
+{
+	(void)domain, (void)attr, (void)set;
+	return -FI_ENOSYS;
+}
+
+static int domain_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr,
+			  struct fid_stx **stx, void *context)
+{
+	(void)domain, (void)attr, (void)stx, (void)context;
+	return -FI_ENOSYS;
+}
+
+static int domain_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr,
+			  struct fid_ep **ep, void *context)
+{
+	(void)domain, (void)attr, (void)ep, (void)context;
+	return -FI_ENOSYS;
+}
+
+static int domain_query_atomic(struct fid_domain *domain,
+			       enum fi_datatype datatype, enum fi_op op,
+			       struct fi_atomic_attr *attr, uint64_t flags)
+{
+	(void)domain, (void)datatype, (void)op, (void)attr, (void)flags;
+	return -FI_EOPNOTSUPP;
+}
+
+static int domain_query_collective(struct fid_domain *domain,
+				   enum fi_collective_op coll,
+				   struct fi_collective_attr *attr,
+				   uint64_t flags)
+{
+	(void)domain, (void)coll, (void)attr, (void)flags;
+	return -FI_ENOSYS;
+}
+
+static int domain_endpoint2(struct fid_domain *domain, struct fi_info *info,
+			    struct fid_ep **ep, uint64_t flags, void *context)
+{
+	if (flags)
+		return -FI_EBADFLAGS;
+	return lnx_ep_open(domain, info, ep, context);
+}
+
+static struct fi_ops domain_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = domain_close,
+	.bind = lnx_no_bind,
+	.control = lnx_no_control,
+	.ops_open = lnx_no_ops_open,
+};
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = lnx_av_open,
+	.cq_open = lnx_cq_open,
+	.endpoint = lnx_ep_open,
+	.scalable_ep = domain_scalable_ep,
+	.cntr_open = domain_cntr_open,
+	.poll_open = domain_poll_open,
+	.stx_ctx = domain_stx_ctx,
+	.srx_ctx = domain_srx_ctx,
+	.query_atomic = domain_query_atomic,
+	.query_collective = domain_query_collective,
+	.endpoint2 = domain_endpoint2,
+};
+
+int lnx_domain_open(struct fid_fabric *fabric, struct fi_info *info,
+		    struct fid_domain **out, void *context)
+{
+	struct lnx_domain *d;
+	int ret;
+
+	if (!info || !info->domain_attr || !info->domain_attr->name) {
+		LNX_WARN(FI_LOG_DOMAIN,
+			 "fi_domain needs a fi_info of fi_getinfo: its domain name says which link to open\n");
+		return -FI_EINVAL;
+	}
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return -FI_ENOMEM;
+	d->rails = lnx_resolve_name(info->domain_attr->name, &ret);
+	if (!d->rails)
+		goto err;
+	d->info = fi_dupinfo(info);
+	ret = -FI_ENOMEM;
+	if (!d->info)
+		goto err_rails;
+	d->fabric = lnx_container_of(fabric, struct lnx_fabric, fid);
+	d->host = lnx_host_identity(lnx_config());
+	d->threads = info->domain_attr->threading == FI_THREAD_SAFE ||
+		     info->domain_attr->threading == FI_THREAD_UNSPEC;
+	d->fid.fid.fclass = FI_CLASS_DOMAIN;
+	d->fid.fid.context = context;
+	d->fid.fid.ops = &domain_fid_ops;
+	d->fid.ops = &domain_ops;
+	d->fid.mr = &lnx_no_mr_ops;
+	__atomic_add_fetch(&d->fabric->refs, 1, __ATOMIC_RELAXED);
+	*out = &d->fid;
+	return 0;
+err_rails:
+	lnx_link_rails_free(d->rails);
+err:
+	free(d);
+	return ret;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fi_msg(3): each call fills a descriptor; tx/submit.h and rx/post.c do the rest. */
+#include "api/api.h"
+#include "rx/rx.h"
+#include "tx/submit.h"
+
+static inline struct lnx_ep *ep_of(struct fid_ep *fid)
+{
+	return lnx_container_of(fid, struct lnx_ep, fid);
+}
+
+static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
+			fi_addr_t src, void *context)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct iovec iov = { .iov_base = buf, .iov_len = len };
+	struct lnx_recv r = {
+		.iov = &iov, .desc = &desc, .niov = 1, .src = src,
+		.context = context, .flags = ep->rx_flags,
+	};
+
+	return lnx_rx_post(ep, &r);
+}
+
+static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov,
+			 void **desc, size_t count, fi_addr_t src,
+			 void *context)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct lnx_recv r = {
+		.iov = iov, .desc = desc, .niov = count, .src = src,
+		.context = context, .flags = ep->rx_flags,
+	};
+
+	return lnx_rx_post(ep, &r);
+}
+
+static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
+			   uint64_t flags)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct lnx_recv r = {
+		.iov = msg->msg_iov, .desc = msg->desc, .niov = msg->iov_count,
+		.src = msg->addr, .context = msg->context,
+		.flags = flags | ep->rx_msg_flags,
+	};
+
+	if (lnx_unlikely(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
+		return lnx_rx_post_special(ep, &r);
+	return lnx_rx_post(ep, &r);
+}
+
+static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len,
+			void *desc, fi_addr_t dest, void *context)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct lnx_tx tx = {
+		.call = LNX_SEND, .iov = &iov, .niov = 1, .desc = &desc,
+		.dest = dest, .context = context, .op_flags = ep->tx_flags,
+	};
+
+	return lnx_tx_submit(ep, &tx);
+}
+
+static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov,
+			 void **desc, size_t count, fi_addr_t dest,
+			 void *context)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct lnx_tx tx = {
+		.call = LNX_SENDV, .iov = iov, .niov = count, .desc = desc,
+		.dest = dest, .context = context, .op_flags = ep->tx_flags,
+	};
+
+	return lnx_tx_submit(ep, &tx);
+}
+
+static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg,
+			   uint64_t flags)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct lnx_tx tx = {
+		.call = LNX_SENDMSG, .iov = msg->msg_iov,
+		.niov = msg->iov_count, .desc = msg->desc, .dest = msg->addr,
+		.data = msg->data, .context = msg->context, .flags = flags,
+		.op_flags = flags | ep->tx_msg_flags,
+	};
+
+	return lnx_tx_submit(ep, &tx);
+}
+
+static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len,
+			  fi_addr_t dest)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct lnx_tx tx = {
+		.call = LNX_INJECT, .iov = &iov, .niov = 1, .dest = dest,
+	};
+
+	return lnx_tx_submit(ep, &tx);
+}
+
+static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len,
+			    void *desc, uint64_t data, fi_addr_t dest,
+			    void *context)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct lnx_tx tx = {
+		.call = LNX_SENDDATA, .iov = &iov, .niov = 1, .desc = &desc,
+		.dest = dest, .data = data, .context = context,
+		.op_flags = ep->tx_flags,
+	};
+
+	return lnx_tx_submit(ep, &tx);
+}
+
+static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len,
+			      uint64_t data, fi_addr_t dest)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct lnx_tx tx = {
+		.call = LNX_INJECTDATA, .iov = &iov, .niov = 1, .dest = dest,
+		.data = data,
+	};
+
+	return lnx_tx_submit(ep, &tx);
+}
+
+struct fi_ops_msg lnx_msg_ops = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = msg_recv,
+	.recvv = msg_recvv,
+	.recvmsg = msg_recvmsg,
+	.send = msg_send,
+	.sendv = msg_sendv,
+	.sendmsg = msg_sendmsg,
+	.inject = msg_inject,
+	.senddata = msg_senddata,
+	.injectdata = msg_injectdata,
+};

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fi_tagged(3): each call fills a descriptor; tx/submit.h and rx/post.c do the rest. */
+#include "api/api.h"
+#include "rx/rx.h"
+#include "tx/submit.h"
+
+static inline struct lnx_ep *ep_of(struct fid_ep *fid)
+{
+	return lnx_container_of(fid, struct lnx_ep, fid);
+}
+
+static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
+			fi_addr_t src, uint64_t tag, uint64_t ignore,
+			   void *context)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct iovec iov = { .iov_base = buf, .iov_len = len };
+	struct lnx_recv r = {
+		.iov = &iov, .desc = &desc, .niov = 1, .src = src, .tag = tag,
+		.ignore = ignore, .tagged = true,
+		.context = context, .flags = ep->rx_flags,
+	};
+
+	return lnx_rx_post(ep, &r);
+}
+
+static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
+			 void **desc, size_t count, fi_addr_t src,
+			    uint64_t tag, uint64_t ignore, void *context)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct lnx_recv r = {
+		.iov = iov, .desc = desc, .niov = count, .src = src, .tag = tag,
+		.ignore = ignore, .tagged = true,
+		.context = context, .flags = ep->rx_flags,
+	};
+
+	return lnx_rx_post(ep, &r);
+}
+
+static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
+			   uint64_t flags)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct lnx_recv r = {
+		.iov = msg->msg_iov, .desc = msg->desc, .niov = msg->iov_count,
+		.src = msg->addr, .tag = msg->tag,
+		.ignore = msg->ignore, .tagged = true, .context = msg->context,
+		.flags = flags | ep->rx_msg_flags,
+	};
+
+	if (lnx_unlikely(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
+		return lnx_rx_post_special(ep, &r);
+	return lnx_rx_post(ep, &r);
+}
+
+static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len,
+			void *desc, fi_addr_t dest, uint64_t tag,
+			   void *context)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct lnx_tx tx = {
+		.call = LNX_TSEND, .iov = &iov, .niov = 1, .desc = &desc,
+		.dest = dest, .tag = tag, .context = context, .op_flags = ep->tx_flags,
+	};
+
+	return lnx_tx_submit(ep, &tx);
+}
+
+static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov,
+			 void **desc, size_t count, fi_addr_t dest,
+			    uint64_t tag, void *context)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct lnx_tx tx = {
+		.call = LNX_TSENDV, .iov = iov, .niov = count, .desc = desc,
+		.dest = dest, .tag = tag, .context = context, .op_flags = ep->tx_flags,
+	};
+
+	return lnx_tx_submit(ep, &tx);
+}
+
+static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
+			   uint64_t flags)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct lnx_tx tx = {
+		.call = LNX_TSENDMSG, .iov = msg->msg_iov,
+		.niov = msg->iov_count, .desc = msg->desc, .dest = msg->addr,
+		.tag = msg->tag,
+		.data = msg->data, .context = msg->context, .flags = flags,
+		.op_flags = flags | ep->tx_msg_flags,
+	};
+
+	return lnx_tx_submit(ep, &tx);
+}
+
+static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len,
+			     fi_addr_t dest, uint64_t tag)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct lnx_tx tx = {
+		.call = LNX_TINJECT, .iov = &iov, .niov = 1, .dest = dest,
+		.tag = tag,
+	};
+
+	return lnx_tx_submit(ep, &tx);
+}
+
+static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len,
+			    void *desc, uint64_t data, fi_addr_t dest,
+			       uint64_t tag, void *context)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct lnx_tx tx = {
+		.call = LNX_TSENDDATA, .iov = &iov, .niov = 1, .desc = &desc,
+		.dest = dest, .tag = tag, .data = data, .context = context,
+		.op_flags = ep->tx_flags,
+	};
+
+	return lnx_tx_submit(ep, &tx);
+}
+
+static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len,
+			      uint64_t data, fi_addr_t dest,
+				 uint64_t tag)
+{
+	struct lnx_ep *ep = ep_of(fid);
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+	struct lnx_tx tx = {
+		.call = LNX_TINJECTDATA, .iov = &iov, .niov = 1, .dest = dest, .tag = tag,
+		.data = data,
+	};
+
+	return lnx_tx_submit(ep, &tx);
+}
+
+struct fi_ops_tagged lnx_tagged_ops = {
+	.size = sizeof(struct fi_ops_tagged),
+	.recv = tagged_recv,
+	.recvv = tagged_recvv,
+	.recvmsg = tagged_recvmsg,
+	.send = tagged_send,
+	.sendv = tagged_sendv,
+	.sendmsg = tagged_sendmsg,
+	.inject = tagged_inject,
+	.senddata = tagged_senddata,
+	.injectdata = tagged_injectdata,
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Completion side: core completions in, progress, waiting.  Owner lock held
+ * unless said otherwise.
+ */
+#ifndef LNX_COMP_H
+#define LNX_COMP_H
+
+#include "obj/ep.h"
+
+/* comp/cq_owner.c: the CQs that we lend to peer cores. */
+extern struct fi_ops_cq_owner lnx_direct_cq_ops;
+extern struct fi_ops_cq_owner lnx_framed_cq_ops;
+extern struct fi_ops lnx_peer_fid_ops;
+
+/* comp/plain.c: rails whose CQ we read and whose buffers we post. */
+int lnx_plain_poll(struct lnx_rail *rail);
+int lnx_plain_fill(struct lnx_rail *rail);
+LNX_COLD void lnx_plain_recv_failed(struct lnx_rail *rail,
+				    struct lnx_rxbuf *buf, int err);
+/* An error of a core on a framed rail, of either kind. */
+LNX_COLD void lnx_core_error(struct lnx_rail *rail,
+			     const struct fi_cq_err_entry *err);
+struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail);
+void lnx_rxbuf_put(struct lnx_rxbuf *buf);
+/* Set some aside for peer rails.  0 or -FI_ENOMEM. */
+int lnx_rxbuf_reserve(struct lnx_ep *ep);
+/* A kept buffer is not needed any more. */
+void lnx_rxbuf_drop(struct lnx_rxbuf *buf);
+
+/* comp/progress.c: one pass over the endpoint's rails and deferred work. */
+void lnx_ep_progress(struct lnx_ep *ep);
+/* Poll everything, whatever activity says; for waiting and closing. */
+void lnx_ep_progress_all(struct lnx_ep *ep);
+
+/*
+ * comp/wait.c: what a thread of the application sleeps on.  One epoll descriptor
+ * over an eventfd of ours and the descriptors of the rails.  Any thread, no lock.
+ */
+struct lnx_wait;
+int lnx_wait_open(struct lnx_wait **wait);
+void lnx_wait_close(struct lnx_wait *wait);
+int lnx_wait_fd(const struct lnx_wait *wait);
+/* Something was written: wake whoever sleeps. */
+void lnx_wait_signal(struct lnx_wait *wait);
+/* fi_cq_signal: end one blocking read, or the next one, without an entry. */
+void lnx_wait_kick(struct lnx_wait *wait);
+/* Was there a kick?  Asking takes it. */
+bool lnx_wait_signalled(struct lnx_wait *wait);
+/* Ask to be signalled from now on; then look again before sleeping. */
+void lnx_wait_arm(struct lnx_wait *wait);
+/* Have the descriptor of a rail wake the sleeper, or not any more. */
+int lnx_wait_add_fd(struct lnx_wait *wait, int fd);
+void lnx_wait_del_fd(struct lnx_wait *wait, int fd);
+/* Sleep until signalled, a rail's descriptor is ready, or max_ms (-1: no end)
+ * have passed. */
+void lnx_wait_block(struct lnx_wait *wait, int max_ms);
+
+/* comp/thread.c: the helper thread of an endpoint. */
+int lnx_thread_start(struct lnx_ep *ep);
+void lnx_thread_stop(struct lnx_ep *ep);
+
+#endif

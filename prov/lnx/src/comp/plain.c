@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Plain rails: we post the receive buffers and read the core's CQ ourselves.
+ * Called by comp/progress.c; routes to rx/arrive.c, tx/done.c and rx/pull.c.
+ * Also the frame buffers of all framed rails.
+ */
+#include "comp/comp.h"
+#include "rx/rx.h"
+#include "tx/tx.h"
+
+#define READ_BATCH	16
+
+/* Frame buffers set aside for peer rails, which cannot be refused one. */
+#define BUF_RESERVE	128
+
+struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_rxbuf *buf = lnx_pool_get(&ep->rxbuf_pool);
+
+	if (lnx_unlikely(!buf)) {
+		struct lnx_node *n = NULL;
+
+		if (rail->kind == LNX_RAIL_PEER)
+			n = lnx_list_pop(&ep->buf_reserve);
+		if (!n)
+			return NULL;
+		ep->nbuf_reserve--;
+		buf = lnx_list_entry(n, struct lnx_rxbuf, link);
+	}
+	buf->op.type = LNX_OP_RXBUF;
+	buf->rail = rail;
+	buf->in_core = false;
+	buf->kept = false;
+	buf->big = NULL;
+	buf->desc[0] = NULL;
+	lnx_list_init(&buf->link);
+	return buf;
+}
+
+void lnx_rxbuf_put(struct lnx_rxbuf *buf)
+{
+	struct lnx_ep *ep = buf->rail->ep;
+
+	if (lnx_unlikely(ep->nbuf_reserve < 2 * ep->buf_reserve_min)) {
+		lnx_list_add_tail(&ep->buf_reserve, &buf->link);
+		ep->nbuf_reserve++;
+		return;
+	}
+	lnx_pool_put(&ep->rxbuf_pool, buf);
+}
+
+int lnx_rxbuf_reserve(struct lnx_ep *ep)
+{
+	unsigned i;
+
+	for (i = 0; i < ep->nrail; i++)
+		if (ep->rail[i]->kind == LNX_RAIL_PEER)
+			ep->buf_reserve_min = BUF_RESERVE / 2;
+	while (ep->nbuf_reserve < 2 * ep->buf_reserve_min) {
+		struct lnx_rxbuf *buf = lnx_pool_get(&ep->rxbuf_pool);
+
+		if (!buf)
+			return -FI_ENOMEM;
+		lnx_list_add_tail(&ep->buf_reserve, &buf->link);
+		ep->nbuf_reserve++;
+	}
+	return 0;
+}
+
+void lnx_rxbuf_drop(struct lnx_rxbuf *buf)
+{
+	buf->kept = false;
+	if (!buf->in_core)
+		lnx_rxbuf_put(buf);
+}
+
+/* Post buf again.  When the core is full or the like, progress tries later. */
+static inline void post_buf(struct lnx_rail *rail, struct lnx_rxbuf *buf)
+{
+	ssize_t ret = fi_recv(rail->core_ep, buf->frame, LNX_FRAME_MAX, NULL,
+			      FI_ADDR_UNSPEC, buf);
+
+	if (lnx_likely(!ret)) {
+		lnx_list_add_tail(&rail->bufs, &buf->link);
+		rail->nposted++;
+		return;
+	}
+	lnx_rxbuf_put(buf);
+	rail->ep->work |= LNX_WORK_BUFS;
+}
+
+int lnx_plain_fill(struct lnx_rail *rail)
+{
+	while (rail->nposted < rail->ep->conf->rx_buffers) {
+		struct lnx_rxbuf *buf = lnx_rxbuf_get(rail);
+		uint32_t before = rail->nposted;
+
+		if (!buf)
+			return -FI_ENOMEM;
+		post_buf(rail, buf);
+		if (rail->nposted == before)
+			return -FI_EAGAIN;
+	}
+	return 0;
+}
+
+static inline void plain_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
+			      size_t len)
+{
+	lnx_list_del(&buf->link);
+	rail->nposted--;
+	if (lnx_unlikely(lnx_rx_frame(rail, buf, len))) {
+		buf = lnx_rxbuf_get(rail);
+		if (!buf) {
+			rail->ep->work |= LNX_WORK_BUFS;
+			return;
+		}
+	}
+	post_buf(rail, buf);
+}
+
+/* Too long for a frame, or flushed at close. */
+LNX_COLD void lnx_plain_recv_failed(struct lnx_rail *rail,
+				    struct lnx_rxbuf *buf, int err)
+{
+	if (!lnx_list_linked(&buf->link))
+		return;
+	lnx_list_del(&buf->link);
+	rail->nposted--;
+	if (err == FI_ECANCELED || rail->ep->closing) {
+		lnx_rxbuf_put(buf);
+		return;
+	}
+	rail->ep->stats.bad_frames++;
+	post_buf(rail, buf);
+}
+
+static LNX_COLD void read_error(struct lnx_rail *rail)
+{
+	struct fi_cq_err_entry err = { 0 };
+
+	if (fi_cq_readerr(rail->core_cq, &err, 0) == 1)
+		lnx_core_error(rail, &err);
+}
+
+/* Completions handled. */
+int lnx_plain_poll(struct lnx_rail *rail)
+{
+	struct fi_cq_msg_entry e[READ_BATCH];
+	ssize_t n, i;
+
+	n = fi_cq_read(rail->core_cq, e, READ_BATCH);
+	if (lnx_likely(n == -FI_EAGAIN))
+		return 0;
+	if (lnx_unlikely(n < 0)) {
+		if (n == -FI_EAVAIL)
+			read_error(rail);
+		return 1;
+	}
+	for (i = 0; i < n; i++) {
+		struct lnx_op *op = e[i].op_context;
+
+		if (e[i].flags & FI_RECV) {
+			plain_recv(rail, (struct lnx_rxbuf *)op, e[i].len);
+		} else if (e[i].flags & FI_SEND) {
+			rail->busy--;
+			lnx_tx_core_done((struct lnx_txe *)op);
+		} else if (e[i].flags & FI_READ) {
+			lnx_pull_chunk_done(op, 0, 0);
+		}
+	}
+	return (int)n;
+}

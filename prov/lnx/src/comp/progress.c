@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One pass: poll the cores, then do what their callbacks left to be done.
+ *
+ * shm is polled every time, a network rail only while it is hot (some hundreds of
+ * passes after any activity), while the core has something of ours, or every
+ * poll_idle-th pass: polling TCP costs a system call, which shm traffic would pay.
+ */
+#include "comp/comp.h"
+#include "rx/rx.h"
+#include "tx/tx.h"
+
+static inline void poll_rail(struct lnx_rail *rail)
+{
+	if (rail->kind == LNX_RAIL_PLAIN) {
+		if (lnx_plain_poll(rail))
+			rail->hot = rail->ep->conf->poll_hot;
+	} else {
+		fi_cq_read(rail->core_cq, NULL, 0);
+	}
+}
+
+static LNX_COLD void refill(struct lnx_ep *ep)
+{
+	bool all = true;
+	uint32_t i;
+
+	for (i = 0; i < ep->nrail; i++)
+		if (ep->rail[i]->kind == LNX_RAIL_PLAIN &&
+		    lnx_plain_fill(ep->rail[i]))
+			all = false;
+	if (all)
+		ep->work &= ~LNX_WORK_BUFS;
+}
+
+/* What may call cores, and what needs the time. */
+static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
+{
+	uint64_t now;
+
+	if (ep->work & LNX_WORK_PULL)
+		lnx_pull_run(ep);
+	if (lnx_unlikely(ep->work & LNX_WORK_MR))
+		lnx_rndv_reap(ep);
+	if (lnx_unlikely(ep->work & LNX_WORK_LEARN))
+		lnx_peers_join(ep);
+	if (!(ep->work & ~LNX_WORK_UNA) && (ep->pass & 0xff))
+		return;		/* timers need not look at every pass */
+	now = lnx_clock_ns();
+	if (ep->work & LNX_WORK_PUMP)
+		lnx_tx_pump(ep, now);
+	if (ep->work & LNX_WORK_ACK)
+		lnx_tx_acks(ep, now, false);
+	if (ep->work & LNX_WORK_PARK)
+		lnx_rx_unpark(ep, now);
+	if (ep->work & LNX_WORK_UNA)
+		lnx_tx_timers(ep, now);
+	if (lnx_unlikely(ep->work & LNX_WORK_BUFS))
+		refill(ep);
+}
+
+void lnx_ep_progress(struct lnx_ep *ep)
+{
+	uint32_t i;
+
+	lnx_assert_held(&ep->lock);
+	if (lnx_rxe_low(ep) && (lnx_rxe_reserve(ep) || lnx_rxbuf_reserve(ep)))
+		return;		/* no memory to receive: let the cores wait */
+	ep->pass++;
+	if (ep->shm)
+		fi_cq_read(ep->shm->core_cq, NULL, 0);
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
+		struct lnx_rail *rail = ep->rail[i];
+
+		if (rail->hot)
+			rail->hot--;
+		else if (!rail->busy && ep->pass % ep->poll_idle)
+			continue;
+		poll_rail(rail);
+	}
+	if (ep->work)
+		deferred(ep);
+}
+
+void lnx_ep_progress_all(struct lnx_ep *ep)
+{
+	uint32_t i;
+
+	for (i = 0; i < ep->nrail; i++)
+		if (!ep->rail[i]->hot)
+			ep->rail[i]->hot = 1;
+	ep->pass |= 0xff;
+	lnx_ep_progress(ep);
+}

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The helper thread of an endpoint: progress for an application that does not
+ * call libfabric (FI_PROGRESS_AUTO) or sleeps on a descriptor while shared memory
+ * is in the link, which has none.  It sleeps in epoll over the rails' descriptors
+ * and looks at shared memory now and then: every 100 us while there is traffic,
+ * backing off to 2 ms when there is none.
+ */
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "comp/comp.h"
+
+#define LOOK_MIN_NS	(100 * LNX_NS_PER_US)
+#define LOOK_MAX_NS	(2 * LNX_NS_PER_MS)
+#define IDLE_MS		50		/* without shm: timers only */
+
+struct lnx_thread {
+	pthread_t thread;
+	struct lnx_ep *ep;
+	int epfd;
+	int evfd;
+	int stop;			/* atomic */
+};
+
+static uint64_t traffic(const struct lnx_ep *ep)
+{
+	return ep->stats.matched + ep->stats.unexpected +
+	       ep->stats.direct_sends + ep->stats.recv_count +
+	       ep->stats.send_count;
+}
+
+static void *run(void *arg)
+{
+	struct lnx_thread *t = arg;
+	struct lnx_ep *ep = t->ep;
+	uint64_t look_ns = LOOK_MIN_NS, last = 0;
+
+	while (!__atomic_load_n(&t->stop, __ATOMIC_ACQUIRE)) {
+		struct epoll_event e;
+		uint64_t now;
+		bool poll_soon;
+
+		lnx_lock(&ep->lock);
+		lnx_ep_progress_all(ep);
+		now = traffic(ep);
+		poll_soon = ep->shm || (ep->work & ~LNX_WORK_UNA);
+		lnx_unlock(&ep->lock);
+		look_ns = now != last ? LOOK_MIN_NS :
+			  LNX_MIN(look_ns * 2, LOOK_MAX_NS);
+		last = now;
+		if (poll_soon && look_ns < LNX_NS_PER_MS) {
+			struct timespec ts = { .tv_nsec = (long)look_ns };
+
+			nanosleep(&ts, NULL);
+		} else {
+			epoll_wait(t->epfd, &e, 1, poll_soon ?
+				   (int)(look_ns / LNX_NS_PER_MS) : IDLE_MS);
+		}
+	}
+	return NULL;
+}
+
+static int watch(int epfd, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN };
+
+	return epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+}
+
+int lnx_thread_start(struct lnx_ep *ep)
+{
+	struct lnx_thread *t;
+	unsigned i;
+	int ret;
+
+	if (!ep->conf->thread) {
+		LNX_WARN(FI_LOG_EP_CTRL,
+			 "FI_LNX_THREAD=0 forbids the helper thread that automatic progress needs\n");
+		return -FI_ENOSYS;
+	}
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return -FI_ENOMEM;
+	t->ep = ep;
+	t->evfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	t->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (t->evfd < 0 || t->epfd < 0) {
+		ret = -errno;
+		goto err;
+	}
+	ret = watch(t->epfd, t->evfd);
+	for (i = 0; !ret && i < ep->nrail; i++)
+		if (ep->rail[i]->wait_fd >= 0)
+			ret = watch(t->epfd, ep->rail[i]->wait_fd);
+	if (ret)
+		goto err;
+	ret = -pthread_create(&t->thread, NULL, run, t);
+	if (ret)
+		goto err;
+	ep->thread = t;
+	return 0;
+err:
+	if (t->evfd >= 0)
+		close(t->evfd);
+	if (t->epfd >= 0)
+		close(t->epfd);
+	free(t);
+	LNX_WARN(FI_LOG_EP_CTRL, "the helper thread does not start: %s\n",
+		 fi_strerror(-ret));
+	return ret;
+}
+
+void lnx_thread_stop(struct lnx_ep *ep)
+{
+	struct lnx_thread *t = ep->thread;
+	uint64_t one = 1;
+
+	if (!t)
+		return;
+	__atomic_store_n(&t->stop, 1, __ATOMIC_RELEASE);
+	if (write(t->evfd, &one, sizeof(one)) != sizeof(one))
+		LNX_INFO(FI_LOG_EP_CTRL, "waking the helper thread failed\n");
+	pthread_join(t->thread, NULL);
+	close(t->evfd);
+	close(t->epfd);
+	free(t);
+	ep->thread = NULL;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "comp/comp.h"
+
+struct lnx_wait {
+	int epfd;
+	int evfd;
+	int armed;			/* somebody is about to sleep; atomic */
+	int kicked;			/* atomic */
+};
+
+int lnx_wait_open(struct lnx_wait **out)
+{
+	struct lnx_wait *w = calloc(1, sizeof(*w));
+	int ret;
+
+	if (!w)
+		return -FI_ENOMEM;
+	w->evfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (w->evfd < 0) {
+		ret = -errno;
+		goto err;
+	}
+	w->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (w->epfd < 0) {
+		ret = -errno;
+		goto err_ev;
+	}
+	ret = lnx_wait_add_fd(w, w->evfd);
+	if (ret)
+		goto err_ep;
+	*out = w;
+	return 0;
+err_ep:
+	close(w->epfd);
+err_ev:
+	close(w->evfd);
+err:
+	free(w);
+	return ret;
+}
+
+void lnx_wait_close(struct lnx_wait *w)
+{
+	if (!w)
+		return;
+	close(w->epfd);
+	close(w->evfd);
+	free(w);
+}
+
+int lnx_wait_fd(const struct lnx_wait *w)
+{
+	return w->epfd;
+}
+
+void lnx_wait_signal(struct lnx_wait *w)
+{
+	uint64_t one = 1;
+
+	/*
+	 * The entry was written before this looks at armed, and the sleeper arms
+	 * before it looks for entries: one of the two sees the other.
+	 */
+	if (__atomic_exchange_n(&w->armed, 0, __ATOMIC_SEQ_CST) &&
+	    write(w->evfd, &one, sizeof(one)) != sizeof(one))
+		__atomic_store_n(&w->armed, 1, __ATOMIC_SEQ_CST);
+}
+
+void lnx_wait_kick(struct lnx_wait *w)
+{
+	__atomic_store_n(&w->kicked, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&w->armed, 1, __ATOMIC_SEQ_CST);
+	lnx_wait_signal(w);
+}
+
+bool lnx_wait_signalled(struct lnx_wait *w)
+{
+	return __atomic_load_n(&w->kicked, __ATOMIC_RELAXED) &&
+	       __atomic_exchange_n(&w->kicked, 0, __ATOMIC_SEQ_CST);
+}
+
+void lnx_wait_arm(struct lnx_wait *w)
+{
+	uint64_t n;
+	ssize_t ret = read(w->evfd, &n, sizeof(n));
+
+	(void)ret;			/* empty, or emptied now */
+	__atomic_store_n(&w->armed, 1, __ATOMIC_SEQ_CST);
+}
+
+int lnx_wait_add_fd(struct lnx_wait *w, int fd)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
+
+	if (epoll_ctl(w->epfd, EPOLL_CTL_ADD, fd, &e) && errno != EEXIST)
+		return -errno;
+	return 0;
+}
+
+void lnx_wait_del_fd(struct lnx_wait *w, int fd)
+{
+	epoll_ctl(w->epfd, EPOLL_CTL_DEL, fd, NULL);
+}
+
+void lnx_wait_block(struct lnx_wait *w, int max_ms)
+{
+	struct epoll_event e;
+
+	epoll_wait(w->epfd, &e, 1, max_ms);
+}

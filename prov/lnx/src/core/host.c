@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/open.h"
+
+#define SHM_DIR		"/dev/shm"
+#define BOOT_ID		"/proc/sys/kernel/random/boot_id"
+#define PID_NS		"/proc/self/ns/pid"
+
+/* FNV-1a. */
+static uint64_t hash_bytes(uint64_t h, const void *data, size_t len)
+{
+	const unsigned char *p = data;
+
+	while (len--)
+		h = (h ^ *p++) * 0x100000001b3ULL;
+	return h;
+}
+
+uint64_t lnx_host_identity(const struct lnx_conf *conf)
+{
+	uint64_t h = 0xcbf29ce484222325ULL;
+	struct stat st;
+	char boot[64];
+	ssize_t n;
+	int fd;
+
+	if (conf->host_id) {
+		h = hash_bytes(h, conf->host_id, strlen(conf->host_id));
+		return h ? h : 1;
+	}
+	fd = open(BOOT_ID, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return 0;
+	n = read(fd, boot, sizeof(boot));
+	close(fd);
+	if (n <= 0 || stat(SHM_DIR, &st))
+		return 0;
+	h = hash_bytes(h, boot, (size_t)n);
+	h = hash_bytes(h, &st.st_dev, sizeof(st.st_dev));
+	h = hash_bytes(h, &st.st_ino, sizeof(st.st_ino));
+	if (stat(PID_NS, &st))
+		return 0;
+	h = hash_bytes(h, &st.st_ino, sizeof(st.st_ino));
+	return h ? h : 1;
+}
+
+bool lnx_host_probe(uint64_t eid)
+{
+	char name[LNX_SHM_NAME_BYTES], path[sizeof(SHM_DIR) + sizeof(name) + 1];
+	const char *file;
+
+	lnx_addr_shm_name(eid, name);
+	file = strstr(name, "://");
+	snprintf(path, sizeof(path), "%s/%s", SHM_DIR,
+		 file ? file + 3 : name);
+	return access(path, R_OK | W_OK) == 0;
+}
+
+uint64_t lnx_random_id(void)
+{
+	uint64_t id = 0;
+
+	do {
+		if (getrandom(&id, sizeof(id), 0) != sizeof(id))
+			return 0;
+	} while (!id);
+	return id;
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/open.h"
+
+/* Ours have the top bit: rxm uses small keys and bit 31 for its own. */
+#define KEY_BASE	(1ULL << 62)
+
+#define SHM_AV_MAX	256		/* more than that shm refuses */
+
+/* Cores ask our SRX to cancel and to tell options; there is nothing to say. */
+static ssize_t srx_cancel(fid_t fid, void *context)
+{
+	(void)fid, (void)context;
+	return -FI_ENOENT;
+}
+
+static int srx_getopt(fid_t fid, int level, int name, void *val, size_t *len)
+{
+	(void)fid, (void)level, (void)name, (void)val, (void)len;
+	return -FI_ENOPROTOOPT;
+}
+
+static int srx_setopt(fid_t fid, int level, int name, const void *val,
+		      size_t len)
+{
+	(void)fid, (void)level, (void)name, (void)val, (void)len;
+	return -FI_ENOPROTOOPT;
+}
+
+static struct fi_ops_ep srx_ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.cancel = srx_cancel,
+	.getopt = srx_getopt,
+	.setopt = srx_setopt,
+};
+
+static int failed(const struct lnx_rail *rail, const char *step, int ret)
+{
+	LNX_WARN(FI_LOG_EP_CTRL, "rail %s: %s failed: %s\n", rail->name, step,
+		 fi_strerror(-ret));
+	return ret;
+}
+
+/* The core's info, made to fit this endpoint. */
+static struct fi_info *rail_info(struct lnx_ep *ep, struct lnx_rail *rail,
+				 const struct lnx_rail_spec *spec,
+				 const struct lnx_rail_owner *owner)
+{
+	struct fi_info *info = fi_dupinfo(spec->info);
+	const void *src = owner->src_addr;
+	size_t len = owner->src_addrlen;
+
+	if (!info)
+		return NULL;
+	if (src) {
+		void *copy = malloc(len);
+
+		if (!copy) {
+			fi_freeinfo(info);
+			return NULL;
+		}
+		memcpy(copy, src, len);
+		free(info->src_addr);
+		info->src_addr = copy;
+		info->src_addrlen = len;
+	}
+	if (rail->kind == LNX_RAIL_DIRECT) {
+		/* Its sends are the application's: so are its defaults. */
+		info->tx_attr->op_flags = ep->info->tx_attr->op_flags;
+	} else {
+		info->tx_attr->op_flags = 0;
+	}
+	info->rx_attr->op_flags = 0;
+	if (rail->kind == LNX_RAIL_PLAIN)
+		info->rx_attr->size = LNX_MAX(info->rx_attr->size,
+					      ep->conf->rx_buffers);
+	return info;
+}
+
+static int open_cq(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
+{
+	struct fi_peer_cq_context peer_ctx = {
+		.size = sizeof(peer_ctx), .cq = &rail->peer_cq,
+	};
+	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_MSG };
+	void *context = NULL;
+	int ret;
+
+	if (rail->kind == LNX_RAIL_PLAIN) {
+		attr.size = 4096;
+	} else {
+		attr.flags = FI_PEER;
+		attr.format = FI_CQ_FORMAT_TAGGED;
+		context = &peer_ctx;
+		rail->peer_cq.fid.fclass = FI_CLASS_PEER_CQ;
+		rail->peer_cq.fid.ops = owner->fid_ops;
+		rail->peer_cq.owner_ops = rail->kind == LNX_RAIL_DIRECT ?
+			owner->direct_cq_ops : owner->framed_cq_ops;
+	}
+	if (owner->wait && rail->kind != LNX_RAIL_DIRECT)
+		attr.wait_obj = FI_WAIT_FD;
+	ret = fi_cq_open(rail->domain, &attr, &rail->core_cq, context);
+	if (ret && attr.wait_obj == FI_WAIT_FD) {
+		/* It cannot be waited for: it will be polled. */
+		attr.wait_obj = FI_WAIT_NONE;
+		ret = fi_cq_open(rail->domain, &attr, &rail->core_cq, context);
+	}
+	if (ret)
+		return failed(rail, "fi_cq_open", ret);
+	if (attr.wait_obj == FI_WAIT_FD &&
+	    fi_control(&rail->core_cq->fid, FI_GETWAIT, &rail->wait_fd))
+		rail->wait_fd = -1;
+	return 0;
+}
+
+static int open_srx(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
+{
+	struct fi_peer_srx_context peer_ctx = {
+		.size = sizeof(peer_ctx), .srx = &rail->peer_srx,
+	};
+	struct fi_rx_attr attr = { .op_flags = FI_PEER };
+	int ret;
+
+	if (rail->kind == LNX_RAIL_PLAIN)
+		return 0;
+	rail->peer_srx.ep_fid.fid.fclass = FI_CLASS_SRX_CTX;
+	rail->peer_srx.ep_fid.fid.ops = owner->fid_ops;
+	rail->peer_srx.ep_fid.ops = &srx_ep_ops;
+	rail->peer_srx.owner_ops = rail->kind == LNX_RAIL_DIRECT ?
+		owner->direct_srx_ops : owner->framed_srx_ops;
+	ret = fi_srx_context(rail->domain, &attr, &rail->srx, &peer_ctx);
+	if (ret)
+		return failed(rail, "fi_srx_context", ret);
+	ret = fi_ep_bind(rail->core_ep, &rail->srx->fid, 0);
+	return ret ? failed(rail, "fi_ep_bind (srx)", ret) : 0;
+}
+
+/*
+ * shm endpoints are named after our endpoint id.  fi_setname, because shm appends
+ * to a name in src_addr what peers cannot know.
+ */
+static int name_shm(struct lnx_ep *ep, struct lnx_rail *rail)
+{
+	char name[LNX_SHM_NAME_BYTES];
+	int ret;
+
+	if (rail->prov != LNX_PROV_SHM)
+		return 0;
+	lnx_addr_shm_name(ep->eid, name);
+	ret = fi_setname(&rail->core_ep->fid, name, strlen(name) + 1);
+	return ret ? failed(rail, "fi_setname", ret) : 0;
+}
+
+static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
+			const struct lnx_rail_owner *owner)
+{
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	uint64_t tx = FI_TRANSMIT;
+	int ret;
+
+	ret = fi_fabric(rail->info->fabric_attr, &rail->fabric, NULL);
+	if (ret)
+		return failed(rail, "fi_fabric", ret);
+	ret = fi_domain(rail->fabric, rail->info, &rail->domain, NULL);
+	if (ret)
+		return failed(rail, "fi_domain", ret);
+	if (rail->prov == LNX_PROV_SHM)
+		av_attr.count = SHM_AV_MAX;
+	ret = fi_av_open(rail->domain, &av_attr, &rail->av, NULL);
+	if (ret)
+		return failed(rail, "fi_av_open", ret);
+	ret = open_cq(rail, owner);
+	if (ret)
+		return ret;
+	ret = fi_endpoint(rail->domain, rail->info, &rail->core_ep, NULL);
+	if (ret)
+		return failed(rail, "fi_endpoint", ret);
+	ret = fi_ep_bind(rail->core_ep, &rail->av->fid, 0);
+	if (ret)
+		return failed(rail, "fi_ep_bind (av)", ret);
+	if (rail->kind == LNX_RAIL_DIRECT)
+		tx |= ep->tx_bind & FI_SELECTIVE_COMPLETION;
+	ret = fi_ep_bind(rail->core_ep, &rail->core_cq->fid, tx);
+	if (!ret)
+		ret = fi_ep_bind(rail->core_ep, &rail->core_cq->fid, FI_RECV);
+	if (ret)
+		return failed(rail, "fi_ep_bind (cq)", ret);
+	ret = open_srx(rail, owner);
+	if (ret)
+		return ret;
+	ret = name_shm(ep, rail);
+	if (ret)
+		return ret;
+	ret = fi_enable(rail->core_ep);
+	if (ret)
+		return failed(rail, "fi_enable", ret);
+	rail->addrlen = sizeof(rail->addr);
+	ret = fi_getname(&rail->core_ep->fid, rail->addr, &rail->addrlen);
+	return ret ? failed(rail, "fi_getname", ret) : 0;
+}
+
+int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
+		  const struct lnx_rail_owner *owner, struct lnx_rail **out)
+{
+	struct lnx_rail *rail = calloc(1, sizeof(*rail));
+	int ret;
+
+	if (!rail)
+		return -FI_ENOMEM;
+	rail->ep = ep;
+	rail->kind = (uint8_t)spec->kind;
+	rail->prov = spec->prov_id;
+	rail->group = spec->group;
+	rail->wait_fd = -1;
+	rail->next_key = KEY_BASE;
+	lnx_list_init(&rail->bufs);
+	snprintf(rail->name, sizeof(rail->name), "%.*s:%.*s",
+		 LNX_NAME_MAX - 2, spec->prov, LNX_NAME_MAX - 2, spec->dom);
+	rail->info = rail_info(ep, rail, spec, owner);
+	if (!rail->info) {
+		free(rail);
+		return -FI_ENOMEM;
+	}
+	rail->inject_size = rail->info->tx_attr->inject_size;
+	rail->mr_virt = (rail->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
+	rail->mr_prov_key =
+		(rail->info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
+	ret = open_objects(ep, rail, owner);
+	if (ret) {
+		lnx_rail_shut(rail);
+		lnx_rail_close(rail);
+		return ret;
+	}
+	*out = rail;
+	return 0;
+}
+
+static void close_fid(const struct lnx_rail *rail, struct fid *fid,
+		      const char *what)
+{
+	int ret = fi_close(fid);
+
+	/* Never a second try: some cores free the object and say busy. */
+	if (ret)
+		LNX_INFO(FI_LOG_EP_CTRL, "rail %s: closing its %s: %s\n",
+			 rail->name, what, fi_strerror(-ret));
+}
+
+void lnx_rail_shut(struct lnx_rail *rail)
+{
+	if (rail && rail->core_ep) {
+		close_fid(rail, &rail->core_ep->fid, "endpoint");
+		rail->core_ep = NULL;
+	}
+}
+
+void lnx_rail_close(struct lnx_rail *rail)
+{
+	if (!rail)
+		return;
+	lnx_rail_shut(rail);
+	if (rail->srx)
+		close_fid(rail, &rail->srx->fid, "shared receive context");
+	if (rail->core_cq)
+		close_fid(rail, &rail->core_cq->fid, "completion queue");
+	if (rail->av)
+		close_fid(rail, &rail->av->fid, "address vector");
+	if (rail->domain)
+		close_fid(rail, &rail->domain->fid, "domain");
+	if (rail->fabric)
+		close_fid(rail, &rail->fabric->fid, "fabric");
+	fi_freeinfo(rail->info);
+	free(rail->by_core);
+	free(rail);
+}
+
+int lnx_rail_insert(struct lnx_rail *rail, const void *addr,
+		    fi_addr_t *core_addr)
+{
+	int ret = fi_av_insert(rail->av, addr, 1, core_addr, 0, NULL);
+
+	if (ret == 1)
+		return 0;
+	*core_addr = FI_ADDR_NOTAVAIL;
+	return ret < 0 ? ret : -FI_ENOSPC;
+}
+
+void lnx_rail_remove(struct lnx_rail *rail, fi_addr_t core_addr)
+{
+	fi_av_remove(rail->av, &core_addr, 1, 0);
+}

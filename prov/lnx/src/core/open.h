@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Opening and closing rails: the core objects behind an endpoint. */
+#ifndef LNX_OPEN_H
+#define LNX_OPEN_H
+
+#include "obj/ep.h"
+
+/*
+ * What one rail needs from whom it is opened for; callbacks, because this layer
+ * may not know the ones above.
+ */
+struct lnx_rail_owner {
+	struct fi_ops_cq_owner *direct_cq_ops;
+	struct fi_ops_cq_owner *framed_cq_ops;
+	struct fi_ops_srx_owner *direct_srx_ops;
+	struct fi_ops_srx_owner *framed_srx_ops;
+	struct fi_ops *fid_ops;
+	bool wait;			/* CQs of network rails need a descriptor */
+	const void *src_addr;		/* core address to take, or NULL */
+	size_t src_addrlen;
+};
+
+/*
+ * Open everything of one rail up to an enabled core endpoint with a name.
+ * 0 or a negative code after one warning that names rail and step.  Owner lock
+ * held.  *rail is heap memory, to be given to lnx_rail_close.
+ */
+int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
+		  const struct lnx_rail_owner *owner, struct lnx_rail **rail);
+/* Close what is open, in the order that cores survive.  NULL is fine. */
+void lnx_rail_close(struct lnx_rail *rail);
+/* Close only the core endpoint, so that no callback comes any more. */
+void lnx_rail_shut(struct lnx_rail *rail);
+
+/* Make a core address known; -FI_ENOSPC when the core has no room for it. */
+int lnx_rail_insert(struct lnx_rail *rail, const void *addr,
+		    fi_addr_t *core_addr);
+void lnx_rail_remove(struct lnx_rail *rail, fi_addr_t core_addr);
+
+/*
+ * Identity of this host for shared memory: equal for processes that can meet in
+ * /dev/shm, so never the host name.  From the boot id, the very file system mounted
+ * at /dev/shm, and the pid name space (cross-memory attach goes by pid); or from
+ * FI_LNX_HOST_ID.  0 when there is no way to tell.
+ */
+uint64_t lnx_host_identity(const struct lnx_conf *conf);
+/* Can the shm endpoint of that id be seen from here? */
+bool lnx_host_probe(uint64_t eid);
+/* Random endpoint id, never 0.  0 on failure. */
+uint64_t lnx_random_id(void);
+
+#endif

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Peers of an endpoint: made from address blobs at first use, with the paths that
+ * lead to them.  Slow path; declared in obj/ep.h.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/open.h"
+#include "policy/select.h"
+
+/* ---- tables ---- */
+
+static int tab_set(struct lnx_ep *ep, fi_addr_t addr, struct lnx_peer *peer)
+{
+	uint64_t chunk = addr >> LNX_AV_CHUNK_BITS;
+
+	if (chunk >= ep->npeer_chunk) {
+		uint32_t n = (uint32_t)chunk + 1;
+		struct lnx_peer ***tab;
+
+		tab = realloc(ep->peer_tab, n * sizeof(*tab));
+		if (!tab)
+			return -FI_ENOMEM;
+		memset(tab + ep->npeer_chunk, 0,
+		       (n - ep->npeer_chunk) * sizeof(*tab));
+		ep->peer_tab = tab;
+		ep->npeer_chunk = n;
+	}
+	if (!ep->peer_tab[chunk]) {
+		ep->peer_tab[chunk] = calloc(LNX_AV_CHUNK,
+					     sizeof(**ep->peer_tab));
+		if (!ep->peer_tab[chunk])
+			return -FI_ENOMEM;
+	}
+	ep->peer_tab[chunk][addr & (LNX_AV_CHUNK - 1)] = peer;
+	return 0;
+}
+
+static void hash_grow(struct lnx_ep *ep)
+{
+	uint32_t mask = ep->by_eid_mask * 2 + 1;
+	struct lnx_peer **tab = calloc(mask + 1ul, sizeof(*tab));
+	struct lnx_node *n, *tmp;
+
+	if (!tab)
+		return;			/* longer chains, still right */
+	lnx_list_foreach(&ep->peers, n, tmp) {
+		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
+						    all_link);
+		uint32_t i = (uint32_t)lnx_mix64(p->eid) & mask;
+
+		p->hash_next = tab[i];
+		tab[i] = p;
+	}
+	free(ep->by_eid);
+	ep->by_eid = tab;
+	ep->by_eid_mask = mask;
+}
+
+static struct lnx_peer *known(const struct lnx_ep *ep, uint64_t eid)
+{
+	struct lnx_peer *p;
+
+	p = ep->by_eid[(uint32_t)lnx_mix64(eid) & ep->by_eid_mask];
+	while (p && p->eid != eid)
+		p = p->hash_next;
+	return p;
+}
+
+static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
+{
+	struct lnx_peer *p = calloc(1, sizeof(*p));
+	uint32_t i;
+
+	if (!p)
+		return NULL;
+	p->ep = ep;
+	p->eid = eid;
+	p->addr = FI_ADDR_NOTAVAIL;
+	p->shm_addr = FI_ADDR_NOTAVAIL;
+	p->self = eid == ep->eid;
+	lnx_list_init(&p->pend);
+	lnx_list_init(&p->ack_link);
+	lnx_list_init(&p->pump_link);
+	lnx_list_init(&p->una_link);
+	lnx_list_add_tail(&ep->peers, &p->all_link);
+	if (++ep->npeer > ep->by_eid_mask)
+		hash_grow(ep);		/* links p as well */
+	if (known(ep, eid) == p)
+		return p;
+	i = (uint32_t)lnx_mix64(eid) & ep->by_eid_mask;
+	p->hash_next = ep->by_eid[i];
+	ep->by_eid[i] = p;
+	return p;
+}
+
+/* ---- ways to a peer ---- */
+
+static int by_core_set(struct lnx_rail *rail, fi_addr_t core_addr,
+		       struct lnx_peer *peer)
+{
+	if (core_addr >= rail->nby_core) {
+		size_t n = (core_addr + 64) & ~(size_t)63;
+		struct lnx_peer **tab = realloc(rail->by_core, n * sizeof(*tab));
+
+		if (!tab)
+			return -FI_ENOMEM;
+		memset(tab + rail->nby_core, 0,
+		       (n - rail->nby_core) * sizeof(*tab));
+		rail->by_core = tab;
+		rail->nby_core = n;
+	}
+	rail->by_core[core_addr] = peer;
+	return 0;
+}
+
+static bool is_local(const struct lnx_ep *ep, const struct lnx_addr *a)
+{
+	return ep->shm && a->has_shm && a->host &&
+	       a->host == ep->domain->host;
+}
+
+/* Make the way over shared memory.  False: there is none. */
+static bool join_shm(struct lnx_peer *peer, const struct lnx_addr *a)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_rail *rail = ep->shm;
+	char name[LNX_SHM_NAME_BYTES];
+	fi_addr_t core_addr;
+	int ret;
+
+	if (!is_local(ep, a) || !lnx_host_probe(a->eid))
+		return false;
+	lnx_addr_shm_name(a->eid, name);
+	ret = lnx_rail_insert(rail, name, &core_addr);
+	if (ret || by_core_set(rail, core_addr, peer)) {
+		FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
+			     "shm takes no more local peers (%zu are known); further ones are reached over the network rails\n",
+			     rail->nby_core);
+		return false;
+	}
+	peer->shm_addr = core_addr;
+	return true;
+}
+
+/* The network ways: pairs of rails, best first (policy/select). */
+static void join_network(struct lnx_peer *peer, const struct lnx_addr *a)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_select_rail local[LNX_RAILS_MAX], remote[LNX_ADDR_RAILS];
+	struct lnx_select_pair pair[LNX_PATHS_MAX];
+	unsigned i, n, nlocal = 0;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++, nlocal++) {
+		local[nlocal].prov = ep->rail[i]->prov;
+		local[nlocal].group = ep->rail[i]->group;
+	}
+	for (i = 0; i < a->nrail; i++) {
+		remote[i].prov = a->rail[i].prov;
+		remote[i].group = a->rail[i].group;
+	}
+	n = lnx_select_pairs(local, nlocal, remote, a->nrail, pair,
+			     1 /* one path per peer */);
+	for (i = 0; i < n; i++) {
+		struct lnx_path *path = &peer->path[peer->npath];
+		struct lnx_rail *rail =
+			ep->rail[ep->nrail - ep->nnet + pair[i].local];
+
+		memset(path, 0, sizeof(*path));
+		path->rail = rail;
+		path->remote_rail = (uint16_t)pair[i].remote;
+		path->state = LNX_PATH_IDLE;
+		if (!lnx_rail_insert(rail, a->rail[pair[i].remote].raw,
+				     &path->core_addr))
+			peer->npath++;
+	}
+}
+
+static void log_unreachable(struct lnx_peer *peer, const struct lnx_addr *a)
+{
+	char text[256];
+
+	lnx_addr_print(a, text, sizeof(text));
+	LNX_WARN(FI_LOG_AV,
+		 "no rail of this link (%s) leads to %s: they need a provider in common, or shared memory on one host\n",
+		 peer->ep->domain->rails->name, text);
+}
+
+static void join(struct lnx_peer *peer, const struct lnx_addr *a)
+{
+	if (peer->shm_addr == FI_ADDR_NOTAVAIL && !join_shm(peer, a) &&
+	    !peer->npath && !peer->self) {
+		join_network(peer, a);
+		if (!peer->npath)
+			log_unreachable(peer, a);
+	}
+}
+
+/* Stored messages of a sender that has (or has no longer) an address. */
+static void rename_stored(struct lnx_peer *peer)
+{
+	peer->ep->rename(peer);
+}
+
+/* ---- obj/ep.h ---- */
+
+LNX_COLD struct lnx_peer *lnx_peer_make(struct lnx_ep *ep, fi_addr_t addr,
+					int *err)
+{
+	struct lnx_av_entry *e = ep->av ? lnx_av_entry(ep->av, addr) : NULL;
+	struct lnx_peer *peer;
+	struct lnx_addr a;
+	char why[128];
+
+	lnx_assert_held(&ep->lock);
+	*err = -FI_EINVAL;
+	if (!e || lnx_addr_unpack(&a, e->blob, sizeof(e->blob), why,
+				  sizeof(why)))
+		return NULL;
+	*err = -FI_ENOMEM;
+	peer = known(ep, a.eid);
+	if (!peer) {
+		peer = peer_new(ep, a.eid);
+		if (!peer)
+			return NULL;
+	}
+	if (tab_set(ep, addr, peer))
+		return NULL;
+	if (peer->addr != addr) {
+		peer->addr = addr;
+		rename_stored(peer);
+	}
+	join(peer, &a);
+	*err = 0;
+	return peer;
+}
+
+LNX_COLD struct lnx_peer *lnx_peer_stranger(struct lnx_ep *ep,
+					    const struct lnx_addr *a)
+{
+	struct lnx_peer *peer = peer_new(ep, a->eid);
+
+	/* Its paths are made when it is learned: not in a core's callback. */
+	return peer;
+}
+
+/*
+ * A hello may arrive inside a core's callback, where the core's AV must not be
+ * touched; what it says is kept until progress can act on it.
+ */
+void lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a)
+{
+	struct lnx_ep *ep = peer->ep;
+
+	if (peer->npath || peer->self || peer->hello)
+		return;
+	peer->hello = malloc(sizeof(*a));
+	if (!peer->hello)
+		return;			/* it says hello to nobody then */
+	*peer->hello = *a;
+	lnx_list_add_tail(&ep->learn_peers, &peer->learn_link);
+	ep->work |= LNX_WORK_LEARN;
+}
+
+void lnx_peers_join(struct lnx_ep *ep)
+{
+	struct lnx_node *n;
+
+	while ((n = lnx_list_pop(&ep->learn_peers))) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer,
+						       learn_link);
+
+		if (!peer->npath)
+			join_network(peer, peer->hello);
+		free(peer->hello);
+		peer->hello = NULL;
+	}
+	ep->work &= ~LNX_WORK_LEARN;
+}
+
+struct lnx_peer *lnx_peer_by_eid(struct lnx_ep *ep, uint64_t eid)
+{
+	struct lnx_peer *peer = known(ep, eid);
+	fi_addr_t addr;
+
+	if (lnx_likely(peer != NULL))
+		return peer;
+	addr = ep->av ? lnx_av_find(ep->av, eid) : FI_ADDR_NOTAVAIL;
+	if (addr == FI_ADDR_NOTAVAIL)
+		return NULL;
+	peer = peer_new(ep, eid);
+	if (!peer || tab_set(ep, addr, peer))
+		return NULL;
+	/* Ways to it are made by its hello, or by our first send. */
+	peer->addr = addr;
+	return peer;
+}
+
+void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr)
+{
+	struct lnx_peer *peer = lnx_peer_get(ep, addr);
+
+	if (!peer)
+		return;
+	ep->peer_tab[addr >> LNX_AV_CHUNK_BITS][addr & (LNX_AV_CHUNK - 1)] =
+		NULL;
+	peer->addr = FI_ADDR_NOTAVAIL;
+	rename_stored(peer);
+	if (peer->shm_addr != FI_ADDR_NOTAVAIL) {
+		ep->shm->by_core[peer->shm_addr] = NULL;
+		lnx_rail_remove(ep->shm, peer->shm_addr);
+		peer->shm_addr = FI_ADDR_NOTAVAIL;
+	}
+}
+
+int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
+			 const struct lnx_addr *a)
+{
+	int err;
+
+	/* Remote peers wait for their first message, either way. */
+	if (!is_local(ep, a) && !known(ep, a->eid))
+		return 0;
+	return lnx_peer_make(ep, addr, &err) ? 0 : err;
+}
+
+void lnx_peers_destroy(struct lnx_ep *ep)
+{
+	struct lnx_node *n;
+	uint32_t i;
+
+	while ((n = lnx_list_pop(&ep->peers))) {
+		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
+						    all_link);
+
+		while (lnx_seq_drain(&p->seq))
+			;
+		lnx_seq_fini(&p->seq);
+		free(p->slot);
+		free(p->hello);
+		free(p);
+	}
+	for (i = 0; i < ep->npeer_chunk; i++)
+		free(ep->peer_tab[i]);
+	free(ep->peer_tab);
+	free(ep->by_eid);
+	ep->peer_tab = NULL;
+	ep->by_eid = NULL;
+	ep->npeer_chunk = 0;
+}

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The application's completion queue: a plain ring, because a lock and a list
+ * walk would eat what we gain over a bare provider.  It grows instead of
+ * overrunning, since core providers cannot be told to wait.
+ */
+#ifndef LNX_CQ_H
+#define LNX_CQ_H
+
+#include <assert.h>
+
+#include "base/list.h"
+#include "base/lock.h"
+#include "fi.h"
+
+struct lnx_domain;
+struct lnx_wait;
+
+/* One completion, one cache line. */
+struct lnx_cqe {
+	void *context;
+	uint64_t flags;
+	size_t len;
+	void *buf;
+	uint64_t data;
+	uint64_t tag;
+	fi_addr_t src;
+	struct fi_cq_err_entry *err;	/* owned; NULL for a success */
+};
+static_assert(sizeof(struct lnx_cqe) == 64, "one cache line");
+
+struct lnx_cq {
+	struct fid_cq fid;
+	/* Ring; guarded by lock.  head is read, tail written; free-running. */
+	uint32_t head;
+	uint32_t tail;
+	uint32_t mask;
+	bool overrun;			/* memory was short: FI_EOVERRUN is due */
+	struct lnx_cqe *ring;
+	struct lnx_lock lock;
+	enum fi_cq_format format;
+	struct lnx_domain *domain;
+	struct lnx_node eps;		/* lnx_ep_cq.link; guarded by eps_lock */
+	pthread_mutex_t eps_lock;	/* taken before any ep->lock */
+	struct lnx_ep *sole;		/* the endpoint when there is just one */
+	struct lnx_wait *wait;		/* NULL for FI_WAIT_NONE */
+	enum fi_wait_obj wait_obj;
+	int refs;			/* endpoints bound */
+};
+
+/* Membership of an endpoint in a CQ (once, though bound for both ways). */
+struct lnx_ep_cq {
+	struct lnx_node link;
+	struct lnx_ep *ep;
+};
+
+LNX_COLD int lnx_cq_grow(struct lnx_cq *cq);
+LNX_COLD void lnx_cq_wake(struct lnx_cq *cq);
+
+/*
+ * Add one completion.  Any thread that holds the owner lock of a bound endpoint.
+ * Never fails: on exhausted memory the CQ reports FI_EOVERRUN.
+ */
+LNX_INLINE void lnx_cq_write(struct lnx_cq *cq, void *context, uint64_t flags,
+			     size_t len, void *buf, uint64_t data,
+			     uint64_t tag, fi_addr_t src)
+{
+	struct lnx_cqe *e;
+
+	lnx_lock(&cq->lock);
+	if (lnx_unlikely(cq->tail - cq->head > cq->mask) && lnx_cq_grow(cq)) {
+		lnx_unlock(&cq->lock);
+		return;
+	}
+	e = &cq->ring[cq->tail & cq->mask];
+	e->context = context;
+	e->flags = flags;
+	e->len = len;
+	e->buf = buf;
+	e->data = data;
+	e->tag = tag;
+	e->src = src;
+	e->err = NULL;
+	cq->tail++;
+	lnx_unlock(&cq->lock);
+	if (lnx_unlikely(cq->wait != NULL))
+		lnx_cq_wake(cq);
+}
+
+/* Add an error completion, copied (err_data is not taken over). */
+LNX_COLD void lnx_cq_write_err(struct lnx_cq *cq,
+			       const struct fi_cq_err_entry *err);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#ifndef LNX_DOMAIN_H
+#define LNX_DOMAIN_H
+
+#include "base/lock.h"
+#include "obj/link.h"
+#include "fi.h"
+
+struct lnx_fabric {
+	struct fid_fabric fid;
+	int refs;			/* domains, EQs; atomic */
+};
+
+struct lnx_domain {
+	struct fid_domain fid;
+	struct lnx_fabric *fabric;
+	struct lnx_link_rails *rails;	/* what this link is made of */
+	struct fi_info *info;		/* as the application gave it */
+	bool threads;			/* locks are on */
+	uint64_t host;			/* our host identity */
+	int refs;			/* endpoints, AVs, CQs; atomic */
+};
+
+struct lnx_eq;
+/* Event queues, for the objects that report to one (api/eq.c). */
+struct lnx_eq *lnx_eq_ref(struct fid *fid);
+void lnx_eq_unref(struct lnx_eq *eq);
+int lnx_eq_write_err(struct lnx_eq *eq, const struct fi_eq_err_entry *err);
+/* Queue an event; 0 or -FI_ENOMEM. */
+int lnx_eq_write(struct lnx_eq *eq, uint32_t event, const void *buf,
+		 size_t len);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The endpoint: owner of rails, peers, matchers and everything lent to cores.
+ * One owner lock (base/lock.h) guards all of it.
+ */
+#ifndef LNX_EP_H
+#define LNX_EP_H
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/lock.h"
+#include "base/pool.h"
+#include "base/stats.h"
+#include "conf/conf.h"
+#include "obj/link.h"
+#include "fi.h"
+#include "match/match.h"
+#include "obj/av.h"
+#include "obj/cq.h"
+#include "obj/domain.h"
+#include "obj/peer.h"
+#include "obj/rail.h"
+
+#define LNX_IOV_MAX	4
+#define LNX_INJECT_MAX	4096
+
+struct lnx_thread;
+
+struct lnx_ep {
+	struct fid_ep fid;
+	struct lnx_lock lock;
+
+	/* Hot: send. */
+	struct lnx_rail *shm;		/* the direct rail or NULL */
+	struct lnx_peer ***peer_tab;	/* [index >> BITS][index], by fi_addr */
+	uint32_t npeer_chunk;
+	uint64_t tx_flags;		/* flags of calls that have none */
+	uint64_t tx_msg_flags;		/* added to those of fi_*msg calls */
+	struct lnx_cq *tx_cq;
+	struct lnx_cq *rx_cq;
+
+	/* Hot: receive. */
+	uint64_t rx_flags;
+	uint64_t rx_msg_flags;
+	bool directed;			/* FI_DIRECTED_RECV: sources matter */
+	struct lnx_match tag;
+	struct lnx_match msg;
+	struct lnx_pool rxe_pool;
+
+	/* Hot: progress. */
+	uint32_t pass;
+	uint32_t work;			/* deferred lists that are not empty */
+	uint32_t poll_idle;		/* conf->poll_idle */
+	uint32_t nrail;
+	uint32_t nnet;			/* network rails: rail[nrail - nnet ...] */
+	struct lnx_rail *rail[LNX_RAILS_MAX];
+
+	/* Deferred: what must not be done inside a core's callback. */
+	struct lnx_node ack_peers;
+	struct lnx_node pump_peers;
+	struct lnx_node una_peers;
+	struct lnx_node learn_peers;
+	struct lnx_node pulls;		/* lnx_pull.link: reads to post */
+	struct lnx_node parked;		/* lnx_rxe.link: large, in the core */
+	uint64_t timer_ns;		/* when slow timers run next */
+
+	uint64_t eid;
+	uint8_t addr[LNX_ADDR_BYTES];
+	struct lnx_peer **by_eid;	/* hash of peers */
+	uint32_t by_eid_mask;
+	uint32_t npeer;
+	struct lnx_node peers;		/* all of them */
+
+	struct lnx_pool txe_pool[3];	/* by frame size: lnx_txe_class */
+	struct lnx_pool rxbuf_pool;
+	struct lnx_pool chunk_pool;
+	struct lnx_node reserve;	/* rxe kept for when memory is short */
+	uint32_t nreserve;
+	struct lnx_node buf_reserve;	/* the same for frame buffers */
+	uint32_t nbuf_reserve;
+	uint32_t buf_reserve_min;	/* below it progress stops receiving */
+	struct lnx_node owned;		/* rxe.link: hold memory, on no other list */
+	uint32_t window;
+	uint32_t tx_size;		/* frames one peer may have queued */
+	size_t eager_limit;
+	size_t copy_limit;
+	size_t min_multi_recv;
+	uint64_t next_op;		/* names of rendezvous operations */
+	struct lnx_node rndvs;		/* lnx_rndv.link: announced, not pulled */
+	struct lnx_node dead_rndvs;	/* ended, registrations still open */
+	const struct lnx_conf *conf;
+
+	struct lnx_domain *domain;
+	struct lnx_av *av;
+	struct lnx_eq *eq;
+	struct fi_info *info;
+	struct lnx_node av_link;	/* av->eps */
+	struct lnx_ep_cq tx_link;
+	struct lnx_ep_cq rx_link;
+	uint64_t tx_bind;		/* flags of the binds */
+	uint64_t rx_bind;
+	/* rx/: a peer's address changed, with messages of it stored. */
+	void (*rename)(struct lnx_peer *peer);
+	struct lnx_addr *want;		/* what fi_setname asked for, or NULL */
+	bool want_wait;			/* network CQs need descriptors */
+	bool enabled;
+	bool closing;
+	struct lnx_thread *thread;
+	struct lnx_stats stats;
+};
+
+/* Bits of ep->work; each stands for a list that progress looks at. */
+#define LNX_WORK_ACK	0x01u
+#define LNX_WORK_PUMP	0x02u
+#define LNX_WORK_PULL	0x04u
+#define LNX_WORK_PARK	0x08u
+#define LNX_WORK_UNA	0x10u
+#define LNX_WORK_BUFS	0x20u
+#define LNX_WORK_MR	0x40u
+#define LNX_WORK_LEARN	0x80u
+
+/* ---- core/peer.c: peers of an endpoint.  Owner lock held. ---- */
+
+/* Make (or find) the peer of AV index addr.  NULL with *err: -FI_EINVAL (no such
+ * address), -FI_ENOMEM. */
+LNX_COLD struct lnx_peer *lnx_peer_make(struct lnx_ep *ep, fi_addr_t addr,
+					int *err);
+/* A sender that is in no AV, from the blob in its hello. */
+LNX_COLD struct lnx_peer *lnx_peer_stranger(struct lnx_ep *ep,
+					    const struct lnx_addr *a);
+/* Peer with that endpoint id: known, or in the AV (then made), or NULL. */
+struct lnx_peer *lnx_peer_by_eid(struct lnx_ep *ep, uint64_t eid);
+/* The AV lost (addr) or gained an address this endpoint may know already. */
+void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr);
+int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
+			 const struct lnx_addr *a);
+void lnx_peers_destroy(struct lnx_ep *ep);
+/* Make the paths to peers whose hello came. */
+void lnx_peers_join(struct lnx_ep *ep);
+/* What a hello says about its sender. */
+void lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a);
+
+/* Fast look-up for sends; NULL when it has to be made or addr is bad. */
+LNX_INLINE struct lnx_peer *lnx_peer_get(const struct lnx_ep *ep,
+					 fi_addr_t addr)
+{
+	uint64_t chunk = addr >> LNX_AV_CHUNK_BITS;
+
+	if (lnx_unlikely(chunk >= ep->npeer_chunk) || !ep->peer_tab[chunk])
+		return NULL;
+	return ep->peer_tab[chunk][addr & (LNX_AV_CHUNK - 1)];
+}
+
+#endif

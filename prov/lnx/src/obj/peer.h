@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A peer: one remote lnx endpoint as one of ours sees it.  Made at first use.
+ * Peers outlive their AV entry while frames are still due to or from them, and
+ * exist without one for senders that nobody inserted.
+ */
+#ifndef LNX_PEER_H
+#define LNX_PEER_H
+
+#include "base/list.h"
+#include "fi.h"
+#include "wire/addr.h"
+#include "wire/seq.h"
+
+struct lnx_ep;
+struct lnx_rail;
+struct lnx_txe;
+
+/*
+ * One way to reach a peer.  State is per path; rails and peers summarise it.
+ *
+ *	IDLE --send--> CONNECTING --accepted--> UP --error--> CONNECTING
+ *	CONNECTING --deadline--> DEAD --send--> CONNECTING
+ */
+enum lnx_path_state {
+	LNX_PATH_IDLE,
+	LNX_PATH_CONNECTING,		/* the core says EAGAIN, we wait */
+	LNX_PATH_UP,
+	LNX_PATH_DEAD,			/* its deadline passed */
+};
+
+struct lnx_path {
+	struct lnx_rail *rail;
+	fi_addr_t core_addr;
+	uint16_t remote_rail;		/* index in the peer's address */
+	uint8_t state;			/* enum lnx_path_state */
+	uint64_t since_ns;		/* when CONNECTING began */
+	uint64_t retry_ns;		/* not to be tried before */
+	uint64_t backoff_ns;
+};
+
+#define LNX_PATHS_MAX	8
+
+struct lnx_peer {
+	/* Send path. */
+	fi_addr_t shm_addr;		/* core address; FI_ADDR_NOTAVAIL: none */
+	fi_addr_t addr;			/* ours, FI_ADDR_NOTAVAIL: not in the AV */
+	struct lnx_ep *ep;
+	uint64_t eid;
+	uint32_t tx_next;		/* number of the next new frame */
+	uint32_t tx_posted;		/* number of the next one to be posted */
+	uint32_t tx_una;		/* oldest not acknowledged */
+	uint32_t tx_resend;		/* next to post again; == tx_posted: none */
+	uint32_t npend;			/* frames in [tx_posted, tx_next) */
+	uint8_t npath;
+	uint8_t cur;			/* path in use */
+	bool self;			/* this very endpoint */
+	bool hello_done;		/* our hello is numbered */
+	bool bye;			/* it said it is closing */
+	bool gone;			/* unreachable: sends fail at once */
+	bool probe;			/* send the oldest frame again */
+	bool probing;			/* did so; its ack tells what is lost */
+	struct lnx_txe **slot;		/* [ep->window], by number */
+	struct lnx_node pend;		/* txe.link, numbered, not yet posted */
+	struct lnx_path path[LNX_PATHS_MAX];
+
+	/* Receive path. */
+	struct lnx_seq seq;
+	uint32_t owed;			/* sequenced frames not yet acknowledged */
+	bool ack_now;
+	uint64_t owed_since_ns;		/* 0: the next pass sets it */
+
+	/* Lists, each linked only when there is something to do. */
+	struct lnx_node ack_link;	/* ep->ack_peers */
+	struct lnx_node pump_link;	/* ep->pump_peers: frames to post */
+	struct lnx_node una_link;	/* ep->una_peers: frames unacknowledged */
+	struct lnx_node learn_link;	/* ep->learn_peers: hello to act on */
+	struct lnx_addr *hello;		/* what it said; owned */
+	struct lnx_node all_link;	/* ep->peers */
+	struct lnx_peer *hash_next;	/* ep->by_eid */
+	uint64_t una_since_ns;		/* last progress of tx_una */
+	uint64_t rto_ns;
+};
+
+#endif

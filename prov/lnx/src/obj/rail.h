@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A rail: one core domain and endpoint on one NIC (or shm), owned by one lnx
+ * endpoint, because cores allow one peer SRX per domain.  All of it is under the
+ * endpoint's owner lock.
+ */
+#ifndef LNX_RAIL_H
+#define LNX_RAIL_H
+
+#include "base/list.h"
+#include "base/pool.h"
+#include "obj/peer_abi.h"
+#include "obj/link.h"
+#include "fi.h"
+#include "lnx_wire.h"
+
+struct lnx_ep;
+struct lnx_peer;
+
+/*
+ * First member of everything that travels through a core as a context.  The type
+ * routes the completion; errors, whose context may be anything, are checked
+ * against the pools first.
+ */
+enum lnx_op_type {
+	LNX_OP_TXE = 1,			/* a frame being sent */
+	LNX_OP_RXBUF,			/* a receive buffer */
+	LNX_OP_CHUNK,			/* a piece being pulled by fi_read */
+};
+
+struct lnx_op {
+	uint8_t type;			/* enum lnx_op_type */
+};
+
+/* A buffer that takes one frame. */
+struct lnx_rxbuf {
+	struct lnx_op op;
+	struct lnx_rail *rail;
+	struct lnx_node link;		/* rail->bufs while posted (plain) */
+	bool in_core;			/* peer rail: the core has the entry */
+	bool kept;			/* an unexpected message or the window has it */
+	void *big;			/* peer rail, frame too long: scratch */
+	size_t len;			/* of the frame, while it is kept */
+	struct lnx_peer_entry pe;	/* peer rails */
+	struct iovec iov;
+	void *desc[4];
+	_Alignas(64) uint8_t frame[LNX_FRAME_MAX];
+};
+
+struct lnx_rail {
+	struct lnx_ep *ep;
+	struct fid_ep *core_ep;
+	struct fid_cq *core_cq;
+	uint32_t hot;			/* passes left to be polled every time */
+	uint8_t kind;			/* enum lnx_rail_kind */
+	uint8_t prov;			/* enum lnx_prov_id */
+	uint16_t group;
+	uint16_t wire_index;		/* place in our address; network rails */
+	bool mr_virt;			/* remote addresses are virtual */
+	bool mr_prov_key;		/* the core picks keys */
+	uint32_t busy;			/* frames and reads the core has of ours */
+	size_t inject_size;
+	uint64_t next_key;
+	struct lnx_peer **by_core;	/* core fi_addr -> peer, direct rails */
+	size_t nby_core;
+	struct lnx_node bufs;		/* rxbufs posted to a plain rail */
+	uint32_t nposted;
+	uint32_t short_of;		/* rxbufs that could not be reposted */
+
+	struct fid_peer_cq peer_cq;
+	struct fid_peer_srx peer_srx;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_ep *srx;
+	struct fi_info *info;
+	int wait_fd;			/* of core_cq; -1 when it has none */
+	char name[LNX_NAME_MAX * 2];	/* "tcp:eth0", for logs */
+	uint8_t addr[64];		/* fi_getname */
+	size_t addrlen;
+};
+
+#endif

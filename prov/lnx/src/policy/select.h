@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which pairs of rails lead to a peer, best first.  Pure.
+ *
+ * Rails of one group reach each other for certain (same provider, same subnet or
+ * fabric); pairs of one provider but of different groups may do so through a
+ * router and are kept as a last resort.  Different providers never talk.
+ */
+#ifndef LNX_SELECT_H
+#define LNX_SELECT_H
+
+#include <stdint.h>
+
+struct lnx_select_rail {
+	uint8_t prov;			/* enum lnx_prov_id */
+	uint16_t group;
+};
+
+struct lnx_select_pair {
+	unsigned local;
+	unsigned remote;
+};
+
+/*
+ * Write at most max pairs; returns how many.  Each remote rail is paired with the
+ * local rails in an order rotated by its index, so that with several equal rails
+ * on both sides the first pairs use different ones.
+ */
+unsigned lnx_select_pairs(const struct lnx_select_rail *local, unsigned nlocal,
+			  const struct lnx_select_rail *remote,
+			  unsigned nremote, struct lnx_select_pair *pair,
+			  unsigned max);
+
+#endif

@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A frame has arrived.  Called by comp/cq_owner.c; checks it (wire/hdr), settles
+ * what it acknowledges (tx/done.c), puts it in order (wire/seq), matches it, and
+ * hands message and receive to rx/deliver.c, or keeps the message.
+ *
+ * Runs inside a core's progress on peer rails: nothing here may call a core.
+ */
+#include <stdlib.h>
+
+#include "comp/comp.h"
+#include "rx/rx.h"
+#include "tx/tx.h"
+
+/* Unexpected payloads up to this are copied, so that a 16 KiB buffer is not held
+ * for a few bytes. */
+#define COPY_OUT_MAX	4096
+
+static inline const uint8_t *frame_payload(const struct lnx_rxbuf *buf)
+{
+	return buf->frame + sizeof(struct lnx_wire_hdr);
+}
+
+static inline void set_message(struct lnx_rxe *rxe, struct lnx_peer *peer,
+			       const struct lnx_hdr *h)
+{
+	rxe->peer = peer;
+	rxe->tag = h->tag;
+	rxe->len = h->len;
+	if (h->flags & LNX_WIRE_F_DATA) {
+		rxe->data = h->data;
+		rxe->cq_flags |= FI_REMOTE_CQ_DATA;
+	}
+}
+
+/* The buffer's data stays here; on a peer rail until its core lets go too. */
+static bool keep_buf(struct lnx_rxbuf *buf)
+{
+	buf->kept = true;
+	return true;
+}
+
+/* 1: message kept and buf with it, 0: kept without, -FI_ENOMEM: not kept. */
+static int store_unexpected(struct lnx_ep *ep, struct lnx_peer *peer,
+			    const struct lnx_hdr *h, struct lnx_rxbuf *buf,
+			    bool tagged, struct lnx_rts *rts)
+{
+	struct lnx_rxe *rxe = lnx_rxe_get(ep);
+	int kept = 0;
+
+	if (!rxe)
+		return -FI_ENOMEM;
+	rxe->tagged = tagged;
+	set_message(rxe, peer, h);
+	if (rts) {
+		rxe->held = LNX_HELD_REMOTE;
+		rxe->rts = rts;
+	} else if (h->len > COPY_OUT_MAX) {
+		rxe->held = LNX_HELD_BUF;
+		rxe->buf = buf;
+		kept = keep_buf(buf);
+	} else {
+		rxe->held = LNX_HELD_COPY;
+		rxe->payload = malloc(h->len ? h->len : 1);
+		if (!rxe->payload) {
+			lnx_rxe_put(rxe);
+			return -FI_ENOMEM;
+		}
+		memcpy(rxe->payload, frame_payload(buf), h->len);
+	}
+	rxe->state = LNX_RXE_UNEX;
+	rxe->unex.src = peer->addr;
+	rxe->unex.tag = tagged ? h->tag : 0;
+	lnx_match_store(lnx_rx_match(ep, tagged), &rxe->unex);
+	ep->stats.unexpected++;
+	return kept;
+}
+
+LNX_INLINE int handle_eager(struct lnx_ep *ep, struct lnx_peer *peer,
+			    const struct lnx_hdr *h, struct lnx_rxbuf *buf,
+			    bool tagged)
+{
+	struct lnx_rxe *rxe = lnx_rx_take(ep, tagged, peer->addr, h->tag,
+					  h->len);
+
+	ep->stats.recv_count++;
+	ep->stats.recv_length += h->len;
+	if (lnx_unlikely(!rxe))
+		return store_unexpected(ep, peer, h, buf, tagged, NULL);
+	ep->stats.matched++;
+	set_message(rxe, peer, h);
+	lnx_iov_put(rxe->iov, rxe->niov, frame_payload(buf), h->len);
+	lnx_rx_done(rxe);
+	return 0;
+}
+
+static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
+		      const struct lnx_hdr *h, struct lnx_rxbuf *buf,
+		      size_t payload, bool tagged)
+{
+	struct lnx_rts *rts = malloc(sizeof(*rts));
+	struct lnx_rxe *rxe;
+	int ret;
+
+	if (!rts)
+		return -FI_ENOMEM;
+	if (lnx_rts_get(rts, frame_payload(buf), payload, h->len)) {
+		ep->stats.bad_frames++;
+		free(rts);
+		return 0;
+	}
+	ep->stats.recv_count++;
+	ep->stats.recv_length += h->len;
+	rxe = lnx_rx_take(ep, tagged, peer->addr, h->tag, h->len);
+	if (!rxe) {
+		ret = store_unexpected(ep, peer, h, buf, tagged, rts);
+		if (ret < 0)
+			free(rts);
+		return ret;
+	}
+	ep->stats.matched++;
+	set_message(rxe, peer, h);
+	rxe->held = LNX_HELD_REMOTE;
+	rxe->rts = rts;
+	rxe->state = LNX_RXE_ACTIVE;
+	lnx_pull_start(rxe);
+	return 0;
+}
+
+/* The hello tells how to answer a sender that is in no AV of ours. */
+static void handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
+			 const struct lnx_hdr *h, struct lnx_rxbuf *buf)
+{
+	struct lnx_addr a;
+	char why[128];
+
+	if (lnx_addr_unpack(&a, frame_payload(buf), LNX_ADDR_BYTES, why,
+			    sizeof(why)) || a.eid != h->src) {
+		ep->stats.bad_frames++;
+		return;
+	}
+	lnx_peer_learn(peer, &a);
+}
+
+/*
+ * Handle one frame that is next in order.  1: buf was kept; 0: done with it;
+ * -FI_ENOMEM: could not be handled, and must count as not received.
+ */
+LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
+		      const struct lnx_hdr *h, struct lnx_rxbuf *buf,
+		      size_t len)
+{
+	switch (h->kind) {
+	case LNX_KIND_TAG:
+		return handle_eager(ep, peer, h, buf, true);
+	case LNX_KIND_MSG:
+		return handle_eager(ep, peer, h, buf, false);
+	case LNX_KIND_RTS_TAG:
+	case LNX_KIND_RTS_MSG:
+		return handle_rts(ep, peer, h, buf,
+				  len - sizeof(struct lnx_wire_hdr),
+				  h->kind == LNX_KIND_RTS_TAG);
+	case LNX_KIND_FIN:
+		lnx_tx_fin(peer, h->data, (int)LNX_MIN(h->len, 4096));
+		return 0;
+	case LNX_KIND_HELLO:
+		handle_hello(ep, peer, h, buf);
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+static inline void owe_ack(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	peer->owed++;
+	if (!lnx_list_linked(&peer->ack_link)) {
+		peer->owed_since_ns = 0;
+		lnx_list_add_tail(&ep->ack_peers, &peer->ack_link);
+		ep->work |= LNX_WORK_ACK;
+	}
+}
+
+static void ack_at_once(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	owe_ack(ep, peer);
+	peer->ack_now = true;
+}
+
+/* Frames that came early and whose turn it is now. */
+static LNX_COLD void handle_kept(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	struct lnx_rxbuf *buf;
+
+	while ((buf = lnx_seq_pop(&peer->seq))) {
+		struct lnx_hdr h;
+		int ret;
+
+		buf->kept = false;
+		lnx_hdr_get(&h, buf->frame, buf->len);
+		ret = handle(ep, peer, &h, buf, buf->len);
+		if (ret < 0) {
+			/* As if it had been lost: the sender has it still. */
+			lnx_rxbuf_drop(buf);
+			return;
+		}
+		lnx_seq_advance(&peer->seq);
+		owe_ack(ep, peer);
+		if (!ret)
+			lnx_rxbuf_drop(buf);
+	}
+}
+
+static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
+			      uint32_t seq, struct lnx_rxbuf *buf, size_t len)
+{
+	switch (lnx_seq_judge(&peer->seq, seq)) {
+	case LNX_SEQ_EARLY:
+		ack_at_once(ep, peer);
+		buf->len = len;
+		if (lnx_seq_keep(&peer->seq, seq, buf)) {
+			ep->stats.dup_drops++;
+			return false;
+		}
+		ep->stats.reorders++;
+		return keep_buf(buf);
+	case LNX_SEQ_OLD:
+		ep->stats.dup_drops++;
+		ack_at_once(ep, peer);
+		return false;
+	default:
+		ep->stats.bad_frames++;
+		return false;
+	}
+}
+
+static LNX_COLD struct lnx_peer *new_sender(struct lnx_ep *ep,
+					    const struct lnx_hdr *h,
+					    struct lnx_rxbuf *buf)
+{
+	struct lnx_addr a;
+	char why[128];
+
+	if (h->kind != LNX_KIND_HELLO ||
+	    lnx_addr_unpack(&a, frame_payload(buf), LNX_ADDR_BYTES, why,
+			    sizeof(why)) || a.eid != h->src)
+		return NULL;
+	return lnx_peer_stranger(ep, &a);
+}
+
+static LNX_COLD void bad_frame(struct lnx_rail *rail, int err, size_t len)
+{
+	rail->ep->stats.bad_frames++;
+	if (err == -EPROTONOSUPPORT)
+		FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
+			       "rail %s: frame of another wire version dropped; this library speaks version %d: run the same lnx release on all nodes\n",
+			       rail->name, LNX_WIRE_VERSION);
+	else
+		FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
+			       "rail %s: %zu bytes dropped that are no lnx frame\n",
+			       rail->name, len);
+}
+
+bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_peer *peer;
+	struct lnx_hdr h;
+	int ret;
+
+	lnx_assert_held(&ep->lock);
+	ret = lnx_hdr_get(&h, buf->frame, len);
+	if (lnx_unlikely(ret)) {
+		bad_frame(rail, ret, len);
+		return false;
+	}
+	if (lnx_unlikely(h.dst != ep->eid)) {
+		/* Meant for whoever had this address before us. */
+		ep->stats.stale_frames++;
+		return false;
+	}
+	peer = lnx_peer_by_eid(ep, h.src);
+	if (lnx_unlikely(!peer)) {
+		peer = new_sender(ep, &h, buf);
+		if (!peer) {
+			ep->stats.bad_frames++;
+			return false;
+		}
+	}
+	if (h.ack != peer->tx_una)
+		lnx_tx_acked(peer, h.ack);
+
+	if (lnx_unlikely(!lnx_kind_sequenced(h.kind))) {
+		if (h.kind == LNX_KIND_ACK)
+			ep->stats.acks_recv++;
+		else if (h.kind == LNX_KIND_PROBE)
+			ack_at_once(ep, peer);
+		else if (h.kind == LNX_KIND_BYE)
+			lnx_tx_bye(peer);
+		return false;
+	}
+	if (lnx_unlikely(h.seq != peer->seq.next))
+		return not_next(ep, peer, h.seq, buf, len);
+	ret = handle(ep, peer, &h, buf, len);
+	if (lnx_unlikely(ret < 0))
+		return false;
+	lnx_seq_advance(&peer->seq);
+	owe_ack(ep, peer);
+	if (h.flags & LNX_WIRE_F_ACK_NOW)
+		peer->ack_now = true;
+	if (lnx_unlikely(peer->seq.nkept))
+		handle_kept(ep, peer);
+	return ret;
+}
+
+int lnx_rx_self(struct lnx_ep *ep, struct lnx_peer *self, bool tagged,
+		uint64_t tag, uint64_t data, uint8_t flags,
+		const struct iovec *iov, size_t niov, size_t len)
+{
+	struct lnx_hdr h = {
+		.flags = flags, .tag = tag, .data = data, .len = len,
+	};
+	struct lnx_rxe *rxe;
+	void *payload;
+
+	payload = malloc(len ? len : 1);
+	if (!payload)
+		return -FI_EAGAIN;
+	rxe = lnx_rx_take(ep, tagged, self->addr, tag, len);
+	if (!rxe) {
+		rxe = lnx_rxe_get(ep);
+		if (!rxe) {
+			free(payload);
+			return -FI_EAGAIN;
+		}
+		rxe->state = LNX_RXE_UNEX;
+	}
+	rxe->tagged = tagged;
+	set_message(rxe, self, &h);
+	lnx_iov_get(payload, iov, niov);
+	rxe->payload = payload;
+	rxe->held = LNX_HELD_COPY;
+	if (rxe->state == LNX_RXE_UNEX) {
+		rxe->unex.src = self->addr;
+		rxe->unex.tag = tagged ? tag : 0;
+		lnx_match_store(lnx_rx_match(ep, tagged), &rxe->unex);
+		ep->stats.unexpected++;
+	} else {
+		ep->stats.matched++;
+		lnx_rx_deliver(rxe);
+	}
+	return 0;
+}
+
+/* Stored messages of a sender whose address became known, changed, or went. */
+void lnx_rx_rename(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_match *m[2] = { &ep->tag, &ep->msg };
+	struct lnx_munex *u, *next;
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		for (u = lnx_match_first_unex(m[i]); u; u = next) {
+			next = lnx_match_next_unex(m[i], u);
+			if (lnx_container_of(u, struct lnx_rxe, unex)->peer ==
+			    peer)
+				lnx_match_set_src(m[i], u, peer->addr);
+		}
+	}
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A message and a receive have met.  Called by rx/post.c (the message came first)
+ * and by rx/srx_owner.c and rx/arrive.c (the receive did); calls the core that
+ * holds the message, copies, or hands over to rx/pull.c; then rx/done.c.
+ */
+#include <stdlib.h>
+
+#include "comp/comp.h"
+#include "rx/rx.h"
+
+/*
+ * Untagged: the receive may be a multi-receive buffer.  One that has room left,
+ * but not for this message, is given back and the next receive is asked; only a
+ * message that would not fit an empty buffer is truncated.
+ */
+struct lnx_rxe *lnx_rx_take_msg(struct lnx_ep *ep, uint64_t src, size_t len)
+{
+	struct lnx_rxe *rxe, *kid;
+	struct lnx_mrecv *r;
+
+	while ((r = lnx_match_find(&ep->msg, src, 0))) {
+		size_t left;
+
+		rxe = lnx_container_of(r, struct lnx_rxe, post);
+		if (lnx_likely(!rxe->multi)) {
+			lnx_match_unpost(&ep->msg, r);
+			return rxe;
+		}
+		left = rxe->room - rxe->used;
+		if (len > left && rxe->used) {
+			lnx_match_unpost(&ep->msg, r);
+			lnx_rx_multi_retire(rxe);
+			continue;
+		}
+		kid = lnx_rxe_get(ep);
+		if (!kid)
+			return NULL;
+		kid->tagged = false;
+		kid->context = rxe->context;
+		kid->cq_flags = FI_RECV | FI_MSG;
+		kid->want_comp = rxe->want_comp;
+		kid->niov = 1;
+		kid->iov[0].iov_base = (char *)rxe->iov[0].iov_base + rxe->used;
+		kid->iov[0].iov_len = kid->room = LNX_MIN(len, left);
+		kid->desc[0] = rxe->desc[0];
+		kid->parent = rxe;
+		rxe->kids++;
+		rxe->used += kid->room;
+		left -= kid->room;
+		if (left < rxe->min_left || !left) {
+			lnx_match_unpost(&ep->msg, r);
+			rxe->retired = true;
+		}
+		return kid;
+	}
+	return NULL;
+}
+
+void lnx_rx_arm_bounce(struct lnx_rxe *rxe)
+{
+	rxe->core_iov.iov_base = rxe->payload;
+	rxe->core_iov.iov_len = rxe->len;
+	rxe->pe.t.iov = &rxe->core_iov;
+	rxe->pe.t.count = 1;
+	rxe->pe.t.msg_size = rxe->len;
+	/* Ours is plain memory, whatever the application's is. */
+	memset(rxe->desc, 0, sizeof(rxe->desc));
+	rxe->pe.t.desc = rxe->desc;
+}
+
+static int start_core(struct lnx_rxe *rxe)
+{
+	struct fid_peer_srx *srx = rxe->pe.t.srx;
+	struct fi_peer_rx_entry *entry = lnx_peer_entry_out(&rxe->pe);
+	int ret;
+
+	rxe->pe.t.context = rxe;
+	rxe->pe.t.flags |= FI_COMPLETION;
+	lnx_list_del(&rxe->link);
+	ret = rxe->tagged ? srx->peer_ops->start_tag(entry) :
+			    srx->peer_ops->start_msg(entry);
+	return ret == -FI_EINPROGRESS ? 0 : ret;
+}
+
+static LNX_COLD void start_failed(struct lnx_rxe *rxe, int ret)
+{
+	struct fi_cq_err_entry err = { .err = -ret, .prov_errno = -ret };
+
+	rxe->core_done = true;
+	lnx_rx_core_failed(rxe, &err);
+}
+
+void lnx_rx_park(struct lnx_rxe *rxe)
+{
+	lnx_list_del(&rxe->link);
+	lnx_list_add_tail(&rxe->ep->parked, &rxe->link);
+	rxe->ep->work |= LNX_WORK_PARK;
+}
+
+/* False when memory is short; the message then stays where it is. */
+static bool start_bounce(struct lnx_rxe *rxe)
+{
+	int ret;
+
+	rxe->payload = malloc(rxe->len ? rxe->len : 1);
+	if (!rxe->payload)
+		return false;
+	rxe->held = LNX_HELD_BOUNCE;
+	rxe->starting = true;
+	lnx_rx_arm_bounce(rxe);
+	ret = start_core(rxe);
+	if (ret)
+		start_failed(rxe, ret);
+	else if (rxe->state != LNX_RXE_FREE && rxe->starting)
+		lnx_rxe_own(rxe);
+	return true;
+}
+
+static void deliver_core(struct lnx_rxe *rxe)
+{
+	int ret;
+
+	if (lnx_likely(rxe->len <= rxe->room)) {
+		rxe->pe.t.iov = rxe->iov;
+		rxe->pe.t.count = rxe->niov;
+		rxe->pe.t.desc = rxe->desc;
+		rxe->pe.t.msg_size = rxe->len;
+		ret = start_core(rxe);
+		if (lnx_unlikely(ret))
+			start_failed(rxe, ret);
+		return;
+	}
+	/* Too long for the receive, and a core must never truncate. */
+	rxe->waiting = true;
+	if (!start_bounce(rxe))
+		lnx_rx_park(rxe);
+}
+
+void lnx_rx_deliver(struct lnx_rxe *rxe)
+{
+	rxe->state = LNX_RXE_ACTIVE;
+	switch (rxe->held) {
+	case LNX_HELD_CORE:
+		deliver_core(rxe);
+		return;
+	case LNX_HELD_BOUNCE:
+		if (rxe->starting) {
+			rxe->waiting = true;
+			return;
+		}
+		lnx_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
+		break;
+	case LNX_HELD_COPY:
+		lnx_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
+		break;
+	case LNX_HELD_BUF:
+		lnx_iov_put(rxe->iov, rxe->niov,
+			    rxe->buf->frame + sizeof(struct lnx_wire_hdr),
+			    rxe->len);
+		break;
+	case LNX_HELD_REMOTE:
+		lnx_pull_start(rxe);
+		return;
+	default:
+		/* The core lost it while it was claimed. */
+		lnx_rx_fail(rxe, FI_EIO, FI_EIO);
+		return;
+	}
+	lnx_rx_done(rxe);
+}
+
+void lnx_rx_discard(struct lnx_rxe *rxe)
+{
+	rxe->state = LNX_RXE_ACTIVE;
+	rxe->discard = true;
+	switch (rxe->held) {
+	case LNX_HELD_CORE:
+		/* Never a core's discard_*: start into scratch and drop. */
+		if (!start_bounce(rxe))
+			lnx_rx_park(rxe);
+		return;
+	case LNX_HELD_BOUNCE:
+		if (rxe->starting)
+			return;
+		break;
+	case LNX_HELD_REMOTE:
+		/* Nothing to read: only the sender's FIN. */
+		rxe->room = 0;
+		lnx_pull_start(rxe);
+		return;
+	default:
+		break;
+	}
+	lnx_rx_release(rxe);
+}
+
+void lnx_rx_unpark(struct lnx_ep *ep, uint64_t now)
+{
+	uint64_t park_ns = ep->conf->park * LNX_NS_PER_US;
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&ep->parked, n, tmp) {
+		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, link);
+
+		if (!rxe->since_ns)
+			rxe->since_ns = now;
+		if (!rxe->discard && !rxe->waiting &&
+		    now - rxe->since_ns < park_ns)
+			continue;
+		if (!start_bounce(rxe))
+			break;		/* memory is short: later */
+		ep->stats.parked++;
+		/* Starting ran core code, which may have changed the list. */
+		tmp = ep->parked.next;
+	}
+	if (lnx_list_empty(&ep->parked))
+		ep->work &= ~LNX_WORK_PARK;
+}

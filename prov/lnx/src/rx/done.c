@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * End of the receive path.  Called by rx/deliver.c, rx/pull.c and, through
+ * comp/cq_owner.c, by direct cores; calls lnx_cq_write.  Also where entries come
+ * from and go to.
+ */
+#include <stdlib.h>
+
+#include "comp/comp.h"
+#include "rx/rx.h"
+
+static void rxe_init(struct lnx_ep *ep, struct lnx_rxe *rxe)
+{
+	rxe->state = LNX_RXE_ACTIVE;
+	rxe->held = LNX_HELD_NONE;
+	rxe->want_comp = false;
+	rxe->starting = false;
+	rxe->waiting = false;
+	rxe->discard = false;
+	rxe->core_done = true;
+	rxe->reported = false;
+	rxe->multi = false;
+	rxe->retired = false;
+	rxe->niov = 0;
+	rxe->ep = ep;
+	rxe->cq_flags = 0;
+	rxe->data = 0;
+	rxe->room = 0;
+	rxe->peer = NULL;
+	rxe->iov[0].iov_base = NULL;
+	rxe->iov[0].iov_len = 0;
+	rxe->desc[0] = rxe->desc[1] = rxe->desc[2] = rxe->desc[3] = NULL;
+	rxe->payload = NULL;
+	rxe->buf = NULL;
+	rxe->rts = NULL;
+	rxe->since_ns = 0;
+	rxe->parent = NULL;
+	lnx_list_init(&rxe->link);
+}
+
+static LNX_COLD struct lnx_rxe *rxe_from_reserve(struct lnx_ep *ep)
+{
+	struct lnx_node *n = lnx_list_pop(&ep->reserve);
+
+	if (!n)
+		return NULL;
+	ep->nreserve--;
+	return lnx_list_entry(n, struct lnx_rxe, link);
+}
+
+struct lnx_rxe *lnx_rxe_get(struct lnx_ep *ep)
+{
+	struct lnx_rxe *rxe = lnx_pool_get(&ep->rxe_pool);
+
+	if (lnx_unlikely(!rxe)) {
+		rxe = rxe_from_reserve(ep);
+		if (!rxe)
+			return NULL;
+	}
+	rxe_init(ep, rxe);
+	return rxe;
+}
+
+int lnx_rxe_reserve(struct lnx_ep *ep)
+{
+	while (ep->nreserve < LNX_RXE_RESERVE) {
+		struct lnx_rxe *rxe = lnx_pool_get(&ep->rxe_pool);
+
+		if (!rxe)
+			return -FI_ENOMEM;
+		rxe->state = LNX_RXE_FREE;
+		lnx_list_add_tail(&ep->reserve, &rxe->link);
+		ep->nreserve++;
+	}
+	return 0;
+}
+
+void lnx_rxe_put(struct lnx_rxe *rxe)
+{
+	struct lnx_ep *ep = rxe->ep;
+
+	if (lnx_unlikely(rxe->payload || rxe->buf || rxe->rts)) {
+		free(rxe->payload);
+		free(rxe->rts);
+		if (rxe->buf)
+			lnx_rxbuf_drop(rxe->buf);
+	}
+	rxe->state = LNX_RXE_FREE;
+	if (lnx_unlikely(lnx_list_linked(&rxe->link)))
+		lnx_list_del(&rxe->link);
+	if (lnx_unlikely(ep->nreserve < LNX_RXE_RESERVE)) {
+		lnx_list_add_tail(&ep->reserve, &rxe->link);
+		ep->nreserve++;
+		return;
+	}
+	lnx_pool_put(&ep->rxe_pool, rxe);
+}
+
+/* Entries that hold memory while neither matcher nor pull knows them. */
+void lnx_rxe_own(struct lnx_rxe *rxe)
+{
+	lnx_list_del(&rxe->link);
+	lnx_list_add_tail(&rxe->ep->owned, &rxe->link);
+}
+
+void lnx_rxe_free_owned(struct lnx_ep *ep)
+{
+	struct lnx_node *n;
+
+	while ((n = lnx_list_pop(&ep->owned)))
+		lnx_rxe_put(lnx_list_entry(n, struct lnx_rxe, link));
+}
+
+/* Ours is done; the entry goes now, or when its core lets go of it. */
+void lnx_rx_release(struct lnx_rxe *rxe)
+{
+	rxe->reported = true;
+	if (rxe->core_done)
+		lnx_rxe_put(rxe);
+}
+
+/*
+ * A message into a multi-receive buffer is complete.  The buffer is the
+ * application's again when it takes no more and the last message is complete:
+ * that one's completion says so.
+ */
+static uint64_t multi_child_done(struct lnx_rxe *child)
+{
+	struct lnx_rxe *parent = child->parent;
+
+	child->parent = NULL;
+	if (--parent->kids || !parent->retired)
+		return 0;
+	lnx_rxe_put(parent);
+	return FI_MULTI_RECV;
+}
+
+/* parent is out of its matcher and takes no more messages. */
+void lnx_rx_multi_retire(struct lnx_rxe *parent)
+{
+	parent->retired = true;
+	if (parent->kids)
+		return;
+	lnx_cq_write(parent->ep->rx_cq, parent->context,
+		     FI_RECV | FI_MSG | FI_MULTI_RECV, 0, NULL, 0, 0,
+		     FI_ADDR_NOTAVAIL);
+	lnx_rxe_put(parent);
+}
+
+static LNX_COLD void report_err(struct lnx_rxe *rxe, int err, int prov_errno,
+				uint64_t flags, size_t len, size_t olen)
+{
+	struct fi_cq_err_entry e = {
+		.op_context = rxe->context,
+		.flags = flags,
+		.len = len,
+		.buf = rxe->niov ? rxe->iov[0].iov_base : NULL,
+		.data = rxe->data,
+		.tag = rxe->tag,
+		.olen = olen,
+		.err = err,
+		.prov_errno = prov_errno,
+		.src_addr = rxe->peer ? rxe->peer->addr : FI_ADDR_NOTAVAIL,
+	};
+
+	rxe->ep->stats.failed++;
+	if (rxe->ep->rx_cq)
+		lnx_cq_write_err(rxe->ep->rx_cq, &e);
+}
+
+void lnx_rx_done(struct lnx_rxe *rxe)
+{
+	uint64_t flags = rxe->cq_flags;
+
+	if (lnx_unlikely(rxe->parent != NULL))
+		flags |= multi_child_done(rxe);
+	if (lnx_unlikely(rxe->len > rxe->room)) {
+		rxe->ep->stats.truncated++;
+		report_err(rxe, FI_ETRUNC, FI_ETRUNC, flags, rxe->room,
+			   rxe->len - rxe->room);
+	} else if (lnx_likely(rxe->want_comp) || (flags & FI_MULTI_RECV)) {
+		lnx_cq_write(rxe->ep->rx_cq, rxe->context, flags, rxe->len,
+			     rxe->iov[0].iov_base, rxe->data, rxe->tag,
+			     rxe->peer ? rxe->peer->addr : FI_ADDR_NOTAVAIL);
+	}
+	lnx_rx_release(rxe);
+}
+
+LNX_COLD void lnx_rx_fail(struct lnx_rxe *rxe, int err, int prov_errno)
+{
+	uint64_t flags = rxe->cq_flags;
+
+	if (rxe->parent)
+		flags |= multi_child_done(rxe);
+	report_err(rxe, err, prov_errno, flags, 0, 0);
+	lnx_rx_release(rxe);
+}
+
+/* The core's copy into the application's buffer, or into bounce, is done. */
+void lnx_rx_core_done(struct lnx_rxe *rxe, uint64_t flags, uint64_t data)
+{
+	if (flags & FI_REMOTE_CQ_DATA) {
+		rxe->cq_flags |= FI_REMOTE_CQ_DATA;
+		rxe->data = data;
+	}
+	if (lnx_likely(rxe->held == LNX_HELD_CORE)) {
+		lnx_rx_done(rxe);
+		return;
+	}
+	rxe->starting = false;
+	if (rxe->discard) {
+		lnx_rx_release(rxe);
+	} else if (rxe->waiting) {
+		lnx_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
+		lnx_rx_done(rxe);
+	}
+}
+
+/*
+ * The core failed to bring a message over (its sender died, for example).  It may
+ * or may not call free_entry; the pool keeps the memory valid either way, and
+ * FREE is a state in which free_entry does nothing.
+ */
+LNX_COLD void lnx_rx_core_failed(struct lnx_rxe *rxe,
+				 const struct fi_cq_err_entry *err)
+{
+	bool wanted = rxe->state == LNX_RXE_ACTIVE && !rxe->discard;
+
+	if (rxe->state == LNX_RXE_FREE || rxe->reported)
+		return;
+	rxe->starting = false;
+	if (rxe->state == LNX_RXE_UNEX)
+		lnx_match_drop(lnx_rx_match(rxe->ep, rxe->tagged), &rxe->unex);
+	lnx_list_del(&rxe->link);
+	if (wanted)
+		lnx_rx_fail(rxe, err->err, err->prov_errno);
+	else if (rxe->state != LNX_RXE_CLAIMED)
+		lnx_rx_release(rxe);
+	/* A claimed one fails when the application asks for it. */
+	else
+		rxe->held = LNX_HELD_NONE;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The application posts a receive, looks for a message, or takes a receive back.
+ * Called by api/; calls the matcher, then rx/deliver.c when a message is waiting.
+ */
+#include <stdlib.h>
+
+#include "comp/comp.h"
+#include "rx/rx.h"
+
+/* Put what the application said into an entry. */
+static inline void fill(struct lnx_rxe *rxe, const struct lnx_recv *r)
+{
+	size_t i;
+
+	rxe->context = r->context;
+	rxe->want_comp = (r->flags & FI_COMPLETION) != 0;
+	rxe->tagged = r->tagged;
+	rxe->cq_flags |= FI_RECV | (r->tagged ? FI_TAGGED : FI_MSG);
+	rxe->niov = 1;
+	if (lnx_likely(r->niov == 1)) {
+		rxe->iov[0] = r->iov[0];
+		rxe->room = r->iov[0].iov_len;
+		return;
+	}
+	for (i = 0; i < r->niov; i++) {
+		rxe->iov[i] = r->iov[i];
+		rxe->room += r->iov[i].iov_len;
+	}
+	if (r->niov)
+		rxe->niov = (uint8_t)r->niov;
+}
+
+static inline uint64_t recv_src(const struct lnx_ep *ep,
+				const struct lnx_recv *r)
+{
+	return ep->directed ? r->src : FI_ADDR_UNSPEC;
+}
+
+static LNX_COLD ssize_t post_multi(struct lnx_ep *ep, const struct lnx_recv *r)
+{
+	struct lnx_match *m = &ep->msg;
+	uint64_t src = recv_src(ep, r);
+	struct lnx_munex *u;
+	struct lnx_rxe *rxe;
+
+	if (r->tagged || r->niov != 1 || !r->iov[0].iov_len)
+		return -FI_EINVAL;
+	rxe = lnx_rxe_get(ep);
+	if (!rxe)
+		return -FI_EAGAIN;
+	fill(rxe, r);
+	rxe->state = LNX_RXE_POSTED;
+	rxe->multi = true;
+	rxe->used = 0;
+	rxe->kids = 0;
+	rxe->min_left = ep->min_multi_recv;
+	rxe->post.src = src;
+	rxe->post.tag = 0;
+	rxe->post.ignore = 0;
+	lnx_match_post(m, &rxe->post);
+
+	/*
+	 * Messages that were waiting come first, as long as there is room.  The
+	 * buffer may be used up and gone after any of them.
+	 */
+	while ((u = lnx_match_peek(m, src, 0, 0))) {
+		struct lnx_rxe *msg = lnx_container_of(u, struct lnx_rxe, unex);
+		struct lnx_rxe *kid = lnx_rx_take_msg(ep, u->src, msg->len);
+
+		if (!kid)
+			break;
+		lnx_match_drop(m, u);
+		msg->context = kid->context;
+		msg->want_comp = kid->want_comp;
+		msg->cq_flags |= kid->cq_flags;
+		msg->niov = kid->niov;
+		memcpy(msg->iov, kid->iov, sizeof(msg->iov));
+		msg->room = kid->room;
+		msg->parent = kid->parent;
+		kid->parent = NULL;
+		lnx_rxe_put(kid);
+		lnx_rx_deliver(msg);
+	}
+	return 0;
+}
+
+ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r)
+{
+	struct lnx_match *m = lnx_rx_match(ep, r->tagged);
+	uint64_t src = recv_src(ep, r);
+	struct lnx_rxe *rxe;
+	ssize_t ret = 0;
+
+	if (lnx_unlikely(r->niov > LNX_IOV_MAX))
+		return -FI_EINVAL;
+	lnx_lock(&ep->lock);
+	if (lnx_unlikely(lnx_match_nunex(m))) {
+		struct lnx_munex *u;
+
+		if (r->flags & FI_MULTI_RECV) {
+			ret = post_multi(ep, r);
+			goto out;
+		}
+		u = lnx_match_claim(m, src, r->tag, r->ignore);
+		if (u) {
+			rxe = lnx_container_of(u, struct lnx_rxe, unex);
+			fill(rxe, r);
+			lnx_rx_deliver(rxe);
+			goto out;
+		}
+	} else if (lnx_unlikely(r->flags & FI_MULTI_RECV)) {
+		ret = post_multi(ep, r);
+		goto out;
+	}
+	rxe = lnx_rxe_get(ep);
+	if (lnx_unlikely(!rxe)) {
+		ret = -FI_EAGAIN;
+		goto out;
+	}
+	fill(rxe, r);
+	rxe->state = LNX_RXE_POSTED;
+	rxe->post.src = src;
+	rxe->post.tag = r->tag;
+	rxe->post.ignore = r->ignore;
+	lnx_match_post(m, &rxe->post);
+out:
+	lnx_unlock(&ep->lock);
+	return ret;
+}
+
+static void report_peek(struct lnx_ep *ep, const struct lnx_recv *r,
+			const struct lnx_rxe *rxe)
+{
+	uint64_t flags = FI_RECV | (r->tagged ? FI_TAGGED : FI_MSG);
+
+	if (!rxe) {
+		struct fi_cq_err_entry e = {
+			.op_context = r->context,
+			.flags = flags,
+			.tag = r->tag,
+			.err = FI_ENOMSG,
+			.prov_errno = FI_ENOMSG,
+			.src_addr = FI_ADDR_NOTAVAIL,
+		};
+
+		lnx_cq_write_err(ep->rx_cq, &e);
+		return;
+	}
+	flags |= rxe->cq_flags & FI_REMOTE_CQ_DATA;
+	lnx_cq_write(ep->rx_cq, r->context, flags, rxe->len, NULL, rxe->data,
+		     rxe->tag, rxe->peer ? rxe->peer->addr : FI_ADDR_NOTAVAIL);
+}
+
+/*
+ * FI_PEEK looks for a waiting message and always reports: what it found, or
+ * FI_ENOMSG.  With FI_CLAIM the message found is set aside under the context,
+ * which is a struct fi_context then; with FI_DISCARD it is thrown away.  FI_CLAIM
+ * alone takes the message set aside, FI_CLAIM with FI_DISCARD throws it away.
+ */
+ssize_t lnx_rx_post_special(struct lnx_ep *ep, const struct lnx_recv *r)
+{
+	struct lnx_match *m = lnx_rx_match(ep, r->tagged);
+	struct fi_context *ctx = r->context;
+	uint64_t src = recv_src(ep, r);
+	struct lnx_munex *u;
+	struct lnx_rxe *rxe;
+	ssize_t ret = 0;
+
+	if (r->niov > LNX_IOV_MAX)
+		return -FI_EINVAL;
+	if ((r->flags & FI_CLAIM) && !ctx)
+		return -FI_EINVAL;
+	lnx_lock(&ep->lock);
+	if (r->flags & FI_PEEK) {
+		u = lnx_match_peek(m, src, r->tag, r->ignore);
+		if (!u) {
+			/* Callers loop on peeking alone: move things along. */
+			lnx_ep_progress(ep);
+			u = lnx_match_peek(m, src, r->tag, r->ignore);
+		}
+		rxe = u ? lnx_container_of(u, struct lnx_rxe, unex) : NULL;
+		report_peek(ep, r, rxe);
+		if (rxe && (r->flags & (FI_CLAIM | FI_DISCARD))) {
+			lnx_match_drop(m, u);
+			if (r->flags & FI_DISCARD) {
+				lnx_rx_discard(rxe);
+			} else {
+				rxe->state = LNX_RXE_CLAIMED;
+				lnx_rxe_own(rxe);
+				ctx->internal[0] = rxe;
+			}
+		}
+		goto out;
+	}
+
+	rxe = ctx ? ctx->internal[0] : NULL;
+	if (!rxe || !lnx_pool_owns(&ep->rxe_pool, rxe) ||
+	    rxe->state != LNX_RXE_CLAIMED) {
+		ret = -FI_EINVAL;
+		goto out;
+	}
+	ctx->internal[0] = NULL;
+	lnx_list_del(&rxe->link);
+	if (r->flags & FI_DISCARD) {
+		struct lnx_rxe copy = *rxe;
+
+		lnx_rx_discard(rxe);
+		if (r->flags & FI_COMPLETION)
+			lnx_cq_write(ep->rx_cq, r->context, copy.cq_flags |
+				     FI_RECV | (r->tagged ? FI_TAGGED : FI_MSG),
+				     0, NULL, copy.data, copy.tag,
+				     FI_ADDR_NOTAVAIL);
+	} else {
+		fill(rxe, r);
+		lnx_rx_deliver(rxe);
+	}
+out:
+	lnx_unlock(&ep->lock);
+	return ret;
+}
+
+struct cancel_arg {
+	void *context;
+};
+
+static bool cancel_match(struct lnx_mrecv *post, void *arg)
+{
+	struct lnx_rxe *rxe = lnx_container_of(post, struct lnx_rxe, post);
+
+	return rxe->context == ((struct cancel_arg *)arg)->context;
+}
+
+/* Receives only; a context that is not posted (any more) is no error. */
+ssize_t lnx_rx_cancel(struct lnx_ep *ep, void *context)
+{
+	struct cancel_arg arg = { .context = context };
+	struct lnx_match *m[2] = { &ep->tag, &ep->msg };
+	unsigned i;
+
+	lnx_lock(&ep->lock);
+	for (i = 0; i < 2; i++) {
+		struct lnx_mrecv *post =
+			lnx_match_each_posted(m[i], cancel_match, &arg);
+		struct lnx_rxe *rxe;
+
+		if (!post)
+			continue;
+		rxe = lnx_container_of(post, struct lnx_rxe, post);
+		lnx_match_unpost(m[i], post);
+		if (rxe->multi) {
+			rxe->cq_flags |= FI_MULTI_RECV;
+			if (rxe->kids) {
+				/* Messages are still coming in: let them end it. */
+				rxe->retired = true;
+				break;
+			}
+		}
+		lnx_rx_fail(rxe, FI_ECANCELED, FI_ECANCELED);
+		break;
+	}
+	lnx_unlock(&ep->lock);
+	return 0;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The receive entry, from posting (or from an unexpected arrival) to completion,
+ * and the steps of the receive path:
+ *
+ *	core ⇢ rx/srx_owner.c (shm) or comp/cq_owner.c (frames)
+ *	     → rx/arrive.c → match/ → rx/deliver.c → [rx/pull.c] → rx/done.c
+ *	application → api/ → rx/post.c → match/ → rx/deliver.c
+ */
+#ifndef LNX_RX_H
+#define LNX_RX_H
+
+#include "obj/ep.h"
+#include "wire/hdr.h"
+
+struct lnx_pull;
+
+/* Entries set aside for arrivals when memory is short. */
+#define LNX_RXE_RESERVE	256
+
+enum lnx_rxe_state {
+	LNX_RXE_FREE,
+	LNX_RXE_POSTED,			/* in a matcher, waiting for a message */
+	LNX_RXE_UNEX,			/* in a matcher, waiting for a receive */
+	LNX_RXE_CLAIMED,		/* FI_CLAIM holds it for the application */
+	LNX_RXE_ACTIVE,			/* matched; data on its way */
+};
+
+/* Where an arrived message's data is. */
+enum lnx_rxe_held {
+	LNX_HELD_NONE,
+	LNX_HELD_CORE,			/* direct rail: in the core, start_* */
+	LNX_HELD_BOUNCE,		/* direct rail: in, or coming to, bounce */
+	LNX_HELD_BUF,			/* framed: in the frame buffer `buf` */
+	LNX_HELD_COPY,			/* framed: in heap memory `payload` */
+	LNX_HELD_REMOTE,		/* framed: to be pulled, `rts` */
+};
+
+struct lnx_rxe {
+	struct lnx_peer_entry pe;	/* what a peer core sees; first */
+	union {
+		struct lnx_mrecv post;
+		struct lnx_munex unex;
+	};
+	uint8_t state;			/* enum lnx_rxe_state */
+	uint8_t held;			/* enum lnx_rxe_held */
+	bool tagged;
+	bool want_comp;			/* a success is reported */
+	bool starting;			/* bounce is still being filled */
+	bool waiting;			/* a receive waits for bounce */
+	bool discard;			/* drop the data when it is in */
+	bool core_done;			/* no core refers to it (any more) */
+	bool reported;			/* ours is done; core_done frees it */
+	uint8_t niov;
+	struct lnx_ep *ep;
+	void *context;			/* the application's */
+	uint64_t cq_flags;		/* flags of the completion to be */
+	uint64_t tag;			/* of the message, once known */
+	uint64_t data;
+	size_t room;			/* bytes the receive can take */
+	size_t len;			/* bytes of the message */
+	struct lnx_peer *peer;		/* sender; NULL: unknown (direct) */
+	struct iovec iov[LNX_IOV_MAX];
+	void *desc[LNX_IOV_MAX];
+	struct iovec core_iov;		/* what the core fills: all of bounce */
+
+	void *payload;			/* HELD_COPY, HELD_BOUNCE: owned memory */
+	struct lnx_rxbuf *buf;		/* HELD_BUF: owned */
+	struct lnx_rts *rts;		/* HELD_REMOTE: owned */
+	uint64_t since_ns;		/* HELD_CORE and large: when it came */
+
+	/* Multi-receive: the parent holds the buffer, children the messages. */
+	struct lnx_rxe *parent;
+	size_t used;			/* parent: bytes handed out */
+	size_t min_left;		/* parent: retire below this */
+	uint32_t kids;			/* parent: messages not yet complete */
+	bool multi;			/* is a parent */
+	bool retired;			/* parent: takes no more messages */
+	struct lnx_node link;		/* ep->parked, or ep->reserve */
+};
+
+/* What an fi_recv-like call says, in any of its spellings. */
+struct lnx_recv {
+	const struct iovec *iov;
+	void **desc;
+	size_t niov;
+	fi_addr_t src;
+	uint64_t tag;
+	uint64_t ignore;
+	void *context;
+	uint64_t flags;
+	bool tagged;
+};
+
+static inline struct lnx_match *lnx_rx_match(struct lnx_ep *ep, bool tagged)
+{
+	return tagged ? &ep->tag : &ep->msg;
+}
+
+/* rx/post.c.  Owner lock is taken inside. */
+ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r);
+/* FI_PEEK, FI_CLAIM, FI_DISCARD. */
+ssize_t lnx_rx_post_special(struct lnx_ep *ep, const struct lnx_recv *r);
+ssize_t lnx_rx_cancel(struct lnx_ep *ep, void *context);
+
+/* rx/srx_owner.c */
+extern struct fi_ops_srx_owner lnx_direct_srx_ops;
+extern struct fi_ops_srx_owner lnx_framed_srx_ops;
+
+/* All below: owner lock held. */
+
+/* rx/arrive.c.  A frame came in on rail.  Returns true when buf was kept. */
+bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len);
+void lnx_rx_rename(struct lnx_peer *peer);
+/* A message to ourselves without shm; copies.  0 or -FI_EAGAIN/-FI_ENOMEM. */
+int lnx_rx_self(struct lnx_ep *ep, struct lnx_peer *self, bool tagged,
+		uint64_t tag, uint64_t data, uint8_t flags,
+		const struct iovec *iov, size_t niov, size_t len);
+
+/* rx/deliver.c */
+/* The posted receive for an arrived message, out of its matcher; for a
+ * multi-receive buffer a child that covers this message.  NULL: none. */
+LNX_INLINE struct lnx_rxe *lnx_rx_take(struct lnx_ep *ep, bool tagged,
+				       uint64_t src, uint64_t tag, size_t len);
+struct lnx_rxe *lnx_rx_take_msg(struct lnx_ep *ep, uint64_t src, size_t len);
+/* rxe is a stored message whose receive has been filled in: bring it over. */
+void lnx_rx_deliver(struct lnx_rxe *rxe);
+/* Let the core of a direct rail put its message into rxe->payload. */
+void lnx_rx_arm_bounce(struct lnx_rxe *rxe);
+/* Leave a message in its core until memory or time allows to take it out. */
+void lnx_rx_park(struct lnx_rxe *rxe);
+/* Take parked messages that waited too long out of their core. */
+void lnx_rx_unpark(struct lnx_ep *ep, uint64_t now);
+/* Throw away a stored message that is out of its matcher. */
+void lnx_rx_discard(struct lnx_rxe *rxe);
+
+/* rx/pull.c */
+extern const size_t lnx_chunk_size;
+void lnx_pull_start(struct lnx_rxe *rxe);
+void lnx_pull_run(struct lnx_ep *ep);
+void lnx_pull_chunk_done(void *chunk, int err, int prov_errno);
+void lnx_pull_fail_peer(struct lnx_peer *peer, int err);
+void lnx_pulls_destroy(struct lnx_ep *ep);
+
+/* rx/done.c */
+/* Never NULL for an arrival while progress heeds lnx_rxe_low(). */
+struct lnx_rxe *lnx_rxe_get(struct lnx_ep *ep);
+void lnx_rxe_put(struct lnx_rxe *rxe);
+int lnx_rxe_reserve(struct lnx_ep *ep);
+void lnx_rxe_own(struct lnx_rxe *rxe);
+/* At close, when no core is left: what still holds memory. */
+void lnx_rxe_free_owned(struct lnx_ep *ep);
+/*
+ * End a receive.  done: the message is rxe->len long and min(len, room) bytes are
+ * in place; longer than room is reported as FI_ETRUNC.  fail: err and prov_errno
+ * as in fi_cq_err_entry.  The entry is gone, or goes when its core lets go.
+ */
+void lnx_rx_done(struct lnx_rxe *rxe);
+LNX_COLD void lnx_rx_fail(struct lnx_rxe *rxe, int err, int prov_errno);
+void lnx_rx_release(struct lnx_rxe *rxe);
+void lnx_rx_multi_retire(struct lnx_rxe *parent);
+/* What a direct core reported of one of its entries. */
+void lnx_rx_core_done(struct lnx_rxe *rxe, uint64_t flags, uint64_t data);
+LNX_COLD void lnx_rx_core_failed(struct lnx_rxe *rxe,
+				 const struct fi_cq_err_entry *err);
+
+static inline bool lnx_rxe_low(const struct lnx_ep *ep)
+{
+	return lnx_unlikely(ep->nreserve < LNX_RXE_RESERVE / 2 ||
+			    ep->nbuf_reserve < ep->buf_reserve_min);
+}
+
+LNX_INLINE struct lnx_rxe *lnx_rx_take(struct lnx_ep *ep, bool tagged,
+				       uint64_t src, uint64_t tag, size_t len)
+{
+	struct lnx_mrecv *r;
+
+	if (!tagged)
+		return lnx_rx_take_msg(ep, src, len);
+	r = lnx_match_take(&ep->tag, src, tag);
+	return r ? lnx_container_of(r, struct lnx_rxe, post) : NULL;
+}
+
+/* Copy len bytes into an iov; returns bytes copied. */
+static inline size_t lnx_iov_put(const struct iovec *iov, size_t niov,
+				 const void *src, size_t len)
+{
+	const char *p = src;
+	size_t i, done = 0;
+
+	for (i = 0; i < niov && done < len; i++) {
+		size_t n = LNX_MIN(iov[i].iov_len, len - done);
+
+		if (n)
+			memcpy(iov[i].iov_base, p + done, n);
+		done += n;
+	}
+	return done;
+}
+
+static inline size_t lnx_iov_get(void *dst, const struct iovec *iov,
+				 size_t niov)
+{
+	char *p = dst;
+	size_t i, done = 0;
+
+	for (i = 0; i < niov; i++) {
+		if (iov[i].iov_len)
+			memcpy(p + done, iov[i].iov_base, iov[i].iov_len);
+		done += iov[i].iov_len;
+	}
+	return done;
+}
+
+static inline size_t lnx_iov_len(const struct iovec *iov, size_t niov)
+{
+	size_t i, len = 0;
+
+	for (i = 0; i < niov; i++)
+		len += iov[i].iov_len;
+	return len;
+}
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The upcalls of peer cores into the shared receive queue that we lend them.
+ * Called by a core from inside its progress (or a send, or close) with our owner
+ * lock held; calls the matcher, and rx/deliver.c for what is left to do.
+ *
+ * Two sets: on the direct rail (shm) the core delivers straight into the
+ * application's buffer; on framed rails it only ever gets frame buffers of ours,
+ * so that nothing stays inside the core.
+ *
+ * get_* must never fail: cores use the entry whatever we return.  That is what
+ * ep->reserve is for; when it runs low, progress stops polling (comp/progress.c).
+ */
+#include <stdlib.h>
+
+#include "comp/comp.h"
+#include "rx/rx.h"
+
+static inline struct lnx_rail *srx_rail(struct fid_peer_srx *srx)
+{
+	return lnx_container_of(srx, struct lnx_rail, peer_srx);
+}
+
+static inline struct lnx_peer *core_peer(const struct lnx_rail *rail,
+					 fi_addr_t core_addr)
+{
+	return lnx_likely(core_addr < rail->nby_core) ?
+	       rail->by_core[core_addr] : NULL;
+}
+
+static inline struct lnx_rxe *entry_rxe(struct fi_peer_rx_entry *entry)
+{
+	return lnx_container_of(lnx_peer_entry_in(entry), struct lnx_rxe, pe);
+}
+
+/* What the core reads of an entry that is to receive into iov. */
+static inline void entry_arm(struct lnx_rxe *rxe, struct fid_peer_srx *srx,
+			     const struct fi_peer_match_attr *attr)
+{
+	rxe->pe.t.srx = srx;
+	rxe->pe.t.addr = attr->addr;
+	rxe->pe.t.msg_size = attr->msg_size;
+	rxe->pe.t.tag = attr->tag;
+	rxe->pe.t.cq_data = 0;
+	/* Always ask for the event; it is our report that may be suppressed. */
+	rxe->pe.t.flags = FI_RECV | FI_COMPLETION |
+			  (rxe->tagged ? FI_TAGGED : FI_MSG);
+	rxe->pe.t.context = rxe;
+	rxe->pe.t.count = rxe->niov;
+	rxe->pe.t.iov = rxe->iov;
+	rxe->pe.t.desc = rxe->desc;
+	rxe->core_done = false;
+}
+
+static LNX_COLD int get_unexpected(struct lnx_rail *rail, struct lnx_peer *peer,
+				   struct fi_peer_match_attr *attr, bool tagged,
+				   struct fi_peer_rx_entry **out)
+{
+	struct lnx_rxe *rxe = lnx_rxe_get(rail->ep);
+
+	rxe->state = LNX_RXE_UNEX;
+	rxe->held = LNX_HELD_CORE;
+	rxe->tagged = tagged;
+	rxe->peer = peer;
+	rxe->tag = attr->tag;
+	rxe->len = attr->msg_size;
+	rxe->niov = 1;
+	entry_arm(rxe, &rail->peer_srx, attr);
+	rail->ep->stats.unexpected++;
+	*out = lnx_peer_entry_out(&rxe->pe);
+	return -FI_ENOENT;
+}
+
+/* A core must never truncate: shm can crash or spin doing so. */
+static LNX_COLD int get_truncated(struct lnx_rxe *rxe,
+				  struct fi_peer_rx_entry **out)
+{
+	*out = lnx_peer_entry_out(&rxe->pe);
+	rxe->waiting = true;
+	rxe->payload = malloc(rxe->len);
+	if (!rxe->payload)
+		return -FI_ENOENT;	/* direct_queue parks it */
+	rxe->held = LNX_HELD_BOUNCE;
+	rxe->starting = true;
+	lnx_rx_arm_bounce(rxe);
+	lnx_rxe_own(rxe);
+	return 0;
+}
+
+LNX_INLINE int direct_get(struct fid_peer_srx *srx,
+			  struct fi_peer_match_attr *attr, bool tagged,
+			  struct fi_peer_rx_entry **out)
+{
+	struct lnx_rail *rail = srx_rail(srx);
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_peer *peer = core_peer(rail, attr->addr);
+	uint64_t src = peer ? peer->addr : FI_ADDR_UNSPEC;
+	struct lnx_rxe *rxe;
+
+	lnx_assert_held(&ep->lock);
+	rxe = lnx_rx_take(ep, tagged, src, tagged ? attr->tag : 0,
+			  attr->msg_size);
+	if (lnx_unlikely(!rxe))
+		return get_unexpected(rail, peer, attr, tagged, out);
+
+	rxe->state = LNX_RXE_ACTIVE;
+	rxe->held = LNX_HELD_CORE;
+	rxe->peer = peer;
+	rxe->tag = attr->tag;
+	rxe->len = attr->msg_size;
+	entry_arm(rxe, srx, attr);
+	ep->stats.matched++;
+	if (lnx_unlikely(attr->msg_size > rxe->room))
+		return get_truncated(rxe, out);
+	*out = lnx_peer_entry_out(&rxe->pe);
+	return 0;
+}
+
+static int direct_get_msg(struct fid_peer_srx *srx,
+			  struct fi_peer_match_attr *attr,
+			  struct fi_peer_rx_entry **out)
+{
+	return direct_get(srx, attr, false, out);
+}
+
+static int direct_get_tag(struct fid_peer_srx *srx,
+			  struct fi_peer_match_attr *attr,
+			  struct fi_peer_rx_entry **out)
+{
+	return direct_get(srx, attr, true, out);
+}
+
+/* The core keeps the message until we start it; cq_data is valid from here. */
+static int direct_queue(struct fi_peer_rx_entry *entry)
+{
+	struct lnx_rxe *rxe = entry_rxe(entry);
+	struct lnx_ep *ep = rxe->ep;
+
+	if (rxe->pe.t.flags & FI_REMOTE_CQ_DATA) {
+		rxe->data = rxe->pe.t.cq_data;
+		rxe->cq_flags |= FI_REMOTE_CQ_DATA;
+	}
+	if (lnx_unlikely(rxe->waiting)) {
+		lnx_rx_park(rxe);
+		return 0;
+	}
+	rxe->unex.src = rxe->peer ? rxe->peer->addr : FI_ADDR_UNSPEC;
+	rxe->unex.tag = rxe->tagged ? rxe->tag : 0;
+	lnx_match_store(lnx_rx_match(ep, rxe->tagged), &rxe->unex);
+	/* Large ones block the sender's later completions: not for long. */
+	if (rxe->len > LNX_INJECT_MAX)
+		lnx_rx_park(rxe);
+	return 0;
+}
+
+static void direct_foreach_unspec(struct fid_peer_srx *srx,
+				  fi_addr_t (*get_addr)(struct fi_peer_rx_entry *))
+{
+	struct lnx_rail *rail = srx_rail(srx);
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_match *m[2] = { &ep->tag, &ep->msg };
+	struct lnx_munex *u, *next;
+	unsigned i;
+
+	for (i = 0; i < 2; i++) {
+		for (u = lnx_match_first_unex(m[i]); u; u = next) {
+			struct lnx_rxe *rxe =
+				lnx_container_of(u, struct lnx_rxe, unex);
+
+			next = lnx_match_next_unex(m[i], u);
+			if (rxe->peer || rxe->held != LNX_HELD_CORE ||
+			    rxe->pe.t.srx != srx)
+				continue;
+			rxe->pe.t.addr = get_addr(lnx_peer_entry_out(&rxe->pe));
+			rxe->peer = core_peer(rail, rxe->pe.t.addr);
+			if (rxe->peer && rxe->peer->addr != FI_ADDR_NOTAVAIL)
+				lnx_match_set_src(m[i], u, rxe->peer->addr);
+		}
+	}
+}
+
+/*
+ * The core is through with the entry.  Called at most once for a good message, at
+ * odd times for bad ones; the state says what is left to do.
+ */
+static void direct_free(struct fi_peer_rx_entry *entry)
+{
+	struct lnx_rxe *rxe = entry_rxe(entry);
+
+	switch (rxe->state) {
+	case LNX_RXE_ACTIVE:
+		rxe->core_done = true;
+		if (rxe->reported)
+			lnx_rxe_put(rxe);
+		break;
+	case LNX_RXE_UNEX:
+		rxe->core_done = true;
+		/* Closing, or lost inside the core: nothing can start it now. */
+		if (rxe->held == LNX_HELD_CORE) {
+			lnx_match_drop(lnx_rx_match(rxe->ep, rxe->tagged),
+				       &rxe->unex);
+			lnx_list_del(&rxe->link);
+			lnx_rxe_put(rxe);
+		}
+		break;
+	case LNX_RXE_CLAIMED:
+		rxe->core_done = true;
+		break;
+	default:
+		break;
+	}
+}
+
+struct fi_ops_srx_owner lnx_direct_srx_ops = {
+	.size = sizeof(struct fi_ops_srx_owner),
+	.get_msg = direct_get_msg,
+	.get_tag = direct_get_tag,
+	.queue_msg = direct_queue,
+	.queue_tag = direct_queue,
+	.foreach_unspec_addr = direct_foreach_unspec,
+	.free_entry = direct_free,
+};
+
+/*
+ * Framed rails: whatever comes gets a frame buffer.  A message longer than any
+ * frame is not ours; it gets scratch memory, so that the core need not truncate,
+ * and is dropped on arrival.
+ */
+static int framed_get(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr,
+		      struct fi_peer_rx_entry **out)
+{
+	struct lnx_rail *rail = srx_rail(srx);
+	struct lnx_rxbuf *buf = lnx_rxbuf_get(rail);
+
+	lnx_assert_held(&rail->ep->lock);
+	buf->iov.iov_base = buf->frame;
+	buf->iov.iov_len = LNX_FRAME_MAX;
+	if (lnx_unlikely(attr->msg_size > LNX_FRAME_MAX)) {
+		buf->big = malloc(attr->msg_size);
+		if (buf->big) {
+			buf->iov.iov_base = buf->big;
+			buf->iov.iov_len = attr->msg_size;
+		}
+	}
+	buf->pe.t.srx = srx;
+	buf->pe.t.addr = attr->addr;
+	buf->pe.t.msg_size = LNX_MIN(attr->msg_size, buf->iov.iov_len);
+	buf->pe.t.tag = attr->tag;
+	buf->pe.t.cq_data = 0;
+	buf->pe.t.flags = FI_RECV | FI_MSG | FI_COMPLETION;
+	buf->pe.t.context = buf;
+	buf->pe.t.count = 1;
+	buf->pe.t.iov = &buf->iov;
+	buf->pe.t.desc = buf->desc;
+	buf->in_core = true;
+	*out = lnx_peer_entry_out(&buf->pe);
+	return 0;
+}
+
+static int framed_queue(struct fi_peer_rx_entry *entry)
+{
+	(void)entry;			/* get_* always matches */
+	return 0;
+}
+
+static void framed_foreach_unspec(struct fid_peer_srx *srx,
+				  fi_addr_t (*get_addr)(struct fi_peer_rx_entry *))
+{
+	(void)srx;			/* senders are named in the header */
+	(void)get_addr;
+}
+
+static void framed_free(struct fi_peer_rx_entry *entry)
+{
+	struct lnx_rxbuf *buf = lnx_container_of(lnx_peer_entry_in(entry),
+						 struct lnx_rxbuf, pe);
+
+	buf->in_core = false;
+	if (!buf->kept)
+		lnx_rxbuf_put(buf);
+}
+
+struct fi_ops_srx_owner lnx_framed_srx_ops = {
+	.size = sizeof(struct fi_ops_srx_owner),
+	.get_msg = framed_get,
+	.get_tag = framed_get,
+	.queue_msg = framed_queue,
+	.queue_tag = framed_queue,
+	.foreach_unspec_addr = framed_foreach_unspec,
+	.free_entry = framed_free,
+};

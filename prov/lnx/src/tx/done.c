@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Framed sends come to their end.  Called by comp/cq_owner.c (the core let go of a
+ * frame) and rx/arrive.c (the peer acknowledged); calls lnx_cq_write.  A frame is
+ * free when both have happened, in either order.
+ */
+#include "comp/comp.h"
+#include "rx/rx.h"
+#include "tx/tx.h"
+
+static inline struct lnx_txe **slot_of(struct lnx_peer *peer, uint32_t seq)
+{
+	return &peer->slot[seq & (peer->ep->window - 1)];
+}
+
+void lnx_tx_posted(struct lnx_ep *ep, struct lnx_txe *txe)
+{
+	txe->reported = true;
+	lnx_cq_write(ep->tx_cq, txe->context, txe->cq_flags, 0, NULL, 0, 0,
+		     FI_ADDR_NOTAVAIL);
+}
+
+LNX_COLD void lnx_tx_fail(struct lnx_ep *ep, void *context, uint64_t cq_flags,
+			  int err, int prov_errno)
+{
+	struct fi_cq_err_entry e = {
+		.op_context = context,
+		.flags = cq_flags,
+		.err = err,
+		.prov_errno = prov_errno,
+		.src_addr = FI_ADDR_NOTAVAIL,
+	};
+
+	ep->stats.failed++;
+	if (ep->tx_cq)
+		lnx_cq_write_err(ep->tx_cq, &e);
+}
+
+static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
+{
+	txe->acked = true;
+	if (lnx_unlikely(txe->comp_at_ack && txe->want_comp && !txe->reported))
+		lnx_tx_posted(ep, txe);
+	if (lnx_likely(!txe->in_core))
+		lnx_txe_put(ep, txe);
+}
+
+void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
+{
+	struct lnx_ep *ep = peer->ep;
+	uint32_t n = ack - peer->tx_una;
+
+	/* Older than known, or of frames never sent: not to be believed. */
+	if (lnx_unlikely(n > peer->tx_posted - peer->tx_una))
+		return;
+	while (n--) {
+		struct lnx_txe **slot = slot_of(peer, peer->tx_una);
+		struct lnx_txe *txe = *slot;
+
+		*slot = NULL;
+		peer->tx_una++;
+		if (lnx_likely(txe != NULL))
+			txe_acked(ep, txe);
+	}
+	if ((int32_t)(peer->tx_resend - peer->tx_una) < 0)
+		peer->tx_resend = peer->tx_una;
+	peer->una_since_ns = 0;
+	if (lnx_unlikely(peer->probing)) {
+		/* The peer lives.  What it still lacks was lost. */
+		peer->probing = false;
+		peer->tx_resend = peer->tx_una;
+		lnx_tx_want_pump(peer);
+	}
+	if (lnx_unlikely(peer->npend))
+		lnx_tx_want_pump(peer);
+}
+
+/* The core has done with the frame: sent, as far as it can tell. */
+void lnx_tx_core_done(struct lnx_txe *txe)
+{
+	txe->in_core = false;
+	if (lnx_unlikely(txe->acked) && txe->peer)
+		lnx_txe_put(txe->peer->ep, txe);
+}
+
+/*
+ * The core failed to send.  Others behind it on the same connection may be lost
+ * too although their sends succeeded: send all again that is not acknowledged,
+ * the receiver drops what it has.
+ */
+LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
+				 const struct fi_cq_err_entry *err)
+{
+	struct lnx_peer *peer = txe->peer;
+	struct lnx_path *path;
+
+	txe->in_core = false;
+	if (!peer)
+		return;
+	peer->ep->stats.core_errors++;
+	if (txe->acked) {
+		lnx_txe_put(peer->ep, txe);
+		return;
+	}
+	path = &peer->path[peer->cur];
+	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
+		       "rail %s: a send failed: %s (provider error %d); sending again\n",
+		       path->rail->name, fi_strerror(err->err),
+		       err->prov_errno);
+	if (path->state == LNX_PATH_UP) {
+		/* Until a frame is taken again, the deadline runs. */
+		path->state = LNX_PATH_CONNECTING;
+		path->since_ns = 0;
+		path->retry_ns = 0;
+	}
+	peer->tx_resend = peer->tx_una;
+	lnx_tx_want_pump(peer);
+}
+
+LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_node *n;
+
+	LNX_WARN(FI_LOG_EP_DATA,
+		 "peer %016llx: not reachable: %u frames and all large sends to it fail: %s\n",
+		 (unsigned long long)peer->eid,
+		 peer->tx_next - peer->tx_una, fi_strerror(err));
+	peer->gone = true;
+	while (peer->tx_una != peer->tx_posted) {
+		struct lnx_txe **slot = slot_of(peer, peer->tx_una++);
+		struct lnx_txe *txe = *slot;
+
+		*slot = NULL;
+		if (!txe)
+			continue;
+		if (txe->want_comp && !txe->reported)
+			lnx_tx_fail(ep, txe->context, txe->cq_flags, err, err);
+		txe->acked = true;
+		if (!txe->in_core)
+			lnx_txe_put(ep, txe);
+	}
+	peer->tx_resend = peer->tx_una;
+	while ((n = lnx_list_pop(&peer->pend))) {
+		struct lnx_txe *txe = lnx_list_entry(n, struct lnx_txe, link);
+
+		if (txe->want_comp)
+			lnx_tx_fail(ep, txe->context, txe->cq_flags, err, err);
+		lnx_txe_put(ep, txe);
+	}
+	peer->npend = 0;
+	lnx_rndv_fail_peer(peer, err);
+	lnx_pull_fail_peer(peer, err);
+	lnx_list_del(&peer->una_link);
+	lnx_list_del(&peer->ack_link);
+}
+
+/* It is closing: what it has not acknowledged by now it never will. */
+void lnx_tx_bye(struct lnx_peer *peer)
+{
+	peer->bye = true;
+}

@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Framed sends.  Called by tx/submit.h; numbers the message, puts header and
+ * payload into a frame, and posts it on the peer's path.  Next is the core, then
+ * comp/cq_owner.c and tx/done.c.
+ *
+ * A frame that cannot leave (no window, the core says EAGAIN) waits in order on
+ * peer->pend; progress pumps it.  The application sees -FI_EAGAIN only when as
+ * many frames wait as its tx size allows.
+ */
+#include <stdlib.h>
+
+#include "comp/comp.h"
+#include "tx/post.h"
+#include "rx/rx.h"
+#include "tx/tx.h"
+
+#define BACKOFF_MIN_NS	(50 * LNX_NS_PER_US)
+#define BACKOFF_MAX_NS	(10 * LNX_NS_PER_MS)
+#define RTO_MIN_NS	(500 * LNX_NS_PER_MS)
+#define RTO_MAX_NS	(8 * LNX_NS_PER_S)
+#define TIMER_NS	(50 * LNX_NS_PER_MS)
+
+struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
+{
+	unsigned cls = payload <= LNX_TXE_SMALL ? 0 :
+		       payload <= LNX_TXE_MEDIUM ? 1 : 2;
+	struct lnx_txe *txe = lnx_pool_get(&ep->txe_pool[cls]);
+
+	if (lnx_unlikely(!txe))
+		return NULL;
+	txe->op.type = LNX_OP_TXE;
+	txe->cls = (uint8_t)cls;
+	txe->in_core = false;
+	txe->acked = false;
+	txe->comp_at_ack = false;
+	txe->want_comp = false;
+	txe->reported = false;
+	txe->niov = 0;
+	txe->rndv = NULL;
+	lnx_list_init(&txe->link);
+	return txe;
+}
+
+void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe)
+{
+	txe->peer = NULL;
+	lnx_pool_put(&ep->txe_pool[txe->cls], txe);
+}
+
+static inline struct lnx_txe **slot_of(struct lnx_peer *peer, uint32_t seq)
+{
+	return &peer->slot[seq & (peer->ep->window - 1)];
+}
+
+/* Every frame that leaves carries what we have received. */
+static inline void ack_rides(struct lnx_ep *ep, struct lnx_peer *peer,
+			     struct lnx_wire_hdr *w)
+{
+	lnx_hdr_set_ack(w, peer->seq.next);
+	peer->owed = 0;
+	peer->ack_now = false;
+	if (lnx_list_linked(&peer->ack_link)) {
+		lnx_list_del(&peer->ack_link);
+		if (lnx_list_empty(&ep->ack_peers))
+			ep->work &= ~LNX_WORK_ACK;
+	}
+}
+
+static inline struct lnx_path *path_of(struct lnx_peer *peer)
+{
+	return lnx_likely(peer->npath) ? &peer->path[peer->cur] : NULL;
+}
+
+/* Hand one frame to the path's core.  0 or what the core said. */
+static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
+		    struct lnx_path *path, struct lnx_txe *txe)
+{
+	struct lnx_rail *rail = path->rail;
+	struct lnx_wire_hdr *w = lnx_txe_hdr(txe);
+	ssize_t ret;
+
+	w->rail = htole16(rail->wire_index);
+	ack_rides(ep, peer, w);
+	txe->in_core = true;
+	rail->busy++;
+	if (lnx_likely(!txe->niov)) {
+		ret = fi_send(rail->core_ep, txe->frame, txe->len, NULL,
+			      path->core_addr, txe);
+	} else {
+		struct iovec iov[1 + LNX_IOV_MAX];
+
+		iov[0].iov_base = txe->frame;
+		iov[0].iov_len = sizeof(*w);
+		memcpy(&iov[1], txe->iov, txe->niov * sizeof(*iov));
+		ret = fi_sendv(rail->core_ep, iov, NULL, 1u + txe->niov,
+			       path->core_addr, txe);
+	}
+	if (lnx_unlikely(ret)) {
+		txe->in_core = false;
+		rail->busy--;
+		return ret;
+	}
+	rail->hot = ep->conf->poll_hot;
+	return 0;
+}
+
+void lnx_tx_want_pump(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+
+	if (!lnx_list_linked(&peer->pump_link))
+		lnx_list_add_tail(&ep->pump_peers, &peer->pump_link);
+	ep->work |= LNX_WORK_PUMP;
+}
+
+static void watch_una(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	if (lnx_list_linked(&peer->una_link))
+		return;
+	peer->una_since_ns = 0;		/* the next pass sets it */
+	peer->rto_ns = RTO_MIN_NS;
+	lnx_list_add_tail(&ep->una_peers, &peer->una_link);
+	ep->work |= LNX_WORK_UNA;
+}
+
+/* The core would not take a frame: wait a little, longer each time. */
+static LNX_COLD void path_blocked(struct lnx_path *path, uint64_t now)
+{
+	if (path->state != LNX_PATH_CONNECTING || !path->since_ns) {
+		path->state = LNX_PATH_CONNECTING;
+		path->since_ns = now;
+		path->backoff_ns = BACKOFF_MIN_NS;
+	} else if (path->backoff_ns < BACKOFF_MAX_NS) {
+		path->backoff_ns += path->backoff_ns / 2;
+	}
+	path->retry_ns = now + path->backoff_ns;
+}
+
+static inline bool window_open(const struct lnx_ep *ep,
+			       const struct lnx_peer *peer)
+{
+	return peer->tx_posted - peer->tx_una < ep->window;
+}
+
+/*
+ * A new frame was posted: it has its place in the window, and the application its
+ * completion unless that waits for the acknowledgement.
+ */
+static inline void posted_first(struct lnx_ep *ep, struct lnx_peer *peer,
+				struct lnx_txe *txe)
+{
+	*slot_of(peer, txe->seq) = txe;
+	peer->tx_posted++;
+	peer->tx_resend = peer->tx_posted;
+	if (txe->want_comp && !txe->comp_at_ack)
+		lnx_tx_posted(ep, txe);
+	if (lnx_unlikely(!lnx_list_linked(&peer->una_link)))
+		watch_una(ep, peer);
+}
+
+LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	struct lnx_txe *txe;
+	struct lnx_hdr h = { .kind = LNX_KIND_HELLO };
+
+	if (!peer->slot) {
+		peer->slot = calloc(ep->window, sizeof(*peer->slot));
+		if (!peer->slot)
+			return -FI_ENOMEM;
+	}
+	txe = lnx_txe_get(ep, LNX_ADDR_BYTES);
+	if (!txe)
+		return -FI_ENOMEM;
+	peer->hello_done = true;
+	memcpy(txe->frame + sizeof(struct lnx_wire_hdr), ep->addr,
+	       LNX_ADDR_BYTES);
+	txe->len = sizeof(struct lnx_wire_hdr) + LNX_ADDR_BYTES;
+	lnx_tx_queue(ep, peer, txe, &h);
+	return 0;
+}
+
+int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	return lnx_likely(peer->hello_done) ? 0 : start_tx(ep, peer);
+}
+
+void lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
+		  struct lnx_txe *txe, struct lnx_hdr *h)
+{
+	struct lnx_path *path = path_of(peer);
+
+	txe->peer = peer;
+	txe->seq = h->seq = peer->tx_next++;
+	h->src = ep->eid;
+	h->dst = peer->eid;
+	h->ack = peer->seq.next;
+	lnx_hdr_put(lnx_txe_hdr(txe), h);
+
+	if (lnx_likely(!peer->npend && path && path->state == LNX_PATH_UP &&
+		       peer->tx_resend == peer->tx_posted &&
+		       window_open(ep, peer))) {
+		if (lnx_likely(!post(ep, peer, path, txe))) {
+			posted_first(ep, peer, txe);
+			return;
+		}
+	}
+	ep->stats.queued++;
+	peer->npend++;
+	lnx_list_add_tail(&peer->pend, &txe->link);
+	lnx_tx_want_pump(peer);
+}
+
+/* Post again what may be lost, then what waits.  False: the path is blocked. */
+static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
+{
+	struct lnx_path *path = path_of(peer);
+
+	if (!path)
+		return false;
+	if (path->state == LNX_PATH_CONNECTING && now < path->retry_ns)
+		return false;
+	if (lnx_unlikely(peer->probe)) {
+		struct lnx_txe *txe = *slot_of(peer, peer->tx_una);
+
+		if (peer->tx_una != peer->tx_posted && txe && !txe->in_core) {
+			if (post(ep, peer, path, txe)) {
+				path_blocked(path, now);
+				return false;
+			}
+			ep->stats.resend_count++;
+			peer->probing = true;
+		}
+		peer->probe = false;
+	}
+	while (peer->tx_resend != peer->tx_posted) {
+		struct lnx_txe *txe = *slot_of(peer, peer->tx_resend);
+
+		/* Still in the core: its error or completion comes first. */
+		if (txe && !txe->acked && !txe->in_core) {
+			if (post(ep, peer, path, txe)) {
+				path_blocked(path, now);
+				return false;
+			}
+			ep->stats.resend_count++;
+		}
+		peer->tx_resend++;
+	}
+	while (peer->npend && window_open(ep, peer)) {
+		struct lnx_txe *txe = lnx_list_entry(peer->pend.next,
+						     struct lnx_txe, link);
+
+		if (post(ep, peer, path, txe)) {
+			path_blocked(path, now);
+			return false;
+		}
+		path->state = LNX_PATH_UP;
+		path->since_ns = 0;
+		lnx_list_del(&txe->link);
+		peer->npend--;
+		posted_first(ep, peer, txe);
+	}
+	return true;
+}
+
+void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
+{
+	uint64_t give_up_ns = ep->conf->connect_timeout * LNX_NS_PER_MS;
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&ep->pump_peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, pump_link);
+		struct lnx_path *path = path_of(peer);
+
+		if (pump_peer(ep, peer, now)) {
+			/* What is left waits for the window: acks bring it back. */
+			lnx_list_del(&peer->pump_link);
+		} else if (!path || (path->since_ns &&
+				     now - path->since_ns > give_up_ns)) {
+			lnx_list_del(&peer->pump_link);
+			if (path)
+				path->state = LNX_PATH_DEAD;
+			lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
+		}
+	}
+	if (lnx_list_empty(&ep->pump_peers))
+		ep->work &= ~LNX_WORK_PUMP;
+}
+
+/* Peers to which every way is closed, and look-ups that failed. */
+static LNX_COLD ssize_t no_way(struct lnx_ep *ep, fi_addr_t dest,
+			       struct lnx_peer **peer)
+{
+	int err;
+
+	*peer = lnx_peer_make(ep, dest, &err);
+	if (!*peer)
+		return err;
+	if ((*peer)->shm_addr != FI_ADDR_NOTAVAIL || (*peer)->self)
+		return 0;
+	if (!(*peer)->npath)
+		return -FI_EHOSTUNREACH;
+	return 0;
+}
+
+ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
+{
+	struct lnx_peer *peer = lnx_peer_get(ep, tx->dest);
+	bool tagged = lnx_call_tagged(tx->call);
+	bool data = lnx_call_data(tx->call) ||
+		    (tx->op_flags & FI_REMOTE_CQ_DATA);
+	uint64_t cq_flags = FI_SEND | (tagged ? FI_TAGGED : FI_MSG);
+	struct lnx_hdr h;
+	struct lnx_txe *txe;
+	ssize_t ret;
+	size_t len;
+
+	if (lnx_unlikely(tx->niov > LNX_IOV_MAX))
+		return -FI_EINVAL;
+	if (lnx_unlikely(!peer || !peer->npath)) {
+		ret = no_way(ep, tx->dest, &peer);
+		if (ret)
+			return ret;
+	}
+	/* A local peer that was only made now. */
+	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
+		ep->stats.direct_sends++;
+		return lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx);
+	}
+	len = lnx_iov_len(tx->iov, tx->niov);
+	if (lnx_call_inject(tx->call) || (tx->op_flags & FI_INJECT)) {
+		if (lnx_unlikely(len > LNX_INJECT_MAX))
+			return -FI_EINVAL;
+	}
+	if (lnx_unlikely(peer->self)) {
+		ret = lnx_rx_self(ep, peer, tagged, tx->tag, tx->data,
+				  data ? LNX_WIRE_F_DATA : 0, tx->iov,
+				  tx->niov, len);
+		if (!ret && (tx->op_flags & FI_COMPLETION))
+			lnx_cq_write(ep->tx_cq, tx->context, cq_flags, 0, NULL,
+				     0, 0, FI_ADDR_NOTAVAIL);
+		return ret;
+	}
+	if (lnx_unlikely(peer->gone))
+		return -FI_EHOSTUNREACH;
+	if (lnx_unlikely(peer->npend >= ep->tx_size)) {
+		lnx_ep_progress(ep);
+		if (peer->npend >= ep->tx_size)
+			return -FI_EAGAIN;
+	}
+	if (lnx_tx_ready(ep, peer))
+		return -FI_EAGAIN;
+	if (lnx_unlikely(len > ep->eager_limit && !lnx_call_inject(tx->call) &&
+			 !(tx->op_flags & FI_INJECT)))
+		return lnx_tx_announce(ep, peer, tx, len);
+
+	txe = lnx_txe_get(ep, len > ep->copy_limit ? 0 : len);
+	if (lnx_unlikely(!txe))
+		return -FI_EAGAIN;
+	txe->context = tx->context;
+	txe->cq_flags = cq_flags;
+	txe->want_comp = !lnx_call_inject(tx->call) &&
+			 (tx->op_flags & FI_COMPLETION);
+	txe->comp_at_ack = (tx->op_flags & (FI_TRANSMIT_COMPLETE |
+					    FI_DELIVERY_COMPLETE)) != 0;
+	if (lnx_likely(len <= ep->copy_limit ||
+		       (tx->op_flags & FI_INJECT) ||
+		       lnx_call_inject(tx->call))) {
+		if (lnx_unlikely(len > ep->copy_limit)) {
+			/* An injected payload is always copied. */
+			struct lnx_txe *big = lnx_txe_get(ep, len);
+
+			if (!big) {
+				lnx_txe_put(ep, txe);
+				return -FI_EAGAIN;
+			}
+			big->context = txe->context;
+			big->cq_flags = txe->cq_flags;
+			big->want_comp = txe->want_comp;
+			big->comp_at_ack = txe->comp_at_ack;
+			lnx_txe_put(ep, txe);
+			txe = big;
+		}
+		lnx_iov_get(txe->frame + sizeof(struct lnx_wire_hdr), tx->iov,
+			    tx->niov);
+		txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len);
+	} else {
+		memcpy(txe->iov, tx->iov, tx->niov * sizeof(*tx->iov));
+		txe->niov = (uint8_t)tx->niov;
+		txe->comp_at_ack = true;
+		txe->len = sizeof(struct lnx_wire_hdr);
+	}
+	h.kind = tagged ? LNX_KIND_TAG : LNX_KIND_MSG;
+	h.flags = (data ? LNX_WIRE_F_DATA : 0) |
+		  (txe->comp_at_ack ? LNX_WIRE_F_ACK_NOW : 0);
+	h.rail = 0;
+	h.tag = tx->tag;
+	h.data = tx->data;
+	h.len = len;
+	ep->stats.send_count++;
+	ep->stats.send_length += len;
+	lnx_tx_queue(ep, peer, txe, &h);
+	return 0;
+}
+
+int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
+{
+	struct lnx_path *path = path_of(peer);
+	struct lnx_wire_hdr w;
+	struct lnx_hdr h = {
+		.kind = kind, .src = ep->eid, .dst = peer->eid,
+		.seq = peer->tx_next,
+	};
+	ssize_t ret;
+
+	if (!path)
+		return -FI_EHOSTUNREACH;
+	h.rail = path->rail->wire_index;
+	lnx_hdr_put(&w, &h);
+	lnx_hdr_set_ack(&w, peer->seq.next);
+	ret = fi_inject(path->rail->core_ep, &w, sizeof(w), path->core_addr);
+	if (ret)
+		return (int)ret;
+	ack_rides(ep, peer, &w);
+	return 0;
+}
+
+void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
+{
+	uint64_t delay_ns = ep->conf->ack_delay * LNX_NS_PER_US;
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&ep->ack_peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, ack_link);
+
+		if (!peer->owed_since_ns)
+			peer->owed_since_ns = now;
+		if (!all && !peer->ack_now &&
+		    peer->owed < ep->conf->ack_every &&
+		    now - peer->owed_since_ns < delay_ns)
+			continue;
+		if (!peer->npath) {
+			/* A sender we cannot answer: nothing to wait for. */
+			lnx_list_del(&peer->ack_link);
+			continue;
+		}
+		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK))
+			ep->stats.acks_sent++;
+		else
+			peer->owed_since_ns = now;	/* later */
+	}
+	if (lnx_list_empty(&ep->ack_peers))
+		ep->work &= ~LNX_WORK_ACK;
+}
+
+/*
+ * A frame long unacknowledged may be lost in a connection that broke, or its
+ * receiver may just be computing.  The oldest is sent again, rarely; if that
+ * brings an answer, tx/done.c finds out what else is missing.
+ */
+void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
+{
+	struct lnx_node *n, *tmp;
+
+	if (now < ep->timer_ns)
+		return;
+	ep->timer_ns = now + TIMER_NS;
+	lnx_list_foreach(&ep->una_peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, una_link);
+
+		if (peer->tx_una == peer->tx_posted) {
+			lnx_list_del(&peer->una_link);
+			continue;
+		}
+		if (!peer->una_since_ns) {
+			peer->una_since_ns = now;
+			continue;
+		}
+		if (now - peer->una_since_ns < peer->rto_ns)
+			continue;
+		peer->una_since_ns = now;
+		peer->rto_ns = LNX_MIN(peer->rto_ns * 2, RTO_MAX_NS);
+		peer->probe = true;
+		lnx_tx_want_pump(peer);
+	}
+	if (lnx_list_empty(&ep->una_peers))
+		ep->work &= ~LNX_WORK_UNA;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One send descriptor to exactly one core call, the one with the spelling that
+ * the application used.  Last step of a direct send; the completion goes straight
+ * from the core to comp/cq_owner.c.
+ *
+ * The descriptors of the application's buffers are not passed on: the direct
+ * rail needs none for host memory.
+ */
+#ifndef LNX_POST_H
+#define LNX_POST_H
+
+#include "tx/tx.h"
+
+LNX_INLINE ssize_t lnx_core_post(struct fid_ep *core, fi_addr_t dest,
+				 const struct lnx_tx *tx)
+{
+	const struct iovec *iov = tx->iov;
+
+	switch (tx->call) {
+	case LNX_SEND:
+		return fi_send(core, iov->iov_base, iov->iov_len, NULL, dest,
+			       tx->context);
+	case LNX_SENDV:
+		return fi_sendv(core, iov, NULL, tx->niov, dest, tx->context);
+	case LNX_SENDMSG: {
+		struct fi_msg msg = {
+			.msg_iov = iov, .iov_count = tx->niov, .addr = dest,
+			.context = tx->context, .data = tx->data,
+		};
+
+		return fi_sendmsg(core, &msg, tx->flags);
+	}
+	case LNX_INJECT:
+		return fi_inject(core, iov->iov_base, iov->iov_len, dest);
+	case LNX_SENDDATA:
+		return fi_senddata(core, iov->iov_base, iov->iov_len, NULL,
+				   tx->data, dest, tx->context);
+	case LNX_INJECTDATA:
+		return fi_injectdata(core, iov->iov_base, iov->iov_len,
+				     tx->data, dest);
+	case LNX_TSEND:
+		return fi_tsend(core, iov->iov_base, iov->iov_len, NULL, dest,
+				tx->tag, tx->context);
+	case LNX_TSENDV:
+		return fi_tsendv(core, iov, NULL, tx->niov, dest, tx->tag,
+				 tx->context);
+	case LNX_TSENDMSG: {
+		struct fi_msg_tagged msg = {
+			.msg_iov = iov, .iov_count = tx->niov, .addr = dest,
+			.tag = tx->tag, .context = tx->context,
+			.data = tx->data,
+		};
+
+		return fi_tsendmsg(core, &msg, tx->flags);
+	}
+	case LNX_TINJECT:
+		return fi_tinject(core, iov->iov_base, iov->iov_len, dest,
+				  tx->tag);
+	case LNX_TSENDDATA:
+		return fi_tsenddata(core, iov->iov_base, iov->iov_len, NULL,
+				    tx->data, dest, tx->tag, tx->context);
+	case LNX_TINJECTDATA:
+		return fi_tinjectdata(core, iov->iov_base, iov->iov_len,
+				      tx->data, dest, tx->tag);
+	}
+	__builtin_unreachable();
+}
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Large sends.  Called by tx/frame.c; registers the application's buffer with the
+ * rails that lead to the peer and announces it with an RTS, which takes its place
+ * in the sequence like any message.  The peer reads the data (its rx/pull.c) and
+ * ends with a FIN, which comes here through rx/arrive.c.  The buffer is only ever
+ * read, so a broken read can be repeated safely.
+ */
+#include <stdlib.h>
+
+#include "comp/comp.h"
+#include "rx/rx.h"
+#include "tx/tx.h"
+
+static void close_mrs(struct lnx_rndv *rndv)
+{
+	unsigned i;
+
+	for (i = 0; i < rndv->nmr; i++)
+		fi_close(&rndv->mr[i]->fid);
+	rndv->nmr = 0;
+}
+
+/* Register one piece with one rail. */
+static int add_key(struct lnx_rndv *rndv, struct lnx_rail *rail,
+		   const struct iovec *iov, struct lnx_rts *rts, unsigned seg,
+		   unsigned key)
+{
+	struct fid_mr *mr;
+	int ret;
+
+	ret = fi_mr_reg(rail->domain, iov->iov_base, iov->iov_len,
+			FI_REMOTE_READ, 0, rail->next_key++, 0, &mr, NULL);
+	if (ret)
+		return ret;
+	rndv->mr[rndv->nmr++] = mr;
+	rts->key[seg][key].rail = rail->wire_index;
+	rts->key[seg][key].key = fi_mr_key(mr);
+	rts->key[seg][key].addr = rail->mr_virt ?
+				  (uint64_t)(uintptr_t)iov->iov_base : 0;
+	return 0;
+}
+
+/* The rails that paths to this peer leave on, each once. */
+static unsigned peer_rails(const struct lnx_peer *peer,
+			   struct lnx_rail *rail[LNX_RTS_KEYS])
+{
+	unsigned i, j, n = 0;
+
+	for (i = 0; i < peer->npath && n < LNX_RTS_KEYS; i++) {
+		for (j = 0; j < n && rail[j] != peer->path[i].rail; j++)
+			;
+		if (j == n)
+			rail[n++] = peer->path[i].rail;
+	}
+	return n;
+}
+
+ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
+			const struct lnx_tx *tx, size_t len)
+{
+	bool tagged = lnx_call_tagged(tx->call);
+	bool data = lnx_call_data(tx->call) ||
+		    (tx->op_flags & FI_REMOTE_CQ_DATA);
+	struct lnx_rail *rail[LNX_RTS_KEYS];
+	struct lnx_hdr h = { 0 };
+	struct lnx_rndv *rndv;
+	struct lnx_txe *txe;
+	struct lnx_rts rts;
+	unsigned k;
+	size_t i;
+	int ret = -FI_EAGAIN;
+
+	rndv = calloc(1, sizeof(*rndv));
+	if (!rndv)
+		return -FI_EAGAIN;
+	rts.op = rndv->op = ++ep->next_op;
+	rts.nseg = 0;
+	rts.nkey = peer_rails(peer, rail);
+	for (i = 0; i < tx->niov; i++) {
+		if (!tx->iov[i].iov_len)
+			continue;
+		for (k = 0; k < rts.nkey; k++) {
+			ret = add_key(rndv, rail[k], &tx->iov[i], &rts,
+				      rts.nseg, k);
+			if (ret) {
+				LNX_WARN(FI_LOG_EP_DATA,
+					 "rail %s: a send buffer of %zu bytes cannot be registered: %s\n",
+					 rail[k]->name, tx->iov[i].iov_len,
+					 fi_strerror(-ret));
+				goto err;
+			}
+		}
+		rts.seg_len[rts.nseg++] = tx->iov[i].iov_len;
+	}
+	txe = lnx_txe_get(ep, lnx_rts_size(&rts));
+	if (!txe) {
+		ret = -FI_EAGAIN;
+		goto err;
+	}
+	rndv->peer = peer;
+	rndv->context = tx->context;
+	rndv->cq_flags = FI_SEND | (tagged ? FI_TAGGED : FI_MSG);
+	rndv->want_comp = (tx->op_flags & FI_COMPLETION) != 0;
+	lnx_list_add_tail(&ep->rndvs, &rndv->link);
+
+	lnx_rts_put(txe->frame + sizeof(struct lnx_wire_hdr), &rts);
+	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + lnx_rts_size(&rts));
+	h.kind = tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG;
+	h.flags = data ? LNX_WIRE_F_DATA : 0;
+	h.tag = tx->tag;
+	h.data = tx->data;
+	h.len = len;
+	ep->stats.send_count++;
+	ep->stats.send_length += len;
+	ep->stats.rndv_sends++;
+	lnx_tx_queue(ep, peer, txe, &h);
+	return 0;
+err:
+	close_mrs(rndv);
+	free(rndv);
+	return ret;
+}
+
+/*
+ * End a large send.  Its registrations cannot be closed here: this may run inside
+ * a core's callback.
+ */
+void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
+{
+	struct lnx_ep *ep = rndv->peer->ep;
+
+	lnx_list_del(&rndv->link);
+	lnx_list_add_tail(&ep->dead_rndvs, &rndv->link);
+	ep->work |= LNX_WORK_MR;
+	if (err)
+		lnx_tx_fail(ep, rndv->context, rndv->cq_flags, err, prov_errno);
+	else if (rndv->want_comp)
+		lnx_cq_write(ep->tx_cq, rndv->context, rndv->cq_flags, 0, NULL,
+			     0, 0, FI_ADDR_NOTAVAIL);
+}
+
+void lnx_rndv_reap(struct lnx_ep *ep)
+{
+	struct lnx_node *n;
+
+	while ((n = lnx_list_pop(&ep->dead_rndvs))) {
+		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
+
+		close_mrs(rndv);
+		free(rndv);
+	}
+	ep->work &= ~LNX_WORK_MR;
+}
+
+void lnx_rndv_fail_peer(struct lnx_peer *peer, int err)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&peer->ep->rndvs, n, tmp) {
+		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
+
+		if (rndv->peer == peer)
+			lnx_rndv_end(rndv, err, err);
+	}
+}
+
+void lnx_tx_fin(struct lnx_peer *peer, uint64_t op, int err)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&peer->ep->rndvs, n, tmp) {
+		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
+
+		if (rndv->op == op && rndv->peer == peer) {
+			lnx_rndv_end(rndv, err, err);
+			return;
+		}
+	}
+	peer->ep->stats.bad_frames++;	/* an operation we do not have */
+}
+
+int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
+		    int err)
+{
+	struct lnx_hdr h = { .kind = LNX_KIND_FIN, .data = op,
+			     .len = (uint64_t)err };
+	struct lnx_txe *txe;
+
+	if (peer->gone || !peer->npath)
+		return 0;		/* nobody to tell */
+	if (lnx_tx_ready(ep, peer))
+		return -FI_EAGAIN;
+	txe = lnx_txe_get(ep, 0);
+	if (!txe)
+		return -FI_EAGAIN;
+	txe->len = sizeof(struct lnx_wire_hdr);
+	lnx_tx_queue(ep, peer, txe, &h);
+	return 0;
+}

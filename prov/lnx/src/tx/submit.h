@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The send path's first step.  Called by api/msg.c and api/tagged.c; looks the
+ * peer up and calls tx/post.h (direct rail) or tx/frame.c.  Always inline: with
+ * `call` a constant, each API function compiles to its own straight code.
+ */
+#ifndef LNX_SUBMIT_H
+#define LNX_SUBMIT_H
+
+#include "tx/post.h"
+#include "tx/tx.h"
+
+LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
+{
+	struct lnx_peer *peer;
+	ssize_t ret;
+
+	lnx_lock(&ep->lock);
+	peer = lnx_peer_get(ep, tx->dest);
+	if (lnx_likely(peer && peer->shm_addr != FI_ADDR_NOTAVAIL)) {
+		ep->stats.direct_sends++;
+		ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx);
+	} else {
+		ret = lnx_tx_framed(ep, tx);
+	}
+	lnx_unlock(&ep->lock);
+	return ret;
+}
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The send descriptor, the frame in flight, and the steps of the send path:
+ *
+ *	api/ → tx/submit.h → tx/post.h ⇢ core			(direct)
+ *	api/ → tx/submit.h → tx/frame.c → core ⇢ comp/cq_owner.c → tx/done.c
+ *							(framed)
+ *
+ * All functions: owner lock held.
+ */
+#ifndef LNX_TX_H
+#define LNX_TX_H
+
+#include "obj/ep.h"
+#include "wire/hdr.h"
+
+/* Which fi_* spelling the application used, and is used below on direct rails. */
+enum lnx_call {
+	LNX_SEND, LNX_SENDV, LNX_SENDMSG, LNX_INJECT, LNX_SENDDATA,
+	LNX_INJECTDATA,
+	LNX_TSEND, LNX_TSENDV, LNX_TSENDMSG, LNX_TINJECT, LNX_TSENDDATA,
+	LNX_TINJECTDATA,
+};
+
+#define lnx_call_tagged(call)	((call) >= LNX_TSEND)
+#define lnx_call_inject(call) \
+	((call) == LNX_INJECT || (call) == LNX_INJECTDATA || \
+	 (call) == LNX_TINJECT || (call) == LNX_TINJECTDATA)
+#define lnx_call_data(call) \
+	((call) == LNX_SENDDATA || (call) == LNX_INJECTDATA || \
+	 (call) == LNX_TSENDDATA || (call) == LNX_TINJECTDATA)
+
+/*
+ * What an fi_send-like call says, in any of its spellings.  An API function only
+ * fills it; with `call` a constant it compiles to what one would write by hand.
+ */
+struct lnx_tx {
+	enum lnx_call call;
+	const struct iovec *iov;
+	size_t niov;
+	void **desc;
+	fi_addr_t dest;
+	uint64_t tag;
+	uint64_t data;
+	uint64_t flags;			/* as the core call wants them */
+	uint64_t op_flags;		/* with the endpoint's defaults added */
+	void *context;
+};
+
+struct lnx_rndv;
+
+/*
+ * A frame in flight, kept until it is acknowledged and the core has let go of it.
+ * It is named by its number: peer->slot[seq % window].
+ */
+struct lnx_txe {
+	struct lnx_op op;		/* first: context of core sends */
+	uint8_t cls;			/* pool it came from */
+	bool in_core;			/* the core reads the frame */
+	bool acked;
+	bool comp_at_ack;		/* report when acknowledged, not before */
+	bool want_comp;			/* report a success at all */
+	bool reported;
+	uint8_t niov;			/* payload pieces outside the frame */
+	uint32_t len;			/* bytes of frame[] that leave */
+	uint32_t seq;
+	struct lnx_peer *peer;
+	struct lnx_node link;		/* peer->pend until posted */
+	void *context;			/* the application's */
+	uint64_t cq_flags;
+	struct lnx_rndv *rndv;		/* RTS: the operation it announces */
+	struct iovec iov[LNX_IOV_MAX];	/* payload above the copy limit */
+	_Alignas(64) uint8_t frame[];
+};
+
+/* Payload bytes of the frame classes (64 bytes of header on top). */
+#define LNX_TXE_SMALL	192
+#define LNX_TXE_MEDIUM	1984
+#define LNX_TXE_LARGE	LNX_PAYLOAD_MAX
+
+/* A large send: announced by an RTS, read by the peer, ended by its FIN. */
+struct lnx_rndv {
+	struct lnx_node link;		/* ep->rndvs */
+	uint64_t op;			/* its name on the wire */
+	struct lnx_peer *peer;
+	void *context;
+	uint64_t cq_flags;
+	bool want_comp;
+	unsigned nmr;
+	struct fid_mr *mr[LNX_RTS_SEGS * LNX_RTS_KEYS];
+};
+
+static inline struct lnx_wire_hdr *lnx_txe_hdr(struct lnx_txe *txe)
+{
+	return (struct lnx_wire_hdr *)txe->frame;
+}
+
+/* tx/frame.c.  Slow half of lnx_tx_submit: every peer without a direct rail, and
+ * every failed look-up.  0, or what fi_send returns. */
+ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx);
+/* Make sure peer can be sent to: its window exists, our hello is under way. */
+int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer);
+struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload);
+void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe);
+/* Number txe and send it, or queue it behind what waits already. */
+void lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
+		  struct lnx_txe *txe, struct lnx_hdr *h);
+/* Have progress post what waits for peer. */
+void lnx_tx_want_pump(struct lnx_peer *peer);
+/* Post what waits on all peers that have something to post. */
+void lnx_tx_pump(struct lnx_ep *ep, uint64_t now);
+/* A frame outside the sequence: ACK, PROBE, BYE.  May fail silently. */
+int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind);
+/* Send acknowledgements that are due. */
+void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all);
+/* Look after frames that stay unacknowledged. */
+void lnx_tx_timers(struct lnx_ep *ep, uint64_t now);
+
+/* tx/rndv.c */
+ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
+			const struct lnx_tx *tx, size_t len);
+void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno);
+/* Close the registrations of large sends that have ended. */
+void lnx_rndv_reap(struct lnx_ep *ep);
+void lnx_rndv_fail_peer(struct lnx_peer *peer, int err);
+void lnx_tx_fin(struct lnx_peer *peer, uint64_t op, int err);
+/* Tell the sender of op that its buffer is free again.  -FI_EAGAIN. */
+int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
+		    int err);
+
+/* tx/done.c */
+void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack);
+void lnx_tx_core_done(struct lnx_txe *txe);
+LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
+				 const struct fi_cq_err_entry *err);
+void lnx_tx_bye(struct lnx_peer *peer);
+/* Every operation to peer ends with an error; later ones fail at once. */
+LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err);
+/* The application may have its completion, unless it waits for the ack. */
+void lnx_tx_posted(struct lnx_ep *ep, struct lnx_txe *txe);
+void lnx_tx_fail(struct lnx_ep *ep, void *context, uint64_t cq_flags, int err,
+		 int prov_errno);
+
+#endif

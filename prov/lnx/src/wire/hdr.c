@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "wire/hdr.h"
+
+#include <errno.h>
+
+#include "wire/addr.h"
+
+const char *lnx_kind_name(uint8_t kind)
+{
+	static const char *const names[LNX_KIND_MAX] = {
+		[LNX_KIND_HELLO] = "HELLO", [LNX_KIND_MSG] = "MSG",
+		[LNX_KIND_TAG] = "TAG", [LNX_KIND_RTS_MSG] = "RTS_MSG",
+		[LNX_KIND_RTS_TAG] = "RTS_TAG", [LNX_KIND_FIN] = "FIN",
+		[LNX_KIND_ACK] = "ACK", [LNX_KIND_PROBE] = "PROBE",
+		[LNX_KIND_BYE] = "BYE", [LNX_KIND_STRANGER] = "STRANGER",
+	};
+
+	return kind < LNX_KIND_MAX && names[kind] ? names[kind] : "unknown";
+}
+
+int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
+		  size_t frame_len)
+{
+	size_t payload;
+
+	if (w->magic != LNX_WIRE_MAGIC || frame_len > LNX_FRAME_MAX)
+		return -EBADMSG;
+	if (w->version != LNX_WIRE_VERSION)
+		return -EPROTONOSUPPORT;
+	if ((w->flags & ~LNX_WIRE_F_ALL) || !h->src || !h->dst)
+		return -EBADMSG;
+
+	payload = frame_len - sizeof(*w);
+	switch (h->kind) {
+	case LNX_KIND_MSG:
+	case LNX_KIND_TAG:
+		return h->len == payload ? 0 : -EBADMSG;
+	case LNX_KIND_HELLO:
+		return payload == LNX_ADDR_BYTES ? 0 : -EBADMSG;
+	case LNX_KIND_RTS_MSG:
+	case LNX_KIND_RTS_TAG:
+		return payload >= sizeof(struct lnx_wire_rts) && h->len ?
+		       0 : -EBADMSG;
+	case LNX_KIND_FIN:
+	case LNX_KIND_ACK:
+	case LNX_KIND_PROBE:
+	case LNX_KIND_BYE:
+	case LNX_KIND_STRANGER:
+		return payload == 0 ? 0 : -EBADMSG;
+	default:
+		return -EBADMSG;
+	}
+}
+
+size_t lnx_rts_size(const struct lnx_rts *r)
+{
+	return sizeof(struct lnx_wire_rts) + r->nseg * sizeof(uint64_t) +
+	       (size_t)r->nseg * r->nkey * sizeof(struct lnx_wire_key);
+}
+
+void lnx_rts_put(void *payload, const struct lnx_rts *r)
+{
+	struct lnx_wire_rts fixed = {
+		.op = htole64(r->op),
+		.nseg = htole16((uint16_t)r->nseg),
+		.nkey = htole16((uint16_t)r->nkey),
+	};
+	char *p = payload;
+	unsigned s, k;
+
+	memcpy(p, &fixed, sizeof(fixed));
+	p += sizeof(fixed);
+	for (s = 0; s < r->nseg; s++, p += sizeof(uint64_t)) {
+		uint64_t len = htole64(r->seg_len[s]);
+
+		memcpy(p, &len, sizeof(len));
+	}
+	for (s = 0; s < r->nseg; s++) {
+		for (k = 0; k < r->nkey; k++, p += sizeof(struct lnx_wire_key)) {
+			struct lnx_wire_key key = {
+				.rail = htole16(r->key[s][k].rail),
+				.key = htole64(r->key[s][k].key),
+				.addr = htole64(r->key[s][k].addr),
+			};
+
+			memcpy(p, &key, sizeof(key));
+		}
+	}
+}
+
+int lnx_rts_get(struct lnx_rts *r, const void *payload, size_t size,
+		uint64_t total)
+{
+	struct lnx_wire_rts fixed;
+	const char *p = payload;
+	uint64_t sum = 0;
+	unsigned s, k;
+
+	if (size < sizeof(fixed))
+		return -EBADMSG;
+	memcpy(&fixed, p, sizeof(fixed));
+	p += sizeof(fixed);
+	r->op = le64toh(fixed.op);
+	r->nseg = le16toh(fixed.nseg);
+	r->nkey = le16toh(fixed.nkey);
+	if (!r->nseg || r->nseg > LNX_RTS_SEGS || !r->nkey ||
+	    r->nkey > LNX_RTS_KEYS || size != lnx_rts_size(r))
+		return -EBADMSG;
+	for (s = 0; s < r->nseg; s++, p += sizeof(uint64_t)) {
+		memcpy(&r->seg_len[s], p, sizeof(uint64_t));
+		r->seg_len[s] = le64toh(r->seg_len[s]);
+		if (!r->seg_len[s] || r->seg_len[s] > total - sum)
+			return -EBADMSG;
+		sum += r->seg_len[s];
+	}
+	if (sum != total)
+		return -EBADMSG;
+	for (s = 0; s < r->nseg; s++) {
+		for (k = 0; k < r->nkey; k++, p += sizeof(struct lnx_wire_key)) {
+			struct lnx_wire_key key;
+
+			memcpy(&key, p, sizeof(key));
+			r->key[s][k].rail = le16toh(key.rail);
+			r->key[s][k].key = le64toh(key.key);
+			r->key[s][k].addr = le64toh(key.addr);
+		}
+	}
+	return 0;
+}

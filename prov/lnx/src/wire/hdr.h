@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Headers in the host's byte order, and their way onto and off the wire.  What
+ * arrives is hostile until lnx_hdr_get and lnx_rts_get have returned 0.
+ */
+#ifndef LNX_HDR_H
+#define LNX_HDR_H
+
+#include <endian.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "lnx_wire.h"
+
+struct lnx_hdr {
+	uint8_t kind;
+	uint8_t flags;
+	uint16_t rail;
+	uint32_t seq;
+	uint32_t ack;
+	uint64_t src;
+	uint64_t dst;
+	uint64_t tag;
+	uint64_t data;
+	uint64_t len;
+};
+
+struct lnx_rts {
+	uint64_t op;
+	unsigned nseg;
+	unsigned nkey;
+	uint64_t seg_len[LNX_RTS_SEGS];
+	struct {
+		uint16_t rail;
+		uint64_t key;
+		uint64_t addr;
+	} key[LNX_RTS_SEGS][LNX_RTS_KEYS];
+};
+
+static inline bool lnx_kind_sequenced(uint8_t kind)
+{
+	return kind <= LNX_KIND_FIN;
+}
+
+/* Write all 64 bytes of w. */
+LNX_INLINE void lnx_hdr_put(struct lnx_wire_hdr *w, const struct lnx_hdr *h)
+{
+	w->magic = LNX_WIRE_MAGIC;
+	w->version = LNX_WIRE_VERSION;
+	w->kind = h->kind;
+	w->flags = h->flags;
+	w->hops = 0;
+	w->reserved0 = 0;
+	w->rail = htole16(h->rail);
+	w->seq = htole32(h->seq);
+	w->ack = htole32(h->ack);
+	w->src = htole64(h->src);
+	w->dst = htole64(h->dst);
+	w->tag = htole64(h->tag);
+	w->data = htole64(h->data);
+	w->len = htole64(h->len);
+	w->reserved1 = 0;
+}
+
+/* The parts that are only known when the frame leaves, also again. */
+LNX_INLINE void lnx_hdr_set_ack(struct lnx_wire_hdr *w, uint32_t ack)
+{
+	w->ack = htole32(ack);
+}
+
+/*
+ * Read and check a frame of frame_len bytes: lengths, magic, version, kind, flags,
+ * ids, and that the payload has the length its kind demands.  0, -EBADMSG, or
+ * -EPROTONOSUPPORT when only the version is unknown.
+ */
+LNX_INLINE int lnx_hdr_get(struct lnx_hdr *h, const void *frame,
+			   size_t frame_len);
+
+/* Slow half of lnx_hdr_get: kinds other than MSG and TAG, and all errors. */
+int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
+		  size_t frame_len);
+
+/* Bytes that the payload of r takes, and writing it there. */
+size_t lnx_rts_size(const struct lnx_rts *r);
+void lnx_rts_put(void *payload, const struct lnx_rts *r);
+/* total is the header's len.  0 or -EBADMSG. */
+int lnx_rts_get(struct lnx_rts *r, const void *payload, size_t size,
+		uint64_t total);
+
+const char *lnx_kind_name(uint8_t kind);
+
+LNX_INLINE int lnx_hdr_get(struct lnx_hdr *h, const void *frame,
+			   size_t frame_len)
+{
+	const struct lnx_wire_hdr *w = frame;
+
+	if (lnx_unlikely(frame_len < sizeof(*w)))
+		return -EBADMSG;
+	h->kind = w->kind;
+	h->flags = w->flags;
+	h->rail = le16toh(w->rail);
+	h->seq = le32toh(w->seq);
+	h->ack = le32toh(w->ack);
+	h->src = le64toh(w->src);
+	h->dst = le64toh(w->dst);
+	h->tag = le64toh(w->tag);
+	h->data = le64toh(w->data);
+	h->len = le64toh(w->len);
+	if (lnx_likely(w->magic == LNX_WIRE_MAGIC &&
+		       w->version == LNX_WIRE_VERSION &&
+		       (w->kind == LNX_KIND_TAG || w->kind == LNX_KIND_MSG) &&
+		       !(w->flags & ~LNX_WIRE_F_ALL) && h->src && h->dst &&
+		       h->len == frame_len - sizeof(*w)))
+		return 0;
+	return lnx_hdr_check(w, h, frame_len);
+}
+
+#endif
