@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #define ABSENT 77
+#define VERDICT 1
 
 /* Written by rank 0, read by the supervisor. */
 struct tally {
@@ -163,6 +164,7 @@ static void line(enum ft_result r, const char *name, const char *why,
 
 struct verdict {
 	int32_t result;
+	int32_t abandoned;		/* only because another one left */
 	char why[FT_WHY_MAX];
 	char todo[FT_WHY_MAX];
 };
@@ -171,17 +173,26 @@ struct verdict {
  * that gave it. */
 static struct verdict agree(struct ft *ft, int result)
 {
-	struct verdict mine = { .result = result };
+	struct verdict mine = {
+		.result = result, .abandoned = ft->abandoned,
+	};
 	static struct verdict all[OOB_MAX_RANKS];
 	int i, worst = 0, ret;
 
 	memcpy(mine.why, ft->why, sizeof(mine.why));
 	memcpy(mine.todo, ft->todo, sizeof(mine.todo));
-	ret = oob_allgather(&ft->oob, &mine, all, sizeof(mine));
+	/* Others may still be at a barrier of the case; they will come. */
+	do {
+		ret = oob_gather_kind(&ft->oob, VERDICT, &mine, all,
+				      sizeof(mine));
+	} while (ret == -ECANCELED);
 	if (ret)
 		ft_die(ft, "result exchange: %s", strerror(-ret));
+	ft->abandoned = false;
 	for (i = 1; i < ft->n; i++)
-		if (all[i].result > all[worst].result)
+		if (all[i].result > all[worst].result ||
+		    (all[i].result == all[worst].result &&
+		     all[worst].abandoned && !all[i].abandoned))
 			worst = i;
 	mine = all[worst];
 	if (mine.result == FT_FAIL)

@@ -116,6 +116,7 @@ struct ft {
 	struct ft_cfg cfg;		/* what o was opened with */
 	struct ft_objs o;
 	bool open;
+	bool abandoned;			/* another rank left the case */
 	fi_addr_t addr[OOB_MAX_RANKS];	/* of every rank, ours too */
 
 	struct ft_op *ops;
@@ -200,6 +201,7 @@ int ft_progress(struct ft *ft);
 int ft_wait(struct ft *ft, struct ft_op *op);
 /* Progress for about this long. */
 void ft_linger(struct ft *ft, double seconds);
+/* 0, or -ECANCELED when a rank is not coming because it left the case. */
 int ft_barrier(struct ft *ft);
 
 double ft_now(void);			/* seconds, monotonic */

@@ -209,27 +209,80 @@ void oob_close(struct oob *o)
 	}
 }
 
-int oob_allgather(struct oob *o, const void *mine, void *all, size_t len)
-{
-	char *p = all;
-	int i, ret;
+struct gather_head {
+	uint32_t kind;
+	uint32_t len;
+};
 
-	if (o->rank) {
-		ret = oob_send(o, 0, mine, len);
-		return ret ? ret : oob_recv(o, 0, all, len * (size_t)o->n);
-	}
-	memcpy(p, mine, len);
-	for (i = 1; i < o->n; i++) {
-		ret = oob_recv(o, i, p + (size_t)i * len, len);
-		if (ret)
-			return ret;
-	}
-	for (i = 1; i < o->n; i++) {
-		ret = oob_send(o, i, all, len * (size_t)o->n);
+/* What somebody sent who is in another call than we are. */
+static int drain(struct oob *o, int rank, size_t len)
+{
+	char buf[4096];
+	size_t n;
+	int ret;
+
+	for (; len; len -= n) {
+		n = len < sizeof(buf) ? len : sizeof(buf);
+		ret = oob_recv(o, rank, buf, n);
 		if (ret)
 			return ret;
 	}
 	return 0;
+}
+
+static int gather_root(struct oob *o, struct gather_head head, char *all)
+{
+	struct gather_head h;
+	uint32_t same = 1;
+	int i, ret;
+
+	for (i = 1; i < o->n; i++) {
+		ret = oob_recv(o, i, &h, sizeof(h));
+		if (ret)
+			return ret;
+		if (h.kind == head.kind && h.len == head.len) {
+			ret = oob_recv(o, i, all + (size_t)i * h.len, h.len);
+		} else {
+			same = 0;
+			ret = drain(o, i, h.len);
+		}
+		if (ret)
+			return ret;
+	}
+	for (i = 1; i < o->n; i++) {
+		ret = oob_send(o, i, &same, sizeof(same));
+		if (!ret && same)
+			ret = oob_send(o, i, all, (size_t)o->n * head.len);
+		if (ret)
+			return ret;
+	}
+	return same ? 0 : -ECANCELED;
+}
+
+int oob_gather_kind(struct oob *o, unsigned kind, const void *mine, void *all,
+		    size_t len)
+{
+	struct gather_head head = { .kind = kind, .len = (uint32_t)len };
+	uint32_t same;
+	int ret;
+
+	if (!o->rank) {
+		memcpy(all, mine, len);
+		return gather_root(o, head, all);
+	}
+	ret = oob_send(o, 0, &head, sizeof(head));
+	if (!ret)
+		ret = oob_send(o, 0, mine, len);
+	if (!ret)
+		ret = oob_recv(o, 0, &same, sizeof(same));
+	if (ret)
+		return ret;
+	return same ? oob_recv(o, 0, all, len * (size_t)o->n) : -ECANCELED;
+}
+
+int oob_allgather(struct oob *o, const void *mine, void *all, size_t len)
+{
+	return oob_gather_kind(o, 0, mine, all, len);
 }
 
 int oob_bcast(struct oob *o, void *buf, size_t len)

@@ -37,7 +37,13 @@ void oob_close(struct oob *o);
 int oob_send(struct oob *o, int rank, const void *buf, size_t len);
 int oob_recv(struct oob *o, int rank, void *buf, size_t len);
 
-/* Collective over all ranks: all[] gets n blocks of len bytes. */
+/*
+ * Collective over all ranks: all[] gets n blocks of len bytes.  When ranks meet
+ * in different calls, because one of them gave something up, all of them get
+ * -ECANCELED: kind and len must be equal everywhere.  oob_allgather is kind 0.
+ */
+int oob_gather_kind(struct oob *o, unsigned kind, const void *mine, void *all,
+		    size_t len);
 int oob_allgather(struct oob *o, const void *mine, void *all, size_t len);
 int oob_bcast(struct oob *o, void *buf, size_t len);	/* from rank 0 */
 int oob_barrier(struct oob *o);

@@ -2,6 +2,7 @@
 /* Operations: every spelling, progress, and the account of completions. */
 #include "ft.h"
 
+#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -195,7 +196,7 @@ static bool poll_more(struct ft *ft, struct poll *p)
 	}
 	if (++p->idle % 256)
 		return true;
-	if (ft_now() > p->end)
+	if (ft->abandoned || ft_now() > p->end)
 		return false;
 	sched_yield();
 	return true;
@@ -216,7 +217,10 @@ int ft_must_complete(struct ft *ft, struct ft_op *op, const char *at)
 	char buf[96];
 
 	if (ft_wait(ft, op))
-		return ft_fail(ft, "%sno completion after %.0f s%s%s", at,
+		return ft->abandoned ?
+		       ft_fail(ft, "%sno completion; another rank left the "
+			       "case", at) :
+		       ft_fail(ft, "%sno completion after %.0f s%s%s", at,
 			       ft->run->timeout_s,
 			       ft->stray[0] ? "; there was " : "", ft->stray);
 	if (!op->err)
@@ -241,9 +245,12 @@ int ft_barrier(struct ft *ft)
 {
 	int ret = oob_barrier(&ft->oob);
 
-	if (ret)
+	/* Somebody left the case; waiting for him is no use any more. */
+	if (ret == -ECANCELED)
+		ft->abandoned = true;
+	else if (ret)
 		ft_die(ft, "barrier: %s", strerror(-ret));
-	return 0;
+	return ret;
 }
 
 /* Two pieces where there is something to cut, so that sendv is not send. */
