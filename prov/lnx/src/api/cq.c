@@ -221,10 +221,14 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno,
 #define SHM_LOOK_MS	1
 #define SPIN_NS		(20 * LNX_NS_PER_US)
 
-static bool cq_polled(struct lnx_cq *cq, bool all)
+/*
+ * Look at everything.  True when something may come that no descriptor tells of:
+ * shared memory, or work of ours that waits for its time.
+ */
+static bool cq_polled(struct lnx_cq *cq, bool count_shm)
 {
 	struct lnx_node *n, *tmp;
-	bool shm = false;
+	bool more = false;
 
 	pthread_mutex_lock(&cq->eps_lock);
 	lnx_list_foreach(&cq->eps, n, tmp) {
@@ -232,14 +236,14 @@ static bool cq_polled(struct lnx_cq *cq, bool all)
 			lnx_list_entry(n, struct lnx_ep_cq, link)->ep;
 
 		lnx_lock(&ep->lock);
-		if (ep->enabled && all)
-			lnx_ep_progress_all(ep);
-		if (ep->shm || ep->work)
-			shm = true;
+		if (ep->enabled && lnx_ep_trywait(ep))
+			more = true;
+		if (ep->shm && count_shm)
+			more = true;
 		lnx_unlock(&ep->lock);
 	}
 	pthread_mutex_unlock(&cq->eps_lock);
-	return shm;
+	return more;
 }
 
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
@@ -308,7 +312,9 @@ static int cq_trywait(struct lnx_cq *cq)
 	if (!cq->wait)
 		return -FI_EINVAL;
 	lnx_wait_arm(cq->wait);
-	cq_polled(cq, true);
+	/* For shm the helper thread looks while the application sleeps. */
+	if (cq_polled(cq, false))
+		return -FI_EAGAIN;
 	return cq->head != cq->tail || cq->overrun ? -FI_EAGAIN : 0;
 }
 

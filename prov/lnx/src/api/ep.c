@@ -748,6 +748,9 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->eager_limit = ep->conf->eager_limit;
 	ep->copy_limit = LNX_MIN(ep->conf->copy_limit, ep->conf->eager_limit);
 	ep->tx_size = info->tx_attr->size ? (uint32_t)info->tx_attr->size : 1024;
+	ep->inject_size = info->tx_attr->inject_size ?
+			  LNX_MIN(info->tx_attr->inject_size, LNX_INJECT_MAX) :
+			  LNX_INJECT_MAX;
 	ep->min_multi_recv = MIN_MULTI_RECV_DEFAULT;
 	ep->directed = (info->caps & FI_DIRECTED_RECV) != 0;
 	ep->rename = lnx_rx_rename;

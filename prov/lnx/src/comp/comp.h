@@ -32,6 +32,9 @@ void lnx_rxbuf_drop(struct lnx_rxbuf *buf);
 void lnx_ep_progress(struct lnx_ep *ep);
 /* Poll everything, whatever activity says; for waiting and closing. */
 void lnx_ep_progress_all(struct lnx_ep *ep);
+/* Before sleeping on the rails' descriptors.  True: there is, or may soon be,
+ * something to do that no descriptor tells of; shared memory not counted. */
+bool lnx_ep_trywait(struct lnx_ep *ep);
 
 /*
  * comp/wait.c: what a thread of the application sleeps on.  One epoll descriptor

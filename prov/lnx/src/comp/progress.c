@@ -92,3 +92,30 @@ void lnx_ep_progress_all(struct lnx_ep *ep)
 	ep->pass |= 0xff;
 	lnx_ep_progress(ep);
 }
+
+bool lnx_ep_trywait(struct lnx_ep *ep)
+{
+	bool more = false;
+	uint32_t i;
+
+	lnx_ep_progress_all(ep);
+	for (i = 0; i < ep->nrail; i++) {
+		struct lnx_rail *rail = ep->rail[i];
+		struct fid *fid = &rail->core_cq->fid;
+
+		if (rail->wait_fd < 0)
+			continue;
+		/*
+		 * This resets the core's signal.  Its answer means something on
+		 * plain rails only: a lent CQ always says "look again".
+		 */
+		if (fi_trywait(rail->fabric, &fid, 1) == -FI_EAGAIN &&
+		    rail->kind == LNX_RAIL_PLAIN)
+			more = true;
+	}
+	/* What came before the reset. */
+	lnx_ep_progress_all(ep);
+	/* Unacknowledged frames need no looking after: a connection that breaks
+	 * makes its descriptor ready. */
+	return more || (ep->work & ~LNX_WORK_UNA);
+}

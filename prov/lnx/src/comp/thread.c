@@ -45,9 +45,8 @@ static void *run(void *arg)
 		bool poll_soon;
 
 		lnx_lock(&ep->lock);
-		lnx_ep_progress_all(ep);
+		poll_soon = lnx_ep_trywait(ep) || ep->shm;
 		now = traffic(ep);
-		poll_soon = ep->shm || (ep->work & ~LNX_WORK_UNA);
 		lnx_unlock(&ep->lock);
 		look_ns = now != last ? LOOK_MIN_NS :
 			  LNX_MIN(look_ns * 2, LOOK_MAX_NS);

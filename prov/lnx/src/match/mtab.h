@@ -183,6 +183,8 @@ lnx_mtab_find(const struct lnx_mtab *t, const struct lnx_mprobe *p,
 	struct lnx_mlink *l;
 
 	pos->line = line;
+	if (!filter)
+		return NULL;
 	/*
 	 * Bytes equal to ours become 0, and their top bits then mark them.
 	 * The shorter x - ONES would now and then mark one too many, but the
@@ -217,6 +219,13 @@ LNX_INLINE void lnx_mline_put(struct lnx_mline *line,
 	struct lnx_mlink *last;
 	unsigned int bit;
 
+	/* The line of a key that comes and goes alone: nothing to wait for. */
+	if (!filter) {
+		head->chain = NULL;
+		line->slot[0] = head;
+		line->filter = lnx_mtab_byte(p->hash);
+		return;
+	}
 	if (lnx_likely(room != 0)) {
 		bit = (unsigned int)__builtin_ctzll(room) - 7;
 		head->chain = NULL;

@@ -34,6 +34,7 @@ struct lnx_ep {
 	struct lnx_rail *shm;		/* the direct rail or NULL */
 	struct lnx_peer ***peer_tab;	/* [index >> BITS][index], by fi_addr */
 	uint32_t npeer_chunk;
+	size_t inject_size;
 	uint64_t tx_flags;		/* flags of calls that have none */
 	uint64_t tx_msg_flags;		/* added to those of fi_*msg calls */
 	struct lnx_cq *tx_cq;

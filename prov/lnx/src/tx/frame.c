@@ -316,8 +316,6 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 	ssize_t ret;
 	size_t len;
 
-	if (lnx_unlikely(tx->niov > LNX_IOV_MAX))
-		return -FI_EINVAL;
 	if (lnx_unlikely(!peer || !peer->npath)) {
 		ret = no_way(ep, tx->dest, &peer);
 		if (ret)
@@ -329,10 +327,8 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 		return lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx);
 	}
 	len = lnx_iov_len(tx->iov, tx->niov);
-	if (lnx_call_inject(tx->call) || (tx->op_flags & FI_INJECT)) {
-		if (lnx_unlikely(len > LNX_INJECT_MAX))
-			return -FI_EINVAL;
-	}
+	if (lnx_unlikely((tx->op_flags & FI_INJECT) && len > ep->inject_size))
+		return -FI_EINVAL;
 	if (lnx_unlikely(peer->self)) {
 		ret = lnx_rx_self(ep, peer, tagged, tx->tag, tx->data,
 				  data ? LNX_WIRE_F_DATA : 0, tx->iov,

@@ -15,6 +15,14 @@ LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 	struct lnx_peer *peer;
 	ssize_t ret;
 
+	/* Cores are not reliable in saying so. */
+	if (lnx_call_inject(tx->call) &&
+	    lnx_unlikely(tx->iov->iov_len > ep->inject_size))
+		return -FI_EINVAL;
+	if ((tx->call == LNX_SENDV || tx->call == LNX_TSENDV ||
+	     tx->call == LNX_SENDMSG || tx->call == LNX_TSENDMSG) &&
+	    lnx_unlikely(tx->niov > LNX_IOV_MAX))
+		return -FI_EINVAL;
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, tx->dest);
 	if (lnx_likely(peer && peer->shm_addr != FI_ADDR_NOTAVAIL)) {
