@@ -336,7 +336,8 @@ static void do_drop(size_t i)
 
 static void do_set_src(size_t i)
 {
-	uint64_t src = some_src();
+	/* An address may also go again. */
+	uint64_t src = rnd(6) ? some_src() : LNX_ANY_SRC;
 
 	lnx_match_set_src(&m, &unex[i]->u, src);
 	unex[i]->src = src;

@@ -186,11 +186,12 @@ void lnx_match_drop(struct lnx_match *m, struct lnx_munex *u);
 
 /*
  * The sender of a queued unexpected message became known (its address was
- * inserted): give it the source, keeping its place in the order.  Receives
- * already posted for that source are not looked at: the caller then tries
- * lnx_match_take and, if there is one, drops the message and delivers it.
- * Constant time when messages of one key get their source in the order of
- * arrival (or in the reverse), else up to the length of the key's FIFO.
+ * inserted), or with LNX_ANY_SRC unknown again: give it the source, keeping
+ * its place in the order.  Receives already posted for that source are not
+ * looked at: the caller then tries lnx_match_take and, if there is one, drops
+ * the message and delivers it.  Constant time when messages of one key get
+ * their source in the order of arrival (or in the reverse), else up to the
+ * length of the key's FIFO.
  */
 void lnx_match_set_src(struct lnx_match *m, struct lnx_munex *u, uint64_t src);
 
@@ -206,6 +207,7 @@ struct lnx_munex *lnx_match_next_unex(struct lnx_match *m, struct lnx_munex *u);
  * returns true; that one is returned, else NULL.  For cancel by context and
  * for closing; cost is that of all receives, not constant.  fn may unpost r
  * itself (and free it, if it then returns false) but change nothing else.
+ * Remove many that way: asking for the first one again and again is quadratic.
  */
 struct lnx_mrecv *lnx_match_each_posted(struct lnx_match *m,
 		bool (*fn)(struct lnx_mrecv *r, void *arg), void *arg);
