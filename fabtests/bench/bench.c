@@ -25,8 +25,8 @@ void bench_open(struct bench *b, struct ft *ft, uint64_t caps)
 		exit(ret == -FI_ENODATA ? 77 : 1);
 	}
 	/*
-	 * Nothing is outstanding at a barrier here, and progress made there would
-	 * take completions away from the loop that counts them.
+	 * Nothing is outstanding at a barrier here, and progress made there
+	 * would take completions away from the loop that counts them.
 	 */
 	ft->oob.idle = NULL;
 	b->ft = ft;

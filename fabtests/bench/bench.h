@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the measuring programs share.  They keep to one outstanding question: the
- * same source, the same calls and the same objects over every provider, so that
- * only the provider makes the difference.  Each result is one line on stdout:
+ * What the measuring programs share: the same source, the same calls and the
+ * same objects over every provider, so that only the provider makes the
+ * difference.  Each result is one line on stdout:
  *	NAME SIZE MEDIAN_NS MIN_NS
  * which bench/run collects.
  */

@@ -2,10 +2,10 @@
 /*
  * Running: ranks started by --fork, programs of named cases, TAP.
  *
- * With --fork the first process is only a supervisor.  When a rank dies in the
- * middle of a case (a crash, or the hang guard), it ends the other ranks, prints
- * that case as failed, and starts new ranks from the next case: one crash does
- * not hide the other results.
+ * With --fork the first process is only a supervisor.  When a rank dies in
+ * the middle of a case (a crash, or the hang guard), it ends the other ranks,
+ * prints that case as failed, and starts new ranks from the next case: one
+ * crash does not hide the other results.
  */
 #include "ft.h"
 

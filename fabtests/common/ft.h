@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What every test and benchmark program here shares: options, a job of ranks
- * (one server, clients that name it, or --fork for all of them on this machine),
- * the libfabric objects of a rank, and operations with completions that are
- * accounted for one by one.
+ * (one server, clients that name it, or --fork for all of them on this
+ * machine), the libfabric objects of a rank, and operations with completions
+ * that are accounted for one by one.
  *
  * Nothing here knows a provider by name except to choose loopback where nobody
  * said which network to use: the same program runs over lnx and over what lnx
@@ -85,9 +85,9 @@ struct ft_objs {
 struct ft;
 
 /*
- * One operation: its address is the context given to libfabric.  Completions are
- * matched back to it only if the context is an element of the table, so that a
- * provider returning a wrong context is reported instead of followed.
+ * One operation: its address is the context given to libfabric.  Completions
+ * are matched back to it only if the context is an element of the table, so
+ * that a provider returning a wrong context is reported instead of followed.
  */
 struct ft_op {
 	struct fi_context2 ctx;		/* first: the provider may write it */

@@ -165,13 +165,15 @@ void ft_join(struct ft *ft, int lfd, int rank_hint)
 	int ret;
 
 	if (!o->fork && !o->server) {
-		lfd = oob_listen(NULL, &o->port);
-		if (lfd < 0)
+		if (o->run.nranks > 1)
+			lfd = oob_listen(NULL, &o->port);
+		if (o->run.nranks > 1 && lfd < 0)
 			ft_die(ft, "cannot listen on port %d: %s", o->port,
 			       strerror(-lfd));
-		own = true;
-		fprintf(stderr, "# waiting for %d client(s) on port %d\n",
-			o->run.nranks - 1, o->port);
+		own = o->run.nranks > 1;
+		if (own)
+			fprintf(stderr, "# waiting for %d client(s) on port "
+				"%d\n", o->run.nranks - 1, o->port);
 	}
 	if (rank_hint == 0)
 		ret = oob_serve(&ft->oob, lfd, o->run.nranks);

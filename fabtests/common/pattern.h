@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Message contents that both ends can compute: every byte depends on the seed of
- * the run, the sender, the number of the message and its place in it, so that a
- * message that is late, doubled, torn or from somebody else does not check.
+ * Message contents that both ends can compute: every byte depends on the seed
+ * of the run, the sender, the number of the message and its place in it, so
+ * that a message that is late, doubled, torn or from somebody else does not
+ * check.
  */
 #ifndef PATTERN_H
 #define PATTERN_H

@@ -76,8 +76,8 @@ static int format(struct ft *ft, const struct ft_case *c)
 }
 
 /*
- * With FI_SELECTIVE_COMPLETION only those that ask get one.  A completion of the
- * others is found as one of an operation that was not started.
+ * With FI_SELECTIVE_COMPLETION only those that ask get one.  A completion of
+ * the others is found as one of an operation that was not started.
  */
 static int selective(struct ft *ft, const struct ft_case *c)
 {
@@ -192,8 +192,8 @@ static int delivery_needs_peer(struct ft *ft, const struct ft_case *c)
 }
 
 /*
- * Completions are not read while sends are accepted.  With FI_RM_ENABLED none of
- * them may get lost.
+ * Completions are not read while sends are accepted.  With FI_RM_ENABLED none
+ * of them may get lost.
  */
 static int burst(struct ft *ft, const struct ft_case *c)
 {

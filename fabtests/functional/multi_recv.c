@@ -155,8 +155,8 @@ static int recv_side(struct ft *ft, uint64_t n, uint64_t mode)
 }
 
 /*
- * Enough messages to go through the buffers several times.  Buffers still posted
- * at the end are cancelled: their last completion says so.
+ * Enough messages to go through the buffers several times.  Buffers still
+ * posted at the end go away with the endpoint.
  */
 static int consume(struct ft *ft, const struct ft_case *c)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Random messages and random receives between all ranks at once, checked against
- * the rule of matching.  Everything is computed from the seed, so every rank
- * knows what every other one sends; the remote cq data of a message is its
+ * Random messages and random receives between all ranks at once, checked
+ * against the rule of matching.  Everything is computed from the seed, so every
+ * rank knows what every other one sends; the remote cq data of a message is its
  * number.  The rule, whatever the timing was:
  *
- *	A receive gets a message that it may take, and no message sent earlier by
- *	the same rank that it may take was given to a later receive, or to none.
+ *	A receive gets a message that it may take, and no message sent earlier
+ *	by the same rank that it may take was given to a later receive, or to
+ *	none.
  */
 #include "../common/ft.h"
 
@@ -42,8 +43,8 @@ static struct message mine[RANKS][MAX_MSGS];
 static struct receive recvs[RANKS * MAX_MSGS];
 
 /*
- * Messages between two ranks.  Bare shm stops taking messages to oneself for ever
- * after a few that are not received yet.
+ * Messages between two ranks.  Bare shm stops taking messages to oneself for
+ * ever after a few that are not received yet.
  */
 static int count(struct ft *ft, int from, int to, int n)
 {

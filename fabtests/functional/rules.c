@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What must be refused: calls in the wrong state or order, options and arguments
- * out of range.  Each with the documented error, and without harm.
+ * What must be refused: calls in the wrong state or order, options and
+ * arguments out of range.  Each with the documented error, and without harm.
  */
 #include "../common/ft.h"
 

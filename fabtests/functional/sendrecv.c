@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Every spelling of send with every spelling of receive, over the sizes at which
- * some provider changes its way of moving a message, with the receive posted
- * before and after the message comes.
+ * Every spelling of send with every spelling of receive, over the sizes at
+ * which some provider changes its way of moving a message, with the receive
+ * posted before and after the message comes.
  */
 #include "../common/ft.h"
 

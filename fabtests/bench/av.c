@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Time and memory of inserting -N peers that do not exist.  One rank.
+ * Addresses are made from the endpoint's own one.  Prints two lines: av_insert
+ * (ns for each peer) and av_memory (resident bytes for each peer).
+ */
+#include "bench.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Place of the 8-byte endpoint id in lnx's address. */
+#define LNX_ID_AT	8
+
+/*
+ * The n-th address: same kind and place as ours, another endpoint.  Sockets get
+ * another port and loopback address; lnx another endpoint id.
+ */
+static void nth_address(struct ft *ft, uint64_t n, unsigned char *at)
+{
+	uint64_t seed = ft->run->seed, id;
+
+	memcpy(at, ft->o.name, ft->o.name_len);
+	if (ft->o.info->addr_format == FI_SOCKADDR_IN) {
+		struct sockaddr_in sin;
+
+		memcpy(&sin, at, sizeof(sin));
+		sin.sin_port = htons((uint16_t)(1024 + n % 60000));
+		sin.sin_addr.s_addr = htonl(0x7f000002u +
+					    (uint32_t)(n / 60000));
+		memcpy(at, &sin, sizeof(sin));
+		return;
+	}
+	if (ft->o.name_len < LNX_ID_AT + sizeof(id))
+		ft_die(ft, "no way known to make addresses of %zu bytes",
+		       ft->o.name_len);
+	id = pattern_mix(pattern_mix(seed) + n + 1);
+	memcpy(at + LNX_ID_AT, &id, sizeof(id));
+}
+
+static double resident_bytes(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+
+	if (!f)
+		return 0;
+	if (fscanf(f, "%*u %lu", &pages) != 1)
+		pages = 0;
+	fclose(f);
+	return (double)pages * 4096;
+}
+
+int main(int argc, char **argv)
+{
+	double ns[1], bytes[1], t0;
+	struct ft_cfg cfg = { .caps = FI_MSG | FI_TAGGED };
+	unsigned char *names;
+	static struct ft ft;
+	fi_addr_t *addr;
+	uint64_t i, n;
+	int ret;
+
+	ft_init(&ft, argc, argv, "cost of peers in an address vector (-N "
+		"peers)", 1);
+	if (ft.n != 1)
+		ft_die(&ft, "one rank is enough");
+	n = ft.run->arg ? ft.run->arg : 1000;
+	ret = ft_open(&ft, &cfg);
+	if (ret) {
+		fprintf(stderr, "# %s\n", ft.why);
+		return ret == -FI_ENODATA ? 77 : 1;
+	}
+	names = malloc(n * ft.o.name_len);
+	addr = malloc(n * sizeof(*addr));
+	if (!names || !addr)
+		ft_die(&ft, "out of memory");
+	for (i = 0; i < n; i++) {
+		nth_address(&ft, i, names + i * ft.o.name_len);
+		addr[i] = 0;			/* touch it */
+	}
+	bytes[0] = resident_bytes();
+	t0 = ft_now();
+	for (i = 0; i < n; i++) {
+		ret = fi_av_insert(ft.o.av, names + i * ft.o.name_len, 1,
+				   &addr[i], 0, NULL);
+		if (ret != 1)
+			ft_die(&ft, "fi_av_insert of peer %llu returned %d",
+			       (unsigned long long)i, ret);
+	}
+	ns[0] = (ft_now() - t0) / (double)n * 1e9;
+	bytes[0] = (resident_bytes() - bytes[0]) / (double)n;
+	bench_print(&ft, "av_insert", n, ns, 1);
+	bench_print(&ft, "av_memory", n, bytes, 1);
+	if (ft_close(&ft))
+		ft_die(&ft, "%s", ft.why);
+	ft_fini(&ft);
+	free(names);
+	free(addr);
+	return 0;
+}
