@@ -587,18 +587,15 @@ static void dump_stats(const struct lnx_ep *ep)
 	}
 }
 
-static bool each_any(struct lnx_mrecv *r, void *arg)
+static bool unpost(struct lnx_mrecv *r, void *arg)
 {
-	(void)r, (void)arg;
-	return true;
+	lnx_match_unpost(arg, r);
+	return false;
 }
 
 static void free_posted(struct lnx_match *m)
 {
-	struct lnx_mrecv *r;
-
-	while ((r = lnx_match_each_posted(m, each_any, NULL)))
-		lnx_match_unpost(m, r);
+	lnx_match_each_posted(m, unpost, m);
 }
 
 static int ep_close(struct fid *fid)

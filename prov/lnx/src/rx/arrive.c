@@ -352,6 +352,26 @@ int lnx_rx_self(struct lnx_ep *ep, struct lnx_peer *self, bool tagged,
 	return 0;
 }
 
+/*
+ * A stored message got a source: a receive that names it may be waiting.  u stays
+ * stored when there is none.
+ */
+void lnx_rx_sourced(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src)
+{
+	struct lnx_match *m = lnx_rx_match(ep, msg->tagged);
+	struct lnx_rxe *rxe;
+
+	lnx_match_set_src(m, &msg->unex, src);
+	if (src == FI_ADDR_UNSPEC)
+		return;
+	rxe = lnx_rx_take(ep, msg->tagged, src, msg->unex.tag, msg->len);
+	if (!rxe)
+		return;
+	lnx_match_drop(m, &msg->unex);
+	lnx_rx_adopt(msg, rxe);
+	lnx_rx_deliver(msg);
+}
+
 /* Stored messages of a sender whose address became known, changed, or went. */
 void lnx_rx_rename(struct lnx_peer *peer)
 {
@@ -362,10 +382,12 @@ void lnx_rx_rename(struct lnx_peer *peer)
 
 	for (i = 0; i < 2; i++) {
 		for (u = lnx_match_first_unex(m[i]); u; u = next) {
+			struct lnx_rxe *rxe =
+				lnx_container_of(u, struct lnx_rxe, unex);
+
 			next = lnx_match_next_unex(m[i], u);
-			if (lnx_container_of(u, struct lnx_rxe, unex)->peer ==
-			    peer)
-				lnx_match_set_src(m[i], u, peer->addr);
+			if (rxe->peer == peer)
+				lnx_rx_sourced(ep, rxe, peer->addr);
 		}
 	}
 }

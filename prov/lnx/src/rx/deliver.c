@@ -57,6 +57,19 @@ struct lnx_rxe *lnx_rx_take_msg(struct lnx_ep *ep, uint64_t src, size_t len)
 	return NULL;
 }
 
+void lnx_rx_adopt(struct lnx_rxe *msg, struct lnx_rxe *rxe)
+{
+	msg->context = rxe->context;
+	msg->want_comp = rxe->want_comp;
+	msg->cq_flags |= rxe->cq_flags;
+	msg->niov = rxe->niov;
+	memcpy(msg->iov, rxe->iov, sizeof(msg->iov));
+	msg->room = rxe->room;
+	msg->parent = rxe->parent;
+	rxe->parent = NULL;
+	lnx_rxe_put(rxe);
+}
+
 void lnx_rx_arm_bounce(struct lnx_rxe *rxe)
 {
 	rxe->core_iov.iov_base = rxe->payload;

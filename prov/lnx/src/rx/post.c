@@ -71,15 +71,7 @@ static LNX_COLD ssize_t post_multi(struct lnx_ep *ep, const struct lnx_recv *r)
 		if (!kid)
 			break;
 		lnx_match_drop(m, u);
-		msg->context = kid->context;
-		msg->want_comp = kid->want_comp;
-		msg->cq_flags |= kid->cq_flags;
-		msg->niov = kid->niov;
-		memcpy(msg->iov, kid->iov, sizeof(msg->iov));
-		msg->room = kid->room;
-		msg->parent = kid->parent;
-		kid->parent = NULL;
-		lnx_rxe_put(kid);
+		lnx_rx_adopt(msg, kid);
 		lnx_rx_deliver(msg);
 	}
 	return 0;

@@ -173,6 +173,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 {
 	struct lnx_rxe *rxe = p->rxe;
 	struct lnx_ep *ep = rxe->ep;
+	bool ok;
 
 	if (!p->err && p->done < p->want) {
 		ssize_t ret = feed(p, now);
@@ -191,15 +192,15 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	if (p->inflight || (!p->err && p->done < p->want))
 		return false;
 	drop_redo(p);
-	if (lnx_tx_send_fin(ep, p->peer, rxe->rts->op, p->err))
+	ok = !p->err && !rxe->discard;
+	if (lnx_tx_send_fin(ep, p->peer, rxe->rts->op, p->err,
+			    ok ? rxe : NULL))
 		return false;
 	lnx_list_del(&p->link);
 	if (rxe->discard)
 		lnx_rx_release(rxe);
-	else if (p->err)
+	else if (!ok)
 		lnx_rx_fail(rxe, p->err, p->err);
-	else
-		lnx_rx_done(rxe);
 	free(p);
 	return true;
 }

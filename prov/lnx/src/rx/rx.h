@@ -112,12 +112,16 @@ extern struct fi_ops_srx_owner lnx_framed_srx_ops;
 /* rx/arrive.c.  A frame came in on rail.  Returns true when buf was kept. */
 bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len);
 void lnx_rx_rename(struct lnx_peer *peer);
+void lnx_rx_sourced(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src);
 /* A message to ourselves without shm; copies.  0 or -FI_EAGAIN/-FI_ENOMEM. */
 int lnx_rx_self(struct lnx_ep *ep, struct lnx_peer *self, bool tagged,
 		uint64_t tag, uint64_t data, uint8_t flags,
 		const struct iovec *iov, size_t niov, size_t len);
 
 /* rx/deliver.c */
+/* msg is a stored message, rxe the receive it goes to: move what the receive says
+ * into msg and free rxe. */
+void lnx_rx_adopt(struct lnx_rxe *msg, struct lnx_rxe *rxe);
 /* The posted receive for an arrived message, out of its matcher; for a
  * multi-receive buffer a child that covers this message.  NULL: none. */
 LNX_INLINE struct lnx_rxe *lnx_rx_take(struct lnx_ep *ep, bool tagged,

@@ -173,8 +173,12 @@ static void direct_foreach_unspec(struct fid_peer_srx *srx,
 				continue;
 			rxe->pe.t.addr = get_addr(lnx_peer_entry_out(&rxe->pe));
 			rxe->peer = core_peer(rail, rxe->pe.t.addr);
+			/*
+			 * Matching it may start it, a call into the core: this
+			 * runs inside fi_av_insert, where cores allow that.
+			 */
 			if (rxe->peer && rxe->peer->addr != FI_ADDR_NOTAVAIL)
-				lnx_match_set_src(m[i], u, rxe->peer->addr);
+				lnx_rx_sourced(ep, rxe, rxe->peer->addr);
 		}
 	}
 }

@@ -146,6 +146,8 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 
 		if (txe->want_comp)
 			lnx_tx_fail(ep, txe->context, txe->cq_flags, err, err);
+		if (txe->rxe)
+			lnx_rx_done(txe->rxe);	/* its data is all here */
 		lnx_txe_put(ep, txe);
 	}
 	peer->npend = 0;

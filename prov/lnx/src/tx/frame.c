@@ -37,7 +37,7 @@ struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
 	txe->want_comp = false;
 	txe->reported = false;
 	txe->niov = 0;
-	txe->rndv = NULL;
+	txe->rxe = NULL;
 	lnx_list_init(&txe->link);
 	return txe;
 }
@@ -155,6 +155,10 @@ static inline void posted_first(struct lnx_ep *ep, struct lnx_peer *peer,
 	peer->tx_resend = peer->tx_posted;
 	if (txe->want_comp && !txe->comp_at_ack)
 		lnx_tx_posted(ep, txe);
+	if (lnx_unlikely(txe->rxe != NULL)) {
+		lnx_rx_done(txe->rxe);
+		txe->rxe = NULL;
+	}
 	if (lnx_unlikely(!lnx_list_linked(&peer->una_link)))
 		watch_una(ep, peer);
 }
@@ -176,8 +180,7 @@ LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer)
 	memcpy(txe->frame + sizeof(struct lnx_wire_hdr), ep->addr,
 	       LNX_ADDR_BYTES);
 	txe->len = sizeof(struct lnx_wire_hdr) + LNX_ADDR_BYTES;
-	lnx_tx_queue(ep, peer, txe, &h);
-	return 0;
+	return lnx_tx_queue(ep, peer, txe, &h, false);
 }
 
 int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer)
@@ -185,30 +188,53 @@ int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer)
 	return lnx_likely(peer->hello_done) ? 0 : start_tx(ep, peer);
 }
 
-void lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
-		  struct lnx_txe *txe, struct lnx_hdr *h)
+static inline bool can_post(const struct lnx_ep *ep,
+			    const struct lnx_peer *peer,
+			    const struct lnx_path *path)
 {
-	struct lnx_path *path = path_of(peer);
+	return !peer->npend && path && path->state <= LNX_PATH_UP &&
+	       peer->tx_resend == peer->tx_posted && window_open(ep, peer);
+}
 
+static inline void number(struct lnx_ep *ep, struct lnx_peer *peer,
+			  struct lnx_txe *txe, struct lnx_hdr *h)
+{
 	txe->peer = peer;
 	txe->seq = h->seq = peer->tx_next++;
 	h->src = ep->eid;
 	h->dst = peer->eid;
 	h->ack = peer->seq.next;
+	h->rail = 0;
 	lnx_hdr_put(lnx_txe_hdr(txe), h);
+}
 
-	if (lnx_likely(!peer->npend && path && path->state == LNX_PATH_UP &&
-		       peer->tx_resend == peer->tx_posted &&
-		       window_open(ep, peer))) {
+int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
+		 struct lnx_txe *txe, struct lnx_hdr *h, bool must_leave)
+{
+	struct lnx_path *path = path_of(peer);
+
+	if (lnx_likely(can_post(ep, peer, path))) {
+		number(ep, peer, txe, h);
 		if (lnx_likely(!post(ep, peer, path, txe))) {
+			path->state = LNX_PATH_UP;
 			posted_first(ep, peer, txe);
-			return;
+			return 0;
 		}
+		path_blocked(path, lnx_clock_ns());
+		if (must_leave) {
+			peer->tx_next--;
+			return -FI_EAGAIN;
+		}
+	} else if (must_leave) {
+		return -FI_EAGAIN;
+	} else {
+		number(ep, peer, txe, h);
 	}
 	ep->stats.queued++;
 	peer->npend++;
 	lnx_list_add_tail(&peer->pend, &txe->link);
 	lnx_tx_want_pump(peer);
+	return 0;
 }
 
 /* Post again what may be lost, then what waits.  False: the path is blocked. */
@@ -340,13 +366,23 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 	}
 	if (lnx_unlikely(peer->gone))
 		return -FI_EHOSTUNREACH;
-	if (lnx_unlikely(peer->npend >= ep->tx_size)) {
-		lnx_ep_progress(ep);
-		if (peer->npend >= ep->tx_size)
-			return -FI_EAGAIN;
-	}
 	if (lnx_tx_ready(ep, peer))
 		return -FI_EAGAIN;
+	if (lnx_unlikely(peer->npend)) {
+		/*
+		 * What has no completion must have left when we say so: the
+		 * application may not call us again for long.
+		 */
+		bool must_leave = !(tx->op_flags & FI_COMPLETION);
+
+		if (must_leave || peer->npend >= ep->tx_size) {
+			lnx_ep_progress(ep);
+			if (peer->gone)
+				return -FI_EHOSTUNREACH;
+			if (peer->npend >= (must_leave ? 1 : ep->tx_size))
+				return -FI_EAGAIN;
+		}
+	}
 	if (lnx_unlikely(len > ep->eager_limit && !lnx_call_inject(tx->call) &&
 			 !(tx->op_flags & FI_INJECT)))
 		return lnx_tx_announce(ep, peer, tx, len);
@@ -390,13 +426,16 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 	h.kind = tagged ? LNX_KIND_TAG : LNX_KIND_MSG;
 	h.flags = (data ? LNX_WIRE_F_DATA : 0) |
 		  (txe->comp_at_ack ? LNX_WIRE_F_ACK_NOW : 0);
-	h.rail = 0;
 	h.tag = tx->tag;
 	h.data = tx->data;
 	h.len = len;
+	ret = lnx_tx_queue(ep, peer, txe, &h, !txe->want_comp);
+	if (lnx_unlikely(ret)) {
+		lnx_txe_put(ep, txe);
+		return ret;
+	}
 	ep->stats.send_count++;
 	ep->stats.send_length += len;
-	lnx_tx_queue(ep, peer, txe, &h);
 	return 0;
 }
 

@@ -114,8 +114,7 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	ep->stats.send_count++;
 	ep->stats.send_length += len;
 	ep->stats.rndv_sends++;
-	lnx_tx_queue(ep, peer, txe, &h);
-	return 0;
+	return lnx_tx_queue(ep, peer, txe, &h, false);
 err:
 	close_mrs(rndv);
 	free(rndv);
@@ -181,20 +180,24 @@ void lnx_tx_fin(struct lnx_peer *peer, uint64_t op, int err)
 }
 
 int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
-		    int err)
+		    int err, struct lnx_rxe *rxe)
 {
 	struct lnx_hdr h = { .kind = LNX_KIND_FIN, .data = op,
 			     .len = (uint64_t)err };
 	struct lnx_txe *txe;
 
-	if (peer->gone || !peer->npath)
-		return 0;		/* nobody to tell */
+	if (peer->gone || !peer->npath) {
+		/* Nobody to tell. */
+		if (rxe)
+			lnx_rx_done(rxe);
+		return 0;
+	}
 	if (lnx_tx_ready(ep, peer))
 		return -FI_EAGAIN;
 	txe = lnx_txe_get(ep, 0);
 	if (!txe)
 		return -FI_EAGAIN;
 	txe->len = sizeof(struct lnx_wire_hdr);
-	lnx_tx_queue(ep, peer, txe, &h);
-	return 0;
+	txe->rxe = rxe;
+	return lnx_tx_queue(ep, peer, txe, &h, false);
 }

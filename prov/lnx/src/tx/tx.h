@@ -48,6 +48,7 @@ struct lnx_tx {
 };
 
 struct lnx_rndv;
+struct lnx_rxe;
 
 /*
  * A frame in flight, kept until it is acknowledged and the core has let go of it.
@@ -68,7 +69,7 @@ struct lnx_txe {
 	struct lnx_node link;		/* peer->pend until posted */
 	void *context;			/* the application's */
 	uint64_t cq_flags;
-	struct lnx_rndv *rndv;		/* RTS: the operation it announces */
+	struct lnx_rxe *rxe;		/* FIN: receive to report once it has left */
 	struct iovec iov[LNX_IOV_MAX];	/* payload above the copy limit */
 	_Alignas(64) uint8_t frame[];
 };
@@ -102,9 +103,12 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx);
 int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer);
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload);
 void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe);
-/* Number txe and send it, or queue it behind what waits already. */
-void lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
-		  struct lnx_txe *txe, struct lnx_hdr *h);
+/*
+ * Number txe and send it, or queue it behind what waits already.  0; with
+ * must_leave it is never queued: -FI_EAGAIN, and txe is still the caller's.
+ */
+int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
+		 struct lnx_txe *txe, struct lnx_hdr *h, bool must_leave);
 /* Have progress post what waits for peer. */
 void lnx_tx_want_pump(struct lnx_peer *peer);
 /* Post what waits on all peers that have something to post. */
@@ -124,9 +128,13 @@ void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno);
 void lnx_rndv_reap(struct lnx_ep *ep);
 void lnx_rndv_fail_peer(struct lnx_peer *peer, int err);
 void lnx_tx_fin(struct lnx_peer *peer, uint64_t op, int err);
-/* Tell the sender of op that its buffer is free again.  -FI_EAGAIN. */
+/*
+ * Tell the sender of op that its buffer is free again.  rxe, if not NULL, is
+ * reported as done when that has left, and not before: the application may stop
+ * calling us once it has its message.  0, or -FI_EAGAIN.
+ */
 int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
-		    int err);
+		    int err, struct lnx_rxe *rxe);
 
 /* tx/done.c */
 void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack);
