@@ -215,8 +215,10 @@ static int claim(struct ft *ft, const struct ft_case *c)
 	reuse(op);
 	FT_CALL(ft, ft_recv(ft, op, &m));
 	FT_DONE(ft, op);
-	FT_CHECK(ft, op->len == c->a, "claimed: length %zu", op->len);
+	FT_TRY(check_seen(ft, op, c->a, TAG, 0x1000));
 	FT_TRY(check_content(ft, c->a, 0));
+	FT_CHECK(ft, op->src == ft->addr[1], "claimed: source %lld",
+		 (long long)op->src);
 	return check_source(ft, &peeked);
 }
 
