@@ -121,6 +121,17 @@ int ft_getinfo(struct ft *ft, const struct ft_cfg *cfg, struct fi_info **info)
 	ret = fi_getinfo(FT_API, ft->opts.local, NULL,
 			 ft->opts.local ? FI_SOURCE : 0, h, info);
 	fi_freeinfo(h);
+	/*
+	 * libfabric has a provider of this name built in, with libfabric's own
+	 * version; results of that one would say nothing about ours.
+	 */
+	if (!ret && ft_is_bare(ft, "lnx") &&
+	    FI_MAJOR((*info)->fabric_attr->prov_version) < 1000) {
+		fprintf(stderr, "# libfabric's built-in lnx answered, not the "
+			"module: set FI_PROVIDER_PATH=+/path/liblnx-fi.so\n");
+		fi_freeinfo(*info);
+		ret = -FI_ENODATA;
+	}
 	return ret;
 }
 

@@ -23,7 +23,7 @@ struct state {
 	struct {
 		unsigned char *buf;
 		size_t len;
-		int slot;
+		uint64_t seq;		/* sent as remote cq data */
 	} msg[MAX_MSGS];
 	bool gone[NBUFS];
 	char bad[128];
@@ -69,7 +69,7 @@ static void hook(struct ft *ft, struct ft_op *op)
 		return;
 	st.msg[st.msgs].buf = at;
 	st.msg[st.msgs].len = op->len;
-	st.msg[st.msgs++].slot = slot;
+	st.msg[st.msgs++].seq = op->data;
 }
 
 static int post(struct ft *ft, struct ft_op *op, int slot)
@@ -103,8 +103,8 @@ static int send_side(struct ft *ft, uint64_t n, uint64_t mode)
 	for (i = 0; i < n; i++) {
 		struct ft_op *op = ops[i % 64];
 		struct ft_msg m = {
-			.addr = ft->addr[0], .buf = out[i % 64],
-			.len = len_of(i, mode),
+			.call = FT_SENDDATA, .addr = ft->addr[0],
+			.buf = out[i % 64], .len = len_of(i, mode), .data = i,
 		};
 
 		if (i >= 64)
@@ -122,10 +122,12 @@ static int recv_side(struct ft *ft, uint64_t n, uint64_t mode)
 {
 	double end = ft_now() + ft->run->timeout_s;
 	struct ft_op *ops[NBUFS];
+	static bool got[MAX_MSGS];
 	uint64_t seen = 0;
 	long long at;
 	int i;
 
+	memset(got, 0, sizeof(got));
 	memset(&st, 0, sizeof(st));
 	for (i = 0; i < NBUFS; i++) {
 		ops[i] = ft_op_new(ft);
@@ -137,13 +139,23 @@ static int recv_side(struct ft *ft, uint64_t n, uint64_t mode)
 		FT_CHECK(ft, ft_now() < end, "%llu of %llu messages came",
 			 (unsigned long long)seen, (unsigned long long)n);
 		for (; seen < (uint64_t)st.msgs; seen++) {
-			FT_CHECK(ft, st.msg[seen].len == len_of(seen, mode),
+			/* Large ones may be complete after later small ones. */
+			uint64_t seq = st.msg[seen].seq;
+
+			FT_CHECK(ft, seq < n && !got[seq], "message %llu came "
+				 "twice", (unsigned long long)seq);
+			got[seq] = true;
+			FT_CHECK(ft, mode > 1 || seq == seen, "message %llu "
+				 "came as number %llu",
+				 (unsigned long long)seq,
+				 (unsigned long long)seen);
+			FT_CHECK(ft, st.msg[seen].len == len_of(seq, mode),
 				 "message %llu: length %zu",
-				 (unsigned long long)seen, st.msg[seen].len);
+				 (unsigned long long)seq, st.msg[seen].len);
 			at = pattern_check(st.msg[seen].buf, st.msg[seen].len,
-					   ft->run->seed, 1, seen);
+					   ft->run->seed, 1, seq);
 			FT_CHECK(ft, at < 0, "message %llu: wrong byte at "
-				 "%lld", (unsigned long long)seen, at);
+				 "%lld", (unsigned long long)seq, at);
 		}
 		/* All of its messages are checked: it may be used again. */
 		for (i = 0; i < NBUFS; i++)
