@@ -446,10 +446,12 @@ static void check_all(void)
 		posted[k]->seen = false;
 	check(!lnx_match_each_posted(&m, mark, &n), "each_posted");
 	check(n == nposted, "each_posted (number)");
+	check(m.indexed || nunex <= LNX_MATCH_FEW, "too many not indexed");
 	for (i = 0; i < m.nshapes; i++) {
 		check_table(&m.shape[i].posted, &m.shape[i], LNX_MPOSTED_OFF);
 		check_table(&m.shape[i].unex, &m.shape[i], LNX_MUNEX_OFF(i));
-		check(m.shape[i].unex.n == nunex, "unexpected of a shape");
+		check(m.shape[i].unex.n == (m.indexed ? nunex : 0),
+		      "unexpected of a shape");
 	}
 }
 

@@ -321,11 +321,56 @@ Test(match, more_shapes_than_tables_keep_the_order)
 	claims(1, 1ULL << 41, 1ULL << 41 | 1ULL << 40, &u[1]);
 }
 
+/* So many receives that further ones go to the tables. */
+static void fill_few(struct lnx_mrecv r[LNX_MATCH_FEW])
+{
+	for (int i = 0; i < LNX_MATCH_FEW; i++)
+		post(&r[i], 77, 77, 0);
+}
+
+Test(match, the_first_few_share_the_ordered_list)
+{
+	struct lnx_mrecv few[LNX_MATCH_FEW], r[3];
+
+	fill_few(few);
+	post(&r[0], 1, 5, 0);
+	post(&r[1], LNX_ANY_SRC, 0, UINT64_MAX);
+	cr_assert_neq(r[0].shape, LNX_MATCH_SHAPES);
+	/* A place in the list is free again, but not in the order. */
+	takes(77, 77, &few[0]);
+	post(&r[2], 1, 5, 0);
+	takes(1, 5, &r[0]);
+	takes(1, 5, &r[1]);
+	takes(1, 5, &r[2]);
+}
+
+Test(match, messages_are_indexed_when_they_are_many)
+{
+	struct lnx_munex u[LNX_MATCH_FEW + 2];
+	unsigned int i;
+
+	for (i = 0; i < LNX_MATCH_FEW; i++)
+		store(&u[i], 1, i);
+	cr_assert_not(m.indexed);
+	claims(1, 2, 0, &u[2]);
+	store(&u[2], 1, 2);
+	for (; i < LNX_MATCH_FEW + 2; i++)
+		store(&u[i], 1, i);
+	cr_assert(m.indexed);
+	claims(1, 0, UINT64_MAX, &u[0]);
+	claims(1, 2, 0, &u[2]);
+	claims(1, LNX_MATCH_FEW + 1, 0, &u[LNX_MATCH_FEW + 1]);
+	while (lnx_match_first_unex(&m))
+		lnx_match_drop(&m, lnx_match_first_unex(&m));
+	cr_assert_not(m.indexed);
+}
+
 Test(match, an_idle_shape_gives_way)
 {
-	struct lnx_mrecv r[LNX_MATCH_SHAPES + 1];
+	struct lnx_mrecv few[LNX_MATCH_FEW], r[LNX_MATCH_SHAPES + 1];
 	int i;
 
+	fill_few(few);
 	for (i = 0; i < LNX_MATCH_SHAPES; i++)
 		post(&r[i], 1, 0, 1ULL << i);
 	post(&r[i], 1, 0, 1ULL << i);
@@ -344,9 +389,10 @@ Test(match, an_idle_shape_gives_way)
 Test(match, a_shape_gives_way_when_scans_cost_more)
 {
 	struct lnx_munex u[1000], *got;
-	struct lnx_mrecv r[LNX_MATCH_SHAPES];
+	struct lnx_mrecv few[LNX_MATCH_FEW], r[LNX_MATCH_SHAPES];
 	unsigned int i;
 
+	fill_few(few);
 	for (i = 0; i < LNX_MATCH_SHAPES; i++) {
 		post(&r[i], 1, 0, 1ULL << i);
 		lnx_match_unpost(&m, &r[i]);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/peer_abi.h"
+#include "obj/peer_abi.h"
 
 struct fi_provider lnx_prov = { .name = "lnx" };
 

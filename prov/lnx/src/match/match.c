@@ -10,8 +10,8 @@
 
 #include "match/mtab.h"
 
-#define ODD		LNX_MATCH_SHAPES
-#define ODD_BIT		(1U << ODD)
+#define ODD		LNX_MATCH_ODD
+#define ODD_BIT		LNX_MATCH_ODD_BIT
 #define TABLES		(2 * LNX_MATCH_SHAPES)
 #define LINE_BYTES	sizeof(struct lnx_mline)
 
@@ -108,7 +108,7 @@ new_shape(struct lnx_match *m, uint64_t any, uint64_t keep)
 	m->scanned = 0;
 	m->shape[i].any = any;
 	m->shape[i].keep = keep;
-	for (u = m->unex_first; u; u = u->next)
+	for (u = m->unex_first; m->indexed && u; u = u->next)
 		index_unex(m, u, i);
 	return i;
 }
@@ -132,7 +132,7 @@ LNX_INLINE unsigned int shape_of(struct lnx_match *m, uint64_t src,
 	return i;
 }
 
-void lnx_match_post(struct lnx_match *m, struct lnx_mrecv *r)
+void lnx_match_post_many(struct lnx_match *m, struct lnx_mrecv *r)
 {
 	unsigned int i = shape_of(m, r->src, r->ignore);
 	struct lnx_mshape *sh = &m->shape[i];
@@ -169,7 +169,7 @@ find_odd(struct lnx_match *m, uint64_t src, uint64_t tag,
 		r = recv_of(l);
 		if (best && best->stamp < r->stamp)
 			break;
-		m->scanned++;
+		m->scanned += m->nodd > LNX_MATCH_FEW;
 		if (takes(r->src, r->tag, r->ignore, src, tag))
 			return r;
 	}
@@ -240,8 +240,8 @@ take_of_several(struct lnx_match *m, uint64_t src, uint64_t tag)
 	return r;
 }
 
-struct lnx_mrecv *lnx_match_take(struct lnx_match *m, uint64_t src,
-				 uint64_t tag)
+struct lnx_mrecv *lnx_match_take_many(struct lnx_match *m, uint64_t src,
+				      uint64_t tag)
 {
 	unsigned int active = m->active;
 	struct lnx_mshape *sh;
@@ -249,8 +249,6 @@ struct lnx_mrecv *lnx_match_take(struct lnx_match *m, uint64_t src,
 	struct lnx_mpos pos;
 	struct lnx_mlink *l;
 
-	if (!active)
-		return NULL;
 	if (active & (active - 1) || active == ODD_BIT)
 		return take_of_several(m, src, tag);
 	/* One shape only, the usual thing. */
@@ -296,9 +294,18 @@ void lnx_match_store(struct lnx_match *m, struct lnx_munex *u)
 	else
 		m->unex_first = u;
 	m->unex_last = u;
-	m->nunex++;
-	for (i = 0; i < m->nshapes; i++)
-		index_unex(m, u, i);
+	if (!m->indexed && m->nunex++ < LNX_MATCH_FEW)
+		return;
+	if (m->indexed) {
+		m->nunex++;
+		for (i = 0; i < m->nshapes; i++)
+			index_unex(m, u, i);
+		return;
+	}
+	m->indexed = true;
+	for (u = m->unex_first; u; u = u->next)
+		for (i = 0; i < m->nshapes; i++)
+			index_unex(m, u, i);
 }
 
 static __attribute__((noinline)) struct lnx_munex *
@@ -307,7 +314,7 @@ scan_unex(struct lnx_match *m, uint64_t src, uint64_t tag, uint64_t ignore)
 	struct lnx_munex *u;
 
 	for (u = m->unex_first; u; u = u->next) {
-		m->scanned++;
+		m->scanned += m->indexed;
 		if (takes(src, tag, ignore, u->src, u->tag))
 			return u;
 	}
@@ -324,6 +331,8 @@ struct lnx_munex *lnx_match_peek(struct lnx_match *m, uint64_t src,
 
 	if (!m->nunex)
 		return NULL;
+	if (!m->indexed)
+		return scan_unex(m, src, tag, ignore);
 	i = shape_of(m, src, ignore);
 	if (lnx_unlikely(i == ODD))
 		return scan_unex(m, src, tag, ignore);
@@ -359,7 +368,7 @@ void lnx_match_drop(struct lnx_match *m, struct lnx_munex *u)
 {
 	unsigned int i;
 
-	for (i = 0; i < m->nshapes; i++)
+	for (i = 0; m->indexed && i < m->nshapes; i++)
 		unindex(m, u, i);
 	if (u->prev)
 		u->prev->next = u->next;
@@ -369,7 +378,8 @@ void lnx_match_drop(struct lnx_match *m, struct lnx_munex *u)
 		u->next->prev = u->prev;
 	else
 		m->unex_last = u->prev;
-	m->nunex--;
+	if (!--m->nunex)
+		m->indexed = false;
 }
 
 /* Into the FIFO of its key at the place its stamp says. */
@@ -408,7 +418,7 @@ void lnx_match_set_src(struct lnx_match *m, struct lnx_munex *u, uint64_t src)
 	if (src == was)
 		return;
 	/* Where no source is named the key stays what it is. */
-	for (i = 0; i < m->nshapes; i++) {
+	for (i = 0; m->indexed && i < m->nshapes; i++) {
 		if (m->shape[i].any)
 			continue;
 		u->src = was;

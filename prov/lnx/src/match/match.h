@@ -47,6 +47,13 @@
 #define LNX_MATCH_SHAPES	6
 
 /*
+ * While no more than this are queued, a walk along them in order is cheaper than
+ * any table: the first few receives go to the ordered list, and the first few
+ * unexpected messages are not indexed.
+ */
+#define LNX_MATCH_FEW		6
+
+/*
  * Membership of one entry in one shape's table.  Entries of equal key form a
  * circular FIFO of which the table knows only the head, the oldest, so a
  * million receives with one key never lengthen the look-up of another key.
@@ -138,8 +145,10 @@ struct lnx_match {
 	struct lnx_munex *unex_first;
 	struct lnx_munex *unex_last;
 	size_t nunex;
-	struct lnx_mlink odd;		/* receives of other shapes, in order */
+	struct lnx_mlink odd;		/* the first few receives, and those of
+					 * other shapes, in order */
 	size_t nodd;
+	bool indexed;			/* unexpected messages are in tables */
 	size_t scanned;			/* entries passed in scans in order */
 	void *first_mem;		/* the first, small tables */
 	struct lnx_mshape shape[LNX_MATCH_SHAPES];
@@ -153,7 +162,7 @@ int lnx_match_init(struct lnx_match *m);
 void lnx_match_fini(struct lnx_match *m);
 
 /* Queue a receive behind all earlier ones. */
-void lnx_match_post(struct lnx_match *m, struct lnx_mrecv *r);
+static inline void lnx_match_post(struct lnx_match *m, struct lnx_mrecv *r);
 
 /*
  * The oldest posted receive that takes a message (src, tag), or NULL.
@@ -163,8 +172,8 @@ void lnx_match_post(struct lnx_match *m, struct lnx_mrecv *r);
  */
 struct lnx_mrecv *lnx_match_find(struct lnx_match *m, uint64_t src,
 				 uint64_t tag);
-struct lnx_mrecv *lnx_match_take(struct lnx_match *m, uint64_t src,
-				 uint64_t tag);
+static inline struct lnx_mrecv *lnx_match_take(struct lnx_match *m,
+					       uint64_t src, uint64_t tag);
 
 /* Remove a queued receive (cancel, multi-receive buffer used up). */
 void lnx_match_unpost(struct lnx_match *m, struct lnx_mrecv *r);
@@ -212,8 +221,57 @@ struct lnx_munex *lnx_match_next_unex(struct lnx_match *m, struct lnx_munex *u);
 struct lnx_mrecv *lnx_match_each_posted(struct lnx_match *m,
 		bool (*fn)(struct lnx_mrecv *r, void *arg), void *arg);
 
+/* Slow halves of post and take: more than a few receives are queued. */
+void lnx_match_post_many(struct lnx_match *m, struct lnx_mrecv *r);
+struct lnx_mrecv *lnx_match_take_many(struct lnx_match *m, uint64_t src,
+				      uint64_t tag);
+
 /* Numbers for state dumps and tests. */
 size_t lnx_match_nposted(const struct lnx_match *m);
 size_t lnx_match_nunex(const struct lnx_match *m);
+
+/* ---- the usual case, inline ---- */
+
+#define LNX_MATCH_ODD		LNX_MATCH_SHAPES
+#define LNX_MATCH_ODD_BIT	(1U << LNX_MATCH_ODD)
+
+static inline void lnx_match_post(struct lnx_match *m, struct lnx_mrecv *r)
+{
+	if ((m->active & ~LNX_MATCH_ODD_BIT) || m->nodd >= LNX_MATCH_FEW) {
+		lnx_match_post_many(m, r);
+		return;
+	}
+	r->stamp = ++m->stamp;
+	r->shape = LNX_MATCH_ODD;
+	r->link.next = &m->odd;
+	r->link.prev = m->odd.prev;
+	m->odd.prev->next = &r->link;
+	m->odd.prev = &r->link;
+	m->active = LNX_MATCH_ODD_BIT;
+	m->nodd++;
+}
+
+static inline struct lnx_mrecv *lnx_match_take(struct lnx_match *m,
+					       uint64_t src, uint64_t tag)
+{
+	struct lnx_mlink *l;
+
+	if (m->active != LNX_MATCH_ODD_BIT || m->nodd > LNX_MATCH_FEW)
+		return m->active ? lnx_match_take_many(m, src, tag) : NULL;
+	for (l = m->odd.next; l != &m->odd; l = l->next) {
+		struct lnx_mrecv *r = (struct lnx_mrecv *)
+			((char *)l - offsetof(struct lnx_mrecv, link));
+
+		if ((r->src != src && r->src != LNX_ANY_SRC) ||
+		    ((r->tag ^ tag) & ~r->ignore))
+			continue;
+		l->prev->next = l->next;
+		l->next->prev = l->prev;
+		if (!--m->nodd)
+			m->active = 0;
+		return r;
+	}
+	return NULL;
+}
 
 #endif
