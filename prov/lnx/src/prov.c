@@ -15,6 +15,7 @@
 #include "api/fabric.h"
 #include "api/info.h"
 #include "base/compiler.h"
+#include "comp/comp.h"
 #include "core/catalog.h"
 #include "core/complain.h"
 #include "obj/peer_abi.h"
@@ -176,6 +177,8 @@ static void tune_cores(void)
 
 static void cleanup(void)
 {
+	/* Endpoints that the application left open: nothing may run on. */
+	lnx_threads_stop();
 	lnx_catalog_fini();
 	lnx_complain_fini();
 	if (conf_env)

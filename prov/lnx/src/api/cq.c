@@ -99,8 +99,10 @@ static inline void cq_progress(struct lnx_cq *cq)
 	struct lnx_ep *ep = cq->sole;
 
 	if (lnx_likely(ep && !cq->lock.on)) {
+		lnx_lock(&ep->lock);
 		if (lnx_likely(ep->enabled))
 			lnx_ep_progress(ep);
+		lnx_unlock(&ep->lock);
 		return;
 	}
 	cq_progress_all(cq);

@@ -62,5 +62,7 @@ void lnx_wait_block(struct lnx_wait *wait, int max_ms);
 /* comp/thread.c: the helper thread of an endpoint. */
 int lnx_thread_start(struct lnx_ep *ep);
 void lnx_thread_stop(struct lnx_ep *ep);
+/* Stop every helper thread; when the library is unloaded. */
+void lnx_threads_stop(void);
 
 #endif

@@ -19,12 +19,20 @@
 #define IDLE_MS		50		/* without shm: timers only */
 
 struct lnx_thread {
+	struct lnx_node link;		/* running; under running_lock */
 	pthread_t thread;
 	struct lnx_ep *ep;
 	int epfd;
 	int evfd;
 	int stop;			/* atomic */
 };
+
+/*
+ * All threads, for the day libfabric unloads us although an endpoint is open: at
+ * exit it unmaps our code.
+ */
+static pthread_mutex_t running_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct lnx_node running = { &running, &running };
 
 static uint64_t traffic(const struct lnx_ep *ep)
 {
@@ -101,6 +109,9 @@ int lnx_thread_start(struct lnx_ep *ep)
 	if (ret)
 		goto err;
 	ep->thread = t;
+	pthread_mutex_lock(&running_lock);
+	lnx_list_add_tail(&running, &t->link);
+	pthread_mutex_unlock(&running_lock);
 	return 0;
 err:
 	if (t->evfd >= 0)
@@ -113,19 +124,39 @@ err:
 	return ret;
 }
 
-void lnx_thread_stop(struct lnx_ep *ep)
+/* The thread does not run any more when this returns. */
+static void end(struct lnx_thread *t)
 {
-	struct lnx_thread *t = ep->thread;
 	uint64_t one = 1;
 
-	if (!t)
-		return;
 	__atomic_store_n(&t->stop, 1, __ATOMIC_RELEASE);
 	if (write(t->evfd, &one, sizeof(one)) != sizeof(one))
 		LNX_INFO(FI_LOG_EP_CTRL, "waking the helper thread failed\n");
 	pthread_join(t->thread, NULL);
 	close(t->evfd);
 	close(t->epfd);
+	t->ep->thread = NULL;
 	free(t);
-	ep->thread = NULL;
+}
+
+void lnx_thread_stop(struct lnx_ep *ep)
+{
+	struct lnx_thread *t = ep->thread;
+
+	if (!t)
+		return;
+	pthread_mutex_lock(&running_lock);
+	lnx_list_del(&t->link);
+	pthread_mutex_unlock(&running_lock);
+	end(t);
+}
+
+void lnx_threads_stop(void)
+{
+	struct lnx_node *n;
+
+	pthread_mutex_lock(&running_lock);
+	while ((n = lnx_list_pop(&running)))
+		end(lnx_list_entry(n, struct lnx_thread, link));
+	pthread_mutex_unlock(&running_lock);
 }
