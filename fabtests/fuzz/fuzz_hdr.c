@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Any bytes as a frame.  What is accepted is what its lengths say, and written
+ * again it is the same but for reserved fields, which are 0 then.  The first
+ * byte says how the rest is used: as it is, behind a good head so that lengths
+ * and kinds are reached quickly, or as an RTS alone.
+ *
+ * Sources: wire/hdr.c
+ */
+#define LNX_FUZZ_NAME "hdr"
+#include "fuzz.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "lnx_wire_addr.h"
+#include "wire/hdr.h"
+
+#define HDR	sizeof(struct lnx_wire_hdr)
+
+static void rts(const uint8_t *data, size_t size, uint64_t total)
+{
+	struct lnx_wire_rts fixed;
+	struct lnx_rts r, again;
+	uint8_t out[LNX_PAYLOAD_MAX], *in;
+	uint64_t sum = 0;
+	unsigned s, k;
+	int ret;
+
+	ret = lnx_rts_get(&r, data, size, total);
+	if (ret) {
+		FUZZ_CHECK(ret == -EBADMSG);
+		return;
+	}
+	FUZZ_CHECK(r.nseg >= 1 && r.nseg <= LNX_RTS_SEGS);
+	FUZZ_CHECK(r.nkey >= 1 && r.nkey <= LNX_RTS_KEYS);
+	FUZZ_CHECK(lnx_rts_size(&r) == size && size <= sizeof(out));
+	for (s = 0; s < r.nseg; s++) {
+		FUZZ_CHECK(r.seg_len[s]);
+		FUZZ_CHECK(sum + r.seg_len[s] > sum);
+		sum += r.seg_len[s];
+	}
+	FUZZ_CHECK(sum == total);
+
+	memset(out, 0xee, sizeof(out));
+	lnx_rts_put(out, &r);
+	FUZZ_CHECK(!lnx_rts_get(&again, out, size, total));
+	FUZZ_CHECK(again.op == r.op);
+	/* The same bytes, with what is reserved cleared. */
+	in = malloc(size);
+	FUZZ_CHECK(in);
+	memcpy(in, data, size);
+	memset(in + offsetof(struct lnx_wire_rts, reserved), 0,
+	       sizeof(fixed.reserved));
+	for (k = 0; k < r.nseg * r.nkey; k++)
+		memset(in + sizeof(fixed) + r.nseg * 8 +
+		       k * sizeof(struct lnx_wire_key) +
+		       offsetof(struct lnx_wire_key, reserved0), 0, 6);
+	FUZZ_CHECK(!memcmp(in, out, size));
+	free(in);
+	if (size < sizeof(out))
+		FUZZ_CHECK(out[size] == 0xee);
+}
+
+static void frame(const uint8_t *data, size_t size)
+{
+	struct lnx_wire_hdr w, out;
+	struct lnx_hdr h, again;
+	size_t payload;
+	int ret;
+
+	ret = lnx_hdr_get(&h, data, size);
+	if (ret) {
+		FUZZ_CHECK(ret == -EBADMSG || ret == -EPROTONOSUPPORT);
+		if (ret == -EPROTONOSUPPORT)
+			FUZZ_CHECK(data[0] == LNX_WIRE_MAGIC &&
+				   data[1] != LNX_WIRE_VERSION);
+		return;
+	}
+	FUZZ_CHECK(size >= HDR);
+	payload = size - HDR;
+	FUZZ_CHECK(h.src && h.dst && !(h.flags & ~LNX_WIRE_F_ALL));
+	FUZZ_CHECK(h.kind >= 1 && h.kind < LNX_KIND_MAX);
+	FUZZ_CHECK(strcmp(lnx_kind_name(h.kind), "unknown"));
+
+	memcpy(&w, data, sizeof(w));
+	w.hops = 0;
+	w.reserved0 = 0;
+	w.reserved1 = 0;
+	memset(&out, 0xee, sizeof(out));
+	lnx_hdr_put(&out, &h);
+	FUZZ_CHECK(!memcmp(&w, &out, sizeof(w)));
+	lnx_hdr_set_ack(&out, ~h.ack);
+	FUZZ_CHECK(le32toh(out.ack) == ~h.ack);
+
+	switch (h.kind) {
+	case LNX_KIND_MSG:
+	case LNX_KIND_TAG:
+		FUZZ_CHECK(h.len == payload);
+		break;
+	case LNX_KIND_RTS_MSG:
+	case LNX_KIND_RTS_TAG:
+		FUZZ_CHECK(h.len && payload >= sizeof(struct lnx_wire_rts));
+		rts(data + HDR, payload, h.len);
+		break;
+	case LNX_KIND_HELLO:
+		FUZZ_CHECK(payload == LNX_WIRE_ADDR_BYTES);
+		break;
+	default:
+		FUZZ_CHECK(!payload);
+	}
+	/* Both halves of the check are of one opinion. */
+	again = h;
+	FUZZ_CHECK(!lnx_hdr_check((const void *)data, &again, size));
+}
+
+static void with_good_head(uint8_t kind, const uint8_t *data, size_t size)
+{
+	struct lnx_hdr h = {
+		.kind = kind, .flags = kind % 8, .src = 1, .dst = 2,
+		.seq = 3, .ack = 4, .len = size,
+	};
+	uint8_t *copy = malloc(HDR + size);
+
+	FUZZ_CHECK(copy);
+	if (size >= 8 && kind != LNX_KIND_MSG && kind != LNX_KIND_TAG) {
+		memcpy(&h.len, data, 8);
+		data += 8;
+		size -= 8;
+	}
+	lnx_hdr_put((struct lnx_wire_hdr *)copy, &h);
+	if (size)
+		memcpy(copy + HDR, data, size);
+	frame(copy, HDR + size);
+	free(copy);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	uint64_t total;
+	uint8_t how, *copy;
+
+	if (!size || size > LNX_FRAME_MAX)
+		return 0;
+	how = *data++;
+	size--;
+	if (how < 16) {
+		with_good_head(how, data, size);
+		return 0;
+	}
+	/* Buffers of frames are aligned; an odd offset would not be fair. */
+	copy = malloc(size ? size : 1);
+	FUZZ_CHECK(copy);
+	if (size)
+		memcpy(copy, data, size);
+	if (how < 128) {
+		frame(copy, size);
+	} else if (size >= 8) {
+		memcpy(&total, copy, 8);
+		rts(copy + 8, size - 8, total);
+	}
+	free(copy);
+	return 0;
+}
