@@ -240,7 +240,7 @@ static bool cq_polled(struct lnx_cq *cq, bool count_shm)
 		lnx_lock(&ep->lock);
 		if (ep->enabled && lnx_ep_trywait(ep))
 			more = true;
-		if (ep->shm && count_shm)
+		if (ep->shm && (count_shm || !ep->thread))
 			more = true;
 		lnx_unlock(&ep->lock);
 	}

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "core/caps.h"
 #include "core/open.h"
 #include "prov.h"
 #include "rx/rx.h"
@@ -398,6 +399,9 @@ static int ep_enable(struct lnx_ep *ep)
 		return ret;
 	thread = dom && dom->data_progress == FI_PROGRESS_AUTO;
 	ep->want_wait = fd || thread;
+	/* Nobody else knows the endpoint yet; the thread will. */
+	if (ep->want_wait)
+		ep->lock.on = true;
 	fix_flags(ep);
 
 	lnx_lock(&ep->lock);
@@ -512,6 +516,8 @@ static bool all_left(const struct lnx_ep *ep)
 		const struct lnx_peer *p =
 			lnx_container_of(n, struct lnx_peer, all_link);
 
+		if (p->ndpend)
+			return false;
 		if (!p->gone && !p->bye && (p->npend || p->ack_now ||
 					    p->tx_una != p->tx_posted))
 			return false;
@@ -533,7 +539,7 @@ static void linger(struct lnx_ep *ep)
 	struct lnx_node *n, *tmp;
 	unsigned i;
 
-	if (!ep->nnet || lnx_list_empty(&ep->peers))
+	if (lnx_list_empty(&ep->peers))
 		return;
 	while (!all_left(ep) && lnx_clock_ns() < end)
 		lnx_ep_progress_all(ep);
@@ -675,7 +681,7 @@ static void init_lists(struct lnx_ep *ep)
 {
 	struct lnx_node *heads[] = {
 		&ep->ack_peers, &ep->pump_peers, &ep->una_peers,
-		&ep->learn_peers, &ep->pulls, &ep->parked, &ep->peers,
+		&ep->learn_peers, &ep->direct_peers, &ep->pulls, &ep->parked, &ep->peers,
 		&ep->reserve, &ep->buf_reserve, &ep->rndvs, &ep->dead_rndvs,
 		&ep->av_link, &ep->owned,
 	};
@@ -743,6 +749,9 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->window = pow2_up(ep->conf->window);
 	ep->poll_idle = (uint32_t)ep->conf->poll_idle;
 	ep->eager_limit = ep->conf->eager_limit;
+	ep->max_msg_size = info->ep_attr->max_msg_size ?
+			   LNX_MIN(info->ep_attr->max_msg_size,
+				   LNX_MSG_SIZE_MAX) : LNX_MSG_SIZE_MAX;
 	ep->copy_limit = LNX_MIN(ep->conf->copy_limit, ep->conf->eager_limit);
 	ep->tx_size = info->tx_attr->size ? (uint32_t)info->tx_attr->size : 1024;
 	ep->inject_size = info->tx_attr->inject_size ?

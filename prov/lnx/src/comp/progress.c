@@ -42,6 +42,8 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 		lnx_pull_run(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_MR))
 		lnx_rndv_reap(ep);
+	if (ep->work & LNX_WORK_DIRECT)
+		lnx_tx_direct_pump(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_LEARN))
 		lnx_peers_join(ep);
 	if (!(ep->work & ~LNX_WORK_UNA) && (ep->pass & 0xff))

@@ -78,9 +78,13 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	p->ep = ep;
 	p->eid = eid;
 	p->addr = FI_ADDR_NOTAVAIL;
+	p->direct = FI_ADDR_NOTAVAIL;
 	p->shm_addr = FI_ADDR_NOTAVAIL;
 	p->self = eid == ep->eid;
 	lnx_list_init(&p->pend);
+	lnx_list_init(&p->dpend);
+	lnx_list_init(&p->dpend_link);
+	lnx_list_init(&p->learn_link);
 	lnx_list_init(&p->ack_link);
 	lnx_list_init(&p->pump_link);
 	lnx_list_init(&p->una_link);
@@ -140,7 +144,7 @@ static bool join_shm(struct lnx_peer *peer, const struct lnx_addr *a)
 			     rail->nby_core);
 		return false;
 	}
-	peer->shm_addr = core_addr;
+	peer->direct = peer->shm_addr = core_addr;
 	return true;
 }
 
@@ -310,7 +314,7 @@ void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr)
 	if (peer->shm_addr != FI_ADDR_NOTAVAIL) {
 		ep->shm->by_core[peer->shm_addr] = NULL;
 		lnx_rail_remove(ep->shm, peer->shm_addr);
-		peer->shm_addr = FI_ADDR_NOTAVAIL;
+		peer->direct = peer->shm_addr = FI_ADDR_NOTAVAIL;
 	}
 }
 
@@ -327,7 +331,7 @@ int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
 
 void lnx_peers_destroy(struct lnx_ep *ep)
 {
-	struct lnx_node *n;
+	struct lnx_node *n, *q;
 	uint32_t i;
 
 	while ((n = lnx_list_pop(&ep->peers))) {
@@ -337,6 +341,9 @@ void lnx_peers_destroy(struct lnx_ep *ep)
 		while (lnx_seq_drain(&p->seq))
 			;
 		lnx_seq_fini(&p->seq);
+		/* Queued direct sends are plain heap memory, link first. */
+		while ((q = lnx_list_pop(&p->dpend)))
+			free(q);
 		free(p->slot);
 		free(p->hello);
 		free(p);

@@ -61,6 +61,7 @@ struct lnx_ep {
 	struct lnx_node pump_peers;
 	struct lnx_node una_peers;
 	struct lnx_node learn_peers;
+	struct lnx_node direct_peers;
 	struct lnx_node pulls;		/* lnx_pull.link: reads to post */
 	struct lnx_node parked;		/* lnx_rxe.link: large, in the core */
 	uint64_t timer_ns;		/* when slow timers run next */
@@ -84,6 +85,7 @@ struct lnx_ep {
 	uint32_t window;
 	uint32_t tx_size;		/* frames one peer may have queued */
 	size_t eager_limit;
+	size_t max_msg_size;
 	size_t copy_limit;
 	size_t min_multi_recv;
 	uint64_t next_op;		/* names of rendezvous operations */
@@ -119,6 +121,7 @@ struct lnx_ep {
 #define LNX_WORK_BUFS	0x20u
 #define LNX_WORK_MR	0x40u
 #define LNX_WORK_LEARN	0x80u
+#define LNX_WORK_DIRECT	0x100u
 
 /* ---- core/peer.c: peers of an endpoint.  Owner lock held. ---- */
 

@@ -43,6 +43,7 @@ struct lnx_path {
 
 struct lnx_peer {
 	/* Send path. */
+	fi_addr_t direct;		/* shm_addr, while nothing is queued */
 	fi_addr_t shm_addr;		/* core address; FI_ADDR_NOTAVAIL: none */
 	fi_addr_t addr;			/* ours, FI_ADDR_NOTAVAIL: not in the AV */
 	struct lnx_ep *ep;
@@ -63,6 +64,11 @@ struct lnx_peer {
 	struct lnx_txe **slot;		/* [ep->window], by number */
 	struct lnx_node pend;		/* txe.link, numbered, not yet posted */
 	struct lnx_path path[LNX_PATHS_MAX];
+
+	/* Direct sends that the core was too busy for (tx/direct.c). */
+	struct lnx_node dpend;
+	uint32_t ndpend;
+	struct lnx_node dpend_link;	/* ep->direct_peers */
 
 	/* Receive path. */
 	struct lnx_seq seq;

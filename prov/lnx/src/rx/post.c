@@ -223,11 +223,15 @@ static bool cancel_match(struct lnx_mrecv *post, void *arg)
 	return rxe->context == ((struct cancel_arg *)arg)->context;
 }
 
-/* Receives only; a context that is not posted (any more) is no error. */
+/*
+ * Receives only.  -FI_ENOENT when no receive of that context waits (any more):
+ * callers that get 0 rely on an FI_ECANCELED completion.
+ */
 ssize_t lnx_rx_cancel(struct lnx_ep *ep, void *context)
 {
 	struct cancel_arg arg = { .context = context };
 	struct lnx_match *m[2] = { &ep->tag, &ep->msg };
+	ssize_t ret = -FI_ENOENT;
 	unsigned i;
 
 	lnx_lock(&ep->lock);
@@ -240,6 +244,7 @@ ssize_t lnx_rx_cancel(struct lnx_ep *ep, void *context)
 			continue;
 		rxe = lnx_container_of(post, struct lnx_rxe, post);
 		lnx_match_unpost(m[i], post);
+		ret = 0;
 		if (rxe->multi) {
 			rxe->cq_flags |= FI_MULTI_RECV;
 			if (rxe->kids) {
@@ -252,5 +257,5 @@ ssize_t lnx_rx_cancel(struct lnx_ep *ep, void *context)
 		break;
 	}
 	lnx_unlock(&ep->lock);
-	return 0;
+	return ret;
 }

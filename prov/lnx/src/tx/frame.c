@@ -5,8 +5,9 @@
  * comp/cq_owner.c and tx/done.c.
  *
  * A frame that cannot leave (no window, the core says EAGAIN) waits in order on
- * peer->pend; progress pumps it.  The application sees -FI_EAGAIN only when as
- * many frames wait as its tx size allows.
+ * peer->pend; progress pumps it.  The application sees -FI_EAGAIN when as many
+ * frames wait as its tx size allows, and for sends without a completion also while
+ * the path is connecting.
  */
 #include <stdlib.h>
 
@@ -14,6 +15,13 @@
 #include "tx/post.h"
 #include "rx/rx.h"
 #include "tx/tx.h"
+
+/*
+ * Tries before an application sees -FI_EAGAIN.  Some of them answer it with a
+ * progress call nested in their completion handler, which is no place for one
+ * (Open MPI 4.1's then handles entries twice).
+ */
+#define TRIES		64
 
 #define BACKOFF_MIN_NS	(50 * LNX_NS_PER_US)
 #define BACKOFF_MAX_NS	(10 * LNX_NS_PER_MS)
@@ -137,6 +145,12 @@ static LNX_COLD void path_blocked(struct lnx_path *path, uint64_t now)
 	path->retry_ns = now + path->backoff_ns;
 }
 
+static inline void path_up(struct lnx_path *path)
+{
+	path->state = LNX_PATH_UP;
+	path->since_ns = 0;
+}
+
 static inline bool window_open(const struct lnx_ep *ep,
 			       const struct lnx_peer *peer)
 {
@@ -192,7 +206,8 @@ static inline bool can_post(const struct lnx_ep *ep,
 			    const struct lnx_peer *peer,
 			    const struct lnx_path *path)
 {
-	return !peer->npend && path && path->state <= LNX_PATH_UP &&
+	return !peer->npend && path &&
+	       (path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE) &&
 	       peer->tx_resend == peer->tx_posted && window_open(ep, peer);
 }
 
@@ -208,6 +223,36 @@ static inline void number(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_hdr_put(lnx_txe_hdr(txe), h);
 }
 
+/*
+ * A frame that must leave or not be taken, on a path that is connecting: try when
+ * it is time to, and give the peer up when its deadline has passed, since nothing
+ * is queued that progress would look after.
+ */
+static LNX_COLD int knock(struct lnx_ep *ep, struct lnx_peer *peer,
+			  struct lnx_path *path, struct lnx_txe *txe,
+			  struct lnx_hdr *h)
+{
+	uint64_t now = lnx_clock_ns();
+
+	if (!path || peer->npend || peer->tx_resend != peer->tx_posted ||
+	    !window_open(ep, peer) || now < path->retry_ns)
+		return -FI_EAGAIN;
+	number(ep, peer, txe, h);
+	if (!post(ep, peer, path, txe)) {
+		path_up(path);
+		posted_first(ep, peer, txe);
+		return 0;
+	}
+	peer->tx_next--;
+	path_blocked(path, now);
+	if (now - path->since_ns <=
+	    ep->conf->connect_timeout * LNX_NS_PER_MS)
+		return -FI_EAGAIN;
+	path->state = LNX_PATH_DEAD;
+	lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
+	return -FI_EHOSTUNREACH;
+}
+
 int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		 struct lnx_txe *txe, struct lnx_hdr *h, bool must_leave)
 {
@@ -216,7 +261,7 @@ int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_likely(can_post(ep, peer, path))) {
 		number(ep, peer, txe, h);
 		if (lnx_likely(!post(ep, peer, path, txe))) {
-			path->state = LNX_PATH_UP;
+			path_up(path);
 			posted_first(ep, peer, txe);
 			return 0;
 		}
@@ -226,7 +271,7 @@ int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 			return -FI_EAGAIN;
 		}
 	} else if (must_leave) {
-		return -FI_EAGAIN;
+		return knock(ep, peer, path, txe, h);
 	} else {
 		number(ep, peer, txe, h);
 	}
@@ -254,6 +299,7 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 				path_blocked(path, now);
 				return false;
 			}
+			path_up(path);
 			ep->stats.resend_count++;
 			peer->probing = true;
 		}
@@ -268,6 +314,7 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 				path_blocked(path, now);
 				return false;
 			}
+			path_up(path);
 			ep->stats.resend_count++;
 		}
 		peer->tx_resend++;
@@ -280,8 +327,7 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 			path_blocked(path, now);
 			return false;
 		}
-		path->state = LNX_PATH_UP;
-		path->since_ns = 0;
+		path_up(path);
 		lnx_list_del(&txe->link);
 		peer->npend--;
 		posted_first(ep, peer, txe);
@@ -330,6 +376,17 @@ static LNX_COLD ssize_t no_way(struct lnx_ep *ep, fi_addr_t dest,
 	return 0;
 }
 
+/* Wait a little until no more than max frames are queued.  False: there are. */
+static LNX_COLD bool drain_to(struct lnx_ep *ep, struct lnx_peer *peer,
+			      uint32_t max)
+{
+	unsigned i;
+
+	for (i = 0; i < TRIES && peer->npend > max; i++)
+		lnx_ep_progress_all(ep);
+	return peer->npend <= max;
+}
+
 ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 {
 	struct lnx_peer *peer = lnx_peer_get(ep, tx->dest);
@@ -337,6 +394,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 	bool data = lnx_call_data(tx->call) ||
 		    (tx->op_flags & FI_REMOTE_CQ_DATA);
 	uint64_t cq_flags = FI_SEND | (tagged ? FI_TAGGED : FI_MSG);
+	bool must_leave;
 	struct lnx_hdr h;
 	struct lnx_txe *txe;
 	ssize_t ret;
@@ -347,12 +405,18 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 		if (ret)
 			return ret;
 	}
-	/* A local peer that was only made now. */
+	/* A local peer that was only made now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
-		ep->stats.direct_sends++;
-		return lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx);
+		ret = peer->ndpend ? -FI_EAGAIN :
+		      lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx);
+		if (ret == -FI_EAGAIN)
+			ret = lnx_tx_direct_again(ep, peer, tx);
+		ep->stats.direct_sends += !ret;
+		return ret;
 	}
 	len = lnx_iov_len(tx->iov, tx->niov);
+	if (lnx_unlikely(len > ep->max_msg_size))
+		return -FI_EMSGSIZE;
 	if (lnx_unlikely((tx->op_flags & FI_INJECT) && len > ep->inject_size))
 		return -FI_EINVAL;
 	if (lnx_unlikely(peer->self)) {
@@ -368,20 +432,17 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 		return -FI_EHOSTUNREACH;
 	if (lnx_tx_ready(ep, peer))
 		return -FI_EAGAIN;
+	/*
+	 * While connecting, what has no completion must have left when we say so:
+	 * the application may not call us again for long.
+	 */
+	must_leave = !(tx->op_flags & FI_COMPLETION) &&
+		     path_of(peer)->state != LNX_PATH_UP;
 	if (lnx_unlikely(peer->npend)) {
-		/*
-		 * What has no completion must have left when we say so: the
-		 * application may not call us again for long.
-		 */
-		bool must_leave = !(tx->op_flags & FI_COMPLETION);
+		uint32_t max = must_leave ? 0 : ep->tx_size - 1;
 
-		if (must_leave || peer->npend >= ep->tx_size) {
-			lnx_ep_progress(ep);
-			if (peer->gone)
-				return -FI_EHOSTUNREACH;
-			if (peer->npend >= (must_leave ? 1 : ep->tx_size))
-				return -FI_EAGAIN;
-		}
+		if (peer->npend > max && !drain_to(ep, peer, max))
+			return peer->gone ? -FI_EHOSTUNREACH : -FI_EAGAIN;
 	}
 	if (lnx_unlikely(len > ep->eager_limit && !lnx_call_inject(tx->call) &&
 			 !(tx->op_flags & FI_INJECT)))
@@ -429,7 +490,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 	h.tag = tx->tag;
 	h.data = tx->data;
 	h.len = len;
-	ret = lnx_tx_queue(ep, peer, txe, &h, !txe->want_comp);
+	ret = lnx_tx_queue(ep, peer, txe, &h, must_leave);
 	if (lnx_unlikely(ret)) {
 		lnx_txe_put(ep, txe);
 		return ret;

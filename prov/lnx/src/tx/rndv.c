@@ -41,17 +41,22 @@ static int add_key(struct lnx_rndv *rndv, struct lnx_rail *rail,
 	return 0;
 }
 
-/* The rails that paths to this peer leave on, each once. */
+/*
+ * All rails over which the peer might read: it chooses, and need not choose the
+ * one that we send on.
+ */
 static unsigned peer_rails(const struct lnx_peer *peer,
 			   struct lnx_rail *rail[LNX_RTS_KEYS])
 {
+	const struct lnx_ep *ep = peer->ep;
 	unsigned i, j, n = 0;
 
-	for (i = 0; i < peer->npath && n < LNX_RTS_KEYS; i++) {
-		for (j = 0; j < n && rail[j] != peer->path[i].rail; j++)
-			;
-		if (j == n)
-			rail[n++] = peer->path[i].rail;
+	for (i = ep->nrail - ep->nnet; i < ep->nrail && n < LNX_RTS_KEYS; i++) {
+		for (j = 0; j < peer->npath; j++)
+			if (peer->path[j].rail->prov == ep->rail[i]->prov)
+				break;
+		if (j < peer->npath)
+			rail[n++] = ep->rail[i];
 	}
 	return n;
 }

@@ -25,9 +25,11 @@ LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 		return -FI_EINVAL;
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, tx->dest);
-	if (lnx_likely(peer && peer->shm_addr != FI_ADDR_NOTAVAIL)) {
-		ep->stats.direct_sends++;
-		ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx);
+	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL)) {
+		ret = lnx_core_post(ep->shm->core_ep, peer->direct, tx);
+		if (lnx_unlikely(ret == -FI_EAGAIN))
+			ret = lnx_tx_direct_again(ep, peer, tx);
+		ep->stats.direct_sends += !ret;
 	} else {
 		ret = lnx_tx_framed(ep, tx);
 	}

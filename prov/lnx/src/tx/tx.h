@@ -101,6 +101,11 @@ static inline struct lnx_wire_hdr *lnx_txe_hdr(struct lnx_txe *txe)
 ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx);
 /* Make sure peer can be sent to: its window exists, our hello is under way. */
 int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer);
+/* tx/direct.c.  A direct core was busy: let things move, try some more, queue. */
+LNX_COLD ssize_t lnx_tx_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
+				     const struct lnx_tx *tx);
+/* Post what was queued. */
+void lnx_tx_direct_pump(struct lnx_ep *ep);
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload);
 void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe);
 /*

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Direct sends that the core cannot take now.  Called by tx/submit.h; tries some
+ * more, then queues a copy of the descriptor, which progress posts in order.
+ *
+ * Handing -FI_EAGAIN up instead would be simpler, but some applications answer it
+ * with a progress call nested in their completion handler, which is no place for
+ * one: Open MPI 4.1's then handles entries twice (synchronous sends under load).
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "comp/comp.h"
+#include "rx/rx.h"
+#include "tx/post.h"
+#include "tx/tx.h"
+
+#define TRIES	16
+
+/* link is first: core/peer.c frees what is left without knowing more. */
+struct lnx_dtx {
+	struct lnx_node link;		/* peer->dpend */
+	struct lnx_tx tx;
+	struct iovec iov[LNX_IOV_MAX];
+	char copy[];			/* payload of injects */
+};
+
+static int queue(struct lnx_ep *ep, struct lnx_peer *peer,
+		 const struct lnx_tx *tx)
+{
+	bool copy = lnx_call_inject(tx->call) || (tx->flags & FI_INJECT);
+	size_t len = copy ? lnx_iov_len(tx->iov, tx->niov) : 0;
+	struct lnx_dtx *d;
+
+	if (peer->ndpend >= ep->tx_size)
+		return -FI_EAGAIN;
+	d = malloc(sizeof(*d) + len);
+	if (!d)
+		return -FI_EAGAIN;
+	d->tx = *tx;
+	d->tx.iov = d->iov;
+	d->tx.desc = NULL;
+	memset(d->iov, 0, sizeof(d->iov));
+	if (copy) {
+		lnx_iov_get(d->copy, tx->iov, tx->niov);
+		d->tx.niov = 1;
+		d->iov[0].iov_base = d->copy;
+		d->iov[0].iov_len = len;
+	} else if (tx->niov) {
+		memcpy(d->iov, tx->iov, tx->niov * sizeof(*tx->iov));
+	}
+	lnx_list_add_tail(&peer->dpend, &d->link);
+	if (!peer->ndpend++) {
+		peer->direct = FI_ADDR_NOTAVAIL;
+		lnx_list_add_tail(&ep->direct_peers, &peer->dpend_link);
+		ep->work |= LNX_WORK_DIRECT;
+	}
+	ep->stats.queued++;
+	return 0;
+}
+
+LNX_COLD ssize_t lnx_tx_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
+				     const struct lnx_tx *tx)
+{
+	unsigned i;
+
+	for (i = 0; i < TRIES; i++) {
+		ssize_t ret;
+
+		lnx_ep_progress(ep);
+		if (peer->shm_addr == FI_ADDR_NOTAVAIL)
+			return -FI_EHOSTUNREACH;
+		if (peer->ndpend)
+			continue;	/* not before those */
+		ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx);
+		if (ret != -FI_EAGAIN)
+			return ret;
+	}
+	return queue(ep, peer, tx);
+}
+
+static void fail(struct lnx_ep *ep, const struct lnx_tx *tx, int err)
+{
+	if (!lnx_call_inject(tx->call))
+		lnx_tx_fail(ep, tx->context, FI_SEND |
+			    (lnx_call_tagged(tx->call) ? FI_TAGGED : FI_MSG),
+			    err, err);
+}
+
+void lnx_tx_direct_pump(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&ep->direct_peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, dpend_link);
+
+		while (peer->ndpend) {
+			struct lnx_dtx *d = lnx_list_entry(peer->dpend.next,
+							   struct lnx_dtx, link);
+			ssize_t ret = -FI_EHOSTUNREACH;
+
+			if (peer->shm_addr != FI_ADDR_NOTAVAIL)
+				ret = lnx_core_post(ep->shm->core_ep,
+						    peer->shm_addr, &d->tx);
+			if (ret == -FI_EAGAIN)
+				break;
+			lnx_list_del(&d->link);
+			peer->ndpend--;
+			if (ret)
+				fail(ep, &d->tx, (int)-ret);
+			free(d);
+		}
+		if (!peer->ndpend) {
+			peer->direct = peer->shm_addr;
+			lnx_list_del(&peer->dpend_link);
+		}
+	}
+	if (lnx_list_empty(&ep->direct_peers))
+		ep->work &= ~LNX_WORK_DIRECT;
+}
