@@ -1,0 +1,870 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The core half of fake_core.h: what a provider is asked by lnx.  The world
+ * around it is in fake_world.c.
+ */
+#include <stdlib.h>
+
+#include "fake_inside.h"
+
+#define CORE_OF(ptr, member)	lnx_container_of(ptr, struct fake_core, member)
+
+/* Counts down, and says whether it was this one's turn. */
+static bool scripted(uint32_t *n)
+{
+	if (!*n)
+		return false;
+	if (*n != FAKE_ALWAYS)
+		--*n;
+	return true;
+}
+
+/* ---- operations and their completions ---- */
+
+static void append(struct fake_op ***end, struct fake_op *op)
+{
+	op->next = NULL;
+	**end = op;
+	*end = &op->next;
+}
+
+static struct fake_op *unlink_op(struct fake_op **at, struct fake_op ***end)
+{
+	struct fake_op *op = *at;
+
+	if (!op)
+		return NULL;
+	*at = op->next;
+	if (*end == &op->next)
+		*end = at;
+	return op;
+}
+
+static struct fake_op *op_new(uint64_t flags, void *context)
+{
+	struct fake_op *op = calloc(1, sizeof(*op));
+
+	FAKE_CHECK(op);
+	op->flags = flags;
+	op->context = context;
+	return op;
+}
+
+/* A read happens when it completes: the remote memory may change until then. */
+static void serve_read(struct fake_core *core, struct fake_op *op)
+{
+	unsigned i;
+
+	for (i = 0; i < core->nregion; i++) {
+		uint64_t off = op->raddr - core->region[i].base;
+
+		if (core->region[i].key != op->key)
+			continue;
+		if (off > core->region[i].len ||
+		    op->len > core->region[i].len - off)
+			break;
+		memcpy(op->buf, core->region[i].mem + off, op->len);
+		return;
+	}
+	op->err = FI_EACCES;
+}
+
+static void complete(struct fake_core *core, struct fake_op *op)
+{
+	if ((op->flags & FI_READ) && !op->err)
+		serve_read(core, op);
+	append(&core->done_end, op);
+}
+
+static void take_op(struct fake_core *core, struct fake_op *op, bool hold)
+{
+	if (hold)
+		append(&core->out_end, op);
+	else
+		complete(core, op);
+}
+
+unsigned fake_held(const struct fake_core *core)
+{
+	const struct fake_op *op;
+	unsigned n = 0;
+
+	for (op = core->out; op; op = op->next)
+		n++;
+	return n;
+}
+
+void fake_finish(struct fake_core *core, unsigned i, int err)
+{
+	struct fake_op **at = &core->out, *op;
+
+	while (i-- && *at)
+		at = &(*at)->next;
+	op = unlink_op(at, &core->out_end);
+	FAKE_CHECK(op);
+	if (err)
+		op->err = err;
+	complete(core, op);
+}
+
+void fake_finish_all(struct fake_core *core)
+{
+	while (core->out)
+		fake_finish(core, 0, 0);
+}
+
+void fake_region(struct fake_core *core, uint64_t key, uint64_t base,
+		 const void *mem, size_t len)
+{
+	FAKE_CHECK(core->nregion < LNX_ARRAY_SIZE(core->region));
+	core->region[core->nregion].key = key;
+	core->region[core->nregion].base = base;
+	core->region[core->nregion].mem = mem;
+	core->region[core->nregion++].len = len;
+}
+
+/* ---- sending ---- */
+
+uint8_t fake_last_kind;
+
+static void note_sent(struct fake_core *core, const char *call,
+		      const struct iovec *iov, size_t niov, fi_addr_t dest,
+		      uint64_t tag, uint64_t data, uint64_t flags, bool inject,
+		      void *context)
+{
+	struct fake_sent *s;
+	size_t i, len = 0;
+
+	for (i = 0; i < niov; i++)
+		len += iov[i].iov_len;
+	s = aligned_alloc(64, (sizeof(*s) + len + 63) & ~(size_t)63);
+	FAKE_CHECK(s);
+	memset(s, 0, sizeof(*s));
+	s->call = call;
+	s->dest = dest;
+	s->inject = inject;
+	s->tag = tag;
+	s->data = data;
+	s->flags = flags;
+	s->context = context;
+	s->len = len;
+	for (i = 0, len = 0; i < niov; i++) {
+		if (iov[i].iov_len)
+			memcpy(s->bytes + len, iov[i].iov_base, iov[i].iov_len);
+		len += iov[i].iov_len;
+	}
+	/* Whatever leaves on a framed rail is a good frame. */
+	if (core->kind != LNX_RAIL_DIRECT)
+		FAKE_CHECK(!lnx_hdr_get(&s->h, s->bytes, s->len) &&
+			   s->len <= LNX_FRAME_MAX);
+	fake_last_kind = s->h.kind;
+	*core->sent_end = s;
+	core->sent_end = &s->next;
+}
+
+static ssize_t post_send(struct fid_ep *fid, const char *call,
+			 const struct iovec *iov, size_t niov, fi_addr_t dest,
+			 uint64_t tag, uint64_t data, uint64_t flags,
+			 void *context)
+{
+	struct fake_core *core = CORE_OF(fid, ep);
+	struct fake_op *op;
+
+	FAKE_CHECK(core->enabled && dest < core->nav);
+	if (scripted(&core->send_again)) {
+		core->nrefused++;
+		return -FI_EAGAIN;
+	}
+	core->nsend++;
+	note_sent(core, call, iov, niov, dest, tag, data, flags, false, context);
+	op = op_new(FI_SEND | (call[3] == 't' ? FI_TAGGED : FI_MSG),
+		    context);
+	if (scripted(&core->send_fails))
+		op->err = FI_EIO;
+	take_op(core, op, core->hold_sends);
+	return 0;
+}
+
+static ssize_t post_inject(struct fid_ep *fid, const char *call,
+			   const void *buf, size_t len, fi_addr_t dest,
+			   uint64_t tag, uint64_t data)
+{
+	struct fake_core *core = CORE_OF(fid, ep);
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+
+	FAKE_CHECK(core->enabled && dest < core->nav);
+	if (scripted(&core->inject_again)) {
+		core->nrefused++;
+		return -FI_EAGAIN;
+	}
+	core->ninject++;
+	note_sent(core, call, &iov, 1, dest, tag, data, 0, true, NULL);
+	return 0;
+}
+
+#define ONE(buf, len) \
+	&(struct iovec) { .iov_base = (void *)(buf), .iov_len = (len) }, 1
+
+static ssize_t core_send(struct fid_ep *ep, const void *buf, size_t len,
+			 void *desc, fi_addr_t dest, void *context)
+{
+	(void)desc;
+	return post_send(ep, "fi_send", ONE(buf, len), dest, 0, 0, 0, context);
+}
+
+static ssize_t core_sendv(struct fid_ep *ep, const struct iovec *iov,
+			  void **desc, size_t count, fi_addr_t dest,
+			  void *context)
+{
+	(void)desc;
+	return post_send(ep, "fi_sendv", iov, count, dest, 0, 0, 0, context);
+}
+
+static ssize_t core_sendmsg(struct fid_ep *ep, const struct fi_msg *msg,
+			    uint64_t flags)
+{
+	return post_send(ep, "fi_sendmsg", msg->msg_iov, msg->iov_count,
+			 msg->addr, 0, msg->data, flags, msg->context);
+}
+
+static ssize_t core_inject(struct fid_ep *ep, const void *buf, size_t len,
+			   fi_addr_t dest)
+{
+	return post_inject(ep, "fi_inject", buf, len, dest, 0, 0);
+}
+
+static ssize_t core_senddata(struct fid_ep *ep, const void *buf, size_t len,
+			     void *desc, uint64_t data, fi_addr_t dest,
+			     void *context)
+{
+	(void)desc;
+	return post_send(ep, "fi_senddata", ONE(buf, len), dest, 0, data, 0,
+			 context);
+}
+
+static ssize_t core_injectdata(struct fid_ep *ep, const void *buf, size_t len,
+			       uint64_t data, fi_addr_t dest)
+{
+	return post_inject(ep, "fi_injectdata", buf, len, dest, 0, data);
+}
+
+static ssize_t core_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
+			 fi_addr_t src, void *context)
+{
+	struct fake_core *core = CORE_OF(fid, ep);
+	struct fake_op *op;
+
+	(void)desc;
+	FAKE_CHECK(core->kind == LNX_RAIL_PLAIN && src == FI_ADDR_UNSPEC);
+	core->nrecv++;
+	if (scripted(&core->recv_again))
+		return -FI_EAGAIN;
+	op = op_new(FI_RECV | FI_MSG, context);
+	op->buf = buf;
+	op->len = len;
+	append(&core->posted_end, op);
+	core->nposted++;
+	return 0;
+}
+
+static struct fi_ops_msg msg_ops = {
+	.size = sizeof(struct fi_ops_msg),
+	.recv = core_recv,
+	.send = core_send,
+	.sendv = core_sendv,
+	.sendmsg = core_sendmsg,
+	.inject = core_inject,
+	.senddata = core_senddata,
+	.injectdata = core_injectdata,
+};
+
+static ssize_t core_tsend(struct fid_ep *ep, const void *buf, size_t len,
+			  void *desc, fi_addr_t dest, uint64_t tag,
+			  void *context)
+{
+	(void)desc;
+	return post_send(ep, "fi_tsend", ONE(buf, len), dest, tag, 0, 0,
+			 context);
+}
+
+static ssize_t core_tsendv(struct fid_ep *ep, const struct iovec *iov,
+			   void **desc, size_t count, fi_addr_t dest,
+			   uint64_t tag, void *context)
+{
+	(void)desc;
+	return post_send(ep, "fi_tsendv", iov, count, dest, tag, 0, 0, context);
+}
+
+static ssize_t core_tsendmsg(struct fid_ep *ep,
+			     const struct fi_msg_tagged *msg, uint64_t flags)
+{
+	return post_send(ep, "fi_tsendmsg", msg->msg_iov, msg->iov_count,
+			 msg->addr, msg->tag, msg->data, flags, msg->context);
+}
+
+static ssize_t core_tinject(struct fid_ep *ep, const void *buf, size_t len,
+			    fi_addr_t dest, uint64_t tag)
+{
+	return post_inject(ep, "fi_tinject", buf, len, dest, tag, 0);
+}
+
+static ssize_t core_tsenddata(struct fid_ep *ep, const void *buf, size_t len,
+			      void *desc, uint64_t data, fi_addr_t dest,
+			      uint64_t tag, void *context)
+{
+	(void)desc;
+	return post_send(ep, "fi_tsenddata", ONE(buf, len), dest, tag, data, 0,
+			 context);
+}
+
+static ssize_t core_tinjectdata(struct fid_ep *ep, const void *buf, size_t len,
+				uint64_t data, fi_addr_t dest, uint64_t tag)
+{
+	return post_inject(ep, "fi_tinjectdata", buf, len, dest, tag, data);
+}
+
+static struct fi_ops_tagged tagged_ops = {
+	.size = sizeof(struct fi_ops_tagged),
+	.send = core_tsend,
+	.sendv = core_tsendv,
+	.sendmsg = core_tsendmsg,
+	.inject = core_tinject,
+	.senddata = core_tsenddata,
+	.injectdata = core_tinjectdata,
+};
+
+/* ---- reading ---- */
+
+static ssize_t core_read(struct fid_ep *fid, void *buf, size_t len, void *desc,
+			 fi_addr_t src, uint64_t addr, uint64_t key,
+			 void *context)
+{
+	struct fake_core *core = CORE_OF(fid, ep);
+	struct fake_op *op;
+
+	(void)desc;
+	FAKE_CHECK(src < core->nav);
+	if (scripted(&core->read_again))
+		return -FI_EAGAIN;
+	core->nread++;
+	op = op_new(FI_READ | FI_RMA, context);
+	op->buf = buf;
+	op->len = len;
+	op->raddr = addr;
+	op->key = key;
+	if (scripted(&core->read_fails))
+		op->err = FI_EIO;
+	take_op(core, op, core->hold_reads);
+	return 0;
+}
+
+static struct fi_ops_rma rma_ops = {
+	.size = sizeof(struct fi_ops_rma),
+	.read = core_read,
+};
+
+/* ---- arrivals ---- */
+
+static struct fake_arrival *arrival_new(struct fake_core *core,
+					const void *bytes, size_t len)
+{
+	struct fake_arrival *a;
+
+	a = aligned_alloc(64, (sizeof(*a) + len + 63) & ~(size_t)63);
+	FAKE_CHECK(a);
+	memset(a, 0, sizeof(*a));
+	a->len = len;
+	if (len)
+		memcpy(a->bytes, bytes, len);
+	*core->in_end = a;
+	core->in_end = &a->next;
+	return a;
+}
+
+void fake_arrive(struct fake_core *core, const void *bytes, size_t len)
+{
+	FAKE_CHECK(core->kind != LNX_RAIL_DIRECT);
+	arrival_new(core, bytes, len);
+}
+
+void fake_direct(struct fake_core *core, bool tagged, fi_addr_t src,
+		 uint64_t tag, const uint64_t *data, const void *buf,
+		 size_t len)
+{
+	struct fake_arrival *a;
+
+	FAKE_CHECK(core->kind == LNX_RAIL_DIRECT);
+	a = arrival_new(core, buf, len);
+	a->tagged = tagged;
+	a->src = src;
+	a->tag = tag;
+	a->has_data = data != NULL;
+	a->data = data ? *data : 0;
+}
+
+static struct fake_arrival *pop_arrival(struct fake_core *core)
+{
+	struct fake_arrival *a = core->in;
+
+	if (a) {
+		core->in = a->next;
+		if (!core->in)
+			core->in_end = &core->in;
+	}
+	return a;
+}
+
+/* Put a message where entry says, and report it, as a peer provider does. */
+static void fill_entry(struct fake_core *core, struct fi_peer_rx_entry *entry,
+		       struct fake_arrival *a)
+{
+	size_t i, done = 0;
+
+	for (i = 0; i < entry->count && done < a->len; i++) {
+		size_t n = LNX_MIN(entry->iov[i].iov_len, a->len - done);
+
+		if (n)
+			memcpy(entry->iov[i].iov_base, a->bytes + done, n);
+		done += n;
+	}
+	/* A core may crash when it has to truncate: it must never have to. */
+	FAKE_CHECK(done == a->len);
+	core->peer_cq->owner_ops->write(core->peer_cq, entry->context,
+		entry->flags | (a->has_data ? FI_REMOTE_CQ_DATA : 0), a->len,
+		entry->count ? entry->iov[0].iov_base : NULL, a->data, a->tag,
+		a->src);
+	core->peer_srx->owner_ops->free_entry(entry);
+	free(a);
+}
+
+static int start(struct fi_peer_rx_entry *entry)
+{
+	struct fake_arrival *a = entry->peer_context, **at;
+	struct fake_core *core = a->core;
+
+	for (at = &core->kept; *at != a; at = &(*at)->next)
+		FAKE_CHECK(*at);
+	*at = a->next;
+	core->nstart++;
+	fill_entry(core, entry, a);
+	return 0;
+}
+
+static int discard(struct fi_peer_rx_entry *entry)
+{
+	(void)entry;
+	FAKE_CHECK(!"lnx never calls discard");
+	return -FI_ENOSYS;
+}
+
+static struct fi_ops_srx_peer srx_peer_ops = {
+	.size = sizeof(struct fi_ops_srx_peer),
+	.start_msg = start,
+	.start_tag = start,
+	.discard_msg = discard,
+	.discard_tag = discard,
+};
+
+static void peer_arrival(struct fake_core *core, struct fake_arrival *a)
+{
+	struct fi_ops_srx_owner *ops = core->peer_srx->owner_ops;
+	struct fi_peer_match_attr attr = {
+		.addr = a->src, .msg_size = a->len, .tag = a->tag,
+	};
+	struct fi_peer_rx_entry *entry = NULL;
+	int ret;
+
+	ret = a->tagged ? ops->get_tag(core->peer_srx, &attr, &entry) :
+			  ops->get_msg(core->peer_srx, &attr, &entry);
+	FAKE_CHECK(entry && (!ret || ret == -FI_ENOENT));
+	if (!ret) {
+		fill_entry(core, entry, a);
+		return;
+	}
+	entry->peer_context = a;
+	if (a->has_data) {
+		entry->flags |= FI_REMOTE_CQ_DATA;
+		entry->cq_data = a->data;
+	}
+	a->core = core;
+	a->entry = entry;
+	a->next = core->kept;
+	core->kept = a;
+	ret = a->tagged ? ops->queue_tag(entry) : ops->queue_msg(entry);
+	FAKE_CHECK(!ret);
+}
+
+/* ---- completion queue ---- */
+
+static void poll_peer(struct fake_core *core)
+{
+	struct fake_arrival *a;
+	struct fake_op *op;
+
+	while ((op = unlink_op(&core->done, &core->done_end))) {
+		if (op->err) {
+			struct fi_cq_err_entry err = {
+				.op_context = op->context, .flags = op->flags,
+				.err = op->err, .prov_errno = op->err,
+			};
+
+			core->peer_cq->owner_ops->writeerr(core->peer_cq, &err);
+		} else {
+			core->peer_cq->owner_ops->write(core->peer_cq,
+				op->context, op->flags, 0, NULL, 0, 0,
+				FI_ADDR_NOTAVAIL);
+		}
+		free(op);
+	}
+	while ((a = pop_arrival(core)))
+		peer_arrival(core, a);
+}
+
+/* Arrivals into posted buffers; those that find none wait in the network. */
+static void match_posted(struct fake_core *core)
+{
+	while (core->in && core->posted) {
+		struct fake_arrival *a = pop_arrival(core);
+		struct fake_op *op = unlink_op(&core->posted,
+					       &core->posted_end);
+
+		core->nposted--;
+		if (a->len > op->len)
+			op->err = FI_ETRUNC;
+		op->len = LNX_MIN(op->len, a->len);
+		if (op->len)
+			memcpy(op->buf, a->bytes, op->len);
+		append(&core->done_end, op);
+		free(a);
+	}
+}
+
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+{
+	struct fake_core *core = CORE_OF(fid, cq);
+	struct fi_cq_msg_entry *e = buf;
+	size_t n;
+
+	core->npolls++;
+	if (core->kind != LNX_RAIL_PLAIN) {
+		poll_peer(core);
+		return -FI_EAGAIN;
+	}
+	match_posted(core);
+	for (n = 0; n < count && core->done && !core->done->err; n++) {
+		struct fake_op *op = unlink_op(&core->done, &core->done_end);
+
+		e[n].op_context = op->context;
+		e[n].flags = op->flags;
+		e[n].len = op->len;
+		free(op);
+	}
+	return n ? (ssize_t)n : core->done ? -FI_EAVAIL : -FI_EAGAIN;
+}
+
+static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *err,
+			  uint64_t flags)
+{
+	struct fake_core *core = CORE_OF(fid, cq);
+	struct fake_op *op;
+
+	(void)flags;
+	if (!core->done || !core->done->err)
+		return -FI_EAGAIN;
+	op = unlink_op(&core->done, &core->done_end);
+	memset(err, 0, sizeof(*err));
+	err->op_context = op->context;
+	err->flags = op->flags;
+	err->err = op->err;
+	err->prov_errno = op->err;
+	free(op);
+	return 1;
+}
+
+static struct fi_ops_cq cq_ops = {
+	.size = sizeof(struct fi_ops_cq),
+	.read = cq_read,
+	.readerr = cq_readerr,
+};
+
+/* ---- the objects; they all live in the core, which the fabric's close ends */
+
+static int close_nothing(struct fid *fid)
+{
+	(void)fid;
+	return 0;
+}
+
+/* Entries that the core keeps go back to their owner. */
+static int close_ep(struct fid *fid)
+{
+	struct fake_core *core = CORE_OF(fid, ep.fid);
+	struct fake_arrival *a;
+
+	while ((a = core->kept)) {
+		core->kept = a->next;
+		core->peer_srx->owner_ops->free_entry(a->entry);
+		free(a);
+	}
+	core->enabled = false;
+	return 0;
+}
+
+static int bind_any(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	(void)fid, (void)bfid, (void)flags;
+	return 0;
+}
+
+static int control_ep(struct fid *fid, int command, void *arg)
+{
+	(void)arg;
+	if (command != FI_ENABLE)
+		return -FI_ENOSYS;
+	CORE_OF(fid, ep.fid)->enabled = true;
+	return 0;
+}
+
+static int control_none(struct fid *fid, int command, void *arg)
+{
+	(void)fid, (void)command, (void)arg;
+	return -FI_ENOSYS;
+}
+
+static struct fi_ops fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = close_nothing,
+	.bind = bind_any,
+	.control = control_none,
+};
+
+static struct fi_ops ep_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = close_ep,
+	.bind = bind_any,
+	.control = control_ep,
+};
+
+static int getname(fid_t fid, void *addr, size_t *len)
+{
+	return fake_own_name(CORE_OF(fid, ep.fid), addr, len);
+}
+
+static int setname(fid_t fid, void *addr, size_t len)
+{
+	(void)fid, (void)addr, (void)len;
+	return 0;
+}
+
+static struct fi_ops_cm cm_ops = {
+	.size = sizeof(struct fi_ops_cm),
+	.getname = getname,
+	.setname = setname,
+};
+
+static struct fi_ops_ep ep_ops = { .size = sizeof(struct fi_ops_ep) };
+
+static int av_insert(struct fid_av *av, const void *addr, size_t count,
+		     fi_addr_t *fi_addr, uint64_t flags, void *context)
+{
+	struct fake_core *core = CORE_OF(av, av);
+
+	(void)addr, (void)flags, (void)context;
+	FAKE_CHECK(count == 1);
+	*fi_addr = core->nav++;
+	return 1;
+}
+
+static int av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count,
+		     uint64_t flags)
+{
+	(void)av, (void)fi_addr, (void)count, (void)flags;
+	return 0;
+}
+
+static struct fi_ops_av av_ops = {
+	.size = sizeof(struct fi_ops_av),
+	.insert = av_insert,
+	.remove = av_remove,
+};
+
+static int mr_close(struct fid *fid)
+{
+	struct fake_core *core = fid->context;
+
+	core->nmr_open--;
+	free(lnx_container_of(fid, struct fid_mr, fid));
+	return 0;
+}
+
+static struct fi_ops mr_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mr_close,
+};
+
+static int mr_reg(struct fid *fid, const void *buf, size_t len,
+		  uint64_t access, uint64_t offset, uint64_t key,
+		  uint64_t flags, struct fid_mr **out, void *context)
+{
+	struct fake_core *core = CORE_OF(fid, domain.fid);
+	struct fid_mr *mr;
+
+	(void)buf, (void)len, (void)offset, (void)flags, (void)context;
+	FAKE_CHECK(access == FI_REMOTE_READ);
+	if (scripted(&core->mr_fails))
+		return -FI_ENOMEM;
+	mr = calloc(1, sizeof(*mr));
+	FAKE_CHECK(mr);
+	mr->fid.fclass = FI_CLASS_MR;
+	mr->fid.context = core;
+	mr->fid.ops = &mr_fid_ops;
+	mr->key = key;
+	core->nmr++;
+	core->nmr_open++;
+	*out = mr;
+	return 0;
+}
+
+static struct fi_ops_mr mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = mr_reg,
+};
+
+static int av_open(struct fid_domain *domain, struct fi_av_attr *attr,
+		   struct fid_av **av, void *context)
+{
+	struct fake_core *core = CORE_OF(domain, domain);
+
+	(void)attr, (void)context;
+	core->av.fid.ops = &fid_ops;
+	core->av.ops = &av_ops;
+	*av = &core->av;
+	return 0;
+}
+
+static int cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
+		   struct fid_cq **cq, void *context)
+{
+	struct fake_core *core = CORE_OF(domain, domain);
+
+	if (attr->flags & FI_PEER)
+		core->peer_cq = ((struct fi_peer_cq_context *)context)->cq;
+	FAKE_CHECK(!core->peer_cq == (core->kind == LNX_RAIL_PLAIN));
+	core->cq.fid.ops = &fid_ops;
+	core->cq.ops = &cq_ops;
+	*cq = &core->cq;
+	return 0;
+}
+
+static int srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
+		    struct fid_ep **srx, void *context)
+{
+	struct fake_core *core = CORE_OF(domain, domain);
+
+	FAKE_CHECK(attr->op_flags & FI_PEER);
+	core->peer_srx = ((struct fi_peer_srx_context *)context)->srx;
+	core->peer_srx->peer_ops = &srx_peer_ops;
+	core->srx.fid.ops = &fid_ops;
+	*srx = &core->srx;
+	return 0;
+}
+
+static int ep_open(struct fid_domain *domain, struct fi_info *info,
+		   struct fid_ep **ep, void *context)
+{
+	struct fake_core *core = CORE_OF(domain, domain);
+
+	(void)info, (void)context;
+	core->ep.fid.ops = &ep_fid_ops;
+	core->ep.ops = &ep_ops;
+	core->ep.cm = &cm_ops;
+	core->ep.msg = &msg_ops;
+	core->ep.tagged = &tagged_ops;
+	core->ep.rma = &rma_ops;
+	*ep = &core->ep;
+	return 0;
+}
+
+static struct fi_ops_domain domain_ops = {
+	.size = sizeof(struct fi_ops_domain),
+	.av_open = av_open,
+	.cq_open = cq_open,
+	.endpoint = ep_open,
+	.srx_ctx = srx_open,
+};
+
+static int domain_open(struct fid_fabric *fabric, struct fi_info *info,
+		       struct fid_domain **domain, void *context)
+{
+	struct fake_core *core = CORE_OF(fabric, fabric);
+
+	(void)info, (void)context;
+	core->domain.fid.ops = &fid_ops;
+	core->domain.ops = &domain_ops;
+	core->domain.mr = &mr_ops;
+	*domain = &core->domain;
+	return 0;
+}
+
+static void free_ops(struct fake_op *op)
+{
+	while (op) {
+		struct fake_op *next = op->next;
+
+		free(op);
+		op = next;
+	}
+}
+
+static int close_fabric(struct fid *fid)
+{
+	struct fake_core *core = CORE_OF(fid, fabric.fid);
+	struct fake_sent *s;
+	struct fake_arrival *a;
+
+	FAKE_CHECK(!core->nmr_open);
+	while ((s = core->sent)) {
+		core->sent = s->next;
+		free(s);
+	}
+	while ((a = pop_arrival(core)))
+		free(a);
+	free_ops(core->out);
+	free_ops(core->done);
+	free_ops(core->posted);
+	free(core);
+	return 0;
+}
+
+static struct fi_ops fabric_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = close_fabric,
+};
+
+static struct fi_ops_fabric fabric_ops = {
+	.size = sizeof(struct fi_ops_fabric),
+	.domain = domain_open,
+};
+
+/* Takes the place of libfabric's: every rail is opened through it. */
+int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
+	      void *context)
+{
+	struct fake_core *core = calloc(1, sizeof(*core));
+
+	(void)context;
+	FAKE_CHECK(core && attr->name);
+	core->kind = !strcmp(attr->name, "direct") ? LNX_RAIL_DIRECT :
+		     !strcmp(attr->name, "peer") ? LNX_RAIL_PEER :
+		     LNX_RAIL_PLAIN;
+	core->sent_end = &core->sent;
+	core->out_end = &core->out;
+	core->done_end = &core->done;
+	core->posted_end = &core->posted;
+	core->in_end = &core->in;
+	core->fabric.fid.fclass = FI_CLASS_FABRIC;
+	core->fabric.fid.ops = &fabric_fid_ops;
+	core->fabric.ops = &fabric_ops;
+	*fabric = &core->fabric;
+	return 0;
+}

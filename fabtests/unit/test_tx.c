@@ -1,0 +1,1193 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Framed sends on a scripted core; everything on both kinds of framed rail. */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fake_core.h"
+
+static struct fake f;
+static struct fake_core *core;
+static struct fake_peer p;
+static char a, b, c, d, e;		/* contexts */
+
+#define BOTH(name)							\
+	static void name(enum lnx_rail_kind kind);			\
+	Test(tx_plain, name) { name(LNX_RAIL_PLAIN); }			\
+	Test(tx_peer, name) { name(LNX_RAIL_PEER); }			\
+	static void name(enum lnx_rail_kind kind)
+
+static void open_with(enum lnx_rail_kind kind, struct fake_opt opt)
+{
+	opt.nrail = 1;
+	opt.kind[0] = kind;
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	fake_peer_insert(&f, &p);
+}
+
+static struct lnx_peer *inside(void)
+{
+	return lnx_peer_get(f.lnx, p.addr);
+}
+
+/* The hello and one message have left and are acknowledged. */
+static void introduce(void)
+{
+	cr_assert_eq(fi_tsend(f.ep, "x", 1, NULL, p.addr, 1, &a), 0);
+	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_comp(&f, &a);
+	fake_ack(&f, &p);
+	fake_pass(&f);
+	cr_assert_eq(inside()->tx_una, inside()->tx_posted);
+}
+
+static void open_introduced(enum lnx_rail_kind kind)
+{
+	open_with(kind, (struct fake_opt) { 0 });
+	introduce();
+}
+
+static size_t txes(void)
+{
+	return f.lnx->txe_pool[0].used + f.lnx->txe_pool[1].used +
+	       f.lnx->txe_pool[2].used;
+}
+
+static ssize_t send1(uint64_t tag, void *context)
+{
+	return fi_tsend(f.ep, &tag, sizeof(tag), NULL, p.addr, tag, context);
+}
+
+static void expect_tag(uint64_t tag, uint32_t seq)
+{
+	struct fake_sent *s = fake_expect(&f, &p, LNX_KIND_TAG);
+
+	cr_expect_eq(s->h.tag, tag, "tag %lu, not %lu", s->h.tag, tag);
+	cr_expect_eq(s->h.seq, seq, "seq %u, not %u", s->h.seq, seq);
+	cr_expect_eq(s->h.len, sizeof(tag));
+	cr_expect_eq(memcmp(s->bytes + sizeof(struct lnx_wire_hdr), &tag,
+			    sizeof(tag)), 0);
+	free(s);
+}
+
+/* Frames left, perhaps some of them twice, that bring the peer to `end`. */
+static void expect_up_to(uint32_t end)
+{
+	struct fake_sent *s;
+
+	while ((s = fake_take(core))) {
+		cr_expect_lt((int32_t)(s->h.seq - end), 0);
+		cr_expect_leq((int32_t)(s->h.seq - p.got), 0,
+			      "seq %u before %u", s->h.seq, p.got);
+		if (s->h.seq == p.got)
+			p.got++;
+		free(s);
+	}
+	cr_expect_eq(p.got, end, "%u, not %u", p.got, end);
+}
+
+BOTH(hello_goes_first)
+{
+	struct fake_sent *s;
+
+	open_with(kind, (struct fake_opt) { 0 });
+	cr_assert_eq(fi_tsenddata(f.ep, "hello", 5, NULL, 0xdddddddd12345678,
+				  p.addr, 0xabcdef0123456789, &a), 0);
+	s = fake_expect(&f, &p, LNX_KIND_HELLO);
+	cr_expect_eq(s->h.seq, 0);
+	cr_expect_eq(s->len, sizeof(struct lnx_wire_hdr) + LNX_ADDR_BYTES);
+	cr_expect_eq(memcmp(s->bytes + sizeof(struct lnx_wire_hdr), f.lnx->addr,
+			    LNX_ADDR_BYTES), 0);
+	free(s);
+	s = fake_expect(&f, &p, LNX_KIND_TAG);
+	cr_expect_eq(s->h.seq, 1);
+	cr_expect_eq(s->h.tag, 0xabcdef0123456789);
+	cr_expect_eq(s->h.data, 0xdddddddd12345678);
+	cr_expect_eq(s->h.flags, LNX_WIRE_F_DATA);
+	cr_expect_eq(s->h.len, 5);
+	free(s);
+	fake_comp(&f, &a);
+	fake_close(&f);
+}
+
+/* Every spelling becomes the same frame. */
+BOTH(spellings)
+{
+	struct iovec iov[2] = { { (void *)"abc", 3 }, { (void *)"defg", 4 } };
+	struct fi_msg m = { .msg_iov = iov, .iov_count = 2, .context = &a,
+			    .data = 9 };
+	struct fi_msg_tagged t = { .msg_iov = iov, .iov_count = 2, .tag = 7,
+				   .context = &a, .data = 9 };
+	static const struct { uint8_t kind, flags; bool comp; } want[] = {
+		{ LNX_KIND_MSG, 0, true }, { LNX_KIND_MSG, 0, true },
+		{ LNX_KIND_MSG, LNX_WIRE_F_DATA, true },
+		{ LNX_KIND_MSG, 0, false },
+		{ LNX_KIND_MSG, LNX_WIRE_F_DATA, true },
+		{ LNX_KIND_MSG, LNX_WIRE_F_DATA, false },
+		{ LNX_KIND_TAG, 0, true }, { LNX_KIND_TAG, 0, true },
+		{ LNX_KIND_TAG, LNX_WIRE_F_DATA, true },
+		{ LNX_KIND_TAG, 0, false },
+		{ LNX_KIND_TAG, LNX_WIRE_F_DATA, true },
+		{ LNX_KIND_TAG, LNX_WIRE_F_DATA, false },
+	};
+	char all[] = "abcdefg";
+	unsigned i;
+
+	open_introduced(kind);
+	m.addr = t.addr = p.addr;
+	fi_send(f.ep, all, 7, NULL, p.addr, &a);
+	fi_sendv(f.ep, iov, NULL, 2, p.addr, &a);
+	fi_sendmsg(f.ep, &m, FI_REMOTE_CQ_DATA);
+	fi_inject(f.ep, all, 7, p.addr);
+	fi_senddata(f.ep, all, 7, NULL, 9, p.addr, &a);
+	fi_injectdata(f.ep, all, 7, 9, p.addr);
+	fi_tsend(f.ep, all, 7, NULL, p.addr, 7, &a);
+	fi_tsendv(f.ep, iov, NULL, 2, p.addr, 7, &a);
+	fi_tsendmsg(f.ep, &t, FI_REMOTE_CQ_DATA);
+	fi_tinject(f.ep, all, 7, p.addr, 7);
+	fi_tsenddata(f.ep, all, 7, NULL, 9, p.addr, 7, &a);
+	fi_tinjectdata(f.ep, all, 7, 9, p.addr, 7);
+	for (i = 0; i < LNX_ARRAY_SIZE(want); i++) {
+		struct fake_sent *s = fake_expect(&f, &p, want[i].kind);
+
+		cr_expect_eq(s->h.flags, want[i].flags, "call %u", i);
+		cr_expect_eq(s->h.seq, i + 2);
+		cr_expect_eq(s->h.tag, want[i].kind == LNX_KIND_TAG ? 7 : 0);
+		if (want[i].flags)
+			cr_expect_eq(s->h.data, 9);
+		cr_expect_eq(memcmp(s->bytes + sizeof(struct lnx_wire_hdr),
+				    all, 7), 0, "call %u", i);
+		free(s);
+		if (want[i].comp)
+			cr_expect_eq(fake_comp(&f, &a).flags, FI_SEND |
+				     (i < 6 ? FI_MSG : FI_TAGGED));
+	}
+	fake_quiet(&f);
+	fake_close(&f);
+}
+
+/* ---- the path says EAGAIN ---- */
+
+BOTH(queued_in_order_while_the_path_is_closed)
+{
+	uint64_t i;
+
+	open_with(kind, (struct fake_opt) { 0 });
+	core->send_again = FAKE_ALWAYS;
+	for (i = 0; i < 20; i++)
+		cr_assert_eq(send1(i, &a), 0);
+	fake_quiet(&f);
+	fake_after_ms(&f, 50);
+	fake_expect_none(&f);
+	core->send_again = 0;
+	fake_after_ms(&f, 50);
+	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
+	for (i = 0; i < 20; i++) {
+		expect_tag(i, (uint32_t)i + 1);
+		fake_comp(&f, &a);
+	}
+	fake_expect_none(&f);
+	fake_quiet(&f);
+	fake_close(&f);
+}
+
+/* A core that says EAGAIN is asked again, but ever more rarely. */
+BOTH(closed_path_is_not_hammered)
+{
+	open_introduced(kind);
+	core->send_again = FAKE_ALWAYS;
+	send1(1, &a);
+	core->nrefused = 0;
+	for (unsigned i = 0; i < 10000; i++) {
+		fake_now_ns += 100 * LNX_NS_PER_US;
+		fake_pass(&f);
+	}
+	cr_expect_geq(core->nrefused, 50, "%u tries in a second",
+		      core->nrefused);
+	cr_expect_leq(core->nrefused, 150, "%u tries in a second",
+		      core->nrefused);
+	core->send_again = 0;
+	fake_after_ms(&f, 20);
+	expect_tag(1, 2);
+	fake_close(&f);
+}
+
+BOTH(inject_is_never_queued)
+{
+	open_with(kind, (struct fake_opt) { 0 });
+	/* Not even at first contact. */
+	core->send_again = FAKE_ALWAYS;
+	cr_expect_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), -FI_EAGAIN);
+	cr_expect_eq(fi_inject(f.ep, "x", 1, p.addr), -FI_EAGAIN);
+	fake_after_ms(&f, 20);
+	cr_expect_eq(fi_tinjectdata(f.ep, "x", 1, 1, p.addr, 1), -FI_EAGAIN);
+	core->send_again = 0;
+	fake_after_ms(&f, 20);
+	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
+	fake_expect_none(&f);
+
+	core->send_again = 1;
+	cr_expect_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), -FI_EAGAIN);
+	cr_expect_eq(inside()->npend, 0);
+	cr_expect_eq(fi_tinject(f.ep, "y", 1, p.addr, 2), 0);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	cr_expect_eq(p.got, 2, "no number was lost");
+
+	/* Nor behind what waits. */
+	core->send_again = FAKE_ALWAYS;
+	cr_expect_eq(send1(3, &a), 0);
+	cr_expect_eq(fi_tinject(f.ep, "z", 1, p.addr, 4), -FI_EAGAIN);
+	core->send_again = 0;
+	fake_after_ms(&f, 20);
+	expect_tag(3, 2);
+	cr_expect_eq(fi_tinject(f.ep, "z", 1, p.addr, 4), 0);
+	fake_comp(&f, &a);
+	fake_quiet(&f);
+	fake_close(&f);
+}
+
+BOTH(tx_size_is_the_limit_of_the_queue)
+{
+	open_with(kind, (struct fake_opt) { .tx_size = 4 });
+	introduce();
+	core->send_again = FAKE_ALWAYS;
+	for (uint64_t i = 0; i < 4; i++)
+		cr_assert_eq(send1(i, &b), 0);
+	cr_expect_eq(send1(4, &b), -FI_EAGAIN);
+	cr_expect_eq(fi_send(f.ep, "x", 1, NULL, p.addr, &b), -FI_EAGAIN);
+	core->send_again = 0;
+	fake_now_ns += 20 * LNX_NS_PER_MS;
+	cr_expect_eq(send1(4, &b), 0, "the call itself moves things along");
+	for (uint64_t i = 0; i < 5; i++) {
+		expect_tag(i, (uint32_t)i + 2);
+		fake_comp(&f, &b);
+	}
+	fake_close(&f);
+}
+
+/* ---- window ---- */
+
+BOTH(full_window_waits_for_an_ack)
+{
+	fake_conf.window = 8;
+	open_introduced(kind);
+	for (uint64_t i = 0; i < 12; i++)
+		cr_assert_eq(send1(i, &a), 0);
+	for (uint32_t i = 0; i < 8; i++) {
+		expect_tag(i, i + 2);
+		fake_comp(&f, &a);
+	}
+	fake_after_ms(&f, 20);
+	fake_expect_none(&f);
+	fake_quiet(&f);
+	cr_expect_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), -FI_EAGAIN);
+
+	p.got = 4;			/* 2 of 8 */
+	fake_ack(&f, &p);
+	fake_passes(&f, 2);
+	p.got = 10;
+	expect_tag(8, 10);
+	expect_tag(9, 11);
+	fake_expect_none(&f);
+	fake_ack(&f, &p);
+	fake_passes(&f, 2);
+	expect_tag(10, 12);
+	expect_tag(11, 13);
+	for (int i = 0; i < 4; i++)
+		fake_comp(&f, &a);
+	fake_ack(&f, &p);
+	fake_quiet(&f);
+	cr_expect_eq(txes(), 0);
+	fake_close(&f);
+}
+
+BOTH(window_over_the_wrap_around)
+{
+	struct lnx_peer *peer;
+	uint32_t start = 0u - 700, seq = start;
+
+	fake_conf.window = 16;
+	open_introduced(kind);
+	peer = inside();
+	peer->tx_next = peer->tx_posted = peer->tx_una = peer->tx_resend = start;
+	p.got = start;
+	for (uint64_t i = 0; i < 1400; i++, seq++) {
+		cr_assert_eq(send1(i, &a), 0);
+		fake_comp(&f, &a);
+		expect_tag(i, seq);
+		if (i == 698) {
+			/* Lost, on the edge: all that is not acked again. */
+			uint32_t una = peer->tx_una;
+
+			core->hold_sends = true;
+			cr_assert_eq(send1(5000, &a), 0);
+			cr_assert_eq(send1(5001, &a), 0);
+			fake_comp(&f, &a);
+			fake_comp(&f, &a);
+			core->hold_sends = false;
+			fake_drop_all(&f, &p);
+			fake_finish(core, 0, FI_EIO);
+			fake_finish(core, 0, FI_EIO);
+			fake_passes(&f, 3);
+			p.got = una;
+			seq += 2;
+			expect_up_to(seq + 1);
+		}
+		if (i % 7 == 0) {
+			fake_ack(&f, &p);
+			fake_pass(&f);
+			cr_assert_eq(peer->tx_una, p.got);
+		}
+	}
+	cr_expect_gt(700, p.got - 600);
+	fake_close(&f);
+}
+
+/* ---- completion levels ---- */
+
+static void levels(enum lnx_rail_kind kind, uint64_t flag, bool at_ack)
+{
+	struct iovec iov = { (void *)"x", 1 };
+	struct fi_msg_tagged t = { .msg_iov = &iov, .iov_count = 1, .tag = 7,
+				   .context = &b };
+	struct fake_sent *s;
+
+	open_introduced(kind);
+	t.addr = p.addr;
+	cr_assert_eq(fi_tsendmsg(f.ep, &t, flag), 0);
+	s = fake_expect(&f, &p, LNX_KIND_TAG);
+	cr_expect_eq(!!(s->h.flags & LNX_WIRE_F_ACK_NOW), at_ack);
+	free(s);
+	if (at_ack) {
+		fake_quiet(&f);
+		fake_ack(&f, &p);
+	}
+	fake_comp(&f, &b);
+	fake_ack(&f, &p);
+	fake_quiet(&f);
+	cr_expect_eq(txes(), 0);
+	fake_close(&f);
+}
+
+BOTH(default_completes_when_posted)
+{
+	levels(kind, 0, false);
+}
+
+BOTH(inject_complete_completes_when_posted)
+{
+	levels(kind, FI_INJECT_COMPLETE, false);
+}
+
+BOTH(injected_msg_completes_when_posted)
+{
+	levels(kind, FI_INJECT, false);
+}
+
+BOTH(transmit_complete_waits_for_the_ack)
+{
+	levels(kind, FI_TRANSMIT_COMPLETE, true);
+}
+
+BOTH(delivery_complete_waits_for_the_ack)
+{
+	levels(kind, FI_DELIVERY_COMPLETE, true);
+}
+
+BOTH(level_of_the_endpoint)
+{
+	open_with(kind, (struct fake_opt) { .tx_op_flags =
+					    FI_DELIVERY_COMPLETE });
+	cr_assert_eq(send1(1, &a), 0);
+	fake_drop_all(&f, &p);
+	fake_quiet(&f);
+	fake_ack(&f, &p);
+	fake_comp(&f, &a);
+	fake_close(&f);
+}
+
+BOTH(selective_completion)
+{
+	struct iovec iov = { (void *)"x", 1 };
+	struct fi_msg m = { .msg_iov = &iov, .iov_count = 1, .context = &b };
+
+	open_with(kind, (struct fake_opt) { .tx_bind =
+					    FI_SELECTIVE_COMPLETION });
+	m.addr = p.addr;
+	cr_assert_eq(send1(1, &a), 0);
+	cr_assert_eq(fi_sendmsg(f.ep, &m, 0), 0);
+	fake_quiet(&f);
+	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_COMPLETION), 0);
+	fake_comp(&f, &b);
+	/* What nobody is told of has left, or is refused. */
+	core->send_again = FAKE_ALWAYS;
+	cr_expect_eq(send1(1, &a), -FI_EAGAIN);
+	cr_expect_eq(fi_sendmsg(f.ep, &m, FI_COMPLETION), 0);
+	core->send_again = 0;
+	fake_after_ms(&f, 20);
+	fake_comp(&f, &b);
+	fake_quiet(&f);
+	fake_drop_all(&f, &p);
+	fake_close(&f);
+}
+
+/* Above the copy limit the application's buffer is the payload till the ack. */
+BOTH(uncopied_payload_completes_at_the_ack)
+{
+	char buf[1000], part[300];
+	struct iovec iov[2] = { { buf, 1000 }, { part, 300 } };
+	struct fake_sent *s;
+
+	fake_conf.copy_limit = 500;
+	memset(buf, 'a', sizeof(buf));
+	memset(part, 'b', sizeof(part));
+	open_introduced(kind);
+	cr_assert_eq(fi_sendv(f.ep, iov, NULL, 2, p.addr, &b), 0);
+	s = fake_expect(&f, &p, LNX_KIND_MSG);
+	cr_expect_eq(s->h.len, 1300);
+	cr_expect_eq(memcmp(s->bytes + 64, buf, 1000), 0);
+	cr_expect_eq(memcmp(s->bytes + 1064, part, 300), 0);
+	cr_expect(s->h.flags & LNX_WIRE_F_ACK_NOW);
+	free(s);
+	fake_quiet(&f);
+
+	/* Injected, it is copied all the same. */
+	cr_assert_eq(fi_inject(f.ep, buf, 1000, p.addr), 0);
+	memset(buf, 'c', sizeof(buf));
+	fake_expect_drop(&f, &p, LNX_KIND_MSG);
+	fake_quiet(&f);
+	/* Both are sent again: one from where it is, one as it was. */
+	p.got -= 1;
+	fake_after_ms(&f, 600);
+	fake_after_ms(&f, 600);
+	s = fake_expect(&f, &p, LNX_KIND_MSG);
+	cr_expect_eq(s->h.seq, 2);
+	cr_expect_eq(s->bytes[64], 'c');
+	free(s);
+	fake_ack(&f, &p);		/* 2 was all it had */
+	fake_passes(&f, 2);
+	s = fake_expect(&f, &p, LNX_KIND_MSG);
+	cr_expect_eq(s->h.seq, 3);
+	cr_expect_eq(s->bytes[64], 'a');
+	free(s);
+	fake_comp(&f, &b);
+	fake_ack(&f, &p);
+	fake_quiet(&f);
+	cr_expect_eq(txes(), 0);
+	fake_close(&f);
+}
+
+BOTH(inject_has_a_limit)
+{
+	static char buf[LNX_INJECT_MAX + 1];
+	struct iovec iov = { buf, sizeof(buf) };
+	struct fi_msg m = { .msg_iov = &iov, .iov_count = 1, .context = &b };
+
+	open_introduced(kind);
+	m.addr = p.addr;
+	cr_expect_eq(fi_inject(f.ep, buf, sizeof(buf), p.addr), -FI_EINVAL);
+	cr_expect_eq(fi_sendmsg(f.ep, &m, FI_INJECT), -FI_EINVAL);
+	iov.iov_len--;
+	cr_expect_eq(fi_inject(f.ep, buf, sizeof(buf) - 1, p.addr), 0);
+	cr_expect_eq(fi_sendmsg(f.ep, &m, FI_INJECT), 0);
+	fake_comp(&f, &b);
+	fake_drop_all(&f, &p);
+	fake_close(&f);
+}
+
+/* ---- who lets go of a frame first ---- */
+
+BOTH(core_and_ack_in_any_order)
+{
+	open_introduced(kind);
+	core->hold_sends = true;
+	for (uint64_t i = 0; i < 8; i++)
+		cr_assert_eq(send1(i, &a), 0);
+	for (int i = 0; i < 8; i++)
+		fake_comp(&f, &a);
+	cr_expect_eq(txes(), 8);
+	/* The core completes from behind. */
+	for (unsigned i = 8; i-- > 4;)
+		fake_finish(core, i, 0);
+	fake_pass(&f);
+	cr_expect_eq(txes(), 8, "kept until they are acknowledged");
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	fake_pass(&f);
+	cr_expect_eq(txes(), 4, "kept while the core reads them");
+	cr_expect_eq(fake_held(core), 4);
+	fake_finish(core, 3, 0);
+	fake_finish(core, 1, FI_EIO);	/* acknowledged: no matter */
+	fake_finish_all(core);
+	fake_passes(&f, 3);
+	cr_expect_eq(txes(), 0);
+	fake_expect_none(&f);
+	fake_quiet(&f);
+	fake_close(&f);
+}
+
+/* ---- failures ---- */
+
+BOTH(core_error_sends_all_again_that_is_not_acked)
+{
+	open_introduced(kind);
+	core->hold_sends = true;
+	for (uint64_t i = 0; i < 6; i++)
+		cr_assert_eq(send1(i, &a), 0);
+	for (uint64_t i = 0; i < 6; i++) {
+		fake_comp(&f, &a);
+		expect_tag(i, (uint32_t)i + 2);
+	}
+	p.got = 4;			/* 0 and 1 came through */
+	fake_ack(&f, &p);
+	fake_pass(&f);
+	core->hold_sends = false;
+	fake_finish(core, 0, 0);
+	fake_finish(core, 0, 0);
+	fake_finish(core, 0, 0);	/* 2: said to be sent, and lost */
+	fake_finish(core, 0, FI_EIO);	/* 3 */
+	fake_finish(core, 0, FI_EIO);
+	fake_finish(core, 0, FI_EIO);
+	fake_passes(&f, 4);
+	expect_up_to(8);
+	fake_quiet(&f);			/* completed once, not again */
+	cr_expect_geq(f.lnx->stats.resend_count, 4);
+	fake_ack(&f, &p);
+	fake_pass(&f);
+	cr_expect_eq(txes(), 0);
+	/* And on it goes. */
+	send1(9, &b);
+	expect_tag(9, 8);
+	fake_comp(&f, &b);
+	fake_close(&f);
+}
+
+/* New ones do not overtake those that have to be sent again. */
+BOTH(resend_goes_before_new_frames)
+{
+	open_introduced(kind);
+	core->hold_sends = true;
+	send1(0, &a);
+	send1(1, &a);
+	fake_comp(&f, &a);
+	fake_comp(&f, &a);
+	fake_drop_all(&f, &p);
+	p.got = 2;
+	core->send_again = FAKE_ALWAYS;
+	fake_finish(core, 0, FI_EIO);
+	fake_finish(core, 0, FI_EIO);
+	fake_passes(&f, 3);
+	send1(2, &a);
+	send1(3, &a);
+	cr_expect_eq(fi_tinject(f.ep, "x", 1, p.addr, 3), -FI_EAGAIN);
+	core->send_again = 0;
+	fake_after_ms(&f, 20);
+	for (uint64_t i = 0; i < 4; i++)
+		expect_tag(i, (uint32_t)i + 2);
+	fake_expect_none(&f);
+	fake_close(&f);
+}
+
+/* Two endpoints; the test is the network, which loses, repeats and fails. */
+BOTH(receiver_drops_what_comes_twice)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { kind } };
+	uint64_t got[40] = { 0 };
+	struct fake_sent *s;
+	struct fake g;
+	fi_addr_t to;
+
+	fake_open(&f, &opt);
+	fake_open(&g, &opt);
+	core = f.core[0];
+	cr_assert_eq(fi_av_insert(f.av, g.lnx->addr, 1, &to, 0, NULL), 1);
+	for (int i = 0; i < 40; i++)
+		cr_assert_eq(fi_trecv(g.ep, &got[i], 8, NULL, FI_ADDR_UNSPEC,
+				      0, ~0ull, &got[i]), 0);
+	for (uint64_t i = 0; i < 40; i++) {
+		if (i == 10 || i == 20)
+			core->send_fails = 5;
+		cr_assert_eq(fi_tsend(f.ep, &i, 8, NULL, to, i, &a), 0);
+		if (i % 3 == 0)
+			fake_pass(&f);
+		/* Every fourth frame is lost, some come twice. */
+		while (i % 5 == 0 && (s = fake_take(core))) {
+			if (s->h.seq % 4 || f.lnx->stats.resend_count > 60)
+				fake_arrive(g.core[0], s->bytes, s->len);
+			if (s->h.seq % 6 == 0)
+				fake_arrive(g.core[0], s->bytes, s->len);
+			free(s);
+		}
+	}
+	for (int round = 0; round < 400; round++) {
+		fake_after_ms(&f, 100);
+		fake_after_ms(&g, 1);
+		while ((s = fake_take(core))) {
+			fake_arrive(g.core[0], s->bytes, s->len);
+			free(s);
+		}
+		fake_after_ms(&g, 1);
+		while ((s = fake_take(g.core[0]))) {
+			fake_arrive(core, s->bytes, s->len);
+			free(s);
+		}
+	}
+	for (uint64_t i = 0; i < 40; i++) {
+		fake_comp(&f, &a);
+		cr_expect_eq(fake_comp(&g, &got[i]).tag, i);
+		cr_expect_eq(got[i], i);
+	}
+	fake_quiet(&f);
+	fake_quiet(&g);
+	cr_expect_gt(g.lnx->stats.dup_drops, 3);
+	cr_expect_gt(g.lnx->stats.reorders, 3);
+	cr_expect_eq(txes(), 0);
+	fake_close_quick(&g);
+	fake_close(&f);
+}
+
+BOTH(silence_is_probed_with_the_oldest_frame)
+{
+	struct fake_sent *s;
+	unsigned n = 0;
+
+	open_introduced(kind);
+	for (uint64_t i = 0; i < 5; i++)
+		send1(i, &a);
+	fake_drop_all(&f, &p);
+	p.got = 2;			/* all lost */
+	fake_after_ms(&f, 100);
+	fake_expect_none(&f);		/* it may just be computing */
+	fake_after_ms(&f, 500);
+	fake_after_ms(&f, 100);
+	expect_tag(0, 2);
+	fake_expect_none(&f);
+	/* Rarer and rarer. */
+	for (int i = 0; i < 100; i++)
+		fake_after_ms(&f, 100);
+	while ((s = fake_take(core))) {
+		cr_expect_eq(s->h.seq, 2);
+		free(s);
+		n++;
+	}
+	cr_expect(n >= 2 && n <= 6, "%u", n);
+	/* An answer tells what else is missing. */
+	fake_ack(&f, &p);
+	fake_passes(&f, 2);
+	for (uint64_t i = 1; i < 5; i++)
+		expect_tag(i, (uint32_t)i + 2);
+	fake_expect_none(&f);
+	fake_close(&f);
+}
+
+/* ---- acks that are not to be believed ---- */
+
+BOTH(ack_of_frames_never_sent_is_ignored)
+{
+	static const int32_t off[] = { 1, 2, 100, 5000, INT32_MAX, INT32_MIN,
+				       -5000, -10, -4, -1 - 3 };
+	struct iovec iov = { (void *)"x", 1 };
+	struct fi_msg m = { .msg_iov = &iov, .iov_count = 1, .context = &b };
+	uint32_t posted;
+
+	open_introduced(kind);
+	m.addr = p.addr;
+	for (int i = 0; i < 3; i++)
+		cr_assert_eq(fi_sendmsg(f.ep, &m, FI_DELIVERY_COMPLETE), 0);
+	posted = inside()->tx_posted;
+	for (size_t i = 0; i < LNX_ARRAY_SIZE(off); i++) {
+		p.got = posted + (uint32_t)off[i];
+		fake_ack(&f, &p);
+		fake_quiet(&f);
+		cr_expect_eq(inside()->tx_una, posted - 3, "off %d", off[i]);
+	}
+	/* Those that wait are not sent either. */
+	core->send_again = FAKE_ALWAYS;
+	send1(1, &a);
+	p.got = posted + 1;
+	fake_ack(&f, &p);
+	fake_quiet(&f);
+	p.got = posted;
+	fake_ack(&f, &p);
+	for (int i = 0; i < 3; i++)
+		fake_comp(&f, &b);
+	fake_quiet(&f);
+	fake_close(&f);
+}
+
+BOTH(ack_before_anything_was_sent)
+{
+	open_with(kind, (struct fake_opt) { 0 });
+	p.got = 5;
+	fake_hello(&f, &p);
+	fake_passes(&f, 3);
+	cr_assert_eq(send1(1, &a), 0);
+	fake_comp(&f, &a);
+	cr_expect_eq(inside()->tx_una, 0);
+	fake_close(&f);
+}
+
+BOTH(stale_id_is_dropped)
+{
+	char buf[8];
+
+	open_introduced(kind);
+	fi_trecv(f.ep, buf, 8, NULL, FI_ADDR_UNSPEC, 0, ~0ull, &b);
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_TAG, .dst = 77,
+					     .len = 1 }, "x", 1);
+	send1(1, &a);
+	p.got = 3;
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_ACK, .dst = 77 },
+		   NULL, 0);
+	fake_comp(&f, &a);
+	fake_quiet(&f);
+	cr_expect_eq(f.lnx->stats.stale_frames, 2);
+	cr_expect_eq(inside()->tx_una, 2, "its ack counts as little");
+	cr_expect_eq(inside()->seq.next, 0);
+	fake_close(&f);
+}
+
+/* ---- the deadline ---- */
+
+BOTH(deadline_ends_every_operation_with_one_error)
+{
+	static char big[100000];
+
+	fake_conf.connect_timeout = 200;
+	open_with(kind, (struct fake_opt) { 0 });
+	core->send_again = FAKE_ALWAYS;
+	cr_assert_eq(send1(1, &a), 0);
+	cr_assert_eq(fi_send(f.ep, big, 100, NULL, p.addr, &b), 0);
+	cr_assert_eq(fi_send(f.ep, big, sizeof(big), NULL, p.addr, &c), 0);
+	cr_assert_eq(send1(4, &d), 0);
+	cr_expect_eq(core->nmr_open, 1);
+	fake_after_ms(&f, 150);
+	fake_quiet(&f);
+	fake_after_ms(&f, 100);
+	fake_err(&f, &a, FI_ETIMEDOUT);
+	fake_err(&f, &b, FI_ETIMEDOUT);
+	fake_err(&f, &d, FI_ETIMEDOUT);
+	fake_err(&f, &c, FI_ETIMEDOUT);
+	fake_quiet(&f);
+	cr_expect_eq(core->nmr_open, 0);
+	cr_expect_eq(txes(), 0);
+	cr_expect_eq(send1(1, &a), -FI_EHOSTUNREACH);
+	cr_expect_eq(fi_inject(f.ep, big, 1, p.addr), -FI_EHOSTUNREACH);
+	cr_expect_eq(fi_send(f.ep, big, sizeof(big), NULL, p.addr, &c),
+		     -FI_EHOSTUNREACH);
+	core->send_again = 0;
+	fake_after_ms(&f, 100);
+	fake_expect_none(&f);
+	fake_close(&f);
+}
+
+/* Of a connection that breaks: what was reported is not reported again. */
+BOTH(deadline_after_the_connection_broke)
+{
+	struct iovec iov = { (void *)"x", 1 };
+	struct fi_msg m = { .msg_iov = &iov, .iov_count = 1, .context = &b };
+
+	fake_conf.connect_timeout = 200;
+	open_introduced(kind);
+	m.addr = p.addr;
+	core->hold_sends = true;
+	send1(1, &a);
+	fake_comp(&f, &a);
+	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_DELIVERY_COMPLETE), 0);
+	fi_tinject(f.ep, "x", 1, p.addr, 1);
+	core->send_again = FAKE_ALWAYS;
+	fake_finish(core, 0, FI_ECONNRESET);
+	fake_finish(core, 0, FI_ECONNRESET);
+	fake_passes(&f, 2);
+	send1(2, &d);
+	fake_after_ms(&f, 150);
+	fake_quiet(&f);
+	fake_after_ms(&f, 100);
+	fake_err(&f, &b, FI_ETIMEDOUT);
+	fake_err(&f, &d, FI_ETIMEDOUT);
+	fake_quiet(&f);
+	cr_expect_eq(txes(), 1, "the core has one still");
+	fake_finish_all(core);
+	fake_pass(&f);
+	cr_expect_eq(txes(), 0);
+	fake_close(&f);
+}
+
+BOTH(in_time_nothing_fails)
+{
+	fake_conf.connect_timeout = 200;
+	open_with(kind, (struct fake_opt) { 0 });
+	core->send_again = FAKE_ALWAYS;
+	send1(1, &a);
+	fake_after_ms(&f, 190);
+	core->send_again = 0;
+	fake_after_ms(&f, 20);
+	fake_comp(&f, &a);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	fake_after_ms(&f, 1000);
+	/* A new outage has a deadline of its own. */
+	core->send_again = FAKE_ALWAYS;
+	send1(2, &b);
+	fake_after_ms(&f, 150);
+	fake_quiet(&f);
+	core->send_again = 0;
+	fake_after_ms(&f, 20);
+	fake_comp(&f, &b);
+	fake_close(&f);
+}
+
+/* ---- large sends ---- */
+
+BOTH(large_send_is_announced_and_ends_with_the_fin)
+{
+	static char big[50000];
+	struct fake_sent *s;
+	struct lnx_rts r;
+
+	open_introduced(kind);
+	cr_assert_eq(fi_tsenddata(f.ep, big, sizeof(big), NULL, 5, p.addr, 6,
+				  &b), 0);
+	cr_expect_eq(core->nmr_open, 1);
+	s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
+	cr_expect_eq(s->h.len, sizeof(big));
+	cr_expect_eq(s->h.tag, 6);
+	cr_expect_eq(s->h.data, 5);
+	cr_expect(s->h.flags & LNX_WIRE_F_DATA);
+	cr_assert_eq(lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
+	cr_expect_eq(r.nseg, 1);
+	cr_expect_eq(r.nkey, 1);
+	cr_expect_eq(r.key[0][0].rail, 0);
+	cr_expect_eq(r.key[0][0].addr, (uintptr_t)big);
+	cr_expect_neq(r.key[0][0].key, 0);
+	free(s);
+	fake_ack(&f, &p);
+	fake_quiet(&f);			/* the ack is not the end */
+	cr_expect_eq(core->nmr_open, 1);
+
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO }, p.blob,
+		  64);
+	/* Of something else: no matter. */
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_FIN,
+					     .data = r.op + 1 }, NULL, 0);
+	fake_quiet(&f);
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_FIN,
+					     .data = r.op }, NULL, 0);
+	cr_expect_eq(fake_comp(&f, &b).flags, FI_SEND | FI_TAGGED);
+	cr_expect_eq(core->nmr_open, 0);
+	/* A second one finds nothing. */
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_FIN,
+					     .data = r.op }, NULL, 0);
+	fake_quiet(&f);
+	cr_expect_eq(f.lnx->stats.bad_frames, 2);
+	cr_expect_eq(core->nmr, 1);
+	fake_close(&f);
+}
+
+BOTH(large_send_that_the_peer_refuses)
+{
+	static char big[50000];
+	struct fake_sent *s;
+	struct lnx_rts r;
+
+	open_introduced(kind);
+	fi_send(f.ep, big, sizeof(big), NULL, p.addr, &b);
+	s = fake_expect(&f, &p, LNX_KIND_RTS_MSG);
+	lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len);
+	free(s);
+	fake_hello(&f, &p);
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_FIN,
+					     .data = r.op, .len = FI_EIO },
+		  NULL, 0);
+	fake_err(&f, &b, FI_EIO);
+	fake_quiet(&f);
+	cr_expect_eq(core->nmr_open, 0);
+	fake_close(&f);
+}
+
+/* One peer cannot end what another one is sent. */
+BOTH(fin_of_somebody_else)
+{
+	static char big[50000];
+	struct fake_peer q;
+	struct fake_sent *s;
+	struct lnx_rts r;
+
+	open_introduced(kind);
+	fake_peer_init(&f, &q, 0x2222);
+	fake_peer_insert(&f, &q);
+	fi_send(f.ep, big, sizeof(big), NULL, p.addr, &b);
+	s = fake_expect(&f, &p, LNX_KIND_RTS_MSG);
+	lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len);
+	free(s);
+	fake_hello(&f, &q);
+	fake_next(&f, &q, (struct lnx_hdr) { .kind = LNX_KIND_FIN,
+					     .data = r.op }, NULL, 0);
+	fake_quiet(&f);
+	cr_expect_eq(core->nmr_open, 1);
+	fake_close(&f);
+}
+
+BOTH(large_send_of_pieces)
+{
+	static char buf[4][20000];
+	struct iovec iov[4] = {
+		{ buf[0], 20000 }, { buf[1], 0 }, { buf[2], 1 },
+		{ buf[3], 10000 },
+	};
+	struct fake_sent *s;
+	struct lnx_rts r;
+
+	open_introduced(kind);
+	cr_assert_eq(fi_tsendv(f.ep, iov, NULL, 4, p.addr, 1, &b), 0);
+	s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
+	cr_expect_eq(s->h.len, 30001);
+	cr_assert_eq(lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
+	cr_assert_eq(r.nseg, 3, "an empty piece is none");
+	cr_expect_eq(core->nmr_open, 3);
+	cr_expect_eq(r.seg_len[0], 20000);
+	cr_expect_eq(r.seg_len[1], 1);
+	cr_expect_eq(r.seg_len[2], 10000);
+	cr_expect_eq(r.key[2][0].addr, (uintptr_t)buf[3]);
+	cr_expect_neq(r.key[0][0].key, r.key[1][0].key);
+	free(s);
+	fake_close(&f);			/* registrations are closed as well */
+}
+
+BOTH(buffer_that_cannot_be_registered)
+{
+	static char buf[2][20000];
+	struct iovec iov[2] = { { buf[0], 20000 }, { buf[1], 20000 } };
+
+	open_introduced(kind);
+	core->mr_fails = 1;
+	cr_expect_eq(fi_sendv(f.ep, iov, NULL, 2, p.addr, &b), -FI_ENOMEM);
+	cr_expect_eq(core->nmr_open, 0);
+	cr_expect_eq(fi_sendv(f.ep, iov, NULL, 2, p.addr, &b), 0);
+	cr_expect_eq(core->nmr_open, 2);
+	fake_expect_drop(&f, &p, LNX_KIND_RTS_MSG);
+	fake_expect_none(&f);
+	fake_close(&f);
+}
+
+BOTH(more_pieces_than_there_may_be)
+{
+	char x[8];
+	struct iovec iov[5] = { { x, 1 }, { x, 1 }, { x, 1 }, { x, 1 },
+				{ x, 1 } };
+
+	open_introduced(kind);
+	cr_expect_eq(fi_sendv(f.ep, iov, NULL, 5, p.addr, &b), -FI_EINVAL);
+	cr_expect_eq(fi_tsendv(f.ep, iov, NULL, 5, p.addr, 1, &b), -FI_EINVAL);
+	cr_expect_eq(fi_sendv(f.ep, iov, NULL, 4, p.addr, &b), 0);
+	fake_close(&f);
+}
+
+/* ---- acknowledgements that we owe ---- */
+
+BOTH(acks_ride_or_go_alone_after_a_while)
+{
+	struct fake_sent *s;
+	char buf[4][8];
+
+	open_introduced(kind);
+	for (int i = 0; i < 4; i++)
+		fi_trecv(f.ep, buf[i], 8, NULL, FI_ADDR_UNSPEC, 0, ~0ull, &b);
+	fake_hello(&f, &p);
+	fake_tag(&f, &p, 1, "x", 1);
+	fake_comp(&f, &b);
+	send1(1, &a);
+	fake_comp(&f, &a);
+	s = fake_expect(&f, &p, LNX_KIND_TAG);
+	cr_expect_eq(s->h.ack, 2);
+	free(s);
+	fake_after_ms(&f, 10);
+	fake_expect_none(&f);		/* it rode */
+
+	fake_tag(&f, &p, 1, "x", 1);
+	fake_comp(&f, &b);
+	fake_after_ms(&f, 10);
+	s = fake_expect(&f, &p, LNX_KIND_ACK);
+	cr_expect_eq(s->h.ack, 3);
+	cr_expect(s->inject);
+	free(s);
+
+	/* At once where the sender waits for it. */
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_TAG, .len = 1,
+					     .flags = LNX_WIRE_F_ACK_NOW },
+		  "x", 1);
+	fake_comp(&f, &b);
+	s = fake_expect(&f, &p, LNX_KIND_ACK);
+	cr_expect_eq(s->h.ack, 4);
+	free(s);
+
+	/* One that the core does not take goes later. */
+	core->inject_again = 2;
+	fake_tag(&f, &p, 1, "x", 1);
+	fake_comp(&f, &b);
+	fake_after_ms(&f, 10);
+	fake_after_ms(&f, 10);
+	fake_after_ms(&f, 10);
+	s = fake_expect(&f, &p, LNX_KIND_ACK);
+	cr_expect_eq(s->h.ack, 5);
+	free(s);
+	fake_expect_none(&f);
+
+	/* And who asks is answered. */
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_PROBE }, NULL, 0);
+	fake_passes(&f, 2);
+	fake_expect_drop(&f, &p, LNX_KIND_ACK);
+	fake_close(&f);
+}
+
+BOTH(ack_after_so_many_frames)
+{
+	static char buf[100][8];
+
+	fake_conf.ack_delay = 1000000;
+	fake_conf.ack_every = 10;
+	open_introduced(kind);
+	fake_hello(&f, &p);
+	for (int i = 0; i < 25; i++) {
+		fi_trecv(f.ep, buf[i], 8, NULL, FI_ADDR_UNSPEC, 0, ~0ull, &b);
+		fake_tag(&f, &p, 1, "x", 1);
+		fake_comp(&f, &b);
+	}
+	fake_expect_drop(&f, &p, LNX_KIND_ACK);
+	fake_expect_drop(&f, &p, LNX_KIND_ACK);
+	fake_expect_none(&f);
+	fake_close(&f);
+}
+
+/* ---- closing ---- */
+
+BOTH(close_says_goodbye)
+{
+	open_introduced(kind);
+	fake_close(&f);
+	cr_expect_eq(fake_last_kind, LNX_KIND_BYE);
+}
+
+BOTH(close_waits_for_the_acks)
+{
+	uint64_t start;
+
+	fake_conf.linger = 1;
+	open_introduced(kind);
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_BYE }, NULL, 0);
+	fake_pass(&f);
+	cr_expect(inside()->bye);
+	/* Not for those of a peer that has said goodbye itself. */
+	send1(1, &a);
+	fake_conf.linger = 60000;
+	start = fake_now_ns;
+	fake_close(&f);
+	cr_expect_lt(fake_now_ns - start, LNX_NS_PER_S);
+}
+
+BOTH(close_with_everything_under_way)
+{
+	static char big[50000];
+
+	open_introduced(kind);
+	core->hold_sends = true;
+	for (uint64_t i = 0; i < 5; i++)
+		send1(i, &a);
+	fi_send(f.ep, big, sizeof(big), NULL, p.addr, &c);
+	core->send_again = FAKE_ALWAYS;
+	for (uint64_t i = 0; i < 5; i++)
+		send1(i, &e);
+	fi_send(f.ep, big, sizeof(big), NULL, p.addr, &c);
+	fake_close(&f);
+}
+
+/* ---- direct rail: one call of the application is one of the core ---- */
+
+static void shm_file(uint64_t eid, bool make)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/shm/lnx-%016llx",
+		 (unsigned long long)eid);
+	unlink(path);
+	if (!make)
+		return;
+	fd = open(path, O_CREAT | O_RDWR | O_EXCL, 0600);
+	cr_assert_geq(fd, 0, "%s", path);
+	close(fd);
+}
+
+Test(tx_direct, each_spelling_is_one_core_call)
+{
+	struct fake_opt opt = { .nrail = 2, .kind = { LNX_RAIL_DIRECT,
+						      LNX_RAIL_PLAIN } };
+	static const char *const want[] = {
+		"fi_send", "fi_sendv", "fi_sendmsg", "fi_inject",
+		"fi_senddata", "fi_injectdata", "fi_tsend", "fi_tsendv",
+		"fi_tsendmsg", "fi_tinject", "fi_tsenddata", "fi_tinjectdata",
+	};
+	struct iovec iov[2] = { { (void *)"abc", 3 }, { (void *)"defg", 4 } };
+	struct fi_msg m = { .msg_iov = iov, .iov_count = 2, .context = &a,
+			    .data = 9 };
+	struct fi_msg_tagged t = { .msg_iov = iov, .iov_count = 2, .tag = 7,
+				   .context = &a, .data = 9 };
+	char all[] = "abcdefg";
+	fi_addr_t to;
+
+	fake_open(&f, &opt);
+	fake_peer_init(&f, &p, 0x5151515100000000 + (unsigned)getpid());
+	p.where.has_shm = true;
+	p.where.host = f.domain.host;
+	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
+	shm_file(p.eid, true);
+	fake_peer_insert(&f, &p);
+	shm_file(p.eid, false);
+	m.addr = t.addr = to = p.addr;
+	cr_assert_neq(inside()->shm_addr, FI_ADDR_NOTAVAIL);
+
+	fi_send(f.ep, all, 7, NULL, to, &a);
+	fi_sendv(f.ep, iov, NULL, 2, to, &a);
+	fi_sendmsg(f.ep, &m, FI_REMOTE_CQ_DATA);
+	fi_inject(f.ep, all, 7, to);
+	fi_senddata(f.ep, all, 7, NULL, 9, to, &a);
+	fi_injectdata(f.ep, all, 7, 9, to);
+	fi_tsend(f.ep, all, 7, NULL, to, 7, &a);
+	fi_tsendv(f.ep, iov, NULL, 2, to, 7, &a);
+	fi_tsendmsg(f.ep, &t, FI_REMOTE_CQ_DATA);
+	fi_tinject(f.ep, all, 7, to, 7);
+	fi_tsenddata(f.ep, all, 7, NULL, 9, to, 7, &a);
+	fi_tinjectdata(f.ep, all, 7, 9, to, 7);
+	for (size_t i = 0; i < LNX_ARRAY_SIZE(want); i++) {
+		struct fake_sent *s = fake_take(f.core[0]);
+		bool inject = strstr(want[i], "inject") != NULL;
+
+		cr_assert_not_null(s);
+		cr_expect_str_eq(s->call, want[i]);
+		cr_expect_eq(s->len, 7);
+		cr_expect_eq(memcmp(s->bytes, all, 7), 0);
+		cr_expect_eq(s->tag, i < 6 ? 0 : 7);
+		cr_expect_eq(s->context, inject ? NULL : &a);
+		if (strstr(want[i], "data") || strstr(want[i], "sendmsg"))
+			cr_expect_eq(s->data, 9);
+		free(s);
+		if (!inject)
+			fake_comp(&f, &a);
+	}
+	fake_quiet(&f);
+	fake_expect_none(&f);		/* nothing on the network */
+	/* EAGAIN is handed up as it is. */
+	f.core[0]->send_again = 1;
+	cr_expect_eq(fi_tsend(f.ep, all, 7, NULL, to, 7, &a), -FI_EAGAIN);
+	f.core[0]->send_fails = 1;
+	cr_expect_eq(fi_tsend(f.ep, all, 7, NULL, to, 7, &b), 0);
+	fake_err(&f, &b, FI_EIO);
+	cr_expect_eq(f.lnx->stats.direct_sends, 14);
+	fake_close(&f);
+}
