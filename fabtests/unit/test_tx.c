@@ -218,10 +218,11 @@ BOTH(closed_path_is_not_hammered)
 	fake_close(&f);
 }
 
-BOTH(inject_is_never_queued)
+/* Who injects may not call again for long: it has left, or it is refused. */
+BOTH(inject_is_never_queued_while_connecting)
 {
 	open_with(kind, (struct fake_opt) { 0 });
-	/* Not even at first contact. */
+	/* At first contact, */
 	core->send_again = FAKE_ALWAYS;
 	cr_expect_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), -FI_EAGAIN);
 	cr_expect_eq(fi_inject(f.ep, "x", 1, p.addr), -FI_EAGAIN);
@@ -231,24 +232,80 @@ BOTH(inject_is_never_queued)
 	fake_after_ms(&f, 20);
 	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
 	fake_expect_none(&f);
-
-	core->send_again = 1;
-	cr_expect_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), -FI_EAGAIN);
-	cr_expect_eq(inside()->npend, 0);
 	cr_expect_eq(fi_tinject(f.ep, "y", 1, p.addr, 2), 0);
 	fake_expect_drop(&f, &p, LNX_KIND_TAG);
-	cr_expect_eq(p.got, 2, "no number was lost");
 
-	/* Nor behind what waits. */
+	/* when the connection broke, */
+	core->send_fails = 1;
+	cr_expect_eq(fi_tinject(f.ep, "y", 1, p.addr, 2), 0);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
 	core->send_again = FAKE_ALWAYS;
+	fake_passes(&f, 2);
+	cr_expect_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), -FI_EAGAIN);
+	/* and behind what waits. */
 	cr_expect_eq(send1(3, &a), 0);
 	cr_expect_eq(fi_tinject(f.ep, "z", 1, p.addr, 4), -FI_EAGAIN);
 	core->send_again = 0;
 	fake_after_ms(&f, 20);
-	expect_tag(3, 2);
+	p.got = 2;
+	expect_up_to(4);
 	cr_expect_eq(fi_tinject(f.ep, "z", 1, p.addr, 4), 0);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	cr_expect_eq(p.got, 5, "no number was lost");
 	fake_comp(&f, &a);
 	fake_quiet(&f);
+	fake_close(&f);
+}
+
+/* A core that is just busy is no reason to refuse; the payload is copied. */
+BOTH(inject_to_a_busy_core_leaves_in_order)
+{
+	char buf[] = "first";
+	struct fake_sent *s;
+
+	fake_conf.copy_limit = 3;
+	open_introduced(kind);
+	core->send_again = 1;
+	cr_expect_eq(fi_tinject(f.ep, buf, 6, p.addr, 5), 0);
+	strcpy(buf, "xxxxx");
+	fake_after_ms(&f, 20);
+	cr_expect_eq(fi_tinject(f.ep, "then", 5, p.addr, 6), 0);
+	s = fake_expect(&f, &p, LNX_KIND_TAG);
+	cr_expect_eq(s->h.seq, 2);
+	cr_expect_eq(s->h.tag, 5);
+	cr_expect_str_eq((char *)s->bytes + 64, "first");
+	free(s);
+	s = fake_expect(&f, &p, LNX_KIND_TAG);
+	cr_expect_eq(s->h.seq, 3);
+	cr_expect_eq(s->h.tag, 6);
+	free(s);
+	fake_quiet(&f);
+	fake_close(&f);
+}
+
+/* Nobody waits for it in a queue: so it has to look at the deadline itself. */
+BOTH(inject_gives_up_when_the_deadline_has_passed)
+{
+	ssize_t ret = -FI_EAGAIN;
+
+	fake_conf.connect_timeout = 200;
+	open_introduced(kind);
+	core->send_fails = 1;
+	cr_expect_eq(fi_tinject(f.ep, "y", 1, p.addr, 2), 0);
+	fake_drop_all(&f, &p);
+	core->send_again = FAKE_ALWAYS;
+	fake_pass(&f);
+	fake_ack(&f, &p);
+	fake_pass(&f);
+	for (int i = 0; i < 18; i++) {
+		fake_now_ns += 10 * LNX_NS_PER_MS;
+		cr_expect_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), -FI_EAGAIN);
+	}
+	for (int i = 0; i < 20 && ret == -FI_EAGAIN; i++) {
+		fake_now_ns += 10 * LNX_NS_PER_MS;
+		ret = fi_tinject(f.ep, "x", 1, p.addr, 1);
+	}
+	cr_expect_eq(ret, -FI_EHOSTUNREACH);
 	fake_close(&f);
 }
 
@@ -286,7 +343,6 @@ BOTH(full_window_waits_for_an_ack)
 	fake_after_ms(&f, 20);
 	fake_expect_none(&f);
 	fake_quiet(&f);
-	cr_expect_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), -FI_EAGAIN);
 
 	p.got = 4;			/* 2 of 8 */
 	fake_ack(&f, &p);
@@ -427,8 +483,8 @@ BOTH(selective_completion)
 	fake_comp(&f, &b);
 	/* What nobody is told of has left, or is refused. */
 	core->send_again = FAKE_ALWAYS;
-	cr_expect_eq(send1(1, &a), -FI_EAGAIN);
 	cr_expect_eq(fi_sendmsg(f.ep, &m, FI_COMPLETION), 0);
+	cr_expect_eq(send1(1, &a), -FI_EAGAIN);
 	core->send_again = 0;
 	fake_after_ms(&f, 20);
 	fake_comp(&f, &b);
@@ -843,6 +899,35 @@ BOTH(in_time_nothing_fails)
 	fake_close(&f);
 }
 
+/* Only resends came through after it: an outage later is a new one all the same. */
+BOTH(deadline_starts_anew_after_resends)
+{
+	fake_conf.connect_timeout = 200;
+	open_introduced(kind);
+	core->send_fails = 1;
+	send1(1, &a);
+	fake_drop_all(&f, &p);
+	p.got = 2;
+	core->send_again = 2;
+	fake_comp(&f, &a);
+	fake_after_ms(&f, 20);
+	fake_after_ms(&f, 20);
+	expect_tag(1, 2);
+	fake_ack(&f, &p);
+	fake_pass(&f);
+
+	fake_after_ms(&f, 1000);
+	core->send_again = FAKE_ALWAYS;
+	cr_assert_eq(send1(2, &b), 0);
+	fake_after_ms(&f, 20);
+	fake_quiet(&f);
+	core->send_again = 0;
+	fake_after_ms(&f, 20);
+	fake_comp(&f, &b);
+	expect_tag(2, 3);
+	fake_close(&f);
+}
+
 /* ---- large sends ---- */
 
 BOTH(large_send_is_announced_and_ends_with_the_fin)
@@ -1124,10 +1209,26 @@ static void shm_file(uint64_t eid, bool make)
 	close(fd);
 }
 
-Test(tx_direct, each_spelling_is_one_core_call)
+static fi_addr_t open_direct(size_t tx_size)
 {
 	struct fake_opt opt = { .nrail = 2, .kind = { LNX_RAIL_DIRECT,
-						      LNX_RAIL_PLAIN } };
+						      LNX_RAIL_PLAIN },
+				.tx_size = tx_size };
+
+	fake_open(&f, &opt);
+	fake_peer_init(&f, &p, 0x5151515100000000 + (unsigned)getpid());
+	p.where.has_shm = true;
+	p.where.host = f.domain.host;
+	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
+	shm_file(p.eid, true);
+	fake_peer_insert(&f, &p);
+	shm_file(p.eid, false);
+	cr_assert_neq(inside()->shm_addr, FI_ADDR_NOTAVAIL);
+	return p.addr;
+}
+
+Test(tx_direct, each_spelling_is_one_core_call)
+{
 	static const char *const want[] = {
 		"fi_send", "fi_sendv", "fi_sendmsg", "fi_inject",
 		"fi_senddata", "fi_injectdata", "fi_tsend", "fi_tsendv",
@@ -1139,19 +1240,9 @@ Test(tx_direct, each_spelling_is_one_core_call)
 	struct fi_msg_tagged t = { .msg_iov = iov, .iov_count = 2, .tag = 7,
 				   .context = &a, .data = 9 };
 	char all[] = "abcdefg";
-	fi_addr_t to;
+	fi_addr_t to = open_direct(0);
 
-	fake_open(&f, &opt);
-	fake_peer_init(&f, &p, 0x5151515100000000 + (unsigned)getpid());
-	p.where.has_shm = true;
-	p.where.host = f.domain.host;
-	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
-	shm_file(p.eid, true);
-	fake_peer_insert(&f, &p);
-	shm_file(p.eid, false);
-	m.addr = t.addr = to = p.addr;
-	cr_assert_neq(inside()->shm_addr, FI_ADDR_NOTAVAIL);
-
+	m.addr = t.addr = to;
 	fi_send(f.ep, all, 7, NULL, to, &a);
 	fi_sendv(f.ep, iov, NULL, 2, to, &a);
 	fi_sendmsg(f.ep, &m, FI_REMOTE_CQ_DATA);
@@ -1182,12 +1273,78 @@ Test(tx_direct, each_spelling_is_one_core_call)
 	}
 	fake_quiet(&f);
 	fake_expect_none(&f);		/* nothing on the network */
-	/* EAGAIN is handed up as it is. */
-	f.core[0]->send_again = 1;
-	cr_expect_eq(fi_tsend(f.ep, all, 7, NULL, to, 7, &a), -FI_EAGAIN);
 	f.core[0]->send_fails = 1;
 	cr_expect_eq(fi_tsend(f.ep, all, 7, NULL, to, 7, &b), 0);
 	fake_err(&f, &b, FI_EIO);
-	cr_expect_eq(f.lnx->stats.direct_sends, 14);
+	cr_expect_eq(f.lnx->stats.direct_sends, 13);
+	fake_close(&f);
+}
+
+Test(tx_direct, busy_core_queues_in_order)
+{
+	fi_addr_t to = open_direct(5);
+	struct fake_sent *s;
+	char buf[] = "abc";
+
+	/* A moment is waited for. */
+	f.core[0]->send_again = 3;
+	cr_expect_eq(fi_tsend(f.ep, buf, 4, NULL, to, 0, &a), 0);
+	s = fake_take(f.core[0]);
+	cr_assert_not_null(s);
+	free(s);
+	fake_comp(&f, &a);
+
+	f.core[0]->send_again = f.core[0]->inject_again = FAKE_ALWAYS;
+	cr_expect_eq(fi_tsend(f.ep, "def", 4, NULL, to, 1, &a), 0);
+	cr_expect_eq(fi_tinject(f.ep, buf, 4, to, 2), 0);
+	strcpy(buf, "xyz");		/* it was copied */
+	cr_expect_eq(fi_tinjectdata(f.ep, "ghi", 4, 9, to, 3), 0);
+	f.core[0]->inject_again = 0;
+	cr_expect_eq(fi_tinject(f.ep, "jkl", 4, to, 4), 0);
+	cr_expect_null(f.core[0]->sent, "none overtakes");
+	cr_expect_eq(fi_tsend(f.ep, "mno", 4, NULL, to, 5, &b), 0);
+	cr_expect_eq(fi_tsend(f.ep, "pqr", 4, NULL, to, 6, &b), -FI_EAGAIN);
+	fake_quiet(&f);
+	f.core[0]->send_again = 0;
+	fake_comp(&f, &a);
+	fake_comp(&f, &b);
+	for (uint64_t i = 1; i <= 5; i++) {
+		static const char *const want[] = { "def", "abc", "ghi", "jkl",
+						    "mno" };
+
+		s = fake_take(f.core[0]);
+		cr_assert_not_null(s);
+		cr_expect_eq(s->tag, i);
+		cr_expect_str_eq((char *)s->bytes, want[i - 1]);
+		free(s);
+	}
+	cr_expect_eq(fi_tsend(f.ep, "stu", 4, NULL, to, 7, &b), 0);
+	cr_expect_not_null(f.core[0]->sent, "the short way again");
+	fake_close(&f);
+}
+
+/* The peer goes while sends to it wait: each ends, with an error. */
+Test(tx_direct, queued_for_a_peer_that_goes)
+{
+	fi_addr_t to = open_direct(5);
+
+	f.core[0]->send_again = f.core[0]->inject_again = FAKE_ALWAYS;
+	cr_expect_eq(fi_tsend(f.ep, "abc", 4, NULL, to, 1, &a), 0);
+	cr_expect_eq(fi_tinject(f.ep, "abc", 4, to, 1), 0);
+	cr_expect_eq(fi_send(f.ep, "abc", 4, NULL, to, &b), 0);
+	cr_expect_eq(fi_av_remove(f.av, &to, 1, 0), 0);
+	fake_err(&f, &a, FI_EHOSTUNREACH);
+	fake_err(&f, &b, FI_EHOSTUNREACH);
+	fake_quiet(&f);
+	fake_close(&f);
+}
+
+Test(tx_direct, close_with_sends_queued)
+{
+	fi_addr_t to = open_direct(5);
+
+	f.core[0]->send_again = f.core[0]->inject_again = FAKE_ALWAYS;
+	cr_expect_eq(fi_tsend(f.ep, "abc", 4, NULL, to, 1, &a), 0);
+	cr_expect_eq(fi_tinject(f.ep, "abc", 4, to, 1), 0);
 	fake_close(&f);
 }
