@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A scripted core provider, and an lnx endpoint on it: tx/, rx/ and comp/ without
- * a network.  lnx opens its rails through fi_fabric as always; here that is ours.
- * The test is the rest of the world: it says what the core answers, looks at the
- * frames that left, makes those that arrive, and moves the clock.
+ * A scripted core provider, and an lnx endpoint on it: tx/, rx/ and comp/
+ * without a network.  lnx opens its rails through fi_fabric as always; here
+ * that is ours.  The test is the rest of the world: it says what the core
+ * answers, looks at the frames that left, makes those that arrive, and moves
+ * the clock.
  *
  * Programs link with -Wl,--wrap=clock_gettime for the clock.
  */
@@ -104,6 +105,8 @@ extern struct lnx_conf fake_conf;
 extern uint64_t fake_now_ns;
 /* Kind of the frame that left last; also after a close. */
 extern uint8_t fake_last_kind;
+/* The core takes memory: not to be refused by tests that let it run short. */
+extern volatile bool fake_allocating;
 
 /* Open and enable; opt may be NULL.  Ends the test when that fails. */
 void fake_open(struct fake *f, const struct fake_opt *opt);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The world half of fake_core.h: an lnx endpoint on scripted cores, the peers it
- * talks to, the clock.
+ * The world half of fake_core.h: an lnx endpoint on scripted cores, the peers
+ * it talks to, the clock.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

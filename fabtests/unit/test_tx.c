@@ -899,7 +899,7 @@ BOTH(in_time_nothing_fails)
 	fake_close(&f);
 }
 
-/* Only resends came through after it: an outage later is a new one all the same. */
+/* Only resends came through: an outage later is a new one all the same. */
 BOTH(deadline_starts_anew_after_resends)
 {
 	fake_conf.connect_timeout = 200;
