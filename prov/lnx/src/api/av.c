@@ -247,6 +247,8 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 		}
 		if (__atomic_sub_fetch(&e->refs, 1, __ATOMIC_ACQ_REL))
 			continue;
+		/* First: no endpoint may find it again after forgetting it. */
+		hash_delete(av, e->eid);
 		lnx_list_foreach(&av->eps, n, tmp) {
 			struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
 							   av_link);
@@ -256,7 +258,6 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 				lnx_peer_av_removed(ep, fi_addr[i]);
 			lnx_unlock(&ep->lock);
 		}
-		hash_delete(av, e->eid);
 		e->next_free = av->free;
 		av->free = (uint32_t)fi_addr[i] + 1;
 		av->used--;

@@ -164,7 +164,9 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 {
 	struct lnx_cq *cq = cq_of(fid);
 
-	if (cq->head == cq->tail || !count)
+	/* A hint only: cq_take looks again. */
+	if (__atomic_load_n(&cq->head, __ATOMIC_RELAXED) ==
+	    __atomic_load_n(&cq->tail, __ATOMIC_RELAXED) || !count)
 		cq_progress(cq);
 	return cq_take(cq, buf, count, src);
 }
@@ -267,8 +269,12 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 		bool look;
 		ssize_t n = cq_readfrom(fid, buf, count, src);
 
-		if (n != -FI_EAGAIN)
+		if (n != -FI_EAGAIN) {
+			/* Another sleeper's signal may be what we drained. */
+			if (cq->head != cq->tail)
+				lnx_wait_wake(cq->wait);
 			return n;
+		}
 		if (lnx_wait_signalled(cq->wait))
 			return -FI_EAGAIN;	/* fi_cq_signal */
 		now = lnx_clock_ns();

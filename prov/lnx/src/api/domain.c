@@ -127,8 +127,11 @@ int lnx_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 		goto err_rails;
 	d->fabric = lnx_container_of(fabric, struct lnx_fabric, fid);
 	d->host = lnx_host_identity(lnx_config());
-	d->threads = info->domain_attr->threading == FI_THREAD_SAFE ||
-		     info->domain_attr->threading == FI_THREAD_UNSPEC;
+	/*
+	 * Lower models let a thread send while another one reads the CQ or inserts
+	 * into the AV, which touches endpoints.
+	 */
+	d->threads = info->domain_attr->threading != FI_THREAD_DOMAIN;
 	d->fid.fid.fclass = FI_CLASS_DOMAIN;
 	d->fid.fid.context = context;
 	d->fid.fid.ops = &domain_fid_ops;

@@ -399,9 +399,14 @@ static int ep_enable(struct lnx_ep *ep)
 		return ret;
 	thread = dom && dom->data_progress == FI_PROGRESS_AUTO;
 	ep->want_wait = fd || thread;
-	/* Nobody else knows the endpoint yet; the thread will. */
-	if (ep->want_wait)
+	/* The helper thread works on all of these. */
+	if (ep->want_wait) {
 		ep->lock.on = true;
+		if (ep->tx_cq)
+			ep->tx_cq->lock.on = true;
+		if (ep->rx_cq)
+			ep->rx_cq->lock.on = true;
+	}
 	fix_flags(ep);
 
 	lnx_lock(&ep->lock);

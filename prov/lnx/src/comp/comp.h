@@ -46,6 +46,8 @@ void lnx_wait_close(struct lnx_wait *wait);
 int lnx_wait_fd(const struct lnx_wait *wait);
 /* Something was written: wake whoever sleeps. */
 void lnx_wait_signal(struct lnx_wait *wait);
+/* The same, asked for or not. */
+void lnx_wait_wake(struct lnx_wait *wait);
 /* fi_cq_signal: end one blocking read, or the next one, without an entry. */
 void lnx_wait_kick(struct lnx_wait *wait);
 /* Was there a kick?  Asking takes it. */

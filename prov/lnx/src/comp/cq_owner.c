@@ -155,7 +155,8 @@ LNX_COLD void lnx_core_error(struct lnx_rail *rail,
 		if (lnx_pool_owns(&ep->txe_pool[i], ctx)) {
 			struct lnx_txe *txe = ctx;
 
-			if (!txe->in_core)
+			/* A free one's first bytes are the pool's. */
+			if (!txe->peer || !txe->in_core)
 				return;
 			rail->busy--;
 			lnx_tx_core_failed(txe, err);

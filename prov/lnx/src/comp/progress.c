@@ -38,14 +38,15 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 {
 	uint64_t now;
 
+	/* First: what came behind a hello needs the way it leads to. */
+	if (lnx_unlikely(ep->work & LNX_WORK_LEARN))
+		lnx_peers_join(ep);
 	if (ep->work & LNX_WORK_PULL)
 		lnx_pull_run(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_MR))
 		lnx_rndv_reap(ep);
 	if (ep->work & LNX_WORK_DIRECT)
 		lnx_tx_direct_pump(ep);
-	if (lnx_unlikely(ep->work & LNX_WORK_LEARN))
-		lnx_peers_join(ep);
 	if (!(ep->work & ~LNX_WORK_UNA) && (ep->pass & 0xff))
 		return;		/* timers need not look at every pass */
 	now = lnx_clock_ns();

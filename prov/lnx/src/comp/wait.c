@@ -71,6 +71,12 @@ void lnx_wait_signal(struct lnx_wait *w)
 		__atomic_store_n(&w->armed, 1, __ATOMIC_SEQ_CST);
 }
 
+void lnx_wait_wake(struct lnx_wait *w)
+{
+	__atomic_store_n(&w->armed, 1, __ATOMIC_SEQ_CST);
+	lnx_wait_signal(w);
+}
+
 void lnx_wait_kick(struct lnx_wait *w)
 {
 	__atomic_store_n(&w->kicked, 1, __ATOMIC_SEQ_CST);

@@ -144,7 +144,11 @@ static bool join_shm(struct lnx_peer *peer, const struct lnx_addr *a)
 			     rail->nby_core);
 		return false;
 	}
-	peer->direct = peer->shm_addr = core_addr;
+	peer->shm_addr = core_addr;
+	if (!peer->ndpend)
+		peer->direct = core_addr;
+	/* The core named its waiting messages before we knew whose name it is. */
+	ep->rename(peer);
 	return true;
 }
 

@@ -295,7 +295,7 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 			ep->stats.acks_recv++;
 		else if (h.kind == LNX_KIND_PROBE)
 			ack_at_once(ep, peer);
-		else if (h.kind == LNX_KIND_BYE)
+		else if (h.kind == LNX_KIND_BYE && h.seq == peer->seq.next)
 			lnx_tx_bye(peer);
 		return false;
 	}
@@ -386,6 +386,10 @@ void lnx_rx_rename(struct lnx_peer *peer)
 				lnx_container_of(u, struct lnx_rxe, unex);
 
 			next = lnx_match_next_unex(m[i], u);
+			if (!rxe->peer && rxe->held == LNX_HELD_CORE &&
+			    peer->shm_addr != FI_ADDR_NOTAVAIL &&
+			    rxe->pe.t.addr == peer->shm_addr)
+				rxe->peer = peer;
 			if (rxe->peer == peer)
 				lnx_rx_sourced(ep, rxe, peer->addr);
 		}

@@ -221,6 +221,9 @@ void lnx_rx_unpark(struct lnx_ep *ep, uint64_t now)
 		if (!rxe->discard && !rxe->waiting &&
 		    now - rxe->since_ns < park_ns)
 			continue;
+		/* Only its core can tell who an unknown sender is, and when. */
+		if (!rxe->peer && rxe->state == LNX_RXE_UNEX && ep->directed)
+			continue;
 		if (!start_bounce(rxe))
 			break;		/* memory is short: later */
 		ep->stats.parked++;

@@ -90,7 +90,7 @@ ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r)
 	if (lnx_unlikely(lnx_match_nunex(m))) {
 		struct lnx_munex *u;
 
-		if (r->flags & FI_MULTI_RECV) {
+		if ((r->flags & FI_MULTI_RECV) && !r->tagged) {
 			ret = post_multi(ep, r);
 			goto out;
 		}
@@ -101,7 +101,8 @@ ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r)
 			lnx_rx_deliver(rxe);
 			goto out;
 		}
-	} else if (lnx_unlikely(r->flags & FI_MULTI_RECV)) {
+	} else if (lnx_unlikely((r->flags & FI_MULTI_RECV) &&
+				!r->tagged)) {
 		ret = post_multi(ep, r);
 		goto out;
 	}

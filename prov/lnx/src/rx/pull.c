@@ -211,6 +211,8 @@ void lnx_pull_run(struct lnx_ep *ep)
 	uint64_t now = lnx_clock_ns();
 	bool stuck = false;
 
+	/* Before the loop: posting may run callbacks that set it again. */
+	ep->work &= ~LNX_WORK_PULL;
 	lnx_list_foreach(&ep->pulls, n, tmp) {
 		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, link);
 
@@ -221,8 +223,8 @@ void lnx_pull_run(struct lnx_ep *ep)
 		      !p->inflight)))
 			stuck = true;
 	}
-	if (!stuck)
-		ep->work &= ~LNX_WORK_PULL;
+	if (stuck)
+		ep->work |= LNX_WORK_PULL;
 }
 
 void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)

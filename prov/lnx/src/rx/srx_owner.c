@@ -209,6 +209,8 @@ static void direct_free(struct fi_peer_rx_entry *entry)
 		break;
 	case LNX_RXE_CLAIMED:
 		rxe->core_done = true;
+		if (rxe->held == LNX_HELD_CORE)
+			rxe->held = LNX_HELD_NONE;
 		break;
 	default:
 		break;

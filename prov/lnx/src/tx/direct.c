@@ -28,7 +28,7 @@ struct lnx_dtx {
 static int queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		 const struct lnx_tx *tx)
 {
-	bool copy = lnx_call_inject(tx->call) || (tx->flags & FI_INJECT);
+	bool copy = lnx_call_inject(tx->call) || (tx->op_flags & FI_INJECT);
 	size_t len = copy ? lnx_iov_len(tx->iov, tx->niov) : 0;
 	struct lnx_dtx *d;
 

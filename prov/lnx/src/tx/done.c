@@ -39,10 +39,27 @@ LNX_COLD void lnx_tx_fail(struct lnx_ep *ep, void *context, uint64_t cq_flags,
 static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->acked = true;
-	if (lnx_unlikely(txe->comp_at_ack && txe->want_comp && !txe->reported))
+	/* A core that still has it, again perhaps, may read the payload. */
+	if (lnx_unlikely(txe->comp_at_ack && txe->want_comp &&
+			 !txe->reported) && (!txe->in_core || !txe->niov))
 		lnx_tx_posted(ep, txe);
 	if (lnx_likely(!txe->in_core))
 		lnx_txe_put(ep, txe);
+}
+
+/* Acknowledged (or given up) before, and now out of the core too. */
+void lnx_txe_settled(struct lnx_txe *txe)
+{
+	struct lnx_ep *ep = txe->peer->ep;
+
+	if (txe->want_comp && !txe->reported) {
+		if (txe->peer->gone)
+			lnx_tx_fail(ep, txe->context, txe->cq_flags,
+				    FI_ETIMEDOUT, FI_ETIMEDOUT);
+		else
+			lnx_tx_posted(ep, txe);
+	}
+	lnx_txe_put(ep, txe);
 }
 
 void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
@@ -65,6 +82,7 @@ void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 	if ((int32_t)(peer->tx_resend - peer->tx_una) < 0)
 		peer->tx_resend = peer->tx_una;
 	peer->una_since_ns = 0;
+	peer->rto_ns = LNX_RTO_MIN_NS;
 	if (lnx_unlikely(peer->probing)) {
 		/* The peer lives.  What it still lacks was lost. */
 		peer->probing = false;
@@ -80,7 +98,7 @@ void lnx_tx_core_done(struct lnx_txe *txe)
 {
 	txe->in_core = false;
 	if (lnx_unlikely(txe->acked) && txe->peer)
-		lnx_txe_put(txe->peer->ep, txe);
+		lnx_txe_settled(txe);
 }
 
 /*
@@ -99,7 +117,7 @@ LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 		return;
 	peer->ep->stats.core_errors++;
 	if (txe->acked) {
-		lnx_txe_put(peer->ep, txe);
+		lnx_txe_settled(txe);
 		return;
 	}
 	path = &peer->path[peer->cur];
@@ -134,8 +152,11 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 		*slot = NULL;
 		if (!txe)
 			continue;
-		if (txe->want_comp && !txe->reported)
+		if (txe->want_comp && !txe->reported &&
+		    (!txe->in_core || !txe->niov)) {
 			lnx_tx_fail(ep, txe->context, txe->cq_flags, err, err);
+			txe->reported = true;
+		}
 		txe->acked = true;
 		if (!txe->in_core)
 			lnx_txe_put(ep, txe);
@@ -161,4 +182,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 void lnx_tx_bye(struct lnx_peer *peer)
 {
 	peer->bye = true;
+	/* Not from here: this may be inside a send to that very peer. */
+	if (peer->nrndv || peer->npend || peer->tx_una != peer->tx_posted)
+		lnx_tx_want_pump(peer);
 }

@@ -25,9 +25,9 @@
 
 #define BACKOFF_MIN_NS	(50 * LNX_NS_PER_US)
 #define BACKOFF_MAX_NS	(10 * LNX_NS_PER_MS)
-#define RTO_MIN_NS	(500 * LNX_NS_PER_MS)
 #define RTO_MAX_NS	(8 * LNX_NS_PER_S)
 #define TIMER_NS	(50 * LNX_NS_PER_MS)
+#define ACK_GIVE_UP_NS	LNX_NS_PER_S
 
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
 {
@@ -61,11 +61,9 @@ static inline struct lnx_txe **slot_of(struct lnx_peer *peer, uint32_t seq)
 	return &peer->slot[seq & (peer->ep->window - 1)];
 }
 
-/* Every frame that leaves carries what we have received. */
-static inline void ack_rides(struct lnx_ep *ep, struct lnx_peer *peer,
-			     struct lnx_wire_hdr *w)
+/* A frame left that carries all we have received. */
+static inline void ack_rode(struct lnx_ep *ep, struct lnx_peer *peer)
 {
-	lnx_hdr_set_ack(w, peer->seq.next);
 	peer->owed = 0;
 	peer->ack_now = false;
 	if (lnx_list_linked(&peer->ack_link)) {
@@ -86,10 +84,11 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	struct lnx_rail *rail = path->rail;
 	struct lnx_wire_hdr *w = lnx_txe_hdr(txe);
+	uint32_t ack = peer->seq.next;
 	ssize_t ret;
 
 	w->rail = htole16(rail->wire_index);
-	ack_rides(ep, peer, w);
+	lnx_hdr_set_ack(w, ack);
 	txe->in_core = true;
 	rail->busy++;
 	if (lnx_likely(!txe->niov)) {
@@ -107,8 +106,15 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_unlikely(ret)) {
 		txe->in_core = false;
 		rail->busy--;
+		/* A core busy with sending may have received, this ack too. */
+		if (txe->acked) {
+			lnx_txe_settled(txe);
+			return 0;
+		}
 		return ret;
 	}
+	if (lnx_likely(ack == peer->seq.next))
+		ack_rode(ep, peer);
 	rail->hot = ep->conf->poll_hot;
 	return 0;
 }
@@ -127,7 +133,7 @@ static void watch_una(struct lnx_ep *ep, struct lnx_peer *peer)
 	if (lnx_list_linked(&peer->una_link))
 		return;
 	peer->una_since_ns = 0;		/* the next pass sets it */
-	peer->rto_ns = RTO_MIN_NS;
+	peer->rto_ns = LNX_RTO_MIN_NS;
 	lnx_list_add_tail(&ep->una_peers, &peer->una_link);
 	ep->work |= LNX_WORK_UNA;
 }
@@ -165,8 +171,10 @@ static inline void posted_first(struct lnx_ep *ep, struct lnx_peer *peer,
 				struct lnx_txe *txe)
 {
 	*slot_of(peer, txe->seq) = txe;
+	/* An error from inside the post may have asked for all of them again. */
+	if (lnx_likely(peer->tx_resend == peer->tx_posted))
+		peer->tx_resend++;
 	peer->tx_posted++;
-	peer->tx_resend = peer->tx_posted;
 	if (txe->want_comp && !txe->comp_at_ack)
 		lnx_tx_posted(ep, txe);
 	if (lnx_unlikely(txe->rxe != NULL)) {
@@ -306,7 +314,8 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 		peer->probe = false;
 	}
 	while (peer->tx_resend != peer->tx_posted) {
-		struct lnx_txe *txe = *slot_of(peer, peer->tx_resend);
+		uint32_t seq = peer->tx_resend;
+		struct lnx_txe *txe = *slot_of(peer, seq);
 
 		/* Still in the core: its error or completion comes first. */
 		if (txe && !txe->acked && !txe->in_core) {
@@ -317,7 +326,9 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 			path_up(path);
 			ep->stats.resend_count++;
 		}
-		peer->tx_resend++;
+		/* Unless an ack or error that came meanwhile moved it. */
+		if (peer->tx_resend == seq)
+			peer->tx_resend++;
 	}
 	while (peer->npend && window_open(ep, peer)) {
 		struct lnx_txe *txe = lnx_list_entry(peer->pend.next,
@@ -332,7 +343,7 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 		peer->npend--;
 		posted_first(ep, peer, txe);
 	}
-	return true;
+	return peer->tx_resend == peer->tx_posted;
 }
 
 void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
@@ -345,6 +356,11 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 			lnx_list_entry(n, struct lnx_peer, pump_link);
 		struct lnx_path *path = path_of(peer);
 
+		if (peer->bye && !peer->gone) {
+			lnx_list_del(&peer->pump_link);
+			lnx_tx_peer_failed(peer, FI_ECONNRESET);
+			continue;
+		}
 		if (pump_peer(ep, peer, now)) {
 			/* What is left waits for the window: acks bring it back. */
 			lnx_list_del(&peer->pump_link);
@@ -518,7 +534,9 @@ int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
 	ret = fi_inject(path->rail->core_ep, &w, sizeof(w), path->core_addr);
 	if (ret)
 		return (int)ret;
-	ack_rides(ep, peer, &w);
+	path->state = LNX_PATH_UP;
+	path->since_ns = 0;
+	ack_rode(ep, peer);
 	return 0;
 }
 
@@ -530,6 +548,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 	lnx_list_foreach(&ep->ack_peers, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, ack_link);
+		struct lnx_path *path;
 
 		if (!peer->owed_since_ns)
 			peer->owed_since_ns = now;
@@ -542,13 +561,44 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			lnx_list_del(&peer->ack_link);
 			continue;
 		}
-		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK))
+		path = path_of(peer);
+		if (path->state == LNX_PATH_CONNECTING && now < path->retry_ns)
+			continue;
+		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK)) {
 			ep->stats.acks_sent++;
-		else
-			peer->owed_since_ns = now;	/* later */
+			continue;
+		}
+		path_blocked(path, now);
+		if (now - path->since_ns > ACK_GIVE_UP_NS && !peer->npend) {
+			/* Whoever misses it sends again, which asks anew. */
+			path->state = LNX_PATH_IDLE;
+			path->since_ns = 0;
+			peer->owed = 0;
+			peer->ack_now = false;
+			lnx_list_del(&peer->ack_link);
+		}
 	}
 	if (lnx_list_empty(&ep->ack_peers))
 		ep->work &= ~LNX_WORK_ACK;
+}
+
+/*
+ * A large send is announced and acknowledged, and its peer has not fetched it:
+ * does it still live?
+ */
+static LNX_COLD void ask_alive(struct lnx_ep *ep, struct lnx_peer *peer,
+			       uint64_t now)
+{
+	struct lnx_path *path = path_of(peer);
+
+	if (!path || !lnx_tx_control(ep, peer, LNX_KIND_PROBE))
+		return;
+	path_blocked(path, now);
+	peer->rto_ns = LNX_RTO_MIN_NS;
+	if (now - path->since_ns > ep->conf->connect_timeout * LNX_NS_PER_MS) {
+		path->state = LNX_PATH_DEAD;
+		lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
+	}
 }
 
 /*
@@ -567,7 +617,9 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, una_link);
 
-		if (peer->tx_una == peer->tx_posted) {
+		bool idle = peer->tx_una == peer->tx_posted;
+
+		if (idle && !peer->nrndv) {
 			lnx_list_del(&peer->una_link);
 			continue;
 		}
@@ -579,6 +631,10 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 			continue;
 		peer->una_since_ns = now;
 		peer->rto_ns = LNX_MIN(peer->rto_ns * 2, RTO_MAX_NS);
+		if (idle) {
+			ask_alive(ep, peer, now);
+			continue;
+		}
 		peer->probe = true;
 		lnx_tx_want_pump(peer);
 	}

@@ -108,6 +108,7 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	rndv->cq_flags = FI_SEND | (tagged ? FI_TAGGED : FI_MSG);
 	rndv->want_comp = (tx->op_flags & FI_COMPLETION) != 0;
 	lnx_list_add_tail(&ep->rndvs, &rndv->link);
+	peer->nrndv++;
 
 	lnx_rts_put(txe->frame + sizeof(struct lnx_wire_hdr), &rts);
 	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + lnx_rts_size(&rts));
@@ -135,6 +136,7 @@ void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
 	struct lnx_ep *ep = rndv->peer->ep;
 
 	lnx_list_del(&rndv->link);
+	rndv->peer->nrndv--;
 	lnx_list_add_tail(&ep->dead_rndvs, &rndv->link);
 	ep->work |= LNX_WORK_MR;
 	if (err)

@@ -47,6 +47,8 @@ struct lnx_tx {
 	void *context;
 };
 
+#define LNX_RTO_MIN_NS	(500 * LNX_NS_PER_MS)
+
 struct lnx_rndv;
 struct lnx_rxe;
 
@@ -144,6 +146,7 @@ int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 /* tx/done.c */
 void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack);
 void lnx_tx_core_done(struct lnx_txe *txe);
+void lnx_txe_settled(struct lnx_txe *txe);
 LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 				 const struct fi_cq_err_entry *err);
 void lnx_tx_bye(struct lnx_peer *peer);
