@@ -149,7 +149,7 @@ static int two_endpoints(struct ft *ft, const struct ft_case *c)
 		all[2];
 	struct fid_ep *first = ft->o.ep, *second;
 	fi_addr_t to[2], src[2];
-	int i, ret = FT_PASS, done = 0;
+	int i, ret = FT_PASS;
 
 	(void)c;
 	FT_CALL(ft, fi_endpoint(ft->o.domain, ft->o.info, &second, NULL));
@@ -200,7 +200,6 @@ static int two_endpoints(struct ft *ft, const struct ft_case *c)
 			ret = ft_fail(ft, "pair %d: source %lld, not %lld", i,
 				      (long long)src[0],
 				      (long long)to[i & 1]);
-		done += ret == FT_PASS;
 	}
 	ft->o.ep = first;
 	ft_barrier(ft);
