@@ -3,15 +3,15 @@
  * Locks, and the one place that explains them.
  *
  *	order	lock		guards
- *	1	domain->lock	lists of objects under a domain; MR list
- *	2	av->lock	entries and their index; bound endpoints
+ *	1	av->lock	entries and their index; bound endpoints
+ *	2	cq->eps_lock	endpoints bound to a CQ
  *	3	ep->lock	the owner lock: everything of one endpoint, its
  *				rails, matchers, peers, pools; held around every
  *				call into its core objects
  *	4	cq->lock	ring of one CQ
  *	4	av->hash_lock	index of an AV by endpoint id
  *	4	eq->lock	queue of one EQ
- *	4	cntr->lock	nothing but waiting: values are atomic
+ *	-	running_lock	helper threads (comp/thread.c); alone
  *
  * A lower number is taken first.  Core providers call us back only from inside
  * calls that we make with ep->lock held (sends, progress, start, AV insert,
@@ -24,9 +24,8 @@
  * the AV.  The data path reads the AV without av->lock: entries never move
  * (chunks), and are published with a release store of the count.
  *
- * When the application promised to serialise (FI_THREAD_DOMAIN, FI_THREAD_FID,
- * FI_THREAD_ENDPOINT, FI_THREAD_COMPLETION) and no helper thread of ours runs,
- * ep and cq locks are off and cost one predictable branch.
+ * When the application promised FI_THREAD_DOMAIN and no helper thread of ours may
+ * run, ep and cq locks are off and cost one predictable branch.
  */
 #ifndef LNX_LOCK_H
 #define LNX_LOCK_H
@@ -38,7 +37,7 @@
 
 struct lnx_lock {
 	pthread_mutex_t mutex;
-	bool on;			/* const after init */
+	bool on;			/* const once others know the object */
 #ifdef LNX_DEBUG
 	bool held;			/* written under the mutex */
 #endif

@@ -73,7 +73,7 @@ struct lnx_ep {
 	uint32_t npeer;
 	struct lnx_node peers;		/* all of them */
 
-	struct lnx_pool txe_pool[3];	/* by frame size: lnx_txe_class */
+	struct lnx_pool txe_pool[3];	/* by frame size: LNX_TXE_SMALL, … */
 	struct lnx_pool rxbuf_pool;
 	struct lnx_pool chunk_pool;
 	struct lnx_node reserve;	/* rxe kept for when memory is short */

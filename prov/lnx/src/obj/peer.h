@@ -20,7 +20,8 @@ struct lnx_txe;
  * One way to reach a peer.  State is per path; rails and peers summarise it.
  *
  *	IDLE --send--> CONNECTING --accepted--> UP --error--> CONNECTING
- *	CONNECTING --deadline--> DEAD --send--> CONNECTING
+ *	IDLE --accepted--> UP
+ *	CONNECTING --deadline--> DEAD
  */
 enum lnx_path_state {
 	LNX_PATH_IDLE,

@@ -65,7 +65,6 @@ struct lnx_rail {
 	size_t nby_core;
 	struct lnx_node bufs;		/* rxbufs posted to a plain rail */
 	uint32_t nposted;
-	uint32_t short_of;		/* rxbufs that could not be reposted */
 
 	struct fid_peer_cq peer_cq;
 	struct fid_peer_srx peer_srx;
