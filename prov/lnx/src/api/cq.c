@@ -223,6 +223,7 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno,
 
 /* shm has no descriptor to wait for: look that often. */
 #define SHM_LOOK_MS	1
+#define TIMER_LOOK_MS	100
 #define SPIN_NS		(20 * LNX_NS_PER_US)
 
 /*
@@ -294,6 +295,9 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 				   LNX_NS_PER_MS);
 		if (look && (ms < 0 || ms > SHM_LOOK_MS))
 			ms = SHM_LOOK_MS;
+		/* Deadlines have no descriptor. */
+		if (ms < 0 || ms > TIMER_LOOK_MS)
+			ms = TIMER_LOOK_MS;
 		lnx_wait_block(cq->wait, ms);
 	}
 }

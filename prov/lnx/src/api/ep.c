@@ -235,7 +235,7 @@ static int open_rails(struct lnx_ep *ep)
 			ep->shm = rail;
 			continue;
 		}
-		rail->wire_index = (uint16_t)ep->nnet++;
+		ep->nnet++;
 		if (rail->kind == LNX_RAIL_PLAIN) {
 			ret = lnx_plain_fill(rail);
 			if (ret && ret != -FI_EAGAIN)
@@ -268,7 +268,7 @@ static int make_address(struct lnx_ep *ep)
 	unsigned i;
 
 	for (i = 0; i < ep->nrail; i++) {
-		const struct lnx_rail *rail = ep->rail[i];
+		struct lnx_rail *rail = ep->rail[i];
 		struct lnx_addr_rail *r = &a.rail[a.nrail];
 
 		if (rail->kind == LNX_RAIL_DIRECT)
@@ -276,8 +276,10 @@ static int make_address(struct lnx_ep *ep)
 		if (a.nrail == LNX_ADDR_RAILS ||
 		    rail->addrlen > sizeof(r->raw)) {
 			a.more = true;
+			rail->wire_index = LNX_WIRE_INDEX_NONE;
 			continue;
 		}
+		rail->wire_index = (uint16_t)a.nrail;
 		r->prov = rail->prov;
 		r->group = rail->group;
 		r->rawlen = (uint8_t)rail->addrlen;
@@ -408,6 +410,12 @@ static int ep_enable(struct lnx_ep *ep)
 			ep->rx_cq->lock.on = true;
 	}
 	fix_flags(ep);
+	/* Caps may allow for one direction only; calls of the other must not
+	 * find a hole. */
+	if (!ep->tx_cq)
+		ep->tx_cq = ep->rx_cq;
+	if (!ep->rx_cq)
+		ep->rx_cq = ep->tx_cq;
 
 	lnx_lock(&ep->lock);
 	ret = lnx_rxe_reserve(ep);
@@ -432,7 +440,7 @@ static int ep_enable(struct lnx_ep *ep)
 	ep->fid.tagged = &lnx_tagged_ops;
 	meet_locals(ep);
 	lnx_unlock(&ep->lock);
-	if (thread || (fd && ep->shm)) {
+	if (ep->want_wait) {
 		ret = lnx_thread_start(ep);
 		if (ret && thread)
 			return ret;
@@ -619,9 +627,9 @@ static int ep_close(struct fid *fid)
 	/* From here on nobody else may reach it: it leaves AV and CQs first. */
 	if (ep->av)
 		lnx_av_detach(ep->av, ep);
-	if (ep->tx_cq)
+	if (ep->tx_link.ep)
 		lnx_cq_detach(ep->tx_cq, &ep->tx_link);
-	if (ep->rx_cq)
+	if (ep->rx_link.ep)
 		lnx_cq_detach(ep->rx_cq, &ep->rx_link);
 	lnx_lock(&ep->lock);
 	if (ep->enabled) {

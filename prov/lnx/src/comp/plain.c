@@ -130,6 +130,8 @@ LNX_COLD void lnx_plain_recv_failed(struct lnx_rail *rail,
 	rail->nposted--;
 	if (err == FI_ECANCELED || rail->ep->closing) {
 		lnx_rxbuf_put(buf);
+		if (!rail->ep->closing)
+			rail->ep->work |= LNX_WORK_BUFS;
 		return;
 	}
 	rail->ep->stats.bad_frames++;

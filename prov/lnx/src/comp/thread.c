@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The helper thread of an endpoint: progress for an application that does not
- * call libfabric (FI_PROGRESS_AUTO) or sleeps on a descriptor while shared memory
- * is in the link, which has none.  It sleeps in epoll over the rails' descriptors
- * and looks at shared memory now and then: every 100 us while there is traffic,
+ * call libfabric (FI_PROGRESS_AUTO) or sleeps on a descriptor, which tells neither
+ * of shared memory nor of deadlines.  Without shm it sleeps in epoll over the
+ * rails' descriptors; with shm it looks every 100 us while there is traffic,
  * backing off to 2 ms when there is none.
  */
+#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -81,6 +82,7 @@ static int watch(int epfd, int fd)
 int lnx_thread_start(struct lnx_ep *ep)
 {
 	struct lnx_thread *t;
+	sigset_t all, old;
 	unsigned i;
 	int ret;
 
@@ -105,7 +107,11 @@ int lnx_thread_start(struct lnx_ep *ep)
 			ret = watch(t->epfd, ep->rail[i]->wait_fd);
 	if (ret)
 		goto err;
+	/* The application's signals are the application's threads'. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = -pthread_create(&t->thread, NULL, run, t);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret)
 		goto err;
 	ep->thread = t;

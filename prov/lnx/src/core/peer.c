@@ -271,6 +271,18 @@ void lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a)
 	ep->work |= LNX_WORK_LEARN;
 }
 
+/* Replace *a by what the AV says of peer, if it is there.  0, or bad address. */
+static int av_addr(const struct lnx_peer *peer, struct lnx_addr *a)
+{
+	struct lnx_av_entry *e = NULL;
+	char why[64];
+
+	if (peer->ep->av && peer->addr != FI_ADDR_NOTAVAIL)
+		e = lnx_av_entry(peer->ep->av, peer->addr);
+	return e ? lnx_addr_unpack(a, e->blob, sizeof(e->blob), why,
+				   sizeof(why)) : 0;
+}
+
 void lnx_peers_join(struct lnx_ep *ep)
 {
 	struct lnx_node *n;
@@ -279,7 +291,8 @@ void lnx_peers_join(struct lnx_ep *ep)
 		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer,
 						       learn_link);
 
-		if (!peer->npath)
+		/* Anybody can write a hello; the AV is the application's word. */
+		if (!peer->npath && !av_addr(peer, peer->hello))
 			join_network(peer, peer->hello);
 		free(peer->hello);
 		peer->hello = NULL;

@@ -47,6 +47,9 @@ struct lnx_rxbuf {
 	_Alignas(64) uint8_t frame[LNX_FRAME_MAX];
 };
 
+/* A rail that has no place in our address: nobody can name it. */
+#define LNX_WIRE_INDEX_NONE	UINT16_MAX
+
 struct lnx_rail {
 	struct lnx_ep *ep;
 	struct fid_ep *core_ep;

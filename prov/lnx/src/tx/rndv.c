@@ -55,7 +55,8 @@ static unsigned peer_rails(const struct lnx_peer *peer,
 		for (j = 0; j < peer->npath; j++)
 			if (peer->path[j].rail->prov == ep->rail[i]->prov)
 				break;
-		if (j < peer->npath)
+		if (j < peer->npath &&
+		    ep->rail[i]->wire_index != LNX_WIRE_INDEX_NONE)
 			rail[n++] = ep->rail[i];
 	}
 	return n;

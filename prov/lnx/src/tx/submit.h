@@ -7,6 +7,7 @@
 #ifndef LNX_SUBMIT_H
 #define LNX_SUBMIT_H
 
+#include "rx/rx.h"
 #include "tx/post.h"
 #include "tx/tx.h"
 
@@ -22,6 +23,10 @@ LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 	if ((tx->call == LNX_SENDV || tx->call == LNX_TSENDV ||
 	     tx->call == LNX_SENDMSG || tx->call == LNX_TSENDMSG) &&
 	    lnx_unlikely(tx->niov > LNX_IOV_MAX))
+		return -FI_EINVAL;
+	if ((tx->call == LNX_SENDMSG || tx->call == LNX_TSENDMSG) &&
+	    lnx_unlikely(tx->flags & FI_INJECT) &&
+	    lnx_iov_len(tx->iov, tx->niov) > ep->inject_size)
 		return -FI_EINVAL;
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, tx->dest);
