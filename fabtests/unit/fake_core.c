@@ -7,7 +7,8 @@
 
 #include "fake_inside.h"
 
-#define CORE_OF(ptr, member)	lnx_container_of(ptr, struct fake_core, member)
+#define CORE_OF(ptr, member) \
+	lnx_container_of(ptr, struct fake_core, member)
 
 /* Counts down, and says whether it was this one's turn. */
 static bool scripted(uint32_t *n)
@@ -188,7 +189,8 @@ static ssize_t post_send(struct fid_ep *fid, const char *call,
 		return -FI_EAGAIN;
 	}
 	core->nsend++;
-	note_sent(core, call, iov, niov, dest, tag, data, flags, false, context);
+	note_sent(core, call, iov, niov, dest, tag, data, flags, false,
+		  context);
 	op = op_new(FI_SEND | (call[3] == 't' ? FI_TAGGED : FI_MSG),
 		    context);
 	if (scripted(&core->send_fails))

@@ -15,7 +15,7 @@
 #include "wire/hdr.h"
 
 #define FAKE_RAILS	4
-#define FAKE_ALWAYS	UINT32_MAX	/* as a count: until it is changed */
+#define FAKE_ALWAYS	UINT32_MAX	/* a count that does not end */
 
 /* What left on a rail, in the order it was taken. */
 struct fake_sent {
@@ -46,7 +46,7 @@ struct fake_core {
 	uint32_t send_again, inject_again, recv_again, read_again;
 	uint32_t mr_fails;		/* ... or -FI_ENOMEM, */
 	uint32_t send_fails, read_fails; /* are taken and fail later. */
-	bool hold_sends, hold_reads;	/* outstanding until fake_finish() */
+	bool hold_sends, hold_reads;	/* until fake_finish() */
 
 	/* What was seen. */
 	unsigned nsend, ninject, nrecv, nread, npolls, nstart;
@@ -58,7 +58,7 @@ struct fake_core {
 	struct fid_peer_cq *peer_cq;
 	struct fid_peer_srx *peer_srx;
 	struct fake_sent *sent, **sent_end;
-	struct fake_op *out, **out_end;	/* sends and reads not complete */
+	struct fake_op *out, **out_end; /* sends and reads not complete */
 	struct fake_op *done, **done_end; /* completions not read */
 	struct fake_op *posted, **posted_end;
 	struct fake_arrival *in, **in_end;

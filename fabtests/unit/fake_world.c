@@ -164,7 +164,7 @@ void fake_open(struct fake *f, const struct fake_opt *opt)
 		copy.kind[0] = LNX_RAIL_PLAIN;
 		opt = &copy;
 	}
-	/* The scripted core is compiled with these headers, whatever is loaded. */
+	/* The core is compiled with these headers, whatever is loaded. */
 	FAKE_CHECK(!lnx_peer_abi_init(FI_VERSION(FI_MAJOR_VERSION,
 						 FI_MINOR_VERSION)));
 	strcpy(f->rails.name, "fake");

@@ -229,7 +229,8 @@ Test(hdr, message_length_is_the_payload_s)
 	};
 
 	for (size_t i = 0; i < LNX_ARRAY_SIZE(row); i++) {
-		for (uint8_t kind = LNX_KIND_MSG; kind <= LNX_KIND_TAG; kind++) {
+		for (uint8_t kind = LNX_KIND_MSG; kind <= LNX_KIND_TAG;
+		     kind++) {
 			struct lnx_hdr h = sample(kind);
 
 			h.len = row[i].len;

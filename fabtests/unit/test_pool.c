@@ -107,7 +107,7 @@ Test(pool, knows_its_own)
 	cr_expect_not(lnx_pool_owns(&p, &local));
 	cr_expect_not(lnx_pool_owns(&p, (void *)UINTPTR_MAX));
 	lnx_pool_put(&p, o[3]);
-	cr_expect(lnx_pool_owns(&p, o[3]), "memory stays when it is given back");
+	cr_expect(lnx_pool_owns(&p, o[3]), "given back, its memory stays");
 	lnx_pool_fini(&p);
 	cr_expect_not(lnx_pool_owns(&p, o[0]));
 	lnx_pool_fini(&q);

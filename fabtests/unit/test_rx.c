@@ -631,6 +631,37 @@ BOTH(malformed_rts_is_dropped)
 	fake_close(&f);
 }
 
+/* The way back is not known when they are handled, but when it is needed. */
+BOTH(hello_and_rts_in_one_pass)
+{
+	uint64_t len = 100000;
+
+	open_with(kind, (struct fake_opt) { 0 });
+	recv_any(buf, len, &a);
+	fake_hello(&f, &p);
+	fake_rts(&f, &p, true, 5, 77, mem, &len, 1);
+	fake_passes(&f, 5);
+	fake_comp(&f, &a);
+	cr_expect_arr_eq(buf, mem, len);
+	expect_fin(77, 0);
+	fake_close(&f);
+}
+
+BOTH(hello_and_rts_of_a_stranger_in_one_pass)
+{
+	uint64_t len = 100000;
+
+	open_with(kind, (struct fake_opt) { 0 });
+	recv_any(buf, len, &a);
+	fake_hello(&f, &q);
+	fake_rts(&f, &q, true, 5, 77, mem, &len, 1);
+	fake_passes(&f, 5);
+	fake_comp(&f, &a);
+	cr_expect_arr_eq(buf, mem, len);
+	expect_fin(77, 0);
+	fake_close(&f);
+}
+
 BOTH(close_in_the_middle_of_a_pull)
 {
 	uint64_t len = 100000;
@@ -865,6 +896,18 @@ BOTH(multi_receive_and_pulls)
 	fake_close(&f);
 }
 
+BOTH(close_with_multi_receive_under_way)
+{
+	uint64_t len = 50000;
+
+	open_met(kind);
+	core->hold_reads = true;
+	post_multi(150000);
+	fake_rts(&f, &p, false, 0, 77, mem, &len, 1);
+	fake_passes(&f, 3);
+	fake_close(&f);
+}
+
 BOTH(multi_receive_cancelled)
 {
 	open_met(kind);
@@ -1082,7 +1125,7 @@ Test(rx_direct, expected_and_unexpected)
 		fake_direct(core, false, 0, 0, NULL, mem, len[i]);
 		fake_quiet(&f);
 		if (i % 2)
-			fake_after_ms(&f, 10);	/* large ones are taken out */
+			fake_after_ms(&f, 10);	/* taken out */
 		memset(buf, 0, len[i]);
 		recv_any(buf, len[i], &a);
 		e = fake_comp(&f, &a);

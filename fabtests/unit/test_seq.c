@@ -54,7 +54,8 @@ Test(seq, judged_by_distance)
 		struct lnx_seq q = { .next = starts[s] };
 
 		for (size_t i = 0; i < LNX_ARRAY_SIZE(row); i++)
-			cr_expect_eq(lnx_seq_judge(&q, starts[s] + row[i].ahead),
+			cr_expect_eq(lnx_seq_judge(&q, starts[s] +
+						   row[i].ahead),
 				     row[i].verdict, "next %u, %u ahead",
 				     starts[s], row[i].ahead);
 	}

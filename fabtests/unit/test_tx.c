@@ -371,7 +371,8 @@ BOTH(window_over_the_wrap_around)
 	fake_conf.window = 16;
 	open_introduced(kind);
 	peer = inside();
-	peer->tx_next = peer->tx_posted = peer->tx_una = peer->tx_resend = start;
+	peer->tx_next = peer->tx_posted = start;
+	peer->tx_una = peer->tx_resend = start;
 	p.got = start;
 	for (uint64_t i = 0; i < 1400; i++, seq++) {
 		cr_assert_eq(send1(i, &a), 0);
@@ -1042,7 +1043,7 @@ BOTH(large_send_of_pieces)
 	cr_expect_eq(r.key[2][0].addr, (uintptr_t)buf[3]);
 	cr_expect_neq(r.key[0][0].key, r.key[1][0].key);
 	free(s);
-	fake_close(&f);			/* registrations are closed as well */
+	fake_close(&f);			/* closes them */
 }
 
 BOTH(buffer_that_cannot_be_registered)
@@ -1125,8 +1126,37 @@ BOTH(acks_ride_or_go_alone_after_a_while)
 	fake_expect_none(&f);
 
 	/* And who asks is answered. */
-	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_PROBE }, NULL, 0);
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_PROBE }, NULL,
+		   0);
 	fake_passes(&f, 2);
+	fake_expect_drop(&f, &p, LNX_KIND_ACK);
+	fake_close(&f);
+}
+
+/* Nor is it lost with the frame that was to carry it. */
+BOTH(refused_frame_does_not_lose_the_ack)
+{
+	char buf[8];
+
+	open_introduced(kind);
+	fake_hello(&f, &p);
+	fake_pass(&f);
+	fake_after_ms(&f, 1);
+	fake_drop_all(&f, &p);
+	core->send_fails = 1;
+	fi_tinject(f.ep, "x", 1, p.addr, 1);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	core->send_again = FAKE_ALWAYS;
+	fake_pass(&f);
+	fi_trecv(f.ep, buf, 8, NULL, FI_ADDR_UNSPEC, 0, ~0ull, &b);
+	fake_tag(&f, &p, 1, "x", 1);
+	fake_comp(&f, &b);
+	fake_now_ns += 20 * LNX_NS_PER_MS;
+	cr_expect_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), -FI_EAGAIN);
+	core->send_again = 0;
+	fake_after_ms(&f, 1);
+	fake_after_ms(&f, 1);
 	fake_expect_drop(&f, &p, LNX_KIND_ACK);
 	fake_close(&f);
 }
@@ -1151,6 +1181,23 @@ BOTH(ack_after_so_many_frames)
 }
 
 /* ---- closing ---- */
+
+/* What it has not acknowledged by then it never will. */
+BOTH(bye_ends_what_waits_for_acks)
+{
+	struct iovec iov = { (void *)"x", 1 };
+	struct fi_msg m = { .msg_iov = &iov, .iov_count = 1, .context = &b };
+
+	open_introduced(kind);
+	m.addr = p.addr;
+	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_DELIVERY_COMPLETE), 0);
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_BYE }, NULL, 0);
+	fake_pass(&f);
+	fake_err(&f, &b, FI_ECONNRESET);
+	fake_quiet(&f);
+	cr_expect_eq(send1(1, &a), -FI_EHOSTUNREACH);
+	fake_close(&f);
+}
 
 BOTH(close_says_goodbye)
 {
