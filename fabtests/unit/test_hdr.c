@@ -430,6 +430,8 @@ Test(rts, pieces_sum_up_to_the_message)
 		{ { 1, UINT64_MAX, 3 }, 3, -EBADMSG },
 		{ { 1ULL << 63, 1ULL << 63, 3 }, 3, -EBADMSG },
 		{ { 1, 1, UINT64_MAX }, 1, -EBADMSG },
+		{ { UINT64_MAX - 1, UINT64_MAX - 1, 2 }, UINT64_MAX - 1,
+		  -EBADMSG },
 	};
 
 	for (size_t i = 0; i < LNX_ARRAY_SIZE(row); i++) {
