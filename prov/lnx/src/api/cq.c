@@ -35,8 +35,8 @@ LNX_COLD int lnx_cq_grow(struct lnx_cq *cq)
 		ring[i] = cq->ring[(cq->head + i) & cq->mask];
 	free(cq->ring);
 	cq->ring = ring;
-	cq->head = 0;
-	cq->tail = n;
+	lnx_cq_move(&cq->head, 0);
+	lnx_cq_move(&cq->tail, n);
 	cq->mask = 2 * n - 1;
 	return 0;
 }
@@ -62,7 +62,7 @@ LNX_COLD void lnx_cq_write_err(struct lnx_cq *cq,
 		return;
 	}
 	cq->ring[cq->tail & cq->mask].err = copy;
-	cq->tail++;
+	lnx_cq_move(&cq->tail, cq->tail + 1);
 	lnx_unlock(&cq->lock);
 	if (cq->wait)
 		lnx_cq_wake(cq);
@@ -149,7 +149,7 @@ static inline ssize_t cq_take(struct lnx_cq *cq, char *buf, size_t count,
 		if (src)
 			src[n] = e->src;
 		n++;
-		cq->head++;
+		lnx_cq_move(&cq->head, cq->head + 1);
 	}
 	if (lnx_unlikely(!n)) {
 		/* What was lost cannot be told; that it was, can. */
@@ -165,8 +165,7 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 	struct lnx_cq *cq = cq_of(fid);
 
 	/* A hint only: cq_take looks again. */
-	if (__atomic_load_n(&cq->head, __ATOMIC_RELAXED) ==
-	    __atomic_load_n(&cq->tail, __ATOMIC_RELAXED) || !count)
+	if (lnx_cq_empty(cq) || !count)
 		cq_progress(cq);
 	return cq_take(cq, buf, count, src);
 }
@@ -191,7 +190,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 		out = *e->err;
 		free(e->err);
 		e->err = NULL;
-		cq->head++;
+		lnx_cq_move(&cq->head, cq->head + 1);
 	} else if (cq->head == cq->tail && cq->overrun) {
 		cq->overrun = false;
 		out.err = FI_EOVERRUN;
@@ -272,7 +271,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 
 		if (n != -FI_EAGAIN) {
 			/* Another sleeper's signal may be what we drained. */
-			if (cq->head != cq->tail)
+			if (!lnx_cq_empty(cq))
 				lnx_wait_wake(cq->wait);
 			return n;
 		}
@@ -286,7 +285,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 		/* Arm, look once more at everything, then sleep. */
 		lnx_wait_arm(cq->wait);
 		look = cq_polled(cq, true);
-		if (cq->head != cq->tail)
+		if (!lnx_cq_empty(cq))
 			continue;
 		if (lnx_wait_signalled(cq->wait))
 			return -FI_EAGAIN;
@@ -327,7 +326,7 @@ static int cq_trywait(struct lnx_cq *cq)
 	/* For shm the helper thread looks while the application sleeps. */
 	if (cq_polled(cq, false))
 		return -FI_EAGAIN;
-	return cq->head != cq->tail || cq->overrun ? -FI_EAGAIN : 0;
+	return !lnx_cq_empty(cq) || cq->overrun ? -FI_EAGAIN : 0;
 }
 
 int lnx_trywait(struct fid_fabric *fabric, struct fid **fids, int count)

@@ -54,6 +54,21 @@ struct lnx_ep_cq {
 	struct lnx_ep *ep;
 };
 
+/*
+ * head and tail change under the lock only, but are peeked at without it, to find
+ * out cheaply that there is nothing: such a look may be late, never wrong for long.
+ */
+LNX_INLINE void lnx_cq_move(uint32_t *at, uint32_t to)
+{
+	__atomic_store_n(at, to, __ATOMIC_RELAXED);
+}
+
+LNX_INLINE bool lnx_cq_empty(const struct lnx_cq *cq)
+{
+	return __atomic_load_n(&cq->head, __ATOMIC_RELAXED) ==
+	       __atomic_load_n(&cq->tail, __ATOMIC_RELAXED);
+}
+
 LNX_COLD int lnx_cq_grow(struct lnx_cq *cq);
 LNX_COLD void lnx_cq_wake(struct lnx_cq *cq);
 
@@ -81,7 +96,7 @@ LNX_INLINE void lnx_cq_write(struct lnx_cq *cq, void *context, uint64_t flags,
 	e->tag = tag;
 	e->src = src;
 	e->err = NULL;
-	cq->tail++;
+	lnx_cq_move(&cq->tail, cq->tail + 1);
 	lnx_unlock(&cq->lock);
 	if (lnx_unlikely(cq->wait != NULL))
 		lnx_cq_wake(cq);
