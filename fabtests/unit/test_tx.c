@@ -1395,3 +1395,24 @@ Test(tx_direct, close_with_sends_queued)
 	cr_expect_eq(fi_tinject(f.ep, "abc", 4, to, 1), 0);
 	fake_close(&f);
 }
+
+/* The core takes frames, and every one of them fails. */
+BOTH(deadline_where_every_send_fails)
+{
+	struct iovec iov = { (void *)"x", 1 };
+	struct fi_msg m = { .msg_iov = &iov, .iov_count = 1, .context = &b };
+
+	fake_conf.connect_timeout = 200;
+	open_introduced(kind);
+	m.addr = p.addr;
+	core->send_fails = FAKE_ALWAYS;
+	core->nsend = 0;
+	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_DELIVERY_COMPLETE), 0);
+	for (int i = 0; i < 100; i++)
+		fake_after_ms(&f, 10);
+	fake_err(&f, &b, FI_ETIMEDOUT);
+	fake_quiet(&f);
+	cr_expect_eq(fi_sendmsg(f.ep, &m, FI_DELIVERY_COMPLETE),
+		     -FI_EHOSTUNREACH);
+	fake_close(&f);
+}

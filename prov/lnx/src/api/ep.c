@@ -645,6 +645,9 @@ static int ep_close(struct fid *fid)
 		for (i = 0; i < ep->nrail; i++)
 			lnx_rail_shut(ep->rail[i]);
 		lnx_rndv_reap(ep);
+		/* Before the rails go: frame buffers belong to one. */
+		lnx_tx_drop_pending(ep);
+		lnx_rxe_free_owned(ep);
 		close_rails(ep);
 		lnx_pulls_destroy(ep);
 	}

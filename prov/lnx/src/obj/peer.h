@@ -86,6 +86,7 @@ struct lnx_peer {
 	struct lnx_addr *hello;		/* what it said; owned */
 	struct lnx_node all_link;	/* ep->peers */
 	struct lnx_peer *hash_next;	/* ep->by_eid */
+	uint64_t failing_ns;		/* every send fails since; 0: they do not */
 	uint64_t una_since_ns;		/* last progress of tx_una */
 	uint64_t rto_ns;
 };

@@ -8,6 +8,8 @@
 #include "rx/rx.h"
 #include "tx/tx.h"
 
+#define FAILED_REST_NS	(5 * LNX_NS_PER_MS)
+
 static inline struct lnx_txe **slot_of(struct lnx_peer *peer, uint32_t seq)
 {
 	return &peer->slot[seq & (peer->ep->window - 1)];
@@ -96,8 +98,14 @@ void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 /* The core has done with the frame: sent, as far as it can tell. */
 void lnx_tx_core_done(struct lnx_txe *txe)
 {
+	struct lnx_peer *peer = txe->peer;
+
 	txe->in_core = false;
-	if (lnx_unlikely(txe->acked) && txe->peer)
+	if (lnx_unlikely(!peer))
+		return;
+	if (lnx_unlikely(peer->failing_ns))
+		peer->failing_ns = 0;
+	if (lnx_unlikely(txe->acked))
 		lnx_txe_settled(txe);
 }
 
@@ -111,6 +119,7 @@ LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 {
 	struct lnx_peer *peer = txe->peer;
 	struct lnx_path *path;
+	uint64_t now;
 
 	txe->in_core = false;
 	if (!peer)
@@ -131,6 +140,12 @@ LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 		path->since_ns = 0;
 		path->retry_ns = 0;
 	}
+	/* At once the first time; a core that fails all it takes gets rests. */
+	now = lnx_clock_ns();
+	if (!peer->failing_ns)
+		peer->failing_ns = now;
+	else if (now - peer->failing_ns > FAILED_REST_NS)
+		path->retry_ns = now + FAILED_REST_NS;
 	peer->tx_resend = peer->tx_una;
 	lnx_tx_want_pump(peer);
 }
@@ -185,4 +200,22 @@ void lnx_tx_bye(struct lnx_peer *peer)
 	/* Not from here: this may be inside a send to that very peer. */
 	if (peer->nrndv || peer->npend || peer->tx_una != peer->tx_posted)
 		lnx_tx_want_pump(peer);
+}
+
+void lnx_tx_drop_pending(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp, *t;
+
+	lnx_list_foreach(&ep->peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+
+		while ((t = lnx_list_pop(&peer->pend))) {
+			struct lnx_txe *txe =
+				lnx_list_entry(t, struct lnx_txe, link);
+
+			if (txe->rxe)
+				lnx_rxe_put(txe->rxe);
+		}
+	}
 }

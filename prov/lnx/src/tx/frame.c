@@ -361,7 +361,11 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 			lnx_tx_peer_failed(peer, FI_ECONNRESET);
 			continue;
 		}
-		if (pump_peer(ep, peer, now)) {
+		if (peer->failing_ns && now > peer->failing_ns + give_up_ns) {
+			lnx_list_del(&peer->pump_link);
+			path->state = LNX_PATH_DEAD;
+			lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
+		} else if (pump_peer(ep, peer, now)) {
 			/* What is left waits for the window: acks bring it back. */
 			lnx_list_del(&peer->pump_link);
 		} else if (!path || (path->since_ns &&

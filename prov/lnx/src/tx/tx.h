@@ -149,6 +149,8 @@ void lnx_tx_core_done(struct lnx_txe *txe);
 void lnx_txe_settled(struct lnx_txe *txe);
 LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 				 const struct fi_cq_err_entry *err);
+/* At close: FINs that never left hold the receives they were to report. */
+void lnx_tx_drop_pending(struct lnx_ep *ep);
 void lnx_tx_bye(struct lnx_peer *peer);
 /* Every operation to peer ends with an error; later ones fail at once. */
 LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err);
