@@ -75,6 +75,7 @@ struct fake_opt {
 	uint64_t tx_op_flags;
 	uint64_t tx_bind, rx_bind;	/* FI_SELECTIVE_COMPLETION */
 	size_t tx_size;
+	size_t inject_size;		/* of framed rails; 0: none */
 };
 
 /* An lnx endpoint with everything that belongs to it. */

@@ -104,7 +104,7 @@ static uint8_t kind_prov(enum lnx_rail_kind kind)
 	       kind == LNX_RAIL_PEER ? LNX_PROV_TCP_RXM : LNX_PROV_TCP;
 }
 
-static struct fi_info *core_info(enum lnx_rail_kind kind)
+static struct fi_info *core_info(enum lnx_rail_kind kind, size_t inject_size)
 {
 	struct fi_info *info = fi_allocinfo();
 
@@ -112,11 +112,13 @@ static struct fi_info *core_info(enum lnx_rail_kind kind)
 	info->fabric_attr->name = strdup(kind_name[kind]);
 	info->domain_attr->name = strdup("fake");
 	info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
-	info->tx_attr->inject_size = 4096;
+	info->tx_attr->inject_size =
+		kind == LNX_RAIL_DIRECT ? 4096 : inject_size;
 	return info;
 }
 
-static void add_rail(struct fake *f, enum lnx_rail_kind kind)
+static void add_rail(struct fake *f, enum lnx_rail_kind kind,
+		     size_t inject_size)
 {
 	struct lnx_rail_spec *spec = &f->rails.rail[f->rails.nrail++];
 
@@ -125,7 +127,7 @@ static void add_rail(struct fake *f, enum lnx_rail_kind kind)
 	strcpy(spec->dom, "fake");
 	spec->prov_id = kind_prov(kind);
 	spec->group = FAKE_GROUP;
-	spec->info = core_info(kind);
+	spec->info = core_info(kind, inject_size);
 }
 
 static void set_info(struct fake *f, const struct fake_opt *opt)
@@ -169,7 +171,7 @@ void fake_open(struct fake *f, const struct fake_opt *opt)
 						 FI_MINOR_VERSION)));
 	strcpy(f->rails.name, "fake");
 	for (i = 0; i < opt->nrail; i++)
-		add_rail(f, opt->kind[i]);
+		add_rail(f, opt->kind[i], opt->inject_size);
 	set_info(f, opt);
 	f->domain.fabric = &f->fabric;
 	f->domain.rails = &f->rails;

@@ -61,8 +61,8 @@ static void check_defaults(const struct lnx_conf *c)
 	cr_assert_eq(c->eager_limit, 16320);
 	cr_assert_eq(c->copy_limit, 16320);
 	cr_assert_eq(c->window, 512);
-	cr_assert_eq(c->ack_delay, 50);
-	cr_assert_eq(c->ack_every, 32);
+	cr_assert_eq(c->ack_delay, 200);
+	cr_assert_eq(c->ack_every, 64);
 	cr_assert_eq(c->chunk, 1 << 20);
 	cr_assert_eq(c->poll_idle, 64);
 	cr_assert_eq(c->poll_hot, 512);

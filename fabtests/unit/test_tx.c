@@ -218,6 +218,58 @@ BOTH(closed_path_is_not_hammered)
 	fake_close(&f);
 }
 
+/* Frames that fit leave without a completion of the core's. */
+BOTH(small_frames_are_injected)
+{
+	char big[256] = "";
+	struct fake_sent *s;
+
+	open_with(kind, (struct fake_opt) { .inject_size = 128 });
+	introduce();
+	cr_expect_eq(core->nsend, 0u, "hello and message fit");
+	cr_expect_eq(core->ninject, 2u);
+	cr_assert_eq(fi_tsend(f.ep, big, 64, NULL, p.addr, 1, &a), 0);
+	s = fake_expect(&f, &p, LNX_KIND_TAG);
+	cr_expect(s->inject);
+	cr_expect_eq(s->len, 128u);
+	free(s);
+	fake_comp(&f, &a);
+	cr_assert_eq(fi_tsend(f.ep, big, 65, NULL, p.addr, 1, &b), 0);
+	s = fake_expect(&f, &p, LNX_KIND_TAG);
+	cr_expect(!s->inject);
+	free(s);
+	fake_comp(&f, &b);
+	cr_expect_eq(txes(), 2u, "kept until acknowledged");
+	fake_ack(&f, &p);
+	fake_pass(&f);
+	cr_expect_eq(txes(), 0u);
+	fake_close(&f);
+}
+
+BOTH(injected_frame_waits_for_a_busy_core_and_for_its_ack)
+{
+	open_with(kind, (struct fake_opt) { .inject_size = 128 });
+	introduce();
+	core->inject_again = 3;
+	cr_assert_eq(send1(1, &a), 0);
+	fake_quiet(&f);
+	fake_expect_none(&f);
+	fake_after_ms(&f, 50);
+	fake_after_ms(&f, 50);
+	fake_after_ms(&f, 50);
+	expect_tag(1, p.got);
+	fake_comp(&f, &a);
+	/* Lost on the way: it is still here and leaves once more. */
+	fake_after_ms(&f, 1000);
+	fake_after_ms(&f, 1000);
+	expect_up_to(p.got);
+	cr_expect_gt(f.lnx->stats.resend_count, 0u);
+	fake_ack(&f, &p);
+	fake_pass(&f);
+	cr_expect_eq(txes(), 0u);
+	fake_close(&f);
+}
+
 /* Who injects may not call again for long: it has left, or it is refused. */
 BOTH(inject_is_never_queued_while_connecting)
 {

@@ -89,6 +89,14 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	w->rail = htole16(rail->wire_index);
 	lnx_hdr_set_ack(w, ack);
+	if (lnx_likely(txe->len <= rail->inject_size && !txe->niov)) {
+		/* The core copies it: no completion of its own to handle. */
+		ret = fi_inject(rail->core_ep, txe->frame, txe->len,
+				path->core_addr);
+		if (lnx_unlikely(ret))
+			return ret;
+		goto left;
+	}
 	txe->in_core = true;
 	rail->busy++;
 	if (lnx_likely(!txe->niov)) {
@@ -113,6 +121,7 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 		}
 		return ret;
 	}
+left:
 	if (lnx_likely(ack == peer->seq.next))
 		ack_rode(ep, peer);
 	rail->hot = ep->conf->poll_hot;
