@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The endpoint's own file set: ep.c, ep_open.c, ep_enable.c, ep_close.c. */
+#ifndef LNX_API_EP_H
+#define LNX_API_EP_H
+
+#include "api/api.h"
+
+static inline struct lnx_ep *lnx_ep_of_fid(struct fid *fid)
+{
+	return lnx_container_of(fid, struct lnx_ep, fid.fid);
+}
+
+/* ep.c.  Tables of calls that an endpoint has from its opening on. */
+extern struct fi_ops lnx_ep_fid_ops;
+extern struct fi_ops_ep lnx_ep_ops;
+extern struct fi_ops_cm lnx_ep_cm_ops;
+
+/* ep_enable.c */
+/* fi_enable: 0 (also when it was enabled before), or an error that leaves the
+ * endpoint as it was.  Takes the owner lock. */
+int lnx_ep_enable(struct lnx_ep *ep);
+/*
+ * Give the application the data calls of an enabled endpoint, or those that fail
+ * with -FI_EOPBADSTATE.  A new class of calls is one member of the table there.
+ */
+void lnx_ep_set_ops(struct lnx_ep *ep, bool enabled);
+/* Undo what enabling did, for its own errors and for close.  Owner lock held. */
+void lnx_ep_del_wait_fds(struct lnx_ep *ep);
+void lnx_ep_close_rails(struct lnx_ep *ep);
+
+/* ep_close.c.  Frees ep; always 0. */
+int lnx_ep_close(struct fid *fid);
+
+#endif

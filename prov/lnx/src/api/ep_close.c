@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_close(3) of an endpoint: lets frames on their way arrive, then takes back
+ * everything from the cores and frees it.  Called by ep.c's table.
+ */
+#include <stdlib.h>
+
+#include "api/ep.h"
+#include "core/open.h"
+#include "prov.h"
+#include "rx/rx.h"
+#include "tx/tx.h"
+
+static bool all_left(const struct lnx_ep *ep)
+{
+	const struct lnx_node *n;
+	unsigned i;
+
+	for (n = ep->peers.next; n != &ep->peers; n = n->next) {
+		const struct lnx_peer *p =
+			lnx_container_of(n, struct lnx_peer, all_link);
+
+		if (p->ndpend)
+			return false;
+		if (!p->gone && !p->bye && (p->npend || p->ack_now ||
+					    p->tx_una != p->tx_posted))
+			return false;
+	}
+	for (i = 0; i < ep->nrail; i++)
+		if (ep->rail[i]->busy)
+			return false;
+	return true;
+}
+
+/*
+ * What the application was told is on its way has to get there: frames queued or
+ * unacknowledged are given some time, and peers get their last acknowledgements
+ * and a farewell, so that they need not wait for us in turn.
+ */
+static void linger(struct lnx_ep *ep)
+{
+	uint64_t end = lnx_clock_ns() + ep->conf->linger * LNX_NS_PER_MS;
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	if (lnx_list_empty(&ep->peers))
+		return;
+	while (!all_left(ep) && lnx_clock_ns() < end)
+		lnx_ep_progress_all(ep);
+	lnx_list_foreach(&ep->peers, n, tmp) {
+		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
+						    all_link);
+
+		if (p->npath && !p->gone &&
+		    p->path[p->cur].state == LNX_PATH_UP)
+			lnx_tx_control(ep, p, LNX_KIND_BYE);
+	}
+	for (i = 0; i < 16; i++)
+		lnx_ep_progress_all(ep);
+}
+
+static void drop_stored(struct lnx_match *m)
+{
+	struct lnx_munex *u;
+
+	/* Entries that a core holds go back to it in its close. */
+	while ((u = lnx_match_first_unex(m))) {
+		struct lnx_rxe *rxe = lnx_container_of(u, struct lnx_rxe, unex);
+
+		lnx_match_drop(m, u);
+		if (!rxe->starting)
+			lnx_list_del(&rxe->link);
+		if (!rxe->core_done) {
+			rxe->state = LNX_RXE_ACTIVE;
+			rxe->discard = true;
+			rxe->reported = true;
+		} else {
+			lnx_rxe_put(rxe);
+		}
+	}
+}
+
+static void dump_stats(const struct lnx_ep *ep)
+{
+	unsigned i;
+
+	for (i = 0; i < lnx_nstats; i++) {
+		const struct lnx_stat_row *row = &lnx_stat_rows[i];
+		uint64_t v = *(const uint64_t *)((const char *)&ep->stats +
+						 row->offset);
+
+		if (v)
+			FI_LOG(&lnx_prov, FI_LOG_WARN, FI_LOG_EP_CTRL,
+			       "endpoint %016llx: %s %llu (%s)\n",
+			       (unsigned long long)ep->eid, row->name,
+			       (unsigned long long)v, row->help);
+	}
+}
+
+static bool unpost(struct lnx_mrecv *r, void *arg)
+{
+	lnx_match_unpost(arg, r);
+	return false;
+}
+
+static void free_posted(struct lnx_match *m)
+{
+	lnx_match_each_posted(m, unpost, m);
+}
+
+int lnx_ep_close(struct fid *fid)
+{
+	struct lnx_ep *ep = lnx_ep_of_fid(fid);
+	struct lnx_node *n;
+	unsigned i;
+
+	lnx_thread_stop(ep);
+	/* From here on nobody else may reach it: it leaves AV and CQs first. */
+	if (ep->av)
+		lnx_av_detach(ep->av, ep);
+	if (ep->tx_link.ep)
+		lnx_cq_detach(ep->tx_cq, &ep->tx_link);
+	if (ep->rx_link.ep)
+		lnx_cq_detach(ep->rx_cq, &ep->rx_link);
+	lnx_lock(&ep->lock);
+	if (ep->enabled) {
+		linger(ep);
+		ep->closing = true;
+		drop_stored(&ep->tag);
+		drop_stored(&ep->msg);
+		free_posted(&ep->tag);
+		free_posted(&ep->msg);
+		lnx_ep_del_wait_fds(ep);
+		while ((n = lnx_list_pop(&ep->rndvs)))
+			lnx_list_add_tail(&ep->dead_rndvs, n);
+		for (i = 0; i < ep->nrail; i++)
+			lnx_rail_shut(ep->rail[i]);
+		lnx_rndv_reap(ep);
+		/* Before the rails go: frame buffers belong to one. */
+		lnx_tx_drop_pending(ep);
+		lnx_rxe_free_owned(ep);
+		lnx_ep_close_rails(ep);
+		lnx_pulls_destroy(ep);
+	}
+	if (ep->conf->dump_stats)
+		dump_stats(ep);
+	lnx_peers_destroy(ep);
+	lnx_unlock(&ep->lock);
+
+	lnx_match_fini(&ep->tag);
+	lnx_match_fini(&ep->msg);
+	lnx_rxe_free_owned(ep);
+	lnx_pool_fini(&ep->rxe_pool);
+	for (i = 0; i < LNX_ARRAY_SIZE(ep->txe_pool); i++)
+		lnx_pool_fini(&ep->txe_pool[i]);
+	lnx_pool_fini(&ep->rxbuf_pool);
+	lnx_pool_fini(&ep->chunk_pool);
+	if (ep->eq)
+		lnx_eq_unref(ep->eq);
+	lnx_lock_fini(&ep->lock);
+	fi_freeinfo(ep->info);
+	free(ep->want);
+	__atomic_sub_fetch(&ep->domain->refs, 1, __ATOMIC_RELEASE);
+	free(ep);
+	return 0;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_enable(3): opens the rails and makes the address; from then on data calls
+ * work.  Called by ep.c.
+ */
+#include <string.h>
+
+#include "api/ep.h"
+#include "core/open.h"
+#include "prov.h"
+#include "rx/rx.h"
+
+/* ---- data calls ---- */
+
+/* One table of each class. */
+struct calls {
+	struct fi_ops_msg *msg;
+	struct fi_ops_tagged *tagged;
+	struct fi_ops_rma *rma;
+	struct fi_ops_atomic *atomic;
+};
+
+static const struct calls calls_off = {
+	.msg = &lnx_msg_off_ops,
+	.tagged = &lnx_tagged_off_ops,
+	.rma = &lnx_no_rma_ops,
+	.atomic = &lnx_no_atomic_ops,
+};
+
+static const struct calls calls_on = {
+	.msg = &lnx_msg_ops,
+	.tagged = &lnx_tagged_ops,
+	.rma = &lnx_no_rma_ops,
+	.atomic = &lnx_no_atomic_ops,
+};
+
+void lnx_ep_set_ops(struct lnx_ep *ep, bool enabled)
+{
+	const struct calls *c = enabled ? &calls_on : &calls_off;
+
+	ep->fid.msg = c->msg;
+	ep->fid.tagged = c->tagged;
+	ep->fid.rma = c->rma;
+	ep->fid.atomic = c->atomic;
+}
+
+/* ---- rails and the address ---- */
+
+/* The core address that fi_setname asked a rail to have, or NULL. */
+static const struct lnx_addr_rail *wanted(const struct lnx_ep *ep,
+					  const struct lnx_rail_spec *spec)
+{
+	unsigned i;
+
+	for (i = 0; ep->want && i < ep->want->nrail; i++)
+		if (ep->want->rail[i].prov == spec->prov_id &&
+		    ep->want->rail[i].group == spec->group)
+			return &ep->want->rail[i];
+	return NULL;
+}
+
+static int open_rails(struct lnx_ep *ep)
+{
+	const struct lnx_link_rails *lr = ep->domain->rails;
+	struct lnx_rail_owner owner = {
+		.direct_cq_ops = &lnx_direct_cq_ops,
+		.framed_cq_ops = &lnx_framed_cq_ops,
+		.direct_srx_ops = &lnx_direct_srx_ops,
+		.framed_srx_ops = &lnx_framed_srx_ops,
+		.fid_ops = &lnx_peer_fid_ops,
+		.wait = ep->want_wait,
+	};
+	unsigned i;
+
+	for (i = 0; i < lr->nrail; i++) {
+		const struct lnx_addr_rail *src = wanted(ep, &lr->rail[i]);
+		struct lnx_rail *rail;
+		int ret;
+
+		owner.src_addr = src ? src->raw : NULL;
+		owner.src_addrlen = src ? src->rawlen : 0;
+		ret = lnx_rail_open(ep, &lr->rail[i], &owner, &rail);
+		if (ret)
+			return ret;
+		ep->rail[ep->nrail++] = rail;
+		if (rail->kind == LNX_RAIL_DIRECT) {
+			ep->shm = rail;
+			continue;
+		}
+		ep->nnet++;
+		if (rail->kind == LNX_RAIL_PLAIN) {
+			ret = lnx_plain_fill(rail);
+			if (ret && ret != -FI_EAGAIN)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+void lnx_ep_close_rails(struct lnx_ep *ep)
+{
+	unsigned i;
+
+	/* All endpoints first: then nothing calls back any more. */
+	for (i = 0; i < ep->nrail; i++)
+		lnx_rail_shut(ep->rail[i]);
+	for (i = 0; i < ep->nrail; i++)
+		lnx_rail_close(ep->rail[i]);
+	ep->nrail = ep->nnet = 0;
+	ep->shm = NULL;
+}
+
+static int make_address(struct lnx_ep *ep)
+{
+	struct lnx_addr a = {
+		.eid = ep->eid,
+		.host = ep->domain->host,
+		.has_shm = ep->shm != NULL,
+	};
+	unsigned i;
+
+	for (i = 0; i < ep->nrail; i++) {
+		struct lnx_rail *rail = ep->rail[i];
+		struct lnx_addr_rail *r = &a.rail[a.nrail];
+
+		if (rail->kind == LNX_RAIL_DIRECT)
+			continue;
+		if (a.nrail == LNX_ADDR_RAILS ||
+		    rail->addrlen > sizeof(r->raw)) {
+			a.more = true;
+			rail->wire_index = LNX_WIRE_INDEX_NONE;
+			continue;
+		}
+		rail->wire_index = (uint16_t)a.nrail;
+		r->prov = rail->prov;
+		r->group = rail->group;
+		r->rawlen = (uint8_t)rail->addrlen;
+		memcpy(r->raw, rail->addr, rail->addrlen);
+		a.nrail++;
+	}
+	return lnx_addr_pack(&a, ep->addr);
+}
+
+/* Local peers that were inserted before: shm must know them to name them. */
+static void meet_locals(struct lnx_ep *ep)
+{
+	uint32_t i, n = __atomic_load_n(&ep->av->n, __ATOMIC_ACQUIRE);
+
+	for (i = 0; ep->shm && i < n; i++) {
+		struct lnx_av_entry *e = lnx_av_entry(ep->av, i);
+		struct lnx_addr a;
+		char why[64];
+
+		if (e && !lnx_addr_unpack(&a, e->blob, sizeof(e->blob), why,
+					  sizeof(why)))
+			lnx_peer_av_inserted(ep, i, &a);
+	}
+}
+
+/* ---- descriptors to wait on ---- */
+
+static int add_wait_fds(struct lnx_ep *ep)
+{
+	struct lnx_cq *cq[2] = { ep->tx_cq, ep->rx_cq };
+	unsigned i, j;
+
+	for (j = 0; j < 2; j++) {
+		if (!cq[j] || !cq[j]->wait || (j && cq[1] == cq[0]))
+			continue;
+		for (i = 0; i < ep->nrail; i++) {
+			int ret;
+
+			if (ep->rail[i]->wait_fd < 0)
+				continue;
+			ret = lnx_wait_add_fd(cq[j]->wait,
+					      ep->rail[i]->wait_fd);
+			if (ret)
+				return ret;
+		}
+	}
+	return 0;
+}
+
+void lnx_ep_del_wait_fds(struct lnx_ep *ep)
+{
+	struct lnx_cq *cq[2] = { ep->tx_cq, ep->rx_cq };
+	unsigned i, j;
+
+	for (j = 0; j < 2; j++) {
+		if (!cq[j] || !cq[j]->wait)
+			continue;
+		for (i = 0; i < ep->nrail; i++)
+			if (ep->rail[i]->wait_fd >= 0)
+				lnx_wait_del_fd(cq[j]->wait,
+						ep->rail[i]->wait_fd);
+	}
+}
+/* ---- enable ---- */
+
+static int check_bindings(const struct lnx_ep *ep)
+{
+	uint64_t caps = ep->info->caps;
+	bool tx = !(caps & (FI_SEND | FI_RECV)) || (caps & FI_SEND);
+	bool rx = !(caps & (FI_SEND | FI_RECV)) || (caps & FI_RECV);
+
+	if (!ep->av) {
+		LNX_WARN(FI_LOG_EP_CTRL, "fi_enable: no AV is bound\n");
+		return -FI_ENOAV;
+	}
+	if ((tx && !ep->tx_cq) || (rx && !ep->rx_cq)) {
+		LNX_WARN(FI_LOG_EP_CTRL,
+			 "fi_enable: no completion queue is bound for %s\n",
+			 tx && !ep->tx_cq ? "FI_TRANSMIT" : "FI_RECV");
+		return -FI_ENOCQ;
+	}
+	return 0;
+}
+
+/*
+ * What calls without flags imply, and what selective completion leaves of those
+ * with flags.
+ */
+static void fix_flags(struct lnx_ep *ep)
+{
+	uint64_t levels = FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
+			  FI_DELIVERY_COMPLETE;
+	uint64_t tx = ep->info->tx_attr ? ep->info->tx_attr->op_flags : 0;
+	uint64_t rx = ep->info->rx_attr ? ep->info->rx_attr->op_flags : 0;
+
+	ep->tx_flags = tx & (levels | FI_COMPLETION | FI_INJECT);
+	ep->tx_msg_flags = 0;
+	if (!(ep->tx_bind & FI_SELECTIVE_COMPLETION)) {
+		ep->tx_flags |= FI_COMPLETION;
+		ep->tx_msg_flags |= FI_COMPLETION;
+	}
+	ep->rx_flags = rx & (FI_COMPLETION | FI_MULTI_RECV);
+	ep->rx_msg_flags = 0;
+	if (!(ep->rx_bind & FI_SELECTIVE_COMPLETION)) {
+		ep->rx_flags |= FI_COMPLETION;
+		ep->rx_msg_flags |= FI_COMPLETION;
+	}
+}
+
+int lnx_ep_enable(struct lnx_ep *ep)
+{
+	struct fi_domain_attr *dom = ep->info->domain_attr;
+	bool fd = (ep->tx_cq && ep->tx_cq->wait) ||
+		  (ep->rx_cq && ep->rx_cq->wait);
+	bool thread;
+	int ret;
+
+	if (ep->enabled)
+		return 0;
+	ret = check_bindings(ep);
+	if (ret)
+		return ret;
+	thread = dom && dom->data_progress == FI_PROGRESS_AUTO;
+	ep->want_wait = fd || thread;
+	/* The helper thread works on all of these. */
+	if (ep->want_wait) {
+		ep->lock.on = true;
+		if (ep->tx_cq)
+			ep->tx_cq->lock.on = true;
+		if (ep->rx_cq)
+			ep->rx_cq->lock.on = true;
+	}
+	fix_flags(ep);
+	/* Caps may allow for one direction only; calls of the other must not
+	 * find a hole. */
+	if (!ep->tx_cq)
+		ep->tx_cq = ep->rx_cq;
+	if (!ep->rx_cq)
+		ep->rx_cq = ep->tx_cq;
+
+	lnx_lock(&ep->lock);
+	ret = lnx_rxe_reserve(ep);
+	if (!ret)
+		ret = open_rails(ep);
+	if (!ret)
+		ret = lnx_rxbuf_reserve(ep);
+	if (!ret)
+		ret = make_address(ep);
+	if (!ret)
+		ret = add_wait_fds(ep);
+	if (ret) {
+		lnx_ep_del_wait_fds(ep);
+		ep->closing = true;
+		lnx_ep_close_rails(ep);
+		ep->closing = false;
+		lnx_unlock(&ep->lock);
+		return ret;
+	}
+	ep->enabled = true;
+	lnx_ep_set_ops(ep, true);
+	meet_locals(ep);
+	lnx_unlock(&ep->lock);
+	if (ep->want_wait) {
+		ret = lnx_thread_start(ep);
+		if (ret && thread)
+			return ret;
+	}
+	return 0;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fi_endpoint(3): checks what is asked for and makes the object, without rails. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/ep.h"
+#include "core/caps.h"
+#include "core/open.h"
+#include "prov.h"
+#include "rx/rx.h"
+#include "tx/tx.h"
+
+#define MIN_MULTI_RECV_DEFAULT	64
+#define SLAB_RXE		256
+#define SLAB_BUF		64
+
+static uint32_t pow2_up(uint64_t v)
+{
+	uint32_t p = 2;
+
+	while (p < v)
+		p *= 2;
+	return p;
+}
+
+static void init_lists(struct lnx_ep *ep)
+{
+	struct lnx_node *heads[] = {
+		&ep->ack_peers, &ep->pump_peers, &ep->una_peers,
+		&ep->learn_peers, &ep->direct_peers, &ep->pulls, &ep->parked,
+		&ep->peers, &ep->reserve, &ep->buf_reserve, &ep->rndvs,
+		&ep->dead_rndvs, &ep->av_link, &ep->owned,
+	};
+	unsigned i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(heads); i++)
+		lnx_list_init(heads[i]);
+}
+
+static int check_info(const struct fi_info *info)
+{
+	if (!info || !info->ep_attr || !info->domain_attr || !info->tx_attr ||
+	    !info->rx_attr)
+		return -FI_EINVAL;
+	if (info->ep_attr->type != FI_EP_RDM &&
+	    info->ep_attr->type != FI_EP_UNSPEC) {
+		LNX_WARN(FI_LOG_EP_CTRL,
+			 "fi_endpoint: only FI_EP_RDM is supported\n");
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
+		struct fid_ep **out, void *context)
+{
+	struct lnx_domain *d = lnx_container_of(domain, struct lnx_domain, fid);
+	static const size_t frame[3] = {
+		LNX_TXE_SMALL, LNX_TXE_MEDIUM, LNX_TXE_LARGE,
+	};
+	struct lnx_ep *ep;
+	unsigned i;
+	int ret = check_info(info);
+
+	if (ret)
+		return ret;
+	ep = aligned_alloc(64, (sizeof(*ep) + 63) & ~(size_t)63);
+	if (!ep)
+		return -FI_ENOMEM;
+	memset(ep, 0, sizeof(*ep));
+	ret = -FI_ENOMEM;
+	ep->conf = lnx_config();
+	ep->domain = d;
+	ep->info = fi_dupinfo(info);
+	ep->by_eid_mask = 15;
+	ep->by_eid = calloc(ep->by_eid_mask + 1, sizeof(*ep->by_eid));
+	if (!ep->info || !ep->by_eid)
+		goto err;
+	ep->eid = lnx_random_id();
+	if (!ep->eid)
+		goto err;
+	ret = lnx_match_init(&ep->tag);
+	if (ret)
+		goto err;
+	ret = lnx_match_init(&ep->msg);
+	if (ret)
+		goto err_tag;
+	init_lists(ep);
+	lnx_pool_init(&ep->rxe_pool, sizeof(struct lnx_rxe), SLAB_RXE);
+	for (i = 0; i < 3; i++)
+		lnx_pool_init(&ep->txe_pool[i], sizeof(struct lnx_txe) +
+			      sizeof(struct lnx_wire_hdr) + frame[i], SLAB_BUF);
+	lnx_pool_init(&ep->rxbuf_pool, sizeof(struct lnx_rxbuf), SLAB_BUF);
+	lnx_pool_init(&ep->chunk_pool, lnx_chunk_size, SLAB_BUF);
+	ep->window = pow2_up(ep->conf->window);
+	ep->poll_idle = (uint32_t)ep->conf->poll_idle;
+	ep->eager_limit = ep->conf->eager_limit;
+	ep->max_msg_size = info->ep_attr->max_msg_size ?
+			   LNX_MIN(info->ep_attr->max_msg_size,
+				   LNX_MSG_SIZE_MAX) : LNX_MSG_SIZE_MAX;
+	ep->copy_limit = LNX_MIN(ep->conf->copy_limit, ep->conf->eager_limit);
+	ep->tx_size = info->tx_attr->size ? (uint32_t)info->tx_attr->size : 1024;
+	ep->inject_size = info->tx_attr->inject_size ?
+			  LNX_MIN(info->tx_attr->inject_size, LNX_INJECT_MAX) :
+			  LNX_INJECT_MAX;
+	ep->min_multi_recv = MIN_MULTI_RECV_DEFAULT;
+	ep->directed = (info->caps & FI_DIRECTED_RECV) != 0;
+	ep->rename = lnx_rx_rename;
+	lnx_lock_init(&ep->lock, d->threads ||
+		      info->domain_attr->data_progress == FI_PROGRESS_AUTO);
+	ep->fid.fid.fclass = FI_CLASS_EP;
+	ep->fid.fid.context = context;
+	ep->fid.fid.ops = &lnx_ep_fid_ops;
+	ep->fid.ops = &lnx_ep_ops;
+	ep->fid.cm = &lnx_ep_cm_ops;
+	lnx_ep_set_ops(ep, false);
+	__atomic_add_fetch(&d->refs, 1, __ATOMIC_RELAXED);
+	*out = &ep->fid;
+	return 0;
+err_tag:
+	lnx_match_fini(&ep->tag);
+err:
+	fi_freeinfo(ep->info);
+	free(ep->by_eid);
+	free(ep);
+	return ret;
+}
