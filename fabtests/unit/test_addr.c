@@ -215,7 +215,7 @@ Test(addr, eight_small_rails_fit_and_the_longest_one)
 }
 
 /* A link-local address needs a scope, which is a number of our own host. */
-Test(addr, link_local_is_left_to_the_hello)
+Test(addr, link_local_is_left_out)
 {
 	struct lnx_addr a = plain(), b;
 	uint8_t buf[LNX_ADDR_BYTES];

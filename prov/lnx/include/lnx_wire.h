@@ -4,10 +4,10 @@
  * lnx_wire_addr.h.)  All integers are little-endian and unaligned access is
  * never needed: the header is 64 bytes, payload follows it directly.
  *
- * Versions: a receiver drops frames whose version it does not know and says so
- * once per peer with both versions.  Fields marked reserved are sent as 0 and
- * ignored by receivers of this version, so that later versions may give them a
- * meaning that old receivers can live without.
+ * Versions: a receiver drops frames whose version it does not know and logs both
+ * versions, now and then if they keep coming.  Fields and kinds marked reserved
+ * are sent as 0, or not sent, and are ignored by receivers of this version, so
+ * that later versions may give them a meaning that old receivers can live without.
  *
  * Sequenced kinds carry a number of their own per (sender endpoint, receiver
  * endpoint), starting at 0 with the hello.  A receiver handles them in that order
@@ -35,9 +35,10 @@ enum lnx_wire_kind {
 	LNX_KIND_RTS_TAG = 5,	/* sequenced; tagged, payload: lnx_wire_rts */
 	LNX_KIND_FIN = 6,	/* sequenced; data: the RTS's op, len: error */
 	LNX_KIND_ACK = 7,	/* carries ack only */
-	LNX_KIND_PROBE = 8,	/* asks for an ACK now */
-	LNX_KIND_BYE = 9,	/* the sender's endpoint is closing */
-	LNX_KIND_STRANGER = 10,	/* answer to a frame whose dst is not us */
+	LNX_KIND_PROBE = 8,	/* asks for an ACK now: does the peer live? */
+	LNX_KIND_BYE = 9,	/* the endpoint is closing; seq: no frame of
+				 * that number or a later one will follow */
+	LNX_KIND_STRANGER = 10,	/* reserved: a frame's dst is not us */
 	LNX_KIND_MAX
 };
 

@@ -22,8 +22,8 @@
  *		RAW	n (one byte, at least 1), then n bytes as the core
  *			provider wrote them
  *
- * Four IPv4 rails take 36 of the 40 bytes.  Rails that do not fit are told in
- * the hello, as is everything that changes later.
+ * Four IPv4 rails take 36 of the 40 bytes.  Of rails that do not fit, peers know
+ * by a flag that there are some, and nothing else: the hello repeats this blob.
  *
  * Versions: magic and version keep their places for ever.  A blob of another
  * version is refused with both versions named; any change of layout or meaning,

@@ -248,13 +248,16 @@ static LNX_COLD struct lnx_peer *new_sender(struct lnx_ep *ep,
 	return lnx_peer_stranger(ep, &a);
 }
 
-static LNX_COLD void bad_frame(struct lnx_rail *rail, int err, size_t len)
+static LNX_COLD void bad_frame(struct lnx_rail *rail,
+			       const struct lnx_rxbuf *buf, int err, size_t len)
 {
+	const struct lnx_wire_hdr *w = (const void *)buf->frame;
+
 	rail->ep->stats.bad_frames++;
 	if (err == -EPROTONOSUPPORT)
 		FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
-			       "rail %s: frame of another wire version dropped; this library speaks version %d: run the same lnx release on all nodes\n",
-			       rail->name, LNX_WIRE_VERSION);
+			       "rail %s: frame of wire version %u dropped; this library speaks version %d: run the same lnx release on all nodes\n",
+			       rail->name, w->version, LNX_WIRE_VERSION);
 	else
 		FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
 			       "rail %s: %zu bytes dropped that are no lnx frame\n",
@@ -271,7 +274,7 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	lnx_assert_held(&ep->lock);
 	ret = lnx_hdr_get(&h, buf->frame, len);
 	if (lnx_unlikely(ret)) {
-		bad_frame(rail, ret, len);
+		bad_frame(rail, buf, ret, len);
 		return false;
 	}
 	if (lnx_unlikely(h.dst != ep->eid)) {

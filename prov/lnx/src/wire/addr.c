@@ -93,7 +93,7 @@ static bool ipv6_link_local(const uint8_t a[16])
 	return a[0] == 0xfe && (a[1] & 0xc0) == 0x80;
 }
 
-/* One rail at p: bytes used, 0 when it is left to the hello, or -EINVAL. */
+/* One rail at p: bytes used, 0 when it is left out, or -EINVAL. */
 static int pack_rail(const struct lnx_addr_rail *r,
 		     uint8_t p[LNX_WIRE_ADDR_RAILS_BYTES])
 {

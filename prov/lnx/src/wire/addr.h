@@ -56,10 +56,9 @@ struct lnx_addr {
 };
 
 /*
- * Pack a into buf[LNX_ADDR_BYTES]; sockaddrs are stripped to address and port
- * (IPv6 link-local keeps its scope out: such rails are left to the hello).
- * Rails that do not fit are left out in order from the end, with `more` set in
- * the blob.  0, or -EINVAL with buf untouched if a itself is malformed (eid 0,
+ * Pack a into buf[LNX_ADDR_BYTES]; sockaddrs are stripped to address and port.
+ * IPv6 link-local rails mean nothing on another host and are left out, those that
+ * do not fit likewise, in order from the end; with `more` set in the blob.  0, or -EINVAL with buf untouched if a itself is malformed (eid 0,
  * bad lengths, provider, group 0, an address without port or not of one host).
  */
 int lnx_addr_pack(const struct lnx_addr *a, uint8_t buf[LNX_ADDR_BYTES]);
