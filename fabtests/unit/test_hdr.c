@@ -198,6 +198,26 @@ Test(hdr, every_wrong_length_is_found)
 	}
 }
 
+/* Longer than any buffer for frames: a core that says so is not to be believed. */
+Test(hdr, no_kind_is_longer_than_a_frame)
+{
+	for (unsigned kind = 1; kind < LNX_KIND_MAX; kind++) {
+		static const size_t len[] = {
+			LNX_FRAME_MAX + 1, LNX_FRAME_MAX + 64, SIZE_MAX,
+		};
+		struct lnx_hdr h;
+
+		build(&h, (uint8_t)kind);
+		for (size_t i = 0; i < LNX_ARRAY_SIZE(len); i++) {
+			uint64_t payload = htole64(len[i] - HDR);
+
+			memcpy(frame + 48, &payload, sizeof(payload));
+			cr_expect_eq(get(len[i]), -EBADMSG, "%s of %zu",
+				     lnx_kind_name((uint8_t)kind), len[i]);
+		}
+	}
+}
+
 /* Nothing of what is beyond the end is read: for sanitizers and valgrind. */
 Test(hdr, truncated_frames_are_not_read_beyond_their_end)
 {
@@ -219,6 +239,8 @@ Test(hdr, message_length_is_the_payload_s)
 		{ 0, 0, 0 },
 		{ 1, 1, 0 },
 		{ LNX_PAYLOAD_MAX, LNX_PAYLOAD_MAX, 0 },
+		{ LNX_PAYLOAD_MAX + 1, LNX_PAYLOAD_MAX + 1, -EBADMSG },
+		{ LNX_PAYLOAD_MAX + 64, LNX_PAYLOAD_MAX + 64, -EBADMSG },
 		{ 1, 0, -EBADMSG },
 		{ 0, 1, -EBADMSG },
 		{ 99, 100, -EBADMSG },

@@ -23,7 +23,7 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 {
 	size_t payload;
 
-	if (w->magic != LNX_WIRE_MAGIC || frame_len > LNX_FRAME_MAX)
+	if (w->magic != LNX_WIRE_MAGIC)
 		return -EBADMSG;
 	if (w->version != LNX_WIRE_VERSION)
 		return -EPROTONOSUPPORT;

@@ -79,7 +79,8 @@ LNX_INLINE void lnx_hdr_set_ack(struct lnx_wire_hdr *w, uint32_t ack)
 LNX_INLINE int lnx_hdr_get(struct lnx_hdr *h, const void *frame,
 			   size_t frame_len);
 
-/* Slow half of lnx_hdr_get: kinds other than MSG and TAG, and all errors. */
+/* Slow half of lnx_hdr_get: kinds other than MSG and TAG, and all errors but that
+ * of the length of the frame. */
 int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		  size_t frame_len);
 
@@ -97,7 +98,8 @@ LNX_INLINE int lnx_hdr_get(struct lnx_hdr *h, const void *frame,
 {
 	const struct lnx_wire_hdr *w = frame;
 
-	if (lnx_unlikely(frame_len < sizeof(*w)))
+	/* One comparison for both: too short is very long. */
+	if (lnx_unlikely(frame_len - sizeof(*w) > LNX_PAYLOAD_MAX))
 		return -EBADMSG;
 	h->kind = w->kind;
 	h->flags = w->flags;
