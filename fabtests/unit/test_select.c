@@ -58,6 +58,18 @@ static const struct {
 	{ "a1", "a1 a1 a1", "00 01 02" },
 	{ "a1 a1 a1", "a1", "00 10 20" },
 	{ "a1 a1", "a1 a1 a1", "00 11 02 10 01 12" },
+	/* and others between them, in another order there, change nothing */
+	{ "a1 b1 a2 b2", "b2 b1 a2 a1", "30 11 22 03 10 31 02 23" },
+	{ "a1 b1 a1 b1", "a1 b1 a1 b1", "00 11 22 33 20 31 02 13" },
+	{ "a1 b1 a1 b1", "b1 b1 a1 a1", "10 31 02 23 30 11 22 03" },
+	{ "a1 b1 a1 b1", "b1 a1 a1 b1", "10 01 22 33 30 21 02 13" },
+	{ "b1 a1 a1", "a1 a1", "10 21 20 11" },
+	{ "b1 b1 b1 a1", "a1 b1", "30 01 11 21" },
+	/* behind a router as well */
+	{ "a1 a1", "a2 a3", "00 11 10 01" },
+	{ "a1 b1 a1 b1", "b2 b3 a2 a3", "10 31 02 23 30 11 22 03" },
+	{ "a1 a2 a1 a2", "a1 a2 a1 a2",
+	  "00 11 22 33 20 31 02 13 10 01 32 23 30 21 12 03" },
 	/* providers never mix, groups of the same number or not */
 	{ "a1 b1", "b1 a1", "10 01" },
 	{ "a1 b1", "a1 b1", "00 11" },
@@ -80,6 +92,61 @@ Test(select, cases)
 				pair[p].local, pair[p].remote);
 		cr_expect_str_eq(text, cases[i].pairs, "[%s] to [%s]",
 				 cases[i].local, cases[i].remote);
+	}
+}
+
+/*
+ * What striping needs: of n rails here and m there that are equal, the first
+ * min(n, m) pairs use no rail twice.
+ */
+Test(select, equal_rails_are_shared_out)
+{
+	unsigned long s = seed();
+
+	srand48((long)s);
+	for (int round = 0; round < 2000; round++) {
+		struct lnx_select_rail local[8], remote[8];
+		struct lnx_select_pair pair[MAX];
+		unsigned nl = 1 + (unsigned)(lrand48() % 8);
+		unsigned nr = 1 + (unsigned)(lrand48() % 8), n;
+
+		for (unsigned i = 0; i < 8; i++) {
+			local[i].prov = (uint8_t)(lrand48() % 2);
+			local[i].group = (uint16_t)(lrand48() % 2);
+			remote[i].prov = (uint8_t)(lrand48() % 2);
+			remote[i].group = (uint16_t)(lrand48() % 2);
+		}
+		n = lnx_select_pairs(local, nl, remote, nr, pair, MAX);
+		for (unsigned kind = 0; kind < 4; kind++) {
+			struct lnx_select_rail is = {
+				.prov = kind & 1, .group = kind >> 1,
+			};
+			unsigned here = 0, there = 0, left;
+			unsigned used_l = 0, used_r = 0;
+
+			for (unsigned i = 0; i < nl; i++)
+				here += local[i].prov == is.prov &&
+					local[i].group == is.group;
+			for (unsigned i = 0; i < nr; i++)
+				there += remote[i].prov == is.prov &&
+					 remote[i].group == is.group;
+			left = LNX_MIN(here, there);
+			for (unsigned i = 0; i < n && left; i++) {
+				unsigned l = 1u << pair[i].local;
+				unsigned r = 1u << pair[i].remote;
+
+				if (local[pair[i].local].prov != is.prov ||
+				    local[pair[i].local].group != is.group ||
+				    remote[pair[i].remote].group != is.group)
+					continue;
+				cr_assert_not((used_l & l) || (used_r & r),
+					      "seed %lu round %d", s, round);
+				used_l |= l;
+				used_r |= r;
+				left--;
+			}
+			cr_assert_eq(left, 0, "seed %lu round %d", s, round);
+		}
 	}
 }
 

@@ -11,6 +11,8 @@
 
 #include <stdint.h>
 
+#define LNX_SELECT_RAILS	64	/* at most, on either side */
+
 struct lnx_select_rail {
 	uint8_t prov;			/* enum lnx_prov_id */
 	uint16_t group;
@@ -22,9 +24,10 @@ struct lnx_select_pair {
 };
 
 /*
- * Write at most max pairs; returns how many.  Each remote rail is paired with the
- * local rails in an order rotated by its index, so that with several equal rails
- * on both sides the first pairs use different ones.
+ * Write at most max pairs; returns how many.  Remote rails that the same local rails
+ * reach are paired with these in an order rotated by one for each, so that with
+ * several equal rails on both sides the first pairs use different ones, whatever
+ * other rails stand between them.
  */
 unsigned lnx_select_pairs(const struct lnx_select_rail *local, unsigned nlocal,
 			  const struct lnx_select_rail *remote,
