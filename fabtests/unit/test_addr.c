@@ -230,6 +230,67 @@ Test(addr, link_local_is_left_out)
 	cr_assert_eq(b.rail[0].group, 3);
 }
 
+/* The index that lnx_addr_add says is that in the blob, and in what peers see. */
+Test(addr, places_of_rails)
+{
+	static const struct {
+		const char *ip;
+		uint8_t prov;
+		int place;
+	} row[] = {
+		{ "fe80::1", LNX_PROV_TCP, -ENOSPC },
+		{ "10.0.0.1", LNX_PROV_TCP, 0 },
+		{ "febf::1", LNX_PROV_TCP, -ENOSPC },
+		{ "2001:db8::1", LNX_PROV_TCP_RXM, 1 },
+		{ "2001:db8::2", LNX_PROV_TCP, -ENOSPC },	/* 9 + 21 + 21 */
+		{ "10.0.0.2", LNX_PROV_TCP, 2 },
+		{ "10.0.0.3", LNX_PROV_TCP, -ENOSPC },
+	};
+	struct lnx_addr a = plain(), b;
+	uint8_t buf[LNX_ADDR_BYTES];
+
+	for (unsigned i = 0; i < LNX_ARRAY_SIZE(row); i++) {
+		struct lnx_addr one = { 0 };
+		unsigned before = a.nrail;
+
+		a.more = false;
+		add_ip(&one, row[i].prov, (uint16_t)(i + 1), row[i].ip, 1);
+		cr_assert_eq(lnx_addr_add(&a, &one.rail[0]), row[i].place,
+			     "%s", row[i].ip);
+		cr_expect_eq(a.more, row[i].place < 0, "%s", row[i].ip);
+		cr_assert_eq(a.nrail, before + (row[i].place >= 0));
+	}
+	cr_assert_eq(lnx_addr_pack(&a, buf), 0);
+	cr_assert_eq(unpack(&b, buf, sizeof(buf)), 0, "%s", why);
+	same(&a, &b);
+	cr_expect_eq(b.rail[1].group, 4);
+	cr_expect_eq(b.rail[2].group, 6);
+}
+
+Test(addr, a_malformed_rail_is_not_added)
+{
+	struct lnx_addr a = plain(), bad = { 0 };
+
+	add_ip(&bad, LNX_PROV_TCP, 1, "10.0.0.1", 0);
+	cr_expect_eq(lnx_addr_add(&a, &bad.rail[0]), -EINVAL);
+	cr_expect_eq(a.nrail, 0);
+	cr_expect_not(a.more);
+}
+
+Test(addr, at_most_so_many_rails)
+{
+	struct lnx_addr a = plain();
+
+	for (int i = 0; i < LNX_ADDR_RAILS + 2; i++) {
+		struct lnx_addr one = { 0 };
+
+		add_bytes(&one, LNX_PROV_PSM3, 1, (uint8_t)i, 1);
+		cr_expect_eq(lnx_addr_add(&a, &one.rail[0]),
+			     i < LNX_ADDR_RAILS ? i : -ENOSPC);
+	}
+	cr_expect_eq(a.nrail, LNX_ADDR_RAILS);
+}
+
 Test(addr, only_address_and_port_of_a_sockaddr_travel)
 {
 	struct lnx_addr a = plain(), b;

@@ -121,22 +121,25 @@ static int make_address(struct lnx_ep *ep)
 
 	for (i = 0; i < ep->nrail; i++) {
 		struct lnx_rail *rail = ep->rail[i];
-		struct lnx_addr_rail *r = &a.rail[a.nrail];
+		struct lnx_addr_rail r = {
+			.prov = rail->prov, .group = rail->group,
+		};
+		int place;
 
 		if (rail->kind == LNX_RAIL_DIRECT)
 			continue;
-		if (a.nrail == LNX_ADDR_RAILS ||
-		    rail->addrlen > sizeof(r->raw)) {
+		rail->wire_index = LNX_WIRE_INDEX_NONE;
+		if (rail->addrlen > sizeof(r.raw)) {
 			a.more = true;
-			rail->wire_index = LNX_WIRE_INDEX_NONE;
 			continue;
 		}
-		rail->wire_index = (uint16_t)a.nrail;
-		r->prov = rail->prov;
-		r->group = rail->group;
-		r->rawlen = (uint8_t)rail->addrlen;
-		memcpy(r->raw, rail->addr, rail->addrlen);
-		a.nrail++;
+		r.rawlen = (uint8_t)rail->addrlen;
+		memcpy(r.raw, rail->addr, rail->addrlen);
+		place = lnx_addr_add(&a, &r);
+		if (place >= 0)
+			rail->wire_index = (uint16_t)place;
+		else if (place != -ENOSPC)
+			return place;
 	}
 	return lnx_addr_pack(&a, ep->addr);
 }

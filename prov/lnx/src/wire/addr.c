@@ -142,6 +142,29 @@ static int pack_rail(const struct lnx_addr_rail *r,
 	return LNX_WIRE_ADDR_RAIL_HEAD + n;
 }
 
+int lnx_addr_add(struct lnx_addr *a, const struct lnx_addr_rail *r)
+{
+	uint8_t scratch[LNX_WIRE_ADDR_RAILS_BYTES];
+	int n = pack_rail(r, scratch), used = 0, one;
+	unsigned i;
+
+	if (n < 0)
+		return n;
+	for (i = 0; i < a->nrail; i++) {
+		one = pack_rail(&a->rail[i], scratch);
+		if (one < 0)
+			return one;
+		used += one;
+	}
+	if (!n || used + n > LNX_WIRE_ADDR_RAILS_BYTES ||
+	    a->nrail == LNX_ADDR_RAILS) {
+		a->more = true;
+		return -ENOSPC;
+	}
+	a->rail[a->nrail] = *r;
+	return (int)a->nrail++;
+}
+
 int lnx_addr_pack(const struct lnx_addr *a, uint8_t buf[LNX_ADDR_BYTES])
 {
 	uint8_t rail[LNX_WIRE_ADDR_RAILS_BYTES];

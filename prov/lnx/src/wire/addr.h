@@ -56,9 +56,17 @@ struct lnx_addr {
 };
 
 /*
+ * Give a, whose rails were all added by this, one more if the blob has place for it.
+ * Its index there, -ENOSPC when it is left out (IPv6 link-local ones always are,
+ * they mean nothing on another host) and a->more was set, or -EINVAL when r is
+ * malformed.
+ */
+int lnx_addr_add(struct lnx_addr *a, const struct lnx_addr_rail *r);
+
+/*
  * Pack a into buf[LNX_ADDR_BYTES]; sockaddrs are stripped to address and port.
- * IPv6 link-local rails mean nothing on another host and are left out, those that
- * do not fit likewise, in order from the end; with `more` set in the blob.  0, or -EINVAL with buf untouched if a itself is malformed (eid 0,
+ * What lnx_addr_add would leave out is left out here, with `more` set in the
+ * blob; of rails that do not fit, those at the end.  0, or -EINVAL with buf untouched if a itself is malformed (eid 0,
  * bad lengths, provider, group 0, an address without port or not of one host).
  */
 int lnx_addr_pack(const struct lnx_addr *a, uint8_t buf[LNX_ADDR_BYTES]);
