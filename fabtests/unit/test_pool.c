@@ -54,6 +54,31 @@ Test(pool, last_put_is_first_got)
 	cr_expect_eq(p.used, 0);
 }
 
+Test(pool, lent_is_what_was_got_and_not_put)
+{
+	struct lnx_pool p;
+	char *o[8], other[64];
+
+	lnx_pool_init(&p, 64, 4);
+	cr_expect_not(lnx_pool_lent(&p, NULL));
+	o[0] = lnx_pool_get(&p);
+	cr_expect_not(lnx_pool_lent(&p, o[0] + 64), "never handed out");
+	for (int i = 1; i < 8; i++)
+		o[i] = lnx_pool_get(&p);
+	for (int i = 0; i < 8; i++) {
+		cr_expect(lnx_pool_lent(&p, o[i]));
+		cr_expect_not(lnx_pool_lent(&p, o[i] + 8));
+	}
+	cr_expect_not(lnx_pool_lent(&p, other));
+	lnx_pool_put(&p, o[3]);
+	lnx_pool_put(&p, o[6]);
+	for (int i = 0; i < 8; i++)
+		cr_expect_eq(lnx_pool_lent(&p, o[i]), i != 3 && i != 6);
+	cr_expect_eq(lnx_pool_get(&p), o[6]);
+	cr_expect(lnx_pool_lent(&p, o[6]));
+	lnx_pool_fini(&p);
+}
+
 /* Slabs stay: what is put is got again, and no slab is added meanwhile. */
 Test(pool, grows_by_whole_slabs)
 {

@@ -69,3 +69,15 @@ bool lnx_pool_owns(const struct lnx_pool *p, const void *obj)
 	}
 	return false;
 }
+
+bool lnx_pool_lent(const struct lnx_pool *p, const void *obj)
+{
+	const void *o;
+
+	if (!lnx_pool_owns(p, obj))
+		return false;
+	for (o = p->free; o; o = *(void *const *)o)
+		if (o == obj)
+			return false;
+	return true;
+}

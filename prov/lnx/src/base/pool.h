@@ -34,6 +34,8 @@ void *lnx_pool_grow(struct lnx_pool *p);
 /* Does obj point at the start of an object of this pool?  For contexts that a
  * core hands back in an error and that may be anything. */
 bool lnx_pool_owns(const struct lnx_pool *p, const void *obj);
+/* The same, and is it handed out?  Looks through all free ones. */
+bool lnx_pool_lent(const struct lnx_pool *p, const void *obj);
 
 /* Contents are undefined.  NULL when memory is short. */
 static inline void *lnx_pool_get(struct lnx_pool *p)

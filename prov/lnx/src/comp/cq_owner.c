@@ -73,7 +73,8 @@ static ssize_t direct_writeerr(struct fid_peer_cq *cq,
 
 	ep->stats.core_errors++;
 	if (lnx_pool_owns(&ep->rxe_pool, err->op_context)) {
-		lnx_rx_core_failed(err->op_context, err);
+		if (lnx_pool_lent(&ep->rxe_pool, err->op_context))
+			lnx_rx_core_failed(err->op_context, err);
 	} else if ((err->flags & FI_SEND) && ep->tx_cq) {
 		struct fi_cq_err_entry e = *err;
 
@@ -141,8 +142,8 @@ static ssize_t framed_writeerr(struct fid_peer_cq *cq,
 }
 
 /*
- * An error from a core on a framed rail.  Its context may be anything, so it is
- * looked up in our pools and never trusted.
+ * An error from a core on a framed rail.  Its context may be anything, also
+ * something given back long ago, so it is looked up in our pools and never trusted.
  */
 LNX_COLD void lnx_core_error(struct lnx_rail *rail,
 			     const struct fi_cq_err_entry *err)
@@ -155,8 +156,8 @@ LNX_COLD void lnx_core_error(struct lnx_rail *rail,
 		if (lnx_pool_owns(&ep->txe_pool[i], ctx)) {
 			struct lnx_txe *txe = ctx;
 
-			/* A free one's first bytes are the pool's. */
-			if (!txe->peer || !txe->in_core)
+			if (!lnx_pool_lent(&ep->txe_pool[i], ctx) ||
+			    !txe->peer || !txe->in_core)
 				return;
 			rail->busy--;
 			lnx_tx_core_failed(txe, err);
@@ -164,14 +165,16 @@ LNX_COLD void lnx_core_error(struct lnx_rail *rail,
 		}
 	}
 	if (lnx_pool_owns(&ep->chunk_pool, ctx)) {
-		lnx_pull_chunk_done(ctx, err->err, err->prov_errno);
+		if (lnx_pool_lent(&ep->chunk_pool, ctx))
+			lnx_pull_chunk_done(ctx, err->err, err->prov_errno);
 		return;
 	}
 	ep->stats.core_errors++;
 	if (lnx_pool_owns(&ep->rxbuf_pool, ctx)) {
 		struct lnx_rxbuf *buf = ctx;
 
-		if (rail->kind == LNX_RAIL_PLAIN)
+		if (rail->kind == LNX_RAIL_PLAIN &&
+		    lnx_pool_lent(&ep->rxbuf_pool, ctx) && buf->rail == rail)
 			lnx_plain_recv_failed(rail, buf, err->err);
 		return;
 	}

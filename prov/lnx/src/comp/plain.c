@@ -138,12 +138,18 @@ LNX_COLD void lnx_plain_recv_failed(struct lnx_rail *rail,
 	post_buf(rail, buf);
 }
 
-static LNX_COLD void read_error(struct lnx_rail *rail)
+/* A connection that breaks fails all of its operations: more than one error. */
+static LNX_COLD void read_errors(struct lnx_rail *rail)
 {
-	struct fi_cq_err_entry err = { 0 };
+	unsigned i;
 
-	if (fi_cq_readerr(rail->core_cq, &err, 0) == 1)
+	for (i = 0; i < READ_BATCH; i++) {
+		struct fi_cq_err_entry err = { 0 };
+
+		if (fi_cq_readerr(rail->core_cq, &err, 0) != 1)
+			return;
 		lnx_core_error(rail, &err);
+	}
 }
 
 /* Completions handled. */
@@ -157,7 +163,7 @@ int lnx_plain_poll(struct lnx_rail *rail)
 		return 0;
 	if (lnx_unlikely(n < 0)) {
 		if (n == -FI_EAVAIL)
-			read_error(rail);
+			read_errors(rail);
 		return 1;
 	}
 	for (i = 0; i < n; i++) {

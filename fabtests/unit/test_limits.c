@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What peers and cores may do to us has limits, on a scripted core: contexts in
+ * errors that are not ours, senders that nobody knows, frames that come early.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comp/comp.h"
+#include "fake_core.h"
+#include "rx/rx.h"
+#include "tx/tx.h"
+
+static struct fake f;
+static struct fake_core *core;
+static struct fake_peer p;
+static char a, b;			/* contexts */
+static uint8_t buf[1 << 20], mem[1 << 20];
+
+#define BOTH(name)							\
+	static void name(enum lnx_rail_kind kind);			\
+	Test(limits_plain, name) { name(LNX_RAIL_PLAIN); }		\
+	Test(limits_peer, name) { name(LNX_RAIL_PEER); }		\
+	static void name(enum lnx_rail_kind kind)
+
+static void open_met(enum lnx_rail_kind kind)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { kind } };
+
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	fake_peer_insert(&f, &p);
+	for (size_t i = 0; i < sizeof(mem); i++)
+		mem[i] = (uint8_t)(i * 7 + i / 251);
+	fake_hello(&f, &p);
+	fake_pass(&f);
+	fake_after_ms(&f, 1);
+	fake_expect_drop(&f, &p, LNX_KIND_ACK);
+}
+
+/* ---- errors of cores ---- */
+
+static void core_error(void *context, uint64_t flags)
+{
+	struct fi_cq_err_entry err = {
+		.op_context = context, .flags = flags, .err = FI_EIO,
+		.prov_errno = FI_EIO,
+	};
+
+	lnx_lock(&f.lnx->lock);
+	lnx_core_error(f.lnx->rail[0], &err);
+	lnx_unlock(&f.lnx->lock);
+}
+
+/* The object that is first in a pool's slab: it was lent once, or never. */
+static void *some_free(struct lnx_pool *pool)
+{
+	void *obj = lnx_pool_get(pool);
+
+	cr_assert(obj);
+	lnx_pool_put(pool, obj);
+	cr_assert(lnx_pool_owns(pool, obj) && !lnx_pool_lent(pool, obj));
+	return obj;
+}
+
+/* All that an error of a core may name as its operation, and is none. */
+BOTH(errors_of_nobody_change_nothing)
+{
+	struct lnx_ep *ep;
+	uint64_t len = 100000;
+	unsigned i;
+
+	open_met(kind);
+	ep = f.lnx;
+	/* So that there are chunks given back. */
+	cr_assert_eq(fi_trecv(f.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 0,
+			      ~0ull, &a), 0);
+	fake_rts(&f, &p, true, 1, 7, mem, &len, 1);
+	fake_passes(&f, 10);
+	cr_expect_eq(fake_comp(&f, &a).len, len);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	cr_assert_eq(ep->chunk_pool.used, 0);
+
+	for (i = 0; i < LNX_ARRAY_SIZE(ep->txe_pool); i++)
+		core_error(some_free(&ep->txe_pool[i]), FI_SEND);
+	core_error(some_free(&ep->chunk_pool), FI_READ);
+	core_error(some_free(&ep->rxbuf_pool), FI_RECV);
+	core_error((char *)some_free(&ep->chunk_pool) + 64, FI_READ);
+	core_error(&b, FI_SEND);
+	core_error(NULL, FI_RECV);
+	cr_expect_eq(core->nposted, kind == LNX_RAIL_PLAIN ?
+		     fake_conf.rx_buffers : 0);
+	cr_expect_eq(ep->rail[0]->busy, 0);
+	fake_quiet(&f);
+	/* And all is as it was. */
+	cr_assert_eq(fi_trecv(f.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 0,
+			      ~0ull, &b), 0);
+	fake_tag(&f, &p, 5, mem, 10);
+	cr_expect_eq(fake_comp(&f, &b).len, 10);
+	fake_close(&f);
+}
+
+/* A connection that breaks has many: all in one pass. */
+BOTH(many_errors_in_one_pass)
+{
+	open_met(kind);
+	core->hold_sends = true;
+	for (uint64_t i = 0; i < 10; i++)
+		cr_assert_eq(fi_tsend(f.ep, mem, 4000, NULL, p.addr, i, &a), 0);
+	for (uint64_t i = 0; i < 10; i++)
+		fake_comp(&f, &a);
+	core->hold_sends = false;
+	while (fake_held(core))
+		fake_finish(core, 0, FI_EIO);
+	fake_pass(&f);
+	cr_expect_geq(f.lnx->stats.core_errors, 10);
+	fake_close(&f);
+}
