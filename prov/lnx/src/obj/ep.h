@@ -16,6 +16,7 @@
 #include "fi.h"
 #include "match/match.h"
 #include "obj/av.h"
+#include "obj/cntr.h"
 #include "obj/cq.h"
 #include "obj/domain.h"
 #include "obj/peer.h"
@@ -39,6 +40,7 @@ struct lnx_ep {
 	uint64_t tx_msg_flags;		/* added to those of fi_*msg calls */
 	struct lnx_cq *tx_cq;
 	struct lnx_cq *rx_cq;
+	struct lnx_cntr *cntr[LNX_CNTR_KINDS];	/* NULL: not counted */
 
 	/* Hot: receive. */
 	uint64_t rx_flags;
@@ -153,6 +155,20 @@ LNX_INLINE struct lnx_peer *lnx_peer_get(const struct lnx_ep *ep,
 	if (lnx_unlikely(chunk >= ep->npeer_chunk) || !ep->peer_tab[chunk])
 		return NULL;
 	return ep->peer_tab[chunk][addr & (LNX_AV_CHUNK - 1)];
+}
+
+/*
+ * An operation of ep has ended, well or in error.  Once for each operation, also
+ * for those whose completion is not reported.  Nothing when no counter is bound.
+ */
+LNX_INLINE void lnx_cntr_ok(struct lnx_ep *ep, enum lnx_cntr_kind kind)
+{
+	lnx_cntr_add_ok(ep->cntr[kind]);
+}
+
+LNX_INLINE void lnx_cntr_err(struct lnx_ep *ep, enum lnx_cntr_kind kind)
+{
+	lnx_cntr_add_err(ep->cntr[kind]);
 }
 
 #endif

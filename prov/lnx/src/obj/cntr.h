@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Counters: operations of one or more endpoints that have ended, well or not,
+ * whether or not a completion was reported.  Each operation is counted once, where
+ * it ends: on the direct rail by the core, into counters that we lend it; all
+ * receives, and everything on framed rails, by us.
+ *
+ * What is counted and what the application adds are kept apart, so that a change
+ * by an event can be told from one by fi_cntr_add or fi_cntr_set.
+ */
+#ifndef LNX_CNTR_H
+#define LNX_CNTR_H
+
+#include "base/list.h"
+#include "base/lock.h"
+#include "fi.h"
+
+struct lnx_domain;
+struct lnx_wait;
+
+/* What an endpoint counts; order of lnx_ep.cntr. */
+enum lnx_cntr_kind {
+	LNX_CNTR_RECV,
+	LNX_CNTR_SEND,
+	LNX_CNTR_WRITE,			/* and atomics without a result */
+	LNX_CNTR_READ,			/* and atomics with one */
+	LNX_CNTR_REMOTE_WRITE,		/* of peers, here */
+	LNX_CNTR_REMOTE_READ,
+	LNX_CNTR_KINDS
+};
+
+struct lnx_cntr {
+	struct fid_cntr fid;
+	/* Ended so far; only grow.  Atomic. */
+	uint64_t ok;
+	uint64_t err;
+	bool threads;			/* several may count at once */
+	struct lnx_wait *wait;		/* NULL: nobody can sleep on it */
+	/* What the application added, modulo 2^64.  Atomic. */
+	uint64_t ok_base;
+	uint64_t err_base;
+	struct lnx_domain *domain;
+	int refs;			/* endpoints, registrations, poll sets */
+};
+
+/* Wake who sleeps on it. */
+LNX_COLD void lnx_cntr_wake(struct lnx_cntr *cntr);
+
+LNX_INLINE void lnx_cntr_bump(struct lnx_cntr *cntr, uint64_t *events)
+{
+	if (lnx_likely(!cntr->threads))
+		__atomic_store_n(events, *events + 1, __ATOMIC_RELAXED);
+	else
+		__atomic_fetch_add(events, 1, __ATOMIC_RELEASE);
+	if (lnx_unlikely(cntr->wait != NULL))
+		lnx_cntr_wake(cntr);
+}
+
+/*
+ * One operation more has ended, well or in error; for a counter that is bound to
+ * something else than an endpoint (obj/ep.h has lnx_cntr_ok(ep, kind)).  NULL is
+ * fine.  Any thread.
+ */
+LNX_INLINE void lnx_cntr_add_ok(struct lnx_cntr *cntr)
+{
+	if (lnx_unlikely(cntr != NULL))
+		lnx_cntr_bump(cntr, &cntr->ok);
+}
+
+LNX_INLINE void lnx_cntr_add_err(struct lnx_cntr *cntr)
+{
+	if (lnx_unlikely(cntr != NULL))
+		lnx_cntr_bump(cntr, &cntr->err);
+}
+
+/*
+ * What an object bound to a counter holds, so that it cannot be closed.  ref: the
+ * counter of a fid of class FI_CLASS_CNTR.  Any thread.
+ */
+struct lnx_cntr *lnx_cntr_ref(struct fid *fid);
+void lnx_cntr_unref(struct lnx_cntr *cntr);
+
+#endif
