@@ -177,7 +177,7 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 	dom->mr_iov_limit = 1;
 	dom->cq_data_size = sizeof(uint64_t);
 	dom->cq_cnt = LNX_QUEUE_SIZE_MAX;
-	dom->cntr_cnt = 0;
+	dom->cntr_cnt = LNX_QUEUE_SIZE_MAX;
 	dom->ep_cnt = least_endpoints(lr);
 	dom->tx_ctx_cnt = dom->ep_cnt;
 	dom->rx_ctx_cnt = dom->ep_cnt;
