@@ -206,7 +206,9 @@ static bool same_cfg(const struct ft_cfg *a, const struct ft_cfg *b)
 	return a->caps == b->caps && a->tx_op_flags == b->tx_op_flags &&
 	       a->format == b->format && a->wait == b->wait &&
 	       a->threading == b->threading && a->av_type == b->av_type &&
-	       a->selective == b->selective && a->alone == b->alone;
+	       a->selective == b->selective && a->alone == b->alone &&
+	       a->no_cq == b->no_cq && a->order == b->order &&
+	       a->mr_mode == b->mr_mode && a->bind == b->bind;
 }
 
 /* Objects as the case wants them: kept from the case before where they fit. */
@@ -235,7 +237,11 @@ static void run_case(struct ft *ft, const struct ft_case *c)
 	struct verdict v;
 
 	ft->why[0] = ft->todo[0] = '\0';
+	ft->spoiled = false;
 	ft_guard(ft, c->name);
+	if (c->guard_s)			/* FT_GUARD_S stretches it as well */
+		ft_guard_s(ft, c->name, c->guard_s * ft->run->guard_s /
+			   FT_GUARD_S);
 	if (ranks > ft->n) {
 		ft_skip(ft, "needs %d ranks, the job has %d", ranks, ft->n);
 		v = agree(ft, FT_SKIP);
@@ -253,7 +259,7 @@ static void run_case(struct ft *ft, const struct ft_case *c)
 		line(v.result, c->name, v.why, v.todo);
 		tally->reported = true;
 	}
-	if (v.result != FT_PASS && ft->open) {
+	if ((v.result != FT_PASS || ft->spoiled) && ft->open) {
 		/* Whatever is left over must not disturb the next case. */
 		ret = ft_close(ft);
 		if (ret && v.result != FT_FAIL)

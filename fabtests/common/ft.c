@@ -31,13 +31,18 @@ static void on_alarm(int sig)
 	_exit(124);
 }
 
-void ft_guard(struct ft *ft, const char *what)
+void ft_guard_s(struct ft *ft, const char *what, unsigned seconds)
 {
 	snprintf(guard_text, sizeof(guard_text),
 		 "# rank %d: %s did not end within %u s\n", ft->rank, what,
-		 ft->run->guard_s);
+		 seconds);
 	signal(SIGALRM, on_alarm);
-	alarm(ft->run->guard_s);
+	alarm(seconds);
+}
+
+void ft_guard(struct ft *ft, const char *what)
+{
+	ft_guard_s(ft, what, ft->run->guard_s);
 }
 
 int ft_fail(struct ft *ft, const char *fmt, ...)
@@ -94,14 +99,14 @@ struct fi_info *ft_hints(struct ft *ft, const struct ft_cfg *cfg)
 	h->mode = FI_CONTEXT | FI_CONTEXT2;
 	h->ep_attr->type = FI_EP_RDM;
 	h->tx_attr->op_flags = cfg->tx_op_flags;
-	h->tx_attr->msg_order = FI_ORDER_SAS;
-	h->rx_attr->msg_order = FI_ORDER_SAS;
+	h->tx_attr->msg_order = cfg->order ? cfg->order : FI_ORDER_SAS;
+	h->rx_attr->msg_order = h->tx_attr->msg_order;
 	h->domain_attr->threading = cfg->threading ? cfg->threading :
 				    FI_THREAD_DOMAIN;
 	h->domain_attr->progress = FI_PROGRESS_MANUAL;
 	h->domain_attr->resource_mgmt = FI_RM_ENABLED;
 	h->domain_attr->av_type = cfg->av_type ? cfg->av_type : FI_AV_TABLE;
-	h->domain_attr->mr_mode = 0;
+	h->domain_attr->mr_mode = cfg->mr_mode;
 	h->fabric_attr->prov_name = strdup(ft->opts.prov);
 	if (ft->opts.domain)
 		h->domain_attr->name = strdup(ft->opts.domain);
@@ -162,10 +167,14 @@ int ft_objs_open(struct ft *ft, const struct ft_cfg *cfg, struct ft_objs *o)
 	STEP(fi_fabric(o->info->fabric_attr, &o->fabric, NULL));
 	STEP(fi_domain(o->fabric, o->info, &o->domain, NULL));
 	STEP(fi_av_open(o->domain, &av, &o->av, NULL));
-	STEP(fi_cq_open(o->domain, &cq, &o->cq, NULL));
+	if (!cfg->no_cq)
+		STEP(fi_cq_open(o->domain, &cq, &o->cq, NULL));
 	STEP(fi_endpoint(o->domain, o->info, &o->ep, NULL));
 	STEP(fi_ep_bind(o->ep, &o->av->fid, 0));
-	STEP(fi_ep_bind(o->ep, &o->cq->fid, cq_flags));
+	if (!cfg->no_cq)
+		STEP(fi_ep_bind(o->ep, &o->cq->fid, cq_flags));
+	if (cfg->bind)
+		STEP(cfg->bind(ft, o));
 	STEP(fi_enable(o->ep));
 	o->name_len = sizeof(o->name);
 	STEP(fi_getname(&o->ep->fid, o->name, &o->name_len));
@@ -185,16 +194,31 @@ close:
 int ft_objs_close(struct ft *ft, struct ft_objs *o)
 {
 	struct { struct fid *fid; const char *what; } list[] = {
-		{ o->ep ? &o->ep->fid : NULL, "endpoint" },
 		{ o->cq ? &o->cq->fid : NULL, "cq" },
 		{ o->av ? &o->av->fid : NULL, "av" },
 		{ o->domain ? &o->domain->fid : NULL, "domain" },
 		{ o->eq ? &o->eq->fid : NULL, "eq" },
 		{ o->fabric ? &o->fabric->fid : NULL, "fabric" },
 	};
-	int ret, first = 0;
+	int ret, first = 0, j;
 	size_t i;
 
+	if (o->ep) {
+		ret = fi_close(&o->ep->fid);
+		if (ret) {
+			ft_fail(ft, "fi_close(endpoint): %s (%d)",
+				fi_strerror(-ret), ret);
+			first = ret;
+		}
+	}
+	for (j = o->nextra - 1; j >= 0; j--) {
+		ret = fi_close(o->extra[j]);
+		if (ret && !first) {
+			ft_fail(ft, "fi_close(extra object %d): %s (%d)", j,
+				fi_strerror(-ret), ret);
+			first = ret;
+		}
+	}
 	for (i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
 		if (!list[i].fid)
 			continue;

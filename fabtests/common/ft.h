@@ -30,6 +30,8 @@
 #define FT_API		FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
 #define FT_NAME_MAX	256		/* bytes of an endpoint's address */
 #define FT_WHY_MAX	240
+#define FT_MAX_EXTRA	16
+#define FT_GUARD_S	180		/* of one case, unless told otherwise */
 #define FT_CAPS		(FI_MSG | FI_TAGGED | FI_SOURCE | \
 			 FI_DIRECTED_RECV | FI_MULTI_RECV)
 
@@ -53,10 +55,14 @@ struct ft_opts {
 		int first;		/* first case to run */
 		char only[64];		/* glob over case names */
 		char mode[32];		/* -m, a word for the program */
+		double seconds;		/* how long to run; 0: by rounds */
 		double timeout_s;	/* of one wait */
 		unsigned guard_s;	/* of one case */
 	} run;
 };
+
+struct ft;
+struct ft_objs;
 
 /* How a case wants its objects; zero means the default. */
 struct ft_cfg {
@@ -67,7 +73,13 @@ struct ft_cfg {
 	enum fi_threading threading;	/* FI_THREAD_DOMAIN */
 	enum fi_av_type av_type;	/* FI_AV_TABLE */
 	bool selective;			/* bind with FI_SELECTIVE_COMPLETION */
+	bool no_cq;			/* bind none: counters alone */
 	bool alone;			/* opens what it needs by itself */
+	uint64_t order;			/* msg_order; FI_ORDER_SAS */
+	int mr_mode;			/* what the case can live with; 0 */
+	/* Called before the endpoint is enabled; what it opens goes into
+	 * o->extra.  0 or -FI_E*. */
+	int (*bind)(struct ft *ft, struct ft_objs *o);
 };
 
 struct ft_objs {
@@ -78,11 +90,11 @@ struct ft_objs {
 	struct fid_av *av;
 	struct fid_cq *cq;
 	struct fid_ep *ep;
+	struct fid *extra[FT_MAX_EXTRA];	/* closed after the endpoint */
+	int nextra;
 	size_t name_len;
 	unsigned char name[FT_NAME_MAX];
 };
-
-struct ft;
 
 /*
  * One operation: its address is the context given to libfabric.  Completions
@@ -108,6 +120,15 @@ struct ft_op {
 
 #define FT_MAX_OPS	(1 << 18)
 
+/* A completion of something that a peer did to our memory. */
+struct ft_event {
+	uint64_t flags, data;
+	size_t len;
+	fi_addr_t src;
+};
+
+#define FT_MAX_EVENTS	4096
+
 struct ft {
 	struct ft_opts opts;
 	struct ft_run *run;		/* &opts.run */
@@ -123,6 +144,9 @@ struct ft {
 	size_t nops;
 	unsigned tx_seen, rx_seen;	/* completions in all */
 	char stray[FT_WHY_MAX];		/* first completion nobody expected */
+	unsigned nevents;		/* in all; the last ones are kept */
+	struct ft_event events[FT_MAX_EVENTS];	/* [n % FT_MAX_EVENTS] */
+	bool spoiled;			/* close the objects after this case */
 
 	char why[FT_WHY_MAX];		/* of a skip or failure */
 	char todo[FT_WHY_MAX];		/* known deviation of a bare provider */
@@ -195,10 +219,18 @@ int ft_recv(struct ft *ft, struct ft_op *op, const struct ft_msg *m);
 ssize_t ft_try_send(struct fid_ep *ep, void *ctx, const struct ft_msg *m);
 ssize_t ft_try_recv(struct fid_ep *ep, void *ctx, const struct ft_msg *m);
 
+/* The loop behind them: attempt(arg) until it is not -FI_EAGAIN. */
+int ft_start(struct ft *ft, struct ft_op *op,
+	     ssize_t (*attempt)(struct fid_ep *ep, void *ctx, const void *arg),
+	     const void *arg);
+
 /* Read completions once.  Number of entries or -FI_E* of a broken queue. */
 int ft_progress(struct ft *ft);
 /* Until op->done (or an error entry for it): 0, or -FI_ETIMEDOUT. */
 int ft_wait(struct ft *ft, struct ft_op *op);
+int ft_wait_for(struct ft *ft, struct ft_op *op, double seconds);
+/* Until n remote events have been seen in all. */
+int ft_wait_events(struct ft *ft, unsigned n);
 /* Progress for about this long. */
 void ft_linger(struct ft *ft, double seconds);
 /* 0, or -ECANCELED when a rank is not coming because it left the case. */
@@ -206,6 +238,7 @@ int ft_barrier(struct ft *ft);
 
 double ft_now(void);			/* seconds, monotonic */
 void ft_guard(struct ft *ft, const char *what);	/* re-arm the hang guard */
+void ft_guard_s(struct ft *ft, const char *what, unsigned seconds);
 
 /* ---- results ---- */
 
@@ -254,11 +287,13 @@ int ft_must_complete(struct ft *ft, struct ft_op *op, const char *at);
 struct ft_case {
 	char name[64];
 	int (*fn)(struct ft *ft, const struct ft_case *c);
+	int (*body)(struct ft *ft, const struct ft_case *c);	/* for fn */
 	struct ft_cfg cfg;
 	int ranks;			/* needed; 0: two */
 	uint64_t a, b, c;		/* the case's own parameters */
 	bool slow;			/* left out by --quick */
 	bool huge;			/* only with --huge */
+	unsigned guard_s;		/* instead of the run's */
 };
 
 /* main() of a program of cases: TAP on stdout of rank 0, a summary line at the

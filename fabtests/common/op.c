@@ -47,7 +47,7 @@ void ft_ops_drop(struct ft *ft)
 		ft->ops[i].posted = false;
 	ft->nops = 0;
 	ft->stray[0] = '\0';
-	ft->tx_seen = ft->rx_seen = 0;
+	ft->tx_seen = ft->rx_seen = ft->nevents = 0;
 }
 
 static struct ft_op *op_of(struct ft *ft, void *context)
@@ -58,6 +58,26 @@ static struct ft_op *op_of(struct ft *ft, void *context)
 	    (at - base) / sizeof(struct ft_op) >= ft->nops)
 		return NULL;
 	return context;
+}
+
+/* Caused by a peer's RMA?  Some providers name nothing but the data. */
+static bool is_event(uint64_t flags)
+{
+	if (flags & (FI_REMOTE_WRITE | FI_REMOTE_READ))
+		return true;
+	return (flags & FI_REMOTE_CQ_DATA) &&
+	       !(flags & (FI_RECV | FI_SEND | FI_WRITE | FI_READ));
+}
+
+static void event(struct ft *ft, const struct fi_cq_tagged_entry *e,
+		  fi_addr_t src)
+{
+	struct ft_event *ev = &ft->events[ft->nevents++ % FT_MAX_EVENTS];
+
+	ev->flags = e->flags;
+	ev->data = e->data;
+	ev->len = e->len;
+	ev->src = src;
 }
 
 static struct ft_op *account(struct ft *ft, void *context, uint64_t flags)
@@ -89,6 +109,10 @@ static void complete(struct ft *ft, const void *entry, fi_addr_t src)
 				   FI_CQ_FORMAT_TAGGED;
 	struct ft_op *op;
 
+	if (format >= FI_CQ_FORMAT_MSG && is_event(e->flags)) {
+		event(ft, e, src);
+		return;
+	}
 	/* Each format is the beginning of the next one. */
 	op = account(ft, e->op_context, format >= FI_CQ_FORMAT_MSG ?
 		     e->flags : 0);
@@ -160,6 +184,8 @@ int ft_progress(struct ft *ft)
 	fi_addr_t src[16];
 	ssize_t i, ret;
 
+	if (!ft->o.cq)
+		return 0;
 	ret = fi_cq_readfrom(ft->o.cq, e, 16, src);
 	if (ret == -FI_EAGAIN)
 		return 0;
@@ -202,11 +228,26 @@ static bool poll_more(struct ft *ft, struct poll *p)
 	return true;
 }
 
+int ft_wait_for(struct ft *ft, struct ft_op *op, double seconds)
+{
+	struct poll p = { .end = ft_now() + seconds };
+
+	while (!op->done)
+		if (!poll_more(ft, &p))
+			return -FI_ETIMEDOUT;
+	return 0;
+}
+
 int ft_wait(struct ft *ft, struct ft_op *op)
+{
+	return ft_wait_for(ft, op, ft->run->timeout_s);
+}
+
+int ft_wait_events(struct ft *ft, unsigned n)
 {
 	struct poll p = { .end = ft_now() + ft->run->timeout_s };
 
-	while (!op->done)
+	while (ft->nevents < n)
 		if (!poll_more(ft, &p))
 			return -FI_ETIMEDOUT;
 	return 0;
@@ -357,9 +398,9 @@ ssize_t ft_try_recv(struct fid_ep *ep, void *ctx, const struct ft_msg *m)
 	}
 }
 
-static int start(struct ft *ft, struct ft_op *op, const struct ft_msg *m,
-		 ssize_t (*attempt)(struct fid_ep *, void *,
-				    const struct ft_msg *))
+int ft_start(struct ft *ft, struct ft_op *op,
+	     ssize_t (*attempt)(struct fid_ep *ep, void *ctx, const void *arg),
+	     const void *arg)
 {
 	struct poll p = { .end = ft_now() + ft->run->timeout_s };
 	ssize_t ret;
@@ -367,7 +408,7 @@ static int start(struct ft *ft, struct ft_op *op, const struct ft_msg *m,
 	if (op)
 		op->posted = true;
 	for (;;) {
-		ret = attempt(ft->o.ep, op, m);
+		ret = attempt(ft->o.ep, op, arg);
 		if (ret != -FI_EAGAIN)
 			break;
 		if (!poll_more(ft, &p)) {
@@ -380,12 +421,22 @@ static int start(struct ft *ft, struct ft_op *op, const struct ft_msg *m,
 	return (int)ret;
 }
 
+static ssize_t attempt_send(struct fid_ep *ep, void *ctx, const void *m)
+{
+	return ft_try_send(ep, ctx, m);
+}
+
+static ssize_t attempt_recv(struct fid_ep *ep, void *ctx, const void *m)
+{
+	return ft_try_recv(ep, ctx, m);
+}
+
 int ft_send(struct ft *ft, struct ft_op *op, const struct ft_msg *m)
 {
-	return start(ft, op, m, ft_try_send);
+	return ft_start(ft, op, attempt_send, m);
 }
 
 int ft_recv(struct ft *ft, struct ft_op *op, const struct ft_msg *m)
 {
-	return start(ft, op, m, ft_try_recv);
+	return ft_start(ft, op, attempt_recv, m);
 }

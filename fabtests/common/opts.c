@@ -13,7 +13,7 @@
 #define PORT 47592
 
 enum { OPT_NO_VERIFY = 256, OPT_FORK, OPT_QUICK, OPT_HUGE, OPT_LIST,
-       OPT_ONE_CORE };
+       OPT_ONE_CORE, OPT_SECONDS };
 
 static const struct option longs[] = {
 	{ "no-verify", no_argument, NULL, OPT_NO_VERIFY },
@@ -22,6 +22,7 @@ static const struct option longs[] = {
 	{ "huge", no_argument, NULL, OPT_HUGE },
 	{ "list", no_argument, NULL, OPT_LIST },
 	{ "one-core", no_argument, NULL, OPT_ONE_CORE },
+	{ "seconds", required_argument, NULL, OPT_SECONDS },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 }
 };
@@ -42,6 +43,8 @@ static void usage(FILE *f, const char *prog, const char *title)
 "  -s SIZE    message size with k, m or g, or all\n"
 "  -I N       iterations; -w N warm-up; -r N repeats\n"
 "  -N NUM     a number, -m WORD a mode: the program's own\n"
+"  --seconds N  run this long instead of a number of rounds, where a program\n"
+"             can do so\n"
 "  -S SEED    of message contents and random choices\n"
 "  -c GLOB    only cases with such names; --list shows them\n"
 "  -v         verify data (default); --no-verify\n"
@@ -103,7 +106,7 @@ void ft_parse(struct ft *ft, int argc, char **argv, const char *title,
 	r->size = UINT64_MAX;
 	r->seed = (uint64_t)time(NULL) ^ ((uint64_t)getpid() << 32);
 	r->timeout_s = env_number("FT_TIMEOUT_S", 30);
-	r->guard_s = (unsigned)env_number("FT_GUARD_S", 180);
+	r->guard_s = (unsigned)env_number("FT_GUARD_S", FT_GUARD_S);
 	while ((c = getopt_long(argc, argv, "p:d:f:B:P:n:s:I:w:r:N:m:S:c:vh",
 				longs, NULL)) != -1) {
 		switch (c) {
@@ -130,6 +133,9 @@ void ft_parse(struct ft *ft, int argc, char **argv, const char *title,
 		case OPT_HUGE: r->huge = true; break;
 		case OPT_LIST: o->list = true; break;
 		case OPT_ONE_CORE: r->one_core = true; break;
+		case OPT_SECONDS:
+			r->seconds = (double)parse_size(prog, optarg);
+			break;
 		case 'h': usage(stdout, prog, title); exit(0);
 		default: usage(stderr, prog, title); exit(2);
 		}
