@@ -121,3 +121,166 @@ BOTH(many_errors_in_one_pass)
 	cr_expect_geq(f.lnx->stats.core_errors, 10);
 	fake_close(&f);
 }
+
+/* ---- senders in no address vector ---- */
+
+static unsigned received(void)
+{
+	struct fi_cq_tagged_entry e;
+	unsigned n = 0;
+
+	fake_pass(&f);
+	while (fi_cq_read(f.cq, &e, 1) == 1)
+		n++;
+	return n;
+}
+
+static void post(unsigned n)
+{
+	while (n--)
+		cr_assert_eq(fi_trecv(f.ep, buf, sizeof(buf), NULL,
+				      FI_ADDR_UNSPEC, 0, ~0ull, &a), 0);
+}
+
+BOTH(so_many_strangers_and_no_more)
+{
+	static struct fake_peer s[5];
+
+	fake_conf.strangers = 3;
+	open_met(kind);
+	post(10);
+	for (unsigned i = 0; i < 5; i++) {
+		fake_peer_init(&f, &s[i], 0x3000 + i);
+		fake_hello(&f, &s[i]);
+		fake_tag(&f, &s[i], i, mem, 10);
+	}
+	cr_expect_eq(received(), 3);
+	cr_expect_eq(f.lnx->nstranger, 3);
+	cr_expect_eq(f.lnx->npeer, 4);
+	cr_expect_eq(f.lnx->stats.stranger_drops, 2);
+	/* Whom the application knows is not concerned, ... */
+	fake_tag(&f, &p, 1, mem, 10);
+	cr_expect_eq(received(), 1);
+	/* ... nor whom it gets to know; their frames come again. */
+	fake_peer_insert(&f, &s[3]);
+	s[3].seq = 0;
+	fake_hello(&f, &s[3]);
+	fake_tag(&f, &s[3], 3, mem, 10);
+	cr_expect_eq(received(), 1);
+	cr_expect_eq(f.lnx->nstranger, 3);
+	/* One stranger less is room for another. */
+	fake_peer_insert(&f, &s[0]);
+	cr_expect_eq(f.lnx->nstranger, 2);
+	s[4].seq = 0;
+	fake_hello(&f, &s[4]);
+	fake_tag(&f, &s[4], 4, mem, 10);
+	cr_expect_eq(received(), 1);
+	cr_expect_eq(f.lnx->nstranger, 3);
+	cr_expect_eq(f.lnx->stats.stranger_drops, 2);
+	fake_drop_all(&f, &p);
+	fake_close(&f);
+}
+
+BOTH(no_strangers_at_all)
+{
+	struct fake_peer s;
+
+	fake_conf.strangers = 0;
+	open_met(kind);
+	post(1);
+	fake_peer_init(&f, &s, 0x3000);
+	fake_hello(&f, &s);
+	fake_tag(&f, &s, 0, mem, 10);
+	cr_expect_eq(received(), 0);
+	cr_expect_eq(f.lnx->npeer, 1);
+	cr_expect_eq(f.lnx->stats.stranger_drops, 1);
+	fake_close(&f);
+}
+
+/* ---- early frames ---- */
+
+static void tag_at(struct fake_peer *from, uint32_t seq)
+{
+	fake_frame(&f, from, (struct lnx_hdr) { .kind = LNX_KIND_TAG,
+		   .seq = seq, .tag = seq, .len = 10 }, mem, 10);
+}
+
+BOTH(early_frames_of_one_peer)
+{
+	const unsigned room = 15, n = 40;
+	struct fi_cq_tagged_entry e;
+
+	fake_conf.reorder_limit = 16 * (room * sizeof(struct lnx_rxbuf) + 100);
+	open_met(kind);
+	post(n + 1);
+	for (uint32_t i = 1; i <= n; i++)
+		tag_at(&p, p.seq + i);
+	fake_passes(&f, 4);
+	cr_expect_eq(f.lnx->stats.reorders, room);
+	cr_expect_eq(f.lnx->stats.early_drops, n - room);
+	cr_expect_eq(f.lnx->stats.dup_drops, 0);
+	cr_expect_eq(f.lnx->early_bytes, room * sizeof(struct lnx_rxbuf) +
+		     LNX_SEQ_KEPT_BYTES);
+	cr_expect_eq(received(), 0);
+	/* What fills the gap is never too much. */
+	tag_at(&p, p.seq);
+	cr_expect_eq(received(), 1 + room);
+	cr_expect_eq(f.lnx->early_bytes, LNX_SEQ_KEPT_BYTES);
+	/* And the rest, which its sender has still. */
+	for (uint32_t i = n; i > room; i--)
+		tag_at(&p, p.seq + i);
+	fake_passes(&f, 4);
+	tag_at(&p, p.seq + room + 1);
+	for (uint32_t i = room + 2; i <= n; i++)
+		tag_at(&p, p.seq + i);
+	for (uint32_t i = room + 1; i <= n; i++) {
+		e = fake_comp(&f, &a);
+		cr_expect_eq(e.tag, p.seq + i);
+	}
+	cr_expect_eq(f.lnx->early_bytes, LNX_SEQ_KEPT_BYTES);
+	fake_drop_all(&f, &p);
+	fake_close(&f);
+}
+
+BOTH(early_frames_of_all)
+{
+	enum { PEERS = 40 };
+	static struct fake_peer s[PEERS];
+	const size_t limit = 1 << 20;
+
+	fake_conf.reorder_limit = limit;
+	open_met(kind);
+	post(PEERS * 5);
+	for (unsigned i = 0; i < PEERS; i++) {
+		fake_peer_init(&f, &s[i], 0x3000 + i);
+		fake_hello(&f, &s[i]);
+		for (uint32_t k = 1; k < 5; k++)
+			tag_at(&s[i], s[i].seq + k);
+		fake_passes(&f, 2);
+		cr_assert_leq(f.lnx->early_bytes, limit);
+	}
+	cr_expect_gt(f.lnx->early_bytes, limit / 2);
+	cr_expect_gt(f.lnx->stats.reorders, 8);
+	cr_expect_eq(f.lnx->stats.reorders + f.lnx->stats.early_drops,
+		     4 * PEERS);
+	/* Nobody is shut out: in order, all get on. */
+	for (unsigned i = 0; i < PEERS; i++)
+		for (uint32_t k = 0; k < 5; k++)
+			tag_at(&s[i], s[i].seq + k);
+	fake_passes(&f, 100);
+	cr_expect_eq(received(), PEERS * 5);
+	cr_expect_eq(f.lnx->early_bytes % LNX_SEQ_KEPT_BYTES, 0,
+		     "tables are left, no frames");
+	fake_close(&f);
+}
+
+/* A closing endpoint gives back what it still keeps. */
+BOTH(early_frames_at_close)
+{
+	open_met(kind);
+	for (uint32_t i = 1; i <= 20; i++)
+		tag_at(&p, p.seq + i);
+	fake_passes(&f, 4);
+	cr_expect_eq(f.lnx->stats.reorders, 20);
+	fake_close(&f);
+}

@@ -235,6 +235,10 @@ LNX_COLD struct lnx_peer *lnx_peer_make(struct lnx_ep *ep, fi_addr_t addr,
 	}
 	if (tab_set(ep, addr, peer))
 		return NULL;
+	if (peer->stranger) {
+		peer->stranger = false;
+		ep->nstranger--;
+	}
 	if (peer->addr != addr) {
 		peer->addr = addr;
 		rename_stored(peer);
@@ -247,9 +251,20 @@ LNX_COLD struct lnx_peer *lnx_peer_make(struct lnx_ep *ep, fi_addr_t addr,
 LNX_COLD struct lnx_peer *lnx_peer_stranger(struct lnx_ep *ep,
 					    const struct lnx_addr *a)
 {
-	struct lnx_peer *peer = peer_new(ep, a->eid);
+	struct lnx_peer *peer;
 
+	if (ep->nstranger >= ep->conf->strangers) {
+		FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
+			     "%u senders are in no address vector; frames of further ones are dropped (FI_LNX_STRANGERS)\n",
+			     ep->nstranger);
+		return NULL;
+	}
 	/* Its paths are made when it is learned: not in a core's callback. */
+	peer = peer_new(ep, a->eid);
+	if (peer) {
+		peer->stranger = true;
+		ep->nstranger++;
+	}
 	return peer;
 }
 

@@ -73,6 +73,8 @@ struct lnx_ep {
 	struct lnx_peer **by_eid;	/* hash of peers */
 	uint32_t by_eid_mask;
 	uint32_t npeer;
+	uint32_t nstranger;		/* of them, never in the AV */
+	size_t early_bytes;		/* held by peers' seq.kept */
 	struct lnx_node peers;		/* all of them */
 
 	struct lnx_pool txe_pool[3];	/* by frame size: LNX_TXE_SMALL, … */
@@ -131,7 +133,8 @@ struct lnx_ep {
  * address), -FI_ENOMEM. */
 LNX_COLD struct lnx_peer *lnx_peer_make(struct lnx_ep *ep, fi_addr_t addr,
 					int *err);
-/* A sender that is in no AV, from the blob in its hello. */
+/* A sender that is in no AV, from the blob in its hello.  NULL when memory is
+ * short, or there are too many. */
 LNX_COLD struct lnx_peer *lnx_peer_stranger(struct lnx_ep *ep,
 					    const struct lnx_addr *a);
 /* Peer with that endpoint id: known, or in the AV (then made), or NULL. */

@@ -61,6 +61,7 @@ struct lnx_peer {
 	bool hello_done;		/* our hello is numbered */
 	bool bye;			/* it said it is closing */
 	bool gone;			/* unreachable: sends fail at once */
+	bool stranger;			/* counted in ep->nstranger */
 	bool probe;			/* send the oldest frame again */
 	bool probing;			/* did so; its ack tells what is lost */
 	struct lnx_txe **slot;		/* [ep->window], by number */

@@ -12,6 +12,9 @@
 #include "rx/rx.h"
 #include "tx/tx.h"
 
+/* The part of FI_LNX_REORDER_LIMIT that one peer may have. */
+#define EARLY_SHARE	16
+
 /* Unexpected payloads up to this are copied, so that a 16 KiB buffer is not held
  * for a few bytes. */
 #define COPY_OUT_MAX	4096
@@ -197,6 +200,7 @@ static LNX_COLD void handle_kept(struct lnx_ep *ep, struct lnx_peer *peer)
 		int ret;
 
 		buf->kept = false;
+		ep->early_bytes -= sizeof(*buf);
 		lnx_hdr_get(&h, buf->frame, buf->len);
 		ret = handle(ep, peer, &h, buf, buf->len);
 		if (ret < 0) {
@@ -211,6 +215,39 @@ static LNX_COLD void handle_kept(struct lnx_ep *ep, struct lnx_peer *peer)
 	}
 }
 
+/*
+ * Keep a frame that is early: a whole buffer, however short the frame, and nobody
+ * but its sender says that there is a gap.  One that is dropped is as good as lost.
+ */
+static bool keep_early(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t seq,
+		       struct lnx_rxbuf *buf)
+{
+	struct lnx_seq *s = &peer->seq;
+	size_t limit = ep->conf->reorder_limit;
+	size_t need = sizeof(*buf) + (s->kept ? 0 : LNX_SEQ_KEPT_BYTES);
+	int ret = -ENOMEM;
+
+	if (ep->early_bytes + need > limit ||
+	    (s->nkept + 1ul) * sizeof(*buf) > limit / EARLY_SHARE)
+		FI_WARN_ONCE(&lnx_prov, FI_LOG_EP_DATA,
+			     "peer %016llx: frames out of order are dropped: %u of it and %zu bytes of all wait already (FI_LNX_REORDER_LIMIT)\n",
+			     (unsigned long long)peer->eid, s->nkept,
+			     ep->early_bytes);
+	else
+		ret = lnx_seq_keep(s, seq, buf);
+	if (ret == -EEXIST) {
+		ep->stats.dup_drops++;
+		return false;
+	}
+	if (ret) {
+		ep->stats.early_drops++;
+		return false;
+	}
+	ep->early_bytes += need;
+	ep->stats.reorders++;
+	return keep_buf(buf);
+}
+
 static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
 			      uint32_t seq, struct lnx_rxbuf *buf, size_t len)
 {
@@ -218,12 +255,7 @@ static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
 	case LNX_SEQ_EARLY:
 		ack_at_once(ep, peer);
 		buf->len = len;
-		if (lnx_seq_keep(&peer->seq, seq, buf)) {
-			ep->stats.dup_drops++;
-			return false;
-		}
-		ep->stats.reorders++;
-		return keep_buf(buf);
+		return keep_early(ep, peer, seq, buf);
 	case LNX_SEQ_OLD:
 		ep->stats.dup_drops++;
 		ack_at_once(ep, peer);
@@ -238,14 +270,20 @@ static LNX_COLD struct lnx_peer *new_sender(struct lnx_ep *ep,
 					    const struct lnx_hdr *h,
 					    struct lnx_rxbuf *buf)
 {
+	struct lnx_peer *peer;
 	struct lnx_addr a;
 	char why[128];
 
 	if (h->kind != LNX_KIND_HELLO ||
 	    lnx_addr_unpack(&a, frame_payload(buf), LNX_ADDR_BYTES, why,
-			    sizeof(why)) || a.eid != h->src)
+			    sizeof(why)) || a.eid != h->src) {
+		ep->stats.bad_frames++;
 		return NULL;
-	return lnx_peer_stranger(ep, &a);
+	}
+	peer = lnx_peer_stranger(ep, &a);
+	if (!peer)
+		ep->stats.stranger_drops++;
+	return peer;
 }
 
 static LNX_COLD void bad_frame(struct lnx_rail *rail,
@@ -285,10 +323,8 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	peer = lnx_peer_by_eid(ep, h.src);
 	if (lnx_unlikely(!peer)) {
 		peer = new_sender(ep, &h, buf);
-		if (!peer) {
-			ep->stats.bad_frames++;
+		if (!peer)
 			return false;
-		}
 	}
 	if (h.ack != peer->tx_una)
 		lnx_tx_acked(peer, h.ack);

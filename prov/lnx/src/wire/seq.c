@@ -9,7 +9,7 @@ int lnx_seq_keep(struct lnx_seq *s, uint32_t seq, void *frame)
 	void **slot;
 
 	if (!s->kept) {
-		s->kept = calloc(LNX_SEQ_WINDOW, sizeof(*s->kept));
+		s->kept = calloc(1, LNX_SEQ_KEPT_BYTES);
 		if (!s->kept)
 			return -ENOMEM;
 	}

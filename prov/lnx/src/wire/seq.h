@@ -13,6 +13,8 @@
 
 /* Frames kept for later, at most; also the largest window a sender may use. */
 #define LNX_SEQ_WINDOW	4096
+/* What lnx_seq_keep allocates for the first of them. */
+#define LNX_SEQ_KEPT_BYTES	(LNX_SEQ_WINDOW * sizeof(void *))
 
 struct lnx_seq {
 	uint32_t next;			/* the number expected */
