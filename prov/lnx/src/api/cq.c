@@ -408,18 +408,7 @@ static int cq_control(struct fid *fid, int command, void *arg)
 {
 	struct lnx_cq *cq = lnx_container_of(fid, struct lnx_cq, fid.fid);
 
-	switch (command) {
-	case FI_GETWAIT:
-		if (!cq->wait || cq->wait_obj != FI_WAIT_FD)
-			return -FI_ENODATA;
-		*(int *)arg = lnx_wait_fd(cq->wait);
-		return 0;
-	case FI_GETWAITOBJ:
-		*(enum fi_wait_obj *)arg = cq->wait_obj;
-		return 0;
-	default:
-		return -FI_ENOSYS;
-	}
+	return lnx_wait_control(cq->wait, command, arg);
 }
 
 static struct fi_ops cq_fid_ops = {
@@ -453,17 +442,6 @@ int lnx_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		return -FI_ENOSYS;
 	if (attr->format > FI_CQ_FORMAT_TAGGED)
 		return -FI_EINVAL;
-	switch (attr->wait_obj) {
-	case FI_WAIT_NONE:
-	case FI_WAIT_UNSPEC:
-	case FI_WAIT_FD:
-		break;
-	default:
-		LNX_WARN(FI_LOG_CQ,
-			 "wait object %d is not supported: FI_WAIT_NONE, FI_WAIT_UNSPEC and FI_WAIT_FD are\n",
-			 (int)attr->wait_obj);
-		return -FI_ENOSYS;
-	}
 	while (n < attr->size && n < RING_MAX)
 		n *= 2;
 	cq = calloc(1, sizeof(*cq));
@@ -476,14 +454,10 @@ int lnx_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 	cq->mask = n - 1;
 	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ?
 		     FI_CQ_FORMAT_CONTEXT : attr->format;
+	ret = lnx_wait_open(attr->wait_obj, &cq->wait);
+	if (ret)
+		goto err;
 	attr->format = cq->format;
-	cq->wait_obj = attr->wait_obj == FI_WAIT_UNSPEC ? FI_WAIT_FD :
-		       attr->wait_obj;
-	if (cq->wait_obj != FI_WAIT_NONE) {
-		ret = lnx_wait_open(&cq->wait);
-		if (ret)
-			goto err;
-	}
 	cq->domain = d;
 	lnx_lock_init(&cq->lock, d->threads || cq->wait != NULL);
 	pthread_mutex_init(&cq->eps_lock, NULL);

@@ -13,7 +13,6 @@ struct lnx_eq {
 	struct lnx_lock lock;
 	struct lnx_node events;		/* lnx_event.link */
 	struct lnx_wait *wait;		/* NULL for FI_WAIT_NONE */
-	enum fi_wait_obj wait_obj;
 	bool writable;			/* FI_WRITE: the application may write */
 	int refs;			/* objects bound; atomic */
 };
@@ -222,18 +221,7 @@ static int eq_control(struct fid *fid, int command, void *arg)
 {
 	struct lnx_eq *eq = lnx_container_of(fid, struct lnx_eq, fid.fid);
 
-	switch (command) {
-	case FI_GETWAIT:
-		if (!eq->wait || eq->wait_obj != FI_WAIT_FD)
-			return -FI_ENODATA;
-		*(int *)arg = lnx_wait_fd(eq->wait);
-		return 0;
-	case FI_GETWAITOBJ:
-		*(enum fi_wait_obj *)arg = eq->wait_obj;
-		return 0;
-	default:
-		return -FI_ENOSYS;
-	}
+	return lnx_wait_control(eq->wait, command, arg);
 }
 
 static struct fi_ops eq_fid_ops = {
@@ -261,20 +249,13 @@ int lnx_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 
 	if (attr->flags & ~(FI_WRITE | FI_AFFINITY))
 		return -FI_ENOSYS;
-	if (attr->wait_obj != FI_WAIT_NONE && attr->wait_obj != FI_WAIT_UNSPEC &&
-	    attr->wait_obj != FI_WAIT_FD)
-		return -FI_ENOSYS;
 	eq = calloc(1, sizeof(*eq));
 	if (!eq)
 		return -FI_ENOMEM;
-	eq->wait_obj = attr->wait_obj == FI_WAIT_UNSPEC ? FI_WAIT_FD :
-		       attr->wait_obj;
-	if (eq->wait_obj != FI_WAIT_NONE) {
-		ret = lnx_wait_open(&eq->wait);
-		if (ret) {
-			free(eq);
-			return ret;
-		}
+	ret = lnx_wait_open(attr->wait_obj, &eq->wait);
+	if (ret) {
+		free(eq);
+		return ret;
 	}
 	eq->writable = (attr->flags & FI_WRITE) != 0;
 	eq->fabric = lnx_container_of(fabric, struct lnx_fabric, fid);

@@ -41,9 +41,15 @@ bool lnx_ep_trywait(struct lnx_ep *ep);
  * over an eventfd of ours and the descriptors of the rails.  Any thread, no lock.
  */
 struct lnx_wait;
-int lnx_wait_open(struct lnx_wait **wait);
+/*
+ * What the wait_obj of an attribute asks for.  *wait is NULL for FI_WAIT_NONE;
+ * FI_WAIT_UNSPEC is FI_WAIT_FD.  0, -FI_ENOSYS for other kinds, -FI_ENOMEM, or why
+ * there is no descriptor.
+ */
+int lnx_wait_open(enum fi_wait_obj obj, struct lnx_wait **wait);
 void lnx_wait_close(struct lnx_wait *wait);
-int lnx_wait_fd(const struct lnx_wait *wait);
+/* fi_control of what has wait (or NULL): FI_GETWAIT, FI_GETWAITOBJ. */
+int lnx_wait_control(const struct lnx_wait *wait, int command, void *arg);
 /* Something was written: wake whoever sleeps. */
 void lnx_wait_signal(struct lnx_wait *wait);
 /* The same, asked for or not. */

@@ -13,11 +13,21 @@ struct lnx_wait {
 	int kicked;			/* atomic */
 };
 
-int lnx_wait_open(struct lnx_wait **out)
+int lnx_wait_open(enum fi_wait_obj obj, struct lnx_wait **out)
 {
-	struct lnx_wait *w = calloc(1, sizeof(*w));
+	struct lnx_wait *w;
 	int ret;
 
+	*out = NULL;
+	if (obj == FI_WAIT_NONE)
+		return 0;
+	if (obj != FI_WAIT_UNSPEC && obj != FI_WAIT_FD) {
+		LNX_WARN(FI_LOG_CORE,
+			 "wait object %d is not supported: FI_WAIT_NONE, FI_WAIT_UNSPEC and FI_WAIT_FD are\n",
+			 (int)obj);
+		return -FI_ENOSYS;
+	}
+	w = calloc(1, sizeof(*w));
 	if (!w)
 		return -FI_ENOMEM;
 	w->evfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -53,9 +63,20 @@ void lnx_wait_close(struct lnx_wait *w)
 	free(w);
 }
 
-int lnx_wait_fd(const struct lnx_wait *w)
+int lnx_wait_control(const struct lnx_wait *w, int command, void *arg)
 {
-	return w->epfd;
+	switch (command) {
+	case FI_GETWAIT:
+		if (!w)
+			return -FI_ENODATA;
+		*(int *)arg = w->epfd;
+		return 0;
+	case FI_GETWAITOBJ:
+		*(enum fi_wait_obj *)arg = w ? FI_WAIT_FD : FI_WAIT_NONE;
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
 }
 
 void lnx_wait_signal(struct lnx_wait *w)

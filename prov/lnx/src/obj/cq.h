@@ -44,7 +44,6 @@ struct lnx_cq {
 	pthread_mutex_t eps_lock;	/* taken before any ep->lock */
 	struct lnx_ep *sole;		/* the endpoint when there is just one */
 	struct lnx_wait *wait;		/* NULL for FI_WAIT_NONE */
-	enum fi_wait_obj wait_obj;
 	int refs;			/* endpoints bound */
 };
 
