@@ -19,9 +19,10 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 int lnx_eq_trywait(struct fid *fid);
 int lnx_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
 
-/* Called by the endpoint: progress a CQ by all endpoints bound to it. */
-int lnx_cq_attach(struct lnx_cq *cq, struct lnx_ep_cq *link);
-void lnx_cq_detach(struct lnx_cq *cq, struct lnx_ep_cq *link);
+/* Called by the endpoint: reading cq moves ep along; cq cannot be closed. */
+void lnx_cq_attach(struct lnx_cq *cq, struct lnx_ep_link *link,
+		   struct lnx_ep *ep);
+void lnx_cq_detach(struct lnx_cq *cq, struct lnx_ep_link *link);
 int lnx_av_attach(struct lnx_av *av, struct lnx_ep *ep);
 void lnx_av_detach(struct lnx_av *av, struct lnx_ep *ep);
 

@@ -75,39 +75,6 @@ LNX_COLD void lnx_cq_wake(struct lnx_cq *cq)
 
 /* ---- reading ---- */
 
-static void cq_progress_all(struct lnx_cq *cq)
-{
-	struct lnx_node *n, *tmp;
-
-	if (cq->lock.on)
-		pthread_mutex_lock(&cq->eps_lock);
-	lnx_list_foreach(&cq->eps, n, tmp) {
-		struct lnx_ep *ep =
-			lnx_list_entry(n, struct lnx_ep_cq, link)->ep;
-
-		lnx_lock(&ep->lock);
-		if (ep->enabled)
-			lnx_ep_progress(ep);
-		lnx_unlock(&ep->lock);
-	}
-	if (cq->lock.on)
-		pthread_mutex_unlock(&cq->eps_lock);
-}
-
-static inline void cq_progress(struct lnx_cq *cq)
-{
-	struct lnx_ep *ep = cq->sole;
-
-	if (lnx_likely(ep && !cq->lock.on)) {
-		lnx_lock(&ep->lock);
-		if (lnx_likely(ep->enabled))
-			lnx_ep_progress(ep);
-		lnx_unlock(&ep->lock);
-		return;
-	}
-	cq_progress_all(cq);
-}
-
 static const size_t entry_size[] = {
 	[FI_CQ_FORMAT_UNSPEC] = 0,
 	[FI_CQ_FORMAT_CONTEXT] = sizeof(struct fi_cq_entry),
@@ -166,7 +133,7 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 
 	/* A hint only: cq_take looks again. */
 	if (lnx_cq_empty(cq) || !count)
-		cq_progress(cq);
+		lnx_eps_progress(&cq->eps, cq->lock.on);
 	return cq_take(cq, buf, count, src);
 }
 
@@ -220,53 +187,27 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno,
 
 /* ---- waiting ---- */
 
-/* shm has no descriptor to wait for: look that often. */
-#define SHM_LOOK_MS	1
-#define TIMER_LOOK_MS	100
-#define SPIN_NS		(20 * LNX_NS_PER_US)
-
-/*
- * Look at everything.  True when something may come that no descriptor tells of:
- * shared memory, or work of ours that waits for its time.
- */
-static bool cq_polled(struct lnx_cq *cq, bool count_shm)
+static enum lnx_look cq_look(void *obj)
 {
-	struct lnx_node *n, *tmp;
-	bool more = false;
+	struct lnx_cq *cq = obj;
+	bool more = lnx_eps_look(&cq->eps, true);
 
-	pthread_mutex_lock(&cq->eps_lock);
-	lnx_list_foreach(&cq->eps, n, tmp) {
-		struct lnx_ep *ep =
-			lnx_list_entry(n, struct lnx_ep_cq, link)->ep;
-
-		lnx_lock(&ep->lock);
-		if (ep->enabled && lnx_ep_trywait(ep))
-			more = true;
-		if (ep->shm && (count_shm || !ep->thread))
-			more = true;
-		lnx_unlock(&ep->lock);
-	}
-	pthread_mutex_unlock(&cq->eps_lock);
-	return more;
+	if (!lnx_cq_empty(cq) || lnx_wait_kicked(cq->wait))
+		return LNX_LOOK_READY;
+	return more ? LNX_LOOK_SOON : LNX_LOOK_QUIET;
 }
 
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 			    fi_addr_t *src, const void *cond, int timeout)
 {
 	struct lnx_cq *cq = cq_of(fid);
-	uint64_t start, end, spin;
+	struct lnx_nap nap;
 
 	(void)cond;
 	if (!cq->wait)
 		return -FI_EINVAL;
-	start = lnx_clock_ns();
-	spin = start + SPIN_NS;
-	end = timeout < 0 ? UINT64_MAX :
-	      start + (uint64_t)timeout * LNX_NS_PER_MS;
+	lnx_nap_init(&nap, timeout);
 	for (;;) {
-		uint64_t now;
-		int ms = timeout;
-		bool look;
 		ssize_t n = cq_readfrom(fid, buf, count, src);
 
 		if (n != -FI_EAGAIN) {
@@ -277,27 +218,8 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 		}
 		if (lnx_wait_signalled(cq->wait))
 			return -FI_EAGAIN;	/* fi_cq_signal */
-		now = lnx_clock_ns();
-		if (now >= end)
+		if (!lnx_nap(&nap, cq->wait, cq_look, cq))
 			return -FI_EAGAIN;
-		if (now < spin)
-			continue;
-		/* Arm, look once more at everything, then sleep. */
-		lnx_wait_arm(cq->wait);
-		look = cq_polled(cq, true);
-		if (!lnx_cq_empty(cq))
-			continue;
-		if (lnx_wait_signalled(cq->wait))
-			return -FI_EAGAIN;
-		if (timeout >= 0)
-			ms = (int)((end - now + LNX_NS_PER_MS - 1) /
-				   LNX_NS_PER_MS);
-		if (look && (ms < 0 || ms > SHM_LOOK_MS))
-			ms = SHM_LOOK_MS;
-		/* Deadlines have no descriptor. */
-		if (ms < 0 || ms > TIMER_LOOK_MS)
-			ms = TIMER_LOOK_MS;
-		lnx_wait_block(cq->wait, ms);
 	}
 }
 
@@ -324,7 +246,7 @@ static int cq_trywait(struct lnx_cq *cq)
 		return -FI_EINVAL;
 	lnx_wait_arm(cq->wait);
 	/* For shm the helper thread looks while the application sleeps. */
-	if (cq_polled(cq, false))
+	if (lnx_eps_look(&cq->eps, false))
 		return -FI_EAGAIN;
 	return !lnx_cq_empty(cq) || cq->overrun ? -FI_EAGAIN : 0;
 }
@@ -355,36 +277,17 @@ int lnx_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 
 /* ---- opening and closing ---- */
 
-int lnx_cq_attach(struct lnx_cq *cq, struct lnx_ep_cq *link)
+void lnx_cq_attach(struct lnx_cq *cq, struct lnx_ep_link *link,
+		   struct lnx_ep *ep)
 {
-	struct lnx_node *n, *tmp;
-	bool present = false;
-
-	pthread_mutex_lock(&cq->eps_lock);
-	lnx_list_foreach(&cq->eps, n, tmp)
-		if (lnx_list_entry(n, struct lnx_ep_cq, link)->ep == link->ep)
-			present = true;
-	lnx_list_init(&link->link);
-	if (!present) {
-		cq->sole = lnx_list_empty(&cq->eps) ? link->ep : NULL;
-		lnx_list_add_tail(&cq->eps, &link->link);
-	}
+	lnx_eps_add(&cq->eps, link, ep);
 	__atomic_add_fetch(&cq->refs, 1, __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&cq->eps_lock);
-	return 0;
 }
 
-void lnx_cq_detach(struct lnx_cq *cq, struct lnx_ep_cq *link)
+void lnx_cq_detach(struct lnx_cq *cq, struct lnx_ep_link *link)
 {
-	pthread_mutex_lock(&cq->eps_lock);
-	lnx_list_del(&link->link);
-	if (!lnx_list_empty(&cq->eps) && cq->eps.next->next == &cq->eps)
-		cq->sole = lnx_list_entry(cq->eps.next, struct lnx_ep_cq,
-					  link)->ep;
-	else
-		cq->sole = NULL;
+	lnx_eps_del(&cq->eps, link);
 	__atomic_sub_fetch(&cq->refs, 1, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&cq->eps_lock);
 }
 
 static int cq_close(struct fid *fid)
@@ -397,7 +300,7 @@ static int cq_close(struct fid *fid)
 		free(cq->ring[cq->head & cq->mask].err);
 	free(cq->ring);
 	lnx_wait_close(cq->wait);
-	pthread_mutex_destroy(&cq->eps_lock);
+	lnx_eps_fini(&cq->eps);
 	lnx_lock_fini(&cq->lock);
 	__atomic_sub_fetch(&cq->domain->refs, 1, __ATOMIC_RELEASE);
 	free(cq);
@@ -460,8 +363,7 @@ int lnx_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 	attr->format = cq->format;
 	cq->domain = d;
 	lnx_lock_init(&cq->lock, d->threads || cq->wait != NULL);
-	pthread_mutex_init(&cq->eps_lock, NULL);
-	lnx_list_init(&cq->eps);
+	lnx_eps_init(&cq->eps);
 	cq->fid.fid.fclass = FI_CLASS_CQ;
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &cq_fid_ops;

@@ -200,14 +200,12 @@ static int bind_cq(struct lnx_ep *ep, struct fid *bfid, uint64_t flags)
 	if (flags & FI_TRANSMIT) {
 		ep->tx_cq = cq;
 		ep->tx_bind = flags;
-		ep->tx_link.ep = ep;
-		lnx_cq_attach(cq, &ep->tx_link);
+		lnx_cq_attach(cq, &ep->tx_link, ep);
 	}
 	if (flags & FI_RECV) {
 		ep->rx_cq = cq;
 		ep->rx_bind = flags;
-		ep->rx_link.ep = ep;
-		lnx_cq_attach(cq, &ep->rx_link);
+		lnx_cq_attach(cq, &ep->rx_link, ep);
 	}
 	return 0;
 }

@@ -4,7 +4,7 @@
  *
  *	order	lock		guards
  *	1	av->lock	entries and their index; bound endpoints
- *	2	cq->eps_lock	endpoints bound to a CQ
+ *	2	eps->lock	endpoints bound to a CQ or a counter
  *	3	ep->lock	the owner lock: everything of one endpoint, its
  *				rails, matchers, peers, pools; held around every
  *				call into its core objects

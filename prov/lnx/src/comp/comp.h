@@ -58,6 +58,8 @@ void lnx_wait_wake(struct lnx_wait *wait);
 void lnx_wait_kick(struct lnx_wait *wait);
 /* Was there a kick?  Asking takes it. */
 bool lnx_wait_signalled(struct lnx_wait *wait);
+/* The same without taking it. */
+bool lnx_wait_kicked(const struct lnx_wait *wait);
 /* Ask to be signalled from now on; then look again before sleeping. */
 void lnx_wait_arm(struct lnx_wait *wait);
 /* Have the descriptor of a rail wake the sleeper, or not any more. */
@@ -66,6 +68,60 @@ void lnx_wait_del_fd(struct lnx_wait *wait, int fd);
 /* Sleep until signalled, a rail's descriptor is ready, or max_ms (-1: no end)
  * have passed. */
 void lnx_wait_block(struct lnx_wait *wait, int max_ms);
+
+/*
+ * comp/eps.c: the endpoints behind a CQ or a counter.  No lock is held; adding and
+ * removing take eps->lock.
+ */
+void lnx_eps_init(struct lnx_eps *eps);
+void lnx_eps_fini(struct lnx_eps *eps);
+void lnx_eps_add(struct lnx_eps *eps, struct lnx_ep_link *link,
+		 struct lnx_ep *ep);
+void lnx_eps_del(struct lnx_eps *eps, struct lnx_ep_link *link);
+void lnx_eps_progress_all(struct lnx_eps *eps, bool threads);
+/*
+ * Look at everything.  True when something may come that no descriptor tells of:
+ * work of ours that waits for its time, or shared memory (with count_shm false
+ * only if no helper thread looks after that).
+ */
+bool lnx_eps_look(struct lnx_eps *eps, bool count_shm);
+bool lnx_ep_look(struct lnx_ep *ep, bool count_shm);
+
+/* One pass; threads: others may bind or close endpoints meanwhile. */
+LNX_INLINE void lnx_eps_progress(struct lnx_eps *eps, bool threads)
+{
+	struct lnx_ep *ep = eps->sole;
+
+	if (lnx_likely(ep && !threads)) {
+		lnx_lock(&ep->lock);
+		if (lnx_likely(ep->enabled))
+			lnx_ep_progress(ep);
+		lnx_unlock(&ep->lock);
+		return;
+	}
+	lnx_eps_progress_all(eps, threads);
+}
+
+/* What a last look before sleeping found. */
+enum lnx_look {
+	LNX_LOOK_QUIET,
+	LNX_LOOK_SOON,			/* look again soon: lnx_eps_look() */
+	LNX_LOOK_READY,			/* what is waited for */
+};
+
+/* A call that blocks: until when, in ms from now, negative: for ever. */
+struct lnx_nap {
+	uint64_t spin_ns;
+	uint64_t end_ns;
+	int timeout;
+};
+void lnx_nap_init(struct lnx_nap *nap, int timeout);
+/*
+ * Nothing was found: spin, or sleep on wait (NULL: give up the processor).  False
+ * when the time is up, else the caller looks again.
+ */
+bool lnx_nap(const struct lnx_nap *nap, struct lnx_wait *wait,
+	     enum lnx_look (*look)(void *), void *obj);
 
 /* comp/thread.c: the helper thread of an endpoint. */
 int lnx_thread_start(struct lnx_ep *ep);

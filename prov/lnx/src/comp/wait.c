@@ -111,6 +111,11 @@ bool lnx_wait_signalled(struct lnx_wait *w)
 	       __atomic_exchange_n(&w->kicked, 0, __ATOMIC_SEQ_CST);
 }
 
+bool lnx_wait_kicked(const struct lnx_wait *w)
+{
+	return __atomic_load_n(&w->kicked, __ATOMIC_SEQ_CST) != 0;
+}
+
 void lnx_wait_arm(struct lnx_wait *w)
 {
 	uint64_t n;

@@ -12,6 +12,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "fi.h"
+#include "obj/eps.h"
 
 struct lnx_domain;
 struct lnx_wait;
@@ -40,17 +41,9 @@ struct lnx_cq {
 	struct lnx_lock lock;
 	enum fi_cq_format format;
 	struct lnx_domain *domain;
-	struct lnx_node eps;		/* lnx_ep_cq.link; guarded by eps_lock */
-	pthread_mutex_t eps_lock;	/* taken before any ep->lock */
-	struct lnx_ep *sole;		/* the endpoint when there is just one */
+	struct lnx_eps eps;
 	struct lnx_wait *wait;		/* NULL for FI_WAIT_NONE */
 	int refs;			/* endpoints bound */
-};
-
-/* Membership of an endpoint in a CQ (once, though bound for both ways). */
-struct lnx_ep_cq {
-	struct lnx_node link;
-	struct lnx_ep *ep;
 };
 
 /*

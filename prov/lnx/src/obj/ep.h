@@ -102,8 +102,8 @@ struct lnx_ep {
 	struct lnx_eq *eq;
 	struct fi_info *info;
 	struct lnx_node av_link;	/* av->eps */
-	struct lnx_ep_cq tx_link;
-	struct lnx_ep_cq rx_link;
+	struct lnx_ep_link tx_link;
+	struct lnx_ep_link rx_link;
 	uint64_t tx_bind;		/* flags of the binds */
 	uint64_t rx_bind;
 	/* rx/: a peer's address changed, with messages of it stored. */

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Endpoints moved along by what they report to, and sleeping until they report.
+ * Called by api/cq.c, api/cntr.c and api/poll.c; calls comp/progress.c.
+ */
+#include <sched.h>
+
+#include "comp/comp.h"
+
+/* shm has no descriptor to wait for: look that often. */
+#define SHM_LOOK_MS	1
+/* Neither have deadlines. */
+#define TIMER_LOOK_MS	100
+#define SPIN_NS		(20 * LNX_NS_PER_US)
+
+void lnx_eps_init(struct lnx_eps *eps)
+{
+	pthread_mutex_init(&eps->lock, NULL);
+	lnx_list_init(&eps->list);
+	eps->sole = NULL;
+}
+
+void lnx_eps_fini(struct lnx_eps *eps)
+{
+	pthread_mutex_destroy(&eps->lock);
+}
+
+static inline struct lnx_ep *ep_of(struct lnx_node *n)
+{
+	return lnx_list_entry(n, struct lnx_ep_link, link)->ep;
+}
+
+static void find_sole(struct lnx_eps *eps)
+{
+	struct lnx_node *first = eps->list.next;
+
+	eps->sole = !lnx_list_empty(&eps->list) && first->next == &eps->list ?
+		    ep_of(first) : NULL;
+}
+
+void lnx_eps_add(struct lnx_eps *eps, struct lnx_ep_link *link,
+		 struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+	bool present = false;
+
+	link->ep = ep;
+	lnx_list_init(&link->link);
+	pthread_mutex_lock(&eps->lock);
+	lnx_list_foreach(&eps->list, n, tmp)
+		if (ep_of(n) == ep)
+			present = true;
+	if (!present)
+		lnx_list_add_tail(&eps->list, &link->link);
+	find_sole(eps);
+	pthread_mutex_unlock(&eps->lock);
+}
+
+void lnx_eps_del(struct lnx_eps *eps, struct lnx_ep_link *link)
+{
+	pthread_mutex_lock(&eps->lock);
+	lnx_list_del(&link->link);
+	find_sole(eps);
+	pthread_mutex_unlock(&eps->lock);
+	link->ep = NULL;
+}
+
+void lnx_eps_progress_all(struct lnx_eps *eps, bool threads)
+{
+	struct lnx_node *n, *tmp;
+
+	if (threads)
+		pthread_mutex_lock(&eps->lock);
+	lnx_list_foreach(&eps->list, n, tmp) {
+		struct lnx_ep *ep = ep_of(n);
+
+		lnx_lock(&ep->lock);
+		if (ep->enabled)
+			lnx_ep_progress(ep);
+		lnx_unlock(&ep->lock);
+	}
+	if (threads)
+		pthread_mutex_unlock(&eps->lock);
+}
+
+bool lnx_eps_look(struct lnx_eps *eps, bool count_shm)
+{
+	struct lnx_node *n, *tmp;
+	bool more = false;
+
+	pthread_mutex_lock(&eps->lock);
+	lnx_list_foreach(&eps->list, n, tmp)
+		if (lnx_ep_look(ep_of(n), count_shm))
+			more = true;
+	pthread_mutex_unlock(&eps->lock);
+	return more;
+}
+
+bool lnx_ep_look(struct lnx_ep *ep, bool count_shm)
+{
+	bool more;
+
+	lnx_lock(&ep->lock);
+	more = ep->enabled && lnx_ep_trywait(ep);
+	if (ep->shm && (count_shm || !ep->thread))
+		more = true;
+	lnx_unlock(&ep->lock);
+	return more;
+}
+
+void lnx_nap_init(struct lnx_nap *nap, int timeout)
+{
+	uint64_t now = lnx_clock_ns();
+
+	nap->timeout = timeout;
+	nap->spin_ns = now + SPIN_NS;
+	nap->end_ns = timeout < 0 ? UINT64_MAX :
+		      now + (uint64_t)timeout * LNX_NS_PER_MS;
+}
+
+bool lnx_nap(const struct lnx_nap *nap, struct lnx_wait *wait,
+	     enum lnx_look (*look)(void *), void *obj)
+{
+	uint64_t now = lnx_clock_ns();
+	enum lnx_look found;
+	int ms = TIMER_LOOK_MS;
+
+	if (now >= nap->end_ns)
+		return false;
+	if (now < nap->spin_ns)
+		return true;
+	if (!wait) {
+		sched_yield();
+		return true;
+	}
+	/* Arm, look once more at everything, then sleep. */
+	lnx_wait_arm(wait);
+	found = look(obj);
+	if (found == LNX_LOOK_READY)
+		return true;
+	if (found == LNX_LOOK_SOON)
+		ms = SHM_LOOK_MS;
+	if (nap->timeout >= 0) {
+		uint64_t left = (nap->end_ns - now + LNX_NS_PER_MS - 1) /
+				LNX_NS_PER_MS;
+
+		if (left < (uint64_t)ms)
+			ms = (int)left;
+	}
+	lnx_wait_block(wait, ms);
+	return true;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The endpoints that a completion queue or a counter is bound to, and that reading
+ * it moves along (comp/eps.c).
+ */
+#ifndef LNX_EPS_H
+#define LNX_EPS_H
+
+#include <pthread.h>
+
+#include "base/list.h"
+
+struct lnx_ep;
+
+struct lnx_eps {
+	struct lnx_node list;		/* lnx_ep_link.link */
+	pthread_mutex_t lock;		/* of list; taken before any ep->lock */
+	struct lnx_ep *sole;		/* the endpoint when there is just one */
+};
+
+/*
+ * Membership of an endpoint.  It is in the list once, though bound more than once:
+ * the other links stay unlinked.
+ */
+struct lnx_ep_link {
+	struct lnx_node link;
+	struct lnx_ep *ep;		/* NULL: not bound */
+};
+
+#endif
