@@ -284,3 +284,41 @@ BOTH(early_frames_at_close)
 	cr_expect_eq(f.lnx->stats.reorders, 20);
 	fake_close(&f);
 }
+
+/* ---- what an idle network may cost shared memory ---- */
+
+static unsigned polls_of(uint64_t poll_idle, unsigned passes)
+{
+	struct fake_opt opt = {
+		.nrail = 2, .kind = { LNX_RAIL_DIRECT, LNX_RAIL_PLAIN },
+	};
+	unsigned before, n, i;
+
+	fake_conf.poll_idle = poll_idle;
+	fake_open(&f, &opt);
+	lnx_lock(&f.lnx->lock);
+	/* What opening made hot cools down. */
+	for (i = 0; i < fake_conf.poll_hot + 2; i++)
+		lnx_ep_progress(f.lnx);
+	before = f.core[1]->npolls;
+	n = f.core[0]->npolls;
+	for (i = 0; i < passes; i++)
+		lnx_ep_progress(f.lnx);
+	cr_expect_eq(f.core[0]->npolls - n, passes);
+	n = f.core[1]->npolls - before;
+	lnx_unlock(&f.lnx->lock);
+	fake_close_quick(&f);
+	return n;
+}
+
+Test(limits, idle_rails_are_polled_now_and_then)
+{
+	static const struct { uint64_t asked; unsigned every; } row[] = {
+		{ 1, 1 }, { 2, 2 }, { 3, 4 }, { 5, 8 }, { 64, 64 }, { 65, 128 },
+	};
+
+	for (size_t i = 0; i < LNX_ARRAY_SIZE(row); i++)
+		cr_expect_eq(polls_of(row[i].asked, 1024),
+			     1024 / row[i].every, "%lu",
+			     (unsigned long)row[i].asked);
+}

@@ -16,7 +16,7 @@
 
 static uint32_t pow2_up(uint64_t v)
 {
-	uint32_t p = 2;
+	uint32_t p = 1;
 
 	while (p < v)
 		p *= 2;
@@ -93,7 +93,7 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	lnx_pool_init(&ep->rxbuf_pool, sizeof(struct lnx_rxbuf), SLAB_BUF);
 	lnx_pool_init(&ep->chunk_pool, lnx_chunk_size, SLAB_BUF);
 	ep->window = pow2_up(ep->conf->window);
-	ep->poll_idle = (uint32_t)ep->conf->poll_idle;
+	ep->idle_mask = pow2_up(ep->conf->poll_idle) - 1;
 	ep->eager_limit = ep->conf->eager_limit;
 	ep->max_msg_size = info->ep_attr->max_msg_size ?
 			   LNX_MIN(info->ep_attr->max_msg_size,

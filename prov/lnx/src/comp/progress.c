@@ -77,7 +77,7 @@ void lnx_ep_progress(struct lnx_ep *ep)
 
 		if (rail->hot)
 			rail->hot--;
-		else if (!rail->busy && ep->pass % ep->poll_idle)
+		else if (!rail->busy && (ep->pass & ep->idle_mask))
 			continue;
 		poll_rail(rail);
 	}

@@ -27,11 +27,13 @@
 
 struct lnx_thread;
 
+/* Hot members come first, a cache line for each way; 64-byte aligned. */
 struct lnx_ep {
 	struct fid_ep fid;
 	struct lnx_lock lock;
 
 	/* Hot: send. */
+	_Alignas(64)
 	struct lnx_rail *shm;		/* the direct rail or NULL */
 	struct lnx_peer ***peer_tab;	/* [index >> BITS][index], by fi_addr */
 	uint32_t npeer_chunk;
@@ -40,23 +42,38 @@ struct lnx_ep {
 	uint64_t tx_msg_flags;		/* added to those of fi_*msg calls */
 	struct lnx_cq *tx_cq;
 	struct lnx_cq *rx_cq;
-	struct lnx_cntr *cntr[LNX_CNTR_KINDS];	/* NULL: not counted */
 
 	/* Hot: receive. */
 	uint64_t rx_flags;
 	uint64_t rx_msg_flags;
-	bool directed;			/* FI_DIRECTED_RECV: sources matter */
-	struct lnx_match tag;
-	struct lnx_match msg;
 	struct lnx_pool rxe_pool;
+	bool directed;			/* FI_DIRECTED_RECV: sources matter */
+	bool enabled;
+	bool closing;
+	bool want_wait;			/* network CQs need descriptors */
+	uint32_t work;			/* deferred lists that are not empty */
 
 	/* Hot: progress. */
 	uint32_t pass;
-	uint32_t work;			/* deferred lists that are not empty */
-	uint32_t poll_idle;		/* conf->poll_idle */
+	uint32_t idle_mask;		/* conf->poll_idle, rounded up, less 1 */
 	uint32_t nrail;
 	uint32_t nnet;			/* network rails: rail[nrail - nnet ...] */
+	uint32_t nreserve;		/* in reserve */
+	uint32_t nbuf_reserve;		/* in buf_reserve */
+	uint32_t buf_reserve_min;	/* below it progress stops receiving */
 	struct lnx_rail *rail[LNX_RAILS_MAX];
+
+	/* Hot: frames, and completions that are counted. */
+	_Alignas(64)
+	struct lnx_cntr *cntr[LNX_CNTR_KINDS];	/* NULL: not counted */
+	uint64_t eid;
+	uint32_t window;
+	uint32_t tx_size;		/* frames one peer may have queued */
+
+	_Alignas(64)
+	struct lnx_stats stats;		/* hot ones first */
+	struct lnx_match tag;
+	struct lnx_match msg;
 
 	/* Deferred: what must not be done inside a core's callback. */
 	struct lnx_node ack_peers;
@@ -68,7 +85,6 @@ struct lnx_ep {
 	struct lnx_node parked;		/* lnx_rxe.link: large, in the core */
 	uint64_t timer_ns;		/* when slow timers run next */
 
-	uint64_t eid;
 	uint8_t addr[LNX_ADDR_BYTES];
 	struct lnx_peer **by_eid;	/* hash of peers */
 	uint32_t by_eid_mask;
@@ -81,13 +97,8 @@ struct lnx_ep {
 	struct lnx_pool rxbuf_pool;
 	struct lnx_pool chunk_pool;
 	struct lnx_node reserve;	/* rxe kept for when memory is short */
-	uint32_t nreserve;
 	struct lnx_node buf_reserve;	/* the same for frame buffers */
-	uint32_t nbuf_reserve;
-	uint32_t buf_reserve_min;	/* below it progress stops receiving */
 	struct lnx_node owned;		/* rxe.link: hold memory, on no other list */
-	uint32_t window;
-	uint32_t tx_size;		/* frames one peer may have queued */
 	size_t eager_limit;
 	size_t max_msg_size;
 	size_t copy_limit;
@@ -109,12 +120,11 @@ struct lnx_ep {
 	/* rx/: a peer's address changed, with messages of it stored. */
 	void (*rename)(struct lnx_peer *peer);
 	struct lnx_addr *want;		/* what fi_setname asked for, or NULL */
-	bool want_wait;			/* network CQs need descriptors */
-	bool enabled;
-	bool closing;
 	struct lnx_thread *thread;
-	struct lnx_stats stats;
 };
+static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
+	      offsetof(struct lnx_ep, pass) % 64 == 0,
+	      "send, receive and progress have lines of their own");
 
 /* Bits of ep->work; each stands for a list that progress looks at. */
 #define LNX_WORK_ACK	0x01u

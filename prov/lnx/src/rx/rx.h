@@ -36,12 +36,9 @@ enum lnx_rxe_held {
 	LNX_HELD_REMOTE,		/* framed: to be pulled, `rts` */
 };
 
+/* Ordered so that a receive which finds its message touches few cache lines. */
 struct lnx_rxe {
 	struct lnx_peer_entry pe;	/* what a peer core sees; first */
-	union {
-		struct lnx_mrecv post;
-		struct lnx_munex unex;
-	};
 	uint8_t state;			/* enum lnx_rxe_state */
 	uint8_t held;			/* enum lnx_rxe_held */
 	bool tagged;
@@ -52,6 +49,10 @@ struct lnx_rxe {
 	bool core_done;			/* no core refers to it (any more) */
 	bool reported;			/* ours is done; core_done frees it */
 	uint8_t niov;
+	bool multi;			/* is the parent of a multi-receive */
+	bool retired;			/* parent: takes no more messages */
+	uint32_t kids;			/* parent: messages not yet complete */
+
 	struct lnx_ep *ep;
 	void *context;			/* the application's */
 	uint64_t cq_flags;		/* flags of the completion to be */
@@ -60,9 +61,6 @@ struct lnx_rxe {
 	size_t room;			/* bytes the receive can take */
 	size_t len;			/* bytes of the message */
 	struct lnx_peer *peer;		/* sender; NULL: unknown (direct) */
-	struct iovec iov[LNX_IOV_MAX];
-	void *desc[LNX_IOV_MAX];
-	struct iovec core_iov;		/* what the core fills: all of bounce */
 
 	void *payload;			/* HELD_COPY, HELD_BOUNCE: owned memory */
 	struct lnx_rxbuf *buf;		/* HELD_BUF: owned */
@@ -72,12 +70,22 @@ struct lnx_rxe {
 	/* Multi-receive: the parent holds the buffer, children the messages. */
 	struct lnx_rxe *parent;
 	size_t used;			/* parent: bytes handed out */
-	size_t min_left;		/* parent: retire below this */
-	uint32_t kids;			/* parent: messages not yet complete */
-	bool multi;			/* is a parent */
-	bool retired;			/* parent: takes no more messages */
 	struct lnx_node link;		/* ep->parked, or ep->reserve */
+
+	void *desc[LNX_IOV_MAX];
+	struct iovec iov[LNX_IOV_MAX];
+	struct iovec core_iov;		/* what the core fills: all of bounce */
+	size_t min_left;		/* parent: retire below this */
+
+	_Alignas(64) union {
+		struct lnx_mrecv post;
+		struct lnx_munex unex;	/* longer, and not on the fast path */
+	};
 };
+static_assert(offsetof(struct lnx_rxe, ep) == 128 &&
+	      offsetof(struct lnx_rxe, payload) == 192 &&
+	      offsetof(struct lnx_rxe, desc) == 256 &&
+	      offsetof(struct lnx_rxe, post) == 384, "in cache lines");
 
 /* What an fi_recv-like call says, in any of its spellings. */
 struct lnx_recv {
