@@ -86,8 +86,8 @@ ssize_t ft_try_atomic(struct fid_ep *ep, void *ctx, const struct ft_atomic *a)
 		.datatype = c.type, .op = c.op, .context = ctx,
 	};
 
-	/* No operand at all is how a pure fetch is written. */
-	if (!c.iov[0].addr && ft_atomic_fetches(c.call)) {
+	/* No operand at all: how many elements is in rma_iov. */
+	if (!c.iov[0].addr && c.call == FT_FETCHMSG) {
 		msg.msg_iov = NULL;
 		msg.iov_count = 0;
 		msg.desc = NULL;
@@ -109,10 +109,9 @@ ssize_t ft_try_atomic(struct fid_ep *ep, void *ctx, const struct ft_atomic *a)
 				       c.desc[0], c.res->addr, c.res_desc[0],
 				       c.addr, at, key, c.type, c.op, ctx);
 	case FT_FETCHV:
-		return fi_fetch_atomicv(ep, msg.msg_iov, msg.desc,
-					msg.iov_count, c.res, c.res_desc,
-					c.niov, c.addr, at, key, c.type, c.op,
-					ctx);
+		return fi_fetch_atomicv(ep, c.iov, c.desc, c.niov, c.res,
+					c.res_desc, c.niov, c.addr, at, key,
+					c.type, c.op, ctx);
 	case FT_FETCHMSG:
 		return fi_fetch_atomicmsg(ep, &msg, c.res, c.res_desc, c.niov,
 					  c.flags);

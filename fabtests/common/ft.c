@@ -127,6 +127,16 @@ int ft_getinfo(struct ft *ft, const struct ft_cfg *cfg, struct fi_info **info)
 			 ft->opts.local ? FI_SOURCE : 0, h, info);
 	fi_freeinfo(h);
 	/*
+	 * Asked for a provider, libfabric also offers what is layered over it;
+	 * that would be another subject.
+	 */
+	if (!ret && !ft_is_bare(ft, "lnx") &&
+	    strcmp((*info)->fabric_attr->prov_name, ft->opts.prov)) {
+		fi_freeinfo(*info);
+		*info = NULL;
+		ret = -FI_ENODATA;
+	}
+	/*
 	 * libfabric has a provider of this name built in, with libfabric's own
 	 * version; results of that one would say nothing about ours.
 	 */
@@ -135,6 +145,7 @@ int ft_getinfo(struct ft *ft, const struct ft_cfg *cfg, struct fi_info **info)
 		fprintf(stderr, "# libfabric's built-in lnx answered, not the "
 			"module: set FI_PROVIDER_PATH=+/path/liblnx-fi.so\n");
 		fi_freeinfo(*info);
+		*info = NULL;
 		ret = -FI_ENODATA;
 	}
 	return ret;
