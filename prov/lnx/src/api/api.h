@@ -14,15 +14,40 @@ int lnx_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
 		struct fid_av **av, void *context);
 int lnx_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		struct fid_cq **cq, void *context);
+int lnx_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
+		  struct fid_cntr **cntr, void *context);
+int lnx_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
+		  struct fid_poll **set);
 int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 		struct fid_ep **ep, void *context);
 int lnx_eq_trywait(struct fid *fid);
+int lnx_cntr_trywait(struct fid *fid);
 int lnx_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
 
 /* Called by the endpoint: reading cq moves ep along; cq cannot be closed. */
 void lnx_cq_attach(struct lnx_cq *cq, struct lnx_ep_link *link,
 		   struct lnx_ep *ep);
 void lnx_cq_detach(struct lnx_cq *cq, struct lnx_ep_link *link);
+/*
+ * What an endpoint without a CQ for one way writes its completions to, so that
+ * nothing on the data path asks whether there is one.  Written by one endpoint,
+ * under its owner lock.  0 or -FI_ENOMEM; closing NULL is fine.
+ */
+int lnx_cq_sink_open(struct lnx_cq **cq);
+void lnx_cq_sink_close(struct lnx_cq *cq);
+/* fi_ep_bind of a counter, before ep is enabled. */
+int lnx_cntr_bind(struct lnx_ep *ep, struct fid *fid, uint64_t flags);
+/* ep is closing: reading a counter does not reach it any more; and, when nothing
+ * will be counted any more, lets go of them. */
+void lnx_cntr_unbind(struct lnx_ep *ep);
+void lnx_cntr_release(struct lnx_ep *ep);
+/* One pass over what cntr counts. */
+void lnx_cntr_progress(struct lnx_cntr *cntr);
+/*
+ * Has cntr counted something since *ok and *err were filled in by this function,
+ * and since the application set it?
+ */
+bool lnx_cntr_news(struct lnx_cntr *cntr, uint64_t *ok, uint64_t *err);
 int lnx_av_attach(struct lnx_av *av, struct lnx_ep *ep);
 void lnx_av_detach(struct lnx_av *av, struct lnx_ep *ep);
 

@@ -7,6 +7,7 @@
 #include "api/api.h"
 
 #define RING_MIN	1024u
+#define SINK_RING	16u
 #define RING_MAX	(1u << 26)
 
 static inline struct lnx_cq *cq_of(struct fid_cq *fid)
@@ -16,11 +17,21 @@ static inline struct lnx_cq *cq_of(struct fid_cq *fid)
 
 /* ---- writing, slow half (obj/cq.h) ---- */
 
+static void drop(struct lnx_cq *cq)
+{
+	for (; cq->head != cq->tail; cq->head++)
+		free(cq->ring[cq->head & cq->mask].err);
+}
+
 LNX_COLD int lnx_cq_grow(struct lnx_cq *cq)
 {
 	uint32_t n = cq->mask + 1, i;
 	struct lnx_cqe *ring = NULL;
 
+	if (cq->sink) {
+		drop(cq);
+		return 0;
+	}
 	if (n < RING_MAX)
 		ring = aligned_alloc(64, 2ul * n * sizeof(*ring));
 	if (!ring) {
@@ -266,6 +277,9 @@ int lnx_trywait(struct fid_fabric *fabric, struct fid **fids, int count)
 		case FI_CLASS_EQ:
 			ret = lnx_eq_trywait(fids[i]);
 			break;
+		case FI_CLASS_CNTR:
+			ret = lnx_cntr_trywait(fids[i]);
+			break;
 		default:
 			return -FI_EINVAL;
 		}
@@ -296,8 +310,7 @@ static int cq_close(struct fid *fid)
 
 	if (__atomic_load_n(&cq->refs, __ATOMIC_ACQUIRE))
 		return -FI_EBUSY;
-	for (; cq->head != cq->tail; cq->head++)
-		free(cq->ring[cq->head & cq->mask].err);
+	drop(cq);
 	free(cq->ring);
 	lnx_wait_close(cq->wait);
 	lnx_eps_fini(&cq->eps);
@@ -375,4 +388,34 @@ err:
 	free(cq->ring);
 	free(cq);
 	return ret;
+}
+
+/* ---- a queue that nobody reads ---- */
+
+int lnx_cq_sink_open(struct lnx_cq **out)
+{
+	struct lnx_cq *cq = calloc(1, sizeof(*cq));
+
+	if (!cq)
+		return -FI_ENOMEM;
+	cq->ring = aligned_alloc(64, SINK_RING * sizeof(*cq->ring));
+	if (!cq->ring) {
+		free(cq);
+		return -FI_ENOMEM;
+	}
+	cq->mask = SINK_RING - 1;
+	cq->sink = true;
+	lnx_lock_init(&cq->lock, false);
+	*out = cq;
+	return 0;
+}
+
+void lnx_cq_sink_close(struct lnx_cq *cq)
+{
+	if (!cq)
+		return;
+	drop(cq);
+	free(cq->ring);
+	lnx_lock_fini(&cq->lock);
+	free(cq);
 }

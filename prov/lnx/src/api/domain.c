@@ -27,21 +27,6 @@ static int domain_scalable_ep(struct fid_domain *domain, struct fi_info *info,
 	return -FI_ENOSYS;
 }
 
-static int domain_cntr_open(struct fid_domain *domain,
-			    struct fi_cntr_attr *attr, struct fid_cntr **cntr,
-			    void *context)
-{
-	(void)domain, (void)attr, (void)cntr, (void)context;
-	return -FI_ENOSYS;
-}
-
-static int domain_poll_open(struct fid_domain *domain,
-			    struct fi_poll_attr *attr, struct fid_poll **set)
-{
-	(void)domain, (void)attr, (void)set;
-	return -FI_ENOSYS;
-}
-
 static int domain_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr,
 			  struct fid_stx **stx, void *context)
 {
@@ -95,8 +80,8 @@ static struct fi_ops_domain domain_ops = {
 	.cq_open = lnx_cq_open,
 	.endpoint = lnx_ep_open,
 	.scalable_ep = domain_scalable_ep,
-	.cntr_open = domain_cntr_open,
-	.poll_open = domain_poll_open,
+	.cntr_open = lnx_cntr_open,
+	.poll_open = lnx_poll_open,
 	.stx_ctx = domain_stx_ctx,
 	.srx_ctx = domain_srx_ctx,
 	.query_atomic = domain_query_atomic,

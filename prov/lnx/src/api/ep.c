@@ -219,6 +219,8 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	switch (bfid->fclass) {
 	case FI_CLASS_CQ:
 		return bind_cq(ep, bfid, flags);
+	case FI_CLASS_CNTR:
+		return lnx_cntr_bind(ep, bfid, flags);
 	case FI_CLASS_AV: {
 		struct lnx_av *av =
 			lnx_container_of(bfid, struct lnx_av, fid.fid);
@@ -237,7 +239,7 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		return 0;
 	default:
 		LNX_WARN(FI_LOG_EP_CTRL,
-			 "fi_ep_bind: an object of class %zu cannot be bound; CQ, AV and EQ can\n",
+			 "fi_ep_bind: an object of class %zu cannot be bound; CQ, counter, AV and EQ can\n",
 			 bfid->fclass);
 		return -FI_ENOSYS;
 	}

@@ -115,13 +115,14 @@ int lnx_ep_close(struct fid *fid)
 	unsigned i;
 
 	lnx_thread_stop(ep);
-	/* From here on nobody else may reach it: it leaves AV and CQs first. */
+	/* From here on nobody else may reach it: it leaves AV, CQs and counters. */
 	if (ep->av)
 		lnx_av_detach(ep->av, ep);
 	if (ep->tx_link.ep)
 		lnx_cq_detach(ep->tx_cq, &ep->tx_link);
 	if (ep->rx_link.ep)
 		lnx_cq_detach(ep->rx_cq, &ep->rx_link);
+	lnx_cntr_unbind(ep);
 	lnx_lock(&ep->lock);
 	if (ep->enabled) {
 		linger(ep);
@@ -147,6 +148,8 @@ int lnx_ep_close(struct fid *fid)
 	lnx_peers_destroy(ep);
 	lnx_unlock(&ep->lock);
 
+	lnx_cntr_release(ep);
+	lnx_cq_sink_close(ep->sink);
 	lnx_match_fini(&ep->tag);
 	lnx_match_fini(&ep->msg);
 	lnx_rxe_free_owned(ep);

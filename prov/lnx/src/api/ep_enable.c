@@ -67,6 +67,7 @@ static int open_rails(struct lnx_ep *ep)
 		.framed_cq_ops = &lnx_framed_cq_ops,
 		.direct_srx_ops = &lnx_direct_srx_ops,
 		.framed_srx_ops = &lnx_framed_srx_ops,
+		.direct_cntr_ops = &lnx_direct_cntr_ops,
 		.fid_ops = &lnx_peer_fid_ops,
 		.wait = ep->want_wait,
 	};
@@ -162,21 +163,34 @@ static void meet_locals(struct lnx_ep *ep)
 
 /* ---- descriptors to wait on ---- */
 
-static int add_wait_fds(struct lnx_ep *ep)
+/* All wait objects of what ep reports to; some perhaps more than once. */
+static unsigned waits_of(const struct lnx_ep *ep, struct lnx_wait **wait)
 {
 	struct lnx_cq *cq[2] = { ep->tx_cq, ep->rx_cq };
-	unsigned i, j;
+	unsigned i, n = 0;
 
-	for (j = 0; j < 2; j++) {
-		if (!cq[j] || !cq[j]->wait || (j && cq[1] == cq[0]))
-			continue;
+	for (i = 0; i < 2; i++)
+		if (cq[i] && cq[i]->wait)
+			wait[n++] = cq[i]->wait;
+	for (i = 0; i < LNX_CNTR_KINDS; i++)
+		if (ep->cntr[i] && ep->cntr[i]->wait)
+			wait[n++] = ep->cntr[i]->wait;
+	return n;
+}
+#define WAITS_MAX	(2 + LNX_CNTR_KINDS)
+
+static int add_wait_fds(struct lnx_ep *ep)
+{
+	struct lnx_wait *wait[WAITS_MAX];
+	unsigned i, j, n = waits_of(ep, wait);
+
+	for (j = 0; j < n; j++) {
 		for (i = 0; i < ep->nrail; i++) {
 			int ret;
 
 			if (ep->rail[i]->wait_fd < 0)
 				continue;
-			ret = lnx_wait_add_fd(cq[j]->wait,
-					      ep->rail[i]->wait_fd);
+			ret = lnx_wait_add_fd(wait[j], ep->rail[i]->wait_fd);
 			if (ret)
 				return ret;
 		}
@@ -186,34 +200,46 @@ static int add_wait_fds(struct lnx_ep *ep)
 
 void lnx_ep_del_wait_fds(struct lnx_ep *ep)
 {
-	struct lnx_cq *cq[2] = { ep->tx_cq, ep->rx_cq };
-	unsigned i, j;
+	struct lnx_wait *wait[WAITS_MAX];
+	unsigned i, j, n = waits_of(ep, wait);
 
-	for (j = 0; j < 2; j++) {
-		if (!cq[j] || !cq[j]->wait)
-			continue;
+	for (j = 0; j < n; j++)
 		for (i = 0; i < ep->nrail; i++)
 			if (ep->rail[i]->wait_fd >= 0)
-				lnx_wait_del_fd(cq[j]->wait,
-						ep->rail[i]->wait_fd);
-	}
+				lnx_wait_del_fd(wait[j], ep->rail[i]->wait_fd);
 }
+
 /* ---- enable ---- */
+
+/* Is the endpoint to do any of `what`, its caps narrowed by `modifiers`? */
+static bool does(uint64_t caps, uint64_t what, uint64_t modifiers,
+		 uint64_t way)
+{
+	return (caps & what) && (!(caps & modifiers) || (caps & way));
+}
 
 static int check_bindings(const struct lnx_ep *ep)
 {
-	uint64_t caps = ep->info->caps;
-	bool tx = !(caps & (FI_SEND | FI_RECV)) || (caps & FI_SEND);
-	bool rx = !(caps & (FI_SEND | FI_RECV)) || (caps & FI_RECV);
+	uint64_t caps = ep->info->caps, msg = FI_MSG | FI_TAGGED;
+	uint64_t msg_ways = FI_SEND | FI_RECV;
+	uint64_t rma = FI_RMA | FI_ATOMIC;
+	uint64_t rma_ways = FI_READ | FI_WRITE | FI_REMOTE_READ |
+			    FI_REMOTE_WRITE;
+	bool tx = does(caps, msg, msg_ways, FI_SEND) ||
+		  does(caps, rma, rma_ways, FI_READ | FI_WRITE);
+	bool rx = does(caps, msg, msg_ways, FI_RECV);
 
 	if (!ep->av) {
 		LNX_WARN(FI_LOG_EP_CTRL, "fi_enable: no AV is bound\n");
 		return -FI_ENOAV;
 	}
-	if ((tx && !ep->tx_cq) || (rx && !ep->rx_cq)) {
+	tx = tx && !ep->tx_cq && !ep->cntr[LNX_CNTR_SEND] &&
+	     !ep->cntr[LNX_CNTR_WRITE] && !ep->cntr[LNX_CNTR_READ];
+	rx = rx && !ep->rx_cq && !ep->cntr[LNX_CNTR_RECV];
+	if (tx || rx) {
 		LNX_WARN(FI_LOG_EP_CTRL,
-			 "fi_enable: no completion queue is bound for %s\n",
-			 tx && !ep->tx_cq ? "FI_TRANSMIT" : "FI_RECV");
+			 "fi_enable: neither a completion queue nor a counter is bound for %s\n",
+			 tx ? "FI_TRANSMIT" : "FI_RECV");
 		return -FI_ENOCQ;
 	}
 	return 0;
@@ -247,9 +273,9 @@ static void fix_flags(struct lnx_ep *ep)
 int lnx_ep_enable(struct lnx_ep *ep)
 {
 	struct fi_domain_attr *dom = ep->info->domain_attr;
-	bool fd = (ep->tx_cq && ep->tx_cq->wait) ||
-		  (ep->rx_cq && ep->rx_cq->wait);
+	struct lnx_wait *wait[WAITS_MAX];
 	bool thread;
+	unsigned i;
 	int ret;
 
 	if (ep->enabled)
@@ -258,7 +284,7 @@ int lnx_ep_enable(struct lnx_ep *ep)
 	if (ret)
 		return ret;
 	thread = dom && dom->data_progress == FI_PROGRESS_AUTO;
-	ep->want_wait = fd || thread;
+	ep->want_wait = waits_of(ep, wait) || thread;
 	/* The helper thread works on all of these. */
 	if (ep->want_wait) {
 		ep->lock.on = true;
@@ -266,14 +292,20 @@ int lnx_ep_enable(struct lnx_ep *ep)
 			ep->tx_cq->lock.on = true;
 		if (ep->rx_cq)
 			ep->rx_cq->lock.on = true;
+		for (i = 0; i < LNX_CNTR_KINDS; i++)
+			if (ep->cntr[i])
+				ep->cntr[i]->threads = true;
 	}
 	fix_flags(ep);
-	/* Caps may allow for one direction only; calls of the other must not
-	 * find a hole. */
+	if ((!ep->tx_cq || !ep->rx_cq) && !ep->sink) {
+		ret = lnx_cq_sink_open(&ep->sink);
+		if (ret)
+			return ret;
+	}
 	if (!ep->tx_cq)
-		ep->tx_cq = ep->rx_cq;
+		ep->tx_cq = ep->sink;
 	if (!ep->rx_cq)
-		ep->rx_cq = ep->tx_cq;
+		ep->rx_cq = ep->sink;
 
 	lnx_lock(&ep->lock);
 	ret = lnx_rxe_reserve(ep);
@@ -290,6 +322,11 @@ int lnx_ep_enable(struct lnx_ep *ep)
 		ep->closing = true;
 		lnx_ep_close_rails(ep);
 		ep->closing = false;
+		/* A CQ may be bound before the next attempt. */
+		if (ep->tx_cq == ep->sink)
+			ep->tx_cq = NULL;
+		if (ep->rx_cq == ep->sink)
+			ep->rx_cq = NULL;
 		lnx_unlock(&ep->lock);
 		return ret;
 	}

@@ -4,6 +4,7 @@
  *
  *	order	lock		guards
  *	1	av->lock	entries and their index; bound endpoints
+ *	1	poll->lock	members of a poll set
  *	2	eps->lock	endpoints bound to a CQ or a counter
  *	3	ep->lock	the owner lock: everything of one endpoint, its
  *				rails, matchers, peers, pools; held around every

@@ -11,6 +11,8 @@
 /* comp/cq_owner.c: the CQs that we lend to peer cores. */
 extern struct fi_ops_cq_owner lnx_direct_cq_ops;
 extern struct fi_ops_cq_owner lnx_framed_cq_ops;
+/* The same for counters of the direct core. */
+extern struct fi_ops_cntr_owner lnx_direct_cntr_ops;
 extern struct fi_ops lnx_peer_fid_ops;
 
 /* comp/plain.c: rails whose CQ we read and whose buffers we post. */
@@ -114,13 +116,14 @@ struct lnx_nap {
 	uint64_t spin_ns;
 	uint64_t end_ns;
 	int timeout;
+	bool slept;			/* took signals, of others too perhaps */
 };
 void lnx_nap_init(struct lnx_nap *nap, int timeout);
 /*
  * Nothing was found: spin, or sleep on wait (NULL: give up the processor).  False
  * when the time is up, else the caller looks again.
  */
-bool lnx_nap(const struct lnx_nap *nap, struct lnx_wait *wait,
+bool lnx_nap(struct lnx_nap *nap, struct lnx_wait *wait,
 	     enum lnx_look (*look)(void *), void *obj);
 
 /* comp/thread.c: the helper thread of an endpoint. */

@@ -98,6 +98,25 @@ struct fi_ops_cq_owner lnx_direct_cq_ops = {
 	.writeerr = direct_writeerr,
 };
 
+/* ---- counters of the direct core ---- */
+
+static void direct_inc(struct fid_peer_cntr *peer)
+{
+	lnx_cntr_add_ok(lnx_container_of(peer, struct lnx_rail_cntr, peer)->cntr);
+}
+
+static void direct_incerr(struct fid_peer_cntr *peer)
+{
+	lnx_cntr_add_err(lnx_container_of(peer, struct lnx_rail_cntr,
+					  peer)->cntr);
+}
+
+struct fi_ops_cntr_owner lnx_direct_cntr_ops = {
+	.size = sizeof(struct fi_ops_cntr_owner),
+	.inc = direct_inc,
+	.incerr = direct_incerr,
+};
+
 /* A frame has come in over a peer rail. */
 static void framed_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 			size_t len)

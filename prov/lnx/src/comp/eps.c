@@ -113,12 +113,13 @@ void lnx_nap_init(struct lnx_nap *nap, int timeout)
 	uint64_t now = lnx_clock_ns();
 
 	nap->timeout = timeout;
+	nap->slept = false;
 	nap->spin_ns = now + SPIN_NS;
 	nap->end_ns = timeout < 0 ? UINT64_MAX :
 		      now + (uint64_t)timeout * LNX_NS_PER_MS;
 }
 
-bool lnx_nap(const struct lnx_nap *nap, struct lnx_wait *wait,
+bool lnx_nap(struct lnx_nap *nap, struct lnx_wait *wait,
 	     enum lnx_look (*look)(void *), void *obj)
 {
 	uint64_t now = lnx_clock_ns();
@@ -134,6 +135,7 @@ bool lnx_nap(const struct lnx_nap *nap, struct lnx_wait *wait,
 		return true;
 	}
 	/* Arm, look once more at everything, then sleep. */
+	nap->slept = true;
 	lnx_wait_arm(wait);
 	found = look(obj);
 	if (found == LNX_LOOK_READY)

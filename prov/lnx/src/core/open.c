@@ -139,6 +139,46 @@ static int open_srx(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
 }
 
 /*
+ * What ends inside the direct core is counted by it, also what it reports to
+ * nobody.  Receives are not among that: they end with us.
+ */
+static int lend_cntrs(struct lnx_ep *ep, struct lnx_rail *rail,
+		      const struct lnx_rail_owner *owner)
+{
+	static const uint64_t flag[LNX_CNTR_KINDS] = {
+		[LNX_CNTR_SEND] = FI_SEND,
+		[LNX_CNTR_WRITE] = FI_WRITE,
+		[LNX_CNTR_READ] = FI_READ,
+		[LNX_CNTR_REMOTE_WRITE] = FI_REMOTE_WRITE,
+		[LNX_CNTR_REMOTE_READ] = FI_REMOTE_READ,
+	};
+	unsigned i;
+
+	for (i = 0; i < LNX_CNTR_KINDS; i++) {
+		struct fi_cntr_attr attr = { .flags = FI_PEER };
+		struct lnx_rail_cntr *c = &rail->cntr[i];
+		struct fi_peer_cntr_context peer_ctx = {
+			.size = sizeof(peer_ctx), .cntr = &c->peer,
+		};
+		int ret;
+
+		if (rail->kind != LNX_RAIL_DIRECT || !flag[i] || !ep->cntr[i])
+			continue;
+		c->cntr = ep->cntr[i];
+		c->peer.fid.fclass = FI_CLASS_PEER_CNTR;
+		c->peer.fid.ops = owner->fid_ops;
+		c->peer.owner_ops = owner->direct_cntr_ops;
+		ret = fi_cntr_open(rail->domain, &attr, &c->core, &peer_ctx);
+		if (ret)
+			return failed(rail, "fi_cntr_open", ret);
+		ret = fi_ep_bind(rail->core_ep, &c->core->fid, flag[i]);
+		if (ret)
+			return failed(rail, "fi_ep_bind (counter)", ret);
+	}
+	return 0;
+}
+
+/*
  * shm endpoints are named after our endpoint id.  fi_setname, because shm appends
  * to a name in src_addr what peers cannot know.
  */
@@ -188,6 +228,9 @@ static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 		ret = fi_ep_bind(rail->core_ep, &rail->core_cq->fid, FI_RECV);
 	if (ret)
 		return failed(rail, "fi_ep_bind (cq)", ret);
+	ret = lend_cntrs(ep, rail, owner);
+	if (ret)
+		return ret;
 	ret = open_srx(rail, owner);
 	if (ret)
 		return ret;
@@ -259,11 +302,16 @@ void lnx_rail_shut(struct lnx_rail *rail)
 
 void lnx_rail_close(struct lnx_rail *rail)
 {
+	unsigned i;
+
 	if (!rail)
 		return;
 	lnx_rail_shut(rail);
 	if (rail->srx)
 		close_fid(rail, &rail->srx->fid, "shared receive context");
+	for (i = 0; i < LNX_CNTR_KINDS; i++)
+		if (rail->cntr[i].core)
+			close_fid(rail, &rail->cntr[i].core->fid, "counter");
 	if (rail->core_cq)
 		close_fid(rail, &rail->core_cq->fid, "completion queue");
 	if (rail->av)

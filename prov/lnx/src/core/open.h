@@ -14,6 +14,7 @@ struct lnx_rail_owner {
 	struct fi_ops_cq_owner *framed_cq_ops;
 	struct fi_ops_srx_owner *direct_srx_ops;
 	struct fi_ops_srx_owner *framed_srx_ops;
+	struct fi_ops_cntr_owner *direct_cntr_ops;
 	struct fi_ops *fid_ops;
 	bool wait;			/* CQs of network rails need a descriptor */
 	const void *src_addr;		/* core address to take, or NULL */

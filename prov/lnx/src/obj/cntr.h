@@ -14,6 +14,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "fi.h"
+#include "obj/eps.h"
 
 struct lnx_domain;
 struct lnx_wait;
@@ -35,10 +36,17 @@ struct lnx_cntr {
 	uint64_t ok;
 	uint64_t err;
 	bool threads;			/* several may count at once */
+	bool yield;			/* FI_WAIT_YIELD */
 	struct lnx_wait *wait;		/* NULL: nobody can sleep on it */
+	struct lnx_eps eps;
 	/* What the application added, modulo 2^64.  Atomic. */
 	uint64_t ok_base;
 	uint64_t err_base;
+	/* Events that it knows of: having read the value, or set it.  Atomic. */
+	uint64_t ok_read;
+	uint64_t err_read;
+	uint64_t ok_set;
+	uint64_t err_set;
 	struct lnx_domain *domain;
 	int refs;			/* endpoints, registrations, poll sets */
 };

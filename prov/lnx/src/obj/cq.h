@@ -37,6 +37,7 @@ struct lnx_cq {
 	uint32_t tail;
 	uint32_t mask;
 	bool overrun;			/* memory was short: FI_EOVERRUN is due */
+	bool sink;			/* nobody reads it: entries are dropped */
 	struct lnx_cqe *ring;
 	struct lnx_lock lock;
 	enum fi_cq_format format;

@@ -115,6 +115,8 @@ struct lnx_ep {
 	struct lnx_node av_link;	/* av->eps */
 	struct lnx_ep_link tx_link;
 	struct lnx_ep_link rx_link;
+	struct lnx_ep_link cntr_link[LNX_CNTR_KINDS];
+	struct lnx_cq *sink;		/* where a way without a CQ reports */
 	uint64_t tx_bind;		/* flags of the binds */
 	uint64_t rx_bind;
 	/* rx/: a peer's address changed, with messages of it stored. */

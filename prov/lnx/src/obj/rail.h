@@ -9,6 +9,7 @@
 
 #include "base/list.h"
 #include "base/pool.h"
+#include "obj/cntr.h"
 #include "obj/peer_abi.h"
 #include "obj/link.h"
 #include "fi.h"
@@ -50,6 +51,13 @@ struct lnx_rxbuf {
 /* A rail that has no place in our address: nobody can name it. */
 #define LNX_WIRE_INDEX_NONE	UINT16_MAX
 
+/* Direct rail: a counter of the endpoint, lent to the core for one kind. */
+struct lnx_rail_cntr {
+	struct fid_peer_cntr peer;
+	struct fid_cntr *core;		/* NULL: not lent */
+	struct lnx_cntr *cntr;
+};
+
 struct lnx_rail {
 	struct lnx_ep *ep;
 	struct fid_ep *core_ep;
@@ -71,6 +79,7 @@ struct lnx_rail {
 
 	struct fid_peer_cq peer_cq;
 	struct fid_peer_srx peer_srx;
+	struct lnx_rail_cntr cntr[LNX_CNTR_KINDS];
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_av *av;

@@ -164,6 +164,7 @@ static LNX_COLD void report_err(struct lnx_rxe *rxe, int err, int prov_errno,
 	};
 
 	rxe->ep->stats.failed++;
+	lnx_cntr_err(rxe->ep, LNX_CNTR_RECV);
 	if (rxe->ep->rx_cq)
 		lnx_cq_write_err(rxe->ep->rx_cq, &e);
 }
@@ -178,10 +179,13 @@ void lnx_rx_done(struct lnx_rxe *rxe)
 		rxe->ep->stats.truncated++;
 		report_err(rxe, FI_ETRUNC, FI_ETRUNC, flags, rxe->room,
 			   rxe->len - rxe->room);
-	} else if (lnx_likely(rxe->want_comp) || (flags & FI_MULTI_RECV)) {
-		lnx_cq_write(rxe->ep->rx_cq, rxe->context, flags, rxe->len,
-			     rxe->iov[0].iov_base, rxe->data, rxe->tag,
-			     rxe->peer ? rxe->peer->addr : FI_ADDR_NOTAVAIL);
+	} else {
+		lnx_cntr_ok(rxe->ep, LNX_CNTR_RECV);
+		if (lnx_likely(rxe->want_comp) || (flags & FI_MULTI_RECV))
+			lnx_cq_write(rxe->ep->rx_cq, rxe->context, flags,
+				     rxe->len, rxe->iov[0].iov_base, rxe->data,
+				     rxe->tag, rxe->peer ? rxe->peer->addr :
+				     FI_ADDR_NOTAVAIL);
 	}
 	lnx_rx_release(rxe);
 }

@@ -81,7 +81,9 @@ LNX_COLD ssize_t lnx_tx_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
 
 static void fail(struct lnx_ep *ep, const struct lnx_tx *tx, int err)
 {
-	if (!lnx_call_inject(tx->call))
+	if (lnx_call_inject(tx->call))
+		lnx_cntr_err(ep, LNX_CNTR_SEND);
+	else
 		lnx_tx_fail(ep, tx->context, FI_SEND |
 			    (lnx_call_tagged(tx->call) ? FI_TAGGED : FI_MSG),
 			    err, err);

@@ -18,8 +18,11 @@ static inline struct lnx_txe **slot_of(struct lnx_peer *peer, uint32_t seq)
 void lnx_tx_posted(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->reported = true;
-	lnx_cq_write(ep->tx_cq, txe->context, txe->cq_flags, 0, NULL, 0, 0,
-		     FI_ADDR_NOTAVAIL);
+	if (lnx_unlikely(txe->counts))
+		lnx_cntr_ok(ep, LNX_CNTR_SEND);
+	if (lnx_likely(txe->want_comp))
+		lnx_cq_write(ep->tx_cq, txe->context, txe->cq_flags, 0, NULL,
+			     0, 0, FI_ADDR_NOTAVAIL);
 }
 
 LNX_COLD void lnx_tx_fail(struct lnx_ep *ep, void *context, uint64_t cq_flags,
@@ -34,16 +37,28 @@ LNX_COLD void lnx_tx_fail(struct lnx_ep *ep, void *context, uint64_t cq_flags,
 	};
 
 	ep->stats.failed++;
+	if (cq_flags & FI_SEND)
+		lnx_cntr_err(ep, LNX_CNTR_SEND);
 	if (ep->tx_cq)
 		lnx_cq_write_err(ep->tx_cq, &e);
+}
+
+/* The send of a frame has failed. */
+static LNX_COLD void txe_failed(struct lnx_ep *ep, struct lnx_txe *txe, int err)
+{
+	txe->reported = true;
+	if (txe->want_comp)
+		lnx_tx_fail(ep, txe->context, txe->cq_flags, err, err);
+	else
+		lnx_cntr_err(ep, LNX_CNTR_SEND);
 }
 
 static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->acked = true;
 	/* A core that still has it, again perhaps, may read the payload. */
-	if (lnx_unlikely(txe->comp_at_ack && txe->want_comp &&
-			 !txe->reported) && (!txe->in_core || !txe->niov))
+	if (lnx_unlikely(txe->comp_at_ack && lnx_txe_due(txe)) &&
+	    (!txe->in_core || !txe->niov))
 		lnx_tx_posted(ep, txe);
 	if (lnx_likely(!txe->in_core))
 		lnx_txe_put(ep, txe);
@@ -54,10 +69,9 @@ void lnx_txe_settled(struct lnx_txe *txe)
 {
 	struct lnx_ep *ep = txe->peer->ep;
 
-	if (txe->want_comp && !txe->reported) {
+	if (lnx_txe_due(txe)) {
 		if (txe->peer->gone)
-			lnx_tx_fail(ep, txe->context, txe->cq_flags,
-				    FI_ETIMEDOUT, FI_ETIMEDOUT);
+			txe_failed(ep, txe, FI_ETIMEDOUT);
 		else
 			lnx_tx_posted(ep, txe);
 	}
@@ -167,11 +181,8 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 		*slot = NULL;
 		if (!txe)
 			continue;
-		if (txe->want_comp && !txe->reported &&
-		    (!txe->in_core || !txe->niov)) {
-			lnx_tx_fail(ep, txe->context, txe->cq_flags, err, err);
-			txe->reported = true;
-		}
+		if (lnx_txe_due(txe) && (!txe->in_core || !txe->niov))
+			txe_failed(ep, txe, err);
 		txe->acked = true;
 		if (!txe->in_core)
 			lnx_txe_put(ep, txe);
@@ -180,8 +191,8 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 	while ((n = lnx_list_pop(&peer->pend))) {
 		struct lnx_txe *txe = lnx_list_entry(n, struct lnx_txe, link);
 
-		if (txe->want_comp)
-			lnx_tx_fail(ep, txe->context, txe->cq_flags, err, err);
+		if (lnx_txe_due(txe))
+			txe_failed(ep, txe, err);
 		if (txe->rxe)
 			lnx_rx_done(txe->rxe);	/* its data is all here */
 		lnx_txe_put(ep, txe);

@@ -43,6 +43,7 @@ struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
 	txe->acked = false;
 	txe->comp_at_ack = false;
 	txe->want_comp = false;
+	txe->counts = false;
 	txe->reported = false;
 	txe->niov = 0;
 	txe->rxe = NULL;
@@ -184,7 +185,7 @@ static inline void posted_first(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_likely(peer->tx_resend == peer->tx_posted))
 		peer->tx_resend++;
 	peer->tx_posted++;
-	if (txe->want_comp && !txe->comp_at_ack)
+	if ((txe->want_comp || txe->counts) && !txe->comp_at_ack)
 		lnx_tx_posted(ep, txe);
 	if (lnx_unlikely(txe->rxe != NULL)) {
 		lnx_rx_done(txe->rxe);
@@ -452,10 +453,13 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 		ret = lnx_rx_self(ep, peer, tagged, tx->tag, tx->data,
 				  data ? LNX_WIRE_F_DATA : 0, tx->iov,
 				  tx->niov, len);
-		if (!ret && (tx->op_flags & FI_COMPLETION))
+		if (ret)
+			return ret;
+		lnx_cntr_ok(ep, LNX_CNTR_SEND);
+		if (tx->op_flags & FI_COMPLETION)
 			lnx_cq_write(ep->tx_cq, tx->context, cq_flags, 0, NULL,
 				     0, 0, FI_ADDR_NOTAVAIL);
-		return ret;
+		return 0;
 	}
 	if (lnx_unlikely(peer->gone))
 		return -FI_EHOSTUNREACH;
@@ -484,6 +488,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 	txe->cq_flags = cq_flags;
 	txe->want_comp = !lnx_call_inject(tx->call) &&
 			 (tx->op_flags & FI_COMPLETION);
+	txe->counts = ep->cntr[LNX_CNTR_SEND] != NULL;
 	txe->comp_at_ack = (tx->op_flags & (FI_TRANSMIT_COMPLETE |
 					    FI_DELIVERY_COMPLETE)) != 0;
 	if (lnx_likely(len <= ep->copy_limit ||
@@ -500,6 +505,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 			big->context = txe->context;
 			big->cq_flags = txe->cq_flags;
 			big->want_comp = txe->want_comp;
+			big->counts = txe->counts;
 			big->comp_at_ack = txe->comp_at_ack;
 			lnx_txe_put(ep, txe);
 			txe = big;

@@ -140,9 +140,12 @@ void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
 	rndv->peer->nrndv--;
 	lnx_list_add_tail(&ep->dead_rndvs, &rndv->link);
 	ep->work |= LNX_WORK_MR;
-	if (err)
+	if (err) {
 		lnx_tx_fail(ep, rndv->context, rndv->cq_flags, err, prov_errno);
-	else if (rndv->want_comp)
+		return;
+	}
+	lnx_cntr_ok(ep, LNX_CNTR_SEND);
+	if (rndv->want_comp)
 		lnx_cq_write(ep->tx_cq, rndv->context, rndv->cq_flags, 0, NULL,
 			     0, 0, FI_ADDR_NOTAVAIL);
 }

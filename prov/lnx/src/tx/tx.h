@@ -63,6 +63,7 @@ struct lnx_txe {
 	bool acked;
 	bool comp_at_ack;		/* report when acknowledged, not before */
 	bool want_comp;			/* report a success at all */
+	bool counts;			/* a send, and a counter is bound */
 	bool reported;
 	uint8_t niov;			/* payload pieces outside the frame */
 	uint32_t len;			/* bytes of frame[] that leave */
@@ -156,6 +157,12 @@ void lnx_tx_bye(struct lnx_peer *peer);
 LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err);
 /* The application may have its completion, unless it waits for the ack. */
 void lnx_tx_posted(struct lnx_ep *ep, struct lnx_txe *txe);
+/* Does the end of txe matter to anybody, and is yet to come? */
+LNX_INLINE bool lnx_txe_due(const struct lnx_txe *txe)
+{
+	return (txe->want_comp || txe->counts) && !txe->reported;
+}
+/* An error entry, and one more failed send if cq_flags has FI_SEND. */
 void lnx_tx_fail(struct lnx_ep *ep, void *context, uint64_t cq_flags, int err,
 		 int prov_errno);
 
