@@ -101,7 +101,7 @@ static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_hdr *h, struct lnx_rxbuf *buf,
 		      size_t payload, bool tagged)
 {
-	struct lnx_rts *rts = malloc(sizeof(*rts));
+	struct lnx_rts *rts = lnx_pull_rts_new();
 	struct lnx_rxe *rxe;
 	int ret;
 

@@ -18,7 +18,12 @@
 #define PULL_DEPTH	4			/* reads outstanding of one message */
 #define REDO_NS		(20 * LNX_NS_PER_MS)	/* pause after a failed read */
 
+/*
+ * Lies where the announcement lies, from its arrival on, so that starting a pull
+ * takes no memory.  It goes with rxe, whose rts points to it.
+ */
 struct lnx_pull {
+	struct lnx_rts rts;			/* first */
 	struct lnx_node link;			/* ep->pulls */
 	struct lnx_rxe *rxe;
 	struct lnx_peer *peer;
@@ -50,16 +55,19 @@ struct lnx_chunk {
 
 const size_t lnx_chunk_size = sizeof(struct lnx_chunk);
 
+struct lnx_rts *lnx_pull_rts_new(void)
+{
+	struct lnx_pull *p = malloc(sizeof(*p));
+
+	return p ? &p->rts : NULL;
+}
+
 void lnx_pull_start(struct lnx_rxe *rxe)
 {
 	struct lnx_ep *ep = rxe->ep;
-	struct lnx_pull *p = calloc(1, sizeof(*p));
+	struct lnx_pull *p = lnx_container_of(rxe->rts, struct lnx_pull, rts);
 
-	if (!p) {
-		/* The sender keeps its buffer until its own deadline. */
-		lnx_rx_fail(rxe, FI_ENOMEM, FI_ENOMEM);
-		return;
-	}
+	memset((char *)p + sizeof(p->rts), 0, sizeof(*p) - sizeof(p->rts));
 	p->rxe = rxe;
 	p->peer = rxe->peer;
 	p->want = LNX_MIN(rxe->len, rxe->room);
@@ -73,7 +81,7 @@ void lnx_pull_start(struct lnx_rxe *rxe)
 static void cut(struct lnx_pull *p, struct lnx_chunk *c)
 {
 	struct lnx_rxe *rxe = p->rxe;
-	const struct lnx_rts *rts = rxe->rts;
+	const struct lnx_rts *rts = &p->rts;
 	size_t n = p->want - p->posted;
 
 	while (p->iov_off == rxe->iov[p->iov].iov_len) {
@@ -100,7 +108,7 @@ static void cut(struct lnx_pull *p, struct lnx_chunk *c)
 static ssize_t read_chunk(struct lnx_pull *p, struct lnx_chunk *c)
 {
 	struct lnx_peer *peer = p->peer;
-	const struct lnx_rts *rts = p->rxe->rts;
+	const struct lnx_rts *rts = &p->rts;
 	struct lnx_path *path;
 	unsigned k;
 	ssize_t ret;
@@ -124,7 +132,10 @@ static ssize_t read_chunk(struct lnx_pull *p, struct lnx_chunk *c)
 	return ret;
 }
 
-/* Post reads.  -FI_EAGAIN: come back; else 0, or a final error. */
+/* There is no memory for a piece: of ours, unlike what a core says. */
+#define NO_CHUNK	1
+
+/* Post reads.  -FI_EAGAIN, NO_CHUNK: come back; else 0, or a final error. */
 static ssize_t feed(struct lnx_pull *p, uint64_t now)
 {
 	struct lnx_ep *ep = p->rxe->ep;
@@ -141,7 +152,7 @@ static ssize_t feed(struct lnx_pull *p, uint64_t now)
 		} else if (p->posted < p->want) {
 			c = lnx_pool_get(&ep->chunk_pool);
 			if (!c)
-				return -FI_EAGAIN;
+				return NO_CHUNK;
 			c->op.type = LNX_OP_CHUNK;
 			c->pull = p;
 			lnx_list_init(&c->link);
@@ -173,35 +184,40 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 {
 	struct lnx_rxe *rxe = p->rxe;
 	struct lnx_ep *ep = rxe->ep;
+	struct lnx_node *next;
+	int err;
 	bool ok;
 
 	if (!p->err && p->done < p->want) {
 		ssize_t ret = feed(p, now);
 
-		if (ret == -FI_EAGAIN) {
+		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM) {
 			/* A read that cannot start for long has nobody there. */
 			if (!p->inflight && !p->failing_ns)
 				p->failing_ns = now;
 			if (!p->inflight && now - p->failing_ns >
 			    ep->conf->connect_timeout * LNX_NS_PER_MS)
 				p->err = FI_ETIMEDOUT;
-		} else if (ret) {
+		} else if (ret < 0) {
 			p->err = (int)-ret;
 		}
 	}
 	if (p->inflight || (!p->err && p->done < p->want))
 		return false;
 	drop_redo(p);
-	ok = !p->err && !rxe->discard;
-	if (lnx_tx_send_fin(ep, p->peer, rxe->rts->op, p->err,
-			    ok ? rxe : NULL))
-		return false;
+	err = p->err;
+	ok = !err && !rxe->discard;
+	/* The receive may complete inside the call, and takes p with it. */
+	next = p->link.next;
 	lnx_list_del(&p->link);
+	if (lnx_tx_send_fin(ep, p->peer, p->rts.op, err, ok ? rxe : NULL)) {
+		lnx_list_insert_before(next, &p->link);
+		return false;
+	}
 	if (rxe->discard)
 		lnx_rx_release(rxe);
 	else if (!ok)
-		lnx_rx_fail(rxe, p->err, p->err);
-	free(p);
+		lnx_rx_fail(rxe, err, err);
 	return true;
 }
 
@@ -278,6 +294,5 @@ void lnx_pulls_destroy(struct lnx_ep *ep)
 		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, link);
 
 		lnx_rxe_put(p->rxe);
-		free(p);
 	}
 }

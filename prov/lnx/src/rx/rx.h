@@ -15,8 +15,15 @@
 
 struct lnx_pull;
 
-/* Entries set aside for arrivals when memory is short. */
+/*
+ * Entries set aside for when memory is short.  The upper half is for anything; the
+ * lower half for messages of the direct rail, which cannot be refused: its core
+ * is made to end its pass at each of them, and is not polled at all while less
+ * than a quarter is left.
+ */
 #define LNX_RXE_RESERVE	256
+#define LNX_RXE_LOW	(LNX_RXE_RESERVE / 2)
+#define LNX_RXE_LAST	(LNX_RXE_RESERVE / 4)
 
 enum lnx_rxe_state {
 	LNX_RXE_FREE,
@@ -153,9 +160,12 @@ void lnx_pull_run(struct lnx_ep *ep);
 void lnx_pull_chunk_done(void *chunk, int err, int prov_errno);
 void lnx_pull_fail_peer(struct lnx_peer *peer, int err);
 void lnx_pulls_destroy(struct lnx_ep *ep);
+/* What rxe->rts points to: with room for what a pull needs later.  free() it. */
+struct lnx_rts *lnx_pull_rts_new(void);
+/* Cannot fail: without memory the pull waits for some. */
 
 /* rx/done.c */
-/* Never NULL for an arrival while progress heeds lnx_rxe_low(). */
+/* NULL when memory is short. */
 struct lnx_rxe *lnx_rxe_get(struct lnx_ep *ep);
 void lnx_rxe_put(struct lnx_rxe *rxe);
 int lnx_rxe_reserve(struct lnx_ep *ep);
