@@ -17,10 +17,48 @@ static inline struct lnx_cq *cq_of(struct fid_cq *fid)
 
 /* ---- writing, slow half (obj/cq.h) ---- */
 
+/*
+ * An error for which there was no memory: e->err is no pointer then, but the code,
+ * and the entry itself has the rest; of the source it has the excess length.
+ */
+static inline bool err_bare(const struct fi_cq_err_entry *err)
+{
+	return (uintptr_t)err & 1;
+}
+
+static void put_bare(struct lnx_cqe *e, const struct fi_cq_err_entry *err)
+{
+	e->context = err->op_context;
+	e->flags = err->flags;
+	e->len = err->len;
+	e->buf = err->buf;
+	e->data = err->data;
+	e->tag = err->tag;
+	e->src = err->olen;
+	e->err = (void *)((uintptr_t)err->err << 1 | 1);
+}
+
+static void get_bare(const struct lnx_cqe *e, struct fi_cq_err_entry *out)
+{
+	out->op_context = e->context;
+	out->flags = e->flags;
+	out->len = e->len;
+	out->buf = e->buf;
+	out->data = e->data;
+	out->tag = e->tag;
+	out->olen = e->src;
+	out->err = out->prov_errno = (int)((uintptr_t)e->err >> 1);
+}
+
 static void drop(struct lnx_cq *cq)
 {
-	for (; cq->head != cq->tail; cq->head++)
-		free(cq->ring[cq->head & cq->mask].err);
+	for (; cq->head != cq->tail; cq->head++) {
+		struct fi_cq_err_entry *err =
+			cq->ring[cq->head & cq->mask].err;
+
+		if (!err_bare(err))
+			free(err);
+	}
 }
 
 LNX_COLD int lnx_cq_grow(struct lnx_cq *cq)
@@ -56,23 +94,24 @@ LNX_COLD void lnx_cq_write_err(struct lnx_cq *cq,
 			       const struct fi_cq_err_entry *err)
 {
 	struct fi_cq_err_entry *copy = malloc(sizeof(*copy));
+	struct lnx_cqe *e;
 
-	if (!copy) {
-		lnx_lock(&cq->lock);
-		cq->overrun = true;
-		lnx_unlock(&cq->lock);
-		return;
+	if (copy) {
+		*copy = *err;
+		copy->err_data = NULL;
+		copy->err_data_size = 0;
 	}
-	*copy = *err;
-	copy->err_data = NULL;
-	copy->err_data_size = 0;
 	lnx_lock(&cq->lock);
 	if (cq->tail - cq->head > cq->mask && lnx_cq_grow(cq)) {
 		lnx_unlock(&cq->lock);
 		free(copy);
 		return;
 	}
-	cq->ring[cq->tail & cq->mask].err = copy;
+	e = &cq->ring[cq->tail & cq->mask];
+	if (copy)
+		e->err = copy;
+	else
+		put_bare(e, err);
 	lnx_cq_move(&cq->tail, cq->tail + 1);
 	lnx_unlock(&cq->lock);
 	if (cq->wait)
@@ -165,8 +204,12 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 	lnx_lock(&cq->lock);
 	e = &cq->ring[cq->head & cq->mask];
 	if (cq->head != cq->tail && e->err) {
-		out = *e->err;
-		free(e->err);
+		if (err_bare(e->err)) {
+			get_bare(e, &out);
+		} else {
+			out = *e->err;
+			free(e->err);
+		}
 		e->err = NULL;
 		lnx_cq_move(&cq->head, cq->head + 1);
 	} else if (cq->head == cq->tail && cq->overrun) {

@@ -26,7 +26,7 @@ struct lnx_cqe {
 	uint64_t data;
 	uint64_t tag;
 	fi_addr_t src;
-	struct fi_cq_err_entry *err;	/* owned; NULL for a success */
+	struct fi_cq_err_entry *err;	/* owned (see api/cq.c); NULL: success */
 };
 static_assert(sizeof(struct lnx_cqe) == 64, "one cache line");
 
