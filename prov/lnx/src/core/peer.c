@@ -227,6 +227,8 @@ LNX_COLD struct lnx_peer *lnx_peer_make(struct lnx_ep *ep, fi_addr_t addr,
 				  sizeof(why)))
 		return NULL;
 	*err = -FI_ENOMEM;
+	if (tab_set(ep, addr, lnx_peer_get(ep, addr)))
+		return NULL;
 	peer = known(ep, a.eid);
 	if (!peer) {
 		peer = peer_new(ep, a.eid);
@@ -253,6 +255,9 @@ LNX_COLD struct lnx_peer *lnx_peer_stranger(struct lnx_ep *ep,
 {
 	struct lnx_peer *peer;
 
+	/* Not a stranger: there was no memory to find it. */
+	if (ep->av && lnx_av_find(ep->av, a->eid) != FI_ADDR_NOTAVAIL)
+		return NULL;
 	if (ep->nstranger >= ep->conf->strangers) {
 		FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
 			     "%u senders are in no address vector; frames of further ones are dropped (FI_LNX_STRANGERS)\n",
@@ -272,18 +277,19 @@ LNX_COLD struct lnx_peer *lnx_peer_stranger(struct lnx_ep *ep,
  * A hello may arrive inside a core's callback, where the core's AV must not be
  * touched; what it says is kept until progress can act on it.
  */
-void lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a)
+int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a)
 {
 	struct lnx_ep *ep = peer->ep;
 
 	if (peer->npath || peer->self || peer->hello)
-		return;
+		return 0;
 	peer->hello = malloc(sizeof(*a));
 	if (!peer->hello)
-		return;			/* it says hello to nobody then */
+		return -FI_ENOMEM;
 	*peer->hello = *a;
 	lnx_list_add_tail(&ep->learn_peers, &peer->learn_link);
 	ep->work |= LNX_WORK_LEARN;
+	return 0;
 }
 
 /* Replace *a by what the AV says of peer, if it is there.  0, or bad address. */
@@ -323,7 +329,8 @@ struct lnx_peer *lnx_peer_by_eid(struct lnx_ep *ep, uint64_t eid)
 	if (lnx_likely(peer != NULL))
 		return peer;
 	addr = ep->av ? lnx_av_find(ep->av, eid) : FI_ADDR_NOTAVAIL;
-	if (addr == FI_ADDR_NOTAVAIL)
+	/* The place first: a peer that is made but not there is never found. */
+	if (addr == FI_ADDR_NOTAVAIL || tab_set(ep, addr, NULL))
 		return NULL;
 	peer = peer_new(ep, eid);
 	if (!peer || tab_set(ep, addr, peer))

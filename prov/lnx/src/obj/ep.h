@@ -158,8 +158,8 @@ int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
 void lnx_peers_destroy(struct lnx_ep *ep);
 /* Make the paths to peers whose hello came. */
 void lnx_peers_join(struct lnx_ep *ep);
-/* What a hello says about its sender. */
-void lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a);
+/* What a hello says about its sender.  0, or -FI_ENOMEM: not noted. */
+int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a);
 
 /* Fast look-up for sends; NULL when it has to be made or addr is bad. */
 LNX_INLINE struct lnx_peer *lnx_peer_get(const struct lnx_ep *ep,

@@ -131,8 +131,8 @@ static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
 }
 
 /* The hello tells how to answer a sender that is in no AV of ours. */
-static void handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
-			 const struct lnx_hdr *h, struct lnx_rxbuf *buf)
+static int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
+			const struct lnx_hdr *h, struct lnx_rxbuf *buf)
 {
 	struct lnx_addr a;
 	char why[128];
@@ -140,9 +140,9 @@ static void handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_addr_unpack(&a, frame_payload(buf), LNX_ADDR_BYTES, why,
 			    sizeof(why)) || a.eid != h->src) {
 		ep->stats.bad_frames++;
-		return;
+		return 0;
 	}
-	lnx_peer_learn(peer, &a);
+	return lnx_peer_learn(peer, &a);
 }
 
 /*
@@ -167,8 +167,7 @@ LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_tx_fin(peer, h->data, (int)LNX_MIN(h->len, 4096));
 		return 0;
 	case LNX_KIND_HELLO:
-		handle_hello(ep, peer, h, buf);
-		return 0;
+		return handle_hello(ep, peer, h, buf);
 	default:
 		return 0;
 	}
