@@ -476,7 +476,11 @@ static struct fi_ops_srx_peer srx_peer_ops = {
 	.discard_tag = discard,
 };
 
-static void peer_arrival(struct fake_core *core, struct fake_arrival *a)
+/*
+ * False when the pass is to end.  As shm does: what it cannot keep is lost, and
+ * an entry whose queueing fails is given back, but the message stays.
+ */
+static bool peer_arrival(struct fake_core *core, struct fake_arrival *a)
 {
 	struct fi_ops_srx_owner *ops = core->peer_srx->owner_ops;
 	struct fi_peer_match_attr attr = {
@@ -490,7 +494,12 @@ static void peer_arrival(struct fake_core *core, struct fake_arrival *a)
 	FAKE_CHECK(entry && (!ret || ret == -FI_ENOENT));
 	if (!ret) {
 		fill_entry(core, entry, a);
-		return;
+		return true;
+	}
+	if (scripted(&core->keep_fails)) {
+		ops->free_entry(entry);
+		free(a);
+		return false;
 	}
 	entry->peer_context = a;
 	if (a->has_data) {
@@ -502,7 +511,11 @@ static void peer_arrival(struct fake_core *core, struct fake_arrival *a)
 	a->next = core->kept;
 	core->kept = a;
 	ret = a->tagged ? ops->queue_tag(entry) : ops->queue_msg(entry);
-	FAKE_CHECK(!ret);
+	if (!ret)
+		return true;
+	FAKE_CHECK(core->kind == LNX_RAIL_DIRECT && ret == -FI_EAGAIN);
+	ops->free_entry(entry);
+	return false;
 }
 
 /* ---- completion queue ---- */
@@ -527,8 +540,8 @@ static void poll_peer(struct fake_core *core)
 		}
 		free(op);
 	}
-	while ((a = pop_arrival(core)))
-		peer_arrival(core, a);
+	while ((a = pop_arrival(core)) && peer_arrival(core, a))
+		;
 }
 
 /* Arrivals into posted buffers; those that find none wait in the network. */

@@ -46,6 +46,7 @@ struct fake_core {
 	uint32_t send_again, inject_again, recv_again, read_again;
 	uint32_t mr_fails;		/* ... or -FI_ENOMEM, */
 	uint32_t send_fails, read_fails; /* are taken and fail later. */
+	uint32_t keep_fails;		/* direct: lost for want of memory */
 	bool hold_sends, hold_reads;	/* until fake_finish() */
 
 	/* What was seen. */

@@ -10,6 +10,7 @@
 
 #include "fake_core.h"
 #include "rx/rx.h"
+#include "tx/tx.h"
 
 static struct fake f;
 static struct fake_core *core;
@@ -26,28 +27,51 @@ static uint8_t buf[1 << 20], mem[1 << 20];
 /* ---- memory that runs out, with -Wl,--wrap ---- */
 
 static volatile bool no_memory;
+/* Of what lnx allocates while fail_armed, [fail_from, fail_to) is refused. */
+static volatile bool fail_armed;
+static volatile unsigned long nalloc, fail_from, fail_to;
 
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);
 void *__wrap_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
 void *__real_aligned_alloc(size_t align, size_t size);
 void *__wrap_aligned_alloc(size_t align, size_t size);
 
+static bool refused(void)
+{
+	unsigned long n;
+
+	if (fake_allocating)
+		return false;
+	if (no_memory)
+		return true;
+	if (!fail_armed)
+		return false;
+	n = nalloc++;
+	return n >= fail_from && n < fail_to;
+}
+
 void *__wrap_malloc(size_t size)
 {
-	return no_memory && !fake_allocating ? NULL : __real_malloc(size);
+	return refused() ? NULL : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t n, size_t size)
 {
-	return no_memory && !fake_allocating ? NULL : __real_calloc(n, size);
+	return refused() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return refused() ? NULL : __real_realloc(old, size);
 }
 
 void *__wrap_aligned_alloc(size_t align, size_t size)
 {
-	return no_memory && !fake_allocating ? NULL :
-	       __real_aligned_alloc(align, size);
+	return refused() ? NULL : __real_aligned_alloc(align, size);
 }
 
 /* One pass during which there is none. */
@@ -1198,3 +1222,775 @@ Test(rx_direct, claimed_while_closing)
 	fake_comp(&f, &ctx);
 	fake_close(&f);
 }
+
+/* ---- more arrives than memory lasts for ---- */
+
+/* Receives that nothing matches, until there is no entry left for another. */
+static unsigned use_up_entries(void)
+{
+	unsigned n = 0;
+
+	no_memory = true;
+	while (!fi_trecv(f.ep, buf, 8, NULL, FI_ADDR_UNSPEC, ~0ull, 0, &c))
+		n++;
+	no_memory = false;
+	return n;
+}
+
+static void give_back_entries(unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		cr_assert_eq(fi_cancel(&f.ep->fid, &c), 0);
+		fake_err(&f, &c, FI_ECANCELED);
+	}
+}
+
+/* Errors are told all the same, with all that an application looks at. */
+Test(rx_plain, errors_without_memory)
+{
+	struct fi_cq_err_entry e;
+
+	open_met(LNX_RAIL_PLAIN);
+	memset(buf, 0xee, sizeof(buf));
+	recv_any(buf, 60, &a);
+	recv_any(buf, 60, &b);
+	fake_tag(&f, &p, 5, mem, 100);
+	no_memory = true;
+	fake_pass(&f);
+	truncated_end(100, 60);
+	cr_assert_eq(fi_cancel(&f.ep->fid, &b), 0);
+	e = fake_err(&f, &b, FI_ECANCELED);
+	cr_expect_eq(e.prov_errno, FI_ECANCELED);
+	cr_expect_eq(e.flags, FI_RECV | FI_TAGGED);
+	fake_quiet(&f);
+	/* Some are never read. */
+	recv_any(buf, 60, &b);
+	cr_assert_eq(fi_cancel(&f.ep->fid, &b), 0);
+	no_memory = false;
+	fake_close(&f);
+}
+
+/* What the endpoint lost or refused, p sends again, as a sender does. */
+BOTH(many_arrivals_in_one_poll_without_memory)
+{
+	uint32_t i;
+
+	open_met(kind);
+	for (i = 0; i < 600; i++)
+		fake_tag(&f, &p, i, mem + i, 10000);
+	no_memory = true;
+	fake_passes(&f, 10);
+	no_memory = false;
+	cr_expect_lt(inside(&p)->seq.next, 601);
+	while ((i = inside(&p)->seq.next) < 601) {
+		p.seq = i;
+		fake_tag(&f, &p, i - 1, mem + i - 1, 10000);
+		fake_pass(&f);
+	}
+	for (i = 0; i < 600; i++) {
+		recv_any(buf, 10000, &a);
+		cr_expect_eq(fake_comp(&f, &a).tag, i);
+		cr_expect_arr_eq(buf, mem + i, 10000);
+	}
+	expect_no_entries();
+	fake_close(&f);
+}
+
+/* What needs no memory goes on, whatever lies about and is not asked for. */
+BOTH(posted_receives_complete_without_memory)
+{
+	open_met(kind);
+	for (int i = 0; i < 64; i++)
+		recv_any(buf, 10000, &b);
+	for (int i = 0; i < 64; i++)
+		cr_assert_eq(fi_cancel(&f.ep->fid, &b), 0);
+	for (int i = 0; i < 64; i++)
+		fake_err(&f, &b, FI_ECANCELED);
+	no_memory = true;
+	for (unsigned i = 0; i < 600; i++) {
+		p.seq = inside(&p)->seq.next;
+		fake_tag(&f, &p, 6, mem, 10000);
+		/* And some that come early. */
+		p.seq += i % 100;
+		fake_tag(&f, &p, 6, mem, 10000);
+		fake_passes(&f, 2);
+	}
+	for (unsigned i = 0; i < 100; i++) {
+		cr_assert_eq(fi_trecv(f.ep, buf, 10000, NULL, FI_ADDR_UNSPEC,
+				      7, 0, &a), 0);
+		p.seq = inside(&p)->seq.next;
+		fake_tag(&f, &p, 7, mem, 10000);
+		cr_expect_eq(fake_comp(&f, &a).tag, 7);
+	}
+	no_memory = false;
+	fake_close(&f);
+}
+
+/* Longer than a frame, and nothing to take it with: the core need not truncate. */
+Test(rx_peer, too_long_for_a_frame_without_memory)
+{
+	open_met(LNX_RAIL_PEER);
+	for (int i = 0; i < 300; i++)
+		fake_arrive(core, mem, i % 2 ? 20000 : 100000);
+	starved_pass();
+	fake_passes(&f, 50);
+	recv_any(buf, 100, &a);
+	fake_tag(&f, &p, 5, "x", 1);
+	fake_comp(&f, &a);
+	expect_no_entries();
+	fake_close(&f);
+}
+
+BOTH(pull_without_memory_waits_for_it)
+{
+	uint64_t len = 100000;
+
+	fake_conf.connect_timeout = 200;
+	open_met(kind);
+	recv_any(buf, len, &a);
+	fake_rts(&f, &p, true, 5, 77, mem, &len, 1);
+	fake_rts(&f, &p, true, 5, 78, mem, &len, 1);
+	core->read_again = 1;
+	fake_quiet(&f);
+	no_memory = true;
+	recv_any(buf + len, len, &b);
+	for (int i = 0; i < 10; i++)
+		fake_after_ms(&f, 100);
+	fake_quiet(&f);
+	no_memory = false;
+	fake_passes(&f, 5);
+	fake_comp(&f, &a);
+	fake_comp(&f, &b);
+	cr_expect_arr_eq(buf, mem, len);
+	cr_expect_arr_eq(buf + len, mem, len);
+	expect_fin(77, 0);
+	expect_fin(78, 0);
+	expect_no_entries();
+	fake_close(&f);
+}
+
+BOTH(discard_of_a_large_message_without_memory)
+{
+	uint64_t len = 100000;
+	struct fi_context ctx = { { 0 } };
+
+	open_met(kind);
+	fake_rts(&f, &p, true, 5, 77, mem, &len, 1);
+	fake_quiet(&f);
+	no_memory = true;
+	cr_assert_eq(special(FI_PEEK | FI_DISCARD, NULL, 0, &ctx), 0);
+	fake_comp(&f, &ctx);
+	fake_quiet(&f);
+	no_memory = false;
+	fake_passes(&f, 5);
+	fake_quiet(&f);
+	expect_fin(77, 0);
+	expect_no_entries();
+	fake_close(&f);
+}
+
+BOTH(close_with_a_pull_that_waits_for_memory)
+{
+	uint64_t len = 100000;
+
+	open_met(kind);
+	fake_rts(&f, &p, true, 5, 77, mem, &len, 1);
+	fake_quiet(&f);
+	no_memory = true;
+	recv_any(buf, len, &a);
+	fake_pass(&f);
+	no_memory = false;
+	core->send_again = core->inject_again = core->read_again = FAKE_ALWAYS;
+	fake_close(&f);
+}
+
+/* A message takes a piece of the buffer: each needs an entry of its own. */
+BOTH(multi_receive_without_memory)
+{
+	uint64_t len = 50000;
+	unsigned n;
+
+	open_met(kind);
+	post_multi(200000);
+	n = use_up_entries();
+	fake_msg(&f, &p, mem, 100);
+	fake_rts(&f, &p, false, 0, 77, mem, &len, 1);
+	starved_pass();
+	fake_quiet(&f);
+	give_back_entries(n);
+	/* Again, if it was dropped; in the order it was sent in any case. */
+	if (inside(&p)->seq.next == 1) {
+		p.seq = 1;
+		core->nregion = 0;
+		fake_msg(&f, &p, mem, 100);
+		fake_rts(&f, &p, false, 0, 77, mem, &len, 1);
+	}
+	fake_msg(&f, &p, mem, 300);
+	fake_passes(&f, 5);
+	for (int i = 0; i < 3; i++) {
+		struct fi_cq_tagged_entry e = fake_comp(&f, &a);
+
+		/* A pull takes its time, its place it has at once. */
+		cr_expect_eq((uint8_t *)e.buf - buf, e.len == 100 ? 0 :
+			     e.len == len ? 100 : 100 + (ptrdiff_t)len);
+		cr_expect_arr_eq(e.buf, mem, e.len);
+	}
+	fake_quiet(&f);
+	cr_expect_eq(fi_cancel(&f.ep->fid, &a), 0);
+	fake_err(&f, &a, FI_ECANCELED);
+	expect_no_entries();
+	fake_close(&f);
+}
+
+/* They are here when the buffer is posted, and then there are no entries. */
+BOTH(waiting_messages_meet_a_multi_receive_without_memory)
+{
+	struct iovec iov = { buf, 1000 };
+	struct fi_msg m = { .msg_iov = &iov, .iov_count = 1,
+			    .addr = FI_ADDR_UNSPEC, .context = &a };
+	unsigned n;
+
+	open_met(kind);
+	fake_msg(&f, &p, mem, 100);
+	fake_msg(&f, &p, mem, 200);
+	fake_msg(&f, &p, mem, 300);
+	fake_quiet(&f);
+	n = use_up_entries();
+	/* One for the buffer, none for the messages. */
+	cr_assert_eq(fi_cancel(&f.ep->fid, &c), 0);
+	fake_err(&f, &c, FI_ECANCELED);
+	no_memory = true;
+	cr_assert_eq(fi_recvmsg(f.ep, &m, FI_MULTI_RECV), 0);
+	fake_quiet(&f);
+	/* Later receives do not get ahead. */
+	cr_expect_eq(fi_recv(f.ep, buf + 5000, 1000, NULL, FI_ADDR_UNSPEC, &b),
+		     -FI_EAGAIN);
+	no_memory = false;
+	/* Nor do later messages. */
+	fake_msg(&f, &p, mem, 50);
+	fake_pass(&f);
+	expect_multi(0, 100, 0);
+	expect_multi(100, 200, 0);
+	expect_multi(300, 300, 0);
+	expect_multi(600, 50, 0);
+	fake_quiet(&f);
+	give_back_entries(n - 1);
+	cr_expect_eq(fi_cancel(&f.ep->fid, &a), 0);
+	fake_err(&f, &a, FI_ECANCELED);
+	expect_no_entries();
+	fake_close(&f);
+}
+
+/* Without the hello there would be no way back to it. */
+BOTH(hello_without_memory)
+{
+	uint64_t len = 100000;
+
+	open_with(kind, (struct fake_opt) { .caps = FI_DIRECTED_RECV });
+	for (unsigned long n = 0; n < 8; n++) {
+		p.seq = 0;
+		nalloc = 0;
+		fail_from = n;
+		fail_to = n + 1;
+		fail_armed = true;
+		fake_hello(&f, &p);
+		fake_pass(&f);
+		fail_armed = false;
+		if (inside(&p) && inside(&p)->seq.next)
+			break;
+	}
+	if (!inside(&p) || !inside(&p)->seq.next) {
+		p.seq = 0;
+		fake_hello(&f, &p);
+	}
+	p.seq = 1;
+	fake_rts(&f, &p, true, 5, 77, mem, &len, 1);
+	cr_assert_eq(fi_trecv(f.ep, buf, len, NULL, p.addr, 5, 0, &a), 0);
+	fake_passes(&f, 5);
+	fake_comp(&f, &a);
+	expect_fin(77, 0);
+	fake_close(&f);
+}
+
+/* Nothing that shm has taken may be lost: nobody sends it again. */
+Test(rx_direct, many_arrivals_in_one_poll_without_memory)
+{
+	open_direct();
+	for (uint64_t i = 0; i < 2000; i++)
+		fake_direct(core, i % 2, 0, i, &i, mem + i,
+			    i % 10 ? 10 : 5000);
+	no_memory = true;
+	fake_passes(&f, 2000);
+	cr_expect_not_null(core->in, "the rest waits in the core");
+	for (uint64_t i = 0; i < 2000; i++) {
+		struct fi_cq_tagged_entry e;
+		size_t len = i % 10 ? 10 : 5000;
+		ssize_t ret = -FI_EAGAIN;
+
+		if (i == 100)
+			no_memory = false;
+		ret = i % 2 ? fi_trecv(f.ep, buf, len, NULL, FI_ADDR_UNSPEC, i,
+				       0, &a) :
+			      fi_recv(f.ep, buf, len, NULL, FI_ADDR_UNSPEC, &a);
+		cr_assert_eq(ret, 0, "%zd for message %lu", ret, i);
+		e = fake_comp(&f, &a);
+		cr_expect_eq(e.data, i);
+		cr_expect_eq(e.len, len);
+		cr_expect_arr_eq(buf, mem + i, len);
+	}
+	fake_quiet(&f);
+	cr_expect_null(core->kept);
+	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	fake_close(&f);
+}
+
+/* They stay, some of them taken at the very end. */
+Test(rx_direct, close_with_arrivals_without_memory)
+{
+	open_direct();
+	for (uint64_t i = 0; i < 2000; i++)
+		fake_direct(core, true, 0, i, NULL, mem, i % 10 ? 10 : 5000);
+	no_memory = true;
+	fake_passes(&f, 300);
+	no_memory = false;
+	fake_close(&f);
+}
+
+/* The core's own memory: it gives the entry back, and the message is lost. */
+Test(rx_direct, core_without_memory)
+{
+	open_direct();
+	for (int tagged = 0; tagged < 2; tagged++) {
+		core->keep_fails = 1;
+		fake_direct(core, tagged, 0, 5, NULL, mem, 10);
+		fake_direct(core, tagged, 0, 6, NULL, mem, 20);
+		fake_quiet(&f);
+		fake_quiet(&f);
+		if (tagged)
+			recv_any(buf, 100, &a);
+		else
+			cr_assert_eq(fi_recv(f.ep, buf, 100, NULL,
+					     FI_ADDR_UNSPEC, &a), 0);
+		cr_expect_eq(fake_comp(&f, &a).len, 20);
+	}
+	/* It had a receive, which was too short, and nothing to take it with. */
+	recv_any(buf, 50, &a);
+	core->keep_fails = 1;
+	fake_direct(core, true, 0, 5, NULL, mem, 100);
+	starved_pass();
+	fake_err(&f, &a, FI_ENOMEM);
+	cr_expect_eq(f.lnx->stats.lost, 3);
+	fake_quiet(&f);
+	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	fake_close(&f);
+}
+
+Test(rx_direct, truncated_without_memory)
+{
+	open_direct();
+	memset(buf, 0xee, sizeof(buf));
+	recv_any(buf, 99, &a);
+	fake_direct(core, true, 0, 5, NULL, mem, 100);
+	starved_pass();
+	fake_direct(core, true, 0, 5, NULL, mem, 10000);
+	starved_pass();
+	truncated_end(100, 99);
+	memset(buf, 0xee, sizeof(buf));
+	no_memory = true;
+	recv_any(buf, 1000, &a);
+	no_memory = false;
+	fake_after_ms(&f, 10);
+	truncated_end(10000, 1000);
+	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	fake_close(&f);
+}
+
+/* ---- every allocation fails ---- */
+
+/*
+ * One endpoint with a direct and a framed rail takes messages of every sort, and
+ * while it does, allocations fail.  The sender of frames sends again what was not
+ * received; the application tries again what says -FI_EAGAIN.  Nothing else is
+ * allowed to be different: every message comes, once and whole, and every large
+ * one ends with one FIN.
+ */
+#define NFRAME	16
+#define NWANT	32
+
+static struct {
+	struct lnx_hdr h;
+	const uint8_t *at;
+	size_t len;
+} frame[NFRAME];
+static struct fake_core *net;
+static unsigned nframe, nfin[NFRAME];
+
+static struct {
+	size_t len;			/* of the message; how much fits: room */
+	size_t room;
+	bool done;
+} want[NWANT];
+static uint8_t into[NWANT][20000];
+static size_t multi_used;
+static unsigned nmulti;
+
+static void sender_adds(uint8_t kind, uint64_t tag, size_t len)
+{
+	cr_assert_lt(nframe, NFRAME);
+	frame[nframe].h = (struct lnx_hdr) {
+		.kind = kind, .seq = nframe, .tag = tag, .len = len,
+	};
+	frame[nframe].at = kind == LNX_KIND_HELLO ? p.blob : mem + tag;
+	frame[nframe++].len = kind == LNX_KIND_HELLO ? sizeof(p.blob) : len;
+}
+
+/* Read by the other side from mem + tag. */
+static void sender_announces(bool tagged, uint64_t tag, size_t len)
+{
+	static uint8_t payload[NFRAME][256];
+	struct lnx_rts rts = {
+		.op = nframe, .nseg = 1, .nkey = 1, .seg_len[0] = len,
+		.key[0][0].key = 100 + nframe, .key[0][0].addr = 4096,
+	};
+	unsigned i = nframe;
+
+	fake_region(net, 100 + i, 4096, mem + tag, len);
+	lnx_rts_put(payload[i], &rts);
+	sender_adds(tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG, tag, len);
+	frame[i].at = payload[i];
+	frame[i].len = lnx_rts_size(&rts);
+}
+
+static void sender_looks(void)
+{
+	struct fake_sent *s;
+
+	while ((s = fake_take(net))) {
+		if (lnx_kind_sequenced(s->h.kind) && s->h.seq == p.got) {
+			p.got++;
+			if (s->h.kind == LNX_KIND_FIN) {
+				cr_assert_lt(s->h.data, NFRAME);
+				cr_expect_eq(s->h.len, 0, "a FIN with error");
+				nfin[s->h.data]++;
+			}
+		}
+		free(s);
+	}
+}
+
+static uint32_t received(void)
+{
+	struct lnx_peer *peer = inside(&p);
+
+	return peer ? peer->seq.next : 0;
+}
+
+static void armed_pass(void)
+{
+	fail_armed = true;
+	fake_pass(&f);
+	fail_armed = false;
+	sender_looks();
+}
+
+/* Until the endpoint has all that the sender wants to send. */
+static void sender_goes_on(void)
+{
+	for (int n = 0; received() < nframe || f.core[0]->in; n++) {
+		cr_assert_lt(n, 2000, "frame %u does not get in", received());
+		for (uint32_t i = received(); i < nframe; i++)
+			fake_frame(&f, &p, frame[i].h, frame[i].at,
+				   frame[i].len);
+		armed_pass();
+		armed_pass();
+	}
+}
+
+static void direct_message(bool tagged, uint64_t tag, size_t len)
+{
+	fake_direct(f.core[0], tagged, 0, tag, NULL, mem + tag, len);
+}
+
+/* A receive of message i, which is tagged so. */
+static void wants(unsigned i, size_t len, size_t room)
+{
+	ssize_t ret;
+
+	want[i].len = len;
+	want[i].room = room;
+	for (int n = 0;; n++) {
+		fail_armed = true;
+		ret = fi_trecv(f.ep, into[i], room, NULL, FI_ADDR_UNSPEC, i, 0,
+			       &want[i]);
+		fail_armed = false;
+		if (ret != -FI_EAGAIN)
+			break;
+		cr_assert_lt(n, 2000);
+		armed_pass();
+	}
+	cr_assert_eq(ret, 0);
+}
+
+static void completed(const struct fi_cq_tagged_entry *e)
+{
+	unsigned i = (unsigned)((char *)e->op_context - (char *)want) /
+		     sizeof(want[0]);
+
+	if (e->op_context == &c) {
+		/* The multi-receive: pieces of its buffer, of messages 20 to 23. */
+		cr_expect_eq((uint8_t *)e->buf - into[20] >= 0, true);
+		cr_expect_arr_eq(e->buf, mem, 16, "in a multi-receive");
+		multi_used += e->len;
+		nmulti++;
+		return;
+	}
+	cr_assert_lt(i, NWANT, "completion of nothing");
+	cr_expect_not(want[i].done, "twice");
+	cr_expect_eq(e->len, want[i].len, "message %u", i);
+	cr_expect_arr_eq(into[i], mem + i, e->len, "message %u", i);
+	want[i].done = true;
+}
+
+/* What the CQ has; of a peek or claim: 1 found, 0 not found, -1 no answer. */
+static int look(void *special)
+{
+	struct fi_cq_tagged_entry e;
+	struct fi_cq_err_entry ee = { 0 };
+	ssize_t ret;
+	int found = -1;
+
+	for (;;) {
+		fail_armed = true;
+		ret = fi_cq_read(f.cq, &e, 1);
+		fail_armed = false;
+		sender_looks();
+		if (ret == -FI_EAGAIN)
+			return found;
+		if (ret == 1) {
+			if (special && e.op_context == special)
+				found = 1;
+			else
+				completed(&e);
+			continue;
+		}
+		cr_assert_eq(ret, -FI_EAVAIL);
+		cr_assert_eq(fi_cq_readerr(f.cq, &ee, 0), 1);
+		if (special && ee.op_context == special) {
+			cr_expect_eq(ee.err, FI_ENOMSG);
+			found = 0;
+		} else {
+			unsigned i = (unsigned)((char *)ee.op_context -
+						(char *)want) / sizeof(want[0]);
+
+			cr_assert_lt(i, NWANT);
+			cr_assert_eq(ee.err, FI_ETRUNC, "message %u: %d", i,
+				     ee.err);
+			cr_expect_not(want[i].done, "twice");
+			cr_expect_eq(ee.len, want[i].room);
+			cr_expect_eq(ee.olen, want[i].len - want[i].room);
+			cr_expect_arr_eq(into[i], mem + i, want[i].room);
+			want[i].done = true;
+		}
+	}
+}
+
+/* Look for message i, and do with it what flags say, for which it must be there. */
+static void peeks(unsigned i, uint64_t flags, struct fi_context *ctx)
+{
+	struct fi_msg_tagged t = {
+		.addr = FI_ADDR_UNSPEC, .tag = i, .context = ctx,
+	};
+
+	for (int n = 0;; n++) {
+		ssize_t ret;
+
+		cr_assert_lt(n, 2000, "message %u is not found", i);
+		fail_armed = true;
+		ret = fi_trecvmsg(f.ep, &t, FI_PEEK | flags);
+		fail_armed = false;
+		cr_assert_eq(ret, 0);
+		ret = look(ctx);
+		cr_assert_neq(ret, -1, "no answer to a peek");
+		if (ret == 1 || i >= NWANT)
+			return;
+	}
+}
+
+static void claims(unsigned i, size_t len, uint64_t flags,
+		   struct fi_context *ctx)
+{
+	struct iovec iov = { into[i], sizeof(into[i]) };
+	struct fi_msg_tagged t = {
+		.msg_iov = &iov, .iov_count = 1,
+		.addr = FI_ADDR_UNSPEC, .tag = i, .context = ctx,
+	};
+	ssize_t ret;
+
+	fail_armed = true;
+	ret = fi_trecvmsg(f.ep, &t, FI_CLAIM | flags);
+	fail_armed = false;
+	cr_assert_eq(ret, 0);
+	for (int n = 0; look(ctx) != 1; n++) {
+		cr_assert_lt(n, 2000, "message %u is not claimed", i);
+		armed_pass();
+	}
+	if (!flags)
+		cr_expect_arr_eq(into[i], mem + i, len);
+}
+
+static bool all_done(void)
+{
+	for (unsigned i = 0; i < NWANT; i++)
+		if (want[i].len && !want[i].done)
+			return false;
+	for (unsigned i = 0; i < nframe; i++)
+		if ((frame[i].h.kind == LNX_KIND_RTS_TAG ||
+		     frame[i].h.kind == LNX_KIND_RTS_MSG) && !nfin[i])
+			return false;
+	return nmulti == 4;
+}
+
+/* For whoever reads why it failed. */
+static void say_what_misses(void)
+{
+	for (unsigned i = 0; i < NWANT; i++)
+		if (want[i].len && !want[i].done)
+			fprintf(stderr, "message %u is missing\n", i);
+	for (unsigned i = 0; i < nframe; i++)
+		fprintf(stderr, "frame %u kind %u: %u FINs\n", i,
+			frame[i].h.kind, nfin[i]);
+	fprintf(stderr, "%u of 4 messages in the multi-receive, refused [%lu, %lu) of %lu\n",
+		nmulti, fail_from, fail_to, nalloc);
+}
+
+static void every_sort(enum lnx_rail_kind kind)
+{
+	struct fake_opt opt = { .nrail = 2, .kind = { LNX_RAIL_DIRECT, kind } };
+	struct iovec iov = { into[20], 4 * sizeof(into[0]) };
+	struct fi_msg m = { .msg_iov = &iov, .iov_count = 1,
+			    .addr = FI_ADDR_UNSPEC, .context = &c };
+	struct fi_context ctx[6] = { 0 };
+	ssize_t ret;
+	int n;
+
+	memset(want, 0, sizeof(want));
+	memset(nfin, 0, sizeof(nfin));
+	nframe = nmulti = 0;
+	multi_used = 0;
+	fake_open(&f, &opt);
+	core = net = f.core[1];
+	fake_peer_init(&f, &p, 0x1111);
+	fake_peer_insert(&f, &p);
+
+	/* Receives first. */
+	wants(0, 100, 20000);
+	wants(1, 20000, 20000);
+	wants(2, 200, 20000);
+	wants(3, 9000, 100);
+	sender_adds(LNX_KIND_HELLO, 0, 0);
+	sender_adds(LNX_KIND_TAG, 0, 100);
+	sender_announces(true, 1, 20000);
+	direct_message(true, 2, 200);
+	direct_message(true, 3, 9000);
+	peeks(99, 0, &ctx[0]);
+	sender_goes_on();
+
+	/* Messages first. */
+	sender_adds(LNX_KIND_TAG, 4, 100);
+	sender_adds(LNX_KIND_TAG, 5, 10000);
+	sender_announces(true, 6, 20000);
+	direct_message(true, 7, 300);
+	direct_message(true, 8, 8000);
+	direct_message(true, 9, 7000);
+	sender_goes_on();
+	wants(7, 300, 20000);
+	wants(9, 7000, 200);
+	wants(4, 100, 20000);
+	fake_now_ns += 10 * LNX_NS_PER_MS;
+	armed_pass();
+	wants(8, 8000, 20000);
+	wants(5, 10000, 20000);
+	wants(6, 20000, 20000);
+
+	/* Looked for, claimed, thrown away. */
+	sender_adds(LNX_KIND_TAG, 10, 100);
+	sender_adds(LNX_KIND_TAG, 11, 100);
+	sender_announces(true, 12, 20000);
+	sender_announces(true, 13, 20000);
+	direct_message(true, 14, 5000);
+	direct_message(true, 15, 5000);
+	sender_goes_on();
+	peeks(10, FI_CLAIM, &ctx[0]);
+	peeks(11, FI_DISCARD, &ctx[1]);
+	peeks(12, FI_CLAIM, &ctx[2]);
+	peeks(13, FI_DISCARD, &ctx[3]);
+	peeks(14, FI_CLAIM, &ctx[4]);
+	peeks(15, FI_CLAIM, &ctx[5]);
+	claims(14, 5000, 0, &ctx[4]);
+	claims(15, 5000, FI_DISCARD | FI_COMPLETION, &ctx[5]);
+	claims(12, 20000, 0, &ctx[2]);
+	claims(10, 100, 0, &ctx[0]);
+
+	/* Into one buffer, before and after it is posted. */
+	sender_adds(LNX_KIND_MSG, 0, 100);
+	direct_message(false, 0, 200);
+	sender_goes_on();
+	for (n = 0; n < 2000; n++) {
+		fail_armed = true;
+		ret = fi_recvmsg(f.ep, &m, FI_MULTI_RECV);
+		fail_armed = false;
+		if (ret != -FI_EAGAIN)
+			break;
+		armed_pass();
+	}
+	cr_assert_eq(ret, 0);
+	sender_announces(false, 0, 20000);
+	direct_message(false, 0, 5000);
+	sender_goes_on();
+
+	for (n = 0; !all_done(); n++) {
+		if (n == 2000)
+			say_what_misses();
+		cr_assert_lt(n, 2000, "something does not come");
+		look(NULL);
+		fake_now_ns += LNX_NS_PER_MS;
+		for (uint32_t i = received(); i < nframe; i++)
+			fake_frame(&f, &p, frame[i].h, frame[i].at,
+				   frame[i].len);
+	}
+	fail_from = fail_to = 0;
+	cr_expect_eq(multi_used, 25300);
+	cr_assert_eq(fi_cancel(&f.ep->fid, &c), 0);
+	fake_err(&f, &c, FI_ECANCELED);
+	fake_quiet(&f);
+	for (unsigned i = 0; i < nframe; i++)
+		cr_expect_leq(nfin[i], 1);
+	cr_expect_eq(f.lnx->stats.lost, 0);
+	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	cr_expect_eq(f.lnx->chunk_pool.used, 0);
+	cr_expect_eq(f.lnx->rxbuf_pool.used,
+		     f.lnx->nbuf_reserve + f.lnx->rail[1]->nposted);
+	cr_expect_null(f.core[0]->kept);
+}
+
+static void each_fails(enum lnx_rail_kind kind, unsigned long many)
+{
+	fill(mem, sizeof(mem));
+	for (unsigned long i = 0;; i++) {
+		nalloc = 0;
+		fail_from = i;
+		fail_to = i + many;
+		every_sort(kind);
+		if (nalloc <= i) {
+			cr_log_info("%lu allocations", i);
+			cr_expect_gt(i, 20, "allocations are not counted");
+			fake_close(&f);	/* with a look for leaks */
+			return;
+		}
+		fake_close_quick(&f);
+	}
+}
+
+BOTH(each_allocation_fails_once) { each_fails(kind, 1); }
+BOTH(some_allocations_fail_in_a_row) { each_fails(kind, 3); }
+BOTH(no_memory_for_a_while) { each_fails(kind, 100); }

@@ -89,6 +89,11 @@ static int open_rails(struct lnx_ep *ep)
 			continue;
 		}
 		ep->nnet++;
+		if (rail->kind == LNX_RAIL_PEER) {
+			ret = lnx_rxbuf_make_sink(rail);
+			if (ret)
+				return ret;
+		}
 		if (rail->kind == LNX_RAIL_PLAIN) {
 			ret = lnx_plain_fill(rail);
 			if (ret && ret != -FI_EAGAIN)

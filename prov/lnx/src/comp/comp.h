@@ -27,6 +27,14 @@ struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail);
 void lnx_rxbuf_put(struct lnx_rxbuf *buf);
 /* Set some aside for peer rails.  0 or -FI_ENOMEM. */
 int lnx_rxbuf_reserve(struct lnx_ep *ep);
+/* May buf be kept, and is there another for what comes next? */
+LNX_COLD bool lnx_rxbuf_may_keep(struct lnx_rxbuf *buf);
+/* Let buf, which a core asked for, take a message longer than any frame. */
+LNX_COLD void lnx_rxbuf_enlarge(struct lnx_rxbuf *buf, size_t len);
+/* What came into an enlarged buffer, or into the sink, is dropped. */
+LNX_COLD void lnx_rxbuf_shrink(struct lnx_rxbuf *buf);
+/* A peer rail's sink: made before the rail is polled.  0 or -FI_ENOMEM. */
+int lnx_rxbuf_make_sink(struct lnx_rail *rail);
 /* A kept buffer is not needed any more. */
 void lnx_rxbuf_drop(struct lnx_rxbuf *buf);
 

@@ -123,9 +123,7 @@ static void framed_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 {
 	rail->hot = rail->ep->conf->poll_hot;
 	if (lnx_unlikely(buf->big != NULL)) {
-		free(buf->big);
-		buf->big = NULL;
-		rail->ep->stats.bad_frames++;
+		lnx_rxbuf_shrink(buf);
 		return;
 	}
 	lnx_rx_frame(rail, buf, len);	/* free_entry puts buf unless kept */
@@ -192,9 +190,12 @@ LNX_COLD void lnx_core_error(struct lnx_rail *rail,
 	if (lnx_pool_owns(&ep->rxbuf_pool, ctx)) {
 		struct lnx_rxbuf *buf = ctx;
 
-		if (rail->kind == LNX_RAIL_PLAIN &&
-		    lnx_pool_lent(&ep->rxbuf_pool, ctx) && buf->rail == rail)
+		if (!lnx_pool_lent(&ep->rxbuf_pool, ctx) || buf->rail != rail)
+			return;
+		if (rail->kind == LNX_RAIL_PLAIN)
 			lnx_plain_recv_failed(rail, buf, err->err);
+		else if (buf->big)
+			lnx_rxbuf_shrink(buf);
 		return;
 	}
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_CQ,

@@ -4,6 +4,8 @@
  * Called by comp/progress.c; routes to rx/arrive.c, tx/done.c and rx/pull.c.
  * Also the frame buffers of all framed rails.
  */
+#include <stdlib.h>
+
 #include "comp/comp.h"
 #include "rx/rx.h"
 #include "tx/tx.h"
@@ -12,6 +14,19 @@
 
 /* Frame buffers set aside for peer rails, which cannot be refused one. */
 #define BUF_RESERVE	128
+
+/*
+ * When those are used up too: a buffer that any number of arrivals may be given at
+ * once, because what they leave in it is dropped.  Above LNX_FRAME_MAX nothing of
+ * ours arrives; 128 KiB is what tcp;ofi_rxm sends in segments, which it must not
+ * have to truncate.
+ */
+#define SCRATCH_BYTES	(128 * 1024)
+
+struct sink {
+	struct lnx_rxbuf buf;		/* first */
+	uint8_t scratch[SCRATCH_BYTES];
+};
 
 struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail)
 {
@@ -24,7 +39,7 @@ struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail)
 		if (rail->kind == LNX_RAIL_PEER)
 			n = lnx_list_pop(&ep->buf_reserve);
 		if (!n)
-			return NULL;
+			return rail->sink;	/* plain: NULL */
 		ep->nbuf_reserve--;
 		buf = lnx_list_entry(n, struct lnx_rxbuf, link);
 	}
@@ -66,6 +81,74 @@ int lnx_rxbuf_reserve(struct lnx_ep *ep)
 		ep->nbuf_reserve++;
 	}
 	return 0;
+}
+
+int lnx_rxbuf_make_sink(struct lnx_rail *rail)
+{
+	struct sink *s = aligned_alloc(64, sizeof(*s));
+
+	if (!s)
+		return -FI_ENOMEM;
+	memset(&s->buf, 0, offsetof(struct lnx_rxbuf, frame));
+	s->buf.op.type = LNX_OP_RXBUF;
+	s->buf.rail = rail;
+	s->buf.kept = true;		/* never to be put */
+	s->buf.big = s->scratch;	/* always to be dropped */
+	lnx_list_init(&s->buf.link);
+	rail->sink = &s->buf;
+	return 0;
+}
+
+static uint8_t *scratch(const struct lnx_rail *rail)
+{
+	return lnx_container_of(rail->sink, struct sink, buf)->scratch;
+}
+
+void lnx_rxbuf_enlarge(struct lnx_rxbuf *buf, size_t len)
+{
+	if (!buf->big)
+		buf->big = malloc(len);
+	if (!buf->big) {
+		buf->big = scratch(buf->rail);
+		len = LNX_MIN(len, SCRATCH_BYTES);
+	}
+	buf->iov.iov_base = buf->big;
+	buf->iov.iov_len = len;
+}
+
+void lnx_rxbuf_shrink(struct lnx_rxbuf *buf)
+{
+	struct lnx_rail *rail = buf->rail;
+
+	if (buf == rail->sink) {
+		rail->ep->stats.mem_drops++;
+		return;
+	}
+	if (buf->big != scratch(rail))
+		free(buf->big);
+	buf->big = NULL;
+	rail->ep->stats.bad_frames++;
+}
+
+/*
+ * What lies here unasked for must not keep out what completes receives, and what
+ * acknowledges: some buffers always come back at once.
+ */
+bool lnx_rxbuf_may_keep(struct lnx_rxbuf *buf)
+{
+	struct lnx_rail *rail = buf->rail;
+	struct lnx_ep *ep = rail->ep;
+	void *spare;
+
+	if (rail->kind == LNX_RAIL_PEER)
+		return ep->nbuf_reserve >= ep->buf_reserve_min;
+	if (rail->nposted >= ep->conf->rx_buffers / 2)
+		return true;
+	spare = lnx_pool_get(&ep->rxbuf_pool);
+	if (!spare)
+		return false;
+	lnx_pool_put(&ep->rxbuf_pool, spare);
+	return true;
 }
 
 void lnx_rxbuf_drop(struct lnx_rxbuf *buf)

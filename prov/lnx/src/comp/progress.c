@@ -47,6 +47,8 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 		lnx_rndv_reap(ep);
 	if (ep->work & LNX_WORK_DIRECT)
 		lnx_tx_direct_pump(ep);
+	if (lnx_unlikely(ep->work & LNX_WORK_MATCH))
+		lnx_rx_rematch(ep);
 	if (!(ep->work & ~LNX_WORK_UNA) && (ep->pass & 0xff))
 		return;		/* timers need not look at every pass */
 	now = lnx_clock_ns();
@@ -62,16 +64,25 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 		refill(ep);
 }
 
+/* Fill up what is set aside.  True: too little for a core that does not wait. */
+static LNX_COLD bool starved(struct lnx_ep *ep)
+{
+	lnx_rxbuf_reserve(ep);
+	lnx_rxe_reserve(ep);
+	return ep->nreserve < LNX_RXE_LAST;
+}
+
 void lnx_ep_progress(struct lnx_ep *ep)
 {
+	struct lnx_rail *shm = ep->shm;
 	uint32_t i;
 
 	lnx_assert_held(&ep->lock);
-	if (lnx_rxe_low(ep) && (lnx_rxe_reserve(ep) || lnx_rxbuf_reserve(ep)))
-		return;		/* no memory to receive: let the cores wait */
+	if (lnx_rxe_low(ep) && starved(ep))
+		shm = NULL;
 	ep->pass++;
-	if (ep->shm)
-		fi_cq_read(ep->shm->core_cq, NULL, 0);
+	if (shm)
+		fi_cq_read(shm->core_cq, NULL, 0);
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
 		struct lnx_rail *rail = ep->rail[i];
 

@@ -322,6 +322,7 @@ void lnx_rail_close(struct lnx_rail *rail)
 		close_fid(rail, &rail->fabric->fid, "fabric");
 	fi_freeinfo(rail->info);
 	free(rail->by_core);
+	free(rail->sink);
 	free(rail);
 }
 

@@ -138,6 +138,7 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_MR	0x40u
 #define LNX_WORK_LEARN	0x80u
 #define LNX_WORK_DIRECT	0x100u
+#define LNX_WORK_MATCH	0x200u
 
 /* ---- core/peer.c: peers of an endpoint.  Owner lock held. ---- */
 

@@ -40,7 +40,7 @@ struct lnx_rxbuf {
 	struct lnx_node link;		/* rail->bufs while posted (plain) */
 	bool in_core;			/* peer rail: the core has the entry */
 	bool kept;			/* an unexpected message or the window has it */
-	void *big;			/* peer rail, frame too long: scratch */
+	void *big;			/* peer rail, to be dropped: scratch */
 	size_t len;			/* of the frame, while it is kept */
 	struct lnx_peer_entry pe;	/* peer rails */
 	struct iovec iov;
@@ -76,6 +76,7 @@ struct lnx_rail {
 	size_t nby_core;
 	struct lnx_node bufs;		/* rxbufs posted to a plain rail */
 	uint32_t nposted;
+	struct lnx_rxbuf *sink;		/* peer rail: for what must be dropped */
 
 	struct fid_peer_cq peer_cq;
 	struct fid_peer_srx peer_srx;

@@ -53,6 +53,10 @@ static int store_unexpected(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	if (!rxe)
 		return -FI_ENOMEM;
+	if (!rts && h->len > COPY_OUT_MAX && !lnx_rxbuf_may_keep(buf)) {
+		lnx_rxe_put(rxe);
+		return -FI_ENOMEM;
+	}
 	rxe->tagged = tagged;
 	set_message(rxe, peer, h);
 	if (rts) {
@@ -232,7 +236,7 @@ static bool keep_early(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t seq,
 			     "peer %016llx: frames out of order are dropped: %u of it and %zu bytes of all wait already (FI_LNX_REORDER_LIMIT)\n",
 			     (unsigned long long)peer->eid, s->nkept,
 			     ep->early_bytes);
-	else
+	else if (lnx_rxbuf_may_keep(buf))
 		ret = lnx_seq_keep(s, seq, buf);
 	if (ret == -EEXIST) {
 		ep->stats.dup_drops++;

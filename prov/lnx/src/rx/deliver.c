@@ -27,6 +27,9 @@ struct lnx_rxe *lnx_rx_take_msg(struct lnx_ep *ep, uint64_t src, size_t len)
 			lnx_match_unpost(&ep->msg, r);
 			return rxe;
 		}
+		/* Not before one that waits for an entry. */
+		if (lnx_unlikely(ep->work & LNX_WORK_MATCH))
+			return NULL;
 		left = rxe->room - rxe->used;
 		if (len > left && rxe->used) {
 			lnx_match_unpost(&ep->msg, r);
@@ -34,8 +37,10 @@ struct lnx_rxe *lnx_rx_take_msg(struct lnx_ep *ep, uint64_t src, size_t len)
 			continue;
 		}
 		kid = lnx_rxe_get(ep);
-		if (!kid)
+		if (!kid) {
+			ep->work |= LNX_WORK_MATCH;
 			return NULL;
+		}
 		kid->tagged = false;
 		kid->context = rxe->context;
 		kid->cq_flags = FI_RECV | FI_MSG;
@@ -55,6 +60,26 @@ struct lnx_rxe *lnx_rx_take_msg(struct lnx_ep *ep, uint64_t src, size_t len)
 		return kid;
 	}
 	return NULL;
+}
+
+void lnx_rx_rematch(struct lnx_ep *ep)
+{
+	struct lnx_munex *u, *next;
+
+	ep->work &= ~LNX_WORK_MATCH;
+	for (u = lnx_match_first_unex(&ep->msg); u; u = next) {
+		struct lnx_rxe *msg = lnx_container_of(u, struct lnx_rxe, unex);
+		struct lnx_rxe *kid = lnx_rx_take_msg(ep, u->src, msg->len);
+
+		next = lnx_match_next_unex(&ep->msg, u);
+		if (ep->work & LNX_WORK_MATCH)
+			return;		/* memory is short again */
+		if (!kid)
+			continue;
+		lnx_match_drop(&ep->msg, u);
+		lnx_rx_adopt(msg, kid);
+		lnx_rx_deliver(msg);
+	}
 }
 
 void lnx_rx_adopt(struct lnx_rxe *msg, struct lnx_rxe *rxe)

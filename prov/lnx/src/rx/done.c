@@ -38,14 +38,15 @@ static void rxe_init(struct lnx_ep *ep, struct lnx_rxe *rxe)
 	lnx_list_init(&rxe->link);
 }
 
-static LNX_COLD struct lnx_rxe *rxe_from_reserve(struct lnx_ep *ep)
+/* Not below `leave` of them. */
+static LNX_COLD struct lnx_rxe *rxe_from_reserve(struct lnx_ep *ep,
+						 uint32_t leave)
 {
-	struct lnx_node *n = lnx_list_pop(&ep->reserve);
-
-	if (!n)
+	if (ep->nreserve <= leave)
 		return NULL;
 	ep->nreserve--;
-	return lnx_list_entry(n, struct lnx_rxe, link);
+	return lnx_list_entry(lnx_list_pop(&ep->reserve), struct lnx_rxe,
+			      link);
 }
 
 struct lnx_rxe *lnx_rxe_get(struct lnx_ep *ep)
@@ -53,11 +54,22 @@ struct lnx_rxe *lnx_rxe_get(struct lnx_ep *ep)
 	struct lnx_rxe *rxe = lnx_pool_get(&ep->rxe_pool);
 
 	if (lnx_unlikely(!rxe)) {
-		rxe = rxe_from_reserve(ep);
+		rxe = rxe_from_reserve(ep, LNX_RXE_LOW);
 		if (!rxe)
 			return NULL;
 	}
 	rxe_init(ep, rxe);
+	return rxe;
+}
+
+struct lnx_rxe *lnx_rxe_get_last(struct lnx_ep *ep)
+{
+	struct lnx_rxe *rxe = lnx_pool_get(&ep->rxe_pool);
+
+	if (!rxe)
+		rxe = rxe_from_reserve(ep, 0);
+	if (rxe)
+		rxe_init(ep, rxe);
 	return rxe;
 }
 

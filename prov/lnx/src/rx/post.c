@@ -90,6 +90,14 @@ ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r)
 	if (lnx_unlikely(lnx_match_nunex(m))) {
 		struct lnx_munex *u;
 
+		/* Some may belong to a receive that was posted before. */
+		if (lnx_unlikely(ep->work & LNX_WORK_MATCH) && !r->tagged) {
+			lnx_rx_rematch(ep);
+			if (ep->work & LNX_WORK_MATCH) {
+				ret = -FI_EAGAIN;
+				goto out;
+			}
+		}
 		if ((r->flags & FI_MULTI_RECV) && !r->tagged) {
 			ret = post_multi(ep, r);
 			goto out;

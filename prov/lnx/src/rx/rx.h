@@ -27,6 +27,7 @@ struct lnx_pull;
 
 enum lnx_rxe_state {
 	LNX_RXE_FREE,
+	LNX_RXE_OFFERED,		/* a direct core has it, to queue it */
 	LNX_RXE_POSTED,			/* in a matcher, waiting for a message */
 	LNX_RXE_UNEX,			/* in a matcher, waiting for a receive */
 	LNX_RXE_CLAIMED,		/* FI_CLAIM holds it for the application */
@@ -83,6 +84,7 @@ struct lnx_rxe {
 	struct iovec iov[LNX_IOV_MAX];
 	struct iovec core_iov;		/* what the core fills: all of bounce */
 	size_t min_left;		/* parent: retire below this */
+	bool refused;			/* UNEX: the next free_entry is void */
 
 	_Alignas(64) union {
 		struct lnx_mrecv post;
@@ -134,11 +136,14 @@ int lnx_rx_self(struct lnx_ep *ep, struct lnx_peer *self, bool tagged,
 		const struct iovec *iov, size_t niov, size_t len);
 
 /* rx/deliver.c */
+/* Match stored messages again, whose receive had no entry for them to spare. */
+LNX_COLD void lnx_rx_rematch(struct lnx_ep *ep);
 /* msg is a stored message, rxe the receive it goes to: move what the receive says
  * into msg and free rxe. */
 void lnx_rx_adopt(struct lnx_rxe *msg, struct lnx_rxe *rxe);
 /* The posted receive for an arrived message, out of its matcher; for a
- * multi-receive buffer a child that covers this message.  NULL: none. */
+ * multi-receive buffer a child that covers this message.  NULL: none, or no
+ * memory for a child (LNX_WORK_MATCH is set then). */
 LNX_INLINE struct lnx_rxe *lnx_rx_take(struct lnx_ep *ep, bool tagged,
 				       uint64_t src, uint64_t tag, size_t len);
 struct lnx_rxe *lnx_rx_take_msg(struct lnx_ep *ep, uint64_t src, size_t len);
@@ -155,18 +160,20 @@ void lnx_rx_discard(struct lnx_rxe *rxe);
 
 /* rx/pull.c */
 extern const size_t lnx_chunk_size;
+/* What rxe->rts points to: with room for what a pull needs later.  free() it. */
+struct lnx_rts *lnx_pull_rts_new(void);
+/* Cannot fail: without memory the pull waits for some. */
 void lnx_pull_start(struct lnx_rxe *rxe);
 void lnx_pull_run(struct lnx_ep *ep);
 void lnx_pull_chunk_done(void *chunk, int err, int prov_errno);
 void lnx_pull_fail_peer(struct lnx_peer *peer, int err);
 void lnx_pulls_destroy(struct lnx_ep *ep);
-/* What rxe->rts points to: with room for what a pull needs later.  free() it. */
-struct lnx_rts *lnx_pull_rts_new(void);
-/* Cannot fail: without memory the pull waits for some. */
 
 /* rx/done.c */
 /* NULL when memory is short. */
 struct lnx_rxe *lnx_rxe_get(struct lnx_ep *ep);
+/* The same, for what cannot be refused: to the last of the reserve. */
+LNX_COLD struct lnx_rxe *lnx_rxe_get_last(struct lnx_ep *ep);
 void lnx_rxe_put(struct lnx_rxe *rxe);
 int lnx_rxe_reserve(struct lnx_ep *ep);
 void lnx_rxe_own(struct lnx_rxe *rxe);
@@ -188,7 +195,7 @@ LNX_COLD void lnx_rx_core_failed(struct lnx_rxe *rxe,
 
 static inline bool lnx_rxe_low(const struct lnx_ep *ep)
 {
-	return lnx_unlikely(ep->nreserve < LNX_RXE_RESERVE / 2 ||
+	return lnx_unlikely(ep->nreserve < LNX_RXE_LOW ||
 			    ep->nbuf_reserve < ep->buf_reserve_min);
 }
 

@@ -8,8 +8,10 @@
  * application's buffer; on framed rails it only ever gets frame buffers of ours,
  * so that nothing stays inside the core.
  *
- * get_* must never fail: cores use the entry whatever we return.  That is what
- * ep->reserve is for; when it runs low, progress stops polling (comp/progress.c).
+ * get_* must never fail: cores use the entry whatever we return.  Without memory,
+ * framed rails have a sink, into which a frame goes that counts as lost; its sender
+ * has it still.  On the direct rail nobody sends again; there ep->reserve lasts
+ * until the core can be stopped (see end_pass).
  */
 #include <stdlib.h>
 
@@ -52,13 +54,25 @@ static inline void entry_arm(struct lnx_rxe *rxe, struct fid_peer_srx *srx,
 	rxe->core_done = false;
 }
 
+static LNX_COLD int lost(struct lnx_rail *rail, size_t len)
+{
+	rail->ep->stats.lost++;
+	LNX_WARN(FI_LOG_EP_DATA,
+		 "rail %s: no memory for a message of %zu bytes: it is lost\n",
+		 rail->name, len);
+	return -FI_ENOMEM;
+}
+
 static LNX_COLD int get_unexpected(struct lnx_rail *rail, struct lnx_peer *peer,
 				   struct fi_peer_match_attr *attr, bool tagged,
 				   struct fi_peer_rx_entry **out)
 {
-	struct lnx_rxe *rxe = lnx_rxe_get(rail->ep);
+	struct lnx_rxe *rxe = lnx_rxe_get_last(rail->ep);
 
-	rxe->state = LNX_RXE_UNEX;
+	if (!rxe)
+		return lost(rail, attr->msg_size);
+	rxe->state = LNX_RXE_OFFERED;
+	rxe->refused = false;
 	rxe->held = LNX_HELD_CORE;
 	rxe->tagged = tagged;
 	rxe->peer = peer;
@@ -78,8 +92,10 @@ static LNX_COLD int get_truncated(struct lnx_rxe *rxe,
 	*out = lnx_peer_entry_out(&rxe->pe);
 	rxe->waiting = true;
 	rxe->payload = malloc(rxe->len);
-	if (!rxe->payload)
+	if (!rxe->payload) {
+		rxe->state = LNX_RXE_OFFERED;
 		return -FI_ENOENT;	/* direct_queue parks it */
+	}
 	rxe->held = LNX_HELD_BOUNCE;
 	rxe->starting = true;
 	lnx_rx_arm_bounce(rxe);
@@ -130,6 +146,19 @@ static int direct_get_tag(struct fid_peer_srx *srx,
 	return direct_get(srx, attr, true, out);
 }
 
+/*
+ * A core goes on as long as there are messages, and each takes an entry of those
+ * set aside.  An error ends its pass: shm keeps the message all the same, and only
+ * gives the entry back, which is ignored.  Other cores may not be like that.
+ */
+static LNX_COLD int end_pass(struct lnx_rxe *rxe)
+{
+	if (srx_rail(rxe->pe.t.srx)->prov != LNX_PROV_SHM)
+		return 0;
+	rxe->refused = true;
+	return -FI_EAGAIN;
+}
+
 /* The core keeps the message until we start it; cq_data is valid from here. */
 static int direct_queue(struct fi_peer_rx_entry *entry)
 {
@@ -141,16 +170,18 @@ static int direct_queue(struct fi_peer_rx_entry *entry)
 		rxe->cq_flags |= FI_REMOTE_CQ_DATA;
 	}
 	if (lnx_unlikely(rxe->waiting)) {
+		rxe->state = LNX_RXE_ACTIVE;
 		lnx_rx_park(rxe);
 		return 0;
 	}
+	rxe->state = LNX_RXE_UNEX;
 	rxe->unex.src = rxe->peer ? rxe->peer->addr : FI_ADDR_UNSPEC;
 	rxe->unex.tag = rxe->tagged ? rxe->tag : 0;
 	lnx_match_store(lnx_rx_match(ep, rxe->tagged), &rxe->unex);
 	/* Large ones block the sender's later completions: not for long. */
 	if (rxe->len > LNX_INJECT_MAX)
 		lnx_rx_park(rxe);
-	return 0;
+	return lnx_unlikely(ep->nreserve < LNX_RXE_LOW) ? end_pass(rxe) : 0;
 }
 
 static void direct_foreach_unspec(struct fid_peer_srx *srx,
@@ -183,6 +214,17 @@ static void direct_foreach_unspec(struct fid_peer_srx *srx,
 	}
 }
 
+/* The core had no memory to keep the message: it is gone. */
+static LNX_COLD void not_queued(struct lnx_rxe *rxe)
+{
+	rxe->core_done = true;
+	lost(srx_rail(rxe->pe.t.srx), rxe->len);
+	if (rxe->waiting)
+		lnx_rx_fail(rxe, FI_ENOMEM, FI_ENOMEM);
+	else
+		lnx_rxe_put(rxe);
+}
+
 /*
  * The core is through with the entry.  Called at most once for a good message, at
  * odd times for bad ones; the state says what is left to do.
@@ -197,7 +239,14 @@ static void direct_free(struct fi_peer_rx_entry *entry)
 		if (rxe->reported)
 			lnx_rxe_put(rxe);
 		break;
+	case LNX_RXE_OFFERED:
+		not_queued(rxe);
+		break;
 	case LNX_RXE_UNEX:
+		if (rxe->refused) {
+			rxe->refused = false;
+			break;
+		}
 		rxe->core_done = true;
 		/* Closing, or lost inside the core: nothing can start it now. */
 		if (rxe->held == LNX_HELD_CORE) {
@@ -241,13 +290,8 @@ static int framed_get(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr,
 	lnx_assert_held(&rail->ep->lock);
 	buf->iov.iov_base = buf->frame;
 	buf->iov.iov_len = LNX_FRAME_MAX;
-	if (lnx_unlikely(attr->msg_size > LNX_FRAME_MAX)) {
-		buf->big = malloc(attr->msg_size);
-		if (buf->big) {
-			buf->iov.iov_base = buf->big;
-			buf->iov.iov_len = attr->msg_size;
-		}
-	}
+	if (lnx_unlikely(attr->msg_size > LNX_FRAME_MAX))
+		lnx_rxbuf_enlarge(buf, attr->msg_size);
 	buf->pe.t.srx = srx;
 	buf->pe.t.addr = attr->addr;
 	buf->pe.t.msg_size = LNX_MIN(attr->msg_size, buf->iov.iov_len);
