@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What peers and cores may do to us has limits, on a scripted core: contexts in
- * errors that are not ours, senders that nobody knows, frames that come early.
+ * errors that are not ours, senders that nobody knows, frames that come early; and
+ * what rails that are idle may cost the others.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
