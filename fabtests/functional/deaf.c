@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One peer that makes no progress, or does not receive what it is sent: what
+ * happens between others must go on.  prov/lnx/PEERS.md says what cores do.
+ */
+#include "hazard.h"
+
+#include <stdlib.h>
+
+/* ---- a peer that makes progress, and does not receive ---- */
+
+/* Rank 1 has unexpected large messages; rank 0 goes on with rank 2. */
+static int unreceived(struct ft *ft, const struct ft_case *c)
+{
+	enum { FRONT = 3, N = 60, MAX = 70000 };
+	static const size_t sizes[] = { 8, 5000, 65536, 0, 20000, 4097 };
+	struct ft_op *a[FRONT], *op[N];
+	int i, left = 0;
+
+	(void)c;
+	ft_known(ft, NULL, "a message that nobody receives blocks later ones");
+	prepare(ft, (size_t)N * MAX);
+	for (i = 0; i < N && ft->rank == 2; i++) {
+		op[i] = post(ft, true, 0, (uint64_t)i, ins + (size_t)i * MAX,
+			     MAX);
+		FT_CHECK(ft, op[i], "receive not posted");
+	}
+	ft_barrier(ft);
+	if (!ft->rank) {
+		for (i = 0; i < FRONT; i++) {
+			a[i] = put(ft, true, 1, 99, (uint64_t)i, 65536);
+			FT_CHECK(ft, a[i], "unexpected send not taken");
+		}
+		ft_linger(ft, 0.005);
+		for (i = 0; i < N; i++) {
+			op[i] = put(ft, true, 2, (uint64_t)i, (uint64_t)i,
+				    sizes[i % 6]);
+			FT_CHECK(ft, op[i], "send not taken");
+		}
+	}
+	if (ft->rank != 1)
+		left = missing(ft, op, N, patience(ft));
+	ft_barrier(ft);
+	for (i = 0; i < FRONT && ft->rank == 1; i++) {
+		a[i] = post(ft, true, 0, 99, ins, 65536);
+		FT_CHECK(ft, a[i], "receive not posted");
+		FT_TRY(all_done(ft, &a[i], 1, "late receives"));
+		FT_TRY(check(ft, a[i], ins, 65536, 0, (uint64_t)i));
+	}
+	if (!ft->rank)
+		FT_TRY(all_done(ft, a, FRONT, "unexpected sends"));
+	if (ft->rank != 1)
+		FT_TRY(all_done(ft, op, N, "operations"));
+	for (i = 0; i < N && ft->rank == 2; i++)
+		FT_TRY(check(ft, op[i], ins + (size_t)i * MAX, sizes[i % 6], 0,
+			     (uint64_t)i));
+	FT_CHECK(ft, !left, "%d of %d operations with another peer did not "
+		 "complete", left, N);
+	return FT_PASS;
+}
+
+/* ---- a peer that makes no progress ---- */
+
+#define DEAF_MAX	3000
+
+/* Rank 2 sleeps; what rank 0 sends there must not hold up what it does with
+ * rank 1, and must all be there in the end. */
+static int deaf_sender(struct ft *ft, size_t len, int *taken)
+{
+	int i, n = 0, left, max = len > 50000 ? DEAF_MAX / 8 : DEAF_MAX;
+	struct ft_op *op[200], **sent;
+
+	sent = need(calloc(DEAF_MAX, sizeof(*sent)));
+	while (n < max) {
+		struct ft_msg m = {
+			.tagged = true, .addr = ft->addr[2], .len = len,
+			.buf = outs[n % SLOTS], .tag = 9,
+		};
+		ssize_t ret;
+
+		sent[n] = ft_op_new(ft);
+		sent[n]->posted = true;
+		ret = ft_try_send(ft->o.ep, sent[n], &m);
+		if (ret == -FI_EAGAIN)
+			break;
+		FT_CALL(ft, ret);
+		n++;
+	}
+	*taken = n;
+	for (i = 0; i < 200; i++) {
+		op[i] = i % 2 ? put(ft, true, 1, 7, (uint64_t)i / 2, len) :
+			post(ft, true, 1, 8, ins, len);
+		if (!op[i])
+			break;
+	}
+	left = i < 200 ? 200 : missing(ft, op, 200, patience(ft));
+	oob_barrier(&ft->oob);		/* now rank 2 wakes up */
+	FT_CHECK(ft, !oob_bcast(&ft->oob, taken, sizeof(*taken)), "lost a "
+		 "rank");
+	FT_TRY(all_done(ft, sent, n, "sends to the deaf peer"));
+	for (i = 0; i < n; i++)
+		FT_CHECK(ft, !sent[i]->err, "send %d to the deaf peer: %s", i,
+			 fi_strerror(sent[i]->err));
+	free(sent);
+	FT_CHECK(ft, !left, "%d of 200 operations with another peer did not "
+		 "complete while one was deaf and had %d messages", left, n);
+	return FT_PASS;
+}
+
+static int deaf(struct ft *ft, const struct ft_case *c)
+{
+	struct ft_op *op[200], *hello[2];
+	size_t len = c->a;
+	void (*idle)(void *) = ft->oob.idle;
+	int i, taken = 0;
+
+	ft_known(ft, NULL, "one peer that is not there stops the others");
+	if (lnx_over_shm(ft) && len > 4096)
+		ft_known(ft, "lnx", "over shared memory large sends end in "
+			 "their order, whoever they go to");
+	prepare(ft, 200 * len);
+	/* Connections first: a deaf peer answers none. */
+	for (i = 1; i < 3; i++) {
+		if (ft->rank && ft->rank != i)
+			continue;
+		hello[0] = post(ft, true, ft->rank ? 0 : i, 1, NULL, 0);
+		hello[1] = put(ft, true, ft->rank ? 0 : i, 1, 0, 0);
+		FT_CHECK(ft, hello[0] && hello[1], "no contact");
+		FT_TRY(all_done(ft, hello, 2, "first messages"));
+	}
+	for (i = 0; i < 200 && ft->rank == 1; i++) {
+		op[i] = i % 2 ? put(ft, true, 0, 8, (uint64_t)i / 2, len) :
+			post(ft, true, 0, 7, ins + (size_t)i * len, len);
+		FT_CHECK(ft, op[i], "operation %d not started", i);
+	}
+	ft_barrier(ft);
+	if (!ft->rank) {
+		FT_TRY(deaf_sender(ft, len, &taken));
+		return FT_PASS;
+	}
+	if (ft->rank == 2)
+		ft->oob.idle = NULL;
+	i = oob_barrier(&ft->oob);
+	ft->oob.idle = idle;
+	FT_CHECK(ft, !i && !oob_bcast(&ft->oob, &taken, sizeof(taken)),
+		 "lost a rank");
+	if (ft->rank == 1) {
+		FT_TRY(all_done(ft, op, 200, "operations"));
+		for (i = 0; i < 200; i += 2)
+			FT_TRY(check(ft, op[i], ins + (size_t)i * len, len, 0,
+				     (uint64_t)i / 2));
+		return FT_PASS;
+	}
+	for (i = 0; i < taken; i++) {
+		hello[0] = post(ft, true, 0, 9, ins, len);
+		FT_CHECK(ft, hello[0], "receive not posted");
+		FT_TRY(all_done(ft, hello, 1, "receives"));
+		FT_TRY(check(ft, hello[0], ins, len, 0, (uint64_t)i));
+		ft_op_reset(hello[0]);
+		ft->nops = 0;
+	}
+	return FT_PASS;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct ft_case cases[] = {
+		{ .name = "unreceived-65536", .fn = unreceived, .ranks = 3 },
+		{ .name = "deaf-64", .fn = deaf, .a = 64, .ranks = 3 },
+		{ .name = "deaf-4000", .fn = deaf, .a = 4000, .ranks = 3 },
+		{ .name = "deaf-10000", .fn = deaf, .a = 10000, .ranks = 3 },
+		{ .name = "deaf-100000", .fn = deaf, .a = 100000, .ranks = 3 },
+	};
+
+	return ft_main(argc, argv, "a peer that does not answer", cases,
+		       sizeof(cases) / sizeof(cases[0]));
+}

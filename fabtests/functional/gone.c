@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Peers that close their endpoint or die with messages under way, in both
+ * directions.  Who is left must not crash, hang or be given wrong data, must
+ * be able to close, and must go on with others.  prov/lnx/PEERS.md says what
+ * cores do.
+ */
+#include "hazard.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static const size_t sizes[] = { 8, 5000, 65536, 0, 16320, 300000, 4096, 4097 };
+#define NSIZES		(int)(sizeof(sizes) / sizeof(sizes[0]))
+#define N		(4 * NSIZES)
+#define ROOM		300000
+
+static int start_all(struct ft *ft, int peer, struct ft_op **tx)
+{
+	int i;
+
+	for (i = 0; i < N; i++) {
+		tx[i] = put(ft, true, peer, (uint64_t)i, (uint64_t)i,
+			    sizes[i % NSIZES]);
+		FT_CHECK(ft, tx[i], "send %d not taken", i);
+	}
+	return FT_PASS;
+}
+
+/* New endpoints on both sides talk as if nothing had been. */
+static int afresh(struct ft *ft, const struct ft_cfg *cfg)
+{
+	struct ft_op *tx[N], *rx[N];
+	int i;
+
+	if (ft_open(ft, cfg))
+		return FT_FAIL;
+	prepare(ft, (size_t)N * ROOM);
+	for (i = 0; i < N; i++) {
+		rx[i] = post(ft, true, !ft->rank, (uint64_t)i,
+			     ins + (size_t)i * ROOM, ROOM);
+		FT_CHECK(ft, rx[i], "receive not posted");
+	}
+	FT_TRY(start_all(ft, !ft->rank, tx));
+	FT_TRY(all_done(ft, tx, N, "sends afterwards"));
+	FT_TRY(all_done(ft, rx, N, "receives afterwards"));
+	for (i = 0; i < N; i++)
+		FT_TRY(check(ft, rx[i], ins + (size_t)i * ROOM,
+			     sizes[i % NSIZES], !ft->rank, (uint64_t)i));
+	ft_barrier(ft);
+	return ft_close(ft) ? FT_FAIL : FT_PASS;
+}
+
+/* ---- closed in the middle ---- */
+
+enum { KNOWN, DEAF, POSTED };
+
+/*
+ * Rank 0 closes with messages of rank 1 inside: seen as unexpected ones
+ * (KNOWN), not looked at (DEAF), or just being received (POSTED); rank 1 right
+ * after.
+ */
+static int closed(struct ft *ft, const struct ft_case *c)
+{
+	struct ft_cfg cfg = c->cfg;
+	void (*idle)(void *) = ft->oob.idle;
+	struct ft_op *tx[N], *hello[2];
+	int i;
+
+	if (ft_is_bare(ft, "tcp;ofi_rxm"))
+		return ft_skip(ft, "bare tcp;ofi_rxm loses sends, and may die");
+	cfg.alone = false;
+	if (ft_open(ft, &cfg))
+		return FT_FAIL;
+	prepare(ft, (size_t)N * ROOM);
+	hello[0] = post(ft, true, !ft->rank, 99, NULL, 0);
+	hello[1] = put(ft, true, !ft->rank, 99, 0, 0);
+	FT_CHECK(ft, hello[0] && hello[1], "no contact");
+	FT_TRY(all_done(ft, hello, 2, "first messages"));
+	for (i = 0; i < N && !ft->rank && c->a == POSTED; i++)
+		FT_CHECK(ft, post(ft, true, 1, (uint64_t)i,
+				  ins + (size_t)i * ROOM, ROOM), "receive not "
+			 "posted");
+	ft_barrier(ft);
+	if (ft->rank)
+		FT_TRY(start_all(ft, 0, tx));
+	if (c->a == DEAF && !ft->rank)
+		ft->oob.idle = NULL;
+	/* While posted ones are being moved there is no waiting. */
+	i = c->a == POSTED ? 0 : ft_barrier(ft);
+	ft->oob.idle = idle;
+	FT_CHECK(ft, !i, "lost the other rank");
+	if (c->a == POSTED)
+		ft_linger(ft, 0.001);
+	if (c->a == KNOWN)
+		ft_linger(ft, 0.01);
+	if (ft->rank)
+		missing(ft, tx, N, 0.05);
+	ft->open = false;
+	if (ft_objs_close(ft, &ft->o))
+		return FT_FAIL;
+	ft_ops_drop(ft);
+	ft_barrier(ft);
+	FT_TRY(afresh(ft, &cfg));
+	ft->cfg = c->cfg;
+	return FT_PASS;
+}
+
+/* ---- killed ---- */
+
+struct victim {
+	pid_t pid;
+	int fd;
+};
+
+/* A process with an endpoint of its own, in touch over a socket. */
+static void victim_main(struct ft *ft, int fd, bool sends)
+{
+	struct ft_cfg cfg = { 0 };
+	struct ft_op *tx[N];
+	char byte = 1;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	ft_guard(ft, "a process that was to be killed");
+	ft->rank = 1;
+	prepare(ft, 0);
+	if (ft_objs_open(ft, &cfg, &ft->o))
+		_exit(1);
+	ft->open = true;
+	if (write(fd, ft->o.name, FT_NAME_MAX) != FT_NAME_MAX ||
+	    read(fd, ft->o.name, FT_NAME_MAX) != FT_NAME_MAX ||
+	    fi_av_insert(ft->o.av, ft->o.name, 1, &ft->addr[0], 0, NULL) != 1)
+		_exit(1);
+	tx[0] = post(ft, true, 0, 99, NULL, 0);
+	tx[1] = put(ft, true, 0, 99, 0, 0);
+	if (!tx[0] || !tx[1] || missing(ft, tx, 2, ft->run->timeout_s) ||
+	    (sends && start_all(ft, 0, tx)))
+		_exit(1);
+	if (sends)
+		ft_linger(ft, 0.05);
+	if (write(fd, &byte, 1) != 1)
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+static int victim_start(struct ft *ft, struct victim *v, bool sends)
+{
+	struct ft_op *hello[2];
+	char name[FT_NAME_MAX];
+	struct ft_cfg cfg = { 0 };
+	int pair[2];
+
+	FT_CHECK(ft, !socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
+	v->fd = pair[0];
+	v->pid = fork();	/* nothing is open here yet */
+	FT_CHECK(ft, v->pid >= 0, "fork");
+	if (!v->pid)
+		victim_main(ft, pair[1], sends);
+	close(pair[1]);
+	if (ft_objs_open(ft, &cfg, &ft->o))
+		return FT_FAIL;
+	ft->cfg = cfg;
+	ft->open = true;
+	ft_ops_drop(ft);
+	FT_CHECK(ft, write(v->fd, ft->o.name, FT_NAME_MAX) == FT_NAME_MAX &&
+		 recv(v->fd, name, FT_NAME_MAX, MSG_WAITALL) == FT_NAME_MAX,
+		 "the other process did not open");
+	FT_CHECK(ft, fi_av_insert(ft->o.av, name, 1, &ft->addr[1], 0, NULL) ==
+		 1, "fi_av_insert failed");
+	hello[0] = post(ft, true, 1, 99, NULL, 0);
+	hello[1] = put(ft, true, 1, 99, 0, 0);
+	FT_CHECK(ft, hello[0] && hello[1], "no contact");
+	return all_done(ft, hello, 2, "first messages");
+}
+
+static void victim_kill(struct victim *v)
+{
+	if (v->pid > 0) {
+		kill(v->pid, SIGKILL);
+		waitpid(v->pid, NULL, 0);
+	}
+	close(v->fd);
+	v->pid = 0;
+}
+
+/* Until the victim has done its part; deaf: without progress. */
+static int victim_ready(struct ft *ft, struct victim *v, bool deaf)
+{
+	double end = ft_now() + ft->run->timeout_s;
+	char byte;
+
+	while (recv(v->fd, &byte, 1, deaf ? 0 : MSG_DONTWAIT) != 1) {
+		FT_CHECK(ft, !deaf && ft_now() < end, "the other process "
+			 "failed");
+		ft_progress(ft);
+	}
+	return FT_PASS;
+}
+
+/*
+ * All receives for a dead sender's messages must end, with the right message or
+ * an error.  What had left the sender's memory before it died must be good.
+ */
+static int dead_sender(struct ft *ft, const struct ft_case *c,
+		       struct victim *v)
+{
+	bool known = c->a == KNOWN;
+	struct ft_op *rx[N];
+	int i, good = 0, left;
+
+	FT_TRY(victim_start(ft, v, true));
+	FT_TRY(victim_ready(ft, v, !known));
+	if (known)
+		ft_linger(ft, 0.01);
+	victim_kill(v);
+	prepare(ft, (size_t)N * ROOM);
+	for (i = 0; i < N; i++) {
+		rx[i] = post(ft, true, 1, (uint64_t)i, ins + (size_t)i * ROOM,
+			     ROOM);
+		FT_CHECK(ft, rx[i], "receive %d not posted", i);
+	}
+	left = missing(ft, rx, N, ft->run->timeout_s);
+	for (i = 0; i < N; i++) {
+		if (!rx[i]->done || rx[i]->err)
+			continue;
+		FT_TRY(check(ft, rx[i], ins + (size_t)i * ROOM,
+			     sizes[i % NSIZES], 1, (uint64_t)i));
+		good++;
+	}
+	FT_CHECK(ft, !left, "%d of %d receives from a dead sender did not end "
+		 "(%d are good)", left, N, good);
+	FT_CHECK(ft, good, "not one message of a dead sender is there");
+	if (known && lnx_over_shm(ft))
+		FT_CHECK(ft, good == N, "only %d of %d messages that were here "
+			 "before their sender died", good, N);
+	return FT_PASS;
+}
+
+/* Sends to a dead receiver end, and a full queue does not stop the close. */
+static int dead_receiver(struct ft *ft, struct victim *v)
+{
+	struct ft_op *tx[N];
+	int i, n = 0, left;
+
+	FT_TRY(victim_start(ft, v, false));
+	FT_TRY(victim_ready(ft, v, false));
+	victim_kill(v);
+	prepare(ft, 0);
+	for (i = 0; i < N; i++) {
+		struct ft_msg m = {
+			.tagged = true, .addr = ft->addr[1], .tag = 1,
+			.buf = outs[0], .len = sizes[i % NSIZES],
+		};
+		ssize_t ret;
+
+		tx[n] = ft_op_new(ft);
+		tx[n]->posted = true;
+		ret = ft_try_send(ft->o.ep, tx[n], &m);
+		if (!ret)
+			n++;
+		else
+			tx[n]->posted = false;
+		ft_progress(ft);
+	}
+	if (lnx_over_shm(ft))
+		ft_known(ft, "lnx", "nobody notices the death of a peer in "
+			 "shared memory");
+	ft_known(ft, NULL, "sends to a dead peer may never end");
+	left = missing(ft, tx, n, patience(ft));
+	FT_CHECK(ft, !left, "%d of %d sends to a dead receiver did not end",
+		 left, n);
+	return FT_PASS;
+}
+
+static int killed(struct ft *ft, const struct ft_case *c)
+{
+	struct victim v = { .fd = -1 };
+	struct ft_cfg cfg = { 0 };
+	int ret = FT_PASS;
+
+	if (ft_is_bare(ft, "tcp;ofi_rxm") || ft_is_bare(ft, "shm"))
+		return ft_skip(ft, "bare %s loses operations of a dead peer, "
+			       "or dies too", ft->opts.prov);
+	if (!ft->rank) {
+		ret = c->b ? dead_receiver(ft, &v) : dead_sender(ft, c, &v);
+		victim_kill(&v);
+		ft->open = false;
+		if (ft_objs_close(ft, &ft->o) && ret == FT_PASS)
+			ret = FT_FAIL;
+		ft_ops_drop(ft);
+	}
+	/* Rank 1 takes no part in that, and waits here. */
+	ft_barrier(ft);
+	if (ret == FT_PASS)
+		ret = afresh(ft, &cfg);
+	ft->cfg = c->cfg;
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct ft_case cases[] = {
+		{ .name = "close-unexpected", .fn = closed, .a = KNOWN },
+		{ .name = "close-deaf", .fn = closed, .a = DEAF },
+		{ .name = "close-under-way", .fn = closed, .a = POSTED },
+		{ .name = "sender-dies", .fn = killed, .a = KNOWN },
+		{ .name = "sender-dies-unseen", .fn = killed, .a = DEAF },
+		{ .name = "receiver-dies", .fn = killed, .b = 1 },
+	};
+	struct ft_case alone[sizeof(cases) / sizeof(cases[0])];
+	size_t i;
+
+	memcpy(alone, cases, sizeof(cases));
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		alone[i].cfg.alone = true;
+	/* How long a dead peer is waited for, unless somebody wants it else. */
+	setenv("FI_LNX_CONNECT_TIMEOUT", "3000", 0);
+	return ft_main(argc, argv, "peers that close or die", alone,
+		       sizeof(cases) / sizeof(cases[0]));
+}
