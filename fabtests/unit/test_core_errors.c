@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Errors from cores whose context is not an operation of ours: none at all, the
+ * core's own memory, a place inside an operation, one that is over.  They must
+ * be told from real ones, and change nothing.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comp/comp.h"
+#include "fake_core.h"
+#include "rx/rx.h"
+#include "tx/tx.h"
+
+static struct fake f;
+static struct fake_core *core;
+static struct fake_peer p;
+static char a, b;			/* contexts */
+
+static void open_kind(enum lnx_rail_kind kind)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { kind } };
+
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	fake_peer_insert(&f, &p);
+}
+
+/* An error as the core would tell of it. */
+static void error(void *context, uint64_t flags)
+{
+	struct fi_cq_err_entry err = {
+		.op_context = context, .flags = flags, .err = FI_ECONNRESET,
+		.prov_errno = FI_ECONNRESET,
+	};
+
+	lnx_lock(&f.lnx->lock);
+	if (core->kind == LNX_RAIL_PLAIN)
+		lnx_core_error(f.lnx->rail[0], &err);
+	else
+		core->peer_cq->owner_ops->writeerr(core->peer_cq, &err);
+	lnx_unlock(&f.lnx->lock);
+}
+
+/* Everything that a core has been seen to hand out, and a little more. */
+static void nonsense(void *inside)
+{
+	static const uint64_t flags[] = {
+		0, FI_SEND | FI_MSG, FI_RECV | FI_MSG, FI_READ | FI_RMA,
+	};
+	uint64_t memory[64] = { 0 };
+	void *heap = calloc(1, 4096);
+	size_t i;
+
+	cr_assert_not_null(heap);
+	for (i = 0; i < LNX_ARRAY_SIZE(flags); i++) {
+		error(NULL, flags[i]);
+		error(memory, flags[i]);
+		error(heap, flags[i]);
+		error((void *)(uintptr_t)1, flags[i]);
+		error((void *)UINTPTR_MAX, flags[i]);
+		if (inside)
+			error((char *)inside + 8, flags[i]);
+	}
+	for (i = 0; i < LNX_ARRAY_SIZE(memory); i++)
+		cr_assert_eq(memory[i], 0, "the core's memory was written");
+	for (i = 0; i < 4096; i++)
+		cr_assert_eq(((char *)heap)[i], 0, "the core's was written");
+	free(heap);
+}
+
+/* A send the core holds, nonsense meanwhile, and then its real end. */
+static void framed(enum lnx_rail_kind kind)
+{
+	struct lnx_txe *txe;
+	struct lnx_peer *peer;
+	uint8_t big[1000] = { 7 };
+
+	open_kind(kind);
+	cr_assert_eq(fi_tsend(f.ep, "x", 1, NULL, p.addr, 1, &a), 0);
+	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_comp(&f, &a);
+	fake_ack(&f, &p);
+	fake_pass(&f);
+
+	core->hold_sends = true;
+	cr_assert_eq(fi_tsend(f.ep, big, sizeof(big), NULL, p.addr, 2, &b), 0);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_comp(&f, &b);
+	peer = lnx_peer_get(f.lnx, p.addr);
+	txe = peer->slot[peer->tx_una & (f.lnx->window - 1)];
+	cr_assert_not_null(txe);
+	nonsense(txe);
+	cr_expect(txe->in_core, "still the core's");
+	cr_expect_eq(f.lnx->rail[0]->busy, 1);
+	fake_finish_all(core);
+	fake_ack(&f, &p);
+	fake_quiet(&f);
+	cr_expect_eq(peer->tx_una, peer->tx_posted);
+
+	/* Its end once more: it is nobody's by now. */
+	error(txe, FI_SEND | FI_MSG);
+	cr_expect_eq(f.lnx->rail[0]->busy, 0);
+	fake_after_ms(&f, 10);
+	fake_quiet(&f);
+	fake_expect_none(&f);
+	fake_close(&f);
+}
+
+Test(core_errors, plain) { framed(LNX_RAIL_PLAIN); }
+Test(core_errors, peer) { framed(LNX_RAIL_PEER); }
+
+/*
+ * On the direct rail a send's context is the application's and goes up as it
+ * is; all else is nonsense unless it is a receive entry.
+ */
+Test(core_errors, direct)
+{
+	uint8_t buf[100];
+	void *heap = calloc(1, 4096);
+
+	open_kind(LNX_RAIL_DIRECT);
+	cr_assert_eq(fi_trecv(f.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 5,
+			      0, &a), 0);
+	error(NULL, 0);
+	error(heap, 0);
+	error(heap, FI_RECV | FI_TAGGED);
+	fake_quiet(&f);
+	error(&b, FI_SEND | FI_TAGGED);
+	fake_err(&f, &b, FI_ECONNRESET);
+	/* The receive is as good as before. */
+	fake_direct(core, true, 0, 5, NULL, "hello", 5);
+	cr_expect_eq(fake_comp(&f, &a).len, 5);
+	cr_expect_arr_eq(buf, "hello", 5);
+	free(heap);
+	fake_close(&f);
+}
