@@ -169,6 +169,14 @@ struct verdict {
 	char todo[FT_WHY_MAX];
 };
 
+/* One that left because of another has less to say than that one. */
+static int weight(const struct verdict *v)
+{
+	if (v->result == FT_FAIL)
+		return v->abandoned ? 1 : 3;
+	return v->result == FT_SKIP ? 2 : 0;
+}
+
 /* All ranks agree on one verdict: the worst, with the reason of the first rank
  * that gave it. */
 static struct verdict agree(struct ft *ft, int result)
@@ -190,9 +198,7 @@ static struct verdict agree(struct ft *ft, int result)
 		ft_die(ft, "result exchange: %s", strerror(-ret));
 	ft->abandoned = false;
 	for (i = 1; i < ft->n; i++)
-		if (all[i].result > all[worst].result ||
-		    (all[i].result == all[worst].result &&
-		     all[worst].abandoned && !all[i].abandoned))
+		if (weight(&all[i]) > weight(&all[worst]))
 			worst = i;
 	mine = all[worst];
 	if (mine.result == FT_FAIL)
@@ -224,6 +230,9 @@ static int prepare(struct ft *ft, const struct ft_case *c)
 		return FT_PASS;
 	ret = ft_open(ft, &c->cfg);
 	if (ret == -FI_ENODATA)
+		return FT_SKIP;
+	/* Counters alone need not be enough for an endpoint. */
+	if (ret == -FI_ENOCQ && c->cfg.no_cq)
 		return FT_SKIP;
 	/* What a linked provider lacks, it lacks; lnx has to make up for it. */
 	if (ret == -FI_ENOSYS && !ft_is_bare(ft, "lnx"))

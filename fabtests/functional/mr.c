@@ -642,7 +642,9 @@ static int iovecs(struct ft *ft, const struct ft_case *c)
 		second.buf = iov[1].iov_base;
 		for (i = 0; i < (size_t)ft->n; i++)
 			second.at[i].base += 8000;
-		ft_known(ft, NULL, "only the first iovec can be reached");
+		if (ft_is_bare(ft, "shm"))
+			return ft_skip(ft, "bare shm never completes a write "
+				       "to the second iovec");
 		return whole(ft, &second, 5);
 	}
 	{
