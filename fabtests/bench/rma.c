@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One-sided operations.  -m write (default): half a round trip of writes that
+ * the other side waits for by looking at its memory.  -m read: one read.
+ * -m rate: time per write with a window of them under way.
+ */
+#include "../common/rma.h"
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_BYTES	(4u << 20)
+#define POOL_BYTES	(16u << 20)
+#define WINDOW		64u
+
+static struct ft_mr local, target;
+static unsigned char *sbuf, *tbuf;
+static void *desc;
+/* Behind the data: the other side is through. */
+#define STOP		POOL_BYTES
+#define MEM_BYTES	(POOL_BYTES + 4096)
+
+static void put(struct bench *b, unsigned char *buf, size_t len, uint64_t off,
+		unsigned slot)
+{
+	const struct ft_target *t = &target.at[!b->ft->rank];
+	ssize_t ret;
+
+	do {
+		ret = fi_write(b->ep, buf, len, desc, b->peer, t->base + off,
+			       t->key, &bench_tx[slot]);
+		if (ret == -FI_EAGAIN)
+			bench_poll(b);
+	} while (ret == -FI_EAGAIN);
+	if (__builtin_expect(ret != 0, 0))
+		ft_die(b->ft, "fi_write: %s", fi_strerror((int)-ret));
+}
+
+static void get(struct bench *b, unsigned char *buf, size_t len)
+{
+	const struct ft_target *t = &target.at[!b->ft->rank];
+	ssize_t ret;
+
+	do {
+		ret = fi_read(b->ep, buf, len, desc, b->peer, t->base, t->key,
+			      &bench_tx[0]);
+		if (ret == -FI_EAGAIN)
+			bench_poll(b);
+	} while (ret == -FI_EAGAIN);
+	if (__builtin_expect(ret != 0, 0))
+		ft_die(b->ft, "fi_read: %s", fi_strerror((int)-ret));
+}
+
+/* Everything before has arrived when this is complete, and the other side, who
+ * makes progress until it sees it, stops. */
+static void stop(struct bench *b)
+{
+	const struct ft_target *t = &target.at[!b->ft->rank];
+	struct iovec iov = { .iov_base = sbuf + STOP, .iov_len = 8 };
+	struct fi_rma_iov rma = {
+		.addr = t->base + STOP, .len = 8, .key = t->key,
+	};
+	struct fi_msg_rma msg = {
+		.msg_iov = &iov, .desc = &desc, .iov_count = 1,
+		.addr = b->peer, .rma_iov = &rma, .rma_iov_count = 1,
+		.context = &bench_tx[BENCH_SLOTS - 1],
+	};
+	uint64_t want = b->tx_done + 1;
+	ssize_t ret;
+
+	sbuf[STOP] = 1;
+	do {
+		ret = fi_writemsg(b->ep, &msg, FI_DELIVERY_COMPLETE |
+				  FI_COMPLETION);
+		if (ret == -FI_EAGAIN)
+			bench_poll(b);
+	} while (ret == -FI_EAGAIN);
+	if (ret)
+		ft_die(b->ft, "fi_writemsg: %s", fi_strerror((int)-ret));
+	while (b->tx_done < want)
+		bench_poll(b);
+}
+
+static void serve(struct bench *b)
+{
+	volatile unsigned char *s = tbuf + STOP;
+
+	while (!*s)
+		bench_poll(b);
+}
+
+/*
+ * The last byte tells the rounds apart; the providers place bytes in order, or
+ * all at once.
+ */
+static double write_pingpong(struct bench *b, size_t size, uint64_t iters)
+{
+	volatile unsigned char *last = tbuf + size - 1;
+	uint64_t i;
+	double t0;
+
+	b->tx_done = 0;
+	*last = 0;
+	ft_barrier(b->ft);
+	t0 = ft_now();
+	for (i = 0; i < iters; i++) {
+		unsigned char mark = (unsigned char)(i % 255 + 1);
+
+		while (b->ft->rank && *last != mark)
+			bench_poll(b);
+		sbuf[size - 1] = mark;
+		put(b, sbuf, size, 0, 0);
+		while (!b->ft->rank && *last != mark)
+			bench_poll(b);
+		while (b->tx_done <= i)
+			bench_poll(b);
+	}
+	return (ft_now() - t0) / (double)iters / 2 * 1e9;
+}
+
+static double read_loop(struct bench *b, size_t size, uint64_t iters)
+{
+	uint64_t i;
+	double t0;
+
+	b->tx_done = 0;
+	tbuf[STOP] = 0;
+	ft_barrier(b->ft);
+	if (b->ft->rank) {
+		serve(b);
+		return 0;
+	}
+	t0 = ft_now();
+	for (i = 0; i < iters; i++) {
+		get(b, sbuf, size);
+		while (b->tx_done <= i)
+			bench_poll(b);
+	}
+	t0 = (ft_now() - t0) / (double)iters * 1e9;
+	stop(b);
+	return t0;
+}
+
+static double write_stream(struct bench *b, size_t size, uint64_t iters)
+{
+	unsigned n = size * WINDOW > POOL_BYTES ?
+		     (unsigned)(POOL_BYTES / size) : WINDOW;
+	uint64_t i;
+	double t0;
+
+	b->tx_done = 0;
+	tbuf[STOP] = 0;
+	ft_barrier(b->ft);
+	if (b->ft->rank) {
+		serve(b);
+		return 0;
+	}
+	t0 = ft_now();
+	for (i = 0; i < iters; i++) {
+		unsigned slot = (unsigned)(i % n);
+
+		put(b, sbuf + slot * size, size, slot * size, slot);
+		while (i + 1 - b->tx_done >= n)
+			bench_poll(b);
+	}
+	while (b->tx_done < iters)
+		bench_poll(b);
+	stop(b);
+	return (ft_now() - t0) / (double)iters * 1e9;
+}
+
+static const struct mode {
+	const char *word, *name;
+	double (*run)(struct bench *b, size_t size, uint64_t iters);
+	int ways;			/* of one round */
+} modes[] = {
+	{ "write", "rma_latency", write_pingpong, 2 },
+	{ "read", "read_latency", read_loop, 1 },
+	{ "rate", "put_rate", write_stream, 1 },
+};
+
+/* One checked round, then as many as fill a slice. */
+static uint64_t warm_up(struct bench *b, const struct mode *m, size_t size)
+{
+	struct ft *ft = b->ft;
+	uint64_t n = size <= 65536 ? 200 : 10;
+	bool read = m->run == read_loop;
+	unsigned from = (unsigned)!ft->rank;
+	unsigned char *got = read ? sbuf : tbuf;
+	double ns;
+
+	pattern_fill(read ? tbuf : sbuf, size, ft->run->seed,
+		     (unsigned)ft->rank, size);
+	m->run(b, size, 1);
+	/* The last byte carries the round number. */
+	if (ft->run->verify && (ft->rank != 0) == !read && size > 1 &&
+	    pattern_check(got, size - 1, ft->run->seed, from, size) >= 0)
+		ft_die(ft, "wrong data at size %zu", size);
+	ft_barrier(ft);
+	ns = m->run(b, size, ft->run->warmup ? ft->run->warmup : n);
+	if (ft->run->iters)
+		n = ft->run->iters;
+	else if (!ft->rank)
+		n = (uint64_t)(b->slice_s * 1e9 / (ns * m->ways)) + 10;
+	if (oob_bcast(&ft->oob, &n, sizeof(n)))
+		ft_die(ft, "lost the other rank");
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	const struct mode *m = &modes[0];
+	double ns[BENCH_MAX_REPEATS];
+	static struct ft ft;
+	struct bench b;
+	uint64_t iters;
+	int i, r;
+
+	ft_init(&ft, argc, argv, "one-sided operations (-m write, read or "
+		"rate, -r repeats, -N ms per repeat)", 2);
+	for (i = 0; i < 3; i++)
+		if (!strcmp(ft.run->mode, modes[i].word))
+			m = &modes[i];
+	bench_open(&b, &ft, FI_MSG | FI_TAGGED | FI_RMA);
+	sbuf = bench_buf(&ft, MEM_BYTES);
+	tbuf = bench_buf(&ft, MEM_BYTES);
+	if (ft_mr_reg(&ft, &local, sbuf, MEM_BYTES, FT_MR_ACCESS) ||
+	    ft_mr_reg(&ft, &target, tbuf, MEM_BYTES, FT_MR_ACCESS) ||
+	    ft_mr_share(&ft, &target))
+		ft_die(&ft, "%s", ft.why);
+	desc = ft_mr_desc(&ft, &local);
+	for (i = 0; i < bench_nsizes; i++) {
+		size_t size = bench_sizes[i];
+
+		if (!bench_wants(&ft, size))
+			continue;
+		ft_guard(&ft, m->name);
+		iters = warm_up(&b, m, size);
+		for (r = 0; r < b.repeats; r++)
+			ns[r] = m->run(&b, size, iters);
+		bench_print(&ft, m->name, size, ns, b.repeats);
+	}
+	ft_barrier(&ft);
+	ft_mr_close(&ft, &target);
+	ft_mr_close(&ft, &local);
+	bench_close(&b);
+	free(sbuf);
+	free(tbuf);
+	return 0;
+}
