@@ -225,20 +225,10 @@ static LNX_COLD void not_queued(struct lnx_rxe *rxe)
 		lnx_rxe_put(rxe);
 }
 
-/*
- * The core is through with the entry.  Called at most once for a good message, at
- * odd times for bad ones; the state says what is left to do.
- */
-static void direct_free(struct fi_peer_rx_entry *entry)
+/* The core lets go of a message that no receive was waiting for. */
+static LNX_COLD void free_waiting(struct lnx_rxe *rxe)
 {
-	struct lnx_rxe *rxe = entry_rxe(entry);
-
 	switch (rxe->state) {
-	case LNX_RXE_ACTIVE:
-		rxe->core_done = true;
-		if (rxe->reported)
-			lnx_rxe_put(rxe);
-		break;
 	case LNX_RXE_OFFERED:
 		not_queued(rxe);
 		break;
@@ -264,6 +254,23 @@ static void direct_free(struct fi_peer_rx_entry *entry)
 	default:
 		break;
 	}
+}
+
+/*
+ * The core is through with the entry.  Called at most once for a good message, at
+ * odd times for bad ones; the state says what is left to do.
+ */
+static void direct_free(struct fi_peer_rx_entry *entry)
+{
+	struct lnx_rxe *rxe = entry_rxe(entry);
+
+	if (lnx_unlikely(rxe->state != LNX_RXE_ACTIVE)) {
+		free_waiting(rxe);
+		return;
+	}
+	rxe->core_done = true;
+	if (rxe->reported)
+		lnx_rxe_put(rxe);
 }
 
 struct fi_ops_srx_owner lnx_direct_srx_ops = {
