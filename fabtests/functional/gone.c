@@ -8,6 +8,7 @@
 #include "hazard.h"
 
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -114,10 +115,50 @@ static int closed(struct ft *ft, const struct ft_case *c)
 
 /* ---- killed ---- */
 
+#define FILES		8
+#define PATH		200
+
 struct victim {
 	pid_t pid;
 	int fd;
+	char ours[FILES][PATH];		/* files of shared memory, before */
 };
+
+/* Files of shared memory that a process has; a number of them. */
+static int shm_files(pid_t pid, char file[FILES][PATH])
+{
+	char path[64], line[PATH + 200];
+	int n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "r");
+	while (f && n < FILES && fgets(line, sizeof(line), f)) {
+		char *at = strstr(line, "/dev/shm/");
+
+		if (!at || strlen(at) >= PATH)
+			continue;
+		at[strcspn(at, "\n")] = '\0';
+		if (!n || strcmp(at, file[n - 1]))
+			strcpy(file[n++], at);
+	}
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* Who is killed leaves its files behind. */
+static void remove_files(const struct victim *v, char file[FILES][PATH], int n)
+{
+	int i, k;
+
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < FILES && strcmp(file[i], v->ours[k]); k++)
+			;
+		if (k == FILES)
+			unlink(file[i]);
+	}
+}
 
 /* A process with an endpoint of its own, in touch over a socket. */
 static void victim_main(struct ft *ft, int fd, bool sends)
@@ -160,7 +201,7 @@ static int victim_start(struct ft *ft, struct victim *v, bool sends)
 	FT_CHECK(ft, !socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
 	v->fd = pair[0];
 	v->pid = fork();	/* nothing is open here yet */
-	FT_CHECK(ft, v->pid >= 0, "fork");
+	FT_CHECK(ft, v->pid >= 0, "fork: no process");
 	if (!v->pid)
 		victim_main(ft, pair[1], sends);
 	close(pair[1]);
@@ -169,6 +210,8 @@ static int victim_start(struct ft *ft, struct victim *v, bool sends)
 	ft->cfg = cfg;
 	ft->open = true;
 	ft_ops_drop(ft);
+	/* What the other one maps beyond these is its own. */
+	shm_files(getpid(), v->ours);
 	FT_CHECK(ft, write(v->fd, ft->o.name, FT_NAME_MAX) == FT_NAME_MAX &&
 		 recv(v->fd, name, FT_NAME_MAX, MSG_WAITALL) == FT_NAME_MAX,
 		 "the other process did not open");
@@ -194,10 +237,15 @@ static bool reads_memory(const struct victim *v)
 
 static void victim_kill(struct victim *v)
 {
-	if (v->pid > 0) {
-		kill(v->pid, SIGKILL);
-		waitpid(v->pid, NULL, 0);
-	}
+	char file[FILES][PATH];
+	int n;
+
+	if (v->pid <= 0)
+		return;
+	n = shm_files(v->pid, file);
+	kill(v->pid, SIGKILL);
+	waitpid(v->pid, NULL, 0);
+	remove_files(v, file, n);
 	close(v->fd);
 	v->pid = 0;
 }
@@ -297,8 +345,8 @@ static int dead_receiver(struct ft *ft, struct victim *v)
 static int killed(struct ft *ft, const struct ft_case *c)
 {
 	struct victim v = { .fd = -1 };
+	int ret = FT_PASS, all[OOB_MAX_RANKS];
 	struct ft_cfg cfg = { 0 };
-	int ret = FT_PASS;
 
 	if (ft_is_bare(ft, "tcp;ofi_rxm") || ft_is_bare(ft, "shm"))
 		return ft_skip(ft, "bare %s loses operations of a dead peer, "
@@ -312,8 +360,9 @@ static int killed(struct ft *ft, const struct ft_case *c)
 		ft_ops_drop(ft);
 	}
 	/* Rank 1 takes no part in that, and waits here. */
-	ft_barrier(ft);
-	if (ret == FT_PASS)
+	FT_CHECK(ft, !oob_allgather(&ft->oob, &ret, all, sizeof(ret)), "lost a "
+		 "rank");
+	if (all[0] == FT_PASS)
 		ret = afresh(ft, &cfg);
 	ft->cfg = c->cfg;
 	return ret;
