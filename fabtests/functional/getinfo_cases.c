@@ -177,8 +177,13 @@ static void run_attributes(void)
 {
 	struct fi_info *hints = new_hints(), *i;
 	uint64_t caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
-			FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV |
-			FI_LOCAL_COMM | FI_REMOTE_COMM;
+			FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ |
+			FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE |
+			FI_DIRECTED_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM;
+	uint64_t order = FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW |
+			 FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_RMA_RAR |
+			 FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR |
+			 FI_ORDER_RMA_WAW;
 
 	CHECK_INT(query(hints, &i), 0);
 	fi_freeinfo(hints);
@@ -188,9 +193,10 @@ static void run_attributes(void)
 	CHECK(!i->next);
 	/* Loopback reaches this node only, shm too. */
 	CHECK_INT(i->caps & ~FI_REMOTE_COMM, caps & ~FI_REMOTE_COMM);
-	CHECK_INT(i->tx_attr->caps, FI_MSG | FI_TAGGED | FI_SEND);
-	CHECK_INT(i->rx_attr->caps, FI_MSG | FI_TAGGED | FI_RECV |
-		  FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV);
+	CHECK_INT(i->tx_attr->caps, FI_MSG | FI_TAGGED | FI_RMA | FI_SEND |
+		  FI_READ | FI_WRITE);
+	CHECK_INT(i->rx_attr->caps, FI_MSG | FI_TAGGED | FI_RMA | FI_RECV |
+		  FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV);
 	CHECK_INT(i->mode, 0);
 	CHECK(!i->src_addr && !i->dest_addr);
 	CHECK_INT(i->ep_attr->type, FI_EP_RDM);
@@ -198,8 +204,11 @@ static void run_attributes(void)
 	CHECK(i->ep_attr->protocol & 0x80000000U);
 	CHECK(i->ep_attr->max_msg_size >= 1ULL << 32);
 	CHECK(i->ep_attr->mem_tag_format == 0xaaaaaaaaaaaaaaaaULL);
-	CHECK_INT(i->tx_attr->msg_order, FI_ORDER_SAS);
-	CHECK_INT(i->rx_attr->msg_order, FI_ORDER_SAS);
+	CHECK_INT(i->tx_attr->msg_order, order);
+	CHECK_INT(i->rx_attr->msg_order, order);
+	CHECK(i->ep_attr->max_order_waw_size >= 4096);
+	CHECK(i->ep_attr->max_order_raw_size >= 4096);
+	CHECK(i->ep_attr->max_order_war_size >= 4096);
 	CHECK_INT(i->tx_attr->inject_size, 4096);
 	CHECK_INT(i->tx_attr->iov_limit, 4);
 	CHECK_INT(i->rx_attr->iov_limit, 4);
@@ -325,7 +334,12 @@ static void run_hints(void)
 	HINT(REFUSED, h->addr_format = FI_ADDR_STR);
 	HINT(TAKEN, h->mode = ~0ULL);
 
-	HINT(REFUSED, h->caps = FI_RMA);
+	RETURNS(rx_attr->caps, FI_RMA | FI_REMOTE_READ | FI_REMOTE_WRITE,
+		h->caps = FI_RMA);
+	RETURNS(rx_attr->caps, 0, h->caps = FI_RMA | FI_WRITE);
+	RETURNS(tx_attr->caps, FI_RMA | FI_WRITE, h->caps = FI_RMA | FI_WRITE);
+	RETURNS(tx_attr->caps, FI_TAGGED | FI_RMA | FI_SEND | FI_WRITE,
+		h->caps = FI_TAGGED | FI_RMA | FI_WRITE);
 	HINT(REFUSED, h->caps = FI_MSG | FI_ATOMIC);
 	HINT(REFUSED, h->caps = FI_MSG | FI_HMEM);
 	HINT(REFUSED, h->caps = FI_MSG | FI_PEER);
@@ -343,7 +357,8 @@ static void run_hints(void)
 	HINT(REFUSED, h->tx_attr->size = 65537);
 	HINT(REFUSED, h->rx_attr->size = SIZE_MAX);
 	HINT(TAKEN, h->tx_attr->msg_order = FI_ORDER_SAS);
-	HINT(REFUSED, h->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_RAW);
+	HINT(TAKEN, h->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_RAW);
+	HINT(REFUSED, h->tx_attr->msg_order = FI_ORDER_SAW);
 	HINT(REFUSED, h->rx_attr->msg_order = FI_ORDER_ATOMIC_WAW);
 	HINT(REFUSED, h->tx_attr->comp_order = 1);
 	RETURNS(tx_attr->op_flags, FI_COMPLETION | FI_DELIVERY_COMPLETE,

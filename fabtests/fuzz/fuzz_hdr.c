@@ -62,6 +62,41 @@ static void rts(const uint8_t *data, size_t size, uint64_t total)
 		FUZZ_CHECK(out[size] == 0xee);
 }
 
+static void places(const uint8_t *data, size_t size, const struct lnx_hdr *h)
+{
+	size_t head = h->tag * sizeof(struct lnx_wire_place);
+	struct lnx_place p[LNX_PLACES_MAX];
+	uint8_t out[LNX_PLACES_MAX * sizeof(struct lnx_wire_place)];
+	uint64_t sum = 0;
+	unsigned i;
+
+	FUZZ_CHECK(size >= head + sizeof(struct lnx_wire_rts));
+	if (!lnx_places_get(p, (unsigned)h->tag, data, h->len)) {
+		for (i = 0; i < h->tag; i++) {
+			FUZZ_CHECK(sum + p[i].len >= sum);
+			sum += p[i].len;
+		}
+		FUZZ_CHECK(sum == h->len);
+		lnx_places_put(out, p, (unsigned)h->tag);
+		FUZZ_CHECK(!memcmp(out, data, head));
+	}
+	rts(data + head, size - head, h->len);
+}
+
+static void keys(const uint8_t *data, size_t size)
+{
+	uint8_t out[LNX_PAYLOAD_MAX];
+	struct lnx_keys k, again;
+
+	if (lnx_keys_get(&k, data, size))
+		return;
+	FUZZ_CHECK(k.nkey >= 1 && k.nkey <= LNX_RTS_KEYS);
+	FUZZ_CHECK(lnx_keys_size(k.nkey) == size && size <= sizeof(out));
+	lnx_keys_put(out, &k);
+	FUZZ_CHECK(!lnx_keys_get(&again, out, size));
+	FUZZ_CHECK(again.len == k.len && again.nkey == k.nkey);
+}
+
 static void frame(const uint8_t *data, size_t size)
 {
 	struct lnx_wire_hdr w, out;
@@ -86,7 +121,6 @@ static void frame(const uint8_t *data, size_t size)
 	memcpy(&w, data, sizeof(w));
 	w.hops = 0;
 	w.reserved0 = 0;
-	w.reserved1 = 0;
 	memset(&out, 0xee, sizeof(out));
 	lnx_hdr_put(&out, &h);
 	FUZZ_CHECK(!memcmp(&w, &out, sizeof(w)));
@@ -105,6 +139,25 @@ static void frame(const uint8_t *data, size_t size)
 		break;
 	case LNX_KIND_HELLO:
 		FUZZ_CHECK(payload == LNX_WIRE_ADDR_BYTES);
+		break;
+	case LNX_KIND_PUT:
+		if (h.flags & LNX_WIRE_F_PUT)
+			payload -= sizeof(struct lnx_wire_put);
+		FUZZ_CHECK(h.len == payload && payload <= LNX_PAYLOAD_MAX);
+		break;
+	case LNX_KIND_PUT_RTS:
+		FUZZ_CHECK(h.tag && h.tag <= LNX_PLACES_MAX);
+		places(data + HDR, payload, &h);
+		break;
+	case LNX_KIND_RESP:
+		FUZZ_CHECK(h.len == payload && h.tag <= INT32_MAX);
+		keys(data + HDR, payload);
+		break;
+	case LNX_KIND_ATOMIC:
+		FUZZ_CHECK(h.len == payload);
+		break;
+	case LNX_KIND_GET:
+		FUZZ_CHECK(!payload && h.len <= LNX_PAYLOAD_MAX);
 		break;
 	default:
 		FUZZ_CHECK(!payload);

@@ -22,6 +22,7 @@
 
 #include "api/api.h"
 #include "comp/comp.h"
+#include "obj/mr.h"
 #include "prov.h"
 
 #define FAKE_PORT	4000
@@ -178,6 +179,7 @@ void fake_open(struct fake *f, const struct fake_opt *opt)
 	f->domain.info = f->info;
 	f->domain.threads = true;
 	f->domain.host = 99;
+	FAKE_CHECK(!lnx_mrs_init(&f->domain));
 
 	FAKE_CHECK(!lnx_av_open(&f->domain.fid, &av_attr, &f->av, NULL));
 	FAKE_CHECK(!lnx_cq_open(&f->domain.fid, &cq_attr, &f->cq, NULL));
@@ -201,6 +203,7 @@ void fake_close_quick(struct fake *f)
 	FAKE_CHECK(!fi_close(&f->cq->fid));
 	FAKE_CHECK(!fi_close(&f->av->fid));
 	FAKE_CHECK(!f->domain.refs);
+	lnx_mrs_fini(&f->domain);
 	for (i = 0; i < f->rails.nrail; i++)
 		fi_freeinfo(f->rails.rail[i].info);
 	fi_freeinfo(f->info);

@@ -44,6 +44,23 @@ static size_t build(struct lnx_hdr *h, uint8_t kind)
 			  sizeof(struct lnx_wire_key);
 		h->len = 1ULL << 40;
 		break;
+	case LNX_KIND_PUT_RTS:
+		payload = sizeof(struct lnx_wire_place) +
+			  sizeof(struct lnx_wire_rts) + 8 +
+			  sizeof(struct lnx_wire_key);
+		h->tag = 1;
+		h->len = 1ULL << 40;
+		break;
+	case LNX_KIND_RESP:
+		h->tag = 126;
+		/* fall through */
+	case LNX_KIND_PUT:
+	case LNX_KIND_ATOMIC:
+		payload = h->len = 100;
+		break;
+	case LNX_KIND_GET:
+		h->len = LNX_PAYLOAD_MAX;
+		break;
 	default:
 		break;
 	}
@@ -98,6 +115,7 @@ Test(hdr, what_was_put_is_got)
 		cr_expect_eq(out.tag, in.tag);
 		cr_expect_eq(out.data, in.data);
 		cr_expect_eq(out.len, in.len);
+		cr_expect_eq(out.key, in.key);
 	}
 }
 
@@ -118,8 +136,6 @@ Test(hdr, every_wrong_field_is_found)
 		{ 2, 1, 0, -EBADMSG, "kind" },
 		{ 2, 1, LNX_KIND_MAX, -EBADMSG, "kind" },
 		{ 2, 1, 255, -EBADMSG, "kind" },
-		{ 3, 1, 0x08, -EBADMSG, "flags" },
-		{ 3, 1, 0x10, -EBADMSG, "flags" },
 		{ 3, 1, 0x20, -EBADMSG, "flags" },
 		{ 3, 1, 0x40, -EBADMSG, "flags" },
 		{ 3, 1, 0x80, -EBADMSG, "flags" },
@@ -156,7 +172,7 @@ Test(hdr, other_versions_may_look_different)
 /* Later versions may use them, and old receivers live with it. */
 Test(hdr, reserved_fields_are_sent_as_0_and_ignored)
 {
-	static const uint8_t reserved[] = { 4, 5, 56, 57, 63 };
+	static const uint8_t reserved[] = { 4, 5 };
 
 	for (unsigned kind = 1; kind < LNX_KIND_MAX; kind++) {
 		for (size_t i = 0; i < sizeof(reserved); i++) {
@@ -169,7 +185,7 @@ Test(hdr, reserved_fields_are_sent_as_0_and_ignored)
 				     reserved[i]);
 		}
 	}
-	for (unsigned flags = 0; flags <= LNX_WIRE_F_ALL; flags++) {
+	for (unsigned flags = 0; flags <= LNX_WIRE_F_MSG; flags++) {
 		struct lnx_hdr h;
 		size_t len = build(&h, LNX_KIND_MSG);
 
@@ -185,11 +201,17 @@ Test(hdr, every_wrong_length_is_found)
 		struct lnx_hdr h;
 		size_t good = build(&h, (uint8_t)kind), len;
 		bool rts = kind == LNX_KIND_RTS_MSG || kind == LNX_KIND_RTS_TAG;
+		size_t head = 0;
+
+		if (kind == LNX_KIND_PUT_RTS) {
+			rts = true;
+			head = sizeof(struct lnx_wire_place);
+		}
 
 		for (len = 0; len < HDR + 300; len++) {
 			/* How long an RTS is, lnx_rts_get looks at. */
 			bool ok = len == good ||
-				  (rts && len >= HDR +
+				  (rts && len >= HDR + head +
 				   sizeof(struct lnx_wire_rts));
 
 			cr_expect_eq(get(len), ok ? 0 : -EBADMSG, "%s of %zu",
@@ -285,7 +307,8 @@ Test(hdr, kinds)
 		cr_expect_eq(!strcmp(name, "unknown"), !known, "%u", kind);
 		if (known)
 			cr_expect_eq(lnx_kind_sequenced((uint8_t)kind),
-				     kind <= LNX_KIND_FIN, "%s", name);
+				     kind <= LNX_KIND_FIN ||
+				     kind >= LNX_KIND_PUT, "%s", name);
 	}
 }
 
@@ -481,4 +504,124 @@ Test(rts, reserved_fields_are_sent_as_0_and_ignored)
 		cr_expect_eq(lnx_rts_get(&out, frame, lnx_rts_size(&r), total),
 			     0);
 	}
+}
+
+/* ---- remote memory ---- */
+
+/* Only a PUT says what it is part of, and only with the room for it. */
+Test(hdr, flags_of_puts)
+{
+	static const uint8_t flags[] = {
+		LNX_WIRE_F_PUT, LNX_WIRE_F_LAST, LNX_WIRE_F_PUT | LNX_WIRE_F_LAST,
+	};
+
+	for (unsigned kind = 1; kind < LNX_KIND_MAX; kind++) {
+		for (size_t i = 0; i < sizeof(flags); i++) {
+			bool put = (flags[i] & LNX_WIRE_F_PUT) != 0;
+			struct lnx_hdr h;
+			size_t len = build(&h, (uint8_t)kind);
+
+			if (put && kind == LNX_KIND_PUT) {
+				uint64_t n = htole64(100 -
+					sizeof(struct lnx_wire_put));
+
+				memcpy(frame + 48, &n, sizeof(n));
+			}
+			frame[3] |= flags[i];
+			cr_expect_eq(get(len), kind == LNX_KIND_PUT ? 0 :
+				     -EBADMSG, "%s, flags %x",
+				     lnx_kind_name((uint8_t)kind), flags[i]);
+		}
+	}
+	for (size_t room = 0; room < 2 * sizeof(struct lnx_wire_put); room++) {
+		struct lnx_hdr h = sample(LNX_KIND_PUT);
+
+		h.flags = LNX_WIRE_F_PUT;
+		h.len = room - sizeof(struct lnx_wire_put);
+		lnx_hdr_put((struct lnx_wire_hdr *)frame, &h);
+		cr_expect_eq(get(HDR + room),
+			     room < sizeof(struct lnx_wire_put) ? -EBADMSG : 0,
+			     "%zu", room);
+	}
+}
+
+Test(hdr, answers_and_requests_have_limits)
+{
+	struct lnx_hdr h;
+	size_t len = build(&h, LNX_KIND_GET);
+	uint64_t v = htole64(LNX_PAYLOAD_MAX + 1);
+
+	memcpy(frame + 48, &v, sizeof(v));
+	cr_expect_eq(get(len), -EBADMSG, "more than an answer can carry");
+	len = build(&h, LNX_KIND_RESP);
+	memset(frame + 32, 0xff, 8);
+	cr_expect_eq(get(len), -EBADMSG, "no error number");
+	len = build(&h, LNX_KIND_PUT_RTS);
+	memset(frame + 32, 0, 8);
+	cr_expect_eq(get(len), -EBADMSG, "to no place");
+	frame[32] = LNX_PLACES_MAX + 1;
+	cr_expect_eq(get(len), -EBADMSG, "to too many places");
+}
+
+Test(places, what_was_put_is_got_and_makes_up_the_whole)
+{
+	struct lnx_place in[LNX_PLACES_MAX], out[LNX_PLACES_MAX];
+	uint8_t wire[sizeof(struct lnx_wire_place) * LNX_PLACES_MAX];
+	uint64_t total = 0;
+
+	for (unsigned i = 0; i < LNX_PLACES_MAX; i++) {
+		in[i].addr = 0x1111111111111111ULL * (i + 1);
+		in[i].key = ~in[i].addr;
+		in[i].len = 1000 + i;
+		total += in[i].len;
+	}
+	lnx_places_put(wire, in, LNX_PLACES_MAX);
+	cr_expect_eq(lnx_places_get(out, LNX_PLACES_MAX, wire, total), 0);
+	for (unsigned i = 0; i < LNX_PLACES_MAX; i++) {
+		cr_expect_eq(out[i].addr, in[i].addr);
+		cr_expect_eq(out[i].key, in[i].key);
+		cr_expect_eq(out[i].len, in[i].len);
+	}
+	cr_expect_eq(lnx_places_get(out, LNX_PLACES_MAX, wire, total - 1),
+		     -EBADMSG);
+	cr_expect_eq(lnx_places_get(out, LNX_PLACES_MAX, wire, total + 1),
+		     -EBADMSG);
+	cr_expect_eq(lnx_places_get(out, 3, wire, total), -EBADMSG);
+	/* Lengths whose sum overflows to the right one. */
+	in[0].len = UINT64_MAX;
+	in[1].len = 1001;
+	lnx_places_put(wire, in, 2);
+	cr_expect_eq(lnx_places_get(out, 2, wire, 1000), -EBADMSG);
+}
+
+Test(keys, what_was_put_is_got)
+{
+	struct lnx_keys in = { .len = 0x123456789aULL, .nkey = LNX_RTS_KEYS };
+	uint8_t wire[LNX_PAYLOAD_MAX];
+	struct lnx_keys out;
+	size_t size = lnx_keys_size(in.nkey);
+
+	for (unsigned i = 0; i < in.nkey; i++) {
+		in.key[i].rail = (uint16_t)(i * 3);
+		in.key[i].key = 0xf0f0f0f000000000ULL + i;
+		in.key[i].addr = ~in.key[i].key;
+	}
+	lnx_keys_put(wire, &in);
+	cr_expect_eq(lnx_keys_get(&out, wire, size), 0);
+	cr_expect_eq(out.len, in.len);
+	cr_expect_eq(out.nkey, in.nkey);
+	for (unsigned i = 0; i < in.nkey; i++) {
+		cr_expect_eq(out.key[i].rail, in.key[i].rail);
+		cr_expect_eq(out.key[i].key, in.key[i].key);
+		cr_expect_eq(out.key[i].addr, in.key[i].addr);
+	}
+	for (size_t n = 0; n < size; n++)
+		cr_expect_eq(lnx_keys_get(&out, wire, n), -EBADMSG, "%zu", n);
+	cr_expect_eq(lnx_keys_get(&out, wire, size + 1), -EBADMSG);
+	wire[8] = wire[9] = 0;
+	cr_expect_eq(lnx_keys_get(&out, wire, sizeof(struct lnx_wire_keys)),
+		     -EBADMSG, "no key");
+	wire[8] = LNX_RTS_KEYS + 1;
+	cr_expect_eq(lnx_keys_get(&out, wire, lnx_keys_size(LNX_RTS_KEYS + 1)),
+		     -EBADMSG, "too many keys");
 }

@@ -39,13 +39,25 @@ enum lnx_wire_kind {
 	LNX_KIND_BYE = 9,	/* the endpoint is closing; seq: no frame of
 				 * that number or a later one will follow */
 	LNX_KIND_STRANGER = 10,	/* reserved: a frame's dst is not us */
+	/* Remote memory, all sequenced.  key names a registration of the receiver,
+	 * tag is the byte in it where the access begins. */
+	LNX_KIND_PUT = 11,	/* payload: lnx_wire_put if F_PUT, then data */
+	LNX_KIND_PUT_RTS = 12,	/* tag: number of lnx_wire_place in the payload,
+				 * then lnx_wire_rts; the receiver reads */
+	LNX_KIND_GET = 13,	/* data: op; len: bytes wanted in the RESP */
+	LNX_KIND_KEYS = 14,	/* data: op; wants lnx_wire_keys in the RESP */
+	LNX_KIND_ATOMIC = 15,	/* payload: see rx/amo_serve.c */
+	LNX_KIND_RESP = 16,	/* data: op; tag: error or 0; payload: len bytes */
 	LNX_KIND_MAX
 };
 
 #define LNX_WIRE_F_DATA		0x01	/* data holds the application's CQ data */
 #define LNX_WIRE_F_ROUTED	0x02	/* reserved: came through a gateway */
 #define LNX_WIRE_F_ACK_NOW	0x04	/* sender waits for the acknowledgement */
-#define LNX_WIRE_F_ALL		0x07
+#define LNX_WIRE_F_PUT		0x08	/* a PUT with lnx_wire_put */
+#define LNX_WIRE_F_LAST		0x10	/* a PUT that ends its write */
+#define LNX_WIRE_F_MSG		0x07	/* those that any kind may have */
+#define LNX_WIRE_F_ALL		0x1f
 
 struct lnx_wire_hdr {
 	uint8_t magic;
@@ -62,7 +74,7 @@ struct lnx_wire_hdr {
 	uint64_t tag;
 	uint64_t data;
 	uint64_t len;		/* of the application's message */
-	uint64_t reserved1;
+	uint64_t key;		/* of remote memory; else 0 */
 };
 static_assert(sizeof(struct lnx_wire_hdr) == 64, "header is one cache line");
 
@@ -93,6 +105,36 @@ struct lnx_wire_key {
 	uint64_t addr;		/* remote address of the piece's first byte */
 };
 static_assert(sizeof(struct lnx_wire_key) == 24, "key");
+
+/* A piece of the receiver's memory that a PUT_RTS wants written. */
+struct lnx_wire_place {
+	uint64_t addr;
+	uint64_t key;
+	uint64_t len;		/* their sum is the header's len */
+};
+static_assert(sizeof(struct lnx_wire_place) == 24, "place");
+
+#define LNX_PLACES_MAX		4
+
+/* Begins the payload of a PUT with F_PUT. */
+struct lnx_wire_put {
+	uint64_t op;		/* data of the RESP that is wanted; 0: none */
+	uint64_t total;		/* bytes of the write that this is the end of */
+};
+static_assert(sizeof(struct lnx_wire_put) == 16, "put");
+
+/*
+ * What a RESP to KEYS carries: how the rails know the registration, so that the
+ * asker can read from it.  Followed by nkey lnx_wire_key, whose addr is that of
+ * byte 0.
+ */
+struct lnx_wire_keys {
+	uint64_t len;		/* bytes of the registration */
+	uint16_t nkey;		/* 1..LNX_RTS_KEYS */
+	uint16_t reserved0;
+	uint32_t reserved1;
+};
+static_assert(sizeof(struct lnx_wire_keys) == 16, "keys");
 
 static_assert(sizeof(struct lnx_wire_rts) + LNX_RTS_SEGS * 8 +
 	      LNX_RTS_SEGS * LNX_RTS_KEYS * sizeof(struct lnx_wire_key) <=

@@ -55,6 +55,8 @@ extern struct fi_ops_msg lnx_msg_ops;
 extern struct fi_ops_msg lnx_msg_off_ops;	/* endpoint not enabled */
 extern struct fi_ops_tagged lnx_tagged_ops;
 extern struct fi_ops_tagged lnx_tagged_off_ops;
+extern struct fi_ops_rma lnx_rma_ops;
+extern struct fi_ops_mr lnx_mr_ops;	/* of a domain */
 
 /* api/nosys.c: libfabric does not export its own tables. */
 int lnx_no_bind(struct fid *fid, struct fid *bfid, uint64_t flags);
@@ -63,6 +65,5 @@ int lnx_no_ops_open(struct fid *fid, const char *name, uint64_t flags,
 		    void **ops, void *context);
 extern struct fi_ops_rma lnx_no_rma_ops;
 extern struct fi_ops_atomic lnx_no_atomic_ops;
-extern struct fi_ops_mr lnx_no_mr_ops;
 
 #endif

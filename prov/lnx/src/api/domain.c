@@ -4,6 +4,7 @@
 #include "api/api.h"
 #include "core/open.h"
 #include "core/resolve.h"
+#include "obj/mr.h"
 #include "prov.h"
 
 static int domain_close(struct fid *fid)
@@ -15,6 +16,7 @@ static int domain_close(struct fid *fid)
 		return -FI_EBUSY;
 	lnx_link_rails_free(d->rails);
 	fi_freeinfo(d->info);
+	lnx_mrs_fini(d);
 	__atomic_sub_fetch(&d->fabric->refs, 1, __ATOMIC_RELEASE);
 	free(d);
 	return 0;
@@ -117,14 +119,18 @@ int lnx_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	 * into the AV, which touches endpoints.
 	 */
 	d->threads = info->domain_attr->threading != FI_THREAD_DOMAIN;
+	if (lnx_mrs_init(d))
+		goto err_info;
 	d->fid.fid.fclass = FI_CLASS_DOMAIN;
 	d->fid.fid.context = context;
 	d->fid.fid.ops = &domain_fid_ops;
 	d->fid.ops = &domain_ops;
-	d->fid.mr = &lnx_no_mr_ops;
+	d->fid.mr = &lnx_mr_ops;
 	__atomic_add_fetch(&d->fabric->refs, 1, __ATOMIC_RELAXED);
 	*out = &d->fid;
 	return 0;
+err_info:
+	fi_freeinfo(d->info);
 err_rails:
 	lnx_link_rails_free(d->rails);
 err:

@@ -7,8 +7,10 @@
 
 #include "api/ep.h"
 #include "core/open.h"
+#include "obj/mr.h"
 #include "prov.h"
 #include "rx/rx.h"
+#include "tx/rma.h"
 #include "tx/tx.h"
 
 static bool all_left(const struct lnx_ep *ep)
@@ -97,6 +99,17 @@ static void dump_stats(const struct lnx_ep *ep)
 	}
 }
 
+/* Registrations are known to its rails no more. */
+static void leave_domain(struct lnx_ep *ep)
+{
+	pthread_mutex_lock(&ep->domain->eps_lock);
+	lnx_lock(&ep->lock);
+	ep->leaving = true;
+	lnx_mr_leave(ep);
+	lnx_unlock(&ep->lock);
+	pthread_mutex_unlock(&ep->domain->eps_lock);
+}
+
 static bool unpost(struct lnx_mrecv *r, void *arg)
 {
 	lnx_match_unpost(arg, r);
@@ -126,6 +139,9 @@ int lnx_ep_close(struct fid *fid)
 	lnx_lock(&ep->lock);
 	if (ep->enabled) {
 		linger(ep);
+		lnx_unlock(&ep->lock);
+		leave_domain(ep);
+		lnx_lock(&ep->lock);
 		ep->closing = true;
 		drop_stored(&ep->tag);
 		drop_stored(&ep->msg);
@@ -158,6 +174,8 @@ int lnx_ep_close(struct fid *fid)
 		lnx_pool_fini(&ep->txe_pool[i]);
 	lnx_pool_fini(&ep->rxbuf_pool);
 	lnx_pool_fini(&ep->chunk_pool);
+	lnx_rma_fini(ep);
+	lnx_optab_fini(&ep->rndv_ops);
 	if (ep->eq)
 		lnx_eq_unref(ep->eq);
 	lnx_lock_fini(&ep->lock);

@@ -7,6 +7,7 @@
 
 #include "api/ep.h"
 #include "core/open.h"
+#include "obj/mr.h"
 #include "prov.h"
 #include "rx/rx.h"
 
@@ -30,7 +31,7 @@ static const struct calls calls_off = {
 static const struct calls calls_on = {
 	.msg = &lnx_msg_ops,
 	.tagged = &lnx_tagged_ops,
-	.rma = &lnx_no_rma_ops,
+	.rma = &lnx_rma_ops,
 	.atomic = &lnx_no_atomic_ops,
 };
 
@@ -293,6 +294,7 @@ int lnx_ep_enable(struct lnx_ep *ep)
 	/* The helper thread works on all of these. */
 	if (ep->want_wait) {
 		ep->lock.on = true;
+		ep->domain->mr_lock.on = true;
 		if (ep->tx_cq)
 			ep->tx_cq->lock.on = true;
 		if (ep->rx_cq)
@@ -312,6 +314,7 @@ int lnx_ep_enable(struct lnx_ep *ep)
 	if (!ep->rx_cq)
 		ep->rx_cq = ep->sink;
 
+	pthread_mutex_lock(&ep->domain->eps_lock);
 	lnx_lock(&ep->lock);
 	ret = lnx_rxe_reserve(ep);
 	if (!ret)
@@ -321,8 +324,11 @@ int lnx_ep_enable(struct lnx_ep *ep)
 	if (!ret)
 		ret = make_address(ep);
 	if (!ret)
+		ret = lnx_mr_join(ep);
+	if (!ret)
 		ret = add_wait_fds(ep);
 	if (ret) {
+		lnx_mr_leave(ep);
 		lnx_ep_del_wait_fds(ep);
 		ep->closing = true;
 		lnx_ep_close_rails(ep);
@@ -333,12 +339,14 @@ int lnx_ep_enable(struct lnx_ep *ep)
 		if (ep->rx_cq == ep->sink)
 			ep->rx_cq = NULL;
 		lnx_unlock(&ep->lock);
+		pthread_mutex_unlock(&ep->domain->eps_lock);
 		return ret;
 	}
 	ep->enabled = true;
 	lnx_ep_set_ops(ep, true);
 	meet_locals(ep);
 	lnx_unlock(&ep->lock);
+	pthread_mutex_unlock(&ep->domain->eps_lock);
 	if (ep->want_wait) {
 		ret = lnx_thread_start(ep);
 		if (ret && thread)

@@ -8,6 +8,7 @@
 #include "core/open.h"
 #include "prov.h"
 #include "rx/rx.h"
+#include "tx/rma.h"
 #include "tx/tx.h"
 
 #define MIN_MULTI_RECV_DEFAULT	64
@@ -30,6 +31,7 @@ static void init_lists(struct lnx_ep *ep)
 		&ep->learn_peers, &ep->direct_peers, &ep->pulls, &ep->parked,
 		&ep->peers, &ep->reserve, &ep->buf_reserve, &ep->rndvs,
 		&ep->dead_rndvs, &ep->av_link, &ep->owned,
+		&ep->domain_link,
 	};
 	unsigned i;
 
@@ -86,6 +88,7 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	if (ret)
 		goto err_tag;
 	init_lists(ep);
+	lnx_rma_init(ep);
 	lnx_pool_init(&ep->rxe_pool, sizeof(struct lnx_rxe), SLAB_RXE);
 	for (i = 0; i < 3; i++)
 		lnx_pool_init(&ep->txe_pool[i], sizeof(struct lnx_txe) +

@@ -109,24 +109,6 @@ struct fi_ops_atomic lnx_no_atomic_ops = {
 	.compwritevalid = no_valid,
 };
 
-/* ---- memory registration: mr_mode is 0 and buffers need no descriptors ---- */
-
-NO(static int, no_reg, -FI_ENOSYS, struct fid *fid, const void *buf,
-   size_t len, uint64_t access, uint64_t offset, uint64_t requested_key,
-   uint64_t flags, struct fid_mr **mr, void *context)
-NO(static int, no_regv, -FI_ENOSYS, struct fid *fid, const struct iovec *iov,
-   size_t count, uint64_t access, uint64_t offset, uint64_t requested_key,
-   uint64_t flags, struct fid_mr **mr, void *context)
-NO(static int, no_regattr, -FI_ENOSYS, struct fid *fid,
-   const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
-
-struct fi_ops_mr lnx_no_mr_ops = {
-	.size = sizeof(struct fi_ops_mr),
-	.reg = no_reg,
-	.regv = no_regv,
-	.regattr = no_regattr,
-};
-
 /* ---- messages, before fi_enable ---- */
 
 NO(static ssize_t, off_recv, -FI_EOPBADSTATE, struct fid_ep *ep, void *buf,

@@ -6,12 +6,17 @@
  *	1	av->lock	entries and their index; bound endpoints
  *	1	poll->lock	members of a poll set
  *	2	eps->lock	endpoints bound to a CQ or a counter
+ *	2	domain->eps_lock	enabled endpoints of a domain; taken to
+ *				register memory and to take that back
  *	3	ep->lock	the owner lock: everything of one endpoint, its
  *				rails, matchers, peers, pools; held around every
  *				call into its core objects
  *	4	cq->lock	ring of one CQ
  *	4	av->hash_lock	index of an AV by endpoint id
  *	4	eq->lock	queue of one EQ
+ *	4	domain->mr_lock	index of registrations
+ *	5	locked		elements that no instruction can change at once
+ *				(rx/amo.c)
  *	-	running_lock	helper threads (comp/thread.c); alone
  *
  * A lower number is taken first.  Core providers call us back only from inside

@@ -59,9 +59,14 @@ static ssize_t direct_write(struct fid_peer_cq *cq, void *context,
 	lnx_assert_held(&rail->ep->lock);
 	if (flags & FI_RECV)
 		lnx_rx_core_done(context, flags, data);
-	else if (flags & FI_SEND)
+	else if (lnx_likely(flags & (FI_SEND | FI_WRITE | FI_READ)))
 		lnx_cq_write(rail->ep->tx_cq, context, flags & ~FI_COMPLETION,
 			     0, NULL, 0, 0, FI_ADDR_NOTAVAIL);
+	else if (flags & FI_REMOTE_CQ_DATA)
+		/* shm 2.1 gives neither flags nor sender; context is its own. */
+		lnx_cq_write(rail->ep->rx_cq, NULL, FI_RMA | FI_REMOTE_WRITE |
+			     FI_REMOTE_CQ_DATA, len, NULL, data, 0,
+			     FI_ADDR_NOTAVAIL);
 	return 0;
 }
 
@@ -75,7 +80,8 @@ static ssize_t direct_writeerr(struct fid_peer_cq *cq,
 	if (lnx_pool_owns(&ep->rxe_pool, err->op_context)) {
 		if (lnx_pool_lent(&ep->rxe_pool, err->op_context))
 			lnx_rx_core_failed(err->op_context, err);
-	} else if ((err->flags & FI_SEND) && ep->tx_cq) {
+	} else if ((err->flags & (FI_SEND | FI_WRITE | FI_READ)) &&
+		   ep->tx_cq) {
 		struct fi_cq_err_entry e = *err;
 
 		e.flags &= ~FI_COMPLETION;

@@ -8,6 +8,7 @@
  */
 #include "comp/comp.h"
 #include "rx/rx.h"
+#include "tx/rma.h"
 #include "tx/tx.h"
 
 static inline void poll_rail(struct lnx_rail *rail)
@@ -45,6 +46,8 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 		lnx_pull_run(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_MR))
 		lnx_rndv_reap(ep);
+	if (ep->work & LNX_WORK_RMA)
+		lnx_rma_run(ep, lnx_clock_ns());
 	if (ep->work & LNX_WORK_DIRECT)
 		lnx_tx_direct_pump(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_MATCH))

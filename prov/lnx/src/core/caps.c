@@ -20,6 +20,15 @@
 #define TAG_64_BITS	0xaaaaaaaaaaaaaaaaULL
 
 /*
+ * One numbering orders messages, writes and reads to a peer.  Not said is what
+ * large transfers, which are negotiated, do not keep among different kinds.
+ */
+#define MSG_ORDER	(FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | \
+			 FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_RMA_RAR | \
+			 FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | \
+			 FI_ORDER_RMA_WAW)
+
+/*
  * The capabilities, one row each; a new one is a new row.
  *	PRIMARY		only given when asked for
  *	MODIFIER	narrows a primary; all of them when none is asked for
@@ -37,11 +46,16 @@ static const struct cap {
 } caps[] = {
 	{ FI_MSG, PRIMARY, TX | RX },
 	{ FI_TAGGED, PRIMARY, TX | RX },
+	{ FI_RMA, PRIMARY, TX | RX },
 	/* Costs a look at each source, so only when it is wanted. */
 	{ FI_DIRECTED_RECV, PRIMARY, RX },
 	{ FI_SOURCE, PRIMARY, RX },
 	{ FI_SEND, MODIFIER, TX },
 	{ FI_RECV, MODIFIER, RX },
+	{ FI_READ, MODIFIER, TX },
+	{ FI_WRITE, MODIFIER, TX },
+	{ FI_REMOTE_READ, MODIFIER, RX },
+	{ FI_REMOTE_WRITE, MODIFIER, RX },
 	{ FI_MULTI_RECV, FREE, RX },
 	{ FI_LOCAL_COMM, RAILS, DOMAIN },
 	{ FI_REMOTE_COMM, RAILS, DOMAIN },
@@ -65,6 +79,27 @@ static uint64_t caps_in(unsigned where)
 		if (caps[i].where & where)
 			bits |= caps[i].bit;
 	return bits;
+}
+
+/* Modifiers of the two families of primaries, and of the two halves. */
+#define MSG_CAPS	(FI_MSG | FI_TAGGED)
+#define MSG_MODIFIERS	(FI_SEND | FI_RECV)
+#define RMA_CAPS	(FI_RMA | FI_ATOMIC)
+#define RMA_MODIFIERS	(FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
+#define TX_MODIFIERS	(FI_SEND | FI_READ | FI_WRITE)
+#define RX_MODIFIERS	(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+/*
+ * Modifiers of a family count only with one of its primaries, and not naming any
+ * of them means all.
+ */
+static uint64_t with_modifiers(uint64_t bits, uint64_t ask, uint64_t primaries,
+			       uint64_t modifiers)
+{
+	bits &= ~modifiers;
+	if (!(bits & primaries))
+		return bits;
+	return bits | (ask & modifiers ? ask & modifiers : modifiers);
 }
 
 /* The part of an endpoint's caps that its sending or receiving half has. */
@@ -112,6 +147,11 @@ static size_t tx_iov_of(const struct fi_info *info)
 	return info->tx_attr->iov_limit;
 }
 
+static size_t rma_iov_of(const struct fi_info *info)
+{
+	return info->tx_attr->rma_iov_limit;
+}
+
 static size_t rx_iov_of(const struct fi_info *info)
 {
 	return info->rx_attr->iov_limit;
@@ -147,14 +187,15 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 		     rail_caps(lr);
 	info->addr_format = LNX_ADDR_FORMAT;
 
-	tx->caps = half(info->caps, TX, FI_SEND);
-	tx->msg_order = FI_ORDER_SAS;
+	tx->caps = half(info->caps, TX, TX_MODIFIERS);
+	tx->msg_order = MSG_ORDER;
 	tx->inject_size = direct_limit(lr, LNX_INJECT_MAX, inject_of);
 	tx->size = LNX_QUEUE_SIZE;
 	tx->iov_limit = direct_limit(lr, LNX_IOV_MAX, tx_iov_of);
+	tx->rma_iov_limit = direct_limit(lr, LNX_RMA_IOV_MAX, rma_iov_of);
 
-	rx->caps = half(info->caps, RX, FI_RECV);
-	rx->msg_order = FI_ORDER_SAS;
+	rx->caps = half(info->caps, RX, RX_MODIFIERS);
+	rx->msg_order = MSG_ORDER;
 	rx->size = LNX_QUEUE_SIZE;
 	rx->iov_limit = direct_limit(lr, LNX_IOV_MAX, rx_iov_of);
 
@@ -163,6 +204,10 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 	ep->protocol_version = LNX_PROTO_VERSION;
 	ep->max_msg_size = direct_limit(lr, LNX_MSG_SIZE_MAX, max_msg_of);
 	ep->mem_tag_format = TAG_64_BITS;
+	/* Beyond these, a transfer is a negotiation that later ones overtake. */
+	ep->max_order_raw_size = LNX_GET_MAX;
+	ep->max_order_war_size = LNX_GET_MAX;
+	ep->max_order_waw_size = LNX_PUT_MAX;
 	ep->tx_ctx_cnt = 1;
 	ep->rx_ctx_cnt = 1;
 
@@ -200,13 +245,15 @@ static int fit_caps(struct fi_info *info, const struct fi_info *hints,
 	if (ask) {
 		info->caps &= (ask & (caps_of(PRIMARY) | modifiers)) |
 			      caps_of(FREE) | caps_of(RAILS);
-		if (!(ask & modifiers))
-			info->caps |= modifiers;
+		info->caps = with_modifiers(info->caps, ask, MSG_CAPS,
+					    MSG_MODIFIERS);
+		info->caps = with_modifiers(info->caps, ask, RMA_CAPS,
+					    RMA_MODIFIERS);
 		if (!(info->caps & FI_RECV))
 			info->caps &= ~FI_MULTI_RECV;
 	}
-	info->tx_attr->caps = half(info->caps, TX, FI_SEND);
-	info->rx_attr->caps = half(info->caps, RX, FI_RECV);
+	info->tx_attr->caps = half(info->caps, TX, TX_MODIFIERS);
+	info->rx_attr->caps = half(info->caps, RX, RX_MODIFIERS);
 	info->domain_attr->caps = info->caps & caps_in(DOMAIN);
 	return 0;
 }
@@ -237,7 +284,7 @@ static int fit_tx(struct fi_info *info, const struct fi_tx_attr *ask,
 {
 	struct fi_tx_attr *tx = info->tx_attr;
 
-	if (fit_half(&tx->caps, ask->caps, FI_SEND))
+	if (fit_half(&tx->caps, ask->caps, TX_MODIFIERS))
 		REFUSE("tx_attr->caps");
 	if (ask->op_flags & ~(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |
 			      FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE))
@@ -266,7 +313,7 @@ static int fit_rx(struct fi_info *info, const struct fi_rx_attr *ask,
 {
 	struct fi_rx_attr *rx = info->rx_attr;
 
-	if (fit_half(&rx->caps, ask->caps, FI_RECV))
+	if (fit_half(&rx->caps, ask->caps, RX_MODIFIERS))
 		REFUSE("rx_attr->caps");
 	if (ask->op_flags & ~(FI_COMPLETION | FI_MULTI_RECV))
 		REFUSE("rx_attr->op_flags");

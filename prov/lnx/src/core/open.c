@@ -260,6 +260,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	rail->wait_fd = -1;
 	rail->next_key = KEY_BASE;
 	lnx_list_init(&rail->bufs);
+	lnx_list_init(&rail->regs);
 	snprintf(rail->name, sizeof(rail->name), "%.*s:%.*s",
 		 LNX_NAME_MAX - 2, spec->prov, LNX_NAME_MAX - 2, spec->dom);
 	rail->info = rail_info(ep, rail, spec, owner);

@@ -2,6 +2,7 @@
 #ifndef LNX_DOMAIN_H
 #define LNX_DOMAIN_H
 
+#include "base/list.h"
 #include "base/lock.h"
 #include "obj/link.h"
 #include "fi.h"
@@ -18,9 +19,17 @@ struct lnx_domain {
 	struct fi_info *info;		/* as the application gave it */
 	bool threads;			/* locks are on */
 	uint64_t host;			/* our host identity */
-	int refs;			/* endpoints, AVs, CQs; atomic */
+	int refs;			/* endpoints, AVs, CQs, MRs; atomic */
+	pthread_mutex_t eps_lock;
+	struct lnx_node eps;		/* enabled ones: lnx_ep.domain_link */
+	struct lnx_lock mr_lock;
+	struct lnx_mr **mrs;		/* hash of registrations by key */
+	uint32_t mrs_mask;
+	uint32_t nmr;
+	uint64_t next_mr_key;		/* where the application wants ours */
 };
 
+struct lnx_mr;
 struct lnx_eq;
 /* Event queues, for the objects that report to one (api/eq.c). */
 struct lnx_eq *lnx_eq_ref(struct fid *fid);

@@ -21,6 +21,7 @@
 #include "obj/domain.h"
 #include "obj/peer.h"
 #include "obj/rail.h"
+#include "obj/rma.h"
 
 #define LNX_IOV_MAX	4
 #define LNX_INJECT_MAX	4096
@@ -103,7 +104,9 @@ struct lnx_ep {
 	size_t max_msg_size;
 	size_t copy_limit;
 	size_t min_multi_recv;
-	uint64_t next_op;		/* names of rendezvous operations */
+	struct lnx_optab rndv_ops;	/* lnx_rndv, by name on the wire */
+	struct lnx_rma_side rma;
+	struct lnx_node domain_link;	/* domain->eps, while enabled */
 	struct lnx_node rndvs;		/* lnx_rndv.link: announced, not pulled */
 	struct lnx_node dead_rndvs;	/* ended, registrations still open */
 	const struct lnx_conf *conf;
@@ -122,6 +125,7 @@ struct lnx_ep {
 	/* rx/: a peer's address changed, with messages of it stored. */
 	void (*rename)(struct lnx_peer *peer);
 	struct lnx_addr *want;		/* what fi_setname asked for, or NULL */
+	bool leaving;			/* out of domain->eps: no new core MRs */
 	struct lnx_thread *thread;
 };
 static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
@@ -139,6 +143,7 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_LEARN	0x80u
 #define LNX_WORK_DIRECT	0x100u
 #define LNX_WORK_MATCH	0x200u
+#define LNX_WORK_RMA	0x400u
 
 /* ---- core/peer.c: peers of an endpoint.  Owner lock held. ---- */
 

@@ -55,6 +55,7 @@ struct lnx_peer {
 	uint32_t tx_resend;		/* next to post again; == tx_posted: none */
 	uint32_t npend;			/* frames in [tx_posted, tx_next) */
 	uint32_t nrndv;			/* announced, not ended */
+	uint32_t nparts;		/* of our RMA, not ended */
 	uint8_t npath;
 	uint8_t cur;			/* path in use */
 	bool self;			/* this very endpoint */

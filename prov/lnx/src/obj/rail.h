@@ -72,6 +72,7 @@ struct lnx_rail {
 	uint32_t busy;			/* frames and reads the core has of ours */
 	size_t inject_size;
 	uint64_t next_key;
+	struct lnx_node regs;		/* lnx_mr_reg.rail_link */
 	struct lnx_peer **by_core;	/* core fi_addr -> peer, direct rails */
 	size_t nby_core;
 	struct lnx_node bufs;		/* rxbufs posted to a plain rail */

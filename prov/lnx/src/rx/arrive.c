@@ -10,6 +10,8 @@
 
 #include "comp/comp.h"
 #include "rx/rx.h"
+#include "rx/serve.h"
+#include "tx/rma.h"
 #include "tx/tx.h"
 
 /* The part of FI_LNX_REORDER_LIMIT that one peer may have. */
@@ -172,8 +174,12 @@ LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 		return 0;
 	case LNX_KIND_HELLO:
 		return handle_hello(ep, peer, h, buf);
-	default:
+	case LNX_KIND_RESP:
+		lnx_rma_answer(ep, peer, h, frame_payload(buf));
 		return 0;
+	default:
+		return lnx_serve(ep, peer, h, frame_payload(buf),
+				 len - sizeof(struct lnx_wire_hdr));
 	}
 }
 

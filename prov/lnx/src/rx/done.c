@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "comp/comp.h"
+#include "obj/mr.h"
 #include "rx/rx.h"
 
 static void rxe_init(struct lnx_ep *ep, struct lnx_rxe *rxe)
@@ -94,6 +95,8 @@ void lnx_rxe_put(struct lnx_rxe *rxe)
 	if (lnx_unlikely(rxe->payload || rxe->buf || rxe->rts)) {
 		free(rxe->payload);
 		free(rxe->rts);
+		while (rxe->held == LNX_HELD_RMA && rxe->nmr)
+			lnx_mr_unuse(rxe->mr[--rxe->nmr]);
 		if (rxe->buf)
 			lnx_rxbuf_drop(rxe->buf);
 	}
@@ -185,6 +188,8 @@ void lnx_rx_done(struct lnx_rxe *rxe)
 {
 	uint64_t flags = rxe->cq_flags;
 
+	if (lnx_unlikely(rxe->held == LNX_HELD_RMA))
+		lnx_cntr_ok(rxe->ep, LNX_CNTR_REMOTE_WRITE);
 	if (lnx_unlikely(rxe->parent != NULL))
 		flags |= multi_child_done(rxe);
 	if (lnx_unlikely(rxe->len > rxe->room)) {

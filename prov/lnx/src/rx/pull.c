@@ -13,6 +13,7 @@
 
 #include "comp/comp.h"
 #include "rx/rx.h"
+#include "tx/rma.h"
 #include "tx/tx.h"
 
 #define PULL_DEPTH	4			/* reads outstanding of one message */
@@ -71,6 +72,7 @@ void lnx_pull_start(struct lnx_rxe *rxe)
 	p->rxe = rxe;
 	p->peer = rxe->peer;
 	p->want = LNX_MIN(rxe->len, rxe->room);
+	p->err = rxe->held == LNX_HELD_RMA ? rxe->refuse : 0;
 	lnx_list_init(&p->redo);
 	lnx_list_add_tail(&ep->pulls, &p->link);
 	ep->work |= LNX_WORK_PULL;
@@ -206,6 +208,14 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 		return false;
 	drop_redo(p);
 	err = p->err;
+	if (rxe->held == LNX_HELD_RMA && rxe->part) {
+		struct lnx_part *part = rxe->part;
+
+		lnx_list_del(&p->link);
+		lnx_rxe_put(rxe);
+		lnx_rma_pulled(part, err);
+		return true;
+	}
 	ok = !err && !rxe->discard;
 	/* The receive may complete inside the call, and takes p with it. */
 	next = p->link.next;
@@ -214,7 +224,8 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 		lnx_list_insert_before(next, &p->link);
 		return false;
 	}
-	if (rxe->discard)
+	/* A peer's write has no receive to fail. */
+	if (rxe->discard || (!ok && rxe->held == LNX_HELD_RMA))
 		lnx_rx_release(rxe);
 	else if (!ok)
 		lnx_rx_fail(rxe, err, err);
@@ -263,6 +274,9 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 		       "rail %s: reading %zu bytes failed: %s (provider error %d); reading again\n",
 		       c->rail->name, c->len, fi_strerror(err), prov_errno);
 	lnx_list_add_tail(&p->redo, &c->link);
+	/* A read of ours begins again, with keys asked for anew. */
+	if (p->rxe->held == LNX_HELD_RMA && p->rxe->part && !p->err)
+		p->err = err;
 	if (!p->failing_ns)
 		p->failing_ns = lnx_clock_ns();
 	p->retry_ns = lnx_clock_ns() + REDO_NS;

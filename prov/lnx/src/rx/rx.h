@@ -14,6 +14,8 @@
 #include "wire/hdr.h"
 
 struct lnx_pull;
+struct lnx_part;
+struct lnx_mr;
 
 /*
  * Entries set aside for when memory is short.  The upper half is for anything; the
@@ -42,6 +44,7 @@ enum lnx_rxe_held {
 	LNX_HELD_BUF,			/* framed: in the frame buffer `buf` */
 	LNX_HELD_COPY,			/* framed: in heap memory `payload` */
 	LNX_HELD_REMOTE,		/* framed: to be pulled, `rts` */
+	LNX_HELD_RMA,			/* the same, of no receive but of RMA */
 };
 
 /* Ordered so that a receive which finds its message touches few cache lines. */
@@ -90,6 +93,12 @@ struct lnx_rxe {
 		struct lnx_mrecv post;
 		struct lnx_munex unex;	/* longer, and not on the fast path */
 	};
+
+	/* HELD_RMA only. */
+	struct lnx_part *part;		/* a large read of ours; NULL: */
+	struct lnx_mr *mr[LNX_RMA_IOV_MAX]; /* a peer's large write into these, */
+	int refuse;			/* or not, and why */
+	uint8_t nmr;			/* registrations in use */
 };
 static_assert(offsetof(struct lnx_rxe, ep) == 128 &&
 	      offsetof(struct lnx_rxe, payload) == 192 &&

@@ -6,6 +6,7 @@
  */
 #include "comp/comp.h"
 #include "rx/rx.h"
+#include "tx/rma.h"
 #include "tx/tx.h"
 
 #define FAILED_REST_NS	(5 * LNX_NS_PER_MS)
@@ -200,6 +201,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 	peer->npend = 0;
 	lnx_rndv_fail_peer(peer, err);
 	lnx_pull_fail_peer(peer, err);
+	lnx_rma_fail_peer(peer, err);
 	lnx_list_del(&peer->una_link);
 	lnx_list_del(&peer->ack_link);
 }
@@ -209,7 +211,8 @@ void lnx_tx_bye(struct lnx_peer *peer)
 {
 	peer->bye = true;
 	/* Not from here: this may be inside a send to that very peer. */
-	if (peer->nrndv || peer->npend || peer->tx_una != peer->tx_posted)
+	if (peer->nrndv || peer->nparts || peer->npend ||
+	    peer->tx_una != peer->tx_posted)
 		lnx_tx_want_pump(peer);
 }
 

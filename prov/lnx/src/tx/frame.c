@@ -29,6 +29,9 @@
 #define TIMER_NS	(50 * LNX_NS_PER_MS)
 #define ACK_GIVE_UP_NS	LNX_NS_PER_S
 
+/* Answers that may wait for a peer which does not take them. */
+#define LATER_MAX	4096u
+
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
 {
 	unsigned cls = payload <= LNX_TXE_SMALL ? 0 :
@@ -195,7 +198,32 @@ static inline void posted_first(struct lnx_ep *ep, struct lnx_peer *peer,
 		watch_una(ep, peer);
 }
 
-LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer)
+static inline void number(struct lnx_ep *ep, struct lnx_peer *peer,
+			  struct lnx_txe *txe, struct lnx_hdr *h)
+{
+	txe->peer = peer;
+	txe->seq = h->seq = peer->tx_next++;
+	h->src = ep->eid;
+	h->dst = peer->eid;
+	h->ack = peer->seq.next;
+	h->rail = 0;
+	lnx_hdr_put(lnx_txe_hdr(txe), h);
+}
+
+/* Behind what waits; progress posts it. */
+static void line_up(struct lnx_ep *ep, struct lnx_peer *peer,
+		    struct lnx_txe *txe, struct lnx_hdr *h)
+{
+	number(ep, peer, txe, h);
+	ep->stats.queued++;
+	peer->npend++;
+	lnx_list_add_tail(&peer->pend, &txe->link);
+	lnx_tx_want_pump(peer);
+}
+
+/* later: not now, this may be a core's callback. */
+LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer,
+			     bool later)
 {
 	struct lnx_txe *txe;
 	struct lnx_hdr h = { .kind = LNX_KIND_HELLO };
@@ -212,12 +240,29 @@ LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer)
 	memcpy(txe->frame + sizeof(struct lnx_wire_hdr), ep->addr,
 	       LNX_ADDR_BYTES);
 	txe->len = sizeof(struct lnx_wire_hdr) + LNX_ADDR_BYTES;
+	if (later) {
+		line_up(ep, peer, txe, &h);
+		return 0;
+	}
 	return lnx_tx_queue(ep, peer, txe, &h, false);
 }
 
 int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer)
 {
-	return lnx_likely(peer->hello_done) ? 0 : start_tx(ep, peer);
+	return lnx_likely(peer->hello_done) ? 0 : start_tx(ep, peer, false);
+}
+
+int lnx_tx_queue_later(struct lnx_ep *ep, struct lnx_peer *peer,
+		       struct lnx_txe *txe, struct lnx_hdr *h)
+{
+	if (lnx_unlikely(peer->gone))
+		return -FI_EHOSTUNREACH;
+	if (lnx_unlikely(!peer->hello_done) && start_tx(ep, peer, true))
+		return -FI_ENOMEM;
+	if (lnx_unlikely(peer->npend >= LATER_MAX))
+		return -FI_ENOMEM;
+	line_up(ep, peer, txe, h);
+	return 0;
 }
 
 static inline bool can_post(const struct lnx_ep *ep,
@@ -227,18 +272,6 @@ static inline bool can_post(const struct lnx_ep *ep,
 	return !peer->npend && path &&
 	       (path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE) &&
 	       peer->tx_resend == peer->tx_posted && window_open(ep, peer);
-}
-
-static inline void number(struct lnx_ep *ep, struct lnx_peer *peer,
-			  struct lnx_txe *txe, struct lnx_hdr *h)
-{
-	txe->peer = peer;
-	txe->seq = h->seq = peer->tx_next++;
-	h->src = ep->eid;
-	h->dst = peer->eid;
-	h->ack = peer->seq.next;
-	h->rail = 0;
-	lnx_hdr_put(lnx_txe_hdr(txe), h);
 }
 
 /*
@@ -291,8 +324,10 @@ int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 	} else if (must_leave) {
 		return knock(ep, peer, path, txe, h);
 	} else {
-		number(ep, peer, txe, h);
+		line_up(ep, peer, txe, h);
+		return 0;
 	}
+	/* It has its number. */
 	ep->stats.queued++;
 	peer->npend++;
 	lnx_list_add_tail(&peer->pend, &txe->link);
@@ -417,9 +452,46 @@ static LNX_COLD bool drain_to(struct lnx_ep *ep, struct lnx_peer *peer,
 	return peer->npend <= max;
 }
 
+/*
+ * May another frame go to peer, or be queued?  With must_leave it may not be
+ * queued: while connecting, what has no completion must have left when we say so,
+ * since the application may not call us again for long.
+ */
+LNX_INLINE ssize_t admit(struct lnx_ep *ep, struct lnx_peer *peer, bool comp,
+			 bool *must_leave)
+{
+	uint32_t max;
+
+	if (lnx_unlikely(peer->gone))
+		return -FI_EHOSTUNREACH;
+	if (lnx_tx_ready(ep, peer))
+		return -FI_EAGAIN;
+	*must_leave = !comp && path_of(peer)->state != LNX_PATH_UP;
+	if (lnx_likely(!peer->npend))
+		return 0;
+	max = *must_leave ? 0 : ep->tx_size - 1;
+	if (peer->npend > max && !drain_to(ep, peer, max))
+		return peer->gone ? -FI_EHOSTUNREACH : -FI_EAGAIN;
+	return 0;
+}
+
+ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, bool comp,
+		     bool *must_leave)
+{
+	return admit(ep, peer, comp, must_leave);
+}
+
+ssize_t lnx_tx_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer)
+{
+	*peer = lnx_peer_get(ep, dest);
+	if (lnx_likely(*peer && (*peer)->npath))
+		return 0;
+	return no_way(ep, dest, peer);
+}
+
 ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 {
-	struct lnx_peer *peer = lnx_peer_get(ep, tx->dest);
+	struct lnx_peer *peer;
 	bool tagged = lnx_call_tagged(tx->call);
 	bool data = lnx_call_data(tx->call) ||
 		    (tx->op_flags & FI_REMOTE_CQ_DATA);
@@ -430,11 +502,9 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 	ssize_t ret;
 	size_t len;
 
-	if (lnx_unlikely(!peer || !peer->npath)) {
-		ret = no_way(ep, tx->dest, &peer);
-		if (ret)
-			return ret;
-	}
+	ret = lnx_tx_find(ep, tx->dest, &peer);
+	if (lnx_unlikely(ret))
+		return ret;
 	/* A local peer that was only made now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
 		ret = peer->ndpend ? -FI_EAGAIN :
@@ -461,25 +531,28 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 				     0, 0, FI_ADDR_NOTAVAIL);
 		return 0;
 	}
-	if (lnx_unlikely(peer->gone))
-		return -FI_EHOSTUNREACH;
-	if (lnx_tx_ready(ep, peer))
-		return -FI_EAGAIN;
-	/*
-	 * While connecting, what has no completion must have left when we say so:
-	 * the application may not call us again for long.
-	 */
-	must_leave = !(tx->op_flags & FI_COMPLETION) &&
-		     path_of(peer)->state != LNX_PATH_UP;
-	if (lnx_unlikely(peer->npend)) {
-		uint32_t max = must_leave ? 0 : ep->tx_size - 1;
-
-		if (peer->npend > max && !drain_to(ep, peer, max))
-			return peer->gone ? -FI_EHOSTUNREACH : -FI_EAGAIN;
-	}
+	ret = admit(ep, peer, (tx->op_flags & FI_COMPLETION) != 0,
+		    &must_leave);
+	if (lnx_unlikely(ret))
+		return ret;
 	if (lnx_unlikely(len > ep->eager_limit && !lnx_call_inject(tx->call) &&
-			 !(tx->op_flags & FI_INJECT)))
-		return lnx_tx_announce(ep, peer, tx, len);
+			 !(tx->op_flags & FI_INJECT))) {
+		struct lnx_announce a = {
+			.kind = tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG,
+			.flags = data ? LNX_WIRE_F_DATA : 0, .tag = tx->tag,
+			.data = tx->data, .iov = tx->iov, .niov = tx->niov,
+			.len = len, .context = tx->context,
+			.cq_flags = cq_flags,
+			.want_comp = (tx->op_flags & FI_COMPLETION) != 0,
+		};
+
+		ret = lnx_tx_announce(ep, peer, &a);
+		if (!ret) {
+			ep->stats.send_count++;
+			ep->stats.send_length += len;
+		}
+		return ret;
+	}
 
 	txe = lnx_txe_get(ep, len > ep->copy_limit ? 0 : len);
 	if (lnx_unlikely(!txe))
@@ -525,6 +598,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 	h.tag = tx->tag;
 	h.data = tx->data;
 	h.len = len;
+	h.key = 0;
 	ret = lnx_tx_queue(ep, peer, txe, &h, must_leave);
 	if (lnx_unlikely(ret)) {
 		lnx_txe_put(ep, txe);
@@ -602,8 +676,8 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 }
 
 /*
- * A large send is announced and acknowledged, and its peer has not fetched it:
- * does it still live?
+ * All is acknowledged, but a large send not fetched or a read not answered: does
+ * its peer still live?
  */
 static LNX_COLD void ask_alive(struct lnx_ep *ep, struct lnx_peer *peer,
 			       uint64_t now)
@@ -638,7 +712,7 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 
 		bool idle = peer->tx_una == peer->tx_posted;
 
-		if (idle && !peer->nrndv) {
+		if (idle && !peer->nrndv && !peer->nparts) {
 			lnx_list_del(&peer->una_link);
 			continue;
 		}

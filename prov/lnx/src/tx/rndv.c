@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Large sends.  Called by tx/frame.c; registers the application's buffer with the
+ * Large sends and writes.  Called by tx/frame.c and tx/rma.c; registers the application's buffer with the
  * rails that lead to the peer and announces it with an RTS, which takes its place
  * in the sequence like any message.  The peer reads the data (its rx/pull.c) and
  * ends with a FIN, which comes here through rx/arrive.c.  The buffer is only ever
@@ -63,16 +63,18 @@ static unsigned peer_rails(const struct lnx_peer *peer,
 }
 
 ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
-			const struct lnx_tx *tx, size_t len)
+			const struct lnx_announce *a)
 {
-	bool tagged = lnx_call_tagged(tx->call);
-	bool data = lnx_call_data(tx->call) ||
-		    (tx->op_flags & FI_REMOTE_CQ_DATA);
 	struct lnx_rail *rail[LNX_RTS_KEYS];
-	struct lnx_hdr h = { 0 };
+	size_t head = a->nplace * sizeof(struct lnx_wire_place);
+	struct lnx_hdr h = {
+		.kind = a->kind, .flags = a->flags, .tag = a->tag,
+		.data = a->data, .len = a->len,
+	};
 	struct lnx_rndv *rndv;
 	struct lnx_txe *txe;
 	struct lnx_rts rts;
+	uint8_t *at;
 	unsigned k;
 	size_t i;
 	int ret = -FI_EAGAIN;
@@ -80,49 +82,53 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	rndv = calloc(1, sizeof(*rndv));
 	if (!rndv)
 		return -FI_EAGAIN;
-	rts.op = rndv->op = ++ep->next_op;
+	rts.op = rndv->op = lnx_optab_add(&ep->rndv_ops, rndv);
+	if (!rts.op) {
+		free(rndv);
+		return -FI_EAGAIN;
+	}
 	rts.nseg = 0;
 	rts.nkey = peer_rails(peer, rail);
-	for (i = 0; i < tx->niov; i++) {
-		if (!tx->iov[i].iov_len)
+	for (i = 0; i < a->niov; i++) {
+		if (!a->iov[i].iov_len)
 			continue;
 		for (k = 0; k < rts.nkey; k++) {
-			ret = add_key(rndv, rail[k], &tx->iov[i], &rts,
+			ret = add_key(rndv, rail[k], &a->iov[i], &rts,
 				      rts.nseg, k);
 			if (ret) {
 				LNX_WARN(FI_LOG_EP_DATA,
 					 "rail %s: a send buffer of %zu bytes cannot be registered: %s\n",
-					 rail[k]->name, tx->iov[i].iov_len,
+					 rail[k]->name, a->iov[i].iov_len,
 					 fi_strerror(-ret));
 				goto err;
 			}
 		}
-		rts.seg_len[rts.nseg++] = tx->iov[i].iov_len;
+		rts.seg_len[rts.nseg++] = a->iov[i].iov_len;
 	}
-	txe = lnx_txe_get(ep, lnx_rts_size(&rts));
+	txe = lnx_txe_get(ep, head + lnx_rts_size(&rts));
 	if (!txe) {
 		ret = -FI_EAGAIN;
 		goto err;
 	}
 	rndv->peer = peer;
-	rndv->context = tx->context;
-	rndv->cq_flags = FI_SEND | (tagged ? FI_TAGGED : FI_MSG);
-	rndv->want_comp = (tx->op_flags & FI_COMPLETION) != 0;
+	rndv->context = a->context;
+	rndv->cq_flags = a->cq_flags;
+	rndv->want_comp = a->want_comp;
 	lnx_list_add_tail(&ep->rndvs, &rndv->link);
 	peer->nrndv++;
 
-	lnx_rts_put(txe->frame + sizeof(struct lnx_wire_hdr), &rts);
-	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + lnx_rts_size(&rts));
-	h.kind = tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG;
-	h.flags = data ? LNX_WIRE_F_DATA : 0;
-	h.tag = tx->tag;
-	h.data = tx->data;
-	h.len = len;
-	ep->stats.send_count++;
-	ep->stats.send_length += len;
+	at = txe->frame + sizeof(struct lnx_wire_hdr);
+	if (a->nplace) {
+		lnx_places_put(at, a->place, a->nplace);
+		h.tag = a->nplace;
+	}
+	lnx_rts_put(at + head, &rts);
+	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + head +
+			      lnx_rts_size(&rts));
 	ep->stats.rndv_sends++;
 	return lnx_tx_queue(ep, peer, txe, &h, false);
 err:
+	lnx_optab_del(&ep->rndv_ops, rndv->op);
 	close_mrs(rndv);
 	free(rndv);
 	return ret;
@@ -137,6 +143,7 @@ void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
 	struct lnx_ep *ep = rndv->peer->ep;
 
 	lnx_list_del(&rndv->link);
+	lnx_optab_del(&ep->rndv_ops, rndv->op);
 	rndv->peer->nrndv--;
 	lnx_list_add_tail(&ep->dead_rndvs, &rndv->link);
 	ep->work |= LNX_WORK_MR;
@@ -177,17 +184,13 @@ void lnx_rndv_fail_peer(struct lnx_peer *peer, int err)
 
 void lnx_tx_fin(struct lnx_peer *peer, uint64_t op, int err)
 {
-	struct lnx_node *n, *tmp;
+	struct lnx_rndv *rndv = lnx_optab_get(&peer->ep->rndv_ops, op);
 
-	lnx_list_foreach(&peer->ep->rndvs, n, tmp) {
-		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
-
-		if (rndv->op == op && rndv->peer == peer) {
-			lnx_rndv_end(rndv, err, err);
-			return;
-		}
+	if (!rndv || rndv->peer != peer) {
+		peer->ep->stats.bad_frames++;	/* an operation we do not have */
+		return;
 	}
-	peer->ep->stats.bad_frames++;	/* an operation we do not have */
+	lnx_rndv_end(rndv, err, err);
 }
 
 int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,

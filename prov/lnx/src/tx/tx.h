@@ -82,10 +82,10 @@ struct lnx_txe {
 #define LNX_TXE_MEDIUM	1984
 #define LNX_TXE_LARGE	LNX_PAYLOAD_MAX
 
-/* A large send: announced by an RTS, read by the peer, ended by its FIN. */
+/* A large send or write: announced by an RTS, read by the peer, ended by its FIN. */
 struct lnx_rndv {
 	struct lnx_node link;		/* ep->rndvs */
-	uint64_t op;			/* its name on the wire */
+	uint64_t op;			/* its name on the wire, in ep->rndv_ops */
 	struct lnx_peer *peer;
 	void *context;
 	uint64_t cq_flags;
@@ -117,6 +117,20 @@ void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe);
  */
 int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		 struct lnx_txe *txe, struct lnx_hdr *h, bool must_leave);
+/* The same from inside a core's callback: progress sends it.  -FI_ENOMEM,
+ * -FI_EHOSTUNREACH: txe is still the caller's. */
+int lnx_tx_queue_later(struct lnx_ep *ep, struct lnx_peer *peer,
+		       struct lnx_txe *txe, struct lnx_hdr *h);
+/* The peer of that address, made if need be, with a way to it: 0, -FI_EINVAL,
+ * -FI_ENOMEM or -FI_EHOSTUNREACH. */
+ssize_t lnx_tx_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer);
+/*
+ * May a frame go to peer now?  0, -FI_EAGAIN, -FI_EHOSTUNREACH.  comp: the
+ * operation reports its end; if not, *must_leave may come out true: then the frame
+ * may not be queued (lnx_tx_queue).
+ */
+ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, bool comp,
+		     bool *must_leave);
 /* Have progress post what waits for peer. */
 void lnx_tx_want_pump(struct lnx_peer *peer);
 /* Post what waits on all peers that have something to post. */
@@ -128,9 +142,25 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all);
 /* Look after frames that stay unacknowledged. */
 void lnx_tx_timers(struct lnx_ep *ep, uint64_t now);
 
-/* tx/rndv.c */
+/* What is to be announced. */
+struct lnx_announce {
+	uint8_t kind;			/* LNX_KIND_RTS_MSG, ... */
+	uint8_t flags;			/* LNX_WIRE_F_* */
+	uint64_t tag;
+	uint64_t data;
+	const struct iovec *iov;
+	size_t niov;
+	size_t len;
+	const struct lnx_place *place;	/* PUT_RTS: where it goes */
+	unsigned nplace;
+	void *context;
+	uint64_t cq_flags;
+	bool want_comp;
+};
+
+/* tx/rndv.c.  0, -FI_EAGAIN, or what the core says to registering. */
 ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
-			const struct lnx_tx *tx, size_t len);
+			const struct lnx_announce *a);
 void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno);
 /* Close the registrations of large sends that have ended. */
 void lnx_rndv_reap(struct lnx_ep *ep);

@@ -13,6 +13,9 @@ const char *lnx_kind_name(uint8_t kind)
 		[LNX_KIND_RTS_TAG] = "RTS_TAG", [LNX_KIND_FIN] = "FIN",
 		[LNX_KIND_ACK] = "ACK", [LNX_KIND_PROBE] = "PROBE",
 		[LNX_KIND_BYE] = "BYE", [LNX_KIND_STRANGER] = "STRANGER",
+		[LNX_KIND_PUT] = "PUT", [LNX_KIND_PUT_RTS] = "PUT_RTS",
+		[LNX_KIND_GET] = "GET", [LNX_KIND_KEYS] = "KEYS",
+		[LNX_KIND_ATOMIC] = "ATOMIC", [LNX_KIND_RESP] = "RESP",
 	};
 
 	return kind < LNX_KIND_MAX && names[kind] ? names[kind] : "unknown";
@@ -27,7 +30,9 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		return -EBADMSG;
 	if (w->version != LNX_WIRE_VERSION)
 		return -EPROTONOSUPPORT;
-	if ((w->flags & ~LNX_WIRE_F_ALL) || !h->src || !h->dst)
+	if ((w->flags & ~(h->kind == LNX_KIND_PUT ? LNX_WIRE_F_ALL :
+						    LNX_WIRE_F_MSG)) ||
+	    !h->src || !h->dst)
 		return -EBADMSG;
 
 	payload = frame_len - sizeof(*w);
@@ -37,10 +42,28 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		return h->len == payload ? 0 : -EBADMSG;
 	case LNX_KIND_HELLO:
 		return payload == LNX_ADDR_BYTES ? 0 : -EBADMSG;
+	case LNX_KIND_PUT:
+		if (h->flags & LNX_WIRE_F_PUT)
+			return payload >= sizeof(struct lnx_wire_put) &&
+			       h->len == payload -
+					 sizeof(struct lnx_wire_put) ?
+			       0 : -EBADMSG;
+		return h->len == payload ? 0 : -EBADMSG;
+	case LNX_KIND_PUT_RTS:
+		return h->tag && h->tag <= LNX_PLACES_MAX && h->len &&
+		       payload >= h->tag * sizeof(struct lnx_wire_place) +
+				  sizeof(struct lnx_wire_rts) ? 0 : -EBADMSG;
+	case LNX_KIND_RESP:
+		return h->len == payload && h->tag <= INT32_MAX ? 0 : -EBADMSG;
+	case LNX_KIND_GET:
+		return payload == 0 && h->len <= LNX_PAYLOAD_MAX ? 0 : -EBADMSG;
+	case LNX_KIND_ATOMIC:
+		return h->len == payload ? 0 : -EBADMSG;
 	case LNX_KIND_RTS_MSG:
 	case LNX_KIND_RTS_TAG:
 		return payload >= sizeof(struct lnx_wire_rts) && h->len ?
 		       0 : -EBADMSG;
+	case LNX_KIND_KEYS:
 	case LNX_KIND_FIN:
 	case LNX_KIND_ACK:
 	case LNX_KIND_PROBE:
@@ -124,6 +147,97 @@ int lnx_rts_get(struct lnx_rts *r, const void *payload, size_t size,
 			r->key[s][k].key = le64toh(key.key);
 			r->key[s][k].addr = le64toh(key.addr);
 		}
+	}
+	return 0;
+}
+
+void lnx_places_put(void *payload, const struct lnx_place *p, unsigned n)
+{
+	char *at = payload;
+	unsigned i;
+
+	for (i = 0; i < n; i++, at += sizeof(struct lnx_wire_place)) {
+		struct lnx_wire_place w = {
+			.addr = htole64(p[i].addr),
+			.key = htole64(p[i].key),
+			.len = htole64(p[i].len),
+		};
+
+		memcpy(at, &w, sizeof(w));
+	}
+}
+
+int lnx_places_get(struct lnx_place *p, unsigned n, const void *payload,
+		   uint64_t total)
+{
+	const char *at = payload;
+	uint64_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < n; i++, at += sizeof(struct lnx_wire_place)) {
+		struct lnx_wire_place w;
+
+		memcpy(&w, at, sizeof(w));
+		p[i].addr = le64toh(w.addr);
+		p[i].key = le64toh(w.key);
+		p[i].len = le64toh(w.len);
+		if (p[i].len > total - sum)
+			return -EBADMSG;
+		sum += p[i].len;
+	}
+	return sum == total ? 0 : -EBADMSG;
+}
+
+size_t lnx_keys_size(unsigned nkey)
+{
+	return sizeof(struct lnx_wire_keys) +
+	       nkey * sizeof(struct lnx_wire_key);
+}
+
+void lnx_keys_put(void *payload, const struct lnx_keys *k)
+{
+	struct lnx_wire_keys fixed = {
+		.len = htole64(k->len),
+		.nkey = htole16((uint16_t)k->nkey),
+	};
+	char *p = payload;
+	unsigned i;
+
+	memcpy(p, &fixed, sizeof(fixed));
+	p += sizeof(fixed);
+	for (i = 0; i < k->nkey; i++, p += sizeof(struct lnx_wire_key)) {
+		struct lnx_wire_key key = {
+			.rail = htole16(k->key[i].rail),
+			.key = htole64(k->key[i].key),
+			.addr = htole64(k->key[i].addr),
+		};
+
+		memcpy(p, &key, sizeof(key));
+	}
+}
+
+int lnx_keys_get(struct lnx_keys *k, const void *payload, size_t size)
+{
+	struct lnx_wire_keys fixed;
+	const char *p = payload;
+	unsigned i;
+
+	if (size < sizeof(fixed))
+		return -EBADMSG;
+	memcpy(&fixed, p, sizeof(fixed));
+	p += sizeof(fixed);
+	k->len = le64toh(fixed.len);
+	k->nkey = le16toh(fixed.nkey);
+	if (!k->nkey || k->nkey > LNX_RTS_KEYS ||
+	    size != lnx_keys_size(k->nkey))
+		return -EBADMSG;
+	for (i = 0; i < k->nkey; i++, p += sizeof(struct lnx_wire_key)) {
+		struct lnx_wire_key key;
+
+		memcpy(&key, p, sizeof(key));
+		k->key[i].rail = le16toh(key.rail);
+		k->key[i].key = le64toh(key.key);
+		k->key[i].addr = le64toh(key.addr);
 	}
 	return 0;
 }

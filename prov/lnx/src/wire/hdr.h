@@ -26,6 +26,7 @@ struct lnx_hdr {
 	uint64_t tag;
 	uint64_t data;
 	uint64_t len;
+	uint64_t key;
 };
 
 struct lnx_rts {
@@ -40,9 +41,28 @@ struct lnx_rts {
 	} key[LNX_RTS_SEGS][LNX_RTS_KEYS];
 };
 
+/* A piece of a peer's memory. */
+struct lnx_place {
+	uint64_t addr;			/* in the registration */
+	uint64_t key;
+	uint64_t len;
+};
+
+/* How a peer's rails know one registration of its memory. */
+struct lnx_keys {
+	uint64_t len;
+	unsigned nkey;
+	struct {
+		uint16_t rail;
+		uint64_t key;
+		uint64_t addr;		/* of byte 0 */
+	} key[LNX_RTS_KEYS];
+};
+
 static inline bool lnx_kind_sequenced(uint8_t kind)
 {
-	return kind <= LNX_KIND_FIN;
+	return (uint8_t)(kind - LNX_KIND_ACK) >
+	       LNX_KIND_STRANGER - LNX_KIND_ACK;
 }
 
 /* Write all 64 bytes of w. */
@@ -62,7 +82,7 @@ LNX_INLINE void lnx_hdr_put(struct lnx_wire_hdr *w, const struct lnx_hdr *h)
 	w->tag = htole64(h->tag);
 	w->data = htole64(h->data);
 	w->len = htole64(h->len);
-	w->reserved1 = 0;
+	w->key = htole64(h->key);
 }
 
 /* The parts that are only known when the frame leaves, also again. */
@@ -91,6 +111,17 @@ void lnx_rts_put(void *payload, const struct lnx_rts *r);
 int lnx_rts_get(struct lnx_rts *r, const void *payload, size_t size,
 		uint64_t total);
 
+/* The head of a PUT_RTS: n pieces; get: which make up total.  0 or -EBADMSG. */
+void lnx_places_put(void *payload, const struct lnx_place *p, unsigned n);
+int lnx_places_get(struct lnx_place *p, unsigned n, const void *payload,
+		   uint64_t total);
+
+/* The payload of a RESP to KEYS. */
+size_t lnx_keys_size(unsigned nkey);
+void lnx_keys_put(void *payload, const struct lnx_keys *k);
+/* 0 or -EBADMSG. */
+int lnx_keys_get(struct lnx_keys *k, const void *payload, size_t size);
+
 const char *lnx_kind_name(uint8_t kind);
 
 LNX_INLINE int lnx_hdr_get(struct lnx_hdr *h, const void *frame,
@@ -111,10 +142,11 @@ LNX_INLINE int lnx_hdr_get(struct lnx_hdr *h, const void *frame,
 	h->tag = le64toh(w->tag);
 	h->data = le64toh(w->data);
 	h->len = le64toh(w->len);
+	h->key = le64toh(w->key);
 	if (lnx_likely(w->magic == LNX_WIRE_MAGIC &&
 		       w->version == LNX_WIRE_VERSION &&
 		       (w->kind == LNX_KIND_TAG || w->kind == LNX_KIND_MSG) &&
-		       !(w->flags & ~LNX_WIRE_F_ALL) && h->src && h->dst &&
+		       !(w->flags & ~LNX_WIRE_F_MSG) && h->src && h->dst &&
 		       h->len == frame_len - sizeof(*w)))
 		return 0;
 	return lnx_hdr_check(w, h, frame_len);

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_mr(3).  The application picks keys (mr_mode is 0) and remote addresses count
+ * from the first byte of a registration.  What rails learn, and when, is in
+ * core/mr.c.
+ */
+#include <stdlib.h>
+
+#include "api/api.h"
+#include "obj/mr.h"
+
+#define ACCESS	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | \
+		 FI_REMOTE_WRITE | FI_COLLECTIVE)
+
+static struct lnx_mr *mr_of(struct fid *fid)
+{
+	return lnx_container_of(fid, struct lnx_mr, fid.fid);
+}
+
+static int mr_close(struct fid *fid)
+{
+	struct lnx_mr *mr = mr_of(fid);
+	struct lnx_domain *d = mr->domain;
+	int ret;
+
+	pthread_mutex_lock(&d->eps_lock);
+	/* Frames that name the key find nothing from here on. */
+	ret = lnx_mr_del(mr);
+	if (!ret)
+		lnx_mr_withdraw(mr);
+	pthread_mutex_unlock(&d->eps_lock);
+	if (ret)
+		return ret;
+	__atomic_sub_fetch(&d->refs, 1, __ATOMIC_RELEASE);
+	free(mr);
+	return 0;
+}
+
+/* Every endpoint of the domain knows the registration already. */
+static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
+{
+	(void)fid, (void)flags;
+	return bfid->fclass == FI_CLASS_EP ? 0 : -FI_EOPNOTSUPP;
+}
+
+static int mr_control(struct fid *fid, int command, void *arg)
+{
+	struct lnx_mr *mr = mr_of(fid);
+	struct fi_mr_raw_attr *raw;
+
+	switch (command) {
+	case FI_ENABLE:
+		return 0;		/* it is, from the start */
+	case FI_GET_RAW_MR:
+		raw = arg;
+		if (*raw->key_size < sizeof(mr->fid.key)) {
+			*raw->key_size = sizeof(mr->fid.key);
+			return -FI_ETOOSMALL;
+		}
+		*raw->key_size = sizeof(mr->fid.key);
+		memcpy(raw->raw_key, &mr->fid.key, sizeof(mr->fid.key));
+		*raw->base_addr = 0;
+		return 0;
+	case FI_REFRESH:
+		return 0;		/* nothing of the pages is cached here */
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
+static struct fi_ops mr_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = mr_close,
+	.bind = mr_bind,
+	.control = mr_control,
+	.ops_open = lnx_no_ops_open,
+};
+
+static int check(const struct fi_mr_attr *attr, uint64_t flags)
+{
+	if (flags & ~(FI_RMA_EVENT | FI_RMA_PMEM))
+		return -FI_EBADFLAGS;
+	if (attr->access & ~ACCESS)
+		return -FI_EINVAL;
+	if (attr->iov_count != 1 || !attr->mr_iov) {
+		LNX_WARN(FI_LOG_MR,
+			 "fi_mr_reg: %zu pieces in one registration; mr_iov_limit is 1\n",
+			 attr->iov_count);
+		return -FI_EINVAL;
+	}
+	if (!attr->mr_iov->iov_base && attr->mr_iov->iov_len)
+		return -FI_EINVAL;
+	return 0;
+}
+
+static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
+		      uint64_t flags, struct fid_mr **out)
+{
+	struct lnx_domain *d =
+		lnx_container_of(fid, struct lnx_domain, fid.fid);
+	struct lnx_mr *mr;
+	int ret;
+
+	if (fid->fclass != FI_CLASS_DOMAIN || !attr)
+		return -FI_EINVAL;
+	ret = check(attr, flags);
+	if (ret)
+		return ret;
+	mr = calloc(1, sizeof(*mr));
+	if (!mr)
+		return -FI_ENOMEM;
+	mr->fid.fid.fclass = FI_CLASS_MR;
+	mr->fid.fid.context = attr->context;
+	mr->fid.fid.ops = &mr_fid_ops;
+	mr->fid.mem_desc = mr;
+	mr->fid.key = attr->requested_key;
+	mr->domain = d;
+	mr->base = attr->mr_iov->iov_base;
+	mr->len = attr->mr_iov->iov_len;
+	mr->access = attr->access;
+	lnx_list_init(&mr->regs);
+	pthread_mutex_lock(&d->eps_lock);
+	ret = lnx_mr_add(mr);
+	if (!ret) {
+		ret = lnx_mr_announce(mr);
+		if (ret) {
+			lnx_mr_withdraw(mr);
+			lnx_mr_del(mr);
+		}
+	}
+	pthread_mutex_unlock(&d->eps_lock);
+	if (ret) {
+		free(mr);
+		return ret;
+	}
+	__atomic_add_fetch(&d->refs, 1, __ATOMIC_RELAXED);
+	*out = &mr->fid;
+	return 0;
+}
+
+static int mr_regv(struct fid *fid, const struct iovec *iov, size_t count,
+		   uint64_t access, uint64_t offset, uint64_t key,
+		   uint64_t flags, struct fid_mr **mr, void *context)
+{
+	struct fi_mr_attr attr = {
+		.mr_iov = iov, .iov_count = count, .access = access,
+		.offset = offset, .requested_key = key, .context = context,
+	};
+
+	return mr_regattr(fid, &attr, flags, mr);
+}
+
+static int mr_reg(struct fid *fid, const void *buf, size_t len,
+		  uint64_t access, uint64_t offset, uint64_t key,
+		  uint64_t flags, struct fid_mr **mr, void *context)
+{
+	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
+
+	return mr_regv(fid, &iov, 1, access, offset, key, flags, mr, context);
+}
+
+struct fi_ops_mr lnx_mr_ops = {
+	.size = sizeof(struct fi_ops_mr),
+	.reg = mr_reg,
+	.regv = mr_regv,
+	.regattr = mr_regattr,
+};

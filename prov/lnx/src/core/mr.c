@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Registrations and what the rails know of them; declared in obj/mr.h. */
+#include <stdlib.h>
+
+#include "obj/ep.h"
+#include "obj/mr.h"
+
+/* ---- checks, on the data path ---- */
+
+static struct lnx_mr *find(const struct lnx_domain *d, uint64_t key)
+{
+	struct lnx_mr *mr = d->mrs[(uint32_t)lnx_mix64(key) & d->mrs_mask];
+
+	while (mr && mr->fid.key != key)
+		mr = mr->hash_next;
+	return mr;
+}
+
+int lnx_mr_check(struct lnx_domain *d, uint64_t key, uint64_t off, size_t len,
+		 uint64_t access, uint8_t **ptr, struct lnx_mr **user)
+{
+	struct lnx_mr *mr;
+	int ret = 0;
+
+	lnx_lock(&d->mr_lock);
+	mr = find(d, key);
+	if (lnx_unlikely(!mr)) {
+		ret = -FI_ENOKEY;
+	} else if (lnx_unlikely((mr->access & access) != access ||
+				off > mr->len || len > mr->len - off)) {
+		ret = -FI_EACCES;
+	} else {
+		*ptr = mr->base + off;
+		if (user) {
+			mr->users++;
+			*user = mr;
+		}
+	}
+	lnx_unlock(&d->mr_lock);
+	return ret;
+}
+
+struct lnx_mr *lnx_mr_use(struct lnx_domain *d, uint64_t key)
+{
+	struct lnx_mr *mr;
+
+	lnx_lock(&d->mr_lock);
+	mr = find(d, key);
+	if (mr)
+		mr->users++;
+	lnx_unlock(&d->mr_lock);
+	return mr;
+}
+
+void lnx_mr_unuse(struct lnx_mr *mr)
+{
+	struct lnx_domain *d = mr->domain;
+
+	lnx_lock(&d->mr_lock);
+	mr->users--;
+	lnx_unlock(&d->mr_lock);
+}
+
+/* ---- the index ---- */
+
+#define MRS_MIN	64
+
+int lnx_mrs_init(struct lnx_domain *d)
+{
+	d->mrs_mask = MRS_MIN - 1;
+	d->nmr = 0;
+	d->mrs = calloc(MRS_MIN, sizeof(*d->mrs));
+	if (!d->mrs)
+		return -FI_ENOMEM;
+	lnx_list_init(&d->eps);
+	pthread_mutex_init(&d->eps_lock, NULL);
+	lnx_lock_init(&d->mr_lock, d->threads);
+	return 0;
+}
+
+void lnx_mrs_fini(struct lnx_domain *d)
+{
+	free(d->mrs);
+	lnx_lock_fini(&d->mr_lock);
+	pthread_mutex_destroy(&d->eps_lock);
+}
+
+static void grow(struct lnx_domain *d)
+{
+	uint32_t mask = d->mrs_mask * 2 + 1, i;
+	struct lnx_mr **tab = calloc(mask + 1ul, sizeof(*tab));
+
+	if (!tab)
+		return;			/* longer chains, still right */
+	for (i = 0; i <= d->mrs_mask; i++) {
+		struct lnx_mr *mr, *next;
+
+		for (mr = d->mrs[i]; mr; mr = next) {
+			uint32_t j = (uint32_t)lnx_mix64(mr->fid.key) & mask;
+
+			next = mr->hash_next;
+			mr->hash_next = tab[j];
+			tab[j] = mr;
+		}
+	}
+	free(d->mrs);
+	d->mrs = tab;
+	d->mrs_mask = mask;
+}
+
+int lnx_mr_add(struct lnx_mr *mr)
+{
+	struct lnx_domain *d = mr->domain;
+	int ret = -FI_ENOKEY;
+	uint32_t i;
+
+	lnx_lock(&d->mr_lock);
+	if (!find(d, mr->fid.key)) {
+		if (d->nmr > d->mrs_mask)
+			grow(d);
+		i = (uint32_t)lnx_mix64(mr->fid.key) & d->mrs_mask;
+		mr->hash_next = d->mrs[i];
+		d->mrs[i] = mr;
+		d->nmr++;
+		ret = 0;
+	}
+	lnx_unlock(&d->mr_lock);
+	return ret;
+}
+
+int lnx_mr_del(struct lnx_mr *mr)
+{
+	struct lnx_domain *d = mr->domain;
+	struct lnx_mr **at;
+	int ret = -FI_EBUSY;
+
+	lnx_lock(&d->mr_lock);
+	if (!mr->users) {
+		at = &d->mrs[(uint32_t)lnx_mix64(mr->fid.key) & d->mrs_mask];
+		while (*at != mr)
+			at = &(*at)->hash_next;
+		*at = mr->hash_next;
+		d->nmr--;
+		ret = 0;
+	}
+	lnx_unlock(&d->mr_lock);
+	return ret;
+}
+
+/* ---- rails ---- */
+
+static struct lnx_mr_reg *reg_of(const struct lnx_mr *mr,
+				 const struct lnx_rail *rail)
+{
+	const struct lnx_node *n;
+
+	for (n = mr->regs.next; n != &mr->regs; n = n->next) {
+		struct lnx_mr_reg *reg =
+			lnx_container_of(n, struct lnx_mr_reg, link);
+
+		if (reg->rail == rail)
+			return reg;
+	}
+	return NULL;
+}
+
+int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
+		    struct lnx_mr_reg **out)
+{
+	struct lnx_domain *d = mr->domain;
+	bool direct = rail->kind == LNX_RAIL_DIRECT;
+	struct lnx_mr_reg *reg;
+	int ret;
+
+	lnx_assert_held(&rail->ep->lock);
+	lnx_lock(&d->mr_lock);
+	reg = reg_of(mr, rail);
+	lnx_unlock(&d->mr_lock);
+	if (reg) {
+		if (out)
+			*out = reg;
+		return 0;
+	}
+	reg = malloc(sizeof(*reg));
+	if (!reg)
+		return -FI_ENOMEM;
+	/* Over network rails peers only ever read; they write by frames. */
+	ret = fi_mr_reg(rail->domain, mr->base, mr->len,
+			direct ? mr->access : FI_REMOTE_READ, 0,
+			direct ? mr->fid.key : rail->next_key++, 0,
+			&reg->core, NULL);
+	if (ret) {
+		LNX_WARN(FI_LOG_MR,
+			 "rail %s: memory of %zu bytes (key 0x%llx) cannot be registered: %s\n",
+			 rail->name, mr->len, (unsigned long long)mr->fid.key,
+			 fi_strerror(-ret));
+		free(reg);
+		return ret;
+	}
+	reg->mr = mr;
+	reg->rail = rail;
+	reg->key = fi_mr_key(reg->core);
+	reg->addr = rail->mr_virt ? (uint64_t)(uintptr_t)mr->base : 0;
+	lnx_list_add_tail(&rail->regs, &reg->rail_link);
+	lnx_lock(&d->mr_lock);
+	lnx_list_add_tail(&mr->regs, &reg->link);
+	lnx_unlock(&d->mr_lock);
+	if (out)
+		*out = reg;
+	return 0;
+}
+
+/* Tell one endpoint of a registration.  Its owner lock held. */
+static int introduce(struct lnx_mr *mr, struct lnx_ep *ep)
+{
+	uint32_t i;
+	int ret;
+
+	for (i = 0; i < ep->nrail; i++) {
+		struct lnx_rail *rail = ep->rail[i];
+
+		if (rail->kind != LNX_RAIL_DIRECT &&
+		    (!ep->conf->mr_eager || !(mr->access & FI_REMOTE_READ)))
+			continue;
+		ret = lnx_mr_register(mr, rail, NULL);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static void reg_close(struct lnx_mr_reg *reg)
+{
+	struct lnx_domain *d = reg->mr->domain;
+
+	lnx_lock(&d->mr_lock);
+	lnx_list_del(&reg->link);
+	lnx_unlock(&d->mr_lock);
+	lnx_list_del(&reg->rail_link);
+	fi_close(&reg->core->fid);
+	free(reg);
+}
+
+void lnx_mr_withdraw(struct lnx_mr *mr)
+{
+	/* eps_lock: no endpoint comes or goes meanwhile. */
+	while (!lnx_list_empty(&mr->regs)) {
+		struct lnx_mr_reg *reg = lnx_list_entry(mr->regs.next,
+							struct lnx_mr_reg, link);
+		struct lnx_ep *ep = reg->rail->ep;
+
+		lnx_lock(&ep->lock);
+		reg_close(reg);
+		lnx_unlock(&ep->lock);
+	}
+}
+
+int lnx_mr_announce(struct lnx_mr *mr)
+{
+	struct lnx_node *n, *tmp;
+	int ret = 0;
+
+	lnx_list_foreach(&mr->domain->eps, n, tmp) {
+		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
+						   domain_link);
+
+		lnx_lock(&ep->lock);
+		ret = introduce(mr, ep);
+		lnx_unlock(&ep->lock);
+		if (ret)
+			break;
+	}
+	return ret;
+}
+
+int lnx_mr_join(struct lnx_ep *ep)
+{
+	struct lnx_domain *d = ep->domain;
+	struct lnx_mr *mr;
+	uint32_t i;
+	int ret = 0;
+
+	lnx_assert_held(&ep->lock);
+	for (i = 0; i <= d->mrs_mask && !ret; i++)
+		for (mr = d->mrs[i]; mr && !ret; mr = mr->hash_next)
+			ret = introduce(mr, ep);
+	if (!ret)
+		lnx_list_add_tail(&d->eps, &ep->domain_link);
+	return ret;
+}
+
+void lnx_mr_leave(struct lnx_ep *ep)
+{
+	struct lnx_node *n;
+	uint32_t i;
+
+	lnx_assert_held(&ep->lock);
+	lnx_list_del(&ep->domain_link);
+	for (i = 0; i < ep->nrail; i++)
+		while ((n = ep->rail[i]->regs.next) != &ep->rail[i]->regs)
+			reg_close(lnx_list_entry(n, struct lnx_mr_reg,
+						 rail_link));
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A memory registration: one key of the application's, over all rails.  Frames of
+ * peers are checked against it here, by us; a core learns of it when it needs to:
+ * shm at once, under the same key, because shm's peers name it to the core; a
+ * network rail when a peer asks for its keys (to read something large), or at once
+ * with FI_LNX_MR_EAGER.
+ *
+ * Locks: domain->mr_lock guards the index, users and the lists of regs.  Core
+ * calls are made with the owner lock of the rail's endpoint held (cores are open
+ * for one thread at a time).
+ */
+#ifndef LNX_MR_H
+#define LNX_MR_H
+
+#include "base/list.h"
+#include "fi.h"
+
+struct lnx_domain;
+struct lnx_ep;
+struct lnx_rail;
+
+struct lnx_mr {
+	struct fid_mr fid;
+	struct lnx_domain *domain;
+	struct lnx_mr *hash_next;	/* domain->mrs */
+	uint8_t *base;
+	size_t len;
+	uint64_t access;		/* FI_REMOTE_READ, ... */
+	uint32_t users;			/* transfers into or out of it under way */
+	struct lnx_node regs;		/* lnx_mr_reg.link */
+};
+
+/* What one rail knows of it. */
+struct lnx_mr_reg {
+	struct lnx_node link;		/* mr->regs */
+	struct lnx_node rail_link;	/* rail->regs */
+	struct lnx_mr *mr;
+	struct lnx_rail *rail;
+	struct fid_mr *core;
+	uint64_t key;
+	uint64_t addr;			/* of byte 0, as remote access names it */
+};
+
+/* ---- core/mr.c ---- */
+
+/*
+ * Memory for a peer's access of len bytes at byte off of registration key, which
+ * must allow all of `access`.  0 with *ptr; *user, if asked for, cannot be closed
+ * until lnx_mr_unuse.  -FI_ENOKEY: no such key; -FI_EACCES: not allowed, or
+ * outside.  Any thread; takes mr_lock.
+ */
+int lnx_mr_check(struct lnx_domain *d, uint64_t key, uint64_t off, size_t len,
+		 uint64_t access, uint8_t **ptr, struct lnx_mr **user);
+/* The registration of that key, in use from now on; NULL: none. */
+struct lnx_mr *lnx_mr_use(struct lnx_domain *d, uint64_t key);
+void lnx_mr_unuse(struct lnx_mr *mr);
+
+/* The index of a new domain, empty; 0 or -FI_ENOMEM.  d->threads is set. */
+int lnx_mrs_init(struct lnx_domain *d);
+void lnx_mrs_fini(struct lnx_domain *d);
+/* Into the index: 0 or -FI_ENOKEY, the key is taken.  Out of it: 0 or -FI_EBUSY,
+ * it has users.  Takes mr_lock. */
+int lnx_mr_add(struct lnx_mr *mr);
+int lnx_mr_del(struct lnx_mr *mr);
+
+/*
+ * Register with rail (a network rail: under a key of the rail's own), or find that
+ * it is.  0 or the core's error, after a warning.  Owner lock of the rail's
+ * endpoint held.
+ */
+int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
+		    struct lnx_mr_reg **reg);
+
+/* All below: domain->eps_lock held by the caller, so that neither endpoints nor
+ * registrations come or go. */
+
+/* Tell all endpoints of the domain what their rails must know of mr; and take it
+ * back.  Takes their owner locks. */
+int lnx_mr_announce(struct lnx_mr *mr);
+void lnx_mr_withdraw(struct lnx_mr *mr);
+/* An endpoint is enabled: its rails learn of all registrations.  Its rails are about
+ * to go.  Owner lock held. */
+int lnx_mr_join(struct lnx_ep *ep);
+void lnx_mr_leave(struct lnx_ep *ep);
+
+#endif

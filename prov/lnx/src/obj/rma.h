@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What an endpoint keeps for remote memory access: operations of its own that wait
+ * for an answer (tx/rma.c), and requests of peers that cannot be answered inside a
+ * core's callback (rx/serve.c).  Owner lock.
+ */
+#ifndef LNX_OBJ_RMA_H
+#define LNX_OBJ_RMA_H
+
+#include "base/list.h"
+#include "base/optab.h"
+#include "base/pool.h"
+
+#include "lnx_wire.h"
+
+struct lnx_rkey;
+
+#define LNX_RMA_IOV_MAX	4
+/* Reads up to this are one frame each way, and writes up to this some frames: from
+ * there on, copies cost more than asking. */
+#define LNX_GET_MAX	LNX_PAYLOAD_MAX
+#define LNX_PUT_MAX	(4u * LNX_PAYLOAD_MAX)
+
+#define LNX_RKEYS	64		/* buckets; a power of two */
+
+struct lnx_rma_side {
+	struct lnx_optab ops;		/* parts, by their name on the wire */
+	struct lnx_pool rop_pool;
+	struct lnx_pool part_pool;
+	struct lnx_node parts;		/* lnx_part.all: not ended */
+	struct lnx_node waiting;	/* lnx_part.link: to be started (again) */
+	struct lnx_node asks;		/* lnx_ask.link: peers want keys */
+	struct lnx_rkey *rkey[LNX_RKEYS]; /* peers' keys, by peer and key */
+};
+
+#endif

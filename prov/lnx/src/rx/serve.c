@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Remote memory access, target's side.  Called by rx/arrive.c with frames that are
+ * next in order: checks them against the registrations (core/mr.c), touches the
+ * memory, and answers.
+ *
+ * Runs inside a core's progress on peer rails: answers are queued, and what needs
+ * a core is left for lnx_serve_run.
+ */
+#include <stdlib.h>
+
+#include "comp/comp.h"
+#include "obj/mr.h"
+#include "rx/rx.h"
+#include "rx/serve.h"
+#include "tx/tx.h"
+
+/* A peer wants the keys of a registration. */
+struct lnx_ask {
+	struct lnx_node link;		/* ep->rma.asks */
+	struct lnx_peer *peer;
+	struct lnx_mr *mr;		/* in use until answered */
+	uint64_t op;
+};
+
+struct lnx_txe *lnx_serve_answer_get(struct lnx_ep *ep, size_t len, void **data)
+{
+	struct lnx_txe *txe = lnx_txe_get(ep, len);
+
+	if (txe)
+		*data = txe->frame + sizeof(struct lnx_wire_hdr);
+	return txe;
+}
+
+int lnx_serve_answer(struct lnx_ep *ep, struct lnx_peer *peer,
+		     struct lnx_txe *txe, uint64_t op, int err, size_t len)
+{
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_RESP, .data = op, .tag = (uint64_t)err,
+		.len = len,
+	};
+	int ret;
+
+	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len);
+	ret = lnx_tx_queue_later(ep, peer, txe, &h);
+	if (lnx_unlikely(ret))
+		lnx_txe_put(ep, txe);
+	/* A peer given up gets no answer, and need not ask again. */
+	return ret == -FI_EHOSTUNREACH ? 0 : ret;
+}
+
+int lnx_serve_status(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
+		     int err)
+{
+	struct lnx_txe *txe = lnx_txe_get(ep, 0);
+
+	if (lnx_unlikely(!txe))
+		return -FI_ENOMEM;
+	return lnx_serve_answer(ep, peer, txe, op, err, 0);
+}
+
+LNX_COLD void lnx_serve_refuse(struct lnx_ep *ep, const struct lnx_peer *peer,
+			       const struct lnx_hdr *h, int err)
+{
+	ep->stats.rma_refused++;
+	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
+		       "%s of peer %016llx refused: %s (key 0x%llx, %llu bytes at 0x%llx)\n",
+		       lnx_kind_name(h->kind), (unsigned long long)peer->eid,
+		       err == FI_ENOKEY ? "no such registration" :
+		       "outside the registration, or it does not allow that",
+		       (unsigned long long)h->key, (unsigned long long)h->len,
+		       (unsigned long long)h->tag);
+}
+
+void lnx_serve_written(struct lnx_ep *ep, const struct lnx_peer *peer,
+		       const struct lnx_hdr *h, size_t len)
+{
+	lnx_cntr_ok(ep, LNX_CNTR_REMOTE_WRITE);
+	if (h->flags & LNX_WIRE_F_DATA)
+		lnx_cq_write(ep->rx_cq, NULL, FI_RMA | FI_REMOTE_WRITE |
+			     FI_REMOTE_CQ_DATA, len, NULL, h->data, 0,
+			     peer->addr);
+}
+
+static int put(struct lnx_ep *ep, struct lnx_peer *peer,
+	       const struct lnx_hdr *h, const uint8_t *payload)
+{
+	struct lnx_wire_put w = { .total = htole64(h->len) };
+	struct lnx_txe *txe = NULL;
+	uint8_t *to;
+	int err;
+
+	if (h->flags & LNX_WIRE_F_PUT) {
+		memcpy(&w, payload, sizeof(w));
+		payload += sizeof(w);
+	}
+	/* First, so that nothing is done twice for want of memory. */
+	if (w.op && !(txe = lnx_txe_get(ep, 0)))
+		return -FI_ENOMEM;
+	err = -lnx_mr_check(ep->domain, h->key, h->tag, h->len,
+			    FI_REMOTE_WRITE, &to, NULL);
+	if (lnx_likely(!err)) {
+		memcpy(to, payload, h->len);
+		if (h->flags & LNX_WIRE_F_LAST)
+			lnx_serve_written(ep, peer, h, le64toh(w.total));
+	} else {
+		lnx_serve_refuse(ep, peer, h, err);
+	}
+	if (txe)
+		return lnx_serve_answer(ep, peer, txe, le64toh(w.op), err, 0);
+	if (lnx_unlikely(err))
+		lnx_serve_status(ep, peer, 0, err);
+	return 0;
+}
+
+/* Have a large write go where it is to go; 0, or why it may not. */
+static int place(struct lnx_ep *ep, struct lnx_rxe *rxe,
+		 const struct lnx_place *p, unsigned n)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		uint8_t *to;
+		int err = -lnx_mr_check(ep->domain, p[i].key, p[i].addr,
+					p[i].len, FI_REMOTE_WRITE, &to,
+					&rxe->mr[rxe->nmr]);
+
+		if (err)
+			return err;
+		rxe->nmr++;
+		if (!p[i].len)
+			continue;
+		rxe->iov[rxe->niov].iov_base = to;
+		rxe->iov[rxe->niov++].iov_len = p[i].len;
+	}
+	rxe->room = rxe->len;
+	return 0;
+}
+
+/* A large write: read it from the peer, as a message that has met its receive. */
+static int put_large(struct lnx_ep *ep, struct lnx_peer *peer,
+		     const struct lnx_hdr *h, const uint8_t *payload,
+		     size_t size)
+{
+	size_t head = h->tag * sizeof(struct lnx_wire_place);
+	struct lnx_place p[LNX_PLACES_MAX];
+	struct lnx_rts *rts = lnx_pull_rts_new();
+	struct lnx_rxe *rxe = rts ? lnx_rxe_get(ep) : NULL;
+	int err;
+
+	if (!rxe) {
+		free(rts);
+		return -FI_ENOMEM;
+	}
+	rxe->rts = rts;
+	if (lnx_places_get(p, (unsigned)h->tag, payload, h->len) ||
+	    lnx_rts_get(rts, payload + head, size - head, h->len)) {
+		ep->stats.bad_frames++;
+		lnx_rxe_put(rxe);
+		return 0;
+	}
+	rxe->peer = peer;
+	rxe->held = LNX_HELD_RMA;
+	rxe->nmr = 0;
+	rxe->part = NULL;
+	rxe->refuse = 0;
+	rxe->state = LNX_RXE_ACTIVE;
+	rxe->len = h->len;
+	rxe->context = NULL;
+	rxe->tag = 0;
+	rxe->cq_flags = FI_RMA | FI_REMOTE_WRITE;
+	if (h->flags & LNX_WIRE_F_DATA) {
+		rxe->data = h->data;
+		rxe->cq_flags |= FI_REMOTE_CQ_DATA;
+		rxe->want_comp = true;
+	}
+	err = place(ep, rxe, p, (unsigned)h->tag);
+	if (err) {
+		/* Nothing is read; the FIN says why. */
+		lnx_serve_refuse(ep, peer, h, err);
+		rxe->discard = true;
+		rxe->refuse = err;
+	}
+	lnx_pull_start(rxe);
+	return 0;
+}
+
+static int get(struct lnx_ep *ep, struct lnx_peer *peer,
+	       const struct lnx_hdr *h)
+{
+	struct lnx_txe *txe;
+	uint8_t *from;
+	void *data;
+	int err;
+
+	err = -lnx_mr_check(ep->domain, h->key, h->tag, h->len,
+			    FI_REMOTE_READ, &from, NULL);
+	if (lnx_unlikely(err)) {
+		lnx_serve_refuse(ep, peer, h, err);
+		return lnx_serve_status(ep, peer, h->data, err);
+	}
+	txe = lnx_serve_answer_get(ep, h->len, &data);
+	if (lnx_unlikely(!txe))
+		return -FI_ENOMEM;
+	memcpy(data, from, h->len);
+	err = lnx_serve_answer(ep, peer, txe, h->data, 0, h->len);
+	if (lnx_likely(!err))
+		lnx_cntr_ok(ep, LNX_CNTR_REMOTE_READ);
+	return err;
+}
+
+static int keys(struct lnx_ep *ep, struct lnx_peer *peer,
+		const struct lnx_hdr *h)
+{
+	struct lnx_ask *ask;
+	struct lnx_mr *mr;
+
+	mr = ep->leaving ? NULL : lnx_mr_use(ep->domain, h->key);
+	if (!mr || !(mr->access & FI_REMOTE_READ)) {
+		int err = mr ? FI_EACCES : FI_ENOKEY;
+
+		if (mr)
+			lnx_mr_unuse(mr);
+		lnx_serve_refuse(ep, peer, h, err);
+		return lnx_serve_status(ep, peer, h->data, err);
+	}
+	ask = malloc(sizeof(*ask));
+	if (!ask) {
+		lnx_mr_unuse(mr);
+		return -FI_ENOMEM;
+	}
+	ask->peer = peer;
+	ask->mr = mr;
+	ask->op = h->data;
+	lnx_list_add_tail(&ep->rma.asks, &ask->link);
+	ep->work |= LNX_WORK_RMA;
+	return 0;
+}
+
+int lnx_serve(struct lnx_ep *ep, struct lnx_peer *peer,
+	      const struct lnx_hdr *h, const uint8_t *payload, size_t size)
+{
+	switch (h->kind) {
+	case LNX_KIND_PUT:
+		return put(ep, peer, h, payload);
+	case LNX_KIND_PUT_RTS:
+		return put_large(ep, peer, h, payload, size);
+	case LNX_KIND_GET:
+		return get(ep, peer, h);
+	case LNX_KIND_KEYS:
+		return keys(ep, peer, h);
+	default:
+		return 0;
+	}
+}
+
+/* Register with the rails that the peer may read over, and tell it. */
+static int answer_keys(struct lnx_ep *ep, const struct lnx_ask *ask)
+{
+	struct lnx_keys k = { .len = ask->mr->len };
+	struct lnx_txe *txe;
+	void *data;
+	uint32_t i;
+	int err = 0;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
+		struct lnx_rail *rail = ep->rail[i];
+		struct lnx_mr_reg *reg;
+
+		if (rail->wire_index == LNX_WIRE_INDEX_NONE ||
+		    k.nkey == LNX_RTS_KEYS)
+			continue;
+		err = -lnx_mr_register(ask->mr, rail, &reg);
+		if (err)
+			break;
+		k.key[k.nkey].rail = rail->wire_index;
+		k.key[k.nkey].key = reg->key;
+		k.key[k.nkey++].addr = reg->addr;
+	}
+	if (err || !k.nkey)
+		return lnx_serve_status(ep, ask->peer, ask->op,
+					err ? err : FI_ENOKEY);
+	txe = lnx_serve_answer_get(ep, lnx_keys_size(k.nkey), &data);
+	if (!txe)
+		return -FI_ENOMEM;
+	lnx_keys_put(data, &k);
+	return lnx_serve_answer(ep, ask->peer, txe, ask->op, 0,
+				lnx_keys_size(k.nkey));
+}
+
+static void ask_free(struct lnx_ask *ask)
+{
+	lnx_list_del(&ask->link);
+	lnx_mr_unuse(ask->mr);
+	free(ask);
+}
+
+void lnx_serve_run(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&ep->rma.asks, n, tmp) {
+		struct lnx_ask *ask = lnx_list_entry(n, struct lnx_ask, link);
+
+		if (ep->leaving || !answer_keys(ep, ask))
+			ask_free(ask);
+		else
+			ep->work |= LNX_WORK_RMA;	/* memory is short */
+	}
+}
+
+void lnx_serve_fini(struct lnx_ep *ep)
+{
+	while (!lnx_list_empty(&ep->rma.asks))
+		ask_free(lnx_list_entry(ep->rma.asks.next, struct lnx_ask,
+					link));
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Large reads of remote memory: the keys under which a peer's rails know its
+ * registration, asked for once, and then the pull (rx/pull.c).  Called by tx/rma.c,
+ * and by progress for reads that wait.
+ */
+#include <stdlib.h>
+
+#include "comp/comp.h"
+#include "rx/serve.h"
+#include "tx/rkey.h"
+#include "tx/rma.h"
+
+#define REDO_NS		(20 * LNX_NS_PER_MS)	/* pause after a failed read */
+#define RKEYS_MAX	64u			/* kept in one bucket */
+
+/* How a peer's rails know one of its registrations. */
+struct lnx_rkey {
+	uint8_t kind;				/* LNX_PART_KEYS; first */
+	struct lnx_rkey *next;			/* ep->rma.rkey */
+	struct lnx_peer *peer;
+	uint64_t key;
+	bool known;
+	uint64_t op;				/* of the KEYS frame, until then */
+	struct lnx_node waiting;		/* lnx_part.link: reads */
+	struct lnx_keys keys;
+};
+
+/* ---- keys of peers ---- */
+
+static struct lnx_rkey **rkey_bucket(struct lnx_ep *ep,
+				     const struct lnx_peer *peer, uint64_t key)
+{
+	uint64_t mix = lnx_mix64(key ^ peer->eid);
+
+	return &ep->rma.rkey[mix & (LNX_RKEYS - 1)];
+}
+
+static struct lnx_rkey *rkey_find(struct lnx_ep *ep,
+				  const struct lnx_peer *peer, uint64_t key)
+{
+	struct lnx_rkey *k = *rkey_bucket(ep, peer, key);
+
+	while (k && (k->key != key || k->peer != peer))
+		k = k->next;
+	return k;
+}
+
+static void rkey_drop(struct lnx_ep *ep, struct lnx_rkey *k)
+{
+	struct lnx_rkey **at = rkey_bucket(ep, k->peer, k->key);
+
+	while (*at != k)
+		at = &(*at)->next;
+	*at = k->next;
+	free(k);
+}
+
+/* Ask for the keys.  NULL: memory is short. */
+static struct lnx_rkey *rkey_ask(struct lnx_ep *ep, struct lnx_peer *peer,
+				 uint64_t key)
+{
+	struct lnx_rkey **at = rkey_bucket(ep, peer, key);
+	struct lnx_hdr h = { .kind = LNX_KIND_KEYS, .key = key };
+	struct lnx_rkey *k = calloc(1, sizeof(*k)), *old;
+	struct lnx_txe *txe;
+	unsigned n = 0;
+
+	if (!k)
+		return NULL;
+	/* Applications may make and close registrations without end. */
+	for (old = *at; old; old = old->next)
+		if (++n == RKEYS_MAX && old->known) {
+			rkey_drop(ep, old);
+			break;
+		}
+	txe = lnx_txe_get(ep, 0);
+	k->op = lnx_optab_add(&ep->rma.ops, k);
+	if (!txe || !k->op) {
+		if (txe)
+			lnx_txe_put(ep, txe);
+		lnx_optab_del(&ep->rma.ops, k->op);
+		free(k);
+		return NULL;
+	}
+	k->kind = LNX_PART_KEYS;
+	k->peer = peer;
+	k->key = key;
+	lnx_list_init(&k->waiting);
+	k->next = *at;
+	*at = k;
+	h.data = k->op;
+	txe->len = sizeof(struct lnx_wire_hdr);
+	lnx_tx_queue(ep, peer, txe, &h, false);
+	return k;
+}
+
+static void wait_turn(struct lnx_ep *ep, struct lnx_part *part)
+{
+	lnx_list_del(&part->link);
+	lnx_list_add_tail(&ep->rma.waiting, &part->link);
+	ep->work |= LNX_WORK_RMA;
+}
+
+/* The data is in reach.  Calls no core: rx/pull.c posts the reads later. */
+static int pull(struct lnx_part *part, const struct lnx_keys *keys)
+{
+	struct lnx_rxe *rxe;
+	struct lnx_rts *rts;
+	unsigned i;
+
+	if (part->addr > keys->len || part->len > keys->len - part->addr)
+		return FI_EACCES;
+	rxe = lnx_rxe_get(part->rop->ep);
+	if (!rxe)
+		return FI_EAGAIN;
+	rxe->rts = rts = lnx_pull_rts_new();
+	if (!rts) {
+		lnx_rxe_put(rxe);
+		return FI_EAGAIN;
+	}
+	rts->op = 0;
+	rts->nseg = 1;
+	rts->seg_len[0] = part->len;
+	rts->nkey = keys->nkey;
+	for (i = 0; i < keys->nkey; i++) {
+		rts->key[0][i].rail = keys->key[i].rail;
+		rts->key[0][i].key = keys->key[i].key;
+		rts->key[0][i].addr = keys->key[i].addr + part->addr;
+	}
+	/* To rx/pull.c it is a message that has met its receive. */
+	rxe->nmr = 0;
+	rxe->part = part;
+	rxe->refuse = 0;
+	rxe->held = LNX_HELD_RMA;
+	rxe->peer = part->peer;
+	rxe->len = rxe->room = part->len;
+	rxe->niov = part->niov;
+	memcpy(rxe->iov, part->iov, part->niov * sizeof(*part->iov));
+	lnx_pull_start(rxe);
+	part->pulling = true;
+	return 0;
+}
+
+void lnx_rkey_read(struct lnx_ep *ep, struct lnx_part *part)
+{
+	struct lnx_rkey *k = rkey_find(ep, part->peer, part->key);
+	int err;
+
+	if (k && k->known) {
+		lnx_list_del(&part->link);
+		err = pull(part, &k->keys);
+		if (err == FI_EAGAIN)
+			wait_turn(ep, part);
+		else if (err)
+			lnx_part_end(part, err);
+		return;
+	}
+	if (!k)
+		k = rkey_ask(ep, part->peer, part->key);
+	if (!k) {
+		wait_turn(ep, part);	/* memory is short: later */
+		return;
+	}
+	lnx_list_del(&part->link);
+	lnx_list_add_tail(&k->waiting, &part->link);
+}
+
+void lnx_rkey_answer(struct lnx_ep *ep, struct lnx_rkey *k,
+		     const struct lnx_peer *peer, const struct lnx_hdr *h,
+		     const uint8_t *payload)
+{
+	struct lnx_node *n;
+	int err = (int)h->tag;
+
+	if (k->peer != peer) {
+		ep->stats.bad_frames++;
+		return;
+	}
+	if (!err && lnx_keys_get(&k->keys, payload, h->len)) {
+		ep->stats.bad_frames++;
+		err = FI_EIO;
+	}
+	lnx_optab_del(&ep->rma.ops, k->op);
+	k->known = !err;
+	while ((n = lnx_list_pop(&k->waiting))) {
+		struct lnx_part *part = lnx_list_entry(n, struct lnx_part, link);
+
+		if (err)
+			lnx_part_end(part, err);
+		else
+			wait_turn(ep, part);
+	}
+	if (err)
+		rkey_drop(ep, k);
+}
+
+void lnx_rma_pulled(struct lnx_part *part, int err)
+{
+	struct lnx_ep *ep = part->rop->ep;
+	struct lnx_rkey *k;
+	uint64_t now;
+
+	part->pulling = false;
+	if (lnx_likely(!err)) {
+		lnx_part_end(part, 0);
+		return;
+	}
+	now = lnx_clock_ns();
+	if (!part->since_ns)
+		part->since_ns = now;
+	if (part->peer->gone || now - part->since_ns >
+	    ep->conf->connect_timeout * LNX_NS_PER_MS) {
+		lnx_part_end(part, err);
+		return;
+	}
+	/*
+	 * A connection that broke, or a registration that is not there any more:
+	 * ask again.  Reading changes nothing over there.
+	 */
+	k = rkey_find(ep, part->peer, part->key);
+	if (k && k->known)
+		rkey_drop(ep, k);
+	part->retry_ns = now + REDO_NS;
+	wait_turn(ep, part);
+}
+
+void lnx_rma_run(struct lnx_ep *ep, uint64_t now)
+{
+	struct lnx_node todo, *n;
+
+	lnx_list_init(&todo);
+	lnx_list_splice(&todo, &ep->rma.waiting);
+	ep->work &= ~LNX_WORK_RMA;
+	while ((n = lnx_list_pop(&todo))) {
+		struct lnx_part *part = lnx_list_entry(n, struct lnx_part, link);
+
+		if (now < part->retry_ns)
+			wait_turn(ep, part);
+		else
+			lnx_rkey_read(ep, part);
+	}
+	lnx_serve_run(ep);
+}
+
+void lnx_rkeys_forget(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+	unsigned i;
+
+	for (i = 0; i < LNX_RKEYS; i++) {
+		struct lnx_rkey *k, *next;
+
+		for (k = ep->rma.rkey[i]; k; k = next) {
+			next = k->next;
+			if (k->peer != peer)
+				continue;
+			lnx_optab_del(&ep->rma.ops, k->op);
+			rkey_drop(ep, k);
+		}
+	}
+}
+
+void lnx_rkeys_free(struct lnx_ep *ep)
+{
+	unsigned i;
+
+	for (i = 0; i < LNX_RKEYS; i++) {
+		struct lnx_rkey *k, *next;
+
+		for (k = ep->rma.rkey[i]; k; k = next) {
+			next = k->next;
+			free(k);
+		}
+	}
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Keys of peers' registrations, and reads that need them.  Owner lock held. */
+#ifndef LNX_RKEY_H
+#define LNX_RKEY_H
+
+#include "obj/ep.h"
+#include "wire/hdr.h"
+
+struct lnx_part;
+struct lnx_rkey;
+
+/* Start a read (LNX_PART_READ), now or when the keys are here.  Sends: never from a
+ * core's callback. */
+void lnx_rkey_read(struct lnx_ep *ep, struct lnx_part *part);
+/* The keys came, or the peer says no.  Calls no core. */
+void lnx_rkey_answer(struct lnx_ep *ep, struct lnx_rkey *k,
+		     const struct lnx_peer *peer, const struct lnx_hdr *h,
+		     const uint8_t *payload);
+/* A peer was given up; the endpoint closes. */
+void lnx_rkeys_forget(struct lnx_peer *peer);
+void lnx_rkeys_free(struct lnx_ep *ep);
+
+#endif

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Remote memory access over framed rails.  Called by tx/rma.h.
+ *
+ * Writes travel as PUT frames, in the sequence like messages: ordered, sent again,
+ * handled once; larger ones are announced and read by their target, like large
+ * messages.  Small reads are GET frames, answered by a RESP; for larger ones the
+ * peer is asked once for the keys of its registration, and the data is read from
+ * there over all rails (rx/pull.c).
+ *
+ * A write without a completion level is done when its frames are ours (the data is
+ * copied, and delivery is our business).  With FI_TRANSMIT_COMPLETE or
+ * FI_DELIVERY_COMPLETE each of its frames is answered.
+ */
+#include <stdlib.h>
+
+#include "comp/comp.h"
+#include "obj/mr.h"
+#include "tx/rkey.h"
+#include "tx/rma.h"
+
+#define TRIES		16
+
+/* ---- frames of one operation, made before any of them is numbered ---- */
+
+struct batch {
+	struct lnx_node txes;
+	struct lnx_txe *last;
+};
+
+static void batch_init(struct batch *b)
+{
+	lnx_list_init(&b->txes);
+	b->last = NULL;
+}
+
+static struct lnx_txe *batch_add(struct lnx_ep *ep, struct batch *b,
+				 const struct lnx_hdr *h, size_t payload)
+{
+	struct lnx_txe *txe = lnx_txe_get(ep, payload);
+
+	if (lnx_unlikely(!txe))
+		return NULL;
+	/* What differs between them stays here until they are numbered. */
+	lnx_hdr_put(lnx_txe_hdr(txe), h);
+	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + payload);
+	lnx_list_add_tail(&b->txes, &txe->link);
+	b->last = txe;
+	return txe;
+}
+
+static void batch_free(struct lnx_ep *ep, struct batch *b)
+{
+	struct lnx_node *n;
+
+	while ((n = lnx_list_pop(&b->txes)))
+		lnx_txe_put(ep, lnx_list_entry(n, struct lnx_txe, link));
+}
+
+/* Send all.  -FI_EAGAIN: the first could not leave, none did; freed. */
+static int batch_send(struct lnx_ep *ep, struct lnx_peer *peer,
+		      struct batch *b, bool must_leave)
+{
+	struct lnx_node *n;
+
+	while ((n = lnx_list_pop(&b->txes))) {
+		struct lnx_txe *txe = lnx_list_entry(n, struct lnx_txe, link);
+		struct lnx_wire_hdr *w = lnx_txe_hdr(txe);
+		struct lnx_hdr h = {
+			.kind = w->kind, .flags = w->flags,
+			.tag = le64toh(w->tag), .data = le64toh(w->data),
+			.len = le64toh(w->len), .key = le64toh(w->key),
+		};
+		int ret = lnx_tx_queue(ep, peer, txe, &h, must_leave);
+
+		if (lnx_unlikely(ret)) {
+			lnx_txe_put(ep, txe);
+			batch_free(ep, b);
+			return ret;
+		}
+		must_leave = false;
+	}
+	return 0;
+}
+
+/* ---- writes ---- */
+
+/* rop, if not NULL: have it answered. */
+static int put_head(struct lnx_rop *rop, struct lnx_peer *peer, size_t total,
+		    uint8_t *at)
+{
+	struct lnx_wire_put w = { .total = htole64(total) };
+
+	if (rop) {
+		struct lnx_part *part = lnx_part_get(rop, peer,
+						     LNX_PART_STATUS);
+
+		if (!part)
+			return -FI_ENOMEM;
+		w.op = htole64(part->id);
+	}
+	memcpy(at, &w, sizeof(w));
+	return 0;
+}
+
+static ssize_t put(struct lnx_ep *ep, struct lnx_peer *peer,
+		   const struct lnx_rma *r, size_t len, bool must_leave)
+{
+	bool data = lnx_rma_data(r->call) || (r->op_flags & FI_REMOTE_CQ_DATA);
+	bool reply = !lnx_rma_inject(r->call) &&
+		     (r->op_flags & (FI_TRANSMIT_COMPLETE |
+				     FI_DELIVERY_COMPLETE));
+	bool comp = !lnx_rma_inject(r->call) && (r->op_flags & FI_COMPLETION);
+	size_t room = LNX_PAYLOAD_MAX - sizeof(struct lnx_wire_put);
+	struct lnx_cursor c = { .iov = r->iov, .n = r->niov };
+	struct lnx_rop *rop = NULL;
+	struct batch b;
+	size_t i;
+	int ret;
+
+	if (reply) {
+		rop = lnx_rop_get(ep, r->context, FI_RMA | FI_WRITE, comp);
+		if (!rop)
+			return -FI_EAGAIN;
+	}
+	batch_init(&b);
+	for (i = 0; i < r->nrma; i++) {
+		size_t done = 0;
+
+		do {
+			size_t n = LNX_MIN(room, r->rma[i].len - done);
+			bool last = i + 1 == r->nrma &&
+				    done + n == r->rma[i].len;
+			struct lnx_hdr h = {
+				.kind = LNX_KIND_PUT, .len = n,
+				.tag = r->rma[i].addr + done,
+				.key = r->rma[i].key,
+			};
+			size_t head = 0;
+			struct lnx_txe *txe;
+			uint8_t *at;
+
+			if (last)
+				h.flags |= LNX_WIRE_F_LAST;
+			if (data && last) {
+				h.flags |= LNX_WIRE_F_DATA;
+				h.data = r->data;
+			}
+			if (reply || (data && last && n < len)) {
+				h.flags |= LNX_WIRE_F_PUT;
+				head = sizeof(struct lnx_wire_put);
+			}
+			txe = batch_add(ep, &b, &h, head + n);
+			if (lnx_unlikely(!txe))
+				goto again;
+			at = txe->frame + sizeof(struct lnx_wire_hdr);
+			if (head && put_head(rop, peer, len, at))
+				goto again;
+			lnx_cursor_get(&c, at + head, n);
+			done += n;
+		} while (done < r->rma[i].len);
+	}
+	if (!reply) {
+		b.last->want_comp = comp;
+		b.last->context = r->context;
+		b.last->cq_flags = FI_RMA | FI_WRITE;
+	}
+	ret = batch_send(ep, peer, &b, must_leave);
+	if (lnx_unlikely(ret)) {
+		if (rop)
+			lnx_rop_drop(rop);
+		return ret;
+	}
+	if (rop)
+		lnx_rop_done(rop, 0);
+	return 0;
+again:
+	batch_free(ep, &b);
+	if (rop)
+		lnx_rop_drop(rop);
+	return -FI_EAGAIN;
+}
+
+/* Its target reads it. */
+static ssize_t put_large(struct lnx_ep *ep, struct lnx_peer *peer,
+			 const struct lnx_rma *r, size_t len)
+{
+	bool data = lnx_rma_data(r->call) || (r->op_flags & FI_REMOTE_CQ_DATA);
+	struct lnx_place place[LNX_PLACES_MAX];
+	struct lnx_announce a = {
+		.kind = LNX_KIND_PUT_RTS, .flags = data ? LNX_WIRE_F_DATA : 0,
+		.data = r->data, .iov = r->iov, .niov = r->niov, .len = len,
+		.place = place, .nplace = (unsigned)r->nrma,
+		.context = r->context, .cq_flags = FI_RMA | FI_WRITE,
+		.want_comp = (r->op_flags & FI_COMPLETION) != 0,
+	};
+	size_t i;
+
+	for (i = 0; i < r->nrma; i++) {
+		place[i].addr = r->rma[i].addr;
+		place[i].key = r->rma[i].key;
+		place[i].len = r->rma[i].len;
+	}
+	return lnx_tx_announce(ep, peer, &a);
+}
+
+/* ---- reads ---- */
+
+static ssize_t get(struct lnx_ep *ep, struct lnx_peer *peer,
+		   const struct lnx_rma *r, size_t len, bool must_leave)
+{
+	bool small = len <= LNX_GET_MAX;
+	struct lnx_cursor c = { .iov = r->iov, .n = r->niov };
+	struct lnx_rop *rop;
+	struct batch b;
+	struct lnx_node *n, *tmp;
+	size_t i;
+	int ret;
+
+	rop = lnx_rop_get(ep, r->context, FI_RMA | FI_READ,
+			  (r->op_flags & FI_COMPLETION) != 0);
+	if (!rop)
+		return -FI_EAGAIN;
+	batch_init(&b);
+	for (i = 0; i < r->nrma; i++) {
+		struct lnx_hdr h = {
+			.kind = LNX_KIND_GET, .len = r->rma[i].len,
+			.tag = r->rma[i].addr, .key = r->rma[i].key,
+		};
+		struct lnx_part *part;
+
+		part = lnx_part_get(rop, peer, small ? LNX_PART_DATA :
+						       LNX_PART_READ);
+		if (!part)
+			goto again;
+		part->addr = r->rma[i].addr;
+		part->key = r->rma[i].key;
+		part->len = r->rma[i].len;
+		part->niov = (uint8_t)lnx_cursor_slice(&c, part->len,
+						       part->iov);
+		h.data = part->id;
+		if (small && !batch_add(ep, &b, &h, 0))
+			goto again;
+	}
+	ret = batch_send(ep, peer, &b, must_leave);
+	if (lnx_unlikely(ret)) {
+		lnx_rop_drop(rop);
+		return ret;
+	}
+	if (!small) {
+		for (n = ep->rma.parts.prev; n != &ep->rma.parts; n = tmp) {
+			struct lnx_part *part =
+				lnx_list_entry(n, struct lnx_part, all);
+
+			tmp = n->prev;
+			if (part->rop != rop)
+				break;
+			lnx_rkey_read(ep, part);
+		}
+	}
+	lnx_rop_done(rop, 0);
+	return 0;
+again:
+	batch_free(ep, &b);
+	lnx_rop_drop(rop);
+	return -FI_EAGAIN;
+}
+
+/* ---- the whole ---- */
+
+/* To ourselves, without shared memory to go through. */
+static ssize_t self(struct lnx_ep *ep, struct lnx_peer *peer,
+		    const struct lnx_rma *r)
+{
+	bool read = lnx_rma_read(r->call);
+	bool comp = !lnx_rma_inject(r->call) && (r->op_flags & FI_COMPLETION);
+	struct lnx_cursor c = { .iov = r->iov, .n = r->niov };
+	struct lnx_rop *rop;
+	size_t i, total = 0;
+	int err = 0;
+
+	rop = lnx_rop_get(ep, r->context, FI_RMA | (read ? FI_READ : FI_WRITE),
+			  comp);
+	if (!rop)
+		return -FI_EAGAIN;
+	for (i = 0; i < r->nrma && !err; i++) {
+		struct iovec iov[LNX_IOV_MAX];
+		size_t n = lnx_cursor_slice(&c, r->rma[i].len, iov);
+		uint8_t *ptr;
+
+		err = -lnx_mr_check(ep->domain, r->rma[i].key, r->rma[i].addr,
+				    r->rma[i].len, read ? FI_REMOTE_READ :
+							  FI_REMOTE_WRITE,
+				    &ptr, NULL);
+		if (err)
+			break;
+		if (read)
+			lnx_iov_put(iov, n, ptr, r->rma[i].len);
+		else
+			lnx_iov_get(ptr, iov, n);
+		total += r->rma[i].len;
+	}
+	if (!err) {
+		bool data = lnx_rma_data(r->call) ||
+			    (r->op_flags & FI_REMOTE_CQ_DATA);
+
+		lnx_cntr_ok(ep, read ? LNX_CNTR_REMOTE_READ :
+				       LNX_CNTR_REMOTE_WRITE);
+		if (!read && data)
+			lnx_cq_write(ep->rx_cq, NULL, FI_RMA |
+				     FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
+				     total, NULL, r->data, 0, peer->addr);
+	}
+	lnx_rop_done(rop, err);
+	return 0;
+}
+
+ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
+{
+	struct lnx_peer *peer;
+	size_t i, len, there = 0;
+	bool must_leave;
+	ssize_t ret;
+
+	ret = lnx_tx_find(ep, r->dest, &peer);
+	if (lnx_unlikely(ret))
+		return ret;
+	/* A local peer that was only made now, or has sends queued. */
+	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
+		ret = peer->ndpend ? -FI_EAGAIN :
+		      lnx_rma_post(ep->shm->core_ep, peer->shm_addr, r);
+		return ret == -FI_EAGAIN ? lnx_rma_direct_again(ep, peer, r) :
+					   ret;
+	}
+	len = lnx_iov_len(r->iov, r->niov);
+	for (i = 0; i < r->nrma; i++) {
+		if (r->rma[i].len > len - there)
+			return -FI_EINVAL;
+		there += r->rma[i].len;
+	}
+	if (lnx_unlikely(there != len))
+		return -FI_EINVAL;
+	if (lnx_unlikely(len > ep->max_msg_size))
+		return -FI_EMSGSIZE;
+	if (lnx_unlikely((r->op_flags & FI_INJECT) && len > ep->inject_size &&
+			 !lnx_rma_read(r->call)))
+		return -FI_EINVAL;
+	if (lnx_unlikely(peer->self))
+		return self(ep, peer, r);
+	ret = lnx_tx_admit(ep, peer, !lnx_rma_inject(r->call) &&
+			   (r->op_flags & FI_COMPLETION), &must_leave);
+	if (lnx_unlikely(ret))
+		return ret;
+	if (lnx_rma_read(r->call)) {
+		ep->stats.reads++;
+		return get(ep, peer, r, len, must_leave);
+	}
+	ep->stats.writes++;
+	return len <= LNX_PUT_MAX ? put(ep, peer, r, len, must_leave) :
+				put_large(ep, peer, r, len);
+}
+
+LNX_COLD ssize_t lnx_rma_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
+				      const struct lnx_rma *r)
+{
+	unsigned i;
+
+	for (i = 0; i < TRIES; i++) {
+		ssize_t ret;
+
+		lnx_ep_progress(ep);
+		if (peer->shm_addr == FI_ADDR_NOTAVAIL)
+			return -FI_EHOSTUNREACH;
+		if (peer->ndpend)
+			continue;	/* not before those */
+		ret = lnx_rma_post(ep->shm->core_ep, peer->shm_addr, r);
+		if (ret != -FI_EAGAIN)
+			return ret;
+	}
+	return -FI_EAGAIN;
+}

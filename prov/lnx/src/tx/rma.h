@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Remote memory access, initiator's side.
+ *
+ *	api/rma.c → tx/rma.h ⇢ core				(direct rail)
+ *	api/rma.c → tx/rma.h → tx/rma.c → tx/frame.c → core	(PUT, GET)
+ *				        → tx/rndv.c		(large writes)
+ *				        → tx/rkey.c → rx/pull.c	(large reads)
+ *
+ * An operation (rop) has one part for each remote piece, or frame, that is
+ * answered on its own; it ends with its last part.  Owner lock held.
+ */
+#ifndef LNX_TX_RMA_H
+#define LNX_TX_RMA_H
+
+#include "rx/rx.h"
+#include "tx/tx.h"
+
+enum lnx_rma_call {
+	LNX_READ, LNX_READV, LNX_READMSG,
+	LNX_WRITE, LNX_WRITEV, LNX_WRITEMSG, LNX_INJECT_WRITE,
+	LNX_WRITEDATA, LNX_INJECT_WRITEDATA,
+};
+
+#define lnx_rma_read(call)	((call) <= LNX_READMSG)
+#define lnx_rma_inject(call) \
+	((call) == LNX_INJECT_WRITE || (call) == LNX_INJECT_WRITEDATA)
+#define lnx_rma_data(call) \
+	((call) == LNX_WRITEDATA || (call) == LNX_INJECT_WRITEDATA)
+
+/* What an fi_write-like call says, in any of its spellings. */
+struct lnx_rma {
+	enum lnx_rma_call call;
+	const struct iovec *iov;
+	size_t niov;
+	const struct fi_rma_iov *rma;
+	size_t nrma;
+	fi_addr_t dest;
+	uint64_t data;
+	uint64_t flags;			/* as the core call wants them */
+	uint64_t op_flags;		/* with the endpoint's defaults added */
+	void *context;
+};
+
+/* An operation of the application. */
+struct lnx_rop {
+	struct lnx_ep *ep;
+	void *context;
+	uint64_t cq_flags;
+	uint32_t nparts;		/* not ended; and one while they are made */
+	int err;			/* first error of any */
+	bool want_comp;
+};
+
+enum lnx_part_kind {
+	LNX_PART_STATUS,		/* a PUT that is answered */
+	LNX_PART_DATA,			/* a GET: the answer is the data */
+	LNX_PART_READ,			/* to be pulled once the keys are known */
+	LNX_PART_KEYS,			/* no part, but a struct lnx_rkey */
+};
+
+struct lnx_part {
+	uint8_t kind;			/* enum lnx_part_kind; first */
+	uint8_t niov;
+	bool pulling;			/* rx/pull.c has it */
+	struct lnx_node all;		/* ep->rma.parts */
+	struct lnx_node link;		/* ep->rma.waiting, or lnx_rkey.waiting */
+	struct lnx_rop *rop;
+	struct lnx_peer *peer;
+	uint64_t id;			/* in ep->rma.ops */
+	uint64_t addr;			/* remote: byte of the registration, */
+	uint64_t key;			/* its key */
+	size_t len;
+	uint64_t since_ns;		/* first failure; 0: none */
+	uint64_t retry_ns;
+	struct iovec iov[LNX_IOV_MAX];	/* where the data goes */
+};
+
+/* A walk over an iov. */
+struct lnx_cursor {
+	const struct iovec *iov;
+	size_t n;			/* iovs left, this one included */
+	size_t off;			/* in the first of them */
+};
+
+/* Copy the next len bytes out of it. */
+void lnx_cursor_get(struct lnx_cursor *c, void *dst, size_t len);
+/* The next len bytes as an iov of at most LNX_IOV_MAX; returns its length. */
+size_t lnx_cursor_slice(struct lnx_cursor *c, size_t len, struct iovec *out);
+
+/* The framed half of lnx_rma_submit: 0, or what fi_write returns. */
+ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *rma);
+/* A direct core was busy: let things move, and try some more. */
+LNX_COLD ssize_t lnx_rma_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
+				      const struct lnx_rma *rma);
+
+/* Operations and parts, also for atomics.  NULL when memory is short. */
+struct lnx_rop *lnx_rop_get(struct lnx_ep *ep, void *context,
+			    uint64_t cq_flags, bool want_comp);
+struct lnx_part *lnx_part_get(struct lnx_rop *rop, struct lnx_peer *peer,
+			      enum lnx_part_kind kind);
+/* A part has ended, with 0 or an error number; it is gone. */
+void lnx_part_end(struct lnx_part *part, int err);
+/* One of those that keep it open is through; the last one reports. */
+void lnx_rop_done(struct lnx_rop *rop, int err);
+/* It never was: nothing is reported, all its parts are taken back. */
+void lnx_rop_drop(struct lnx_rop *rop);
+
+/* Answers of peers, from rx/arrive.c: nothing here calls a core. */
+void lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,
+		    const struct lnx_hdr *h, const uint8_t *payload);
+/* A large read's pull is over (rx/pull.c). */
+void lnx_rma_pulled(struct lnx_part *part, int err);
+/* Start what waits: reads whose keys came, or that failed and try again. */
+void lnx_rma_run(struct lnx_ep *ep, uint64_t now);
+LNX_COLD void lnx_rma_fail_peer(struct lnx_peer *peer, int err);
+void lnx_rma_init(struct lnx_ep *ep);
+/* At close: cores are gone; nothing is reported. */
+void lnx_rma_fini(struct lnx_ep *ep);
+
+/* One operation to one core call, with the spelling the application used. */
+LNX_INLINE ssize_t lnx_rma_post(struct fid_ep *core, fi_addr_t dest,
+				const struct lnx_rma *r)
+{
+	switch (r->call) {
+	case LNX_READ:
+		return fi_read(core, r->iov->iov_base, r->iov->iov_len, NULL,
+			       dest, r->rma->addr, r->rma->key, r->context);
+	case LNX_READV:
+		return fi_readv(core, r->iov, NULL, r->niov, dest,
+				r->rma->addr, r->rma->key, r->context);
+	case LNX_WRITE:
+		return fi_write(core, r->iov->iov_base, r->iov->iov_len, NULL,
+				dest, r->rma->addr, r->rma->key, r->context);
+	case LNX_WRITEV:
+		return fi_writev(core, r->iov, NULL, r->niov, dest,
+				 r->rma->addr, r->rma->key, r->context);
+	case LNX_READMSG:
+	case LNX_WRITEMSG: {
+		struct fi_msg_rma msg = {
+			.msg_iov = r->iov, .iov_count = r->niov, .addr = dest,
+			.rma_iov = r->rma, .rma_iov_count = r->nrma,
+			.context = r->context, .data = r->data,
+		};
+
+		return r->call == LNX_READMSG ?
+		       fi_readmsg(core, &msg, r->flags) :
+		       fi_writemsg(core, &msg, r->flags);
+	}
+	case LNX_INJECT_WRITE:
+		return fi_inject_write(core, r->iov->iov_base, r->iov->iov_len,
+				       dest, r->rma->addr, r->rma->key);
+	case LNX_WRITEDATA:
+		return fi_writedata(core, r->iov->iov_base, r->iov->iov_len,
+				    NULL, r->data, dest, r->rma->addr,
+				    r->rma->key, r->context);
+	case LNX_INJECT_WRITEDATA:
+		return fi_inject_writedata(core, r->iov->iov_base,
+					   r->iov->iov_len, r->data, dest,
+					   r->rma->addr, r->rma->key);
+	}
+	__builtin_unreachable();
+}
+
+LNX_INLINE ssize_t lnx_rma_submit(struct lnx_ep *ep, const struct lnx_rma *r)
+{
+	struct lnx_peer *peer;
+	ssize_t ret;
+
+	/* Cores are not reliable in saying so. */
+	if (lnx_rma_inject(r->call) &&
+	    lnx_unlikely(r->iov->iov_len > ep->inject_size))
+		return -FI_EINVAL;
+	if ((r->call == LNX_READV || r->call == LNX_WRITEV ||
+	     r->call == LNX_READMSG || r->call == LNX_WRITEMSG) &&
+	    lnx_unlikely(r->niov > LNX_IOV_MAX))
+		return -FI_EINVAL;
+	if ((r->call == LNX_READMSG || r->call == LNX_WRITEMSG) &&
+	    lnx_unlikely(!r->nrma || r->nrma > LNX_RMA_IOV_MAX))
+		return -FI_EINVAL;
+	if (r->call == LNX_WRITEMSG && lnx_unlikely(r->flags & FI_INJECT) &&
+	    lnx_iov_len(r->iov, r->niov) > ep->inject_size)
+		return -FI_EINVAL;
+	lnx_lock(&ep->lock);
+	peer = lnx_peer_get(ep, r->dest);
+	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL)) {
+		ret = lnx_rma_post(ep->shm->core_ep, peer->direct, r);
+		if (lnx_unlikely(ret == -FI_EAGAIN))
+			ret = lnx_rma_direct_again(ep, peer, r);
+	} else {
+		ret = lnx_rma_framed(ep, r);
+	}
+	lnx_unlock(&ep->lock);
+	return ret;
+}
+
+#endif
