@@ -300,7 +300,7 @@ int lnx_ep_enable(struct lnx_ep *ep)
 		if (ep->rx_cq)
 			ep->rx_cq->lock.on = true;
 		for (i = 0; i < LNX_CNTR_KINDS; i++)
-			if (ep->cntr[i])
+			if (ep->cntr[i] && !ep->cntr[i]->threads)
 				ep->cntr[i]->threads = true;
 	}
 	fix_flags(ep);
