@@ -46,7 +46,7 @@ enum lnx_wire_kind {
 				 * then lnx_wire_rts; the receiver reads */
 	LNX_KIND_GET = 13,	/* data: op; len: bytes wanted in the RESP */
 	LNX_KIND_KEYS = 14,	/* data: op; wants lnx_wire_keys in the RESP */
-	LNX_KIND_ATOMIC = 15,	/* payload: see rx/amo_serve.c */
+	LNX_KIND_ATOMIC = 15,	/* data: op; payload: lnx_wire_atomic */
 	LNX_KIND_RESP = 16,	/* data: op; tag: error or 0; payload: len bytes */
 	LNX_KIND_MAX
 };
@@ -139,5 +139,40 @@ static_assert(sizeof(struct lnx_wire_keys) == 16, "keys");
 static_assert(sizeof(struct lnx_wire_rts) + LNX_RTS_SEGS * 8 +
 	      LNX_RTS_SEGS * LNX_RTS_KEYS * sizeof(struct lnx_wire_key) <=
 	      LNX_PAYLOAD_MAX, "the largest RTS fits a frame");
+
+/*
+ * Payload of an ATOMIC: what to do, then nseg lnx_wire_atomic_seg, where to, then
+ * noperand arrays of count elements: what to combine with, what to compare to.
+ * op and type have the numbers of libfabric's enums; elements are little-endian.
+ * A RESP answers it, with the count elements found there if cls says so.
+ */
+struct lnx_wire_atomic {
+	uint8_t op;		/* enum fi_op */
+	uint8_t type;		/* enum fi_datatype */
+	uint8_t cls;		/* 0: base, 1: fetch, 2: compare */
+	uint8_t noperand;	/* 0..2 */
+	uint8_t nseg;		/* 1..LNX_ATOMIC_SEGS */
+	uint8_t size;		/* bytes of an element, 1..LNX_ATOMIC_ELEM_MAX */
+	uint16_t count;		/* elements in all */
+};
+static_assert(sizeof(struct lnx_wire_atomic) == 8, "atomic");
+
+struct lnx_wire_atomic_seg {
+	uint64_t addr;		/* byte in the registration */
+	uint64_t key;		/* names a registration of the receiver */
+	uint16_t count;		/* elements there */
+	uint16_t reserved0;
+	uint32_t reserved1;
+};
+static_assert(sizeof(struct lnx_wire_atomic_seg) == 24, "atomic piece");
+
+#define LNX_ATOMIC_SEGS		4
+#define LNX_ATOMIC_ELEM_MAX	32
+
+/* Bytes of all operands, and of the answer: whole elements of any size. */
+#define LNX_ATOMIC_BYTES_MAX \
+	((LNX_PAYLOAD_MAX - sizeof(struct lnx_wire_atomic) - \
+	  LNX_ATOMIC_SEGS * sizeof(struct lnx_wire_atomic_seg)) / \
+	 LNX_ATOMIC_ELEM_MAX * LNX_ATOMIC_ELEM_MAX)
 
 #endif
