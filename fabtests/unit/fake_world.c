@@ -204,6 +204,7 @@ void fake_close_quick(struct fake *f)
 	FAKE_CHECK(!fi_close(&f->av->fid));
 	FAKE_CHECK(!f->domain.refs);
 	lnx_mrs_fini(&f->domain);
+	free(f->domain.amo);
 	for (i = 0; i < f->rails.nrail; i++)
 		fi_freeinfo(f->rails.rail[i].info);
 	fi_freeinfo(f->info);

@@ -51,11 +51,16 @@ bool lnx_cntr_news(struct lnx_cntr *cntr, uint64_t *ok, uint64_t *err);
 int lnx_av_attach(struct lnx_av *av, struct lnx_ep *ep);
 void lnx_av_detach(struct lnx_av *av, struct lnx_ep *ep);
 
+int lnx_query_atomic(struct fid_domain *domain, enum fi_datatype type,
+		     enum fi_op op, struct fi_atomic_attr *attr,
+		     uint64_t flags);
+
 extern struct fi_ops_msg lnx_msg_ops;
 extern struct fi_ops_msg lnx_msg_off_ops;	/* endpoint not enabled */
 extern struct fi_ops_tagged lnx_tagged_ops;
 extern struct fi_ops_tagged lnx_tagged_off_ops;
 extern struct fi_ops_rma lnx_rma_ops;
+extern struct fi_ops_atomic lnx_atomic_ops;
 extern struct fi_ops_mr lnx_mr_ops;	/* of a domain */
 
 /* api/nosys.c: libfabric does not export its own tables. */

@@ -17,6 +17,7 @@ static int domain_close(struct fid *fid)
 	lnx_link_rails_free(d->rails);
 	fi_freeinfo(d->info);
 	lnx_mrs_fini(d);
+	free(d->amo);
 	__atomic_sub_fetch(&d->fabric->refs, 1, __ATOMIC_RELEASE);
 	free(d);
 	return 0;
@@ -41,14 +42,6 @@ static int domain_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr,
 {
 	(void)domain, (void)attr, (void)ep, (void)context;
 	return -FI_ENOSYS;
-}
-
-static int domain_query_atomic(struct fid_domain *domain,
-			       enum fi_datatype datatype, enum fi_op op,
-			       struct fi_atomic_attr *attr, uint64_t flags)
-{
-	(void)domain, (void)datatype, (void)op, (void)attr, (void)flags;
-	return -FI_EOPNOTSUPP;
 }
 
 static int domain_query_collective(struct fid_domain *domain,
@@ -86,7 +79,7 @@ static struct fi_ops_domain domain_ops = {
 	.poll_open = lnx_poll_open,
 	.stx_ctx = domain_stx_ctx,
 	.srx_ctx = domain_srx_ctx,
-	.query_atomic = domain_query_atomic,
+	.query_atomic = lnx_query_atomic,
 	.query_collective = domain_query_collective,
 	.endpoint2 = domain_endpoint2,
 };

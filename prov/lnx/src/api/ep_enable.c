@@ -32,7 +32,7 @@ static const struct calls calls_on = {
 	.msg = &lnx_msg_ops,
 	.tagged = &lnx_tagged_ops,
 	.rma = &lnx_rma_ops,
-	.atomic = &lnx_no_atomic_ops,
+	.atomic = &lnx_atomic_ops,
 };
 
 void lnx_ep_set_ops(struct lnx_ep *ep, bool enabled)

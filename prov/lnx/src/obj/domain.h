@@ -26,6 +26,7 @@ struct lnx_domain {
 	struct lnx_mr **mrs;		/* hash of registrations by key */
 	uint32_t mrs_mask;
 	uint32_t nmr;
+	struct lnx_amo_limits *amo;	/* tx/amo_limits.c; atomic, owned */
 	uint64_t next_mr_key;		/* where the application wants ours */
 };
 

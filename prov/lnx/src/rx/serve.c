@@ -11,6 +11,7 @@
 
 #include "comp/comp.h"
 #include "obj/mr.h"
+#include "rx/amo_serve.h"
 #include "rx/rx.h"
 #include "rx/serve.h"
 #include "tx/tx.h"
@@ -249,6 +250,8 @@ int lnx_serve(struct lnx_ep *ep, struct lnx_peer *peer,
 		return get(ep, peer, h);
 	case LNX_KIND_KEYS:
 		return keys(ep, peer, h);
+	case LNX_KIND_ATOMIC:
+		return lnx_amo_serve(ep, peer, h, payload, size);
 	default:
 		return 0;
 	}

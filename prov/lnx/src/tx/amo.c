@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Atomic operations over framed rails.  Called by tx/amo.h; builds one ATOMIC
+ * frame, which takes its place in the sequence, and an operation that its answer
+ * ends (tx/rma.c).
+ */
+#include "comp/comp.h"
+#include "rx/amo_serve.h"
+#include "tx/amo.h"
+#include "tx/rma.h"
+#include "tx/tx.h"
+#include "wire/atomic.h"
+
+#define TRIES	16
+
+/* ---- checks ---- */
+
+/* Do the pieces have so many elements in all? */
+static bool adds_up(const struct fi_ioc *ioc, size_t n, size_t count)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		if (ioc[i].count > count)
+			return false;
+		count -= ioc[i].count;
+	}
+	return !count;
+}
+
+int lnx_amo_check(const struct lnx_ep *ep, const struct lnx_amo_tx *t)
+{
+	enum lnx_amo_class cls = lnx_amo_class(t->call);
+	size_t max = lnx_amo_count(ep->domain, t->op, t->type, cls);
+	size_t i, count = 0, bytes;
+
+	if (lnx_unlikely(!max))
+		return -FI_EOPNOTSUPP;
+	if (lnx_unlikely(!t->nrma || t->nrma > LNX_ATOMIC_SEGS ||
+			 t->niov > LNX_IOV_MAX || t->ncmp > LNX_IOV_MAX ||
+			 t->nres > LNX_IOV_MAX))
+		return -FI_EINVAL;
+	for (i = 0; i < t->nrma; i++) {
+		if (lnx_unlikely(t->rma[i].count > max - count))
+			return -FI_EMSGSIZE;
+		count += t->rma[i].count;
+	}
+	if (lnx_unlikely(!(t->op == FI_ATOMIC_READ && !t->niov) &&
+			 !adds_up(t->iov, t->niov, count)))
+		return -FI_EINVAL;
+	if (cls != LNX_AMO_BASE &&
+	    lnx_unlikely(!adds_up(t->res, t->nres, count)))
+		return -FI_EINVAL;
+	if (cls == LNX_AMO_COMPARE &&
+	    lnx_unlikely(!adds_up(t->cmp, t->ncmp, count)))
+		return -FI_EINVAL;
+	bytes = count * lnx_amo_size(t->type) * lnx_amo_operands(t->op, cls);
+	if (lnx_unlikely(bytes > ep->inject_size &&
+			 (lnx_amo_inject(t->call) ||
+			  (t->op_flags & FI_INJECT))))
+		return -FI_EINVAL;
+	return 0;
+}
+
+/* ---- the frame ---- */
+
+static void describe(struct lnx_atomic *a, const struct lnx_amo_tx *t)
+{
+	enum lnx_amo_class cls = lnx_amo_class(t->call);
+	size_t i;
+
+	a->op = (uint8_t)t->op;
+	a->type = (uint8_t)t->type;
+	a->cls = (uint8_t)cls;
+	a->noperand = (uint8_t)lnx_amo_operands(t->op, cls);
+	a->nseg = (unsigned)t->nrma;
+	a->size = (unsigned)lnx_amo_size(t->type);
+	a->count = 0;
+	for (i = 0; i < t->nrma; i++) {
+		a->seg[i].addr = t->rma[i].addr;
+		a->seg[i].key = t->rma[i].key;
+		a->seg[i].count = (unsigned)t->rma[i].count;
+		a->count += a->seg[i].count;
+	}
+}
+
+static uint8_t *gather(uint8_t *p, const struct fi_ioc *ioc, size_t n,
+		       size_t size)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		size_t len = ioc[i].count * size;
+
+		if (len)
+			memcpy(p, ioc[i].addr, len);
+		p += len;
+	}
+	return p;
+}
+
+static void fill(uint8_t *payload, const struct lnx_atomic *a,
+		 const struct lnx_amo_tx *t)
+{
+	uint8_t *p = payload + lnx_atomic_head(a);
+
+	lnx_atomic_put(payload, a);
+	if (a->noperand > 0)
+		p = gather(p, t->iov, t->niov, a->size);
+	if (a->noperand > 1)
+		gather(p, t->cmp, t->ncmp, a->size);
+}
+
+/* Where the answer goes. */
+static unsigned results(struct iovec *iov, const struct lnx_amo_tx *t,
+			size_t size)
+{
+	unsigned i;
+
+	for (i = 0; i < t->nres; i++) {
+		iov[i].iov_base = t->res[i].addr;
+		iov[i].iov_len = t->res[i].count * size;
+	}
+	return i;
+}
+
+/* ---- submitting ---- */
+
+/* To ourselves, without shared memory to go through: as if it had arrived. */
+static ssize_t self(struct lnx_ep *ep, const struct lnx_atomic *a,
+		    const struct lnx_amo_tx *t, struct lnx_rop *rop)
+{
+	struct lnx_txe *in = lnx_txe_get(ep, lnx_atomic_size(a));
+	struct lnx_txe *out = lnx_txe_get(ep, lnx_atomic_bytes(a));
+	struct iovec iov[LNX_IOV_MAX];
+	int err = -FI_EAGAIN;
+
+	if (in && out) {
+		fill(in->frame, a, t);
+		err = lnx_amo_local(ep, in->frame, lnx_atomic_size(a),
+				    out->frame);
+		if (!err)
+			lnx_iov_put(iov, results(iov, t, a->size), out->frame,
+				    lnx_atomic_bytes(a));
+	}
+	if (in)
+		lnx_txe_put(ep, in);
+	if (out)
+		lnx_txe_put(ep, out);
+	if (err == -FI_EAGAIN)
+		return err;
+	lnx_rop_done(rop, err);
+	return 0;
+}
+
+static ssize_t send_frame(struct lnx_ep *ep, struct lnx_peer *peer,
+			  const struct lnx_atomic *a,
+			  const struct lnx_amo_tx *t, struct lnx_rop *rop,
+			  bool must_leave)
+{
+	bool fetch = lnx_amo_class(t->call) != LNX_AMO_BASE;
+	size_t len = lnx_atomic_size(a);
+	struct lnx_part *part;
+	struct lnx_txe *txe;
+	struct lnx_hdr h = { .kind = LNX_KIND_ATOMIC, .len = len };
+	ssize_t ret;
+
+	part = lnx_part_get(rop, peer, fetch ? LNX_PART_DATA :
+					       LNX_PART_STATUS);
+	if (lnx_unlikely(!part))
+		return -FI_EAGAIN;
+	txe = lnx_txe_get(ep, len);
+	if (lnx_unlikely(!txe))
+		return -FI_EAGAIN;
+	if (fetch) {
+		part->len = lnx_atomic_bytes(a);
+		part->niov = (uint8_t)results(part->iov, t, a->size);
+	}
+	fill(txe->frame + sizeof(struct lnx_wire_hdr), a, t);
+	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len);
+	h.data = part->id;
+	ret = lnx_tx_queue(ep, peer, txe, &h, must_leave);
+	if (lnx_unlikely(ret)) {
+		lnx_txe_put(ep, txe);
+		return ret;
+	}
+	lnx_rop_done(rop, 0);
+	return 0;
+}
+
+ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
+{
+	bool fetch = lnx_amo_class(t->call) != LNX_AMO_BASE;
+	bool comp = !lnx_amo_inject(t->call) && (t->op_flags & FI_COMPLETION);
+	struct lnx_atomic a;
+	struct lnx_peer *peer;
+	struct lnx_rop *rop;
+	bool must_leave = false;
+	ssize_t ret;
+
+	ret = lnx_tx_find(ep, t->dest, &peer);
+	if (lnx_unlikely(ret))
+		return ret;
+	/* A local peer that was only made now, or has sends queued. */
+	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
+		ret = peer->ndpend ? -FI_EAGAIN :
+		      lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t);
+		return ret == -FI_EAGAIN ? lnx_amo_direct_again(ep, peer, t) :
+					   ret;
+	}
+	if (lnx_likely(!peer->self)) {
+		ret = lnx_tx_admit(ep, peer, comp, &must_leave);
+		if (lnx_unlikely(ret))
+			return ret;
+	}
+	rop = lnx_rop_get(ep, t->context,
+			  FI_ATOMIC | (fetch ? FI_READ : FI_WRITE), comp);
+	if (lnx_unlikely(!rop))
+		return -FI_EAGAIN;
+	describe(&a, t);
+	ret = lnx_unlikely(peer->self) ? self(ep, &a, t, rop) :
+	      send_frame(ep, peer, &a, t, rop, must_leave);
+	if (lnx_unlikely(ret))
+		lnx_rop_drop(rop);
+	else
+		ep->stats.atomics++;
+	return ret;
+}
+
+/*
+ * shm gives the buffer of such an operation back on both sides (2.1), so that two
+ * later ones share it and one is lost.  Without the flag, what has a result still
+ * completes with that, and what has none when it is in the peer's queue, from where
+ * it is taken in order.  The spelling with flags, because the others take the
+ * endpoint's.
+ */
+LNX_COLD ssize_t lnx_amo_post_plain(struct fid_ep *core, fi_addr_t dest,
+				    const struct lnx_amo_tx *t)
+{
+	static const enum lnx_amo_call with_flags[LNX_AMO_CLASSES] = {
+		[LNX_AMO_BASE] = LNX_ATOMICMSG,
+		[LNX_AMO_FETCH] = LNX_FETCHMSG,
+		[LNX_AMO_COMPARE] = LNX_COMPAREMSG,
+	};
+	struct lnx_amo_tx plain = *t;
+
+	plain.call = with_flags[lnx_amo_class(t->call)];
+	/* Of the others, all flags are defaults. */
+	plain.flags = plain.call == t->call ? t->flags : t->op_flags;
+	plain.flags &= ~FI_DELIVERY_COMPLETE;
+	plain.op_flags &= ~FI_DELIVERY_COMPLETE;
+	return lnx_amo_post(core, dest, &plain);
+}
+
+LNX_COLD ssize_t lnx_amo_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
+				      const struct lnx_amo_tx *t)
+{
+	unsigned i;
+
+	for (i = 0; i < TRIES; i++) {
+		ssize_t ret;
+
+		lnx_ep_progress(ep);
+		if (peer->shm_addr == FI_ADDR_NOTAVAIL)
+			return -FI_EHOSTUNREACH;
+		if (peer->ndpend)
+			continue;	/* not before those */
+		ret = lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t);
+		if (ret != -FI_EAGAIN)
+			return ret;
+	}
+	return -FI_EAGAIN;
+}

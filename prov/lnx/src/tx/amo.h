@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Atomic operations, initiator's side.
+ *
+ *	api/atomic.c → tx/amo.h ⇢ core				(direct rail)
+ *	api/atomic.c → tx/amo.h → tx/amo.c → tx/frame.c → core	(ATOMIC)
+ *
+ * A frame is executed by its target's lnx (rx/amo_serve.c), once however often it
+ * is sent, and always answered: a completion means that the target has changed.
+ */
+#ifndef LNX_TX_AMO_H
+#define LNX_TX_AMO_H
+
+#include "obj/ep.h"
+#include "rx/amo.h"
+
+enum lnx_amo_call {
+	LNX_ATOMIC, LNX_ATOMICV, LNX_ATOMICMSG, LNX_INJECT_ATOMIC,
+	LNX_FETCH, LNX_FETCHV, LNX_FETCHMSG,
+	LNX_COMPARE, LNX_COMPAREV, LNX_COMPAREMSG,
+};
+
+#define lnx_amo_inject(call)	((call) == LNX_INJECT_ATOMIC)
+
+LNX_INLINE enum lnx_amo_class lnx_amo_class(enum lnx_amo_call call)
+{
+	return call < LNX_FETCH ? LNX_AMO_BASE :
+	       call < LNX_COMPARE ? LNX_AMO_FETCH : LNX_AMO_COMPARE;
+}
+
+/* What an fi_atomic-like call says, in any of its spellings. */
+struct lnx_amo_tx {
+	enum lnx_amo_call call;
+	enum fi_op op;
+	enum fi_datatype type;
+	const struct fi_ioc *iov;
+	size_t niov;
+	const struct fi_ioc *cmp;	/* compare class */
+	size_t ncmp;
+	struct fi_ioc *res;		/* compare and fetch class */
+	size_t nres;
+	const struct fi_rma_ioc *rma;
+	size_t nrma;
+	fi_addr_t dest;
+	uint64_t data;
+	uint64_t flags;			/* as the core call wants them */
+	uint64_t op_flags;		/* with the endpoint's defaults added */
+	void *context;
+};
+
+/* ---- tx/amo_limits.c ---- */
+
+#define LNX_AMO_TYPES	(FI_UINT128 + 1)
+
+/* What the rails of a link can do alike.  Const once made. */
+struct lnx_amo_limits {
+	uint32_t ops[LNX_AMO_CLASSES][LNX_AMO_TYPES];	/* bits: enum fi_op */
+	size_t bytes[LNX_AMO_CLASSES];	/* most, of one operand */
+};
+
+/* Made at first use; belongs to the domain.  NULL when memory is short. */
+const struct lnx_amo_limits *lnx_amo_limits(struct lnx_domain *d);
+
+/* Elements that one call of that class may have; 0: not supported. */
+size_t lnx_amo_count(struct lnx_domain *d, enum fi_op op,
+		     enum fi_datatype type, enum lnx_amo_class cls);
+
+/* ---- tx/amo.c ---- */
+
+/*
+ * Cores do not look: what they cannot do crashes them or their peers.  0,
+ * -FI_EOPNOTSUPP, -FI_EMSGSIZE, -FI_EINVAL.  Any thread.
+ */
+int lnx_amo_check(const struct lnx_ep *ep, const struct lnx_amo_tx *t);
+/* The framed half of lnx_amo_submit: 0, or what fi_atomic returns. */
+ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t);
+/* A direct core was busy: let things move, and try some more. */
+LNX_COLD ssize_t lnx_amo_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
+				      const struct lnx_amo_tx *t);
+
+/* The same without FI_DELIVERY_COMPLETE; in tx/amo.c. */
+LNX_COLD ssize_t lnx_amo_post_plain(struct fid_ep *core, fi_addr_t dest,
+				    const struct lnx_amo_tx *t);
+
+/* One operation to one core call, with the spelling the application used. */
+LNX_INLINE ssize_t lnx_amo_post(struct fid_ep *core, fi_addr_t dest,
+				const struct lnx_amo_tx *t)
+{
+	const struct fi_ioc *iov = t->iov;
+	size_t niov = t->niov;
+	struct fi_msg_atomic msg;
+
+	if (lnx_unlikely(t->op_flags & FI_DELIVERY_COMPLETE))
+		return lnx_amo_post_plain(core, dest, t);
+	/* A read needs no operand, but cores count the elements there. */
+	if (t->call >= LNX_FETCH && lnx_unlikely(!niov)) {
+		iov = t->res;
+		niov = t->nres;
+	}
+	switch (t->call) {
+	case LNX_ATOMIC:
+		return fi_atomic(core, iov->addr, iov->count, NULL, dest,
+				 t->rma->addr, t->rma->key, t->type, t->op,
+				 t->context);
+	case LNX_ATOMICV:
+		return fi_atomicv(core, iov, NULL, niov, dest, t->rma->addr,
+				  t->rma->key, t->type, t->op, t->context);
+	case LNX_INJECT_ATOMIC:
+		return fi_inject_atomic(core, iov->addr, iov->count, dest,
+					t->rma->addr, t->rma->key, t->type,
+					t->op);
+	case LNX_FETCH:
+		return fi_fetch_atomic(core, iov->addr, iov->count, NULL,
+				       t->res->addr, NULL, dest, t->rma->addr,
+				       t->rma->key, t->type, t->op,
+				       t->context);
+	case LNX_FETCHV:
+		return fi_fetch_atomicv(core, iov, NULL, niov, t->res, NULL,
+					t->nres, dest, t->rma->addr,
+					t->rma->key, t->type, t->op,
+					t->context);
+	case LNX_COMPARE:
+		return fi_compare_atomic(core, iov->addr, iov->count, NULL,
+					 t->cmp->addr, NULL, t->res->addr,
+					 NULL, dest, t->rma->addr, t->rma->key,
+					 t->type, t->op, t->context);
+	case LNX_COMPAREV:
+		return fi_compare_atomicv(core, iov, NULL, niov, t->cmp, NULL,
+					  t->ncmp, t->res, NULL, t->nres, dest,
+					  t->rma->addr, t->rma->key, t->type,
+					  t->op, t->context);
+	case LNX_ATOMICMSG:
+	case LNX_FETCHMSG:
+	case LNX_COMPAREMSG:
+		break;
+	}
+	msg = (struct fi_msg_atomic) {
+		.msg_iov = iov, .iov_count = niov, .addr = dest,
+		.rma_iov = t->rma, .rma_iov_count = t->nrma,
+		.datatype = t->type, .op = t->op, .context = t->context,
+		.data = t->data,
+	};
+	if (t->call == LNX_ATOMICMSG)
+		return fi_atomicmsg(core, &msg, t->flags);
+	if (t->call == LNX_FETCHMSG)
+		return fi_fetch_atomicmsg(core, &msg, t->res, NULL, t->nres,
+					  t->flags);
+	return fi_compare_atomicmsg(core, &msg, t->cmp, NULL, t->ncmp, t->res,
+				    NULL, t->nres, t->flags);
+}
+
+LNX_INLINE ssize_t lnx_amo_submit(struct lnx_ep *ep, const struct lnx_amo_tx *t)
+{
+	struct lnx_peer *peer;
+	ssize_t ret;
+
+	ret = lnx_amo_check(ep, t);
+	if (lnx_unlikely(ret))
+		return ret;
+	lnx_lock(&ep->lock);
+	peer = lnx_peer_get(ep, t->dest);
+	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL)) {
+		ret = lnx_amo_post(ep->shm->core_ep, peer->direct, t);
+		if (lnx_unlikely(ret == -FI_EAGAIN))
+			ret = lnx_amo_direct_again(ep, peer, t);
+	} else {
+		ret = lnx_amo_framed(ep, t);
+	}
+	lnx_unlock(&ep->lock);
+	return ret;
+}
+
+#endif

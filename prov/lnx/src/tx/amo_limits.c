@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which atomics a link offers: ours, which go by frames, and of them only those
+ * that its direct rail has too, so that it does not matter where a peer is.
+ */
+#include <stdlib.h>
+
+#include "lnx_wire.h"
+#include "obj/domain.h"
+#include "tx/amo.h"
+
+static const uint64_t class_flag[LNX_AMO_CLASSES] = {
+	[LNX_AMO_FETCH] = FI_FETCH_ATOMIC,
+	[LNX_AMO_COMPARE] = FI_COMPARE_ATOMIC,
+};
+
+static void framed(struct lnx_amo_limits *l)
+{
+	unsigned cls, type, op;
+
+	l->bytes[LNX_AMO_BASE] = LNX_ATOMIC_BYTES_MAX;
+	l->bytes[LNX_AMO_FETCH] = LNX_ATOMIC_BYTES_MAX;
+	l->bytes[LNX_AMO_COMPARE] = LNX_ATOMIC_BYTES_MAX / 2;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	for (cls = 0; cls < LNX_AMO_CLASSES; cls++)
+		for (type = 0; type < LNX_AMO_TYPES; type++)
+			for (op = 0; op <= FI_DIFF; op++)
+				if (lnx_amo_valid((enum fi_op)op,
+						  (enum fi_datatype)type,
+						  (enum lnx_amo_class)cls))
+					l->ops[cls][type] |= 1u << op;
+#else
+	/* Frames have them the other way round: not written yet. */
+	(void)cls, (void)type, (void)op;
+#endif
+}
+
+/* Leave what the core domain can do. */
+static void narrow(struct lnx_amo_limits *l, struct fid_domain *core)
+{
+	unsigned cls, type, op;
+
+	for (cls = 0; cls < LNX_AMO_CLASSES; cls++) {
+		for (type = 0; type < LNX_AMO_TYPES; type++) {
+			for (op = 0; op <= FI_DIFF; op++) {
+				struct fi_atomic_attr attr = { 0 };
+
+				if (!(l->ops[cls][type] & 1u << op))
+					continue;
+				if (core && !fi_query_atomic(core,
+						(enum fi_datatype)type,
+						(enum fi_op)op, &attr,
+						class_flag[cls]))
+					l->bytes[cls] = LNX_MIN(l->bytes[cls],
+						attr.count * attr.size);
+				else
+					l->ops[cls][type] &= ~(1u << op);
+			}
+		}
+	}
+}
+
+/* A core's domain is the only one that can be asked, and it may be before any
+ * endpoint has opened it. */
+static void ask_rail(struct lnx_amo_limits *l, const struct lnx_rail_spec *spec)
+{
+	struct fid_fabric *fabric = NULL;
+	struct fid_domain *domain = NULL;
+	int ret = fi_fabric(spec->info->fabric_attr, &fabric, NULL);
+
+	if (!ret)
+		ret = fi_domain(fabric, spec->info, &domain, NULL);
+	if (ret)
+		LNX_WARN(FI_LOG_DOMAIN,
+			 "%s cannot be asked for its atomics, so there are none: %s\n",
+			 spec->prov, fi_strerror(-ret));
+	narrow(l, domain);
+	if (domain)
+		fi_close(&domain->fid);
+	if (fabric)
+		fi_close(&fabric->fid);
+}
+
+static LNX_COLD const struct lnx_amo_limits *make(struct lnx_domain *d)
+{
+	struct lnx_amo_limits *l = calloc(1, sizeof(*l)), *other = NULL;
+	unsigned i;
+
+	if (!l)
+		return NULL;
+	framed(l);
+	for (i = 0; i < d->rails->nrail; i++)
+		if (d->rails->rail[i].kind == LNX_RAIL_DIRECT)
+			ask_rail(l, &d->rails->rail[i]);
+	/* Another thread may have made it meanwhile. */
+	if (__atomic_compare_exchange_n(&d->amo, &other, l, false,
+					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return l;
+	free(l);
+	return other;
+}
+
+const struct lnx_amo_limits *lnx_amo_limits(struct lnx_domain *d)
+{
+	const struct lnx_amo_limits *l =
+		__atomic_load_n(&d->amo, __ATOMIC_ACQUIRE);
+
+	return lnx_likely(l != NULL) ? l : make(d);
+}
+
+size_t lnx_amo_count(struct lnx_domain *d, enum fi_op op,
+		     enum fi_datatype type, enum lnx_amo_class cls)
+{
+	const struct lnx_amo_limits *l = lnx_amo_limits(d);
+
+	if (lnx_unlikely(!l || (unsigned)type >= LNX_AMO_TYPES ||
+			 (unsigned)op > FI_DIFF) ||
+	    !(l->ops[cls][type] & 1u << op))
+		return 0;
+	return l->bytes[cls] / lnx_amo_size(type);
+}
