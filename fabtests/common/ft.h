@@ -147,6 +147,8 @@ struct ft {
 	unsigned nevents;		/* in all; the last ones are kept */
 	struct ft_event events[FT_MAX_EVENTS];	/* [n % FT_MAX_EVENTS] */
 	bool spoiled;			/* close the objects after this case */
+	/* Called now and then while an operation waits; NULL: nothing to do. */
+	void (*stuck)(struct ft *ft);
 
 	char why[FT_WHY_MAX];		/* of a skip or failure */
 	char todo[FT_WHY_MAX];		/* known deviation of a bare provider */

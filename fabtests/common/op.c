@@ -233,6 +233,8 @@ static bool poll_more(struct ft *ft, struct poll *p)
 	}
 	if (++p->idle % 256)
 		return true;
+	if (ft->stuck)
+		ft->stuck(ft);
 	if (ft->abandoned || ft_now() > p->end)
 		return false;
 	sched_yield();
