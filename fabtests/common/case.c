@@ -217,6 +217,26 @@ static bool same_cfg(const struct ft_cfg *a, const struct ft_cfg *b)
 	       a->mr_mode == b->mr_mode && a->bind == b->bind;
 }
 
+/* What nobody offers, in the words of the hints. */
+static int not_offered(struct ft *ft, const struct ft_cfg *cfg)
+{
+	static const struct { uint64_t bit; const char *name; } caps[] = {
+		{ FI_RMA, " FI_RMA" }, { FI_ATOMIC, " FI_ATOMIC" },
+		{ FI_RMA_EVENT, " FI_RMA_EVENT" }, { FI_FENCE, " FI_FENCE" },
+	};
+	char text[128] = "";
+	size_t i;
+
+	for (i = 0; i < sizeof(caps) / sizeof(caps[0]); i++)
+		if (cfg->caps & caps[i].bit)
+			strcat(text, caps[i].name);
+	if (cfg->order)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text),
+			 " msg_order %#llx", (unsigned long long)cfg->order);
+	return ft_skip(ft, "fi_getinfo: not offered%s%s", *text ? " with" : "",
+		       text);
+}
+
 /* Objects as the case wants them: kept from the case before where they fit. */
 static int prepare(struct ft *ft, const struct ft_case *c)
 {
@@ -230,7 +250,7 @@ static int prepare(struct ft *ft, const struct ft_case *c)
 		return FT_PASS;
 	ret = ft_open(ft, &c->cfg);
 	if (ret == -FI_ENODATA)
-		return FT_SKIP;
+		return not_offered(ft, &c->cfg);
 	/* Counters alone need not be enough for an endpoint. */
 	if (ret == -FI_ENOCQ && c->cfg.no_cq)
 		return FT_SKIP;
