@@ -177,13 +177,16 @@ static void run_attributes(void)
 {
 	struct fi_info *hints = new_hints(), *i;
 	uint64_t caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
-			FI_RMA | FI_READ | FI_WRITE | FI_REMOTE_READ |
+			FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE |
+			FI_REMOTE_READ |
 			FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE |
 			FI_DIRECTED_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM;
 	uint64_t order = FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW |
 			 FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_RMA_RAR |
 			 FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR |
-			 FI_ORDER_RMA_WAW;
+			 FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR |
+			 FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR |
+			 FI_ORDER_ATOMIC_WAW;
 
 	CHECK_INT(query(hints, &i), 0);
 	fi_freeinfo(hints);
@@ -193,9 +196,9 @@ static void run_attributes(void)
 	CHECK(!i->next);
 	/* Loopback reaches this node only, shm too. */
 	CHECK_INT(i->caps & ~FI_REMOTE_COMM, caps & ~FI_REMOTE_COMM);
-	CHECK_INT(i->tx_attr->caps, FI_MSG | FI_TAGGED | FI_RMA | FI_SEND |
-		  FI_READ | FI_WRITE);
-	CHECK_INT(i->rx_attr->caps, FI_MSG | FI_TAGGED | FI_RMA | FI_RECV |
+	CHECK_INT(i->tx_attr->caps, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC |
+		  FI_SEND | FI_READ | FI_WRITE);
+	CHECK_INT(i->rx_attr->caps, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV |
 		  FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV);
 	CHECK_INT(i->mode, 0);
 	CHECK(!i->src_addr && !i->dest_addr);
@@ -340,7 +343,7 @@ static void run_hints(void)
 	RETURNS(tx_attr->caps, FI_RMA | FI_WRITE, h->caps = FI_RMA | FI_WRITE);
 	RETURNS(tx_attr->caps, FI_TAGGED | FI_RMA | FI_SEND | FI_WRITE,
 		h->caps = FI_TAGGED | FI_RMA | FI_WRITE);
-	HINT(REFUSED, h->caps = FI_MSG | FI_ATOMIC);
+	HINT(TAKEN, h->caps = FI_MSG | FI_ATOMIC);
 	HINT(REFUSED, h->caps = FI_MSG | FI_HMEM);
 	HINT(REFUSED, h->caps = FI_MSG | FI_PEER);
 	HINT(REFUSED, h->caps = FI_MSG | FI_FENCE);
@@ -359,7 +362,7 @@ static void run_hints(void)
 	HINT(TAKEN, h->tx_attr->msg_order = FI_ORDER_SAS);
 	HINT(TAKEN, h->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_RAW);
 	HINT(REFUSED, h->tx_attr->msg_order = FI_ORDER_SAW);
-	HINT(REFUSED, h->rx_attr->msg_order = FI_ORDER_ATOMIC_WAW);
+	HINT(TAKEN, h->rx_attr->msg_order = FI_ORDER_ATOMIC_WAW);
 	HINT(REFUSED, h->tx_attr->comp_order = 1);
 	RETURNS(tx_attr->op_flags, FI_COMPLETION | FI_DELIVERY_COMPLETE,
 		h->tx_attr->op_flags = FI_COMPLETION | FI_DELIVERY_COMPLETE);

@@ -123,16 +123,21 @@ struct lnx_wire_put {
 };
 static_assert(sizeof(struct lnx_wire_put) == 16, "put");
 
+#define LNX_WIRE_KEYS_READ	0x1	/* the registration may be read */
+#define LNX_WIRE_KEYS_WRITE	0x2	/* it may be written */
+#define LNX_WIRE_KEYS_TELL	0x4	/* its owner wants to hear of writes: an empty
+					 * PUT with F_LAST follows each */
+
 /*
  * What a RESP to KEYS carries: how the rails know the registration, so that the
- * asker can read from it.  Followed by nkey lnx_wire_key, whose addr is that of
+ * asker can read and write it.  Followed by nkey lnx_wire_key, whose addr is that of
  * byte 0.
  */
 struct lnx_wire_keys {
 	uint64_t len;		/* bytes of the registration */
 	uint16_t nkey;		/* 1..LNX_RTS_KEYS */
-	uint16_t reserved0;
-	uint32_t reserved1;
+	uint16_t access;	/* LNX_WIRE_KEYS_* */
+	uint32_t reserved;
 };
 static_assert(sizeof(struct lnx_wire_keys) == 16, "keys");
 

@@ -26,8 +26,10 @@ static int mr_close(struct fid *fid)
 	pthread_mutex_lock(&d->eps_lock);
 	/* Frames that name the key find nothing from here on. */
 	ret = lnx_mr_del(mr);
-	if (!ret)
+	if (!ret) {
+		lnx_mr_quiesce(d);
 		lnx_mr_withdraw(mr);
+	}
 	pthread_mutex_unlock(&d->eps_lock);
 	if (ret)
 		return ret;

@@ -149,7 +149,7 @@ static ssize_t framed_write(struct fid_peer_cq *cq, void *context,
 	} else if (flags & FI_SEND) {
 		rail->busy--;
 		lnx_tx_core_done(context);
-	} else if ((flags & FI_READ) && op) {
+	} else if ((flags & (FI_READ | FI_WRITE)) && op) {
 		lnx_pull_chunk_done(op, 0, 0);
 	}
 	return 0;

@@ -257,7 +257,7 @@ int lnx_plain_poll(struct lnx_rail *rail)
 		} else if (e[i].flags & FI_SEND) {
 			rail->busy--;
 			lnx_tx_core_done((struct lnx_txe *)op);
-		} else if (e[i].flags & FI_READ) {
+		} else if (e[i].flags & (FI_READ | FI_WRITE)) {
 			lnx_pull_chunk_done(op, 0, 0);
 		}
 	}

@@ -20,13 +20,15 @@
 #define TAG_64_BITS	0xaaaaaaaaaaaaaaaaULL
 
 /*
- * One numbering orders messages, writes and reads to a peer.  Not said is what
+ * One numbering orders messages, writes, reads and atomics to a peer.  Not said is what
  * large transfers, which are negotiated, do not keep among different kinds.
  */
 #define MSG_ORDER	(FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | \
 			 FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_RMA_RAR | \
 			 FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | \
-			 FI_ORDER_RMA_WAW)
+			 FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | \
+			 FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | \
+			 FI_ORDER_ATOMIC_WAW)
 
 /*
  * The capabilities, one row each; a new one is a new row.
@@ -47,6 +49,7 @@ static const struct cap {
 	{ FI_MSG, PRIMARY, TX | RX },
 	{ FI_TAGGED, PRIMARY, TX | RX },
 	{ FI_RMA, PRIMARY, TX | RX },
+	{ FI_ATOMIC, PRIMARY, TX | RX },
 	/* Costs a look at each source, so only when it is wanted. */
 	{ FI_DIRECTED_RECV, PRIMARY, RX },
 	{ FI_SOURCE, PRIMARY, RX },

@@ -184,9 +184,7 @@ int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
 	reg = malloc(sizeof(*reg));
 	if (!reg)
 		return -FI_ENOMEM;
-	/* Over network rails peers only ever read; they write by frames. */
-	ret = fi_mr_reg(rail->domain, mr->base, mr->len,
-			direct ? mr->access : FI_REMOTE_READ, 0,
+	ret = fi_mr_reg(rail->domain, mr->base, mr->len, mr->access, 0,
 			direct ? mr->fid.key : rail->next_key++, 0,
 			&reg->core, NULL);
 	if (ret) {
@@ -220,7 +218,8 @@ static int introduce(struct lnx_mr *mr, struct lnx_ep *ep)
 		struct lnx_rail *rail = ep->rail[i];
 
 		if (rail->kind != LNX_RAIL_DIRECT &&
-		    (!ep->conf->mr_eager || !(mr->access & FI_REMOTE_READ)))
+		    (!ep->conf->mr_eager ||
+		     !(mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE))))
 			continue;
 		ret = lnx_mr_register(mr, rail, NULL);
 		if (ret)
@@ -251,6 +250,19 @@ void lnx_mr_withdraw(struct lnx_mr *mr)
 
 		lnx_lock(&ep->lock);
 		reg_close(reg);
+		lnx_unlock(&ep->lock);
+	}
+}
+
+void lnx_mr_quiesce(struct lnx_domain *d)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&d->eps, n, tmp) {
+		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
+						   domain_link);
+
+		lnx_lock(&ep->lock);
 		lnx_unlock(&ep->lock);
 	}
 }

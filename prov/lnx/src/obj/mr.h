@@ -79,6 +79,9 @@ int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
  * back.  Takes their owner locks. */
 int lnx_mr_announce(struct lnx_mr *mr);
 void lnx_mr_withdraw(struct lnx_mr *mr);
+/* Return when nobody is between a check and what it allowed: checks and accesses are
+ * made under one hold of an owner lock. */
+void lnx_mr_quiesce(struct lnx_domain *d);
 /* An endpoint is enabled: its rails learn of all registrations.  Its rails are about
  * to go.  Owner lock held. */
 int lnx_mr_join(struct lnx_ep *ep);

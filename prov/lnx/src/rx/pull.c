@@ -6,6 +6,7 @@
  * inside a core's callback; ends with rx/done.c and a FIN to the sender.
  *
  * A piece whose read fails is read again: reading changes nothing at the sender.
+ * Large reads and writes of remote memory (tx/rkey.c) are moved in the same way.
  * The receive completes only when no read is outstanding, so that nothing lands
  * in a buffer that is the application's again.
  */
@@ -28,6 +29,7 @@ struct lnx_pull {
 	struct lnx_node link;			/* ep->pulls */
 	struct lnx_rxe *rxe;
 	struct lnx_peer *peer;
+	bool push;				/* write instead of reading */
 	size_t want;				/* bytes to read: fits the receive */
 	size_t posted;				/* bytes of which reads were made */
 	size_t done;
@@ -72,7 +74,10 @@ void lnx_pull_start(struct lnx_rxe *rxe)
 	p->rxe = rxe;
 	p->peer = rxe->peer;
 	p->want = LNX_MIN(rxe->len, rxe->room);
-	p->err = rxe->held == LNX_HELD_RMA ? rxe->refuse : 0;
+	if (rxe->held == LNX_HELD_RMA) {
+		p->err = rxe->refuse;
+		p->push = rxe->part && rxe->part->kind == LNX_PART_WRITE;
+	}
 	lnx_list_init(&p->redo);
 	lnx_list_add_tail(&ep->pulls, &p->link);
 	ep->work |= LNX_WORK_PULL;
@@ -106,12 +111,31 @@ static void cut(struct lnx_pull *p, struct lnx_chunk *c)
 	p->seg_off += n;
 }
 
-/* Read one piece over the peer's current path. */
-static ssize_t read_chunk(struct lnx_pull *p, struct lnx_chunk *c)
+/*
+ * Write one piece.  With FI_DELIVERY_COMPLETE, since an ordinary completion only
+ * says that the core has copied it.
+ */
+static ssize_t post_write(struct lnx_chunk *c, const struct lnx_path *path,
+			  uint64_t addr, uint64_t key)
+{
+	struct iovec iov = { .iov_base = c->local, .iov_len = c->len };
+	struct fi_rma_iov rma = { .addr = addr, .len = c->len, .key = key };
+	struct fi_msg_rma msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = path->core_addr,
+		.rma_iov = &rma, .rma_iov_count = 1, .context = c,
+	};
+
+	return fi_writemsg(path->rail->core_ep, &msg,
+			   FI_COMPLETION | FI_DELIVERY_COMPLETE);
+}
+
+/* Move one piece over the peer's current path. */
+static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c)
 {
 	struct lnx_peer *peer = p->peer;
 	const struct lnx_rts *rts = &p->rts;
 	struct lnx_path *path;
+	uint64_t addr, key;
 	unsigned k;
 	ssize_t ret;
 
@@ -123,15 +147,21 @@ static ssize_t read_chunk(struct lnx_pull *p, struct lnx_chunk *c)
 			break;
 	if (k == rts->nkey)
 		return -FI_ENOKEY;
+	addr = rts->key[c->seg][k].addr + c->seg_off;
+	key = rts->key[c->seg][k].key;
 	c->rail = path->rail;
-	ret = fi_read(path->rail->core_ep, c->local, c->len, NULL,
-		      path->core_addr, rts->key[c->seg][k].addr + c->seg_off,
-		      rts->key[c->seg][k].key, c);
-	if (!ret) {
-		path->rail->busy++;
-		path->rail->hot = p->rxe->ep->conf->poll_hot;
+	c->rail->busy++;
+	p->inflight++;
+	ret = p->push ? post_write(c, path, addr, key) :
+	      fi_read(path->rail->core_ep, c->local, c->len, NULL,
+		      path->core_addr, addr, key, c);
+	if (ret) {
+		c->rail->busy--;
+		p->inflight--;
+		return ret;
 	}
-	return ret;
+	c->rail->hot = p->rxe->ep->conf->poll_hot;
+	return 0;
 }
 
 /* There is no memory for a piece: of ours, unlike what a core says. */
@@ -162,12 +192,11 @@ static ssize_t feed(struct lnx_pull *p, uint64_t now)
 		} else {
 			return 0;
 		}
-		ret = read_chunk(p, c);
+		ret = move_chunk(p, c);
 		if (ret) {
 			lnx_list_add_head(&p->redo, &c->link);
 			return ret;
 		}
-		p->inflight++;
 	}
 	return 0;
 }
@@ -271,10 +300,10 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 	}
 	ep->stats.core_errors++;
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
-		       "rail %s: reading %zu bytes failed: %s (provider error %d); reading again\n",
-		       c->rail->name, c->len, fi_strerror(err), prov_errno);
+		       "rail %s: %s %zu bytes failed: %s (provider error %d); again\n",
+		       c->rail->name, p->push ? "writing" : "reading", c->len, fi_strerror(err), prov_errno);
 	lnx_list_add_tail(&p->redo, &c->link);
-	/* A read of ours begins again, with keys asked for anew. */
+	/* An RMA of ours begins again, with keys asked for anew. */
 	if (p->rxe->held == LNX_HELD_RMA && p->rxe->part && !p->err)
 		p->err = err;
 	if (!p->failing_ns)

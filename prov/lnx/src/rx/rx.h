@@ -95,7 +95,7 @@ struct lnx_rxe {
 	};
 
 	/* HELD_RMA only. */
-	struct lnx_part *part;		/* a large read of ours; NULL: */
+	struct lnx_part *part;		/* a large read or write of ours; NULL: */
 	struct lnx_mr *mr[LNX_RMA_IOV_MAX]; /* a peer's large write into these, */
 	int refuse;			/* or not, and why */
 	uint8_t nmr;			/* registrations in use */

@@ -217,7 +217,7 @@ static int keys(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_mr *mr;
 
 	mr = ep->leaving ? NULL : lnx_mr_use(ep->domain, h->key);
-	if (!mr || !(mr->access & FI_REMOTE_READ)) {
+	if (!mr || !(mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE))) {
 		int err = mr ? FI_EACCES : FI_ENOKEY;
 
 		if (mr)
@@ -257,7 +257,7 @@ int lnx_serve(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 }
 
-/* Register with the rails that the peer may read over, and tell it. */
+/* Register with the rails that the peer may come over, and tell it. */
 static int answer_keys(struct lnx_ep *ep, const struct lnx_ask *ask)
 {
 	struct lnx_keys k = { .len = ask->mr->len };
@@ -266,6 +266,12 @@ static int answer_keys(struct lnx_ep *ep, const struct lnx_ask *ask)
 	uint32_t i;
 	int err = 0;
 
+	if (ask->mr->access & FI_REMOTE_READ)
+		k.access |= LNX_WIRE_KEYS_READ;
+	if (ask->mr->access & FI_REMOTE_WRITE)
+		k.access |= LNX_WIRE_KEYS_WRITE;
+	if (ep->cntr[LNX_CNTR_REMOTE_WRITE])
+		k.access |= LNX_WIRE_KEYS_TELL;
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
 		struct lnx_rail *rail = ep->rail[i];
 		struct lnx_mr_reg *reg;

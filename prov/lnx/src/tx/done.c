@@ -20,7 +20,7 @@ void lnx_tx_posted(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->reported = true;
 	if (lnx_unlikely(txe->counts))
-		lnx_cntr_ok(ep, LNX_CNTR_SEND);
+		lnx_cntr_ok(ep, lnx_tx_cntr(txe->cq_flags));
 	if (lnx_likely(txe->want_comp))
 		lnx_cq_write(ep->tx_cq, txe->context, txe->cq_flags, 0, NULL,
 			     0, 0, FI_ADDR_NOTAVAIL);
@@ -38,8 +38,7 @@ LNX_COLD void lnx_tx_fail(struct lnx_ep *ep, void *context, uint64_t cq_flags,
 	};
 
 	ep->stats.failed++;
-	if (cq_flags & FI_SEND)
-		lnx_cntr_err(ep, LNX_CNTR_SEND);
+	lnx_cntr_err(ep, lnx_tx_cntr(cq_flags));
 	if (ep->tx_cq)
 		lnx_cq_write_err(ep->tx_cq, &e);
 }
@@ -51,7 +50,7 @@ static LNX_COLD void txe_failed(struct lnx_ep *ep, struct lnx_txe *txe, int err)
 	if (txe->want_comp)
 		lnx_tx_fail(ep, txe->context, txe->cq_flags, err, err);
 	else
-		lnx_cntr_err(ep, LNX_CNTR_SEND);
+		lnx_cntr_err(ep, lnx_tx_cntr(txe->cq_flags));
 }
 
 static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)

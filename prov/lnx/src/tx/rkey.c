@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Large reads of remote memory: the keys under which a peer's rails know its
- * registration, asked for once, and then the pull (rx/pull.c).  Called by tx/rma.c,
- * and by progress for reads that wait.
+ * Large reads and writes of remote memory: the keys under which a peer's rails know its
+ * registration, asked for once, and then the transfer (rx/pull.c).  Called by
+ * tx/rma.c, and by progress for those that wait.
  */
 #include <stdlib.h>
 
@@ -109,8 +109,12 @@ static int pull(struct lnx_part *part, const struct lnx_keys *keys)
 	struct lnx_rts *rts;
 	unsigned i;
 
-	if (part->addr > keys->len || part->len > keys->len - part->addr)
+	if (part->addr > keys->len || part->len > keys->len - part->addr ||
+	    !(keys->access & (part->kind == LNX_PART_WRITE ?
+			      LNX_WIRE_KEYS_WRITE : LNX_WIRE_KEYS_READ)))
 		return FI_EACCES;
+	if (keys->access & LNX_WIRE_KEYS_TELL)
+		part->rop->tell = true;
 	rxe = lnx_rxe_get(part->rop->ep);
 	if (!rxe)
 		return FI_EAGAIN;
@@ -142,11 +146,48 @@ static int pull(struct lnx_part *part, const struct lnx_keys *keys)
 	return 0;
 }
 
-void lnx_rkey_read(struct lnx_ep *ep, struct lnx_part *part)
+/*
+ * All bytes of a part are where they belong.  The last part of a write tells the
+ * target, if it wants to know: after the data, which was seen to be delivered.
+ */
+static void finish(struct lnx_part *part)
+{
+	struct lnx_rop *rop = part->rop;
+	struct lnx_ep *ep = rop->ep;
+	struct lnx_wire_put w = { .total = htole64(rop->written + part->len) };
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_PUT, .tag = part->addr, .key = part->key,
+		.flags = LNX_WIRE_F_LAST | LNX_WIRE_F_PUT |
+			 (rop->has_data ? LNX_WIRE_F_DATA : 0),
+		.data = rop->data,
+	};
+	struct lnx_txe *txe;
+
+	if (part->kind == LNX_PART_WRITE && rop->nparts == 1 && !rop->err &&
+	    (rop->tell || rop->has_data) && !part->peer->gone) {
+		txe = lnx_txe_get(ep, sizeof(w));
+		if (!txe) {
+			part->moved = true;
+			wait_turn(ep, part);
+			return;
+		}
+		memcpy(txe->frame + sizeof(struct lnx_wire_hdr), &w, sizeof(w));
+		txe->len = sizeof(struct lnx_wire_hdr) + sizeof(w);
+		lnx_tx_queue(ep, part->peer, txe, &h, false);
+	}
+	rop->written += part->len;
+	lnx_part_end(part, 0);
+}
+
+void lnx_rkey_start(struct lnx_ep *ep, struct lnx_part *part)
 {
 	struct lnx_rkey *k = rkey_find(ep, part->peer, part->key);
 	int err;
 
+	if (part->moved) {
+		finish(part);
+		return;
+	}
 	if (k && k->known) {
 		lnx_list_del(&part->link);
 		err = pull(part, &k->keys);
@@ -203,7 +244,7 @@ void lnx_rma_pulled(struct lnx_part *part, int err)
 
 	part->pulling = false;
 	if (lnx_likely(!err)) {
-		lnx_part_end(part, 0);
+		finish(part);
 		return;
 	}
 	now = lnx_clock_ns();
@@ -216,7 +257,8 @@ void lnx_rma_pulled(struct lnx_part *part, int err)
 	}
 	/*
 	 * A connection that broke, or a registration that is not there any more:
-	 * ask again.  Reading changes nothing over there.
+	 * ask again.  Reading changes nothing over there, and writing the same
+	 * twice neither.
 	 */
 	k = rkey_find(ep, part->peer, part->key);
 	if (k && k->known)
@@ -238,7 +280,7 @@ void lnx_rma_run(struct lnx_ep *ep, uint64_t now)
 		if (now < part->retry_ns)
 			wait_turn(ep, part);
 		else
-			lnx_rkey_read(ep, part);
+			lnx_rkey_start(ep, part);
 	}
 	lnx_serve_run(ep);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Keys of peers' registrations, and reads that need them.  Owner lock held. */
+/* Keys of peers' registrations, and transfers that need them.  Owner lock held. */
 #ifndef LNX_RKEY_H
 #define LNX_RKEY_H
 
@@ -9,9 +9,9 @@
 struct lnx_part;
 struct lnx_rkey;
 
-/* Start a read (LNX_PART_READ), now or when the keys are here.  Sends: never from a
+/* Start a LNX_PART_READ or WRITE, now or when the keys are here.  Sends: never from a
  * core's callback. */
-void lnx_rkey_read(struct lnx_ep *ep, struct lnx_part *part);
+void lnx_rkey_start(struct lnx_ep *ep, struct lnx_part *part);
 /* The keys came, or the peer says no.  Calls no core. */
 void lnx_rkey_answer(struct lnx_ep *ep, struct lnx_rkey *k,
 		     const struct lnx_peer *peer, const struct lnx_hdr *h,

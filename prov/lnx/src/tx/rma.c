@@ -2,11 +2,11 @@
 /*
  * Remote memory access over framed rails.  Called by tx/rma.h.
  *
- * Writes travel as PUT frames, in the sequence like messages: ordered, sent again,
- * handled once; larger ones are announced and read by their target, like large
- * messages.  Small reads are GET frames, answered by a RESP; for larger ones the
- * peer is asked once for the keys of its registration, and the data is read from
- * there over all rails (rx/pull.c).
+ * Small writes are PUT frames, in the sequence like messages: ordered, sent again,
+ * handled once.  Small reads are GET frames, answered by a RESP.  For larger ones
+ * the peer is asked once for the keys of its registration, and the data is read
+ * from there or written to there by the core (tx/rkey.c, rx/pull.c).  The largest
+ * writes are announced and read by their target, like large messages.
  *
  * A write without a completion level is done when its frames are ours (the data is
  * copied, and delivery is our business).  With FI_TRANSMIT_COMPLETE or
@@ -111,7 +111,6 @@ static ssize_t put(struct lnx_ep *ep, struct lnx_peer *peer,
 		     (r->op_flags & (FI_TRANSMIT_COMPLETE |
 				     FI_DELIVERY_COMPLETE));
 	bool comp = !lnx_rma_inject(r->call) && (r->op_flags & FI_COMPLETION);
-	size_t room = LNX_PAYLOAD_MAX - sizeof(struct lnx_wire_put);
 	struct lnx_cursor c = { .iov = r->iov, .n = r->niov };
 	struct lnx_rop *rop = NULL;
 	struct batch b;
@@ -125,45 +124,38 @@ static ssize_t put(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	batch_init(&b);
 	for (i = 0; i < r->nrma; i++) {
-		size_t done = 0;
+		size_t n = r->rma[i].len, head = 0;
+		bool last = i + 1 == r->nrma;
+		struct lnx_hdr h = {
+			.kind = LNX_KIND_PUT, .len = n,
+			.tag = r->rma[i].addr, .key = r->rma[i].key,
+		};
+		struct lnx_txe *txe;
+		uint8_t *at;
 
-		do {
-			size_t n = LNX_MIN(room, r->rma[i].len - done);
-			bool last = i + 1 == r->nrma &&
-				    done + n == r->rma[i].len;
-			struct lnx_hdr h = {
-				.kind = LNX_KIND_PUT, .len = n,
-				.tag = r->rma[i].addr + done,
-				.key = r->rma[i].key,
-			};
-			size_t head = 0;
-			struct lnx_txe *txe;
-			uint8_t *at;
-
-			if (last)
-				h.flags |= LNX_WIRE_F_LAST;
-			if (data && last) {
-				h.flags |= LNX_WIRE_F_DATA;
-				h.data = r->data;
-			}
-			if (reply || (data && last && n < len)) {
-				h.flags |= LNX_WIRE_F_PUT;
-				head = sizeof(struct lnx_wire_put);
-			}
-			txe = batch_add(ep, &b, &h, head + n);
-			if (lnx_unlikely(!txe))
-				goto again;
-			at = txe->frame + sizeof(struct lnx_wire_hdr);
-			if (head && put_head(rop, peer, len, at))
-				goto again;
-			lnx_cursor_get(&c, at + head, n);
-			done += n;
-		} while (done < r->rma[i].len);
+		if (last)
+			h.flags |= LNX_WIRE_F_LAST;
+		if (last && data) {
+			h.flags |= LNX_WIRE_F_DATA;
+			h.data = r->data;
+		}
+		if (reply || (last && data && n < len)) {
+			h.flags |= LNX_WIRE_F_PUT;
+			head = sizeof(struct lnx_wire_put);
+		}
+		txe = batch_add(ep, &b, &h, head + n);
+		if (lnx_unlikely(!txe))
+			goto again;
+		at = txe->frame + sizeof(struct lnx_wire_hdr);
+		if (head && put_head(rop, peer, len, at))
+			goto again;
+		lnx_cursor_get(&c, at + head, n);
 	}
 	if (!reply) {
 		b.last->want_comp = comp;
 		b.last->context = r->context;
 		b.last->cq_flags = FI_RMA | FI_WRITE;
+		b.last->counts = ep->cntr[LNX_CNTR_WRITE] != NULL;
 	}
 	ret = batch_send(ep, peer, &b, must_leave);
 	if (lnx_unlikely(ret)) {
@@ -179,6 +171,64 @@ again:
 	if (rop)
 		lnx_rop_drop(rop);
 	return -FI_EAGAIN;
+}
+
+/* Large operations: a part for each remote piece, moved by rx/pull.c. */
+static int add_parts(struct lnx_rop *rop, struct lnx_peer *peer,
+		     const struct lnx_rma *r, enum lnx_part_kind kind)
+{
+	struct lnx_cursor c = { .iov = r->iov, .n = r->niov };
+	size_t i;
+
+	for (i = 0; i < r->nrma; i++) {
+		struct lnx_part *part = lnx_part_get(rop, peer, kind);
+
+		if (!part)
+			return -FI_ENOMEM;
+		part->addr = r->rma[i].addr;
+		part->key = r->rma[i].key;
+		part->len = r->rma[i].len;
+		part->niov = (uint8_t)lnx_cursor_slice(&c, part->len,
+						       part->iov);
+	}
+	return 0;
+}
+
+/* Have them started, in any order. */
+static void start_parts(struct lnx_ep *ep, struct lnx_rop *rop)
+{
+	struct lnx_node *n;
+
+	for (n = ep->rma.parts.prev; n != &ep->rma.parts; n = n->prev) {
+		struct lnx_part *part = lnx_list_entry(n, struct lnx_part, all);
+
+		if (part->rop != rop)
+			break;
+		lnx_list_add_head(&ep->rma.waiting, &part->link);
+	}
+	lnx_rop_done(rop, 0);
+	lnx_rma_run(ep, 0);
+}
+
+/* Written by the core, once the keys are known. */
+static ssize_t push(struct lnx_ep *ep, struct lnx_peer *peer,
+		    const struct lnx_rma *r)
+{
+	struct lnx_rop *rop;
+
+	rop = lnx_rop_get(ep, r->context, FI_RMA | FI_WRITE,
+			  (r->op_flags & FI_COMPLETION) != 0);
+	if (!rop)
+		return -FI_EAGAIN;
+	rop->has_data = lnx_rma_data(r->call) ||
+			(r->op_flags & FI_REMOTE_CQ_DATA);
+	rop->data = r->data;
+	if (add_parts(rop, peer, r, LNX_PART_WRITE)) {
+		lnx_rop_drop(rop);
+		return -FI_EAGAIN;
+	}
+	start_parts(ep, rop);
+	return 0;
 }
 
 /* Its target reads it. */
@@ -207,63 +257,60 @@ static ssize_t put_large(struct lnx_ep *ep, struct lnx_peer *peer,
 /* ---- reads ---- */
 
 static ssize_t get(struct lnx_ep *ep, struct lnx_peer *peer,
-		   const struct lnx_rma *r, size_t len, bool must_leave)
+		   const struct lnx_rma *r, bool must_leave)
 {
-	bool small = len <= LNX_GET_MAX;
-	struct lnx_cursor c = { .iov = r->iov, .n = r->niov };
+	struct lnx_node *n;
 	struct lnx_rop *rop;
 	struct batch b;
-	struct lnx_node *n, *tmp;
+	int ret = -FI_EAGAIN;
 	size_t i;
-	int ret;
 
 	rop = lnx_rop_get(ep, r->context, FI_RMA | FI_READ,
 			  (r->op_flags & FI_COMPLETION) != 0);
 	if (!rop)
 		return -FI_EAGAIN;
 	batch_init(&b);
-	for (i = 0; i < r->nrma; i++) {
+	if (add_parts(rop, peer, r, LNX_PART_DATA))
+		goto again;
+	n = ep->rma.parts.prev;
+	for (i = 0; i < r->nrma; i++, n = n->prev) {
+		const struct lnx_part *part =
+			lnx_list_entry(n, struct lnx_part, all);
 		struct lnx_hdr h = {
-			.kind = LNX_KIND_GET, .len = r->rma[i].len,
-			.tag = r->rma[i].addr, .key = r->rma[i].key,
+			.kind = LNX_KIND_GET, .len = part->len,
+			.tag = part->addr, .key = part->key, .data = part->id,
 		};
-		struct lnx_part *part;
 
-		part = lnx_part_get(rop, peer, small ? LNX_PART_DATA :
-						       LNX_PART_READ);
-		if (!part)
+		if (!batch_add(ep, &b, &h, 0)) {
+			batch_free(ep, &b);
 			goto again;
-		part->addr = r->rma[i].addr;
-		part->key = r->rma[i].key;
-		part->len = r->rma[i].len;
-		part->niov = (uint8_t)lnx_cursor_slice(&c, part->len,
-						       part->iov);
-		h.data = part->id;
-		if (small && !batch_add(ep, &b, &h, 0))
-			goto again;
-	}
-	ret = batch_send(ep, peer, &b, must_leave);
-	if (lnx_unlikely(ret)) {
-		lnx_rop_drop(rop);
-		return ret;
-	}
-	if (!small) {
-		for (n = ep->rma.parts.prev; n != &ep->rma.parts; n = tmp) {
-			struct lnx_part *part =
-				lnx_list_entry(n, struct lnx_part, all);
-
-			tmp = n->prev;
-			if (part->rop != rop)
-				break;
-			lnx_rkey_read(ep, part);
 		}
 	}
+	ret = batch_send(ep, peer, &b, must_leave);
+	if (lnx_unlikely(ret))
+		goto again;
 	lnx_rop_done(rop, 0);
 	return 0;
 again:
-	batch_free(ep, &b);
 	lnx_rop_drop(rop);
-	return -FI_EAGAIN;
+	return ret;
+}
+
+static ssize_t get_large(struct lnx_ep *ep, struct lnx_peer *peer,
+			 const struct lnx_rma *r)
+{
+	struct lnx_rop *rop;
+
+	rop = lnx_rop_get(ep, r->context, FI_RMA | FI_READ,
+			  (r->op_flags & FI_COMPLETION) != 0);
+	if (!rop)
+		return -FI_EAGAIN;
+	if (add_parts(rop, peer, r, LNX_PART_READ)) {
+		lnx_rop_drop(rop);
+		return -FI_EAGAIN;
+	}
+	start_parts(ep, rop);
+	return 0;
 }
 
 /* ---- the whole ---- */
@@ -353,11 +400,14 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 		return ret;
 	if (lnx_rma_read(r->call)) {
 		ep->stats.reads++;
-		return get(ep, peer, r, len, must_leave);
+		return len <= LNX_GET_MAX ? get(ep, peer, r, must_leave) :
+					    get_large(ep, peer, r);
 	}
 	ep->stats.writes++;
-	return len <= LNX_PUT_MAX ? put(ep, peer, r, len, must_leave) :
-				put_large(ep, peer, r, len);
+	if (lnx_likely(len <= LNX_PUT_MAX))
+		return put(ep, peer, r, len, must_leave);
+	return len <= LNX_PUSH_MAX ? push(ep, peer, r) :
+				     put_large(ep, peer, r, len);
 }
 
 LNX_COLD ssize_t lnx_rma_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,

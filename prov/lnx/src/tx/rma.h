@@ -4,8 +4,8 @@
  *
  *	api/rma.c → tx/rma.h ⇢ core				(direct rail)
  *	api/rma.c → tx/rma.h → tx/rma.c → tx/frame.c → core	(PUT, GET)
- *				        → tx/rndv.c		(large writes)
- *				        → tx/rkey.c → rx/pull.c	(large reads)
+ *				        → tx/rndv.c		(the largest writes)
+ *				        → tx/rkey.c → rx/pull.c	(large reads, writes)
  *
  * An operation (rop) has one part for each remote piece, or frame, that is
  * answered on its own; it ends with its last part.  Owner lock held.
@@ -50,12 +50,18 @@ struct lnx_rop {
 	uint32_t nparts;		/* not ended; and one while they are made */
 	int err;			/* first error of any */
 	bool want_comp;
+	/* Writes by the core: an empty PUT tells the target when all is there. */
+	bool tell;
+	bool has_data;
+	uint64_t data;
+	size_t written;			/* bytes, by parts that ended */
 };
 
 enum lnx_part_kind {
 	LNX_PART_STATUS,		/* a PUT that is answered */
 	LNX_PART_DATA,			/* a GET: the answer is the data */
 	LNX_PART_READ,			/* to be pulled once the keys are known */
+	LNX_PART_WRITE,			/* the same, to be pushed */
 	LNX_PART_KEYS,			/* no part, but a struct lnx_rkey */
 };
 
@@ -63,6 +69,7 @@ struct lnx_part {
 	uint8_t kind;			/* enum lnx_part_kind; first */
 	uint8_t niov;
 	bool pulling;			/* rx/pull.c has it */
+	bool moved;			/* WRITE: all is there, not yet said */
 	struct lnx_node all;		/* ep->rma.parts */
 	struct lnx_node link;		/* ep->rma.waiting, or lnx_rkey.waiting */
 	struct lnx_rop *rop;

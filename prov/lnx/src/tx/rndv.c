@@ -151,7 +151,7 @@ void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
 		lnx_tx_fail(ep, rndv->context, rndv->cq_flags, err, prov_errno);
 		return;
 	}
-	lnx_cntr_ok(ep, LNX_CNTR_SEND);
+	lnx_cntr_ok(ep, lnx_tx_cntr(rndv->cq_flags));
 	if (rndv->want_comp)
 		lnx_cq_write(ep->tx_cq, rndv->context, rndv->cq_flags, 0, NULL,
 			     0, 0, FI_ADDR_NOTAVAIL);

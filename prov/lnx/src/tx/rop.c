@@ -70,14 +70,15 @@ struct lnx_rop *lnx_rop_get(struct lnx_ep *ep, void *context,
 	rop->nparts = 1;
 	rop->err = 0;
 	rop->want_comp = want_comp;
+	rop->tell = false;
+	rop->has_data = false;
+	rop->written = 0;
 	return rop;
 }
 
 void lnx_rop_done(struct lnx_rop *rop, int err)
 {
 	struct lnx_ep *ep = rop->ep;
-	enum lnx_cntr_kind kind = rop->cq_flags & FI_READ ? LNX_CNTR_READ :
-							     LNX_CNTR_WRITE;
 
 	if (lnx_unlikely(err) && !rop->err)
 		rop->err = err;
@@ -86,12 +87,11 @@ void lnx_rop_done(struct lnx_rop *rop, int err)
 	if (lnx_unlikely(rop->err)) {
 		lnx_tx_fail(ep, rop->context, rop->cq_flags, rop->err,
 			    rop->err);
-		lnx_cntr_err(ep, kind);
 	} else {
 		if (rop->want_comp)
 			lnx_cq_write(ep->tx_cq, rop->context, rop->cq_flags, 0,
 				     NULL, 0, 0, FI_ADDR_NOTAVAIL);
-		lnx_cntr_ok(ep, kind);
+		lnx_cntr_ok(ep, lnx_tx_cntr(rop->cq_flags));
 	}
 	lnx_pool_put(&ep->rma.rop_pool, rop);
 }
@@ -114,6 +114,7 @@ struct lnx_part *lnx_part_get(struct lnx_rop *rop, struct lnx_peer *peer,
 	part->kind = (uint8_t)kind;
 	part->niov = 0;
 	part->pulling = false;
+	part->moved = false;
 	part->len = 0;
 	part->since_ns = 0;
 	part->retry_ns = 0;
@@ -191,7 +192,8 @@ void lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_rkey_answer(ep, (struct lnx_rkey *)part, peer, h, payload);
 		return;
 	}
-	if (lnx_unlikely(part->peer != peer || part->kind == LNX_PART_READ)) {
+	if (lnx_unlikely(part->peer != peer || part->kind == LNX_PART_READ ||
+			 part->kind == LNX_PART_WRITE)) {
 		ep->stats.bad_frames++;
 		return;
 	}

@@ -63,7 +63,8 @@ struct lnx_txe {
 	bool acked;
 	bool comp_at_ack;		/* report when acknowledged, not before */
 	bool want_comp;			/* report a success at all */
-	bool counts;			/* a send, and a counter is bound */
+	bool counts;			/* ends a send or write, and a counter is
+					 * bound; cq_flags say which */
 	bool reported;
 	uint8_t niov;			/* payload pieces outside the frame */
 	uint32_t len;			/* bytes of frame[] that leave */
@@ -93,6 +94,13 @@ struct lnx_rndv {
 	unsigned nmr;
 	struct fid_mr *mr[LNX_RTS_SEGS * LNX_RTS_KEYS];
 };
+
+/* What an operation with these completion flags counts as. */
+static inline enum lnx_cntr_kind lnx_tx_cntr(uint64_t cq_flags)
+{
+	return cq_flags & FI_SEND ? LNX_CNTR_SEND :
+	       cq_flags & FI_READ ? LNX_CNTR_READ : LNX_CNTR_WRITE;
+}
 
 static inline struct lnx_wire_hdr *lnx_txe_hdr(struct lnx_txe *txe)
 {

@@ -199,6 +199,7 @@ void lnx_keys_put(void *payload, const struct lnx_keys *k)
 	struct lnx_wire_keys fixed = {
 		.len = htole64(k->len),
 		.nkey = htole16((uint16_t)k->nkey),
+		.access = htole16(k->access),
 	};
 	char *p = payload;
 	unsigned i;
@@ -228,6 +229,7 @@ int lnx_keys_get(struct lnx_keys *k, const void *payload, size_t size)
 	p += sizeof(fixed);
 	k->len = le64toh(fixed.len);
 	k->nkey = le16toh(fixed.nkey);
+	k->access = le16toh(fixed.access);
 	if (!k->nkey || k->nkey > LNX_RTS_KEYS ||
 	    size != lnx_keys_size(k->nkey))
 		return -EBADMSG;
