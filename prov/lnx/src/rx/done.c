@@ -162,6 +162,13 @@ void lnx_rx_multi_retire(struct lnx_rxe *parent)
 	lnx_rxe_put(parent);
 }
 
+/* A peer's large write arrives as a receive that nobody posted. */
+static inline enum lnx_cntr_kind kind_of(const struct lnx_rxe *rxe)
+{
+	return lnx_likely(rxe->held != LNX_HELD_RMA) ? LNX_CNTR_RECV :
+						       LNX_CNTR_REMOTE_WRITE;
+}
+
 static LNX_COLD void report_err(struct lnx_rxe *rxe, int err, int prov_errno,
 				uint64_t flags, size_t len, size_t olen)
 {
@@ -179,7 +186,7 @@ static LNX_COLD void report_err(struct lnx_rxe *rxe, int err, int prov_errno,
 	};
 
 	rxe->ep->stats.failed++;
-	lnx_cntr_err(rxe->ep, LNX_CNTR_RECV);
+	lnx_cntr_err(rxe->ep, kind_of(rxe));
 	if (rxe->ep->rx_cq)
 		lnx_cq_write_err(rxe->ep->rx_cq, &e);
 }
@@ -188,8 +195,6 @@ void lnx_rx_done(struct lnx_rxe *rxe)
 {
 	uint64_t flags = rxe->cq_flags;
 
-	if (lnx_unlikely(rxe->held == LNX_HELD_RMA))
-		lnx_cntr_ok(rxe->ep, LNX_CNTR_REMOTE_WRITE);
 	if (lnx_unlikely(rxe->parent != NULL))
 		flags |= multi_child_done(rxe);
 	if (lnx_unlikely(rxe->len > rxe->room)) {
@@ -197,7 +202,7 @@ void lnx_rx_done(struct lnx_rxe *rxe)
 		report_err(rxe, FI_ETRUNC, FI_ETRUNC, flags, rxe->room,
 			   rxe->len - rxe->room);
 	} else {
-		lnx_cntr_ok(rxe->ep, LNX_CNTR_RECV);
+		lnx_cntr_ok(rxe->ep, kind_of(rxe));
 		if (lnx_likely(rxe->want_comp) || (flags & FI_MULTI_RECV))
 			lnx_cq_write(rxe->ep->rx_cq, rxe->context, flags,
 				     rxe->len, rxe->iov[0].iov_base, rxe->data,
