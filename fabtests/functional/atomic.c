@@ -577,7 +577,7 @@ static int wrong_key(struct ft *ft, const struct ft_case *c)
 		a.flags = FI_DELIVERY_COMPLETE;
 		ret = ft_atomic(ft, op, &a);
 		if (!ret && ft_wait_for(ft, op, ft_is_bare(ft, "lnx") ?
-					ft->run->timeout_s / 3 : 1))
+					ft->run->timeout_s / 6 : 1))
 			result = ft_fail(ft, "it never completes");
 		else if (!ret && !op->err)
 			result = ft_fail(ft, "it completes with success");

@@ -357,6 +357,7 @@ static int refused(struct ft *ft, const struct ft_case *c)
 	struct ft_op *op;
 	struct ft_rma r;
 	int ret, what = (int)c->a, result = FT_PASS;
+	long long at;
 
 	ft->spoiled = true;
 	if (what == NO_READ)
@@ -377,6 +378,9 @@ static int refused(struct ft *ft, const struct ft_case *c)
 	if (ft->rank) {
 		ft_rma_set(ft, &r, (int)c->b, ft_mem.local, len, &ft_mem.lmr,
 			   &mr, 0, 0);
+		/* In one piece: nothing of it may be done. */
+		r.nrma = 1;
+		r.rma[0].len = len;
 		t = &mr.at[0];
 		switch (what) {
 		case KEY:
@@ -399,7 +403,7 @@ static int refused(struct ft *ft, const struct ft_case *c)
 		op = ft_op_new(ft);
 		ret = ft_rma(ft, op, &r);
 		if (!ret && ft_wait_for(ft, op, ft_is_bare(ft, "lnx") ?
-					ft->run->timeout_s / 3 : 1))
+					ft->run->timeout_s / 6 : 1))
 			result = ft_fail(ft, "it never completes");
 		else if (!ret && !op->err && c->b != FT_WRITE)
 			result = ft_fail(ft, "it completes with success");
@@ -408,9 +412,10 @@ static int refused(struct ft *ft, const struct ft_case *c)
 	}
 	if (result == FT_PASS)
 		result = meet(ft);
-	if (result == FT_PASS && !ft->rank &&
-	    pattern_is_filled(small, sizeof(small), CANARY) >= 0)
-		result = ft_fail(ft, "memory was written");
+	at = pattern_is_filled(small, sizeof(small), CANARY);
+	if (result == FT_PASS && !ft->rank && at >= 0)
+		result = ft_fail(ft, "memory was written at %lld: %#x", at,
+				 small[at]);
 	if (result == FT_PASS)
 		result = still_works(ft);
 	if (result == FT_PASS) {
