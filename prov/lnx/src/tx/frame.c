@@ -141,7 +141,7 @@ void lnx_tx_want_pump(struct lnx_peer *peer)
 	ep->work |= LNX_WORK_PUMP;
 }
 
-static void watch_una(struct lnx_ep *ep, struct lnx_peer *peer)
+void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	if (lnx_list_linked(&peer->una_link))
 		return;
@@ -195,7 +195,7 @@ static inline void posted_first(struct lnx_ep *ep, struct lnx_peer *peer,
 		txe->rxe = NULL;
 	}
 	if (lnx_unlikely(!lnx_list_linked(&peer->una_link)))
-		watch_una(ep, peer);
+		lnx_tx_watch(ep, peer);
 }
 
 static inline void number(struct lnx_ep *ep, struct lnx_peer *peer,

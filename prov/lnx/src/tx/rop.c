@@ -123,6 +123,8 @@ struct lnx_part *lnx_part_get(struct lnx_rop *rop, struct lnx_peer *peer,
 	rop->nparts++;
 	/* Until it ends, its peer is looked after. */
 	peer->nparts++;
+	if (lnx_unlikely(!lnx_list_linked(&peer->una_link)))
+		lnx_tx_watch(ep, peer);
 	return part;
 }
 

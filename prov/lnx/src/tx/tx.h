@@ -139,6 +139,8 @@ ssize_t lnx_tx_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer);
  */
 ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, bool comp,
 		     bool *must_leave);
+/* Have the slow timers look after peer: it owes an acknowledgement or an answer. */
+void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer);
 /* Have progress post what waits for peer. */
 void lnx_tx_want_pump(struct lnx_peer *peer);
 /* Post what waits on all peers that have something to post. */
