@@ -636,9 +636,6 @@ static int crowd(struct ft *ft, const struct ft_case *c)
 			       "memory", CROWD);
 	if (!strncmp(links, "shm", 3) && !strchr(links, '+'))
 		return ft_skip(ft, "shared memory alone takes 256 peers");
-	if (lnx_over_shm(ft))
-		ft_known(ft, "lnx", "shared memory takes a sender beyond its "
-			 "256 peers for another one");
 	if (!getrlimit(RLIMIT_NOFILE, &fds)) {
 		fds.rlim_cur = fds.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &fds);

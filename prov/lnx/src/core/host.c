@@ -50,15 +50,22 @@ uint64_t lnx_host_identity(const struct lnx_conf *conf)
 	return h ? h : 1;
 }
 
-bool lnx_host_probe(uint64_t eid)
+void lnx_host_shm_path(uint64_t eid, char path[LNX_SHM_PATH_BYTES])
 {
-	char name[LNX_SHM_NAME_BYTES], path[sizeof(SHM_DIR) + sizeof(name) + 1];
+	char name[LNX_SHM_NAME_BYTES];
 	const char *file;
 
 	lnx_addr_shm_name(eid, name);
 	file = strstr(name, "://");
-	snprintf(path, sizeof(path), "%s/%s", SHM_DIR,
+	snprintf(path, LNX_SHM_PATH_BYTES, "%s/%s", SHM_DIR,
 		 file ? file + 3 : name);
+}
+
+bool lnx_host_probe(uint64_t eid)
+{
+	char path[LNX_SHM_PATH_BYTES];
+
+	lnx_host_shm_path(eid, path);
 	return access(path, R_OK | W_OK) == 0;
 }
 

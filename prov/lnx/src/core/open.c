@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/book.h"
 #include "core/open.h"
 
 /* Ours have the top bit: rxm uses small keys and bit 31 for its own. */
@@ -278,6 +279,10 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		lnx_rail_close(rail);
 		return ret;
 	}
+	if (rail->prov == LNX_PROV_SHM) {
+		ep->mark = ep->eid;
+		ep->book = lnx_book_open(ep);
+	}
 	*out = rail;
 	return 0;
 }
@@ -296,6 +301,8 @@ static void close_fid(const struct lnx_rail *rail, struct fid *fid,
 void lnx_rail_shut(struct lnx_rail *rail)
 {
 	if (rail && rail->core_ep) {
+		if (rail->prov == LNX_PROV_SHM)
+			rail->ep->mark = 0;
 		close_fid(rail, &rail->core_ep->fid, "endpoint");
 		rail->core_ep = NULL;
 	}
@@ -308,6 +315,10 @@ void lnx_rail_close(struct lnx_rail *rail)
 	if (!rail)
 		return;
 	lnx_rail_shut(rail);
+	if (rail->prov == LNX_PROV_SHM) {
+		lnx_book_close(rail->ep->book);
+		rail->ep->book = NULL;
+	}
 	if (rail->srx)
 		close_fid(rail, &rail->srx->fid, "shared receive context");
 	for (i = 0; i < LNX_CNTR_KINDS; i++)

@@ -47,6 +47,9 @@ void lnx_rail_remove(struct lnx_rail *rail, fi_addr_t core_addr);
 uint64_t lnx_host_identity(const struct lnx_conf *conf);
 /* Can the shm endpoint of that id be seen from here? */
 bool lnx_host_probe(uint64_t eid);
+/* The file of its region. */
+#define LNX_SHM_PATH_BYTES	(LNX_SHM_NAME_BYTES + 16)
+void lnx_host_shm_path(uint64_t eid, char path[LNX_SHM_PATH_BYTES]);
 /* Random endpoint id, never 0.  0 on failure. */
 uint64_t lnx_random_id(void);
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/book.h"
 #include "core/open.h"
 #include "policy/select.h"
 
@@ -80,6 +81,7 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	p->addr = FI_ADDR_NOTAVAIL;
 	p->direct = FI_ADDR_NOTAVAIL;
 	p->shm_addr = FI_ADDR_NOTAVAIL;
+	p->shm_core = FI_ADDR_NOTAVAIL;
 	p->self = eid == ep->eid;
 	lnx_list_init(&p->pend);
 	lnx_list_init(&p->dpend);
@@ -125,30 +127,116 @@ static bool is_local(const struct lnx_ep *ep, const struct lnx_addr *a)
 	       a->host == ep->domain->host;
 }
 
+/* Make peer known to the shm core, which then tells whose its messages are. */
+static bool know_shm(struct lnx_peer *peer)
+{
+	struct lnx_rail *rail = peer->ep->shm;
+	char name[LNX_SHM_NAME_BYTES];
+	fi_addr_t core_addr;
+
+	if (peer->shm_core != FI_ADDR_NOTAVAIL)
+		return true;
+	lnx_addr_shm_name(peer->eid, name);
+	if (lnx_rail_insert(rail, name, &core_addr) ||
+	    by_core_set(rail, core_addr, peer))
+		return false;
+	peer->shm_core = core_addr;
+	/* The core named its waiting messages before we knew whose name it is. */
+	peer->ep->rename(peer);
+	return true;
+}
+
+static void forget_shm(struct lnx_peer *peer)
+{
+	struct lnx_rail *rail = peer->ep->shm;
+
+	rail->by_core[peer->shm_core] = NULL;
+	lnx_rail_remove(rail, peer->shm_core);
+	peer->direct = peer->shm_addr = peer->shm_core = FI_ADDR_NOTAVAIL;
+}
+
+/* Have the core forget whom it knows from his sends alone. */
+static void forget_guest(struct lnx_rail *rail, uint64_t eid)
+{
+	char name[LNX_SHM_NAME_BYTES];
+	fi_addr_t core_addr;
+
+	lnx_addr_shm_name(eid, name);
+	if (!lnx_rail_insert(rail, name, &core_addr))
+		lnx_rail_remove(rail, core_addr);
+}
+
+/*
+ * Free the places of those who are no more.  Whom the application still has in
+ * the AV keeps his, and also whose large messages the core may have in part: it
+ * would look for the rest where he is no more.
+ */
+static LNX_COLD void tidy_book(struct lnx_ep *ep)
+{
+	bool polled = false;
+	unsigned i;
+
+	for (i = 0; i < LNX_BOOK_PLACES; i++) {
+		uint64_t eid = lnx_book_guest(ep->book, i);
+		struct lnx_peer *peer;
+
+		if (!eid || eid == ep->eid ||
+		    (ep->av && lnx_av_find(ep->av, eid) != FI_ADDR_NOTAVAIL) ||
+		    !lnx_book_gone(eid))
+			continue;
+		/* What he sent before he went. */
+		if (!polled)
+			fi_cq_read(ep->shm->core_cq, NULL, 0);
+		polled = true;
+		peer = known(ep, eid);
+		if (peer && !peer->cma)
+			continue;
+		if (peer && peer->shm_core != FI_ADDR_NOTAVAIL)
+			forget_shm(peer);
+		else
+			forget_guest(ep->shm, eid);
+		lnx_book_strike(ep->book, i);
+	}
+}
+
+/*
+ * May we and peer use shared memory?  Both need a place in the other's book.
+ * Whoever has none to give says so first, so that nobody's is taken in vain.
+ */
+static bool agree(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_book_owner owner = { 0 };
+	int ret;
+
+	if (!ep->book)
+		return true;
+	if (!lnx_book_room(ep->book, peer->eid))
+		tidy_book(ep);
+	if (!lnx_book_room(ep->book, peer->eid))
+		return false;
+	ret = lnx_book_visit(peer->eid, ep->eid, &owner);
+	if (ret == -FI_ENOSPC)
+		return false;
+	return !lnx_book_place(ep->book, peer->eid);
+}
+
 /* Make the way over shared memory.  False: there is none. */
 static bool join_shm(struct lnx_peer *peer, const struct lnx_addr *a)
 {
-	struct lnx_ep *ep = peer->ep;
-	struct lnx_rail *rail = ep->shm;
-	char name[LNX_SHM_NAME_BYTES];
-	fi_addr_t core_addr;
-	int ret;
-
-	if (!is_local(ep, a) || !lnx_host_probe(a->eid))
+	if (peer->no_shm || !is_local(peer->ep, a) || !lnx_host_probe(a->eid))
 		return false;
-	lnx_addr_shm_name(a->eid, name);
-	ret = lnx_rail_insert(rail, name, &core_addr);
-	if (ret || by_core_set(rail, core_addr, peer)) {
+	if (!agree(peer) || !know_shm(peer)) {
 		FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
-			     "shm takes no more local peers (%zu are known); further ones are reached over the network rails\n",
-			     rail->nby_core);
+			     "a local peer or we know %u others over shared memory already, and shm takes no more; such peers are reached over the network rails\n",
+			     LNX_BOOK_PLACES);
+		/* For good: a message must not overtake one on the network. */
+		peer->no_shm = true;
 		return false;
 	}
-	peer->shm_addr = core_addr;
+	peer->shm_addr = peer->shm_core;
 	if (!peer->ndpend)
-		peer->direct = core_addr;
-	/* The core named its waiting messages before we knew whose name it is. */
-	ep->rename(peer);
+		peer->direct = peer->shm_core;
 	return true;
 }
 
@@ -350,11 +438,13 @@ void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr)
 		NULL;
 	peer->addr = FI_ADDR_NOTAVAIL;
 	rename_stored(peer);
-	if (peer->shm_addr != FI_ADDR_NOTAVAIL) {
-		ep->shm->by_core[peer->shm_addr] = NULL;
-		lnx_rail_remove(ep->shm, peer->shm_addr);
-		peer->direct = peer->shm_addr = FI_ADDR_NOTAVAIL;
-	}
+	/*
+	 * The core goes on knowing it while it may send to us (tidy_book), or its
+	 * messages in the core would be nobody's.
+	 */
+	peer->direct = peer->shm_addr = FI_ADDR_NOTAVAIL;
+	if (!ep->book && peer->shm_core != FI_ADDR_NOTAVAIL)
+		forget_shm(peer);
 }
 
 int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,

@@ -26,6 +26,7 @@
 #define LNX_IOV_MAX	4
 #define LNX_INJECT_MAX	4096
 
+struct lnx_book;
 struct lnx_thread;
 
 /* Hot members come first, a cache line for each way; 64-byte aligned. */
@@ -125,6 +126,8 @@ struct lnx_ep {
 	/* rx/: a peer's address changed, with messages of it stored. */
 	void (*rename)(struct lnx_peer *peer);
 	struct lnx_addr *want;		/* what fi_setname asked for, or NULL */
+	struct lnx_book *book;		/* of the shm rail; NULL: it has none */
+	uint64_t mark;			/* eid while shm is open; peers may look */
 	bool leaving;			/* out of domain->eps: no new core MRs */
 	struct lnx_thread *thread;
 };

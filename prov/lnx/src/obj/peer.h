@@ -46,6 +46,7 @@ struct lnx_peer {
 	/* Send path. */
 	fi_addr_t direct;		/* shm_addr, while nothing is queued */
 	fi_addr_t shm_addr;		/* core address; FI_ADDR_NOTAVAIL: none */
+	fi_addr_t shm_core;		/* the same, also where only it may send */
 	fi_addr_t addr;			/* ours, FI_ADDR_NOTAVAIL: not in the AV */
 	struct lnx_ep *ep;
 	uint64_t eid;
@@ -63,6 +64,8 @@ struct lnx_peer {
 	bool bye;			/* it said it is closing */
 	bool gone;			/* unreachable: sends fail at once */
 	bool stranger;			/* counted in ep->nstranger */
+	bool cma;			/* its large messages stay out of the core */
+	bool no_shm;			/* one of us had no place for the other */
 	bool probe;			/* send the oldest frame again */
 	bool probing;			/* did so; its ack tells what is lost */
 	struct lnx_txe **slot;		/* [ep->window], by number */

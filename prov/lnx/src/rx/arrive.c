@@ -435,8 +435,8 @@ void lnx_rx_rename(struct lnx_peer *peer)
 
 			next = lnx_match_next_unex(m[i], u);
 			if (!rxe->peer && rxe->held == LNX_HELD_CORE &&
-			    peer->shm_addr != FI_ADDR_NOTAVAIL &&
-			    rxe->pe.t.addr == peer->shm_addr)
+			    peer->shm_core != FI_ADDR_NOTAVAIL &&
+			    rxe->pe.t.addr == peer->shm_core)
 				rxe->peer = peer;
 			if (rxe->peer == peer)
 				lnx_rx_sourced(ep, rxe, peer->addr);

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/book.h"
+#include "core/open.h"
+
+#define MAGIC		0x31306b6f6f62786eULL	/* "nxbook01" */
+
+struct lnx_book {
+	uint64_t magic;
+	uint64_t eid;
+	int32_t pid;
+	uint32_t nplace;
+	uint64_t mark;
+	uint64_t place[LNX_BOOK_PLACES];	/* 0: free */
+};
+static_assert(sizeof(struct lnx_book) <= 4096, "one page");
+
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static int open_region(uint64_t eid, off_t *size)
+{
+	char path[LNX_SHM_PATH_BYTES];
+	struct stat st;
+	int fd;
+
+	lnx_host_shm_path(eid, path);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
+	    st.st_size % (off_t)page_size()) {
+		close(fd);
+		return -EINVAL;
+	}
+	*size = st.st_size;
+	return fd;
+}
+
+/* Map the page at that offset; closes fd. */
+static struct lnx_book *map_page(int fd, off_t at)
+{
+	void *p = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
+		       fd, at);
+
+	close(fd);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+struct lnx_book *lnx_book_open(const struct lnx_ep *ep)
+{
+	struct lnx_book *b;
+	off_t size;
+	int fd = open_region(ep->eid, &size);
+
+	if (fd < 0)
+		return NULL;
+	/* Not ftruncate: a page that cannot be had later is a SIGBUS. */
+	if (posix_fallocate(fd, size, (off_t)page_size())) {
+		close(fd);
+		return NULL;
+	}
+	b = map_page(fd, size);
+	if (!b)
+		return NULL;
+	b->eid = ep->eid;
+	b->pid = getpid();
+	b->nplace = LNX_BOOK_PLACES;
+	b->mark = (uint64_t)(uintptr_t)&ep->mark;
+	__atomic_store_n(&b->magic, MAGIC, __ATOMIC_RELEASE);
+	return b;
+}
+
+void lnx_book_close(struct lnx_book *book)
+{
+	if (book)
+		munmap(book, page_size());
+}
+
+/* The book of another endpoint, to be closed.  NULL with -ENOENT: there is no such
+ * endpoint; -EINVAL: it has no book. */
+static struct lnx_book *map_book(uint64_t eid, int *err)
+{
+	struct lnx_book *b;
+	off_t size;
+	int fd = open_region(eid, &size);
+
+	*err = fd < 0 ? fd : -EINVAL;
+	if (fd < 0)
+		return NULL;
+	if (size < 2 * (off_t)page_size()) {
+		close(fd);
+		return NULL;
+	}
+	b = map_page(fd, size - (off_t)page_size());
+	if (!b)
+		return NULL;
+	if (__atomic_load_n(&b->magic, __ATOMIC_ACQUIRE) != MAGIC ||
+	    b->eid != eid || b->nplace != LNX_BOOK_PLACES) {
+		lnx_book_close(b);
+		return NULL;
+	}
+	return b;
+}
+
+static inline uint64_t get(const struct lnx_book *b, unsigned i)
+{
+	return __atomic_load_n(&b->place[i], __ATOMIC_ACQUIRE);
+}
+
+int lnx_book_place(struct lnx_book *b, uint64_t eid)
+{
+	unsigned i;
+
+	for (i = 0; i < LNX_BOOK_PLACES; i++)
+		if (get(b, i) == eid)
+			return 0;
+	for (i = 0; i < LNX_BOOK_PLACES; i++) {
+		uint64_t who = 0;
+
+		if (get(b, i))
+			continue;
+		if (__atomic_compare_exchange_n(&b->place[i], &who, eid, false,
+						__ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE) ||
+		    who == eid)
+			return 0;
+	}
+	return -FI_ENOSPC;
+}
+
+bool lnx_book_room(const struct lnx_book *b, uint64_t eid)
+{
+	unsigned i;
+
+	for (i = 0; i < LNX_BOOK_PLACES; i++) {
+		uint64_t who = get(b, i);
+
+		if (!who || who == eid)
+			return true;
+	}
+	return false;
+}
+
+uint64_t lnx_book_guest(const struct lnx_book *b, unsigned i)
+{
+	return get(b, i);
+}
+
+void lnx_book_strike(struct lnx_book *b, unsigned i)
+{
+	__atomic_store_n(&b->place[i], 0, __ATOMIC_RELEASE);
+}
+
+int lnx_book_visit(uint64_t eid, uint64_t guest, struct lnx_book_owner *owner)
+{
+	struct lnx_book *b;
+	int ret;
+
+	b = map_book(eid, &ret);
+	if (!b)
+		return -FI_ENOENT;
+	ret = lnx_book_place(b, guest);
+	if (!ret) {
+		owner->pid = b->pid;
+		owner->mark = b->mark;
+	}
+	lnx_book_close(b);
+	return ret;
+}
+
+bool lnx_book_gone(uint64_t eid)
+{
+	struct lnx_book *b;
+	bool gone;
+	int err;
+
+	b = map_book(eid, &err);
+	if (!b)
+		return err == -ENOENT;
+	gone = b->pid > 0 && kill(b->pid, 0) && errno == ESRCH;
+	lnx_book_close(b);
+	return gone;
+}
