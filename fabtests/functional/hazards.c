@@ -521,9 +521,6 @@ static int stranger(struct ft *ft, const struct ft_case *c)
 	int ret;
 
 	ft_known(ft, NULL, "a message that nobody receives blocks later ones");
-	if (lnx_over_shm(ft))
-		ft_known(ft, "lnx", "a large message of an unknown sender "
-			 "stays in shared memory until it is received");
 	cfg.alone = false;
 	if (ft_objs_open(ft, &cfg, &ft->o))
 		return FT_FAIL;

@@ -240,6 +240,30 @@ static bool join_shm(struct lnx_peer *peer, const struct lnx_addr *a)
 	return true;
 }
 
+/*
+ * A message came over shm of somebody who is not known to it.  He is in our book,
+ * all others in it we know: make all of them known.
+ */
+static LNX_COLD void meet_guests(struct lnx_ep *ep)
+{
+	unsigned i;
+
+	ep->unnamed = false;
+	for (i = 0; ep->book && i < LNX_BOOK_PLACES; i++) {
+		uint64_t eid = lnx_book_guest(ep->book, i);
+		struct lnx_addr a = { .eid = eid };
+		struct lnx_peer *peer;
+
+		if (!eid)
+			continue;
+		peer = lnx_peer_by_eid(ep, eid);
+		if (!peer && lnx_host_probe(eid))
+			peer = lnx_peer_stranger(ep, &a);
+		if (peer && lnx_host_probe(eid))
+			know_shm(peer);
+	}
+}
+
 /* The network ways: pairs of rails, best first (policy/select). */
 static void join_network(struct lnx_peer *peer, const struct lnx_addr *a)
 {
@@ -406,6 +430,8 @@ void lnx_peers_join(struct lnx_ep *ep)
 		free(peer->hello);
 		peer->hello = NULL;
 	}
+	if (ep->unnamed)
+		meet_guests(ep);
 	ep->work &= ~LNX_WORK_LEARN;
 }
 

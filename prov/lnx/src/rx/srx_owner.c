@@ -63,6 +63,13 @@ static LNX_COLD int lost(struct lnx_rail *rail, size_t len)
 	return -FI_ENOMEM;
 }
 
+/* Progress finds out who it may be, for its later messages and if this waits. */
+static LNX_COLD void unnamed(struct lnx_ep *ep)
+{
+	ep->unnamed = true;
+	ep->work |= LNX_WORK_LEARN;
+}
+
 static LNX_COLD int get_unexpected(struct lnx_rail *rail, struct lnx_peer *peer,
 				   struct fi_peer_match_attr *attr, bool tagged,
 				   struct fi_peer_rx_entry **out)
@@ -114,6 +121,8 @@ LNX_INLINE int direct_get(struct fid_peer_srx *srx,
 	struct lnx_rxe *rxe;
 
 	lnx_assert_held(&ep->lock);
+	if (lnx_unlikely(!peer))
+		unnamed(ep);
 	rxe = lnx_rx_take(ep, tagged, src, tagged ? attr->tag : 0,
 			  attr->msg_size);
 	if (lnx_unlikely(!rxe))
