@@ -640,6 +640,34 @@ static void run_no_shm(void)
 	fi_freeinfo(hints);
 }
 
+/* The name says what the endpoint would be made of: it is not given to less. */
+static void run_no_shm_named(void)
+{
+	struct fi_info *hints = new_hints(), *list;
+
+	hints->domain_attr->name = strdup("shm+tcp:lo");
+	CHECK_INT(query(hints, &list), -FI_ENODATA);
+	CHECK_INT(query(hints, &list), -FI_ENODATA);
+	free(hints->domain_attr->name);
+	hints->domain_attr->name = strdup("tcp:lo");
+	CHECK_INT(query(hints, &list), 0);
+	CHECK_DOMAINS(list, "tcp:lo");
+	fi_freeinfo(list);
+	fi_freeinfo(hints);
+}
+
+static void run_no_shm_default(void)
+{
+	struct fi_info *hints = new_hints(), *list;
+
+	CHECK_INT(query(hints, &list), 0);
+	CHECK(list && is_lnx(list));
+	for (struct fi_info *i = list; i; i = i->next)
+		CHECK(!strstr(i->domain_attr->name, "shm"));
+	fi_freeinfo(list);
+	fi_freeinfo(hints);
+}
+
 static void run_lo(void)
 {
 	struct fi_info *hints = new_hints(), *list;
@@ -789,6 +817,13 @@ const struct gi_case gi_cases[] = {
 	{ "no_shm", { LO, "FI_LNX_DISABLE_SHM=1" }, run_no_shm, 0, { 0 }, 0 },
 	{ "no_shm_no_link", { LINKS("shm"), "FI_LNX_DISABLE_SHM=1" },
 	  run_nothing, 1, { "\"shm\"", "FI_LNX_DISABLE_SHM" }, 0 },
+	{ "no_shm_among_links", { LINKS("shm|shm+tcp:lo|tcp:lo"),
+	  "FI_LNX_DISABLE_SHM=1" }, run_no_shm, 1,
+	  { "\"shm|shm+tcp:lo|tcp:lo\"", "FI_LNX_DISABLE_SHM" }, 0 },
+	{ "no_shm_named", { LO, "FI_LNX_DISABLE_SHM=1" }, run_no_shm_named, 1,
+	  { "\"shm+tcp:lo\"", "FI_LNX_DISABLE_SHM" }, 0 },
+	{ "no_shm_default", { "FI_LNX_DISABLE_SHM=1" }, run_no_shm_default, 0,
+	  { 0 }, 0 },
 	{ "old_spelling", { LINKS("shm+tcp:lo:lnx") }, run_lo, 0, { 0 }, 0 },
 	{ "rxm", { LINKS("shm+tcp;ofi_rxm:lo") }, run_rxm_lo, 0, { 0 }, 0 },
 	{ "rxm_hidden", { LINKS("shm+tcp;ofi_rxm:lo"), "FI_PROVIDER=lnx" },

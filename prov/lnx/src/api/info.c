@@ -326,6 +326,33 @@ static int offer_named(struct request *req)
 	return ret;
 }
 
+/* A name from elsewhere may count on what is forbidden here. */
+static void explain_no_shm(const struct request *req)
+{
+	struct lnx_links *links;
+	char shown[300];
+	size_t at;
+
+	if (!lnx_config()->disable_shm || !req->domain)
+		return;
+	links = malloc(sizeof(*links));
+	if (!links)
+		return;
+	if (!lnx_links_parse(req->domain, links, &at, NULL, 0) &&
+	    links->nlink == 1)
+		for (unsigned i = 0; i < links->link[0].npart; i++)
+			if (!strcasecmp(links->link[0].part[i].prov, "shm"))
+				lnx_complain("domain \"%s\": FI_LNX_DISABLE_SHM "
+					     "leaves shm out, and with it out "
+					     "of the names of domains; ask for "
+					     "the name without shm, or unset "
+					     "the variable",
+					     lnx_printable(req->domain,
+						strlen(req->domain), shown,
+						sizeof(shown)));
+	free(links);
+}
+
 static const char *prov_hint(const struct fi_info *hints)
 {
 	return hints && hints->fabric_attr ? hints->fabric_attr->prov_name :
@@ -381,6 +408,8 @@ int lnx_getinfo(uint32_t version, const char *node, const char *service,
 		ret = links ? offer_text(&req, links) : offer_named(&req);
 	if (req.local)
 		freeaddrinfo(req.local);
+	if (!ret && !req.first)
+		explain_no_shm(&req);
 	if (ret == -FI_ENOMEM || !req.first) {
 		fi_freeinfo(req.first);
 		return ret ? ret : -FI_ENODATA;

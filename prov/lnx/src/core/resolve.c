@@ -441,7 +441,9 @@ int lnx_resolve_default(char *buf, size_t size)
 			     "does not offer here (is /dev/shm too small?)");
 	}
 	if (!shm && !net) {
-		lnx_complain("there is no provider for a default link");
+		lnx_complain("there is no provider for a default link%s",
+			     lnx_config()->disable_shm ? " without shm, which "
+			     "FI_LNX_DISABLE_SHM forbids" : "");
 		return -FI_ENODATA;
 	}
 	snprintf(buf, size, "%s%s%s", shm ? "shm" : "", shm && net ? "+" : "",
