@@ -178,7 +178,7 @@ static void run_attributes(void)
 	struct fi_info *hints = new_hints(), *i;
 	uint64_t caps = FI_MSG | FI_TAGGED | FI_SEND | FI_RECV |
 			FI_RMA | FI_ATOMIC | FI_READ | FI_WRITE |
-			FI_REMOTE_READ |
+			FI_REMOTE_READ | FI_RMA_EVENT |
 			FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE |
 			FI_DIRECTED_RECV | FI_LOCAL_COMM | FI_REMOTE_COMM;
 	uint64_t order = FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW |
@@ -198,7 +198,8 @@ static void run_attributes(void)
 	CHECK_INT(i->caps & ~FI_REMOTE_COMM, caps & ~FI_REMOTE_COMM);
 	CHECK_INT(i->tx_attr->caps, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC |
 		  FI_SEND | FI_READ | FI_WRITE);
-	CHECK_INT(i->rx_attr->caps, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RECV |
+	CHECK_INT(i->rx_attr->caps, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC |
+		  FI_RMA_EVENT | FI_RECV |
 		  FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV);
 	CHECK_INT(i->mode, 0);
 	CHECK(!i->src_addr && !i->dest_addr);

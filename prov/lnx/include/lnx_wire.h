@@ -55,7 +55,7 @@ enum lnx_wire_kind {
 #define LNX_WIRE_F_ROUTED	0x02	/* reserved: came through a gateway */
 #define LNX_WIRE_F_ACK_NOW	0x04	/* sender waits for the acknowledgement */
 #define LNX_WIRE_F_PUT		0x08	/* a PUT with lnx_wire_put */
-#define LNX_WIRE_F_LAST		0x10	/* a PUT that ends its write */
+#define LNX_WIRE_F_LAST		0x10	/* PUT, GET: ends its write or read */
 #define LNX_WIRE_F_MSG		0x07	/* those that any kind may have */
 #define LNX_WIRE_F_ALL		0x1f
 
@@ -126,7 +126,8 @@ static_assert(sizeof(struct lnx_wire_put) == 16, "put");
 #define LNX_WIRE_KEYS_READ	0x1	/* the registration may be read */
 #define LNX_WIRE_KEYS_WRITE	0x2	/* it may be written */
 #define LNX_WIRE_KEYS_TELL	0x4	/* its owner wants to hear of writes: an empty
-					 * PUT with F_LAST follows each */
+					 * PUT with F_LAST follows each, */
+#define LNX_WIRE_KEYS_TELL_READ	0x8	/* and of reads: a GET of nothing does */
 
 /*
  * What a RESP to KEYS carries: how the rails know the registration, so that the

@@ -42,7 +42,7 @@ static int mr_close(struct fid *fid)
 static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	(void)fid, (void)flags;
-	return bfid->fclass == FI_CLASS_EP ? 0 : -FI_EOPNOTSUPP;
+	return bfid->fclass == FI_CLASS_EP ? 0 : -FI_ENOSYS;
 }
 
 static int mr_control(struct fid *fid, int command, void *arg)

@@ -50,6 +50,7 @@ static const struct cap {
 	{ FI_TAGGED, PRIMARY, TX | RX },
 	{ FI_RMA, PRIMARY, TX | RX },
 	{ FI_ATOMIC, PRIMARY, TX | RX },
+	{ FI_RMA_EVENT, PRIMARY, RX },
 	/* Costs a look at each source, so only when it is wanted. */
 	{ FI_DIRECTED_RECV, PRIMARY, RX },
 	{ FI_SOURCE, PRIMARY, RX },

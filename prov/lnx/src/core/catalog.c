@@ -38,8 +38,8 @@ static uint64_t kind_caps(enum lnx_rail_kind kind)
 {
 	switch (kind) {
 	case LNX_RAIL_DIRECT:
-		return FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_PEER |
-		       FI_SOURCE | FI_DIRECTED_RECV;
+		return FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_RMA_EVENT |
+		       FI_PEER | FI_SOURCE | FI_DIRECTED_RECV;
 	case LNX_RAIL_PEER:
 		/* Without the last two, ofi_rxm knows no source address. */
 		return FI_MSG | FI_RMA | FI_PEER | FI_SOURCE |

@@ -205,7 +205,7 @@ static int get(struct lnx_ep *ep, struct lnx_peer *peer,
 		return -FI_ENOMEM;
 	memcpy(data, from, h->len);
 	err = lnx_serve_answer(ep, peer, txe, h->data, 0, h->len);
-	if (lnx_likely(!err))
+	if (lnx_likely(!err) && (h->flags & LNX_WIRE_F_LAST))
 		lnx_cntr_ok(ep, LNX_CNTR_REMOTE_READ);
 	return err;
 }
@@ -272,6 +272,8 @@ static int answer_keys(struct lnx_ep *ep, const struct lnx_ask *ask)
 		k.access |= LNX_WIRE_KEYS_WRITE;
 	if (ep->cntr[LNX_CNTR_REMOTE_WRITE])
 		k.access |= LNX_WIRE_KEYS_TELL;
+	if (ep->cntr[LNX_CNTR_REMOTE_READ])
+		k.access |= LNX_WIRE_KEYS_TELL_READ;
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
 		struct lnx_rail *rail = ep->rail[i];
 		struct lnx_mr_reg *reg;

@@ -115,6 +115,7 @@ static int pull(struct lnx_part *part, const struct lnx_keys *keys)
 		return FI_EACCES;
 	if (keys->access & LNX_WIRE_KEYS_TELL)
 		part->rop->tell = true;
+	part->tell = (keys->access & LNX_WIRE_KEYS_TELL_READ) != 0;
 	rxe = lnx_rxe_get(part->rop->ep);
 	if (!rxe)
 		return FI_EAGAIN;
@@ -146,36 +147,64 @@ static int pull(struct lnx_part *part, const struct lnx_keys *keys)
 	return 0;
 }
 
-/*
- * All bytes of a part are where they belong.  The last part of a write tells the
- * target, if it wants to know: after the data, which was seen to be delivered.
- */
+/* A frame that tells the peer of what its core did alone.  0 or -FI_ENOMEM. */
+static int tell(struct lnx_part *part, struct lnx_hdr *h, const void *payload,
+		size_t len)
+{
+	struct lnx_ep *ep = part->rop->ep;
+	struct lnx_txe *txe = lnx_txe_get(ep, len);
+
+	if (!txe) {
+		part->moved = true;
+		wait_turn(ep, part);
+		return -FI_ENOMEM;
+	}
+	if (len)
+		memcpy(txe->frame + sizeof(struct lnx_wire_hdr), payload, len);
+	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len);
+	h->tag = part->addr;
+	h->key = part->key;
+	lnx_tx_queue(ep, part->peer, txe, h, false);
+	return 0;
+}
+
+/* The last part of a write: after the data, which was seen to be delivered. */
+static int tell_written(struct lnx_part *part)
+{
+	const struct lnx_rop *rop = part->rop;
+	struct lnx_wire_put w = { .total = htole64(rop->written + part->len) };
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_PUT, .data = rop->data,
+		.flags = LNX_WIRE_F_LAST | LNX_WIRE_F_PUT |
+			 (rop->has_data ? LNX_WIRE_F_DATA : 0),
+	};
+
+	return tell(part, &h, &w, sizeof(w));
+}
+
+/* All bytes of a part are where they belong. */
 static void finish(struct lnx_part *part)
 {
 	struct lnx_rop *rop = part->rop;
-	struct lnx_ep *ep = rop->ep;
-	struct lnx_wire_put w = { .total = htole64(rop->written + part->len) };
-	struct lnx_hdr h = {
-		.kind = LNX_KIND_PUT, .tag = part->addr, .key = part->key,
-		.flags = LNX_WIRE_F_LAST | LNX_WIRE_F_PUT |
-			 (rop->has_data ? LNX_WIRE_F_DATA : 0),
-		.data = rop->data,
-	};
-	struct lnx_txe *txe;
+	bool last = rop->nparts == 1 && !rop->err && !part->peer->gone;
 
-	if (part->kind == LNX_PART_WRITE && rop->nparts == 1 && !rop->err &&
-	    (rop->tell || rop->has_data) && !part->peer->gone) {
-		txe = lnx_txe_get(ep, sizeof(w));
-		if (!txe) {
-			part->moved = true;
-			wait_turn(ep, part);
+	if (part->kind == LNX_PART_WRITE) {
+		if (last && (rop->tell || rop->has_data) && tell_written(part))
 			return;
+		rop->written += part->len;
+	} else if (part->tell && last) {
+		struct lnx_hdr h = {
+			.kind = LNX_KIND_GET, .data = part->id,
+			.flags = LNX_WIRE_F_LAST,
+		};
+
+		/* Its answer ends the part. */
+		if (!tell(part, &h, NULL, 0)) {
+			part->kind = LNX_PART_DATA;
+			part->len = 0;
 		}
-		memcpy(txe->frame + sizeof(struct lnx_wire_hdr), &w, sizeof(w));
-		txe->len = sizeof(struct lnx_wire_hdr) + sizeof(w);
-		lnx_tx_queue(ep, part->peer, txe, &h, false);
+		return;
 	}
-	rop->written += part->len;
 	lnx_part_end(part, 0);
 }
 

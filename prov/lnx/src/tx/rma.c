@@ -279,6 +279,7 @@ static ssize_t get(struct lnx_ep *ep, struct lnx_peer *peer,
 		struct lnx_hdr h = {
 			.kind = LNX_KIND_GET, .len = part->len,
 			.tag = part->addr, .key = part->key, .data = part->id,
+			.flags = i ? 0 : LNX_WIRE_F_LAST,
 		};
 
 		if (!batch_add(ep, &b, &h, 0)) {

@@ -69,7 +69,8 @@ struct lnx_part {
 	uint8_t kind;			/* enum lnx_part_kind; first */
 	uint8_t niov;
 	bool pulling;			/* rx/pull.c has it */
-	bool moved;			/* WRITE: all is there, not yet said */
+	bool moved;			/* READ, WRITE: done, not yet said */
+	bool tell;			/* READ: the peer wants to hear of it */
 	struct lnx_node all;		/* ep->rma.parts */
 	struct lnx_node link;		/* ep->rma.waiting, or lnx_rkey.waiting */
 	struct lnx_rop *rop;

@@ -115,6 +115,7 @@ struct lnx_part *lnx_part_get(struct lnx_rop *rop, struct lnx_peer *peer,
 	part->niov = 0;
 	part->pulling = false;
 	part->moved = false;
+	part->tell = false;
 	part->len = 0;
 	part->since_ns = 0;
 	part->retry_ns = 0;

@@ -21,6 +21,13 @@ const char *lnx_kind_name(uint8_t kind)
 	return kind < LNX_KIND_MAX && names[kind] ? names[kind] : "unknown";
 }
 
+static uint8_t flags_of(uint8_t kind)
+{
+	return kind == LNX_KIND_PUT ? LNX_WIRE_F_ALL :
+	       kind == LNX_KIND_GET ? LNX_WIRE_F_MSG | LNX_WIRE_F_LAST :
+				      LNX_WIRE_F_MSG;
+}
+
 int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		  size_t frame_len)
 {
@@ -30,9 +37,7 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		return -EBADMSG;
 	if (w->version != LNX_WIRE_VERSION)
 		return -EPROTONOSUPPORT;
-	if ((w->flags & ~(h->kind == LNX_KIND_PUT ? LNX_WIRE_F_ALL :
-						    LNX_WIRE_F_MSG)) ||
-	    !h->src || !h->dst)
+	if ((w->flags & ~flags_of(h->kind)) || !h->src || !h->dst)
 		return -EBADMSG;
 
 	payload = frame_len - sizeof(*w);
