@@ -57,7 +57,7 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 	now = lnx_clock_ns();
 	if (ep->work & LNX_WORK_PUMP)
 		lnx_tx_pump(ep, now);
-	if (ep->work & LNX_WORK_ACK)
+	if (ep->work & (LNX_WORK_ACK | LNX_WORK_OWE))
 		lnx_tx_acks(ep, now, false);
 	if (ep->work & LNX_WORK_PARK)
 		lnx_rx_unpark(ep, now);
@@ -95,7 +95,8 @@ void lnx_ep_progress(struct lnx_ep *ep)
 			continue;
 		poll_rail(rail);
 	}
-	if (ep->work)
+	if ((ep->work & ~LNX_WORK_SLOW) ||
+	    lnx_unlikely(ep->work && !(ep->pass & (LNX_SLOW_PASSES - 1))))
 		deferred(ep);
 }
 
@@ -132,6 +133,9 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 	}
 	/* What came before the reset. */
 	lnx_ep_progress_all(ep);
+	/* Nobody will look at the time while we sleep. */
+	if (ep->work & LNX_WORK_OWE)
+		lnx_tx_acks(ep, lnx_clock_ns(), true);
 	/* Unacknowledged frames need no looking after: a connection that breaks
 	 * makes its descriptor ready. */
 	return more || (ep->work & ~LNX_WORK_UNA);

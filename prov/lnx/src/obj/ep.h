@@ -58,6 +58,7 @@ struct lnx_ep {
 	/* Hot: progress. */
 	uint32_t pass;
 	uint32_t idle_mask;		/* conf->poll_idle, rounded up, less 1 */
+	uint32_t ack_every;		/* conf->ack_every */
 	uint32_t nrail;
 	uint32_t nnet;			/* network rails: rail[nrail - nnet ...] */
 	uint32_t nreserve;		/* in reserve */
@@ -148,6 +149,10 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_DIRECT	0x100u
 #define LNX_WORK_MATCH	0x200u
 #define LNX_WORK_RMA	0x400u
+#define LNX_WORK_OWE	0x800u		/* as ACK, but not yet due */
+/* Those that progress looks at now and then only. */
+#define LNX_WORK_SLOW	(LNX_WORK_UNA | LNX_WORK_OWE)
+#define LNX_SLOW_PASSES	16u
 
 /* ---- core/peer.c: peers of an endpoint.  Owner lock held. ---- */
 

@@ -189,14 +189,18 @@ static inline void owe_ack(struct lnx_ep *ep, struct lnx_peer *peer)
 	if (!lnx_list_linked(&peer->ack_link)) {
 		peer->owed_since_ns = 0;
 		lnx_list_add_tail(&ep->ack_peers, &peer->ack_link);
-		ep->work |= LNX_WORK_ACK;
+		ep->work |= LNX_WORK_OWE;
 	}
+	/* Until then it may ride on an answer of the application. */
+	if (lnx_unlikely(peer->owed >= ep->ack_every))
+		ep->work |= LNX_WORK_ACK;
 }
 
 static void ack_at_once(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	owe_ack(ep, peer);
 	peer->ack_now = true;
+	ep->work |= LNX_WORK_ACK;
 }
 
 /* Frames that came early and whose turn it is now. */
@@ -354,8 +358,10 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		return false;
 	lnx_seq_advance(&peer->seq);
 	owe_ack(ep, peer);
-	if (h.flags & LNX_WIRE_F_ACK_NOW)
+	if (h.flags & LNX_WIRE_F_ACK_NOW) {
 		peer->ack_now = true;
+		ep->work |= LNX_WORK_ACK;
+	}
 	if (lnx_unlikely(peer->seq.nkept))
 		handle_kept(ep, peer);
 	return ret;

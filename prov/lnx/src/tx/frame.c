@@ -73,7 +73,7 @@ static inline void ack_rode(struct lnx_ep *ep, struct lnx_peer *peer)
 	if (lnx_list_linked(&peer->ack_link)) {
 		lnx_list_del(&peer->ack_link);
 		if (lnx_list_empty(&ep->ack_peers))
-			ep->work &= ~LNX_WORK_ACK;
+			ep->work &= ~(LNX_WORK_ACK | LNX_WORK_OWE);
 	}
 }
 
@@ -638,6 +638,8 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 	uint64_t delay_ns = ep->conf->ack_delay * LNX_NS_PER_US;
 	struct lnx_node *n, *tmp;
 
+	/* Before the loop: sending may receive. */
+	ep->work &= ~LNX_WORK_ACK;
 	lnx_list_foreach(&ep->ack_peers, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, ack_link);
@@ -646,7 +648,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		if (!peer->owed_since_ns)
 			peer->owed_since_ns = now;
 		if (!all && !peer->ack_now &&
-		    peer->owed < ep->conf->ack_every &&
+		    peer->owed < ep->ack_every &&
 		    now - peer->owed_since_ns < delay_ns)
 			continue;
 		if (!peer->npath) {
@@ -655,12 +657,16 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			continue;
 		}
 		path = path_of(peer);
-		if (path->state == LNX_PATH_CONNECTING && now < path->retry_ns)
+		if (path->state == LNX_PATH_CONNECTING &&
+		    now < path->retry_ns) {
+			ep->work |= LNX_WORK_ACK;
 			continue;
+		}
 		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK)) {
 			ep->stats.acks_sent++;
 			continue;
 		}
+		ep->work |= LNX_WORK_ACK;
 		path_blocked(path, now);
 		if (now - path->since_ns > ACK_GIVE_UP_NS && !peer->npend) {
 			/* Whoever misses it sends again, which asks anew. */
@@ -672,7 +678,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		}
 	}
 	if (lnx_list_empty(&ep->ack_peers))
-		ep->work &= ~LNX_WORK_ACK;
+		ep->work &= ~(LNX_WORK_ACK | LNX_WORK_OWE);
 }
 
 /*
