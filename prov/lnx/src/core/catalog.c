@@ -72,8 +72,12 @@ static struct fi_info *kind_hints(enum lnx_rail_kind kind, const char *prov)
 	hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
 	hints->domain_attr->av_type = FI_AV_TABLE;
+	/*
+	 * Not FI_MR_LOCAL: we have no descriptors for buffers.  ofi_rxm then makes
+	 * its own; a core that cannot is refused here and not at run time.
+	 */
 	if (kind != LNX_RAIL_DIRECT)
-		hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR |
+		hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR |
 					      FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	/* The one core that registers memory per endpoint. */
 	if (!strcasecmp(prov, "cxi"))
@@ -397,8 +401,8 @@ void lnx_catalog_usable(char *buf, size_t size)
 	if (!hints)
 		return;
 	hints->ep_attr->type = FI_EP_RDM;
-	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR |
-		FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+				      FI_MR_PROV_KEY | FI_MR_ENDPOINT;
 	/* The library's own lnx, which ours replaces, is only hidden and would
 	 * answer as well. */
 	hints->fabric_attr->prov_name = strdup("^lnx");

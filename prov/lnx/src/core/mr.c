@@ -164,6 +164,22 @@ static struct lnx_mr_reg *reg_of(const struct lnx_mr *mr,
 	return NULL;
 }
 
+int lnx_rail_register(struct lnx_rail *rail, const void *buf, size_t len,
+		      uint64_t access, uint64_t key, struct fid_mr **mr)
+{
+	int ret = fi_mr_reg(rail->domain, buf, len, access, 0, key, 0, mr,
+			    NULL);
+
+	if (ret || !rail->mr_endpoint)
+		return ret;
+	ret = fi_mr_bind(*mr, &rail->core_ep->fid, 0);
+	if (!ret)
+		ret = fi_mr_enable(*mr);
+	if (ret)
+		fi_close(&(*mr)->fid);
+	return ret;
+}
+
 int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
 		    struct lnx_mr_reg **out)
 {
@@ -184,9 +200,9 @@ int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
 	reg = malloc(sizeof(*reg));
 	if (!reg)
 		return -FI_ENOMEM;
-	ret = fi_mr_reg(rail->domain, mr->base, mr->len, mr->access, 0,
-			direct ? mr->fid.key : rail->next_key++, 0,
-			&reg->core, NULL);
+	ret = lnx_rail_register(rail, mr->base, mr->len, mr->access,
+				direct ? mr->fid.key : rail->next_key++,
+				&reg->core);
 	if (ret) {
 		LNX_WARN(FI_LOG_MR,
 			 "rail %s: memory of %zu bytes (key 0x%llx) cannot be registered: %s\n",

@@ -273,6 +273,8 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	rail->mr_virt = (rail->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
 	rail->mr_prov_key =
 		(rail->info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
+	rail->mr_endpoint =
+		(rail->info->domain_attr->mr_mode & FI_MR_ENDPOINT) != 0;
 	ret = open_objects(ep, rail, owner);
 	if (ret) {
 		lnx_rail_shut(rail);

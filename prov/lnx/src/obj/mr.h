@@ -64,6 +64,10 @@ void lnx_mrs_fini(struct lnx_domain *d);
 int lnx_mr_add(struct lnx_mr *mr);
 int lnx_mr_del(struct lnx_mr *mr);
 
+/* Register memory with a rail's core under key, as the core wants it.  0, or what
+ * the core says.  Owner lock of the rail's endpoint held. */
+int lnx_rail_register(struct lnx_rail *rail, const void *buf, size_t len,
+		      uint64_t access, uint64_t key, struct fid_mr **mr);
 /*
  * Register with rail (a network rail: under a key of the rail's own), or find that
  * it is.  0 or the core's error, after a warning.  Owner lock of the rail's

@@ -69,6 +69,7 @@ struct lnx_rail {
 	uint16_t wire_index;		/* place in our address; network rails */
 	bool mr_virt;			/* remote addresses are virtual */
 	bool mr_prov_key;		/* the core picks keys */
+	bool mr_endpoint;		/* registrations belong to an endpoint */
 	uint32_t busy;			/* frames and reads the core has of ours */
 	size_t inject_size;
 	uint64_t next_key;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "comp/comp.h"
+#include "obj/mr.h"
 #include "rx/rx.h"
 #include "tx/tx.h"
 
@@ -29,8 +30,8 @@ static int add_key(struct lnx_rndv *rndv, struct lnx_rail *rail,
 	struct fid_mr *mr;
 	int ret;
 
-	ret = fi_mr_reg(rail->domain, iov->iov_base, iov->iov_len,
-			FI_REMOTE_READ, 0, rail->next_key++, 0, &mr, NULL);
+	ret = lnx_rail_register(rail, iov->iov_base, iov->iov_len,
+				FI_REMOTE_READ, rail->next_key++, &mr);
 	if (ret)
 		return ret;
 	rndv->mr[rndv->nmr++] = mr;
