@@ -1,44 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Time and memory of inserting -N peers that do not exist.  One rank.
- * Addresses are made from the endpoint's own one.  Prints two lines: av_insert
- * (ns for each peer) and av_memory (resident bytes for each peer).
+ * Addresses are made from the endpoint's own one.  With -m local, those of lnx
+ * claim to be of this host, otherwise of 64 peers each on others.  Prints two
+ * lines: av_insert (ns for each peer) and av_memory (resident bytes for each peer).
  */
 #include "bench.h"
 
-#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Place of the 8-byte endpoint id in lnx's address. */
-#define LNX_ID_AT	8
-
-/*
- * The n-th address: same kind and place as ours, another endpoint.  Sockets get
- * another port and loopback address; lnx another endpoint id.
- */
-static void nth_address(struct ft *ft, uint64_t n, unsigned char *at)
-{
-	uint64_t seed = ft->run->seed, id;
-
-	memcpy(at, ft->o.name, ft->o.name_len);
-	if (ft->o.info->addr_format == FI_SOCKADDR_IN) {
-		struct sockaddr_in sin;
-
-		memcpy(&sin, at, sizeof(sin));
-		sin.sin_port = htons((uint16_t)(1024 + n % 60000));
-		sin.sin_addr.s_addr = htonl(0x7f000002u +
-					    (uint32_t)(n / 60000));
-		memcpy(at, &sin, sizeof(sin));
-		return;
-	}
-	if (ft->o.name_len < LNX_ID_AT + sizeof(id))
-		ft_die(ft, "no way known to make addresses of %zu bytes",
-		       ft->o.name_len);
-	id = pattern_mix(pattern_mix(seed) + n + 1);
-	memcpy(at + LNX_ID_AT, &id, sizeof(id));
-}
 
 static double resident_bytes(void)
 {
@@ -78,7 +49,10 @@ int main(int argc, char **argv)
 	if (!names || !addr)
 		ft_die(&ft, "out of memory");
 	for (i = 0; i < n; i++) {
-		nth_address(&ft, i, names + i * ft.o.name_len);
+		if (ft_fake_name(&ft, i, !strcmp(ft.run->mode, "local"),
+				 names + i * ft.o.name_len))
+			ft_die(&ft, "no way known to make addresses of %zu "
+			       "bytes", ft.o.name_len);
 		addr[i] = 0;			/* touch it */
 	}
 	bytes[0] = resident_bytes();

@@ -187,6 +187,13 @@ int ft_close(struct ft *ft);
 /* Exchange the name in o over all ranks and insert them into o->av. */
 int ft_exchange(struct ft *ft, struct ft_objs *o, fi_addr_t *addr);
 
+/*
+ * The n-th address like our own, of a peer that does not exist: sockets get
+ * another port and loopback address, lnx other identities (local: it claims to be
+ * on this host).  0, or -FI_ENOSYS: no way is known.
+ */
+int ft_fake_name(struct ft *ft, uint64_t n, bool local, unsigned char *at);
+
 /* Running over a provider itself, not through lnx? */
 bool ft_is_bare(const struct ft *ft, const char *prov);
 

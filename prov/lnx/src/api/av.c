@@ -23,13 +23,35 @@ static inline struct lnx_av_entry *entry_at(const struct lnx_av *av,
 	return &av->chunk[i >> LNX_AV_CHUNK_BITS][i & (LNX_AV_CHUNK - 1)];
 }
 
+/*
+ * Slots carry the hash: neither a collision nor growing looks at entries, which
+ * in a large AV are not in the cache.
+ */
+static inline uint32_t hash_of(uint64_t eid)
+{
+	return (uint32_t)lnx_mix64(eid);
+}
+
 static uint32_t hash_slot(const struct lnx_av *av, uint64_t eid)
 {
-	uint32_t i = (uint32_t)lnx_mix64(eid) & av->hash_mask;
+	uint32_t hash = hash_of(eid), i = hash & av->hash_mask;
+	const struct lnx_av_slot *s;
 
-	while (av->hash[i] && entry_at(av, av->hash[i] - 1)->eid != eid)
+	for (;; i = (i + 1) & av->hash_mask) {
+		s = &av->hash[i];
+		if (!s->index1 || (s->hash == hash &&
+				   entry_at(av, s->index1 - 1)->eid == eid))
+			return i;
+	}
+}
+
+static void hash_put(struct lnx_av *av, struct lnx_av_slot slot)
+{
+	uint32_t i = slot.hash & av->hash_mask;
+
+	while (av->hash[i].index1)
 		i = (i + 1) & av->hash_mask;
-	return i;
+	av->hash[i] = slot;
 }
 
 fi_addr_t lnx_av_find(struct lnx_av *av, uint64_t eid)
@@ -38,19 +60,20 @@ fi_addr_t lnx_av_find(struct lnx_av *av, uint64_t eid)
 	uint32_t i;
 
 	pthread_mutex_lock(&av->hash_lock);
-	i = av->hash[hash_slot(av, eid)];
+	i = av->hash[hash_slot(av, eid)].index1;
 	if (i)
 		addr = i - 1;
 	pthread_mutex_unlock(&av->hash_lock);
 	return addr;
 }
 
+/* Room for one more; three quarters are filled at most. */
 static int hash_reserve(struct lnx_av *av)
 {
 	uint32_t mask, i, old_mask = av->hash_mask;
-	uint32_t *tab, *old = av->hash;
+	struct lnx_av_slot *tab, *old = av->hash;
 
-	if (av->used < av->hash_mask / 2)
+	if (av->used < old_mask - old_mask / 4)
 		return 0;
 	mask = old_mask * 2 + 1;
 	tab = calloc(mask + 1ul, sizeof(*tab));
@@ -60,9 +83,8 @@ static int hash_reserve(struct lnx_av *av)
 	av->hash = tab;
 	av->hash_mask = mask;
 	for (i = 0; i <= old_mask; i++)
-		if (old[i])
-			tab[hash_slot(av, entry_at(av, old[i] - 1)->eid)] =
-				old[i];
+		if (old[i].index1)
+			hash_put(av, old[i]);
 	pthread_mutex_unlock(&av->hash_lock);
 	free(old);
 	return 0;
@@ -71,17 +93,17 @@ static int hash_reserve(struct lnx_av *av)
 /* Close the gap that a removed entry leaves in its run. */
 static void hash_delete(struct lnx_av *av, uint64_t eid)
 {
-	uint32_t i, j;
+	uint32_t i;
 
 	pthread_mutex_lock(&av->hash_lock);
 	i = hash_slot(av, eid);
-	av->hash[i] = 0;
-	for (j = (i + 1) & av->hash_mask; av->hash[j];
-	     j = (j + 1) & av->hash_mask) {
-		uint32_t v = av->hash[j];
+	av->hash[i].index1 = 0;
+	for (i = (i + 1) & av->hash_mask; av->hash[i].index1;
+	     i = (i + 1) & av->hash_mask) {
+		struct lnx_av_slot slot = av->hash[i];
 
-		av->hash[j] = 0;
-		av->hash[hash_slot(av, entry_at(av, v - 1)->eid)] = v;
+		av->hash[i].index1 = 0;
+		hash_put(av, slot);
 	}
 	pthread_mutex_unlock(&av->hash_lock);
 }
@@ -119,7 +141,7 @@ static int entry_new(struct lnx_av *av, const uint8_t *blob, uint64_t eid,
 	e->eid = eid;
 	e->next_free = 0;
 	pthread_mutex_lock(&av->hash_lock);
-	av->hash[hash_slot(av, eid)] = i + 1;
+	hash_put(av, (struct lnx_av_slot){ hash_of(eid), i + 1 });
 	pthread_mutex_unlock(&av->hash_lock);
 	__atomic_store_n(&e->refs, 1, __ATOMIC_RELEASE);
 	if (i == av->n)

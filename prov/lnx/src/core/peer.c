@@ -478,8 +478,12 @@ int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
 {
 	int err;
 
-	/* Remote peers wait for their first message, either way. */
-	if (!is_local(ep, a) && !known(ep, a->eid))
+	/*
+	 * Remote peers wait for their first message, either way; so do those who
+	 * say that they are local, and are not there.
+	 */
+	if (!known(ep, a->eid) &&
+	    (!is_local(ep, a) || !lnx_host_probe(a->eid)))
 		return 0;
 	return lnx_peer_make(ep, addr, &err) ? 0 : err;
 }

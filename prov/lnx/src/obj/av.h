@@ -31,6 +31,11 @@ struct lnx_av_entry {
 	uint32_t next_free;		/* free list, index + 1 */
 };
 
+struct lnx_av_slot {
+	uint32_t hash;
+	uint32_t index1;		/* index + 1; 0: empty */
+};
+
 struct lnx_av {
 	struct fid_av fid;
 	struct lnx_domain *domain;
@@ -41,7 +46,7 @@ struct lnx_av {
 	uint32_t free;			/* list head, index + 1; 0 = none */
 	struct lnx_av_entry **chunk;	/* [LNX_AV_CHUNKS] */
 	pthread_mutex_t hash_lock;	/* innermost: hash, hash_mask */
-	uint32_t *hash;			/* eid -> index + 1, open addressing */
+	struct lnx_av_slot *hash;	/* by eid, open addressing */
 	uint32_t hash_mask;
 	struct lnx_node eps;		/* lnx_ep.av_link */
 	struct lnx_eq *eq;
