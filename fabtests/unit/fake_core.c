@@ -65,9 +65,10 @@ static struct fake_op *op_new(uint64_t flags, void *context)
 	return op;
 }
 
-/* A read happens when it completes: the remote memory may change until then. */
-static void serve_read(struct fake_core *core, struct fake_op *op)
+/* It happens when it completes: the remote memory may change until then. */
+static void serve_rma(struct fake_core *core, struct fake_op *op)
 {
+	bool write = op->flags & FI_WRITE;
 	unsigned i;
 
 	for (i = 0; i < core->nregion; i++) {
@@ -76,9 +77,13 @@ static void serve_read(struct fake_core *core, struct fake_op *op)
 		if (core->region[i].key != op->key)
 			continue;
 		if (off > core->region[i].len ||
-		    op->len > core->region[i].len - off)
+		    op->len > core->region[i].len - off ||
+		    (write && !core->region[i].rw))
 			break;
-		memcpy(op->buf, core->region[i].mem + off, op->len);
+		if (write)
+			memcpy(core->region[i].mem + off, op->buf, op->len);
+		else
+			memcpy(op->buf, core->region[i].mem + off, op->len);
 		return;
 	}
 	op->err = FI_EACCES;
@@ -86,8 +91,8 @@ static void serve_read(struct fake_core *core, struct fake_op *op)
 
 static void complete(struct fake_core *core, struct fake_op *op)
 {
-	if ((op->flags & FI_READ) && !op->err)
-		serve_read(core, op);
+	if ((op->flags & FI_RMA) && !op->err)
+		serve_rma(core, op);
 	append(&core->done_end, op);
 }
 
@@ -134,8 +139,16 @@ void fake_region(struct fake_core *core, uint64_t key, uint64_t base,
 	FAKE_CHECK(core->nregion < LNX_ARRAY_SIZE(core->region));
 	core->region[core->nregion].key = key;
 	core->region[core->nregion].base = base;
-	core->region[core->nregion].mem = mem;
+	core->region[core->nregion].mem = (void *)mem;
+	core->region[core->nregion].rw = false;
 	core->region[core->nregion++].len = len;
+}
+
+void fake_region_rw(struct fake_core *core, uint64_t key, uint64_t base,
+		    void *mem, size_t len)
+{
+	fake_region(core, key, base, mem, len);
+	core->region[core->nregion - 1].rw = true;
 }
 
 /* ---- sending ---- */
@@ -175,6 +188,8 @@ static void note_sent(struct fake_core *core, const char *call,
 	core->sent_end = &s->next;
 }
 
+static void poll_peer(struct fake_core *core);
+
 static ssize_t post_send(struct fid_ep *fid, const char *call,
 			 const struct iovec *iov, size_t niov, fi_addr_t dest,
 			 uint64_t tag, uint64_t data, uint64_t flags,
@@ -184,6 +199,8 @@ static ssize_t post_send(struct fid_ep *fid, const char *call,
 	struct fake_op *op;
 
 	FAKE_CHECK(core->enabled && dest < core->nav);
+	if (core->poll_in_send)
+		poll_peer(core);
 	if (scripted(&core->send_again)) {
 		core->nrefused++;
 		return -FI_EAGAIN;
@@ -347,21 +364,20 @@ static struct fi_ops_tagged tagged_ops = {
 	.injectdata = core_tinjectdata,
 };
 
-/* ---- reading ---- */
+/* ---- remote memory ---- */
 
-static ssize_t core_read(struct fid_ep *fid, void *buf, size_t len, void *desc,
-			 fi_addr_t src, uint64_t addr, uint64_t key,
-			 void *context)
+static ssize_t post_rma(struct fid_ep *fid, uint64_t flags, void *buf,
+			size_t len, fi_addr_t peer, uint64_t addr, uint64_t key,
+			void *context)
 {
 	struct fake_core *core = CORE_OF(fid, ep);
 	struct fake_op *op;
 
-	(void)desc;
-	FAKE_CHECK(src < core->nav);
+	FAKE_CHECK(peer < core->nav);
 	if (scripted(&core->read_again))
 		return -FI_EAGAIN;
-	core->nread++;
-	op = op_new(FI_READ | FI_RMA, context);
+	*(flags & FI_READ ? &core->nread : &core->nwrite) += 1;
+	op = op_new(flags | FI_RMA, context);
 	op->buf = buf;
 	op->len = len;
 	op->raddr = addr;
@@ -372,9 +388,30 @@ static ssize_t core_read(struct fid_ep *fid, void *buf, size_t len, void *desc,
 	return 0;
 }
 
+static ssize_t core_read(struct fid_ep *ep, void *buf, size_t len, void *desc,
+			 fi_addr_t src, uint64_t addr, uint64_t key,
+			 void *context)
+{
+	(void)desc;
+	return post_rma(ep, FI_READ, buf, len, src, addr, key, context);
+}
+
+static ssize_t core_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
+			     uint64_t flags)
+{
+	FAKE_CHECK(msg->iov_count == 1 && msg->rma_iov_count == 1 &&
+		   msg->msg_iov->iov_len == msg->rma_iov->len);
+	/* Less says nothing of the target. */
+	FAKE_CHECK(flags & FI_DELIVERY_COMPLETE);
+	return post_rma(ep, FI_WRITE, msg->msg_iov->iov_base,
+			msg->msg_iov->iov_len, msg->addr, msg->rma_iov->addr,
+			msg->rma_iov->key, msg->context);
+}
+
 static struct fi_ops_rma rma_ops = {
 	.size = sizeof(struct fi_ops_rma),
 	.read = core_read,
+	.writemsg = core_writemsg,
 };
 
 /* ---- arrivals ---- */
@@ -734,7 +771,9 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len,
 	struct fid_mr *mr;
 
 	(void)buf, (void)len, (void)offset, (void)flags, (void)context;
-	FAKE_CHECK(access == FI_REMOTE_READ);
+	FAKE_CHECK(access);
+	if (core->poll_in_mr)
+		poll_peer(core);
 	if (scripted(&core->mr_fails))
 		return -FI_ENOMEM;
 	mr = zalloc(sizeof(*mr));

@@ -42,15 +42,18 @@ struct fake_core {
 	struct fid_ep srx;
 	enum lnx_rail_kind kind;
 
-	/* The script: the next so many calls say -FI_EAGAIN ... */
+	/* The script: the next so many calls say -FI_EAGAIN (reads are also
+	 * writes of remote memory) ... */
 	uint32_t send_again, inject_again, recv_again, read_again;
 	uint32_t mr_fails;		/* ... or -FI_ENOMEM, */
 	uint32_t send_fails, read_fails; /* are taken and fail later. */
 	uint32_t keep_fails;		/* direct: lost for want of memory */
 	bool hold_sends, hold_reads;	/* until fake_finish() */
+	/* peer, direct: sends, registering; look at what came, as some do */
+	bool poll_in_send, poll_in_mr;
 
 	/* What was seen. */
-	unsigned nsend, ninject, nrecv, nread, npolls, nstart;
+	unsigned nsend, ninject, nrecv, nread, nwrite, npolls, nstart;
 	unsigned nrefused;		/* sends and injects */
 	unsigned nmr, nmr_open, nposted, nav;
 	bool enabled;
@@ -64,7 +67,7 @@ struct fake_core {
 	struct fake_op *posted, **posted_end;
 	struct fake_arrival *in, **in_end;
 	struct fake_arrival *kept;	/* unexpected, direct */
-	struct { uint64_t key, base; const uint8_t *mem; size_t len; }
+	struct { uint64_t key, base; uint8_t *mem; size_t len; bool rw; }
 		region[16];
 	unsigned nregion;
 };
@@ -165,9 +168,11 @@ unsigned fake_drop_all(struct fake *f, struct fake_peer *p);
 unsigned fake_held(const struct fake_core *core);
 void fake_finish(struct fake_core *core, unsigned i, int err);
 void fake_finish_all(struct fake_core *core);
-/* Memory that fi_read finds under key at base. */
+/* Memory that fi_read finds under key at base; and fi_write, too. */
 void fake_region(struct fake_core *core, uint64_t key, uint64_t base,
 		 const void *mem, size_t len);
+void fake_region_rw(struct fake_core *core, uint64_t key, uint64_t base,
+		    void *mem, size_t len);
 
 /* The application's CQ, after a pass.  One success with that context: */
 struct fi_cq_tagged_entry fake_comp(struct fake *f, void *context);

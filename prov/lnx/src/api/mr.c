@@ -122,14 +122,12 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	mr->access = attr->access;
 	lnx_list_init(&mr->regs);
 	pthread_mutex_lock(&d->eps_lock);
-	ret = lnx_mr_add(mr);
-	if (!ret) {
-		ret = lnx_mr_announce(mr);
-		if (ret) {
-			lnx_mr_withdraw(mr);
-			lnx_mr_del(mr);
-		}
-	}
+	/* Peers find it when all is done: nothing is taken back that they use. */
+	ret = lnx_mr_find(d, mr->fid.key) ? -FI_ENOKEY : lnx_mr_announce(mr);
+	if (ret)
+		lnx_mr_withdraw(mr);
+	else
+		ret = lnx_mr_add(mr);
 	pthread_mutex_unlock(&d->eps_lock);
 	if (ret) {
 		free(mr);

@@ -40,14 +40,12 @@ int lnx_mr_check(struct lnx_domain *d, uint64_t key, uint64_t off, size_t len,
 	return ret;
 }
 
-struct lnx_mr *lnx_mr_use(struct lnx_domain *d, uint64_t key)
+struct lnx_mr *lnx_mr_find(struct lnx_domain *d, uint64_t key)
 {
 	struct lnx_mr *mr;
 
 	lnx_lock(&d->mr_lock);
 	mr = find(d, key);
-	if (mr)
-		mr->users++;
 	lnx_unlock(&d->mr_lock);
 	return mr;
 }
@@ -199,7 +197,7 @@ int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
 	}
 	reg = malloc(sizeof(*reg));
 	if (!reg)
-		return -FI_ENOMEM;
+		return -FI_EAGAIN;
 	ret = lnx_rail_register(rail, mr->base, mr->len, mr->access,
 				direct ? mr->fid.key : rail->next_key++,
 				&reg->core);
@@ -239,7 +237,7 @@ static int introduce(struct lnx_mr *mr, struct lnx_ep *ep)
 			continue;
 		ret = lnx_mr_register(mr, rail, NULL);
 		if (ret)
-			return ret;
+			return ret == -FI_EAGAIN ? -FI_ENOMEM : ret;
 	}
 	return 0;
 }

@@ -46,14 +46,15 @@ struct lnx_mr_reg {
 
 /*
  * Memory for a peer's access of len bytes at byte off of registration key, which
- * must allow all of `access`.  0 with *ptr; *user, if asked for, cannot be closed
- * until lnx_mr_unuse.  -FI_ENOKEY: no such key; -FI_EACCES: not allowed, or
- * outside.  Any thread; takes mr_lock.
+ * must allow all of `access`.  0 with *ptr, good for as long as the caller holds
+ * the owner lock of an endpoint that is among domain->eps; *user, if asked for,
+ * cannot be closed until lnx_mr_unuse.  -FI_ENOKEY: no such key; -FI_EACCES: not
+ * allowed, or outside.  Takes mr_lock.
  */
 int lnx_mr_check(struct lnx_domain *d, uint64_t key, uint64_t off, size_t len,
 		 uint64_t access, uint8_t **ptr, struct lnx_mr **user);
-/* The registration of that key, in use from now on; NULL: none. */
-struct lnx_mr *lnx_mr_use(struct lnx_domain *d, uint64_t key);
+/* The registration of that key or NULL; good for as long as *ptr above. */
+struct lnx_mr *lnx_mr_find(struct lnx_domain *d, uint64_t key);
 void lnx_mr_unuse(struct lnx_mr *mr);
 
 /* The index of a new domain, empty; 0 or -FI_ENOMEM.  d->threads is set. */
@@ -70,8 +71,8 @@ int lnx_rail_register(struct lnx_rail *rail, const void *buf, size_t len,
 		      uint64_t access, uint64_t key, struct fid_mr **mr);
 /*
  * Register with rail (a network rail: under a key of the rail's own), or find that
- * it is.  0 or the core's error, after a warning.  Owner lock of the rail's
- * endpoint held.
+ * it is.  0; the core's error, after a warning; or -FI_EAGAIN, memory is short.
+ * Owner lock of the rail's endpoint held.
  */
 int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
 		    struct lnx_mr_reg **reg);

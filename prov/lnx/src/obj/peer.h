@@ -57,6 +57,7 @@ struct lnx_peer {
 	uint32_t npend;			/* frames in [tx_posted, tx_next) */
 	uint32_t nrndv;			/* announced, not ended */
 	uint32_t nparts;		/* of our RMA, not ended */
+	uint32_t nserved;		/* its large writes and questions for keys */
 	uint8_t npath;
 	uint8_t cur;			/* path in use */
 	bool self;			/* this very endpoint */
@@ -81,6 +82,7 @@ struct lnx_peer {
 	struct lnx_seq seq;
 	uint32_t owed;			/* sequenced frames not yet acknowledged */
 	bool ack_now;
+	bool put_refused;		/* a piece of the write that is coming in */
 	uint64_t owed_since_ns;		/* 0: the next pass sets it */
 
 	/* Lists, each linked only when there is something to do. */

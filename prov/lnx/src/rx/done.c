@@ -95,6 +95,8 @@ void lnx_rxe_put(struct lnx_rxe *rxe)
 	if (lnx_unlikely(rxe->payload || rxe->buf || rxe->rts)) {
 		free(rxe->payload);
 		free(rxe->rts);
+		if (rxe->held == LNX_HELD_RMA && !rxe->part)
+			rxe->peer->nserved--;
 		while (rxe->held == LNX_HELD_RMA && rxe->nmr)
 			lnx_mr_unuse(rxe->mr[--rxe->nmr]);
 		if (rxe->buf)

@@ -20,9 +20,16 @@
 struct lnx_ask {
 	struct lnx_node link;		/* ep->rma.asks */
 	struct lnx_peer *peer;
-	struct lnx_mr *mr;		/* in use until answered */
+	uint64_t key;
 	uint64_t op;
 };
+
+/* What is under way for a peer needs memory, and then an answer: it may have a lot
+ * of both, but not all.  What is not taken now, its sender sends again. */
+static bool full(const struct lnx_peer *peer)
+{
+	return lnx_unlikely(peer->npend + peer->nserved >= LNX_LATER_MAX);
+}
 
 struct lnx_txe *lnx_serve_answer_get(struct lnx_ep *ep, size_t len, void **data)
 {
@@ -87,30 +94,38 @@ static int put(struct lnx_ep *ep, struct lnx_peer *peer,
 	       const struct lnx_hdr *h, const uint8_t *payload)
 {
 	struct lnx_wire_put w = { .total = htole64(h->len) };
-	struct lnx_txe *txe = NULL;
 	uint8_t *to;
-	int err;
+	int err, ret;
 
 	if (h->flags & LNX_WIRE_F_PUT) {
 		memcpy(&w, payload, sizeof(w));
 		payload += sizeof(w);
 	}
-	/* First, so that nothing is done twice for want of memory. */
-	if (w.op && !(txe = lnx_txe_get(ep, 0)))
-		return -FI_ENOMEM;
 	err = -lnx_mr_check(ep->domain, h->key, h->tag, h->len,
 			    FI_REMOTE_WRITE, &to, NULL);
-	if (lnx_likely(!err)) {
-		memcpy(to, payload, h->len);
-		if (h->flags & LNX_WIRE_F_LAST)
-			lnx_serve_written(ep, peer, h, le64toh(w.total));
-	} else {
-		lnx_serve_refuse(ep, peer, h, err);
-	}
-	if (txe)
-		return lnx_serve_answer(ep, peer, txe, le64toh(w.op), err, 0);
-	if (lnx_unlikely(err))
+	/*
+	 * The answer is queued first, and leaves later: nothing is done twice for
+	 * want of room for it.
+	 */
+	if (w.op) {
+		ret = lnx_serve_status(ep, peer, le64toh(w.op), err);
+		if (lnx_unlikely(ret))
+			return ret;
+	} else if (lnx_unlikely(err)) {
 		lnx_serve_status(ep, peer, 0, err);
+	}
+	if (lnx_unlikely(err)) {
+		lnx_serve_refuse(ep, peer, h, err);
+		peer->put_refused = true;
+	} else if (h->len) {
+		memcpy(to, payload, h->len);
+	}
+	if (h->flags & LNX_WIRE_F_LAST) {
+		/* A write of which a piece was refused never was. */
+		if (lnx_likely(!peer->put_refused))
+			lnx_serve_written(ep, peer, h, le64toh(w.total));
+		peer->put_refused = false;
+	}
 	return 0;
 }
 
@@ -118,6 +133,7 @@ static int put(struct lnx_ep *ep, struct lnx_peer *peer,
 static int place(struct lnx_ep *ep, struct lnx_rxe *rxe,
 		 const struct lnx_place *p, unsigned n)
 {
+	struct lnx_hdr bad = { .kind = LNX_KIND_PUT_RTS };
 	unsigned i;
 
 	for (i = 0; i < n; i++) {
@@ -126,8 +142,13 @@ static int place(struct lnx_ep *ep, struct lnx_rxe *rxe,
 					p[i].len, FI_REMOTE_WRITE, &to,
 					&rxe->mr[rxe->nmr]);
 
-		if (err)
+		if (err) {
+			bad.key = p[i].key;
+			bad.tag = p[i].addr;
+			bad.len = p[i].len;
+			lnx_serve_refuse(ep, rxe->peer, &bad, err);
 			return err;
+		}
 		rxe->nmr++;
 		if (!p[i].len)
 			continue;
@@ -145,7 +166,7 @@ static int put_large(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	size_t head = h->tag * sizeof(struct lnx_wire_place);
 	struct lnx_place p[LNX_PLACES_MAX];
-	struct lnx_rts *rts = lnx_pull_rts_new();
+	struct lnx_rts *rts = full(peer) ? NULL : lnx_pull_rts_new();
 	struct lnx_rxe *rxe = rts ? lnx_rxe_get(ep) : NULL;
 	int err;
 
@@ -162,6 +183,7 @@ static int put_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	rxe->peer = peer;
 	rxe->held = LNX_HELD_RMA;
+	peer->nserved++;
 	rxe->nmr = 0;
 	rxe->part = NULL;
 	rxe->refuse = 0;
@@ -178,7 +200,6 @@ static int put_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	err = place(ep, rxe, p, (unsigned)h->tag);
 	if (err) {
 		/* Nothing is read; the FIN says why. */
-		lnx_serve_refuse(ep, peer, h, err);
 		rxe->discard = true;
 		rxe->refuse = err;
 	}
@@ -203,7 +224,8 @@ static int get(struct lnx_ep *ep, struct lnx_peer *peer,
 	txe = lnx_serve_answer_get(ep, h->len, &data);
 	if (lnx_unlikely(!txe))
 		return -FI_ENOMEM;
-	memcpy(data, from, h->len);
+	if (h->len)
+		memcpy(data, from, h->len);
 	err = lnx_serve_answer(ep, peer, txe, h->data, 0, h->len);
 	if (lnx_likely(!err) && (h->flags & LNX_WIRE_F_LAST))
 		lnx_cntr_ok(ep, LNX_CNTR_REMOTE_READ);
@@ -214,24 +236,13 @@ static int keys(struct lnx_ep *ep, struct lnx_peer *peer,
 		const struct lnx_hdr *h)
 {
 	struct lnx_ask *ask;
-	struct lnx_mr *mr;
 
-	mr = ep->leaving ? NULL : lnx_mr_use(ep->domain, h->key);
-	if (!mr || !(mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE))) {
-		int err = mr ? FI_EACCES : FI_ENOKEY;
-
-		if (mr)
-			lnx_mr_unuse(mr);
-		lnx_serve_refuse(ep, peer, h, err);
-		return lnx_serve_status(ep, peer, h->data, err);
-	}
-	ask = malloc(sizeof(*ask));
-	if (!ask) {
-		lnx_mr_unuse(mr);
+	ask = full(peer) ? NULL : malloc(sizeof(*ask));
+	if (!ask)
 		return -FI_ENOMEM;
-	}
+	peer->nserved++;
 	ask->peer = peer;
-	ask->mr = mr;
+	ask->key = h->key;
 	ask->op = h->data;
 	lnx_list_add_tail(&ep->rma.asks, &ask->link);
 	ep->work |= LNX_WORK_RMA;
@@ -241,6 +252,9 @@ static int keys(struct lnx_ep *ep, struct lnx_peer *peer,
 int lnx_serve(struct lnx_ep *ep, struct lnx_peer *peer,
 	      const struct lnx_hdr *h, const uint8_t *payload, size_t size)
 {
+	/* Registrations are closed without asking us any more. */
+	if (lnx_unlikely(ep->leaving))
+		return -FI_ENOMEM;
 	switch (h->kind) {
 	case LNX_KIND_PUT:
 		return put(ep, peer, h, payload);
@@ -260,15 +274,25 @@ int lnx_serve(struct lnx_ep *ep, struct lnx_peer *peer,
 /* Register with the rails that the peer may come over, and tell it. */
 static int answer_keys(struct lnx_ep *ep, const struct lnx_ask *ask)
 {
-	struct lnx_keys k = { .len = ask->mr->len };
+	struct lnx_hdr h = { .kind = LNX_KIND_KEYS, .key = ask->key };
+	struct lnx_mr *mr = lnx_mr_find(ep->domain, ask->key);
+	struct lnx_keys k = { .nkey = 0 };
 	struct lnx_txe *txe;
 	void *data;
 	uint32_t i;
-	int err = 0;
+	int err = 0, ret;
 
-	if (ask->mr->access & FI_REMOTE_READ)
+	if (!mr || !(mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE))) {
+		err = mr ? FI_EACCES : FI_ENOKEY;
+		ret = lnx_serve_status(ep, ask->peer, ask->op, err);
+		if (!ret)
+			lnx_serve_refuse(ep, ask->peer, &h, err);
+		return ret;
+	}
+	k.len = mr->len;
+	if (mr->access & FI_REMOTE_READ)
 		k.access |= LNX_WIRE_KEYS_READ;
-	if (ask->mr->access & FI_REMOTE_WRITE)
+	if (mr->access & FI_REMOTE_WRITE)
 		k.access |= LNX_WIRE_KEYS_WRITE;
 	if (ep->cntr[LNX_CNTR_REMOTE_WRITE])
 		k.access |= LNX_WIRE_KEYS_TELL;
@@ -281,7 +305,9 @@ static int answer_keys(struct lnx_ep *ep, const struct lnx_ask *ask)
 		if (rail->wire_index == LNX_WIRE_INDEX_NONE ||
 		    k.nkey == LNX_RTS_KEYS)
 			continue;
-		err = -lnx_mr_register(ask->mr, rail, &reg);
+		err = -lnx_mr_register(mr, rail, &reg);
+		if (err == FI_EAGAIN)
+			return -FI_ENOMEM;
 		if (err)
 			break;
 		k.key[k.nkey].rail = rail->wire_index;
@@ -302,7 +328,7 @@ static int answer_keys(struct lnx_ep *ep, const struct lnx_ask *ask)
 static void ask_free(struct lnx_ask *ask)
 {
 	lnx_list_del(&ask->link);
-	lnx_mr_unuse(ask->mr);
+	ask->peer->nserved--;
 	free(ask);
 }
 
@@ -320,9 +346,11 @@ void lnx_serve_run(struct lnx_ep *ep)
 	}
 }
 
+/* Its peers are gone already. */
 void lnx_serve_fini(struct lnx_ep *ep)
 {
-	while (!lnx_list_empty(&ep->rma.asks))
-		ask_free(lnx_list_entry(ep->rma.asks.next, struct lnx_ask,
-					link));
+	struct lnx_node *n;
+
+	while ((n = lnx_list_pop(&ep->rma.asks)))
+		free(lnx_list_entry(n, struct lnx_ask, link));
 }

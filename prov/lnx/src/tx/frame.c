@@ -29,9 +29,6 @@
 #define TIMER_NS	(50 * LNX_NS_PER_MS)
 #define ACK_GIVE_UP_NS	LNX_NS_PER_S
 
-/* Answers that may wait for a peer which does not take them. */
-#define LATER_MAX	4096u
-
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
 {
 	unsigned cls = payload <= LNX_TXE_SMALL ? 0 :
@@ -47,6 +44,7 @@ struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
 	txe->comp_at_ack = false;
 	txe->want_comp = false;
 	txe->counts = false;
+	txe->tells = false;
 	txe->reported = false;
 	txe->niov = 0;
 	txe->rxe = NULL;
@@ -188,7 +186,7 @@ static inline void posted_first(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_likely(peer->tx_resend == peer->tx_posted))
 		peer->tx_resend++;
 	peer->tx_posted++;
-	if ((txe->want_comp || txe->counts) && !txe->comp_at_ack)
+	if (lnx_txe_due(txe) && !txe->comp_at_ack)
 		lnx_tx_posted(ep, txe);
 	if (lnx_unlikely(txe->rxe != NULL)) {
 		lnx_rx_done(txe->rxe);
@@ -259,7 +257,7 @@ int lnx_tx_queue_later(struct lnx_ep *ep, struct lnx_peer *peer,
 		return -FI_EHOSTUNREACH;
 	if (lnx_unlikely(!peer->hello_done) && start_tx(ep, peer, true))
 		return -FI_ENOMEM;
-	if (lnx_unlikely(peer->npend >= LATER_MAX))
+	if (lnx_unlikely(peer->npend >= LNX_LATER_MAX))
 		return -FI_ENOMEM;
 	line_up(ep, peer, txe, h);
 	return 0;
@@ -433,7 +431,7 @@ static LNX_COLD ssize_t no_way(struct lnx_ep *ep, fi_addr_t dest,
 
 	*peer = lnx_peer_make(ep, dest, &err);
 	if (!*peer)
-		return err;
+		return err == -FI_ENOMEM ? -FI_EAGAIN : err;
 	if ((*peer)->shm_addr != FI_ADDR_NOTAVAIL || (*peer)->self)
 		return 0;
 	if (!(*peer)->npath)

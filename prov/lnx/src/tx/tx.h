@@ -47,6 +47,11 @@ struct lnx_tx {
 	void *context;
 };
 
+/* Answers that may wait for a peer which does not take them. */
+#define LNX_LATER_MAX	4096u
+/* No error number of a peer's is larger. */
+#define LNX_ERR_MAX	4096u
+
 #define LNX_RTO_MIN_NS	(500 * LNX_NS_PER_MS)
 
 struct lnx_rndv;
@@ -65,6 +70,7 @@ struct lnx_txe {
 	bool want_comp;			/* report a success at all */
 	bool counts;			/* ends a send or write, and a counter is
 					 * bound; cq_flags say which */
+	bool tells;			/* report a failure in any case */
 	bool reported;
 	uint8_t niov;			/* payload pieces outside the frame */
 	uint32_t len;			/* bytes of frame[] that leave */
@@ -130,7 +136,7 @@ int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 int lnx_tx_queue_later(struct lnx_ep *ep, struct lnx_peer *peer,
 		       struct lnx_txe *txe, struct lnx_hdr *h);
 /* The peer of that address, made if need be, with a way to it: 0, -FI_EINVAL,
- * -FI_ENOMEM or -FI_EHOSTUNREACH. */
+ * -FI_EAGAIN (memory is short) or -FI_EHOSTUNREACH. */
 ssize_t lnx_tx_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer);
 /*
  * May a frame go to peer now?  0, -FI_EAGAIN, -FI_EHOSTUNREACH.  comp: the
@@ -200,7 +206,7 @@ void lnx_tx_posted(struct lnx_ep *ep, struct lnx_txe *txe);
 /* Does the end of txe matter to anybody, and is yet to come? */
 LNX_INLINE bool lnx_txe_due(const struct lnx_txe *txe)
 {
-	return (txe->want_comp || txe->counts) && !txe->reported;
+	return (txe->want_comp || txe->counts || txe->tells) && !txe->reported;
 }
 /* An error entry, and one more failed send if cq_flags has FI_SEND. */
 void lnx_tx_fail(struct lnx_ep *ep, void *context, uint64_t cq_flags, int err,
