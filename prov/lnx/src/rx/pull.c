@@ -135,6 +135,7 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c)
 	struct lnx_peer *peer = p->peer;
 	const struct lnx_rts *rts = &p->rts;
 	struct lnx_path *path;
+	struct lnx_rail *rail;
 	uint64_t addr, key;
 	unsigned k;
 	ssize_t ret;
@@ -149,18 +150,19 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c)
 		return -FI_ENOKEY;
 	addr = rts->key[c->seg][k].addr + c->seg_off;
 	key = rts->key[c->seg][k].key;
-	c->rail = path->rail;
-	c->rail->busy++;
+	/* It may complete inside the call, and c be gone. */
+	c->rail = rail = path->rail;
+	rail->busy++;
 	p->inflight++;
 	ret = p->push ? post_write(c, path, addr, key) :
-	      fi_read(path->rail->core_ep, c->local, c->len, NULL,
+	      fi_read(rail->core_ep, c->local, c->len, NULL,
 		      path->core_addr, addr, key, c);
 	if (ret) {
-		c->rail->busy--;
+		rail->busy--;
 		p->inflight--;
 		return ret;
 	}
-	c->rail->hot = p->rxe->ep->conf->poll_hot;
+	rail->hot = p->rxe->ep->conf->poll_hot;
 	return 0;
 }
 
@@ -301,7 +303,8 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 	ep->stats.core_errors++;
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
 		       "rail %s: %s %zu bytes failed: %s (provider error %d); again\n",
-		       c->rail->name, p->push ? "writing" : "reading", c->len, fi_strerror(err), prov_errno);
+		       c->rail->name, p->push ? "writing" : "reading", c->len,
+		       fi_strerror(err), prov_errno);
 	lnx_list_add_tail(&p->redo, &c->link);
 	/* An RMA of ours begins again, with keys asked for anew. */
 	if (p->rxe->held == LNX_HELD_RMA && p->rxe->part && !p->err)

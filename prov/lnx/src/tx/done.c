@@ -47,7 +47,7 @@ LNX_COLD void lnx_tx_fail(struct lnx_ep *ep, void *context, uint64_t cq_flags,
 static LNX_COLD void txe_failed(struct lnx_ep *ep, struct lnx_txe *txe, int err)
 {
 	txe->reported = true;
-	if (txe->want_comp)
+	if (txe->want_comp || txe->tells)
 		lnx_tx_fail(ep, txe->context, txe->cq_flags, err, err);
 	else
 		lnx_cntr_err(ep, lnx_tx_cntr(txe->cq_flags));

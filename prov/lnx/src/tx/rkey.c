@@ -56,18 +56,24 @@ static void rkey_drop(struct lnx_ep *ep, struct lnx_rkey *k)
 	free(k);
 }
 
-/* Ask for the keys.  NULL: memory is short. */
-static struct lnx_rkey *rkey_ask(struct lnx_ep *ep, struct lnx_peer *peer,
-				 uint64_t key)
+static void wait_for(struct lnx_rkey *k, struct lnx_part *part)
 {
-	struct lnx_rkey **at = rkey_bucket(ep, peer, key);
-	struct lnx_hdr h = { .kind = LNX_KIND_KEYS, .key = key };
+	lnx_list_del(&part->link);
+	lnx_list_add_tail(&k->waiting, &part->link);
+}
+
+/* Ask for the keys that part waits for: 0, or -FI_ENOMEM. */
+static int rkey_ask(struct lnx_ep *ep, struct lnx_part *part)
+{
+	struct lnx_peer *peer = part->peer;
+	struct lnx_rkey **at = rkey_bucket(ep, peer, part->key);
+	struct lnx_hdr h = { .kind = LNX_KIND_KEYS, .key = part->key };
 	struct lnx_rkey *k = calloc(1, sizeof(*k)), *old;
 	struct lnx_txe *txe;
 	unsigned n = 0;
 
 	if (!k)
-		return NULL;
+		return -FI_ENOMEM;
 	/* Applications may make and close registrations without end. */
 	for (old = *at; old; old = old->next)
 		if (++n == RKEYS_MAX && old->known) {
@@ -81,18 +87,20 @@ static struct lnx_rkey *rkey_ask(struct lnx_ep *ep, struct lnx_peer *peer,
 			lnx_txe_put(ep, txe);
 		lnx_optab_del(&ep->rma.ops, k->op);
 		free(k);
-		return NULL;
+		return -FI_ENOMEM;
 	}
 	k->kind = LNX_PART_KEYS;
 	k->peer = peer;
-	k->key = key;
+	k->key = part->key;
 	lnx_list_init(&k->waiting);
 	k->next = *at;
 	*at = k;
+	wait_for(k, part);
 	h.data = k->op;
 	txe->len = sizeof(struct lnx_wire_hdr);
+	/* An answer, be it invented, may come inside: k and part may be gone. */
 	lnx_tx_queue(ep, peer, txe, &h, false);
-	return k;
+	return 0;
 }
 
 static void wait_turn(struct lnx_ep *ep, struct lnx_part *part)
@@ -198,11 +206,11 @@ static void finish(struct lnx_part *part)
 			.flags = LNX_WIRE_F_LAST,
 		};
 
-		/* Its answer ends the part. */
-		if (!tell(part, &h, NULL, 0)) {
-			part->kind = LNX_PART_DATA;
-			part->len = 0;
-		}
+		/* Its answer ends the part, and may come inside the call. */
+		part->kind = LNX_PART_DATA;
+		part->len = 0;
+		if (tell(part, &h, NULL, 0))
+			part->kind = LNX_PART_READ;
 		return;
 	}
 	lnx_part_end(part, 0);
@@ -226,14 +234,10 @@ void lnx_rkey_start(struct lnx_ep *ep, struct lnx_part *part)
 			lnx_part_end(part, err);
 		return;
 	}
-	if (!k)
-		k = rkey_ask(ep, part->peer, part->key);
-	if (!k) {
+	if (k)
+		wait_for(k, part);
+	else if (rkey_ask(ep, part))
 		wait_turn(ep, part);	/* memory is short: later */
-		return;
-	}
-	lnx_list_del(&part->link);
-	lnx_list_add_tail(&k->waiting, &part->link);
 }
 
 void lnx_rkey_answer(struct lnx_ep *ep, struct lnx_rkey *k,
@@ -241,7 +245,7 @@ void lnx_rkey_answer(struct lnx_ep *ep, struct lnx_rkey *k,
 		     const uint8_t *payload)
 {
 	struct lnx_node *n;
-	int err = (int)h->tag;
+	int err = (int)LNX_MIN(h->tag, LNX_ERR_MAX);
 
 	if (k->peer != peer) {
 		ep->stats.bad_frames++;
@@ -276,14 +280,6 @@ void lnx_rma_pulled(struct lnx_part *part, int err)
 		finish(part);
 		return;
 	}
-	now = lnx_clock_ns();
-	if (!part->since_ns)
-		part->since_ns = now;
-	if (part->peer->gone || now - part->since_ns >
-	    ep->conf->connect_timeout * LNX_NS_PER_MS) {
-		lnx_part_end(part, err);
-		return;
-	}
 	/*
 	 * A connection that broke, or a registration that is not there any more:
 	 * ask again.  Reading changes nothing over there, and writing the same
@@ -292,6 +288,14 @@ void lnx_rma_pulled(struct lnx_part *part, int err)
 	k = rkey_find(ep, part->peer, part->key);
 	if (k && k->known)
 		rkey_drop(ep, k);
+	now = lnx_clock_ns();
+	if (!part->since_ns)
+		part->since_ns = now;
+	if (part->peer->gone || now - part->since_ns >
+	    ep->conf->connect_timeout * LNX_NS_PER_MS) {
+		lnx_part_end(part, err);
+		return;
+	}
 	part->retry_ns = now + REDO_NS;
 	wait_turn(ep, part);
 }

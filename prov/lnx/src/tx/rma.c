@@ -156,6 +156,7 @@ static ssize_t put(struct lnx_ep *ep, struct lnx_peer *peer,
 		b.last->context = r->context;
 		b.last->cq_flags = FI_RMA | FI_WRITE;
 		b.last->counts = ep->cntr[LNX_CNTR_WRITE] != NULL;
+		b.last->tells = !lnx_rma_inject(r->call);
 	}
 	ret = batch_send(ep, peer, &b, must_leave);
 	if (lnx_unlikely(ret)) {
@@ -399,16 +400,22 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 			   (r->op_flags & FI_COMPLETION), &must_leave);
 	if (lnx_unlikely(ret))
 		return ret;
+	ret = lnx_rop_admit(ep, peer);
+	if (lnx_unlikely(ret))
+		return ret;
 	if (lnx_rma_read(r->call)) {
-		ep->stats.reads++;
-		return len <= LNX_GET_MAX ? get(ep, peer, r, must_leave) :
-					    get_large(ep, peer, r);
+		ret = len <= LNX_GET_MAX ? get(ep, peer, r, must_leave) :
+					   get_large(ep, peer, r);
+		ep->stats.reads += !ret;
+		return ret;
 	}
-	ep->stats.writes++;
 	if (lnx_likely(len <= LNX_PUT_MAX))
-		return put(ep, peer, r, len, must_leave);
-	return len <= LNX_PUSH_MAX ? push(ep, peer, r) :
-				     put_large(ep, peer, r, len);
+		ret = put(ep, peer, r, len, must_leave);
+	else
+		ret = len <= LNX_PUSH_MAX ? push(ep, peer, r) :
+					    put_large(ep, peer, r, len);
+	ep->stats.writes += !ret;
+	return ret;
 }
 
 LNX_COLD ssize_t lnx_rma_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,

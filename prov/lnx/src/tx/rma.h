@@ -102,6 +102,9 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *rma);
 LNX_COLD ssize_t lnx_rma_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
 				      const struct lnx_rma *rma);
 
+/* May peer be asked for more?  0; or -FI_EAGAIN: as many operations wait for it as
+ * the tx size allows, also after some progress; -FI_EHOSTUNREACH. */
+int lnx_rop_admit(struct lnx_ep *ep, struct lnx_peer *peer);
 /* Operations and parts, also for atomics.  NULL when memory is short. */
 struct lnx_rop *lnx_rop_get(struct lnx_ep *ep, void *context,
 			    uint64_t cq_flags, bool want_comp);

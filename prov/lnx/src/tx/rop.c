@@ -2,7 +2,8 @@
 /*
  * Operations on remote memory that wait for an answer: what they are made of, how
  * answers of peers end them, and how their application hears of it.  Called by
- * tx/rma.c, and by rx/arrive.c from inside cores: nothing here calls a core.
+ * tx/rma.c, and by rx/arrive.c from inside cores: nothing but lnx_rop_admit calls a
+ * core.
  */
 #include <stdlib.h>
 
@@ -56,6 +57,25 @@ size_t lnx_cursor_slice(struct lnx_cursor *c, size_t len, struct iovec *out)
 }
 
 /* ---- operations and their parts ---- */
+
+#define TRIES	64		/* as for frames */
+
+/* Progress calls cores, unlike all else here: only from tx/rma.c. */
+static LNX_COLD int make_room(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	unsigned i;
+
+	for (i = 0; i < TRIES && peer->nparts >= ep->tx_size; i++)
+		lnx_ep_progress_all(ep);
+	if (peer->gone)
+		return -FI_EHOSTUNREACH;
+	return peer->nparts < ep->tx_size ? 0 : -FI_EAGAIN;
+}
+
+int lnx_rop_admit(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	return lnx_likely(peer->nparts < ep->tx_size) ? 0 : make_room(ep, peer);
+}
 
 struct lnx_rop *lnx_rop_get(struct lnx_ep *ep, void *context,
 			    uint64_t cq_flags, bool want_comp)
@@ -181,7 +201,7 @@ void lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,
 		    const struct lnx_hdr *h, const uint8_t *payload)
 {
 	struct lnx_part *part = lnx_optab_get(&ep->rma.ops, h->data);
-	int err = (int)h->tag;
+	int err = (int)LNX_MIN(h->tag, LNX_ERR_MAX);
 
 	if (lnx_unlikely(!part)) {
 		/* Or of a write that was over long ago: its target says no. */
