@@ -82,6 +82,13 @@ bool ft_is_bare(const struct ft *ft, const char *prov)
 	return !strcmp(ft->opts.prov, prov);
 }
 
+bool ft_lnx_over_shm(const struct ft *ft)
+{
+	const char *links = getenv("FI_LNX_PROV_LINKS");
+
+	return ft_is_bare(ft, "lnx") && links && !strncmp(links, "shm", 3);
+}
+
 void ft_known(struct ft *ft, const char *prov, const char *reason)
 {
 	if (prov ? ft_is_bare(ft, prov) : !ft_is_bare(ft, "lnx"))

@@ -196,6 +196,8 @@ int ft_fake_name(struct ft *ft, uint64_t n, bool local, unsigned char *at);
 
 /* Running over a provider itself, not through lnx? */
 bool ft_is_bare(const struct ft *ft, const char *prov);
+/* Over lnx with shared memory in its link? */
+bool ft_lnx_over_shm(const struct ft *ft);
 
 /* ---- operations ---- */
 

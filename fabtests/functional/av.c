@@ -389,8 +389,7 @@ static int unknown_sender(struct ft *ft, const struct ft_case *c)
 	ft_known(ft, "shm", "a source is only found when the sender was "
 		 "inserted before it connected");
 	/* lnx hands shm's messages on as shm tells of them. */
-	if (ft_is_bare(ft, "lnx") && getenv("FI_LNX_PROV_LINKS") &&
-	    !strncmp(getenv("FI_LNX_PROV_LINKS"), "shm", 3))
+	if (ft_lnx_over_shm(ft))
 		ft_known(ft, "lnx", "its shared memory rail finds a source "
 			 "only when the sender was inserted before it connected");
 	cfg.alone = false;

@@ -115,7 +115,7 @@ static int deaf(struct ft *ft, const struct ft_case *c)
 	int i, taken = 0;
 
 	ft_known(ft, NULL, "one peer that is not there stops the others");
-	if (lnx_over_shm(ft) && len > 4096)
+	if (ft_lnx_over_shm(ft) && len > 4096)
 		ft_known(ft, "lnx", "over shared memory large sends end in "
 			 "their order, whoever they go to");
 	prepare(ft, 200 * len);

@@ -277,7 +277,7 @@ static int dead_sender(struct ft *ft, const struct ft_case *c,
 
 	prepare(ft, (size_t)N * ROOM);	/* before the fork: same places */
 	FT_TRY(victim_start(ft, v, true));
-	if (lnx_over_shm(ft) && !reads_memory(v))
+	if (ft_lnx_over_shm(ft) && !reads_memory(v))
 		ft_known(ft, "lnx", "without reading the sender's memory, "
 			 "shared memory never ends what a dead one began");
 	FT_TRY(victim_ready(ft, v, !known));
@@ -300,7 +300,7 @@ static int dead_sender(struct ft *ft, const struct ft_case *c,
 	FT_CHECK(ft, !left, "%d of %d receives from a dead sender did not end "
 		 "(%d are good)", left, N, good);
 	FT_CHECK(ft, good, "not one message of a dead sender is there");
-	if (known && lnx_over_shm(ft))
+	if (known && ft_lnx_over_shm(ft))
 		FT_CHECK(ft, good == N, "only %d of %d messages that were here "
 			 "before their sender died", good, N);
 	return FT_PASS;
@@ -332,7 +332,7 @@ static int dead_receiver(struct ft *ft, struct victim *v)
 			tx[n]->posted = false;
 		ft_progress(ft);
 	}
-	if (lnx_over_shm(ft))
+	if (ft_lnx_over_shm(ft))
 		ft_known(ft, "lnx", "nobody notices the death of a peer in "
 			 "shared memory");
 	ft_known(ft, NULL, "sends to a dead peer may never end");

@@ -109,10 +109,3 @@ struct ft_op *put(struct ft *ft, bool tagged, int to, uint64_t tag,
 
 	return ft_send(ft, op, &m) ? NULL : op;
 }
-
-bool lnx_over_shm(const struct ft *ft)
-{
-	const char *links = getenv("FI_LNX_PROV_LINKS");
-
-	return ft_is_bare(ft, "lnx") && links && !strncmp(links, "shm", 3);
-}

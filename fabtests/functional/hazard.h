@@ -42,7 +42,4 @@ struct ft_op *post(struct ft *ft, bool tagged, int from, uint64_t tag,
 struct ft_op *put(struct ft *ft, bool tagged, int to, uint64_t tag,
 		  uint64_t seq, size_t len);
 
-/* Is shared memory a part of what lnx links here? */
-bool lnx_over_shm(const struct ft *ft);
-
 #endif
