@@ -535,6 +535,35 @@ Test(atomics, an_endpoint_can_ask_itself)
 	fake_expect_none(&f);
 }
 
+/* As one that tries to get a lock in its own memory, which a peer holds. */
+Test(atomics, asking_itself_for_ever_keeps_no_peer_waiting)
+{
+	uint8_t name[LNX_ADDR_BYTES];
+	size_t len = sizeof(name);
+	uint64_t one = 1, r, buf = 0;
+	struct fi_cq_tagged_entry e;
+	fi_addr_t self;
+	unsigned i;
+
+	cr_assert_not(fi_getname(&f.ep->fid, name, &len));
+	cr_assert_eq(fi_av_insert(f.av, name, 1, &self, 0, NULL), 1);
+	cr_assert_not(fi_trecv(f.ep, &buf, sizeof(buf), NULL, FI_ADDR_UNSPEC,
+			       7, 0, &buf));
+	fake_tag(&f, &p, 7, &one, sizeof(one));
+	for (i = 0; i < 8192; i++) {
+		cr_assert_not(fi_fetch_atomic(f.ep, &one, 1, NULL, &r, NULL,
+					      self, 8, KEY, FI_UINT64, FI_SUM,
+					      &a));
+		/* There always is an entry: it is the only one of this read. */
+		cr_assert_eq(fi_cq_read(f.cq, &e, 1), 1);
+		if (e.op_context == &buf)
+			break;
+	}
+	cr_expect_eq(e.op_context, &buf, "not received in %u reads", i);
+	fake_comp(&f, &a);
+	fake_expect_none(&f);
+}
+
 /* It says it is closing, and has not answered. */
 Test(atomics, a_peer_that_goes_is_an_error)
 {

@@ -143,13 +143,23 @@ static_assert(sizeof(struct fi_cq_tagged_entry) ==
 	      offsetof(struct fi_cq_msg_entry, len) ==
 	      offsetof(struct lnx_cqe, len), "entries are copied as they are");
 
+/*
+ * Operations that are complete at once, as on the endpoint's own memory, would
+ * let a program find an entry in every read, and its peers wait for ever: so
+ * progress is due after so many entries too, a power of two.  Not with half a
+ * ring of them, to let the program catch up instead of having the ring grow.
+ */
+#define PROGRESS_ENTRIES	16u
+
 static inline ssize_t cq_take(struct lnx_cq *cq, char *buf, size_t count,
-			      fi_addr_t *src)
+			      fi_addr_t *src, bool *due)
 {
 	size_t size = entry_size[cq->format];
+	uint32_t from;
 	ssize_t n = 0;
 
 	lnx_lock(&cq->lock);
+	from = cq->head;
 	while (cq->head != cq->tail && (size_t)n < count) {
 		const struct lnx_cqe *e = &cq->ring[cq->head & cq->mask];
 
@@ -168,6 +178,8 @@ static inline ssize_t cq_take(struct lnx_cq *cq, char *buf, size_t count,
 		n++;
 		lnx_cq_move(&cq->head, cq->head + 1);
 	}
+	*due = (from ^ cq->head) & ~(PROGRESS_ENTRIES - 1) &&
+	       cq->tail - cq->head <= cq->mask / 2;
 	if (lnx_unlikely(!n)) {
 		/* What was lost cannot be told; that it was, can. */
 		n = count && cq->overrun ? -FI_EAVAIL : -FI_EAGAIN;
@@ -180,11 +192,16 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 			   fi_addr_t *src)
 {
 	struct lnx_cq *cq = cq_of(fid);
+	bool due;
+	ssize_t n;
 
 	/* A hint only: cq_take looks again. */
 	if (lnx_cq_empty(cq) || !count)
 		lnx_eps_progress(&cq->eps, cq->lock.on);
-	return cq_take(cq, buf, count, src);
+	n = cq_take(cq, buf, count, src, &due);
+	if (lnx_unlikely(due))
+		lnx_eps_progress(&cq->eps, cq->lock.on);
+	return n;
 }
 
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
