@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Arbitrary frames into an endpoint that has receives posted, sends under way
- * and a peer it knows: no crash, no leak, no hang, and whatever it answers is a
- * good frame (the scripted core checks that).  An input is a list of steps:
+ * Arbitrary frames into an endpoint that has receives posted, sends and accesses to
+ * remote memory under way, memory registered, and a peer it knows: no crash, no
+ * leak, no hang, nothing written but where peers may write, and whatever it answers
+ * is a good frame (the scripted core checks that).  An input is a list of steps:
  * what to do, a length, so many bytes.
  *
  * Above: fabtests/unit/fake_core.c fabtests/unit/fake_world.c
@@ -22,7 +23,60 @@
 static struct fake f;
 static struct fake_peer known, stranger;
 static uint8_t buf[8][20000];
-static unsigned nbuf, ntx;
+static unsigned nbuf, ntx, nrma;
+
+/* ---- memory: pieces that peers may write, and what must stay around them ---- */
+
+#define PIECE	8192u
+#define NPIECE	4u
+#define STAYS	0x5a
+
+static const struct {
+	uint64_t access;
+	size_t len;
+} piece[NPIECE] = {
+	{ FI_REMOTE_READ | FI_REMOTE_WRITE, PIECE },
+	{ FI_REMOTE_READ, PIECE },
+	{ FI_REMOTE_WRITE, 100 },
+	{ FI_REMOTE_READ | FI_REMOTE_WRITE, 0 },
+};
+/* Guard, piece, guard, piece, ..., guard. */
+static uint8_t memory[(2 * NPIECE + 1) * PIECE];
+static struct fid_mr *mr[NPIECE];
+/* What cores find at peers, by their keys. */
+static uint8_t theirs[1 << 17];
+#define THEIR_KEY	99u
+#define THEIR_BASE	0x1000000u
+
+static uint8_t *piece_at(unsigned i)
+{
+	return memory + (2 * i + 1) * PIECE;
+}
+
+static void memory_stays(void)
+{
+	size_t at, i;
+
+	for (at = 0; at < sizeof(memory); at++) {
+		i = at / PIECE;
+		if (i % 2 && (piece[i / 2].access & FI_REMOTE_WRITE) &&
+		    at % PIECE < piece[i / 2].len)
+			continue;
+		FUZZ_CHECK(memory[at] == STAYS);
+	}
+}
+
+/* One comes, or goes: [which].  One that is written into does not go. */
+static void registration(uint8_t what)
+{
+	unsigned i = what % NPIECE;
+
+	if (!mr[i])
+		fi_mr_reg(&f.domain.fid, piece_at(i), piece[i].len,
+			  piece[i].access, 0, i, 0, &mr[i], NULL);
+	else if (!fi_close(&mr[i]->fid))
+		mr[i] = NULL;
+}
 
 static struct lnx_peer *inside(const struct fake_peer *p)
 {
@@ -60,6 +114,30 @@ static void framed(const uint8_t *data, size_t n)
 		data = p->blob;
 		n = sizeof(p->blob);
 	}
+	/* [key, where in it: two bytes and a shift, how much] */
+	if ((h.kind == LNX_KIND_PUT || h.kind == LNX_KIND_GET ||
+	     h.kind == LNX_KIND_KEYS) && n >= 6) {
+		h.key = data[0] % (NPIECE + 1);
+		h.tag = (uint64_t)(int16_t)(data[1] | data[2] << 8) <<
+			(data[3] & 63);
+		if (h.kind == LNX_KIND_GET)
+			h.len = (uint64_t)(data[4] | data[5] << 8);
+		data += 6;
+		n -= 6;
+		if (h.kind == LNX_KIND_PUT)
+			h.len = n - (h.flags & LNX_WIRE_F_PUT ?
+				     sizeof(struct lnx_wire_put) : 0);
+		else
+			n = 0;
+	}
+	/* [index and generation of an operation, error] */
+	if (h.kind == LNX_KIND_RESP && n >= 3) {
+		h.data = (uint64_t)(data[1] & 7) << 32 | (data[0] & 15);
+		h.tag = data[2] & 0x80 ? data[2] & 0x7f : 0;
+		data += 3;
+		n -= 3;
+		h.len = n;
+	}
 	if ((h.kind == LNX_KIND_RTS_MSG || h.kind == LNX_KIND_RTS_TAG) &&
 	    n >= 8) {
 		memcpy(&h.len, data, 8);
@@ -86,6 +164,103 @@ static void announce(const uint8_t *data)
 		seg[i] = 1 + (data[3] + i) % 4 * 1023;
 	p->seq = in ? in->seq.next : 0;
 	fake_rts(&f, p, data[0] & 2, data[1] & 3, data[0], memory, seg, nseg);
+}
+
+/*
+ * A large write that reads well: [who, pieces, key of each and a byte of where, KiB
+ * of each].
+ */
+static void announce_write(const uint8_t *data)
+{
+	struct fake_peer *p = data[0] & 1 ? &known : &stranger;
+	struct lnx_peer *in = inside(p);
+	struct lnx_place place[LNX_PLACES_MAX];
+	struct lnx_rts rts = { .op = data[0], .nseg = 1, .nkey = 1 };
+	unsigned i, n = 1 + data[1] % LNX_PLACES_MAX;
+	size_t head = n * sizeof(struct lnx_wire_place);
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_PUT_RTS, .tag = n,
+		.flags = data[0] & 2 ? LNX_WIRE_F_DATA : 0,
+	};
+	uint8_t payload[256];
+
+	for (i = 0; i < n; i++) {
+		place[i].key = data[2 + i] % (NPIECE + 1);
+		place[i].addr = (data[2 + i] >> 3) * 100u;
+		place[i].len = (data[6 + i] % 24) * 400u;
+		h.len += place[i].len;
+	}
+	rts.seg_len[0] = h.len;
+	rts.key[0][0].key = THEIR_KEY;
+	rts.key[0][0].addr = THEIR_BASE;
+	lnx_places_put(payload, place, n);
+	lnx_rts_put(payload + head, &rts);
+	p->seq = in ? in->seq.next : 0;
+	fake_next(&f, p, h, payload, head + lnx_rts_size(&rts));
+}
+
+/* What the known peer may answer: [index, generation, kind, access, KiB]. */
+static void answer(const uint8_t *data)
+{
+	struct lnx_peer *in = inside(&known);
+	struct lnx_keys k = { .len = data[4] * 1024u, .access = data[3] & 15,
+			      .nkey = 1 };
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_RESP,
+		.data = (uint64_t)(data[1] & 3) << 32 | (data[0] & 15),
+	};
+	uint8_t payload[256];
+
+	k.key[0].key = THEIR_KEY;
+	k.key[0].addr = THEIR_BASE;
+	known.seq = in ? in->seq.next : 0;
+	switch (data[2] % 3) {
+	case 0:
+		h.len = lnx_keys_size(1);
+		lnx_keys_put(payload, &k);
+		break;
+	case 1:
+		h.tag = data[3];
+		break;
+	default:
+		h.len = data[4];
+		memset(payload, 1, h.len);
+	}
+	fake_next(&f, &known, h, payload, h.len);
+}
+
+/* The application: [what, size, flags]. */
+static void remote(const uint8_t *data)
+{
+	static const size_t size[] = { 8, 500, 9000, 20000 };
+	struct fi_rma_iov rma[2] = {
+		{ .addr = data[1], .len = size[data[1] & 3], .key = 5 },
+		{ .addr = 7, .len = size[data[1] >> 2 & 3],
+		  .key = data[1] >> 4 & 3 },
+	};
+	struct iovec iov = { buf[nbuf % 8], 0 };
+	struct fi_msg_rma m = {
+		.msg_iov = &iov, .iov_count = 1, .addr = known.addr,
+		.rma_iov = rma, .rma_iov_count = 1 + (data[0] >> 1 & 1),
+		.context = &f,
+	};
+	uint64_t flags = (data[0] & 4 ? FI_DELIVERY_COMPLETE : 0) |
+			 (data[0] & 8 ? FI_REMOTE_CQ_DATA : 0);
+	size_t i;
+
+	for (i = 0; i < m.rma_iov_count; i++)
+		iov.iov_len += rma[i].len;
+	if (iov.iov_len > sizeof(buf[0]))
+		iov.iov_len = rma[0].len = sizeof(buf[0]) / 2,
+		m.rma_iov_count = 1;
+	if (nrma++ >= 8)
+		return;
+	if (data[0] & 1)
+		fi_readmsg(f.ep, &m, 0);
+	else if (data[0] & 16)
+		fi_inject_write(f.ep, buf[0], 64, known.addr, 0, 5);
+	else
+		fi_writemsg(f.ep, &m, flags);
 }
 
 /* The application: [what, size]. */
@@ -184,7 +359,7 @@ static void acknowledge(struct fake_peer *p)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct fake_opt opt = { .nrail = 1 };
+	struct fake_opt opt = { .nrail = 1, .caps = FI_RMA };
 	unsigned steps, i;
 
 	if (size < 2)
@@ -195,17 +370,22 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fake_conf.eager_limit = 8192;
 	fake_conf.window = 8;
 	fake_conf.chunk = 4096;
-	nbuf = ntx = 0;
+	nbuf = ntx = nrma = 0;
+	memset(memory, STAYS, sizeof(memory));
 	fake_open(&f, &opt);
 	f.lnx->eid = OWN_ID;
 	fake_peer_init(&f, &known, 0x1111111111111111);
 	fake_peer_init(&f, &stranger, 0x2222222222222222);
 	fake_peer_insert(&f, &known);
+	fake_region_rw(f.core[0], THEIR_KEY, THEIR_BASE, theirs,
+		       sizeof(theirs));
+	for (i = 0; i < NPIECE; i++)
+		registration((uint8_t)i);
 
 	for (steps = 0; steps < STEPS && size >= 3; steps++) {
 		size_t n = 1 + (data[1] | (size_t)(data[2] & 0x3f) << 8);
 		const uint8_t *arg = data + 3;
-		uint8_t what = *data % 8;
+		uint8_t what = *data % 16;
 
 		n = LNX_MIN(n, size - 3);
 		data += 3 + n;
@@ -220,6 +400,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			application(arg);
 		else if (what == 6 && n >= 1)
 			core(*arg);
+		else if (what == 8 && n >= 10)
+			announce_write(arg);
+		else if (what == 9 && n >= 5)
+			answer(arg);
+		else if (what == 10 && n >= 2)
+			remote(arg);
+		else if (what == 11 && n >= 1)
+			registration(*arg);
 		else
 			look();
 	}
@@ -235,6 +423,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		acknowledge(&stranger);
 	}
 	look();
+	FUZZ_CHECK(!fi_close(&f.ep->fid));
+	f.ep = NULL;
+	for (i = 0; i < NPIECE; i++) {
+		if (mr[i])
+			FUZZ_CHECK(!fi_close(&mr[i]->fid));
+		mr[i] = NULL;
+	}
+	memory_stays();
 	fake_close_quick(&f);
 	return 0;
 }

@@ -115,7 +115,8 @@ extern volatile bool fake_allocating;
 
 /* Open and enable; opt may be NULL.  Ends the test when that fails. */
 void fake_open(struct fake *f, const struct fake_opt *opt);
-/* Close all; with the address sanitizer: and nothing may have leaked. */
+/* Close all; with the address sanitizer: and nothing may have leaked.  The test
+ * may have closed ep itself, and then sets it to NULL. */
 void fake_close(struct fake *f);
 /* Close without the search for leaks, which takes its time. */
 void fake_close_quick(struct fake *f);

@@ -174,6 +174,8 @@ void fake_open(struct fake *f, const struct fake_opt *opt)
 	for (i = 0; i < opt->nrail; i++)
 		add_rail(f, opt->kind[i], opt->inject_size);
 	set_info(f, opt);
+	f->domain.fid.fid.fclass = FI_CLASS_DOMAIN;
+	f->domain.fid.mr = &lnx_mr_ops;
 	f->domain.fabric = &f->fabric;
 	f->domain.rails = &f->rails;
 	f->domain.info = f->info;
@@ -199,7 +201,8 @@ void fake_close_quick(struct fake *f)
 {
 	unsigned i;
 
-	FAKE_CHECK(!fi_close(&f->ep->fid));
+	if (f->ep)
+		FAKE_CHECK(!fi_close(&f->ep->fid));
 	FAKE_CHECK(!fi_close(&f->cq->fid));
 	FAKE_CHECK(!fi_close(&f->av->fid));
 	FAKE_CHECK(!f->domain.refs);

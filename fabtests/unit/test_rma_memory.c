@@ -295,8 +295,6 @@ static void every_sort(enum lnx_rail_kind kind)
 	memcpy(theirs, mem, LEN);
 	nframe = nevent = 0;
 	fake_open(&f, &opt);
-	f.domain.fid.fid.fclass = FI_CLASS_DOMAIN;
-	f.domain.fid.mr = &lnx_mr_ops;
 	core = f.core[0];
 	fake_peer_init(&f, &p, 0x1111);
 	fake_peer_insert(&f, &p);
