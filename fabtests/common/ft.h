@@ -46,6 +46,7 @@ struct ft_opts {
 	struct ft_run {
 		int nranks;
 		bool verify, quick, huge, one_core;
+		bool directed;		/* no receives from any source */
 		uint64_t size;		/* UINT64_MAX: all */
 		uint64_t iters;		/* 0: the program's own choice */
 		uint64_t warmup;
@@ -215,6 +216,9 @@ struct ft_msg {				/* arguments of any of the calls */
 	uint64_t tag, ignore, data;
 	uint64_t flags;			/* of sendmsg and recvmsg */
 };
+
+/* Any source, of which there is only rank; that one with --directed. */
+fi_addr_t ft_any(const struct ft *ft, int rank);
 
 struct ft_op *ft_op_new(struct ft *ft);
 void ft_op_reset(struct ft_op *op);	/* to use it again */

@@ -13,6 +13,11 @@ const char *const ft_send_names[] = {
 };
 const char *const ft_recv_names[] = { "recv", "recvv", "recvmsg" };
 
+fi_addr_t ft_any(const struct ft *ft, int rank)
+{
+	return ft->run->directed ? ft->addr[rank] : FI_ADDR_UNSPEC;
+}
+
 struct ft_op *ft_op_new(struct ft *ft)
 {
 	struct ft_op *op;

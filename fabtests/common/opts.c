@@ -13,7 +13,7 @@
 #define PORT 47592
 
 enum { OPT_NO_VERIFY = 256, OPT_FORK, OPT_QUICK, OPT_HUGE, OPT_LIST,
-       OPT_ONE_CORE, OPT_SECONDS };
+       OPT_ONE_CORE, OPT_SECONDS, OPT_DIRECTED };
 
 static const struct option longs[] = {
 	{ "no-verify", no_argument, NULL, OPT_NO_VERIFY },
@@ -22,6 +22,7 @@ static const struct option longs[] = {
 	{ "huge", no_argument, NULL, OPT_HUGE },
 	{ "list", no_argument, NULL, OPT_LIST },
 	{ "one-core", no_argument, NULL, OPT_ONE_CORE },
+	{ "directed", no_argument, NULL, OPT_DIRECTED },
 	{ "seconds", required_argument, NULL, OPT_SECONDS },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 }
@@ -49,6 +50,8 @@ static void usage(FILE *f, const char *prog, const char *title)
 "  -c GLOB    only cases with such names; --list shows them\n"
 "  -v         verify data (default); --no-verify\n"
 "  --quick    leave slow cases out; --huge adds very large ones\n"
+"  --directed receives name their source, where a case has just one; others\n"
+"             are left out\n"
 "  --one-core do not spread ranks over the cores\n"
 "FT_TIMEOUT_S and FT_GUARD_S change the limits of one wait (30) and of one\n"
 "case (180), for slow machines and instrumented runs.\n",
@@ -133,6 +136,7 @@ void ft_parse(struct ft *ft, int argc, char **argv, const char *title,
 		case OPT_HUGE: r->huge = true; break;
 		case OPT_LIST: o->list = true; break;
 		case OPT_ONE_CORE: r->one_core = true; break;
+		case OPT_DIRECTED: r->directed = true; break;
 		case OPT_SECONDS:
 			r->seconds = (double)parse_size(prog, optarg);
 			break;

@@ -126,6 +126,8 @@ static int any_source(struct ft *ft, const struct ft_case *c)
 	bool late = c->a, mixed = c->b;
 	int i, s, next[SENDERS + 1] = { 0 };
 
+	if (ft->run->directed)
+		return ft_skip(ft, "--directed");
 	if (ft->rank)
 		return send_all(ft, MANY, late, mixed);
 	if (late) {
@@ -172,7 +174,7 @@ static int mixed_source(struct ft *ft, const struct ft_case *c)
 		ft_linger(ft, 0.01);
 	}
 	for (i = 0; i < MANY; i++) {
-		ops[i] = post(ft, i, i % 3 == 2 ? FI_ADDR_UNSPEC : ft->addr[1],
+		ops[i] = post(ft, i, i % 3 == 2 ? ft_any(ft, 1) : ft->addr[1],
 			      7, i % 2 ? 0xf0 : 0);
 		FT_CHECK(ft, ops[i], "receive not posted");
 	}
@@ -232,7 +234,7 @@ static int tags(struct ft *ft, const struct ft_case *c)
 		ft_linger(ft, 0.01);
 	}
 	for (i = 0; i < NRULES; i++) {
-		ops[i] = post(ft, i, i % 2 ? ft->addr[1] : FI_ADDR_UNSPEC,
+		ops[i] = post(ft, i, i % 2 ? ft->addr[1] : ft_any(ft, 1),
 			      rules[i].tag, rules[i].ignore);
 		FT_CHECK(ft, ops[i], "receive not posted");
 	}
@@ -277,7 +279,7 @@ static int kinds_apart(struct ft *ft, const struct ft_case *c)
 	/* Posted the other way round, the tagged one taking any tag. */
 	for (i = 1; i >= 0; i--) {
 		struct ft_msg m = {
-			.tagged = i, .addr = FI_ADDR_UNSPEC, .buf = bufs[i],
+			.tagged = i, .addr = ft_any(ft, 1), .buf = bufs[i],
 			.len = LARGE, .ignore = ~0ULL,
 		};
 
@@ -324,7 +326,7 @@ static int order(struct ft *ft, const struct ft_case *c)
 				continue;
 			}
 			ops[i] = post(ft, i, (i + round) % 3 ? ft->addr[1] :
-				      FI_ADDR_UNSPEC, 7,
+				      ft_any(ft, 1), 7,
 				      (i * 7 + round) % 5 ? 0 : ~0ULL);
 			FT_CHECK(ft, ops[i], "receive not posted");
 		}

@@ -505,7 +505,7 @@ static int mixed(struct ft *ft, const struct ft_case *c)
 	take_mem();
 	for (i = 0; i < N; i++) {
 		struct ft_msg m = {
-			.tagged = i & 1, .addr = FI_ADDR_UNSPEC,
+			.tagged = i & 1, .addr = ft_any(ft, peer),
 			.buf = in + i * BYTES, .len = BYTES, .tag = 7,
 		};
 

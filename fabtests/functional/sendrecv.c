@@ -92,7 +92,7 @@ static int recv_one(struct ft *ft, const struct ft_case *c, int i, size_t len,
 	struct ft_op *op = ft_op_new(ft);
 	struct ft_msg m = {
 		.tagged = c->a, .call = (int)(c->c & 0xff),
-		.addr = i % 2 ? ft->addr[peer] : FI_ADDR_UNSPEC,
+		.addr = i % 2 ? ft->addr[peer] : ft_any(ft, peer),
 		.buf = rbuf, .len = len + (i % 3 ? 0 : CANARY / 2),
 		.tag = tag_of(i),
 	};

@@ -1326,6 +1326,23 @@ static fi_addr_t open_direct(size_t tx_size)
 	return p.addr;
 }
 
+/* It would take our frames for messages of the application. */
+Test(tx_direct, no_frames_for_who_takes_none)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_PLAIN } };
+
+	fake_open(&f, &opt);
+	fake_peer_init(&f, &p, 0x1234);
+	p.where.bare = true;
+	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
+	fake_peer_insert(&f, &p);
+	cr_assert_eq(fi_send(f.ep, "x", 1, NULL, p.addr, &a), -FI_EHOSTUNREACH);
+	cr_assert_eq(fi_inject(f.ep, "x", 1, p.addr), -FI_EHOSTUNREACH);
+	fake_passes(&f, 300);
+	cr_assert_eq(f.core[0]->nsend + f.core[0]->ninject, 0);
+	fake_close(&f);
+}
+
 Test(tx_direct, each_spelling_is_one_core_call)
 {
 	static const char *const want[] = {

@@ -112,10 +112,6 @@ static void conf_warn(void *arg, const char *sentence)
 /* Settings that are understood, and do nothing in this release. */
 static void warn_ignored(void)
 {
-	if (conf.protocol != LNX_PROTOCOL_FRAMED)
-		LNX_WARN(FI_LOG_CORE, "FI_LNX_PROTOCOL=direct has no effect in this release: messages between nodes are framed\n");
-	if (!conf.use_srq)
-		LNX_WARN(FI_LOG_CORE, "FI_LNX_USE_SRQ=0 has no effect in this release: receives are matched by lnx\n");
 	if (conf.multi_rail_selection != LNX_SELECTION_SPREAD &&
 	    conf.multi_rail_selection != LNX_SELECTION_PER_PEER)
 		LNX_WARN(FI_LOG_CORE, "FI_LNX_MULTI_RAIL_SELECTION has no effect in this release: each peer is reached over one rail\n");

@@ -61,6 +61,10 @@ extern struct fi_ops_tagged lnx_tagged_ops;
 extern struct fi_ops_tagged lnx_tagged_off_ops;
 extern struct fi_ops_rma lnx_rma_ops;
 extern struct fi_ops_atomic lnx_atomic_ops;
+/* The same where operations are the core providers' own (api/bare_*.c). */
+extern struct fi_ops_msg lnx_bare_msg_ops;
+extern struct fi_ops_tagged lnx_bare_tagged_ops;
+extern struct fi_ops_rma lnx_bare_rma_ops;
 extern struct fi_ops_mr lnx_mr_ops;	/* of a domain */
 
 /* api/nosys.c: libfabric does not export its own tables. */

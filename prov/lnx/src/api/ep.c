@@ -14,7 +14,10 @@
 
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
-	return lnx_rx_cancel(lnx_ep_of_fid(fid), context);
+	struct lnx_ep *ep = lnx_ep_of_fid(fid);
+
+	return ep->bare ? lnx_bare_cancel(ep, context) :
+			  lnx_rx_cancel(ep, context);
 }
 
 static int put_opt(void *val, size_t *len, const void *src, size_t size)
@@ -50,6 +53,7 @@ static int ep_setopt(fid_t fid, int level, int name, const void *val,
 		     size_t len)
 {
 	struct lnx_ep *ep = lnx_ep_of_fid(fid);
+	int ret = 0;
 
 	if (level != FI_OPT_ENDPOINT)
 		return -FI_ENOPROTOOPT;
@@ -59,8 +63,10 @@ static int ep_setopt(fid_t fid, int level, int name, const void *val,
 			return -FI_EINVAL;
 		lnx_lock(&ep->lock);
 		memcpy(&ep->min_multi_recv, val, sizeof(size_t));
+		if (ep->bare)
+			ret = lnx_bare_min_multi_recv(ep);
 		lnx_unlock(&ep->lock);
-		return 0;
+		return ret;
 	default:
 		return -FI_ENOPROTOOPT;
 	}

@@ -28,6 +28,13 @@ static const struct calls calls_off = {
 	.atomic = &lnx_no_atomic_ops,
 };
 
+static const struct calls calls_bare = {
+	.msg = &lnx_bare_msg_ops,
+	.tagged = &lnx_bare_tagged_ops,
+	.rma = &lnx_bare_rma_ops,
+	.atomic = &lnx_no_atomic_ops,
+};
+
 static const struct calls calls_on = {
 	.msg = &lnx_msg_ops,
 	.tagged = &lnx_tagged_ops,
@@ -37,7 +44,8 @@ static const struct calls calls_on = {
 
 void lnx_ep_set_ops(struct lnx_ep *ep, bool enabled)
 {
-	const struct calls *c = enabled ? &calls_on : &calls_off;
+	const struct calls *c = !enabled ? &calls_off :
+				ep->bare ? &calls_bare : &calls_on;
 
 	ep->fid.msg = c->msg;
 	ep->fid.tagged = c->tagged;
@@ -85,8 +93,10 @@ static int open_rails(struct lnx_ep *ep)
 		if (ret)
 			return ret;
 		ep->rail[ep->nrail++] = rail;
-		if (rail->kind == LNX_RAIL_DIRECT) {
+		if (lnx_kind_local(rail->kind)) {
 			ep->shm = rail;
+			/* Polled like the others, and as often as ever. */
+			ep->nnet += ep->bare;
 			continue;
 		}
 		ep->nnet++;
@@ -123,6 +133,7 @@ static int make_address(struct lnx_ep *ep)
 		.eid = ep->eid,
 		.host = ep->domain->host,
 		.has_shm = ep->shm != NULL,
+		.bare = ep->bare,
 	};
 	unsigned i;
 
@@ -133,9 +144,9 @@ static int make_address(struct lnx_ep *ep)
 		};
 		int place;
 
-		if (rail->kind == LNX_RAIL_DIRECT)
-			continue;
 		rail->wire_index = LNX_WIRE_INDEX_NONE;
+		if (lnx_kind_local(rail->kind))
+			continue;
 		if (rail->addrlen > sizeof(r.raw)) {
 			a.more = true;
 			continue;
@@ -151,12 +162,12 @@ static int make_address(struct lnx_ep *ep)
 	return lnx_addr_pack(&a, ep->addr);
 }
 
-/* Local peers that were inserted before: shm must know them to name them. */
-static void meet_locals(struct lnx_ep *ep)
+/* Peers that were inserted before: cores must know some of them to name them. */
+static void meet_peers(struct lnx_ep *ep)
 {
 	uint32_t i, n = __atomic_load_n(&ep->av->n, __ATOMIC_ACQUIRE);
 
-	for (i = 0; ep->shm && i < n; i++) {
+	for (i = 0; (ep->shm || ep->meets_all) && i < n; i++) {
 		struct lnx_av_entry *e = lnx_av_entry(ep->av, i);
 		struct lnx_addr a;
 		char why[64];
@@ -316,10 +327,10 @@ int lnx_ep_enable(struct lnx_ep *ep)
 
 	pthread_mutex_lock(&ep->domain->eps_lock);
 	lnx_lock(&ep->lock);
-	ret = lnx_rxe_reserve(ep);
+	ret = ep->bare ? 0 : lnx_rxe_reserve(ep);
 	if (!ret)
 		ret = open_rails(ep);
-	if (!ret)
+	if (!ret && !ep->bare)
 		ret = lnx_rxbuf_reserve(ep);
 	if (!ret)
 		ret = make_address(ep);
@@ -344,7 +355,7 @@ int lnx_ep_enable(struct lnx_ep *ep)
 	}
 	ep->enabled = true;
 	lnx_ep_set_ops(ep, true);
-	meet_locals(ep);
+	meet_peers(ep);
 	lnx_unlock(&ep->lock);
 	pthread_mutex_unlock(&ep->domain->eps_lock);
 	if (ep->want_wait) {

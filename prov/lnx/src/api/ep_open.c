@@ -109,6 +109,9 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 			  LNX_INJECT_MAX;
 	ep->min_multi_recv = MIN_MULTI_RECV_DEFAULT;
 	ep->directed = (info->caps & FI_DIRECTED_RECV) != 0;
+	ep->bare = d->rails->nrail && lnx_kind_bare(d->rails->rail[0].kind);
+	/* Only the core can tell whose a message is. */
+	ep->meets_all = ep->bare && (info->caps & FI_SOURCE);
 	ep->rename = lnx_rx_rename;
 	lnx_lock_init(&ep->lock, d->threads ||
 		      info->domain_attr->data_progress == FI_PROGRESS_AUTO);

@@ -96,7 +96,7 @@ static bool restrict_to_local(struct lnx_link_rails *lr,
 	if (getifaddrs(&ifs))
 		ifs = NULL;
 	for (unsigned i = 0; i < lr->nrail; i++) {
-		if (lr->rail[i].kind != LNX_RAIL_DIRECT) {
+		if (!lnx_kind_local(lr->rail[i].kind)) {
 			if (!rail_is_at(&lr->rail[i], ifs, at))
 				continue;
 			net++;
@@ -136,7 +136,7 @@ static int forward_nic(struct fi_info *info, const struct lnx_link_rails *lr)
 	struct fi_info *copy;
 
 	for (unsigned i = 0; i < lr->nrail; i++) {
-		if (lr->rail[i].kind == LNX_RAIL_DIRECT ||
+		if (lnx_kind_local(lr->rail[i].kind) ||
 		    !lr->rail[i].info->nic)
 			continue;
 		copy = fi_dupinfo(lr->rail[i].info);
@@ -230,7 +230,7 @@ static int offer_single(struct request *req, const struct lnx_link_rails *lr,
 	if (!one)
 		return -FI_ENOMEM;
 	for (unsigned i = 0; i < lr->nrail; i++)
-		if (i == net || lr->rail[i].kind == LNX_RAIL_DIRECT)
+		if (i == net || lnx_kind_local(lr->rail[i].kind))
 			one->rail[one->nrail++] = lr->rail[i];
 	ret = lnx_link_rails_name(one);
 	if (!ret)
@@ -261,9 +261,9 @@ static int offer_link(struct request *req, const struct lnx_link_rails *all)
 	}
 	ret = offer(req, lr);
 	for (unsigned i = 0; i < lr->nrail; i++)
-		net += lr->rail[i].kind != LNX_RAIL_DIRECT;
+		net += !lnx_kind_local(lr->rail[i].kind);
 	for (unsigned i = 0; !ret && net > 1 && i < lr->nrail; i++)
-		if (lr->rail[i].kind != LNX_RAIL_DIRECT)
+		if (!lnx_kind_local(lr->rail[i].kind))
 			ret = offer_single(req, lr, i);
 out:
 	free(lr);

@@ -4,6 +4,19 @@
 #include "rx/rx.h"
 #include "tx/submit.h"
 
+#ifdef LNX_BARE
+#include "tx/bare.h"
+#define SUBMIT		lnx_bare_submit
+#define POST		lnx_bare_post
+#define POST_SPECIAL	lnx_bare_post
+#define OPS		lnx_bare_msg_ops
+#else
+#define SUBMIT		lnx_tx_submit
+#define POST		lnx_rx_post
+#define POST_SPECIAL	lnx_rx_post_special
+#define OPS		lnx_msg_ops
+#endif
+
 static inline struct lnx_ep *ep_of(struct fid_ep *fid)
 {
 	return lnx_container_of(fid, struct lnx_ep, fid);
@@ -19,7 +32,7 @@ static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
 		.context = context, .flags = ep->rx_flags,
 	};
 
-	return lnx_rx_post(ep, &r);
+	return POST(ep, &r);
 }
 
 static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov,
@@ -32,7 +45,7 @@ static ssize_t msg_recvv(struct fid_ep *fid, const struct iovec *iov,
 		.context = context, .flags = ep->rx_flags,
 	};
 
-	return lnx_rx_post(ep, &r);
+	return POST(ep, &r);
 }
 
 static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
@@ -46,8 +59,8 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
 	};
 
 	if (lnx_unlikely(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
-		return lnx_rx_post_special(ep, &r);
-	return lnx_rx_post(ep, &r);
+		return POST_SPECIAL(ep, &r);
+	return POST(ep, &r);
 }
 
 static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len,
@@ -60,7 +73,7 @@ static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len,
 		.dest = dest, .context = context, .op_flags = ep->tx_flags,
 	};
 
-	return lnx_tx_submit(ep, &tx);
+	return SUBMIT(ep, &tx);
 }
 
 static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov,
@@ -73,7 +86,7 @@ static ssize_t msg_sendv(struct fid_ep *fid, const struct iovec *iov,
 		.dest = dest, .context = context, .op_flags = ep->tx_flags,
 	};
 
-	return lnx_tx_submit(ep, &tx);
+	return SUBMIT(ep, &tx);
 }
 
 static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg,
@@ -87,7 +100,7 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg,
 		.op_flags = flags | ep->tx_msg_flags,
 	};
 
-	return lnx_tx_submit(ep, &tx);
+	return SUBMIT(ep, &tx);
 }
 
 static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len,
@@ -99,7 +112,7 @@ static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len,
 		.call = LNX_INJECT, .iov = &iov, .niov = 1, .dest = dest,
 	};
 
-	return lnx_tx_submit(ep, &tx);
+	return SUBMIT(ep, &tx);
 }
 
 static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len,
@@ -114,7 +127,7 @@ static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len,
 		.op_flags = ep->tx_flags,
 	};
 
-	return lnx_tx_submit(ep, &tx);
+	return SUBMIT(ep, &tx);
 }
 
 static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len,
@@ -127,10 +140,10 @@ static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len,
 		.data = data,
 	};
 
-	return lnx_tx_submit(ep, &tx);
+	return SUBMIT(ep, &tx);
 }
 
-struct fi_ops_msg lnx_msg_ops = {
+struct fi_ops_msg OPS = {
 	.size = sizeof(struct fi_ops_msg),
 	.recv = msg_recv,
 	.recvv = msg_recvv,

@@ -3,6 +3,15 @@
 #include "api/api.h"
 #include "tx/rma.h"
 
+#ifdef LNX_BARE
+#include "tx/bare.h"
+#define SUBMIT		lnx_bare_rma
+#define OPS		lnx_bare_rma_ops
+#else
+#define SUBMIT		lnx_rma_submit
+#define OPS		lnx_rma_ops
+#endif
+
 static inline struct lnx_ep *ep_of(struct fid_ep *fid)
 {
 	return lnx_container_of(fid, struct lnx_ep, fid);
@@ -28,7 +37,7 @@ static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc,
 	};
 
 	(void)desc;
-	return lnx_rma_submit(ep, &r);
+	return SUBMIT(ep, &r);
 }
 
 static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov,
@@ -44,7 +53,7 @@ static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov,
 	};
 
 	(void)desc;
-	return lnx_rma_submit(ep, &r);
+	return SUBMIT(ep, &r);
 }
 
 static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
@@ -59,7 +68,7 @@ static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
 		.op_flags = flags | ep->tx_msg_flags,
 	};
 
-	return lnx_rma_submit(ep, &r);
+	return SUBMIT(ep, &r);
 }
 
 static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len,
@@ -76,7 +85,7 @@ static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len,
 	};
 
 	(void)desc;
-	return lnx_rma_submit(ep, &r);
+	return SUBMIT(ep, &r);
 }
 
 static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov,
@@ -92,7 +101,7 @@ static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov,
 	};
 
 	(void)desc;
-	return lnx_rma_submit(ep, &r);
+	return SUBMIT(ep, &r);
 }
 
 static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
@@ -107,7 +116,7 @@ static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
 		.op_flags = flags | ep->tx_msg_flags,
 	};
 
-	return lnx_rma_submit(ep, &r);
+	return SUBMIT(ep, &r);
 }
 
 static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len,
@@ -121,7 +130,7 @@ static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len,
 		.nrma = 1, .dest = dest,
 	};
 
-	return lnx_rma_submit(ep, &r);
+	return SUBMIT(ep, &r);
 }
 
 static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len,
@@ -138,7 +147,7 @@ static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len,
 	};
 
 	(void)desc;
-	return lnx_rma_submit(ep, &r);
+	return SUBMIT(ep, &r);
 }
 
 static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len,
@@ -153,10 +162,10 @@ static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len,
 		.rma = &rma, .nrma = 1, .dest = dest, .data = data,
 	};
 
-	return lnx_rma_submit(ep, &r);
+	return SUBMIT(ep, &r);
 }
 
-struct fi_ops_rma lnx_rma_ops = {
+struct fi_ops_rma OPS = {
 	.size = sizeof(struct fi_ops_rma),
 	.read = rma_read,
 	.readv = rma_readv,

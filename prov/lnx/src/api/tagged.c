@@ -4,6 +4,19 @@
 #include "rx/rx.h"
 #include "tx/submit.h"
 
+#ifdef LNX_BARE
+#include "tx/bare.h"
+#define SUBMIT		lnx_bare_submit
+#define POST		lnx_bare_post
+#define POST_SPECIAL	lnx_bare_post
+#define OPS		lnx_bare_tagged_ops
+#else
+#define SUBMIT		lnx_tx_submit
+#define POST		lnx_rx_post
+#define POST_SPECIAL	lnx_rx_post_special
+#define OPS		lnx_tagged_ops
+#endif
+
 static inline struct lnx_ep *ep_of(struct fid_ep *fid)
 {
 	return lnx_container_of(fid, struct lnx_ep, fid);
@@ -21,7 +34,7 @@ static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc
 		.context = context, .flags = ep->rx_flags,
 	};
 
-	return lnx_rx_post(ep, &r);
+	return POST(ep, &r);
 }
 
 static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
@@ -35,7 +48,7 @@ static ssize_t tagged_recvv(struct fid_ep *fid, const struct iovec *iov,
 		.context = context, .flags = ep->rx_flags,
 	};
 
-	return lnx_rx_post(ep, &r);
+	return POST(ep, &r);
 }
 
 static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
@@ -50,8 +63,8 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 	};
 
 	if (lnx_unlikely(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
-		return lnx_rx_post_special(ep, &r);
-	return lnx_rx_post(ep, &r);
+		return POST_SPECIAL(ep, &r);
+	return POST(ep, &r);
 }
 
 static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len,
@@ -65,7 +78,7 @@ static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len,
 		.dest = dest, .tag = tag, .context = context, .op_flags = ep->tx_flags,
 	};
 
-	return lnx_tx_submit(ep, &tx);
+	return SUBMIT(ep, &tx);
 }
 
 static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov,
@@ -78,7 +91,7 @@ static ssize_t tagged_sendv(struct fid_ep *fid, const struct iovec *iov,
 		.dest = dest, .tag = tag, .context = context, .op_flags = ep->tx_flags,
 	};
 
-	return lnx_tx_submit(ep, &tx);
+	return SUBMIT(ep, &tx);
 }
 
 static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg,
@@ -93,7 +106,7 @@ static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 		.op_flags = flags | ep->tx_msg_flags,
 	};
 
-	return lnx_tx_submit(ep, &tx);
+	return SUBMIT(ep, &tx);
 }
 
 static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len,
@@ -106,7 +119,7 @@ static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len,
 		.tag = tag,
 	};
 
-	return lnx_tx_submit(ep, &tx);
+	return SUBMIT(ep, &tx);
 }
 
 static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len,
@@ -121,7 +134,7 @@ static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len,
 		.op_flags = ep->tx_flags,
 	};
 
-	return lnx_tx_submit(ep, &tx);
+	return SUBMIT(ep, &tx);
 }
 
 static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len,
@@ -135,10 +148,10 @@ static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len
 		.data = data,
 	};
 
-	return lnx_tx_submit(ep, &tx);
+	return SUBMIT(ep, &tx);
 }
 
-struct fi_ops_tagged lnx_tagged_ops = {
+struct fi_ops_tagged OPS = {
 	.size = sizeof(struct fi_ops_tagged),
 	.recv = tagged_recv,
 	.recvv = tagged_recvv,

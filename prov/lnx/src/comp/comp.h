@@ -15,6 +15,9 @@ extern struct fi_ops_cq_owner lnx_framed_cq_ops;
 extern struct fi_ops_cntr_owner lnx_direct_cntr_ops;
 extern struct fi_ops lnx_peer_fid_ops;
 
+/* comp/bare.c: what ended on a bare rail. */
+LNX_COLD void lnx_bare_poll(struct lnx_rail *rail);
+
 /* comp/plain.c: rails whose CQ we read and whose buffers we post. */
 int lnx_plain_poll(struct lnx_rail *rail);
 int lnx_plain_fill(struct lnx_rail *rail);

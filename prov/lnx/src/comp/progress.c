@@ -16,6 +16,8 @@ static inline void poll_rail(struct lnx_rail *rail)
 	if (rail->kind == LNX_RAIL_PLAIN) {
 		if (lnx_plain_poll(rail))
 			rail->hot = rail->ep->conf->poll_hot;
+	} else if (lnx_unlikely(lnx_kind_bare(rail->kind))) {
+		lnx_bare_poll(rail);
 	} else {
 		fi_cq_read(rail->core_cq, NULL, 0);
 	}
@@ -67,9 +69,12 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 		refill(ep);
 }
 
-/* Fill up what is set aside.  True: too little for a core that does not wait. */
+/* Fill up what is set aside.  True: too little for a core that does not wait.
+ * Without entries of ours shm is a rail like others. */
 static LNX_COLD bool starved(struct lnx_ep *ep)
 {
+	if (ep->bare)
+		return true;
 	lnx_rxbuf_reserve(ep);
 	lnx_rxe_reserve(ep);
 	return ep->nreserve < LNX_RXE_LAST;
@@ -128,7 +133,7 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 		 * plain rails only: a lent CQ always says "look again".
 		 */
 		if (fi_trywait(rail->fabric, &fid, 1) == -FI_EAGAIN &&
-		    rail->kind == LNX_RAIL_PLAIN)
+		    lnx_kind_plain(rail->kind))
 			more = true;
 	}
 	/* What came before the reset. */

@@ -48,6 +48,15 @@ struct lnx_conf {
 #undef LNX_CONF_ENUM
 
 /*
+ * Are operations the core providers' own, receives too (rx/bare.c)?  Either
+ * variable says so.
+ */
+static inline bool lnx_conf_bare(const struct lnx_conf *c)
+{
+	return c->protocol == LNX_PROTOCOL_DIRECT || !c->use_srq;
+}
+
+/*
  * Fill *c from the environment block env ("NAME=value" strings, NULL-ended).
  * Every FI_LNX_* variable that is unknown, or has a value that is not allowed,
  * is reported once through warn(arg, sentence): it names the variable, the

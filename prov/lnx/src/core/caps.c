@@ -131,7 +131,8 @@ static size_t direct_limit(const struct lnx_link_rails *lr, size_t limit,
 			   size_t (*of)(const struct fi_info *))
 {
 	for (unsigned i = 0; i < lr->nrail; i++)
-		if (lr->rail[i].kind == LNX_RAIL_DIRECT)
+		if (lr->rail[i].kind == LNX_RAIL_DIRECT ||
+		    lnx_kind_bare(lr->rail[i].kind))
 			limit = LNX_MIN(limit, of(lr->rail[i].info));
 	return limit;
 }
@@ -172,6 +173,35 @@ static size_t least_endpoints(const struct lnx_link_rails *lr)
 	return n;
 }
 
+/*
+ * Bare rails: an operation is one of the core's, so there is only what each core
+ * has.
+ */
+static void narrow(struct fi_info *info, const struct fi_info *core)
+{
+	uint64_t all = caps_of(PRIMARY) | FI_MULTI_RECV, caps = core->caps;
+	struct fi_ep_attr *ep = info->ep_attr;
+
+	/* Atomics would need their limits narrowed as well. */
+	caps &= ~FI_ATOMIC;
+	if (!(caps & FI_RMA))
+		caps &= ~FI_RMA_EVENT;
+	info->caps &= caps | ~all;
+	if (!(info->caps & RMA_CAPS))
+		info->caps &= ~RMA_MODIFIERS;
+	info->tx_attr->msg_order &= core->tx_attr->msg_order;
+	info->rx_attr->msg_order &= core->rx_attr->msg_order;
+	ep->max_order_raw_size = LNX_MIN(ep->max_order_raw_size,
+					 core->ep_attr->max_order_raw_size);
+	ep->max_order_war_size = LNX_MIN(ep->max_order_war_size,
+					 core->ep_attr->max_order_war_size);
+	ep->max_order_waw_size = LNX_MIN(ep->max_order_waw_size,
+					 core->ep_attr->max_order_waw_size);
+	info->domain_attr->cq_data_size =
+		LNX_MIN(info->domain_attr->cq_data_size,
+			core->domain_attr->cq_data_size);
+}
+
 struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 {
 	struct fi_info *info = fi_allocinfo();
@@ -191,14 +221,12 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 		     rail_caps(lr);
 	info->addr_format = LNX_ADDR_FORMAT;
 
-	tx->caps = half(info->caps, TX, TX_MODIFIERS);
 	tx->msg_order = MSG_ORDER;
 	tx->inject_size = direct_limit(lr, LNX_INJECT_MAX, inject_of);
 	tx->size = LNX_QUEUE_SIZE;
 	tx->iov_limit = direct_limit(lr, LNX_IOV_MAX, tx_iov_of);
 	tx->rma_iov_limit = direct_limit(lr, LNX_RMA_IOV_MAX, rma_iov_of);
 
-	rx->caps = half(info->caps, RX, RX_MODIFIERS);
 	rx->msg_order = MSG_ORDER;
 	rx->size = LNX_QUEUE_SIZE;
 	rx->iov_limit = direct_limit(lr, LNX_IOV_MAX, rx_iov_of);
@@ -215,7 +243,6 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 	ep->tx_ctx_cnt = 1;
 	ep->rx_ctx_cnt = 1;
 
-	dom->caps = info->caps & caps_in(DOMAIN);
 	dom->threading = FI_THREAD_SAFE;
 	dom->control_progress = FI_PROGRESS_MANUAL;
 	dom->data_progress = FI_PROGRESS_MANUAL;
@@ -232,6 +259,12 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 	dom->rx_ctx_cnt = dom->ep_cnt;
 	dom->max_ep_tx_ctx = 1;
 	dom->max_ep_rx_ctx = 1;
+	for (unsigned i = 0; i < lr->nrail; i++)
+		if (lnx_kind_bare(lr->rail[i].kind))
+			narrow(info, lr->rail[i].info);
+	tx->caps = half(info->caps, TX, TX_MODIFIERS);
+	rx->caps = half(info->caps, RX, RX_MODIFIERS);
+	dom->caps = info->caps & caps_in(DOMAIN);
 	return info;
 }
 

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "prov.h"
 #include "wire/addr.h"
 
 /* What we speak to cores, whatever the application speaks to us. */
@@ -44,6 +45,9 @@ static uint64_t kind_caps(enum lnx_rail_kind kind)
 		/* Without the last two, ofi_rxm knows no source address. */
 		return FI_MSG | FI_RMA | FI_PEER | FI_SOURCE |
 		       FI_DIRECTED_RECV;
+	case LNX_RAIL_BARE_LOCAL:
+	case LNX_RAIL_BARE:
+		return FI_MSG | FI_TAGGED | FI_SOURCE | FI_DIRECTED_RECV;
 	case LNX_RAIL_PLAIN:
 		break;
 	}
@@ -76,12 +80,14 @@ static struct fi_info *kind_hints(enum lnx_rail_kind kind, const char *prov)
 	 * Not FI_MR_LOCAL: we have no descriptors for buffers.  ofi_rxm then makes
 	 * its own; a core that cannot is refused here and not at run time.
 	 */
-	if (kind != LNX_RAIL_DIRECT)
+	if (!lnx_kind_local(kind))
 		hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR |
 					      FI_MR_ALLOCATED | FI_MR_PROV_KEY;
 	/* The one core that registers memory per endpoint. */
 	if (!strcasecmp(prov, "cxi"))
 		hints->domain_attr->mr_mode |= FI_MR_ENDPOINT;
+	if (lnx_kind_bare(kind))
+		return hints;		/* its order is what we offer */
 	hints->tx_attr->msg_order = FI_ORDER_SAS;
 	hints->rx_attr->msg_order = FI_ORDER_SAS;
 	return hints;
@@ -112,6 +118,22 @@ static void keep_prov(struct fi_info **list, const char *prov,
 	}
 }
 
+/*
+ * Remote keys and addresses go to a bare rail as the application says them: where
+ * the core picks its own, there is no RMA.
+ */
+static int ask_bare(struct fi_info *hints, struct fi_info **list)
+{
+	int mr_mode = hints->domain_attr->mr_mode, ret;
+
+	hints->domain_attr->mr_mode &= FI_MR_ALLOCATED | FI_MR_ENDPOINT;
+	hints->caps |= FI_RMA;
+	ret = ask(hints, list);
+	hints->domain_attr->mr_mode = mr_mode;
+	hints->caps &= ~FI_RMA;
+	return ret == -FI_ENODATA ? ask(hints, list) : ret;
+}
+
 /* -FI_ENODATA when the provider has nothing of that kind. */
 static int read_kind(struct lnx_catalog *cat, enum lnx_rail_kind kind,
 		     const char *prov)
@@ -121,8 +143,9 @@ static int read_kind(struct lnx_catalog *cat, enum lnx_rail_kind kind,
 
 	if (!hints)
 		return -FI_ENOMEM;
-	ret = ask(hints, &cat->list);
-	if (ret == -FI_ENODATA) {
+	ret = lnx_kind_bare(kind) ? ask_bare(hints, &cat->list) :
+				    ask(hints, &cat->list);
+	if (ret == -FI_ENODATA && !lnx_kind_bare(kind)) {
 		/* Frames are put in order by us: nice to have, no more. */
 		hints->tx_attr->msg_order = 0;
 		hints->rx_attr->msg_order = 0;
@@ -255,10 +278,14 @@ static void reduce(struct lnx_catalog *cat)
 int lnx_catalog_read(struct lnx_catalog *cat, const char *prov, char *why,
 		     size_t why_size)
 {
+	bool shm = !strcasecmp(prov, "shm");
 	int ret;
 
 	memset(cat, 0, sizeof(*cat));
-	if (!strcasecmp(prov, "shm")) {
+	if (lnx_conf_bare(lnx_config())) {
+		ret = read_kind(cat, shm ? LNX_RAIL_BARE_LOCAL : LNX_RAIL_BARE,
+				prov);
+	} else if (shm) {
 		ret = read_kind(cat, LNX_RAIL_DIRECT, prov);
 	} else if (!strcasecmp(prov, "tcp")) {
 		/* Known, and asking it for FI_PEER makes libfabric warn. */
@@ -272,7 +299,10 @@ int lnx_catalog_read(struct lnx_catalog *cat, const char *prov, char *why,
 	}
 	if (ret == -FI_ENODATA) {
 		if (exists(prov))
-			snprintf(why, why_size, "has neither FI_PEER nor a "
+			snprintf(why, why_size, lnx_conf_bare(lnx_config()) ?
+				 "has no reliable datagram endpoint with "
+				 "FI_MSG, FI_TAGGED and FI_DIRECTED_RECV" :
+				 "has neither FI_PEER nor a "
 				 "reliable datagram endpoint with FI_MSG and "
 				 "FI_RMA");
 		else

@@ -182,7 +182,8 @@ int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
 		    struct lnx_mr_reg **out)
 {
 	struct lnx_domain *d = mr->domain;
-	bool direct = rail->kind == LNX_RAIL_DIRECT;
+	bool direct = rail->kind == LNX_RAIL_DIRECT ||
+		      lnx_kind_bare(rail->kind);
 	struct lnx_mr_reg *reg;
 	int ret;
 
@@ -231,8 +232,10 @@ static int introduce(struct lnx_mr *mr, struct lnx_ep *ep)
 	for (i = 0; i < ep->nrail; i++) {
 		struct lnx_rail *rail = ep->rail[i];
 
+		if (lnx_kind_bare(rail->kind) && !(rail->info->caps & FI_RMA))
+			continue;
 		if (rail->kind != LNX_RAIL_DIRECT &&
-		    (!ep->conf->mr_eager ||
+		    !lnx_kind_bare(rail->kind) && (!ep->conf->mr_eager ||
 		     !(mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE))))
 			continue;
 		ret = lnx_mr_register(mr, rail, NULL);

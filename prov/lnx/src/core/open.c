@@ -68,13 +68,18 @@ static struct fi_info *rail_info(struct lnx_ep *ep, struct lnx_rail *rail,
 		info->src_addr = copy;
 		info->src_addrlen = len;
 	}
-	if (rail->kind == LNX_RAIL_DIRECT) {
-		/* Its sends are the application's: so are its defaults. */
-		info->tx_attr->op_flags = ep->info->tx_attr->op_flags;
-	} else {
-		info->tx_attr->op_flags = 0;
-	}
+	info->tx_attr->op_flags = 0;
 	info->rx_attr->op_flags = 0;
+	/* Its operations are the application's: so are its defaults. */
+	if (rail->kind == LNX_RAIL_DIRECT || lnx_kind_bare(rail->kind))
+		info->tx_attr->op_flags = ep->info->tx_attr->op_flags;
+	if (lnx_kind_bare(rail->kind))
+		info->rx_attr->op_flags = ep->info->rx_attr->op_flags;
+	/* Without it every source is the right one. */
+	if (lnx_kind_bare(rail->kind) && !ep->directed) {
+		info->caps &= ~FI_DIRECTED_RECV;
+		info->rx_attr->caps &= ~FI_DIRECTED_RECV;
+	}
 	if (rail->kind == LNX_RAIL_PLAIN)
 		info->rx_attr->size = LNX_MAX(info->rx_attr->size,
 					      ep->conf->rx_buffers);
@@ -90,8 +95,10 @@ static int open_cq(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
 	void *context = NULL;
 	int ret;
 
-	if (rail->kind == LNX_RAIL_PLAIN) {
+	if (lnx_kind_plain(rail->kind)) {
 		attr.size = 4096;
+		if (lnx_kind_bare(rail->kind))
+			attr.format = FI_CQ_FORMAT_TAGGED;
 	} else {
 		attr.flags = FI_PEER;
 		attr.format = FI_CQ_FORMAT_TAGGED;
@@ -101,7 +108,7 @@ static int open_cq(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
 		rail->peer_cq.owner_ops = rail->kind == LNX_RAIL_DIRECT ?
 			owner->direct_cq_ops : owner->framed_cq_ops;
 	}
-	if (owner->wait && rail->kind != LNX_RAIL_DIRECT)
+	if (owner->wait && !lnx_kind_local(rail->kind))
 		attr.wait_obj = FI_WAIT_FD;
 	ret = fi_cq_open(rail->domain, &attr, &rail->core_cq, context);
 	if (ret && attr.wait_obj == FI_WAIT_FD) {
@@ -125,7 +132,7 @@ static int open_srx(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
 	struct fi_rx_attr attr = { .op_flags = FI_PEER };
 	int ret;
 
-	if (rail->kind == LNX_RAIL_PLAIN)
+	if (rail->kind == LNX_RAIL_PLAIN || lnx_kind_bare(rail->kind))
 		return 0;
 	rail->peer_srx.ep_fid.fid.fclass = FI_CLASS_SRX_CTX;
 	rail->peer_srx.ep_fid.fid.ops = owner->fid_ops;
@@ -140,13 +147,15 @@ static int open_srx(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
 }
 
 /*
- * What ends inside the direct core is counted by it, also what it reports to
- * nobody.  Receives are not among that: they end with us.
+ * What ends inside a direct or bare core is counted by it, also what it reports to
+ * nobody.  Receives of a direct one are not among that: they end with us.  A bare
+ * one gets its own, as it gets its own CQ.
  */
 static int lend_cntrs(struct lnx_ep *ep, struct lnx_rail *rail,
 		      const struct lnx_rail_owner *owner)
 {
 	static const uint64_t flag[LNX_CNTR_KINDS] = {
+		[LNX_CNTR_RECV] = FI_RECV,
 		[LNX_CNTR_SEND] = FI_SEND,
 		[LNX_CNTR_WRITE] = FI_WRITE,
 		[LNX_CNTR_READ] = FI_READ,
@@ -156,20 +165,26 @@ static int lend_cntrs(struct lnx_ep *ep, struct lnx_rail *rail,
 	unsigned i;
 
 	for (i = 0; i < LNX_CNTR_KINDS; i++) {
-		struct fi_cntr_attr attr = { .flags = FI_PEER };
+		bool own = lnx_kind_plain(rail->kind);
+		struct fi_cntr_attr attr = { .flags = own ? 0 : FI_PEER };
 		struct lnx_rail_cntr *c = &rail->cntr[i];
 		struct fi_peer_cntr_context peer_ctx = {
 			.size = sizeof(peer_ctx), .cntr = &c->peer,
 		};
+		bool recv = i == LNX_CNTR_RECV;
 		int ret;
 
-		if (rail->kind != LNX_RAIL_DIRECT || !flag[i] || !ep->cntr[i])
+		if ((rail->kind != LNX_RAIL_DIRECT || recv) &&
+		    !lnx_kind_bare(rail->kind))
+			continue;
+		if (!ep->cntr[i])
 			continue;
 		c->cntr = ep->cntr[i];
 		c->peer.fid.fclass = FI_CLASS_PEER_CNTR;
 		c->peer.fid.ops = owner->fid_ops;
 		c->peer.owner_ops = owner->direct_cntr_ops;
-		ret = fi_cntr_open(rail->domain, &attr, &c->core, &peer_ctx);
+		ret = fi_cntr_open(rail->domain, &attr, &c->core,
+				   own ? NULL : (void *)&peer_ctx);
 		if (ret)
 			return failed(rail, "fi_cntr_open", ret);
 		ret = fi_ep_bind(rail->core_ep, &c->core->fid, flag[i]);
@@ -199,7 +214,7 @@ static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 			const struct lnx_rail_owner *owner)
 {
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
-	uint64_t tx = FI_TRANSMIT;
+	uint64_t tx = FI_TRANSMIT, rx = FI_RECV;
 	int ret;
 
 	ret = fi_fabric(rail->info->fabric_attr, &rail->fabric, NULL);
@@ -222,13 +237,20 @@ static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 	ret = fi_ep_bind(rail->core_ep, &rail->av->fid, 0);
 	if (ret)
 		return failed(rail, "fi_ep_bind (av)", ret);
-	if (rail->kind == LNX_RAIL_DIRECT)
+	if (rail->kind == LNX_RAIL_DIRECT || lnx_kind_bare(rail->kind))
 		tx |= ep->tx_bind & FI_SELECTIVE_COMPLETION;
+	if (lnx_kind_bare(rail->kind))
+		rx |= ep->rx_bind & FI_SELECTIVE_COMPLETION;
 	ret = fi_ep_bind(rail->core_ep, &rail->core_cq->fid, tx);
 	if (!ret)
-		ret = fi_ep_bind(rail->core_ep, &rail->core_cq->fid, FI_RECV);
+		ret = fi_ep_bind(rail->core_ep, &rail->core_cq->fid, rx);
 	if (ret)
 		return failed(rail, "fi_ep_bind (cq)", ret);
+	/* Asked for before or after, it counts; who cannot do it says so then. */
+	if (lnx_kind_bare(rail->kind))
+		fi_setopt(&rail->core_ep->fid, FI_OPT_ENDPOINT,
+			  FI_OPT_MIN_MULTI_RECV, &ep->min_multi_recv,
+			  sizeof(ep->min_multi_recv));
 	ret = lend_cntrs(ep, rail, owner);
 	if (ret)
 		return ret;

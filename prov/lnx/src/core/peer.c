@@ -297,6 +297,50 @@ static void join_network(struct lnx_peer *peer, const struct lnx_addr *a)
 	}
 }
 
+/*
+ * The way of bare rails.  A receive waits in the queue of the rail that its source
+ * sends over, so both ends must come to the same pair: as the one with the lower
+ * identity sees it.
+ */
+static void join_bare(struct lnx_peer *peer, const struct lnx_addr *a)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_select_rail rail[2][LNX_ADDR_RAILS];
+	struct lnx_path *path = &peer->path[0];
+	struct lnx_select_pair pair;
+	const struct lnx_addr *end[2];
+	struct lnx_addr me;
+	unsigned i, k, mine, theirs;
+	bool first = ep->eid <= peer->eid;
+	char why[64];
+
+	if (lnx_addr_unpack(&me, ep->addr, sizeof(ep->addr), why, sizeof(why)))
+		return;
+	end[0] = first ? &me : a;
+	end[1] = first ? a : &me;
+	for (k = 0; k < 2; k++) {
+		for (i = 0; i < end[k]->nrail; i++) {
+			rail[k][i].prov = end[k]->rail[i].prov;
+			rail[k][i].group = end[k]->rail[i].group;
+		}
+	}
+	if (!lnx_select_pairs(rail[0], end[0]->nrail, rail[1], end[1]->nrail,
+			      &pair, 1))
+		return;
+	mine = first ? pair.local : pair.remote;
+	theirs = first ? pair.remote : pair.local;
+	memset(path, 0, sizeof(*path));
+	path->state = LNX_PATH_IDLE;
+	path->remote_rail = (uint16_t)theirs;
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+		if (ep->rail[i]->wire_index == mine)
+			path->rail = ep->rail[i];
+	if (path->rail && !lnx_rail_insert(path->rail, a->rail[theirs].raw,
+					   &path->core_addr) &&
+	    !by_core_set(path->rail, path->core_addr, peer))
+		peer->npath = 1;
+}
+
 static void log_unreachable(struct lnx_peer *peer, const struct lnx_addr *a)
 {
 	char text[256];
@@ -307,14 +351,34 @@ static void log_unreachable(struct lnx_peer *peer, const struct lnx_addr *a)
 		 peer->ep->domain->rails->name, text);
 }
 
+static void log_other_way(const struct lnx_addr *a)
+{
+	char text[256];
+
+	lnx_addr_print(a, text, sizeof(text));
+	LNX_WARN(FI_LOG_AV,
+		 "%s takes messages %s; FI_LNX_PROTOCOL and FI_LNX_USE_SRQ have to be the same at both ends\n",
+		 text, a->bare ? "as core providers send them, and we send frames" :
+				 "in frames, and we send none");
+}
+
 static void join(struct lnx_peer *peer, const struct lnx_addr *a)
 {
-	if (peer->shm_addr == FI_ADDR_NOTAVAIL && !join_shm(peer, a) &&
-	    !peer->npath && !peer->self) {
-		join_network(peer, a);
-		if (!peer->npath)
-			log_unreachable(peer, a);
+	if (lnx_unlikely(a->bare != peer->ep->bare)) {
+		log_other_way(a);
+		return;
 	}
+	if (peer->shm_addr != FI_ADDR_NOTAVAIL || join_shm(peer, a) ||
+	    peer->npath)
+		return;
+	if (peer->ep->bare)
+		join_bare(peer, a);
+	else if (!peer->self)
+		join_network(peer, a);
+	else
+		return;
+	if (!peer->npath)
+		log_unreachable(peer, a);
 }
 
 /* Stored messages of a sender that has (or has no longer) an address. */
@@ -425,7 +489,8 @@ void lnx_peers_join(struct lnx_ep *ep)
 						       learn_link);
 
 		/* Anybody can write a hello; the AV is the application's word. */
-		if (!peer->npath && !av_addr(peer, peer->hello))
+		if (!peer->npath && !av_addr(peer, peer->hello) &&
+		    !peer->hello->bare)
 			join_network(peer, peer->hello);
 		free(peer->hello);
 		peer->hello = NULL;
@@ -482,7 +547,7 @@ int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
 	 * Remote peers wait for their first message, either way; so do those who
 	 * say that they are local, and are not there.
 	 */
-	if (!known(ep, a->eid) &&
+	if (!ep->meets_all && !known(ep, a->eid) &&
 	    (!is_local(ep, a) || !lnx_host_probe(a->eid)))
 		return 0;
 	return lnx_peer_make(ep, addr, &err) ? 0 : err;

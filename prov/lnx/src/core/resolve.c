@@ -267,7 +267,7 @@ static void shm_first(struct lnx_link_rails *lr)
 	unsigned i;
 
 	for (i = 0; i < lr->nrail; i++)
-		if (lr->rail[i].kind == LNX_RAIL_DIRECT)
+		if (lnx_kind_local(lr->rail[i].kind))
 			break;
 	if (!i || i == lr->nrail)
 		return;
@@ -294,7 +294,7 @@ int lnx_link_rails_name(struct lnx_link_rails *lr)
 			snprintf(part->prov, sizeof(part->prov), "%s",
 				 rail->prov);
 		}
-		if (rail->kind == LNX_RAIL_DIRECT)
+		if (lnx_kind_local(rail->kind))
 			continue;
 		if (part->ndom == LNX_PART_DOMS)
 			goto too_long;

@@ -129,6 +129,8 @@ struct lnx_ep {
 	struct lnx_addr *want;		/* what fi_setname asked for, or NULL */
 	struct lnx_book *book;		/* of the shm rail; NULL: it has none */
 	uint64_t mark;			/* eid while shm is open; peers may look */
+	bool bare;			/* of bare rails (obj/link.h) */
+	bool meets_all;			/* cores know peers from insertion on */
 	bool unnamed;			/* shm had a message of it knows not whom */
 	bool leaving;			/* out of domain->eps: no new core MRs */
 	struct lnx_thread *thread;

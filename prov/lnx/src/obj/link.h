@@ -12,7 +12,28 @@ enum lnx_rail_kind {
 	LNX_RAIL_DIRECT,	/* peer provider, our operation is its own: shm */
 	LNX_RAIL_PEER,		/* peer provider, framed, our SRX's buffers */
 	LNX_RAIL_PLAIN,		/* any RDM provider, framed, buffers we post */
+	/* Of all rails, or of none: operations are the core's own, receives too
+	 * (FI_LNX_USE_SRQ=0).  Nothing is lent to it: libfabric 2.1 crashes when a
+	 * core with a receive queue of its own writes an error to a lent CQ. */
+	LNX_RAIL_BARE_LOCAL,	/* shm */
+	LNX_RAIL_BARE,		/* any RDM provider */
 };
+
+static inline bool lnx_kind_bare(enum lnx_rail_kind kind)
+{
+	return kind >= LNX_RAIL_BARE_LOCAL;
+}
+
+static inline bool lnx_kind_local(enum lnx_rail_kind kind)
+{
+	return kind == LNX_RAIL_DIRECT || kind == LNX_RAIL_BARE_LOCAL;
+}
+
+/* Do we read its CQ, or is ours lent to it? */
+static inline bool lnx_kind_plain(enum lnx_rail_kind kind)
+{
+	return kind == LNX_RAIL_PLAIN || lnx_kind_bare(kind);
+}
 
 struct lnx_rail_spec {
 	enum lnx_rail_kind kind;

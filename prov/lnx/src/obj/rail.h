@@ -51,9 +51,13 @@ struct lnx_rxbuf {
 /* A rail that has no place in our address: nobody can name it. */
 #define LNX_WIRE_INDEX_NONE	UINT16_MAX
 
-/* Direct rail: a counter of the endpoint, lent to the core for one kind. */
+/*
+ * Direct rail: a counter of the endpoint, lent to the core for one kind.  Bare: the
+ * core has its own, whose growth comp/bare.c adds to ours.
+ */
 struct lnx_rail_cntr {
 	struct fid_peer_cntr peer;
+	uint64_t ok, err;		/* of the core's own, added so far */
 	struct fid_cntr *core;		/* NULL: not lent */
 	struct lnx_cntr *cntr;
 };
@@ -70,11 +74,12 @@ struct lnx_rail {
 	bool mr_virt;			/* remote addresses are virtual */
 	bool mr_prov_key;		/* the core picks keys */
 	bool mr_endpoint;		/* registrations belong to an endpoint */
+	bool no_cancel;			/* bare: the core might crash (rx/bare.c) */
 	uint32_t busy;			/* frames and reads the core has of ours */
 	size_t inject_size;
 	uint64_t next_key;
 	struct lnx_node regs;		/* lnx_mr_reg.rail_link */
-	struct lnx_peer **by_core;	/* core fi_addr -> peer, direct rails */
+	struct lnx_peer **by_core;	/* core fi_addr -> peer; direct and bare */
 	size_t nby_core;
 	struct lnx_node bufs;		/* rxbufs posted to a plain rail */
 	uint32_t nposted;

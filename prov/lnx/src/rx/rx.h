@@ -129,6 +129,12 @@ ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r);
 ssize_t lnx_rx_post_special(struct lnx_ep *ep, const struct lnx_recv *r);
 ssize_t lnx_rx_cancel(struct lnx_ep *ep, void *context);
 
+/* rx/bare.c: the same on bare rails, by their cores. */
+ssize_t lnx_bare_post(struct lnx_ep *ep, const struct lnx_recv *r);
+ssize_t lnx_bare_cancel(struct lnx_ep *ep, void *context);
+/* Tell the cores ep->min_multi_recv.  Owner lock held. */
+int lnx_bare_min_multi_recv(struct lnx_ep *ep);
+
 /* rx/srx_owner.c */
 extern struct fi_ops_srx_owner lnx_direct_srx_ops;
 extern struct fi_ops_srx_owner lnx_framed_srx_ops;

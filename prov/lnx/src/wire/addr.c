@@ -196,7 +196,8 @@ int lnx_addr_pack(const struct lnx_addr *a, uint8_t buf[LNX_ADDR_BYTES])
 		w.nrail++;
 	}
 	w.flags = (a->has_shm ? LNX_WIRE_ADDR_F_SHM : 0) |
-		  (more ? LNX_WIRE_ADDR_F_MORE : 0);
+		  (more ? LNX_WIRE_ADDR_F_MORE : 0) |
+		  (a->bare ? LNX_WIRE_ADDR_F_BARE : 0);
 	memcpy(buf, &w, sizeof(w));
 	return 0;
 }
@@ -351,6 +352,7 @@ int lnx_addr_unpack(struct lnx_addr *a, const void *buf, size_t len,
 	out.host = get_le(w.host, sizeof(w.host));
 	out.has_shm = w.flags & LNX_WIRE_ADDR_F_SHM;
 	out.more = w.flags & LNX_WIRE_ADDR_F_MORE;
+	out.bare = w.flags & LNX_WIRE_ADDR_F_BARE;
 	out.nrail = w.nrail;
 	if (!out.eid)
 		return refuse(&why, -EINVAL, "the address has endpoint "
