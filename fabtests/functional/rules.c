@@ -315,6 +315,40 @@ static int impossible_hints(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
+/* What says that it has no shared receive contexts gives none, and binds none. */
+static int shared_context(struct ft *ft, const struct ft_case *c)
+{
+	struct fi_info *h = fi_dupinfo(ft->o.info), *info;
+	struct fi_rx_attr attr = *ft->o.info->rx_attr;
+	struct fid fake = { .fclass = FI_CLASS_SRX_CTX };
+	struct fid_ep *srx = NULL, *ep;
+	int ret;
+
+	(void)c;
+	FT_CHECK(ft, h, "fi_dupinfo failed");
+	if (!ft_is_bare(ft, "lnx")) {
+		fi_freeinfo(h);
+		return ft_skip(ft, "the rule is lnx's");
+	}
+	h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	ret = fi_getinfo(FT_API, NULL, NULL, 0, h, &info);
+	fi_freeinfo(h);
+	if (!ret)
+		fi_freeinfo(info);
+	FT_CHECK(ft, ret == -FI_ENODATA, "fi_getinfo for a shared context "
+		 "returned %d", ret);
+	FT_CHECK(ft, ft->o.info->domain_attr->max_ep_srx_ctx == 0, "%zu are "
+		 "offered", ft->o.info->domain_attr->max_ep_srx_ctx);
+	ret = fi_srx_context(ft->o.domain, &attr, &srx, NULL);
+	FT_CHECK(ft, ret == -FI_ENOSYS && !srx, "fi_srx_context returned %d",
+		 ret);
+	FT_CALL(ft, fi_endpoint(ft->o.domain, ft->o.info, &ep, NULL));
+	ret = fi_ep_bind(ep, &fake, 0);
+	FT_CALL(ft, fi_close(&ep->fid));
+	FT_CHECK(ft, ret == -FI_ENOSYS, "fi_ep_bind returned %d", ret);
+	return FT_PASS;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct ft_case cases[] = {
@@ -323,6 +357,8 @@ int main(int argc, char **argv)
 		{ .name = "enable-without-av", .fn = enable_without_av,
 		  .ranks = 1 },
 		{ .name = "enable-without-cq", .fn = enable_without_cq,
+		  .ranks = 1 },
+		{ .name = "shared-receive-context", .fn = shared_context,
 		  .ranks = 1 },
 		{ .name = "bad-bind", .fn = bad_bind, .ranks = 1 },
 		{ .name = "close-while-in-use", .fn = close_busy },

@@ -41,6 +41,8 @@ static int domain_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr,
 			  struct fid_ep **ep, void *context)
 {
 	(void)domain, (void)attr, (void)ep, (void)context;
+	LNX_WARN(FI_LOG_DOMAIN,
+		 "fi_srx_context: receives cannot be shared by endpoints; post them to each\n");
 	return -FI_ENOSYS;
 }
 
