@@ -45,7 +45,7 @@ static bool may_crash(const struct lnx_rail *rail)
 
 ssize_t lnx_bare_post(struct lnx_ep *ep, const struct lnx_recv *r)
 {
-	struct lnx_rail *rail;
+	struct lnx_rail *rail = NULL;
 	fi_addr_t core_src;
 	ssize_t ret;
 

@@ -54,8 +54,8 @@ LNX_INLINE void lnx_bare_busy(struct lnx_rail *rail)
 
 LNX_INLINE ssize_t lnx_bare_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 {
-	struct lnx_rail *rail;
-	fi_addr_t core_addr;
+	struct lnx_rail *rail = NULL;
+	fi_addr_t core_addr = FI_ADDR_NOTAVAIL;
 	unsigned i;
 	ssize_t ret;
 
@@ -81,8 +81,8 @@ LNX_INLINE ssize_t lnx_bare_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 
 LNX_INLINE ssize_t lnx_bare_rma(struct lnx_ep *ep, const struct lnx_rma *r)
 {
-	struct lnx_rail *rail;
-	fi_addr_t core_addr;
+	struct lnx_rail *rail = NULL;
+	fi_addr_t core_addr = FI_ADDR_NOTAVAIL;
 	unsigned i;
 	ssize_t ret;
 
