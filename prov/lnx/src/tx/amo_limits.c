@@ -42,6 +42,10 @@ static void narrow(struct lnx_amo_limits *l, struct fid_domain *core)
 
 	for (cls = 0; cls < LNX_AMO_CLASSES; cls++) {
 		for (type = 0; type < LNX_AMO_TYPES; type++) {
+			/* shm, the only such core, has none of them, and logs
+			 * a warning for every question. */
+			if (type == FI_INT128 || type == FI_UINT128)
+				l->ops[cls][type] = 0;
 			for (op = 0; op <= FI_DIFF; op++) {
 				struct fi_atomic_attr attr = { 0 };
 
