@@ -223,18 +223,6 @@ static int victim_start(struct ft *ft, struct victim *v, bool sends)
 	return all_done(ft, hello, 2, "first messages");
 }
 
-/* May this process read the other's memory?  If not, shared memory moves large
- * messages in pieces, for which the sender has to live. */
-static bool reads_memory(const struct victim *v)
-{
-	char byte;
-	struct iovec here = { &byte, 1 }, there = { outs[0], 1 };
-	const char *off = getenv("FI_SHM_DISABLE_CMA");
-
-	return (!off || !atoi(off)) &&
-	       process_vm_readv(v->pid, &here, 1, &there, 1, 0) == 1;
-}
-
 static void victim_kill(struct victim *v)
 {
 	char file[FILES][PATH];
@@ -277,7 +265,7 @@ static int dead_sender(struct ft *ft, const struct ft_case *c,
 
 	prepare(ft, (size_t)N * ROOM);	/* before the fork: same places */
 	FT_TRY(victim_start(ft, v, true));
-	if (ft_lnx_over_shm(ft) && !reads_memory(v))
+	if (ft_lnx_over_shm(ft) && !reads_memory(v->pid, outs[0]))
 		ft_known(ft, "lnx", "without reading the sender's memory, "
 			 "shared memory never ends what a dead one began");
 	FT_TRY(victim_ready(ft, v, !known));
@@ -312,10 +300,13 @@ static int dead_receiver(struct ft *ft, struct victim *v)
 	struct ft_op *tx[N];
 	int i, n = 0, left;
 
+	prepare(ft, 0);			/* before the fork: same places */
 	FT_TRY(victim_start(ft, v, false));
 	FT_TRY(victim_ready(ft, v, false));
+	if (ft_lnx_over_shm(ft) && !reads_memory(v->pid, outs[0]))
+		ft_known(ft, "lnx", "without reading the receiver's memory, "
+			 "nobody notices its death");
 	victim_kill(v);
-	prepare(ft, 0);
 	for (i = 0; i < N; i++) {
 		struct ft_msg m = {
 			.tagged = true, .addr = ft->addr[1], .tag = 1,
@@ -332,9 +323,6 @@ static int dead_receiver(struct ft *ft, struct victim *v)
 			tx[n]->posted = false;
 		ft_progress(ft);
 	}
-	if (ft_lnx_over_shm(ft))
-		ft_known(ft, "lnx", "nobody notices the death of a peer in "
-			 "shared memory");
 	ft_known(ft, NULL, "sends to a dead peer may never end");
 	left = missing(ft, tx, n, patience(ft));
 	FT_CHECK(ft, !left, "%d of %d sends to a dead receiver did not end",

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 unsigned char *outs[SLOTS], *ins;
 
@@ -108,4 +110,32 @@ struct ft_op *put(struct ft *ft, bool tagged, int to, uint64_t tag,
 	};
 
 	return ft_send(ft, op, &m) ? NULL : op;
+}
+
+bool reads_memory(pid_t pid, const void *at)
+{
+	const char *off = getenv("FI_SHM_DISABLE_CMA");
+	char byte;
+	struct iovec here = { &byte, 1 }, there = { (void *)at, 1 };
+
+	return (!off || !atoi(off)) &&
+	       process_vm_readv(pid, &here, 1, &there, 1, 0) == 1;
+}
+
+bool all_read_memory(struct ft *ft)
+{
+	struct { pid_t pid; const void *at; } mine, all[OOB_MAX_RANKS];
+	int can = 1, cans[OOB_MAX_RANKS], i;
+
+	mine.pid = getpid();
+	mine.at = ft;
+	if (oob_allgather(&ft->oob, &mine, all, sizeof(mine)))
+		return false;
+	for (i = 0; i < ft->n; i++)
+		can &= reads_memory(all[i].pid, all[i].at);
+	if (oob_allgather(&ft->oob, &can, cans, sizeof(can)))
+		return false;
+	for (i = 0; i < ft->n; i++)
+		can &= cans[i];
+	return can;
 }

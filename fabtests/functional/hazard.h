@@ -6,6 +6,8 @@
 #ifndef HAZARD_H
 #define HAZARD_H
 
+#include <sys/types.h>
+
 #include "../common/ft.h"
 
 #define SLOT		(1 << 20)	/* largest message */
@@ -41,5 +43,12 @@ struct ft_op *post(struct ft *ft, bool tagged, int from, uint64_t tag,
 		   void *buf, size_t len);
 struct ft_op *put(struct ft *ft, bool tagged, int to, uint64_t tag,
 		  uint64_t seq, size_t len);
+
+/* May the memory of that process, at the address of `at` there, be read from here?
+ * If not, shared memory moves large messages in pieces, for which both have to live
+ * and to make progress. */
+bool reads_memory(pid_t pid, const void *at);
+/* May all ranks read each other's?  All ranks ask at once. */
+bool all_read_memory(struct ft *ft);
 
 #endif

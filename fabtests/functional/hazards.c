@@ -656,6 +656,42 @@ static int crowd(struct ft *ft, const struct ft_case *c)
 	return ret;
 }
 
+/* ---- as long as what lnx says to itself ---- */
+
+/* Messages of a few lengths around it, with others between, in order. */
+static int notes(struct ft *ft, const struct ft_case *c)
+{
+	static const size_t sizes[] = { 137, 65536, 136, 137, 8, 137, 5000,
+					138, 137, 137 };
+	enum { N = sizeof(sizes) / sizeof(sizes[0]) };
+	struct ft_op *rx[2 * N], *tx[2 * N];
+	int i, k;
+
+	prepare(ft, 2ul * N * SLOT);
+	for (k = 0; k < 2; k++) {
+		if (k == (int)c->a)
+			ft_barrier(ft);
+		for (i = 0; i < 2 * N && k != (int)c->a; i++) {
+			rx[i] = post(ft, i & 1, i & 2 ? !ft->rank : -1, 7,
+				     ins + (size_t)i * SLOT, SLOT);
+			FT_CHECK(ft, rx[i], "receive not posted");
+		}
+		for (i = 0; i < 2 * N && k == (int)c->a; i++) {
+			tx[i] = put(ft, i & 1, !ft->rank, 7, (uint64_t)i,
+				    sizes[i / 2]);
+			FT_CHECK(ft, tx[i], "send not taken");
+		}
+		if (k == (int)c->a)
+			ft_linger(ft, 0.005);
+	}
+	FT_TRY(all_done(ft, tx, 2 * N, "sends"));
+	FT_TRY(all_done(ft, rx, 2 * N, "receives"));
+	for (i = 0; i < 2 * N; i++)
+		FT_TRY(check(ft, rx[i], ins + (size_t)i * SLOT, sizes[i / 2],
+			     !ft->rank, (uint64_t)i));
+	return FT_PASS;
+}
+
 int main(int argc, char **argv)
 {
 	static const size_t fronts[] = { 4097, 65536, 1 << 20 };
@@ -699,6 +735,9 @@ int main(int argc, char **argv)
 		.fn = stranger, .cfg.alone = true };
 	*c++ = (struct ft_case) { .name = "more-than-256-local-peers",
 		.fn = crowd, .slow = true };
+	*c++ = (struct ft_case) { .name = "notes-expected", .fn = notes,
+		.a = 1 };
+	*c++ = (struct ft_case) { .name = "notes-unexpected", .fn = notes };
 	return ft_main(argc, argv, "hazards of core providers", cases,
 		       (int)(c - cases));
 }

@@ -49,6 +49,7 @@ static off_t pages(int n)
 static struct lnx_book *made(uint64_t eid)
 {
 	ep.eid = eid;
+	ep.pid = getpid();
 	file(eid, pages(4));
 	return lnx_book_open(&ep);
 }
@@ -88,18 +89,29 @@ Test(book, holds_as_many_as_shm_does)
 Test(book, is_found_by_others)
 {
 	struct lnx_book *b = made(EID);
-	struct lnx_book_owner owner = { 0 };
+	struct lnx_cma_owner owner = { 0 };
+	struct lnx_book *seen;
 	int status;
 	pid_t pid;
 
 	cr_assert_not_null(b);
 	pid = fork();
-	if (!pid)
-		_exit(lnx_book_visit(EID, 9, &owner) ||
-		      owner.pid != getppid() ||
-		      owner.mark != (uintptr_t)&ep.mark);
+	if (!pid) {
+		if (lnx_book_visit(EID, 9, &seen))
+			_exit(1);
+		lnx_book_owner(seen, &owner);
+		_exit(owner.pid != getppid() || owner.eid != EID ||
+		      owner.mark != (uintptr_t)&ep.mark ||
+		      !lnx_book_is_open(seen));
+	}
 	waitpid(pid, &status, 0);
 	cr_expect_eq(status, 0);
+	cr_assert_eq(lnx_book_visit(EID, 9, &seen), 0);
+	cr_expect_not(lnx_book_gone(EID));
+	lnx_book_shut(b);
+	cr_expect_not(lnx_book_is_open(seen));
+	cr_expect(lnx_book_gone(EID));
+	lnx_book_close(seen);
 	cr_expect_eq(guests(b), 1);
 	cr_expect_eq(lnx_book_guest(b, 0), 9);
 	lnx_book_close(b);
@@ -108,18 +120,18 @@ Test(book, is_found_by_others)
 
 Test(book, may_be_missing)
 {
-	struct lnx_book_owner owner;
+	struct lnx_book *seen;
 	off_t sizes[] = { 0, 1, pages(1), pages(1) + 1, pages(2) };
 	size_t i;
 
 	file(EID, -1);
 	ep.eid = EID;
 	cr_expect_null(lnx_book_open(&ep));
-	cr_expect_eq(lnx_book_visit(EID, 9, &owner), -FI_ENOENT);
+	cr_expect_eq(lnx_book_visit(EID, 9, &seen), -FI_ENOENT);
 	cr_expect(lnx_book_gone(EID));
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		file(EID, sizes[i]);
-		cr_expect_eq(lnx_book_visit(EID, 9, &owner), -FI_ENOENT,
+		cr_expect_eq(lnx_book_visit(EID, 9, &seen), -FI_ENOENT,
 			     "%lld bytes", (long long)sizes[i]);
 		cr_expect_not(lnx_book_gone(EID), "%lld bytes",
 			      (long long)sizes[i]);
@@ -158,13 +170,13 @@ Test(book, places_are_claimed_once)
 
 	cr_assert_not_null(b);
 	for (k = 0; k < 4; k++) {
-		struct lnx_book_owner owner;
+		struct lnx_book *seen;
 
 		if (fork())
 			continue;
 		/* Half of them are everybody's. */
 		for (i = 1; i <= 100; i++)
-			lnx_book_visit(EID, i % 2 ? i : k * 100 + i, &owner);
+			lnx_book_visit(EID, i % 2 ? i : k * 100 + i, &seen);
 		_exit(0);
 	}
 	while (wait(NULL) > 0)

@@ -4,9 +4,12 @@
  * and swaps frames, and its memory is what reads find.
  */
 #include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fake_core.h"
 #include "rx/rx.h"
@@ -1220,6 +1223,264 @@ Test(rx_direct, claimed_while_closing)
 	fake_quiet(&f);
 	cr_assert_eq(special(FI_PEEK | FI_CLAIM, NULL, 0, &ctx), 0);
 	fake_comp(&f, &ctx);
+	fake_close(&f);
+}
+
+/* ---- direct rail: large messages that a note announces ---- */
+
+static uint64_t mark;			/* where p says that it is open */
+
+/* p is on this host, and known. */
+static void open_local(void)
+{
+	char path[64];
+	int fd;
+
+	open_direct();
+	fake_peer_init(&f, &p, 0x5252525200000000 + (unsigned)getpid());
+	p.where.has_shm = true;
+	p.where.host = f.domain.host;
+	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
+	snprintf(path, sizeof(path), "/dev/shm/lnx-%016llx",
+		 (unsigned long long)p.eid);
+	unlink(path);
+	fd = open(path, O_CREAT | O_RDWR | O_EXCL, 0600);
+	cr_assert_geq(fd, 0, "%s", path);
+	close(fd);
+	fake_peer_insert(&f, &p);
+	unlink(path);
+}
+
+static struct lnx_wire_note note(uint64_t tag, size_t len)
+{
+	mark = p.eid;
+	return (struct lnx_wire_note) {
+		.src = p.eid, .dst = f.lnx->eid, .kind = LNX_KIND_RTS_TAG,
+		.npiece = 2, .flags = LNX_WIRE_F_DATA, .pid = getpid(),
+		.mark = (uintptr_t)&mark, .op = 4711, .tag = tag, .data = 9,
+		.len = len,
+		.piece = { { (uintptr_t)mem, 100 },
+			   { (uintptr_t)mem + 100, len - 100 } },
+	};
+}
+
+static void note_arrives(const struct lnx_wire_note *n)
+{
+	uint8_t bytes[LNX_NOTE_BYTES];
+
+	lnx_note_put(bytes, n);
+	fake_direct(core, false, 0, 0, NULL, bytes, sizeof(bytes));
+}
+
+/* The answer to note() has left, and nothing else. */
+static void fin_left(int err)
+{
+	struct fake_sent *s = fake_take(core);
+	struct lnx_wire_note n;
+
+	cr_assert_not_null(s, "no answer");
+	cr_expect_str_eq(s->call, "fi_inject");
+	cr_assert_eq(s->len, LNX_NOTE_BYTES);
+	cr_assert_eq(lnx_note_get(&n, s->bytes, p.eid), 0);
+	cr_expect_eq(n.kind, LNX_KIND_FIN);
+	cr_expect_eq(n.src, f.lnx->eid);
+	cr_expect_eq(n.op, 4711);
+	cr_expect_eq(n.len, err);
+	free(s);
+	cr_expect_null(fake_take(core), "one answer");
+}
+
+static void note_end(size_t len)
+{
+	struct fi_cq_tagged_entry e = fake_comp(&f, &a);
+
+	cr_expect_eq(e.len, len);
+	cr_expect_eq(e.data, 9);
+	cr_expect_eq(e.tag, 5);
+	cr_expect_eq(e.flags, FI_RECV | FI_TAGGED | FI_REMOTE_CQ_DATA);
+	cr_expect_arr_eq(buf, mem, len);
+	memset(buf, 0, len);
+}
+
+Test(rx_direct, announced)
+{
+	struct fi_context ctx = { { 0 } };
+	struct lnx_wire_note n;
+
+	open_local();
+	n = note(5, 50000);
+	recv_any(buf, 50000, &a);
+	note_arrives(&n);
+	note_end(50000);
+	fin_left(0);
+	/* Not expected: it stays where it is, ... */
+	note_arrives(&n);
+	fake_quiet(&f);
+	cr_expect_null(core->sent);
+	recv_any(buf, 50000, &a);
+	note_end(50000);
+	fin_left(0);
+	/* ... but not for long, and its sender is free to change it then. */
+	note_arrives(&n);
+	fake_quiet(&f);
+	fake_after_ms(&f, 10);
+	fin_left(0);
+	mark = 0;
+	recv_any(buf, 50000, &a);
+	note_end(50000);
+	mark = p.eid;
+	/* Claimed, discarded, too long. */
+	note_arrives(&n);
+	fake_quiet(&f);
+	cr_assert_eq(special(FI_PEEK | FI_CLAIM, NULL, 0, &ctx), 0);
+	cr_expect_eq(fake_comp(&f, &ctx).len, 50000);
+	fake_after_ms(&f, 10);
+	cr_assert_eq(special(FI_CLAIM, buf, 50000, &ctx), 0);
+	cr_expect_eq(fake_comp(&f, &ctx).len, 50000);
+	cr_expect_arr_eq(buf, mem, 50000);
+	fin_left(0);
+	note_arrives(&n);
+	fake_quiet(&f);
+	cr_assert_eq(special(FI_PEEK | FI_DISCARD, NULL, 0, &ctx), 0);
+	fake_comp(&f, &ctx);
+	fin_left(0);
+	memset(buf, 0xee, sizeof(buf));
+	recv_any(buf, 150, &a);
+	note_arrives(&n);
+	truncated_end(50000, 150);
+	fin_left(0);
+	fake_quiet(&f);
+	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	/* One that nobody will receive. */
+	note_arrives(&n);
+	fake_close(&f);
+}
+
+Test(rx_direct, announced_by_who_is_gone)
+{
+	struct lnx_wire_note n;
+
+	open_local();
+	n = note(5, 50000);
+	mark = 0;
+	recv_any(buf, 50000, &a);
+	note_arrives(&n);
+	fake_err(&f, &a, FI_EIO);
+	fin_left(ESRCH);
+	/* The same, found out before anybody wants it. */
+	note_arrives(&n);
+	fake_quiet(&f);
+	fake_after_ms(&f, 10);
+	cr_expect_null(core->sent);
+	recv_any(buf, 50000, &a);
+	fake_err(&f, &a, FI_EIO);
+	fin_left(ESRCH);
+	n = note(5, 50000);
+	n.piece[1].addr = 16;
+	recv_any(buf, 50000, &a);
+	note_arrives(&n);
+	fake_err(&f, &a, FI_EIO);
+	fin_left(EFAULT);
+	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	fake_close(&f);
+}
+
+/* The receive is not over before the sender can be told. */
+Test(rx_direct, answer_waits_for_a_busy_core)
+{
+	struct lnx_wire_note n;
+
+	open_local();
+	n = note(5, 50000);
+	core->inject_again = FAKE_ALWAYS;
+	recv_any(buf, 50000, &a);
+	note_arrives(&n);
+	fake_passes(&f, 10);
+	fake_quiet(&f);
+	core->inject_again = 0;
+	note_end(50000);
+	fin_left(0);
+	/* It is looked at again, and taken over when there is an answer. */
+	core->inject_again = FAKE_ALWAYS;
+	note_arrives(&n);
+	fake_after_ms(&f, 10);
+	fake_after_ms(&f, 10);
+	core->inject_again = 0;
+	fake_after_ms(&f, 10);
+	fake_after_ms(&f, 10);
+	fin_left(0);
+	recv_any(buf, 50000, &a);
+	note_end(50000);
+	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	fake_close(&f);
+}
+
+/* What is as long as a note and none is an application's message. */
+Test(rx_direct, as_long_as_a_note)
+{
+	struct lnx_wire_note n;
+	uint8_t bytes[LNX_NOTE_BYTES];
+	struct fi_cq_tagged_entry e;
+
+	open_local();
+	n = note(5, 50000);
+	n.dst++;
+	lnx_note_put(bytes, &n);
+	for (int k = 0; k < 2; k++) {
+		if (k) {
+			note_arrives(&n);
+			fake_quiet(&f);
+		}
+		cr_assert_eq(fi_recv(f.ep, buf, sizeof(buf), NULL,
+				     FI_ADDR_UNSPEC, &a), 0);
+		if (!k)
+			note_arrives(&n);
+		e = fake_comp(&f, &a);
+		cr_expect_eq(e.len, sizeof(bytes));
+		cr_expect_eq(e.flags, FI_RECV | FI_MSG);
+		cr_expect_arr_eq(buf, bytes, sizeof(bytes));
+	}
+	cr_expect_null(core->sent);
+	/* An answer to what was never asked. */
+	n.dst--;
+	n.kind = LNX_KIND_FIN;
+	n.npiece = 0;
+	note_arrives(&n);
+	fake_quiet(&f);
+	cr_expect_eq(f.lnx->stats.bad_frames, 1);
+	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	fake_close(&f);
+}
+
+/* Notes take entries of those set aside, which must last until the pass ends. */
+Test(rx_direct, many_notes_in_one_poll_without_memory)
+{
+	struct lnx_wire_note n;
+
+	open_local();
+	for (uint64_t i = 0; i < 1000; i++) {
+		n = note(i, 5000);
+		n.op = i + 1;
+		note_arrives(&n);
+		fake_direct(core, true, 0, i, NULL, mem, 10);
+	}
+	no_memory = true;
+	fake_passes(&f, 2000);
+	cr_expect_not_null(core->in, "the rest waits in the core");
+	for (uint64_t i = 0; i < 1000; i++) {
+		if (i == 20)
+			no_memory = false;
+		for (int k = 0; k < 2; k++) {
+			cr_assert_eq(fi_trecv(f.ep, buf, 5000, NULL,
+					      FI_ADDR_UNSPEC, i, 0, &a), 0);
+			cr_expect_eq(fake_comp(&f, &a).len, k ? 10 : 5000,
+				     "message %lu", i);
+		}
+	}
+	fake_quiet(&f);
+	cr_expect_eq(f.lnx->stats.lost, 0);
+	cr_expect_null(core->kept);
+	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
 	fake_close(&f);
 }
 

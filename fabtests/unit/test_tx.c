@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fake_core.h"
+#include "wire/note.h"
 
 static struct fake f;
 static struct fake_core *core;
@@ -1393,6 +1394,159 @@ Test(tx_direct, each_spelling_is_one_core_call)
 	cr_expect_eq(fi_tsend(f.ep, all, 7, NULL, to, 7, &b), 0);
 	fake_err(&f, &b, FI_EIO);
 	cr_expect_eq(f.lnx->stats.direct_sends, 13);
+	fake_close(&f);
+}
+
+/* ---- direct rail: large messages are announced by a note ---- */
+
+static uint64_t mark;
+
+/* p's process, which is this one, may read ours. */
+static fi_addr_t open_readable(size_t tx_size)
+{
+	fi_addr_t to = open_direct(tx_size);
+
+	mark = p.eid;
+	inside()->cma = true;
+	inside()->where.pid = getpid();
+	inside()->where.mark = (uintptr_t)&mark;
+	inside()->where.eid = p.eid;
+	return to;
+}
+
+static struct lnx_wire_note take_note(uint8_t kind)
+{
+	struct fake_sent *s = fake_take(f.core[0]);
+	struct lnx_wire_note n;
+
+	cr_assert_not_null(s);
+	cr_assert_str_eq(s->call, "fi_inject");
+	cr_assert_eq(s->len, LNX_NOTE_BYTES);
+	cr_assert_eq(lnx_note_get(&n, s->bytes, p.eid), 0);
+	cr_assert_eq(n.kind, kind);
+	cr_assert_eq(n.src, f.lnx->eid);
+	free(s);
+	return n;
+}
+
+static void answer(const struct lnx_wire_note *n, int err)
+{
+	struct lnx_wire_note fin = {
+		.src = p.eid, .dst = f.lnx->eid, .kind = LNX_KIND_FIN,
+		.op = n->op, .len = (uint64_t)err,
+	};
+	uint8_t bytes[LNX_NOTE_BYTES];
+
+	lnx_note_put(bytes, &fin);
+	fake_direct(f.core[0], false, 0, 0, NULL, bytes, sizeof(bytes));
+}
+
+Test(tx_direct, large_sends_are_announced)
+{
+	static char big[10000];
+	struct iovec iov[4] = { { big, 3000 }, { big, 0 }, { big + 5, 1000 },
+				{ big + 9, 97 } };
+	struct fi_msg m = { .msg_iov = iov, .iov_count = 4, .context = &a,
+			    .data = 9 };
+	fi_addr_t to = open_readable(0);
+	struct lnx_wire_note n, two;
+	struct fake_sent *s;
+
+	cr_assert_eq(fi_tsend(f.ep, big, 4096, NULL, to, 7, &a), 0);
+	s = fake_take(f.core[0]);
+	cr_expect_str_eq(s->call, "fi_tsend");
+	free(s);
+	fake_comp(&f, &a);
+
+	cr_assert_eq(fi_tsend(f.ep, big, 4097, NULL, to, 7, &a), 0);
+	n = take_note(LNX_KIND_RTS_TAG);
+	cr_expect_eq(n.tag, 7);
+	cr_expect_eq(n.len, 4097);
+	cr_expect_eq(n.flags, 0);
+	cr_expect_eq(n.npiece, 1);
+	cr_expect_eq(n.piece[0].addr, (uintptr_t)big);
+	cr_expect_eq(n.pid, getpid());
+	cr_expect_eq(*(uint64_t *)(uintptr_t)n.mark, f.lnx->eid);
+	m.addr = to;
+	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_REMOTE_CQ_DATA), 0);
+	two = take_note(LNX_KIND_RTS_MSG);
+	cr_expect_eq(two.len, 4097);
+	cr_expect_eq(two.npiece, 3);
+	cr_expect_eq(two.piece[1].addr, (uintptr_t)big + 5);
+	cr_expect_eq(two.piece[2].len, 97);
+	cr_expect_eq(two.flags, LNX_WIRE_F_DATA);
+	cr_expect_eq(two.data, 9);
+	/* They end when, and in which order, the peer says. */
+	fake_after_ms(&f, 1000);
+	fake_quiet(&f);
+	answer(&two, 0);
+	cr_expect_eq(fake_comp(&f, &a).flags, FI_SEND | FI_MSG);
+	answer(&two, 0);		/* again: nothing has that name */
+	fake_quiet(&f);
+	answer(&n, FI_ENOMEM);
+	fake_err(&f, &a, FI_ENOMEM);
+	fake_expect_none(&f);
+	cr_expect_eq(f.lnx->stats.bad_frames, 1);
+	cr_expect(lnx_list_empty(&f.lnx->rndvs));
+	/* One that never ends: closing takes it back. */
+	cr_assert_eq(fi_tsend(f.ep, big, 5000, NULL, to, 7, &a), 0);
+	take_note(LNX_KIND_RTS_TAG);
+	fake_close(&f);
+}
+
+Test(tx_direct, announcements_wait_in_order)
+{
+	static char big[5000];
+	fi_addr_t to = open_readable(3);
+	struct lnx_wire_note n;
+	struct fake_sent *s;
+
+	f.core[0]->send_again = f.core[0]->inject_again = FAKE_ALWAYS;
+	cr_assert_eq(fi_tsend(f.ep, "abc", 4, NULL, to, 1, &a), 0);
+	cr_assert_eq(fi_tsend(f.ep, big, 5000, NULL, to, 2, &b), 0);
+	f.core[0]->inject_again = 0;
+	cr_assert_eq(fi_tinject(f.ep, "def", 4, to, 3), 0);
+	cr_expect_eq(fi_tsend(f.ep, big, 5000, NULL, to, 4, &b), -FI_EAGAIN);
+	cr_expect_null(f.core[0]->sent, "none overtakes");
+	cr_expect_eq(inside()->nrndv, 1, "who is refused leaves nothing");
+	f.core[0]->send_again = 0;
+	fake_comp(&f, &a);
+	s = fake_take(f.core[0]);
+	cr_expect_eq(s->tag, 1);
+	free(s);
+	n = take_note(LNX_KIND_RTS_TAG);
+	cr_expect_eq(n.tag, 2);
+	s = fake_take(f.core[0]);
+	cr_expect_eq(s->tag, 3);
+	free(s);
+	answer(&n, 0);
+	fake_comp(&f, &b);
+	fake_quiet(&f);
+	fake_close(&f);
+}
+
+Test(tx_direct, dead_receivers_are_noticed)
+{
+	static char big[5000];
+	fi_addr_t to = open_readable(3);
+
+	cr_assert_eq(fi_tsend(f.ep, big, 5000, NULL, to, 2, &a), 0);
+	take_note(LNX_KIND_RTS_TAG);
+	for (int i = 0; i < 10; i++)
+		fake_after_ms(&f, 100);
+	fake_quiet(&f);			/* it is only slow */
+	f.core[0]->send_again = f.core[0]->inject_again = FAKE_ALWAYS;
+	cr_assert_eq(fi_tsend(f.ep, big, 5000, NULL, to, 2, &b), 0);
+	mark = 0;
+	fake_after_ms(&f, 150);
+	fake_quiet(&f);			/* its last word may be on its way */
+	for (int i = 0; i < 20; i++)
+		fake_after_ms(&f, 20);
+	fake_err(&f, &a, FI_ECONNRESET);
+	fake_err(&f, &b, FI_ECONNRESET);
+	fake_quiet(&f);
+	cr_expect_eq(inside()->nrndv, 0);
+	cr_expect_eq(inside()->ndpend, 0);
 	fake_close(&f);
 }
 

@@ -117,6 +117,14 @@ static void warn_ignored(void)
 		LNX_WARN(FI_LOG_CORE, "FI_LNX_MULTI_RAIL_SELECTION has no effect in this release: each peer is reached over one rail\n");
 }
 
+static bool shm_cma_disabled(void)
+{
+	const char *text = getenv("FI_SHM_DISABLE_CMA");
+
+	return text && *text && strcmp(text, "0") && strcasecmp(text, "no") &&
+	       strcasecmp(text, "false") && strcasecmp(text, "off");
+}
+
 /*
  * Values as libfabric finds them come first, because they may also stand in
  * libfabric.conf; then our part of the environment, where values that libfabric
@@ -147,6 +155,9 @@ static int read_conf(void)
 			n++;
 	}
 	lnx_conf_read(&conf, conf_env, conf_warn, NULL);
+	/* Who forbids it to shm does not want it of us. */
+	if (shm_cma_disabled())
+		conf.disable_cma = true;
 	warn_ignored();
 	return 0;
 }

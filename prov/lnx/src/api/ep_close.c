@@ -18,6 +18,8 @@ static bool all_left(const struct lnx_ep *ep)
 	const struct lnx_node *n;
 	unsigned i;
 
+	if (!lnx_list_empty(&ep->fetches))
+		return false;
 	for (n = ep->peers.next; n != &ep->peers; n = n->next) {
 		const struct lnx_peer *p =
 			lnx_container_of(n, struct lnx_peer, all_link);
@@ -72,6 +74,8 @@ static void drop_stored(struct lnx_match *m)
 		lnx_match_drop(m, u);
 		if (!rxe->starting)
 			lnx_list_del(&rxe->link);
+		if (rxe->held == LNX_HELD_MEMORY)
+			lnx_fetch_refuse(rxe);
 		if (!rxe->core_done) {
 			rxe->state = LNX_RXE_ACTIVE;
 			rxe->discard = true;
@@ -158,6 +162,7 @@ int lnx_ep_close(struct fid *fid)
 		lnx_rxe_free_owned(ep);
 		lnx_ep_close_rails(ep);
 		lnx_pulls_destroy(ep);
+		lnx_fetches_destroy(ep);
 	}
 	if (ep->conf->dump_stats)
 		dump_stats(ep);

@@ -29,6 +29,7 @@ static void init_lists(struct lnx_ep *ep)
 	struct lnx_node *heads[] = {
 		&ep->ack_peers, &ep->pump_peers, &ep->una_peers,
 		&ep->learn_peers, &ep->direct_peers, &ep->pulls, &ep->parked,
+		&ep->fetches,
 		&ep->peers, &ep->reserve, &ep->buf_reserve, &ep->rndvs,
 		&ep->dead_rndvs, &ep->av_link, &ep->owned,
 		&ep->domain_link,

@@ -108,7 +108,11 @@ struct fi_ops_cq_owner lnx_direct_cq_ops = {
 
 static void direct_inc(struct fid_peer_cntr *peer)
 {
-	lnx_cntr_add_ok(lnx_container_of(peer, struct lnx_rail_cntr, peer)->cntr);
+	struct lnx_rail_cntr *c =
+		lnx_container_of(peer, struct lnx_rail_cntr, peer);
+
+	if (!c->rail->mute)
+		lnx_cntr_add_ok(c->cntr);
 }
 
 static void direct_incerr(struct fid_peer_cntr *peer)

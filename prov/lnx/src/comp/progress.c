@@ -44,6 +44,8 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 	/* First: what came behind a hello needs the way it leads to. */
 	if (lnx_unlikely(ep->work & LNX_WORK_LEARN))
 		lnx_peers_join(ep);
+	if (ep->work & LNX_WORK_FETCH)
+		lnx_fetch_run(ep);
 	if (ep->work & LNX_WORK_PULL)
 		lnx_pull_run(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_MR))
@@ -54,7 +56,8 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 		lnx_tx_direct_pump(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_MATCH))
 		lnx_rx_rematch(ep);
-	if (!(ep->work & ~LNX_WORK_UNA) && (ep->pass & 0xff))
+	if (!(ep->work & ~(LNX_WORK_UNA | LNX_WORK_WATCH)) &&
+	    (ep->pass & 0xff))
 		return;		/* timers need not look at every pass */
 	now = lnx_clock_ns();
 	if (ep->work & LNX_WORK_PUMP)
@@ -65,6 +68,8 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 		lnx_rx_unpark(ep, now);
 	if (ep->work & LNX_WORK_UNA)
 		lnx_tx_timers(ep, now);
+	if (ep->work & LNX_WORK_WATCH)
+		lnx_tx_large_watch(ep, now);
 	if (lnx_unlikely(ep->work & LNX_WORK_BUFS))
 		refill(ep);
 }
@@ -143,5 +148,5 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 		lnx_tx_acks(ep, lnx_clock_ns(), true);
 	/* Unacknowledged frames need no looking after: a connection that breaks
 	 * makes its descriptor ready. */
-	return more || (ep->work & ~LNX_WORK_UNA);
+	return more || (ep->work & ~(LNX_WORK_UNA | LNX_WORK_WATCH));
 }

@@ -16,7 +16,7 @@ struct lnx_book {
 	uint64_t eid;
 	int32_t pid;
 	uint32_t nplace;
-	uint64_t mark;
+	uint64_t mark;				/* 0: the owner has closed */
 	uint64_t place[LNX_BOOK_PLACES];	/* 0: free */
 };
 static_assert(sizeof(struct lnx_book) <= 4096, "one page");
@@ -72,7 +72,7 @@ struct lnx_book *lnx_book_open(const struct lnx_ep *ep)
 	if (!b)
 		return NULL;
 	b->eid = ep->eid;
-	b->pid = getpid();
+	b->pid = ep->pid;
 	b->nplace = LNX_BOOK_PLACES;
 	b->mark = (uint64_t)(uintptr_t)&ep->mark;
 	__atomic_store_n(&b->magic, MAGIC, __ATOMIC_RELEASE);
@@ -160,7 +160,7 @@ void lnx_book_strike(struct lnx_book *b, unsigned i)
 	__atomic_store_n(&b->place[i], 0, __ATOMIC_RELEASE);
 }
 
-int lnx_book_visit(uint64_t eid, uint64_t guest, struct lnx_book_owner *owner)
+int lnx_book_visit(uint64_t eid, uint64_t guest, struct lnx_book **book)
 {
 	struct lnx_book *b;
 	int ret;
@@ -169,12 +169,30 @@ int lnx_book_visit(uint64_t eid, uint64_t guest, struct lnx_book_owner *owner)
 	if (!b)
 		return -FI_ENOENT;
 	ret = lnx_book_place(b, guest);
-	if (!ret) {
-		owner->pid = b->pid;
-		owner->mark = b->mark;
-	}
-	lnx_book_close(b);
+	if (ret)
+		lnx_book_close(b);
+	else
+		*book = b;
 	return ret;
+}
+
+void lnx_book_owner(const struct lnx_book *b, struct lnx_cma_owner *owner)
+{
+	owner->pid = b->pid;
+	owner->eid = b->eid;
+	owner->mark = __atomic_load_n(&b->mark, __ATOMIC_RELAXED);
+}
+
+void lnx_book_shut(struct lnx_book *b)
+{
+	__atomic_store_n(&b->mark, 0, __ATOMIC_SEQ_CST);
+}
+
+bool lnx_book_is_open(const struct lnx_book *b)
+{
+	/* Not before the reads that it is to vouch for. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	return __atomic_load_n(&b->mark, __ATOMIC_RELAXED) != 0;
 }
 
 bool lnx_book_gone(uint64_t eid)
@@ -186,7 +204,8 @@ bool lnx_book_gone(uint64_t eid)
 	b = map_book(eid, &err);
 	if (!b)
 		return err == -ENOENT;
-	gone = b->pid > 0 && kill(b->pid, 0) && errno == ESRCH;
+	gone = !lnx_book_is_open(b) ||
+	       (b->pid > 0 && kill(b->pid, 0) && errno == ESRCH);
 	lnx_book_close(b);
 	return gone;
 }

@@ -19,20 +19,22 @@
 #ifndef LNX_BOOK_H
 #define LNX_BOOK_H
 
+#include "core/cma.h"
 #include "obj/ep.h"
 
 #define LNX_BOOK_PLACES	256		/* of shm's map of peers */
-
-/* What a book says of its owner. */
-struct lnx_book_owner {
-	int pid;
-	uint64_t mark;			/* where it has its id, while it is open */
-};
 
 /* Put one behind the region of ep's shm core, which is enabled.  NULL: there is no
  * such file, or no room; peers then see no book. */
 struct lnx_book *lnx_book_open(const struct lnx_ep *ep);
 void lnx_book_close(struct lnx_book *book);
+
+/*
+ * The owner is about to close, and its application to get its buffers back.  What
+ * was read of them before a true answer to lnx_book_is_open is good.
+ */
+void lnx_book_shut(struct lnx_book *book);
+bool lnx_book_is_open(const struct lnx_book *book);
 
 /* Of our own book.  A place for eid, which it may have: 0 or -FI_ENOSPC. */
 int lnx_book_place(struct lnx_book *book, uint64_t eid);
@@ -43,9 +45,10 @@ void lnx_book_strike(struct lnx_book *book, unsigned i);
 
 /*
  * A place for guest in the book of another endpoint: 0, -FI_ENOSPC, or -FI_ENOENT
- * when it has no book.  *owner is only written with 0.
+ * when it has no book.  With 0, *book is that book, to be closed.
  */
-int lnx_book_visit(uint64_t eid, uint64_t guest, struct lnx_book_owner *owner);
+int lnx_book_visit(uint64_t eid, uint64_t guest, struct lnx_book **book);
+void lnx_book_owner(const struct lnx_book *book, struct lnx_cma_owner *owner);
 /* Is the endpoint gone, its process dead or its file removed?  Says no if unsure. */
 bool lnx_book_gone(uint64_t eid);
 

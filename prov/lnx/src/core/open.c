@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/book.h"
 #include "core/open.h"
@@ -180,6 +181,7 @@ static int lend_cntrs(struct lnx_ep *ep, struct lnx_rail *rail,
 		if (!ep->cntr[i])
 			continue;
 		c->cntr = ep->cntr[i];
+		c->rail = rail;
 		c->peer.fid.fclass = FI_CLASS_PEER_CNTR;
 		c->peer.fid.ops = owner->fid_ops;
 		c->peer.owner_ops = owner->direct_cntr_ops;
@@ -305,7 +307,15 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	}
 	if (rail->prov == LNX_PROV_SHM) {
 		ep->mark = ep->eid;
+		ep->pid = getpid();
 		ep->book = lnx_book_open(ep);
+	}
+	if (rail->kind == LNX_RAIL_DIRECT) {
+		rail->note = malloc(LNX_NOTE_BYTES);
+		if (!rail->note) {
+			lnx_rail_close(rail);
+			return -FI_ENOMEM;
+		}
 	}
 	*out = rail;
 	return 0;
@@ -325,8 +335,11 @@ static void close_fid(const struct lnx_rail *rail, struct fid *fid,
 void lnx_rail_shut(struct lnx_rail *rail)
 {
 	if (rail && rail->core_ep) {
-		if (rail->prov == LNX_PROV_SHM)
+		if (rail->prov == LNX_PROV_SHM) {
 			rail->ep->mark = 0;
+			if (rail->ep->book)
+				lnx_book_shut(rail->ep->book);
+		}
 		close_fid(rail, &rail->core_ep->fid, "endpoint");
 		rail->core_ep = NULL;
 	}
@@ -359,6 +372,7 @@ void lnx_rail_close(struct lnx_rail *rail)
 	fi_freeinfo(rail->info);
 	free(rail->by_core);
 	free(rail->sink);
+	free(rail->note);
 	free(rail);
 }
 

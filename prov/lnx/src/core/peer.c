@@ -153,6 +153,8 @@ static void forget_shm(struct lnx_peer *peer)
 	rail->by_core[peer->shm_core] = NULL;
 	lnx_rail_remove(rail, peer->shm_core);
 	peer->direct = peer->shm_addr = peer->shm_core = FI_ADDR_NOTAVAIL;
+	lnx_book_close(peer->book);
+	peer->book = NULL;
 }
 
 /* Have the core forget whom it knows from his sends alone. */
@@ -200,25 +202,43 @@ static LNX_COLD void tidy_book(struct lnx_ep *ep)
 }
 
 /*
+ * Take a place in peer's book, and find out whether our processes may read each
+ * other's memory: cores, too, take it that what one may the other may.  False:
+ * there is no place.
+ */
+static bool visit(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+
+	if (peer->book)
+		return true;
+	switch (lnx_book_visit(peer->eid, ep->eid, &peer->book)) {
+	case 0:
+		lnx_book_owner(peer->book, &peer->where);
+		peer->cma = !ep->conf->disable_cma &&
+			    lnx_cma_probe(&peer->where);
+		return true;
+	case -FI_ENOSPC:
+		return false;
+	default:
+		return true;		/* it has no book: an odd one */
+	}
+}
+
+/*
  * May we and peer use shared memory?  Both need a place in the other's book.
  * Whoever has none to give says so first, so that nobody's is taken in vain.
  */
 static bool agree(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
-	struct lnx_book_owner owner = { 0 };
-	int ret;
 
 	if (!ep->book)
 		return true;
 	if (!lnx_book_room(ep->book, peer->eid))
 		tidy_book(ep);
-	if (!lnx_book_room(ep->book, peer->eid))
-		return false;
-	ret = lnx_book_visit(peer->eid, ep->eid, &owner);
-	if (ret == -FI_ENOSPC)
-		return false;
-	return !lnx_book_place(ep->book, peer->eid);
+	return lnx_book_room(ep->book, peer->eid) && visit(peer) &&
+	       !lnx_book_place(ep->book, peer->eid);
 }
 
 /* Make the way over shared memory.  False: there is none. */
@@ -228,7 +248,7 @@ static bool join_shm(struct lnx_peer *peer, const struct lnx_addr *a)
 		return false;
 	if (!agree(peer) || !know_shm(peer)) {
 		FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
-			     "a local peer or we know %u others over shared memory already, and shm takes no more; such peers are reached over the network rails\n",
+			     "shm takes no more local peers: this endpoint or the other knows %u already; such peers are reached over the network rails\n",
 			     LNX_BOOK_PLACES);
 		/* For good: a message must not overtake one on the network. */
 		peer->no_shm = true;
@@ -259,7 +279,9 @@ static LNX_COLD void meet_guests(struct lnx_ep *ep)
 		peer = lnx_peer_by_eid(ep, eid);
 		if (!peer && lnx_host_probe(eid))
 			peer = lnx_peer_stranger(ep, &a);
-		if (peer && lnx_host_probe(eid))
+		/* Who took a place in our book gave us one in his. */
+		if (peer && peer->shm_core == FI_ADDR_NOTAVAIL &&
+		    lnx_host_probe(eid) && visit(peer))
 			know_shm(peer);
 	}
 }
@@ -538,6 +560,12 @@ void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr)
 		forget_shm(peer);
 }
 
+bool lnx_peer_meet(struct lnx_peer *peer)
+{
+	return peer->shm_core != FI_ADDR_NOTAVAIL ||
+	       (lnx_host_probe(peer->eid) && visit(peer) && know_shm(peer));
+}
+
 int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
 			 const struct lnx_addr *a)
 {
@@ -568,6 +596,7 @@ void lnx_peers_destroy(struct lnx_ep *ep)
 		/* Queued direct sends are plain heap memory, link first. */
 		while ((q = lnx_list_pop(&p->dpend)))
 			free(q);
+		lnx_book_close(p->book);
 		free(p->slot);
 		free(p->hello);
 		free(p);

@@ -85,6 +85,7 @@ struct lnx_ep {
 	struct lnx_node learn_peers;
 	struct lnx_node direct_peers;
 	struct lnx_node pulls;		/* lnx_pull.link: reads to post */
+	struct lnx_node fetches;	/* lnx_rxe.link: local reads to do */
 	struct lnx_node parked;		/* lnx_rxe.link: large, in the core */
 	uint64_t timer_ns;		/* when slow timers run next */
 
@@ -129,6 +130,8 @@ struct lnx_ep {
 	struct lnx_addr *want;		/* what fi_setname asked for, or NULL */
 	struct lnx_book *book;		/* of the shm rail; NULL: it has none */
 	uint64_t mark;			/* eid while shm is open; peers may look */
+	int pid;			/* of this process */
+	uint64_t watch_ns;		/* when local peers are looked after next */
 	bool bare;			/* of bare rails (obj/link.h) */
 	bool meets_all;			/* cores know peers from insertion on */
 	bool unnamed;			/* shm had a message of it knows not whom */
@@ -152,8 +155,10 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_MATCH	0x200u
 #define LNX_WORK_RMA	0x400u
 #define LNX_WORK_OWE	0x800u		/* as ACK, but not yet due */
+#define LNX_WORK_FETCH	0x1000u
+#define LNX_WORK_WATCH	0x2000u
 /* Those that progress looks at now and then only. */
-#define LNX_WORK_SLOW	(LNX_WORK_UNA | LNX_WORK_OWE)
+#define LNX_WORK_SLOW	(LNX_WORK_UNA | LNX_WORK_OWE | LNX_WORK_WATCH)
 #define LNX_SLOW_PASSES	16u
 
 /* ---- core/peer.c: peers of an endpoint.  Owner lock held. ---- */
@@ -173,6 +178,8 @@ void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr);
 int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
 			 const struct lnx_addr *a);
 void lnx_peers_destroy(struct lnx_ep *ep);
+/* Have the shm core know peer, so that it can be answered there.  False: it cannot. */
+bool lnx_peer_meet(struct lnx_peer *peer);
 /* Make the paths to peers whose hello came. */
 void lnx_peers_join(struct lnx_ep *ep);
 /* What a hello says about its sender.  0, or -FI_ENOMEM: not noted. */

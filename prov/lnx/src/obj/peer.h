@@ -12,6 +12,7 @@
 #include "wire/addr.h"
 #include "wire/seq.h"
 
+struct lnx_book;
 struct lnx_ep;
 struct lnx_rail;
 struct lnx_txe;
@@ -41,6 +42,13 @@ struct lnx_path {
 };
 
 #define LNX_PATHS_MAX	8
+
+/* Whose memory: the process, and where in it the id is while it may be read. */
+struct lnx_cma_owner {
+	int pid;
+	uint64_t mark;
+	uint64_t eid;
+};
 
 struct lnx_peer {
 	/* Send path. */
@@ -77,6 +85,12 @@ struct lnx_peer {
 	struct lnx_node dpend;
 	uint32_t ndpend;
 	struct lnx_node dpend_link;	/* ep->direct_peers */
+
+	/* Large direct sends (tx/large.c). */
+	struct lnx_book *book;		/* its own; NULL: not seen */
+	struct lnx_cma_owner where;	/* its process */
+	uint64_t watched_ns;		/* when we last looked whether it lives */
+	bool missed;			/* it did not seem so */
 
 	/* Receive path. */
 	struct lnx_seq seq;

@@ -60,6 +60,7 @@ struct lnx_rail_cntr {
 	uint64_t ok, err;		/* of the core's own, added so far */
 	struct fid_cntr *core;		/* NULL: not lent */
 	struct lnx_cntr *cntr;
+	const struct lnx_rail *rail;
 };
 
 struct lnx_rail {
@@ -71,6 +72,7 @@ struct lnx_rail {
 	uint8_t prov;			/* enum lnx_prov_id */
 	uint16_t group;
 	uint16_t wire_index;		/* place in our address; network rails */
+	bool mute;			/* the core sends for us: nothing counts */
 	bool mr_virt;			/* remote addresses are virtual */
 	bool mr_prov_key;		/* the core picks keys */
 	bool mr_endpoint;		/* registrations belong to an endpoint */
@@ -84,6 +86,7 @@ struct lnx_rail {
 	struct lnx_node bufs;		/* rxbufs posted to a plain rail */
 	uint32_t nposted;
 	struct lnx_rxbuf *sink;		/* peer rail: for what must be dropped */
+	uint8_t *note;			/* direct rail: where a note arrives */
 
 	struct fid_peer_cq peer_cq;
 	struct fid_peer_srx peer_srx;

@@ -367,20 +367,21 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	return ret;
 }
 
-int lnx_rx_self(struct lnx_ep *ep, struct lnx_peer *self, bool tagged,
+int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,
 		uint64_t tag, uint64_t data, uint8_t flags,
 		const struct iovec *iov, size_t niov, size_t len)
 {
 	struct lnx_hdr h = {
 		.flags = flags, .tag = tag, .data = data, .len = len,
 	};
+	uint64_t src = peer ? peer->addr : FI_ADDR_UNSPEC;
 	struct lnx_rxe *rxe;
 	void *payload;
 
 	payload = malloc(len ? len : 1);
 	if (!payload)
 		return -FI_EAGAIN;
-	rxe = lnx_rx_take(ep, tagged, self->addr, tag, len);
+	rxe = lnx_rx_take(ep, tagged, src, tag, len);
 	if (!rxe) {
 		rxe = lnx_rxe_get(ep);
 		if (!rxe) {
@@ -390,12 +391,12 @@ int lnx_rx_self(struct lnx_ep *ep, struct lnx_peer *self, bool tagged,
 		rxe->state = LNX_RXE_UNEX;
 	}
 	rxe->tagged = tagged;
-	set_message(rxe, self, &h);
+	set_message(rxe, peer, &h);
 	lnx_iov_get(payload, iov, niov);
 	rxe->payload = payload;
 	rxe->held = LNX_HELD_COPY;
 	if (rxe->state == LNX_RXE_UNEX) {
-		rxe->unex.src = self->addr;
+		rxe->unex.src = src;
 		rxe->unex.tag = tagged ? tag : 0;
 		lnx_match_store(lnx_rx_match(ep, tagged), &rxe->unex);
 		ep->stats.unexpected++;

@@ -200,6 +200,9 @@ void lnx_rx_deliver(struct lnx_rxe *rxe)
 	case LNX_HELD_REMOTE:
 		lnx_pull_start(rxe);
 		return;
+	case LNX_HELD_MEMORY:
+		lnx_fetch_start(rxe);
+		return;
 	default:
 		/* The core lost it while it was claimed. */
 		lnx_rx_fail(rxe, FI_EIO, FI_EIO);
@@ -227,6 +230,9 @@ void lnx_rx_discard(struct lnx_rxe *rxe)
 		rxe->room = 0;
 		lnx_pull_start(rxe);
 		return;
+	case LNX_HELD_MEMORY:
+		lnx_fetch_start(rxe);
+		return;
 	default:
 		break;
 	}
@@ -241,11 +247,28 @@ void lnx_rx_unpark(struct lnx_ep *ep, uint64_t now)
 	lnx_list_foreach(&ep->parked, n, tmp) {
 		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, link);
 
+		if (rxe->held == LNX_HELD_NOTE) {
+			/* The core's next pass comes after this. */
+			int ret;
+
+			rxe->state = LNX_RXE_ACTIVE;
+			ret = start_core(rxe);
+			if (ret)
+				start_failed(rxe, ret);
+			tmp = ep->parked.next;
+			continue;
+		}
 		if (!rxe->since_ns)
 			rxe->since_ns = now;
 		if (!rxe->discard && !rxe->waiting &&
 		    now - rxe->since_ns < park_ns)
 			continue;
+		if (rxe->held == LNX_HELD_MEMORY) {
+			if (!lnx_fetch_keep(rxe))
+				break;
+			tmp = ep->parked.next;
+			continue;
+		}
 		/* Only its core can tell who an unknown sender is, and when. */
 		if (!rxe->peer && rxe->state == LNX_RXE_UNEX && ep->directed)
 			continue;

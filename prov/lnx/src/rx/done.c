@@ -235,6 +235,11 @@ void lnx_rx_core_done(struct lnx_rxe *rxe, uint64_t flags, uint64_t data)
 		lnx_rx_done(rxe);
 		return;
 	}
+	if (rxe->held == LNX_HELD_NOTE) {
+		lnx_rx_note(rxe);
+		lnx_rx_release(rxe);
+		return;
+	}
 	rxe->starting = false;
 	if (rxe->discard) {
 		lnx_rx_release(rxe);
@@ -252,7 +257,8 @@ void lnx_rx_core_done(struct lnx_rxe *rxe, uint64_t flags, uint64_t data)
 LNX_COLD void lnx_rx_core_failed(struct lnx_rxe *rxe,
 				 const struct fi_cq_err_entry *err)
 {
-	bool wanted = rxe->state == LNX_RXE_ACTIVE && !rxe->discard;
+	bool wanted = rxe->state == LNX_RXE_ACTIVE && !rxe->discard &&
+		      rxe->held != LNX_HELD_NOTE;
 
 	if (rxe->state == LNX_RXE_FREE || rxe->reported)
 		return;

@@ -12,6 +12,7 @@
 
 #include "obj/ep.h"
 #include "wire/hdr.h"
+#include "wire/note.h"
 
 struct lnx_pull;
 struct lnx_part;
@@ -44,12 +45,28 @@ enum lnx_rxe_held {
 	LNX_HELD_BUF,			/* framed: in the frame buffer `buf` */
 	LNX_HELD_COPY,			/* framed: in heap memory `payload` */
 	LNX_HELD_REMOTE,		/* framed: to be pulled, `rts` */
+	LNX_HELD_MEMORY,		/* direct: in its sender's memory, `fetch` */
+	LNX_HELD_NOTE,			/* no message: of the core, in rail->note */
 	LNX_HELD_RMA,			/* the same, of no receive but of RMA */
+};
+
+/* Where a message that is HELD_MEMORY lies, and how far its reading is. */
+struct lnx_fetch {
+	uint64_t op;			/* its sender's name for it */
+	uint64_t mark;
+	struct lnx_wire_piece piece[LNX_NOTE_PIECES];
+	int32_t pid;
+	int err;
+	uint8_t npiece;
+	bool read;			/* is over, with err; the FIN waits */
 };
 
 /* Ordered so that a receive which finds its message touches few cache lines. */
 struct lnx_rxe {
-	struct lnx_peer_entry pe;	/* what a peer core sees; first */
+	union {
+		struct lnx_peer_entry pe; /* what a peer core sees; first */
+		struct lnx_fetch fetch;	/* HELD_MEMORY: there is no core */
+	};
 	uint8_t state;			/* enum lnx_rxe_state */
 	uint8_t held;			/* enum lnx_rxe_held */
 	bool tagged;
@@ -145,8 +162,8 @@ extern struct fi_ops_srx_owner lnx_framed_srx_ops;
 bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len);
 void lnx_rx_rename(struct lnx_peer *peer);
 void lnx_rx_sourced(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src);
-/* A message to ourselves without shm; copies.  0 or -FI_EAGAIN/-FI_ENOMEM. */
-int lnx_rx_self(struct lnx_ep *ep, struct lnx_peer *self, bool tagged,
+/* A message that lies in memory; copies.  peer NULL: unknown.  0 or -FI_EAGAIN. */
+int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,
 		uint64_t tag, uint64_t data, uint8_t flags,
 		const struct iovec *iov, size_t niov, size_t len);
 
@@ -183,6 +200,18 @@ void lnx_pull_run(struct lnx_ep *ep);
 void lnx_pull_chunk_done(void *chunk, int err, int prov_errno);
 void lnx_pull_fail_peer(struct lnx_peer *peer, int err);
 void lnx_pulls_destroy(struct lnx_ep *ep);
+
+/* rx/fetch.c */
+/* The core has put a note into rail->note. */
+void lnx_rx_note(struct lnx_rxe *rxe);
+/* Read the message of rxe, which is HELD_MEMORY. */
+void lnx_fetch_start(struct lnx_rxe *rxe);
+void lnx_fetch_run(struct lnx_ep *ep);
+/* Take a stored message over into memory of ours.  False: there is none. */
+bool lnx_fetch_keep(struct lnx_rxe *rxe);
+/* Tell the sender that nobody will. */
+LNX_COLD void lnx_fetch_refuse(struct lnx_rxe *rxe);
+void lnx_fetches_destroy(struct lnx_ep *ep);
 
 /* rx/done.c */
 /* NULL when memory is short. */

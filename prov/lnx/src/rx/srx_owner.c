@@ -17,6 +17,7 @@
 
 #include "comp/comp.h"
 #include "rx/rx.h"
+#include "wire/note.h"
 
 static inline struct lnx_rail *srx_rail(struct fid_peer_srx *srx)
 {
@@ -110,6 +111,31 @@ static LNX_COLD int get_truncated(struct lnx_rxe *rxe,
 	return 0;
 }
 
+/* A note of ours, by its length; lnx_rx_note looks whether it is one.  Cores copy
+ * at once what is that short, so one buffer is enough. */
+static LNX_COLD int get_note(struct lnx_rail *rail, struct lnx_peer *peer,
+			     struct fi_peer_match_attr *attr,
+			     struct fi_peer_rx_entry **out)
+{
+	struct lnx_rxe *rxe = lnx_rxe_get_last(rail->ep);
+
+	if (!rxe)
+		return lost(rail, attr->msg_size);
+	rxe->held = LNX_HELD_NOTE;
+	rxe->tagged = false;
+	rxe->peer = peer;
+	rxe->niov = 1;
+	rxe->iov[0].iov_base = rail->note;
+	rxe->iov[0].iov_len = LNX_NOTE_BYTES;
+	entry_arm(rxe, &rail->peer_srx, attr);
+	*out = lnx_peer_entry_out(&rxe->pe);
+	if (lnx_likely(rail->ep->nreserve >= LNX_RXE_LOW))
+		return 0;
+	/* It may take an entry itself: not before the core's pass has ended. */
+	rxe->state = LNX_RXE_OFFERED;
+	return -FI_ENOENT;
+}
+
 LNX_INLINE int direct_get(struct fid_peer_srx *srx,
 			  struct fi_peer_match_attr *attr, bool tagged,
 			  struct fi_peer_rx_entry **out)
@@ -123,6 +149,8 @@ LNX_INLINE int direct_get(struct fid_peer_srx *srx,
 	lnx_assert_held(&ep->lock);
 	if (lnx_unlikely(!peer))
 		unnamed(ep);
+	if (!tagged && lnx_unlikely(attr->msg_size == LNX_NOTE_BYTES))
+		return get_note(rail, peer, attr, out);
 	rxe = lnx_rx_take(ep, tagged, src, tagged ? attr->tag : 0,
 			  attr->msg_size);
 	if (lnx_unlikely(!rxe))
@@ -184,6 +212,12 @@ static int direct_queue(struct fi_peer_rx_entry *entry)
 		return 0;
 	}
 	rxe->state = LNX_RXE_UNEX;
+	if (lnx_unlikely(rxe->held == LNX_HELD_NOTE)) {
+		/* Before all others, whom memory may be too short for. */
+		lnx_list_add_head(&ep->parked, &rxe->link);
+		ep->work |= LNX_WORK_PARK;
+		return end_pass(rxe);
+	}
 	rxe->unex.src = rxe->peer ? rxe->peer->addr : FI_ADDR_UNSPEC;
 	rxe->unex.tag = rxe->tagged ? rxe->tag : 0;
 	lnx_match_store(lnx_rx_match(ep, rxe->tagged), &rxe->unex);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Direct sends that the core cannot take now.  Called by tx/submit.h; tries some
- * more, then queues a copy of the descriptor, which progress posts in order.
+ * Direct sends that the core cannot take now.  Called by tx/submit.h and
+ * tx/large.c; tries some more, then queues a copy of the descriptor, which progress posts in order.
  *
  * Handing -FI_EAGAIN up instead would be simpler, but some applications answer it
  * with a progress call nested in their completion handler, which is no place for
@@ -24,6 +24,14 @@ struct lnx_dtx {
 	struct iovec iov[LNX_IOV_MAX];
 	char copy[];			/* payload of injects */
 };
+
+static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
+		    const struct lnx_tx *tx)
+{
+	return tx->call == LNX_NOTE ?
+	       lnx_note_post(ep, peer->shm_addr, tx) :
+	       lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx);
+}
 
 static int queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		 const struct lnx_tx *tx)
@@ -72,16 +80,20 @@ LNX_COLD ssize_t lnx_tx_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
 			return -FI_EHOSTUNREACH;
 		if (peer->ndpend)
 			continue;	/* not before those */
-		ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx);
+		ret = post(ep, peer, tx);
 		if (ret != -FI_EAGAIN)
 			return ret;
 	}
 	return queue(ep, peer, tx);
 }
 
-static void fail(struct lnx_ep *ep, const struct lnx_tx *tx, int err)
+static void fail(struct lnx_peer *peer, const struct lnx_tx *tx, int err)
 {
-	if (lnx_call_inject(tx->call))
+	struct lnx_ep *ep = peer->ep;
+
+	if (tx->call == LNX_NOTE)
+		lnx_tx_fin(peer, tx->data, err);
+	else if (lnx_call_inject(tx->call))
 		lnx_cntr_err(ep, LNX_CNTR_SEND);
 	else
 		lnx_tx_fail(ep, tx->context, FI_SEND |
@@ -103,14 +115,13 @@ void lnx_tx_direct_pump(struct lnx_ep *ep)
 			ssize_t ret = -FI_EHOSTUNREACH;
 
 			if (peer->shm_addr != FI_ADDR_NOTAVAIL)
-				ret = lnx_core_post(ep->shm->core_ep,
-						    peer->shm_addr, &d->tx);
+				ret = post(ep, peer, &d->tx);
 			if (ret == -FI_EAGAIN)
 				break;
 			lnx_list_del(&d->link);
 			peer->ndpend--;
 			if (ret)
-				fail(ep, &d->tx, (int)-ret);
+				fail(peer, &d->tx, (int)-ret);
 			free(d);
 		}
 		if (!peer->ndpend) {

@@ -13,6 +13,7 @@
 
 #include "comp/comp.h"
 #include "tx/post.h"
+#include "tx/submit.h"
 #include "rx/rx.h"
 #include "tx/tx.h"
 
@@ -505,10 +506,15 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 		return ret;
 	/* A local peer that was only made now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
-		ret = peer->ndpend ? -FI_EAGAIN :
-		      lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx);
-		if (ret == -FI_EAGAIN)
-			ret = lnx_tx_direct_again(ep, peer, tx);
+		if (peer->cma && lnx_tx_is_large(tx)) {
+			ret = lnx_tx_large(ep, peer, tx);
+		} else {
+			ret = peer->ndpend ? -FI_EAGAIN :
+			      lnx_core_post(ep->shm->core_ep, peer->shm_addr,
+					    tx);
+			if (ret == -FI_EAGAIN)
+				ret = lnx_tx_direct_again(ep, peer, tx);
+		}
 		ep->stats.direct_sends += !ret;
 		return ret;
 	}
@@ -518,7 +524,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 	if (lnx_unlikely((tx->op_flags & FI_INJECT) && len > ep->inject_size))
 		return -FI_EINVAL;
 	if (lnx_unlikely(peer->self)) {
-		ret = lnx_rx_self(ep, peer, tagged, tx->tag, tx->data,
+		ret = lnx_rx_copy(ep, peer, tagged, tx->tag, tx->data,
 				  data ? LNX_WIRE_F_DATA : 0, tx->iov,
 				  tx->niov, len);
 		if (ret)

@@ -80,7 +80,8 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	size_t i;
 	int ret = -FI_EAGAIN;
 
-	rndv = calloc(1, sizeof(*rndv));
+	rndv = calloc(1, sizeof(*rndv) +
+		      LNX_RTS_SEGS * LNX_RTS_KEYS * sizeof(*rndv->mr));
 	if (!rndv)
 		return -FI_EAGAIN;
 	rts.op = rndv->op = lnx_optab_add(&ep->rndv_ops, rndv);
@@ -146,16 +147,20 @@ void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
 	lnx_list_del(&rndv->link);
 	lnx_optab_del(&ep->rndv_ops, rndv->op);
 	rndv->peer->nrndv--;
-	lnx_list_add_tail(&ep->dead_rndvs, &rndv->link);
-	ep->work |= LNX_WORK_MR;
 	if (err) {
 		lnx_tx_fail(ep, rndv->context, rndv->cq_flags, err, prov_errno);
+	} else {
+		lnx_cntr_ok(ep, lnx_tx_cntr(rndv->cq_flags));
+		if (rndv->want_comp)
+			lnx_cq_write(ep->tx_cq, rndv->context, rndv->cq_flags,
+				     0, NULL, 0, 0, FI_ADDR_NOTAVAIL);
+	}
+	if (!rndv->nmr) {
+		free(rndv);
 		return;
 	}
-	lnx_cntr_ok(ep, lnx_tx_cntr(rndv->cq_flags));
-	if (rndv->want_comp)
-		lnx_cq_write(ep->tx_cq, rndv->context, rndv->cq_flags, 0, NULL,
-			     0, 0, FI_ADDR_NOTAVAIL);
+	lnx_list_add_tail(&ep->dead_rndvs, &rndv->link);
+	ep->work |= LNX_WORK_MR;
 }
 
 void lnx_rndv_reap(struct lnx_ep *ep)

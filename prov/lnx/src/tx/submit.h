@@ -11,6 +11,17 @@
 #include "tx/post.h"
 #include "tx/tx.h"
 
+/* Longer than what goes through a core's own buffers. */
+LNX_INLINE bool lnx_tx_is_large(const struct lnx_tx *tx)
+{
+	if (lnx_call_inject(tx->call))
+		return false;
+	if (tx->call == LNX_SEND || tx->call == LNX_SENDDATA ||
+	    tx->call == LNX_TSEND || tx->call == LNX_TSENDDATA)
+		return tx->iov->iov_len > LNX_INJECT_MAX;
+	return lnx_iov_len(tx->iov, tx->niov) > LNX_INJECT_MAX;
+}
+
 LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 {
 	struct lnx_peer *peer;
@@ -31,9 +42,13 @@ LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, tx->dest);
 	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL)) {
-		ret = lnx_core_post(ep->shm->core_ep, peer->direct, tx);
-		if (lnx_unlikely(ret == -FI_EAGAIN))
-			ret = lnx_tx_direct_again(ep, peer, tx);
+		if (lnx_unlikely(lnx_tx_is_large(tx)) && peer->cma) {
+			ret = lnx_tx_large(ep, peer, tx);
+		} else {
+			ret = lnx_core_post(ep->shm->core_ep, peer->direct, tx);
+			if (lnx_unlikely(ret == -FI_EAGAIN))
+				ret = lnx_tx_direct_again(ep, peer, tx);
+		}
 		ep->stats.direct_sends += !ret;
 	} else {
 		ret = lnx_tx_framed(ep, tx);

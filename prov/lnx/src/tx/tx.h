@@ -18,6 +18,7 @@
 enum lnx_call {
 	LNX_SEND, LNX_SENDV, LNX_SENDMSG, LNX_INJECT, LNX_SENDDATA,
 	LNX_INJECTDATA,
+	LNX_NOTE,			/* ours: tx/large.c; data: its op */
 	LNX_TSEND, LNX_TSENDV, LNX_TSENDMSG, LNX_TINJECT, LNX_TSENDDATA,
 	LNX_TINJECTDATA,
 };
@@ -25,6 +26,7 @@ enum lnx_call {
 #define lnx_call_tagged(call)	((call) >= LNX_TSEND)
 #define lnx_call_inject(call) \
 	((call) == LNX_INJECT || (call) == LNX_INJECTDATA || \
+	 (call) == LNX_NOTE || \
 	 (call) == LNX_TINJECT || (call) == LNX_TINJECTDATA)
 #define lnx_call_data(call) \
 	((call) == LNX_SENDDATA || (call) == LNX_INJECTDATA || \
@@ -97,8 +99,9 @@ struct lnx_rndv {
 	void *context;
 	uint64_t cq_flags;
 	bool want_comp;
+	bool here;			/* by a note, to a peer on this host */
 	unsigned nmr;
-	struct fid_mr *mr[LNX_RTS_SEGS * LNX_RTS_KEYS];
+	struct fid_mr *mr[];		/* one for each piece and rail */
 };
 
 /* What an operation with these completion flags counts as. */
@@ -123,6 +126,18 @@ LNX_COLD ssize_t lnx_tx_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
 				     const struct lnx_tx *tx);
 /* Post what was queued. */
 void lnx_tx_direct_pump(struct lnx_ep *ep);
+/* tx/large.c.  A send that is lnx_tx_is_large to a peer with `cma`: 0, or what
+ * fi_send returns. */
+ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
+		     const struct lnx_tx *tx);
+/* One core call, with a note of LNX_NOTE_BYTES. */
+ssize_t lnx_note_post(struct lnx_ep *ep, fi_addr_t dest,
+		      const struct lnx_tx *tx);
+/* Tell the sender of op that its buffer is free again.  0, -FI_EAGAIN, or an error:
+ * there is nobody to tell. */
+ssize_t lnx_tx_note_fin(struct lnx_peer *peer, uint64_t op, int err);
+/* Are those still there that have not yet read what was announced to them? */
+void lnx_tx_large_watch(struct lnx_ep *ep, uint64_t now);
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload);
 void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe);
 /*

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Notes of the shared memory rail, and reading what they announce. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/cma.h"
+#include "lnx_wire.h"
+#include "wire/note.h"
+
+#define ME	0x1122334455667788ULL
+#define YOU	0x99aabbccddeeff00ULL
+
+static struct lnx_wire_note good(void)
+{
+	return (struct lnx_wire_note) {
+		.src = YOU, .dst = ME, .kind = LNX_KIND_RTS_TAG, .npiece = 2,
+		.flags = LNX_WIRE_F_DATA, .pid = 77, .mark = 0x1000, .op = 5,
+		.tag = 6, .data = 7, .len = 300,
+		.piece = { { 0x2000, 100 }, { 0x3000, 200 } },
+	};
+}
+
+static int parse(const struct lnx_wire_note *n)
+{
+	uint8_t bytes[LNX_NOTE_BYTES];
+	struct lnx_wire_note back;
+
+	lnx_note_put(bytes, n);
+	return lnx_note_get(&back, bytes, ME);
+}
+
+Test(note, comes_back_as_it_was)
+{
+	struct lnx_wire_note n = good(), back;
+	uint8_t bytes[LNX_NOTE_BYTES];
+
+	memset(bytes, 0xee, sizeof(bytes));
+	lnx_note_put(bytes, &n);
+	cr_assert_eq(lnx_note_get(&back, bytes, ME), 0);
+	n.magic = LNX_NOTE_MAGIC;
+	cr_expect_eq(memcmp(&n, &back, sizeof(n)), 0);
+	cr_expect_eq(bytes[LNX_NOTE_BYTES - 1], 0);
+	cr_expect_eq(lnx_note_get(&back, bytes, YOU), -EBADMSG, "not ours");
+	bytes[0] ^= 1;
+	cr_expect_eq(lnx_note_get(&back, bytes, ME), -EBADMSG, "magic");
+}
+
+#define BAD(change) do { \
+	struct lnx_wire_note n = good(); \
+	change; \
+	cr_expect_eq(parse(&n), -EBADMSG, #change); \
+} while (0)
+
+Test(note, what_does_not_fit_is_none)
+{
+	BAD(n.src = 0);
+	BAD(n.kind = LNX_KIND_TAG);
+	BAD(n.kind = 0);
+	BAD(n.kind = LNX_KIND_FIN);
+	BAD(n.flags = 0x80);
+	BAD(n.pid = 0);
+	BAD(n.pid = -1);
+	BAD(n.mark = 0);
+	BAD(n.npiece = 0);
+	BAD(n.npiece = 1);
+	BAD(n.npiece = 3);
+	BAD(n.npiece = LNX_NOTE_PIECES + 1);
+	BAD(n.npiece = 255);
+	BAD(n.len = 299);
+	BAD(n.len = 0);
+	BAD(n.len = UINT64_MAX);
+	BAD(n.piece[0].len = 0);
+	BAD(n.piece[1].len = UINT64_MAX - 99);
+	BAD(n.piece[0].len = UINT64_MAX);
+}
+
+/* ---- reading memory of a process ---- */
+
+static uint64_t mark = YOU;
+static uint8_t data[3][5000];
+
+/* A process that has these at the same places, with other contents. */
+static pid_t other(uint64_t its_mark)
+{
+	int fd[2];
+	pid_t pid;
+	size_t i;
+	char c;
+
+	cr_assert_eq(pipe(fd), 0);
+	pid = fork();
+	if (!pid) {
+		mark = its_mark;
+		for (i = 0; i < sizeof(data); i++)
+			data[0][i] = (uint8_t)(i % 251 + 1);
+		if (write(fd[1], "x", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	cr_assert_eq(read(fd[0], &c, 1), 1);
+	close(fd[0]);
+	close(fd[1]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static struct lnx_cma_owner owner_of(pid_t pid)
+{
+	return (struct lnx_cma_owner) {
+		.pid = pid, .mark = (uintptr_t)&mark, .eid = YOU,
+	};
+}
+
+static void need_cma(void)
+{
+	pid_t pid = other(YOU);
+	struct lnx_cma_owner owner = owner_of(pid);
+	bool can = lnx_cma_probe(&owner);
+
+	end(pid);
+	if (!can)
+		cr_skip_test("processes may not read each other's memory");
+}
+
+Test(cma, reads_across_pieces)
+{
+	static uint8_t got[15000];
+	struct lnx_wire_piece piece[3] = {
+		{ (uintptr_t)data[0], 5000 }, { (uintptr_t)data[1] + 1, 1 },
+		{ (uintptr_t)data[2], 4000 },
+	};
+	size_t cut[] = { 0, 1, 4999, 5000, 5001, 5002, 7000, 9000 }, i, k, at;
+	struct lnx_cma_owner owner;
+	unsigned with;
+
+	need_cma();
+	owner = owner_of(other(YOU));
+	for (with = 0; with < 2; with++) {
+		owner.mark = with ? (uintptr_t)&mark : 0;
+		for (i = 0; i < 8; i++) {
+			struct iovec iov[4] = {
+				{ got, cut[i] }, { got + cut[i], 0 },
+				{ got + cut[i], 9000 }, { NULL, 0 },
+			};
+
+			memset(got, 0, sizeof(got));
+			cr_expect_eq(lnx_cma_read(&owner, piece, 3, iov, 4,
+						  9000), 0);
+			for (k = 0; k < 9000; k++) {
+				at = k < 5000 ? k : k == 5000 ? 5001 :
+				     k - 5001 + 10000;
+				cr_assert_eq(got[k], at % 251 + 1, "byte %zu",
+					     k);
+			}
+			cr_expect_eq(got[9000], 0);
+		}
+	}
+	end(owner.pid);
+}
+
+Test(cma, knows_who_is_gone)
+{
+	struct lnx_wire_piece piece = { (uintptr_t)data[0], 5000 };
+	static uint8_t got[5000];
+	struct iovec iov = { got, sizeof(got) };
+	struct lnx_cma_owner owner;
+
+	need_cma();
+	/* It lives, and its endpoint does not. */
+	owner = owner_of(other(0));
+	cr_expect_not(lnx_cma_probe(&owner));
+	cr_expect_eq(lnx_cma_read(&owner, &piece, 1, &iov, 1, 5000), ESRCH);
+	/* It is dead and not even waited for, then gone for good. */
+	kill(owner.pid, SIGKILL);
+	waitid(P_PID, (id_t)owner.pid, &(siginfo_t) { 0 }, WEXITED | WNOWAIT);
+	cr_expect_not(lnx_cma_probe(&owner));
+	cr_expect_neq(lnx_cma_read(&owner, &piece, 1, &iov, 1, 5000), 0);
+	end(owner.pid);
+	cr_expect_not(lnx_cma_probe(&owner));
+	cr_expect_neq(lnx_cma_read(&owner, &piece, 1, &iov, 1, 5000), 0);
+}
+
+Test(cma, bad_places_are_errors)
+{
+	struct lnx_wire_piece piece[2] = { { 8, 16 },
+					   { (uintptr_t)data[0], 5000 } };
+	static uint8_t got[6000];
+	struct iovec iov = { got, sizeof(got) };
+	struct lnx_cma_owner owner;
+	char *hole;
+
+	need_cma();
+	hole = mmap(NULL, 1 << 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	cr_assert_neq(hole, MAP_FAILED);
+	owner = owner_of(other(YOU));
+	cr_expect_neq(lnx_cma_read(&owner, piece, 2, &iov, 1, 5016), 0);
+	piece[0] = (struct lnx_wire_piece) { (uintptr_t)data[0], 16 };
+	piece[1].addr = (uintptr_t)hole;
+	cr_expect_neq(lnx_cma_read(&owner, piece, 2, &iov, 1, 5016), 0);
+	owner.mark = 0;
+	cr_expect_neq(lnx_cma_read(&owner, piece, 2, &iov, 1, 5016), 0);
+	owner.mark = 8;
+	cr_expect_not(lnx_cma_probe(&owner));
+	end(owner.pid);
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Every byte of a note: what two lnx endpoints say to each other over the shared
+ * memory rail, where the application's messages travel without a header of ours.
+ *
+ * A note is an untagged message of exactly LNX_NOTE_BYTES, an odd size that few
+ * applications use; one that is no note is told apart by magic and ids, and is an
+ * application's message.  Both ends are on one host: integers are in its order.
+ *
+ * RTS announces a large message, which keeps its place among all others, and stays
+ * in the sender's memory until the receiver has read it and says so with a FIN.
+ */
+#ifndef LNX_WIRE_NOTE_H
+#define LNX_WIRE_NOTE_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#define LNX_NOTE_MAGIC		0x3165746f6e786e6cULL	/* "lnxnote1" */
+#define LNX_NOTE_BYTES		137
+#define LNX_NOTE_PIECES		4
+
+struct lnx_wire_note {
+	uint64_t magic;
+	uint64_t src;		/* endpoint ids; never 0 */
+	uint64_t dst;
+	uint8_t kind;		/* LNX_KIND_RTS_MSG, _RTS_TAG or _FIN */
+	uint8_t flags;		/* LNX_WIRE_F_DATA or 0 */
+	uint8_t npiece;		/* RTS: 1..LNX_NOTE_PIECES; FIN: 0 */
+	uint8_t reserved;
+	int32_t pid;		/* RTS: process that has the message, */
+	uint64_t mark;		/* where it has src while the endpoint is open, */
+	uint64_t op;		/* sender's name for it; FIN repeats it */
+	uint64_t tag;
+	uint64_t data;
+	uint64_t len;		/* FIN: error or 0 */
+	struct lnx_wire_piece {
+		uint64_t addr;
+		uint64_t len;	/* not 0; their sum is len */
+	} piece[LNX_NOTE_PIECES];
+};
+static_assert(sizeof(struct lnx_wire_note) == LNX_NOTE_BYTES - 1, "note");
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reading the memory of other processes of this host.  Whom the kernel lets read
+ * is its business (same user, no more restrictive rule); ask lnx_cma_probe first.
+ */
+#ifndef LNX_CMA_H
+#define LNX_CMA_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/uio.h>
+
+#include "lnx_wire_note.h"
+#include "obj/peer.h"
+
+/* Does that process live, its endpoint too, and may we read it? */
+bool lnx_cma_probe(const struct lnx_cma_owner *owner);
+/*
+ * Read the first `want` bytes of the pieces into iov, which has room for them.  0,
+ * or a positive error number: the pieces are not, or may not have been all the time,
+ * what they were said to be.  Without a mark whether the endpoint was open all the
+ * time is left to the caller to find out (lnx_book_is_open).
+ */
+int lnx_cma_read(const struct lnx_cma_owner *owner,
+		 const struct lnx_wire_piece *piece, unsigned npiece,
+		 const struct iovec *iov, size_t niov, size_t want);
+
+#endif

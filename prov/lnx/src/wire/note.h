@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Notes of the shared memory rail, onto it and off it: lnx_wire_note.h. */
+#ifndef LNX_NOTE_H
+#define LNX_NOTE_H
+
+#include "lnx_wire_note.h"
+
+/* Write all LNX_NOTE_BYTES of bytes; magic is put in, what is not used must be 0. */
+void lnx_note_put(void *bytes, const struct lnx_wire_note *n);
+/* Is it a note for the endpoint dst, and well-formed?  0 or -EBADMSG. */
+int lnx_note_get(struct lnx_wire_note *n, const void *bytes, uint64_t dst);
+
+#endif
