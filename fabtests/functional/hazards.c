@@ -545,11 +545,11 @@ struct crowd_name {
 };
 
 static int crowd_open(struct ft *ft, struct fid_ep **ep,
-		      struct crowd_name *name)
+		      struct crowd_name *name, int n)
 {
 	int i;
 
-	for (i = 0; i < CROWD; i++) {
+	for (i = 0; i < n; i++) {
 		FT_CALL(ft, fi_endpoint(ft->o.domain, ft->o.info, &ep[i],
 					NULL));
 		FT_CALL(ft, fi_ep_bind(ep[i], &ft->o.av->fid, 0));
@@ -639,7 +639,7 @@ static int crowd(struct ft *ft, const struct ft_case *c)
 	}
 	memset(ep, 0, sizeof(ep));
 	if (ft->rank)
-		ret = crowd_open(ft, ep, all[1]);
+		ret = crowd_open(ft, ep, all[1], CROWD);
 	if (ret == FT_PASS) {
 		static struct crowd_name both[2][CROWD];
 
@@ -653,6 +653,76 @@ static int crowd(struct ft *ft, const struct ft_case *c)
 	for (i = 0; i < CROWD; i++)
 		if (ep[i])
 			fi_close(&ep[i]->fid);
+	return ret;
+}
+
+/* ---- more local peers than shared memory takes, one after the other ---- */
+
+#define VISITS		300
+
+/* Rank 1 is a new endpoint each time; rank 0 forgets those who have left. */
+static int visit(struct ft *ft, struct crowd_name *name, int i)
+{
+	struct crowd_name both[2];
+	struct ft_op *op[2];
+	fi_addr_t who = 0;
+	int k;
+
+	FT_CHECK(ft, !oob_allgather(&ft->oob, name, both, sizeof(*name)),
+		 "lost the other rank");
+	if (!ft->rank)
+		FT_CHECK(ft, fi_av_insert(ft->o.av, both[1].name, 1, &who, 0,
+					  NULL) == 1, "visitor %d not inserted",
+			 i);
+	for (k = 0; k < 2; k++) {
+		size_t len = k ? 20000 : 8;
+
+		op[k] = ft->rank ? put(ft, true, 0, 9, (uint64_t)i + k, len) :
+			post(ft, true, -1, 9, ins + k * SLOT, len);
+		FT_CHECK(ft, op[k], "visit %d: not taken", i);
+	}
+	FT_TRY(all_done(ft, op, 2, "messages of a visitor"));
+	for (k = 0; k < 2 && !ft->rank; k++) {
+		FT_TRY(check(ft, op[k], ins + k * SLOT, k ? 20000 : 8, 1,
+			     (uint64_t)i + k));
+		FT_CHECK(ft, op[k]->src == who, "visit %d: source %lld, not "
+			 "%lld", i, (long long)op[k]->src, (long long)who);
+	}
+	if (!ft->rank)
+		FT_CALL(ft, fi_av_remove(ft->o.av, &who, 1, 0));
+	ft_ops_drop(ft);
+	return FT_PASS;
+}
+
+static int visits(struct ft *ft, const struct ft_case *c)
+{
+	struct fid_ep *mine = ft->o.ep;
+	static struct crowd_name name;
+	int i, ret = FT_PASS;
+
+	(void)c;
+	if (!ft_is_bare(ft, "lnx"))
+		return ft_skip(ft, "not asked of bare providers");
+	if (ft_lnx_over_shm(ft) && !all_read_memory(ft))
+		return ft_skip(ft, "places of those who have left are only "
+			       "given again where memory can be read");
+	prepare(ft, 2 * SLOT);
+	for (i = 0; i < VISITS && ret == FT_PASS; i++) {
+		struct fid_ep *ep = NULL;
+
+		if (ft->rank)
+			ret = crowd_open(ft, &ep, &name, 1);
+		if (ep)
+			ft->o.ep = ep;
+		if (ret == FT_PASS)
+			ret = visit(ft, &name, i);
+		ft->o.ep = mine;
+		if (ep)
+			fi_close(&ep->fid);
+		/* Only when he has left. */
+		if (ft_barrier(ft))
+			break;
+	}
 	return ret;
 }
 
@@ -735,6 +805,8 @@ int main(int argc, char **argv)
 		.fn = stranger, .cfg.alone = true };
 	*c++ = (struct ft_case) { .name = "more-than-256-local-peers",
 		.fn = crowd, .slow = true };
+	*c++ = (struct ft_case) { .name = "more-than-256-visitors",
+		.fn = visits, .slow = true };
 	*c++ = (struct ft_case) { .name = "notes-expected", .fn = notes,
 		.a = 1 };
 	*c++ = (struct ft_case) { .name = "notes-unexpected", .fn = notes };

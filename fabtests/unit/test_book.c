@@ -74,6 +74,7 @@ Test(book, holds_as_many_as_shm_does)
 		cr_expect_eq(lnx_book_place(b, i), 0, "guest %u", i);
 		cr_expect_eq(lnx_book_place(b, i), 0, "again");
 	}
+	cr_expect_eq(lnx_book_free(b), 0);
 	cr_expect_not(lnx_book_room(b, 1000));
 	cr_expect_eq(lnx_book_place(b, 1000), -FI_ENOSPC);
 	cr_expect(lnx_book_room(b, 77), "who has one");

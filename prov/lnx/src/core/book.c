@@ -150,6 +150,15 @@ bool lnx_book_room(const struct lnx_book *b, uint64_t eid)
 	return false;
 }
 
+unsigned lnx_book_free(const struct lnx_book *b)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < LNX_BOOK_PLACES; i++)
+		n += !get(b, i);
+	return n;
+}
+
 uint64_t lnx_book_guest(const struct lnx_book *b, unsigned i)
 {
 	return get(b, i);

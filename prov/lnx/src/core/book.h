@@ -39,6 +39,7 @@ bool lnx_book_is_open(const struct lnx_book *book);
 /* Of our own book.  A place for eid, which it may have: 0 or -FI_ENOSPC. */
 int lnx_book_place(struct lnx_book *book, uint64_t eid);
 bool lnx_book_room(const struct lnx_book *book, uint64_t eid);
+unsigned lnx_book_free(const struct lnx_book *book);
 /* Who has place i; 0: nobody. */
 uint64_t lnx_book_guest(const struct lnx_book *book, unsigned i);
 void lnx_book_strike(struct lnx_book *book, unsigned i);

@@ -168,6 +168,10 @@ static void forget_guest(struct lnx_rail *rail, uint64_t eid)
 		lnx_rail_remove(rail, core_addr);
 }
 
+/* Fewer free places than this, and it is time to look for more: newcomers to whom
+ * there is none left are told so before we know of them. */
+#define BOOK_LOW	32
+
 /*
  * Free the places of those who are no more.  Whom the application still has in
  * the AV keeps his, and also whose large messages the core may have in part: it
@@ -178,6 +182,8 @@ static LNX_COLD void tidy_book(struct lnx_ep *ep)
 	bool polled = false;
 	unsigned i;
 
+	if (lnx_book_free(ep->book) >= BOOK_LOW)
+		return;
 	for (i = 0; i < LNX_BOOK_PLACES; i++) {
 		uint64_t eid = lnx_book_guest(ep->book, i);
 		struct lnx_peer *peer;
@@ -235,8 +241,7 @@ static bool agree(struct lnx_peer *peer)
 
 	if (!ep->book)
 		return true;
-	if (!lnx_book_room(ep->book, peer->eid))
-		tidy_book(ep);
+	tidy_book(ep);
 	return lnx_book_room(ep->book, peer->eid) && visit(peer) &&
 	       !lnx_book_place(ep->book, peer->eid);
 }
@@ -284,6 +289,8 @@ static LNX_COLD void meet_guests(struct lnx_ep *ep)
 		    lnx_host_probe(eid) && visit(peer))
 			know_shm(peer);
 	}
+	if (ep->book)
+		tidy_book(ep);
 }
 
 /* The network ways: pairs of rails, best first (policy/select). */
