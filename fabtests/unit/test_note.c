@@ -84,20 +84,27 @@ Test(note, what_does_not_fit_is_none)
 static uint64_t mark = YOU;
 static uint8_t data[3][5000];
 
+static uint8_t its_byte(size_t at)
+{
+	return (uint8_t)(at % 251 + 1);
+}
+
 /* A process that has these at the same places, with other contents. */
 static pid_t other(uint64_t its_mark)
 {
 	int fd[2];
 	pid_t pid;
-	size_t i;
+	size_t d, i;
 	char c;
 
 	cr_assert_eq(pipe(fd), 0);
 	pid = fork();
 	if (!pid) {
 		mark = its_mark;
-		for (i = 0; i < sizeof(data); i++)
-			data[0][i] = (uint8_t)(i % 251 + 1);
+		for (d = 0; d < 3; d++) {
+			for (i = 0; i < sizeof(data[d]); i++)
+				data[d][i] = its_byte(d * sizeof(data[d]) + i);
+		}
 		if (write(fd[1], "x", 1) == 1)
 			pause();
 		_exit(0);
