@@ -109,9 +109,10 @@ static pid_t other(uint64_t its_mark)
 			pause();
 		_exit(0);
 	}
-	cr_assert_eq(read(fd[0], &c, 1), 1);
-	close(fd[0]);
+	/* Not ours to write: one that dies has to be noticed. */
 	close(fd[1]);
+	cr_assert_eq(read(fd[0], &c, 1), 1, "it died");
+	close(fd[0]);
 	return pid;
 }
 
