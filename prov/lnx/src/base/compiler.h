@@ -27,4 +27,19 @@ static inline uint64_t lnx_mix64(uint64_t v)
 	return v ^ (v >> 29);
 }
 
+/*
+ * A full fence.  The thread sanitizer knows none: there it is an operation on
+ * something that nobody else sees, which orders enough on machines that it runs on.
+ */
+LNX_INLINE void lnx_fence(void)
+{
+#ifdef __SANITIZE_THREAD__
+	int nothing = 0;
+
+	__atomic_fetch_add(&nothing, 1, __ATOMIC_SEQ_CST);
+#else
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
 #endif

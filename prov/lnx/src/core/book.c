@@ -200,7 +200,7 @@ void lnx_book_shut(struct lnx_book *b)
 bool lnx_book_is_open(const struct lnx_book *b)
 {
 	/* Not before the reads that it is to vouch for. */
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	lnx_fence();
 	return __atomic_load_n(&b->mark, __ATOMIC_RELAXED) != 0;
 }
 
