@@ -1285,7 +1285,7 @@ static void fin_left(int err)
 	cr_expect_eq(n.kind, LNX_KIND_FIN);
 	cr_expect_eq(n.src, f.lnx->eid);
 	cr_expect_eq(n.op, 4711);
-	cr_expect_eq(n.len, err);
+	cr_expect_eq(n.len, (uint64_t)err);
 	free(s);
 	cr_expect_null(fake_take(core), "one answer");
 }

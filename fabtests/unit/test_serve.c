@@ -198,7 +198,7 @@ static void answered(uint64_t id, int err)
 	struct fake_sent *s = left(LNX_KIND_RESP);
 
 	cr_assert_eq(s->h.data, id, "answer to %lx, not %lx", s->h.data, id);
-	cr_assert_eq(s->h.tag, err, "%lu, not %d", s->h.tag, err);
+	cr_assert_eq(s->h.tag, (uint64_t)err, "%lu, not %d", s->h.tag, err);
 	cr_expect_eq(s->h.len, 0);
 	free(s);
 }
@@ -219,7 +219,7 @@ static void ended(uint64_t op, int err)
 	fake_passes(&f, 40);
 	s = left(LNX_KIND_FIN);
 	cr_assert_eq(s->h.data, op);
-	cr_assert_eq(s->h.len, err, "%lu, not %d", s->h.len, err);
+	cr_assert_eq(s->h.len, (uint64_t)err, "%lu, not %d", s->h.len, err);
 	free(s);
 }
 
