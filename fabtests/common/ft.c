@@ -113,7 +113,8 @@ struct fi_info *ft_hints(struct ft *ft, const struct ft_cfg *cfg)
 	h->domain_attr->progress = FI_PROGRESS_MANUAL;
 	h->domain_attr->resource_mgmt = FI_RM_ENABLED;
 	h->domain_attr->av_type = cfg->av_type ? cfg->av_type : FI_AV_TABLE;
-	h->domain_attr->mr_mode = cfg->mr_mode;
+	h->domain_attr->mr_mode = ft->run->mr_basic ? FT_MR_BASIC :
+						      cfg->mr_mode;
 	h->fabric_attr->prov_name = strdup(ft->opts.prov);
 	if (ft->opts.domain)
 		h->domain_attr->name = strdup(ft->opts.domain);

@@ -28,6 +28,7 @@
 #include "pattern.h"
 
 #define FT_API		FI_VERSION(FI_MAJOR_VERSION, FI_MINOR_VERSION)
+#define FT_MR_BASIC	(1 << 0)	/* libfabric's own name warns */
 #define FT_NAME_MAX	256		/* bytes of an endpoint's address */
 #define FT_WHY_MAX	240
 #define FT_MAX_EXTRA	16
@@ -47,6 +48,7 @@ struct ft_opts {
 		int nranks;
 		bool verify, quick, huge, one_core;
 		bool directed;		/* no receives from any source */
+		bool mr_basic;		/* FI_MR_BASIC, whatever cases can do */
 		uint64_t size;		/* UINT64_MAX: all */
 		uint64_t iters;		/* 0: the program's own choice */
 		uint64_t warmup;

@@ -13,7 +13,7 @@
 #define PORT 47592
 
 enum { OPT_NO_VERIFY = 256, OPT_FORK, OPT_QUICK, OPT_HUGE, OPT_LIST,
-       OPT_ONE_CORE, OPT_SECONDS, OPT_DIRECTED };
+       OPT_ONE_CORE, OPT_SECONDS, OPT_DIRECTED, OPT_MR_BASIC };
 
 static const struct option longs[] = {
 	{ "no-verify", no_argument, NULL, OPT_NO_VERIFY },
@@ -23,6 +23,7 @@ static const struct option longs[] = {
 	{ "list", no_argument, NULL, OPT_LIST },
 	{ "one-core", no_argument, NULL, OPT_ONE_CORE },
 	{ "directed", no_argument, NULL, OPT_DIRECTED },
+	{ "mr-basic", no_argument, NULL, OPT_MR_BASIC },
 	{ "seconds", required_argument, NULL, OPT_SECONDS },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 }
@@ -52,6 +53,7 @@ static void usage(FILE *f, const char *prog, const char *title)
 "  --quick    leave slow cases out; --huge adds very large ones\n"
 "  --directed receives name their source, where a case has just one; others\n"
 "             are left out\n"
+"  --mr-basic memory is registered as FI_MR_BASIC wants it\n"
 "  --one-core do not spread ranks over the cores\n"
 "FT_TIMEOUT_S and FT_GUARD_S change the limits of one wait (30) and of one\n"
 "case (180), for slow machines and instrumented runs.\n",
@@ -137,6 +139,7 @@ void ft_parse(struct ft *ft, int argc, char **argv, const char *title,
 		case OPT_LIST: o->list = true; break;
 		case OPT_ONE_CORE: r->one_core = true; break;
 		case OPT_DIRECTED: r->directed = true; break;
+		case OPT_MR_BASIC: r->mr_basic = true; break;
 		case OPT_SECONDS:
 			r->seconds = (double)parse_size(prog, optarg);
 			break;

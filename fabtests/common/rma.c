@@ -16,6 +16,14 @@ const char *const ft_rma_names[] = {
 
 /* ---- memory ---- */
 
+int ft_mr_mode(const struct ft_objs *o)
+{
+	int mode = o->info->domain_attr->mr_mode;
+
+	return mode == FT_MR_BASIC ? FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
+				     FI_MR_PROV_KEY : mode;
+}
+
 uint64_t ft_mr_new_key(struct ft *ft)
 {
 	static uint64_t next;
@@ -26,7 +34,7 @@ uint64_t ft_mr_new_key(struct ft *ft)
 
 int ft_mr_ready(struct ft *ft, struct ft_objs *o, struct ft_mr *m)
 {
-	int mode = o->info->domain_attr->mr_mode, ret;
+	int mode = ft_mr_mode(o), ret;
 
 	if (!(mode & FI_MR_ENDPOINT))
 		return 0;
@@ -90,7 +98,7 @@ struct wire_mr {
 
 int ft_mr_share(struct ft *ft, struct ft_mr *m)
 {
-	int mode = ft->o.info->domain_attr->mr_mode, i, ret;
+	int mode = ft_mr_mode(&ft->o), i, ret;
 	static struct wire_mr all[OOB_MAX_RANKS];
 	struct wire_mr mine = { .len = m->len };
 
@@ -174,7 +182,7 @@ int ft_with_mem(struct ft *ft, const struct ft_case *c, size_t len)
 
 void *ft_mr_desc(struct ft *ft, const struct ft_mr *m)
 {
-	if (!m || !(ft->o.info->domain_attr->mr_mode & FI_MR_LOCAL))
+	if (!m || !(ft_mr_mode(&ft->o) & FI_MR_LOCAL))
 		return NULL;
 	return fi_mr_desc(m->mr);
 }

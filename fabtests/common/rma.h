@@ -34,6 +34,9 @@ struct ft_mr {
 	struct ft_target at[OOB_MAX_RANKS];	/* after ft_mr_share */
 };
 
+/* The rules of o for keys and addresses: mr_mode, with FI_MR_BASIC spelled out. */
+int ft_mr_mode(const struct ft_objs *o);
+
 /* A key nobody has used yet; the same in no two ranks. */
 uint64_t ft_mr_new_key(struct ft *ft);
 

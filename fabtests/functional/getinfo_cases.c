@@ -14,6 +14,9 @@
 #include <rdma/fi_tagged.h>
 
 #define API		FI_VERSION(2, 1)
+/* libfabric's own names warn. */
+#define MR_BASIC	(1 << 0)
+#define MR_SCALABLE	(1 << 1)
 #define LINKS(text)	"FI_LNX_PROV_LINKS=" text
 
 /* ---- helpers ---- */
@@ -402,8 +405,17 @@ static void run_hints(void)
 	RETURNS(domain_attr->mr_mode, 0, h->domain_attr->mr_mode =
 		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
 		FI_MR_PROV_KEY | FI_MR_ENDPOINT);
-	HINT(REFUSED, h->domain_attr->mr_mode = 1 << 0);	/* BASIC */
-	HINT(TAKEN, h->domain_attr->mr_mode = 1 << 1);		/* SCALABLE */
+	/* More than is needed is no reason to need it. */
+	RETURNS(domain_attr->mr_mode, 0,
+		h->domain_attr->mr_mode = FI_MR_VIRT_ADDR);
+	RETURNS(domain_attr->mr_mode, 0,
+		h->domain_attr->mr_mode = FI_MR_PROV_KEY);
+	RETURNS(domain_attr->mr_mode, 0,
+		h->domain_attr->mr_mode = FI_MR_ALLOCATED);
+	RETURNS(domain_attr->mr_mode, MR_BASIC,
+		h->domain_attr->mr_mode = MR_BASIC);
+	RETURNS(domain_attr->mr_mode, MR_SCALABLE,
+		h->domain_attr->mr_mode = MR_SCALABLE);
 
 	HINT(TAKEN, h->fabric_attr->name = strdup("lnx"));
 	HINT(REFUSED, h->fabric_attr->name = strdup("shm"));
@@ -416,6 +428,21 @@ static void run_hints(void)
 	HINT(REFUSED, h->dest_addr = calloc(1, 64), h->dest_addrlen = 64);
 }
 
+/* The rails see what the application does, and only shm takes our keys then. */
+static void run_no_srq(void)
+{
+	RETURNS(domain_attr->mr_mode, 0, h->caps = FI_MSG);
+	RETURNS(domain_attr->mr_mode, MR_SCALABLE,
+		h->domain_attr->mr_mode = MR_SCALABLE);
+	HINT(REFUSED, h->domain_attr->mr_mode = MR_BASIC);
+}
+
+static void run_no_srq_shm(void)
+{
+	RETURNS(domain_attr->mr_mode, MR_BASIC,
+		h->domain_attr->mr_mode = MR_BASIC);
+}
+
 static void run_no_thread(void)
 {
 	HINT(REFUSED, h->domain_attr->data_progress = FI_PROGRESS_AUTO);
@@ -424,18 +451,26 @@ static void run_no_thread(void)
 
 static void run_versions(void)
 {
-	static const struct { uint32_t api; int mr_mode; } row[] = {
-		{ FI_VERSION(1, 4), 1 << 1 },
-		{ FI_VERSION(1, 5), 0 },
-		{ FI_VERSION(1, 9), 0 },
-		{ FI_VERSION(1, 18), 0 },
-		{ FI_VERSION(2, 0), 0 },
-		{ FI_VERSION(2, 1), 0 },
+	/* As shm and tcp;ofi_rxm answer. */
+	static const struct { uint32_t api; int ask, mr_mode; } row[] = {
+		{ FI_VERSION(1, 4), 0, MR_BASIC },
+		{ FI_VERSION(1, 4), MR_BASIC, MR_BASIC },
+		{ FI_VERSION(1, 4), MR_SCALABLE, MR_SCALABLE },
+		{ FI_VERSION(1, 5), 0, 0 },
+		{ FI_VERSION(1, 5), MR_BASIC, MR_BASIC },
+		{ FI_VERSION(1, 5), MR_SCALABLE, MR_SCALABLE },
+		{ FI_VERSION(1, 9), 0, 0 },
+		{ FI_VERSION(1, 18), 0, 0 },
+		{ FI_VERSION(2, 0), 0, 0 },
+		{ FI_VERSION(2, 1), 0, 0 },
+		{ FI_VERSION(2, 1), MR_BASIC, MR_BASIC },
+		{ FI_VERSION(2, 1), MR_SCALABLE, MR_SCALABLE },
 	};
 	struct fi_info *hints = new_hints(), *i;
 
 	for (size_t r = 0; r < sizeof(row) / sizeof(row[0]); r++) {
 		i = NULL;
+		hints->domain_attr->mr_mode = row[r].ask;
 		CHECK_INT(fi_getinfo(row[r].api, NULL, NULL, 0, hints, &i),
 			  0);
 		if (i) {
@@ -798,6 +833,10 @@ const struct gi_case gi_cases[] = {
 	{ "caps", { LO }, run_caps, 0, { 0 }, 0 },
 	{ "hints", { LO }, run_hints, 0, { 0 }, 0 },
 	{ "no_thread", { LO, "FI_LNX_THREAD=0" }, run_no_thread, 0, { 0 }, 0 },
+	{ "no_srq", { LINKS("shm+tcp;ofi_rxm:lo"), "FI_LNX_USE_SRQ=0" },
+	  run_no_srq, 0, { 0 }, 0 },
+	{ "no_srq_shm", { LINKS("shm"), "FI_LNX_USE_SRQ=0" },
+	  run_no_srq_shm, 0, { 0 }, 0 },
 	{ "versions", { LO }, run_versions, 0, { 0 }, 0 },
 	{ "own_result", { LINKS("shm+tcp:lo|shm|tcp:lo") }, run_own_result, 0,
 	  { 0 }, 0 },

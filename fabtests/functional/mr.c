@@ -22,7 +22,7 @@ static int meet(struct ft *ft)
 
 static int mode_of(struct ft *ft)
 {
-	return ft->o.info->domain_attr->mr_mode;
+	return ft_mr_mode(&ft->o);
 }
 
 static unsigned char *pages(size_t len)
@@ -202,6 +202,27 @@ static int duplicate(struct ft *ft, const struct ft_case *c)
 }
 
 /* Any value that fits. */
+/* Asked for one key twice, it gives two. */
+static int own_keys(struct ft *ft, const struct ft_case *c)
+{
+	uint64_t key = ft_mr_new_key(ft);
+	struct ft_mr a, b;
+
+	(void)c;
+	if (!(mode_of(ft) & FI_MR_PROV_KEY))
+		return ft_skip(ft, "the case picks keys");
+	FT_CALL(ft, reg(ft, &a, 0, mem, 1000, FT_MR_ACCESS, key));
+	FT_CALL(ft, reg(ft, &b, 0, mem + 2000, 1000, FT_MR_ACCESS, key));
+	FT_CHECK(ft, fi_mr_key(a.mr) != fi_mr_key(b.mr), "key %llu twice",
+		 (unsigned long long)fi_mr_key(a.mr));
+	SHARE(&a);
+	SHARE(&b);
+	FT_TRY(whole(ft, &a, 3));
+	FT_TRY(whole(ft, &b, 5));
+	unreg(&a);
+	return whole(ft, &b, 7);
+}
+
 static int key_values(struct ft *ft, const struct ft_case *c)
 {
 	size_t size = ft->o.info->domain_attr->mr_key_size, i;
@@ -742,7 +763,7 @@ static int reg_early(struct ft *ft, struct ft_objs *o)
 		mem = pages(BYTES);
 		out = pages(BYTES);
 	}
-	if (o->info->domain_attr->mr_mode & FI_MR_ENDPOINT)
+	if (ft_mr_mode(o) & FI_MR_ENDPOINT)
 		return 0;
 	if (ft_mr_open(ft, o, &early, mem, 5000, FT_MR_ACCESS))
 		return -FI_EOTHER;
@@ -896,6 +917,7 @@ int main(int argc, char **argv)
 	CASE(too_many_iovecs, "too-many-iovecs");
 	CASE(duplicate, "duplicate-key");
 	CASE(key_values, "key-values");
+	CASE(own_keys, "keys-of-the-provider");
 	CASE(refresh, "refresh");
 	c->cfg.caps = FT_RMA_CAPS | FI_RMA_EVENT;
 	CASE(counted, "counter-of-memory");

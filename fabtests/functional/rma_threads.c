@@ -309,6 +309,8 @@ static int with_mem(struct ft *ft, const struct ft_case *c)
 {
 	if (!ft_is_bare(ft, "lnx"))
 		return ft_skip(ft, "other providers want keys of their own");
+	if (c->b && ft->run->mr_basic)
+		return ft_skip(ft, "for keys that the case picks");
 	if (c->b && strstr(ft->o.info->domain_attr->name, "shm"))
 		return ft_skip(ft, "shm does not know when memory goes");
 	return ft_with_mem(ft, c, MAX_THREADS * SLICE);

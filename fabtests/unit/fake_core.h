@@ -80,6 +80,7 @@ struct fake_opt {
 	uint64_t tx_bind, rx_bind;	/* FI_SELECTIVE_COMPLETION */
 	size_t tx_size;
 	size_t inject_size;		/* of framed rails; 0: none */
+	bool mr_basic;			/* FI_MR_BASIC */
 };
 
 /* An lnx endpoint with everything that belongs to it. */

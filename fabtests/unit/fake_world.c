@@ -181,6 +181,7 @@ void fake_open(struct fake *f, const struct fake_opt *opt)
 	f->domain.info = f->info;
 	f->domain.threads = true;
 	f->domain.host = 99;
+	f->domain.mr_basic = opt->mr_basic;
 	FAKE_CHECK(!lnx_mrs_init(&f->domain));
 
 	FAKE_CHECK(!lnx_av_open(&f->domain.fid, &av_attr, &f->av, NULL));

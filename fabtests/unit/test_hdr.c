@@ -597,7 +597,8 @@ Test(places, what_was_put_is_got_and_makes_up_the_whole)
 
 Test(keys, what_was_put_is_got)
 {
-	struct lnx_keys in = { .len = 0x123456789aULL, .nkey = LNX_RTS_KEYS };
+	struct lnx_keys in = { .len = 0x123456789aULL, .nkey = LNX_RTS_KEYS,
+			       .origin = 0xfedcba9876543210ULL };
 	uint8_t wire[LNX_PAYLOAD_MAX];
 	struct lnx_keys out;
 	size_t size = lnx_keys_size(in.nkey);
@@ -610,6 +611,7 @@ Test(keys, what_was_put_is_got)
 	lnx_keys_put(wire, &in);
 	cr_expect_eq(lnx_keys_get(&out, wire, size), 0);
 	cr_expect_eq(out.len, in.len);
+	cr_expect_eq(out.origin, in.origin);
 	cr_expect_eq(out.nkey, in.nkey);
 	for (unsigned i = 0; i < in.nkey; i++) {
 		cr_expect_eq(out.key[i].rail, in.key[i].rail);

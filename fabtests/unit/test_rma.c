@@ -1283,6 +1283,60 @@ BOTH(large_reads)
 	close_clean();
 }
 
+/* The peer addresses its registration from there on. */
+BOTH(virtual_addresses)
+{
+	uint64_t at = 0xfffff000, far = at + sizeof(mem);
+	static const struct { int64_t off; size_t len; bool ok; } row[] = {
+		{ 0, LNX_GET_MAX + 1, true }, { 100, LNX_GET_MAX + 1, true },
+		{ -1, LNX_GET_MAX + 1, false }, { INT64_MIN, 50000, false },
+	};
+	struct fi_rma_iov rma = { .key = KEY };
+	struct lnx_keys k = { .len = sizeof(mem), .origin = at, .access = RW,
+			      .nkey = 1, .key[0] = { .key = 77,
+						     .addr = 0x10000 } };
+	uint8_t payload[256];
+
+	open_introduced(kind);
+	fake_region_rw(core, 77, 0x10000, mem, sizeof(mem));
+	lnx_keys_put(payload, &k);
+	for (unsigned i = 0; i < LNX_ARRAY_SIZE(row); i++) {
+		rma.addr = at + (uint64_t)row[i].off;
+		rma.len = row[i].len;
+		memset(buf, 0xee, sizeof(buf));
+		cr_assert_eq(op(true, &rma, 1, 0, &a), 0);
+		if (!i)
+			answer(id_of(LNX_KIND_KEYS), 0, payload,
+			       lnx_keys_size(1));
+		fake_passes(&f, 30);
+		if (!row[i].ok) {
+			fake_err(&f, &a, FI_EACCES);
+			continue;
+		}
+		fake_comp(&f, &a);
+		cr_expect_arr_eq(buf, mem + row[i].off, row[i].len);
+	}
+	/* Its last byte, and one more. */
+	rma.len = LNX_GET_MAX + 1;
+	rma.addr = far - rma.len;
+	cr_assert_eq(op(true, &rma, 1, 0, &b), 0);
+	fake_passes(&f, 30);
+	fake_comp(&f, &b);
+	cr_expect_arr_eq(buf, mem + sizeof(mem) - rma.len, rma.len);
+	rma.addr++;
+	cr_assert_eq(op(true, &rma, 1, 0, &b), 0);
+	fake_passes(&f, 30);
+	fake_err(&f, &b, FI_EACCES);
+	rma.addr = at + 7;
+	rma.len = LNX_PUT_MAX + 1;
+	memset(buf, 0x3c, rma.len);
+	cr_assert_eq(op(false, &rma, 1, 0, &c), 0);
+	fake_passes(&f, 30);
+	fake_comp(&f, &c);
+	cr_expect_arr_eq(mem + 7, buf, rma.len);
+	close_clean();
+}
+
 /* What is outside is not asked of a core. */
 BOTH(large_reads_outside)
 {

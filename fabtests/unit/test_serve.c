@@ -49,10 +49,11 @@ static struct fid_mr *reg(void *base, size_t len, uint64_t access, uint64_t key)
 	return out;
 }
 
-static void open_domain(enum lnx_rail_kind kind)
+static void open_mode(enum lnx_rail_kind kind, bool mr_basic)
 {
 	struct fake_opt opt = {
 		.nrail = 1, .kind = { kind }, .caps = FI_RMA,
+		.mr_basic = mr_basic,
 	};
 
 	fake_open(&f, &opt);
@@ -61,6 +62,11 @@ static void open_domain(enum lnx_rail_kind kind)
 	fake_peer_insert(&f, &p);
 	fake_hello(&f, &p);
 	fake_pass(&f);
+}
+
+static void open_domain(enum lnx_rail_kind kind)
+{
+	open_mode(kind, false);
 }
 
 static void open_met(enum lnx_rail_kind kind)
@@ -252,6 +258,104 @@ static const struct {
 	{ 8, 0, 10, FI_EACCES },	/* none at all */
 	{ 9, 0, 0, 0 }, { 9, 0, 1, FI_EACCES },	/* no bytes */
 };
+
+/* FI_MR_BASIC: keys are ours whatever was asked for, addresses are virtual. */
+BOTH(virtual_addresses)
+{
+	uint64_t at = (uintptr_t)ours, key, refused = 0;
+	static const struct {
+		int64_t off;
+		size_t len;
+		int err;
+	} row[] = {
+		{ 0, 10, 0 }, { LEN - 10, 10, 0 }, { LEN, 0, 0 }, { 0, 0, 0 },
+		{ -1, 1, FI_EACCES }, { -1, 0, FI_EACCES },
+		{ -10, 20, FI_EACCES }, { LEN - 9, 10, FI_EACCES },
+		{ LEN, 1, FI_EACCES }, { LEN + 1, 0, FI_EACCES },
+		{ INT64_MIN, 10, FI_EACCES }, { INT64_MAX, 10, FI_EACCES },
+	};
+	struct fid_mr *other, *null;
+	struct lnx_place place;
+	struct fake_sent *s;
+	struct lnx_keys k;
+	uint64_t base;
+	size_t size = sizeof(key);
+
+	open_mode(kind, true);
+	memset(room, 0xee, sizeof(room));
+	for (size_t i = 0; i < sizeof(mem); i++)
+		mem[i] = (uint8_t)(i * 7 + i / 251);
+	mr = reg(ours, LEN, RW, KEY);
+	other = reg(ours + 100, 100, RW, KEY);
+	null = reg(NULL, 0, RW, KEY);
+	cr_expect_neq(fi_mr_key(mr), fi_mr_key(other));
+	cr_expect_neq(fi_mr_key(null), fi_mr_key(other));
+	cr_expect_eq(fi_mr_raw_attr(mr, &base, (uint8_t *)&key, &size, 0), 0);
+	cr_expect_eq(base, at);
+	cr_expect_eq(key, fi_mr_key(mr));
+	for (unsigned i = 0; i < LNX_ARRAY_SIZE(row); i++) {
+		uint64_t addr = at + (uint64_t)row[i].off;
+		size_t len = row[i].len;
+
+		memset(ours, 0xee, LEN);
+		put(key, addr, mem, len, 55 + i, len, LNX_WIRE_F_LAST);
+		answered(55 + i, row[i].err);
+		refused += !!row[i].err;
+		if (row[i].err)
+			cr_assert(untouched(), "row %u", i);
+		else if (len)
+			cr_assert_arr_eq(ours + row[i].off, mem, len);
+		guarded();
+		get(key, addr, len, i);
+		refused += !!row[i].err;
+		if (row[i].err) {
+			answered(i, row[i].err);
+		} else {
+			s = left(LNX_KIND_RESP);
+			cr_expect_eq(s->h.data, i);
+			cr_expect_eq(s->h.tag, 0);
+			if (len)
+				cr_expect_arr_eq(s->bytes + HDR, mem, len);
+			free(s);
+		}
+		place = (struct lnx_place) { .addr = addr, .key = key,
+					     .len = len };
+		if (!len)
+			continue;
+		memset(ours, 0xee, LEN);
+		put_rts(&place, 1, len, 99 + i, 0);
+		ended(99 + i, row[i].err);
+		refused += !!row[i].err;
+		if (row[i].err)
+			cr_assert(untouched(), "row %u", i);
+		else
+			cr_assert_arr_eq(ours + row[i].off, mem, len);
+	}
+	cr_expect_eq(f.lnx->stats.rma_refused, refused);
+	/* Counted from 0, nothing is there. */
+	put(key, 0, mem, 10, 7, 10, LNX_WIRE_F_LAST);
+	answered(7, FI_EACCES);
+	/* Inside the other one, though not of the same address. */
+	put(fi_mr_key(other), at + 99, mem, 1, 8, 1, LNX_WIRE_F_LAST);
+	answered(8, FI_EACCES);
+	put(fi_mr_key(other), at + 199, mem, 1, 8, 1, LNX_WIRE_F_LAST);
+	answered(8, 0);
+	cr_expect_eq(ours[199], mem[0]);
+	keys(key, 9);
+	s = left(LNX_KIND_RESP);
+	cr_assert_eq(lnx_keys_get(&k, s->bytes + HDR, s->h.len), 0);
+	cr_expect_eq(k.len, LEN);
+	cr_expect_eq(k.origin, at);
+	free(s);
+	cr_expect_eq(fi_close(&other->fid), 0);
+	cr_expect_eq(fi_close(&null->fid), 0);
+	/* A key that was used is not given again. */
+	other = reg(ours, LEN, RW, KEY);
+	cr_expect_neq(fi_mr_key(other), KEY);
+	cr_expect_gt(fi_mr_key(other), key + 2);
+	cr_expect_eq(fi_close(&other->fid), 0);
+	close_clean();
+}
 
 BOTH(small_writes)
 {

@@ -40,7 +40,8 @@ enum lnx_wire_kind {
 				 * that number or a later one will follow */
 	LNX_KIND_STRANGER = 10,	/* reserved: a frame's dst is not us */
 	/* Remote memory, all sequenced.  key names a registration of the receiver,
-	 * tag is the byte in it where the access begins. */
+	 * tag is the address where the access begins: the byte in it, or a virtual
+	 * address of the receiver's, as the receiver has it. */
 	LNX_KIND_PUT = 11,	/* payload: lnx_wire_put if F_PUT, then data */
 	LNX_KIND_PUT_RTS = 12,	/* tag: number of lnx_wire_place in the payload,
 				 * then lnx_wire_rts; the receiver reads */
@@ -139,8 +140,9 @@ struct lnx_wire_keys {
 	uint16_t nkey;		/* 1..LNX_RTS_KEYS */
 	uint16_t access;	/* LNX_WIRE_KEYS_* */
 	uint32_t reserved;
+	uint64_t origin;	/* address of its byte 0, as a PUT would name it */
 };
-static_assert(sizeof(struct lnx_wire_keys) == 16, "keys");
+static_assert(sizeof(struct lnx_wire_keys) == 24, "keys");
 
 static_assert(sizeof(struct lnx_wire_rts) + LNX_RTS_SEGS * 8 +
 	      LNX_RTS_SEGS * LNX_RTS_KEYS * sizeof(struct lnx_wire_key) <=
@@ -164,7 +166,7 @@ struct lnx_wire_atomic {
 static_assert(sizeof(struct lnx_wire_atomic) == 8, "atomic");
 
 struct lnx_wire_atomic_seg {
-	uint64_t addr;		/* byte in the registration */
+	uint64_t addr;		/* as the tag of a PUT */
 	uint64_t key;		/* names a registration of the receiver */
 	uint16_t count;		/* elements there */
 	uint16_t reserved0;

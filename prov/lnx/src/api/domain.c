@@ -63,11 +63,37 @@ static int domain_endpoint2(struct fid_domain *domain, struct fi_info *info,
 	return lnx_ep_open(domain, info, ep, context);
 }
 
+/* A raw key is the key (api/mr.c): nothing has to be kept for it. */
+static int map_raw(const struct fi_mr_map_raw *map)
+{
+	if (map->key_size != sizeof(*map->key)) {
+		LNX_WARN(FI_LOG_DOMAIN,
+			 "fi_mr_map_raw: a raw key of %zu bytes; those of fi_mr_raw_attr have %zu\n",
+			 map->key_size, sizeof(*map->key));
+		return -FI_EINVAL;
+	}
+	memcpy(map->key, map->raw_key, sizeof(*map->key));
+	return 0;
+}
+
+static int domain_control(struct fid *fid, int command, void *arg)
+{
+	(void)fid;
+	switch (command) {
+	case FI_MAP_RAW_MR:
+		return map_raw(arg);
+	case FI_UNMAP_KEY:
+		return 0;
+	default:
+		return -FI_ENOSYS;
+	}
+}
+
 static struct fi_ops domain_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = domain_close,
 	.bind = lnx_no_bind,
-	.control = lnx_no_control,
+	.control = domain_control,
 	.ops_open = lnx_no_ops_open,
 };
 
@@ -114,6 +140,7 @@ int lnx_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	 * into the AV, which touches endpoints.
 	 */
 	d->threads = info->domain_attr->threading != FI_THREAD_DOMAIN;
+	d->mr_basic = info->domain_attr->mr_mode == LNX_MR_BASIC;
 	if (lnx_mrs_init(d))
 		goto err_info;
 	d->fid.fid.fclass = FI_CLASS_DOMAIN;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mr(3).  The application picks keys (mr_mode is 0) and remote addresses count
- * from the first byte of a registration.  What rails learn, and when, is in
- * core/mr.c.
+ * fi_mr(3).  The application picks keys and remote addresses count from the first
+ * byte of a registration; with FI_MR_BASIC keys are ours and addresses virtual.  What
+ * rails learn, and when, is in core/mr.c.
  */
 #include <stdlib.h>
 
@@ -61,7 +61,7 @@ static int mr_control(struct fid *fid, int command, void *arg)
 		}
 		*raw->key_size = sizeof(mr->fid.key);
 		memcpy(raw->raw_key, &mr->fid.key, sizeof(mr->fid.key));
-		*raw->base_addr = 0;
+		*raw->base_addr = mr->origin;
 		return 0;
 	case FI_REFRESH:
 		return 0;		/* nothing of the pages is cached here */
@@ -77,6 +77,17 @@ static struct fi_ops mr_fid_ops = {
 	.control = mr_control,
 	.ops_open = lnx_no_ops_open,
 };
+
+/* One that nobody has; eps_lock held. */
+static uint64_t new_key(struct lnx_domain *d)
+{
+	uint64_t key;
+
+	do
+		key = ++d->next_mr_key;
+	while (lnx_mr_find(d, key) || key == FI_KEY_NOTAVAIL);
+	return key;
+}
 
 static int check(const struct fi_mr_attr *attr, uint64_t flags)
 {
@@ -115,13 +126,15 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	mr->fid.fid.context = attr->context;
 	mr->fid.fid.ops = &mr_fid_ops;
 	mr->fid.mem_desc = mr;
-	mr->fid.key = attr->requested_key;
 	mr->domain = d;
 	mr->base = attr->mr_iov->iov_base;
 	mr->len = attr->mr_iov->iov_len;
 	mr->access = attr->access;
+	if (d->mr_basic)
+		mr->origin = (uintptr_t)mr->base;
 	lnx_list_init(&mr->regs);
 	pthread_mutex_lock(&d->eps_lock);
+	mr->fid.key = d->mr_basic ? new_key(d) : attr->requested_key;
 	/* Peers find it when all is done: nothing is taken back that they use. */
 	ret = lnx_mr_find(d, mr->fid.key) ? -FI_ENOKEY : lnx_mr_announce(mr);
 	if (ret)

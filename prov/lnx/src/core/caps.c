@@ -177,8 +177,9 @@ static size_t least_endpoints(const struct lnx_link_rails *lr)
  * Bare rails: an operation is one of the core's, so there is only what each core
  * has.
  */
-static void narrow(struct fi_info *info, const struct fi_info *core)
+static void narrow(struct fi_info *info, const struct lnx_rail_spec *rail)
 {
+	const struct fi_info *core = rail->info;
 	uint64_t all = caps_of(PRIMARY) | FI_MULTI_RECV, caps = core->caps;
 	struct fi_ep_attr *ep = info->ep_attr;
 
@@ -200,6 +201,9 @@ static void narrow(struct fi_info *info, const struct fi_info *core)
 	info->domain_attr->cq_data_size =
 		LNX_MIN(info->domain_attr->cq_data_size,
 			core->domain_attr->cq_data_size);
+	/* Only shm takes our keys and virtual addresses together. */
+	if (!lnx_kind_local(rail->kind))
+		info->domain_attr->mr_mode &= ~MR_BASIC;
 }
 
 struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
@@ -248,7 +252,7 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 	dom->data_progress = FI_PROGRESS_MANUAL;
 	dom->resource_mgmt = FI_RM_ENABLED;
 	dom->av_type = FI_AV_UNSPEC;
-	dom->mr_mode = 0;
+	dom->mr_mode = MR_BASIC | MR_SCALABLE;	/* can be; see fit_mr_mode */
 	dom->mr_key_size = sizeof(uint64_t);
 	dom->mr_iov_limit = 1;
 	dom->cq_data_size = sizeof(uint64_t);
@@ -261,7 +265,7 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 	dom->max_ep_rx_ctx = 1;
 	for (unsigned i = 0; i < lr->nrail; i++)
 		if (lnx_kind_bare(lr->rail[i].kind))
-			narrow(info, lr->rail[i].info);
+			narrow(info, &lr->rail[i]);
 	tx->caps = half(info->caps, TX, TX_MODIFIERS);
 	rx->caps = half(info->caps, RX, RX_MODIFIERS);
 	dom->caps = info->caps & caps_in(DOMAIN);
@@ -428,17 +432,22 @@ static int fit_progress(enum fi_progress *have, enum fi_progress ask)
 	return -FI_ENODATA;
 }
 
-/* Nothing has to be registered, so every set of modern mode bits will do.  The
- * old BASIC alone promises keys and addresses that we do not hand out. */
+/*
+ * Nothing has to be registered, so every set of modern mode bits will do, and none
+ * is needed.  The old BASIC alone promises keys that we pick and virtual addresses:
+ * who asks for it gets them, and who spoke before there were bits and said nothing.
+ */
 static int fit_mr_mode(struct fi_domain_attr *dom, uint32_t version, int ask)
 {
-	if (FI_VERSION_LT(version, FI_VERSION(1, 5))) {
-		if (ask == MR_BASIC)
-			return -FI_ENODATA;
-		dom->mr_mode = MR_SCALABLE;
+	int can = dom->mr_mode;
+
+	if (FI_VERSION_LT(version, FI_VERSION(1, 5)) && ask != MR_BASIC)
+		ask = !ask && (can & MR_BASIC) ? MR_BASIC : MR_SCALABLE;
+	dom->mr_mode = 0;
+	if (ask != MR_BASIC && ask != MR_SCALABLE)
 		return 0;
-	}
-	return ask == MR_BASIC ? -FI_ENODATA : 0;
+	dom->mr_mode = ask & can;
+	return dom->mr_mode ? 0 : -FI_ENODATA;
 }
 
 static int fit_domain(struct fi_info *info, uint32_t version,

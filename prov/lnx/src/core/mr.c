@@ -16,18 +16,22 @@ static struct lnx_mr *find(const struct lnx_domain *d, uint64_t key)
 	return mr;
 }
 
-int lnx_mr_check(struct lnx_domain *d, uint64_t key, uint64_t off, size_t len,
+int lnx_mr_check(struct lnx_domain *d, uint64_t key, uint64_t addr, size_t len,
 		 uint64_t access, uint8_t **ptr, struct lnx_mr **user)
 {
 	struct lnx_mr *mr;
+	uint64_t off;
 	int ret = 0;
 
 	lnx_lock(&d->mr_lock);
 	mr = find(d, key);
 	if (lnx_unlikely(!mr)) {
 		ret = -FI_ENOKEY;
-	} else if (lnx_unlikely((mr->access & access) != access ||
-				off > mr->len || len > mr->len - off)) {
+		goto out;
+	}
+	off = addr - mr->origin;	/* below it: very large */
+	if (lnx_unlikely((mr->access & access) != access ||
+			 off > mr->len || len > mr->len - off)) {
 		ret = -FI_EACCES;
 	} else {
 		*ptr = mr->base + off;
@@ -36,6 +40,7 @@ int lnx_mr_check(struct lnx_domain *d, uint64_t key, uint64_t off, size_t len,
 			*user = mr;
 		}
 	}
+out:
 	lnx_unlock(&d->mr_lock);
 	return ret;
 }

@@ -81,6 +81,13 @@ static struct fi_info *rail_info(struct lnx_ep *ep, struct lnx_rail *rail,
 		info->caps &= ~FI_DIRECTED_RECV;
 		info->rx_attr->caps &= ~FI_DIRECTED_RECV;
 	}
+	/*
+	 * Its peers name remote memory as the application does.  Set by hand, because
+	 * shm asked for virtual addresses drops its order, and without that writes
+	 * into its peers' memory itself, whatever the key.
+	 */
+	if (lnx_kind_local(rail->kind) && ep->domain->mr_basic)
+		info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
 	if (rail->kind == LNX_RAIL_PLAIN)
 		info->rx_attr->size = LNX_MAX(info->rx_attr->size,
 					      ep->conf->rx_buffers);

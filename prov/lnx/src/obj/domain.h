@@ -18,6 +18,7 @@ struct lnx_domain {
 	struct lnx_link_rails *rails;	/* what this link is made of */
 	struct fi_info *info;		/* as the application gave it */
 	bool threads;			/* locks are on */
+	bool mr_basic;			/* we pick keys; addresses are virtual */
 	uint64_t host;			/* our host identity */
 	int refs;			/* endpoints, AVs, CQs, MRs; atomic */
 	pthread_mutex_t eps_lock;
@@ -27,7 +28,7 @@ struct lnx_domain {
 	uint32_t mrs_mask;
 	uint32_t nmr;
 	struct lnx_amo_limits *amo;	/* tx/amo_limits.c; atomic, owned */
-	uint64_t next_mr_key;		/* where the application wants ours */
+	uint64_t next_mr_key;		/* mr_basic: eps_lock */
 };
 
 struct lnx_mr;

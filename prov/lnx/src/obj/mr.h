@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A memory registration: one key of the application's, over all rails.  Frames of
+ * A memory registration: one key, the application's or ours, over all rails; its
+ * bytes are addressed from 0 on, or by their virtual addresses.  Frames of
  * peers are checked against it here, by us; a core learns of it when it needs to:
  * shm at once, under the same key, because shm's peers name it to the core; a
  * network rail when a peer asks for its keys (to read something large), or at once
@@ -16,6 +17,9 @@
 #include "base/list.h"
 #include "fi.h"
 
+/* mr_mode of old; libfabric's own name warns when it is used. */
+#define LNX_MR_BASIC	(1 << 0)
+
 struct lnx_domain;
 struct lnx_ep;
 struct lnx_rail;
@@ -25,6 +29,7 @@ struct lnx_mr {
 	struct lnx_domain *domain;
 	struct lnx_mr *hash_next;	/* domain->mrs */
 	uint8_t *base;
+	uint64_t origin;		/* remote address of byte 0 */
 	size_t len;
 	uint64_t access;		/* FI_REMOTE_READ, ... */
 	uint32_t users;			/* transfers into or out of it under way */
@@ -45,13 +50,13 @@ struct lnx_mr_reg {
 /* ---- core/mr.c ---- */
 
 /*
- * Memory for a peer's access of len bytes at byte off of registration key, which
+ * Memory for a peer's access of len bytes at address addr of registration key, which
  * must allow all of `access`.  0 with *ptr, good for as long as the caller holds
  * the owner lock of an endpoint that is among domain->eps; *user, if asked for,
  * cannot be closed until lnx_mr_unuse.  -FI_ENOKEY: no such key; -FI_EACCES: not
  * allowed, or outside.  Takes mr_lock.
  */
-int lnx_mr_check(struct lnx_domain *d, uint64_t key, uint64_t off, size_t len,
+int lnx_mr_check(struct lnx_domain *d, uint64_t key, uint64_t addr, size_t len,
 		 uint64_t access, uint8_t **ptr, struct lnx_mr **user);
 /* The registration of that key or NULL; good for as long as *ptr above. */
 struct lnx_mr *lnx_mr_find(struct lnx_domain *d, uint64_t key);

@@ -290,6 +290,7 @@ static int answer_keys(struct lnx_ep *ep, const struct lnx_ask *ask)
 		return ret;
 	}
 	k.len = mr->len;
+	k.origin = mr->origin;
 	if (mr->access & FI_REMOTE_READ)
 		k.access |= LNX_WIRE_KEYS_READ;
 	if (mr->access & FI_REMOTE_WRITE)

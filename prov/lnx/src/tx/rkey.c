@@ -114,10 +114,11 @@ static void wait_turn(struct lnx_ep *ep, struct lnx_part *part)
 static int pull(struct lnx_part *part, const struct lnx_keys *keys)
 {
 	struct lnx_rxe *rxe;
+	uint64_t off = part->addr - keys->origin;
 	struct lnx_rts *rts;
 	unsigned i;
 
-	if (part->addr > keys->len || part->len > keys->len - part->addr ||
+	if (off > keys->len || part->len > keys->len - off ||
 	    !(keys->access & (part->kind == LNX_PART_WRITE ?
 			      LNX_WIRE_KEYS_WRITE : LNX_WIRE_KEYS_READ)))
 		return FI_EACCES;
@@ -139,7 +140,7 @@ static int pull(struct lnx_part *part, const struct lnx_keys *keys)
 	for (i = 0; i < keys->nkey; i++) {
 		rts->key[0][i].rail = keys->key[i].rail;
 		rts->key[0][i].key = keys->key[i].key;
-		rts->key[0][i].addr = keys->key[i].addr + part->addr;
+		rts->key[0][i].addr = keys->key[i].addr + off;
 	}
 	/* To rx/pull.c it is a message that has met its receive. */
 	rxe->nmr = 0;

@@ -76,7 +76,7 @@ struct lnx_part {
 	struct lnx_rop *rop;
 	struct lnx_peer *peer;
 	uint64_t id;			/* in ep->rma.ops */
-	uint64_t addr;			/* remote: byte of the registration, */
+	uint64_t addr;			/* remote: in the registration, */
 	uint64_t key;			/* its key */
 	size_t len;
 	uint64_t since_ns;		/* first failure; 0: none */

@@ -203,6 +203,7 @@ void lnx_keys_put(void *payload, const struct lnx_keys *k)
 {
 	struct lnx_wire_keys fixed = {
 		.len = htole64(k->len),
+		.origin = htole64(k->origin),
 		.nkey = htole16((uint16_t)k->nkey),
 		.access = htole16(k->access),
 	};
@@ -233,6 +234,7 @@ int lnx_keys_get(struct lnx_keys *k, const void *payload, size_t size)
 	memcpy(&fixed, p, sizeof(fixed));
 	p += sizeof(fixed);
 	k->len = le64toh(fixed.len);
+	k->origin = le64toh(fixed.origin);
 	k->nkey = le16toh(fixed.nkey);
 	k->access = le16toh(fixed.access);
 	if (!k->nkey || k->nkey > LNX_RTS_KEYS ||

@@ -51,6 +51,7 @@ struct lnx_place {
 /* How a peer's rails know one registration of its memory. */
 struct lnx_keys {
 	uint64_t len;
+	uint64_t origin;
 	uint16_t access;		/* LNX_WIRE_KEYS_* */
 	unsigned nkey;
 	struct {
