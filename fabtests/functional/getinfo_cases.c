@@ -330,7 +330,8 @@ static void run_hints(void)
 	HINT(REFUSED, h->ep_attr->protocol_version = 1000);
 	HINT(TAKEN, h->ep_attr->max_msg_size = 1ULL << 32);
 	HINT(REFUSED, h->ep_attr->max_msg_size = (1ULL << 32) + 1);
-	HINT(REFUSED, h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT);
+	HINT(TAKEN, h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT);
+	HINT(REFUSED, h->ep_attr->rx_ctx_cnt = 2);
 	HINT(TAKEN, h->ep_attr->tx_ctx_cnt = 1);
 	HINT(REFUSED, h->ep_attr->tx_ctx_cnt = 2);
 	HINT(TAKEN, h->ep_attr->mem_tag_format = UINT64_MAX);
@@ -399,7 +400,8 @@ static void run_hints(void)
 	HINT(TAKEN, h->domain_attr->cq_data_size = 8);
 	HINT(REFUSED, h->domain_attr->cq_data_size = 9);
 	HINT(REFUSED, h->domain_attr->mr_key_size = 9);
-	HINT(REFUSED, h->domain_attr->max_ep_srx_ctx = 1);
+	HINT(TAKEN, h->domain_attr->max_ep_srx_ctx = 1);
+	HINT(REFUSED, h->domain_attr->max_ep_srx_ctx = 1 << 20);
 	HINT(REFUSED, h->domain_attr->max_group_id = 1);
 	HINT(REFUSED, h->domain_attr->ep_cnt = 1 << 20);
 	RETURNS(domain_attr->mr_mode, 0, h->domain_attr->mr_mode =

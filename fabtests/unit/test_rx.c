@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/ep.h"
 #include "fake_core.h"
 #include "rx/rx.h"
 #include "tx/tx.h"
@@ -921,6 +922,117 @@ BOTH(multi_receive_and_pulls)
 	fake_passes(&f, 3);
 	expect_multi(0, len, 0);
 	fake_close(&f);
+}
+
+/* ---- receives that endpoints share ---- */
+
+/* A context of f.ep and of another endpoint, which only stands by. */
+static struct fid_ep *shared, *standby;
+
+static void open_shared(enum lnx_rail_kind kind)
+{
+	open_met(kind);
+	cr_assert_eq(lnx_srx_open(&f.domain.fid, NULL, &shared, NULL), 0);
+	cr_assert_eq(lnx_srx_bind(f.lnx, &shared->fid), 0);
+	cr_assert_eq(lnx_ep_open(&f.domain.fid, f.info, &standby, NULL), 0);
+	cr_assert_eq(fi_ep_bind(standby, &f.cq->fid, FI_RECV), 0);
+	cr_assert_eq(fi_ep_bind(standby, &shared->fid, 0), 0);
+	core->hold_reads = true;
+}
+
+/* f.ep is closed; nothing of the context is missing but what is posted. */
+static void close_shared(size_t posted)
+{
+	struct lnx_ep *srx = lnx_container_of(shared, struct lnx_ep, fid);
+
+	cr_assert_eq(fi_close(&f.ep->fid), 0);
+	f.ep = NULL;
+	cr_expect_eq(fi_close(&shared->fid), -FI_EBUSY);
+	cr_expect_eq(srx->rxe_pool.used, srx->nreserve + posted);
+	cr_expect_eq(lnx_match_nunex(&srx->tag) + lnx_match_nunex(&srx->msg),
+		     0);
+}
+
+static void end_shared(void)
+{
+	cr_assert_eq(fi_close(&standby->fid), 0);
+	cr_assert_eq(fi_close(&shared->fid), 0);
+	fake_close(&f);
+}
+
+BOTH(shared_receives_come_back_from_a_pull)
+{
+	uint64_t len = 100000;
+
+	open_shared(kind);
+	/* Matched, posted and stored; what is under way goes with its endpoint. */
+	cr_assert_eq(fi_trecv(shared, buf, len, NULL, FI_ADDR_UNSPEC, 5, 0,
+			      &a), 0);
+	cr_assert_eq(fi_trecv(shared, buf, len, NULL, FI_ADDR_UNSPEC, 6, 0,
+			      &b), 0);
+	fake_rts(&f, &p, true, 5, 77, mem, &len, 1);
+	fake_rts(&f, &p, true, 7, 78, mem, &len, 1);
+	fake_tag(&f, &p, 7, "x", 1);
+	fake_passes(&f, 3);
+	cr_expect(fake_held(core));
+	close_shared(1);
+	end_shared();
+}
+
+BOTH(shared_multi_receive_comes_back)
+{
+	struct iovec iov = { buf, 50000 };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC,
+		.context = &a,
+	};
+	struct fi_cq_tagged_entry e;
+	uint64_t len = 50000;
+
+	open_shared(kind);
+	cr_assert_eq(fi_recvmsg(shared, &msg, FI_MULTI_RECV), 0);
+	fake_rts(&f, &p, false, 0, 77, mem, &len, 1);
+	fake_passes(&f, 3);
+	cr_expect(fake_held(core));
+	close_shared(0);
+	/* The other endpoint gives the buffer back. */
+	cr_assert_eq(fi_cq_read(f.cq, &e, 1), 1);
+	cr_expect_eq(e.op_context, &a);
+	cr_expect_eq(e.flags, FI_RECV | FI_MSG | FI_MULTI_RECV);
+	cr_expect_eq(e.len, 0);
+	end_shared();
+}
+
+BOTH(shared_receives_without_memory)
+{
+	struct iovec iov = { buf, sizeof(buf) };
+	struct fi_msg msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC,
+		.context = &a,
+	};
+	unsigned i, n = 0;
+
+	open_shared(kind);
+	cr_assert_eq(fi_recvmsg(shared, &msg, FI_MULTI_RECV), 0);
+	for (i = 0; i < 2000; i++) {
+		fake_msg(&f, &p, mem, 8);
+		if (i % 8 == 7)
+			starved_pass();
+	}
+	/* What was not taken counts as lost, and comes again: here it does not. */
+	fake_passes(&f, 4);
+	while (n < 2000) {
+		struct fi_cq_tagged_entry e;
+
+		if (fi_cq_read(f.cq, &e, 1) != 1)
+			break;
+		cr_expect_eq(e.op_context, &a);
+		n++;
+	}
+	cr_expect_gt(n, 0);
+	cr_expect_eq(lnx_match_nunex(&f.lnx->srx->msg), 0);
+	close_shared(1);
+	end_shared();
 }
 
 BOTH(close_with_multi_receive_under_way)

@@ -20,6 +20,8 @@ int lnx_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
 		  struct fid_poll **set);
 int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 		struct fid_ep **ep, void *context);
+int lnx_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
+		 struct fid_ep **srx, void *context);
 int lnx_eq_trywait(struct fid *fid);
 int lnx_cntr_trywait(struct fid *fid);
 int lnx_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
@@ -56,7 +58,7 @@ int lnx_query_atomic(struct fid_domain *domain, enum fi_datatype type,
 		     uint64_t flags);
 
 extern struct fi_ops_msg lnx_msg_ops;
-extern struct fi_ops_msg lnx_msg_off_ops;	/* endpoint not enabled */
+extern struct fi_ops_msg lnx_msg_off_ops;	/* all -FI_EOPBADSTATE */
 extern struct fi_ops_tagged lnx_tagged_ops;
 extern struct fi_ops_tagged lnx_tagged_off_ops;
 extern struct fi_ops_rma lnx_rma_ops;

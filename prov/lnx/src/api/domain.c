@@ -37,15 +37,6 @@ static int domain_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr,
 	return -FI_ENOSYS;
 }
 
-static int domain_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr,
-			  struct fid_ep **ep, void *context)
-{
-	(void)domain, (void)attr, (void)ep, (void)context;
-	LNX_WARN(FI_LOG_DOMAIN,
-		 "fi_srx_context: receives cannot be shared by endpoints; post them to each\n");
-	return -FI_ENOSYS;
-}
-
 static int domain_query_collective(struct fid_domain *domain,
 				   enum fi_collective_op coll,
 				   struct fi_collective_attr *attr,
@@ -106,7 +97,7 @@ static struct fi_ops_domain domain_ops = {
 	.cntr_open = lnx_cntr_open,
 	.poll_open = lnx_poll_open,
 	.stx_ctx = domain_stx_ctx,
-	.srx_ctx = domain_srx_ctx,
+	.srx_ctx = lnx_srx_open,
 	.query_atomic = lnx_query_atomic,
 	.query_collective = domain_query_collective,
 	.endpoint2 = domain_endpoint2,

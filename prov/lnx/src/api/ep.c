@@ -238,6 +238,8 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		ep->av = av;
 		return lnx_av_attach(av, ep);
 	}
+	case FI_CLASS_SRX_CTX:
+		return lnx_srx_bind(ep, bfid);
 	case FI_CLASS_EQ:
 		if (ep->eq)
 			return -FI_EBUSY;
@@ -245,7 +247,7 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 		return 0;
 	default:
 		LNX_WARN(FI_LOG_EP_CTRL,
-			 "fi_ep_bind: an object of class %zu cannot be bound; CQ, counter, AV and EQ can\n",
+			 "fi_ep_bind: an object of class %zu cannot be bound; CQ, counter, AV, EQ and shared receive context can\n",
 			 bfid->fclass);
 		return -FI_ENOSYS;
 	}

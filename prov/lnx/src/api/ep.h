@@ -10,9 +10,21 @@ static inline struct lnx_ep *lnx_ep_of_fid(struct fid *fid)
 	return lnx_container_of(fid, struct lnx_ep, fid.fid);
 }
 
+/* ep_open.c */
+void lnx_ep_init_lists(struct lnx_ep *ep);
+/* Matchers and entries of an endpoint or shared context.  0 or -FI_ENOMEM. */
+int lnx_ep_init_rx(struct lnx_ep *ep);
+
+/* srx.c */
+/* fi_ep_bind of a shared context, before ep is enabled. */
+int lnx_srx_bind(struct lnx_ep *ep, struct fid *fid);
+/* Calls of an enabled endpoint that is bound to one: it posts no receives. */
+extern struct fi_ops_msg lnx_sharer_msg_ops;
+extern struct fi_ops_tagged lnx_sharer_tagged_ops;
+
 /* ep.c.  Tables of calls that an endpoint has from its opening on. */
 extern struct fi_ops lnx_ep_fid_ops;
-extern struct fi_ops_ep lnx_ep_ops;
+extern struct fi_ops_ep lnx_ep_ops;	/* those of shared contexts, too */
 extern struct fi_ops_cm lnx_ep_cm_ops;
 
 /* ep_enable.c */

@@ -141,6 +141,7 @@ int lnx_ep_close(struct fid *fid)
 		lnx_cq_detach(ep->rx_cq, &ep->rx_link);
 	lnx_cntr_unbind(ep);
 	lnx_lock(&ep->lock);
+	lnx_rx_leave(ep);
 	if (ep->enabled) {
 		linger(ep);
 		lnx_unlock(&ep->lock);
@@ -164,6 +165,7 @@ int lnx_ep_close(struct fid *fid)
 		lnx_pulls_destroy(ep);
 		lnx_fetches_destroy(ep);
 	}
+	lnx_rx_give_back(ep);
 	if (ep->conf->dump_stats)
 		dump_stats(ep);
 	lnx_peers_destroy(ep);

@@ -28,6 +28,14 @@ static const struct calls calls_off = {
 	.atomic = &lnx_no_atomic_ops,
 };
 
+/* Receives are posted to a shared context. */
+static const struct calls calls_shared = {
+	.msg = &lnx_sharer_msg_ops,
+	.tagged = &lnx_sharer_tagged_ops,
+	.rma = &lnx_rma_ops,
+	.atomic = &lnx_atomic_ops,
+};
+
 static const struct calls calls_bare = {
 	.msg = &lnx_bare_msg_ops,
 	.tagged = &lnx_bare_tagged_ops,
@@ -45,7 +53,8 @@ static const struct calls calls_on = {
 void lnx_ep_set_ops(struct lnx_ep *ep, bool enabled)
 {
 	const struct calls *c = !enabled ? &calls_off :
-				ep->bare ? &calls_bare : &calls_on;
+				ep->bare ? &calls_bare :
+				ep->srx ? &calls_shared : &calls_on;
 
 	ep->fid.msg = c->msg;
 	ep->fid.tagged = c->tagged;
@@ -263,6 +272,34 @@ static int check_bindings(const struct lnx_ep *ep)
 }
 
 /*
+ * A receive of a shared context names its source by an address, so there can be but
+ * one AV.
+ */
+static int check_shared(const struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+
+	if (!ep->srx && ep->info->ep_attr->rx_ctx_cnt == FI_SHARED_CONTEXT) {
+		LNX_WARN(FI_LOG_EP_CTRL,
+			 "fi_enable: the endpoint is for a shared receive context, and none is bound\n");
+		return -FI_EINVAL;
+	}
+	if (!ep->srx)
+		return 0;
+	lnx_list_foreach(&ep->srx->sharers, n, tmp) {
+		const struct lnx_ep *other =
+			lnx_list_entry(n, struct lnx_ep, srx_link);
+
+		if (!other->enabled || other->av == ep->av)
+			continue;
+		LNX_WARN(FI_LOG_EP_CTRL,
+			 "fi_enable: endpoints of one shared receive context need one AV; this one has another\n");
+		return -FI_EINVAL;
+	}
+	return 0;
+}
+
+/*
  * What calls without flags imply, and what selective completion leaves of those
  * with flags.
  */
@@ -302,8 +339,9 @@ int lnx_ep_enable(struct lnx_ep *ep)
 		return ret;
 	thread = dom && dom->data_progress == FI_PROGRESS_AUTO;
 	ep->want_wait = waits_of(ep, wait) || thread;
-	/* The helper thread works on all of these. */
-	if (ep->want_wait) {
+	/* The helper thread works on all of these, and so may that of another
+	 * endpoint of the shared context. */
+	if (ep->want_wait || ep->srx) {
 		ep->lock.on = true;
 		ep->domain->mr_lock.on = true;
 		if (ep->tx_cq)
@@ -327,7 +365,9 @@ int lnx_ep_enable(struct lnx_ep *ep)
 
 	pthread_mutex_lock(&ep->domain->eps_lock);
 	lnx_lock(&ep->lock);
-	ret = ep->bare ? 0 : lnx_rxe_reserve(ep);
+	ret = check_shared(ep);
+	if (!ret && !ep->bare)
+		ret = lnx_rxe_reserve(ep);
 	if (!ret)
 		ret = open_rails(ep);
 	if (!ret && !ep->bare)

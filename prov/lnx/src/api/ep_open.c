@@ -11,8 +11,6 @@
 #include "tx/rma.h"
 #include "tx/tx.h"
 
-#define MIN_MULTI_RECV_DEFAULT	64
-#define SLAB_RXE		256
 #define SLAB_BUF		64
 
 static uint32_t pow2_up(uint64_t v)
@@ -24,7 +22,7 @@ static uint32_t pow2_up(uint64_t v)
 	return p;
 }
 
-static void init_lists(struct lnx_ep *ep)
+void lnx_ep_init_lists(struct lnx_ep *ep)
 {
 	struct lnx_node *heads[] = {
 		&ep->ack_peers, &ep->pump_peers, &ep->una_peers,
@@ -32,12 +30,29 @@ static void init_lists(struct lnx_ep *ep)
 		&ep->fetches,
 		&ep->peers, &ep->reserve, &ep->buf_reserve, &ep->rndvs,
 		&ep->dead_rndvs, &ep->av_link, &ep->owned,
-		&ep->domain_link,
+		&ep->domain_link, &ep->srx_link, &ep->sharers,
 	};
 	unsigned i;
 
 	for (i = 0; i < LNX_ARRAY_SIZE(heads); i++)
 		lnx_list_init(heads[i]);
+}
+
+int lnx_ep_init_rx(struct lnx_ep *ep)
+{
+	int ret = lnx_match_init(&ep->tag);
+
+	if (ret)
+		return ret;
+	ret = lnx_match_init(&ep->msg);
+	if (ret) {
+		lnx_match_fini(&ep->tag);
+		return ret;
+	}
+	lnx_pool_init(&ep->rxe_pool, sizeof(struct lnx_rxe), LNX_SLAB_RXE);
+	ep->rxe_pool.make = lnx_rxe_make;
+	ep->min_multi_recv = LNX_MIN_MULTI_RECV;
+	return 0;
 }
 
 static int check_info(const struct fi_info *info)
@@ -82,15 +97,11 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->eid = lnx_random_id();
 	if (!ep->eid)
 		goto err;
-	ret = lnx_match_init(&ep->tag);
+	ret = lnx_ep_init_rx(ep);
 	if (ret)
 		goto err;
-	ret = lnx_match_init(&ep->msg);
-	if (ret)
-		goto err_tag;
-	init_lists(ep);
+	lnx_ep_init_lists(ep);
 	lnx_rma_init(ep);
-	lnx_pool_init(&ep->rxe_pool, sizeof(struct lnx_rxe), SLAB_RXE);
 	for (i = 0; i < 3; i++)
 		lnx_pool_init(&ep->txe_pool[i], sizeof(struct lnx_txe) +
 			      sizeof(struct lnx_wire_hdr) + frame[i], SLAB_BUF);
@@ -108,7 +119,6 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->inject_size = info->tx_attr->inject_size ?
 			  LNX_MIN(info->tx_attr->inject_size, LNX_INJECT_MAX) :
 			  LNX_INJECT_MAX;
-	ep->min_multi_recv = MIN_MULTI_RECV_DEFAULT;
 	ep->directed = (info->caps & FI_DIRECTED_RECV) != 0;
 	ep->bare = d->rails->nrail && lnx_kind_bare(d->rails->rail[0].kind);
 	/* Only the core can tell whose a message is. */
@@ -125,8 +135,6 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	__atomic_add_fetch(&d->refs, 1, __ATOMIC_RELAXED);
 	*out = &ep->fid;
 	return 0;
-err_tag:
-	lnx_match_fini(&ep->tag);
 err:
 	fi_freeinfo(ep->info);
 	free(ep->by_eid);

@@ -10,7 +10,8 @@
  *				register memory and to take that back
  *	3	ep->lock	the owner lock: everything of one endpoint, its
  *				rails, matchers, peers, pools; held around every
- *				call into its core objects
+ *				call into its core objects.  Endpoints of one
+ *				shared receive context have one mutex for it
  *	4	cq->lock	ring of one CQ
  *	4	av->hash_lock	index of an AV by endpoint id
  *	4	eq->lock	queue of one EQ
@@ -41,50 +42,66 @@
 
 #include "base/compiler.h"
 
-struct lnx_lock {
+struct lnx_mutex {
 	pthread_mutex_t mutex;
-	bool on;			/* const once others know the object */
 #ifdef LNX_DEBUG
 	bool held;			/* written under the mutex */
 #endif
 };
 
+struct lnx_lock {
+	struct lnx_mutex *use;		/* &own, or that of another lock */
+	bool on;			/* const once others know the object */
+	struct lnx_mutex own;
+};
+
 static inline void lnx_lock_init(struct lnx_lock *l, bool on)
 {
-	pthread_mutex_init(&l->mutex, NULL);
+	pthread_mutex_init(&l->own.mutex, NULL);
+	l->use = &l->own;
 	l->on = on;
 #ifdef LNX_DEBUG
-	l->held = false;
+	l->own.held = false;
 #endif
 }
 
 static inline void lnx_lock_fini(struct lnx_lock *l)
 {
-	pthread_mutex_destroy(&l->mutex);
+	pthread_mutex_destroy(&l->own.mutex);
+}
+
+/*
+ * From now on who holds either lock holds both.  Nobody may hold, or wait for, l;
+ * with has to stay longer, and to be on.
+ */
+static inline void lnx_lock_join(struct lnx_lock *l, struct lnx_lock *with)
+{
+	l->use = with->use;
+	l->on = true;
 }
 
 static inline void lnx_lock(struct lnx_lock *l)
 {
 	if (lnx_unlikely(l->on))
-		pthread_mutex_lock(&l->mutex);
+		pthread_mutex_lock(&l->use->mutex);
 #ifdef LNX_DEBUG
-	l->held = true;
+	l->use->held = true;
 #endif
 }
 
 static inline void lnx_unlock(struct lnx_lock *l)
 {
 #ifdef LNX_DEBUG
-	l->held = false;
+	l->use->held = false;
 #endif
 	if (lnx_unlikely(l->on))
-		pthread_mutex_unlock(&l->mutex);
+		pthread_mutex_unlock(&l->use->mutex);
 }
 
 /* At the entry of what must run with the lock held; debug builds only. */
 #ifdef LNX_DEBUG
 #include <assert.h>
-#define lnx_assert_held(l)	assert((l)->held)
+#define lnx_assert_held(l)	assert((l)->use->held)
 #else
 #define lnx_assert_held(l)	do { } while (0)
 #endif

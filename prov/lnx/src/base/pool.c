@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "base/pool.h"
 
-#include <stdint.h>
 #include <stdlib.h>
 
 #define ALIGN	64
@@ -11,13 +10,19 @@ struct lnx_pool_slab {
 	char *base;			/* first object */
 };
 
+static inline size_t slab_bytes(const struct lnx_pool *p)
+{
+	return (size_t)p->size * p->per_slab;
+}
+
 void lnx_pool_init(struct lnx_pool *p, size_t size, size_t per_slab)
 {
 	p->free = NULL;
-	p->size = (size + ALIGN - 1) & ~(size_t)(ALIGN - 1);
-	p->per_slab = per_slab;
+	p->size = (uint32_t)(size + ALIGN - 1) & ~(uint32_t)(ALIGN - 1);
+	p->per_slab = (uint32_t)per_slab;
 	p->used = 0;
 	p->slabs = NULL;
+	p->make = NULL;
 }
 
 void lnx_pool_fini(struct lnx_pool *p)
@@ -40,7 +45,7 @@ LNX_COLD void *lnx_pool_grow(struct lnx_pool *p)
 
 	if (!s)
 		return NULL;
-	s->base = aligned_alloc(ALIGN, p->size * p->per_slab);
+	s->base = aligned_alloc(ALIGN, slab_bytes(p));
 	if (!s->base) {
 		free(s);
 		return NULL;
@@ -51,6 +56,8 @@ LNX_COLD void *lnx_pool_grow(struct lnx_pool *p)
 	for (i = p->per_slab; i-- > 0;) {
 		void *obj = s->base + i * p->size;
 
+		if (p->make)
+			p->make(obj, p);
 		*(void **)obj = p->free;
 		p->free = obj;
 	}
@@ -64,7 +71,7 @@ bool lnx_pool_owns(const struct lnx_pool *p, const void *obj)
 	for (s = p->slabs; s; s = s->next) {
 		uintptr_t off = (uintptr_t)obj - (uintptr_t)s->base;
 
-		if (off < p->size * p->per_slab)
+		if (off < slab_bytes(p))
 			return off % p->size == 0;
 	}
 	return false;
@@ -80,4 +87,15 @@ bool lnx_pool_lent(const struct lnx_pool *p, const void *obj)
 		if (o == obj)
 			return false;
 	return true;
+}
+
+void lnx_pool_each(struct lnx_pool *p, void (*fn)(void *obj, void *arg),
+		   void *arg)
+{
+	const struct lnx_pool_slab *s;
+	size_t i;
+
+	for (s = p->slabs; s; s = s->next)
+		for (i = 0; i < p->per_slab; i++)
+			fn(s->base + i * p->size, arg);
 }

@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/compiler.h"
 
@@ -19,10 +20,13 @@ struct lnx_pool_slab;
 
 struct lnx_pool {
 	void *free;			/* stack, linked through the objects */
-	size_t size;			/* of one object, multiple of 64 */
-	size_t per_slab;
+	uint32_t size;			/* of one object, multiple of 64 */
+	uint32_t per_slab;
 	size_t used;
 	struct lnx_pool_slab *slabs;
+	/* Called for each new object, or NULL.  What it writes behind the object's
+	 * first pointer stays until the owner writes there. */
+	void (*make)(void *obj, struct lnx_pool *p);
 };
 
 /* Objects are 64-byte aligned.  Nothing is allocated yet. */
@@ -36,6 +40,9 @@ void *lnx_pool_grow(struct lnx_pool *p);
 bool lnx_pool_owns(const struct lnx_pool *p, const void *obj);
 /* The same, and is it handed out?  Looks through all free ones. */
 bool lnx_pool_lent(const struct lnx_pool *p, const void *obj);
+/* Calls fn for every object there is, handed out or not; it may give it back. */
+void lnx_pool_each(struct lnx_pool *p, void (*fn)(void *obj, void *arg),
+		   void *arg);
 
 /* Contents are undefined.  NULL when memory is short. */
 static inline void *lnx_pool_get(struct lnx_pool *p)

@@ -80,6 +80,12 @@ static ssize_t direct_writeerr(struct fid_peer_cq *cq,
 	if (lnx_pool_owns(&ep->rxe_pool, err->op_context)) {
 		if (lnx_pool_lent(&ep->rxe_pool, err->op_context))
 			lnx_rx_core_failed(err->op_context, err);
+	} else if (ep->lender && lnx_pool_owns(&ep->lender->rxe_pool,
+					       err->op_context)) {
+		const struct lnx_rxe *rxe = err->op_context;
+
+		if (lnx_pool_lent(&ep->lender->rxe_pool, rxe) && rxe->ep == ep)
+			lnx_rx_core_failed(err->op_context, err);
 	} else if ((err->flags & (FI_SEND | FI_WRITE | FI_READ)) &&
 		   ep->tx_cq) {
 		struct fi_cq_err_entry e = *err;

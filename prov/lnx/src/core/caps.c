@@ -183,6 +183,7 @@ static void narrow(struct fi_info *info, const struct lnx_rail_spec *rail)
 	uint64_t all = caps_of(PRIMARY) | FI_MULTI_RECV, caps = core->caps;
 	struct fi_ep_attr *ep = info->ep_attr;
 
+	info->domain_attr->max_ep_srx_ctx = 0;
 	/* Atomics would need their limits narrowed as well. */
 	caps &= ~FI_ATOMIC;
 	if (!(caps & FI_RMA))
@@ -263,6 +264,7 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 	dom->rx_ctx_cnt = dom->ep_cnt;
 	dom->max_ep_tx_ctx = 1;
 	dom->max_ep_rx_ctx = 1;
+	dom->max_ep_srx_ctx = dom->ep_cnt;
 	for (unsigned i = 0; i < lr->nrail; i++)
 		if (lnx_kind_bare(lr->rail[i].kind))
 			narrow(info, &lr->rail[i]);
@@ -390,7 +392,10 @@ static int fit_ep(struct fi_info *info, const struct fi_ep_attr *ask,
 	/* Shared contexts are asked for with the largest number there is. */
 	if (ask->tx_ctx_cnt > 1)
 		REFUSE("ep_attr->tx_ctx_cnt");
-	if (ask->rx_ctx_cnt > 1)
+	if (ask->rx_ctx_cnt == FI_SHARED_CONTEXT &&
+	    info->domain_attr->max_ep_srx_ctx)
+		ep->rx_ctx_cnt = ask->rx_ctx_cnt;
+	else if (ask->rx_ctx_cnt > 1)
 		REFUSE("ep_attr->rx_ctx_cnt");
 	if (ask->auth_key_size)
 		REFUSE("ep_attr->auth_key_size");

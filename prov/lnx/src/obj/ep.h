@@ -29,6 +29,12 @@
 struct lnx_book;
 struct lnx_thread;
 
+/*
+ * A shared receive context is one too, of class FI_CLASS_SRX_CTX and never enabled:
+ * it has matchers, and entries for the receives posted to it, but neither rails nor
+ * peers nor CQs.  Messages that wait for its receives are stored in its matchers, as
+ * entries of the endpoint they came to.
+ */
 /* Hot members come first, a cache line for each way; 64-byte aligned. */
 struct lnx_ep {
 	struct fid_ep fid;
@@ -136,6 +142,11 @@ struct lnx_ep {
 	bool meets_all;			/* cores know peers from insertion on */
 	bool unnamed;			/* shm had a message of it knows not whom */
 	bool leaving;			/* out of domain->eps: no new core MRs */
+	struct lnx_ep *srx;		/* whose receives it takes; NULL: its own */
+	struct lnx_ep *lender;		/* the same, also while it closes */
+	struct lnx_node srx_link;	/* lender->sharers */
+	struct lnx_node sharers;	/* of a shared context: its endpoints, */
+	uint32_t nsharer;		/* and those that are still closing */
 	struct lnx_thread *thread;
 };
 static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&

@@ -80,7 +80,7 @@ static int store_unexpected(struct lnx_ep *ep, struct lnx_peer *peer,
 	rxe->state = LNX_RXE_UNEX;
 	rxe->unex.src = peer->addr;
 	rxe->unex.tag = tagged ? h->tag : 0;
-	lnx_match_store(lnx_rx_match(ep, tagged), &rxe->unex);
+	lnx_match_store(lnx_rx_stored(ep, tagged), &rxe->unex);
 	ep->stats.unexpected++;
 	return kept;
 }
@@ -398,7 +398,7 @@ int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,
 	if (rxe->state == LNX_RXE_UNEX) {
 		rxe->unex.src = src;
 		rxe->unex.tag = tagged ? tag : 0;
-		lnx_match_store(lnx_rx_match(ep, tagged), &rxe->unex);
+		lnx_match_store(lnx_rx_stored(ep, tagged), &rxe->unex);
 		ep->stats.unexpected++;
 	} else {
 		ep->stats.matched++;
@@ -413,7 +413,7 @@ int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,
  */
 void lnx_rx_sourced(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src)
 {
-	struct lnx_match *m = lnx_rx_match(ep, msg->tagged);
+	struct lnx_match *m = lnx_rx_stored(ep, msg->tagged);
 	struct lnx_rxe *rxe;
 
 	lnx_match_set_src(m, &msg->unex, src);
@@ -431,7 +431,8 @@ void lnx_rx_sourced(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src)
 void lnx_rx_rename(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
-	struct lnx_match *m[2] = { &ep->tag, &ep->msg };
+	struct lnx_match *m[2] = { lnx_rx_stored(ep, true),
+				   lnx_rx_stored(ep, false) };
 	struct lnx_munex *u, *next;
 	unsigned i;
 
@@ -441,6 +442,8 @@ void lnx_rx_rename(struct lnx_peer *peer)
 				lnx_container_of(u, struct lnx_rxe, unex);
 
 			next = lnx_match_next_unex(m[i], u);
+			if (rxe->ep != ep)
+				continue;
 			if (!rxe->peer && rxe->held == LNX_HELD_CORE &&
 			    peer->shm_core != FI_ADDR_NOTAVAIL &&
 			    rxe->pe.t.addr == peer->shm_core)

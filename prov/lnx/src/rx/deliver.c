@@ -14,30 +14,36 @@
  * but not for this message, is given back and the next receive is asked; only a
  * message that would not fit an empty buffer is truncated.
  */
-struct lnx_rxe *lnx_rx_take_msg(struct lnx_ep *ep, uint64_t src, size_t len)
+LNX_INLINE struct lnx_rxe *take_msg(struct lnx_ep *ep, struct lnx_ep *at,
+				    uint64_t src, size_t len)
 {
 	struct lnx_rxe *rxe, *kid;
 	struct lnx_mrecv *r;
 
-	while ((r = lnx_match_find(&ep->msg, src, 0))) {
+	while ((r = lnx_match_find(&at->msg, src, 0))) {
 		size_t left;
 
 		rxe = lnx_container_of(r, struct lnx_rxe, post);
 		if (lnx_likely(!rxe->multi)) {
-			lnx_match_unpost(&ep->msg, r);
+			lnx_match_unpost(&at->msg, r);
+			if (at != ep)
+				lnx_rx_assign(rxe, ep);
 			return rxe;
 		}
 		/* Not before one that waits for an entry. */
-		if (lnx_unlikely(ep->work & LNX_WORK_MATCH))
+		if (lnx_unlikely(at->work & LNX_WORK_MATCH)) {
+			ep->work |= LNX_WORK_MATCH;
 			return NULL;
+		}
 		left = rxe->room - rxe->used;
 		if (len > left && rxe->used) {
-			lnx_match_unpost(&ep->msg, r);
-			lnx_rx_multi_retire(rxe);
+			lnx_match_unpost(&at->msg, r);
+			lnx_rx_multi_retire(ep, rxe);
 			continue;
 		}
 		kid = lnx_rxe_get(ep);
 		if (!kid) {
+			at->work |= LNX_WORK_MATCH;
 			ep->work |= LNX_WORK_MATCH;
 			return NULL;
 		}
@@ -45,6 +51,8 @@ struct lnx_rxe *lnx_rx_take_msg(struct lnx_ep *ep, uint64_t src, size_t len)
 		kid->context = rxe->context;
 		kid->cq_flags = FI_RECV | FI_MSG;
 		kid->want_comp = rxe->want_comp;
+		if (at != ep)
+			lnx_rx_assign(kid, ep);
 		kid->niov = 1;
 		kid->iov[0].iov_base = (char *)rxe->iov[0].iov_base + rxe->used;
 		kid->iov[0].iov_len = kid->room = LNX_MIN(len, left);
@@ -54,7 +62,7 @@ struct lnx_rxe *lnx_rx_take_msg(struct lnx_ep *ep, uint64_t src, size_t len)
 		rxe->used += kid->room;
 		left -= kid->room;
 		if (left < rxe->min_left || !left) {
-			lnx_match_unpost(&ep->msg, r);
+			lnx_match_unpost(&at->msg, r);
 			rxe->retired = true;
 		}
 		return kid;
@@ -62,21 +70,41 @@ struct lnx_rxe *lnx_rx_take_msg(struct lnx_ep *ep, uint64_t src, size_t len)
 	return NULL;
 }
 
+static LNX_COLD struct lnx_rxe *take_msg_shared(struct lnx_ep *ep, uint64_t src,
+						size_t len)
+{
+	return take_msg(ep, ep->srx, src, len);
+}
+
+struct lnx_rxe *lnx_rx_take_msg(struct lnx_ep *ep, uint64_t src, size_t len)
+{
+	struct lnx_rxe *rxe = take_msg(ep, ep, src, len);
+
+	if (lnx_unlikely(!rxe && ep->srx))
+		return take_msg_shared(ep, src, len);
+	return rxe;
+}
+
 void lnx_rx_rematch(struct lnx_ep *ep)
 {
+	struct lnx_ep *at = ep->srx ? ep->srx : ep;
 	struct lnx_munex *u, *next;
 
 	ep->work &= ~LNX_WORK_MATCH;
-	for (u = lnx_match_first_unex(&ep->msg); u; u = next) {
+	at->work &= ~LNX_WORK_MATCH;
+	for (u = lnx_match_first_unex(&at->msg); u; u = next) {
 		struct lnx_rxe *msg = lnx_container_of(u, struct lnx_rxe, unex);
-		struct lnx_rxe *kid = lnx_rx_take_msg(ep, u->src, msg->len);
+		struct lnx_rxe *kid = lnx_rx_take_msg(msg->ep, u->src,
+						      msg->len);
 
-		next = lnx_match_next_unex(&ep->msg, u);
-		if (ep->work & LNX_WORK_MATCH)
+		next = lnx_match_next_unex(&at->msg, u);
+		if (at->work & LNX_WORK_MATCH) {
+			ep->work |= LNX_WORK_MATCH;
 			return;		/* memory is short again */
+		}
 		if (!kid)
 			continue;
-		lnx_match_drop(&ep->msg, u);
+		lnx_match_drop(&at->msg, u);
 		lnx_rx_adopt(msg, kid);
 		lnx_rx_deliver(msg);
 	}

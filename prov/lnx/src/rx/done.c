@@ -10,6 +10,16 @@
 #include "obj/mr.h"
 #include "rx/rx.h"
 
+void lnx_rxe_make(void *obj, struct lnx_pool *p)
+{
+	struct lnx_rxe *rxe = obj;
+
+	rxe->home = lnx_container_of(p, struct lnx_ep, rxe_pool);
+	rxe->ep = NULL;
+	rxe->parent = NULL;
+	rxe->state = LNX_RXE_FREE;
+}
+
 static void rxe_init(struct lnx_ep *ep, struct lnx_rxe *rxe)
 {
 	rxe->state = LNX_RXE_ACTIVE;
@@ -90,7 +100,7 @@ int lnx_rxe_reserve(struct lnx_ep *ep)
 
 void lnx_rxe_put(struct lnx_rxe *rxe)
 {
-	struct lnx_ep *ep = rxe->ep;
+	struct lnx_ep *ep = rxe->home;
 
 	if (lnx_unlikely(rxe->payload || rxe->buf || rxe->rts)) {
 		free(rxe->payload);
@@ -152,13 +162,12 @@ static uint64_t multi_child_done(struct lnx_rxe *child)
 	return FI_MULTI_RECV;
 }
 
-/* parent is out of its matcher and takes no more messages. */
-void lnx_rx_multi_retire(struct lnx_rxe *parent)
+void lnx_rx_multi_retire(struct lnx_ep *ep, struct lnx_rxe *parent)
 {
 	parent->retired = true;
 	if (parent->kids)
 		return;
-	lnx_cq_write(parent->ep->rx_cq, parent->context,
+	lnx_cq_write(ep->rx_cq, parent->context,
 		     FI_RECV | FI_MSG | FI_MULTI_RECV, 0, NULL, 0, 0,
 		     FI_ADDR_NOTAVAIL);
 	lnx_rxe_put(parent);
@@ -264,7 +273,7 @@ LNX_COLD void lnx_rx_core_failed(struct lnx_rxe *rxe,
 		return;
 	rxe->starting = false;
 	if (rxe->state == LNX_RXE_UNEX)
-		lnx_match_drop(lnx_rx_match(rxe->ep, rxe->tagged), &rxe->unex);
+		lnx_match_drop(lnx_rx_stored(rxe->ep, rxe->tagged), &rxe->unex);
 	lnx_list_del(&rxe->link);
 	if (wanted)
 		lnx_rx_fail(rxe, err->err, err->prov_errno);

@@ -66,7 +66,8 @@ static LNX_COLD ssize_t post_multi(struct lnx_ep *ep, const struct lnx_recv *r)
 	 */
 	while ((u = lnx_match_peek(m, src, 0, 0))) {
 		struct lnx_rxe *msg = lnx_container_of(u, struct lnx_rxe, unex);
-		struct lnx_rxe *kid = lnx_rx_take_msg(ep, u->src, msg->len);
+		struct lnx_rxe *kid = lnx_rx_take_msg(msg->ep, u->src,
+						      msg->len);
 
 		if (!kid)
 			break;
@@ -106,6 +107,8 @@ ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r)
 		if (u) {
 			rxe = lnx_container_of(u, struct lnx_rxe, unex);
 			fill(rxe, r);
+			if (lnx_unlikely(rxe->ep != ep))
+				lnx_rx_assign(rxe, rxe->ep);
 			lnx_rx_deliver(rxe);
 			goto out;
 		}
@@ -158,6 +161,8 @@ static void report_peek(struct lnx_ep *ep, const struct lnx_recv *r,
  * FI_ENOMSG.  With FI_CLAIM the message found is set aside under the context,
  * which is a struct fi_context then; with FI_DISCARD it is thrown away.  FI_CLAIM
  * alone takes the message set aside, FI_CLAIM with FI_DISCARD throws it away.
+ *
+ * Not on a shared context: a claimed message would go with the endpoint it came to.
  */
 ssize_t lnx_rx_post_special(struct lnx_ep *ep, const struct lnx_recv *r)
 {
@@ -168,6 +173,8 @@ ssize_t lnx_rx_post_special(struct lnx_ep *ep, const struct lnx_recv *r)
 	struct lnx_rxe *rxe;
 	ssize_t ret = 0;
 
+	if (lnx_ep_is_srx(ep))
+		return -FI_EOPNOTSUPP;
 	if (r->niov > LNX_IOV_MAX)
 		return -FI_EINVAL;
 	if ((r->flags & FI_CLAIM) && !ctx)
@@ -262,7 +269,10 @@ ssize_t lnx_rx_cancel(struct lnx_ep *ep, void *context)
 				break;
 			}
 		}
-		lnx_rx_fail(rxe, FI_ECANCELED, FI_ECANCELED);
+		if (lnx_unlikely(lnx_ep_is_srx(ep)))
+			lnx_rx_cancel_shared(ep, rxe);
+		else
+			lnx_rx_fail(rxe, FI_ECANCELED, FI_ECANCELED);
 		break;
 	}
 	lnx_unlock(&ep->lock);

@@ -18,6 +18,9 @@ struct lnx_pull;
 struct lnx_part;
 struct lnx_mr;
 
+#define LNX_SLAB_RXE		256
+#define LNX_MIN_MULTI_RECV	64	/* FI_OPT_MIN_MULTI_RECV, unless set */
+
 /*
  * Entries set aside for when memory is short.  The upper half is for anything; the
  * lower half for messages of the direct rail, which cannot be refused: its core
@@ -97,19 +100,21 @@ struct lnx_rxe {
 
 	/* Multi-receive: the parent holds the buffer, children the messages. */
 	struct lnx_rxe *parent;
-	size_t used;			/* parent: bytes handed out */
+	struct lnx_ep *home;		/* whose pool it is of; const */
 	struct lnx_node link;		/* ep->parked, or ep->reserve */
 
 	void *desc[LNX_IOV_MAX];
 	struct iovec iov[LNX_IOV_MAX];
 	struct iovec core_iov;		/* what the core fills: all of bounce */
+	size_t used;			/* parent: bytes handed out */
 	size_t min_left;		/* parent: retire below this */
-	bool refused;			/* UNEX: the next free_entry is void */
 
 	_Alignas(64) union {
 		struct lnx_mrecv post;
 		struct lnx_munex unex;	/* longer, and not on the fast path */
 	};
+
+	bool refused;			/* UNEX: the next free_entry is void */
 
 	/* HELD_RMA only. */
 	struct lnx_part *part;		/* a large read or write of ours; NULL: */
@@ -140,6 +145,18 @@ static inline struct lnx_match *lnx_rx_match(struct lnx_ep *ep, bool tagged)
 	return tagged ? &ep->tag : &ep->msg;
 }
 
+/* Where messages that came to ep wait for a receive; perhaps with those of others. */
+static inline struct lnx_match *lnx_rx_stored(struct lnx_ep *ep, bool tagged)
+{
+	return lnx_rx_match(lnx_unlikely(ep->srx != NULL) ? ep->srx : ep,
+			    tagged);
+}
+
+static inline bool lnx_ep_is_srx(const struct lnx_ep *ep)
+{
+	return ep->fid.fid.fclass == FI_CLASS_SRX_CTX;
+}
+
 /* rx/post.c.  Owner lock is taken inside. */
 ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r);
 /* FI_PEEK, FI_CLAIM, FI_DISCARD. */
@@ -166,6 +183,19 @@ void lnx_rx_sourced(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src);
 int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,
 		uint64_t tag, uint64_t data, uint8_t flags,
 		const struct iovec *iov, size_t niov, size_t len);
+
+/* rx/shared.c: receives of a shared context. */
+/* Tagged: the receive of ep->srx for a message that came to ep. */
+LNX_COLD struct lnx_rxe *lnx_rx_take_shared(struct lnx_ep *ep, uint64_t src,
+					    uint64_t tag);
+/* rxe, of a receive posted to a shared context, is ep's to complete. */
+LNX_COLD void lnx_rx_assign(struct lnx_rxe *rxe, struct lnx_ep *ep);
+/* rxe is out of its matcher, and reported as cancelled. */
+LNX_COLD void lnx_rx_cancel_shared(struct lnx_ep *srx, struct lnx_rxe *rxe);
+/* ep begins to close: from now on it takes no receives of ep->srx. */
+LNX_COLD void lnx_rx_leave(struct lnx_ep *ep);
+/* Its rails are closed: give back what it has of them, and forget ep->lender. */
+LNX_COLD void lnx_rx_give_back(struct lnx_ep *ep);
 
 /* rx/deliver.c */
 /* Match stored messages again, whose receive had no entry for them to spare. */
@@ -216,6 +246,8 @@ void lnx_fetches_destroy(struct lnx_ep *ep);
 /* rx/done.c */
 /* NULL when memory is short. */
 struct lnx_rxe *lnx_rxe_get(struct lnx_ep *ep);
+/* The make of ep->rxe_pool. */
+void lnx_rxe_make(void *obj, struct lnx_pool *p);
 /* The same, for what cannot be refused: to the last of the reserve. */
 LNX_COLD struct lnx_rxe *lnx_rxe_get_last(struct lnx_ep *ep);
 void lnx_rxe_put(struct lnx_rxe *rxe);
@@ -231,7 +263,8 @@ void lnx_rxe_free_owned(struct lnx_ep *ep);
 void lnx_rx_done(struct lnx_rxe *rxe);
 LNX_COLD void lnx_rx_fail(struct lnx_rxe *rxe, int err, int prov_errno);
 void lnx_rx_release(struct lnx_rxe *rxe);
-void lnx_rx_multi_retire(struct lnx_rxe *parent);
+/* parent is out of its matcher and takes no more messages; ep's CQ says so. */
+void lnx_rx_multi_retire(struct lnx_ep *ep, struct lnx_rxe *parent);
 /* What a direct core reported of one of its entries. */
 void lnx_rx_core_done(struct lnx_rxe *rxe, uint64_t flags, uint64_t data);
 LNX_COLD void lnx_rx_core_failed(struct lnx_rxe *rxe,
@@ -251,7 +284,10 @@ LNX_INLINE struct lnx_rxe *lnx_rx_take(struct lnx_ep *ep, bool tagged,
 	if (!tagged)
 		return lnx_rx_take_msg(ep, src, len);
 	r = lnx_match_take(&ep->tag, src, tag);
-	return r ? lnx_container_of(r, struct lnx_rxe, post) : NULL;
+	if (lnx_likely(r != NULL))
+		return lnx_container_of(r, struct lnx_rxe, post);
+	return lnx_unlikely(ep->srx != NULL) ?
+	       lnx_rx_take_shared(ep, src, tag) : NULL;
 }
 
 /* Copy len bytes into an iov; returns bytes copied. */

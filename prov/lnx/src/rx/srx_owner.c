@@ -220,7 +220,7 @@ static int direct_queue(struct fi_peer_rx_entry *entry)
 	}
 	rxe->unex.src = rxe->peer ? rxe->peer->addr : FI_ADDR_UNSPEC;
 	rxe->unex.tag = rxe->tagged ? rxe->tag : 0;
-	lnx_match_store(lnx_rx_match(ep, rxe->tagged), &rxe->unex);
+	lnx_match_store(lnx_rx_stored(ep, rxe->tagged), &rxe->unex);
 	/* Large ones block the sender's later completions: not for long. */
 	if (rxe->len > LNX_INJECT_MAX)
 		lnx_rx_park(rxe);
@@ -232,7 +232,8 @@ static void direct_foreach_unspec(struct fid_peer_srx *srx,
 {
 	struct lnx_rail *rail = srx_rail(srx);
 	struct lnx_ep *ep = rail->ep;
-	struct lnx_match *m[2] = { &ep->tag, &ep->msg };
+	struct lnx_match *m[2] = { lnx_rx_stored(ep, true),
+				   lnx_rx_stored(ep, false) };
 	struct lnx_munex *u, *next;
 	unsigned i;
 
@@ -283,7 +284,7 @@ static LNX_COLD void free_waiting(struct lnx_rxe *rxe)
 		rxe->core_done = true;
 		/* Closing, or lost inside the core: nothing can start it now. */
 		if (rxe->held == LNX_HELD_CORE) {
-			lnx_match_drop(lnx_rx_match(rxe->ep, rxe->tagged),
+			lnx_match_drop(lnx_rx_stored(rxe->ep, rxe->tagged),
 				       &rxe->unex);
 			lnx_list_del(&rxe->link);
 			lnx_rxe_put(rxe);
