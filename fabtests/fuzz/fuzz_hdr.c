@@ -120,12 +120,15 @@ static void frame(const uint8_t *data, size_t size)
 
 	memcpy(&w, data, sizeof(w));
 	w.hops = 0;
-	w.reserved0 = 0;
+	w.path %= LNX_WIRE_PATHS;
 	memset(&out, 0xee, sizeof(out));
 	lnx_hdr_put(&out, &h);
 	FUZZ_CHECK(!memcmp(&w, &out, sizeof(w)));
 	lnx_hdr_set_ack(&out, ~h.ack);
 	FUZZ_CHECK(le32toh(out.ack) == ~h.ack);
+	lnx_hdr_set_path(&out, h.rail ^ 1, h.path ^ 1);
+	FUZZ_CHECK(le16toh(out.rail) == (h.rail ^ 1) &&
+		   out.path == (h.path ^ 1));
 
 	switch (h.kind) {
 	case LNX_KIND_MSG:

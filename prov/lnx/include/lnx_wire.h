@@ -34,7 +34,9 @@ enum lnx_wire_kind {
 	LNX_KIND_RTS_MSG = 4,	/* sequenced; untagged, payload: lnx_wire_rts */
 	LNX_KIND_RTS_TAG = 5,	/* sequenced; tagged, payload: lnx_wire_rts */
 	LNX_KIND_FIN = 6,	/* sequenced; data: the RTS's op, len: error */
-	LNX_KIND_ACK = 7,	/* carries ack only */
+	LNX_KIND_ACK = 7,	/* carries ack, and what came over which path:
+				 * tag: 1 + a path or 0, data: bytes of frames;
+				 * len, key: the same of another path */
 	LNX_KIND_PROBE = 8,	/* asks for an ACK now: does the peer live? */
 	LNX_KIND_BYE = 9,	/* the endpoint is closing; seq: no frame of
 				 * that number or a later one will follow */
@@ -66,7 +68,7 @@ struct lnx_wire_hdr {
 	uint8_t kind;
 	uint8_t flags;
 	uint8_t hops;		/* reserved: hop limit of a routed frame */
-	uint8_t reserved0;
+	uint8_t path;		/* sender's number for the way it took */
 	uint16_t rail;		/* sender's rail it left on, index in its address */
 	uint32_t seq;
 	uint32_t ack;
@@ -80,6 +82,9 @@ struct lnx_wire_hdr {
 static_assert(sizeof(struct lnx_wire_hdr) == 64, "header is one cache line");
 
 #define LNX_PAYLOAD_MAX		(LNX_FRAME_MAX - 64)
+
+/* Paths that a sender may have to one receiver: 0..LNX_WIRE_PATHS - 1. */
+#define LNX_WIRE_PATHS		8
 
 /*
  * Payload of an RTS: where the receiver may read the message.  The source is nseg

@@ -101,7 +101,8 @@ void lnx_ep_progress(struct lnx_ep *ep)
 
 		if (rail->hot)
 			rail->hot--;
-		else if (!rail->busy && (ep->pass & ep->idle_mask))
+		else if (!rail->busy && (ep->pass & ep->idle_mask) &&
+			 !ep->nread_here)
 			continue;
 		poll_rail(rail);
 	}

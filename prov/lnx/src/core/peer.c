@@ -310,16 +310,25 @@ static void join_network(struct lnx_peer *peer, const struct lnx_addr *a)
 		remote[i].group = a->rail[i].group;
 	}
 	n = lnx_select_pairs(local, nlocal, remote, a->nrail, pair,
-			     1 /* one path per peer */);
+			     (unsigned)LNX_MIN(ep->conf->max_rails,
+					       LNX_PATHS_MAX));
 	for (i = 0; i < n; i++) {
 		struct lnx_path *path = &peer->path[peer->npath];
 		struct lnx_rail *rail =
 			ep->rail[ep->nrail - ep->nnet + pair[i].local];
 
+		/* Other groups may be out of reach: only if there is no choice.
+		 * And no more paths than there are rails. */
+		if (peer->npath &&
+		    (local[pair[i].local].group !=
+		     remote[pair[i].remote].group ||
+		     peer->npath >= LNX_MAX(nlocal, a->nrail)))
+			break;
 		memset(path, 0, sizeof(*path));
 		path->rail = rail;
 		path->remote_rail = (uint16_t)pair[i].remote;
 		path->state = LNX_PATH_IDLE;
+		path->index = peer->npath;
 		if (!lnx_rail_insert(rail, a->rail[pair[i].remote].raw,
 				     &path->core_addr))
 			peer->npath++;

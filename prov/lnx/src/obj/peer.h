@@ -9,6 +9,8 @@
 
 #include "base/list.h"
 #include "fi.h"
+#include "lnx_wire.h"
+#include "policy/stripe.h"
 #include "wire/addr.h"
 #include "wire/seq.h"
 
@@ -35,13 +37,25 @@ struct lnx_path {
 	struct lnx_rail *rail;
 	fi_addr_t core_addr;
 	uint16_t remote_rail;		/* index in the peer's address */
+	uint8_t index;			/* in peer->path */
 	uint8_t state;			/* enum lnx_path_state */
 	uint64_t since_ns;		/* when CONNECTING began */
 	uint64_t retry_ns;		/* not to be tried before */
 	uint64_t backoff_ns;
+	/* Frames; counted while a peer has several paths (tx/path.h). */
+	uint64_t sent;			/* bytes that left over it */
+	uint64_t got;			/* of which the peer is known to have */
+	uint64_t said;			/* what it said last */
+	struct lnx_meter send;
+	/* Pieces of large transfers, which come the other way. */
+	uint64_t read_bytes;		/* outstanding */
+	uint32_t nread;
+	struct lnx_meter read;
+	uint64_t read_retry_ns;		/* none to be tried before */
+	uint64_t read_done_ns;		/* when the last one ended */
 };
 
-#define LNX_PATHS_MAX	8
+#define LNX_PATHS_MAX	LNX_WIRE_PATHS
 
 /* Whose memory: the process, and where in it the id is while it may be read. */
 struct lnx_cma_owner {
@@ -67,7 +81,7 @@ struct lnx_peer {
 	uint32_t nparts;		/* of our RMA, not ended */
 	uint32_t nserved;		/* its large writes and questions for keys */
 	uint8_t npath;
-	uint8_t cur;			/* path in use */
+	uint8_t cur;			/* path of frames while it is not backed up */
 	bool self;			/* this very endpoint */
 	bool hello_done;		/* our hello is numbered */
 	bool bye;			/* it said it is closing */
@@ -77,8 +91,13 @@ struct lnx_peer {
 	bool no_shm;			/* one of us had no place for the other */
 	bool probe;			/* send the oldest frame again */
 	bool probing;			/* did so; its ack tells what is lost */
+	bool heard;			/* it has acknowledged something: our hello */
+	bool spread;			/* its frames come over several paths */
+	uint8_t last_path;		/* of its frames */
+	uint8_t told_path;		/* what we told of last */
 	struct lnx_txe **slot;		/* [ep->window], by number */
 	struct lnx_node pend;		/* txe.link, numbered, not yet posted */
+	uint64_t una_bytes;		/* of frames not acknowledged; as `sent` */
 	struct lnx_path path[LNX_PATHS_MAX];
 
 	/* Direct sends that the core was too busy for (tx/direct.c). */
@@ -94,6 +113,10 @@ struct lnx_peer {
 
 	/* Receive path. */
 	struct lnx_seq seq;
+	uint64_t got[LNX_PATHS_MAX];	/* bytes of its frames, by its path */
+	uint64_t told[LNX_PATHS_MAX];	/* what we have said of that */
+	uint32_t full_pass;		/* 1 + the pass in which no path took a read */
+	uint64_t pull_left;		/* bytes to be read that are not yet asked for */
 	uint32_t owed;			/* sequenced frames not yet acknowledged */
 	bool ack_now;
 	bool put_refused;		/* a piece of the write that is coming in */

@@ -11,6 +11,7 @@
 #include "comp/comp.h"
 #include "rx/rx.h"
 #include "rx/serve.h"
+#include "tx/path.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
 
@@ -343,13 +344,20 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		lnx_tx_acked(peer, h.ack);
 
 	if (lnx_unlikely(!lnx_kind_sequenced(h.kind))) {
-		if (h.kind == LNX_KIND_ACK)
+		if (h.kind == LNX_KIND_ACK) {
 			ep->stats.acks_recv++;
-		else if (h.kind == LNX_KIND_PROBE)
+			lnx_path_heard(peer, &h);
+		} else if (h.kind == LNX_KIND_PROBE) {
 			ack_at_once(ep, peer);
-		else if (h.kind == LNX_KIND_BYE && h.seq == peer->seq.next)
+		} else if (h.kind == LNX_KIND_BYE && h.seq == peer->seq.next) {
 			lnx_tx_bye(peer);
+		}
 		return false;
+	}
+	peer->got[h.path] += len;
+	if (lnx_unlikely(h.path != peer->last_path)) {
+		peer->last_path = h.path;
+		peer->spread = true;
 	}
 	if (lnx_unlikely(h.seq != peer->seq.next))
 		return not_next(ep, peer, h.seq, buf, len);

@@ -14,10 +14,11 @@
 
 #include "comp/comp.h"
 #include "rx/rx.h"
+#include "tx/path.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
 
-#define PULL_DEPTH	4			/* reads outstanding of one message */
+#define PULL_DEPTH	4			/* reads of one message, over one path */
 #define REDO_NS		(20 * LNX_NS_PER_MS)	/* pause after a failed read */
 
 /*
@@ -35,6 +36,7 @@ struct lnx_pull {
 	size_t done;
 	unsigned inflight;
 	int err;				/* first error that is final */
+	bool again;				/* nothing but time brings it on */
 	uint64_t failing_ns;			/* reads fail since; 0: they do not */
 	uint64_t retry_ns;
 	struct lnx_node redo;			/* lnx_chunk.link */
@@ -49,7 +51,7 @@ struct lnx_chunk {
 	struct lnx_op op;			/* first: context of fi_read */
 	struct lnx_node link;
 	struct lnx_pull *pull;
-	struct lnx_rail *rail;
+	struct lnx_path *path;
 	void *local;
 	size_t len;
 	unsigned seg;
@@ -79,17 +81,17 @@ void lnx_pull_start(struct lnx_rxe *rxe)
 		p->push = rxe->part && rxe->part->kind == LNX_PART_WRITE;
 	}
 	lnx_list_init(&p->redo);
+	p->peer->pull_left += p->want;
 	lnx_list_add_tail(&ep->pulls, &p->link);
 	ep->work |= LNX_WORK_PULL;
 	ep->stats.pulls++;
 }
 
-/* Cut the next piece: inside one of the sender's pieces and one iovec. */
-static void cut(struct lnx_pull *p, struct lnx_chunk *c)
+/* Where the next piece begins, in the sender's pieces and our iovecs. */
+static void skip(struct lnx_pull *p)
 {
-	struct lnx_rxe *rxe = p->rxe;
+	const struct lnx_rxe *rxe = p->rxe;
 	const struct lnx_rts *rts = &p->rts;
-	size_t n = p->want - p->posted;
 
 	while (p->iov_off == rxe->iov[p->iov].iov_len) {
 		p->iov++;
@@ -99,9 +101,15 @@ static void cut(struct lnx_pull *p, struct lnx_chunk *c)
 		p->seg++;
 		p->seg_off = 0;
 	}
+}
+
+/* Cut the next piece: inside one of the sender's pieces and one iovec. */
+static void cut(struct lnx_pull *p, struct lnx_chunk *c, size_t n)
+{
+	struct lnx_rxe *rxe = p->rxe;
+
 	n = LNX_MIN(n, rxe->iov[p->iov].iov_len - p->iov_off);
-	n = LNX_MIN(n, rts->seg_len[p->seg] - p->seg_off);
-	n = LNX_MIN(n, rxe->ep->conf->chunk);
+	n = LNX_MIN(n, p->rts.seg_len[p->seg] - p->seg_off);
 	c->local = (char *)rxe->iov[p->iov].iov_base + p->iov_off;
 	c->len = n;
 	c->seg = p->seg;
@@ -109,6 +117,7 @@ static void cut(struct lnx_pull *p, struct lnx_chunk *c)
 	p->posted += n;
 	p->iov_off += n;
 	p->seg_off += n;
+	p->peer->pull_left -= n;
 }
 
 /*
@@ -129,37 +138,44 @@ static ssize_t post_write(struct lnx_chunk *c, const struct lnx_path *path,
 			   FI_COMPLETION | FI_DELIVERY_COMPLETE);
 }
 
-/* Move one piece over the peer's current path. */
-static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c)
+/* The key under which the peer's end of a path knows a piece; -1: it has none. */
+static int key_of(const struct lnx_rts *rts, unsigned seg,
+		  const struct lnx_path *path)
 {
-	struct lnx_peer *peer = p->peer;
-	const struct lnx_rts *rts = &p->rts;
-	struct lnx_path *path;
-	struct lnx_rail *rail;
-	uint64_t addr, key;
 	unsigned k;
+
+	for (k = 0; k < rts->nkey; k++)
+		if (rts->key[seg][k].rail == path->remote_rail)
+			return (int)k;
+	return -1;
+}
+
+/* Move one piece over a path.  0, or what the core said. */
+static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
+			  struct lnx_path *path, uint64_t now)
+{
+	int k = key_of(&p->rts, c->seg, path);
+	struct lnx_rail *rail = path->rail;
+	size_t len = c->len;
+	uint64_t addr, key;
 	ssize_t ret;
 
-	if (!peer->npath || peer->gone)
-		return -FI_EHOSTUNREACH;
-	path = &peer->path[peer->cur];
-	for (k = 0; k < rts->nkey; k++)
-		if (rts->key[c->seg][k].rail == path->remote_rail)
-			break;
-	if (k == rts->nkey)
+	if (k < 0)
 		return -FI_ENOKEY;
-	addr = rts->key[c->seg][k].addr + c->seg_off;
-	key = rts->key[c->seg][k].key;
+	addr = p->rts.key[c->seg][k].addr + c->seg_off;
+	key = p->rts.key[c->seg][k].key;
 	/* It may complete inside the call, and c be gone. */
-	c->rail = rail = path->rail;
+	c->path = path;
 	rail->busy++;
 	p->inflight++;
+	lnx_path_read_posted(path, len, now);
 	ret = p->push ? post_write(c, path, addr, key) :
-	      fi_read(rail->core_ep, c->local, c->len, NULL,
+	      fi_read(rail->core_ep, c->local, len, NULL,
 		      path->core_addr, addr, key, c);
 	if (ret) {
 		rail->busy--;
 		p->inflight--;
+		lnx_path_read_refused(path, len, now);
 		return ret;
 	}
 	rail->hot = p->rxe->ep->conf->poll_hot;
@@ -168,39 +184,123 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c)
 
 /* There is no memory for a piece: of ours, unlike what a core says. */
 #define NO_CHUNK	1
+/* All paths have enough to do: pieces that end bring this on. */
+#define IN_LINE		2
 
-/* Post reads.  -FI_EAGAIN, NO_CHUNK: come back; else 0, or a final error. */
-static ssize_t feed(struct lnx_pull *p, uint64_t now)
+static struct lnx_chunk *new_chunk(struct lnx_pull *p, size_t n)
 {
-	struct lnx_ep *ep = p->rxe->ep;
+	struct lnx_chunk *c = lnx_pool_get(&p->rxe->ep->chunk_pool);
+
+	if (!c)
+		return NULL;
+	c->op.type = LNX_OP_CHUNK;
+	c->pull = p;
+	lnx_list_init(&c->link);
+	cut(p, c, n);
+	return c;
+}
+
+static struct lnx_chunk *redo_chunk(struct lnx_pull *p)
+{
+	struct lnx_node *n = lnx_list_pop(&p->redo);
+
+	return n ? lnx_list_entry(n, struct lnx_chunk, link) : NULL;
+}
+
+/* The only path takes it all. */
+static ssize_t feed_one(struct lnx_pull *p, uint64_t now)
+{
 	struct lnx_chunk *c;
 	ssize_t ret;
 
-	if (p->retry_ns > now)
-		return -FI_EAGAIN;
 	while (p->inflight < PULL_DEPTH) {
-		struct lnx_node *n = lnx_list_pop(&p->redo);
-
-		if (n) {
-			c = lnx_list_entry(n, struct lnx_chunk, link);
-		} else if (p->posted < p->want) {
-			c = lnx_pool_get(&ep->chunk_pool);
+		c = redo_chunk(p);
+		if (!c) {
+			if (p->posted == p->want)
+				return 0;
+			skip(p);
+			c = new_chunk(p, LNX_MIN(p->want - p->posted,
+						 p->rxe->ep->conf->chunk));
 			if (!c)
 				return NO_CHUNK;
-			c->op.type = LNX_OP_CHUNK;
-			c->pull = p;
-			lnx_list_init(&c->link);
-			cut(p, c);
-		} else {
-			return 0;
 		}
-		ret = move_chunk(p, c);
+		ret = move_chunk(p, c, &p->peer->path[0], now);
 		if (ret) {
 			lnx_list_add_head(&p->redo, &c->link);
 			return ret;
 		}
 	}
-	return 0;
+	return IN_LINE;
+}
+
+/* Paths over which the peer's memory can be reached, as bits. */
+static unsigned able(const struct lnx_pull *p, unsigned seg)
+{
+	const struct lnx_peer *peer = p->peer;
+	unsigned i, set = 0;
+
+	for (i = 0; i < peer->npath; i++)
+		if (key_of(&p->rts, seg, &peer->path[i]) >= 0)
+			set |= 1u << i;
+	return set;
+}
+
+/* Piece by piece, each on the path that tx/path.c gives it. */
+static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
+{
+	struct lnx_chunk *c;
+	struct lnx_path *path;
+	unsigned ways;
+	bool line;
+	ssize_t ret;
+
+	/* Those before it had no room either, in this pass. */
+	if (p->peer->full_pass == p->rxe->ep->pass + 1)
+		return IN_LINE;
+	for (;;) {
+		c = redo_chunk(p);
+		if (!c && p->posted == p->want)
+			return 0;
+		if (!c)
+			skip(p);
+		ways = able(p, c ? c->seg : p->seg);
+		path = lnx_path_for_read(p->peer, ways, now, &line);
+		ret = !ways ? -FI_ENOKEY : line ? IN_LINE : -FI_EAGAIN;
+		if (path && !c) {
+			c = new_chunk(p, lnx_path_read_len(p->peer, path,
+						p->want - p->posted));
+			ret = NO_CHUNK;
+		}
+		if (!path || !c)
+			break;
+		ret = move_chunk(p, c, path, now);
+		/* That path has a rest now: the others meanwhile. */
+		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM)
+			lnx_list_add_head(&p->redo, &c->link);
+		else if (ret)
+			break;
+	}
+	if (c)
+		lnx_list_add_head(&p->redo, &c->link);
+	if (ret == IN_LINE)
+		p->peer->full_pass = p->rxe->ep->pass + 1;
+	return ret;
+}
+
+/*
+ * Post reads.  -FI_EAGAIN, NO_CHUNK: come back; IN_LINE, 0: a piece that ends brings
+ * it on; else a final error.
+ */
+static ssize_t feed(struct lnx_pull *p, uint64_t now)
+{
+	const struct lnx_peer *peer = p->peer;
+
+	if (p->retry_ns > now)
+		return -FI_EAGAIN;
+	if (!peer->npath || peer->gone)
+		return -FI_EHOSTUNREACH;
+	return lnx_likely(peer->npath == 1) ? feed_one(p, now) :
+					      feed_all(p, now);
 }
 
 static void drop_redo(struct lnx_pull *p)
@@ -221,9 +321,12 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	int err;
 	bool ok;
 
+	p->again = false;
 	if (!p->err && p->done < p->want) {
 		ssize_t ret = feed(p, now);
 
+		p->again = ret == -FI_EAGAIN || ret == -FI_ENOMEM ||
+			   ret == NO_CHUNK;
 		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM) {
 			/* A read that cannot start for long has nobody there. */
 			if (!p->inflight && !p->failing_ns)
@@ -238,6 +341,8 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	if (p->inflight || (!p->err && p->done < p->want))
 		return false;
 	drop_redo(p);
+	p->peer->pull_left -= p->want - p->posted;
+	p->posted = p->want;
 	err = p->err;
 	if (rxe->held == LNX_HELD_RMA && rxe->part) {
 		struct lnx_part *part = rxe->part;
@@ -253,6 +358,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	lnx_list_del(&p->link);
 	if (lnx_tx_send_fin(ep, p->peer, p->rts.op, err, ok ? rxe : NULL)) {
 		lnx_list_insert_before(next, &p->link);
+		p->again = true;
 		return false;
 	}
 	/* A peer's write has no receive to fail. */
@@ -274,11 +380,8 @@ void lnx_pull_run(struct lnx_ep *ep)
 	lnx_list_foreach(&ep->pulls, n, tmp) {
 		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, link);
 
-		/* Reads outstanding and no room for more: completions wake us. */
-		if (!run_one(p, now) &&
-		    (p->inflight < PULL_DEPTH &&
-		     (p->posted < p->want || !lnx_list_empty(&p->redo) ||
-		      !p->inflight)))
+		/* Others are brought on by what is outstanding. */
+		if (!run_one(p, now) && p->again)
 			stuck = true;
 	}
 	if (stuck)
@@ -290,9 +393,12 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 	struct lnx_chunk *c = chunk;
 	struct lnx_pull *p = c->pull;
 	struct lnx_ep *ep = p->rxe->ep;
+	struct lnx_rail *rail = c->path->rail;
+	uint64_t now = lnx_clock_ns();
 
-	c->rail->busy--;
+	rail->busy--;
 	p->inflight--;
+	lnx_path_read_done(c->path, c->len, !err, now);
 	ep->work |= LNX_WORK_PULL;
 	if (lnx_likely(!err)) {
 		p->done += c->len;
@@ -303,16 +409,18 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 	ep->stats.core_errors++;
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
 		       "rail %s: %s %zu bytes failed: %s (provider error %d); again\n",
-		       c->rail->name, p->push ? "writing" : "reading", c->len,
+		       rail->name, p->push ? "writing" : "reading", c->len,
 		       fi_strerror(err), prov_errno);
 	lnx_list_add_tail(&p->redo, &c->link);
 	/* An RMA of ours begins again, with keys asked for anew. */
 	if (p->rxe->held == LNX_HELD_RMA && p->rxe->part && !p->err)
 		p->err = err;
 	if (!p->failing_ns)
-		p->failing_ns = lnx_clock_ns();
-	p->retry_ns = lnx_clock_ns() + REDO_NS;
-	if (p->retry_ns - p->failing_ns >
+		p->failing_ns = now;
+	/* With several paths, the one that failed has a rest. */
+	if (p->peer->npath == 1)
+		p->retry_ns = now + REDO_NS;
+	if (now - p->failing_ns >
 	    ep->conf->connect_timeout * LNX_NS_PER_MS)
 		p->err = err;
 }

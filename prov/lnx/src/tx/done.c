@@ -6,6 +6,7 @@
  */
 #include "comp/comp.h"
 #include "rx/rx.h"
+#include "tx/path.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
 
@@ -92,9 +93,14 @@ void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 
 		*slot = NULL;
 		peer->tx_una++;
-		if (lnx_likely(txe != NULL))
+		if (lnx_likely(txe != NULL)) {
+			peer->una_bytes -= lnx_txe_bytes(txe);
 			txe_acked(ep, txe);
+		}
 	}
+	peer->heard = true;
+	if (peer->tx_una == peer->tx_posted)
+		lnx_path_all_got(peer);
 	if ((int32_t)(peer->tx_resend - peer->tx_una) < 0)
 		peer->tx_resend = peer->tx_una;
 	peer->una_since_ns = 0;
@@ -143,7 +149,7 @@ LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 		lnx_txe_settled(txe);
 		return;
 	}
-	path = &peer->path[peer->cur];
+	path = &peer->path[txe->path];
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
 		       "rail %s: a send failed: %s (provider error %d); sending again\n",
 		       path->rail->name, fi_strerror(err->err),

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "comp/comp.h"
+#include "tx/path.h"
 #include "tx/post.h"
 #include "tx/submit.h"
 #include "rx/rx.h"
@@ -24,8 +25,6 @@
  */
 #define TRIES		64
 
-#define BACKOFF_MIN_NS	(50 * LNX_NS_PER_US)
-#define BACKOFF_MAX_NS	(10 * LNX_NS_PER_MS)
 #define RTO_MAX_NS	(8 * LNX_NS_PER_S)
 #define TIMER_NS	(50 * LNX_NS_PER_MS)
 #define ACK_GIVE_UP_NS	LNX_NS_PER_S
@@ -67,6 +66,9 @@ static inline struct lnx_txe **slot_of(struct lnx_peer *peer, uint32_t seq)
 /* A frame left that carries all we have received. */
 static inline void ack_rode(struct lnx_ep *ep, struct lnx_peer *peer)
 {
+	/* It wants to hear of its paths too, and only an ACK says that. */
+	if (lnx_unlikely(peer->spread))
+		return;
 	peer->owed = 0;
 	peer->ack_now = false;
 	if (lnx_list_linked(&peer->ack_link)) {
@@ -74,11 +76,6 @@ static inline void ack_rode(struct lnx_ep *ep, struct lnx_peer *peer)
 		if (lnx_list_empty(&ep->ack_peers))
 			ep->work &= ~(LNX_WORK_ACK | LNX_WORK_OWE);
 	}
-}
-
-static inline struct lnx_path *path_of(struct lnx_peer *peer)
-{
-	return lnx_likely(peer->npath) ? &peer->path[peer->cur] : NULL;
 }
 
 /* Hand one frame to the path's core.  0 or what the core said. */
@@ -90,8 +87,9 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 	uint32_t ack = peer->seq.next;
 	ssize_t ret;
 
-	w->rail = htole16(rail->wire_index);
+	lnx_hdr_set_path(w, rail->wire_index, path->index);
 	lnx_hdr_set_ack(w, ack);
+	txe->path = path->index;
 	if (lnx_likely(txe->len <= rail->inject_size && !txe->niov)) {
 		/* The core copies it: no completion of its own to handle. */
 		ret = fi_inject(rail->core_ep, txe->frame, txe->len,
@@ -125,6 +123,7 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 		return ret;
 	}
 left:
+	path->sent += lnx_txe_bytes(txe);
 	if (lnx_likely(ack == peer->seq.next))
 		ack_rode(ep, peer);
 	rail->hot = ep->conf->poll_hot;
@@ -150,25 +149,6 @@ void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer)
 	ep->work |= LNX_WORK_UNA;
 }
 
-/* The core would not take a frame: wait a little, longer each time. */
-static LNX_COLD void path_blocked(struct lnx_path *path, uint64_t now)
-{
-	if (path->state != LNX_PATH_CONNECTING || !path->since_ns) {
-		path->state = LNX_PATH_CONNECTING;
-		path->since_ns = now;
-		path->backoff_ns = BACKOFF_MIN_NS;
-	} else if (path->backoff_ns < BACKOFF_MAX_NS) {
-		path->backoff_ns += path->backoff_ns / 2;
-	}
-	path->retry_ns = now + path->backoff_ns;
-}
-
-static inline void path_up(struct lnx_path *path)
-{
-	path->state = LNX_PATH_UP;
-	path->since_ns = 0;
-}
-
 static inline bool window_open(const struct lnx_ep *ep,
 			       const struct lnx_peer *peer)
 {
@@ -187,6 +167,7 @@ static inline void posted_first(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_likely(peer->tx_resend == peer->tx_posted))
 		peer->tx_resend++;
 	peer->tx_posted++;
+	peer->una_bytes += lnx_txe_bytes(txe);
 	if (lnx_txe_due(txe) && !txe->comp_at_ack)
 		lnx_tx_posted(ep, txe);
 	if (lnx_unlikely(txe->rxe != NULL)) {
@@ -206,6 +187,7 @@ static inline void number(struct lnx_ep *ep, struct lnx_peer *peer,
 	h->dst = peer->eid;
 	h->ack = peer->seq.next;
 	h->rail = 0;
+	h->path = 0;
 	lnx_hdr_put(lnx_txe_hdr(txe), h);
 }
 
@@ -289,12 +271,12 @@ static LNX_COLD int knock(struct lnx_ep *ep, struct lnx_peer *peer,
 		return -FI_EAGAIN;
 	number(ep, peer, txe, h);
 	if (!post(ep, peer, path, txe)) {
-		path_up(path);
+		lnx_path_up(path);
 		posted_first(ep, peer, txe);
 		return 0;
 	}
 	peer->tx_next--;
-	path_blocked(path, now);
+	lnx_path_blocked(path, now);
 	if (now - path->since_ns <=
 	    ep->conf->connect_timeout * LNX_NS_PER_MS)
 		return -FI_EAGAIN;
@@ -306,16 +288,16 @@ static LNX_COLD int knock(struct lnx_ep *ep, struct lnx_peer *peer,
 int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		 struct lnx_txe *txe, struct lnx_hdr *h, bool must_leave)
 {
-	struct lnx_path *path = path_of(peer);
+	struct lnx_path *path = lnx_path_next(ep, peer, txe->len);
 
 	if (lnx_likely(can_post(ep, peer, path))) {
 		number(ep, peer, txe, h);
 		if (lnx_likely(!post(ep, peer, path, txe))) {
-			path_up(path);
+			lnx_path_up(path);
 			posted_first(ep, peer, txe);
 			return 0;
 		}
-		path_blocked(path, lnx_clock_ns());
+		lnx_path_blocked(path, lnx_clock_ns());
 		if (must_leave) {
 			peer->tx_next--;
 			return -FI_EAGAIN;
@@ -334,24 +316,33 @@ int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
-/* Post again what may be lost, then what waits.  False: the path is blocked. */
+/* Post on the path whose turn it is.  False: they are all blocked. */
+static bool post_next(struct lnx_ep *ep, struct lnx_peer *peer,
+		      struct lnx_txe *txe, uint64_t now)
+{
+	struct lnx_path *path;
+
+	while ((path = lnx_path_next(ep, peer, txe->len))) {
+		if (path->state != LNX_PATH_UP && now < path->retry_ns)
+			return false;
+		if (!post(ep, peer, path, txe)) {
+			lnx_path_up(path);
+			return true;
+		}
+		lnx_path_blocked(path, now);
+	}
+	return false;
+}
+
+/* Post again what may be lost, then what waits.  False: the paths are blocked. */
 static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 {
-	struct lnx_path *path = path_of(peer);
-
-	if (!path)
-		return false;
-	if (path->state == LNX_PATH_CONNECTING && now < path->retry_ns)
-		return false;
 	if (lnx_unlikely(peer->probe)) {
 		struct lnx_txe *txe = *slot_of(peer, peer->tx_una);
 
 		if (peer->tx_una != peer->tx_posted && txe && !txe->in_core) {
-			if (post(ep, peer, path, txe)) {
-				path_blocked(path, now);
+			if (!post_next(ep, peer, txe, now))
 				return false;
-			}
-			path_up(path);
 			ep->stats.resend_count++;
 			peer->probing = true;
 		}
@@ -363,11 +354,8 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 
 		/* Still in the core: its error or completion comes first. */
 		if (txe && !txe->acked && !txe->in_core) {
-			if (post(ep, peer, path, txe)) {
-				path_blocked(path, now);
+			if (!post_next(ep, peer, txe, now))
 				return false;
-			}
-			path_up(path);
 			ep->stats.resend_count++;
 		}
 		/* Unless an ack or error that came meanwhile moved it. */
@@ -378,11 +366,8 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 		struct lnx_txe *txe = lnx_list_entry(peer->pend.next,
 						     struct lnx_txe, link);
 
-		if (post(ep, peer, path, txe)) {
-			path_blocked(path, now);
+		if (!post_next(ep, peer, txe, now))
 			return false;
-		}
-		path_up(path);
 		lnx_list_del(&txe->link);
 		peer->npend--;
 		posted_first(ep, peer, txe);
@@ -398,8 +383,6 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 	lnx_list_foreach(&ep->pump_peers, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, pump_link);
-		struct lnx_path *path = path_of(peer);
-
 		if (peer->bye && !peer->gone) {
 			lnx_list_del(&peer->pump_link);
 			lnx_tx_peer_failed(peer, FI_ECONNRESET);
@@ -407,16 +390,12 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 		}
 		if (peer->failing_ns && now > peer->failing_ns + give_up_ns) {
 			lnx_list_del(&peer->pump_link);
-			path->state = LNX_PATH_DEAD;
 			lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
 		} else if (pump_peer(ep, peer, now)) {
 			/* What is left waits for the window: acks bring it back. */
 			lnx_list_del(&peer->pump_link);
-		} else if (!path || (path->since_ns &&
-				     now - path->since_ns > give_up_ns)) {
+		} else if (lnx_path_none_for(peer, now, give_up_ns)) {
 			lnx_list_del(&peer->pump_link);
-			if (path)
-				path->state = LNX_PATH_DEAD;
 			lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
 		}
 	}
@@ -465,7 +444,7 @@ LNX_INLINE ssize_t admit(struct lnx_ep *ep, struct lnx_peer *peer, bool comp,
 		return -FI_EHOSTUNREACH;
 	if (lnx_tx_ready(ep, peer))
 		return -FI_EAGAIN;
-	*must_leave = !comp && path_of(peer)->state != LNX_PATH_UP;
+	*must_leave = !comp && lnx_path_live(peer)->state != LNX_PATH_UP;
 	if (lnx_likely(!peer->npend))
 		return 0;
 	max = *must_leave ? 0 : ep->tx_size - 1;
@@ -615,7 +594,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 
 int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
 {
-	struct lnx_path *path = path_of(peer);
+	struct lnx_path *path = lnx_path_live(peer);
 	struct lnx_wire_hdr w;
 	struct lnx_hdr h = {
 		.kind = kind, .src = ep->eid, .dst = peer->eid,
@@ -625,14 +604,15 @@ int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
 
 	if (!path)
 		return -FI_EHOSTUNREACH;
-	h.rail = path->rail->wire_index;
+	if (kind == LNX_KIND_ACK)
+		lnx_path_tell(peer, &h);
 	lnx_hdr_put(&w, &h);
+	lnx_hdr_set_path(&w, path->rail->wire_index, path->index);
 	lnx_hdr_set_ack(&w, peer->seq.next);
 	ret = fi_inject(path->rail->core_ep, &w, sizeof(w), path->core_addr);
 	if (ret)
 		return (int)ret;
-	path->state = LNX_PATH_UP;
-	path->since_ns = 0;
+	lnx_path_up(path);
 	ack_rode(ep, peer);
 	return 0;
 }
@@ -660,7 +640,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			lnx_list_del(&peer->ack_link);
 			continue;
 		}
-		path = path_of(peer);
+		path = lnx_path_live(peer);
 		if (path->state == LNX_PATH_CONNECTING &&
 		    now < path->retry_ns) {
 			ep->work |= LNX_WORK_ACK;
@@ -671,7 +651,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			continue;
 		}
 		ep->work |= LNX_WORK_ACK;
-		path_blocked(path, now);
+		lnx_path_blocked(path, now);
 		if (now - path->since_ns > ACK_GIVE_UP_NS && !peer->npend) {
 			/* Whoever misses it sends again, which asks anew. */
 			path->state = LNX_PATH_IDLE;
@@ -692,16 +672,15 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 static LNX_COLD void ask_alive(struct lnx_ep *ep, struct lnx_peer *peer,
 			       uint64_t now)
 {
-	struct lnx_path *path = path_of(peer);
+	struct lnx_path *path = lnx_path_live(peer);
 
 	if (!path || !lnx_tx_control(ep, peer, LNX_KIND_PROBE))
 		return;
-	path_blocked(path, now);
+	lnx_path_blocked(path, now);
 	peer->rto_ns = LNX_RTO_MIN_NS;
-	if (now - path->since_ns > ep->conf->connect_timeout * LNX_NS_PER_MS) {
-		path->state = LNX_PATH_DEAD;
+	if (lnx_path_none_for(peer, now,
+			      ep->conf->connect_timeout * LNX_NS_PER_MS))
 		lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
-	}
 }
 
 /*

@@ -118,6 +118,8 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	rndv->want_comp = a->want_comp;
 	lnx_list_add_tail(&ep->rndvs, &rndv->link);
 	peer->nrndv++;
+	/* Cores answer reads when they are polled, and do not tell us of them. */
+	ep->nread_here++;
 
 	at = txe->frame + sizeof(struct lnx_wire_hdr);
 	if (a->nplace) {
@@ -147,6 +149,7 @@ void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
 	lnx_list_del(&rndv->link);
 	lnx_optab_del(&ep->rndv_ops, rndv->op);
 	rndv->peer->nrndv--;
+	ep->nread_here -= !rndv->here;
 	if (err) {
 		lnx_tx_fail(ep, rndv->context, rndv->cq_flags, err, prov_errno);
 	} else {

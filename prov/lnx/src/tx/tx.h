@@ -75,6 +75,7 @@ struct lnx_txe {
 	bool tells;			/* report a failure in any case */
 	bool reported;
 	uint8_t niov;			/* payload pieces outside the frame */
+	uint8_t path;			/* it was posted on last */
 	uint32_t len;			/* bytes of frame[] that leave */
 	uint32_t seq;
 	struct lnx_peer *peer;
@@ -114,6 +115,13 @@ static inline enum lnx_cntr_kind lnx_tx_cntr(uint64_t cq_flags)
 static inline struct lnx_wire_hdr *lnx_txe_hdr(struct lnx_txe *txe)
 {
 	return (struct lnx_wire_hdr *)txe->frame;
+}
+
+/* Bytes of the frame, be they in one place or not. */
+LNX_INLINE uint64_t lnx_txe_bytes(struct lnx_txe *txe)
+{
+	return lnx_likely(!txe->niov) ? txe->len :
+	       txe->len + le64toh(lnx_txe_hdr(txe)->len);
 }
 
 /* tx/frame.c.  Slow half of lnx_tx_submit: every peer without a direct rail, and

@@ -18,6 +18,7 @@
 struct lnx_hdr {
 	uint8_t kind;
 	uint8_t flags;
+	uint8_t path;			/* below LNX_WIRE_PATHS */
 	uint16_t rail;
 	uint32_t seq;
 	uint32_t ack;
@@ -75,7 +76,7 @@ LNX_INLINE void lnx_hdr_put(struct lnx_wire_hdr *w, const struct lnx_hdr *h)
 	w->kind = h->kind;
 	w->flags = h->flags;
 	w->hops = 0;
-	w->reserved0 = 0;
+	w->path = h->path;
 	w->rail = htole16(h->rail);
 	w->seq = htole32(h->seq);
 	w->ack = htole32(h->ack);
@@ -91,6 +92,13 @@ LNX_INLINE void lnx_hdr_put(struct lnx_wire_hdr *w, const struct lnx_hdr *h)
 LNX_INLINE void lnx_hdr_set_ack(struct lnx_wire_hdr *w, uint32_t ack)
 {
 	w->ack = htole32(ack);
+}
+
+LNX_INLINE void lnx_hdr_set_path(struct lnx_wire_hdr *w, uint16_t rail,
+				 uint8_t path)
+{
+	w->rail = htole16(rail);
+	w->path = path;
 }
 
 /*
@@ -136,6 +144,7 @@ LNX_INLINE int lnx_hdr_get(struct lnx_hdr *h, const void *frame,
 		return -EBADMSG;
 	h->kind = w->kind;
 	h->flags = w->flags;
+	h->path = w->path % LNX_WIRE_PATHS;
 	h->rail = le16toh(w->rail);
 	h->seq = le32toh(w->seq);
 	h->ack = le32toh(w->ack);

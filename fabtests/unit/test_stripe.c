@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * policy/stripe: simulated paths that move pieces at given speeds, against the time
+ * that the sum of their speeds would take.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/compiler.h"
+#include "policy/stripe.h"
+
+#define MS		1000000ull
+#define MB		1000000ull		/* per second: 1 Gbit/s is 125 */
+#define NPATH_MAX	8
+
+/* A path: pieces one after the other, each at its speed. */
+struct sim_path {
+	uint64_t rate;				/* true one */
+	struct lnx_meter meter;
+	struct { uint64_t len, end; } q[4096];
+	unsigned nq;
+	uint64_t bytes, free_ns, total;
+	bool down;
+};
+
+struct sim {
+	struct sim_path *p;
+	unsigned n;
+	uint64_t now, late_ns;			/* a piece's end is seen late */
+};
+
+static void sim_init(struct sim *s, unsigned n, const uint64_t *rate)
+{
+	unsigned i;
+
+	s->p = calloc(n, sizeof(*s->p));
+	s->n = n;
+	s->now = MS;
+	s->late_ns = 0;
+	for (i = 0; i < n; i++)
+		s->p[i].rate = rate[i];
+}
+
+static void view_of(const struct sim *s, struct lnx_stripe_path *v)
+{
+	unsigned i;
+
+	for (i = 0; i < s->n; i++) {
+		v[i].rate = s->p[i].meter.rate;
+		v[i].out = s->p[i].nq;
+		v[i].out_bytes = s->p[i].bytes;
+		v[i].usable = !s->p[i].down;
+	}
+}
+
+static void post(struct sim *s, unsigned i, uint64_t len)
+{
+	struct sim_path *p = &s->p[i];
+	uint64_t from = LNX_MAX(p->free_ns, s->now);
+
+	cr_assert_lt(p->nq, LNX_ARRAY_SIZE(p->q));
+	p->free_ns = from + (uint64_t)((double)len * 1e9 / (double)p->rate);
+	p->q[p->nq].len = len;
+	p->q[p->nq++].end = p->free_ns + s->late_ns;
+	p->bytes += len;
+	lnx_meter_start(&p->meter, s->now);
+}
+
+/* To the next end of a piece. */
+static bool step(struct sim *s)
+{
+	struct sim_path *first = NULL;
+	unsigned i;
+
+	for (i = 0; i < s->n; i++)
+		if (s->p[i].nq && (!first || s->p[i].q[0].end < first->q[0].end))
+			first = &s->p[i];
+	if (!first)
+		return false;
+	s->now = LNX_MAX(s->now, first->q[0].end);
+	first->bytes -= first->q[0].len;
+	first->total += first->q[0].len;
+	lnx_meter_moved(&first->meter, first->q[0].len, --first->nq, s->now);
+	memmove(&first->q[0], &first->q[1], first->nq * sizeof(first->q[0]));
+	return true;
+}
+
+/* One transfer; the time it took. */
+static uint64_t transfer(struct sim *s, uint64_t len)
+{
+	struct lnx_stripe_path v[NPATH_MAX];
+	uint64_t from = s->now, left = len;
+
+	for (;;) {
+		while (left) {
+			size_t n;
+			int i;
+
+			view_of(s, v);
+			i = lnx_stripe_pick(v, s->n, left);
+			if (i < 0)
+				break;
+			cr_assert(v[i].usable);
+			n = lnx_stripe_len(v, s->n, (unsigned)i, left, left,
+					   1 << 20);
+			cr_assert(n > 0 && n <= left && n <= 1 << 20);
+			post(s, (unsigned)i, n);
+			left -= n;
+		}
+		if (!step(s)) {
+			cr_assert_eq(left, 0, "stuck with %llu bytes left",
+				     (unsigned long long)left);
+			return s->now - from;
+		}
+	}
+}
+
+static double ideal(const uint64_t *rate, unsigned n, uint64_t len)
+{
+	double sum = 0;
+
+	while (n--)
+		sum += (double)rate[n];
+	return (double)len * 1e9 / sum;
+}
+
+/* A long stream: how much longer than the sum of all rates would take. */
+static double stream(const uint64_t *rate, unsigned n)
+{
+	struct sim s;
+	uint64_t took;
+
+	sim_init(&s, n, rate);
+	transfer(&s, 64 << 20);			/* learns */
+	took = transfer(&s, 256 << 20);
+	free(s.p);
+	return (double)took / ideal(rate, n, 256 << 20);
+}
+
+/* One message of len after others. */
+static double single(const uint64_t *rate, unsigned n, unsigned best,
+		     uint64_t len)
+{
+	struct sim s;
+	double worst = 0;
+	unsigned i;
+
+	sim_init(&s, n, rate);
+	for (i = 0; i < 50; i++) {
+		double r = (double)transfer(&s, len) / ideal(rate, best, len);
+
+		s.now += MS;
+		if (i >= 10)
+			worst = LNX_MAX(worst, r);
+	}
+	free(s.p);
+	return worst;
+}
+
+#define RATES(...)	((const uint64_t []){ __VA_ARGS__ })
+
+Test(stripe, streams_reach_the_sum)
+{
+	cr_expect_leq(stream(RATES(125 * MB), 1), 1.001);
+	cr_expect_leq(stream(RATES(125 * MB, 125 * MB), 2), 1.01);
+	cr_expect_leq(stream(RATES(125 * MB, 125 * MB, 125 * MB, 125 * MB), 4),
+		      1.01);
+	cr_expect_leq(stream(RATES(125 * MB, 500 * MB), 2), 1.01);
+	cr_expect_leq(stream(RATES(125 * MB, 125 * MB, 6 * MB), 3), 1.01);
+	cr_expect_leq(stream(RATES(12500 * MB, 12500 * MB, 25000 * MB), 3),
+		      1.01);
+}
+
+Test(stripe, one_message_is_shared_evenly)
+{
+	cr_expect_leq(single(RATES(125 * MB, 125 * MB), 2, 2, 1 << 20), 1.02);
+	cr_expect_leq(single(RATES(125 * MB, 125 * MB), 2, 2, 64 << 10), 1.02);
+	cr_expect_leq(single(RATES(125 * MB, 125 * MB, 125 * MB, 125 * MB), 4,
+			     4, 1 << 20), 1.05);
+	cr_expect_leq(single(RATES(500 * MB, 125 * MB), 2, 2, 1 << 20), 1.1);
+}
+
+/* Never worse than without the slow one, whatever the size. */
+Test(stripe, a_slow_path_does_no_harm)
+{
+	uint64_t len;
+
+	for (len = 16 << 10; len <= 16 << 20; len *= 2) {
+		double r = single(RATES(125 * MB, 125 * MB, 6 * MB), 3, 2, len);
+
+		cr_expect_leq(r, len < 64 << 10 ? 2.01 : 1.1,
+			      "%llu bytes: %.2f", (unsigned long long)len, r);
+		cr_expect_leq(single(RATES(125 * MB, 1 * MB), 2, 1, len), 1.11);
+	}
+}
+
+/* There is always somebody for a piece when nothing is outstanding. */
+Test(stripe, never_stuck)
+{
+	unsigned seed = (unsigned)time(NULL), k, i;
+	const char *given = getenv("LNX_SEED");
+
+	if (given)
+		seed = (unsigned)strtoul(given, NULL, 0);
+	printf("LNX_SEED=%u\n", seed);
+	srand(seed);
+	for (k = 0; k < 300; k++) {
+		unsigned n = 1 + (unsigned)rand() % NPATH_MAX;
+		uint64_t rate[NPATH_MAX];
+		struct sim s;
+
+		for (i = 0; i < n; i++)
+			rate[i] = 1000ull << rand() % 24;
+		sim_init(&s, n, rate);
+		s.late_ns = (uint64_t)rand() % MS;
+		for (i = 0; i < 5; i++) {
+			/* One fails, one comes back; one remains. */
+			s.p[(unsigned)rand() % n].down ^= 1;
+			s.p[(unsigned)rand() % n].down = false;
+			transfer(&s, 1 + (uint64_t)rand() % (1 << 20));
+		}
+		free(s.p);
+	}
+}
+
+Test(stripe, a_rate_that_changes_is_learned)
+{
+	const uint64_t rate[] = { 125 * MB, 125 * MB };
+	struct sim s;
+	uint64_t took;
+
+	sim_init(&s, 2, rate);
+	transfer(&s, 64 << 20);
+	s.p[1].rate = 12 * MB;
+	transfer(&s, 64 << 20);
+	took = transfer(&s, 256 << 20);
+	cr_expect_leq((double)took, 1.02 * ideal(RATES(125 * MB, 12 * MB), 2,
+						 256 << 20));
+	s.p[1].rate = 125 * MB;
+	transfer(&s, 64 << 20);
+	took = transfer(&s, 256 << 20);
+	cr_expect_leq((double)took, 1.02 * ideal(rate, 2, 256 << 20));
+	free(s.p);
+}
+
+Test(stripe, pieces)
+{
+	struct lnx_stripe_path v[2] = {
+		{ .rate = 125 * MB, .usable = true },
+		{ .rate = 0, .usable = true },
+	};
+
+	/* Not known: a short one.  Known: for less than a millisecond. */
+	cr_assert_eq(lnx_stripe_len(v, 2, 1, 1 << 20, 1 << 20, 1 << 20), 16384);
+	cr_assert_geq(lnx_stripe_len(v, 2, 0, 8 << 20, 8 << 20, 1 << 20), 65536);
+	cr_assert_leq(lnx_stripe_len(v, 2, 0, 8 << 20, 8 << 20, 1 << 20),
+		      125000);
+	/* No more than allowed, than there is, and no crumbs. */
+	cr_assert_eq(lnx_stripe_len(v, 2, 0, 8 << 20, 8 << 20, 4096), 4096);
+	cr_assert_eq(lnx_stripe_len(v, 2, 0, 8 << 20, 5000, 1 << 20), 5000);
+	cr_assert_eq(lnx_stripe_len(v, 2, 1, 1 << 20, 16384 + 1, 1 << 20), 12288);
+}
+
+Test(stripe, frames_take_the_shortest_queue)
+{
+	struct lnx_stripe_path v[3] = {
+		{ .rate = 100 * MB, .out_bytes = 50000, .usable = true },
+		{ .rate = 400 * MB, .out_bytes = 100000, .usable = true },
+		{ .rate = 400 * MB, .out_bytes = 0, .usable = false },
+	};
+
+	cr_assert_eq(lnx_stripe_shortest(v, 3, 64), 1);
+	v[1].out_bytes = 300000;
+	cr_assert_eq(lnx_stripe_shortest(v, 3, 64), 0);
+	/* One that is not known is taken for as fast as the best. */
+	v[2].usable = true;
+	v[2].rate = 0;
+	cr_assert_eq(lnx_stripe_shortest(v, 3, 64), 2);
+	v[0].usable = v[1].usable = v[2].usable = false;
+	cr_assert_eq(lnx_stripe_shortest(v, 3, 64), LNX_STRIPE_WAIT);
+}
+
+Test(stripe, meters)
+{
+	struct lnx_meter m = { 0 };
+
+	/* Idle time does not count. */
+	lnx_meter_start(&m, 10 * MS);
+	lnx_meter_moved(&m, 1000000, false, 18 * MS);
+	cr_assert_eq(m.rate, 125 * MB);
+	lnx_meter_start(&m, 1000 * MS);
+	lnx_meter_moved(&m, 1000000, true, 1008 * MS);
+	cr_assert_eq(m.rate, 125 * MB);
+	/* Down slowly, up soon. */
+	lnx_meter_moved(&m, 1000000, true, 1108 * MS);
+	cr_assert(m.rate > 100 * MB && m.rate < 125 * MB);
+	lnx_meter_moved(&m, 4000000, true, 1116 * MS);
+	cr_assert(m.rate > 250 * MB);
+	/* Nothing that comes without time, or before it began, divides by 0. */
+	memset(&m, 0, sizeof(m));
+	lnx_meter_moved(&m, 1000000, true, 5 * MS);
+	cr_assert_eq(m.rate, 0);
+	lnx_meter_moved(&m, 1000000, true, 5 * MS);
+	lnx_meter_moved(&m, 1000000, true, 4 * MS);
+	cr_assert_eq(m.rate, 0);
+	lnx_meter_moved(&m, 0, true, 6 * MS);
+	cr_assert_geq(m.rate, 1);
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "policy/stripe.h"
+
+#include "base/compiler.h"
+
+#define NS_PER_S	1000000000ull
+
+/* A sample is long enough for neither bursts nor single pieces to rule it. */
+#define SAMPLE_BYTES	(256u << 10)
+#define SAMPLE_NS	2000000u
+/* Time that one piece takes: long against a round trip, short against a message. */
+#define PIECE_NS	700000u
+#define GRAIN		4096u
+/* Time that all outstanding pieces of a path take, while there is much to do: so
+ * long may the peer's process be without a CPU before the path runs dry. */
+#define DEEP_NS		4000000u
+
+/* How much later than the others a path may finish: rates are estimates. */
+#define SLACK_NUM	11
+#define SLACK_DEN	10
+
+void lnx_meter_start(struct lnx_meter *m, uint64_t now)
+{
+	if (!m->mark_ns)
+		m->mark_ns = now;
+}
+
+void lnx_meter_moved(struct lnx_meter *m, uint64_t bytes, bool busy,
+		     uint64_t now)
+{
+	uint64_t rate;
+
+	if (m->mark_ns && now > m->mark_ns) {
+		m->bytes += bytes;
+		m->ns += now - m->mark_ns;
+	}
+	m->mark_ns = busy ? now : 0;
+	/* The first one at once, be it rough. */
+	if (!m->ns || (m->rate && m->bytes < SAMPLE_BYTES && m->ns < SAMPLE_NS))
+		return;
+	rate = (uint64_t)((double)m->bytes * NS_PER_S / (double)m->ns);
+	rate = LNX_MAX(rate, 1ull);
+	/* Up soon, down slowly: a process that had to wait for its turn on a CPU,
+	 * here or there, says nothing of the path. */
+	if (!m->rate)
+		m->rate = rate;
+	else if (rate > m->rate)
+		m->rate += (rate - m->rate) / 2;
+	else
+		m->rate -= (m->rate - rate) / 8;
+	m->bytes = m->ns = 0;
+}
+
+static uint64_t time_ns(uint64_t bytes, uint64_t rate)
+{
+	return (uint64_t)((double)bytes * NS_PER_S / (double)rate);
+}
+
+/* What is taken for the rate of paths that are not known. */
+static uint64_t typical(const struct lnx_stripe_path *path, unsigned npath)
+{
+	uint64_t rate = 0;
+	unsigned i;
+
+	for (i = 0; i < npath; i++)
+		if (path[i].usable)
+			rate = LNX_MAX(rate, path[i].rate);
+	return rate ? rate : NS_PER_S;
+}
+
+static size_t piece(const struct lnx_stripe_path *path, unsigned npath,
+		    unsigned which, uint64_t left)
+{
+	uint64_t n = LNX_STRIPE_MIN;
+	unsigned i, usable = 0;
+
+	if (!path[which].rate)
+		return LNX_STRIPE_MIN;
+	for (i = 0; i < npath; i++)
+		usable += path[i].usable;
+	n = (uint64_t)((double)path[which].rate * PIECE_NS / NS_PER_S);
+	n = LNX_MIN(n, left / (2 * LNX_MAX(usable, 1u)));
+	return LNX_MAX(n, (uint64_t)LNX_STRIPE_MIN);
+}
+
+size_t lnx_stripe_len(const struct lnx_stripe_path *path, unsigned npath,
+		      unsigned which, uint64_t left, size_t rest, size_t max)
+{
+	size_t n = LNX_MIN(piece(path, npath, which, left), max), count;
+
+	if (rest <= n)
+		return rest;
+	/* Pieces of one size, and no crumbs. */
+	count = (rest + n - 1) / n;
+	n = ((rest + count - 1) / count + GRAIN - 1) / GRAIN * GRAIN;
+	return LNX_MIN(LNX_MIN(n, rest), LNX_MAX(max, (size_t)1));
+}
+
+/* May it have one more piece? */
+static bool has_room(const struct lnx_stripe_path *path, unsigned npath,
+		     unsigned which, uint64_t left)
+{
+	const struct lnx_stripe_path *p = &path[which];
+	unsigned i, usable = 0;
+
+	if (!p->rate)
+		return !p->out;
+	if (p->out < LNX_STRIPE_DEPTH)
+		return true;
+	for (i = 0; i < npath; i++)
+		usable += path[i].usable;
+	return p->out_bytes < left / (4 * usable) &&
+	       time_ns(p->out_bytes, p->rate) < DEEP_NS;
+}
+
+int lnx_stripe_pick(const struct lnx_stripe_path *path, unsigned npath,
+		    uint64_t left)
+{
+	uint64_t guess = typical(path, npath);
+	uint64_t rate = 0, out = 0, best_ns = UINT64_MAX, full_ns = UINT64_MAX;
+	uint64_t rest_ns;
+	int best = LNX_STRIPE_WAIT;
+	unsigned i;
+
+	for (i = 0; i < npath; i++) {
+		uint64_t r = path[i].rate ? path[i].rate : guess, t;
+
+		if (!path[i].usable)
+			continue;
+		rate += r;
+		out += path[i].out_bytes;
+		t = time_ns(path[i].out_bytes +
+			    LNX_MIN(piece(path, npath, i, left), left), r);
+		if (!has_room(path, npath, i, left)) {
+			full_ns = LNX_MIN(full_ns, t);
+		} else if (t < best_ns) {
+			best_ns = t;
+			best = (int)i;
+		}
+	}
+	/* Those that are full would not have it sooner. */
+	if (best < 0 || best_ns <= full_ns)
+		return best;
+	/* They would: and everything else by then? */
+	rate -= path[best].rate ? path[best].rate : guess;
+	out -= path[best].out_bytes;
+	rest_ns = LNX_MAX(time_ns(left + out, rate), full_ns);
+	if (best_ns > rest_ns / SLACK_DEN * SLACK_NUM)
+		return LNX_STRIPE_WAIT;
+	return best;
+}
+
+int lnx_stripe_shortest(const struct lnx_stripe_path *path, unsigned npath,
+			size_t len)
+{
+	uint64_t guess = typical(path, npath), best_ns = UINT64_MAX;
+	int best = LNX_STRIPE_WAIT;
+	unsigned i;
+
+	for (i = 0; i < npath; i++) {
+		uint64_t t;
+
+		if (!path[i].usable)
+			continue;
+		t = time_ns(path[i].out_bytes + len,
+			    path[i].rate ? path[i].rate : guess);
+		if (t < best_ns) {
+			best_ns = t;
+			best = (int)i;
+		}
+	}
+	return best;
+}

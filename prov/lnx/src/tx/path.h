@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which path to a peer the next frame, or the next piece of a large message, takes.
+ * The numbers are policy/stripe's; here is where they come from.
+ *
+ * Frames stay on peer->cur, whose latency is best, until more than FI_LNX_SPILL bytes
+ * are on their way over it: then each takes the path over which it arrives first.
+ * What is on the way is known from the peer's acknowledgements, which also say how
+ * much came over which path.
+ *
+ * All functions: owner lock held.
+ */
+#ifndef LNX_PATH_H
+#define LNX_PATH_H
+
+#include "obj/ep.h"
+
+struct lnx_hdr;
+
+/* Bytes of frames that the peer is not known to have. */
+LNX_INLINE uint64_t lnx_path_in_flight(const struct lnx_peer *peer,
+				       const struct lnx_path *path)
+{
+	return LNX_MIN(path->sent - path->got, peer->una_bytes);
+}
+
+/* Slow half of lnx_path_next: several paths, and the one in use will not do. */
+struct lnx_path *lnx_path_choose(struct lnx_ep *ep, struct lnx_peer *peer,
+				 size_t len);
+
+/*
+ * The path of the next frame, of len bytes.  NULL: there is none, or with several
+ * that all have to be left alone for a while.  A single one may have to be, too.
+ */
+LNX_INLINE struct lnx_path *lnx_path_next(struct lnx_ep *ep,
+					  struct lnx_peer *peer, size_t len)
+{
+	struct lnx_path *path = &peer->path[peer->cur];
+
+	if (lnx_likely(peer->npath == 1))
+		return path;
+	if (lnx_likely(path->state == LNX_PATH_UP &&
+		       lnx_path_in_flight(peer, path) <= ep->conf->spill &&
+		       peer->npath))
+		return path;
+	return lnx_path_choose(ep, peer, len);
+}
+
+/* The path for frames that are not worth a choice: the one in use, or one that
+ * works if that does not; NULL: there is none. */
+struct lnx_path *lnx_path_live(struct lnx_peer *peer);
+
+/* Has no path been taking anything for longer than that? */
+bool lnx_path_none_for(const struct lnx_peer *peer, uint64_t now,
+		       uint64_t limit_ns);
+
+/* The core would not take a frame: wait a little, longer each time. */
+LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now);
+
+LNX_INLINE void lnx_path_up(struct lnx_path *path)
+{
+	path->state = LNX_PATH_UP;
+	path->since_ns = 0;
+}
+
+/* What an ACK of the peer says of its paths; and writing one. */
+void lnx_path_heard(struct lnx_peer *peer, const struct lnx_hdr *ack);
+void lnx_path_tell(struct lnx_peer *peer, struct lnx_hdr *ack);
+/* The peer has all that was ever sent to it. */
+void lnx_path_all_got(struct lnx_peer *peer);
+
+/*
+ * Several paths: the one for the next piece to be read, of those whose bit is set in
+ * able.  NULL: none now; *line: because all have enough, so that a piece which ends
+ * brings the next one on.
+ */
+struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
+				   uint64_t now, bool *line);
+/* Its length: rest bytes of this message are not asked for. */
+size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,
+			 size_t rest);
+void lnx_path_read_posted(struct lnx_path *path, size_t len, uint64_t now);
+/* Taken back: the core did not take it. */
+void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now);
+void lnx_path_read_done(struct lnx_path *path, size_t len, bool ok,
+			uint64_t now);
+
+#endif
