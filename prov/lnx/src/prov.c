@@ -18,6 +18,7 @@
 #include "comp/comp.h"
 #include "core/catalog.h"
 #include "core/complain.h"
+#include "core/topo.h"
 #include "obj/peer_abi.h"
 #include "fi.h"
 
@@ -204,6 +205,7 @@ static void cleanup(void)
 	/* Endpoints that the application left open: nothing may run on. */
 	lnx_threads_stop();
 	lnx_catalog_fini();
+	lnx_topo_fini();
 	lnx_complain_fini();
 	if (conf_env)
 		for (size_t i = 0; conf_env[i]; i++)

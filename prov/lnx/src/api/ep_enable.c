@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/ep.h"
+#include "core/nic.h"
 #include "core/open.h"
 #include "obj/mr.h"
 #include "prov.h"
@@ -370,6 +371,8 @@ int lnx_ep_enable(struct lnx_ep *ep)
 		ret = lnx_rxe_reserve(ep);
 	if (!ret)
 		ret = open_rails(ep);
+	if (!ret)
+		lnx_nics_place(ep);
 	if (!ret && !ep->bare)
 		ret = lnx_rxbuf_reserve(ep);
 	if (!ret)

@@ -18,6 +18,7 @@
  *	4	domain->mr_lock	index of registrations
  *	5	locked		elements that no instruction can change at once
  *				(rx/amo.c)
+ *	5	machine_lock	what is known of the machine (core/topo.c)
  *	-	running_lock	helper threads (comp/thread.c); alone
  *
  * A lower number is taken first.  Core providers call us back only from inside

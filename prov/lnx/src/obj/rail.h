@@ -87,6 +87,8 @@ struct lnx_rail {
 	uint32_t nposted;
 	struct lnx_rxbuf *sink;		/* peer rail: for what must be dropped */
 	uint8_t *note;			/* direct rail: where a note arrives */
+	uint64_t link_bps;		/* nominal; 0: unknown (core/nic.c) */
+	uint32_t numa;			/* distance from the opening thread */
 
 	struct fid_peer_cq peer_cq;
 	struct fid_peer_srx peer_srx;
