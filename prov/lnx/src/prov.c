@@ -110,12 +110,12 @@ static void conf_warn(void *arg, const char *sentence)
 	LNX_WARN(FI_LOG_CORE, "%s\n", sentence);
 }
 
-/* Settings that are understood, and do nothing in this release. */
+/* Settings that are understood, and not yet done. */
 static void warn_ignored(void)
 {
 	if (conf.multi_rail_selection != LNX_SELECTION_SPREAD &&
 	    conf.multi_rail_selection != LNX_SELECTION_PER_PEER)
-		LNX_WARN(FI_LOG_CORE, "FI_LNX_MULTI_RAIL_SELECTION has no effect in this release: each peer is reached over one rail\n");
+		LNX_WARN(FI_LOG_CORE, "FI_LNX_MULTI_RAIL_SELECTION: PER_MSG and LNET divide messages by load in this release, as SPREAD does\n");
 }
 
 static bool shm_cma_disabled(void)

@@ -8,6 +8,7 @@
 
 #include "core/book.h"
 #include "core/open.h"
+#include "core/paths.h"
 #include "policy/select.h"
 
 /* ---- tables ---- */
@@ -293,46 +294,34 @@ static LNX_COLD void meet_guests(struct lnx_ep *ep)
 		tidy_book(ep);
 }
 
-/* The network ways: pairs of rails, best first (policy/select). */
+/* The network ways, best first (core/paths.c). */
 static void join_network(struct lnx_peer *peer, const struct lnx_addr *a)
 {
-	struct lnx_ep *ep = peer->ep;
-	struct lnx_select_rail local[LNX_RAILS_MAX], remote[LNX_ADDR_RAILS];
-	struct lnx_select_pair pair[LNX_PATHS_MAX];
-	unsigned i, n, nlocal = 0;
+	struct lnx_path_choice way[LNX_PATHS_MAX];
+	struct lnx_spread s;
+	unsigned i;
 
-	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++, nlocal++) {
-		local[nlocal].prov = ep->rail[i]->prov;
-		local[nlocal].group = ep->rail[i]->group;
-	}
-	for (i = 0; i < a->nrail; i++) {
-		remote[i].prov = a->rail[i].prov;
-		remote[i].group = a->rail[i].group;
-	}
-	n = lnx_select_pairs(local, nlocal, remote, a->nrail, pair,
-			     (unsigned)LNX_MIN(ep->conf->max_rails,
-					       LNX_PATHS_MAX));
-	for (i = 0; i < n; i++) {
+	s = lnx_paths_choose(peer->ep, a, way, LNX_PATHS_MAX);
+	for (i = 0; i < s.n; i++) {
 		struct lnx_path *path = &peer->path[peer->npath];
-		struct lnx_rail *rail =
-			ep->rail[ep->nrail - ep->nnet + pair[i].local];
 
-		/* Other groups may be out of reach: only if there is no choice.
-		 * And no more paths than there are rails. */
-		if (peer->npath &&
-		    (local[pair[i].local].group !=
-		     remote[pair[i].remote].group ||
-		     peer->npath >= LNX_MAX(nlocal, a->nrail)))
-			break;
 		memset(path, 0, sizeof(*path));
-		path->rail = rail;
-		path->remote_rail = (uint16_t)pair[i].remote;
+		path->rail = way[i].rail;
+		path->remote_rail = way[i].remote;
+		path->class = way[i].class;
+		path->link_bps = path->rail->link_bps;
 		path->state = LNX_PATH_IDLE;
 		path->index = peer->npath;
-		if (!lnx_rail_insert(rail, a->rail[pair[i].remote].raw,
-				     &path->core_addr))
-			peer->npath++;
+		if (lnx_rail_insert(path->rail, a->rail[way[i].remote].raw,
+				    &path->core_addr))
+			continue;
+		peer->npath++;
+		peer->nspread += i < s.nspread;
+		peer->nturn += i < s.nturn;
 	}
+	/* Were all of those refused, the next best is what there is. */
+	peer->nspread = LNX_MAX(peer->nspread, peer->npath != 0);
+	peer->nturn = LNX_MAX(peer->nturn, peer->npath != 0);
 }
 
 /*
@@ -376,7 +365,7 @@ static void join_bare(struct lnx_peer *peer, const struct lnx_addr *a)
 	if (path->rail && !lnx_rail_insert(path->rail, a->rail[theirs].raw,
 					   &path->core_addr) &&
 	    !by_core_set(path->rail, path->core_addr, peer))
-		peer->npath = 1;
+		peer->npath = peer->nspread = peer->nturn = 1;
 }
 
 static void log_unreachable(struct lnx_peer *peer, const struct lnx_addr *a)

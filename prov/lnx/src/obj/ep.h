@@ -100,6 +100,7 @@ struct lnx_ep {
 	struct lnx_peer **by_eid;	/* hash of peers */
 	uint32_t by_eid_mask;
 	uint32_t npeer;
+	uint32_t peer_turn;		/* joined so far: deals out equal paths */
 	uint32_t nstranger;		/* of them, never in the AV */
 	size_t early_bytes;		/* held by peers' seq.kept */
 	struct lnx_node peers;		/* all of them */

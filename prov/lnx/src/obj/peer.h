@@ -39,9 +39,11 @@ struct lnx_path {
 	uint16_t remote_rail;		/* index in the peer's address */
 	uint8_t index;			/* in peer->path */
 	uint8_t state;			/* enum lnx_path_state */
+	uint8_t class;			/* 0: as good as any (policy/pathway.h) */
 	uint64_t since_ns;		/* when CONNECTING began */
 	uint64_t retry_ns;		/* not to be tried before */
 	uint64_t backoff_ns;
+	uint64_t link_bps;		/* nominal, of our end; 0: unknown */
 	/* Frames; counted while a peer has several paths (tx/path.h). */
 	uint64_t sent;			/* bytes that left over it */
 	uint64_t got;			/* of which the peer is known to have */
@@ -81,6 +83,8 @@ struct lnx_peer {
 	uint32_t nparts;		/* of our RMA, not ended */
 	uint32_t nserved;		/* its large writes and questions for keys */
 	uint8_t npath;
+	uint8_t nspread;		/* the first that share large messages */
+	uint8_t nturn;			/* the first that messages take in turn */
 	uint8_t cur;			/* path of frames while it is not backed up */
 	bool self;			/* this very endpoint */
 	bool hello_done;		/* our hello is numbered */

@@ -331,8 +331,7 @@ static unsigned leaders(const struct order *o, bool in_place)
 	unsigned n = 0;
 
 	while (n < o->n && !o->at[n].class && !spare(&o->at[n]) &&
-	       (!in_place || (o->at[n].shared == o->at[0].shared &&
-			      !differ_in_place(o, 0, n))))
+	       (!in_place || !differ_in_place(o, 0, n)))
 		n++;
 	return n;
 }

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "core/paths.h"
+
+#include "policy/select.h"
+
+#define PAIRS_MAX	(LNX_RAILS_MAX * LNX_ADDR_RAILS)
+static_assert(PAIRS_MAX <= LNX_PATHWAYS_MAX, "places in an order");
+
+/* Both ends of a group: one number when they are of the same. */
+struct ends {
+	uint8_t prov;
+	uint16_t local, remote;
+};
+
+struct view {
+	struct lnx_select_rail end[2][LNX_RAILS_MAX];	/* local, remote */
+	struct lnx_select_pair pair[PAIRS_MAX];
+	struct ends ends[PAIRS_MAX];
+	unsigned ngroup;
+	struct lnx_view_group group[PAIRS_MAX];
+	struct lnx_view_rail rail[LNX_RAILS_MAX];
+	struct lnx_view_remote remote[LNX_ADDR_RAILS];
+	struct lnx_view_path path[PAIRS_MAX];
+	struct lnx_ranked at[PAIRS_MAX];
+};
+
+/* Nobody keeps count of health, rules and use yet: all are as good as new. */
+static uint8_t group_of(struct view *v, const struct lnx_select_pair *pair)
+{
+	const struct lnx_select_rail *l = &v->end[0][pair->local];
+	const struct lnx_select_rail *r = &v->end[1][pair->remote];
+	unsigned g;
+
+	for (g = 0; g < v->ngroup; g++)
+		if (v->ends[g].prov == l->prov &&
+		    v->ends[g].local == l->group &&
+		    v->ends[g].remote == r->group)
+			return (uint8_t)g;
+	v->ends[g] = (struct ends){ l->prov, l->group, r->group };
+	v->group[g] = (struct lnx_view_group){
+		.routed = l->group != r->group,
+		.peer_health = LNX_HEALTH_MAX,
+		.local_health = LNX_HEALTH_MAX,
+		.peer_rule = LNX_RULE_NONE,
+		.local_rule = LNX_RULE_NONE,
+	};
+	v->ngroup++;
+	return (uint8_t)g;
+}
+
+static void view_rails(struct view *v, struct lnx_rail *const *rail,
+		       unsigned n)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		v->end[0][i].prov = rail[i]->prov;
+		v->end[0][i].group = rail[i]->group;
+		v->rail[i] = (struct lnx_view_rail){
+			.health = LNX_HEALTH_MAX,
+			.rule = LNX_RULE_NONE,
+			.numa = rail[i]->numa,
+			.bps = rail[i]->link_bps,
+		};
+	}
+}
+
+static void view_remotes(struct view *v, const struct lnx_addr *a)
+{
+	unsigned i;
+
+	for (i = 0; i < a->nrail; i++) {
+		v->end[1][i].prov = a->rail[i].prov;
+		v->end[1][i].group = a->rail[i].group;
+		v->remote[i] = (struct lnx_view_remote){
+			.health = LNX_HEALTH_MAX,
+			.rule = LNX_RULE_NONE,
+		};
+	}
+}
+
+struct lnx_spread lnx_paths_choose(struct lnx_ep *ep, const struct lnx_addr *a,
+				   struct lnx_path_choice *out, unsigned max)
+{
+	struct lnx_rail *const *rail = ep->rail + (ep->nrail - ep->nnet);
+	enum lnx_conf_selection mode = (enum lnx_conf_selection)
+		ep->conf->multi_rail_selection;
+	struct lnx_pathways ways = {
+		.numa_range = (uint32_t)ep->conf->numa_range,
+	};
+	struct lnx_spread s;
+	struct view v;
+	unsigned i, n;
+
+	lnx_assert_held(&ep->lock);
+	/* One rail for each peer means just that. */
+	max = mode == LNX_SELECTION_PER_PEER ? LNX_MIN(max, 1u) :
+	      (unsigned)LNX_MIN(max, ep->conf->max_rails);
+	v.ngroup = 0;
+	view_rails(&v, rail, ep->nnet);
+	view_remotes(&v, a);
+	ways.npath = lnx_select_pairs(v.end[0], ep->nnet, v.end[1], a->nrail,
+				      v.pair, PAIRS_MAX);
+	for (i = 0; i < ways.npath; i++)
+		v.path[i] = (struct lnx_view_path){
+			.group = group_of(&v, &v.pair[i]),
+			.rail = (uint8_t)v.pair[i].local,
+			.remote = (uint8_t)v.pair[i].remote,
+			.health = LNX_HEALTH_MAX,
+		};
+	ways.group = v.group;
+	ways.rail = v.rail;
+	ways.remote = v.remote;
+	ways.path = v.path;
+	s = lnx_pathway_order(&ways, mode, ep->peer_turn, v.at, max);
+	ep->peer_turn += s.n != 0;
+	for (i = n = 0; i < s.n; i++) {
+		const struct lnx_view_path *p = &v.path[v.at[i].path];
+
+		/* No rail of its own, or perhaps out of reach. */
+		if (v.at[i].shared == 2 || (n && v.group[p->group].routed))
+			continue;
+		out[n].rail = rail[p->rail];
+		out[n].remote = p->remote;
+		out[n++].class = v.at[i].class;
+	}
+	s.n = n;
+	s.nspread = LNX_MIN(s.nspread, n);
+	s.nturn = LNX_MIN(s.nturn, n);
+	return s;
+}
