@@ -120,6 +120,24 @@ int lnx_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	d->rails = lnx_resolve_name(info->domain_attr->name, &ret);
 	if (!d->rails)
 		goto err;
+	if (info->caps & FI_HMEM) {
+		struct lnx_link_rails *hmem = lnx_link_rails_hmem(d->rails);
+
+		lnx_link_rails_free(d->rails);
+		d->rails = hmem;
+		ret = -FI_ENODATA;
+		if (!hmem) {
+			LNX_WARN(FI_LOG_DOMAIN,
+				 "fi_domain: %s: not every core provider has FI_HMEM; ask fi_getinfo for it\n",
+				 info->domain_attr->name);
+			goto err;
+		}
+		d->hmem = true;
+	}
+	/* Members that older ones do not have must not be looked at. */
+	d->new_mr_attr = info->fabric_attr &&
+			 FI_VERSION_GE(info->fabric_attr->api_version,
+				       FI_VERSION(1, 10));
 	d->info = fi_dupinfo(info);
 	ret = -FI_ENOMEM;
 	if (!d->info)

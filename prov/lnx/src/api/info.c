@@ -184,6 +184,7 @@ static bool is_there(const struct request *req, const char *domain)
 /* Append the entry for these rails, if it is wanted.  0 also when it is not. */
 static int offer(struct request *req, const struct lnx_link_rails *lr)
 {
+	struct lnx_link_rails *hmem = NULL;
 	struct fi_info *info;
 	int ret;
 
@@ -191,7 +192,10 @@ static int offer(struct request *req, const struct lnx_link_rails *lr)
 	    is_there(req, lr->name))
 		return 0;
 
-	info = lnx_caps_offer(lr);
+	if (req->hints && (req->hints->caps & FI_HMEM))
+		hmem = lnx_link_rails_hmem(lr);
+	info = lnx_caps_offer(hmem ? hmem : lr);
+	lnx_link_rails_free(hmem);
 	if (!info)
 		return -FI_ENOMEM;
 	ret = lnx_caps_fit(info, req->version, req->hints, &req->why);

@@ -89,10 +89,20 @@ static uint64_t new_key(struct lnx_domain *d)
 	return key;
 }
 
-static int check(const struct fi_mr_attr *attr, uint64_t flags)
+/* What else there is for memory of devices. */
+#define HMEM_FLAGS	(FI_HMEM_HOST_ALLOC | FI_HMEM_DEVICE_ONLY)
+
+static int check(const struct lnx_domain *d, const struct fi_mr_attr *attr,
+		 uint64_t flags)
 {
-	if (flags & ~(FI_RMA_EVENT | FI_RMA_PMEM))
+	if (flags & ~(FI_RMA_EVENT | FI_RMA_PMEM | (d->hmem ? HMEM_FLAGS : 0)))
 		return -FI_EBADFLAGS;
+	if (!d->hmem && d->new_mr_attr && attr->iface != FI_HMEM_SYSTEM) {
+		LNX_WARN(FI_LOG_MR,
+			 "fi_mr_regattr: iface %d is memory of a device; the domain was opened without FI_HMEM and would take it for the host's\n",
+			 (int)attr->iface);
+		return -FI_ENOSYS;
+	}
 	if (attr->access & ~ACCESS)
 		return -FI_EINVAL;
 	if (attr->iov_count != 1 || !attr->mr_iov) {
@@ -116,7 +126,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 
 	if (fid->fclass != FI_CLASS_DOMAIN || !attr)
 		return -FI_EINVAL;
-	ret = check(attr, flags);
+	ret = check(d, attr, flags);
 	if (ret)
 		return ret;
 	mr = calloc(1, sizeof(*mr));
@@ -130,6 +140,11 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	mr->base = attr->mr_iov->iov_base;
 	mr->len = attr->mr_iov->iov_len;
 	mr->access = attr->access;
+	if (d->hmem) {
+		mr->iface = attr->iface;
+		mr->device = attr->device.reserved;
+		mr->flags = flags & HMEM_FLAGS;
+	}
 	if (d->mr_basic)
 		mr->origin = (uintptr_t)mr->base;
 	lnx_list_init(&mr->regs);

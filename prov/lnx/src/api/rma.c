@@ -5,10 +5,11 @@
 
 #ifdef LNX_BARE
 #include "tx/bare.h"
-#define SUBMIT		lnx_bare_rma
+#define SUBMIT(ep, r, desc) lnx_bare_rma(ep, r, desc)
 #define OPS		lnx_bare_rma_ops
 #else
-#define SUBMIT		lnx_rma_submit
+/* Of use to cores whose operations are the application's alone. */
+#define SUBMIT(ep, r, desc) ((void)(desc), lnx_rma_submit(ep, r))
 #define OPS		lnx_rma_ops
 #endif
 
@@ -36,8 +37,7 @@ static ssize_t rma_read(struct fid_ep *fid, void *buf, size_t len, void *desc,
 		.op_flags = ep->tx_flags,
 	};
 
-	(void)desc;
-	return SUBMIT(ep, &r);
+	return SUBMIT(ep, &r, &desc);
 }
 
 static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov,
@@ -52,8 +52,7 @@ static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov,
 		.op_flags = ep->tx_flags,
 	};
 
-	(void)desc;
-	return SUBMIT(ep, &r);
+	return SUBMIT(ep, &r, desc);
 }
 
 static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
@@ -68,7 +67,7 @@ static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
 		.op_flags = flags | ep->tx_msg_flags,
 	};
 
-	return SUBMIT(ep, &r);
+	return SUBMIT(ep, &r, msg->desc);
 }
 
 static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len,
@@ -84,8 +83,7 @@ static ssize_t rma_write(struct fid_ep *fid, const void *buf, size_t len,
 		.op_flags = ep->tx_flags,
 	};
 
-	(void)desc;
-	return SUBMIT(ep, &r);
+	return SUBMIT(ep, &r, &desc);
 }
 
 static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov,
@@ -100,8 +98,7 @@ static ssize_t rma_writev(struct fid_ep *fid, const struct iovec *iov,
 		.op_flags = ep->tx_flags,
 	};
 
-	(void)desc;
-	return SUBMIT(ep, &r);
+	return SUBMIT(ep, &r, desc);
 }
 
 static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
@@ -116,7 +113,7 @@ static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
 		.op_flags = flags | ep->tx_msg_flags,
 	};
 
-	return SUBMIT(ep, &r);
+	return SUBMIT(ep, &r, msg->desc);
 }
 
 static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len,
@@ -130,7 +127,7 @@ static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len,
 		.nrma = 1, .dest = dest,
 	};
 
-	return SUBMIT(ep, &r);
+	return SUBMIT(ep, &r, NULL);
 }
 
 static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len,
@@ -146,8 +143,7 @@ static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len,
 		.op_flags = ep->tx_flags,
 	};
 
-	(void)desc;
-	return SUBMIT(ep, &r);
+	return SUBMIT(ep, &r, &desc);
 }
 
 static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len,
@@ -162,7 +158,7 @@ static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len,
 		.rma = &rma, .nrma = 1, .dest = dest, .data = data,
 	};
 
-	return SUBMIT(ep, &r);
+	return SUBMIT(ep, &r, NULL);
 }
 
 struct fi_ops_rma OPS = {

@@ -88,7 +88,7 @@ static int check(const struct lnx_domain *d, const struct fi_rx_attr *attr)
 {
 	if (d->rails->nrail && lnx_kind_bare(d->rails->rail[0].kind)) {
 		LNX_WARN(FI_LOG_DOMAIN,
-			 "fi_srx_context: %s: with FI_LNX_USE_SRQ=0 or FI_LNX_PROTOCOL=direct receives are in the queues of core providers, and cannot be shared\n",
+			 "fi_srx_context: %s: with FI_LNX_USE_SRQ=0, FI_LNX_PROTOCOL=direct or FI_HMEM receives are in the queues of core providers, and cannot be shared\n",
 			 d->rails->name);
 		return -FI_ENOSYS;
 	}

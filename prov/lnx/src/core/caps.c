@@ -51,6 +51,7 @@ static const struct cap {
 	{ FI_RMA, PRIMARY, TX | RX },
 	{ FI_ATOMIC, PRIMARY, TX | RX },
 	{ FI_RMA_EVENT, PRIMARY, RX },
+	{ FI_HMEM, PRIMARY, TX | RX },
 	/* Costs a look at each source, so only when it is wanted. */
 	{ FI_DIRECTED_RECV, PRIMARY, RX },
 	{ FI_SOURCE, PRIMARY, RX },
@@ -268,6 +269,8 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 	for (unsigned i = 0; i < lr->nrail; i++)
 		if (lnx_kind_bare(lr->rail[i].kind))
 			narrow(info, &lr->rail[i]);
+		else
+			info->caps &= ~FI_HMEM;	/* we copy payloads there */
 	tx->caps = half(info->caps, TX, TX_MODIFIERS);
 	rx->caps = half(info->caps, RX, RX_MODIFIERS);
 	dom->caps = info->caps & caps_in(DOMAIN);
@@ -513,6 +516,16 @@ static int fit_new(const struct fi_domain_attr *ask, uint32_t version,
 	return 0;
 }
 
+/* Cores find out whose memory a buffer is by its descriptor, and by nothing else. */
+static int fit_hmem(struct fi_domain_attr *dom,
+		    const struct fi_domain_attr *ask, const char **why)
+{
+	if (!ask || !(ask->mr_mode & FI_MR_HMEM))
+		REFUSE("domain_attr->mr_mode: FI_HMEM needs FI_MR_HMEM");
+	dom->mr_mode |= FI_MR_HMEM;
+	return 0;
+}
+
 int lnx_caps_fit(struct fi_info *info, uint32_t version,
 		 const struct fi_info *hints, const char **why)
 {
@@ -537,5 +550,7 @@ int lnx_caps_fit(struct fi_info *info, uint32_t version,
 		ret = fit_mr_mode(info->domain_attr, version, 0);
 	if (!ret && hints->domain_attr)
 		ret = fit_new(hints->domain_attr, version, why);
+	if (!ret && (info->caps & FI_HMEM))
+		ret = fit_hmem(info->domain_attr, hints->domain_attr, why);
 	return ret;
 }

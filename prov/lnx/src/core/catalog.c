@@ -126,7 +126,8 @@ static int ask_bare(struct fi_info *hints, struct fi_info **list)
 {
 	int mr_mode = hints->domain_attr->mr_mode, ret;
 
-	hints->domain_attr->mr_mode &= FI_MR_ALLOCATED | FI_MR_ENDPOINT;
+	hints->domain_attr->mr_mode &= FI_MR_ALLOCATED | FI_MR_ENDPOINT |
+				       FI_MR_HMEM;
 	hints->caps |= FI_RMA;
 	ret = ask(hints, list);
 	hints->domain_attr->mr_mode = mr_mode;
@@ -159,6 +160,31 @@ static int read_kind(struct lnx_catalog *cat, enum lnx_rail_kind kind,
 	keep_prov(&cat->list, prov, kind_caps(kind));
 	cat->kind = kind;
 	return cat->list ? 0 : -FI_ENODATA;
+}
+
+struct fi_info *lnx_catalog_hmem(const struct lnx_rail_spec *rail)
+{
+	enum lnx_rail_kind kind = lnx_kind_local(rail->kind) ?
+				  LNX_RAIL_BARE_LOCAL : LNX_RAIL_BARE;
+	struct fi_info *hints = kind_hints(kind, rail->prov);
+	struct fi_info *list = NULL, *info, *found = NULL;
+
+	if (!hints)
+		return NULL;
+	hints->caps |= FI_HMEM;
+	hints->domain_attr->mr_mode |= FI_MR_HMEM;
+	hints->domain_attr->name = strdup(rail->dom);
+	hints->addr_format = rail->info->addr_format;
+	if (hints->domain_attr->name && !ask_bare(hints, &list)) {
+		keep_prov(&list, rail->prov, kind_caps(kind) | FI_HMEM);
+		for (info = list; info && !found; info = info->next)
+			if (!strcmp(info->fabric_attr->name,
+				    rail->info->fabric_attr->name))
+				found = fi_dupinfo(info);
+		fi_freeinfo(list);
+	}
+	fi_freeinfo(hints);
+	return found;
 }
 
 /* The provider is there, though not with what a rail needs. */

@@ -41,6 +41,13 @@ void lnx_catalog_free(struct lnx_catalog *cat);
  */
 int lnx_catalog_try_open(const struct fi_info *info);
 
+/*
+ * The domain of that rail as a bare one with FI_HMEM: its core moves memory of
+ * devices, when told of it by FI_MR_HMEM's rules.  NULL: it does not, or memory is
+ * short.
+ */
+struct fi_info *lnx_catalog_hmem(const struct lnx_rail_spec *rail);
+
 /* Providers that could be named in a link here, as "shm, tcp, …". */
 void lnx_catalog_usable(char *buf, size_t size);
 

@@ -167,20 +167,44 @@ static struct lnx_mr_reg *reg_of(const struct lnx_mr *mr,
 	return NULL;
 }
 
+/* Some registrations belong to an endpoint. */
+static int to_endpoint(struct lnx_rail *rail, struct fid_mr *mr)
+{
+	int ret;
+
+	if (!rail->mr_endpoint)
+		return 0;
+	ret = fi_mr_bind(mr, &rail->core_ep->fid, 0);
+	if (!ret)
+		ret = fi_mr_enable(mr);
+	if (ret)
+		fi_close(&mr->fid);
+	return ret;
+}
+
 int lnx_rail_register(struct lnx_rail *rail, const void *buf, size_t len,
 		      uint64_t access, uint64_t key, struct fid_mr **mr)
 {
 	int ret = fi_mr_reg(rail->domain, buf, len, access, 0, key, 0, mr,
 			    NULL);
 
-	if (ret || !rail->mr_endpoint)
-		return ret;
-	ret = fi_mr_bind(*mr, &rail->core_ep->fid, 0);
-	if (!ret)
-		ret = fi_mr_enable(*mr);
-	if (ret)
-		fi_close(&(*mr)->fid);
-	return ret;
+	return ret ? ret : to_endpoint(rail, *mr);
+}
+
+/* The same of memory that may be a device's: all of it is for the core to know. */
+static int register_hmem(const struct lnx_mr *mr, struct lnx_rail *rail,
+			 uint64_t key, struct fid_mr **out)
+{
+	struct iovec iov = { mr->base, mr->len };
+	struct fi_mr_attr attr = {
+		.mr_iov = &iov, .iov_count = 1, .access = mr->access,
+		.requested_key = key, .iface = mr->iface,
+		.device.reserved = mr->device,
+	};
+	int ret;
+
+	ret = fi_mr_regattr(rail->domain, &attr, mr->flags, out);
+	return ret ? ret : to_endpoint(rail, *out);
 }
 
 int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
@@ -190,6 +214,7 @@ int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
 	bool direct = rail->kind == LNX_RAIL_DIRECT ||
 		      lnx_kind_bare(rail->kind);
 	struct lnx_mr_reg *reg;
+	uint64_t key;
 	int ret;
 
 	lnx_assert_held(&rail->ep->lock);
@@ -204,8 +229,10 @@ int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
 	reg = malloc(sizeof(*reg));
 	if (!reg)
 		return -FI_EAGAIN;
-	ret = lnx_rail_register(rail, mr->base, mr->len, mr->access,
-				direct ? mr->fid.key : rail->next_key++,
+	key = direct ? mr->fid.key : rail->next_key++;
+	ret = lnx_unlikely(d->hmem) ?
+	      register_hmem(mr, rail, key, &reg->core) :
+	      lnx_rail_register(rail, mr->base, mr->len, mr->access, key,
 				&reg->core);
 	if (ret) {
 		LNX_WARN(FI_LOG_MR,
@@ -228,6 +255,22 @@ int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
 	return 0;
 }
 
+void lnx_mr_descs(const struct lnx_rail *rail, void **desc, size_t n,
+		  void **core)
+{
+	struct lnx_domain *d = rail->ep->domain;
+	size_t i;
+
+	lnx_lock(&d->mr_lock);
+	for (i = 0; i < n; i++) {
+		const struct lnx_mr *mr = desc[i];
+		const struct lnx_mr_reg *reg = mr ? reg_of(mr, rail) : NULL;
+
+		core[i] = reg ? fi_mr_desc(reg->core) : NULL;
+	}
+	lnx_unlock(&d->mr_lock);
+}
+
 /* Tell one endpoint of a registration.  Its owner lock held. */
 static int introduce(struct lnx_mr *mr, struct lnx_ep *ep)
 {
@@ -237,7 +280,9 @@ static int introduce(struct lnx_mr *mr, struct lnx_ep *ep)
 	for (i = 0; i < ep->nrail; i++) {
 		struct lnx_rail *rail = ep->rail[i];
 
-		if (lnx_kind_bare(rail->kind) && !(rail->info->caps & FI_RMA))
+		/* With FI_HMEM its descriptor is needed for messages, too. */
+		if (lnx_kind_bare(rail->kind) &&
+		    !(rail->info->caps & (FI_RMA | FI_HMEM)))
 			continue;
 		if (rail->kind != LNX_RAIL_DIRECT &&
 		    !lnx_kind_bare(rail->kind) && (!ep->conf->mr_eager ||

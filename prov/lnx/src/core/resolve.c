@@ -379,6 +379,31 @@ struct lnx_link_rails *lnx_resolve_name(const char *name, int *err)
 	return lr;
 }
 
+struct lnx_link_rails *lnx_link_rails_hmem(const struct lnx_link_rails *lr)
+{
+	struct lnx_link_rails *out;
+	unsigned i;
+
+	if (lr->nrail > 1 && !lnx_conf_bare(lnx_config()))
+		return NULL;
+	out = calloc(1, sizeof(*out));
+	if (!out)
+		return NULL;
+	memcpy(out->name, lr->name, sizeof(out->name));
+	for (i = 0; i < lr->nrail; i++) {
+		out->rail[i] = lr->rail[i];
+		out->rail[i].info = lnx_catalog_hmem(&lr->rail[i]);
+		if (!out->rail[i].info) {
+			lnx_link_rails_free(out);
+			return NULL;
+		}
+		out->rail[i].kind = lnx_kind_local(lr->rail[i].kind) ?
+				    LNX_RAIL_BARE_LOCAL : LNX_RAIL_BARE;
+		out->nrail++;
+	}
+	return out;
+}
+
 void lnx_link_rails_free(struct lnx_link_rails *lr)
 {
 	if (!lr)

@@ -33,6 +33,14 @@ struct lnx_link_rails *lnx_resolve(const struct lnx_link *link,
 /* Same from the text of one link (a domain name that fi_domain got). */
 struct lnx_link_rails *lnx_resolve_name(const char *name, int *err);
 
+/*
+ * The same rails for FI_HMEM: bare ones, because then every payload is moved by the
+ * core that knows whose memory it is.  A new object, or NULL: not all of them can, or
+ * there are several and FI_LNX_USE_SRQ=0 did not ask for bare ones, which then cannot
+ * receive from any source.
+ */
+struct lnx_link_rails *lnx_link_rails_hmem(const struct lnx_link_rails *lr);
+
 /* NULL is fine. */
 void lnx_link_rails_free(struct lnx_link_rails *lr);
 

@@ -19,6 +19,8 @@ struct lnx_domain {
 	struct fi_info *info;		/* as the application gave it */
 	bool threads;			/* locks are on */
 	bool mr_basic;			/* we pick keys; addresses are virtual */
+	bool hmem;			/* FI_HMEM: all rails bare, and with it */
+	bool new_mr_attr;		/* the application's fi_mr_attr has iface */
 	uint64_t host;			/* our host identity */
 	int refs;			/* endpoints, AVs, CQs, MRs; atomic */
 	pthread_mutex_t eps_lock;

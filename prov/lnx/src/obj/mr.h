@@ -32,6 +32,10 @@ struct lnx_mr {
 	uint64_t origin;		/* remote address of byte 0 */
 	size_t len;
 	uint64_t access;		/* FI_REMOTE_READ, ... */
+	/* With FI_HMEM, for cores: whose memory it is. */
+	enum fi_hmem_iface iface;
+	uint64_t device;		/* all bits of fi_mr_attr.device */
+	uint64_t flags;
 	uint32_t users;			/* transfers into or out of it under way */
 	struct lnx_node regs;		/* lnx_mr_reg.link */
 };
@@ -74,6 +78,10 @@ int lnx_mr_del(struct lnx_mr *mr);
  * the core says.  Owner lock of the rail's endpoint held. */
 int lnx_rail_register(struct lnx_rail *rail, const void *buf, size_t len,
 		      uint64_t access, uint64_t key, struct fid_mr **mr);
+/* What rail's core calls the buffers whose descriptors of ours are desc[n]; NULL where
+ * there is none.  Owner lock of the rail's endpoint held. */
+void lnx_mr_descs(const struct lnx_rail *rail, void **desc, size_t n,
+		  void **core);
 /*
  * Register with rail (a network rail: under a key of the rail's own), or find that
  * it is.  0; the core's error, after a warning; or -FI_EAGAIN, memory is short.

@@ -45,6 +45,7 @@ static bool may_crash(const struct lnx_rail *rail)
 
 ssize_t lnx_bare_post(struct lnx_ep *ep, const struct lnx_recv *r)
 {
+	void *core_desc[LNX_IOV_MAX], **desc;
 	struct lnx_rail *rail = NULL;
 	fi_addr_t core_src;
 	ssize_t ret;
@@ -55,11 +56,13 @@ ssize_t lnx_bare_post(struct lnx_ep *ep, const struct lnx_recv *r)
 	ret = queue_of(ep, r->src, &rail, &core_src);
 	if (lnx_unlikely(ret))
 		goto out;
+	desc = lnx_bare_desc(rail, r->desc, r->niov, core_desc);
 	if (lnx_unlikely(r->flags & FI_PEEK))
 		lnx_ep_progress(ep);	/* callers loop on peeking alone */
 	if (r->tagged) {
 		struct fi_msg_tagged msg = {
-			.msg_iov = r->iov, .iov_count = r->niov,
+			.msg_iov = r->iov, .desc = desc,
+			.iov_count = r->niov,
 			.addr = core_src, .tag = r->tag, .ignore = r->ignore,
 			.context = r->context,
 		};
@@ -67,7 +70,8 @@ ssize_t lnx_bare_post(struct lnx_ep *ep, const struct lnx_recv *r)
 		ret = fi_trecvmsg(rail->core_ep, &msg, r->flags & FLAGS);
 	} else {
 		struct fi_msg msg = {
-			.msg_iov = r->iov, .iov_count = r->niov,
+			.msg_iov = r->iov, .desc = desc,
+			.iov_count = r->niov,
 			.addr = core_src, .context = r->context,
 		};
 

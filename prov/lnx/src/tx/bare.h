@@ -11,6 +11,7 @@
 #define LNX_TX_BARE_H
 
 #include "comp/comp.h"
+#include "obj/mr.h"
 #include "rx/rx.h"
 #include "tx/post.h"
 #include "tx/rma.h"
@@ -52,8 +53,20 @@ LNX_INLINE void lnx_bare_busy(struct lnx_rail *rail)
 	rail->hot = LNX_MAX(1u, (uint32_t)rail->ep->conf->poll_hot);
 }
 
+/* What rail's core calls n buffers of the application; NULL: nothing.  Only with
+ * FI_HMEM does it matter. */
+LNX_INLINE void **lnx_bare_desc(const struct lnx_rail *rail, void **desc,
+				size_t n, void **core)
+{
+	if (lnx_likely(!desc || !rail->ep->domain->hmem))
+		return NULL;
+	lnx_mr_descs(rail, desc, n, core);
+	return core;
+}
+
 LNX_INLINE ssize_t lnx_bare_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 {
+	void *core_desc[LNX_IOV_MAX], **desc = NULL;
 	struct lnx_rail *rail = NULL;
 	fi_addr_t core_addr = FI_ADDR_NOTAVAIL;
 	unsigned i;
@@ -66,9 +79,11 @@ LNX_INLINE ssize_t lnx_bare_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 		return -FI_EINVAL;
 	lnx_lock(&ep->lock);
 	ret = lnx_bare_find(ep, tx->dest, &rail, &core_addr);
+	if (lnx_likely(!ret))
+		desc = lnx_bare_desc(rail, tx->desc, tx->niov, core_desc);
 	for (i = 0; lnx_likely(!ret); i++) {
 		lnx_bare_busy(rail);
-		ret = lnx_core_post(rail->core_ep, core_addr, tx);
+		ret = lnx_core_post(rail->core_ep, core_addr, tx, desc);
 		if (lnx_likely(ret != -FI_EAGAIN) || i == LNX_BARE_TRIES)
 			break;
 		/* A connection is being made, or a queue is full. */
@@ -79,8 +94,10 @@ LNX_INLINE ssize_t lnx_bare_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 	return ret;
 }
 
-LNX_INLINE ssize_t lnx_bare_rma(struct lnx_ep *ep, const struct lnx_rma *r)
+LNX_INLINE ssize_t lnx_bare_rma(struct lnx_ep *ep, const struct lnx_rma *r,
+				void **app_desc)
 {
+	void *core_desc[LNX_IOV_MAX], **desc = NULL;
 	struct lnx_rail *rail = NULL;
 	fi_addr_t core_addr = FI_ADDR_NOTAVAIL;
 	unsigned i;
@@ -95,9 +112,11 @@ LNX_INLINE ssize_t lnx_bare_rma(struct lnx_ep *ep, const struct lnx_rma *r)
 		return -FI_EINVAL;
 	lnx_lock(&ep->lock);
 	ret = lnx_bare_find(ep, r->dest, &rail, &core_addr);
+	if (lnx_likely(!ret))
+		desc = lnx_bare_desc(rail, app_desc, r->niov, core_desc);
 	for (i = 0; lnx_likely(!ret); i++) {
 		lnx_bare_busy(rail);
-		ret = lnx_rma_post(rail->core_ep, core_addr, r);
+		ret = lnx_rma_post(rail->core_ep, core_addr, r, desc);
 		if (lnx_likely(ret != -FI_EAGAIN) || i == LNX_BARE_TRIES)
 			break;
 		lnx_ep_progress(ep);

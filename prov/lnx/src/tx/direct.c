@@ -30,7 +30,7 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	return tx->call == LNX_NOTE ?
 	       lnx_note_post(ep, peer->shm_addr, tx) :
-	       lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx);
+	       lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx, NULL);
 }
 
 static int queue(struct lnx_ep *ep, struct lnx_peer *peer,

@@ -490,7 +490,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 		} else {
 			ret = peer->ndpend ? -FI_EAGAIN :
 			      lnx_core_post(ep->shm->core_ep, peer->shm_addr,
-					    tx);
+					    tx, NULL);
 			if (ret == -FI_EAGAIN)
 				ret = lnx_tx_direct_again(ep, peer, tx);
 		}

@@ -4,8 +4,8 @@
  * the application used.  Last step of a direct send; the completion goes straight
  * from the core to comp/cq_owner.c.
  *
- * The descriptors of the application's buffers are not passed on: the direct
- * rail needs none for host memory.
+ * desc is what the core calls the application's buffers, or NULL: the direct rail
+ * needs none for host memory.
  */
 #ifndef LNX_POST_H
 #define LNX_POST_H
@@ -13,19 +13,21 @@
 #include "tx/tx.h"
 
 LNX_INLINE ssize_t lnx_core_post(struct fid_ep *core, fi_addr_t dest,
-				 const struct lnx_tx *tx)
+				 const struct lnx_tx *tx, void **desc)
 {
 	const struct iovec *iov = tx->iov;
+	void *one = desc ? desc[0] : NULL;
 
 	switch (tx->call) {
 	case LNX_SEND:
-		return fi_send(core, iov->iov_base, iov->iov_len, NULL, dest,
+		return fi_send(core, iov->iov_base, iov->iov_len, one, dest,
 			       tx->context);
 	case LNX_SENDV:
-		return fi_sendv(core, iov, NULL, tx->niov, dest, tx->context);
+		return fi_sendv(core, iov, desc, tx->niov, dest, tx->context);
 	case LNX_SENDMSG: {
 		struct fi_msg msg = {
-			.msg_iov = iov, .iov_count = tx->niov, .addr = dest,
+			.msg_iov = iov, .desc = desc, .iov_count = tx->niov,
+			.addr = dest,
 			.context = tx->context, .data = tx->data,
 		};
 
@@ -36,20 +38,21 @@ LNX_INLINE ssize_t lnx_core_post(struct fid_ep *core, fi_addr_t dest,
 	case LNX_NOTE:
 		break;			/* lnx_note_post */
 	case LNX_SENDDATA:
-		return fi_senddata(core, iov->iov_base, iov->iov_len, NULL,
+		return fi_senddata(core, iov->iov_base, iov->iov_len, one,
 				   tx->data, dest, tx->context);
 	case LNX_INJECTDATA:
 		return fi_injectdata(core, iov->iov_base, iov->iov_len,
 				     tx->data, dest);
 	case LNX_TSEND:
-		return fi_tsend(core, iov->iov_base, iov->iov_len, NULL, dest,
+		return fi_tsend(core, iov->iov_base, iov->iov_len, one, dest,
 				tx->tag, tx->context);
 	case LNX_TSENDV:
-		return fi_tsendv(core, iov, NULL, tx->niov, dest, tx->tag,
+		return fi_tsendv(core, iov, desc, tx->niov, dest, tx->tag,
 				 tx->context);
 	case LNX_TSENDMSG: {
 		struct fi_msg_tagged msg = {
-			.msg_iov = iov, .iov_count = tx->niov, .addr = dest,
+			.msg_iov = iov, .desc = desc, .iov_count = tx->niov,
+			.addr = dest,
 			.tag = tx->tag, .context = tx->context,
 			.data = tx->data,
 		};
@@ -60,7 +63,7 @@ LNX_INLINE ssize_t lnx_core_post(struct fid_ep *core, fi_addr_t dest,
 		return fi_tinject(core, iov->iov_base, iov->iov_len, dest,
 				  tx->tag);
 	case LNX_TSENDDATA:
-		return fi_tsenddata(core, iov->iov_base, iov->iov_len, NULL,
+		return fi_tsenddata(core, iov->iov_base, iov->iov_len, one,
 				    tx->data, dest, tx->tag, tx->context);
 	case LNX_TINJECTDATA:
 		return fi_tinjectdata(core, iov->iov_base, iov->iov_len,

@@ -377,7 +377,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 	/* A local peer that was only made now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
 		ret = peer->ndpend ? -FI_EAGAIN :
-		      lnx_rma_post(ep->shm->core_ep, peer->shm_addr, r);
+		      lnx_rma_post(ep->shm->core_ep, peer->shm_addr, r, NULL);
 		return ret == -FI_EAGAIN ? lnx_rma_direct_again(ep, peer, r) :
 					   ret;
 	}
@@ -431,7 +431,7 @@ LNX_COLD ssize_t lnx_rma_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
 			return -FI_EHOSTUNREACH;
 		if (peer->ndpend)
 			continue;	/* not before those */
-		ret = lnx_rma_post(ep->shm->core_ep, peer->shm_addr, r);
+		ret = lnx_rma_post(ep->shm->core_ep, peer->shm_addr, r, NULL);
 		if (ret != -FI_EAGAIN)
 			return ret;
 	}

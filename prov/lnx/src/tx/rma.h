@@ -131,25 +131,28 @@ void lnx_rma_fini(struct lnx_ep *ep);
 
 /* One operation to one core call, with the spelling the application used. */
 LNX_INLINE ssize_t lnx_rma_post(struct fid_ep *core, fi_addr_t dest,
-				const struct lnx_rma *r)
+				const struct lnx_rma *r, void **desc)
 {
+	void *one = desc ? desc[0] : NULL;
+
 	switch (r->call) {
 	case LNX_READ:
-		return fi_read(core, r->iov->iov_base, r->iov->iov_len, NULL,
+		return fi_read(core, r->iov->iov_base, r->iov->iov_len, one,
 			       dest, r->rma->addr, r->rma->key, r->context);
 	case LNX_READV:
-		return fi_readv(core, r->iov, NULL, r->niov, dest,
+		return fi_readv(core, r->iov, desc, r->niov, dest,
 				r->rma->addr, r->rma->key, r->context);
 	case LNX_WRITE:
-		return fi_write(core, r->iov->iov_base, r->iov->iov_len, NULL,
+		return fi_write(core, r->iov->iov_base, r->iov->iov_len, one,
 				dest, r->rma->addr, r->rma->key, r->context);
 	case LNX_WRITEV:
-		return fi_writev(core, r->iov, NULL, r->niov, dest,
+		return fi_writev(core, r->iov, desc, r->niov, dest,
 				 r->rma->addr, r->rma->key, r->context);
 	case LNX_READMSG:
 	case LNX_WRITEMSG: {
 		struct fi_msg_rma msg = {
-			.msg_iov = r->iov, .iov_count = r->niov, .addr = dest,
+			.msg_iov = r->iov, .desc = desc, .iov_count = r->niov,
+			.addr = dest,
 			.rma_iov = r->rma, .rma_iov_count = r->nrma,
 			.context = r->context, .data = r->data,
 		};
@@ -163,7 +166,7 @@ LNX_INLINE ssize_t lnx_rma_post(struct fid_ep *core, fi_addr_t dest,
 				       dest, r->rma->addr, r->rma->key);
 	case LNX_WRITEDATA:
 		return fi_writedata(core, r->iov->iov_base, r->iov->iov_len,
-				    NULL, r->data, dest, r->rma->addr,
+				    one, r->data, dest, r->rma->addr,
 				    r->rma->key, r->context);
 	case LNX_INJECT_WRITEDATA:
 		return fi_inject_writedata(core, r->iov->iov_base,
@@ -195,7 +198,7 @@ LNX_INLINE ssize_t lnx_rma_submit(struct lnx_ep *ep, const struct lnx_rma *r)
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, r->dest);
 	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL)) {
-		ret = lnx_rma_post(ep->shm->core_ep, peer->direct, r);
+		ret = lnx_rma_post(ep->shm->core_ep, peer->direct, r, NULL);
 		if (lnx_unlikely(ret == -FI_EAGAIN))
 			ret = lnx_rma_direct_again(ep, peer, r);
 	} else {

@@ -45,7 +45,8 @@ LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 		if (lnx_unlikely(lnx_tx_is_large(tx)) && peer->cma) {
 			ret = lnx_tx_large(ep, peer, tx);
 		} else {
-			ret = lnx_core_post(ep->shm->core_ep, peer->direct, tx);
+			ret = lnx_core_post(ep->shm->core_ep, peer->direct, tx,
+					    NULL);
 			if (lnx_unlikely(ret == -FI_EAGAIN))
 				ret = lnx_tx_direct_again(ep, peer, tx);
 		}
