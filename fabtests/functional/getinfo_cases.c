@@ -206,6 +206,7 @@ static void run_attributes(void)
 		  FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV);
 	CHECK_INT(i->mode, 0);
 	CHECK(!i->src_addr && !i->dest_addr);
+	CHECK_INT(i->src_addrlen, 64);		/* what fi_getname wants */
 	CHECK_INT(i->ep_attr->type, FI_EP_RDM);
 	/* Nobody else's protocol: the library's lnx speaks another one. */
 	CHECK(i->ep_attr->protocol & 0x80000000U);

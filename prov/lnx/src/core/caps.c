@@ -226,6 +226,8 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 	info->caps = caps_of(PRIMARY) | caps_of(MODIFIER) | caps_of(FREE) |
 		     rail_caps(lr);
 	info->addr_format = LNX_ADDR_FORMAT;
+	/* There is none yet; some size the buffer for fi_getname by it. */
+	info->src_addrlen = LNX_ADDR_BYTES;
 
 	tx->msg_order = MSG_ORDER;
 	tx->inject_size = direct_limit(lr, LNX_INJECT_MAX, inject_of);
