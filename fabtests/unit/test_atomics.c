@@ -564,6 +564,47 @@ Test(atomics, asking_itself_for_ever_keeps_no_peer_waiting)
 	fake_expect_none(&f);
 }
 
+/* As many as the tx size may wait for their answers. */
+Test(atomics, many_outstanding)
+{
+	enum { MANY = 20000 };
+	static uint64_t op[MANY];
+	uint64_t one = 1;
+	unsigned n, i, got = 0;
+	ssize_t ret = 0;
+
+	for (n = 0; n < MANY; n++) {
+		struct fake_sent *s;
+
+		ret = fi_atomic(f.ep, &one, 1, NULL, p.addr, 0, KEY, FI_UINT64,
+				FI_SUM, &a);
+		if (ret)
+			break;
+		while ((s = fake_take(f.core[0]))) {
+			if (s->h.seq == p.got) {
+				p.got++;
+				if (s->h.kind == LNX_KIND_ATOMIC)
+					op[got++] = s->h.data;
+			}
+			free(s);
+		}
+		fake_ack(&f, &p);
+		fake_pass(&f);
+	}
+	cr_expect_eq(ret, -FI_EAGAIN, "%u atomics outstanding", n);
+	cr_expect_geq(n, f.lnx->tx_size);
+	cr_assert_eq(got, n);
+	for (i = 0; i < got; i++) {
+		respond(&p, op[i], 0, NULL, 0);
+		fake_comp(&f, &a);
+		fake_drop_all(&f, &p);
+	}
+	cr_expect_eq(fi_inject_atomic(f.ep, &one, 1, p.addr, 0, KEY, FI_UINT64,
+				      FI_SUM), 0);
+	respond(&p, left(&(struct lnx_atomic) { 0 }, NULL), 0, NULL, 0);
+	fake_quiet(&f);
+}
+
 /* It says it is closing, and has not answered. */
 Test(atomics, a_peer_that_goes_is_an_error)
 {

@@ -210,6 +210,8 @@ ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 	}
 	if (lnx_likely(!peer->self)) {
 		ret = lnx_tx_admit(ep, peer, comp, &must_leave);
+		if (lnx_likely(!ret))
+			ret = lnx_rop_admit(ep, peer);
 		if (lnx_unlikely(ret))
 			return ret;
 	}

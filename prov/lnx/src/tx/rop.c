@@ -60,7 +60,7 @@ size_t lnx_cursor_slice(struct lnx_cursor *c, size_t len, struct iovec *out)
 
 #define TRIES	64		/* as for frames */
 
-/* Progress calls cores, unlike all else here: only from tx/rma.c. */
+/* Progress calls cores, unlike all else here: only from tx/rma.c, tx/amo.c. */
 static LNX_COLD int make_room(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	unsigned i;
