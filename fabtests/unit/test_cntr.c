@@ -185,6 +185,9 @@ BOTH(sends_that_fail)
 			       &b), 0);
 	for (int i = 0; i < 100; i++)
 		fake_after_ms(&f, 10);
+	/* Also of those whose success nobody had asked for. */
+	fake_err(&f, &a, FI_ETIMEDOUT);
+	fake_err(&f, &a, FI_ETIMEDOUT);
 	fake_err(&f, &b, FI_ETIMEDOUT);
 	fake_quiet(&f);
 	counted(3, 3, 0, 0);

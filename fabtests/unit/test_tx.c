@@ -547,6 +547,49 @@ BOTH(selective_completion)
 	fake_close(&f);
 }
 
+/*
+ * Nobody wants to hear of its end, but of its failure; injects have no context to
+ * tell it with.
+ */
+BOTH(silent_sends_that_fail_are_told)
+{
+	struct iovec iov = { (void *)"x", 1 };
+	struct fi_msg m = { .msg_iov = &iov, .iov_count = 1, .context = &b };
+	static char big[4096];
+
+	fake_conf.window = 4;
+	fake_conf.copy_limit = 1024;
+	open_with(kind, (struct fake_opt) { .tx_bind =
+					    FI_SELECTIVE_COMPLETION });
+	m.addr = p.addr;
+	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_COMPLETION), 0);
+	fake_comp(&f, &b);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	fake_pass(&f);
+	/* These leave, and the application has forgotten them; but not one whose
+	 * payload is its own until the acknowledgement. */
+	cr_assert_eq(send1(1, &a), 0);
+	cr_assert_eq(send1(2, &a), 0);
+	cr_assert_eq(send1(3, &a), 0);
+	cr_assert_eq(fi_send(f.ep, big, sizeof(big), NULL, p.addr, &d), 0);
+	/* The window is full. */
+	cr_assert_eq(send1(4, &a), 0);
+	cr_assert_eq(fi_inject(f.ep, big, 10, p.addr), 0);
+	cr_assert_eq(fi_sendmsg(f.ep, &m, 0), 0);
+	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_COMPLETION), 0);
+	fake_quiet(&f);
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_BYE }, NULL, 0);
+	fake_pass(&f);
+	fake_err(&f, &d, FI_ECONNRESET);
+	fake_err(&f, &a, FI_ECONNRESET);
+	fake_err(&f, &b, FI_ECONNRESET);
+	fake_err(&f, &b, FI_ECONNRESET);
+	fake_quiet(&f);
+	cr_expect_eq(txes(), 0);
+	fake_close(&f);
+}
+
 /* Above the copy limit the application's buffer is the payload till the ack. */
 BOTH(uncopied_payload_completes_at_the_ack)
 {

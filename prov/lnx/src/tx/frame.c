@@ -545,6 +545,8 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 	txe->want_comp = !lnx_call_inject(tx->call) &&
 			 (tx->op_flags & FI_COMPLETION);
 	txe->counts = ep->cntr[LNX_CNTR_SEND] != NULL;
+	/* Its end may be of no interest, but not that it failed. */
+	txe->tells = !lnx_call_inject(tx->call);
 	txe->comp_at_ack = (tx->op_flags & (FI_TRANSMIT_COMPLETE |
 					    FI_DELIVERY_COMPLETE)) != 0;
 	if (lnx_likely(len <= ep->copy_limit ||
@@ -562,6 +564,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 			big->cq_flags = txe->cq_flags;
 			big->want_comp = txe->want_comp;
 			big->counts = txe->counts;
+			big->tells = txe->tells;
 			big->comp_at_ack = txe->comp_at_ack;
 			lnx_txe_put(ep, txe);
 			txe = big;
