@@ -10,6 +10,7 @@
 
 #include "comp/comp.h"
 #include "fake_core.h"
+#include "fake_inside.h"
 #include "rx/rx.h"
 #include "tx/tx.h"
 
@@ -112,6 +113,45 @@ static void framed(enum lnx_rail_kind kind)
 
 Test(core_errors, plain) { framed(LNX_RAIL_PLAIN); }
 Test(core_errors, peer) { framed(LNX_RAIL_PEER); }
+
+/* A piece whose read failed waits to be read again: its error once more is none. */
+static void pulled(enum lnx_rail_kind kind)
+{
+	static uint8_t mem[4096], to[4096];
+	static const uint64_t seg[1] = { sizeof(mem) };
+	void *chunk;
+
+	open_kind(kind);
+	memset(mem, 7, sizeof(mem));
+	fake_hello(&f, &p);
+	cr_assert_eq(fi_trecv(f.ep, to, sizeof(to), NULL, FI_ADDR_UNSPEC, 5, 0,
+			      &a), 0);
+	core->hold_reads = true;
+	fake_rts(&f, &p, true, 5, 99, mem, seg, 1);
+	fake_passes(&f, 3);
+	cr_assert_eq(fake_held(core), 1);
+	chunk = core->out->context;
+	fake_finish(core, 0, FI_ECONNRESET);
+	fake_pass(&f);
+	cr_expect_eq(f.lnx->rail[0]->busy, 0);
+	error(chunk, FI_READ | FI_RMA);
+	cr_expect_eq(f.lnx->rail[0]->busy, 0, "counted twice");
+	fake_quiet(&f);
+	core->hold_reads = false;
+	fake_after_ms(&f, 100);
+	cr_expect_eq(fake_comp(&f, &a).len, sizeof(to));
+	cr_expect_arr_eq(to, mem, sizeof(to));
+	/* And over. */
+	error(chunk, FI_READ | FI_RMA);
+	cr_expect_eq(f.lnx->rail[0]->busy, 0);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	fake_quiet(&f);
+	fake_close(&f);
+}
+
+Test(core_errors, pulled_plain) { pulled(LNX_RAIL_PLAIN); }
+Test(core_errors, pulled_peer) { pulled(LNX_RAIL_PEER); }
 
 /*
  * On the direct rail a send's context is the application's and goes up as it

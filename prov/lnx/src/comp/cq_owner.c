@@ -198,7 +198,8 @@ LNX_COLD void lnx_core_error(struct lnx_rail *rail,
 		}
 	}
 	if (lnx_pool_owns(&ep->chunk_pool, ctx)) {
-		if (lnx_pool_lent(&ep->chunk_pool, ctx))
+		if (lnx_pool_lent(&ep->chunk_pool, ctx) &&
+		    lnx_pull_chunk_out(ctx))
 			lnx_pull_chunk_done(ctx, err->err, err->prov_errno);
 		return;
 	}

@@ -388,6 +388,13 @@ void lnx_pull_run(struct lnx_ep *ep)
 		ep->work |= LNX_WORK_PULL;
 }
 
+bool lnx_pull_chunk_out(const void *chunk)
+{
+	const struct lnx_chunk *c = chunk;
+
+	return !lnx_list_linked(&c->link);
+}
+
 void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 {
 	struct lnx_chunk *c = chunk;
