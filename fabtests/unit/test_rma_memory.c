@@ -423,3 +423,58 @@ static void each_fails(enum lnx_rail_kind kind, unsigned long many)
 BOTH(each_allocation_fails_once) { each_fails(kind, 1); }
 BOTH(some_allocations_fail_in_a_row) { each_fails(kind, 3); }
 BOTH(no_memory_for_a_while) { each_fails(kind, 100); }
+
+/*
+ * A CQ for which there is no more memory: all that it took before is there, then
+ * one error, for ever, whatever comes after; and there is no second chance.
+ */
+Test(cq_memory, overrun)
+{
+	enum { MANY = 5000 };
+	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_PLAIN } };
+	struct fi_cq_tagged_entry e[64];
+	struct fi_cq_err_entry err = { 0 };
+	struct lnx_cq *cq;
+	uintptr_t i, got = 0;
+	ssize_t n, k;
+
+	fake_open(&f, &opt);
+	cq = lnx_container_of(f.cq, struct lnx_cq, fid);
+	nalloc = 0;
+	fail_from = 0;
+	fail_to = ~0ul;
+	fail_armed = true;
+	for (i = 0; i < MANY; i++)
+		lnx_cq_write(cq, (void *)(i + 1), FI_SEND, 0, NULL, 0, 0, 0);
+	fail_armed = false;
+	/* Read in part, it has room again: what comes now must not pass. */
+	for (i = 0; i < 3; i++) {
+		n = fi_cq_read(f.cq, e, 64);
+		cr_assert_eq(n, 64);
+		for (k = 0; k < n; k++)
+			cr_assert_eq(e[k].op_context, (void *)++got);
+		lnx_cq_write(cq, (void *)(uintptr_t)MANY, FI_SEND, 0, NULL, 0,
+			     0, 0);
+	}
+	err.err = FI_EIO;
+	lnx_cq_write_err(cq, &err);
+	while ((n = fi_cq_read(f.cq, e, 64)) > 0)
+		for (k = 0; k < n; k++)
+			cr_assert_eq(e[k].op_context, (void *)++got);
+	cr_expect_geq(got, 1023u);
+	for (i = 0; i < 3; i++) {
+		cr_assert_eq(fi_cq_read(f.cq, e, 1), -FI_EAVAIL);
+		memset(&err, 0, sizeof(err));
+		cr_assert_eq(fi_cq_readerr(f.cq, &err, 0), 1);
+		cr_expect_eq(err.err, FI_EOVERRUN);
+		cr_expect_null(err.op_context);
+	}
+	for (i = 0; i < MANY; i++)
+		lnx_cq_write(cq, (void *)(i + 1), FI_SEND, 0, NULL, 0, 0, 0);
+	for (i = 0; i < MANY; i++)
+		lnx_cq_write_err(cq, &err);
+	cr_assert_eq(fi_cq_read(f.cq, e, 1), -FI_EAVAIL);
+	cr_assert_eq(fi_cq_readerr(f.cq, &err, 0), 1);
+	cr_expect_eq(err.err, FI_EOVERRUN);
+	fake_close(&f);
+}

@@ -63,29 +63,37 @@ static void drop(struct lnx_cq *cq)
 
 LNX_COLD int lnx_cq_grow(struct lnx_cq *cq)
 {
-	uint32_t n = cq->mask + 1, i;
+	uint32_t n = cq->mask + 1, i, used = cq->tail - cq->head;
 	struct lnx_cqe *ring = NULL;
 
 	if (cq->sink) {
 		drop(cq);
 		return 0;
 	}
+	if (cq->overrun)
+		return -FI_ENOMEM;
 	if (n < RING_MAX)
 		ring = aligned_alloc(64, 2ul * n * sizeof(*ring));
 	if (!ring) {
-		if (!cq->overrun)
-			LNX_WARN(FI_LOG_CQ,
-				 "completion queue overrun: no memory for more than %u entries\n",
-				 n);
+		static const struct fi_cq_err_entry lost = {
+			.err = FI_EOVERRUN, .src_addr = FI_ADDR_NOTAVAIL,
+		};
+
+		LNX_WARN(FI_LOG_CQ,
+			 "completion queue overrun: no memory for more than %u entries\n",
+			 n);
+		/* Behind all that were kept, in the place set aside; it stays. */
 		cq->overrun = true;
+		put_bare(&cq->ring[cq->tail & cq->mask], &lost);
+		lnx_cq_move(&cq->tail, cq->tail + 1);
 		return -FI_ENOMEM;
 	}
-	for (i = 0; i < n; i++)
+	for (i = 0; i < used; i++)
 		ring[i] = cq->ring[(cq->head + i) & cq->mask];
 	free(cq->ring);
 	cq->ring = ring;
 	lnx_cq_move(&cq->head, 0);
-	lnx_cq_move(&cq->tail, n);
+	lnx_cq_move(&cq->tail, used);
 	cq->mask = 2 * n - 1;
 	return 0;
 }
@@ -102,7 +110,7 @@ LNX_COLD void lnx_cq_write_err(struct lnx_cq *cq,
 		copy->err_data_size = 0;
 	}
 	lnx_lock(&cq->lock);
-	if (cq->tail - cq->head > cq->mask && lnx_cq_grow(cq)) {
+	if (cq->tail - cq->head >= cq->mask && lnx_cq_grow(cq)) {
 		lnx_unlock(&cq->lock);
 		free(copy);
 		return;
@@ -180,10 +188,8 @@ static inline ssize_t cq_take(struct lnx_cq *cq, char *buf, size_t count,
 	}
 	*due = (from ^ cq->head) & ~(PROGRESS_ENTRIES - 1) &&
 	       cq->tail - cq->head <= cq->mask / 2;
-	if (lnx_unlikely(!n)) {
-		/* What was lost cannot be told; that it was, can. */
-		n = count && cq->overrun ? -FI_EAVAIL : -FI_EAGAIN;
-	}
+	if (lnx_unlikely(!n))
+		n = -FI_EAGAIN;
 	lnx_unlock(&cq->lock);
 	return n;
 }
@@ -227,12 +233,11 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 			out = *e->err;
 			free(e->err);
 		}
-		e->err = NULL;
-		lnx_cq_move(&cq->head, cq->head + 1);
-	} else if (cq->head == cq->tail && cq->overrun) {
-		cq->overrun = false;
-		out.err = FI_EOVERRUN;
-		out.prov_errno = FI_EOVERRUN;
+		/* Nothing can follow what was lost: that is told for ever. */
+		if (!cq->overrun || out.err != FI_EOVERRUN) {
+			e->err = NULL;
+			lnx_cq_move(&cq->head, cq->head + 1);
+		}
 	} else {
 		lnx_unlock(&cq->lock);
 		return -FI_EAGAIN;
@@ -319,7 +324,7 @@ static int cq_trywait(struct lnx_cq *cq)
 	/* For shm the helper thread looks while the application sleeps. */
 	if (lnx_eps_look(&cq->eps, false))
 		return -FI_EAGAIN;
-	return !lnx_cq_empty(cq) || cq->overrun ? -FI_EAGAIN : 0;
+	return lnx_cq_empty(cq) ? 0 : -FI_EAGAIN;
 }
 
 int lnx_trywait(struct fid_fabric *fabric, struct fid **fids, int count)

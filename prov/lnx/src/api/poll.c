@@ -38,7 +38,7 @@ static inline struct lnx_cntr *cntr_in(const struct member *m)
 
 static bool cq_has(const struct lnx_cq *cq)
 {
-	return !lnx_cq_empty(cq) || cq->overrun;
+	return !lnx_cq_empty(cq);
 }
 
 static void progress(const struct member *m)

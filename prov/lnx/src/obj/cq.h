@@ -36,7 +36,7 @@ struct lnx_cq {
 	uint32_t head;
 	uint32_t tail;
 	uint32_t mask;
-	bool overrun;			/* memory was short: FI_EOVERRUN is due */
+	bool overrun;			/* memory was short: its error is among them */
 	bool sink;			/* nobody reads it: entries are dropped */
 	struct lnx_cqe *ring;
 	struct lnx_lock lock;
@@ -67,7 +67,7 @@ LNX_COLD void lnx_cq_wake(struct lnx_cq *cq);
 
 /*
  * Add one completion.  Any thread that holds the owner lock of a bound endpoint.
- * Never fails: on exhausted memory the CQ reports FI_EOVERRUN.
+ * Never fails: on exhausted memory the CQ ends with FI_EOVERRUN.
  */
 LNX_INLINE void lnx_cq_write(struct lnx_cq *cq, void *context, uint64_t flags,
 			     size_t len, void *buf, uint64_t data,
@@ -76,7 +76,8 @@ LNX_INLINE void lnx_cq_write(struct lnx_cq *cq, void *context, uint64_t flags,
 	struct lnx_cqe *e;
 
 	lnx_lock(&cq->lock);
-	if (lnx_unlikely(cq->tail - cq->head > cq->mask) && lnx_cq_grow(cq)) {
+	/* The last place is for FI_EOVERRUN. */
+	if (lnx_unlikely(cq->tail - cq->head >= cq->mask) && lnx_cq_grow(cq)) {
 		lnx_unlock(&cq->lock);
 		return;
 	}
