@@ -15,6 +15,8 @@
 #include <string.h>
 
 #include "../unit/fake_core.h"
+#include "rx/amo_serve.h"
+#include "wire/atomic.h"
 
 #define STEPS	64
 #define HDR	sizeof(struct lnx_wire_hdr)
@@ -197,6 +199,53 @@ static void announce_write(const uint8_t *data)
 	lnx_rts_put(payload + head, &rts);
 	p->seq = in ? in->seq.next : 0;
 	fake_next(&f, p, h, payload, head + lnx_rts_size(&rts));
+}
+
+/*
+ * An atomic that reads well: [who, operation, type, class, pieces, key of each and a
+ * byte of where, elements of each, what is wrong with it: mostly nothing].
+ */
+static void atomic(const uint8_t *data)
+{
+	struct fake_peer *p = data[0] & 1 ? &known : &stranger;
+	struct lnx_peer *in = inside(p);
+	struct lnx_atomic a = {
+		.op = data[1] % 24, .type = data[2] % 20, .cls = data[3] % 3,
+		.nseg = 1 + data[4] % LNX_ATOMIC_SEGS,
+	};
+	static uint8_t payload[LNX_PAYLOAD_MAX];
+	struct lnx_hdr h = { .kind = LNX_KIND_ATOMIC, .data = data[0] };
+	size_t at;
+	unsigned i;
+
+	a.size = (unsigned)lnx_amo_size((enum fi_datatype)a.type);
+	a.size = a.size ? a.size : 8;
+	a.noperand = (uint8_t)lnx_amo_operands((enum fi_op)a.op,
+					       (enum lnx_amo_class)a.cls);
+	for (i = 0; i < a.nseg; i++) {
+		a.seg[i].key = data[5 + i] % (NPIECE + 1);
+		/* Aligned, or not. */
+		a.seg[i].addr = (data[5 + i] >> 3) *
+				(data[0] & 2 ? 3u : a.size);
+		a.seg[i].count = 1 + data[9 + i] % 12;
+		a.count += a.seg[i].count;
+	}
+	switch (data[13]) {
+	case 1: a.size++; break;
+	case 2: a.noperand++; break;
+	case 3: a.count++; break;
+	case 4: a.seg[0].addr = ~0ull; break;
+	case 5: a.seg[0].addr = PIECE - a.size; break;
+	case 6: a.op = 255; break;
+	}
+	h.len = lnx_atomic_size(&a);
+	if (h.len > sizeof(payload))
+		return;
+	lnx_atomic_put(payload, &a);
+	for (at = lnx_atomic_head(&a); at < h.len; at++)
+		payload[at] = (uint8_t)(data[12] * at);
+	p->seq = in ? in->seq.next : 0;
+	fake_next(&f, p, h, payload, h.len);
 }
 
 /* What the known peer may answer: [index, generation, kind, access, KiB]. */
@@ -408,6 +457,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			remote(arg);
 		else if (what == 11 && n >= 1)
 			registration(*arg);
+		else if (what == 12 && n >= 14)
+			atomic(arg);
 		else
 			look();
 	}
