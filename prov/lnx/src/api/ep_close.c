@@ -10,6 +10,7 @@
 #include "obj/mr.h"
 #include "prov.h"
 #include "rx/rx.h"
+#include "tx/path.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
 
@@ -56,7 +57,7 @@ static void linger(struct lnx_ep *ep)
 						    all_link);
 
 		if (p->npath && !p->gone &&
-		    p->path[p->cur].state == LNX_PATH_UP)
+		    lnx_path_live(p)->state == LNX_PATH_UP)
 			lnx_tx_control(ep, p, LNX_KIND_BYE);
 	}
 	for (i = 0; i < 16; i++)

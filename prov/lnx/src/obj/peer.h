@@ -43,6 +43,7 @@ struct lnx_path {
 	uint64_t since_ns;		/* when CONNECTING began */
 	uint64_t retry_ns;		/* not to be tried before */
 	uint64_t backoff_ns;
+	uint64_t fail_rest_ns;		/* the last rest after a failed send */
 	uint64_t link_bps;		/* nominal, of our end; 0: unknown */
 	/* Frames; counted while a peer has several paths (tx/path.h). */
 	uint64_t sent;			/* bytes that left over it */

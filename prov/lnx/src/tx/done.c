@@ -166,6 +166,9 @@ LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 		peer->failing_ns = now;
 	else if (now - peer->failing_ns > FAILED_REST_NS)
 		path->retry_ns = now + FAILED_REST_NS;
+	/* Where there are others, they have the frames meanwhile. */
+	if (peer->npath > 1)
+		lnx_path_failed(path, now);
 	peer->tx_resend = peer->tx_una;
 	lnx_tx_want_pump(peer);
 }
@@ -194,6 +197,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 			lnx_txe_put(ep, txe);
 	}
 	peer->tx_resend = peer->tx_una;
+	lnx_path_all_got(peer);
 	while ((n = lnx_list_pop(&peer->pend))) {
 		struct lnx_txe *txe = lnx_list_entry(n, struct lnx_txe, link);
 

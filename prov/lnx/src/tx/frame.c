@@ -85,20 +85,26 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_rail *rail = path->rail;
 	struct lnx_wire_hdr *w = lnx_txe_hdr(txe);
 	uint32_t ack = peer->seq.next;
+	uint64_t bytes = lnx_txe_bytes(txe);
+	uint8_t before = txe->path;
 	ssize_t ret;
 
 	lnx_hdr_set_path(w, rail->wire_index, path->index);
 	lnx_hdr_set_ack(w, ack);
 	txe->path = path->index;
+	/* Acknowledged inside the call, a frame stays until that is over. */
+	txe->in_core = true;
 	if (lnx_likely(txe->len <= rail->inject_size && !txe->niov)) {
 		/* The core copies it: no completion of its own to handle. */
 		ret = fi_inject(rail->core_ep, txe->frame, txe->len,
 				path->core_addr);
 		if (lnx_unlikely(ret))
-			return ret;
+			goto refused;
+		txe->in_core = false;
+		if (lnx_unlikely(txe->acked))
+			lnx_txe_settled(txe);
 		goto left;
 	}
-	txe->in_core = true;
 	rail->busy++;
 	if (lnx_likely(!txe->niov)) {
 		ret = fi_send(rail->core_ep, txe->frame, txe->len, NULL,
@@ -113,21 +119,25 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 			       path->core_addr, txe);
 	}
 	if (lnx_unlikely(ret)) {
-		txe->in_core = false;
 		rail->busy--;
-		/* A core busy with sending may have received, this ack too. */
-		if (txe->acked) {
-			lnx_txe_settled(txe);
-			return 0;
-		}
-		return ret;
+		goto refused;
 	}
 left:
-	path->sent += lnx_txe_bytes(txe);
+	path->sent += bytes;
 	if (lnx_likely(ack == peer->seq.next))
 		ack_rode(ep, peer);
 	rail->hot = ep->conf->poll_hot;
 	return 0;
+
+refused:
+	txe->in_core = false;
+	txe->path = before;
+	/* A core busy with sending may have received, this ack too. */
+	if (txe->acked) {
+		lnx_txe_settled(txe);
+		return 0;
+	}
+	return ret;
 }
 
 void lnx_tx_want_pump(struct lnx_peer *peer)
@@ -277,8 +287,8 @@ static LNX_COLD int knock(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	peer->tx_next--;
 	lnx_path_blocked(path, now);
-	if (now - path->since_ns <=
-	    ep->conf->connect_timeout * LNX_NS_PER_MS)
+	if (!lnx_path_none_for(peer, now,
+			       ep->conf->connect_timeout * LNX_NS_PER_MS))
 		return -FI_EAGAIN;
 	path->state = LNX_PATH_DEAD;
 	lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
@@ -615,6 +625,8 @@ int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
 	ret = fi_inject(path->rail->core_ep, &w, sizeof(w), path->core_addr);
 	if (ret)
 		return (int)ret;
+	if (kind == LNX_KIND_ACK)
+		lnx_path_told(peer, &h);
 	lnx_path_up(path);
 	ack_rode(ep, peer);
 	return 0;
@@ -655,7 +667,8 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		}
 		ep->work |= LNX_WORK_ACK;
 		lnx_path_blocked(path, now);
-		if (now - path->since_ns > ACK_GIVE_UP_NS && !peer->npend) {
+		if (!peer->npend &&
+		    lnx_path_none_for(peer, now, ACK_GIVE_UP_NS)) {
 			/* Whoever misses it sends again, which asks anew. */
 			path->state = LNX_PATH_IDLE;
 			path->since_ns = 0;

@@ -6,12 +6,15 @@
 #include "tx/path.h"
 
 #include "comp/comp.h"
+#include "tx/tx.h"
 #include "wire/hdr.h"
 
 #define BACKOFF_MIN_NS	(50 * LNX_NS_PER_US)
 #define BACKOFF_MAX_NS	(10 * LNX_NS_PER_MS)
+#define FAIL_REST_MIN_NS	(5 * LNX_NS_PER_MS)
+#define FAIL_REST_MAX_NS	LNX_NS_PER_S
 #define BUSY_NS		(LNX_NS_PER_MS / 2)	/* pause of a path that takes no read */
-#define REDO_NS		(20 * LNX_NS_PER_MS)	/* and of one whose read failed */
+#define REDO_NS		(20 * LNX_NS_PER_MS)	/* and at first of one whose read failed */
 /* A path left out because it is slow is tried again after that. */
 #define RELEARN_NS	LNX_NS_PER_S
 
@@ -27,11 +30,33 @@ LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
 	path->retry_ns = now + path->backoff_ns;
 }
 
+LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now)
+{
+	/* All that was in the core fails with it: that is once. */
+	if (path->fail_rest_ns && now < path->retry_ns)
+		return;
+	path->fail_rest_ns = LNX_MAX(FAIL_REST_MIN_NS,
+				     LNX_MIN(path->fail_rest_ns * 2,
+					     FAIL_REST_MAX_NS));
+	path->retry_ns = now + path->fail_rest_ns;
+}
+
+/*
+ * The path in use; until our hello is acknowledged the one that took it: to who does
+ * not know us, frames that come before it are nobody's.
+ */
+static struct lnx_path *first_path(struct lnx_peer *peer)
+{
+	if (!peer->heard && peer->tx_posted && peer->slot[0])
+		return &peer->path[peer->slot[0]->path];
+	return &peer->path[peer->cur];
+}
+
 struct lnx_path *lnx_path_choose(struct lnx_ep *ep, struct lnx_peer *peer,
 				 size_t len)
 {
 	struct lnx_stripe_path view[LNX_PATHS_MAX];
-	struct lnx_path *cur = &peer->path[peer->cur];
+	struct lnx_path *cur = first_path(peer);
 	uint64_t now = 0;
 	unsigned i;
 	int pick;
@@ -51,9 +76,13 @@ struct lnx_path *lnx_path_choose(struct lnx_ep *ep, struct lnx_peer *peer,
 		view[i].rate = path->send.rate;
 		view[i].out_bytes = lnx_path_in_flight(peer, path);
 	}
-	if (view[peer->cur].usable &&
-	    (!peer->heard || view[peer->cur].out_bytes <= ep->conf->spill))
+	if (view[cur->index].usable &&
+	    (!peer->heard || view[cur->index].out_bytes <= ep->conf->spill))
 		return cur;
+	/* now is set: since_ns is, for paths that are blocked only. */
+	if (!peer->heard && peer->tx_posted && !view[cur->index].usable &&
+	    cur->since_ns && now - cur->since_ns < LNX_RTO_MIN_NS)
+		return NULL;
 	pick = lnx_stripe_shortest(view, peer->npath, len);
 	return pick < 0 ? NULL : &peer->path[pick];
 }
@@ -65,10 +94,20 @@ struct lnx_path *lnx_path_live(struct lnx_peer *peer)
 
 	if (lnx_likely(path->state == LNX_PATH_UP || peer->npath == 1))
 		return path;
-	for (i = 0; i < peer->npath; i++)
-		if (peer->path[i].state == LNX_PATH_UP)
-			return &peer->path[i];
-	return peer->npath ? path : NULL;
+	if (!peer->npath)
+		return NULL;
+	/* One that is not tried before one that is to be tried again. */
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *other = &peer->path[i];
+
+		if (other->state == LNX_PATH_UP)
+			return other;
+		if (path->state != LNX_PATH_IDLE &&
+		    (other->state == LNX_PATH_IDLE ||
+		     other->retry_ns < path->retry_ns))
+			path = other;
+	}
+	return path;
 }
 
 bool lnx_path_none_for(const struct lnx_peer *peer, uint64_t now,
@@ -89,10 +128,20 @@ static void heard_of(struct lnx_peer *peer, unsigned which, uint64_t total)
 	uint64_t more = total - path->said;
 	uint64_t flight = path->sent - path->got;
 
+	if (which >= peer->npath)
+		return;
+	/* Nothing is on the way: what it lacks was lost, and what it has too
+	 * much was sent twice. */
+	if (!flight && peer->tx_una == peer->tx_posted) {
+		path->said = total;
+		return;
+	}
 	/* An old report, or an invented one. */
-	if (which >= peer->npath || more > INT64_MAX)
+	if (more > INT64_MAX)
 		return;
 	path->said = total;
+	if (more)
+		path->fail_rest_ns = 0;
 	more = LNX_MIN(more, flight);
 	path->got += more;
 	/* Only a path that is backed up shows what it can do. */
@@ -111,17 +160,15 @@ void lnx_path_heard(struct lnx_peer *peer, const struct lnx_hdr *ack)
 		heard_of(peer, (unsigned)ack->len - 1, ack->key);
 }
 
-void lnx_path_tell(struct lnx_peer *peer, struct lnx_hdr *ack)
+void lnx_path_tell(const struct lnx_peer *peer, struct lnx_hdr *ack)
 {
-	unsigned i, n = 0, p = peer->told_path;
+	unsigned i, p = peer->told_path;
 
-	for (i = 0; i < LNX_PATHS_MAX && n < 2; i++) {
+	for (i = 0; i < LNX_PATHS_MAX && !ack->len; i++) {
 		p = (p + 1) % LNX_PATHS_MAX;
 		if (peer->got[p] == peer->told[p])
 			continue;
-		peer->told[p] = peer->got[p];
-		peer->told_path = (uint8_t)p;
-		if (n++) {
+		if (ack->tag) {
 			ack->len = 1 + p;
 			ack->key = peer->got[p];
 		} else {
@@ -129,6 +176,20 @@ void lnx_path_tell(struct lnx_peer *peer, struct lnx_hdr *ack)
 			ack->data = peer->got[p];
 		}
 	}
+}
+
+static void told_of(struct lnx_peer *peer, unsigned which, uint64_t total)
+{
+	peer->told[which] = total;
+	peer->told_path = (uint8_t)which;
+}
+
+void lnx_path_told(struct lnx_peer *peer, const struct lnx_hdr *ack)
+{
+	if (ack->tag)
+		told_of(peer, (unsigned)ack->tag - 1, ack->data);
+	if (ack->len)
+		told_of(peer, (unsigned)ack->len - 1, ack->key);
 	peer->spread = false;
 }
 
@@ -136,14 +197,20 @@ void lnx_path_all_got(struct lnx_peer *peer)
 {
 	unsigned i;
 
-	for (i = 0; i < peer->npath; i++)
-		peer->path[i].got = peer->path[i].sent;
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = &peer->path[i];
+
+		/* Its next report has these, and says nothing new of them. */
+		path->said += path->sent - path->got;
+		path->got = path->sent;
+		path->send.mark_ns = 0;
+	}
 	peer->una_bytes = 0;
 }
 
 /* ---- pieces of large messages ---- */
 
-/* What policy/stripe has to know; the number of paths that are in use. */
+/* What policy/stripe has to know; the number of those able that are in use. */
 static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 			   uint64_t now, struct lnx_stripe_path *view)
 {

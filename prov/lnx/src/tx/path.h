@@ -57,6 +57,10 @@ bool lnx_path_none_for(const struct lnx_peer *peer, uint64_t now,
 /* The core would not take a frame: wait a little, longer each time. */
 LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now);
 
+/* The core failed a frame that it had taken: a rest, longer each time until the
+ * path is known to have delivered something.  For peers with several paths. */
+LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now);
+
 LNX_INLINE void lnx_path_up(struct lnx_path *path)
 {
 	path->state = LNX_PATH_UP;
@@ -65,7 +69,9 @@ LNX_INLINE void lnx_path_up(struct lnx_path *path)
 
 /* What an ACK of the peer says of its paths; and writing one. */
 void lnx_path_heard(struct lnx_peer *peer, const struct lnx_hdr *ack);
-void lnx_path_tell(struct lnx_peer *peer, struct lnx_hdr *ack);
+void lnx_path_tell(const struct lnx_peer *peer, struct lnx_hdr *ack);
+/* It has left. */
+void lnx_path_told(struct lnx_peer *peer, const struct lnx_hdr *ack);
 /* The peer has all that was ever sent to it. */
 void lnx_path_all_got(struct lnx_peer *peer);
 
