@@ -250,7 +250,7 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 {
 	struct lnx_chunk *c;
 	struct lnx_path *path;
-	unsigned ways;
+	unsigned ways = 0;
 	bool line;
 	ssize_t ret;
 
@@ -268,7 +268,8 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 		ret = !ways ? -FI_ENOKEY : line ? IN_LINE : -FI_EAGAIN;
 		if (path && !c) {
 			c = new_chunk(p, lnx_path_read_len(p->peer, path,
-						p->want - p->posted));
+						p->want - p->posted, ways,
+						now));
 			ret = NO_CHUNK;
 		}
 		if (!path || !c)
@@ -282,7 +283,8 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 	}
 	if (c)
 		lnx_list_add_head(&p->redo, &c->link);
-	if (ret == IN_LINE)
+	/* Others may have keys for paths that this one has none for. */
+	if (ret == IN_LINE && ways == (1u << p->peer->npath) - 1)
 		p->peer->full_pass = p->rxe->ep->pass + 1;
 	return ret;
 }
@@ -395,6 +397,18 @@ bool lnx_pull_chunk_out(const void *chunk)
 	return !lnx_list_linked(&c->link);
 }
 
+/* A path that has not failed, for a piece that failed on one. */
+static LNX_COLD bool other_way(const struct lnx_pull *p,
+			       const struct lnx_chunk *c, uint64_t now)
+{
+	unsigned i, ways = able(p, c->seg);
+
+	for (i = 0; i < p->peer->npath; i++)
+		if ((ways >> i & 1) && now >= p->peer->path[i].read_retry_ns)
+			return true;
+	return false;
+}
+
 void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 {
 	struct lnx_chunk *c = chunk;
@@ -420,7 +434,8 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 		       fi_strerror(err), prov_errno);
 	lnx_list_add_tail(&p->redo, &c->link);
 	/* An RMA of ours begins again, with keys asked for anew. */
-	if (p->rxe->held == LNX_HELD_RMA && p->rxe->part && !p->err)
+	if (p->rxe->held == LNX_HELD_RMA && p->rxe->part && !p->err &&
+	    !other_way(p, c, now))
 		p->err = err;
 	if (!p->failing_ns)
 		p->failing_ns = now;

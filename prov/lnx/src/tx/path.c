@@ -14,7 +14,7 @@
 #define FAIL_REST_MIN_NS	(5 * LNX_NS_PER_MS)
 #define FAIL_REST_MAX_NS	LNX_NS_PER_S
 #define BUSY_NS		(LNX_NS_PER_MS / 2)	/* pause of a path that takes no read */
-#define REDO_NS		(20 * LNX_NS_PER_MS)	/* and at first of one whose read failed */
+#define REDO_NS		(20 * LNX_NS_PER_MS)	/* and of one whose read failed */
 /* A path left out because it is slow is tried again after that. */
 #define RELEARN_NS	LNX_NS_PER_S
 
@@ -224,7 +224,7 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 		view[i].out = path->nread;
 		view[i].out_bytes = path->read_bytes;
 		view[i].usable = (able >> i & 1) && now >= path->read_retry_ns;
-		busy += path->nread != 0;
+		busy += path->nread && (able >> i & 1);
 		best = LNX_MAX(best, view[i].rate);
 	}
 	/* Slow ones may have become better. */
@@ -247,7 +247,7 @@ struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
 }
 
 size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,
-			 size_t rest)
+			 size_t rest, unsigned able, uint64_t now)
 {
 	struct lnx_stripe_path view[LNX_PATHS_MAX];
 	const struct lnx_conf *conf = peer->ep->conf;
@@ -255,7 +255,7 @@ size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,
 	if (rest < conf->stripe_threshold && rest <= conf->chunk &&
 	    rest == peer->pull_left)
 		return rest;
-	view_reads(peer, ~0u, 0, view);
+	view_reads(peer, able, now, view);
 	return lnx_stripe_len(view, peer->npath, path->index, peer->pull_left,
 			      rest, conf->chunk);
 }

@@ -84,7 +84,7 @@ struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
 				   uint64_t now, bool *line);
 /* Its length: rest bytes of this message are not asked for. */
 size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,
-			 size_t rest);
+			 size_t rest, unsigned able, uint64_t now);
 void lnx_path_read_posted(struct lnx_path *path, size_t len, uint64_t now);
 /* Taken back: the core did not take it. */
 void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now);
