@@ -224,6 +224,10 @@ static ssize_t post_inject(struct fid_ep *fid, const char *call,
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 
 	FAKE_CHECK(core->enabled && dest < core->nav);
+	if (core->in_inject) {
+		core->in_inject();
+		poll_peer(core);
+	}
 	if (scripted(&core->inject_again)) {
 		core->nrefused++;
 		return -FI_EAGAIN;

@@ -51,6 +51,7 @@ struct fake_core {
 	bool hold_sends, hold_reads;	/* until fake_finish() */
 	/* peer, direct: sends, registering; look at what came, as some do */
 	bool poll_in_send, poll_in_mr;
+	void (*in_inject)(void);	/* framed: called first, then as above */
 
 	/* What was seen. */
 	unsigned nsend, ninject, nrecv, nread, nwrite, npolls, nstart;
@@ -136,7 +137,10 @@ void fake_arrive(struct fake_core *core, const void *bytes, size_t len);
 /* A frame from p: src, dst and ack are filled in, seq is h's. */
 void fake_frame(struct fake *f, struct fake_peer *p, struct lnx_hdr h,
 		const void *payload, size_t len);
-/* The same, numbered as p's next. */
+/* The same, arriving on rail over p's path. */
+void fake_frame_on(struct fake *f, struct fake_peer *p, unsigned rail,
+		   struct lnx_hdr h, const void *payload, size_t len);
+/* fake_frame, numbered as p's next. */
 void fake_next(struct fake *f, struct fake_peer *p, struct lnx_hdr h,
 	       const void *payload, size_t len);
 void fake_hello(struct fake *f, struct fake_peer *p);

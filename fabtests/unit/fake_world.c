@@ -285,8 +285,9 @@ static struct fake_core *net(const struct fake *f)
 	return f->core[i];
 }
 
-void fake_frame(struct fake *f, struct fake_peer *p, struct lnx_hdr h,
-		const void *payload, size_t len)
+static void frame_on(struct fake *f, struct fake_peer *p,
+		     struct fake_core *core, struct lnx_hdr h,
+		     const void *payload, size_t len)
 {
 	static _Alignas(64) uint8_t frame[1 << 16];
 
@@ -298,7 +299,19 @@ void fake_frame(struct fake *f, struct fake_peer *p, struct lnx_hdr h,
 	lnx_hdr_put((struct lnx_wire_hdr *)frame, &h);
 	if (len)
 		memcpy(frame + sizeof(struct lnx_wire_hdr), payload, len);
-	fake_arrive(net(f), frame, sizeof(struct lnx_wire_hdr) + len);
+	fake_arrive(core, frame, sizeof(struct lnx_wire_hdr) + len);
+}
+
+void fake_frame_on(struct fake *f, struct fake_peer *p, unsigned rail,
+		   struct lnx_hdr h, const void *payload, size_t len)
+{
+	frame_on(f, p, f->core[rail], h, payload, len);
+}
+
+void fake_frame(struct fake *f, struct fake_peer *p, struct lnx_hdr h,
+		const void *payload, size_t len)
+{
+	frame_on(f, p, net(f), h, payload, len);
 }
 
 void fake_next(struct fake *f, struct fake_peer *p, struct lnx_hdr h,
