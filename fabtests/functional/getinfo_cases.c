@@ -619,6 +619,47 @@ static void run_order(void)
 	fi_freeinfo(hints);
 }
 
+/* The first one is of fabric "lnx", each other one of its own, for Open MPI; an entry
+ * can be had again by its names. */
+static void run_fabrics(void)
+{
+	struct fi_info *hints = new_hints(), *list, *i, *again;
+	unsigned n = 0;
+	char name[512];
+
+	CHECK_INT(query(hints, &list), 0);
+	for (i = list; i; i = i->next, n++) {
+		if (n)
+			snprintf(name, sizeof(name), "lnx:%s",
+				 i->domain_attr->name);
+		CHECK(!strcmp(i->fabric_attr->name, n ? name : "lnx"));
+		free(hints->fabric_attr->name);
+		free(hints->domain_attr->name);
+		hints->fabric_attr->name = strdup(i->fabric_attr->name);
+		hints->domain_attr->name = strdup(i->domain_attr->name);
+		CHECK_INT(query(hints, &again), 0);
+		CHECK(again && !again->next);
+		if (again)
+			CHECK(!strcmp(again->fabric_attr->name,
+				      i->fabric_attr->name));
+		fi_freeinfo(again);
+	}
+	CHECK(n > 2);
+	/* By the first name alone the first one, and none by another's. */
+	free(hints->domain_attr->name);
+	hints->domain_attr->name = NULL;
+	free(hints->fabric_attr->name);
+	hints->fabric_attr->name = strdup("lnx");
+	CHECK_INT(query(hints, &again), 0);
+	CHECK(again && !again->next);
+	fi_freeinfo(again);
+	free(hints->fabric_attr->name);
+	hints->fabric_attr->name = strdup("lnx:elsewhere");
+	CHECK_INT(query(hints, &again), -FI_ENODATA);
+	fi_freeinfo(hints);
+	fi_freeinfo(list);
+}
+
 static void run_lo_alone(void)
 {
 	struct fi_info *hints = new_hints(), *list;
@@ -853,6 +894,8 @@ const struct gi_case gi_cases[] = {
 	  run_all_domains, 0, { 0 }, 1 },
 	{ "order", { LINKS(" tcp:r1,r0 + shm | tcp:r2|tcp:r0,r2") },
 	  run_order, 0, { 0 }, 1 },
+	{ "fabrics", { LINKS("shm+tcp:r0,r1|tcp:r2") }, run_fabrics, 0, { 0 },
+	  1 },
 	{ "lo_alone", { LINKS("shm+tcp") }, run_lo_alone, 0, { 0 }, 1 },
 	{ "two_kinds", { LINKS("shm+tcp;ofi_rxm:r0+tcp:r1") }, run_two_kinds,
 	  0, { 0 }, 1 },

@@ -19,7 +19,7 @@
 #define HDR	sizeof(struct lnx_wire_hdr)
 #define BODY	4096u
 #define FRAME	(BODY + HDR)
-#define SPILL	32768u
+#define SPILL	LNX_PATH_ROOM	/* of a path whose speed is not known */
 #define MANY	4096u			/* numbers of frames, and more than any */
 #define KEY	0x4b4559ull
 #define BASE	0x1000000ull		/* of the peer's memory */
@@ -64,7 +64,6 @@ static void open_with(enum lnx_rail_kind kind, unsigned n, struct fake_opt opt)
 {
 	unsigned i;
 
-	fake_conf.spill = SPILL;
 	opt.nrail = nrail = n;
 	for (i = 0; i < n; i++)
 		opt.kind[i] = kind;
@@ -1246,5 +1245,71 @@ BOTH(at_random)
 	fake_after_ms(&f, 1);
 	settle();
 	cr_expect_eq(acked, recv_n);
+	close_clean();
+}
+
+/* A path whose speed is known is backed up by what takes it FI_LNX_SPILL. */
+BOTH(spill_by_time)
+{
+	struct lnx_path *path;
+	unsigned i;
+
+	open_introduced(kind, 2);
+	path = &inside()->path[0];
+	cr_expect_eq(path->room, SPILL);
+	/* Busy all the time, 20 frames in 10 ms. */
+	for (i = 0; i < 60; i++) {
+		cr_assert_eq(send1(i, &a), 0);
+		fake_comp(&f, &a);
+		fake_now_ns += LNX_NS_PER_MS / 2;
+		if (i % 20 != 10)
+			continue;
+		receive(0, UINT32_MAX);
+		p.got -= 1;
+		ack();
+		fake_pass(&f);
+		p.got += 1;
+	}
+	cr_expect_lt(path->room, SPILL);
+	cr_expect_geq(path->room, 4096u);
+	close_clean();
+}
+
+/* FI_LNX_MULTI_RAIL_SELECTION=PER_MSG. */
+BOTH(in_turn)
+{
+	unsigned i;
+
+	fake_conf.multi_rail_selection = LNX_SELECTION_PER_MSG;
+	open_introduced(kind, 4);
+	for (i = 0; i < 100; i++) {
+		cr_assert_eq(send1(i, &a), 0);
+		fake_comp(&f, &a);
+	}
+	receive_all();
+	for (i = 0; i < 4; i++)
+		cr_expect(nseen[i] >= 24 && nseen[i] <= 28, "%u on path %u",
+			  nseen[i], i);
+	close_clean();
+}
+
+/* LNET: the one with the least on its way; the others in turn. */
+BOTH(least_on_its_way)
+{
+	unsigned i;
+
+	fake_conf.multi_rail_selection = LNX_SELECTION_LNET;
+	open_introduced(kind, 3);
+	inside()->path[1].sent += 100 * FRAME;
+	inside()->una_bytes += 100 * FRAME;
+	for (i = 0; i < 40; i++) {
+		cr_assert_eq(send1(i, &a), 0);
+		fake_comp(&f, &a);
+	}
+	receive_all();
+	cr_expect_leq(nseen[1], 1u);
+	cr_expect(nseen[0] >= 18 && nseen[2] >= 18, "%u and %u", nseen[0],
+		  nseen[2]);
+	inside()->una_bytes -= 100 * FRAME;
 	close_clean();
 }

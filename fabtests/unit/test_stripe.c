@@ -91,7 +91,7 @@ static bool step(struct sim *s)
 /* One transfer; the time it took. */
 static uint64_t transfer(struct sim *s, uint64_t len)
 {
-	struct lnx_stripe_path v[NPATH_MAX];
+	struct lnx_stripe_path v[NPATH_MAX] = { 0 };
 	uint64_t from = s->now, left = len;
 
 	for (;;) {
@@ -308,4 +308,24 @@ Test(stripe, meters)
 	cr_assert_eq(m.rate, 0);
 	lnx_meter_moved(&m, 0, true, 6 * MS);
 	cr_assert_geq(m.rate, 1);
+}
+
+/* What a link is said to do counts until it has shown what it does. */
+Test(stripe, nominal_speed)
+{
+	struct lnx_stripe_path v[2] = {
+		{ .nominal = 125 * MB, .usable = true },
+		{ .nominal = 1250 * MB, .usable = true },
+	};
+
+	cr_assert_eq(lnx_stripe_pick(v, 2, 1 << 20), 1);
+	cr_assert_eq(lnx_stripe_shortest(v, 2, 64), 1);
+	/* It is found out with one short piece all the same. */
+	cr_assert_eq(lnx_stripe_len(v, 2, 1, 1 << 20, 1 << 20, 1 << 20),
+		     LNX_STRIPE_MIN);
+	v[1].out = 1;
+	v[1].out_bytes = LNX_STRIPE_MIN;
+	cr_assert_eq(lnx_stripe_pick(v, 2, 1 << 20), 0);
+	v[1].rate = 10 * MB;
+	cr_assert_eq(lnx_stripe_shortest(v, 2, 64), 0);
 }

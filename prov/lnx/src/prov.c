@@ -110,14 +110,6 @@ static void conf_warn(void *arg, const char *sentence)
 	LNX_WARN(FI_LOG_CORE, "%s\n", sentence);
 }
 
-/* Settings that are understood, and not yet done. */
-static void warn_ignored(void)
-{
-	if (conf.multi_rail_selection != LNX_SELECTION_SPREAD &&
-	    conf.multi_rail_selection != LNX_SELECTION_PER_PEER)
-		LNX_WARN(FI_LOG_CORE, "FI_LNX_MULTI_RAIL_SELECTION: PER_MSG and LNET divide messages by load in this release, as SPREAD does\n");
-}
-
 static bool shm_cma_disabled(void)
 {
 	const char *text = getenv("FI_SHM_DISABLE_CMA");
@@ -159,7 +151,6 @@ static int read_conf(void)
 	/* Who forbids it to shm does not want it of us. */
 	if (shm_cma_disabled())
 		conf.disable_cma = true;
-	warn_ignored();
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -181,15 +182,49 @@ static bool is_there(const struct request *req, const char *domain)
 	return false;
 }
 
+/*
+ * The first entry is of fabric "lnx", and each other one of a fabric of its own: Open MPI
+ * deals entries of one fabric that look alike out to its ranks, as it would NICs, and
+ * these are not for that.  Who has got an entry may ask for it again.
+ */
+static const char *fabric_hint(const struct fi_info *hints)
+{
+	return hints && hints->fabric_attr ? hints->fabric_attr->name : NULL;
+}
+
+static bool fabric_is(const struct request *req, const char *name,
+		      const struct lnx_link_rails *lr)
+{
+	size_t n = sizeof(FABRIC_NAME) - 1;
+
+	if (strncmp(name, FABRIC_NAME, n))
+		return false;
+	if (!name[n])
+		return req->domain || !req->first;
+	return name[n] == ':' && !strcmp(name + n + 1, lr->name);
+}
+
+static char *fabric_name(const struct request *req,
+			 const struct lnx_link_rails *lr)
+{
+	const char *hint = fabric_hint(req->hints);
+	char *name;
+
+	if (hint || !req->first)
+		return strdup(hint ? hint : FABRIC_NAME);
+	return asprintf(&name, FABRIC_NAME ":%s", lr->name) < 0 ? NULL : name;
+}
+
 /* Append the entry for these rails, if it is wanted.  0 also when it is not. */
 static int offer(struct request *req, const struct lnx_link_rails *lr)
 {
+	const char *fabric = fabric_hint(req->hints);
 	struct lnx_link_rails *hmem = NULL;
 	struct fi_info *info;
 	int ret;
 
 	if ((req->domain && strcmp(req->domain, lr->name)) ||
-	    is_there(req, lr->name))
+	    (fabric && !fabric_is(req, fabric, lr)) || is_there(req, lr->name))
 		return 0;
 
 	if (req->hints && (req->hints->caps & FI_HMEM))
@@ -205,7 +240,7 @@ static int offer(struct request *req, const struct lnx_link_rails *lr)
 		fi_freeinfo(info);
 		return 0;
 	}
-	info->fabric_attr->name = strdup(FABRIC_NAME);
+	info->fabric_attr->name = fabric_name(req, lr);
 	info->domain_attr->name = strdup(lr->name);
 	info->fabric_attr->api_version = req->version;
 	info->fabric_attr->prov_version = lnx_prov.version;
@@ -374,7 +409,8 @@ static bool is_for_others(const struct fi_info *hints)
 	if (prov && *prov != '^' && strcasecmp(prov, lnx_prov.name))
 		return true;
 	if (hints->fabric_attr && hints->fabric_attr->name &&
-	    strcmp(hints->fabric_attr->name, FABRIC_NAME))
+	    strncmp(hints->fabric_attr->name, FABRIC_NAME,
+		    sizeof(FABRIC_NAME) - 1))
 		return true;
 	if (hints->ep_attr && hints->ep_attr->type != FI_EP_UNSPEC &&
 	    hints->ep_attr->type != FI_EP_RDM)

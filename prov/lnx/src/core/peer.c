@@ -312,6 +312,7 @@ static void join_network(struct lnx_peer *peer, const struct lnx_addr *a)
 		path->link_bps = path->rail->link_bps;
 		path->state = LNX_PATH_IDLE;
 		path->index = peer->npath;
+		path->room = LNX_PATH_ROOM;
 		if (lnx_rail_insert(path->rail, a->rail[way[i].remote].raw,
 				    &path->core_addr))
 			continue;

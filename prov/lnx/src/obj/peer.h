@@ -49,6 +49,7 @@ struct lnx_path {
 	uint64_t sent;			/* bytes that left over it */
 	uint64_t got;			/* of which the peer is known to have */
 	uint64_t said;			/* what it said last */
+	uint64_t room;			/* more than that on the way: backed up */
 	struct lnx_meter send;
 	/* Pieces of large transfers, which come the other way. */
 	uint64_t read_bytes;		/* outstanding */
@@ -59,6 +60,8 @@ struct lnx_path {
 };
 
 #define LNX_PATHS_MAX	LNX_WIRE_PATHS
+/* lnx_path.room before the path's speed is known. */
+#define LNX_PATH_ROOM	32768u
 
 /* Whose memory: the process, and where in it the id is while it may be read. */
 struct lnx_cma_owner {
@@ -100,6 +103,7 @@ struct lnx_peer {
 	bool spread;			/* its frames come over several paths */
 	uint8_t last_path;		/* of its frames */
 	uint8_t told_path;		/* what we told of last */
+	uint8_t turn;			/* path of the last frame, if they take turns */
 	struct lnx_txe **slot;		/* [ep->window], by number */
 	struct lnx_node pend;		/* txe.link, numbered, not yet posted */
 	uint64_t una_bytes;		/* of frames not acknowledged; as `sent` */

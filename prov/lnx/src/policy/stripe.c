@@ -68,6 +68,12 @@ static uint64_t typical(const struct lnx_stripe_path *path, unsigned npath)
 	return rate ? rate : NS_PER_S;
 }
 
+/* What is known, said, or guessed. */
+static uint64_t rate_of(const struct lnx_stripe_path *path, uint64_t guess)
+{
+	return path->rate ? path->rate : path->nominal ? path->nominal : guess;
+}
+
 static size_t piece(const struct lnx_stripe_path *path, unsigned npath,
 		    unsigned which, uint64_t left)
 {
@@ -123,7 +129,7 @@ int lnx_stripe_pick(const struct lnx_stripe_path *path, unsigned npath,
 	unsigned i;
 
 	for (i = 0; i < npath; i++) {
-		uint64_t r = path[i].rate ? path[i].rate : guess, t;
+		uint64_t r = rate_of(&path[i], guess), t;
 
 		if (!path[i].usable)
 			continue;
@@ -142,7 +148,7 @@ int lnx_stripe_pick(const struct lnx_stripe_path *path, unsigned npath,
 	if (best < 0 || best_ns <= full_ns)
 		return best;
 	/* They would: and everything else by then? */
-	rate -= path[best].rate ? path[best].rate : guess;
+	rate -= rate_of(&path[best], guess);
 	out -= path[best].out_bytes;
 	rest_ns = LNX_MAX(time_ns(left + out, rate), full_ns);
 	if (best_ns > rest_ns / SLACK_DEN * SLACK_NUM)
@@ -162,8 +168,7 @@ int lnx_stripe_shortest(const struct lnx_stripe_path *path, unsigned npath,
 
 		if (!path[i].usable)
 			continue;
-		t = time_ns(path[i].out_bytes + len,
-			    path[i].rate ? path[i].rate : guess);
+		t = time_ns(path[i].out_bytes + len, rate_of(&path[i], guess));
 		if (t < best_ns) {
 			best_ns = t;
 			best = (int)i;

@@ -40,6 +40,7 @@ void lnx_meter_moved(struct lnx_meter *m, uint64_t bytes, bool busy,
 
 struct lnx_stripe_path {
 	uint64_t rate;			/* bytes per second; 0: not known */
+	uint64_t nominal;		/* what it is said to do; 0: nothing is */
 	uint64_t out_bytes;		/* outstanding */
 	uint32_t out;			/* pieces of it */
 	bool usable;

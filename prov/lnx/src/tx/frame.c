@@ -298,7 +298,7 @@ static LNX_COLD int knock(struct lnx_ep *ep, struct lnx_peer *peer,
 int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		 struct lnx_txe *txe, struct lnx_hdr *h, bool must_leave)
 {
-	struct lnx_path *path = lnx_path_next(ep, peer, txe->len);
+	struct lnx_path *path = lnx_path_next(peer, txe->len);
 
 	if (lnx_likely(can_post(ep, peer, path))) {
 		number(ep, peer, txe, h);
@@ -332,7 +332,7 @@ static bool post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	struct lnx_path *path;
 
-	while ((path = lnx_path_next(ep, peer, txe->len))) {
+	while ((path = lnx_path_next(peer, txe->len))) {
 		if (path->state != LNX_PATH_UP && now < path->retry_ns)
 			return false;
 		if (!post(ep, peer, path, txe)) {

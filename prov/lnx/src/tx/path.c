@@ -15,6 +15,8 @@
 #define FAIL_REST_MAX_NS	LNX_NS_PER_S
 #define BUSY_NS		(LNX_NS_PER_MS / 2)	/* pause of a path that takes no read */
 #define REDO_NS		(20 * LNX_NS_PER_MS)	/* and of one whose read failed */
+#define US_PER_S	1e6
+#define ROOM_MIN	4096u
 /* A path left out because it is slow is tried again after that. */
 #define RELEARN_NS	LNX_NS_PER_S
 
@@ -52,8 +54,34 @@ static struct lnx_path *first_path(struct lnx_peer *peer)
 	return &peer->path[peer->cur];
 }
 
-struct lnx_path *lnx_path_choose(struct lnx_ep *ep, struct lnx_peer *peer,
-				 size_t len)
+/*
+ * FI_LNX_MULTI_RAIL_SELECTION=PER_MSG, LNET: the next in turn, of those with the least
+ * on their way if that counts.
+ */
+static struct lnx_path *in_turn(struct lnx_peer *peer,
+				const struct lnx_stripe_path *view)
+{
+	bool least = peer->ep->conf->multi_rail_selection == LNX_SELECTION_LNET;
+	int best = -1;
+	unsigned i;
+
+	for (i = 1; i <= peer->nturn; i++) {
+		unsigned k = (peer->turn + i) % peer->nturn;
+
+		if (!view[k].usable ||
+		    (best >= 0 && view[k].out_bytes >= view[best].out_bytes))
+			continue;
+		best = (int)k;
+		if (!least)
+			break;
+	}
+	if (best < 0)
+		return NULL;
+	peer->turn = (uint8_t)best;
+	return &peer->path[best];
+}
+
+struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 {
 	struct lnx_stripe_path view[LNX_PATHS_MAX];
 	struct lnx_path *cur = first_path(peer);
@@ -74,16 +102,25 @@ struct lnx_path *lnx_path_choose(struct lnx_ep *ep, struct lnx_peer *peer,
 			view[i].usable = now >= path->retry_ns;
 		}
 		view[i].rate = path->send.rate;
+		view[i].nominal = path->link_bps / 8;
 		view[i].out_bytes = lnx_path_in_flight(peer, path);
 	}
-	if (view[cur->index].usable &&
-	    (!peer->heard || view[cur->index].out_bytes <= ep->conf->spill))
+	if (lnx_unlikely(peer->nturn > 1 && peer->heard)) {
+		struct lnx_path *next = in_turn(peer, view);
+
+		if (next)
+			return next;
+	} else if (view[cur->index].usable &&
+		   (!peer->heard || view[cur->index].out_bytes <= cur->room)) {
 		return cur;
+	}
 	/* now is set: since_ns is, for paths that are blocked only. */
 	if (!peer->heard && peer->tx_posted && !view[cur->index].usable &&
 	    cur->since_ns && now - cur->since_ns < LNX_RTO_MIN_NS)
 		return NULL;
-	pick = lnx_stripe_shortest(view, peer->npath, len);
+	pick = lnx_stripe_shortest(view, peer->nspread, len);
+	if (pick < 0)
+		pick = lnx_stripe_shortest(view, peer->npath, len);
 	return pick < 0 ? NULL : &peer->path[pick];
 }
 
@@ -144,10 +181,10 @@ static void heard_of(struct lnx_peer *peer, unsigned which, uint64_t total)
 		path->fail_rest_ns = 0;
 	more = LNX_MIN(more, flight);
 	path->got += more;
-	/* Only a path that is backed up shows what it can do. */
-	lnx_meter_moved(&path->send, more,
-			flight - more > peer->ep->conf->spill / 2,
-			lnx_clock_ns());
+	lnx_meter_moved(&path->send, more, flight > more, lnx_clock_ns());
+	path->room = (uint64_t)((double)path->send.rate *
+				(double)peer->ep->conf->spill / US_PER_S);
+	path->room = LNX_MAX(path->room, ROOM_MIN);
 }
 
 void lnx_path_heard(struct lnx_peer *peer, const struct lnx_hdr *ack)
@@ -221,6 +258,7 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 		const struct lnx_path *path = &peer->path[i];
 
 		view[i].rate = path->read.rate;
+		view[i].nominal = path->link_bps / 8;
 		view[i].out = path->nread;
 		view[i].out_bytes = path->read_bytes;
 		view[i].usable = (able >> i & 1) && now >= path->read_retry_ns;
@@ -240,8 +278,13 @@ struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
 {
 	struct lnx_stripe_path view[LNX_PATHS_MAX];
 	unsigned busy = view_reads(peer, able, now, view);
-	int pick = lnx_stripe_pick(view, peer->npath, peer->pull_left);
+	/* With LNET a message has one path, and each its own. */
+	int pick = lnx_stripe_pick(view, LNX_MAX(peer->nspread, peer->nturn),
+				   peer->pull_left);
 
+	/* Those that are second best: when the best do not work. */
+	if (pick < 0 && !busy)
+		pick = lnx_stripe_pick(view, peer->npath, peer->pull_left);
 	*line = pick < 0 && busy;
 	return pick < 0 ? NULL : &peer->path[pick];
 }
@@ -255,8 +298,10 @@ size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,
 	if (rest < conf->stripe_threshold && rest <= conf->chunk &&
 	    rest == peer->pull_left)
 		return rest;
+	if (peer->nspread < peer->nturn)
+		return LNX_MIN(rest, conf->chunk);
 	view_reads(peer, able, now, view);
-	return lnx_stripe_len(view, peer->npath, path->index, peer->pull_left,
+	return lnx_stripe_len(view, peer->nspread, path->index, peer->pull_left,
 			      rest, conf->chunk);
 }
 

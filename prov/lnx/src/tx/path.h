@@ -3,10 +3,11 @@
  * Which path to a peer the next frame, or the next piece of a large message, takes.
  * The numbers are policy/stripe's; here is where they come from.
  *
- * Frames stay on peer->cur, whose latency is best, until more than FI_LNX_SPILL bytes
- * are on their way over it: then each takes the path over which it arrives first.
- * What is on the way is known from the peer's acknowledgements, which also say how
- * much came over which path.
+ * Frames stay on peer->cur, whose latency is best, until those on their way over it
+ * would take it longer than FI_LNX_SPILL: then each takes the path over which it
+ * arrives first.  What is on the way, and how fast a path is, is known from the peer's
+ * acknowledgements, which also say how much came over which path.  A sender that
+ * itself is what limits the rate never has so much on the way.
  *
  * All functions: owner lock held.
  */
@@ -25,25 +26,22 @@ LNX_INLINE uint64_t lnx_path_in_flight(const struct lnx_peer *peer,
 }
 
 /* Slow half of lnx_path_next: several paths, and the one in use will not do. */
-struct lnx_path *lnx_path_choose(struct lnx_ep *ep, struct lnx_peer *peer,
-				 size_t len);
+struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len);
 
 /*
  * The path of the next frame, of len bytes.  NULL: there is none, or with several
  * that all have to be left alone for a while.  A single one may have to be, too.
  */
-LNX_INLINE struct lnx_path *lnx_path_next(struct lnx_ep *ep,
-					  struct lnx_peer *peer, size_t len)
+LNX_INLINE struct lnx_path *lnx_path_next(struct lnx_peer *peer, size_t len)
 {
 	struct lnx_path *path = &peer->path[peer->cur];
 
 	if (lnx_likely(peer->npath == 1))
 		return path;
-	if (lnx_likely(path->state == LNX_PATH_UP &&
-		       lnx_path_in_flight(peer, path) <= ep->conf->spill &&
-		       peer->npath))
+	if (lnx_likely(path->state == LNX_PATH_UP && peer->nturn == 1 &&
+		       lnx_path_in_flight(peer, path) <= path->room))
 		return path;
-	return lnx_path_choose(ep, peer, len);
+	return lnx_path_choose(peer, len);
 }
 
 /* The path for frames that are not worth a choice: the one in use, or one that
