@@ -2,7 +2,7 @@
 /*
  * One-sided operations.  -m write (default): half a round trip of writes that
  * the other side waits for by looking at its memory.  -m read: one read.
- * -m rate: time per write with a window of them under way.
+ * -m rate, reads: time per write, or read, with a window of them under way.
  */
 #include "../common/rma.h"
 #include "bench.h"
@@ -38,14 +38,15 @@ static void put(struct bench *b, unsigned char *buf, size_t len, uint64_t off,
 		ft_die(b->ft, "fi_write: %s", fi_strerror((int)-ret));
 }
 
-static void get(struct bench *b, unsigned char *buf, size_t len)
+static void get(struct bench *b, unsigned char *buf, size_t len, uint64_t off,
+		unsigned slot)
 {
 	const struct ft_target *t = &target.at[!b->ft->rank];
 	ssize_t ret;
 
 	do {
-		ret = fi_read(b->ep, buf, len, desc, b->peer, t->base, t->key,
-			      &bench_tx[0]);
+		ret = fi_read(b->ep, buf, len, desc, b->peer, t->base + off,
+			      t->key, &bench_tx[slot]);
 		if (ret == -FI_EAGAIN)
 			bench_poll(b);
 	} while (ret == -FI_EAGAIN);
@@ -134,7 +135,7 @@ static double read_loop(struct bench *b, size_t size, uint64_t iters)
 	}
 	t0 = ft_now();
 	for (i = 0; i < iters; i++) {
-		get(b, sbuf, size);
+		get(b, sbuf, size, 0, 0);
 		while (b->tx_done <= i)
 			bench_poll(b);
 	}
@@ -143,7 +144,7 @@ static double read_loop(struct bench *b, size_t size, uint64_t iters)
 	return t0;
 }
 
-static double write_stream(struct bench *b, size_t size, uint64_t iters)
+static double stream(struct bench *b, size_t size, uint64_t iters, bool read)
 {
 	unsigned n = size * WINDOW > POOL_BYTES ?
 		     (unsigned)(POOL_BYTES / size) : WINDOW;
@@ -161,7 +162,10 @@ static double write_stream(struct bench *b, size_t size, uint64_t iters)
 	for (i = 0; i < iters; i++) {
 		unsigned slot = (unsigned)(i % n);
 
-		put(b, sbuf + slot * size, size, slot * size, slot);
+		if (read)
+			get(b, sbuf + slot * size, size, slot * size, slot);
+		else
+			put(b, sbuf + slot * size, size, slot * size, slot);
 		while (i + 1 - b->tx_done >= n)
 			bench_poll(b);
 	}
@@ -169,6 +173,16 @@ static double write_stream(struct bench *b, size_t size, uint64_t iters)
 		bench_poll(b);
 	stop(b);
 	return (ft_now() - t0) / (double)iters * 1e9;
+}
+
+static double write_stream(struct bench *b, size_t size, uint64_t iters)
+{
+	return stream(b, size, iters, false);
+}
+
+static double read_stream(struct bench *b, size_t size, uint64_t iters)
+{
+	return stream(b, size, iters, true);
 }
 
 static const struct mode {
@@ -179,6 +193,7 @@ static const struct mode {
 	{ "write", "rma_latency", write_pingpong, 2 },
 	{ "read", "read_latency", read_loop, 1 },
 	{ "rate", "put_rate", write_stream, 1 },
+	{ "reads", "get_rate", read_stream, 1 },
 };
 
 /* One checked round, then as many as fill a slice. */
@@ -186,7 +201,7 @@ static uint64_t warm_up(struct bench *b, const struct mode *m, size_t size)
 {
 	struct ft *ft = b->ft;
 	uint64_t n = size <= 65536 ? 200 : 10;
-	bool read = m->run == read_loop;
+	bool read = m->run == read_loop || m->run == read_stream;
 	unsigned from = (unsigned)!ft->rank;
 	unsigned char *got = read ? sbuf : tbuf;
 	double ns;
@@ -218,9 +233,9 @@ int main(int argc, char **argv)
 	uint64_t iters;
 	int i, r;
 
-	ft_init(&ft, argc, argv, "one-sided operations (-m write, read or "
-		"rate, -r repeats, -N ms per repeat)", 2);
-	for (i = 0; i < 3; i++)
+	ft_init(&ft, argc, argv, "one-sided operations (-m write, read, rate "
+		"or reads, -r repeats, -N ms per repeat)", 2);
+	for (i = 0; i < (int)(sizeof(modes) / sizeof(*modes)); i++)
 		if (!strcmp(ft.run->mode, modes[i].word))
 			m = &modes[i];
 	bench_open(&b, &ft, FI_MSG | FI_TAGGED | FI_RMA);

@@ -13,13 +13,11 @@
 #include "rx/rx.h"
 #include "tx/tx.h"
 
-static void close_mrs(struct lnx_rndv *rndv)
+/* All but the first `keep`. */
+static void close_mrs(struct lnx_rndv *rndv, unsigned keep)
 {
-	unsigned i;
-
-	for (i = 0; i < rndv->nmr; i++)
-		fi_close(&rndv->mr[i]->fid);
-	rndv->nmr = 0;
+	while (rndv->nmr > keep)
+		fi_close(&rndv->mr[--rndv->nmr]->fid);
 }
 
 /* Register one piece with one rail. */
@@ -63,10 +61,45 @@ static unsigned peer_rails(const struct lnx_peer *peer,
 	return n;
 }
 
+/*
+ * Register all pieces with the rails; one that cannot take them is left out, as long as
+ * there is another.  0, or what the last one said.
+ */
+static int add_keys(struct lnx_rndv *rndv, struct lnx_peer *peer,
+		    const struct lnx_announce *a, struct lnx_rts *rts)
+{
+	struct lnx_rail *rail[LNX_RTS_KEYS];
+	unsigned k, nrail = peer_rails(peer, rail);
+	int ret = -FI_EHOSTUNREACH;
+	size_t i;
+
+	rts->nkey = 0;
+	for (k = 0; k < nrail; k++) {
+		unsigned before = rndv->nmr;
+
+		rts->nseg = 0;
+		for (i = 0, ret = 0; !ret && i < a->niov; i++) {
+			if (!a->iov[i].iov_len)
+				continue;
+			ret = add_key(rndv, rail[k], &a->iov[i], rts,
+				      rts->nseg, rts->nkey);
+			rts->seg_len[rts->nseg++] = a->iov[i].iov_len;
+		}
+		if (!ret) {
+			rts->nkey++;
+			continue;
+		}
+		FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
+			       "rail %s: a send buffer of %zu bytes cannot be registered: %s\n",
+			       rail[k]->name, a->len, fi_strerror(-ret));
+		close_mrs(rndv, before);
+	}
+	return rts->nkey ? 0 : ret;
+}
+
 ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_announce *a)
 {
-	struct lnx_rail *rail[LNX_RTS_KEYS];
 	size_t head = a->nplace * sizeof(struct lnx_wire_place);
 	struct lnx_hdr h = {
 		.kind = a->kind, .flags = a->flags, .tag = a->tag,
@@ -76,9 +109,7 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_txe *txe;
 	struct lnx_rts rts;
 	uint8_t *at;
-	unsigned k;
-	size_t i;
-	int ret = -FI_EAGAIN;
+	int ret;
 
 	rndv = calloc(1, sizeof(*rndv) +
 		      LNX_RTS_SEGS * LNX_RTS_KEYS * sizeof(*rndv->mr));
@@ -89,24 +120,9 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 		free(rndv);
 		return -FI_EAGAIN;
 	}
-	rts.nseg = 0;
-	rts.nkey = peer_rails(peer, rail);
-	for (i = 0; i < a->niov; i++) {
-		if (!a->iov[i].iov_len)
-			continue;
-		for (k = 0; k < rts.nkey; k++) {
-			ret = add_key(rndv, rail[k], &a->iov[i], &rts,
-				      rts.nseg, k);
-			if (ret) {
-				LNX_WARN(FI_LOG_EP_DATA,
-					 "rail %s: a send buffer of %zu bytes cannot be registered: %s\n",
-					 rail[k]->name, a->iov[i].iov_len,
-					 fi_strerror(-ret));
-				goto err;
-			}
-		}
-		rts.seg_len[rts.nseg++] = a->iov[i].iov_len;
-	}
+	ret = add_keys(rndv, peer, a, &rts);
+	if (ret)
+		goto err;
 	txe = lnx_txe_get(ep, head + lnx_rts_size(&rts));
 	if (!txe) {
 		ret = -FI_EAGAIN;
@@ -133,7 +149,7 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	return lnx_tx_queue(ep, peer, txe, &h, false);
 err:
 	lnx_optab_del(&ep->rndv_ops, rndv->op);
-	close_mrs(rndv);
+	close_mrs(rndv, 0);
 	free(rndv);
 	return ret;
 }
@@ -173,7 +189,7 @@ void lnx_rndv_reap(struct lnx_ep *ep)
 	while ((n = lnx_list_pop(&ep->dead_rndvs))) {
 		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
 
-		close_mrs(rndv);
+		close_mrs(rndv, 0);
 		free(rndv);
 	}
 	ep->work &= ~LNX_WORK_MR;
