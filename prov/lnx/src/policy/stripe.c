@@ -40,14 +40,14 @@ void lnx_meter_moved(struct lnx_meter *m, uint64_t bytes, bool busy,
 		return;
 	rate = (uint64_t)((double)m->bytes * NS_PER_S / (double)m->ns);
 	rate = LNX_MAX(rate, 1ull);
-	/* Up soon, down slowly: a process that had to wait for its turn on a CPU,
+	/* Up sooner than down: a process that had to wait for its turn on a CPU,
 	 * here or there, says nothing of the path. */
 	if (!m->rate)
 		m->rate = rate;
 	else if (rate > m->rate)
 		m->rate += (rate - m->rate) / 2;
 	else
-		m->rate -= (m->rate - rate) / 8;
+		m->rate -= (m->rate - rate) / 3;
 	m->bytes = m->ns = 0;
 }
 

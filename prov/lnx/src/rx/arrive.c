@@ -267,7 +267,11 @@ static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	switch (lnx_seq_judge(&peer->seq, seq)) {
 	case LNX_SEQ_EARLY:
-		ack_at_once(ep, peer);
+		/* A gap, unless it comes over another path. */
+		if (peer->spread)
+			owe_ack(ep, peer);
+		else
+			ack_at_once(ep, peer);
 		buf->len = len;
 		return keep_early(ep, peer, seq, buf);
 	case LNX_SEQ_OLD:
