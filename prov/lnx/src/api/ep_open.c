@@ -116,6 +116,7 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 				   LNX_MSG_SIZE_MAX) : LNX_MSG_SIZE_MAX;
 	ep->copy_limit = LNX_MIN(ep->conf->copy_limit, ep->conf->eager_limit);
 	ep->tx_size = info->tx_attr->size ? (uint32_t)info->tx_attr->size : 1024;
+	ep->saw = (info->tx_attr->msg_order & FI_ORDER_SAW) != 0;
 	ep->inject_size = info->tx_attr->inject_size ?
 			  LNX_MIN(info->tx_attr->inject_size, LNX_INJECT_MAX) :
 			  LNX_INJECT_MAX;

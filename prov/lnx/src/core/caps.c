@@ -29,6 +29,8 @@
 			 FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | \
 			 FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | \
 			 FI_ORDER_ATOMIC_WAW)
+/* Makes large writes slower: only for who asks for it. */
+#define ON_REQUEST	FI_ORDER_SAW
 
 /*
  * The capabilities, one row each; a new one is a new row.
@@ -229,13 +231,13 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 	/* There is none yet; some size the buffer for fi_getname by it. */
 	info->src_addrlen = LNX_ADDR_BYTES;
 
-	tx->msg_order = MSG_ORDER;
+	tx->msg_order = MSG_ORDER | ON_REQUEST;
 	tx->inject_size = direct_limit(lr, LNX_INJECT_MAX, inject_of);
 	tx->size = LNX_QUEUE_SIZE;
 	tx->iov_limit = direct_limit(lr, LNX_IOV_MAX, tx_iov_of);
 	tx->rma_iov_limit = direct_limit(lr, LNX_RMA_IOV_MAX, rma_iov_of);
 
-	rx->msg_order = MSG_ORDER;
+	rx->msg_order = MSG_ORDER | ON_REQUEST;
 	rx->size = LNX_QUEUE_SIZE;
 	rx->iov_limit = direct_limit(lr, LNX_IOV_MAX, rx_iov_of);
 
@@ -533,6 +535,12 @@ int lnx_caps_fit(struct fi_info *info, uint32_t version,
 {
 	int ret;
 
+	if (!hints || !hints->tx_attr || !hints->rx_attr ||
+	    !((hints->tx_attr->msg_order | hints->rx_attr->msg_order) &
+	      ON_REQUEST)) {
+		info->tx_attr->msg_order &= ~ON_REQUEST;
+		info->rx_attr->msg_order &= ~ON_REQUEST;
+	}
 	if (!hints)
 		return fit_mr_mode(info->domain_attr, version, 0);
 

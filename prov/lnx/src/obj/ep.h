@@ -64,6 +64,7 @@ struct lnx_ep {
 	/* Hot: progress. */
 	uint32_t pass;
 	uint32_t idle_mask;		/* conf->poll_idle, rounded up, less 1 */
+	bool saw;			/* FI_ORDER_SAW: messages after writes */
 	uint32_t nread_here;		/* large sends that peers may be reading */
 	uint32_t ack_every;		/* conf->ack_every */
 	uint32_t nrail;

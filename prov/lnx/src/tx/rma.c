@@ -114,7 +114,7 @@ static ssize_t put(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_cursor c = { .iov = r->iov, .n = r->niov };
 	struct lnx_rop *rop = NULL;
 	struct batch b;
-	size_t i;
+	size_t i, off = 0;
 	int ret;
 
 	if (reply) {
@@ -123,12 +123,14 @@ static ssize_t put(struct lnx_ep *ep, struct lnx_peer *peer,
 			return -FI_EAGAIN;
 	}
 	batch_init(&b);
-	for (i = 0; i < r->nrma; i++) {
-		size_t n = r->rma[i].len, head = 0;
-		bool last = i + 1 == r->nrma;
+	/* A frame for each place, or several if it is long (ep->saw). */
+	for (i = 0; i < r->nrma;) {
+		size_t n = LNX_MIN(r->rma[i].len - off, LNX_PUT_MAX), head = 0;
+		bool ends = off + n == r->rma[i].len;
+		bool last = ends && i + 1 == r->nrma;
 		struct lnx_hdr h = {
 			.kind = LNX_KIND_PUT, .len = n,
-			.tag = r->rma[i].addr, .key = r->rma[i].key,
+			.tag = r->rma[i].addr + off, .key = r->rma[i].key,
 		};
 		struct lnx_txe *txe;
 		uint8_t *at;
@@ -150,6 +152,8 @@ static ssize_t put(struct lnx_ep *ep, struct lnx_peer *peer,
 		if (head && put_head(rop, peer, len, at))
 			goto again;
 		lnx_cursor_get(&c, at + head, n);
+		off = ends ? 0 : off + n;
+		i += ends;
 	}
 	if (!reply) {
 		b.last->want_comp = comp;
@@ -409,7 +413,8 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 		ep->stats.reads += !ret;
 		return ret;
 	}
-	if (lnx_likely(len <= LNX_PUT_MAX))
+	/* Frames have their order; what cores write has not. */
+	if (lnx_likely(len <= LNX_PUT_MAX || ep->saw))
 		ret = put(ep, peer, r, len, must_leave);
 	else
 		ret = len <= LNX_PUSH_MAX ? push(ep, peer, r) :
