@@ -367,7 +367,8 @@ static void run_hints(void)
 	HINT(REFUSED, h->rx_attr->size = SIZE_MAX);
 	HINT(TAKEN, h->tx_attr->msg_order = FI_ORDER_SAS);
 	HINT(TAKEN, h->tx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_RAW);
-	HINT(REFUSED, h->tx_attr->msg_order = FI_ORDER_SAW);
+	HINT(TAKEN, h->tx_attr->msg_order = FI_ORDER_SAW);
+	HINT(REFUSED, h->tx_attr->msg_order = FI_ORDER_SAR);
 	HINT(TAKEN, h->rx_attr->msg_order = FI_ORDER_ATOMIC_WAW);
 	HINT(REFUSED, h->tx_attr->comp_order = 1);
 	RETURNS(tx_attr->op_flags, FI_COMPLETION | FI_DELIVERY_COMPLETE,
