@@ -182,11 +182,6 @@ static bool is_there(const struct request *req, const char *domain)
 	return false;
 }
 
-/*
- * The first entry is of fabric "lnx", and each other one of a fabric of its own: Open MPI
- * deals entries of one fabric that look alike out to its ranks, as it would NICs, and
- * these are not for that.  Who has got an entry may ask for it again.
- */
 static const char *fabric_hint(const struct fi_info *hints)
 {
 	return hints && hints->fabric_attr ? hints->fabric_attr->name : NULL;
@@ -204,6 +199,11 @@ static bool fabric_is(const struct request *req, const char *name,
 	return name[n] == ':' && !strcmp(name + n + 1, lr->name);
 }
 
+/*
+ * The first entry is of fabric "lnx", and each other one of a fabric of its own: Open MPI
+ * deals entries of one fabric that look alike out to its ranks, as it would NICs, and
+ * these are not for that.  Who has got an entry may ask for it again.
+ */
 static char *fabric_name(const struct request *req,
 			 const struct lnx_link_rails *lr)
 {
