@@ -67,6 +67,18 @@ static void check_defaults(const struct lnx_conf *c)
 	cr_assert_eq(c->poll_idle, 64);
 	cr_assert_eq(c->poll_hot, 512);
 	cr_assert_eq(c->connect_timeout, 30000);
+	cr_assert_eq(c->health_sensitivity, 100);
+	cr_assert_null(c->health_sensitivity_classes);
+	cr_assert_eq(c->retry_count, 2);
+	cr_assert_eq(c->transaction_timeout, 5000);
+	cr_assert_eq(c->rail_timeout_min, 50);
+	cr_assert_eq(c->recovery_ping_interval, 100);
+	cr_assert_eq(c->max_recovery_ping_interval, 900);
+	cr_assert_eq(c->spare_ping_interval, 500);
+	cr_assert_eq(c->hold_down, 200);
+	cr_assert_eq(c->hold_down_max, 1000);
+	cr_assert_eq(c->flap_window, 10000);
+	cr_assert_eq(c->ramp_time, 500);
 	cr_assert_eq(c->linger, 1000);
 	cr_assert_eq(c->park, 1000);
 	cr_assert_eq(c->rx_buffers, 256);

@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "base/compiler.h"
+#include "policy/plan.h"
 
 #define PREFIX		"FI_LNX_"
 #define PREFIX_LEN	(sizeof(PREFIX) - 1)
@@ -44,6 +45,13 @@ const struct lnx_param lnx_params[] = {
 const size_t lnx_nparams = LNX_ARRAY_SIZE(lnx_params);
 
 _Static_assert(LNX_ARRAY_SIZE(lnx_params) <= SEEN_MAX, "widen the seen mask");
+
+/* Rows by name. */
+enum {
+#define LNX_PARAM(name, type, def, min, max, unit, names, help) ROW_##name,
+#include "conf/params.def"
+#undef LNX_PARAM
+};
 
 static const size_t offsets[] = {
 #define LNX_PARAM(name, type, def, min, max, unit, names, help) \
@@ -282,6 +290,7 @@ struct reader {
 	void (*warn)(void *arg, const char *sentence);
 	void *arg;
 	uint64_t seen;			/* bit i: row i stood in env already */
+	uint64_t given;			/* and had a value that is used */
 	int complaints;
 };
 
@@ -331,8 +340,12 @@ static void read_one(struct reader *r, const char *name, size_t len,
 	if (r->seen & (1ULL << i))
 		return;
 	r->seen |= 1ULL << i;
-	if (!value[0] || set(r->conf, i, value))
+	if (!value[0])
 		return;
+	if (set(r->conf, i, value)) {
+		r->given |= 1ULL << i;
+		return;
+	}
 	snprintf(what, sizeof(what), "%s=\"%s\": must be %s; using the "
 		 "default, %s",
 		 env_name(full, sizeof(full), lnx_params[i].name),
@@ -360,5 +373,6 @@ int lnx_conf_read(struct lnx_conf *c, char *const env[],
 		if (eq)
 			read_one(&r, name, (size_t)(eq - name), eq + 1);
 	}
-	return r.complaints;
+	return r.complaints + lnx_plan_mend(c, r.given & 1ULL << ROW_retry_count,
+					    warn, arg);
 }

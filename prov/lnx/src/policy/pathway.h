@@ -24,8 +24,8 @@
 #include <stdint.h>
 
 #include "conf/conf.h"
+#include "policy/health.h"		/* LNX_HEALTH_MAX */
 
-#define LNX_HEALTH_MAX		1000
 #define LNX_RULE_NONE		UINT32_MAX	/* priority without a rule */
 #define LNX_PATHWAYS_MAX	256
 

@@ -1,0 +1,1092 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * policy/class, health, plan and rtt: tables of times and numbers that were worked out
+ * by hand, and a model that knows nothing of the code's fields.
+ */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/compiler.h"
+#include "policy/health.h"
+#include "policy/plan.h"
+#include "policy/rtt.h"
+
+#define MS		1000000ull
+#define S		1000000000ull
+#define NEVER		UINT64_MAX
+#define T0		(7 * S)			/* any time but 0 */
+
+/* What the tables below were worked out with; not the defaults. */
+static struct lnx_health_plan plan_of(uint16_t step)
+{
+	struct lnx_health_plan p = {
+		.first_ns = S, .max_ns = 900 * S, .spare_ns = 5 * S,
+		.hold_ns = 200 * MS, .hold_max_ns = 1000 * MS,
+		.window_ns = 10 * S, .ramp_ns = 500 * MS,
+	};
+	unsigned i;
+
+	for (i = 0; i < LNX_CLASS_COUNT; i++)
+		p.step[i] = step;
+	return p;
+}
+
+static struct lnx_health fresh(void)
+{
+	struct lnx_health h;
+
+	memset(&h, 0xa5, sizeof(h));
+	lnx_health_init(&h);
+	return h;
+}
+
+static unsigned fail(struct lnx_health *h, const struct lnx_health_plan *p,
+		     uint64_t now)
+{
+	return lnx_health_fail(h, p, LNX_CLASS_NETWORK_TIMEOUT, now);
+}
+
+/* ---- classes ---- */
+
+static const struct {
+	unsigned class;
+	const char *name;
+	unsigned pays;
+	bool lnet, sure;
+} class_table[] = {
+	{ LNX_CLASS_OK, "ok", 0, false, false },
+	{ LNX_CLASS_LOCAL_INTERRUPT, "local_interrupt", LNX_PAYS_LOCAL,
+	  true, true },
+	{ LNX_CLASS_LOCAL_DROPPED, "local_dropped", LNX_PAYS_LOCAL,
+	  true, true },
+	{ LNX_CLASS_LOCAL_ABORTED, "local_aborted", LNX_PAYS_LOCAL,
+	  true, true },
+	{ LNX_CLASS_LOCAL_NO_ROUTE, "local_no_route", LNX_PAYS_LOCAL,
+	  true, true },
+	{ LNX_CLASS_LOCAL_ERROR, "local_error", LNX_PAYS_LOCAL, false, true },
+	{ LNX_CLASS_LOCAL_TIMEOUT, "local_timeout", LNX_PAYS_LOCAL,
+	  true, true },
+	{ LNX_CLASS_REMOTE_ERROR, "remote_error", LNX_PAYS_REMOTE,
+	  false, false },
+	{ LNX_CLASS_REMOTE_DROPPED, "remote_dropped", LNX_PAYS_REMOTE,
+	  true, true },
+	{ LNX_CLASS_REMOTE_TIMEOUT, "remote_timeout", LNX_PAYS_REMOTE,
+	  false, false },
+	{ LNX_CLASS_NETWORK_TIMEOUT, "network_timeout", LNX_PAYS_BOTH,
+	  false, false },
+	{ LNX_CLASS_RESPONSE_TIMEOUT, "response_timeout", LNX_PAYS_REMOTE,
+	  false, false },
+};
+
+Test(health, classes)
+{
+	unsigned i, who;
+
+	cr_assert_eq(LNX_ARRAY_SIZE(class_table), LNX_CLASS_COUNT);
+	for (i = 0; i < LNX_CLASS_COUNT; i++) {
+		const char *name = class_table[i].name;
+		unsigned pays = class_table[i].pays;
+
+		cr_expect_eq(class_table[i].class, i);
+		cr_expect_str_eq(lnx_class_name(i), name);
+		cr_expect_eq(lnx_class_find(name, strlen(name)), (int)i);
+		cr_expect_eq(lnx_class_find(name, strlen(name) - 1), -1);
+		cr_expect_eq(lnx_class_rows[i].pays, pays, "%s", name);
+		cr_expect_eq(lnx_class_rows[i].lnet_resends,
+			     class_table[i].lnet, "%s", name);
+		cr_expect_eq(lnx_class_rows[i].sure, class_table[i].sure,
+			     "%s", name);
+		cr_expect(strlen(lnx_class_rows[i].help) > 5);
+		/* The path always pays, the only rail of a peer never. */
+		who = lnx_class_pays(i, 2, false);
+		cr_expect_eq(who, i ? pays | LNX_PAYS_PATH : 0, "%s", name);
+		who = lnx_class_pays(i, 1, false);
+		cr_expect_eq(who, i ? (pays & LNX_PAYS_LOCAL) | LNX_PAYS_PATH :
+			     0, "%s", name);
+		who = lnx_class_pays(i, 2, true);
+		cr_expect_eq(who, pays & LNX_PAYS_LOCAL, "%s", name);
+		/* What may have arrived only if that does no harm. */
+		cr_expect_eq(lnx_class_may_resend(i, true), i != 0);
+		cr_expect_eq(lnx_class_may_resend(i, false),
+			     class_table[i].sure, "%s", name);
+		/* Whatever LNet sends again is certain not to have arrived. */
+		cr_expect(!class_table[i].lnet || class_table[i].sure);
+	}
+	cr_expect_str_eq(lnx_class_name(LNX_CLASS_COUNT), "unknown");
+	cr_expect_eq(lnx_class_pays(LNX_CLASS_COUNT, 9, false), 0);
+	cr_expect(!lnx_class_may_resend(LNX_CLASS_COUNT, true));
+	cr_expect_eq(lnx_class_find("Remote_DROPPED", 14),
+		     LNX_CLASS_REMOTE_DROPPED);
+	cr_expect_eq(lnx_class_find("", 0), -1);
+}
+
+/* ---- value and state ---- */
+
+Test(health, starts_well)
+{
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+
+	cr_assert_eq(h.value, 1000);
+	cr_assert(!h.down && !h.fatal);
+	cr_assert(lnx_health_usable(&h, 0));
+	cr_assert_eq(lnx_health_weight(&h, &p, 0), 1000);
+	cr_assert_eq(lnx_health_weight(&h, &p, T0), 1000);
+	cr_assert_eq(lnx_health_next(&h, &p, true, S), NEVER);
+	cr_assert_eq(lnx_health_good(&h, &p, T0), 0);
+	cr_assert_eq(h.value, 1000);
+}
+
+/* Down at 0 only, up at 1000 only, and each told once. */
+Test(health, hysteresis)
+{
+	struct lnx_health_plan p = plan_of(300);
+	struct lnx_health h = fresh();
+	static const struct {
+		bool good;
+		unsigned value, change;
+		bool down;
+	} steps[] = {
+		{ false, 700, LNX_HEALTH_VALUE | LNX_HEALTH_SICK, false },
+		{ false, 400, LNX_HEALTH_VALUE, false },
+		{ false, 100, LNX_HEALTH_VALUE, false },
+		{ true, 400, LNX_HEALTH_VALUE, false },
+		{ true, 700, LNX_HEALTH_VALUE, false },
+		{ true, 1000, LNX_HEALTH_VALUE | LNX_HEALTH_WELL, false },
+		{ true, 1000, 0, false },
+		{ false, 700, LNX_HEALTH_VALUE | LNX_HEALTH_SICK, false },
+		{ false, 400, LNX_HEALTH_VALUE, false },
+		{ false, 100, LNX_HEALTH_VALUE, false },
+		{ false, 0, LNX_HEALTH_VALUE | LNX_HEALTH_DOWN, true },
+		{ false, 0, 0, true },
+		{ true, 300, LNX_HEALTH_VALUE, true },
+		{ true, 600, LNX_HEALTH_VALUE, true },
+		{ true, 900, LNX_HEALTH_VALUE, true },
+		{ false, 600, LNX_HEALTH_VALUE | LNX_HEALTH_FLAP, true },
+		{ true, 900, LNX_HEALTH_VALUE, true },
+		{ true, 1000, LNX_HEALTH_VALUE | LNX_HEALTH_WELL |
+			      LNX_HEALTH_UP, false },
+		{ true, 1000, 0, false },
+	};
+	unsigned i, change;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(steps); i++) {
+		change = steps[i].good ? lnx_health_good(&h, &p, T0 + i * S) :
+			 fail(&h, &p, T0 + i * S);
+		cr_assert_eq(change, steps[i].change, "step %u: %#x", i, change);
+		cr_assert_eq(h.value, steps[i].value, "step %u", i);
+		cr_assert_eq(h.down, steps[i].down, "step %u", i);
+	}
+}
+
+Test(health, steps_by_class)
+{
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+	unsigned c, change;
+
+	for (c = 1; c < LNX_CLASS_COUNT; c++)
+		p.step[c] = (uint16_t)(c * 10);
+	p.step[LNX_CLASS_LOCAL_ERROR] = 0;
+	p.step[LNX_CLASS_OK] = 7;
+	for (c = 0; c <= LNX_CLASS_COUNT; c++) {
+		lnx_health_init(&h);
+		change = lnx_health_fail(&h, &p, c, T0);
+		if (!c || c == LNX_CLASS_LOCAL_ERROR || c == LNX_CLASS_COUNT) {
+			cr_expect_eq(change, 0);
+			cr_expect_eq(h.value, 1000);
+			cr_expect_eq(lnx_health_next(&h, &p, false, S), NEVER);
+			continue;
+		}
+		cr_expect_eq(change, LNX_HEALTH_VALUE | LNX_HEALTH_SICK);
+		cr_expect_eq(h.value, 1000 - c * 10, "%u", c);
+		lnx_health_good(&h, &p, T0 + 1);
+		cr_expect_eq(h.value, 1000 - c * 10 + 7);
+	}
+	/* The largest steps stay within the range. */
+	p = plan_of(1000);
+	lnx_health_init(&h);
+	cr_expect_eq(fail(&h, &p, T0), LNX_HEALTH_VALUE | LNX_HEALTH_SICK |
+		     LNX_HEALTH_DOWN);
+	cr_expect_eq(h.value, 0);
+	cr_expect_eq(lnx_health_good(&h, &p, T0 + S),
+		     LNX_HEALTH_VALUE | LNX_HEALTH_WELL | LNX_HEALTH_UP);
+	cr_expect_eq(h.value, 1000);
+}
+
+Test(health, off)
+{
+	struct lnx_health_plan p = plan_of(0);
+	struct lnx_health h = fresh();
+	unsigned c;
+
+	for (c = 0; c < LNX_CLASS_COUNT; c++)
+		cr_assert_eq(lnx_health_fail(&h, &p, c, T0), 0);
+	cr_assert_eq(h.value, 1000);
+	cr_assert_eq(lnx_health_next(&h, &p, true, S), NEVER);
+	/* But a link that is down is down. */
+	cr_assert_eq(lnx_health_link(&h, &p, true, T0), LNX_HEALTH_DOWN);
+	cr_assert_eq(lnx_health_weight(&h, &p, T0), 0);
+	cr_assert_eq(lnx_health_link(&h, &p, false, T0 + S), LNX_HEALTH_UP);
+}
+
+/* ---- pings ---- */
+
+/* Run from `from` until `n` pings went out; their times after T0 into at[]. */
+static void pings(struct lnx_health *h, const struct lnx_health_plan *p,
+		  bool spare, uint64_t timeout, uint64_t from, unsigned n,
+		  uint64_t *at)
+{
+	uint64_t now = from;
+	unsigned i = 0, guard = 0;
+
+	while (i < n) {
+		uint64_t next = lnx_health_next(h, p, spare, timeout);
+
+		cr_assert_lt(guard++, 100000u);
+		cr_assert_neq(next, NEVER);
+		/* Not a moment earlier. */
+		if (next > now) {
+			cr_assert_eq(lnx_health_poll(h, p, spare, timeout,
+						     next - 1),
+				     LNX_HEALTH_NOTHING);
+			now = next;
+		}
+		switch (lnx_health_poll(h, p, spare, timeout, now)) {
+		case LNX_HEALTH_PING:
+			at[i++] = now - T0;
+			cr_assert_eq(lnx_health_poll(h, p, spare, timeout, now),
+				     LNX_HEALTH_NOTHING, "two at once");
+			break;
+		case LNX_HEALTH_LOST:
+			break;
+		default:
+			cr_assert_fail("nothing at the time that it told");
+		}
+	}
+}
+
+static void expect_pings(const char *what, struct lnx_health *h,
+			 const struct lnx_health_plan *p, bool spare,
+			 const uint64_t *want, unsigned n, uint64_t unit)
+{
+	uint64_t at[64];
+	unsigned i;
+
+	cr_assert_leq(n, LNX_ARRAY_SIZE(at));
+	pings(h, p, spare, 10 * MS, T0, n, at);
+	for (i = 0; i < n; i++)
+		cr_expect_eq(at[i], want[i] * unit, "%s: ping %u after %llu, "
+			     "not %llu", what, i, (unsigned long long)at[i],
+			     (unsigned long long)(want[i] * unit));
+}
+
+/* LNet's own tables, in seconds. */
+Test(health, cadence_unanswered)
+{
+	static const uint64_t lnet[] = { 1, 3, 7, 15, 31, 63, 127, 255, 511,
+					 1023, 1923, 2823 };
+	static const uint64_t max4[] = { 1, 3, 7, 11, 15 };
+	static const uint64_t spare5[] = { 1, 3, 7, 12, 17, 22 };
+	static const uint64_t by_hand[] = { 0, 2, 6, 14, 30 };
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+
+	fail(&h, &p, T0);
+	expect_pings("lnet", &h, &p, false, lnet, LNX_ARRAY_SIZE(lnet), S);
+	lnx_health_init(&h);
+	fail(&h, &p, T0);
+	expect_pings("spare", &h, &p, true, spare5, LNX_ARRAY_SIZE(spare5), S);
+	lnx_health_init(&h);
+	lnx_health_set(&h, &p, 500, T0);
+	expect_pings("set", &h, &p, false, by_hand, LNX_ARRAY_SIZE(by_hand), S);
+	p.max_ns = 4 * S;
+	lnx_health_init(&h);
+	fail(&h, &p, T0);
+	expect_pings("max 4", &h, &p, false, max4, LNX_ARRAY_SIZE(max4), S);
+	/* The spare cap is no longer than the cap. */
+	lnx_health_init(&h);
+	fail(&h, &p, T0);
+	expect_pings("max 4", &h, &p, true, max4, LNX_ARRAY_SIZE(max4), S);
+	/* The same in our units. */
+	p.first_ns = 100 * MS;
+	p.max_ns = 900 * S;
+	lnx_health_init(&h);
+	fail(&h, &p, T0);
+	expect_pings("ms", &h, &p, false, lnet, 9, 100 * MS);
+}
+
+/* For ever: no number of pings ends it, nor does the exponent wrap. */
+Test(health, endless)
+{
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+	uint64_t at[600];
+	unsigned i;
+
+	fail(&h, &p, T0);
+	pings(&h, &p, false, 10 * MS, T0, 600, at);
+	for (i = 11; i < 600; i++)
+		cr_assert_eq(at[i] - at[i - 1], 900 * S, "ping %u", i);
+	cr_assert_eq(h.value, 900);
+}
+
+/* More failures do not put it off, nor bring it forward. */
+Test(health, failures_leave_the_pings_alone)
+{
+	static const uint64_t want[] = { 1, 3, 7, 15 };
+	struct lnx_health_plan p = plan_of(10);
+	struct lnx_health h = fresh();
+	uint64_t at[1], t;
+	unsigned i;
+
+	fail(&h, &p, T0);
+	for (i = 0, t = T0; i < LNX_ARRAY_SIZE(want); i++) {
+		fail(&h, &p, t + 1);
+		fail(&h, &p, t + 2);
+		pings(&h, &p, false, 10 * MS, t, 1, at);
+		cr_assert_eq(at[0], want[i] * S);
+		t = T0 + at[0];
+	}
+}
+
+/* Answered: one ping each first_ns, each worth one step. */
+Test(health, cadence_answered)
+{
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+	unsigned i, change = 0;
+	uint64_t at[1], t;
+
+	for (i = 0; i < 10; i++)
+		fail(&h, &p, T0);
+	cr_assert(h.down && h.value == 0);
+	pings(&h, &p, false, 10 * MS, T0, 5, (uint64_t[5]){ 0 });
+	t = h.mark_ns;
+	cr_assert_eq(t, T0 + 31 * S);
+	for (i = 1; i <= 10; i++) {
+		change = lnx_health_pong(&h, &p, t + 3 * MS);
+		cr_assert_eq(h.value, i * 100);
+		if (i == 10)
+			break;
+		cr_assert_eq(change, LNX_HEALTH_VALUE);
+		pings(&h, &p, false, 10 * MS, t, 1, at);
+		cr_assert_eq(T0 + at[0], t + S, "ping %u", i);
+		t += S;
+	}
+	cr_assert_eq(change, LNX_HEALTH_VALUE | LNX_HEALTH_WELL |
+		     LNX_HEALTH_UP);
+	cr_assert_eq(lnx_health_next(&h, &p, false, 10 * MS), NEVER);
+}
+
+/* One at a time: none while one may still be answered, whatever the pauses say. */
+Test(health, one_ping_at_a_time)
+{
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+	uint64_t t = T0 + S;
+
+	fail(&h, &p, T0);
+	cr_assert_eq(lnx_health_poll(&h, &p, false, 30 * S, t),
+		     LNX_HEALTH_PING);
+	cr_assert_eq(lnx_health_next(&h, &p, false, 30 * S), t + 30 * S);
+	cr_assert_eq(lnx_health_poll(&h, &p, false, 30 * S, t + 30 * S - 1),
+		     LNX_HEALTH_NOTHING);
+	cr_assert_eq(lnx_health_poll(&h, &p, false, 30 * S, t + 30 * S),
+		     LNX_HEALTH_LOST);
+	/* Its pause is long over. */
+	cr_assert_eq(lnx_health_poll(&h, &p, false, 30 * S, t + 30 * S),
+		     LNX_HEALTH_PING);
+	/* A late pong is a proof of life, and ends the wait. */
+	cr_assert_eq(lnx_health_pong(&h, &p, t + 31 * S), LNX_HEALTH_VALUE |
+		     LNX_HEALTH_WELL);
+	cr_assert_eq(lnx_health_next(&h, &p, false, 30 * S), NEVER);
+	/* One that nobody waits for does nothing. */
+	cr_assert_eq(lnx_health_pong(&h, &p, t + 32 * S), 0);
+}
+
+/* Other traffic starts the row anew, and wins all of it back. */
+Test(health, traffic_resets_the_pauses)
+{
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+	uint64_t at[5];
+
+	fail(&h, &p, T0);
+	fail(&h, &p, T0);
+	pings(&h, &p, false, 10 * MS, T0, 5, at);
+	cr_assert_eq(at[4], 31 * S);
+	cr_assert_eq(lnx_health_poll(&h, &p, false, 10 * MS, T0 + 40 * S),
+		     LNX_HEALTH_LOST);
+	cr_assert_eq(lnx_health_next(&h, &p, false, 10 * MS), T0 + 63 * S);
+	lnx_health_good(&h, &p, T0 + 40 * S);
+	cr_assert_eq(lnx_health_next(&h, &p, false, 10 * MS), T0 + 32 * S);
+	cr_assert_eq(lnx_health_good(&h, &p, T0 + 40 * S), LNX_HEALTH_VALUE |
+		     LNX_HEALTH_WELL);
+	cr_assert_eq(lnx_health_poll(&h, &p, false, 10 * MS, T0 + 99 * S),
+		     LNX_HEALTH_NOTHING);
+}
+
+/* ---- by hand ---- */
+
+Test(health, set_by_hand)
+{
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+
+	cr_assert_eq(lnx_health_set(&h, &p, 0, T0), LNX_HEALTH_VALUE |
+		     LNX_HEALTH_SICK | LNX_HEALTH_DOWN);
+	cr_assert_eq(lnx_health_next(&h, &p, false, S), T0, "not at once");
+	cr_assert_eq(lnx_health_set(&h, &p, 999, T0 + S), LNX_HEALTH_VALUE);
+	cr_assert(h.down, "between it stays as it was");
+	cr_assert_eq(lnx_health_next(&h, &p, false, S), T0 + S);
+	cr_assert_eq(lnx_health_set(&h, &p, 1000, T0 + 2 * S),
+		     LNX_HEALTH_VALUE | LNX_HEALTH_WELL | LNX_HEALTH_UP);
+	cr_assert_eq(lnx_health_weight(&h, &p, T0 + 2 * S), 1000,
+		     "something is held against it");
+	cr_assert_eq(lnx_health_next(&h, &p, false, S), NEVER);
+	cr_assert_eq(lnx_health_set(&h, &p, 1, T0 + 3 * S),
+		     LNX_HEALTH_VALUE | LNX_HEALTH_SICK);
+	cr_assert(!h.down);
+	cr_assert_eq(lnx_health_weight(&h, &p, T0 + 3 * S), 1);
+	cr_assert_eq(lnx_health_set(&h, &p, 123456, T0 + 3 * S),
+		     LNX_HEALTH_VALUE | LNX_HEALTH_WELL);
+	cr_assert_eq(h.value, 1000);
+	/* A link that is down stays so. */
+	lnx_health_link(&h, &p, true, T0 + 4 * S);
+	cr_assert_eq(lnx_health_set(&h, &p, 1000, T0 + 5 * S), 0);
+	cr_assert(h.down && h.fatal);
+	cr_assert(!lnx_health_usable(&h, T0 + 50 * S));
+}
+
+/* ---- links ---- */
+
+Test(health, link_leaves_the_number)
+{
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+
+	cr_assert_eq(lnx_health_link(&h, &p, true, T0), LNX_HEALTH_DOWN);
+	cr_assert_eq(lnx_health_link(&h, &p, true, T0), 0);
+	cr_assert_eq(h.value, 1000);
+	cr_assert(!lnx_health_usable(&h, T0));
+	cr_assert_eq(lnx_health_next(&h, &p, false, S), NEVER);
+	cr_assert_eq(lnx_health_link(&h, &p, false, T0 + S), LNX_HEALTH_UP);
+	cr_assert_eq(h.value, 1000);
+	cr_assert_eq(lnx_health_link(&h, &p, false, T0 + S), 0);
+}
+
+Test(health, link_back_with_less_than_all_stays_down)
+{
+	struct lnx_health_plan p = plan_of(500);
+	struct lnx_health h = fresh();
+
+	fail(&h, &p, T0);
+	cr_assert_eq(lnx_health_link(&h, &p, true, T0 + 1), LNX_HEALTH_DOWN);
+	cr_assert_eq(lnx_health_next(&h, &p, false, S), NEVER,
+		     "pings over a link that is down");
+	/* What was still on its way proves nothing. */
+	cr_assert_eq(lnx_health_good(&h, &p, T0 + 2), 0);
+	cr_assert_eq(h.value, 500);
+	cr_assert_eq(lnx_health_link(&h, &p, false, T0 + 9 * S), 0);
+	cr_assert(h.down);
+	cr_assert_eq(lnx_health_next(&h, &p, false, S), T0 + 9 * S,
+		     "not pinged at once");
+	cr_assert_eq(lnx_health_poll(&h, &p, false, S, T0 + 9 * S),
+		     LNX_HEALTH_PING);
+	cr_assert_eq(lnx_health_pong(&h, &p, T0 + 9 * S + MS),
+		     LNX_HEALTH_VALUE | LNX_HEALTH_WELL | LNX_HEALTH_UP);
+	/* Held since the link came back, not since it is well. */
+	cr_assert(!lnx_health_usable(&h, T0 + 9 * S + 200 * MS - 1));
+	cr_assert(lnx_health_usable(&h, T0 + 9 * S + 200 * MS));
+}
+
+/* ---- hold-down ---- */
+
+Test(health, hold_doubles_up_to_a_limit_and_decays)
+{
+	/* hold in ms after coming back; link down so long after it was usable */
+	static const struct { uint64_t used_ms, hold_ms; } turns[] = {
+		{ 0, 200 }, { 1, 400 }, { 9999, 800 }, { 5, 1000 }, { 5, 1000 },
+		{ 10000, 1000 },	/* one halved, one doubled */
+		{ 20000, 800 },		/* two halved, one doubled */
+		{ 10000, 800 }, { 30000, 200 }, { 1000000, 200 }, { 5, 400 },
+	};
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+	uint64_t now = T0;
+	unsigned i, change;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(turns); i++) {
+		now += turns[i].used_ms * MS;
+		change = lnx_health_link(&h, &p, true, now);
+		cr_assert_eq(!!(change & LNX_HEALTH_FLAP),
+			     turns[i].hold_ms > 200, "turn %u", i);
+		now += 50 * MS;
+		lnx_health_link(&h, &p, false, now);
+		now += turns[i].hold_ms * MS;
+		cr_assert(!lnx_health_usable(&h, now - 1), "turn %u: early", i);
+		cr_assert(lnx_health_usable(&h, now), "turn %u: late", i);
+	}
+	cr_assert_eq(lnx_health_hold_ns(&p, 0), 0);
+	cr_assert_eq(lnx_health_hold_ns(&p, 200), 1000 * MS);
+}
+
+/* Link and timeouts tell of the same fault: that counts once. */
+Test(health, one_fault_is_one_flap)
+{
+	struct lnx_health_plan p = plan_of(500);
+	struct lnx_health h = fresh();
+
+	fail(&h, &p, T0);
+	fail(&h, &p, T0);
+	cr_assert(h.down);
+	cr_assert_eq(lnx_health_link(&h, &p, true, T0 + MS), 0);
+	fail(&h, &p, T0 + 2 * MS);
+	lnx_health_link(&h, &p, false, T0 + S);
+	lnx_health_good(&h, &p, T0 + S);
+	lnx_health_good(&h, &p, T0 + S);
+	cr_assert(!h.down);
+	cr_assert(!lnx_health_usable(&h, T0 + 1200 * MS - 1));
+	cr_assert(lnx_health_usable(&h, T0 + 1200 * MS));
+}
+
+/* What fails while it is held is held anew. */
+Test(health, failure_while_held)
+{
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+
+	lnx_health_link(&h, &p, true, T0);
+	lnx_health_link(&h, &p, false, T0 + S);
+	fail(&h, &p, T0 + 1150 * MS);
+	cr_assert(!h.down);
+	cr_assert(!lnx_health_usable(&h, T0 + 1350 * MS - 1));
+	cr_assert(lnx_health_usable(&h, T0 + 1350 * MS));
+	/* Afterwards it is only less healthy. */
+	fail(&h, &p, T0 + 1400 * MS);
+	cr_assert(lnx_health_usable(&h, T0 + 1400 * MS));
+}
+
+/* Without link events: from the first answer on. */
+Test(health, hold_runs_while_pings_are_answered)
+{
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+	unsigned i;
+
+	p.hold_ns = 5 * S;
+	p.hold_max_ns = 60 * S;
+	for (i = 0; i < 10; i++)
+		fail(&h, &p, T0);
+	for (i = 0; i < 10; i++)
+		lnx_health_pong(&h, &p, T0 + (10 + i) * S);
+	/* Up after 9 s, which is longer than the hold. */
+	cr_assert(!h.down);
+	cr_assert(lnx_health_usable(&h, T0 + 19 * S));
+	/* And its share grows from there, not from when the hold was over. */
+	cr_assert_eq(lnx_health_weight(&h, &p, T0 + 19 * S), 100);
+}
+
+/* A link that comes and goes at 5 Hz for a minute carries nothing meanwhile, and is
+ * in full use soon after. */
+Test(health, flapping_at_5_hz_is_damped)
+{
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+	uint64_t t, used = 0, end = T0 + 60 * S, full = 0;
+	unsigned ups = 0;
+
+	for (t = T0; t < end; t += MS) {
+		bool fatal = (t - T0) / (100 * MS) % 2 == 0;
+
+		ups += !!(lnx_health_link(&h, &p, fatal, t) & LNX_HEALTH_UP);
+		used += lnx_health_weight(&h, &p, t) > 0;
+	}
+	cr_expect_eq(ups, 300);
+	cr_expect_eq(used, 0, "used for %llu ms", (unsigned long long)used);
+	lnx_health_link(&h, &p, false, end);
+	for (t = end; !full && t < end + 60 * S; t += MS)
+		if (lnx_health_weight(&h, &p, t) == 1000)
+			full = t - end;
+	cr_expect_geq(full, 1000 * MS);
+	cr_expect_leq(full, 2000 * MS);
+
+	/* Half a second up each second: used once or twice, then no more. */
+	lnx_health_init(&h);
+	for (t = T0, used = 0; t < end; t += MS) {
+		lnx_health_link(&h, &p, (t - T0) / (500 * MS) % 2 == 0, t);
+		used += lnx_health_weight(&h, &p, t) > 0;
+	}
+	cr_expect_eq(used, 300 + 100, "used for %llu ms",
+		     (unsigned long long)used);
+}
+
+/* ---- weight ---- */
+
+Test(health, ramp)
+{
+	/* ms after it is usable; thousandths */
+	static const unsigned table[][2] = {
+		{ 0, 100 }, { 1, 101 }, { 50, 190 }, { 100, 280 }, { 250, 550 },
+		{ 400, 820 }, { 499, 998 }, { 500, 1000 }, { 5000, 1000 },
+	};
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+	uint64_t at = T0 + 1200 * MS;
+	unsigned i, w, last;
+
+	lnx_health_link(&h, &p, true, T0);
+	lnx_health_link(&h, &p, false, T0 + S);
+	cr_assert_eq(lnx_health_weight(&h, &p, at - 1), 0);
+	for (i = 0; i < LNX_ARRAY_SIZE(table); i++)
+		cr_expect_eq(lnx_health_weight(&h, &p, at + table[i][0] * MS),
+			     table[i][1], "after %u ms", table[i][0]);
+	for (i = last = 0; i < 600; i++, last = w) {
+		w = lnx_health_weight(&h, &p, at + i * MS);
+		cr_assert_geq(w, last);
+	}
+	/* In the number, too; and never nothing. */
+	for (i = last = 1; i <= 1000; i++, last = w) {
+		h.value = (uint16_t)i;
+		w = lnx_health_weight(&h, &p, at + 250 * MS);
+		cr_assert_geq(w, last);
+		cr_assert_eq(w, LNX_MAX(i * 550 / 1000, 1u));
+	}
+	p.ramp_ns = 0;
+	cr_assert_eq(lnx_health_weight(&h, &p, at), 1000);
+}
+
+Test(health, weight_of_path)
+{
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h[3];
+	unsigned i, j;
+
+	for (i = 0; i < 3; i++) {
+		for (j = 0; j < 3; j++)
+			lnx_health_init(&h[j]);
+		cr_assert_eq(lnx_health_weight_of_path(&h[0], &h[1], &h[2], &p,
+						       T0), 1000);
+		fail(&h[i], &p, T0);
+		cr_assert_eq(lnx_health_weight_of_path(&h[0], &h[1], &h[2], &p,
+						       T0), 900, "%u", i);
+		cr_assert_eq(lnx_health_weight_of_path(&h[0], &h[1], NULL, &p,
+						       T0), i == 2 ? 1000 : 900);
+		lnx_health_set(&h[i], &p, 0, T0);
+		cr_assert_eq(lnx_health_weight_of_path(&h[0], &h[1], &h[2], &p,
+						       T0), 0);
+	}
+}
+
+/* ---- any order of events ---- */
+
+static uint64_t state;
+
+static uint64_t draw(uint64_t n)
+{
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (state >> 8) % n;
+}
+
+/*
+ * The rules as one would tell them, beside the code: the number, up or down, and what
+ * each call says it changed; that pings never end, never overlap, and never run over a
+ * link that is down.
+ */
+Test(health, model)
+{
+	const char *text = getenv("LNX_TEST_SEED");
+	uint64_t seed = text ? strtoull(text, NULL, 0) : (uint64_t)time(NULL);
+	unsigned run, i;
+
+	state = seed * 2 + 1;
+	fprintf(stderr, "health::model: LNX_TEST_SEED=%llu\n",
+		(unsigned long long)seed);
+	for (run = 0; run < 200; run++) {
+		struct lnx_health_plan p = plan_of((uint16_t)draw(1001));
+		struct lnx_health h = fresh();
+		int value = 1000, want;
+		bool down = false, fatal = false, spare = draw(2);
+		uint64_t now = T0, ping = 0, timeout = draw(20 * S) + 1, next;
+		unsigned change;
+
+		p.step[LNX_CLASS_OK] = (uint16_t)(1 + draw(1000));
+		for (i = 0; i < 500; i++) {
+			bool was = down;
+
+			now += draw(draw(10) ? 200 * MS : 100 * S);
+			want = value;
+			switch (draw(6)) {
+			case 0: case 1:
+				change = fail(&h, &p, now);
+				if (p.step[1])
+					want = LNX_MAX(value - p.step[1], 0);
+				down |= !want;
+				break;
+			case 2:
+				if (!fatal)
+					want = LNX_MIN(value + p.step[0], 1000);
+				if (draw(2)) {
+					ping = 0;
+					change = lnx_health_pong(&h, &p, now);
+				} else {
+					change = lnx_health_good(&h, &p, now);
+				}
+				down = down && (fatal || want < 1000);
+				break;
+			case 3:
+				fatal = draw(2);
+				change = lnx_health_link(&h, &p, fatal, now);
+				down = fatal || (down && value < 1000);
+				break;
+			case 4:
+				if (draw(4))
+					continue;
+				want = (int)draw(4) * 500;
+				change = lnx_health_set(&h, &p, (unsigned)want,
+							now);
+				ping = 0;
+				want = LNX_MIN(want, 1000);
+				down = !want || fatal || (down && want < 1000);
+				break;
+			default:
+				next = lnx_health_next(&h, &p, spare, timeout);
+				change = 0;
+				cr_assert_eq(next == NEVER,
+					     fatal || value == 1000);
+				switch (lnx_health_poll(&h, &p, spare, timeout,
+							now)) {
+				case LNX_HEALTH_PING:
+					cr_assert_geq(now, next);
+					cr_assert(!fatal && value < 1000);
+					cr_assert(!ping, "seed %llu: two pings",
+						  (unsigned long long)seed);
+					ping = now;
+					break;
+				case LNX_HEALTH_LOST:
+					cr_assert(ping && now - ping >= timeout);
+					ping = 0;
+					break;
+				default:
+					cr_assert_lt(now, next);
+				}
+			}
+			if (fatal || want == 1000)
+				ping = 0;
+			cr_assert_eq(!!(change & LNX_HEALTH_VALUE),
+				     want != value);
+			cr_assert_eq(!!(change & LNX_HEALTH_SICK),
+				     value == 1000 && want < 1000);
+			cr_assert_eq(!!(change & LNX_HEALTH_WELL),
+				     value < 1000 && want == 1000);
+			cr_assert_eq(!!(change & LNX_HEALTH_DOWN), down && !was);
+			cr_assert_eq(!!(change & LNX_HEALTH_UP), was && !down);
+			value = want;
+			cr_assert_eq(h.value, value, "seed %llu run %u step %u",
+				     (unsigned long long)seed, run, i);
+			cr_assert_eq(h.down, down, "seed %llu run %u step %u",
+				     (unsigned long long)seed, run, i);
+			cr_assert_eq(h.fatal, fatal);
+			cr_assert_eq(lnx_health_weight(&h, &p, now) > 0,
+				     lnx_health_usable(&h, now));
+			cr_assert(!down || !lnx_health_usable(&h, now));
+			cr_assert(down || h.ready_ns <= now + p.hold_max_ns);
+		}
+	}
+}
+
+/* ---- times of answers ---- */
+
+Test(health, rtt)
+{
+	/* us: sample; smoothed, variation, timeout, worked out by RFC 6298 */
+	static const struct { uint64_t r, srtt, var, rto; } row[] = {
+		{ 1000, 1000000, 500000, 3000000 },
+		{ 1000, 1000000, 375000, 2500000 },
+		{ 2000, 1125000, 531250, 3250000 },
+		{ 500, 1046875, 554687, 3265623 },
+		{ 1000, 1041015, 427734, 2751951 },
+	};
+	struct lnx_rtt rtt = { 0 };
+	unsigned i;
+
+	cr_assert_eq(lnx_rtt_timeout(&rtt, 1, 77 * MS), 77 * MS);
+	for (i = 0; i < LNX_ARRAY_SIZE(row); i++) {
+		lnx_rtt_sample(&rtt, row[i].r * 1000);
+		cr_expect_eq(rtt.srtt_ns, row[i].srtt, "row %u: %llu", i,
+			     (unsigned long long)rtt.srtt_ns);
+		cr_expect_eq(rtt.var_ns, row[i].var, "row %u: %llu", i,
+			     (unsigned long long)rtt.var_ns);
+		cr_expect_eq(lnx_rtt_timeout(&rtt, 1, S), row[i].rto, "row %u",
+			     i);
+	}
+	/* Floor and ceiling. */
+	cr_expect_eq(lnx_rtt_timeout(&rtt, 50 * MS, S), 50 * MS);
+	cr_expect_eq(lnx_rtt_timeout(&rtt, 1, 2 * MS), 2 * MS);
+	cr_expect_eq(lnx_rtt_timeout(&rtt, 50 * MS, 20 * MS), 20 * MS);
+}
+
+Test(health, rtt_late)
+{
+	struct lnx_rtt rtt = { 0 };
+	unsigned i;
+
+	lnx_rtt_late(&rtt);
+	lnx_rtt_sample(&rtt, MS);
+	cr_expect_eq(rtt.late, 0);
+	for (i = 0; i < 5; i++, lnx_rtt_late(&rtt))
+		cr_expect_eq(lnx_rtt_timeout(&rtt, 50 * MS, 10 * S),
+			     (50 * MS) << i);
+	for (i = 0; i < 1000; i++, lnx_rtt_late(&rtt))
+		cr_expect_leq(lnx_rtt_timeout(&rtt, 50 * MS, 10 * S), 10 * S);
+	cr_expect_eq(lnx_rtt_timeout(&rtt, 50 * MS, 10 * S), 10 * S);
+	lnx_rtt_sample(&rtt, MS);
+	cr_expect_eq(lnx_rtt_timeout(&rtt, 50 * MS, 10 * S), 50 * MS);
+}
+
+Test(health, rtt_extremes)
+{
+	struct lnx_rtt rtt = { 0 };
+	unsigned i;
+
+	lnx_rtt_sample(&rtt, 0);
+	for (i = 0; i < 100; i++)
+		lnx_rtt_sample(&rtt, 0);
+	cr_expect_eq(rtt.srtt_ns, 1);
+	cr_expect_eq(rtt.var_ns, 0);
+	cr_expect_eq(lnx_rtt_timeout(&rtt, 0, S), 2);
+	for (i = 0; i < 1000; i++)
+		lnx_rtt_sample(&rtt, UINT64_MAX);
+	cr_expect_eq(lnx_rtt_timeout(&rtt, MS, S), S);
+	cr_expect_gt(rtt.srtt_ns, 1ull << 55);
+	cr_expect_lt(lnx_rtt_timeout(&rtt, MS, UINT64_MAX), UINT64_MAX);
+}
+
+/* ---- parameters ---- */
+
+static char last[1024];
+static unsigned nwarn;
+
+static void warn(void *arg, const char *sentence)
+{
+	const char *c;
+
+	(void)arg;
+	cr_assert_lt(strlen(sentence), sizeof(last));
+	for (c = sentence; *c; c++)
+		cr_assert(*c >= ' ' && *c <= '~');
+	strcpy(last, sentence);
+	nwarn++;
+}
+
+static struct lnx_conf conf_of(const char *a, const char *b, const char *c)
+{
+	char *env[] = { (char *)a, (char *)b, (char *)c, NULL };
+	struct lnx_conf conf;
+	int n;
+
+	nwarn = 0;
+	last[0] = '\0';
+	n = lnx_conf_read(&conf, env, warn, NULL);
+	cr_assert_eq(n, (int)nwarn);
+	return conf;
+}
+
+Test(health, plan_of_the_defaults)
+{
+	struct lnx_conf c = conf_of(NULL, NULL, NULL);
+	struct lnx_health_plan p;
+	char why[256];
+	unsigned i;
+
+	cr_assert_eq(lnx_plan_check(&c, why, sizeof(why)), 0, "%s", why);
+	memset(&p, 0xa5, sizeof(p));
+	lnx_plan_make(&p, &c);
+	for (i = 0; i < LNX_CLASS_COUNT; i++)
+		cr_expect_eq(p.step[i], 100);
+	cr_expect_eq(p.retries, 2);
+	cr_expect_eq(p.transaction_ns, 5 * S);
+	cr_expect_eq(p.rail_ns, 1666 * MS);
+	cr_expect_eq(p.rail_min_ns, 50 * MS);
+	cr_expect_eq(p.first_ns, 100 * MS);
+	cr_expect_eq(p.max_ns, 900 * S);
+	cr_expect_eq(p.spare_ns, 500 * MS);
+	cr_expect_eq(p.hold_ns, 200 * MS);
+	cr_expect_eq(p.hold_max_ns, S);
+	cr_expect_eq(p.window_ns, 10 * S);
+	cr_expect_eq(p.ramp_ns, 500 * MS);
+}
+
+Test(health, plan_of_others)
+{
+	struct lnx_conf c = conf_of("FI_LNX_HEALTH_SENSITIVITY=30",
+				    "FI_LNX_HEALTH_SENSITIVITY_CLASSES="
+				    " Remote_Timeout = 50 ,local_error=0",
+				    "FI_LNX_RETRY_COUNT=0");
+	struct lnx_health_plan p;
+	unsigned i;
+
+	cr_assert_eq(nwarn, 0, "%s", last);
+	lnx_plan_make(&p, &c);
+	for (i = 0; i < LNX_CLASS_COUNT; i++)
+		cr_expect_eq(p.step[i], i == LNX_CLASS_REMOTE_TIMEOUT ? 50 :
+			     i == LNX_CLASS_LOCAL_ERROR ? 0 : 30, "%u", i);
+	cr_expect_eq(p.retries, 0);
+	cr_expect_eq(p.rail_ns, 4999 * MS);
+	/* The longer of two pauses that contradict each other. */
+	c = conf_of("FI_LNX_RECOVERY_PING_INTERVAL=5000",
+		    "FI_LNX_MAX_RECOVERY_PING_INTERVAL=4",
+		    "FI_LNX_HOLD_DOWN=3000");
+	cr_assert_eq(nwarn, 0, "%s", last);
+	lnx_plan_make(&p, &c);
+	cr_expect_eq(p.first_ns, 5 * S);
+	cr_expect_eq(p.max_ns, 5 * S);
+	cr_expect_eq(p.spare_ns, 5 * S);
+	cr_expect_eq(p.hold_max_ns, 3 * S);
+}
+
+Test(health, rail_timeout)
+{
+	/* LNet's: 150 s, 2 retries: 49 s; here in ms. */
+	static const uint64_t t[][4] = {
+		{ 150, 2, 1, 49 }, { 50, 3, 1, 12 }, { 5000, 2, 50, 1666 },
+		{ 5000, 0, 50, 4999 }, { 100, 9, 50, 50 }, { 1, 0, 50, 50 },
+		{ 0, 0, 50, 0 }, { 3600000, 0, 1, 3599999 },
+	};
+	unsigned i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(t); i++)
+		cr_expect_eq(lnx_plan_rail_ms(t[i][0], t[i][1], t[i][2]),
+			     t[i][3], "row %u", i);
+}
+
+/* Health off: no retries, and one word about it if somebody asked for them. */
+Test(health, retries_need_health)
+{
+	struct lnx_conf c = conf_of("FI_LNX_HEALTH_SENSITIVITY=0", NULL, NULL);
+
+	cr_expect_eq(nwarn, 0, "%s", last);
+	cr_expect_eq(c.retry_count, 0);
+	c = conf_of("FI_LNX_HEALTH_SENSITIVITY=0", "FI_LNX_RETRY_COUNT=0",
+		    NULL);
+	cr_expect_eq(nwarn, 0, "%s", last);
+	c = conf_of("FI_LNX_RETRY_COUNT=3", "FI_LNX_HEALTH_SENSITIVITY=0",
+		    NULL);
+	cr_expect_eq(c.retry_count, 0);
+	cr_expect_str_eq(last, "FI_LNX_RETRY_COUNT=3: must be 0 while "
+			 "FI_LNX_HEALTH_SENSITIVITY is 0, which switches health "
+			 "off; using 0");
+	/* A value that is not one was not given. */
+	c = conf_of("FI_LNX_RETRY_COUNT=no", "FI_LNX_HEALTH_SENSITIVITY=0",
+		    NULL);
+	cr_expect_eq(nwarn, 1);
+	cr_expect_eq(c.retry_count, 0);
+	c = conf_of("FI_LNX_HEALTH_SENSITIVITY_CLASSES=local_error=5",
+		    "FI_LNX_HEALTH_SENSITIVITY=0", NULL);
+	cr_expect_null(c.health_sensitivity_classes);
+	cr_expect_str_eq(last, "FI_LNX_HEALTH_SENSITIVITY_CLASSES means nothing "
+			 "while FI_LNX_HEALTH_SENSITIVITY is 0, which switches "
+			 "health off; ignored");
+}
+
+Test(health, tries_fit_into_the_transaction)
+{
+	char why[512];
+	struct lnx_conf c = conf_of("FI_LNX_RETRY_COUNT=23",
+				    "FI_LNX_RAIL_TIMEOUT_MIN=200", NULL);
+
+	/* (5000 - 1) / 200 = 24 tries. */
+	cr_expect_eq(nwarn, 0, "%s", last);
+	cr_expect_eq(c.retry_count, 23);
+	c = conf_of("FI_LNX_RETRY_COUNT=24", "FI_LNX_RAIL_TIMEOUT_MIN=200",
+		    NULL);
+	cr_expect_eq(c.retry_count, 23);
+	cr_expect_str_eq(last, "FI_LNX_RETRY_COUNT=24: must be at most 23, "
+			 "because one try takes up to 200 ms "
+			 "(FI_LNX_RAIL_TIMEOUT_MIN) and all have to fit into "
+			 "5000 ms (FI_LNX_TRANSACTION_TIMEOUT); using 23");
+	c = conf_of("FI_LNX_TRANSACTION_TIMEOUT=1000",
+		    "FI_LNX_RAIL_TIMEOUT_MIN=1000", NULL);
+	cr_expect_eq(c.rail_timeout_min, 333);
+	cr_expect_eq(nwarn, 1);
+	cr_expect_str_eq(last, "FI_LNX_RAIL_TIMEOUT_MIN=1000: must be below "
+			 "FI_LNX_TRANSACTION_TIMEOUT, which is 1000 ms; using "
+			 "333");
+	/* What is wrong in two ways is told in two words, and then fits. */
+	c = conf_of("FI_LNX_HEALTH_SENSITIVITY_CLASSES=x",
+		    "FI_LNX_RAIL_TIMEOUT_MIN=1000", "FI_LNX_RETRY_COUNT=50");
+	cr_expect_eq(nwarn, 2);
+	cr_expect_eq(c.retry_count, 3);
+	cr_expect_eq(lnx_plan_check(&c, why, sizeof(why)), 0, "%s", why);
+	c.retry_count = 4;
+	cr_expect_eq(lnx_plan_check(&c, why, sizeof(why)), -EINVAL);
+	cr_expect_eq(strncmp(why, "FI_LNX_RETRY_COUNT=4: ", 22), 0, "%s", why);
+}
+
+Test(health, words_of_classes)
+{
+	static const struct { const char *text, *why; } bad[] = {
+		{ "", "\"\" is not of the form class=step" },
+		{ ",", "\"\" is not of the form class=step" },
+		{ "local_error=5,", "\"\" is not of the form class=step" },
+		{ "local_error", "\"local_error\" is not of the form class=step" },
+		{ "local_error 5",
+		  "\"local_error 5\" is not of the form class=step" },
+		{ "local_error=", "local_error=\"\": the step must be a whole "
+		  "number from 0 to 1000" },
+		{ "local_error=1001", "local_error=\"1001\": the step must be a "
+		  "whole number from 0 to 1000" },
+		{ "local_error=-1", "local_error=\"-1\": the step must be a "
+		  "whole number from 0 to 1000" },
+		{ "local_error=1k", "local_error=\"1k\": the step must be a "
+		  "whole number from 0 to 1000" },
+		{ "local_error=5=5", "local_error=\"5=5\": the step must be a "
+		  "whole number from 0 to 1000" },
+		{ "local_error=5,Local_Error=6",
+		  "local_error stands there twice" },
+		{ "locl_error=5", "there is no class \"locl_error\"; the "
+		  "classes are local_interrupt, local_dropped, local_aborted, "
+		  "local_no_route, local_error, local_timeout, remote_error, "
+		  "remote_dropped, remote_timeout, network_timeout, "
+		  "response_timeout" },
+		{ "ok=5", "there is no class \"ok\"" },
+		{ "=5", "there is no class \"\"" },
+		{ "\x01\xff=5", "there is no class \"\?\?\"" },
+	};
+	uint16_t step[LNX_CLASS_COUNT], before[LNX_CLASS_COUNT];
+	char why[512], name[200];
+	unsigned i;
+
+	memset(before, 0x11, sizeof(before));
+	memcpy(step, before, sizeof(step));
+	for (i = 0; i < LNX_ARRAY_SIZE(bad); i++) {
+		cr_expect_eq(lnx_plan_classes(bad[i].text, step, why,
+					      sizeof(why)), -EINVAL);
+		cr_expect_eq(strncmp(why, bad[i].why, strlen(bad[i].why)), 0,
+			     "%s: %s", bad[i].text, why);
+		cr_expect_eq(memcmp(step, before, sizeof(step)), 0);
+	}
+	/* However long, it is cut. */
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	cr_expect_eq(lnx_plan_classes(name, step, why, sizeof(why)), -EINVAL);
+	cr_expect_lt(strlen(why), 100);
+	cr_expect_eq(lnx_plan_classes(name, step, why, 5), -EINVAL);
+	cr_expect_eq(strlen(why), 4);
+	/* Told with the name of the variable, and ignored. */
+	conf_of("FI_LNX_HEALTH_SENSITIVITY_CLASSES=x", NULL, NULL);
+	cr_expect_str_eq(last, "FI_LNX_HEALTH_SENSITIVITY_CLASSES: \"x\" is not "
+			 "of the form class=step; ignored");
+	cr_expect_eq(lnx_plan_classes("local_error=0,network_timeout=1000", step,
+				      why, sizeof(why)), 0);
+	cr_expect_eq(step[LNX_CLASS_LOCAL_ERROR], 0);
+	cr_expect_eq(step[LNX_CLASS_NETWORK_TIMEOUT], 1000);
+	cr_expect_eq(step[LNX_CLASS_OK], before[0]);
+}

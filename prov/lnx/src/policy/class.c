@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* See class.h. */
+#include "policy/class.h"
+
+#include <string.h>
+#include <strings.h>
+
+const struct lnx_class_row lnx_class_rows[LNX_CLASS_COUNT] = {
+	[LNX_CLASS_OK] = { "ok", "it went well", LNX_PAYS_NOBODY, false, false },
+#define LNX_CLASS(NAME, name, pays, lnet, sure, help) \
+	[LNX_CLASS_##NAME] = { #name, help, LNX_PAYS_##pays, lnet, sure },
+#include "policy/classes.def"
+#undef LNX_CLASS
+};
+
+const char *lnx_class_name(unsigned class)
+{
+	return class < LNX_CLASS_COUNT ? lnx_class_rows[class].name : "unknown";
+}
+
+int lnx_class_find(const char *name, size_t len)
+{
+	int i;
+
+	for (i = 0; i < LNX_CLASS_COUNT; i++)
+		if (strlen(lnx_class_rows[i].name) == len &&
+		    !strncasecmp(lnx_class_rows[i].name, name, len))
+			return i;
+	return -1;
+}
+
+unsigned lnx_class_pays(unsigned class, unsigned nremote, bool to_self)
+{
+	unsigned pays;
+
+	if (class == LNX_CLASS_OK || class >= LNX_CLASS_COUNT)
+		return LNX_PAYS_NOBODY;
+	pays = lnx_class_rows[class].pays;
+	if (to_self)
+		return pays & LNX_PAYS_LOCAL;
+	if (nremote < 2)
+		pays &= ~(unsigned)LNX_PAYS_REMOTE;
+	return pays | LNX_PAYS_PATH;
+}

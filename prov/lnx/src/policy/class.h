@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Classes of failures: who is to blame, and whether the message may have arrived all
+ * the same.  classes.def is the one table.  Pure.
+ */
+#ifndef LNX_CLASS_H
+#define LNX_CLASS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum lnx_health_class {
+	LNX_CLASS_OK,			/* not a failure */
+#define LNX_CLASS(NAME, name, pays, lnet, sure, help) LNX_CLASS_##NAME,
+#include "policy/classes.def"
+#undef LNX_CLASS
+	LNX_CLASS_COUNT
+};
+
+/* Who pays; bits. */
+enum lnx_pays {
+	LNX_PAYS_NOBODY = 0,
+	LNX_PAYS_LOCAL = 1,		/* the local rail */
+	LNX_PAYS_REMOTE = 2,		/* the peer's rail */
+	LNX_PAYS_BOTH = 3,
+	LNX_PAYS_PATH = 4,		/* this pair of them */
+};
+
+struct lnx_class_row {
+	const char *name;		/* "remote_dropped" */
+	const char *help;		/* half a sentence */
+	unsigned char pays;		/* enum lnx_pays, without PATH */
+	bool lnet_resends;		/* LNet would; lnx always does */
+	bool sure;			/* it has not arrived */
+};
+
+/* Indexed by class. */
+extern const struct lnx_class_row lnx_class_rows[LNX_CLASS_COUNT];
+
+/* "remote_dropped"; "ok"; "unknown" for what is no class.  Static text. */
+const char *lnx_class_name(unsigned class);
+
+/* The class of that name, len bytes, case ignored; -1: there is none. */
+int lnx_class_find(const char *name, size_t len);
+
+/*
+ * Who pays for a failure, as bits.  nremote: rails of the peer that are known.  Like
+ * LNet has it, the only rail of a peer does not
+ * pay (there is no other to prefer), nor does anything for what was sent to oneself
+ * but the local rail.
+ */
+unsigned lnx_class_pays(unsigned class, unsigned nremote, bool to_self);
+
+/*
+ * May the message be sent again?  harmless: it may come twice, because the receiver
+ * drops it then (frames), or because nobody can tell (reads, writes of the same bytes).
+ * Counting tries and looking at deadlines is left to the caller.
+ */
+static inline bool lnx_class_may_resend(unsigned class, bool harmless)
+{
+	return class && class < LNX_CLASS_COUNT &&
+	       (harmless || lnx_class_rows[class].sure);
+}
+
+#endif

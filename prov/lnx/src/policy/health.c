@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* See health.h. */
+#include "policy/health.h"
+
+/* Of its full share, in thousandths, when it is used again. */
+#define RAMP_FROM	100u
+#define SHIFT_MAX	63u
+
+_Static_assert(sizeof(struct lnx_health) == 24, "paths have one each");
+
+/* unit << shift, but at most max; unit may be 0. */
+static uint64_t doubled(uint64_t unit, unsigned shift, uint64_t max)
+{
+	if (unit >= max || shift > SHIFT_MAX || unit > max >> shift)
+		return unit ? max : 0;
+	return unit << shift;
+}
+
+uint64_t lnx_health_hold_ns(const struct lnx_health_plan *plan, unsigned flaps)
+{
+	return flaps ? doubled(plan->hold_ns, flaps - 1, plan->hold_max_ns) : 0;
+}
+
+/* No sign of life from here on.  What has been used for long is no flap. */
+static unsigned go_out(struct lnx_health *h, const struct lnx_health_plan *plan,
+		       uint64_t now)
+{
+	uint64_t calm;
+
+	if (h->out)
+		return 0;
+	h->out = true;
+	if (plan->window_ns && now > h->ready_ns) {
+		calm = (now - h->ready_ns) / plan->window_ns;
+		h->flaps -= (uint8_t)LNX_MIN(calm, (uint64_t)h->flaps);
+	}
+	/* No further than counts: what is calm again shall be so soon. */
+	if (!h->flaps || (h->flaps <= SHIFT_MAX &&
+			  lnx_health_hold_ns(plan, h->flaps) <
+			  plan->hold_max_ns))
+		h->flaps++;
+	return h->flaps > 1 ? (unsigned)LNX_HEALTH_FLAP : 0;
+}
+
+static void come_back(struct lnx_health *h, const struct lnx_health_plan *plan,
+		      uint64_t now)
+{
+	if (!h->out)
+		return;
+	h->out = false;
+	h->ready_ns = now + lnx_health_hold_ns(plan, h->flaps);
+}
+
+static unsigned go_down(struct lnx_health *h)
+{
+	if (h->down)
+		return 0;
+	h->down = true;
+	return LNX_HEALTH_DOWN;
+}
+
+static unsigned go_up(struct lnx_health *h, uint64_t now)
+{
+	if (!h->down || h->fatal || h->value < LNX_HEALTH_MAX)
+		return 0;
+	h->down = false;
+	/* Its share grows from when it may be used. */
+	h->ready_ns = LNX_MAX(h->ready_ns, now);
+	return LNX_HEALTH_UP;
+}
+
+unsigned lnx_health_fail(struct lnx_health *h,
+			 const struct lnx_health_plan *plan, unsigned class,
+			 uint64_t now)
+{
+	unsigned change = 0, step;
+
+	if (class == LNX_CLASS_OK || class >= LNX_CLASS_COUNT)
+		return 0;
+	step = plan->step[class];
+	if (!step)
+		return 0;
+	if (h->value == LNX_HEALTH_MAX) {
+		h->npings = 0;
+		h->at_once = false;
+		h->mark_ns = now;
+		change |= LNX_HEALTH_SICK;
+	}
+	if (h->value) {
+		h->value -= (uint16_t)LNX_MIN(step, (unsigned)h->value);
+		change |= LNX_HEALTH_VALUE;
+	}
+	if (!h->value)
+		change |= go_down(h);
+	if (h->down)
+		change |= go_out(h, plan, now);
+	else if (now < h->ready_ns)
+		/* It did not stay up for as long as it had to. */
+		h->ready_ns = now + lnx_health_hold_ns(plan, h->flaps);
+	return change;
+}
+
+LNX_COLD unsigned lnx_health_better(struct lnx_health *h,
+				    const struct lnx_health_plan *plan,
+				    uint64_t now)
+{
+	unsigned change = 0, step = plan->step[LNX_CLASS_OK];
+
+	/* Things that were on their way when the link went down. */
+	if (h->fatal)
+		return 0;
+	come_back(h, plan, now);
+	h->npings = 0;
+	if (!step || h->value == LNX_HEALTH_MAX)
+		return 0;
+	h->value += (uint16_t)LNX_MIN(step, LNX_HEALTH_MAX - (unsigned)h->value);
+	change |= LNX_HEALTH_VALUE;
+	if (h->value == LNX_HEALTH_MAX) {
+		h->pinging = false;
+		h->at_once = false;
+		change |= LNX_HEALTH_WELL | go_up(h, now);
+	}
+	return change;
+}
+
+unsigned lnx_health_pong(struct lnx_health *h,
+			 const struct lnx_health_plan *plan, uint64_t now)
+{
+	h->pinging = false;
+	return lnx_health_good(h, plan, now);
+}
+
+unsigned lnx_health_link(struct lnx_health *h,
+			 const struct lnx_health_plan *plan, bool fatal,
+			 uint64_t now)
+{
+	if (h->fatal == fatal)
+		return 0;
+	h->fatal = fatal;
+	h->pinging = false;
+	if (fatal)
+		return go_down(h) | go_out(h, plan, now);
+	come_back(h, plan, now);
+	h->npings = 0;
+	h->at_once = h->value < LNX_HEALTH_MAX;
+	h->mark_ns = now;
+	return go_up(h, now);
+}
+
+unsigned lnx_health_set(struct lnx_health *h,
+			const struct lnx_health_plan *plan, unsigned value,
+			uint64_t now)
+{
+	unsigned change = 0;
+
+	value = LNX_MIN(value, (unsigned)LNX_HEALTH_MAX);
+	if (value != h->value)
+		change |= LNX_HEALTH_VALUE;
+	if (value < LNX_HEALTH_MAX && h->value == LNX_HEALTH_MAX)
+		change |= LNX_HEALTH_SICK;
+	if (value == LNX_HEALTH_MAX && h->value < LNX_HEALTH_MAX)
+		change |= LNX_HEALTH_WELL;
+	h->value = (uint16_t)value;
+	h->pinging = false;
+	h->npings = 0;
+	h->at_once = value < LNX_HEALTH_MAX;
+	h->mark_ns = now;
+	if (!value) {
+		change |= go_down(h) | go_out(h, plan, now);
+	} else if (value == LNX_HEALTH_MAX && !h->fatal) {
+		change |= go_up(h, now);
+		h->out = false;
+		h->flaps = 0;
+		h->ready_ns = 0;
+	}
+	return change;
+}
+
+/* When the next ping is due, if none is out. */
+static uint64_t due_ns(const struct lnx_health *h,
+		       const struct lnx_health_plan *plan, bool spare)
+{
+	uint64_t max = plan->max_ns;
+
+	if (h->at_once)
+		return h->mark_ns;
+	if (spare)
+		max = LNX_MIN(max, plan->spare_ns);
+	return h->mark_ns + doubled(plan->first_ns, h->npings, max);
+}
+
+enum lnx_health_todo lnx_health_poll(struct lnx_health *h,
+				     const struct lnx_health_plan *plan,
+				     bool spare, uint64_t timeout_ns,
+				     uint64_t now)
+{
+	if (now < lnx_health_next(h, plan, spare, timeout_ns))
+		return LNX_HEALTH_NOTHING;
+	if (h->pinging) {
+		h->pinging = false;
+		return LNX_HEALTH_LOST;
+	}
+	h->pinging = true;
+	h->at_once = false;
+	h->mark_ns = now;
+	if (h->npings < SHIFT_MAX)
+		h->npings++;
+	return LNX_HEALTH_PING;
+}
+
+uint64_t lnx_health_next(const struct lnx_health *h,
+			 const struct lnx_health_plan *plan, bool spare,
+			 uint64_t timeout_ns)
+{
+	/* Nothing can be learned from pings over a link that is down. */
+	if (h->value == LNX_HEALTH_MAX || h->fatal)
+		return UINT64_MAX;
+	if (h->pinging)
+		return h->mark_ns + timeout_ns;
+	return due_ns(h, plan, spare);
+}
+
+unsigned lnx_health_weight(const struct lnx_health *h,
+			   const struct lnx_health_plan *plan, uint64_t now)
+{
+	uint64_t w = (uint64_t)h->value * LNX_WEIGHT_MAX / LNX_HEALTH_MAX, t;
+
+	if (!lnx_health_usable(h, now))
+		return 0;
+	t = now - h->ready_ns;
+	if (h->ready_ns && t < plan->ramp_ns)
+		w = w * (RAMP_FROM + (1000 - RAMP_FROM) * t / plan->ramp_ns) /
+		    1000;
+	return (unsigned)LNX_MAX(w, (uint64_t)1);
+}
+
+unsigned lnx_health_weight_of_path(const struct lnx_health *path,
+				   const struct lnx_health *rail,
+				   const struct lnx_health *remote,
+				   const struct lnx_health_plan *plan,
+				   uint64_t now)
+{
+	unsigned w = LNX_MIN(lnx_health_weight(path, plan, now),
+			     lnx_health_weight(rail, plan, now));
+
+	return remote ? LNX_MIN(w, lnx_health_weight(remote, plan, now)) : w;
+}

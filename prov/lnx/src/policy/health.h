@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Health of a path, of a local rail and of a peer's rail, each of which has one
+ * struct lnx_health.  Pure: the time is passed in, and what should happen is returned.
+ *
+ * A number from 0 to 1000 goes down by a step for each failure and up for each proof
+ * of life.  Whether the thing is up has a memory:
+ *
+ *	UP --value reaches 0, or link down--> DOWN
+ *	DOWN --value reaches 1000, and link not down--> UP
+ *
+ * so that what has failed for a while has to do well for a while.  Down does not mean
+ * forbidden: where nothing is up, the best of what is down is used.
+ *
+ * Below 1000 it is sick, and pinged until it is well: first_ns after the failure, then
+ * with pauses of 2, 4, 8 ... times that, at most max_ns (spare_ns while other paths to
+ * the peer are healthy, because then there is traffic to win back), for ever.  A proof
+ * of life starts the row anew.  One ping is under way at a time.
+ *
+ * It is out from going DOWN to the first proof of life after that (a link event or
+ * something heard), and is used again no earlier than a hold time after it came back.
+ * That doubles each time it goes out again before it was usable for window_ns, up to
+ * hold_max_ns, and is halved for each such time that it stays.  When it is used again
+ * its share of the traffic grows within ramp_ns.
+ *
+ * How to use it.  Each object (struct lnx_path, struct lnx_rail, a peer's rail) holds
+ * one by value, lnx_health_init()ed or zeroed by it; all calls are made with the owner
+ * lock held.  The plan is made once per domain or endpoint by lnx_plan_make.
+ *
+ *  - Something came back over a path (a frame, an acknowledgement of what went over
+ *    it): lnx_health_good on path, rail and remote rail.  Cheap while well.  That a core
+ *    says "sent" is no proof: it says so over a dead link, too.
+ *  - An operation failed: class = lnx_errclass(...) (policy/errclass.h), or the caller
+ *    knows (RESPONSE_TIMEOUT, NETWORK_TIMEOUT); who = lnx_class_pays(...);
+ *    lnx_health_fail on the path and those named in who; count <class>_count once.
+ *    Errors that came in one burst from one broken connection are one failure.
+ *  - A link event: lnx_health_link on the rail; a peer's notice of one: on its rail.
+ *  - Sick ones are on a list of the caller's.  From progress, not before
+ *    lnx_health_next: lnx_health_poll says PING (post one; an error of posting counts
+ *    as a ping that is lost) or LOST (count response_timeout, lnx_health_fail with
+ *    LNX_CLASS_RESPONSE_TIMEOUT, poll again).  A pong: lnx_health_pong.
+ *  - Every call that may change something returns bits of enum lnx_health_change:
+ *    SICK and WELL say when to join and to leave that list, DOWN and UP when to tell
+ *    peers and the log, VALUE when a ranking is stale.
+ *  - lnx_health_weight is the share of traffic; of a path take
+ *    lnx_health_weight_of_path.  0: only when all others have 0 as well; then the one
+ *    with the highest value.
+ *
+ * With sensitivity 0 nothing but link events changes anything.
+ */
+#ifndef LNX_HEALTH_H
+#define LNX_HEALTH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/compiler.h"
+#include "policy/class.h"
+
+#define LNX_HEALTH_MAX		1000
+#define LNX_WEIGHT_MAX		1000
+
+/* Settings; policy/plan.h makes them of the parameters. */
+struct lnx_health_plan {
+	uint16_t step[LNX_CLASS_COUNT];	/* down, by class; [LNX_CLASS_OK]: up */
+	uint16_t retries;		/* after the first try */
+	uint64_t transaction_ns;	/* deadline of an operation, never renewed */
+	uint64_t rail_ns;		/* longest wait for an answer to one try */
+	uint64_t rail_min_ns;		/* shortest, however fast the path */
+	uint64_t first_ns;		/* pings: before the first, then doubled */
+	uint64_t max_ns;		/* up to that; */
+	uint64_t spare_ns;		/* while other paths are healthy */
+	uint64_t hold_ns;		/* before it is used again, the first time */
+	uint64_t hold_max_ns;
+	uint64_t window_ns;		/* used for so long: it was no flap */
+	uint64_t ramp_ns;		/* to its full share */
+};
+
+/* Written by the functions below only; anybody may read. */
+struct lnx_health {
+	uint16_t value;			/* 0 to LNX_HEALTH_MAX */
+	bool down : 1;			/* what peers and logs are told */
+	bool fatal : 1;			/* its link is down */
+	bool out : 1;			/* no proof of life since it went down */
+	bool pinging : 1;		/* one is under way */
+	bool at_once : 1;		/* the next ping does not wait */
+	uint8_t npings;			/* without answer; the exponent */
+	uint8_t flaps;			/* of late; the hold time's exponent + 1 */
+	uint64_t mark_ns;		/* last ping, else start of the row */
+	uint64_t ready_ns;		/* may be used from then on; 0: always */
+};
+
+/* What a call has changed; bits. */
+enum lnx_health_change {
+	LNX_HEALTH_VALUE = 1,		/* the number */
+	LNX_HEALTH_DOWN = 2,		/* it has gone down */
+	LNX_HEALTH_UP = 4,		/* it is up again */
+	LNX_HEALTH_SICK = 8,		/* it has left 1000: poll it from now on */
+	LNX_HEALTH_WELL = 16,		/* it has reached 1000: no longer */
+	LNX_HEALTH_FLAP = 32,		/* it went out once more (of late) */
+};
+
+static inline void lnx_health_init(struct lnx_health *h)
+{
+	*h = (struct lnx_health){ .value = LNX_HEALTH_MAX };
+}
+
+/* A failure of that class.  For who pays: lnx_class_pays. */
+unsigned lnx_health_fail(struct lnx_health *h,
+			 const struct lnx_health_plan *plan, unsigned class,
+			 uint64_t now);
+
+/* Slow half of lnx_health_good. */
+unsigned lnx_health_better(struct lnx_health *h,
+			   const struct lnx_health_plan *plan, uint64_t now);
+
+/* A proof of life. */
+LNX_INLINE unsigned lnx_health_good(struct lnx_health *h,
+				    const struct lnx_health_plan *plan,
+				    uint64_t now)
+{
+	if (lnx_likely(h->value == LNX_HEALTH_MAX))
+		return 0;
+	return lnx_health_better(h, plan, now);
+}
+
+/* The pong of its ping; late ones are proofs of life like others. */
+unsigned lnx_health_pong(struct lnx_health *h,
+			 const struct lnx_health_plan *plan, uint64_t now);
+
+/*
+ * Its link went down (fatal), or came back.  The number stays.  What comes back with
+ * less than 1000 stays DOWN, and is pinged at once.
+ */
+unsigned lnx_health_link(struct lnx_health *h,
+			 const struct lnx_health_plan *plan, bool fatal,
+			 uint64_t now);
+
+/*
+ * Set by hand, to LNX_HEALTH_MAX at most.  0: DOWN.  1000: UP unless its link is down,
+ * with nothing held against it.  Between: as it was.  Below 1000 it is pinged at once.
+ */
+unsigned lnx_health_set(struct lnx_health *h,
+			const struct lnx_health_plan *plan, unsigned value,
+			uint64_t now);
+
+enum lnx_health_todo {
+	LNX_HEALTH_NOTHING,
+	LNX_HEALTH_PING,		/* send one; it counts as sent */
+	LNX_HEALTH_LOST,		/* the last one is not answered */
+};
+
+/*
+ * What is to be done for one that is sick; again until NOTHING.  spare: other paths to
+ * the peer are healthy; timeout_ns: a ping without answer for that long is lost.
+ */
+enum lnx_health_todo lnx_health_poll(struct lnx_health *h,
+				     const struct lnx_health_plan *plan,
+				     bool spare, uint64_t timeout_ns,
+				     uint64_t now);
+
+/* When the next call of poll will have something; UINT64_MAX: not before one of the
+ * other functions was called. */
+uint64_t lnx_health_next(const struct lnx_health *h,
+			 const struct lnx_health_plan *plan, bool spare,
+			 uint64_t timeout_ns);
+
+/* May it be used like others: up, and not held? */
+LNX_INLINE bool lnx_health_usable(const struct lnx_health *h, uint64_t now)
+{
+	return !h->down && now >= h->ready_ns;
+}
+
+/* Its share, 0 to LNX_WEIGHT_MAX.  0: not usable. */
+unsigned lnx_health_weight(const struct lnx_health *h,
+			   const struct lnx_health_plan *plan, uint64_t now);
+
+/* That of a path, which is no better than its rails.  remote may be NULL. */
+unsigned lnx_health_weight_of_path(const struct lnx_health *path,
+				   const struct lnx_health *rail,
+				   const struct lnx_health *remote,
+				   const struct lnx_health_plan *plan,
+				   uint64_t now);
+
+/* How long it is to be held if it comes back now, after so many flaps. */
+uint64_t lnx_health_hold_ns(const struct lnx_health_plan *plan, unsigned flaps);
+
+#endif
