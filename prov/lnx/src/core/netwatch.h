@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What becomes of the interfaces and devices that rails stand on: links that go down
+ * and up, addresses that come and go, interfaces that are removed.  The kernel tells
+ * within microseconds what silence on a path would tell after many milliseconds.
+ *
+ * A watch is a file descriptor that becomes readable, and events to read from it.
+ * There are several kinds behind one interface: the kernel's rtnetlink (here), RDMA
+ * devices (core/ibwatch.h), and scripts in unit tests.
+ *
+ * An event says that something has changed and what it was then; a burst of them may
+ * be old news.  Who acts on one had better ask lnx_netwatch_look what is true now.
+ *
+ * A watch has one user at a time: callers serialise.  Nothing here waits for anybody,
+ * except that lnx_netwatch_look may wait for the kernel's own lock while somebody
+ * else reconfigures the network: never on the way of a message.
+ */
+#ifndef LNX_NETWATCH_H
+#define LNX_NETWATCH_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LNX_NET_NAME_MAX	64	/* interfaces have 16, RDMA devices 64 */
+
+enum lnx_net_what {
+	/* An interface or port appeared, changed or was renamed: see up. */
+	LNX_NET_LINK = 1,
+	/* It is not there any more, or not in this network name space. */
+	LNX_NET_GONE,
+	/* An address of an interface: up: it can be used now, else it is gone. */
+	LNX_NET_ADDR,
+	/* There was more than could be kept: look at everything again. */
+	LNX_NET_LOST,
+};
+
+/* An address without a port; family 0: none. */
+struct lnx_net_addr {
+	uint16_t family;		/* AF_INET or AF_INET6 */
+	uint8_t bytes[16];
+};
+
+struct lnx_net_event {
+	uint8_t what;			/* enum lnx_net_what */
+	uint8_t port;			/* of an RDMA device; else 0 */
+	bool up;			/* carries traffic; LNX_NET_ADDR: is there */
+	uint32_t ifindex;		/* 0: an RDMA device, or LNX_NET_LOST */
+	struct lnx_net_addr addr;	/* LNX_NET_ADDR */
+	char name[LNX_NET_NAME_MAX];	/* empty for LNX_NET_ADDR and _LOST */
+};
+
+/* How it is now. */
+struct lnx_net_state {
+	bool up;			/* carries traffic */
+	bool has_addr;			/* has the address that was asked for */
+	uint32_t ifindex;		/* 0: an RDMA device */
+	char name[LNX_NET_NAME_MAX];
+};
+
+struct lnx_netwatch;
+
+/* What a kind of watch does; the comments are at the functions below. */
+struct lnx_netwatch_ops {
+	int (*next)(struct lnx_netwatch *w, struct lnx_net_event *ev);
+	int (*look)(struct lnx_netwatch *w, uint32_t ifindex, const char *name,
+		    const void *addr, size_t addrlen, struct lnx_net_state *now);
+	void (*close)(struct lnx_netwatch *w);
+};
+
+/* First member of what a kind of watch has. */
+struct lnx_netwatch {
+	const struct lnx_netwatch_ops *ops;
+	int fd;				/* -1: must be asked from time to time */
+};
+
+/*
+ * Watch the interfaces of the network name space that the calling thread is in.  The
+ * watch stays with that name space, whatever the thread enters later; what happens
+ * in others it does not see, so it has to be opened where the rails are.
+ * 0, or a negative errno: there is no such sensor, the rest works without.
+ */
+int lnx_netwatch_open(struct lnx_netwatch **w);
+
+static inline void lnx_netwatch_close(struct lnx_netwatch *w)
+{
+	if (w)
+		w->ops->close(w);
+}
+
+/* Readable when there is an event.  Belongs to the watch. */
+static inline int lnx_netwatch_fd(const struct lnx_netwatch *w)
+{
+	return w->fd;
+}
+
+/*
+ * The next event: 1; none now: 0; never again: a negative errno, the watch is of no
+ * use any more.  After some hundred messages that mean nothing here it is 0 too and
+ * the descriptor stays readable, so that a flood of them cannot hold the caller.
+ */
+static inline int lnx_netwatch_next(struct lnx_netwatch *w,
+				    struct lnx_net_event *ev)
+{
+	return w->ops->next(w, ev);
+}
+
+/*
+ * How is an interface now: that of the index, or if that is 0, of the name, or if
+ * that is NULL, the one that has the address (sockaddr_in, sockaddr_in6; the port does
+ * not matter, a scope must fit if there is one).  Without an address has_addr is
+ * false.  0; -ENODEV: there is no such interface, or none with such an address; or
+ * another negative errno: it cannot be told now.
+ */
+static inline int lnx_netwatch_look(struct lnx_netwatch *w, uint32_t ifindex,
+				    const char *name, const void *addr,
+				    size_t addrlen, struct lnx_net_state *now)
+{
+	return w->ops->look(w, ifindex, name, addr, addrlen, now);
+}
+
+/*
+ * The address in a sockaddr, family 0 if there is none that can be told apart.  The
+ * scope goes to *scope (0: none) unless that is NULL.
+ */
+struct lnx_net_addr lnx_net_addr_of(const void *sockaddr, size_t len,
+				    uint32_t *scope);
+/* Both the same, and neither of them none? */
+bool lnx_net_addr_equal(const struct lnx_net_addr *a,
+			const struct lnx_net_addr *b);
+
+#endif
