@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_LATE	100000		/* bytes of the largest unexpected one */
+#define MAX_LATE	100000		/* bytes of the largest of the unexpected */
 
 static unsigned char *buf;		/* one for each slot or receive */
 static unsigned nrecv;
@@ -158,9 +158,16 @@ static int start(struct ft *ft, unsigned slot, fi_addr_t to)
 	uint64_t seq = tally.sent;
 	size_t len = bytes_of(ft, seq);
 	unsigned char *at = buf + slot * max_bytes;
+	struct iovec iov = { .iov_base = at, .iov_len = len };
+	struct fi_msg_tagged msg = {
+		.msg_iov = &iov, .iov_count = 1, .addr = to, .tag = seq,
+		.context = slot_op[slot],
+	};
 
 	memcpy(at, &seq, sizeof(seq));
 	pattern_fill(at + 8, len - 8, ft->run->seed, SOURCE, seq);
+	if (acked)
+		return (int)fi_tsendmsg(ft->o.ep, &msg, FI_DELIVERY_COMPLETE);
 	return (int)fi_tsend(ft->o.ep, at, len, NULL, to, seq, slot_op[slot]);
 }
 

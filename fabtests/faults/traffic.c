@@ -6,8 +6,9 @@
  * are of CLOCK_MONOTONIC, so that whoever made the faults can put the two
  * together.
  *
- *	-m MODE	stream, unexpected, write, read, atomics; MODE+ghost first
- *		talks to peers that never existed
+ *	-m MODE	stream, unexpected, write, read, atomics; MODE+acked asks for
+ *		completions that mean delivery; MODE+ghost first talks to peers
+ *		that never existed
  *	-s SIZE	of a message, -N operations under way
  *
  * FT_TIMEOUT_S is the patience: so long nothing at all may happen before what
@@ -32,13 +33,14 @@
 #define GAP_NS		3000000ULL	/* shorter ones are not worth a line */
 #define LOOK_NS		2000000ULL	/* between looks at the other side */
 #define GRACE_NS	200000000ULL	/* for what may come twice */
-#define GHOST_OPS	32
+#define GHOST_OPS	8
 
 struct tally tally;
 volatile bool stopping;
 const struct traffic *traffic;
 size_t msg_bytes;
 unsigned window;
+bool acked;
 struct ft_op **slot_op;
 struct ft_mr local_mr, target_mr;
 unsigned char *local_mem, *target_mem;
@@ -274,7 +276,8 @@ static int start_some(struct ft *ft, double patience)
 			wrong("a call gave: %s", fi_strerror(-ret));
 			stopping = true;
 		} else if (nfree == window && last_done_ns &&
-			   now_ns() - last_done_ns > patience * 1e9) {
+			   now_ns() - last_done_ns >
+			   (uint64_t)(patience * 1e9)) {
 			wrong("-FI_EAGAIN for ever with nothing under way");
 			hung = stopping = true;
 		}
@@ -311,21 +314,14 @@ static int ghosts(struct ft *ft)
 			return -FI_EINVAL;
 		}
 	}
+	acked = true;
 	end = ft_now() + ft->run->timeout_s;
-	for (i = 0; i < GHOST_OPS; i++) {
-		op = slot_op[(unsigned)i % window];
-		if (op->posted && !op->done) {
-			i--;
-			turn(ft);
-			if (ft_now() > end)
-				break;
-			continue;
-		}
+	for (i = 0; i < GHOST_OPS && (unsigned)i < window; i++) {
+		op = slot_op[i];
 		ft_op_reset(op);
 		op->posted = true;
 		do {
-			ret = traffic->start(ft, (unsigned)i % window,
-					     to[i & 1]);
+			ret = traffic->start(ft, (unsigned)i, to[i & 1]);
 			if (ret == -FI_EAGAIN)
 				turn(ft);
 		} while (ret == -FI_EAGAIN && ft_now() < end);
@@ -350,6 +346,7 @@ static int ghosts(struct ft *ft)
 	for (i = 0; i < GHOST_OPS && (unsigned)i < window; i++)
 		if (slot_op[i]->posted && slot_op[i]->err)
 			note_error(slot_op[i]->err);
+	acked = strstr(ft->run->mode, "+acked");
 	if (ghosts_open) {
 		wrong("%llu operations with peers that never existed hang",
 		      (unsigned long long)ghosts_open);
@@ -530,7 +527,8 @@ static void print_report(struct ft *ft)
 /* ---- start ---- */
 
 static const struct traffic *const kinds[] = {
-	&stream_traffic, &unexpected_traffic,
+	&stream_traffic, &unexpected_traffic, &write_traffic, &read_traffic,
+	&atomics_traffic,
 };
 
 static void choose(struct ft *ft)
@@ -545,7 +543,7 @@ static void choose(struct ft *ft)
 			traffic = kinds[i];
 	if (!traffic)
 		ft_die(ft, "-m '%s': stream, unexpected, write, read or "
-		       "atomics, with +ghost or without", ft->run->mode);
+		       "atomics, with +acked, +ghost or both", ft->run->mode);
 	msg_bytes = ft->run->size == UINT64_MAX ? traffic->size :
 						  ft->run->size;
 	window = ft->run->arg ? (unsigned)ft->run->arg : traffic->window;
@@ -555,6 +553,7 @@ static void choose(struct ft *ft)
 	if (msg_bytes < 8 || msg_bytes > 64 << 20 || window > 4096)
 		ft_die(ft, "-s %zu -N %u: 8 bytes to 64 MiB, 1 to 4096 at a "
 		       "time", msg_bytes, window);
+	acked = strstr(ft->run->mode, "+acked");
 	if (!(ft->run->seconds > 0))
 		ft->run->seconds = 10;
 }

@@ -34,6 +34,7 @@ struct tally {
 	uint64_t start_ns, stop_ns, end_ns;	/* of traffic; all is drained */
 	uint64_t first_error_ns, last_error_ns;
 	struct { int err; uint64_t count; } error[MAX_ERRORS];
+	uint64_t value[16];		/* of the traffic's own */
 	int refused;			/* a call gave this, not -FI_EAGAIN */
 	char why[160];			/* the first thing that was wrong */
 };
@@ -81,6 +82,7 @@ extern const struct traffic stream_traffic, unexpected_traffic,
 extern const struct traffic *traffic;
 extern size_t msg_bytes;
 extern unsigned window;
+extern bool acked;			/* ask for FI_DELIVERY_COMPLETE */
 extern struct ft_op **slot_op;		/* of the source, [window] */
 extern struct ft_mr local_mr, target_mr;
 extern unsigned char *local_mem, *target_mem;

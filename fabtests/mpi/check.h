@@ -5,7 +5,7 @@
  * end, and ends the whole job with a message at the first thing that is wrong.
  *
  * Arguments of all of them: [-S SEED] [COUNT].  MC_GUARD_S limits the time of a
- * program that hangs (600).
+ * program that hangs (600).  MC_UNTIL names a file: some go on until it is there.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -83,6 +83,20 @@ static inline void mc_init(struct mc *mc, int *argc, char ***argv,
 		printf("%s: %d ranks, count %ld, seed %llu\n", name, mc->n,
 		       mc->count, (unsigned long long)mc->seed);
 	fflush(stdout);
+}
+
+/* Another round?  All ranks ask for each; rank 0 looks. */
+static inline bool mc_more(const struct mc *mc, long round)
+{
+	const char *until = getenv("MC_UNTIL");
+	int more = round < mc->count;
+
+	if (!until)
+		return more;
+	if (!mc->rank && !access(until, F_OK))
+		more = 0;
+	MPI_Bcast(&more, 1, MPI_INT, 0, MPI_COMM_WORLD);
+	return more;
 }
 
 static inline int mc_fini(const struct mc *mc)

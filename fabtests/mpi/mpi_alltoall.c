@@ -95,7 +95,7 @@ int main(int argc, char **argv)
 	mc_init(&mc, &argc, &argv, "mpi_alltoall", 5);
 	in = mc_alloc(&mc, (size_t)mc.n * MAX_BYTES);
 	out = mc_alloc(&mc, (size_t)mc.n * MAX_BYTES);
-	for (r = 0; r < mc.count; r++) {
+	for (r = 0; mc_more(&mc, r); r++) {
 		for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 			equal(&mc, out, in, sizes[i], r);
 			uneven(&mc, out, in, sizes[i], r);
