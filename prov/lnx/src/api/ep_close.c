@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "api/ep.h"
+#include "comp/faults.h"
 #include "core/open.h"
 #include "obj/mr.h"
 #include "prov.h"
@@ -102,6 +103,7 @@ static void dump_stats(const struct lnx_ep *ep)
 			       (unsigned long long)ep->eid, row->name,
 			       (unsigned long long)v, row->help);
 	}
+	lnx_faults_log(ep);
 }
 
 /* Registrations are known to its rails no more. */
@@ -172,6 +174,7 @@ int lnx_ep_close(struct fid *fid)
 	lnx_peers_destroy(ep);
 	lnx_unlock(&ep->lock);
 
+	lnx_faults_close(ep);
 	lnx_cntr_release(ep);
 	lnx_cq_sink_close(ep->sink);
 	lnx_match_fini(&ep->tag);

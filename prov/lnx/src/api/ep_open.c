@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/ep.h"
+#include "comp/faults.h"
 #include "core/caps.h"
 #include "core/open.h"
 #include "prov.h"
@@ -100,6 +101,12 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ret = lnx_ep_init_rx(ep);
 	if (ret)
 		goto err;
+	ret = lnx_faults_open(ep);
+	if (ret) {
+		lnx_match_fini(&ep->tag);
+		lnx_match_fini(&ep->msg);
+		goto err;
+	}
 	lnx_ep_init_lists(ep);
 	lnx_rma_init(ep);
 	for (i = 0; i < 3; i++)

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "comp/faults.h"
 #include "obj/peer_abi.h"
+#include "prov.h"
 
 static int fabric_close(struct fid *fid)
 {
@@ -57,6 +59,8 @@ int lnx_fabric(struct fi_fabric_attr *attr, struct fid_fabric **out,
 
 	(void)attr;
 	ret = lnx_peer_abi_check();
+	if (!ret)
+		ret = lnx_faults_check(lnx_config());
 	if (ret)
 		return ret;
 	fabric = calloc(1, sizeof(*fabric));

@@ -15,6 +15,7 @@
 #include <strings.h>
 
 #include "base/compiler.h"
+#include "comp/faults.h"
 #include "core/caps.h"
 #include "core/catalog.h"
 #include "core/complain.h"
@@ -437,6 +438,9 @@ int lnx_getinfo(uint32_t version, const char *node, const char *service,
 		return -FI_ENODATA;
 	if (lnx_peer_abi_check())
 		return -FI_ENODATA;
+	ret = lnx_faults_check(lnx_config());
+	if (ret)
+		return ret;
 	if (hints && hints->domain_attr)
 		req.domain = hints->domain_attr->name;
 	if ((node || service) && !(flags & FI_SOURCE))

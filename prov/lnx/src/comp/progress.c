@@ -7,6 +7,7 @@
  * poll_idle-th pass: polling TCP costs a system call, which shm traffic would pay.
  */
 #include "comp/comp.h"
+#include "comp/faults.h"
 #include "rx/rx.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
@@ -41,6 +42,8 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 {
 	uint64_t now;
 
+	if (lnx_unlikely(ep->work & LNX_WORK_FAULT))
+		lnx_faults_run(ep);
 	/* First: what came behind a hello needs the way it leads to. */
 	if (lnx_unlikely(ep->work & LNX_WORK_LEARN))
 		lnx_peers_join(ep);

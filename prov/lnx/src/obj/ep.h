@@ -27,6 +27,7 @@
 #define LNX_INJECT_MAX	4096
 
 struct lnx_book;
+struct lnx_faults;
 struct lnx_thread;
 
 /*
@@ -122,6 +123,7 @@ struct lnx_ep {
 	struct lnx_node rndvs;		/* lnx_rndv.link: announced, not pulled */
 	struct lnx_node dead_rndvs;	/* ended, registrations still open */
 	const struct lnx_conf *conf;
+	struct lnx_faults *fault;	/* NULL but in tests (comp/faults.h) */
 
 	struct lnx_domain *domain;
 	struct lnx_av *av;
@@ -171,6 +173,7 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_OWE	0x800u		/* as ACK, but not yet due */
 #define LNX_WORK_FETCH	0x1000u
 #define LNX_WORK_WATCH	0x2000u
+#define LNX_WORK_FAULT	0x4000u
 /* Those that progress looks at now and then only. */
 #define LNX_WORK_SLOW	(LNX_WORK_UNA | LNX_WORK_OWE | LNX_WORK_WATCH)
 #define LNX_SLOW_PASSES	16u

@@ -42,6 +42,7 @@ struct lnx_rxbuf {
 	bool kept;			/* an unexpected message or the window has it */
 	void *big;			/* peer rail, to be dropped: scratch */
 	size_t len;			/* of the frame, while it is kept */
+	uint64_t due_ns;		/* held by a fault rule until then */
 	struct lnx_peer_entry pe;	/* peer rails */
 	struct iovec iov;
 	void *desc[4];

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "comp/comp.h"
+#include "comp/faults.h"
 #include "rx/rx.h"
 #include "rx/serve.h"
 #include "tx/path.h"
@@ -332,6 +333,12 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	if (lnx_unlikely(ret)) {
 		bad_frame(rail, buf, ret, len);
 		return false;
+	}
+	if (lnx_unlikely(ep->fault != NULL)) {
+		enum lnx_faults_rx f = lnx_faults_rx(rail, buf, &h, len);
+
+		if (f != LNX_FAULTS_GO)
+			return f == LNX_FAULTS_HELD;
 	}
 	if (lnx_unlikely(h.dst != ep->eid)) {
 		/* Meant for whoever had this address before us. */

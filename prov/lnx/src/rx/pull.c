@@ -13,6 +13,7 @@
 #include <stdlib.h>
 
 #include "comp/comp.h"
+#include "comp/faults.h"
 #include "rx/rx.h"
 #include "tx/path.h"
 #include "tx/rma.h"
@@ -169,7 +170,9 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 	rail->busy++;
 	p->inflight++;
 	lnx_path_read_posted(path, len, now);
-	ret = p->push ? post_write(c, path, addr, key) :
+	ret = lnx_unlikely(p->rxe->ep->fault != NULL) &&
+	      lnx_faults_piece(p->peer, path, c, p->push) ? 0 :
+	      p->push ? post_write(c, path, addr, key) :
 	      fi_read(rail->core_ep, c->local, len, NULL,
 		      path->core_addr, addr, key, c);
 	if (ret) {

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "comp/comp.h"
+#include "comp/faults.h"
 #include "tx/path.h"
 #include "tx/post.h"
 #include "tx/submit.h"
@@ -94,6 +95,8 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 	txe->path = path->index;
 	/* Acknowledged inside the call, a frame stays until that is over. */
 	txe->in_core = true;
+	if (lnx_unlikely(ep->fault != NULL) && lnx_faults_tx(path, txe))
+		goto left;
 	if (lnx_likely(txe->len <= rail->inject_size && !txe->niov)) {
 		/* The core copies it: no completion of its own to handle. */
 		ret = fi_inject(rail->core_ep, txe->frame, txe->len,

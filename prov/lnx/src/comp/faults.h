@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * FI_LNX_FAULT at work: the rules of policy/fault.h, asked where frames leave and
+ * arrive.  An endpoint without rules has ep->fault NULL, and pays a test of that;
+ * callers test it themselves, but for check, open, log and close.
+ *
+ * Owner lock held, except for check, open and close.
+ */
+#ifndef LNX_FAULTS_H
+#define LNX_FAULTS_H
+
+#include "obj/ep.h"
+
+struct lnx_hdr;
+struct lnx_txe;
+
+/* Frame buffers that delays may hold in one endpoint; what is to be held beyond
+ * that goes on at once, and counts as missed. */
+#define LNX_FAULTS_HELD_MAX	4096u
+
+/* Is FI_LNX_FAULT good?  0; or -FI_EINVAL, which is complained about: a test that
+ * only believes to inject faults is worse than one that does not run. */
+int lnx_faults_check(const struct lnx_conf *conf);
+
+/* Make ep->fault if it is set, and say so in the log.  0 or a negative errno. */
+int lnx_faults_open(struct lnx_ep *ep);
+/* Its rails are closed. */
+void lnx_faults_close(struct lnx_ep *ep);
+/* Log what every rule has hit. */
+void lnx_faults_log(const struct lnx_ep *ep);
+
+/*
+ * txe is about to be given to the core of path, which it names, in_core set.  True:
+ * to a rule instead.  Then it counts as taken; its error comes through
+ * lnx_core_error(), from progress, with prov_errno LNX_FAULT_ERRNO_BASE + class.
+ */
+LNX_COLD bool lnx_faults_tx(struct lnx_path *path, struct lnx_txe *txe);
+/* The same of a piece of a large transfer (rx/pull.c), which is counted as
+ * outstanding; push: it is written. */
+LNX_COLD bool lnx_faults_piece(const struct lnx_peer *peer,
+			       struct lnx_path *path, void *chunk, bool push);
+
+enum lnx_faults_rx {
+	LNX_FAULTS_GO,			/* nothing: handle it */
+	LNX_FAULTS_DROPPED,		/* as if it had not come; buf is not kept */
+	LNX_FAULTS_HELD,		/* buf is kept, and comes again later */
+};
+/* A good frame has come. */
+LNX_COLD enum lnx_faults_rx lnx_faults_rx(struct lnx_rail *rail,
+					  struct lnx_rxbuf *buf,
+					  const struct lnx_hdr *h, size_t len);
+
+/* LNX_WORK_FAULT: deliver errors, and frames whose time has come. */
+LNX_COLD void lnx_faults_run(struct lnx_ep *ep);
+/*
+ * The core of rail is gone, and nothing in it comes back: forget the errors that
+ * were to come from it and drop the frames held.  To be called by who closes a rail
+ * of an endpoint that goes on.  ep->fault may be NULL.
+ */
+LNX_COLD void lnx_faults_forget_rail(struct lnx_rail *rail);
+
+#endif
