@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Prints the table of parameters, conf/params.def:
- *	gen-params man		a section for a manual page, in roff
- *	gen-params markdown	a table for the README
- * One definition list in roff, not a tbl table: it needs no preprocessor and
- * keeps its shape on any width.
+ * Prints tables of the sources:
+ *	gen-params man		parameters, a section for a manual page, in roff
+ *	gen-params markdown	parameters, for the README
+ *	gen-params classes	classes of failures, in roff
+ *	gen-params errors	classes of core providers' errors, in roff
+ * Definition lists in roff, not tbl tables: they need no preprocessor and keep
+ * their shape on any width.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -12,6 +14,7 @@
 #include <string.h>
 
 #include "conf/conf.h"
+#include "policy/errclass.h"
 
 static void put_variable(FILE *out, const struct lnx_param *p)
 {
@@ -130,6 +133,67 @@ static int lnx_conf_markdown(FILE *out)
 	return ferror(out) ? -1 : 0;
 }
 
+static int classes_man(FILE *out)
+{
+	static const char *const payers[] = {
+		[LNX_PAYS_NOBODY] = "nobody",
+		[LNX_PAYS_LOCAL] = "the local rail",
+		[LNX_PAYS_REMOTE] = "the peer's rail",
+		[LNX_PAYS_BOTH] = "both rails",
+	};
+	const struct lnx_class_row *c;
+
+	fputs(".\\\" Made by contrib/gen-params from policy/classes.def.\n", out);
+	for (c = lnx_class_rows + 1; c < lnx_class_rows + LNX_CLASS_COUNT; c++) {
+		fprintf(out, ".TP\n.B %s\n", c->name);
+		put_roff(out, c->help);
+		fputs(".\n.br\nPays: ", out);
+		put_roff(out, payers[c->pays]);
+		fprintf(out, ".\nLNet sends again: %s.\n",
+			c->lnet_resends ? "yes" : "no");
+		if (!c->sure)
+			fputs("It may have arrived.\n", out);
+	}
+	return ferror(out) ? -1 : 0;
+}
+
+/* LNX_FROM_TCP is "TCP" there; "any" is nothing here. */
+static void put_lower(FILE *out, const char *text, int width)
+{
+	if (!strncmp(text, "ANY", 3))
+		text = "";
+	for (; *text; text++, width--)
+		fputc(tolower((unsigned char)*text), out);
+	fprintf(out, "%*s", width > 0 ? width : 0, "");
+}
+
+static int errors_man(FILE *out)
+{
+	const struct lnx_error_row *e;
+	const char *name;
+
+	fputs(".\\\" Made by contrib/gen-params from policy/errors.def.\n.nf\n",
+	      out);
+	for (e = lnx_error_rows; e < lnx_error_rows + lnx_nerrors; e++) {
+		name = e->err_name;
+		if (!strncmp(name, "LNX_", 4))
+			name += 4;
+		fputs("    ", out);
+		put_lower(out, e->from, 6);
+		put_lower(out, e->during, 8);
+		fprintf(out, "%-14s", e->err ? name : "");
+		if (e->number)
+			fprintf(out, "%-5d", e->number);
+		else
+			fprintf(out, "%-5s", "");
+		fputs(e->class == LNX_CLASS_OK ? "the message is to blame" :
+		      lnx_class_name(e->class), out);
+		fputc('\n', out);
+	}
+	fputs(".fi\n", out);
+	return ferror(out) ? -1 : 0;
+}
+
 int main(int argc, char **argv)
 {
 	int ret = -1;
@@ -138,7 +202,12 @@ int main(int argc, char **argv)
 		ret = lnx_conf_man(stdout);
 	else if (argc == 2 && !strcmp(argv[1], "markdown"))
 		ret = lnx_conf_markdown(stdout);
+	else if (argc == 2 && !strcmp(argv[1], "classes"))
+		ret = classes_man(stdout);
+	else if (argc == 2 && !strcmp(argv[1], "errors"))
+		ret = errors_man(stdout);
 	else
-		fputs("usage: gen-params man|markdown\n", stderr);
+		fputs("usage: gen-params man|markdown|classes|errors\n",
+		      stderr);
 	return ret || fflush(stdout) ? 1 : 0;
 }

@@ -11,8 +11,13 @@
 #include "comp/comp.h"
 #include "fake_core.h"
 #include "fake_inside.h"
+#include "policy/errclass.h"
 #include "rx/rx.h"
 #include "tx/tx.h"
+
+/* policy/ knows libfabric's own numbers by heart. */
+_Static_assert(LNX_ETRUNC == FI_ETRUNC && LNX_ENOKEY == FI_ENOKEY &&
+	       FI_ECANCELED == ECANCELED && FI_EAGAIN == EAGAIN, "errors.def");
 
 static struct fake f;
 static struct fake_core *core;

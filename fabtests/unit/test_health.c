@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * policy/class, health, plan and rtt: tables of times and numbers that were worked out
+ * policy/class, errclass, health, plan and rtt: tables of times and numbers that were worked out
  * by hand, and a model that knows nothing of the code's fields.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/compiler.h"
+#include "base/stats.h"
+#include "policy/errclass.h"
+#include "policy/fault.h"
 #include "policy/health.h"
 #include "policy/plan.h"
 #include "policy/rtt.h"
+#include "wire/addr.h"
 
 #define MS		1000000ull
 #define S		1000000000ull
@@ -122,6 +127,241 @@ Test(health, classes)
 	cr_expect_eq(lnx_class_find("Remote_DROPPED", 14),
 		     LNX_CLASS_REMOTE_DROPPED);
 	cr_expect_eq(lnx_class_find("", 0), -1);
+}
+
+/* Each class has the counter of its name, and touches no other. */
+Test(health, classes_are_counted)
+{
+	const uint64_t *cell;
+	struct lnx_stats stats;
+	char name[64];
+	unsigned c, i, hits;
+
+	for (c = 0; c <= LNX_CLASS_COUNT; c++) {
+		memset(&stats, 0, sizeof(stats));
+		lnx_class_count(&stats, c);
+		lnx_class_count(&stats, c);
+		snprintf(name, sizeof(name), "%s_count", lnx_class_name(c));
+		for (i = hits = 0; i < lnx_nstats; i++) {
+			cell = (void *)((char *)&stats +
+					lnx_stat_rows[i].offset);
+			cr_expect_eq(*cell, strcmp(lnx_stat_rows[i].name, name)
+				     ? 0 : 2, "%s", lnx_stat_rows[i].name);
+			hits += *cell != 0;
+		}
+		cr_expect_eq(hits, c && c < LNX_CLASS_COUNT, "%s", name);
+	}
+}
+
+/* ---- errors of cores ---- */
+
+#define C	LNX_WHILE_CONNECT
+#define P	LNX_WHILE_POST
+#define SN	LNX_WHILE_SEND
+#define R	LNX_WHILE_READ
+#define W	LNX_WHILE_WRITE
+#define TCP	LNX_PROV_TCP
+#define RXM	LNX_PROV_TCP_RXM
+#define VERBS	LNX_PROV_VERBS_RXM
+#define SHM	LNX_PROV_SHM
+#define CXI	LNX_PROV_CXI
+
+/* What was seen of these providers, and what is to be made of it. */
+static const struct {
+	unsigned prov, op;
+	int err, number;
+	unsigned class;
+} error_table[] = {
+	/* seen: reset, far end silent; first error of a broken connection */
+	{ TCP, SN, ENOTCONN, EPIPE, LNX_CLASS_REMOTE_DROPPED },
+	{ RXM, SN, ENOTCONN, EPIPE, LNX_CLASS_REMOTE_DROPPED },
+	/* seen: what was behind it */
+	{ TCP, SN, ECANCELED, ENOTCONN, LNX_CLASS_REMOTE_DROPPED },
+	{ RXM, SN, ECANCELED, ENOTCONN, LNX_CLASS_REMOTE_DROPPED },
+	{ RXM, SN, ECANCELED, 0, LNX_CLASS_REMOTE_DROPPED },
+	/* seen: peer killed while it was read from */
+	{ RXM, R, ECONNRESET, ECONNRESET, LNX_CLASS_REMOTE_DROPPED },
+	{ RXM, R, ECANCELED, ENOTCONN, LNX_CLASS_REMOTE_DROPPED },
+	{ TCP, R, ECANCELED, ENOTCONN, LNX_CLASS_REMOTE_DROPPED },
+	/* the far end may have all of a write */
+	{ RXM, W, ECANCELED, ENOTCONN, LNX_CLASS_REMOTE_ERROR },
+	{ TCP, W, ECONNRESET, ECONNRESET, LNX_CLASS_REMOTE_ERROR },
+	{ TCP, W, ENOTCONN, EPIPE, LNX_CLASS_REMOTE_ERROR },
+	{ TCP, W, EPIPE, EPIPE, LNX_CLASS_REMOTE_ERROR },
+	{ CXI, W, ECONNABORTED, 0, LNX_CLASS_REMOTE_ERROR },
+	/* retransmissions of the kernel came to their end */
+	{ TCP, SN, ETIMEDOUT, ETIMEDOUT, LNX_CLASS_REMOTE_TIMEOUT },
+	{ TCP, SN, ECANCELED, ETIMEDOUT, LNX_CLASS_REMOTE_TIMEOUT },
+	{ RXM, W, ECANCELED, -ETIMEDOUT, LNX_CLASS_REMOTE_TIMEOUT },
+	/* seen: no process, no host, SYN dropped: EAGAIN for ever */
+	{ TCP, C, EAGAIN, 0, LNX_CLASS_NETWORK_TIMEOUT },
+	{ RXM, C, -EAGAIN, 0, LNX_CLASS_NETWORK_TIMEOUT },
+	{ VERBS, C, EAGAIN, 0, LNX_CLASS_NETWORK_TIMEOUT },
+	{ CXI, C, EAGAIN, 0, LNX_CLASS_NETWORK_TIMEOUT },
+	{ SHM, C, EAGAIN, 0, LNX_CLASS_REMOTE_DROPPED },
+	/* what connect() says at once */
+	{ TCP, C, -ENETUNREACH, 0, LNX_CLASS_LOCAL_NO_ROUTE },
+	{ TCP, C, -ENETDOWN, 0, LNX_CLASS_LOCAL_NO_ROUTE },
+	{ RXM, C, -EADDRNOTAVAIL, 0, LNX_CLASS_LOCAL_NO_ROUTE },
+	{ RXM, C, -ENODEV, 0, LNX_CLASS_LOCAL_ABORTED },
+	{ TCP, C, -EPERM, 0, LNX_CLASS_LOCAL_DROPPED },
+	{ TCP, C, -EHOSTUNREACH, 0, LNX_CLASS_REMOTE_DROPPED },
+	{ TCP, C, -EHOSTDOWN, 0, LNX_CLASS_REMOTE_DROPPED },
+	{ TCP, C, -ECONNREFUSED, 0, LNX_CLASS_REMOTE_DROPPED },
+	{ TCP, C, -ECONNRESET, 0, LNX_CLASS_REMOTE_DROPPED },
+	{ TCP, C, -ETIMEDOUT, 0, LNX_CLASS_NETWORK_TIMEOUT },
+	{ TCP, C, -EMFILE, 0, LNX_CLASS_LOCAL_DROPPED },
+	{ RXM, C, -ENOMEM, 0, LNX_CLASS_LOCAL_DROPPED },
+	/* a queue that does not move */
+	{ TCP, P, EAGAIN, 0, LNX_CLASS_NETWORK_TIMEOUT },
+	{ RXM, P, EAGAIN, 0, LNX_CLASS_NETWORK_TIMEOUT },
+	{ VERBS, P, EAGAIN, 0, LNX_CLASS_LOCAL_TIMEOUT },
+	{ CXI, P, EAGAIN, 0, LNX_CLASS_LOCAL_TIMEOUT },
+	{ SHM, P, EAGAIN, 0, LNX_CLASS_REMOTE_TIMEOUT },
+	{ TCP, P, -ENOMEM, 0, LNX_CLASS_LOCAL_ERROR },
+	{ TCP, P, -EINVAL, 0, LNX_CLASS_LOCAL_ERROR },
+	{ CXI, P, -ENOSYS, 0, LNX_CLASS_LOCAL_ERROR },
+	/* the link went */
+	{ TCP, SN, ENETDOWN, ENETDOWN, LNX_CLASS_LOCAL_NO_ROUTE },
+	{ RXM, SN, ECANCELED, ENETDOWN, LNX_CLASS_LOCAL_NO_ROUTE },
+	{ RXM, SN, ECANCELED, ENETUNREACH, LNX_CLASS_LOCAL_NO_ROUTE },
+	{ RXM, R, ECANCELED, ENETUNREACH, LNX_CLASS_REMOTE_DROPPED },
+	{ TCP, SN, EHOSTUNREACH, EHOSTUNREACH, LNX_CLASS_REMOTE_DROPPED },
+	{ TCP, SN, EHOSTDOWN, 0, LNX_CLASS_REMOTE_DROPPED },
+	{ TCP, SN, ECONNREFUSED, 0, LNX_CLASS_REMOTE_DROPPED },
+	{ TCP, SN, ECONNRESET, 0, LNX_CLASS_REMOTE_DROPPED },
+	{ TCP, SN, ECONNABORTED, 0, LNX_CLASS_REMOTE_DROPPED },
+	{ TCP, SN, ESHUTDOWN, 0, LNX_CLASS_REMOTE_DROPPED },
+	{ TCP, SN, EPIPE, 0, LNX_CLASS_REMOTE_DROPPED },
+	{ TCP, SN, EINTR, 0, LNX_CLASS_LOCAL_INTERRUPT },
+	{ TCP, SN, ENOMEM, 0, LNX_CLASS_LOCAL_ERROR },
+	{ TCP, R, ENOBUFS, 0, LNX_CLASS_LOCAL_ERROR },
+	{ TCP, R, EINVAL, 0, LNX_CLASS_LOCAL_ERROR },
+	{ TCP, SN, EMSGSIZE, 0, LNX_CLASS_LOCAL_ERROR },
+	{ TCP, W, EFAULT, 0, LNX_CLASS_LOCAL_ERROR },
+	/* verbs, by work completion */
+	{ VERBS, SN, EIO, 12, LNX_CLASS_NETWORK_TIMEOUT },
+	{ VERBS, SN, EIO, 13, LNX_CLASS_REMOTE_TIMEOUT },
+	{ VERBS, R, EIO, 20, LNX_CLASS_REMOTE_TIMEOUT },
+	{ VERBS, R, EIO, 7, LNX_CLASS_REMOTE_ERROR },
+	{ VERBS, SN, EIO, 9, LNX_CLASS_REMOTE_ERROR },
+	{ VERBS, W, EIO, 10, LNX_CLASS_REMOTE_ERROR },
+	{ VERBS, SN, EIO, 11, LNX_CLASS_REMOTE_ERROR },
+	{ VERBS, R, EIO, 15, LNX_CLASS_REMOTE_ERROR },
+	{ VERBS, R, EIO, 16, LNX_CLASS_REMOTE_ERROR },
+	{ VERBS, SN, EIO, 1, LNX_CLASS_LOCAL_ERROR },
+	{ VERBS, SN, EIO, 2, LNX_CLASS_LOCAL_ERROR },
+	{ VERBS, SN, EIO, 3, LNX_CLASS_LOCAL_ERROR },
+	{ VERBS, SN, EIO, 4, LNX_CLASS_LOCAL_ERROR },
+	{ VERBS, SN, EIO, 6, LNX_CLASS_LOCAL_ERROR },
+	{ VERBS, SN, EIO, 8, LNX_CLASS_LOCAL_ERROR },
+	{ VERBS, SN, EIO, 14, LNX_CLASS_LOCAL_ERROR },
+	{ VERBS, SN, EIO, 19, LNX_CLASS_LOCAL_ABORTED },
+	{ VERBS, SN, EIO, 21, LNX_CLASS_LOCAL_ERROR },
+	{ VERBS, SN, EIO, 99, LNX_CLASS_NETWORK_TIMEOUT },
+	{ VERBS, SN, ECANCELED, 5, LNX_CLASS_REMOTE_ERROR },
+	{ CXI, SN, EIO, 12, LNX_CLASS_NETWORK_TIMEOUT },
+	{ CXI, SN, ECANCELED, 0, LNX_CLASS_REMOTE_ERROR },
+	/* seen: shm, large message of a process that has ended */
+	{ SHM, R, EIO, -EIO, LNX_CLASS_REMOTE_ERROR },
+	{ SHM, R, ESRCH, -ESRCH, LNX_CLASS_REMOTE_DROPPED },
+	{ SHM, SN, ENOENT, 0, LNX_CLASS_REMOTE_DROPPED },
+	{ SHM, R, EPERM, -EPERM, LNX_CLASS_LOCAL_ERROR },
+	/* of the message, and what nobody has heard of */
+	{ TCP, SN, LNX_ETRUNC, 0, LNX_CLASS_OK },
+	{ VERBS, W, -LNX_ENOKEY, 0, LNX_CLASS_OK },
+	{ TCP, SN, 0, 0, LNX_CLASS_OK },
+	{ TCP, SN, 4711, 0, LNX_CLASS_REMOTE_ERROR },
+	{ TCP, SN, INT_MIN, INT_MIN, LNX_CLASS_REMOTE_ERROR },
+	{ 12345, SN, ENOTCONN, 0, LNX_CLASS_REMOTE_DROPPED },
+	{ LNX_PROV_NONE, 0, ENOTCONN, 0, LNX_CLASS_REMOTE_ERROR },
+};
+
+Test(health, errors)
+{
+	unsigned i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(error_table); i++) {
+		unsigned class = lnx_errclass(error_table[i].prov,
+					      error_table[i].op,
+					      error_table[i].err,
+					      error_table[i].number);
+
+		cr_expect_eq(class, error_table[i].class, "row %u: %s, not %s",
+			     i, lnx_class_name(class),
+			     lnx_class_name(error_table[i].class));
+	}
+}
+
+/* Those that FI_LNX_FAULT made are what it says, whoever seems to tell. */
+Test(health, errors_made_up)
+{
+	unsigned c, prov;
+
+	for (c = 1; c < LNX_CLASS_COUNT; c++) {
+		int number = LNX_FAULT_ERRNO_BASE + (int)c;
+
+		for (prov = 0; prov <= LNX_PROV_MAX; prov++) {
+			cr_expect_eq(lnx_errclass(prov, SN, ETIMEDOUT, number),
+				     c);
+			cr_expect_eq(lnx_errclass(prov, W, EIO, number), c);
+		}
+	}
+	cr_expect_eq(lnx_errclass(TCP, SN, ETIMEDOUT, LNX_FAULT_ERRNO_BASE),
+		     LNX_CLASS_REMOTE_TIMEOUT);
+}
+
+/* No row is hidden behind others, and the table above has something for each. */
+Test(health, each_row_of_errors_decides)
+{
+	static const unsigned provs[] = { TCP, RXM, VERBS, SHM, CXI };
+	static const unsigned ops[] = { C, P, SN, R, W };
+	const struct lnx_error_row *row, *r;
+	unsigned i, j, k, found, tested;
+
+	for (i = 0; i < lnx_nerrors; i++) {
+		row = &lnx_error_rows[i];
+		for (j = found = 0; j < 25 && !found; j++) {
+			unsigned bit = 1u << provs[j % 5], op = ops[j / 5];
+			int err = row->err ? row->err : 4711;
+			int number = row->number ? row->number : 4711;
+
+			for (r = lnx_error_rows; r < row; r++)
+				if ((r->provs & bit) && (r->ops & op) &&
+				    (!r->err || r->err == err) &&
+				    (!r->number || r->number == number))
+					break;
+			found = r == row && (row->provs & bit) &&
+				(row->ops & op);
+		}
+		cr_expect(found, "row %u, %s of %s, decides nothing", i,
+			  row->err_name, row->from);
+		for (k = tested = 0; k < LNX_ARRAY_SIZE(error_table); k++) {
+			int err = error_table[k].err == INT_MIN ? INT_MAX :
+				  abs(error_table[k].err);
+			int number = error_table[k].number == INT_MIN ?
+				     INT_MAX : abs(error_table[k].number);
+
+			if (error_table[k].prov > 31)
+				continue;
+			for (r = lnx_error_rows; r < row; r++)
+				if ((r->provs & 1u << error_table[k].prov) &&
+				    (r->ops & error_table[k].op) &&
+				    (!r->err || r->err == err) &&
+				    (!r->number || r->number == number))
+					break;
+			tested += r == row && err &&
+				  (r->provs & 1u << error_table[k].prov) &&
+				  (r->ops & error_table[k].op) &&
+				  (!r->err || r->err == err) &&
+				  (!r->number || r->number == number);
+		}
+		cr_expect(tested, "row %u, %s of %s while %s, is not tested", i,
+			  row->err_name, row->from, row->during);
+	}
+	row = &lnx_error_rows[lnx_nerrors - 1];
+	cr_assert(row->provs == LNX_FROM_ANY && row->ops == LNX_WHILE_ANY &&
+		  !row->err && !row->number, "the last row does not fit all");
 }
 
 /* ---- value and state ---- */

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/stats.h"
+
 const struct lnx_class_row lnx_class_rows[LNX_CLASS_COUNT] = {
 	[LNX_CLASS_OK] = { "ok", "it went well", LNX_PAYS_NOBODY, false, false },
 #define LNX_CLASS(NAME, name, pays, lnet, sure, help) \
@@ -41,4 +43,14 @@ unsigned lnx_class_pays(unsigned class, unsigned nremote, bool to_self)
 	if (nremote < 2)
 		pays &= ~(unsigned)LNX_PAYS_REMOTE;
 	return pays | LNX_PAYS_PATH;
+}
+
+void lnx_class_count(struct lnx_stats *stats, unsigned class)
+{
+	switch (class) {
+#define LNX_CLASS(NAME, name, pays, lnet, sure, help) \
+	case LNX_CLASS_##NAME: stats->name##_count++; break;
+#include "policy/classes.def"
+#undef LNX_CLASS
+	}
 }

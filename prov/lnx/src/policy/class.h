@@ -51,6 +51,10 @@ int lnx_class_find(const char *name, size_t len);
  */
 unsigned lnx_class_pays(unsigned class, unsigned nremote, bool to_self);
 
+/* One more in <name>_count. */
+struct lnx_stats;
+void lnx_class_count(struct lnx_stats *stats, unsigned class);
+
 /*
  * May the message be sent again?  harmless: it may come twice, because the receiver
  * drops it then (frames), or because nobody can tell (reads, writes of the same bytes).
