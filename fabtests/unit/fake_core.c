@@ -190,6 +190,14 @@ static void note_sent(struct fake_core *core, const char *call,
 
 static void poll_peer(struct fake_core *core);
 
+/* Guards ask and answer when they like. */
+static bool asks(const void *frame)
+{
+	uint8_t kind = ((const struct lnx_wire_hdr *)frame)->kind;
+
+	return kind == LNX_KIND_PROBE || kind == LNX_KIND_PONG;
+}
+
 static ssize_t post_send(struct fid_ep *fid, const char *call,
 			 const struct iovec *iov, size_t niov, fi_addr_t dest,
 			 uint64_t tag, uint64_t data, uint64_t flags,
@@ -224,7 +232,7 @@ static ssize_t post_inject(struct fid_ep *fid, const char *call,
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 
 	FAKE_CHECK(core->enabled && dest < core->nav);
-	if (core->in_inject) {
+	if (core->in_inject && !asks(buf)) {
 		core->in_inject();
 		poll_peer(core);
 	}
@@ -734,10 +742,25 @@ static int av_insert(struct fid_av *av, const void *addr, size_t count,
 {
 	struct fake_core *core = CORE_OF(av, av);
 
-	(void)addr, (void)flags, (void)context;
+	(void)flags, (void)context;
 	FAKE_CHECK(count == 1);
+	if (addr && core->nav < FAKE_AV_NAMES)
+		memcpy(core->av_name[core->nav], addr, FAKE_NAME_BYTES);
 	*fi_addr = core->nav++;
 	return 1;
+}
+
+/* All of our addresses are sockaddr_in. */
+static int av_lookup(struct fid_av *av, fi_addr_t fi_addr, void *addr,
+		     size_t *len)
+{
+	struct fake_core *core = CORE_OF(av, av);
+
+	if (fi_addr >= core->nav || fi_addr >= FAKE_AV_NAMES)
+		return -FI_EINVAL;
+	memcpy(addr, core->av_name[fi_addr], LNX_MIN(*len, FAKE_NAME_BYTES));
+	*len = FAKE_NAME_BYTES;
+	return 0;
 }
 
 static int av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count,
@@ -751,6 +774,7 @@ static struct fi_ops_av av_ops = {
 	.size = sizeof(struct fi_ops_av),
 	.insert = av_insert,
 	.remove = av_remove,
+	.lookup = av_lookup,
 };
 
 static int mr_close(struct fid *fid)

@@ -51,12 +51,16 @@ struct fake_core {
 	bool hold_sends, hold_reads;	/* until fake_finish() */
 	/* peer, direct: sends, registering; look at what came, as some do */
 	bool poll_in_send, poll_in_mr;
-	void (*in_inject)(void);	/* framed: called first, then as above */
+	void (*in_inject)(void);	/* framed, but for PROBE and PONG: called first,
+					 * then as above */
 
 	/* What was seen. */
 	unsigned nsend, ninject, nrecv, nread, nwrite, npolls, nstart;
 	unsigned nrefused;		/* sends and injects */
 	unsigned nmr, nmr_open, nposted, nav;
+#define FAKE_AV_NAMES	64u		/* addresses that can be looked up */
+#define FAKE_NAME_BYTES	16u
+	uint8_t av_name[FAKE_AV_NAMES][FAKE_NAME_BYTES];
 	bool enabled;
 
 	/* Inside. */

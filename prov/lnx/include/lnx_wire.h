@@ -14,6 +14,8 @@
  * whatever path they took, drops what it has already handled, and acknowledges
  * cumulatively: `ack` is the next number it expects, in every frame it sends.
  * The other kinds are outside the sequence and may be lost or repeated freely.
+ * A later HELLO tells of rails that were opened anew: their addresses replace those
+ * of the rails in the same places.
  */
 #ifndef LNX_WIRE_H
 #define LNX_WIRE_H
@@ -37,20 +39,23 @@ enum lnx_wire_kind {
 	LNX_KIND_ACK = 7,	/* carries ack, and what came over which path:
 				 * tag: 1 + a path or 0, data: bytes of frames;
 				 * len, key: the same of another path */
-	LNX_KIND_PROBE = 8,	/* asks for an ACK now: does the peer live? */
+	LNX_KIND_PROBE = 8,	/* asks for an ACK now: does the peer live?  With
+				 * tag, 1 + a path of the sender's: for a PONG */
 	LNX_KIND_BYE = 9,	/* the endpoint is closing; seq: no frame of
 				 * that number or a later one will follow */
 	LNX_KIND_STRANGER = 10,	/* reserved: a frame's dst is not us */
+	LNX_KIND_PONG = 11,	/* answers a PROBE by the way it came: its tag and
+				 * data; key: bytes of frames over that path */
 	/* Remote memory, all sequenced.  key names a registration of the receiver,
 	 * tag is the address where the access begins: the byte in it, or a virtual
 	 * address of the receiver's, as the receiver has it. */
-	LNX_KIND_PUT = 11,	/* payload: lnx_wire_put if F_PUT, then data */
-	LNX_KIND_PUT_RTS = 12,	/* tag: number of lnx_wire_place in the payload,
+	LNX_KIND_PUT = 12,	/* payload: lnx_wire_put if F_PUT, then data */
+	LNX_KIND_PUT_RTS = 13,	/* tag: number of lnx_wire_place in the payload,
 				 * then lnx_wire_rts; the receiver reads */
-	LNX_KIND_GET = 13,	/* data: op; len: bytes wanted in the RESP */
-	LNX_KIND_KEYS = 14,	/* data: op; wants lnx_wire_keys in the RESP */
-	LNX_KIND_ATOMIC = 15,	/* data: op; payload: lnx_wire_atomic */
-	LNX_KIND_RESP = 16,	/* data: op; tag: error or 0; payload: len bytes */
+	LNX_KIND_GET = 14,	/* data: op; len: bytes wanted in the RESP */
+	LNX_KIND_KEYS = 15,	/* data: op; wants lnx_wire_keys in the RESP */
+	LNX_KIND_ATOMIC = 16,	/* data: op; payload: lnx_wire_atomic */
+	LNX_KIND_RESP = 17,	/* data: op; tag: error or 0; payload: len bytes */
 	LNX_KIND_MAX
 };
 

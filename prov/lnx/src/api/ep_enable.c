@@ -137,41 +137,6 @@ void lnx_ep_close_rails(struct lnx_ep *ep)
 	ep->shm = NULL;
 }
 
-static int make_address(struct lnx_ep *ep)
-{
-	struct lnx_addr a = {
-		.eid = ep->eid,
-		.host = ep->domain->host,
-		.has_shm = ep->shm != NULL,
-		.bare = ep->bare,
-	};
-	unsigned i;
-
-	for (i = 0; i < ep->nrail; i++) {
-		struct lnx_rail *rail = ep->rail[i];
-		struct lnx_addr_rail r = {
-			.prov = rail->prov, .group = rail->group,
-		};
-		int place;
-
-		rail->wire_index = LNX_WIRE_INDEX_NONE;
-		if (lnx_kind_local(rail->kind))
-			continue;
-		if (rail->addrlen > sizeof(r.raw)) {
-			a.more = true;
-			continue;
-		}
-		r.rawlen = (uint8_t)rail->addrlen;
-		memcpy(r.raw, rail->addr, rail->addrlen);
-		place = lnx_addr_add(&a, &r);
-		if (place >= 0)
-			rail->wire_index = (uint16_t)place;
-		else if (place != -ENOSPC)
-			return place;
-	}
-	return lnx_addr_pack(&a, ep->addr);
-}
-
 /* Peers that were inserted before: cores must know some of them to name them. */
 static void meet_peers(struct lnx_ep *ep)
 {
@@ -376,7 +341,7 @@ int lnx_ep_enable(struct lnx_ep *ep)
 	if (!ret && !ep->bare)
 		ret = lnx_rxbuf_reserve(ep);
 	if (!ret)
-		ret = make_address(ep);
+		ret = lnx_ep_address(ep);
 	if (!ret)
 		ret = lnx_mr_join(ep);
 	if (!ret)

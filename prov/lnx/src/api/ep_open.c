@@ -26,7 +26,7 @@ static uint32_t pow2_up(uint64_t v)
 void lnx_ep_init_lists(struct lnx_ep *ep)
 {
 	struct lnx_node *heads[] = {
-		&ep->ack_peers, &ep->pump_peers, &ep->una_peers,
+		&ep->ack_peers, &ep->pump_peers, &ep->una_peers, &ep->guard_peers,
 		&ep->learn_peers, &ep->direct_peers, &ep->pulls, &ep->parked,
 		&ep->fetches,
 		&ep->peers, &ep->reserve, &ep->buf_reserve, &ep->rndvs,

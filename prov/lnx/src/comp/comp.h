@@ -23,6 +23,9 @@ int lnx_plain_poll(struct lnx_rail *rail);
 int lnx_plain_fill(struct lnx_rail *rail);
 LNX_COLD void lnx_plain_recv_failed(struct lnx_rail *rail,
 				    struct lnx_rxbuf *buf, int err);
+/* The rail's core endpoint is closed: handle what it said of that, and take back the
+ * receive buffers that it said nothing of. */
+LNX_COLD void lnx_rail_drain(struct lnx_rail *rail);
 /* An error of a core on a framed rail, of either kind. */
 LNX_COLD void lnx_core_error(struct lnx_rail *rail,
 			     const struct fi_cq_err_entry *err);

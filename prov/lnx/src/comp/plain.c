@@ -161,9 +161,11 @@ void lnx_rxbuf_drop(struct lnx_rxbuf *buf)
 /* Post buf again.  When the core is full or the like, progress tries later. */
 static inline void post_buf(struct lnx_rail *rail, struct lnx_rxbuf *buf)
 {
-	ssize_t ret = fi_recv(rail->core_ep, buf->frame, LNX_FRAME_MAX, NULL,
-			      FI_ADDR_UNSPEC, buf);
+	ssize_t ret = -FI_EAGAIN;
 
+	if (lnx_likely(rail->core_ep != NULL))
+		ret = fi_recv(rail->core_ep, buf->frame, LNX_FRAME_MAX, NULL,
+			      FI_ADDR_UNSPEC, buf);
 	if (lnx_likely(!ret)) {
 		lnx_list_add_tail(&rail->bufs, &buf->link);
 		rail->nposted++;
@@ -233,6 +235,20 @@ static LNX_COLD void read_errors(struct lnx_rail *rail)
 			return;
 		lnx_core_error(rail, &err);
 	}
+}
+
+LNX_COLD void lnx_rail_drain(struct lnx_rail *rail)
+{
+	struct lnx_node *n;
+
+	if (rail->kind == LNX_RAIL_PLAIN)
+		while (lnx_plain_poll(rail))
+			;
+	else
+		fi_cq_read(rail->core_cq, NULL, 0);
+	while ((n = lnx_list_pop(&rail->bufs)))
+		lnx_rxbuf_put(lnx_list_entry(n, struct lnx_rxbuf, link));
+	rail->nposted = 0;
 }
 
 /* Completions handled. */

@@ -9,6 +9,7 @@
 #include "comp/comp.h"
 #include "comp/faults.h"
 #include "rx/rx.h"
+#include "tx/guard.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
 
@@ -63,6 +64,8 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 	    (ep->pass & 0xff))
 		return;		/* timers need not look at every pass */
 	now = lnx_clock_ns();
+	if (ep->work & LNX_WORK_GUARD)
+		lnx_guard_run(ep, now);
 	if (ep->work & LNX_WORK_PUMP)
 		lnx_tx_pump(ep, now);
 	if (ep->work & (LNX_WORK_ACK | LNX_WORK_OWE))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <stdio.h>
 #include <stdlib.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -293,6 +294,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	rail->next_key = KEY_BASE;
 	lnx_list_init(&rail->bufs);
 	lnx_list_init(&rail->regs);
+	lnx_list_init(&rail->twins);
 	snprintf(rail->name, sizeof(rail->name), "%.*s:%.*s",
 		 LNX_NAME_MAX - 2, spec->prov, LNX_NAME_MAX - 2, spec->dom);
 	rail->info = rail_info(ep, rail, spec, owner);
@@ -381,6 +383,69 @@ void lnx_rail_close(struct lnx_rail *rail)
 	free(rail->sink);
 	free(rail->note);
 	free(rail);
+}
+
+void lnx_rail_shut_ep(struct lnx_rail *rail)
+{
+	if (!rail->core_ep)
+		return;
+	close_fid(rail, &rail->core_ep->fid, "endpoint");
+	rail->core_ep = NULL;
+}
+
+/* Let the kernel choose the port. */
+static void any_port(struct fi_info *info)
+{
+	struct sockaddr *sa = info->src_addr;
+
+	if (!sa)
+		return;
+	if (info->addr_format == FI_SOCKADDR_IN ||
+	    (info->addr_format == FI_SOCKADDR && sa->sa_family == AF_INET))
+		((struct sockaddr_in *)(void *)sa)->sin_port = 0;
+	else if (info->addr_format == FI_SOCKADDR_IN6 ||
+		 (info->addr_format == FI_SOCKADDR && sa->sa_family == AF_INET6))
+		((struct sockaddr_in6 *)(void *)sa)->sin6_port = 0;
+}
+
+static int open_again(struct lnx_rail *rail)
+{
+	struct fid_ep *core;
+	int ret;
+
+	any_port(rail->info);
+	ret = fi_endpoint(rail->domain, rail->info, &core, NULL);
+	if (ret)
+		return failed(rail, "fi_endpoint", ret);
+	rail->core_ep = core;
+	ret = fi_ep_bind(core, &rail->av->fid, 0);
+	if (ret)
+		return failed(rail, "fi_ep_bind (av)", ret);
+	ret = fi_ep_bind(core, &rail->core_cq->fid, FI_TRANSMIT);
+	if (!ret)
+		ret = fi_ep_bind(core, &rail->core_cq->fid, FI_RECV);
+	if (ret)
+		return failed(rail, "fi_ep_bind (cq)", ret);
+	if (rail->srx) {
+		ret = fi_ep_bind(core, &rail->srx->fid, 0);
+		if (ret)
+			return failed(rail, "fi_ep_bind (srx)", ret);
+	}
+	ret = fi_enable(core);
+	if (ret)
+		return failed(rail, "fi_enable", ret);
+	rail->addrlen = sizeof(rail->addr);
+	ret = fi_getname(&core->fid, rail->addr, &rail->addrlen);
+	return ret ? failed(rail, "fi_getname", ret) : 0;
+}
+
+int lnx_rail_open_ep(struct lnx_rail *rail)
+{
+	int ret = open_again(rail);
+
+	if (ret)
+		lnx_rail_shut_ep(rail);
+	return ret;
 }
 
 int lnx_rail_insert(struct lnx_rail *rail, const void *addr,

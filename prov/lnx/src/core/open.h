@@ -33,6 +33,21 @@ void lnx_rail_close(struct lnx_rail *rail);
 /* Close only the core endpoint, so that no callback comes any more. */
 void lnx_rail_shut(struct lnx_rail *rail);
 
+/*
+ * A new core endpoint in place of the present one, under a new address: the only way
+ * to be rid of a connection that delivers nothing and of all that is in it.  The
+ * domain, and with it every registration, stays.  What the old one had of ours is
+ * for the caller to clean up, between the two.
+ *
+ * Open: 0, or what a step said after a warning that names it; the rail then has no
+ * core endpoint, and this may be tried again.
+ */
+void lnx_rail_shut_ep(struct lnx_rail *rail);
+int lnx_rail_open_ep(struct lnx_rail *rail);
+
+/* core/address.c: ep->addr, and each rail's place in it.  0, or -EINVAL. */
+int lnx_ep_address(struct lnx_ep *ep);
+
 /* Make a core address known; -FI_ENOSPC when the core has no room for it. */
 int lnx_rail_insert(struct lnx_rail *rail, const void *addr,
 		    fi_addr_t *core_addr);

@@ -91,6 +91,7 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	lnx_list_init(&p->ack_link);
 	lnx_list_init(&p->pump_link);
 	lnx_list_init(&p->una_link);
+	lnx_list_init(&p->guard_link);
 	lnx_list_add_tail(&ep->peers, &p->all_link);
 	if (++ep->npeer > ep->by_eid_mask)
 		hash_grow(ep);		/* links p as well */
@@ -313,6 +314,7 @@ static void join_network(struct lnx_peer *peer, const struct lnx_addr *a)
 		path->state = LNX_PATH_IDLE;
 		path->index = peer->npath;
 		path->room = LNX_PATH_ROOM;
+		lnx_list_init(&path->reads);
 		if (lnx_rail_insert(path->rail, a->rail[way[i].remote].raw,
 				    &path->core_addr))
 			continue;
@@ -358,6 +360,7 @@ static void join_bare(struct lnx_peer *peer, const struct lnx_addr *a)
 	mine = first ? pair.local : pair.remote;
 	theirs = first ? pair.remote : pair.local;
 	memset(path, 0, sizeof(*path));
+	lnx_list_init(&path->reads);
 	path->state = LNX_PATH_IDLE;
 	path->remote_rail = (uint16_t)theirs;
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
@@ -485,12 +488,16 @@ int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a)
 {
 	struct lnx_ep *ep = peer->ep;
 
-	if (peer->npath || peer->self || peer->hello)
+	if (peer->self || (peer->hello && !peer->npath))
 		return 0;
-	peer->hello = malloc(sizeof(*a));
+	/* The newest counts. */
+	if (!peer->hello)
+		peer->hello = malloc(sizeof(*a));
 	if (!peer->hello)
 		return -FI_ENOMEM;
 	*peer->hello = *a;
+	if (lnx_list_linked(&peer->learn_link))
+		return 0;
 	lnx_list_add_tail(&ep->learn_peers, &peer->learn_link);
 	ep->work |= LNX_WORK_LEARN;
 	return 0;
@@ -508,6 +515,33 @@ static int av_addr(const struct lnx_peer *peer, struct lnx_addr *a)
 				   sizeof(why)) : 0;
 }
 
+/* Rails of the peer that were opened anew have another address than we know. */
+static void readdress(struct lnx_peer *peer, const struct lnx_addr *a)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = &peer->path[i];
+		const struct lnx_addr_rail *r = &a->rail[path->remote_rail];
+		uint8_t old[LNX_ADDR_RAW] = { 0 };
+		size_t len = sizeof(old);
+		fi_addr_t core_addr;
+
+		if (path->remote_rail >= a->nrail ||
+		    r->prov != path->rail->prov ||
+		    fi_av_lookup(path->rail->av, path->core_addr, old, &len) ||
+		    len > sizeof(old) || !memcmp(old, r->raw, len))
+			continue;
+		if (lnx_rail_insert(path->rail, r->raw, &core_addr))
+			continue;	/* it stays where nobody is */
+		lnx_rail_remove(path->rail, path->core_addr);
+		path->core_addr = core_addr;
+		path->retry_ns = 0;
+		path->backoff_ns = 0;
+		path->guard.ping_ns = 0;
+	}
+}
+
 void lnx_peers_join(struct lnx_ep *ep)
 {
 	struct lnx_node *n;
@@ -517,8 +551,9 @@ void lnx_peers_join(struct lnx_ep *ep)
 						       learn_link);
 
 		/* Anybody can write a hello; the AV is the application's word. */
-		if (!peer->npath && !av_addr(peer, peer->hello) &&
-		    !peer->hello->bare)
+		if (peer->npath && !ep->bare)
+			readdress(peer, peer->hello);
+		else if (!av_addr(peer, peer->hello) && !peer->hello->bare)
 			join_network(peer, peer->hello);
 		free(peer->hello);
 		peer->hello = NULL;

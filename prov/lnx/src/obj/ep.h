@@ -91,6 +91,8 @@ struct lnx_ep {
 	struct lnx_node ack_peers;
 	struct lnx_node pump_peers;
 	struct lnx_node una_peers;
+	struct lnx_node guard_peers;
+	uint64_t guard_ns;		/* when their paths are looked at next */
 	struct lnx_node learn_peers;
 	struct lnx_node direct_peers;
 	struct lnx_node pulls;		/* lnx_pull.link: reads to post */
@@ -174,8 +176,10 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_FETCH	0x1000u
 #define LNX_WORK_WATCH	0x2000u
 #define LNX_WORK_FAULT	0x4000u
+#define LNX_WORK_GUARD	0x8000u
 /* Those that progress looks at now and then only. */
-#define LNX_WORK_SLOW	(LNX_WORK_UNA | LNX_WORK_OWE | LNX_WORK_WATCH)
+#define LNX_WORK_SLOW	(LNX_WORK_UNA | LNX_WORK_OWE | LNX_WORK_WATCH | \
+			 LNX_WORK_GUARD)
 #define LNX_SLOW_PASSES	16u
 
 /* ---- core/peer.c: peers of an endpoint.  Owner lock held. ---- */

@@ -25,12 +25,29 @@ struct lnx_txe;
  *	IDLE --send--> CONNECTING --accepted--> UP --error--> CONNECTING
  *	IDLE --accepted--> UP
  *	CONNECTING --deadline--> DEAD
+ *	any --silence, link down--> LEFT --it answers--> UP	(tx/guard.h)
  */
 enum lnx_path_state {
 	LNX_PATH_IDLE,
 	LNX_PATH_CONNECTING,		/* the core says EAGAIN, we wait */
 	LNX_PATH_UP,
 	LNX_PATH_DEAD,			/* its deadline passed */
+	LNX_PATH_LEFT,			/* delivers nothing: not used */
+};
+
+/* Does it deliver?  And once it does not, when is it tried again (tx/guard.h). */
+struct lnx_path_guard {
+	uint64_t moved;			/* grows with all that is delivered */
+	uint64_t seen;			/* `moved` at still_ns */
+	uint64_t still_ns;		/* unchanged since; 0: nothing is due */
+	uint64_t asked_ns;		/* the peer, over another path; 0: not */
+	bool answered;			/* and nothing more had come */
+	bool pinged;			/* left: a PROBE is on its way over it */
+	uint32_t nonce;			/* its number */
+	uint64_t left_ns;
+	uint64_t ping_ns;		/* left: when the next one goes */
+	uint64_t ping_gap_ns;
+	uint64_t reopened_ns;		/* the rail, since it was left; 0: not */
 };
 
 struct lnx_path {
@@ -57,6 +74,8 @@ struct lnx_path {
 	struct lnx_meter read;
 	uint64_t read_retry_ns;		/* none to be tried before */
 	uint64_t read_done_ns;		/* when the last one ended */
+	struct lnx_node reads;		/* of rx/pull.c: what is outstanding */
+	struct lnx_path_guard guard;
 };
 
 #define LNX_PATHS_MAX	LNX_WIRE_PATHS
@@ -104,6 +123,12 @@ struct lnx_peer {
 	uint8_t last_path;		/* of its frames */
 	uint8_t told_path;		/* what we told of last */
 	uint8_t turn;			/* path of the last frame, if they take turns */
+	uint8_t back;			/* the path its last frame came by, for ACKs */
+	uint8_t again;			/* tx_resend: frames of these paths, as bits */
+	uint8_t pong_due;		/* bits of paths that owe a PONG */
+	struct {
+		uint64_t tag, data;	/* of the PROBE */
+	} pong[LNX_PATHS_MAX];
 	struct lnx_txe **slot;		/* [ep->window], by number */
 	struct lnx_node pend;		/* txe.link, numbered, not yet posted */
 	uint64_t una_bytes;		/* of frames not acknowledged; as `sent` */
@@ -135,6 +160,7 @@ struct lnx_peer {
 	struct lnx_node ack_link;	/* ep->ack_peers */
 	struct lnx_node pump_link;	/* ep->pump_peers: frames to post */
 	struct lnx_node una_link;	/* ep->una_peers: frames unacknowledged */
+	struct lnx_node guard_link;	/* ep->guard_peers: paths to look after */
 	struct lnx_node learn_link;	/* ep->learn_peers: hello to act on */
 	struct lnx_addr *hello;		/* what it said; owned */
 	struct lnx_node all_link;	/* ep->peers */

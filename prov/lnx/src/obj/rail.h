@@ -79,6 +79,8 @@ struct lnx_rail {
 	bool mr_endpoint;		/* registrations belong to an endpoint */
 	bool no_cancel;			/* bare: the core might crash (rx/bare.c) */
 	uint32_t busy;			/* frames and reads the core has of ours */
+	struct lnx_node twins;		/* lnx_txe.link: in the core, sent elsewhere */
+	uint64_t reopened_ns;		/* 0: never (tx/guard.h) */
 	size_t inject_size;
 	uint64_t next_key;
 	struct lnx_node regs;		/* lnx_mr_reg.rail_link */

@@ -12,6 +12,7 @@
 #include "comp/faults.h"
 #include "rx/rx.h"
 #include "rx/serve.h"
+#include "tx/guard.h"
 #include "tx/path.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
@@ -321,6 +322,39 @@ static LNX_COLD void bad_frame(struct lnx_rail *rail,
 			       rail->name, len);
 }
 
+/* Outside the sequence. */
+static void control(struct lnx_rail *rail, struct lnx_peer *peer,
+		    const struct lnx_hdr *h)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_path *path;
+
+	switch (h->kind) {
+	case LNX_KIND_ACK:
+		ep->stats.acks_recv++;
+		lnx_path_heard(peer, h);
+		break;
+	case LNX_KIND_PROBE:
+		path = lnx_path_back(peer, rail, h->rail);
+		if (h->tag && path) {
+			peer->pong[path->index].tag = h->tag;
+			peer->pong[path->index].data = h->data;
+			peer->pong_due |= (uint8_t)(1u << path->index);
+		}
+		ack_at_once(ep, peer);
+		break;
+	case LNX_KIND_PONG:
+		lnx_guard_pong(peer, rail, h);
+		break;
+	case LNX_KIND_BYE:
+		if (h->seq == peer->seq.next)
+			lnx_tx_bye(peer);
+		break;
+	default:
+		break;
+	}
+}
+
 bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 {
 	struct lnx_ep *ep = rail->ep;
@@ -355,20 +389,16 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		lnx_tx_acked(peer, h.ack);
 
 	if (lnx_unlikely(!lnx_kind_sequenced(h.kind))) {
-		if (h.kind == LNX_KIND_ACK) {
-			ep->stats.acks_recv++;
-			lnx_path_heard(peer, &h);
-		} else if (h.kind == LNX_KIND_PROBE) {
-			ack_at_once(ep, peer);
-		} else if (h.kind == LNX_KIND_BYE && h.seq == peer->seq.next) {
-			lnx_tx_bye(peer);
-		}
+		control(rail, peer, &h);
 		return false;
 	}
 	peer->got[h.path] += len;
 	if (lnx_unlikely(h.path != peer->last_path)) {
+		struct lnx_path *back = lnx_path_back(peer, rail, h.rail);
+
 		peer->last_path = h.path;
 		peer->spread = true;
+		peer->back = back ? back->index : 0;
 	}
 	if (lnx_unlikely(h.seq != peer->seq.next))
 		return not_next(ep, peer, h.seq, buf, len);

@@ -15,6 +15,7 @@
 #include "comp/comp.h"
 #include "comp/faults.h"
 #include "rx/rx.h"
+#include "tx/guard.h"
 #include "tx/path.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
@@ -50,7 +51,9 @@ struct lnx_pull {
 
 struct lnx_chunk {
 	struct lnx_op op;			/* first: context of fi_read */
-	struct lnx_node link;
+	bool stale;				/* moved again over another path */
+	struct lnx_node link;			/* pull->redo */
+	struct lnx_node out;			/* path->reads */
 	struct lnx_pull *pull;
 	struct lnx_path *path;
 	void *local;
@@ -163,12 +166,15 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 
 	if (k < 0)
 		return -FI_ENOKEY;
+	if (lnx_unlikely(!rail->core_ep))
+		return -FI_EAGAIN;	/* it could not be opened anew */
 	addr = p->rts.key[c->seg][k].addr + c->seg_off;
 	key = p->rts.key[c->seg][k].key;
 	/* It may complete inside the call, and c be gone. */
 	c->path = path;
 	rail->busy++;
 	p->inflight++;
+	lnx_list_add_tail(&path->reads, &c->out);
 	lnx_path_read_posted(path, len, now);
 	ret = lnx_unlikely(p->rxe->ep->fault != NULL) &&
 	      lnx_faults_piece(p->peer, path, c, p->push) ? 0 :
@@ -178,10 +184,13 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 	if (ret) {
 		rail->busy--;
 		p->inflight--;
+		lnx_list_del(&c->out);
 		lnx_path_read_refused(path, len, now);
 		return ret;
 	}
 	rail->hot = p->rxe->ep->conf->poll_hot;
+	if (lnx_unlikely(!lnx_list_linked(&p->peer->guard_link)))
+		lnx_guard_watch(p->peer);
 	return 0;
 }
 
@@ -197,8 +206,10 @@ static struct lnx_chunk *new_chunk(struct lnx_pull *p, size_t n)
 	if (!c)
 		return NULL;
 	c->op.type = LNX_OP_CHUNK;
+	c->stale = false;
 	c->pull = p;
 	lnx_list_init(&c->link);
+	lnx_list_init(&c->out);
 	cut(p, c, n);
 	return c;
 }
@@ -397,7 +408,48 @@ bool lnx_pull_chunk_out(const void *chunk)
 {
 	const struct lnx_chunk *c = chunk;
 
-	return !lnx_list_linked(&c->link);
+	return lnx_list_linked(&c->out);
+}
+
+/*
+ * The path is left: what it was to bring is read again over others.  What it may yet
+ * bring is the same, but the buffer is not the application's before it has ended.
+ */
+void lnx_pull_leave(struct lnx_path *path)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&path->reads, n, tmp) {
+		struct lnx_chunk *c = lnx_list_entry(n, struct lnx_chunk, out);
+		struct lnx_ep *ep = c->pull->rxe->ep;
+		struct lnx_chunk *again;
+
+		/* A write that comes late would spoil what others wrote since. */
+		if (c->stale || c->pull->push)
+			continue;
+		again = lnx_pool_get(&ep->chunk_pool);
+		if (!again)
+			return;		/* read again when it has failed */
+		*again = *c;
+		lnx_list_init(&again->link);
+		lnx_list_init(&again->out);
+		c->stale = true;
+		lnx_list_add_tail(&c->pull->redo, &again->link);
+		ep->stats.resend_count++;
+		ep->work |= LNX_WORK_PULL;
+	}
+}
+
+/* Its core endpoint is closed, and what it did not report is over all the same. */
+void lnx_pull_cut(struct lnx_path *path)
+{
+	struct lnx_node *n;
+
+	while (!lnx_list_empty(&path->reads)) {
+		n = path->reads.next;
+		lnx_pull_chunk_done(lnx_list_entry(n, struct lnx_chunk, out),
+				    FI_ECANCELED, 0);
+	}
 }
 
 /* A path that has not failed, for a piece that failed on one. */
@@ -422,8 +474,13 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 
 	rail->busy--;
 	p->inflight--;
+	lnx_list_del(&c->out);
 	lnx_path_read_done(c->path, c->len, !err, now);
 	ep->work |= LNX_WORK_PULL;
+	if (lnx_unlikely(c->stale)) {
+		lnx_pool_put(&ep->chunk_pool, c);
+		return;
+	}
 	if (lnx_likely(!err)) {
 		p->done += c->len;
 		p->failing_ns = 0;

@@ -229,6 +229,9 @@ void lnx_pull_start(struct lnx_rxe *rxe);
 void lnx_pull_run(struct lnx_ep *ep);
 void lnx_pull_chunk_done(void *chunk, int err, int prov_errno);
 /* Does a core have it?  If not it waits to be moved again. */
+/* A path is given up for now; its core endpoint is closed (tx/guard.h). */
+void lnx_pull_leave(struct lnx_path *path);
+void lnx_pull_cut(struct lnx_path *path);
 bool lnx_pull_chunk_out(const void *chunk);
 void lnx_pull_fail_peer(struct lnx_peer *peer, int err);
 void lnx_pulls_destroy(struct lnx_ep *ep);

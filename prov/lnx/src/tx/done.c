@@ -70,6 +70,7 @@ void lnx_txe_settled(struct lnx_txe *txe)
 {
 	struct lnx_ep *ep = txe->peer->ep;
 
+	lnx_list_del(&txe->link);
 	if (lnx_txe_due(txe)) {
 		if (txe->peer->gone)
 			txe_failed(ep, txe, FI_ETIMEDOUT);
@@ -108,8 +109,7 @@ void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 	if (lnx_unlikely(peer->probing)) {
 		/* The peer lives.  What it still lacks was lost. */
 		peer->probing = false;
-		peer->tx_resend = peer->tx_una;
-		lnx_tx_want_pump(peer);
+		lnx_tx_again(peer, ~0u);
 	}
 	if (lnx_unlikely(peer->npend))
 		lnx_tx_want_pump(peer);
@@ -169,8 +169,7 @@ LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 	/* Where there are others, they have the frames meanwhile. */
 	if (peer->npath > 1)
 		lnx_path_failed(path, now);
-	peer->tx_resend = peer->tx_una;
-	lnx_tx_want_pump(peer);
+	lnx_tx_again(peer, 1u << path->index);
 }
 
 LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
@@ -212,6 +211,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 	lnx_pull_fail_peer(peer, err);
 	lnx_rma_fail_peer(peer, err);
 	lnx_list_del(&peer->una_link);
+	lnx_list_del(&peer->guard_link);
 	lnx_list_del(&peer->ack_link);
 }
 

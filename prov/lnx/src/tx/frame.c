@@ -13,6 +13,7 @@
 
 #include "comp/comp.h"
 #include "comp/faults.h"
+#include "tx/guard.h"
 #include "tx/path.h"
 #include "tx/post.h"
 #include "tx/submit.h"
@@ -160,6 +161,114 @@ void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer)
 	peer->rto_ns = LNX_RTO_MIN_NS;
 	lnx_list_add_tail(&ep->una_peers, &peer->una_link);
 	ep->work |= LNX_WORK_UNA;
+	if (!lnx_list_linked(&peer->guard_link))
+		lnx_guard_watch(peer);
+}
+
+void lnx_tx_again(struct lnx_peer *peer, unsigned paths)
+{
+	peer->again |= (uint8_t)paths;
+	peer->tx_resend = peer->tx_una;
+	lnx_tx_want_pump(peer);
+}
+
+/*
+ * Another of its kind takes the place of a frame that a core has and cannot be made
+ * to give back.
+ */
+static LNX_COLD void send_twin(struct lnx_ep *ep, struct lnx_peer *peer,
+			       struct lnx_txe *txe)
+{
+	struct lnx_txe *twin;
+
+	/* Its payload is the application's: it has to be out of the core. */
+	if (txe->niov)
+		return;
+	twin = lnx_txe_get(ep, txe->len - sizeof(struct lnx_wire_hdr));
+	if (!twin)
+		return;
+	twin->comp_at_ack = txe->comp_at_ack;
+	twin->want_comp = txe->want_comp;
+	twin->counts = txe->counts;
+	twin->tells = txe->tells;
+	twin->reported = txe->reported;
+	twin->path = txe->path;
+	twin->len = txe->len;
+	twin->seq = txe->seq;
+	twin->peer = peer;
+	twin->context = txe->context;
+	twin->cq_flags = txe->cq_flags;
+	memcpy(twin->frame, txe->frame, txe->len);
+	*slot_of(peer, txe->seq) = twin;
+	txe->reported = true;
+	txe->acked = true;		/* free as soon as the core is done */
+	lnx_list_add_tail(&peer->path[txe->path].rail->twins, &txe->link);
+}
+
+LNX_COLD void lnx_tx_leave(struct lnx_path *path, struct lnx_peer *peer)
+{
+	uint32_t seq;
+
+	for (seq = peer->tx_una; seq != peer->tx_posted; seq++) {
+		struct lnx_txe *txe = *slot_of(peer, seq);
+
+		if (txe && txe->path == path->index && txe->in_core)
+			send_twin(peer->ep, peer, txe);
+	}
+	/* What still arrives over it is a duplicate. */
+	path->got = path->sent;
+	path->send.mark_ns = 0;
+	lnx_tx_again(peer, 1u << path->index);
+}
+
+LNX_COLD void lnx_tx_cut(struct lnx_path *path, struct lnx_peer *peer)
+{
+	uint32_t seq;
+
+	for (seq = peer->tx_una; seq != peer->tx_posted; seq++) {
+		struct lnx_txe *txe = *slot_of(peer, seq);
+
+		if (txe && txe->path == path->index && txe->in_core) {
+			txe->in_core = false;
+			path->rail->busy--;
+		}
+	}
+	path->got = path->sent;
+	path->send.mark_ns = 0;
+	lnx_tx_again(peer, 1u << path->index);
+}
+
+LNX_COLD void lnx_tx_cut_twins(struct lnx_rail *rail)
+{
+	struct lnx_node *n;
+
+	while (!lnx_list_empty(&rail->twins)) {
+		struct lnx_txe *txe;
+
+		n = rail->twins.next;
+		txe = lnx_list_entry(n, struct lnx_txe, link);
+		rail->busy--;
+		txe->in_core = false;
+		lnx_txe_settled(txe);
+	}
+}
+
+LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_hdr h = { .kind = LNX_KIND_HELLO };
+	struct lnx_txe *txe;
+
+	if (!peer->hello_done || peer->gone || peer->bye)
+		return;
+	txe = lnx_txe_get(ep, LNX_ADDR_BYTES);
+	if (!txe)
+		return;			/* they find out that the old one is gone */
+	memcpy(txe->frame + sizeof(struct lnx_wire_hdr), ep->addr,
+	       LNX_ADDR_BYTES);
+	txe->len = sizeof(struct lnx_wire_hdr) + LNX_ADDR_BYTES;
+	if (lnx_tx_queue(ep, peer, txe, &h, false))
+		lnx_txe_put(ep, txe);
 }
 
 static inline bool window_open(const struct lnx_ep *ep,
@@ -366,7 +475,8 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 		struct lnx_txe *txe = *slot_of(peer, seq);
 
 		/* Still in the core: its error or completion comes first. */
-		if (txe && !txe->acked && !txe->in_core) {
+		if (txe && !txe->acked && !txe->in_core &&
+		    (peer->again >> txe->path & 1)) {
 			if (!post_next(ep, peer, txe, now))
 				return false;
 			ep->stats.resend_count++;
@@ -375,6 +485,7 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 		if (peer->tx_resend == seq)
 			peer->tx_resend++;
 	}
+	peer->again = 0;
 	while (peer->npend && window_open(ep, peer)) {
 		struct lnx_txe *txe = lnx_list_entry(peer->pend.next,
 						     struct lnx_txe, link);
@@ -608,31 +719,71 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 	return 0;
 }
 
-int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
+int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
+		      struct lnx_path *path, struct lnx_hdr *h)
 {
-	struct lnx_path *path = lnx_path_live(peer);
 	struct lnx_wire_hdr w;
-	struct lnx_hdr h = {
-		.kind = kind, .src = ep->eid, .dst = peer->eid,
-		.seq = peer->tx_next,
-	};
 	ssize_t ret;
 
-	if (!path)
-		return -FI_EHOSTUNREACH;
-	if (kind == LNX_KIND_ACK)
-		lnx_path_tell(peer, &h);
-	lnx_hdr_put(&w, &h);
+	if (lnx_unlikely(!path->rail->core_ep))
+		return -FI_EAGAIN;	/* it could not be opened anew */
+	h->src = ep->eid;
+	h->dst = peer->eid;
+	h->seq = peer->tx_next;
+	if (h->kind == LNX_KIND_ACK)
+		lnx_path_tell(peer, h);
+	lnx_hdr_put(&w, h);
 	lnx_hdr_set_path(&w, path->rail->wire_index, path->index);
 	lnx_hdr_set_ack(&w, peer->seq.next);
 	ret = fi_inject(path->rail->core_ep, &w, sizeof(w), path->core_addr);
 	if (ret)
 		return (int)ret;
-	if (kind == LNX_KIND_ACK)
-		lnx_path_told(peer, &h);
+	path->rail->hot = ep->conf->poll_hot;
+	if (h->kind == LNX_KIND_ACK) {
+		lnx_path_told(peer, h);
+		ack_rode(ep, peer);
+	}
 	lnx_path_up(path);
-	ack_rode(ep, peer);
 	return 0;
+}
+
+/* Back where it came from, since that is known to work. */
+static struct lnx_path *ack_path(struct lnx_peer *peer)
+{
+	struct lnx_path *path = &peer->path[peer->back];
+
+	return peer->npath > 1 && path->state == LNX_PATH_UP ?
+	       path : lnx_path_live(peer);
+}
+
+int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
+{
+	struct lnx_path *path = ack_path(peer);
+	struct lnx_hdr h = { .kind = kind };
+
+	return path ? lnx_tx_control_on(ep, peer, path, &h) :
+		      -FI_EHOSTUNREACH;
+}
+
+/* The way each PROBE came, or not at all: it asks for that way. */
+static LNX_COLD void send_pongs(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		uint64_t which = peer->pong[i].tag - 1;
+		struct lnx_hdr h = {
+			.kind = LNX_KIND_PONG, .tag = peer->pong[i].tag,
+			.data = peer->pong[i].data,
+		};
+
+		if (!(peer->pong_due >> i & 1))
+			continue;
+		if (which < LNX_PATHS_MAX)
+			h.key = peer->got[which];
+		lnx_tx_control_on(ep, peer, &peer->path[i], &h);
+	}
+	peer->pong_due = 0;
 }
 
 void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
@@ -647,6 +798,8 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			lnx_list_entry(n, struct lnx_peer, ack_link);
 		struct lnx_path *path;
 
+		if (lnx_unlikely(peer->pong_due))
+			send_pongs(ep, peer);
 		if (!peer->owed_since_ns)
 			peer->owed_since_ns = now;
 		if (!all && !peer->ack_now &&
@@ -658,7 +811,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			lnx_list_del(&peer->ack_link);
 			continue;
 		}
-		path = lnx_path_live(peer);
+		path = ack_path(peer);
 		if (path->state == LNX_PATH_CONNECTING &&
 		    now < path->retry_ns) {
 			ep->work |= LNX_WORK_ACK;

@@ -96,7 +96,7 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 
 		view[i].usable = path->state == LNX_PATH_UP ||
 				 path->state == LNX_PATH_IDLE;
-		if (!view[i].usable) {
+		if (!view[i].usable && path->state != LNX_PATH_LEFT) {
 			if (!now)
 				now = lnx_clock_ns();
 			view[i].usable = now >= path->retry_ns;
@@ -139,9 +139,12 @@ struct lnx_path *lnx_path_live(struct lnx_peer *peer)
 
 		if (other->state == LNX_PATH_UP)
 			return other;
-		if (path->state != LNX_PATH_IDLE &&
-		    (other->state == LNX_PATH_IDLE ||
-		     other->retry_ns < path->retry_ns))
+		if (other->state == LNX_PATH_LEFT)
+			continue;
+		if (path->state == LNX_PATH_LEFT ||
+		    (path->state != LNX_PATH_IDLE &&
+		     (other->state == LNX_PATH_IDLE ||
+		      other->retry_ns < path->retry_ns)))
 			path = other;
 	}
 	return path;
@@ -159,14 +162,27 @@ bool lnx_path_none_for(const struct lnx_peer *peer, uint64_t now,
 	return true;
 }
 
-static void heard_of(struct lnx_peer *peer, unsigned which, uint64_t total)
+struct lnx_path *lnx_path_back(struct lnx_peer *peer,
+			       const struct lnx_rail *rail, uint16_t remote)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i].rail == rail &&
+		    peer->path[i].remote_rail == remote)
+			return &peer->path[i];
+	return lnx_path_live(peer);
+}
+
+void lnx_path_heard_of(struct lnx_peer *peer, unsigned which, uint64_t total)
 {
 	struct lnx_path *path = &peer->path[which];
-	uint64_t more = total - path->said;
-	uint64_t flight = path->sent - path->got;
+	uint64_t more, flight;
 
 	if (which >= peer->npath)
 		return;
+	more = total - path->said;
+	flight = path->sent - path->got;
 	/* Nothing is on the way: what it lacks was lost, and what it has too
 	 * much was sent twice. */
 	if (!flight && peer->tx_una == peer->tx_posted) {
@@ -179,6 +195,7 @@ static void heard_of(struct lnx_peer *peer, unsigned which, uint64_t total)
 	path->said = total;
 	if (more)
 		path->fail_rest_ns = 0;
+	path->guard.moved += more;
 	more = LNX_MIN(more, flight);
 	path->got += more;
 	lnx_meter_moved(&path->send, more, flight > more, lnx_clock_ns());
@@ -192,9 +209,9 @@ void lnx_path_heard(struct lnx_peer *peer, const struct lnx_hdr *ack)
 	if (peer->npath < 2)
 		return;
 	if (ack->tag && ack->tag <= LNX_PATHS_MAX)
-		heard_of(peer, (unsigned)ack->tag - 1, ack->data);
+		lnx_path_heard_of(peer, (unsigned)ack->tag - 1, ack->data);
 	if (ack->len && ack->len <= LNX_PATHS_MAX)
-		heard_of(peer, (unsigned)ack->len - 1, ack->key);
+		lnx_path_heard_of(peer, (unsigned)ack->len - 1, ack->key);
 }
 
 void lnx_path_tell(const struct lnx_peer *peer, struct lnx_hdr *ack)
@@ -261,8 +278,10 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 		view[i].nominal = path->link_bps / 8;
 		view[i].out = path->nread;
 		view[i].out_bytes = path->read_bytes;
-		view[i].usable = (able >> i & 1) && now >= path->read_retry_ns;
-		busy += path->nread && (able >> i & 1);
+		view[i].usable = (able >> i & 1) && now >= path->read_retry_ns &&
+				 path->state != LNX_PATH_LEFT;
+		busy += path->nread && (able >> i & 1) &&
+			path->state != LNX_PATH_LEFT;
 		best = LNX_MAX(best, view[i].rate);
 	}
 	/* Slow ones may have become better. */
@@ -327,6 +346,7 @@ void lnx_path_read_done(struct lnx_path *path, size_t len, bool ok,
 	path->nread--;
 	path->read_bytes -= len;
 	path->read_done_ns = now;
+	path->guard.moved += ok ? len : 0;
 	lnx_meter_moved(&path->read, ok ? len : 0, path->nread != 0, now);
 	if (!ok)
 		path->read_retry_ns = now + REDO_NS;

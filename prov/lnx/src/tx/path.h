@@ -61,10 +61,18 @@ LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now);
 
 LNX_INLINE void lnx_path_up(struct lnx_path *path)
 {
+	if (lnx_unlikely(path->state == LNX_PATH_LEFT))
+		return;			/* taken is not delivered */
 	path->state = LNX_PATH_UP;
 	path->since_ns = 0;
 }
 
+/* The path that leads back from our rail to the peer's, or the one in use. */
+struct lnx_path *lnx_path_back(struct lnx_peer *peer,
+			       const struct lnx_rail *rail, uint16_t remote);
+
+/* The peer has had so many bytes of frames over one of our paths. */
+void lnx_path_heard_of(struct lnx_peer *peer, unsigned which, uint64_t total);
 /* What an ACK of the peer says of its paths; and writing one. */
 void lnx_path_heard(struct lnx_peer *peer, const struct lnx_hdr *ack);
 void lnx_path_tell(const struct lnx_peer *peer, struct lnx_hdr *ack);

@@ -417,8 +417,9 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 	if (lnx_likely(len <= LNX_PUT_MAX || ep->saw))
 		ret = put(ep, peer, r, len, must_leave);
 	else
-		ret = len <= LNX_PUSH_MAX ? push(ep, peer, r) :
-					    put_large(ep, peer, r, len);
+		/* What a path that is left may yet write cannot be called back. */
+		ret = len <= LNX_PUSH_MAX && peer->npath < 2 ?
+			push(ep, peer, r) : put_large(ep, peer, r, len);
 	ep->stats.writes += !ret;
 	return ret;
 }

@@ -79,7 +79,7 @@ struct lnx_txe {
 	uint32_t len;			/* bytes of frame[] that leave */
 	uint32_t seq;
 	struct lnx_peer *peer;
-	struct lnx_node link;		/* peer->pend until posted */
+	struct lnx_node link;		/* peer->pend until posted; rail->twins */
 	void *context;			/* the application's */
 	uint64_t cq_flags;
 	struct lnx_rxe *rxe;		/* FIN: receive to report once it has left */
@@ -170,6 +170,20 @@ ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, bool comp,
 		     bool *must_leave);
 /* Have the slow timers look after peer: it owes an acknowledgement or an answer. */
 void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer);
+/* All frames that left over these paths, bits, and are not acknowledged are sent
+ * again. */
+void lnx_tx_again(struct lnx_peer *peer, unsigned paths);
+/* A path is left: its frames go out again over others, also those that its core has
+ * still. */
+LNX_COLD void lnx_tx_leave(struct lnx_path *path, struct lnx_peer *peer);
+/* Its core endpoint is closed; what that did not report is over all the same. */
+LNX_COLD void lnx_tx_cut(struct lnx_path *path, struct lnx_peer *peer);
+LNX_COLD void lnx_tx_cut_twins(struct lnx_rail *rail);
+/* Our address has changed: tell peer. */
+LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer);
+/* An unsequenced frame over one path.  0, or what the core said. */
+int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
+		      struct lnx_path *path, struct lnx_hdr *h);
 /* Have progress post what waits for peer. */
 void lnx_tx_want_pump(struct lnx_peer *peer);
 /* Post what waits on all peers that have something to post. */
