@@ -2,6 +2,7 @@
 #include "tx/guard.h"
 
 #include "comp/comp.h"
+#include "comp/faults.h"
 #include "core/open.h"
 #include "rx/rx.h"
 #include "tx/path.h"
@@ -193,6 +194,7 @@ static LNX_COLD void reopen(struct lnx_rail *rail, uint64_t now)
 	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: opened anew\n", rail->name);
 	lnx_rail_shut_ep(rail);
 	lnx_rail_drain(rail);
+	lnx_faults_forget_rail(rail);
 	lnx_list_foreach(&ep->peers, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
