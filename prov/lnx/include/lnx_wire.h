@@ -46,16 +46,18 @@ enum lnx_wire_kind {
 	LNX_KIND_STRANGER = 10,	/* reserved: a frame's dst is not us */
 	LNX_KIND_PONG = 11,	/* answers a PROBE by the way it came: its tag and
 				 * data; key: bytes of frames over that path */
+	LNX_KIND_RAIL = 12,	/* a rail of the sender's, tag its place in the
+				 * address, has lost (data 0) or found (1) its link */
 	/* Remote memory, all sequenced.  key names a registration of the receiver,
 	 * tag is the address where the access begins: the byte in it, or a virtual
 	 * address of the receiver's, as the receiver has it. */
-	LNX_KIND_PUT = 12,	/* payload: lnx_wire_put if F_PUT, then data */
-	LNX_KIND_PUT_RTS = 13,	/* tag: number of lnx_wire_place in the payload,
+	LNX_KIND_PUT = 13,	/* payload: lnx_wire_put if F_PUT, then data */
+	LNX_KIND_PUT_RTS = 14,	/* tag: number of lnx_wire_place in the payload,
 				 * then lnx_wire_rts; the receiver reads */
-	LNX_KIND_GET = 14,	/* data: op; len: bytes wanted in the RESP */
-	LNX_KIND_KEYS = 15,	/* data: op; wants lnx_wire_keys in the RESP */
-	LNX_KIND_ATOMIC = 16,	/* data: op; payload: lnx_wire_atomic */
-	LNX_KIND_RESP = 17,	/* data: op; tag: error or 0; payload: len bytes */
+	LNX_KIND_GET = 15,	/* data: op; len: bytes wanted in the RESP */
+	LNX_KIND_KEYS = 16,	/* data: op; wants lnx_wire_keys in the RESP */
+	LNX_KIND_ATOMIC = 17,	/* data: op; payload: lnx_wire_atomic */
+	LNX_KIND_RESP = 18,	/* data: op; tag: error or 0; payload: len bytes */
 	LNX_KIND_MAX
 };
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "api/ep.h"
+#include "comp/links.h"
 #include "core/nic.h"
 #include "core/open.h"
 #include "obj/mr.h"
@@ -133,6 +134,7 @@ void lnx_ep_close_rails(struct lnx_ep *ep)
 		lnx_rail_shut(ep->rail[i]);
 	for (i = 0; i < ep->nrail; i++)
 		lnx_rail_close(ep->rail[i]);
+	lnx_links_close(ep);
 	ep->nrail = ep->nnet = 0;
 	ep->shm = NULL;
 }
@@ -336,8 +338,10 @@ int lnx_ep_enable(struct lnx_ep *ep)
 		ret = lnx_rxe_reserve(ep);
 	if (!ret)
 		ret = open_rails(ep);
-	if (!ret)
+	if (!ret) {
 		lnx_nics_place(ep);
+		lnx_links_open(ep);
+	}
 	if (!ret && !ep->bare)
 		ret = lnx_rxbuf_reserve(ep);
 	if (!ret)

@@ -7,6 +7,7 @@
 #include "comp/faults.h"
 #include "core/caps.h"
 #include "core/open.h"
+#include "policy/plan.h"
 #include "prov.h"
 #include "rx/rx.h"
 #include "tx/rma.h"
@@ -89,6 +90,7 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	memset(ep, 0, sizeof(*ep));
 	ret = -FI_ENOMEM;
 	ep->conf = lnx_config();
+	lnx_plan_make(&ep->plan, ep->conf);
 	ep->domain = d;
 	ep->info = fi_dupinfo(info);
 	ep->by_eid_mask = 15;

@@ -295,6 +295,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	lnx_list_init(&rail->bufs);
 	lnx_list_init(&rail->regs);
 	lnx_list_init(&rail->twins);
+	lnx_health_init(&rail->health);
 	snprintf(rail->name, sizeof(rail->name), "%.*s:%.*s",
 		 LNX_NAME_MAX - 2, spec->prov, LNX_NAME_MAX - 2, spec->dom);
 	rail->info = rail_info(ep, rail, spec, owner);

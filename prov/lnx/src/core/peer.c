@@ -9,6 +9,7 @@
 #include "core/book.h"
 #include "core/open.h"
 #include "core/paths.h"
+#include "core/ping.h"
 #include "policy/select.h"
 
 /* ---- tables ---- */
@@ -315,6 +316,7 @@ static void join_network(struct lnx_peer *peer, const struct lnx_addr *a)
 		path->index = peer->npath;
 		path->room = LNX_PATH_ROOM;
 		lnx_list_init(&path->reads);
+		lnx_health_init(&path->guard.health);
 		if (lnx_rail_insert(path->rail, a->rail[way[i].remote].raw,
 				    &path->core_addr))
 			continue;
@@ -538,7 +540,7 @@ static void readdress(struct lnx_peer *peer, const struct lnx_addr *a)
 		path->core_addr = core_addr;
 		path->retry_ns = 0;
 		path->backoff_ns = 0;
-		path->guard.ping_ns = 0;
+		path->guard.probe_ns = 1;	/* at once */
 	}
 }
 
@@ -638,6 +640,11 @@ void lnx_peers_destroy(struct lnx_ep *ep)
 		while ((q = lnx_list_pop(&p->dpend)))
 			free(q);
 		lnx_book_close(p->book);
+		for (i = 0; i < p->npath; i++) {
+			if (p->path[i].guard.ping)
+				lnx_ping_stop(p->path[i].guard.ping);
+			free(p->path[i].guard.ping);
+		}
 		free(p->slot);
 		free(p->hello);
 		free(p);

@@ -22,12 +22,14 @@
 #include "obj/peer.h"
 #include "obj/rail.h"
 #include "obj/rma.h"
+#include "policy/health.h"
 
 #define LNX_IOV_MAX	4
 #define LNX_INJECT_MAX	4096
 
 struct lnx_book;
 struct lnx_faults;
+struct lnx_netwatch;
 struct lnx_thread;
 
 /*
@@ -125,6 +127,8 @@ struct lnx_ep {
 	struct lnx_node rndvs;		/* lnx_rndv.link: announced, not pulled */
 	struct lnx_node dead_rndvs;	/* ended, registrations still open */
 	const struct lnx_conf *conf;
+	struct lnx_health_plan plan;	/* of conf */
+	struct lnx_netwatch *netwatch;	/* NULL: links are not watched */
 	struct lnx_faults *fault;	/* NULL but in tests (comp/faults.h) */
 
 	struct lnx_domain *domain;

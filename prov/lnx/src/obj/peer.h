@@ -10,12 +10,15 @@
 #include "base/list.h"
 #include "fi.h"
 #include "lnx_wire.h"
+#include "policy/health.h"
+#include "policy/rtt.h"
 #include "policy/stripe.h"
 #include "wire/addr.h"
 #include "wire/seq.h"
 
 struct lnx_book;
 struct lnx_ep;
+struct lnx_ping;
 struct lnx_rail;
 struct lnx_txe;
 
@@ -42,12 +45,20 @@ struct lnx_path_guard {
 	uint64_t still_ns;		/* unchanged since; 0: nothing is due */
 	uint64_t asked_ns;		/* the peer, over another path; 0: not */
 	bool answered;			/* and nothing more had come */
-	bool pinged;			/* left: a PROBE is on its way over it */
-	uint32_t nonce;			/* its number */
+	struct lnx_rtt rtt;		/* of what goes over it, coarsely */
+	uint64_t timed_sent;		/* path->got when that is delivered: a sample */
+	uint64_t timed_ns;		/* when it left; 0: none is taken */
+	struct lnx_health health;
+	/* Left. */
 	uint64_t left_ns;
-	uint64_t ping_ns;		/* left: when the next one goes */
-	uint64_t ping_gap_ns;
-	uint64_t reopened_ns;		/* the rail, since it was left; 0: not */
+	bool pinged;			/* a PROBE is on its way over it */
+	bool back;			/* it was answered */
+	bool remote_down;		/* the peer says that its link is down */
+	uint32_t nonce;			/* of the PROBE */
+	uint64_t ping_ns;		/* the last */
+	uint64_t probe_ns;		/* when another is due; 0: with the next ping */
+	uint64_t unanswered_ns;		/* its host answers, and it does not, since */
+	struct lnx_ping *ping;		/* of the peer's kernel; owned, or NULL */
 };
 
 struct lnx_path {
@@ -167,6 +178,10 @@ struct lnx_peer {
 	struct lnx_peer *hash_next;	/* ep->by_eid */
 	uint64_t failing_ns;		/* every send fails since; 0: they do not */
 	uint64_t una_since_ns;		/* last progress of tx_una */
+	uint64_t silent_ns;		/* nothing came of it since; 0: it did */
+	uint64_t alive_ns;		/* its host was asked last */
+	bool asking;			/* about the whole peer (tx/guard.h) */
+	uint32_t npull;			/* of its large messages and writes */
 	uint64_t rto_ns;
 };
 

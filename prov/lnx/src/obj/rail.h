@@ -12,6 +12,7 @@
 #include "obj/cntr.h"
 #include "obj/peer_abi.h"
 #include "obj/link.h"
+#include "policy/health.h"
 #include "fi.h"
 #include "lnx_wire.h"
 
@@ -81,6 +82,9 @@ struct lnx_rail {
 	uint32_t busy;			/* frames and reads the core has of ours */
 	struct lnx_node twins;		/* lnx_txe.link: in the core, sent elsewhere */
 	uint64_t reopened_ns;		/* 0: never (tx/guard.h) */
+	struct lnx_health health;
+	bool link_down;			/* comp/links.c */
+	uint32_t ifindex;		/* 0: not known */
 	size_t inject_size;
 	uint64_t next_key;
 	struct lnx_node regs;		/* lnx_mr_reg.rail_link */

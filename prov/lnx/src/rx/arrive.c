@@ -329,6 +329,8 @@ static void control(struct lnx_rail *rail, struct lnx_peer *peer,
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_path *path;
 
+	/* It lives, whatever else is the matter. */
+	peer->silent_ns = 0;
 	switch (h->kind) {
 	case LNX_KIND_ACK:
 		ep->stats.acks_recv++;
@@ -345,6 +347,9 @@ static void control(struct lnx_rail *rail, struct lnx_peer *peer,
 		break;
 	case LNX_KIND_PONG:
 		lnx_guard_pong(peer, rail, h);
+		break;
+	case LNX_KIND_RAIL:
+		lnx_guard_remote(peer, h);
 		break;
 	case LNX_KIND_BYE:
 		if (h->seq == peer->seq.next)

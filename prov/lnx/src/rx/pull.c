@@ -86,6 +86,8 @@ void lnx_pull_start(struct lnx_rxe *rxe)
 	}
 	lnx_list_init(&p->redo);
 	p->peer->pull_left += p->want;
+	p->peer->npull++;
+	lnx_tx_watch(ep, p->peer);
 	lnx_list_add_tail(&ep->pulls, &p->link);
 	ep->work |= LNX_WORK_PULL;
 	ep->stats.pulls++;
@@ -333,6 +335,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 {
 	struct lnx_rxe *rxe = p->rxe;
 	struct lnx_ep *ep = rxe->ep;
+	struct lnx_peer *peer = p->peer;
 	struct lnx_node *next;
 	int err;
 	bool ok;
@@ -364,6 +367,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 		struct lnx_part *part = rxe->part;
 
 		lnx_list_del(&p->link);
+		p->peer->npull--;
 		lnx_rxe_put(rxe);
 		lnx_rma_pulled(part, err);
 		return true;
@@ -372,7 +376,9 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	/* The receive may complete inside the call, and takes p with it. */
 	next = p->link.next;
 	lnx_list_del(&p->link);
-	if (lnx_tx_send_fin(ep, p->peer, p->rts.op, err, ok ? rxe : NULL)) {
+	peer->npull--;
+	if (lnx_tx_send_fin(ep, peer, p->rts.op, err, ok ? rxe : NULL)) {
+		peer->npull++;
 		lnx_list_insert_before(next, &p->link);
 		p->again = true;
 		return false;
@@ -482,6 +488,7 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 		return;
 	}
 	if (lnx_likely(!err)) {
+		p->peer->silent_ns = 0;
 		p->done += c->len;
 		p->failing_ns = 0;
 		lnx_pool_put(&ep->chunk_pool, c);

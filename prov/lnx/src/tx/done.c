@@ -6,6 +6,8 @@
  */
 #include "comp/comp.h"
 #include "rx/rx.h"
+#include "policy/errclass.h"
+#include "tx/guard.h"
 #include "tx/path.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
@@ -105,6 +107,7 @@ void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 	if ((int32_t)(peer->tx_resend - peer->tx_una) < 0)
 		peer->tx_resend = peer->tx_una;
 	peer->una_since_ns = 0;
+	peer->silent_ns = 0;
 	peer->rto_ns = LNX_RTO_MIN_NS;
 	if (lnx_unlikely(peer->probing)) {
 		/* The peer lives.  What it still lacks was lost. */
@@ -166,6 +169,10 @@ LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 		peer->failing_ns = now;
 	else if (now - peer->failing_ns > FAILED_REST_NS)
 		path->retry_ns = now + FAILED_REST_NS;
+	if (!path->fail_rest_ns || now >= path->retry_ns)
+		lnx_guard_blame(peer, path,
+				lnx_errclass(path->rail->prov, LNX_WHILE_SEND,
+					     err->err, err->prov_errno), now);
 	/* Where there are others, they have the frames meanwhile. */
 	if (peer->npath > 1)
 		lnx_path_failed(path, now);

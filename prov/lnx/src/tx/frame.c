@@ -872,9 +872,21 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 			lnx_list_entry(n, struct lnx_peer, una_link);
 
 		bool idle = peer->tx_una == peer->tx_posted;
+		int err;
 
-		if (idle && !peer->nrndv && !peer->nparts) {
+		if (idle && !peer->nrndv && !peer->nparts && !peer->npull) {
+			peer->silent_ns = 0;
+			peer->asking = false;
 			lnx_list_del(&peer->una_link);
+			continue;
+		}
+		if (!peer->silent_ns) {
+			peer->silent_ns = now;
+			peer->asking = false;
+		}
+		err = lnx_guard_silent(peer, now);
+		if (lnx_unlikely(err)) {
+			lnx_tx_peer_failed(peer, err);
 			continue;
 		}
 		if (!peer->una_since_ns) {

@@ -1,30 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "tx/guard.h"
 
+#include <stdlib.h>
+
 #include "comp/comp.h"
 #include "comp/faults.h"
+#include "comp/links.h"
 #include "core/open.h"
+#include "core/ping.h"
 #include "rx/rx.h"
 #include "tx/path.h"
 #include "tx/tx.h"
 #include "wire/hdr.h"
 
 #define LOOK_NS		(2 * LNX_NS_PER_MS)	/* between two passes */
-#define QUIET_NS	(30 * LNX_NS_PER_MS)	/* without news: ask */
 #define ASK_MAX_NS	(500 * LNX_NS_PER_MS)	/* between two questions */
-#define PING_MIN_NS	(20 * LNX_NS_PER_MS)
-#define PING_MAX_NS	LNX_NS_PER_S
-/* A path was left, and its rail is opened anew: when a read hangs in it, and when
- * its pings are not answered.  Then not again for a while. */
+#define CONNECT_NS	(5 * LNX_NS_PER_MS)	/* a PROBE waits for a connection */
+#define PING_LOST_NS	(300 * LNX_NS_PER_MS)	/* without answer for so long */
+/* A left path's rail is opened anew: when a read hangs in it, and when its peer's
+ * kernel answers but the peer does not.  Then not again for a while. */
 #define REOPEN_READ_NS	(50 * LNX_NS_PER_MS)
-#define REOPEN_IDLE_NS	(300 * LNX_NS_PER_MS)
+#define REOPEN_MUTE_NS	(50 * LNX_NS_PER_MS)
+#define REOPEN_BLIND_NS	(300 * LNX_NS_PER_MS)
 #define REOPEN_REST_NS	LNX_NS_PER_S
+/* A peer is silent: its kernels are asked, again after so long. */
+#define SILENT_NS	(500 * LNX_NS_PER_MS)
+#define ASK_KERNEL_NS	LNX_NS_PER_S
 
 LNX_COLD void lnx_guard_watch(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
 
-	if (peer->npath < 2 || lnx_list_linked(&peer->guard_link))
+	if (peer->npath < 2 || lnx_list_linked(&peer->guard_link) ||
+	    !ep->plan.step[LNX_CLASS_OK])
 		return;
 	lnx_list_add_tail(&ep->guard_peers, &peer->guard_link);
 	ep->work |= LNX_WORK_GUARD;
@@ -39,6 +47,60 @@ static bool frames_due(const struct lnx_peer *peer, const struct lnx_path *path)
 static bool usable(const struct lnx_path *path)
 {
 	return path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE;
+}
+
+static bool link_down(const struct lnx_path *path)
+{
+	return path->rail->link_down || path->guard.remote_down;
+}
+
+/* ---- leaving ---- */
+
+LNX_COLD void lnx_guard_blame(struct lnx_peer *peer, struct lnx_path *path,
+			      unsigned class, uint64_t now)
+{
+	struct lnx_ep *ep = peer->ep;
+	unsigned who;
+
+	if (class == LNX_CLASS_OK)
+		return;
+	lnx_class_count(&ep->stats, class);
+	who = lnx_class_pays(class, peer->npath, peer->self);
+	lnx_health_fail(&path->guard.health, &ep->plan, class, now);
+	if (who & LNX_PAYS_LOCAL)
+		lnx_health_fail(&path->rail->health, &ep->plan, class, now);
+}
+
+static LNX_COLD void leave(struct lnx_peer *peer, struct lnx_path *path,
+			   const char *why, uint64_t now)
+{
+	struct lnx_path_guard *g = &path->guard;
+	unsigned i;
+
+	if (path->state == LNX_PATH_LEFT || peer->npath < 2 || peer->gone)
+		return;
+	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
+		       "rail %s: path %u to peer %016llx is left: %s\n",
+		       path->rail->name, path->index,
+		       (unsigned long long)peer->eid, why);
+	path->state = LNX_PATH_LEFT;
+	path->since_ns = now;		/* none takes anything: peers are given up */
+	g->left_ns = now;
+	g->pinged = false;
+	g->back = false;
+	g->unanswered_ns = 0;
+	g->probe_ns = 0;
+	g->timed_ns = 0;
+	peer->ep->stats.paths_left++;
+	if (peer->cur == path->index)
+		for (i = 0; i < peer->npath; i++)
+			if (usable(&peer->path[i])) {
+				peer->cur = (uint8_t)i;
+				break;
+			}
+	lnx_tx_leave(path, peer);
+	lnx_pull_leave(path);
+	lnx_guard_watch(peer);
 }
 
 /* ---- is it silent? ---- */
@@ -61,59 +123,52 @@ static LNX_COLD void ask(struct lnx_peer *peer, struct lnx_path *about,
 	about->guard.asked_ns = now;
 }
 
-LNX_COLD void lnx_guard_leave(struct lnx_peer *peer, struct lnx_path *path,
-			      const char *why, uint64_t now)
+/* How long what leaves over it takes to be acknowledged, as often as we look. */
+static void take_time(struct lnx_path *path, uint64_t now)
 {
 	struct lnx_path_guard *g = &path->guard;
-	unsigned i;
 
-	if (path->state == LNX_PATH_LEFT || peer->npath < 2 || peer->gone)
-		return;
-	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
-		       "rail %s: path %u to peer %016llx is left: %s\n",
-		       path->rail->name, path->index,
-		       (unsigned long long)peer->eid, why);
-	path->state = LNX_PATH_LEFT;
-	path->since_ns = now;		/* none takes anything: peers are given up */
-	g->left_ns = now;
-	g->ping_ns = now;
-	g->ping_gap_ns = PING_MIN_NS;
-	g->pinged = false;
-	g->reopened_ns = 0;
-	peer->ep->stats.paths_left++;
-	if (peer->cur == path->index)
-		for (i = 0; i < peer->npath; i++)
-			if (usable(&peer->path[i])) {
-				peer->cur = (uint8_t)i;
-				break;
-			}
-	lnx_tx_leave(path, peer);
-	lnx_pull_leave(path);
-	lnx_guard_watch(peer);
+	if (!g->timed_ns) {
+		g->timed_sent = path->sent;
+		g->timed_ns = now;
+	} else if ((int64_t)(path->got - g->timed_sent) >= 0) {
+		lnx_rtt_sample(&g->rtt, now - g->timed_ns);
+		g->timed_ns = 0;
+	}
 }
 
 /* True: there is something to look after. */
 static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
+	const struct lnx_health_plan *plan = &peer->ep->plan;
 	struct lnx_path_guard *g = &path->guard;
+	bool frames = frames_due(peer, path);
 	uint64_t gap;
 
-	if (!path->nread && !frames_due(peer, path)) {
+	if (!path->nread && !frames) {
 		g->still_ns = 0;
+		g->timed_ns = 0;
 		return false;
 	}
+	if (frames)
+		take_time(path, now);
 	if (!g->still_ns || g->seen != g->moved) {
+		if (g->still_ns) {
+			lnx_health_good(&g->health, plan, now);
+			lnx_health_good(&path->rail->health, plan, now);
+		}
 		g->seen = g->moved;
 		g->still_ns = now;
 		g->asked_ns = 0;
 		g->answered = false;
 		return true;
 	}
-	if (now - g->still_ns < QUIET_NS)
+	if (now - g->still_ns < lnx_rtt_timeout(&g->rtt, plan->rail_min_ns,
+						plan->rail_ns))
 		return true;
 	if (g->answered) {
-		lnx_guard_leave(peer, path, "it delivers nothing, and others do",
-				now);
+		lnx_guard_blame(peer, path, LNX_CLASS_NETWORK_TIMEOUT, now);
+		leave(peer, path, "it delivers nothing, and others do", now);
 		return true;
 	}
 	gap = LNX_MIN((now - g->still_ns) / 2, ASK_MAX_NS);
@@ -128,6 +183,7 @@ LNX_COLD void lnx_guard_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
 	uint64_t which = pong->tag - 1;
 	struct lnx_path_guard *g;
 	struct lnx_path *path;
+	uint64_t now;
 
 	if (which >= peer->npath)
 		return;
@@ -141,21 +197,37 @@ LNX_COLD void lnx_guard_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
 	/* It came there and back by the path itself. */
 	if (path->rail != rail || !g->pinged || pong->data != g->nonce)
 		return;
-	LNX_INFO(FI_LOG_EP_DATA, "rail %s: path %u to peer %016llx answers\n",
-		 path->rail->name, path->index, (unsigned long long)peer->eid);
-	path->state = LNX_PATH_UP;
-	path->since_ns = 0;
-	path->read_retry_ns = 0;
-	path->fail_rest_ns = 0;
-	g->still_ns = 0;
+	now = lnx_clock_ns();
 	g->pinged = false;
-	peer->ep->stats.paths_back++;
-	lnx_tx_want_pump(peer);
-	if (peer->pull_left)
-		peer->ep->work |= LNX_WORK_PULL;
+	g->back = true;
+	g->unanswered_ns = 0;
+	lnx_health_pong(&g->health, &peer->ep->plan, now);
+	lnx_health_good(&path->rail->health, &peer->ep->plan, now);
 }
 
 /* ---- back again ---- */
+
+static LNX_COLD void come_back(struct lnx_peer *peer, struct lnx_path *path)
+{
+	struct lnx_ep *ep = peer->ep;
+
+	LNX_INFO(FI_LOG_EP_DATA, "rail %s: path %u to peer %016llx answers\n",
+		 path->rail->name, path->index, (unsigned long long)peer->eid);
+	if (path->guard.ping)
+		lnx_ping_stop(path->guard.ping);
+	path->state = LNX_PATH_UP;
+	path->since_ns = 0;
+	path->retry_ns = 0;
+	path->read_retry_ns = 0;
+	path->fail_rest_ns = 0;
+	path->guard.still_ns = 0;
+	path->guard.asked_ns = 0;
+	path->guard.answered = false;
+	ep->stats.paths_back++;
+	lnx_tx_want_pump(peer);
+	if (peer->pull_left)
+		ep->work |= LNX_WORK_PULL;
+}
 
 /* No frame is to be handed to a rail that could not be opened again. */
 static LNX_COLD void set_retry(struct lnx_rail *rail, uint64_t at)
@@ -204,7 +276,8 @@ static LNX_COLD void reopen(struct lnx_rail *rail, uint64_t now)
 
 			if (path->rail != rail)
 				continue;
-			path->guard.reopened_ns = now;
+			path->guard.pinged = false;
+			path->guard.unanswered_ns = 0;
 			lnx_tx_cut(path, peer);
 			lnx_pull_cut(path);
 		}
@@ -224,54 +297,258 @@ static LNX_COLD void reopen(struct lnx_rail *rail, uint64_t now)
 						  all_link));
 }
 
-static bool may_reopen(const struct lnx_peer *peer, const struct lnx_path *path,
-		       uint64_t now)
+/* Is there a path of another rail to tell the new address over? */
+static bool has_other(const struct lnx_peer *peer, const struct lnx_path *path)
 {
-	const struct lnx_rail *rail = path->rail;
 	unsigned i;
 
-	/* Registrations that belong to the endpoint would go with it. */
-	if (rail->mr_endpoint ||
-	    (rail->reopened_ns && now - rail->reopened_ns < REOPEN_REST_NS))
-		return false;
-	/* The new address has to be told over another path. */
 	for (i = 0; i < peer->npath; i++)
 		if (peer->path[i].state == LNX_PATH_UP &&
-		    peer->path[i].rail != rail)
+		    peer->path[i].rail != path->rail)
 			return true;
 	return false;
+}
+
+static bool wants_reopen(const struct lnx_path *path, uint64_t now)
+{
+	const struct lnx_path_guard *g = &path->guard;
+	const struct lnx_rail *rail = path->rail;
+
+	if (!rail->core_ep)
+		return true;
+	if (path->nread)
+		return now - g->left_ns > REOPEN_READ_NS;
+	if (g->unanswered_ns)
+		return now - g->unanswered_ns > REOPEN_MUTE_NS;
+	/* Nobody but the peer can be asked. */
+	return g->ping && g->ping->result == LNX_PING_UNKNOWN &&
+	       now - g->left_ns > REOPEN_BLIND_NS &&
+	       rail->reopened_ns < g->left_ns;
+}
+
+static void ping_kernel(struct lnx_path *path)
+{
+	struct lnx_path_guard *g = &path->guard;
+	struct lnx_rail *rail = path->rail;
+	uint8_t to[LNX_ADDR_RAW];
+	size_t len = sizeof(to);
+
+	if (!g->ping)
+		g->ping = calloc(1, sizeof(*g->ping));
+	if (!g->ping)
+		return;
+	lnx_ping_stop(g->ping);
+	g->ping->result = LNX_PING_UNKNOWN;
+	if (fi_av_lookup(rail->av, path->core_addr, to, &len) ||
+	    len > sizeof(to))
+		return;
+	lnx_ping_start(g->ping, rail->addr, rail->addrlen, to, len, NULL);
+}
+
+static void start_ping(struct lnx_path *path, uint64_t now)
+{
+	ping_kernel(path);
+	path->guard.ping_ns = now;
+	path->guard.probe_ns = now;
+}
+
+static enum lnx_ping_result kernel_says(const struct lnx_path *path)
+{
+	struct lnx_ping *ping = path->guard.ping;
+
+	if (!ping)
+		return LNX_PING_UNKNOWN;
+	return ping->result == LNX_PING_WAITING ? lnx_ping_check(ping) :
+		(enum lnx_ping_result)ping->result;
+}
+
+static void probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_path_guard *g = &path->guard;
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_PROBE, .tag = 1u + path->index,
+		.data = g->nonce + 1,
+	};
+
+	if (!path->rail->core_ep)
+		return;
+	if (lnx_tx_control_on(peer->ep, peer, path, &h)) {
+		g->probe_ns = now + CONNECT_NS;	/* it is connecting, perhaps */
+		return;
+	}
+	g->probe_ns = 0;
+	g->nonce++;
+	g->pinged = true;
 }
 
 static LNX_COLD void try_again(struct lnx_peer *peer, struct lnx_path *path,
 			       uint64_t now)
 {
+	const struct lnx_health_plan *plan = &peer->ep->plan;
 	struct lnx_path_guard *g = &path->guard;
-	struct lnx_hdr h = {
-		.kind = LNX_KIND_PROBE, .tag = 1u + path->index,
-	};
+	bool spare = has_other(peer, path);
+	enum lnx_health_todo todo;
 
-	if (!path->rail->core_ep ||
-	    ((path->nread ? now - g->left_ns > REOPEN_READ_NS :
-			    now - g->left_ns > REOPEN_IDLE_NS) &&
-	     !g->reopened_ns)) {
-		if (may_reopen(peer, path, now)) {
-			reopen(path->rail, now);
-			g->ping_ns = now;
-			g->ping_gap_ns = PING_MIN_NS;
+	if (link_down(path))
+		return;
+	if (g->back && lnx_health_usable(&g->health, now)) {
+		come_back(peer, path);
+		return;
+	}
+	/* The new address has to be told over another path, and registrations that
+	 * belong to the endpoint would go with it. */
+	if (spare && !path->rail->mr_endpoint && wants_reopen(path, now) &&
+	    now - path->rail->reopened_ns >= REOPEN_REST_NS) {
+		reopen(path->rail, now);
+		g->probe_ns = now;
+	}
+	while ((todo = lnx_health_poll(&g->health, plan, spare, PING_LOST_NS,
+				       now)) != LNX_HEALTH_NOTHING) {
+		if (todo == LNX_HEALTH_LOST) {
+			lnx_guard_blame(peer, path,
+					LNX_CLASS_RESPONSE_TIMEOUT, now);
+			continue;
+		}
+		start_ping(path, now);
+	}
+	/* It was left although nothing counts against it. */
+	if (g->health.value == LNX_HEALTH_MAX && !g->back &&
+	    now - g->ping_ns >= plan->first_ns)
+		start_ping(path, now);
+	switch (kernel_says(path)) {
+	case LNX_PING_ALIVE:
+		if (!g->unanswered_ns && !g->back) {
+			g->unanswered_ns = now;
+			g->probe_ns = now;
+		}
+		break;
+	case LNX_PING_REFUSED:
+	case LNX_PING_BROKEN:
+		g->probe_ns = 0;
+		g->unanswered_ns = 0;
+		return;
+	default:
+		break;
+	}
+	if (g->probe_ns && now >= g->probe_ns)
+		probe(peer, path, now);
+}
+
+/* ---- links ---- */
+
+static LNX_COLD void link_of(struct lnx_peer *peer, struct lnx_path *path,
+			     bool up, const char *why, uint64_t now)
+{
+	struct lnx_path_guard *g = &path->guard;
+
+	lnx_health_link(&g->health, &peer->ep->plan, !up, now);
+	if (!up)
+		leave(peer, path, why, now);
+	else
+		g->probe_ns = now;
+}
+
+LNX_COLD void lnx_guard_link(struct lnx_rail *rail, bool up, uint64_t now)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	if (rail->link_down == !up)
+		return;
+	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: its link is %s\n", rail->name,
+		 up ? "up" : "down");
+	rail->link_down = !up;
+	ep->stats.link_downs += !up;
+	lnx_health_link(&rail->health, &ep->plan, !up, now);
+	if (!ep->plan.step[LNX_CLASS_OK])
+		return;
+	lnx_list_foreach(&ep->peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+		struct lnx_hdr h = {
+			.kind = LNX_KIND_RAIL, .tag = rail->wire_index,
+			.data = up,
+		};
+		struct lnx_path *path;
+
+		if (peer->npath < 2)
+			continue;
+		for (i = 0; i < peer->npath; i++)
+			if (peer->path[i].rail == rail)
+				link_of(peer, &peer->path[i], up,
+					"its link is down", now);
+		path = lnx_path_live(peer);
+		/* Who does not hear of it finds out by silence. */
+		if (peer->heard && path && path->state == LNX_PATH_UP)
+			lnx_tx_control_on(ep, peer, path, &h);
+	}
+}
+
+LNX_COLD void lnx_guard_remote(struct lnx_peer *peer, const struct lnx_hdr *h)
+{
+	bool up = h->data != 0;
+	uint64_t now = lnx_clock_ns();
+	unsigned i;
+
+	if (peer->npath < 2 || !peer->ep->plan.step[LNX_CLASS_OK])
+		return;
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = &peer->path[i];
+
+		if (path->remote_rail != h->tag ||
+		    path->guard.remote_down == !up)
+			continue;
+		path->guard.remote_down = !up;
+		link_of(peer, path, up, "the peer's link is down", now);
+	}
+}
+
+/* ---- a peer of whom nothing comes ---- */
+
+static LNX_COLD void ask_kernels(struct lnx_peer *peer, uint64_t now)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (!peer->path[i].rail->link_down)
+			ping_kernel(&peer->path[i]);
+	peer->alive_ns = now;
+	peer->asking = true;
+}
+
+LNX_COLD int lnx_guard_silent(struct lnx_peer *peer, uint64_t now)
+{
+	uint64_t limit = peer->ep->plan.transaction_ns;
+	unsigned i, refused = 0, unknown = 0;
+
+	if (now - peer->silent_ns < SILENT_NS || !peer->npath)
+		return 0;
+	if (!peer->asking || now - peer->alive_ns >= ASK_KERNEL_NS)
+		ask_kernels(peer, now);
+	for (i = 0; i < peer->npath; i++) {
+		switch (kernel_says(&peer->path[i])) {
+		case LNX_PING_ALIVE:
+			peer->silent_ns = now;	/* it only computes */
+			return 0;
+		case LNX_PING_REFUSED:
+			refused++;
+			break;
+		case LNX_PING_UNKNOWN:
+			unknown++;
+			break;
+		default:
+			break;
 		}
 	}
-	if (now < g->ping_ns || !path->rail->core_ep)
-		return;
-	h.data = ++g->nonce;
-	g->pinged = true;
-	if (lnx_tx_control_on(peer->ep, peer, path, &h)) {
-		/* It is connecting, perhaps. */
-		g->ping_ns = now + PING_MIN_NS;
-		return;
-	}
-	g->ping_ns = now + g->ping_gap_ns;
-	g->ping_gap_ns = LNX_MIN(g->ping_gap_ns * 2, PING_MAX_NS);
+	if (now - peer->silent_ns < limit)
+		return 0;
+	if (unknown)
+		return 0;		/* FI_LNX_CONNECT_TIMEOUT is for those */
+	return refused == peer->npath ? FI_ECONNREFUSED : FI_ETIMEDOUT;
 }
+
+/* ---- passes ---- */
 
 /* True: peer is to be looked at again.  It is put here when it is put on una_peers. */
 static bool run_peer(struct lnx_peer *peer, uint64_t now)
@@ -292,6 +569,11 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 	return more && !peer->gone && !peer->bye;
 }
 
+uint64_t lnx_guard_next(const struct lnx_ep *ep)
+{
+	return ep->work & LNX_WORK_GUARD ? ep->guard_ns : UINT64_MAX;
+}
+
 void lnx_guard_run(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
@@ -299,6 +581,8 @@ void lnx_guard_run(struct lnx_ep *ep, uint64_t now)
 	if (now < ep->guard_ns)
 		return;
 	ep->guard_ns = now + LOOK_NS;
+	if (ep->netwatch)
+		lnx_links_poll(ep, now);
 	lnx_list_foreach(&ep->guard_peers, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, guard_link);

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Paths that deliver nothing: found out, left, tried again.
+ * Paths that deliver nothing: found out, left, tried again; and peers to whom no path
+ * is left.
  *
  * A path on which something is due and nothing comes is asked about: the peer, over
  * another path, what came to it by this one (PROBE, PONG).  An answer without
  * news blames the path; no answer blames nobody, because a peer that computes is as
  * silent as one that is gone.  A path that is to blame is left: its frames go out
  * again over the others, and what was to be read by it is read by them; receivers
- * drop what comes twice.  A link that goes down needs no asking.
+ * drop what comes twice.  A link that goes down, here or at the peer who then says so
+ * (RAIL), needs no asking.
  *
- * A path that was left is pinged over itself, at growing distances, until it
- * answers.  A connection that hangs may keep a buffer of the application busy, or not
- * notice for minutes that its network is back: then the rail's core endpoint is
- * opened anew, and its peers told the new address.
+ * A path that was left is pinged as policy/health.h says: the kernel at its other end
+ * (core/ping.h), and the peer over the path itself.  If the peer answers, it is used
+ * again.  If its kernel does and the peer does not, a connection hangs that would not
+ * notice for minutes that its network is back; and while it hangs it may keep a buffer
+ * of the application busy.  Then the rail's core endpoint is opened anew, and its peers
+ * told the new address.
+ *
+ * A peer of whom nothing comes at all is given up after FI_LNX_TRANSACTION_TIMEOUT if
+ * no kernel answers for it either; while one does, it only computes.
  *
  * Only peers with several paths have somewhere to go; what a single one delivers late
  * is the core's business.  All functions: owner lock held.
@@ -28,11 +35,23 @@ struct lnx_hdr;
 LNX_COLD void lnx_guard_watch(struct lnx_peer *peer);
 /* A pass over those that are looked after.  Calls cores. */
 void lnx_guard_run(struct lnx_ep *ep, uint64_t now);
-/* A PONG came in over rail.  Calls no core. */
+/* When the next one has something to do; UINT64_MAX: there is nobody. */
+uint64_t lnx_guard_next(const struct lnx_ep *ep);
+/* A PONG came in over rail; a RAIL.  Call no core. */
 LNX_COLD void lnx_guard_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
 			     const struct lnx_hdr *pong);
-/* Leave a path, for a reason that stands in the log.  Calls no core. */
-LNX_COLD void lnx_guard_leave(struct lnx_peer *peer, struct lnx_path *path,
-			      const char *why, uint64_t now);
+LNX_COLD void lnx_guard_remote(struct lnx_peer *peer, const struct lnx_hdr *h);
+/* Something failed on a path: its health, its rail's, and the counters know.  Not for
+ * each of the errors that one broken connection gives.  Calls no core. */
+LNX_COLD void lnx_guard_blame(struct lnx_peer *peer, struct lnx_path *path,
+			      unsigned class, uint64_t now);
+/* The link of a rail is down, or up again.  Calls cores: peers are told. */
+LNX_COLD void lnx_guard_link(struct lnx_rail *rail, bool up, uint64_t now);
+/*
+ * Nothing came of peer, of whom something is due, for a while: is it to be given up?
+ * 0, or the error that its operations end with.  To be asked again and again while
+ * peer->silent_ns is set.
+ */
+LNX_COLD int lnx_guard_silent(struct lnx_peer *peer, uint64_t now);
 
 #endif

@@ -16,7 +16,7 @@ const char *lnx_kind_name(uint8_t kind)
 		[LNX_KIND_PUT] = "PUT", [LNX_KIND_PUT_RTS] = "PUT_RTS",
 		[LNX_KIND_GET] = "GET", [LNX_KIND_KEYS] = "KEYS",
 		[LNX_KIND_ATOMIC] = "ATOMIC", [LNX_KIND_RESP] = "RESP",
-		[LNX_KIND_PONG] = "PONG",
+		[LNX_KIND_PONG] = "PONG", [LNX_KIND_RAIL] = "RAIL",
 	};
 
 	return kind < LNX_KIND_MAX && names[kind] ? names[kind] : "unknown";
@@ -74,6 +74,7 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 	case LNX_KIND_ACK:
 	case LNX_KIND_PROBE:
 	case LNX_KIND_PONG:
+	case LNX_KIND_RAIL:
 	case LNX_KIND_BYE:
 	case LNX_KIND_STRANGER:
 		return payload == 0 ? 0 : -EBADMSG;

@@ -65,7 +65,7 @@ struct lnx_keys {
 static inline bool lnx_kind_sequenced(uint8_t kind)
 {
 	return (uint8_t)(kind - LNX_KIND_ACK) >
-	       LNX_KIND_PONG - LNX_KIND_ACK;
+	       LNX_KIND_RAIL - LNX_KIND_ACK;
 }
 
 /* Write all 64 bytes of w. */
