@@ -32,7 +32,10 @@ enum lnx_ping_result {
 	LNX_PING_UNKNOWN = 0,
 	/* No answer yet.  How long is too long is the caller's to say. */
 	LNX_PING_WAITING,
-	/* Path, host and listener are there.  The process may only be busy. */
+	/*
+	 * Path, host and listener are there.  The process may be busy, or stopped; or
+	 * dead, if one that it has started inherited the listener (PEERS.md).
+	 */
 	LNX_PING_ALIVE,
 	/*
 	 * The host answers that nobody listens there.  A firewall on the way can say
