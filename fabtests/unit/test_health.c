@@ -433,6 +433,7 @@ Test(health, steps_by_class)
 		p.step[c] = (uint16_t)(c * 10);
 	p.step[LNX_CLASS_LOCAL_ERROR] = 0;
 	p.step[LNX_CLASS_OK] = 7;
+	p.retries = 9;			/* what stands behind the steps */
 	for (c = 0; c <= LNX_CLASS_COUNT; c++) {
 		lnx_health_init(&h);
 		change = lnx_health_fail(&h, &p, c, T0);
@@ -468,6 +469,11 @@ Test(health, off)
 		cr_assert_eq(lnx_health_fail(&h, &p, c, T0), 0);
 	cr_assert_eq(h.value, 1000);
 	cr_assert_eq(lnx_health_next(&h, &p, true, S), NEVER);
+	/* Set by hand it stays so. */
+	lnx_health_set(&h, &p, 500, T0);
+	cr_assert_eq(lnx_health_good(&h, &p, T0 + 1), 0);
+	cr_assert_eq(h.value, 500);
+	lnx_health_set(&h, &p, 1000, T0);
 	/* But a link that is down is down. */
 	cr_assert_eq(lnx_health_link(&h, &p, true, T0), LNX_HEALTH_DOWN);
 	cr_assert_eq(lnx_health_weight(&h, &p, T0), 0);
@@ -671,6 +677,45 @@ Test(health, traffic_resets_the_pauses)
 		     LNX_HEALTH_NOTHING);
 }
 
+/* Each of these ends one row of pauses; the next one is a row from its start. */
+Test(health, rows_start_anew)
+{
+	static const uint64_t failed[] = { 1, 3, 7, 15 };
+	static const uint64_t at_once[] = { 0, 2, 6, 14 };
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+	uint64_t at[4];
+	unsigned i;
+
+	for (i = 0; i < 4; i++) {
+		lnx_health_init(&h);
+		fail(&h, &p, T0 - 99 * S);
+		pings(&h, &p, false, 10 * MS, T0 - 99 * S, 4, at);
+		if (i & 1) {
+			lnx_health_link(&h, &p, true, T0 - 10 * S);
+			lnx_health_link(&h, &p, false, T0);
+		} else {
+			lnx_health_set(&h, &p, 900, T0);
+		}
+		/* Well again before it was pinged. */
+		if (i & 2) {
+			cr_assert(lnx_health_good(&h, &p, T0) &
+				  LNX_HEALTH_WELL);
+			if (i & 1) {
+				lnx_health_link(&h, &p, true, T0);
+				lnx_health_link(&h, &p, false, T0);
+			}
+			fail(&h, &p, T0);
+		}
+		expect_pings(i & 2 ? "failed" : "at once", &h, &p, false,
+			     i & 2 ? failed : at_once, 4, S);
+	}
+	/* Set to 1000 while it waited. */
+	lnx_health_set(&h, &p, 1000, T0);
+	fail(&h, &p, T0);
+	expect_pings("well by hand", &h, &p, false, failed, 4, S);
+}
+
 /* ---- by hand ---- */
 
 Test(health, set_by_hand)
@@ -701,6 +746,31 @@ Test(health, set_by_hand)
 	cr_assert_eq(lnx_health_set(&h, &p, 1000, T0 + 5 * S), 0);
 	cr_assert(h.down && h.fatal);
 	cr_assert(!lnx_health_usable(&h, T0 + 50 * S));
+}
+
+/* 1000 forgets what was held against it, less does not. */
+Test(health, set_by_hand_and_holding)
+{
+	struct lnx_health_plan p = plan_of(1000);
+	struct lnx_health h = fresh();
+	unsigned i;
+
+	for (i = 0; i < 3; i++) {
+		fail(&h, &p, T0);
+		lnx_health_good(&h, &p, T0);
+		cr_assert_eq(h.ready_ns, T0 + ((200 * MS) << i));
+	}
+	fail(&h, &p, T0);
+	lnx_health_set(&h, &p, 500, T0);
+	lnx_health_good(&h, &p, T0);
+	cr_assert(!h.down);
+	cr_assert_eq(h.ready_ns, T0 + 1000 * MS);
+	fail(&h, &p, T0);
+	lnx_health_set(&h, &p, 1000, T0);
+	cr_assert(lnx_health_usable(&h, T0));
+	fail(&h, &p, T0);
+	lnx_health_good(&h, &p, T0);
+	cr_assert_eq(h.ready_ns, T0 + 200 * MS);
 }
 
 /* ---- links ---- */
@@ -774,6 +844,8 @@ Test(health, hold_doubles_up_to_a_limit_and_decays)
 	}
 	cr_assert_eq(lnx_health_hold_ns(&p, 0), 0);
 	cr_assert_eq(lnx_health_hold_ns(&p, 200), 1000 * MS);
+	p.hold_ns = 0;
+	cr_assert_eq(lnx_health_hold_ns(&p, 5), 0);
 }
 
 /* Link and timeouts tell of the same fault: that counts once. */
@@ -1324,8 +1396,10 @@ Test(health, words_of_classes)
 	conf_of("FI_LNX_HEALTH_SENSITIVITY_CLASSES=x", NULL, NULL);
 	cr_expect_str_eq(last, "FI_LNX_HEALTH_SENSITIVITY_CLASSES: \"x\" is not "
 			 "of the form class=step; ignored");
-	cr_expect_eq(lnx_plan_classes("local_error=0,network_timeout=1000", step,
-				      why, sizeof(why)), 0);
+	cr_expect_eq(lnx_plan_classes("local_error=0,network_timeout=1000,"
+				      "remote_error=987", step, why,
+				      sizeof(why)), 0);
+	cr_expect_eq(step[LNX_CLASS_REMOTE_ERROR], 987);
 	cr_expect_eq(step[LNX_CLASS_LOCAL_ERROR], 0);
 	cr_expect_eq(step[LNX_CLASS_NETWORK_TIMEOUT], 1000);
 	cr_expect_eq(step[LNX_CLASS_OK], before[0]);

@@ -8,12 +8,12 @@
 
 _Static_assert(sizeof(struct lnx_health) == 24, "paths have one each");
 
-/* unit << shift, but at most max; unit may be 0. */
+/* unit << shift, but at most max. */
 static uint64_t doubled(uint64_t unit, unsigned shift, uint64_t max)
 {
-	if (unit >= max || shift > SHIFT_MAX || unit > max >> shift)
-		return unit ? max : 0;
-	return unit << shift;
+	if (!unit)
+		return 0;
+	return shift > SHIFT_MAX || unit > max >> shift ? max : unit << shift;
 }
 
 uint64_t lnx_health_hold_ns(const struct lnx_health_plan *plan, unsigned flaps)
@@ -81,8 +81,6 @@ unsigned lnx_health_fail(struct lnx_health *h,
 	if (!step)
 		return 0;
 	if (h->value == LNX_HEALTH_MAX) {
-		h->npings = 0;
-		h->at_once = false;
 		h->mark_ns = now;
 		change |= LNX_HEALTH_SICK;
 	}
