@@ -26,8 +26,9 @@ int lnx_faults_check(const struct lnx_conf *conf);
 int lnx_faults_open(struct lnx_ep *ep);
 /* Its rails are closed. */
 void lnx_faults_close(struct lnx_ep *ep);
-/* Log what every rule has hit. */
+/* What every rule has hit: in the log, and as lnx_fault_show ("" without rules). */
 void lnx_faults_log(const struct lnx_ep *ep);
+size_t lnx_faults_show(const struct lnx_ep *ep, char *buf, size_t size);
 
 /*
  * txe is about to be given to the core of path, which it names, in_core set.  True:

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * FI_LNX_FAULT on a scripted core: what a rule does to a frame, and that nothing
+ * else happens.  What becomes of the frame then is the business of others: here only
+ * that it is given another chance.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comp/comp.h"
+#include "comp/faults.h"
+#include "fake_core.h"
+#include "tx/tx.h"
+
+static struct fake f;
+static struct fake_core *core;
+static struct fake_peer p;
+static char a, b;			/* contexts */
+static char buf[256];
+
+/* Errors that cores are said to have told. */
+static uint64_t told(void)
+{
+	return f.lnx->stats.core_errors;
+}
+
+#define BOTH(name)							\
+	static void name(enum lnx_rail_kind kind);			\
+	Test(faults_plain, name) { name(LNX_RAIL_PLAIN); }		\
+	Test(faults_peer, name) { name(LNX_RAIL_PEER); }		\
+	static void name(enum lnx_rail_kind kind)
+
+static void open_with(enum lnx_rail_kind kind, const char *rules)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { kind } };
+
+	fake_conf.fault = rules;
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	fake_peer_insert(&f, &p);
+}
+
+static struct lnx_peer *inside(void)
+{
+	return lnx_peer_get(f.lnx, p.addr);
+}
+
+static struct lnx_rail *rail(void)
+{
+	return f.lnx->rail[0];
+}
+
+static void recv_any(void *context)
+{
+	cr_assert_eq(fi_trecv(f.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 0,
+			      ~0ULL, context), 0);
+}
+
+static void send1(void *context)
+{
+	uint64_t before = told();
+
+	cr_assert_eq(fi_tsend(f.ep, "x", 1, NULL, p.addr, 1, context), 0);
+	cr_assert_eq(told(), before, "from inside the post");
+}
+
+/* Hello and one message have left and are acknowledged. */
+static void introduce(void)
+{
+	send1(&a);
+	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_comp(&f, &a);
+	fake_ack(&f, &p);
+	fake_pass(&f);
+	cr_assert_eq(inside()->tx_una, 2);
+	cr_assert_eq(rail()->busy, 0);
+}
+
+/* The next frame of that kind, however long it takes. */
+static void expect_again(uint8_t kind)
+{
+	int i;
+
+	for (i = 0; i < 20 && !core->sent; i++)
+		fake_after_ms(&f, 50);
+	fake_expect_drop(&f, &p, kind);
+}
+
+/* ---- arriving ---- */
+
+BOTH(a_dropped_frame_leaves_no_trace)
+{
+	struct lnx_stats before;
+	uint32_t next;
+
+	open_with(kind, "drop kind=tag count=1");
+	fake_hello(&f, &p);
+	recv_any(&a);
+	fake_pass(&f);
+	fake_after_ms(&f, 10);		/* all is acknowledged */
+	while (fake_take(core))
+		;
+	before = f.lnx->stats;
+	next = inside()->seq.next;
+	fake_tag(&f, &p, 5, "lost", 4);
+	fake_after_ms(&f, 10);
+	fake_quiet(&f);
+	fake_expect_none(&f);
+	cr_expect_eq(memcmp(&before, &f.lnx->stats, sizeof(before)), 0);
+	cr_expect_eq(inside()->seq.next, next);
+	cr_expect_eq(inside()->owed, 0);
+	/* Its sender will send it again. */
+	p.seq--;
+	fake_tag(&f, &p, 5, "here", 4);
+	cr_expect_eq(fake_comp(&f, &a).len, 4);
+	cr_expect(!memcmp(buf, "here", 4));
+	fake_close(&f);
+}
+
+/* Neither is believed what it says of frames of ours. */
+BOTH(a_dropped_ack_acknowledges_nothing)
+{
+	open_with(kind, "drop kind=ack rate=2");
+	send1(&a);
+	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_comp(&f, &a);
+	fake_ack(&f, &p);
+	fake_pass(&f);
+	cr_expect_eq(inside()->tx_una, 0);
+	fake_ack(&f, &p);
+	fake_pass(&f);
+	cr_expect_eq(inside()->tx_una, 2);
+	fake_close(&f);
+}
+
+BOTH(a_delayed_frame_comes_later)
+{
+	open_with(kind, "delay=20 kind=tag");
+	fake_hello(&f, &p);
+	recv_any(&a);
+	fake_tag(&f, &p, 5, "late", 4);
+	fake_pass(&f);
+	fake_after_ms(&f, 19);
+	fake_quiet(&f);
+	cr_expect(f.lnx->work & LNX_WORK_FAULT, "or a sleeper sleeps on");
+	fake_after_ms(&f, 2);
+	cr_expect_eq(fake_comp(&f, &a).len, 4);
+	cr_expect(!memcmp(buf, "late", 4));
+	fake_after_ms(&f, 20);
+	fake_quiet(&f);			/* and once only */
+	cr_expect(!(f.lnx->work & LNX_WORK_FAULT));
+	fake_close(&f);
+}
+
+BOTH(others_overtake_it)
+{
+	open_with(kind, "delay=50 kind=tag count=1; delay=20 kind=tag count=1");
+	fake_hello(&f, &p);
+	fake_tag(&f, &p, 1, "first", 5);	/* due after 50 ms */
+	fake_tag(&f, &p, 2, "second", 6);	/* after 20 */
+	fake_tag(&f, &p, 3, "third", 5);	/* now */
+	recv_any(&a);
+	fake_pass(&f);
+	fake_after_ms(&f, 10);
+	cr_expect_eq(inside()->seq.nkept, 1);
+	fake_after_ms(&f, 15);
+	cr_expect_eq(inside()->seq.nkept, 2);
+	fake_quiet(&f);
+	fake_after_ms(&f, 30);
+	cr_expect_eq(inside()->seq.nkept, 0);
+	cr_expect_eq(fake_comp(&f, &a).tag, 1);
+	recv_any(&a);
+	cr_expect_eq(fake_comp(&f, &a).tag, 2);
+	recv_any(&a);
+	cr_expect_eq(fake_comp(&f, &a).tag, 3);
+	fake_close(&f);
+}
+
+BOTH(it_may_be_kept_as_unexpected)
+{
+	static uint8_t big[10000] = { 1, 2, 3 }, to[10000];
+
+	open_with(kind, "delay=20");
+	fake_hello(&f, &p);
+	fake_tag(&f, &p, 1, big, sizeof(big));
+	fake_pass(&f);
+	fake_after_ms(&f, 30);
+	cr_assert_eq(f.lnx->stats.unexpected, 1);
+	cr_assert_eq(fi_trecv(f.ep, to, sizeof(to), NULL, FI_ADDR_UNSPEC, 1, 0,
+			      &a), 0);
+	fake_comp(&f, &a);
+	cr_expect_arr_eq(to, big, sizeof(big));
+	fake_close(&f);
+}
+
+/* The memory for it has an end. */
+BOTH(too_many_are_not_delayed)
+{
+	struct lnx_hdr h = { .kind = LNX_KIND_PROBE };
+	char text[200];
+	unsigned i;
+
+	open_with(kind, "delay=1000 kind=probe");
+	fake_hello(&f, &p);
+	fake_pass(&f);
+	for (i = 0; i < LNX_FAULTS_HELD_MAX + 3; i++) {
+		fake_frame(&f, &p, h, NULL, 0);
+		if (i % 8 == 0)
+			fake_pass(&f);
+	}
+	fake_pass(&f);
+	lnx_faults_show(f.lnx, text, sizeof(text));
+	cr_expect_str_eq(text, "delay=1s kind=probe: matched 4099, hit 4096, "
+			 "missed 3\n");
+	fake_close(&f);
+}
+
+BOTH(closing_drops_what_is_held)
+{
+	open_with(kind, "delay=1000; fail=random");
+	fake_hello(&f, &p);
+	fake_tag(&f, &p, 1, "x", 1);
+	fake_pass(&f);
+	send1(&a);
+	fake_close(&f);
+}
+
+/* ---- leaving ---- */
+
+BOTH(a_failed_send_does_not_leave)
+{
+	unsigned left;
+
+	open_with(kind, "fail=remote_dropped kind=tag after=1 count=1");
+	introduce();
+	left = core->nsend + core->ninject;
+	send1(&a);
+	/* As if the core had it, and had copied it. */
+	cr_expect_eq(core->nsend + core->ninject, left);
+	cr_expect_eq(rail()->busy, 1);
+	fake_comp(&f, &a);
+	cr_expect_eq(told(), 1);
+	/* It is sent again. */
+	expect_again(LNX_KIND_TAG);
+	cr_expect_eq(p.got, 3);
+	fake_ack(&f, &p);
+	fake_quiet(&f);
+	cr_expect_eq(inside()->tx_una, 3);
+	cr_expect_eq(told(), 1);
+	cr_expect_eq(rail()->busy, 0);
+	fake_close(&f);
+}
+
+/* Small frames have no completion in a core, but an error when they fail here. */
+Test(faults, a_failed_inject)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_PLAIN },
+				.inject_size = 512 };
+
+	fake_conf.fault = "fail=local_dropped kind=msg count=1";
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	fake_peer_insert(&f, &p);
+	introduce();
+	cr_assert_eq(fi_inject(f.ep, "x", 1, p.addr), 0);
+	cr_expect_eq(told(), 0);
+	cr_expect_eq(rail()->busy, 1);
+	fake_quiet(&f);
+	cr_expect_eq(told(), 1);
+	cr_expect_eq(rail()->busy, 0);
+	expect_again(LNX_KIND_MSG);
+	fake_close(&f);
+}
+
+/* What has no completion is not to fail. */
+BOTH(control_frames_leave)
+{
+	open_with(kind, "fail=random kind=^hello");
+	fake_hello(&f, &p);
+	expect_again(LNX_KIND_ACK);
+	cr_expect_eq(told(), 0);
+	fake_close(&f);
+}
+
+BOTH(a_failed_piece_is_read_again)
+{
+	static uint8_t mem[30000], to[30000];
+	uint64_t len = sizeof(mem);
+	unsigned i;
+
+	for (i = 0; i < sizeof(mem); i++)
+		mem[i] = (uint8_t)(i * 7);
+	fake_conf.chunk = 10000;
+	open_with(kind, "fail=network_timeout kind=read rate=2 count=2");
+	fake_hello(&f, &p);
+	cr_assert_eq(fi_trecv(f.ep, to, sizeof(to), NULL, FI_ADDR_UNSPEC, 5, 0,
+			      &a), 0);
+	fake_rts(&f, &p, true, 5, 77, mem, &len, 1);
+	for (i = 0; i < 20; i++)
+		fake_after_ms(&f, 10);
+	fake_comp(&f, &a);
+	cr_expect_arr_eq(to, mem, len);
+	/* Those that failed never came to the core. */
+	cr_expect_eq(core->nread, 3);
+	cr_expect_eq(told(), 2);
+	cr_expect_eq(rail()->busy, 0);
+	fake_close(&f);
+}
+
+/* Errors are told by progress, and those that they lead to by later passes. */
+BOTH(all_sends_fail)
+{
+	uint64_t before;
+	unsigned i;
+
+	open_with(kind, "fail=random kind=tag count=40");
+	send1(&a);
+	for (i = 0; i < 400 && told() < 40; i++) {
+		before = told();
+		fake_now_ns += 50 * LNX_NS_PER_MS;
+		fake_pass(&f);
+		cr_assert_leq(told(), before + 1);
+	}
+	cr_expect_eq(told(), 40);
+	fake_close(&f);
+}
+
+/* ---- which ---- */
+
+Test(faults, rails_and_peers_are_told_apart)
+{
+	struct fake_opt opt = {
+		.nrail = 2, .kind = { LNX_RAIL_PLAIN, LNX_RAIL_PEER },
+	};
+	struct lnx_hdr h = { .kind = LNX_KIND_PROBE };
+	struct fake_peer q;
+	char text[400];
+
+	fake_conf.fault = "drop rail=peer:* kind=probe; "
+			  "drop peer=1 kind=probe; "
+			  "drop peer=0000000000001111 rrail=3 kind=probe; "
+			  "drop kind=probe rrail=0";
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	fake_peer_insert(&f, &p);
+	fake_peer_init(&f, &q, 0x2222);
+	fake_peer_insert(&f, &q);
+	cr_assert_eq(q.addr, 1);
+	fake_hello(&f, &p);
+	fake_hello(&f, &q);
+	fake_pass(&f);
+	fake_frame_on(&f, &p, 1, h, NULL, 0);	/* 1st rule */
+	fake_frame_on(&f, &q, 0, h, NULL, 0);	/* 2nd */
+	fake_frame_on(&f, &q, 0, h, NULL, 0);
+	h.rail = 3;
+	fake_frame_on(&f, &p, 0, h, NULL, 0);	/* 3rd */
+	h.rail = 1;
+	fake_frame_on(&f, &p, 0, h, NULL, 0);	/* none */
+	h.rail = 0;
+	fake_frame_on(&f, &p, 0, h, NULL, 0);	/* 4th */
+	fake_passes(&f, 2);
+	lnx_faults_show(f.lnx, text, sizeof(text));
+	cr_expect_str_eq(text,
+		"drop rail=peer:* kind=probe: matched 1, hit 1\n"
+		"drop peer=1 kind=probe: matched 2, hit 2\n"
+		"drop rrail=3 peer=0000000000001111 kind=probe: matched 1, hit 1\n"
+		"drop rrail=0 kind=probe: matched 1, hit 1\n");
+	fake_close(&f);
+}
+
+/* ---- a rail that is closed while the endpoint goes on ---- */
+
+BOTH(forgetting_a_rail)
+{
+	open_with(kind, "delay=20 kind=tag; fail=random kind=tag");
+	fake_hello(&f, &p);
+	fake_tag(&f, &p, 5, "late", 4);
+	fake_pass(&f);
+	recv_any(&b);
+	send1(&a);
+	lnx_lock(&f.lnx->lock);
+	lnx_faults_forget_rail(rail());
+	rail()->busy = 0;		/* its owner takes back what is in it */
+	lnx_unlock(&f.lnx->lock);
+	fake_comp(&f, &a);
+	fake_after_ms(&f, 30);
+	fake_quiet(&f);
+	cr_expect_eq(told(), 0);
+	cr_expect(!(f.lnx->work & LNX_WORK_FAULT));
+	fake_close(&f);
+}
+
+/* ---- text ---- */
+
+Test(faults, without_rules)
+{
+	fake_conf.fault = NULL;
+	cr_expect_eq(lnx_faults_check(&fake_conf), 0);
+	fake_open(&f, NULL);
+	cr_expect_null(f.lnx->fault);
+	cr_expect_eq(lnx_faults_show(f.lnx, buf, sizeof(buf)), 0);
+	cr_expect_str_eq(buf, "");
+	lnx_faults_forget_rail(f.lnx->rail[0]);
+	fake_close(&f);
+}
+
+Test(faults, text_that_is_refused)
+{
+	fake_conf.fault = "drop kind=ack";
+	cr_expect_eq(lnx_faults_check(&fake_conf), 0);
+	fake_conf.use_srq = false;
+	cr_expect_eq(lnx_faults_check(&fake_conf), -FI_EINVAL);
+	fake_conf.use_srq = true;
+	fake_conf.protocol = LNX_PROTOCOL_DIRECT;
+	cr_expect_eq(lnx_faults_check(&fake_conf), -FI_EINVAL);
+	fake_conf.protocol = LNX_PROTOCOL_FRAMED;
+	fake_conf.fault = "drop kind=acks";
+	cr_expect_eq(lnx_faults_check(&fake_conf), -FI_EINVAL);
+	fake_conf.fault = NULL;
+}
+
+/* Shared memory has no frames. */
+Test(faults, of_no_use_without_a_network)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_DIRECT } };
+
+	fake_conf.fault = "drop";
+	fake_open(&f, &opt);
+	cr_expect_null(f.lnx->fault);
+	fake_close(&f);
+}
