@@ -286,9 +286,13 @@ static int start_some(struct ft *ft, double patience)
 	return 0;
 }
 
+static unsigned char names[2][FT_NAME_MAX];	/* of both, for ghosts */
+
 /*
  * Operations with peers that are not there: each ends with one error, at the
- * latest when the patience is at its end, and nothing of it is left over.
+ * latest when the patience is at its end, and nothing of it is left over.  One
+ * has the target's address and another identity, as if a process had ended and
+ * another one had come; one is on a host that does not exist.
  */
 static int ghosts(struct ft *ft)
 {
@@ -299,13 +303,13 @@ static int ghosts(struct ft *ft)
 	size_t at;
 	int i, ret;
 
+	memcpy(ft->o.name, names[TARGET], sizeof(ft->o.name));
 	for (i = 0; i < 2; i++) {
 		ret = ft_fake_name(ft, (uint64_t)i, false, name);
 		if (ret) {
 			ft_fail(ft, "no way to make an address up");
 			return ret;
 		}
-		/* The second one is on a host that is not there either. */
 		for (at = 0; i && at + 4 <= ft->o.name_len; at++)
 			if (name[at] == 10 && name[at + 1] == 77)
 				name[at + 3] = 250;
@@ -314,6 +318,7 @@ static int ghosts(struct ft *ft)
 			return -FI_EINVAL;
 		}
 	}
+	memcpy(ft->o.name, names[SOURCE], sizeof(ft->o.name));
 	acked = true;
 	end = ft_now() + ft->run->timeout_s;
 	for (i = 0; i < GHOST_OPS && (unsigned)i < window; i++) {
@@ -602,6 +607,8 @@ int main(int argc, char **argv)
 	ret = ft_open(&ft, &cfg);
 	if (ret)
 		ft_die(&ft, "%s", ft.why);
+	if (oob_allgather(&ft.oob, ft.o.name, names, sizeof(ft.o.name)))
+		ft_die(&ft, "the other rank is gone");
 	if (get_memory(&ft) || (traffic->prepare && traffic->prepare(&ft)) ||
 	    ft_barrier(&ft))
 		ft_die(&ft, "%s", ft.why);
