@@ -14,6 +14,7 @@
 #include "wire/hdr.h"
 
 #define LOOK_NS		(2 * LNX_NS_PER_MS)	/* between two passes */
+#define PATIENCE_MAX	8u			/* times FI_LNX_RAIL_TIMEOUT_MIN */
 #define ASK_MAX_NS	(500 * LNX_NS_PER_MS)	/* between two questions */
 #define CONNECT_NS	(5 * LNX_NS_PER_MS)	/* a PROBE waits for a connection */
 #define PING_LOST_NS	(300 * LNX_NS_PER_MS)	/* without answer for so long */
@@ -137,6 +138,26 @@ static void take_time(struct lnx_path *path, uint64_t now)
 	}
 }
 
+/*
+ * How long may it be silent?  Twice the time that an answer takes: to be wrong costs
+ * some frames that arrive twice, so that a machine that stalls now and then should
+ * not make this long, as the usual estimate with its variance would.  A piece that is
+ * read says nothing before it has ended, and those outstanding share the path.
+ */
+static uint64_t patience(const struct lnx_path *path,
+			 const struct lnx_health_plan *plan)
+{
+	const struct lnx_path_guard *g = &path->guard;
+	uint64_t ns = plan->rail_min_ns, rate = path->read.rate;
+
+	ns = LNX_MAX(ns, LNX_MIN(2 * g->rtt.srtt_ns, PATIENCE_MAX * ns));
+	if (!rate)
+		rate = path->link_bps / 8;
+	if (path->nread && rate)
+		ns += 2 * path->read_bytes * 1000 / LNX_MAX(rate / 1000000, 1u);
+	return LNX_MIN(ns, LNX_MAX(plan->rail_ns, plan->rail_min_ns));
+}
+
 /* True: there is something to look after. */
 static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
@@ -163,8 +184,7 @@ static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 		g->answered = false;
 		return true;
 	}
-	if (now - g->still_ns < lnx_rtt_timeout(&g->rtt, plan->rail_min_ns,
-						plan->rail_ns))
+	if (now - g->still_ns < patience(path, plan))
 		return true;
 	if (g->answered) {
 		lnx_guard_blame(peer, path, LNX_CLASS_NETWORK_TIMEOUT, now);
@@ -480,7 +500,7 @@ LNX_COLD void lnx_guard_link(struct lnx_rail *rail, bool up, uint64_t now)
 					"its link is down", now);
 		path = lnx_path_live(peer);
 		/* Who does not hear of it finds out by silence. */
-		if (peer->heard && path && path->state == LNX_PATH_UP)
+		if (peer->heard && path && usable(path))
 			lnx_tx_control_on(ep, peer, path, &h);
 	}
 }
