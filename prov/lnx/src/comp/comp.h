@@ -23,6 +23,8 @@ int lnx_plain_poll(struct lnx_rail *rail);
 int lnx_plain_fill(struct lnx_rail *rail);
 LNX_COLD void lnx_plain_recv_failed(struct lnx_rail *rail,
 				    struct lnx_rxbuf *buf, int err);
+/* One look at a framed rail. */
+LNX_COLD void lnx_rail_poll(struct lnx_rail *rail);
 /* The rail's core endpoint is closed: handle what it said of that, and take back the
  * receive buffers that it said nothing of. */
 LNX_COLD void lnx_rail_drain(struct lnx_rail *rail);

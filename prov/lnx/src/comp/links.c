@@ -15,10 +15,13 @@ static LNX_COLD void look_at(struct lnx_ep *ep, struct lnx_rail *rail,
 
 	if (lnx_kind_local(rail->kind) || !rail->ifindex)
 		return;
-	ret = lnx_netwatch_look(ep->netwatch, rail->ifindex, NULL, rail->addr,
+	/* By its address: an interface that is made again has another index. */
+	ret = lnx_netwatch_look(ep->netwatch, 0, NULL, rail->addr,
 				rail->addrlen, &s);
 	if (ret && ret != -ENODEV)
 		return;			/* cannot be told */
+	if (!ret)
+		rail->ifindex = s.ifindex;
 	lnx_guard_link(rail, !ret && s.up && s.has_addr, now);
 }
 
@@ -65,7 +68,7 @@ void lnx_links_poll(struct lnx_ep *ep, uint64_t now)
 		if (ret != 1)
 			break;
 		for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
-			if (ev.what == LNX_NET_LOST ||
+			if (ev.what == LNX_NET_LOST || ep->rail[i]->link_down ||
 			    ev.ifindex == ep->rail[i]->ifindex)
 				look_at(ep, ep->rail[i], now);
 	}

@@ -237,6 +237,14 @@ static LNX_COLD void read_errors(struct lnx_rail *rail)
 	}
 }
 
+LNX_COLD void lnx_rail_poll(struct lnx_rail *rail)
+{
+	if (rail->kind == LNX_RAIL_PLAIN)
+		lnx_plain_poll(rail);
+	else
+		fi_cq_read(rail->core_cq, NULL, 0);
+}
+
 LNX_COLD void lnx_rail_drain(struct lnx_rail *rail)
 {
 	struct lnx_node *n;
@@ -245,7 +253,7 @@ LNX_COLD void lnx_rail_drain(struct lnx_rail *rail)
 		while (lnx_plain_poll(rail))
 			;
 	else
-		fi_cq_read(rail->core_cq, NULL, 0);
+		lnx_rail_poll(rail);
 	while ((n = lnx_list_pop(&rail->bufs)))
 		lnx_rxbuf_put(lnx_list_entry(n, struct lnx_rxbuf, link));
 	rail->nposted = 0;

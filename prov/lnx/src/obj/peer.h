@@ -49,6 +49,7 @@ struct lnx_path_guard {
 	uint64_t timed_sent;		/* path->got when that is delivered: a sample */
 	uint64_t timed_ns;		/* when it left; 0: none is taken */
 	struct lnx_health health;
+	uint64_t blamed_ns;		/* last failure that was counted */
 	/* Left. */
 	uint64_t left_ns;
 	bool pinged;			/* a PROBE is on its way over it */

@@ -14,6 +14,7 @@
 
 #include "comp/comp.h"
 #include "comp/faults.h"
+#include "policy/errclass.h"
 #include "rx/rx.h"
 #include "tx/guard.h"
 #include "tx/path.h"
@@ -500,6 +501,12 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 		       rail->name, p->push ? "writing" : "reading", c->len,
 		       fi_strerror(err), prov_errno);
 	lnx_list_add_tail(&p->redo, &c->link);
+	/* Those that fail with it are one failure. */
+	if (now >= c->path->guard.blamed_ns + REDO_NS)
+		lnx_guard_blame(p->peer, c->path,
+				lnx_errclass(rail->prov, p->push ?
+					     LNX_WHILE_WRITE : LNX_WHILE_READ,
+					     err, prov_errno), now);
 	/* An RMA of ours begins again, with keys asked for anew. */
 	if (p->rxe->held == LNX_HELD_RMA && p->rxe->part && !p->err &&
 	    !other_way(p, c, now))

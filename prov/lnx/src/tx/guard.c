@@ -6,6 +6,7 @@
 #include "comp/comp.h"
 #include "comp/faults.h"
 #include "comp/links.h"
+#include "core/halfway.h"
 #include "core/open.h"
 #include "core/ping.h"
 #include "rx/rx.h"
@@ -23,6 +24,8 @@
 #define REOPEN_READ_NS	(50 * LNX_NS_PER_MS)
 #define REOPEN_MUTE_NS	(50 * LNX_NS_PER_MS)
 #define REOPEN_BLIND_NS	(300 * LNX_NS_PER_MS)
+#define HALFWAY_TRIES	8u
+#define HALFWAY_POLLS	8u
 #define REOPEN_REST_NS	LNX_NS_PER_S
 /* A peer is silent: its kernels are asked, again after so long. */
 #define SILENT_NS	(500 * LNX_NS_PER_MS)
@@ -65,6 +68,7 @@ LNX_COLD void lnx_guard_blame(struct lnx_peer *peer, struct lnx_path *path,
 
 	if (class == LNX_CLASS_OK)
 		return;
+	path->guard.blamed_ns = now;
 	lnx_class_count(&ep->stats, class);
 	who = lnx_class_pays(class, peer->npath, peer->self);
 	lnx_health_fail(&path->guard.health, &ep->plan, class, now);
@@ -272,6 +276,23 @@ static LNX_COLD void set_retry(struct lnx_rail *rail, uint64_t at)
 }
 
 /*
+ * Nobody is halfway through connecting to the rail, whom closing it would leave behind.
+ * False: they do not come to an end.
+ */
+static LNX_COLD bool at_rest(struct lnx_rail *rail)
+{
+	unsigned i, k;
+
+	for (i = 0; rail->core_ep && lnx_halfway_end(rail); i++) {
+		if (i == HALFWAY_TRIES)
+			return false;
+		for (k = 0; k < HALFWAY_POLLS; k++)
+			lnx_rail_poll(rail);
+	}
+	return true;
+}
+
+/*
  * Close the rail's core endpoint, and with it all connections, and open another.
  * What was on its way goes out again; registrations stay as they are.
  */
@@ -282,6 +303,8 @@ static LNX_COLD void reopen(struct lnx_rail *rail, uint64_t now)
 	unsigned i;
 
 	rail->reopened_ns = now;
+	if (!at_rest(rail))
+		return;
 	ep->stats.reopened++;
 	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: opened anew\n", rail->name);
 	lnx_rail_shut_ep(rail);

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Connections to a rail's core endpoint that were accepted and have not yet said who
+ * they are.  tcp cores of libfabric 2.1 forget them when the endpoint is closed, and
+ * crash when they do say (PEERS.md).
+ */
+#ifndef LNX_HALFWAY_H
+#define LNX_HALFWAY_H
+
+#include "obj/rail.h"
+
+/*
+ * Have those end.  Returns how many there were: the core is to be polled, to notice,
+ * and this to be called again, until there are none; then nothing may poll it before it
+ * is closed.  0 too where nothing can be found out.
+ */
+unsigned lnx_halfway_end(const struct lnx_rail *rail);
+
+#endif
