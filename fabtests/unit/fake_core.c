@@ -190,6 +190,13 @@ static void note_sent(struct fake_core *core, const char *call,
 
 static void poll_peer(struct fake_core *core);
 
+/* Is it in the AV? */
+static bool known(const struct fake_core *core, fi_addr_t addr)
+{
+	return addr < core->nav &&
+	       (addr >= FAKE_AV_NAMES || !core->av_gone[addr]);
+}
+
 /* Guards ask and answer when they like. */
 static bool asks(const void *frame)
 {
@@ -206,7 +213,7 @@ static ssize_t post_send(struct fid_ep *fid, const char *call,
 	struct fake_core *core = CORE_OF(fid, ep);
 	struct fake_op *op;
 
-	FAKE_CHECK(core->enabled && dest < core->nav);
+	FAKE_CHECK(core->enabled && known(core, dest));
 	if (core->poll_in_send)
 		poll_peer(core);
 	if (scripted(&core->send_again)) {
@@ -231,7 +238,7 @@ static ssize_t post_inject(struct fid_ep *fid, const char *call,
 	struct fake_core *core = CORE_OF(fid, ep);
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 
-	FAKE_CHECK(core->enabled && dest < core->nav);
+	FAKE_CHECK(core->enabled && known(core, dest));
 	if (core->in_inject && !asks(buf)) {
 		core->in_inject();
 		poll_peer(core);
@@ -298,7 +305,8 @@ static ssize_t core_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
 	struct fake_op *op;
 
 	(void)desc;
-	FAKE_CHECK(core->kind == LNX_RAIL_PLAIN && src == FI_ADDR_UNSPEC);
+	FAKE_CHECK(core->kind == LNX_RAIL_PLAIN && src == FI_ADDR_UNSPEC &&
+		   core->enabled);
 	core->nrecv++;
 	if (scripted(&core->recv_again))
 		return -FI_EAGAIN;
@@ -385,7 +393,7 @@ static ssize_t post_rma(struct fid_ep *fid, uint64_t flags, void *buf,
 	struct fake_core *core = CORE_OF(fid, ep);
 	struct fake_op *op;
 
-	FAKE_CHECK(peer < core->nav);
+	FAKE_CHECK(core->enabled && known(core, peer));
 	if (scripted(&core->read_again))
 		return -FI_EAGAIN;
 	*(flags & FI_READ ? &core->nread : &core->nwrite) += 1;
@@ -668,12 +676,33 @@ static int close_nothing(struct fid *fid)
 	return 0;
 }
 
-/* Entries that the core keeps go back to their owner. */
+/* What it was doing ends unsaid, or if asked to with errors. */
+static void end_ops(struct fake_core *core, struct fake_op **list,
+		    struct fake_op ***end)
+{
+	struct fake_op *op;
+
+	while ((op = unlink_op(list, end))) {
+		op->err = FI_ECANCELED;
+		if (core->flush)
+			append(&core->done_end, op);
+		else
+			free(op);
+	}
+}
+
+/* Entries that the core keeps go back to their owner; what is in the network, and
+ * has no other way in, is lost. */
 static int close_ep(struct fid *fid)
 {
 	struct fake_core *core = CORE_OF(fid, ep.fid);
 	struct fake_arrival *a;
 
+	end_ops(core, &core->out, &core->out_end);
+	end_ops(core, &core->posted, &core->posted_end);
+	core->nposted = 0;
+	while ((a = pop_arrival(core)))
+		free(a);
 	while ((a = core->kept)) {
 		core->kept = a->next;
 		core->peer_srx->owner_ops->free_entry(a->entry);
@@ -691,10 +720,14 @@ static int bind_any(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 static int control_ep(struct fid *fid, int command, void *arg)
 {
+	struct fake_core *core = CORE_OF(fid, ep.fid);
+
 	(void)arg;
 	if (command != FI_ENABLE)
 		return -FI_ENOSYS;
-	CORE_OF(fid, ep.fid)->enabled = true;
+	if (scripted(&core->enable_fails))
+		return -FI_EADDRINUSE;
+	core->enabled = true;
 	return 0;
 }
 
@@ -744,6 +777,9 @@ static int av_insert(struct fid_av *av, const void *addr, size_t count,
 
 	(void)flags, (void)context;
 	FAKE_CHECK(count == 1);
+	if (scripted(&core->av_fails))
+		return -FI_ENOMEM;
+	core->nav_in++;
 	if (addr && core->nav < FAKE_AV_NAMES)
 		memcpy(core->av_name[core->nav], addr, FAKE_NAME_BYTES);
 	*fi_addr = core->nav++;
@@ -756,7 +792,7 @@ static int av_lookup(struct fid_av *av, fi_addr_t fi_addr, void *addr,
 {
 	struct fake_core *core = CORE_OF(av, av);
 
-	if (fi_addr >= core->nav || fi_addr >= FAKE_AV_NAMES)
+	if (fi_addr >= FAKE_AV_NAMES || !known(core, fi_addr))
 		return -FI_EINVAL;
 	memcpy(addr, core->av_name[fi_addr], LNX_MIN(*len, FAKE_NAME_BYTES));
 	*len = FAKE_NAME_BYTES;
@@ -766,7 +802,13 @@ static int av_lookup(struct fid_av *av, fi_addr_t fi_addr, void *addr,
 static int av_remove(struct fid_av *av, fi_addr_t *fi_addr, size_t count,
 		     uint64_t flags)
 {
-	(void)av, (void)fi_addr, (void)count, (void)flags;
+	struct fake_core *core = CORE_OF(av, av);
+
+	(void)flags;
+	FAKE_CHECK(count == 1 && known(core, *fi_addr));
+	if (*fi_addr < FAKE_AV_NAMES)
+		core->av_gone[*fi_addr] = true;
+	core->nav_in--;
 	return 0;
 }
 
@@ -865,6 +907,10 @@ static int ep_open(struct fid_domain *domain, struct fi_info *info,
 	struct fake_core *core = CORE_OF(domain, domain);
 
 	(void)info, (void)context;
+	FAKE_CHECK(!core->enabled);
+	if (scripted(&core->ep_fails))
+		return -FI_ENOMEM;
+	core->nopen++;
 	core->ep.fid.ops = &ep_fid_ops;
 	core->ep.ops = &ep_ops;
 	core->ep.cm = &cm_ops;

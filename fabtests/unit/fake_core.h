@@ -48,6 +48,8 @@ struct fake_core {
 	uint32_t mr_fails;		/* ... or -FI_ENOMEM, */
 	uint32_t send_fails, read_fails; /* are taken and fail later. */
 	uint32_t keep_fails;		/* direct: lost for want of memory */
+	uint32_t ep_fails, enable_fails, av_fails; /* opening, inserting */
+	bool flush;			/* closing reports what it ends */
 	bool hold_sends, hold_reads;	/* until fake_finish() */
 	/* peer, direct: sends, registering; look at what came, as some do */
 	bool poll_in_send, poll_in_mr;
@@ -58,9 +60,12 @@ struct fake_core {
 	unsigned nsend, ninject, nrecv, nread, nwrite, npolls, nstart;
 	unsigned nrefused;		/* sends and injects */
 	unsigned nmr, nmr_open, nposted, nav;
-#define FAKE_AV_NAMES	64u		/* addresses that can be looked up */
+	unsigned nopen;			/* endpoints: each has another port */
+	unsigned nav_in;		/* addresses that are in the AV */
+#define FAKE_AV_NAMES	1024u		/* those that can be looked up */
 #define FAKE_NAME_BYTES	16u
 	uint8_t av_name[FAKE_AV_NAMES][FAKE_NAME_BYTES];
+	bool av_gone[FAKE_AV_NAMES];
 	bool enabled;
 
 	/* Inside. */

@@ -85,9 +85,8 @@ static struct sockaddr_in name_of(unsigned port)
 
 int fake_own_name(const struct fake_core *core, void *addr, size_t *len)
 {
-	struct sockaddr_in in = name_of(FAKE_PORT);
+	struct sockaddr_in in = name_of(FAKE_PORT + core->nopen - 1);
 
-	(void)core;
 	FAKE_CHECK(*len >= sizeof(in));
 	memcpy(addr, &in, sizeof(in));
 	*len = sizeof(in);
