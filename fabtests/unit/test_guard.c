@@ -971,6 +971,33 @@ BOTH(not_copied_error) { not_copied(kind, CORE_ERR, false); }
 BOTH(not_copied_reopen) { not_copied(kind, CUT, false); }
 BOTH(not_copied_reopen_with_errors) { not_copied(kind, CUT, true); }
 
+/* Acknowledged while the core has it still, and the core is closed: it has ended. */
+static void acked_in_core(enum lnx_rail_kind kind, bool flush)
+{
+	struct side *s = &side[0];
+	struct op *o, *o2;
+
+	fake_conf.copy_limit = 1000;
+	open_met(kind, 2, 1);
+	f.core[0]->flush = flush;
+	f.core[0]->hold_sends = true;
+	o = send1(s, 8000);
+	o2 = send_flags(s, 100, FI_TRANSMIT_COMPLETE);
+	run_ms(5);			/* it has them, and says so */
+	cr_assert_eq(inside(s)->tx_una, inside(s)->tx_next);
+	cr_expect_eq(o->ncomp, 0u);	/* the core may read it yet */
+	cr_expect_eq(o2->ncomp, 1u);
+	leave0();
+	happen(CUT);
+	run_ms(5);
+	cr_expect_eq(o->ncomp, 1u);
+	cr_expect_eq(o2->ncomp, 1u);
+	close_clean();
+}
+
+BOTH(acked_in_core_that_closes) { acked_in_core(kind, false); }
+BOTH(acked_in_core_that_says_so) { acked_in_core(kind, true); }
+
 /* ---- reads ---- */
 
 static struct op *large_from(struct side *s)

@@ -80,7 +80,7 @@ struct lnx_rail {
 	bool mr_endpoint;		/* registrations belong to an endpoint */
 	bool no_cancel;			/* bare: the core might crash (rx/bare.c) */
 	uint32_t busy;			/* frames and reads the core has of ours */
-	struct lnx_node twins;		/* lnx_txe.link: in the core, sent elsewhere */
+	struct lnx_node twins;		/* lnx_txe.link: in the core, and done with */
 	uint64_t reopened_ns;		/* 0: never (tx/guard.h) */
 	struct lnx_health health;
 	bool link_down;			/* comp/links.c */

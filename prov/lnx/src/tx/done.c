@@ -56,6 +56,14 @@ static LNX_COLD void txe_failed(struct lnx_ep *ep, struct lnx_txe *txe, int err)
 		lnx_cntr_err(ep, lnx_tx_cntr(txe->cq_flags));
 }
 
+/* It is over but for the core, in which only the rail can find it. */
+static inline void core_has(struct lnx_txe *txe)
+{
+	struct lnx_rail *rail = txe->peer->path[txe->path].rail;
+
+	lnx_list_add_tail(&rail->twins, &txe->link);
+}
+
 static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->acked = true;
@@ -65,6 +73,8 @@ static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 		lnx_tx_posted(ep, txe);
 	if (lnx_likely(!txe->in_core))
 		lnx_txe_put(ep, txe);
+	else
+		core_has(txe);
 }
 
 /* Acknowledged (or given up) before, and now out of the core too. */
@@ -201,6 +211,8 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 		txe->acked = true;
 		if (!txe->in_core)
 			lnx_txe_put(ep, txe);
+		else
+			core_has(txe);
 	}
 	peer->tx_resend = peer->tx_una;
 	lnx_path_all_got(peer);
