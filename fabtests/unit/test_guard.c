@@ -1303,6 +1303,20 @@ BOTH(another_while_closed)
 	close_clean();
 }
 
+/* ... or reads. */
+BOTH(reads_while_closed)
+{
+	struct op *o;
+
+	open_met(kind, 2, 2);
+	force_reopen(&side[0]);
+	f.core[0]->ep_fails = FAKE_ALWAYS;
+	RUN_UNTIL(!f.core[0]->enabled, 3000);
+	o = large_from(&side[1]);
+	RUN_UNTIL(o->ncomp, 1000);
+	close_clean();
+}
+
 /* All that others have on the rail gets there. */
 static void several_peers(enum lnx_rail_kind kind, bool flush)
 {

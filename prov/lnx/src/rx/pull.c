@@ -169,8 +169,6 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 
 	if (k < 0)
 		return -FI_ENOKEY;
-	if (lnx_unlikely(!rail->core_ep))
-		return -FI_EAGAIN;	/* it could not be opened anew */
 	addr = p->rts.key[c->seg][k].addr + c->seg_off;
 	key = p->rts.key[c->seg][k].key;
 	/* It may complete inside the call, and c be gone. */
@@ -179,7 +177,9 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 	p->inflight++;
 	lnx_list_add_tail(&path->reads, &c->out);
 	lnx_path_read_posted(path, len, now);
-	ret = lnx_unlikely(p->rxe->ep->fault != NULL) &&
+	/* No endpoint: it could not be opened anew. */
+	ret = lnx_unlikely(!rail->core_ep) ? -FI_EAGAIN :
+	      lnx_unlikely(p->rxe->ep->fault != NULL) &&
 	      lnx_faults_piece(p->peer, path, c, p->push) ? 0 :
 	      p->push ? post_write(c, path, addr, key) :
 	      fi_read(rail->core_ep, c->local, len, NULL,
