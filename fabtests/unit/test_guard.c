@@ -1286,7 +1286,56 @@ BOTH(fi_enable_fails_once) { reopen_fails(kind, SCRIPT(enable_fails), 1); }
 BOTH(fi_endpoint_fails) { reopen_fails(kind, SCRIPT(ep_fails), FAKE_ALWAYS); }
 BOTH(fi_enable_fails) { reopen_fails(kind, SCRIPT(enable_fails), FAKE_ALWAYS); }
 
-/* While a rail cannot be opened, another has frames for it. */
+/* While a rail cannot be opened: */
+static void without_core(enum lnx_rail_kind kind, unsigned sides)
+{
+	struct op *o;
+
+	open_met(kind, 2, sides);
+	o = force_reopen(&side[0]);
+	f.core[0]->ep_fails = FAKE_ALWAYS;
+	RUN_UNTIL(o->ncomp, 3000);
+	cr_assert_null(f.lnx->rail[0]->core_ep);
+}
+
+/* ... somebody comes, whom it would lead to; */
+BOTH(newcomer_while_closed)
+{
+	unsigned i;
+
+	without_core(kind, 1);
+	start_side(1);
+	start_side(2);
+	for (i = 0; i < 20; i++) {
+		send1(&side[1], 4000);
+		send1(&side[2], 4000);
+		if (i % 10 == 0)
+			run_ms(10);
+	}
+	RUN_UNTIL(all_there(), 3000);
+	cr_expect_eq(side[1].nseen[0] + side[2].nseen[0], 0u);
+	close_clean();
+}
+
+/* ... a peer says that its end is elsewhere now; */
+BOTH(hello_while_closed)
+{
+	struct side *s = &side[1];
+	unsigned i;
+
+	without_core(kind, 2);
+	move(s, 0, 7777);
+	say(s, 1, LNX_KIND_HELLO, 0);
+	run_ms(1);
+	for (i = 0; i < 50; i++)
+		send1(s, 4000);
+	RUN_UNTIL(all_there(), 3000);
+	cr_expect_eq(s->nseen[0], 0u);
+	cr_expect_eq(port_used(s, 0), 7777u);
+	close_clean();
+}
+
+/* ... another has frames for it, */
 BOTH(another_while_closed)
 {
 	unsigned i;

@@ -91,6 +91,8 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 	uint8_t before = txe->path;
 	ssize_t ret;
 
+	if (lnx_unlikely(!rail->core_ep))
+		return -FI_EAGAIN;	/* it could not be opened anew */
 	lnx_hdr_set_path(w, rail->wire_index, path->index);
 	lnx_hdr_set_ack(w, ack);
 	txe->path = path->index;
