@@ -317,6 +317,7 @@ static void join_network(struct lnx_peer *peer, const struct lnx_addr *a)
 		path->room = LNX_PATH_ROOM;
 		lnx_list_init(&path->reads);
 		lnx_health_init(&path->guard.health);
+		lnx_health_init(&path->guard.remote);
 		if (lnx_rail_insert(path->rail, a->rail[way[i].remote].raw,
 				    &path->core_addr))
 			continue;

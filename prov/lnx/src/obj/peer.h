@@ -49,6 +49,7 @@ struct lnx_path_guard {
 	uint64_t timed_sent;		/* path->got when that is delivered: a sample */
 	uint64_t timed_ns;		/* when it left; 0: none is taken */
 	struct lnx_health health;
+	struct lnx_health remote;	/* of the peer's rail, in its first path */
 	uint64_t blamed_ns;		/* last failure that was counted */
 	/* Left. */
 	uint64_t left_ns;
@@ -180,6 +181,10 @@ struct lnx_peer {
 	uint64_t failing_ns;		/* every send fails since; 0: they do not */
 	uint64_t una_since_ns;		/* last progress of tx_una */
 	uint64_t silent_ns;		/* nothing came of it since; 0: it did */
+	uint64_t pong_ns;		/* its last PONG */
+	uint64_t gap_ns;		/* tx_una is gap_seq since; 0: not looked */
+	uint32_t gap_seq;
+	uint8_t lost;			/* paths, bits, of which `probing` is about */
 	uint64_t alive_ns;		/* its host was asked last */
 	bool asking;			/* about the whole peer (tx/guard.h) */
 	uint32_t npull;			/* of its large messages and writes */

@@ -67,6 +67,7 @@ static inline void core_has(struct lnx_txe *txe)
 static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->acked = true;
+	ep->stats.successful_resends += txe->again;
 	/* A core that still has it, again perhaps, may read the payload. */
 	if (lnx_unlikely(txe->comp_at_ack && lnx_txe_due(txe)) &&
 	    (!txe->in_core || !txe->niov))
@@ -122,7 +123,7 @@ void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 	if (lnx_unlikely(peer->probing)) {
 		/* The peer lives.  What it still lacks was lost. */
 		peer->probing = false;
-		lnx_tx_again(peer, ~0u);
+		lnx_tx_again(peer, peer->lost);
 	}
 	if (lnx_unlikely(peer->npend))
 		lnx_tx_want_pump(peer);
@@ -206,6 +207,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 		*slot = NULL;
 		if (!txe)
 			continue;
+		ep->stats.failed_resends += txe->again;
 		if (lnx_txe_due(txe) && (!txe->in_core || !txe->niov))
 			txe_failed(ep, txe, err);
 		txe->acked = true;

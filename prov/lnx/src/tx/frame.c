@@ -48,6 +48,7 @@ struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
 	txe->counts = false;
 	txe->tells = false;
 	txe->reported = false;
+	txe->again = false;
 	txe->niov = 0;
 	txe->rxe = NULL;
 	lnx_list_init(&txe->link);
@@ -465,9 +466,13 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 		struct lnx_txe *txe = *slot_of(peer, peer->tx_una);
 
 		if (peer->tx_una != peer->tx_posted && txe && !txe->in_core) {
+			uint8_t lost = (uint8_t)(1u << txe->path);
+
 			if (!post_next(ep, peer, txe, now))
 				return false;
 			ep->stats.resend_count++;
+			txe->again = true;
+			peer->lost = lost;
 			peer->probing = true;
 		}
 		peer->probe = false;
@@ -479,6 +484,7 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 		/* Still in the core: its error or completion comes first. */
 		if (txe && !txe->acked && !txe->in_core &&
 		    (peer->again >> txe->path & 1)) {
+			txe->again = true;
 			if (!post_next(ep, peer, txe, now))
 				return false;
 			ep->stats.resend_count++;

@@ -60,6 +60,40 @@ static bool link_down(const struct lnx_path *path)
 
 /* ---- leaving ---- */
 
+/* The health of the peer's end: kept in its first path. */
+static struct lnx_health *remote_health(struct lnx_peer *peer,
+					const struct lnx_path *path)
+{
+	unsigned i = 0;
+
+	while (peer->path[i].remote_rail != path->remote_rail)
+		i++;
+	return &peer->path[i].guard.remote;
+}
+
+static unsigned remote_rails(const struct lnx_peer *peer)
+{
+	unsigned i, k, n = 0;
+
+	for (i = 0; i < peer->npath; i++) {
+		for (k = 0; k < i; k++)
+			if (peer->path[k].remote_rail ==
+			    peer->path[i].remote_rail)
+				break;
+		n += k == i;
+	}
+	return n;
+}
+
+static void good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	const struct lnx_health_plan *plan = &peer->ep->plan;
+
+	lnx_health_good(&path->guard.health, plan, now);
+	lnx_health_good(&path->rail->health, plan, now);
+	lnx_health_good(remote_health(peer, path), plan, now);
+}
+
 LNX_COLD void lnx_guard_blame(struct lnx_peer *peer, struct lnx_path *path,
 			      unsigned class, uint64_t now)
 {
@@ -70,10 +104,13 @@ LNX_COLD void lnx_guard_blame(struct lnx_peer *peer, struct lnx_path *path,
 		return;
 	path->guard.blamed_ns = now;
 	lnx_class_count(&ep->stats, class);
-	who = lnx_class_pays(class, peer->npath, peer->self);
+	who = lnx_class_pays(class, remote_rails(peer), peer->self);
 	lnx_health_fail(&path->guard.health, &ep->plan, class, now);
 	if (who & LNX_PAYS_LOCAL)
 		lnx_health_fail(&path->rail->health, &ep->plan, class, now);
+	if (who & LNX_PAYS_REMOTE)
+		lnx_health_fail(remote_health(peer, path), &ep->plan, class,
+				now);
 }
 
 static LNX_COLD void leave(struct lnx_peer *peer, struct lnx_path *path,
@@ -178,10 +215,8 @@ static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	if (frames)
 		take_time(path, now);
 	if (!g->still_ns || g->seen != g->moved) {
-		if (g->still_ns) {
-			lnx_health_good(&g->health, plan, now);
-			lnx_health_good(&path->rail->health, plan, now);
-		}
+		if (g->still_ns)
+			good(peer, path, now);
 		g->seen = g->moved;
 		g->still_ns = now;
 		g->asked_ns = 0;
@@ -213,6 +248,8 @@ LNX_COLD void lnx_guard_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
 		return;
 	path = &peer->path[which];
 	g = &path->guard;
+	now = lnx_clock_ns();
+	peer->pong_ns = now;
 	lnx_path_heard_of(peer, (unsigned)which, pong->key);
 	if (path->state != LNX_PATH_LEFT) {
 		g->answered = g->asked_ns != 0;
@@ -221,12 +258,11 @@ LNX_COLD void lnx_guard_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
 	/* It came there and back by the path itself. */
 	if (path->rail != rail || !g->pinged || pong->data != g->nonce)
 		return;
-	now = lnx_clock_ns();
 	g->pinged = false;
 	g->back = true;
 	g->unanswered_ns = 0;
 	lnx_health_pong(&g->health, &peer->ep->plan, now);
-	lnx_health_good(&path->rail->health, &peer->ep->plan, now);
+	good(peer, path, now);
 }
 
 /* ---- back again ---- */
@@ -543,6 +579,8 @@ LNX_COLD void lnx_guard_remote(struct lnx_peer *peer, const struct lnx_hdr *h)
 		    path->guard.remote_down == !up)
 			continue;
 		path->guard.remote_down = !up;
+		lnx_health_link(remote_health(peer, path), &peer->ep->plan,
+				!up, now);
 		link_of(peer, path, up, "the peer's link is down", now);
 	}
 }
@@ -591,6 +629,41 @@ LNX_COLD int lnx_guard_silent(struct lnx_peer *peer, uint64_t now)
 	return refused == peer->npath ? FI_ECONNREFUSED : FI_ETIMEDOUT;
 }
 
+/* ---- a frame that was lost ---- */
+
+/*
+ * A connection that breaks and is made again loses frames that its core had called
+ * sent, and delivers the next ones: the path is not silent.  The peer, who answers,
+ * lacks the oldest frame for too long: send that again; if it was missing, tx/done.c
+ * sends again what left over the same path.
+ */
+static void look_for_gap(struct lnx_peer *peer, uint64_t now)
+{
+	const struct lnx_health_plan *plan = &peer->ep->plan;
+	struct lnx_txe *txe;
+	struct lnx_path *path;
+
+	if (peer->tx_una == peer->tx_posted || peer->tx_una != peer->gap_seq ||
+	    !peer->gap_ns) {
+		peer->gap_seq = peer->tx_una;
+		peer->gap_ns = now;
+		return;
+	}
+	txe = peer->slot[peer->tx_una & (peer->ep->window - 1)];
+	if (!txe || txe->path >= peer->npath)
+		return;
+	path = &peer->path[txe->path];
+	if (now - peer->gap_ns < patience(path, plan))
+		return;
+	if (peer->pong_ns > peer->gap_ns) {
+		peer->probe = true;
+		peer->gap_ns = now;
+		lnx_tx_want_pump(peer);
+	} else if (now - path->guard.asked_ns > plan->rail_min_ns) {
+		ask(peer, path, now);
+	}
+}
+
 /* ---- passes ---- */
 
 /* True: peer is to be looked at again.  It is put here when it is put on una_peers. */
@@ -609,6 +682,7 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 			more |= look(peer, path, now);
 		}
 	}
+	look_for_gap(peer, now);
 	return more && !peer->gone && !peer->bye;
 }
 

@@ -81,6 +81,20 @@ static struct lnx_path *in_turn(struct lnx_peer *peer,
 	return &peer->path[best];
 }
 
+/* The share of a path that was down grows for a while. */
+static uint64_t share(const struct lnx_peer *peer, const struct lnx_path *path,
+		      uint64_t rate)
+{
+	const struct lnx_health *h = &path->guard.health;
+	unsigned weight;
+
+	if (lnx_likely(!h->ready_ns) || !rate)
+		return rate;
+	weight = lnx_health_weight_of_path(h, &path->rail->health, NULL,
+					   &peer->ep->plan, lnx_clock_ns());
+	return LNX_MAX(rate * weight / LNX_WEIGHT_MAX, 1u);
+}
+
 struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 {
 	struct lnx_stripe_path view[LNX_PATHS_MAX];
@@ -101,8 +115,8 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 				now = lnx_clock_ns();
 			view[i].usable = now >= path->retry_ns;
 		}
-		view[i].rate = path->send.rate;
-		view[i].nominal = path->link_bps / 8;
+		view[i].rate = share(peer, path, path->send.rate);
+		view[i].nominal = share(peer, path, path->link_bps / 8);
 		view[i].out_bytes = lnx_path_in_flight(peer, path);
 	}
 	if (lnx_unlikely(peer->nturn > 1 && peer->heard)) {
@@ -274,8 +288,8 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = &peer->path[i];
 
-		view[i].rate = path->read.rate;
-		view[i].nominal = path->link_bps / 8;
+		view[i].rate = share(peer, path, path->read.rate);
+		view[i].nominal = share(peer, path, path->link_bps / 8);
 		view[i].out = path->nread;
 		view[i].out_bytes = path->read_bytes;
 		view[i].usable = (able >> i & 1) && now >= path->read_retry_ns &&

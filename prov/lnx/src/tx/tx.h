@@ -74,6 +74,7 @@ struct lnx_txe {
 					 * bound; cq_flags say which */
 	bool tells;			/* report a failure in any case */
 	bool reported;
+	bool again;			/* it left more than once */
 	uint8_t niov;			/* payload pieces outside the frame */
 	uint8_t path;			/* it was posted on last */
 	uint32_t len;			/* bytes of frame[] that leave */
