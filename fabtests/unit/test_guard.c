@@ -45,6 +45,8 @@ struct side {
 	uint64_t bytes[LNX_WIRE_PATHS];
 	unsigned nprobe[FAKE_RAILS];
 	struct lnx_hdr probe[FAKE_RAILS]; /* the last one */
+	unsigned nrail;			/* notices of links, and the last one */
+	struct lnx_hdr rail;
 	unsigned last_rail;
 	unsigned nhello;
 	struct lnx_addr us;		/* by our last hello */
@@ -303,6 +305,10 @@ static void look_at(struct side *s, unsigned rail, const struct fake_sent *m)
 		s->probe[rail] = m->h;
 		s->owes = true;
 		return;
+	}
+	if (m->h.kind == LNX_KIND_RAIL) {
+		s->nrail++;
+		s->rail = m->h;
 	}
 	if (!lnx_kind_sequenced(m->h.kind))
 		return;
@@ -1563,6 +1569,138 @@ BOTH(cancel)
 	c->nerr = 0;
 	c->ncomp = 1;
 	RUN_UNTIL(o->ncomp, 2000);
+	close_clean();
+}
+
+/* ---- links ---- */
+
+static void link_is(unsigned rail, bool up)
+{
+	lnx_lock(&f.lnx->lock);
+	lnx_guard_link(f.lnx->rail[rail], up, lnx_clock_ns());
+	lnx_unlock(&f.lnx->lock);
+}
+
+/* It needs no asking, and the peer hears of it. */
+BOTH(link_goes_down)
+{
+	struct side *s = &side[0];
+	unsigned i;
+	uint32_t seq;
+
+	open_met(kind, 2, 1);
+	seq = inside(s)->tx_next;
+	black_hole(0);
+	for (i = 0; i < 5; i++)
+		send1(s, 200);
+	link_is(0, false);
+	cr_expect(left(s, 0));
+	step();
+	cr_expect_eq(s->nprobe[1], 0u);
+	for (i = 0; i < 5; i++)
+		cr_expect_eq(s->seen[seq + i], 1u);
+	cr_expect_eq(s->nrail, 1u);
+	cr_expect_eq(s->rail.tag, 0u);
+	cr_expect_eq(s->rail.data, 0u);
+	run_ms(3000);
+	cr_expect_eq(s->nprobe[0], 0u);
+	heal(0);
+	link_is(0, true);
+	run_ms(1);
+	cr_expect_eq(s->nrail, 2u);
+	cr_expect_eq(s->rail.data, 1u);
+	RUN_UNTIL(!left(s, 0), 5000);
+	close_clean();
+}
+
+/* The same at the peer's. */
+BOTH(link_of_the_peer)
+{
+	struct side *s = &side[0];
+	struct lnx_hdr h = { .kind = LNX_KIND_RAIL, .tag = 0 };
+	unsigned i;
+	uint32_t seq;
+
+	open_met(kind, 2, 2);
+	seq = inside(s)->tx_next;
+	black_hole(0);
+	for (i = 0; i < 5; i++)
+		send1(s, 200);
+	from(s, 1, 0, h, NULL, 0);
+	fake_pass(&f);
+	cr_expect(left(s, 0));
+	cr_expect(!left(&side[1], 0));
+	step();
+	for (i = 0; i < 5; i++)
+		cr_expect_eq(s->seen[seq + i], 1u);
+	heal(0);
+	h.data = 1;
+	from(s, 1, 0, h, NULL, 0);
+	RUN_UNTIL(!left(s, 0), 5000);
+	close_clean();
+}
+
+/* Rails that it has not; down twice; up without having been down. */
+BOTH(hostile_notices)
+{
+	static const uint64_t odd[] = {
+		2, 3, 8, 255, 65535, 65536, 65537, 1ull << 32, UINT64_MAX,
+	};
+	struct side *s = &side[0];
+	unsigned i, k;
+
+	open_met(kind, 2, 1);
+	for (i = 0; i < LNX_ARRAY_SIZE(odd); i++) {
+		for (k = 0; k < 2; k++) {
+			from(s, k, 7, (struct lnx_hdr) { .kind = LNX_KIND_RAIL,
+			     .tag = odd[i], .data = k ? UINT64_MAX : 0,
+			     .len = odd[i], .key = odd[i] }, NULL, 0);
+			run_ms(1);
+		}
+	}
+	from(s, 0, 7, (struct lnx_hdr) { .kind = LNX_KIND_RAIL, .tag = 1,
+	     .data = 1 }, NULL, 0);
+	run_ms(1);
+	cr_expect_eq(f.lnx->stats.paths_left, 0u);
+	/* Those that it has: all of them, down for good, as it says. */
+	for (k = 0; k < 4; k++)
+		from(s, k & 1, 7, (struct lnx_hdr) { .kind = LNX_KIND_RAIL,
+		     .tag = k & 1 }, NULL, 0);
+	run_ms(100);
+	for (k = 0; k < 2; k++)
+		from(s, 0, 7, (struct lnx_hdr) { .kind = LNX_KIND_RAIL,
+		     .tag = k, .data = 1 }, NULL, 0);
+	close_clean();
+}
+
+/* With nowhere to go there is no going. */
+BOTH(all_left)
+{
+	struct side *s = &side[0];
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	for (i = 0; i < 2; i++)
+		black_hole(i);
+	send1(s, 200);
+	for (i = 0; i < 2; i++)
+		link_is(i, false);
+	/* Something has to be acknowledged, and no core takes it. */
+	lost_from[1] = false;
+	say(s, 1, LNX_KIND_TAG, ++s->next_tag);
+	receive(s, 8);
+	f.core[0]->inject_again = f.core[1]->inject_again = FAKE_ALWAYS;
+	for (i = 0; i < 20; i++) {
+		run_ms(100);
+		cr_assert(left(s, 0));
+		cr_assert(left(s, 1));
+	}
+	cr_expect_eq(s->nseen[0] + s->nseen[1], 0u);
+	for (i = 0; i < 2; i++) {
+		f.core[i]->inject_again = 0;
+		heal(i);
+		link_is(i, true);
+	}
 	close_clean();
 }
 

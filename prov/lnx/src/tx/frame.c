@@ -834,8 +834,10 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		if (!peer->npend &&
 		    lnx_path_none_for(peer, now, ACK_GIVE_UP_NS)) {
 			/* Whoever misses it sends again, which asks anew. */
-			path->state = LNX_PATH_IDLE;
-			path->since_ns = 0;
+			if (path->state != LNX_PATH_LEFT) {
+				path->state = LNX_PATH_IDLE;
+				path->since_ns = 0;
+			}
 			peer->owed = 0;
 			peer->ack_now = false;
 			lnx_list_del(&peer->ack_link);

@@ -22,6 +22,8 @@
 
 LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
 {
+	if (path->state == LNX_PATH_LEFT)
+		return;			/* only its peer's answer ends that */
 	if (path->state != LNX_PATH_CONNECTING || !path->since_ns) {
 		path->state = LNX_PATH_CONNECTING;
 		path->since_ns = now;
