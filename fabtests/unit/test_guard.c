@@ -831,6 +831,37 @@ BOTH(nobody_is_blamed)
 	close_clean();
 }
 
+/* Answers to what was asked about an earlier silence say nothing of this one. */
+BOTH(late_answer)
+{
+	struct side *s = &side[0];
+	struct lnx_hdr old;
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	s->no_pongs = s->no_acks = true;
+	send1(s, 200);
+	for (i = 0; i < 5000 && !s->nprobe[1]; i++)
+		run_ms(1);
+	old = s->probe[1];
+	cr_assert_eq(old.kind, LNX_KIND_PROBE);
+	/* The frame is there, it says so; its PONG takes another moment. */
+	ack_on(s, 1);
+	run_ms(5);
+	cr_assert(all_there());
+	/* Now one that is late because the peer computes. */
+	s->nprobe[1] = 0;
+	send1(s, 200);
+	fake_passes(&f, 2);
+	s->mute = true;
+	for (i = 0; i < 200; i++) {
+		run_ms(1);
+		pong(s, 1, old.tag, old.data);
+	}
+	cr_expect_eq(f.lnx->stats.paths_left, 0u);
+	close_clean();
+}
+
 /* ---- frames that the core still has ---- */
 
 enum what { ACK, CORE_OK, CORE_ERR, CUT };

@@ -56,7 +56,7 @@ struct lnx_path_guard {
 	bool pinged;			/* a PROBE is on its way over it */
 	bool back;			/* it was answered */
 	bool remote_down;		/* the peer says that its link is down */
-	uint32_t nonce;			/* of the PROBE */
+	uint32_t nonce;			/* of the last PROBE over or about it */
 	uint64_t ping_ns;		/* the last */
 	uint64_t probe_ns;		/* when another is due; 0: with the next ping */
 	uint64_t unanswered_ns;		/* its host answers, and it does not, since */

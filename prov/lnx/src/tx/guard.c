@@ -151,18 +151,23 @@ static LNX_COLD void leave(struct lnx_peer *peer, struct lnx_path *path,
 static LNX_COLD void ask(struct lnx_peer *peer, struct lnx_path *about,
 			 uint64_t now)
 {
+	struct lnx_path_guard *g = &about->guard;
 	unsigned i;
 
+	/* What is said of an earlier silence is no answer. */
+	if (!g->asked_ns)
+		g->nonce++;
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = &peer->path[i];
 		struct lnx_hdr h = {
 			.kind = LNX_KIND_PROBE, .tag = 1u + about->index,
+			.data = g->nonce,
 		};
 
 		if (path != about && usable(path))
 			lnx_tx_control_on(peer->ep, peer, path, &h);
 	}
-	about->guard.asked_ns = now;
+	g->asked_ns = now;
 }
 
 /* How long what leaves over it takes to be acknowledged, as often as we look. */
@@ -252,7 +257,7 @@ LNX_COLD void lnx_guard_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
 	peer->pong_ns = now;
 	lnx_path_heard_of(peer, (unsigned)which, pong->key);
 	if (path->state != LNX_PATH_LEFT) {
-		g->answered = g->asked_ns != 0;
+		g->answered |= g->asked_ns && pong->data == g->nonce;
 		return;
 	}
 	/* It came there and back by the path itself. */
