@@ -1495,7 +1495,7 @@ BOTH(hostile_hellos)
 	good = s->p.where;
 	for (i = 0; i < 2; i++)
 		at[i] = path_of(s, i)->core_addr;
-	for (i = 0; i < 3; i++) {
+	for (i = 0; i < 4; i++) {
 		s->p.where = good;
 		move(s, 0, 7000 + i);
 		move(s, 1, 7000 + i);
@@ -1506,6 +1506,9 @@ BOTH(hostile_hellos)
 		case 1:
 			s->p.where.rail[0].prov = s->p.where.rail[1].prov =
 				LNX_PROV_SOCKETS;
+			break;
+		case 2:
+			s->p.where.bare = true;
 			break;
 		default:
 			s->p.where.eid = 77;

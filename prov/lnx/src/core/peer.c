@@ -554,10 +554,12 @@ void lnx_peers_join(struct lnx_ep *ep)
 						       learn_link);
 
 		/* Anybody can write a hello; the AV is the application's word. */
-		if (peer->npath && !ep->bare)
-			readdress(peer, peer->hello);
-		else if (!av_addr(peer, peer->hello) && !peer->hello->bare)
+		if (peer->npath) {
+			if (!ep->bare && !peer->hello->bare)
+				readdress(peer, peer->hello);
+		} else if (!av_addr(peer, peer->hello) && !peer->hello->bare) {
 			join_network(peer, peer->hello);
+		}
 		free(peer->hello);
 		peer->hello = NULL;
 	}
