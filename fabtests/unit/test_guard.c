@@ -149,12 +149,21 @@ static enum lnx_ping_result kernel(const struct lnx_ping *ping)
 
 	if (kernel_unknown)
 		return LNX_PING_UNKNOWN;
-	for (i = 0; i < nside; i++)
-		for (k = 0; k < nrail; k++)
-			if (path_of(&side[i], k)->guard.ping == ping)
-				return kernel_alive[k] ||
-				       (!lost_to[k] && !lost_from[k]) ?
-				       LNX_PING_ALIVE : LNX_PING_WAITING;
+	for (i = 0; i < nside; i++) {
+		const struct lnx_peer *peer = inside(&side[i]);
+		unsigned rail;
+
+		for (k = 0; peer && k < peer->npath; k++) {
+			if (peer->path[k].guard.ping != ping)
+				continue;
+			for (rail = 0; rail < nrail - 1; rail++)
+				if (f.lnx->rail[rail] == peer->path[k].rail)
+					break;
+			return kernel_alive[rail] ||
+			       (!lost_to[rail] && !lost_from[rail]) ?
+			       LNX_PING_ALIVE : LNX_PING_WAITING;
+		}
+	}
 	return LNX_PING_UNKNOWN;
 }
 
@@ -564,19 +573,22 @@ static void open_n(enum lnx_rail_kind kind, unsigned rails, unsigned sides)
 		start_side(i);
 }
 
+static bool all_there_of(const struct side *s)
+{
+	const struct lnx_peer *peer = inside(s);
+
+	return s->mute || !peer ||
+	       (peer->tx_una == peer->tx_next && !peer->npend &&
+		s->acked == s->p.seq);
+}
+
 static bool all_there(void)
 {
 	unsigned i;
 
-	for (i = 0; i < nside; i++) {
-		const struct lnx_peer *peer = inside(&side[i]);
-
-		if (side[i].mute || !peer)
-			continue;
-		if (peer->tx_una != peer->tx_next || peer->npend ||
-		    side[i].acked != side[i].p.seq)
+	for (i = 0; i < nside; i++)
+		if (!all_there_of(&side[i]))
 			return false;
-	}
 	return true;
 }
 
@@ -1389,6 +1401,53 @@ BOTH(another_while_closed)
 	close_clean();
 }
 
+/* ... whom it was closed for is no more, */
+BOTH(nobody_while_closed)
+{
+	without_core(kind, 2);
+	lnx_lock(&f.lnx->lock);
+	lnx_tx_peer_failed(inside(&side[0]), FI_ETIMEDOUT);
+	lnx_unlock(&f.lnx->lock);
+	run_ms(2000);
+	f.core[0]->ep_fails = 0;
+	heal(0);
+	RUN_UNTIL(f.core[0]->enabled, 3000);
+	send1(&side[1], 100);
+	RUN_UNTIL(all_there_of(&side[1]), 1000);
+	cr_expect_eq(port_told(&side[1], 0), OLD_PORT + 1);
+	close_now();
+}
+
+/* ... there is no other for somebody, */
+BOTH(no_other_while_closed)
+{
+	struct side *s = NULL;
+	struct op *o;
+	unsigned i;
+
+	fake_conf.connect_timeout = 1000;
+	open_met(kind, 2, 1);
+	fake_conf.max_rails = 1;
+	for (i = 1; i < 3; i++) {
+		start_side(i);
+		send1(&side[i], 100);
+		RUN_UNTIL(side[i].p.got == 2, 1000);
+		/* They take turns. */
+		if (inside(&side[i])->path[0].rail == f.lnx->rail[0])
+			s = &side[i];
+	}
+	fake_conf.max_rails = 8;
+	cr_assert_not_null(s);
+	cr_assert_eq(inside(s)->npath, 1u);
+	force_reopen(&side[0]);
+	f.core[0]->ep_fails = FAKE_ALWAYS;
+	RUN_UNTIL(!f.core[0]->enabled, 3000);
+	o = send_flags(s, 100, FI_DELIVERY_COMPLETE);
+	RUN_UNTIL(o->nerr, 5000);
+	cr_expect(!inside(&side[0])->gone);
+	close_now();
+}
+
 /* ... or reads. */
 BOTH(reads_while_closed)
 {
@@ -1606,6 +1665,31 @@ BOTH(cancel)
 	close_clean();
 }
 
+/* It is gone; what its reads wrote to is the application's again some day. */
+static void reader_of_one_that_goes(enum lnx_rail_kind kind, bool bye)
+{
+	struct side *s = &side[0];
+	struct op *o;
+
+	open_met(kind, 2, 1);
+	o = force_reopen(s);
+	RUN_UNTIL(left(s, 0), 5000);
+	if (bye) {
+		from(s, 1, s->p.seq, (struct lnx_hdr) { .kind = LNX_KIND_BYE },
+		     NULL, 0);
+	} else {
+		lnx_lock(&f.lnx->lock);
+		lnx_tx_peer_failed(inside(s), FI_ETIMEDOUT);
+		lnx_unlock(&f.lnx->lock);
+	}
+	RUN_UNTIL(o->ncomp + o->nerr, 5000);
+	cr_expect_eq(fake_held(f.core[0]), 0u);
+	close_now();
+}
+
+BOTH(reads_of_one_that_says_goodbye) { reader_of_one_that_goes(kind, true); }
+BOTH(reads_of_one_that_failed) { reader_of_one_that_goes(kind, false); }
+
 /* ---- links ---- */
 
 static void link_is(unsigned rail, bool up)
@@ -1643,6 +1727,27 @@ BOTH(link_goes_down)
 	run_ms(1);
 	cr_expect_eq(s->nrail, 2u);
 	cr_expect_eq(s->rail.data, 1u);
+	RUN_UNTIL(!left(s, 0), 5000);
+	close_clean();
+}
+
+/* Even so, what it was to read ends. */
+BOTH(reads_of_a_link_that_goes_down)
+{
+	struct side *s = &side[0];
+	struct op *o;
+
+	open_met(kind, 2, 1);
+	o = force_reopen(s);
+	link_is(0, false);
+	RUN_UNTIL(o->ncomp, 3000);
+	cr_expect_eq(f.core[0]->nopen, 2u);
+	cr_expect(left(s, 0));
+	run_ms(5000);
+	cr_expect_eq(f.core[0]->nopen, 2u);
+	cr_expect(left(s, 0));
+	heal(0);
+	link_is(0, true);
 	RUN_UNTIL(!left(s, 0), 5000);
 	close_clean();
 }

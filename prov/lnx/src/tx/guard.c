@@ -294,8 +294,7 @@ static LNX_COLD void come_back(struct lnx_peer *peer, struct lnx_path *path)
 		ep->work |= LNX_WORK_PULL;
 }
 
-/* No frame is to be handed to a rail that could not be opened again. */
-static LNX_COLD void set_retry(struct lnx_rail *rail, uint64_t at)
+static LNX_COLD void retry_now(struct lnx_rail *rail)
 {
 	struct lnx_node *n, *tmp;
 	unsigned i;
@@ -309,7 +308,7 @@ static LNX_COLD void set_retry(struct lnx_rail *rail, uint64_t at)
 
 			if (path->rail != rail)
 				continue;
-			path->retry_ns = at;
+			path->retry_ns = 0;
 			if (path->state != LNX_PATH_LEFT)
 				path->state = LNX_PATH_CONNECTING;
 		}
@@ -368,11 +367,9 @@ static LNX_COLD void reopen(struct lnx_rail *rail, uint64_t now)
 	}
 	lnx_tx_cut_twins(rail);
 	rail->busy = 0;
-	if (lnx_rail_open_ep(rail)) {
-		set_retry(rail, UINT64_MAX);
-		return;
-	}
-	set_retry(rail, 0);
+	retry_now(rail);
+	if (lnx_rail_open_ep(rail))
+		return;			/* again later, and meanwhile it takes nothing */
 	if (lnx_ep_address(ep))
 		return;
 	ep->work |= LNX_WORK_BUFS;
@@ -471,11 +468,13 @@ static LNX_COLD void try_again(struct lnx_peer *peer, struct lnx_path *path,
 	const struct lnx_health_plan *plan = &peer->ep->plan;
 	struct lnx_path_guard *g = &path->guard;
 	bool spare = has_other(peer, path);
+	bool down = link_down(path);
 	enum lnx_health_todo todo;
 
-	if (link_down(path))
+	/* What is to be read by it keeps a buffer busy, be the link up or down. */
+	if (down && !path->nread)
 		return;
-	if (g->back && lnx_health_usable(&g->health, now)) {
+	if (!down && g->back && lnx_health_usable(&g->health, now)) {
 		come_back(peer, path);
 		return;
 	}
@@ -486,6 +485,8 @@ static LNX_COLD void try_again(struct lnx_peer *peer, struct lnx_path *path,
 		reopen(path->rail, now);
 		g->probe_ns = now;
 	}
+	if (down)
+		return;
 	while ((todo = lnx_health_poll(&g->health, plan, spare, PING_LOST_NS,
 				       now)) != LNX_HEALTH_NOTHING) {
 		if (todo == LNX_HEALTH_LOST) {
@@ -671,12 +672,41 @@ static void look_for_gap(struct lnx_peer *peer, uint64_t now)
 
 /* ---- passes ---- */
 
+/*
+ * A peer that is no more, and reads of its memory that do not end: until they do, they
+ * keep buffers of the application busy.  True: there are some.
+ */
+static LNX_COLD bool end_reads(struct lnx_peer *peer, uint64_t now)
+{
+	bool more = false;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = &peer->path[i];
+		struct lnx_path_guard *g = &path->guard;
+
+		if (!path->nread || path->rail->mr_endpoint)
+			continue;
+		more = true;
+		if (!g->still_ns || g->seen != g->moved) {
+			g->seen = g->moved;
+			g->still_ns = now;
+		}
+		if (now - g->still_ns > REOPEN_READ_NS &&
+		    now - path->rail->reopened_ns >= REOPEN_REST_NS)
+			reopen(path->rail, now);
+	}
+	return more;
+}
+
 /* True: peer is to be looked at again.  It is put here when it is put on una_peers. */
 static bool run_peer(struct lnx_peer *peer, uint64_t now)
 {
 	bool more = lnx_list_linked(&peer->una_link);
 	unsigned i;
 
+	if (lnx_unlikely(peer->gone || peer->bye))
+		return end_reads(peer, now);
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = &peer->path[i];
 
@@ -688,7 +718,28 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 		}
 	}
 	look_for_gap(peer, now);
-	return more && !peer->gone && !peer->bye;
+	return more;
+}
+
+/*
+ * A rail that could not be opened anew is nobody's but ours: whom it was closed for
+ * may have gone.  True: there is one.
+ */
+static LNX_COLD bool reopen_closed(struct lnx_ep *ep, uint64_t now)
+{
+	bool closed = false;
+	unsigned i;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
+		struct lnx_rail *rail = ep->rail[i];
+
+		if (lnx_likely(rail->core_ep != NULL))
+			continue;
+		if (now - rail->reopened_ns >= REOPEN_REST_NS)
+			reopen(rail, now);
+		closed |= !rail->core_ep;
+	}
+	return closed;
 }
 
 uint64_t lnx_guard_next(const struct lnx_ep *ep)
@@ -699,10 +750,12 @@ uint64_t lnx_guard_next(const struct lnx_ep *ep)
 void lnx_guard_run(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
+	bool closed;
 
 	if (now < ep->guard_ns)
 		return;
 	ep->guard_ns = now + LOOK_NS;
+	closed = reopen_closed(ep, now);
 	if (ep->netwatch)
 		lnx_links_poll(ep, now);
 	lnx_list_foreach(&ep->guard_peers, n, tmp) {
@@ -712,6 +765,6 @@ void lnx_guard_run(struct lnx_ep *ep, uint64_t now)
 		if (!run_peer(peer, now))
 			lnx_list_del(&peer->guard_link);
 	}
-	if (lnx_list_empty(&ep->guard_peers))
+	if (lnx_list_empty(&ep->guard_peers) && !closed)
 		ep->work &= ~LNX_WORK_GUARD;
 }
