@@ -1020,6 +1020,24 @@ BOTH(not_copied_error) { not_copied(kind, CORE_ERR, false); }
 BOTH(not_copied_reopen) { not_copied(kind, CUT, false); }
 BOTH(not_copied_reopen_with_errors) { not_copied(kind, CUT, true); }
 
+/* Nor can what comes behind it be delivered: the core is closed, though the network
+ * is gone for good. */
+BOTH(not_copied_in_a_black_hole)
+{
+	struct side *s = &side[0];
+	struct op *o, *o2;
+
+	fake_conf.copy_limit = 1000;
+	open_met(kind, 2, 1);
+	f.core[0]->hold_sends = true;
+	black_hole(0);
+	o = send1(s, 8000);
+	o2 = send_flags(s, 100, FI_DELIVERY_COMPLETE);
+	RUN_UNTIL(o->ncomp && o2->ncomp, 5000);
+	cr_expect_eq(f.core[0]->nopen, 2u);
+	close_clean();
+}
+
 /* Acknowledged while the core has it still, and the core is closed: it has ended. */
 static void acked_in_core(enum lnx_rail_kind kind, bool flush)
 {

@@ -224,6 +224,19 @@ LNX_COLD void lnx_tx_leave(struct lnx_path *path, struct lnx_peer *peer)
 	lnx_tx_again(peer, 1u << path->index);
 }
 
+LNX_COLD bool lnx_tx_held(const struct lnx_path *path, struct lnx_peer *peer)
+{
+	uint32_t seq;
+
+	for (seq = peer->tx_una; seq != peer->tx_posted; seq++) {
+		const struct lnx_txe *txe = *slot_of(peer, seq);
+
+		if (txe && txe->path == path->index && txe->in_core)
+			return true;
+	}
+	return false;
+}
+
 LNX_COLD void lnx_tx_cut(struct lnx_path *path, struct lnx_peer *peer)
 {
 	uint32_t seq;

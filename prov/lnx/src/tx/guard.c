@@ -390,14 +390,21 @@ static bool has_other(const struct lnx_peer *peer, const struct lnx_path *path)
 	return false;
 }
 
-static bool wants_reopen(const struct lnx_path *path, uint64_t now)
+/* Something that hangs in its core keeps others waiting. */
+static bool hangs(struct lnx_peer *peer, const struct lnx_path *path)
+{
+	return path->nread || lnx_tx_held(path, peer);
+}
+
+static bool wants_reopen(struct lnx_peer *peer, const struct lnx_path *path,
+			 uint64_t now)
 {
 	const struct lnx_path_guard *g = &path->guard;
 	const struct lnx_rail *rail = path->rail;
 
 	if (!rail->core_ep)
 		return true;
-	if (path->nread)
+	if (hangs(peer, path))
 		return now - g->left_ns > REOPEN_READ_NS;
 	if (g->unanswered_ns)
 		return now - g->unanswered_ns > REOPEN_MUTE_NS;
@@ -471,8 +478,8 @@ static LNX_COLD void try_again(struct lnx_peer *peer, struct lnx_path *path,
 	bool down = link_down(path);
 	enum lnx_health_todo todo;
 
-	/* What is to be read by it keeps a buffer busy, be the link up or down. */
-	if (down && !path->nread)
+	/* What hangs in it does so be the link up or down. */
+	if (down && !hangs(peer, path))
 		return;
 	if (!down && g->back && lnx_health_usable(&g->health, now)) {
 		come_back(peer, path);
@@ -480,7 +487,8 @@ static LNX_COLD void try_again(struct lnx_peer *peer, struct lnx_path *path,
 	}
 	/* The new address has to be told over another path, and registrations that
 	 * belong to the endpoint would go with it. */
-	if (spare && !path->rail->mr_endpoint && wants_reopen(path, now) &&
+	if (spare && !path->rail->mr_endpoint &&
+	    wants_reopen(peer, path, now) &&
 	    now - path->rail->reopened_ns >= REOPEN_REST_NS) {
 		reopen(path->rail, now);
 		g->probe_ns = now;

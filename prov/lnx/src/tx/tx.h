@@ -177,6 +177,8 @@ void lnx_tx_again(struct lnx_peer *peer, unsigned paths);
 /* A path is left: its frames go out again over others, also those that its core has
  * still. */
 LNX_COLD void lnx_tx_leave(struct lnx_path *path, struct lnx_peer *peer);
+/* Has its core frames that nobody else can send? */
+LNX_COLD bool lnx_tx_held(const struct lnx_path *path, struct lnx_peer *peer);
 /* Its core endpoint is closed; what that did not report is over all the same. */
 LNX_COLD void lnx_tx_cut(struct lnx_path *path, struct lnx_peer *peer);
 LNX_COLD void lnx_tx_cut_twins(struct lnx_rail *rail);
