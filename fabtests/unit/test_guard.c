@@ -1540,6 +1540,28 @@ BOTH(moved)
 	close_clean();
 }
 
+/* While nothing can be sent to where it was, nor to where it is now. */
+BOTH(moves_while_connecting)
+{
+	struct side *s = &side[0];
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	for (i = 0; i < 2; i++)
+		f.core[i]->send_again = FAKE_ALWAYS;
+	for (i = 0; i < 10; i++) {
+		send1(s, 200);
+		run_ms(1);
+	}
+	for (i = 0; i < 2; i++)
+		move(s, i, 7000 + i);
+	say(s, 0, LNX_KIND_HELLO, 0);
+	run_ms(20);
+	for (i = 0; i < 2; i++)
+		f.core[i]->send_again = 0;
+	close_clean();
+}
+
 BOTH(moves_all_the_time)
 {
 	struct side *s = &side[0];

@@ -459,8 +459,10 @@ static bool post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_txe *txe, uint64_t now)
 {
 	struct lnx_path *path;
+	unsigned tries = peer->npath;
 
-	while ((path = lnx_path_next(peer, txe->len))) {
+	/* now may be old, and the rests that count from it over. */
+	while (tries-- && (path = lnx_path_next(peer, txe->len))) {
 		if (path->state != LNX_PATH_UP && now < path->retry_ns)
 			return false;
 		if (!post(ep, peer, path, txe)) {

@@ -29,7 +29,9 @@ LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
 		path->since_ns = now;
 		path->backoff_ns = BACKOFF_MIN_NS;
 	} else if (path->backoff_ns < BACKOFF_MAX_NS) {
-		path->backoff_ns += path->backoff_ns / 2;
+		/* It may have been forgotten: where to has changed. */
+		path->backoff_ns = LNX_MAX(BACKOFF_MIN_NS, path->backoff_ns +
+					   path->backoff_ns / 2);
 	}
 	path->retry_ns = now + path->backoff_ns;
 }
