@@ -46,8 +46,9 @@ struct lnx_path_guard {
 	uint64_t asked_ns;		/* the peer, over another path; 0: not */
 	bool answered;			/* and nothing more had come */
 	struct lnx_rtt rtt;		/* of what goes over it, coarsely */
-	uint64_t timed_sent;		/* path->got when that is delivered: a sample */
-	uint64_t timed_ns;		/* when it left; 0: none is taken */
+	uint32_t timed_seq;		/* acknowledged up to here: a sample */
+	uint64_t timed_ns;		/* of frames that left by then; 0: none is taken */
+	uint32_t seen_seq;		/* peer->tx_una at still_ns */
 	struct lnx_health health;
 	struct lnx_health remote;	/* of the peer's rail, in its first path */
 	uint64_t blamed_ns;		/* last failure that was counted */

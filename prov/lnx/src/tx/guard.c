@@ -170,18 +170,32 @@ static LNX_COLD void ask(struct lnx_peer *peer, struct lnx_path *about,
 	g->asked_ns = now;
 }
 
-/* How long what leaves over it takes to be acknowledged, as often as we look. */
-static void take_time(struct lnx_path *path, uint64_t now)
+/* How long what leaves takes to be acknowledged, as often as we look. */
+static void take_time(const struct lnx_peer *peer, struct lnx_path *path,
+		      uint64_t now)
 {
 	struct lnx_path_guard *g = &path->guard;
 
 	if (!g->timed_ns) {
-		g->timed_sent = path->sent;
+		g->timed_seq = peer->tx_posted;
 		g->timed_ns = now;
-	} else if ((int64_t)(path->got - g->timed_sent) >= 0) {
+	} else if ((int32_t)(peer->tx_una - g->timed_seq) >= 0) {
 		lnx_rtt_sample(&g->rtt, now - g->timed_ns);
 		g->timed_ns = 0;
 	}
+}
+
+/*
+ * Nothing came of it since the last look?  Acknowledgements that ride on other frames
+ * say nothing of paths, but as long as the oldest frame is not always the same one, no
+ * path keeps it back.
+ */
+static bool still(const struct lnx_peer *peer, const struct lnx_path *path)
+{
+	const struct lnx_path_guard *g = &path->guard;
+
+	return g->seen == g->moved &&
+	       (path->nread || g->seen_seq == peer->tx_una);
 }
 
 /*
@@ -218,11 +232,12 @@ static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 		return false;
 	}
 	if (frames)
-		take_time(path, now);
-	if (!g->still_ns || g->seen != g->moved) {
+		take_time(peer, path, now);
+	if (!g->still_ns || !still(peer, path)) {
 		if (g->still_ns)
 			good(peer, path, now);
 		g->seen = g->moved;
+		g->seen_seq = peer->tx_una;
 		g->still_ns = now;
 		g->asked_ns = 0;
 		g->answered = false;
