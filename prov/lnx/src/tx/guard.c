@@ -21,7 +21,7 @@
 #define PING_LOST_NS	(300 * LNX_NS_PER_MS)	/* without answer for so long */
 /* A left path's rail is opened anew: when a read hangs in it, and when its peer's
  * kernel answers but the peer does not.  Then not again for a while. */
-#define REOPEN_READ_NS	(50 * LNX_NS_PER_MS)
+#define REOPEN_READ_NS	(5 * LNX_NS_PER_MS)
 #define REOPEN_MUTE_NS	(50 * LNX_NS_PER_MS)
 #define REOPEN_BLIND_NS	(300 * LNX_NS_PER_MS)
 #define HALFWAY_TRIES	8u
