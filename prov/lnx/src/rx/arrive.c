@@ -328,6 +328,7 @@ static void control(struct lnx_rail *rail, struct lnx_peer *peer,
 {
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_path *path;
+	uint32_t i;
 
 	/* It lives, whatever else is the matter. */
 	peer->silent_ns = 0;
@@ -342,6 +343,9 @@ static void control(struct lnx_rail *rail, struct lnx_peer *peer,
 			peer->pong[path->index].tag = h->tag;
 			peer->pong[path->index].data = h->data;
 			peer->pong_due |= (uint8_t)(1u << path->index);
+			/* What it asks about may lie in a rail that is not hot. */
+			for (i = 0; i < ep->nrail; i++)
+				ep->rail[i]->hot = ep->conf->poll_hot;
 		}
 		ack_at_once(ep, peer);
 		break;

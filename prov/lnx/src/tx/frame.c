@@ -237,6 +237,20 @@ LNX_COLD bool lnx_tx_held(const struct lnx_path *path, struct lnx_peer *peer)
 	return false;
 }
 
+LNX_COLD void lnx_tx_elsewhere(struct lnx_path *path, struct lnx_peer *peer,
+			       const struct lnx_path *next)
+{
+	struct lnx_txe *first;
+
+	lnx_tx_leave(path, peer);
+	/* Where that is, the others follow (tx/path.c). */
+	first = *slot_of(peer, peer->tx_una);
+	if (first)
+		first->path = next->index;
+	peer->cur = next->index;
+	lnx_tx_again(peer, 1u << next->index);
+}
+
 LNX_COLD void lnx_tx_cut(struct lnx_path *path, struct lnx_peer *peer)
 {
 	uint32_t seq;

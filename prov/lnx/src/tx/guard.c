@@ -16,6 +16,7 @@
 
 #define LOOK_NS		(2 * LNX_NS_PER_MS)	/* between two passes */
 #define PATIENCE_MAX	8u			/* times FI_LNX_RAIL_TIMEOUT_MIN */
+#define SLOW_BPS	100000000u	/* of a rail whose speed nobody knows */
 #define ASK_MAX_NS	(500 * LNX_NS_PER_MS)	/* between two questions */
 #define CONNECT_NS	(5 * LNX_NS_PER_MS)	/* a PROBE waits for a connection */
 #define PING_LOST_NS	(300 * LNX_NS_PER_MS)	/* without answer for so long */
@@ -213,9 +214,30 @@ static uint64_t patience(const struct lnx_path *path,
 	ns = LNX_MAX(ns, LNX_MIN(2 * g->rtt.srtt_ns, PATIENCE_MAX * ns));
 	if (!rate)
 		rate = path->link_bps / 8;
+	if (!rate)
+		rate = SLOW_BPS / 8;
 	if (path->nread && rate)
 		ns += 2 * path->read_bytes * 1000 / LNX_MAX(rate / 1000000, 1u);
 	return LNX_MIN(ns, LNX_MAX(plan->rail_ns, plan->rail_min_ns));
+}
+
+/*
+ * A peer that has never said anything cannot be asked either: to who does not have our
+ * hello, we are nobody.  Its frames go to the next path in turn, and no path is left.
+ */
+static LNX_COLD void elsewhere(struct lnx_peer *peer, struct lnx_path *path)
+{
+	unsigned i;
+
+	for (i = 1; i < peer->npath; i++) {
+		struct lnx_path *next =
+			&peer->path[(path->index + i) % peer->npath];
+
+		if (next->state == LNX_PATH_LEFT || !next->rail->core_ep)
+			continue;
+		lnx_tx_elsewhere(path, peer, next);
+		return;
+	}
 }
 
 /* True: there is something to look after. */
@@ -248,6 +270,13 @@ static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	if (g->answered) {
 		lnx_guard_blame(peer, path, LNX_CLASS_NETWORK_TIMEOUT, now);
 		leave(peer, path, "it delivers nothing, and others do", now);
+		return true;
+	}
+	if (!peer->heard && frames) {
+		if (now - g->still_ns >= 2 * patience(path, plan)) {
+			elsewhere(peer, path);
+			g->still_ns = 0;
+		}
 		return true;
 	}
 	gap = LNX_MIN((now - g->still_ns) / 2, ASK_MAX_NS);
@@ -303,6 +332,9 @@ static LNX_COLD void come_back(struct lnx_peer *peer, struct lnx_path *path)
 	path->guard.still_ns = 0;
 	path->guard.asked_ns = 0;
 	path->guard.answered = false;
+	/* They are in the order of policy. */
+	if (path->index < peer->cur)
+		peer->cur = path->index;
 	ep->stats.paths_back++;
 	lnx_tx_want_pump(peer);
 	if (peer->pull_left)

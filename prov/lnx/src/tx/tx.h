@@ -179,6 +179,9 @@ void lnx_tx_again(struct lnx_peer *peer, unsigned paths);
 LNX_COLD void lnx_tx_leave(struct lnx_path *path, struct lnx_peer *peer);
 /* Has its core frames that nobody else can send? */
 LNX_COLD bool lnx_tx_held(const struct lnx_path *path, struct lnx_peer *peer);
+/* Nothing is known of it yet: its frames go out again over next, as those to come. */
+LNX_COLD void lnx_tx_elsewhere(struct lnx_path *path, struct lnx_peer *peer,
+			       const struct lnx_path *next);
 /* Its core endpoint is closed; what that did not report is over all the same. */
 LNX_COLD void lnx_tx_cut(struct lnx_path *path, struct lnx_peer *peer);
 LNX_COLD void lnx_tx_cut_twins(struct lnx_rail *rail);
