@@ -1102,7 +1102,7 @@ static void held_reads(enum lnx_rail_kind kind, bool flush, bool by_itself)
 		run_ms(1);
 	cr_assert(left(s, 0));
 	/* All but what hangs is there. */
-	run_ms(20);
+	run_ms(10);
 	cr_expect_eq(o->ncomp, 0u);
 	cr_expect_eq(memcmp(o->buf, mem, LARGE), 0);
 	cr_expect_eq(s->nhello, nhello);

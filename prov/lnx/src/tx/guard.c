@@ -22,7 +22,8 @@
 #define PING_LOST_NS	(300 * LNX_NS_PER_MS)	/* without answer for so long */
 /* A left path's rail is opened anew: when a read hangs in it, and when its peer's
  * kernel answers but the peer does not.  Then not again for a while. */
-#define REOPEN_READ_NS	(5 * LNX_NS_PER_MS)
+#define REOPEN_READ_NS	(20 * LNX_NS_PER_MS)
+#define REOPEN_DOWN_NS	(5 * LNX_NS_PER_MS)	/* its link is down */
 #define REOPEN_MUTE_NS	(50 * LNX_NS_PER_MS)
 #define REOPEN_BLIND_NS	(300 * LNX_NS_PER_MS)
 #define HALFWAY_TRIES	8u
@@ -452,7 +453,8 @@ static bool wants_reopen(struct lnx_peer *peer, const struct lnx_path *path,
 	if (!rail->core_ep)
 		return true;
 	if (hangs(peer, path))
-		return now - g->left_ns > REOPEN_READ_NS;
+		return now - g->left_ns > (link_down(path) ? REOPEN_DOWN_NS :
+						     REOPEN_READ_NS);
 	if (g->unanswered_ns)
 		return now - g->unanswered_ns > REOPEN_MUTE_NS;
 	/* Nobody but the peer can be asked. */
