@@ -1276,6 +1276,99 @@ BOTH(ack_after_so_many_frames)
 	fake_close(&f);
 }
 
+/* ---- another endpoint where a peer was ---- */
+
+static void ask_for(uint64_t eid, uint8_t kind, size_t len)
+{
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = kind, .dst = eid },
+		   p.blob, len);
+	fake_after_ms(&f, 3);
+}
+
+BOTH(who_is_not_here_is_told_of)
+{
+	struct fake_sent *s;
+
+	open_introduced(kind);
+	fake_drop_all(&f, &p);
+	ask_for(77, LNX_KIND_PROBE, LNX_ADDR_BYTES);
+	s = fake_take(core);
+	cr_assert_not_null(s);
+	cr_expect_eq(s->h.kind, LNX_KIND_STRANGER);
+	cr_expect_eq(s->h.tag, 77u);
+	cr_expect_eq(s->h.src, f.lnx->eid);
+	cr_expect_eq(s->h.dst, p.eid);
+	free(s);
+	fake_expect_none(&f);
+	/* Who asks without an address cannot be told. */
+	ask_for(77, LNX_KIND_PROBE, 0);
+	fake_expect_none(&f);
+	/* Nor one that is not his. */
+	p.blob[20] ^= 1;
+	ask_for(77, LNX_KIND_PROBE, LNX_ADDR_BYTES);
+	p.blob[20] ^= 1;
+	if (core->sent)
+		fake_drop_all(&f, &p);
+	fake_close(&f);
+}
+
+/* Only so many are remembered while the core is busy. */
+BOTH(many_strays_at_once)
+{
+	unsigned i, n = 0;
+
+	open_introduced(kind);
+	fake_drop_all(&f, &p);
+	core->inject_again = core->send_again = FAKE_ALWAYS;
+	for (i = 0; i < 50; i++) {
+		fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO,
+						      .dst = 100 + i },
+			   p.blob, LNX_ADDR_BYTES);
+		fake_pass(&f);
+	}
+	cr_expect_eq(f.lnx->nstray, LNX_STRAYS_MAX, "%u", f.lnx->nstray);
+	fake_after_ms(&f, 20);
+	core->inject_again = core->send_again = 0;
+	for (i = 0; i < 20; i++)
+		fake_after_ms(&f, 20);
+	cr_expect_eq(f.lnx->nstray, 0u);
+	while (core->sent) {
+		struct fake_sent *s = fake_take(core);
+
+		n += s->h.kind == LNX_KIND_STRANGER;
+		free(s);
+	}
+	cr_expect_eq(n, LNX_STRAYS_MAX);
+	fake_close(&f);
+}
+
+BOTH(a_peer_whose_place_is_taken)
+{
+	struct iovec iov = { (void *)"x", 1 };
+	struct fi_msg m = { .msg_iov = &iov, .iov_count = 1, .context = &b };
+	struct fake_peer other = p;
+
+	open_introduced(kind);
+	m.addr = p.addr;
+	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_DELIVERY_COMPLETE), 0);
+	other = p;
+	other.eid = 4711;
+	/* Of nobody; of itself: nothing happens. */
+	fake_frame(&f, &other, (struct lnx_hdr) { .kind = LNX_KIND_STRANGER,
+						  .tag = 99 }, NULL, 0);
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_STRANGER,
+					      .tag = p.eid }, NULL, 0);
+	fake_pass(&f);
+	fake_quiet(&f);
+	fake_frame(&f, &other, (struct lnx_hdr) { .kind = LNX_KIND_STRANGER,
+						  .tag = p.eid }, NULL, 0);
+	fake_pass(&f);
+	fake_err(&f, &b, FI_ECONNRESET);
+	fake_quiet(&f);
+	cr_expect_eq(send1(1, &a), -FI_EHOSTUNREACH);
+	fake_close(&f);
+}
+
 /* ---- closing ---- */
 
 /* What it has not acknowledged by then it never will. */

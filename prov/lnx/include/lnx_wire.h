@@ -40,10 +40,13 @@ enum lnx_wire_kind {
 				 * tag: 1 + a path or 0, data: bytes of frames;
 				 * len, key: the same of another path */
 	LNX_KIND_PROBE = 8,	/* asks for an ACK now: does the peer live?  With
-				 * tag, 1 + a path of the sender's: for a PONG */
+				 * tag, 1 + a path of the sender's: for a PONG.
+				 * Payload: none, or the sender's address blob */
 	LNX_KIND_BYE = 9,	/* the endpoint is closing; seq: no frame of
 				 * that number or a later one will follow */
-	LNX_KIND_STRANGER = 10,	/* reserved: a frame's dst is not us */
+	LNX_KIND_STRANGER = 10,	/* answers a HELLO, or a PROBE with an address,
+				 * that was not for the endpoint it came to: tag:
+				 * its dst, src: who is there instead */
 	LNX_KIND_PONG = 11,	/* answers a PROBE by the way it came: its tag and
 				 * data; key: bytes of frames over that path */
 	LNX_KIND_RAIL = 12,	/* a rail of the sender's, tag its place in the

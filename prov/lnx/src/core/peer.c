@@ -539,6 +539,7 @@ static void readdress(struct lnx_peer *peer, const struct lnx_addr *a)
 			continue;	/* it stays where nobody is */
 		lnx_rail_remove(path->rail, path->core_addr);
 		path->core_addr = core_addr;
+		peer->strange &= (uint8_t)~(1u << i);
 		path->retry_ns = 0;
 		path->backoff_ns = 0;
 		path->guard.probe_ns = 1;	/* at once */

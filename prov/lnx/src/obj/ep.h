@@ -32,6 +32,17 @@ struct lnx_faults;
 struct lnx_netwatch;
 struct lnx_thread;
 
+/* Somebody's frame for whoever had the address of one of our rails before: he is told
+ * so (tx/stranger.h). */
+struct lnx_stray {
+	struct lnx_rail *rail;		/* it came over */
+	uint64_t src, dst;
+	uint64_t retry_ns;
+	unsigned tries;
+	uint8_t raw[LNX_ADDR_RAW];	/* where he can be reached by rail */
+};
+#define LNX_STRAYS_MAX	8u
+
 /*
  * A shared receive context is one too, of class FI_CLASS_SRX_CTX and never enabled:
  * it has matchers, and entries for the receives posted to it, but neither rails nor
@@ -128,6 +139,8 @@ struct lnx_ep {
 	struct lnx_node dead_rndvs;	/* ended, registrations still open */
 	const struct lnx_conf *conf;
 	struct lnx_health_plan plan;	/* of conf */
+	struct lnx_stray stray[LNX_STRAYS_MAX];
+	unsigned nstray;
 	struct lnx_netwatch *netwatch;	/* NULL: links are not watched */
 	struct lnx_faults *fault;	/* NULL but in tests (comp/faults.h) */
 

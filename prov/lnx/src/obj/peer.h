@@ -185,6 +185,7 @@ struct lnx_peer {
 	uint64_t pong_ns;		/* its last PONG */
 	uint64_t gap_ns;		/* tx_una is gap_seq since; 0: not looked */
 	uint32_t gap_seq;
+	uint8_t strange;		/* paths, bits, at whose end is another */
 	uint8_t lost;			/* paths, bits, of which `probing` is about */
 	uint64_t alive_ns;		/* its host was asked last */
 	bool asking;			/* about the whole peer (tx/guard.h) */

@@ -14,6 +14,7 @@
 #include "rx/serve.h"
 #include "tx/guard.h"
 #include "tx/path.h"
+#include "tx/stranger.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
 
@@ -386,6 +387,12 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	if (lnx_unlikely(h.dst != ep->eid)) {
 		/* Meant for whoever had this address before us. */
 		ep->stats.stale_frames++;
+		lnx_stranger_note(rail, &h, frame_payload(buf),
+				  len - sizeof(struct lnx_wire_hdr));
+		return false;
+	}
+	if (lnx_unlikely(h.kind == LNX_KIND_STRANGER)) {
+		lnx_stranger_heard(rail, &h);
 		return false;
 	}
 	peer = lnx_peer_by_eid(ep, h.src);

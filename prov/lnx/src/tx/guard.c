@@ -11,6 +11,7 @@
 #include "core/ping.h"
 #include "rx/rx.h"
 #include "tx/path.h"
+#include "tx/stranger.h"
 #include "tx/tx.h"
 #include "wire/hdr.h"
 
@@ -664,7 +665,7 @@ static LNX_COLD void ask_kernels(struct lnx_peer *peer, uint64_t now)
 LNX_COLD int lnx_guard_silent(struct lnx_peer *peer, uint64_t now)
 {
 	uint64_t limit = peer->ep->plan.transaction_ns;
-	unsigned i, refused = 0, unknown = 0;
+	unsigned i, refused = 0, unknown = 0, alive = 0;
 
 	if (now - peer->silent_ns < SILENT_NS || !peer->npath)
 		return 0;
@@ -673,8 +674,11 @@ LNX_COLD int lnx_guard_silent(struct lnx_peer *peer, uint64_t now)
 	for (i = 0; i < peer->npath; i++) {
 		switch (kernel_says(&peer->path[i])) {
 		case LNX_PING_ALIVE:
-			peer->silent_ns = now;	/* it only computes */
-			return 0;
+			alive++;
+			/* Somebody is there; who? */
+			if (peer->asking)
+				lnx_stranger_ask(peer, &peer->path[i]);
+			break;
 		case LNX_PING_REFUSED:
 			refused++;
 			break;
@@ -684,6 +688,11 @@ LNX_COLD int lnx_guard_silent(struct lnx_peer *peer, uint64_t now)
 		default:
 			break;
 		}
+	}
+	if (alive) {
+		peer->silent_ns = now;	/* it only computes */
+		peer->asking = false;
+		return 0;
 	}
 	if (now - peer->silent_ns < limit)
 		return 0;
@@ -815,6 +824,8 @@ void lnx_guard_run(struct lnx_ep *ep, uint64_t now)
 	closed = reopen_closed(ep, now);
 	if (ep->netwatch)
 		lnx_links_poll(ep, now);
+	if (lnx_unlikely(ep->nstray))
+		lnx_stranger_tell(ep, now);
 	lnx_list_foreach(&ep->guard_peers, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, guard_link);
@@ -822,6 +833,6 @@ void lnx_guard_run(struct lnx_ep *ep, uint64_t now)
 		if (!run_peer(peer, now))
 			lnx_list_del(&peer->guard_link);
 	}
-	if (lnx_list_empty(&ep->guard_peers) && !closed)
+	if (lnx_list_empty(&ep->guard_peers) && !closed && !ep->nstray)
 		ep->work &= ~LNX_WORK_GUARD;
 }

@@ -69,10 +69,11 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 	case LNX_KIND_RTS_TAG:
 		return payload >= sizeof(struct lnx_wire_rts) && h->len ?
 		       0 : -EBADMSG;
+	case LNX_KIND_PROBE:
+		return payload == 0 || payload == LNX_ADDR_BYTES ? 0 : -EBADMSG;
 	case LNX_KIND_KEYS:
 	case LNX_KIND_FIN:
 	case LNX_KIND_ACK:
-	case LNX_KIND_PROBE:
 	case LNX_KIND_PONG:
 	case LNX_KIND_RAIL:
 	case LNX_KIND_BYE:

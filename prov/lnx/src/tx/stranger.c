@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "tx/stranger.h"
+
+#include "core/open.h"
+#include "tx/tx.h"
+#include "wire/hdr.h"
+
+#define TRIES_MAX	20u
+#define TRY_NS		(10 * LNX_NS_PER_MS)	/* a core may have to connect */
+
+LNX_COLD void lnx_stranger_note(struct lnx_rail *rail, const struct lnx_hdr *h,
+				const void *payload, size_t len)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_stray *s;
+	struct lnx_addr a;
+	unsigned i;
+
+	if ((h->kind != LNX_KIND_HELLO && h->kind != LNX_KIND_PROBE) ||
+	    len != LNX_ADDR_BYTES ||
+	    lnx_addr_unpack(&a, payload, LNX_ADDR_BYTES, NULL, 0) ||
+	    a.eid != h->src || h->rail >= a.nrail ||
+	    a.rail[h->rail].prov != rail->prov)
+		return;
+	for (i = 0; i < ep->nstray; i++)
+		if (ep->stray[i].rail == rail && ep->stray[i].src == h->src &&
+		    ep->stray[i].dst == h->dst)
+			return;
+	/* More than that at once: they ask again. */
+	if (ep->nstray == LNX_STRAYS_MAX)
+		return;
+	s = &ep->stray[ep->nstray++];
+	*s = (struct lnx_stray){ .rail = rail, .src = h->src, .dst = h->dst };
+	memcpy(s->raw, a.rail[h->rail].raw, sizeof(s->raw));
+	ep->work |= LNX_WORK_GUARD;
+}
+
+/* True: told, or given up. */
+static bool tell(struct lnx_ep *ep, struct lnx_stray *s, uint64_t now)
+{
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_STRANGER, .src = ep->eid, .dst = s->src,
+		.tag = s->dst,
+	};
+	struct lnx_rail *rail = s->rail;
+	struct lnx_wire_hdr w;
+	fi_addr_t to;
+	ssize_t ret;
+
+	if (!rail->core_ep || lnx_rail_insert(rail, s->raw, &to))
+		return true;
+	lnx_hdr_put(&w, &h);
+	lnx_hdr_set_path(&w, rail->wire_index, 0);
+	ret = fi_inject(rail->core_ep, &w, sizeof(w), to);
+	lnx_rail_remove(rail, to);
+	rail->hot = ep->conf->poll_hot;
+	s->retry_ns = now + TRY_NS;
+	return ret != -FI_EAGAIN || ++s->tries == TRIES_MAX;
+}
+
+LNX_COLD void lnx_stranger_tell(struct lnx_ep *ep, uint64_t now)
+{
+	unsigned i = 0;
+
+	while (i < ep->nstray) {
+		if (now >= ep->stray[i].retry_ns &&
+		    tell(ep, &ep->stray[i], now))
+			ep->stray[i] = ep->stray[--ep->nstray];
+		else
+			i++;
+	}
+}
+
+LNX_COLD void lnx_stranger_heard(struct lnx_rail *rail, const struct lnx_hdr *h)
+{
+	struct lnx_peer *peer = lnx_peer_by_eid(rail->ep, h->tag);
+	unsigned i;
+
+	if (!peer || h->src == peer->eid || peer->gone || peer->bye ||
+	    !peer->npath)
+		return;
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i].rail == rail)
+			peer->strange |= (uint8_t)(1u << i);
+	/* By other paths it may still be there. */
+	if (peer->strange != (1u << peer->npath) - 1)
+		return;
+	LNX_WARN(FI_LOG_EP_DATA,
+		 "peer %016llx: another endpoint (%016llx) has its address\n",
+		 (unsigned long long)peer->eid, (unsigned long long)h->src);
+	lnx_tx_bye(peer);
+}
+
+LNX_COLD void lnx_stranger_ask(struct lnx_peer *peer, struct lnx_path *path)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_rail *rail = path->rail;
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_PROBE, .src = ep->eid, .dst = peer->eid,
+		.seq = peer->tx_next,
+	};
+	struct {
+		struct lnx_wire_hdr w;
+		uint8_t addr[LNX_ADDR_BYTES];
+	} frame;
+
+	if (!rail->core_ep || rail->inject_size < sizeof(frame))
+		return;
+	lnx_hdr_put(&frame.w, &h);
+	lnx_hdr_set_path(&frame.w, rail->wire_index, path->index);
+	lnx_hdr_set_ack(&frame.w, peer->seq.next);
+	memcpy(frame.addr, ep->addr, sizeof(frame.addr));
+	fi_inject(rail->core_ep, &frame, sizeof(frame), path->core_addr);
+	rail->hot = ep->conf->poll_hot;
+}
