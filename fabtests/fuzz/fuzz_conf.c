@@ -3,7 +3,7 @@
  * Each line is one string of the environment.  Whatever stands there, every
  * parameter keeps to its range and each complaint is one short printable line.
  *
- * Sources: conf/conf.c
+ * Sources: conf/conf.c policy/plan.c policy/class.c
  */
 #define LNX_FUZZ_NAME "conf"
 #include "fuzz.h"

@@ -162,6 +162,9 @@ static void frame(const uint8_t *data, size_t size)
 	case LNX_KIND_GET:
 		FUZZ_CHECK(!payload && h.len <= LNX_PAYLOAD_MAX);
 		break;
+	case LNX_KIND_PROBE:
+		FUZZ_CHECK(!payload || payload == LNX_WIRE_ADDR_BYTES);
+		break;
 	default:
 		FUZZ_CHECK(!payload);
 	}
