@@ -1287,6 +1287,7 @@ static void ask_for(uint64_t eid, uint8_t kind, size_t len)
 
 BOTH(who_is_not_here_is_told_of)
 {
+	struct fake_peer other;
 	struct fake_sent *s;
 
 	open_introduced(kind);
@@ -1304,11 +1305,13 @@ BOTH(who_is_not_here_is_told_of)
 	ask_for(77, LNX_KIND_PROBE, 0);
 	fake_expect_none(&f);
 	/* Nor one that is not his. */
-	p.blob[20] ^= 1;
-	ask_for(77, LNX_KIND_PROBE, LNX_ADDR_BYTES);
-	p.blob[20] ^= 1;
-	if (core->sent)
-		fake_drop_all(&f, &p);
+	other = p;
+	other.eid ^= 1;
+	fake_frame(&f, &other, (struct lnx_hdr) { .kind = LNX_KIND_PROBE,
+						  .dst = 77 },
+		   p.blob, LNX_ADDR_BYTES);
+	fake_after_ms(&f, 3);
+	fake_expect_none(&f);
 	fake_close(&f);
 }
 

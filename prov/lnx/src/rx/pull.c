@@ -192,7 +192,8 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 		return ret;
 	}
 	rail->hot = p->rxe->ep->conf->poll_hot;
-	if (lnx_unlikely(!lnx_list_linked(&p->peer->guard_link)))
+	if (p->peer->npath > 1 &&
+	    lnx_unlikely(!lnx_list_linked(&p->peer->guard_link)))
 		lnx_guard_watch(p->peer);
 	return 0;
 }

@@ -808,11 +808,6 @@ static LNX_COLD bool reopen_closed(struct lnx_ep *ep, uint64_t now)
 	return closed;
 }
 
-uint64_t lnx_guard_next(const struct lnx_ep *ep)
-{
-	return ep->work & LNX_WORK_GUARD ? ep->guard_ns : UINT64_MAX;
-}
-
 void lnx_guard_run(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;

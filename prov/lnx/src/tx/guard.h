@@ -35,8 +35,6 @@ struct lnx_hdr;
 LNX_COLD void lnx_guard_watch(struct lnx_peer *peer);
 /* A pass over those that are looked after.  Calls cores. */
 void lnx_guard_run(struct lnx_ep *ep, uint64_t now);
-/* When the next one has something to do; UINT64_MAX: there is nobody. */
-uint64_t lnx_guard_next(const struct lnx_ep *ep);
 /* A PONG came in over rail; a RAIL.  Call no core. */
 LNX_COLD void lnx_guard_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
 			     const struct lnx_hdr *pong);
