@@ -12,7 +12,7 @@
  * works as well, if more slowly. */
 void lnx_links_open(struct lnx_ep *ep);
 void lnx_links_close(struct lnx_ep *ep);
-/* What has happened: to tx/guard.c. */
+/* What has happened: to tx/notice.c. */
 void lnx_links_poll(struct lnx_ep *ep, uint64_t now);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * Framed sends.  Called by tx/submit.h; numbers the message, puts header and
  * payload into a frame, and posts it on the peer's path.  Next is the core, then
- * comp/cq_owner.c and tx/done.c.
+ * comp/cq_owner.c and tx/done.c.  Frames without a number are tx/control.c's.
  *
  * A frame that cannot leave (no window, the core says EAGAIN) waits in order on
  * peer->pend; progress pumps it.  The application sees -FI_EAGAIN when as many
@@ -13,6 +13,7 @@
 
 #include "comp/comp.h"
 #include "comp/faults.h"
+#include "tx/frame.h"
 #include "tx/guard.h"
 #include "tx/path.h"
 #include "tx/post.h"
@@ -26,10 +27,6 @@
  * (Open MPI 4.1's then handles entries twice).
  */
 #define TRIES		64
-
-#define RTO_MAX_NS	(8 * LNX_NS_PER_S)
-#define TIMER_NS	(50 * LNX_NS_PER_MS)
-#define ACK_GIVE_UP_NS	LNX_NS_PER_S
 
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
 {
@@ -59,26 +56,6 @@ void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->peer = NULL;
 	lnx_pool_put(&ep->txe_pool[txe->cls], txe);
-}
-
-static inline struct lnx_txe **slot_of(struct lnx_peer *peer, uint32_t seq)
-{
-	return &peer->slot[seq & (peer->ep->window - 1)];
-}
-
-/* A frame left that carries all we have received. */
-static inline void ack_rode(struct lnx_ep *ep, struct lnx_peer *peer)
-{
-	/* It wants to hear of its paths too, and only an ACK says that. */
-	if (lnx_unlikely(peer->spread))
-		return;
-	peer->owed = 0;
-	peer->ack_now = false;
-	if (lnx_list_linked(&peer->ack_link)) {
-		lnx_list_del(&peer->ack_link);
-		if (lnx_list_empty(&ep->ack_peers))
-			ep->work &= ~(LNX_WORK_ACK | LNX_WORK_OWE);
-	}
 }
 
 /* Hand one frame to the path's core.  0 or what the core said. */
@@ -132,7 +109,7 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 left:
 	path->sent += bytes;
 	if (lnx_likely(ack == peer->seq.next))
-		ack_rode(ep, peer);
+		lnx_tx_ack_rode(ep, peer);
 	rail->hot = ep->conf->poll_hot;
 	return 0;
 
@@ -175,132 +152,6 @@ void lnx_tx_again(struct lnx_peer *peer, unsigned paths)
 	lnx_tx_want_pump(peer);
 }
 
-/*
- * Another of its kind takes the place of a frame that a core has and cannot be made
- * to give back.
- */
-static LNX_COLD void send_twin(struct lnx_ep *ep, struct lnx_peer *peer,
-			       struct lnx_txe *txe)
-{
-	struct lnx_txe *twin;
-
-	/* Its payload is the application's: it has to be out of the core. */
-	if (txe->niov)
-		return;
-	twin = lnx_txe_get(ep, txe->len - sizeof(struct lnx_wire_hdr));
-	if (!twin)
-		return;
-	twin->comp_at_ack = txe->comp_at_ack;
-	twin->want_comp = txe->want_comp;
-	twin->counts = txe->counts;
-	twin->tells = txe->tells;
-	twin->reported = txe->reported;
-	twin->path = txe->path;
-	twin->len = txe->len;
-	twin->seq = txe->seq;
-	twin->peer = peer;
-	twin->context = txe->context;
-	twin->cq_flags = txe->cq_flags;
-	memcpy(twin->frame, txe->frame, txe->len);
-	*slot_of(peer, txe->seq) = twin;
-	txe->reported = true;
-	txe->acked = true;		/* free as soon as the core is done */
-	lnx_list_add_tail(&peer->path[txe->path].rail->twins, &txe->link);
-}
-
-LNX_COLD void lnx_tx_leave(struct lnx_path *path, struct lnx_peer *peer)
-{
-	uint32_t seq;
-
-	for (seq = peer->tx_una; seq != peer->tx_posted; seq++) {
-		struct lnx_txe *txe = *slot_of(peer, seq);
-
-		if (txe && txe->path == path->index && txe->in_core)
-			send_twin(peer->ep, peer, txe);
-	}
-	/* What still arrives over it is a duplicate. */
-	path->got = path->sent;
-	path->send.mark_ns = 0;
-	lnx_tx_again(peer, 1u << path->index);
-}
-
-LNX_COLD bool lnx_tx_held(const struct lnx_path *path, struct lnx_peer *peer)
-{
-	uint32_t seq;
-
-	for (seq = peer->tx_una; seq != peer->tx_posted; seq++) {
-		const struct lnx_txe *txe = *slot_of(peer, seq);
-
-		if (txe && txe->path == path->index && txe->in_core)
-			return true;
-	}
-	return false;
-}
-
-LNX_COLD void lnx_tx_elsewhere(struct lnx_path *path, struct lnx_peer *peer,
-			       const struct lnx_path *next)
-{
-	struct lnx_txe *first;
-
-	lnx_tx_leave(path, peer);
-	/* Where that is, the others follow (tx/path.c). */
-	first = *slot_of(peer, peer->tx_una);
-	if (first)
-		first->path = next->index;
-	peer->cur = next->index;
-	lnx_tx_again(peer, 1u << next->index);
-}
-
-LNX_COLD void lnx_tx_cut(struct lnx_path *path, struct lnx_peer *peer)
-{
-	uint32_t seq;
-
-	for (seq = peer->tx_una; seq != peer->tx_posted; seq++) {
-		struct lnx_txe *txe = *slot_of(peer, seq);
-
-		if (txe && txe->path == path->index && txe->in_core) {
-			txe->in_core = false;
-			path->rail->busy--;
-		}
-	}
-	path->got = path->sent;
-	path->send.mark_ns = 0;
-	lnx_tx_again(peer, 1u << path->index);
-}
-
-LNX_COLD void lnx_tx_cut_twins(struct lnx_rail *rail)
-{
-	struct lnx_node *n;
-
-	while (!lnx_list_empty(&rail->twins)) {
-		struct lnx_txe *txe;
-
-		n = rail->twins.next;
-		txe = lnx_list_entry(n, struct lnx_txe, link);
-		rail->busy--;
-		txe->in_core = false;
-		lnx_txe_settled(txe);
-	}
-}
-
-LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer)
-{
-	struct lnx_ep *ep = peer->ep;
-	struct lnx_hdr h = { .kind = LNX_KIND_HELLO };
-	struct lnx_txe *txe;
-
-	if (!peer->hello_done || peer->gone || peer->bye)
-		return;
-	txe = lnx_txe_get(ep, LNX_ADDR_BYTES);
-	if (!txe)
-		return;			/* they find out that the old one is gone */
-	memcpy(txe->frame + sizeof(struct lnx_wire_hdr), ep->addr,
-	       LNX_ADDR_BYTES);
-	txe->len = sizeof(struct lnx_wire_hdr) + LNX_ADDR_BYTES;
-	if (lnx_tx_queue(ep, peer, txe, &h, false))
-		lnx_txe_put(ep, txe);
-}
-
 static inline bool window_open(const struct lnx_ep *ep,
 			       const struct lnx_peer *peer)
 {
@@ -314,7 +165,7 @@ static inline bool window_open(const struct lnx_ep *ep,
 static inline void posted_first(struct lnx_ep *ep, struct lnx_peer *peer,
 				struct lnx_txe *txe)
 {
-	*slot_of(peer, txe->seq) = txe;
+	*lnx_tx_slot(peer, txe->seq) = txe;
 	/* An error from inside the post may have asked for all of them again. */
 	if (lnx_likely(peer->tx_resend == peer->tx_posted))
 		peer->tx_resend++;
@@ -492,7 +343,7 @@ static bool post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 {
 	if (lnx_unlikely(peer->probe)) {
-		struct lnx_txe *txe = *slot_of(peer, peer->tx_una);
+		struct lnx_txe *txe = *lnx_tx_slot(peer, peer->tx_una);
 
 		if (peer->tx_una != peer->tx_posted && txe && !txe->in_core) {
 			uint8_t lost = (uint8_t)(1u << txe->path);
@@ -508,7 +359,7 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 	}
 	while (peer->tx_resend != peer->tx_posted) {
 		uint32_t seq = peer->tx_resend;
-		struct lnx_txe *txe = *slot_of(peer, seq);
+		struct lnx_txe *txe = *lnx_tx_slot(peer, seq);
 
 		/* Still in the core: its error or completion comes first. */
 		if (txe && !txe->acked && !txe->in_core &&
@@ -754,195 +605,4 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 	ep->stats.send_count++;
 	ep->stats.send_length += len;
 	return 0;
-}
-
-int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
-		      struct lnx_path *path, struct lnx_hdr *h)
-{
-	struct lnx_wire_hdr w;
-	ssize_t ret;
-
-	if (lnx_unlikely(!path->rail->core_ep))
-		return -FI_EAGAIN;	/* it could not be opened anew */
-	h->src = ep->eid;
-	h->dst = peer->eid;
-	h->seq = peer->tx_next;
-	if (h->kind == LNX_KIND_ACK)
-		lnx_path_tell(peer, h);
-	lnx_hdr_put(&w, h);
-	lnx_hdr_set_path(&w, path->rail->wire_index, path->index);
-	lnx_hdr_set_ack(&w, peer->seq.next);
-	ret = fi_inject(path->rail->core_ep, &w, sizeof(w), path->core_addr);
-	if (ret)
-		return (int)ret;
-	path->rail->hot = ep->conf->poll_hot;
-	if (h->kind == LNX_KIND_ACK) {
-		lnx_path_told(peer, h);
-		ack_rode(ep, peer);
-	}
-	lnx_path_up(path);
-	return 0;
-}
-
-/* Back where it came from, since that is known to work. */
-static struct lnx_path *ack_path(struct lnx_peer *peer)
-{
-	struct lnx_path *path = &peer->path[peer->back];
-
-	return peer->npath > 1 && path->state == LNX_PATH_UP ?
-	       path : lnx_path_live(peer);
-}
-
-int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
-{
-	struct lnx_path *path = ack_path(peer);
-	struct lnx_hdr h = { .kind = kind };
-
-	return path ? lnx_tx_control_on(ep, peer, path, &h) :
-		      -FI_EHOSTUNREACH;
-}
-
-/* The way each PROBE came, or not at all: it asks for that way. */
-static LNX_COLD void send_pongs(struct lnx_ep *ep, struct lnx_peer *peer)
-{
-	unsigned i;
-
-	for (i = 0; i < peer->npath; i++) {
-		uint64_t which = peer->pong[i].tag - 1;
-		struct lnx_hdr h = {
-			.kind = LNX_KIND_PONG, .tag = peer->pong[i].tag,
-			.data = peer->pong[i].data,
-		};
-
-		if (!(peer->pong_due >> i & 1))
-			continue;
-		if (which < LNX_PATHS_MAX)
-			h.key = peer->got[which];
-		lnx_tx_control_on(ep, peer, &peer->path[i], &h);
-	}
-	peer->pong_due = 0;
-}
-
-void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
-{
-	uint64_t delay_ns = ep->conf->ack_delay * LNX_NS_PER_US;
-	struct lnx_node *n, *tmp;
-
-	/* Before the loop: sending may receive. */
-	ep->work &= ~LNX_WORK_ACK;
-	lnx_list_foreach(&ep->ack_peers, n, tmp) {
-		struct lnx_peer *peer =
-			lnx_list_entry(n, struct lnx_peer, ack_link);
-		struct lnx_path *path;
-
-		if (lnx_unlikely(peer->pong_due))
-			send_pongs(ep, peer);
-		if (!peer->owed_since_ns)
-			peer->owed_since_ns = now;
-		if (!all && !peer->ack_now &&
-		    peer->owed < ep->ack_every &&
-		    now - peer->owed_since_ns < delay_ns)
-			continue;
-		if (!peer->npath) {
-			/* A sender we cannot answer: nothing to wait for. */
-			lnx_list_del(&peer->ack_link);
-			continue;
-		}
-		path = ack_path(peer);
-		if (path->state == LNX_PATH_CONNECTING &&
-		    now < path->retry_ns) {
-			ep->work |= LNX_WORK_ACK;
-			continue;
-		}
-		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK)) {
-			ep->stats.acks_sent++;
-			continue;
-		}
-		ep->work |= LNX_WORK_ACK;
-		lnx_path_blocked(path, now);
-		if (!peer->npend &&
-		    lnx_path_none_for(peer, now, ACK_GIVE_UP_NS)) {
-			/* Whoever misses it sends again, which asks anew. */
-			if (path->state != LNX_PATH_LEFT) {
-				path->state = LNX_PATH_IDLE;
-				path->since_ns = 0;
-			}
-			peer->owed = 0;
-			peer->ack_now = false;
-			lnx_list_del(&peer->ack_link);
-		}
-	}
-	if (lnx_list_empty(&ep->ack_peers))
-		ep->work &= ~(LNX_WORK_ACK | LNX_WORK_OWE);
-}
-
-/*
- * All is acknowledged, but a large send not fetched or a read not answered: does
- * its peer still live?
- */
-static LNX_COLD void ask_alive(struct lnx_ep *ep, struct lnx_peer *peer,
-			       uint64_t now)
-{
-	struct lnx_path *path = lnx_path_live(peer);
-
-	if (!path || !lnx_tx_control(ep, peer, LNX_KIND_PROBE))
-		return;
-	lnx_path_blocked(path, now);
-	peer->rto_ns = LNX_RTO_MIN_NS;
-	if (lnx_path_none_for(peer, now,
-			      ep->conf->connect_timeout * LNX_NS_PER_MS))
-		lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
-}
-
-/*
- * A frame long unacknowledged may be lost in a connection that broke, or its
- * receiver may just be computing.  The oldest is sent again, rarely; if that
- * brings an answer, tx/done.c finds out what else is missing.
- */
-void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
-{
-	struct lnx_node *n, *tmp;
-
-	if (now < ep->timer_ns)
-		return;
-	ep->timer_ns = now + TIMER_NS;
-	lnx_list_foreach(&ep->una_peers, n, tmp) {
-		struct lnx_peer *peer =
-			lnx_list_entry(n, struct lnx_peer, una_link);
-
-		bool idle = peer->tx_una == peer->tx_posted;
-		int err;
-
-		if (idle && !peer->nrndv && !peer->nparts && !peer->npull) {
-			peer->silent_ns = 0;
-			peer->asking = false;
-			lnx_list_del(&peer->una_link);
-			continue;
-		}
-		if (!peer->silent_ns) {
-			peer->silent_ns = now;
-			peer->asking = false;
-		}
-		err = lnx_guard_silent(peer, now);
-		if (lnx_unlikely(err)) {
-			lnx_tx_peer_failed(peer, err);
-			continue;
-		}
-		if (!peer->una_since_ns) {
-			peer->una_since_ns = now;
-			continue;
-		}
-		if (now - peer->una_since_ns < peer->rto_ns)
-			continue;
-		peer->una_since_ns = now;
-		peer->rto_ns = LNX_MIN(peer->rto_ns * 2, RTO_MAX_NS);
-		if (idle) {
-			ask_alive(ep, peer, now);
-			continue;
-		}
-		peer->probe = true;
-		lnx_tx_want_pump(peer);
-	}
-	if (lnx_list_empty(&ep->una_peers))
-		ep->work &= ~LNX_WORK_UNA;
 }

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Frames outside the sequence (acknowledgements, questions and answers), and the slow
+ * timers of frames that stay unacknowledged.  Called by progress; they go straight to
+ * the core.
+ */
+#include "comp/comp.h"
+#include "tx/frame.h"
+#include "tx/guard.h"
+#include "tx/path.h"
+
+#define RTO_MAX_NS	(8 * LNX_NS_PER_S)
+#define TIMER_NS	(50 * LNX_NS_PER_MS)
+#define ACK_GIVE_UP_NS	LNX_NS_PER_S
+
+int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
+		      struct lnx_path *path, struct lnx_hdr *h)
+{
+	struct lnx_wire_hdr w;
+	ssize_t ret;
+
+	if (lnx_unlikely(!path->rail->core_ep))
+		return -FI_EAGAIN;	/* it could not be opened anew */
+	h->src = ep->eid;
+	h->dst = peer->eid;
+	h->seq = peer->tx_next;
+	if (h->kind == LNX_KIND_ACK)
+		lnx_path_tell(peer, h);
+	lnx_hdr_put(&w, h);
+	lnx_hdr_set_path(&w, path->rail->wire_index, path->index);
+	lnx_hdr_set_ack(&w, peer->seq.next);
+	ret = fi_inject(path->rail->core_ep, &w, sizeof(w), path->core_addr);
+	if (ret)
+		return (int)ret;
+	path->rail->hot = ep->conf->poll_hot;
+	if (h->kind == LNX_KIND_ACK) {
+		lnx_path_told(peer, h);
+		lnx_tx_ack_rode(ep, peer);
+	}
+	lnx_path_up(path);
+	return 0;
+}
+
+/* Back where it came from, since that is known to work. */
+static struct lnx_path *ack_path(struct lnx_peer *peer)
+{
+	struct lnx_path *path = &peer->path[peer->back];
+
+	return peer->npath > 1 && path->state == LNX_PATH_UP ?
+	       path : lnx_path_live(peer);
+}
+
+int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
+{
+	struct lnx_path *path = ack_path(peer);
+	struct lnx_hdr h = { .kind = kind };
+
+	return path ? lnx_tx_control_on(ep, peer, path, &h) :
+		      -FI_EHOSTUNREACH;
+}
+
+/* The way each PROBE came, or not at all: it asks for that way. */
+static LNX_COLD void send_pongs(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		uint64_t which = peer->pong[i].tag - 1;
+		struct lnx_hdr h = {
+			.kind = LNX_KIND_PONG, .tag = peer->pong[i].tag,
+			.data = peer->pong[i].data,
+		};
+
+		if (!(peer->pong_due >> i & 1))
+			continue;
+		if (which < LNX_PATHS_MAX)
+			h.key = peer->got[which];
+		lnx_tx_control_on(ep, peer, &peer->path[i], &h);
+	}
+	peer->pong_due = 0;
+}
+
+void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
+{
+	uint64_t delay_ns = ep->conf->ack_delay * LNX_NS_PER_US;
+	struct lnx_node *n, *tmp;
+
+	/* Before the loop: sending may receive. */
+	ep->work &= ~LNX_WORK_ACK;
+	lnx_list_foreach(&ep->ack_peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, ack_link);
+		struct lnx_path *path;
+
+		if (lnx_unlikely(peer->pong_due))
+			send_pongs(ep, peer);
+		if (!peer->owed_since_ns)
+			peer->owed_since_ns = now;
+		if (!all && !peer->ack_now &&
+		    peer->owed < ep->ack_every &&
+		    now - peer->owed_since_ns < delay_ns)
+			continue;
+		if (!peer->npath) {
+			/* A sender we cannot answer: nothing to wait for. */
+			lnx_list_del(&peer->ack_link);
+			continue;
+		}
+		path = ack_path(peer);
+		if (path->state == LNX_PATH_CONNECTING &&
+		    now < path->retry_ns) {
+			ep->work |= LNX_WORK_ACK;
+			continue;
+		}
+		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK)) {
+			ep->stats.acks_sent++;
+			continue;
+		}
+		ep->work |= LNX_WORK_ACK;
+		lnx_path_blocked(path, now);
+		if (!peer->npend &&
+		    lnx_path_none_for(peer, now, ACK_GIVE_UP_NS)) {
+			/* Whoever misses it sends again, which asks anew. */
+			if (path->state != LNX_PATH_LEFT) {
+				path->state = LNX_PATH_IDLE;
+				path->since_ns = 0;
+			}
+			peer->owed = 0;
+			peer->ack_now = false;
+			lnx_list_del(&peer->ack_link);
+		}
+	}
+	if (lnx_list_empty(&ep->ack_peers))
+		ep->work &= ~(LNX_WORK_ACK | LNX_WORK_OWE);
+}
+
+/*
+ * All is acknowledged, but a large send not fetched or a read not answered: does
+ * its peer still live?
+ */
+static LNX_COLD void ask_alive(struct lnx_ep *ep, struct lnx_peer *peer,
+			       uint64_t now)
+{
+	struct lnx_path *path = lnx_path_live(peer);
+
+	if (!path || !lnx_tx_control(ep, peer, LNX_KIND_PROBE))
+		return;
+	lnx_path_blocked(path, now);
+	peer->rto_ns = LNX_RTO_MIN_NS;
+	if (lnx_path_none_for(peer, now,
+			      ep->conf->connect_timeout * LNX_NS_PER_MS))
+		lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
+}
+
+/*
+ * A frame long unacknowledged may be lost in a connection that broke, or its
+ * receiver may just be computing.  The oldest is sent again, rarely; if that
+ * brings an answer, tx/done.c finds out what else is missing.
+ */
+void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
+{
+	struct lnx_node *n, *tmp;
+
+	if (now < ep->timer_ns)
+		return;
+	ep->timer_ns = now + TIMER_NS;
+	lnx_list_foreach(&ep->una_peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, una_link);
+
+		bool idle = peer->tx_una == peer->tx_posted;
+		int err;
+
+		if (idle && !peer->nrndv && !peer->nparts && !peer->npull) {
+			peer->silent_ns = 0;
+			peer->asking = false;
+			lnx_list_del(&peer->una_link);
+			continue;
+		}
+		if (!peer->silent_ns) {
+			peer->silent_ns = now;
+			peer->asking = false;
+		}
+		err = lnx_guard_silent(peer, now);
+		if (lnx_unlikely(err)) {
+			lnx_tx_peer_failed(peer, err);
+			continue;
+		}
+		if (!peer->una_since_ns) {
+			peer->una_since_ns = now;
+			continue;
+		}
+		if (now - peer->una_since_ns < peer->rto_ns)
+			continue;
+		peer->una_since_ns = now;
+		peer->rto_ns = LNX_MIN(peer->rto_ns * 2, RTO_MAX_NS);
+		if (idle) {
+			ask_alive(ep, peer, now);
+			continue;
+		}
+		peer->probe = true;
+		lnx_tx_want_pump(peer);
+	}
+	if (lnx_list_empty(&ep->una_peers))
+		ep->work &= ~LNX_WORK_UNA;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What guard.c, recover.c, reopen.c, notice.c and silent.c share; tx/guard.h is for
+ * all others, and says what it is about.  Owner lock held.
+ */
+#ifndef LNX_HEAL_H
+#define LNX_HEAL_H
+
+#include "core/ping.h"
+#include "obj/ep.h"
+
+/* An endpoint is opened anew for reads that hang in it, after that long. */
+#define LNX_REOPEN_READ_NS	(20 * LNX_NS_PER_MS)
+/* And not again for so long. */
+#define LNX_REOPEN_REST_NS	LNX_NS_PER_S
+
+static inline bool lnx_guard_usable(const struct lnx_path *path)
+{
+	return path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE;
+}
+
+static inline bool lnx_guard_link_down(const struct lnx_path *path)
+{
+	return path->rail->link_down || path->guard.remote_down;
+}
+
+/* ---- tx/guard.c ---- */
+/* Leave path, unless it is the only one; why is for the log.  Calls no core. */
+LNX_COLD void lnx_guard_leave(struct lnx_peer *peer, struct lnx_path *path,
+			      const char *why, uint64_t now);
+/* Something came by path: good for its health, and that of its two ends. */
+void lnx_guard_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now);
+/* The health of the peer's end of path: kept in the first path to it. */
+struct lnx_health *lnx_guard_remote_health(struct lnx_peer *peer,
+					   const struct lnx_path *path);
+
+/* ---- tx/recover.c ---- */
+/* Look after a path that was left.  Calls cores. */
+LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
+			    uint64_t now);
+/* Ask the kernel at the other end of path; and what it says. */
+void lnx_guard_ping(struct lnx_path *path);
+enum lnx_ping_result lnx_guard_kernel(const struct lnx_path *path);
+
+/* ---- tx/reopen.c: both call cores ---- */
+/* Close the rail's core endpoint, and with it all connections, and open another.
+ * What was on its way goes out again; registrations stay as they are. */
+LNX_COLD void lnx_guard_reopen(struct lnx_rail *rail, uint64_t now);
+/* A peer that is no more, and reads of its memory that do not end: until they do, they
+ * keep buffers of the application busy.  True: there are some. */
+LNX_COLD bool lnx_guard_end_reads(struct lnx_peer *peer, uint64_t now);
+/* A rail that could not be opened anew is nobody's but ours: whom it was closed for
+ * may have gone.  True: there is one. */
+LNX_COLD bool lnx_guard_reopen_closed(struct lnx_ep *ep, uint64_t now);
+
+#endif

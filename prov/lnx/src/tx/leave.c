@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What becomes of the frames of a path that is left, and of a rail whose core endpoint
+ * is closed.  Called by tx/guard.c and tx/recover.c; what goes out again is posted by
+ * lnx_tx_pump (tx/frame.c).
+ */
+#include "rx/rx.h"
+#include "tx/frame.h"
+#include "tx/path.h"
+
+/*
+ * Another of its kind takes the place of a frame that a core has and cannot be made
+ * to give back.
+ */
+static LNX_COLD void send_twin(struct lnx_ep *ep, struct lnx_peer *peer,
+			       struct lnx_txe *txe)
+{
+	struct lnx_txe *twin;
+
+	/* Its payload is the application's: it has to be out of the core. */
+	if (txe->niov)
+		return;
+	twin = lnx_txe_get(ep, txe->len - sizeof(struct lnx_wire_hdr));
+	if (!twin)
+		return;
+	twin->comp_at_ack = txe->comp_at_ack;
+	twin->want_comp = txe->want_comp;
+	twin->counts = txe->counts;
+	twin->tells = txe->tells;
+	twin->reported = txe->reported;
+	twin->path = txe->path;
+	twin->len = txe->len;
+	twin->seq = txe->seq;
+	twin->peer = peer;
+	twin->context = txe->context;
+	twin->cq_flags = txe->cq_flags;
+	memcpy(twin->frame, txe->frame, txe->len);
+	*lnx_tx_slot(peer, txe->seq) = twin;
+	txe->reported = true;
+	txe->acked = true;		/* free as soon as the core is done */
+	lnx_list_add_tail(&peer->path[txe->path].rail->twins, &txe->link);
+}
+
+LNX_COLD void lnx_tx_leave(struct lnx_path *path, struct lnx_peer *peer)
+{
+	uint32_t seq;
+
+	for (seq = peer->tx_una; seq != peer->tx_posted; seq++) {
+		struct lnx_txe *txe = *lnx_tx_slot(peer, seq);
+
+		if (txe && txe->path == path->index && txe->in_core)
+			send_twin(peer->ep, peer, txe);
+	}
+	/* What still arrives over it is a duplicate. */
+	path->got = path->sent;
+	path->send.mark_ns = 0;
+	lnx_tx_again(peer, 1u << path->index);
+}
+
+LNX_COLD bool lnx_tx_held(const struct lnx_path *path, struct lnx_peer *peer)
+{
+	uint32_t seq;
+
+	for (seq = peer->tx_una; seq != peer->tx_posted; seq++) {
+		const struct lnx_txe *txe = *lnx_tx_slot(peer, seq);
+
+		if (txe && txe->path == path->index && txe->in_core)
+			return true;
+	}
+	return false;
+}
+
+LNX_COLD void lnx_tx_elsewhere(struct lnx_path *path, struct lnx_peer *peer,
+			       const struct lnx_path *next)
+{
+	struct lnx_txe *first;
+
+	lnx_tx_leave(path, peer);
+	/* Where that is, the others follow (tx/path.c). */
+	first = *lnx_tx_slot(peer, peer->tx_una);
+	if (first)
+		first->path = next->index;
+	peer->cur = next->index;
+	lnx_tx_again(peer, 1u << next->index);
+}
+
+LNX_COLD void lnx_tx_cut(struct lnx_path *path, struct lnx_peer *peer)
+{
+	uint32_t seq;
+
+	for (seq = peer->tx_una; seq != peer->tx_posted; seq++) {
+		struct lnx_txe *txe = *lnx_tx_slot(peer, seq);
+
+		if (txe && txe->path == path->index && txe->in_core) {
+			txe->in_core = false;
+			path->rail->busy--;
+		}
+	}
+	path->got = path->sent;
+	path->send.mark_ns = 0;
+	lnx_tx_again(peer, 1u << path->index);
+}
+
+LNX_COLD void lnx_tx_cut_twins(struct lnx_rail *rail)
+{
+	struct lnx_node *n;
+
+	while (!lnx_list_empty(&rail->twins)) {
+		struct lnx_txe *txe;
+
+		n = rail->twins.next;
+		txe = lnx_list_entry(n, struct lnx_txe, link);
+		rail->busy--;
+		txe->in_core = false;
+		lnx_txe_settled(txe);
+	}
+}
+
+LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_hdr h = { .kind = LNX_KIND_HELLO };
+	struct lnx_txe *txe;
+
+	if (!peer->hello_done || peer->gone || peer->bye)
+		return;
+	txe = lnx_txe_get(ep, LNX_ADDR_BYTES);
+	if (!txe)
+		return;			/* they find out that the old one is gone */
+	memcpy(txe->frame + sizeof(struct lnx_wire_hdr), ep->addr,
+	       LNX_ADDR_BYTES);
+	txe->len = sizeof(struct lnx_wire_hdr) + LNX_ADDR_BYTES;
+	if (lnx_tx_queue(ep, peer, txe, &h, false))
+		lnx_txe_put(ep, txe);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Links that go down and come up: this host's, told by comp/links.c, and the peer's,
+ * told by its RAIL.  They need no asking: paths are left, or tried again, at once.
+ */
+#include "comp/comp.h"
+#include "tx/guard.h"
+#include "tx/heal.h"
+#include "tx/path.h"
+#include "tx/tx.h"
+#include "wire/hdr.h"
+
+static LNX_COLD void link_of(struct lnx_peer *peer, struct lnx_path *path,
+			     bool up, const char *why, uint64_t now)
+{
+	struct lnx_path_guard *g = &path->guard;
+
+	lnx_health_link(&g->health, &peer->ep->plan, !up, now);
+	if (!up)
+		lnx_guard_leave(peer, path, why, now);
+	else
+		g->probe_ns = now;
+}
+
+LNX_COLD void lnx_guard_link(struct lnx_rail *rail, bool up, uint64_t now)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	if (rail->link_down == !up)
+		return;
+	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: its link is %s\n", rail->name,
+		 up ? "up" : "down");
+	rail->link_down = !up;
+	ep->stats.link_downs += !up;
+	lnx_health_link(&rail->health, &ep->plan, !up, now);
+	if (!ep->plan.step[LNX_CLASS_OK])
+		return;
+	lnx_list_foreach(&ep->peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+		struct lnx_hdr h = {
+			.kind = LNX_KIND_RAIL, .tag = rail->wire_index,
+			.data = up,
+		};
+		struct lnx_path *path;
+
+		if (peer->npath < 2)
+			continue;
+		for (i = 0; i < peer->npath; i++)
+			if (peer->path[i].rail == rail)
+				link_of(peer, &peer->path[i], up,
+					"its link is down", now);
+		path = lnx_path_live(peer);
+		/* Who does not hear of it finds out by silence. */
+		if (peer->heard && path && lnx_guard_usable(path))
+			lnx_tx_control_on(ep, peer, path, &h);
+	}
+}
+
+LNX_COLD void lnx_guard_remote(struct lnx_peer *peer, const struct lnx_hdr *h)
+{
+	bool up = h->data != 0;
+	uint64_t now = lnx_clock_ns();
+	unsigned i;
+
+	if (peer->npath < 2 || !peer->ep->plan.step[LNX_CLASS_OK])
+		return;
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = &peer->path[i];
+
+		if (path->remote_rail != h->tag ||
+		    path->guard.remote_down == !up)
+			continue;
+		path->guard.remote_down = !up;
+		lnx_health_link(lnx_guard_remote_health(peer, path), &peer->ep->plan,
+				!up, now);
+		link_of(peer, path, up, "the peer's link is down", now);
+	}
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A path that was left: pinged, asked about, opened anew, and used again.  Called by
+ * tx/guard.c.
+ */
+#include <stdlib.h>
+
+#include "rx/rx.h"
+#include "tx/guard.h"
+#include "tx/heal.h"
+#include "tx/path.h"
+#include "tx/tx.h"
+#include "wire/hdr.h"
+
+#define CONNECT_NS	(5 * LNX_NS_PER_MS)	/* a PROBE waits for a connection */
+#define PING_LOST_NS	(300 * LNX_NS_PER_MS)	/* without answer for so long */
+/* When a rail is opened anew: when its link is down or something hangs in it; when
+ * its peer's kernel answers but the peer does not; when nobody can be asked. */
+#define REOPEN_DOWN_NS	(5 * LNX_NS_PER_MS)
+#define REOPEN_MUTE_NS	(50 * LNX_NS_PER_MS)
+#define REOPEN_BLIND_NS	(300 * LNX_NS_PER_MS)
+
+void lnx_guard_ping(struct lnx_path *path)
+{
+	struct lnx_path_guard *g = &path->guard;
+	struct lnx_rail *rail = path->rail;
+	uint8_t to[LNX_ADDR_RAW];
+	size_t len = sizeof(to);
+
+	if (!g->ping)
+		g->ping = calloc(1, sizeof(*g->ping));
+	if (!g->ping)
+		return;
+	lnx_ping_stop(g->ping);
+	g->ping->result = LNX_PING_UNKNOWN;
+	if (fi_av_lookup(rail->av, path->core_addr, to, &len) ||
+	    len > sizeof(to))
+		return;
+	lnx_ping_start(g->ping, rail->addr, rail->addrlen, to, len, NULL);
+}
+
+enum lnx_ping_result lnx_guard_kernel(const struct lnx_path *path)
+{
+	struct lnx_ping *ping = path->guard.ping;
+
+	if (!ping)
+		return LNX_PING_UNKNOWN;
+	return ping->result == LNX_PING_WAITING ? lnx_ping_check(ping) :
+		(enum lnx_ping_result)ping->result;
+}
+
+static LNX_COLD void come_back(struct lnx_peer *peer, struct lnx_path *path)
+{
+	struct lnx_ep *ep = peer->ep;
+
+	LNX_INFO(FI_LOG_EP_DATA, "rail %s: path %u to peer %016llx answers\n",
+		 path->rail->name, path->index, (unsigned long long)peer->eid);
+	if (path->guard.ping)
+		lnx_ping_stop(path->guard.ping);
+	path->state = LNX_PATH_UP;
+	path->since_ns = 0;
+	path->retry_ns = 0;
+	path->read_retry_ns = 0;
+	path->fail_rest_ns = 0;
+	path->guard.still_ns = 0;
+	path->guard.asked_ns = 0;
+	path->guard.answered = false;
+	/* They are in the order of policy. */
+	if (path->index < peer->cur)
+		peer->cur = path->index;
+	ep->stats.paths_back++;
+	lnx_tx_want_pump(peer);
+	if (peer->pull_left)
+		ep->work |= LNX_WORK_PULL;
+}
+
+/* Is there a path of another rail to tell the new address over? */
+static bool has_other(const struct lnx_peer *peer, const struct lnx_path *path)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i].state == LNX_PATH_UP &&
+		    peer->path[i].rail != path->rail)
+			return true;
+	return false;
+}
+
+/* Something that hangs in its core keeps others waiting. */
+static bool hangs(struct lnx_peer *peer, const struct lnx_path *path)
+{
+	return path->nread || lnx_tx_held(path, peer);
+}
+
+static bool wants_reopen(struct lnx_peer *peer, const struct lnx_path *path,
+			 uint64_t now)
+{
+	const struct lnx_path_guard *g = &path->guard;
+	const struct lnx_rail *rail = path->rail;
+
+	if (!rail->core_ep)
+		return true;
+	if (hangs(peer, path))
+		return now - g->left_ns > (lnx_guard_link_down(path) ? REOPEN_DOWN_NS :
+						     LNX_REOPEN_READ_NS);
+	if (g->unanswered_ns)
+		return now - g->unanswered_ns > REOPEN_MUTE_NS;
+	/* Nobody but the peer can be asked. */
+	return g->ping && g->ping->result == LNX_PING_UNKNOWN &&
+	       now - g->left_ns > REOPEN_BLIND_NS &&
+	       rail->reopened_ns < g->left_ns;
+}
+
+static void start_ping(struct lnx_path *path, uint64_t now)
+{
+	lnx_guard_ping(path);
+	path->guard.ping_ns = now;
+	path->guard.probe_ns = now;
+}
+
+static void probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_path_guard *g = &path->guard;
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_PROBE, .tag = 1u + path->index,
+		.data = g->nonce + 1,
+	};
+
+	if (!path->rail->core_ep)
+		return;
+	if (lnx_tx_control_on(peer->ep, peer, path, &h)) {
+		g->probe_ns = now + CONNECT_NS;	/* it is connecting, perhaps */
+		return;
+	}
+	g->probe_ns = 0;
+	g->nonce++;
+	g->pinged = true;
+}
+
+LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
+			       uint64_t now)
+{
+	const struct lnx_health_plan *plan = &peer->ep->plan;
+	struct lnx_path_guard *g = &path->guard;
+	bool spare = has_other(peer, path);
+	bool down = lnx_guard_link_down(path);
+	enum lnx_health_todo todo;
+
+	/* What hangs in it does so be the link up or down. */
+	if (down && !hangs(peer, path))
+		return;
+	if (!down && g->back && lnx_health_usable(&g->health, now)) {
+		come_back(peer, path);
+		return;
+	}
+	/* The new address has to be told over another path, and registrations that
+	 * belong to the endpoint would go with it. */
+	if (spare && !path->rail->mr_endpoint &&
+	    wants_reopen(peer, path, now) &&
+	    now - path->rail->reopened_ns >= LNX_REOPEN_REST_NS) {
+		lnx_guard_reopen(path->rail, now);
+		g->probe_ns = now;
+	}
+	if (down)
+		return;
+	while ((todo = lnx_health_poll(&g->health, plan, spare, PING_LOST_NS,
+				       now)) != LNX_HEALTH_NOTHING) {
+		if (todo == LNX_HEALTH_LOST) {
+			lnx_guard_blame(peer, path,
+					LNX_CLASS_RESPONSE_TIMEOUT, now);
+			continue;
+		}
+		start_ping(path, now);
+	}
+	/* It was left although nothing counts against it. */
+	if (g->health.value == LNX_HEALTH_MAX && !g->back &&
+	    now - g->ping_ns >= plan->first_ns)
+		start_ping(path, now);
+	switch (lnx_guard_kernel(path)) {
+	case LNX_PING_ALIVE:
+		if (!g->unanswered_ns && !g->back) {
+			g->unanswered_ns = now;
+			g->probe_ns = now;
+		}
+		break;
+	case LNX_PING_REFUSED:
+	case LNX_PING_BROKEN:
+		g->probe_ns = 0;
+		g->unanswered_ns = 0;
+		return;
+	default:
+		break;
+	}
+	if (g->probe_ns && now >= g->probe_ns)
+		probe(peer, path, now);
+}

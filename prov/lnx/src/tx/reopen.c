@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A rail's core endpoint is closed, because something hangs in it, and another opened.
+ * Called by tx/guard.c and tx/recover.c; calls core/open.c, and tells peers.
+ */
+#include "comp/comp.h"
+#include "comp/faults.h"
+#include "core/halfway.h"
+#include "core/open.h"
+#include "rx/rx.h"
+#include "tx/guard.h"
+#include "tx/heal.h"
+#include "tx/tx.h"
+
+#define HALFWAY_TRIES	8u
+#define HALFWAY_POLLS	8u
+
+static LNX_COLD void retry_now(struct lnx_rail *rail)
+{
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	lnx_list_foreach(&rail->ep->peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+
+		for (i = 0; i < peer->npath; i++) {
+			struct lnx_path *path = &peer->path[i];
+
+			if (path->rail != rail)
+				continue;
+			path->retry_ns = 0;
+			if (path->state != LNX_PATH_LEFT)
+				path->state = LNX_PATH_CONNECTING;
+		}
+	}
+}
+
+/*
+ * Nobody is halfway through connecting to the rail, whom closing it would leave behind.
+ * False: they do not come to an end.
+ */
+static LNX_COLD bool at_rest(struct lnx_rail *rail)
+{
+	unsigned i, k;
+
+	for (i = 0; rail->core_ep && lnx_halfway_end(rail); i++) {
+		if (i == HALFWAY_TRIES)
+			return false;
+		for (k = 0; k < HALFWAY_POLLS; k++)
+			lnx_rail_poll(rail);
+	}
+	return true;
+}
+
+LNX_COLD void lnx_guard_reopen(struct lnx_rail *rail, uint64_t now)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	rail->reopened_ns = now;
+	if (!at_rest(rail))
+		return;
+	ep->stats.reopened++;
+	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: opened anew\n", rail->name);
+	lnx_rail_shut_ep(rail);
+	lnx_rail_drain(rail);
+	lnx_faults_forget_rail(rail);
+	lnx_list_foreach(&ep->peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+
+		for (i = 0; i < peer->npath; i++) {
+			struct lnx_path *path = &peer->path[i];
+
+			if (path->rail != rail)
+				continue;
+			path->guard.pinged = false;
+			path->guard.unanswered_ns = 0;
+			lnx_tx_cut(path, peer);
+			lnx_pull_cut(path);
+		}
+	}
+	lnx_tx_cut_twins(rail);
+	rail->busy = 0;
+	retry_now(rail);
+	if (lnx_rail_open_ep(rail))
+		return;			/* again later, and meanwhile it takes nothing */
+	if (lnx_ep_address(ep))
+		return;
+	ep->work |= LNX_WORK_BUFS;
+	lnx_list_foreach(&ep->peers, n, tmp)
+		lnx_tx_hello_again(lnx_list_entry(n, struct lnx_peer,
+						  all_link));
+}
+
+LNX_COLD bool lnx_guard_end_reads(struct lnx_peer *peer, uint64_t now)
+{
+	bool more = false;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = &peer->path[i];
+		struct lnx_path_guard *g = &path->guard;
+
+		if (!path->nread || path->rail->mr_endpoint)
+			continue;
+		more = true;
+		if (!g->still_ns || g->seen != g->moved) {
+			g->seen = g->moved;
+			g->still_ns = now;
+		}
+		if (now - g->still_ns > LNX_REOPEN_READ_NS &&
+		    now - path->rail->reopened_ns >= LNX_REOPEN_REST_NS)
+			lnx_guard_reopen(path->rail, now);
+	}
+	return more;
+}
+
+LNX_COLD bool lnx_guard_reopen_closed(struct lnx_ep *ep, uint64_t now)
+{
+	bool closed = false;
+	unsigned i;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
+		struct lnx_rail *rail = ep->rail[i];
+
+		if (lnx_likely(rail->core_ep != NULL))
+			continue;
+		if (now - rail->reopened_ns >= LNX_REOPEN_REST_NS)
+			lnx_guard_reopen(rail, now);
+		closed |= !rail->core_ep;
+	}
+	return closed;
+}

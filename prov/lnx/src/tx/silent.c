@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A peer of whom nothing comes over any path: is it gone, or does it only compute?
+ * Its kernels know.  Called by tx/control.c.
+ */
+#include "tx/guard.h"
+#include "tx/heal.h"
+#include "tx/stranger.h"
+
+/* It is silent: its kernels are asked, again after so long. */
+#define SILENT_NS	(500 * LNX_NS_PER_MS)
+#define ASK_KERNEL_NS	LNX_NS_PER_S
+
+static LNX_COLD void ask_kernels(struct lnx_peer *peer, uint64_t now)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (!peer->path[i].rail->link_down)
+			lnx_guard_ping(&peer->path[i]);
+	peer->alive_ns = now;
+	peer->asking = true;
+}
+
+LNX_COLD int lnx_guard_silent(struct lnx_peer *peer, uint64_t now)
+{
+	uint64_t limit = peer->ep->plan.transaction_ns;
+	unsigned i, refused = 0, unknown = 0, alive = 0;
+
+	if (now - peer->silent_ns < SILENT_NS || !peer->npath)
+		return 0;
+	if (!peer->asking || now - peer->alive_ns >= ASK_KERNEL_NS)
+		ask_kernels(peer, now);
+	for (i = 0; i < peer->npath; i++) {
+		switch (lnx_guard_kernel(&peer->path[i])) {
+		case LNX_PING_ALIVE:
+			alive++;
+			/* Somebody is there; who? */
+			if (peer->asking)
+				lnx_stranger_ask(peer, &peer->path[i]);
+			break;
+		case LNX_PING_REFUSED:
+			refused++;
+			break;
+		case LNX_PING_UNKNOWN:
+			unknown++;
+			break;
+		default:
+			break;
+		}
+	}
+	if (alive) {
+		peer->silent_ns = now;	/* it only computes */
+		peer->asking = false;
+		return 0;
+	}
+	if (now - peer->silent_ns < limit)
+		return 0;
+	if (unknown)
+		return 0;		/* FI_LNX_CONNECT_TIMEOUT is for those */
+	return refused == peer->npath ? FI_ECONNREFUSED : FI_ETIMEDOUT;
+}
