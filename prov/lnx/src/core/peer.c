@@ -543,6 +543,7 @@ static void readdress(struct lnx_peer *peer, const struct lnx_addr *a)
 		path->retry_ns = 0;
 		path->backoff_ns = 0;
 		path->guard.probe_ns = 1;	/* at once */
+		path->guard.moved_away = true;
 	}
 }
 

@@ -57,6 +57,7 @@ struct lnx_path_guard {
 	bool pinged;			/* a PROBE is on its way over it */
 	bool back;			/* it was answered */
 	bool remote_down;		/* the peer says that its link is down */
+	bool moved_away;		/* the peer has a new address since the last ping */
 	uint32_t nonce;			/* of the last PROBE over or about it */
 	uint64_t ping_ns;		/* the last */
 	uint64_t probe_ns;		/* when another is due; 0: with the next ping */
@@ -185,6 +186,7 @@ struct lnx_peer {
 	uint64_t pong_ns;		/* its last PONG */
 	uint64_t gap_ns;		/* tx_una is gap_seq since; 0: not looked */
 	uint32_t gap_seq;
+	uint32_t tell;			/* ep->rail, bits: it is to hear of their links */
 	uint8_t strange;		/* paths, bits, at whose end is another */
 	uint8_t lost;			/* paths, bits, of which `probing` is about */
 	uint64_t alive_ns;		/* its host was asked last */

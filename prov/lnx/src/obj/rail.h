@@ -81,7 +81,8 @@ struct lnx_rail {
 	bool no_cancel;			/* bare: the core might crash (rx/bare.c) */
 	uint32_t busy;			/* frames and reads the core has of ours */
 	struct lnx_node twins;		/* lnx_txe.link: in the core, and done with */
-	uint64_t reopened_ns;		/* 0: never (tx/guard.h) */
+	uint64_t reopened_ns;		/* or closed; 0: never (tx/guard.h) */
+	bool shut;			/* closed until somebody can be reached by it */
 	struct lnx_health health;
 	bool link_down;			/* comp/links.c */
 	uint32_t ifindex;		/* 0: not known */

@@ -331,6 +331,10 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 
 	if (lnx_unlikely(peer->gone || peer->bye))
 		return lnx_guard_end_reads(peer, now);
+	if (lnx_unlikely(peer->tell)) {
+		lnx_guard_tell(peer, now);
+		more |= peer->tell != 0;
+	}
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = &peer->path[i];
 

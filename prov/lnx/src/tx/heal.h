@@ -42,15 +42,25 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 void lnx_guard_ping(struct lnx_path *path);
 enum lnx_ping_result lnx_guard_kernel(const struct lnx_path *path);
 
-/* ---- tx/reopen.c: both call cores ---- */
-/* Close the rail's core endpoint, and with it all connections, and open another.
- * What was on its way goes out again; registrations stay as they are. */
+/* ---- tx/notice.c ---- */
+/* Tell of links what peer->tell says.  What no core takes is left there. */
+LNX_COLD void lnx_guard_tell(struct lnx_peer *peer, uint64_t now);
+
+/* ---- tx/reopen.c: all call cores ---- */
+/*
+ * Close the rail's core endpoint, and with it all connections: at once, what hangs in
+ * it keeps others waiting.  What was on its way goes out again; registrations stay as
+ * they are.  Another is opened at once if the rail is in use, and else when a kernel
+ * answers over it: that takes tcp;ofi_rxm as long as many messages.
+ */
 LNX_COLD void lnx_guard_reopen(struct lnx_rail *rail, uint64_t now);
+/* Open what was closed, and tell peers. */
+LNX_COLD void lnx_guard_open(struct lnx_rail *rail, uint64_t now);
 /* A peer that is no more, and reads of its memory that do not end: until they do, they
  * keep buffers of the application busy.  True: there are some. */
 LNX_COLD bool lnx_guard_end_reads(struct lnx_peer *peer, uint64_t now);
-/* A rail that could not be opened anew is nobody's but ours: whom it was closed for
- * may have gone.  True: there is one. */
+/* A rail that is closed is nobody's but ours: whom it was closed for may have gone,
+ * others may have come, and opening it may have failed.  True: there is one. */
 LNX_COLD bool lnx_guard_reopen_closed(struct lnx_ep *ep, uint64_t now);
 
 #endif

@@ -22,6 +22,41 @@ static LNX_COLD void link_of(struct lnx_peer *peer, struct lnx_path *path,
 		g->probe_ns = now;
 }
 
+/* How the link of a rail is now.  True: a core has it. */
+static LNX_COLD bool tell(struct lnx_peer *peer, const struct lnx_rail *rail,
+			  uint64_t now)
+{
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_RAIL, .tag = rail->wire_index,
+		.data = !rail->link_down,
+	};
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path =
+			&peer->path[(peer->cur + i) % peer->npath];
+
+		if (path->state == LNX_PATH_LEFT ||
+		    (path->state == LNX_PATH_CONNECTING &&
+		     now < path->retry_ns))
+			continue;
+		if (!lnx_tx_control_on(peer->ep, peer, path, &h))
+			return true;
+		lnx_path_blocked(path, now);
+	}
+	return false;
+}
+
+LNX_COLD void lnx_guard_tell(struct lnx_peer *peer, uint64_t now)
+{
+	struct lnx_ep *ep = peer->ep;
+	unsigned i;
+
+	for (i = 0; i < ep->nrail; i++)
+		if ((peer->tell >> i & 1) && tell(peer, ep->rail[i], now))
+			peer->tell &= ~(1u << i);
+}
+
 LNX_COLD void lnx_guard_link(struct lnx_rail *rail, bool up, uint64_t now)
 {
 	struct lnx_ep *ep = rail->ep;
@@ -40,11 +75,6 @@ LNX_COLD void lnx_guard_link(struct lnx_rail *rail, bool up, uint64_t now)
 	lnx_list_foreach(&ep->peers, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
-		struct lnx_hdr h = {
-			.kind = LNX_KIND_RAIL, .tag = rail->wire_index,
-			.data = up,
-		};
-		struct lnx_path *path;
 
 		if (peer->npath < 2)
 			continue;
@@ -52,10 +82,14 @@ LNX_COLD void lnx_guard_link(struct lnx_rail *rail, bool up, uint64_t now)
 			if (peer->path[i].rail == rail)
 				link_of(peer, &peer->path[i], up,
 					"its link is down", now);
-		path = lnx_path_live(peer);
-		/* Who does not hear of it finds out by silence. */
-		if (peer->heard && path && lnx_guard_usable(path))
-			lnx_tx_control_on(ep, peer, path, &h);
+		/* To others we are nobody yet. */
+		if (!peer->heard)
+			continue;
+		for (i = 0; i < ep->nrail; i++)
+			if (ep->rail[i] == rail)
+				peer->tell |= 1u << i;
+		lnx_guard_tell(peer, now);
+		lnx_guard_watch(peer);
 	}
 }
 

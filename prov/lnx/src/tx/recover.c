@@ -99,9 +99,10 @@ static bool wants_reopen(struct lnx_peer *peer, const struct lnx_path *path,
 	const struct lnx_rail *rail = path->rail;
 
 	if (!rail->core_ep)
-		return true;
+		return false;
 	if (hangs(peer, path))
-		return now - g->left_ns > (lnx_guard_link_down(path) ? REOPEN_DOWN_NS :
+		return now - g->left_ns > (lnx_guard_link_down(path) ?
+					     REOPEN_DOWN_NS :
 						     LNX_REOPEN_READ_NS);
 	if (g->unanswered_ns)
 		return now - g->unanswered_ns > REOPEN_MUTE_NS;
@@ -115,6 +116,7 @@ static void start_ping(struct lnx_path *path, uint64_t now)
 {
 	lnx_guard_ping(path);
 	path->guard.ping_ns = now;
+	path->guard.moved_away = false;
 	path->guard.probe_ns = now;
 }
 
@@ -137,6 +139,22 @@ static void probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	g->pinged = true;
 }
 
+/* Would an endpoint of ours be of use there? */
+static bool reachable(const struct lnx_path *path, enum lnx_ping_result says,
+		      uint64_t now)
+{
+	switch (says) {
+	case LNX_PING_ALIVE:
+	case LNX_PING_REFUSED:		/* the peer has closed its own as well */
+		return true;
+	case LNX_PING_UNKNOWN:
+		return path->guard.moved_away ||
+		       now - path->rail->reopened_ns > REOPEN_BLIND_NS;
+	default:
+		return false;
+	}
+}
+
 LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 			       uint64_t now)
 {
@@ -144,6 +162,7 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 	struct lnx_path_guard *g = &path->guard;
 	bool spare = has_other(peer, path);
 	bool down = lnx_guard_link_down(path);
+	enum lnx_ping_result says;
 	enum lnx_health_todo todo;
 
 	/* What hangs in it does so be the link up or down. */
@@ -159,7 +178,8 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 	    wants_reopen(peer, path, now) &&
 	    now - path->rail->reopened_ns >= LNX_REOPEN_REST_NS) {
 		lnx_guard_reopen(path->rail, now);
-		g->probe_ns = now;
+		if (!down)
+			start_ping(path, now);
 	}
 	if (down)
 		return;
@@ -176,7 +196,13 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 	if (g->health.value == LNX_HEALTH_MAX && !g->back &&
 	    now - g->ping_ns >= plan->first_ns)
 		start_ping(path, now);
-	switch (lnx_guard_kernel(path)) {
+	says = lnx_guard_kernel(path);
+	if (path->rail->shut && reachable(path, says, now))
+		lnx_guard_open(path->rail, now);
+	/* It was asked at the peer's old address. */
+	if (g->moved_away)
+		says = LNX_PING_UNKNOWN;
+	switch (says) {
 	case LNX_PING_ALIVE:
 		if (!g->unanswered_ns && !g->back) {
 			g->unanswered_ns = now;

@@ -53,6 +53,32 @@ static LNX_COLD bool at_rest(struct lnx_rail *rail)
 	return true;
 }
 
+/*
+ * Has anybody who is there not left it?  If nobody is there either, somebody may come.
+ */
+static LNX_COLD bool in_use(const struct lnx_rail *rail)
+{
+	struct lnx_node *n, *tmp;
+	bool left = false;
+	unsigned i;
+
+	lnx_list_foreach(&rail->ep->peers, n, tmp) {
+		const struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+
+		if (peer->gone || peer->bye)
+			continue;
+		for (i = 0; i < peer->npath; i++) {
+			if (peer->path[i].rail != rail)
+				continue;
+			if (peer->path[i].state != LNX_PATH_LEFT)
+				return true;
+			left = true;
+		}
+	}
+	return !left && !rail->link_down;
+}
+
 LNX_COLD void lnx_guard_reopen(struct lnx_rail *rail, uint64_t now)
 {
 	struct lnx_ep *ep = rail->ep;
@@ -63,7 +89,7 @@ LNX_COLD void lnx_guard_reopen(struct lnx_rail *rail, uint64_t now)
 	if (!at_rest(rail))
 		return;
 	ep->stats.reopened++;
-	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: opened anew\n", rail->name);
+	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: closed\n", rail->name);
 	lnx_rail_shut_ep(rail);
 	lnx_rail_drain(rail);
 	lnx_faults_forget_rail(rail);
@@ -84,9 +110,22 @@ LNX_COLD void lnx_guard_reopen(struct lnx_rail *rail, uint64_t now)
 	}
 	lnx_tx_cut_twins(rail);
 	rail->busy = 0;
+	rail->shut = true;
+	if (in_use(rail))
+		lnx_guard_open(rail, now);
+}
+
+LNX_COLD void lnx_guard_open(struct lnx_rail *rail, uint64_t now)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_node *n, *tmp;
+
+	rail->shut = false;
+	rail->reopened_ns = now;
 	retry_now(rail);
 	if (lnx_rail_open_ep(rail))
 		return;			/* again later, and meanwhile it takes nothing */
+	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: opened anew\n", rail->name);
 	if (lnx_ep_address(ep))
 		return;
 	ep->work |= LNX_WORK_BUFS;
@@ -128,8 +167,9 @@ LNX_COLD bool lnx_guard_reopen_closed(struct lnx_ep *ep, uint64_t now)
 
 		if (lnx_likely(rail->core_ep != NULL))
 			continue;
-		if (now - rail->reopened_ns >= LNX_REOPEN_REST_NS)
-			lnx_guard_reopen(rail, now);
+		if (rail->shut ? in_use(rail) : now - rail->reopened_ns >=
+						LNX_REOPEN_REST_NS)
+			lnx_guard_open(rail, now);
 		closed |= !rail->core_ep;
 	}
 	return closed;
