@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -27,13 +28,21 @@ static bool same(const struct sockaddr_storage *a, const void *b, size_t blen)
 	       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
 }
 
-/* Connected to us, and not a byte has come. */
+/* tcpi_state; the header that names it does not go with linux/tcp.h. */
+#define ESTABLISHED	1
+/* The kernel's count of what came includes the end. */
+#define END_BYTES	1
+
+/*
+ * Connected to us, and its owner has not read a byte of it: none has come, or those
+ * that have are still to be looked at.
+ */
 static bool halfway(int fd, const struct lnx_rail *rail)
 {
 	struct sockaddr_storage sa;
 	socklen_t len = sizeof(sa);
 	struct tcp_info info;
-	int listens = 0;
+	int listens = 0, unread = 0;
 	struct stat st;
 
 	if (fstat(fd, &st) || !S_ISSOCK(st.st_mode) ||
@@ -50,7 +59,10 @@ static bool halfway(int fd, const struct lnx_rail *rail)
 	    len < offsetof(struct tcp_info, tcpi_bytes_received) +
 		  sizeof(info.tcpi_bytes_received))
 		return false;
-	return !info.tcpi_bytes_received;
+	/* In this order: what comes in between is unread, too. */
+	return !ioctl(fd, FIONREAD, &unread) && unread >= 0 &&
+	       (uint64_t)unread + (info.tcpi_state == ESTABLISHED ? 0 :
+				   END_BYTES) >= info.tcpi_bytes_received;
 }
 
 unsigned lnx_halfway_end(const struct lnx_rail *rail)
