@@ -1433,6 +1433,8 @@ BOTH(read_that_fails)
 /* Nothing lands in a buffer that is the application's again. */
 BOTH(read_that_fails_half_way)
 {
+	uint64_t id;
+
 	fake_conf.chunk = 16384;
 	open_introduced(kind);
 	core->hold_reads = true;
@@ -1442,15 +1444,15 @@ BOTH(read_that_fails_half_way)
 	cr_assert_eq(fake_held(core), 4);
 	fake_finish(core, 1, FI_EIO);
 	fake_after_ms(&f, 100);
-	fake_expect_drop(&f, &p, LNX_KIND_ACK);
-	fake_expect_none(&f);	/* not while reads are outstanding */
-	cr_expect_eq(fake_held(core), 3);
+	id = id_of(LNX_KIND_KEYS);
+	cr_expect_eq(fake_held(core), 3);	/* none is made before the answer */
+	/* The registration is not there any more. */
+	answer(id, FI_ENOKEY, NULL, 0);
+	fake_passes(&f, 4);
+	fake_quiet(&f);		/* not while reads are outstanding */
 	core->hold_reads = false;
 	fake_finish_all(core);
-	fake_after_ms(&f, 5);
-	fake_after_ms(&f, 100);
-	/* The registration is not there any more. */
-	answer(id_of(LNX_KIND_KEYS), FI_ENOKEY, NULL, 0);
+	fake_passes(&f, 4);
 	fake_err(&f, &a, FI_ENOKEY);
 	/* Nothing is known of it now. */
 	cr_assert_eq(rd(20000, &b), 0);
@@ -1462,6 +1464,7 @@ BOTH(read_that_fails_half_way)
 
 BOTH(read_that_fails_for_good)
 {
+	fake_conf.transaction_timeout = 5000;
 	open_introduced(kind);
 	core->read_fails = FAKE_ALWAYS;
 	cr_assert_eq(rd(20000, &a), 0);
@@ -1479,6 +1482,152 @@ BOTH(read_that_fails_for_good)
 	}
 	fake_err(&f, &a, FI_EIO);
 	close_clean();
+}
+
+/* ---- pieces that fail now and then, over one path or two ---- */
+
+/* As many keys as the peer has rails, and the core of each finds mem there. */
+static void answer_keys_of(uint64_t id, unsigned nrail)
+{
+	struct lnx_keys k = { .len = sizeof(mem), .access = RW, .nkey = nrail };
+	uint8_t payload[256];
+
+	for (unsigned i = 0; i < nrail; i++) {
+		k.key[i].rail = (uint8_t)i;
+		k.key[i].key = 77;
+		k.key[i].addr = 0x10000;
+		if (!f.core[i]->nregion)
+			fake_region_rw(f.core[i], 77, 0x10000, mem,
+				       sizeof(mem));
+	}
+	lnx_keys_put(payload, &k);
+	answer(id, 0, payload, lnx_keys_size(nrail));
+}
+
+/* What the peer does while ms pass; all that the cores have ends, and one of every
+ * `one_of` with an error. */
+static void shaky(unsigned nrail, unsigned ms, unsigned one_of)
+{
+	static unsigned n;
+
+	while (ms--) {
+		for (unsigned i = 0; i < nrail; i++) {
+			struct fake_sent *s;
+
+			while ((s = fake_take(f.core[i]))) {
+				if (s->h.seq == p.got &&
+				    lnx_kind_sequenced(s->h.kind))
+					p.got++;
+				if (s->h.kind == LNX_KIND_KEYS)
+					answer_keys_of(s->h.data, nrail);
+				free(s);
+			}
+			while (fake_held(f.core[i]))
+				fake_finish(f.core[i], 0, ++n % one_of ? 0 :
+					    FI_EREMOTEIO);
+		}
+		fake_ack(&f, &p);
+		fake_after_ms(&f, 1);
+	}
+}
+
+static void open_shaky(enum lnx_rail_kind kind, unsigned nrail)
+{
+	struct fake_opt opt = { .nrail = nrail, .kind = { kind, kind },
+				.caps = FI_RMA };
+
+	fake_conf.chunk = 4096;
+	fake_conf.transaction_timeout = 5000;
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	fake_peer_insert(&f, &p);
+	fill(mem, sizeof(mem));
+	introduce();
+	for (unsigned i = 0; i < nrail; i++)
+		f.core[i]->hold_reads = true;
+}
+
+static void close_shaky(unsigned nrail)
+{
+	for (unsigned i = 1; i < nrail; i++) {
+		struct fake_sent *s;
+
+		while ((s = fake_take(f.core[i])))
+			free(s);
+	}
+	close_clean();
+}
+
+/* All that arrived stays; minutes pass, and each piece had its chances. */
+static void fails_at_times(enum lnx_rail_kind kind, unsigned nrail, bool read)
+{
+	open_shaky(kind, nrail);
+	fill(buf, sizeof(buf));
+	memset(read ? buf : mem, 0xee, 200000);
+	cr_assert_eq(read ? rd(200000, &a) :
+			    wr(LNX_PUSH_MAX, FI_DELIVERY_COMPLETE, &a), 0);
+	shaky(nrail, 35000, 3);
+	fake_comp(&f, &a);
+	if (read)
+		cr_expect_arr_eq(buf, mem + 64, 200000);
+	else
+		cr_expect_arr_eq(mem + 64, buf, LNX_PUSH_MAX);
+	cr_expect_gt(f.lnx->stats.core_errors, 5u);
+	close_shaky(nrail);
+}
+
+BOTH(read_over_one_that_fails_at_times) { fails_at_times(kind, 1, true); }
+BOTH(read_over_two_that_fail_at_times) { fails_at_times(kind, 2, true); }
+BOTH(write_over_one_that_fails_at_times) { fails_at_times(kind, 1, false); }
+
+/* Nothing moves: FI_LNX_TRANSACTION_TIMEOUT is the end, and not much earlier or
+ * later; and not each failure makes a frame. */
+static void fails_always(enum lnx_rail_kind kind, unsigned nrail)
+{
+	struct lnx_stats *st;
+	struct fi_cq_err_entry e;
+
+	open_shaky(kind, nrail);
+	st = &f.lnx->stats;
+	cr_assert_eq(rd(200000, &a), 0);
+	shaky(nrail, 4900, 1);
+	fake_quiet(&f);
+	shaky(nrail, 1000, 1);
+	e = fake_err(&f, &a, FI_EREMOTEIO);
+	cr_expect_eq(e.flags, FI_RMA | FI_READ);
+	cr_expect_lt(st->core_errors, 400u * nrail);
+	/* The next one works. */
+	cr_assert_eq(rd(200000, &b), 0);
+	shaky(nrail, 2000, 1000000);
+	fake_comp(&f, &b);
+	close_shaky(nrail);
+}
+
+BOTH(read_over_one_that_always_fails) { fails_always(kind, 1); }
+BOTH(read_over_two_that_always_fail) { fails_always(kind, 2); }
+
+/* Under these keys never: others are asked for, once. */
+BOTH(read_that_cannot_get_better)
+{
+	uint64_t t0;
+
+	open_shaky(kind, 2);
+	cr_assert_eq(rd(20000, &a), 0);
+	answer_keys_of(id_of(LNX_KIND_KEYS), 2);
+	fake_passes(&f, 4);
+	t0 = fake_now_ns;
+	for (unsigned i = 0; i < 500 && (fake_held(f.core[0]) ||
+					 fake_held(f.core[1]) ||
+					 f.lnx->rma.part_pool.used); i++) {
+		for (unsigned k = 0; k < 2; k++)
+			while (fake_held(f.core[k]))
+				fake_finish(f.core[k], 0, FI_ENOKEY);
+		shaky(2, 1, 1);
+	}
+	fake_err(&f, &a, FI_ENOKEY);
+	cr_expect_lt(fake_now_ns - t0, 500 * LNX_NS_PER_MS);
+	close_shaky(2);
 }
 
 /*

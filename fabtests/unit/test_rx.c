@@ -517,7 +517,7 @@ BOTH(read_that_fails_for_good)
 	uint64_t len = 100000;
 
 	fake_conf.chunk = 10000;
-	fake_conf.connect_timeout = 200;
+	fake_conf.transaction_timeout = 200;
 	open_met(kind);
 	core->hold_reads = true;
 	recv_any(buf, len, &a);
@@ -529,8 +529,10 @@ BOTH(read_that_fails_for_good)
 	fake_finish(core, 1, FI_EIO);
 	fake_finish(core, 1, FI_EIO);
 	fake_finish(core, 1, FI_EIO);
-	for (int i = 0; i < 50; i++)
+	for (int i = 0; i < 50; i++) {
+		fake_ack(&f, &p);	/* it is there */
 		fake_after_ms(&f, 10);
+	}
 	fake_quiet(&f);
 	fake_finish(core, 0, 0);
 	fake_passes(&f, 3);

@@ -55,7 +55,7 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 	if (lnx_unlikely(ep->work & LNX_WORK_MR))
 		lnx_rndv_reap(ep);
 	if (ep->work & LNX_WORK_RMA)
-		lnx_rma_run(ep, lnx_clock_ns());
+		lnx_rma_run(ep);
 	if (ep->work & LNX_WORK_DIRECT)
 		lnx_tx_direct_pump(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_MATCH))

@@ -5,8 +5,12 @@
  * once message and receive have met; run by progress, because a match may happen
  * inside a core's callback; ends with rx/done.c and a FIN to the sender.
  *
- * A piece whose read fails is read again: reading changes nothing at the sender.
- * Large reads and writes of remote memory (tx/rkey.c) are moved in the same way.
+ * A piece whose read fails is read again: reading changes nothing at the sender, and
+ * writing the same twice neither.  That goes on while others arrive, and without
+ * that until FI_LNX_TRANSACTION_TIMEOUT has passed, FI_LNX_RETRY_COUNT times as soon as
+ * a path has had its rest, then after longer ones.
+ * Large reads and writes of remote memory (tx/rkey.c) are moved in the same way; they
+ * have the peer's keys asked for anew when a piece fails and no path is left for it.
  * The receive completes only when no read is outstanding, so that nothing lands
  * in a buffer that is the application's again.
  */
@@ -18,11 +22,13 @@
 #include "rx/rx.h"
 #include "tx/guard.h"
 #include "tx/path.h"
+#include "tx/rkey.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
 
 #define PULL_DEPTH	4			/* reads of one message, over one path */
 #define REDO_NS		(20 * LNX_NS_PER_MS)	/* pause after a failed read */
+#define REDO_SHIFT_MAX	3u			/* and up to 8 times that */
 
 /*
  * Lies where the announcement lies, from its arrival on, so that starting a pull
@@ -41,6 +47,12 @@ struct lnx_pull {
 	int err;				/* first error that is final */
 	bool again;				/* nothing but time brings it on */
 	uint64_t failing_ns;			/* reads fail since; 0: they do not */
+	/* While they do: */
+	uint64_t tried_ns;			/* the last that failed */
+	unsigned tries;				/* that failed; at once is once */
+	int why;				/* of the last */
+	bool asked;				/* for keys, and had an answer */
+	bool asking;				/* it brings this on */
 	uint64_t retry_ns;
 	struct lnx_node redo;			/* lnx_chunk.link */
 	/* Where `posted` is: in the sender's pieces and in our iov. */
@@ -315,6 +327,8 @@ static ssize_t feed(struct lnx_pull *p, uint64_t now)
 {
 	const struct lnx_peer *peer = p->peer;
 
+	if (lnx_unlikely(p->asking))
+		return IN_LINE;
 	if (p->retry_ns > now)
 		return -FI_EAGAIN;
 	if (!peer->npath || peer->gone)
@@ -330,6 +344,81 @@ static void drop_redo(struct lnx_pull *p)
 	while ((n = lnx_list_pop(&p->redo)))
 		lnx_pool_put(&p->rxe->ep->chunk_pool,
 			     lnx_list_entry(n, struct lnx_chunk, link));
+}
+
+/* A path that has not failed, for a piece that failed on one. */
+static LNX_COLD bool other_way(const struct lnx_pull *p, unsigned seg,
+			       uint64_t now)
+{
+	unsigned i, ways = able(p, seg);
+
+	for (i = 0; i < p->peer->npath; i++)
+		if ((ways >> i & 1) && now >= p->peer->path[i].read_retry_ns)
+			return true;
+	return false;
+}
+
+/* The application's own read or write of remote memory; NULL: it is none. */
+static struct lnx_part *part_of(const struct lnx_pull *p)
+{
+	return p->rxe->held == LNX_HELD_RMA ? p->rxe->part : NULL;
+}
+
+static LNX_COLD void begin_failing(struct lnx_pull *p, uint64_t now)
+{
+	p->failing_ns = now;
+	p->tries = 0;
+	p->why = FI_ETIMEDOUT;
+	p->asked = false;
+}
+
+/*
+ * A piece failed, or could not be tried.  hopeless: it would again, under these keys.
+ * Calls no core.
+ */
+static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
+			    bool hopeless, uint64_t now)
+{
+	const struct lnx_conf *conf = p->rxe->ep->conf;
+	struct lnx_part *part = part_of(p);
+	unsigned more;
+
+	if (p->err)
+		return;
+	if (!p->failing_ns)
+		begin_failing(p, now);
+	p->why = err;
+	/* Those that fail with it are one failure. */
+	if (!p->tries || now - p->tried_ns >= REDO_NS) {
+		p->tried_ns = now;
+		p->tries++;
+	}
+	if ((hopeless && (!part || p->asked)) ||
+	    (p->tries > conf->retry_count && now - p->failing_ns >
+	     conf->transaction_timeout * LNX_NS_PER_MS)) {
+		p->err = err;
+		return;
+	}
+	more = p->tries > conf->retry_count ? p->tries - conf->retry_count : 0;
+	/* With several paths, the one that failed has a rest. */
+	if (p->peer->npath == 1 || more)
+		p->retry_ns = now + (REDO_NS << LNX_MIN(more, REDO_SHIFT_MAX));
+	/* A broken connection looks like a registration that is no more. */
+	if (part && !p->asking && !other_way(p, seg, now)) {
+		p->asking = true;
+		lnx_rkey_renew(part);
+	}
+}
+
+void lnx_pull_renewed(struct lnx_rxe *rxe, int err)
+{
+	struct lnx_pull *p = lnx_container_of(rxe->rts, struct lnx_pull, rts);
+
+	p->asking = false;
+	p->asked = true;
+	if (!p->err)
+		p->err = err;
+	rxe->ep->work |= LNX_WORK_PULL;
 }
 
 /* True when the pull is over and gone. */
@@ -351,12 +440,15 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM) {
 			/* A read that cannot start for long has nobody there. */
 			if (!p->inflight && !p->failing_ns)
-				p->failing_ns = now;
+				begin_failing(p, now);
 			if (!p->inflight && now - p->failing_ns >
 			    ep->conf->connect_timeout * LNX_NS_PER_MS)
-				p->err = FI_ETIMEDOUT;
+				p->err = p->why;
+		} else if (ret == -FI_EHOSTUNREACH) {
+			p->err = FI_EHOSTUNREACH;
 		} else if (ret < 0) {
-			p->err = (int)-ret;
+			failed(p, p->seg, (int)-ret, !part_of(p), now);
+			p->again = !p->asking;
 		}
 	}
 	if (p->inflight || (!p->err && p->done < p->want))
@@ -460,18 +552,6 @@ void lnx_pull_cut(struct lnx_path *path)
 	}
 }
 
-/* A path that has not failed, for a piece that failed on one. */
-static LNX_COLD bool other_way(const struct lnx_pull *p,
-			       const struct lnx_chunk *c, uint64_t now)
-{
-	unsigned i, ways = able(p, c->seg);
-
-	for (i = 0; i < p->peer->npath; i++)
-		if ((ways >> i & 1) && now >= p->peer->path[i].read_retry_ns)
-			return true;
-	return false;
-}
-
 void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 {
 	struct lnx_chunk *c = chunk;
@@ -479,6 +559,7 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 	struct lnx_ep *ep = p->rxe->ep;
 	struct lnx_rail *rail = c->path->rail;
 	uint64_t now = lnx_clock_ns();
+	unsigned class;
 
 	rail->busy--;
 	p->inflight--;
@@ -502,24 +583,13 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 		       rail->name, p->push ? "writing" : "reading", c->len,
 		       fi_strerror(err), prov_errno);
 	lnx_list_add_tail(&p->redo, &c->link);
+	class = lnx_errclass(rail->prov, p->push ? LNX_WHILE_WRITE :
+						   LNX_WHILE_READ,
+			     err, prov_errno);
 	/* Those that fail with it are one failure. */
 	if (now >= c->path->guard.blamed_ns + REDO_NS)
-		lnx_guard_blame(p->peer, c->path,
-				lnx_errclass(rail->prov, p->push ?
-					     LNX_WHILE_WRITE : LNX_WHILE_READ,
-					     err, prov_errno), now);
-	/* An RMA of ours begins again, with keys asked for anew. */
-	if (p->rxe->held == LNX_HELD_RMA && p->rxe->part && !p->err &&
-	    !other_way(p, c, now))
-		p->err = err;
-	if (!p->failing_ns)
-		p->failing_ns = now;
-	/* With several paths, the one that failed has a rest. */
-	if (p->peer->npath == 1)
-		p->retry_ns = now + REDO_NS;
-	if (now - p->failing_ns >
-	    ep->conf->connect_timeout * LNX_NS_PER_MS)
-		p->err = err;
+		lnx_guard_blame(p->peer, c->path, class, now);
+	failed(p, c->seg, err, class == LNX_CLASS_OK, now);
 }
 
 void lnx_pull_fail_peer(struct lnx_peer *peer, int err)

@@ -228,6 +228,8 @@ struct lnx_rts *lnx_pull_rts_new(void);
 void lnx_pull_start(struct lnx_rxe *rxe);
 void lnx_pull_run(struct lnx_ep *ep);
 void lnx_pull_chunk_done(void *chunk, int err, int prov_errno);
+/* The keys that it had asked for (tx/rkey.h) are in rxe->rts; or err: why not. */
+void lnx_pull_renewed(struct lnx_rxe *rxe, int err);
 /* Does a core have it?  If not it waits to be moved again. */
 /* A path is given up for now; its core endpoint is closed (tx/guard.h). */
 void lnx_pull_leave(struct lnx_path *path);

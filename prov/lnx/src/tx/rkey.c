@@ -11,7 +11,6 @@
 #include "tx/rkey.h"
 #include "tx/rma.h"
 
-#define REDO_NS		(20 * LNX_NS_PER_MS)	/* pause after a failed read */
 #define RKEYS_MAX	64u			/* kept in one bucket */
 
 /* How a peer's rails know one of its registrations. */
@@ -110,12 +109,11 @@ static void wait_turn(struct lnx_ep *ep, struct lnx_part *part)
 	ep->work |= LNX_WORK_RMA;
 }
 
-/* The data is in reach.  Calls no core: rx/pull.c posts the reads later. */
-static int pull(struct lnx_part *part, const struct lnx_keys *keys)
+/* Is the data in reach?  0: rts says where, if it is not NULL; or why not. */
+static int aim(struct lnx_part *part, const struct lnx_keys *keys,
+	       struct lnx_rts *rts)
 {
-	struct lnx_rxe *rxe;
 	uint64_t off = part->addr - keys->origin;
-	struct lnx_rts *rts;
 	unsigned i;
 
 	if (off > keys->len || part->len > keys->len - off ||
@@ -125,6 +123,26 @@ static int pull(struct lnx_part *part, const struct lnx_keys *keys)
 	if (keys->access & LNX_WIRE_KEYS_TELL)
 		part->rop->tell = true;
 	part->tell = (keys->access & LNX_WIRE_KEYS_TELL_READ) != 0;
+	if (!rts)
+		return 0;
+	rts->nkey = keys->nkey;
+	for (i = 0; i < keys->nkey; i++) {
+		rts->key[0][i].rail = keys->key[i].rail;
+		rts->key[0][i].key = keys->key[i].key;
+		rts->key[0][i].addr = keys->key[i].addr + off;
+	}
+	return 0;
+}
+
+/* Calls no core: rx/pull.c posts the reads later. */
+static int pull(struct lnx_part *part, const struct lnx_keys *keys)
+{
+	struct lnx_rxe *rxe;
+	struct lnx_rts *rts;
+	int err = aim(part, keys, NULL);
+
+	if (err)
+		return err;
 	rxe = lnx_rxe_get(part->rop->ep);
 	if (!rxe)
 		return FI_EAGAIN;
@@ -136,12 +154,7 @@ static int pull(struct lnx_part *part, const struct lnx_keys *keys)
 	rts->op = 0;
 	rts->nseg = 1;
 	rts->seg_len[0] = part->len;
-	rts->nkey = keys->nkey;
-	for (i = 0; i < keys->nkey; i++) {
-		rts->key[0][i].rail = keys->key[i].rail;
-		rts->key[0][i].key = keys->key[i].key;
-		rts->key[0][i].addr = keys->key[i].addr + off;
-	}
+	aim(part, keys, rts);
 	/* To rx/pull.c it is a message that has met its receive. */
 	rxe->nmr = 0;
 	rxe->part = part;
@@ -152,7 +165,7 @@ static int pull(struct lnx_part *part, const struct lnx_keys *keys)
 	rxe->niov = part->niov;
 	memcpy(rxe->iov, part->iov, part->niov * sizeof(*part->iov));
 	lnx_pull_start(rxe);
-	part->pulling = true;
+	part->pull = rxe;
 	return 0;
 }
 
@@ -226,8 +239,16 @@ void lnx_rkey_start(struct lnx_ep *ep, struct lnx_part *part)
 		finish(part);
 		return;
 	}
+	/* Its pull ends it. */
+	if (lnx_unlikely(part->pull && part->peer->gone))
+		return;
 	if (k && k->known) {
 		lnx_list_del(&part->link);
+		if (lnx_unlikely(part->pull != NULL)) {
+			lnx_pull_renewed(part->pull,
+					 aim(part, &k->keys, part->pull->rts));
+			return;
+		}
 		err = pull(part, &k->keys);
 		if (err == FI_EAGAIN)
 			wait_turn(ep, part);
@@ -261,61 +282,54 @@ void lnx_rkey_answer(struct lnx_ep *ep, struct lnx_rkey *k,
 	while ((n = lnx_list_pop(&k->waiting))) {
 		struct lnx_part *part = lnx_list_entry(n, struct lnx_part, link);
 
-		if (err)
-			lnx_part_end(part, err);
-		else
+		if (!err)
 			wait_turn(ep, part);
+		else if (part->pull)
+			lnx_pull_renewed(part->pull, err);
+		else
+			lnx_part_end(part, err);
 	}
 	if (err)
 		rkey_drop(ep, k);
+}
+
+LNX_COLD void lnx_rkey_renew(struct lnx_part *part)
+{
+	struct lnx_ep *ep = part->rop->ep;
+	struct lnx_rkey *k = rkey_find(ep, part->peer, part->key);
+
+	if (k && k->known)
+		rkey_drop(ep, k);
+	wait_turn(ep, part);
 }
 
 void lnx_rma_pulled(struct lnx_part *part, int err)
 {
 	struct lnx_ep *ep = part->rop->ep;
 	struct lnx_rkey *k;
-	uint64_t now;
 
-	part->pulling = false;
+	part->pull = NULL;
+	lnx_list_del(&part->link);
 	if (lnx_likely(!err)) {
 		finish(part);
 		return;
 	}
-	/*
-	 * A connection that broke, or a registration that is not there any more:
-	 * ask again.  Reading changes nothing over there, and writing the same
-	 * twice neither.
-	 */
+	/* The next one asks anew. */
 	k = rkey_find(ep, part->peer, part->key);
 	if (k && k->known)
 		rkey_drop(ep, k);
-	now = lnx_clock_ns();
-	if (!part->since_ns)
-		part->since_ns = now;
-	if (part->peer->gone || now - part->since_ns >
-	    ep->conf->connect_timeout * LNX_NS_PER_MS) {
-		lnx_part_end(part, err);
-		return;
-	}
-	part->retry_ns = now + REDO_NS;
-	wait_turn(ep, part);
+	lnx_part_end(part, err);
 }
 
-void lnx_rma_run(struct lnx_ep *ep, uint64_t now)
+void lnx_rma_run(struct lnx_ep *ep)
 {
 	struct lnx_node todo, *n;
 
 	lnx_list_init(&todo);
 	lnx_list_splice(&todo, &ep->rma.waiting);
 	ep->work &= ~LNX_WORK_RMA;
-	while ((n = lnx_list_pop(&todo))) {
-		struct lnx_part *part = lnx_list_entry(n, struct lnx_part, link);
-
-		if (now < part->retry_ns)
-			wait_turn(ep, part);
-		else
-			lnx_rkey_start(ep, part);
-	}
+	while ((n = lnx_list_pop(&todo)))
+		lnx_rkey_start(ep, lnx_list_entry(n, struct lnx_part, link));
 	lnx_serve_run(ep);
 }
 
@@ -331,6 +345,9 @@ void lnx_rkeys_forget(struct lnx_peer *peer)
 			next = k->next;
 			if (k->peer != peer)
 				continue;
+			/* Pulls end theirs. */
+			while (lnx_list_pop(&k->waiting))
+				;
 			lnx_optab_del(&ep->rma.ops, k->op);
 			rkey_drop(ep, k);
 		}

@@ -16,6 +16,9 @@ void lnx_rkey_start(struct lnx_ep *ep, struct lnx_part *part);
 void lnx_rkey_answer(struct lnx_ep *ep, struct lnx_rkey *k,
 		     const struct lnx_peer *peer, const struct lnx_hdr *h,
 		     const uint8_t *payload);
+/* Those that part uses may be no more: have others asked for, which ends with
+ * lnx_pull_renewed.  Calls no core. */
+LNX_COLD void lnx_rkey_renew(struct lnx_part *part);
 /* A peer was given up; the endpoint closes. */
 void lnx_rkeys_forget(struct lnx_peer *peer);
 void lnx_rkeys_free(struct lnx_ep *ep);

@@ -212,7 +212,7 @@ static void start_parts(struct lnx_ep *ep, struct lnx_rop *rop)
 		lnx_list_add_head(&ep->rma.waiting, &part->link);
 	}
 	lnx_rop_done(rop, 0);
-	lnx_rma_run(ep, 0);
+	lnx_rma_run(ep);
 }
 
 /* Written by the core, once the keys are known. */

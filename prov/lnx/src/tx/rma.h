@@ -68,7 +68,6 @@ enum lnx_part_kind {
 struct lnx_part {
 	uint8_t kind;			/* enum lnx_part_kind; first */
 	uint8_t niov;
-	bool pulling;			/* rx/pull.c has it */
 	bool moved;			/* READ, WRITE: done, not yet said */
 	bool tell;			/* READ: the peer wants to hear of it */
 	struct lnx_node all;		/* ep->rma.parts */
@@ -79,8 +78,7 @@ struct lnx_part {
 	uint64_t addr;			/* remote: in the registration, */
 	uint64_t key;			/* its key */
 	size_t len;
-	uint64_t since_ns;		/* first failure; 0: none */
-	uint64_t retry_ns;
+	struct lnx_rxe *pull;		/* of rx/pull.c, which has it; or NULL */
 	struct iovec iov[LNX_IOV_MAX];	/* where the data goes */
 };
 
@@ -120,10 +118,10 @@ void lnx_rop_drop(struct lnx_rop *rop);
 /* Answers of peers, from rx/arrive.c: nothing here calls a core. */
 void lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,
 		    const struct lnx_hdr *h, const uint8_t *payload);
-/* A large read's pull is over (rx/pull.c). */
+/* The pull of a large read or write is over (rx/pull.c). */
 void lnx_rma_pulled(struct lnx_part *part, int err);
-/* Start what waits: reads whose keys came, or that failed and try again. */
-void lnx_rma_run(struct lnx_ep *ep, uint64_t now);
+/* Start what waits: for keys that came, or to have them asked for. */
+void lnx_rma_run(struct lnx_ep *ep);
 LNX_COLD void lnx_rma_fail_peer(struct lnx_peer *peer, int err);
 void lnx_rma_init(struct lnx_ep *ep);
 /* At close: cores are gone; nothing is reported. */

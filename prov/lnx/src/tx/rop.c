@@ -133,12 +133,10 @@ struct lnx_part *lnx_part_get(struct lnx_rop *rop, struct lnx_peer *peer,
 	part->peer = peer;
 	part->kind = (uint8_t)kind;
 	part->niov = 0;
-	part->pulling = false;
+	part->pull = NULL;
 	part->moved = false;
 	part->tell = false;
 	part->len = 0;
-	part->since_ns = 0;
-	part->retry_ns = 0;
 	lnx_list_init(&part->link);
 	lnx_list_add_tail(&ep->rma.parts, &part->all);
 	rop->nparts++;
@@ -242,7 +240,7 @@ LNX_COLD void lnx_rma_fail_peer(struct lnx_peer *peer, int err)
 		struct lnx_part *part = lnx_list_entry(n, struct lnx_part, all);
 
 		/* Pulls end theirs when no read is outstanding any more. */
-		if (part->peer == peer && !part->pulling)
+		if (part->peer == peer && !part->pull)
 			lnx_part_end(part, err);
 	}
 	lnx_rkeys_forget(peer);
