@@ -142,6 +142,7 @@ static void give_slot(int i)
 
 static bool kernel_alive[FAKE_RAILS];	/* whatever is lost */
 static bool kernel_unknown;
+static unsigned kernel_takes_ms;
 
 static enum lnx_ping_result kernel(const struct lnx_ping *ping)
 {
@@ -178,12 +179,15 @@ enum lnx_ping_result __wrap_lnx_ping_start(struct lnx_ping *ping,
 		const char *device)
 {
 	cr_assert(src && dst && srclen == dstlen && !device);
+	ping->fd = (int)(fake_now_ns / LNX_NS_PER_MS);
 	ping->result = kernel_unknown ? LNX_PING_UNKNOWN : LNX_PING_WAITING;
 	return (enum lnx_ping_result)ping->result;
 }
 
 enum lnx_ping_result __wrap_lnx_ping_check(struct lnx_ping *ping)
 {
+	if (fake_now_ns / LNX_NS_PER_MS - (unsigned)ping->fd < kernel_takes_ms)
+		return LNX_PING_WAITING;
 	ping->result = (uint8_t)kernel(ping);
 	return (enum lnx_ping_result)ping->result;
 }
@@ -841,6 +845,52 @@ BOTH(nobody_is_blamed)
 	run_ms(1000);
 	cr_expect_eq(f.lnx->stats.paths_left, 0u);
 	close_clean();
+}
+
+/* We compute as well: when we look again, nobody had time to answer. */
+BOTH(nobody_looks)
+{
+	struct side *s = &side[0];
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	kernel_takes_ms = 3;
+	for (i = 0; i < 10; i++)
+		send1(s, 200);
+	s->mute = true;
+	run_ms(20);
+	for (i = 0; i < 10; i++) {
+		fake_now_ns += 7000 * LNX_NS_PER_MS;
+		step();
+		run_ms(i);
+		cr_assert(!inside(s)->gone, "%u", i);
+	}
+	s->mute = false;
+	run_ms(1000);
+	close_clean();
+}
+
+/* ... and those who are no more are given up all the same. */
+BOTH(nobody_looks_for_one_that_is_gone)
+{
+	struct side *s = &side[0];
+	struct op *o;
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	kernel_takes_ms = 3;
+	o = send_flags(s, 200, FI_DELIVERY_COMPLETE);
+	black_hole(0);
+	black_hole(1);
+	for (i = 0; i < 20 && !inside(s)->gone; i++) {
+		fake_now_ns += 2000 * LNX_NS_PER_MS;
+		step();
+	}
+	cr_assert(inside(s)->gone);
+	cr_expect_geq(i, 3u);
+	cr_expect_eq(o->nerr, 1u);
+	cr_expect_eq(o->err, FI_ETIMEDOUT);
+	close_now();
 }
 
 /* Answers to what was asked about an earlier silence say nothing of this one. */

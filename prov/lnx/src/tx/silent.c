@@ -29,15 +29,16 @@ LNX_COLD int lnx_guard_silent(struct lnx_peer *peer, uint64_t now)
 
 	if (now - peer->silent_ns < SILENT_NS || !peer->npath)
 		return 0;
-	if (!peer->asking || now - peer->alive_ns >= ASK_KERNEL_NS)
+	if (!peer->asking) {
 		ask_kernels(peer, now);
+		return 0;
+	}
 	for (i = 0; i < peer->npath; i++) {
 		switch (lnx_guard_kernel(&peer->path[i])) {
 		case LNX_PING_ALIVE:
 			alive++;
 			/* Somebody is there; who? */
-			if (peer->asking)
-				lnx_stranger_ask(peer, &peer->path[i]);
+			lnx_stranger_ask(peer, &peer->path[i]);
 			break;
 		case LNX_PING_REFUSED:
 			refused++;
@@ -54,9 +55,14 @@ LNX_COLD int lnx_guard_silent(struct lnx_peer *peer, uint64_t now)
 		peer->asking = false;
 		return 0;
 	}
-	if (now - peer->silent_ns < limit)
+	/* They had no time to answer: it may be we who did not look for long. */
+	if (now - peer->alive_ns < SILENT_NS)
 		return 0;
-	if (unknown)
-		return 0;		/* FI_LNX_CONNECT_TIMEOUT is for those */
+	/* FI_LNX_CONNECT_TIMEOUT is for those that are unknown. */
+	if (now - peer->silent_ns < limit || unknown) {
+		if (now - peer->alive_ns >= ASK_KERNEL_NS)
+			ask_kernels(peer, now);
+		return 0;
+	}
 	return refused == peer->npath ? FI_ECONNREFUSED : FI_ETIMEDOUT;
 }
