@@ -1901,6 +1901,38 @@ BOTH(link_of_the_peer)
 	close_clean();
 }
 
+/* It said so over a connection that was lost: what answers is used again. */
+BOTH(link_of_the_peer_is_up_and_nobody_says_so)
+{
+	struct side *s = &side[0];
+	struct lnx_hdr h = { .kind = LNX_KIND_RAIL, .tag = 0 };
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	black_hole(0);
+	from(s, 1, 0, h, NULL, 0);
+	fake_pass(&f);
+	cr_expect(left(s, 0));
+	/* As long as it is not, it stays left. */
+	for (i = 0; i < 5; i++) {
+		send1(s, 200);
+		run_ms(1000);
+		cr_expect(left(s, 0));
+	}
+	heal(0);
+	RUN_UNTIL(!left(s, 0), 5000);
+	/* Said again, it counts again. */
+	black_hole(0);
+	from(s, 1, 0, h, NULL, 0);
+	fake_pass(&f);
+	cr_expect(left(s, 0));
+	heal(0);
+	h.data = 1;
+	from(s, 1, 0, h, NULL, 0);
+	RUN_UNTIL(!left(s, 0), 5000);
+	close_clean();
+}
+
 /* Rails that it has not; down twice; up without having been down. */
 BOTH(hostile_notices)
 {

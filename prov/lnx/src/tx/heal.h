@@ -45,6 +45,10 @@ enum lnx_ping_result lnx_guard_kernel(const struct lnx_path *path);
 /* ---- tx/notice.c ---- */
 /* Tell of links what peer->tell says.  What no core takes is left there. */
 LNX_COLD void lnx_guard_tell(struct lnx_peer *peer, uint64_t now);
+/* The link at the peer's end of a path is down or up, as far as we know: that it is up
+ * again may be lost on the way, so that a path is tried after a while all the same. */
+LNX_COLD void lnx_guard_believe(struct lnx_peer *peer, struct lnx_path *path,
+				bool up, uint64_t now);
 
 /* ---- tx/reopen.c: all call cores ---- */
 /*

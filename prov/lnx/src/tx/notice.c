@@ -93,6 +93,15 @@ LNX_COLD void lnx_guard_link(struct lnx_rail *rail, bool up, uint64_t now)
 	}
 }
 
+LNX_COLD void lnx_guard_believe(struct lnx_peer *peer, struct lnx_path *path,
+				bool up, uint64_t now)
+{
+	path->guard.remote_down = !up;
+	lnx_health_link(lnx_guard_remote_health(peer, path), &peer->ep->plan,
+			!up, now);
+	link_of(peer, path, up, "the peer's link is down", now);
+}
+
 LNX_COLD void lnx_guard_remote(struct lnx_peer *peer, const struct lnx_hdr *h)
 {
 	bool up = h->data != 0;
@@ -104,12 +113,8 @@ LNX_COLD void lnx_guard_remote(struct lnx_peer *peer, const struct lnx_hdr *h)
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = &peer->path[i];
 
-		if (path->remote_rail != h->tag ||
-		    path->guard.remote_down == !up)
-			continue;
-		path->guard.remote_down = !up;
-		lnx_health_link(lnx_guard_remote_health(peer, path), &peer->ep->plan,
-				!up, now);
-		link_of(peer, path, up, "the peer's link is down", now);
+		if (path->remote_rail == h->tag &&
+		    path->guard.remote_down == up)
+			lnx_guard_believe(peer, path, up, now);
 	}
 }

@@ -19,6 +19,8 @@
 #define REOPEN_DOWN_NS	(5 * LNX_NS_PER_MS)
 #define REOPEN_MUTE_NS	(50 * LNX_NS_PER_MS)
 #define REOPEN_BLIND_NS	(300 * LNX_NS_PER_MS)
+/* So long a peer is believed that its link is down. */
+#define BELIEVE_NS	LNX_NS_PER_S
 
 void lnx_guard_ping(struct lnx_path *path)
 {
@@ -160,11 +162,13 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 {
 	const struct lnx_health_plan *plan = &peer->ep->plan;
 	struct lnx_path_guard *g = &path->guard;
-	bool spare = has_other(peer, path);
-	bool down = lnx_guard_link_down(path);
+	bool spare = has_other(peer, path), down;
 	enum lnx_ping_result says;
 	enum lnx_health_todo todo;
 
+	if (g->remote_down && now - g->left_ns >= BELIEVE_NS)
+		lnx_guard_believe(peer, path, true, now);
+	down = lnx_guard_link_down(path);
 	/* What hangs in it does so be the link up or down. */
 	if (down && !hangs(peer, path))
 		return;
