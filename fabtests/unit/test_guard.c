@@ -317,6 +317,13 @@ static void look_at(struct side *s, unsigned rail, const struct fake_sent *m)
 		s->nprobe[rail]++;
 		s->probe[rail] = m->h;
 		s->owes = true;
+		if (m->h.key) {
+			cr_assert_eq(m->len, HDR + LNX_ADDR_BYTES);
+			cr_assert_eq(lnx_addr_unpack(&s->us, m->bytes + HDR,
+						     LNX_ADDR_BYTES, NULL, 0),
+				     0);
+			cr_assert_eq(s->us.eid, f.lnx->eid);
+		}
 		return;
 	}
 	if (m->h.kind == LNX_KIND_RAIL) {
@@ -549,6 +556,8 @@ static void run_ms(unsigned ms)
 
 /* ---- opening and closing ---- */
 
+static size_t inject_size;		/* of the cores that are opened next */
+
 static void start_side(unsigned i)
 {
 	struct side *s = &side[i];
@@ -561,7 +570,10 @@ static void start_side(unsigned i)
 
 static void open_n(enum lnx_rail_kind kind, unsigned rails, unsigned sides)
 {
-	struct fake_opt opt = { .nrail = rails, .caps = FI_DIRECTED_RECV };
+	struct fake_opt opt = {
+		.nrail = rails, .caps = FI_DIRECTED_RECV,
+		.inject_size = inject_size,
+	};
 	size_t k;
 	unsigned i;
 
@@ -1994,6 +2006,108 @@ BOTH(all_left)
 		heal(i);
 		link_is(i, true);
 	}
+	close_clean();
+}
+
+/*
+ * All networks were silent for a while, so long that connections try again only later:
+ * they hang, and kernels answer.  One of the two ends opens rails of even places anew,
+ * and the other those of odd ones; what is new is told by the rail itself.
+ */
+BOTH(all_silent_and_connections_hang)
+{
+	struct side *s = &side[0];
+	unsigned i, mine;
+	uint32_t seq;
+	struct op *o;
+
+	inject_size = 192;
+	open_met(kind, 2, 1);
+	mine = f.lnx->eid > s->p.eid;
+	seq = inside(s)->tx_next;
+	for (i = 0; i < 2; i++)
+		black_hole(i);
+	o = send1(s, 200);
+	RUN_UNTIL(left(s, 0) && left(s, 1), 2000);
+	run_ms(2000);
+	cr_expect_eq(f.core[0]->nopen + f.core[1]->nopen, 2u);
+	kernel_alive[0] = kernel_alive[1] = true;
+	RUN_UNTIL(f.core[mine]->nopen == 2, 300);
+	heal(mine);
+	RUN_UNTIL(!left(s, mine), 500);
+	cr_expect_eq(s->probe[mine].kind, LNX_KIND_PROBE);
+	cr_expect_eq(port_told(s, mine), OLD_PORT + 1);
+	cr_expect_eq(port_told(s, !mine), OLD_PORT);
+	RUN_UNTIL(o->ncomp && s->seen[seq], 100);
+	/* Now there is a way to tell of the other. */
+	RUN_UNTIL(f.core[!mine]->nopen == 2, 300);
+	heal(!mine);
+	RUN_UNTIL(!left(s, !mine), 2000);
+	cr_expect_eq(port_told(s, !mine), OLD_PORT + 1);
+	close_clean();
+}
+
+/* The rail of the other end's turn stays where it is. */
+BOTH(all_silent_and_it_is_not_our_turn)
+{
+	struct side *s = &side[0];
+	unsigned i, mine;
+
+	open_met(kind, 2, 1);
+	mine = f.lnx->eid > s->p.eid;
+	for (i = 0; i < 2; i++)
+		black_hole(i);
+	send1(s, 200);
+	RUN_UNTIL(left(s, 0) && left(s, 1), 2000);
+	kernel_alive[!mine] = true;
+	run_ms(3000);
+	cr_expect_eq(f.core[0]->nopen + f.core[1]->nopen, 2u);
+	kernel_alive[0] = kernel_alive[1] = false;
+	close_clean();
+}
+
+/* A peer that computes is not one whose networks are silent. */
+BOTH(silent_peer_whose_kernels_answer)
+{
+	struct side *s = &side[0];
+
+	open_met(kind, 2, 1);
+	s->mute = true;
+	send1(s, 200);
+	run_ms(4000);
+	cr_expect_eq(f.lnx->stats.paths_left, 0u);
+	close_clean();
+}
+
+/* A PROBE tells of a new address by the way itself, and late news are none. */
+BOTH(probes_with_addresses)
+{
+	struct side *s = &side[0];
+	struct lnx_hdr h = { .kind = LNX_KIND_PROBE, .key = 3 };
+
+	open_met(kind, 2, 1);
+	move(s, 1, 7001);
+	from(s, 1, 0, h, s->p.blob, sizeof(s->p.blob));
+	run_ms(2);
+	cr_expect_eq(port_used(s, 1), 7001u);
+	move(s, 1, 7002);
+	h.key = 2;
+	from(s, 1, 0, h, s->p.blob, sizeof(s->p.blob));
+	run_ms(2);
+	cr_expect_eq(port_used(s, 1), 7001u);
+	/* A key, and no address. */
+	h.key = 9;
+	from(s, 1, 0, h, NULL, 0);
+	run_ms(2);
+	/* An address that is no news. */
+	h.key = 0;
+	from(s, 1, 0, h, s->p.blob, sizeof(s->p.blob));
+	run_ms(2);
+	cr_expect_eq(port_used(s, 1), 7001u);
+	h.key = 4;
+	from(s, 1, 0, h, s->p.blob, sizeof(s->p.blob));
+	run_ms(2);
+	cr_expect_eq(port_used(s, 1), 7002u);
 	close_clean();
 }
 

@@ -15,7 +15,8 @@
  * cumulatively: `ack` is the next number it expects, in every frame it sends.
  * The other kinds are outside the sequence and may be lost or repeated freely.
  * A later HELLO tells of rails that were opened anew: their addresses replace those
- * of the rails in the same places.
+ * of the rails in the same places.  So does a PROBE with an address and a key, which
+ * goes the way that it tells of.  Of two, the one with the larger key counts.
  */
 #ifndef LNX_WIRE_H
 #define LNX_WIRE_H
@@ -30,7 +31,8 @@
 #define LNX_FRAME_MAX		16384
 
 enum lnx_wire_kind {
-	LNX_KIND_HELLO = 1,	/* sequenced; payload: sender's address blob */
+	LNX_KIND_HELLO = 1,	/* sequenced; payload: sender's address blob; key: 1 +
+				 * how often that has changed, or 0 */
 	LNX_KIND_MSG = 2,	/* sequenced; untagged message, whole payload */
 	LNX_KIND_TAG = 3,	/* sequenced; tagged message, whole payload */
 	LNX_KIND_RTS_MSG = 4,	/* sequenced; untagged, payload: lnx_wire_rts */
@@ -41,7 +43,8 @@ enum lnx_wire_kind {
 				 * len, key: the same of another path */
 	LNX_KIND_PROBE = 8,	/* asks for an ACK now: does the peer live?  With
 				 * tag, 1 + a path of the sender's: for a PONG.
-				 * Payload: none, or the sender's address blob */
+				 * Payload: none, or the sender's address blob;
+				 * key: as of HELLO, 0 without a payload */
 	LNX_KIND_BYE = 9,	/* the endpoint is closing; seq: no frame of
 				 * that number or a later one will follow */
 	LNX_KIND_STRANGER = 10,	/* answers a HELLO, or a PROBE with an address,

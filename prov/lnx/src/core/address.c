@@ -37,5 +37,6 @@ int lnx_ep_address(struct lnx_ep *ep)
 		else if (place != -ENOSPC)
 			return place;
 	}
+	ep->moves++;
 	return lnx_addr_pack(&a, ep->addr);
 }

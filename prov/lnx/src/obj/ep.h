@@ -114,6 +114,9 @@ struct lnx_ep {
 	uint64_t timer_ns;		/* when slow timers run next */
 
 	uint8_t addr[LNX_ADDR_BYTES];
+	uint64_t moves;			/* 1 + times that it has changed */
+	bool moves_odd;			/* tx/recover.c: what it moves blindly, */
+	uint64_t moves_ns;		/* and when it did last; 0: never */
 	struct lnx_peer **by_eid;	/* hash of peers */
 	uint32_t by_eid_mask;
 	uint32_t npeer;

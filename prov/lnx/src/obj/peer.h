@@ -186,6 +186,7 @@ struct lnx_peer {
 	uint64_t pong_ns;		/* its last PONG */
 	uint64_t gap_ns;		/* tx_una is gap_seq since; 0: not looked */
 	uint32_t gap_seq;
+	uint64_t moves;			/* key of its last hello (lnx_wire.h) */
 	uint32_t tell;			/* ep->rail, bits: it is to hear of their links */
 	uint8_t strange;		/* paths, bits, at whose end is another */
 	uint8_t lost;			/* paths, bits, of which `probing` is about */

@@ -152,7 +152,13 @@ static int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 		ep->stats.bad_frames++;
 		return 0;
 	}
-	return lnx_peer_learn(peer, &a);
+	/* It may have been overtaken by another way. */
+	if (h->key && h->key < peer->moves)
+		return 0;
+	if (lnx_peer_learn(peer, &a))
+		return -FI_ENOMEM;
+	peer->moves = LNX_MAX(peer->moves, h->key);
+	return 0;
 }
 
 /*
@@ -324,9 +330,10 @@ static LNX_COLD void bad_frame(struct lnx_rail *rail,
 }
 
 /* Outside the sequence. */
-static void control(struct lnx_rail *rail, struct lnx_peer *peer,
+static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 		    const struct lnx_hdr *h)
 {
+	struct lnx_rail *rail = buf->rail;
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_path *path;
 	uint32_t i;
@@ -339,6 +346,8 @@ static void control(struct lnx_rail *rail, struct lnx_peer *peer,
 		lnx_path_heard(peer, h);
 		break;
 	case LNX_KIND_PROBE:
+		if (lnx_unlikely(h->key))
+			handle_hello(ep, peer, h, buf);
 		path = lnx_path_back(peer, rail, h->rail);
 		if (h->tag && path) {
 			peer->pong[path->index].tag = h->tag;
@@ -405,7 +414,7 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		lnx_tx_acked(peer, h.ack);
 
 	if (lnx_unlikely(!lnx_kind_sequenced(h.kind))) {
-		control(rail, peer, &h);
+		control(buf, peer, &h);
 		return false;
 	}
 	peer->got[h.path] += len;

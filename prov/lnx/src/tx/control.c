@@ -41,6 +41,34 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
+LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
+			       struct lnx_hdr *h)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_rail *rail = path->rail;
+	struct {
+		struct lnx_wire_hdr w;
+		uint8_t addr[LNX_ADDR_BYTES];
+	} frame;
+	ssize_t ret;
+
+	if (!rail->core_ep)
+		return -FI_EAGAIN;
+	if (rail->inject_size < sizeof(frame))
+		return -FI_ENOSYS;
+	h->src = ep->eid;
+	h->dst = peer->eid;
+	h->seq = peer->tx_next;
+	h->key = ep->moves;
+	lnx_hdr_put(&frame.w, h);
+	lnx_hdr_set_path(&frame.w, rail->wire_index, path->index);
+	lnx_hdr_set_ack(&frame.w, peer->seq.next);
+	memcpy(frame.addr, ep->addr, sizeof(frame.addr));
+	ret = fi_inject(rail->core_ep, &frame, sizeof(frame), path->core_addr);
+	rail->hot = ep->conf->poll_hot;
+	return (int)ret;
+}
+
 /* Back where it came from, since that is known to work. */
 static struct lnx_path *ack_path(struct lnx_peer *peer)
 {

@@ -210,7 +210,7 @@ LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer,
 			     bool later)
 {
 	struct lnx_txe *txe;
-	struct lnx_hdr h = { .kind = LNX_KIND_HELLO };
+	struct lnx_hdr h = { .kind = LNX_KIND_HELLO, .key = ep->moves };
 
 	if (!peer->slot) {
 		peer->slot = calloc(ep->window, sizeof(*peer->slot));

@@ -18,6 +18,10 @@
  * of the application busy.  Then the rail's core endpoint is opened anew, and its peers
  * told the new address.
  *
+ * If nothing comes by any path and no kernel answers, all are left; that they answer
+ * again is known long before hanging connections find out.  Then, too, endpoints are
+ * opened anew, and each tells its address by its own way (tx/recover.c).
+ *
  * A peer of whom nothing comes at all is given up after FI_LNX_TRANSACTION_TIMEOUT if
  * no kernel answers for it either; while one does, it only computes.
  *

@@ -119,7 +119,7 @@ LNX_COLD void lnx_tx_cut_twins(struct lnx_rail *rail)
 LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
-	struct lnx_hdr h = { .kind = LNX_KIND_HELLO };
+	struct lnx_hdr h = { .kind = LNX_KIND_HELLO, .key = ep->moves };
 	struct lnx_txe *txe;
 
 	if (!peer->hello_done || peer->gone || peer->bye)

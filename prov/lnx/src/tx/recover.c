@@ -21,6 +21,9 @@
 #define REOPEN_BLIND_NS	(300 * LNX_NS_PER_MS)
 /* So long a peer is believed that its link is down. */
 #define BELIEVE_NS	LNX_NS_PER_S
+#define STILL_NS	(200 * LNX_NS_PER_MS)	/* a path that may be dead, too */
+/* An endpoint that has moved rails of even places blindly moves no odd ones. */
+#define KEEP_TO_NS	(10 * LNX_NS_PER_S)
 
 void lnx_guard_ping(struct lnx_path *path)
 {
@@ -77,14 +80,20 @@ static LNX_COLD void come_back(struct lnx_peer *peer, struct lnx_path *path)
 }
 
 /* Is there a path of another rail to tell the new address over? */
-static bool has_other(const struct lnx_peer *peer, const struct lnx_path *path)
+static bool has_other(const struct lnx_peer *peer, const struct lnx_path *path,
+		      uint64_t now)
 {
 	unsigned i;
 
-	for (i = 0; i < peer->npath; i++)
-		if (peer->path[i].state == LNX_PATH_UP &&
-		    peer->path[i].rail != path->rail)
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *other = &peer->path[i];
+
+		if (other->state == LNX_PATH_UP && other->rail != path->rail &&
+		    (!other->guard.still_ns ||
+		     now - LNX_MAX(other->guard.still_ns, peer->pong_ns) <=
+			     STILL_NS))
 			return true;
+	}
 	return false;
 }
 
@@ -92,6 +101,29 @@ static bool has_other(const struct lnx_peer *peer, const struct lnx_path *path)
 static bool hangs(struct lnx_peer *peer, const struct lnx_path *path)
 {
 	return path->nread || lnx_tx_held(path, peer);
+}
+
+/*
+ * There is no path to tell a new address over.  The peer can be told by way of the rail
+ * itself, if its own end has not moved at the same time: so one of the two moves its
+ * rails of even places, and the other those of odd ones, counted by the one with the
+ * lower identity.  Nobody does both within some time, as he might for two peers: then
+ * he can be found where he was.
+ */
+static bool may_move(const struct lnx_peer *peer, const struct lnx_path *path,
+		     uint64_t now)
+{
+	struct lnx_ep *ep = peer->ep;
+	bool odd = ep->eid > peer->eid;
+	unsigned place = odd ? path->remote_rail : path->rail->wire_index;
+
+	if ((place & 1) != odd ||
+	    (ep->moves_ns && ep->moves_odd != odd &&
+	     now - ep->moves_ns < KEEP_TO_NS))
+		return false;
+	ep->moves_odd = odd;
+	ep->moves_ns = now;
+	return true;
 }
 
 static bool wants_reopen(struct lnx_peer *peer, const struct lnx_path *path,
@@ -129,10 +161,16 @@ static void probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 		.kind = LNX_KIND_PROBE, .tag = 1u + path->index,
 		.data = g->nonce + 1,
 	};
+	int ret = -FI_ENOSYS;
 
 	if (!path->rail->core_ep)
 		return;
-	if (lnx_tx_control_on(peer->ep, peer, path, &h)) {
+	/* Where it is now, the peer may not have heard, or not yet. */
+	if (path->rail->reopened_ns)
+		ret = lnx_tx_probe_from(peer, path, &h);
+	if (ret == -FI_ENOSYS)
+		ret = lnx_tx_control_on(peer->ep, peer, path, &h);
+	if (ret) {
 		g->probe_ns = now + CONNECT_NS;	/* it is connecting, perhaps */
 		return;
 	}
@@ -162,9 +200,11 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 {
 	const struct lnx_health_plan *plan = &peer->ep->plan;
 	struct lnx_path_guard *g = &path->guard;
-	bool spare = has_other(peer, path), down;
+	bool spare = has_other(peer, path, now);
+	bool due = lnx_list_linked(&peer->una_link);
 	enum lnx_ping_result says;
 	enum lnx_health_todo todo;
+	bool down;
 
 	if (g->remote_down && now - g->left_ns >= BELIEVE_NS)
 		lnx_guard_believe(peer, path, true, now);
@@ -172,23 +212,27 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 	/* What hangs in it does so be the link up or down. */
 	if (down && !hangs(peer, path))
 		return;
-	if (!down && g->back && lnx_health_usable(&g->health, now)) {
+	/* What hangs in a connection of before would do so for long. */
+	if (!down && g->back && lnx_health_usable(&g->health, now) &&
+	    (!spare || !path->nread)) {
 		come_back(peer, path);
 		return;
 	}
-	/* The new address has to be told over another path, and registrations that
-	 * belong to the endpoint would go with it. */
-	if (spare && !path->rail->mr_endpoint &&
-	    wants_reopen(peer, path, now) &&
-	    now - path->rail->reopened_ns >= LNX_REOPEN_REST_NS) {
+	/* Registrations that belong to the endpoint would go with it. */
+	if (!path->rail->mr_endpoint &&
+	    now - path->rail->reopened_ns >= LNX_REOPEN_REST_NS &&
+	    (spare ? wants_reopen(peer, path, now) :
+	     path->rail->core_ep && g->unanswered_ns &&
+	     now - g->unanswered_ns > REOPEN_MUTE_NS &&
+	     may_move(peer, path, now))) {
 		lnx_guard_reopen(path->rail, now);
 		if (!down)
 			start_ping(path, now);
 	}
 	if (down)
 		return;
-	while ((todo = lnx_health_poll(&g->health, plan, spare, PING_LOST_NS,
-				       now)) != LNX_HEALTH_NOTHING) {
+	while ((todo = lnx_health_poll(&g->health, plan, spare || due,
+				       PING_LOST_NS, now)) != LNX_HEALTH_NOTHING) {
 		if (todo == LNX_HEALTH_LOST) {
 			lnx_guard_blame(peer, path,
 					LNX_CLASS_RESPONSE_TIMEOUT, now);

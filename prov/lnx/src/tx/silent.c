@@ -10,6 +10,8 @@
 /* It is silent: its kernels are asked, again after so long. */
 #define SILENT_NS	(500 * LNX_NS_PER_MS)
 #define ASK_KERNEL_NS	LNX_NS_PER_S
+/* Paths whose kernel says nothing for so long are left. */
+#define KERNEL_MUTE_NS	(200 * LNX_NS_PER_MS)
 
 static LNX_COLD void ask_kernels(struct lnx_peer *peer, uint64_t now)
 {
@@ -20,6 +22,19 @@ static LNX_COLD void ask_kernels(struct lnx_peer *peer, uint64_t now)
 			lnx_guard_ping(&peer->path[i]);
 	peer->alive_ns = now;
 	peer->asking = true;
+}
+
+/*
+ * Nobody can say which path is to blame, but over this one nobody can be reached.
+ * Once it is left, it is known when that ends: long before a connection whose packets
+ * were lost tries again.
+ */
+static LNX_COLD void nobody_there(struct lnx_peer *peer, struct lnx_path *path,
+				  uint64_t now)
+{
+	if (peer->asking && peer->heard && peer->ep->plan.step[LNX_CLASS_OK] &&
+	    now - peer->alive_ns >= KERNEL_MUTE_NS)
+		lnx_guard_leave(peer, path, "not even its host answers", now);
 }
 
 LNX_COLD int lnx_guard_silent(struct lnx_peer *peer, uint64_t now)
@@ -47,6 +62,7 @@ LNX_COLD int lnx_guard_silent(struct lnx_peer *peer, uint64_t now)
 			unknown++;
 			break;
 		default:
+			nobody_there(peer, &peer->path[i], now);
 			break;
 		}
 	}

@@ -93,23 +93,7 @@ LNX_COLD void lnx_stranger_heard(struct lnx_rail *rail, const struct lnx_hdr *h)
 
 LNX_COLD void lnx_stranger_ask(struct lnx_peer *peer, struct lnx_path *path)
 {
-	struct lnx_ep *ep = peer->ep;
-	struct lnx_rail *rail = path->rail;
-	struct lnx_hdr h = {
-		.kind = LNX_KIND_PROBE, .src = ep->eid, .dst = peer->eid,
-		.seq = peer->tx_next,
-	};
-	struct {
-		struct lnx_wire_hdr w;
-		uint8_t addr[LNX_ADDR_BYTES];
-	} frame;
+	struct lnx_hdr h = { .kind = LNX_KIND_PROBE };
 
-	if (!rail->core_ep || rail->inject_size < sizeof(frame))
-		return;
-	lnx_hdr_put(&frame.w, &h);
-	lnx_hdr_set_path(&frame.w, rail->wire_index, path->index);
-	lnx_hdr_set_ack(&frame.w, peer->seq.next);
-	memcpy(frame.addr, ep->addr, sizeof(frame.addr));
-	fi_inject(rail->core_ep, &frame, sizeof(frame), path->core_addr);
-	rail->hot = ep->conf->poll_hot;
+	lnx_tx_probe_from(peer, path, &h);
 }

@@ -190,6 +190,9 @@ LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer);
 /* An unsequenced frame over one path.  0, or what the core said. */
 int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_path *path, struct lnx_hdr *h);
+/* A PROBE that says where we are.  -FI_ENOSYS: the core has no room for that. */
+LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
+			       struct lnx_hdr *h);
 /* Have progress post what waits for peer. */
 void lnx_tx_want_pump(struct lnx_peer *peer);
 /* Post what waits on all peers that have something to post. */

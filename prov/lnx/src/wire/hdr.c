@@ -70,7 +70,8 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		return payload >= sizeof(struct lnx_wire_rts) && h->len ?
 		       0 : -EBADMSG;
 	case LNX_KIND_PROBE:
-		return payload == 0 || payload == LNX_ADDR_BYTES ? 0 : -EBADMSG;
+		return payload == LNX_ADDR_BYTES || (payload == 0 && !h->key) ?
+		       0 : -EBADMSG;
 	case LNX_KIND_KEYS:
 	case LNX_KIND_FIN:
 	case LNX_KIND_ACK:
