@@ -940,6 +940,35 @@ BOTH(deadline_ends_every_operation_with_one_error)
 	fake_close(&f);
 }
 
+/* Who computes has not seen a peer fail; who comes by now and then has, at last. */
+BOTH(deadline_does_not_run_unseen)
+{
+	unsigned i;
+
+	fake_conf.connect_timeout = 30000;
+	open_with(kind, (struct fake_opt) { 0 });
+	core->send_again = FAKE_ALWAYS;
+	cr_assert_eq(send1(1, &a), 0);
+	fake_after_ms(&f, 10);
+	for (i = 0; i < 5; i++) {
+		fake_after_ms(&f, 100000);
+		fake_quiet(&f);
+	}
+	core->send_again = 0;
+	fake_after_ms(&f, 100);
+	fake_comp(&f, &a);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	core->send_again = FAKE_ALWAYS;
+	cr_assert_eq(send1(2, &b), 0);
+	for (i = 0; i < 40 && !inside()->gone; i++)
+		fake_after_ms(&f, 100000);
+	cr_expect_geq(i, 29u);
+	cr_expect_leq(i, 32u);
+	fake_err(&f, &b, FI_ETIMEDOUT);
+	fake_close(&f);
+}
+
 /* Of a connection that breaks: what was reported is not reported again. */
 BOTH(deadline_after_the_connection_broke)
 {

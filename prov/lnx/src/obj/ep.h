@@ -112,6 +112,7 @@ struct lnx_ep {
 	struct lnx_node fetches;	/* lnx_rxe.link: local reads to do */
 	struct lnx_node parked;		/* lnx_rxe.link: large, in the core */
 	uint64_t timer_ns;		/* when slow timers run next */
+	uint64_t looked_ns;		/* when deadlines were looked at last */
 
 	uint8_t addr[LNX_ADDR_BYTES];
 	uint64_t moves;			/* 1 + times that it has changed */

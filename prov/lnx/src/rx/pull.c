@@ -387,6 +387,7 @@ static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
 		return;
 	if (!p->failing_ns)
 		begin_failing(p, now);
+	lnx_path_later(p->rxe->ep, &p->failing_ns, now);
 	p->why = err;
 	/* Those that fail with it are one failure. */
 	if (!p->tries || now - p->tried_ns >= REDO_NS) {
@@ -441,6 +442,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 			/* A read that cannot start for long has nobody there. */
 			if (!p->inflight && !p->failing_ns)
 				begin_failing(p, now);
+			lnx_path_later(ep, &p->failing_ns, now);
 			if (!p->inflight && now - p->failing_ns >
 			    ep->conf->connect_timeout * LNX_NS_PER_MS)
 				p->err = p->why;

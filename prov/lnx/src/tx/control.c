@@ -191,6 +191,7 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 	if (now < ep->timer_ns)
 		return;
 	ep->timer_ns = now + TIMER_NS;
+	lnx_path_look(ep, now);
 	lnx_list_foreach(&ep->una_peers, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, una_link);

@@ -392,6 +392,7 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 	uint64_t give_up_ns = ep->conf->connect_timeout * LNX_NS_PER_MS;
 	struct lnx_node *n, *tmp;
 
+	lnx_path_look(ep, now);
 	lnx_list_foreach(&ep->pump_peers, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, pump_link);

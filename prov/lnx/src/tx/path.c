@@ -168,6 +168,31 @@ struct lnx_path *lnx_path_live(struct lnx_peer *peer)
 	return path;
 }
 
+static LNX_COLD void later(struct lnx_peer *peer, uint64_t now)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		lnx_path_later(peer->ep, &peer->path[i].since_ns, now);
+	lnx_path_later(peer->ep, &peer->failing_ns, now);
+}
+
+void lnx_path_look(struct lnx_ep *ep, uint64_t now)
+{
+	struct lnx_node *n, *tmp;
+
+	if (lnx_unlikely(now - ep->looked_ns > LNX_NS_PER_S)) {
+		/* Who is on both is given a little more. */
+		lnx_list_foreach(&ep->una_peers, n, tmp)
+			later(lnx_list_entry(n, struct lnx_peer, una_link),
+			      now);
+		lnx_list_foreach(&ep->pump_peers, n, tmp)
+			later(lnx_list_entry(n, struct lnx_peer, pump_link),
+			      now);
+	}
+	ep->looked_ns = now;
+}
+
 bool lnx_path_none_for(const struct lnx_peer *peer, uint64_t now,
 		       uint64_t limit_ns)
 {

@@ -48,6 +48,23 @@ LNX_INLINE struct lnx_path *lnx_path_next(struct lnx_peer *peer, size_t len)
  * works if that does not; NULL: there is none. */
 struct lnx_path *lnx_path_live(struct lnx_peer *peer);
 
+/*
+ * Deadlines run while they are looked at.  Who computes between two calls has not seen
+ * a peer fail: connections were not made meanwhile because nobody made them.  Of the
+ * time since a deadline that began at *since_ns was looked at last, a second counts.
+ */
+LNX_INLINE void lnx_path_later(const struct lnx_ep *ep, uint64_t *since_ns,
+			       uint64_t now)
+{
+	uint64_t seen_ns = LNX_MAX(*since_ns, ep->looked_ns);
+
+	if (*since_ns && now - seen_ns > LNX_NS_PER_S)
+		*since_ns += now - seen_ns - LNX_NS_PER_S;
+}
+
+/* Deadlines of peers that frames wait for are looked at now. */
+void lnx_path_look(struct lnx_ep *ep, uint64_t now);
+
 /* Has no path been taking anything for longer than that? */
 bool lnx_path_none_for(const struct lnx_peer *peer, uint64_t now,
 		       uint64_t limit_ns);
