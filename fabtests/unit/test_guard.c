@@ -13,8 +13,10 @@
 #include <unistd.h>
 
 #include "comp/comp.h"
+#include "comp/links.h"
 #include "core/ping.h"
 #include "fake_core.h"
+#include "fake_watch.h"
 #include "rx/rx.h"
 #include "tx/guard.h"
 #include "tx/path.h"
@@ -1975,6 +1977,95 @@ BOTH(hostile_notices)
 	for (k = 0; k < 2; k++)
 		from(s, 0, 7, (struct lnx_hdr) { .kind = LNX_KIND_RAIL,
 		     .tag = k, .data = 1 }, NULL, 0);
+	close_clean();
+}
+
+/* ---- nobody calls: the application sleeps, or computes ---- */
+
+static struct lnx_netwatch *watch_links(void)
+{
+	struct lnx_netwatch *w = fake_watch_open();
+	struct lnx_net_event ev;
+	unsigned i;
+
+	for (i = 0; i < nrail; i++) {
+		struct lnx_rail *rail = f.lnx->rail[i];
+
+		rail->ifindex = 10 + i;
+		fake_watch_link(w, 10 + i, i ? "b" : "a", true);
+		fake_watch_addr(w, 10 + i, rail->addr, rail->addrlen, true);
+	}
+	while (lnx_netwatch_next(w, &ev) == 1)
+		;
+	/* This host's own are of no interest. */
+	lnx_links_close(f.lnx);
+	f.lnx->netwatch = w;
+	return w;
+}
+
+/* Nothing is due, and who is about to sleep hears of it. */
+BOTH(link_goes_down_before_a_sleep)
+{
+	struct side *s = &side[0];
+	struct lnx_netwatch *w;
+
+	open_met(kind, 2, 1);
+	run_ms(200);
+	w = watch_links();
+	cr_expect(!lnx_ep_look(f.lnx, false));
+	black_hole(0);
+	fake_watch_link(w, 10, "a", false);
+	lnx_ep_look(f.lnx, false);
+	cr_expect(left(s, 0));
+	world();
+	cr_expect_eq(s->nrail, 1u);
+	cr_expect_eq(s->rail.data, 0u);
+	/* Nobody looks after the path but who calls. */
+	cr_expect(lnx_ep_look(f.lnx, false));
+	heal(0);
+	fake_watch_link(w, 10, "a", true);
+	RUN_UNTIL(!left(s, 0), 5000);
+	close_clean();
+}
+
+/* Both that a link goes down and what is to be done later wake the helper thread. */
+BOTH(link_goes_down_while_nobody_calls)
+{
+	struct side *s = &side[0];
+	struct lnx_netwatch *w;
+	bool is = false;
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	run_ms(200);
+	w = watch_links();
+	f.lnx->lock.on = f.domain.mr_lock.on = true;
+	f.lnx->tx_cq->lock.on = f.lnx->rx_cq->lock.on = true;
+	cr_assert_eq(lnx_thread_start(f.lnx), 0);
+	black_hole(0);
+	fake_watch_link(w, 10, "a", false);
+	for (i = 0; i < 20000 && !is; i++) {
+		usleep(1000);
+		lnx_lock(&f.lnx->lock);
+		is = left(s, 0);
+		lnx_unlock(&f.lnx->lock);
+	}
+	cr_assert(is);
+	/* So the application may sleep. */
+	cr_expect(!lnx_ep_look(f.lnx, false));
+	/* Time goes on for it, as far as it looks. */
+	heal(0);
+	fake_watch_link(w, 10, "a", true);
+	for (i = 0; i < 20000 && is; i++) {
+		usleep(1000);
+		lnx_lock(&f.lnx->lock);
+		fake_now_ns += LNX_NS_PER_MS;
+		world();
+		is = left(s, 0);
+		lnx_unlock(&f.lnx->lock);
+	}
+	cr_assert(!is);
+	lnx_thread_stop(f.lnx);
 	close_clean();
 }
 

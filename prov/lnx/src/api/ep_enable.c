@@ -7,6 +7,7 @@
 
 #include "api/ep.h"
 #include "comp/links.h"
+#include "core/netwatch.h"
 #include "core/nic.h"
 #include "core/open.h"
 #include "obj/mr.h"
@@ -188,6 +189,10 @@ static int add_wait_fds(struct lnx_ep *ep)
 			if (ret)
 				return ret;
 		}
+		/* Without it links are looked at when there is work. */
+		if (ep->netwatch && lnx_netwatch_fd(ep->netwatch) >= 0)
+			(void)lnx_wait_add_fd(wait[j],
+					      lnx_netwatch_fd(ep->netwatch));
 	}
 	return 0;
 }
@@ -197,10 +202,13 @@ void lnx_ep_del_wait_fds(struct lnx_ep *ep)
 	struct lnx_wait *wait[WAITS_MAX];
 	unsigned i, j, n = waits_of(ep, wait);
 
-	for (j = 0; j < n; j++)
+	for (j = 0; j < n; j++) {
 		for (i = 0; i < ep->nrail; i++)
 			if (ep->rail[i]->wait_fd >= 0)
 				lnx_wait_del_fd(wait[j], ep->rail[i]->wait_fd);
+		if (ep->netwatch && lnx_netwatch_fd(ep->netwatch) >= 0)
+			lnx_wait_del_fd(wait[j], lnx_netwatch_fd(ep->netwatch));
+	}
 }
 
 /* ---- enable ---- */

@@ -145,6 +145,9 @@ bool lnx_nap(struct lnx_nap *nap, struct lnx_wait *wait,
 /* comp/thread.c: the helper thread of an endpoint. */
 int lnx_thread_start(struct lnx_ep *ep);
 void lnx_thread_stop(struct lnx_ep *ep);
+/* There are paths to look after (tx/guard.h): it must not sleep for long now.  Owner
+ * lock held. */
+void lnx_thread_wake(struct lnx_thread *t);
 /* Stop every helper thread; when the library is unloaded. */
 void lnx_threads_stop(void);
 

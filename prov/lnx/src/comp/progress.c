@@ -8,6 +8,7 @@
  */
 #include "comp/comp.h"
 #include "comp/faults.h"
+#include "comp/links.h"
 #include "rx/rx.h"
 #include "tx/guard.h"
 #include "tx/rma.h"
@@ -131,7 +132,7 @@ void lnx_ep_progress_all(struct lnx_ep *ep)
 bool lnx_ep_trywait(struct lnx_ep *ep)
 {
 	bool more = false;
-	uint32_t i;
+	uint32_t i, work;
 
 	lnx_ep_progress_all(ep);
 	for (i = 0; i < ep->nrail; i++) {
@@ -148,6 +149,9 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 		    lnx_kind_plain(rail->kind))
 			more = true;
 	}
+	/* Nothing may be due, so that no pass asks for them. */
+	if (ep->netwatch)
+		lnx_links_poll(ep, lnx_clock_ns());
 	/* What came before the reset. */
 	lnx_ep_progress_all(ep);
 	/* Nobody will look at the time while we sleep. */
@@ -155,5 +159,11 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 		lnx_tx_acks(ep, lnx_clock_ns(), true);
 	/* Unacknowledged frames need no looking after: a connection that breaks
 	 * makes its descriptor ready. */
-	return more || (ep->work & ~(LNX_WORK_UNA | LNX_WORK_WATCH));
+	work = ep->work & ~(LNX_WORK_UNA | LNX_WORK_WATCH);
+	/* A path may be left for hours. */
+	if (ep->thread && (work & LNX_WORK_GUARD)) {
+		lnx_thread_wake(ep->thread);
+		work &= ~LNX_WORK_GUARD;
+	}
+	return more || work;
 }

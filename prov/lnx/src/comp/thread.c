@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "comp/comp.h"
+#include "core/netwatch.h"
 
 #define LOOK_MIN_NS	(100 * LNX_NS_PER_US)
 #define LOOK_MAX_NS	(2 * LNX_NS_PER_MS)
@@ -26,6 +27,7 @@ struct lnx_thread {
 	int epfd;
 	int evfd;
 	int stop;			/* atomic */
+	bool deep;			/* about to sleep for IDLE_MS; owner lock */
 };
 
 /*
@@ -42,6 +44,27 @@ static uint64_t traffic(const struct lnx_ep *ep)
 	       ep->stats.send_count;
 }
 
+/* The descriptor has done what it is for. */
+static void awake(struct lnx_thread *t)
+{
+	uint64_t n;
+	ssize_t ret = read(t->evfd, &n, sizeof(n));
+
+	(void)ret;
+}
+
+void lnx_thread_wake(struct lnx_thread *t)
+{
+	uint64_t one = 1;
+	ssize_t ret;
+
+	if (!t->deep)
+		return;
+	t->deep = false;
+	ret = write(t->evfd, &one, sizeof(one));
+	(void)ret;			/* it wakes by itself, a little later */
+}
+
 static void *run(void *arg)
 {
 	struct lnx_thread *t = arg;
@@ -54,7 +77,9 @@ static void *run(void *arg)
 		bool poll_soon;
 
 		lnx_lock(&ep->lock);
-		poll_soon = lnx_ep_trywait(ep) || ep->shm;
+		poll_soon = lnx_ep_trywait(ep) || ep->shm ||
+			    (ep->work & LNX_WORK_GUARD);
+		t->deep = !poll_soon;
 		now = traffic(ep);
 		lnx_unlock(&ep->lock);
 		look_ns = now != last ? LOOK_MIN_NS :
@@ -65,8 +90,12 @@ static void *run(void *arg)
 
 			nanosleep(&ts, NULL);
 		} else {
-			epoll_wait(t->epfd, &e, 1, poll_soon ?
-				   (int)(look_ns / LNX_NS_PER_MS) : IDLE_MS);
+			int n = epoll_wait(t->epfd, &e, 1, poll_soon ?
+					   (int)(look_ns / LNX_NS_PER_MS) :
+					   IDLE_MS);
+
+			if (n == 1 && e.data.fd == t->evfd)
+				awake(t);
 		}
 	}
 	return NULL;
@@ -74,7 +103,7 @@ static void *run(void *arg)
 
 static int watch(int epfd, int fd)
 {
-	struct epoll_event e = { .events = EPOLLIN };
+	struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
 
 	return epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
 }
@@ -105,6 +134,9 @@ int lnx_thread_start(struct lnx_ep *ep)
 	for (i = 0; !ret && i < ep->nrail; i++)
 		if (ep->rail[i]->wait_fd >= 0)
 			ret = watch(t->epfd, ep->rail[i]->wait_fd);
+	/* Without it links are looked at when there is work. */
+	if (!ret && ep->netwatch && lnx_netwatch_fd(ep->netwatch) >= 0)
+		(void)watch(t->epfd, lnx_netwatch_fd(ep->netwatch));
 	if (ret)
 		goto err;
 	/* The application's signals are the application's threads'. */
