@@ -2028,6 +2028,30 @@ BOTH(link_goes_down_before_a_sleep)
 	close_clean();
 }
 
+/* Who only receives owes nothing, and is the one who knows. */
+BOTH(link_goes_down_where_messages_come_in)
+{
+	struct side *s = &side[0];
+	struct lnx_netwatch *w;
+	struct op *o;
+
+	open_met(kind, 2, 1);
+	run_ms(3000);
+	w = watch_links();
+	o = receive(s, 8);
+	say(s, 0, LNX_KIND_TAG, ++s->next_tag);
+	RUN_UNTIL(o->ncomp && all_there(), 100);
+	run_ms(20);
+	black_hole(0);
+	fake_watch_link(w, 10, "a", false);
+	RUN_UNTIL(s->nrail, 10);
+	cr_expect_eq(s->rail.data, 0u);
+	heal(0);
+	fake_watch_link(w, 10, "a", true);
+	RUN_UNTIL(!left(s, 0), 5000);
+	close_clean();
+}
+
 /* Both that a link goes down and what is to be done later wake the helper thread. */
 BOTH(link_goes_down_while_nobody_calls)
 {

@@ -157,6 +157,12 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 	/* Nobody will look at the time while we sleep. */
 	if (ep->work & LNX_WORK_OWE)
 		lnx_tx_acks(ep, lnx_clock_ns(), true);
+	/* Links wake who sleeps. */
+	if (ep->links_ns) {
+		ep->links_ns = 0;
+		ep->guard_ns = 0;
+		lnx_guard_run(ep, lnx_clock_ns());
+	}
 	/* Unacknowledged frames need no looking after: a connection that breaks
 	 * makes its descriptor ready. */
 	work = ep->work & ~(LNX_WORK_UNA | LNX_WORK_WATCH);

@@ -106,6 +106,7 @@ struct lnx_ep {
 	struct lnx_node una_peers;
 	struct lnx_node guard_peers;
 	uint64_t guard_ns;		/* when their paths are looked at next */
+	uint64_t links_ns;		/* links are looked at until then */
 	struct lnx_node learn_peers;
 	struct lnx_node direct_peers;
 	struct lnx_node pulls;		/* lnx_pull.link: reads to post */

@@ -12,6 +12,7 @@
 #define RTO_MAX_NS	(8 * LNX_NS_PER_S)
 #define TIMER_NS	(50 * LNX_NS_PER_MS)
 #define ACK_GIVE_UP_NS	LNX_NS_PER_S
+#define LINKS_NS	LNX_NS_PER_S	/* links are looked at after an ACK */
 
 int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_path *path, struct lnx_hdr *h)
@@ -141,6 +142,11 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		}
 		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK)) {
 			ep->stats.acks_sent++;
+			/* More may be about to come over a link that goes. */
+			if (lnx_unlikely(ep->netwatch != NULL)) {
+				ep->links_ns = now + LINKS_NS;
+				ep->work |= LNX_WORK_GUARD;
+			}
 			continue;
 		}
 		ep->work |= LNX_WORK_ACK;

@@ -369,6 +369,7 @@ void lnx_guard_run(struct lnx_ep *ep, uint64_t now)
 		if (!run_peer(peer, now))
 			lnx_list_del(&peer->guard_link);
 	}
-	if (lnx_list_empty(&ep->guard_peers) && !closed && !ep->nstray)
+	if (lnx_list_empty(&ep->guard_peers) && !closed && !ep->nstray &&
+	    now >= ep->links_ns)
 		ep->work &= ~LNX_WORK_GUARD;
 }
