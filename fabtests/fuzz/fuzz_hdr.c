@@ -6,6 +6,8 @@
  * and kinds are reached quickly, or as an RTS alone.
  *
  * Sources: wire/hdr.c
+ * Sources: wire/rails.c
+ * Sources: wire/addr.c
  */
 #define LNX_FUZZ_NAME "hdr"
 #include "fuzz.h"
@@ -15,8 +17,23 @@
 
 #include "lnx_wire_addr.h"
 #include "wire/hdr.h"
+#include "wire/rails.h"
 
 #define HDR	sizeof(struct lnx_wire_hdr)
+
+/* The list in a hello: what is accepted is written again as it was. */
+static void rails(const uint8_t *data, size_t size)
+{
+	uint8_t out[LNX_WIRE_RAILS_BYTES];
+	struct lnx_rails r;
+
+	FUZZ_CHECK(size <= sizeof(out));
+	if (lnx_rails_unpack(&r, data, size))
+		return;
+	FUZZ_CHECK(r.n >= 1 && r.n <= LNX_WIRE_RAILS_MAX);
+	FUZZ_CHECK(lnx_rails_pack(&r, out) == (int)size);
+	FUZZ_CHECK(!memcmp(out, data, size));
+}
 
 static void rts(const uint8_t *data, size_t size, uint64_t total)
 {
@@ -141,7 +158,10 @@ static void frame(const uint8_t *data, size_t size)
 		rts(data + HDR, payload, h.len);
 		break;
 	case LNX_KIND_HELLO:
-		FUZZ_CHECK(payload == LNX_WIRE_ADDR_BYTES);
+		FUZZ_CHECK(payload >= LNX_WIRE_ADDR_BYTES);
+		if (payload > LNX_WIRE_ADDR_BYTES)
+			rails(data + HDR + LNX_WIRE_ADDR_BYTES,
+			      payload - LNX_WIRE_ADDR_BYTES);
 		break;
 	case LNX_KIND_PUT:
 		if (h.flags & LNX_WIRE_F_PUT)

@@ -14,7 +14,7 @@
 #include "obj/ep.h"
 #include "wire/hdr.h"
 
-#define FAKE_RAILS	4
+#define FAKE_RAILS	6
 #define FAKE_ALWAYS	UINT32_MAX	/* a count that does not end */
 
 /* What left on a rail, in the order it was taken. */

@@ -209,13 +209,17 @@ Test(hdr, every_wrong_length_is_found)
 			head = sizeof(struct lnx_wire_place);
 		}
 
-		for (len = 0; len < HDR + 300; len++) {
+		for (len = 0; len < HDR + 800; len++) {
 			/* How long an RTS is, lnx_rts_get looks at. */
 			bool ok = len == good ||
 				  (rts && len >= HDR + head +
 				   sizeof(struct lnx_wire_rts)) ||
 				  (kind == LNX_KIND_PROBE &&
-				   len == HDR + LNX_ADDR_BYTES);
+				   len == HDR + LNX_ADDR_BYTES) ||
+				  /* And a list, lnx_rails_unpack. */
+				  (kind == LNX_KIND_HELLO && len > good +
+				   LNX_WIRE_RAILS_HEAD && len <= good +
+				   LNX_WIRE_RAILS_BYTES);
 
 			cr_expect_eq(get(len), ok ? 0 : -EBADMSG, "%s of %zu",
 				     lnx_kind_name((uint8_t)kind), len);

@@ -9,7 +9,7 @@
 static struct lnx_conf conf;
 static struct lnx_ep ep;
 static struct lnx_rail shm, rail[LNX_RAILS_MAX];
-static struct lnx_addr peer;
+static struct lnx_rails peer;
 
 /* Rails are written "a1": provider a, group 1. */
 static void rails(const char *local, const char *remote)
@@ -37,15 +37,16 @@ static void rails(const char *local, const char *remote)
 	for (n = 0, t = remote; *t; t += t[2] ? 3 : 2, n++) {
 		peer.rail[n].prov = (uint8_t)t[0];
 		peer.rail[n].group = (uint16_t)t[1];
+		peer.place[n] = (uint8_t)n;
 	}
-	peer.nrail = n;
+	peer.n = n;
 }
 
 static void expect(unsigned max, const char *want, unsigned nspread,
 		   unsigned nturn)
 {
 	struct lnx_path_choice way[LNX_PATHS_MAX];
-	struct lnx_spread s = lnx_paths_choose(&ep, &peer, way, max);
+	struct lnx_spread s = lnx_paths_choose(&ep, &peer, NULL, way, max);
 	char text[4 * LNX_PATHS_MAX + 1] = "";
 
 	for (unsigned i = 0; i < s.n; i++)
@@ -149,7 +150,7 @@ Test(paths, many)
 	rails("a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1",
 	      "a1 a1 a1 a1 a1 a1 a1 a1");
 	for (k = 0; k < 2; k++) {
-		s = lnx_paths_choose(&ep, &peer, way, LNX_PATHS_MAX);
+		s = lnx_paths_choose(&ep, &peer, NULL, way, LNX_PATHS_MAX);
 		cr_expect_eq(s.n, LNX_PATHS_MAX);
 		cr_expect_eq(s.nspread, LNX_PATHS_MAX);
 		memset(used, 0, sizeof(used));

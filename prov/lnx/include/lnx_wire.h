@@ -14,9 +14,10 @@
  * whatever path they took, drops what it has already handled, and acknowledges
  * cumulatively: `ack` is the next number it expects, in every frame it sends.
  * The other kinds are outside the sequence and may be lost or repeated freely.
- * A later HELLO tells of rails that were opened anew: their addresses replace those
- * of the rails in the same places.  So does a PROBE with an address and a key, which
- * goes the way that it tells of.  Of two, the one with the larger key counts.
+ * A later HELLO tells of rails that were opened anew, whose addresses replace those
+ * of the rails in the same places, and of new ones.  So does a PROBE with an address
+ * and a key, which goes the way that it tells of.  Of two, the one with the larger key
+ * counts.
  */
 #ifndef LNX_WIRE_H
 #define LNX_WIRE_H
@@ -31,8 +32,9 @@
 #define LNX_FRAME_MAX		16384
 
 enum lnx_wire_kind {
-	LNX_KIND_HELLO = 1,	/* sequenced; payload: sender's address blob; key: 1 +
-				 * how often that has changed, or 0 */
+	LNX_KIND_HELLO = 1,	/* sequenced; payload: sender's address blob, and
+				 * perhaps all its rails (lnx_wire_addr.h); key:
+				 * 1 + how often that has changed, or 0 */
 	LNX_KIND_MSG = 2,	/* sequenced; untagged message, whole payload */
 	LNX_KIND_TAG = 3,	/* sequenced; tagged message, whole payload */
 	LNX_KIND_RTS_MSG = 4,	/* sequenced; untagged, payload: lnx_wire_rts */
@@ -82,7 +84,7 @@ struct lnx_wire_hdr {
 	uint8_t flags;
 	uint8_t hops;		/* reserved: hop limit of a routed frame */
 	uint8_t path;		/* sender's number for the way it took */
-	uint16_t rail;		/* sender's rail it left on, index in its address */
+	uint16_t rail;		/* sender's rail it left on, its place */
 	uint32_t seq;
 	uint32_t ack;
 	uint64_t src;		/* endpoint ids; never 0 */

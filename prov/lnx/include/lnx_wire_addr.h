@@ -23,7 +23,19 @@
  *			provider wrote them
  *
  * Four IPv4 rails take 36 of the 40 bytes.  Of rails that do not fit, peers know
- * by a flag that there are some, and nothing else: the hello repeats this blob.
+ * by a flag that there are some, and all else by a hello.
+ *
+ * A rail has a number for as long as its endpoint is open, its place.  The blob lists
+ * places 0, 1, 2 and so on.  A hello's payload is the blob, and behind it, unless the
+ * blob says all there is to say, the list of all rails:
+ *
+ *	0	number of rails, 1..LNX_WIRE_RAILS_MAX
+ *	1	0, three times
+ *	4	for each rail its place (one byte, below LNX_WIRE_RAILS_MAX, higher than
+ *		that of the one before), and the rail as in the blob
+ *
+ * A later hello may have more of them, and other addresses in known places; a place is
+ * never taken back: that of a rail whose interface is no more is said to be down (RAIL).
  *
  * Versions: magic and version keep their places for ever.  A blob of another
  * version is refused with both versions named; any change of layout or meaning,
@@ -70,6 +82,13 @@ enum lnx_wire_addr_form {
 #define LNX_WIRE_ADDR_IPV4_BYTES	6
 #define LNX_WIRE_ADDR_IPV6_BYTES	18
 #define LNX_WIRE_ADDR_RAILS_BYTES	40
+
+#define LNX_WIRE_RAILS_MAX		16
+#define LNX_WIRE_RAILS_HEAD		4
+/* The longest rail is one that fills a blob alone. */
+#define LNX_WIRE_RAILS_BYTES \
+	(LNX_WIRE_RAILS_HEAD + LNX_WIRE_RAILS_MAX * \
+	 (1 + LNX_WIRE_ADDR_RAILS_BYTES))
 
 struct lnx_wire_addr {
 	uint8_t magic[4];

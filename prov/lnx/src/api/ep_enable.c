@@ -7,6 +7,7 @@
 
 #include "api/ep.h"
 #include "comp/links.h"
+#include "comp/rails.h"
 #include "core/netwatch.h"
 #include "core/nic.h"
 #include "core/open.h"
@@ -83,45 +84,14 @@ static const struct lnx_addr_rail *wanted(const struct lnx_ep *ep,
 static int open_rails(struct lnx_ep *ep)
 {
 	const struct lnx_link_rails *lr = ep->domain->rails;
-	struct lnx_rail_owner owner = {
-		.direct_cq_ops = &lnx_direct_cq_ops,
-		.framed_cq_ops = &lnx_framed_cq_ops,
-		.direct_srx_ops = &lnx_direct_srx_ops,
-		.framed_srx_ops = &lnx_framed_srx_ops,
-		.direct_cntr_ops = &lnx_direct_cntr_ops,
-		.fid_ops = &lnx_peer_fid_ops,
-		.wait = ep->want_wait,
-	};
 	unsigned i;
 
 	for (i = 0; i < lr->nrail; i++) {
-		const struct lnx_addr_rail *src = wanted(ep, &lr->rail[i]);
-		struct lnx_rail *rail;
-		int ret;
+		int ret = lnx_rails_add(ep, &lr->rail[i],
+					wanted(ep, &lr->rail[i]));
 
-		owner.src_addr = src ? src->raw : NULL;
-		owner.src_addrlen = src ? src->rawlen : 0;
-		ret = lnx_rail_open(ep, &lr->rail[i], &owner, &rail);
 		if (ret)
 			return ret;
-		ep->rail[ep->nrail++] = rail;
-		if (lnx_kind_local(rail->kind)) {
-			ep->shm = rail;
-			/* Polled like the others, and as often as ever. */
-			ep->nnet += ep->bare;
-			continue;
-		}
-		ep->nnet++;
-		if (rail->kind == LNX_RAIL_PEER) {
-			ret = lnx_rxbuf_make_sink(rail);
-			if (ret)
-				return ret;
-		}
-		if (rail->kind == LNX_RAIL_PLAIN) {
-			ret = lnx_plain_fill(rail);
-			if (ret && ret != -FI_EAGAIN)
-				return ret;
-		}
 	}
 	return 0;
 }
@@ -158,57 +128,27 @@ static void meet_peers(struct lnx_ep *ep)
 
 /* ---- descriptors to wait on ---- */
 
-/* All wait objects of what ep reports to; some perhaps more than once. */
-static unsigned waits_of(const struct lnx_ep *ep, struct lnx_wait **wait)
-{
-	struct lnx_cq *cq[2] = { ep->tx_cq, ep->rx_cq };
-	unsigned i, n = 0;
-
-	for (i = 0; i < 2; i++)
-		if (cq[i] && cq[i]->wait)
-			wait[n++] = cq[i]->wait;
-	for (i = 0; i < LNX_CNTR_KINDS; i++)
-		if (ep->cntr[i] && ep->cntr[i]->wait)
-			wait[n++] = ep->cntr[i]->wait;
-	return n;
-}
-#define WAITS_MAX	(2 + LNX_CNTR_KINDS)
-
 static int add_wait_fds(struct lnx_ep *ep)
 {
-	struct lnx_wait *wait[WAITS_MAX];
-	unsigned i, j, n = waits_of(ep, wait);
+	unsigned i;
+	int ret = 0;
 
-	for (j = 0; j < n; j++) {
-		for (i = 0; i < ep->nrail; i++) {
-			int ret;
-
-			if (ep->rail[i]->wait_fd < 0)
-				continue;
-			ret = lnx_wait_add_fd(wait[j], ep->rail[i]->wait_fd);
-			if (ret)
-				return ret;
-		}
-		/* Without it links are looked at when there is work. */
-		if (ep->netwatch && lnx_netwatch_fd(ep->netwatch) >= 0)
-			(void)lnx_wait_add_fd(wait[j],
-					      lnx_netwatch_fd(ep->netwatch));
-	}
-	return 0;
+	for (i = 0; i < ep->nrail && !ret; i++)
+		ret = lnx_rails_wait_add(ep, ep->rail[i]->wait_fd);
+	/* Without it links are looked at when there is work. */
+	if (ep->netwatch && !ret)
+		(void)lnx_rails_wait_add(ep, lnx_netwatch_fd(ep->netwatch));
+	return ret;
 }
 
 void lnx_ep_del_wait_fds(struct lnx_ep *ep)
 {
-	struct lnx_wait *wait[WAITS_MAX];
-	unsigned i, j, n = waits_of(ep, wait);
+	unsigned i;
 
-	for (j = 0; j < n; j++) {
-		for (i = 0; i < ep->nrail; i++)
-			if (ep->rail[i]->wait_fd >= 0)
-				lnx_wait_del_fd(wait[j], ep->rail[i]->wait_fd);
-		if (ep->netwatch && lnx_netwatch_fd(ep->netwatch) >= 0)
-			lnx_wait_del_fd(wait[j], lnx_netwatch_fd(ep->netwatch));
-	}
+	for (i = 0; i < ep->nrail; i++)
+		lnx_rails_wait_del(ep, ep->rail[i]->wait_fd);
+	if (ep->netwatch)
+		lnx_rails_wait_del(ep, lnx_netwatch_fd(ep->netwatch));
 }
 
 /* ---- enable ---- */
@@ -303,7 +243,7 @@ static void fix_flags(struct lnx_ep *ep)
 int lnx_ep_enable(struct lnx_ep *ep)
 {
 	struct fi_domain_attr *dom = ep->info->domain_attr;
-	struct lnx_wait *wait[WAITS_MAX];
+	struct lnx_wait *wait[LNX_WAITS_MAX];
 	bool thread;
 	unsigned i;
 	int ret;
@@ -314,7 +254,7 @@ int lnx_ep_enable(struct lnx_ep *ep)
 	if (ret)
 		return ret;
 	thread = dom && dom->data_progress == FI_PROGRESS_AUTO;
-	ep->want_wait = waits_of(ep, wait) || thread;
+	ep->want_wait = lnx_rails_waits(ep, wait) || thread;
 	/* The helper thread works on all of these, and so may that of another
 	 * endpoint of the shared context. */
 	if (ep->want_wait || ep->srx) {

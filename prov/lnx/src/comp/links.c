@@ -1,10 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "comp/links.h"
 
+#include "comp/rails.h"
+#include "core/grow.h"
 #include "core/netwatch.h"
+#include "core/nic.h"
+#include "core/open.h"
 #include "tx/guard.h"
+#include "tx/heal.h"
+#include "tx/rkey.h"
+#include "tx/tx.h"
 
 #define EVENTS_MAX	64		/* in one pass; the rest has to wait */
+/* Interfaces may come and go all the time: cores are not asked more often. */
+#define GROW_NS		(100 * LNX_NS_PER_MS)
 
 /* How is it now?  Events may be old. */
 static LNX_COLD void look_at(struct lnx_ep *ep, struct lnx_rail *rail,
@@ -25,13 +34,90 @@ static LNX_COLD void look_at(struct lnx_ep *ep, struct lnx_rail *rail,
 	lnx_guard_link(rail, !ret && s.up && s.has_addr, now);
 }
 
+/* ---- more of them ---- */
+
+static void find_link(struct lnx_rail *rail)
+{
+	struct lnx_net_state s;
+
+	if (!lnx_netwatch_look(rail->ep->netwatch, 0, NULL, rail->addr,
+			       rail->addrlen, &s))
+		rail->ifindex = s.ifindex;
+}
+
+static LNX_COLD bool add(struct lnx_ep *ep, const struct lnx_rail_spec *spec)
+{
+	struct lnx_rail *rail;
+
+	if (ep->nrail == LNX_RAILS_MAX) {
+		FI_WARN_ONCE(&lnx_prov, FI_LOG_EP_CTRL,
+			     "interface %s is not used: there are %u rails already\n",
+			     spec->dom, ep->nrail);
+		return false;
+	}
+	if (lnx_rails_add(ep, spec, NULL))
+		return false;
+	rail = ep->rail[ep->nrail - 1];
+	if (lnx_rails_wait_add(ep, rail->wait_fd))
+		LNX_INFO(FI_LOG_EP_CTRL,
+			 "rail %s: it wakes nobody who waits\n", rail->name);
+	find_link(rail);
+	ep->stats.rails_added++;
+	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: added\n", rail->name);
+	return true;
+}
+
+/* The interface of a rail has another address. */
+static LNX_COLD void move(struct lnx_rail *rail, struct lnx_rail_spec *spec,
+			  uint64_t now)
+{
+	struct fi_info *old = rail->info;
+
+	rail->info = spec->info;
+	spec->info = old;
+	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: has another address\n", rail->name);
+	lnx_guard_reopen(rail, now);
+	find_link(rail);
+	look_at(rail->ep, rail, now);
+}
+
+static LNX_COLD void grow(struct lnx_ep *ep, uint64_t now)
+{
+	struct lnx_grown come[LNX_RAILS_MAX];
+	struct lnx_node *n, *tmp;
+	unsigned i, count;
+	bool more = false;
+
+	ep->grow = false;
+	ep->grow_ns = now + GROW_NS;
+	count = lnx_grow_find(ep, come, LNX_RAILS_MAX);
+	for (i = 0; i < count; i++) {
+		if (come[i].was)
+			move(come[i].was, &come[i].spec, now);
+		else
+			more |= add(ep, &come[i].spec);
+		fi_freeinfo(come[i].spec.info);
+	}
+	if (!more)
+		return;
+	lnx_nics_place(ep);
+	if (lnx_ep_address(ep))
+		return;
+	lnx_peers_extend(ep);
+	lnx_list_foreach(&ep->peers, n, tmp)
+		lnx_tx_hello_again(lnx_list_entry(n, struct lnx_peer,
+						  all_link));
+}
+
+/* ---- watching ---- */
+
 void lnx_links_open(struct lnx_ep *ep)
 {
 	uint32_t i;
 	int ret;
 
-	if (ep->nnet < 2 || ep->bare || ep->netwatch ||
-	    !ep->plan.step[LNX_CLASS_OK])
+	if ((ep->nnet < 2 && !ep->domain->rails->nopen) || !ep->nnet ||
+	    ep->bare || ep->netwatch || !ep->plan.step[LNX_CLASS_OK])
 		return;
 	ret = lnx_netwatch_open(&ep->netwatch);
 	if (ret) {
@@ -41,14 +127,8 @@ void lnx_links_open(struct lnx_ep *ep)
 			 fi_strerror(-ret));
 		return;
 	}
-	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
-		struct lnx_rail *rail = ep->rail[i];
-		struct lnx_net_state s;
-
-		if (!lnx_netwatch_look(ep->netwatch, 0, NULL, rail->addr,
-				       rail->addrlen, &s))
-			rail->ifindex = s.ifindex;
-	}
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+		find_link(ep->rail[i]);
 }
 
 void lnx_links_close(struct lnx_ep *ep)
@@ -67,14 +147,36 @@ void lnx_links_poll(struct lnx_ep *ep, uint64_t now)
 		ret = lnx_netwatch_next(ep->netwatch, &ev);
 		if (ret != 1)
 			break;
+		ep->grow |= ev.up || ev.what == LNX_NET_LOST;
 		for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 			if (ev.what == LNX_NET_LOST || ep->rail[i]->link_down ||
 			    ev.ifindex == ep->rail[i]->ifindex)
 				look_at(ep, ep->rail[i], now);
 	}
+	if (ep->grow && now >= ep->grow_ns && !ep->closing)
+		grow(ep, now);
 	if (ret < 0) {
 		LNX_WARN(FI_LOG_EP_CTRL, "links are no longer watched: %s\n",
 			 fi_strerror(-ret));
 		lnx_links_close(ep);
 	}
+}
+
+/* Where we are, and what does not stand in our address, is in our hello: who only
+ * sends to us would not get one. */
+static LNX_COLD void greet(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+
+	lnx_rkeys_outdate(peer);
+	if (ep->news && !peer->hello_done && peer->npath && !peer->gone)
+		lnx_tx_ready(ep, peer);
+}
+
+LNX_COLD void lnx_links_learn(struct lnx_ep *ep)
+{
+	/* Where a peer gets a rail, we may have got one. */
+	if (ep->netwatch)
+		lnx_links_poll(ep, lnx_clock_ns());
+	lnx_peers_join(ep, greet);
 }

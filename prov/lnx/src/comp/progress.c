@@ -48,7 +48,7 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 		lnx_faults_run(ep);
 	/* First: what came behind a hello needs the way it leads to. */
 	if (lnx_unlikely(ep->work & LNX_WORK_LEARN))
-		lnx_peers_join(ep);
+		lnx_links_learn(ep);
 	if (ep->work & LNX_WORK_FETCH)
 		lnx_fetch_run(ep);
 	if (ep->work & LNX_WORK_PULL)

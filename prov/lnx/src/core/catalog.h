@@ -35,6 +35,18 @@ int lnx_catalog_read(struct lnx_catalog *cat, const char *prov, char *why,
 		     size_t why_size);
 void lnx_catalog_free(struct lnx_catalog *cat);
 
+/* Is that domain meant by a part of a link which names none? */
+static inline bool lnx_catalog_meant(const struct lnx_catalog *cat, unsigned d)
+{
+	return !cat->dom[d].link_local &&
+	       (!cat->dom[d].loopback || cat->loopback_only);
+}
+
+/* What a rail on that domain is opened from; 0 or -FI_ENOMEM.  (core/resolve.c) */
+int lnx_rail_spec_make(struct lnx_rail_spec *rail,
+		       const struct lnx_catalog *cat,
+		       const struct lnx_catalog_dom *dom);
+
 /*
  * Can the fabric of info be opened?  A core under a filter may list what it
  * cannot open.  0 or the core's error; tried once per process and fabric.

@@ -290,6 +290,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	rail->kind = (uint8_t)spec->kind;
 	rail->prov = spec->prov_id;
 	rail->group = spec->group;
+	rail->wire_index = LNX_WIRE_INDEX_NONE;
 	rail->wait_fd = -1;
 	rail->next_key = KEY_BASE;
 	lnx_list_init(&rail->bufs);

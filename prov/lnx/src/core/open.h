@@ -4,6 +4,7 @@
 #define LNX_OPEN_H
 
 #include "obj/ep.h"
+#include "wire/rails.h"
 
 /*
  * What one rail needs from whom it is opened for; callbacks, because this layer
@@ -45,8 +46,14 @@ void lnx_rail_shut(struct lnx_rail *rail);
 void lnx_rail_shut_ep(struct lnx_rail *rail);
 int lnx_rail_open_ep(struct lnx_rail *rail);
 
-/* core/address.c: ep->addr, and each rail's place in it.  0, or -EINVAL. */
+/*
+ * core/address.c: ep->addr, and the place of each rail that has none yet; again whenever
+ * an address has changed or a rail has been added.  0, or -EINVAL.
+ */
 int lnx_ep_address(struct lnx_ep *ep);
+/* What a hello says: ep->addr, and if that is not all, all rails.  Bytes written. */
+#define LNX_HELLO_BYTES	(LNX_ADDR_BYTES + LNX_WIRE_RAILS_BYTES)
+size_t lnx_ep_hello(const struct lnx_ep *ep, uint8_t buf[LNX_HELLO_BYTES]);
 
 /* Make a core address known; -FI_ENOSPC when the core has no room for it. */
 int lnx_rail_insert(struct lnx_rail *rail, const void *addr,

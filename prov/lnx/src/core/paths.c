@@ -3,7 +3,7 @@
 
 #include "policy/select.h"
 
-#define PAIRS_MAX	(LNX_RAILS_MAX * LNX_ADDR_RAILS)
+#define PAIRS_MAX	(LNX_RAILS_MAX * LNX_WIRE_RAILS_MAX)
 static_assert(PAIRS_MAX <= LNX_PATHWAYS_MAX, "places in an order");
 
 /* Both ends of a group: one number when they are of the same. */
@@ -19,7 +19,10 @@ struct view {
 	unsigned ngroup;
 	struct lnx_view_group group[PAIRS_MAX];
 	struct lnx_view_rail rail[LNX_RAILS_MAX];
-	struct lnx_view_remote remote[LNX_ADDR_RAILS];
+	struct lnx_view_remote remote[LNX_WIRE_RAILS_MAX];
+	uint8_t mine[LNX_RAILS_MAX];		/* of end[0], of those of ep */
+	uint8_t theirs[LNX_WIRE_RAILS_MAX];	/* of end[1], of those of the peer */
+	unsigned nmine, ntheirs;
 	struct lnx_view_path path[PAIRS_MAX];
 	struct lnx_ranked at[PAIRS_MAX];
 };
@@ -49,37 +52,47 @@ static uint8_t group_of(struct view *v, const struct lnx_select_pair *pair)
 }
 
 static void view_rails(struct view *v, struct lnx_rail *const *rail,
-		       unsigned n)
+		       unsigned n, uint32_t but)
 {
-	unsigned i;
+	unsigned i, k = 0;
 
 	for (i = 0; i < n; i++) {
-		v->end[0][i].prov = rail[i]->prov;
-		v->end[0][i].group = rail[i]->group;
-		v->rail[i] = (struct lnx_view_rail){
+		if (but >> i & 1)
+			continue;
+		v->end[0][k].prov = rail[i]->prov;
+		v->end[0][k].group = rail[i]->group;
+		v->rail[k] = (struct lnx_view_rail){
 			.health = LNX_HEALTH_MAX,
 			.rule = LNX_RULE_NONE,
 			.numa = rail[i]->numa,
 			.bps = rail[i]->link_bps,
 		};
+		v->mine[k++] = (uint8_t)i;
 	}
+	v->nmine = k;
 }
 
-static void view_remotes(struct view *v, const struct lnx_addr *a)
+static void view_remotes(struct view *v, const struct lnx_rails *a,
+			 uint32_t but)
 {
-	unsigned i;
+	unsigned i, k = 0;
 
-	for (i = 0; i < a->nrail; i++) {
-		v->end[1][i].prov = a->rail[i].prov;
-		v->end[1][i].group = a->rail[i].group;
-		v->remote[i] = (struct lnx_view_remote){
+	for (i = 0; i < a->n; i++) {
+		if (but >> a->place[i] & 1)
+			continue;
+		v->end[1][k].prov = a->rail[i].prov;
+		v->end[1][k].group = a->rail[i].group;
+		v->remote[k] = (struct lnx_view_remote){
 			.health = LNX_HEALTH_MAX,
 			.rule = LNX_RULE_NONE,
 		};
+		v->theirs[k++] = (uint8_t)i;
 	}
+	v->ntheirs = k;
 }
 
-struct lnx_spread lnx_paths_choose(struct lnx_ep *ep, const struct lnx_addr *a,
+struct lnx_spread lnx_paths_choose(struct lnx_ep *ep, const struct lnx_rails *a,
+				   const struct lnx_paths_but *but,
 				   struct lnx_path_choice *out, unsigned max)
 {
 	struct lnx_rail *const *rail = ep->rail + (ep->nrail - ep->nnet);
@@ -97,9 +110,9 @@ struct lnx_spread lnx_paths_choose(struct lnx_ep *ep, const struct lnx_addr *a,
 	max = mode == LNX_SELECTION_PER_PEER ? LNX_MIN(max, 1u) :
 	      (unsigned)LNX_MIN(max, ep->conf->max_rails);
 	v.ngroup = 0;
-	view_rails(&v, rail, ep->nnet);
-	view_remotes(&v, a);
-	ways.npath = lnx_select_pairs(v.end[0], ep->nnet, v.end[1], a->nrail,
+	view_rails(&v, rail, ep->nnet, but ? but->local : 0);
+	view_remotes(&v, a, but ? but->remote : 0);
+	ways.npath = lnx_select_pairs(v.end[0], v.nmine, v.end[1], v.ntheirs,
 				      v.pair, PAIRS_MAX);
 	for (i = 0; i < ways.npath; i++)
 		v.path[i] = (struct lnx_view_path){
@@ -118,10 +131,12 @@ struct lnx_spread lnx_paths_choose(struct lnx_ep *ep, const struct lnx_addr *a,
 		const struct lnx_view_path *p = &v.path[v.at[i].path];
 
 		/* No rail of its own, or perhaps out of reach. */
-		if (v.at[i].shared == 2 || (n && v.group[p->group].routed))
+		if (v.at[i].shared == 2 || (v.group[p->group].routed &&
+					    (n || (but && but->routed))))
 			continue;
-		out[n].rail = rail[p->rail];
-		out[n].remote = p->remote;
+		out[n].rail = rail[v.mine[p->rail]];
+		out[n].to = &a->rail[v.theirs[p->remote]];
+		out[n].remote = a->place[v.theirs[p->remote]];
 		out[n++].class = v.at[i].class;
 	}
 	s.n = n;

@@ -8,8 +8,8 @@
 
 #include "core/book.h"
 #include "core/open.h"
-#include "core/paths.h"
 #include "core/ping.h"
+#include "core/ways.h"
 #include "policy/select.h"
 
 /* ---- tables ---- */
@@ -296,40 +296,6 @@ static LNX_COLD void meet_guests(struct lnx_ep *ep)
 		tidy_book(ep);
 }
 
-/* The network ways, best first (core/paths.c). */
-static void join_network(struct lnx_peer *peer, const struct lnx_addr *a)
-{
-	struct lnx_path_choice way[LNX_PATHS_MAX];
-	struct lnx_spread s;
-	unsigned i;
-
-	s = lnx_paths_choose(peer->ep, a, way, LNX_PATHS_MAX);
-	for (i = 0; i < s.n; i++) {
-		struct lnx_path *path = &peer->path[peer->npath];
-
-		memset(path, 0, sizeof(*path));
-		path->rail = way[i].rail;
-		path->remote_rail = way[i].remote;
-		path->class = way[i].class;
-		path->link_bps = path->rail->link_bps;
-		path->state = LNX_PATH_IDLE;
-		path->index = peer->npath;
-		path->room = LNX_PATH_ROOM;
-		lnx_list_init(&path->reads);
-		lnx_health_init(&path->guard.health);
-		lnx_health_init(&path->guard.remote);
-		if (lnx_rail_insert(path->rail, a->rail[way[i].remote].raw,
-				    &path->core_addr))
-			continue;
-		peer->npath++;
-		peer->nspread += i < s.nspread;
-		peer->nturn += i < s.nturn;
-	}
-	/* Were all of those refused, the next best is what there is. */
-	peer->nspread = LNX_MAX(peer->nspread, peer->npath != 0);
-	peer->nturn = LNX_MAX(peer->nturn, peer->npath != 0);
-}
-
 /*
  * The way of bare rails.  A receive waits in the queue of the rail that its source
  * sends over, so both ends must come to the same pair: as the one with the lower
@@ -398,6 +364,8 @@ static void log_other_way(const struct lnx_addr *a)
 
 static void join(struct lnx_peer *peer, const struct lnx_addr *a)
 {
+	struct lnx_rails rails;
+
 	if (lnx_unlikely(a->bare != peer->ep->bare)) {
 		log_other_way(a);
 		return;
@@ -405,12 +373,13 @@ static void join(struct lnx_peer *peer, const struct lnx_addr *a)
 	if (peer->shm_addr != FI_ADDR_NOTAVAIL || join_shm(peer, a) ||
 	    peer->npath)
 		return;
+	if (peer->self && !peer->ep->bare)
+		return;
+	lnx_rails_of_addr(&rails, a);
 	if (peer->ep->bare)
 		join_bare(peer, a);
-	else if (!peer->self)
-		join_network(peer, a);
 	else
-		return;
+		lnx_ways_join(peer, peer->rails ? peer->rails : &rails);
 	if (!peer->npath)
 		log_unreachable(peer, a);
 }
@@ -487,18 +456,19 @@ LNX_COLD struct lnx_peer *lnx_peer_stranger(struct lnx_ep *ep,
  * A hello may arrive inside a core's callback, where the core's AV must not be
  * touched; what it says is kept until progress can act on it.
  */
-int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a)
+int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a,
+		   const struct lnx_rails *all)
 {
 	struct lnx_ep *ep = peer->ep;
 
-	if (peer->self || (peer->hello && !peer->npath))
+	if (peer->self || a->bare || ep->bare)
 		return 0;
-	/* The newest counts. */
-	if (!peer->hello)
-		peer->hello = malloc(sizeof(*a));
-	if (!peer->hello)
+	if (!peer->rails)
+		peer->rails = calloc(1, sizeof(*all));
+	if (!peer->rails)
 		return -FI_ENOMEM;
-	*peer->hello = *a;
+	/* The newest counts; of places that it does not name, what was said before. */
+	lnx_rails_merge(peer->rails, all);
 	if (lnx_list_linked(&peer->learn_link))
 		return 0;
 	lnx_list_add_tail(&ep->learn_peers, &peer->learn_link);
@@ -506,48 +476,46 @@ int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a)
 	return 0;
 }
 
-/* Replace *a by what the AV says of peer, if it is there.  0, or bad address. */
-static int av_addr(const struct lnx_peer *peer, struct lnx_addr *a)
+/* What the AV says of peer.  False: it is not there. */
+static bool av_rails(const struct lnx_peer *peer, struct lnx_rails *r)
 {
 	struct lnx_av_entry *e = NULL;
+	struct lnx_addr a;
 	char why[64];
 
 	if (peer->ep->av && peer->addr != FI_ADDR_NOTAVAIL)
 		e = lnx_av_entry(peer->ep->av, peer->addr);
-	return e ? lnx_addr_unpack(a, e->blob, sizeof(e->blob), why,
-				   sizeof(why)) : 0;
+	if (!e || lnx_addr_unpack(&a, e->blob, sizeof(e->blob), why,
+				  sizeof(why)))
+		return false;
+	lnx_rails_of_addr(r, &a);
+	return true;
 }
 
-/* Rails of the peer that were opened anew have another address than we know. */
-static void readdress(struct lnx_peer *peer, const struct lnx_addr *a)
+static bool same_rails(const struct lnx_rails *a, const struct lnx_rails *b)
 {
-	unsigned i;
+	return a->n == b->n && !memcmp(a->place, b->place, a->n) &&
+	       !memcmp(a->rail, b->rail, a->n * sizeof(a->rail[0]));
+}
 
-	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = &peer->path[i];
-		const struct lnx_addr_rail *r = &a->rail[path->remote_rail];
-		uint8_t old[LNX_ADDR_RAW] = { 0 };
-		size_t len = sizeof(old);
-		fi_addr_t core_addr;
+/* What peer says, and the AV: who says nothing new need not be remembered. */
+static void heard_hello(struct lnx_peer *peer)
+{
+	struct lnx_rails av;
+	bool known = av_rails(peer, &av);
 
-		if (path->remote_rail >= a->nrail ||
-		    r->prov != path->rail->prov ||
-		    fi_av_lookup(path->rail->av, path->core_addr, old, &len) ||
-		    len > sizeof(old) || !memcmp(old, r->raw, len))
-			continue;
-		if (lnx_rail_insert(path->rail, r->raw, &core_addr))
-			continue;	/* it stays where nobody is */
-		lnx_rail_remove(path->rail, path->core_addr);
-		path->core_addr = core_addr;
-		peer->strange &= (uint8_t)~(1u << i);
-		path->retry_ns = 0;
-		path->backoff_ns = 0;
-		path->guard.probe_ns = 1;	/* at once */
-		path->guard.moved_away = true;
+	/* Anybody can write a hello; the AV is the application's word. */
+	if (!peer->npath)
+		lnx_ways_join(peer, known ? &av : peer->rails);
+	lnx_ways_readdress(peer, peer->rails);
+	lnx_ways_extend(peer, peer->rails);
+	if (known && same_rails(&av, peer->rails)) {
+		free(peer->rails);
+		peer->rails = NULL;
 	}
 }
 
-void lnx_peers_join(struct lnx_ep *ep)
+void lnx_peers_join(struct lnx_ep *ep, void (*greet)(struct lnx_peer *peer))
 {
 	struct lnx_node *n;
 
@@ -555,15 +523,8 @@ void lnx_peers_join(struct lnx_ep *ep)
 		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer,
 						       learn_link);
 
-		/* Anybody can write a hello; the AV is the application's word. */
-		if (peer->npath) {
-			if (!ep->bare && !peer->hello->bare)
-				readdress(peer, peer->hello);
-		} else if (!av_addr(peer, peer->hello) && !peer->hello->bare) {
-			join_network(peer, peer->hello);
-		}
-		free(peer->hello);
-		peer->hello = NULL;
+		heard_hello(peer);
+		greet(peer);
 	}
 	if (ep->unnamed)
 		meet_guests(ep);
@@ -629,6 +590,25 @@ int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
 	return lnx_peer_make(ep, addr, &err) ? 0 : err;
 }
 
+void lnx_peers_extend(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&ep->peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+		struct lnx_rails av;
+
+		if (peer->self || peer->gone || peer->bye ||
+		    (!peer->npath && !peer->hello_done && !peer->rails))
+			continue;
+		if (peer->rails)
+			lnx_ways_extend(peer, peer->rails);
+		else if (av_rails(peer, &av))
+			lnx_ways_extend(peer, &av);
+	}
+}
+
 void lnx_peers_destroy(struct lnx_ep *ep)
 {
 	struct lnx_node *n, *q;
@@ -651,7 +631,7 @@ void lnx_peers_destroy(struct lnx_ep *ep)
 			free(p->path[i].guard.ping);
 		}
 		free(p->slot);
-		free(p->hello);
+		free(p->rails);
 		free(p);
 	}
 	for (i = 0; i < ep->npeer_chunk; i++)

@@ -9,6 +9,7 @@
 
 #include "core/catalog.h"
 #include "core/complain.h"
+#include "core/grow.h"
 #include "prov.h"
 #include "wire/addr.h"
 
@@ -137,6 +138,25 @@ static void cannot_open(const struct source *src, const struct fi_info *info,
 
 /* ---- one part ---- */
 
+int lnx_rail_spec_make(struct lnx_rail_spec *rail,
+		       const struct lnx_catalog *cat,
+		       const struct lnx_catalog_dom *dom)
+{
+	const char *prov = dom->info->fabric_attr->prov_name;
+
+	rail->info = fi_dupinfo(dom->info);
+	if (!rail->info)
+		return -FI_ENOMEM;
+	rail->kind = cat->kind;
+	snprintf(rail->prov, sizeof(rail->prov), "%s", prov);
+	snprintf(rail->dom, sizeof(rail->dom), "%s",
+		 dom->info->domain_attr->name);
+	rail->prov_id = lnx_addr_prov_id(prov);
+	rail->group = lnx_addr_group(rail->prov_id,
+				     dom->info->fabric_attr->name);
+	return 0;
+}
+
 static int add_rail(struct lnx_link_rails *lr, const struct source *src,
 		    const struct lnx_catalog *cat,
 		    const struct lnx_catalog_dom *dom)
@@ -171,17 +191,9 @@ static int add_rail(struct lnx_link_rails *lr, const struct source *src,
 	}
 
 	rail = &lr->rail[lr->nrail];
-	rail->info = fi_dupinfo(dom->info);
-	if (!rail->info)
-		return -FI_ENOMEM;
-	rail->kind = cat->kind;
-	snprintf(rail->prov, sizeof(rail->prov), "%s", prov);
-	snprintf(rail->dom, sizeof(rail->dom), "%s", name);
-	rail->prov_id = lnx_addr_prov_id(prov);
-	rail->group = lnx_addr_group(rail->prov_id,
-				     dom->info->fabric_attr->name);
-	lr->nrail++;
-	return 0;
+	ret = lnx_rail_spec_make(rail, cat, dom);
+	lr->nrail += !ret;
+	return ret;
 }
 
 static int add_named(struct lnx_link_rails *lr, const struct source *src,
@@ -223,8 +235,7 @@ static int add_all(struct lnx_link_rails *lr, const struct source *src,
 	int ret;
 
 	for (unsigned d = 0; d < cat->ndom; d++) {
-		if (cat->dom[d].link_local ||
-		    (cat->dom[d].loopback && !cat->loopback_only))
+		if (!lnx_catalog_meant(cat, d))
 			continue;
 		ret = add_rail(lr, src, cat, &cat->dom[d]);
 		if (ret)
@@ -374,6 +385,8 @@ struct lnx_link_rails *lnx_resolve_name(const char *name, int *err)
 		*err = -FI_EINVAL;
 	} else {
 		lr = lnx_resolve(&links->link[0], name, err);
+		if (lr)
+			lnx_grow_mark(lr);
 	}
 	free(links);
 	return lr;

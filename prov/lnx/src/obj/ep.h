@@ -119,6 +119,8 @@ struct lnx_ep {
 	uint64_t moves;			/* 1 + times that it has changed */
 	bool moves_odd;			/* tx/recover.c: what it moves blindly, */
 	uint64_t moves_ns;		/* and when it did last; 0: never */
+	bool more;			/* it does not list all rails: hellos do */
+	bool news;			/* or is not what peers may have inserted */
 	struct lnx_peer **by_eid;	/* hash of peers */
 	uint32_t by_eid_mask;
 	uint32_t npeer;
@@ -147,6 +149,8 @@ struct lnx_ep {
 	struct lnx_stray stray[LNX_STRAYS_MAX];
 	unsigned nstray;
 	struct lnx_netwatch *netwatch;	/* NULL: links are not watched */
+	uint64_t grow_ns;		/* not to look for more rails before */
+	bool grow;			/* there may be some */
 	struct lnx_faults *fault;	/* NULL but in tests (comp/faults.h) */
 
 	struct lnx_domain *domain;
@@ -223,10 +227,13 @@ int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
 void lnx_peers_destroy(struct lnx_ep *ep);
 /* Have the shm core know peer, so that it can be answered there.  False: it cannot. */
 bool lnx_peer_meet(struct lnx_peer *peer);
-/* Make the paths to peers whose hello came. */
-void lnx_peers_join(struct lnx_ep *ep);
+/* Make the paths to peers whose hello came; greet is called for each of them. */
+void lnx_peers_join(struct lnx_ep *ep, void (*greet)(struct lnx_peer *peer));
+/* A rail has been added: paths to all who have one that it leads to. */
+void lnx_peers_extend(struct lnx_ep *ep);
 /* What a hello says about its sender.  0, or -FI_ENOMEM: not noted. */
-int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a);
+int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a,
+		   const struct lnx_rails *all);
 
 /* Fast look-up for sends; NULL when it has to be made or addr is bad. */
 LNX_INLINE struct lnx_peer *lnx_peer_get(const struct lnx_ep *ep,

@@ -51,6 +51,9 @@ struct lnx_link_rails {
 	char name[LNX_LINK_TEXT_MAX];	/* canonical text: our domain name */
 	unsigned nrail;			/* shm first when present */
 	struct lnx_rail_spec rail[LNX_RAILS_MAX];
+	/* Of which every domain is meant, also those to come (core/grow.h). */
+	unsigned nopen;
+	char open[LNX_LINK_PARTS][LNX_NAME_MAX];
 };
 
 #endif

@@ -13,7 +13,7 @@
 #include "policy/health.h"
 #include "policy/rtt.h"
 #include "policy/stripe.h"
-#include "wire/addr.h"
+#include "wire/rails.h"
 #include "wire/seq.h"
 
 struct lnx_book;
@@ -177,7 +177,7 @@ struct lnx_peer {
 	struct lnx_node una_link;	/* ep->una_peers: frames unacknowledged */
 	struct lnx_node guard_link;	/* ep->guard_peers: paths to look after */
 	struct lnx_node learn_link;	/* ep->learn_peers: hello to act on */
-	struct lnx_addr *hello;		/* what it said; owned */
+	struct lnx_rails *rails;	/* as it said; owned; NULL: as in the AV */
 	struct lnx_node all_link;	/* ep->peers */
 	struct lnx_peer *hash_next;	/* ep->by_eid */
 	uint64_t failing_ns;		/* every send fails since; 0: they do not */

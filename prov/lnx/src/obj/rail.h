@@ -73,7 +73,7 @@ struct lnx_rail {
 	uint8_t kind;			/* enum lnx_rail_kind */
 	uint8_t prov;			/* enum lnx_prov_id */
 	uint16_t group;
-	uint16_t wire_index;		/* place in our address; network rails */
+	uint16_t wire_index;		/* place in our address, kept; network rails */
 	bool mute;			/* the core sends for us: nothing counts */
 	bool mr_virt;			/* remote addresses are virtual */
 	bool mr_prov_key;		/* the core picks keys */

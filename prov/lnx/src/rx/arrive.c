@@ -17,6 +17,7 @@
 #include "tx/stranger.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
+#include "wire/rails.h"
 
 /* The part of FI_LNX_REORDER_LIMIT that one peer may have. */
 #define EARLY_SHARE	16
@@ -141,21 +142,28 @@ static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
 }
 
 /* The hello tells how to answer a sender that is in no AV of ours. */
-static int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
-			const struct lnx_hdr *h, struct lnx_rxbuf *buf)
+static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
+				 const struct lnx_hdr *h,
+				 struct lnx_rxbuf *buf, size_t payload)
 {
+	const uint8_t *p = frame_payload(buf);
+	struct lnx_rails all;
 	struct lnx_addr a;
 	char why[128];
 
-	if (lnx_addr_unpack(&a, frame_payload(buf), LNX_ADDR_BYTES, why,
-			    sizeof(why)) || a.eid != h->src) {
+	if (lnx_addr_unpack(&a, p, LNX_ADDR_BYTES, why, sizeof(why)) ||
+	    a.eid != h->src || (payload > LNX_ADDR_BYTES &&
+				lnx_rails_unpack(&all, p + LNX_ADDR_BYTES,
+						 payload - LNX_ADDR_BYTES))) {
 		ep->stats.bad_frames++;
 		return 0;
 	}
 	/* It may have been overtaken by another way. */
 	if (h->key && h->key < peer->moves)
 		return 0;
-	if (lnx_peer_learn(peer, &a))
+	if (payload == LNX_ADDR_BYTES)
+		lnx_rails_of_addr(&all, &a);
+	if (lnx_peer_learn(peer, &a, &all))
 		return -FI_ENOMEM;
 	peer->moves = LNX_MAX(peer->moves, h->key);
 	return 0;
@@ -183,7 +191,8 @@ LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_tx_fin(peer, h->data, (int)LNX_MIN(h->len, 4096));
 		return 0;
 	case LNX_KIND_HELLO:
-		return handle_hello(ep, peer, h, buf);
+		return handle_hello(ep, peer, h, buf,
+				    len - sizeof(struct lnx_wire_hdr));
 	case LNX_KIND_RESP:
 		lnx_rma_answer(ep, peer, h, frame_payload(buf));
 		return 0;
@@ -347,7 +356,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 		break;
 	case LNX_KIND_PROBE:
 		if (lnx_unlikely(h->key))
-			handle_hello(ep, peer, h, buf);
+			handle_hello(ep, peer, h, buf, LNX_ADDR_BYTES);
 		path = lnx_path_back(peer, rail, h->rail);
 		if (h->tag && path) {
 			peer->pong[path->index].tag = h->tag;

@@ -5,6 +5,7 @@
  * the core.
  */
 #include "comp/comp.h"
+#include "comp/links.h"
 #include "tx/frame.h"
 #include "tx/guard.h"
 #include "tx/path.h"
@@ -198,6 +199,8 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 		return;
 	ep->timer_ns = now + TIMER_NS;
 	lnx_path_look(ep, now);
+	if (ep->netwatch)
+		lnx_links_poll(ep, now);
 	lnx_list_foreach(&ep->una_peers, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, una_link);

@@ -217,13 +217,10 @@ LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer,
 		if (!peer->slot)
 			return -FI_ENOMEM;
 	}
-	txe = lnx_txe_get(ep, LNX_ADDR_BYTES);
+	txe = lnx_tx_hello(ep);
 	if (!txe)
 		return -FI_ENOMEM;
 	peer->hello_done = true;
-	memcpy(txe->frame + sizeof(struct lnx_wire_hdr), ep->addr,
-	       LNX_ADDR_BYTES);
-	txe->len = sizeof(struct lnx_wire_hdr) + LNX_ADDR_BYTES;
 	if (later) {
 		line_up(ep, peer, txe, &h);
 		return 0;

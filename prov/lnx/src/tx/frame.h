@@ -15,6 +15,9 @@ LNX_INLINE struct lnx_txe **lnx_tx_slot(struct lnx_peer *peer, uint32_t seq)
 	return &peer->slot[seq & (peer->ep->window - 1)];
 }
 
+/* tx/leave.c: a frame that says who we are, and where.  NULL: memory is short. */
+LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_ep *ep);
+
 /* A frame left that carries all we have received. */
 LNX_INLINE void lnx_tx_ack_rode(struct lnx_ep *ep, struct lnx_peer *peer)
 {

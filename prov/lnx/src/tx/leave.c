@@ -4,6 +4,7 @@
  * is closed.  Called by tx/guard.c and tx/recover.c; what goes out again is posted by
  * lnx_tx_pump (tx/frame.c).
  */
+#include "core/open.h"
 #include "rx/rx.h"
 #include "tx/frame.h"
 #include "tx/path.h"
@@ -116,20 +117,35 @@ LNX_COLD void lnx_tx_cut_twins(struct lnx_rail *rail)
 	}
 }
 
+LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_ep *ep)
+{
+	uint8_t what[LNX_HELLO_BYTES];
+	size_t len = lnx_ep_hello(ep, what);
+	struct lnx_txe *txe = lnx_txe_get(ep, len);
+
+	if (!txe)
+		return NULL;
+	memcpy(txe->frame + sizeof(struct lnx_wire_hdr), what, len);
+	txe->len = sizeof(struct lnx_wire_hdr) + len;
+	return txe;
+}
+
 LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_hdr h = { .kind = LNX_KIND_HELLO, .key = ep->moves };
 	struct lnx_txe *txe;
 
-	if (!peer->hello_done || peer->gone || peer->bye)
+	if (peer->gone || peer->bye || peer->self || !peer->npath)
 		return;
-	txe = lnx_txe_get(ep, LNX_ADDR_BYTES);
+	/* To who only sends to us it is the first one. */
+	if (!peer->hello_done) {
+		lnx_tx_ready(ep, peer);
+		return;
+	}
+	txe = lnx_tx_hello(ep);
 	if (!txe)
 		return;			/* they find out that the old one is gone */
-	memcpy(txe->frame + sizeof(struct lnx_wire_hdr), ep->addr,
-	       LNX_ADDR_BYTES);
-	txe->len = sizeof(struct lnx_wire_hdr) + LNX_ADDR_BYTES;
 	if (lnx_tx_queue(ep, peer, txe, &h, false))
 		lnx_txe_put(ep, txe);
 }

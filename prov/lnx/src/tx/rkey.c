@@ -333,6 +333,22 @@ void lnx_rma_run(struct lnx_ep *ep)
 	lnx_serve_run(ep);
 }
 
+void lnx_rkeys_outdate(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+	unsigned i;
+
+	for (i = 0; i < LNX_RKEYS; i++) {
+		struct lnx_rkey *k, *next;
+
+		for (k = ep->rma.rkey[i]; k; k = next) {
+			next = k->next;
+			if (k->peer == peer && k->known)
+				rkey_drop(ep, k);
+		}
+	}
+}
+
 void lnx_rkeys_forget(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;

@@ -19,6 +19,8 @@ void lnx_rkey_answer(struct lnx_ep *ep, struct lnx_rkey *k,
 /* Those that part uses may be no more: have others asked for, which ends with
  * lnx_pull_renewed.  Calls no core. */
 LNX_COLD void lnx_rkey_renew(struct lnx_part *part);
+/* It may have more rails than when it told its keys: they are asked for again. */
+void lnx_rkeys_outdate(struct lnx_peer *peer);
 /* A peer was given up; the endpoint closes. */
 void lnx_rkeys_forget(struct lnx_peer *peer);
 void lnx_rkeys_free(struct lnx_ep *ep);

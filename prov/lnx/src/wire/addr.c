@@ -31,6 +31,8 @@ _Static_assert((int)LNX_PROV_SHM == LNX_WIRE_PROV_SHM &&
 	       (int)LNX_PROV_SOCKETS == LNX_WIRE_PROV_SOCKETS &&
 	       (int)LNX_PROV_MAX == LNX_WIRE_PROV_MAX,
 	       "provider numbers are those on the wire");
+_Static_assert(LNX_ADDR_RAIL_BYTES == LNX_WIRE_ADDR_RAILS_BYTES,
+	       "room for any rail");
 _Static_assert(sizeof(struct sockaddr_in6) <= LNX_ADDR_RAW, "raw holds IPv6");
 _Static_assert(LNX_WIRE_ADDR_RAIL_HEAD + 1 + LNX_ADDR_RAW <=
 	       LNX_WIRE_ADDR_RAILS_BYTES, "the longest rail fits alone");
@@ -309,6 +311,21 @@ static int unpack_rail(struct lnx_addr_rail *r, unsigned index,
 beyond:
 	return refuse(why, -EINVAL, "the address ends within its rail %u",
 		      index);
+}
+
+int lnx_addr_rail_pack(const struct lnx_addr_rail *r,
+		       uint8_t p[LNX_ADDR_RAIL_BYTES])
+{
+	return pack_rail(r, p);
+}
+
+int lnx_addr_rail_unpack(struct lnx_addr_rail *r, const uint8_t *p,
+			 size_t left)
+{
+	struct reason why = { NULL, 0 };
+
+	memset(r, 0, sizeof(*r));
+	return unpack_rail(r, 0, p, left, &why);
 }
 
 int lnx_addr_unpack(struct lnx_addr *a, const void *buf, size_t len,

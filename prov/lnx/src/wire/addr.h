@@ -82,6 +82,17 @@ int lnx_addr_pack(const struct lnx_addr *a, uint8_t buf[LNX_ADDR_BYTES]);
 int lnx_addr_unpack(struct lnx_addr *a, const void *buf, size_t len,
 		    char *why, size_t why_size);
 
+/*
+ * One rail in the form that blobs and lists have.  Pack: bytes written, 0 for one that
+ * means nothing elsewhere, or -EINVAL.  Unpack: bytes of at most left that it took, or
+ * -EINVAL; *r as after lnx_addr_unpack.
+ */
+#define LNX_ADDR_RAIL_BYTES	40
+int lnx_addr_rail_pack(const struct lnx_addr_rail *r,
+		       uint8_t p[LNX_ADDR_RAIL_BYTES]);
+int lnx_addr_rail_unpack(struct lnx_addr_rail *r, const uint8_t *p,
+			 size_t left);
+
 /* Text for fi_av_straddr and logs, like
  * "lnx://0123456789abcdef@89abcdef01234567/shm,tcp=10.77.1.1:4711#1a2b", with
  * ",..." at the end for `more`.  IPv6 stands in brackets, bytes as 0x and hex.

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "lnx_wire_addr.h"
 #include "wire/addr.h"
 
 const char *lnx_kind_name(uint8_t kind)
@@ -47,7 +48,10 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 	case LNX_KIND_TAG:
 		return h->len == payload ? 0 : -EBADMSG;
 	case LNX_KIND_HELLO:
-		return payload == LNX_ADDR_BYTES ? 0 : -EBADMSG;
+		return payload == LNX_ADDR_BYTES ||
+		       (payload > LNX_ADDR_BYTES + LNX_WIRE_RAILS_HEAD &&
+			payload <= LNX_ADDR_BYTES + LNX_WIRE_RAILS_BYTES) ?
+		       0 : -EBADMSG;
 	case LNX_KIND_PUT:
 		if (h->flags & LNX_WIRE_F_PUT)
 			return payload >= sizeof(struct lnx_wire_put) &&

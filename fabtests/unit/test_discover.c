@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Rails that no address blob tells of, on scripted cores: more of them than it has room
+ * for, and those that come while the endpoint is open.  The test is the peer, and what
+ * providers and the kernel say.
+ */
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "comp/comp.h"
+#include "comp/links.h"
+#include "core/grow.h"
+#include "core/open.h"
+#include "fake_core.h"
+#include "fake_watch.h"
+#include "tx/tx.h"
+
+#define HDR	sizeof(struct lnx_wire_hdr)
+
+static struct fake f;
+static struct fake_peer p;
+
+#define BOTH(name)							\
+	static void name(enum lnx_rail_kind kind);			\
+	Test(discover_plain, name) { name(LNX_RAIL_PLAIN); }		\
+	Test(discover_peer, name) { name(LNX_RAIL_PEER); }		\
+	static void name(enum lnx_rail_kind kind)
+
+/* ---- what the system says ---- */
+
+static unsigned nopen, ngrow;		/* rails there are, and were asked for */
+static struct lnx_netwatch *watch;
+
+unsigned __wrap_lnx_grow_find(const struct lnx_ep *ep, struct lnx_grown *out,
+			      unsigned max);
+unsigned __wrap_lnx_grow_find(const struct lnx_ep *ep, struct lnx_grown *out,
+			      unsigned max)
+{
+	unsigned i, n = 0;
+
+	ngrow++;
+	for (i = ep->nrail; i < nopen && n < max; i++, n++) {
+		out[n].spec = f.rails.rail[0];
+		out[n].spec.info = fi_dupinfo(f.rails.rail[0].info);
+		out[n].was = NULL;
+	}
+	return n;
+}
+
+int __wrap_lnx_netwatch_open(struct lnx_netwatch **w);
+int __wrap_lnx_netwatch_open(struct lnx_netwatch **w)
+{
+	watch = *w = fake_watch_open();
+	return 0;
+}
+
+static bool refused;
+
+int __real_lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
+			 const struct lnx_rail_owner *owner,
+			 struct lnx_rail **rail);
+int __wrap_lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
+			 const struct lnx_rail_owner *owner,
+			 struct lnx_rail **rail);
+int __wrap_lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
+			 const struct lnx_rail_owner *owner,
+			 struct lnx_rail **rail)
+{
+	return refused ? -FI_EADDRNOTAVAIL :
+			 __real_lnx_rail_open(ep, spec, owner, rail);
+}
+
+static void appears(uint32_t ifindex)
+{
+	struct sockaddr_in in = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(0x0a000001),
+	};
+
+	fake_watch_link(watch, ifindex, "new", true);
+	fake_watch_addr(watch, ifindex, &in, sizeof(in), true);
+}
+
+/* ---- the peer ---- */
+
+static struct lnx_peer *inside(void)
+{
+	return lnx_peer_by_eid(f.lnx, p.eid);
+}
+
+/* It has n rails, of which its address lists those that have room there. */
+static void open_peer(enum lnx_rail_kind kind, unsigned ours, unsigned listed)
+{
+	struct fake_opt opt = { .nrail = ours };
+	unsigned i;
+
+	for (i = 0; i < ours; i++)
+		opt.kind[i] = kind;
+	fake_open(&f, &opt);
+	nopen = ours;
+	fake_peer_init(&f, &p, 0x1111);
+	while (p.where.nrail < listed) {
+		p.where.rail[p.where.nrail] = p.where.rail[0];
+		p.where.nrail++;
+	}
+	p.where.nrail = listed;
+	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
+	fake_peer_insert(&f, &p);
+}
+
+static struct lnx_rails rails_of(unsigned n, unsigned port)
+{
+	struct lnx_rails r = { .n = n };
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		struct sockaddr_in in;
+
+		r.place[i] = (uint8_t)i;
+		r.rail[i] = p.where.rail[0];
+		memcpy(&in, r.rail[i].raw, sizeof(in));
+		in.sin_port = htons((uint16_t)(port + i));
+		memcpy(r.rail[i].raw, &in, sizeof(in));
+	}
+	return r;
+}
+
+static void hello(const struct lnx_rails *r)
+{
+	uint8_t payload[LNX_HELLO_BYTES];
+	int n;
+
+	memcpy(payload, p.blob, LNX_ADDR_BYTES);
+	n = lnx_rails_pack(r, payload + LNX_ADDR_BYTES);
+	cr_assert(n > 0);
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO }, payload,
+		  LNX_ADDR_BYTES + (size_t)n);
+	fake_passes(&f, 4);
+}
+
+/* Our last hello on any rail: its list, n 0 if there was none; count how many. */
+static struct lnx_rails our_hello(unsigned *count)
+{
+	struct lnx_rails r = { .n = 0 };
+	struct fake_sent *s;
+	unsigned i;
+
+	*count = 0;
+	for (i = 0; i < f.lnx->nrail; i++) {
+		struct fake_core *core =
+			lnx_container_of(f.lnx->rail[i]->fabric,
+					 struct fake_core, fabric);
+
+		while ((s = fake_take(core))) {
+			if (lnx_kind_sequenced(s->h.kind) &&
+			    s->h.seq == p.got)
+				p.got++;
+			if (s->h.kind == LNX_KIND_HELLO) {
+				++*count;
+				r.n = 0;
+				if (s->len > HDR + LNX_ADDR_BYTES)
+					cr_assert_eq(lnx_rails_unpack(&r,
+						s->bytes + HDR + LNX_ADDR_BYTES,
+						s->len - HDR - LNX_ADDR_BYTES),
+						0);
+			}
+			free(s);
+		}
+	}
+	return r;
+}
+
+static void send_one(void)
+{
+	static char byte;
+	struct fi_cq_tagged_entry e;
+
+	cr_assert_eq(fi_tsend(f.ep, &byte, 1, NULL, p.addr, 5, NULL), 0);
+	fake_passes(&f, 4);
+	while (fi_cq_read(f.cq, &e, 1) == 1)
+		;
+}
+
+/* ---- more than an address has room for ---- */
+
+BOTH(all_rails_of_the_peer_get_a_path)
+{
+	struct lnx_rails r;
+	struct lnx_peer *peer;
+	unsigned i;
+
+	open_peer(kind, 4, 1);
+	send_one();
+	peer = inside();
+	cr_assert_eq(peer->nspread, 4, "all of ours lead to its only one");
+	fake_close(&f);
+
+	open_peer(kind, 4, 2);
+	r = rails_of(4, 6000);
+	hello(&r);
+	peer = inside();
+	cr_assert(peer->npath >= 4);
+	for (i = 0; i < 4; i++) {
+		unsigned k;
+
+		for (k = 0; k < peer->npath; k++)
+			if (peer->path[k].remote_rail == i)
+				break;
+		cr_expect(k < peer->nspread, "place %u is not used", i);
+	}
+	for (i = 0; i < peer->npath; i++)
+		cr_expect_eq(peer->path[i].index, i);
+	fake_close(&f);
+}
+
+/* What is known and used stays as it is. */
+BOTH(paths_keep_their_numbers)
+{
+	struct lnx_rails r;
+	struct lnx_peer *peer;
+	struct lnx_path first;
+
+	open_peer(kind, 2, 1);
+	r = rails_of(1, 6000);
+	hello(&r);
+	send_one();
+	peer = inside();
+	first = peer->path[0];
+	r = rails_of(2, 6000);
+	hello(&r);
+	cr_expect_eq(peer->path[0].rail, first.rail);
+	cr_expect_eq(peer->path[0].core_addr, first.core_addr);
+	cr_expect_eq(peer->path[0].remote_rail, first.remote_rail);
+	cr_expect(peer->npath > 1);
+	/* The same again changes nothing. */
+	{
+		unsigned n = peer->npath, in = f.core[0]->nav_in +
+					       f.core[1]->nav_in;
+
+		hello(&r);
+		hello(&r);
+		cr_expect_eq(peer->npath, n);
+		cr_expect_eq(f.core[0]->nav_in + f.core[1]->nav_in, in);
+	}
+	fake_close(&f);
+}
+
+/* Opened anew under another port: also those that no address lists. */
+BOTH(new_addresses_of_unlisted_rails)
+{
+	struct lnx_rails r;
+	struct lnx_peer *peer;
+	fi_addr_t old[LNX_PATHS_MAX];
+	unsigned i, n;
+
+	open_peer(kind, 2, 1);
+	r = rails_of(2, 6000);
+	hello(&r);
+	peer = inside();
+	n = peer->npath;
+	for (i = 0; i < n; i++)
+		old[i] = peer->path[i].core_addr;
+	r = rails_of(2, 6100);
+	r.rail[0] = rails_of(2, 6000).rail[0];
+	hello(&r);
+	cr_expect_eq(peer->npath, n);
+	for (i = 0; i < n; i++)
+		cr_expect_eq(peer->path[i].core_addr != old[i],
+			     peer->path[i].remote_rail == 1);
+	cr_expect_eq(f.core[0]->nav_in + f.core[1]->nav_in, n,
+		     "the old ones are forgotten");
+	fake_close(&f);
+}
+
+BOTH(no_more_paths_than_there_is_room_for)
+{
+	struct lnx_rails r;
+	unsigned i;
+
+	open_peer(kind, 6, 1);
+	r = rails_of(LNX_WIRE_RAILS_MAX, 6000);
+	for (i = 0; i < 20; i++)
+		hello(&r);
+	cr_expect_eq(inside()->npath, LNX_PATHS_MAX);
+	cr_expect(inside()->nspread <= LNX_PATHS_MAX);
+	fake_close(&f);
+
+	fake_conf.max_rails = 3;
+	open_peer(kind, 6, 1);
+	hello(&r);
+	cr_expect_eq(inside()->npath, 3, "FI_LNX_MAX_RAILS");
+	fake_close(&f);
+}
+
+BOTH(hostile_lists)
+{
+	uint8_t payload[LNX_HELLO_BYTES + 8] = { 0 };
+	struct lnx_rails r;
+	uint64_t bad;
+	unsigned npath;
+	int n;
+
+	open_peer(kind, 2, 1);
+	send_one();
+	npath = inside()->npath;
+	r = rails_of(2, 6000);
+	memcpy(payload, p.blob, LNX_ADDR_BYTES);
+	n = lnx_rails_pack(&r, payload + LNX_ADDR_BYTES);
+	bad = f.lnx->stats.bad_frames;
+	/* Cut, and with a place twice. */
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO }, payload,
+		  LNX_ADDR_BYTES + (size_t)n - 1);
+	payload[LNX_ADDR_BYTES + 4 + 10] = 0;
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO }, payload,
+		  LNX_ADDR_BYTES + (size_t)n);
+	fake_passes(&f, 4);
+	cr_expect_eq(f.lnx->stats.bad_frames, bad + 2);
+	cr_expect_eq(inside()->npath, npath);
+	/* Rails of a kind that we have none of, and of another network. */
+	r.rail[0].prov = r.rail[1].prov = LNX_PROV_SOCKETS;
+	hello(&r);
+	cr_expect_eq(inside()->npath, npath);
+	r = rails_of(2, 6000);
+	r.rail[1].group++;
+	hello(&r);
+	cr_expect_eq(inside()->npath, npath, "only beside no other");
+	fake_close(&f);
+}
+
+/* The peer only sends: nothing else would tell it. */
+BOTH(who_has_more_rails_says_so)
+{
+	struct lnx_rails all;
+	unsigned count, i;
+
+	open_peer(kind, 6, 4);
+	cr_assert(f.lnx->more);
+	fake_hello(&f, &p);
+	fake_passes(&f, 8);
+	all = our_hello(&count);
+	cr_expect_eq(count, 1);
+	cr_expect_eq(all.n, 6);
+	for (i = 0; i < all.n; i++)
+		cr_expect_eq(all.place[i], i);
+	for (i = 0; i < 6; i++)
+		cr_expect_eq(f.lnx->rail[i]->wire_index, i);
+	fake_close(&f);
+
+	open_peer(kind, 4, 4);
+	cr_assert(!f.lnx->more);
+	fake_hello(&f, &p);
+	fake_passes(&f, 8);
+	our_hello(&count);
+	cr_expect_eq(count, 0, "the address says it all");
+	send_one();
+	all = our_hello(&count);
+	cr_expect_eq(count, 1);
+	cr_expect_eq(all.n, 0);
+	fake_close(&f);
+}
+
+/* ---- more while it is open ---- */
+
+BOTH(an_interface_that_appears_is_used)
+{
+	uint8_t address[LNX_ADDR_BYTES];
+	struct lnx_peer *peer;
+	struct lnx_rails r;
+	unsigned count;
+
+	fake_conf.poll_idle = 1;
+	/* Two to begin with, so that links are watched. */
+	open_peer(kind, 2, 2);
+	cr_assert_not_null(watch);
+	memcpy(address, f.lnx->addr, sizeof(address));
+	r = rails_of(3, 6000);
+	hello(&r);
+	send_one();
+	our_hello(&count);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	peer = inside();
+	cr_expect_eq(f.lnx->nrail, 2);
+
+	nopen = 3;
+	fake_after_ms(&f, 200);
+	send_one();
+	cr_expect_eq(f.lnx->nrail, 2, "nobody has said anything");
+	appears(9);
+	fake_after_ms(&f, 200);
+	send_one();
+	fake_after_ms(&f, 200);
+	cr_assert_eq(f.lnx->nrail, 3);
+	cr_expect_eq(f.lnx->nnet, 3);
+	cr_expect_eq(f.lnx->stats.rails_added, 1);
+	cr_expect_eq(f.lnx->rail[2]->wire_index, 2);
+	cr_expect_neq(memcmp(address, f.lnx->addr, sizeof(address)), 0,
+		      "there is room for it in the address");
+	cr_expect_eq(peer->path[peer->npath - 1].rail, f.lnx->rail[2]);
+	cr_expect_eq(peer->nspread, peer->npath);
+	our_hello(&count);
+	cr_expect_eq(count, 1, "the peer is told");
+	fake_close(&f);
+}
+
+/* Of things that come and go cores are not asked all the time. */
+BOTH(a_flood_of_interfaces)
+{
+	unsigned i, before;
+
+	open_peer(kind, 2, 2);
+	send_one();
+	before = ngrow;
+	for (i = 0; i < 200; i++) {
+		fake_watch_link(watch, 7 + i % 5, "new", i & 1);
+		fake_after_ms(&f, 1);
+	}
+	send_one();
+	fake_after_ms(&f, 10);
+	cr_expect(ngrow > before);
+	cr_expect(ngrow - before <= 5, "%u times in 0.2 s", ngrow - before);
+	fake_close(&f);
+}
+
+BOTH(no_more_rails_than_there_is_room_for)
+{
+	unsigned i;
+
+	open_peer(kind, 2, 2);
+	send_one();
+	nopen = 1000;
+	for (i = 0; i < 3; i++) {
+		appears(9);
+		send_one();
+		fake_after_ms(&f, 200);
+	}
+	cr_expect_eq(f.lnx->nrail, LNX_RAILS_MAX);
+	cr_expect(inside()->npath <= LNX_PATHS_MAX);
+	fake_close(&f);
+}
+
+/* What cannot be opened is left out, and nothing else suffers. */
+BOTH(a_rail_that_cannot_be_opened)
+{
+	unsigned count;
+
+	open_peer(kind, 2, 2);
+	send_one();
+	our_hello(&count);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	nopen = 3;
+	refused = true;
+	appears(9);
+	send_one();
+	fake_after_ms(&f, 200);
+	send_one();
+	cr_expect_eq(f.lnx->nrail, 2);
+	cr_expect_eq(f.lnx->stats.rails_added, 0);
+	our_hello(&count);
+	cr_expect_eq(count, 0);
+	fake_close(&f);
+}

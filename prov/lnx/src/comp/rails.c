@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Called by api/ep_enable.c and comp/links.c; calls core/open.c. */
+#include "comp/rails.h"
+
+#include "comp/comp.h"
+#include "core/open.h"
+#include "rx/rx.h"
+
+int lnx_rails_add(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
+		  const struct lnx_addr_rail *src)
+{
+	struct lnx_rail_owner owner = {
+		.direct_cq_ops = &lnx_direct_cq_ops,
+		.framed_cq_ops = &lnx_framed_cq_ops,
+		.direct_srx_ops = &lnx_direct_srx_ops,
+		.framed_srx_ops = &lnx_framed_srx_ops,
+		.direct_cntr_ops = &lnx_direct_cntr_ops,
+		.fid_ops = &lnx_peer_fid_ops,
+		.wait = ep->want_wait,
+		.src_addr = src ? src->raw : NULL,
+		.src_addrlen = src ? src->rawlen : 0,
+	};
+	struct lnx_rail *rail;
+	int ret;
+
+	if (ep->nrail == LNX_RAILS_MAX)
+		return -FI_ENOSPC;
+	ret = lnx_rail_open(ep, spec, &owner, &rail);
+	if (ret)
+		return ret;
+	if (rail->kind == LNX_RAIL_PEER) {
+		ret = lnx_rxbuf_make_sink(rail);
+		if (ret) {
+			lnx_rail_shut(rail);
+			lnx_rail_close(rail);
+			return ret;
+		}
+	}
+	ep->rail[ep->nrail++] = rail;
+	if (lnx_kind_local(rail->kind)) {
+		ep->shm = rail;
+		/* Polled like the others, and as often as ever. */
+		ep->nnet += ep->bare;
+		return 0;
+	}
+	ep->nnet++;
+	if (rail->kind != LNX_RAIL_PLAIN)
+		return 0;
+	ret = lnx_plain_fill(rail);
+	if (ret && ep->enabled)
+		ep->work |= LNX_WORK_BUFS;
+	return ret == -FI_EAGAIN || ep->enabled ? 0 : ret;
+}
+
+unsigned lnx_rails_waits(const struct lnx_ep *ep, struct lnx_wait **wait)
+{
+	struct lnx_cq *cq[2] = { ep->tx_cq, ep->rx_cq };
+	unsigned i, n = 0;
+
+	for (i = 0; i < 2; i++)
+		if (cq[i] && cq[i]->wait)
+			wait[n++] = cq[i]->wait;
+	for (i = 0; i < LNX_CNTR_KINDS; i++)
+		if (ep->cntr[i] && ep->cntr[i]->wait)
+			wait[n++] = ep->cntr[i]->wait;
+	return n;
+}
+
+int lnx_rails_wait_add(const struct lnx_ep *ep, int fd)
+{
+	struct lnx_wait *wait[LNX_WAITS_MAX];
+	unsigned i, n = lnx_rails_waits(ep, wait);
+	int ret = 0;
+
+	for (i = 0; i < n && fd >= 0 && !ret; i++)
+		ret = lnx_wait_add_fd(wait[i], fd);
+	return ret;
+}
+
+void lnx_rails_wait_del(const struct lnx_ep *ep, int fd)
+{
+	struct lnx_wait *wait[LNX_WAITS_MAX];
+	unsigned i, n = lnx_rails_waits(ep, wait);
+
+	for (i = 0; i < n && fd >= 0; i++)
+		lnx_wait_del_fd(wait[i], fd);
+}

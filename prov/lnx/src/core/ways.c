@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <string.h>
+
+#include "core/open.h"
+#include "core/paths.h"
+#include "core/ways.h"
+
+/* One more.  False: the core has no room for its address. */
+static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
+{
+	struct lnx_path *path = &peer->path[peer->npath];
+
+	memset(path, 0, sizeof(*path));
+	path->rail = way->rail;
+	path->remote_rail = way->remote;
+	path->class = way->class;
+	path->link_bps = path->rail->link_bps;
+	path->state = LNX_PATH_IDLE;
+	path->index = peer->npath;
+	path->room = LNX_PATH_ROOM;
+	lnx_list_init(&path->reads);
+	lnx_health_init(&path->guard.health);
+	lnx_health_init(&path->guard.remote);
+	if (lnx_rail_insert(path->rail, way->to->raw, &path->core_addr))
+		return false;
+	peer->npath++;
+	return true;
+}
+
+void lnx_ways_join(struct lnx_peer *peer, const struct lnx_rails *r)
+{
+	struct lnx_path_choice way[LNX_PATHS_MAX];
+	struct lnx_spread s;
+	unsigned i;
+
+	s = lnx_paths_choose(peer->ep, r, NULL, way, LNX_PATHS_MAX);
+	for (i = 0; i < s.n; i++) {
+		if (!add(peer, &way[i]))
+			continue;
+		peer->nspread += i < s.nspread;
+		peer->nturn += i < s.nturn;
+	}
+	/* Were all of those refused, the next best is what there is. */
+	peer->nspread = LNX_MAX(peer->nspread, peer->npath != 0);
+	peer->nturn = LNX_MAX(peer->nturn, peer->npath != 0);
+}
+
+void lnx_ways_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = &peer->path[i];
+		const struct lnx_addr_rail *to =
+			lnx_rails_find(r, path->remote_rail);
+		uint8_t old[LNX_ADDR_RAW] = { 0 };
+		size_t len = sizeof(old);
+		fi_addr_t core_addr;
+
+		if (!to || to->prov != path->rail->prov ||
+		    fi_av_lookup(path->rail->av, path->core_addr, old, &len) ||
+		    len > sizeof(old) || !memcmp(old, to->raw, len))
+			continue;
+		if (lnx_rail_insert(path->rail, to->raw, &core_addr))
+			continue;	/* it stays where nobody is */
+		lnx_rail_remove(path->rail, path->core_addr);
+		path->core_addr = core_addr;
+		peer->strange &= (uint8_t)~(1u << i);
+		path->retry_ns = 0;
+		path->backoff_ns = 0;
+		path->guard.probe_ns = 1;	/* at once */
+		path->guard.moved_away = true;
+	}
+}
+
+/* The rails that have a path. */
+static struct lnx_paths_but in_use(const struct lnx_peer *peer)
+{
+	const struct lnx_ep *ep = peer->ep;
+	struct lnx_rail *const *rail = ep->rail + (ep->nrail - ep->nnet);
+	struct lnx_paths_but but = { .routed = true };
+	unsigned i, k;
+
+	for (i = 0; i < peer->npath; i++) {
+		but.remote |= 1u << peer->path[i].remote_rail;
+		for (k = 0; k < ep->nnet; k++)
+			if (rail[k] == peer->path[i].rail)
+				but.local |= 1u << k;
+	}
+	return but;
+}
+
+/*
+ * Add what there is beside those rails.  A path that is as good as any takes part in
+ * all that several do; should others of less worth stand before it, so do they now,
+ * each by its speed.
+ */
+static unsigned add_beside(struct lnx_peer *peer, const struct lnx_rails *r,
+			   const struct lnx_paths_but *but)
+{
+	struct lnx_path_choice way[LNX_PATHS_MAX];
+	unsigned max = (unsigned)LNX_MIN(LNX_PATHS_MAX,
+					 peer->ep->conf->max_rails);
+	unsigned mode = (unsigned)peer->ep->conf->multi_rail_selection;
+	unsigned i, n = 0;
+	struct lnx_spread s;
+
+	if (peer->npath >= max)
+		return 0;
+	s = lnx_paths_choose(peer->ep, r, but, way, max - peer->npath);
+	for (i = 0; i < s.n; i++) {
+		if (!add(peer, &way[i]))
+			continue;
+		n++;
+		if (i < s.nspread && mode != LNX_SELECTION_LNET)
+			peer->nspread = peer->npath;
+		if (i < s.nturn && mode != LNX_SELECTION_SPREAD)
+			peer->nturn = peer->npath;
+	}
+	return n;
+}
+
+void lnx_ways_extend(struct lnx_peer *peer, const struct lnx_rails *r)
+{
+	struct lnx_paths_but used, but;
+	unsigned n;
+
+	if (!peer->npath) {
+		lnx_ways_join(peer, r);
+		return;
+	}
+	if (peer->ep->conf->multi_rail_selection == LNX_SELECTION_PER_PEER)
+		return;
+	/* Best are those of which both ends are new. */
+	but = used = in_use(peer);
+	n = add_beside(peer, r, &but);
+	if (n)
+		used = in_use(peer);
+	but.local = used.local;
+	but.remote = 0;
+	n += add_beside(peer, r, &but);
+	if (n)
+		used = in_use(peer);
+	but.local = 0;
+	but.remote = used.remote;
+	n += add_beside(peer, r, &but);
+	if (n)
+		LNX_INFO(FI_LOG_EP_CTRL, "peer %016llx: %u more paths, %u now\n",
+			 (unsigned long long)peer->eid, n, peer->npath);
+}
