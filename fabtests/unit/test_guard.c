@@ -2052,6 +2052,29 @@ BOTH(link_goes_down_where_messages_come_in)
 	close_clean();
 }
 
+/* Even if he has never said anything himself. */
+BOTH(link_goes_down_of_one_who_only_receives)
+{
+	struct side *s = &side[0];
+	struct op *o;
+
+	open_n(kind, 2, 1);
+	o = receive(s, 8);
+	say(s, 0, LNX_KIND_HELLO, 0);
+	say(s, 0, LNX_KIND_TAG, ++s->next_tag);
+	RUN_UNTIL(o->ncomp, 100);
+	run_ms(20);
+	cr_assert_eq(s->nhello, 0u);
+	black_hole(0);
+	link_is(0, false);
+	RUN_UNTIL(s->nrail, 10);
+	cr_expect_eq(s->rail.data, 0u);
+	heal(0);
+	link_is(0, true);
+	RUN_UNTIL(!left(s, 0), 5000);
+	close_now();
+}
+
 /* Both that a link goes down and what is to be done later wake the helper thread. */
 BOTH(link_goes_down_while_nobody_calls)
 {

@@ -227,6 +227,22 @@ Test(hdr, every_wrong_length_is_found)
 	}
 }
 
+/* A PROBE that says how new its address is has one. */
+Test(hdr, probe_with_a_key_has_an_address)
+{
+	struct lnx_hdr h;
+	size_t good = build(&h, LNX_KIND_PROBE);
+
+	h.key = 1;
+	lnx_hdr_put((struct lnx_wire_hdr *)frame, &h);
+	cr_expect_eq(get(good), -EBADMSG);
+	cr_expect_eq(get(HDR + LNX_ADDR_BYTES), 0);
+	h.key = 0;
+	lnx_hdr_put((struct lnx_wire_hdr *)frame, &h);
+	cr_expect_eq(get(good), 0);
+	cr_expect_eq(get(HDR + LNX_ADDR_BYTES), 0);
+}
+
 /* Longer than any buffer for frames: a core that says so is not to be believed. */
 Test(hdr, no_kind_is_longer_than_a_frame)
 {
