@@ -33,6 +33,7 @@
 #define GAP_NS		3000000ULL	/* shorter ones are not worth a line */
 #define LOOK_NS		2000000ULL	/* between looks at the other side */
 #define GRACE_NS	200000000ULL	/* for what may come twice */
+#define FAILED_NS	3000000000ULL	/* for reads that have to be ended first */
 #define GHOST_OPS	8
 
 struct tally tally;
@@ -420,8 +421,8 @@ static int run_target(struct ft *ft)
 {
 	double patience = ft->run->timeout_s;
 	struct tally theirs = { 0 };
-	uint64_t look = 0, now, since, seen = 0;
-	bool all;
+	uint64_t look = 0, now, since, seen = 0, grace;
+	bool failed;
 
 	tally.start_ns = now_ns();
 	for (;;) {
@@ -449,9 +450,12 @@ static int run_target(struct ft *ft)
 			seen = tally.received;
 			since = now;
 		}
-		all = theirs.failed || theirs.refused || !traffic->complete ||
-		      traffic->complete(theirs.sent);
-	} while (now - since < (all ? GRACE_NS : (uint64_t)(patience * 1e9)));
+		failed = theirs.failed || theirs.refused;
+		grace = failed && traffic->complete ? FAILED_NS :
+			failed || !traffic->complete ||
+			traffic->complete(theirs.sent) ? GRACE_NS :
+			(uint64_t)(patience * 1e9);
+	} while (now - since < grace);
 	tally.end_ns = now_ns();
 	if (traffic->finish)
 		traffic->finish(ft, &theirs);
