@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "api/ep.h"
+#include "comp/comp.h"
 #include "fake_core.h"
 #include "rx/rx.h"
 #include "tx/tx.h"
@@ -129,6 +130,7 @@ static void recv_any(void *to, size_t len, void *context)
 /* What the application holds, and what it gave back, adds up. */
 static void expect_no_entries(void)
 {
+	fake_pass(&f);			/* posts what was read */
 	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
 	cr_expect_eq(f.lnx->chunk_pool.used, 0);
 	cr_expect_eq(f.lnx->rxbuf_pool.used,
@@ -1642,6 +1644,80 @@ Test(rx_plain, errors_without_memory)
 	recv_any(buf, 60, &b);
 	cr_assert_eq(fi_cancel(&f.ep->fid, &b), 0);
 	no_memory = false;
+	fake_close(&f);
+}
+
+/* As many buffers are posted as bursts take, and fewer when there are none. */
+Test(rx_plain, posted_follow_the_bursts)
+{
+	unsigned i, n, burst, max = 128;
+
+	fake_conf.rx_buffers = max;
+	open_met(LNX_RAIL_PLAIN);
+	cr_expect_eq(core->nposted, LNX_PLAIN_POSTED);
+	/* Not in front of an answer, but when there is nothing else to do. */
+	recv_any(buf, 60, &a);
+	fake_tag(&f, &p, 5, mem, 8);
+	lnx_lock(&f.lnx->lock);
+	lnx_ep_progress(f.lnx);
+	cr_expect_eq(core->nposted, LNX_PLAIN_POSTED - 1);
+	lnx_ep_progress(f.lnx);
+	cr_expect_eq(core->nposted, LNX_PLAIN_POSTED);
+	lnx_unlock(&f.lnx->lock);
+	fake_comp(&f, &a);
+	/* Never fewer than half of the least, whatever comes; those that
+	 * wait to be read count. */
+	for (burst = n = 0; burst < 20; burst++) {
+		for (i = 0; i < 2 * max; i++, n++) {
+			recv_any(buf, 60, &a);
+			fake_tag(&f, &p, n, mem, 8);
+		}
+		lnx_lock(&f.lnx->lock);
+		while (core->in) {
+			lnx_ep_progress(f.lnx);
+			cr_assert_geq(2 * f.lnx->rail[0]->nposted,
+				      LNX_PLAIN_POSTED);
+			cr_assert_leq(f.lnx->rail[0]->nposted, max);
+		}
+		lnx_unlock(&f.lnx->lock);
+		fake_passes(&f, 40);
+		for (i = 2 * max; i > 0; i--)
+			cr_assert_eq(fake_comp(&f, &a).tag, n - i);
+	}
+	burst = core->nposted;
+	cr_expect_geq(burst, 2 * LNX_PLAIN_POSTED);
+	for (i = 0; i < LNX_PLAIN_CALM; i++) {
+		recv_any(buf, 60, &a);
+		fake_tag(&f, &p, i, mem, 8);
+		cr_assert_eq(fake_comp(&f, &a).tag, i);
+		fake_drop_all(&f, &p);
+	}
+	for (i = 0; i < max; i++) {
+		recv_any(buf, 60, &a);
+		fake_tag(&f, &p, i, mem, 8);
+		fake_comp(&f, &a);
+	}
+	fake_pass(&f);
+	cr_expect_eq(core->nposted, burst / 2);
+	fake_close(&f);
+}
+
+/* Nobody wants more than FI_LNX_RX_BUFFERS. */
+Test(rx_plain, few_buffers)
+{
+	unsigned i;
+
+	fake_conf.rx_buffers = 8;
+	open_met(LNX_RAIL_PLAIN);
+	for (i = 0; i < 100; i++) {
+		recv_any(buf, 60, &a);
+		fake_tag(&f, &p, i, mem, 8);
+		cr_assert_leq(core->nposted, 8);
+	}
+	for (i = 0; i < 100; i++)
+		cr_assert_eq(fake_comp(&f, &a).tag, i);
+	fake_pass(&f);
+	cr_expect_eq(core->nposted, 8);
 	fake_close(&f);
 }
 

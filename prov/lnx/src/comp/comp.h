@@ -18,7 +18,16 @@ extern struct fi_ops lnx_peer_fid_ops;
 /* comp/bare.c: what ended on a bare rail. */
 LNX_COLD void lnx_bare_poll(struct lnx_rail *rail);
 
-/* comp/plain.c: rails whose CQ we read and whose buffers we post. */
+/*
+ * comp/plain.c: rails whose CQ we read and whose buffers we post.
+ *
+ * Cores fill buffers in turn, so each of them is cold when its turn comes again: the
+ * fewer are posted, the more stays in the caches.  A burst that takes all of them
+ * doubles their number, up to FI_LNX_RX_BUFFERS; so many polls in a row that found
+ * little halve it.
+ */
+#define LNX_PLAIN_POSTED	16u	/* to begin with, and at least */
+#define LNX_PLAIN_CALM		65536u
 int lnx_plain_poll(struct lnx_rail *rail);
 int lnx_plain_fill(struct lnx_rail *rail);
 LNX_COLD void lnx_plain_recv_failed(struct lnx_rail *rail,

@@ -142,7 +142,7 @@ bool lnx_rxbuf_may_keep(struct lnx_rxbuf *buf)
 
 	if (rail->kind == LNX_RAIL_PEER)
 		return ep->nbuf_reserve >= ep->buf_reserve_min;
-	if (rail->nposted >= ep->conf->rx_buffers / 2)
+	if (rail->nposted >= rail->want_posted / 2)
 		return true;
 	spare = lnx_pool_get(&ep->rxbuf_pool);
 	if (!spare)
@@ -175,9 +175,28 @@ static inline void post_buf(struct lnx_rail *rail, struct lnx_rxbuf *buf)
 	rail->ep->work |= LNX_WORK_BUFS;
 }
 
+/* Those that were read, for the core again; unless there are enough. */
+static void post_spare(struct lnx_rail *rail)
+{
+	struct lnx_node *n;
+
+	while ((n = lnx_list_pop(&rail->spare))) {
+		struct lnx_rxbuf *buf = lnx_list_entry(n, struct lnx_rxbuf,
+						       link);
+
+		if (lnx_likely(rail->nposted < rail->want_posted))
+			post_buf(rail, buf);
+		else
+			lnx_rxbuf_put(buf);
+	}
+}
+
 int lnx_plain_fill(struct lnx_rail *rail)
 {
-	while (rail->nposted < rail->ep->conf->rx_buffers) {
+	if (!rail->want_posted)
+		rail->want_posted = LNX_MIN(LNX_PLAIN_POSTED,
+					    rail->ep->conf->rx_buffers);
+	while (rail->nposted < rail->want_posted) {
 		struct lnx_rxbuf *buf = lnx_rxbuf_get(rail);
 		uint32_t before = rail->nposted;
 
@@ -202,7 +221,8 @@ static inline void plain_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 			return;
 		}
 	}
-	post_buf(rail, buf);
+	/* Not now: the application waits for what came, and may answer. */
+	lnx_list_add_tail(&rail->spare, &buf->link);
 }
 
 /* Too long for a frame, or flushed at close. */
@@ -254,9 +274,34 @@ LNX_COLD void lnx_rail_drain(struct lnx_rail *rail)
 			;
 	else
 		lnx_rail_poll(rail);
-	while ((n = lnx_list_pop(&rail->bufs)))
+	while ((n = lnx_list_pop(&rail->bufs)) ||
+	       (n = lnx_list_pop(&rail->spare)))
 		lnx_rxbuf_put(lnx_list_entry(n, struct lnx_rxbuf, link));
 	rail->nposted = 0;
+}
+
+static LNX_COLD void want_fewer(struct lnx_rail *rail)
+{
+	rail->calm = 0;
+	if (rail->want_posted > LNX_PLAIN_POSTED)
+		rail->want_posted = LNX_MAX(rail->want_posted / 2,
+					    LNX_PLAIN_POSTED);
+}
+
+/* A poll found n.  How many buffers a burst took, the next one may take too. */
+static inline void adapt(struct lnx_rail *rail, ssize_t n)
+{
+	if (lnx_likely(n < READ_BATCH / 2)) {
+		if (lnx_unlikely(++rail->calm == LNX_PLAIN_CALM))
+			want_fewer(rail);
+		return;
+	}
+	rail->calm = 0;
+	if (!rail->nposted && rail->want_posted < rail->ep->conf->rx_buffers) {
+		rail->want_posted = LNX_MIN(2 * rail->want_posted,
+					    rail->ep->conf->rx_buffers);
+		rail->ep->work |= LNX_WORK_BUFS;
+	}
 }
 
 /* Completions handled. */
@@ -266,8 +311,11 @@ int lnx_plain_poll(struct lnx_rail *rail)
 	ssize_t n, i;
 
 	n = fi_cq_read(rail->core_cq, e, READ_BATCH);
-	if (lnx_likely(n == -FI_EAGAIN))
+	if (lnx_likely(n == -FI_EAGAIN)) {
+		if (!lnx_list_empty(&rail->spare))
+			post_spare(rail);
 		return 0;
+	}
 	if (lnx_unlikely(n < 0)) {
 		if (n == -FI_EAVAIL)
 			read_errors(rail);
@@ -285,5 +333,8 @@ int lnx_plain_poll(struct lnx_rail *rail)
 			lnx_pull_chunk_done(op, 0, 0);
 		}
 	}
+	adapt(rail, n);
+	if (rail->nposted < rail->want_posted / 2)
+		post_spare(rail);
 	return (int)n;
 }

@@ -294,6 +294,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	rail->wait_fd = -1;
 	rail->next_key = KEY_BASE;
 	lnx_list_init(&rail->bufs);
+	lnx_list_init(&rail->spare);
 	lnx_list_init(&rail->regs);
 	lnx_list_init(&rail->twins);
 	lnx_health_init(&rail->health);

@@ -92,7 +92,10 @@ struct lnx_rail {
 	struct lnx_peer **by_core;	/* core fi_addr -> peer; direct and bare */
 	size_t nby_core;
 	struct lnx_node bufs;		/* rxbufs posted to a plain rail */
+	struct lnx_node spare;		/* rxbufs to be posted when there is time */
 	uint32_t nposted;
+	uint32_t want_posted;		/* comp/plain.c */
+	uint32_t calm;			/* polls since the last burst */
 	struct lnx_rxbuf *sink;		/* peer rail: for what must be dropped */
 	uint8_t *note;			/* direct rail: where a note arrives */
 	uint64_t link_bps;		/* nominal; 0: unknown (core/nic.c) */
