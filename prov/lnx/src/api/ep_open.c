@@ -118,6 +118,7 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	lnx_pool_init(&ep->chunk_pool, lnx_chunk_size, SLAB_BUF);
 	ep->window = pow2_up(ep->conf->window);
 	ep->idle_mask = pow2_up(ep->conf->poll_idle) - 1;
+	ep->poll_hot = (uint32_t)ep->conf->poll_hot;
 	ep->ack_every = (uint32_t)ep->conf->ack_every;
 	ep->eager_limit = ep->conf->eager_limit;
 	ep->max_msg_size = info->ep_attr->max_msg_size ?

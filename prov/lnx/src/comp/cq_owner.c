@@ -137,7 +137,7 @@ struct fi_ops_cntr_owner lnx_direct_cntr_ops = {
 static void framed_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 			size_t len)
 {
-	rail->hot = rail->ep->conf->poll_hot;
+	rail->hot = rail->ep->poll_hot;
 	if (lnx_unlikely(buf->big != NULL)) {
 		lnx_rxbuf_shrink(buf);
 		return;

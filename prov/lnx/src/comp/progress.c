@@ -18,7 +18,7 @@ static inline void poll_rail(struct lnx_rail *rail)
 {
 	if (rail->kind == LNX_RAIL_PLAIN) {
 		if (lnx_plain_poll(rail))
-			rail->hot = rail->ep->conf->poll_hot;
+			rail->hot = rail->ep->poll_hot;
 	} else if (lnx_unlikely(lnx_kind_bare(rail->kind))) {
 		lnx_bare_poll(rail);
 	} else {

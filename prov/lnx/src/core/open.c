@@ -230,6 +230,14 @@ static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 	ret = fi_fabric(rail->info->fabric_attr, &rail->fabric, NULL);
 	if (ret)
 		return failed(rail, "fi_fabric", ret);
+	/*
+	 * Nothing of a core domain is used but by us, and by us under one lock: a
+	 * network core need not lock a second time, at each look.  (shm is better off
+	 * with its lock: it spaces the looks at a line that its peer writes.)
+	 */
+	if (!lnx_kind_local(rail->kind))
+		rail->info->domain_attr->control_progress =
+			FI_PROGRESS_CONTROL_UNIFIED;
 	ret = fi_domain(rail->fabric, rail->info, &rail->domain, NULL);
 	if (ret)
 		return failed(rail, "fi_domain", ret);

@@ -92,8 +92,21 @@ struct lnx_ep {
 	_Alignas(64)
 	struct lnx_cntr *cntr[LNX_CNTR_KINDS];	/* NULL: not counted */
 	uint64_t eid;
+
+	_Alignas(64)
 	uint32_t window;
 	uint32_t tx_size;		/* frames one peer may have queued */
+	size_t eager_limit;
+	size_t copy_limit;
+	size_t max_msg_size;
+	struct lnx_node ack_peers;	/* deferred, as those below */
+	struct lnx_faults *fault;	/* NULL but in tests (comp/faults.h) */
+	uint32_t poll_hot;		/* conf->poll_hot */
+	uint32_t by_eid_mask;
+
+	_Alignas(64)
+	struct lnx_peer **by_eid;	/* hash of peers */
+	struct lnx_pool txe_pool[3];	/* by frame size: LNX_TXE_SMALL, … */
 
 	_Alignas(64)
 	struct lnx_stats stats;		/* hot ones first */
@@ -101,7 +114,6 @@ struct lnx_ep {
 	struct lnx_match msg;
 
 	/* Deferred: what must not be done inside a core's callback. */
-	struct lnx_node ack_peers;
 	struct lnx_node pump_peers;
 	struct lnx_node una_peers;
 	struct lnx_node guard_peers;
@@ -121,23 +133,17 @@ struct lnx_ep {
 	uint64_t moves_ns;		/* and when it did last; 0: never */
 	bool more;			/* it does not list all rails: hellos do */
 	bool news;			/* or is not what peers may have inserted */
-	struct lnx_peer **by_eid;	/* hash of peers */
-	uint32_t by_eid_mask;
 	uint32_t npeer;
 	uint32_t peer_turn;		/* joined so far: deals out equal paths */
 	uint32_t nstranger;		/* of them, never in the AV */
 	size_t early_bytes;		/* held by peers' seq.kept */
 	struct lnx_node peers;		/* all of them */
 
-	struct lnx_pool txe_pool[3];	/* by frame size: LNX_TXE_SMALL, … */
 	struct lnx_pool rxbuf_pool;
 	struct lnx_pool chunk_pool;
 	struct lnx_node reserve;	/* rxe kept for when memory is short */
 	struct lnx_node buf_reserve;	/* the same for frame buffers */
 	struct lnx_node owned;		/* rxe.link: hold memory, on no other list */
-	size_t eager_limit;
-	size_t max_msg_size;
-	size_t copy_limit;
 	size_t min_multi_recv;
 	struct lnx_optab rndv_ops;	/* lnx_rndv, by name on the wire */
 	struct lnx_rma_side rma;
@@ -151,7 +157,6 @@ struct lnx_ep {
 	struct lnx_netwatch *netwatch;	/* NULL: links are not watched */
 	uint64_t grow_ns;		/* not to look for more rails before */
 	bool grow;			/* there may be some */
-	struct lnx_faults *fault;	/* NULL but in tests (comp/faults.h) */
 
 	struct lnx_domain *domain;
 	struct lnx_av *av;
@@ -183,8 +188,9 @@ struct lnx_ep {
 	struct lnx_thread *thread;
 };
 static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
-	      offsetof(struct lnx_ep, pass) % 64 == 0,
-	      "send, receive and progress have lines of their own");
+	      offsetof(struct lnx_ep, pass) % 64 == 0 &&
+	      offsetof(struct lnx_ep, window) % 64 == 0,
+	      "send, receive, progress and frames have lines of their own");
 
 /* Bits of ep->work; each stands for a list that progress looks at. */
 #define LNX_WORK_ACK	0x01u

@@ -66,6 +66,8 @@ struct lnx_path_guard {
 };
 
 struct lnx_path {
+	/* Hot: what each frame looks at. */
+	_Alignas(64)
 	struct lnx_rail *rail;
 	fi_addr_t core_addr;
 	uint16_t remote_rail;		/* index in the peer's address */
@@ -73,15 +75,17 @@ struct lnx_path {
 	uint8_t state;			/* enum lnx_path_state */
 	uint8_t class;			/* 0: as good as any (policy/pathway.h) */
 	uint64_t since_ns;		/* when CONNECTING began */
-	uint64_t retry_ns;		/* not to be tried before */
-	uint64_t backoff_ns;
-	uint64_t fail_rest_ns;		/* the last rest after a failed send */
-	uint64_t link_bps;		/* nominal, of our end; 0: unknown */
-	/* Frames; counted while a peer has several paths (tx/path.h). */
+	/* Frames; what is known of them counts while a peer has several paths
+	 * (tx/path.h). */
 	uint64_t sent;			/* bytes that left over it */
 	uint64_t got;			/* of which the peer is known to have */
 	uint64_t said;			/* what it said last */
 	uint64_t room;			/* more than that on the way: backed up */
+
+	uint64_t retry_ns;		/* not to be tried before */
+	uint64_t backoff_ns;
+	uint64_t fail_rest_ns;		/* the last rest after a failed send */
+	uint64_t link_bps;		/* nominal, of our end; 0: unknown */
 	struct lnx_meter send;
 	/* Pieces of large transfers, which come the other way. */
 	uint64_t read_bytes;		/* outstanding */
@@ -104,11 +108,16 @@ struct lnx_cma_owner {
 	uint64_t eid;
 };
 
+/*
+ * Hot members come first, a cache line for each step of a frame's way; 64-byte
+ * aligned.  Between two frames a kernel that sends and receives for us empties much
+ * of the caches, so that each line costs.
+ */
 struct lnx_peer {
 	/* Send path. */
+	_Alignas(64)
 	fi_addr_t direct;		/* shm_addr, while nothing is queued */
 	fi_addr_t shm_addr;		/* core address; FI_ADDR_NOTAVAIL: none */
-	fi_addr_t shm_core;		/* the same, also where only it may send */
 	fi_addr_t addr;			/* ours, FI_ADDR_NOTAVAIL: not in the AV */
 	struct lnx_ep *ep;
 	uint64_t eid;
@@ -117,23 +126,30 @@ struct lnx_peer {
 	uint32_t tx_una;		/* oldest not acknowledged */
 	uint32_t tx_resend;		/* next to post again; == tx_posted: none */
 	uint32_t npend;			/* frames in [tx_posted, tx_next) */
-	uint32_t nrndv;			/* announced, not ended */
-	uint32_t nparts;		/* of our RMA, not ended */
-	uint32_t nserved;		/* its large writes and questions for keys */
 	uint8_t npath;
 	uint8_t nspread;		/* the first that share large messages */
 	uint8_t nturn;			/* the first that messages take in turn */
 	uint8_t cur;			/* path of frames while it is not backed up */
+
+	/* What both ways note of each frame. */
+	struct lnx_txe **slot;		/* [ep->window], by number */
+	uint64_t una_bytes;		/* of frames not acknowledged; as `sent` */
+	struct lnx_node una_link;	/* ep->una_peers: frames unacknowledged */
+	struct lnx_node ack_link;	/* ep->ack_peers */
+	uint64_t owed_since_ns;		/* 0: the next pass sets it */
+	uint32_t owed;			/* sequenced frames not yet acknowledged */
+	bool ack_now;
+
 	bool self;			/* this very endpoint */
 	bool hello_done;		/* our hello is numbered */
-	bool bye;			/* it said it is closing */
 	bool gone;			/* unreachable: sends fail at once */
-	bool stranger;			/* counted in ep->nstranger */
-	bool cma;			/* its large messages stay out of the core */
-	bool no_shm;			/* one of us had no place for the other */
+	struct lnx_seq seq;
+	uint64_t una_since_ns;		/* last progress of tx_una */
+	uint64_t silent_ns;		/* nothing came of it since; 0: it did */
+	uint64_t rto_ns;
+	bool heard;			/* it has acknowledged something: our hello */
 	bool probe;			/* send the oldest frame again */
 	bool probing;			/* did so; its ack tells what is lost */
-	bool heard;			/* it has acknowledged something: our hello */
 	bool spread;			/* its frames come over several paths */
 	uint8_t last_path;		/* of its frames */
 	uint8_t told_path;		/* what we told of last */
@@ -141,13 +157,25 @@ struct lnx_peer {
 	uint8_t back;			/* the path its last frame came by, for ACKs */
 	uint8_t again;			/* tx_resend: frames of these paths, as bits */
 	uint8_t pong_due;		/* bits of paths that owe a PONG */
+	bool bye;			/* it said it is closing */
+	bool stranger;			/* counted in ep->nstranger */
+	bool cma;			/* its large messages stay out of the core */
+	bool no_shm;			/* one of us had no place for the other */
+
+	_Alignas(64)
+	uint64_t got[LNX_PATHS_MAX];	/* bytes of its frames, by its path */
+	struct lnx_path path[LNX_PATHS_MAX];
+
+	/* Less hot. */
+	uint64_t told[LNX_PATHS_MAX];	/* what we have said of `got` */
 	struct {
 		uint64_t tag, data;	/* of the PROBE */
 	} pong[LNX_PATHS_MAX];
-	struct lnx_txe **slot;		/* [ep->window], by number */
+	fi_addr_t shm_core;		/* shm_addr, also where only it may send */
+	uint32_t nrndv;			/* announced, not ended */
+	uint32_t nparts;		/* of our RMA, not ended */
+	uint32_t nserved;		/* its large writes and questions for keys */
 	struct lnx_node pend;		/* txe.link, numbered, not yet posted */
-	uint64_t una_bytes;		/* of frames not acknowledged; as `sent` */
-	struct lnx_path path[LNX_PATHS_MAX];
 
 	/* Direct sends that the core was too busy for (tx/direct.c). */
 	struct lnx_node dpend;
@@ -161,28 +189,18 @@ struct lnx_peer {
 	bool missed;			/* it did not seem so */
 
 	/* Receive path. */
-	struct lnx_seq seq;
-	uint64_t got[LNX_PATHS_MAX];	/* bytes of its frames, by its path */
-	uint64_t told[LNX_PATHS_MAX];	/* what we have said of that */
 	uint32_t full_pass;		/* 1 + the pass in which no path took a read */
 	uint64_t pull_left;		/* bytes to be read that are not yet asked for */
-	uint32_t owed;			/* sequenced frames not yet acknowledged */
-	bool ack_now;
 	bool put_refused;		/* a piece of the write that is coming in */
-	uint64_t owed_since_ns;		/* 0: the next pass sets it */
 
 	/* Lists, each linked only when there is something to do. */
-	struct lnx_node ack_link;	/* ep->ack_peers */
 	struct lnx_node pump_link;	/* ep->pump_peers: frames to post */
-	struct lnx_node una_link;	/* ep->una_peers: frames unacknowledged */
 	struct lnx_node guard_link;	/* ep->guard_peers: paths to look after */
 	struct lnx_node learn_link;	/* ep->learn_peers: hello to act on */
 	struct lnx_rails *rails;	/* as it said; owned; NULL: as in the AV */
 	struct lnx_node all_link;	/* ep->peers */
 	struct lnx_peer *hash_next;	/* ep->by_eid */
 	uint64_t failing_ns;		/* every send fails since; 0: they do not */
-	uint64_t una_since_ns;		/* last progress of tx_una */
-	uint64_t silent_ns;		/* nothing came of it since; 0: it did */
 	uint64_t pong_ns;		/* its last PONG */
 	uint64_t gap_ns;		/* tx_una is gap_seq since; 0: not looked */
 	uint32_t gap_seq;
@@ -193,7 +211,10 @@ struct lnx_peer {
 	uint64_t alive_ns;		/* its host was asked last */
 	bool asking;			/* about the whole peer (tx/guard.h) */
 	uint32_t npull;			/* of its large messages and writes */
-	uint64_t rto_ns;
 };
+static_assert(offsetof(struct lnx_peer, slot) == 64 &&
+	      offsetof(struct lnx_peer, seq) == 128 &&
+	      offsetof(struct lnx_peer, got) == 192,
+	      "four lines of a peer for a frame, and one of its path");
 
 #endif

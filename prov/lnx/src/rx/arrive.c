@@ -364,7 +364,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 			peer->pong_due |= (uint8_t)(1u << path->index);
 			/* What it asks about may lie in a rail that is not hot. */
 			for (i = 0; i < ep->nrail; i++)
-				ep->rail[i]->hot = ep->conf->poll_hot;
+				ep->rail[i]->hot = ep->poll_hot;
 		}
 		ack_at_once(ep, peer);
 		break;

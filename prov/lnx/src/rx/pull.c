@@ -203,7 +203,7 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 		lnx_path_read_refused(path, len, now);
 		return ret;
 	}
-	rail->hot = p->rxe->ep->conf->poll_hot;
+	rail->hot = p->rxe->ep->poll_hot;
 	if (p->peer->npath > 1 &&
 	    lnx_unlikely(!lnx_list_linked(&p->peer->guard_link)))
 		lnx_guard_watch(p->peer);

@@ -50,7 +50,7 @@ LNX_INLINE ssize_t lnx_bare_find(struct lnx_ep *ep, fi_addr_t addr,
 /* Something of ours is in the core: look for its end. */
 LNX_INLINE void lnx_bare_busy(struct lnx_rail *rail)
 {
-	rail->hot = LNX_MAX(1u, (uint32_t)rail->ep->conf->poll_hot);
+	rail->hot = LNX_MAX(1u, rail->ep->poll_hot);
 }
 
 /* What rail's core calls n buffers of the application; NULL: nothing.  Only with

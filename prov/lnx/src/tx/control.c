@@ -34,7 +34,7 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	ret = fi_inject(path->rail->core_ep, &w, sizeof(w), path->core_addr);
 	if (ret)
 		return (int)ret;
-	path->rail->hot = ep->conf->poll_hot;
+	path->rail->hot = ep->poll_hot;
 	if (h->kind == LNX_KIND_ACK) {
 		lnx_path_told(peer, h);
 		lnx_tx_ack_rode(ep, peer);
@@ -67,7 +67,7 @@ LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
 	lnx_hdr_set_ack(&frame.w, peer->seq.next);
 	memcpy(frame.addr, ep->addr, sizeof(frame.addr));
 	ret = fi_inject(rail->core_ep, &frame, sizeof(frame), path->core_addr);
-	rail->hot = ep->conf->poll_hot;
+	rail->hot = ep->poll_hot;
 	return (int)ret;
 }
 

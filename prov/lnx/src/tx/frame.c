@@ -110,7 +110,7 @@ left:
 	path->sent += bytes;
 	if (lnx_likely(ack == peer->seq.next))
 		lnx_tx_ack_rode(ep, peer);
-	rail->hot = ep->conf->poll_hot;
+	rail->hot = ep->poll_hot;
 	return 0;
 
 refused:
@@ -477,9 +477,9 @@ ssize_t lnx_tx_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer)
 	return no_way(ep, dest, peer);
 }
 
-ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
+ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
+		      const struct lnx_tx *tx)
 {
-	struct lnx_peer *peer;
 	bool tagged = lnx_call_tagged(tx->call);
 	bool data = lnx_call_data(tx->call) ||
 		    (tx->op_flags & FI_REMOTE_CQ_DATA);
@@ -490,9 +490,11 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx)
 	ssize_t ret;
 	size_t len;
 
-	ret = lnx_tx_find(ep, tx->dest, &peer);
-	if (lnx_unlikely(ret))
-		return ret;
+	if (lnx_unlikely(!peer || !peer->npath)) {
+		ret = no_way(ep, tx->dest, &peer);
+		if (ret)
+			return ret;
+	}
 	/* A local peer that was only made now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
 		if (peer->cma && lnx_tx_is_large(tx)) {

@@ -142,13 +142,11 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 	return pick < 0 ? NULL : &peer->path[pick];
 }
 
-struct lnx_path *lnx_path_live(struct lnx_peer *peer)
+struct lnx_path *lnx_path_find_live(struct lnx_peer *peer)
 {
 	struct lnx_path *path = &peer->path[peer->cur];
 	unsigned i;
 
-	if (lnx_likely(path->state == LNX_PATH_UP || peer->npath == 1))
-		return path;
 	if (!peer->npath)
 		return NULL;
 	/* One that is not tried before one that is to be tried again. */
@@ -288,21 +286,6 @@ void lnx_path_told(struct lnx_peer *peer, const struct lnx_hdr *ack)
 	if (ack->len)
 		told_of(peer, (unsigned)ack->len - 1, ack->key);
 	peer->spread = false;
-}
-
-void lnx_path_all_got(struct lnx_peer *peer)
-{
-	unsigned i;
-
-	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = &peer->path[i];
-
-		/* Its next report has these, and says nothing new of them. */
-		path->said += path->sent - path->got;
-		path->got = path->sent;
-		path->send.mark_ns = 0;
-	}
-	peer->una_bytes = 0;
 }
 
 /* ---- pieces of large messages ---- */

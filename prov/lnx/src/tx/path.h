@@ -46,7 +46,16 @@ LNX_INLINE struct lnx_path *lnx_path_next(struct lnx_peer *peer, size_t len)
 
 /* The path for frames that are not worth a choice: the one in use, or one that
  * works if that does not; NULL: there is none. */
-struct lnx_path *lnx_path_live(struct lnx_peer *peer);
+struct lnx_path *lnx_path_find_live(struct lnx_peer *peer);
+
+LNX_INLINE struct lnx_path *lnx_path_live(struct lnx_peer *peer)
+{
+	struct lnx_path *path = &peer->path[peer->cur];
+
+	if (lnx_likely(peer->npath == 1 || path->state == LNX_PATH_UP))
+		return path;
+	return lnx_path_find_live(peer);
+}
 
 /*
  * Deadlines run while they are looked at.  Who computes between two calls has not seen
@@ -96,7 +105,22 @@ void lnx_path_tell(const struct lnx_peer *peer, struct lnx_hdr *ack);
 /* It has left. */
 void lnx_path_told(struct lnx_peer *peer, const struct lnx_hdr *ack);
 /* The peer has all that was ever sent to it. */
-void lnx_path_all_got(struct lnx_peer *peer);
+LNX_INLINE void lnx_path_all_got(struct lnx_peer *peer)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = &peer->path[i];
+
+		/* Its next report has these, and says nothing new of them. */
+		path->said += path->sent - path->got;
+		path->got = path->sent;
+		path->send.mark_ns = 0;
+		if (lnx_likely(peer->npath == 1))
+			break;
+	}
+	peer->una_bytes = 0;
+}
 
 /*
  * Several paths: the one for the next piece to be read, of those whose bit is set in

@@ -53,7 +53,7 @@ static bool tell(struct lnx_ep *ep, struct lnx_stray *s, uint64_t now)
 	lnx_hdr_set_path(&w, rail->wire_index, 0);
 	ret = fi_inject(rail->core_ep, &w, sizeof(w), to);
 	lnx_rail_remove(rail, to);
-	rail->hot = ep->conf->poll_hot;
+	rail->hot = ep->poll_hot;
 	s->retry_ns = now + TRY_NS;
 	return ret != -FI_EAGAIN || ++s->tries == TRIES_MAX;
 }

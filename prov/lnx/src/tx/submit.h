@@ -52,7 +52,7 @@ LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 		}
 		ep->stats.direct_sends += !ret;
 	} else {
-		ret = lnx_tx_framed(ep, tx);
+		ret = lnx_tx_framed(ep, peer, tx);
 	}
 	lnx_unlock(&ep->lock);
 	return ret;

@@ -126,8 +126,9 @@ LNX_INLINE uint64_t lnx_txe_bytes(struct lnx_txe *txe)
 }
 
 /* tx/frame.c.  Slow half of lnx_tx_submit: every peer without a direct rail, and
- * every failed look-up.  0, or what fi_send returns. */
-ssize_t lnx_tx_framed(struct lnx_ep *ep, const struct lnx_tx *tx);
+ * every failed look-up (NULL).  0, or what fi_send returns. */
+ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
+		      const struct lnx_tx *tx);
 /* Make sure peer can be sent to: its window exists, our hello is under way. */
 int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer);
 /* tx/direct.c.  A direct core was busy: let things move, try some more, queue. */
