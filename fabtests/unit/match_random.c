@@ -38,6 +38,8 @@ struct profile {
 static const struct profile profiles[] = {
 	{ "few",	2, 3, TAGS_NEAR, 3, 0, 60, 10, 0 },
 	{ "one_key",	1, 1, TAGS_NEAR, 2, 0, 400, 5, 0 },
+	{ "same",	1, 1, TAGS_NEAR, 1, 0, 400, 20, 0 },
+	{ "in_turn",	1, 1, TAGS_NEAR, 1, 300, 400, 20, 0 },
 	{ "tags",	1, 3000, TAGS_NEAR, 2, 0, 2500, 0, 0 },
 	{ "sources",	3000, 2, TAGS_NEAR, 3, 0, 1500, 10, 0 },
 	{ "stride",	4, 800, TAGS_STRIDE, 4, 0, 1200, 5, 0 },

@@ -142,8 +142,9 @@ void lnx_match_post_many(struct lnx_match *m, struct lnx_mrecv *r)
 	r->shape = (uint8_t)i;
 	m->active |= 1U << i;
 	if (lnx_unlikely(i == ODD)) {
+		if (m->nodd++ && !lnx_match_same(recv_of(m->odd.prev), r))
+			m->mixed = true;
 		lnx_mlink_before(&m->odd, &r->link);
-		m->nodd++;
 		return;
 	}
 	p = lnx_mprobe(sh, r->src, r->tag, LNX_MPOSTED_OFF);
@@ -172,6 +173,8 @@ find_odd(struct lnx_match *m, uint64_t src, uint64_t tag,
 		m->scanned += m->nodd > LNX_MATCH_FEW;
 		if (takes(r->src, r->tag, r->ignore, src, tag))
 			return r;
+		if (!m->mixed)
+			break;
 	}
 	return best;
 }
@@ -214,8 +217,10 @@ struct lnx_mrecv *lnx_match_find(struct lnx_match *m, uint64_t src,
 static void del_odd(struct lnx_match *m, struct lnx_mrecv *r)
 {
 	lnx_mlink_del(&r->link);
-	if (!--m->nodd)
+	if (!--m->nodd) {
 		m->active &= ~ODD_BIT;
+		m->mixed = false;
+	}
 }
 
 static __attribute__((noinline)) struct lnx_mrecv *

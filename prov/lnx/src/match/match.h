@@ -52,6 +52,9 @@
  * unexpected messages are not indexed.
  */
 #define LNX_MATCH_FEW		6
+/* Many that all look the same are as cheap to walk along: the first one is it, or none
+ * is.  So many of them stay in order. */
+#define LNX_MATCH_SAME		256
 
 /*
  * Membership of one entry in one shape's table.  Entries of equal key form a
@@ -148,6 +151,7 @@ struct lnx_match {
 	struct lnx_mlink odd;		/* the first few receives, and those of
 					 * other shapes, in order */
 	size_t nodd;
+	bool mixed;			/* they do not all look the same */
 	bool indexed;			/* unexpected messages are in tables */
 	size_t scanned;			/* entries passed in scans in order */
 	void *first_mem;		/* the first, small tables */
@@ -235,12 +239,29 @@ size_t lnx_match_nunex(const struct lnx_match *m);
 #define LNX_MATCH_ODD		LNX_MATCH_SHAPES
 #define LNX_MATCH_ODD_BIT	(1U << LNX_MATCH_ODD)
 
+static inline struct lnx_mrecv *lnx_match_odd(struct lnx_mlink *l)
+{
+	return (struct lnx_mrecv *)((char *)l -
+				    offsetof(struct lnx_mrecv, link));
+}
+
+static inline bool lnx_match_same(const struct lnx_mrecv *a,
+				  const struct lnx_mrecv *b)
+{
+	return a->src == b->src && a->tag == b->tag && a->ignore == b->ignore;
+}
+
 static inline void lnx_match_post(struct lnx_match *m, struct lnx_mrecv *r)
 {
-	if ((m->active & ~LNX_MATCH_ODD_BIT) || m->nodd >= LNX_MATCH_FEW) {
+	if ((m->active & ~LNX_MATCH_ODD_BIT) ||
+	    (m->nodd >= LNX_MATCH_FEW &&
+	     (m->mixed || m->nodd >= LNX_MATCH_SAME ||
+	      !lnx_match_same(lnx_match_odd(m->odd.prev), r)))) {
 		lnx_match_post_many(m, r);
 		return;
 	}
+	if (m->nodd++ && !lnx_match_same(lnx_match_odd(m->odd.prev), r))
+		m->mixed = true;
 	r->stamp = ++m->stamp;
 	r->shape = LNX_MATCH_ODD;
 	r->link.next = &m->odd;
@@ -248,7 +269,6 @@ static inline void lnx_match_post(struct lnx_match *m, struct lnx_mrecv *r)
 	m->odd.prev->next = &r->link;
 	m->odd.prev = &r->link;
 	m->active = LNX_MATCH_ODD_BIT;
-	m->nodd++;
 }
 
 static inline struct lnx_mrecv *lnx_match_take(struct lnx_match *m,
@@ -256,19 +276,24 @@ static inline struct lnx_mrecv *lnx_match_take(struct lnx_match *m,
 {
 	struct lnx_mlink *l;
 
-	if (m->active != LNX_MATCH_ODD_BIT || m->nodd > LNX_MATCH_FEW)
+	if (m->active != LNX_MATCH_ODD_BIT ||
+	    (m->mixed && m->nodd > LNX_MATCH_FEW))
 		return m->active ? lnx_match_take_many(m, src, tag) : NULL;
 	for (l = m->odd.next; l != &m->odd; l = l->next) {
-		struct lnx_mrecv *r = (struct lnx_mrecv *)
-			((char *)l - offsetof(struct lnx_mrecv, link));
+		struct lnx_mrecv *r = lnx_match_odd(l);
 
 		if ((r->src != src && r->src != LNX_ANY_SRC) ||
-		    ((r->tag ^ tag) & ~r->ignore))
+		    ((r->tag ^ tag) & ~r->ignore)) {
+			if (!m->mixed)
+				return NULL;
 			continue;
+		}
 		l->prev->next = l->next;
 		l->next->prev = l->prev;
-		if (!--m->nodd)
+		if (!--m->nodd) {
 			m->active = 0;
+			m->mixed = false;
+		}
 		return r;
 	}
 	return NULL;

@@ -66,6 +66,7 @@ static int store_unexpected(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	rxe->tagged = tagged;
 	set_message(rxe, peer, h);
+	rxe->more = true;
 	if (rts) {
 		rxe->held = LNX_HELD_REMOTE;
 		rxe->rts = rts;
@@ -135,6 +136,7 @@ static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
 	ep->stats.matched++;
 	set_message(rxe, peer, h);
 	rxe->held = LNX_HELD_REMOTE;
+	rxe->more = true;
 	rxe->rts = rts;
 	rxe->state = LNX_RXE_ACTIVE;
 	lnx_pull_start(rxe);
@@ -476,6 +478,7 @@ int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,
 	rxe->tagged = tagged;
 	set_message(rxe, peer, &h);
 	lnx_iov_get(payload, iov, niov);
+	rxe->more = true;
 	rxe->payload = payload;
 	rxe->held = LNX_HELD_COPY;
 	if (rxe->state == LNX_RXE_UNEX) {

@@ -57,6 +57,7 @@ LNX_INLINE struct lnx_rxe *take_msg(struct lnx_ep *ep, struct lnx_ep *at,
 		kid->iov[0].iov_base = (char *)rxe->iov[0].iov_base + rxe->used;
 		kid->iov[0].iov_len = kid->room = LNX_MIN(len, left);
 		kid->desc[0] = rxe->desc[0];
+		kid->more = true;
 		kid->parent = rxe;
 		rxe->kids++;
 		rxe->used += kid->room;
@@ -118,8 +119,11 @@ void lnx_rx_adopt(struct lnx_rxe *msg, struct lnx_rxe *rxe)
 	msg->niov = rxe->niov;
 	memcpy(msg->iov, rxe->iov, sizeof(msg->iov));
 	msg->room = rxe->room;
-	msg->parent = rxe->parent;
-	rxe->parent = NULL;
+	if (rxe->parent) {
+		msg->more = true;
+		msg->parent = rxe->parent;
+		rxe->parent = NULL;
+	}
 	lnx_rxe_put(rxe);
 }
 
@@ -159,6 +163,7 @@ static LNX_COLD void start_failed(struct lnx_rxe *rxe, int ret)
 
 void lnx_rx_park(struct lnx_rxe *rxe)
 {
+	rxe->more = true;
 	lnx_list_del(&rxe->link);
 	lnx_list_add_tail(&rxe->ep->parked, &rxe->link);
 	rxe->ep->work |= LNX_WORK_PARK;
@@ -169,6 +174,7 @@ static bool start_bounce(struct lnx_rxe *rxe)
 {
 	int ret;
 
+	rxe->more = true;
 	rxe->payload = malloc(rxe->len ? rxe->len : 1);
 	if (!rxe->payload)
 		return false;

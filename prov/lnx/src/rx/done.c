@@ -16,23 +16,55 @@ void lnx_rxe_make(void *obj, struct lnx_pool *p)
 
 	rxe->home = lnx_container_of(p, struct lnx_ep, rxe_pool);
 	rxe->ep = NULL;
+	rxe->payload = NULL;
+	rxe->buf = NULL;
+	rxe->rts = NULL;
+	rxe->since_ns = 0;
 	rxe->parent = NULL;
+	lnx_list_init(&rxe->link);
+	rxe->more = false;
 	rxe->state = LNX_RXE_FREE;
+}
+
+/* As it was made.  Returns whose it is. */
+static LNX_COLD struct lnx_ep *clean(struct lnx_rxe *rxe)
+{
+	struct lnx_rxe *parent = rxe->parent;
+
+	free(rxe->payload);
+	free(rxe->rts);
+	if (rxe->held == LNX_HELD_RMA && !rxe->part)
+		rxe->peer->nserved--;
+	while (rxe->held == LNX_HELD_RMA && rxe->nmr)
+		lnx_mr_unuse(rxe->mr[--rxe->nmr]);
+	if (rxe->buf)
+		lnx_rxbuf_drop(rxe->buf);
+	lnx_list_del(&rxe->link);
+	lnx_rxe_make(rxe, &rxe->home->rxe_pool);
+	/* Thrown away with its endpoint, before its buffer was told: it will be
+	 * (rx/shared.c). */
+	if (rxe->home->closing)
+		rxe->parent = parent;
+	return rxe->home;
 }
 
 static void rxe_init(struct lnx_ep *ep, struct lnx_rxe *rxe)
 {
+	/* All of them, in order: that makes two stores. */
 	rxe->state = LNX_RXE_ACTIVE;
 	rxe->held = LNX_HELD_NONE;
+	rxe->tagged = false;
 	rxe->want_comp = false;
 	rxe->starting = false;
 	rxe->waiting = false;
 	rxe->discard = false;
 	rxe->core_done = true;
 	rxe->reported = false;
+	rxe->niov = 0;
 	rxe->multi = false;
 	rxe->retired = false;
-	rxe->niov = 0;
+	rxe->more = false;
+	rxe->refused = false;
 	rxe->ep = ep;
 	rxe->cq_flags = 0;
 	rxe->data = 0;
@@ -41,12 +73,6 @@ static void rxe_init(struct lnx_ep *ep, struct lnx_rxe *rxe)
 	rxe->iov[0].iov_base = NULL;
 	rxe->iov[0].iov_len = 0;
 	rxe->desc[0] = rxe->desc[1] = rxe->desc[2] = rxe->desc[3] = NULL;
-	rxe->payload = NULL;
-	rxe->buf = NULL;
-	rxe->rts = NULL;
-	rxe->since_ns = 0;
-	rxe->parent = NULL;
-	lnx_list_init(&rxe->link);
 }
 
 /* Not below `leave` of them. */
@@ -100,21 +126,15 @@ int lnx_rxe_reserve(struct lnx_ep *ep)
 
 void lnx_rxe_put(struct lnx_rxe *rxe)
 {
-	struct lnx_ep *ep = rxe->home;
+	struct lnx_ep *ep = rxe->ep;
 
-	if (lnx_unlikely(rxe->payload || rxe->buf || rxe->rts)) {
-		free(rxe->payload);
-		free(rxe->rts);
-		if (rxe->held == LNX_HELD_RMA && !rxe->part)
-			rxe->peer->nserved--;
-		while (rxe->held == LNX_HELD_RMA && rxe->nmr)
-			lnx_mr_unuse(rxe->mr[--rxe->nmr]);
-		if (rxe->buf)
-			lnx_rxbuf_drop(rxe->buf);
-	}
+	if (lnx_unlikely(rxe->more))
+		ep = clean(rxe);
+#ifdef LNX_DEBUG
+	assert(!rxe->payload && !rxe->buf && !rxe->rts && !rxe->since_ns &&
+	       !lnx_list_linked(&rxe->link) && ep == rxe->home);
+#endif
 	rxe->state = LNX_RXE_FREE;
-	if (lnx_unlikely(lnx_list_linked(&rxe->link)))
-		lnx_list_del(&rxe->link);
 	if (lnx_unlikely(ep->nreserve < LNX_RXE_RESERVE)) {
 		lnx_list_add_tail(&ep->reserve, &rxe->link);
 		ep->nreserve++;
@@ -126,6 +146,7 @@ void lnx_rxe_put(struct lnx_rxe *rxe)
 /* Entries that hold memory while neither matcher nor pull knows them. */
 void lnx_rxe_own(struct lnx_rxe *rxe)
 {
+	rxe->more = true;
 	lnx_list_del(&rxe->link);
 	lnx_list_add_tail(&rxe->ep->owned, &rxe->link);
 }
@@ -206,7 +227,7 @@ void lnx_rx_done(struct lnx_rxe *rxe)
 {
 	uint64_t flags = rxe->cq_flags;
 
-	if (lnx_unlikely(rxe->parent != NULL))
+	if (lnx_unlikely(rxe->more) && rxe->parent)
 		flags |= multi_child_done(rxe);
 	if (lnx_unlikely(rxe->len > rxe->room)) {
 		rxe->ep->stats.truncated++;

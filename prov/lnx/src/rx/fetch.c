@@ -113,6 +113,7 @@ void lnx_fetch_start(struct lnx_rxe *rxe)
 {
 	struct lnx_ep *ep = rxe->ep;
 
+	rxe->more = true;
 	lnx_list_del(&rxe->link);	/* it may be parked */
 	lnx_list_add_tail(&ep->fetches, &rxe->link);
 	ep->work |= LNX_WORK_FETCH;
@@ -198,6 +199,7 @@ bool lnx_fetch_keep(struct lnx_rxe *rxe)
 	lnx_peer_meet(rxe->peer);
 	if (rxe->state != LNX_RXE_UNEX)
 		return true;
+	rxe->more = true;
 	iov.iov_base = malloc(rxe->len);
 	if (!iov.iov_base)
 		return false;

@@ -64,10 +64,15 @@ struct lnx_fetch {
 	bool read;			/* is over, with err; the FIN waits */
 };
 
-/* Ordered so that a receive which finds its message touches few cache lines. */
+/*
+ * Ordered so that a receive which finds its message, and one that is found by it,
+ * touch four cache lines.  The others are as lnx_rxe_make leaves them while `more` is
+ * not set, and may be written only after that is.
+ */
 struct lnx_rxe {
 	union {
-		struct lnx_peer_entry pe; /* what a peer core sees; first */
+		struct lnx_mrecv post;	/* POSTED */
+		struct lnx_peer_entry pe; /* from then on, what a peer core sees */
 		struct lnx_fetch fetch;	/* HELD_MEMORY: there is no core */
 	};
 	uint8_t state;			/* enum lnx_rxe_state */
@@ -82,8 +87,10 @@ struct lnx_rxe {
 	uint8_t niov;
 	bool multi;			/* is the parent of a multi-receive */
 	bool retired;			/* parent: takes no more messages */
-	uint32_t kids;			/* parent: messages not yet complete */
+	bool more;			/* see above; or ep is not its home */
+	bool refused;			/* UNEX: the next free_entry is void */
 
+	_Alignas(64)
 	struct lnx_ep *ep;
 	void *context;			/* the application's */
 	uint64_t cq_flags;		/* flags of the completion to be */
@@ -93,28 +100,24 @@ struct lnx_rxe {
 	size_t len;			/* bytes of the message */
 	struct lnx_peer *peer;		/* sender; NULL: unknown (direct) */
 
-	void *payload;			/* HELD_COPY, HELD_BOUNCE: owned memory */
-	struct lnx_rxbuf *buf;		/* HELD_BUF: owned */
-	struct lnx_rts *rts;		/* HELD_REMOTE: owned */
-	uint64_t since_ns;		/* HELD_CORE and large: when it came */
-
-	/* Multi-receive: the parent holds the buffer, children the messages. */
-	struct lnx_rxe *parent;
-	struct lnx_ep *home;		/* whose pool it is of; const */
-	struct lnx_node link;		/* ep->parked, or ep->reserve */
-
 	void *desc[LNX_IOV_MAX];
 	struct iovec iov[LNX_IOV_MAX];
 	struct iovec core_iov;		/* what the core fills: all of bounce */
 	size_t used;			/* parent: bytes handed out */
 	size_t min_left;		/* parent: retire below this */
 
-	_Alignas(64) union {
-		struct lnx_mrecv post;
-		struct lnx_munex unex;	/* longer, and not on the fast path */
-	};
+	/* `more`. */
+	void *payload;			/* HELD_COPY, HELD_BOUNCE: owned memory */
+	struct lnx_rxbuf *buf;		/* HELD_BUF: owned */
+	struct lnx_rts *rts;		/* HELD_REMOTE: owned */
+	uint64_t since_ns;		/* HELD_CORE and large: when it came */
+	struct lnx_node link;		/* ep->parked, or ep->reserve */
+	/* Multi-receive: the parent holds the buffer, children the messages. */
+	struct lnx_rxe *parent;
+	struct lnx_ep *home;		/* whose pool it is of; const */
 
-	bool refused;			/* UNEX: the next free_entry is void */
+	struct lnx_munex unex;		/* UNEX */
+	uint32_t kids;			/* parent: messages not yet complete */
 
 	/* HELD_RMA only. */
 	struct lnx_part *part;		/* a large read or write of ours; NULL: */
@@ -123,9 +126,8 @@ struct lnx_rxe {
 	uint8_t nmr;			/* registrations in use */
 };
 static_assert(offsetof(struct lnx_rxe, ep) == 128 &&
-	      offsetof(struct lnx_rxe, payload) == 192 &&
-	      offsetof(struct lnx_rxe, desc) == 256 &&
-	      offsetof(struct lnx_rxe, post) == 384, "in cache lines");
+	      offsetof(struct lnx_rxe, desc) == 192 &&
+	      offsetof(struct lnx_rxe, payload) == 320, "in cache lines");
 
 /* What an fi_recv-like call says, in any of its spellings. */
 struct lnx_recv {

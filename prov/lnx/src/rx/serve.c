@@ -174,6 +174,7 @@ static int put_large(struct lnx_ep *ep, struct lnx_peer *peer,
 		free(rts);
 		return -FI_ENOMEM;
 	}
+	rxe->more = true;
 	rxe->rts = rts;
 	if (lnx_places_get(p, (unsigned)h->tag, payload, h->len) ||
 	    lnx_rts_get(rts, payload + head, size - head, h->len)) {

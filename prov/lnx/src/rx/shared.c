@@ -13,6 +13,7 @@
 /* Whether a success is reported is for the endpoint's binding to say. */
 void lnx_rx_assign(struct lnx_rxe *rxe, struct lnx_ep *ep)
 {
+	rxe->more = true;		/* ep is not its home */
 	rxe->ep = ep;
 	if (ep->rx_msg_flags & FI_COMPLETION)
 		rxe->want_comp = true;
@@ -53,6 +54,7 @@ void lnx_rx_cancel_shared(struct lnx_ep *srx, struct lnx_rxe *rxe)
 		lnx_rx_release(rxe);
 		return;
 	}
+	rxe->more = true;		/* ep is not its home */
 	rxe->ep = ep;
 	lnx_rx_fail(rxe, FI_ECANCELED, FI_ECANCELED);
 }

@@ -99,6 +99,7 @@ static LNX_COLD int get_truncated(struct lnx_rxe *rxe,
 {
 	*out = lnx_peer_entry_out(&rxe->pe);
 	rxe->waiting = true;
+	rxe->more = true;
 	rxe->payload = malloc(rxe->len);
 	if (!rxe->payload) {
 		rxe->state = LNX_RXE_OFFERED;
@@ -214,6 +215,7 @@ static int direct_queue(struct fi_peer_rx_entry *entry)
 	rxe->state = LNX_RXE_UNEX;
 	if (lnx_unlikely(rxe->held == LNX_HELD_NOTE)) {
 		/* Before all others, whom memory may be too short for. */
+		rxe->more = true;
 		lnx_list_add_head(&ep->parked, &rxe->link);
 		ep->work |= LNX_WORK_PARK;
 		return end_pass(rxe);

@@ -146,6 +146,7 @@ static int pull(struct lnx_part *part, const struct lnx_keys *keys)
 	rxe = lnx_rxe_get(part->rop->ep);
 	if (!rxe)
 		return FI_EAGAIN;
+	rxe->more = true;
 	rxe->rts = rts = lnx_pull_rts_new();
 	if (!rts) {
 		lnx_rxe_put(rxe);
