@@ -151,6 +151,8 @@ LNX_INLINE ssize_t lnx_amo_post(struct fid_ep *core, fi_addr_t dest,
 
 LNX_INLINE ssize_t lnx_amo_submit(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 {
+	/* Nobody has its address, so that `call` stays the constant that it is. */
+	const struct lnx_amo_tx own = *t;
 	struct lnx_peer *peer;
 	ssize_t ret;
 
@@ -160,7 +162,7 @@ LNX_INLINE ssize_t lnx_amo_submit(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, t->dest);
 	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL)) {
-		ret = lnx_amo_post(ep->shm->core_ep, peer->direct, t);
+		ret = lnx_amo_post(ep->shm->core_ep, peer->direct, &own);
 		if (lnx_unlikely(ret == -FI_EAGAIN))
 			ret = lnx_amo_direct_again(ep, peer, t);
 	} else {

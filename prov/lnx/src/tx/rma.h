@@ -176,6 +176,8 @@ LNX_INLINE ssize_t lnx_rma_post(struct fid_ep *core, fi_addr_t dest,
 
 LNX_INLINE ssize_t lnx_rma_submit(struct lnx_ep *ep, const struct lnx_rma *r)
 {
+	/* Nobody has its address, so that `call` stays the constant that it is. */
+	const struct lnx_rma own = *r;
 	struct lnx_peer *peer;
 	ssize_t ret;
 
@@ -196,7 +198,7 @@ LNX_INLINE ssize_t lnx_rma_submit(struct lnx_ep *ep, const struct lnx_rma *r)
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, r->dest);
 	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL)) {
-		ret = lnx_rma_post(ep->shm->core_ep, peer->direct, r, NULL);
+		ret = lnx_rma_post(ep->shm->core_ep, peer->direct, &own, NULL);
 		if (lnx_unlikely(ret == -FI_EAGAIN))
 			ret = lnx_rma_direct_again(ep, peer, r);
 	} else {

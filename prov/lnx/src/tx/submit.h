@@ -24,6 +24,8 @@ LNX_INLINE bool lnx_tx_is_large(const struct lnx_tx *tx)
 
 LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 {
+	/* Nobody has its address, so that `call` stays the constant that it is. */
+	const struct lnx_tx own = *tx;
 	struct lnx_peer *peer;
 	ssize_t ret;
 
@@ -42,10 +44,10 @@ LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, tx->dest);
 	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL)) {
-		if (lnx_unlikely(lnx_tx_is_large(tx)) && peer->cma) {
+		if (lnx_unlikely(lnx_tx_is_large(&own)) && peer->cma) {
 			ret = lnx_tx_large(ep, peer, tx);
 		} else {
-			ret = lnx_core_post(ep->shm->core_ep, peer->direct, tx,
+			ret = lnx_core_post(ep->shm->core_ep, peer->direct, &own,
 					    NULL);
 			if (lnx_unlikely(ret == -FI_EAGAIN))
 				ret = lnx_tx_direct_again(ep, peer, tx);
