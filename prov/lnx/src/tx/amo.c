@@ -204,7 +204,8 @@ ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 	/* A local peer that was only made now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
 		ret = peer->ndpend ? -FI_EAGAIN :
-		      lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t);
+		      lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t->call,
+				   t);
 		return ret == -FI_EAGAIN ? lnx_amo_direct_again(ep, peer, t) :
 					   ret;
 	}
@@ -251,7 +252,7 @@ LNX_COLD ssize_t lnx_amo_post_plain(struct fid_ep *core, fi_addr_t dest,
 	plain.flags = plain.call == t->call ? t->flags : t->op_flags;
 	plain.flags &= ~FI_DELIVERY_COMPLETE;
 	plain.op_flags &= ~FI_DELIVERY_COMPLETE;
-	return lnx_amo_post(core, dest, &plain);
+	return lnx_amo_post(core, dest, plain.call, &plain);
 }
 
 LNX_COLD ssize_t lnx_amo_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -267,7 +268,8 @@ LNX_COLD ssize_t lnx_amo_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
 			return -FI_EHOSTUNREACH;
 		if (peer->ndpend)
 			continue;	/* not before those */
-		ret = lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t);
+		ret = lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t->call,
+				   t);
 		if (ret != -FI_EAGAIN)
 			return ret;
 	}

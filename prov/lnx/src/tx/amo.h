@@ -56,6 +56,7 @@ struct lnx_amo_tx {
 struct lnx_amo_limits {
 	uint32_t ops[LNX_AMO_CLASSES][LNX_AMO_TYPES];	/* bits: enum fi_op */
 	size_t bytes[LNX_AMO_CLASSES];	/* most, of one operand */
+	size_t count[LNX_AMO_CLASSES][LNX_AMO_TYPES];	/* the same in elements */
 };
 
 /* Made at first use; belongs to the domain.  NULL when memory is short. */
@@ -82,8 +83,10 @@ LNX_COLD ssize_t lnx_amo_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
 LNX_COLD ssize_t lnx_amo_post_plain(struct fid_ep *core, fi_addr_t dest,
 				    const struct lnx_amo_tx *t);
 
-/* One operation to one core call, with the spelling the application used. */
+/* One operation to one core call, with the spelling the application used: call, which
+ * is t->call. */
 LNX_INLINE ssize_t lnx_amo_post(struct fid_ep *core, fi_addr_t dest,
+				enum lnx_amo_call call,
 				const struct lnx_amo_tx *t)
 {
 	const struct fi_ioc *iov = t->iov;
@@ -93,11 +96,11 @@ LNX_INLINE ssize_t lnx_amo_post(struct fid_ep *core, fi_addr_t dest,
 	if (lnx_unlikely(t->op_flags & FI_DELIVERY_COMPLETE))
 		return lnx_amo_post_plain(core, dest, t);
 	/* A read needs no operand, but cores count the elements there. */
-	if (t->call >= LNX_FETCH && lnx_unlikely(!niov)) {
+	if (call >= LNX_FETCH && lnx_unlikely(!niov)) {
 		iov = t->res;
 		niov = t->nres;
 	}
-	switch (t->call) {
+	switch (call) {
 	case LNX_ATOMIC:
 		return fi_atomic(core, iov->addr, iov->count, NULL, dest,
 				 t->rma->addr, t->rma->key, t->type, t->op,
@@ -140,29 +143,51 @@ LNX_INLINE ssize_t lnx_amo_post(struct fid_ep *core, fi_addr_t dest,
 		.datatype = t->type, .op = t->op, .context = t->context,
 		.data = t->data,
 	};
-	if (t->call == LNX_ATOMICMSG)
+	if (call == LNX_ATOMICMSG)
 		return fi_atomicmsg(core, &msg, t->flags);
-	if (t->call == LNX_FETCHMSG)
+	if (call == LNX_FETCHMSG)
 		return fi_fetch_atomicmsg(core, &msg, t->res, NULL, t->nres,
 					  t->flags);
 	return fi_compare_atomicmsg(core, &msg, t->cmp, NULL, t->ncmp, t->res,
 				    NULL, t->nres, t->flags);
 }
 
+/*
+ * Does lnx_amo_check find nothing wrong?  Answered for the usual calls only, which name
+ * one place: their counts are one number.
+ */
+LNX_INLINE bool lnx_amo_sound(const struct lnx_ep *ep, enum lnx_amo_call call,
+			      const struct lnx_amo_tx *t)
+{
+	enum lnx_amo_class cls = lnx_amo_class(call);
+	const struct lnx_amo_limits *l =
+		__atomic_load_n(&ep->domain->amo, __ATOMIC_ACQUIRE);
+
+	if (call != LNX_ATOMIC && call != LNX_FETCH && call != LNX_COMPARE)
+		return false;
+	return l && (unsigned)t->type < LNX_AMO_TYPES &&
+	       (unsigned)t->op <= FI_DIFF &&
+	       (l->ops[cls][t->type] >> t->op & 1) &&
+	       t->rma->count - 1 < l->count[cls][t->type] &&
+	       !(t->op_flags & FI_INJECT);
+}
+
 LNX_INLINE ssize_t lnx_amo_submit(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 {
-	/* Nobody has its address, so that `call` stays the constant that it is. */
-	const struct lnx_amo_tx own = *t;
+	/* Nobody has its address: it stays the constant that it is. */
+	const enum lnx_amo_call call = t->call;
 	struct lnx_peer *peer;
 	ssize_t ret;
 
-	ret = lnx_amo_check(ep, t);
-	if (lnx_unlikely(ret))
-		return ret;
+	if (lnx_unlikely(!lnx_amo_sound(ep, call, t))) {
+		ret = lnx_amo_check(ep, t);
+		if (ret)
+			return ret;
+	}
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, t->dest);
 	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL)) {
-		ret = lnx_amo_post(ep->shm->core_ep, peer->direct, &own);
+		ret = lnx_amo_post(ep->shm->core_ep, peer->direct, call, t);
 		if (lnx_unlikely(ret == -FI_EAGAIN))
 			ret = lnx_amo_direct_again(ep, peer, t);
 	} else {

@@ -96,6 +96,12 @@ static LNX_COLD const struct lnx_amo_limits *make(struct lnx_domain *d)
 	for (i = 0; i < d->rails->nrail; i++)
 		if (d->rails->rail[i].kind == LNX_RAIL_DIRECT)
 			ask_rail(l, &d->rails->rail[i]);
+	for (i = 0; i < LNX_AMO_CLASSES * LNX_AMO_TYPES; i++) {
+		unsigned cls = i / LNX_AMO_TYPES, type = i % LNX_AMO_TYPES;
+
+		l->count[cls][type] = l->bytes[cls] /
+				      lnx_amo_size((enum fi_datatype)type);
+	}
 	/* Another thread may have made it meanwhile. */
 	if (__atomic_compare_exchange_n(&d->amo, &other, l, false,
 					__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -124,5 +130,5 @@ size_t lnx_amo_count(struct lnx_domain *d, enum fi_op op,
 			 (unsigned)op > FI_DIFF) ||
 	    !(l->ops[cls][type] & 1u << op))
 		return 0;
-	return l->bytes[cls] / lnx_amo_size(type);
+	return l->count[cls][type];
 }
