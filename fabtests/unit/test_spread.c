@@ -670,6 +670,42 @@ static void acked_in_inject(bool refuse)
 	close_clean();
 }
 
+/* A core says EAGAIN inside a pass, whose time is older than what is noted then. */
+Test(spread, blocked_just_now_is_not_for_long)
+{
+	struct lnx_peer *peer;
+	unsigned i;
+
+	open_n(LNX_RAIL_PLAIN, 2);
+	cr_assert_eq(send1(0, &a), 0);
+	fake_comp(&f, &a);
+	peer = inside();
+	for (i = 0; i < peer->npath; i++)
+		peer->path[i].since_ns = fake_now_ns + 1;
+	cr_expect_not(lnx_path_none_for(peer, fake_now_ns, LNX_NS_PER_S));
+	cr_expect(lnx_path_none_for(peer, fake_now_ns + 2 * LNX_NS_PER_S,
+				    LNX_NS_PER_S));
+	for (i = 0; i < peer->npath; i++)
+		peer->path[i].since_ns = 0;
+	fake_close(&f);
+}
+
+/* A rail that is closed for now does not keep awake who waits. */
+Test(spread, closed_rail_wants_no_buffers)
+{
+	struct fid_ep *core;
+
+	open_n(LNX_RAIL_PLAIN, 2);
+	core = f.lnx->rail[0]->core_ep;
+	f.lnx->rail[0]->core_ep = NULL;
+	f.lnx->work |= LNX_WORK_BUFS;
+	fake_pass(&f);
+	cr_expect_eq(f.lnx->work & LNX_WORK_BUFS, 0);
+	f.lnx->rail[0]->core_ep = core;
+	fake_close(&f);
+}
+
+
 Test(spread, acked_in_a_call_that_posts) { acked_in_inject(false); }
 Test(spread, acked_in_a_call_that_refuses) { acked_in_inject(true); }
 

@@ -19,4 +19,13 @@ static inline uint64_t lnx_clock_ns(void)
 	return (uint64_t)ts.tv_sec * LNX_NS_PER_S + (uint64_t)ts.tv_nsec + 1;
 }
 
+/*
+ * From then to now; 0 when then is the later one.  A pass asks for the time once, and
+ * what is called on the way, callbacks of cores among them, notes times of its own.
+ */
+static inline uint64_t lnx_ns_since(uint64_t now, uint64_t then)
+{
+	return now > then ? now - then : 0;
+}
+
 #endif

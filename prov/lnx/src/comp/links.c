@@ -79,6 +79,7 @@ static LNX_COLD void move(struct lnx_rail *rail, struct lnx_rail_spec *spec,
 	lnx_guard_reopen(rail, now);
 	find_link(rail);
 	look_at(rail->ep, rail, now);
+	rail->ep->work |= LNX_WORK_GUARD;	/* it may be closed still */
 }
 
 static LNX_COLD void grow(struct lnx_ep *ep, uint64_t now)

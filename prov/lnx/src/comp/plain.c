@@ -193,6 +193,9 @@ static void post_spare(struct lnx_rail *rail)
 
 int lnx_plain_fill(struct lnx_rail *rail)
 {
+	/* It is closed, for hours perhaps, and filled when it is opened. */
+	if (lnx_unlikely(!rail->core_ep))
+		return 0;
 	if (!rail->want_posted)
 		rail->want_posted = LNX_MIN(LNX_PLAIN_POSTED,
 					    rail->ep->conf->rx_buffers);

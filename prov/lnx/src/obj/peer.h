@@ -70,7 +70,7 @@ struct lnx_path {
 	_Alignas(64)
 	struct lnx_rail *rail;
 	fi_addr_t core_addr;
-	uint16_t remote_rail;		/* index in the peer's address */
+	uint16_t remote_rail;		/* its place among the peer's (wire/rails.h) */
 	uint8_t index;			/* in peer->path */
 	uint8_t state;			/* enum lnx_path_state */
 	uint8_t class;			/* 0: as good as any (policy/pathway.h) */

@@ -390,12 +390,12 @@ static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
 	lnx_path_later(p->rxe->ep, &p->failing_ns, now);
 	p->why = err;
 	/* Those that fail with it are one failure. */
-	if (!p->tries || now - p->tried_ns >= REDO_NS) {
+	if (!p->tries || lnx_ns_since(now, p->tried_ns) >= REDO_NS) {
 		p->tried_ns = now;
 		p->tries++;
 	}
 	if ((hopeless && (!part || p->asked)) ||
-	    (p->tries > conf->retry_count && now - p->failing_ns >
+	    (p->tries > conf->retry_count && lnx_ns_since(now, p->failing_ns) >
 	     conf->transaction_timeout * LNX_NS_PER_MS)) {
 		p->err = err;
 		return;
@@ -443,7 +443,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 			if (!p->inflight && !p->failing_ns)
 				begin_failing(p, now);
 			lnx_path_later(ep, &p->failing_ns, now);
-			if (!p->inflight && now - p->failing_ns >
+			if (!p->inflight && lnx_ns_since(now, p->failing_ns) >
 			    ep->conf->connect_timeout * LNX_NS_PER_MS)
 				p->err = p->why;
 		} else if (ret == -FI_EHOSTUNREACH) {

@@ -66,8 +66,8 @@ struct lnx_fetch {
 
 /*
  * Ordered so that a receive which finds its message, and one that is found by it,
- * touch four cache lines.  The others are as lnx_rxe_make leaves them while `more` is
- * not set, and may be written only after that is.
+ * touch four cache lines.  While `more` is not set, payload to parent are as lnx_rxe_make
+ * leaves them: it is set before any of them is written.
  */
 struct lnx_rxe {
 	union {

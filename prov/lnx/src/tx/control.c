@@ -128,7 +128,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			peer->owed_since_ns = now;
 		if (!all && !peer->ack_now &&
 		    peer->owed < ep->ack_every &&
-		    now - peer->owed_since_ns < delay_ns)
+		    lnx_ns_since(now, peer->owed_since_ns) < delay_ns)
 			continue;
 		if (!peer->npath) {
 			/* A sender we cannot answer: nothing to wait for. */
@@ -227,7 +227,7 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 			peer->una_since_ns = now;
 			continue;
 		}
-		if (now - peer->una_since_ns < peer->rto_ns)
+		if (lnx_ns_since(now, peer->una_since_ns) < peer->rto_ns)
 			continue;
 		peer->una_since_ns = now;
 		peer->rto_ns = LNX_MIN(peer->rto_ns * 2, RTO_MAX_NS);

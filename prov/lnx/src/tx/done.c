@@ -178,7 +178,7 @@ LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 	now = lnx_clock_ns();
 	if (!peer->failing_ns)
 		peer->failing_ns = now;
-	else if (now - peer->failing_ns > FAILED_REST_NS)
+	else if (lnx_ns_since(now, peer->failing_ns) > FAILED_REST_NS)
 		path->retry_ns = now + FAILED_REST_NS;
 	if (!path->fail_rest_ns || now >= path->retry_ns)
 		lnx_guard_blame(peer, path,

@@ -153,7 +153,7 @@ static void take_time(const struct lnx_peer *peer, struct lnx_path *path,
 		g->timed_seq = peer->tx_posted;
 		g->timed_ns = now;
 	} else if ((int32_t)(peer->tx_una - g->timed_seq) >= 0) {
-		lnx_rtt_sample(&g->rtt, now - g->timed_ns);
+		lnx_rtt_sample(&g->rtt, lnx_ns_since(now, g->timed_ns));
 		g->timed_ns = 0;
 	}
 }
@@ -237,7 +237,7 @@ static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 		g->answered = false;
 		return true;
 	}
-	if (now - g->still_ns < patience(path, plan))
+	if (lnx_ns_since(now, g->still_ns) < patience(path, plan))
 		return true;
 	if (g->answered) {
 		lnx_guard_blame(peer, path, LNX_CLASS_NETWORK_TIMEOUT, now);
@@ -245,14 +245,14 @@ static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 		return true;
 	}
 	if (!peer->heard && frames) {
-		if (now - g->still_ns >= 2 * patience(path, plan)) {
+		if (lnx_ns_since(now, g->still_ns) >= 2 * patience(path, plan)) {
 			elsewhere(peer, path);
 			g->still_ns = 0;
 		}
 		return true;
 	}
-	gap = LNX_MIN((now - g->still_ns) / 2, ASK_MAX_NS);
-	if (!g->asked_ns || now - g->asked_ns >= gap)
+	gap = LNX_MIN(lnx_ns_since(now, g->still_ns) / 2, ASK_MAX_NS);
+	if (!g->asked_ns || lnx_ns_since(now, g->asked_ns) >= gap)
 		ask(peer, path, now);
 	return true;
 }
@@ -310,13 +310,14 @@ static void look_for_gap(struct lnx_peer *peer, uint64_t now)
 	if (!txe || txe->path >= peer->npath)
 		return;
 	path = &peer->path[txe->path];
-	if (now - peer->gap_ns < patience(path, plan))
+	if (lnx_ns_since(now, peer->gap_ns) < patience(path, plan))
 		return;
 	if (peer->pong_ns > peer->gap_ns) {
 		peer->probe = true;
 		peer->gap_ns = now;
 		lnx_tx_want_pump(peer);
-	} else if (now - path->guard.asked_ns > plan->rail_min_ns) {
+	} else if (lnx_ns_since(now, path->guard.asked_ns) >
+		   plan->rail_min_ns) {
 		ask(peer, path, now);
 	}
 }

@@ -134,7 +134,7 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 	}
 	/* now is set: since_ns is, for paths that are blocked only. */
 	if (!peer->heard && peer->tx_posted && !view[cur->index].usable &&
-	    cur->since_ns && now - cur->since_ns < LNX_RTO_MIN_NS)
+	    cur->since_ns && lnx_ns_since(now, cur->since_ns) < LNX_RTO_MIN_NS)
 		return NULL;
 	pick = lnx_stripe_shortest(view, peer->nspread, len);
 	if (pick < 0)
@@ -179,7 +179,7 @@ void lnx_path_look(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
 
-	if (lnx_unlikely(now - ep->looked_ns > LNX_NS_PER_S)) {
+	if (lnx_unlikely(lnx_ns_since(now, ep->looked_ns) > LNX_NS_PER_S)) {
 		/* Who is on both is given a little more. */
 		lnx_list_foreach(&ep->una_peers, n, tmp)
 			later(lnx_list_entry(n, struct lnx_peer, una_link),
@@ -198,7 +198,7 @@ bool lnx_path_none_for(const struct lnx_peer *peer, uint64_t now,
 
 	for (i = 0; i < peer->npath; i++)
 		if (!peer->path[i].since_ns ||
-		    now - peer->path[i].since_ns <= limit_ns)
+		    lnx_ns_since(now, peer->path[i].since_ns) <= limit_ns)
 			return false;
 	return true;
 }
@@ -313,7 +313,7 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 	/* Slow ones may have become better. */
 	for (i = 0; i < peer->npath; i++)
 		if (!view[i].out && view[i].rate < best / 2 &&
-		    now - peer->path[i].read_done_ns > RELEARN_NS)
+		    lnx_ns_since(now, peer->path[i].read_done_ns) > RELEARN_NS)
 			view[i].rate = 0;
 	return busy;
 }

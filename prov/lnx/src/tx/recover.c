@@ -90,7 +90,8 @@ static bool has_other(const struct lnx_peer *peer, const struct lnx_path *path,
 
 		if (other->state == LNX_PATH_UP && other->rail != path->rail &&
 		    (!other->guard.still_ns ||
-		     now - LNX_MAX(other->guard.still_ns, peer->pong_ns) <=
+		     lnx_ns_since(now, LNX_MAX(other->guard.still_ns,
+					       peer->pong_ns)) <=
 			     STILL_NS))
 			return true;
 	}
@@ -119,7 +120,7 @@ static bool may_move(const struct lnx_peer *peer, const struct lnx_path *path,
 
 	if ((place & 1) != odd ||
 	    (ep->moves_ns && ep->moves_odd != odd &&
-	     now - ep->moves_ns < KEEP_TO_NS))
+	     lnx_ns_since(now, ep->moves_ns) < KEEP_TO_NS))
 		return false;
 	ep->moves_odd = odd;
 	ep->moves_ns = now;
@@ -135,14 +136,14 @@ static bool wants_reopen(struct lnx_peer *peer, const struct lnx_path *path,
 	if (!rail->core_ep)
 		return false;
 	if (hangs(peer, path))
-		return now - g->left_ns > (lnx_guard_link_down(path) ?
-					     REOPEN_DOWN_NS :
-						     LNX_REOPEN_READ_NS);
+		return lnx_ns_since(now, g->left_ns) >
+		       (lnx_guard_link_down(path) ? REOPEN_DOWN_NS :
+						    LNX_REOPEN_READ_NS);
 	if (g->unanswered_ns)
-		return now - g->unanswered_ns > REOPEN_MUTE_NS;
+		return lnx_ns_since(now, g->unanswered_ns) > REOPEN_MUTE_NS;
 	/* Nobody but the peer can be asked. */
 	return g->ping && g->ping->result == LNX_PING_UNKNOWN &&
-	       now - g->left_ns > REOPEN_BLIND_NS &&
+	       lnx_ns_since(now, g->left_ns) > REOPEN_BLIND_NS &&
 	       rail->reopened_ns < g->left_ns;
 }
 
@@ -189,7 +190,8 @@ static bool reachable(const struct lnx_path *path, enum lnx_ping_result says,
 		return true;
 	case LNX_PING_UNKNOWN:
 		return path->guard.moved_away ||
-		       now - path->rail->reopened_ns > REOPEN_BLIND_NS;
+		       lnx_ns_since(now, path->rail->reopened_ns) >
+			       REOPEN_BLIND_NS;
 	default:
 		return false;
 	}
@@ -206,7 +208,7 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 	enum lnx_health_todo todo;
 	bool down;
 
-	if (g->remote_down && now - g->left_ns >= BELIEVE_NS)
+	if (g->remote_down && lnx_ns_since(now, g->left_ns) >= BELIEVE_NS)
 		lnx_guard_believe(peer, path, true, now);
 	down = lnx_guard_link_down(path);
 	/* What hangs in it does so be the link up or down. */
@@ -220,10 +222,10 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 	}
 	/* Registrations that belong to the endpoint would go with it. */
 	if (!path->rail->mr_endpoint &&
-	    now - path->rail->reopened_ns >= LNX_REOPEN_REST_NS &&
+	    lnx_ns_since(now, path->rail->reopened_ns) >= LNX_REOPEN_REST_NS &&
 	    (spare ? wants_reopen(peer, path, now) :
 	     path->rail->core_ep && g->unanswered_ns &&
-	     now - g->unanswered_ns > REOPEN_MUTE_NS &&
+	     lnx_ns_since(now, g->unanswered_ns) > REOPEN_MUTE_NS &&
 	     may_move(peer, path, now))) {
 		lnx_guard_reopen(path->rail, now);
 		if (!down)
@@ -242,7 +244,7 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 	}
 	/* It was left although nothing counts against it. */
 	if (g->health.value == LNX_HEALTH_MAX && !g->back &&
-	    now - g->ping_ns >= plan->first_ns)
+	    lnx_ns_since(now, g->ping_ns) >= plan->first_ns)
 		start_ping(path, now);
 	says = lnx_guard_kernel(path);
 	if (path->rail->shut && reachable(path, says, now))

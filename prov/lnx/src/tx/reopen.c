@@ -126,9 +126,9 @@ LNX_COLD void lnx_guard_open(struct lnx_rail *rail, uint64_t now)
 	if (lnx_rail_open_ep(rail))
 		return;			/* again later, and meanwhile it takes nothing */
 	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: opened anew\n", rail->name);
+	ep->work |= LNX_WORK_BUFS;
 	if (lnx_ep_address(ep))
 		return;
-	ep->work |= LNX_WORK_BUFS;
 	lnx_list_foreach(&ep->peers, n, tmp)
 		lnx_tx_hello_again(lnx_list_entry(n, struct lnx_peer,
 						  all_link));
@@ -150,8 +150,8 @@ LNX_COLD bool lnx_guard_end_reads(struct lnx_peer *peer, uint64_t now)
 			g->seen = g->moved;
 			g->still_ns = now;
 		}
-		if (now - g->still_ns > LNX_REOPEN_READ_NS &&
-		    now - path->rail->reopened_ns >= LNX_REOPEN_REST_NS)
+		if (lnx_ns_since(now, g->still_ns) > LNX_REOPEN_READ_NS &&
+		    lnx_ns_since(now, path->rail->reopened_ns) >= LNX_REOPEN_REST_NS)
 			lnx_guard_reopen(path->rail, now);
 	}
 	return more;
@@ -167,7 +167,7 @@ LNX_COLD bool lnx_guard_reopen_closed(struct lnx_ep *ep, uint64_t now)
 
 		if (lnx_likely(rail->core_ep != NULL))
 			continue;
-		if (rail->shut ? in_use(rail) : now - rail->reopened_ns >=
+		if (rail->shut ? in_use(rail) : lnx_ns_since(now, rail->reopened_ns) >=
 						LNX_REOPEN_REST_NS)
 			lnx_guard_open(rail, now);
 		closed |= !rail->core_ep;

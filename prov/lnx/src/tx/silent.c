@@ -33,7 +33,7 @@ static LNX_COLD void nobody_there(struct lnx_peer *peer, struct lnx_path *path,
 				  uint64_t now)
 {
 	if (peer->asking && peer->heard && peer->ep->plan.step[LNX_CLASS_OK] &&
-	    now - peer->alive_ns >= KERNEL_MUTE_NS)
+	    lnx_ns_since(now, peer->alive_ns) >= KERNEL_MUTE_NS)
 		lnx_guard_leave(peer, path, "not even its host answers", now);
 }
 
@@ -42,13 +42,18 @@ LNX_COLD int lnx_guard_silent(struct lnx_peer *peer, uint64_t now)
 	uint64_t limit = peer->ep->plan.transaction_ns;
 	unsigned i, refused = 0, unknown = 0, alive = 0;
 
-	if (now - peer->silent_ns < SILENT_NS || !peer->npath)
+	if (lnx_ns_since(now, peer->silent_ns) < SILENT_NS || !peer->npath)
 		return 0;
 	if (!peer->asking) {
 		ask_kernels(peer, now);
 		return 0;
 	}
 	for (i = 0; i < peer->npath; i++) {
+		/* What was heard over it is of before its link went down. */
+		if (peer->path[i].rail->link_down) {
+			unknown++;
+			continue;
+		}
 		switch (lnx_guard_kernel(&peer->path[i])) {
 		case LNX_PING_ALIVE:
 			alive++;
@@ -72,11 +77,11 @@ LNX_COLD int lnx_guard_silent(struct lnx_peer *peer, uint64_t now)
 		return 0;
 	}
 	/* They had no time to answer: it may be we who did not look for long. */
-	if (now - peer->alive_ns < SILENT_NS)
+	if (lnx_ns_since(now, peer->alive_ns) < SILENT_NS)
 		return 0;
 	/* FI_LNX_CONNECT_TIMEOUT is for those that are unknown. */
-	if (now - peer->silent_ns < limit || unknown) {
-		if (now - peer->alive_ns >= ASK_KERNEL_NS)
+	if (lnx_ns_since(now, peer->silent_ns) < limit || unknown) {
+		if (lnx_ns_since(now, peer->alive_ns) >= ASK_KERNEL_NS)
 			ask_kernels(peer, now);
 		return 0;
 	}
