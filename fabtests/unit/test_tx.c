@@ -1314,6 +1314,38 @@ static void ask_for(uint64_t eid, uint8_t kind, size_t len)
 	fake_after_ms(&f, 3);
 }
 
+/* His hello came over a rail that only the list behind his address has. */
+BOTH(who_is_not_here_is_told_of_over_more_rails)
+{
+	struct lnx_rails all = { .n = 1, .place = { 5 } };
+	uint8_t hello[LNX_ADDR_BYTES + LNX_WIRE_RAILS_BYTES];
+	struct fake_sent *s;
+	int n;
+
+	open_introduced(kind);
+	fake_drop_all(&f, &p);
+	all.rail[0] = p.where.rail[0];
+	memcpy(hello, p.blob, LNX_ADDR_BYTES);
+	n = lnx_rails_pack(&all, hello + LNX_ADDR_BYTES);
+	cr_assert_gt(n, 0);
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO,
+					      .dst = 77, .rail = 5 },
+		   hello, LNX_ADDR_BYTES + (size_t)n);
+	fake_after_ms(&f, 3);
+	s = fake_take(core);
+	cr_assert_not_null(s);
+	cr_expect_eq(s->h.kind, LNX_KIND_STRANGER);
+	cr_expect_eq(s->h.tag, 77u);
+	free(s);
+	/* A place that nothing lists. */
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO,
+					      .dst = 78, .rail = 6 },
+		   hello, LNX_ADDR_BYTES + (size_t)n);
+	fake_after_ms(&f, 3);
+	fake_expect_none(&f);
+	fake_close(&f);
+}
+
 BOTH(who_is_not_here_is_told_of)
 {
 	struct fake_peer other;

@@ -4,6 +4,7 @@
 #include "core/open.h"
 #include "tx/tx.h"
 #include "wire/hdr.h"
+#include "wire/rails.h"
 
 #define TRIES_MAX	20u
 #define TRY_NS		(10 * LNX_NS_PER_MS)	/* a core may have to connect */
@@ -11,16 +12,27 @@
 LNX_COLD void lnx_stranger_note(struct lnx_rail *rail, const struct lnx_hdr *h,
 				const void *payload, size_t len)
 {
+	const struct lnx_addr_rail *from;
 	struct lnx_ep *ep = rail->ep;
+	struct lnx_rails all, more;
 	struct lnx_stray *s;
 	struct lnx_addr a;
 	unsigned i;
 
 	if ((h->kind != LNX_KIND_HELLO && h->kind != LNX_KIND_PROBE) ||
-	    len != LNX_ADDR_BYTES ||
+	    len < LNX_ADDR_BYTES ||
 	    lnx_addr_unpack(&a, payload, LNX_ADDR_BYTES, NULL, 0) ||
-	    a.eid != h->src || h->rail >= a.nrail ||
-	    a.rail[h->rail].prov != rail->prov)
+	    a.eid != h->src)
+		return;
+	lnx_rails_of_addr(&all, &a);
+	if (len > LNX_ADDR_BYTES) {
+		if (lnx_rails_unpack(&more, (const uint8_t *)payload +
+				     LNX_ADDR_BYTES, len - LNX_ADDR_BYTES))
+			return;
+		lnx_rails_merge(&all, &more);
+	}
+	from = lnx_rails_find(&all, h->rail);
+	if (!from || from->prov != rail->prov)
 		return;
 	for (i = 0; i < ep->nstray; i++)
 		if (ep->stray[i].rail == rail && ep->stray[i].src == h->src &&
@@ -31,7 +43,7 @@ LNX_COLD void lnx_stranger_note(struct lnx_rail *rail, const struct lnx_hdr *h,
 		return;
 	s = &ep->stray[ep->nstray++];
 	*s = (struct lnx_stray){ .rail = rail, .src = h->src, .dst = h->dst };
-	memcpy(s->raw, a.rail[h->rail].raw, sizeof(s->raw));
+	memcpy(s->raw, from->raw, sizeof(s->raw));
 	ep->work |= LNX_WORK_GUARD;
 }
 
@@ -74,6 +86,8 @@ LNX_COLD void lnx_stranger_tell(struct lnx_ep *ep, uint64_t now)
 LNX_COLD void lnx_stranger_heard(struct lnx_rail *rail, const struct lnx_hdr *h)
 {
 	struct lnx_peer *peer = lnx_peer_by_eid(rail->ep, h->tag);
+	struct lnx_addr own;
+	uint8_t untold = 0;
 	unsigned i;
 
 	if (!peer || h->src == peer->eid || peer->gone || peer->bye ||
@@ -82,8 +96,14 @@ LNX_COLD void lnx_stranger_heard(struct lnx_rail *rail, const struct lnx_hdr *h)
 	for (i = 0; i < peer->npath; i++)
 		if (peer->path[i].rail == rail)
 			peer->strange |= (uint8_t)(1u << i);
+	/* Over a rail that our address has no room for, nobody can be asked: a PROBE
+	 * says no more than that. */
+	if (!lnx_addr_unpack(&own, rail->ep->addr, LNX_ADDR_BYTES, NULL, 0))
+		for (i = 0; i < peer->npath; i++)
+			if (peer->path[i].rail->wire_index >= own.nrail)
+				untold |= (uint8_t)(1u << i);
 	/* By other paths it may still be there. */
-	if (peer->strange != (1u << peer->npath) - 1)
+	if ((peer->strange | untold) != (1u << peer->npath) - 1)
 		return;
 	LNX_WARN(FI_LOG_EP_DATA,
 		 "peer %016llx: another endpoint (%016llx) has its address\n",
