@@ -139,6 +139,7 @@ int lnx_thread_start(struct lnx_ep *ep)
 		(void)watch(t->epfd, lnx_netwatch_fd(ep->netwatch));
 	if (ret)
 		goto err;
+	ep->thread = t;			/* it looks there, too */
 	/* The application's signals are the application's threads'. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
@@ -146,12 +147,12 @@ int lnx_thread_start(struct lnx_ep *ep)
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (ret)
 		goto err;
-	ep->thread = t;
 	pthread_mutex_lock(&running_lock);
 	lnx_list_add_tail(&running, &t->link);
 	pthread_mutex_unlock(&running_lock);
 	return 0;
 err:
+	ep->thread = NULL;
 	if (t->evfd >= 0)
 		close(t->evfd);
 	if (t->epfd >= 0)
