@@ -116,8 +116,6 @@ LNX_INLINE void lnx_path_all_got(struct lnx_peer *peer)
 		path->said += path->sent - path->got;
 		path->got = path->sent;
 		path->send.mark_ns = 0;
-		if (lnx_likely(peer->npath == 1))
-			break;
 	}
 	peer->una_bytes = 0;
 }
