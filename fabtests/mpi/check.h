@@ -46,10 +46,11 @@ static inline void mc_fail(const struct mc *mc, const char *fmt, ...)
 	exit(1);
 }
 
+static char mc_hung_text[80] = "FAIL: hung in MPI_Init\n";
+
 static inline void mc_hung(int sig)
 {
-	static const char text[] = "FAIL: hung\n";
-	ssize_t n = write(STDERR_FILENO, text, sizeof(text) - 1);
+	ssize_t n = write(STDERR_FILENO, mc_hung_text, strlen(mc_hung_text));
 
 	(void)sig;
 	(void)n;
@@ -76,6 +77,10 @@ static inline void mc_init(struct mc *mc, int *argc, char ***argv,
 		else
 			mc->count = atol((*argv)[i]);
 	}
+	/* A signal handler may not format. */
+	snprintf(mc_hung_text, sizeof(mc_hung_text),
+		 "FAIL: rank %d hung (seed %llu)\n", mc->rank,
+		 (unsigned long long)mc->seed);
 	if (mc->count < 1)
 		mc_fail(mc, "usage: %s [-S SEED] [COUNT]", name);
 	MPI_Bcast(&mc->seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);

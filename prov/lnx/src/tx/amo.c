@@ -210,7 +210,8 @@ ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 					   ret;
 	}
 	if (lnx_likely(!peer->self)) {
-		ret = lnx_tx_admit(ep, peer, comp, &must_leave);
+		ret = lnx_tx_admit(ep, peer, lnx_amo_inject(t->call) ?
+				   FI_INJECT : t->op_flags, &must_leave);
 		if (lnx_likely(!ret))
 			ret = lnx_rop_admit(ep, peer);
 		if (lnx_unlikely(ret))

@@ -40,7 +40,8 @@ static int queue(struct lnx_ep *ep, struct lnx_peer *peer,
 	size_t len = copy ? lnx_iov_len(tx->iov, tx->niov) : 0;
 	struct lnx_dtx *d;
 
-	if (peer->ndpend >= ep->tx_size)
+	if (peer->ndpend >= lnx_tx_queue_max(ep, lnx_call_inject(tx->call) ?
+					     FI_INJECT : tx->op_flags))
 		return -FI_EAGAIN;
 	d = malloc(sizeof(*d) + len);
 	if (!d)

@@ -6,8 +6,8 @@
  *
  * A frame that cannot leave (no window, the core says EAGAIN) waits in order on
  * peer->pend; progress pumps it.  The application sees -FI_EAGAIN when as many
- * frames wait as its tx size allows, and for sends without a completion also while
- * the path is connecting.
+ * frames wait as its tx size allows, and for injects also while the path is
+ * connecting.
  */
 #include <stdlib.h>
 
@@ -442,11 +442,15 @@ static LNX_COLD bool drain_to(struct lnx_ep *ep, struct lnx_peer *peer,
 
 /*
  * May another frame go to peer, or be queued?  With must_leave it may not be
- * queued: while connecting, what has no completion must have left when we say so,
- * since the application may not call us again for long.
+ * queued: while connecting, what was injected must have left when we say so, since
+ * the application may not call us again for long.  Nor does it of sends whose end
+ * is not reported, but their buffers are ours until it learns of it some other way,
+ * and to be told -FI_EAGAIN is worse (TRIES): acknowledgements that an application
+ * sends from its completion handlers look like this.  So they find room in a queue
+ * that is full for others.
  */
-LNX_INLINE ssize_t admit(struct lnx_ep *ep, struct lnx_peer *peer, bool comp,
-			 bool *must_leave)
+LNX_INLINE ssize_t admit(struct lnx_ep *ep, struct lnx_peer *peer,
+			 uint64_t flags, bool *must_leave)
 {
 	uint32_t max;
 
@@ -454,19 +458,21 @@ LNX_INLINE ssize_t admit(struct lnx_ep *ep, struct lnx_peer *peer, bool comp,
 		return -FI_EHOSTUNREACH;
 	if (lnx_tx_ready(ep, peer))
 		return -FI_EAGAIN;
-	*must_leave = !comp && lnx_path_live(peer)->state != LNX_PATH_UP;
+	flags &= FI_INJECT | FI_COMPLETION;
+	*must_leave = flags == FI_INJECT &&
+		      lnx_path_live(peer)->state != LNX_PATH_UP;
 	if (lnx_likely(!peer->npend))
 		return 0;
-	max = *must_leave ? 0 : ep->tx_size - 1;
+	max = *must_leave ? 0 : lnx_tx_queue_max(ep, flags) - 1;
 	if (peer->npend > max && !drain_to(ep, peer, max))
 		return peer->gone ? -FI_EHOSTUNREACH : -FI_EAGAIN;
 	return 0;
 }
 
-ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, bool comp,
+ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
 		     bool *must_leave)
 {
-	return admit(ep, peer, comp, must_leave);
+	return admit(ep, peer, flags, must_leave);
 }
 
 ssize_t lnx_tx_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer)
@@ -526,7 +532,8 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 				     0, 0, FI_ADDR_NOTAVAIL);
 		return 0;
 	}
-	ret = admit(ep, peer, (tx->op_flags & FI_COMPLETION) != 0,
+	ret = admit(ep, peer, lnx_call_inject(tx->call) ? FI_INJECT :
+							  tx->op_flags,
 		    &must_leave);
 	if (lnx_unlikely(ret))
 		return ret;

@@ -400,8 +400,9 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 		return -FI_EINVAL;
 	if (lnx_unlikely(peer->self))
 		return self(ep, peer, r);
-	ret = lnx_tx_admit(ep, peer, !lnx_rma_inject(r->call) &&
-			   (r->op_flags & FI_COMPLETION), &must_leave);
+	ret = lnx_tx_admit(ep, peer, lnx_rma_inject(r->call) ? FI_INJECT :
+							       r->op_flags,
+			   &must_leave);
 	if (lnx_unlikely(ret))
 		return ret;
 	ret = lnx_rop_admit(ep, peer);

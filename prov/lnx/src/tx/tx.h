@@ -164,12 +164,19 @@ int lnx_tx_queue_later(struct lnx_ep *ep, struct lnx_peer *peer,
  * -FI_EAGAIN (memory is short) or -FI_EHOSTUNREACH. */
 ssize_t lnx_tx_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer);
 /*
- * May a frame go to peer now?  0, -FI_EAGAIN, -FI_EHOSTUNREACH.  comp: the
- * operation reports its end; if not, *must_leave may come out true: then the frame
- * may not be queued (lnx_tx_queue).
+ * May a frame go to peer now?  0, -FI_EAGAIN, -FI_EHOSTUNREACH.  flags: of the
+ * operation; FI_INJECT alone for calls that inject.  Of these *must_leave may come
+ * out true: then the frame may not be queued (lnx_tx_queue).
  */
-ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, bool comp,
+ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
 		     bool *must_leave);
+/* How many sends with these flags may be queued for a peer. */
+static inline uint32_t lnx_tx_queue_max(const struct lnx_ep *ep, uint64_t flags)
+{
+	return flags & (FI_INJECT | FI_COMPLETION) ? ep->tx_size :
+						     2 * ep->tx_size;
+}
+
 /* Have the slow timers look after peer: it owes an acknowledgement or an answer. */
 void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer);
 /* All frames that left over these paths, bits, and are not acknowledged are sent
