@@ -77,13 +77,13 @@ static inline void mc_init(struct mc *mc, int *argc, char ***argv,
 		else
 			mc->count = atol((*argv)[i]);
 	}
+	if (mc->count < 1)
+		mc_fail(mc, "usage: %s [-S SEED] [COUNT]", name);
+	MPI_Bcast(&mc->seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
 	/* A signal handler may not format. */
 	snprintf(mc_hung_text, sizeof(mc_hung_text),
 		 "FAIL: rank %d hung (seed %llu)\n", mc->rank,
 		 (unsigned long long)mc->seed);
-	if (mc->count < 1)
-		mc_fail(mc, "usage: %s [-S SEED] [COUNT]", name);
-	MPI_Bcast(&mc->seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
 	if (!mc->rank)
 		printf("%s: %d ranks, count %ld, seed %llu\n", name, mc->n,
 		       mc->count, (unsigned long long)mc->seed);
