@@ -730,12 +730,11 @@ BOTH(counters)
 	answer(id_of(LNX_KIND_KEYS), FI_ENOKEY, NULL, 0);
 	fake_err(&f, &a, FI_ENOKEY);
 	counted(6, 3, 1, 0);
-	cr_assert_eq(rd(10, &a), 0);
-	counted(6, 3, 1, 0);
-	answer(id_of(LNX_KIND_GET), 0, mem, 10);
+	cr_assert_eq(rd(10, &a), 0);	/* the core does, as it has the keys */
+	fake_passes(&f, 2);
 	fake_quiet(&f);
 	counted(6, 3, 2, 0);
-	cr_assert_eq(rd(10, &a), 0);
+	cr_assert_eq(fi_read(f.ep, buf, 10, NULL, p.addr, 0, 9, &a), 0);
 	answer(id_of(LNX_KIND_GET), FI_ENOKEY, NULL, 0);
 	fake_err(&f, &a, FI_ENOKEY);
 	counted(6, 3, 2, 1);
@@ -974,6 +973,7 @@ BOTH(answers_of_the_wrong_length)
 	for (size_t len = 0; len < 30; len++) {
 		if (len == 10)
 			continue;
+		inside()->nunknown = 0;	/* no question for keys among them */
 		cr_assert_eq(rd(10, &a), 0);
 		answer(id_of(LNX_KIND_GET), 0, mem, len);
 		fake_err(&f, &a, FI_EIO);

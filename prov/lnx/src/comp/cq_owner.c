@@ -8,6 +8,7 @@
 
 #include "comp/comp.h"
 #include "rx/rx.h"
+#include "tx/rma.h"
 #include "tx/tx.h"
 
 static inline struct lnx_rail *cq_rail(struct fid_peer_cq *cq)
@@ -160,7 +161,10 @@ static ssize_t framed_write(struct fid_peer_cq *cq, void *context,
 		rail->busy--;
 		lnx_tx_core_done(context);
 	} else if ((flags & (FI_READ | FI_WRITE)) && op) {
-		lnx_pull_chunk_done(op, 0, 0);
+		if (op->type == LNX_OP_READ)
+			lnx_read_done(op, 0, 0);
+		else
+			lnx_pull_chunk_done(op, 0, 0);
 	}
 	return 0;
 }
@@ -183,6 +187,7 @@ LNX_COLD void lnx_core_error(struct lnx_rail *rail,
 {
 	struct lnx_ep *ep = rail->ep;
 	void *ctx = err->op_context;
+	struct lnx_part *part;
 	unsigned i;
 
 	for (i = 0; i < LNX_ARRAY_SIZE(ep->txe_pool); i++) {
@@ -201,6 +206,13 @@ LNX_COLD void lnx_core_error(struct lnx_rail *rail,
 		if (lnx_pool_lent(&ep->chunk_pool, ctx) &&
 		    lnx_pull_chunk_out(ctx))
 			lnx_pull_chunk_done(ctx, err->err, err->prov_errno);
+		return;
+	}
+	part = lnx_container_of((struct lnx_op *)ctx, struct lnx_part, op);
+	if (lnx_pool_owns(&ep->rma.part_pool, part)) {
+		if (lnx_pool_lent(&ep->rma.part_pool, part) &&
+		    lnx_read_out(&part->op))
+			lnx_read_done(&part->op, err->err, err->prov_errno);
 		return;
 	}
 	ep->stats.core_errors++;

@@ -8,6 +8,7 @@
 
 #include "comp/comp.h"
 #include "rx/rx.h"
+#include "tx/rma.h"
 #include "tx/tx.h"
 
 #define READ_BATCH	16
@@ -333,7 +334,10 @@ int lnx_plain_poll(struct lnx_rail *rail)
 			rail->busy--;
 			lnx_tx_core_done((struct lnx_txe *)op);
 		} else if (e[i].flags & (FI_READ | FI_WRITE)) {
-			lnx_pull_chunk_done(op, 0, 0);
+			if (op->type == LNX_OP_READ)
+				lnx_read_done(op, 0, 0);
+			else
+				lnx_pull_chunk_done(op, 0, 0);
 		}
 	}
 	adapt(rail, n);

@@ -332,6 +332,7 @@ static void join_bare(struct lnx_peer *peer, const struct lnx_addr *a)
 	theirs = first ? pair.remote : pair.local;
 	memset(path, 0, sizeof(*path));
 	lnx_list_init(&path->reads);
+	lnx_list_init(&path->gets);
 	path->state = LNX_PATH_IDLE;
 	path->remote_rail = (uint16_t)theirs;
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)

@@ -19,6 +19,7 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	path->index = peer->npath;
 	path->room = LNX_PATH_ROOM;
 	lnx_list_init(&path->reads);
+	lnx_list_init(&path->gets);
 	lnx_health_init(&path->guard.health);
 	lnx_health_init(&path->guard.remote);
 	if (lnx_rail_insert(path->rail, way->to->raw, &path->core_addr))

@@ -94,6 +94,7 @@ struct lnx_path {
 	uint64_t read_retry_ns;		/* none to be tried before */
 	uint64_t read_done_ns;		/* when the last one ended */
 	struct lnx_node reads;		/* of rx/pull.c: what is outstanding */
+	struct lnx_node gets;		/* of tx/read.c: the same */
 	struct lnx_path_guard guard;
 };
 
@@ -173,7 +174,10 @@ struct lnx_peer {
 	} pong[LNX_PATHS_MAX];
 	fi_addr_t shm_core;		/* shm_addr, also where only it may send */
 	uint32_t nrndv;			/* announced, not ended */
-	uint32_t nparts;		/* of our RMA, not ended */
+	uint32_t nparts;		/* of our RMA, not ended; of them */
+	uint32_t nreads;		/* in the core, alone (tx/read.c) */
+	uint32_t memory_seq;		/* one beyond the last frame about memory */
+	uint32_t nunknown;		/* reads whose keys were not known */
 	uint32_t nserved;		/* its large writes and questions for keys */
 	struct lnx_node pend;		/* txe.link, numbered, not yet posted */
 

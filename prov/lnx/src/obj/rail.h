@@ -28,6 +28,7 @@ enum lnx_op_type {
 	LNX_OP_TXE = 1,			/* a frame being sent */
 	LNX_OP_RXBUF,			/* a receive buffer */
 	LNX_OP_CHUNK,			/* a piece being pulled by fi_read */
+	LNX_OP_READ,			/* a small read (tx/read.c) */
 };
 
 struct lnx_op {

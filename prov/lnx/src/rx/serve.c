@@ -16,6 +16,9 @@
 #include "rx/serve.h"
 #include "tx/tx.h"
 
+/* Cold rails of an endpoint whose memory is read are polled every so many passes. */
+#define SERVED_IDLE_MASK	7u
+
 /* A peer wants the keys of a registration. */
 struct lnx_ask {
 	struct lnx_node link;		/* ep->rma.asks */
@@ -316,6 +319,8 @@ static int answer_keys(struct lnx_ep *ep, const struct lnx_ask *ask)
 		k.key[k.nkey].key = reg->key;
 		k.key[k.nkey++].addr = reg->addr;
 	}
+	/* Cores serve it from now on, and tell nobody: who is not polled is late. */
+	ep->idle_mask &= SERVED_IDLE_MASK;
 	if (err || !k.nkey)
 		return lnx_serve_status(ep, ask->peer, ask->op,
 					err ? err : FI_ENOKEY);

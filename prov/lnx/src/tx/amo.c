@@ -184,6 +184,7 @@ static ssize_t send_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_txe_put(ep, txe);
 		return ret;
 	}
+	peer->memory_seq = peer->tx_next;
 	lnx_rop_done(rop, 0);
 	return 0;
 }
@@ -210,6 +211,11 @@ ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 					   ret;
 	}
 	if (lnx_likely(!peer->self)) {
+		if (lnx_unlikely(peer->nreads)) {
+			ret = lnx_read_wait(ep, peer);
+			if (ret)
+				return ret;
+		}
 		ret = lnx_tx_admit(ep, peer, lnx_amo_inject(t->call) ?
 				   FI_INJECT : t->op_flags, &must_leave);
 		if (lnx_likely(!ret))

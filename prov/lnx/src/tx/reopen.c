@@ -10,6 +10,7 @@
 #include "rx/rx.h"
 #include "tx/guard.h"
 #include "tx/heal.h"
+#include "tx/rma.h"
 #include "tx/tx.h"
 
 #define HALFWAY_TRIES	8u
@@ -106,6 +107,7 @@ LNX_COLD void lnx_guard_reopen(struct lnx_rail *rail, uint64_t now)
 			path->guard.unanswered_ns = 0;
 			lnx_tx_cut(path, peer);
 			lnx_pull_cut(path);
+			lnx_read_cut(path);
 		}
 	}
 	lnx_tx_cut_twins(rail);

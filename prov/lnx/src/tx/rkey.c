@@ -61,12 +61,12 @@ static void wait_for(struct lnx_rkey *k, struct lnx_part *part)
 	lnx_list_add_tail(&k->waiting, &part->link);
 }
 
-/* Ask for the keys that part waits for: 0, or -FI_ENOMEM. */
-static int rkey_ask(struct lnx_ep *ep, struct lnx_part *part)
+/* Ask for the keys that part, if any, waits for: 0, or -FI_ENOMEM. */
+static int rkey_ask(struct lnx_peer *peer, uint64_t key, struct lnx_part *part)
 {
-	struct lnx_peer *peer = part->peer;
-	struct lnx_rkey **at = rkey_bucket(ep, peer, part->key);
-	struct lnx_hdr h = { .kind = LNX_KIND_KEYS, .key = part->key };
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_rkey **at = rkey_bucket(ep, peer, key);
+	struct lnx_hdr h = { .kind = LNX_KIND_KEYS, .key = key };
 	struct lnx_rkey *k = calloc(1, sizeof(*k)), *old;
 	struct lnx_txe *txe;
 	unsigned n = 0;
@@ -90,11 +90,12 @@ static int rkey_ask(struct lnx_ep *ep, struct lnx_part *part)
 	}
 	k->kind = LNX_PART_KEYS;
 	k->peer = peer;
-	k->key = part->key;
+	k->key = key;
 	lnx_list_init(&k->waiting);
 	k->next = *at;
 	*at = k;
-	wait_for(k, part);
+	if (part)
+		wait_for(k, part);
 	h.data = k->op;
 	txe->len = sizeof(struct lnx_wire_hdr);
 	/* An answer, be it invented, may come inside: k and part may be gone. */
@@ -102,11 +103,53 @@ static int rkey_ask(struct lnx_ep *ep, struct lnx_part *part)
 	return 0;
 }
 
-static void wait_turn(struct lnx_ep *ep, struct lnx_part *part)
+void lnx_rma_wait_turn(struct lnx_part *part)
 {
+	struct lnx_ep *ep = part->rop->ep;
+
 	lnx_list_del(&part->link);
 	lnx_list_add_tail(&ep->rma.waiting, &part->link);
 	ep->work |= LNX_WORK_RMA;
+}
+
+/* One use of a key is no reason to ask; an odd number, for programs that take turns. */
+#define ASK_EVERY	5u
+
+bool lnx_rkey_use(struct lnx_peer *peer, const struct fi_rma_iov *rma,
+		  const struct lnx_path *path, uint64_t *addr, uint64_t *key)
+{
+	const struct lnx_rkey *k = rkey_find(peer->ep, peer, rma->key);
+	unsigned i;
+
+	if (lnx_likely(k && k->known)) {
+		const struct lnx_keys *keys = &k->keys;
+		uint64_t off = rma->addr - keys->origin;
+
+		/* To refuse it is the peer's business. */
+		if (off > keys->len || rma->len > keys->len - off ||
+		    (keys->access & (LNX_WIRE_KEYS_READ |
+				     LNX_WIRE_KEYS_TELL_READ)) !=
+		    LNX_WIRE_KEYS_READ)
+			return false;
+		for (i = 0; i < keys->nkey; i++)
+			if (keys->key[i].rail == path->remote_rail) {
+				*addr = keys->key[i].addr + off;
+				*key = keys->key[i].key;
+				return true;
+			}
+		return false;
+	}
+	if (!k && !(++peer->nunknown % ASK_EVERY))
+		rkey_ask(peer, rma->key, NULL);
+	return false;
+}
+
+LNX_COLD void lnx_rkey_forget(struct lnx_peer *peer, uint64_t key)
+{
+	struct lnx_rkey *k = rkey_find(peer->ep, peer, key);
+
+	if (k && k->known)
+		rkey_drop(peer->ep, k);
 }
 
 /* Is the data in reach?  0: rts says where, if it is not NULL; or why not. */
@@ -179,7 +222,7 @@ static int tell(struct lnx_part *part, struct lnx_hdr *h, const void *payload,
 
 	if (!txe) {
 		part->moved = true;
-		wait_turn(ep, part);
+		lnx_rma_wait_turn(part);
 		return -FI_ENOMEM;
 	}
 	if (len)
@@ -236,6 +279,10 @@ void lnx_rkey_start(struct lnx_ep *ep, struct lnx_part *part)
 	struct lnx_rkey *k = rkey_find(ep, part->peer, part->key);
 	int err;
 
+	if (lnx_unlikely(part->kind == LNX_PART_DATA)) {
+		lnx_read_by_frame(part);
+		return;
+	}
 	if (part->moved) {
 		finish(part);
 		return;
@@ -252,15 +299,15 @@ void lnx_rkey_start(struct lnx_ep *ep, struct lnx_part *part)
 		}
 		err = pull(part, &k->keys);
 		if (err == FI_EAGAIN)
-			wait_turn(ep, part);
+			lnx_rma_wait_turn(part);
 		else if (err)
 			lnx_part_end(part, err);
 		return;
 	}
 	if (k)
 		wait_for(k, part);
-	else if (rkey_ask(ep, part))
-		wait_turn(ep, part);	/* memory is short: later */
+	else if (rkey_ask(part->peer, part->key, part))
+		lnx_rma_wait_turn(part);	/* memory is short: later */
 }
 
 void lnx_rkey_answer(struct lnx_ep *ep, struct lnx_rkey *k,
@@ -284,7 +331,7 @@ void lnx_rkey_answer(struct lnx_ep *ep, struct lnx_rkey *k,
 		struct lnx_part *part = lnx_list_entry(n, struct lnx_part, link);
 
 		if (!err)
-			wait_turn(ep, part);
+			lnx_rma_wait_turn(part);
 		else if (part->pull)
 			lnx_pull_renewed(part->pull, err);
 		else
@@ -296,19 +343,12 @@ void lnx_rkey_answer(struct lnx_ep *ep, struct lnx_rkey *k,
 
 LNX_COLD void lnx_rkey_renew(struct lnx_part *part)
 {
-	struct lnx_ep *ep = part->rop->ep;
-	struct lnx_rkey *k = rkey_find(ep, part->peer, part->key);
-
-	if (k && k->known)
-		rkey_drop(ep, k);
-	wait_turn(ep, part);
+	lnx_rkey_forget(part->peer, part->key);
+	lnx_rma_wait_turn(part);
 }
 
 void lnx_rma_pulled(struct lnx_part *part, int err)
 {
-	struct lnx_ep *ep = part->rop->ep;
-	struct lnx_rkey *k;
-
 	part->pull = NULL;
 	lnx_list_del(&part->link);
 	if (lnx_likely(!err)) {
@@ -316,9 +356,7 @@ void lnx_rma_pulled(struct lnx_part *part, int err)
 		return;
 	}
 	/* The next one asks anew. */
-	k = rkey_find(ep, part->peer, part->key);
-	if (k && k->known)
-		rkey_drop(ep, k);
+	lnx_rkey_forget(part->peer, part->key);
 	lnx_part_end(part, err);
 }
 

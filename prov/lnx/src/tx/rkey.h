@@ -7,11 +7,21 @@
 #include "wire/hdr.h"
 
 struct lnx_part;
+struct lnx_path;
 struct lnx_rkey;
 
 /* Start a LNX_PART_READ or WRITE, now or when the keys are here.  Sends: never from a
  * core's callback. */
 void lnx_rkey_start(struct lnx_ep *ep, struct lnx_part *part);
+/*
+ * Where path knows what rma names, for a read: true, *addr and *key are the core's.
+ * False: not known, not allowed, or the peer wants to hear of reads; keys that are
+ * asked for often are fetched meanwhile.
+ */
+bool lnx_rkey_use(struct lnx_peer *peer, const struct fi_rma_iov *rma,
+		  const struct lnx_path *path, uint64_t *addr, uint64_t *key);
+/* It failed: it may be no more. */
+LNX_COLD void lnx_rkey_forget(struct lnx_peer *peer, uint64_t key);
 /* The keys came, or the peer says no.  Calls no core. */
 void lnx_rkey_answer(struct lnx_ep *ep, struct lnx_rkey *k,
 		     const struct lnx_peer *peer, const struct lnx_hdr *h,

@@ -3,7 +3,8 @@
  * Remote memory access over framed rails.  Called by tx/rma.h.
  *
  * Small writes are PUT frames, in the sequence like messages: ordered, sent again,
- * handled once.  Small reads are GET frames, answered by a RESP.  For larger ones
+ * handled once.  Small reads are GET frames, answered by a RESP, or the core's where
+ * nothing is lost by that (tx/read.c).  For larger ones
  * the peer is asked once for the keys of its registration, and the data is read
  * from there or written to there by the core (tx/rkey.c, rx/pull.c).  The largest
  * writes are announced and read by their target, like large messages.
@@ -400,6 +401,18 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 		return -FI_EINVAL;
 	if (lnx_unlikely(peer->self))
 		return self(ep, peer, r);
+	if (lnx_rma_read(r->call) && len <= LNX_GET_MAX) {
+		ret = lnx_read_core(ep, peer, r);
+		if (ret != LNX_READ_BY_FRAME) {
+			ep->stats.reads += !ret;
+			return ret;
+		}
+	}
+	if (lnx_unlikely(peer->nreads)) {
+		ret = lnx_read_wait(ep, peer);
+		if (ret)
+			return ret;
+	}
 	ret = lnx_tx_admit(ep, peer, lnx_rma_inject(r->call) ? FI_INJECT :
 							       r->op_flags,
 			   &must_leave);
@@ -412,6 +425,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 		ret = len <= LNX_GET_MAX ? get(ep, peer, r, must_leave) :
 					   get_large(ep, peer, r);
 		ep->stats.reads += !ret;
+		peer->memory_seq = peer->tx_next;
 		return ret;
 	}
 	/* Frames have their order; what cores write has not. */
@@ -422,6 +436,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 		ret = len <= LNX_PUSH_MAX && peer->npath < 2 ?
 			push(ep, peer, r) : put_large(ep, peer, r, len);
 	ep->stats.writes += !ret;
+	peer->memory_seq = peer->tx_next;
 	return ret;
 }
 

@@ -62,6 +62,7 @@ enum lnx_part_kind {
 	LNX_PART_DATA,			/* a GET: the answer is the data */
 	LNX_PART_READ,			/* to be pulled once the keys are known */
 	LNX_PART_WRITE,			/* the same, to be pushed */
+	LNX_PART_CORE,			/* small: the core reads it (tx/read.c) */
 	LNX_PART_KEYS,			/* no part, but a struct lnx_rkey */
 };
 
@@ -70,8 +71,11 @@ struct lnx_part {
 	uint8_t niov;
 	bool moved;			/* READ, WRITE: done, not yet said */
 	bool tell;			/* READ: the peer wants to hear of it */
+	struct lnx_op op;		/* CORE: context of fi_read */
 	struct lnx_node all;		/* ep->rma.parts */
-	struct lnx_node link;		/* ep->rma.waiting, or lnx_rkey.waiting */
+	struct lnx_node link;		/* ep->rma.waiting, lnx_rkey.waiting, or
+					 * path->gets */
+	struct lnx_path *path;		/* CORE */
 	struct lnx_rop *rop;
 	struct lnx_peer *peer;
 	uint64_t id;			/* in ep->rma.ops */
@@ -114,6 +118,28 @@ void lnx_part_end(struct lnx_part *part, int err);
 void lnx_rop_done(struct lnx_rop *rop, int err);
 /* It never was: nothing is reported, all its parts are taken back. */
 void lnx_rop_drop(struct lnx_rop *rop);
+
+/* Have part started (again) from progress; LNX_PART_DATA: as a frame. */
+void lnx_rma_wait_turn(struct lnx_part *part);
+
+/* ---- tx/read.c ---- */
+
+/* Have the core read, if nothing is in the way and it is known where.  0, -FI_EAGAIN;
+ * or LNX_READ_BY_FRAME: a GET is to do it. */
+#define LNX_READ_BY_FRAME	1
+ssize_t lnx_read_core(struct lnx_ep *ep, struct lnx_peer *peer,
+		      const struct lnx_rma *rma);
+/* The core has read, or failed to: then a GET does it.  Calls no core. */
+void lnx_read_done(struct lnx_op *op, int err, int prov_errno);
+/* Does a core have it? */
+bool lnx_read_out(const struct lnx_op *op);
+/* The core endpoint of path is closed: what it did not report has failed. */
+LNX_COLD void lnx_read_cut(struct lnx_path *path);
+/* A frame about memory is to leave: wait a little for reads in the core, which it
+ * could overtake.  0, -FI_EAGAIN, -FI_EHOSTUNREACH. */
+LNX_COLD int lnx_read_wait(struct lnx_ep *ep, struct lnx_peer *peer);
+/* A LNX_PART_DATA that no frame has gone out for. */
+LNX_COLD void lnx_read_by_frame(struct lnx_part *part);
 
 /* Answers of peers, from rx/arrive.c: nothing here calls a core. */
 void lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,

@@ -213,8 +213,9 @@ void lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_rkey_answer(ep, (struct lnx_rkey *)part, peer, h, payload);
 		return;
 	}
-	if (lnx_unlikely(part->peer != peer || part->kind == LNX_PART_READ ||
-			 part->kind == LNX_PART_WRITE)) {
+	if (lnx_unlikely(part->peer != peer ||
+			 (part->kind != LNX_PART_DATA &&
+			  part->kind != LNX_PART_STATUS))) {
 		ep->stats.bad_frames++;
 		return;
 	}
@@ -239,8 +240,9 @@ LNX_COLD void lnx_rma_fail_peer(struct lnx_peer *peer, int err)
 	lnx_list_foreach(&ep->rma.parts, n, tmp) {
 		struct lnx_part *part = lnx_list_entry(n, struct lnx_part, all);
 
-		/* Pulls end theirs when no read is outstanding any more. */
-		if (part->peer == peer && !part->pull)
+		/* Cores end theirs, and pulls when no read is outstanding. */
+		if (part->peer == peer && !part->pull &&
+		    part->kind != LNX_PART_CORE)
 			lnx_part_end(part, err);
 	}
 	lnx_rkeys_forget(peer);
