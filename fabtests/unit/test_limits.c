@@ -288,7 +288,10 @@ BOTH(early_frames_at_close)
 
 /* ---- what an idle network may cost shared memory ---- */
 
-static unsigned polls_of(uint64_t poll_idle, unsigned passes)
+/* How often the network rail is polled in so many passes; each takes so long, and some
+ * message goes over shared memory in every so many of them (0: none). */
+static unsigned polls_of(uint64_t poll_idle, unsigned passes, uint64_t pass_ns,
+			 unsigned message_every)
 {
 	struct fake_opt opt = {
 		.nrail = 2, .kind = { LNX_RAIL_DIRECT, LNX_RAIL_PLAIN },
@@ -303,8 +306,12 @@ static unsigned polls_of(uint64_t poll_idle, unsigned passes)
 		lnx_ep_progress(f.lnx);
 	before = f.core[1]->npolls;
 	n = f.core[0]->npolls;
-	for (i = 0; i < passes; i++)
+	for (i = 0; i < passes; i++) {
+		fake_now_ns += pass_ns;
+		if (message_every && !(i % message_every))
+			f.lnx->stats.direct_sends++;
 		lnx_ep_progress(f.lnx);
+	}
 	cr_expect_eq(f.core[0]->npolls - n, passes);
 	n = f.core[1]->npolls - before;
 	lnx_unlock(&f.lnx->lock);
@@ -319,7 +326,22 @@ Test(limits, idle_rails_are_polled_now_and_then)
 	};
 
 	for (size_t i = 0; i < LNX_ARRAY_SIZE(row); i++)
-		cr_expect_eq(polls_of(row[i].asked, 1024),
+		cr_expect_eq(polls_of(row[i].asked, 1024, 100, 0),
 			     1024 / row[i].every, "%lu",
 			     (unsigned long)row[i].asked);
+}
+
+/* Where messages go over shared memory it is time that counts; but not for who asked
+ * for every pass, nor longer than there are such messages. */
+Test(limits, busy_shared_memory_has_idle_rails_polled_less)
+{
+	unsigned n = polls_of(64, 100000, 100, 4);
+
+	/* The clock of tests moves a little whenever somebody looks at it. */
+	cr_expect(n >= 150 && n <= 250, "%u polls in 10 ms", n);
+	cr_expect_eq(polls_of(64, 6400, 100, 0), 100);
+	cr_expect_geq(polls_of(64, 6400, 100, 128), 50,
+		      "one in a while, so that every second look finds none");
+	cr_expect_eq(polls_of(64, 6400, 1000, 4), 100, "slow passes");
+	cr_expect_eq(polls_of(1, 1000, 100, 1), 1000);
 }

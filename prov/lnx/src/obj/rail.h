@@ -71,6 +71,8 @@ struct lnx_rail {
 	struct fid_ep *core_ep;
 	struct fid_cq *core_cq;
 	uint32_t hot;			/* passes left to be polled every time */
+	uint64_t idle_ns;		/* comp/progress.c polled it, idle; and saw */
+	uint64_t idle_seen;		/* this much traffic over shm */
 	uint8_t kind;			/* enum lnx_rail_kind */
 	uint8_t prov;			/* enum lnx_prov_id */
 	uint16_t group;
