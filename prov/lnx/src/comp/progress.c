@@ -20,8 +20,10 @@
 /* It is time to poll a rail on which nothing happens.  But not just yet? */
 static LNX_COLD bool not_yet(struct lnx_ep *ep, struct lnx_rail *rail)
 {
+	/* Messages, and whatever else is reported. */
 	uint64_t seen = ep->stats.matched + ep->stats.unexpected +
-			ep->stats.direct_sends;
+			ep->stats.direct_sends +
+			(ep->tx_cq ? lnx_cq_written(ep->tx_cq) : 0);
 	uint64_t now;
 
 	if (!ep->shm || !ep->idle_mask)

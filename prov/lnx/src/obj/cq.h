@@ -56,6 +56,12 @@ LNX_INLINE void lnx_cq_move(uint32_t *at, uint32_t to)
 	__atomic_store_n(at, to, __ATOMIC_RELAXED);
 }
 
+/* Entries so far, modulo 2^32. */
+LNX_INLINE uint32_t lnx_cq_written(const struct lnx_cq *cq)
+{
+	return __atomic_load_n(&cq->tail, __ATOMIC_RELAXED);
+}
+
 LNX_INLINE bool lnx_cq_empty(const struct lnx_cq *cq)
 {
 	return __atomic_load_n(&cq->head, __ATOMIC_RELAXED) ==
