@@ -741,6 +741,70 @@ Test(fault, missed_hits_do_not_count)
 	lnx_fault_destroy(t);
 }
 
+/* ---- rules that come and go ---- */
+
+Test(fault, add_and_del)
+{
+	struct lnx_fault *t = make("delay=5 count=1; drop after=1s");
+	char text[200];
+
+	cr_expect_eq(lnx_fault_number(t, 0), 1u);
+	cr_expect_eq(lnx_fault_number(t, 1), 2u);
+	cr_expect_eq(lnx_fault_add(t, "drop rate=2;drop kind=ack", 1, 0, NULL,
+				   NULL, 0), 0);
+	cr_expect_eq(lnx_fault_nrule(t), 4u);
+	cr_expect_eq(lnx_fault_number(t, 3), 4u);
+	cr_expect_eq(recv_verdict(t).action, LNX_FAULT_DELAY);
+	/* Counts and all stay with the rule. */
+	cr_expect(lnx_fault_del(t, 2));
+	cr_expect(!lnx_fault_del(t, 2));
+	cr_expect(!lnx_fault_del(t, 0));
+	cr_expect(!lnx_fault_del(t, 5));
+	cr_expect_eq(lnx_fault_nrule(t), 3u);
+	cr_expect_eq(lnx_fault_count(t, 0).hit, 1u);
+	lnx_fault_print(t, 1, text, sizeof(text));
+	cr_expect_str_eq(text, "drop rate=2");
+	/* Numbers are not given twice. */
+	cr_expect(lnx_fault_del(t, 4));
+	cr_expect_eq(lnx_fault_add(t, "drop", 1, 0, NULL, NULL, 0), 0);
+	cr_expect_eq(lnx_fault_number(t, 2), 5u);
+	lnx_fault_destroy(t);
+}
+
+Test(fault, add_too_many_or_wrong)
+{
+	struct lnx_fault *t = make("drop");
+	unsigned i;
+
+	cr_expect_eq(lnx_fault_add(t, "dorp", 1, 0, NULL, why, sizeof(why)),
+		     -EINVAL);
+	cr_expect(strstr(why, "\"dorp\""));
+	for (i = 1; i < LNX_FAULT_RULES - 1; i++)
+		cr_expect_eq(lnx_fault_add(t, "drop", 1, 0, NULL, NULL, 0), 0);
+	cr_expect_eq(lnx_fault_add(t, "drop;drop", 1, 0, NULL, NULL, 0),
+		     -ENOSPC);
+	cr_expect_eq(lnx_fault_nrule(t), LNX_FAULT_RULES - 1u);
+	cr_expect_eq(lnx_fault_add(t, "drop", 1, 0, NULL, NULL, 0), 0);
+	cr_expect_eq(lnx_fault_number(t, LNX_FAULT_RULES - 1), LNX_FAULT_RULES);
+	lnx_fault_destroy(t);
+}
+
+/* `after` counts from when it is added. */
+Test(fault, added_later)
+{
+	struct lnx_fault *t = make("drop kind=ack");
+	struct lnx_fault_frame fr = { .rail = "tcp:x", .kind = LNX_KIND_TAG };
+	uint64_t s = 1000000000ull;
+
+	cr_expect_eq(lnx_fault_add(t, "drop after=2s", 1, 10 * s, NULL, NULL,
+				   0), 0);
+	cr_expect_eq(lnx_fault_judge(t, LNX_FAULT_AT_RECV, &fr,
+				     11 * s).action, LNX_FAULT_NONE);
+	cr_expect_eq(lnx_fault_judge(t, LNX_FAULT_AT_RECV, &fr,
+				     12 * s).action, LNX_FAULT_DROP);
+	lnx_fault_destroy(t);
+}
+
 /* ---- any text at all ---- */
 
 Test(fault, random_text)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/glob.h"
 
 int lnx_fault_errno(enum lnx_health_class class)
 {
@@ -62,30 +63,6 @@ static void seed_rule(struct lnx_fault_rule *r)
 
 /* ---- matching ---- */
 
-/* '*': any letters, '?': one.  Goes back to the last star only. */
-static bool glob(const char *p, const char *s)
-{
-	const char *star = NULL, *from = s;
-
-	while (*s) {
-		if (*p == '*') {
-			star = ++p;
-			from = s;
-		} else if (*p == '?' || *p == *s) {
-			p++;
-			s++;
-		} else if (star) {
-			p = star;
-			s = ++from;
-		} else {
-			return false;
-		}
-	}
-	while (*p == '*')
-		p++;
-	return !*p;
-}
-
 static bool matches(const struct lnx_fault_rule *r,
 		    const struct lnx_fault_frame *f)
 {
@@ -93,7 +70,7 @@ static bool matches(const struct lnx_fault_rule *r,
 
 	if (f->kind > LNX_FAULT_WRITE || !(r->kinds >> f->kind & 1))
 		return false;
-	for (i = 0; i < r->nrail && !glob(r->rail[i], f->rail); i++)
+	for (i = 0; i < r->nrail && !lnx_glob(r->rail[i], f->rail); i++)
 		;
 	if (r->nrail && i == r->nrail)
 		return false;
@@ -109,14 +86,14 @@ static bool matches(const struct lnx_fault_rule *r,
 
 /* ---- when ---- */
 
-static bool begun(struct lnx_fault_rule *r, uint64_t start, uint64_t now)
+static bool begun(struct lnx_fault_rule *r, uint64_t now)
 {
 	if (r->begun)
 		return true;
-	if (r->count.matched <= r->after || now - start < r->after_ns)
+	if (r->count.matched <= r->after || now - r->start_ns < r->after_ns)
 		return false;
 	r->begun = true;
-	r->begin_ns = r->after ? now : start + r->after_ns;
+	r->begin_ns = r->after ? now : r->start_ns + r->after_ns;
 	return true;
 }
 
@@ -147,9 +124,9 @@ static bool turn_of_interval(struct lnx_fault_rule *r, uint64_t now)
 	return true;
 }
 
-static bool hits(struct lnx_fault_rule *r, uint64_t start, uint64_t now)
+static bool hits(struct lnx_fault_rule *r, uint64_t now)
 {
-	if (!begun(r, start, now) ||
+	if (!begun(r, now) ||
 	    (r->for_ns && now - r->begin_ns >= r->for_ns) ||
 	    (r->max && r->count.hit >= r->max))
 		return false;
@@ -176,6 +153,16 @@ static enum lnx_health_class pick_class(struct lnx_fault_rule *r)
 
 /* ---- the table ---- */
 
+static void begin(struct lnx_fault *t, struct lnx_fault_rule *r, uint64_t seed,
+		  uint64_t now)
+{
+	r->number = ++t->last;
+	r->start_ns = now;
+	if (!r->has_seed)
+		r->seed = lnx_mix64(seed ^ ((uint64_t)r->number << 48)) >> 32;
+	seed_rule(r);
+}
+
 int lnx_fault_create(const char *text, uint64_t seed, uint64_t now,
 		     struct lnx_fault **out, size_t *at, char *why,
 		     size_t why_size)
@@ -191,16 +178,45 @@ int lnx_fault_create(const char *text, uint64_t seed, uint64_t now,
 		free(t);
 		return ret;
 	}
-	t->start_ns = now;
-	for (i = 0; i < t->nrule; i++) {
-		struct lnx_fault_rule *r = &t->rule[i];
-
-		if (!r->has_seed)
-			r->seed = lnx_mix64(seed ^ ((i + 1ULL) << 48)) >> 32;
-		seed_rule(r);
-	}
+	for (i = 0; i < t->nrule; i++)
+		begin(t, &t->rule[i], seed, now);
 	*out = t;
 	return 0;
+}
+
+int lnx_fault_add(struct lnx_fault *t, const char *text, uint64_t seed,
+		  uint64_t now, size_t *at, char *why, size_t why_size)
+{
+	struct lnx_fault *more;
+	unsigned i;
+	int ret;
+
+	ret = lnx_fault_create(text, seed, now, &more, at, why, why_size);
+	if (ret)
+		return ret;
+	if (t->nrule + more->nrule > LNX_FAULT_RULES)
+		ret = -ENOSPC;
+	for (i = 0; i < more->nrule && !ret; i++) {
+		t->rule[t->nrule] = more->rule[i];
+		begin(t, &t->rule[t->nrule++], seed, now);
+	}
+	free(more);
+	return ret;
+}
+
+bool lnx_fault_del(struct lnx_fault *t, uint64_t number)
+{
+	unsigned i;
+
+	for (i = 0; i < t->nrule; i++) {
+		if (t->rule[i].number != number)
+			continue;
+		t->nrule--;
+		memmove(&t->rule[i], &t->rule[i + 1],
+			(t->nrule - i) * sizeof(t->rule[0]));
+		return true;
+	}
+	return false;
 }
 
 void lnx_fault_destroy(struct lnx_fault *t)
@@ -237,7 +253,7 @@ struct lnx_fault_verdict lnx_fault_judge(struct lnx_fault *t,
 		if (!rule_is_for(r, at) || !matches(r, frame))
 			continue;
 		r->count.matched++;
-		if (!hits(r, t->start_ns, now))
+		if (!hits(r, now))
 			continue;
 		r->count.hit++;
 		v.action = r->action;
@@ -259,6 +275,11 @@ void lnx_fault_missed(struct lnx_fault *t, unsigned rule)
 unsigned lnx_fault_nrule(const struct lnx_fault *t)
 {
 	return t->nrule;
+}
+
+uint64_t lnx_fault_number(const struct lnx_fault *t, unsigned rule)
+{
+	return t->rule[rule].number;
 }
 
 struct lnx_fault_count lnx_fault_count(const struct lnx_fault *t, unsigned rule)

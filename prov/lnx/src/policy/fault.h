@@ -37,7 +37,7 @@
  * When:
  *
  *	after=N, after=TIME	not the first N that match; not before that time
- *				since the table was made
+ *				since the rule is in the table
  *	for=TIME		no longer than that, from when it begins
  *	count=N			no more than N
  *	seed=N			of the random numbers; else it is the table's
@@ -61,6 +61,7 @@
 #define LNX_FAULT_LIST		16	/* values of one key */
 #define LNX_FAULT_NAME_MAX	128	/* of a rail's pattern, with NUL */
 #define LNX_FAULT_TEXT_MAX	8192	/* of a table, with NUL */
+#define LNX_FAULT_RULE_MAX	4096	/* of a rule as it is printed, with NUL */
 #define LNX_FAULT_MS_MAX	3600000u
 
 /* Kinds that no frame has: pieces of large transfers. */
@@ -127,6 +128,19 @@ int lnx_fault_create(const char *text, uint64_t seed, uint64_t now,
 		     struct lnx_fault **out, size_t *at, char *why,
 		     size_t why_size);
 void lnx_fault_destroy(struct lnx_fault *table);
+
+/*
+ * More rules, behind those there are; as lnx_fault_create.  Also -ENOSPC: they would be
+ * too many, and none is added.
+ */
+int lnx_fault_add(struct lnx_fault *table, const char *text, uint64_t seed,
+		  uint64_t now, size_t *at, char *why, size_t why_size);
+/*
+ * Rules have numbers, from 1 in their order, that are not given twice.  Take one out:
+ * false if there is none.  The places of those behind it change.
+ */
+bool lnx_fault_del(struct lnx_fault *table, uint64_t number);
+uint64_t lnx_fault_number(const struct lnx_fault *table, unsigned rule);
 
 /* Is any rule for that place? */
 bool lnx_fault_any(const struct lnx_fault *table, enum lnx_fault_at at);

@@ -38,6 +38,8 @@ struct lnx_fault_rule {
 	uint64_t seed;
 
 	/* As it goes. */
+	uint32_t number;		/* in the table; from 1 */
+	uint64_t start_ns;		/* it is in the table since */
 	struct lnx_fault_count count;
 	uint64_t state;			/* of the random numbers; never 0 */
 	bool begun;
@@ -48,7 +50,7 @@ struct lnx_fault_rule {
 };
 
 struct lnx_fault {
-	uint64_t start_ns;
+	uint32_t last;			/* number that a rule had */
 	unsigned nrule;
 	struct lnx_fault_rule rule[LNX_FAULT_RULES];
 };
