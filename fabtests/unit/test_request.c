@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* policy/request: what requests mean, and what is said of those that mean nothing. */
+#include <criterion/criterion.h>
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/compiler.h"
+#include "policy/request.h"
+
+static struct lnx_request r;
+static char why[600];
+
+static int try(const char *text)
+{
+	memset(&r, 0xa5, sizeof(r));
+	memset(why, 'x', sizeof(why));
+	return lnx_request_parse(text, &r, why, sizeof(why));
+}
+
+static void good(const char *text, enum lnx_request_kind kind)
+{
+	cr_assert_eq(try(text), 0, "%s: %.200s", text, why);
+	cr_assert_eq(r.kind, kind, "%s", text);
+}
+
+static void bad(const char *text, const char *want)
+{
+	cr_assert_eq(try(text), -EINVAL, "%s", text);
+	cr_assert(strstr(why, want), "%s: %s", text, why);
+}
+
+Test(request, verbs)
+{
+	good("stats", LNX_REQUEST_STATS);
+	good("  STATS \r\n", LNX_REQUEST_STATS);
+	good("fault list", LNX_REQUEST_FAULT_LIST);
+	good("health\tlist\n", LNX_REQUEST_HEALTH_LIST);
+	bad("", "a request begins with fault, health or stats");
+	bad(" \n", "\"\": a request begins");
+	bad("stat", "\"stat\": a request begins");
+	bad("stats now", "\"now\": nothing follows \"stats\"");
+	bad("fault", "add, list or del");
+	bad("fault lst", "\"lst\": \"fault\" is followed by add, list or del");
+	bad("health", "list, set or auto");
+	bad("health \x01\xff", "\"\?\?\"");
+}
+
+Test(request, faults)
+{
+	good("fault add  drop rail=tcp:x; delay=5", LNX_REQUEST_FAULT_ADD);
+	cr_expect_str_eq(r.rules, "drop rail=tcp:x; delay=5");
+	good("fault add drop\n", LNX_REQUEST_FAULT_ADD);
+	good("fault del 12", LNX_REQUEST_FAULT_DEL);
+	cr_expect_eq(r.number, 12u);
+	cr_expect(!r.all);
+	good("fault del ALL", LNX_REQUEST_FAULT_DEL);
+	cr_expect(r.all);
+	bad("fault add", "a rule is missing at the end");
+	bad("fault add drop rate=x", "character 21: rate=x: must be a whole");
+	bad("fault del", "number of a rule");
+	bad("fault del -1", "\"-1\"");
+	bad("fault del 99999999999999999999", "\"99999999999999999999\"");
+	bad("fault del 1 2", "\"2\": nothing follows");
+}
+
+Test(request, targets)
+{
+	const struct lnx_target *t = r.target;
+
+	good("health set tcp:eth0 tcp;ofi_rxm:*@0123456789abcdef 3@7 *@* 250",
+	     LNX_REQUEST_HEALTH_SET);
+	cr_expect_eq(r.value, 250u);
+	cr_assert_eq(r.ntarget, 4u);
+	cr_expect_eq(t[0].kind, LNX_TARGET_RAIL);
+	cr_expect(lnx_target_has_rail(&t[0], "tcp:eth0"));
+	cr_expect(!lnx_target_has_rail(&t[0], "tcp:eth00"));
+	cr_expect_eq(t[1].kind, LNX_TARGET_PATH);
+	cr_expect(lnx_target_has_rail(&t[1], "tcp;ofi_rxm:eth0"));
+	cr_expect(!lnx_target_has_rail(&t[1], "tcp:eth0"));
+	cr_expect(lnx_target_has_peer(&t[1], 0x0123456789abcdef, 1));
+	cr_expect(!lnx_target_has_peer(&t[1], 1, 0x0123456789abcdef));
+	cr_expect_eq(t[2].kind, LNX_TARGET_REMOTE);
+	cr_expect_eq(t[2].remote, 3u);
+	cr_expect(lnx_target_has_peer(&t[2], 1, 7));
+	cr_expect(!lnx_target_has_peer(&t[2], 7, UINT64_MAX));
+	cr_expect_eq(t[2].len, 3u);
+	cr_expect_eq(t[3].kind, LNX_TARGET_PATH);
+	cr_expect(lnx_target_has_peer(&t[3], 5, UINT64_MAX));
+	good("health auto all", LNX_REQUEST_HEALTH_AUTO);
+	cr_expect(r.all && !r.ntarget);
+	good("health auto tcp:* 0@*", LNX_REQUEST_HEALTH_AUTO);
+	cr_expect(!r.all);
+	cr_expect_eq(r.ntarget, 2u);
+}
+
+Test(request, bad_targets)
+{
+	char text[400];
+	unsigned i;
+
+	bad("health set", "is missing what is set");
+	bad("health set 0", "name what is set");
+	bad("health set tcp:x", "\"tcp:x\": the last word");
+	bad("health set tcp:x 1001", "from 0 to 1000");
+	bad("health set tcp:x 1e2", "\"1e2\"");
+	bad("health set eth0 0", "\"eth0\": must be a rail");
+	bad("health set tcp:x,tcp:y 0", "\"tcp:x,tcp:y\"");
+	bad("health set shm:x 0", "shared memory has no health");
+	bad("health set shm:x@1 0", "shared memory has no health");
+	bad("health set tcp:x@ 0", "what stands behind @");
+	bad("health set tcp:x@y 0", "what stands behind @");
+	bad("health set @5 0", "\"@5\"");
+	bad("health set tcp:x@1@2 0", "what stands behind @");
+	bad("health set tcp:x@0123456789abcdeg 0", "16 hex digits");
+	bad("health set tcp:x@0123456789abcdef0 0", "16 hex digits");
+	bad("health set 65535@1 0", "so high a number");
+	bad("health auto", "or all");
+	bad("health auto all tcp:x", "\"tcp:x\": nothing follows");
+	strcpy(text, "health set");
+	for (i = 0; i < LNX_REQUEST_TARGETS; i++)
+		strcat(text, " tcp:x");
+	strcat(text, " 0");
+	good(text, LNX_REQUEST_HEALTH_SET);
+	text[strlen(text) - 1] = '\0';
+	strcat(text, "tcp:y 0");
+	bad(text, "\"tcp:y\" is one too many");
+}
+
+Test(request, long_ones)
+{
+	static char text[LNX_REQUEST_MAX + 100];
+
+	memset(text, ' ', sizeof(text) - 1);
+	memcpy(text, "stats", 5);
+	bad(text, "longer than");
+	text[LNX_REQUEST_MAX - 1] = '\0';
+	good(text, LNX_REQUEST_STATS);
+	memset(text, 'x', LNX_REQUEST_MAX - 1);
+	bad(text, "\"xxxx");
+	memcpy(text, "health set tcp:", 15);
+	text[15 + LNX_REQUEST_NAME_MAX] = ' ';
+	text[16 + LNX_REQUEST_NAME_MAX] = '0';
+	text[17 + LNX_REQUEST_NAME_MAX] = '\0';
+	bad(text, "must be a rail");
+	/* Sentences are cut. */
+	cr_expect_eq(lnx_request_parse("x", &r, why, 5), -EINVAL);
+	cr_expect_eq(strlen(why), 4u);
+}
+
+Test(request, random_text)
+{
+	static const char *const bits[] = {
+		"fault ", "health ", "stats", "add ", "list", "del ", "set ",
+		"auto ", "all", " ", " ", "@", "*", "?", "tcp:eth0", "0", "7",
+		"1000", "0123456789abcdef", "drop", "rate=", ";", ",", "\x80",
+		"shm:", "\n",
+	};
+	unsigned seed = (unsigned)time(NULL);
+	unsigned i, n, ngood = 0;
+	char text[256];
+
+	printf("seed %u\n", seed);
+	srand(seed);
+	for (i = 0; i < 200000; i++) {
+		text[0] = '\0';
+		if (rand() % 2)
+			strcpy(text, rand() % 2 ? "health set " :
+						  "health auto ");
+		for (n = (unsigned)rand() % 9; n; n--)
+			strcat(text, bits[(unsigned)rand() %
+					  LNX_ARRAY_SIZE(bits)]);
+		if (!try(text)) {
+			ngood++;
+			cr_assert_leq(r.ntarget, LNX_REQUEST_TARGETS);
+			continue;
+		}
+		cr_assert_not_null(memchr(why, '\0', sizeof(why)));
+		for (n = 0; why[n]; n++)
+			cr_assert(isprint((unsigned char)why[n]));
+		cr_assert_gt(n, 10);
+	}
+	cr_expect_gt(ngood, 100);
+}

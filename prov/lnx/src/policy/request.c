@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* See request.h.  The text is read in place, word by word. */
+#include "policy/request.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/compiler.h"
+#include "base/glob.h"
+#include "policy/health.h"
+
+#define QUOTE_MAX	48	/* of a word quoted in a sentence */
+#define ADDR_DIGITS	15	/* of an fi_addr_t: with one more it is an id */
+
+struct parser {
+	const char *text;
+	size_t pos;
+	char *why;
+	size_t why_size;
+};
+
+struct span {
+	const char *s;
+	size_t len;
+};
+
+static int quoted(const struct span *w)
+{
+	return (int)LNX_MIN(w->len, (size_t)QUOTE_MAX);
+}
+
+#define QUOTE(w)	quoted(&(w)), (w).s
+
+static int LNX_PRINTF(2, 3) refuse(struct parser *p, const char *fmt, ...)
+{
+	va_list ap;
+	size_t i;
+
+	va_start(ap, fmt);
+	vsnprintf(p->why, p->why_size, fmt, ap);
+	va_end(ap);
+	for (i = 0; p->why[i]; i++)
+		if (p->why[i] < ' ' || p->why[i] > '~')
+			p->why[i] = '?';
+	return -EINVAL;
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static bool span_is(struct span w, const char *word)
+{
+	return strlen(word) == w.len && !strncasecmp(w.s, word, w.len);
+}
+
+static void skip(struct parser *p)
+{
+	while (is_blank(p->text[p->pos]))
+		p->pos++;
+}
+
+/* The next word; empty at the end. */
+static struct span take(struct parser *p)
+{
+	struct span w;
+
+	skip(p);
+	w.s = p->text + p->pos;
+	for (w.len = 0; w.s[w.len] && !is_blank(w.s[w.len]); w.len++)
+		;
+	p->pos += w.len;
+	return w;
+}
+
+static int at_end(struct parser *p, const char *after)
+{
+	struct span w = take(p);
+
+	if (!w.len)
+		return 0;
+	return refuse(p, "\"%.*s\": nothing follows \"%s\"", QUOTE(w), after);
+}
+
+static bool read_uint(struct span w, uint64_t *v)
+{
+	size_t i;
+
+	*v = 0;
+	for (i = 0; i < w.len; i++)
+		if (!is_digit(w.s[i]) || __builtin_mul_overflow(*v, 10, v) ||
+		    __builtin_add_overflow(*v, (uint64_t)(w.s[i] - '0'), v))
+			return false;
+	return w.len > 0;
+}
+
+/* ---- targets ---- */
+
+static bool rail_letter(char c)
+{
+	return c > ' ' && c <= '~' && !strchr(",|+\"'=@", c);
+}
+
+static int parse_rail(struct parser *p, struct span all, struct span w,
+		      struct lnx_target *t)
+{
+	size_t i;
+
+	for (i = 0; i < w.len && rail_letter(w.s[i]); i++)
+		;
+	if (!w.len || i < w.len || w.len >= LNX_REQUEST_NAME_MAX ||
+	    (!memchr(w.s, ':', w.len) && !memchr(w.s, '*', w.len)))
+		return refuse(p, "\"%.*s\": must be a rail as \"health list\" "
+			      "names it, such as tcp:eth0 or tcp:*, the paths "
+			      "over one to a peer, RAIL@PEER, or a rail of a "
+			      "peer, by its number, such as 1@PEER",
+			      QUOTE(all));
+	if (w.len > 4 && !strncmp(w.s, "shm:", 4))
+		return refuse(p, "\"%.*s\": shared memory has no health; name "
+			      "a network rail, such as tcp:eth0", QUOTE(all));
+	memcpy(t->rail, w.s, w.len);
+	t->rail[w.len] = '\0';
+	return 0;
+}
+
+static bool read_eid(struct span w, uint64_t *eid)
+{
+	size_t i;
+
+	*eid = 0;
+	for (i = 0; i < w.len; i++) {
+		char c = (char)(w.s[i] | 0x20);
+
+		if (is_digit(w.s[i]))
+			*eid = *eid << 4 | (uint64_t)(w.s[i] - '0');
+		else if (c >= 'a' && c <= 'f')
+			*eid = *eid << 4 | (uint64_t)(c - 'a' + 10);
+		else
+			return false;
+	}
+	return w.len == 16;
+}
+
+static int parse_target(struct parser *p, struct span all,
+			struct lnx_target *t)
+{
+	const char *at = memchr(all.s, '@', all.len);
+	struct span end = all, peer;
+	uint64_t n;
+
+	t->at = (unsigned)(all.s - p->text);
+	t->len = (unsigned)all.len;
+	if (!at) {
+		t->kind = LNX_TARGET_RAIL;
+		return parse_rail(p, all, all, t);
+	}
+	end.len = (size_t)(at - all.s);
+	peer = (struct span){ at + 1, all.len - end.len - 1 };
+	t->any_peer = span_is(peer, "*");
+	t->by_eid = peer.len > ADDR_DIGITS;
+	if (!t->any_peer && !(t->by_eid ? read_eid(peer, &t->peer) :
+					  read_uint(peer, &t->peer)))
+		return refuse(p, "\"%.*s\": what stands behind @ must be the "
+			      "16 hex digits of an endpoint id, as \"health "
+			      "list\" shows it, or the number of an fi_addr_t, "
+			      "or * for all peers", QUOTE(all));
+	if (read_uint(end, &n)) {
+		t->kind = LNX_TARGET_REMOTE;
+		t->remote = (unsigned)n;
+		if (n < UINT16_MAX)
+			return 0;
+		return refuse(p, "\"%.*s\": a peer has no rail of so high a "
+			      "number; see \"health list\"", QUOTE(all));
+	}
+	t->kind = LNX_TARGET_PATH;
+	return parse_rail(p, all, end, t);
+}
+
+static int add_target(struct parser *p, struct span w, struct lnx_request *r)
+{
+	if (r->ntarget == LNX_REQUEST_TARGETS)
+		return refuse(p, "\"%.*s\" is one too many, there can be %d; "
+			      "make another request for the others", QUOTE(w),
+			      LNX_REQUEST_TARGETS);
+	return parse_target(p, w, &r->target[r->ntarget++]);
+}
+
+/* ---- health ---- */
+
+static int parse_value(struct parser *p, struct span w, struct lnx_request *r)
+{
+	uint64_t v;
+
+	if (!read_uint(w, &v) || v > LNX_HEALTH_MAX)
+		return refuse(p, "\"%.*s\": the last word of \"health set\" "
+			      "must be a health, a whole number from 0 to %d",
+			      QUOTE(w), LNX_HEALTH_MAX);
+	r->value = (unsigned)v;
+	return 0;
+}
+
+static int parse_set(struct parser *p, struct lnx_request *r)
+{
+	struct span w = take(p), next;
+	int ret = 0;
+
+	if (!w.len)
+		return refuse(p, "\"health set\" is missing what is set: "
+			      "health set RAIL|RAIL@PEER|N@PEER... VALUE");
+	for (next = take(p); next.len && !ret; next = take(p)) {
+		ret = add_target(p, w, r);
+		w = next;
+	}
+	if (!ret)
+		ret = parse_value(p, w, r);
+	if (!ret && !r->ntarget)
+		ret = refuse(p, "\"%.*s\": before the value, name what is set: "
+			     "health set RAIL|RAIL@PEER|N@PEER... VALUE",
+			     QUOTE(w));
+	return ret;
+}
+
+static int parse_auto(struct parser *p, struct lnx_request *r)
+{
+	struct span w = take(p);
+	int ret = 0;
+
+	if (!w.len)
+		return refuse(p, "\"health auto\" is missing what is given "
+			      "back: health auto RAIL|RAIL@PEER|N@PEER..., or "
+			      "all");
+	if (span_is(w, "all")) {
+		r->all = true;
+		return at_end(p, "health auto all");
+	}
+	for (; w.len && !ret; w = take(p))
+		ret = add_target(p, w, r);
+	return ret;
+}
+
+static int parse_health(struct parser *p, struct lnx_request *r)
+{
+	struct span w = take(p);
+
+	if (span_is(w, "list")) {
+		r->kind = LNX_REQUEST_HEALTH_LIST;
+		return at_end(p, "health list");
+	}
+	if (span_is(w, "set")) {
+		r->kind = LNX_REQUEST_HEALTH_SET;
+		return parse_set(p, r);
+	}
+	if (span_is(w, "auto")) {
+		r->kind = LNX_REQUEST_HEALTH_AUTO;
+		return parse_auto(p, r);
+	}
+	return refuse(p, "\"%.*s\": \"health\" is followed by list, set or "
+		      "auto", QUOTE(w));
+}
+
+/* ---- faults ---- */
+
+static int parse_add(struct parser *p, struct lnx_request *r)
+{
+	char why[400];
+	size_t at = 0;
+	int ret;
+
+	skip(p);
+	r->rules = p->text + p->pos;
+	ret = lnx_fault_create(r->rules, 0, 0, NULL, &at, why, sizeof(why));
+	if (ret != -EINVAL)
+		return ret;
+	return refuse(p, "character %zu: %s", p->pos + at + 1, why);
+}
+
+static int parse_del(struct parser *p, struct lnx_request *r)
+{
+	struct span w = take(p);
+
+	r->all = span_is(w, "all");
+	if (!r->all && !read_uint(w, &r->number))
+		return refuse(p, "\"%.*s\": \"fault del\" is followed by the "
+			      "number of a rule, as \"fault list\" shows it, "
+			      "or all", QUOTE(w));
+	return at_end(p, r->all ? "fault del all" : "fault del NUMBER");
+}
+
+static int parse_fault(struct parser *p, struct lnx_request *r)
+{
+	struct span w = take(p);
+
+	if (span_is(w, "add")) {
+		r->kind = LNX_REQUEST_FAULT_ADD;
+		return parse_add(p, r);
+	}
+	if (span_is(w, "list")) {
+		r->kind = LNX_REQUEST_FAULT_LIST;
+		return at_end(p, "fault list");
+	}
+	if (span_is(w, "del")) {
+		r->kind = LNX_REQUEST_FAULT_DEL;
+		return parse_del(p, r);
+	}
+	return refuse(p, "\"%.*s\": \"fault\" is followed by add, list or del",
+		      QUOTE(w));
+}
+
+int lnx_request_parse(const char *text, struct lnx_request *out, char *why,
+		      size_t why_size)
+{
+	struct parser p = { .text = text, .why = why, .why_size = why_size };
+	struct span w;
+
+	memset(out, 0, sizeof(*out));
+	if (strnlen(text, LNX_REQUEST_MAX) == LNX_REQUEST_MAX)
+		return refuse(&p, "the request is longer than %d letters",
+			      LNX_REQUEST_MAX - 1);
+	w = take(&p);
+	if (span_is(w, "fault"))
+		return parse_fault(&p, out);
+	if (span_is(w, "health"))
+		return parse_health(&p, out);
+	if (span_is(w, "stats")) {
+		out->kind = LNX_REQUEST_STATS;
+		return at_end(&p, "stats");
+	}
+	return refuse(&p, "\"%.*s\": a request begins with fault, health or "
+		      "stats", QUOTE(w));
+}
+
+bool lnx_target_has_rail(const struct lnx_target *target, const char *rail)
+{
+	return lnx_glob(target->rail, rail);
+}
+
+bool lnx_target_has_peer(const struct lnx_target *target, uint64_t eid,
+			 uint64_t addr)
+{
+	return target->any_peer ||
+	       target->peer == (target->by_eid ? eid : addr);
+}

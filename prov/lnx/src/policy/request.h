@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The text of control requests (lnx_ext.h, ctl/).  Pure: a line in, a struct or a
+ * sentence out.
+ *
+ *	request ::= 'fault' 'add' RULE (';' RULE)*	(policy/fault.h)
+ *		| 'fault' 'list'
+ *		| 'fault' 'del' (NUMBER | 'all')
+ *		| 'health' 'list'
+ *		| 'health' 'set' target+ VALUE
+ *		| 'health' 'auto' (target+ | 'all')
+ *		| 'stats'
+ *	target ::= RAIL			a rail of ours
+ *		| RAIL '@' PEER		the paths over it to a peer
+ *		| NUMBER '@' PEER	a rail of the peer's, by its place
+ *
+ * RAIL is a name as logs have it, PROVIDER:DOMAIN, '*' and '?' in it; PEER an endpoint
+ * id, 16 hex digits, or less: an fi_addr_t, or '*'.  VALUE is 0 to LNX_HEALTH_MAX.
+ * Words are separated by blanks; their case does not matter, but in names of rails.
+ */
+#ifndef LNX_REQUEST_H
+#define LNX_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "policy/fault.h"
+
+#define LNX_REQUEST_MAX		(LNX_FAULT_TEXT_MAX + 64)	/* with NUL */
+#define LNX_REQUEST_TARGETS	16
+#define LNX_REQUEST_NAME_MAX	LNX_FAULT_NAME_MAX
+
+enum lnx_request_kind {
+	LNX_REQUEST_FAULT_ADD,
+	LNX_REQUEST_FAULT_LIST,
+	LNX_REQUEST_FAULT_DEL,
+	LNX_REQUEST_HEALTH_LIST,
+	LNX_REQUEST_HEALTH_SET,
+	LNX_REQUEST_HEALTH_AUTO,
+	LNX_REQUEST_STATS,
+};
+
+/* What the health is of. */
+enum lnx_target_kind {
+	LNX_TARGET_RAIL,
+	LNX_TARGET_PATH,
+	LNX_TARGET_REMOTE,
+};
+
+struct lnx_target {
+	enum lnx_target_kind kind;
+	char rail[LNX_REQUEST_NAME_MAX];	/* pattern; of RAIL and PATH */
+	unsigned remote;			/* place; of REMOTE */
+	bool any_peer, by_eid;			/* not of RAIL */
+	uint64_t peer;				/* an endpoint id, or an fi_addr_t */
+	unsigned at, len;			/* where it stands in the text */
+};
+
+struct lnx_request {
+	enum lnx_request_kind kind;
+	const char *rules;		/* FAULT_ADD: the rest of the text */
+	bool all;			/* FAULT_DEL, HEALTH_AUTO */
+	uint64_t number;		/* FAULT_DEL */
+	unsigned value;			/* HEALTH_SET */
+	unsigned ntarget;		/* HEALTH_SET, HEALTH_AUTO */
+	struct lnx_target target[LNX_REQUEST_TARGETS];
+};
+
+/*
+ * Read text, which has to stay while out is used.  0; or -EINVAL and in why[] one
+ * sentence: which word is wrong and what would be right, printable ASCII whatever text
+ * holds, cut at why_size (not 0).  -ENOMEM.
+ */
+int lnx_request_parse(const char *text, struct lnx_request *out, char *why,
+		      size_t why_size);
+
+/* Does target name that rail, or that peer (addr: UINT64_MAX if it has none)? */
+bool lnx_target_has_rail(const struct lnx_target *target, const char *rail);
+bool lnx_target_has_peer(const struct lnx_target *target, uint64_t eid,
+			 uint64_t addr);
+
+#endif
