@@ -1404,3 +1404,56 @@ Test(health, words_of_classes)
 	cr_expect_eq(step[LNX_CLASS_NETWORK_TIMEOUT], 1000);
 	cr_expect_eq(step[LNX_CLASS_OK], before[0]);
 }
+
+/* ---- by hand ---- */
+
+Test(health, pinned_stays)
+{
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+	unsigned i;
+
+	lnx_health_pin(&h, &p, 0, T0);
+	cr_expect(h.down && h.pinned);
+	for (i = 0; i < 20; i++)
+		lnx_health_good(&h, &p, T0 + i * S);
+	cr_expect_eq(h.value, 0);
+	cr_expect(h.down);
+	cr_expect_eq(lnx_health_weight(&h, &p, T0 + 30 * S), 0u);
+	cr_expect(lnx_health_pin(&h, &p, 500, T0 + 31 * S) & LNX_HEALTH_UP);
+	for (i = 0; i < 20; i++)
+		fail(&h, &p, T0 + (32 + i) * S);
+	cr_expect_eq(h.value, 500);
+	cr_expect(!h.down);
+	cr_expect_eq(lnx_health_weight(&h, &p, T0 + 60 * S), 500u);
+	/* Its link is another matter. */
+	cr_expect(lnx_health_link(&h, &p, true, T0 + 61 * S) & LNX_HEALTH_DOWN);
+	cr_expect_eq(lnx_health_weight(&h, &p, T0 + 62 * S), 0u);
+	lnx_health_pin(&h, &p, 1000, T0 + 63 * S);
+	cr_expect(h.down);
+	cr_expect(lnx_health_link(&h, &p, false, T0 + 64 * S) & LNX_HEALTH_UP);
+	cr_expect_eq(fail(&h, &p, T0 + 65 * S), 0u);
+	lnx_health_unpin(&h, &p, T0 + 66 * S);
+	cr_expect_eq(h.value, 1000);
+	cr_expect_eq(fail(&h, &p, T0 + 67 * S) & LNX_HEALTH_VALUE,
+		     (unsigned)LNX_HEALTH_VALUE);
+	cr_expect_eq(h.value, 900);
+	cr_expect(!h.pinned && !h.down);
+}
+
+Test(health, unpinned_is_as_good_as_new)
+{
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health h = fresh();
+
+	lnx_health_pin(&h, &p, 0, T0);
+	cr_expect(lnx_health_unpin(&h, &p, T0 + S) & LNX_HEALTH_UP);
+	cr_expect_eq(lnx_health_weight(&h, &p, T0 + S), 1000u);
+	cr_expect_eq(lnx_health_next(&h, &p, false, S), NEVER);
+	/* Not so while its link is down. */
+	lnx_health_pin(&h, &p, 0, T0 + 2 * S);
+	lnx_health_link(&h, &p, true, T0 + 2 * S);
+	lnx_health_unpin(&h, &p, T0 + 3 * S);
+	cr_expect(h.down);
+	cr_expect(lnx_health_link(&h, &p, false, T0 + 4 * S) & LNX_HEALTH_UP);
+}

@@ -55,7 +55,7 @@ enum lnx_wire_kind {
 	LNX_KIND_PONG = 11,	/* answers a PROBE by the way it came: its tag and
 				 * data; key: bytes of frames over that path */
 	LNX_KIND_RAIL = 12,	/* a rail of the sender's, tag its place in the
-				 * address, has lost (data 0) or found (1) its link */
+				 * address; data: LNX_WIRE_RAIL_* */
 	/* Remote memory, all sequenced.  key names a registration of the receiver,
 	 * tag is the address where the access begins: the byte in it, or a virtual
 	 * address of the receiver's, as the receiver has it. */
@@ -68,6 +68,15 @@ enum lnx_wire_kind {
 	LNX_KIND_RESP = 18,	/* data: op; tag: error or 0; payload: len bytes */
 	LNX_KIND_MAX
 };
+
+/*
+ * How a rail is: its link is down, or up; or it is up and shall not be used while
+ * another can.  The last is said again and again, and holds for two seconds each time;
+ * who does not know it takes it, like any other number, for up.
+ */
+#define LNX_WIRE_RAIL_DOWN	0
+#define LNX_WIRE_RAIL_UP	1
+#define LNX_WIRE_RAIL_SPARE	2
 
 #define LNX_WIRE_F_DATA		0x01	/* data holds the application's CQ data */
 #define LNX_WIRE_F_ROUTED	0x02	/* reserved: came through a gateway */

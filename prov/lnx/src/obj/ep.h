@@ -119,6 +119,9 @@ struct lnx_ep {
 	struct lnx_node guard_peers;
 	uint64_t guard_ns;		/* when their paths are looked at next */
 	uint64_t links_ns;		/* links are looked at until then */
+	bool by_hand;			/* some health was ever set (tx/by_hand.h) */
+	uint32_t by_hand_told;		/* rails, bits: peers are to leave them, */
+	uint64_t by_hand_ns;		/* as they were told last */
 	struct lnx_node learn_peers;
 	struct lnx_node direct_peers;
 	struct lnx_node pulls;		/* lnx_pull.link: reads to post */

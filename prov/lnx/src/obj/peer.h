@@ -58,6 +58,8 @@ struct lnx_path_guard {
 	bool back;			/* it was answered */
 	bool remote_down;		/* the peer says that its link is down */
 	bool moved_away;		/* the peer has a new address since the last ping */
+	bool spared;			/* left because somebody set it so (tx/by_hand.h) */
+	uint64_t spare_ns;		/* the peer said so of its end; 0: it did not */
 	uint32_t nonce;			/* of the last PROBE over or about it */
 	uint64_t ping_ns;		/* the last */
 	uint64_t probe_ns;		/* when another is due; 0: with the next ping */

@@ -61,7 +61,8 @@ static unsigned go_down(struct lnx_health *h)
 
 static unsigned go_up(struct lnx_health *h, uint64_t now)
 {
-	if (!h->down || h->fatal || h->value < LNX_HEALTH_MAX)
+	if (!h->down || h->fatal ||
+	    (h->pinned ? !h->value : h->value < LNX_HEALTH_MAX))
 		return 0;
 	h->down = false;
 	/* Its share grows from when it may be used. */
@@ -75,7 +76,7 @@ unsigned lnx_health_fail(struct lnx_health *h,
 {
 	unsigned change = 0, step;
 
-	if (class == LNX_CLASS_OK || class >= LNX_CLASS_COUNT)
+	if (class == LNX_CLASS_OK || class >= LNX_CLASS_COUNT || h->pinned)
 		return 0;
 	step = plan->step[class];
 	if (!step)
@@ -109,7 +110,7 @@ LNX_COLD unsigned lnx_health_better(struct lnx_health *h,
 		return 0;
 	come_back(h, plan, now);
 	h->npings = 0;
-	if (!step || h->value == LNX_HEALTH_MAX)
+	if (!step || h->value == LNX_HEALTH_MAX || h->pinned)
 		return 0;
 	h->value += (uint16_t)LNX_MIN(step, LNX_HEALTH_MAX - (unsigned)h->value);
 	change |= LNX_HEALTH_VALUE;
@@ -172,6 +173,27 @@ unsigned lnx_health_set(struct lnx_health *h,
 		h->ready_ns = 0;
 	}
 	return change;
+}
+
+unsigned lnx_health_pin(struct lnx_health *h,
+			const struct lnx_health_plan *plan, unsigned value,
+			uint64_t now)
+{
+	unsigned change;
+
+	h->pinned = true;
+	change = lnx_health_set(h, plan, value, now);
+	if (!value || h->fatal)
+		return change;
+	h->out = false;
+	return change | go_up(h, now);
+}
+
+unsigned lnx_health_unpin(struct lnx_health *h,
+			  const struct lnx_health_plan *plan, uint64_t now)
+{
+	h->pinned = false;
+	return lnx_health_set(h, plan, LNX_HEALTH_MAX, now);
 }
 
 /* When the next ping is due, if none is out. */

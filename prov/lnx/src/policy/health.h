@@ -84,6 +84,7 @@ struct lnx_health {
 	bool out : 1;			/* no proof of life since it went down */
 	bool pinging : 1;		/* one is under way */
 	bool at_once : 1;		/* the next ping does not wait */
+	bool pinned : 1;		/* by hand: only that changes the number */
 	uint8_t npings;			/* without answer; the exponent */
 	uint8_t flaps;			/* of late; the hold time's exponent + 1 */
 	uint64_t mark_ns;		/* last ping, else start of the row */
@@ -143,6 +144,17 @@ unsigned lnx_health_link(struct lnx_health *h,
 unsigned lnx_health_set(struct lnx_health *h,
 			const struct lnx_health_plan *plan, unsigned value,
 			uint64_t now);
+
+/*
+ * As set, and it stays: neither failures nor proofs of life change the number, and it
+ * is down if that is 0 or its link is.  Until lnx_health_unpin, from which on it is as
+ * good as new.
+ */
+unsigned lnx_health_pin(struct lnx_health *h,
+			const struct lnx_health_plan *plan, unsigned value,
+			uint64_t now);
+unsigned lnx_health_unpin(struct lnx_health *h,
+			  const struct lnx_health_plan *plan, uint64_t now);
 
 enum lnx_health_todo {
 	LNX_HEALTH_NOTHING,

@@ -13,6 +13,7 @@
 
 #include "comp/comp.h"
 #include "comp/faults.h"
+#include "tx/by_hand.h"
 #include "tx/frame.h"
 #include "tx/guard.h"
 #include "tx/path.h"
@@ -217,6 +218,8 @@ LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer,
 		if (!peer->slot)
 			return -FI_ENOMEM;
 	}
+	if (lnx_unlikely(ep->by_hand))
+		lnx_by_hand_peer(peer, lnx_clock_ns());
 	txe = lnx_tx_hello(ep);
 	if (!txe)
 		return -FI_ENOMEM;

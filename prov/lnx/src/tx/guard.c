@@ -4,6 +4,7 @@
 #include "comp/comp.h"
 #include "comp/links.h"
 #include "rx/rx.h"
+#include "tx/by_hand.h"
 #include "tx/heal.h"
 #include "tx/path.h"
 #include "tx/stranger.h"
@@ -332,6 +333,8 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 
 	if (lnx_unlikely(peer->gone || peer->bye))
 		return lnx_guard_end_reads(peer, now);
+	if (lnx_unlikely(peer->ep->by_hand))
+		lnx_by_hand_peer(peer, now);
 	if (lnx_unlikely(peer->tell)) {
 		lnx_guard_tell(peer, now);
 		more |= peer->tell != 0;
@@ -353,12 +356,13 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 void lnx_guard_run(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
-	bool closed;
+	bool closed, told;
 
 	if (now < ep->guard_ns)
 		return;
 	ep->guard_ns = now + LOOK_NS;
 	closed = lnx_guard_reopen_closed(ep, now);
+	told = lnx_unlikely(ep->by_hand) && lnx_by_hand_run(ep, now);
 	if (ep->netwatch)
 		lnx_links_poll(ep, now);
 	if (lnx_unlikely(ep->nstray))
@@ -370,7 +374,7 @@ void lnx_guard_run(struct lnx_ep *ep, uint64_t now)
 		if (!run_peer(peer, now))
 			lnx_list_del(&peer->guard_link);
 	}
-	if (lnx_list_empty(&ep->guard_peers) && !closed && !ep->nstray &&
+	if (lnx_list_empty(&ep->guard_peers) && !closed && !told && !ep->nstray &&
 	    now >= ep->links_ns)
 		ep->work &= ~LNX_WORK_GUARD;
 }

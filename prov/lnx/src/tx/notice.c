@@ -4,6 +4,7 @@
  * told by its RAIL.  They need no asking: paths are left, or tried again, at once.
  */
 #include "comp/comp.h"
+#include "tx/by_hand.h"
 #include "tx/guard.h"
 #include "tx/heal.h"
 #include "tx/path.h"
@@ -28,7 +29,7 @@ static LNX_COLD bool tell(struct lnx_peer *peer, const struct lnx_rail *rail,
 {
 	struct lnx_hdr h = {
 		.kind = LNX_KIND_RAIL, .tag = rail->wire_index,
-		.data = !rail->link_down,
+		.data = lnx_by_hand_notice(rail),
 	};
 	unsigned i;
 
@@ -104,7 +105,7 @@ LNX_COLD void lnx_guard_believe(struct lnx_peer *peer, struct lnx_path *path,
 
 LNX_COLD void lnx_guard_remote(struct lnx_peer *peer, const struct lnx_hdr *h)
 {
-	bool up = h->data != 0;
+	bool up = h->data != LNX_WIRE_RAIL_DOWN;
 	uint64_t now = lnx_clock_ns();
 	unsigned i;
 
@@ -113,8 +114,11 @@ LNX_COLD void lnx_guard_remote(struct lnx_peer *peer, const struct lnx_hdr *h)
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = &peer->path[i];
 
-		if (path->remote_rail == h->tag &&
-		    path->guard.remote_down == up)
+		if (path->remote_rail != h->tag)
+			continue;
+		if (path->guard.remote_down == up)
 			lnx_guard_believe(peer, path, up, now);
+		lnx_by_hand_told(peer, path, h->data == LNX_WIRE_RAIL_SPARE,
+				 now);
 	}
 }

@@ -85,6 +85,19 @@ static struct lnx_path *in_turn(struct lnx_peer *peer,
 	return &peer->path[best];
 }
 
+/* What the health of the peer's end was set to; NULL: it was not, and then the peer
+ * says for itself what it is worth. */
+static const struct lnx_health *remote_by_hand(const struct lnx_peer *peer,
+					       const struct lnx_path *path)
+{
+	unsigned i = 0;
+
+	while (peer->path[i].remote_rail != path->remote_rail)
+		i++;
+	return peer->path[i].guard.remote.pinned ? &peer->path[i].guard.remote :
+						   NULL;
+}
+
 /* The share of a path that was down grows for a while. */
 static uint64_t share(const struct lnx_peer *peer, const struct lnx_path *path,
 		      uint64_t rate)
@@ -94,7 +107,8 @@ static uint64_t share(const struct lnx_peer *peer, const struct lnx_path *path,
 
 	if (lnx_likely(!h->ready_ns) || !rate)
 		return rate;
-	weight = lnx_health_weight_of_path(h, &path->rail->health, NULL,
+	weight = lnx_health_weight_of_path(h, &path->rail->health,
+					   remote_by_hand(peer, path),
 					   &peer->ep->plan, lnx_clock_ns());
 	return LNX_MAX(rate * weight / LNX_WEIGHT_MAX, 1u);
 }
@@ -132,9 +146,9 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 		   (!peer->heard || view[cur->index].out_bytes <= cur->room)) {
 		return cur;
 	}
-	/* now is set: since_ns is, for paths that are blocked only. */
+	/* now is set: since_ns is, for paths that are blocked only, or left. */
 	if (!peer->heard && peer->tx_posted && !view[cur->index].usable &&
-	    cur->since_ns && lnx_ns_since(now, cur->since_ns) < LNX_RTO_MIN_NS)
+	    cur->state != LNX_PATH_LEFT && cur->since_ns && lnx_ns_since(now, cur->since_ns) < LNX_RTO_MIN_NS)
 		return NULL;
 	pick = lnx_stripe_shortest(view, peer->nspread, len);
 	if (pick < 0)

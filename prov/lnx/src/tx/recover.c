@@ -21,6 +21,8 @@
 #define REOPEN_BLIND_NS	(300 * LNX_NS_PER_MS)
 /* So long a peer is believed that its link is down. */
 #define BELIEVE_NS	LNX_NS_PER_S
+/* Before what hangs in a path that was left by hand is taken for lost. */
+#define SPARED_NS	LNX_NS_PER_S
 #define STILL_NS	(200 * LNX_NS_PER_MS)	/* a path that may be dead, too */
 /* An endpoint that has moved rails of even places blindly moves no odd ones. */
 #define KEEP_TO_NS	(10 * LNX_NS_PER_S)
@@ -214,8 +216,13 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 	/* What hangs in it does so be the link up or down. */
 	if (down && !hangs(peer, path))
 		return;
+	/* It delivers, for all we know: what is in it comes to an end. */
+	if (lnx_unlikely(g->spared) &&
+	    (!hangs(peer, path) || lnx_ns_since(now, g->left_ns) < SPARED_NS))
+		return;
 	/* What hangs in a connection of before would do so for long. */
-	if (!down && g->back && lnx_health_usable(&g->health, now) &&
+	if (!down && g->back &&
+	    (g->health.pinned || lnx_health_usable(&g->health, now)) &&
 	    (!spare || !path->nread)) {
 		come_back(peer, path);
 		return;
@@ -228,10 +235,10 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 	     lnx_ns_since(now, g->unanswered_ns) > REOPEN_MUTE_NS &&
 	     may_move(peer, path, now))) {
 		lnx_guard_reopen(path->rail, now);
-		if (!down)
+		if (!down && !g->spared)
 			start_ping(path, now);
 	}
-	if (down)
+	if (down || g->spared)
 		return;
 	while ((todo = lnx_health_poll(&g->health, plan, spare || due,
 				       PING_LOST_NS, now)) != LNX_HEALTH_NOTHING) {
