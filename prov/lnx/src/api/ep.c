@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "api/ep.h"
+#include "ctl/request.h"
+#include "lnx_ext.h"
 #include "prov.h"
 #include "rx/rx.h"
 
@@ -261,10 +263,35 @@ static int ep_control(struct fid *fid, int command, void *arg)
 	return -FI_ENOSYS;
 }
 
+/* ---- lnx_ext.h ---- */
+
+static ssize_t ep_request(struct fid *fid, const char *text, char *reply,
+			  size_t size)
+{
+	return lnx_ctl_request(lnx_ep_of_fid(fid), text, reply, size);
+}
+
+static struct lnx_control_ops control_ops = {
+	.size = sizeof(struct lnx_control_ops),
+	.request = ep_request,
+};
+
+static int ep_ops_open(struct fid *fid, const char *name, uint64_t flags,
+		       void **ops, void *context)
+{
+	(void)fid, (void)context;
+	if (strcmp(name, LNX_CONTROL_OPS))
+		return -FI_ENOSYS;
+	if (flags)
+		return -FI_EBADFLAGS;
+	*ops = &control_ops;
+	return 0;
+}
+
 struct fi_ops lnx_ep_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = lnx_ep_close,
 	.bind = ep_bind,
 	.control = ep_control,
-	.ops_open = lnx_no_ops_open,
+	.ops_open = ep_ops_open,
 };

@@ -84,9 +84,27 @@ static bool has_frames(const struct lnx_link_rails *lr)
 	return false;
 }
 
+static struct lnx_faults *create(const struct lnx_ep *ep, const char *rules,
+				 int *ret)
+{
+	struct lnx_faults *f = calloc(1, sizeof(*f));
+
+	*ret = -FI_ENOMEM;
+	if (!f)
+		return NULL;
+	*ret = lnx_fault_create(rules, ep->eid, lnx_clock_ns(), &f->table,
+				NULL, NULL, 0);
+	if (*ret) {
+		free(f);
+		return NULL;
+	}
+	lnx_list_init(&f->held);
+	lnx_list_init(&f->failing);
+	return f;
+}
+
 int lnx_faults_open(struct lnx_ep *ep)
 {
-	struct lnx_faults *f;
 	int ret;
 
 	ep->fault = NULL;
@@ -98,20 +116,71 @@ int lnx_faults_open(struct lnx_ep *ep)
 			     ep->domain->rails->name);
 		return 0;
 	}
-	f = calloc(1, sizeof(*f));
-	if (!f)
-		return -FI_ENOMEM;
-	ret = lnx_fault_create(ep->conf->fault, ep->eid, lnx_clock_ns(),
-			       &f->table, NULL, NULL, 0);
-	if (ret) {
-		free(f);
-		return ret;
+	ep->fault = create(ep, ep->conf->fault, &ret);
+	if (ep->fault)
+		say(ep);
+	return ret;
+}
+
+int lnx_faults_add(struct lnx_ep *ep, const char *rules)
+{
+	int ret;
+
+	if (ep->bare || !has_frames(ep->domain->rails))
+		return -FI_EOPNOTSUPP;
+	if (ep->fault)
+		ret = lnx_fault_add(ep->fault->table, rules, ep->eid,
+				    lnx_clock_ns(), NULL, NULL, 0);
+	else
+		ep->fault = create(ep, rules, &ret);
+	if (!ret)
+		say(ep);
+	return ret;
+}
+
+bool lnx_faults_del(struct lnx_ep *ep, uint64_t number)
+{
+	return ep->fault && lnx_fault_del(ep->fault->table, number);
+}
+
+void lnx_faults_del_all(struct lnx_ep *ep)
+{
+	struct lnx_fault *t = ep->fault ? ep->fault->table : NULL;
+
+	/* What they have begun goes on: frames that are late, errors to come. */
+	while (t && lnx_fault_nrule(t))
+		lnx_fault_del(t, lnx_fault_number(t, 0));
+}
+
+uint64_t lnx_faults_last(const struct lnx_ep *ep)
+{
+	unsigned n = ep->fault ? lnx_fault_nrule(ep->fault->table) : 0;
+
+	return n ? lnx_fault_number(ep->fault->table, n - 1) : 0;
+}
+
+void lnx_faults_list(const struct lnx_ep *ep, uint64_t after,
+		     struct lnx_out *o)
+{
+	const struct lnx_fault *t = ep->fault ? ep->fault->table : NULL;
+	char text[LNX_FAULT_RULE_MAX];
+	unsigned i;
+
+	for (i = 0; t && i < lnx_fault_nrule(t); i++) {
+		struct lnx_fault_count c = lnx_fault_count(t, i);
+		unsigned long long n = lnx_fault_number(t, i);
+
+		if (n <= after)
+			continue;
+		lnx_fault_print(t, i, text, sizeof(text));
+		lnx_out(o, "fault %llu %s: matched %llu, hit %llu", n, text,
+			(unsigned long long)c.matched,
+			(unsigned long long)c.hit);
+		if (c.missed)
+			lnx_out(o, ", missed %llu",
+				(unsigned long long)c.missed);
+		lnx_out(o, "\n");
 	}
-	lnx_list_init(&f->held);
-	lnx_list_init(&f->failing);
-	ep->fault = f;
-	say(ep);
-	return 0;
 }
 
 void lnx_faults_log(const struct lnx_ep *ep)

@@ -9,6 +9,7 @@
 #ifndef LNX_FAULTS_H
 #define LNX_FAULTS_H
 
+#include "base/out.h"
 #include "obj/ep.h"
 
 struct lnx_hdr;
@@ -29,6 +30,22 @@ void lnx_faults_close(struct lnx_ep *ep);
 /* What every rule has hit: in the log, and as lnx_fault_show ("" without rules). */
 void lnx_faults_log(const struct lnx_ep *ep);
 size_t lnx_faults_show(const struct lnx_ep *ep, char *buf, size_t size);
+
+/*
+ * Rules that come and go while the endpoint is in use.  Those added stand behind those
+ * there are; their text is checked before.  0; -FI_EOPNOTSUPP: nothing carries frames;
+ * -FI_ENOSPC, -FI_ENOMEM.
+ */
+int lnx_faults_add(struct lnx_ep *ep, const char *rules);
+/* False: there is no rule of that number. */
+bool lnx_faults_del(struct lnx_ep *ep, uint64_t number);
+void lnx_faults_del_all(struct lnx_ep *ep);
+/* Number of the last rule there is; 0 without any. */
+uint64_t lnx_faults_last(const struct lnx_ep *ep);
+/* A line for each of a higher number than after: "fault NUMBER RULE: matched N, hit N"
+ * and, if any, ", missed N". */
+void lnx_faults_list(const struct lnx_ep *ep, uint64_t after,
+		     struct lnx_out *o);
 
 /*
  * txe is about to be given to the core of path, which it names, in_core set.  True:

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* See health.h.  Called by ctl/request.c; calls tx/by_hand.c. */
+#include "ctl/health.h"
+
+#include <inttypes.h>
+
+#include "comp/comp.h"
+#include "policy/health.h"
+#include "tx/by_hand.h"
+#include "tx/heal.h"
+
+#define NAMES_MAX	8u	/* rails that a sentence lists */
+
+static bool has_health(const struct lnx_ep *ep, const struct lnx_rail *rail)
+{
+	return !ep->bare && !lnx_kind_local(rail->kind);
+}
+
+/* The first path to each of the peer's rails has its health. */
+static bool is_first(const struct lnx_peer *peer, unsigned i)
+{
+	unsigned k;
+
+	for (k = 0; k < i; k++)
+		if (peer->path[k].remote_rail == peer->path[i].remote_rail)
+			return false;
+	return true;
+}
+
+/* ---- list ---- */
+
+static const char *updown(const struct lnx_health *h, bool link_down)
+{
+	return link_down ? "link-down" : h->down ? "down" : "up";
+}
+
+static const char *by(const struct lnx_health *h, bool by_peer)
+{
+	return h->pinned ? " by-hand" : by_peer ? " by-peer" : "";
+}
+
+static const char *state(const struct lnx_path *path)
+{
+	switch (path->state) {
+	case LNX_PATH_IDLE:
+		return "idle";
+	case LNX_PATH_CONNECTING:
+		return "connecting";
+	case LNX_PATH_UP:
+		return "up";
+	case LNX_PATH_LEFT:
+		return path->guard.spared ? "spare" : "left";
+	default:
+		return "dead";
+	}
+}
+
+static void list_peer(struct lnx_peer *peer, uint64_t now, struct lnx_out *o)
+{
+	unsigned long long eid = peer->eid;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path_guard *g = &peer->path[i].guard;
+
+		if (is_first(peer, i))
+			lnx_out(o, "remote %u@%016llx health %u %s%s\n",
+				peer->path[i].remote_rail, eid,
+				g->remote.value,
+				updown(&g->remote, g->remote_down),
+				by(&g->remote,
+				   lnx_by_hand_asked(&peer->path[i], now)));
+	}
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *path = &peer->path[i];
+
+		lnx_out(o, "path %s@%016llx to %u health %u %s%s sent %" PRIu64
+			"\n", path->rail->name, eid, path->remote_rail,
+			path->guard.health.value, state(path),
+			by(&path->guard.health, false), path->sent);
+	}
+}
+
+void lnx_ctl_health_list(struct lnx_ep *ep, struct lnx_out *o)
+{
+	uint64_t now = lnx_clock_ns();
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	for (i = 0; i < ep->nrail; i++) {
+		const struct lnx_rail *rail = ep->rail[i];
+
+		if (has_health(ep, rail))
+			lnx_out(o, "rail %s health %u %s%s\n", rail->name,
+				rail->health.value,
+				updown(&rail->health, rail->link_down),
+				by(&rail->health, false));
+	}
+	if (ep->bare)
+		return;
+	lnx_list_foreach(&ep->peers, n, tmp)
+		list_peer(lnx_list_entry(n, struct lnx_peer, all_link), now, o);
+}
+
+/* ---- set, auto ---- */
+
+struct change {
+	struct lnx_ep *ep;
+	int value;			/* or LNX_BY_HAND_AUTO */
+	bool dry;			/* only count */
+	uint64_t now;
+};
+
+static void put(const struct change *c, struct lnx_health *h)
+{
+	if (!c->dry)
+		lnx_by_hand_set(c->ep, h, c->value, c->now);
+}
+
+/* t NULL: all there are.  How many it was. */
+static unsigned of_peer(const struct change *c, const struct lnx_target *t,
+			struct lnx_peer *peer)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = &peer->path[i];
+
+		if (!t || (t->kind == LNX_TARGET_PATH &&
+			   lnx_target_has_rail(t, path->rail->name))) {
+			put(c, &path->guard.health);
+			n++;
+		}
+		if (is_first(peer, i) &&
+		    (!t || (t->kind == LNX_TARGET_REMOTE &&
+			    t->remote == path->remote_rail))) {
+			put(c, &path->guard.remote);
+			n++;
+		}
+	}
+	return n;
+}
+
+static unsigned of_rails(const struct change *c, const struct lnx_target *t)
+{
+	struct lnx_ep *ep = c->ep;
+	unsigned i, count = 0;
+
+	for (i = 0; i < ep->nrail; i++) {
+		struct lnx_rail *rail = ep->rail[i];
+
+		if (!has_health(ep, rail) ||
+		    (t && !lnx_target_has_rail(t, rail->name)))
+			continue;
+		put(c, &rail->health);
+		count++;
+	}
+	return count;
+}
+
+static unsigned of_target(const struct change *c, const struct lnx_target *t)
+{
+	struct lnx_node *n, *tmp;
+	unsigned count = 0;
+
+	if (!t || t->kind == LNX_TARGET_RAIL)
+		count += of_rails(c, t);
+	if (t && t->kind == LNX_TARGET_RAIL)
+		return count;
+	lnx_list_foreach(&c->ep->peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+
+		if (!t || lnx_target_has_peer(t, peer->eid, peer->addr))
+			count += of_peer(c, t, peer);
+	}
+	return count;
+}
+
+static int nothing(struct lnx_ep *ep, const char *text,
+		   const struct lnx_target *t, struct lnx_out *o)
+{
+	unsigned i, n = 0;
+
+	lnx_out(o, "\"%.*s\": ", (int)t->len, text + t->at);
+	if (t->kind != LNX_TARGET_RAIL) {
+		lnx_out(o, "no such %s; \"health list\" shows those there are, "
+			"of peers that have been met",
+			t->kind == LNX_TARGET_PATH ? "path" :
+						     "rail of a peer");
+		return -FI_EINVAL;
+	}
+	lnx_out(o, "no such rail; there %s", ep->nnet == 1 ? "is" : "are");
+	for (i = 0; i < ep->nrail && n < NAMES_MAX; i++)
+		if (has_health(ep, ep->rail[i]))
+			lnx_out(o, "%s %s", n++ ? "," : "", ep->rail[i]->name);
+	return -FI_EINVAL;
+}
+
+int lnx_ctl_health_set(struct lnx_ep *ep, const char *text,
+		       const struct lnx_request *r, struct lnx_out *o)
+{
+	struct change c = {
+		.ep = ep, .dry = true, .now = lnx_clock_ns(),
+		.value = r->kind == LNX_REQUEST_HEALTH_SET ? (int)r->value :
+							     LNX_BY_HAND_AUTO,
+	};
+	unsigned i;
+
+	if (ep->bare || !ep->nnet) {
+		lnx_out(o, "no rail of this endpoint has a health: none carries "
+			"frames");
+		return -FI_EOPNOTSUPP;
+	}
+	if (!ep->plan.step[LNX_CLASS_OK]) {
+		lnx_out(o, "health is switched off, by "
+			"FI_LNX_HEALTH_SENSITIVITY=0");
+		return -FI_EOPNOTSUPP;
+	}
+	for (i = 0; i < r->ntarget; i++)
+		if (!of_target(&c, &r->target[i]))
+			return nothing(ep, text, &r->target[i], o);
+	c.dry = false;
+	for (i = 0; i < r->ntarget; i++)
+		of_target(&c, &r->target[i]);
+	if (r->all)
+		of_target(&c, NULL);
+	lnx_by_hand_apply(ep, c.now);
+	if (ep->thread)
+		lnx_thread_wake(ep->thread);
+	return 0;
+}
