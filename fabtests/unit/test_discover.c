@@ -7,11 +7,15 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
 #include "comp/comp.h"
 #include "comp/links.h"
+#include "comp/rails.h"
 #include "core/grow.h"
 #include "core/open.h"
 #include "fake_core.h"
@@ -58,6 +62,7 @@ int __wrap_lnx_netwatch_open(struct lnx_netwatch **w)
 }
 
 static bool refused;
+static int come_fd = -1;		/* of rails opened from now on */
 
 int __real_lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 			 const struct lnx_rail_owner *owner,
@@ -69,8 +74,32 @@ int __wrap_lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 			 const struct lnx_rail_owner *owner,
 			 struct lnx_rail **rail)
 {
-	return refused ? -FI_EADDRNOTAVAIL :
-			 __real_lnx_rail_open(ep, spec, owner, rail);
+	int ret = refused ? -FI_EADDRNOTAVAIL :
+			    __real_lnx_rail_open(ep, spec, owner, rail);
+
+	if (!ret && come_fd >= 0)
+		(*rail)->wait_fd = come_fd;
+	return ret;
+}
+
+/* The helper thread: which descriptors wake it? */
+static int woken_by[8];
+static unsigned nwoken;
+
+int __wrap_lnx_thread_watch(struct lnx_thread *t, int fd);
+int __wrap_lnx_thread_watch(struct lnx_thread *t, int fd)
+{
+	(void)t;
+	woken_by[nwoken++ % 8] = fd;
+	return 0;
+}
+
+void __wrap_lnx_thread_unwatch(struct lnx_thread *t, int fd);
+void __wrap_lnx_thread_unwatch(struct lnx_thread *t, int fd)
+{
+	(void)t;
+	if (nwoken && woken_by[nwoken - 1] == fd)
+		nwoken--;
 }
 
 static void appears(uint32_t ifindex)
@@ -402,6 +431,53 @@ BOTH(an_interface_that_appears_is_used)
 	cr_expect_eq(peer->nspread, peer->npath);
 	our_hello(&count);
 	cr_expect_eq(count, 1, "the peer is told");
+	fake_close(&f);
+}
+
+static bool wakes(struct lnx_wait *wait)
+{
+	struct pollfd pfd = { .events = POLLIN };
+
+	cr_assert_eq(lnx_wait_control(wait, FI_GETWAIT, &pfd.fd), 0);
+	return poll(&pfd, 1, 0) == 1;
+}
+
+/* Who slept before it came is woken by it, too. */
+BOTH(a_rail_that_comes_wakes_who_sleeps)
+{
+	struct lnx_wait *wait;
+	uint64_t n = 1;
+
+	fake_conf.poll_idle = 1;
+	open_peer(kind, 2, 2);
+	send_one();
+	cr_assert_eq(lnx_wait_open(FI_WAIT_FD, &wait), 0);
+	f.lnx->rx_cq->wait = wait;
+	f.lnx->thread = (struct lnx_thread *)wait;	/* there is one */
+	nwoken = 0;
+	come_fd = eventfd(0, EFD_NONBLOCK);
+	cr_assert_geq(come_fd, 0);
+	nopen = 3;
+	appears(9);
+	fake_after_ms(&f, 200);
+	send_one();
+	fake_after_ms(&f, 200);
+	cr_assert_eq(f.lnx->nrail, 3);
+	cr_expect_eq(nwoken, 1);
+	cr_expect_eq(woken_by[0], come_fd);
+	cr_expect_not(wakes(wait));
+	cr_assert_eq(write(come_fd, &n, sizeof(n)), sizeof(n));
+	cr_expect(wakes(wait));
+
+	lnx_rails_wait_del(f.lnx, come_fd);
+	cr_expect_eq(nwoken, 0);
+	cr_expect_not(wakes(wait), "it is nobody's any more");
+	f.lnx->thread = NULL;
+	f.lnx->rx_cq->wait = NULL;
+	f.lnx->rail[2]->wait_fd = -1;
+	lnx_wait_close(wait);
+	close(come_fd);
+	come_fd = -1;
 	fake_close(&f);
 }
 

@@ -8,7 +8,6 @@
 #include "api/ep.h"
 #include "comp/links.h"
 #include "comp/rails.h"
-#include "core/netwatch.h"
 #include "core/nic.h"
 #include "core/open.h"
 #include "obj/mr.h"
@@ -130,25 +129,24 @@ static void meet_peers(struct lnx_ep *ep)
 
 static int add_wait_fds(struct lnx_ep *ep)
 {
-	unsigned i;
-	int ret = 0;
+	int fd[LNX_FDS_MAX], ret = 0;
+	unsigned i, nrail, n = lnx_rails_fds(ep, fd, &nrail);
 
-	for (i = 0; i < ep->nrail && !ret; i++)
-		ret = lnx_rails_wait_add(ep, ep->rail[i]->wait_fd);
-	/* Without it links are looked at when there is work. */
-	if (ep->netwatch && !ret)
-		(void)lnx_rails_wait_add(ep, lnx_netwatch_fd(ep->netwatch));
+	for (i = 0; i < nrail && !ret; i++)
+		ret = lnx_rails_wait_add(ep, fd[i]);
+	/* Without the others we look when there is work. */
+	for (; i < n && !ret; i++)
+		(void)lnx_rails_wait_add(ep, fd[i]);
 	return ret;
 }
 
 void lnx_ep_del_wait_fds(struct lnx_ep *ep)
 {
-	unsigned i;
+	int fd[LNX_FDS_MAX];
+	unsigned i, nrail, n = lnx_rails_fds(ep, fd, &nrail);
 
-	for (i = 0; i < ep->nrail; i++)
-		lnx_rails_wait_del(ep, ep->rail[i]->wait_fd);
-	if (ep->netwatch)
-		lnx_rails_wait_del(ep, lnx_netwatch_fd(ep->netwatch));
+	for (i = 0; i < n; i++)
+		lnx_rails_wait_del(ep, fd[i]);
 }
 
 /* ---- enable ---- */

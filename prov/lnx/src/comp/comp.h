@@ -157,6 +157,10 @@ void lnx_thread_stop(struct lnx_ep *ep);
 /* There are paths to look after (tx/guard.h): it must not sleep for long now.  Owner
  * lock held. */
 void lnx_thread_wake(struct lnx_thread *t);
+/* Have a descriptor wake it, or no more; it may be asleep meanwhile.  Owner lock held.
+ * 0 or a negative errno. */
+int lnx_thread_watch(struct lnx_thread *t, int fd);
+void lnx_thread_unwatch(struct lnx_thread *t, int fd);
 /* Stop every helper thread; when the library is unloaded. */
 void lnx_threads_stop(void);
 

@@ -3,6 +3,7 @@
 #include "comp/rails.h"
 
 #include "comp/comp.h"
+#include "core/netwatch.h"
 #include "core/open.h"
 #include "rx/rx.h"
 
@@ -52,6 +53,20 @@ int lnx_rails_add(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	return ret == -FI_EAGAIN || ep->enabled ? 0 : ret;
 }
 
+unsigned lnx_rails_fds(const struct lnx_ep *ep, int fd[LNX_FDS_MAX],
+		       unsigned *nrail)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < ep->nrail; i++)
+		if (ep->rail[i]->wait_fd >= 0)
+			fd[n++] = ep->rail[i]->wait_fd;
+	*nrail = n;
+	if (ep->netwatch && lnx_netwatch_fd(ep->netwatch) >= 0)
+		fd[n++] = lnx_netwatch_fd(ep->netwatch);
+	return n;
+}
+
 unsigned lnx_rails_waits(const struct lnx_ep *ep, struct lnx_wait **wait)
 {
 	struct lnx_cq *cq[2] = { ep->tx_cq, ep->rx_cq };
@@ -74,6 +89,8 @@ int lnx_rails_wait_add(const struct lnx_ep *ep, int fd)
 
 	for (i = 0; i < n && fd >= 0 && !ret; i++)
 		ret = lnx_wait_add_fd(wait[i], fd);
+	if (ep->thread && fd >= 0 && !ret)
+		ret = lnx_thread_watch(ep->thread, fd);
 	return ret;
 }
 
@@ -84,4 +101,6 @@ void lnx_rails_wait_del(const struct lnx_ep *ep, int fd)
 
 	for (i = 0; i < n && fd >= 0; i++)
 		lnx_wait_del_fd(wait[i], fd);
+	if (ep->thread && fd >= 0)
+		lnx_thread_unwatch(ep->thread, fd);
 }

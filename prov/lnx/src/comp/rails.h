@@ -14,11 +14,17 @@ struct lnx_wait;
 int lnx_rails_add(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		  const struct lnx_addr_rail *src);
 
+/* Descriptors that become ready when there is something to do: of rails and
+ * links.  Their number; those of rails, which are worth an error, come first: *nrail. */
+#define LNX_FDS_MAX	(LNX_RAILS_MAX + 1)
+unsigned lnx_rails_fds(const struct lnx_ep *ep, int fd[LNX_FDS_MAX],
+		       unsigned *nrail);
+
 /* All wait objects of what ep reports to; some perhaps more than once. */
 #define LNX_WAITS_MAX	(2 + LNX_CNTR_KINDS)
 unsigned lnx_rails_waits(const struct lnx_ep *ep, struct lnx_wait **wait);
-/* Who waits for these is woken by that descriptor, or no more; -1: there is none.  0 or a
- * negative errno. */
+/* Who waits for these, and the helper thread if it runs, is woken by that descriptor, or
+ * no more; -1: there is none.  0 or a negative errno. */
 int lnx_rails_wait_add(const struct lnx_ep *ep, int fd);
 void lnx_rails_wait_del(const struct lnx_ep *ep, int fd);
 

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "comp/comp.h"
-#include "core/netwatch.h"
+#include "comp/rails.h"
 
 #define LOOK_MIN_NS	(100 * LNX_NS_PER_US)
 #define LOOK_MAX_NS	(2 * LNX_NS_PER_MS)
@@ -105,15 +105,26 @@ static int watch(int epfd, int fd)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.fd = fd };
 
-	return epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &e) ? -errno : 0;
+	return epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &e) && errno != EEXIST ?
+	       -errno : 0;
+}
+
+int lnx_thread_watch(struct lnx_thread *t, int fd)
+{
+	return watch(t->epfd, fd);
+}
+
+void lnx_thread_unwatch(struct lnx_thread *t, int fd)
+{
+	epoll_ctl(t->epfd, EPOLL_CTL_DEL, fd, NULL);
 }
 
 int lnx_thread_start(struct lnx_ep *ep)
 {
 	struct lnx_thread *t;
+	unsigned i, n, nrail;
+	int fd[LNX_FDS_MAX], ret;
 	sigset_t all, old;
-	unsigned i;
-	int ret;
 
 	if (!ep->conf->thread) {
 		LNX_WARN(FI_LOG_EP_CTRL,
@@ -131,12 +142,14 @@ int lnx_thread_start(struct lnx_ep *ep)
 		goto err;
 	}
 	ret = watch(t->epfd, t->evfd);
-	for (i = 0; !ret && i < ep->nrail; i++)
-		if (ep->rail[i]->wait_fd >= 0)
-			ret = watch(t->epfd, ep->rail[i]->wait_fd);
-	/* Without it links are looked at when there is work. */
-	if (!ret && ep->netwatch && lnx_netwatch_fd(ep->netwatch) >= 0)
-		(void)watch(t->epfd, lnx_netwatch_fd(ep->netwatch));
+	n = lnx_rails_fds(ep, fd, &nrail);
+	/* Without the others it looks when there is work. */
+	for (i = 0; i < n && (!ret || i >= nrail); i++) {
+		int one = watch(t->epfd, fd[i]);
+
+		if (i < nrail)
+			ret = one;
+	}
 	if (ret)
 		goto err;
 	ep->thread = t;			/* it looks there, too */
