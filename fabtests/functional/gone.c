@@ -6,16 +6,10 @@
  * cores do.
  */
 #include "hazard.h"
+#include "victim.h"
 
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/socket.h>
-#include <sys/uio.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 static const size_t sizes[] = { 8, 5000, 65536, 0, 16320, 300000, 4096, 4097 };
 #define NSIZES		(int)(sizeof(sizes) / sizeof(sizes[0]))
@@ -115,141 +109,13 @@ static int closed(struct ft *ft, const struct ft_case *c)
 
 /* ---- killed ---- */
 
-#define FILES		8
-#define PATH		200
-
-struct victim {
-	pid_t pid;
-	int fd;
-	char ours[FILES][PATH];		/* files of shared memory, before */
-};
-
-/* Files of shared memory that a process has; a number of them. */
-static int shm_files(pid_t pid, char file[FILES][PATH])
+static int sends_all(struct ft *ft)
 {
-	char path[64], line[PATH + 200];
-	int n = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	f = fopen(path, "r");
-	while (f && n < FILES && fgets(line, sizeof(line), f)) {
-		char *at = strstr(line, "/dev/shm/");
-
-		if (!at || strlen(at) >= PATH)
-			continue;
-		at[strcspn(at, "\n")] = '\0';
-		if (!n || strcmp(at, file[n - 1]))
-			strcpy(file[n++], at);
-	}
-	if (f)
-		fclose(f);
-	return n;
-}
-
-/* Who is killed leaves its files behind. */
-static void remove_files(const struct victim *v, char file[FILES][PATH], int n)
-{
-	int i, k;
-
-	for (i = 0; i < n; i++) {
-		for (k = 0; k < FILES && strcmp(file[i], v->ours[k]); k++)
-			;
-		if (k == FILES)
-			unlink(file[i]);
-	}
-}
-
-/* A process with an endpoint of its own, in touch over a socket. */
-static void victim_main(struct ft *ft, int fd, bool sends)
-{
-	struct ft_cfg cfg = { 0 };
 	struct ft_op *tx[N];
-	char byte = 1;
+	int ret = start_all(ft, 0, tx);
 
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	ft_guard(ft, "a process that was to be killed");
-	ft->rank = 1;
-	prepare(ft, 0);
-	if (ft_objs_open(ft, &cfg, &ft->o))
-		_exit(1);
-	ft->open = true;
-	if (write(fd, ft->o.name, FT_NAME_MAX) != FT_NAME_MAX ||
-	    read(fd, ft->o.name, FT_NAME_MAX) != FT_NAME_MAX ||
-	    fi_av_insert(ft->o.av, ft->o.name, 1, &ft->addr[0], 0, NULL) != 1)
-		_exit(1);
-	tx[0] = post(ft, true, 0, 99, NULL, 0);
-	tx[1] = put(ft, true, 0, 99, 0, 0);
-	if (!tx[0] || !tx[1] || missing(ft, tx, 2, ft->run->timeout_s) ||
-	    (sends && start_all(ft, 0, tx)))
-		_exit(1);
-	if (sends)
-		ft_linger(ft, 0.05);
-	if (write(fd, &byte, 1) != 1)
-		_exit(1);
-	for (;;)
-		pause();
-}
-
-static int victim_start(struct ft *ft, struct victim *v, bool sends)
-{
-	struct ft_op *hello[2];
-	char name[FT_NAME_MAX];
-	struct ft_cfg cfg = { 0 };
-	int pair[2];
-
-	FT_CHECK(ft, !socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
-	v->fd = pair[0];
-	v->pid = fork();	/* nothing is open here yet */
-	FT_CHECK(ft, v->pid >= 0, "fork: no process");
-	if (!v->pid)
-		victim_main(ft, pair[1], sends);
-	close(pair[1]);
-	if (ft_objs_open(ft, &cfg, &ft->o))
-		return FT_FAIL;
-	ft->cfg = cfg;
-	ft->open = true;
-	ft_ops_drop(ft);
-	/* What the other one maps beyond these is its own. */
-	shm_files(getpid(), v->ours);
-	FT_CHECK(ft, write(v->fd, ft->o.name, FT_NAME_MAX) == FT_NAME_MAX &&
-		 recv(v->fd, name, FT_NAME_MAX, MSG_WAITALL) == FT_NAME_MAX,
-		 "the other process did not open");
-	FT_CHECK(ft, fi_av_insert(ft->o.av, name, 1, &ft->addr[1], 0, NULL) ==
-		 1, "fi_av_insert failed");
-	hello[0] = post(ft, true, 1, 99, NULL, 0);
-	hello[1] = put(ft, true, 1, 99, 0, 0);
-	FT_CHECK(ft, hello[0] && hello[1], "no contact");
-	return all_done(ft, hello, 2, "first messages");
-}
-
-static void victim_kill(struct victim *v)
-{
-	char file[FILES][PATH];
-	int n;
-
-	if (v->pid <= 0)
-		return;
-	n = shm_files(v->pid, file);
-	kill(v->pid, SIGKILL);
-	waitpid(v->pid, NULL, 0);
-	remove_files(v, file, n);
-	close(v->fd);
-	v->pid = 0;
-}
-
-/* Until the victim has done its part; deaf: without progress. */
-static int victim_ready(struct ft *ft, struct victim *v, bool deaf)
-{
-	double end = ft_now() + ft->run->timeout_s;
-	char byte;
-
-	while (recv(v->fd, &byte, 1, deaf ? 0 : MSG_DONTWAIT) != 1) {
-		FT_CHECK(ft, !deaf && ft_now() < end, "the other process "
-			 "failed");
-		ft_progress(ft);
-	}
-	return FT_PASS;
+	ft_linger(ft, 0.05);
+	return ret;
 }
 
 /*
@@ -260,11 +126,12 @@ static int dead_sender(struct ft *ft, const struct ft_case *c,
 		       struct victim *v)
 {
 	bool known = c->a == KNOWN;
+	struct ft_cfg cfg = { 0 };
 	struct ft_op *rx[N];
 	int i, good = 0, left;
 
 	prepare(ft, (size_t)N * ROOM);	/* before the fork: same places */
-	FT_TRY(victim_start(ft, v, true));
+	FT_TRY(victim_start(ft, v, &cfg, sends_all));
 	if (ft_lnx_over_shm(ft) && !reads_memory(v->pid, outs[0]))
 		ft_known(ft, "lnx", "without reading the sender's memory, "
 			 "shared memory never ends what a dead one began");
@@ -297,11 +164,12 @@ static int dead_sender(struct ft *ft, const struct ft_case *c,
 /* Sends to a dead receiver end, and a full queue does not stop the close. */
 static int dead_receiver(struct ft *ft, struct victim *v)
 {
+	struct ft_cfg cfg = { 0 };
 	struct ft_op *tx[N];
 	int i, n = 0, left;
 
 	prepare(ft, 0);			/* before the fork: same places */
-	FT_TRY(victim_start(ft, v, false));
+	FT_TRY(victim_start(ft, v, &cfg, NULL));
 	FT_TRY(victim_ready(ft, v, false));
 	if (ft_lnx_over_shm(ft) && !reads_memory(v->pid, outs[0]))
 		ft_known(ft, "lnx", "without reading the receiver's memory, "

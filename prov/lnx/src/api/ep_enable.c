@@ -8,6 +8,7 @@
 #include "api/ep.h"
 #include "comp/links.h"
 #include "comp/rails.h"
+#include "core/locals.h"
 #include "core/nic.h"
 #include "core/open.h"
 #include "obj/mr.h"
@@ -99,6 +100,7 @@ void lnx_ep_close_rails(struct lnx_ep *ep)
 {
 	unsigned i;
 
+	lnx_locals_close(ep);
 	/* All endpoints first: then nothing calls back any more. */
 	for (i = 0; i < ep->nrail; i++)
 		lnx_rail_shut(ep->rail[i]);
@@ -287,6 +289,7 @@ int lnx_ep_enable(struct lnx_ep *ep)
 	if (!ret) {
 		lnx_nics_place(ep);
 		lnx_links_open(ep);
+		lnx_locals_open(ep);
 	}
 	if (!ret && !ep->bare)
 		ret = lnx_rxbuf_reserve(ep);

@@ -11,11 +11,13 @@
 #include "comp/faults.h"
 #include "comp/links.h"
 #include "rx/rx.h"
+#include "tx/deaths.h"
 #include "tx/guard.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
 
 #define IDLE_NS		(50 * LNX_NS_PER_US)
+#define WATCH_PASSES	65536u		/* with nothing due */
 
 /* It is time to poll a rail on which nothing happens.  But not just yet? */
 static LNX_COLD bool not_yet(struct lnx_ep *ep, struct lnx_rail *rail)
@@ -101,7 +103,7 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 	if (ep->work & LNX_WORK_UNA)
 		lnx_tx_timers(ep, now);
 	if (ep->work & LNX_WORK_WATCH)
-		lnx_tx_large_watch(ep, now);
+		lnx_deaths_run(ep, now);
 	if (lnx_unlikely(ep->work & LNX_WORK_BUFS))
 		refill(ep);
 }
@@ -115,6 +117,13 @@ static LNX_COLD bool starved(struct lnx_ep *ep)
 	lnx_rxbuf_reserve(ep);
 	lnx_rxe_reserve(ep);
 	return ep->nreserve < LNX_RXE_LAST;
+}
+
+/* Peers with which nothing is due may die, too. */
+static LNX_COLD void look_at_peers(struct lnx_ep *ep)
+{
+	ep->watch_pass = ep->pass;
+	ep->work |= ep->idle_work;
 }
 
 void lnx_ep_progress(struct lnx_ep *ep)
@@ -133,9 +142,13 @@ void lnx_ep_progress(struct lnx_ep *ep)
 
 		if (rail->hot)
 			rail->hot--;
-		else if (!rail->busy && !ep->nread_here &&
-			 ((ep->pass & ep->idle_mask) || not_yet(ep, rail)))
-			continue;
+		else if (!rail->busy && !ep->nread_here) {
+			if ((ep->pass & ep->idle_mask) || not_yet(ep, rail))
+				continue;
+			if (lnx_unlikely(ep->pass - ep->watch_pass >
+					 WATCH_PASSES))
+				look_at_peers(ep);
+		}
 		poll_rail(rail);
 	}
 	if ((ep->work & ~LNX_WORK_SLOW) ||
@@ -177,6 +190,9 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 	/* Nothing may be due, so that no pass asks for them. */
 	if (ep->netwatch)
 		lnx_links_poll(ep, lnx_clock_ns());
+	/* Their descriptor wakes who sleeps until that is done. */
+	if (ep->locals)
+		lnx_deaths_look(ep);
 	/* What came before the reset. */
 	lnx_ep_progress_all(ep);
 	/* Nobody will look at the time while we sleep. */

@@ -3,6 +3,7 @@
 #include "comp/rails.h"
 
 #include "comp/comp.h"
+#include "core/locals.h"
 #include "core/netwatch.h"
 #include "core/open.h"
 #include "rx/rx.h"
@@ -64,6 +65,8 @@ unsigned lnx_rails_fds(const struct lnx_ep *ep, int fd[LNX_FDS_MAX],
 	*nrail = n;
 	if (ep->netwatch && lnx_netwatch_fd(ep->netwatch) >= 0)
 		fd[n++] = lnx_netwatch_fd(ep->netwatch);
+	if (lnx_locals_fd(ep) >= 0)
+		fd[n++] = lnx_locals_fd(ep);
 	return n;
 }
 

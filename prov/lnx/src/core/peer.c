@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/book.h"
+#include "core/locals.h"
 #include "core/open.h"
 #include "core/ping.h"
 #include "core/ways.h"
@@ -160,6 +161,7 @@ static void forget_shm(struct lnx_peer *peer)
 	peer->direct = peer->shm_addr = peer->shm_core = FI_ADDR_NOTAVAIL;
 	lnx_book_close(peer->book);
 	peer->book = NULL;
+	lnx_locals_forget(peer);
 }
 
 /* Have the core forget whom it knows from his sends alone. */
@@ -226,8 +228,8 @@ static bool visit(struct lnx_peer *peer)
 	switch (lnx_book_visit(peer->eid, ep->eid, &peer->book)) {
 	case 0:
 		lnx_book_owner(peer->book, &peer->where);
-		peer->cma = !ep->conf->disable_cma &&
-			    lnx_cma_probe(&peer->where);
+		peer->cma = lnx_locals_watch(peer) &&
+			    !ep->conf->disable_cma;
 		return true;
 	case -FI_ENOSPC:
 		return false;
@@ -628,6 +630,7 @@ void lnx_peers_destroy(struct lnx_ep *ep)
 		while ((q = lnx_list_pop(&p->dpend)))
 			free(q);
 		lnx_book_close(p->book);
+		lnx_locals_forget(p);
 		for (i = 0; i < p->npath; i++) {
 			if (p->path[i].guard.ping)
 				lnx_ping_stop(p->path[i].guard.ping);

@@ -29,6 +29,7 @@
 
 struct lnx_book;
 struct lnx_faults;
+struct lnx_locals;
 struct lnx_netwatch;
 struct lnx_thread;
 
@@ -178,7 +179,11 @@ struct lnx_ep {
 	struct lnx_book *book;		/* of the shm rail; NULL: it has none */
 	uint64_t mark;			/* eid while shm is open; peers may look */
 	int pid;			/* of this process */
+	struct lnx_locals *locals;	/* NULL: nobody tells of their deaths */
 	uint64_t watch_ns;		/* when local peers are looked after next */
+	uint64_t probe_ns;		/* and those that nobody tells of */
+	uint32_t idle_work;		/* set in `work` now and then, */
+	uint32_t watch_pass;		/* and in that pass last */
 	bool bare;			/* of bare rails (obj/link.h) */
 	bool meets_all;			/* cores know peers from insertion on */
 	bool unnamed;			/* shm had a message of it knows not whom */

@@ -193,6 +193,7 @@ struct lnx_peer {
 	struct lnx_cma_owner where;	/* its process */
 	uint64_t watched_ns;		/* when we last looked whether it lives */
 	bool missed;			/* it did not seem so */
+	int pidfd;			/* 1 + descriptor of its process; 0: none */
 
 	/* Receive path. */
 	uint32_t full_pass;		/* 1 + the pass in which no path took a read */

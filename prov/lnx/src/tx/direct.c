@@ -62,7 +62,8 @@ static int queue(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (!peer->ndpend++) {
 		peer->direct = FI_ADDR_NOTAVAIL;
 		lnx_list_add_tail(&ep->direct_peers, &peer->dpend_link);
-		ep->work |= LNX_WORK_DIRECT;
+		/* That its process ends is not told by the core. */
+		ep->work |= LNX_WORK_DIRECT | LNX_WORK_WATCH;
 	}
 	ep->stats.queued++;
 	return 0;
@@ -92,14 +93,31 @@ static void fail(struct lnx_peer *peer, const struct lnx_tx *tx, int err)
 {
 	struct lnx_ep *ep = peer->ep;
 
-	if (tx->call == LNX_NOTE)
-		lnx_tx_fin(peer, tx->data, err);
-	else if (lnx_call_inject(tx->call))
+	if (tx->call == LNX_NOTE) {
+		/* It may have ended with all of its peer's. */
+		if (lnx_optab_get(&ep->rndv_ops, tx->data))
+			lnx_tx_fin(peer, tx->data, err);
+	} else if (lnx_call_inject(tx->call)) {
 		lnx_cntr_err(ep, LNX_CNTR_SEND);
-	else
+	} else {
 		lnx_tx_fail(ep, tx->context, FI_SEND |
 			    (lnx_call_tagged(tx->call) ? FI_TAGGED : FI_MSG),
 			    err, err);
+	}
+}
+
+LNX_COLD void lnx_tx_direct_fail(struct lnx_peer *peer, int err)
+{
+	while (peer->ndpend) {
+		struct lnx_dtx *d = lnx_list_entry(peer->dpend.next,
+						   struct lnx_dtx, link);
+
+		lnx_list_del(&d->link);
+		peer->ndpend--;
+		fail(peer, &d->tx, err);
+		free(d);
+	}
+	lnx_list_del(&peer->dpend_link);
 }
 
 void lnx_tx_direct_pump(struct lnx_ep *ep)

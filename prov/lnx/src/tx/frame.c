@@ -422,6 +422,9 @@ static LNX_COLD ssize_t no_way(struct lnx_ep *ep, fi_addr_t dest,
 {
 	int err;
 
+	*peer = lnx_peer_get(ep, dest);
+	if (*peer && (*peer)->gone)
+		return -FI_EHOSTUNREACH;
 	*peer = lnx_peer_make(ep, dest, &err);
 	if (!*peer)
 		return err == -FI_ENOMEM ? -FI_EAGAIN : err;

@@ -14,13 +14,10 @@
 #include <string.h>
 
 #include "comp/comp.h"
-#include "core/cma.h"
 #include "rx/rx.h"
 #include "tx/post.h"
 #include "tx/tx.h"
 #include "wire/note.h"
-
-#define WATCH_NS	(100 * LNX_NS_PER_MS)
 
 /* A note is no operation of the application: nobody counts it. */
 ssize_t lnx_note_post(struct lnx_ep *ep, fi_addr_t dest,
@@ -121,53 +118,13 @@ ssize_t lnx_tx_note_fin(struct lnx_peer *peer, uint64_t op, int err)
 	uint8_t bytes[LNX_NOTE_BYTES];
 	struct iovec iov = { bytes, sizeof(bytes) };
 	struct lnx_tx note = { .call = LNX_NOTE, .iov = &iov, .niov = 1 };
+	ssize_t ret;
 
 	if (!lnx_peer_meet(peer))
 		return -FI_EHOSTUNREACH;
 	lnx_note_put(bytes, &n);
-	return lnx_note_post(ep, peer->shm_core, &note);
-}
-
-static LNX_COLD void died(struct lnx_peer *peer)
-{
-	LNX_WARN(FI_LOG_EP_DATA,
-		 "peer %016llx: its process has ended, or its endpoint is closed: %u large sends to it fail\n",
-		 (unsigned long long)peer->eid, peer->nrndv);
-	/* What is queued fails when it is to be posted. */
-	peer->direct = peer->shm_addr = FI_ADDR_NOTAVAIL;
-	peer->no_shm = true;
-	lnx_rndv_fail_peer(peer, FI_ECONNRESET);
-}
-
-void lnx_tx_large_watch(struct lnx_ep *ep, uint64_t now)
-{
-	struct lnx_node *n, *tmp;
-	bool any = false;
-
-	if (now < ep->watch_ns)
-		return;
-	ep->watch_ns = now + WATCH_NS;
-	lnx_list_foreach(&ep->rndvs, n, tmp) {
-		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
-		struct lnx_peer *peer = rndv->peer;
-
-		if (!rndv->here)
-			continue;
-		any = true;
-		if (peer->watched_ns == now)
-			continue;
-		peer->watched_ns = now;
-		if (lnx_cma_probe(&peer->where)) {
-			peer->missed = false;
-		} else if (!peer->missed) {
-			/* Its last word may be here, and not yet read. */
-			peer->missed = true;
-		} else {
-			died(peer);
-			ep->watch_ns = 0;
-			break;		/* the list has changed */
-		}
-	}
-	if (!any)
-		ep->work &= ~LNX_WORK_WATCH;
+	ret = lnx_note_post(ep, peer->shm_core, &note);
+	/* It may be full for ever. */
+	return lnx_unlikely(ret == -FI_EAGAIN) && peer->gone ?
+	       -FI_EHOSTUNREACH : ret;
 }

@@ -136,6 +136,8 @@ LNX_COLD ssize_t lnx_tx_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
 				     const struct lnx_tx *tx);
 /* Post what was queued. */
 void lnx_tx_direct_pump(struct lnx_ep *ep);
+/* All of that ends with an error. */
+LNX_COLD void lnx_tx_direct_fail(struct lnx_peer *peer, int err);
 /* tx/large.c.  A send that is lnx_tx_is_large to a peer with `cma`: 0, or what
  * fi_send returns. */
 ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -146,8 +148,6 @@ ssize_t lnx_note_post(struct lnx_ep *ep, fi_addr_t dest,
 /* Tell the sender of op that its buffer is free again.  0, -FI_EAGAIN, or an error:
  * there is nobody to tell. */
 ssize_t lnx_tx_note_fin(struct lnx_peer *peer, uint64_t op, int err);
-/* Are those still there that have not yet read what was announced to them? */
-void lnx_tx_large_watch(struct lnx_ep *ep, uint64_t now);
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload);
 void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe);
 /*

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A process of this host is killed with large sends to it outstanding, while we poll
+ * or sleep: each of them ends, once, with one error; later sends are refused; receives
+ * and other peers go on.  man/fi_lnx.7, FAILURES.
+ */
+#include "victim.h"
+
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef SYS_pidfd_open
+#define SYS_pidfd_open	434		/* the same on all machines */
+#endif
+
+#define N		12
+#define BYTES		300000
+#define SMALL_MAX	100000
+
+enum { POLL, SREAD, FD };
+
+/* ---- completions, asleep ---- */
+
+static int take(struct ft *ft, struct ft_op *const *op, ssize_t ret,
+		const struct fi_cq_tagged_entry *e)
+{
+	struct fi_cq_err_entry ee = { 0 };
+	void *context = e->op_context;
+	int i;
+
+	if (ret == -FI_EAGAIN)
+		return FT_PASS;
+	if (ret == -FI_EAVAIL) {
+		FT_CHECK(ft, fi_cq_readerr(ft->o.cq, &ee, 0) == 1, "no error "
+			 "entry behind -FI_EAVAIL");
+		context = ee.op_context;
+	} else {
+		FT_CHECK(ft, ret == 1, "reading the queue: %zd", ret);
+	}
+	for (i = 0; i < N && op[i] != context; i++)
+		;
+	FT_CHECK(ft, i < N, "a completion of something else");
+	op[i]->done++;
+	op[i]->err = ee.err;
+	op[i]->ee = ee;
+	return FT_PASS;
+}
+
+static int ended(struct ft_op *const *op)
+{
+	int i, n = 0;
+
+	for (i = 0; i < N; i++)
+		n += op[i]->done != 0;
+	return n;
+}
+
+/* Sleep until all have ended; ours is the descriptor with FD. */
+static int sleep_for(struct ft *ft, struct ft_op *const *op, int how)
+{
+	double end = ft_now() + ft->run->timeout_s;
+	struct fid *fid = &ft->o.cq->fid;
+	struct pollfd p = { .events = POLLIN };
+
+	if (how == FD)
+		FT_CALL(ft, fi_control(fid, FI_GETWAIT, &p.fd));
+	while (ended(op) < N) {
+		struct fi_cq_tagged_entry e;
+		ssize_t ret;
+
+		FT_CHECK(ft, ft_now() < end, "%d of %d sends to a dead process "
+			 "did not end", N - ended(op), N);
+		if (how == SREAD) {
+			ret = fi_cq_sread(ft->o.cq, &e, 1, NULL,
+					  (int)(ft->run->timeout_s * 1000));
+		} else {
+			if (!fi_trywait(ft->o.fabric, &fid, 1))
+				poll(&p, 1, (int)(ft->run->timeout_s * 1000));
+			ret = fi_cq_read(ft->o.cq, &e, 1);
+		}
+		FT_TRY(take(ft, op, ret, &e));
+	}
+	return FT_PASS;
+}
+
+/* ---- afterwards ---- */
+
+/* Receives go on: from ourselves, over the same shared memory. */
+static int others_go_on(struct ft *ft, struct ft_op *any)
+{
+	struct ft_op *tx;
+
+	FT_CHECK(ft, fi_av_insert(ft->o.av, ft->o.name, 1, &ft->addr[0], 0,
+				  NULL) == 1, "fi_av_insert failed");
+	tx = put(ft, true, 0, 5, 0, 5000);
+	FT_CHECK(ft, tx, "a send to ourselves is not taken");
+	FT_TRY(all_done(ft, &tx, 1, "sends to ourselves"));
+	FT_TRY(all_done(ft, &any, 1, "receives from anybody"));
+	return check(ft, any, ins, 5000, 0, 0);
+}
+
+/* 0 or what the call said of a send to the dead. */
+static ssize_t send_to_dead(struct ft *ft, size_t len)
+{
+	struct ft_op *op = ft_op_new(ft);
+	struct ft_msg m = {
+		.tagged = true, .addr = ft->addr[1], .tag = 1,
+		.buf = outs[0], .len = len,
+	};
+	ssize_t ret;
+
+	op->posted = true;
+	ret = ft_try_send(ft->o.ep, op, &m);
+	op->posted = !ret;
+	return ret;
+}
+
+static int refused(struct ft *ft)
+{
+	ssize_t ret = send_to_dead(ft, 8);
+
+	FT_CHECK(ft, ret == -FI_EHOSTUNREACH, "a small send to a dead process: "
+		 "%zd", ret);
+	ret = send_to_dead(ft, BYTES);
+	FT_CHECK(ft, ret == -FI_EHOSTUNREACH, "a large send to a dead process: "
+		 "%zd", ret);
+	ret = fi_tinject(ft->o.ep, outs[0], 8, ft->addr[1], 1);
+	FT_CHECK(ft, ret == -FI_EHOSTUNREACH, "an inject to a dead process: "
+		 "%zd", ret);
+	return FT_PASS;
+}
+
+/* ---- cases ---- */
+
+static int begin(struct ft *ft, struct victim *v, const struct ft_cfg *cfg,
+		 struct ft_op **any)
+{
+	prepare(ft, BYTES);		/* before the fork: same places */
+	FT_TRY(victim_start(ft, v, cfg, NULL));
+	FT_TRY(victim_ready(ft, v, false));
+	if (!reads_memory(v->pid, outs[0]))
+		return ft_skip(ft, "processes may not read each other's "
+			       "memory: nobody notices a death");
+	ft->addr[0] = FI_ADDR_UNSPEC;
+	*any = post(ft, true, -1, 5, ins, BYTES);
+	FT_CHECK(ft, *any, "a receive is not taken");
+	return FT_PASS;
+}
+
+static int large(struct ft *ft, const struct ft_case *c, struct victim *v)
+{
+	struct ft_op *tx[N], *any;
+	int i;
+
+	FT_TRY(begin(ft, v, &c->cfg, &any));
+	for (i = 0; i < N; i++) {
+		tx[i] = put(ft, true, 1, (uint64_t)i, (uint64_t)i, BYTES);
+		FT_CHECK(ft, tx[i], "send %d not taken", i);
+	}
+	if (c->a == POLL) {
+		victim_kill(v);
+		FT_TRY(all_done(ft, tx, N, "sends to a dead process"));
+	} else {
+		FT_TRY(victim_dies_soon(ft, v));
+		FT_TRY(sleep_for(ft, tx, (int)c->a));
+	}
+	FT_TRY(refused(ft));
+	FT_TRY(others_go_on(ft, any));
+	ft_linger(ft, 0.05);
+	for (i = 0; i < N; i++) {
+		FT_CHECK(ft, tx[i]->done == 1, "send %d ended %u times", i,
+			 tx[i]->done);
+		FT_CHECK(ft, tx[i]->err == FI_ECONNRESET, "send %d: %s", i,
+			 tx[i]->err ? fi_strerror(tx[i]->err) : "success");
+	}
+	return FT_PASS;
+}
+
+/* Nothing is due to it: we are told all the same, some time. */
+static int idle(struct ft *ft, const struct ft_case *c, struct victim *v)
+{
+	const char *links = getenv("FI_LNX_PROV_LINKS");
+	double end = ft_now() + ft->run->timeout_s;
+	struct fi_cq_tagged_entry e;
+	struct ft_op *any;
+	ssize_t ret;
+	int fd;
+
+	if (c->a == POLL && (!links || !strchr(links, '+')))
+		return ft_skip(ft, "no network rail, with which it is looked "
+			       "for who ends while nothing is due");
+
+	fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
+	if (fd < 0)
+		return ft_skip(ft, "no descriptors of processes here: nobody "
+			       "tells who ends while nothing is due");
+	close(fd);
+	FT_TRY(begin(ft, v, &c->cfg, &any));
+	FT_TRY(victim_dies_soon(ft, v));
+	do {
+		FT_CHECK(ft, ft_now() < end, "sends to a dead process are "
+			 "taken");
+		ret = -FI_EAGAIN;
+		if (c->a == POLL)
+			ft_linger(ft, 0.1);
+		else
+			ret = fi_cq_sread(ft->o.cq, &e, 1, NULL, 300);
+		FT_CHECK(ft, ret == -FI_EAGAIN, "fi_cq_sread returned %zd",
+			 ret);
+		ret = fi_tinject(ft->o.ep, outs[0], 8, ft->addr[1], 1);
+	} while (ret != -FI_EHOSTUNREACH);
+	FT_TRY(refused(ft));
+	return others_go_on(ft, any);
+}
+
+/* More than the core takes of small ones; those it has taken count as sent. */
+static int small(struct ft *ft, const struct ft_case *c, struct victim *v)
+{
+	double end = ft_now() + ft->run->timeout_s;
+	struct ft_op **tx = need(calloc(SMALL_MAX, sizeof(struct ft_op *)));
+	struct ft_op *any, *op = NULL;
+	int n = 0, ret;
+
+	ret = begin(ft, v, &c->cfg, &any);
+	if (ret != FT_PASS) {
+		free(tx);
+		return ret;
+	}
+	victim_kill(v);
+	for (;;) {
+		struct ft_msg m = {
+			.tagged = true, .addr = ft->addr[1], .tag = 1,
+			.buf = outs[0], .len = 8,
+		};
+
+		if (!op)
+			op = ft_op_new(ft);
+		op->posted = true;
+		ret = (int)ft_try_send(ft->o.ep, op, &m);
+		op->posted = !ret;
+		if (!ret && n < SMALL_MAX) {
+			tx[n++] = op;
+			op = NULL;
+		} else if (ret != -FI_EAGAIN || ft_now() > end) {
+			break;
+		}
+		ft_progress(ft);
+	}
+	ret = ret == -FI_EHOSTUNREACH ? all_done(ft, tx, n, "small sends") :
+	      ft_fail(ft, "after %d small sends: %d", n, ret);
+	free(tx);
+	FT_TRY(ret);
+	FT_TRY(refused(ft));
+	return others_go_on(ft, any);
+}
+
+static int death(struct ft *ft, const struct ft_case *c)
+{
+	struct victim v = { .fd = -1 };
+	int ret = FT_PASS, all[OOB_MAX_RANKS];
+
+	if (!ft_lnx_over_shm(ft))
+		return ft_skip(ft, "not over shared memory of lnx");
+	if (!ft->rank) {
+		ret = c->b == 0 ? large(ft, c, &v) :
+		      c->b == 1 ? idle(ft, c, &v) : small(ft, c, &v);
+		victim_kill(&v);
+		ft->open = false;
+		if (ft_objs_close(ft, &ft->o) && ret == FT_PASS)
+			ret = FT_FAIL;
+		ft_ops_drop(ft);
+	}
+	/* Rank 1 takes no part in that, and waits here. */
+	FT_CHECK(ft, !oob_allgather(&ft->oob, &ret, all, sizeof(ret)), "lost a "
+		 "rank");
+	return ret;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct ft_case cases[] = {
+		{ .name = "polling", .fn = death, .a = POLL,
+		  .cfg.alone = true },
+		{ .name = "in-sread", .fn = death, .a = SREAD,
+		  .cfg = { .alone = true, .wait = FI_WAIT_UNSPEC } },
+		{ .name = "on-descriptor", .fn = death, .a = FD,
+		  .cfg = { .alone = true, .wait = FI_WAIT_FD } },
+		{ .name = "idle-polling", .fn = death, .a = POLL, .b = 1,
+		  .cfg.alone = true },
+		{ .name = "idle", .fn = death, .a = SREAD, .b = 1,
+		  .cfg = { .alone = true, .wait = FI_WAIT_UNSPEC } },
+		{ .name = "small", .fn = death, .b = 2, .cfg.alone = true },
+	};
+
+	return ft_main(argc, argv, "local processes that are killed", cases,
+		       sizeof(cases) / sizeof(cases[0]));
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "victim.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+
+/* Files of shared memory that a process has; a number of them. */
+static int shm_files(pid_t pid, char file[VICTIM_FILES][VICTIM_PATH])
+{
+	char path[64], line[VICTIM_PATH + 200];
+	int n = 0;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+	f = fopen(path, "r");
+	while (f && n < VICTIM_FILES && fgets(line, sizeof(line), f)) {
+		char *at = strstr(line, "/dev/shm/");
+
+		if (!at || strlen(at) >= VICTIM_PATH)
+			continue;
+		at[strcspn(at, "\n")] = '\0';
+		if (!n || strcmp(at, file[n - 1]))
+			strcpy(file[n++], at);
+	}
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* Who is killed leaves its files behind. */
+static void remove_files(const struct victim *v, char file[VICTIM_FILES][VICTIM_PATH], int n)
+{
+	int i, k;
+
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < VICTIM_FILES && strcmp(file[i], v->ours[k]); k++)
+			;
+		if (k == VICTIM_FILES)
+			unlink(file[i]);
+	}
+}
+
+/* A process with an endpoint of its own, in touch over a socket. */
+static void victim_main(struct ft *ft, int fd, int (*does)(struct ft *ft))
+{
+	struct ft_cfg cfg = { 0 };
+	struct ft_op *tx[2];
+	char byte = 1;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	ft_guard(ft, "a process that was to be killed");
+	ft->rank = 1;
+	prepare(ft, 0);
+	if (ft_objs_open(ft, &cfg, &ft->o))
+		_exit(1);
+	ft->open = true;
+	if (write(fd, ft->o.name, FT_NAME_MAX) != FT_NAME_MAX ||
+	    read(fd, ft->o.name, FT_NAME_MAX) != FT_NAME_MAX ||
+	    fi_av_insert(ft->o.av, ft->o.name, 1, &ft->addr[0], 0, NULL) != 1)
+		_exit(1);
+	tx[0] = post(ft, true, 0, 99, NULL, 0);
+	tx[1] = put(ft, true, 0, 99, 0, 0);
+	if (!tx[0] || !tx[1] || missing(ft, tx, 2, ft->run->timeout_s) ||
+	    (does && does(ft)))
+		_exit(1);
+	if (write(fd, &byte, 1) != 1)
+		_exit(1);
+	/* It may be told to end itself, when the other one is asleep. */
+	if (read(fd, &byte, 1) == 1) {
+		usleep(VICTIM_NAP_US);
+		kill(getpid(), SIGKILL);
+	}
+	for (;;)
+		pause();
+}
+
+int victim_start(struct ft *ft, struct victim *v, const struct ft_cfg *cfg,
+		 int (*does)(struct ft *ft))
+{
+	struct ft_op *hello[2];
+	char name[FT_NAME_MAX];
+	int pair[2];
+
+	FT_CHECK(ft, !socketpair(AF_UNIX, SOCK_STREAM, 0, pair), "socketpair");
+	v->fd = pair[0];
+	v->pid = fork();	/* nothing is open here yet */
+	FT_CHECK(ft, v->pid >= 0, "fork: no process");
+	if (!v->pid)
+		victim_main(ft, pair[1], does);
+	close(pair[1]);
+	if (ft_objs_open(ft, cfg, &ft->o))
+		return FT_FAIL;
+	ft->cfg = *cfg;
+	ft->open = true;
+	ft_ops_drop(ft);
+	/* What the other one maps beyond these is its own. */
+	shm_files(getpid(), v->ours);
+	FT_CHECK(ft, write(v->fd, ft->o.name, FT_NAME_MAX) == FT_NAME_MAX &&
+		 recv(v->fd, name, FT_NAME_MAX, MSG_WAITALL) == FT_NAME_MAX,
+		 "the other process did not open");
+	FT_CHECK(ft, fi_av_insert(ft->o.av, name, 1, &ft->addr[1], 0, NULL) ==
+		 1, "fi_av_insert failed");
+	hello[0] = post(ft, true, 1, 99, NULL, 0);
+	hello[1] = put(ft, true, 1, 99, 0, 0);
+	FT_CHECK(ft, hello[0] && hello[1], "no contact");
+	return all_done(ft, hello, 2, "first messages");
+}
+
+void victim_kill(struct victim *v)
+{
+	if (v->pid <= 0)
+		return;
+	if (!v->ntheirs)
+		v->ntheirs = shm_files(v->pid, v->theirs);
+	kill(v->pid, SIGKILL);
+	waitpid(v->pid, NULL, 0);
+	remove_files(v, v->theirs, v->ntheirs);
+	close(v->fd);
+	v->pid = 0;
+	v->ntheirs = 0;
+}
+
+int victim_dies_soon(struct ft *ft, struct victim *v)
+{
+	char byte = 1;
+
+	v->ntheirs = shm_files(v->pid, v->theirs);
+	FT_CHECK(ft, write(v->fd, &byte, 1) == 1, "the other process has "
+		 "ended");
+	return FT_PASS;
+}
+
+int victim_ready(struct ft *ft, struct victim *v, bool deaf)
+{
+	double end = ft_now() + ft->run->timeout_s;
+	char byte;
+
+	while (recv(v->fd, &byte, 1, deaf ? 0 : MSG_DONTWAIT) != 1) {
+		FT_CHECK(ft, !deaf && ft_now() < end, "the other process "
+			 "failed");
+		ft_progress(ft);
+	}
+	return FT_PASS;
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "core/locals.h"
+
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "core/cma.h"
+#include "core/pidwatch.h"
+
+struct lnx_locals {
+	int epfd;
+	unsigned n;			/* peers watched */
+};
+
+void lnx_locals_open(struct lnx_ep *ep)
+{
+	struct lnx_locals *l;
+
+	if (!ep->shm || ep->bare || ep->locals)
+		return;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return;
+	l->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (l->epfd < 0) {
+		free(l);
+		return;
+	}
+	ep->locals = l;
+}
+
+void lnx_locals_close(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+
+	if (!ep->locals)
+		return;
+	lnx_list_foreach(&ep->peers, n, tmp)
+		lnx_locals_forget(lnx_list_entry(n, struct lnx_peer, all_link));
+	close(ep->locals->epfd);
+	free(ep->locals);
+	ep->locals = NULL;
+}
+
+static void add(struct lnx_locals *l, struct lnx_peer *peer,
+		const struct lnx_pidwatch *w)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = peer };
+
+	if (epoll_ctl(l->epfd, EPOLL_CTL_ADD, lnx_pidwatch_fd(w), &e))
+		return;
+	peer->pidfd = 1 + lnx_pidwatch_fd(w);
+	l->n++;
+	peer->ep->idle_work = LNX_WORK_WATCH;
+}
+
+bool lnx_locals_watch(struct lnx_peer *peer)
+{
+	struct lnx_locals *l = peer->ep->locals;
+	struct lnx_pidwatch w = { .fd = -1 };
+	bool sure;
+
+	/* Our own process we need not watch. */
+	if (l && !peer->pidfd && peer->where.pid != peer->ep->pid &&
+	    lnx_pidwatch_open(&w, peer->where.pid))
+		w.pid = 0;
+	/* Afterwards: what is read now is of the process that is held, or none. */
+	sure = lnx_cma_probe(&peer->where);
+	if (sure && lnx_pidwatch_fd(&w) >= 0)
+		add(l, peer, &w);
+	if (!peer->pidfd)
+		lnx_pidwatch_close(&w);
+	return sure;
+}
+
+void lnx_locals_forget(struct lnx_peer *peer)
+{
+	struct lnx_locals *l = peer->ep->locals;
+
+	if (!peer->pidfd)
+		return;
+	/* A child that was forked may have it open still. */
+	epoll_ctl(l->epfd, EPOLL_CTL_DEL, peer->pidfd - 1, NULL);
+	close(peer->pidfd - 1);
+	peer->pidfd = 0;
+	if (!--l->n)
+		peer->ep->idle_work = 0;
+}
+
+struct lnx_peer *lnx_locals_next(struct lnx_ep *ep)
+{
+	struct lnx_peer *peer;
+	struct epoll_event e;
+
+	if (!ep->locals || !ep->locals->n ||
+	    epoll_wait(ep->locals->epfd, &e, 1, 0) != 1)
+		return NULL;
+	peer = e.data.ptr;
+	lnx_locals_forget(peer);
+	return peer;
+}
+
+int lnx_locals_fd(const struct lnx_ep *ep)
+{
+	return ep->locals ? ep->locals->epfd : -1;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The processes of local peers: which of them have ended?  Shared memory tells nothing
+ * of that.  All are behind one descriptor, so that asking is one system call however
+ * many they are, and who sleeps can be woken.
+ *
+ * A peer is there only if it is certain whose process it is: the kernel lets us read
+ * its memory, and the mark of its endpoint is in it.  A text that stands for the host
+ * (FI_LNX_HOST_ID) may join name spaces of process ids, where the number of one
+ * process is that of another.  For all others, and without pidfds, tx/deaths.c asks
+ * from time to time while something is due.
+ *
+ * Owner lock held.
+ */
+#ifndef LNX_LOCALS_H
+#define LNX_LOCALS_H
+
+#include "obj/ep.h"
+
+/* For an endpoint with shared memory.  What fails here leaves it without. */
+void lnx_locals_open(struct lnx_ep *ep);
+/* Its peers are forgotten, too. */
+void lnx_locals_close(struct lnx_ep *ep);
+
+/*
+ * Watch the process of peer->where, and find out whether it is the one meant.  True:
+ * we can read it, and its endpoint is open; it may not be watched all the same.
+ */
+bool lnx_locals_watch(struct lnx_peer *peer);
+void lnx_locals_forget(struct lnx_peer *peer);
+
+/* One whose process has ended, and who is watched no more; or NULL. */
+struct lnx_peer *lnx_locals_next(struct lnx_ep *ep);
+/* Readable while there is one; -1: it never is. */
+int lnx_locals_fd(const struct lnx_ep *ep);
+
+#endif
