@@ -8,6 +8,7 @@
 #include <criterion/criterion.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -58,6 +59,20 @@ int __wrap_lnx_netwatch_open(struct lnx_netwatch **w);
 int __wrap_lnx_netwatch_open(struct lnx_netwatch **w)
 {
 	watch = *w = fake_watch_open();
+	return 0;
+}
+
+static char asked_for[64];
+static uint8_t asked_port;
+
+int __wrap_lnx_ibwatch_open(const char *device, uint8_t port,
+			    struct lnx_netwatch **w);
+int __wrap_lnx_ibwatch_open(const char *device, uint8_t port,
+			    struct lnx_netwatch **w)
+{
+	snprintf(asked_for, sizeof(asked_for), "%s", device);
+	asked_port = port;
+	*w = fake_watch_open();
 	return 0;
 }
 
@@ -478,6 +493,32 @@ BOTH(a_rail_that_comes_wakes_who_sleeps)
 	lnx_wait_close(wait);
 	close(come_fd);
 	come_fd = -1;
+	fake_close(&f);
+}
+
+BOTH(devices_of_rails_are_watched)
+{
+	struct fi_device_attr attr = { .name = (char *)"mlx5_7" };
+	struct fid_nic nic = { .device_attr = &attr };
+	unsigned nrail, n, before;
+	int fd[LNX_FDS_MAX];
+
+	open_peer(kind, 2, 2);
+	cr_expect_eq(asked_for[0], '\0', "those of cores without any are not");
+	before = lnx_rails_fds(f.lnx, fd, &nrail);
+	lnx_links_close(f.lnx);
+	f.lnx->rail[1]->info->nic = &nic;
+	lnx_links_open(f.lnx);
+	cr_expect_str_eq(asked_for, "mlx5_7");
+	cr_expect_eq(asked_port, 0, "of which port nobody says");
+	cr_assert_not_null(f.lnx->rail[1]->devwatch);
+	cr_expect_null(f.lnx->rail[0]->devwatch);
+	n = lnx_rails_fds(f.lnx, fd, &nrail);
+	cr_expect_eq(n, before + 1, "who sleeps is woken by it");
+	cr_expect_eq(fd[n - 1], lnx_netwatch_fd(f.lnx->rail[1]->devwatch));
+	f.lnx->rail[1]->info->nic = NULL;
+	lnx_links_close(f.lnx);
+	cr_expect_null(f.lnx->rail[1]->devwatch);
 	fake_close(&f);
 }
 

@@ -2268,6 +2268,107 @@ BOTH(link_goes_down_before_a_sleep)
 	close_clean();
 }
 
+/* ---- RDMA devices ---- */
+
+static struct device {
+	struct lnx_netwatch base;
+	unsigned events;
+	bool up, taken_away;
+} device;
+
+static int device_next(struct lnx_netwatch *w, struct lnx_net_event *ev)
+{
+	(void)w;
+	memset(ev, 0, sizeof(*ev));
+	ev->what = device.taken_away ? LNX_NET_GONE : LNX_NET_LINK;
+	ev->up = device.up;
+	if (device.events) {
+		device.events--;
+		return 1;
+	}
+	return device.taken_away ? -ENODEV : 0;
+}
+
+static int device_look(struct lnx_netwatch *w, uint32_t ifindex,
+		       const char *name, const void *addr, size_t addrlen,
+		       struct lnx_net_state *now)
+{
+	(void)w, (void)addr, (void)addrlen;
+	cr_assert_eq(ifindex, 0);
+	cr_assert_null(name);
+	memset(now, 0, sizeof(*now));
+	now->up = device.up;
+	return device.taken_away ? -ENODEV : 0;
+}
+
+static void device_close(struct lnx_netwatch *w)
+{
+	(void)w;
+}
+
+static void add_device(unsigned rail)
+{
+	static const struct lnx_netwatch_ops ops = {
+		.next = device_next, .look = device_look,
+		.close = device_close,
+	};
+
+	device = (struct device){ .base = { .ops = &ops, .fd = -1 },
+				  .up = true };
+	f.lnx->rail[rail]->devwatch = &device.base;
+}
+
+/* Its interface looks as good as ever. */
+BOTH(port_of_a_device_goes_down)
+{
+	struct side *s = &side[0];
+
+	open_met(kind, 2, 1);
+	run_ms(200);
+	watch_links();
+	add_device(0);
+	lnx_ep_look(f.lnx, false);
+	cr_expect(!left(s, 0));
+	black_hole(0);
+	device.up = false;
+	device.events = 1;
+	lnx_ep_look(f.lnx, false);
+	cr_expect(left(s, 0));
+	cr_expect(!left(s, 1));
+	world();
+	cr_expect_eq(s->nrail, 1u, "the peer is told");
+	cr_expect_eq(s->rail.data, 0u);
+	heal(0);
+	device.up = true;
+	device.events = 1;
+	RUN_UNTIL(!left(s, 0), 5000);
+	close_clean();
+}
+
+BOTH(device_is_taken_away)
+{
+	struct side *s = &side[0];
+	struct lnx_netwatch *w;
+
+	open_met(kind, 2, 1);
+	run_ms(200);
+	w = watch_links();
+	add_device(0);
+	black_hole(0);
+	device.taken_away = true;
+	device.events = 1;
+	lnx_ep_look(f.lnx, false);
+	cr_expect(left(s, 0));
+	cr_expect(f.lnx->rail[0]->devgone, "it is not polled any more");
+	heal(0);
+	/* An interface may be there, without what the rail stands on. */
+	fake_watch_link(w, 10, "a", true);
+	lnx_ep_look(f.lnx, false);
+	cr_expect(f.lnx->rail[0]->link_down);
+	cr_expect(!f.lnx->rail[1]->link_down);
+	close_clean();
+}
+
 /* Who only receives owes nothing, and is the one who knows. */
 BOTH(link_goes_down_where_messages_come_in)
 {

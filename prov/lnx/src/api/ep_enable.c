@@ -100,13 +100,13 @@ void lnx_ep_close_rails(struct lnx_ep *ep)
 {
 	unsigned i;
 
+	lnx_links_close(ep);
 	lnx_locals_close(ep);
 	/* All endpoints first: then nothing calls back any more. */
 	for (i = 0; i < ep->nrail; i++)
 		lnx_rail_shut(ep->rail[i]);
 	for (i = 0; i < ep->nrail; i++)
 		lnx_rail_close(ep->rail[i]);
-	lnx_links_close(ep);
 	ep->nrail = ep->nnet = 0;
 	ep->shm = NULL;
 }

@@ -3,6 +3,7 @@
 
 #include "comp/rails.h"
 #include "core/grow.h"
+#include "core/ibwatch.h"
 #include "core/netwatch.h"
 #include "core/nic.h"
 #include "core/open.h"
@@ -19,19 +20,77 @@
 static LNX_COLD void look_at(struct lnx_ep *ep, struct lnx_rail *rail,
 			     uint64_t now)
 {
+	bool told = false, unsure = false, up = true;
 	struct lnx_net_state s;
 	int ret;
 
-	if (lnx_kind_local(rail->kind) || !rail->ifindex)
+	if (lnx_kind_local(rail->kind))
 		return;
-	/* By its address: an interface that is made again has another index. */
-	ret = lnx_netwatch_look(ep->netwatch, 0, NULL, rail->addr,
-				rail->addrlen, &s);
-	if (ret && ret != -ENODEV)
-		return;			/* cannot be told */
-	if (!ret)
-		rail->ifindex = s.ifindex;
-	lnx_guard_link(rail, !ret && s.up && s.has_addr, now);
+	if (rail->ifindex) {
+		/* By its address: an interface that is made again has another
+		 * index. */
+		ret = lnx_netwatch_look(ep->netwatch, 0, NULL, rail->addr,
+					rail->addrlen, &s);
+		unsure = ret && ret != -ENODEV;
+		told = !unsure;
+		if (!ret)
+			rail->ifindex = s.ifindex;
+		if (told)
+			up = !ret && s.up && s.has_addr;
+	}
+	if (rail->devwatch) {
+		ret = lnx_netwatch_look(rail->devwatch, 0, NULL, NULL, 0, &s);
+		unsure |= ret && ret != -ENODEV;
+		if (!ret || ret == -ENODEV) {
+			told = true;
+			up &= !ret && s.up;
+		}
+	}
+	/* One of the two is enough to say that it is down. */
+	if (told && !(up && unsure))
+		lnx_guard_link(rail, up, now);
+}
+
+/* ---- RDMA devices ---- */
+
+/* The interface of the same hardware may know of no failure, or there may be none. */
+static LNX_COLD void watch_device(struct lnx_rail *rail)
+{
+	const struct fid_nic *nic = rail->info->nic;
+
+	if (!nic || !nic->device_attr || !nic->device_attr->name)
+		return;
+	if (lnx_ibwatch_open(nic->device_attr->name, 0, &rail->devwatch)) {
+		rail->devwatch = NULL;
+		return;
+	}
+	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: device %s is watched\n", rail->name,
+		 nic->device_attr->name);
+}
+
+static void poll_device(struct lnx_rail *rail, uint64_t now)
+{
+	struct lnx_net_event ev;
+	unsigned k;
+	int ret = 0;
+
+	if (lnx_likely(!rail->devwatch) || rail->devgone)
+		return;
+	for (k = 0; k < EVENTS_MAX; k++) {
+		ret = lnx_netwatch_next(rail->devwatch, &ev);
+		if (ret != 1)
+			break;
+		look_at(rail->ep, rail, now);
+	}
+	if (ret >= 0)
+		return;
+	/* Its descriptor would wake everybody for ever; asked, it still says that
+	 * there is no such device. */
+	rail->devgone = true;
+	lnx_rails_wait_del(rail->ep, lnx_netwatch_fd(rail->devwatch));
+	LNX_WARN(FI_LOG_EP_CTRL, "rail %s: its device is gone: %s\n",
+		 rail->name, fi_strerror(-ret));
+	look_at(rail->ep, rail, now);
 }
 
 /* ---- more of them ---- */
@@ -62,6 +121,9 @@ static LNX_COLD bool add(struct lnx_ep *ep, const struct lnx_rail_spec *spec)
 		LNX_INFO(FI_LOG_EP_CTRL,
 			 "rail %s: it wakes nobody who waits\n", rail->name);
 	find_link(rail);
+	watch_device(rail);
+	if (rail->devwatch)
+		(void)lnx_rails_wait_add(ep, lnx_netwatch_fd(rail->devwatch));
 	ep->stats.rails_added++;
 	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: added\n", rail->name);
 	return true;
@@ -128,12 +190,20 @@ void lnx_links_open(struct lnx_ep *ep)
 			 fi_strerror(-ret));
 		return;
 	}
-	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
 		find_link(ep->rail[i]);
+		watch_device(ep->rail[i]);
+	}
 }
 
 void lnx_links_close(struct lnx_ep *ep)
 {
+	uint32_t i;
+
+	for (i = 0; i < ep->nrail; i++) {
+		lnx_netwatch_close(ep->rail[i]->devwatch);
+		ep->rail[i]->devwatch = NULL;
+	}
 	lnx_netwatch_close(ep->netwatch);
 	ep->netwatch = NULL;
 }
@@ -154,6 +224,8 @@ void lnx_links_poll(struct lnx_ep *ep, uint64_t now)
 			    ev.ifindex == ep->rail[i]->ifindex)
 				look_at(ep, ep->rail[i], now);
 	}
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+		poll_device(ep->rail[i], now);
 	if (ep->grow && now >= ep->grow_ns && !ep->closing)
 		grow(ep, now);
 	if (ret < 0) {

@@ -65,6 +65,9 @@ unsigned lnx_rails_fds(const struct lnx_ep *ep, int fd[LNX_FDS_MAX],
 	*nrail = n;
 	if (ep->netwatch && lnx_netwatch_fd(ep->netwatch) >= 0)
 		fd[n++] = lnx_netwatch_fd(ep->netwatch);
+	for (i = 0; i < ep->nrail; i++)
+		if (ep->rail[i]->devwatch && !ep->rail[i]->devgone)
+			fd[n++] = lnx_netwatch_fd(ep->rail[i]->devwatch);
 	if (lnx_locals_fd(ep) >= 0)
 		fd[n++] = lnx_locals_fd(ep);
 	return n;

@@ -14,9 +14,9 @@ struct lnx_wait;
 int lnx_rails_add(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		  const struct lnx_addr_rail *src);
 
-/* Descriptors that become ready when there is something to do: of rails, links, and
- * peers.  Their number; those of rails, which are worth an error, come first: *nrail. */
-#define LNX_FDS_MAX	(LNX_RAILS_MAX + 2)
+/* Descriptors that become ready when there is something to do: of rails, links,
+ * devices and peers.  Their number; those of rails, which are worth an error, come first: *nrail. */
+#define LNX_FDS_MAX	(2 * LNX_RAILS_MAX + 2)
 unsigned lnx_rails_fds(const struct lnx_ep *ep, int fd[LNX_FDS_MAX],
 		       unsigned *nrail);
 

@@ -7,8 +7,10 @@
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 
@@ -233,9 +235,17 @@ int lnx_ibwatch_open_with(const struct lnx_ibcalls *calls, const char *device,
 int lnx_ibwatch_open(const char *device, uint8_t port,
 		     struct lnx_netwatch **w)
 {
+	char path[64 + LNX_NET_NAME_MAX];
 	struct lnx_ibcalls ib;
 	int ret;
 
+	/* Without such a device the library is not worth loading. */
+	if (!*device || strchr(device, '/') ||
+	    strlen(device) >= LNX_NET_NAME_MAX)
+		return -ENODEV;
+	snprintf(path, sizeof(path), "/sys/class/infiniband/%s", device);
+	if (access(path, F_OK))
+		return -ENODEV;
 	ib.file = dlopen(IBVERBS_FILE, RTLD_NOW | RTLD_LOCAL);
 	if (!ib.file)
 		return -ENOSYS;

@@ -17,6 +17,7 @@
 #include "lnx_wire.h"
 
 struct lnx_ep;
+struct lnx_netwatch;
 struct lnx_peer;
 
 /*
@@ -89,6 +90,8 @@ struct lnx_rail {
 	struct lnx_health health;
 	bool link_down;			/* comp/links.c */
 	uint32_t ifindex;		/* 0: not known */
+	struct lnx_netwatch *devwatch;	/* of its RDMA device, or NULL */
+	bool devgone;			/* which says no more */
 	size_t inject_size;
 	uint64_t next_key;
 	struct lnx_node regs;		/* lnx_mr_reg.rail_link */
