@@ -208,7 +208,8 @@ LNX_COLD void lnx_core_error(struct lnx_rail *rail,
 			lnx_pull_chunk_done(ctx, err->err, err->prov_errno);
 		return;
 	}
-	part = lnx_container_of((struct lnx_op *)ctx, struct lnx_part, op);
+	/* As a number: it need not point into anything. */
+	part = (void *)((uintptr_t)ctx - offsetof(struct lnx_part, op));
 	if (lnx_pool_owns(&ep->rma.part_pool, part)) {
 		if (lnx_pool_lent(&ep->rma.part_pool, part) &&
 		    lnx_read_out(&part->op))
