@@ -3,6 +3,7 @@
  * The core half of fake_core.h: what a provider is asked by lnx.  The world
  * around it is in fake_world.c.
  */
+#include <netinet/in.h>
 #include <stdlib.h>
 
 #include "fake_inside.h"
@@ -906,11 +907,15 @@ static int ep_open(struct fid_domain *domain, struct fi_info *info,
 {
 	struct fake_core *core = CORE_OF(domain, domain);
 
-	(void)info, (void)context;
+	const struct sockaddr_in *in = info->src_addr;
+
+	(void)context;
 	FAKE_CHECK(!core->enabled);
 	if (scripted(&core->ep_fails))
 		return -FI_ENOMEM;
-	core->nopen++;
+	core->port = FAKE_PORT + core->nopen++;
+	if (in && in->sin_port)
+		core->port = ntohs(in->sin_port);
 	core->ep.fid.ops = &ep_fid_ops;
 	core->ep.ops = &ep_ops;
 	core->ep.cm = &cm_ops;

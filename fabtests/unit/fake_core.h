@@ -60,8 +60,10 @@ struct fake_core {
 	unsigned nsend, ninject, nrecv, nread, nwrite, npolls, nstart;
 	unsigned nrefused;		/* sends and injects */
 	unsigned nmr, nmr_open, nposted, nav;
-	unsigned nopen;			/* endpoints: each has another port */
+	unsigned nopen;			/* endpoints: each has another port, */
+	unsigned port;			/* unless one is asked for */
 	unsigned nav_in;		/* addresses that are in the AV */
+#define FAKE_PORT	4000
 #define FAKE_AV_NAMES	1024u		/* those that can be looked up */
 #define FAKE_NAME_BYTES	16u
 	uint8_t av_name[FAKE_AV_NAMES][FAKE_NAME_BYTES];

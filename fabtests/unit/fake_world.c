@@ -25,7 +25,6 @@
 #include "obj/mr.h"
 #include "prov.h"
 
-#define FAKE_PORT	4000
 #define FAKE_GROUP	7
 
 struct fi_provider lnx_prov = { .name = "lnx" };
@@ -85,7 +84,7 @@ static struct sockaddr_in name_of(unsigned port)
 
 int fake_own_name(const struct fake_core *core, void *addr, size_t *len)
 {
-	struct sockaddr_in in = name_of(FAKE_PORT + core->nopen - 1);
+	struct sockaddr_in in = name_of(core->port);
 
 	FAKE_CHECK(*len >= sizeof(in));
 	memcpy(addr, &in, sizeof(in));
@@ -108,6 +107,7 @@ static uint8_t kind_prov(enum lnx_rail_kind kind)
 
 static struct fi_info *core_info(enum lnx_rail_kind kind, size_t inject_size)
 {
+	struct sockaddr_in in = name_of(0);
 	struct fi_info *info = fi_allocinfo();
 
 	FAKE_CHECK(info);
@@ -116,6 +116,13 @@ static struct fi_info *core_info(enum lnx_rail_kind kind, size_t inject_size)
 	info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
 	info->tx_attr->inject_size =
 		kind == LNX_RAIL_DIRECT ? 4096 : inject_size;
+	if (kind != LNX_RAIL_DIRECT) {
+		info->addr_format = FI_SOCKADDR_IN;
+		info->src_addrlen = sizeof(in);
+		info->src_addr = malloc(sizeof(in));
+		FAKE_CHECK(info->src_addr);
+		memcpy(info->src_addr, &in, sizeof(in));
+	}
 	return info;
 }
 

@@ -144,6 +144,7 @@ static void give_slot(int i)
 /* ---- kernels, that answer for peers which compute ---- */
 
 static bool kernel_alive[FAKE_RAILS];	/* whatever is lost */
+static bool kernel_refuses[FAKE_RAILS];	/* unless it is so */
 static bool kernel_unknown;
 static unsigned kernel_takes_ms;
 
@@ -163,6 +164,8 @@ static enum lnx_ping_result kernel(const struct lnx_ping *ping)
 			for (rail = 0; rail < nrail - 1; rail++)
 				if (f.lnx->rail[rail] == peer->path[k].rail)
 					break;
+			if (kernel_refuses[rail])
+				return LNX_PING_REFUSED;
 			return kernel_alive[rail] ||
 			       (!lost_to[rail] && !lost_from[rail]) ?
 			       LNX_PING_ALIVE : LNX_PING_WAITING;
@@ -2488,60 +2491,205 @@ BOTH(all_left)
 	close_clean();
 }
 
-/*
- * All networks were silent for a while, so long that connections try again only later:
- * they hang, and kernels answer.  One of the two ends opens rails of even places anew,
- * and the other those of odd ones; what is new is told by the rail itself.
- */
-BOTH(all_silent_and_connections_hang)
+/* All networks are silent, so long that connections try again only later. */
+static struct op *all_silent(struct side *s)
 {
-	struct side *s = &side[0];
-	unsigned i, mine;
-	uint32_t seq;
 	struct op *o;
+	unsigned i;
 
-	inject_size = 192;
-	open_met(kind, 2, 1);
-	mine = f.lnx->eid > s->p.eid;
-	seq = inside(s)->tx_next;
 	for (i = 0; i < 2; i++)
 		black_hole(i);
 	o = send1(s, 200);
 	RUN_UNTIL(left(s, 0) && left(s, 1), 2000);
 	run_ms(2000);
+	return o;
+}
+
+/*
+ * They hang, and kernels answer.  Rails are opened anew where the peer knows them: with
+ * no other path nobody could tell him of another place, and he may move as well.
+ */
+BOTH(all_silent_and_connections_hang)
+{
+	struct side *s = &side[0];
+	struct op *o;
+	unsigned i;
+
+	inject_size = 192;
+	open_met(kind, 2, 1);
+	o = all_silent(s);
 	cr_expect_eq(f.core[0]->nopen + f.core[1]->nopen, 2u);
 	kernel_alive[0] = kernel_alive[1] = true;
-	RUN_UNTIL(f.core[mine]->nopen == 2, 300);
-	heal(mine);
-	RUN_UNTIL(!left(s, mine), 500);
-	cr_expect_eq(s->probe[mine].kind, LNX_KIND_PROBE);
-	cr_expect_eq(port_told(s, mine), OLD_PORT + 1);
-	cr_expect_eq(port_told(s, !mine), OLD_PORT);
-	RUN_UNTIL(o->ncomp && s->seen[seq], 100);
-	/* Now there is a way to tell of the other. */
-	RUN_UNTIL(f.core[!mine]->nopen == 2, 300);
-	heal(!mine);
-	RUN_UNTIL(!left(s, !mine), 2000);
-	cr_expect_eq(port_told(s, !mine), OLD_PORT + 1);
+	RUN_UNTIL(f.core[0]->nopen == 2 && f.core[1]->nopen == 2, 500);
+	for (i = 0; i < 2; i++) {
+		cr_expect_eq(f.core[i]->port, (unsigned)OLD_PORT);
+		heal(i);
+	}
+	RUN_UNTIL(!left(s, 0) && !left(s, 1), 2000);
+	RUN_UNTIL(o->ncomp, 100);
 	close_clean();
 }
 
-/* The rail of the other end's turn stays where it is. */
-BOTH(all_silent_and_it_is_not_our_turn)
+/* A rail has moved, and the path over which that was told has failed, too. */
+static void move_untold(struct side *s, bool heard)
+{
+	struct op *o = force_reopen(s);
+	uint32_t seq = inside(s)->tx_next;
+
+	/* While there is another path there is nothing against that. */
+	f.core[0]->hold_reads = false;
+	RUN_UNTIL(left(s, 0), 1000);
+	kernel_alive[0] = true;
+	lost_to[1] = !heard;
+	RUN_UNTIL(f.core[0]->port == OLD_PORT + 1, 1000);
+	kernel_alive[0] = false;
+	RUN_UNTIL(o->ncomp, 1000);
+	if (heard) {
+		RUN_UNTIL(port_told(s, 0) == OLD_PORT + 1, 100);
+		RUN_UNTIL((int32_t)(inside(s)->tx_una - seq) > 0, 100);
+		run_ms(10);
+	}
+}
+
+/* The peer never hears of it: it goes back to where he looks for it. */
+BOTH(all_silent_before_the_peer_is_told)
 {
 	struct side *s = &side[0];
-	unsigned i, mine;
+	unsigned i;
+
+	inject_size = 192;
+	open_met(kind, 2, 1);
+	move_untold(s, false);
+	all_silent(s);
+	kernel_alive[0] = true;
+	RUN_UNTIL(f.core[0]->port == OLD_PORT, 1500);
+	run_ms(500);
+	cr_expect_eq(f.core[0]->port, (unsigned)OLD_PORT);
+	for (i = 0; i < 2; i++)
+		heal(i);
+	close_clean();
+}
+
+/* So it does where its host says that the peer is not there: it has moved as well. */
+BOTH(all_silent_and_both_have_moved)
+{
+	struct side *s = &side[0];
+	unsigned i;
+
+	inject_size = 192;
+	open_met(kind, 2, 1);
+	move_untold(s, false);
+	kernel_refuses[0] = true;
+	all_silent(s);
+	RUN_UNTIL(f.core[0]->port == OLD_PORT, 1500);
+	/* And stays: the peer comes there. */
+	run_ms(1200);
+	cr_expect_eq(f.core[0]->port, (unsigned)OLD_PORT);
+	kernel_refuses[0] = false;
+	for (i = 0; i < 2; i++)
+		heal(i);
+	close_clean();
+}
+
+/* Who knows the new place looks for it there. */
+BOTH(all_silent_after_the_peer_was_told)
+{
+	struct side *s = &side[0];
+	unsigned i;
+
+	inject_size = 192;
+	open_met(kind, 2, 1);
+	move_untold(s, true);
+	all_silent(s);
+	kernel_alive[0] = true;
+	RUN_UNTIL(f.core[0]->nopen == 3, 1500);
+	cr_expect_eq(f.core[0]->port, OLD_PORT + 1u);
+	for (i = 0; i < 2; i++)
+		heal(i);
+	close_clean();
+}
+
+/* He may not have moved, and believe in a connection of before: other places do, too,
+ * but not for long. */
+BOTH(all_silent_and_the_peer_does_not_move)
+{
+	struct side *s = &side[0];
+	unsigned i, other = 0, old = 0, ms;
+
+	inject_size = 192;
+	open_met(kind, 2, 1);
+	all_silent(s);
+	kernel_alive[0] = true;
+	for (ms = 0; ms < 12000; ms++) {
+		other += f.core[0]->port != OLD_PORT;
+		old += f.core[0]->port == OLD_PORT;
+		run_ms(1);
+	}
+	cr_expect_gt(other, 1000u);
+	cr_expect_gt(old, 4000u);
+	/* There the peer is told by the rail itself. */
+	RUN_UNTIL(f.core[0]->port != OLD_PORT, 5000);
+	s->probe[0] = (struct lnx_hdr) { .kind = 0 };
+	for (i = 0; i < 2; i++)
+		heal(i);
+	RUN_UNTIL(!left(s, 0), 1000);
+	cr_expect_eq(port_told(s, 0), f.core[0]->port);
+	close_clean();
+}
+
+/* The peer is not where he said that he moved to: perhaps he went back. */
+BOTH(all_silent_and_the_peer_is_back)
+{
+	struct side *s = &side[0];
+	unsigned before, i, nopen;
 
 	open_met(kind, 2, 1);
-	mine = f.lnx->eid > s->p.eid;
+	before = port_used(s, 0);
+	move(s, 0, 7001);
+	say(s, 1, LNX_KIND_HELLO, 0);
+	run_ms(2);
+	cr_expect_eq(port_used(s, 0), 7001u);
+	all_silent(s);
+	nopen = f.core[0]->nopen;
+	kernel_refuses[0] = true;
+	RUN_UNTIL(port_used(s, 0) == before, 500);
+	RUN_UNTIL(port_used(s, 0) == 7001u, 500);
+	RUN_UNTIL(port_used(s, 0) == before, 500);
+	cr_expect_eq(f.core[0]->nav_in, 1u);
+	cr_expect_eq(f.core[0]->nopen, nopen);
+	kernel_refuses[0] = false;
+	kernel_alive[0] = true;
 	for (i = 0; i < 2; i++)
-		black_hole(i);
-	send1(s, 200);
-	RUN_UNTIL(left(s, 0) && left(s, 1), 2000);
-	kernel_alive[!mine] = true;
-	run_ms(3000);
-	cr_expect_eq(f.core[0]->nopen + f.core[1]->nopen, 2u);
-	kernel_alive[0] = kernel_alive[1] = false;
+		heal(i);
+	RUN_UNTIL(!left(s, 0), 1000);
+	cr_expect_eq(port_used(s, 0), before);
+	close_clean();
+}
+
+/* The peer has reset a connection, and our PROBE with it; he asks by the new one. */
+BOTH(probe_of_the_peer)
+{
+	struct side *s = &side[0];
+	struct lnx_hdr h = { .kind = LNX_KIND_PROBE, .tag = 1, .data = 1 };
+	unsigned i, n;
+
+	inject_size = 192;
+	open_met(kind, 2, 1);
+	all_silent(s);
+	kernel_alive[0] = true;
+	RUN_UNTIL(f.core[0]->nopen == 2, 500);
+	run_ms(20);
+	n = s->nprobe[0];
+	s->no_pongs = true;
+	heal(0);
+	from(s, 0, 0, h, NULL, 0);
+	run_ms(8);
+	cr_expect_gt(s->nprobe[0], n);
+	/* That is no answer. */
+	cr_expect(left(s, 0));
+	s->no_pongs = false;
+	for (i = 0; i < 2; i++)
+		heal(i);
 	close_clean();
 }
 

@@ -2,6 +2,7 @@
 /* Whom closing a rail would leave behind: real connections, over loopback. */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/halfway.h"
+#include "obj/ep.h"
 #include "wire/addr.h"
 
 #define WAIT_MS		10000
@@ -167,6 +169,103 @@ Test(halfway, went_after_it_was_heard)
 	hear(server, 16);
 	end(client, server);
 	cr_assert_eq(lnx_halfway_end(&rail), 0);
+}
+
+/* ---- reset ---- */
+
+static struct lnx_ep ep;
+static struct lnx_peer peer;
+static struct fid_av av;
+static struct sockaddr_in at;		/* of the peer */
+
+static int look_up(struct fid_av *in, fi_addr_t addr, void *out, size_t *len)
+{
+	cr_assert(in == &av && addr == 7);
+	memcpy(out, &at, LNX_MIN(*len, sizeof(at)));
+	*len = sizeof(at);
+	return 0;
+}
+
+/* The rail is there, and the peer that it has a path to. */
+static void meet(const struct lnx_rail *other)
+{
+	static struct fi_ops_av ops = {
+		.size = sizeof(ops), .lookup = look_up,
+	};
+
+	av.ops = &ops;
+	lnx_list_init(&ep.peers);
+	lnx_list_add_tail(&ep.peers, &peer.all_link);
+	peer.npath = 1;
+	peer.path[0].rail = &rail;
+	peer.path[0].core_addr = 7;
+	rail.av = &av;
+	rail.ep = &ep;
+	memcpy(&at, other->addr, sizeof(at));
+}
+
+/* Its end is a reset, however much is on its way. */
+static void is_reset(int closed, int other)
+{
+	struct pollfd p = { .fd = other, .events = POLLIN };
+	char c;
+
+	close(closed);
+	cr_assert_eq(poll(&p, 1, WAIT_MS), 1);
+	cr_assert_eq(recv(other, &c, 1, 0), -1);
+	cr_assert_eq(errno, ECONNRESET);
+}
+
+Test(halfway, reset_of_those_accepted)
+{
+	struct lnx_rail nobody = { .addrlen = 0 };
+	int client, server;
+
+	start();
+	meet(&nobody);
+	knock(&client, &server);
+	say(server, client, 3);
+	hear(client, 3);
+	cr_assert_eq(lnx_halfway_reset(&rail), 1);
+	still_works(client, server);
+	is_reset(server, client);
+	/* Whom it listens to is not changed. */
+	cr_assert_eq(lnx_halfway_reset(&rail), 0);
+	knock(&client, &server);
+	still_works(client, server);
+}
+
+Test(halfway, reset_of_those_made)
+{
+	struct lnx_rail there;
+	int client, server;
+
+	start();
+	there = rail;
+	knock(&client, &server);
+	/* Ours is somewhere else. */
+	((struct sockaddr_in *)(void *)rail.addr)->sin_port ^= 1;
+	meet(&there);
+	cr_assert_eq(lnx_halfway_reset(&rail), 1);
+	still_works(client, server);
+	is_reset(client, server);
+}
+
+Test(halfway, reset_of_others)
+{
+	struct lnx_rail nobody = { .addrlen = 0 };
+	int client, server;
+	char c;
+
+	start();
+	knock(&client, &server);
+	((struct sockaddr_in *)(void *)rail.addr)->sin_port ^= 1;
+	meet(&nobody);
+	cr_assert_eq(lnx_halfway_reset(&rail), 0);
+	rail.prov = LNX_PROV_SHM;
+	cr_assert_eq(lnx_halfway_reset(&rail), 0);
+	close(server);
+	cr_assert_eq(recv(client, &c, 1, 0), 0);
 }
 
 /* Connections of others, and ours to others, are none of its business. */

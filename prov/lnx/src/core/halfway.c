@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include "obj/ep.h"
 #include "wire/addr.h"
 
 /* Same family, address and port? */
@@ -65,7 +66,9 @@ static bool halfway(int fd, const struct lnx_rail *rail)
 				   END_BYTES) >= info.tcpi_bytes_received;
 }
 
-unsigned lnx_halfway_end(const struct lnx_rail *rail)
+/* How many descriptors of this process act takes for some of the rail's. */
+static unsigned each(const struct lnx_rail *rail,
+		     bool (*act)(int fd, const struct lnx_rail *rail))
 {
 	struct dirent *e;
 	unsigned n = 0;
@@ -80,11 +83,73 @@ unsigned lnx_halfway_end(const struct lnx_rail *rail)
 		char *end;
 		long fd = strtol(e->d_name, &end, 10);
 
-		if (end == e->d_name || *end || !halfway((int)fd, rail))
-			continue;
-		shutdown((int)fd, SHUT_RDWR);
-		n++;
+		if (end != e->d_name && !*end)
+			n += act((int)fd, rail);
 	}
 	closedir(dir);
 	return n;
+}
+
+static bool end_halfway(int fd, const struct lnx_rail *rail)
+{
+	if (!halfway(fd, rail))
+		return false;
+	shutdown(fd, SHUT_RDWR);
+	return true;
+}
+
+unsigned lnx_halfway_end(const struct lnx_rail *rail)
+{
+	return each(rail, end_halfway);
+}
+
+/* Does a path of the rail lead there? */
+static bool leads_to(const struct lnx_rail *rail,
+		     const struct sockaddr_storage *to)
+{
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	lnx_list_foreach(&rail->ep->peers, n, tmp) {
+		const struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+
+		for (i = 0; i < peer->npath; i++) {
+			const struct lnx_path *path = &peer->path[i];
+			_Alignas(struct sockaddr_in6) uint8_t raw[LNX_ADDR_RAW];
+			size_t len = sizeof(raw);
+
+			if (path->rail == rail &&
+			    !fi_av_lookup(rail->av, path->core_addr, raw,
+					  &len) &&
+			    len <= sizeof(raw) && same(to, raw, len))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Accepted by the rail, or made to a peer of it. */
+static bool reset_when_closed(int fd, const struct lnx_rail *rail)
+{
+	static const struct linger none = { .l_onoff = 1, .l_linger = 0 };
+	struct sockaddr_storage here, there;
+	socklen_t hlen = sizeof(here), tlen = sizeof(there);
+	struct stat st;
+
+	memset(&here, 0, sizeof(here));
+	memset(&there, 0, sizeof(there));
+	/* Listeners have no other end. */
+	if (fstat(fd, &st) || !S_ISSOCK(st.st_mode) ||
+	    getsockname(fd, (void *)&here, &hlen) ||
+	    getpeername(fd, (void *)&there, &tlen) ||
+	    (!same(&here, rail->addr, rail->addrlen) &&
+	     !leads_to(rail, &there)))
+		return false;
+	return !setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+}
+
+unsigned lnx_halfway_reset(const struct lnx_rail *rail)
+{
+	return each(rail, reset_when_closed);
 }

@@ -2,7 +2,7 @@
 /*
  * Connections to a rail's core endpoint that were accepted and have not yet said who
  * they are.  tcp cores of libfabric 2.1 forget them when the endpoint is closed, and
- * crash when they do say (PEERS.md).
+ * crash when they do say (PEERS.md).  And those that hang.
  */
 #ifndef LNX_HALFWAY_H
 #define LNX_HALFWAY_H
@@ -15,5 +15,12 @@
  * is closed.  0 too where nothing can be found out.
  */
 unsigned lnx_halfway_end(const struct lnx_rail *rail);
+
+/*
+ * Connections of the rail, whoever made them, are to be reset when its core closes them,
+ * which their other end notices at once, and not shut down in order, which waits behind
+ * all that the network has not taken.  Returns how many there are.
+ */
+unsigned lnx_halfway_reset(const struct lnx_rail *rail);
 
 #endif

@@ -325,6 +325,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		lnx_rail_close(rail);
 		return ret;
 	}
+	rail->first_port = (uint16_t)lnx_rail_port(rail);
 	if (rail->prov == LNX_PROV_SHM) {
 		ep->mark = ep->eid;
 		ep->pid = getpid();
@@ -404,8 +405,8 @@ void lnx_rail_shut_ep(struct lnx_rail *rail)
 	rail->core_ep = NULL;
 }
 
-/* Let the kernel choose the port. */
-static void any_port(struct fi_info *info)
+/* 0: let the kernel choose. */
+static void set_port(struct fi_info *info, unsigned port)
 {
 	struct sockaddr *sa = info->src_addr;
 
@@ -413,18 +414,20 @@ static void any_port(struct fi_info *info)
 		return;
 	if (info->addr_format == FI_SOCKADDR_IN ||
 	    (info->addr_format == FI_SOCKADDR && sa->sa_family == AF_INET))
-		((struct sockaddr_in *)(void *)sa)->sin_port = 0;
+		((struct sockaddr_in *)(void *)sa)->sin_port =
+			htons((uint16_t)port);
 	else if (info->addr_format == FI_SOCKADDR_IN6 ||
 		 (info->addr_format == FI_SOCKADDR && sa->sa_family == AF_INET6))
-		((struct sockaddr_in6 *)(void *)sa)->sin6_port = 0;
+		((struct sockaddr_in6 *)(void *)sa)->sin6_port =
+			htons((uint16_t)port);
 }
 
-static int open_again(struct lnx_rail *rail)
+static int open_again(struct lnx_rail *rail, unsigned port)
 {
 	struct fid_ep *core;
 	int ret;
 
-	any_port(rail->info);
+	set_port(rail->info, port);
 	ret = fi_endpoint(rail->domain, rail->info, &core, NULL);
 	if (ret)
 		return failed(rail, "fi_endpoint", ret);
@@ -450,13 +453,29 @@ static int open_again(struct lnx_rail *rail)
 	return ret ? failed(rail, "fi_getname", ret) : 0;
 }
 
-int lnx_rail_open_ep(struct lnx_rail *rail)
+int lnx_rail_open_ep(struct lnx_rail *rail, unsigned port)
 {
-	int ret = open_again(rail);
+	int ret = open_again(rail, port);
 
 	if (ret)
 		lnx_rail_shut_ep(rail);
 	return ret;
+}
+
+unsigned lnx_rail_port(const struct lnx_rail *rail)
+{
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+
+	if (rail->addrlen < sizeof(in))
+		return 0;
+	memcpy(&in, rail->addr, sizeof(in));
+	if (in.sin_family == AF_INET)
+		return ntohs(in.sin_port);
+	if (in.sin_family != AF_INET6 || rail->addrlen < sizeof(in6))
+		return 0;
+	memcpy(&in6, rail->addr, sizeof(in6));
+	return ntohs(in6.sin6_port);
 }
 
 int lnx_rail_insert(struct lnx_rail *rail, const void *addr,

@@ -41,10 +41,13 @@ void lnx_rail_shut(struct lnx_rail *rail);
  * for the caller to clean up, between the two.
  *
  * Open: 0, or what a step said after a warning that names it; the rail then has no
- * core endpoint, and this may be tried again.
+ * core endpoint, and this may be tried again.  port: the one that it is to have, or 0;
+ * cores without ports take no notice.
  */
 void lnx_rail_shut_ep(struct lnx_rail *rail);
-int lnx_rail_open_ep(struct lnx_rail *rail);
+int lnx_rail_open_ep(struct lnx_rail *rail, unsigned port);
+/* The port that its core listens at; 0: it has none. */
+unsigned lnx_rail_port(const struct lnx_rail *rail);
 
 /*
  * core/address.c: ep->addr, and the place of each rail that has none yet; again whenever

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <netinet/in.h>
 #include <string.h>
 
 #include "core/open.h"
@@ -46,6 +47,50 @@ void lnx_ways_join(struct lnx_peer *peer, const struct lnx_rails *r)
 	peer->nturn = LNX_MAX(peer->nturn, peer->npath != 0);
 }
 
+static uint16_t *port_in(uint8_t raw[LNX_ADDR_RAW], size_t len)
+{
+	struct sockaddr_in *in = (void *)raw;
+	struct sockaddr_in6 *in6 = (void *)raw;
+
+	if (len >= sizeof(*in) && in->sin_family == AF_INET)
+		return &in->sin_port;
+	if (len >= sizeof(*in6) && in6->sin6_family == AF_INET6)
+		return &in6->sin6_port;
+	return NULL;
+}
+
+static uint16_t port_of(uint8_t raw[LNX_ADDR_RAW], size_t len)
+{
+	uint16_t *port = port_in(raw, len);
+
+	return port ? ntohs(*port) : 0;
+}
+
+LNX_COLD bool lnx_ways_before(struct lnx_peer *peer, struct lnx_path *path)
+{
+	_Alignas(struct sockaddr_in6) uint8_t raw[LNX_ADDR_RAW] = { 0 };
+	size_t len = sizeof(raw);
+	fi_addr_t core_addr;
+	uint16_t *port, now;
+
+	if (!path->guard.before_port ||
+	    fi_av_lookup(path->rail->av, path->core_addr, raw, &len) ||
+	    len > sizeof(raw))
+		return false;
+	port = port_in(raw, len);
+	if (!port)
+		return false;
+	now = ntohs(*port);
+	*port = htons(path->guard.before_port);
+	if (lnx_rail_insert(path->rail, raw, &core_addr))
+		return false;
+	lnx_rail_remove(path->rail, path->core_addr);
+	path->core_addr = core_addr;
+	path->guard.before_port = now;
+	peer->strange &= (uint8_t)~(1u << path->index);
+	return true;
+}
+
 void lnx_ways_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
 {
 	unsigned i;
@@ -54,7 +99,7 @@ void lnx_ways_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
 		struct lnx_path *path = &peer->path[i];
 		const struct lnx_addr_rail *to =
 			lnx_rails_find(r, path->remote_rail);
-		uint8_t old[LNX_ADDR_RAW] = { 0 };
+		_Alignas(struct sockaddr_in6) uint8_t old[LNX_ADDR_RAW] = { 0 };
 		size_t len = sizeof(old);
 		fi_addr_t core_addr;
 
@@ -66,6 +111,7 @@ void lnx_ways_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
 			continue;	/* it stays where nobody is */
 		lnx_rail_remove(path->rail, path->core_addr);
 		path->core_addr = core_addr;
+		path->guard.before_port = port_of(old, len);
 		peer->strange &= (uint8_t)~(1u << i);
 		path->retry_ns = 0;
 		path->backoff_ns = 0;

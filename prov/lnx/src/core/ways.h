@@ -13,6 +13,9 @@
 void lnx_ways_join(struct lnx_peer *peer, const struct lnx_rails *r);
 /* Rails of the peer that were opened anew have another address than we know. */
 void lnx_ways_readdress(struct lnx_peer *peer, const struct lnx_rails *r);
+/* The peer's end of path is where it was before, and was where it is.  False: nothing
+ * is known of that.  Calls the core's AV. */
+LNX_COLD bool lnx_ways_before(struct lnx_peer *peer, struct lnx_path *path);
 /* Paths of rails that none has yet, here or there; or the first ones. */
 void lnx_ways_extend(struct lnx_peer *peer, const struct lnx_rails *r);
 

@@ -133,8 +133,6 @@ struct lnx_ep {
 
 	uint8_t addr[LNX_ADDR_BYTES];
 	uint64_t moves;			/* 1 + times that it has changed */
-	bool moves_odd;			/* tx/recover.c: what it moves blindly, */
-	uint64_t moves_ns;		/* and when it did last; 0: never */
 	bool more;			/* it does not list all rails: hellos do */
 	bool news;			/* or is not what peers may have inserted */
 	uint32_t npeer;

@@ -64,6 +64,11 @@ struct lnx_path_guard {
 	uint64_t ping_ns;		/* the last */
 	uint64_t probe_ns;		/* when another is due; 0: with the next ping */
 	uint64_t unanswered_ns;		/* its host answers, and it does not, since */
+	uint64_t refused_ns;		/* its host says that it is not there, since */
+	/* Where the two ends look for each other (tx/told.c). */
+	uint64_t probe_moves;		/* ep->moves that the last PROBE told; 0: it did not */
+	uint16_t told_port;		/* of our rail, as it knows; 0: the first */
+	uint16_t before_port;		/* where its own was before; 0: where it is */
 	struct lnx_ping *ping;		/* of the peer's kernel; owned, or NULL */
 };
 
@@ -212,6 +217,8 @@ struct lnx_peer {
 	uint64_t gap_ns;		/* tx_una is gap_seq since; 0: not looked */
 	uint32_t gap_seq;
 	uint64_t moves;			/* key of its last hello (lnx_wire.h) */
+	uint64_t hello_moves;		/* of our last one, which it may not have; 0: it has */
+	uint32_t hello_seq;
 	uint32_t tell;			/* ep->rail, bits: it is to hear of their links */
 	uint8_t strange;		/* paths, bits, at whose end is another */
 	uint8_t lost;			/* paths, bits, of which `probing` is about */

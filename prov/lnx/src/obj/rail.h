@@ -87,6 +87,9 @@ struct lnx_rail {
 	struct lnx_node twins;		/* lnx_txe.link: in the core, and done with */
 	uint64_t reopened_ns;		/* or closed; 0: never (tx/guard.h) */
 	bool shut;			/* closed until somebody can be reached by it */
+	uint8_t blind;			/* opened anew where nobody could be told */
+	uint16_t first_port;		/* with which it began; 0: it has none */
+	uint64_t moved;			/* ep->moves since it has its present port */
 	struct lnx_health health;
 	bool link_down;			/* comp/links.c */
 	uint32_t ifindex;		/* 0: not known */

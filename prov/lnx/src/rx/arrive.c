@@ -364,6 +364,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 			peer->pong[path->index].tag = h->tag;
 			peer->pong[path->index].data = h->data;
 			peer->pong_due |= (uint8_t)(1u << path->index);
+			lnx_guard_asked(path, rail);
 			/* What it asks about may lie in a rail that is not hot. */
 			for (i = 0; i < ep->nrail; i++)
 				ep->rail[i]->hot = ep->poll_hot;

@@ -224,6 +224,7 @@ LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (!txe)
 		return -FI_ENOMEM;
 	peer->hello_done = true;
+	lnx_told_hello(peer);
 	if (later) {
 		line_up(ep, peer, txe, &h);
 		return 0;

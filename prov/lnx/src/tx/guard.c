@@ -105,6 +105,7 @@ LNX_COLD void lnx_guard_leave(struct lnx_peer *peer, struct lnx_path *path,
 	g->pinged = false;
 	g->back = false;
 	g->unanswered_ns = 0;
+	g->refused_ns = 0;
 	g->probe_ns = 0;
 	g->timed_ns = 0;
 	peer->ep->stats.paths_left++;
@@ -283,6 +284,8 @@ LNX_COLD void lnx_guard_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
 	g->pinged = false;
 	g->back = true;
 	g->unanswered_ns = 0;
+	g->refused_ns = 0;
+	lnx_told_all(peer, g->probe_moves);
 	lnx_health_pong(&g->health, &peer->ep->plan, now);
 	lnx_guard_good(peer, path, now);
 }
@@ -335,6 +338,8 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 		return lnx_guard_end_reads(peer, now);
 	if (lnx_unlikely(peer->ep->by_hand))
 		lnx_by_hand_peer(peer, now);
+	if (lnx_unlikely(peer->hello_moves))
+		lnx_told_look(peer);
 	if (lnx_unlikely(peer->tell)) {
 		lnx_guard_tell(peer, now);
 		more |= peer->tell != 0;

@@ -19,8 +19,9 @@
  * told the new address.
  *
  * If nothing comes by any path and no kernel answers, all are left; that they answer
- * again is known long before hanging connections find out.  Then, too, endpoints are
- * opened anew, and each tells its address by its own way (tx/recover.c).
+ * again is known long before hanging connections find out.  Then connections are reset
+ * and endpoints opened anew, too, but where peers know them, since there is no path to
+ * tell of another place (tx/told.c).
  *
  * A peer of whom nothing comes at all is given up after FI_LNX_TRANSACTION_TIMEOUT if
  * no kernel answers for it either; while one does, it only computes.
@@ -43,6 +44,10 @@ void lnx_guard_run(struct lnx_ep *ep, uint64_t now);
 LNX_COLD void lnx_guard_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
 			     const struct lnx_hdr *pong);
 LNX_COLD void lnx_guard_remote(struct lnx_peer *peer, const struct lnx_hdr *h);
+/* A PROBE came in over rail, which path leads back from.  Calls no core. */
+LNX_COLD void lnx_guard_asked(struct lnx_path *path, const struct lnx_rail *rail);
+/* Our HELLO gets the next number. */
+LNX_COLD void lnx_told_hello(struct lnx_peer *peer);
 /* Something failed on a path: its health, its rail's, and the counters know.  Not for
  * each of the errors that one broken connection gives.  Calls no core. */
 LNX_COLD void lnx_guard_blame(struct lnx_peer *peer, struct lnx_path *path,

@@ -50,6 +50,21 @@ LNX_COLD void lnx_guard_tell(struct lnx_peer *peer, uint64_t now);
 LNX_COLD void lnx_guard_believe(struct lnx_peer *peer, struct lnx_path *path,
 				bool up, uint64_t now);
 
+/* ---- tx/told.c ---- */
+/* Was our last HELLO acknowledged?  To be asked while peer->hello_moves is set. */
+LNX_COLD void lnx_told_look(struct lnx_peer *peer);
+/* The peer knows where our rails were when ep->moves was that. */
+LNX_COLD void lnx_told_all(struct lnx_peer *peer, uint64_t moves);
+/* At which port of path's rail the peer looks for us, as far as we know. */
+unsigned lnx_told_port(const struct lnx_path *path);
+/* Is there a path of another rail, which delivers, to tell a new address over? */
+bool lnx_guard_other(const struct lnx_peer *peer, const struct lnx_path *path,
+		     uint64_t now);
+/* True: somebody can be told of a new address only by the rail itself.  *port: the one
+ * that it is to be opened with; 0: any. */
+LNX_COLD bool lnx_told_keep(const struct lnx_rail *rail, uint64_t now,
+			    unsigned *port);
+
 /* ---- tx/reopen.c: all call cores ---- */
 /*
  * Close the rail's core endpoint, and with it all connections: at once, what hangs in

@@ -7,6 +7,7 @@
 #include "core/open.h"
 #include "rx/rx.h"
 #include "tx/frame.h"
+#include "tx/guard.h"
 #include "tx/path.h"
 
 /*
@@ -146,6 +147,7 @@ LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer)
 	txe = lnx_tx_hello(ep);
 	if (!txe)
 		return;			/* they find out that the old one is gone */
+	lnx_told_hello(peer);
 	if (lnx_tx_queue(ep, peer, txe, &h, false))
 		lnx_txe_put(ep, txe);
 }

@@ -5,6 +5,8 @@
  */
 #include <stdlib.h>
 
+#include "core/open.h"
+#include "core/ways.h"
 #include "rx/rx.h"
 #include "tx/guard.h"
 #include "tx/heal.h"
@@ -23,9 +25,11 @@
 #define BELIEVE_NS	LNX_NS_PER_S
 /* Before what hangs in a path that was left by hand is taken for lost. */
 #define SPARED_NS	LNX_NS_PER_S
-#define STILL_NS	(200 * LNX_NS_PER_MS)	/* a path that may be dead, too */
-/* An endpoint that has moved rails of even places blindly moves no odd ones. */
-#define KEEP_TO_NS	(10 * LNX_NS_PER_S)
+/* Of two who have no other path, one waits a little longer than the other. */
+#define REOPEN_YIELD_NS	(250 * LNX_NS_PER_MS)
+/* A peer that is not where it should be is looked for so long if nothing is due. */
+#define LOOK_FOR_NS	(60 * LNX_NS_PER_S)
+#define REFUSED_PING_NS	(50 * LNX_NS_PER_MS)	/* at least; longer each time */
 
 void lnx_guard_ping(struct lnx_path *path)
 {
@@ -72,6 +76,7 @@ static LNX_COLD void come_back(struct lnx_peer *peer, struct lnx_path *path)
 	path->guard.still_ns = 0;
 	path->guard.asked_ns = 0;
 	path->guard.answered = false;
+	path->rail->blind = 0;
 	/* They are in the order of policy. */
 	if (path->index < peer->cur)
 		peer->cur = path->index;
@@ -81,52 +86,10 @@ static LNX_COLD void come_back(struct lnx_peer *peer, struct lnx_path *path)
 		ep->work |= LNX_WORK_PULL;
 }
 
-/* Is there a path of another rail to tell the new address over? */
-static bool has_other(const struct lnx_peer *peer, const struct lnx_path *path,
-		      uint64_t now)
-{
-	unsigned i;
-
-	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path *other = &peer->path[i];
-
-		if (other->state == LNX_PATH_UP && other->rail != path->rail &&
-		    (!other->guard.still_ns ||
-		     lnx_ns_since(now, LNX_MAX(other->guard.still_ns,
-					       peer->pong_ns)) <=
-			     STILL_NS))
-			return true;
-	}
-	return false;
-}
-
 /* Something that hangs in its core keeps others waiting. */
 static bool hangs(struct lnx_peer *peer, const struct lnx_path *path)
 {
 	return path->nread || lnx_tx_held(path, peer);
-}
-
-/*
- * There is no path to tell a new address over.  The peer can be told by way of the rail
- * itself, if its own end has not moved at the same time: so one of the two moves its
- * rails of even places, and the other those of odd ones, counted by the one with the
- * lower identity.  Nobody does both within some time, as he might for two peers: then
- * he can be found where he was.
- */
-static bool may_move(const struct lnx_peer *peer, const struct lnx_path *path,
-		     uint64_t now)
-{
-	struct lnx_ep *ep = peer->ep;
-	bool odd = ep->eid > peer->eid;
-	unsigned place = odd ? path->remote_rail : path->rail->wire_index;
-
-	if ((place & 1) != odd ||
-	    (ep->moves_ns && ep->moves_odd != odd &&
-	     lnx_ns_since(now, ep->moves_ns) < KEEP_TO_NS))
-		return false;
-	ep->moves_odd = odd;
-	ep->moves_ns = now;
-	return true;
 }
 
 static bool wants_reopen(struct lnx_peer *peer, const struct lnx_path *path,
@@ -147,6 +110,29 @@ static bool wants_reopen(struct lnx_peer *peer, const struct lnx_path *path,
 	return g->ping && g->ping->result == LNX_PING_UNKNOWN &&
 	       lnx_ns_since(now, g->left_ns) > REOPEN_BLIND_NS &&
 	       rail->reopened_ns < g->left_ns;
+}
+
+/*
+ * There is no other path.  A connection that hangs is reset for good, and it is enough
+ * if one of the two does so; but who is not where the peer looks for him has to go
+ * there in any case (tx/told.c).
+ */
+static bool wants_reopen_blindly(const struct lnx_peer *peer,
+				 const struct lnx_path *path, bool due,
+				 uint64_t now)
+{
+	const struct lnx_path_guard *g = &path->guard;
+	bool astray = lnx_told_port(path) != lnx_rail_port(path->rail);
+	uint64_t wait = astray || peer->ep->eid < peer->eid ?
+			REOPEN_MUTE_NS : REOPEN_YIELD_NS;
+
+	if (!path->rail->core_ep)
+		return false;
+	if (g->unanswered_ns)
+		return lnx_ns_since(now, g->unanswered_ns) > wait;
+	return astray && g->refused_ns &&
+	       lnx_ns_since(now, g->refused_ns) > wait &&
+	       (due || lnx_ns_since(now, g->left_ns) < LOOK_FOR_NS);
 }
 
 static void start_ping(struct lnx_path *path, uint64_t now)
@@ -171,6 +157,7 @@ static void probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	/* Where it is now, the peer may not have heard, or not yet. */
 	if (path->rail->reopened_ns)
 		ret = lnx_tx_probe_from(peer, path, &h);
+	g->probe_moves = ret == -FI_ENOSYS ? 0 : peer->ep->moves;
 	if (ret == -FI_ENOSYS)
 		ret = lnx_tx_control_on(peer->ep, peer, path, &h);
 	if (ret) {
@@ -180,6 +167,35 @@ static void probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	g->probe_ns = 0;
 	g->nonce++;
 	g->pinged = true;
+}
+
+LNX_COLD void lnx_guard_asked(struct lnx_path *path, const struct lnx_rail *rail)
+{
+	struct lnx_path_guard *g = &path->guard;
+
+	if (path->state != LNX_PATH_LEFT || path->rail != rail || g->back)
+		return;
+	/* The peer can be reached: what is known of its kernel is old. */
+	g->moved_away = true;
+	g->probe_ns = 1;
+	if (g->unanswered_ns)
+		g->unanswered_ns = lnx_clock_ns();
+}
+
+/*
+ * Its host says that nobody is there, and there is no other path for it to tell where
+ * it is: it may be back where it was before.
+ */
+static void look_elsewhere(struct lnx_peer *peer, struct lnx_path *path,
+			   uint64_t now)
+{
+	struct lnx_path_guard *g = &path->guard;
+
+	if (lnx_ns_since(now, g->ping_ns) <
+	    LNX_MAX(REFUSED_PING_NS, lnx_ns_since(now, g->refused_ns) / 4))
+		return;
+	lnx_ways_before(peer, path);
+	start_ping(path, now);
 }
 
 /* Would an endpoint of ours be of use there? */
@@ -204,7 +220,7 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 {
 	const struct lnx_health_plan *plan = &peer->ep->plan;
 	struct lnx_path_guard *g = &path->guard;
-	bool spare = has_other(peer, path, now);
+	bool spare = lnx_guard_other(peer, path, now);
 	bool due = lnx_list_linked(&peer->una_link);
 	enum lnx_ping_result says;
 	enum lnx_health_todo todo;
@@ -231,9 +247,7 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 	if (!path->rail->mr_endpoint &&
 	    lnx_ns_since(now, path->rail->reopened_ns) >= LNX_REOPEN_REST_NS &&
 	    (spare ? wants_reopen(peer, path, now) :
-	     path->rail->core_ep && g->unanswered_ns &&
-	     lnx_ns_since(now, g->unanswered_ns) > REOPEN_MUTE_NS &&
-	     may_move(peer, path, now))) {
+		     wants_reopen_blindly(peer, path, due, now))) {
 		lnx_guard_reopen(path->rail, now);
 		if (!down && !g->spared)
 			start_ping(path, now);
@@ -261,15 +275,24 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 		says = LNX_PING_UNKNOWN;
 	switch (says) {
 	case LNX_PING_ALIVE:
+		g->refused_ns = 0;
 		if (!g->unanswered_ns && !g->back) {
 			g->unanswered_ns = now;
 			g->probe_ns = now;
 		}
 		break;
 	case LNX_PING_REFUSED:
+		g->probe_ns = 0;
+		g->unanswered_ns = 0;
+		if (!g->refused_ns)
+			g->refused_ns = now;
+		if (!spare)
+			look_elsewhere(peer, path, now);
+		return;
 	case LNX_PING_BROKEN:
 		g->probe_ns = 0;
 		g->unanswered_ns = 0;
+		g->refused_ns = 0;
 		return;
 	default:
 		break;

@@ -84,13 +84,18 @@ LNX_COLD void lnx_guard_reopen(struct lnx_rail *rail, uint64_t now)
 {
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_node *n, *tmp;
-	unsigned i;
+	unsigned i, port;
+	bool cut_off;
 
 	rail->reopened_ns = now;
 	if (!at_rest(rail))
 		return;
 	ep->stats.reopened++;
 	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: closed\n", rail->name);
+	/* Nobody is to believe in a connection of before. */
+	cut_off = lnx_told_keep(rail, now, &port);
+	if (cut_off)
+		lnx_halfway_reset(rail);
 	lnx_rail_shut_ep(rail);
 	lnx_rail_drain(rail);
 	lnx_faults_forget_rail(rail);
@@ -105,6 +110,7 @@ LNX_COLD void lnx_guard_reopen(struct lnx_rail *rail, uint64_t now)
 				continue;
 			path->guard.pinged = false;
 			path->guard.unanswered_ns = 0;
+			path->guard.refused_ns = 0;
 			lnx_tx_cut(path, peer);
 			lnx_pull_cut(path);
 			lnx_read_cut(path);
@@ -113,7 +119,7 @@ LNX_COLD void lnx_guard_reopen(struct lnx_rail *rail, uint64_t now)
 	lnx_tx_cut_twins(rail);
 	rail->busy = 0;
 	rail->shut = true;
-	if (in_use(rail))
+	if (in_use(rail) || (cut_off && !rail->link_down))
 		lnx_guard_open(rail, now);
 }
 
@@ -121,16 +127,27 @@ LNX_COLD void lnx_guard_open(struct lnx_rail *rail, uint64_t now)
 {
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_node *n, *tmp;
+	uint8_t was[sizeof(rail->addr)];
+	size_t was_len = rail->addrlen;
+	unsigned port;
 
 	rail->shut = false;
 	rail->reopened_ns = now;
 	retry_now(rail);
-	if (lnx_rail_open_ep(rail))
+	memcpy(was, rail->addr, sizeof(was));
+	rail->blind = lnx_told_keep(rail, now, &port) ?
+		      (uint8_t)(rail->blind + 1) : 0;
+	/* Somebody else may have got that port meanwhile. */
+	if ((!port || lnx_rail_open_ep(rail, port)) && lnx_rail_open_ep(rail, 0))
 		return;			/* again later, and meanwhile it takes nothing */
-	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: opened anew\n", rail->name);
+	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: opened anew, port %u\n", rail->name,
+		 lnx_rail_port(rail));
 	ep->work |= LNX_WORK_BUFS;
+	if (rail->addrlen == was_len && !memcmp(was, rail->addr, was_len))
+		return;
 	if (lnx_ep_address(ep))
 		return;
+	rail->moved = ep->moves;
 	lnx_list_foreach(&ep->peers, n, tmp)
 		lnx_tx_hello_again(lnx_list_entry(n, struct lnx_peer,
 						  all_link));
