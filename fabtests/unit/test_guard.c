@@ -2666,6 +2666,48 @@ BOTH(all_silent_and_the_peer_is_back)
 	close_clean();
 }
 
+/* Who gets a processor rarely sees nevertheless what kernels say. */
+BOTH(all_silent_and_we_are_slow)
+{
+	struct side *s = &side[0];
+	unsigned i;
+
+	inject_size = 192;
+	open_met(kind, 2, 1);
+	all_silent(s);
+	kernel_alive[0] = kernel_alive[1] = true;
+	kernel_takes_ms = 1;
+	for (i = 0; i < 20 && f.core[0]->nopen == 1; i++) {
+		fake_now_ns += 150 * LNX_NS_PER_MS;
+		step();
+	}
+	cr_expect_eq(f.core[0]->nopen, 2u);
+	kernel_takes_ms = 0;
+	for (i = 0; i < 2; i++)
+		heal(i);
+	close_clean();
+}
+
+/* Nor is a peer given up who was silent while we were. */
+BOTH(all_silent_and_we_are_stopped)
+{
+	struct side *s = &side[0];
+	unsigned i;
+
+	inject_size = 192;
+	open_met(kind, 2, 1);
+	all_silent(s);
+	kernel_takes_ms = 1;
+	fake_now_ns += 10 * LNX_NS_PER_S;
+	run_ms(100);
+	cr_expect(!inside(s)->gone);
+	kernel_alive[0] = kernel_alive[1] = true;
+	kernel_takes_ms = 0;
+	for (i = 0; i < 2; i++)
+		heal(i);
+	close_clean();
+}
+
 /* The peer has reset a connection, and our PROBE with it; he asks by the new one. */
 BOTH(probe_of_the_peer)
 {

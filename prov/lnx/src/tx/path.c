@@ -195,9 +195,13 @@ void lnx_path_look(struct lnx_ep *ep, uint64_t now)
 
 	if (lnx_unlikely(lnx_ns_since(now, ep->looked_ns) > LNX_NS_PER_S)) {
 		/* Who is on both is given a little more. */
-		lnx_list_foreach(&ep->una_peers, n, tmp)
-			later(lnx_list_entry(n, struct lnx_peer, una_link),
-			      now);
+		lnx_list_foreach(&ep->una_peers, n, tmp) {
+			struct lnx_peer *peer =
+				lnx_list_entry(n, struct lnx_peer, una_link);
+
+			later(peer, now);
+			lnx_path_later(ep, &peer->silent_ns, now);
+		}
 		lnx_list_foreach(&ep->pump_peers, n, tmp)
 			later(lnx_list_entry(n, struct lnx_peer, pump_link),
 			      now);

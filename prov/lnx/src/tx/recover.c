@@ -254,6 +254,9 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 	}
 	if (down || g->spared)
 		return;
+	/* What has come is looked at before it is asked for again: that may be long
+	 * after the last time. */
+	says = g->moved_away ? LNX_PING_WAITING : lnx_guard_kernel(path);
 	while ((todo = lnx_health_poll(&g->health, plan, spare || due,
 				       PING_LOST_NS, now)) != LNX_HEALTH_NOTHING) {
 		if (todo == LNX_HEALTH_LOST) {
@@ -267,7 +270,8 @@ LNX_COLD void lnx_guard_try(struct lnx_peer *peer, struct lnx_path *path,
 	if (g->health.value == LNX_HEALTH_MAX && !g->back &&
 	    lnx_ns_since(now, g->ping_ns) >= plan->first_ns)
 		start_ping(path, now);
-	says = lnx_guard_kernel(path);
+	if (says != LNX_PING_ALIVE && says != LNX_PING_REFUSED)
+		says = lnx_guard_kernel(path);
 	if (path->rail->shut && reachable(path, says, now))
 		lnx_guard_open(path->rail, now);
 	/* It was asked at the peer's old address. */
