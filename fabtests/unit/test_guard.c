@@ -2086,6 +2086,23 @@ BOTH(rail_is_set_to_0_and_the_other_fails)
 	close_clean();
 }
 
+/* The same when nothing but silence tells: the one that is spared can still ask. */
+BOTH(rail_is_set_to_0_and_the_other_falls_silent)
+{
+	struct side *s = &side[0];
+
+	open_met(kind, 2, 1);
+	set_rail(0, "0");
+	cr_expect(left(s, 0));
+	black_hole(1);
+	send1(s, 200);
+	RUN_UNTIL(!left(s, 0), 5000);
+	cr_expect_eq(seen_more(s, 0, 5), 5u);
+	heal(1);
+	set_rail(0, NULL);
+	close_clean();
+}
+
 /* All of them: as if it had not been said. */
 BOTH(all_rails_are_set_to_0)
 {

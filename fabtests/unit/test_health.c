@@ -1421,6 +1421,8 @@ Test(health, pinned_stays)
 	cr_expect(h.down);
 	cr_expect_eq(lnx_health_weight(&h, &p, T0 + 30 * S), 0u);
 	cr_expect(lnx_health_pin(&h, &p, 500, T0 + 31 * S) & LNX_HEALTH_UP);
+	cr_expect_eq(lnx_health_weight(&h, &p, T0 + 31 * S + p.ramp_ns), 500u,
+		     "after its ramp, whatever hold-down it had earned");
 	for (i = 0; i < 20; i++)
 		fail(&h, &p, T0 + (32 + i) * S);
 	cr_expect_eq(h.value, 500);

@@ -248,11 +248,16 @@ BOTH(what_the_core_cannot_read_a_frame_does)
 BOTH(busy_cores_and_full_queues)
 {
 	open_with_keys(kind, LNX_WIRE_KEYS_READ);
+	/* With nothing to wait for, a frame has its deadline. */
+	core->read_again = 1;
+	read_by_frame(7, 10);
+	ack_all();
+	core->hold_reads = true;
+	for (unsigned i = 0; i < 4; i++)
+		cr_assert_eq(rd(i, 10, &b), 0);
 	core->read_again = 1;
 	cr_expect_eq(rd(7, 10, &b), -FI_EAGAIN);
-	fake_quiet(&f);
-	core->hold_reads = true;
-	for (unsigned i = 0; i < 8; i++)
+	for (unsigned i = 4; i < 8; i++)
 		cr_assert_eq(rd(i, 10, &b), 0);
 	cr_expect_eq(rd(9, 10, &b), -FI_EAGAIN, "as many as tx_attr->size");
 	core->hold_reads = false;
@@ -260,6 +265,45 @@ BOTH(busy_cores_and_full_queues)
 	for (unsigned i = 0; i < 8; i++)
 		fake_comp(&f, &b);
 	cr_expect_eq(core->nread, 8u);
+	close_clean();
+}
+
+/* Nobody is there, and the core never gets further than to try. */
+BOTH(peer_that_cannot_be_reached_is_given_up)
+{
+	ssize_t ret = -FI_EAGAIN;
+
+	fake_conf.connect_timeout = 200;
+	open_with_keys(kind, LNX_WIRE_KEYS_READ);
+	core->read_again = core->send_again = core->inject_again = FAKE_ALWAYS;
+	for (unsigned i = 0; i < 3000 && ret != -FI_EHOSTUNREACH; i++) {
+		ret = rd(7, 10, &b);
+		fake_after_ms(&f, 100);
+	}
+	cr_expect_eq(ret, -FI_EHOSTUNREACH);
+	cr_expect(inside()->gone);
+	fake_close_quick(&f);
+}
+
+/* What the core could not read is still before the writes that came after it, also
+ * when that turns out inside a send. */
+Test(read_peer, failed_reads_keep_their_place)
+{
+	uint64_t id;
+
+	open_with_keys(LNX_RAIL_PEER, LNX_WIRE_KEYS_READ);
+	core->hold_reads = true;
+	cr_assert_eq(rd(5, 10, &b), 0);
+	core->poll_in_send = true;
+	fake_finish(core, 0, FI_EIO);
+	cr_expect_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), 0);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	cr_expect_eq(fi_inject_write(f.ep, "x", 1, p.addr, 0, KEY), 0);
+	id = id_of(LNX_KIND_GET);
+	fake_expect_drop(&f, &p, LNX_KIND_PUT);
+	answer(id, 0, mem + 5, 10);
+	fake_comp(&f, &b);
+	core->poll_in_send = false;
 	close_clean();
 }
 

@@ -231,6 +231,12 @@ void lnx_links_poll(struct lnx_ep *ep, uint64_t now)
 	if (ret < 0) {
 		LNX_WARN(FI_LOG_EP_CTRL, "links are no longer watched: %s\n",
 			 fi_strerror(-ret));
+		/* A child may have copies of them, which would wake us for ever. */
+		lnx_rails_wait_del(ep, lnx_netwatch_fd(ep->netwatch));
+		for (i = 0; i < ep->nrail; i++)
+			if (ep->rail[i]->devwatch && !ep->rail[i]->devgone)
+				lnx_rails_wait_del(ep, lnx_netwatch_fd(
+						   ep->rail[i]->devwatch));
 		lnx_links_close(ep);
 	}
 }

@@ -142,6 +142,8 @@ int lnx_thread_start(struct lnx_ep *ep)
 		goto err;
 	}
 	ret = watch(t->epfd, t->evfd);
+	/* Others may be making progress already, and find more rails. */
+	lnx_lock(&ep->lock);
 	n = lnx_rails_fds(ep, fd, &nrail);
 	/* Without the others it looks when there is work. */
 	for (i = 0; i < n && (!ret || i >= nrail); i++) {
@@ -150,9 +152,11 @@ int lnx_thread_start(struct lnx_ep *ep)
 		if (i < nrail)
 			ret = one;
 	}
+	if (!ret)
+		ep->thread = t;		/* it looks there, too */
+	lnx_unlock(&ep->lock);
 	if (ret)
 		goto err;
-	ep->thread = t;			/* it looks there, too */
 	/* The application's signals are the application's threads'. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);

@@ -186,6 +186,9 @@ unsigned lnx_health_pin(struct lnx_health *h,
 	if (!value || h->fatal)
 		return change;
 	h->out = false;
+	/* Nobody sets a value for later. */
+	h->flaps = 0;
+	h->ready_ns = LNX_MIN(h->ready_ns, now);
 	return change | go_up(h, now);
 }
 

@@ -319,11 +319,11 @@ static int answer_keys(struct lnx_ep *ep, const struct lnx_ask *ask)
 		k.key[k.nkey].key = reg->key;
 		k.key[k.nkey++].addr = reg->addr;
 	}
-	/* Cores serve it from now on, and tell nobody: who is not polled is late. */
-	ep->idle_mask &= SERVED_IDLE_MASK;
 	if (err || !k.nkey)
 		return lnx_serve_status(ep, ask->peer, ask->op,
 					err ? err : FI_ENOKEY);
+	/* Cores serve it from now on, and tell nobody: who is not polled is late. */
+	ep->idle_mask &= SERVED_IDLE_MASK;
 	txe = lnx_serve_answer_get(ep, lnx_keys_size(k.nkey), &data);
 	if (!txe)
 		return -FI_ENOMEM;

@@ -48,7 +48,9 @@ static bool works(const struct lnx_path *path, uint64_t now)
 		return !lnx_guard_link_down(path) && path->rail->core_ep;
 	case LNX_PATH_CONNECTING:
 		return path->rail->core_ep && path->since_ns &&
-		       lnx_ns_since(now, path->since_ns) < CONNECT_NS;
+		       lnx_ns_since(now, path->since_ns) <
+		       LNX_MIN(CONNECT_NS, path->rail->ep->conf->connect_timeout *
+					   LNX_NS_PER_MS / 2);
 	default:
 		return false;
 	}

@@ -139,7 +139,8 @@ static LNX_COLD void ask(struct lnx_peer *peer, struct lnx_path *about,
 			.data = g->nonce,
 		};
 
-		if (path != about && lnx_guard_usable(path))
+		if (path != about &&
+		    (lnx_guard_usable(path) || path->guard.spared))
 			lnx_tx_control_on(peer->ep, peer, path, &h);
 	}
 	g->asked_ns = now;

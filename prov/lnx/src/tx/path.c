@@ -102,14 +102,17 @@ static const struct lnx_health *remote_by_hand(const struct lnx_peer *peer,
 static uint64_t share(const struct lnx_peer *peer, const struct lnx_path *path,
 		      uint64_t rate)
 {
-	const struct lnx_health *h = &path->guard.health;
+	const struct lnx_health *h = &path->guard.health, *remote;
 	unsigned weight;
 
 	if (lnx_likely(!h->ready_ns) || !rate)
 		return rate;
-	weight = lnx_health_weight_of_path(h, &path->rail->health,
-					   remote_by_hand(peer, path),
+	remote = remote_by_hand(peer, path);
+	weight = lnx_health_weight_of_path(h, &path->rail->health, remote,
 					   &peer->ep->plan, lnx_clock_ns());
+	/* Nothing else works, or it would not be asked. */
+	if (!weight && (h->pinned || path->rail->health.pinned || remote))
+		return rate;
 	return LNX_MAX(rate * weight / LNX_WEIGHT_MAX, 1u);
 }
 

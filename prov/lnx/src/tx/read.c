@@ -65,7 +65,8 @@ ssize_t lnx_read_core(struct lnx_ep *ep, struct lnx_peer *peer,
 		rail->busy--;
 		peer->nreads--;
 		lnx_rop_drop(rop);
-		if (ret != -FI_EAGAIN)
+		/* Frames have deadlines, if there is nothing of ours to wait for. */
+		if (ret != -FI_EAGAIN || !peer->nreads)
 			return LNX_READ_BY_FRAME;
 		lnx_ep_progress_all(ep);
 		return ret;
@@ -83,8 +84,8 @@ void lnx_read_done(struct lnx_op *op, int err, int prov_errno)
 	struct lnx_rail *rail = part->path->rail;
 
 	rail->busy--;
-	peer->nreads--;
 	if (lnx_likely(!err)) {
+		peer->nreads--;
 		peer->silent_ns = 0;
 		lnx_part_end(part, 0);
 		return;
@@ -96,9 +97,12 @@ void lnx_read_done(struct lnx_op *op, int err, int prov_errno)
 	/* The connection, or the registration?  The peer can tell. */
 	lnx_rkey_forget(peer, part->key);
 	if (peer->gone) {
+		peer->nreads--;
 		lnx_part_end(part, err);
 		return;
 	}
+	/* Still in the way of frames, until its own has a number; and of reads. */
+	peer->memory_seq = peer->tx_next + 1;
 	part->kind = LNX_PART_DATA;
 	lnx_rma_wait_turn(part);
 }
@@ -149,5 +153,6 @@ LNX_COLD void lnx_read_by_frame(struct lnx_part *part)
 	lnx_list_del(&part->link);
 	txe->len = sizeof(struct lnx_wire_hdr);
 	lnx_tx_queue(peer->ep, peer, txe, &h, false);
+	peer->nreads--;
 	peer->memory_seq = peer->tx_next;
 }

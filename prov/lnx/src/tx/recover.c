@@ -89,7 +89,8 @@ static LNX_COLD void come_back(struct lnx_peer *peer, struct lnx_path *path)
 /* Something that hangs in its core keeps others waiting. */
 static bool hangs(struct lnx_peer *peer, const struct lnx_path *path)
 {
-	return path->nread || lnx_tx_held(path, peer);
+	return path->nread || !lnx_list_empty(&path->gets) ||
+	       lnx_tx_held(path, peer);
 }
 
 static bool wants_reopen(struct lnx_peer *peer, const struct lnx_path *path,

@@ -162,7 +162,8 @@ LNX_COLD bool lnx_guard_end_reads(struct lnx_peer *peer, uint64_t now)
 		struct lnx_path *path = &peer->path[i];
 		struct lnx_path_guard *g = &path->guard;
 
-		if (!path->nread || path->rail->mr_endpoint)
+		if ((!path->nread && lnx_list_empty(&path->gets)) ||
+		    path->rail->mr_endpoint)
 			continue;
 		more = true;
 		if (!g->still_ns || g->seen != g->moved) {
