@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Paths that are left while the core still has frames of theirs, or reads: each ends
+ * once, whatever happens first.
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "guard_world.h"
+
+#define BOTH(name)	GUARD_BOTH(held, name)
+
+/* ---- frames that the core still has ---- */
+
+enum what { ACK, CORE_OK, CORE_ERR, CUT };
+
+static void happen(enum what w)
+{
+	struct side *s = &side[0];
+	unsigned i;
+
+	switch (w) {
+	case ACK:
+		s->no_acks = s->no_pongs = false;
+		s->owes = true;
+		/* It is told over the living path, though that may have to
+		 * bring them first. */
+		for (i = 0; i < 50 && !all_there(); i++)
+			run_ms(1);
+		break;
+	case CORE_OK:
+		f.core[0]->hold_sends = false;
+		while (fake_held(f.core[0]))
+			fake_finish(f.core[0], 0, 0);
+		run_ms(1);
+		break;
+	case CORE_ERR:
+		f.core[0]->hold_sends = false;
+		while (fake_held(f.core[0]))
+			fake_finish(f.core[0], 0, FI_EIO);
+		run_ms(1);
+		break;
+	case CUT:
+		f.core[0]->hold_sends = false;
+		kernel_alive[0] = true;
+		for (i = 0; i < 5000 && f.core[0]->nopen == 1; i++)
+			run_ms(1);
+		cr_assert_gt(f.core[0]->nopen, 1u);
+	}
+}
+
+static void held_sends(enum lnx_rail_kind kind, enum what one, enum what two,
+		       bool flush)
+{
+	struct side *s = &side[0];
+	struct op *o[6];
+	unsigned i;
+	uint32_t seq;
+
+	open_met(kind, 2, 1);
+	f.core[0]->flush = flush;
+	seq = inside(s)->tx_next;
+	s->no_acks = true;
+	f.core[0]->hold_sends = true;
+	black_hole(0);
+	for (i = 0; i < 6; i++) {
+		o[i] = send_flags(s, i & 2 ? 5000 : 100,
+				  i & 1 ? FI_TRANSMIT_COMPLETE : 0);
+		cr_assert_not_null(o[i]);
+	}
+	cr_assert_eq(fake_held(f.core[0]), 6u);
+	RUN_UNTIL(left(s, 0), 5000);
+	/* Their PONG acknowledged them, or will. */
+	for (i = 0; i < 6; i++)
+		cr_expect_leq(o[i]->ncomp, 1u);
+	happen(one);
+	for (i = 0; i < 6; i++)
+		cr_expect_leq(o[i]->ncomp, 1u);
+	happen(two);
+	for (i = 0; i < 6; i++) {
+		cr_expect_eq(o[i]->ncomp, 1u);
+		cr_expect_geq(s->seen[seq + i], 1u);
+	}
+	close_clean();
+}
+
+BOTH(ack_then_core) { held_sends(kind, ACK, CORE_OK, false); }
+BOTH(core_then_ack) { held_sends(kind, CORE_OK, ACK, false); }
+BOTH(ack_then_error) { held_sends(kind, ACK, CORE_ERR, false); }
+BOTH(error_then_ack) { held_sends(kind, CORE_ERR, ACK, false); }
+BOTH(ack_then_reopen) { held_sends(kind, ACK, CUT, false); }
+BOTH(reopen_then_ack) { held_sends(kind, CUT, ACK, false); }
+BOTH(ack_then_reopen_with_errors) { held_sends(kind, ACK, CUT, true); }
+BOTH(reopen_with_errors_then_ack) { held_sends(kind, CUT, ACK, true); }
+
+/* Twins may have twins. */
+BOTH(held_by_one_after_the_other)
+{
+	struct side *s = &side[0];
+	struct op *o;
+	unsigned i;
+	uint32_t seq;
+
+	open_met(kind, 3, 1);
+	seq = inside(s)->tx_next;
+	for (i = 0; i < 2; i++) {
+		f.core[i]->hold_sends = true;
+		black_hole(i);
+	}
+	o = send_flags(s, 200, FI_DELIVERY_COMPLETE);
+	RUN_UNTIL(s->seen[seq], 5000);
+	cr_expect_eq(s->seen[seq], 1u);
+	RUN_UNTIL(o->ncomp, 100);
+	cr_expect_gt(fake_held(f.core[0]), 0u);
+	/* Their time comes at last, in the other order. */
+	for (i = 2; i-- > 0; ) {
+		f.core[i]->hold_sends = false;
+		while (fake_held(f.core[i]))
+			fake_finish(f.core[i], 0, i ? FI_EIO : 0);
+		run_ms(1);
+	}
+	cr_expect_eq(o->ncomp, 1u);
+	close_clean();
+}
+
+/* A payload that is the application's cannot be in two places. */
+static void not_copied(enum lnx_rail_kind kind, enum what w, bool flush)
+{
+	struct side *s = &side[0];
+	struct op *o;
+	uint32_t seq;
+	unsigned i;
+
+	fake_conf.copy_limit = 1000;
+	open_met(kind, 2, 1);
+	f.core[0]->flush = flush;
+	seq = inside(s)->tx_next;
+	f.core[0]->hold_sends = true;
+	black_hole(0);
+	o = send1(s, 8000);
+	cr_assert_eq(fake_held(f.core[0]), 1u);
+	for (i = 0; i < 5000 && !left(s, 0); i++)
+		run_ms(1);
+	cr_assert(left(s, 0));
+	run_ms(10);
+	cr_expect_eq(s->seen[seq], 0u);
+	cr_expect_eq(o->ncomp, 0u);
+	happen(w);
+	RUN_UNTIL(o->ncomp, 20000);
+	cr_expect_geq(s->seen[seq], 1u);
+	close_clean();
+}
+
+BOTH(not_copied_core) { not_copied(kind, CORE_OK, false); }
+BOTH(not_copied_error) { not_copied(kind, CORE_ERR, false); }
+BOTH(not_copied_reopen) { not_copied(kind, CUT, false); }
+BOTH(not_copied_reopen_with_errors) { not_copied(kind, CUT, true); }
+
+/* Nor can what comes behind it be delivered: the core is closed, though the network
+ * is gone for good. */
+BOTH(not_copied_in_a_black_hole)
+{
+	struct side *s = &side[0];
+	struct op *o, *o2;
+
+	fake_conf.copy_limit = 1000;
+	open_met(kind, 2, 1);
+	f.core[0]->hold_sends = true;
+	black_hole(0);
+	o = send1(s, 8000);
+	o2 = send_flags(s, 100, FI_DELIVERY_COMPLETE);
+	RUN_UNTIL(o->ncomp && o2->ncomp, 5000);
+	cr_expect(!f.core[0]->enabled);
+	close_clean();
+}
+
+/* Acknowledged while the core has it still, and the core is closed: it has ended. */
+static void acked_in_core(enum lnx_rail_kind kind, bool flush)
+{
+	struct side *s = &side[0];
+	struct op *o, *o2;
+
+	fake_conf.copy_limit = 1000;
+	open_met(kind, 2, 1);
+	f.core[0]->flush = flush;
+	f.core[0]->hold_sends = true;
+	o = send1(s, 8000);
+	o2 = send_flags(s, 100, FI_TRANSMIT_COMPLETE);
+	run_ms(5);			/* it has them, and says so */
+	cr_assert_eq(inside(s)->tx_una, inside(s)->tx_next);
+	cr_expect_eq(o->ncomp, 0u);	/* the core may read it yet */
+	cr_expect_eq(o2->ncomp, 1u);
+	leave0();
+	happen(CUT);
+	run_ms(5);
+	cr_expect_eq(o->ncomp, 1u);
+	cr_expect_eq(o2->ncomp, 1u);
+	close_clean();
+}
+
+BOTH(acked_in_core_that_closes) { acked_in_core(kind, false); }
+BOTH(acked_in_core_that_says_so) { acked_in_core(kind, true); }
+
+/* ---- reads ---- */
+
+static void held_reads(enum lnx_rail_kind kind, bool flush, bool by_itself)
+{
+	struct side *s = &side[0];
+	struct op *o;
+	unsigned i, nhello;
+
+	fake_conf.chunk = 65536;
+	open_met(kind, 2, 1);
+	nhello = s->nhello;
+	f.core[0]->flush = flush;
+	f.core[0]->hold_reads = true;
+	o = large_from(s);
+	step();
+	cr_assert_gt(fake_held(f.core[0]), 0u);
+	black_hole(0);
+	for (i = 0; i < 5000 && !left(s, 0); i++)
+		run_ms(1);
+	cr_assert(left(s, 0));
+	/* All but what hangs is there. */
+	run_ms(10);
+	cr_expect_eq(o->ncomp, 0u);
+	cr_expect_eq(memcmp(o->buf, mem, LARGE), 0);
+	cr_expect_eq(s->nhello, nhello);
+	if (by_itself) {
+		while (fake_held(f.core[0]))
+			fake_finish(f.core[0], 0, i & 1 ? FI_EIO : 0);
+		run_ms(5);
+		cr_expect_eq(o->ncomp, 1u);
+		cr_expect_eq(f.core[0]->nopen, 1u);
+		close_clean();
+		return;
+	}
+	RUN_UNTIL(o->ncomp, 2000);
+	cr_expect_eq(fake_held(f.core[0]), 0u);
+	/* Opening takes its time: not before somebody can be reached. */
+	run_ms(3000);
+	cr_expect(!f.core[0]->enabled);
+	cr_expect_eq(f.core[0]->nopen, 1u);
+	cr_expect_eq(s->nhello, nhello);
+	heal(0);
+	RUN_UNTIL(f.core[0]->enabled, 1000);
+	cr_expect_eq(f.core[0]->nopen, 2u);
+	cr_expect_eq(f.core[1]->nopen, 1u);
+	run_ms(5);
+	cr_expect_eq(s->nhello, nhello + 1);
+	cr_expect_eq(s->us.nrail, 2u);
+	cr_expect_eq(port_told(s, 0), OLD_PORT + 1);
+	cr_expect_eq(port_told(s, 1), OLD_PORT);
+	/* A newcomer sees the new one at once. */
+	start_side(1);
+	send1(&side[1], 100);
+	RUN_UNTIL(side[1].nhello, 1000);
+	cr_expect_eq(port_told(&side[1], 0), OLD_PORT + 1);
+	RUN_UNTIL(!left(s, 0), 5000);
+	close_clean();
+}
+
+BOTH(held_reads_end_with_the_core) { held_reads(kind, false, false); }
+BOTH(held_reads_end_with_errors) { held_reads(kind, true, false); }
+BOTH(held_reads_end_by_themselves) { held_reads(kind, false, true); }

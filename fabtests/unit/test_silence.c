@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A path over which nothing comes any more is asked about, left, and used again once it
+ * answers; one that is slow, or whose peer computes, is not.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "guard_world.h"
+
+#define BOTH(name)	GUARD_BOTH(silence, name)
+
+BOTH(silent_path_is_left)
+{
+	struct side *s = &side[0];
+	struct op *o[5];
+	unsigned i;
+	uint32_t seq;
+
+	open_met(kind, 2, 1);
+	seq = inside(s)->tx_next;
+	black_hole(0);
+	for (i = 0; i < 5; i++) {
+		o[i] = send1(s, 200);
+		run_ms(1);
+	}
+	cr_expect_eq(s->nprobe[1], 0u);	/* not at once */
+	for (i = 0; i < 5000 && !s->nprobe[1]; i++)
+		run_ms(1);
+	cr_assert_eq(s->nprobe[1], 1u);
+	cr_expect_eq(s->nprobe[0], 0u);
+	RUN_UNTIL(left(s, 0), 100);
+	cr_expect_eq(f.lnx->stats.paths_left, 1u);
+	cr_expect(!left(s, 1));
+	run_ms(10);
+	cr_expect_eq(s->nseen[1], 5u);
+	for (i = 0; i < 5; i++) {
+		cr_expect_eq(s->seen[seq + i], 1u);
+		cr_expect_eq(o[i]->ncomp, 1u);
+	}
+	/* The next ones at once. */
+	for (i = 0; i < 20; i++)
+		send1(s, 200);
+	step();
+	cr_expect_eq(s->nseen[1], 25u);
+	close_clean();
+}
+
+/* What it is asked about is said in the question. */
+BOTH(the_question)
+{
+	struct side *s = &side[0];
+	unsigned i;
+
+	open_met(kind, 3, 1);
+	s->no_pongs = true;
+	black_hole(0);
+	send1(s, 200);
+	for (i = 0; i < 5000 && !s->nprobe[1]; i++)
+		run_ms(1);
+	cr_expect_eq(s->probe[1].tag, 1u);
+	cr_expect_eq(s->nprobe[2], 1u);	/* one of them may be silent, too */
+	cr_expect_eq(s->probe[2].tag, 1u);
+	close_clean();
+}
+
+/* Slow it is, and not dead. */
+BOTH(slow_path_is_not_left)
+{
+	struct side *s = &side[0];
+	unsigned i, k;
+
+	open_met(kind, 2, 1);
+	s->no_acks = true;
+	lost_to[0] = false;
+	for (i = 0; i < 30; i++)
+		send1(s, 200);
+	for (i = 0; i < 60; i++) {
+		struct fake_sent *held = f.core[0]->sent, *one = held;
+
+		/* One frame gets through every 25 ms. */
+		if (one) {
+			f.core[0]->sent = NULL;
+			f.core[0]->sent_end = &f.core[0]->sent;
+			held = one->next;
+			look_at(s, 0, one);
+			free(one);
+		}
+		for (k = 0; k < 25; k++) {
+			struct fake_sent *mine = held;
+
+			f.core[0]->sent = NULL;
+			f.core[0]->sent_end = &f.core[0]->sent;
+			run_ms(1);
+			held = mine;
+		}
+		/* What was sent again meanwhile was seen; the rest waits. */
+		f.core[0]->sent = held;
+		f.core[0]->sent_end = &f.core[0]->sent;
+		while (*f.core[0]->sent_end)
+			f.core[0]->sent_end = &(*f.core[0]->sent_end)->next;
+	}
+	cr_expect_eq(f.lnx->stats.paths_left, 0u);
+	cr_expect_gt(s->nprobe[1], 0u);
+	close_clean();
+}
+
+/* One that computes is as silent as one that is gone. */
+BOTH(nobody_is_blamed)
+{
+	struct side *s = &side[0];
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	for (i = 0; i < 10; i++)
+		send1(s, 200);
+	s->mute = true;
+	for (i = 0; i < 600; i++) {
+		fake_now_ns += 100 * LNX_NS_PER_MS;
+		step();
+	}
+	cr_expect_eq(f.lnx->stats.paths_left, 0u);
+	cr_expect(!inside(s)->gone);
+	/* It goes on, and has them in its buffers. */
+	s->mute = false;
+	run_ms(1000);
+	cr_expect_eq(f.lnx->stats.paths_left, 0u);
+	close_clean();
+}
+
+/* We compute as well: when we look again, nobody had time to answer. */
+BOTH(nobody_looks)
+{
+	struct side *s = &side[0];
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	kernel_takes_ms = 3;
+	for (i = 0; i < 10; i++)
+		send1(s, 200);
+	s->mute = true;
+	run_ms(20);
+	for (i = 0; i < 10; i++) {
+		fake_now_ns += 7000 * LNX_NS_PER_MS;
+		step();
+		run_ms(i);
+		cr_assert(!inside(s)->gone, "%u", i);
+	}
+	s->mute = false;
+	run_ms(1000);
+	close_clean();
+}
+
+/* ... and those who are no more are given up all the same. */
+BOTH(nobody_looks_for_one_that_is_gone)
+{
+	struct side *s = &side[0];
+	struct op *o;
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	kernel_takes_ms = 3;
+	o = send_flags(s, 200, FI_DELIVERY_COMPLETE);
+	black_hole(0);
+	black_hole(1);
+	for (i = 0; i < 20 && !inside(s)->gone; i++) {
+		fake_now_ns += 2000 * LNX_NS_PER_MS;
+		step();
+	}
+	cr_assert(inside(s)->gone);
+	cr_expect_geq(i, 3u);
+	cr_expect_eq(o->nerr, 1u);
+	cr_expect_eq(o->err, FI_ETIMEDOUT);
+	close_now();
+}
+
+/* Answers to what was asked about an earlier silence say nothing of this one. */
+BOTH(late_answer)
+{
+	struct side *s = &side[0];
+	struct lnx_hdr old;
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	s->no_pongs = s->no_acks = true;
+	send1(s, 200);
+	for (i = 0; i < 5000 && !s->nprobe[1]; i++)
+		run_ms(1);
+	old = s->probe[1];
+	cr_assert_eq(old.kind, LNX_KIND_PROBE);
+	/* The frame is there, it says so; its PONG takes another moment. */
+	ack_on(s, 1);
+	run_ms(5);
+	cr_assert(all_there());
+	/* Now one that is late because the peer computes. */
+	s->nprobe[1] = 0;
+	send1(s, 200);
+	fake_passes(&f, 2);
+	s->mute = true;
+	for (i = 0; i < 200; i++) {
+		run_ms(1);
+		pong(s, 1, old.tag, old.data);
+	}
+	cr_expect_eq(f.lnx->stats.paths_left, 0u);
+	close_clean();
+}
+
+/* ---- back again ---- */
+
+BOTH(path_that_answers_is_used_again)
+{
+	struct side *s = &side[0];
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	leave0();
+	run_ms(50);
+	cr_expect_eq(s->nprobe[0], 0u);
+	heal(0);
+	RUN_UNTIL(!left(s, 0), 5000);
+	cr_expect_gt(s->nprobe[0], 0u);
+	cr_expect_eq(f.lnx->stats.paths_back, 1u);
+	memset(s->nseen, 0, sizeof(s->nseen));
+	for (i = 0; i < 100; i++)
+		send1(s, 4000);
+	step();
+	cr_expect_gt(s->nseen[0], 0u);
+	cr_expect_gt(s->nseen[1], 0u);
+	close_clean();
+}
+
+BOTH(wrong_answers)
+{
+	struct side *s = &side[0];
+	uint64_t last = 0;
+	unsigned i, k;
+
+	open_met(kind, 3, 1);
+	leave0();
+	s->no_pongs = true;
+	heal(0);
+	for (i = 0; i < 5; i++) {
+		RUN_UNTIL(s->probe[0].tag && s->probe[0].data != last, 3000);
+		/* Late. */
+		if (last)
+			pong(s, 0, 1, last);
+		last = s->probe[0].data;
+		/* Over others. */
+		for (k = 1; k < 3; k++)
+			pong(s, k, 1, last);
+		/* Of others. */
+		pong(s, 0, 2, last);
+		pong(s, 0, 3, last);
+		/* Wrong, and almost right. */
+		pong(s, 0, 1, 0);
+		pong(s, 0, 1, last + 1);
+		pong(s, 0, 1, last | 1ull << 32);
+		pong(s, 0, 1ull << 32 | 1, last);
+		fake_passes(&f, 3);
+		cr_expect(left(s, 0));
+	}
+	pong(s, 0, 1, last);
+	RUN_UNTIL(!left(s, 0), 5000);
+	close_clean();
+}
+
+BOTH(hostile_values)
+{
+	static const uint64_t odd[] = {
+		0, 1, 2, 3, 4, 8, 9, 255, 256, 257, 1ull << 32, UINT64_MAX,
+		INT64_MAX, 1ull << 63,
+	};
+	struct side *s = &side[0];
+	unsigned i, k, r, n = LNX_ARRAY_SIZE(odd);
+
+	open_met(kind, 2, 1);
+	for (r = 0; r < 2; r++) {
+		for (i = 0; i < n; i++) {
+			for (k = 0; k < n; k++) {
+				struct lnx_hdr h = {
+					.kind = LNX_KIND_PROBE,
+					.tag = odd[i], .data = odd[k],
+					.key = odd[(i + k) % n],
+				};
+
+				from(s, k & 1, (uint32_t)odd[k], h, NULL, 0);
+				h.kind = LNX_KIND_PONG;
+				/* What it claims to have may only hurt itself. */
+				h.key = 0;
+				from(s, i & 1, (uint32_t)odd[k], h, NULL, 0);
+				fake_pass(&f);
+			}
+			run_ms(1);
+		}
+		cr_expect_eq(f.lnx->stats.paths_left, r);
+		cr_expect_eq(f.lnx->stats.paths_back, 0u);
+		if (!r) {
+			leave0();
+			s->no_pongs = true;
+		}
+	}
+	cr_expect(left(s, 0));
+	close_clean();
+}
+
+/* A claim to have had more than ever was sent. */
+BOTH(invented_news)
+{
+	struct side *s = &side[0];
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	for (i = 0; i < 64; i++) {
+		send1(s, 200);
+		from(s, 1, 0, (struct lnx_hdr) { .kind = LNX_KIND_PONG,
+		     .tag = 1 + (i & 1), .key = 1ull << i }, NULL, 0);
+		run_ms(1);
+	}
+	cr_expect(!inside(s)->gone);
+	close_clean();
+}
+
+/* A question is answered the way it came, and by that way only. */
+BOTH(answers)
+{
+	struct side *s = &side[0];
+	struct fake_sent *m;
+	unsigned i, n = 0;
+
+	open_met(kind, 3, 1);
+	from(s, 2, 0, (struct lnx_hdr) { .kind = LNX_KIND_PROBE, .tag = 1,
+	     .data = 0x1234567890 }, NULL, 0);
+	fake_passes(&f, 4);
+	for (i = 0; i < 3; i++) {
+		while ((m = fake_take(f.core[i]))) {
+			if (m->h.kind == LNX_KIND_PONG) {
+				n++;
+				cr_expect_eq(i, 2u);
+				cr_expect_eq(m->h.tag, 1u);
+				cr_expect_eq(m->h.data, 0x1234567890u);
+				cr_expect_eq(m->h.key, inside(s)->got[0]);
+			}
+			free(m);
+		}
+	}
+	cr_expect_eq(n, 1u);
+	close_clean();
+}
