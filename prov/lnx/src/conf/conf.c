@@ -11,6 +11,7 @@
 #include <strings.h>
 
 #include "base/compiler.h"
+#include "base/span.h"
 #include "policy/plan.h"
 
 #define PREFIX		"FI_LNX_"
@@ -120,8 +121,7 @@ static bool parse_bool(const char *s, size_t len, bool *out)
 static bool parse_uint(const char *s, size_t len, uint64_t *out)
 {
 	unsigned shift = 0;
-	uint64_t v = 0;
-	size_t i;
+	uint64_t v;
 
 	if (len > 1) {
 		switch (lower(s[len - 1])) {
@@ -130,15 +130,8 @@ static bool parse_uint(const char *s, size_t len, uint64_t *out)
 		case 'g': shift = 30; len--; break;
 		}
 	}
-	if (!len)
-		return false;
-	for (i = 0; i < len; i++) {
-		if (s[i] < '0' || s[i] > '9' ||
-		    __builtin_mul_overflow(v, 10, &v) ||
-		    __builtin_add_overflow(v, (uint64_t)(s[i] - '0'), &v))
-			return false;
-	}
-	if (v > UINT64_MAX >> shift)
+	if (!lnx_span_uint((struct lnx_span){ s, len }, &v) ||
+	    v > UINT64_MAX >> shift)
 		return false;
 	*out = v << shift;
 	return true;

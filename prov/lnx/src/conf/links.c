@@ -14,6 +14,7 @@
 #include <strings.h>
 
 #include "base/compiler.h"
+#include "base/span.h"
 
 #define SEPARATORS	":,+|"
 #define QUOTE_MAX	40	/* of a name quoted in a sentence */
@@ -24,12 +25,6 @@ struct parser {
 	size_t *at;
 	char *why;
 	size_t why_size;
-};
-
-struct span {
-	const char *s;
-	size_t len;
-	size_t at;
 };
 
 static int LNX_PRINTF(3, 4) fail(struct parser *p, size_t at,
@@ -47,15 +42,9 @@ static int LNX_PRINTF(3, 4) fail(struct parser *p, size_t at,
 	return -EINVAL;
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 static char peek(struct parser *p)
 {
-	while (is_blank(p->text[p->pos]))
-		p->pos++;
+	p->pos += lnx_blanks(p->text + p->pos);
 	return p->text[p->pos];
 }
 
@@ -68,26 +57,26 @@ static const char *where(char c, char buf[12])
 	return buf;
 }
 
-static bool span_is(const struct span *n, const char *word)
+static int quoted(const struct lnx_span *n)
 {
-	return strlen(word) == n->len && !strncasecmp(n->s, word, n->len);
+	return lnx_span_quoted(*n, QUOTE_MAX);
 }
 
-static int quoted(const struct span *n)
+/* Where in the text n begins. */
+static size_t offset(const struct parser *p, const struct lnx_span *n)
 {
-	return (int)LNX_MIN(n->len, (size_t)QUOTE_MAX);
+	return (size_t)(n->s - p->text);
 }
 
 /* The letters up to a blank or a separator; may be empty. */
-static struct span take(struct parser *p)
+static struct lnx_span take(struct parser *p)
 {
-	struct span n;
+	struct lnx_span n;
 
 	peek(p);
-	n.at = p->pos;
 	n.s = p->text + p->pos;
 	n.len = 0;
-	while (n.s[n.len] && !is_blank(n.s[n.len]) &&
+	while (n.s[n.len] && !lnx_is_blank(n.s[n.len]) &&
 	       !strchr(SEPARATORS, n.s[n.len]))
 		n.len++;
 	p->pos += n.len;
@@ -99,10 +88,10 @@ static bool letter_ok(char c, bool prov)
 	if (!prov)
 		return c > ' ' && c <= '~';
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-	       (c >= '0' && c <= '9') || (c && strchr("_-.;", c));
+	       lnx_is_digit(c) || (c && strchr("_-.;", c));
 }
 
-static int check_name(struct parser *p, const struct span *n, bool prov)
+static int check_name(struct parser *p, const struct lnx_span *n, bool prov)
 {
 	const char *kind = prov ? "provider" : "domain";
 	char next;
@@ -112,17 +101,17 @@ static int check_name(struct parser *p, const struct span *n, bool prov)
 		if (letter_ok(n->s[i], prov))
 			continue;
 		if (n->s[i] > ' ' && n->s[i] <= '~')
-			return fail(p, n->at + i, "'%c' cannot be part of a "
-				    "%s name; spell it as fi_info lists it",
-				    n->s[i], kind);
-		return fail(p, n->at + i, "the byte 0x%02x cannot be part of a "
-			    "%s name; spell it as fi_info lists it",
+			return fail(p, offset(p, n) + i, "'%c' cannot be part "
+				    "of a %s name; spell it as fi_info lists "
+				    "it", n->s[i], kind);
+		return fail(p, offset(p, n) + i, "the byte 0x%02x cannot be "
+			    "part of a %s name; spell it as fi_info lists it",
 			    (unsigned char)n->s[i], kind);
 	}
 	if (n->len >= LNX_NAME_MAX)
-		return fail(p, n->at, "the %s name \"%.*s...\" has %zu letters "
-			    "and may have at most %d", kind, quoted(n), n->s,
-			    n->len, LNX_NAME_MAX - 1);
+		return fail(p, offset(p, n), "the %s name \"%.*s...\" has %zu "
+			    "letters and may have at most %d", kind, quoted(n),
+			    n->s, n->len, LNX_NAME_MAX - 1);
 	/* Blanks may stand around a name, not within it. */
 	next = peek(p);
 	if (next && !strchr(SEPARATORS, next))
@@ -132,7 +121,7 @@ static int check_name(struct parser *p, const struct span *n, bool prov)
 	return 0;
 }
 
-static int check_prov(struct parser *p, const struct span *n)
+static int check_prov(struct parser *p, const struct lnx_span *n)
 {
 	size_t i, from;
 	char c, buf[12];
@@ -151,19 +140,19 @@ static int check_prov(struct parser *p, const struct span *n)
 		if (i < n->len && n->s[i] != ';')
 			continue;
 		if (i == from)
-			return fail(p, n->at + i, "a name is missing beside "
-				    "';', which joins two layers of one "
+			return fail(p, offset(p, n) + i, "a name is missing "
+				    "beside ';', which joins two layers of one "
 				    "provider as in tcp;ofi_rxm");
 		if (i - from == 3 && !strncasecmp(n->s + from, "lnx", 3))
-			return fail(p, n->at + from, "lnx cannot be a part of "
-				    "its own link; name the providers to "
-				    "link, as in shm+tcp");
+			return fail(p, offset(p, n) + from, "lnx cannot be a "
+				    "part of its own link; name the providers "
+				    "to link, as in shm+tcp");
 		from = i + 1;
 	}
 	return 0;
 }
 
-static void copy_name(char to[LNX_NAME_MAX], const struct span *n)
+static void copy_name(char to[LNX_NAME_MAX], const struct lnx_span *n)
 {
 	memcpy(to, n->s, n->len);
 	to[n->len] = '\0';
@@ -192,7 +181,7 @@ static bool taken(const struct lnx_link *link, const struct lnx_link_part *part,
 static bool old_spelling(struct parser *p)
 {
 	struct parser ahead = *p;
-	struct span n = take(&ahead);
+	struct lnx_span n = take(&ahead);
 	char next = peek(&ahead);
 
 	if (n.len != 3 || strncmp(n.s, "lnx", 3) || (next && next != '|'))
@@ -204,7 +193,7 @@ static bool old_spelling(struct parser *p)
 static int parse_doms(struct parser *p, struct lnx_link *link,
 		      struct lnx_link_part *part)
 {
-	struct span n;
+	struct lnx_span n;
 	char c, buf[12];
 	int ret;
 
@@ -220,14 +209,14 @@ static int parse_doms(struct parser *p, struct lnx_link *link,
 		if (ret)
 			return ret;
 		if (part->ndom == LNX_PART_DOMS)
-			return fail(p, n.at, "a part can name at most %d "
-				    "domains; without ':' and domains, every "
-				    "domain of %s is meant", LNX_PART_DOMS,
-				    part->prov);
+			return fail(p, offset(p, &n), "a part can name at most "
+				    "%d domains; without ':' and domains, "
+				    "every domain of %s is meant",
+				    LNX_PART_DOMS, part->prov);
 		copy_name(part->dom[part->ndom], &n);
 		if (taken(link, part, part->dom[part->ndom]))
-			return fail(p, n.at, "the domain \"%.*s\" of %s is in "
-				    "this link already; name it once",
+			return fail(p, offset(p, &n), "the domain \"%.*s\" of "
+				    "%s is in this link already; name it once",
 				    quoted(&n), n.s, part->prov);
 		part->ndom++;
 		c = peek(p);
@@ -247,7 +236,7 @@ static int parse_doms(struct parser *p, struct lnx_link *link,
 static int parse_part(struct parser *p, struct lnx_link *link)
 {
 	struct lnx_link_part *part;
-	struct span n = take(p);
+	struct lnx_span n = take(p);
 	char c;
 	int ret;
 
@@ -255,14 +244,14 @@ static int parse_part(struct parser *p, struct lnx_link *link)
 	if (ret)
 		return ret;
 	if (link->npart == LNX_LINK_PARTS)
-		return fail(p, n.at, "a link can have at most %d parts; '|' "
-			    "begins another link", LNX_LINK_PARTS);
+		return fail(p, offset(p, &n), "a link can have at most %d "
+			    "parts; '|' begins another link", LNX_LINK_PARTS);
 	part = &link->part[link->npart];
 	memset(part, 0, sizeof(*part));
-	part->at = n.at;
+	part->at = offset(p, &n);
 	copy_name(part->prov, &n);
 	/* Bare verbs has no reliable datagrams: its layered form is meant. */
-	if (span_is(&n, "verbs"))
+	if (lnx_span_is(n, "verbs"))
 		strcpy(part->prov, "verbs;ofi_rxm");
 
 	c = peek(p);
@@ -278,9 +267,9 @@ static int parse_part(struct parser *p, struct lnx_link *link)
 		}
 	}
 	if (!part->ndom && taken(link, part, NULL))
-		return fail(p, n.at, "%s is in this link already; name it "
-			    "once, or with different domains each time, as in "
-			    "tcp:eth0,eth1", part->prov);
+		return fail(p, offset(p, &n), "%s is in this link already; "
+			    "name it once, or with different domains each "
+			    "time, as in tcp:eth0,eth1", part->prov);
 	link->npart++;
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "base/compiler.h"
+#include "base/span.h"
 #include "wire/hdr.h"
 
 #define QUOTE_MAX	48	/* of a word quoted in a sentence */
@@ -25,11 +26,6 @@ struct parser {
 	size_t *at;
 	char *why;
 	size_t why_size;
-};
-
-struct span {
-	const char *s;
-	size_t len;
 };
 
 enum key {
@@ -65,37 +61,16 @@ static int LNX_PRINTF(3, 4) fail(struct parser *p, const char *at,
 	return -EINVAL;
 }
 
-static int quoted(const struct span *w)
-{
-	return (int)LNX_MIN(w->len, (size_t)QUOTE_MAX);
-}
-
-#define QUOTE(w)	quoted(&(w)), (w).s
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool span_is(struct span w, const char *word)
-{
-	return strlen(word) == w.len && !strncasecmp(w.s, word, w.len);
-}
+#define QUOTE(w)	lnx_span_quoted((w), QUOTE_MAX), (w).s
 
 /* The next word: up to a blank or the end of the rule; may be empty. */
-static struct span take(struct parser *p)
+static struct lnx_span take(struct parser *p)
 {
-	struct span w;
+	struct lnx_span w;
 
-	while (is_blank(p->text[p->pos]))
-		p->pos++;
+	p->pos += lnx_blanks(p->text + p->pos);
 	w.s = p->text + p->pos;
-	for (w.len = 0; w.s[w.len] && !is_blank(w.s[w.len]); w.len++)
+	for (w.len = 0; w.s[w.len] && !lnx_is_blank(w.s[w.len]); w.len++)
 		/* That one is within the name of a provider. */
 		if (w.s[w.len] == ';' &&
 		    strncasecmp(w.s + w.len, ";ofi_", 5))
@@ -105,10 +80,10 @@ static struct span take(struct parser *p)
 }
 
 /* Cut w at the first c: returns what is before; w is what follows, or empty. */
-static struct span cut(struct span *w, char c)
+static struct lnx_span cut(struct lnx_span *w, char c)
 {
 	const char *end = memchr(w->s, c, w->len);
-	struct span first = *w;
+	struct lnx_span first = *w;
 
 	first.len = end ? (size_t)(end - w->s) : w->len;
 	w->s += first.len + (end != NULL);
@@ -118,36 +93,24 @@ static struct span cut(struct span *w, char c)
 
 /* ---- values ---- */
 
-static bool read_uint(struct span w, uint64_t *v)
-{
-	size_t i;
-
-	*v = 0;
-	for (i = 0; i < w.len; i++)
-		if (!is_digit(w.s[i]) || __builtin_mul_overflow(*v, 10, v) ||
-		    __builtin_add_overflow(*v, (uint64_t)(w.s[i] - '0'), v))
-			return false;
-	return w.len > 0;
-}
-
-static int parse_number(struct parser *p, const char *key, struct span w,
+static int parse_number(struct parser *p, const char *key, struct lnx_span w,
 			uint64_t *v)
 {
-	if (read_uint(w, v) && *v && *v <= NUMBER_MAX)
+	if (lnx_span_uint(w, v) && *v && *v <= NUMBER_MAX)
 		return 0;
 	return fail(p, w.s, "%s=%.*s: must be a whole number from 1 to %u",
 		    key, QUOTE(w), NUMBER_MAX);
 }
 
-static bool has_unit(struct span w)
+static bool has_unit(struct lnx_span w)
 {
 	return w.len && (w.s[w.len - 1] == 's' || w.s[w.len - 1] == 'S');
 }
 
-static int parse_time(struct parser *p, const char *key, struct span w,
+static int parse_time(struct parser *p, const char *key, struct lnx_span w,
 		      uint64_t *ns)
 {
-	struct span n = w;
+	struct lnx_span n = w;
 	uint64_t v, unit = 1;
 
 	if (has_unit(n)) {
@@ -157,7 +120,7 @@ static int parse_time(struct parser *p, const char *key, struct span w,
 		else
 			unit = 1000;
 	}
-	if (!read_uint(n, &v) || !v || v > LNX_FAULT_MS_MAX / unit)
+	if (!lnx_span_uint(n, &v) || !v || v > LNX_FAULT_MS_MAX / unit)
 		return fail(p, w.s, "%s=%.*s: must be a time from 1 to %u ms, "
 			    "such as 20 or 20ms or 2s", key, QUOTE(w),
 			    LNX_FAULT_MS_MAX);
@@ -165,12 +128,12 @@ static int parse_time(struct parser *p, const char *key, struct span w,
 	return 0;
 }
 
-static int parse_after(struct parser *p, struct span w,
+static int parse_after(struct parser *p, struct lnx_span w,
 		       struct lnx_fault_rule *r)
 {
 	if (has_unit(w))
 		return parse_time(p, "after", w, &r->after_ns);
-	if (read_uint(w, &r->after) && r->after && r->after <= NUMBER_MAX)
+	if (lnx_span_uint(w, &r->after) && r->after && r->after <= NUMBER_MAX)
 		return 0;
 	return fail(p, w.s, "after=%.*s: must be a number of frames from 1 to "
 		    "%u, such as 10, or a time with its unit, such as 500ms "
@@ -178,10 +141,10 @@ static int parse_after(struct parser *p, struct span w,
 }
 
 /* "5", "5%", "0.5%" in millionths. */
-static int parse_random(struct parser *p, struct span w,
+static int parse_random(struct parser *p, struct lnx_span w,
 			struct lnx_fault_rule *r)
 {
-	struct span rest = w, whole;
+	struct lnx_span rest = w, whole;
 	uint64_t v, frac = 0;
 	bool dot;
 	size_t i;
@@ -190,8 +153,8 @@ static int parse_random(struct parser *p, struct span w,
 		rest.len--;
 	dot = memchr(rest.s, '.', rest.len) != NULL;
 	whole = cut(&rest, '.');
-	if (!read_uint(whole, &v) || v > 100 || rest.len > 4 ||
-	    (dot && !read_uint(rest, &frac)))
+	if (!lnx_span_uint(whole, &v) || v > 100 || rest.len > 4 ||
+	    (dot && !lnx_span_uint(rest, &frac)))
 		goto bad;
 	for (i = rest.len; i < 4; i++)
 		frac *= 10;
@@ -206,7 +169,7 @@ bad:
 		    QUOTE(w));
 }
 
-static int too_many(struct parser *p, const char *key, struct span w)
+static int too_many(struct parser *p, const char *key, struct lnx_span w)
 {
 	return fail(p, w.s, "%s=: \"%.*s\" is one too many, there can be %d; "
 		    "write another rule for the others", key, QUOTE(w),
@@ -218,7 +181,7 @@ static bool pattern_letter(char c)
 	return c > ' ' && c <= '~' && !strchr(",|+\"'=", c);
 }
 
-static int parse_rail(struct parser *p, struct span w,
+static int parse_rail(struct parser *p, struct lnx_span w,
 		      struct lnx_fault_rule *r)
 {
 	size_t i;
@@ -242,12 +205,12 @@ static int parse_rail(struct parser *p, struct span w,
 	return 0;
 }
 
-static int parse_rrail(struct parser *p, struct span w,
+static int parse_rrail(struct parser *p, struct lnx_span w,
 		       struct lnx_fault_rule *r)
 {
 	uint64_t v;
 
-	if (!read_uint(w, &v) || v >= UINT16_MAX)
+	if (!lnx_span_uint(w, &v) || v >= UINT16_MAX)
 		return fail(p, w.s, "rrail=%.*s: must be the index of a rail "
 			    "in the peer's address, from 0, or several "
 			    "separated by ',', or * for any", QUOTE(w));
@@ -257,37 +220,21 @@ static int parse_rrail(struct parser *p, struct span w,
 	return 0;
 }
 
-static int parse_peer(struct parser *p, struct span w,
+static int parse_peer(struct parser *p, struct lnx_span w,
 		      struct lnx_fault_rule *r)
 {
 	struct fault_peer peer = { .is_eid = w.len > ADDR_DIGITS };
-	size_t i;
 
-	if (peer.is_eid) {
-		for (i = 0; i < w.len; i++) {
-			char c = (char)(w.s[i] | 0x20);
-			unsigned v = is_digit(w.s[i]) ? (unsigned)c - '0' :
-				     c >= 'a' && c <= 'f' ?
-				     (unsigned)c - 'a' + 10 : 16;
-
-			if (v > 15)
-				goto bad;
-			peer.id = peer.id << 4 | v;
-		}
-		if (w.len != 16)
-			goto bad;
-	} else if (!read_uint(w, &peer.id)) {
-		goto bad;
-	}
+	if (!(peer.is_eid ? lnx_span_hex64(w, &peer.id) :
+			    lnx_span_uint(w, &peer.id)))
+		return fail(p, w.s, "peer=%.*s: must be the 16 hex digits of "
+			    "an endpoint id, as logs show it, or the number of "
+			    "an fi_addr_t, or several separated by ',', or * "
+			    "for any", QUOTE(w));
 	if (r->npeer == LNX_FAULT_LIST)
 		return too_many(p, "peer", w);
 	r->peer[r->npeer++] = peer;
 	return 0;
-bad:
-	return fail(p, w.s, "peer=%.*s: must be the 16 hex digits of an "
-		    "endpoint id, as logs show it, or the number of an "
-		    "fi_addr_t, or several separated by ',', or * for any",
-		    QUOTE(w));
 }
 
 /* ---- kinds and classes ---- */
@@ -327,17 +274,17 @@ uint64_t lnx_fault_kinds(enum lnx_fault_action action)
 	return set;
 }
 
-static uint64_t kind_set(struct span w)
+static uint64_t kind_set(struct lnx_span w)
 {
 	char buf[16];
 	unsigned k;
 
-	if (span_is(w, "rts"))
+	if (lnx_span_is(w, "rts"))
 		return 1ULL << LNX_KIND_RTS_MSG | 1ULL << LNX_KIND_RTS_TAG;
 	for (k = 1; k <= LNX_FAULT_WRITE; k++) {
 		const char *name = kind_name(k, buf);
 
-		if (name && span_is(w, name))
+		if (name && lnx_span_is(w, name))
 			return 1ULL << k;
 	}
 	return 0;
@@ -360,12 +307,12 @@ size_t lnx_fault_kind_names(uint64_t set, const char *between, char *buf,
 	return n;
 }
 
-static int parse_kinds(struct parser *p, struct span list,
+static int parse_kinds(struct parser *p, struct lnx_span list,
 		       struct lnx_fault_rule *r)
 {
 	uint64_t may = lnx_fault_kinds(r->action), set = 0, one;
 	bool not = list.len && *list.s == '^';
-	struct span all = list, w;
+	struct lnx_span all = list, w;
 	char names[256];
 
 	if (not) {
@@ -398,10 +345,10 @@ static int parse_kinds(struct parser *p, struct span list,
 	return 0;
 }
 
-static int parse_classes(struct parser *p, struct span list,
+static int parse_classes(struct parser *p, struct lnx_span list,
 			 struct lnx_fault_rule *r)
 {
-	struct span all = list, w;
+	struct lnx_span all = list, w;
 	char names[320];
 	size_t n = 0;
 	int c;
@@ -413,7 +360,7 @@ static int parse_classes(struct parser *p, struct span list,
 			r->classes |= 1u << c;
 			continue;
 		}
-		if (span_is(w, "random")) {
+		if (lnx_span_is(w, "random")) {
 			r->classes |= FAULT_CLASSES;
 			continue;
 		}
@@ -432,8 +379,8 @@ static int parse_classes(struct parser *p, struct span list,
 
 static int parse_action(struct parser *p, struct lnx_fault_rule *r)
 {
-	struct span all = take(p), value = all;
-	struct span name = cut(&value, '=');
+	struct lnx_span all = take(p), value = all;
+	struct lnx_span name = cut(&value, '=');
 	bool valued = name.len < all.len;
 	int ret = 0;
 
@@ -441,15 +388,15 @@ static int parse_action(struct parser *p, struct lnx_fault_rule *r)
 		return fail(p, all.s, "a rule is missing %s; it begins with "
 			    "drop, delay=TIME or fail=CLASS",
 			    *all.s ? "before ';'" : "at the end");
-	if (span_is(name, "drop")) {
+	if (lnx_span_is(name, "drop")) {
 		if (valued)
 			return fail(p, all.s, "\"%.*s\": drop has no value",
 				    QUOTE(all));
 		r->action = LNX_FAULT_DROP;
-	} else if (span_is(name, "delay")) {
+	} else if (lnx_span_is(name, "delay")) {
 		r->action = LNX_FAULT_DELAY;
 		ret = parse_time(p, "delay", value, &r->delay_ns);
-	} else if (span_is(name, "fail")) {
+	} else if (lnx_span_is(name, "fail")) {
 		r->action = LNX_FAULT_FAIL;
 		ret = parse_classes(p, value, r);
 	} else {
@@ -461,10 +408,10 @@ static int parse_action(struct parser *p, struct lnx_fault_rule *r)
 }
 
 /* Every value of a list; '*' anywhere in it means all. */
-static int parse_list(struct parser *p, enum key key, struct span list,
+static int parse_list(struct parser *p, enum key key, struct lnx_span list,
 		      struct lnx_fault_rule *r)
 {
-	static int (*const one[])(struct parser *p, struct span w,
+	static int (*const one[])(struct parser *p, struct lnx_span w,
 				  struct lnx_fault_rule *r) = {
 		[KEY_RAIL] = parse_rail, [KEY_RRAIL] = parse_rrail,
 		[KEY_PEER] = parse_peer,
@@ -476,7 +423,7 @@ static int parse_list(struct parser *p, enum key key, struct span list,
 	int ret;
 
 	do {
-		struct span w = cut(&list, ',');
+		struct lnx_span w = cut(&list, ',');
 
 		if (w.len == 1 && *w.s == '*') {
 			any = true;
@@ -491,7 +438,7 @@ static int parse_list(struct parser *p, enum key key, struct span list,
 	return 0;
 }
 
-static int parse_value(struct parser *p, enum key key, struct span w,
+static int parse_value(struct parser *p, enum key key, struct lnx_span w,
 		       struct lnx_fault_rule *r)
 {
 	switch (key) {
@@ -517,7 +464,7 @@ static int parse_value(struct parser *p, enum key key, struct span w,
 		return parse_number(p, keys[key], w, &r->max);
 	default:
 		r->has_seed = true;
-		if (read_uint(w, &r->seed))
+		if (lnx_span_uint(w, &r->seed))
 			return 0;
 		return fail(p, w.s, "seed=%.*s: must be a whole number below "
 			    "2 to the 64th", QUOTE(w));
@@ -526,14 +473,14 @@ static int parse_value(struct parser *p, enum key key, struct span w,
 
 #define KEYS_OFTEN	(1u << KEY_RATE | 1u << KEY_INTERVAL | 1u << KEY_RANDOM)
 
-static int parse_word(struct parser *p, struct span all, unsigned *seen,
+static int parse_word(struct parser *p, struct lnx_span all, unsigned *seen,
 		      struct lnx_fault_rule *r)
 {
-	struct span value = all;
-	struct span name = cut(&value, '=');
+	struct lnx_span value = all;
+	struct lnx_span name = cut(&value, '=');
 	unsigned k;
 
-	for (k = 0; k < KEYS && !span_is(name, keys[k]); k++)
+	for (k = 0; k < KEYS && !lnx_span_is(name, keys[k]); k++)
 		;
 	if (k == KEYS)
 		return fail(p, all.s, "\"%.*s\": a word of a rule is rail=, "
@@ -561,7 +508,7 @@ static int parse_rule(struct parser *p, struct lnx_fault_rule *r)
 	r->rate = 1;
 	ret = parse_action(p, r);
 	while (!ret) {
-		struct span w = take(p);
+		struct lnx_span w = take(p);
 
 		if (!w.len)
 			break;

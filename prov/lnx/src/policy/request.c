@@ -6,10 +6,10 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/compiler.h"
 #include "base/glob.h"
+#include "base/span.h"
 #include "policy/health.h"
 
 #define QUOTE_MAX	48	/* of a word quoted in a sentence */
@@ -22,17 +22,7 @@ struct parser {
 	size_t why_size;
 };
 
-struct span {
-	const char *s;
-	size_t len;
-};
-
-static int quoted(const struct span *w)
-{
-	return (int)LNX_MIN(w->len, (size_t)QUOTE_MAX);
-}
-
-#define QUOTE(w)	quoted(&(w)), (w).s
+#define QUOTE(w)	lnx_span_quoted((w), QUOTE_MAX), (w).s
 
 static int LNX_PRINTF(2, 3) refuse(struct parser *p, const char *fmt, ...)
 {
@@ -48,35 +38,19 @@ static int LNX_PRINTF(2, 3) refuse(struct parser *p, const char *fmt, ...)
 	return -EINVAL;
 }
 
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-static bool is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static bool span_is(struct span w, const char *word)
-{
-	return strlen(word) == w.len && !strncasecmp(w.s, word, w.len);
-}
-
 static void skip(struct parser *p)
 {
-	while (is_blank(p->text[p->pos]))
-		p->pos++;
+	p->pos += lnx_blanks(p->text + p->pos);
 }
 
 /* The next word; empty at the end. */
-static struct span take(struct parser *p)
+static struct lnx_span take(struct parser *p)
 {
-	struct span w;
+	struct lnx_span w;
 
 	skip(p);
 	w.s = p->text + p->pos;
-	for (w.len = 0; w.s[w.len] && !is_blank(w.s[w.len]); w.len++)
+	for (w.len = 0; w.s[w.len] && !lnx_is_blank(w.s[w.len]); w.len++)
 		;
 	p->pos += w.len;
 	return w;
@@ -84,23 +58,11 @@ static struct span take(struct parser *p)
 
 static int at_end(struct parser *p, const char *after)
 {
-	struct span w = take(p);
+	struct lnx_span w = take(p);
 
 	if (!w.len)
 		return 0;
 	return refuse(p, "\"%.*s\": nothing follows \"%s\"", QUOTE(w), after);
-}
-
-static bool read_uint(struct span w, uint64_t *v)
-{
-	size_t i;
-
-	*v = 0;
-	for (i = 0; i < w.len; i++)
-		if (!is_digit(w.s[i]) || __builtin_mul_overflow(*v, 10, v) ||
-		    __builtin_add_overflow(*v, (uint64_t)(w.s[i] - '0'), v))
-			return false;
-	return w.len > 0;
 }
 
 /* ---- targets ---- */
@@ -110,7 +72,7 @@ static bool rail_letter(char c)
 	return c > ' ' && c <= '~' && !strchr(",|+\"'=@", c);
 }
 
-static int parse_rail(struct parser *p, struct span all, struct span w,
+static int parse_rail(struct parser *p, struct lnx_span all, struct lnx_span w,
 		      struct lnx_target *t)
 {
 	size_t i;
@@ -132,29 +94,11 @@ static int parse_rail(struct parser *p, struct span all, struct span w,
 	return 0;
 }
 
-static bool read_eid(struct span w, uint64_t *eid)
-{
-	size_t i;
-
-	*eid = 0;
-	for (i = 0; i < w.len; i++) {
-		char c = (char)(w.s[i] | 0x20);
-
-		if (is_digit(w.s[i]))
-			*eid = *eid << 4 | (uint64_t)(w.s[i] - '0');
-		else if (c >= 'a' && c <= 'f')
-			*eid = *eid << 4 | (uint64_t)(c - 'a' + 10);
-		else
-			return false;
-	}
-	return w.len == 16;
-}
-
-static int parse_target(struct parser *p, struct span all,
+static int parse_target(struct parser *p, struct lnx_span all,
 			struct lnx_target *t)
 {
 	const char *at = memchr(all.s, '@', all.len);
-	struct span end = all, peer;
+	struct lnx_span end = all, peer;
 	uint64_t n;
 
 	t->at = (unsigned)(all.s - p->text);
@@ -164,16 +108,16 @@ static int parse_target(struct parser *p, struct span all,
 		return parse_rail(p, all, all, t);
 	}
 	end.len = (size_t)(at - all.s);
-	peer = (struct span){ at + 1, all.len - end.len - 1 };
-	t->any_peer = span_is(peer, "*");
+	peer = (struct lnx_span){ at + 1, all.len - end.len - 1 };
+	t->any_peer = lnx_span_is(peer, "*");
 	t->by_eid = peer.len > ADDR_DIGITS;
-	if (!t->any_peer && !(t->by_eid ? read_eid(peer, &t->peer) :
-					  read_uint(peer, &t->peer)))
+	if (!t->any_peer && !(t->by_eid ? lnx_span_hex64(peer, &t->peer) :
+					  lnx_span_uint(peer, &t->peer)))
 		return refuse(p, "\"%.*s\": what stands behind @ must be the "
 			      "16 hex digits of an endpoint id, as \"health "
 			      "list\" shows it, or the number of an fi_addr_t, "
 			      "or * for all peers", QUOTE(all));
-	if (read_uint(end, &n)) {
+	if (lnx_span_uint(end, &n)) {
 		t->kind = LNX_TARGET_REMOTE;
 		t->remote = (unsigned)n;
 		if (n < UINT16_MAX)
@@ -185,7 +129,8 @@ static int parse_target(struct parser *p, struct span all,
 	return parse_rail(p, all, end, t);
 }
 
-static int add_target(struct parser *p, struct span w, struct lnx_request *r)
+static int add_target(struct parser *p, struct lnx_span w,
+		      struct lnx_request *r)
 {
 	if (r->ntarget == LNX_REQUEST_TARGETS)
 		return refuse(p, "\"%.*s\" is one too many, there can be %d; "
@@ -196,11 +141,12 @@ static int add_target(struct parser *p, struct span w, struct lnx_request *r)
 
 /* ---- health ---- */
 
-static int parse_value(struct parser *p, struct span w, struct lnx_request *r)
+static int parse_value(struct parser *p, struct lnx_span w,
+		       struct lnx_request *r)
 {
 	uint64_t v;
 
-	if (!read_uint(w, &v) || v > LNX_HEALTH_MAX)
+	if (!lnx_span_uint(w, &v) || v > LNX_HEALTH_MAX)
 		return refuse(p, "\"%.*s\": the last word of \"health set\" "
 			      "must be a health, a whole number from 0 to %d",
 			      QUOTE(w), LNX_HEALTH_MAX);
@@ -210,7 +156,7 @@ static int parse_value(struct parser *p, struct span w, struct lnx_request *r)
 
 static int parse_set(struct parser *p, struct lnx_request *r)
 {
-	struct span w = take(p), next;
+	struct lnx_span w = take(p), next;
 	int ret = 0;
 
 	if (!w.len)
@@ -231,14 +177,14 @@ static int parse_set(struct parser *p, struct lnx_request *r)
 
 static int parse_auto(struct parser *p, struct lnx_request *r)
 {
-	struct span w = take(p);
+	struct lnx_span w = take(p);
 	int ret = 0;
 
 	if (!w.len)
 		return refuse(p, "\"health auto\" is missing what is given "
 			      "back: health auto RAIL|RAIL@PEER|N@PEER..., or "
 			      "all");
-	if (span_is(w, "all")) {
+	if (lnx_span_is(w, "all")) {
 		r->all = true;
 		return at_end(p, "health auto all");
 	}
@@ -249,17 +195,17 @@ static int parse_auto(struct parser *p, struct lnx_request *r)
 
 static int parse_health(struct parser *p, struct lnx_request *r)
 {
-	struct span w = take(p);
+	struct lnx_span w = take(p);
 
-	if (span_is(w, "list")) {
+	if (lnx_span_is(w, "list")) {
 		r->kind = LNX_REQUEST_HEALTH_LIST;
 		return at_end(p, "health list");
 	}
-	if (span_is(w, "set")) {
+	if (lnx_span_is(w, "set")) {
 		r->kind = LNX_REQUEST_HEALTH_SET;
 		return parse_set(p, r);
 	}
-	if (span_is(w, "auto")) {
+	if (lnx_span_is(w, "auto")) {
 		r->kind = LNX_REQUEST_HEALTH_AUTO;
 		return parse_auto(p, r);
 	}
@@ -285,10 +231,10 @@ static int parse_add(struct parser *p, struct lnx_request *r)
 
 static int parse_del(struct parser *p, struct lnx_request *r)
 {
-	struct span w = take(p);
+	struct lnx_span w = take(p);
 
-	r->all = span_is(w, "all");
-	if (!r->all && !read_uint(w, &r->number))
+	r->all = lnx_span_is(w, "all");
+	if (!r->all && !lnx_span_uint(w, &r->number))
 		return refuse(p, "\"%.*s\": \"fault del\" is followed by the "
 			      "number of a rule, as \"fault list\" shows it, "
 			      "or all", QUOTE(w));
@@ -297,17 +243,17 @@ static int parse_del(struct parser *p, struct lnx_request *r)
 
 static int parse_fault(struct parser *p, struct lnx_request *r)
 {
-	struct span w = take(p);
+	struct lnx_span w = take(p);
 
-	if (span_is(w, "add")) {
+	if (lnx_span_is(w, "add")) {
 		r->kind = LNX_REQUEST_FAULT_ADD;
 		return parse_add(p, r);
 	}
-	if (span_is(w, "list")) {
+	if (lnx_span_is(w, "list")) {
 		r->kind = LNX_REQUEST_FAULT_LIST;
 		return at_end(p, "fault list");
 	}
-	if (span_is(w, "del")) {
+	if (lnx_span_is(w, "del")) {
 		r->kind = LNX_REQUEST_FAULT_DEL;
 		return parse_del(p, r);
 	}
@@ -319,18 +265,18 @@ int lnx_request_parse(const char *text, struct lnx_request *out, char *why,
 		      size_t why_size)
 {
 	struct parser p = { .text = text, .why = why, .why_size = why_size };
-	struct span w;
+	struct lnx_span w;
 
 	memset(out, 0, sizeof(*out));
 	if (strnlen(text, LNX_REQUEST_MAX) == LNX_REQUEST_MAX)
 		return refuse(&p, "the request is longer than %d letters",
 			      LNX_REQUEST_MAX - 1);
 	w = take(&p);
-	if (span_is(w, "fault"))
+	if (lnx_span_is(w, "fault"))
 		return parse_fault(&p, out);
-	if (span_is(w, "health"))
+	if (lnx_span_is(w, "health"))
 		return parse_health(&p, out);
-	if (span_is(w, "stats")) {
+	if (lnx_span_is(w, "stats")) {
 		out->kind = LNX_REQUEST_STATS;
 		return at_end(&p, "stats");
 	}
