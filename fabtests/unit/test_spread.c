@@ -174,7 +174,7 @@ static void introduce(void)
 	cr_assert_eq(send1(1000, &a), 0);
 	fake_comp(&f, &a);
 	settle();
-	cr_assert(inside()->heard);
+	cr_assert(lnx_peer_heard(inside()));
 	memset(nseen, 0, sizeof(nseen));
 }
 

@@ -66,11 +66,40 @@ static LNX_COLD void refill(struct lnx_ep *ep)
 		ep->work &= ~LNX_WORK_BUFS;
 }
 
-/* What may call cores, and what needs the time. */
+/* What needs the time. */
+static __attribute__((noinline)) void timed(struct lnx_ep *ep)
+{
+	uint64_t now = lnx_clock_ns();
+
+	if (ep->work & LNX_WORK_GUARD)
+		lnx_guard_run(ep, now);
+	if (ep->work & LNX_WORK_PUMP)
+		lnx_tx_pump(ep, now);
+	if (ep->work & (LNX_WORK_ACK | LNX_WORK_OWE))
+		lnx_tx_acks(ep, now, false);
+	if (ep->work & LNX_WORK_PARK)
+		lnx_rx_unpark(ep, now);
+	if (ep->work & LNX_WORK_UNA)
+		lnx_tx_timers(ep, now);
+	if (ep->work & LNX_WORK_WATCH)
+		lnx_deaths_run(ep, now);
+	if (lnx_unlikely(ep->work & LNX_WORK_BUFS))
+		refill(ep);
+}
+
+/* What need not be looked at in every pass, and some of it not in each of these. */
+static inline void slow(struct lnx_ep *ep)
+{
+	if (ep->work & LNX_WORK_OWE)
+		lnx_tx_acks_rode(ep);
+	if ((ep->work & ~(LNX_WORK_UNA | LNX_WORK_WATCH)) ||
+	    !(ep->pass & 0xff))
+		timed(ep);
+}
+
+/* What was left to be done, which may call cores. */
 static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 {
-	uint64_t now;
-
 	if (lnx_unlikely(ep->work & LNX_WORK_FAULT))
 		lnx_faults_run(ep);
 	/* First: what came behind a hello needs the way it leads to. */
@@ -88,24 +117,7 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 		lnx_tx_direct_pump(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_MATCH))
 		lnx_rx_rematch(ep);
-	if (!(ep->work & ~(LNX_WORK_UNA | LNX_WORK_WATCH)) &&
-	    (ep->pass & 0xff))
-		return;		/* timers need not look at every pass */
-	now = lnx_clock_ns();
-	if (ep->work & LNX_WORK_GUARD)
-		lnx_guard_run(ep, now);
-	if (ep->work & LNX_WORK_PUMP)
-		lnx_tx_pump(ep, now);
-	if (ep->work & (LNX_WORK_ACK | LNX_WORK_OWE))
-		lnx_tx_acks(ep, now, false);
-	if (ep->work & LNX_WORK_PARK)
-		lnx_rx_unpark(ep, now);
-	if (ep->work & LNX_WORK_UNA)
-		lnx_tx_timers(ep, now);
-	if (ep->work & LNX_WORK_WATCH)
-		lnx_deaths_run(ep, now);
-	if (lnx_unlikely(ep->work & LNX_WORK_BUFS))
-		refill(ep);
+	slow(ep);
 }
 
 /* Fill up what is set aside.  True: too little for a core that does not wait.
@@ -151,9 +163,10 @@ void lnx_ep_progress(struct lnx_ep *ep)
 		}
 		poll_rail(rail);
 	}
-	if ((ep->work & ~LNX_WORK_SLOW) ||
-	    lnx_unlikely(ep->work && !(ep->pass & (LNX_SLOW_PASSES - 1))))
+	if (lnx_unlikely(ep->work & ~LNX_WORK_SLOW))
 		deferred(ep);
+	else if (lnx_unlikely(!(ep->pass & (LNX_SLOW_PASSES - 1)) && ep->work))
+		slow(ep);
 }
 
 void lnx_ep_progress_all(struct lnx_ep *ep)

@@ -88,6 +88,7 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	p->shm_addr = FI_ADDR_NOTAVAIL;
 	p->shm_core = FI_ADDR_NOTAVAIL;
 	p->self = eid == ep->eid;
+	p->tx_odd = LNX_TX_ODD_UNHEARD;
 	lnx_list_init(&p->pend);
 	lnx_list_init(&p->dpend);
 	lnx_list_init(&p->dpend_link);

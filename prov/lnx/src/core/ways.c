@@ -6,6 +6,16 @@
 #include "core/paths.h"
 #include "core/ways.h"
 
+/* A second path comes: what the first has delivered is of interest from now on. */
+static void not_alone(struct lnx_peer *peer)
+{
+	struct lnx_path *path = &peer->path[0];
+	uint64_t got = path->sent - LNX_MIN(path->sent, peer->una_bytes);
+
+	path->said += got - path->got;
+	path->got = got;
+}
+
 /* One more.  False: the core has no room for its address. */
 static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 {
@@ -25,6 +35,8 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	lnx_health_init(&path->guard.remote);
 	if (lnx_rail_insert(path->rail, way->to->raw, &path->core_addr))
 		return false;
+	if (peer->npath == 1)
+		not_alone(peer);
 	peer->npath++;
 	return true;
 }

@@ -109,6 +109,15 @@ struct lnx_path {
 /* lnx_path.room before the path's speed is known. */
 #define LNX_PATH_ROOM	32768u
 
+/*
+ * What is not as usual with the frames to a peer: then a new one may not just leave, and
+ * an acknowledgement is more than one frame done with.
+ */
+#define LNX_TX_ODD_UNHEARD	0x01u	/* it has acknowledged nothing: not our hello */
+#define LNX_TX_ODD_PEND		0x02u	/* some wait to be posted: npend */
+#define LNX_TX_ODD_AGAIN	0x04u	/* some are to be posted again: tx_resend */
+#define LNX_TX_ODD_PROBING	0x08u	/* the oldest was; its ack tells what is lost */
+
 /* Whose memory: the process, and where in it the id is while it may be read. */
 struct lnx_cma_owner {
 	int pid;
@@ -132,8 +141,7 @@ struct lnx_peer {
 	uint32_t tx_next;		/* number of the next new frame */
 	uint32_t tx_posted;		/* number of the next one to be posted */
 	uint32_t tx_una;		/* oldest not acknowledged */
-	uint32_t tx_resend;		/* next to post again; == tx_posted: none */
-	uint32_t npend;			/* frames in [tx_posted, tx_next) */
+	uint8_t tx_odd;			/* LNX_TX_ODD_*, 0 nearly always */
 	uint8_t npath;
 	uint8_t nspread;		/* the first that share large messages */
 	uint8_t nturn;			/* the first that messages take in turn */
@@ -145,19 +153,19 @@ struct lnx_peer {
 	struct lnx_node una_link;	/* ep->una_peers: frames unacknowledged */
 	struct lnx_node ack_link;	/* ep->ack_peers */
 	uint64_t owed_since_ns;		/* 0: the next pass sets it */
-	uint32_t owed;			/* sequenced frames not yet acknowledged */
+	uint32_t owed;			/* sequenced frames not yet acknowledged;
+					 * on ack_peers, which passes clear */
 	bool ack_now;
 
 	bool self;			/* this very endpoint */
 	bool hello_done;		/* our hello is numbered */
 	bool gone;			/* unreachable: sends fail at once */
 	struct lnx_seq seq;
-	uint64_t una_since_ns;		/* last progress of tx_una */
+	uint64_t una_since_ns;		/* tx_una is una_seen since, as the timers saw it */
 	uint64_t silent_ns;		/* nothing came of it since; 0: it did */
 	uint64_t rto_ns;
-	bool heard;			/* it has acknowledged something: our hello */
+	uint32_t una_seen;
 	bool probe;			/* send the oldest frame again */
-	bool probing;			/* did so; its ack tells what is lost */
 	bool spread;			/* its frames come over several paths */
 	uint8_t last_path;		/* of its frames */
 	uint8_t told_path;		/* what we told of last */
@@ -186,6 +194,8 @@ struct lnx_peer {
 	uint32_t memory_seq;		/* one beyond the last frame about memory */
 	uint32_t nunknown;		/* reads whose keys were not known */
 	uint32_t nserved;		/* its large writes and questions for keys */
+	uint32_t tx_resend;		/* next to post again: LNX_TX_ODD_AGAIN */
+	uint32_t npend;			/* frames in [tx_posted, tx_next) */
 	struct lnx_node pend;		/* txe.link, numbered, not yet posted */
 
 	/* Direct sends that the core was too busy for (tx/direct.c). */
@@ -230,5 +240,17 @@ static_assert(offsetof(struct lnx_peer, slot) == 64 &&
 	      offsetof(struct lnx_peer, seq) == 128 &&
 	      offsetof(struct lnx_peer, got) == 192,
 	      "four lines of a peer for a frame, and one of its path");
+
+/* Has it acknowledged anything? */
+static inline bool lnx_peer_heard(const struct lnx_peer *peer)
+{
+	return !(peer->tx_odd & LNX_TX_ODD_UNHEARD);
+}
+
+/* Do frames wait to be posted again? */
+static inline bool lnx_peer_resends(const struct lnx_peer *peer)
+{
+	return (peer->tx_odd & LNX_TX_ODD_AGAIN) != 0;
+}
 
 #endif

@@ -12,6 +12,7 @@
 #include "comp/faults.h"
 #include "rx/rx.h"
 #include "rx/serve.h"
+#include "tx/frame.h"
 #include "tx/guard.h"
 #include "tx/path.h"
 #include "tx/stranger.h"
@@ -179,9 +180,9 @@ LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_hdr *h, struct lnx_rxbuf *buf,
 		      size_t len)
 {
-	switch (h->kind) {
-	case LNX_KIND_TAG:
+	if (lnx_likely(h->kind == LNX_KIND_TAG))
 		return handle_eager(ep, peer, h, buf, true);
+	switch (h->kind) {
 	case LNX_KIND_MSG:
 		return handle_eager(ep, peer, h, buf, false);
 	case LNX_KIND_RTS_TAG:
@@ -207,8 +208,7 @@ LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 static inline void owe_ack(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	peer->owed++;
-	if (!lnx_list_linked(&peer->ack_link)) {
-		peer->owed_since_ns = 0;
+	if (lnx_unlikely(!lnx_list_linked(&peer->ack_link))) {
 		lnx_list_add_tail(&ep->ack_peers, &peer->ack_link);
 		ep->work |= LNX_WORK_OWE;
 	}
@@ -422,9 +422,7 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		if (!peer)
 			return false;
 	}
-	if (h.ack != peer->tx_una)
-		lnx_tx_acked(peer, h.ack);
-
+	lnx_tx_ack(ep, peer, h.ack);
 	if (lnx_unlikely(!lnx_kind_sequenced(h.kind))) {
 		control(buf, peer, &h);
 		return false;

@@ -306,6 +306,12 @@ static inline size_t lnx_iov_put(const struct iovec *iov, size_t niov,
 	const char *p = src;
 	size_t i, done = 0;
 
+	if (lnx_likely(niov == 1)) {
+		done = LNX_MIN(iov->iov_len, len);
+		if (lnx_likely(done))
+			memcpy(iov->iov_base, p, done);
+		return done;
+	}
 	for (i = 0; i < niov && done < len; i++) {
 		size_t n = LNX_MIN(iov[i].iov_len, len - done);
 
@@ -322,6 +328,11 @@ static inline size_t lnx_iov_get(void *dst, const struct iovec *iov,
 	char *p = dst;
 	size_t i, done = 0;
 
+	if (lnx_likely(niov == 1)) {
+		if (lnx_likely(iov->iov_len))
+			memcpy(p, iov->iov_base, iov->iov_len);
+		return iov->iov_len;
+	}
 	for (i = 0; i < niov; i++) {
 		if (iov[i].iov_len)
 			memcpy(p + done, iov[i].iov_base, iov[i].iov_len);
@@ -334,6 +345,8 @@ static inline size_t lnx_iov_len(const struct iovec *iov, size_t niov)
 {
 	size_t i, len = 0;
 
+	if (lnx_likely(niov == 1))
+		return iov->iov_len;
 	for (i = 0; i < niov; i++)
 		len += iov[i].iov_len;
 	return len;

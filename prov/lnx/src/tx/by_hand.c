@@ -148,7 +148,7 @@ static void tell_all(struct lnx_ep *ep, uint32_t rails, uint64_t now)
 
 		/* To others we are nobody yet. */
 		if (peer->npath < 2 || peer->gone || peer->bye ||
-		    (!peer->heard && !peer->seq.next))
+		    (!lnx_peer_heard(peer) && !peer->seq.next))
 			continue;
 		peer->tell |= rails;
 		lnx_guard_watch(peer);

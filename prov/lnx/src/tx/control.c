@@ -37,7 +37,7 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	path->rail->hot = ep->poll_hot;
 	if (h->kind == LNX_KIND_ACK) {
 		lnx_path_told(peer, h);
-		lnx_tx_ack_rode(ep, peer);
+		lnx_tx_ack_rode(peer);
 	}
 	lnx_path_up(path);
 	return 0;
@@ -124,6 +124,10 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 
 		if (lnx_unlikely(peer->pong_due))
 			send_pongs(ep, peer);
+		if (!peer->owed) {
+			lnx_list_del(&peer->ack_link);
+			continue;
+		}
 		if (!peer->owed_since_ns)
 			peer->owed_since_ns = now;
 		if (!all && !peer->ack_now &&
@@ -143,6 +147,8 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		}
 		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK)) {
 			ep->stats.acks_sent++;
+			if (!peer->owed)
+				lnx_list_del(&peer->ack_link);
 			/* More may be about to come over a link that goes. */
 			if (lnx_unlikely(ep->netwatch != NULL)) {
 				ep->links_ns = now + LINKS_NS;
@@ -213,6 +219,12 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 			peer->asking = false;
 			lnx_list_del(&peer->una_link);
 			continue;
+		}
+		if (peer->una_seen != peer->tx_una) {
+			peer->una_seen = peer->tx_una;
+			peer->una_since_ns = 0;
+			peer->silent_ns = 0;
+			peer->rto_ns = LNX_RTO_MIN_NS;
 		}
 		if (!peer->silent_ns) {
 			peer->silent_ns = now;

@@ -93,6 +93,22 @@ void lnx_txe_settled(struct lnx_txe *txe)
 	lnx_txe_put(ep, txe);
 }
 
+static LNX_COLD void acked_odd(struct lnx_peer *peer)
+{
+	peer->tx_odd &= (uint8_t)~LNX_TX_ODD_UNHEARD;
+	if (lnx_peer_resends(peer) &&
+	    (int32_t)(peer->tx_resend - peer->tx_una) < 0)
+		peer->tx_resend = peer->tx_una;
+	if (peer->tx_odd & LNX_TX_ODD_PROBING) {
+		/* The peer lives.  What it still lacks was lost. */
+		peer->tx_odd &= (uint8_t)~LNX_TX_ODD_PROBING;
+		lnx_tx_again(peer, peer->lost);
+	}
+	if (peer->npend)
+		lnx_tx_want_pump(peer);
+}
+
+/* Slow half of lnx_tx_ack (tx/frame.h). */
 void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 {
 	struct lnx_ep *ep = peer->ep;
@@ -112,21 +128,10 @@ void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 			txe_acked(ep, txe);
 		}
 	}
-	peer->heard = true;
 	if (peer->tx_una == peer->tx_posted)
 		lnx_path_all_got(peer);
-	if ((int32_t)(peer->tx_resend - peer->tx_una) < 0)
-		peer->tx_resend = peer->tx_una;
-	peer->una_since_ns = 0;
-	peer->silent_ns = 0;
-	peer->rto_ns = LNX_RTO_MIN_NS;
-	if (lnx_unlikely(peer->probing)) {
-		/* The peer lives.  What it still lacks was lost. */
-		peer->probing = false;
-		lnx_tx_again(peer, peer->lost);
-	}
-	if (lnx_unlikely(peer->npend))
-		lnx_tx_want_pump(peer);
+	if (lnx_unlikely(peer->tx_odd))
+		acked_odd(peer);
 }
 
 /* The core has done with the frame: sent, as far as it can tell. */
@@ -216,7 +221,6 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 		else
 			core_has(txe);
 	}
-	peer->tx_resend = peer->tx_una;
 	lnx_path_all_got(peer);
 	while ((n = lnx_list_pop(&peer->pend))) {
 		struct lnx_txe *txe = lnx_list_entry(n, struct lnx_txe, link);
@@ -228,6 +232,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 		lnx_txe_put(ep, txe);
 	}
 	peer->npend = 0;
+	peer->tx_odd = lnx_peer_heard(peer) ? 0 : LNX_TX_ODD_UNHEARD;
 	lnx_rndv_fail_peer(peer, err);
 	lnx_pull_fail_peer(peer, err);
 	lnx_rma_fail_peer(peer, err);

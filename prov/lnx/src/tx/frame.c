@@ -39,24 +39,23 @@ struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
 		return NULL;
 	txe->op.type = LNX_OP_TXE;
 	txe->cls = (uint8_t)cls;
-	txe->in_core = false;
 	txe->acked = false;
-	txe->comp_at_ack = false;
-	txe->want_comp = false;
-	txe->counts = false;
-	txe->tells = false;
 	txe->reported = false;
-	txe->again = false;
-	txe->niov = 0;
+	txe->matters = 0;
+	txe->odd = 0;
 	txe->rxe = NULL;
 	lnx_list_init(&txe->link);
 	return txe;
 }
 
-void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe)
+/* A frame has left that carries all we had received when it did. */
+static inline void left(struct lnx_ep *ep, struct lnx_peer *peer,
+			struct lnx_path *path, uint32_t ack, uint64_t bytes)
 {
-	txe->peer = NULL;
-	lnx_pool_put(&ep->txe_pool[txe->cls], txe);
+	path->sent += bytes;
+	if (lnx_likely(ack == peer->seq.next))
+		lnx_tx_ack_rode(peer);
+	path->rail->hot = ep->poll_hot;
 }
 
 /* Hand one frame to the path's core.  0 or what the core said. */
@@ -108,10 +107,7 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 		goto refused;
 	}
 left:
-	path->sent += bytes;
-	if (lnx_likely(ack == peer->seq.next))
-		lnx_tx_ack_rode(ep, peer);
-	rail->hot = ep->poll_hot;
+	left(ep, peer, path, ack, bytes);
 	return 0;
 
 refused:
@@ -122,6 +118,27 @@ refused:
 		lnx_txe_settled(txe);
 		return 0;
 	}
+	return ret;
+}
+
+/*
+ * The same for one that was just numbered for this path.  Nearly all of them can be
+ * injected; and nobody can acknowledge it yet, who might look for it.
+ */
+static inline ssize_t post_new(struct lnx_ep *ep, struct lnx_peer *peer,
+			       struct lnx_path *path, struct lnx_txe *txe)
+{
+	struct lnx_rail *rail = path->rail;
+	uint32_t ack = peer->seq.next;
+	ssize_t ret;
+
+	if (lnx_unlikely(txe->len > rail->inject_size || txe->niov ||
+			 !rail->core_ep || ep->fault))
+		return post(ep, peer, path, txe);
+	txe->path = path->index;
+	ret = fi_inject(rail->core_ep, txe->frame, txe->len, path->core_addr);
+	if (lnx_likely(!ret))
+		left(ep, peer, path, ack, txe->len);
 	return ret;
 }
 
@@ -139,6 +156,7 @@ void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer)
 	if (lnx_list_linked(&peer->una_link))
 		return;
 	peer->una_since_ns = 0;		/* the next pass sets it */
+	peer->una_seen = peer->tx_una;
 	peer->rto_ns = LNX_RTO_MIN_NS;
 	lnx_list_add_tail(&ep->una_peers, &peer->una_link);
 	ep->work |= LNX_WORK_UNA;
@@ -148,8 +166,11 @@ void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer)
 
 void lnx_tx_again(struct lnx_peer *peer, unsigned paths)
 {
-	peer->again |= (uint8_t)paths;
-	peer->tx_resend = peer->tx_una;
+	if (peer->tx_una != peer->tx_posted) {
+		peer->again |= (uint8_t)paths;
+		peer->tx_resend = peer->tx_una;
+		peer->tx_odd |= LNX_TX_ODD_AGAIN;
+	}
 	lnx_tx_want_pump(peer);
 }
 
@@ -167,9 +188,6 @@ static inline void posted_first(struct lnx_ep *ep, struct lnx_peer *peer,
 				struct lnx_txe *txe)
 {
 	*lnx_tx_slot(peer, txe->seq) = txe;
-	/* An error from inside the post may have asked for all of them again. */
-	if (lnx_likely(peer->tx_resend == peer->tx_posted))
-		peer->tx_resend++;
 	peer->tx_posted++;
 	peer->una_bytes += lnx_txe_bytes(txe);
 	if (lnx_txe_due(txe) && !txe->comp_at_ack)
@@ -182,28 +200,37 @@ static inline void posted_first(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_tx_watch(ep, peer);
 }
 
+/* path: the one it takes if it leaves at once, for what would be written twice. */
 static inline void number(struct lnx_ep *ep, struct lnx_peer *peer,
-			  struct lnx_txe *txe, struct lnx_hdr *h)
+			  struct lnx_path *path, struct lnx_txe *txe,
+			  struct lnx_hdr *h)
 {
 	txe->peer = peer;
 	txe->seq = h->seq = peer->tx_next++;
 	h->src = ep->eid;
 	h->dst = peer->eid;
 	h->ack = peer->seq.next;
-	h->rail = 0;
-	h->path = 0;
+	h->rail = path ? path->rail->wire_index : 0;
+	h->path = path ? path->index : 0;
 	lnx_hdr_put(lnx_txe_hdr(txe), h);
+}
+
+static void wait_turn(struct lnx_ep *ep, struct lnx_peer *peer,
+		      struct lnx_txe *txe)
+{
+	ep->stats.queued++;
+	peer->npend++;
+	peer->tx_odd |= LNX_TX_ODD_PEND;
+	lnx_list_add_tail(&peer->pend, &txe->link);
+	lnx_tx_want_pump(peer);
 }
 
 /* Behind what waits; progress posts it. */
 static void line_up(struct lnx_ep *ep, struct lnx_peer *peer,
 		    struct lnx_txe *txe, struct lnx_hdr *h)
 {
-	number(ep, peer, txe, h);
-	ep->stats.queued++;
-	peer->npend++;
-	lnx_list_add_tail(&peer->pend, &txe->link);
-	lnx_tx_want_pump(peer);
+	number(ep, peer, NULL, txe, h);
+	wait_turn(ep, peer, txe);
 }
 
 /* later: not now, this may be a core's callback. */
@@ -254,9 +281,9 @@ static inline bool can_post(const struct lnx_ep *ep,
 			    const struct lnx_peer *peer,
 			    const struct lnx_path *path)
 {
-	return !peer->npend && path &&
+	return !(peer->tx_odd & (LNX_TX_ODD_PEND | LNX_TX_ODD_AGAIN)) && path &&
 	       (path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE) &&
-	       peer->tx_resend == peer->tx_posted && window_open(ep, peer);
+	       window_open(ep, peer);
 }
 
 /*
@@ -270,10 +297,10 @@ static LNX_COLD int knock(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	uint64_t now = lnx_clock_ns();
 
-	if (!path || peer->npend || peer->tx_resend != peer->tx_posted ||
+	if (!path || (peer->tx_odd & (LNX_TX_ODD_PEND | LNX_TX_ODD_AGAIN)) ||
 	    !window_open(ep, peer) || now < path->retry_ns)
 		return -FI_EAGAIN;
-	number(ep, peer, txe, h);
+	number(ep, peer, NULL, txe, h);
 	if (!post(ep, peer, path, txe)) {
 		lnx_path_up(path);
 		posted_first(ep, peer, txe);
@@ -295,8 +322,8 @@ int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_path *path = lnx_path_next(peer, txe->len);
 
 	if (lnx_likely(can_post(ep, peer, path))) {
-		number(ep, peer, txe, h);
-		if (lnx_likely(!post(ep, peer, path, txe))) {
+		number(ep, peer, path, txe, h);
+		if (lnx_likely(!post_new(ep, peer, path, txe))) {
 			lnx_path_up(path);
 			posted_first(ep, peer, txe);
 			return 0;
@@ -313,10 +340,7 @@ int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		return 0;
 	}
 	/* It has its number. */
-	ep->stats.queued++;
-	peer->npend++;
-	lnx_list_add_tail(&peer->pend, &txe->link);
-	lnx_tx_want_pump(peer);
+	wait_turn(ep, peer, txe);
 	return 0;
 }
 
@@ -354,11 +378,11 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 			ep->stats.resend_count++;
 			txe->again = true;
 			peer->lost = lost;
-			peer->probing = true;
+			peer->tx_odd |= LNX_TX_ODD_PROBING;
 		}
 		peer->probe = false;
 	}
-	while (peer->tx_resend != peer->tx_posted) {
+	while (lnx_peer_resends(peer) && peer->tx_resend != peer->tx_posted) {
 		uint32_t seq = peer->tx_resend;
 		struct lnx_txe *txe = *lnx_tx_slot(peer, seq);
 
@@ -375,6 +399,7 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 			peer->tx_resend++;
 	}
 	peer->again = 0;
+	peer->tx_odd &= (uint8_t)~LNX_TX_ODD_AGAIN;
 	while (peer->npend && window_open(ep, peer)) {
 		struct lnx_txe *txe = lnx_list_entry(peer->pend.next,
 						     struct lnx_txe, link);
@@ -382,10 +407,11 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 		if (!post_next(ep, peer, txe, now))
 			return false;
 		lnx_list_del(&txe->link);
-		peer->npend--;
+		if (!--peer->npend)
+			peer->tx_odd &= (uint8_t)~LNX_TX_ODD_PEND;
 		posted_first(ep, peer, txe);
 	}
-	return peer->tx_resend == peer->tx_posted;
+	return !lnx_peer_resends(peer);
 }
 
 void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
@@ -468,7 +494,7 @@ LNX_INLINE ssize_t admit(struct lnx_ep *ep, struct lnx_peer *peer,
 	flags &= FI_INJECT | FI_COMPLETION;
 	*must_leave = flags == FI_INJECT &&
 		      lnx_path_live(peer)->state != LNX_PATH_UP;
-	if (lnx_likely(!peer->npend))
+	if (lnx_likely(!(peer->tx_odd & LNX_TX_ODD_PEND)))
 		return 0;
 	max = *must_leave ? 0 : lnx_tx_queue_max(ep, flags) - 1;
 	if (peer->npend > max && !drain_to(ep, peer, max))

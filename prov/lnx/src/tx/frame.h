@@ -7,6 +7,7 @@
 #define LNX_FRAME_H
 
 #include "obj/ep.h"
+#include "tx/path.h"
 #include "tx/tx.h"
 
 /* Where the frame of that number is kept until it is acknowledged. */
@@ -19,18 +20,39 @@ LNX_INLINE struct lnx_txe **lnx_tx_slot(struct lnx_peer *peer, uint32_t seq)
 LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_ep *ep);
 
 /* A frame left that carries all we have received. */
-LNX_INLINE void lnx_tx_ack_rode(struct lnx_ep *ep, struct lnx_peer *peer)
+LNX_INLINE void lnx_tx_ack_rode(struct lnx_peer *peer)
 {
 	/* It wants to hear of its paths too, and only an ACK says that. */
 	if (lnx_unlikely(peer->spread))
 		return;
+	/* Not off ack_peers: it would be back with the next frame. */
 	peer->owed = 0;
+	peer->owed_since_ns = 0;
 	peer->ack_now = false;
-	if (lnx_list_linked(&peer->ack_link)) {
-		lnx_list_del(&peer->ack_link);
-		if (lnx_list_empty(&ep->ack_peers))
-			ep->work &= ~(LNX_WORK_ACK | LNX_WORK_OWE);
-	}
+}
+
+/* The peer says that it has all frames before number ack. */
+LNX_INLINE void lnx_tx_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t ack)
+{
+	uint32_t una = peer->tx_una;
+	struct lnx_txe **slot, *txe;
+
+	if (ack == una)
+		return;
+	if (lnx_unlikely(ack != una + 1 || una == peer->tx_posted ||
+			 peer->tx_odd))
+		return lnx_tx_acked(peer, ack);
+	/* One, and nothing is the matter: as it is with most. */
+	slot = &peer->slot[una & (ep->window - 1)];
+	txe = *slot;
+	if (lnx_unlikely(!txe || txe->odd))
+		return lnx_tx_acked(peer, ack);
+	*slot = NULL;
+	peer->tx_una = ack;
+	peer->una_bytes -= txe->len;
+	lnx_txe_put(ep, txe);
+	if (peer->npath > 1 && ack == peer->tx_posted)
+		lnx_path_all_got(peer);
 }
 
 #endif

@@ -247,7 +247,7 @@ static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 		lnx_guard_leave(peer, path, "it delivers nothing, and others do", now);
 		return true;
 	}
-	if (!peer->heard && frames) {
+	if (!lnx_peer_heard(peer) && frames) {
 		if (lnx_ns_since(now, g->still_ns) >= 2 * patience(path, plan)) {
 			elsewhere(peer, path);
 			g->still_ns = 0;

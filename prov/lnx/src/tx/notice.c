@@ -84,7 +84,7 @@ LNX_COLD void lnx_guard_link(struct lnx_rail *rail, bool up, uint64_t now)
 				link_of(peer, &peer->path[i], up,
 					"its link is down", now);
 		/* To others we are nobody yet. */
-		if (!peer->heard && !peer->seq.next)
+		if (!lnx_peer_heard(peer) && !peer->seq.next)
 			continue;
 		for (i = 0; i < ep->nrail; i++)
 			if (ep->rail[i] == rail)

@@ -53,7 +53,7 @@ LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now)
  */
 static struct lnx_path *first_path(struct lnx_peer *peer)
 {
-	if (!peer->heard && peer->tx_posted && peer->slot[0])
+	if (!lnx_peer_heard(peer) && peer->tx_posted && peer->slot[0])
 		return &peer->path[peer->slot[0]->path];
 	return &peer->path[peer->cur];
 }
@@ -140,17 +140,17 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 		view[i].nominal = share(peer, path, path->link_bps / 8);
 		view[i].out_bytes = lnx_path_in_flight(peer, path);
 	}
-	if (lnx_unlikely(peer->nturn > 1 && peer->heard)) {
+	if (lnx_unlikely(peer->nturn > 1 && lnx_peer_heard(peer))) {
 		struct lnx_path *next = in_turn(peer, view);
 
 		if (next)
 			return next;
 	} else if (view[cur->index].usable &&
-		   (!peer->heard || view[cur->index].out_bytes <= cur->room)) {
+		   (!lnx_peer_heard(peer) || view[cur->index].out_bytes <= cur->room)) {
 		return cur;
 	}
 	/* now is set: since_ns is, for paths that are blocked only, or left. */
-	if (!peer->heard && peer->tx_posted && !view[cur->index].usable &&
+	if (!lnx_peer_heard(peer) && peer->tx_posted && !view[cur->index].usable &&
 	    cur->state != LNX_PATH_LEFT && cur->since_ns && lnx_ns_since(now, cur->since_ns) < LNX_RTO_MIN_NS)
 		return NULL;
 	pick = lnx_stripe_shortest(view, peer->nspread, len);

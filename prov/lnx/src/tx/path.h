@@ -104,12 +104,12 @@ void lnx_path_heard(struct lnx_peer *peer, const struct lnx_hdr *ack);
 void lnx_path_tell(const struct lnx_peer *peer, struct lnx_hdr *ack);
 /* It has left. */
 void lnx_path_told(struct lnx_peer *peer, const struct lnx_hdr *ack);
-/* The peer has all that was ever sent to it. */
+/* The peer has all that was ever sent to it.  Nobody asks of a single path. */
 LNX_INLINE void lnx_path_all_got(struct lnx_peer *peer)
 {
-	unsigned i;
+	unsigned i, n = peer->npath;
 
-	for (i = 0; i < peer->npath; i++) {
+	for (i = 0; n > 1 && i < n; i++) {
 		struct lnx_path *path = &peer->path[i];
 
 		/* Its next report has these, and says nothing new of them. */

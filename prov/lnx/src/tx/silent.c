@@ -32,7 +32,7 @@ static LNX_COLD void ask_kernels(struct lnx_peer *peer, uint64_t now)
 static LNX_COLD void nobody_there(struct lnx_peer *peer, struct lnx_path *path,
 				  uint64_t now)
 {
-	if (peer->asking && peer->heard && peer->ep->plan.step[LNX_CLASS_OK] &&
+	if (peer->asking && lnx_peer_heard(peer) && peer->ep->plan.step[LNX_CLASS_OK] &&
 	    lnx_ns_since(now, peer->alive_ns) >= KERNEL_MUTE_NS)
 		lnx_guard_leave(peer, path, "not even its host answers", now);
 }

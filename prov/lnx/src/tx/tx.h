@@ -66,17 +66,29 @@ struct lnx_rxe;
 struct lnx_txe {
 	struct lnx_op op;		/* first: context of core sends */
 	uint8_t cls;			/* pool it came from */
-	bool in_core;			/* the core reads the frame */
 	bool acked;
-	bool comp_at_ack;		/* report when acknowledged, not before */
-	bool want_comp;			/* report a success at all */
-	bool counts;			/* ends a send or write, and a counter is
-					 * bound; cq_flags say which */
-	bool tells;			/* report a failure in any case */
 	bool reported;
-	bool again;			/* it left more than once */
-	uint8_t niov;			/* payload pieces outside the frame */
 	uint8_t path;			/* it was posted on last */
+	/* To whom its end matters, also as one word: mostly to nobody any more. */
+	union {
+		uint32_t matters;
+		struct {
+			bool want_comp;	/* report a success at all */
+			bool counts;	/* ends a send or write, and a counter is
+					 * bound; cq_flags say which */
+			bool tells;	/* report a failure in any case */
+		};
+	};
+	/* Why its acknowledgement is not all that it takes; also as one word. */
+	union {
+		uint32_t odd;
+		struct {
+			bool in_core;	/* the core reads the frame */
+			bool comp_at_ack; /* report when acknowledged, not before */
+			bool again;	/* it left more than once */
+			uint8_t niov;	/* payload pieces outside the frame */
+		};
+	};
 	uint32_t len;			/* bytes of frame[] that leave */
 	uint32_t seq;
 	struct lnx_peer *peer;
@@ -149,7 +161,12 @@ ssize_t lnx_note_post(struct lnx_ep *ep, fi_addr_t dest,
  * there is nobody to tell. */
 ssize_t lnx_tx_note_fin(struct lnx_peer *peer, uint64_t op, int err);
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload);
-void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe);
+LNX_INLINE void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe)
+{
+	txe->peer = NULL;
+	lnx_pool_put(&ep->txe_pool[txe->cls], txe);
+}
+
 /*
  * Number txe and send it, or queue it behind what waits already.  0; with
  * must_leave it is never queued: -FI_EAGAIN, and txe is still the caller's.
@@ -207,6 +224,21 @@ void lnx_tx_want_pump(struct lnx_peer *peer);
 void lnx_tx_pump(struct lnx_ep *ep, uint64_t now);
 /* A frame outside the sequence: ACK, PROBE, BYE.  May fail silently. */
 int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind);
+/* Peers who learned by other frames what they have to know are owed none. */
+LNX_INLINE void lnx_tx_acks_rode(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&ep->ack_peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, ack_link);
+
+		if (!peer->owed && !peer->pong_due)
+			lnx_list_del(n);
+	}
+	if (lnx_list_empty(&ep->ack_peers))
+		ep->work &= ~LNX_WORK_OWE;
+}
 /* Send acknowledgements that are due. */
 void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all);
 /* Look after frames that stay unacknowledged. */
@@ -260,7 +292,7 @@ void lnx_tx_posted(struct lnx_ep *ep, struct lnx_txe *txe);
 /* Does the end of txe matter to anybody, and is yet to come? */
 LNX_INLINE bool lnx_txe_due(const struct lnx_txe *txe)
 {
-	return (txe->want_comp || txe->counts || txe->tells) && !txe->reported;
+	return txe->matters && !txe->reported;
 }
 /* An error entry, and one more failed send if cq_flags has FI_SEND. */
 void lnx_tx_fail(struct lnx_ep *ep, void *context, uint64_t cq_flags, int err,

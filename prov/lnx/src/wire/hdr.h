@@ -134,10 +134,18 @@ int lnx_keys_get(struct lnx_keys *k, const void *payload, size_t size);
 
 const char *lnx_kind_name(uint8_t kind);
 
+static_assert(offsetof(struct lnx_wire_hdr, magic) == 0 &&
+	      offsetof(struct lnx_wire_hdr, version) == 1 &&
+	      offsetof(struct lnx_wire_hdr, kind) == 2 &&
+	      offsetof(struct lnx_wire_hdr, flags) == 3 &&
+	      LNX_KIND_TAG == (LNX_KIND_MSG | 1) && LNX_KIND_MSG != LNX_KIND_TAG,
+	      "what lnx_hdr_get compares at once");
+
 LNX_INLINE int lnx_hdr_get(struct lnx_hdr *h, const void *frame,
 			   size_t frame_len)
 {
 	const struct lnx_wire_hdr *w = frame;
+	uint32_t first;
 
 	/* One comparison for both: too short is very long. */
 	if (lnx_unlikely(frame_len - sizeof(*w) > LNX_PAYLOAD_MAX))
@@ -154,11 +162,13 @@ LNX_INLINE int lnx_hdr_get(struct lnx_hdr *h, const void *frame,
 	h->data = le64toh(w->data);
 	h->len = le64toh(w->len);
 	h->key = le64toh(w->key);
-	if (lnx_likely(w->magic == LNX_WIRE_MAGIC &&
-		       w->version == LNX_WIRE_VERSION &&
-		       (w->kind == LNX_KIND_TAG || w->kind == LNX_KIND_MSG) &&
-		       !(w->flags & ~LNX_WIRE_F_MSG) && h->src && h->dst &&
-		       h->len == frame_len - sizeof(*w)))
+	/* Magic, version, kind and flags at once: a whole message of this version? */
+	memcpy(&first, w, sizeof(first));
+	if (lnx_likely((le32toh(first) & ~((LNX_KIND_MSG ^ LNX_KIND_TAG) << 16 |
+					   (uint32_t)LNX_WIRE_F_MSG << 24)) ==
+		       (LNX_WIRE_MAGIC | LNX_WIRE_VERSION << 8 |
+			(LNX_KIND_MSG & LNX_KIND_TAG) << 16) &&
+		       h->src && h->dst && h->len == frame_len - sizeof(*w)))
 		return 0;
 	return lnx_hdr_check(w, h, frame_len);
 }
