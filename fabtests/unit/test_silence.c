@@ -47,6 +47,32 @@ BOTH(silent_path_is_left)
 	close_clean();
 }
 
+/* What is only heard because it was asked for came before the silence. */
+BOTH(old_news)
+{
+	struct side *s = &side[0];
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	s->no_acks = true;
+	send1(s, 200);
+	fake_passes(&f, 2);
+	world();
+	black_hole(0);
+	send1(s, 200);
+	/* Which rides on something else, and says nothing of paths. */
+	receive(s, 8);
+	say(s, 1, LNX_KIND_TAG, ++s->next_tag);
+	run_ms(1);
+	cr_assert_eq(inside(s)->tx_una + 1, inside(s)->tx_posted);
+	for (i = 0; i < 60 && !s->nprobe[1]; i++)
+		run_ms(1);
+	cr_assert_eq(s->nprobe[1], 1u);
+	RUN_UNTIL(left(s, 0), 30);
+	cr_expect_eq(s->nprobe[1], 2u);
+	close_clean();
+}
+
 /* What it is asked about is said in the question. */
 BOTH(the_question)
 {
@@ -345,5 +371,84 @@ BOTH(answers)
 		}
 	}
 	cr_expect_eq(n, 1u);
+	close_clean();
+}
+
+static void asks_for_a_pong(void)
+{
+	unsigned rail = inside(&side[0])->cur;
+
+	f.core[0]->in_inject = f.core[1]->in_inject = NULL;
+	from(&side[0], rail, 0, (struct lnx_hdr) { .kind = LNX_KIND_PROBE,
+	     .tag = 1, .data = 77 }, NULL, 0);
+}
+
+/* Also when it comes while a frame leaves that acknowledges all there is. */
+Test(silence_peer, answers_what_came_in_a_send)
+{
+	struct side *s = &side[0];
+	struct fake_sent *m;
+	unsigned i, n = 0;
+
+	inject_size = 256;
+	open_met(LNX_RAIL_PEER, 2, 1);
+	f.core[0]->in_inject = f.core[1]->in_inject = asks_for_a_pong;
+	send1(s, 8);
+	cr_assert_null(f.core[0]->in_inject);
+	fake_passes(&f, 4);
+	for (i = 0; i < 2; i++) {
+		while ((m = fake_take(f.core[i]))) {
+			n += m->h.kind == LNX_KIND_PONG && m->h.data == 77;
+			look_at(s, i, m);
+			free(m);
+		}
+	}
+	cr_expect_eq(n, 1u);
+	close_clean();
+}
+
+static void says_more(void)
+{
+	unsigned rail = inside(&side[0])->back;
+
+	f.core[0]->in_inject = f.core[1]->in_inject = NULL;
+	say(&side[0], rail, LNX_KIND_TAG, ++side[0].next_tag);
+	asks_for_a_pong();
+}
+
+/* Nor is what comes while an acknowledgement leaves. */
+Test(silence_peer, comes_while_an_ack_leaves)
+{
+	struct side *s = &side[0];
+	struct fake_sent *m;
+	unsigned i, pongs = 0;
+	uint32_t acked = 0;
+
+	inject_size = 256;
+	open_met(LNX_RAIL_PEER, 2, 1);
+	f.core[0]->in_inject = f.core[1]->in_inject = says_more;
+	receive(s, 8);
+	receive(s, 8);
+	say(s, 0, LNX_KIND_TAG, ++s->next_tag);
+	for (i = 0; i < 300 && f.core[0]->in_inject; i++) {
+		fake_now_ns += LNX_NS_PER_MS;
+		fake_passes(&f, 1);
+	}
+	cr_assert_null(f.core[0]->in_inject);
+	/* Far below the time after which peers send again. */
+	for (i = 0; i < 20; i++) {
+		fake_now_ns += LNX_NS_PER_MS;
+		fake_passes(&f, 1);
+	}
+	for (i = 0; i < 2; i++) {
+		while ((m = fake_take(f.core[i]))) {
+			pongs += m->h.kind == LNX_KIND_PONG;
+			acked = LNX_MAX(acked, m->h.ack);
+			look_at(s, i, m);
+			free(m);
+		}
+	}
+	cr_expect_eq(acked, s->p.seq);
+	cr_expect_eq(pongs, 1u);
 	close_clean();
 }

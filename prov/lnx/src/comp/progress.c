@@ -90,10 +90,11 @@ static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 /* What need not be looked at in every pass, and some of it not in each of these. */
 static inline void slow(struct lnx_ep *ep)
 {
-	if (ep->work & LNX_WORK_OWE)
+	const uint32_t may_wait = LNX_WORK_UNA | LNX_WORK_WATCH;
+
+	if ((ep->work & ~may_wait) == LNX_WORK_OWE)
 		lnx_tx_acks_rode(ep);
-	if ((ep->work & ~(LNX_WORK_UNA | LNX_WORK_WATCH)) ||
-	    !(ep->pass & 0xff))
+	if ((ep->work & ~may_wait) || !(ep->pass & 0xff))
 		timed(ep);
 }
 

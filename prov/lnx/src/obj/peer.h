@@ -45,6 +45,7 @@ struct lnx_path_guard {
 	uint64_t still_ns;		/* unchanged since; 0: nothing is due */
 	uint64_t asked_ns;		/* the peer, over another path; 0: not */
 	bool answered;			/* and nothing more had come */
+	bool old_news;			/* or what had come before the silence */
 	struct lnx_rtt rtt;		/* of what goes over it, coarsely */
 	uint32_t timed_seq;		/* acknowledged up to here: a sample */
 	uint64_t timed_ns;		/* of frames that left by then; 0: none is taken */

@@ -209,6 +209,7 @@ static inline void owe_ack(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	peer->owed++;
 	if (lnx_unlikely(!lnx_list_linked(&peer->ack_link))) {
+		peer->owed_since_ns = 0;
 		lnx_list_add_tail(&ep->ack_peers, &peer->ack_link);
 		ep->work |= LNX_WORK_OWE;
 	}

@@ -18,6 +18,7 @@
 int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_path *path, struct lnx_hdr *h)
 {
+	uint32_t ack = peer->seq.next;
 	struct lnx_wire_hdr w;
 	ssize_t ret;
 
@@ -30,14 +31,16 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_path_tell(peer, h);
 	lnx_hdr_put(&w, h);
 	lnx_hdr_set_path(&w, path->rail->wire_index, path->index);
-	lnx_hdr_set_ack(&w, peer->seq.next);
+	lnx_hdr_set_ack(&w, ack);
 	ret = fi_inject(path->rail->core_ep, &w, sizeof(w), path->core_addr);
 	if (ret)
 		return (int)ret;
 	path->rail->hot = ep->poll_hot;
 	if (h->kind == LNX_KIND_ACK) {
 		lnx_path_told(peer, h);
-		lnx_tx_ack_rode(peer);
+		/* Not of what came while it left. */
+		if (ack == peer->seq.next)
+			lnx_tx_ack_rode(peer);
 	}
 	lnx_path_up(path);
 	return 0;
@@ -103,11 +106,12 @@ static LNX_COLD void send_pongs(struct lnx_ep *ep, struct lnx_peer *peer)
 
 		if (!(peer->pong_due >> i & 1))
 			continue;
+		/* Before: sending may receive, another question too. */
+		peer->pong_due &= (uint8_t)~(1u << i);
 		if (which < LNX_PATHS_MAX)
 			h.key = peer->got[which];
 		lnx_tx_control_on(ep, peer, &peer->path[i], &h);
 	}
-	peer->pong_due = 0;
 }
 
 void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
@@ -124,7 +128,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 
 		if (lnx_unlikely(peer->pong_due))
 			send_pongs(ep, peer);
-		if (!peer->owed) {
+		if (!lnx_tx_owes(peer)) {
 			lnx_list_del(&peer->ack_link);
 			continue;
 		}
@@ -147,7 +151,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		}
 		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK)) {
 			ep->stats.acks_sent++;
-			if (!peer->owed)
+			if (!lnx_tx_owes(peer))
 				lnx_list_del(&peer->ack_link);
 			/* More may be about to come over a link that goes. */
 			if (lnx_unlikely(ep->netwatch != NULL)) {
@@ -167,7 +171,8 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			}
 			peer->owed = 0;
 			peer->ack_now = false;
-			lnx_list_del(&peer->ack_link);
+			if (!lnx_tx_owes(peer))
+				lnx_list_del(&peer->ack_link);
 		}
 	}
 	if (lnx_list_empty(&ep->ack_peers))

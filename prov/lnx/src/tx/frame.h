@@ -40,13 +40,17 @@ LNX_INLINE void lnx_tx_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t ac
 	if (ack == una)
 		return;
 	if (lnx_unlikely(ack != una + 1 || una == peer->tx_posted ||
-			 peer->tx_odd))
-		return lnx_tx_acked(peer, ack);
+			 peer->tx_odd)) {
+		lnx_tx_acked(peer, ack);
+		return;
+	}
 	/* One, and nothing is the matter: as it is with most. */
 	slot = &peer->slot[una & (ep->window - 1)];
 	txe = *slot;
-	if (lnx_unlikely(!txe || txe->odd))
-		return lnx_tx_acked(peer, ack);
+	if (lnx_unlikely(!txe || txe->odd)) {
+		lnx_tx_acked(peer, ack);
+		return;
+	}
 	*slot = NULL;
 	peer->tx_una = ack;
 	peer->una_bytes -= txe->len;

@@ -102,6 +102,7 @@ LNX_COLD void lnx_guard_leave(struct lnx_peer *peer, struct lnx_path *path,
 	path->state = LNX_PATH_LEFT;
 	path->since_ns = now;		/* none takes anything: peers are given up */
 	g->left_ns = now;
+	g->old_news = false;
 	g->pinged = false;
 	g->back = false;
 	g->unanswered_ns = 0;
@@ -226,6 +227,7 @@ static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	if (!path->nread && !frames) {
 		g->still_ns = 0;
 		g->timed_ns = 0;
+		g->old_news = false;
 		return false;
 	}
 	if (frames)
@@ -235,9 +237,11 @@ static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 			lnx_guard_good(peer, path, now);
 		g->seen = g->moved;
 		g->seen_seq = peer->tx_una;
-		g->still_ns = now;
+		/* If it had to be asked for, that came some time ago. */
+		g->still_ns = now - (g->old_news ? patience(path, plan) / 2 : 0);
 		g->asked_ns = 0;
 		g->answered = false;
+		g->old_news = false;
 		return true;
 	}
 	if (lnx_ns_since(now, g->still_ns) < patience(path, plan))
@@ -266,7 +270,7 @@ LNX_COLD void lnx_guard_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
 	uint64_t which = pong->tag - 1;
 	struct lnx_path_guard *g;
 	struct lnx_path *path;
-	uint64_t now;
+	uint64_t now, moved;
 
 	if (which >= peer->npath)
 		return;
@@ -274,8 +278,10 @@ LNX_COLD void lnx_guard_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
 	g = &path->guard;
 	now = lnx_clock_ns();
 	peer->pong_ns = now;
+	moved = g->moved;
 	lnx_path_heard_of(peer, (unsigned)which, pong->key);
 	if (path->state != LNX_PATH_LEFT) {
+		g->old_news |= g->moved != moved;
 		g->answered |= g->asked_ns && pong->data == g->nonce;
 		return;
 	}

@@ -77,6 +77,7 @@ struct lnx_txe {
 			bool counts;	/* ends a send or write, and a counter is
 					 * bound; cq_flags say which */
 			bool tells;	/* report a failure in any case */
+			bool unused;
 		};
 	};
 	/* Why its acknowledgement is not all that it takes; also as one word. */
@@ -99,6 +100,11 @@ struct lnx_txe {
 	struct iovec iov[LNX_IOV_MAX];	/* payload above the copy limit */
 	_Alignas(64) uint8_t frame[];
 };
+
+static_assert(offsetof(struct lnx_txe, unused) ==
+	      offsetof(struct lnx_txe, matters) + 3 &&
+	      offsetof(struct lnx_txe, niov) == offsetof(struct lnx_txe, odd) + 3,
+	      "each group of four is one word");
 
 /* Payload bytes of the frame classes (64 bytes of header on top). */
 #define LNX_TXE_SMALL	192
@@ -224,6 +230,11 @@ void lnx_tx_want_pump(struct lnx_peer *peer);
 void lnx_tx_pump(struct lnx_ep *ep, uint64_t now);
 /* A frame outside the sequence: ACK, PROBE, BYE.  May fail silently. */
 int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind);
+/* Is peer to be told anything: what we have, or an answer? */
+LNX_INLINE bool lnx_tx_owes(const struct lnx_peer *peer)
+{
+	return peer->owed || peer->pong_due;
+}
 /* Peers who learned by other frames what they have to know are owed none. */
 LNX_INLINE void lnx_tx_acks_rode(struct lnx_ep *ep)
 {
@@ -233,7 +244,7 @@ LNX_INLINE void lnx_tx_acks_rode(struct lnx_ep *ep)
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, ack_link);
 
-		if (!peer->owed && !peer->pong_due)
+		if (!lnx_tx_owes(peer))
 			lnx_list_del(n);
 	}
 	if (lnx_list_empty(&ep->ack_peers))
