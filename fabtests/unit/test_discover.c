@@ -373,6 +373,36 @@ BOTH(hostile_lists)
 	fake_close(&f);
 }
 
+/* What a path delivered while it was the only one is known when it no more is. */
+BOTH(second_path_in_the_middle)
+{
+	struct lnx_path *first;
+	struct lnx_peer *peer;
+	struct lnx_rails r;
+	unsigned i, count;
+
+	open_peer(kind, 1, 1);
+	for (i = 0; i < 5; i++)
+		send_one();
+	peer = inside();
+	cr_assert_eq(peer->npath, 1u);
+	our_hello(&count);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	cr_assert_eq(peer->tx_una, peer->tx_posted);
+	for (i = 0; i < 3; i++)
+		send_one();
+	fake_passes(&f, 4);
+	cr_assert_neq(peer->una_bytes, 0u);
+	r = rails_of(2, 6000);
+	hello(&r);
+	cr_assert_eq(peer->npath, 2u);
+	first = &peer->path[0];
+	cr_expect_eq(first->sent - first->got, peer->una_bytes);
+	cr_expect_eq(first->said, first->got);
+	fake_close(&f);
+}
+
 /* The peer only sends: nothing else would tell it. */
 BOTH(who_has_more_rails_says_so)
 {
