@@ -425,7 +425,7 @@ int lnx_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		return -FI_EINVAL;
 	while (n < attr->size && n < RING_MAX)
 		n *= 2;
-	cq = calloc(1, sizeof(*cq));
+	cq = lnx_lines_get(sizeof(*cq));
 	if (!cq)
 		return -FI_ENOMEM;
 	ret = -FI_ENOMEM;
@@ -459,7 +459,7 @@ err:
 
 int lnx_cq_sink_open(struct lnx_cq **out)
 {
-	struct lnx_cq *cq = calloc(1, sizeof(*cq));
+	struct lnx_cq *cq = lnx_lines_get(sizeof(*cq));
 
 	if (!cq)
 		return -FI_ENOMEM;

@@ -84,10 +84,9 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 
 	if (ret)
 		return ret;
-	ep = aligned_alloc(64, (sizeof(*ep) + 63) & ~(size_t)63);
+	ep = lnx_lines_get(sizeof(*ep));
 	if (!ep)
 		return -FI_ENOMEM;
-	memset(ep, 0, sizeof(*ep));
 	ret = -FI_ENOMEM;
 	ep->conf = lnx_config();
 	lnx_plan_make(&ep->plan, ep->conf);

@@ -113,10 +113,9 @@ int lnx_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
 
 	if (ret)
 		return ret;
-	srx = aligned_alloc(64, (sizeof(*srx) + 63) & ~(size_t)63);
+	srx = lnx_lines_get(sizeof(*srx));
 	if (!srx)
 		return -FI_ENOMEM;
-	memset(srx, 0, sizeof(*srx));
 	ret = lnx_ep_init_rx(srx);
 	if (ret) {
 		free(srx);

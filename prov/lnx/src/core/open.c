@@ -289,7 +289,7 @@ static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		  const struct lnx_rail_owner *owner, struct lnx_rail **out)
 {
-	struct lnx_rail *rail = calloc(1, sizeof(*rail));
+	struct lnx_rail *rail = lnx_lines_get(sizeof(*rail));
 	int ret;
 
 	if (!rail)

@@ -74,13 +74,11 @@ static struct lnx_peer *known(const struct lnx_ep *ep, uint64_t eid)
 
 static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 {
-	struct lnx_peer *p = aligned_alloc(_Alignof(struct lnx_peer),
-					   sizeof(*p));
+	struct lnx_peer *p = lnx_lines_get(sizeof(*p));
 	uint32_t i;
 
 	if (!p)
 		return NULL;
-	memset(p, 0, sizeof(*p));
 	p->ep = ep;
 	p->eid = eid;
 	p->addr = FI_ADDR_NOTAVAIL;

@@ -31,6 +31,7 @@ struct lnx_cqe {
 static_assert(sizeof(struct lnx_cqe) == 64, "one cache line");
 
 struct lnx_cq {
+	_Alignas(64)
 	struct fid_cq fid;
 	/* Ring; guarded by lock.  head is read, tail written; free-running. */
 	uint32_t head;
@@ -39,11 +40,11 @@ struct lnx_cq {
 	bool overrun;			/* memory was short: its error is among them */
 	bool sink;			/* nobody reads it: entries are dropped */
 	struct lnx_cqe *ring;
+	struct lnx_wait *wait;		/* NULL for FI_WAIT_NONE */
+	struct lnx_eps eps;
 	struct lnx_lock lock;
 	enum fi_cq_format format;
 	struct lnx_domain *domain;
-	struct lnx_eps eps;
-	struct lnx_wait *wait;		/* NULL for FI_WAIT_NONE */
 	int refs;			/* endpoints bound */
 };
 

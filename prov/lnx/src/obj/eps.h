@@ -13,9 +13,9 @@
 struct lnx_ep;
 
 struct lnx_eps {
+	struct lnx_ep *sole;		/* the endpoint when there is just one */
 	struct lnx_node list;		/* lnx_ep_link.link */
 	pthread_mutex_t lock;		/* of list; taken before any ep->lock */
-	struct lnx_ep *sole;		/* the endpoint when there is just one */
 };
 
 /*

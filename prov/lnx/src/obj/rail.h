@@ -7,6 +7,7 @@
 #ifndef LNX_RAIL_H
 #define LNX_RAIL_H
 
+#include "base/lines.h"
 #include "base/list.h"
 #include "base/pool.h"
 #include "obj/cntr.h"
@@ -68,22 +69,30 @@ struct lnx_rail_cntr {
 };
 
 struct lnx_rail {
+	/* What each pass and each frame looks at. */
+	_Alignas(64)
 	struct lnx_ep *ep;
 	struct fid_ep *core_ep;
 	struct fid_cq *core_cq;
 	uint32_t hot;			/* passes left to be polled every time */
-	uint64_t idle_ns;		/* comp/progress.c polled it, idle; and saw */
-	uint64_t idle_seen;		/* this much traffic over shm */
+	uint32_t busy;			/* frames and reads the core has of ours */
 	uint8_t kind;			/* enum lnx_rail_kind */
 	uint8_t prov;			/* enum lnx_prov_id */
 	uint16_t group;
 	uint16_t wire_index;		/* place in our address, kept; network rails */
 	bool mute;			/* the core sends for us: nothing counts */
 	bool mr_virt;			/* remote addresses are virtual */
+	uint32_t nposted;
+	uint32_t want_posted;		/* comp/plain.c */
+	size_t inject_size;
+	uint32_t calm;			/* polls since the last burst */
+	struct lnx_node spare;		/* rxbufs to be posted when there is time */
+	uint64_t idle_ns;		/* comp/progress.c polled it, idle; and saw */
+	uint64_t idle_seen;		/* this much traffic over shm */
+
 	bool mr_prov_key;		/* the core picks keys */
 	bool mr_endpoint;		/* registrations belong to an endpoint */
 	bool no_cancel;			/* bare: the core might crash (rx/bare.c) */
-	uint32_t busy;			/* frames and reads the core has of ours */
 	struct lnx_node twins;		/* lnx_txe.link: in the core, and done with */
 	uint64_t reopened_ns;		/* or closed; 0: never (tx/guard.h) */
 	bool shut;			/* closed until somebody can be reached by it */
@@ -95,16 +104,11 @@ struct lnx_rail {
 	uint32_t ifindex;		/* 0: not known */
 	struct lnx_netwatch *devwatch;	/* of its RDMA device, or NULL */
 	bool devgone;			/* which says no more */
-	size_t inject_size;
 	uint64_t next_key;
 	struct lnx_node regs;		/* lnx_mr_reg.rail_link */
 	struct lnx_peer **by_core;	/* core fi_addr -> peer; direct and bare */
 	size_t nby_core;
 	struct lnx_node bufs;		/* rxbufs posted to a plain rail */
-	struct lnx_node spare;		/* rxbufs to be posted when there is time */
-	uint32_t nposted;
-	uint32_t want_posted;		/* comp/plain.c */
-	uint32_t calm;			/* polls since the last burst */
 	struct lnx_rxbuf *sink;		/* peer rail: for what must be dropped */
 	uint8_t *note;			/* direct rail: where a note arrives */
 	uint64_t link_bps;		/* nominal; 0: unknown (core/nic.c) */
@@ -123,5 +127,8 @@ struct lnx_rail {
 	uint8_t addr[64];		/* fi_getname */
 	size_t addrlen;
 };
+
+static_assert(offsetof(struct lnx_rail, calm) <= 64,
+	      "what a pass and a frame look at is in one line");
 
 #endif
