@@ -88,7 +88,7 @@ static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 }
 
 /* What need not be looked at in every pass, and some of it not in each of these. */
-static inline void slow(struct lnx_ep *ep)
+static __attribute__((noinline)) void slow(struct lnx_ep *ep)
 {
 	const uint32_t may_wait = LNX_WORK_UNA | LNX_WORK_WATCH;
 
