@@ -154,8 +154,8 @@ struct lnx_peer {
 	struct lnx_node una_link;	/* ep->una_peers: frames unacknowledged */
 	struct lnx_node ack_link;	/* ep->ack_peers */
 	uint64_t owed_since_ns;		/* 0: the next pass sets it */
-	uint32_t owed;			/* sequenced frames not yet acknowledged;
-					 * on ack_peers, which passes clear */
+	uint32_t owed;			/* sequenced frames not yet acknowledged; at
+					 * 0 a pass takes it off ack_peers */
 	bool ack_now;
 
 	bool self;			/* this very endpoint */

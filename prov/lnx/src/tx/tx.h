@@ -167,6 +167,7 @@ ssize_t lnx_note_post(struct lnx_ep *ep, fi_addr_t dest,
  * there is nobody to tell. */
 ssize_t lnx_tx_note_fin(struct lnx_peer *peer, uint64_t op, int err);
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload);
+/* Back to its pool; nobody may know of it any more but a core that errs. */
 LNX_INLINE void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->peer = NULL;
