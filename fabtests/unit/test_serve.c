@@ -995,3 +995,86 @@ BOTH(late_requests)
 	answered(5, 0);
 	close_clean();
 }
+
+/* ---- questions that come while we send ---- */
+
+static void asks_meanwhile(void)
+{
+	core->in_inject = NULL;
+	get(KEY, 0, 8, 77);
+}
+
+/* What waits leaves in the order of its numbers, none of which is missing. */
+static void expect_message_then_answer(void)
+{
+	struct fake_sent *s;
+	uint32_t seq;
+
+	fake_after_ms(&f, 20);
+	s = fake_expect(&f, &p, LNX_KIND_TAG);
+	seq = s->h.seq;
+	free(s);
+	s = fake_expect(&f, &p, LNX_KIND_RESP);
+	cr_expect_eq(s->h.seq, seq + 1);
+	free(s);
+	fake_expect_none(&f);
+	fake_ack(&f, &p);
+	fake_pass(&f);
+	cr_expect_eq(inside()->tx_una, inside()->tx_next);
+}
+
+/*
+ * A core that receives while it sends, and then does not take what it was to send:
+ * the answer to what came has the number behind that.
+ */
+Test(serve_peer, asked_in_an_inject_that_is_refused)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_PEER },
+				.caps = FI_RMA, .inject_size = 256 };
+	static char ctx;
+	struct iovec iov = { mem, 10 };
+	struct fi_msg_tagged m = { .msg_iov = &iov, .iov_count = 1, .tag = 3,
+				   .context = &ctx };
+
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	fake_peer_insert(&f, &p);
+	m.addr = p.addr;
+	fake_hello(&f, &p);
+	fake_pass(&f);
+	memset(room, 0xee, sizeof(room));
+	mr = reg(ours, LEN, RW, KEY);
+	cr_assert_eq(fi_tsend(f.ep, "x", 1, NULL, p.addr, 1, &ctx), 0);
+	fake_comp(&f, &ctx);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	fake_pass(&f);
+
+	/* To a peer with which all is as usual it is queued, */
+	core->in_inject = asks_meanwhile;
+	core->inject_again = 1;
+	cr_expect_eq(fi_tinject(f.ep, "y", 1, p.addr, 2), 0);
+	cr_assert_null(core->in_inject);
+	expect_message_then_answer();
+
+	/* also one of which more is to be said, */
+	core->in_inject = asks_meanwhile;
+	core->inject_again = 1;
+	cr_expect_eq(fi_tsendmsg(f.ep, &m, FI_DELIVERY_COMPLETE), 0);
+	expect_message_then_answer();
+	fake_comp(&f, &ctx);
+
+	/* and to one that may have to be connected to, it would not be but for that. */
+	inside()->path[0].state = LNX_PATH_CONNECTING;
+	core->in_inject = asks_meanwhile;
+	core->inject_again = 1;
+	cr_expect_eq(fi_tinject(f.ep, "z", 1, p.addr, 4), 0);
+	expect_message_then_answer();
+	inside()->path[0].state = LNX_PATH_CONNECTING;
+	core->inject_again = 1;
+	cr_expect_eq(fi_tinject(f.ep, "z", 1, p.addr, 5), -FI_EAGAIN);
+	fake_after_ms(&f, 20);
+	fake_expect_none(&f);
+	close_clean();
+}

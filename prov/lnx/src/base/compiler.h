@@ -10,6 +10,8 @@
 #define lnx_unlikely(x)		__builtin_expect(!!(x), 0)
 #define LNX_INLINE		static inline __attribute__((always_inline))
 #define LNX_COLD		__attribute__((cold, noinline))
+/* One of the few that every message passes: these lie together, on few pages. */
+#define LNX_HOT		__attribute__((hot))
 #define LNX_PRINTF(f, a)	__attribute__((format(printf, f, a)))
 
 #define lnx_container_of(ptr, type, member) \

@@ -29,6 +29,7 @@
  */
 #define TRIES		64
 
+LNX_HOT
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
 {
 	unsigned cls = payload <= LNX_TXE_SMALL ? 0 :
@@ -37,25 +38,8 @@ struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
 
 	if (lnx_unlikely(!txe))
 		return NULL;
-	txe->op.type = LNX_OP_TXE;
-	txe->cls = (uint8_t)cls;
-	txe->acked = false;
-	txe->reported = false;
-	txe->matters = 0;
-	txe->odd = 0;
-	txe->rxe = NULL;
-	lnx_list_init(&txe->link);
+	lnx_txe_init(txe, (uint8_t)cls);
 	return txe;
-}
-
-/* A frame has left that carries all we had received when it did. */
-static inline void left(struct lnx_ep *ep, struct lnx_peer *peer,
-			struct lnx_path *path, uint32_t ack, uint64_t bytes)
-{
-	path->sent += bytes;
-	if (lnx_likely(ack == peer->seq.next))
-		lnx_tx_ack_rode(peer);
-	path->rail->hot = ep->poll_hot;
 }
 
 /* Hand one frame to the path's core.  0 or what the core said. */
@@ -107,7 +91,7 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 		goto refused;
 	}
 left:
-	left(ep, peer, path, ack, bytes);
+	lnx_tx_left(ep, peer, path, ack, bytes);
 	return 0;
 
 refused:
@@ -138,7 +122,7 @@ static inline ssize_t post_new(struct lnx_ep *ep, struct lnx_peer *peer,
 	txe->path = path->index;
 	ret = fi_inject(rail->core_ep, txe->frame, txe->len, path->core_addr);
 	if (lnx_likely(!ret))
-		left(ep, peer, path, ack, txe->len);
+		lnx_tx_left(ep, peer, path, ack, txe->len);
 	return ret;
 }
 
@@ -174,30 +158,14 @@ void lnx_tx_again(struct lnx_peer *peer, unsigned paths)
 	lnx_tx_want_pump(peer);
 }
 
-static inline bool window_open(const struct lnx_ep *ep,
-			       const struct lnx_peer *peer)
-{
-	return peer->tx_posted - peer->tx_una < ep->window;
-}
-
-/*
- * A new frame was posted: it has its place in the window, and the application its
- * completion unless that waits for the acknowledgement.
- */
 static inline void posted_first(struct lnx_ep *ep, struct lnx_peer *peer,
 				struct lnx_txe *txe)
 {
-	*lnx_tx_slot(peer, txe->seq) = txe;
-	peer->tx_posted++;
-	peer->una_bytes += lnx_txe_bytes(txe);
-	if (lnx_txe_due(txe) && !txe->comp_at_ack)
-		lnx_tx_posted(ep, txe);
+	lnx_tx_in_window(ep, peer, txe, lnx_txe_bytes(txe));
 	if (lnx_unlikely(txe->rxe != NULL)) {
 		lnx_rx_done(txe->rxe);
 		txe->rxe = NULL;
 	}
-	if (lnx_unlikely(!lnx_list_linked(&peer->una_link)))
-		lnx_tx_watch(ep, peer);
 }
 
 /* path: the one it takes if it leaves at once, for what would be written twice. */
@@ -216,13 +184,21 @@ static inline void number(struct lnx_ep *ep, struct lnx_peer *peer,
 }
 
 static void wait_turn(struct lnx_ep *ep, struct lnx_peer *peer,
-		      struct lnx_txe *txe)
+		      struct lnx_node *before, struct lnx_txe *txe)
 {
 	ep->stats.queued++;
 	peer->npend++;
 	peer->tx_odd |= LNX_TX_ODD_PEND;
-	lnx_list_add_tail(&peer->pend, &txe->link);
+	lnx_list_add_tail(before, &txe->link);
 	lnx_tx_want_pump(peer);
+}
+
+void lnx_tx_refused(struct lnx_ep *ep, struct lnx_peer *peer,
+		    struct lnx_path *path, struct lnx_txe *txe)
+{
+	lnx_path_blocked(path, lnx_clock_ns());
+	/* Before what a core's callbacks queued meanwhile: that has later numbers. */
+	wait_turn(ep, peer, peer->pend.next, txe);
 }
 
 /* Behind what waits; progress posts it. */
@@ -230,7 +206,7 @@ static void line_up(struct lnx_ep *ep, struct lnx_peer *peer,
 		    struct lnx_txe *txe, struct lnx_hdr *h)
 {
 	number(ep, peer, NULL, txe, h);
-	wait_turn(ep, peer, txe);
+	wait_turn(ep, peer, &peer->pend, txe);
 }
 
 /* later: not now, this may be a core's callback. */
@@ -283,7 +259,7 @@ static inline bool can_post(const struct lnx_ep *ep,
 {
 	return !(peer->tx_odd & (LNX_TX_ODD_PEND | LNX_TX_ODD_AGAIN)) && path &&
 	       (path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE) &&
-	       window_open(ep, peer);
+	       lnx_tx_window_open(ep, peer);
 }
 
 /*
@@ -298,12 +274,17 @@ static LNX_COLD int knock(struct lnx_ep *ep, struct lnx_peer *peer,
 	uint64_t now = lnx_clock_ns();
 
 	if (!path || (peer->tx_odd & (LNX_TX_ODD_PEND | LNX_TX_ODD_AGAIN)) ||
-	    !window_open(ep, peer) || now < path->retry_ns)
+	    !lnx_tx_window_open(ep, peer) || now < path->retry_ns)
 		return -FI_EAGAIN;
 	number(ep, peer, NULL, txe, h);
 	if (!post(ep, peer, path, txe)) {
 		lnx_path_up(path);
 		posted_first(ep, peer, txe);
+		return 0;
+	}
+	if (peer->tx_next != txe->seq + 1) {
+		/* A callback queued one behind it: its number cannot be undone. */
+		lnx_tx_refused(ep, peer, path, txe);
 		return 0;
 	}
 	peer->tx_next--;
@@ -316,6 +297,7 @@ static LNX_COLD int knock(struct lnx_ep *ep, struct lnx_peer *peer,
 	return -FI_EHOSTUNREACH;
 }
 
+LNX_HOT
 int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		 struct lnx_txe *txe, struct lnx_hdr *h, bool must_leave)
 {
@@ -328,19 +310,17 @@ int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 			posted_first(ep, peer, txe);
 			return 0;
 		}
-		lnx_path_blocked(path, lnx_clock_ns());
-		if (must_leave) {
-			peer->tx_next--;
-			return -FI_EAGAIN;
+		if (lnx_likely(!must_leave || peer->tx_next != txe->seq + 1)) {
+			lnx_tx_refused(ep, peer, path, txe);
+			return 0;
 		}
-	} else if (must_leave) {
-		return knock(ep, peer, path, txe, h);
-	} else {
-		line_up(ep, peer, txe, h);
-		return 0;
+		lnx_path_blocked(path, lnx_clock_ns());
+		peer->tx_next--;
+		return -FI_EAGAIN;
 	}
-	/* It has its number. */
-	wait_turn(ep, peer, txe);
+	if (must_leave)
+		return knock(ep, peer, path, txe, h);
+	line_up(ep, peer, txe, h);
 	return 0;
 }
 
@@ -400,7 +380,7 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 	}
 	peer->again = 0;
 	peer->tx_odd &= (uint8_t)~LNX_TX_ODD_AGAIN;
-	while (peer->npend && window_open(ep, peer)) {
+	while (peer->npend && lnx_tx_window_open(ep, peer)) {
 		struct lnx_txe *txe = lnx_list_entry(peer->pend.next,
 						     struct lnx_txe, link);
 
@@ -516,6 +496,7 @@ ssize_t lnx_tx_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer)
 	return no_way(ep, dest, peer);
 }
 
+LNX_HOT
 ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_tx *tx)
 {

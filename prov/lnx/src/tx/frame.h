@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What frame.c, control.c and leave.c share: the frames that a peer has not
- * acknowledged, by number.  Owner lock held.
+ * What frame.c, short.c, control.c and leave.c share: the frames that a peer has
+ * not acknowledged, by number.  Owner lock held.
  */
 #ifndef LNX_FRAME_H
 #define LNX_FRAME_H
@@ -30,6 +30,54 @@ LNX_INLINE void lnx_tx_ack_rode(struct lnx_peer *peer)
 	peer->owed_since_ns = 0;
 	peer->ack_now = false;
 }
+
+/* Of one just taken from that pool. */
+LNX_INLINE void lnx_txe_init(struct lnx_txe *txe, uint8_t cls)
+{
+	txe->op.type = LNX_OP_TXE;
+	txe->cls = cls;
+	txe->acked = false;
+	txe->reported = false;
+	txe->matters = 0;
+	txe->odd = 0;
+	txe->rxe = NULL;
+	lnx_list_init(&txe->link);
+}
+
+/* A frame has left that carries all we had received when it did. */
+LNX_INLINE void lnx_tx_left(struct lnx_ep *ep, struct lnx_peer *peer,
+			    struct lnx_path *path, uint32_t ack, uint64_t bytes)
+{
+	path->sent += bytes;
+	if (lnx_likely(ack == peer->seq.next))
+		lnx_tx_ack_rode(peer);
+	path->rail->hot = ep->poll_hot;
+}
+
+LNX_INLINE bool lnx_tx_window_open(const struct lnx_ep *ep,
+				   const struct lnx_peer *peer)
+{
+	return peer->tx_posted - peer->tx_una < ep->window;
+}
+
+/* A new frame was posted: it has its place in the window, and the application its
+ * completion unless that waits for the acknowledgement. */
+LNX_INLINE void lnx_tx_in_window(struct lnx_ep *ep, struct lnx_peer *peer,
+				 struct lnx_txe *txe, uint64_t bytes)
+{
+	peer->slot[txe->seq & (ep->window - 1)] = txe;
+	peer->tx_posted++;
+	peer->una_bytes += bytes;
+	if (lnx_txe_due(txe) && !txe->comp_at_ack)
+		lnx_tx_posted(ep, txe);
+	if (lnx_unlikely(!lnx_list_linked(&peer->una_link)))
+		lnx_tx_watch(ep, peer);
+}
+
+/* tx/frame.c: the path would not take a frame that has its number, the first of those
+ * not posted.  It waits for its turn. */
+LNX_COLD void lnx_tx_refused(struct lnx_ep *ep, struct lnx_peer *peer,
+			     struct lnx_path *path, struct lnx_txe *txe);
 
 /* The peer says that it has all frames before number ack. */
 LNX_INLINE void lnx_tx_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t ack)

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The send path's first step.  Called by api/msg.c and api/tagged.c; looks the
- * peer up and calls tx/post.h (direct rail) or tx/frame.c.  Always inline: with
- * `call` a constant, each API function compiles to its own straight code.
+ * peer up and calls tx/post.h (direct rail), tx/short.c or tx/frame.c.  Always
+ * inline: with `call` a constant, each API function compiles to its own straight
+ * code.
  */
 #ifndef LNX_SUBMIT_H
 #define LNX_SUBMIT_H
 
 #include "rx/rx.h"
 #include "tx/post.h"
+#include "tx/short.h"
 #include "tx/tx.h"
 
 /* Longer than what goes through a core's own buffers. */
@@ -24,8 +26,12 @@ LNX_INLINE bool lnx_tx_is_large(const struct lnx_tx *tx)
 
 LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 {
-	/* Nobody has its address, so that `call` stays the constant that it is. */
+	/*
+	 * Nobody has the address of the one, so that `call` stays the constant that
+	 * it is and nothing need be in memory; the other is made where it is used.
+	 */
 	const struct lnx_tx own = *tx;
+	struct lnx_tx slow;
 	struct lnx_peer *peer;
 	ssize_t ret;
 
@@ -45,16 +51,28 @@ LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 	peer = lnx_peer_get(ep, tx->dest);
 	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL)) {
 		if (lnx_unlikely(lnx_tx_is_large(&own)) && peer->cma) {
-			ret = lnx_tx_large(ep, peer, tx);
+			slow = own;
+			ret = lnx_tx_large(ep, peer, &slow);
 		} else {
 			ret = lnx_core_post(ep->shm->core_ep, peer->direct, &own,
 					    NULL);
-			if (lnx_unlikely(ret == -FI_EAGAIN))
-				ret = lnx_tx_direct_again(ep, peer, tx);
+			if (lnx_unlikely(ret == -FI_EAGAIN)) {
+				slow = own;
+				ret = lnx_tx_direct_again(ep, peer, &slow);
+			}
 		}
 		ep->stats.direct_sends += !ret;
+	} else if (lnx_call_single(own.call) &&
+		   !(own.op_flags & (FI_TRANSMIT_COMPLETE |
+				     FI_DELIVERY_COMPLETE)) &&
+		   lnx_likely(lnx_tx_short(ep, peer, own.iov->iov_base,
+					   own.iov->iov_len, own.tag,
+					   lnx_short_what(own.call),
+					   own.data, own.context))) {
+		ret = 0;
 	} else {
-		ret = lnx_tx_framed(ep, peer, tx);
+		slow = own;
+		ret = lnx_tx_framed(ep, peer, &slow);
 	}
 	lnx_unlock(&ep->lock);
 	return ret;

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Short framed sends while nothing is the matter.  Called by tx/submit.h before
+ * tx/frame.c, which takes all that is not as usual: it does the same, step for step,
+ * for every message and every state of the peer.
+ */
+#include "comp/comp.h"
+#include "tx/frame.h"
+#include "tx/short.h"
+
+LNX_HOT
+bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
+		  size_t len, uint64_t tag, unsigned what, uint64_t data,
+		  void *context)
+{
+	struct lnx_hdr h = {
+		.kind = (uint8_t)what, .flags = (uint8_t)(what >> 8),
+		.src = ep->eid, .tag = tag, .data = data, .len = len,
+	};
+	size_t frame_len = sizeof(struct lnx_wire_hdr) + len;
+	struct lnx_path *path;
+	struct lnx_rail *rail;
+	struct lnx_txe *txe;
+
+	if (lnx_unlikely(!peer || peer->tx_odd || peer->gone ||
+			 peer->shm_addr != FI_ADDR_NOTAVAIL || ep->fault))
+		return false;
+	path = lnx_path_next(peer, len);
+	if (lnx_unlikely(!path || path->state != LNX_PATH_UP ||
+			 !lnx_tx_window_open(ep, peer)))
+		return false;
+	rail = path->rail;
+	if (lnx_unlikely(!rail->core_ep || len > LNX_TXE_SMALL ||
+			 frame_len > rail->inject_size))
+		return false;
+	txe = lnx_pool_get(&ep->txe_pool[0]);
+	if (lnx_unlikely(!txe))
+		return false;
+
+	lnx_txe_init(txe, 0);
+	txe->path = path->index;
+	txe->peer = peer;
+	txe->len = (uint32_t)frame_len;
+	txe->seq = h.seq = peer->tx_next++;
+	txe->counts = ep->cntr[LNX_CNTR_SEND] != NULL;
+	txe->context = context;
+	txe->cq_flags = FI_SEND | (h.kind == LNX_KIND_TAG ? FI_TAGGED : FI_MSG);
+	if (!(what & LNX_SHORT_INJECT)) {
+		txe->want_comp = (ep->tx_flags & FI_COMPLETION) != 0;
+		txe->tells = true;
+	}
+	h.dst = peer->eid;
+	h.ack = peer->seq.next;
+	h.rail = rail->wire_index;
+	h.path = path->index;
+	lnx_hdr_put(lnx_txe_hdr(txe), &h);
+	memcpy(txe->frame + sizeof(struct lnx_wire_hdr), buf, len);
+	ep->stats.send_count++;
+	ep->stats.send_length += len;
+	if (lnx_unlikely(fi_inject(rail->core_ep, txe->frame, frame_len,
+				   path->core_addr))) {
+		lnx_tx_refused(ep, peer, path, txe);
+		return true;
+	}
+	lnx_tx_left(ep, peer, path, h.ack, frame_len);
+	lnx_tx_in_window(ep, peer, txe, frame_len);
+	return true;
+}
