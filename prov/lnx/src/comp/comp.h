@@ -46,6 +46,12 @@ void lnx_rxbuf_put(struct lnx_rxbuf *buf);
 int lnx_rxbuf_reserve(struct lnx_ep *ep);
 /* May buf be kept, and is there another for what comes next? */
 LNX_COLD bool lnx_rxbuf_may_keep(struct lnx_rxbuf *buf);
+/* buf stays here, its data in it; on a peer rail until its core lets go too. */
+LNX_INLINE void lnx_rxbuf_keep(struct lnx_rxbuf *buf)
+{
+	buf->kept = true;
+	lnx_list_del(&buf->link);	/* no longer its rail's */
+}
 /* Let buf, which a core asked for, take a message longer than any frame. */
 LNX_COLD void lnx_rxbuf_enlarge(struct lnx_rxbuf *buf, size_t len);
 /* What came into an enlarged buffer, or into the sink, is dropped. */

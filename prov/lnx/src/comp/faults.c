@@ -308,7 +308,7 @@ static bool hold(struct lnx_faults *f, struct lnx_rxbuf *buf, size_t len,
 	for (n = f->held.prev; n != &f->held; n = n->prev)
 		if (lnx_list_entry(n, struct lnx_rxbuf, link)->due_ns <= due_ns)
 			break;
-	buf->kept = true;
+	lnx_rxbuf_keep(buf);
 	buf->len = len;
 	buf->due_ns = due_ns;
 	lnx_list_add_head(n, &buf->link);

@@ -29,6 +29,7 @@ struct sink {
 	uint8_t scratch[SCRATCH_BYTES];
 };
 
+LNX_HOT
 struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail)
 {
 	struct lnx_ep *ep = rail->ep;
@@ -46,6 +47,7 @@ struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail)
 	}
 	buf->op.type = LNX_OP_RXBUF;
 	buf->rail = rail;
+	buf->posted = false;
 	buf->in_core = false;
 	buf->kept = false;
 	buf->big = NULL;
@@ -54,6 +56,7 @@ struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail)
 	return buf;
 }
 
+LNX_HOT
 void lnx_rxbuf_put(struct lnx_rxbuf *buf)
 {
 	struct lnx_ep *ep = buf->rail->ep;
@@ -159,7 +162,15 @@ void lnx_rxbuf_drop(struct lnx_rxbuf *buf)
 		lnx_rxbuf_put(buf);
 }
 
-/* Post buf again.  When the core is full or the like, progress tries later. */
+/* Back to where all rails take theirs from. */
+static void give_up(struct lnx_rxbuf *buf)
+{
+	lnx_list_del(&buf->link);
+	lnx_rxbuf_put(buf);
+}
+
+/* Post buf, which is in rail->bufs.  When the core is full or the like, progress
+ * tries later. */
 static inline void post_buf(struct lnx_rail *rail, struct lnx_rxbuf *buf)
 {
 	ssize_t ret = -FI_EAGAIN;
@@ -168,27 +179,28 @@ static inline void post_buf(struct lnx_rail *rail, struct lnx_rxbuf *buf)
 		ret = fi_recv(rail->core_ep, buf->frame, LNX_FRAME_MAX, NULL,
 			      FI_ADDR_UNSPEC, buf);
 	if (lnx_likely(!ret)) {
-		lnx_list_add_tail(&rail->bufs, &buf->link);
+		buf->posted = true;
 		rail->nposted++;
 		return;
 	}
-	lnx_rxbuf_put(buf);
+	give_up(buf);
 	rail->ep->work |= LNX_WORK_BUFS;
 }
 
 /* Those that were read, for the core again; unless there are enough. */
+LNX_HOT
 static void post_spare(struct lnx_rail *rail)
 {
 	struct lnx_node *n;
 
 	while ((n = lnx_list_pop(&rail->spare))) {
 		struct lnx_rxbuf *buf = lnx_list_entry(n, struct lnx_rxbuf,
-						       link);
+						       spare);
 
 		if (lnx_likely(rail->nposted < rail->want_posted))
 			post_buf(rail, buf);
 		else
-			lnx_rxbuf_put(buf);
+			give_up(buf);
 	}
 }
 
@@ -206,6 +218,7 @@ int lnx_plain_fill(struct lnx_rail *rail)
 
 		if (!buf)
 			return -FI_ENOMEM;
+		lnx_list_add_tail(&rail->bufs, &buf->link);
 		post_buf(rail, buf);
 		if (rail->nposted == before)
 			return -FI_EAGAIN;
@@ -216,7 +229,7 @@ int lnx_plain_fill(struct lnx_rail *rail)
 static inline void plain_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 			      size_t len)
 {
-	lnx_list_del(&buf->link);
+	buf->posted = false;
 	rail->nposted--;
 	if (lnx_unlikely(lnx_rx_frame(rail, buf, len))) {
 		buf = lnx_rxbuf_get(rail);
@@ -224,21 +237,22 @@ static inline void plain_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 			rail->ep->work |= LNX_WORK_BUFS;
 			return;
 		}
+		lnx_list_add_tail(&rail->bufs, &buf->link);
 	}
 	/* Not now: the application waits for what came, and may answer. */
-	lnx_list_add_tail(&rail->spare, &buf->link);
+	lnx_list_add_tail(&rail->spare, &buf->spare);
 }
 
 /* Too long for a frame, or flushed at close. */
 LNX_COLD void lnx_plain_recv_failed(struct lnx_rail *rail,
 				    struct lnx_rxbuf *buf, int err)
 {
-	if (!lnx_list_linked(&buf->link))
+	if (!buf->posted)
 		return;
-	lnx_list_del(&buf->link);
+	buf->posted = false;
 	rail->nposted--;
 	if (err == FI_ECANCELED || rail->ep->closing) {
-		lnx_rxbuf_put(buf);
+		give_up(buf);
 		if (!rail->ep->closing)
 			rail->ep->work |= LNX_WORK_BUFS;
 		return;
@@ -278,8 +292,8 @@ LNX_COLD void lnx_rail_drain(struct lnx_rail *rail)
 			;
 	else
 		lnx_rail_poll(rail);
-	while ((n = lnx_list_pop(&rail->bufs)) ||
-	       (n = lnx_list_pop(&rail->spare)))
+	lnx_list_init(&rail->spare);
+	while ((n = lnx_list_pop(&rail->bufs)))
 		lnx_rxbuf_put(lnx_list_entry(n, struct lnx_rxbuf, link));
 	rail->nposted = 0;
 }
@@ -309,6 +323,7 @@ static inline void adapt(struct lnx_rail *rail, ssize_t n)
 }
 
 /* Completions handled. */
+LNX_HOT
 int lnx_plain_poll(struct lnx_rail *rail)
 {
 	struct fi_cq_msg_entry e[READ_BATCH];

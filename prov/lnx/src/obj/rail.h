@@ -41,7 +41,11 @@ struct lnx_op {
 struct lnx_rxbuf {
 	struct lnx_op op;
 	struct lnx_rail *rail;
-	struct lnx_node link;		/* rail->bufs while posted (plain) */
+	/* rail->bufs, of plain rails; what comes and goes with each frame would touch
+	 * its neighbours too. */
+	struct lnx_node link;
+	struct lnx_node spare;		/* rail->spare */
+	bool posted;			/* plain rail: the core has it */
 	bool in_core;			/* peer rail: the core has the entry */
 	bool kept;			/* an unexpected message or the window has it */
 	void *big;			/* peer rail, to be dropped: scratch */
@@ -108,7 +112,7 @@ struct lnx_rail {
 	struct lnx_node regs;		/* lnx_mr_reg.rail_link */
 	struct lnx_peer **by_core;	/* core fi_addr -> peer; direct and bare */
 	size_t nby_core;
-	struct lnx_node bufs;		/* rxbufs posted to a plain rail */
+	struct lnx_node bufs;		/* plain: rxbufs posted, and spare ones */
 	struct lnx_rxbuf *sink;		/* peer rail: for what must be dropped */
 	uint8_t *note;			/* direct rail: where a note arrives */
 	uint64_t link_bps;		/* nominal; 0: unknown (core/nic.c) */

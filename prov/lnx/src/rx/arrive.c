@@ -44,10 +44,9 @@ static inline void set_message(struct lnx_rxe *rxe, struct lnx_peer *peer,
 	}
 }
 
-/* The buffer's data stays here; on a peer rail until its core lets go too. */
 static bool keep_buf(struct lnx_rxbuf *buf)
 {
-	buf->kept = true;
+	lnx_rxbuf_keep(buf);
 	return true;
 }
 
@@ -387,6 +386,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 	}
 }
 
+LNX_HOT
 bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 {
 	struct lnx_ep *ep = rail->ep;
