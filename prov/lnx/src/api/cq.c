@@ -194,6 +194,7 @@ static inline ssize_t cq_take(struct lnx_cq *cq, char *buf, size_t count,
 	return n;
 }
 
+LNX_HOT
 static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 			   fi_addr_t *src)
 {
@@ -210,6 +211,7 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 	return n;
 }
 
+LNX_HOT
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 {
 	return cq_readfrom(fid, buf, count, NULL);

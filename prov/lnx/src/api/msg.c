@@ -22,6 +22,7 @@ static inline struct lnx_ep *ep_of(struct fid_ep *fid)
 	return lnx_container_of(fid, struct lnx_ep, fid);
 }
 
+LNX_HOT
 static ssize_t msg_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
 			fi_addr_t src, void *context)
 {
@@ -63,6 +64,7 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
 	return POST(ep, &r);
 }
 
+LNX_HOT
 static ssize_t msg_send(struct fid_ep *fid, const void *buf, size_t len,
 			void *desc, fi_addr_t dest, void *context)
 {
@@ -103,6 +105,7 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg,
 	return SUBMIT(ep, &tx);
 }
 
+LNX_HOT
 static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len,
 			  fi_addr_t dest)
 {

@@ -22,6 +22,7 @@ static inline struct lnx_ep *ep_of(struct fid_ep *fid)
 	return lnx_container_of(fid, struct lnx_ep, fid);
 }
 
+LNX_HOT
 static ssize_t tagged_recv(struct fid_ep *fid, void *buf, size_t len, void *desc,
 			fi_addr_t src, uint64_t tag, uint64_t ignore,
 			   void *context)
@@ -67,6 +68,7 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 	return POST(ep, &r);
 }
 
+LNX_HOT
 static ssize_t tagged_send(struct fid_ep *fid, const void *buf, size_t len,
 			void *desc, fi_addr_t dest, uint64_t tag,
 			   void *context)
@@ -109,6 +111,7 @@ static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 	return SUBMIT(ep, &tx);
 }
 
+LNX_HOT
 static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len,
 			     fi_addr_t dest, uint64_t tag)
 {
@@ -122,6 +125,7 @@ static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len,
 	return SUBMIT(ep, &tx);
 }
 
+LNX_HOT
 static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len,
 			    void *desc, uint64_t data, fi_addr_t dest,
 			       uint64_t tag, void *context)
@@ -137,6 +141,7 @@ static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len,
 	return SUBMIT(ep, &tx);
 }
 
+LNX_HOT
 static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len,
 			      uint64_t data, fi_addr_t dest,
 				 uint64_t tag)

@@ -50,6 +50,7 @@ struct fi_ops lnx_peer_fid_ops = {
 };
 
 /* Direct: receives carry our entry as context, sends the application's. */
+LNX_HOT
 static ssize_t direct_write(struct fid_peer_cq *cq, void *context,
 			    uint64_t flags, size_t len, void *buf,
 			    uint64_t data, uint64_t tag, fi_addr_t src)
@@ -113,6 +114,7 @@ struct fi_ops_cq_owner lnx_direct_cq_ops = {
 
 /* ---- counters of the direct core ---- */
 
+LNX_HOT
 static void direct_inc(struct fid_peer_cntr *peer)
 {
 	struct lnx_rail_cntr *c =
@@ -135,6 +137,7 @@ struct fi_ops_cntr_owner lnx_direct_cntr_ops = {
 };
 
 /* A frame has come in over a peer rail. */
+LNX_HOT
 static void framed_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 			size_t len)
 {
@@ -146,6 +149,7 @@ static void framed_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 	lnx_rx_frame(rail, buf, len);	/* free_entry puts buf unless kept */
 }
 
+LNX_HOT
 static ssize_t framed_write(struct fid_peer_cq *cq, void *context,
 			    uint64_t flags, size_t len, void *buf,
 			    uint64_t data, uint64_t tag, fi_addr_t src)

@@ -139,6 +139,7 @@ static LNX_COLD void look_at_peers(struct lnx_ep *ep)
 	ep->work |= ep->idle_work;
 }
 
+LNX_HOT
 void lnx_ep_progress(struct lnx_ep *ep)
 {
 	struct lnx_rail *shm = ep->shm;

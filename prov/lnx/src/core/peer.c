@@ -535,6 +535,7 @@ void lnx_peers_join(struct lnx_ep *ep, void (*greet)(struct lnx_peer *peer))
 	ep->work &= ~LNX_WORK_LEARN;
 }
 
+LNX_HOT
 struct lnx_peer *lnx_peer_by_eid(struct lnx_ep *ep, uint64_t eid)
 {
 	struct lnx_peer *peer = known(ep, eid);

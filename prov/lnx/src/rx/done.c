@@ -86,6 +86,7 @@ static LNX_COLD struct lnx_rxe *rxe_from_reserve(struct lnx_ep *ep,
 			      link);
 }
 
+LNX_HOT
 struct lnx_rxe *lnx_rxe_get(struct lnx_ep *ep)
 {
 	struct lnx_rxe *rxe = lnx_pool_get(&ep->rxe_pool);
@@ -124,6 +125,7 @@ int lnx_rxe_reserve(struct lnx_ep *ep)
 	return 0;
 }
 
+LNX_HOT
 void lnx_rxe_put(struct lnx_rxe *rxe)
 {
 	struct lnx_ep *ep = rxe->ep;
@@ -160,6 +162,7 @@ void lnx_rxe_free_owned(struct lnx_ep *ep)
 }
 
 /* Ours is done; the entry goes now, or when its core lets go of it. */
+LNX_HOT
 void lnx_rx_release(struct lnx_rxe *rxe)
 {
 	rxe->reported = true;
@@ -223,6 +226,7 @@ static LNX_COLD void report_err(struct lnx_rxe *rxe, int err, int prov_errno,
 		lnx_cq_write_err(rxe->ep->rx_cq, &e);
 }
 
+LNX_HOT
 void lnx_rx_done(struct lnx_rxe *rxe)
 {
 	uint64_t flags = rxe->cq_flags;

@@ -78,6 +78,7 @@ static LNX_COLD ssize_t post_multi(struct lnx_ep *ep, const struct lnx_recv *r)
 	return 0;
 }
 
+LNX_HOT
 ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r)
 {
 	struct lnx_match *m = lnx_rx_match(ep, r->tagged);

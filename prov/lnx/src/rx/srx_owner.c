@@ -170,6 +170,7 @@ LNX_INLINE int direct_get(struct fid_peer_srx *srx,
 	return 0;
 }
 
+LNX_HOT
 static int direct_get_msg(struct fid_peer_srx *srx,
 			  struct fi_peer_match_attr *attr,
 			  struct fi_peer_rx_entry **out)
@@ -177,6 +178,7 @@ static int direct_get_msg(struct fid_peer_srx *srx,
 	return direct_get(srx, attr, false, out);
 }
 
+LNX_HOT
 static int direct_get_tag(struct fid_peer_srx *srx,
 			  struct fi_peer_match_attr *attr,
 			  struct fi_peer_rx_entry **out)
@@ -306,6 +308,7 @@ static LNX_COLD void free_waiting(struct lnx_rxe *rxe)
  * The core is through with the entry.  Called at most once for a good message, at
  * odd times for bad ones; the state says what is left to do.
  */
+LNX_HOT
 static void direct_free(struct fi_peer_rx_entry *entry)
 {
 	struct lnx_rxe *rxe = entry_rxe(entry);
@@ -334,6 +337,7 @@ struct fi_ops_srx_owner lnx_direct_srx_ops = {
  * frame is not ours; it gets scratch memory, so that the core need not truncate,
  * and is dropped on arrival.
  */
+LNX_HOT
 static int framed_get(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr,
 		      struct fi_peer_rx_entry **out)
 {

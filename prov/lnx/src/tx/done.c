@@ -19,6 +19,7 @@ static inline struct lnx_txe **slot_of(struct lnx_peer *peer, uint32_t seq)
 	return &peer->slot[seq & (peer->ep->window - 1)];
 }
 
+LNX_HOT
 void lnx_tx_posted(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->reported = true;
