@@ -25,6 +25,19 @@ LNX_INLINE uint64_t lnx_path_in_flight(const struct lnx_peer *peer,
 	return LNX_MIN(path->sent - path->got, peer->una_bytes);
 }
 
+/* The path in use, if it works and there is nothing to choose; else NULL. */
+LNX_INLINE struct lnx_path *lnx_path_usual(struct lnx_peer *peer)
+{
+	struct lnx_path *path = &peer->path[peer->cur];
+
+	if (lnx_unlikely(path->state != LNX_PATH_UP))
+		return NULL;
+	if (lnx_likely(peer->npath == 1) ||
+	    (peer->nturn == 1 && lnx_path_in_flight(peer, path) <= path->room))
+		return path;
+	return NULL;
+}
+
 /* Slow half of lnx_path_next: several paths, and the one in use will not do. */
 struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len);
 

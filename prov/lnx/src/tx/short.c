@@ -25,9 +25,8 @@ bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 	if (lnx_unlikely(!peer || peer->tx_odd || peer->gone ||
 			 peer->shm_addr != FI_ADDR_NOTAVAIL || ep->fault))
 		return false;
-	path = lnx_path_next(peer, len);
-	if (lnx_unlikely(!path || path->state != LNX_PATH_UP ||
-			 !lnx_tx_window_open(ep, peer)))
+	path = lnx_path_usual(peer);
+	if (lnx_unlikely(!path || !lnx_tx_window_open(ep, peer)))
 		return false;
 	rail = path->rail;
 	if (lnx_unlikely(!rail->core_ep || len > LNX_TXE_SMALL ||
@@ -54,7 +53,8 @@ bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 	h.rail = rail->wire_index;
 	h.path = path->index;
 	lnx_hdr_put(lnx_txe_hdr(txe), &h);
-	memcpy(txe->frame + sizeof(struct lnx_wire_hdr), buf, len);
+	if (lnx_likely(len))
+		memcpy(txe->frame + sizeof(struct lnx_wire_hdr), buf, len);
 	ep->stats.send_count++;
 	ep->stats.send_length += len;
 	if (lnx_unlikely(fi_inject(rail->core_ep, txe->frame, frame_len,

@@ -63,7 +63,7 @@ LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 		}
 		ep->stats.direct_sends += !ret;
 	} else if (lnx_call_single(own.call) &&
-		   !(own.op_flags & (FI_TRANSMIT_COMPLETE |
+		   !(own.op_flags & (FI_INJECT | FI_TRANSMIT_COMPLETE |
 				     FI_DELIVERY_COMPLETE)) &&
 		   lnx_likely(lnx_tx_short(ep, peer, own.iov->iov_base,
 					   own.iov->iov_len, own.tag,
