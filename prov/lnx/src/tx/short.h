@@ -26,8 +26,8 @@
  * that has to be made) with which all is as usual.  Arguments in registers rather
  * than in a struct lnx_tx, which then need not exist.  what: lnx_short_what of a call
  * that is lnx_call_single, while the endpoint's flags have none of FI_INJECT,
- * FI_TRANSMIT_COMPLETE and FI_DELIVERY_COMPLETE.  Owner lock held.  True: it is sent, or queued with its
- * number; false: it is lnx_tx_framed's, and nothing was done.
+ * FI_TRANSMIT_COMPLETE and FI_DELIVERY_COMPLETE.  Owner lock held.  True: it is sent,
+ * or queued with its number; false: it is lnx_tx_framed's, and nothing was done.
  */
 bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 		  size_t len, uint64_t tag, unsigned what, uint64_t data,
