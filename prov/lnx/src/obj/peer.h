@@ -147,6 +147,10 @@ struct lnx_peer {
 	uint8_t nspread;		/* the first that share large messages */
 	uint8_t nturn;			/* the first that messages take in turn */
 	uint8_t cur;			/* path of frames while it is not backed up */
+	bool self;			/* this very endpoint */
+	bool hello_done;		/* our hello is numbered */
+	bool gone;			/* unreachable: sends fail at once */
+	bool ack_now;			/* what is owed does not wait */
 
 	/* What both ways note of each frame. */
 	struct lnx_txe **slot;		/* [ep->window], by number */
@@ -156,11 +160,9 @@ struct lnx_peer {
 	uint64_t owed_since_ns;		/* 0: the next pass sets it */
 	uint32_t owed;			/* sequenced frames not yet acknowledged; at
 					 * 0 a pass takes it off ack_peers */
-	bool ack_now;
+	uint32_t owed_max;		/* so many, and something is to be done: it is
+					 * on no list, or they are as many as wait */
 
-	bool self;			/* this very endpoint */
-	bool hello_done;		/* our hello is numbered */
-	bool gone;			/* unreachable: sends fail at once */
 	struct lnx_seq seq;
 	uint64_t una_since_ns;		/* tx_una is una_seen since, as the timers saw it */
 	uint64_t silent_ns;		/* nothing came of it since; 0: it did */

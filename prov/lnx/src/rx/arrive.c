@@ -204,17 +204,24 @@ LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 }
 
-static inline void owe_ack(struct lnx_ep *ep, struct lnx_peer *peer)
+/* It was on no list, or as many frames are owed for as may wait. */
+static void owe_now(struct lnx_ep *ep, struct lnx_peer *peer)
 {
-	peer->owed++;
-	if (lnx_unlikely(!lnx_list_linked(&peer->ack_link))) {
+	if (!lnx_list_linked(&peer->ack_link)) {
 		peer->owed_since_ns = 0;
+		peer->owed_max = ep->ack_every;
 		lnx_list_add_tail(&ep->ack_peers, &peer->ack_link);
 		ep->work |= LNX_WORK_OWE;
 	}
 	/* Until then it may ride on an answer of the application. */
-	if (lnx_unlikely(peer->owed >= ep->ack_every))
+	if (peer->owed >= ep->ack_every)
 		ep->work |= LNX_WORK_ACK;
+}
+
+static inline void owe_ack(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	if (lnx_unlikely(++peer->owed >= peer->owed_max))
+		owe_now(ep, peer);
 }
 
 static void ack_at_once(struct lnx_ep *ep, struct lnx_peer *peer)

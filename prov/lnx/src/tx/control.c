@@ -129,7 +129,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		if (lnx_unlikely(peer->pong_due))
 			send_pongs(ep, peer);
 		if (!lnx_tx_owes(peer)) {
-			lnx_list_del(&peer->ack_link);
+			lnx_tx_owe_none(peer);
 			continue;
 		}
 		if (!peer->owed_since_ns)
@@ -140,7 +140,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			continue;
 		if (!peer->npath) {
 			/* A sender we cannot answer: nothing to wait for. */
-			lnx_list_del(&peer->ack_link);
+			lnx_tx_owe_none(peer);
 			continue;
 		}
 		path = ack_path(peer);
@@ -152,7 +152,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK)) {
 			ep->stats.acks_sent++;
 			if (!lnx_tx_owes(peer))
-				lnx_list_del(&peer->ack_link);
+				lnx_tx_owe_none(peer);
 			/* More may be about to come over a link that goes. */
 			if (lnx_unlikely(ep->netwatch != NULL)) {
 				ep->links_ns = now + LINKS_NS;
@@ -172,7 +172,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			peer->owed = 0;
 			peer->ack_now = false;
 			if (!lnx_tx_owes(peer))
-				lnx_list_del(&peer->ack_link);
+				lnx_tx_owe_none(peer);
 		}
 	}
 	if (lnx_list_empty(&ep->ack_peers))

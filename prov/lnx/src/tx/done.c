@@ -238,7 +238,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 	lnx_pull_fail_peer(peer, err);
 	lnx_rma_fail_peer(peer, err);
 	lnx_list_del(&peer->una_link);
-	lnx_list_del(&peer->ack_link);
+	lnx_tx_owe_none(peer);
 }
 
 /* It is closing: what it has not acknowledged by now it never will. */

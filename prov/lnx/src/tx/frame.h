@@ -87,12 +87,12 @@ LNX_INLINE void lnx_tx_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t ac
 
 	if (ack == una)
 		return;
-	if (lnx_unlikely(ack != una + 1 || una == peer->tx_posted ||
-			 peer->tx_odd)) {
+	if (lnx_unlikely(ack != una + 1 || peer->tx_odd)) {
 		lnx_tx_acked(peer, ack);
 		return;
 	}
-	/* One, and nothing is the matter: as it is with most. */
+	/* One, and nothing is the matter: as it is with most.  Or of none: its place is
+	 * empty then. */
 	slot = &peer->slot[una & (ep->window - 1)];
 	txe = *slot;
 	if (lnx_unlikely(!txe || txe->odd)) {

@@ -236,6 +236,12 @@ LNX_INLINE bool lnx_tx_owes(const struct lnx_peer *peer)
 {
 	return peer->owed || peer->pong_due;
 }
+/* Nothing is owed to peer, or nothing can be said to it. */
+LNX_INLINE void lnx_tx_owe_none(struct lnx_peer *peer)
+{
+	lnx_list_del(&peer->ack_link);
+	peer->owed_max = 0;
+}
 /* Peers who learned by other frames what they have to know are owed none. */
 LNX_INLINE void lnx_tx_acks_rode(struct lnx_ep *ep)
 {
@@ -246,7 +252,7 @@ LNX_INLINE void lnx_tx_acks_rode(struct lnx_ep *ep)
 			lnx_list_entry(n, struct lnx_peer, ack_link);
 
 		if (!lnx_tx_owes(peer))
-			lnx_list_del(n);
+			lnx_tx_owe_none(peer);
 	}
 	if (lnx_list_empty(&ep->ack_peers))
 		ep->work &= ~LNX_WORK_OWE;
