@@ -369,6 +369,52 @@ BOTH(inject_to_a_busy_core_leaves_in_order)
 	fake_close(&f);
 }
 
+/* However short a message is: it is announced, or waits for its acknowledgement. */
+BOTH(limits_of_short_messages)
+{
+	static char text[] = "ten bytes";
+	struct fake_sent *s;
+	struct lnx_rts r;
+
+	fake_conf.copy_limit = 3;
+	open_with(kind, (struct fake_opt) { .inject_size = 256 });
+	introduce();
+	cr_assert_eq(fi_tsend(f.ep, text, 3, NULL, p.addr, 2, &b), 0);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_comp(&f, &b);
+	cr_assert_eq(fi_tsend(f.ep, text, 4, NULL, p.addr, 3, &b), 0);
+	s = fake_expect(&f, &p, LNX_KIND_TAG);
+	cr_expect(s->h.flags & LNX_WIRE_F_ACK_NOW);
+	free(s);
+	fake_quiet(&f);
+	fake_ack(&f, &p);
+	fake_comp(&f, &b);
+	fake_close(&f);
+
+	fake_conf.copy_limit = fake_conf.eager_limit = 1;
+	open_with(kind, (struct fake_opt) { .inject_size = 256 });
+	introduce();
+	cr_assert_eq(fi_tsend(f.ep, text, 2, NULL, p.addr, 2, &b), 0);
+	s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
+	cr_assert_eq(lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
+	free(s);
+	fake_ack(&f, &p);
+	fake_quiet(&f);
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_FIN,
+		  .data = r.op }, NULL, 0);
+	fake_comp(&f, &b);
+	fake_close(&f);
+
+	fake_conf.copy_limit = fake_conf.eager_limit = 4096;
+	open_with(kind, (struct fake_opt) { .inject_size = 256 });
+	introduce();
+	f.lnx->max_msg_size = f.lnx->short_max = 5;
+	cr_expect_eq(fi_tsend(f.ep, text, 6, NULL, p.addr, 2, &b), -FI_EMSGSIZE);
+	cr_expect_eq(fi_tinject(f.ep, text, 6, p.addr, 2), -FI_EMSGSIZE);
+	fake_quiet(&f);
+	fake_close(&f);
+}
+
 /* Nobody waits for it in a queue: so it has to look at the deadline itself. */
 BOTH(inject_gives_up_when_the_deadline_has_passed)
 {

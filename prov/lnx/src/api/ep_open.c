@@ -119,11 +119,15 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->idle_mask = pow2_up(ep->conf->poll_idle) - 1;
 	ep->poll_hot = (uint32_t)ep->conf->poll_hot;
 	ep->ack_every = (uint32_t)ep->conf->ack_every;
-	ep->eager_limit = ep->conf->eager_limit;
+	ep->eager_limit = (uint32_t)ep->conf->eager_limit;
 	ep->max_msg_size = info->ep_attr->max_msg_size ?
 			   LNX_MIN(info->ep_attr->max_msg_size,
 				   LNX_MSG_SIZE_MAX) : LNX_MSG_SIZE_MAX;
-	ep->copy_limit = LNX_MIN(ep->conf->copy_limit, ep->conf->eager_limit);
+	ep->copy_limit = LNX_MIN((uint32_t)ep->conf->copy_limit,
+				 ep->eager_limit);
+	ep->short_max = (uint32_t)LNX_MIN(LNX_MIN(ep->copy_limit,
+						  ep->max_msg_size),
+					  LNX_TXE_SMALL);
 	ep->tx_size = info->tx_attr->size ? (uint32_t)info->tx_attr->size : 1024;
 	ep->saw = (info->tx_attr->msg_order & FI_ORDER_SAW) != 0;
 	ep->inject_size = info->tx_attr->inject_size ?

@@ -293,8 +293,12 @@ LNX_COLD void lnx_rail_drain(struct lnx_rail *rail)
 	else
 		lnx_rail_poll(rail);
 	lnx_list_init(&rail->spare);
-	while ((n = lnx_list_pop(&rail->bufs)))
-		lnx_rxbuf_put(lnx_list_entry(n, struct lnx_rxbuf, link));
+	while ((n = lnx_list_pop(&rail->bufs))) {
+		struct lnx_rxbuf *buf = lnx_list_entry(n, struct lnx_rxbuf, link);
+
+		buf->posted = false;
+		lnx_rxbuf_put(buf);
+	}
 	rail->nposted = 0;
 }
 

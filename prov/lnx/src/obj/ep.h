@@ -97,8 +97,9 @@ struct lnx_ep {
 	_Alignas(64)
 	uint32_t window;
 	uint32_t tx_size;		/* frames one peer may have queued */
-	size_t eager_limit;
-	size_t copy_limit;
+	uint32_t eager_limit;
+	uint32_t copy_limit;
+	uint32_t short_max;		/* no limit says anything of messages so short */
 	size_t max_msg_size;
 	struct lnx_node ack_peers;	/* deferred, as those below */
 	struct lnx_faults *fault;	/* NULL but in tests (comp/faults.h) */
