@@ -92,6 +92,7 @@ LNX_COLD int lnx_cq_grow(struct lnx_cq *cq)
 		ring[i] = cq->ring[(cq->head + i) & cq->mask];
 	free(cq->ring);
 	cq->ring = ring;
+	lnx_cq_move(&cq->before, cq->before + cq->head);
 	lnx_cq_move(&cq->head, 0);
 	lnx_cq_move(&cq->tail, used);
 	cq->mask = 2 * n - 1;
@@ -154,20 +155,19 @@ static_assert(sizeof(struct fi_cq_tagged_entry) ==
 /*
  * Operations that are complete at once, as on the endpoint's own memory, would
  * let a program find an entry in every read, and its peers wait for ever: so
- * progress is due after so many entries too, a power of two.  Not with half a
- * ring of them, to let the program catch up instead of having the ring grow.
+ * progress is due after so many entries too.  Not with half a ring of them, to let
+ * the program catch up instead of having the ring grow.
  */
 #define PROGRESS_ENTRIES	16u
 
-static inline ssize_t cq_take(struct lnx_cq *cq, char *buf, size_t count,
-			      fi_addr_t *src, bool *due)
+/* due: NULL after progress; else set when progress is due. */
+LNX_INLINE ssize_t cq_take(struct lnx_cq *cq, char *buf, size_t count,
+			   fi_addr_t *src, bool *due)
 {
 	size_t size = entry_size[cq->format];
-	uint32_t from;
 	ssize_t n = 0;
 
 	lnx_lock(&cq->lock);
-	from = cq->head;
 	while (cq->head != cq->tail && (size_t)n < count) {
 		const struct lnx_cqe *e = &cq->ring[cq->head & cq->mask];
 
@@ -186,10 +186,17 @@ static inline ssize_t cq_take(struct lnx_cq *cq, char *buf, size_t count,
 		n++;
 		lnx_cq_move(&cq->head, cq->head + 1);
 	}
-	*due = (from ^ cq->head) & ~(PROGRESS_ENTRIES - 1) &&
-	       cq->tail - cq->head <= cq->mask / 2;
+	if (due && n > 0) {
+		cq->unasked += (uint32_t)n;
+		*due = cq->unasked >= PROGRESS_ENTRIES &&
+		       cq->tail - cq->head <= cq->mask / 2;
+		if (*due)
+			cq->unasked = 0;
+	}
 	if (lnx_unlikely(!n))
 		n = -FI_EAGAIN;
+	else if (cq->head == cq->tail)
+		lnx_cq_restart(cq);
 	lnx_unlock(&cq->lock);
 	return n;
 }
@@ -199,12 +206,14 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 			   fi_addr_t *src)
 {
 	struct lnx_cq *cq = cq_of(fid);
-	bool due;
+	bool due = false;
 	ssize_t n;
 
 	/* A hint only: cq_take looks again. */
-	if (lnx_cq_empty(cq) || !count)
+	if (lnx_cq_empty(cq) || !count) {
 		lnx_eps_progress(&cq->eps, cq->lock.on);
+		return cq_take(cq, buf, count, src, NULL);
+	}
 	n = cq_take(cq, buf, count, src, &due);
 	if (lnx_unlikely(due))
 		lnx_eps_progress(&cq->eps, cq->lock.on);

@@ -33,10 +33,13 @@ static_assert(sizeof(struct lnx_cqe) == 64, "one cache line");
 struct lnx_cq {
 	_Alignas(64)
 	struct fid_cq fid;
-	/* Ring; guarded by lock.  head is read, tail written; free-running. */
+	/* Ring; guarded by lock.  head is read, tail written; free-running until the
+	 * ring is empty. */
 	uint32_t head;
 	uint32_t tail;
 	uint32_t mask;
+	uint32_t before;		/* entries written before those */
+	uint32_t unasked;		/* read since the cores were last asked */
 	bool overrun;			/* memory was short: its error is among them */
 	bool sink;			/* nobody reads it: entries are dropped */
 	struct lnx_cqe *ring;
@@ -60,7 +63,19 @@ LNX_INLINE void lnx_cq_move(uint32_t *at, uint32_t to)
 /* Entries so far, modulo 2^32. */
 LNX_INLINE uint32_t lnx_cq_written(const struct lnx_cq *cq)
 {
-	return __atomic_load_n(&cq->tail, __ATOMIC_RELAXED);
+	return __atomic_load_n(&cq->before, __ATOMIC_RELAXED) +
+	       __atomic_load_n(&cq->tail, __ATOMIC_RELAXED);
+}
+
+/*
+ * The ring is empty: begin at its start again, so that a program which keeps up
+ * touches the same few lines for ever.
+ */
+LNX_INLINE void lnx_cq_restart(struct lnx_cq *cq)
+{
+	lnx_cq_move(&cq->before, cq->before + cq->tail);
+	lnx_cq_move(&cq->head, 0);
+	lnx_cq_move(&cq->tail, 0);
 }
 
 LNX_INLINE bool lnx_cq_empty(const struct lnx_cq *cq)
