@@ -26,7 +26,7 @@ LNX_COLD void lnx_bare_poll(struct lnx_rail *rail);
  * doubles their number, up to FI_LNX_RX_BUFFERS; so many polls in a row that found
  * little halve it.
  */
-#define LNX_PLAIN_POSTED	16u	/* to begin with, and at least */
+#define LNX_PLAIN_POSTED	4u	/* to begin with, and at least */
 #define LNX_PLAIN_CALM		65536u
 int lnx_plain_poll(struct lnx_rail *rail);
 int lnx_plain_fill(struct lnx_rail *rail);

@@ -313,16 +313,17 @@ static LNX_COLD void want_fewer(struct lnx_rail *rail)
 /* A poll found n.  How many buffers a burst took, the next one may take too. */
 static inline void adapt(struct lnx_rail *rail, ssize_t n)
 {
-	if (lnx_likely(n < READ_BATCH / 2)) {
-		if (lnx_unlikely(++rail->calm == LNX_PLAIN_CALM))
-			want_fewer(rail);
-		return;
-	}
-	rail->calm = 0;
-	if (!rail->nposted && rail->want_posted < rail->ep->conf->rx_buffers) {
+	if (lnx_unlikely(!rail->nposted)) {
+		rail->calm = 0;
+		if (rail->want_posted >= rail->ep->conf->rx_buffers)
+			return;
 		rail->want_posted = LNX_MIN(2 * rail->want_posted,
 					    rail->ep->conf->rx_buffers);
 		rail->ep->work |= LNX_WORK_BUFS;
+	} else if (lnx_unlikely(n >= READ_BATCH / 2)) {
+		rail->calm = 0;
+	} else if (lnx_unlikely(++rail->calm == LNX_PLAIN_CALM)) {
+		want_fewer(rail);
 	}
 }
 
