@@ -663,9 +663,16 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *err,
 	return 1;
 }
 
+static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
+			   fi_addr_t *src)
+{
+	return src ? -FI_ENOSYS : cq_read(fid, buf, count);
+}
+
 static struct fi_ops_cq cq_ops = {
 	.size = sizeof(struct fi_ops_cq),
 	.read = cq_read,
+	.readfrom = cq_readfrom,
 	.readerr = cq_readerr,
 };
 
