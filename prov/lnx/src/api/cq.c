@@ -61,6 +61,12 @@ static void drop(struct lnx_cq *cq)
 	}
 }
 
+static void free_ring(struct lnx_cq *cq)
+{
+	if (cq->ring != cq->own)
+		free(cq->ring);
+}
+
 LNX_COLD int lnx_cq_grow(struct lnx_cq *cq)
 {
 	uint32_t n = cq->mask + 1, i, used = cq->tail - cq->head;
@@ -90,7 +96,7 @@ LNX_COLD int lnx_cq_grow(struct lnx_cq *cq)
 	}
 	for (i = 0; i < used; i++)
 		ring[i] = cq->ring[(cq->head + i) & cq->mask];
-	free(cq->ring);
+	free_ring(cq);
 	cq->ring = ring;
 	lnx_cq_move(&cq->before, cq->before + cq->head);
 	lnx_cq_move(&cq->head, 0);
@@ -164,7 +170,7 @@ static_assert(sizeof(struct fi_cq_tagged_entry) ==
 LNX_INLINE ssize_t cq_take(struct lnx_cq *cq, char *buf, size_t count,
 			   fi_addr_t *src, bool *due)
 {
-	size_t size = entry_size[cq->format];
+	size_t size = cq->entry_size;
 	ssize_t n = 0;
 
 	lnx_lock(&cq->lock);
@@ -387,7 +393,7 @@ static int cq_close(struct fid *fid)
 	if (__atomic_load_n(&cq->refs, __ATOMIC_ACQUIRE))
 		return -FI_EBUSY;
 	drop(cq);
-	free(cq->ring);
+	free_ring(cq);
 	lnx_wait_close(cq->wait);
 	lnx_eps_fini(&cq->eps);
 	lnx_lock_fini(&cq->lock);
@@ -422,6 +428,20 @@ static struct fi_ops_cq cq_ops = {
 	.strerror = cq_strerror,
 };
 
+/* With a ring of n, a power of two. */
+static struct lnx_cq *cq_new(uint32_t n)
+{
+	struct lnx_cq *cq = aligned_alloc(LNX_LINE, sizeof(*cq) +
+						    n * sizeof(*cq->own));
+
+	if (!cq)
+		return NULL;
+	memset(cq, 0, sizeof(*cq));
+	cq->ring = cq->own;
+	cq->mask = n - 1;
+	return cq;
+}
+
 int lnx_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		struct fid_cq **out, void *context)
 {
@@ -436,19 +456,17 @@ int lnx_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		return -FI_EINVAL;
 	while (n < attr->size && n < RING_MAX)
 		n *= 2;
-	cq = lnx_lines_get(sizeof(*cq));
+	cq = cq_new(n);
 	if (!cq)
 		return -FI_ENOMEM;
-	ret = -FI_ENOMEM;
-	cq->ring = aligned_alloc(64, n * sizeof(*cq->ring));
-	if (!cq->ring)
-		goto err;
-	cq->mask = n - 1;
 	cq->format = attr->format == FI_CQ_FORMAT_UNSPEC ?
 		     FI_CQ_FORMAT_CONTEXT : attr->format;
+	cq->entry_size = (uint32_t)entry_size[cq->format];
 	ret = lnx_wait_open(attr->wait_obj, &cq->wait);
-	if (ret)
-		goto err;
+	if (ret) {
+		free(cq);
+		return ret;
+	}
 	attr->format = cq->format;
 	cq->domain = d;
 	lnx_lock_init(&cq->lock, d->threads || cq->wait != NULL);
@@ -460,26 +478,16 @@ int lnx_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 	__atomic_add_fetch(&d->refs, 1, __ATOMIC_RELAXED);
 	*out = &cq->fid;
 	return 0;
-err:
-	free(cq->ring);
-	free(cq);
-	return ret;
 }
 
 /* ---- a queue that nobody reads ---- */
 
 int lnx_cq_sink_open(struct lnx_cq **out)
 {
-	struct lnx_cq *cq = lnx_lines_get(sizeof(*cq));
+	struct lnx_cq *cq = cq_new(SINK_RING);
 
 	if (!cq)
 		return -FI_ENOMEM;
-	cq->ring = aligned_alloc(64, SINK_RING * sizeof(*cq->ring));
-	if (!cq->ring) {
-		free(cq);
-		return -FI_ENOMEM;
-	}
-	cq->mask = SINK_RING - 1;
 	cq->sink = true;
 	lnx_lock_init(&cq->lock, false);
 	*out = cq;

@@ -42,13 +42,17 @@ struct lnx_cq {
 	uint32_t unasked;		/* read since the cores were last asked */
 	bool overrun;			/* memory was short: its error is among them */
 	bool sink;			/* nobody reads it: entries are dropped */
-	struct lnx_cqe *ring;
+	struct lnx_cqe *ring;		/* own until it grows */
 	struct lnx_wait *wait;		/* NULL for FI_WAIT_NONE */
 	struct lnx_eps eps;
 	struct lnx_lock lock;
 	enum fi_cq_format format;
+	uint32_t entry_size;		/* of that format */
 	struct lnx_domain *domain;
 	int refs;			/* endpoints bound */
+	/* On the page of the rest, mostly: its start is what is used. */
+	_Alignas(64)
+	struct lnx_cqe own[];
 };
 
 /*

@@ -93,6 +93,7 @@ struct lnx_ep {
 	_Alignas(64)
 	struct lnx_cntr *cntr[LNX_CNTR_KINDS];	/* NULL: not counted */
 	uint64_t eid;
+	struct lnx_peer *last_from;	/* whose frame came last; NULL: nobody's */
 
 	_Alignas(64)
 	uint32_t window;
@@ -233,6 +234,17 @@ LNX_COLD struct lnx_peer *lnx_peer_stranger(struct lnx_ep *ep,
 					    const struct lnx_addr *a);
 /* Peer with that endpoint id: known, or in the AV (then made), or NULL. */
 struct lnx_peer *lnx_peer_by_eid(struct lnx_ep *ep, uint64_t eid);
+/* The same for the sender of a frame, who often is that of the last one. */
+LNX_INLINE struct lnx_peer *lnx_peer_from(struct lnx_ep *ep, uint64_t eid)
+{
+	struct lnx_peer *peer = ep->last_from;
+
+	if (lnx_likely(peer && peer->eid == eid))
+		return peer;
+	peer = lnx_peer_by_eid(ep, eid);
+	ep->last_from = peer;
+	return peer;
+}
 /* The AV lost (addr) or gained an address this endpoint may know already. */
 void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr);
 int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,

@@ -424,7 +424,7 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		lnx_stranger_heard(rail, &h);
 		return false;
 	}
-	peer = lnx_peer_by_eid(ep, h.src);
+	peer = lnx_peer_from(ep, h.src);
 	if (lnx_unlikely(!peer)) {
 		peer = new_sender(ep, &h, buf);
 		if (!peer)

@@ -71,10 +71,12 @@ static inline bool lnx_kind_sequenced(uint8_t kind)
 /* Write all 64 bytes of w. */
 LNX_INLINE void lnx_hdr_put(struct lnx_wire_hdr *w, const struct lnx_hdr *h)
 {
-	w->magic = LNX_WIRE_MAGIC;
-	w->version = LNX_WIRE_VERSION;
-	w->kind = h->kind;
-	w->flags = h->flags;
+	/* Magic, version, kind and flags at once. */
+	uint32_t first = htole32(LNX_WIRE_MAGIC | LNX_WIRE_VERSION << 8 |
+				 (uint32_t)h->kind << 16 |
+				 (uint32_t)h->flags << 24);
+
+	memcpy(w, &first, sizeof(first));
 	w->hops = 0;
 	w->path = h->path;
 	w->rail = htole16(h->rail);
