@@ -605,6 +605,10 @@ static void poll_peer(struct fake_core *core)
 /* Arrivals into posted buffers; those that find none wait in the network. */
 static void match_posted(struct fake_core *core)
 {
+	if (core->late) {
+		core->late--;
+		return;
+	}
 	while (core->in && core->posted) {
 		struct fake_arrival *a = pop_arrival(core);
 		struct fake_op *op = unlink_op(&core->posted,

@@ -53,6 +53,7 @@ struct fake_core {
 	bool hold_sends, hold_reads;	/* until fake_finish() */
 	/* peer, direct: sends, registering; look at what came, as some do */
 	bool poll_in_send, poll_in_mr;
+	unsigned late;			/* plain: polls that do not see what arrived */
 	void (*in_inject)(void);	/* framed, but for PROBE and PONG: called first,
 					 * then as above */
 

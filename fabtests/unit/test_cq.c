@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "fake_core.h"
+#include "api/api.h"
 #include "obj/cq.h"
 
 static struct fake f;
@@ -91,6 +92,21 @@ Test(cq, the_ring_begins_anew_when_it_is_empty)
 		cr_assert_eq(lnx_cq_written(cq), i + 3);
 	}
 	fake_close(&f);
+}
+
+/* Of an endpoint that reports nothing. */
+Test(cq, a_queue_that_nobody_reads)
+{
+	struct fi_cq_err_entry err = { .err = FI_EIO };
+	unsigned i;
+
+	cr_assert_eq(lnx_cq_sink_open(&cq), 0);
+	for (i = 0; i < 1000; i++) {
+		put(i);
+		lnx_cq_write_err(cq, &err);
+	}
+	lnx_cq_sink_close(cq);
+	lnx_cq_sink_close(NULL);
 }
 
 static uint64_t rng;

@@ -95,7 +95,7 @@ BOTH(errors_of_nobody_change_nothing)
 	core_error(&b, FI_SEND);
 	core_error(NULL, FI_RECV);
 	cr_expect_eq(core->nposted, kind == LNX_RAIL_PLAIN ?
-		     fake_conf.rx_buffers : 0);
+		     ep->rail[0]->want_posted : 0);
 	cr_expect_eq(ep->rail[0]->busy, 0);
 	fake_quiet(&f);
 	/* And all is as it was. */

@@ -1712,6 +1712,46 @@ Test(rx_plain, posted_follow_the_bursts)
 	fake_close(&f);
 }
 
+/* Each may have stopped in the middle of a frame, and keep a buffer. */
+Test(rx_plain, more_are_posted_for_many_peers)
+{
+	struct fake_peer more[LNX_PLAIN_PEERS];
+	unsigned i;
+
+	fake_conf.rx_buffers = 128;
+	open_met(LNX_RAIL_PLAIN);
+	cr_expect_eq(core->nposted, LNX_PLAIN_POSTED);
+	for (i = 0; i < LNX_PLAIN_PEERS; i++) {
+		fake_peer_init(&f, &more[i], 100 + i);
+		fake_peer_insert(&f, &more[i]);
+		fake_hello(&f, &more[i]);
+		fake_passes(&f, 4);
+		cr_expect_geq(core->nposted, LNX_MIN(2 * (i + 1), 16u));
+	}
+	cr_expect_eq(core->nposted, 2 * LNX_PLAIN_PEERS);
+	fake_close_quick(&f);
+}
+
+/* A core that has no buffer stops listening: nobody sleeps before it has them all. */
+Test(rx_plain, nobody_sleeps_on_buffers)
+{
+	open_met(LNX_RAIL_PLAIN);
+	fake_passes(&f, 4);
+	lnx_lock(&f.lnx->lock);
+	cr_expect_not(lnx_ep_trywait(f.lnx));
+	lnx_unlock(&f.lnx->lock);
+	fake_tag(&f, &p, 5, mem, 8);
+	core->late = 1;
+	lnx_lock(&f.lnx->lock);
+	cr_expect(lnx_ep_trywait(f.lnx));
+	cr_expect_eq(core->in, NULL);
+	cr_expect_eq(core->nposted, LNX_PLAIN_POSTED - 1);
+	cr_expect_not(lnx_ep_trywait(f.lnx));
+	cr_expect_eq(core->nposted, LNX_PLAIN_POSTED);
+	lnx_unlock(&f.lnx->lock);
+	fake_close_quick(&f);
+}
+
 /* Nobody wants more than FI_LNX_RX_BUFFERS. */
 Test(rx_plain, few_buffers)
 {

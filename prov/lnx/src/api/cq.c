@@ -499,7 +499,7 @@ void lnx_cq_sink_close(struct lnx_cq *cq)
 	if (!cq)
 		return;
 	drop(cq);
-	free(cq->ring);
+	free_ring(cq);
 	lnx_lock_fini(&cq->lock);
 	free(cq);
 }

@@ -24,9 +24,11 @@ LNX_COLD void lnx_bare_poll(struct lnx_rail *rail);
  * Cores fill buffers in turn, so each of them is cold when its turn comes again: the
  * fewer are posted, the more stays in the caches.  A burst that takes all of them
  * doubles their number, up to FI_LNX_RX_BUFFERS; so many polls in a row that found
- * little halve it.
+ * little halve it.  But a peer that stops in the middle of a frame keeps the buffer:
+ * the more peers, the more are posted at least.
  */
 #define LNX_PLAIN_POSTED	4u	/* to begin with, and at least */
+#define LNX_PLAIN_PEERS		8u	/* two for each of so many peers */
 #define LNX_PLAIN_CALM		65536u
 int lnx_plain_poll(struct lnx_rail *rail);
 int lnx_plain_fill(struct lnx_rail *rail);

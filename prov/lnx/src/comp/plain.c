@@ -204,14 +204,19 @@ static void post_spare(struct lnx_rail *rail)
 	}
 }
 
+static uint32_t least_posted(const struct lnx_ep *ep)
+{
+	uint32_t n = 2 * LNX_MIN(ep->npeer, LNX_PLAIN_PEERS);
+
+	return LNX_MIN(LNX_MAX(n, LNX_PLAIN_POSTED), ep->conf->rx_buffers);
+}
+
 int lnx_plain_fill(struct lnx_rail *rail)
 {
 	/* It is closed, for hours perhaps, and filled when it is opened. */
 	if (lnx_unlikely(!rail->core_ep))
 		return 0;
-	if (!rail->want_posted)
-		rail->want_posted = LNX_MIN(LNX_PLAIN_POSTED,
-					    rail->ep->conf->rx_buffers);
+	rail->want_posted = LNX_MAX(rail->want_posted, least_posted(rail->ep));
 	while (rail->nposted < rail->want_posted) {
 		struct lnx_rxbuf *buf = lnx_rxbuf_get(rail);
 		uint32_t before = rail->nposted;
@@ -305,9 +310,8 @@ LNX_COLD void lnx_rail_drain(struct lnx_rail *rail)
 static LNX_COLD void want_fewer(struct lnx_rail *rail)
 {
 	rail->calm = 0;
-	if (rail->want_posted > LNX_PLAIN_POSTED)
-		rail->want_posted = LNX_MAX(rail->want_posted / 2,
-					    LNX_PLAIN_POSTED);
+	rail->want_posted = LNX_MAX(rail->want_posted / 2,
+				    least_posted(rail->ep));
 }
 
 /* A poll found n.  How many buffers a burst took, the next one may take too. */

@@ -210,6 +210,11 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 		lnx_deaths_look(ep);
 	/* What came before the reset. */
 	lnx_ep_progress_all(ep);
+	/* What a core has no buffer for no descriptor tells of. */
+	for (i = 0; i < ep->nrail; i++)
+		if (ep->rail[i]->kind == LNX_RAIL_PLAIN &&
+		    !lnx_list_empty(&ep->rail[i]->spare))
+			more = true;
 	/* Nobody will look at the time while we sleep. */
 	if (ep->work & LNX_WORK_OWE)
 		lnx_tx_acks(ep, lnx_clock_ns(), true);

@@ -108,7 +108,7 @@ static int open_cq(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
 		/* tcp's grows, and the shorter it is, the more of it stays in the
 		 * caches; other cores may overrun theirs. */
 		attr.size = rail->prov == LNX_PROV_TCP &&
-			    !lnx_kind_bare(rail->kind) ? 256 : 4096;
+			    !lnx_kind_bare(rail->kind) ? 1024 : 4096;
 		if (lnx_kind_bare(rail->kind))
 			attr.format = FI_CQ_FORMAT_TAGGED;
 	} else {
