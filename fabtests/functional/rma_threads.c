@@ -19,6 +19,10 @@
 #define FLEETING	8		/* registrations that come and go, */
 #define FLEETING_BYTES	20000		/* of so many bytes, */
 #define FLEETING_KEY	0x1000000ull	/* with keys from here on */
+/* Times they are reached for.  A read of what is not there any more ends tcp's
+ * connection: 40 ms each time, on slow machines. */
+#define FLEETING_QUICK	300
+#define FLEETING_ALL	2000
 
 struct slot {
 	struct fi_context2 ctx;		/* first */
@@ -285,8 +289,8 @@ static int threads(struct ft *ft, const struct ft_case *c)
 		w[i].ft = ft;
 		w[i].id = i;
 		w[i].count = ft->run->iters ? ft->run->iters :
-			     ft->run->quick ? c->b ? 1000 : 100 :
-			     c->b ? 20000 : 1000;
+			     ft->run->quick ? c->b ? FLEETING_QUICK : 100 :
+			     c->b ? FLEETING_ALL : 1000;
 		if (pthread_create(&w[i].thread, NULL, run_worker, &w[i]))
 			ft_die(ft, "no more threads");
 	}

@@ -32,7 +32,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 #include <string.h>
 #include <time.h>
 
+#ifndef FUZZ_CHANGES
 #define FUZZ_CHANGES	300	/* random changes of each file */
+#endif
 #define FUZZ_MAX	65536
 
 static unsigned long fuzz_seed;

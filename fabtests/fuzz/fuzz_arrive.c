@@ -10,6 +10,7 @@
  * Libraries: libfabric
  */
 #define LNX_FUZZ_NAME "arrive"
+#define FUZZ_CHANGES	100	/* an endpoint for each, with a look for leaks */
 #include "fuzz.h"
 
 #include <string.h>
