@@ -9,6 +9,7 @@
 
 #include "api/api.h"
 #include "fake_core.h"
+#include "fake_memory.h"
 #include "rx/amo.h"
 #include "tx/amo.h"
 #include "wire/atomic.h"
@@ -22,19 +23,6 @@ static struct fake_peer p, q;
 static struct fid_mr *mr[3];
 static uint64_t mem[4096];		/* what the keys name, all of them */
 static char a, b;			/* contexts */
-
-/* ---- memory that runs out, with -Wl,--wrap ---- */
-
-static volatile bool no_memory;
-
-void *__real_aligned_alloc(size_t align, size_t size);
-void *__wrap_aligned_alloc(size_t align, size_t size);
-
-void *__wrap_aligned_alloc(size_t align, size_t size)
-{
-	return no_memory && !fake_allocating ? NULL :
-	       __real_aligned_alloc(align, size);
-}
 
 /* ---- the stage ---- */
 
@@ -292,10 +280,10 @@ Test(atomics, without_memory_it_is_not_done)
 
 	for (i = 0; i < 1500; i++)
 		v[i] = i;
-	no_memory = true;
+	no_aligned = true;
 	send_ask(&at, seq, 9, v);
 	fake_passes(&f, 3);
-	no_memory = false;
+	no_aligned = false;
 	fake_drop_all(&f, &p);
 	cr_expect_eq(mem[1], 1001);
 	cr_expect_eq(lnx_peer_by_eid(f.lnx, p.eid)->seq.next, seq);

@@ -6,8 +6,6 @@
 
 #include "obj/peer_abi.h"
 
-struct fi_provider lnx_prov = { .name = "lnx" };
-
 Test(peer_abi, layout_follows_the_version)
 {
 	static const struct { unsigned major, minor; int ret; size_t lead; }

@@ -13,6 +13,7 @@
 
 #include "api/api.h"
 #include "fake_core.h"
+#include "fake_memory.h"
 #include "obj/mr.h"
 
 #define HDR	sizeof(struct lnx_wire_hdr)
@@ -28,51 +29,6 @@ static struct fid_mr *mr;
 static uint8_t ours[LEN], mem[LEN];
 static uint8_t theirs[LEN];		/* what our writes change */
 static uint8_t into[NOPS][600000];
-
-/* ---- memory that runs out, with -Wl,--wrap ---- */
-
-/* Of what lnx allocates while fail_armed, [fail_from, fail_to) is refused. */
-static volatile bool fail_armed;
-static volatile unsigned long nalloc, fail_from, fail_to;
-
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__real_aligned_alloc(size_t align, size_t size);
-void *__wrap_aligned_alloc(size_t align, size_t size);
-
-static bool refused(void)
-{
-	unsigned long n;
-
-	if (fake_allocating || !fail_armed)
-		return false;
-	n = nalloc++;
-	return n >= fail_from && n < fail_to;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return refused() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return refused() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return refused() ? NULL : __real_realloc(old, size);
-}
-
-void *__wrap_aligned_alloc(size_t align, size_t size)
-{
-	return refused() ? NULL : __real_aligned_alloc(align, size);
-}
 
 /* ---- the peer ---- */
 

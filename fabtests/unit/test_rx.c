@@ -14,6 +14,7 @@
 #include "api/ep.h"
 #include "comp/comp.h"
 #include "fake_core.h"
+#include "fake_memory.h"
 #include "rx/rx.h"
 #include "tx/tx.h"
 
@@ -28,56 +29,6 @@ static uint8_t buf[1 << 20], mem[1 << 20];
 	Test(rx_plain, name) { name(LNX_RAIL_PLAIN); }			\
 	Test(rx_peer, name) { name(LNX_RAIL_PEER); }			\
 	static void name(enum lnx_rail_kind kind)
-
-/* ---- memory that runs out, with -Wl,--wrap ---- */
-
-static volatile bool no_memory;
-/* Of what lnx allocates while fail_armed, [fail_from, fail_to) is refused. */
-static volatile bool fail_armed;
-static volatile unsigned long nalloc, fail_from, fail_to;
-
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-void *__real_calloc(size_t n, size_t size);
-void *__wrap_calloc(size_t n, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-void *__real_aligned_alloc(size_t align, size_t size);
-void *__wrap_aligned_alloc(size_t align, size_t size);
-
-static bool refused(void)
-{
-	unsigned long n;
-
-	if (fake_allocating)
-		return false;
-	if (no_memory)
-		return true;
-	if (!fail_armed)
-		return false;
-	n = nalloc++;
-	return n >= fail_from && n < fail_to;
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return refused() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t n, size_t size)
-{
-	return refused() ? NULL : __real_calloc(n, size);
-}
-
-void *__wrap_realloc(void *old, size_t size)
-{
-	return refused() ? NULL : __real_realloc(old, size);
-}
-
-void *__wrap_aligned_alloc(size_t align, size_t size)
-{
-	return refused() ? NULL : __real_aligned_alloc(align, size);
-}
 
 /* One pass during which there is none. */
 static void starved_pass(void)

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "fake_core.h"
+#include "fake_memory.h"
 #include "obj/mr.h"
 #include "rx/rx.h"
 #include "tx/path.h"
@@ -45,15 +46,6 @@ static uint64_t told[LNX_WIRE_PATHS];	/* by its ACKs, of what the peer sent */
 	Test(spread_plain, name) { name(LNX_RAIL_PLAIN); }		\
 	Test(spread_peer, name) { name(LNX_RAIL_PEER); }			\
 	static void name(enum lnx_rail_kind kind)
-
-static volatile bool no_memory;
-void *__real_aligned_alloc(size_t align, size_t size);
-void *__wrap_aligned_alloc(size_t align, size_t size);
-void *__wrap_aligned_alloc(size_t align, size_t size)
-{
-	return no_memory && !fake_allocating ? NULL :
-	       __real_aligned_alloc(align, size);
-}
 
 static struct lnx_peer *inside(void)
 {
@@ -952,10 +944,10 @@ BOTH(no_memory_for_pieces)
 	open_met(kind, 2);
 	cr_assert_eq(post_recv(buf, LARGE, &a), 0);
 	rts_from(1, 5, 1000001, 3);
-	no_memory = true;
+	no_aligned = true;
 	for (i = 0; i < 20; i++)
 		fake_quiet(&f);
-	no_memory = false;
+	no_aligned = false;
 	pulled(buf, 1000001, &a, 1000);
 	close_clean();
 }

@@ -15,9 +15,6 @@
 #include "core/nic.h"
 #include "core/topo.h"
 
-/* What prov.c would define. */
-struct fi_provider lnx_prov = { .name = "lnx" };
-
 /* ---- machines ---- */
 
 static struct lnx_topo *machine(const char *name)

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <stdlib.h>
+
+#include "fake_core.h"
+#include "fake_memory.h"
+
+volatile bool no_memory, no_aligned, fail_armed;
+volatile unsigned long nalloc, fail_from, fail_to;
+
+/* The linker's names for what -Wl,--wrap leads here, and away from here. */
+void *__real_malloc(size_t size);
+void *__wrap_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void *__real_realloc(void *old, size_t size);
+void *__wrap_realloc(void *old, size_t size);
+void *__real_aligned_alloc(size_t align, size_t size);
+void *__wrap_aligned_alloc(size_t align, size_t size);
+
+static bool refused(void)
+{
+	unsigned long n;
+
+	if (fake_allocating)
+		return false;
+	if (no_memory)
+		return true;
+	if (!fail_armed)
+		return false;
+	n = nalloc++;
+	return n >= fail_from && n < fail_to;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return refused() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return refused() ? NULL : __real_calloc(n, size);
+}
+
+void *__wrap_realloc(void *old, size_t size)
+{
+	return refused() ? NULL : __real_realloc(old, size);
+}
+
+void *__wrap_aligned_alloc(size_t align, size_t size)
+{
+	if (no_aligned && !fake_allocating)
+		return NULL;
+	return refused() ? NULL : __real_aligned_alloc(align, size);
+}
