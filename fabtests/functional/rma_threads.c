@@ -20,8 +20,10 @@
 #define FLEETING_BYTES	20000		/* of so many bytes, */
 #define FLEETING_KEY	0x1000000ull	/* with keys from here on */
 /* Times they are reached for.  A read of what is not there any more ends tcp's
- * connection: 40 ms each time, on slow machines. */
-#define FLEETING_QUICK	300
+ * connection: 40 ms each time.  A hundred are enough to meet all that may happen:
+ * meanwhile memory has come and gone some thousand times, and what differs is only
+ * where in an access it did. */
+#define FLEETING_QUICK	100
 #define FLEETING_ALL	2000
 
 struct slot {
