@@ -166,6 +166,37 @@ static void run_nothing(void)
 	fi_freeinfo(hints);
 }
 
+static void run_any(void)
+{
+	struct fi_info *hints = new_hints(), *list;
+
+	CHECK_INT(query(hints, &list), 0);
+	fi_freeinfo(list);
+	fi_freeinfo(hints);
+}
+
+static void run_bad_domain_named(void)
+{
+	struct fi_info *hints = new_hints(), *list;
+
+	hints->domain_attr->name = strdup("shm+tcp:nosuch");
+	CHECK_INT(query(hints, &list), -FI_ENODATA);
+	fi_freeinfo(hints);
+}
+
+/* The link that nobody wrote is what there is: nothing of it is missing. */
+static void run_no_network(void)
+{
+	struct fi_info *hints = new_hints(), *list;
+
+	if (system("ip link del r0; ip link del r2"))
+		gi_fail(__FILE__, __LINE__, "could not remove interfaces");
+	CHECK_INT(query(hints, &list), 0);
+	CHECK_DOMAINS(list, "shm+tcp:lo");
+	fi_freeinfo(list);
+	fi_freeinfo(hints);
+}
+
 /* ---- attributes ---- */
 
 static void check_names(const struct fi_info *info, const char *domain)
@@ -959,6 +990,22 @@ const struct gi_case gi_cases[] = {
 	  { "FI_LNX_DUMP_STATS", "perhaps" }, 0 },
 	{ "unknown_variable", { LO, "FI_LNX_WINDO=3" }, run_lo, 1,
 	  { "FI_LNX_WINDO", "FI_LNX_WINDOW" }, 0 },
+
+	{ "two_bad_values", { LO, "FI_LNX_WINDOW=1", "FI_LNX_PARK=-1" }, run_lo,
+	  2, { "FI_LNX_WINDOW=\"1\"", "FI_LNX_PARK=\"-1\"" }, 0 },
+	{ "contradiction", { LINKS("shm"), "FI_LNX_PROTOCOL=direct",
+			     "FI_LNX_USE_SRQ=1" }, run_any, 1,
+	  { "FI_LNX_PROTOCOL=direct contradicts FI_LNX_USE_SRQ=1" }, 0 },
+	{ "contradiction_with_health", { LO, "FI_LNX_HEALTH_SENSITIVITY=0",
+					 "FI_LNX_RETRY_COUNT=3" }, run_lo, 1,
+	  { "FI_LNX_RETRY_COUNT=3", "FI_LNX_HEALTH_SENSITIVITY" }, 0 },
+	{ "bad_fault", { LO, "FI_LNX_FAULT=explode" }, run_nothing, 1,
+	  { "FI_LNX_FAULT=\"explode\", character 1" }, 0 },
+	/* An application's mistake is the application's to report. */
+	{ "bad_domain_named", { 0 }, run_bad_domain_named, 1,
+	  { "no domain \"nosuch\"" }, GI_LOG_ONLY },
+	{ "no_network", { "FI_PROVIDER=lnx" }, run_no_network, 0, { 0 },
+	  GI_NETNS },
 
 	{ "threads", { LO }, run_threads, 0, { 0 }, 0 },
 	{ "library_too_old", { LO, "TEST_FI_VERSION=2.0" }, run_other_version,

@@ -6,8 +6,9 @@
  * libfabric reads its environment once per process, so each case is this
  * program started again with the case's environment; what it and the library
  * say is captured.  A case passes when the child found everything in order and
- * the warnings of lnx are exactly those expected.  The cases themselves are in
- * getinfo_cases.c.
+ * the warnings of lnx are exactly those expected: in the log at level warn; without
+ * FI_LOG_LEVEL, as lines on standard error by the first rank of a job, unless
+ * FI_LNX_QUIET=1.  The cases themselves are in getinfo_cases.c.
  *
  *	getinfo_test [-v] [NAME...]	LNX_SO=…/liblnx-fi.so in the environment
  *
@@ -77,7 +78,7 @@ static int run_child(const char *name)
 			break;
 	if (!c->name)
 		return 2;
-	if (c->netns) {
+	if (c->how & GI_NETNS) {
 		const char *why = gi_make_net();
 
 		if (why) {
@@ -96,11 +97,38 @@ static char self[PATH_MAX];
 static char provider_path[PATH_MAX];
 static bool verbose;
 
-static void start_child(const struct gi_case *c, int out)
+/* How a case is run: what is in its environment, and who is to say what is wrong. */
+struct mode {
+	const char *name;
+	const char *env[3];
+	bool log;			/* libfabric's log, at level warn */
+	bool lines;			/* lines on standard error */
+};
+
+/* From the third on only where there is something to complain of. */
+static const struct mode modes[] = {
+	{ "log", { "FI_LOG_LEVEL=warn" }, true, false },
+	{ "no log", { 0 }, false, true },
+	{ "quiet", { "FI_LNX_QUIET=1" }, false, false },
+	{ "rank 1", { "PMI_RANK=1", "MPI_LOCALRANKID=0" }, false, false },
+	{ "rank 0", { "OMPI_COMM_WORLD_RANK=0", "SLURM_PROCID=3" }, false,
+	  true },
+	/* What is said while libfabric loads us is in the log even so. */
+	{ "log of others", { "FI_LOG_LEVEL=warn", "FI_LOG_PROV=tcp" }, true,
+	  true },
+};
+#define MODES		(sizeof(modes) / sizeof(modes[0]))
+#define MODES_ALWAYS	2
+
+static void start_child(const struct gi_case *c, const struct mode *m, int out)
 {
 	static const char *const clean[] = {
 		"FI_PROVIDER", "FI_HOOK", "FI_LOG_SUBSYS", "FI_LOG_PROV",
 		"FI_TCP_IFACE", "FI_OFI_RXM_MSG_RX_SIZE", "TEST_FI_VERSION",
+		"FI_LOG_LEVEL", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK",
+		"MV2_COMM_WORLD_RANK", "PALS_RANKID", "FLUX_TASK_RANK",
+		"SLURM_PROCID", "OMPI_COMM_WORLD_LOCAL_RANK",
+		"MPI_LOCALRANKID", "SLURM_LOCALID",
 	};
 	extern char **environ;
 
@@ -115,7 +143,8 @@ static void start_child(const struct gi_case *c, int out)
 			e++;
 	}
 	setenv("FI_PROVIDER_PATH", provider_path, 1);
-	setenv("FI_LOG_LEVEL", "warn", 1);
+	for (int i = 0; i < 3 && m->env[i]; i++)
+		putenv((char *)m->env[i]);
 	for (int i = 0; i < GI_ENV_MAX && c->env[i]; i++)
 		putenv((char *)c->env[i]);
 
@@ -156,11 +185,25 @@ static int count_warnings(const char *out)
 	return count;
 }
 
+/* Lines that the library wrote itself. */
+static int count_lines(const char *out)
+{
+	int count = 0;
+
+	for (const char *p = out; *p; p += strcspn(p, "\n"), p += *p == '\n')
+		count += !strncmp(p, "lnx", 3);
+	return count;
+}
+
 /* Prints why; true when everything was as the case says. */
-static bool judge(const struct gi_case *c, int status, const char *out)
+static bool judge(const struct gi_case *c, const struct mode *m, int status,
+		  const char *out)
 {
 	bool good = true;
-	int warnings = count_warnings(out);
+	int warnings = count_warnings(out), lines = count_lines(out);
+	int should_log = m->log ? c->warnings : 0;
+	int should_line = m->lines && !(c->how & GI_LOG_ONLY) ?
+			  c->warnings : 0;
 
 	if (WIFSIGNALED(status)) {
 		printf("#   ended by signal %d\n", WTERMSIG(status));
@@ -170,11 +213,25 @@ static bool judge(const struct gi_case *c, int status, const char *out)
 		printf("#   exit code %d\n", WEXITSTATUS(status));
 		good = false;
 	}
-	if (warnings != c->warnings) {
+	if (m->log && m->lines) {
+		if (should_line ? lines + warnings == should_line : !lines)
+			return good;
+		printf("#   %d warnings of lnx and %d lines instead of %d\n",
+		       warnings, lines, should_line);
+		return false;
+	}
+	if (warnings != should_log) {
 		printf("#   %d warnings of lnx instead of %d\n", warnings,
-		       c->warnings);
+		       should_log);
 		good = false;
 	}
+	if (lines != should_line) {
+		printf("#   %d lines of lnx on standard error instead of %d\n",
+		       lines, should_line);
+		good = false;
+	}
+	if (!should_log && !should_line)
+		return good;
 	for (int i = 0; i < GI_SAYS_MAX && c->says[i]; i++) {
 		if (strstr(out, c->says[i]))
 			continue;
@@ -195,7 +252,7 @@ static void show(const char *out)
 }
 
 /* 0 passed or skipped, 1 failed. */
-static int run_case(const struct gi_case *c, int number)
+static int run_case(const struct gi_case *c, const struct mode *m, int number)
 {
 	int fd[2], status, bad;
 	char *out, *skip;
@@ -208,7 +265,7 @@ static int run_case(const struct gi_case *c, int number)
 	if (pid < 0)
 		abort();
 	if (!pid)
-		start_child(c, fd[1]);
+		start_child(c, m, fd[1]);
 	close(fd[1]);
 	out = read_all(fd[0]);
 	close(fd[0]);
@@ -218,14 +275,15 @@ static int run_case(const struct gi_case *c, int number)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 77 &&
 	    (skip = strstr(out, "# SKIP "))) {
 		skip[strcspn(skip, "\n")] = '\0';
-		printf("ok %d - %s %s\n", number, c->name, skip);
+		printf("ok %d - %s, %s %s\n", number, c->name, m->name, skip);
 		free(out);
 		return 0;
 	}
-	bad = !judge(c, status, out);
+	bad = !judge(c, m, status, out);
 	if (bad || verbose)
 		show(out);
-	printf("%s %d - %s\n", bad ? "not ok" : "ok", number, c->name);
+	printf("%s %d - %s, %s\n", bad ? "not ok" : "ok", number, c->name,
+	       m->name);
 	free(out);
 	return bad;
 }
@@ -267,8 +325,9 @@ int main(int argc, char **argv)
 	self[n] = '\0';
 
 	for (c = gi_cases; c->name; c++)
-		if (chosen(c, argv))
-			failed += run_case(c, ++number);
+		for (size_t i = 0; chosen(c, argv) && i < MODES; i++)
+			if (i < MODES_ALWAYS || c->warnings)
+				failed += run_case(c, &modes[i], ++number);
 	printf("1..%d\n", number);
 	if (!number)
 		printf("# no such case\n");

@@ -11,13 +11,17 @@
 #define GI_ENV_MAX	4
 #define GI_SAYS_MAX	6
 
+#define GI_NETNS	1u	/* with the interfaces of gi_make_net */
+#define GI_LOG_ONLY	2u	/* nothing that the user set is wrong: no line on
+				 * standard error */
+
 struct gi_case {
 	const char *name;
 	const char *env[GI_ENV_MAX];	/* "NAME=value" */
 	void (*run)(void);		/* in its own process; or NULL */
 	int warnings;			/* lines that lnx logs at level warn */
 	const char *says[GI_SAYS_MAX];	/* each stands in the output */
-	bool netns;			/* with the interfaces of gi_make_net */
+	unsigned how;			/* GI_* */
 };
 
 /* Ends with a row without name. */

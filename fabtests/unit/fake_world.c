@@ -52,6 +52,11 @@ const struct lnx_conf *lnx_config(void)
 	return &fake_conf;
 }
 
+const char *lnx_job_rank(void)
+{
+	return "";
+}
+
 const char *lnx_provider_filter(void)
 {
 	return NULL;

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include <criterion/criterion.h>
 #include <ctype.h>
+#include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
+#include "base/say.h"
 #include "conf/conf.h"
+#include "conf/rank.h"
 
 static char last[1024];
 static int warned;
@@ -417,4 +422,154 @@ Test(conf, allowed_text_is_cut_and_not_overrun)
 	}
 	lnx_param_allowed(param("protocol"), buf, sizeof(buf));
 	cr_expect_str_eq(buf, "framed or direct");
+}
+
+Test(conf, opposite_values_are_named)
+{
+	static const struct {
+		char *env[3];
+		const char *says[2];
+	} rows[] = {
+		{ { "FI_LNX_PROTOCOL=direct", "FI_LNX_USE_SRQ=1" },
+		  { "FI_LNX_PROTOCOL=direct", "FI_LNX_USE_SRQ=1" } },
+		{ { "FI_LNX_USE_SRQ=0", "FI_LNX_PROTOCOL=framed" },
+		  { "FI_LNX_PROTOCOL=framed", "FI_LNX_USE_SRQ=0" } },
+		{ { "FI_LNX_RECOVERY_PING_INTERVAL=2000",
+		    "FI_LNX_MAX_RECOVERY_PING_INTERVAL=1" },
+		  { "FI_LNX_RECOVERY_PING_INTERVAL=2000 ms",
+		    "FI_LNX_MAX_RECOVERY_PING_INTERVAL=1 s" } },
+		{ { "FI_LNX_HOLD_DOWN=20", "FI_LNX_HOLD_DOWN_MAX=10" },
+		  { "FI_LNX_HOLD_DOWN=20 ms", "FI_LNX_HOLD_DOWN_MAX=10 ms" } },
+	};
+	struct lnx_conf c;
+	size_t i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(rows); i++) {
+		cr_expect_eq(read_env(&c, rows[i].env), 1, "row %zu", i);
+		cr_expect(strstr(last, rows[i].says[0]) &&
+			  strstr(last, rows[i].says[1]), "%s", last);
+		/* One alone is as good as any other value. */
+		cr_expect_eq(read_1(&c, rows[i].env[0]), 0, "%s", last);
+		cr_expect_eq(read_1(&c, rows[i].env[1]), 0, "%s", last);
+	}
+}
+
+Test(conf, values_that_agree_are_no_contradiction)
+{
+	static char *const rows[][3] = {
+		{ "FI_LNX_PROTOCOL=direct", "FI_LNX_USE_SRQ=0" },
+		{ "FI_LNX_PROTOCOL=framed", "FI_LNX_USE_SRQ=1" },
+		{ "FI_LNX_RECOVERY_PING_INTERVAL=1000",
+		  "FI_LNX_MAX_RECOVERY_PING_INTERVAL=1" },
+		{ "FI_LNX_HOLD_DOWN=10", "FI_LNX_HOLD_DOWN_MAX=10" },
+		{ "FI_LNX_PROTOCOL=nonsense", NULL },
+	};
+	struct lnx_conf c;
+	size_t i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(rows); i++)
+		cr_expect_eq(read_env(&c, rows[i]), i == 4, "%s", last);
+}
+
+Test(rank, comes_from_the_launcher_proper)
+{
+	char *none[] = { "HOME=/", "PMI_RANKS=3", NULL };
+	char *mpirun_in_slurm[] = { "SLURM_PROCID=0", "PMIX_RANK=7",
+				    "OMPI_COMM_WORLD_RANK=12", NULL };
+	char *odd[] = { "PMIX_RANK=", "PMI_RANK=x1", "SLURM_PROCID=5", NULL };
+	char *huge[] = { "PMIX_RANK=123456789012345678901", NULL };
+	char *local[] = { "MPI_LOCALRANKID=1", NULL };
+
+	cr_expect_null(lnx_rank(NULL));
+	cr_expect_null(lnx_rank(none));
+	cr_expect_str_eq(lnx_rank(mpirun_in_slurm), "12");
+	cr_expect_str_eq(lnx_rank(odd), "5");
+	cr_expect_null(lnx_rank(huge));
+	cr_expect_null(lnx_rank(local));
+}
+
+Test(rank, one_process_of_a_job_speaks)
+{
+	static const struct {
+		char *env[4];
+		bool speaks;
+	} rows[] = {
+		{ { NULL }, true },
+		{ { "PMI_RANK=0" }, true },
+		{ { "PMI_RANK=00" }, true },
+		{ { "PMI_RANK=1" }, false },
+		{ { "PMI_RANK=10" }, false },
+		{ { "SLURM_PROCID=0", "OMPI_COMM_WORLD_RANK=1" }, false },
+		{ { "SLURM_PROCID=3", "OMPI_COMM_WORLD_RANK=0" }, true },
+		/* The first of another node is not the first of all. */
+		{ { "PMI_RANK=4", "MPI_LOCALRANKID=0" }, false },
+		{ { "MPI_LOCALRANKID=0" }, true },
+		{ { "MPI_LOCALRANKID=1" }, false },
+		{ { "PMIX_RANK=tool" }, true },
+	};
+	size_t i;
+
+	cr_expect(lnx_rank_speaks(NULL));
+	for (i = 0; i < LNX_ARRAY_SIZE(rows); i++)
+		cr_expect_eq(lnx_rank_speaks((char *const *)rows[i].env),
+			     rows[i].speaks, "row %zu", i);
+}
+
+static char *said(int fd)
+{
+	static char buf[256];
+	ssize_t n = read(fd, buf, sizeof(buf) - 1);
+
+	cr_assert_geq(n, 0);
+	buf[n] = '\0';
+	return buf;
+}
+
+Test(say, is_one_write_to_standard_error)
+{
+	int fd[2];
+
+	cr_assert_eq(pipe(fd), 0);
+	cr_assert_geq(dup2(fd[1], STDERR_FILENO), 0);
+	errno = ENOENT;
+	lnx_say("one\n", 4);
+	cr_expect_eq(errno, ENOENT);
+	cr_expect_str_eq(said(fd[0]), "one\n");
+}
+
+/* SIGPIPE would end this process. */
+Test(say, survives_a_reader_that_has_gone)
+{
+	sigset_t set;
+	int fd[2];
+
+	cr_assert_eq(pipe(fd), 0);
+	cr_assert_geq(dup2(fd[1], STDERR_FILENO), 0);
+	close(fd[1]);
+	close(fd[0]);
+	lnx_say("one\n", 4);
+	lnx_say("two\n", 4);
+	/* Nor is it left pending, or blocked. */
+	cr_expect_eq(sigpending(&set), 0);
+	cr_expect(!sigismember(&set, SIGPIPE));
+	cr_expect_eq(sigprocmask(SIG_BLOCK, NULL, &set), 0);
+	cr_expect(!sigismember(&set, SIGPIPE));
+}
+
+Test(say, leaves_a_signal_that_was_pending)
+{
+	sigset_t set;
+	int fd[2];
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	cr_assert_eq(sigprocmask(SIG_BLOCK, &set, NULL), 0);
+	cr_assert_eq(raise(SIGPIPE), 0);
+	cr_assert_eq(pipe(fd), 0);
+	cr_assert_geq(dup2(fd[1], STDERR_FILENO), 0);
+	close(fd[1]);
+	close(fd[0]);
+	lnx_say("one\n", 4);
+	cr_assert_eq(sigpending(&set), 0);
+	cr_expect(sigismember(&set, SIGPIPE));
 }

@@ -6,6 +6,7 @@
  */
 #include "prov.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,11 @@
 #include "comp/comp.h"
 #include "core/catalog.h"
 #include "core/complain.h"
+#include "conf/rank.h"
 #include "core/topo.h"
 #include "obj/peer_abi.h"
 #include "fi.h"
+#include "lnx_wire.h"
 
 /*
  * The library has a provider of our name built in, and the higher version of
@@ -42,6 +45,7 @@ static struct lnx_conf conf;
 static char **conf_env;			/* what conf was read from; owned */
 static char *filter;
 static bool named_in_filter;
+static char rank[16];
 
 const struct lnx_conf *lnx_config(void)
 {
@@ -56,6 +60,11 @@ const char *lnx_provider_filter(void)
 bool lnx_named_in_filter(void)
 {
 	return named_in_filter;
+}
+
+const char *lnx_job_rank(void)
+{
+	return rank;
 }
 
 /*
@@ -104,10 +113,41 @@ static char *param_text(const struct lnx_param *p)
 	return text;
 }
 
+/* Kept until all is read: a later variable may say that nothing is to be said. */
+struct sentences {
+	char **text;
+	size_t n;
+};
+
 static void conf_warn(void *arg, const char *sentence)
 {
-	(void)arg;
-	LNX_WARN(FI_LOG_CORE, "%s\n", sentence);
+	struct sentences *s = arg;
+	char **more = realloc(s->text, (s->n + 1) * sizeof(*more));
+
+	if (!more)
+		return;
+	s->text = more;
+	s->text[s->n] = strdup(sentence);
+	s->n += s->text[s->n] != NULL;
+}
+
+static void complain_all(struct sentences *s)
+{
+	size_t i;
+
+	for (i = 0; i < s->n; i++) {
+		lnx_complain(true, "%s", s->text[i]);
+		free(s->text[i]);
+	}
+	free(s->text);
+}
+
+static void speak_up(const struct lnx_conf *c)
+{
+	const char *own = lnx_rank(environ);
+
+	snprintf(rank, sizeof(rank), "%s", own ? own : "");
+	lnx_complain_aloud(!c->quiet && lnx_rank_speaks(environ));
 }
 
 static bool shm_cma_disabled(void)
@@ -128,6 +168,7 @@ static int read_conf(void)
 {
 	static const char prefix[] = "FI_LNX_";
 	size_t room = lnx_nparams + 1, n = 0;
+	struct sentences said = { 0 };
 
 	for (char **e = environ; e && *e; e++)
 		room++;
@@ -147,7 +188,9 @@ static int read_conf(void)
 		if (conf_env[n])
 			n++;
 	}
-	lnx_conf_read(&conf, conf_env, conf_warn, NULL);
+	lnx_conf_read(&conf, conf_env, conf_warn, &said);
+	speak_up(&conf);
+	complain_all(&said);
 	/* Who forbids it to shm does not want it of us. */
 	if (shm_cma_disabled())
 		conf.disable_cma = true;
@@ -209,6 +252,37 @@ static void cleanup(void)
 	named_in_filter = false;
 }
 
+/* Before any parameter is defined: libfabric would keep those of a module that it
+ * unloads at once. */
+static void stay_out(void)
+{
+	struct lnx_conf c;
+
+	lnx_conf_read(&c, environ, NULL, NULL);
+	speak_up(&c);
+	lnx_complain(c.prov_links != NULL, "lnx was built for libfabric %u.%u "
+		     "and was loaded into %u.%u; it needs %u.%u or newer and "
+		     "stays out (the library may have an lnx of its own, "
+		     "which then answers)",
+		     FI_MAJOR_VERSION, FI_MINOR_VERSION,
+		     FI_MAJOR(lnx_prov.fi_version),
+		     FI_MINOR(lnx_prov.fi_version),
+		     FI_MAJOR(LNX_PEER_ABI_OLDEST),
+		     FI_MINOR(LNX_PEER_ABI_OLDEST));
+}
+
+/* fi_info shows PROV_VERSION, which says nothing of the release. */
+static void say_release(void)
+{
+	Dl_info where;
+
+	if (!dladdr(&lnx_prov, &where) || !where.dli_fname)
+		where.dli_fname = "(unknown)";
+	LNX_INFO(FI_LOG_CORE, "lnx %s, %s, in libfabric %u.%u, wire version %d\n",
+		 PACKAGE_VERSION, where.dli_fname, FI_MAJOR(lnx_prov.fi_version),
+		 FI_MINOR(lnx_prov.fi_version), LNX_WIRE_VERSION);
+}
+
 FI_EXT_INI
 {
 	/* Not before this is set does libfabric ask us on behalf of programs
@@ -216,15 +290,7 @@ FI_EXT_INI
 	lnx_prov.fi_version = fi_version();
 
 	if (lnx_peer_abi_init(lnx_prov.fi_version)) {
-		LNX_WARN(FI_LOG_CORE, "lnx was built for libfabric %u.%u and "
-			 "was loaded into %u.%u; it needs %u.%u or newer and "
-			 "stays out (the library may have an lnx of its own, "
-			 "which then answers)\n",
-			 FI_MAJOR_VERSION, FI_MINOR_VERSION,
-			 FI_MAJOR(lnx_prov.fi_version),
-			 FI_MINOR(lnx_prov.fi_version),
-			 FI_MAJOR(LNX_PEER_ABI_OLDEST),
-			 FI_MINOR(LNX_PEER_ABI_OLDEST));
+		stay_out();
 		return NULL;
 	}
 	define_params();
@@ -232,5 +298,6 @@ FI_EXT_INI
 		return NULL;
 	read_filter();
 	tune_cores();
+	say_release();
 	return &lnx_prov;
 }

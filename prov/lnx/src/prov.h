@@ -19,4 +19,7 @@ const char *lnx_provider_filter(void);
 /* FI_PROVIDER is a list of providers to use, and lnx is one of them. */
 bool lnx_named_in_filter(void);
 
+/* The rank of this process in its job, digits; "" where no launcher says. */
+const char *lnx_job_rank(void);
+
 #endif

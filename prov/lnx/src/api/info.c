@@ -323,7 +323,8 @@ static int offer_text(struct request *req, const char *text)
 	if (!links)
 		return -FI_ENOMEM;
 	if (lnx_links_parse(text, links, &at, why, sizeof(why))) {
-		lnx_complain("FI_LNX_PROV_LINKS=\"%s\", character %zu: %s",
+		lnx_complain(true,
+			     "FI_LNX_PROV_LINKS=\"%s\", character %zu: %s",
 			     lnx_printable(text, strlen(text), shown,
 					   sizeof(shown)), at + 1, why);
 		free(links);
@@ -382,7 +383,8 @@ static void explain_no_shm(const struct request *req)
 	    links->nlink == 1)
 		for (unsigned i = 0; i < links->link[0].npart; i++)
 			if (!strcasecmp(links->link[0].part[i].prov, "shm"))
-				lnx_complain("domain \"%s\": FI_LNX_DISABLE_SHM "
+				lnx_complain(true,
+					     "domain \"%s\": FI_LNX_DISABLE_SHM "
 					     "leaves shm out, and with it out "
 					     "of the names of domains; ask for "
 					     "the name without shm, or unset "
@@ -436,8 +438,10 @@ int lnx_getinfo(uint32_t version, const char *node, const char *service,
 	if (!links && !lnx_named_in_filter() &&
 	    !(prov && !strcasecmp(prov, lnx_prov.name)))
 		return -FI_ENODATA;
-	if (lnx_peer_abi_check())
+	if (lnx_peer_abi_check()) {
+		lnx_complain(links != NULL, "%s", lnx_peer_abi_why());
 		return -FI_ENODATA;
+	}
 	ret = lnx_faults_check(lnx_config());
 	if (ret)
 		return ret;

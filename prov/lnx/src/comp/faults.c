@@ -43,15 +43,16 @@ int lnx_faults_check(const struct lnx_conf *conf)
 		return 0;
 	lnx_printable(conf->fault, sizeof(shown), shown, sizeof(shown));
 	if (lnx_conf_bare(conf)) {
-		lnx_complain("FI_LNX_FAULT=\"%s\": with FI_LNX_PROTOCOL=direct "
+		lnx_complain(true,
+			     "FI_LNX_FAULT=\"%s\": with FI_LNX_PROTOCOL=direct "
 			     "or FI_LNX_USE_SRQ=0 there are no frames to hit; "
 			     "unset these, or it", shown);
 		return -FI_EINVAL;
 	}
 	ret = lnx_fault_create(conf->fault, 0, 0, NULL, &at, why, sizeof(why));
 	if (ret == -EINVAL)
-		lnx_complain("FI_LNX_FAULT=\"%s\", character %zu: %s", shown,
-			     at + 1, why);
+		lnx_complain(true, "FI_LNX_FAULT=\"%s\", character %zu: %s",
+			     shown, at + 1, why);
 	return ret;
 }
 
@@ -111,7 +112,8 @@ int lnx_faults_open(struct lnx_ep *ep)
 	if (!ep->conf->fault)
 		return 0;
 	if (!has_frames(ep->domain->rails)) {
-		lnx_complain("FI_LNX_FAULT has no effect on the link \"%s\": "
+		lnx_complain(true,
+			     "FI_LNX_FAULT has no effect on the link \"%s\": "
 			     "no rail of it carries frames",
 			     ep->domain->rails->name);
 		return 0;

@@ -294,6 +294,11 @@ static void complain(struct reader *r, const char *sentence)
 		r->warn(r->arg, sentence);
 }
 
+static bool both(const struct reader *r, int one, int other)
+{
+	return (r->given >> one & 1) && (r->given >> other & 1);
+}
+
 static void unknown(struct reader *r, const char *name, size_t len,
 		    const char *value)
 {
@@ -348,6 +353,43 @@ static void read_one(struct reader *r, const char *name, size_t len,
 	complain(r, what);
 }
 
+/*
+ * Two values that were both given and say the opposite.  What counts then is what the
+ * table says anyway; nobody means both.
+ */
+static void contradictions(struct reader *r)
+{
+	const struct lnx_conf *c = r->conf;
+	char what[SENTENCE_BYTES];
+
+	if (both(r, ROW_use_srq, ROW_protocol) &&
+	    c->use_srq == (c->protocol == LNX_PROTOCOL_DIRECT)) {
+		snprintf(what, sizeof(what), "FI_LNX_PROTOCOL=%s contradicts "
+			 "FI_LNX_USE_SRQ=%d; using FI_LNX_PROTOCOL=direct with "
+			 "FI_LNX_USE_SRQ=0: unset one of them",
+			 lnx_conf_protocol_names[c->protocol], c->use_srq);
+		complain(r, what);
+	}
+	if (both(r, ROW_recovery_ping_interval, ROW_max_recovery_ping_interval) &&
+	    c->recovery_ping_interval > c->max_recovery_ping_interval * 1000) {
+		snprintf(what, sizeof(what), "FI_LNX_RECOVERY_PING_INTERVAL=%"
+			 PRIu64 " ms is more than "
+			 "FI_LNX_MAX_RECOVERY_PING_INTERVAL=%" PRIu64 " s; "
+			 "using the first for both",
+			 c->recovery_ping_interval,
+			 c->max_recovery_ping_interval);
+		complain(r, what);
+	}
+	if (both(r, ROW_hold_down, ROW_hold_down_max) &&
+	    c->hold_down > c->hold_down_max) {
+		snprintf(what, sizeof(what), "FI_LNX_HOLD_DOWN=%" PRIu64 " ms "
+			 "is more than FI_LNX_HOLD_DOWN_MAX=%" PRIu64 " ms; "
+			 "using the first for both", c->hold_down,
+			 c->hold_down_max);
+		complain(r, what);
+	}
+}
+
 int lnx_conf_read(struct lnx_conf *c, char *const env[],
 		  void (*warn)(void *arg, const char *sentence), void *arg)
 {
@@ -366,6 +408,7 @@ int lnx_conf_read(struct lnx_conf *c, char *const env[],
 		if (eq)
 			read_one(&r, name, (size_t)(eq - name), eq + 1);
 	}
+	contradictions(&r);
 	return r.complaints + lnx_plan_mend(c, r.given & 1ULL << ROW_retry_count,
 					    warn, arg);
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/say.h"
 #include "fi.h"
 
 #define SAID_MAX	64	/* beyond that the oldest may be said again */
@@ -15,6 +16,7 @@
 static pthread_mutex_t said_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t said[SAID_MAX];
 static unsigned nsaid;
+static bool aloud;			/* constant once we are loaded */
 
 static uint64_t hash(const char *s)
 {
@@ -40,16 +42,32 @@ static bool said_before(const char *sentence)
 	return found;
 }
 
-void lnx_complain(const char *fmt, ...)
+void lnx_complain(bool set, const char *fmt, ...)
 {
-	char sentence[900];
+	static const char name[] = "lnx: ";
+	char line[912], *sentence = line + sizeof(name) - 1;
+	size_t len;
 	va_list ap;
 
+	memcpy(line, name, sizeof(name));
 	va_start(ap, fmt);
-	vsnprintf(sentence, sizeof(sentence), fmt, ap);
+	/* Room for the newline. */
+	vsnprintf(sentence, sizeof(line) - sizeof(name), fmt, ap);
 	va_end(ap);
-	if (!said_before(sentence))
-		LNX_WARN(FI_LOG_FABRIC, "%s\n", sentence);
+	if (said_before(sentence))
+		return;
+	LNX_WARN(FI_LOG_FABRIC, "%s\n", sentence);
+	if (!set || !aloud ||
+	    fi_log_enabled(&lnx_prov, FI_LOG_WARN, FI_LOG_FABRIC))
+		return;
+	len = strlen(line);
+	line[len++] = '\n';
+	lnx_say(line, len);
+}
+
+void lnx_complain_aloud(bool on)
+{
+	aloud = on;
 }
 
 const char *lnx_printable(const char *text, size_t max, char *buf, size_t size)
@@ -70,5 +88,6 @@ void lnx_complain_fini(void)
 {
 	pthread_mutex_lock(&said_lock);
 	nsaid = 0;
+	aloud = false;
 	pthread_mutex_unlock(&said_lock);
 }

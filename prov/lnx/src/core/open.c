@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/book.h"
+#include "core/complain.h"
 #include "core/open.h"
 
 /* Ours have the top bit: rxm uses small keys and bit 31 for its own. */
@@ -42,8 +43,16 @@ static struct fi_ops_ep srx_ep_ops = {
 
 static int failed(const struct lnx_rail *rail, const char *step, int ret)
 {
-	LNX_WARN(FI_LOG_EP_CTRL, "rail %s: %s failed: %s\n", rail->name, step,
-		 fi_strerror(-ret));
+	const struct lnx_ep *ep = rail->ep;
+
+	/* Later ones are the network's doing: it comes and goes. */
+	if (!ep->enabled && ep->conf->prov_links)
+		lnx_complain(true, "FI_LNX_PROV_LINKS=\"%.300s\": rail %s: %s "
+			     "failed: %s", ep->conf->prov_links, rail->name,
+			     step, fi_strerror(-ret));
+	else
+		LNX_WARN(FI_LOG_EP_CTRL, "rail %s: %s failed: %s\n",
+			 rail->name, step, fi_strerror(-ret));
 	return ret;
 }
 

@@ -32,11 +32,17 @@ struct source {
 
 #define SENTENCE	640
 
-static const char *origin(const char *text)
+/* Is the text the user's variable?  Else an application named it, or nobody. */
+static bool is_set(const char *text)
 {
 	const char *var = lnx_config()->prov_links;
 
-	return var && !strcmp(var, text) ? "FI_LNX_PROV_LINKS=" : "link ";
+	return var && !strcmp(var, text);
+}
+
+static const char *origin(const char *text)
+{
+	return is_set(text) ? "FI_LNX_PROV_LINKS=" : "link ";
 }
 
 /* FI_LNX_PROV_LINKS="shm+foo:eth0", at "foo:eth0" (character 5): … */
@@ -47,8 +53,8 @@ static void complain_at(const struct source *src, const char *sentence)
 
 	lnx_printable(src->text, len, whole, sizeof(whole));
 	if (!src->part) {
-		lnx_complain("%s\"%s\": %s", origin(src->text), whole,
-			     sentence);
+		lnx_complain(is_set(src->text), "%s\"%s\": %s",
+			     origin(src->text), whole, sentence);
 		return;
 	}
 	at = LNX_MIN(src->part->at, len);
@@ -56,7 +62,8 @@ static void complain_at(const struct source *src, const char *sentence)
 	while (n && strchr(" \t", src->text[at + n - 1]))
 		n--;
 	lnx_printable(src->text + at, n, bad, sizeof(bad));
-	lnx_complain("%s\"%s\", at \"%s\" (character %zu): %s",
+	lnx_complain(is_set(src->text),
+		     "%s\"%s\", at \"%s\" (character %zu): %s",
 		     origin(src->text), whole, bad, at + 1, sentence);
 }
 
@@ -374,14 +381,15 @@ struct lnx_link_rails *lnx_resolve_name(const char *name, int *err)
 		return NULL;
 	}
 	if (lnx_links_parse(name, links, &at, why, sizeof(why))) {
-		lnx_complain("link \"%s\", character %zu: %s",
+		lnx_complain(false, "link \"%s\", character %zu: %s",
 			     lnx_printable(name, strlen(name), shown,
 					   sizeof(shown)), at + 1, why);
 		*err = -FI_EINVAL;
 	} else if (links->nlink != 1) {
-		lnx_complain("link \"%s\": a domain name is one link, without "
-			     "'|'", lnx_printable(name, strlen(name), shown,
-						  sizeof(shown)));
+		lnx_complain(false, "link \"%s\": a domain name is one link, "
+			     "without '|'",
+			     lnx_printable(name, strlen(name), shown,
+					   sizeof(shown)));
 		*err = -FI_EINVAL;
 	} else {
 		lr = lnx_resolve(&links->link[0], name, err);
@@ -475,11 +483,11 @@ int lnx_resolve_default(char *buf, size_t size)
 			net = best_first[i];
 	if (shm && !(lnx_catalog_listed(present, "shm") && works("shm"))) {
 		shm = false;
-		lnx_complain("the default link is without shm, which libfabric "
+		lnx_complain(false, "the default link is without shm, which libfabric "
 			     "does not offer here (is /dev/shm too small?)");
 	}
 	if (!shm && !net) {
-		lnx_complain("there is no provider for a default link%s",
+		lnx_complain(false, "there is no provider for a default link%s",
 			     lnx_config()->disable_shm ? " without shm, which "
 			     "FI_LNX_DISABLE_SHM forbids" : "");
 		return -FI_ENODATA;

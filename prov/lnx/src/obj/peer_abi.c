@@ -24,6 +24,7 @@ size_t lnx_peer_entry_lead = LNX_PEER_LINKS;
 static uint32_t loaded_version = LNX_PEER_ABI_OLDEST;
 static pthread_once_t check_once = PTHREAD_ONCE_INIT;
 static int check_ret;
+static char check_why[512] = "";
 
 int lnx_peer_abi_init(uint32_t version)
 {
@@ -55,10 +56,11 @@ static void check(void)
 		return;
 	}
 	check_ret = -FI_ENOSYS;
-	LNX_WARN(FI_LOG_CORE, "lnx was built for libfabric %u.%u (known up to "
+	snprintf(check_why, sizeof(check_why),
+		 "lnx was built for libfabric %u.%u (known up to "
 		 "%u.%u) and was loaded into %u.%u, whose peer structures "
 		 "could not be shown to be the same (%s); lnx offers nothing. "
-		 "Use a newer lnx or an older libfabric\n",
+		 "Use a newer lnx or an older libfabric",
 		 FI_MAJOR_VERSION, FI_MINOR_VERSION,
 		 FI_MAJOR(LNX_PEER_ABI_NEWEST), FI_MINOR(LNX_PEER_ABI_NEWEST),
 		 FI_MAJOR(loaded_version), FI_MINOR(loaded_version), why);
@@ -68,6 +70,11 @@ int lnx_peer_abi_check(void)
 {
 	pthread_once(&check_once, check);
 	return check_ret;
+}
+
+const char *lnx_peer_abi_why(void)
+{
+	return check_why;
 }
 
 /* ---- self-test ---- */

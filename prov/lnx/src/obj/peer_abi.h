@@ -80,11 +80,13 @@ int lnx_peer_abi_init(uint32_t version);
 
 /*
  * Must have returned 0 before any peer object is opened.  Costs nothing for a
- * known version; for an unknown one the first call runs the self-test, and a
- * failure is one warning that names both versions and -FI_ENOSYS for ever.
+ * known version; for an unknown one the first call runs the self-test, and after
+ * a failure it is -FI_ENOSYS for ever, and the sentence says why.
  * Any thread; not from inside fi_prov_ini (libfabric is not up yet).
  */
 int lnx_peer_abi_check(void);
+/* Why it failed, with both versions; "" when it did not. */
+const char *lnx_peer_abi_why(void);
 
 /*
  * Open an shm endpoint as a peer, send one tagged message with data to itself
