@@ -39,7 +39,8 @@ enum lnx_wire_kind {
 	LNX_KIND_TAG = 3,	/* sequenced; tagged message, whole payload */
 	LNX_KIND_RTS_MSG = 4,	/* sequenced; untagged, payload: lnx_wire_rts */
 	LNX_KIND_RTS_TAG = 5,	/* sequenced; tagged, payload: lnx_wire_rts */
-	LNX_KIND_FIN = 6,	/* sequenced; data: the RTS's op, len: error */
+	LNX_KIND_FIN = 6,	/* sequenced; data: the RTS's op, len: error;
+				 * payload: lnx_wire_moved, if the RTS asked */
 	LNX_KIND_ACK = 7,	/* carries ack, and what came over which path:
 				 * tag: 1 + a path or 0, data: bytes of frames;
 				 * len, key: the same of another path */
@@ -120,9 +121,11 @@ struct lnx_wire_rts {
 	uint64_t op;		/* sender's name for the operation; FIN repeats it */
 	uint16_t nseg;		/* 1..LNX_RTS_SEGS */
 	uint16_t nkey;		/* 1..LNX_RTS_KEYS */
-	uint32_t reserved;
+	uint32_t flags;		/* LNX_RTS_F_*; others are ignored */
 };
 static_assert(sizeof(struct lnx_wire_rts) == 16, "rts");
+
+#define LNX_RTS_F_MOVED	0x1u	/* the FIN is to say which rails carried it */
 
 #define LNX_RTS_SEGS	4
 #define LNX_RTS_KEYS	16
@@ -135,6 +138,15 @@ struct lnx_wire_key {
 	uint64_t addr;		/* remote address of the piece's first byte */
 };
 static_assert(sizeof(struct lnx_wire_key) == 24, "key");
+
+/* What a FIN may carry, up to LNX_WIRE_PATHS of them. */
+struct lnx_wire_moved {
+	uint16_t rail;		/* of the RTS's sender, index in its address */
+	uint16_t reserved0;
+	uint32_t reserved1;
+	uint64_t bytes;		/* that the receiver read over it */
+};
+static_assert(sizeof(struct lnx_wire_moved) == 16, "moved");
 
 /* A piece of the receiver's memory that a PUT_RTS wants written. */
 struct lnx_wire_place {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "api/ep.h"
+#include "api/summary.h"
 #include "comp/faults.h"
 #include "core/open.h"
 #include "obj/mr.h"
@@ -147,6 +148,8 @@ int lnx_ep_close(struct fid *fid)
 	lnx_rx_leave(ep);
 	if (ep->enabled) {
 		linger(ep);
+		if (ep->conf->summary)
+			lnx_summary_say(ep);
 		lnx_unlock(&ep->lock);
 		leave_domain(ep);
 		lnx_lock(&ep->lock);

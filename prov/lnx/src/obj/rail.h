@@ -91,6 +91,12 @@ struct lnx_rail {
 	size_t inject_size;
 	uint32_t calm;			/* polls since the last burst */
 	struct lnx_node spare;		/* rxbufs to be posted when there is time */
+	/* Messages of the application, and what they carried: of large ones each rail
+	 * what went over it.  Network rails; nothing of remote memory. */
+	struct lnx_rail_traffic {
+		uint64_t sends, send_length;
+		uint64_t recvs, recv_length;
+	} traffic;
 	uint64_t idle_ns;		/* comp/progress.c polled it, idle; and saw */
 	uint64_t idle_seen;		/* this much traffic over shm */
 

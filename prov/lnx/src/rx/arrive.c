@@ -100,6 +100,8 @@ LNX_INLINE int handle_eager(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	ep->stats.recv_count++;
 	ep->stats.recv_length += h->len;
+	buf->rail->traffic.recvs++;
+	buf->rail->traffic.recv_length += h->len;
 	if (lnx_unlikely(!rxe))
 		return store_unexpected(ep, peer, h, buf, tagged, NULL);
 	ep->stats.matched++;
@@ -126,6 +128,7 @@ static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	ep->stats.recv_count++;
 	ep->stats.recv_length += h->len;
+	buf->rail->traffic.recvs++;
 	rxe = lnx_rx_take(ep, tagged, peer->addr, h->tag, h->len);
 	if (!rxe) {
 		ret = store_unexpected(ep, peer, h, buf, tagged, rts);
@@ -190,6 +193,8 @@ LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 				  len - sizeof(struct lnx_wire_hdr),
 				  h->kind == LNX_KIND_RTS_TAG);
 	case LNX_KIND_FIN:
+		lnx_tx_fin_moved(peer, h->data, frame_payload(buf),
+				 len - sizeof(struct lnx_wire_hdr));
 		lnx_tx_fin(peer, h->data, (int)LNX_MIN(h->len, 4096));
 		return 0;
 	case LNX_KIND_HELLO:

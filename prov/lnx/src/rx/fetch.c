@@ -64,6 +64,7 @@ static void announced(struct lnx_ep *ep, const struct lnx_wire_note *n)
 		lost(ep, n->len);
 		return;
 	}
+	ep->stats.direct_recvs++;
 	rxe = lnx_rx_take(ep, tagged, peer->addr, n->tag, n->len);
 	if (rxe) {
 		ep->stats.matched++;
@@ -95,6 +96,8 @@ void lnx_rx_note(struct lnx_rxe *rxe)
 
 	if (lnx_unlikely(lnx_note_get(&n, iov.iov_base, ep->eid))) {
 		/* An application's message that happens to be as long. */
+		ep->stats.direct_recvs++;
+		ep->stats.direct_recv_length += iov.iov_len;
 		if (lnx_rx_copy(ep, rxe->peer, false, 0, rxe->data,
 				rxe->cq_flags & FI_REMOTE_CQ_DATA ?
 				LNX_WIRE_F_DATA : 0, &iov, 1, iov.iov_len))
@@ -137,7 +140,9 @@ static void read_memory(struct lnx_rxe *rxe, const struct iovec *iov,
 	f->err = lnx_cma_read(&owner, f->piece, f->npiece, iov, niov, want);
 	if (lnx_likely(book != NULL) && !f->err && !lnx_book_is_open(book))
 		f->err = ESRCH;
-	if (lnx_unlikely(f->err))
+	if (lnx_likely(!f->err))
+		rxe->ep->stats.direct_recv_length += want;
+	else
 		FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
 			       "peer %016llx: %zu bytes cannot be read from process %d: %s\n",
 			       (unsigned long long)peer->eid, rxe->len, f->pid,

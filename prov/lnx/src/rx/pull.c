@@ -60,6 +60,7 @@ struct lnx_pull {
 	size_t seg_off;
 	unsigned iov;
 	size_t iov_off;
+	uint64_t moved[LNX_PATHS_MAX];		/* of `done`, by path */
 };
 
 struct lnx_chunk {
@@ -422,13 +423,33 @@ void lnx_pull_renewed(struct lnx_rxe *rxe, int err)
 	rxe->ep->work |= LNX_WORK_PULL;
 }
 
+/* Which of the sender's rails carried it, if it wants to know. */
+static unsigned tell_moved(const struct lnx_pull *p,
+			   struct lnx_moved moved[LNX_PATHS_MAX])
+{
+	const struct lnx_peer *peer = p->peer;
+	unsigned i, n = 0;
+
+	if (!(p->rts.flags & LNX_RTS_F_MOVED))
+		return 0;
+	for (i = 0; i < peer->npath; i++) {
+		if (!p->moved[i])
+			continue;
+		moved[n].rail = peer->path[i].remote_rail;
+		moved[n++].bytes = p->moved[i];
+	}
+	return n;
+}
+
 /* True when the pull is over and gone. */
 static bool run_one(struct lnx_pull *p, uint64_t now)
 {
 	struct lnx_rxe *rxe = p->rxe;
 	struct lnx_ep *ep = rxe->ep;
 	struct lnx_peer *peer = p->peer;
+	struct lnx_moved moved[LNX_PATHS_MAX];
 	struct lnx_node *next;
+	unsigned nmoved;
 	int err;
 	bool ok;
 
@@ -473,7 +494,9 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	next = p->link.next;
 	lnx_list_del(&p->link);
 	peer->npull--;
-	if (lnx_tx_send_fin(ep, peer, p->rts.op, err, ok ? rxe : NULL)) {
+	nmoved = tell_moved(p, moved);
+	if (lnx_tx_send_fin(ep, peer, p->rts.op, err, moved, nmoved,
+			    ok ? rxe : NULL)) {
 		peer->npull++;
 		lnx_list_insert_before(next, &p->link);
 		p->again = true;
@@ -575,6 +598,9 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 	if (lnx_likely(!err)) {
 		p->peer->silent_ns = 0;
 		p->done += c->len;
+		p->moved[c->path->index] += c->len;
+		if (p->rxe->held != LNX_HELD_RMA)
+			rail->traffic.recv_length += c->len;
 		p->failing_ns = 0;
 		lnx_pool_put(&ep->chunk_pool, c);
 		return;

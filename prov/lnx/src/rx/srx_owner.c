@@ -152,6 +152,8 @@ LNX_INLINE int direct_get(struct fid_peer_srx *srx,
 		unnamed(ep);
 	if (!tagged && lnx_unlikely(attr->msg_size == LNX_NOTE_BYTES))
 		return get_note(rail, peer, attr, out);
+	ep->stats.direct_recvs++;
+	ep->stats.direct_recv_length += attr->msg_size;
 	rxe = lnx_rx_take(ep, tagged, src, tagged ? attr->tag : 0,
 			  attr->msg_size);
 	if (lnx_unlikely(!rxe))

@@ -207,8 +207,10 @@ ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 		ret = peer->ndpend ? -FI_EAGAIN :
 		      lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t->call,
 				   t);
-		return ret == -FI_EAGAIN ? lnx_amo_direct_again(ep, peer, t) :
-					   ret;
+		if (ret == -FI_EAGAIN)
+			ret = lnx_amo_direct_again(ep, peer, t);
+		ep->stats.direct_rma += !ret;
+		return ret;
 	}
 	if (lnx_likely(!peer->self)) {
 		if (lnx_unlikely(peer->nreads)) {

@@ -190,6 +190,7 @@ LNX_INLINE ssize_t lnx_amo_submit(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 		ret = lnx_amo_post(ep->shm->core_ep, peer->direct, call, t);
 		if (lnx_unlikely(ret == -FI_EAGAIN))
 			ret = lnx_amo_direct_again(ep, peer, t);
+		ep->stats.direct_rma += !ret;
 	} else {
 		ret = lnx_amo_framed(ep, t);
 	}

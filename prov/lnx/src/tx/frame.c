@@ -158,9 +158,30 @@ void lnx_tx_again(struct lnx_peer *peer, unsigned paths)
 	lnx_tx_want_pump(peer);
 }
 
+/* Of a message it is the rail that it leaves by first; what a large one carries its
+ * FIN tells (tx/rndv.c). */
+static inline void count_traffic(struct lnx_peer *peer, struct lnx_txe *txe)
+{
+	struct lnx_rail_traffic *t = &peer->path[txe->path].rail->traffic;
+	const struct lnx_wire_hdr *w = lnx_txe_hdr(txe);
+
+	switch (w->kind) {
+	case LNX_KIND_MSG:
+	case LNX_KIND_TAG:
+		t->send_length += le64toh(w->len);
+		t->sends++;
+		break;
+	case LNX_KIND_RTS_MSG:
+	case LNX_KIND_RTS_TAG:
+		t->sends++;
+		break;
+	}
+}
+
 static inline void posted_first(struct lnx_ep *ep, struct lnx_peer *peer,
 				struct lnx_txe *txe)
 {
+	count_traffic(peer, txe);
 	lnx_tx_in_window(ep, peer, txe, lnx_txe_bytes(txe));
 	if (lnx_unlikely(txe->rxe != NULL)) {
 		lnx_rx_done(txe->rxe);
@@ -526,7 +547,11 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 			if (ret == -FI_EAGAIN)
 				ret = lnx_tx_direct_again(ep, peer, tx);
 		}
-		ep->stats.direct_sends += !ret;
+		if (!ret) {
+			ep->stats.direct_sends++;
+			ep->stats.direct_send_length +=
+				lnx_iov_len(tx->iov, tx->niov);
+		}
 		return ret;
 	}
 	len = lnx_iov_len(tx->iov, tx->niov);

@@ -196,6 +196,7 @@ static int pull(struct lnx_part *part, const struct lnx_keys *keys)
 		return FI_EAGAIN;
 	}
 	rts->op = 0;
+	rts->flags = 0;
 	rts->nseg = 1;
 	rts->seg_len[0] = part->len;
 	aim(part, keys, rts);

@@ -383,8 +383,10 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
 		ret = peer->ndpend ? -FI_EAGAIN :
 		      lnx_rma_post(ep->shm->core_ep, peer->shm_addr, r, NULL);
-		return ret == -FI_EAGAIN ? lnx_rma_direct_again(ep, peer, r) :
-					   ret;
+		if (ret == -FI_EAGAIN)
+			ret = lnx_rma_direct_again(ep, peer, r);
+		ep->stats.direct_rma += !ret;
+		return ret;
 	}
 	len = lnx_iov_len(r->iov, r->niov);
 	for (i = 0; i < r->nrma; i++) {

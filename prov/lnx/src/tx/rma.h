@@ -227,6 +227,7 @@ LNX_INLINE ssize_t lnx_rma_submit(struct lnx_ep *ep, const struct lnx_rma *r)
 		ret = lnx_rma_post(ep->shm->core_ep, peer->direct, &own, NULL);
 		if (lnx_unlikely(ret == -FI_EAGAIN))
 			ret = lnx_rma_direct_again(ep, peer, r);
+		ep->stats.direct_rma += !ret;
 	} else {
 		ret = lnx_rma_framed(ep, r);
 	}

@@ -120,6 +120,9 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 		free(rndv);
 		return -FI_EAGAIN;
 	}
+	/* Only the receiver knows over which rails it came. */
+	rts.flags = ep->conf->summary && (a->cq_flags & FI_SEND) ?
+		    LNX_RTS_F_MOVED : 0;
 	ret = add_keys(rndv, peer, a, &rts);
 	if (ret)
 		goto err;
@@ -132,6 +135,7 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	rndv->context = a->context;
 	rndv->cq_flags = a->cq_flags;
 	rndv->want_comp = a->want_comp;
+	rndv->len = a->cq_flags & FI_SEND ? a->len : 0;
 	lnx_list_add_tail(&ep->rndvs, &rndv->link);
 	peer->nrndv++;
 	/* Cores answer reads when they are polled, and do not tell us of them. */
@@ -218,8 +222,45 @@ void lnx_tx_fin(struct lnx_peer *peer, uint64_t op, int err)
 	lnx_rndv_end(rndv, err, err);
 }
 
+static struct lnx_rail *rail_at(const struct lnx_ep *ep, uint16_t place)
+{
+	uint32_t i;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+		if (ep->rail[i]->wire_index == place)
+			return ep->rail[i];
+	return NULL;
+}
+
+void lnx_tx_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
+		      size_t size)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_rndv *rndv;
+	struct lnx_moved m[LNX_WIRE_PATHS];
+	unsigned i, n = lnx_moved_get(m, payload, size);
+	uint64_t left;
+
+	if (lnx_likely(!ep->conf->summary))
+		return;
+	rndv = lnx_optab_get(&ep->rndv_ops, op);
+	if (!rndv || rndv->peer != peer || rndv->here)
+		return;
+	left = rndv->len;
+	for (i = 0; i < n; i++) {
+		struct lnx_rail *rail = rail_at(ep, m[i].rail);
+		uint64_t bytes = LNX_MIN(m[i].bytes, left);
+
+		if (!rail)
+			continue;
+		left -= bytes;
+		rail->traffic.send_length += bytes;
+	}
+}
+
 int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
-		    int err, struct lnx_rxe *rxe)
+		    int err, const struct lnx_moved *moved, unsigned nmoved,
+		    struct lnx_rxe *rxe)
 {
 	struct lnx_hdr h = { .kind = LNX_KIND_FIN, .data = op,
 			     .len = (uint64_t)err };
@@ -233,10 +274,12 @@ int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 	}
 	if (lnx_tx_ready(ep, peer))
 		return -FI_EAGAIN;
-	txe = lnx_txe_get(ep, 0);
+	txe = lnx_txe_get(ep, nmoved * sizeof(struct lnx_wire_moved));
 	if (!txe)
 		return -FI_EAGAIN;
-	txe->len = sizeof(struct lnx_wire_hdr);
+	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) +
+			      nmoved * sizeof(struct lnx_wire_moved));
+	lnx_moved_put(txe->frame + sizeof(struct lnx_wire_hdr), moved, nmoved);
 	txe->rxe = rxe;
 	return lnx_tx_queue(ep, peer, txe, &h, false);
 }

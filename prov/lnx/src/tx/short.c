@@ -62,6 +62,8 @@ bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 		lnx_tx_refused(ep, peer, path, txe);
 		return true;
 	}
+	rail->traffic.sends++;
+	rail->traffic.send_length += len;
 	lnx_tx_left(ep, peer, path, h.ack, frame_len);
 	lnx_tx_in_window(ep, peer, txe, frame_len);
 	return true;

@@ -24,6 +24,13 @@ LNX_INLINE bool lnx_tx_is_large(const struct lnx_tx *tx)
 	return lnx_iov_len(tx->iov, tx->niov) > LNX_INJECT_MAX;
 }
 
+/* Payload; a constant number of pieces where the call has one. */
+LNX_INLINE size_t lnx_tx_len(const struct lnx_tx *tx)
+{
+	return lnx_call_single(tx->call) ? tx->iov->iov_len :
+					   lnx_iov_len(tx->iov, tx->niov);
+}
+
 LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 {
 	/*
@@ -61,7 +68,10 @@ LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 				ret = lnx_tx_direct_again(ep, peer, &slow);
 			}
 		}
-		ep->stats.direct_sends += !ret;
+		if (lnx_likely(!ret)) {
+			ep->stats.direct_sends++;
+			ep->stats.direct_send_length += lnx_tx_len(&own);
+		}
 	} else if (lnx_call_single(own.call) &&
 		   !(own.op_flags & (FI_INJECT | FI_TRANSMIT_COMPLETE |
 				     FI_DELIVERY_COMPLETE)) &&

@@ -120,6 +120,7 @@ struct lnx_rndv {
 	uint64_t cq_flags;
 	bool want_comp;
 	bool here;			/* by a note, to a peer on this host */
+	size_t len;			/* of the message; 0: none */
 	unsigned nmr;
 	struct fid_mr *mr[];		/* one for each piece and rail */
 };
@@ -286,13 +287,18 @@ void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno);
 void lnx_rndv_reap(struct lnx_ep *ep);
 void lnx_rndv_fail_peer(struct lnx_peer *peer, int err);
 void lnx_tx_fin(struct lnx_peer *peer, uint64_t op, int err);
+/* Before that, of a FIN from the network: which rails carried the message. */
+void lnx_tx_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
+		      size_t size);
 /*
  * Tell the sender of op that its buffer is free again.  rxe, if not NULL, is
  * reported as done when that has left, and not before: the application may stop
- * calling us once it has its message.  0, or -FI_EAGAIN.
+ * calling us once it has its message.  moved: what its rails carried, if it asked.
+ * 0, or -FI_EAGAIN.
  */
 int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
-		    int err, struct lnx_rxe *rxe);
+		    int err, const struct lnx_moved *moved, unsigned nmoved,
+		    struct lnx_rxe *rxe);
 
 /* tx/done.c */
 void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack);

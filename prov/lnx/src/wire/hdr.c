@@ -76,8 +76,12 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 	case LNX_KIND_PROBE:
 		return payload == LNX_ADDR_BYTES || (payload == 0 && !h->key) ?
 		       0 : -EBADMSG;
-	case LNX_KIND_KEYS:
 	case LNX_KIND_FIN:
+		return payload % sizeof(struct lnx_wire_moved) == 0 &&
+		       payload <= LNX_WIRE_PATHS *
+				  sizeof(struct lnx_wire_moved) ?
+		       0 : -EBADMSG;
+	case LNX_KIND_KEYS:
 	case LNX_KIND_ACK:
 	case LNX_KIND_PONG:
 	case LNX_KIND_RAIL:
@@ -101,6 +105,7 @@ void lnx_rts_put(void *payload, const struct lnx_rts *r)
 		.op = htole64(r->op),
 		.nseg = htole16((uint16_t)r->nseg),
 		.nkey = htole16((uint16_t)r->nkey),
+		.flags = htole32(r->flags),
 	};
 	char *p = payload;
 	unsigned s, k;
@@ -140,6 +145,7 @@ int lnx_rts_get(struct lnx_rts *r, const void *payload, size_t size,
 	r->op = le64toh(fixed.op);
 	r->nseg = le16toh(fixed.nseg);
 	r->nkey = le16toh(fixed.nkey);
+	r->flags = le32toh(fixed.flags);
 	if (!r->nseg || r->nseg > LNX_RTS_SEGS || !r->nkey ||
 	    r->nkey > LNX_RTS_KEYS || size != lnx_rts_size(r))
 		return -EBADMSG;
@@ -163,6 +169,37 @@ int lnx_rts_get(struct lnx_rts *r, const void *payload, size_t size,
 		}
 	}
 	return 0;
+}
+
+void lnx_moved_put(void *payload, const struct lnx_moved *m, unsigned n)
+{
+	char *at = payload;
+	unsigned i;
+
+	for (i = 0; i < n; i++, at += sizeof(struct lnx_wire_moved)) {
+		struct lnx_wire_moved w = {
+			.rail = htole16(m[i].rail),
+			.bytes = htole64(m[i].bytes),
+		};
+
+		memcpy(at, &w, sizeof(w));
+	}
+}
+
+unsigned lnx_moved_get(struct lnx_moved *m, const void *payload, size_t size)
+{
+	const char *at = payload;
+	unsigned i, n = (unsigned)LNX_MIN(size / sizeof(struct lnx_wire_moved),
+					  (size_t)LNX_WIRE_PATHS);
+
+	for (i = 0; i < n; i++, at += sizeof(struct lnx_wire_moved)) {
+		struct lnx_wire_moved w;
+
+		memcpy(&w, at, sizeof(w));
+		m[i].rail = le16toh(w.rail);
+		m[i].bytes = le64toh(w.bytes);
+	}
+	return n;
 }
 
 void lnx_places_put(void *payload, const struct lnx_place *p, unsigned n)

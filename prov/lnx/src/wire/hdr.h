@@ -34,12 +34,19 @@ struct lnx_rts {
 	uint64_t op;
 	unsigned nseg;
 	unsigned nkey;
+	uint32_t flags;			/* LNX_RTS_F_* */
 	uint64_t seg_len[LNX_RTS_SEGS];
 	struct {
 		uint16_t rail;
 		uint64_t key;
 		uint64_t addr;
 	} key[LNX_RTS_SEGS][LNX_RTS_KEYS];
+};
+
+/* What a rail of the peer's carried of a large message. */
+struct lnx_moved {
+	uint16_t rail;
+	uint64_t bytes;
 };
 
 /* A piece of a peer's memory. */
@@ -122,6 +129,10 @@ void lnx_rts_put(void *payload, const struct lnx_rts *r);
 /* total is the header's len.  0 or -EBADMSG. */
 int lnx_rts_get(struct lnx_rts *r, const void *payload, size_t size,
 		uint64_t total);
+
+/* The payload of a FIN that lnx_hdr_get took: n of them, up to LNX_WIRE_PATHS. */
+void lnx_moved_put(void *payload, const struct lnx_moved *m, unsigned n);
+unsigned lnx_moved_get(struct lnx_moved *m, const void *payload, size_t size);
 
 /* The head of a PUT_RTS: n pieces; get: which make up total.  0 or -EBADMSG. */
 void lnx_places_put(void *payload, const struct lnx_place *p, unsigned n);
