@@ -2,7 +2,6 @@
 /*
  * Prints tables of the sources:
  *	gen-params man		parameters, a section for a manual page, in roff
- *	gen-params markdown	parameters, for the README
  *	gen-params classes	classes of failures, in roff
  *	gen-params errors	classes of core providers' errors, in roff
  * Definition lists in roff, not tbl tables: they need no preprocessor and keep
@@ -38,16 +37,6 @@ static void put_roff(FILE *out, const char *text)
 		case '"': fputs("\\(dq", out); break;
 		default: fputc(*text, out);
 		}
-	}
-}
-
-static void put_markdown(FILE *out, const char *text)
-{
-	for (; *text; text++) {
-		if (*text == '|' || *text == '_' || *text == '*' ||
-		    *text == '<' || *text == '\\')
-			fputc('\\', out);
-		fputc(*text, out);
 	}
 }
 
@@ -104,31 +93,6 @@ static int lnx_conf_man(FILE *out)
 		fputs(")\n.br\n", out);
 		put_roff(out, p->help);
 		fputc('\n', out);
-	}
-	return ferror(out) ? -1 : 0;
-}
-
-static int lnx_conf_markdown(FILE *out)
-{
-	const struct lnx_param *p;
-	char buf[LNX_PARAM_ALLOWED_BYTES];
-
-	fputs("| Variable | Default | Allowed | Meaning |\n|---|---|---|---|\n",
-	      out);
-	for (p = lnx_params; p < lnx_params + lnx_nparams; p++) {
-		fputs("| `", out);
-		put_variable(out, p);
-		fputs("` | ", out);
-		put_markdown(out, p->def);
-		fputs(" | ", out);
-		if (p->type == LNX_PARAM_ENUM)
-			put_markdown(out, lnx_param_allowed(p, buf,
-							    sizeof(buf)));
-		else
-			put_allowed(out, p);
-		fputs(" | ", out);
-		put_markdown(out, p->help);
-		fputs(" |\n", out);
 	}
 	return ferror(out) ? -1 : 0;
 }
@@ -200,14 +164,11 @@ int main(int argc, char **argv)
 
 	if (argc == 2 && !strcmp(argv[1], "man"))
 		ret = lnx_conf_man(stdout);
-	else if (argc == 2 && !strcmp(argv[1], "markdown"))
-		ret = lnx_conf_markdown(stdout);
 	else if (argc == 2 && !strcmp(argv[1], "classes"))
 		ret = classes_man(stdout);
 	else if (argc == 2 && !strcmp(argv[1], "errors"))
 		ret = errors_man(stdout);
 	else
-		fputs("usage: gen-params man|markdown|classes|errors\n",
-		      stderr);
+		fputs("usage: gen-params man|classes|errors\n", stderr);
 	return ret || fflush(stdout) ? 1 : 0;
 }

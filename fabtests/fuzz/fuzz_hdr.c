@@ -67,8 +67,6 @@ static void rts(const uint8_t *data, size_t size, uint64_t total)
 	in = malloc(size);
 	FUZZ_CHECK(in);
 	memcpy(in, data, size);
-	memset(in + offsetof(struct lnx_wire_rts, reserved), 0,
-	       sizeof(fixed.reserved));
 	for (k = 0; k < r.nseg * r.nkey; k++)
 		memset(in + sizeof(fixed) + r.nseg * 8 +
 		       k * sizeof(struct lnx_wire_key) +
@@ -98,6 +96,21 @@ static void places(const uint8_t *data, size_t size, const struct lnx_hdr *h)
 		FUZZ_CHECK(!memcmp(out, data, head));
 	}
 	rts(data + head, size - head, h->len);
+}
+
+static void moved(const uint8_t *data, size_t size)
+{
+	uint8_t out[LNX_WIRE_PATHS * sizeof(struct lnx_wire_moved)];
+	struct lnx_moved m[LNX_WIRE_PATHS], again[LNX_WIRE_PATHS];
+	unsigned i, n = lnx_moved_get(m, data, size);
+
+	FUZZ_CHECK(n <= LNX_WIRE_PATHS);
+	FUZZ_CHECK(n * sizeof(struct lnx_wire_moved) == size);
+	lnx_moved_put(out, m, n);
+	FUZZ_CHECK(lnx_moved_get(again, out, size) == n);
+	for (i = 0; i < n; i++)
+		FUZZ_CHECK(m[i].rail == again[i].rail &&
+			   m[i].bytes == again[i].bytes);
 }
 
 static void keys(const uint8_t *data, size_t size)
@@ -156,6 +169,9 @@ static void frame(const uint8_t *data, size_t size)
 	case LNX_KIND_RTS_TAG:
 		FUZZ_CHECK(h.len && payload >= sizeof(struct lnx_wire_rts));
 		rts(data + HDR, payload, h.len);
+		break;
+	case LNX_KIND_FIN:
+		moved(data + HDR, payload);
 		break;
 	case LNX_KIND_HELLO:
 		FUZZ_CHECK(payload >= LNX_WIRE_ADDR_BYTES);

@@ -216,6 +216,10 @@ Test(hdr, every_wrong_length_is_found)
 				   sizeof(struct lnx_wire_rts)) ||
 				  (kind == LNX_KIND_PROBE &&
 				   len == HDR + LNX_ADDR_BYTES) ||
+				  (kind == LNX_KIND_FIN && len >= HDR &&
+				   !((len - HDR) % sizeof(struct lnx_wire_moved)) &&
+				   (len - HDR) / sizeof(struct lnx_wire_moved) <=
+				   LNX_WIRE_PATHS) ||
 				  /* And a list, lnx_rails_unpack. */
 				  (kind == LNX_KIND_HELLO && len > good +
 				   LNX_WIRE_RAILS_HEAD && len <= good +
@@ -319,6 +323,33 @@ Test(hdr, length_of_other_kinds)
 	len = build(&h, LNX_KIND_RTS_TAG);
 	memset(frame + 48, 0, 8);
 	cr_expect_eq(get(len), -EBADMSG);
+}
+
+/* And it may say which rails carried the message. */
+Test(hdr, payload_of_a_fin)
+{
+	const size_t one = sizeof(struct lnx_wire_moved);
+	struct lnx_moved in[LNX_WIRE_PATHS], out[LNX_WIRE_PATHS + 1];
+	struct lnx_hdr h;
+	size_t len = build(&h, LNX_KIND_FIN), n;
+
+	for (n = 0; n < LNX_WIRE_PATHS; n++) {
+		in[n].rail = (uint16_t)(0x8000 + n);
+		in[n].bytes = UINT64_MAX - n;
+	}
+	for (n = 0; n <= LNX_WIRE_PATHS; n++) {
+		memset(out, 0xee, sizeof(out));
+		lnx_moved_put(frame + HDR, in, (unsigned)n);
+		cr_assert_eq(get(len + n * one), 0, "%zu", n);
+		cr_assert_eq(lnx_moved_get(out, frame + HDR, n * one), n);
+		for (size_t i = 0; i < n; i++)
+			cr_expect(out[i].rail == in[i].rail &&
+				  out[i].bytes == in[i].bytes);
+		cr_expect_eq(out[n].rail, 0xeeee);
+		cr_expect_eq(get(len + n * one + 1), -EBADMSG);
+		cr_expect_eq(get(len + n * one + one / 2), -EBADMSG);
+	}
+	cr_expect_eq(get(len + n * one), -EBADMSG, "too many");
 }
 
 Test(hdr, kinds)
@@ -516,9 +547,15 @@ Test(rts, pieces_sum_up_to_the_message)
 
 Test(rts, reserved_fields_are_sent_as_0_and_ignored)
 {
-	static const unsigned at[] = { 12, 15, 26, 27, 28, 31 };
+	static const unsigned at[] = { 26, 27, 28, 31 };
 	uint64_t total;
 	struct lnx_rts r = rts_of(1, 1, &total), out;
+
+	/* Flags of later versions are no reason to refuse it. */
+	r.flags = 0x80c0a001;
+	lnx_rts_put(frame, &r);
+	cr_expect_eq(lnx_rts_get(&out, frame, lnx_rts_size(&r), total), 0);
+	cr_expect_eq(out.flags, r.flags);
 
 	for (size_t i = 0; i < LNX_ARRAY_SIZE(at); i++) {
 		lnx_rts_put(frame, &r);

@@ -244,6 +244,44 @@ static void event(uint64_t len)
 	fake_quiet(&f);
 }
 
+/* ---- what waits ---- */
+
+/* An answer is made inside a core, and leaves with the pass that this is part of: it
+ * has waited for nothing. */
+BOTH(answers_do_not_count_as_waiting)
+{
+	struct fake_sent *s;
+
+	open_met(kind);
+	silent();
+	for (uint64_t id = 1; id <= 5; id++)
+		get(KEY, 0, 8, id);
+	for (uint64_t id = 1; id <= 5; id++) {
+		s = left(LNX_KIND_RESP);
+		cr_expect_eq(s->h.data, id);
+		free(s);
+	}
+	cr_expect_eq(f.lnx->stats.queued, 0u);
+	/* Unless the core is too busy to take it, then and later. */
+	fake_ack(&f, &p);
+	fake_passes(&f, 2);
+	core->send_again = core->inject_again = FAKE_ALWAYS;
+	get(KEY, 0, 8, 6);
+	get(KEY, 0, 8, 7);
+	fake_after_ms(&f, 20);
+	fake_after_ms(&f, 20);
+	cr_expect_eq(f.lnx->stats.queued, 2u);
+	core->send_again = core->inject_again = 0;
+	fake_after_ms(&f, 50);
+	for (uint64_t id = 6; id <= 7; id++) {
+		s = left(LNX_KIND_RESP);
+		cr_expect_eq(s->h.data, id);
+		free(s);
+	}
+	cr_expect_eq(f.lnx->stats.queued, 2u);
+	close_clean();
+}
+
 /* ---- what is allowed ---- */
 
 static const struct {

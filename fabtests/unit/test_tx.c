@@ -198,6 +198,87 @@ BOTH(queued_in_order_while_the_path_is_closed)
 	fake_close(&f);
 }
 
+/* Each frame that waits counts once, however often it is tried. */
+BOTH(waiting_is_counted)
+{
+	uint64_t i;
+
+	fake_conf.window = 4;
+	open_with(kind, (struct fake_opt) { 0 });
+	/* For the path: the hello too. */
+	core->send_again = FAKE_ALWAYS;
+	for (i = 0; i < 3; i++)
+		cr_assert_eq(send1(i, &a), 0);
+	cr_expect_eq(f.lnx->stats.queued, 4u);
+	fake_after_ms(&f, 50);
+	fake_after_ms(&f, 50);
+	cr_expect_eq(f.lnx->stats.queued, 4u);
+	core->send_again = 0;
+	fake_after_ms(&f, 50);
+	fake_drop_all(&f, &p);
+	/* For the window. */
+	for (i = 3; i < 5; i++)
+		cr_assert_eq(send1(i, &a), 0);
+	cr_expect_eq(f.lnx->stats.queued, 6u);
+	fake_passes(&f, 10);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	expect_tag(3, 4);
+	expect_tag(4, 5);
+	fake_ack(&f, &p);
+	fake_passes(&f, 2);
+	/* For nothing. */
+	cr_assert_eq(send1(5, &a), 0);
+	expect_tag(5, 6);
+	cr_expect_eq(f.lnx->stats.queued, 6u);
+	for (i = 0; i < 6; i++)
+		fake_comp(&f, &a);
+	fake_close(&f);
+}
+
+/* What a peer says of rails is believed for those that there are, and no more bytes
+ * than the message has. */
+BOTH(fin_says_which_rail_carried_it)
+{
+	static char big[20000];
+	struct lnx_wire_moved moved[3] = {
+		{ .rail = htole16(99), .bytes = htole64(5) },
+		{ .bytes = htole64(7000) }, { .bytes = htole64(UINT64_MAX) },
+	};
+	struct lnx_rail_traffic *t;
+	struct fake_sent *s;
+	struct lnx_rts r;
+
+	for (int summary = 0; summary < 2; summary++) {
+		fake_conf.summary = summary;
+		open_introduced(kind);
+		t = &f.lnx->rail[0]->traffic;
+		cr_expect_eq(t->sends, 1u);
+		t->send_length = 0;
+		cr_assert_eq(fi_tsend(f.ep, big, sizeof(big), NULL, p.addr, 1,
+				      &a), 0);
+		s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
+		cr_assert_eq(lnx_rts_get(&r, s->bytes + 64, s->len - 64,
+					 s->h.len), 0);
+		free(s);
+		cr_expect_eq(r.flags, summary ? LNX_RTS_F_MOVED : 0);
+		cr_expect_eq(t->sends, 2u);
+		cr_expect_eq(t->send_length, 0u, "nothing has moved yet");
+		moved[1].rail = moved[2].rail = htole16(r.key[0][0].rail);
+		fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_FIN,
+			  .data = r.op }, moved, sizeof(moved));
+		fake_comp(&f, &a);
+		cr_expect_eq(t->send_length, summary ? sizeof(big) : 0u, "%lu",
+			     t->send_length);
+		/* Of an operation that has ended. */
+		fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_FIN,
+			  .data = r.op }, moved, sizeof(moved));
+		fake_quiet(&f);
+		cr_expect_eq(t->send_length, summary ? sizeof(big) : 0u);
+		fake_close(&f);
+	}
+}
+
 /* A core that says EAGAIN is asked again, but ever more rarely. */
 BOTH(closed_path_is_not_hammered)
 {
@@ -1853,6 +1934,8 @@ Test(tx_direct, busy_core_queues_in_order)
 	cr_expect_null(f.core[0]->sent, "none overtakes");
 	cr_expect_eq(fi_tsend(f.ep, "mno", 4, NULL, to, 5, &b), 0);
 	cr_expect_eq(fi_tsend(f.ep, "pqr", 4, NULL, to, 6, &b), -FI_EAGAIN);
+	cr_expect_eq(f.lnx->stats.direct_queued, 5u);
+	cr_expect_eq(f.lnx->stats.queued, 0u, "no frames");
 	fake_quiet(&f);
 	f.core[0]->send_again = 0;
 	fake_comp(&f, &a);

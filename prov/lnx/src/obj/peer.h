@@ -199,6 +199,8 @@ struct lnx_peer {
 	uint32_t nserved;		/* its large writes and questions for keys */
 	uint32_t tx_resend;		/* next to post again: LNX_TX_ODD_AGAIN */
 	uint32_t npend;			/* frames in [tx_posted, tx_next) */
+	bool blocked;			/* and they wait for the window or a path, or in
+					 * line; not only for the next pass */
 	struct lnx_node pend;		/* txe.link, numbered, not yet posted */
 
 	/* Direct sends that the core was too busy for (tx/direct.c). */

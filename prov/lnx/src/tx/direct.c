@@ -65,7 +65,7 @@ static int queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		/* That its process ends is not told by the core. */
 		ep->work |= LNX_WORK_DIRECT | LNX_WORK_WATCH;
 	}
-	ep->stats.queued++;
+	ep->stats.direct_queued++;
 	return 0;
 }
 

@@ -233,6 +233,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 		lnx_txe_put(ep, txe);
 	}
 	peer->npend = 0;
+	peer->blocked = false;
 	peer->tx_odd = lnx_peer_heard(peer) ? 0 : LNX_TX_ODD_UNHEARD;
 	lnx_rndv_fail_peer(peer, err);
 	lnx_pull_fail_peer(peer, err);

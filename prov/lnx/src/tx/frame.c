@@ -204,10 +204,18 @@ static inline void number(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_hdr_put(lnx_txe_hdr(txe), h);
 }
 
+/* What waits cannot leave: from now on it counts as having waited. */
+static void block(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	if (!peer->blocked)
+		ep->stats.queued += peer->npend;
+	peer->blocked = peer->npend != 0;
+}
+
 static void wait_turn(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_node *before, struct lnx_txe *txe)
 {
-	ep->stats.queued++;
+	ep->stats.queued += peer->blocked;
 	peer->npend++;
 	peer->tx_odd |= LNX_TX_ODD_PEND;
 	lnx_list_add_tail(before, &txe->link);
@@ -220,6 +228,7 @@ void lnx_tx_refused(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_path_blocked(path, lnx_clock_ns());
 	/* Before what a core's callbacks queued meanwhile: that has later numbers. */
 	wait_turn(ep, peer, peer->pend.next, txe);
+	block(ep, peer);
 }
 
 /* Behind what waits; progress posts it. */
@@ -274,13 +283,21 @@ int lnx_tx_queue_later(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
+/* With nothing in front of it. */
+static inline bool may_leave(const struct lnx_ep *ep,
+			     const struct lnx_peer *peer,
+			     const struct lnx_path *path)
+{
+	return !(peer->tx_odd & LNX_TX_ODD_AGAIN) && path &&
+	       (path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE) &&
+	       lnx_tx_window_open(ep, peer);
+}
+
 static inline bool can_post(const struct lnx_ep *ep,
 			    const struct lnx_peer *peer,
 			    const struct lnx_path *path)
 {
-	return !(peer->tx_odd & (LNX_TX_ODD_PEND | LNX_TX_ODD_AGAIN)) && path &&
-	       (path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE) &&
-	       lnx_tx_window_open(ep, peer);
+	return !(peer->tx_odd & LNX_TX_ODD_PEND) && may_leave(ep, peer, path);
 }
 
 /*
@@ -342,6 +359,9 @@ int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (must_leave)
 		return knock(ep, peer, path, txe, h);
 	line_up(ep, peer, txe, h);
+	/* Else it is only behind what a callback has queued for the next pass. */
+	if (!may_leave(ep, peer, path))
+		block(ep, peer);
 	return 0;
 }
 
@@ -408,8 +428,10 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 		if (!post_next(ep, peer, txe, now))
 			return false;
 		lnx_list_del(&txe->link);
-		if (!--peer->npend)
+		if (!--peer->npend) {
 			peer->tx_odd &= (uint8_t)~LNX_TX_ODD_PEND;
+			peer->blocked = false;
+		}
 		posted_first(ep, peer, txe);
 	}
 	return !lnx_peer_resends(peer);
@@ -435,9 +457,12 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 		} else if (pump_peer(ep, peer, now)) {
 			/* What is left waits for the window: acks bring it back. */
 			lnx_list_del(&peer->pump_link);
+			block(ep, peer);
 		} else if (lnx_path_none_for(peer, now, give_up_ns)) {
 			lnx_list_del(&peer->pump_link);
 			lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
+		} else {
+			block(ep, peer);
 		}
 	}
 	if (lnx_list_empty(&ep->pump_peers))
