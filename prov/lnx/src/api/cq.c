@@ -232,12 +232,27 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 	return cq_readfrom(fid, buf, count, NULL);
 }
 
+/*
+ * Bytes of the caller's structure: versions 1.5 and 1.20 made it longer.  Of what newer
+ * callers bring, only what we know is written.
+ */
+static size_t err_entry_size(const struct lnx_cq *cq)
+{
+	uint32_t api = cq->domain->fabric->fid.api_version;
+
+	if (FI_VERSION_LT(api, FI_VERSION(1, 5)))
+		return offsetof(struct fi_cq_err_entry, err_data_size);
+	if (FI_VERSION_LT(api, FI_VERSION(1, 20)))
+		return offsetof(struct fi_cq_err_entry, src_addr);
+	return sizeof(struct fi_cq_err_entry);
+}
+
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 			  uint64_t flags)
 {
 	struct lnx_cq *cq = cq_of(fid);
-	/* Newer callers bring a longer struct; only what we know is written. */
 	struct fi_cq_err_entry out = { .src_addr = FI_ADDR_NOTAVAIL };
+	size_t size = err_entry_size(cq);
 	struct lnx_cqe *e;
 
 	(void)flags;
@@ -260,10 +275,14 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 		return -FI_EAGAIN;
 	}
 	lnx_unlock(&cq->lock);
-	/* The caller's err_data buffer stays the caller's. */
-	out.err_data = buf->err_data;
+	/*
+	 * There is no data.  A caller's buffer stays the caller's; without one, as
+	 * before 1.5, the pointer would be to a buffer of ours.
+	 */
+	out.err_data = size > offsetof(struct fi_cq_err_entry, err_data_size) &&
+		       buf->err_data_size ? buf->err_data : NULL;
 	out.err_data_size = 0;
-	memcpy(buf, &out, sizeof(out));
+	memcpy(buf, &out, size);
 	return 1;
 }
 

@@ -112,9 +112,15 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf,
 			  uint64_t flags)
 {
 	struct lnx_eq *eq = eq_of(fid);
+	/* Version 1.5 made the structure longer. */
+	bool old = FI_VERSION_LT(eq->fabric->fid.api_version,
+				 FI_VERSION(1, 5));
+	size_t size = old ? offsetof(struct fi_eq_err_entry, err_data_size) :
+			    sizeof(*buf);
+	/* There is no data: a caller's buffer stays the caller's. */
+	void *data = !old && buf->err_data_size ? buf->err_data : NULL;
 	struct lnx_event *e;
 	ssize_t ret = -FI_EAGAIN;
-	void *data = buf->err_data;
 
 	lnx_lock(&eq->lock);
 	if (lnx_list_empty(&eq->events))
@@ -122,10 +128,11 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf,
 	e = lnx_list_entry(eq->events.next, struct lnx_event, link);
 	if (!e->err)
 		goto out;
-	memcpy(buf, e->data, sizeof(*buf));
+	memcpy(buf, e->data, size);
 	buf->err_data = data;
-	buf->err_data_size = 0;
-	ret = sizeof(*buf);
+	if (!old)
+		buf->err_data_size = 0;
+	ret = (ssize_t)size;
 	if (!(flags & FI_PEEK)) {
 		lnx_list_del(&e->link);
 		free(e);
