@@ -858,6 +858,9 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len,
 		poll_peer(core);
 	if (scripted(&core->mr_fails))
 		return -FI_ENOMEM;
+	core->mr_key = key;
+	if (scripted(&core->mr_taken))
+		return -FI_ENOKEY;
 	mr = zalloc(sizeof(*mr));
 	mr->fid.fclass = FI_CLASS_MR;
 	mr->fid.context = core;

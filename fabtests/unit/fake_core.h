@@ -46,6 +46,7 @@ struct fake_core {
 	 * writes of remote memory) ... */
 	uint32_t send_again, inject_again, recv_again, read_again;
 	uint32_t mr_fails;		/* ... or -FI_ENOMEM, */
+	uint32_t mr_taken;		/* ... or that there is such a key, */
 	uint32_t send_fails, read_fails; /* are taken and fail later. */
 	uint32_t keep_fails;		/* direct: lost for want of memory */
 	uint32_t ep_fails, enable_fails, av_fails; /* opening, inserting */
@@ -61,6 +62,7 @@ struct fake_core {
 	unsigned nsend, ninject, nrecv, nread, nwrite, npolls, nstart;
 	unsigned nrefused;		/* sends and injects */
 	unsigned nmr, nmr_open, nposted, nav;
+	uint64_t mr_key;		/* that was asked for last */
 	unsigned nopen;			/* endpoints: each has another port, */
 	unsigned port;			/* unless one is asked for */
 	unsigned nav_in;		/* addresses that are in the AV */

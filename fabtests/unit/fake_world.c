@@ -189,6 +189,8 @@ void fake_open(struct fake *f, const struct fake_opt *opt)
 	set_info(f, opt);
 	f->domain.fid.fid.fclass = FI_CLASS_DOMAIN;
 	f->domain.fid.mr = &lnx_mr_ops;
+	f->fabric.fid.api_version = FI_VERSION(FI_MAJOR_VERSION,
+					       FI_MINOR_VERSION);
 	f->domain.fabric = &f->fabric;
 	f->domain.rails = &f->rails;
 	f->domain.info = f->info;

@@ -150,7 +150,8 @@ int lnx_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	 */
 	d->threads = info->domain_attr->threading != FI_THREAD_DOMAIN;
 	d->mr_basic = info->domain_attr->mr_mode == LNX_MR_BASIC;
-	if (lnx_mrs_init(d))
+	ret = lnx_mrs_init(d);
+	if (ret)
 		goto err_info;
 	d->fid.fid.fclass = FI_CLASS_DOMAIN;
 	d->fid.fid.context = context;

@@ -97,8 +97,10 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	if (!ep->info || !ep->by_eid)
 		goto err;
 	ep->eid = lnx_random_id();
-	if (!ep->eid)
+	if (!ep->eid) {
+		ret = -FI_EIO;
 		goto err;
+	}
 	ret = lnx_ep_init_rx(ep);
 	if (ret)
 		goto err;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -74,8 +75,17 @@ uint64_t lnx_random_id(void)
 	uint64_t id = 0;
 
 	do {
-		if (getrandom(&id, sizeof(id), 0) != sizeof(id))
+		ssize_t n = getrandom(&id, sizeof(id), 0);
+
+		/* A signal, while the kernel has none yet. */
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n != sizeof(id)) {
+			LNX_WARN(FI_LOG_EP_CTRL,
+				 "the kernel gives no random numbers (getrandom: %s): identities and keys could be guessed, and nothing is opened without\n",
+				 n < 0 ? strerror(errno) : "too few");
 			return 0;
+		}
 	} while (!id);
 	return id;
 }

@@ -2,6 +2,7 @@
 /* Registrations and what the rails know of them; declared in obj/mr.h. */
 #include <stdlib.h>
 
+#include "core/open.h"
 #include "obj/ep.h"
 #include "obj/mr.h"
 
@@ -72,6 +73,11 @@ int lnx_mrs_init(struct lnx_domain *d)
 {
 	d->mrs_mask = MRS_MIN - 1;
 	d->nmr = 0;
+	if (d->mr_basic) {
+		d->next_mr_key = lnx_random_id();
+		if (!d->next_mr_key)
+			return -FI_EIO;
+	}
 	d->mrs = calloc(MRS_MIN, sizeof(*d->mrs));
 	if (!d->mrs)
 		return -FI_ENOMEM;
@@ -182,23 +188,71 @@ static int to_endpoint(struct lnx_rail *rail, struct fid_mr *mr)
 	return ret;
 }
 
-int lnx_rail_register(struct lnx_rail *rail, const void *buf, size_t len,
-		      uint64_t access, uint64_t key, struct fid_mr **mr)
-{
-	int ret = fi_mr_reg(rail->domain, buf, len, access, 0, key, 0, mr,
-			    NULL);
+/* ---- keys ---- */
 
+/* Others may have so many in a row, where numbers were used up and begin again. */
+#define KEY_TRIES	64
+
+/*
+ * Ours have a high bit that keys of the core's own have not: those of ofi_rxm are small,
+ * or have bit 31.
+ */
+int lnx_rail_keys_init(struct lnx_rail *rail)
+{
+	size_t bytes = rail->info->domain_attr->mr_key_size;
+
+	if (!bytes || bytes > sizeof(rail->next_key))
+		bytes = sizeof(rail->next_key);
+	rail->key_top = 1ULL << (8 * bytes - 2);
+	rail->next_key = lnx_random_id();
+	return rail->next_key ? 0 : -FI_EIO;
+}
+
+static uint64_t next_key(struct lnx_rail *rail)
+{
+	return rail->key_top | (rail->next_key++ & (rail->key_top - 1));
+}
+
+/* The last one is taken: far away from it are others. */
+static LNX_COLD void jump(struct lnx_rail *rail)
+{
+	rail->next_key += lnx_mix64(rail->next_key) | 1;
+}
+
+int lnx_rail_register(struct lnx_rail *rail, const void *buf, size_t len,
+		      uint64_t access, struct fid_mr **mr)
+{
+	unsigned i;
+	int ret;
+
+	for (i = 0; i < KEY_TRIES; i++) {
+		ret = fi_mr_reg(rail->domain, buf, len, access, 0,
+				next_key(rail), 0, mr, NULL);
+		if (lnx_likely(ret != -FI_ENOKEY))
+			break;
+		jump(rail);
+	}
 	return ret ? ret : to_endpoint(rail, *mr);
+}
+
+/* Under the key of the application. */
+static int register_as(const struct lnx_mr *mr, struct lnx_rail *rail,
+		       struct fid_mr **out)
+{
+	int ret = fi_mr_reg(rail->domain, mr->base, mr->len, mr->access, 0,
+			    mr->fid.key, 0, out, NULL);
+
+	return ret ? ret : to_endpoint(rail, *out);
 }
 
 /* The same of memory that may be a device's: all of it is for the core to know. */
 static int register_hmem(const struct lnx_mr *mr, struct lnx_rail *rail,
-			 uint64_t key, struct fid_mr **out)
+			 struct fid_mr **out)
 {
 	struct iovec iov = { mr->base, mr->len };
 	struct fi_mr_attr attr = {
 		.mr_iov = &iov, .iov_count = 1, .access = mr->access,
-		.requested_key = key, .iface = mr->iface,
+		.requested_key = mr->fid.key, .iface = mr->iface,
 		.device.reserved = mr->device,
 	};
 	int ret;
@@ -214,7 +268,6 @@ int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
 	bool direct = rail->kind == LNX_RAIL_DIRECT ||
 		      lnx_kind_bare(rail->kind);
 	struct lnx_mr_reg *reg;
-	uint64_t key;
 	int ret;
 
 	lnx_assert_held(&rail->ep->lock);
@@ -229,10 +282,10 @@ int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
 	reg = malloc(sizeof(*reg));
 	if (!reg)
 		return -FI_EAGAIN;
-	key = direct ? mr->fid.key : rail->next_key++;
-	ret = lnx_unlikely(d->hmem) ?
-	      register_hmem(mr, rail, key, &reg->core) :
-	      lnx_rail_register(rail, mr->base, mr->len, mr->access, key,
+	/* With FI_HMEM all rails are bare. */
+	ret = lnx_unlikely(d->hmem) ? register_hmem(mr, rail, &reg->core) :
+	      direct ? register_as(mr, rail, &reg->core) :
+	      lnx_rail_register(rail, mr->base, mr->len, mr->access,
 				&reg->core);
 	if (ret) {
 		LNX_WARN(FI_LOG_MR,

@@ -8,9 +8,7 @@
 #include "core/book.h"
 #include "core/complain.h"
 #include "core/open.h"
-
-/* Ours have the top bit: rxm uses small keys and bit 31 for its own. */
-#define KEY_BASE	(1ULL << 62)
+#include "obj/mr.h"
 
 #define SHM_AV_MAX	256		/* more than that shm refuses */
 
@@ -312,7 +310,6 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	rail->group = spec->group;
 	rail->wire_index = LNX_WIRE_INDEX_NONE;
 	rail->wait_fd = -1;
-	rail->next_key = KEY_BASE;
 	lnx_list_init(&rail->bufs);
 	lnx_list_init(&rail->spare);
 	lnx_list_init(&rail->regs);
@@ -331,7 +328,9 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		(rail->info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0;
 	rail->mr_endpoint =
 		(rail->info->domain_attr->mr_mode & FI_MR_ENDPOINT) != 0;
-	ret = open_objects(ep, rail, owner);
+	ret = lnx_rail_keys_init(rail);
+	if (!ret)
+		ret = open_objects(ep, rail, owner);
 	if (ret) {
 		lnx_rail_shut(rail);
 		lnx_rail_close(rail);

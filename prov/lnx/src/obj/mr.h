@@ -66,7 +66,8 @@ int lnx_mr_check(struct lnx_domain *d, uint64_t key, uint64_t addr, size_t len,
 struct lnx_mr *lnx_mr_find(struct lnx_domain *d, uint64_t key);
 void lnx_mr_unuse(struct lnx_mr *mr);
 
-/* The index of a new domain, empty; 0 or -FI_ENOMEM.  d->threads is set. */
+/* The index of a new domain, empty, and where the keys begin that we pick.  0,
+ * -FI_ENOMEM, or -FI_EIO: no random numbers.  d->threads and d->mr_basic are set. */
 int lnx_mrs_init(struct lnx_domain *d);
 void lnx_mrs_fini(struct lnx_domain *d);
 /* Into the index: 0 or -FI_ENOKEY, the key is taken.  Out of it: 0 or -FI_EBUSY,
@@ -74,10 +75,16 @@ void lnx_mrs_fini(struct lnx_domain *d);
 int lnx_mr_add(struct lnx_mr *mr);
 int lnx_mr_del(struct lnx_mr *mr);
 
-/* Register memory with a rail's core under key, as the core wants it.  0, or what
- * the core says.  Owner lock of the rail's endpoint held. */
+/*
+ * Where the keys of a rail begin: at a random number, another one each time, so that a
+ * key which a peer of a former endpoint kept opens nothing here, whoever has the
+ * port of that one now.  0, or -FI_EIO: the kernel gives no random numbers.
+ */
+int lnx_rail_keys_init(struct lnx_rail *rail);
+/* Register memory with a rail's core under a key that no other registration there has.
+ * 0, or what the core says.  Owner lock of the rail's endpoint held. */
 int lnx_rail_register(struct lnx_rail *rail, const void *buf, size_t len,
-		      uint64_t access, uint64_t key, struct fid_mr **mr);
+		      uint64_t access, struct fid_mr **mr);
 /* What rail's core calls the buffers whose descriptors of ours are desc[n]; NULL where
  * there is none.  Owner lock of the rail's endpoint held. */
 void lnx_mr_descs(const struct lnx_rail *rail, void **desc, size_t n,

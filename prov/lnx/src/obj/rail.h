@@ -114,7 +114,8 @@ struct lnx_rail {
 	uint32_t ifindex;		/* 0: not known */
 	struct lnx_netwatch *devwatch;	/* of its RDMA device, or NULL */
 	bool devgone;			/* which says no more */
-	uint64_t next_key;
+	uint64_t next_key;		/* core/mr.c: keys are these numbers, */
+	uint64_t key_top;		/* below this bit, with it */
 	struct lnx_node regs;		/* lnx_mr_reg.rail_link */
 	struct lnx_peer **by_core;	/* core fi_addr -> peer; direct and bare */
 	size_t nby_core;

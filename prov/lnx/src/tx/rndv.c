@@ -29,7 +29,7 @@ static int add_key(struct lnx_rndv *rndv, struct lnx_rail *rail,
 	int ret;
 
 	ret = lnx_rail_register(rail, iov->iov_base, iov->iov_len,
-				FI_REMOTE_READ, rail->next_key++, &mr);
+				FI_REMOTE_READ, &mr);
 	if (ret)
 		return ret;
 	rndv->mr[rndv->nmr++] = mr;
