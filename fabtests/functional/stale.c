@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
+ * Keys that are no more what they were.
+ *
  * A process dies, and another endpoint gets its port.  Keys that a peer learned from
  * the dead one must not open the memory of the new one: nothing of it is read, nothing
- * of it is written, and no operation is told to have succeeded.
+ * of it is written, and no operation is told to have succeeded.  The rank plays A,
+ * which keeps the keys; B and C are processes of its own.
  *
- * Rank 0 plays A, which keeps the keys; B and C are processes of its own.
+ * Or a key is used again, for more memory, for other memory, or with more rights:
+ * what was known of it before refuses nothing.
  */
 #include "../common/rma.h"
 
@@ -199,6 +203,120 @@ static int stale(struct ft *ft, const struct ft_case *c)
 	return ret;
 }
 
+/* ---- a key used again ---- */
+
+enum { MORE, OTHER, RIGHTS };
+#define AT_ONCE		3
+
+/* One after the other, both sides do it: writes that are delivered, or reads. */
+static int access_now(struct ft *ft, const struct ft_mr *m, int call,
+		      unsigned char *buf, size_t len, uint64_t off)
+{
+	struct ft_rma r;
+
+	ft_rma_set(ft, &r, call, buf, len, NULL, m, !ft->rank, off);
+	r.flags = FI_DELIVERY_COMPLETE;
+	return ft_rma_now(ft, &r, FT_AT);
+}
+
+static int meet(struct ft *ft)
+{
+	return ft_barrier(ft) ? ft_fail(ft, "another rank left the case") :
+	       FT_PASS;
+}
+
+static int reg_as(struct ft *ft, struct ft_mr *m, void *buf, size_t len,
+		  uint64_t access, uint64_t key)
+{
+	memset(m, 0, sizeof(*m));
+	m->buf = buf;
+	m->len = len;
+	FT_CALL(ft, fi_mr_reg(ft->o.domain, buf, len, access, 0, key, 0,
+			      &m->mr, NULL));
+	FT_CHECK(ft, !ft_mr_ready(ft, &ft->o, m), "not ready");
+	return ft_mr_share(ft, m) ? FT_FAIL : FT_PASS;
+}
+
+/* Several at once, all of what the key is now. */
+static int at_once(struct ft *ft, const struct ft_mr *m, int call,
+		   unsigned char *buf, size_t len, uint64_t off)
+{
+	struct ft_op *op[AT_ONCE];
+	struct ft_rma r;
+	int i;
+
+	for (i = 0; i < AT_ONCE; i++) {
+		size_t n = len / AT_ONCE;
+
+		ft_rma_set(ft, &r, call, buf + (size_t)i * n, n, NULL, m,
+			   !ft->rank, off + (size_t)i * n);
+		r.flags = FI_DELIVERY_COMPLETE;
+		op[i] = ft_op_new(ft);
+		FT_CALL(ft, ft_rma(ft, op[i], &r));
+	}
+	for (i = 0; i < AT_ONCE; i++)
+		FT_DONE(ft, op[i]);
+	return FT_PASS;
+}
+
+/* a: what changes; b: call afterwards */
+static int used_again(struct ft *ft, const struct ft_case *c, struct ft_mr *m)
+{
+	static unsigned char mem[2][BYTES], buf[BYTES];
+	uint64_t key = ft_mr_new_key(ft), access = FT_MR_ACCESS;
+	size_t before = c->a == MORE ? 100002 : 400002, now = 400002, off;
+	unsigned char *new = mem[c->a == OTHER];
+	bool reads = c->b == FT_READMSG;
+	size_t len = 150000;
+	int i;
+
+	if (ft_mr_mode(&ft->o) & FI_MR_PROV_KEY)
+		return ft_skip(ft, "the provider picks keys");
+	if (c->a == RIGHTS)
+		access &= ~(uint64_t)(reads ? FI_REMOTE_READ : FI_REMOTE_WRITE);
+	memset(mem, 0, sizeof(mem));
+	FT_TRY(reg_as(ft, m, mem[0], before, access, key));
+	/* It becomes known in whatever way is allowed. */
+	FT_TRY(access_now(ft, m, c->a == RIGHTS && reads ? FT_WRITEMSG :
+			  FT_READMSG, buf, 90000, 0));
+	for (i = 0; i < WARM_READS && (c->a != RIGHTS || !reads); i++)
+		FT_TRY(access_now(ft, m, FT_READMSG, buf, 64, 0));
+	FT_TRY(meet(ft));
+	FT_CALL(ft, ft_mr_close(ft, m));
+	memset(mem, 0, sizeof(mem));
+	FT_TRY(reg_as(ft, m, new, now, FT_MR_ACCESS, key));
+	off = now - len;
+	if (reads)
+		pattern_fill(new + off, len, ft->run->seed, (unsigned)ft->rank,
+			     1);
+	else
+		pattern_fill(buf, len, ft->run->seed, (unsigned)ft->rank, 1);
+	FT_TRY(meet(ft));
+	FT_TRY(at_once(ft, m, (int)c->b, buf, len, off));
+	if (reads)
+		FT_TRY(access_now(ft, m, FT_READMSG, buf + len - 64, 64,
+				  off + len - 64));
+	FT_TRY(meet(ft));
+	FT_CHECK(ft, pattern_check(reads ? buf : new + off, len, ft->run->seed,
+				   (unsigned)!ft->rank, 1) < 0, "wrong data");
+	return meet(ft);
+}
+
+static int again(struct ft *ft, const struct ft_case *c)
+{
+	char why[FT_WHY_MAX];
+	struct ft_mr m = { 0 };
+	int ret;
+
+	ft_known(ft, NULL, "keys of closed memory may break connections");
+	ret = used_again(ft, c, &m);
+	memcpy(why, ft->why, sizeof(why));
+	if (ft_mr_close(ft, &m) && ret == FT_PASS)
+		return FT_FAIL;
+	memcpy(ft->why, why, sizeof(why));
+	return ret;
+}
+
 int main(int argc, char **argv)
 {
 	static struct ft_case cases[] = {
@@ -206,10 +324,21 @@ int main(int argc, char **argv)
 		{ .name = "read-small", .a = FT_READMSG, .b = 512 },
 		{ .name = "write-large", .a = FT_WRITEMSG, .b = 300000 },
 		{ .name = "write-small", .a = FT_WRITEMSG, .b = 512 },
+		{ .name = "read-of-more", .a = MORE, .b = FT_READMSG },
+		{ .name = "write-to-more", .a = MORE, .b = FT_WRITEMSG },
+		{ .name = "read-of-other", .a = OTHER, .b = FT_READMSG },
+		{ .name = "write-to-other", .a = OTHER, .b = FT_WRITEMSG },
+		{ .name = "read-allowed", .a = RIGHTS, .b = FT_READMSG },
+		{ .name = "write-allowed", .a = RIGHTS, .b = FT_WRITEMSG },
 	};
 	size_t i, n = sizeof(cases) / sizeof(cases[0]);
 
 	for (i = 0; i < n; i++) {
+		if (i >= 4) {
+			cases[i].fn = again;
+			cases[i].cfg.caps = FT_RMA_CAPS;
+			continue;
+		}
 		cases[i].fn = stale;
 		cases[i].ranks = 1;
 		cases[i].cfg.alone = true;
@@ -219,6 +348,6 @@ int main(int argc, char **argv)
 	setenv("FI_LNX_MR_EAGER", "1", 1);
 	setenv("FI_LNX_CONNECT_TIMEOUT", "3000", 0);
 	setenv("FI_LNX_TRANSACTION_TIMEOUT", "3000", 0);
-	return ft_main(argc, argv, "keys that outlive their owner", cases,
+	return ft_main(argc, argv, "keys that are no more what they were", cases,
 		       (int)n);
 }

@@ -516,16 +516,60 @@ BOTH(transfers_by_the_core_not_allowed)
 	fake_passes(&f, 10);
 	fake_comp(&f, &b);
 	cr_expect_eq(core->nwrite, 1);
+	/* What is known of a key refuses nothing: the peer is asked once more. */
 	cr_assert_eq(fi_read(f.ep, buf, 20000, NULL, p.addr, 0, 5, &b), 0);
+	answer_access(id_of(LNX_KIND_KEYS), 100000, LNX_WIRE_KEYS_WRITE);
 	fake_err(&f, &b, FI_EACCES);
 	/* Outside. */
 	cr_assert_eq(fi_write(f.ep, buf, 20000, NULL, p.addr, 80001, 5, &b), 0);
+	answer_access(id_of(LNX_KIND_KEYS), 100000, LNX_WIRE_KEYS_WRITE);
 	fake_err(&f, &b, FI_EACCES);
 	cr_assert_eq(fi_write(f.ep, buf, 20000, NULL, p.addr, UINT64_MAX, 5,
 			      &b), 0);
+	answer_access(id_of(LNX_KIND_KEYS), 100000, LNX_WIRE_KEYS_WRITE);
 	fake_err(&f, &b, FI_EACCES);
 	cr_expect_eq(core->nwrite, 1);
 	no_more();
+	close_clean();
+}
+
+/* The same key, registered again with more memory and rights. */
+BOTH(keys_that_were_registered_again)
+{
+	struct fi_cq_tagged_entry e[3];
+
+	open_introduced(kind);
+	cr_assert_eq(rd(20000, &a), 0);
+	answer_access(id_of(LNX_KIND_KEYS), 50000, LNX_WIRE_KEYS_READ);
+	fake_passes(&f, 10);
+	fake_comp(&f, &a);
+	/* Three at once: each that finds it wanting asks, or waits with one that did. */
+	cr_assert_eq(fi_read(f.ep, buf, 20000, NULL, p.addr, 60000, KEY, &a),
+		     0);
+	cr_assert_eq(fi_write(f.ep, buf, 20000, NULL, p.addr, 70000, KEY, &b),
+		     0);
+	cr_assert_eq(fi_read(f.ep, buf, 20000, NULL, p.addr, 20000, KEY, &c),
+		     0);
+	answer_access(id_of(LNX_KIND_KEYS), sizeof(mem), RW);
+	fake_passes(&f, 20);
+	cr_assert_eq(fi_cq_read(f.cq, e, 3), 3);
+	no_more();
+	/* Refused by an answer to one's own question, and only so. */
+	cr_assert_eq(fi_read(f.ep, buf, 20000, NULL, p.addr, sizeof(mem), KEY,
+			     &a), 0);
+	cr_assert_eq(fi_read(f.ep, buf, 20000, NULL, p.addr, sizeof(mem), KEY,
+			     &b), 0);
+	answer_access(id_of(LNX_KIND_KEYS), sizeof(mem), RW);
+	fake_err(&f, &a, FI_EACCES);
+	answer_access(id_of(LNX_KIND_KEYS), sizeof(mem), RW);
+	fake_err(&f, &b, FI_EACCES);
+	no_more();
+	/* Small reads that the core does: the next one asks the peer. */
+	cr_assert_eq(fi_read(f.ep, buf, 64, NULL, p.addr, sizeof(mem), KEY, &a),
+		     0);
+	answer(id_of(LNX_KIND_GET), 0, mem, 64);
+	fake_passes(&f, 4);
+	fake_comp(&f, &a);
 	close_clean();
 }
 
@@ -1314,7 +1358,8 @@ BOTH(virtual_addresses)
 		rma.len = row[i].len;
 		memset(buf, 0xee, sizeof(buf));
 		cr_assert_eq(op(true, &rma, 1, 0, &a), 0);
-		if (!i)
+		/* Not allowed by what is known: asked once more. */
+		if (!i || !row[i].ok)
 			answer(id_of(LNX_KIND_KEYS), 0, payload,
 			       lnx_keys_size(1));
 		fake_passes(&f, 30);
@@ -1334,6 +1379,7 @@ BOTH(virtual_addresses)
 	cr_expect_arr_eq(buf, mem + sizeof(mem) - rma.len, rma.len);
 	rma.addr++;
 	cr_assert_eq(op(true, &rma, 1, 0, &b), 0);
+	answer(id_of(LNX_KIND_KEYS), 0, payload, lnx_keys_size(1));
 	fake_passes(&f, 30);
 	fake_err(&f, &b, FI_EACCES);
 	rma.addr = at + 7;
@@ -1372,6 +1418,7 @@ BOTH(large_reads_outside)
 			fake_comp(&f, &b);
 			continue;
 		}
+		answer_keys(id_of(LNX_KIND_KEYS), 200000);
 		fake_err(&f, &b, FI_EACCES);
 		cr_expect_eq(core->nread, nread, "row %u", i);
 	}

@@ -94,8 +94,10 @@ static int rkey_ask(struct lnx_peer *peer, uint64_t key, struct lnx_part *part)
 	lnx_list_init(&k->waiting);
 	k->next = *at;
 	*at = k;
-	if (part)
+	if (part) {
+		part->asked = true;
 		wait_for(k, part);
+	}
 	h.data = k->op;
 	txe->len = sizeof(struct lnx_wire_hdr);
 	/* An answer, be it invented, may come inside: k and part may be gone. */
@@ -118,19 +120,24 @@ void lnx_rma_wait_turn(struct lnx_part *part)
 bool lnx_rkey_use(struct lnx_peer *peer, const struct fi_rma_iov *rma,
 		  const struct lnx_path *path, uint64_t *addr, uint64_t *key)
 {
-	const struct lnx_rkey *k = rkey_find(peer->ep, peer, rma->key);
+	struct lnx_rkey *k = rkey_find(peer->ep, peer, rma->key);
 	unsigned i;
 
 	if (lnx_likely(k && k->known)) {
 		const struct lnx_keys *keys = &k->keys;
 		uint64_t off = rma->addr - keys->origin;
 
-		/* To refuse it is the peer's business. */
-		if (off > keys->len || rma->len > keys->len - off ||
-		    (keys->access & (LNX_WIRE_KEYS_READ |
-				     LNX_WIRE_KEYS_TELL_READ)) !=
-		    LNX_WIRE_KEYS_READ)
+		bool there = off <= keys->len && rma->len <= keys->len - off;
+
+		if (!there || (keys->access & (LNX_WIRE_KEYS_READ |
+					       LNX_WIRE_KEYS_TELL_READ)) !=
+			      LNX_WIRE_KEYS_READ) {
+			/* To refuse it is the peer's business: the key may have
+			 * been registered again. */
+			if (!there || !(keys->access & LNX_WIRE_KEYS_READ))
+				rkey_drop(peer->ep, k);
 			return false;
+		}
 		for (i = 0; i < keys->nkey; i++)
 			if (keys->key[i].rail == path->remote_rail) {
 				*addr = keys->key[i].addr + off;
@@ -291,6 +298,15 @@ void lnx_rkey_start(struct lnx_ep *ep, struct lnx_part *part)
 	/* Its pull ends it. */
 	if (lnx_unlikely(part->pull && part->peer->gone))
 		return;
+	/*
+	 * What is known does not allow it.  The key may have been registered again since:
+	 * only an answer to this operation's own question refuses it.
+	 */
+	if (k && k->known && !part->asked &&
+	    lnx_unlikely(aim(part, &k->keys, NULL))) {
+		rkey_drop(ep, k);
+		k = NULL;
+	}
 	if (k && k->known) {
 		lnx_list_del(&part->link);
 		if (lnx_unlikely(part->pull != NULL)) {

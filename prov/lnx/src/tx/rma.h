@@ -71,6 +71,7 @@ struct lnx_part {
 	uint8_t niov;
 	bool moved;			/* READ, WRITE: done, not yet said */
 	bool tell;			/* READ: the peer wants to hear of it */
+	bool asked;			/* READ, WRITE: for keys, by itself */
 	struct lnx_op op;		/* CORE: context of fi_read */
 	struct lnx_node all;		/* ep->rma.parts */
 	struct lnx_node link;		/* ep->rma.waiting, lnx_rkey.waiting, or

@@ -136,6 +136,7 @@ struct lnx_part *lnx_part_get(struct lnx_rop *rop, struct lnx_peer *peer,
 	part->pull = NULL;
 	part->moved = false;
 	part->tell = false;
+	part->asked = false;
 	part->len = 0;
 	lnx_list_init(&part->link);
 	lnx_list_add_tail(&ep->rma.parts, &part->all);
