@@ -41,6 +41,14 @@ static void file(uint64_t eid, off_t size)
 	close(fd);
 }
 
+/* A place in the book of another. */
+static int visit(uint64_t eid, uint64_t guest, struct lnx_book **book)
+{
+	int ret = lnx_book_find(eid, book);
+
+	return ret ? ret : lnx_book_place(*book, guest);
+}
+
 static off_t pages(int n)
 {
 	return n * (off_t)sysconf(_SC_PAGESIZE);
@@ -98,7 +106,7 @@ Test(book, is_found_by_others)
 	cr_assert_not_null(b);
 	pid = fork();
 	if (!pid) {
-		if (lnx_book_visit(EID, 9, &seen))
+		if (visit(EID, 9, &seen))
 			_exit(1);
 		lnx_book_owner(seen, &owner);
 		_exit(owner.pid != getppid() || owner.eid != EID ||
@@ -107,7 +115,7 @@ Test(book, is_found_by_others)
 	}
 	waitpid(pid, &status, 0);
 	cr_expect_eq(status, 0);
-	cr_assert_eq(lnx_book_visit(EID, 9, &seen), 0);
+	cr_assert_eq(visit(EID, 9, &seen), 0);
 	cr_expect_not(lnx_book_gone(EID));
 	lnx_book_shut(b);
 	cr_expect_not(lnx_book_is_open(seen));
@@ -128,11 +136,11 @@ Test(book, may_be_missing)
 	file(EID, -1);
 	ep.eid = EID;
 	cr_expect_null(lnx_book_open(&ep));
-	cr_expect_eq(lnx_book_visit(EID, 9, &seen), -FI_ENOENT);
+	cr_expect_eq(visit(EID, 9, &seen), -FI_ENOENT);
 	cr_expect(lnx_book_gone(EID));
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		file(EID, sizes[i]);
-		cr_expect_eq(lnx_book_visit(EID, 9, &seen), -FI_ENOENT,
+		cr_expect_eq(visit(EID, 9, &seen), -FI_ENOENT,
 			     "%lld bytes", (long long)sizes[i]);
 		cr_expect_not(lnx_book_gone(EID), "%lld bytes",
 			      (long long)sizes[i]);
@@ -177,7 +185,7 @@ Test(book, places_are_claimed_once)
 			continue;
 		/* Half of them are everybody's. */
 		for (i = 1; i <= 100; i++)
-			lnx_book_visit(EID, i % 2 ? i : k * 100 + i, &seen);
+			visit(EID, i % 2 ? i : k * 100 + i, &seen);
 		_exit(0);
 	}
 	while (wait(NULL) > 0)

@@ -169,20 +169,12 @@ void lnx_book_strike(struct lnx_book *b, unsigned i)
 	__atomic_store_n(&b->place[i], 0, __ATOMIC_RELEASE);
 }
 
-int lnx_book_visit(uint64_t eid, uint64_t guest, struct lnx_book **book)
+int lnx_book_find(uint64_t eid, struct lnx_book **book)
 {
-	struct lnx_book *b;
-	int ret;
+	int err;
 
-	b = map_book(eid, &ret);
-	if (!b)
-		return -FI_ENOENT;
-	ret = lnx_book_place(b, guest);
-	if (ret)
-		lnx_book_close(b);
-	else
-		*book = b;
-	return ret;
+	*book = map_book(eid, &err);
+	return *book ? 0 : -FI_ENOENT;
 }
 
 void lnx_book_owner(const struct lnx_book *b, struct lnx_cma_owner *owner)

@@ -36,8 +36,9 @@ void lnx_book_close(struct lnx_book *book);
 void lnx_book_shut(struct lnx_book *book);
 bool lnx_book_is_open(const struct lnx_book *book);
 
-/* Of our own book.  A place for eid, which it may have: 0 or -FI_ENOSPC. */
+/* A place for eid, which it may have: 0 or -FI_ENOSPC. */
 int lnx_book_place(struct lnx_book *book, uint64_t eid);
+/* Of our own book. */
 bool lnx_book_room(const struct lnx_book *book, uint64_t eid);
 unsigned lnx_book_free(const struct lnx_book *book);
 /* Who has place i; 0: nobody. */
@@ -45,10 +46,10 @@ uint64_t lnx_book_guest(const struct lnx_book *book, unsigned i);
 void lnx_book_strike(struct lnx_book *book, unsigned i);
 
 /*
- * A place for guest in the book of another endpoint: 0, -FI_ENOSPC, or -FI_ENOENT
- * when it has no book.  With 0, *book is that book, to be closed.
+ * The book of another endpoint, to be closed: 0, or -FI_ENOENT when it has none.  A
+ * place there is taken with lnx_book_place.
  */
-int lnx_book_visit(uint64_t eid, uint64_t guest, struct lnx_book **book);
+int lnx_book_find(uint64_t eid, struct lnx_book **book);
 void lnx_book_owner(const struct lnx_book *book, struct lnx_cma_owner *owner);
 /* Is the endpoint gone, its process dead or its file removed?  Says no if unsure. */
 bool lnx_book_gone(uint64_t eid);

@@ -62,12 +62,63 @@ void lnx_host_shm_path(uint64_t eid, char path[LNX_SHM_PATH_BYTES])
 		 file ? file + 3 : name);
 }
 
-bool lnx_host_probe(uint64_t eid)
+/* Opened as the core opens it, so that what may be done is found out by doing it. */
+static int region_owner(uint64_t eid, struct stat *st)
 {
 	char path[LNX_SHM_PATH_BYTES];
+	int fd, err = 0;
 
 	lnx_host_shm_path(eid, path);
-	return access(path, R_OK | W_OK) == 0;
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return errno;
+	if (fstat(fd, st))
+		err = errno;
+	close(fd);
+	return err;
+}
+
+void lnx_host_own_region(struct lnx_ep *ep)
+{
+	struct stat st;
+
+	ep->shm_user = region_owner(ep->eid, &st) ? geteuid() : st.st_uid;
+}
+
+enum lnx_host_meet lnx_host_meet(const struct lnx_ep *ep, uint64_t eid)
+{
+	struct stat st;
+	int err = region_owner(eid, &st);
+
+	if (err)
+		return err == EACCES || err == EPERM ? LNX_HOST_FOREIGN :
+						       LNX_HOST_ABSENT;
+	/*
+	 * The owner of one opens the other.  A name space shows users that it does
+	 * not have as one and the same, but then the open above has failed.
+	 */
+	return st.st_uid == ep->shm_user && (st.st_mode & 0600) == 0600 ?
+	       LNX_HOST_MEETS : LNX_HOST_FOREIGN;
+}
+
+bool lnx_host_same_user(const struct lnx_ep *ep, int pid)
+{
+	unsigned fsuid = ep->shm_user;
+	char path[40], line[256];
+	FILE *f;
+
+	/* Then it may be a number of another name space. */
+	if (ep->conf->host_id || pid == ep->pid)
+		return true;
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	f = fopen(path, "re");
+	if (!f)
+		return true;		/* hidden: its file has to do */
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "Uid: %*u %*u %*u %u", &fsuid) == 1)
+			break;
+	fclose(f);
+	return fsuid == ep->shm_user;
 }
 
 uint64_t lnx_random_id(void)

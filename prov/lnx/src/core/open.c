@@ -340,6 +340,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	if (rail->prov == LNX_PROV_SHM) {
 		ep->mark = ep->eid;
 		ep->pid = getpid();
+		lnx_host_own_region(ep);
 		ep->book = lnx_book_open(ep);
 	}
 	if (rail->kind == LNX_RAIL_DIRECT) {

@@ -70,8 +70,26 @@ void lnx_rail_remove(struct lnx_rail *rail, fi_addr_t core_addr);
  * FI_LNX_HOST_ID.  0 when there is no way to tell.
  */
 uint64_t lnx_host_identity(const struct lnx_conf *conf);
-/* Can the shm endpoint of that id be seen from here? */
-bool lnx_host_probe(uint64_t eid);
+/*
+ * May ep and the shm endpoint of that id use shared memory?  A core that cannot open
+ * the region of a sender loses what it sent, so that each of the two has to be able to
+ * open the other's.  That we are is found out by opening it.  That the other one is
+ * follows where both regions have one owner, who may read and write them: cores open
+ * theirs for nobody else.  Root can open all, and be opened by few.
+ */
+enum lnx_host_meet {
+	LNX_HOST_ABSENT,		/* it is not here */
+	LNX_HOST_FOREIGN,		/* it is, and one of us cannot open the other */
+	LNX_HOST_MEETS,
+};
+enum lnx_host_meet lnx_host_meet(const struct lnx_ep *ep, uint64_t eid);
+/* The owner of our own, for the above: once, when the core endpoint is enabled. */
+void lnx_host_own_region(struct lnx_ep *ep);
+/*
+ * Is that process, which has a region of ours, of our user still?  It may have become
+ * another since it opened its endpoint.  Yes if it cannot be told.
+ */
+bool lnx_host_same_user(const struct lnx_ep *ep, int pid);
 /* The file of its region. */
 #define LNX_SHM_PATH_BYTES	(LNX_SHM_NAME_BYTES + 16)
 void lnx_host_shm_path(uint64_t eid, char path[LNX_SHM_PATH_BYTES]);

@@ -214,28 +214,53 @@ static LNX_COLD void tidy_book(struct lnx_ep *ep)
 	}
 }
 
+static LNX_COLD bool foreign(struct lnx_peer *peer)
+{
+	FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
+		     "peer %016llx, on this host, is of another user (we are user %u): shared memory is used by processes of one user, others are reached over the network rails of the link\n",
+		     (unsigned long long)peer->eid, peer->ep->shm_user);
+	/* For good: a message must not overtake one on the network. */
+	peer->no_shm = true;
+	return false;
+}
+
+/* Is peer here, and may each of us open the other's memory? */
+static bool meets(struct lnx_peer *peer)
+{
+	switch (lnx_host_meet(peer->ep, peer->eid)) {
+	case LNX_HOST_MEETS:
+		return true;
+	case LNX_HOST_FOREIGN:
+		return foreign(peer);
+	default:
+		return false;
+	}
+}
+
 /*
  * Take a place in peer's book, and find out whether our processes may read each
  * other's memory: cores, too, take it that what one may the other may.  False:
- * there is no place.
+ * there is no place, or peer's process is of our user no more.
  */
 static bool visit(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
+	struct lnx_book *book;
 
-	if (peer->book)
-		return true;
-	switch (lnx_book_visit(peer->eid, ep->eid, &peer->book)) {
-	case 0:
-		lnx_book_owner(peer->book, &peer->where);
-		peer->cma = lnx_locals_watch(peer) &&
-			    !ep->conf->disable_cma;
-		return true;
-	case -FI_ENOSPC:
-		return false;
-	default:
-		return true;		/* it has no book: an odd one */
+	if (peer->book || lnx_book_find(peer->eid, &book))
+		return true;		/* without a book: an odd one */
+	lnx_book_owner(book, &peer->where);
+	if (!lnx_host_same_user(ep, peer->where.pid)) {
+		lnx_book_close(book);
+		return foreign(peer);
 	}
+	if (lnx_book_place(book, ep->eid)) {
+		lnx_book_close(book);
+		return false;
+	}
+	peer->book = book;
+	peer->cma = lnx_locals_watch(peer) && !ep->conf->disable_cma;
+	return true;
 }
 
 /*
@@ -256,9 +281,11 @@ static bool agree(struct lnx_peer *peer)
 /* Make the way over shared memory.  False: there is none. */
 static bool join_shm(struct lnx_peer *peer, const struct lnx_addr *a)
 {
-	if (peer->no_shm || !is_local(peer->ep, a) || !lnx_host_probe(a->eid))
+	if (peer->no_shm || !is_local(peer->ep, a) || !meets(peer))
 		return false;
 	if (!agree(peer) || !know_shm(peer)) {
+		if (peer->no_shm)
+			return false;	/* which was said */
 		FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
 			     "shm takes no more local peers: this endpoint or the other knows %u already; such peers are reached over the network rails\n",
 			     LNX_BOOK_PLACES);
@@ -289,11 +316,11 @@ static LNX_COLD void meet_guests(struct lnx_ep *ep)
 		if (!eid)
 			continue;
 		peer = lnx_peer_by_eid(ep, eid);
-		if (!peer && lnx_host_probe(eid))
+		if (!peer && lnx_host_meet(ep, eid) == LNX_HOST_MEETS)
 			peer = lnx_peer_stranger(ep, &a);
 		/* Who took a place in our book gave us one in his. */
 		if (peer && peer->shm_core == FI_ADDR_NOTAVAIL &&
-		    lnx_host_probe(eid) && visit(peer))
+		    !peer->no_shm && meets(peer) && visit(peer))
 			know_shm(peer);
 	}
 	if (ep->book)
@@ -352,7 +379,7 @@ static void log_unreachable(struct lnx_peer *peer, const struct lnx_addr *a)
 
 	lnx_addr_print(a, text, sizeof(text));
 	LNX_WARN(FI_LOG_AV,
-		 "no rail of this link (%s) leads to %s: they need a provider in common, or shared memory on one host\n",
+		 "no rail of this link (%s) leads to %s: they need a provider in common, or shared memory on one host and one user\n",
 		 peer->ep->domain->rails->name, text);
 }
 
@@ -578,7 +605,7 @@ void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr)
 bool lnx_peer_meet(struct lnx_peer *peer)
 {
 	return peer->shm_core != FI_ADDR_NOTAVAIL ||
-	       (lnx_host_probe(peer->eid) && visit(peer) && know_shm(peer));
+	       (meets(peer) && visit(peer) && know_shm(peer));
 }
 
 int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
@@ -591,7 +618,7 @@ int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
 	 * say that they are local, and are not there.
 	 */
 	if (!ep->meets_all && !known(ep, a->eid) &&
-	    (!is_local(ep, a) || !lnx_host_probe(a->eid)))
+	    (!is_local(ep, a) || lnx_host_meet(ep, a->eid) != LNX_HOST_MEETS))
 		return 0;
 	return lnx_peer_make(ep, addr, &err) ? 0 : err;
 }

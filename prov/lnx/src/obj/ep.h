@@ -179,6 +179,7 @@ struct lnx_ep {
 	struct lnx_book *book;		/* of the shm rail; NULL: it has none */
 	uint64_t mark;			/* eid while shm is open; peers may look */
 	int pid;			/* of this process */
+	uint32_t shm_user;		/* who owns the region of the shm rail */
 	struct lnx_locals *locals;	/* NULL: nobody tells of their deaths */
 	uint64_t watch_ns;		/* when local peers are looked after next */
 	uint64_t probe_ns;		/* and those that nobody tells of */

@@ -179,7 +179,7 @@ struct lnx_peer {
 	bool bye;			/* it said it is closing */
 	bool stranger;			/* counted in ep->nstranger */
 	bool cma;			/* its large messages stay out of the core */
-	bool no_shm;			/* one of us had no place for the other */
+	bool no_shm;			/* for want of a place, or of another user */
 
 	_Alignas(64)
 	uint64_t got[LNX_PATHS_MAX];	/* bytes of its frames, by its path */
