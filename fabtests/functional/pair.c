@@ -28,10 +28,12 @@ static void side_main(struct pair *p, struct outcome *o,
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	ft_guard(p->ft, p->c->name);
 	o->result = side(p);
-	if (p->ft->open && ft_objs_close(p->ft, &p->ft->o) &&
-	    o->result == FT_PASS)
-		o->result = FT_FAIL;
 	snprintf(o->why, sizeof(o->why), "%s", p->ft->why);
+	if (p->ft->open && ft_objs_close(p->ft, &p->ft->o) &&
+	    o->result == FT_PASS) {
+		o->result = FT_FAIL;
+		snprintf(o->why, sizeof(o->why), "%s", p->ft->why);
+	}
 	_exit(0);
 }
 

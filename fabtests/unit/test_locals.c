@@ -20,7 +20,8 @@
 
 static uint64_t mark = EID;		/* at the same place in children */
 static struct lnx_rail shm;
-static struct lnx_ep ep;
+static struct lnx_conf conf;
+static struct lnx_ep ep = { .conf = &conf };
 static struct lnx_peer peer[N];
 
 static void start(struct lnx_peer *p)

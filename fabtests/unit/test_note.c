@@ -62,7 +62,10 @@ Test(note, what_does_not_fit_is_none)
 	BAD(n.kind = LNX_KIND_TAG);
 	BAD(n.kind = 0);
 	BAD(n.kind = LNX_KIND_FIN);
-	BAD(n.flags = 0x80);
+	BAD(n.flags = 0x40);
+	BAD(n.kind = LNX_KIND_GET);
+	BAD((n.kind = LNX_KIND_GET, n.npiece = 0, n.data = 0));
+	BAD((n.kind = LNX_KIND_GET, n.npiece = 0, n.len = 0));
 	BAD(n.pid = 0);
 	BAD(n.pid = -1);
 	BAD(n.mark = 0);
@@ -77,6 +80,49 @@ Test(note, what_does_not_fit_is_none)
 	BAD(n.piece[0].len = 0);
 	BAD(n.piece[1].len = UINT64_MAX - 99);
 	BAD(n.piece[0].len = UINT64_MAX);
+}
+
+/* ---- copies ---- */
+
+#define BAD_COPY(change) do { \
+	struct lnx_wire_copy c = copy, back; \
+	change; \
+	memset(lnx_copy_put(bytes, &c), 0xab, 10); \
+	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, #change); \
+} while (0)
+
+Test(note, copies)
+{
+	struct lnx_wire_copy back, copy = {
+		.src = YOU, .dst = ME, .op = 9, .off = 8064, .len = 10,
+	};
+	uint8_t bytes[LNX_COPY_BYTES];
+	size_t i;
+
+	memset(bytes, 0xee, sizeof(bytes));
+	memset(lnx_copy_put(bytes, &copy), 0xab, 10);
+	cr_assert_eq(lnx_copy_get(&back, bytes, ME), 0);
+	cr_expect_eq(back.src, YOU);
+	cr_expect_eq(back.op, 9);
+	cr_expect_eq(back.off, 8064);
+	cr_expect_eq(back.len, 10);
+	for (i = LNX_COPY_HEAD; i < sizeof(bytes); i++)
+		cr_assert_eq(bytes[i], i < LNX_COPY_HEAD + 10 ? 0xab : 0,
+			     "byte %zu", i);
+	cr_expect_eq(lnx_copy_get(&back, bytes, YOU), -EBADMSG, "not ours");
+	bytes[0] ^= 1;
+	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, "magic");
+	BAD_COPY(c.src = 0);
+	BAD_COPY(c.off = UINT64_MAX);
+	copy.len = LNX_COPY_DATA;
+	lnx_copy_put(bytes, &copy);
+	cr_assert_eq(lnx_copy_get(&back, bytes, ME), 0);
+	back.len = 0;
+	memcpy(bytes, &back, LNX_COPY_HEAD);
+	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, "no data");
+	back.len = LNX_COPY_DATA + 1;
+	memcpy(bytes, &back, LNX_COPY_HEAD);
+	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, "too much");
 }
 
 /* ---- reading memory of a process ---- */

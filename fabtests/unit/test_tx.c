@@ -1767,7 +1767,7 @@ static fi_addr_t open_readable(size_t tx_size)
 	fi_addr_t to = open_direct(tx_size);
 
 	mark = p.eid;
-	inside()->cma = true;
+	inside()->notes = inside()->sure = true;
 	inside()->where.pid = getpid();
 	inside()->where.mark = (uintptr_t)&mark;
 	inside()->where.eid = p.eid;

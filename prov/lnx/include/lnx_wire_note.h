@@ -8,7 +8,10 @@
  * application's message.  Both ends are on one host: integers are in its order.
  *
  * RTS announces a large message, which keeps its place among all others, and stays
- * in the sender's memory until the receiver has read it and says so with a FIN.
+ * in the sender's memory until the receiver has read it and says so with a FIN.  A
+ * receiver that may not read it asks for copies with a GET.  These are untagged messages
+ * of exactly LNX_COPY_BYTES, in the order of the data, and are told apart as notes are;
+ * the FIN follows the last.
  */
 #ifndef LNX_WIRE_NOTE_H
 #define LNX_WIRE_NOTE_H
@@ -19,26 +22,43 @@
 #define LNX_NOTE_MAGIC		0x3165746f6e786e6cULL	/* "lnxnote1" */
 #define LNX_NOTE_BYTES		137
 #define LNX_NOTE_PIECES		4
+/* Of flags: the receiver shall ask for copies, and not try to read. */
+#define LNX_NOTE_F_COPY		0x80
 
 struct lnx_wire_note {
 	uint64_t magic;
 	uint64_t src;		/* endpoint ids; never 0 */
 	uint64_t dst;
-	uint8_t kind;		/* LNX_KIND_RTS_MSG, _RTS_TAG or _FIN */
-	uint8_t flags;		/* LNX_WIRE_F_DATA or 0 */
-	uint8_t npiece;		/* RTS: 1..LNX_NOTE_PIECES; FIN: 0 */
+	uint8_t kind;		/* LNX_KIND_RTS_MSG, _RTS_TAG, _GET or _FIN */
+	uint8_t flags;		/* RTS: LNX_WIRE_F_DATA, LNX_NOTE_F_COPY */
+	uint8_t npiece;		/* RTS: 1..LNX_NOTE_PIECES; others: 0 */
 	uint8_t reserved;
 	int32_t pid;		/* RTS: process that has the message, */
 	uint64_t mark;		/* where it has src while the endpoint is open, */
-	uint64_t op;		/* sender's name for it; FIN repeats it */
+	uint64_t op;		/* sender's name for it; others repeat it */
 	uint64_t tag;
-	uint64_t data;
-	uint64_t len;		/* FIN: error or 0 */
+	uint64_t data;		/* GET: the receiver's name for it */
+	uint64_t len;		/* GET: bytes wanted, not 0; FIN: error or 0 */
 	struct lnx_wire_piece {
 		uint64_t addr;
 		uint64_t len;	/* not 0; their sum is len */
 	} piece[LNX_NOTE_PIECES];
 };
 static_assert(sizeof(struct lnx_wire_note) == LNX_NOTE_BYTES - 1, "note");
+
+#define LNX_COPY_MAGIC		0x3179706f63786e6cULL	/* "lnxcopy1" */
+#define LNX_COPY_BYTES		4081	/* a core takes no more by copying */
+#define LNX_COPY_DATA		4032
+
+struct lnx_wire_copy {
+	uint64_t magic;
+	uint64_t src;		/* endpoint ids; never 0 */
+	uint64_t dst;
+	uint64_t op;		/* data of the GET */
+	uint64_t off;		/* of the data, in the message */
+	uint64_t len;		/* 1..LNX_COPY_DATA; not off + len < off */
+	uint8_t data[LNX_COPY_DATA];
+};
+static_assert(sizeof(struct lnx_wire_copy) == LNX_COPY_BYTES - 1, "copy");
 
 #endif

@@ -190,6 +190,7 @@ int lnx_ep_close(struct fid *fid)
 	lnx_pool_fini(&ep->chunk_pool);
 	lnx_rma_fini(ep);
 	lnx_optab_fini(&ep->rndv_ops);
+	lnx_optab_fini(&ep->copy_ops);
 	if (ep->eq)
 		lnx_eq_unref(ep->eq);
 	lnx_lock_fini(&ep->lock);

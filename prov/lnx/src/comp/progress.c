@@ -108,6 +108,8 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 		lnx_links_learn(ep);
 	if (ep->work & LNX_WORK_FETCH)
 		lnx_fetch_run(ep);
+	if (lnx_unlikely(ep->work & LNX_WORK_COPY))
+		lnx_tx_copies(ep);
 	if (ep->work & LNX_WORK_PULL)
 		lnx_pull_run(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_MR))

@@ -8,8 +8,9 @@
 
 #include "core/book.h"
 #include "core/open.h"
+#include "core/pidwatch.h"
 
-#define MAGIC		0x31306b6f6f62786eULL	/* "nxbook01" */
+#define MAGIC		0x32306b6f6f62786eULL	/* "nxbook02" */
 
 struct lnx_book {
 	uint64_t magic;
@@ -17,6 +18,7 @@ struct lnx_book {
 	int32_t pid;
 	uint32_t nplace;
 	uint64_t mark;				/* 0: the owner has closed */
+	uint64_t started;			/* its process; 0: not known */
 	uint64_t place[LNX_BOOK_PLACES];	/* 0: free */
 };
 static_assert(sizeof(struct lnx_book) <= 4096, "one page");
@@ -75,6 +77,7 @@ struct lnx_book *lnx_book_open(const struct lnx_ep *ep)
 	b->pid = ep->pid;
 	b->nplace = LNX_BOOK_PLACES;
 	b->mark = (uint64_t)(uintptr_t)&ep->mark;
+	b->started = lnx_pidwatch_started(ep->pid);
 	__atomic_store_n(&b->magic, MAGIC, __ATOMIC_RELEASE);
 	return b;
 }
@@ -182,6 +185,7 @@ void lnx_book_owner(const struct lnx_book *b, struct lnx_cma_owner *owner)
 	owner->pid = b->pid;
 	owner->eid = b->eid;
 	owner->mark = __atomic_load_n(&b->mark, __ATOMIC_RELAXED);
+	owner->started = b->started;
 }
 
 void lnx_book_shut(struct lnx_book *b)

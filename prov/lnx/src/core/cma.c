@@ -14,7 +14,7 @@
 
 #define IOV_MAX_OURS	8
 
-bool lnx_cma_probe(const struct lnx_cma_owner *owner)
+int lnx_cma_ask(const struct lnx_cma_owner *owner)
 {
 	uint64_t found = 0;
 	struct iovec here = { &found, sizeof(found) };
@@ -22,8 +22,12 @@ bool lnx_cma_probe(const struct lnx_cma_owner *owner)
 		(void *)(uintptr_t)owner->mark, sizeof(found)
 	};
 
-	return process_vm_readv(owner->pid, &here, 1, &there, 1, 0) ==
-	       sizeof(found) && found == owner->eid;
+	ssize_t n = process_vm_readv(owner->pid, &here, 1, &there, 1, 0);
+
+	if (n == sizeof(found))
+		return found == owner->eid ? 0 : ESRCH;
+	/* Where it had its mark there is nothing: another process. */
+	return n >= 0 || errno == EFAULT ? ESRCH : errno;
 }
 
 /* What of iov lies in [skip, skip + n), as an iov; returns its length. */

@@ -14,8 +14,15 @@
 #include "lnx_wire_note.h"
 #include "obj/peer.h"
 
-/* Does that process live, its endpoint too, and may we read it? */
-bool lnx_cma_probe(const struct lnx_cma_owner *owner);
+/*
+ * Does that process live, and its endpoint, and may we read it?  0; ESRCH: one of them
+ * is no more; or the errno that says why it cannot be told, EPERM mostly.
+ */
+int lnx_cma_ask(const struct lnx_cma_owner *owner);
+static inline bool lnx_cma_probe(const struct lnx_cma_owner *owner)
+{
+	return !lnx_cma_ask(owner);
+}
 /*
  * Read the first `want` bytes of the pieces into iov, which has room for them.  0,
  * or a positive error number: the pieces are not, or may not have been all the time,

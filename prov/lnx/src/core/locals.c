@@ -55,6 +55,17 @@ static void add(struct lnx_locals *l, struct lnx_peer *peer,
 	peer->ep->idle_work = LNX_WORK_WATCH;
 }
 
+static bool is_meant(const struct lnx_peer *peer)
+{
+	const struct lnx_cma_owner *o = &peer->where;
+
+	if (lnx_cma_probe(o))
+		return true;
+	/* In another name space one may have been started in the same tick. */
+	return !peer->ep->conf->host_id && o->started &&
+	       lnx_pidwatch_started(o->pid) == o->started;
+}
+
 bool lnx_locals_watch(struct lnx_peer *peer)
 {
 	struct lnx_locals *l = peer->ep->locals;
@@ -65,8 +76,8 @@ bool lnx_locals_watch(struct lnx_peer *peer)
 	if (l && !peer->pidfd && peer->where.pid != peer->ep->pid &&
 	    lnx_pidwatch_open(&w, peer->where.pid))
 		w.pid = 0;
-	/* Afterwards: what is read now is of the process that is held, or none. */
-	sure = lnx_cma_probe(&peer->where);
+	/* Afterwards: what is found now is of the process that is held, or none. */
+	sure = is_meant(peer);
 	if (sure && lnx_pidwatch_fd(&w) >= 0)
 		add(l, peer, &w);
 	if (!peer->pidfd)

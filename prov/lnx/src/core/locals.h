@@ -5,7 +5,8 @@
  * many they are, and who sleeps can be woken.
  *
  * A peer is there only if it is certain whose process it is: the kernel lets us read
- * its memory, and the mark of its endpoint is in it.  A text that stands for the host
+ * its memory, and the mark of its endpoint is in it; or it was started when its endpoint
+ * says, and the number is of our own name space.  A text that stands for the host
  * (FI_LNX_HOST_ID) may join name spaces of process ids, where the number of one
  * process is that of another.  For all others, and without pidfds, tx/deaths.c asks
  * from time to time while something is due.
@@ -22,10 +23,8 @@ void lnx_locals_open(struct lnx_ep *ep);
 /* Its peers are forgotten, too. */
 void lnx_locals_close(struct lnx_ep *ep);
 
-/*
- * Watch the process of peer->where, and find out whether it is the one meant.  True:
- * we can read it, and its endpoint is open; it may not be watched all the same.
- */
+/* Watch the process of peer->where.  True: it is the one meant; it may not be watched
+ * all the same. */
 bool lnx_locals_watch(struct lnx_peer *peer);
 void lnx_locals_forget(struct lnx_peer *peer);
 

@@ -344,7 +344,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		ep->book = lnx_book_open(ep);
 	}
 	if (rail->kind == LNX_RAIL_DIRECT) {
-		rail->note = malloc(LNX_NOTE_BYTES);
+		rail->note = malloc(LNX_COPY_BYTES);
 		if (!rail->note) {
 			lnx_rail_close(rail);
 			return -FI_ENOMEM;

@@ -181,8 +181,8 @@ static void forget_guest(struct lnx_rail *rail, uint64_t eid)
 
 /*
  * Free the places of those who are no more.  Whom the application still has in
- * the AV keeps his, and also whose large messages the core may have in part: it
- * would look for the rest where he is no more.
+ * the AV keeps his, and also whose large messages the core may have in part (an odd
+ * one without a book): it would look for the rest where he is no more.
  */
 static LNX_COLD void tidy_book(struct lnx_ep *ep)
 {
@@ -204,7 +204,7 @@ static LNX_COLD void tidy_book(struct lnx_ep *ep)
 			fi_cq_read(ep->shm->core_cq, NULL, 0);
 		polled = true;
 		peer = known(ep, eid);
-		if (peer && !peer->cma)
+		if (peer && !peer->notes)
 			continue;
 		if (peer && peer->shm_core != FI_ADDR_NOTAVAIL)
 			forget_shm(peer);
@@ -238,9 +238,8 @@ static bool meets(struct lnx_peer *peer)
 }
 
 /*
- * Take a place in peer's book, and find out whether our processes may read each
- * other's memory: cores, too, take it that what one may the other may.  False:
- * there is no place, or peer's process is of our user no more.
+ * Take a place in peer's book, and watch its process.  False: there is no place, or
+ * the process is of our user no more.
  */
 static bool visit(struct lnx_peer *peer)
 {
@@ -259,7 +258,8 @@ static bool visit(struct lnx_peer *peer)
 		return false;
 	}
 	peer->book = book;
-	peer->cma = lnx_locals_watch(peer) && !ep->conf->disable_cma;
+	peer->notes = true;
+	peer->sure = lnx_locals_watch(peer);
 	return true;
 }
 

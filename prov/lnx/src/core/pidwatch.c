@@ -59,6 +59,13 @@ static int start_time(pid_t pid, uint64_t *ticks)
 	return 1;
 }
 
+uint64_t lnx_pidwatch_started(pid_t pid)
+{
+	uint64_t ticks;
+
+	return start_time(pid, &ticks) > 0 ? ticks : 0;
+}
+
 static bool is_gone(pid_t pid)
 {
 	return kill(pid, 0) && errno == ESRCH;

@@ -41,6 +41,12 @@ int lnx_pidwatch_open(struct lnx_pidwatch *w, pid_t pid);
  */
 bool lnx_pidwatch_dead(struct lnx_pidwatch *w);
 
+/*
+ * When pid was started, in clock ticks since boot: with its number that names a process
+ * of this name space for ever.  0: it has ended, or nothing is told of it.
+ */
+uint64_t lnx_pidwatch_started(pid_t pid);
+
 /* Readable once it is dead, for epoll; -1: must be asked from time to time. */
 static inline int lnx_pidwatch_fd(const struct lnx_pidwatch *w)
 {

@@ -129,6 +129,8 @@ struct lnx_ep {
 	struct lnx_node direct_peers;
 	struct lnx_node pulls;		/* lnx_pull.link: reads to post */
 	struct lnx_node fetches;	/* lnx_rxe.link: local reads to do */
+	struct lnx_node copies;		/* lnx_rxe.link: copies to come, instead */
+	struct lnx_node copied;		/* lnx_rndv.copy_link: copies to send */
 	struct lnx_node parked;		/* lnx_rxe.link: large, in the core */
 	uint64_t timer_ns;		/* when slow timers run next */
 	uint64_t looked_ns;		/* when deadlines were looked at last */
@@ -150,6 +152,7 @@ struct lnx_ep {
 	struct lnx_node owned;		/* rxe.link: hold memory, on no other list */
 	size_t min_multi_recv;
 	struct lnx_optab rndv_ops;	/* lnx_rndv, by name on the wire */
+	struct lnx_optab copy_ops;	/* lnx_rxe of `copies`, the same */
 	struct lnx_rma_side rma;
 	struct lnx_node domain_link;	/* domain->eps, while enabled */
 	struct lnx_node rndvs;		/* lnx_rndv.link: announced, not pulled */
@@ -218,6 +221,7 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_WATCH	0x2000u
 #define LNX_WORK_FAULT	0x4000u
 #define LNX_WORK_GUARD	0x8000u
+#define LNX_WORK_COPY	0x10000u
 /* Those that progress looks at now and then only. */
 #define LNX_WORK_SLOW	(LNX_WORK_UNA | LNX_WORK_OWE | LNX_WORK_WATCH | \
 			 LNX_WORK_GUARD)

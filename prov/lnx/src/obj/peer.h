@@ -124,6 +124,7 @@ struct lnx_cma_owner {
 	int pid;
 	uint64_t mark;
 	uint64_t eid;
+	uint64_t started;		/* core/pidwatch.h; 0: not known */
 };
 
 /*
@@ -178,7 +179,7 @@ struct lnx_peer {
 	uint8_t pong_due;		/* bits of paths that owe a PONG */
 	bool bye;			/* it said it is closing */
 	bool stranger;			/* counted in ep->nstranger */
-	bool cma;			/* its large messages stay out of the core */
+	bool notes;			/* its large messages stay out of the core */
 	bool no_shm;			/* for want of a place, or of another user */
 
 	_Alignas(64)
@@ -213,6 +214,7 @@ struct lnx_peer {
 	struct lnx_cma_owner where;	/* its process */
 	uint64_t watched_ns;		/* when we last looked whether it lives */
 	bool missed;			/* it did not seem so */
+	bool sure;			/* `where` is its process, and no other's */
 	int pidfd;			/* 1 + descriptor of its process; 0: none */
 
 	/* Receive path. */

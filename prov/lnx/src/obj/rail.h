@@ -121,7 +121,7 @@ struct lnx_rail {
 	size_t nby_core;
 	struct lnx_node bufs;		/* plain: rxbufs posted, and spare ones */
 	struct lnx_rxbuf *sink;		/* peer rail: for what must be dropped */
-	uint8_t *note;			/* direct rail: where a note arrives */
+	uint8_t *note;			/* direct rail: where notes and copies arrive */
 	uint64_t link_bps;		/* nominal; 0: unknown (core/nic.c) */
 	uint32_t numa;			/* distance from the opening thread */
 

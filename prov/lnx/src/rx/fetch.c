@@ -5,10 +5,15 @@
  * message announced before; progress reads it from the sender's memory straight
  * into the application's buffer, then rx/done.c.
  *
+ * What the kernel does not let us read, or a parameter forbids to, is asked for as
+ * copies (tx/large.c of its sender), which go the same way.
+ *
  * A note may come inside a core's callback: reading waits for progress because the
  * sender has to be told, and that is a call into the core.
  */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "comp/comp.h"
 #include "core/book.h"
@@ -44,6 +49,9 @@ static inline void set_message(struct lnx_rxe *rxe, struct lnx_peer *peer,
 	f->pid = n->pid;
 	f->err = 0;
 	f->read = false;
+	f->copy = n->flags & LNX_NOTE_F_COPY;
+	f->name = 0;
+	f->got = 0;
 }
 
 static struct lnx_peer *sender(struct lnx_ep *ep, uint64_t eid)
@@ -88,13 +96,66 @@ static void announced(struct lnx_ep *ep, const struct lnx_wire_note *n)
 	ep->stats.unexpected++;
 }
 
+/* Where byte off of the message goes, and how many more may follow it there. */
+static char *place_of(const struct lnx_rxe *rxe, size_t off, size_t *room)
+{
+	const struct iovec *iov = rxe->iov;
+
+	for (; off >= iov->iov_len; iov++)
+		off -= iov->iov_len;
+	*room = iov->iov_len - off;
+	return (char *)iov->iov_base + off;
+}
+
+static inline size_t wanted(const struct lnx_rxe *rxe)
+{
+	return rxe->discard ? 0 : LNX_MIN(rxe->len, rxe->room);
+}
+
+/* False: it is no copy, but a message of an application. */
+static bool copy_came(struct lnx_ep *ep, const uint8_t *bytes)
+{
+	const uint8_t *data = bytes + LNX_COPY_HEAD;
+	struct lnx_wire_copy c;
+	struct lnx_fetch *f;
+	struct lnx_rxe *rxe;
+	size_t n;
+
+	if (lnx_copy_get(&c, bytes, ep->eid))
+		return false;
+	rxe = lnx_optab_get(&ep->copy_ops, c.op);
+	if (!rxe || rxe->peer->eid != c.src || rxe->fetch.got != c.off ||
+	    c.len > wanted(rxe) - c.off) {
+		ep->stats.bad_frames++;
+		return true;
+	}
+	f = &rxe->fetch;
+	for (; c.len; c.len -= n, data += n) {
+		char *to = place_of(rxe, f->got, &n);
+
+		n = LNX_MIN(n, c.len);
+		memcpy(to, data, n);
+		f->got += n;
+	}
+	if (f->got == wanted(rxe)) {
+		lnx_optab_del(&ep->copy_ops, f->name);
+		f->name = 0;
+		f->read = true;
+		lnx_fetch_start(rxe);	/* the FIN */
+	}
+	return true;
+}
+
 void lnx_rx_note(struct lnx_rxe *rxe)
 {
 	struct lnx_ep *ep = rxe->ep;
-	struct iovec iov = { ep->shm->note, LNX_NOTE_BYTES };
+	struct iovec iov = { ep->shm->note, rxe->iov[0].iov_len };
 	struct lnx_wire_note n;
 
-	if (lnx_unlikely(lnx_note_get(&n, iov.iov_base, ep->eid))) {
+	if (iov.iov_len == LNX_COPY_BYTES && copy_came(ep, iov.iov_base))
+		return;
+	if (lnx_unlikely(iov.iov_len != LNX_NOTE_BYTES ||
+			 lnx_note_get(&n, iov.iov_base, ep->eid))) {
 		/* An application's message that happens to be as long. */
 		ep->stats.direct_recvs++;
 		ep->stats.direct_recv_length += iov.iov_len;
@@ -107,6 +168,11 @@ void lnx_rx_note(struct lnx_rxe *rxe)
 
 		if (peer)
 			lnx_tx_fin(peer, n.op, (int)LNX_MIN(n.len, 4096));
+	} else if (n.kind == LNX_KIND_GET) {
+		struct lnx_peer *peer = lnx_peer_by_eid(ep, n.src);
+
+		if (peer)
+			lnx_tx_copy(peer, n.op, n.data, n.len);
 	} else {
 		announced(ep, &n);
 	}
@@ -122,6 +188,12 @@ void lnx_fetch_start(struct lnx_rxe *rxe)
 	ep->work |= LNX_WORK_FETCH;
 }
 
+/* The kernel does not let us, be it for this process or at all. */
+static inline bool may_not(int err)
+{
+	return err == EPERM || err == EACCES || err == ENOSYS;
+}
+
 static void read_memory(struct lnx_rxe *rxe, const struct iovec *iov,
 			size_t niov, size_t want)
 {
@@ -132,12 +204,20 @@ static void read_memory(struct lnx_rxe *rxe, const struct iovec *iov,
 	};
 	const struct lnx_book *book = NULL;
 
+	f->copy |= peer->ep->conf->disable_cma;
+	if (lnx_unlikely(f->copy && want))
+		return;
 	if (lnx_likely(f->pid == peer->where.pid))
 		book = peer->book;
 	if (lnx_likely(book != NULL))
 		owner.mark = 0;		/* it says the same, and faster */
-	f->read = true;
 	f->err = lnx_cma_read(&owner, f->piece, f->npiece, iov, niov, want);
+	if (lnx_unlikely(may_not(f->err))) {
+		f->copy = true;
+		f->err = 0;
+		return;
+	}
+	f->read = true;
 	if (lnx_likely(book != NULL) && !f->err && !lnx_book_is_open(book))
 		f->err = ESRCH;
 	if (lnx_likely(!f->err))
@@ -149,6 +229,33 @@ static void read_memory(struct lnx_rxe *rxe, const struct iovec *iov,
 			       f->err == ESRCH ?
 			       "it has ended, or closed its endpoint" :
 			       fi_strerror(f->err));
+}
+
+/* 0: they will come, or the sender is gone and that is noted; or -FI_EAGAIN. */
+static LNX_COLD int ask_for_copies(struct lnx_rxe *rxe)
+{
+	struct lnx_fetch *f = &rxe->fetch;
+	struct lnx_ep *ep = rxe->ep;
+	ssize_t ret;
+
+	if (!f->name)
+		f->name = lnx_optab_add(&ep->copy_ops, rxe);
+	if (!f->name)
+		return -FI_EAGAIN;
+	lnx_list_add_tail(&ep->copies, &rxe->link);
+	ret = lnx_tx_note_get(rxe->peer, f->op, f->name, wanted(rxe));
+	if (!ret) {
+		ep->work |= LNX_WORK_WATCH;	/* its sender may end */
+		return 0;
+	}
+	lnx_list_del(&rxe->link);
+	if (ret != -FI_EAGAIN) {
+		lnx_optab_del(&ep->copy_ops, f->name);
+		f->name = 0;
+		f->err = ESRCH;
+		f->read = true;
+	}
+	return -FI_EAGAIN;
 }
 
 static void finish(struct lnx_rxe *rxe)
@@ -178,8 +285,12 @@ void lnx_fetch_run(struct lnx_ep *ep)
 		struct lnx_fetch *f = &rxe->fetch;
 
 		if (!f->read)
-			read_memory(rxe, rxe->iov, rxe->niov, rxe->discard ?
-				    0 : LNX_MIN(rxe->len, rxe->room));
+			read_memory(rxe, rxe->iov, rxe->niov, wanted(rxe));
+		if (lnx_unlikely(!f->read)) {
+			if (ask_for_copies(rxe))
+				lnx_list_add_tail(&stuck, &rxe->link);
+			continue;
+		}
 		if (lnx_tx_note_fin(rxe->peer, f->op, f->err) == -FI_EAGAIN)
 			lnx_list_add_tail(&stuck, &rxe->link);
 		else
@@ -209,7 +320,8 @@ bool lnx_fetch_keep(struct lnx_rxe *rxe)
 	if (!iov.iov_base)
 		return false;
 	read_memory(rxe, &iov, 1, rxe->len);
-	if (f->err) {
+	/* What has to be copied is so once it is received; its sender waits. */
+	if (!f->read || f->err) {
 		lnx_list_del(&rxe->link);
 		free(iov.iov_base);
 		return true;
@@ -227,6 +339,21 @@ bool lnx_fetch_keep(struct lnx_rxe *rxe)
 	return true;
 }
 
+void lnx_fetch_fail_peer(struct lnx_peer *peer)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&peer->ep->copies, n, tmp) {
+		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, link);
+
+		if (rxe->peer != peer)
+			continue;
+		lnx_list_del(&rxe->link);
+		lnx_optab_del(&peer->ep->copy_ops, rxe->fetch.name);
+		lnx_rx_fail(rxe, FI_EIO, FI_ECONNRESET);
+	}
+}
+
 /* The message is thrown away with the endpoint. */
 void lnx_fetch_refuse(struct lnx_rxe *rxe)
 {
@@ -237,6 +364,7 @@ void lnx_fetches_destroy(struct lnx_ep *ep)
 {
 	struct lnx_node *n;
 
-	while ((n = lnx_list_pop(&ep->fetches)))
+	while ((n = lnx_list_pop(&ep->fetches)) ||
+	       (n = lnx_list_pop(&ep->copies)))
 		lnx_rxe_put(lnx_list_entry(n, struct lnx_rxe, link));
 }

@@ -62,6 +62,9 @@ struct lnx_fetch {
 	int err;
 	uint8_t npiece;
 	bool read;			/* is over, with err; the FIN waits */
+	bool copy;			/* to be asked for as copies: */
+	uint64_t name;			/* in ep->copy_ops; 0: not asked for */
+	uint64_t got;			/* bytes of them */
 };
 
 /*
@@ -250,6 +253,8 @@ void lnx_fetch_run(struct lnx_ep *ep);
 bool lnx_fetch_keep(struct lnx_rxe *rxe);
 /* Tell the sender that nobody will. */
 LNX_COLD void lnx_fetch_refuse(struct lnx_rxe *rxe);
+/* Its memory is no more. */
+LNX_COLD void lnx_fetch_fail_peer(struct lnx_peer *peer);
 void lnx_fetches_destroy(struct lnx_ep *ep);
 
 /* rx/done.c */

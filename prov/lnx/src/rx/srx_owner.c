@@ -112,7 +112,7 @@ static LNX_COLD int get_truncated(struct lnx_rxe *rxe,
 	return 0;
 }
 
-/* A note of ours, by its length; lnx_rx_note looks whether it is one.  Cores copy
+/* A note or copy of ours, by its length; lnx_rx_note looks whether it is one.  Cores copy
  * at once what is that short, so one buffer is enough. */
 static LNX_COLD int get_note(struct lnx_rail *rail, struct lnx_peer *peer,
 			     struct fi_peer_match_attr *attr,
@@ -127,7 +127,7 @@ static LNX_COLD int get_note(struct lnx_rail *rail, struct lnx_peer *peer,
 	rxe->peer = peer;
 	rxe->niov = 1;
 	rxe->iov[0].iov_base = rail->note;
-	rxe->iov[0].iov_len = LNX_NOTE_BYTES;
+	rxe->iov[0].iov_len = attr->msg_size;
 	entry_arm(rxe, &rail->peer_srx, attr);
 	*out = lnx_peer_entry_out(&rxe->pe);
 	if (lnx_likely(rail->ep->nreserve >= LNX_RXE_LOW))
@@ -150,7 +150,8 @@ LNX_INLINE int direct_get(struct fid_peer_srx *srx,
 	lnx_assert_held(&ep->lock);
 	if (lnx_unlikely(!peer))
 		unnamed(ep);
-	if (!tagged && lnx_unlikely(attr->msg_size == LNX_NOTE_BYTES))
+	if (!tagged && lnx_unlikely(attr->msg_size == LNX_NOTE_BYTES ||
+				    attr->msg_size == LNX_COPY_BYTES))
 		return get_note(rail, peer, attr, out);
 	ep->stats.direct_recvs++;
 	ep->stats.direct_recv_length += attr->msg_size;

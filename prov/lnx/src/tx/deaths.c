@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "tx/deaths.h"
 
+#include <errno.h>
+#include <signal.h>
+
+#include "core/book.h"
 #include "core/cma.h"
 #include "core/locals.h"
 #include "rx/rx.h"
@@ -19,6 +23,7 @@ static LNX_COLD void died(struct lnx_peer *peer, const char *why)
 	peer->ep->stats.local_deaths++;
 	/* So it is when a job ends: nothing to warn of. */
 	peer->gone = true;
+	lnx_fetch_fail_peer(peer);
 	if (!peer->nrndv && !peer->ndpend && !peer->nparts && !peer->npath)
 		return;
 	lnx_tx_peer_failed(peer, FI_ECONNRESET);
@@ -42,12 +47,29 @@ void lnx_deaths_look(struct lnx_ep *ep)
 /* ---- those that no descriptor tells of ---- */
 
 /* Also whose process lives, and has closed its endpoint. */
+static bool is_dead(const struct lnx_peer *peer)
+{
+	if (peer->book && !lnx_book_is_open(peer->book))
+		return true;
+	if (!peer->sure)
+		return false;
+	switch (lnx_cma_ask(&peer->where)) {
+	case 0:
+		return false;
+	case ESRCH:
+		return true;
+	default:
+		/* It may not be read. */
+		return kill(peer->where.pid, 0) && errno == ESRCH;
+	}
+}
+
 static bool seems_dead(struct lnx_peer *peer, uint64_t now)
 {
 	if (peer->watched_ns == now)
 		return false;
 	peer->watched_ns = now;
-	if (lnx_cma_probe(&peer->where)) {
+	if (!is_dead(peer)) {
 		peer->missed = false;
 		return false;
 	}
@@ -69,12 +91,18 @@ static struct lnx_peer *find_dead(struct lnx_ep *ep, uint64_t now)
 		if (rndv->here && seems_dead(rndv->peer, now))
 			return rndv->peer;
 	}
+	lnx_list_foreach(&ep->copies, n, tmp) {
+		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, link);
+
+		if (seems_dead(rxe->peer, now))
+			return rxe->peer;
+	}
 	lnx_list_foreach(&ep->direct_peers, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, dpend_link);
 
-		/* Of others nothing can be read, dead or alive. */
-		if (peer->cma && seems_dead(peer, now))
+		/* Of others nothing is known. */
+		if (peer->notes && seems_dead(peer, now))
 			return peer;
 	}
 	return NULL;
@@ -93,7 +121,8 @@ static bool any_due(const struct lnx_ep *ep)
 {
 	const struct lnx_node *n;
 
-	if (!lnx_list_empty(&ep->direct_peers))
+	if (!lnx_list_empty(&ep->direct_peers) ||
+	    !lnx_list_empty(&ep->copies))
 		return true;
 	for (n = ep->rndvs.next; n != &ep->rndvs; n = n->next)
 		if (lnx_container_of(n, struct lnx_rndv, link)->here)

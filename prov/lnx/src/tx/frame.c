@@ -563,7 +563,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	/* A local peer that was only made now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
-		if (peer->cma && lnx_tx_is_large(tx)) {
+		if (peer->notes && lnx_tx_is_large(tx)) {
 			ret = lnx_tx_large(ep, peer, tx);
 		} else {
 			ret = peer->ndpend ? -FI_EAGAIN :

@@ -7,8 +7,9 @@
  *
  * The core has a way of its own for these, but its answers come back in one queue
  * for all peers, in the order of the sends: one peer that computes, or is dead,
- * holds up the completions of all.  Only where processes may not read each other's
- * memory it is used still.
+ * holds up the completions of all.  And it takes it that whom we may read may read us,
+ * and fails where that is not so.  A peer that may not read us says so, and is sent
+ * copies, each of which goes through the core's own buffers.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,8 @@
 #include "tx/tx.h"
 #include "wire/note.h"
 
+#define COPIES_AT_ONCE	16u		/* of one message, in one pass */
+
 /* A note is no operation of the application: nobody counts it. */
 ssize_t lnx_note_post(struct lnx_ep *ep, fi_addr_t dest,
 		      const struct lnx_tx *tx)
@@ -27,7 +30,8 @@ ssize_t lnx_note_post(struct lnx_ep *ep, fi_addr_t dest,
 	ssize_t ret;
 
 	rail->mute = true;
-	ret = fi_inject(rail->core_ep, tx->iov->iov_base, LNX_NOTE_BYTES, dest);
+	ret = fi_inject(rail->core_ep, tx->iov->iov_base, tx->iov->iov_len,
+			dest);
 	rail->mute = false;
 	return ret;
 }
@@ -64,6 +68,7 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 		.pid = ep->pid, .mark = (uint64_t)(uintptr_t)&ep->mark,
 		.tag = tagged ? tx->tag : 0,
 		.len = lnx_iov_len(tx->iov, tx->niov),
+		.flags = ep->conf->disable_cma ? LNX_NOTE_F_COPY : 0,
 	};
 	uint8_t bytes[LNX_NOTE_BYTES];
 	struct iovec iov = { bytes, sizeof(bytes) };
@@ -76,7 +81,7 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_unlikely(tx->op_flags & FI_INJECT))
 		return -FI_EINVAL;
 	if (lnx_call_data(tx->call) || (tx->op_flags & FI_REMOTE_CQ_DATA)) {
-		n.flags = LNX_WIRE_F_DATA;
+		n.flags |= LNX_WIRE_F_DATA;
 		n.data = tx->data;
 	}
 	n.npiece = (uint8_t)put_pieces(&n, tx);
@@ -93,6 +98,9 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	rndv->cq_flags = FI_SEND | (tagged ? FI_TAGGED : FI_MSG);
 	rndv->want_comp = (tx->op_flags & FI_COMPLETION) != 0;
 	rndv->here = true;
+	rndv->niov = (unsigned)tx->niov;
+	memcpy(rndv->iov, tx->iov, tx->niov * sizeof(*tx->iov));
+	lnx_list_init(&rndv->copy_link);
 	lnx_list_add_tail(&ep->rndvs, &rndv->link);
 	peer->nrndv++;
 	ep->work |= LNX_WORK_WATCH;
@@ -108,13 +116,10 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	return ret;
 }
 
-ssize_t lnx_tx_note_fin(struct lnx_peer *peer, uint64_t op, int err)
+/* To where a message came from. */
+static ssize_t answer(struct lnx_peer *peer, const struct lnx_wire_note *n)
 {
 	struct lnx_ep *ep = peer->ep;
-	struct lnx_wire_note n = {
-		.src = ep->eid, .dst = peer->eid, .kind = LNX_KIND_FIN,
-		.op = op, .len = (uint64_t)err,
-	};
 	uint8_t bytes[LNX_NOTE_BYTES];
 	struct iovec iov = { bytes, sizeof(bytes) };
 	struct lnx_tx note = { .call = LNX_NOTE, .iov = &iov, .niov = 1 };
@@ -122,9 +127,117 @@ ssize_t lnx_tx_note_fin(struct lnx_peer *peer, uint64_t op, int err)
 
 	if (!lnx_peer_meet(peer))
 		return -FI_EHOSTUNREACH;
-	lnx_note_put(bytes, &n);
+	lnx_note_put(bytes, n);
 	ret = lnx_note_post(ep, peer->shm_core, &note);
 	/* It may be full for ever. */
 	return lnx_unlikely(ret == -FI_EAGAIN) && peer->gone ?
 	       -FI_EHOSTUNREACH : ret;
+}
+
+ssize_t lnx_tx_note_fin(struct lnx_peer *peer, uint64_t op, int err)
+{
+	struct lnx_wire_note n = {
+		.src = peer->ep->eid, .dst = peer->eid, .kind = LNX_KIND_FIN,
+		.op = op, .len = (uint64_t)err,
+	};
+
+	return answer(peer, &n);
+}
+
+ssize_t lnx_tx_note_get(struct lnx_peer *peer, uint64_t op, uint64_t name,
+			uint64_t want)
+{
+	struct lnx_wire_note n = {
+		.src = peer->ep->eid, .dst = peer->eid, .kind = LNX_KIND_GET,
+		.op = op, .data = name, .len = want,
+	};
+
+	return answer(peer, &n);
+}
+
+/* ---- copies ---- */
+
+void lnx_tx_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
+		 uint64_t want)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_rndv *rndv = lnx_optab_get(&ep->rndv_ops, op);
+
+	if (!rndv || rndv->peer != peer || !rndv->here ||
+	    want > lnx_iov_len(rndv->iov, rndv->niov) ||
+	    lnx_list_linked(&rndv->copy_link)) {
+		ep->stats.bad_frames++;	/* an operation we do not have */
+		return;
+	}
+	rndv->copy_op = name;
+	rndv->copy_want = want;
+	rndv->copy_off = 0;
+	lnx_list_add_tail(&ep->copied, &rndv->copy_link);
+	ep->work |= LNX_WORK_COPY;
+	ep->stats.copied_sends++;
+}
+
+/* len bytes of the message from off on. */
+static void copy_from(void *dst, const struct lnx_rndv *rndv, uint64_t off,
+		      size_t len)
+{
+	const struct iovec *iov = rndv->iov;
+	char *p = dst;
+
+	for (; off >= iov->iov_len; iov++)
+		off -= iov->iov_len;
+	for (; len; iov++, off = 0) {
+		size_t n = LNX_MIN(len, iov->iov_len - off);
+
+		if (n)
+			memcpy(p, (const char *)iov->iov_base + off, n);
+		p += n;
+		len -= n;
+	}
+}
+
+static ssize_t send_copy(struct lnx_ep *ep, struct lnx_rndv *rndv)
+{
+	struct lnx_peer *peer = rndv->peer;
+	struct lnx_wire_copy c;
+	uint8_t bytes[LNX_COPY_BYTES];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct lnx_tx tx = { .call = LNX_NOTE, .iov = &iov, .niov = 1 };
+	void *data;
+	ssize_t ret;
+
+	c.src = ep->eid;
+	c.dst = peer->eid;
+	c.op = rndv->copy_op;
+	c.off = rndv->copy_off;
+	c.len = LNX_MIN(rndv->copy_want - c.off, (uint64_t)LNX_COPY_DATA);
+	data = lnx_copy_put(bytes, &c);
+	copy_from(data, rndv, c.off, c.len);
+	ret = lnx_note_post(ep, peer->shm_core, &tx);
+	if (!ret)
+		rndv->copy_off += c.len;
+	return ret;
+}
+
+/* A turn each, so that a long one does not keep others waiting. */
+void lnx_tx_copies(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	lnx_list_foreach(&ep->copied, n, tmp) {
+		struct lnx_rndv *rndv =
+			lnx_list_entry(n, struct lnx_rndv, copy_link);
+		ssize_t ret = 0;
+
+		for (i = 0; i < COPIES_AT_ONCE && !ret &&
+		     rndv->copy_off < rndv->copy_want; i++)
+			ret = send_copy(ep, rndv);
+		if (ret && ret != -FI_EAGAIN)
+			lnx_rndv_end(rndv, (int)-ret, (int)-ret);
+		else if (rndv->copy_off == rndv->copy_want)
+			lnx_list_del(&rndv->copy_link);
+	}
+	if (lnx_list_empty(&ep->copied))
+		ep->work &= ~LNX_WORK_COPY;
 }

@@ -136,6 +136,7 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	rndv->cq_flags = a->cq_flags;
 	rndv->want_comp = a->want_comp;
 	rndv->len = a->cq_flags & FI_SEND ? a->len : 0;
+	lnx_list_init(&rndv->copy_link);
 	lnx_list_add_tail(&ep->rndvs, &rndv->link);
 	peer->nrndv++;
 	/* Cores answer reads when they are polled, and do not tell us of them. */
@@ -167,6 +168,7 @@ void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
 	struct lnx_ep *ep = rndv->peer->ep;
 
 	lnx_list_del(&rndv->link);
+	lnx_list_del(&rndv->copy_link);
 	lnx_optab_del(&ep->rndv_ops, rndv->op);
 	rndv->peer->nrndv--;
 	ep->nread_here -= !rndv->here;

@@ -57,7 +57,7 @@ LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, tx->dest);
 	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL)) {
-		if (lnx_unlikely(lnx_tx_is_large(&own)) && peer->cma) {
+		if (lnx_unlikely(lnx_tx_is_large(&own)) && peer->notes) {
 			slow = own;
 			ret = lnx_tx_large(ep, peer, &slow);
 		} else {

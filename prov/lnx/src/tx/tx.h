@@ -121,6 +121,13 @@ struct lnx_rndv {
 	bool want_comp;
 	bool here;			/* by a note, to a peer on this host */
 	size_t len;			/* of the message; 0: none */
+	/* `here`, for a peer that asked for copies: */
+	struct lnx_node copy_link;	/* ep->copied */
+	uint64_t copy_op;		/* its name for them */
+	uint64_t copy_want;		/* bytes of them, */
+	uint64_t copy_off;		/* of which so many have left */
+	struct iovec iov[LNX_IOV_MAX];	/* the message */
+	unsigned niov;
 	unsigned nmr;
 	struct fid_mr *mr[];		/* one for each piece and rail */
 };
@@ -157,11 +164,20 @@ LNX_COLD ssize_t lnx_tx_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
 void lnx_tx_direct_pump(struct lnx_ep *ep);
 /* All of that ends with an error. */
 LNX_COLD void lnx_tx_direct_fail(struct lnx_peer *peer, int err);
-/* tx/large.c.  A send that is lnx_tx_is_large to a peer with `cma`: 0, or what
+/* tx/large.c.  A send that is lnx_tx_is_large to a peer with `notes`: 0, or what
  * fi_send returns. */
 ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 		     const struct lnx_tx *tx);
-/* One core call, with a note of LNX_NOTE_BYTES. */
+/* peer cannot read the message op, and wants its first `want` bytes as copies, which
+ * it calls name.  Calls no core. */
+void lnx_tx_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
+		 uint64_t want);
+/* Send copies. */
+void lnx_tx_copies(struct lnx_ep *ep);
+/* Ask for copies.  0, -FI_EAGAIN, or an error: there is nobody to ask. */
+ssize_t lnx_tx_note_get(struct lnx_peer *peer, uint64_t op, uint64_t name,
+			uint64_t want);
+/* One core call, with a note or a copy. */
 ssize_t lnx_note_post(struct lnx_ep *ep, fi_addr_t dest,
 		      const struct lnx_tx *tx);
 /* Tell the sender of op that its buffer is free again.  0, -FI_EAGAIN, or an error:

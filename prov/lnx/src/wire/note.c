@@ -24,8 +24,10 @@ int lnx_note_get(struct lnx_wire_note *n, const void *bytes, uint64_t dst)
 		return -EBADMSG;
 	if (n->kind == LNX_KIND_FIN)
 		return n->npiece ? -EBADMSG : 0;
+	if (n->kind == LNX_KIND_GET)
+		return n->npiece || !n->data || !n->len ? -EBADMSG : 0;
 	if ((n->kind != LNX_KIND_RTS_MSG && n->kind != LNX_KIND_RTS_TAG) ||
-	    (n->flags & ~LNX_WIRE_F_DATA) || n->pid <= 0 || !n->mark || !n->npiece ||
+	    (n->flags & ~(LNX_WIRE_F_DATA | LNX_NOTE_F_COPY)) || n->pid <= 0 || !n->mark || !n->npiece ||
 	    n->npiece > LNX_NOTE_PIECES || n->len > INT64_MAX)
 		return -EBADMSG;
 	left = n->len;
@@ -35,4 +37,23 @@ int lnx_note_get(struct lnx_wire_note *n, const void *bytes, uint64_t dst)
 		left -= n->piece[i].len;
 	}
 	return left ? -EBADMSG : 0;
+}
+
+void *lnx_copy_put(void *bytes, const struct lnx_wire_copy *c)
+{
+	char *data = (char *)bytes + LNX_COPY_HEAD;
+	uint64_t magic = LNX_COPY_MAGIC;
+
+	memcpy(bytes, c, LNX_COPY_HEAD);
+	memcpy(bytes, &magic, sizeof(magic));
+	memset(data + c->len, 0, LNX_COPY_BYTES - LNX_COPY_HEAD - c->len);
+	return data;
+}
+
+int lnx_copy_get(struct lnx_wire_copy *c, const void *bytes, uint64_t dst)
+{
+	memcpy(c, bytes, LNX_COPY_HEAD);
+	return c->magic != LNX_COPY_MAGIC || c->dst != dst || !c->src ||
+	       !c->len || c->len > LNX_COPY_DATA ||
+	       c->off > UINT64_MAX - c->len ? -EBADMSG : 0;
 }

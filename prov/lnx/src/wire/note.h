@@ -3,11 +3,19 @@
 #ifndef LNX_NOTE_H
 #define LNX_NOTE_H
 
+#include <stddef.h>
+
 #include "lnx_wire_note.h"
 
 /* Write all LNX_NOTE_BYTES of bytes; magic is put in, what is not used must be 0. */
 void lnx_note_put(void *bytes, const struct lnx_wire_note *n);
 /* Is it a note for the endpoint dst, and well-formed?  0 or -EBADMSG. */
 int lnx_note_get(struct lnx_wire_note *n, const void *bytes, uint64_t dst);
+
+/* The same of LNX_COPY_BYTES, but for the data: put returns where c->len bytes of it
+ * go, and get leaves them where they are, behind LNX_COPY_HEAD. */
+#define LNX_COPY_HEAD	offsetof(struct lnx_wire_copy, data)
+void *lnx_copy_put(void *bytes, const struct lnx_wire_copy *c);
+int lnx_copy_get(struct lnx_wire_copy *c, const void *bytes, uint64_t dst);
 
 #endif
