@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_atomic(3): each call fills a descriptor; tx/amo.h does the rest. */
 #include "api/api.h"
+#include "api/flags.h"
 #include "tx/amo.h"
 
 static inline struct lnx_ep *ep_of(struct fid_ep *fid)
@@ -84,7 +85,11 @@ static ssize_t atomic_writemsg(struct fid_ep *fid,
 		.dest = msg->addr, .data = msg->data, .flags = flags,
 		.op_flags = flags | ep->tx_msg_flags, .context = msg->context,
 	};
+	ssize_t ret = lnx_flags_check("fi_atomicmsg", flags,
+				      LNX_AMO_FLAGS);
 
+	if (lnx_unlikely(ret))
+		return ret;
 	return lnx_amo_submit(ep, &t);
 }
 
@@ -157,8 +162,12 @@ static ssize_t atomic_fetchmsg(struct fid_ep *fid,
 		.dest = msg->addr, .data = msg->data, .flags = flags,
 		.op_flags = flags | ep->tx_msg_flags, .context = msg->context,
 	};
+	ssize_t ret = lnx_flags_check("fi_fetch_atomicmsg", flags,
+				      LNX_AMO_FLAGS);
 
 	(void)result_desc;
+	if (lnx_unlikely(ret))
+		return ret;
 	return lnx_amo_submit(ep, &t);
 }
 
@@ -225,8 +234,12 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid,
 		.dest = msg->addr, .data = msg->data, .flags = flags,
 		.op_flags = flags | ep->tx_msg_flags, .context = msg->context,
 	};
+	ssize_t ret = lnx_flags_check("fi_compare_atomicmsg", flags,
+				      LNX_AMO_FLAGS);
 
 	(void)compare_desc, (void)result_desc;
+	if (lnx_unlikely(ret))
+		return ret;
 	return lnx_amo_submit(ep, &t);
 }
 

@@ -355,7 +355,8 @@ static int av_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct lnx_av *av = lnx_container_of(fid, struct lnx_av, fid.fid);
 
-	(void)flags;
+	if (flags)
+		return -FI_EBADFLAGS;
 	if (bfid->fclass != FI_CLASS_EQ || av->eq)
 		return -FI_EINVAL;
 	av->eq = lnx_eq_ref(bfid);
@@ -404,7 +405,10 @@ int lnx_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
 	struct lnx_domain *d = lnx_container_of(domain, struct lnx_domain, fid);
 	struct lnx_av *av;
 
-	if (attr->name || (attr->flags & ~FI_EVENT))
+	/* FI_SYMMETRIC says something of the addresses that we have no use for. */
+	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC))
+		return -FI_EBADFLAGS;
+	if (attr->name)
 		return -FI_ENOSYS;
 	if (attr->type != FI_AV_UNSPEC && attr->type != FI_AV_TABLE &&
 	    attr->type != FI_AV_MAP)

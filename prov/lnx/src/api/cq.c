@@ -255,7 +255,8 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 	size_t size = err_entry_size(cq);
 	struct lnx_cqe *e;
 
-	(void)flags;
+	if (lnx_unlikely(flags))
+		return -FI_EBADFLAGS;
 	lnx_lock(&cq->lock);
 	e = &cq->ring[cq->head & cq->mask];
 	if (cq->head != cq->tail && e->err) {
@@ -470,7 +471,7 @@ int lnx_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 	int ret;
 
 	if (attr->flags & ~FI_AFFINITY)
-		return -FI_ENOSYS;
+		return -FI_EBADFLAGS;
 	if (attr->format > FI_CQ_FORMAT_TAGGED)
 		return -FI_EINVAL;
 	while (n < attr->size && n < RING_MAX)

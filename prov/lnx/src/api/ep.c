@@ -224,6 +224,9 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 
 	if (ep->enabled)
 		return -FI_EOPBADSTATE;
+	if (flags && bfid->fclass != FI_CLASS_CQ &&
+	    bfid->fclass != FI_CLASS_CNTR)
+		return -FI_EBADFLAGS;
 	switch (bfid->fclass) {
 	case FI_CLASS_CQ:
 		return bind_cq(ep, bfid, flags);

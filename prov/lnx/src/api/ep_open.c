@@ -68,6 +68,16 @@ static int check_info(const struct fi_info *info)
 			 "fi_endpoint: only FI_EP_RDM is supported\n");
 		return -FI_EINVAL;
 	}
+	if ((info->tx_attr->op_flags & ~LNX_TX_OP_FLAGS) ||
+	    (info->rx_attr->op_flags & ~LNX_RX_OP_FLAGS)) {
+		LNX_WARN(FI_LOG_EP_CTRL,
+			 "fi_endpoint: op_flags 0x%llx to send and 0x%llx to receive; there are 0x%llx and 0x%llx\n",
+			 (unsigned long long)info->tx_attr->op_flags,
+			 (unsigned long long)info->rx_attr->op_flags,
+			 (unsigned long long)LNX_TX_OP_FLAGS,
+			 (unsigned long long)LNX_RX_OP_FLAGS);
+		return -FI_EBADFLAGS;
+	}
 	return 0;
 }
 

@@ -81,6 +81,8 @@ static ssize_t eq_read(struct fid_eq *fid, uint32_t *event, void *buf,
 	struct lnx_event *e;
 	ssize_t ret;
 
+	if (flags & ~FI_PEEK)
+		return -FI_EBADFLAGS;
 	lnx_lock(&eq->lock);
 	if (lnx_list_empty(&eq->events)) {
 		ret = -FI_EAGAIN;
@@ -122,6 +124,8 @@ static ssize_t eq_readerr(struct fid_eq *fid, struct fi_eq_err_entry *buf,
 	struct lnx_event *e;
 	ssize_t ret = -FI_EAGAIN;
 
+	if (flags & ~FI_PEEK)
+		return -FI_EBADFLAGS;
 	lnx_lock(&eq->lock);
 	if (lnx_list_empty(&eq->events))
 		goto out;
@@ -255,7 +259,7 @@ int lnx_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr,
 	int ret;
 
 	if (attr->flags & ~(FI_WRITE | FI_AFFINITY))
-		return -FI_ENOSYS;
+		return -FI_EBADFLAGS;
 	eq = calloc(1, sizeof(*eq));
 	if (!eq)
 		return -FI_ENOMEM;

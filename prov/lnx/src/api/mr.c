@@ -41,7 +41,9 @@ static int mr_close(struct fid *fid)
 /* Every endpoint of the domain knows the registration already. */
 static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
-	(void)fid, (void)flags;
+	(void)fid;
+	if (flags && bfid->fclass == FI_CLASS_EP)
+		return -FI_EBADFLAGS;
 	return bfid->fclass == FI_CLASS_EP ? 0 : -FI_ENOSYS;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_msg(3): each call fills a descriptor; tx/submit.h and rx/post.c do the rest. */
 #include "api/api.h"
+#include "api/flags.h"
 #include "rx/rx.h"
 #include "tx/submit.h"
 
@@ -58,9 +59,16 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
 		.src = msg->addr, .context = msg->context,
 		.flags = flags | ep->rx_msg_flags,
 	};
+	ssize_t ret = lnx_flags_check("fi_recvmsg", flags, LNX_RECV_FLAGS);
 
-	if (lnx_unlikely(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
+	if (lnx_unlikely(ret))
+		return ret;
+	if (lnx_unlikely(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))) {
+		/* Discard which one? */
+		if (!(flags & (FI_PEEK | FI_CLAIM)))
+			return lnx_bad_flags("fi_recvmsg", flags);
 		return POST_SPECIAL(ep, &r);
+	}
 	return POST(ep, &r);
 }
 
@@ -101,7 +109,10 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg,
 		.data = msg->data, .context = msg->context, .flags = flags,
 		.op_flags = flags | ep->tx_msg_flags,
 	};
+	ssize_t ret = lnx_flags_check("fi_sendmsg", flags, LNX_SEND_FLAGS);
 
+	if (lnx_unlikely(ret))
+		return ret;
 	return SUBMIT(ep, &tx);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_rma(3): each call fills a descriptor; tx/rma.h does the rest. */
 #include "api/api.h"
+#include "api/flags.h"
 #include "tx/rma.h"
 
 #ifdef LNX_BARE
@@ -66,7 +67,10 @@ static ssize_t rma_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
 		.context = msg->context, .flags = flags,
 		.op_flags = flags | ep->tx_msg_flags,
 	};
+	ssize_t ret = lnx_flags_check("fi_readmsg", flags, LNX_READ_FLAGS);
 
+	if (lnx_unlikely(ret))
+		return ret;
 	return SUBMIT(ep, &r, msg->desc);
 }
 
@@ -112,7 +116,10 @@ static ssize_t rma_writemsg(struct fid_ep *fid, const struct fi_msg_rma *msg,
 		.data = msg->data, .context = msg->context, .flags = flags,
 		.op_flags = flags | ep->tx_msg_flags,
 	};
+	ssize_t ret = lnx_flags_check("fi_writemsg", flags, LNX_WRITE_FLAGS);
 
+	if (lnx_unlikely(ret))
+		return ret;
 	return SUBMIT(ep, &r, msg->desc);
 }
 

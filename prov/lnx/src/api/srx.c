@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "api/ep.h"
+#include "core/caps.h"
 #include "prov.h"
 #include "rx/rx.h"
 
@@ -95,7 +96,7 @@ static int check(const struct lnx_domain *d, const struct fi_rx_attr *attr)
 	if (!attr || !d->info->rx_attr)
 		return -FI_EINVAL;
 	/* Nor does lnx lend its matching to other providers. */
-	if (attr->op_flags & ~(FI_COMPLETION | FI_MULTI_RECV))
+	if (attr->op_flags & ~LNX_RX_OP_FLAGS)
 		return -FI_EBADFLAGS;
 	if (attr->iov_limit > LNX_IOV_MAX ||
 	    attr->caps & ~d->info->rx_attr->caps)

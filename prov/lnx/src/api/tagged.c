@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* fi_tagged(3): each call fills a descriptor; tx/submit.h and rx/post.c do the rest. */
 #include "api/api.h"
+#include "api/flags.h"
 #include "rx/rx.h"
 #include "tx/submit.h"
 
@@ -62,9 +63,16 @@ static ssize_t tagged_recvmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 		.ignore = msg->ignore, .tagged = true, .context = msg->context,
 		.flags = flags | ep->rx_msg_flags,
 	};
+	ssize_t ret = lnx_flags_check("fi_trecvmsg", flags, LNX_TRECV_FLAGS);
 
-	if (lnx_unlikely(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD)))
+	if (lnx_unlikely(ret))
+		return ret;
+	if (lnx_unlikely(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))) {
+		/* Discard which one? */
+		if (!(flags & (FI_PEEK | FI_CLAIM)))
+			return lnx_bad_flags("fi_trecvmsg", flags);
 		return POST_SPECIAL(ep, &r);
+	}
 	return POST(ep, &r);
 }
 
@@ -107,7 +115,10 @@ static ssize_t tagged_sendmsg(struct fid_ep *fid, const struct fi_msg_tagged *ms
 		.data = msg->data, .context = msg->context, .flags = flags,
 		.op_flags = flags | ep->tx_msg_flags,
 	};
+	ssize_t ret = lnx_flags_check("fi_tsendmsg", flags, LNX_SEND_FLAGS);
 
+	if (lnx_unlikely(ret))
+		return ret;
 	return SUBMIT(ep, &tx);
 }
 

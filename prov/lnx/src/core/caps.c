@@ -336,8 +336,7 @@ static int fit_tx(struct fi_info *info, const struct fi_tx_attr *ask,
 
 	if (fit_half(&tx->caps, ask->caps, TX_MODIFIERS))
 		REFUSE("tx_attr->caps");
-	if (ask->op_flags & ~(FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE |
-			      FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE))
+	if (ask->op_flags & ~LNX_TX_OP_FLAGS)
 		REFUSE("tx_attr->op_flags");
 	if (ask->msg_order & ~tx->msg_order)
 		REFUSE("tx_attr->msg_order");
@@ -365,7 +364,7 @@ static int fit_rx(struct fi_info *info, const struct fi_rx_attr *ask,
 
 	if (fit_half(&rx->caps, ask->caps, RX_MODIFIERS))
 		REFUSE("rx_attr->caps");
-	if (ask->op_flags & ~(FI_COMPLETION | FI_MULTI_RECV))
+	if (ask->op_flags & ~LNX_RX_OP_FLAGS)
 		REFUSE("rx_attr->op_flags");
 	if (ask->msg_order & ~rx->msg_order)
 		REFUSE("rx_attr->msg_order");

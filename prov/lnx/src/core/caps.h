@@ -26,6 +26,12 @@
 /* Largest message, where the rails do not make it less. */
 #define LNX_MSG_SIZE_MAX	(1ULL << 32)
 
+/* Levels of completion, and what an endpoint may have as its defaults. */
+#define LNX_TX_LEVELS		(FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | \
+				 FI_DELIVERY_COMPLETE)
+#define LNX_TX_OP_FLAGS		(FI_COMPLETION | FI_INJECT | LNX_TX_LEVELS)
+#define LNX_RX_OP_FLAGS		(FI_COMPLETION | FI_MULTI_RECV)
+
 /*
  * A new fi_info with all that these rails together can do: the answer to empty
  * hints.  NULL without memory.  fi_freeinfo() it.
