@@ -40,6 +40,12 @@ void lnx_ep_set_ops(struct lnx_ep *ep, bool enabled);
 void lnx_ep_del_wait_fds(struct lnx_ep *ep);
 void lnx_ep_close_rails(struct lnx_ep *ep);
 
+/* inject.c */
+/* Tables for FI_INJECT by default: 0 or -FI_ENOMEM; freed with ep.  And have ep, which is
+ * enabled, use them. */
+int lnx_inject_new(struct lnx_ep *ep);
+void lnx_inject_set(struct lnx_ep *ep);
+
 /* ep_close.c.  Frees ep; always 0. */
 int lnx_ep_close(struct fid *fid);
 

@@ -196,6 +196,7 @@ int lnx_ep_close(struct fid *fid)
 	lnx_lock_fini(&ep->lock);
 	fi_freeinfo(ep->info);
 	free(ep->want);
+	free(ep->inject);
 	__atomic_sub_fetch(&ep->domain->refs, 1, __ATOMIC_RELEASE);
 	free(ep);
 	return 0;

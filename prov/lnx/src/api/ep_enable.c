@@ -8,6 +8,7 @@
 #include "api/ep.h"
 #include "comp/links.h"
 #include "comp/rails.h"
+#include "core/caps.h"
 #include "core/locals.h"
 #include "core/nic.h"
 #include "core/open.h"
@@ -64,6 +65,8 @@ void lnx_ep_set_ops(struct lnx_ep *ep, bool enabled)
 	ep->fid.tagged = c->tagged;
 	ep->fid.rma = c->rma;
 	ep->fid.atomic = c->atomic;
+	if (enabled && ep->inject)
+		lnx_inject_set(ep);
 }
 
 /* ---- rails and the address ---- */
@@ -221,12 +224,11 @@ static int check_shared(const struct lnx_ep *ep)
  */
 static void fix_flags(struct lnx_ep *ep)
 {
-	uint64_t levels = FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |
-			  FI_DELIVERY_COMPLETE;
 	uint64_t tx = ep->info->tx_attr ? ep->info->tx_attr->op_flags : 0;
 	uint64_t rx = ep->info->rx_attr ? ep->info->rx_attr->op_flags : 0;
 
-	ep->tx_flags = tx & (levels | FI_COMPLETION | FI_INJECT);
+	/* FI_INJECT: api/inject.c. */
+	ep->tx_flags = tx & (LNX_TX_LEVELS | FI_COMPLETION);
 	ep->tx_msg_flags = 0;
 	if (!(ep->tx_bind & FI_SELECTIVE_COMPLETION)) {
 		ep->tx_flags |= FI_COMPLETION;
@@ -269,6 +271,11 @@ int lnx_ep_enable(struct lnx_ep *ep)
 				ep->cntr[i]->threads = true;
 	}
 	fix_flags(ep);
+	if (ep->info->tx_attr->op_flags & FI_INJECT) {
+		ret = lnx_inject_new(ep);
+		if (ret)
+			return ret;
+	}
 	if ((!ep->tx_cq || !ep->rx_cq) && !ep->sink) {
 		ret = lnx_cq_sink_open(&ep->sink);
 		if (ret)

@@ -79,9 +79,11 @@ static struct fi_info *rail_info(struct lnx_ep *ep, struct lnx_rail *rail,
 	}
 	info->tx_attr->op_flags = 0;
 	info->rx_attr->op_flags = 0;
-	/* Its operations are the application's: so are its defaults. */
+	/* Its operations are the application's: so are its defaults; but FI_INJECT,
+	 * which shm refuses there, is in each call (api/inject.c). */
 	if (rail->kind == LNX_RAIL_DIRECT || lnx_kind_bare(rail->kind))
-		info->tx_attr->op_flags = ep->info->tx_attr->op_flags;
+		info->tx_attr->op_flags = ep->info->tx_attr->op_flags &
+					  ~FI_INJECT;
 	if (lnx_kind_bare(rail->kind))
 		info->rx_attr->op_flags = ep->info->rx_attr->op_flags;
 	/* Without it every source is the right one. */

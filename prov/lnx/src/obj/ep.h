@@ -179,6 +179,7 @@ struct lnx_ep {
 	/* rx/: a peer's address changed, with messages of it stored. */
 	void (*rename)(struct lnx_peer *peer);
 	struct lnx_addr *want;		/* what fi_setname asked for, or NULL */
+	struct lnx_inject_ops *inject;	/* api/inject.c, owned; or NULL */
 	struct lnx_book *book;		/* of the shm rail; NULL: it has none */
 	uint64_t mark;			/* eid while shm is open; peers may look */
 	int pid;			/* of this process */
