@@ -65,6 +65,8 @@ static void put_allowed(FILE *out, const struct lnx_param *p)
 		fputs("0 or 1", out);
 		break;
 	case LNX_PARAM_UINT:
+		if (p->names)
+			fprintf(out, "%s, or ", p->names[0]);
 		put_number(out, p->min, bytes);
 		fputs(" to ", out);
 		put_number(out, p->max, bytes);

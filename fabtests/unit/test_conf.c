@@ -132,7 +132,11 @@ Test(conf, table_is_sound)
 		cr_expect(n > 20 && p->help[n - 1] == '.', "%s", p->name);
 		for (j = 0; j < n; j++)
 			cr_expect(isprint((unsigned char)p->help[j]));
-		cr_expect_eq(p->type == LNX_PARAM_ENUM, p->names != NULL);
+		/* Numbers may have one word beside them. */
+		cr_expect(p->type == LNX_PARAM_UINT ?
+			  !p->names || (p->names[0] && !p->names[1]) :
+			  (p->type == LNX_PARAM_ENUM) == (p->names != NULL),
+			  "%s", p->name);
 		cr_expect_eq(p->type == LNX_PARAM_STR, !p->def[0]);
 		cr_expect(p->type == LNX_PARAM_UINT ? p->min < p->max :
 			  !p->min && !p->max && !p->unit[0], "%s", p->name);
@@ -200,6 +204,41 @@ Test(conf, uint_spellings)
 		cr_expect_eq(read_1(&c, entry), 1, "%s", entry);
 		cr_expect_eq(c.chunk, 1 << 20, "%s", entry);
 	}
+}
+
+Test(conf, word_beside_a_number)
+{
+	static const char *const good[] = { "auto", "AUTO", " Auto\t" };
+	static const char *const bad[] = {
+		"aut", "autoo", "au to", "-1", "1000001", "none",
+		"18446744073709551615",	/* what the word stands for */
+	};
+	char entry[64], allowed[LNX_PARAM_ALLOWED_BYTES];
+	const struct lnx_param *p = lnx_params;
+	struct lnx_conf c;
+	size_t i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(good); i++) {
+		sprintf(entry, "FI_LNX_YIELD=%s", good[i]);
+		c.yield = 1;
+		cr_expect_eq(read_1(&c, entry), 0, "%s: %s", entry, last);
+		cr_expect_eq(c.yield, LNX_CONF_AUTO, "%s", entry);
+	}
+	cr_expect_eq(read_1(&c, "FI_LNX_YIELD=0"), 0);
+	cr_expect_eq(c.yield, 0);
+	cr_expect_eq(read_1(&c, "FI_LNX_YIELD=1000000"), 0);
+	cr_expect_eq(c.yield, 1000000);
+	for (i = 0; i < LNX_ARRAY_SIZE(bad); i++) {
+		sprintf(entry, "FI_LNX_YIELD=%s", bad[i]);
+		cr_expect_eq(read_1(&c, entry), 1, "%s", entry);
+		cr_expect_eq(c.yield, LNX_CONF_AUTO, "%s", entry);
+	}
+	while (strcmp(p->name, "yield"))
+		p++;
+	cr_expect_str_eq(lnx_param_allowed(p, allowed, sizeof(allowed)),
+			 "auto or a whole number from 0 to 1000000 (reads)");
+	/* Others have none. */
+	cr_expect_eq(read_1(&c, "FI_LNX_WINDOW=auto"), 1);
 }
 
 Test(conf, both_ends_of_each_range)

@@ -34,6 +34,19 @@ void lnx_cntr_progress(struct lnx_cntr *cntr)
 	lnx_eps_progress(&cntr->eps, cntr->threads);
 }
 
+/* A read of a value that is what the last one was. */
+static void nothing_new(struct lnx_cntr *cntr)
+{
+	bool idle;
+
+	lnx_lock(&cntr->lock);
+	idle = !--cntr->idle.left;
+	lnx_unlock(&cntr->lock);
+	if (lnx_unlikely(idle))
+		lnx_idle(&cntr->idle, &cntr->lock, &cntr->eps,
+			 (uint32_t)(get(&cntr->ok) + get(&cntr->err)));
+}
+
 /* ---- values ---- */
 
 static uint64_t cntr_read(struct fid_cntr *fid)
@@ -43,6 +56,8 @@ static uint64_t cntr_read(struct fid_cntr *fid)
 
 	lnx_cntr_progress(cntr);
 	ok = get(&cntr->ok);
+	if (ok == get(&cntr->ok_read))
+		nothing_new(cntr);
 	set(&cntr->ok_read, ok);
 	return ok + get(&cntr->ok_base);
 }
@@ -293,6 +308,7 @@ static int cntr_close(struct fid *fid)
 		return -FI_EBUSY;
 	lnx_wait_close(cntr->wait);
 	lnx_eps_fini(&cntr->eps);
+	lnx_lock_fini(&cntr->lock);
 	__atomic_sub_fetch(&cntr->domain->refs, 1, __ATOMIC_RELEASE);
 	free(cntr);
 	return 0;
@@ -368,6 +384,8 @@ int lnx_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr,
 	}
 	cntr->domain = d;
 	cntr->threads = d->threads || cntr->wait;
+	lnx_lock_init(&cntr->lock, cntr->threads);
+	lnx_idle_init(&cntr->idle);
 	lnx_eps_init(&cntr->eps);
 	cntr->fid.fid.fclass = FI_CLASS_CNTR;
 	cntr->fid.fid.context = context;

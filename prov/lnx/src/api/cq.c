@@ -199,9 +199,16 @@ LNX_INLINE ssize_t cq_take(struct lnx_cq *cq, char *buf, size_t count,
 		if (*due)
 			cq->unasked = 0;
 	}
-	if (lnx_unlikely(!n))
-		n = -FI_EAGAIN;
-	else if (cq->head == cq->tail)
+	if (lnx_unlikely(!n)) {
+		bool idle = !due && !--cq->idle.left;
+
+		lnx_unlock(&cq->lock);
+		if (lnx_unlikely(idle))
+			lnx_idle(&cq->idle, &cq->lock, &cq->eps,
+				 lnx_cq_written(cq));
+		return -FI_EAGAIN;
+	}
+	if (cq->head == cq->tail)
 		lnx_cq_restart(cq);
 	lnx_unlock(&cq->lock);
 	return n;
@@ -491,6 +498,7 @@ int lnx_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 	cq->domain = d;
 	lnx_lock_init(&cq->lock, d->threads || cq->wait != NULL);
 	lnx_eps_init(&cq->eps);
+	lnx_idle_init(&cq->idle);
 	cq->fid.fid.fclass = FI_CLASS_CQ;
 	cq->fid.fid.context = context;
 	cq->fid.fid.ops = &cq_fid_ops;

@@ -12,7 +12,8 @@
  *				rails, matchers, peers, pools; held around every
  *				call into its core objects.  Endpoints of one
  *				shared receive context have one mutex for it
- *	4	cq->lock	ring of one CQ
+ *	4	cq->lock	ring of one CQ, its count of empty reads
+ *	4	cntr->lock	the same count of a counter; its values are atomic
  *	4	av->hash_lock	index of an AV by endpoint id
  *	4	eq->lock	queue of one EQ
  *	4	domain->mr_lock	index of registrations

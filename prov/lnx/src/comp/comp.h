@@ -65,6 +65,8 @@ void lnx_rxbuf_drop(struct lnx_rxbuf *buf);
 
 /* comp/progress.c: one pass over the endpoint's rails and deferred work. */
 void lnx_ep_progress(struct lnx_ep *ep);
+/* Poll all rails in the next passes, so many. */
+void lnx_ep_heat(struct lnx_ep *ep, uint32_t passes);
 /* Poll everything, whatever activity says; for waiting and closing. */
 void lnx_ep_progress_all(struct lnx_ep *ep);
 /* Before sleeping on the rails' descriptors.  True: there is, or may soon be,
@@ -114,6 +116,8 @@ void lnx_eps_add(struct lnx_eps *eps, struct lnx_ep_link *link,
 		 struct lnx_ep *ep);
 void lnx_eps_del(struct lnx_eps *eps, struct lnx_ep_link *link);
 void lnx_eps_progress_all(struct lnx_eps *eps, bool threads);
+/* Time has passed: poll all rails in the next passes, so many. */
+void lnx_eps_heat(struct lnx_eps *eps, uint32_t passes);
 /*
  * Look at everything.  True when something may come that no descriptor tells of:
  * work of ours that waits for its time, or shared memory (with count_shm false
@@ -136,6 +140,15 @@ LNX_INLINE void lnx_eps_progress(struct lnx_eps *eps, bool threads)
 	}
 	lnx_eps_progress_all(eps, threads);
 }
+
+/*
+ * comp/idle.c: idle->left reads found nothing; perhaps the thread gives up its core.
+ * found counts what was ever found, modulo 2^32.  lock guards idle and must not be
+ * held, nor any other lock.
+ */
+void lnx_idle_init(struct lnx_idle *idle);
+LNX_COLD void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,
+		       struct lnx_eps *eps, uint32_t found);
 
 /* What a last look before sleeping found. */
 enum lnx_look {

@@ -83,6 +83,22 @@ void lnx_eps_progress_all(struct lnx_eps *eps, bool threads)
 		pthread_mutex_unlock(&eps->lock);
 }
 
+void lnx_eps_heat(struct lnx_eps *eps, uint32_t passes)
+{
+	struct lnx_node *n, *tmp;
+
+	pthread_mutex_lock(&eps->lock);
+	lnx_list_foreach(&eps->list, n, tmp) {
+		struct lnx_ep *ep = ep_of(n);
+
+		lnx_lock(&ep->lock);
+		if (ep->enabled)
+			lnx_ep_heat(ep, passes);
+		lnx_unlock(&ep->lock);
+	}
+	pthread_mutex_unlock(&eps->lock);
+}
+
 bool lnx_eps_look(struct lnx_eps *eps, bool count_shm)
 {
 	struct lnx_node *n, *tmp;

@@ -173,13 +173,17 @@ void lnx_ep_progress(struct lnx_ep *ep)
 		slow(ep);
 }
 
-void lnx_ep_progress_all(struct lnx_ep *ep)
+void lnx_ep_heat(struct lnx_ep *ep, uint32_t passes)
 {
 	uint32_t i;
 
 	for (i = 0; i < ep->nrail; i++)
-		if (!ep->rail[i]->hot)
-			ep->rail[i]->hot = 1;
+		ep->rail[i]->hot = LNX_MAX(ep->rail[i]->hot, passes);
+}
+
+void lnx_ep_progress_all(struct lnx_ep *ep)
+{
+	lnx_ep_heat(ep, 1);
 	ep->pass |= 0xff;
 	lnx_ep_progress(ep);
 }

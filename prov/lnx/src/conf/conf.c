@@ -36,6 +36,8 @@ static const char *const lnx_conf_selection_names[] = {
 	NULL
 };
 
+static const char *const lnx_conf_auto_names[] = { "auto", NULL };
+
 const struct lnx_param lnx_params[] = {
 #define LNX_PARAM(name, type, def, min, max, unit, names, help) \
 	{ #name, LNX_PARAM_##type, def, min, max, unit, names, help },
@@ -158,6 +160,7 @@ static bool set(struct lnx_conf *c, size_t i, const char *text)
 	void *member = (char *)c + offsets[i];
 	size_t len = strlen(text);
 	uint64_t v;
+	int word;
 
 	if (p->type == LNX_PARAM_STR) {
 		*(const char **)member = len ? text : NULL;
@@ -173,6 +176,10 @@ static bool set(struct lnx_conf *c, size_t i, const char *text)
 	case LNX_PARAM_ENUM:
 		return parse_enum(text, len, p->names, member);
 	default:
+		if (p->names && parse_enum(text, len, p->names, &word)) {
+			*(uint64_t *)member = LNX_CONF_AUTO;
+			return true;
+		}
 		if (!parse_uint(text, len, &v) || v < p->min || v > p->max)
 			return false;
 		*(uint64_t *)member = v;
@@ -194,8 +201,9 @@ const char *lnx_param_allowed(const struct lnx_param *p, char *buf, size_t size)
 			 "0 or 1 (or no, yes, false, true, off, on)");
 		break;
 	case LNX_PARAM_UINT:
-		snprintf(buf, size, "a whole number from %" PRIu64 " to "
-			 "%" PRIu64 "%s%s%s", p->min, p->max,
+		snprintf(buf, size, "%s%sa whole number from %" PRIu64 " to "
+			 "%" PRIu64 "%s%s%s", p->names ? p->names[0] : "",
+			 p->names ? " or " : "", p->min, p->max,
 			 p->unit[0] ? " (" : "", p->unit,
 			 p->unit[0] ? ")" : "");
 		break;

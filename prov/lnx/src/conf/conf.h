@@ -28,6 +28,8 @@ enum lnx_conf_protocol {		/* FI_LNX_PROTOCOL */
 	LNX_PROTOCOL_DIRECT,
 };
 
+#define LNX_CONF_AUTO	UINT64_MAX	/* of a UINT: a word stands there */
+
 /*
  * One member per row of params.def, in its order: bool, uint64_t, const char *
  * (NULL when unset; owned by the environment, never modified) or int (enum).
@@ -87,7 +89,8 @@ struct lnx_param {
 	const char *def;		/* default as text, "" when none */
 	uint64_t min, max;		/* UINT only */
 	const char *unit;		/* "", "bytes", "us", "ms", ... */
-	const char *const *names;	/* ENUM: allowed names, NULL-ended */
+	const char *const *names;	/* ENUM: allowed names, NULL-ended; UINT: a
+					 * word for LNX_CONF_AUTO, or NULL */
 	const char *help;		/* one or two sentences */
 };
 extern const struct lnx_param lnx_params[];

@@ -39,6 +39,8 @@ struct lnx_cntr {
 	bool yield;			/* FI_WAIT_YIELD */
 	struct lnx_wait *wait;		/* NULL: nobody can sleep on it */
 	struct lnx_eps eps;
+	struct lnx_lock lock;		/* of idle */
+	struct lnx_idle idle;
 	/* What the application added, modulo 2^64.  Atomic. */
 	uint64_t ok_base;
 	uint64_t err_base;

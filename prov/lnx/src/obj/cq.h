@@ -48,6 +48,7 @@ struct lnx_cq {
 	struct lnx_lock lock;
 	enum fi_cq_format format;
 	uint32_t entry_size;		/* of that format */
+	struct lnx_idle idle;
 	struct lnx_domain *domain;
 	int refs;			/* endpoints bound */
 	/* On the page of the rest, mostly: its start is what is used. */

@@ -9,8 +9,18 @@
 #include <pthread.h>
 
 #include "base/list.h"
+#include "policy/yield.h"
 
 struct lnx_ep;
+
+/* Of a queue or counter: reads that find nothing (comp/idle.c). */
+struct lnx_idle {
+	uint32_t left;			/* of them, until lnx_idle() is due */
+	uint32_t switches;		/* of the thread that came last */
+	pthread_t thread;
+	bool known;			/* there is such a thread */
+	struct lnx_yield yield;
+};
 
 struct lnx_eps {
 	struct lnx_ep *sole;		/* the endpoint when there is just one */

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* policy/yield: a thread that polls in vain, on cores that others want or not. */
+#include <criterion/criterion.h>
+
+#include "base/clock.h"
+#include "policy/yield.h"
+
+#define US		LNX_NS_PER_US
+#define MS		LNX_NS_PER_MS
+#define SLEEP_NS	(55 * US)
+#define YIELD_NS	500ull
+#define TAKEN_NS	(3 * US)
+
+/* A thread, and what becomes of its core. */
+struct sim {
+	struct lnx_yield y;
+	uint64_t now, read_ns;
+	uint32_t found, left;
+	bool taken;			/* somebody takes the core at a yield */
+	bool lost;			/* and otherwise, before it */
+	unsigned looks, yields, sleeps;
+	uint64_t first_ns;		/* when it first gave the core up */
+};
+
+static struct sim start(uint64_t every)
+{
+	struct sim s = { .now = MS, .read_ns = 500 };
+
+	lnx_yield_init(&s.y, every);
+	s.left = s.y.every;
+	return s;
+}
+
+/* Reads that find nothing, for so long. */
+static void wait_for(struct sim *s, uint64_t ns)
+{
+	uint64_t end = s->now + ns;
+
+	s->yields = s->sleeps = s->looks = 0;
+	s->first_ns = 0;
+	while (s->now < end) {
+		enum lnx_yield_how how;
+
+		s->now += s->read_ns;
+		if (--s->left)
+			continue;
+		s->looks++;
+		how = lnx_yield_look(&s->y, s->now, s->found);
+		if (how != LNX_YIELD_NOT) {
+			if (!s->first_ns)
+				s->first_ns = s->now;
+			if (how == LNX_YIELD_SLEEP) {
+				s->sleeps++;
+				s->now += SLEEP_NS;
+			} else {
+				s->yields++;
+				s->now += s->taken ? TAKEN_NS : YIELD_NS;
+			}
+			lnx_yield_done(&s->y, how, s->now, s->taken &&
+				       how == LNX_YIELD_CORE, s->lost);
+		}
+		s->left = s->y.every;
+	}
+}
+
+/* The same, with something found every so often. */
+static unsigned talk_for(struct sim *s, uint64_t ns, uint64_t every)
+{
+	uint64_t end = s->now + ns;
+	unsigned n = 0;
+
+	while (s->now < end) {
+		wait_for(s, every);
+		n += s->yields + s->sleeps;
+		s->found++;
+	}
+	return n;
+}
+
+static void make_crowded(struct sim *s)
+{
+	s->taken = true;
+	wait_for(s, MS);
+	cr_assert(lnx_yield_crowded(&s->y));
+}
+
+Test(yield, zero_is_never)
+{
+	struct sim s = start(0);
+
+	s.taken = s.lost = true;
+	wait_for(&s, 100 * MS);
+	cr_assert_eq(s.yields + s.sleeps + s.looks, 0);
+	/* Billions of reads may be done all the same. */
+	lnx_yield_look(&s.y, s.now, 0);
+	cr_assert_eq(lnx_yield_look(&s.y, s.now + 1, 0), LNX_YIELD_NOT);
+}
+
+Test(yield, number_is_kept)
+{
+	struct sim s = start(10);
+
+	wait_for(&s, 10 * MS);
+	cr_assert_geq(s.yields, s.looks - 1);
+	s.taken = s.lost = true;
+	wait_for(&s, 10 * MS);
+	cr_assert_eq(s.yields, s.looks);
+	cr_assert_eq(s.y.every, 10);
+	cr_assert_eq(s.sleeps, 0);
+	cr_assert(!lnx_yield_crowded(&s.y));
+	/* Of reads in a row. */
+	s.read_ns = 1000;
+	s.found++;
+	cr_assert_leq(talk_for(&s, 10 * MS, 9 * US), 1);
+	/* Also the largest there is, and more than fits. */
+	s = start(1);
+	cr_assert_eq(s.y.every, 1);
+	s = start(UINT64_MAX - 1);
+	cr_assert_eq(s.y.every, UINT32_MAX);
+}
+
+Test(yield, alone_it_costs_less_than_a_percent)
+{
+	uint64_t read_ns[] = { 40, 500, 3000 };
+	unsigned i;
+
+	for (i = 0; i < 3; i++) {
+		struct sim s = start(LNX_YIELD_AUTO);
+
+		s.read_ns = read_ns[i];
+		wait_for(&s, 100 * MS);
+		cr_assert_gt(s.yields, 200);
+		cr_assert_leq(s.yields * YIELD_NS, MS, "%u yields", s.yields);
+		cr_assert_eq(s.sleeps, 0);
+	}
+}
+
+Test(yield, not_while_messages_come)
+{
+	struct sim s = start(LNX_YIELD_AUTO);
+
+	cr_assert_eq(talk_for(&s, 100 * MS, 150 * US), 0);
+	/* Modulo 2^32. */
+	s.found = UINT32_MAX - 3;
+	cr_assert_eq(talk_for(&s, MS, 150 * US), 0);
+}
+
+Test(yield, crowd_is_learnt_at_once)
+{
+	struct sim s = start(LNX_YIELD_AUTO);
+	uint64_t began = s.now;
+
+	s.taken = true;
+	wait_for(&s, MS);
+	cr_assert_lt(s.first_ns - began, 300 * US);
+	began = s.now;
+	wait_for(&s, MS);
+	cr_assert_lt(s.first_ns - began, 5 * US);
+	cr_assert_gt(s.yields, 150);
+	cr_assert_eq(s.sleeps, 0);
+	/* And kept between messages. */
+	cr_assert_gt(talk_for(&s, 10 * MS, 20 * US), 1000);
+}
+
+Test(yield, nobody_takes_it_any_more)
+{
+	struct sim s = start(LNX_YIELD_AUTO);
+
+	make_crowded(&s);
+	s.taken = false;
+	wait_for(&s, MS);
+	/* 2, 4, ... 128, 200 us. */
+	cr_assert_leq(s.yields, 12, "%u yields", s.yields);
+	cr_assert(!lnx_yield_crowded(&s.y));
+	wait_for(&s, 10 * MS);
+	cr_assert_leq(s.yields, 50);
+	/* Short waits alone do not get so far, but cost little then. */
+	make_crowded(&s);
+	s.taken = false;
+	cr_assert_leq(talk_for(&s, 10 * MS, 20 * US), 20);
+}
+
+Test(yield, a_thread_that_computes_keeps_its_core)
+{
+	struct sim s = start(LNX_YIELD_AUTO);
+
+	make_crowded(&s);
+	s.read_ns = 50 * US;		/* with work in between */
+	wait_for(&s, 100 * MS);
+	cr_assert_leq(s.yields, 1);
+	cr_assert_eq(s.sleeps, 0);
+	s.read_ns = 500;
+	wait_for(&s, MS);
+	cr_assert_gt(s.yields, 100);
+}
+
+Test(yield, another_group_gets_the_core_by_sleep)
+{
+	struct sim s = start(LNX_YIELD_AUTO);
+
+	s.lost = true;
+	wait_for(&s, 2 * MS);
+	cr_assert_gt(s.sleeps, 5);
+	/* But not where the wait is short. */
+	cr_assert_eq(s.y.sleep_ns > s.now, true);
+	wait_for(&s, MS / 2);
+	s.found++;
+	wait_for(&s, 120 * US);
+	cr_assert_gt(s.first_ns, 0);
+	cr_assert_eq(s.sleeps, 1);
+	s.found++;
+	s.read_ns = 50;
+	cr_assert_geq(s.y.sleep_ns, s.now + 10 * MS);
+	cr_assert_eq(talk_for(&s, MS, 50 * US), 0);
+}
+
+Test(yield, one_loss_is_an_accident)
+{
+	struct sim s = start(LNX_YIELD_AUTO);
+	unsigned i;
+
+	for (i = 0; i < 10; i++) {
+		s.lost = true;
+		wait_for(&s, 220 * US);
+		cr_assert_leq(s.yields, 1);
+		s.lost = false;
+		wait_for(&s, 30 * MS);
+		cr_assert_eq(s.sleeps, 0, "round %u", i);
+	}
+}
+
+Test(yield, sleeping_ends)
+{
+	struct sim s = start(LNX_YIELD_AUTO);
+	uint64_t slept, last = 0;
+	unsigned i;
+
+	/* Longer each time, to a limit. */
+	for (i = 0; i < 8; i++) {
+		s.lost = true;
+		do
+			wait_for(&s, 100 * US);
+		while (!s.sleeps);
+		s.lost = false;
+		slept = s.y.sleep_ns - s.now;
+		cr_assert(slept > last || slept > 300 * MS);
+		cr_assert_leq(slept, 320 * MS);
+		last = slept;
+		wait_for(&s, slept + MS);
+		cr_assert_gt(s.sleeps, 10);
+		wait_for(&s, 10 * MS);
+		cr_assert_eq(s.sleeps, 0);
+	}
+	/* After a long peace it begins anew. */
+	wait_for(&s, 1000 * MS);
+	s.lost = true;
+	wait_for(&s, 220 * US);
+	s.lost = false;
+	wait_for(&s, 100 * MS);
+	s.lost = true;
+	do
+		wait_for(&s, 100 * US);
+	while (!s.sleeps);
+	cr_assert_leq(s.y.sleep_ns - s.now, 20 * MS);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A thread of the application polls and finds nothing: perhaps it gives up its core,
+ * as policy/yield.h decides.  Called by api/cq.c and api/cntr.c.
+ */
+#include <sched.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "comp/comp.h"
+#include "prov.h"
+
+void lnx_idle_init(struct lnx_idle *idle)
+{
+	lnx_yield_init(&idle->yield, lnx_config()->yield);
+	idle->left = idle->yield.every;
+	idle->known = false;
+}
+
+/* How often this thread lost its core, also by giving it up to another one. */
+static uint32_t switches(void)
+{
+	struct rusage u;
+
+	return getrusage(RUSAGE_THREAD, &u) ? 0 : (uint32_t)u.ru_nivcsw;
+}
+
+/* The counts are a thread's own: those of another say nothing. */
+static bool same_thread(struct lnx_idle *idle)
+{
+	pthread_t self = pthread_self();
+	bool same = idle->known && pthread_equal(idle->thread, self);
+
+	idle->thread = self;
+	idle->known = true;
+	return same;
+}
+
+void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,
+	      struct lnx_eps *eps, uint32_t found)
+{
+	const struct timespec moment = { .tv_nsec = 1 };
+	uint32_t before = 0, after;
+	enum lnx_yield_how how;
+	bool known, crowded;
+
+	lnx_lock(lock);
+	how = lnx_yield_look(&idle->yield, lnx_clock_ns(), found);
+	idle->left = idle->yield.every;
+	crowded = lnx_yield_crowded(&idle->yield);
+	lnx_unlock(lock);
+	if (how == LNX_YIELD_NOT)
+		return;
+	/* In a crowd the last time was just now: that is near enough. */
+	if (!crowded)
+		before = switches();
+	if (how == LNX_YIELD_CORE)
+		sched_yield();
+	else
+		nanosleep(&moment, NULL);
+	after = switches();
+	lnx_lock(lock);
+	known = same_thread(idle);
+	if (crowded)
+		before = known ? idle->switches : after - 1;
+	lnx_yield_done(&idle->yield, how, lnx_clock_ns(), after != before,
+		       known && before != idle->switches);
+	idle->switches = after;
+	idle->left = idle->yield.every;
+	lnx_unlock(lock);
+	/* Passes are no measure of the time that has passed meanwhile. */
+	if (how == LNX_YIELD_SLEEP || after != before)
+		lnx_eps_heat(eps, idle->yield.every);
+}

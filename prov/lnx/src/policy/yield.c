@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* See yield.h. */
+#include "policy/yield.h"
+
+#include "base/clock.h"
+#include "base/compiler.h"
+
+/* Reads that find nothing between looks at the clock. */
+#define CALM_READS	64u
+#define CROWDED_READS	4u
+#define NEVER		UINT32_MAX
+
+#define SPIN_MIN_NS	(2 * LNX_NS_PER_US)
+#define SPIN_MAX_NS	(200 * LNX_NS_PER_US)
+/* A read takes less, even over several rails.  A thread that comes back later has
+ * other work, and keeps its core for that. */
+#define READ_NS		(20 * LNX_NS_PER_US)
+
+/* About what the shortest sleep takes (timer slack is 50 us). */
+#define SLEEP_AFTER_NS	(60 * LNX_NS_PER_US)
+/* Losing the core twice within this is more than a daemon that ran once. */
+#define LOST_NS		(20 * LNX_NS_PER_MS)
+/* A thread that sleeps does not lose its core: longer each time that it turns out
+ * to be wanted still. */
+#define SLEEP_MIN_NS	(20 * LNX_NS_PER_MS)
+#define SLEEP_MAX_NS	(320 * LNX_NS_PER_MS)
+
+void lnx_yield_init(struct lnx_yield *y, uint64_t every)
+{
+	*y = (struct lnx_yield){
+		.learns = every == LNX_YIELD_AUTO,
+		.spin_ns = SPIN_MAX_NS,
+		.sleep_for_ns = SLEEP_MIN_NS,
+	};
+	if (y->learns)
+		y->every = CALM_READS;
+	else
+		y->every = every && every < NEVER ? (uint32_t)every : NEVER;
+}
+
+enum lnx_yield_how lnx_yield_look(struct lnx_yield *y, uint64_t now,
+				  uint32_t found)
+{
+	bool first = !y->look_ns;
+	bool busy = found != y->found ||
+		    (y->learns && lnx_ns_since(now, y->look_ns) >
+				  y->every * READ_NS);
+
+	y->found = found;
+	y->look_ns = now;
+	if (first || busy) {
+		y->idle_ns = y->gave_ns = now;
+		return LNX_YIELD_NOT;
+	}
+	if (!y->learns)
+		return y->every == NEVER ? LNX_YIELD_NOT : LNX_YIELD_CORE;
+	if (now < y->sleep_ns &&
+	    lnx_ns_since(now, y->idle_ns) >= SLEEP_AFTER_NS)
+		return LNX_YIELD_SLEEP;
+	return lnx_ns_since(now, y->gave_ns) < y->spin_ns ? LNX_YIELD_NOT :
+							    LNX_YIELD_CORE;
+}
+
+/* The core is another scheduling group's, too. */
+static void lost_core(struct lnx_yield *y, uint64_t now)
+{
+	if (y->lost_ns && lnx_ns_since(now, y->lost_ns) < LOST_NS) {
+		y->sleep_ns = now + y->sleep_for_ns;
+		y->sleep_for_ns = LNX_MIN(2 * y->sleep_for_ns, SLEEP_MAX_NS);
+	} else if (lnx_ns_since(now, y->sleep_ns) > SLEEP_MAX_NS) {
+		y->sleep_for_ns = SLEEP_MIN_NS;
+	}
+	y->lost_ns = now;
+}
+
+void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
+		    bool taken, bool lost)
+{
+	y->look_ns = y->gave_ns = now;
+	if (!y->learns || how == LNX_YIELD_SLEEP)
+		return;
+	if (taken) {
+		y->spin_ns = 0;
+	} else {
+		y->spin_ns = LNX_MIN(LNX_MAX(2 * y->spin_ns, SPIN_MIN_NS),
+				     SPIN_MAX_NS);
+		if (lost)
+			lost_core(y, now);
+	}
+	y->every = y->spin_ns ? CALM_READS : CROWDED_READS;
+}
