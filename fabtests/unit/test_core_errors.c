@@ -5,10 +5,14 @@
  * be told from real ones, and change nothing.
  */
 #include <criterion/criterion.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "comp/comp.h"
+#include "core/complain.h"
+#include "core/open.h"
 #include "fake_core.h"
 #include "fake_inside.h"
 #include "policy/errclass.h"
@@ -181,5 +185,52 @@ Test(core_errors, direct)
 	cr_expect_eq(fake_comp(&f, &a).len, 5);
 	cr_expect_arr_eq(buf, "hello", 5);
 	free(heap);
+	fake_close(&f);
+}
+
+/* ---- rails that do not open ---- */
+
+/* What stands on standard error since the last time. */
+static const char *said(int fd)
+{
+	static char buf[512];
+	ssize_t n = read(fd, buf, sizeof(buf) - 1);
+
+	buf[n > 0 ? n : 0] = '\0';
+	return buf;
+}
+
+/* A link that the user set and that does not open is said aloud; a rail that is opened
+ * anew later, on a network that comes and goes, is not. */
+Test(core_errors, only_the_first_opening_is_complained_of)
+{
+	struct lnx_rail *rail;
+	int fd[2];
+
+	cr_assert_eq(pipe2(fd, O_NONBLOCK), 0);
+	cr_assert_geq(dup2(fd[1], STDERR_FILENO), 0);
+	open_kind(LNX_RAIL_PLAIN);
+	rail = f.lnx->rail[0];
+	fake_conf.prov_links = "tcp:eth0";
+	for (int quiet = 1; quiet >= 0; quiet--) {
+		lnx_complain_fini();
+		lnx_complain_aloud(!quiet);
+		for (int first = 0; first < 2; first++) {
+			lnx_rail_shut_ep(rail);
+			core->ep_fails = 1;
+			f.lnx->enabled = !first;
+			cr_assert_neq(lnx_rail_open_ep(rail, 0), 0);
+			f.lnx->enabled = true;
+			if (quiet || !first) {
+				cr_expect_str_eq(said(fd[0]), "");
+				continue;
+			}
+			cr_expect_not_null(strstr(said(fd[0]),
+				"lnx: FI_LNX_PROV_LINKS=\"tcp:eth0\": rail "));
+		}
+	}
+	cr_assert_eq(lnx_rail_open_ep(rail, 0), 0);
+	lnx_complain_fini();
+	fake_conf.prov_links = NULL;
 	fake_close(&f);
 }
