@@ -10,6 +10,7 @@
 #include "comp/comp.h"
 #include "comp/faults.h"
 #include "comp/links.h"
+#include "core/halfway.h"
 #include "rx/rx.h"
 #include "tx/deaths.h"
 #include "tx/guard.h"
@@ -66,11 +67,38 @@ static LNX_COLD void refill(struct lnx_ep *ep)
 		ep->work &= ~LNX_WORK_BUFS;
 }
 
+#define SWEEP_FIRST_NS	(5 * LNX_NS_PER_MS)
+#define SWEEP_LAST_NS	LNX_NS_PER_S
+#define SWEEP_COST	1000u		/* part of the time that it may take */
+
+/*
+ * Sockets that cores have opened are not to go to programs that the application starts:
+ * one that outlives it would keep them, and peers would never know that it is dead.
+ * Cores connect some time after a peer came up, and again at any time, so this is done
+ * some times then, and once in a second while anything is looked at.
+ */
+static LNX_COLD void sweep(struct lnx_ep *ep, uint64_t now)
+{
+	uint64_t cost;
+	uint32_t i;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+		lnx_halfway_cloexec(ep->rail[i]);
+	cost = lnx_ns_since(lnx_clock_ns(), now);
+	ep->sweep_gap_ns = LNX_MIN(LNX_MAX(2 * ep->sweep_gap_ns,
+					   SWEEP_FIRST_NS), SWEEP_LAST_NS);
+	if (ep->sweep_gap_ns == SWEEP_LAST_NS)
+		ep->work &= ~LNX_WORK_SWEEP;
+	ep->sweep_ns = now + LNX_MAX(ep->sweep_gap_ns, SWEEP_COST * cost);
+}
+
 /* What needs the time. */
 static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 {
 	uint64_t now = lnx_clock_ns();
 
+	if (lnx_unlikely(now >= ep->sweep_ns) && !ep->bare)
+		sweep(ep, now);
 	if (ep->work & LNX_WORK_GUARD)
 		lnx_guard_run(ep, now);
 	if (ep->work & LNX_WORK_PUMP)
@@ -90,7 +118,8 @@ static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 /* What need not be looked at in every pass, and some of it not in each of these. */
 static __attribute__((noinline)) void slow(struct lnx_ep *ep)
 {
-	const uint32_t may_wait = LNX_WORK_UNA | LNX_WORK_WATCH;
+	const uint32_t may_wait = LNX_WORK_UNA | LNX_WORK_WATCH |
+				  LNX_WORK_SWEEP;
 
 	if ((ep->work & ~may_wait) == LNX_WORK_OWE)
 		lnx_tx_acks_rode(ep);
@@ -221,6 +250,8 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 		if (ep->rail[i]->kind == LNX_RAIL_PLAIN &&
 		    !lnx_list_empty(&ep->rail[i]->spare))
 			more = true;
+	if (ep->work & LNX_WORK_SWEEP)
+		sweep(ep, lnx_clock_ns());
 	/* Nobody will look at the time while we sleep. */
 	if (ep->work & LNX_WORK_OWE)
 		lnx_tx_acks(ep, lnx_clock_ns(), true);
@@ -232,7 +263,7 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 	}
 	/* Unacknowledged frames need no looking after: a connection that breaks
 	 * makes its descriptor ready. */
-	work = ep->work & ~(LNX_WORK_UNA | LNX_WORK_WATCH);
+	work = ep->work & ~(LNX_WORK_UNA | LNX_WORK_WATCH | LNX_WORK_SWEEP);
 	/* A path may be left for hours. */
 	if (ep->thread && (work & LNX_WORK_GUARD)) {
 		lnx_thread_wake(ep->thread);

@@ -2,6 +2,7 @@
 #include "core/halfway.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -127,6 +128,32 @@ static bool leads_to(const struct lnx_rail *rail,
 		}
 	}
 	return false;
+}
+
+/* The rail's listener, accepted by it, or made to a peer of it; and new to us. */
+static bool close_on_exec(int fd, const struct lnx_rail *rail)
+{
+	struct sockaddr_storage here, there;
+	socklen_t hlen = sizeof(here), tlen = sizeof(there);
+	int flags = fcntl(fd, F_GETFD);
+	struct stat st;
+
+	if (flags < 0 || (flags & FD_CLOEXEC))
+		return false;
+	memset(&here, 0, sizeof(here));
+	memset(&there, 0, sizeof(there));
+	if (fstat(fd, &st) || !S_ISSOCK(st.st_mode) ||
+	    getsockname(fd, (void *)&here, &hlen) ||
+	    (!same(&here, rail->addr, rail->addrlen) &&
+	     (getpeername(fd, (void *)&there, &tlen) ||
+	      !leads_to(rail, &there))))
+		return false;
+	return !fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+}
+
+unsigned lnx_halfway_cloexec(const struct lnx_rail *rail)
+{
+	return each(rail, close_on_exec);
 }
 
 /* Accepted by the rail, or made to a peer of it. */

@@ -2,7 +2,8 @@
 /*
  * Connections to a rail's core endpoint that were accepted and have not yet said who
  * they are.  tcp cores of libfabric 2.1 forget them when the endpoint is closed, and
- * crash when they do say (PEERS.md).  And those that hang.
+ * crash when they do say (PEERS.md).  And those that hang, and all that other programs
+ * are not to inherit.
  */
 #ifndef LNX_HALFWAY_H
 #define LNX_HALFWAY_H
@@ -22,5 +23,12 @@ unsigned lnx_halfway_end(const struct lnx_rail *rail);
  * all that the network has not taken.  Returns how many there are.
  */
 unsigned lnx_halfway_reset(const struct lnx_rail *rail);
+
+/*
+ * The rail's listener and connections, whoever made them, are to be closed in programs
+ * that this process starts.  Returns how many were not.  Of descriptors that were it
+ * costs one system call each.
+ */
+unsigned lnx_halfway_cloexec(const struct lnx_rail *rail);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "core/book.h"
 #include "core/complain.h"
+#include "core/halfway.h"
 #include "core/open.h"
 #include "obj/mr.h"
 
@@ -339,6 +340,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		return ret;
 	}
 	rail->first_port = (uint16_t)lnx_rail_port(rail);
+	lnx_halfway_cloexec(rail);
 	if (rail->prov == LNX_PROV_SHM) {
 		ep->mark = ep->eid;
 		ep->pid = getpid();
@@ -473,6 +475,8 @@ int lnx_rail_open_ep(struct lnx_rail *rail, unsigned port)
 
 	if (ret)
 		lnx_rail_shut_ep(rail);
+	else
+		lnx_halfway_cloexec(rail);
 	return ret;
 }
 

@@ -134,6 +134,8 @@ struct lnx_ep {
 	struct lnx_node parked;		/* lnx_rxe.link: large, in the core */
 	uint64_t timer_ns;		/* when slow timers run next */
 	uint64_t looked_ns;		/* when deadlines were looked at last */
+	uint64_t sweep_ns;		/* when sockets are looked at next, */
+	uint64_t sweep_gap_ns;		/* and how long after the last time */
 
 	uint8_t addr[LNX_ADDR_BYTES];
 	uint64_t moves;			/* 1 + times that it has changed */
@@ -223,9 +225,10 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_FAULT	0x4000u
 #define LNX_WORK_GUARD	0x8000u
 #define LNX_WORK_COPY	0x10000u
+#define LNX_WORK_SWEEP	0x20000u
 /* Those that progress looks at now and then only. */
 #define LNX_WORK_SLOW	(LNX_WORK_UNA | LNX_WORK_OWE | LNX_WORK_WATCH | \
-			 LNX_WORK_GUARD)
+			 LNX_WORK_GUARD | LNX_WORK_SWEEP)
 #define LNX_SLOW_PASSES	16u
 
 /* ---- core/peer.c: peers of an endpoint.  Owner lock held. ---- */

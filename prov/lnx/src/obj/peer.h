@@ -241,6 +241,7 @@ struct lnx_peer {
 	uint8_t lost;			/* paths, bits, of which `probing` is about */
 	uint64_t alive_ns;		/* its host was asked last */
 	bool asking;			/* about the whole peer (tx/guard.h) */
+	uint64_t stalled_ns;		/* so long only its hosts have answered */
 	uint32_t npull;			/* of its large messages and writes */
 };
 static_assert(offsetof(struct lnx_peer, slot) == 64 &&

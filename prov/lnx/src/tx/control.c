@@ -234,6 +234,7 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 		if (!peer->silent_ns) {
 			peer->silent_ns = now;
 			peer->asking = false;
+			peer->stalled_ns = 0;
 		}
 		err = lnx_guard_silent(peer, now);
 		if (lnx_unlikely(err)) {

@@ -24,7 +24,8 @@
  * tell of another place (tx/told.c).
  *
  * A peer of whom nothing comes at all is given up after FI_LNX_TRANSACTION_TIMEOUT if
- * no kernel answers for it either; while one does, it only computes.
+ * no kernel answers for it either; while one does, it only computes, until
+ * FI_LNX_STALL_TIMEOUT.
  *
  * Only peers with several paths have somewhere to go; what a single one delivers late
  * is the core's business.  All functions: owner lock held.

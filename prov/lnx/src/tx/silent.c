@@ -2,6 +2,11 @@
 /*
  * A peer of whom nothing comes over any path: is it gone, or does it only compute?
  * Its kernels know.  Called by tx/control.c.
+ *
+ * What they know is that somebody has the sockets.  That is another process if the peer
+ * has started one that inherited them, and has died: the sockets are close-on-exec
+ * (core/halfway.h), but a process that was only forked has them.  So a kernel's word
+ * counts for FI_LNX_STALL_TIMEOUT.
  */
 #include "tx/guard.h"
 #include "tx/heal.h"
@@ -35,6 +40,19 @@ static LNX_COLD void nobody_there(struct lnx_peer *peer, struct lnx_path *path,
 	if (peer->asking && lnx_peer_heard(peer) && peer->ep->plan.step[LNX_CLASS_OK] &&
 	    lnx_ns_since(now, peer->alive_ns) >= KERNEL_MUTE_NS)
 		lnx_guard_leave(peer, path, "not even its host answers", now);
+}
+
+/* A kernel has answered for a peer that did not.  False: no more of that. */
+static LNX_COLD bool may_stall(struct lnx_peer *peer, uint64_t now)
+{
+	uint64_t limit = peer->ep->conf->stall_timeout * LNX_NS_PER_S;
+
+	/* Time in which we did not look does not count. */
+	peer->stalled_ns += LNX_MIN(lnx_ns_since(now, peer->silent_ns),
+				    2 * LNX_NS_PER_S);
+	peer->silent_ns = now;
+	peer->asking = false;
+	return !limit || peer->stalled_ns < limit;
 }
 
 LNX_COLD int lnx_guard_silent(struct lnx_peer *peer, uint64_t now)
@@ -71,11 +89,8 @@ LNX_COLD int lnx_guard_silent(struct lnx_peer *peer, uint64_t now)
 			break;
 		}
 	}
-	if (alive) {
-		peer->silent_ns = now;	/* it only computes */
-		peer->asking = false;
-		return 0;
-	}
+	if (alive)
+		return may_stall(peer, now) ? 0 : FI_ETIMEDOUT;
 	/* They had no time to answer: it may be we who did not look for long. */
 	if (lnx_ns_since(now, peer->alive_ns) < SILENT_NS)
 		return 0;
