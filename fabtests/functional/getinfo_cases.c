@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
@@ -459,6 +460,7 @@ static void run_hints(void)
 	HINT(REFUSED, h->domain_attr->name = strdup("shm"));
 	HINT(REFUSED, h->domain_attr->name = strdup("lo"));
 	HINT(REFUSED, h->src_addr = strdup("x"), h->src_addrlen = 2);
+	HINT(REFUSED, h->src_addr = calloc(1, 64), h->src_addrlen = 64);
 	HINT(REFUSED, h->dest_addr = strdup("x"), h->dest_addrlen = 2);
 	HINT(REFUSED, h->dest_addr = calloc(1, 64), h->dest_addrlen = 64);
 }
@@ -538,6 +540,135 @@ static void run_own_result(void)
 		fi_freeinfo(again);
 	}
 	fi_freeinfo(first);
+	fi_freeinfo(hints);
+}
+
+/* ---- every provider there is ---- */
+
+struct side {
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	char name[64];
+	fi_addr_t other;
+};
+
+static int open_side(struct side *s, struct fid_fabric *fabric,
+		     struct fi_info *info)
+{
+	struct fi_av_attr av = { .type = FI_AV_TABLE };
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED };
+	size_t len = sizeof(s->name);
+
+	return fi_domain(fabric, info, &s->domain, NULL) ||
+	       fi_av_open(s->domain, &av, &s->av, NULL) ||
+	       fi_cq_open(s->domain, &cq, &s->cq, NULL) ||
+	       fi_endpoint(s->domain, info, &s->ep, NULL) ||
+	       fi_ep_bind(s->ep, &s->av->fid, 0) ||
+	       fi_ep_bind(s->ep, &s->cq->fid, FI_TRANSMIT | FI_RECV) ||
+	       fi_enable(s->ep) || fi_getname(&s->ep->fid, s->name, &len);
+}
+
+static void close_side(struct side *s)
+{
+	if (s->ep)
+		CHECK_INT(fi_close(&s->ep->fid), 0);
+	if (s->cq)
+		CHECK_INT(fi_close(&s->cq->fid), 0);
+	if (s->av)
+		CHECK_INT(fi_close(&s->av->fid), 0);
+	if (s->domain)
+		CHECK_INT(fi_close(&s->domain->fid), 0);
+}
+
+/* Two endpoints of this process: small and large messages arrive.  A link that hangs is
+ * ended by the guard of the case. */
+static void talk(const char *link, struct fi_info *info)
+{
+	static char in[200000], out[200000];
+	static const size_t lens[] = { 8, sizeof(out) };
+	struct fid_fabric *fabric = NULL;
+	struct fi_cq_tagged_entry e;
+	struct side s[2] = { 0 };
+	struct fi_context2 ctx[2];
+
+	if (fi_fabric(info->fabric_attr, &fabric, NULL) ||
+	    open_side(&s[0], fabric, info) || open_side(&s[1], fabric, info)) {
+		gi_fail(__FILE__, __LINE__, "%s: offered, and does not open",
+			link);
+		goto out;
+	}
+	CHECK_INT(fi_av_insert(s[0].av, s[1].name, 1, &s[0].other, 0, NULL), 1);
+	CHECK_INT(fi_av_insert(s[1].av, s[0].name, 1, &s[1].other, 0, NULL), 1);
+	for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+		unsigned done = 0;
+		ssize_t ret;
+
+		memset(out, 'a' + (int)i, lens[i]);
+		memset(in, 0, lens[i]);
+		CHECK_INT(fi_trecv(s[1].ep, in, lens[i], NULL, FI_ADDR_UNSPEC,
+				   1, 0, &ctx[1]), 0);
+		do {
+			ret = fi_tsend(s[0].ep, out, lens[i], NULL, s[0].other,
+				       1, &ctx[0]);
+			fi_cq_read(s[1].cq, NULL, 0);
+			fi_cq_read(s[0].cq, NULL, 0);
+		} while (ret == -FI_EAGAIN);
+		CHECK_INT(ret, 0);
+		while (!ret && done < 2) {
+			for (unsigned k = 0; k < 2; k++) {
+				ret = fi_cq_read(s[k].cq, &e, 1);
+				done += ret == 1;
+				if (ret == -FI_EAVAIL)
+					break;
+				ret = 0;
+			}
+		}
+		CHECK_INT(done, 2);
+		CHECK(!memcmp(in, out, lens[i]));
+	}
+out:
+	close_side(&s[0]);
+	close_side(&s[1]);
+	if (fabric)
+		CHECK_INT(fi_close(&fabric->fid), 0);
+}
+
+/* Each is either a link that works, or refused with a reason. */
+static void run_every_provider(void)
+{
+	/* A domain has to be named, and over what others can be layered. */
+	static const char *const form[] = {
+		"", ":lo", ";ofi_rxm:lo", ";ofi_rxd:lo",
+	};
+	struct fi_info *all, *p, *list, *hints = new_hints();
+	unsigned works = 0;
+	char name[128];
+
+	CHECK_INT(fi_getinfo(API, NULL, NULL, FI_PROV_ATTR_ONLY, NULL, &all),
+		  0);
+	for (p = all; p; p = p->next)
+	for (size_t i = 0; i < sizeof(form) / sizeof(form[0]); i++) {
+		int ret;
+
+		snprintf(name, sizeof(name), "%s%s", p->fabric_attr->prov_name,
+			 form[i]);
+		free(hints->domain_attr->name);
+		hints->domain_attr->name = strdup(name);
+		ret = query(hints, &list);
+		/* "lnx" cannot be read as a link at all. */
+		CHECK(!ret || ret == -FI_ENODATA || !strncmp(name, "lnx", 3));
+		printf("# link %s: %s\n", name, fi_strerror(-ret));
+		if (ret)
+			continue;
+		CHECK(strncmp(name, "sockets", 7));
+		works++;
+		talk(name, list);
+		fi_freeinfo(list);
+	}
+	CHECK(works >= 3);		/* shm, tcp, tcp;ofi_rxm */
+	fi_freeinfo(all);
 	fi_freeinfo(hints);
 }
 
@@ -907,6 +1038,8 @@ const struct gi_case gi_cases[] = {
 	{ "attributes", { LO }, run_attributes, 0, { 0 }, 0 },
 	{ "shm_only", { LINKS("shm") }, run_shm_only, 0, { 0 }, 0 },
 	{ "caps", { LO }, run_caps, 0, { 0 }, 0 },
+	{ "every_provider", { 0 }, run_every_provider, -1,
+	  { "provider \"sockets\" is libfabric's old" }, 0 },
 	{ "hints", { LO }, run_hints, 0, { 0 }, 0 },
 	{ "no_thread", { LO, "FI_LNX_THREAD=0" }, run_no_thread, 0, { 0 }, 0 },
 	{ "no_srq", { LINKS("shm+tcp;ofi_rxm:lo"), "FI_LNX_USE_SRQ=0" },
@@ -963,6 +1096,9 @@ const struct gi_case gi_cases[] = {
 	  { "at \"tcp:r3\"", "only a link-local address" }, 1 },
 	{ "absent_provider", { LINKS("shm+opx") }, run_nothing, 1,
 	  { "provider \"opx\" is not available" }, 0 },
+	{ "sockets_provider", { LINKS("shm+sockets") }, run_nothing, 1,
+	  { "at \"sockets\" (character 5)", "provider \"sockets\" is",
+	    "name \"tcp\" in its place", "usable here" }, 0 },
 	{ "no_peer_provider", { LINKS("shm+sm2") }, run_nothing, 1,
 	  { "provider \"sm2\" has neither FI_PEER nor" }, 0 },
 	{ "datagram_provider", { LINKS("shm+udp") }, run_nothing, 1,

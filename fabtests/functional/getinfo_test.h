@@ -19,7 +19,7 @@ struct gi_case {
 	const char *name;
 	const char *env[GI_ENV_MAX];	/* "NAME=value" */
 	void (*run)(void);		/* in its own process; or NULL */
-	int warnings;			/* lines that lnx logs at level warn */
+	int warnings;			/* lines that lnx logs at level warn; -1: any */
 	const char *says[GI_SAYS_MAX];	/* each stands in the output */
 	unsigned how;			/* GI_* */
 };

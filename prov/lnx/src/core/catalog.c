@@ -301,6 +301,14 @@ static void reduce(struct lnx_catalog *cat)
 			cat->loopback_only = false;
 }
 
+/* Half a sentence on a provider that has all that a rail needs, and is none; or NULL. */
+static const char *unfit(const char *prov)
+{
+	if (!strcasecmp(prov, "sockets"))
+		return "is libfabric's old provider over TCP, which stalls with messages under way and is not in newer releases; name \"tcp\" in its place";
+	return NULL;
+}
+
 int lnx_catalog_read(struct lnx_catalog *cat, const char *prov, char *why,
 		     size_t why_size)
 {
@@ -308,6 +316,10 @@ int lnx_catalog_read(struct lnx_catalog *cat, const char *prov, char *why,
 	int ret;
 
 	memset(cat, 0, sizeof(*cat));
+	if (unfit(prov)) {
+		snprintf(why, why_size, "%s", unfit(prov));
+		return -FI_ENODATA;
+	}
 	if (lnx_conf_bare(lnx_config())) {
 		ret = read_kind(cat, shm ? LNX_RAIL_BARE_LOCAL : LNX_RAIL_BARE,
 				prov);
@@ -444,7 +456,7 @@ static bool usable(const struct fi_info *info)
 	const char *prov = info->fabric_attr->prov_name;
 	uint64_t need = FI_MSG | FI_RMA;
 
-	return prov && lnx_addr_prov_id(prov) != LNX_PROV_NONE &&
+	return prov && !unfit(prov) && lnx_addr_prov_id(prov) != LNX_PROV_NONE &&
 	       (info->caps & need) == need;
 }
 

@@ -259,7 +259,7 @@ static int add_all(struct lnx_link_rails *lr, const struct source *src,
 static int add_part(struct lnx_link_rails *lr, const struct source *src)
 {
 	struct lnx_catalog *cat = malloc(sizeof(*cat));
-	char why[128];
+	char why[200];
 	int ret;
 
 	if (!cat)
