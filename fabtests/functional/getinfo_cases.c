@@ -237,8 +237,14 @@ static void run_attributes(void)
 		  FI_RMA_EVENT | FI_RECV |
 		  FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE | FI_DIRECTED_RECV);
 	CHECK_INT(i->mode, 0);
-	CHECK(!i->src_addr && !i->dest_addr);
+	CHECK(i->src_addr && !i->dest_addr);
 	CHECK_INT(i->src_addrlen, 64);		/* what fi_getname wants */
+	if (i->src_addr) {
+		char copy[64];
+
+		memcpy(copy, i->src_addr, i->src_addrlen);
+		CHECK(!memcmp(copy, "LNXA", 4));
+	}
 	CHECK_INT(i->ep_attr->type, FI_EP_RDM);
 	/* Nobody else's protocol: the library's lnx speaks another one. */
 	CHECK(i->ep_attr->protocol & 0x80000000U);
@@ -532,6 +538,8 @@ static void run_own_result(void)
 		CHECK(!strcmp(again->domain_attr->name,
 			      i->domain_attr->name));
 		CHECK(!again->next);
+		CHECK(again->src_addr && again->src_addrlen == i->src_addrlen &&
+		      !memcmp(again->src_addr, i->src_addr, i->src_addrlen));
 		CHECK_INT(again->caps, i->caps);
 		CHECK_INT(again->tx_attr->caps, i->tx_attr->caps);
 		CHECK_INT(again->rx_attr->caps, i->rx_attr->caps);
@@ -540,6 +548,50 @@ static void run_own_result(void)
 		fi_freeinfo(again);
 	}
 	fi_freeinfo(first);
+	fi_freeinfo(hints);
+}
+
+/* One capability alone comes back, in each attribute that has it. */
+static void run_caps_alone(void)
+{
+	static const struct { uint64_t cap, tx, rx, dom; } row[] = {
+		{ FI_MSG, FI_MSG, FI_MSG, 0 },
+		{ FI_TAGGED, FI_TAGGED, FI_TAGGED, 0 },
+		{ FI_RMA, FI_RMA, FI_RMA, 0 },
+		{ FI_ATOMIC, FI_ATOMIC, FI_ATOMIC, 0 },
+		{ FI_DIRECTED_RECV, 0, FI_DIRECTED_RECV, 0 },
+		{ FI_SOURCE, 0, FI_SOURCE, 0 },
+		{ FI_RMA_EVENT, 0, FI_RMA_EVENT, 0 },
+		{ FI_MULTI_RECV, 0, FI_MULTI_RECV, 0 },
+		{ FI_SEND, FI_SEND, 0, 0 }, { FI_RECV, 0, FI_RECV, 0 },
+		{ FI_READ, FI_READ, 0, 0 }, { FI_WRITE, FI_WRITE, 0, 0 },
+		{ FI_REMOTE_READ, 0, FI_REMOTE_READ, 0 },
+		{ FI_REMOTE_WRITE, 0, FI_REMOTE_WRITE, 0 },
+		{ FI_LOCAL_COMM, 0, 0, FI_LOCAL_COMM },
+	};
+	struct fi_info *hints = new_hints(), *i;
+
+	for (size_t r = 0; r < sizeof(row) / sizeof(row[0]); r++) {
+		hints->caps = row[r].cap;
+		CHECK_INT(query(hints, &i), 0);
+		if (!i) {
+			printf("#   row %zu\n", r);
+			continue;
+		}
+		if (!(i->caps & row[r].cap) ||
+		    (i->tx_attr->caps & row[r].cap) != row[r].tx ||
+		    (i->rx_attr->caps & row[r].cap) != row[r].rx ||
+		    (i->domain_attr->caps & row[r].cap) != row[r].dom)
+			gi_fail(__FILE__, __LINE__, "row %zu: caps %#llx, tx "
+				"%#llx, rx %#llx, domain %#llx", r,
+				(unsigned long long)i->caps,
+				(unsigned long long)i->tx_attr->caps,
+				(unsigned long long)i->rx_attr->caps,
+				(unsigned long long)i->domain_attr->caps);
+		CHECK_INT((i->tx_attr->caps | i->rx_attr->caps |
+			   i->domain_attr->caps) & ~i->caps, 0);
+		fi_freeinfo(i);
+	}
 	fi_freeinfo(hints);
 }
 
@@ -1038,6 +1090,7 @@ const struct gi_case gi_cases[] = {
 	{ "attributes", { LO }, run_attributes, 0, { 0 }, 0 },
 	{ "shm_only", { LINKS("shm") }, run_shm_only, 0, { 0 }, 0 },
 	{ "caps", { LO }, run_caps, 0, { 0 }, 0 },
+	{ "caps_alone", { LO }, run_caps_alone, 0, { 0 }, 0 },
 	{ "every_provider", { 0 }, run_every_provider, -1,
 	  { "provider \"sockets\" is libfabric's old" }, 0 },
 	{ "hints", { LO }, run_hints, 0, { 0 }, 0 },

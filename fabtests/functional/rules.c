@@ -279,6 +279,75 @@ static int getinfo_again(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
+/* Opens an endpoint from hints with that source address; its name into o. */
+static int open_from(struct ft *ft, const void *src, size_t len,
+		     struct ft_objs *o)
+{
+	struct ft_cfg cfg = { 0 };
+	struct fi_info *h = ft_hints(ft, &cfg);
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_TAGGED };
+	struct fi_av_attr av = { .type = FI_AV_TABLE };
+	int ret;
+
+	memset(o, 0, sizeof(*o));
+	h->src_addr = malloc(len);
+	FT_CHECK(ft, h->src_addr, "malloc");
+	memcpy(h->src_addr, src, len);
+	h->src_addrlen = len;
+	ret = fi_getinfo(FT_API, NULL, NULL, 0, h, &o->info);
+	fi_freeinfo(h);
+	FT_CALL(ft, ret);
+	FT_CHECK(ft, o->info->src_addr && o->info->src_addrlen == len &&
+		 !memcmp(o->info->src_addr, src, len), "another src_addr");
+	FT_CALL(ft, fi_fabric(o->info->fabric_attr, &o->fabric, NULL));
+	FT_CALL(ft, fi_domain(o->fabric, o->info, &o->domain, NULL));
+	FT_CALL(ft, fi_av_open(o->domain, &av, &o->av, NULL));
+	FT_CALL(ft, fi_cq_open(o->domain, &cq, &o->cq, NULL));
+	FT_CALL(ft, fi_endpoint(o->domain, o->info, &o->ep, NULL));
+	FT_CALL(ft, fi_ep_bind(o->ep, &o->av->fid, 0));
+	FT_CALL(ft, fi_ep_bind(o->ep, &o->cq->fid, FI_TRANSMIT | FI_RECV));
+	FT_CALL(ft, fi_enable(o->ep));
+	o->name_len = sizeof(o->name);
+	FT_CALL(ft, fi_getname(&o->ep->fid, o->name, &o->name_len));
+	return FT_PASS;
+}
+
+/*
+ * src_addr can be copied, and given back.  That of fi_getinfo gives each endpoint a name
+ * of its own and is nobody's; the name of an endpoint that is no more can be had again.
+ */
+static int source_address(struct ft *ft, const struct ft_case *c)
+{
+	struct fi_info *i = ft->o.info;
+	unsigned char name[FT_NAME_MAX];
+	struct ft_objs o[2];
+	fi_addr_t addr;
+	size_t len;
+	int ret;
+
+	(void)c;
+	if (!ft_is_bare(ft, "lnx"))
+		return ft_skip(ft, "the rules are lnx's");
+	FT_CHECK(ft, i->src_addr && i->src_addrlen <= sizeof(name),
+		 "src_addr %p of %zu bytes", i->src_addr, i->src_addrlen);
+	memcpy(name, i->src_addr, i->src_addrlen);
+	ret = fi_av_insert(ft->o.av, name, 1, &addr, 0, NULL);
+	FT_CHECK(ft, ret == 0 && addr == FI_ADDR_NOTAVAIL, "fi_av_insert of "
+		 "an address of no endpoint returned %d", ret);
+	FT_TRY(open_from(ft, name, i->src_addrlen, &o[0]));
+	FT_TRY(open_from(ft, name, i->src_addrlen, &o[1]));
+	FT_CHECK(ft, memcmp(o[0].name, o[1].name, o[0].name_len), "two "
+		 "endpoints have one name");
+	memcpy(name, o[0].name, sizeof(name));
+	len = o[0].name_len;
+	FT_CHECK(ft, !ft_objs_close(ft, &o[0]) && !ft_objs_close(ft, &o[1]),
+		 "not closed: %s", ft->why);
+	FT_TRY(open_from(ft, name, len, &o[0]));
+	FT_CHECK(ft, o[0].name_len == len && !memcmp(o[0].name, name, len),
+		 "it has another name than the one asked for");
+	return ft_objs_close(ft, &o[0]) ? FT_FAIL : FT_PASS;
+}
+
 /* Hints nobody can meet give -FI_ENODATA, not something else. */
 static int impossible_hints(struct ft *ft, const struct ft_case *c)
 {
@@ -362,6 +431,7 @@ int main(int argc, char **argv)
 		{ .name = "too-many-iovs", .fn = too_many_iovs, .ranks = 1 },
 		{ .name = "all-iovs", .fn = all_iovs },
 		{ .name = "getinfo-again", .fn = getinfo_again, .ranks = 1 },
+		{ .name = "source-address", .fn = source_address, .ranks = 1 },
 		{ .name = "impossible-hints", .fn = impossible_hints,
 		  .ranks = 1 },
 	};

@@ -81,6 +81,31 @@ static int check_info(const struct fi_info *info)
 	return 0;
 }
 
+/* A source address with an identity: as fi_setname. */
+static int take_source(struct lnx_ep *ep, const struct fi_info *info)
+{
+	struct lnx_addr a;
+	char why[160];
+
+	if (!info->src_addr)
+		return 0;
+	if (lnx_addr_source_unpack(&a, info->src_addr, info->src_addrlen, why,
+				   sizeof(why))) {
+		LNX_WARN(FI_LOG_EP_CTRL,
+			 "fi_endpoint: src_addr is not of fi_getinfo or fi_getname: %s\n",
+			 why);
+		return -FI_EINVAL;
+	}
+	if (!a.eid)
+		return 0;
+	ep->want = malloc(sizeof(*ep->want));
+	if (!ep->want)
+		return -FI_ENOMEM;
+	*ep->want = a;
+	ep->eid = a.eid;
+	return 0;
+}
+
 int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 		struct fid_ep **out, void *context)
 {
@@ -111,6 +136,9 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 		ret = -FI_EIO;
 		goto err;
 	}
+	ret = take_source(ep, info);
+	if (ret)
+		goto err;
 	ret = lnx_ep_init_rx(ep);
 	if (ret)
 		goto err;
@@ -164,6 +192,7 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 err:
 	fi_freeinfo(ep->info);
 	free(ep->by_eid);
+	free(ep->want);
 	free(ep);
 	return ret;
 }

@@ -19,6 +19,7 @@
 #include "core/caps.h"
 #include "core/catalog.h"
 #include "core/complain.h"
+#include "core/open.h"
 #include "obj/peer_abi.h"
 #include "core/resolve.h"
 #include "prov.h"
@@ -173,6 +174,90 @@ static int take_dest(struct fi_info *info, const struct fi_info *hints)
 	return 0;
 }
 
+/* What an endpoint over these rails would say of itself, before it has addresses. */
+static struct lnx_addr source_of(const struct lnx_link_rails *lr)
+{
+	struct lnx_addr a = { .host = lnx_host_identity(lnx_config()) };
+	unsigned i;
+
+	for (i = 0; i < lr->nrail; i++) {
+		if (lnx_kind_local(lr->rail[i].kind))
+			a.has_shm = true;
+		else
+			a.more = true;
+		if (lnx_kind_bare(lr->rail[i].kind))
+			a.bare = true;
+	}
+	return a;
+}
+
+/* Has the link a rail where the address has that one? */
+static bool has_rail(const struct lnx_link_rails *lr,
+		     const struct lnx_addr_rail *r)
+{
+	unsigned i;
+
+	for (i = 0; i < lr->nrail; i++)
+		if (lr->rail[i].prov_id == r->prov &&
+		    lr->rail[i].group == r->group)
+			return true;
+	return false;
+}
+
+/* Could an endpoint over these rails have that address? */
+static const char *is_elsewhere(const struct lnx_addr *ask,
+				const struct lnx_addr *own,
+				const struct lnx_link_rails *lr)
+{
+	unsigned i;
+
+	if (ask->host != own->host)
+		return "src_addr: of another host";
+	if (ask->has_shm != own->has_shm)
+		return "src_addr: shared memory";
+	if (ask->bare != own->bare)
+		return "src_addr: FI_LNX_USE_SRQ";
+	if (!ask->eid)
+		return NULL;
+	for (i = 0; i < ask->nrail; i++)
+		if (!has_rail(lr, &ask->rail[i]))
+			return "src_addr: its rails";
+	return !ask->nrail && !ask->more && own->more ? "src_addr: its rails" :
+							NULL;
+}
+
+/*
+ * The source address: of no endpoint, since each opened from this entry has one of its
+ * own; or that in the hints, which the endpoint opened will have (ep_open.c).
+ */
+static int take_source(struct request *req, struct fi_info *info,
+		       const struct lnx_link_rails *lr)
+{
+	const struct fi_info *hints = req->hints;
+	struct lnx_addr own = source_of(lr), ask;
+	char why[160];
+
+	info->src_addr = malloc(LNX_ADDR_BYTES);
+	if (!info->src_addr)
+		return -FI_ENOMEM;
+	info->src_addrlen = LNX_ADDR_BYTES;
+	if (!hints || !hints->src_addr)
+		return lnx_addr_source_pack(&own, info->src_addr);
+	if (lnx_addr_source_unpack(&ask, hints->src_addr, hints->src_addrlen,
+				   why, sizeof(why))) {
+		LNX_INFO(FI_LOG_FABRIC, "hints: src_addr: %s\n", why);
+		return -FI_ENODATA;
+	}
+	req->why = is_elsewhere(&ask, &own, lr);
+	if (req->why) {
+		LNX_INFO(FI_LOG_FABRIC, "link \"%s\" does not fit the hints: "
+			 "%s\n", lr->name, req->why);
+		return -FI_ENODATA;
+	}
+	memcpy(info->src_addr, hints->src_addr, LNX_ADDR_BYTES);
+	return 0;
+}
+
 static bool is_there(const struct request *req, const char *domain)
 {
 	const struct fi_info *info;
@@ -251,6 +336,8 @@ static int offer(struct request *req, const struct lnx_link_rails *lr)
 		ret = forward_nic(info, lr);
 	if (!ret)
 		ret = take_dest(info, req->hints);
+	if (!ret)
+		ret = take_source(req, info, lr);
 	if (ret) {
 		fi_freeinfo(info);
 		return ret == -FI_ENODATA ? 0 : ret;
@@ -415,11 +502,8 @@ static bool is_for_others(const struct fi_info *hints)
 	    strncmp(hints->fabric_attr->name, FABRIC_NAME,
 		    sizeof(FABRIC_NAME) - 1))
 		return true;
-	if (hints->ep_attr && hints->ep_attr->type != FI_EP_UNSPEC &&
-	    hints->ep_attr->type != FI_EP_RDM)
-		return true;
-	/* Rails choose their addresses, so none can be given from outside. */
-	return hints->src_addr != NULL;
+	return hints->ep_attr && hints->ep_attr->type != FI_EP_UNSPEC &&
+	       hints->ep_attr->type != FI_EP_RDM;
 }
 
 int lnx_getinfo(uint32_t version, const char *node, const char *service,

@@ -22,6 +22,9 @@
  * address of its own.  Otherwise they are not used: addresses of peers come
  * from fi_getname.  A hints->dest_addr made by that is handed through.
  *
+ * src_addr is of no endpoint yet and can be given back in hints; one of fi_getname in
+ * the hints is the name that the endpoint opened from the result will have.
+ *
  * 0, -FI_ENODATA (nothing fits), -FI_EINVAL (FI_LNX_PROV_LINKS cannot be read),
  * -FI_ENOMEM.  Any thread.
  */

@@ -104,15 +104,19 @@ static uint64_t with_modifiers(uint64_t bits, uint64_t ask, uint64_t primaries,
 			       uint64_t modifiers)
 {
 	bits &= ~modifiers;
-	if (!(bits & primaries))
-		return bits;
+	if (!(bits & primaries))	/* asked for alone, it comes back */
+		return bits | (ask & modifiers);
 	return bits | (ask & modifiers ? ask & modifiers : modifiers);
 }
 
-/* The part of an endpoint's caps that its sending or receiving half has. */
+/*
+ * The part of an endpoint's caps that its sending or receiving half has.  Without
+ * any primary that has modifiers there are no halves to be without.
+ */
 static uint64_t half(uint64_t all, unsigned where, uint64_t modifiers)
 {
-	return all & modifiers ? all & caps_in(where) : 0;
+	return (all & modifiers) || !(all & (MSG_CAPS | RMA_CAPS)) ?
+	       all & caps_in(where) : 0;
 }
 
 /* Any rail that has it is enough: peers are reached over the rail that can. */
@@ -228,8 +232,6 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 	info->caps = caps_of(PRIMARY) | caps_of(MODIFIER) | caps_of(FREE) |
 		     rail_caps(lr);
 	info->addr_format = LNX_ADDR_FORMAT;
-	/* There is none yet; some size the buffer for fi_getname by it. */
-	info->src_addrlen = LNX_ADDR_BYTES;
 
 	tx->msg_order = MSG_ORDER | ON_REQUEST;
 	tx->inject_size = direct_limit(lr, LNX_INJECT_MAX, inject_of);
@@ -299,7 +301,7 @@ static int fit_caps(struct fi_info *info, const struct fi_info *hints,
 					    MSG_MODIFIERS);
 		info->caps = with_modifiers(info->caps, ask, RMA_CAPS,
 					    RMA_MODIFIERS);
-		if (!(info->caps & FI_RECV))
+		if (!(info->caps & FI_RECV) && !(ask & FI_MULTI_RECV))
 			info->caps &= ~FI_MULTI_RECV;
 	}
 	info->tx_attr->caps = half(info->caps, TX, TX_MODIFIERS);

@@ -167,7 +167,7 @@ int lnx_addr_add(struct lnx_addr *a, const struct lnx_addr_rail *r)
 	return (int)a->nrail++;
 }
 
-int lnx_addr_pack(const struct lnx_addr *a, uint8_t buf[LNX_ADDR_BYTES])
+static int pack(const struct lnx_addr *a, uint8_t buf[LNX_ADDR_BYTES])
 {
 	uint8_t rail[LNX_WIRE_ADDR_RAILS_BYTES];
 	bool more = a->more, full = false;
@@ -176,7 +176,7 @@ int lnx_addr_pack(const struct lnx_addr *a, uint8_t buf[LNX_ADDR_BYTES])
 	unsigned i;
 	int n;
 
-	if (!a->eid || a->nrail > LNX_ADDR_RAILS)
+	if (a->nrail > LNX_ADDR_RAILS)
 		return -EINVAL;
 	memset(&w, 0, sizeof(w));
 	memcpy(w.magic, LNX_WIRE_ADDR_MAGIC, sizeof(w.magic));
@@ -202,6 +202,16 @@ int lnx_addr_pack(const struct lnx_addr *a, uint8_t buf[LNX_ADDR_BYTES])
 		  (a->bare ? LNX_WIRE_ADDR_F_BARE : 0);
 	memcpy(buf, &w, sizeof(w));
 	return 0;
+}
+
+int lnx_addr_pack(const struct lnx_addr *a, uint8_t buf[LNX_ADDR_BYTES])
+{
+	return a->eid ? pack(a, buf) : -EINVAL;
+}
+
+int lnx_addr_source_pack(const struct lnx_addr *a, uint8_t buf[LNX_ADDR_BYTES])
+{
+	return a->eid || !a->nrail ? pack(a, buf) : -EINVAL;
 }
 
 struct reason {
@@ -328,8 +338,9 @@ int lnx_addr_rail_unpack(struct lnx_addr_rail *r, const uint8_t *p,
 	return unpack_rail(r, 0, p, left, &why);
 }
 
-int lnx_addr_unpack(struct lnx_addr *a, const void *buf, size_t len,
-		    char *why_buf, size_t why_size)
+/* source: it may be of no endpoint. */
+static int unpack(struct lnx_addr *a, const void *buf, size_t len,
+		  bool source, char *why_buf, size_t why_size)
 {
 	struct reason why = { why_buf, why_buf ? why_size : 0 };
 	struct lnx_wire_addr w;
@@ -371,9 +382,10 @@ int lnx_addr_unpack(struct lnx_addr *a, const void *buf, size_t len,
 	out.more = w.flags & LNX_WIRE_ADDR_F_MORE;
 	out.bare = w.flags & LNX_WIRE_ADDR_F_BARE;
 	out.nrail = w.nrail;
-	if (!out.eid)
+	if (!out.eid && (!source || out.nrail))
 		return refuse(&why, -EINVAL, "the address has endpoint "
-			      "identity 0");
+			      "identity 0: it is of no endpoint; those of "
+			      "fi_getname are");
 	for (i = 0; i < out.nrail; i++) {
 		n = unpack_rail(&out.rail[i], i, w.rails + used,
 				sizeof(w.rails) - used, &why);
@@ -386,6 +398,18 @@ int lnx_addr_unpack(struct lnx_addr *a, const void *buf, size_t len,
 			      "its %u rails, where zeros belong", out.nrail);
 	*a = out;
 	return 0;
+}
+
+int lnx_addr_unpack(struct lnx_addr *a, const void *buf, size_t len,
+		    char *why, size_t why_size)
+{
+	return unpack(a, buf, len, false, why, why_size);
+}
+
+int lnx_addr_source_unpack(struct lnx_addr *a, const void *buf, size_t len,
+			   char *why, size_t why_size)
+{
+	return unpack(a, buf, len, true, why, why_size);
 }
 
 struct text {

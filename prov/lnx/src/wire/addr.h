@@ -83,6 +83,16 @@ int lnx_addr_unpack(struct lnx_addr *a, const void *buf, size_t len,
 		    char *why, size_t why_size);
 
 /*
+ * The same for the address of a fi_info, which may be of no endpoint: then eid is 0 and
+ * there are no rails, only a host and what kind of endpoint it would be.  Never on the
+ * wire, and no destination: lnx_addr_unpack refuses it.
+ */
+int lnx_addr_source_pack(const struct lnx_addr *a,
+			 uint8_t buf[LNX_ADDR_BYTES]);
+int lnx_addr_source_unpack(struct lnx_addr *a, const void *buf, size_t len,
+			   char *why, size_t why_size);
+
+/*
  * One rail in the form that blobs and lists have.  Pack: bytes written, 0 for one that
  * means nothing elsewhere, or -EINVAL.  Unpack: bytes of at most left that it took, or
  * -EINVAL; *r as after lnx_addr_unpack.
