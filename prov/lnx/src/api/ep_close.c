@@ -75,6 +75,7 @@ static void drop_stored(struct lnx_match *m)
 		struct lnx_rxe *rxe = lnx_container_of(u, struct lnx_rxe, unex);
 
 		lnx_match_drop(m, u);
+		lnx_rx_claimed(rxe);
 		if (!rxe->starting)
 			lnx_list_del(&rxe->link);
 		if (rxe->held == LNX_HELD_MEMORY)

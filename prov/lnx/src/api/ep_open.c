@@ -29,7 +29,7 @@ void lnx_ep_init_lists(struct lnx_ep *ep)
 	struct lnx_node *heads[] = {
 		&ep->ack_peers, &ep->pump_peers, &ep->una_peers, &ep->guard_peers,
 		&ep->learn_peers, &ep->direct_peers, &ep->pulls, &ep->parked,
-		&ep->fetches, &ep->copies, &ep->copied,
+		&ep->fetches, &ep->copies, &ep->copied, &ep->nameless,
 		&ep->peers, &ep->reserve, &ep->buf_reserve, &ep->rndvs,
 		&ep->dead_rndvs, &ep->av_link, &ep->owned,
 		&ep->domain_link, &ep->srx_link, &ep->sharers,

@@ -88,6 +88,7 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	p->self = eid == ep->eid;
 	p->tx_odd = LNX_TX_ODD_UNHEARD;
 	lnx_list_init(&p->pend);
+	lnx_list_init(&p->stored);
 	lnx_list_init(&p->dpend);
 	lnx_list_init(&p->dpend_link);
 	lnx_list_init(&p->learn_link);

@@ -132,6 +132,8 @@ struct lnx_ep {
 	struct lnx_node copies;		/* lnx_rxe.link: copies to come, instead */
 	struct lnx_node copied;		/* lnx_rndv.copy_link: copies to send */
 	struct lnx_node parked;		/* lnx_rxe.link: large, in the core */
+	struct lnx_node nameless;	/* lnx_rxe.of_peer: the same as peer->stored, of
+					 * senders that the shm core cannot name */
 	uint64_t timer_ns;		/* when slow timers run next */
 	uint64_t looked_ns;		/* when deadlines were looked at last */
 	uint64_t sweep_ns;		/* when sockets are looked at next, */

@@ -218,6 +218,7 @@ struct lnx_peer {
 	int pidfd;			/* 1 + descriptor of its process; 0: none */
 
 	/* Receive path. */
+	struct lnx_node stored;		/* lnx_rxe.of_peer: its messages without receive */
 	uint32_t full_pass;		/* 1 + the pass in which no path took a read */
 	uint64_t pull_left;		/* bytes to be read that are not yet asked for */
 	bool put_refused;		/* a piece of the write that is coming in */

@@ -86,7 +86,7 @@ static int store_unexpected(struct lnx_ep *ep, struct lnx_peer *peer,
 	rxe->state = LNX_RXE_UNEX;
 	rxe->unex.src = peer->addr;
 	rxe->unex.tag = tagged ? h->tag : 0;
-	lnx_match_store(lnx_rx_stored(ep, tagged), &rxe->unex);
+	lnx_rx_store(rxe);
 	ep->stats.unexpected++;
 	return kept;
 }
@@ -496,7 +496,7 @@ int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,
 	if (rxe->state == LNX_RXE_UNEX) {
 		rxe->unex.src = src;
 		rxe->unex.tag = tagged ? tag : 0;
-		lnx_match_store(lnx_rx_stored(ep, tagged), &rxe->unex);
+		lnx_rx_store(rxe);
 		ep->stats.unexpected++;
 	} else {
 		ep->stats.matched++;
@@ -520,34 +520,35 @@ void lnx_rx_sourced(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src)
 	rxe = lnx_rx_take(ep, msg->tagged, src, msg->unex.tag, msg->len);
 	if (!rxe)
 		return;
-	lnx_match_drop(m, &msg->unex);
+	lnx_rx_unstore(msg);
 	lnx_rx_adopt(msg, rxe);
 	lnx_rx_deliver(msg);
 }
 
-/* Stored messages of a sender whose address became known, changed, or went. */
+/*
+ * Stored messages of a sender whose address became known, changed, or went.  Delivering
+ * one may call a core, which may have messages: each is looked at while it is first.
+ */
 void lnx_rx_rename(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
-	struct lnx_match *m[2] = { lnx_rx_stored(ep, true),
-				   lnx_rx_stored(ep, false) };
-	struct lnx_munex *u, *next;
-	unsigned i;
+	struct lnx_node *n, *tmp, left;
 
-	for (i = 0; i < 2; i++) {
-		for (u = lnx_match_first_unex(m[i]); u; u = next) {
-			struct lnx_rxe *rxe =
-				lnx_container_of(u, struct lnx_rxe, unex);
+	if (peer->shm_core != FI_ADDR_NOTAVAIL)
+		lnx_list_foreach(&ep->nameless, n, tmp) {
+			struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe,
+							     of_peer);
 
-			next = lnx_match_next_unex(m[i], u);
-			if (rxe->ep != ep)
-				continue;
-			if (!rxe->peer && rxe->held == LNX_HELD_CORE &&
-			    peer->shm_core != FI_ADDR_NOTAVAIL &&
+			if (rxe->held == LNX_HELD_CORE &&
 			    rxe->pe.t.addr == peer->shm_core)
-				rxe->peer = peer;
-			if (rxe->peer == peer)
-				lnx_rx_sourced(ep, rxe, peer->addr);
+				lnx_rx_set_peer(rxe, peer);
 		}
+	lnx_list_init(&left);
+	lnx_list_splice(&left, &peer->stored);
+	while ((n = lnx_list_pop(&left))) {
+		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, of_peer);
+
+		lnx_list_add_tail(&peer->stored, n);
+		lnx_rx_sourced(ep, rxe, peer->addr);
 	}
 }

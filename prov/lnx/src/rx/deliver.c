@@ -105,7 +105,7 @@ void lnx_rx_rematch(struct lnx_ep *ep)
 		}
 		if (!kid)
 			continue;
-		lnx_match_drop(&at->msg, u);
+		lnx_rx_unstore(msg);
 		lnx_rx_adopt(msg, kid);
 		lnx_rx_deliver(msg);
 	}

@@ -22,6 +22,7 @@ void lnx_rxe_make(void *obj, struct lnx_pool *p)
 	rxe->since_ns = 0;
 	rxe->parent = NULL;
 	lnx_list_init(&rxe->link);
+	lnx_list_init(&rxe->of_peer);
 	rxe->more = false;
 	rxe->state = LNX_RXE_FREE;
 }
@@ -298,7 +299,7 @@ LNX_COLD void lnx_rx_core_failed(struct lnx_rxe *rxe,
 		return;
 	rxe->starting = false;
 	if (rxe->state == LNX_RXE_UNEX)
-		lnx_match_drop(lnx_rx_stored(rxe->ep, rxe->tagged), &rxe->unex);
+		lnx_rx_unstore(rxe);
 	lnx_list_del(&rxe->link);
 	if (wanted)
 		lnx_rx_fail(rxe, err->err, err->prov_errno);

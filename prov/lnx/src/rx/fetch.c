@@ -91,7 +91,7 @@ static void announced(struct lnx_ep *ep, const struct lnx_wire_note *n)
 	rxe->state = LNX_RXE_UNEX;
 	rxe->unex.src = peer->addr;
 	rxe->unex.tag = n->tag;
-	lnx_match_store(lnx_rx_stored(ep, tagged), &rxe->unex);
+	lnx_rx_store(rxe);
 	lnx_rx_park(rxe);
 	ep->stats.unexpected++;
 }

@@ -71,7 +71,7 @@ static LNX_COLD ssize_t post_multi(struct lnx_ep *ep, const struct lnx_recv *r)
 
 		if (!kid)
 			break;
-		lnx_match_drop(m, u);
+		lnx_rx_unstore(msg);
 		lnx_rx_adopt(msg, kid);
 		lnx_rx_deliver(msg);
 	}
@@ -107,6 +107,7 @@ ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r)
 		u = lnx_match_claim(m, src, r->tag, r->ignore);
 		if (u) {
 			rxe = lnx_container_of(u, struct lnx_rxe, unex);
+			lnx_rx_claimed(rxe);
 			fill(rxe, r);
 			if (lnx_unlikely(rxe->ep != ep))
 				lnx_rx_assign(rxe, rxe->ep);
@@ -191,7 +192,7 @@ ssize_t lnx_rx_post_special(struct lnx_ep *ep, const struct lnx_recv *r)
 		rxe = u ? lnx_container_of(u, struct lnx_rxe, unex) : NULL;
 		report_peek(ep, r, rxe);
 		if (rxe && (r->flags & (FI_CLAIM | FI_DISCARD))) {
-			lnx_match_drop(m, u);
+			lnx_rx_unstore(rxe);
 			if (r->flags & FI_DISCARD) {
 				lnx_rx_discard(rxe);
 			} else {

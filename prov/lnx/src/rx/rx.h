@@ -119,6 +119,7 @@ struct lnx_rxe {
 	struct lnx_rxe *parent;
 	struct lnx_ep *home;		/* whose pool it is of; const */
 
+	struct lnx_node of_peer;	/* UNEX: peer->stored, or ep->nameless */
 	struct lnx_munex unex;		/* UNEX */
 	uint32_t kids;			/* parent: messages not yet complete */
 
@@ -155,6 +156,38 @@ static inline struct lnx_match *lnx_rx_stored(struct lnx_ep *ep, bool tagged)
 {
 	return lnx_rx_match(lnx_unlikely(ep->srx != NULL) ? ep->srx : ep,
 			    tagged);
+}
+
+/*
+ * Keep a message for which nothing was posted; unex.src and unex.tag are set.  It is
+ * with the others of its peer as well, so that what concerns a peer need not look at
+ * the messages of all.
+ */
+static inline void lnx_rx_store(struct lnx_rxe *rxe)
+{
+	lnx_match_store(lnx_rx_stored(rxe->ep, rxe->tagged), &rxe->unex);
+	lnx_list_add_tail(rxe->peer ? &rxe->peer->stored : &rxe->ep->nameless,
+			  &rxe->of_peer);
+}
+
+/* Remove it; claimed: the matcher has done so already. */
+static inline void lnx_rx_claimed(struct lnx_rxe *rxe)
+{
+	lnx_list_del(&rxe->of_peer);
+}
+
+static inline void lnx_rx_unstore(struct lnx_rxe *rxe)
+{
+	lnx_match_drop(lnx_rx_stored(rxe->ep, rxe->tagged), &rxe->unex);
+	lnx_rx_claimed(rxe);
+}
+
+/* It was nameless. */
+static inline void lnx_rx_set_peer(struct lnx_rxe *rxe, struct lnx_peer *peer)
+{
+	rxe->peer = peer;
+	lnx_list_del(&rxe->of_peer);
+	lnx_list_add_tail(&peer->stored, &rxe->of_peer);
 }
 
 static inline bool lnx_ep_is_srx(const struct lnx_ep *ep)

@@ -227,7 +227,7 @@ static int direct_queue(struct fi_peer_rx_entry *entry)
 	}
 	rxe->unex.src = rxe->peer ? rxe->peer->addr : FI_ADDR_UNSPEC;
 	rxe->unex.tag = rxe->tagged ? rxe->tag : 0;
-	lnx_match_store(lnx_rx_stored(ep, rxe->tagged), &rxe->unex);
+	lnx_rx_store(rxe);
 	/* Large ones block the sender's later completions: not for long. */
 	if (rxe->len > LNX_INJECT_MAX)
 		lnx_rx_park(rxe);
@@ -239,29 +239,28 @@ static void direct_foreach_unspec(struct fid_peer_srx *srx,
 {
 	struct lnx_rail *rail = srx_rail(srx);
 	struct lnx_ep *ep = rail->ep;
-	struct lnx_match *m[2] = { lnx_rx_stored(ep, true),
-				   lnx_rx_stored(ep, false) };
-	struct lnx_munex *u, *next;
-	unsigned i;
+	struct lnx_node *n, left;
 
-	for (i = 0; i < 2; i++) {
-		for (u = lnx_match_first_unex(m[i]); u; u = next) {
-			struct lnx_rxe *rxe =
-				lnx_container_of(u, struct lnx_rxe, unex);
+	lnx_list_init(&left);
+	lnx_list_splice(&left, &ep->nameless);
+	while ((n = lnx_list_pop(&left))) {
+		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, of_peer);
+		struct lnx_peer *peer;
 
-			next = lnx_match_next_unex(m[i], u);
-			if (rxe->peer || rxe->held != LNX_HELD_CORE ||
-			    rxe->pe.t.srx != srx)
-				continue;
-			rxe->pe.t.addr = get_addr(lnx_peer_entry_out(&rxe->pe));
-			rxe->peer = core_peer(rail, rxe->pe.t.addr);
-			/*
-			 * Matching it may start it, a call into the core: this
-			 * runs inside fi_av_insert, where cores allow that.
-			 */
-			if (rxe->peer && rxe->peer->addr != FI_ADDR_NOTAVAIL)
-				lnx_rx_sourced(ep, rxe, rxe->peer->addr);
-		}
+		lnx_list_add_tail(&ep->nameless, n);
+		if (rxe->held != LNX_HELD_CORE || rxe->pe.t.srx != srx)
+			continue;
+		rxe->pe.t.addr = get_addr(lnx_peer_entry_out(&rxe->pe));
+		peer = core_peer(rail, rxe->pe.t.addr);
+		if (!peer)
+			continue;
+		lnx_rx_set_peer(rxe, peer);
+		/*
+		 * Matching it may start it, a call into the core: this runs
+		 * inside fi_av_insert, where cores allow that.
+		 */
+		if (peer->addr != FI_ADDR_NOTAVAIL)
+			lnx_rx_sourced(ep, rxe, peer->addr);
 	}
 }
 
@@ -291,8 +290,7 @@ static LNX_COLD void free_waiting(struct lnx_rxe *rxe)
 		rxe->core_done = true;
 		/* Closing, or lost inside the core: nothing can start it now. */
 		if (rxe->held == LNX_HELD_CORE) {
-			lnx_match_drop(lnx_rx_stored(rxe->ep, rxe->tagged),
-				       &rxe->unex);
+			lnx_rx_unstore(rxe);
 			lnx_list_del(&rxe->link);
 			lnx_rxe_put(rxe);
 		}
