@@ -213,7 +213,7 @@ static bool same_cfg(const struct ft_cfg *a, const struct ft_cfg *b)
 	       a->format == b->format && a->wait == b->wait &&
 	       a->threading == b->threading && a->av_type == b->av_type &&
 	       a->selective == b->selective && a->alone == b->alone &&
-	       a->no_cq == b->no_cq && a->order == b->order &&
+	       a->no_cq == b->no_cq && a->automatic == b->automatic && a->order == b->order &&
 	       a->mr_mode == b->mr_mode && a->bind == b->bind;
 }
 

@@ -111,6 +111,8 @@ struct fi_info *ft_hints(struct ft *ft, const struct ft_cfg *cfg)
 	h->domain_attr->threading = cfg->threading ? cfg->threading :
 				    FI_THREAD_DOMAIN;
 	h->domain_attr->progress = FI_PROGRESS_MANUAL;
+	if (cfg->automatic)
+		h->domain_attr->progress = FI_PROGRESS_AUTO;
 	h->domain_attr->resource_mgmt = FI_RM_ENABLED;
 	h->domain_attr->av_type = cfg->av_type ? cfg->av_type : FI_AV_TABLE;
 	h->domain_attr->mr_mode = ft->run->mr_basic ? FT_MR_BASIC :

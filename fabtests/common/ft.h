@@ -78,6 +78,7 @@ struct ft_cfg {
 	bool selective;			/* bind with FI_SELECTIVE_COMPLETION */
 	bool no_cq;			/* bind none: counters alone */
 	bool alone;			/* opens what it needs by itself */
+	bool automatic;			/* FI_PROGRESS_AUTO of data */
 	uint64_t order;			/* msg_order; FI_ORDER_SAS */
 	int mr_mode;			/* what the case can live with; 0 */
 	/* Called before the endpoint is enabled; what it opens goes into

@@ -125,6 +125,73 @@ Test(note, copies)
 	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, "too much");
 }
 
+/* ---- what follows an operation of the core, and its answer ---- */
+
+static struct lnx_wire_note_put good_put(void)
+{
+	return (struct lnx_wire_note_put) {
+		.src = YOU, .dst = ME, .kind = LNX_KIND_PUT,
+		.flags = LNX_NOTE_F_COUNT, .nplace = 2, .op = 7,
+		.place = { { 1, 2, 3 }, { UINT64_MAX, 0, UINT64_MAX } },
+	};
+}
+
+static int parse_put(const struct lnx_wire_note_put *n)
+{
+	uint8_t bytes[LNX_NOTE_BYTES];
+	struct lnx_wire_note_put back;
+
+	lnx_note_put_put(bytes, n);
+	return lnx_note_put_get(&back, bytes, ME);
+}
+
+Test(note, a_put_comes_back_as_it_was)
+{
+	struct lnx_wire_note_put n = good_put(), back;
+	uint8_t bytes[LNX_NOTE_BYTES];
+	struct lnx_wire_note other;
+
+	lnx_note_put_put(bytes, &n);
+	cr_assert_eq(lnx_note_put_get(&back, bytes, ME), 0);
+	cr_expect_eq(back.op, 7);
+	cr_expect_eq(back.nplace, 2);
+	cr_expect_eq(memcmp(back.place, n.place, sizeof(n.place)), 0);
+	cr_expect_eq(lnx_note_put_get(&back, bytes, YOU), -EBADMSG, "not ours");
+	cr_expect_eq(lnx_note_get(&other, bytes, ME), -EBADMSG,
+		     "it is no announcement");
+	bytes[0] ^= 1;
+	cr_expect_eq(lnx_note_put_get(&back, bytes, ME), -EBADMSG, "magic");
+	n = (struct lnx_wire_note_put) {
+		.src = YOU, .dst = ME, .kind = LNX_KIND_RESP, .op = 1,
+		.err = 13,
+	};
+	cr_expect_eq(parse_put(&n), 0, "an answer");
+}
+
+#define BAD_PUT(change) do {						\
+	struct lnx_wire_note_put n = good_put();			\
+									\
+	change;								\
+	cr_expect_eq(parse_put(&n), -EBADMSG, #change);			\
+} while (0)
+
+Test(note, what_is_no_put_is_none)
+{
+	BAD_PUT(n.src = 0);
+	BAD_PUT(n.kind = LNX_KIND_FIN);
+	BAD_PUT(n.kind = LNX_KIND_RTS_MSG);
+	BAD_PUT(n.flags = 0x04);
+	BAD_PUT(n.flags = 0x80);
+	BAD_PUT(n.nplace = LNX_NOTE_PIECES + 1);
+	BAD_PUT(n.nplace = 255);
+	BAD_PUT(n.err = 1);
+	/* An answer has no places, flags, and is about something. */
+	BAD_PUT(n.kind = LNX_KIND_RESP);
+	BAD_PUT(n.kind = LNX_KIND_RESP; n.flags = 0);
+	BAD_PUT(n.kind = LNX_KIND_RESP; n.nplace = 0);
+	BAD_PUT(n.kind = LNX_KIND_RESP; n.flags = 0; n.nplace = 0; n.op = 0);
+}
+
 /* ---- reading memory of a process ---- */
 
 static uint64_t mark = YOU;

@@ -12,12 +12,18 @@
  * receiver that may not read it asks for copies with a GET.  These are untagged messages
  * of exactly LNX_COPY_BYTES, in the order of the data, and are told apart as notes are;
  * the FIN follows the last.
+ *
+ * PUT follows an operation that the core executes.  The core takes what is in its
+ * queue in order, so when the PUT comes out, that operation has been executed.  The
+ * receiver counts it, or answers it with a RESP, or both.
  */
 #ifndef LNX_WIRE_NOTE_H
 #define LNX_WIRE_NOTE_H
 
 #include <assert.h>
 #include <stdint.h>
+
+#include "lnx_wire.h"
 
 #define LNX_NOTE_MAGIC		0x3165746f6e786e6cULL	/* "lnxnote1" */
 #define LNX_NOTE_BYTES		137
@@ -60,5 +66,27 @@ struct lnx_wire_copy {
 	uint8_t data[LNX_COPY_DATA];
 };
 static_assert(sizeof(struct lnx_wire_copy) == LNX_COPY_BYTES - 1, "copy");
+
+/* The same bytes of a PUT or RESP. */
+struct lnx_wire_note_put {
+	uint64_t magic;
+	uint64_t src;
+	uint64_t dst;
+	uint8_t kind;		/* LNX_KIND_PUT or _RESP */
+	uint8_t flags;		/* PUT: LNX_NOTE_F_*; RESP: 0 */
+	uint8_t nplace;		/* PUT: 0..LNX_NOTE_PIECES; RESP: 0 */
+	uint8_t reserved;
+	uint32_t err;		/* RESP: error or 0 */
+	uint64_t op;		/* PUT: number of the operation, one more each time;
+				 * 0: no RESP is wanted.  RESP: of the last one that
+				 * it answers, and all before it not answered yet */
+	/* What was written or changed; none: it was a message. */
+	struct lnx_wire_place place[LNX_NOTE_PIECES];
+};
+static_assert(sizeof(struct lnx_wire_note_put) == LNX_NOTE_BYTES - 1, "note");
+
+#define LNX_NOTE_F_COUNT	0x01	/* counters of this memory are to count it */
+#define LNX_NOTE_F_READ		0x02	/* it has read there as well */
+#define LNX_NOTE_F_ALL		0x03
 
 #endif

@@ -39,6 +39,10 @@ int lnx_cq_sink_open(struct lnx_cq **cq);
 void lnx_cq_sink_close(struct lnx_cq *cq);
 /* fi_ep_bind of a counter, before ep is enabled. */
 int lnx_cntr_bind(struct lnx_ep *ep, struct fid *fid, uint64_t flags);
+/* The same of one that is: -FI_EOPBADSTATE once it has sent, received or accessed
+ * anything. */
+LNX_COLD int lnx_cntr_bind_late(struct lnx_ep *ep, struct fid *fid,
+				uint64_t flags);
 /* ep is closing: reading a counter does not reach it any more; and, when nothing
  * will be counted any more, lets go of them. */
 void lnx_cntr_unbind(struct lnx_ep *ep);

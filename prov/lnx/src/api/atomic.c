@@ -102,6 +102,7 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count,
 		.call = LNX_INJECT_ATOMIC, .op = op, .type = type,
 		.iov = ONE(buf, count), .niov = 1,
 		.rma = THERE(addr, key, count), .nrma = 1, .dest = dest,
+		.op_flags = ep->tx_flags & LNX_LEVELS,
 	};
 
 	return lnx_amo_submit(ep, &t);

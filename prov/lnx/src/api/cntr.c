@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "api/api.h"
+#include "comp/rails.h"
 
 static inline struct lnx_cntr *cntr_of(struct fid_cntr *fid)
 {
@@ -29,9 +30,24 @@ LNX_COLD void lnx_cntr_wake(struct lnx_cntr *cntr)
 
 /* ---- progress ---- */
 
+static inline bool of_memory(const struct lnx_cntr *cntr)
+{
+	return __atomic_load_n(&cntr->nmr, __ATOMIC_RELAXED) != 0;
+}
+
 void lnx_cntr_progress(struct lnx_cntr *cntr)
 {
-	lnx_eps_progress(&cntr->eps, cntr->threads);
+	if (lnx_unlikely(of_memory(cntr)))
+		lnx_domain_progress(cntr->domain);
+	else
+		lnx_eps_progress(&cntr->eps, cntr->threads);
+}
+
+static bool look(struct lnx_cntr *cntr, bool count_shm)
+{
+	return lnx_unlikely(of_memory(cntr)) ?
+	       lnx_domain_look(cntr->domain, count_shm) :
+	       lnx_eps_look(&cntr->eps, count_shm);
 }
 
 /* A read of a value that is what the last one was. */
@@ -155,7 +171,7 @@ static enum lnx_look wait_look(void *obj)
 {
 	const struct goal *g = obj;
 	const struct lnx_cntr *cntr = g->cntr;
-	bool more = lnx_eps_look(&g->cntr->eps, true);
+	bool more = look(g->cntr, true);
 
 	if (get(&cntr->ok) + get(&cntr->ok_base) >= g->threshold ||
 	    get(&cntr->err) != get(&cntr->err_read) ||
@@ -202,7 +218,7 @@ int lnx_cntr_trywait(struct fid *fid)
 	if (!cntr->wait)
 		return -FI_EINVAL;
 	lnx_wait_arm(cntr->wait);
-	if (lnx_eps_look(&cntr->eps, false))
+	if (look(cntr, false))
 		return -FI_EAGAIN;
 	/* Errors once only: not everybody reads them. */
 	err = get(&cntr->err);
@@ -237,10 +253,9 @@ static const uint64_t kind_flag[LNX_CNTR_KINDS] = {
 	[LNX_CNTR_REMOTE_READ] = FI_REMOTE_READ,
 };
 
-int lnx_cntr_bind(struct lnx_ep *ep, struct fid *fid, uint64_t flags)
+/* Have ep count for it: 0, or why not. */
+static int take(struct lnx_ep *ep, struct lnx_cntr *cntr, uint64_t flags)
 {
-	struct lnx_cntr *cntr =
-		lnx_container_of(fid, struct lnx_cntr, fid.fid);
 	uint64_t known = 0;
 	unsigned i;
 
@@ -257,10 +272,89 @@ int lnx_cntr_bind(struct lnx_ep *ep, struct fid *fid, uint64_t flags)
 		if (!(flags & kind_flag[i]))
 			continue;
 		ep->cntr[i] = cntr;
-		lnx_eps_add(&cntr->eps, &ep->cntr_link[i], ep);
 		__atomic_add_fetch(&cntr->refs, 1, __ATOMIC_RELAXED);
 	}
 	return 0;
+}
+
+static void take_back(struct lnx_ep *ep, struct lnx_cntr *cntr, uint64_t flags)
+{
+	unsigned i;
+
+	for (i = 0; i < LNX_CNTR_KINDS; i++) {
+		if (!(flags & kind_flag[i]))
+			continue;
+		ep->cntr[i] = NULL;
+		if (ep->shm)
+			ep->shm->cntr[i].cntr = NULL;
+		__atomic_sub_fetch(&cntr->refs, 1, __ATOMIC_RELAXED);
+	}
+}
+
+/* Reading it moves ep along.  Takes eps->lock: ep->lock is not held. */
+static void join(struct lnx_ep *ep, struct lnx_cntr *cntr, uint64_t flags)
+{
+	unsigned i;
+
+	for (i = 0; i < LNX_CNTR_KINDS; i++)
+		if (flags & kind_flag[i])
+			lnx_eps_add(&cntr->eps, &ep->cntr_link[i], ep);
+}
+
+int lnx_cntr_bind(struct lnx_ep *ep, struct fid *fid, uint64_t flags)
+{
+	struct lnx_cntr *cntr =
+		lnx_container_of(fid, struct lnx_cntr, fid.fid);
+	int ret = take(ep, cntr, flags);
+
+	if (!ret)
+		join(ep, cntr, flags);
+	return ret;
+}
+
+/* Has anything been counted that a counter would have missed?  What cores do here for
+ * peers shows nowhere. */
+static bool had_traffic(const struct lnx_ep *ep)
+{
+	const struct lnx_stats *s = &ep->stats;
+
+	return s->direct_sends || s->direct_rma || s->send_count ||
+	       s->recv_count || s->writes || s->reads || s->atomics ||
+	       s->matched || s->unexpected;
+}
+
+int lnx_cntr_bind_late(struct lnx_ep *ep, struct fid *fid, uint64_t flags)
+{
+	struct lnx_cntr *cntr =
+		lnx_container_of(fid, struct lnx_cntr, fid.fid);
+	int ret;
+
+	lnx_lock(&ep->lock);
+	if (had_traffic(ep)) {
+		LNX_WARN(FI_LOG_EP_CTRL,
+			 "fi_ep_bind: a counter cannot be bound any more: the endpoint has communicated\n");
+		ret = -FI_EOPBADSTATE;
+	} else if (ep->bare) {
+		LNX_WARN(FI_LOG_EP_CTRL,
+			 "fi_ep_bind: with FI_LNX_USE_SRQ=0 counters are bound before fi_enable\n");
+		ret = -FI_EOPBADSTATE;
+	} else {
+		/* A helper thread counts, too. */
+		if (ep->want_wait)
+			cntr->threads = true;
+		ret = take(ep, cntr, flags);
+	}
+	if (!ret) {
+		ret = lnx_rails_lend(ep);
+		if (!ret && cntr->wait)
+			ret = lnx_rails_wake(ep, cntr->wait);
+		if (ret)
+			take_back(ep, cntr, flags);
+	}
+	lnx_unlock(&ep->lock);
+	if (!ret)
+		join(ep, cntr, flags);
+	return ret;
 }
 
 void lnx_cntr_unbind(struct lnx_ep *ep)
@@ -297,6 +391,22 @@ struct lnx_cntr *lnx_cntr_ref(struct fid *fid)
 void lnx_cntr_unref(struct lnx_cntr *cntr)
 {
 	__atomic_sub_fetch(&cntr->refs, 1, __ATOMIC_RELEASE);
+}
+
+struct lnx_cntr *lnx_cntr_ref_mr(struct fid *fid)
+{
+	struct lnx_cntr *cntr = lnx_cntr_ref(fid);
+
+	/* Endpoints have locks of their own. */
+	cntr->threads = true;
+	__atomic_add_fetch(&cntr->nmr, 1, __ATOMIC_RELEASE);
+	return cntr;
+}
+
+void lnx_cntr_unref_mr(struct lnx_cntr *cntr)
+{
+	__atomic_sub_fetch(&cntr->nmr, 1, __ATOMIC_RELEASE);
+	lnx_cntr_unref(cntr);
 }
 
 static int cntr_close(struct fid *fid)

@@ -222,6 +222,8 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	struct lnx_ep *ep = lnx_ep_of_fid(fid);
 
+	if (ep->enabled && bfid->fclass == FI_CLASS_CNTR)
+		return lnx_cntr_bind_late(ep, bfid, flags);
 	if (ep->enabled)
 		return -FI_EOPBADSTATE;
 	if (flags && bfid->fclass != FI_CLASS_CQ &&

@@ -11,7 +11,9 @@
 #include "core/open.h"
 #include "obj/mr.h"
 #include "prov.h"
+#include "rx/confirm.h"
 #include "rx/rx.h"
+#include "tx/confirm.h"
 #include "tx/path.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
@@ -21,7 +23,8 @@ static bool all_left(const struct lnx_ep *ep)
 	const struct lnx_node *n;
 	unsigned i;
 
-	if (!lnx_list_empty(&ep->fetches))
+	if (!lnx_list_empty(&ep->fetches) || !lnx_list_empty(&ep->answers) ||
+	    ep->ntell_later)
 		return false;
 	for (n = ep->peers.next; n != &ep->peers; n = n->next) {
 		const struct lnx_peer *p =
@@ -175,6 +178,7 @@ int lnx_ep_close(struct fid *fid)
 	lnx_rx_give_back(ep);
 	if (ep->conf->dump_stats)
 		dump_stats(ep);
+	lnx_answers_drop(ep);
 	lnx_peers_destroy(ep);
 	lnx_unlock(&ep->lock);
 
@@ -190,6 +194,7 @@ int lnx_ep_close(struct fid *fid)
 	lnx_pool_fini(&ep->rxbuf_pool);
 	lnx_pool_fini(&ep->chunk_pool);
 	lnx_rma_fini(ep);
+	lnx_confirm_fini(ep);
 	lnx_optab_fini(&ep->rndv_ops);
 	lnx_optab_fini(&ep->copy_ops);
 	if (ep->eq)

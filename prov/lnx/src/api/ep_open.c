@@ -10,6 +10,7 @@
 #include "policy/plan.h"
 #include "prov.h"
 #include "rx/rx.h"
+#include "tx/confirm.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
 
@@ -30,6 +31,7 @@ void lnx_ep_init_lists(struct lnx_ep *ep)
 		&ep->ack_peers, &ep->pump_peers, &ep->una_peers, &ep->guard_peers,
 		&ep->learn_peers, &ep->direct_peers, &ep->pulls, &ep->parked,
 		&ep->fetches, &ep->copies, &ep->copied, &ep->nameless,
+		&ep->answers,
 		&ep->peers, &ep->reserve, &ep->buf_reserve, &ep->rndvs,
 		&ep->dead_rndvs, &ep->av_link, &ep->owned,
 		&ep->domain_link, &ep->srx_link, &ep->sharers,
@@ -155,6 +157,7 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 			      sizeof(struct lnx_wire_hdr) + frame[i], SLAB_BUF);
 	lnx_pool_init(&ep->rxbuf_pool, sizeof(struct lnx_rxbuf), SLAB_BUF);
 	lnx_pool_init(&ep->chunk_pool, lnx_chunk_size, SLAB_BUF);
+	lnx_confirm_init(ep);
 	ep->window = pow2_up(ep->conf->window);
 	ep->idle_mask = pow2_up(ep->conf->poll_idle) - 1;
 	ep->poll_hot = (uint32_t)ep->conf->poll_hot;

@@ -33,18 +33,63 @@ static int mr_close(struct fid *fid)
 	pthread_mutex_unlock(&d->eps_lock);
 	if (ret)
 		return ret;
+	if (mr->cntr) {
+		__atomic_sub_fetch(&d->ncounted, 1, __ATOMIC_RELEASE);
+		lnx_cntr_unref_mr(mr->cntr);
+	}
 	__atomic_sub_fetch(&d->refs, 1, __ATOMIC_RELEASE);
 	free(mr);
 	return 0;
 }
 
-/* Every endpoint of the domain knows the registration already. */
+static bool is_bare(const struct lnx_domain *d)
+{
+	unsigned i;
+
+	for (i = 0; i < d->rails->nrail; i++)
+		if (lnx_kind_bare(d->rails->rail[i].kind))
+			return true;
+	return false;
+}
+
+static int bind_cntr(struct lnx_mr *mr, struct fid *bfid, uint64_t flags)
+{
+	struct lnx_domain *d = mr->domain;
+	int ret;
+
+	if (flags != FI_REMOTE_WRITE) {
+		LNX_WARN(FI_LOG_MR,
+			 "fi_mr_bind: flags 0x%llx: a counter of a registration counts FI_REMOTE_WRITE\n",
+			 (unsigned long long)flags);
+		return -FI_EBADFLAGS;
+	}
+	if (lnx_container_of(bfid, struct lnx_cntr, fid.fid)->domain != d)
+		return -FI_EDOMAIN;
+	if (is_bare(d)) {
+		LNX_WARN(FI_LOG_MR,
+			 "fi_mr_bind: core providers do not count writes to a registration, and FI_LNX_USE_SRQ=0 leaves writes to them\n");
+		return -FI_ENOSYS;
+	}
+	pthread_mutex_lock(&d->eps_lock);
+	ret = lnx_mr_bind_cntr(mr, bfid);
+	pthread_mutex_unlock(&d->eps_lock);
+	if (ret == -FI_EOPBADSTATE)
+		LNX_WARN(FI_LOG_MR,
+			 "fi_mr_bind: peers write to this registration already; bind its counter before they know its key\n");
+	return ret;
+}
+
 static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
-	(void)fid;
-	if (flags && bfid->fclass == FI_CLASS_EP)
-		return -FI_EBADFLAGS;
-	return bfid->fclass == FI_CLASS_EP ? 0 : -FI_ENOSYS;
+	switch (bfid->fclass) {
+	case FI_CLASS_EP:
+		/* All of the domain know it already. */
+		return flags ? -FI_EBADFLAGS : 0;
+	case FI_CLASS_CNTR:
+		return bind_cntr(mr_of(fid), bfid, flags);
+	default:
+		return -FI_ENOSYS;
+	}
 }
 
 static int mr_control(struct fid *fid, int command, void *arg)

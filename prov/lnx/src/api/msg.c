@@ -124,6 +124,7 @@ static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len,
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 	struct lnx_tx tx = {
 		.call = LNX_INJECT, .iov = &iov, .niov = 1, .dest = dest,
+		.op_flags = ep->tx_flags & LNX_LEVELS,
 	};
 
 	return SUBMIT(ep, &tx);
@@ -151,7 +152,7 @@ static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len,
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 	struct lnx_tx tx = {
 		.call = LNX_INJECTDATA, .iov = &iov, .niov = 1, .dest = dest,
-		.data = data,
+		.data = data, .op_flags = ep->tx_flags & LNX_LEVELS,
 	};
 
 	return SUBMIT(ep, &tx);

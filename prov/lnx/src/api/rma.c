@@ -132,6 +132,7 @@ static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len,
 	struct lnx_rma r = {
 		.call = LNX_INJECT_WRITE, .iov = &iov, .niov = 1, .rma = &rma,
 		.nrma = 1, .dest = dest,
+		.op_flags = ep->tx_flags & LNX_LEVELS,
 	};
 
 	return SUBMIT(ep, &r, NULL);
@@ -163,6 +164,7 @@ static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len,
 	struct lnx_rma r = {
 		.call = LNX_INJECT_WRITEDATA, .iov = &iov, .niov = 1,
 		.rma = &rma, .nrma = 1, .dest = dest, .data = data,
+		.op_flags = ep->tx_flags & LNX_LEVELS,
 	};
 
 	return SUBMIT(ep, &r, NULL);

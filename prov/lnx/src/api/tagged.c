@@ -130,7 +130,7 @@ static ssize_t tagged_inject(struct fid_ep *fid, const void *buf, size_t len,
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 	struct lnx_tx tx = {
 		.call = LNX_TINJECT, .iov = &iov, .niov = 1, .dest = dest,
-		.tag = tag,
+		.tag = tag, .op_flags = ep->tx_flags & LNX_LEVELS,
 	};
 
 	return SUBMIT(ep, &tx);
@@ -161,7 +161,7 @@ static ssize_t tagged_injectdata(struct fid_ep *fid, const void *buf, size_t len
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 	struct lnx_tx tx = {
 		.call = LNX_TINJECTDATA, .iov = &iov, .niov = 1, .dest = dest, .tag = tag,
-		.data = data,
+		.data = data, .op_flags = ep->tx_flags & LNX_LEVELS,
 	};
 
 	return SUBMIT(ep, &tx);

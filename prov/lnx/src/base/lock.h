@@ -7,7 +7,8 @@
  *	1	poll->lock	members of a poll set
  *	2	eps->lock	endpoints bound to a CQ or a counter
  *	2	domain->eps_lock	enabled endpoints of a domain; taken to
- *				register memory and to take that back
+ *				register memory, to take that back, and to read
+ *				a counter of a registration
  *	3	ep->lock	the owner lock: everything of one endpoint, its
  *				rails, matchers, peers, pools; held around every
  *				call into its core objects.  Endpoints of one

@@ -125,6 +125,9 @@ void lnx_eps_heat(struct lnx_eps *eps, uint32_t passes);
  */
 bool lnx_eps_look(struct lnx_eps *eps, bool count_shm);
 bool lnx_ep_look(struct lnx_ep *ep, bool count_shm);
+/* The same for all enabled endpoints of a domain; take eps_lock. */
+void lnx_domain_progress(struct lnx_domain *d);
+bool lnx_domain_look(struct lnx_domain *d, bool count_shm);
 
 /* One pass; threads: others may bind or close endpoints meanwhile. */
 LNX_INLINE void lnx_eps_progress(struct lnx_eps *eps, bool threads)

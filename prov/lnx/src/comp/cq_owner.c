@@ -8,6 +8,7 @@
 
 #include "comp/comp.h"
 #include "rx/rx.h"
+#include "tx/confirm.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
 
@@ -61,10 +62,13 @@ static ssize_t direct_write(struct fid_peer_cq *cq, void *context,
 	lnx_assert_held(&rail->ep->lock);
 	if (flags & FI_RECV)
 		lnx_rx_core_done(context, flags, data);
-	else if (lnx_likely(flags & (FI_SEND | FI_WRITE | FI_READ)))
+	else if (lnx_likely(flags & (FI_SEND | FI_WRITE | FI_READ))) {
+		if (lnx_unlikely(rail->mute) &&
+		    lnx_confirm_core_done(rail, context, flags))
+			return 0;
 		lnx_cq_write(rail->ep->tx_cq, context, flags & ~FI_COMPLETION,
 			     0, NULL, 0, 0, FI_ADDR_NOTAVAIL);
-	else if (flags & FI_REMOTE_CQ_DATA)
+	} else if (flags & FI_REMOTE_CQ_DATA)
 		/* shm 2.1 gives neither flags nor sender; context is its own. */
 		lnx_cq_write(rail->ep->rx_cq, NULL, FI_RMA | FI_REMOTE_WRITE |
 			     FI_REMOTE_CQ_DATA, len, NULL, data, 0,
@@ -92,6 +96,9 @@ static ssize_t direct_writeerr(struct fid_peer_cq *cq,
 		   ep->tx_cq) {
 		struct fi_cq_err_entry e = *err;
 
+		if (rail->mute &&
+		    lnx_confirm_core_failed(rail, &e.op_context))
+			return 0;
 		e.flags &= ~FI_COMPLETION;
 		e.err_data = NULL;
 		e.err_data_size = 0;
@@ -120,7 +127,7 @@ static void direct_inc(struct fid_peer_cntr *peer)
 	struct lnx_rail_cntr *c =
 		lnx_container_of(peer, struct lnx_rail_cntr, peer);
 
-	if (!c->rail->mute)
+	if (!(c->rail->mute & LNX_MUTE_NOW))
 		lnx_cntr_add_ok(c->cntr);
 }
 

@@ -118,9 +118,44 @@ bool lnx_ep_look(struct lnx_ep *ep, bool count_shm)
 
 	lnx_lock(&ep->lock);
 	more = ep->enabled && lnx_ep_trywait(ep);
-	if (ep->shm && (count_shm || !ep->thread))
+	if ((ep->shm && (count_shm || !ep->thread)) || ep->look_soon)
 		more = true;
 	lnx_unlock(&ep->lock);
+	return more;
+}
+
+void lnx_domain_progress(struct lnx_domain *d)
+{
+	struct lnx_node *n, *tmp;
+
+	pthread_mutex_lock(&d->eps_lock);
+	lnx_list_foreach(&d->eps, n, tmp) {
+		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
+						   domain_link);
+
+		lnx_lock(&ep->lock);
+		if (ep->enabled)
+			lnx_ep_progress(ep);
+		lnx_unlock(&ep->lock);
+	}
+	pthread_mutex_unlock(&d->eps_lock);
+}
+
+bool lnx_domain_look(struct lnx_domain *d, bool count_shm)
+{
+	struct lnx_node *n, *tmp;
+	bool more = false;
+
+	pthread_mutex_lock(&d->eps_lock);
+	lnx_list_foreach(&d->eps, n, tmp) {
+		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
+						   domain_link);
+
+		/* Its descriptors wake those who wait for what it is bound to. */
+		if (lnx_ep_look(ep, count_shm) || !ep->thread)
+			more = true;
+	}
+	pthread_mutex_unlock(&d->eps_lock);
 	return more;
 }
 

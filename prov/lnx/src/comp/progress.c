@@ -11,6 +11,7 @@
 #include "comp/faults.h"
 #include "comp/links.h"
 #include "core/halfway.h"
+#include "rx/confirm.h"
 #include "rx/rx.h"
 #include "tx/deaths.h"
 #include "tx/guard.h"
@@ -139,6 +140,8 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 		lnx_fetch_run(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_COPY))
 		lnx_tx_copies(ep);
+	if (ep->work & LNX_WORK_CONFIRM)
+		lnx_confirm_run(ep);
 	if (ep->work & LNX_WORK_PULL)
 		lnx_pull_run(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_MR))

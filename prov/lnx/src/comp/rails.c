@@ -8,10 +8,10 @@
 #include "core/open.h"
 #include "rx/rx.h"
 
-int lnx_rails_add(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
-		  const struct lnx_addr_rail *src)
+static struct lnx_rail_owner owner_of(const struct lnx_ep *ep,
+				      const struct lnx_addr_rail *src)
 {
-	struct lnx_rail_owner owner = {
+	return (struct lnx_rail_owner) {
 		.direct_cq_ops = &lnx_direct_cq_ops,
 		.framed_cq_ops = &lnx_framed_cq_ops,
 		.direct_srx_ops = &lnx_direct_srx_ops,
@@ -22,6 +22,12 @@ int lnx_rails_add(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		.src_addr = src ? src->raw : NULL,
 		.src_addrlen = src ? src->rawlen : 0,
 	};
+}
+
+int lnx_rails_add(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
+		  const struct lnx_addr_rail *src)
+{
+	struct lnx_rail_owner owner = owner_of(ep, src);
 	struct lnx_rail *rail;
 	int ret;
 
@@ -52,6 +58,30 @@ int lnx_rails_add(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	if (ret && ep->enabled)
 		ep->work |= LNX_WORK_BUFS;
 	return ret == -FI_EAGAIN || ep->enabled ? 0 : ret;
+}
+
+int lnx_rails_lend(struct lnx_ep *ep)
+{
+	struct lnx_rail_owner owner = owner_of(ep, NULL);
+
+	return ep->shm ? lnx_rail_lend(ep, ep->shm, &owner) : 0;
+}
+
+int lnx_rails_wake(struct lnx_ep *ep, struct lnx_wait *wait)
+{
+	int fd[LNX_FDS_MAX], ret = 0;
+	unsigned i, nrail, n = lnx_rails_fds(ep, fd, &nrail);
+
+	/* Rails that were opened for nobody who sleeps have none. */
+	if (!ep->want_wait)
+		ep->look_soon = true;
+	for (i = 0; i < n && (!ret || i >= nrail); i++) {
+		int one = lnx_wait_add_fd(wait, fd[i]);
+
+		if (i < nrail)
+			ret = one;
+	}
+	return ret;
 }
 
 unsigned lnx_rails_fds(const struct lnx_ep *ep, int fd[LNX_FDS_MAX],

@@ -14,6 +14,12 @@ struct lnx_wait;
 int lnx_rails_add(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		  const struct lnx_addr_rail *src);
 
+/* Counters were bound since the rails were opened: have cores count for them.  0, or what a
+ * core says. */
+LNX_COLD int lnx_rails_lend(struct lnx_ep *ep);
+/* And wait, which is of one of them, is to be woken: 0 or a negative errno. */
+LNX_COLD int lnx_rails_wake(struct lnx_ep *ep, struct lnx_wait *wait);
+
 /* Descriptors that become ready when there is something to do: of rails, links,
  * devices and peers.  Their number; those of rails, which are worth an error, come first: *nrail. */
 #define LNX_FDS_MAX	(2 * LNX_RAILS_MAX + 2)

@@ -41,7 +41,7 @@ static uint64_t traffic(const struct lnx_ep *ep)
 {
 	return ep->stats.matched + ep->stats.unexpected +
 	       ep->stats.direct_sends + ep->stats.recv_count +
-	       ep->stats.send_count;
+	       ep->stats.send_count + ep->stats.confirms;
 }
 
 /* The descriptor has done what it is for. */

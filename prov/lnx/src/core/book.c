@@ -20,6 +20,7 @@ struct lnx_book {
 	uint64_t mark;				/* 0: the owner has closed */
 	uint64_t started;			/* its process; 0: not known */
 	uint64_t place[LNX_BOOK_PLACES];	/* 0: free */
+	uint32_t counts;			/* writes are to be followed by notes */
 };
 static_assert(sizeof(struct lnx_book) <= 4096, "one page");
 
@@ -186,6 +187,18 @@ void lnx_book_owner(const struct lnx_book *b, struct lnx_cma_owner *owner)
 	owner->eid = b->eid;
 	owner->mark = __atomic_load_n(&b->mark, __ATOMIC_RELAXED);
 	owner->started = b->started;
+}
+
+const uint32_t lnx_book_no_counts;
+
+const uint32_t *lnx_book_counts(const struct lnx_book *b)
+{
+	return &b->counts;
+}
+
+void lnx_book_count(struct lnx_book *b)
+{
+	__atomic_store_n(&b->counts, 1, __ATOMIC_RELEASE);
 }
 
 void lnx_book_shut(struct lnx_book *b)

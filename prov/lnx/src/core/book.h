@@ -36,6 +36,15 @@ void lnx_book_close(struct lnx_book *book);
 void lnx_book_shut(struct lnx_book *book);
 bool lnx_book_is_open(const struct lnx_book *book);
 
+/*
+ * Memory of the owner has counters: whoever writes there tells (tx/confirm.h).  What
+ * counts points to is not 0 from then on; it is as long there as the book.
+ */
+void lnx_book_count(struct lnx_book *book);
+const uint32_t *lnx_book_counts(const struct lnx_book *book);
+/* For peers without a book: always 0. */
+extern const uint32_t lnx_book_no_counts;
+
 /* A place for eid, which it may have: 0 or -FI_ENOSPC. */
 int lnx_book_place(struct lnx_book *book, uint64_t eid);
 /* Of our own book. */

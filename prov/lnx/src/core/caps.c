@@ -193,8 +193,8 @@ static void narrow(struct fi_info *info, const struct lnx_rail_spec *rail)
 	info->domain_attr->max_ep_srx_ctx = 0;
 	/* Atomics would need their limits narrowed as well. */
 	caps &= ~FI_ATOMIC;
-	if (!(caps & FI_RMA))
-		caps &= ~FI_RMA_EVENT;
+	/* Cores count what peers do to an endpoint's memory, not to a registration. */
+	caps &= ~FI_RMA_EVENT;
 	info->caps &= caps | ~all;
 	if (!(info->caps & RMA_CAPS))
 		info->caps &= ~RMA_MODIFIERS;

@@ -2,6 +2,7 @@
 /* Registrations and what the rails know of them; declared in obj/mr.h. */
 #include <stdlib.h>
 
+#include "core/book.h"
 #include "core/open.h"
 #include "obj/ep.h"
 #include "obj/mr.h"
@@ -63,6 +64,90 @@ void lnx_mr_unuse(struct lnx_mr *mr)
 	lnx_lock(&d->mr_lock);
 	mr->users--;
 	lnx_unlock(&d->mr_lock);
+}
+
+/* ---- counters ---- */
+
+unsigned lnx_mr_key_add(uint64_t *key, unsigned n, uint64_t k)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		if (key[i] == k)
+			return n;
+	if (n < LNX_PLACES_MAX)
+		key[n++] = k;
+	return n;
+}
+
+void lnx_mr_count(struct lnx_domain *d, const uint64_t *key, unsigned n)
+{
+	unsigned i;
+
+	lnx_lock(&d->mr_lock);
+	for (i = 0; i < n; i++) {
+		const struct lnx_mr *mr = find(d, key[i]);
+
+		if (mr)
+			lnx_cntr_add_ok(mr->cntr);
+	}
+	lnx_unlock(&d->mr_lock);
+}
+
+bool lnx_mr_give(struct lnx_mr *mr)
+{
+	struct lnx_domain *d = mr->domain;
+	bool counted;
+
+	lnx_lock(&d->mr_lock);
+	mr->given = true;
+	counted = mr->cntr != NULL;
+	lnx_unlock(&d->mr_lock);
+	return counted;
+}
+
+/* Peers of this host write by their core, which tells us nothing: they have to. */
+static int ask_locals(struct lnx_ep *ep)
+{
+	if (!ep->shm)
+		return 0;
+	if (!ep->book) {
+		LNX_WARN(FI_LOG_MR,
+			 "rail %s: writes of peers to memory are not counted: there is no room behind its region in /dev/shm\n",
+			 ep->shm->name);
+		return -FI_ENOMEM;
+	}
+	lnx_book_count(ep->book);
+	return 0;
+}
+
+int lnx_mr_bind_cntr(struct lnx_mr *mr, struct fid *fid)
+{
+	struct lnx_domain *d = mr->domain;
+	struct lnx_node *n, *tmp;
+	int ret = 0;
+
+	lnx_list_foreach(&d->eps, n, tmp) {
+		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
+						   domain_link);
+
+		lnx_lock(&ep->lock);
+		ret = ask_locals(ep);
+		lnx_unlock(&ep->lock);
+		if (ret)
+			return ret;
+	}
+	lnx_lock(&d->mr_lock);
+	if (mr->cntr)
+		ret = -FI_EBUSY;
+	else if (mr->given)
+		ret = -FI_EOPBADSTATE;
+	else
+		mr->cntr = lnx_cntr_ref_mr(fid);
+	lnx_unlock(&d->mr_lock);
+	if (!ret)
+		__atomic_add_fetch(&d->ncounted, 1, __ATOMIC_RELEASE);
+	return ret;
 }
 
 /* ---- the index ---- */
@@ -418,6 +503,8 @@ int lnx_mr_join(struct lnx_ep *ep)
 			ret = introduce(mr, ep);
 	if (!ret)
 		lnx_list_add_tail(&d->eps, &ep->domain_link);
+	if (!ret && lnx_mrs_counted(d))
+		(void)ask_locals(ep);	/* it has warned */
 	return ret;
 }
 

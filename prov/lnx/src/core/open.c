@@ -85,6 +85,9 @@ static struct fi_info *rail_info(struct lnx_ep *ep, struct lnx_rail *rail,
 	if (rail->kind == LNX_RAIL_DIRECT || lnx_kind_bare(rail->kind))
 		info->tx_attr->op_flags = ep->info->tx_attr->op_flags &
 					  ~FI_INJECT;
+	/* Nor of all its operations could the core say it: tx/confirm.h. */
+	if (rail->kind == LNX_RAIL_DIRECT)
+		info->tx_attr->op_flags &= ~FI_DELIVERY_COMPLETE;
 	if (lnx_kind_bare(rail->kind))
 		info->rx_attr->op_flags = ep->info->rx_attr->op_flags;
 	/* Without it every source is the right one. */
@@ -173,8 +176,8 @@ static int open_srx(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
  * nobody.  Receives of a direct one are not among that: they end with us.  A bare
  * one gets its own, as it gets its own CQ.
  */
-static int lend_cntrs(struct lnx_ep *ep, struct lnx_rail *rail,
-		      const struct lnx_rail_owner *owner)
+int lnx_rail_lend(struct lnx_ep *ep, struct lnx_rail *rail,
+		  const struct lnx_rail_owner *owner)
 {
 	static const uint64_t flag[LNX_CNTR_KINDS] = {
 		[LNX_CNTR_RECV] = FI_RECV,
@@ -199,7 +202,7 @@ static int lend_cntrs(struct lnx_ep *ep, struct lnx_rail *rail,
 		if ((rail->kind != LNX_RAIL_DIRECT || recv) &&
 		    !lnx_kind_bare(rail->kind))
 			continue;
-		if (!ep->cntr[i])
+		if (!ep->cntr[i] || c->core)
 			continue;
 		c->cntr = ep->cntr[i];
 		c->rail = rail;
@@ -282,7 +285,7 @@ static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 		fi_setopt(&rail->core_ep->fid, FI_OPT_ENDPOINT,
 			  FI_OPT_MIN_MULTI_RECV, &ep->min_multi_recv,
 			  sizeof(ep->min_multi_recv));
-	ret = lend_cntrs(ep, rail, owner);
+	ret = lnx_rail_lend(ep, rail, owner);
 	if (ret)
 		return ret;
 	ret = open_srx(rail, owner);

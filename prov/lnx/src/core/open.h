@@ -22,6 +22,11 @@ struct lnx_rail_owner {
 	size_t src_addrlen;
 };
 
+/* Have a direct or bare rail count for counters of ep that it does not count for yet.
+ * 0, or what the core says, after a warning. */
+int lnx_rail_lend(struct lnx_ep *ep, struct lnx_rail *rail,
+		  const struct lnx_rail_owner *owner);
+
 /*
  * Open everything of one rail up to an enabled core endpoint with a name.
  * 0 or a negative code after one warning that names rail and step.  Owner lock

@@ -87,6 +87,8 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	p->shm_core = FI_ADDR_NOTAVAIL;
 	p->self = eid == ep->eid;
 	p->tx_odd = LNX_TX_ODD_UNHEARD;
+	p->counts = &lnx_book_no_counts;
+	lnx_list_init(&p->confirms);
 	lnx_list_init(&p->pend);
 	lnx_list_init(&p->stored);
 	lnx_list_init(&p->dpend);
@@ -164,6 +166,7 @@ static void forget_shm(struct lnx_peer *peer)
 	rail->by_core[peer->shm_core] = NULL;
 	lnx_rail_remove(rail, peer->shm_core);
 	peer->direct = peer->shm_addr = peer->shm_core = FI_ADDR_NOTAVAIL;
+	peer->counts = &lnx_book_no_counts;
 	lnx_book_close(peer->book);
 	peer->book = NULL;
 	lnx_locals_forget(peer);
@@ -263,6 +266,7 @@ static bool visit(struct lnx_peer *peer)
 		return false;
 	}
 	peer->book = book;
+	peer->counts = lnx_book_counts(book);
 	peer->notes = true;
 	peer->sure = lnx_locals_watch(peer);
 	return true;
@@ -299,8 +303,7 @@ static bool join_shm(struct lnx_peer *peer, const struct lnx_addr *a)
 		return false;
 	}
 	peer->shm_addr = peer->shm_core;
-	if (!peer->ndpend)
-		peer->direct = peer->shm_core;
+	lnx_peer_set_direct(peer);
 	return true;
 }
 

@@ -51,6 +51,8 @@ struct lnx_cntr {
 	uint64_t err_set;
 	struct lnx_domain *domain;
 	int refs;			/* endpoints, registrations, poll sets */
+	int nmr;			/* registrations: all endpoints of the domain
+					 * may count; atomic */
 };
 
 /* Wake who sleeps on it. */
@@ -89,5 +91,9 @@ LNX_INLINE void lnx_cntr_add_err(struct lnx_cntr *cntr)
  */
 struct lnx_cntr *lnx_cntr_ref(struct fid *fid);
 void lnx_cntr_unref(struct lnx_cntr *cntr);
+/* The same of a registration: reading the counter moves all endpoints of the domain
+ * along. */
+struct lnx_cntr *lnx_cntr_ref_mr(struct fid *fid);
+void lnx_cntr_unref_mr(struct lnx_cntr *cntr);
 
 #endif

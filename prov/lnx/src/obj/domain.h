@@ -29,6 +29,7 @@ struct lnx_domain {
 	struct lnx_mr **mrs;		/* hash of registrations by key */
 	uint32_t mrs_mask;
 	uint32_t nmr;
+	uint32_t ncounted;		/* that have a counter; atomic */
 	struct lnx_amo_limits *amo;	/* tx/amo_limits.c; atomic, owned */
 	uint64_t next_mr_key;		/* mr_basic: eps_lock */
 };

@@ -26,6 +26,8 @@
 
 #define LNX_IOV_MAX	4
 #define LNX_INJECT_MAX	4096
+/* Completion levels that are about the peer.  An inject has those of lnx_ep.tx_flags. */
+#define LNX_LEVELS	(FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 
 struct lnx_book;
 struct lnx_faults;
@@ -131,6 +133,10 @@ struct lnx_ep {
 	struct lnx_node fetches;	/* lnx_rxe.link: local reads to do */
 	struct lnx_node copies;		/* lnx_rxe.link: copies to come, instead */
 	struct lnx_node copied;		/* lnx_rndv.copy_link: copies to send */
+	struct lnx_node answers;	/* lnx_answer.link: of rx/confirm.c */
+	struct lnx_node to_tell;	/* lnx_confirm.link: of tx/confirm.c */
+	uint32_t nconfirm;		/* of all peers */
+	uint32_t ntell_later;		/* in the core: to be told of when done */
 	struct lnx_node parked;		/* lnx_rxe.link: large, in the core */
 	struct lnx_node nameless;	/* lnx_rxe.of_peer: the same as peer->stored, of
 					 * senders that the shm core cannot name */
@@ -151,6 +157,7 @@ struct lnx_ep {
 
 	struct lnx_pool rxbuf_pool;
 	struct lnx_pool chunk_pool;
+	struct lnx_pool confirm_pool;
 	struct lnx_node reserve;	/* rxe kept for when memory is short */
 	struct lnx_node buf_reserve;	/* the same for frame buffers */
 	struct lnx_node owned;		/* rxe.link: hold memory, on no other list */
@@ -197,6 +204,7 @@ struct lnx_ep {
 	bool meets_all;			/* cores know peers from insertion on */
 	bool unnamed;			/* shm had a message of it knows not whom */
 	bool leaving;			/* out of domain->eps: no new core MRs */
+	bool look_soon;			/* rails without descriptors, and somebody sleeps */
 	struct lnx_ep *srx;		/* whose receives it takes; NULL: its own */
 	struct lnx_ep *lender;		/* the same, also while it closes */
 	struct lnx_node srx_link;	/* lender->sharers */
@@ -228,6 +236,7 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_GUARD	0x8000u
 #define LNX_WORK_COPY	0x10000u
 #define LNX_WORK_SWEEP	0x20000u
+#define LNX_WORK_CONFIRM 0x40000u
 /* Those that progress looks at now and then only. */
 #define LNX_WORK_SLOW	(LNX_WORK_UNA | LNX_WORK_OWE | LNX_WORK_WATCH | \
 			 LNX_WORK_GUARD | LNX_WORK_SWEEP)
@@ -280,6 +289,15 @@ LNX_INLINE struct lnx_peer *lnx_peer_get(const struct lnx_ep *ep,
 	if (lnx_unlikely(chunk >= ep->npeer_chunk) || !ep->peer_tab[chunk])
 		return NULL;
 	return ep->peer_tab[chunk][addr & (LNX_AV_CHUNK - 1)];
+}
+
+/* Operations to peer take the fast path unless some are queued, or all of them need
+ * more than the core offers (tx/confirm.h). */
+LNX_INLINE void lnx_peer_set_direct(struct lnx_peer *peer)
+{
+	peer->direct = peer->ndpend ||
+		       (peer->ep->tx_flags & FI_DELIVERY_COMPLETE) ?
+		       FI_ADDR_NOTAVAIL : peer->shm_addr;
 }
 
 /*

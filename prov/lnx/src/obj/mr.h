@@ -7,7 +7,7 @@
  * network rail when a peer asks for its keys (to read something large), or at once
  * with FI_LNX_MR_EAGER.
  *
- * Locks: domain->mr_lock guards the index, users and the lists of regs.  Core
+ * Locks: domain->mr_lock guards the index, users, cntr, given and the lists of regs.  Core
  * calls are made with the owner lock of the rail's endpoint held (cores are open
  * for one thread at a time).
  */
@@ -16,6 +16,7 @@
 
 #include "base/list.h"
 #include "fi.h"
+#include "obj/domain.h"
 
 /* mr_mode of old; libfabric's own name warns when it is used. */
 #define LNX_MR_BASIC	(1 << 0)
@@ -37,6 +38,8 @@ struct lnx_mr {
 	uint64_t device;		/* all bits of fi_mr_attr.device */
 	uint64_t flags;
 	uint32_t users;			/* transfers into or out of it under way */
+	struct lnx_cntr *cntr;		/* of writes by peers; NULL: none */
+	bool given;			/* peers have keys, and do not tell of writes */
 	struct lnx_node regs;		/* lnx_mr_reg.link */
 };
 
@@ -65,6 +68,26 @@ int lnx_mr_check(struct lnx_domain *d, uint64_t key, uint64_t addr, size_t len,
 /* The registration of that key or NULL; good for as long as *ptr above. */
 struct lnx_mr *lnx_mr_find(struct lnx_domain *d, uint64_t key);
 void lnx_mr_unuse(struct lnx_mr *mr);
+
+/*
+ * A counter of writes into mr by peers.  0; -FI_EBUSY: it has one; -FI_EOPBADSTATE: too
+ * late, there are peers that write and do not tell; -FI_ENOMEM: peers of this host could
+ * not be made to.  fid: of the counter, which cannot be closed before mr.
+ * domain->eps_lock held.
+ */
+int lnx_mr_bind_cntr(struct lnx_mr *mr, struct fid *fid);
+/* Keys of it are given to a peer: is that to tell of writes?  Takes mr_lock. */
+bool lnx_mr_give(struct lnx_mr *mr);
+/* Has any registration a counter? */
+LNX_INLINE bool lnx_mrs_counted(const struct lnx_domain *d)
+{
+	return lnx_unlikely(__atomic_load_n(&d->ncounted, __ATOMIC_RELAXED));
+}
+/* Add k, if it is not there, to n keys of one operation, LNX_PLACES_MAX at most;
+ * returns how many they are then. */
+unsigned lnx_mr_key_add(uint64_t *key, unsigned n, uint64_t k);
+/* An operation has changed the memory of these n keys.  Takes mr_lock. */
+void lnx_mr_count(struct lnx_domain *d, const uint64_t *key, unsigned n);
 
 /* The index of a new domain, empty, and where the keys begin that we pick.  0,
  * -FI_ENOMEM, or -FI_EIO: no random numbers.  d->threads and d->mr_basic are set. */

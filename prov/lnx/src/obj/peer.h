@@ -16,6 +16,7 @@
 #include "wire/rails.h"
 #include "wire/seq.h"
 
+struct lnx_answer;
 struct lnx_book;
 struct lnx_ep;
 struct lnx_ping;
@@ -211,17 +212,28 @@ struct lnx_peer {
 
 	/* Large direct sends (tx/large.c). */
 	struct lnx_book *book;		/* its own; NULL: not seen */
+	const uint32_t *counts;		/* not 0: it counts writes (core/book.h) */
 	struct lnx_cma_owner where;	/* its process */
 	uint64_t watched_ns;		/* when we last looked whether it lives */
 	bool missed;			/* it did not seem so */
 	bool sure;			/* `where` is its process, and no other's */
 	int pidfd;			/* 1 + descriptor of its process; 0: none */
 
+	/* Direct operations that wait for its word (tx/confirm.h), and its own that
+	 * wait for ours (rx/confirm.h). */
+	struct lnx_node confirms;	/* lnx_confirm.link, by number */
+	uint32_t nconfirm;
+	uint64_t confirm_op;		/* the last number */
+	struct lnx_answer *answer;	/* the last that is to leave, or NULL */
+	uint32_t nanswer;
+
 	/* Receive path. */
 	struct lnx_node stored;		/* lnx_rxe.of_peer: its messages without receive */
 	uint32_t full_pass;		/* 1 + the pass in which no path took a read */
 	uint64_t pull_left;		/* bytes to be read that are not yet asked for */
 	bool put_refused;		/* a piece of the write that is coming in */
+	uint8_t nput_key;		/* registrations that it has written to, */
+	uint64_t put_key[LNX_PLACES_MAX]; /* if any memory has a counter */
 
 	/* Lists, each linked only when there is something to do. */
 	struct lnx_node pump_link;	/* ep->pump_peers: frames to post */

@@ -72,6 +72,11 @@ struct lnx_rail_cntr {
 	const struct lnx_rail *rail;
 };
 
+/* What the direct core counts now, inside our call, is not the application's; some of
+ * what it completes is tx/confirm.c's. */
+#define LNX_MUTE_NOW	0x01u
+#define LNX_MUTE_SOME	0x02u
+
 struct lnx_rail {
 	/* What each pass and each frame looks at. */
 	_Alignas(64)
@@ -84,7 +89,7 @@ struct lnx_rail {
 	uint8_t prov;			/* enum lnx_prov_id */
 	uint16_t group;
 	uint16_t wire_index;		/* place in our address, kept; network rails */
-	bool mute;			/* the core sends for us: nothing counts */
+	uint8_t mute;			/* LNX_MUTE_*: completions are ours */
 	bool mr_virt;			/* remote addresses are virtual */
 	uint32_t nposted;
 	uint32_t want_posted;		/* comp/plain.c */

@@ -85,8 +85,16 @@ static void run(const struct job *job, uint8_t *result)
 
 static void count(struct lnx_ep *ep, const struct lnx_atomic *a)
 {
+	uint64_t key[LNX_ATOMIC_SEGS];
+	unsigned i, n = 0;
+
 	lnx_cntr_ok(ep, a->cls == LNX_AMO_BASE ? LNX_CNTR_REMOTE_WRITE :
 						 LNX_CNTR_REMOTE_READ);
+	if (!lnx_mrs_counted(ep->domain) || a->op == FI_ATOMIC_READ)
+		return;
+	for (i = 0; i < a->nseg; i++)
+		n = lnx_mr_key_add(key, n, a->seg[i].key);
+	lnx_mr_count(ep->domain, key, n);
 }
 
 LNX_COLD static void refuse(struct lnx_ep *ep, const struct lnx_peer *peer,

@@ -198,6 +198,23 @@ void lnx_rx_multi_retire(struct lnx_ep *ep, struct lnx_rxe *parent)
 	lnx_rxe_put(parent);
 }
 
+/* Registrations that a peer's large write goes to count it, each once. */
+static LNX_COLD void count_memory(const struct lnx_rxe *rxe, bool ok)
+{
+	unsigned i, k;
+
+	for (i = 0; i < rxe->nmr; i++) {
+		struct lnx_cntr *cntr = rxe->mr[i]->cntr;
+
+		for (k = 0; k < i && rxe->mr[k] != rxe->mr[i]; k++)
+			;
+		if (k == i && ok)
+			lnx_cntr_add_ok(cntr);
+		else if (k == i)
+			lnx_cntr_add_err(cntr);
+	}
+}
+
 /* A peer's large write arrives as a receive that nobody posted. */
 static inline enum lnx_cntr_kind kind_of(const struct lnx_rxe *rxe)
 {
@@ -223,6 +240,8 @@ static LNX_COLD void report_err(struct lnx_rxe *rxe, int err, int prov_errno,
 
 	rxe->ep->stats.failed++;
 	lnx_cntr_err(rxe->ep, kind_of(rxe));
+	if (rxe->held == LNX_HELD_RMA)
+		count_memory(rxe, false);
 	if (rxe->ep->rx_cq)
 		lnx_cq_write_err(rxe->ep->rx_cq, &e);
 }
@@ -240,6 +259,8 @@ void lnx_rx_done(struct lnx_rxe *rxe)
 			   rxe->len - rxe->room);
 	} else {
 		lnx_cntr_ok(rxe->ep, kind_of(rxe));
+		if (lnx_unlikely(rxe->held == LNX_HELD_RMA))
+			count_memory(rxe, true);
 		if (lnx_likely(rxe->want_comp) || (flags & FI_MULTI_RECV))
 			lnx_cq_write(rxe->ep->rx_cq, rxe->context, flags,
 				     rxe->len, rxe->iov[0].iov_base, rxe->data,

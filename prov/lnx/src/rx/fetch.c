@@ -17,7 +17,9 @@
 
 #include "comp/comp.h"
 #include "core/book.h"
+#include "rx/confirm.h"
 #include "rx/rx.h"
+#include "tx/confirm.h"
 #include "tx/tx.h"
 #include "wire/note.h"
 
@@ -54,7 +56,7 @@ static inline void set_message(struct lnx_rxe *rxe, struct lnx_peer *peer,
 	f->got = 0;
 }
 
-static struct lnx_peer *sender(struct lnx_ep *ep, uint64_t eid)
+struct lnx_peer *lnx_note_sender(struct lnx_ep *ep, uint64_t eid)
 {
 	struct lnx_peer *peer = lnx_peer_by_eid(ep, eid);
 	struct lnx_addr a = { .eid = eid };
@@ -65,7 +67,7 @@ static struct lnx_peer *sender(struct lnx_ep *ep, uint64_t eid)
 static void announced(struct lnx_ep *ep, const struct lnx_wire_note *n)
 {
 	bool tagged = n->kind == LNX_KIND_RTS_TAG;
-	struct lnx_peer *peer = sender(ep, n->src);
+	struct lnx_peer *peer = lnx_note_sender(ep, n->src);
 	struct lnx_rxe *rxe;
 
 	if (lnx_unlikely(!peer)) {
@@ -146,6 +148,25 @@ static bool copy_came(struct lnx_ep *ep, const uint8_t *bytes)
 	return true;
 }
 
+/* False: it is no such note. */
+static bool confirm(struct lnx_ep *ep, const void *bytes)
+{
+	struct lnx_wire_note_put n;
+	struct lnx_peer *peer;
+
+	if (lnx_note_put_get(&n, bytes, ep->eid))
+		return false;
+	if (n.kind == LNX_KIND_PUT) {
+		lnx_confirm_note(ep, &n);
+		return true;
+	}
+	peer = lnx_peer_by_eid(ep, n.src);
+	if (peer)
+		lnx_confirm_answered(peer, n.op,
+				     (int)LNX_MIN(n.err, LNX_ERR_MAX));
+	return true;
+}
+
 void lnx_rx_note(struct lnx_rxe *rxe)
 {
 	struct lnx_ep *ep = rxe->ep;
@@ -153,6 +174,8 @@ void lnx_rx_note(struct lnx_rxe *rxe)
 	struct lnx_wire_note n;
 
 	if (iov.iov_len == LNX_COPY_BYTES && copy_came(ep, iov.iov_base))
+		return;
+	if (iov.iov_len == LNX_NOTE_BYTES && confirm(ep, iov.iov_base))
 		return;
 	if (lnx_unlikely(iov.iov_len != LNX_NOTE_BYTES ||
 			 lnx_note_get(&n, iov.iov_base, ep->eid))) {

@@ -279,6 +279,9 @@ void lnx_pulls_destroy(struct lnx_ep *ep);
 /* rx/fetch.c */
 /* The core has put a note into rail->note. */
 void lnx_rx_note(struct lnx_rxe *rxe);
+/* The peer of that id, made if need be; NULL: there is no memory, or too many are
+ * strangers. */
+struct lnx_peer *lnx_note_sender(struct lnx_ep *ep, uint64_t eid);
 /* Read the message of rxe, which is HELD_MEMORY. */
 void lnx_fetch_start(struct lnx_rxe *rxe);
 void lnx_fetch_run(struct lnx_ep *ep);

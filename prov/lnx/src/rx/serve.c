@@ -93,6 +93,13 @@ void lnx_serve_written(struct lnx_ep *ep, const struct lnx_peer *peer,
 			     peer->addr);
 }
 
+/* A piece of a write, to be counted with its last one. */
+static LNX_COLD void note_key(struct lnx_peer *peer, uint64_t key)
+{
+	peer->nput_key = (uint8_t)lnx_mr_key_add(peer->put_key, peer->nput_key,
+						 key);
+}
+
 static int put(struct lnx_ep *ep, struct lnx_peer *peer,
 	       const struct lnx_hdr *h, const uint8_t *payload)
 {
@@ -123,11 +130,18 @@ static int put(struct lnx_ep *ep, struct lnx_peer *peer,
 	} else if (h->len) {
 		memcpy(to, payload, h->len);
 	}
+	if (lnx_mrs_counted(ep->domain))
+		note_key(peer, h->key);
 	if (h->flags & LNX_WIRE_F_LAST) {
 		/* A write of which a piece was refused never was. */
-		if (lnx_likely(!peer->put_refused))
+		if (lnx_likely(!peer->put_refused)) {
 			lnx_serve_written(ep, peer, h, le64toh(w.total));
+			if (lnx_unlikely(peer->nput_key))
+				lnx_mr_count(ep->domain, peer->put_key,
+					     peer->nput_key);
+		}
 		peer->put_refused = false;
+		peer->nput_key = 0;
 	}
 	return 0;
 }
@@ -299,7 +313,7 @@ static int answer_keys(struct lnx_ep *ep, const struct lnx_ask *ask)
 		k.access |= LNX_WIRE_KEYS_READ;
 	if (mr->access & FI_REMOTE_WRITE)
 		k.access |= LNX_WIRE_KEYS_WRITE;
-	if (ep->cntr[LNX_CNTR_REMOTE_WRITE])
+	if (lnx_mr_give(mr) || ep->cntr[LNX_CNTR_REMOTE_WRITE])
 		k.access |= LNX_WIRE_KEYS_TELL;
 	if (ep->cntr[LNX_CNTR_REMOTE_READ])
 		k.access |= LNX_WIRE_KEYS_TELL_READ;

@@ -7,6 +7,7 @@
 #include "comp/comp.h"
 #include "rx/amo_serve.h"
 #include "tx/amo.h"
+#include "tx/confirm.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
 #include "wire/atomic.h"
@@ -189,6 +190,20 @@ static ssize_t send_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
+/* What lnx_amo_submit would do, and did not. */
+static ssize_t direct(struct lnx_ep *ep, struct lnx_peer *peer,
+		      const struct lnx_amo_tx *t)
+{
+	ssize_t ret = -FI_EAGAIN;
+
+	if ((t->op_flags & FI_DELIVERY_COMPLETE) || lnx_confirm_counts(peer))
+		return lnx_confirm_amo(ep, peer, t);
+	if (!peer->ndpend)
+		ret = lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t->call,
+				   t);
+	return ret == -FI_EAGAIN ? lnx_amo_direct_again(ep, peer, t) : ret;
+}
+
 ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 {
 	bool fetch = lnx_amo_class(t->call) != LNX_AMO_BASE;
@@ -204,11 +219,7 @@ ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 		return ret;
 	/* A local peer that was only made now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
-		ret = peer->ndpend ? -FI_EAGAIN :
-		      lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t->call,
-				   t);
-		if (ret == -FI_EAGAIN)
-			ret = lnx_amo_direct_again(ep, peer, t);
+		ret = direct(ep, peer, t);
 		ep->stats.direct_rma += !ret;
 		return ret;
 	}
@@ -237,31 +248,6 @@ ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 	else
 		ep->stats.atomics++;
 	return ret;
-}
-
-/*
- * shm gives the buffer of such an operation back on both sides (2.1), so that two
- * later ones share it and one is lost.  Without the flag, what has a result still
- * completes with that, and what has none when it is in the peer's queue, from where
- * it is taken in order.  The spelling with flags, because the others take the
- * endpoint's.
- */
-LNX_COLD ssize_t lnx_amo_post_plain(struct fid_ep *core, fi_addr_t dest,
-				    const struct lnx_amo_tx *t)
-{
-	static const enum lnx_amo_call with_flags[LNX_AMO_CLASSES] = {
-		[LNX_AMO_BASE] = LNX_ATOMICMSG,
-		[LNX_AMO_FETCH] = LNX_FETCHMSG,
-		[LNX_AMO_COMPARE] = LNX_COMPAREMSG,
-	};
-	struct lnx_amo_tx plain = *t;
-
-	plain.call = with_flags[lnx_amo_class(t->call)];
-	/* Of the others, all flags are defaults. */
-	plain.flags = plain.call == t->call ? t->flags : t->op_flags;
-	plain.flags &= ~FI_DELIVERY_COMPLETE;
-	plain.op_flags &= ~FI_DELIVERY_COMPLETE;
-	return lnx_amo_post(core, dest, plain.call, &plain);
 }
 
 LNX_COLD ssize_t lnx_amo_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,

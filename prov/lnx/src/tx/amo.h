@@ -79,12 +79,8 @@ ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t);
 LNX_COLD ssize_t lnx_amo_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
 				      const struct lnx_amo_tx *t);
 
-/* The same without FI_DELIVERY_COMPLETE; in tx/amo.c. */
-LNX_COLD ssize_t lnx_amo_post_plain(struct fid_ep *core, fi_addr_t dest,
-				    const struct lnx_amo_tx *t);
-
 /* One operation to one core call, with the spelling the application used: call, which
- * is t->call. */
+ * is t->call.  Not with FI_DELIVERY_COMPLETE: tx/confirm.h. */
 LNX_INLINE ssize_t lnx_amo_post(struct fid_ep *core, fi_addr_t dest,
 				enum lnx_amo_call call,
 				const struct lnx_amo_tx *t)
@@ -93,8 +89,6 @@ LNX_INLINE ssize_t lnx_amo_post(struct fid_ep *core, fi_addr_t dest,
 	size_t niov = t->niov;
 	struct fi_msg_atomic msg;
 
-	if (lnx_unlikely(t->op_flags & FI_DELIVERY_COMPLETE))
-		return lnx_amo_post_plain(core, dest, t);
 	/* A read needs no operand, but cores count the elements there. */
 	if (call >= LNX_FETCH && lnx_unlikely(!niov)) {
 		iov = t->res;
@@ -186,7 +180,9 @@ LNX_INLINE ssize_t lnx_amo_submit(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 	}
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, t->dest);
-	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL)) {
+	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL &&
+		       !(t->op_flags & FI_DELIVERY_COMPLETE) &&
+		       !__atomic_load_n(peer->counts, __ATOMIC_RELAXED))) {
 		ret = lnx_amo_post(ep->shm->core_ep, peer->direct, call, t);
 		if (lnx_unlikely(ret == -FI_EAGAIN))
 			ret = lnx_amo_direct_again(ep, peer, t);

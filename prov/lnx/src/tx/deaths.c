@@ -8,6 +8,7 @@
 #include "core/cma.h"
 #include "core/locals.h"
 #include "rx/rx.h"
+#include "tx/confirm.h"
 #include "tx/tx.h"
 
 #define LOOK_NS		(10 * LNX_NS_PER_MS)	/* at the descriptor */
@@ -24,10 +25,12 @@ static LNX_COLD void died(struct lnx_peer *peer, const char *why)
 	/* So it is when a job ends: nothing to warn of. */
 	peer->gone = true;
 	lnx_fetch_fail_peer(peer);
-	if (!peer->nrndv && !peer->ndpend && !peer->nparts && !peer->npath)
+	if (!peer->nrndv && !peer->ndpend && !peer->nparts && !peer->npath &&
+	    !peer->nconfirm)
 		return;
 	lnx_tx_peer_failed(peer, FI_ECONNRESET);
 	lnx_tx_direct_fail(peer, FI_ECONNRESET);
+	lnx_confirm_fail(peer, FI_ECONNRESET);
 }
 
 void lnx_deaths_look(struct lnx_ep *ep)
@@ -105,6 +108,13 @@ static struct lnx_peer *find_dead(struct lnx_ep *ep, uint64_t now)
 		if (peer->notes && seems_dead(peer, now))
 			return peer;
 	}
+	for (n = ep->peers.next; ep->nconfirm && n != &ep->peers; n = n->next) {
+		struct lnx_peer *peer =
+			lnx_container_of(n, struct lnx_peer, all_link);
+
+		if (peer->nconfirm && seems_dead(peer, now))
+			return peer;
+	}
 	return NULL;
 }
 
@@ -122,7 +132,7 @@ static bool any_due(const struct lnx_ep *ep)
 	const struct lnx_node *n;
 
 	if (!lnx_list_empty(&ep->direct_peers) ||
-	    !lnx_list_empty(&ep->copies))
+	    !lnx_list_empty(&ep->copies) || ep->nconfirm)
 		return true;
 	for (n = ep->rndvs.next; n != &ep->rndvs; n = n->next)
 		if (lnx_container_of(n, struct lnx_rndv, link)->here)

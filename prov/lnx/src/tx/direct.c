@@ -12,6 +12,7 @@
 
 #include "comp/comp.h"
 #include "rx/rx.h"
+#include "tx/confirm.h"
 #include "tx/post.h"
 #include "tx/tx.h"
 
@@ -28,24 +29,27 @@ struct lnx_dtx {
 static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 		    const struct lnx_tx *tx)
 {
-	return tx->call == LNX_NOTE ?
-	       lnx_note_post(ep, peer->shm_addr, tx) :
-	       lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx, NULL);
+	ssize_t ret;
+
+	if (tx->call == LNX_NOTE)
+		return lnx_note_post(ep, peer->shm_addr, tx);
+	if (tx->op_flags & LNX_TX_QUIET)
+		ep->shm->mute |= LNX_MUTE_NOW;
+	ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx, NULL);
+	ep->shm->mute &= (uint8_t)~LNX_MUTE_NOW;
+	return ret;
 }
 
-static int queue(struct lnx_ep *ep, struct lnx_peer *peer,
-		 const struct lnx_tx *tx)
+int lnx_tx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
+			const struct lnx_tx *tx)
 {
 	bool copy = lnx_call_inject(tx->call) || (tx->op_flags & FI_INJECT);
 	size_t len = copy ? lnx_iov_len(tx->iov, tx->niov) : 0;
 	struct lnx_dtx *d;
 
-	if (peer->ndpend >= lnx_tx_queue_max(ep, lnx_call_inject(tx->call) ?
-					     FI_INJECT : tx->op_flags))
-		return -FI_EAGAIN;
 	d = malloc(sizeof(*d) + len);
 	if (!d)
-		return -FI_EAGAIN;
+		return -FI_ENOMEM;
 	d->tx = *tx;
 	d->tx.iov = d->iov;
 	d->tx.desc = NULL;
@@ -66,6 +70,16 @@ static int queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		ep->work |= LNX_WORK_DIRECT | LNX_WORK_WATCH;
 	}
 	ep->stats.direct_queued++;
+	return 0;
+}
+
+static int queue(struct lnx_ep *ep, struct lnx_peer *peer,
+		 const struct lnx_tx *tx)
+{
+	if (peer->ndpend >= lnx_tx_queue_max(ep, lnx_call_inject(tx->call) ?
+					     FI_INJECT : tx->op_flags) ||
+	    lnx_tx_direct_queue(ep, peer, tx))
+		return -FI_EAGAIN;
 	return 0;
 }
 
@@ -97,6 +111,9 @@ static void fail(struct lnx_peer *peer, const struct lnx_tx *tx, int err)
 		/* It may have ended with all of its peer's. */
 		if (lnx_optab_get(&ep->rndv_ops, tx->data))
 			lnx_tx_fin(peer, tx->data, err);
+		lnx_confirm_fail(peer, err);
+	} else if (tx->op_flags & LNX_TX_QUIET) {
+		lnx_confirm_fail(peer, err);
 	} else if (lnx_call_inject(tx->call)) {
 		lnx_cntr_err(ep, LNX_CNTR_SEND);
 	} else {
@@ -144,7 +161,7 @@ void lnx_tx_direct_pump(struct lnx_ep *ep)
 			free(d);
 		}
 		if (!peer->ndpend) {
-			peer->direct = peer->shm_addr;
+			lnx_peer_set_direct(peer);
 			lnx_list_del(&peer->dpend_link);
 		}
 	}

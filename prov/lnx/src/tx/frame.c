@@ -14,6 +14,7 @@
 #include "comp/comp.h"
 #include "comp/faults.h"
 #include "tx/by_hand.h"
+#include "tx/confirm.h"
 #include "tx/frame.h"
 #include "tx/guard.h"
 #include "tx/path.h"
@@ -565,6 +566,10 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
 		if (peer->notes && lnx_tx_is_large(tx)) {
 			ret = lnx_tx_large(ep, peer, tx);
+		} else if ((tx->op_flags & FI_DELIVERY_COMPLETE) &&
+			   (!lnx_call_inject(tx->call) ||
+			    ep->cntr[LNX_CNTR_SEND])) {
+			ret = lnx_confirm_send(ep, peer, tx);
 		} else {
 			ret = peer->ndpend ? -FI_EAGAIN :
 			      lnx_core_post(ep->shm->core_ep, peer->shm_addr,
@@ -630,8 +635,8 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	txe->counts = ep->cntr[LNX_CNTR_SEND] != NULL;
 	/* Its end may be of no interest, but not that it failed. */
 	txe->tells = !lnx_call_inject(tx->call);
-	txe->comp_at_ack = (tx->op_flags & (FI_TRANSMIT_COMPLETE |
-					    FI_DELIVERY_COMPLETE)) != 0;
+	/* An inject that nobody counts ends unseen, at any time. */
+	txe->comp_at_ack = (tx->op_flags & LNX_LEVELS) && txe->matters;
 	if (lnx_likely(len <= ep->copy_limit ||
 		       (tx->op_flags & FI_INJECT) ||
 		       lnx_call_inject(tx->call))) {

@@ -29,10 +29,10 @@ ssize_t lnx_note_post(struct lnx_ep *ep, fi_addr_t dest,
 	struct lnx_rail *rail = ep->shm;
 	ssize_t ret;
 
-	rail->mute = true;
+	rail->mute |= LNX_MUTE_NOW;
 	ret = fi_inject(rail->core_ep, tx->iov->iov_base, tx->iov->iov_len,
 			dest);
-	rail->mute = false;
+	rail->mute &= (uint8_t)~LNX_MUTE_NOW;
 	return ret;
 }
 

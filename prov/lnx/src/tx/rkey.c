@@ -159,6 +159,20 @@ LNX_COLD void lnx_rkey_forget(struct lnx_peer *peer, uint64_t key)
 		rkey_drop(peer->ep, k);
 }
 
+static void told_add(struct lnx_rop *rop, uint64_t key, uint64_t addr)
+{
+	unsigned i;
+
+	rop->tell = true;
+	for (i = 0; i < rop->ntold; i++)
+		if (rop->told[i] == key)
+			return;
+	if (rop->ntold < LNX_RMA_IOV_MAX) {
+		rop->told_addr[rop->ntold] = addr;
+		rop->told[rop->ntold++] = key;
+	}
+}
+
 /* Is the data in reach?  0: rts says where, if it is not NULL; or why not. */
 static int aim(struct lnx_part *part, const struct lnx_keys *keys,
 	       struct lnx_rts *rts)
@@ -170,8 +184,8 @@ static int aim(struct lnx_part *part, const struct lnx_keys *keys,
 	    !(keys->access & (part->kind == LNX_PART_WRITE ?
 			      LNX_WIRE_KEYS_WRITE : LNX_WIRE_KEYS_READ)))
 		return FI_EACCES;
-	if (keys->access & LNX_WIRE_KEYS_TELL)
-		part->rop->tell = true;
+	if ((keys->access & LNX_WIRE_KEYS_TELL) && part->kind == LNX_PART_WRITE)
+		told_add(part->rop, part->key, part->addr);
 	part->tell = (keys->access & LNX_WIRE_KEYS_TELL_READ) != 0;
 	if (!rts)
 		return 0;
@@ -221,39 +235,74 @@ static int pull(struct lnx_part *part, const struct lnx_keys *keys)
 	return 0;
 }
 
-/* A frame that tells the peer of what its core did alone.  0 or -FI_ENOMEM. */
-static int tell(struct lnx_part *part, struct lnx_hdr *h, const void *payload,
-		size_t len)
+/* There is no memory to tell the peer of what its core did alone: later. */
+static int not_told(struct lnx_part *part)
 {
-	struct lnx_ep *ep = part->rop->ep;
-	struct lnx_txe *txe = lnx_txe_get(ep, len);
-
-	if (!txe) {
-		part->moved = true;
-		lnx_rma_wait_turn(part);
-		return -FI_ENOMEM;
-	}
-	if (len)
-		memcpy(txe->frame + sizeof(struct lnx_wire_hdr), payload, len);
-	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len);
-	h->tag = part->addr;
-	h->key = part->key;
-	lnx_tx_queue(ep, part->peer, txe, h, false);
-	return 0;
+	part->moved = true;
+	lnx_rma_wait_turn(part);
+	return -FI_ENOMEM;
 }
 
-/* The last part of a write: after the data, which was seen to be delivered. */
+/*
+ * The last part of a write: after the data, which was seen to be delivered.  Each
+ * registration that wants to hear of it gets an empty piece; they leave together, or a
+ * piece of another write would come between.
+ */
 static int tell_written(struct lnx_part *part)
 {
 	const struct lnx_rop *rop = part->rop;
+	struct lnx_ep *ep = rop->ep;
 	struct lnx_wire_put w = { .total = htole64(rop->written + part->len) };
+	struct lnx_txe *txe[LNX_RMA_IOV_MAX];
+	unsigned i, n = LNX_MAX(rop->ntold, 1u);
+
+	for (i = 0; i < n; i++) {
+		txe[i] = lnx_txe_get(ep, sizeof(w));
+		if (txe[i])
+			continue;
+		while (i--)
+			lnx_txe_put(ep, txe[i]);
+		return not_told(part);
+	}
+	for (i = 0; i < n; i++) {
+		struct lnx_hdr h = {
+			.kind = LNX_KIND_PUT, .flags = LNX_WIRE_F_PUT,
+			.tag = part->addr, .key = part->key, .data = rop->data,
+		};
+
+		if (rop->ntold) {
+			h.key = rop->told[i];
+			h.tag = rop->told_addr[i];
+		}
+		if (i + 1 == n) {
+			h.flags |= LNX_WIRE_F_LAST;
+			if (rop->has_data)
+				h.flags |= LNX_WIRE_F_DATA;
+		}
+		memcpy(txe[i]->frame + sizeof(struct lnx_wire_hdr), &w,
+		       sizeof(w));
+		txe[i]->len = (uint32_t)(sizeof(struct lnx_wire_hdr) +
+					 sizeof(w));
+		lnx_tx_queue(ep, part->peer, txe[i], &h, false);
+	}
+	return 0;
+}
+
+/* A large read is over. */
+static int tell_read(struct lnx_part *part)
+{
+	struct lnx_ep *ep = part->rop->ep;
+	struct lnx_txe *txe = lnx_txe_get(ep, 0);
 	struct lnx_hdr h = {
-		.kind = LNX_KIND_PUT, .data = rop->data,
-		.flags = LNX_WIRE_F_LAST | LNX_WIRE_F_PUT |
-			 (rop->has_data ? LNX_WIRE_F_DATA : 0),
+		.kind = LNX_KIND_GET, .data = part->id, .tag = part->addr,
+		.key = part->key, .flags = LNX_WIRE_F_LAST,
 	};
 
-	return tell(part, &h, &w, sizeof(w));
+	if (!txe)
+		return not_told(part);
+	txe->len = sizeof(struct lnx_wire_hdr);
+	lnx_tx_queue(ep, part->peer, txe, &h, false);
+	return 0;
 }
 
 /* All bytes of a part are where they belong. */
@@ -267,15 +316,10 @@ static void finish(struct lnx_part *part)
 			return;
 		rop->written += part->len;
 	} else if (part->tell && last) {
-		struct lnx_hdr h = {
-			.kind = LNX_KIND_GET, .data = part->id,
-			.flags = LNX_WIRE_F_LAST,
-		};
-
 		/* Its answer ends the part, and may come inside the call. */
 		part->kind = LNX_PART_DATA;
 		part->len = 0;
-		if (tell(part, &h, NULL, 0))
+		if (tell_read(part))
 			part->kind = LNX_PART_READ;
 		return;
 	}

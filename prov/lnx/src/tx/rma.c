@@ -11,12 +11,14 @@
  *
  * A write without a completion level is done when its frames are ours (the data is
  * copied, and delivery is our business).  With FI_TRANSMIT_COMPLETE or
- * FI_DELIVERY_COMPLETE each of its frames is answered.
+ * FI_DELIVERY_COMPLETE, its own or the endpoint's, each of its frames is answered;
+ * that of an inject shows in the counter, and in the CQ if it is an error.
  */
 #include <stdlib.h>
 
 #include "comp/comp.h"
 #include "obj/mr.h"
+#include "tx/confirm.h"
 #include "tx/rkey.h"
 #include "tx/rma.h"
 
@@ -108,9 +110,7 @@ static ssize_t put(struct lnx_ep *ep, struct lnx_peer *peer,
 		   const struct lnx_rma *r, size_t len, bool must_leave)
 {
 	bool data = lnx_rma_data(r->call) || (r->op_flags & FI_REMOTE_CQ_DATA);
-	bool reply = !lnx_rma_inject(r->call) &&
-		     (r->op_flags & (FI_TRANSMIT_COMPLETE |
-				     FI_DELIVERY_COMPLETE));
+	bool reply = (r->op_flags & LNX_LEVELS) != 0;
 	bool comp = !lnx_rma_inject(r->call) && (r->op_flags & FI_COMPLETION);
 	struct lnx_cursor c = { .iov = r->iov, .n = r->niov };
 	struct lnx_rop *rop = NULL;
@@ -354,6 +354,14 @@ static ssize_t self(struct lnx_ep *ep, struct lnx_peer *peer,
 			lnx_iov_get(ptr, iov, n);
 		total += r->rma[i].len;
 	}
+	if (!err && !read && lnx_mrs_counted(ep->domain)) {
+		uint64_t key[LNX_PLACES_MAX];
+		unsigned n = 0;
+
+		for (i = 0; i < r->nrma; i++)
+			n = lnx_mr_key_add(key, n, r->rma[i].key);
+		lnx_mr_count(ep->domain, key, n);
+	}
 	if (!err) {
 		bool data = lnx_rma_data(r->call) ||
 			    (r->op_flags & FI_REMOTE_CQ_DATA);
@@ -369,6 +377,20 @@ static ssize_t self(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
+/* What lnx_rma_submit would do, and did not. */
+static ssize_t direct(struct lnx_ep *ep, struct lnx_peer *peer,
+		      const struct lnx_rma *r)
+{
+	ssize_t ret = -FI_EAGAIN;
+
+	if (!lnx_rma_read(r->call) &&
+	    ((r->op_flags & FI_DELIVERY_COMPLETE) || lnx_confirm_counts(peer)))
+		return lnx_confirm_rma(ep, peer, r);
+	if (!peer->ndpend)
+		ret = lnx_rma_post(ep->shm->core_ep, peer->shm_addr, r, NULL);
+	return ret == -FI_EAGAIN ? lnx_rma_direct_again(ep, peer, r) : ret;
+}
+
 ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 {
 	struct lnx_peer *peer;
@@ -381,10 +403,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 		return ret;
 	/* A local peer that was only made now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
-		ret = peer->ndpend ? -FI_EAGAIN :
-		      lnx_rma_post(ep->shm->core_ep, peer->shm_addr, r, NULL);
-		if (ret == -FI_EAGAIN)
-			ret = lnx_rma_direct_again(ep, peer, r);
+		ret = direct(ep, peer, r);
 		ep->stats.direct_rma += !ret;
 		return ret;
 	}

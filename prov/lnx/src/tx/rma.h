@@ -53,8 +53,11 @@ struct lnx_rop {
 	/* Writes by the core: an empty PUT tells the target when all is there. */
 	bool tell;
 	bool has_data;
+	uint8_t ntold;			/* registrations that are to hear of it */
 	uint64_t data;
 	size_t written;			/* bytes, by parts that ended */
+	uint64_t told[LNX_RMA_IOV_MAX];
+	uint64_t told_addr[LNX_RMA_IOV_MAX];	/* an address there */
 };
 
 enum lnx_part_kind {
@@ -224,7 +227,11 @@ LNX_INLINE ssize_t lnx_rma_submit(struct lnx_ep *ep, const struct lnx_rma *r)
 		return -FI_EINVAL;
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, r->dest);
-	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL)) {
+	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL) &&
+	    !(own.call == LNX_WRITEMSG &&
+	      lnx_unlikely(own.flags & FI_DELIVERY_COMPLETE)) &&
+	    (lnx_rma_read(own.call) ||
+	     lnx_likely(!__atomic_load_n(peer->counts, __ATOMIC_RELAXED)))) {
 		ret = lnx_rma_post(ep->shm->core_ep, peer->direct, &own, NULL);
 		if (lnx_unlikely(ret == -FI_EAGAIN))
 			ret = lnx_rma_direct_again(ep, peer, r);

@@ -92,6 +92,7 @@ struct lnx_rop *lnx_rop_get(struct lnx_ep *ep, void *context,
 	rop->want_comp = want_comp;
 	rop->tell = false;
 	rop->has_data = false;
+	rop->ntold = 0;
 	rop->written = 0;
 	return rop;
 }

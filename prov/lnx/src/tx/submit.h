@@ -56,7 +56,9 @@ LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 		return -FI_EINVAL;
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, tx->dest);
-	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL)) {
+	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL) &&
+	    !((tx->call == LNX_SENDMSG || tx->call == LNX_TSENDMSG) &&
+	      lnx_unlikely(tx->flags & FI_DELIVERY_COMPLETE))) {
 		if (lnx_unlikely(lnx_tx_is_large(&own)) && peer->notes) {
 			slow = own;
 			ret = lnx_tx_large(ep, peer, &slow);
@@ -73,8 +75,7 @@ LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 			ep->stats.direct_send_length += lnx_tx_len(&own);
 		}
 	} else if (lnx_call_single(own.call) &&
-		   !(own.op_flags & (FI_INJECT | FI_TRANSMIT_COMPLETE |
-				     FI_DELIVERY_COMPLETE)) &&
+		   !(own.op_flags & (FI_INJECT | LNX_LEVELS)) &&
 		   lnx_likely(lnx_tx_short(ep, peer, own.iov->iov_base,
 					   own.iov->iov_len, own.tag,
 					   lnx_short_what(own.call),

@@ -160,6 +160,9 @@ int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer);
 /* tx/direct.c.  A direct core was busy: let things move, try some more, queue. */
 LNX_COLD ssize_t lnx_tx_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
 				     const struct lnx_tx *tx);
+/* Queue it, however many wait: 0 or -FI_ENOMEM. */
+LNX_COLD int lnx_tx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
+				 const struct lnx_tx *tx);
 /* Post what was queued. */
 void lnx_tx_direct_pump(struct lnx_ep *ep);
 /* All of that ends with an error. */

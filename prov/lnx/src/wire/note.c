@@ -57,3 +57,26 @@ int lnx_copy_get(struct lnx_wire_copy *c, const void *bytes, uint64_t dst)
 	       !c->len || c->len > LNX_COPY_DATA ||
 	       c->off > UINT64_MAX - c->len ? -EBADMSG : 0;
 }
+
+void lnx_note_put_put(void *bytes, const struct lnx_wire_note_put *n)
+{
+	struct lnx_wire_note_put w = *n;
+
+	w.magic = LNX_NOTE_MAGIC;
+	memcpy(bytes, &w, sizeof(w));
+	((char *)bytes)[sizeof(w)] = 0;
+}
+
+int lnx_note_put_get(struct lnx_wire_note_put *n, const void *bytes,
+		     uint64_t dst)
+{
+	memcpy(n, bytes, sizeof(*n));
+	if (n->magic != LNX_NOTE_MAGIC || n->dst != dst || !n->src)
+		return -EBADMSG;
+	if (n->kind == LNX_KIND_RESP)
+		return n->flags || n->nplace || !n->op ? -EBADMSG : 0;
+	if (n->kind != LNX_KIND_PUT || (n->flags & ~LNX_NOTE_F_ALL) ||
+	    n->nplace > LNX_NOTE_PIECES || n->err)
+		return -EBADMSG;
+	return 0;
+}

@@ -11,6 +11,10 @@
 void lnx_note_put(void *bytes, const struct lnx_wire_note *n);
 /* Is it a note for the endpoint dst, and well-formed?  0 or -EBADMSG. */
 int lnx_note_get(struct lnx_wire_note *n, const void *bytes, uint64_t dst);
+/* The same for a PUT or RESP, which lnx_note_get does not take. */
+void lnx_note_put_put(void *bytes, const struct lnx_wire_note_put *n);
+int lnx_note_put_get(struct lnx_wire_note_put *n, const void *bytes,
+		     uint64_t dst);
 
 /* The same of LNX_COPY_BYTES, but for the data: put returns where c->len bytes of it
  * go, and get leaves them where they are, behind LNX_COPY_HEAD. */

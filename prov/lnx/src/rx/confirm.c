@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "rx/confirm.h"
+
+#include <stdlib.h>
+
+#include "comp/comp.h"
+#include "obj/mr.h"
+#include "rx/rx.h"
+#include "rx/serve.h"
+#include "tx/confirm.h"
+#include "wire/note.h"
+
+/* ---- what peers say ---- */
+
+static void answer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
+		   int err)
+{
+	struct lnx_answer *a = peer->answer;
+
+	if (a && (a->err == err || op <= a->op)) {
+		a->op = LNX_MAX(a->op, op);
+		return;
+	}
+	a = peer->nanswer < LNX_LATER_MAX ? malloc(sizeof(*a)) : NULL;
+	if (lnx_unlikely(!a)) {
+		/* Said of the others, too, for want of a better answer. */
+		if (peer->answer) {
+			peer->answer->op = op;
+			peer->answer->err = FI_ENOMEM;
+		} else {
+			ep->stats.lost++;
+		}
+		return;
+	}
+	peer->nanswer++;
+	a->peer = peer;
+	a->op = op;
+	a->err = err;
+	lnx_list_add_tail(&ep->answers, &a->link);
+	peer->answer = a;
+	ep->work |= LNX_WORK_CONFIRM;
+}
+
+/* What the core, too, has looked at, and told nobody. */
+static int check(struct lnx_ep *ep, const struct lnx_peer *peer,
+		 const struct lnx_wire_note_put *n)
+{
+	uint64_t access = FI_REMOTE_WRITE;
+	unsigned i;
+
+	if (n->flags & LNX_NOTE_F_READ)
+		access |= FI_REMOTE_READ;
+	for (i = 0; i < n->nplace; i++) {
+		const struct lnx_wire_place *p = &n->place[i];
+		struct lnx_hdr bad = {
+			.kind = LNX_KIND_PUT, .key = p->key, .tag = p->addr,
+			.len = p->len,
+		};
+		uint8_t *ptr;
+		int err = -lnx_mr_check(ep->domain, p->key, p->addr, p->len,
+					access, &ptr, NULL);
+
+		if (lnx_unlikely(err)) {
+			lnx_serve_refuse(ep, peer, &bad, err);
+			return err;
+		}
+	}
+	return 0;
+}
+
+void lnx_confirm_note(struct lnx_ep *ep, const struct lnx_wire_note_put *n)
+{
+	struct lnx_peer *peer = lnx_note_sender(ep, n->src);
+	uint64_t key[LNX_NOTE_PIECES];
+	unsigned i, nkey = 0;
+	int err;
+
+	if (lnx_unlikely(!peer)) {
+		ep->stats.lost++;
+		return;
+	}
+	ep->stats.confirms++;
+	err = check(ep, peer, n);
+	if (!err && (n->flags & LNX_NOTE_F_COUNT)) {
+		for (i = 0; i < n->nplace; i++)
+			nkey = lnx_mr_key_add(key, nkey, n->place[i].key);
+		lnx_mr_count(ep->domain, key, nkey);
+	}
+	if (n->op)
+		answer(ep, peer, n->op, err);
+}
+
+/* ---- what they are told ---- */
+
+static ssize_t send_answer(const struct lnx_answer *a)
+{
+	struct lnx_peer *peer = a->peer;
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_wire_note_put n = {
+		.src = ep->eid, .dst = peer->eid, .kind = LNX_KIND_RESP,
+		.op = a->op, .err = (uint32_t)a->err,
+	};
+	uint8_t bytes[LNX_NOTE_BYTES];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct lnx_tx note = { .call = LNX_NOTE, .iov = &iov, .niov = 1 };
+
+	if (peer->gone || !lnx_peer_meet(peer))
+		return -FI_EHOSTUNREACH;
+	lnx_note_put_put(bytes, &n);
+	return lnx_note_post(ep, peer->shm_core, &note);
+}
+
+static void done(struct lnx_answer *a)
+{
+	if (a->peer->answer == a)
+		a->peer->answer = NULL;
+	a->peer->nanswer--;
+	free(a);
+}
+
+/* Does one of these wait for the same peer? */
+static bool waits(const struct lnx_node *list, const struct lnx_peer *peer)
+{
+	const struct lnx_node *n;
+
+	for (n = list->next; n != list; n = n->next)
+		if (lnx_container_of(n, struct lnx_answer, link)->peer == peer)
+			return true;
+	return false;
+}
+
+static bool let_leave(struct lnx_ep *ep)
+{
+	struct lnx_node stuck, *n;
+	bool all;
+
+	lnx_list_init(&stuck);
+	while ((n = lnx_list_pop(&ep->answers))) {
+		struct lnx_answer *a = lnx_list_entry(n, struct lnx_answer,
+						      link);
+
+		/* In order: the second is not for what the first is about. */
+		if (waits(&stuck, a->peer) || send_answer(a) == -FI_EAGAIN)
+			lnx_list_add_tail(&stuck, &a->link);
+		else
+			done(a);
+	}
+	all = lnx_list_empty(&stuck);
+	while ((n = lnx_list_pop(&stuck)))
+		lnx_list_add_tail(&ep->answers, n);
+	return all;
+}
+
+void lnx_confirm_run(struct lnx_ep *ep)
+{
+	ep->work &= ~LNX_WORK_CONFIRM;
+	lnx_confirm_tell(ep);
+	if (!let_leave(ep))
+		ep->work |= LNX_WORK_CONFIRM;
+}
+
+void lnx_answers_drop(struct lnx_ep *ep)
+{
+	struct lnx_node *n;
+
+	while ((n = lnx_list_pop(&ep->answers)))
+		done(lnx_list_entry(n, struct lnx_answer, link));
+}

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "tx/confirm.h"
+
+#include <string.h>
+
+#include "comp/comp.h"
+#include "tx/post.h"
+#include "wire/note.h"
+
+#define TRIES	64		/* as for frames: tx/frame.c */
+
+/* Context of what the core must not report. */
+#define QUIET(rail)	((void *)(rail))
+
+/* ---- what waits ---- */
+
+static LNX_COLD bool make_room(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	unsigned i;
+
+	for (i = 0; i < TRIES && peer->nconfirm >= ep->tx_size; i++)
+		lnx_ep_progress_all(ep);
+	return peer->nconfirm < ep->tx_size;
+}
+
+/* One that is on no list yet.  NULL: as many wait as may, or memory is short. */
+static struct lnx_confirm *get(struct lnx_ep *ep, struct lnx_peer *peer,
+			       void *context, uint64_t cq_flags, bool want_comp,
+			       bool tells)
+{
+	struct lnx_confirm *c;
+
+	if (lnx_unlikely(peer->nconfirm >= ep->tx_size) && !make_room(ep, peer))
+		return NULL;
+	c = lnx_pool_get(&ep->confirm_pool);
+	if (lnx_unlikely(!c))
+		return NULL;
+	c->peer = peer;
+	c->context = context;
+	c->cq_flags = cq_flags;
+	c->want_comp = want_comp;
+	c->tells = tells;
+	c->nplace = 0;
+	lnx_list_init(&c->link);
+	return c;
+}
+
+static void put(struct lnx_confirm *c)
+{
+	lnx_list_del(&c->link);
+	lnx_pool_put(&c->peer->ep->confirm_pool, c);
+}
+
+static void end(struct lnx_confirm *c, int err)
+{
+	struct lnx_ep *ep = c->peer->ep;
+
+	c->peer->nconfirm--;
+	ep->nconfirm--;
+	if (lnx_likely(!err)) {
+		if (c->want_comp)
+			lnx_cq_write(ep->tx_cq, c->context, c->cq_flags, 0,
+				     NULL, 0, 0, FI_ADDR_NOTAVAIL);
+		lnx_cntr_ok(ep, lnx_tx_cntr(c->cq_flags));
+	} else if (c->tells) {
+		lnx_tx_fail(ep, c->context, c->cq_flags, err, err);
+	} else {
+		lnx_cntr_err(ep, lnx_tx_cntr(c->cq_flags));
+	}
+	put(c);
+}
+
+void lnx_confirm_answered(struct lnx_peer *peer, uint64_t op, int err)
+{
+	struct lnx_node *n, *tmp;
+
+	if (lnx_unlikely(op > peer->confirm_op)) {
+		peer->ep->stats.bad_frames++;	/* of none that there was */
+		return;
+	}
+	lnx_list_foreach(&peer->confirms, n, tmp) {
+		struct lnx_confirm *c =
+			lnx_list_entry(n, struct lnx_confirm, link);
+
+		if (c->op > op)
+			break;
+		end(c, err);
+	}
+}
+
+LNX_COLD void lnx_confirm_fail(struct lnx_peer *peer, int err)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&peer->confirms, n, tmp)
+		end(lnx_list_entry(n, struct lnx_confirm, link), err);
+}
+
+/* ---- notes ---- */
+
+/* Behind what went to peer before.  0, or -FI_E*: it is not said. */
+static int say(struct lnx_peer *peer, uint64_t op, uint8_t flags,
+	       const struct lnx_wire_place *place, unsigned nplace)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_wire_note_put n = {
+		.src = ep->eid, .dst = peer->eid, .kind = LNX_KIND_PUT,
+		.flags = flags, .nplace = (uint8_t)nplace, .op = op,
+	};
+	uint8_t bytes[LNX_NOTE_BYTES];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct lnx_tx note = { .call = LNX_NOTE, .iov = &iov, .niov = 1 };
+	ssize_t ret = -FI_EAGAIN;
+
+	if (nplace)
+		memcpy(n.place, place, nplace * sizeof(*place));
+	lnx_note_put_put(bytes, &n);
+	if (lnx_likely(!peer->ndpend))
+		ret = lnx_note_post(ep, peer->shm_addr, &note);
+	if (lnx_unlikely(ret == -FI_EAGAIN))
+		ret = lnx_tx_direct_queue(ep, peer, &note);
+	return (int)ret;
+}
+
+/* The core has c: from now on it waits for the answer. */
+static void ask(struct lnx_confirm *c, uint8_t flags)
+{
+	struct lnx_peer *peer = c->peer;
+	int ret;
+
+	c->op = ++peer->confirm_op;
+	lnx_list_add_tail(&peer->confirms, &c->link);
+	peer->nconfirm++;
+	if (!peer->ep->nconfirm++)
+		peer->ep->work |= LNX_WORK_WATCH;
+	ret = say(peer, c->op, flags, c->place, c->nplace);
+	if (lnx_unlikely(ret))
+		end(c, -ret);
+}
+
+/* The core has executed, or will do so before all that follows, what counts. */
+static void tell(struct lnx_peer *peer, uint8_t flags,
+		 const struct lnx_wire_place *place, unsigned nplace)
+{
+	int ret = say(peer, 0, flags | LNX_NOTE_F_COUNT, place, nplace);
+
+	if (lnx_unlikely(ret)) {
+		peer->ep->stats.lost++;
+		LNX_WARN(FI_LOG_EP_DATA,
+			 "peer %016llx: a write to its memory is not counted there: %s\n",
+			 (unsigned long long)peer->eid, fi_strerror(-ret));
+	}
+}
+
+/* ---- the core ---- */
+
+/* Which of ours is it?  NULL: none.  Contexts of errors may be anything. */
+static struct lnx_confirm *in_core(const struct lnx_ep *ep, void *context)
+{
+	return ep->ntell_later && lnx_pool_owns(&ep->confirm_pool, context) &&
+	       lnx_pool_lent(&ep->confirm_pool, context) ? context : NULL;
+}
+
+bool lnx_confirm_core_done(struct lnx_rail *rail, void *context,
+			   uint64_t flags)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_confirm *c = in_core(ep, context);
+
+	if (!c)
+		return context == QUIET(rail);
+	ep->ntell_later--;
+	if (c->want_comp)
+		lnx_cq_write(ep->tx_cq, c->context, flags & ~FI_COMPLETION, 0,
+			     NULL, 0, 0, FI_ADDR_NOTAVAIL);
+	lnx_list_add_tail(&ep->to_tell, &c->link);
+	ep->work |= LNX_WORK_CONFIRM;
+	return true;
+}
+
+LNX_COLD bool lnx_confirm_core_failed(struct lnx_rail *rail, void **context)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_confirm *c = in_core(ep, *context);
+
+	if (!c)
+		return *context == QUIET(rail);	/* its answer says why */
+	ep->ntell_later--;
+	*context = c->context;
+	put(c);
+	return false;
+}
+
+void lnx_confirm_tell(struct lnx_ep *ep)
+{
+	struct lnx_node *n;
+
+	while ((n = lnx_list_pop(&ep->to_tell))) {
+		struct lnx_confirm *c =
+			lnx_list_entry(n, struct lnx_confirm, link);
+
+		if (c->peer->shm_addr != FI_ADDR_NOTAVAIL)
+			tell(c->peer, 0, c->place, c->nplace);
+		put(c);
+	}
+}
+
+/* Try again while the core is busy: a call of core, with what it returns, as often. */
+#define PATIENTLY(ep, peer, ret, call) do {				\
+	unsigned try_;							\
+									\
+	ret = (peer)->ndpend ? -FI_EAGAIN : (call);			\
+	for (try_ = 0; lnx_unlikely(ret == -FI_EAGAIN) && try_ < TRIES;	\
+	     try_++) {							\
+		lnx_ep_progress(ep);					\
+		if ((peer)->shm_addr == FI_ADDR_NOTAVAIL)		\
+			ret = -FI_EHOSTUNREACH;				\
+		else if (!(peer)->ndpend)	/* not before those */	\
+			ret = (call);					\
+	}								\
+} while (0)
+
+/* ---- messages ---- */
+
+/*
+ * It is reported by us alone: as an inject, with the spelling that takes all flags.
+ * Where the core is too busy it is queued as it is here.
+ */
+static ssize_t send_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
+			  const struct lnx_tx *tx)
+{
+	struct lnx_tx quiet = *tx;
+	ssize_t ret = -FI_EAGAIN;
+
+	quiet.call = lnx_call_tagged(tx->call) ? LNX_TSENDMSG : LNX_SENDMSG;
+	quiet.flags = FI_INJECT;
+	if (lnx_call_data(tx->call) || (tx->op_flags & FI_REMOTE_CQ_DATA))
+		quiet.flags |= FI_REMOTE_CQ_DATA;
+	quiet.op_flags = quiet.flags | LNX_TX_QUIET;
+	quiet.context = QUIET(ep->shm);
+	if (lnx_likely(!peer->ndpend)) {
+		ep->shm->mute |= LNX_MUTE_NOW | LNX_MUTE_SOME;
+		ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, &quiet,
+				    NULL);
+		ep->shm->mute &= (uint8_t)~LNX_MUTE_NOW;
+	}
+	return lnx_unlikely(ret == -FI_EAGAIN) ?
+	       lnx_tx_direct_again(ep, peer, &quiet) : ret;
+}
+
+/* One that the core completes when it has been received. */
+static ssize_t send_large(struct lnx_ep *ep, struct lnx_peer *peer,
+			  const struct lnx_tx *tx)
+{
+	struct lnx_tx plain = *tx;
+	ssize_t ret = -FI_EAGAIN;
+
+	plain.flags &= ~FI_DELIVERY_COMPLETE;
+	if (!peer->ndpend)
+		ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, &plain,
+				    NULL);
+	return ret == -FI_EAGAIN ? lnx_tx_direct_again(ep, peer, &plain) : ret;
+}
+
+ssize_t lnx_confirm_send(struct lnx_ep *ep, struct lnx_peer *peer,
+			 const struct lnx_tx *tx)
+{
+	bool inject = lnx_call_inject(tx->call);
+	struct lnx_confirm *c;
+	ssize_t ret;
+
+	if (lnx_iov_len(tx->iov, tx->niov) > ep->inject_size)
+		return send_large(ep, peer, tx);
+	c = get(ep, peer, tx->context, FI_SEND |
+		(lnx_call_tagged(tx->call) ? FI_TAGGED : FI_MSG),
+		!inject && (tx->op_flags & FI_COMPLETION), !inject);
+	if (lnx_unlikely(!c))
+		return -FI_EAGAIN;
+	ret = send_quiet(ep, peer, tx);
+	if (lnx_unlikely(ret)) {
+		put(c);
+		return ret;
+	}
+	ask(c, 0);
+	return 0;
+}
+
+/* ---- writes ---- */
+
+static unsigned places(struct lnx_wire_place *place, const struct fi_rma_iov *rma,
+		       size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		place[i].addr = rma[i].addr;
+		place[i].key = rma[i].key;
+		place[i].len = rma[i].len;
+	}
+	return (unsigned)n;
+}
+
+static ssize_t write_msg(struct lnx_ep *ep, struct lnx_peer *peer,
+			 const struct lnx_rma *r, void *context, uint64_t flags)
+{
+	struct fi_msg_rma msg = {
+		.msg_iov = r->iov, .iov_count = r->niov, .addr = peer->shm_addr,
+		.rma_iov = r->rma, .rma_iov_count = r->nrma,
+		.context = context, .data = r->data,
+	};
+
+	if (lnx_rma_data(r->call) || (r->op_flags & FI_REMOTE_CQ_DATA))
+		flags |= FI_REMOTE_CQ_DATA;
+	return fi_writemsg(ep->shm->core_ep, &msg, flags);
+}
+
+/* In order, and reported by us. */
+static ssize_t write_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
+			   const struct lnx_rma *r)
+{
+	struct lnx_rail *rail = ep->shm;
+	ssize_t ret;
+
+	rail->mute |= LNX_MUTE_NOW | LNX_MUTE_SOME;
+	ret = write_msg(ep, peer, r, QUIET(rail), FI_INJECT);
+	rail->mute &= (uint8_t)~LNX_MUTE_NOW;
+	return ret;
+}
+
+/* As it is; all that the core says of it is the application's. */
+static ssize_t write_plain(struct lnx_ep *ep, struct lnx_peer *peer,
+			   const struct lnx_rma *r)
+{
+	struct lnx_rma plain = *r;
+
+	plain.flags &= ~FI_DELIVERY_COMPLETE;
+	return lnx_rma_post(ep->shm->core_ep, peer->shm_addr, &plain, NULL);
+}
+
+/* Executed when the core completes it: then the peer is told. */
+static ssize_t write_large(struct lnx_ep *ep, struct lnx_peer *peer,
+			   const struct lnx_rma *r)
+{
+	struct lnx_confirm *c;
+	ssize_t ret;
+
+	if (!lnx_confirm_counts(peer)) {
+		PATIENTLY(ep, peer, ret, write_plain(ep, peer, r));
+		return ret;
+	}
+	c = get(ep, peer, r->context, FI_RMA | FI_WRITE,
+		(r->op_flags & FI_COMPLETION) != 0, true);
+	if (lnx_unlikely(!c))
+		return -FI_EAGAIN;
+	c->nplace = (uint8_t)places(c->place, r->rma, r->nrma);
+	ep->ntell_later++;
+	ep->shm->mute |= LNX_MUTE_SOME;
+	PATIENTLY(ep, peer, ret, write_msg(ep, peer, r, c, FI_COMPLETION));
+	if (lnx_unlikely(ret)) {
+		ep->ntell_later--;
+		put(c);
+	}
+	return ret;
+}
+
+ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
+			const struct lnx_rma *r)
+{
+	uint8_t count = lnx_confirm_counts(peer) ? LNX_NOTE_F_COUNT : 0;
+	struct lnx_wire_place place[LNX_NOTE_PIECES];
+	bool inject = lnx_rma_inject(r->call);
+	struct lnx_confirm *c;
+	ssize_t ret;
+
+	if (lnx_iov_len(r->iov, r->niov) > ep->inject_size)
+		return write_large(ep, peer, r);
+	if (!(r->op_flags & FI_DELIVERY_COMPLETE)) {
+		PATIENTLY(ep, peer, ret, write_plain(ep, peer, r));
+		if (lnx_likely(!ret))
+			tell(peer, 0, place, places(place, r->rma, r->nrma));
+		return ret;
+	}
+	c = get(ep, peer, r->context, FI_RMA | FI_WRITE,
+		!inject && (r->op_flags & FI_COMPLETION), true);
+	if (lnx_unlikely(!c))
+		return -FI_EAGAIN;
+	c->nplace = (uint8_t)places(c->place, r->rma, r->nrma);
+	PATIENTLY(ep, peer, ret, write_quiet(ep, peer, r));
+	if (lnx_unlikely(ret)) {
+		put(c);
+		return ret;
+	}
+	ask(c, count);
+	return 0;
+}
+
+/* ---- atomics ---- */
+
+static unsigned atomic_places(struct lnx_wire_place *place,
+			      const struct lnx_amo_tx *t)
+{
+	size_t i, size = lnx_amo_size(t->type);
+
+	for (i = 0; i < t->nrma; i++) {
+		place[i].addr = t->rma[i].addr;
+		place[i].key = t->rma[i].key;
+		place[i].len = t->rma[i].count * size;
+	}
+	return (unsigned)t->nrma;
+}
+
+static ssize_t amo_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
+			 const struct lnx_amo_tx *t)
+{
+	struct lnx_rail *rail = ep->shm;
+	struct fi_msg_atomic msg = {
+		.msg_iov = t->iov, .iov_count = t->niov, .addr = peer->shm_addr,
+		.rma_iov = t->rma, .rma_iov_count = t->nrma,
+		.datatype = t->type, .op = t->op, .context = QUIET(rail),
+	};
+	ssize_t ret;
+
+	rail->mute |= LNX_MUTE_NOW | LNX_MUTE_SOME;
+	ret = fi_atomicmsg(rail->core_ep, &msg, FI_INJECT);
+	rail->mute &= (uint8_t)~LNX_MUTE_NOW;
+	return ret;
+}
+
+/* Without its level; all that the core says of it is the application's. */
+static ssize_t amo_plain(struct lnx_ep *ep, struct lnx_peer *peer,
+			 const struct lnx_amo_tx *t)
+{
+	struct lnx_amo_tx plain = *t;
+
+	plain.flags &= ~FI_DELIVERY_COMPLETE;
+	return lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t->call, &plain);
+}
+
+ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
+			const struct lnx_amo_tx *t)
+{
+	/* What does not change memory is not counted. */
+	uint8_t count = lnx_confirm_counts(peer) && t->op != FI_ATOMIC_READ ?
+			LNX_NOTE_F_COUNT : 0;
+	bool fetch = lnx_amo_class(t->call) != LNX_AMO_BASE;
+	struct lnx_wire_place place[LNX_NOTE_PIECES];
+	struct lnx_confirm *c;
+	ssize_t ret;
+
+	/* What has a result has been executed when it completes. */
+	if (fetch || !(t->op_flags & FI_DELIVERY_COMPLETE)) {
+		PATIENTLY(ep, peer, ret, amo_plain(ep, peer, t));
+		if (lnx_likely(!ret) && count)
+			tell(peer, fetch ? LNX_NOTE_F_READ : 0, place,
+			     atomic_places(place, t));
+		return ret;
+	}
+	c = get(ep, peer, t->context, FI_ATOMIC | FI_WRITE,
+		!lnx_amo_inject(t->call) && (t->op_flags & FI_COMPLETION), true);
+	if (lnx_unlikely(!c))
+		return -FI_EAGAIN;
+	c->nplace = (uint8_t)atomic_places(c->place, t);
+	PATIENTLY(ep, peer, ret, amo_quiet(ep, peer, t));
+	if (lnx_unlikely(ret)) {
+		put(c);
+		return ret;
+	}
+	ask(c, count);
+	return 0;
+}
+
+/* ---- beginning and end ---- */
+
+void lnx_confirm_init(struct lnx_ep *ep)
+{
+	lnx_pool_init(&ep->confirm_pool, sizeof(struct lnx_confirm), 64);
+	lnx_list_init(&ep->to_tell);
+}
+
+void lnx_confirm_fini(struct lnx_ep *ep)
+{
+	lnx_pool_fini(&ep->confirm_pool);
+}
