@@ -181,6 +181,7 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	/* Only the core can tell whose a message is. */
 	ep->meets_all = ep->bare && (info->caps & FI_SOURCE);
 	ep->rename = lnx_rx_rename;
+	ep->sweep_ns = UINT64_MAX;	/* until there are paths */
 	lnx_lock_init(&ep->lock, d->threads ||
 		      info->domain_attr->data_progress == FI_PROGRESS_AUTO);
 	ep->fid.fid.fclass = FI_CLASS_EP;

@@ -98,7 +98,7 @@ static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 {
 	uint64_t now = lnx_clock_ns();
 
-	if (lnx_unlikely(now >= ep->sweep_ns) && !ep->bare)
+	if (lnx_unlikely(now >= ep->sweep_ns))
 		sweep(ep, now);
 	if (ep->work & LNX_WORK_GUARD)
 		lnx_guard_run(ep, now);

@@ -100,10 +100,6 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	lnx_list_init(&p->guard_link);
 	lnx_list_add_tail(&ep->peers, &p->all_link);
 	ep->work |= LNX_WORK_BUFS;	/* it may hold some: lnx_plain_fill */
-	if (ep->nnet && !ep->bare) {
-		ep->sweep_gap_ns = 0;	/* there will be a connection */
-		ep->work |= LNX_WORK_SWEEP;
-	}
 	if (++ep->npeer > ep->by_eid_mask)
 		hash_grow(ep);		/* links p as well */
 	if (known(ep, eid) == p)

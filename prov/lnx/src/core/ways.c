@@ -38,6 +38,9 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	if (peer->npath == 1)
 		not_alone(peer);
 	peer->npath++;
+	/* There will be a connection: comp/progress.c. */
+	peer->ep->sweep_ns = peer->ep->sweep_gap_ns = 0;
+	peer->ep->work |= LNX_WORK_SWEEP;
 	return true;
 }
 
