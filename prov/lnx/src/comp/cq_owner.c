@@ -50,6 +50,17 @@ struct fi_ops lnx_peer_fid_ops = {
 	.ops_open = peer_fid_ops_open,
 };
 
+/* Some of what the core has is not the application's.  Apart, and called last, so that
+ * others need not keep anything for it. */
+static LNX_COLD ssize_t muted_write(struct lnx_rail *rail, void *context,
+				    uint64_t flags)
+{
+	if (!lnx_confirm_core_done(rail, context, flags))
+		lnx_cq_write(rail->ep->tx_cq, context, flags & ~FI_COMPLETION,
+			     0, NULL, 0, 0, FI_ADDR_NOTAVAIL);
+	return 0;
+}
+
 /* Direct: receives carry our entry as context, sends the application's. */
 LNX_HOT
 static ssize_t direct_write(struct fid_peer_cq *cq, void *context,
@@ -62,13 +73,13 @@ static ssize_t direct_write(struct fid_peer_cq *cq, void *context,
 	lnx_assert_held(&rail->ep->lock);
 	if (flags & FI_RECV)
 		lnx_rx_core_done(context, flags, data);
-	else if (lnx_likely(flags & (FI_SEND | FI_WRITE | FI_READ))) {
-		if (lnx_unlikely(rail->mute) &&
-		    lnx_confirm_core_done(rail, context, flags))
-			return 0;
+	else if (lnx_unlikely(rail->mute) &&
+		 (flags & (FI_SEND | FI_WRITE | FI_READ)))
+		return muted_write(rail, context, flags);
+	else if (lnx_likely(flags & (FI_SEND | FI_WRITE | FI_READ)))
 		lnx_cq_write(rail->ep->tx_cq, context, flags & ~FI_COMPLETION,
 			     0, NULL, 0, 0, FI_ADDR_NOTAVAIL);
-	} else if (flags & FI_REMOTE_CQ_DATA)
+	else if (flags & FI_REMOTE_CQ_DATA)
 		/* shm 2.1 gives neither flags nor sender; context is its own. */
 		lnx_cq_write(rail->ep->rx_cq, NULL, FI_RMA | FI_REMOTE_WRITE |
 			     FI_REMOTE_CQ_DATA, len, NULL, data, 0,

@@ -199,19 +199,15 @@ void lnx_rx_multi_retire(struct lnx_ep *ep, struct lnx_rxe *parent)
 }
 
 /* Registrations that a peer's large write goes to count it, each once. */
-static LNX_COLD void count_memory(const struct lnx_rxe *rxe, bool ok)
+static LNX_COLD void count_memory(const struct lnx_rxe *rxe)
 {
 	unsigned i, k;
 
 	for (i = 0; i < rxe->nmr; i++) {
-		struct lnx_cntr *cntr = rxe->mr[i]->cntr;
-
 		for (k = 0; k < i && rxe->mr[k] != rxe->mr[i]; k++)
 			;
-		if (k == i && ok)
-			lnx_cntr_add_ok(cntr);
-		else if (k == i)
-			lnx_cntr_add_err(cntr);
+		if (k == i)
+			lnx_cntr_add_ok(rxe->mr[i]->cntr);
 	}
 }
 
@@ -240,8 +236,6 @@ static LNX_COLD void report_err(struct lnx_rxe *rxe, int err, int prov_errno,
 
 	rxe->ep->stats.failed++;
 	lnx_cntr_err(rxe->ep, kind_of(rxe));
-	if (rxe->held == LNX_HELD_RMA)
-		count_memory(rxe, false);
 	if (rxe->ep->rx_cq)
 		lnx_cq_write_err(rxe->ep->rx_cq, &e);
 }
@@ -251,16 +245,18 @@ void lnx_rx_done(struct lnx_rxe *rxe)
 {
 	uint64_t flags = rxe->cq_flags;
 
-	if (lnx_unlikely(rxe->more) && rxe->parent)
-		flags |= multi_child_done(rxe);
+	if (lnx_unlikely(rxe->more)) {
+		if (rxe->parent)
+			flags |= multi_child_done(rxe);
+		if (rxe->held == LNX_HELD_RMA)
+			count_memory(rxe);
+	}
 	if (lnx_unlikely(rxe->len > rxe->room)) {
 		rxe->ep->stats.truncated++;
 		report_err(rxe, FI_ETRUNC, FI_ETRUNC, flags, rxe->room,
 			   rxe->len - rxe->room);
 	} else {
 		lnx_cntr_ok(rxe->ep, kind_of(rxe));
-		if (lnx_unlikely(rxe->held == LNX_HELD_RMA))
-			count_memory(rxe, true);
 		if (lnx_likely(rxe->want_comp) || (flags & FI_MULTI_RECV))
 			lnx_cq_write(rxe->ep->rx_cq, rxe->context, flags,
 				     rxe->len, rxe->iov[0].iov_base, rxe->data,
