@@ -36,7 +36,8 @@ static void check_bool(const struct lnx_param *p, bool v)
 
 static void check_uint(const struct lnx_param *p, uint64_t v)
 {
-	FUZZ_CHECK(v >= p->min && v <= p->max);
+	FUZZ_CHECK((v >= p->min && v <= p->max) ||
+		   (v == LNX_CONF_AUTO && p->names));
 }
 
 static void check_str(const struct lnx_param *p, const char *v)

@@ -140,6 +140,7 @@ static bool copy_came(struct lnx_ep *ep, const uint8_t *bytes)
 		f->got += n;
 	}
 	if (f->got == wanted(rxe)) {
+		ep->stats.direct_recv_length += f->got;
 		lnx_optab_del(&ep->copy_ops, f->name);
 		f->name = 0;
 		f->read = true;
