@@ -203,7 +203,7 @@ static struct verdict agree(struct ft *ft, int result)
 	mine = all[worst];
 	if (mine.result == FT_FAIL)
 		snprintf(mine.why, sizeof(mine.why), "rank %d: %.*s", worst,
-			 FT_WHY_MAX - 16, all[worst].why);
+			 FT_WHY_MAX - 24, all[worst].why);
 	return mine;
 }
 

@@ -431,14 +431,14 @@ static int swap_sum(struct ft *ft, const struct ft_case *c)
 	uint64_t *v = (void *)ft_mem.local, seen = 0;
 	struct ft_atomic a;
 	size_t count;
-	int i, tries = 0;
+	int i;
 
 	(void)c;
 	if (valid(ft, FT_COMPARE, FI_UINT64, FI_CSWAP, &count))
 		return ft_skip(ft, "not offered");
 	*counter = 0;
 	FT_TRY(meet(ft));
-	for (i = 0; i < N; tries++) {
+	for (i = 0; i < N;) {
 		v[0] = seen + 1;
 		v[1] = seen;
 		ft_atomic_set(ft, &a, FT_COMPARE, FI_UINT64, FI_CSWAP, 8, v,

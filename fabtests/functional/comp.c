@@ -199,7 +199,7 @@ static int burst(struct ft *ft, const struct ft_case *c)
 {
 	enum { N = 5000 };
 	static struct ft_op *ops[N];
-	int i, n = 0;
+	int i;
 
 	(void)c;
 	if (!ft->rank) {
@@ -229,7 +229,6 @@ static int burst(struct ft *ft, const struct ft_case *c)
 		ops[i]->posted = true;
 		ret = ft_try_send(ft->o.ep, ops[i], &m);
 		if (ret == -FI_EAGAIN) {
-			n++;
 			FT_CALL(ft, ft_send(ft, ops[i], &m));
 		} else {
 			FT_CALL(ft, ret);
