@@ -34,7 +34,8 @@ void prepare(struct ft *ft, size_t in_bytes)
 		ins = need(malloc(in_bytes));
 		have = in_bytes;
 	}
-	memset(ins, 0, in_bytes);
+	if (in_bytes)
+		memset(ins, 0, in_bytes);
 }
 
 int check(struct ft *ft, const struct ft_op *op, const void *buf, size_t len,

@@ -40,7 +40,7 @@ void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,
 	      struct lnx_eps *eps, uint32_t found)
 {
 	const struct timespec moment = { .tv_nsec = 1 };
-	uint32_t before = 0, after;
+	uint32_t before = 0, after, every;
 	enum lnx_yield_how how;
 	bool known, crowded;
 
@@ -66,9 +66,9 @@ void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,
 	lnx_yield_done(&idle->yield, how, lnx_clock_ns(), after != before,
 		       known && before != idle->switches);
 	idle->switches = after;
-	idle->left = idle->yield.every;
+	idle->left = every = idle->yield.every;
 	lnx_unlock(lock);
 	/* Passes are no measure of the time that has passed meanwhile. */
 	if (how == LNX_YIELD_SLEEP || after != before)
-		lnx_eps_heat(eps, idle->yield.every);
+		lnx_eps_heat(eps, every);
 }
