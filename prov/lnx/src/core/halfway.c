@@ -130,7 +130,9 @@ static bool leads_to(const struct lnx_rail *rail,
 	return false;
 }
 
-/* The rail's listener, accepted by it, or made to a peer of it; and new to us. */
+/* The rail's listener, accepted by it, or made to a peer of it; and new to us.  Once the
+ * address is seen to be the rail's, the descriptor is of its core, which opens and closes
+ * under the owner lock only: it cannot become another one meanwhile. */
 static bool close_on_exec(int fd, const struct lnx_rail *rail)
 {
 	struct sockaddr_storage here, there;
