@@ -305,7 +305,7 @@ static void reduce(struct lnx_catalog *cat)
 static const char *unfit(const char *prov)
 {
 	if (!strcasecmp(prov, "sockets"))
-		return "is libfabric's old provider over TCP, which stalls with messages under way and is not in newer releases; name \"tcp\" in its place";
+		return "is libfabric's old provider over TCP, which lnx was not made to work over; name \"tcp\" in its place";
 	return NULL;
 }
 
