@@ -102,10 +102,10 @@ static int lnx_conf_man(FILE *out)
 static int classes_man(FILE *out)
 {
 	static const char *const payers[] = {
-		[LNX_PAYS_NOBODY] = "nobody",
-		[LNX_PAYS_LOCAL] = "the local rail",
-		[LNX_PAYS_REMOTE] = "the peer's rail",
-		[LNX_PAYS_BOTH] = "both rails",
+		[LNX_CHARGE_NONE] = "nobody",
+		[LNX_CHARGE_LOCAL] = "the local rail",
+		[LNX_CHARGE_REMOTE] = "the peer's rail",
+		[LNX_CHARGE_BOTH] = "both rails",
 	};
 	const struct lnx_class_row *c;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What hazards.c, deaf.c and gone.c share: contents, receives and sends by rank
+ * What hazards.c, deaf.c and peer_dead.c share: contents, receives and sends by rank
  * and tag, and waiting that gives up.
  */
 #ifndef HAZARD_H

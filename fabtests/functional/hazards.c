@@ -3,7 +3,7 @@
  * What core providers are known to get wrong among living peers, provoked:
  * sends stuck behind a large message nobody receives, both ways at every limit
  * at once, sends inside handlers, calls out of the usual order.
- * prov/lnx/PEERS.md says what each is about; deaf.c and gone.c have peers that
+ * prov/lnx/PEERS.md says what each is about; deaf.c and peer_dead.c have peers that
  * do not answer, or leave.
  */
 #include "hazard.h"

@@ -342,7 +342,7 @@ static const char *const wrong_names[] = {
 };
 
 /* Seconds for an answer: few where it is known that there may be none. */
-static double patience_s(const struct ft *ft)
+static double silence_timeout_s(const struct ft *ft)
 {
 	return ft_is_bare(ft, "lnx") && !ft_lnx_over_shm(ft) ?
 	       ft->run->timeout_s : 0.3;
@@ -409,7 +409,7 @@ static int refused(struct ft *ft, const struct ft_case *c)
 		r.flags = FI_DELIVERY_COMPLETE;
 		op = ft_op_new(ft);
 		ret = ft_rma(ft, op, &r);
-		if (!ret && ft_wait_for(ft, op, patience_s(ft))) {
+		if (!ret && ft_wait_for(ft, op, silence_timeout_s(ft))) {
 			result = ft_fail(ft, "it never completes");
 			if (ft_lnx_over_shm(ft))
 				ft_known(ft, "lnx", "in the node it is shm's "

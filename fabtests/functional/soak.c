@@ -33,7 +33,7 @@ struct item {
 	size_t len, at;			/* at: in local and in target */
 	uint64_t flags, seq;
 	int sum;			/* which counter */
-	struct ft_op *op, *rop;
+	struct ft_op *op, *rma_op;
 	uint64_t *result;
 };
 
@@ -148,8 +148,8 @@ static int post_recv(struct ft *ft, struct item *t, int i)
 		BIG_BYTES : SLOT_BYTES, .tag = (uint64_t)i + 1,
 	};
 
-	t->rop = ft_op_new(ft);
-	FT_CALL(ft, ft_recv(ft, t->rop, &m));
+	t->rma_op = ft_op_new(ft);
+	FT_CALL(ft, ft_recv(ft, t->rma_op, &m));
 	return FT_PASS;
 }
 
@@ -166,7 +166,7 @@ static void post_late(struct ft *ft)
 	inside = true;
 	for (i = 0; i < nplan; i++)
 		if (theirs[i].use == MESSAGE && theirs[i].late &&
-		    !theirs[i].rop)
+		    !theirs[i].rma_op)
 			post_recv(ft, &theirs[i], i);
 	inside = false;
 }
@@ -243,19 +243,19 @@ static int wait_item(struct ft *ft, struct item *t, int i)
 static int check_theirs(struct ft *ft, struct item *t, int i)
 {
 	if (t->use == MESSAGE) {
-		FT_CHECK(ft, t->rop, "a receive was not posted");
-		FT_DONE(ft, t->rop);
-		FT_CHECK(ft, t->rop->len == t->len && pattern_check(
+		FT_CHECK(ft, t->rma_op, "a receive was not posted");
+		FT_DONE(ft, t->rma_op);
+		FT_CHECK(ft, t->rma_op->len == t->len && pattern_check(
 			 in + t->at, t->len, ft->run->seed,
 			 (unsigned)!ft->rank, t->seq) < 0,
 			 "round %llu: message %d of %zu bytes is wrong (len "
 			 "%zu)", (unsigned long long)done.rounds, i, t->len,
-			 t->rop->len);
+			 t->rma_op->len);
 		FT_CHECK(ft, (t->call != FT_SENDDATA &&
 			      t->call != FT_INJECTDATA) ||
-			 t->rop->data == t->seq, "round %llu: message %d has "
+			 t->rma_op->data == t->seq, "round %llu: message %d has "
 			 "data %#llx", (unsigned long long)done.rounds, i,
-			 (unsigned long long)t->rop->data);
+			 (unsigned long long)t->rma_op->data);
 	} else if (t->use == WRITES) {
 		FT_TRY(ft_await_pattern(ft, ft_mem.target + t->at, t->len,
 					(unsigned)!ft->rank, t->seq, FT_AT));

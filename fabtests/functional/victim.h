@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* A process with an endpoint of its own that gone.c and deaths.c kill. */
+/* A process with an endpoint of its own that peer_dead.c and local_exit.c kill. */
 #ifndef VICTIM_H
 #define VICTIM_H
 

@@ -177,10 +177,10 @@ static void announce_write(const uint8_t *data)
 {
 	struct fake_peer *p = data[0] & 1 ? &known : &stranger;
 	struct lnx_peer *in = inside(p);
-	struct lnx_place place[LNX_PLACES_MAX];
+	struct lnx_rma_target place[LNX_RMA_TARGETS_MAX];
 	struct lnx_rts rts = { .op = data[0], .nseg = 1, .nkey = 1 };
-	unsigned i, n = 1 + data[1] % LNX_PLACES_MAX;
-	size_t head = n * sizeof(struct lnx_wire_place);
+	unsigned i, n = 1 + data[1] % LNX_RMA_TARGETS_MAX;
+	size_t head = n * sizeof(struct lnx_wire_target);
 	struct lnx_hdr h = {
 		.kind = LNX_KIND_PUT_RTS, .tag = n,
 		.flags = data[0] & 2 ? LNX_WIRE_F_DATA : 0,
@@ -196,7 +196,7 @@ static void announce_write(const uint8_t *data)
 	rts.seg_len[0] = h.len;
 	rts.key[0][0].key = THEIR_KEY;
 	rts.key[0][0].addr = THEIR_BASE;
-	lnx_places_put(payload, place, n);
+	lnx_rma_targets_put(payload, place, n);
 	lnx_rts_put(payload + head, &rts);
 	p->seq = in ? in->seq.next : 0;
 	fake_next(&f, p, h, payload, head + lnx_rts_size(&rts));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Each line is one string of the environment.  Whatever stands there, every
- * parameter keeps to its range and each complaint is one short printable line.
+ * parameter keeps to its range and each warning is one short printable line.
  *
  * Sources: conf/conf.c policy/plan.c policy/class.c
  */
@@ -14,14 +14,14 @@
 
 #define LINES_MAX	256
 
-static int complaints;
+static int warnings;
 
 static void warn(void *arg, const char *sentence)
 {
 	const char *p;
 
 	(void)arg;
-	complaints++;
+	warnings++;
 	FUZZ_CHECK(!strncmp(sentence, "FI_LNX_", 7));
 	FUZZ_CHECK(strlen(sentence) < 511);
 	for (p = sentence; *p; p++)
@@ -75,10 +75,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	     line = strtok(NULL, "\n"))
 		env[n++] = line;
 	env[n] = NULL;
-	complaints = 0;
+	warnings = 0;
 	memset(&c, 0xff, sizeof(c));
-	FUZZ_CHECK(lnx_conf_read(&c, env, warn, NULL) == complaints);
-	FUZZ_CHECK((size_t)complaints <= n);
+	FUZZ_CHECK(lnx_conf_read(&c, env, warn, NULL) == warnings);
+	FUZZ_CHECK((size_t)warnings <= n);
 #define LNX_PARAM(name, type, def, min, max, unit, names, help) \
 	CHECK_##type(row++, c.name);
 #include "conf/params.def"

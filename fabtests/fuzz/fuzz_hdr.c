@@ -79,20 +79,20 @@ static void rts(const uint8_t *data, size_t size, uint64_t total)
 
 static void places(const uint8_t *data, size_t size, const struct lnx_hdr *h)
 {
-	size_t head = h->tag * sizeof(struct lnx_wire_place);
-	struct lnx_place p[LNX_PLACES_MAX];
-	uint8_t out[LNX_PLACES_MAX * sizeof(struct lnx_wire_place)];
+	size_t head = h->tag * sizeof(struct lnx_wire_target);
+	struct lnx_rma_target p[LNX_RMA_TARGETS_MAX];
+	uint8_t out[LNX_RMA_TARGETS_MAX * sizeof(struct lnx_wire_target)];
 	uint64_t sum = 0;
 	unsigned i;
 
 	FUZZ_CHECK(size >= head + sizeof(struct lnx_wire_rts));
-	if (!lnx_places_get(p, (unsigned)h->tag, data, h->len)) {
+	if (!lnx_rma_targets_get(p, (unsigned)h->tag, data, h->len)) {
 		for (i = 0; i < h->tag; i++) {
 			FUZZ_CHECK(sum + p[i].len >= sum);
 			sum += p[i].len;
 		}
 		FUZZ_CHECK(sum == h->len);
-		lnx_places_put(out, p, (unsigned)h->tag);
+		lnx_rma_targets_put(out, p, (unsigned)h->tag);
 		FUZZ_CHECK(!memcmp(out, data, head));
 	}
 	rts(data + head, size - head, h->len);
@@ -185,7 +185,7 @@ static void frame(const uint8_t *data, size_t size)
 		FUZZ_CHECK(h.len == payload && payload <= LNX_PAYLOAD_MAX);
 		break;
 	case LNX_KIND_PUT_RTS:
-		FUZZ_CHECK(h.tag && h.tag <= LNX_PLACES_MAX);
+		FUZZ_CHECK(h.tag && h.tag <= LNX_RMA_TARGETS_MAX);
 		places(data + HDR, payload, &h);
 		break;
 	case LNX_KIND_RESP:

@@ -55,7 +55,7 @@ static void sendrecv(struct halo *h, int len, int dir)
 }
 
 /* Sends that block before the receive is posted: every other rank receives first. */
-static void in_turn(struct halo *h, int len, int dir)
+static void round_robin(struct halo *h, int len, int dir)
 {
 	int to = dir ? h->prev : h->next, from = dir ? h->next : h->prev;
 	bool first = !(h->mc->rank & 1);
@@ -85,7 +85,7 @@ static void step(struct halo *h, int len, uint64_t seq)
 			sendrecv(h, len, dir);
 			break;
 		default:
-			in_turn(h, len, dir);
+			round_robin(h, len, dir);
 		}
 	}
 	for (dir = 0; dir < 2; dir++)

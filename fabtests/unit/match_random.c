@@ -39,7 +39,7 @@ static const struct profile profiles[] = {
 	{ "few",	2, 3, TAGS_NEAR, 3, 0, 60, 10, 0 },
 	{ "one_key",	1, 1, TAGS_NEAR, 2, 0, 400, 5, 0 },
 	{ "same",	1, 1, TAGS_NEAR, 1, 0, 400, 20, 0 },
-	{ "in_turn",	1, 1, TAGS_NEAR, 1, 300, 400, 20, 0 },
+	{ "round_robin",	1, 1, TAGS_NEAR, 1, 300, 400, 20, 0 },
 	{ "tags",	1, 3000, TAGS_NEAR, 2, 0, 2500, 0, 0 },
 	{ "sources",	3000, 2, TAGS_NEAR, 3, 0, 1500, 10, 0 },
 	{ "stride",	4, 800, TAGS_STRIDE, 4, 0, 1200, 5, 0 },
@@ -48,7 +48,7 @@ static const struct profile profiles[] = {
 	{ "shapes",	3, 40, TAGS_RANDOM, 14, 0, 150, 10, 0 },
 	{ "drift",	3, 40, TAGS_NEAR, 6, 150, 60, 10, 0 },
 	{ "unknown",	6, 4, TAGS_NEAR, 4, 0, 300, 80, 0 },
-	{ "starved",	20, 400, TAGS_NEAR, 4, 0, 1500, 10, 60 },
+	{ "low",	20, 400, TAGS_NEAR, 4, 0, 1500, 10, 60 },
 	{ "no_memory",	20, 400, TAGS_STRIDE, 4, 0, 700, 10, 100 },
 };
 

@@ -67,7 +67,7 @@ static void same(const struct lnx_addr *a, const struct lnx_addr *b)
 	cr_assert_eq(a->host, b->host);
 	cr_assert_eq(a->has_shm, b->has_shm);
 	cr_assert_eq(a->more, b->more);
-	cr_assert_eq(a->bare, b->bare);
+	cr_assert_eq(a->native, b->native);
 	cr_assert_eq(a->nrail, b->nrail);
 	for (i = 0; i < a->nrail; i++) {
 		cr_assert_eq(a->rail[i].prov, b->rail[i].prov);
@@ -588,7 +588,7 @@ Test(addr, random_structs_survive_the_trip)
 		a.host = roll(4) ? roll64() : 0;
 		a.has_shm = roll(2);
 		a.more = roll(2);
-		a.bare = roll(2);
+		a.native = roll(2);
 		used = n = 0;
 		full = false;
 		while (a.nrail < roll(LNX_ADDR_RAILS + 1)) {

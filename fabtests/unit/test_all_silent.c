@@ -5,9 +5,9 @@
  */
 #include <criterion/criterion.h>
 
-#include "guard_world.h"
+#include "fail_world.h"
 
-#define BOTH(name)	GUARD_BOTH(all_silent, name)
+#define BOTH(name)	FAIL_BOTH(all_silent, name)
 
 /* With nowhere to go there is no going. */
 BOTH(all_left)
@@ -249,7 +249,7 @@ BOTH(all_silent_and_we_are_stopped)
 	kernel_takes_ms = 1;
 	fake_now_ns += 10 * LNX_NS_PER_S;
 	run_ms(100);
-	cr_expect(!inside(s)->gone);
+	cr_expect(!inside(s)->dead);
 	kernel_alive[0] = kernel_alive[1] = true;
 	kernel_takes_ms = 0;
 	for (i = 0; i < 2; i++)
@@ -293,6 +293,6 @@ BOTH(silent_peer_whose_kernels_answer)
 	s->mute = true;
 	send1(s, 200);
 	run_ms(4000);
-	cr_expect_eq(f.lnx->stats.paths_left, 0u);
+	cr_expect_eq(f.lnx->stats.paths_down, 0u);
 	close_clean();
 }

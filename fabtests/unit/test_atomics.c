@@ -429,7 +429,7 @@ Test(atomics, errors_are_reported)
 	fake_err(&f, NULL, FI_ENOKEY);
 }
 
-Test(atomics, only_who_was_asked_answers)
+Test(atomics, only_the_process_asked_answers)
 {
 	uint64_t one = 1, r = 55, found = 8;
 	struct lnx_atomic at;

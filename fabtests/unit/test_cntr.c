@@ -394,24 +394,24 @@ Test(cntr, news)
 	open_values();
 	cntr = new_cntr(FI_WAIT_NONE);
 	c = inside(cntr);
-	cr_expect(!lnx_cntr_news(c, &ok, &err));
+	cr_expect(!lnx_cntr_changed(c, &ok, &err));
 	lnx_cntr_add_ok(c);
-	cr_expect(lnx_cntr_news(c, &ok, &err));
-	cr_expect(!lnx_cntr_news(c, &ok, &err));
+	cr_expect(lnx_cntr_changed(c, &ok, &err));
+	cr_expect(!lnx_cntr_changed(c, &ok, &err));
 	lnx_cntr_add_err(c);
-	cr_expect(lnx_cntr_news(c, &ok, &err));
+	cr_expect(lnx_cntr_changed(c, &ok, &err));
 	lnx_cntr_add_ok(c);
 	fi_cntr_read(cntr);
-	cr_expect(lnx_cntr_news(c, &ok, &err), "reading it is not asking");
+	cr_expect(lnx_cntr_changed(c, &ok, &err), "reading it is not asking");
 	lnx_cntr_add_ok(c);
 	fi_cntr_add(cntr, 1);
-	cr_expect(!lnx_cntr_news(c, &ok, &err));
+	cr_expect(!lnx_cntr_changed(c, &ok, &err));
 	lnx_cntr_add_err(c);
 	fi_cntr_set(cntr, 1);
-	cr_expect(lnx_cntr_news(c, &ok, &err), "errors are set apart");
+	cr_expect(lnx_cntr_changed(c, &ok, &err), "errors are set apart");
 	lnx_cntr_add_err(c);
 	fi_cntr_seterr(cntr, 0);
-	cr_expect(!lnx_cntr_news(c, &ok, &err));
+	cr_expect(!lnx_cntr_changed(c, &ok, &err));
 	close_values(cntr);
 }
 

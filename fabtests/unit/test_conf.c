@@ -331,7 +331,7 @@ Test(conf, first_of_two_counts)
 }
 
 /* The sentence names variable, value and what is allowed. */
-Test(conf, complaint_says_what_is_allowed)
+Test(conf, warning_says_what_is_allowed)
 {
 	struct lnx_conf c;
 

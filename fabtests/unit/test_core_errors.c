@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "comp/comp.h"
-#include "core/complain.h"
+#include "core/warn_once.h"
 #include "core/open.h"
 #include "fake_core.h"
 #include "fake_inside.h"
@@ -213,10 +213,10 @@ Test(core_errors, only_the_first_opening_is_complained_of)
 	rail = f.lnx->rail[0];
 	fake_conf.prov_links = "tcp:eth0";
 	for (int quiet = 1; quiet >= 0; quiet--) {
-		lnx_complain_fini();
-		lnx_complain_aloud(!quiet);
+		lnx_warn_once_fini();
+		lnx_warn_aloud(!quiet);
 		for (int first = 0; first < 2; first++) {
-			lnx_rail_shut_ep(rail);
+			lnx_rail_close_ep(rail);
 			core->ep_fails = 1;
 			f.lnx->enabled = !first;
 			cr_assert_neq(lnx_rail_open_ep(rail, 0), 0);
@@ -230,7 +230,7 @@ Test(core_errors, only_the_first_opening_is_complained_of)
 		}
 	}
 	cr_assert_eq(lnx_rail_open_ep(rail, 0), 0);
-	lnx_complain_fini();
+	lnx_warn_once_fini();
 	fake_conf.prov_links = NULL;
 	fake_close(&f);
 }

@@ -95,18 +95,18 @@ Test(cq, the_ring_begins_anew_when_it_is_empty)
 }
 
 /* Of an endpoint that reports nothing. */
-Test(cq, a_queue_that_nobody_reads)
+Test(cq, a_queue_never_read)
 {
 	struct fi_cq_err_entry err = { .err = FI_EIO };
 	unsigned i;
 
-	cr_assert_eq(lnx_cq_sink_open(&cq), 0);
+	cr_assert_eq(lnx_cq_null_open(&cq), 0);
 	for (i = 0; i < 1000; i++) {
 		put(i);
 		lnx_cq_write_err(cq, &err);
 	}
-	lnx_cq_sink_close(cq);
-	lnx_cq_sink_close(NULL);
+	lnx_cq_null_close(cq);
+	lnx_cq_null_close(NULL);
 }
 
 static uint64_t rng;

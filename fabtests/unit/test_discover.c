@@ -17,7 +17,7 @@
 #include "comp/comp.h"
 #include "comp/links.h"
 #include "comp/rails.h"
-#include "core/grow.h"
+#include "core/hotplug.h"
 #include "core/open.h"
 #include "fake_core.h"
 #include "fake_watch.h"
@@ -39,9 +39,9 @@ static struct fake_peer p;
 static unsigned nopen, ngrow;		/* rails there are, and were asked for */
 static struct lnx_netwatch *watch;
 
-unsigned __wrap_lnx_grow_find(const struct lnx_ep *ep, struct lnx_grown *out,
+unsigned __wrap_lnx_hotplug_find(const struct lnx_ep *ep, struct lnx_hotplug_rail *out,
 			      unsigned max);
-unsigned __wrap_lnx_grow_find(const struct lnx_ep *ep, struct lnx_grown *out,
+unsigned __wrap_lnx_hotplug_find(const struct lnx_ep *ep, struct lnx_hotplug_rail *out,
 			      unsigned max)
 {
 	unsigned i, n = 0;
@@ -238,7 +238,7 @@ BOTH(all_rails_of_the_peer_get_a_path)
 	open_peer(kind, 4, 1);
 	send_one();
 	peer = inside();
-	cr_assert_eq(peer->nspread, 4, "all of ours lead to its only one");
+	cr_assert_eq(peer->n_stripe, 4, "all of ours lead to its only one");
 	fake_close(&f);
 
 	open_peer(kind, 4, 2);
@@ -252,7 +252,7 @@ BOTH(all_rails_of_the_peer_get_a_path)
 		for (k = 0; k < peer->npath; k++)
 			if (peer->path[k].remote_rail == i)
 				break;
-		cr_expect(k < peer->nspread, "place %u is not used", i);
+		cr_expect(k < peer->n_stripe, "place %u is not used", i);
 	}
 	for (i = 0; i < peer->npath; i++)
 		cr_expect_eq(peer->path[i].index, i);
@@ -328,7 +328,7 @@ BOTH(no_more_paths_than_there_is_room_for)
 	for (i = 0; i < 20; i++)
 		hello(&r);
 	cr_expect_eq(inside()->npath, LNX_PATHS_MAX);
-	cr_expect(inside()->nspread <= LNX_PATHS_MAX);
+	cr_expect(inside()->n_stripe <= LNX_PATHS_MAX);
 	fake_close(&f);
 
 	fake_conf.max_rails = 3;
@@ -398,13 +398,13 @@ BOTH(second_path_in_the_middle)
 	hello(&r);
 	cr_assert_eq(peer->npath, 2u);
 	first = &peer->path[0];
-	cr_expect_eq(first->sent - first->got, peer->una_bytes);
-	cr_expect_eq(first->said, first->got);
+	cr_expect_eq(first->sent - first->delivered, peer->una_bytes);
+	cr_expect_eq(first->last_report, first->delivered);
 	fake_close(&f);
 }
 
 /* The peer only sends: nothing else would tell it. */
-BOTH(who_has_more_rails_says_so)
+BOTH(more_rails_are_announced)
 {
 	struct lnx_rails all;
 	unsigned count, i;
@@ -473,7 +473,7 @@ BOTH(an_interface_that_appears_is_used)
 	cr_expect_neq(memcmp(address, f.lnx->addr, sizeof(address)), 0,
 		      "there is room for it in the address");
 	cr_expect_eq(peer->path[peer->npath - 1].rail, f.lnx->rail[2]);
-	cr_expect_eq(peer->nspread, peer->npath);
+	cr_expect_eq(peer->n_stripe, peer->npath);
 	our_hello(&count);
 	cr_expect_eq(count, 1, "the peer is told");
 	fake_close(&f);
@@ -488,7 +488,7 @@ static bool wakes(struct lnx_wait *wait)
 }
 
 /* Who slept before it came is woken by it, too. */
-BOTH(a_rail_that_comes_wakes_who_sleeps)
+BOTH(a_rail_that_comes_wakes_sleepers)
 {
 	struct lnx_wait *wait;
 	uint64_t n = 1;

@@ -110,7 +110,7 @@ BOTH(a_dropped_frame_leaves_no_trace)
 	fake_expect_none(&f);
 	cr_expect_eq(memcmp(&before, &f.lnx->stats, sizeof(before)), 0);
 	cr_expect_eq(inside()->seq.next, next);
-	cr_expect_eq(inside()->owed, 0);
+	cr_expect_eq(inside()->acks_pending, 0);
 	/* Its sender will send it again. */
 	p.seq--;
 	fake_tag(&f, &p, 5, "here", 4);
@@ -165,12 +165,12 @@ BOTH(others_overtake_it)
 	recv_any(&a);
 	fake_pass(&f);
 	fake_after_ms(&f, 10);
-	cr_expect_eq(inside()->seq.nkept, 1);
+	cr_expect_eq(inside()->seq.n_ooo, 1);
 	fake_after_ms(&f, 15);
-	cr_expect_eq(inside()->seq.nkept, 2);
+	cr_expect_eq(inside()->seq.n_ooo, 2);
 	fake_quiet(&f);
 	fake_after_ms(&f, 30);
-	cr_expect_eq(inside()->seq.nkept, 0);
+	cr_expect_eq(inside()->seq.n_ooo, 0);
 	cr_expect_eq(fake_comp(&f, &a).tag, 1);
 	recv_any(&a);
 	cr_expect_eq(fake_comp(&f, &a).tag, 2);

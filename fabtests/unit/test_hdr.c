@@ -46,7 +46,7 @@ static size_t build(struct lnx_hdr *h, uint8_t kind)
 		h->len = 1ULL << 40;
 		break;
 	case LNX_KIND_PUT_RTS:
-		payload = sizeof(struct lnx_wire_place) +
+		payload = sizeof(struct lnx_wire_target) +
 			  sizeof(struct lnx_wire_rts) + 8 +
 			  sizeof(struct lnx_wire_key);
 		h->tag = 1;
@@ -206,7 +206,7 @@ Test(hdr, every_wrong_length_is_found)
 
 		if (kind == LNX_KIND_PUT_RTS) {
 			rts = true;
-			head = sizeof(struct lnx_wire_place);
+			head = sizeof(struct lnx_wire_target);
 		}
 
 		for (len = 0; len < HDR + 800; len++) {
@@ -620,39 +620,39 @@ Test(hdr, answers_and_requests_have_limits)
 	len = build(&h, LNX_KIND_PUT_RTS);
 	memset(frame + 32, 0, 8);
 	cr_expect_eq(get(len), -EBADMSG, "to no place");
-	frame[32] = LNX_PLACES_MAX + 1;
+	frame[32] = LNX_RMA_TARGETS_MAX + 1;
 	cr_expect_eq(get(len), -EBADMSG, "to too many places");
 }
 
 Test(places, what_was_put_is_got_and_makes_up_the_whole)
 {
-	struct lnx_place in[LNX_PLACES_MAX], out[LNX_PLACES_MAX];
-	uint8_t wire[sizeof(struct lnx_wire_place) * LNX_PLACES_MAX];
+	struct lnx_rma_target in[LNX_RMA_TARGETS_MAX], out[LNX_RMA_TARGETS_MAX];
+	uint8_t wire[sizeof(struct lnx_wire_target) * LNX_RMA_TARGETS_MAX];
 	uint64_t total = 0;
 
-	for (unsigned i = 0; i < LNX_PLACES_MAX; i++) {
+	for (unsigned i = 0; i < LNX_RMA_TARGETS_MAX; i++) {
 		in[i].addr = 0x1111111111111111ULL * (i + 1);
 		in[i].key = ~in[i].addr;
 		in[i].len = 1000 + i;
 		total += in[i].len;
 	}
-	lnx_places_put(wire, in, LNX_PLACES_MAX);
-	cr_expect_eq(lnx_places_get(out, LNX_PLACES_MAX, wire, total), 0);
-	for (unsigned i = 0; i < LNX_PLACES_MAX; i++) {
+	lnx_rma_targets_put(wire, in, LNX_RMA_TARGETS_MAX);
+	cr_expect_eq(lnx_rma_targets_get(out, LNX_RMA_TARGETS_MAX, wire, total), 0);
+	for (unsigned i = 0; i < LNX_RMA_TARGETS_MAX; i++) {
 		cr_expect_eq(out[i].addr, in[i].addr);
 		cr_expect_eq(out[i].key, in[i].key);
 		cr_expect_eq(out[i].len, in[i].len);
 	}
-	cr_expect_eq(lnx_places_get(out, LNX_PLACES_MAX, wire, total - 1),
+	cr_expect_eq(lnx_rma_targets_get(out, LNX_RMA_TARGETS_MAX, wire, total - 1),
 		     -EBADMSG);
-	cr_expect_eq(lnx_places_get(out, LNX_PLACES_MAX, wire, total + 1),
+	cr_expect_eq(lnx_rma_targets_get(out, LNX_RMA_TARGETS_MAX, wire, total + 1),
 		     -EBADMSG);
-	cr_expect_eq(lnx_places_get(out, 3, wire, total), -EBADMSG);
+	cr_expect_eq(lnx_rma_targets_get(out, 3, wire, total), -EBADMSG);
 	/* Lengths whose sum overflows to the right one. */
 	in[0].len = UINT64_MAX;
 	in[1].len = 1001;
-	lnx_places_put(wire, in, 2);
-	cr_expect_eq(lnx_places_get(out, 2, wire, 1000), -EBADMSG);
+	lnx_rma_targets_put(wire, in, 2);
+	cr_expect_eq(lnx_rma_targets_get(out, 2, wire, 1000), -EBADMSG);
 }
 
 Test(keys, what_was_put_is_got)

@@ -64,26 +64,26 @@ static const struct {
 	bool lnet, sure;
 } class_table[] = {
 	{ LNX_CLASS_OK, "ok", 0, false, false },
-	{ LNX_CLASS_LOCAL_INTERRUPT, "local_interrupt", LNX_PAYS_LOCAL,
+	{ LNX_CLASS_LOCAL_INTERRUPT, "local_interrupt", LNX_CHARGE_LOCAL,
 	  true, true },
-	{ LNX_CLASS_LOCAL_DROPPED, "local_dropped", LNX_PAYS_LOCAL,
+	{ LNX_CLASS_LOCAL_DROPPED, "local_dropped", LNX_CHARGE_LOCAL,
 	  true, true },
-	{ LNX_CLASS_LOCAL_ABORTED, "local_aborted", LNX_PAYS_LOCAL,
+	{ LNX_CLASS_LOCAL_ABORTED, "local_aborted", LNX_CHARGE_LOCAL,
 	  true, true },
-	{ LNX_CLASS_LOCAL_NO_ROUTE, "local_no_route", LNX_PAYS_LOCAL,
+	{ LNX_CLASS_LOCAL_NO_ROUTE, "local_no_route", LNX_CHARGE_LOCAL,
 	  true, true },
-	{ LNX_CLASS_LOCAL_ERROR, "local_error", LNX_PAYS_LOCAL, false, true },
-	{ LNX_CLASS_LOCAL_TIMEOUT, "local_timeout", LNX_PAYS_LOCAL,
+	{ LNX_CLASS_LOCAL_ERROR, "local_error", LNX_CHARGE_LOCAL, false, true },
+	{ LNX_CLASS_LOCAL_TIMEOUT, "local_timeout", LNX_CHARGE_LOCAL,
 	  true, true },
-	{ LNX_CLASS_REMOTE_ERROR, "remote_error", LNX_PAYS_REMOTE,
+	{ LNX_CLASS_REMOTE_ERROR, "remote_error", LNX_CHARGE_REMOTE,
 	  false, false },
-	{ LNX_CLASS_REMOTE_DROPPED, "remote_dropped", LNX_PAYS_REMOTE,
+	{ LNX_CLASS_REMOTE_DROPPED, "remote_dropped", LNX_CHARGE_REMOTE,
 	  true, true },
-	{ LNX_CLASS_REMOTE_TIMEOUT, "remote_timeout", LNX_PAYS_REMOTE,
+	{ LNX_CLASS_REMOTE_TIMEOUT, "remote_timeout", LNX_CHARGE_REMOTE,
 	  false, false },
-	{ LNX_CLASS_NETWORK_TIMEOUT, "network_timeout", LNX_PAYS_BOTH,
+	{ LNX_CLASS_NETWORK_TIMEOUT, "network_timeout", LNX_CHARGE_BOTH,
 	  false, false },
-	{ LNX_CLASS_RESPONSE_TIMEOUT, "response_timeout", LNX_PAYS_REMOTE,
+	{ LNX_CLASS_RESPONSE_TIMEOUT, "response_timeout", LNX_CHARGE_REMOTE,
 	  false, false },
 };
 
@@ -107,13 +107,13 @@ Test(health, classes)
 			     "%s", name);
 		cr_expect(strlen(lnx_class_rows[i].help) > 5);
 		/* The path always pays, the only rail of a peer never. */
-		who = lnx_class_pays(i, 2, false);
-		cr_expect_eq(who, i ? pays | LNX_PAYS_PATH : 0, "%s", name);
-		who = lnx_class_pays(i, 1, false);
-		cr_expect_eq(who, i ? (pays & LNX_PAYS_LOCAL) | LNX_PAYS_PATH :
+		who = lnx_class_charges(i, 2, false);
+		cr_expect_eq(who, i ? pays | LNX_CHARGE_PATH : 0, "%s", name);
+		who = lnx_class_charges(i, 1, false);
+		cr_expect_eq(who, i ? (pays & LNX_CHARGE_LOCAL) | LNX_CHARGE_PATH :
 			     0, "%s", name);
-		who = lnx_class_pays(i, 2, true);
-		cr_expect_eq(who, pays & LNX_PAYS_LOCAL, "%s", name);
+		who = lnx_class_charges(i, 2, true);
+		cr_expect_eq(who, pays & LNX_CHARGE_LOCAL, "%s", name);
 		/* What may have arrived only if that does no harm. */
 		cr_expect_eq(lnx_class_may_resend(i, true), i != 0);
 		cr_expect_eq(lnx_class_may_resend(i, false),
@@ -122,7 +122,7 @@ Test(health, classes)
 		cr_expect(!class_table[i].lnet || class_table[i].sure);
 	}
 	cr_expect_str_eq(lnx_class_name(LNX_CLASS_COUNT), "unknown");
-	cr_expect_eq(lnx_class_pays(LNX_CLASS_COUNT, 9, false), 0);
+	cr_expect_eq(lnx_class_charges(LNX_CLASS_COUNT, 9, false), 0);
 	cr_expect(!lnx_class_may_resend(LNX_CLASS_COUNT, true));
 	cr_expect_eq(lnx_class_find("Remote_DROPPED", 14),
 		     LNX_CLASS_REMOTE_DROPPED);
@@ -538,7 +538,7 @@ Test(health, cadence_unanswered)
 					 1023, 1923, 2823 };
 	static const uint64_t max4[] = { 1, 3, 7, 11, 15 };
 	static const uint64_t spare5[] = { 1, 3, 7, 12, 17, 22 };
-	static const uint64_t by_hand[] = { 0, 2, 6, 14, 30 };
+	static const uint64_t admin[] = { 0, 2, 6, 14, 30 };
 	struct lnx_health_plan p = plan_of(100);
 	struct lnx_health h = fresh();
 
@@ -549,7 +549,7 @@ Test(health, cadence_unanswered)
 	expect_pings("spare", &h, &p, true, spare5, LNX_ARRAY_SIZE(spare5), S);
 	lnx_health_init(&h);
 	lnx_health_set(&h, &p, 500, T0);
-	expect_pings("set", &h, &p, false, by_hand, LNX_ARRAY_SIZE(by_hand), S);
+	expect_pings("set", &h, &p, false, admin, LNX_ARRAY_SIZE(admin), S);
 	p.max_ns = 4 * S;
 	lnx_health_init(&h);
 	fail(&h, &p, T0);
@@ -718,7 +718,7 @@ Test(health, rows_start_anew)
 
 /* ---- by hand ---- */
 
-Test(health, set_by_hand)
+Test(health, set_by_admin)
 {
 	struct lnx_health_plan p = plan_of(100);
 	struct lnx_health h = fresh();
@@ -749,7 +749,7 @@ Test(health, set_by_hand)
 }
 
 /* 1000 forgets what was held against it, less does not. */
-Test(health, set_by_hand_and_holding)
+Test(health, set_by_admin_and_holding)
 {
 	struct lnx_health_plan p = plan_of(1000);
 	struct lnx_health h = fresh();

@@ -6,9 +6,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "guard_world.h"
+#include "fail_world.h"
 
-#define BOTH(name)	GUARD_BOTH(held, name)
+#define BOTH(name)	FAIL_BOTH(held, name)
 
 /* ---- frames that the core still has ---- */
 
@@ -93,7 +93,7 @@ BOTH(reopen_then_ack) { held_sends(kind, CUT, ACK, false); }
 BOTH(ack_then_reopen_with_errors) { held_sends(kind, ACK, CUT, true); }
 BOTH(reopen_with_errors_then_ack) { held_sends(kind, CUT, ACK, true); }
 
-/* Twins may have twins. */
+/* Twins may have clones. */
 BOTH(held_by_one_after_the_other)
 {
 	struct side *s = &side[0];

@@ -68,7 +68,7 @@ static void *some_free(struct lnx_pool *pool)
 }
 
 /* All that an error of a core may name as its operation, and is none. */
-BOTH(errors_of_nobody_change_nothing)
+BOTH(unknown_errors_change_nothing)
 {
 	struct lnx_ep *ep;
 	uint64_t len = 100000;
@@ -156,9 +156,9 @@ BOTH(so_many_strangers_and_no_more)
 		fake_tag(&f, &s[i], i, mem, 10);
 	}
 	cr_expect_eq(received(), 3);
-	cr_expect_eq(f.lnx->nstranger, 3);
+	cr_expect_eq(f.lnx->n_unsolicited, 3);
 	cr_expect_eq(f.lnx->npeer, 4);
-	cr_expect_eq(f.lnx->stats.stranger_drops, 2);
+	cr_expect_eq(f.lnx->stats.unsolicited_drops, 2);
 	/* Whom the application knows is not concerned, ... */
 	fake_tag(&f, &p, 1, mem, 10);
 	cr_expect_eq(received(), 1);
@@ -168,16 +168,16 @@ BOTH(so_many_strangers_and_no_more)
 	fake_hello(&f, &s[3]);
 	fake_tag(&f, &s[3], 3, mem, 10);
 	cr_expect_eq(received(), 1);
-	cr_expect_eq(f.lnx->nstranger, 3);
+	cr_expect_eq(f.lnx->n_unsolicited, 3);
 	/* One stranger less is room for another. */
 	fake_peer_insert(&f, &s[0]);
-	cr_expect_eq(f.lnx->nstranger, 2);
+	cr_expect_eq(f.lnx->n_unsolicited, 2);
 	s[4].seq = 0;
 	fake_hello(&f, &s[4]);
 	fake_tag(&f, &s[4], 4, mem, 10);
 	cr_expect_eq(received(), 1);
-	cr_expect_eq(f.lnx->nstranger, 3);
-	cr_expect_eq(f.lnx->stats.stranger_drops, 2);
+	cr_expect_eq(f.lnx->n_unsolicited, 3);
+	cr_expect_eq(f.lnx->stats.unsolicited_drops, 2);
 	fake_drop_all(&f, &p);
 	fake_close(&f);
 }
@@ -194,7 +194,7 @@ BOTH(no_strangers_at_all)
 	fake_tag(&f, &s, 0, mem, 10);
 	cr_expect_eq(received(), 0);
 	cr_expect_eq(f.lnx->npeer, 1);
-	cr_expect_eq(f.lnx->stats.stranger_drops, 1);
+	cr_expect_eq(f.lnx->stats.unsolicited_drops, 1);
 	fake_close(&f);
 }
 
@@ -218,15 +218,15 @@ BOTH(early_frames_of_one_peer)
 		tag_at(&p, p.seq + i);
 	fake_passes(&f, 4);
 	cr_expect_eq(f.lnx->stats.reorders, room);
-	cr_expect_eq(f.lnx->stats.early_drops, n - room);
+	cr_expect_eq(f.lnx->stats.ooo_drops, n - room);
 	cr_expect_eq(f.lnx->stats.dup_drops, 0);
-	cr_expect_eq(f.lnx->early_bytes, room * sizeof(struct lnx_rxbuf) +
-		     LNX_SEQ_KEPT_BYTES);
+	cr_expect_eq(f.lnx->ooo_bytes, room * sizeof(struct lnx_rxbuf) +
+		     LNX_SEQ_OOO_BYTES);
 	cr_expect_eq(received(), 0);
 	/* What fills the gap is never too much. */
 	tag_at(&p, p.seq);
 	cr_expect_eq(received(), 1 + room);
-	cr_expect_eq(f.lnx->early_bytes, LNX_SEQ_KEPT_BYTES);
+	cr_expect_eq(f.lnx->ooo_bytes, LNX_SEQ_OOO_BYTES);
 	/* And the rest, which its sender has still. */
 	for (uint32_t i = n; i > room; i--)
 		tag_at(&p, p.seq + i);
@@ -238,7 +238,7 @@ BOTH(early_frames_of_one_peer)
 		e = fake_comp(&f, &a);
 		cr_expect_eq(e.tag, p.seq + i);
 	}
-	cr_expect_eq(f.lnx->early_bytes, LNX_SEQ_KEPT_BYTES);
+	cr_expect_eq(f.lnx->ooo_bytes, LNX_SEQ_OOO_BYTES);
 	fake_drop_all(&f, &p);
 	fake_close(&f);
 }
@@ -258,11 +258,11 @@ BOTH(early_frames_of_all)
 		for (uint32_t k = 1; k < 5; k++)
 			tag_at(&s[i], s[i].seq + k);
 		fake_passes(&f, 2);
-		cr_assert_leq(f.lnx->early_bytes, limit);
+		cr_assert_leq(f.lnx->ooo_bytes, limit);
 	}
-	cr_expect_gt(f.lnx->early_bytes, limit / 2);
+	cr_expect_gt(f.lnx->ooo_bytes, limit / 2);
 	cr_expect_gt(f.lnx->stats.reorders, 8);
-	cr_expect_eq(f.lnx->stats.reorders + f.lnx->stats.early_drops,
+	cr_expect_eq(f.lnx->stats.reorders + f.lnx->stats.ooo_drops,
 		     4 * PEERS);
 	/* Nobody is shut out: in order, all get on. */
 	for (unsigned i = 0; i < PEERS; i++)
@@ -270,7 +270,7 @@ BOTH(early_frames_of_all)
 			tag_at(&s[i], s[i].seq + k);
 	fake_passes(&f, 100);
 	cr_expect_eq(received(), PEERS * 5);
-	cr_expect_eq(f.lnx->early_bytes % LNX_SEQ_KEPT_BYTES, 0,
+	cr_expect_eq(f.lnx->ooo_bytes % LNX_SEQ_OOO_BYTES, 0,
 		     "tables are left, no frames");
 	fake_close(&f);
 }

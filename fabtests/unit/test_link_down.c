@@ -10,9 +10,9 @@
 #include "comp/comp.h"
 #include "comp/links.h"
 #include "fake_watch.h"
-#include "guard_world.h"
+#include "fail_world.h"
 
-#define BOTH(name)	GUARD_BOTH(link_down, name)
+#define BOTH(name)	FAIL_BOTH(link_down, name)
 
 /* ---- links ---- */
 
@@ -123,7 +123,7 @@ BOTH(link_of_the_peer)
 }
 
 /* It said so over a connection that was lost: what answers is used again. */
-BOTH(link_of_the_peer_is_up_and_nobody_says_so)
+BOTH(link_of_the_peer_is_up_unannounced)
 {
 	struct side *s = &side[0];
 	struct lnx_hdr h = { .kind = LNX_KIND_RAIL, .tag = 0 };
@@ -175,7 +175,7 @@ BOTH(hostile_notices)
 	from(s, 0, 7, (struct lnx_hdr) { .kind = LNX_KIND_RAIL, .tag = 1,
 	     .data = 1 }, NULL, 0);
 	run_ms(1);
-	cr_expect_eq(f.lnx->stats.paths_left, 0u);
+	cr_expect_eq(f.lnx->stats.paths_down, 0u);
 	/* Those that it has: all of them, down for good, as it says. */
 	for (k = 0; k < 4; k++)
 		from(s, k & 1, 7, (struct lnx_hdr) { .kind = LNX_KIND_RAIL,
@@ -361,7 +361,7 @@ BOTH(link_goes_down_where_messages_come_in)
 }
 
 /* Even if he has never said anything himself. */
-BOTH(link_goes_down_of_one_who_only_receives)
+BOTH(link_goes_down_of_a_receiver)
 {
 	struct side *s = &side[0];
 	struct op *o;
@@ -384,7 +384,7 @@ BOTH(link_goes_down_of_one_who_only_receives)
 }
 
 /* Both that a link goes down and what is to be done later wake the helper thread. */
-BOTH(link_goes_down_while_nobody_calls)
+BOTH(link_goes_down_between_calls)
 {
 	struct side *s = &side[0];
 	struct lnx_netwatch *w;

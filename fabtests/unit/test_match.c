@@ -563,7 +563,7 @@ struct visits {
 	bool unpost;
 };
 
-static bool visit(struct lnx_mrecv *r, void *arg)
+static bool claim_slot(struct lnx_mrecv *r, void *arg)
 {
 	struct visits *v = arg;
 
@@ -583,15 +583,15 @@ Test(match, each_posted_visits_all_or_stops)
 	struct visits v = {0};
 
 	cr_assert(r);
-	cr_assert_null(lnx_match_each_posted(&m, visit, &v));
+	cr_assert_null(lnx_match_each_posted(&m, claim_slot, &v));
 	for (uint64_t i = 0; i < N; i++)
 		post(&r[i], 1, i / 3, i % 50 ? 0 : 1ULL << i / 50);
 	cr_assert_gt(m.nodd, 0);
-	cr_assert_null(lnx_match_each_posted(&m, visit, &v));
+	cr_assert_null(lnx_match_each_posted(&m, claim_slot, &v));
 	cr_assert_eq(v.n, N);
 	for (int i = 0; i < N; i += 37) {
 		v = (struct visits){ .stop = &r[i] };
-		cr_assert_eq(lnx_match_each_posted(&m, visit, &v), &r[i]);
+		cr_assert_eq(lnx_match_each_posted(&m, claim_slot, &v), &r[i]);
 		cr_assert_leq(v.n, N);
 	}
 	cr_assert_eq(lnx_match_nposted(&m), N);
@@ -607,7 +607,7 @@ Test(match, each_posted_may_remove_what_it_is_shown)
 	cr_assert(r);
 	for (uint64_t i = 0; i < N; i++)
 		post(&r[i], 1, i / 3, i % 100 ? 0 : 1ULL << i / 100);
-	cr_assert_null(lnx_match_each_posted(&m, visit, &v));
+	cr_assert_null(lnx_match_each_posted(&m, claim_slot, &v));
 	cr_assert_eq(v.n, N);
 	cr_assert_eq(lnx_match_nposted(&m), 0);
 	free(r);

@@ -42,11 +42,11 @@ static void rails(const char *local, const char *remote)
 	peer.n = n;
 }
 
-static void expect(unsigned max, const char *want, unsigned nspread,
-		   unsigned nturn)
+static void expect(unsigned max, const char *want, unsigned n_stripe,
+		   unsigned n_rr)
 {
 	struct lnx_path_choice way[LNX_PATHS_MAX];
-	struct lnx_spread s = lnx_paths_choose(&ep, &peer, NULL, way, max);
+	struct lnx_select_counts s = lnx_paths_choose(&ep, &peer, NULL, way, max);
 	char text[4 * LNX_PATHS_MAX + 1] = "";
 
 	for (unsigned i = 0; i < s.n; i++)
@@ -54,8 +54,8 @@ static void expect(unsigned max, const char *want, unsigned nspread,
 			way[i].class == way[i - 1].class ? " " : "|",
 			(unsigned)(way[i].rail - rail), way[i].remote);
 	cr_expect_str_eq(text, want, "[%s], not [%s]", text, want);
-	cr_expect_eq(s.nspread, nspread, "nspread %u", s.nspread);
-	cr_expect_eq(s.nturn, nturn, "nturn %u", s.nturn);
+	cr_expect_eq(s.n_stripe, n_stripe, "n_stripe %u", s.n_stripe);
+	cr_expect_eq(s.n_rr, n_rr, "n_rr %u", s.n_rr);
 }
 
 Test(paths, none)
@@ -66,7 +66,7 @@ Test(paths, none)
 	expect(8, "", 0, 0);
 	rails("a1", "b1");
 	expect(8, "", 0, 0);
-	cr_expect_eq(ep.peer_turn, 0, "nothing was dealt");
+	cr_expect_eq(ep.rr_seed, 0, "nothing was dealt");
 }
 
 Test(paths, modes)
@@ -78,7 +78,7 @@ Test(paths, modes)
 	conf.multi_rail_selection = LNX_SELECTION_LNET;
 	expect(8, "00 11", 1, 2);
 	conf.multi_rail_selection = LNX_SELECTION_PER_PEER;
-	ep.peer_turn = 0;
+	ep.rr_seed = 0;
 	expect(8, "00", 1, 1);
 	expect(8, "11", 1, 1);
 	expect(1, "00", 1, 1);
@@ -96,7 +96,7 @@ Test(paths, uneven)
 }
 
 /* Peers come to all rails, also where each is given one path only. */
-Test(paths, peers_in_turn)
+Test(paths, peers_round_robin)
 {
 	rails("a1 a2 a3", "a3 a2 a1");
 	expect(1, "20", 1, 1);
@@ -144,7 +144,7 @@ Test(paths, many)
 {
 	struct lnx_path_choice way[LNX_PATHS_MAX];
 	bool used[LNX_RAILS_MAX] = { false };
-	struct lnx_spread s;
+	struct lnx_select_counts s;
 	unsigned i, k;
 
 	rails("a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1",
@@ -152,7 +152,7 @@ Test(paths, many)
 	for (k = 0; k < 2; k++) {
 		s = lnx_paths_choose(&ep, &peer, NULL, way, LNX_PATHS_MAX);
 		cr_expect_eq(s.n, LNX_PATHS_MAX);
-		cr_expect_eq(s.nspread, LNX_PATHS_MAX);
+		cr_expect_eq(s.n_stripe, LNX_PATHS_MAX);
 		memset(used, 0, sizeof(used));
 		for (i = 0; i < s.n; i++) {
 			cr_expect_not(used[way[i].rail - rail]);

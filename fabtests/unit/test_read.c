@@ -133,9 +133,9 @@ static void close_clean(void)
 	ack_all();
 	fake_passes(&f, 4);
 	fake_drop_all(&f, &p);
-	cr_expect_eq(f.lnx->rma.rop_pool.used, 0u);
-	cr_expect_eq(f.lnx->rma.part_pool.used, 0u);
-	cr_expect_eq(inside()->nparts, 0u);
+	cr_expect_eq(f.lnx->rma.rma_op_pool.used, 0u);
+	cr_expect_eq(f.lnx->rma.segment_pool.used, 0u);
+	cr_expect_eq(inside()->n_segments, 0u);
 	cr_expect_eq(inside()->nreads, 0u);
 	fake_quiet(&f);
 	fake_close(&f);
@@ -281,7 +281,7 @@ BOTH(peer_that_cannot_be_reached_is_given_up)
 		fake_after_ms(&f, 100);
 	}
 	cr_expect_eq(ret, -FI_EHOSTUNREACH);
-	cr_expect(inside()->gone);
+	cr_expect(inside()->dead);
 	fake_close_quick(&f);
 }
 
@@ -340,7 +340,7 @@ BOTH(peer_that_goes)
 	fake_finish(core, 0, FI_ECONNRESET);
 	fake_err(&f, &b, FI_ECONNRESET);
 	fake_drop_all(&f, &p);
-	cr_expect_eq(f.lnx->rma.part_pool.used, 0u);
+	cr_expect_eq(f.lnx->rma.segment_pool.used, 0u);
 	cr_expect_eq(inside()->nreads, 0u);
 	fake_quiet(&f);
 	fake_close(&f);
@@ -349,12 +349,12 @@ BOTH(peer_that_goes)
 /* A RESP for what a core reads is nobody's. */
 BOTH(hostile_answers)
 {
-	struct lnx_part *part;
+	struct lnx_rma_segment *part;
 
 	open_with_keys(kind, LNX_WIRE_KEYS_READ);
 	core->hold_reads = true;
 	cr_assert_eq(rd(7, 10, &b), 0);
-	part = lnx_list_entry(f.lnx->rma.parts.prev, struct lnx_part, all);
+	part = lnx_list_entry(f.lnx->rma.segments.prev, struct lnx_rma_segment, all);
 	answer(part->id, 0, mem, 10);
 	answer(part->id, FI_EIO, NULL, 0);
 	fake_quiet(&f);

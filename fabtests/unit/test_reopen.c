@@ -7,10 +7,10 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "guard_world.h"
+#include "fail_world.h"
 #include "tx/tx.h"
 
-#define BOTH(name)	GUARD_BOTH(reopen, name)
+#define BOTH(name)	FAIL_BOTH(reopen, name)
 
 /* ---- opening anew ---- */
 
@@ -120,7 +120,7 @@ BOTH(another_while_closed)
 }
 
 /* ... whom it was closed for is no more, */
-BOTH(nobody_while_closed)
+BOTH(none_while_closed)
 {
 	without_core(kind, 2);
 	lnx_lock(&f.lnx->lock);
@@ -162,7 +162,7 @@ BOTH(no_other_while_closed)
 	RUN_UNTIL(!f.core[0]->enabled, 3000);
 	o = send_flags(s, 100, FI_DELIVERY_COMPLETE);
 	RUN_UNTIL(o->nerr, 5000);
-	cr_expect(!inside(&side[0])->gone);
+	cr_expect(!inside(&side[0])->dead);
 	close_now();
 }
 
@@ -307,7 +307,7 @@ BOTH(hostile_hellos)
 				LNX_PROV_SOCKETS;
 			break;
 		case 2:
-			s->p.where.bare = true;
+			s->p.where.native = true;
 			break;
 		default:
 			s->p.where.eid = 77;

@@ -75,13 +75,13 @@ static void all_gone(void)
 	fake_ack(&f, &p);
 	fake_passes(&f, 4);
 	fake_drop_all(&f, &p);
-	cr_expect_eq(f.lnx->rma.rop_pool.used, 0u);
-	cr_expect_eq(f.lnx->rma.part_pool.used, 0u);
+	cr_expect_eq(f.lnx->rma.rma_op_pool.used, 0u);
+	cr_expect_eq(f.lnx->rma.segment_pool.used, 0u);
 	cr_expect_eq(f.lnx->chunk_pool.used, 0u);
-	cr_expect(lnx_list_empty(&f.lnx->rma.parts));
+	cr_expect(lnx_list_empty(&f.lnx->rma.segments));
 	cr_expect(lnx_list_empty(&f.lnx->rma.waiting));
 	cr_expect(lnx_list_empty(&f.lnx->pulls));
-	cr_expect_eq(inside()->nparts, 0u);
+	cr_expect_eq(inside()->n_segments, 0u);
 	cr_expect_eq(inside()->nrndv, 0u);
 	cr_expect_eq(f.lnx->txe_pool[0].used + f.lnx->txe_pool[1].used +
 		     f.lnx->txe_pool[2].used, 0u);
@@ -163,15 +163,15 @@ static uint64_t id_of(uint8_t kind)
 	return id;
 }
 
-static uint64_t rndv_of(unsigned nplace)
+static uint64_t rndv_of(unsigned n_targets)
 {
 	struct fake_sent *s = left(LNX_KIND_PUT_RTS);
-	struct lnx_place place[LNX_PLACES_MAX];
+	struct lnx_rma_target place[LNX_RMA_TARGETS_MAX];
 	struct lnx_rts rts;
-	size_t head = nplace * sizeof(struct lnx_wire_place);
+	size_t head = n_targets * sizeof(struct lnx_wire_target);
 
-	cr_assert_eq(s->h.tag, nplace);
-	cr_assert_eq(lnx_places_get(place, nplace, s->bytes + HDR, s->h.len),
+	cr_assert_eq(s->h.tag, n_targets);
+	cr_assert_eq(lnx_rma_targets_get(place, n_targets, s->bytes + HDR, s->h.len),
 		     0);
 	cr_assert_eq(lnx_rts_get(&rts, s->bytes + HDR + head,
 				 s->len - HDR - head, s->h.len), 0);
@@ -904,7 +904,7 @@ BOTH(many_outstanding)
 
 /* ---- answers that are none ---- */
 
-BOTH(answers_nobody_waits_for)
+BOTH(answers_not_waited_for)
 {
 	uint64_t bad = 0, get, put;
 
@@ -948,7 +948,7 @@ BOTH(answers_nobody_waits_for)
 	close_clean();
 }
 
-BOTH(answers_of_somebody_else)
+BOTH(answers_of_another_peer)
 {
 	struct fake_peer q;
 	uint64_t get, put, keys, rndv;
@@ -1078,7 +1078,7 @@ BOTH(flood_of_answers)
 	}
 	fake_passes(&f, 10);
 	fake_drop_all(&f, &p);
-	cr_expect_leq(f.lnx->rma.part_pool.used, 1u);
+	cr_expect_leq(f.lnx->rma.segment_pool.used, 1u);
 	cr_expect_leq(f.lnx->txe_pool[0].used, 1u);
 	cr_expect_eq(f.lnx->txe_pool[1].used + f.lnx->txe_pool[2].used, 0u);
 	fake_close(&f);
@@ -1675,7 +1675,7 @@ BOTH(read_that_cannot_get_better)
 	t0 = fake_now_ns;
 	for (unsigned i = 0; i < 500 && (fake_held(f.core[0]) ||
 					 fake_held(f.core[1]) ||
-					 f.lnx->rma.part_pool.used); i++) {
+					 f.lnx->rma.segment_pool.used); i++) {
 		for (unsigned k = 0; k < 2; k++)
 			while (fake_held(f.core[k]))
 				fake_finish(f.core[k], 0, FI_ENOKEY);

@@ -85,7 +85,7 @@ static void serves(const struct fake_sent *s)
 		answers(s->h.data, out, lnx_keys_size(1));
 		break;
 	case LNX_KIND_PUT_RTS:
-		payload += s->h.tag * sizeof(struct lnx_wire_place);
+		payload += s->h.tag * sizeof(struct lnx_wire_target);
 		cr_assert_eq(lnx_rts_get(&rts, payload,
 					 s->len - (size_t)(payload - s->bytes),
 					 s->h.len), 0);
@@ -239,7 +239,7 @@ static void every_sort(enum lnx_rail_kind kind)
 				       { .addr = 70000, .len = 20001,
 					 .key = 4 } };
 	struct fi_rma_iov big = { .addr = 9, .len = 40000, .key = 5 };
-	struct lnx_place place = { .addr = 60000, .key = 9, .len = 30000 };
+	struct lnx_rma_target place = { .addr = 60000, .key = 9, .len = 30000 };
 	struct lnx_rts rts = { .nseg = 1, .nkey = 1, .seg_len[0] = 30000,
 			       .key[0][0].key = 78, .key[0][0].addr = 4096 };
 	uint8_t payload[512];
@@ -278,11 +278,11 @@ static void every_sort(enum lnx_rail_kind kind)
 	says((struct lnx_hdr) { .kind = LNX_KIND_KEYS, .data = nframe,
 	     .key = 9 }, NULL, 0);
 	rts.op = nframe;
-	lnx_places_put(payload, &place, 1);
-	lnx_rts_put(payload + sizeof(struct lnx_wire_place), &rts);
+	lnx_rma_targets_put(payload, &place, 1);
+	lnx_rts_put(payload + sizeof(struct lnx_wire_target), &rts);
 	says((struct lnx_hdr) { .kind = LNX_KIND_PUT_RTS, .tag = 1,
 	     .len = 30000, .data = 0xdada, .flags = LNX_WIRE_F_DATA }, payload,
-	     sizeof(struct lnx_wire_place) + lnx_rts_size(&rts));
+	     sizeof(struct lnx_wire_target) + lnx_rts_size(&rts));
 	goes_on();
 
 	/* Reads first: what the writes of others leave there is any. */
@@ -343,8 +343,8 @@ static void every_sort(enum lnx_rail_kind kind)
 	cr_expect_arr_eq(ours + 60000, mem, 30000);
 	cr_expect_eq(ours[99], 0xee);
 	cr_expect_eq(ours[90000], 0xee);
-	cr_expect_eq(f.lnx->rma.rop_pool.used, 0u);
-	cr_expect_eq(f.lnx->rma.part_pool.used, 0u);
+	cr_expect_eq(f.lnx->rma.rma_op_pool.used, 0u);
+	cr_expect_eq(f.lnx->rma.segment_pool.used, 0u);
 	cr_expect_eq(f.lnx->chunk_pool.used, 0u);
 	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
 	cr_expect_eq(core->nmr_open, 1u);

@@ -31,7 +31,7 @@ static uint8_t buf[1 << 20], mem[1 << 20];
 	static void name(enum lnx_rail_kind kind)
 
 /* One pass during which there is none. */
-static void starved_pass(void)
+static void low_pass(void)
 {
 	no_memory = true;
 	fake_pass(&f);
@@ -915,7 +915,7 @@ static void end_shared(void)
 	fake_close(&f);
 }
 
-BOTH(shared_receives_come_back_from_a_pull)
+BOTH(shared_receives_return_from_a_pull)
 {
 	uint64_t len = 100000;
 
@@ -972,7 +972,7 @@ BOTH(shared_receives_without_memory)
 	for (i = 0; i < 2000; i++) {
 		fake_msg(&f, &p, mem, 8);
 		if (i % 8 == 7)
-			starved_pass();
+			low_pass();
 	}
 	/* What was not taken counts as lost, and comes again: here it does not. */
 	fake_passes(&f, 4);
@@ -1161,7 +1161,7 @@ BOTH(short_of_memory)
 		else
 			fake_rts(&f, &p, true, 5, 77, mem,
 				 &(uint64_t) { 100000 }, 1);
-		starved_pass();
+		low_pass();
 		/* Only a payload that stays in its buffer needs none. */
 		cr_expect_eq(inside(&p)->seq.next, next + (how == 1));
 		if (inside(&p)->seq.next == next) {
@@ -1318,24 +1318,24 @@ static void open_local(void)
 	unlink(path);
 }
 
-static struct lnx_wire_note note(uint64_t tag, size_t len)
+static struct lnx_wire_shm_ctrl note(uint64_t tag, size_t len)
 {
 	mark = p.eid;
-	return (struct lnx_wire_note) {
+	return (struct lnx_wire_shm_ctrl) {
 		.src = p.eid, .dst = f.lnx->eid, .kind = LNX_KIND_RTS_TAG,
 		.npiece = 2, .flags = LNX_WIRE_F_DATA, .pid = getpid(),
-		.mark = (uintptr_t)&mark, .op = 4711, .tag = tag, .data = 9,
+		.cookie = (uintptr_t)&mark, .op = 4711, .tag = tag, .data = 9,
 		.len = len,
 		.piece = { { (uintptr_t)mem, 100 },
 			   { (uintptr_t)mem + 100, len - 100 } },
 	};
 }
 
-static void note_arrives(const struct lnx_wire_note *n)
+static void note_arrives(const struct lnx_wire_shm_ctrl *n)
 {
-	uint8_t bytes[LNX_NOTE_BYTES];
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 
-	lnx_note_put(bytes, n);
+	lnx_shm_ctrl_put(bytes, n);
 	fake_direct(core, false, 0, 0, NULL, bytes, sizeof(bytes));
 }
 
@@ -1343,12 +1343,12 @@ static void note_arrives(const struct lnx_wire_note *n)
 static void fin_left(int err)
 {
 	struct fake_sent *s = fake_take(core);
-	struct lnx_wire_note n;
+	struct lnx_wire_shm_ctrl n;
 
 	cr_assert_not_null(s, "no answer");
 	cr_expect_str_eq(s->call, "fi_inject");
-	cr_assert_eq(s->len, LNX_NOTE_BYTES);
-	cr_assert_eq(lnx_note_get(&n, s->bytes, p.eid), 0);
+	cr_assert_eq(s->len, LNX_SHM_CTRL_BYTES);
+	cr_assert_eq(lnx_shm_ctrl_get(&n, s->bytes, p.eid), 0);
 	cr_expect_eq(n.kind, LNX_KIND_FIN);
 	cr_expect_eq(n.src, f.lnx->eid);
 	cr_expect_eq(n.op, 4711);
@@ -1372,7 +1372,7 @@ static void note_end(size_t len)
 Test(rx_direct, announced)
 {
 	struct fi_context ctx = { { 0 } };
-	struct lnx_wire_note n;
+	struct lnx_wire_shm_ctrl n;
 
 	open_local();
 	n = note(5, 50000);
@@ -1423,9 +1423,9 @@ Test(rx_direct, announced)
 	fake_close(&f);
 }
 
-Test(rx_direct, announced_by_who_is_gone)
+Test(rx_direct, announced_by_a_dead_peer)
 {
-	struct lnx_wire_note n;
+	struct lnx_wire_shm_ctrl n;
 
 	open_local();
 	n = note(5, 50000);
@@ -1455,7 +1455,7 @@ Test(rx_direct, announced_by_who_is_gone)
 /* The receive is not over before the sender can be told. */
 Test(rx_direct, answer_waits_for_a_busy_core)
 {
-	struct lnx_wire_note n;
+	struct lnx_wire_shm_ctrl n;
 
 	open_local();
 	n = note(5, 50000);
@@ -1485,14 +1485,14 @@ Test(rx_direct, answer_waits_for_a_busy_core)
 /* What is as long as a note and none is an application's message. */
 Test(rx_direct, as_long_as_a_note)
 {
-	struct lnx_wire_note n;
-	uint8_t bytes[LNX_NOTE_BYTES];
+	struct lnx_wire_shm_ctrl n;
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 	struct fi_cq_tagged_entry e;
 
 	open_local();
 	n = note(5, 50000);
 	n.dst++;
-	lnx_note_put(bytes, &n);
+	lnx_shm_ctrl_put(bytes, &n);
 	for (int k = 0; k < 2; k++) {
 		if (k) {
 			note_arrives(&n);
@@ -1522,7 +1522,7 @@ Test(rx_direct, as_long_as_a_note)
 /* Notes take entries of those set aside, which must last until the pass ends. */
 Test(rx_direct, many_notes_in_one_poll_without_memory)
 {
-	struct lnx_wire_note n;
+	struct lnx_wire_shm_ctrl n;
 
 	open_local();
 	for (uint64_t i = 0; i < 1000; i++) {
@@ -1647,7 +1647,7 @@ Test(rx_plain, posted_follow_the_bursts)
 	}
 	burst = core->nposted;
 	cr_expect_geq(burst, 4 * LNX_PLAIN_POSTED);
-	for (i = 0; i < LNX_PLAIN_CALM; i++) {
+	for (i = 0; i < LNX_PLAIN_IDLE_POLLS; i++) {
 		recv_any(buf, 60, &a);
 		fake_tag(&f, &p, i, mem, 8);
 		cr_assert_eq(fake_comp(&f, &a).tag, i);
@@ -1684,7 +1684,7 @@ Test(rx_plain, more_are_posted_for_many_peers)
 }
 
 /* A core that has no buffer stops listening: nobody sleeps before it has them all. */
-Test(rx_plain, nobody_sleeps_on_buffers)
+Test(rx_plain, no_sleep_on_buffers)
 {
 	open_met(LNX_RAIL_PLAIN);
 	fake_passes(&f, 4);
@@ -1784,7 +1784,7 @@ Test(rx_peer, too_long_for_a_frame_without_memory)
 	open_met(LNX_RAIL_PEER);
 	for (int i = 0; i < 300; i++)
 		fake_arrive(core, mem, i % 2 ? 20000 : 100000);
-	starved_pass();
+	low_pass();
 	fake_passes(&f, 50);
 	recv_any(buf, 100, &a);
 	fake_tag(&f, &p, 5, "x", 1);
@@ -1867,7 +1867,7 @@ BOTH(multi_receive_without_memory)
 	n = use_up_entries();
 	fake_msg(&f, &p, mem, 100);
 	fake_rts(&f, &p, false, 0, 77, mem, &len, 1);
-	starved_pass();
+	low_pass();
 	fake_quiet(&f);
 	give_back_entries(n);
 	/* Again, if it was dropped; in the order it was sent in any case. */
@@ -2029,7 +2029,7 @@ Test(rx_direct, core_without_memory)
 	recv_any(buf, 50, &a);
 	core->keep_fails = 1;
 	fake_direct(core, true, 0, 5, NULL, mem, 100);
-	starved_pass();
+	low_pass();
 	fake_err(&f, &a, FI_ENOMEM);
 	cr_expect_eq(f.lnx->stats.lost, 3);
 	fake_quiet(&f);
@@ -2043,9 +2043,9 @@ Test(rx_direct, truncated_without_memory)
 	memset(buf, 0xee, sizeof(buf));
 	recv_any(buf, 99, &a);
 	fake_direct(core, true, 0, 5, NULL, mem, 100);
-	starved_pass();
+	low_pass();
 	fake_direct(core, true, 0, 5, NULL, mem, 10000);
-	starved_pass();
+	low_pass();
 	truncated_end(100, 99);
 	memset(buf, 0xee, sizeof(buf));
 	no_memory = true;

@@ -38,9 +38,9 @@ Test(seq, judged_by_distance)
 		enum lnx_seq_verdict verdict;
 	} row[] = {
 		{ 0, LNX_SEQ_NEXT },
-		{ 1, LNX_SEQ_EARLY },
-		{ 2, LNX_SEQ_EARLY },
-		{ W - 1, LNX_SEQ_EARLY },
+		{ 1, LNX_SEQ_AHEAD },
+		{ 2, LNX_SEQ_AHEAD },
+		{ W - 1, LNX_SEQ_AHEAD },
 		{ W, LNX_SEQ_FAR },
 		{ W + 1, LNX_SEQ_FAR },
 		{ 0x7fffffffu, LNX_SEQ_FAR },
@@ -71,7 +71,7 @@ Test(seq, in_order_needs_no_memory)
 		cr_expect_null(lnx_seq_pop(&q));
 	}
 	cr_expect_eq(q.next, 7);
-	cr_expect_null(q.kept);
+	cr_expect_null(q.ooo);
 	cr_expect_null(lnx_seq_drain(&q));
 	lnx_seq_fini(&q);
 }
@@ -82,9 +82,9 @@ Test(seq, gap_then_fill)
 		uint32_t at = starts[s];
 		struct lnx_seq q = { .next = at };
 
-		cr_assert_eq(lnx_seq_keep(&q, at + 1, frame_of(1)), 0);
-		cr_assert_eq(lnx_seq_keep(&q, at + 3, frame_of(3)), 0);
-		cr_expect_eq(q.nkept, 2);
+		cr_assert_eq(lnx_seq_ooo_add(&q, at + 1, frame_of(1)), 0);
+		cr_assert_eq(lnx_seq_ooo_add(&q, at + 3, frame_of(3)), 0);
+		cr_expect_eq(q.n_ooo, 2);
 		cr_expect_null(lnx_seq_pop(&q), "its turn has not come");
 
 		lnx_seq_advance(&q);
@@ -94,11 +94,11 @@ Test(seq, gap_then_fill)
 		lnx_seq_advance(&q);
 		cr_expect_eq(lnx_seq_pop(&q), frame_of(3));
 		lnx_seq_advance(&q);
-		cr_expect_eq(q.nkept, 0);
+		cr_expect_eq(q.n_ooo, 0);
 		cr_expect_null(lnx_seq_pop(&q));
 		cr_expect_eq(q.next, at + 4);
 		lnx_seq_fini(&q);
-		cr_expect_null(q.kept);
+		cr_expect_null(q.ooo);
 	}
 }
 
@@ -106,13 +106,13 @@ Test(seq, duplicate_of_an_early_frame_is_refused)
 {
 	struct lnx_seq q = { .next = 0u - 1 };
 
-	cr_assert_eq(lnx_seq_keep(&q, 5, frame_of(5)), 0);
-	cr_expect_eq(lnx_seq_keep(&q, 5, frame_of(50)), -EEXIST);
-	cr_expect_eq(q.nkept, 1);
+	cr_assert_eq(lnx_seq_ooo_add(&q, 5, frame_of(5)), 0);
+	cr_expect_eq(lnx_seq_ooo_add(&q, 5, frame_of(50)), -EEXIST);
+	cr_expect_eq(q.n_ooo, 1);
 	cr_expect_eq(lnx_seq_drain(&q), frame_of(5), "the first one stays");
 	cr_expect_null(lnx_seq_drain(&q));
 	/* Once it is gone there is room for it again. */
-	cr_expect_eq(lnx_seq_keep(&q, 5, frame_of(5)), 0);
+	cr_expect_eq(lnx_seq_ooo_add(&q, 5, frame_of(5)), 0);
 	cr_expect_eq(lnx_seq_drain(&q), frame_of(5));
 	lnx_seq_fini(&q);
 }
@@ -126,18 +126,18 @@ Test(seq, whole_window_is_kept)
 		/* Last first. */
 		for (i = W - 1; i > 0; i--) {
 			cr_assert_eq(lnx_seq_judge(&q, starts[s] + i),
-				     LNX_SEQ_EARLY);
-			cr_assert_eq(lnx_seq_keep(&q, starts[s] + i,
+				     LNX_SEQ_AHEAD);
+			cr_assert_eq(lnx_seq_ooo_add(&q, starts[s] + i,
 						  frame_of(i)), 0);
 		}
-		cr_expect_eq(q.nkept, W - 1);
+		cr_expect_eq(q.n_ooo, W - 1);
 		for (i = 0; i < W; i++) {
 			void *frame = lnx_seq_pop(&q);
 
 			cr_assert_eq(frame, i ? frame_of(i) : NULL, "%u", i);
 			lnx_seq_advance(&q);
 		}
-		cr_expect_eq(q.nkept, 0);
+		cr_expect_eq(q.n_ooo, 0);
 		lnx_seq_fini(&q);
 	}
 }
@@ -148,12 +148,12 @@ Test(seq, drained_of_everything)
 	unsigned n = 0;
 
 	for (uint32_t i = 1; i < W; i += 13)
-		cr_assert_eq(lnx_seq_keep(&q, q.next + i, frame_of(i)), 0);
-	n = q.nkept;
+		cr_assert_eq(lnx_seq_ooo_add(&q, q.next + i, frame_of(i)), 0);
+	n = q.n_ooo;
 	while (lnx_seq_drain(&q))
 		n--;
 	cr_expect_eq(n, 0);
-	cr_expect_eq(q.nkept, 0);
+	cr_expect_eq(q.n_ooo, 0);
 	lnx_seq_fini(&q);
 	lnx_seq_fini(&q);
 }
@@ -192,8 +192,8 @@ Test(seq, any_order_comes_out_in_order)
 				lnx_seq_advance(&q);
 			}
 			break;
-		case LNX_SEQ_EARLY:
-			if (!lnx_seq_keep(&q, seq, frame_of(seq)))
+		case LNX_SEQ_AHEAD:
+			if (!lnx_seq_ooo_add(&q, seq, frame_of(seq)))
 				kept++;
 			break;
 		case LNX_SEQ_OLD:

@@ -166,19 +166,19 @@ static void keys(uint64_t key, uint64_t id)
 }
 
 /* What is to be read lies at mem; piece by piece as rts says. */
-static void put_rts(const struct lnx_place *place, unsigned n, uint64_t len,
+static void put_rts(const struct lnx_rma_target *place, unsigned n, uint64_t len,
 		    uint64_t op, uint8_t flags)
 {
 	uint8_t payload[512];
 	struct lnx_rts rts = { .op = op, .nseg = 1, .nkey = 1,
 			       .seg_len[0] = len };
-	size_t head = n * sizeof(struct lnx_wire_place);
+	size_t head = n * sizeof(struct lnx_wire_target);
 
 	rts.key[0][0].key = 100;
 	rts.key[0][0].addr = 0x1000000;
 	if (!core->nregion)
 		fake_region(core, 100, 0x1000000, mem, sizeof(mem));
-	lnx_places_put(payload, place, n);
+	lnx_rma_targets_put(payload, place, n);
 	lnx_rts_put(payload + head, &rts);
 	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_PUT_RTS,
 		  .tag = n, .len = len, .flags = flags, .data = 0xdada },
@@ -318,7 +318,7 @@ BOTH(virtual_addresses)
 		{ INT64_MIN, 10, FI_EACCES }, { INT64_MAX, 10, FI_EACCES },
 	};
 	struct fid_mr *other, *null;
-	struct lnx_place place;
+	struct lnx_rma_target place;
 	struct fake_sent *s;
 	struct lnx_keys k;
 	uint64_t base;
@@ -361,7 +361,7 @@ BOTH(virtual_addresses)
 				cr_expect_arr_eq(s->bytes + HDR, mem, len);
 			free(s);
 		}
-		place = (struct lnx_place) { .addr = addr, .key = key,
+		place = (struct lnx_rma_target) { .addr = addr, .key = key,
 					     .len = len };
 		if (!len)
 			continue;
@@ -539,7 +539,7 @@ BOTH(close_between_question_and_answer)
 
 BOTH(large_writes)
 {
-	struct lnx_place two[4] = {
+	struct lnx_rma_target two[4] = {
 		{ .addr = 10, .key = KEY, .len = 30000 },
 		{ .addr = 0, .key = KEY, .len = 0 },
 		{ .addr = 50000, .key = KEY, .len = 50000 },
@@ -567,13 +567,13 @@ BOTH(large_writes_refused)
 	static const uint64_t len[] = { 1, 50000, 1ull << 32, 1ull << 62,
 					1ull << 63, UINT64_MAX };
 	struct fid_mr *ro;
-	struct lnx_place bad[] = {
+	struct lnx_rma_target bad[] = {
 		{ .addr = LEN - 1, .key = KEY, .len = 2 },
 		{ .addr = UINT64_MAX, .key = KEY, .len = 1 },
 		{ .addr = 0, .key = 99, .len = 1 },
 		{ .addr = 0, .key = 7, .len = 1 },
 	};
-	struct lnx_place two[2] = { { .addr = 0, .key = KEY, .len = 10 } };
+	struct lnx_rma_target two[2] = { { .addr = 0, .key = KEY, .len = 10 } };
 	uint64_t op = 10;
 
 	open_met(kind);
@@ -588,7 +588,7 @@ BOTH(large_writes_refused)
 	}
 	/* Absurd lengths. */
 	for (unsigned i = 0; i < LNX_ARRAY_SIZE(len); i++) {
-		bad[0] = (struct lnx_place) { .addr = LEN - 1 + !i,
+		bad[0] = (struct lnx_rma_target) { .addr = LEN - 1 + !i,
 					      .key = KEY, .len = len[i] };
 		put_rts(bad, 1, len[i], ++op, LNX_WIRE_F_DATA);
 		ended(op, FI_EACCES);
@@ -614,7 +614,7 @@ BOTH(large_writes_refused)
 
 BOTH(close_in_the_middle_of_a_pull)
 {
-	struct lnx_place one = { .addr = 10, .key = KEY, .len = 50000 };
+	struct lnx_rma_target one = { .addr = 10, .key = KEY, .len = 50000 };
 
 	open_met(kind);
 	core->hold_reads = true;
@@ -639,7 +639,7 @@ BOTH(close_in_the_middle_of_a_pull)
 
 BOTH(pull_that_fails)
 {
-	struct lnx_place one = { .addr = 10, .key = KEY, .len = 50000 };
+	struct lnx_rma_target one = { .addr = 10, .key = KEY, .len = 50000 };
 
 	open_met(kind);
 	core->read_fails = FAKE_ALWAYS;
@@ -654,7 +654,7 @@ BOTH(pull_that_fails)
 
 BOTH(peer_goes_in_the_middle_of_a_pull)
 {
-	struct lnx_place one = { .addr = 10, .key = KEY, .len = 50000 };
+	struct lnx_rma_target one = { .addr = 10, .key = KEY, .len = 50000 };
 
 	open_met(kind);
 	core->hold_reads = true;
@@ -718,7 +718,7 @@ static void counted(uint64_t writes, uint64_t reads)
 
 BOTH(counters)
 {
-	struct lnx_place one = { .addr = 10, .key = KEY, .len = 50000 };
+	struct lnx_rma_target one = { .addr = 10, .key = KEY, .len = 50000 };
 
 	open_met(kind);
 	bind_counters();
@@ -778,7 +778,7 @@ BOTH(write_of_many_frames)
 /* Frames that come twice, late, early: done once, in order. */
 BOTH(repeated_frames)
 {
-	struct lnx_place one = { .addr = 0, .key = KEY, .len = 20000 };
+	struct lnx_rma_target one = { .addr = 0, .key = KEY, .len = 20000 };
 	uint32_t seq;
 
 	open_met(kind);
@@ -867,13 +867,13 @@ static void one_put(unsigned i)
 }
 static void one_rts(unsigned i)
 {
-	struct lnx_place one = { .addr = 0, .key = KEY, .len = 10 };
+	struct lnx_rma_target one = { .addr = 0, .key = KEY, .len = 10 };
 
 	put_rts(&one, 1, 10, i, 0);
 }
 static void one_bad_rts(unsigned i)
 {
-	struct lnx_place one = { .addr = 0, .key = KEY + 1, .len = 10 };
+	struct lnx_rma_target one = { .addr = 0, .key = KEY + 1, .len = 10 };
 
 	put_rts(&one, 1, 10, i, 0);
 }
@@ -967,7 +967,7 @@ BOTH(registering)
  */
 Test(serve_peer, failed_registration_is_not_in_use)
 {
-	struct lnx_place one = { .addr = 0, .key = 5, .len = 50000 };
+	struct lnx_rma_target one = { .addr = 0, .key = 5, .len = 50000 };
 	struct fid_mr *other;
 
 	fake_conf.mr_eager = true;
@@ -1001,7 +1001,7 @@ BOTH(key_that_is_taken)
 /* Registrations outlive endpoints, and the other way round. */
 BOTH(endpoint_goes_first)
 {
-	struct lnx_place one = { .addr = 10, .key = KEY, .len = 50000 };
+	struct lnx_rma_target one = { .addr = 10, .key = KEY, .len = 50000 };
 
 	fake_conf.mr_eager = true;
 	open_met(kind);

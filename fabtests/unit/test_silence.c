@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guard_world.h"
+#include "fail_world.h"
 
-#define BOTH(name)	GUARD_BOTH(silence, name)
+#define BOTH(name)	FAIL_BOTH(silence, name)
 
 BOTH(silent_path_is_left)
 {
@@ -31,7 +31,7 @@ BOTH(silent_path_is_left)
 	cr_assert_eq(s->nprobe[1], 1u);
 	cr_expect_eq(s->nprobe[0], 0u);
 	RUN_UNTIL(left(s, 0), 100);
-	cr_expect_eq(f.lnx->stats.paths_left, 1u);
+	cr_expect_eq(f.lnx->stats.paths_down, 1u);
 	cr_expect(!left(s, 1));
 	run_ms(10);
 	cr_expect_eq(s->nseen[1], 5u);
@@ -48,7 +48,7 @@ BOTH(silent_path_is_left)
 }
 
 /* What is only heard because it was asked for came before the silence. */
-BOTH(old_news)
+BOTH(stale_report)
 {
 	struct side *s = &side[0];
 	unsigned i;
@@ -127,13 +127,13 @@ BOTH(slow_path_is_not_left)
 		while (*f.core[0]->sent_end)
 			f.core[0]->sent_end = &(*f.core[0]->sent_end)->next;
 	}
-	cr_expect_eq(f.lnx->stats.paths_left, 0u);
+	cr_expect_eq(f.lnx->stats.paths_down, 0u);
 	cr_expect_gt(s->nprobe[1], 0u);
 	close_clean();
 }
 
 /* One that computes is as silent as one that is gone. */
-BOTH(nobody_is_blamed)
+BOTH(none_is_charged)
 {
 	struct side *s = &side[0];
 	unsigned i;
@@ -146,17 +146,17 @@ BOTH(nobody_is_blamed)
 		fake_now_ns += 100 * LNX_NS_PER_MS;
 		step();
 	}
-	cr_expect_eq(f.lnx->stats.paths_left, 0u);
-	cr_expect(!inside(s)->gone);
+	cr_expect_eq(f.lnx->stats.paths_down, 0u);
+	cr_expect(!inside(s)->dead);
 	/* It goes on, and has them in its buffers. */
 	s->mute = false;
 	run_ms(1000);
-	cr_expect_eq(f.lnx->stats.paths_left, 0u);
+	cr_expect_eq(f.lnx->stats.paths_down, 0u);
 	close_clean();
 }
 
 /* We compute as well: when we look again, nobody had time to answer. */
-BOTH(nobody_looks)
+BOTH(not_looked_at)
 {
 	struct side *s = &side[0];
 	unsigned i;
@@ -171,7 +171,7 @@ BOTH(nobody_looks)
 		fake_now_ns += 7000 * LNX_NS_PER_MS;
 		step();
 		run_ms(i);
-		cr_assert(!inside(s)->gone, "%u", i);
+		cr_assert(!inside(s)->dead, "%u", i);
 	}
 	s->mute = false;
 	run_ms(1000);
@@ -179,7 +179,7 @@ BOTH(nobody_looks)
 }
 
 /* ... and those who are no more are given up all the same. */
-BOTH(nobody_looks_for_one_that_is_gone)
+BOTH(dead_one_is_not_looked_for)
 {
 	struct side *s = &side[0];
 	struct op *o;
@@ -190,11 +190,11 @@ BOTH(nobody_looks_for_one_that_is_gone)
 	o = send_flags(s, 200, FI_DELIVERY_COMPLETE);
 	black_hole(0);
 	black_hole(1);
-	for (i = 0; i < 20 && !inside(s)->gone; i++) {
+	for (i = 0; i < 20 && !inside(s)->dead; i++) {
 		fake_now_ns += 2000 * LNX_NS_PER_MS;
 		step();
 	}
-	cr_assert(inside(s)->gone);
+	cr_assert(inside(s)->dead);
 	cr_expect_geq(i, 3u);
 	cr_expect_eq(o->nerr, 1u);
 	cr_expect_eq(o->err, FI_ETIMEDOUT);
@@ -228,7 +228,7 @@ BOTH(late_answer)
 		run_ms(1);
 		pong(s, 1, old.tag, old.data);
 	}
-	cr_expect_eq(f.lnx->stats.paths_left, 0u);
+	cr_expect_eq(f.lnx->stats.paths_down, 0u);
 	close_clean();
 }
 
@@ -246,7 +246,7 @@ BOTH(path_that_answers_is_used_again)
 	heal(0);
 	RUN_UNTIL(!left(s, 0), 5000);
 	cr_expect_gt(s->nprobe[0], 0u);
-	cr_expect_eq(f.lnx->stats.paths_back, 1u);
+	cr_expect_eq(f.lnx->stats.paths_restored, 1u);
 	memset(s->nseen, 0, sizeof(s->nseen));
 	for (i = 0; i < 100; i++)
 		send1(s, 4000);
@@ -319,8 +319,8 @@ BOTH(hostile_values)
 			}
 			run_ms(1);
 		}
-		cr_expect_eq(f.lnx->stats.paths_left, r);
-		cr_expect_eq(f.lnx->stats.paths_back, 0u);
+		cr_expect_eq(f.lnx->stats.paths_down, r);
+		cr_expect_eq(f.lnx->stats.paths_restored, 0u);
 		if (!r) {
 			leave0();
 			s->no_pongs = true;
@@ -343,7 +343,7 @@ BOTH(invented_news)
 		     .tag = 1 + (i & 1), .key = 1ull << i }, NULL, 0);
 		run_ms(1);
 	}
-	cr_expect(!inside(s)->gone);
+	cr_expect(!inside(s)->dead);
 	close_clean();
 }
 
@@ -365,7 +365,7 @@ BOTH(answers)
 				cr_expect_eq(i, 2u);
 				cr_expect_eq(m->h.tag, 1u);
 				cr_expect_eq(m->h.data, 0x1234567890u);
-				cr_expect_eq(m->h.key, inside(s)->got[0]);
+				cr_expect_eq(m->h.key, inside(s)->rx_bytes[0]);
 			}
 			free(m);
 		}

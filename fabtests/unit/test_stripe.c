@@ -19,7 +19,7 @@
 /* A path: pieces one after the other, each at its speed. */
 struct sim_path {
 	uint64_t rate;				/* true one */
-	struct lnx_meter meter;
+	struct lnx_bandwidth meter;
 	struct { uint64_t len, end; } q[4096];
 	unsigned nq;
 	uint64_t bytes, free_ns, total;
@@ -66,7 +66,7 @@ static void post(struct sim *s, unsigned i, uint64_t len)
 	p->q[p->nq].len = len;
 	p->q[p->nq++].end = p->free_ns + s->late_ns;
 	p->bytes += len;
-	lnx_meter_start(&p->meter, s->now);
+	lnx_bandwidth_start(&p->meter, s->now);
 }
 
 /* To the next end of a piece. */
@@ -83,7 +83,7 @@ static bool step(struct sim *s)
 	s->now = LNX_MAX(s->now, first->q[0].end);
 	first->bytes -= first->q[0].len;
 	first->total += first->q[0].len;
-	lnx_meter_moved(&first->meter, first->q[0].len, --first->nq, s->now);
+	lnx_bandwidth_sample(&first->meter, first->q[0].len, --first->nq, s->now);
 	memmove(&first->q[0], &first->q[1], first->nq * sizeof(first->q[0]));
 	return true;
 }
@@ -285,28 +285,28 @@ Test(stripe, frames_take_the_shortest_queue)
 
 Test(stripe, meters)
 {
-	struct lnx_meter m = { 0 };
+	struct lnx_bandwidth m = { 0 };
 
 	/* Idle time does not count. */
-	lnx_meter_start(&m, 10 * MS);
-	lnx_meter_moved(&m, 1000000, false, 18 * MS);
+	lnx_bandwidth_start(&m, 10 * MS);
+	lnx_bandwidth_sample(&m, 1000000, false, 18 * MS);
 	cr_assert_eq(m.rate, 125 * MB);
-	lnx_meter_start(&m, 1000 * MS);
-	lnx_meter_moved(&m, 1000000, true, 1008 * MS);
+	lnx_bandwidth_start(&m, 1000 * MS);
+	lnx_bandwidth_sample(&m, 1000000, true, 1008 * MS);
 	cr_assert_eq(m.rate, 125 * MB);
 	/* Up sooner than down. */
-	lnx_meter_moved(&m, 1000000, true, 1108 * MS);
+	lnx_bandwidth_sample(&m, 1000000, true, 1108 * MS);
 	cr_assert(m.rate > 80 * MB && m.rate < 125 * MB);
-	lnx_meter_moved(&m, 4000000, true, 1116 * MS);
+	lnx_bandwidth_sample(&m, 4000000, true, 1116 * MS);
 	cr_assert(m.rate > 250 * MB);
 	/* Nothing that comes without time, or before it began, divides by 0. */
 	memset(&m, 0, sizeof(m));
-	lnx_meter_moved(&m, 1000000, true, 5 * MS);
+	lnx_bandwidth_sample(&m, 1000000, true, 5 * MS);
 	cr_assert_eq(m.rate, 0);
-	lnx_meter_moved(&m, 1000000, true, 5 * MS);
-	lnx_meter_moved(&m, 1000000, true, 4 * MS);
+	lnx_bandwidth_sample(&m, 1000000, true, 5 * MS);
+	lnx_bandwidth_sample(&m, 1000000, true, 4 * MS);
 	cr_assert_eq(m.rate, 0);
-	lnx_meter_moved(&m, 0, true, 6 * MS);
+	lnx_bandwidth_sample(&m, 0, true, 6 * MS);
 	cr_assert_geq(m.rate, 1);
 }
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fake_core.h"
-#include "wire/note.h"
+#include "wire/shm_ctrl.h"
 
 static struct fake f;
 static struct fake_core *core;
@@ -1121,7 +1121,7 @@ BOTH(deadline_does_not_run_unseen)
 	fake_ack(&f, &p);
 	core->send_again = FAKE_ALWAYS;
 	cr_assert_eq(send1(2, &b), 0);
-	for (i = 0; i < 40 && !inside()->gone; i++)
+	for (i = 0; i < 40 && !inside()->dead; i++)
 		fake_after_ms(&f, 100000);
 	cr_expect_geq(i, 29u);
 	cr_expect_leq(i, 32u);
@@ -1283,7 +1283,7 @@ BOTH(large_send_that_the_peer_refuses)
 }
 
 /* One peer cannot end what another one is sent. */
-BOTH(fin_of_somebody_else)
+BOTH(fin_of_another_peer)
 {
 	static char big[50000];
 	struct fake_peer q;
@@ -1475,7 +1475,7 @@ static void ask_for(uint64_t eid, uint8_t kind, size_t len)
 }
 
 /* His hello came over a rail that only the list behind his address has. */
-BOTH(who_is_not_here_is_told_of_over_more_rails)
+BOTH(wrong_endpoint_over_more_rails)
 {
 	struct lnx_rails all = { .n = 1, .place = { 5 } };
 	uint8_t hello[LNX_ADDR_BYTES + LNX_WIRE_RAILS_BYTES];
@@ -1494,7 +1494,7 @@ BOTH(who_is_not_here_is_told_of_over_more_rails)
 	fake_after_ms(&f, 3);
 	s = fake_take(core);
 	cr_assert_not_null(s);
-	cr_expect_eq(s->h.kind, LNX_KIND_STRANGER);
+	cr_expect_eq(s->h.kind, LNX_KIND_WRONG_ENDPOINT);
 	cr_expect_eq(s->h.tag, 77u);
 	free(s);
 	/* A place that nothing lists. */
@@ -1506,7 +1506,7 @@ BOTH(who_is_not_here_is_told_of_over_more_rails)
 	fake_close(&f);
 }
 
-BOTH(who_is_not_here_is_told_of)
+BOTH(wrong_endpoint_is_reported)
 {
 	struct fake_peer other;
 	struct fake_sent *s;
@@ -1516,7 +1516,7 @@ BOTH(who_is_not_here_is_told_of)
 	ask_for(77, LNX_KIND_PROBE, LNX_ADDR_BYTES);
 	s = fake_take(core);
 	cr_assert_not_null(s);
-	cr_expect_eq(s->h.kind, LNX_KIND_STRANGER);
+	cr_expect_eq(s->h.kind, LNX_KIND_WRONG_ENDPOINT);
 	cr_expect_eq(s->h.tag, 77u);
 	cr_expect_eq(s->h.src, f.lnx->eid);
 	cr_expect_eq(s->h.dst, p.eid);
@@ -1537,7 +1537,7 @@ BOTH(who_is_not_here_is_told_of)
 }
 
 /* Only so many are remembered while the core is busy. */
-BOTH(many_strays_at_once)
+BOTH(many_misdirected_at_once)
 {
 	unsigned i, n = 0;
 
@@ -1550,19 +1550,19 @@ BOTH(many_strays_at_once)
 			   p.blob, LNX_ADDR_BYTES);
 		fake_pass(&f);
 	}
-	cr_expect_eq(f.lnx->nstray, LNX_STRAYS_MAX, "%u", f.lnx->nstray);
+	cr_expect_eq(f.lnx->n_misdirected, LNX_MISDIRECTED_MAX, "%u", f.lnx->n_misdirected);
 	fake_after_ms(&f, 20);
 	core->inject_again = core->send_again = 0;
 	for (i = 0; i < 20; i++)
 		fake_after_ms(&f, 20);
-	cr_expect_eq(f.lnx->nstray, 0u);
+	cr_expect_eq(f.lnx->n_misdirected, 0u);
 	while (core->sent) {
 		struct fake_sent *s = fake_take(core);
 
-		n += s->h.kind == LNX_KIND_STRANGER;
+		n += s->h.kind == LNX_KIND_WRONG_ENDPOINT;
 		free(s);
 	}
-	cr_expect_eq(n, LNX_STRAYS_MAX);
+	cr_expect_eq(n, LNX_MISDIRECTED_MAX);
 	fake_close(&f);
 }
 
@@ -1578,13 +1578,13 @@ BOTH(a_peer_whose_place_is_taken)
 	other = p;
 	other.eid = 4711;
 	/* Of nobody; of itself: nothing happens. */
-	fake_frame(&f, &other, (struct lnx_hdr) { .kind = LNX_KIND_STRANGER,
+	fake_frame(&f, &other, (struct lnx_hdr) { .kind = LNX_KIND_WRONG_ENDPOINT,
 						  .tag = 99 }, NULL, 0);
-	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_STRANGER,
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_WRONG_ENDPOINT,
 					      .tag = p.eid }, NULL, 0);
 	fake_pass(&f);
 	fake_quiet(&f);
-	fake_frame(&f, &other, (struct lnx_hdr) { .kind = LNX_KIND_STRANGER,
+	fake_frame(&f, &other, (struct lnx_hdr) { .kind = LNX_KIND_WRONG_ENDPOINT,
 						  .tag = p.eid }, NULL, 0);
 	fake_pass(&f);
 	fake_err(&f, &b, FI_ECONNRESET);
@@ -1627,7 +1627,7 @@ BOTH(close_waits_for_the_acks)
 	open_introduced(kind);
 	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_BYE }, NULL, 0);
 	fake_pass(&f);
-	cr_expect(inside()->bye);
+	cr_expect(inside()->closing);
 	/* Not for those of a peer that has said goodbye itself. */
 	send1(1, &a);
 	fake_conf.linger = 60000;
@@ -1688,13 +1688,13 @@ static fi_addr_t open_direct(size_t tx_size)
 }
 
 /* It would take our frames for messages of the application. */
-Test(tx_direct, no_frames_for_who_takes_none)
+Test(tx_direct, no_frames_for_a_peer_without_them)
 {
 	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_PLAIN } };
 
 	fake_open(&f, &opt);
 	fake_peer_init(&f, &p, 0x1234);
-	p.where.bare = true;
+	p.where.native = true;
 	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
 	fake_peer_insert(&f, &p);
 	cr_assert_eq(fi_send(f.ep, "x", 1, NULL, p.addr, &a), -FI_EHOSTUNREACH);
@@ -1769,35 +1769,35 @@ static fi_addr_t open_readable(size_t tx_size)
 	mark = p.eid;
 	inside()->notes = inside()->sure = true;
 	inside()->where.pid = getpid();
-	inside()->where.mark = (uintptr_t)&mark;
+	inside()->where.cookie = (uintptr_t)&mark;
 	inside()->where.eid = p.eid;
 	return to;
 }
 
-static struct lnx_wire_note take_note(uint8_t kind)
+static struct lnx_wire_shm_ctrl take_note(uint8_t kind)
 {
 	struct fake_sent *s = fake_take(f.core[0]);
-	struct lnx_wire_note n;
+	struct lnx_wire_shm_ctrl n;
 
 	cr_assert_not_null(s);
 	cr_assert_str_eq(s->call, "fi_inject");
-	cr_assert_eq(s->len, LNX_NOTE_BYTES);
-	cr_assert_eq(lnx_note_get(&n, s->bytes, p.eid), 0);
+	cr_assert_eq(s->len, LNX_SHM_CTRL_BYTES);
+	cr_assert_eq(lnx_shm_ctrl_get(&n, s->bytes, p.eid), 0);
 	cr_assert_eq(n.kind, kind);
 	cr_assert_eq(n.src, f.lnx->eid);
 	free(s);
 	return n;
 }
 
-static void answer(const struct lnx_wire_note *n, int err)
+static void answer(const struct lnx_wire_shm_ctrl *n, int err)
 {
-	struct lnx_wire_note fin = {
+	struct lnx_wire_shm_ctrl fin = {
 		.src = p.eid, .dst = f.lnx->eid, .kind = LNX_KIND_FIN,
 		.op = n->op, .len = (uint64_t)err,
 	};
-	uint8_t bytes[LNX_NOTE_BYTES];
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 
-	lnx_note_put(bytes, &fin);
+	lnx_shm_ctrl_put(bytes, &fin);
 	fake_direct(f.core[0], false, 0, 0, NULL, bytes, sizeof(bytes));
 }
 
@@ -1809,7 +1809,7 @@ Test(tx_direct, large_sends_are_announced)
 	struct fi_msg m = { .msg_iov = iov, .iov_count = 4, .context = &a,
 			    .data = 9 };
 	fi_addr_t to = open_readable(0);
-	struct lnx_wire_note n, two;
+	struct lnx_wire_shm_ctrl n, two;
 	struct fake_sent *s;
 
 	cr_assert_eq(fi_tsend(f.ep, big, 4096, NULL, to, 7, &a), 0);
@@ -1826,7 +1826,7 @@ Test(tx_direct, large_sends_are_announced)
 	cr_expect_eq(n.npiece, 1);
 	cr_expect_eq(n.piece[0].addr, (uintptr_t)big);
 	cr_expect_eq(n.pid, getpid());
-	cr_expect_eq(*(uint64_t *)(uintptr_t)n.mark, f.lnx->eid);
+	cr_expect_eq(*(uint64_t *)(uintptr_t)n.cookie, f.lnx->eid);
 	m.addr = to;
 	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_REMOTE_CQ_DATA), 0);
 	two = take_note(LNX_KIND_RTS_MSG);
@@ -1858,7 +1858,7 @@ Test(tx_direct, announcements_wait_in_order)
 {
 	static char big[5000];
 	fi_addr_t to = open_readable(3);
-	struct lnx_wire_note n;
+	struct lnx_wire_shm_ctrl n;
 	struct fake_sent *s;
 
 	f.core[0]->send_again = f.core[0]->inject_again = FAKE_ALWAYS;

@@ -162,7 +162,7 @@ Test(yield, crowd_is_learnt_at_once)
 	cr_assert_gt(talk_for(&s, 10 * MS, 20 * US), 1000);
 }
 
-Test(yield, nobody_takes_it_any_more)
+Test(yield, not_taken_any_more)
 {
 	struct sim s = start(LNX_YIELD_AUTO);
 

@@ -50,7 +50,7 @@ enum lnx_wire_kind {
 				 * key: as of HELLO, 0 without a payload */
 	LNX_KIND_BYE = 9,	/* the endpoint is closing; seq: no frame of
 				 * that number or a later one will follow */
-	LNX_KIND_STRANGER = 10,	/* answers a HELLO, or a PROBE with an address,
+	LNX_KIND_WRONG_ENDPOINT = 10,	/* answers a HELLO, or a PROBE with an address,
 				 * that was not for the endpoint it came to: tag:
 				 * its dst, src: who is there instead */
 	LNX_KIND_PONG = 11,	/* answers a PROBE by the way it came: its tag and
@@ -61,7 +61,7 @@ enum lnx_wire_kind {
 	 * tag is the address where the access begins: the byte in it, or a virtual
 	 * address of the receiver's, as the receiver has it. */
 	LNX_KIND_PUT = 13,	/* payload: lnx_wire_put if F_PUT, then data */
-	LNX_KIND_PUT_RTS = 14,	/* tag: number of lnx_wire_place in the payload,
+	LNX_KIND_PUT_RTS = 14,	/* tag: number of lnx_wire_target in the payload,
 				 * then lnx_wire_rts; the receiver reads */
 	LNX_KIND_GET = 15,	/* data: op; len: bytes wanted in the RESP */
 	LNX_KIND_KEYS = 16,	/* data: op; wants lnx_wire_keys in the RESP */
@@ -77,7 +77,7 @@ enum lnx_wire_kind {
  */
 #define LNX_WIRE_RAIL_DOWN	0
 #define LNX_WIRE_RAIL_UP	1
-#define LNX_WIRE_RAIL_SPARE	2
+#define LNX_WIRE_RAIL_DRAIN	2
 
 #define LNX_WIRE_F_DATA		0x01	/* data holds the application's CQ data */
 #define LNX_WIRE_F_ROUTED	0x02	/* reserved: came through a gateway */
@@ -149,14 +149,14 @@ struct lnx_wire_moved {
 static_assert(sizeof(struct lnx_wire_moved) == 16, "moved");
 
 /* A piece of the receiver's memory that a PUT_RTS wants written. */
-struct lnx_wire_place {
+struct lnx_wire_target {
 	uint64_t addr;
 	uint64_t key;
 	uint64_t len;		/* their sum is the header's len */
 };
-static_assert(sizeof(struct lnx_wire_place) == 24, "place");
+static_assert(sizeof(struct lnx_wire_target) == 24, "place");
 
-#define LNX_PLACES_MAX		4
+#define LNX_RMA_TARGETS_MAX		4
 
 /* Begins the payload of a PUT with F_PUT. */
 struct lnx_wire_put {

@@ -53,7 +53,7 @@
 
 #define LNX_WIRE_ADDR_F_SHM	0x01	/* reachable over shared memory too */
 #define LNX_WIRE_ADDR_F_MORE	0x02	/* has rails that are not listed */
-#define LNX_WIRE_ADDR_F_BARE	0x04	/* its rails take messages, not frames */
+#define LNX_WIRE_ADDR_F_NATIVE	0x04	/* its rails take messages, not frames */
 #define LNX_WIRE_ADDR_F_ALL	0x07
 
 enum lnx_wire_addr_form {

@@ -18,7 +18,7 @@
 #include "base/compiler.h"
 #include "comp/comp.h"
 #include "core/catalog.h"
-#include "core/complain.h"
+#include "core/warn_once.h"
 #include "conf/rank.h"
 #include "core/topo.h"
 #include "obj/peer_abi.h"
@@ -100,7 +100,7 @@ static char *param_text(const struct lnx_param *p)
 			name[i] -= 'a' - 'A';
 
 	if (p->type == LNX_PARAM_BOOL) {
-		/* libfabric would complain of a bad one, and so shall we. */
+		/* libfabric would warn_once of a bad one, and so shall we. */
 		if (getenv(name) ||
 		    fi_param_get_bool(&lnx_prov, p->name, &on))
 			return NULL;
@@ -136,7 +136,7 @@ static void complain_all(struct sentences *s)
 	size_t i;
 
 	for (i = 0; i < s->n; i++) {
-		lnx_complain(true, "%s", s->text[i]);
+		lnx_warn_once(true, "%s", s->text[i]);
 		free(s->text[i]);
 	}
 	free(s->text);
@@ -147,7 +147,7 @@ static void speak_up(const struct lnx_conf *c)
 	const char *own = lnx_rank(environ);
 
 	snprintf(rank, sizeof(rank), "%s", own ? own : "");
-	lnx_complain_aloud(!c->quiet && lnx_rank_speaks(environ));
+	lnx_warn_aloud(!c->quiet && lnx_rank_speaks(environ));
 }
 
 static bool shm_cma_disabled(void)
@@ -240,7 +240,7 @@ static void cleanup(void)
 	lnx_threads_stop();
 	lnx_catalog_fini();
 	lnx_topo_fini();
-	lnx_complain_fini();
+	lnx_warn_once_fini();
 	if (conf_env)
 		for (size_t i = 0; conf_env[i]; i++)
 			free(conf_env[i]);
@@ -260,7 +260,7 @@ static void stay_out(void)
 
 	lnx_conf_read(&c, environ, NULL, NULL);
 	speak_up(&c);
-	lnx_complain(c.prov_links != NULL, "lnx was built for libfabric %u.%u "
+	lnx_warn_once(c.prov_links != NULL, "lnx was built for libfabric %u.%u "
 		     "and was loaded into %u.%u; it needs %u.%u or newer and "
 		     "stays out (the library may have an lnx of its own, "
 		     "which then answers)",

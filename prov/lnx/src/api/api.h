@@ -35,8 +35,8 @@ void lnx_cq_detach(struct lnx_cq *cq, struct lnx_ep_link *link);
  * nothing on the data path asks whether there is one.  Written by one endpoint,
  * under its owner lock.  0 or -FI_ENOMEM; closing NULL is fine.
  */
-int lnx_cq_sink_open(struct lnx_cq **cq);
-void lnx_cq_sink_close(struct lnx_cq *cq);
+int lnx_cq_null_open(struct lnx_cq **cq);
+void lnx_cq_null_close(struct lnx_cq *cq);
 /* fi_ep_bind of a counter, before ep is enabled. */
 int lnx_cntr_bind(struct lnx_ep *ep, struct fid *fid, uint64_t flags);
 /* The same of one that is: -FI_EOPBADSTATE once it has sent, received or accessed
@@ -53,7 +53,7 @@ void lnx_cntr_progress(struct lnx_cntr *cntr);
  * Has cntr counted something since *ok and *err were filled in by this function,
  * and since the application set it?
  */
-bool lnx_cntr_news(struct lnx_cntr *cntr, uint64_t *ok, uint64_t *err);
+bool lnx_cntr_changed(struct lnx_cntr *cntr, uint64_t *ok, uint64_t *err);
 int lnx_av_attach(struct lnx_av *av, struct lnx_ep *ep);
 void lnx_av_detach(struct lnx_av *av, struct lnx_ep *ep);
 
@@ -68,9 +68,9 @@ extern struct fi_ops_tagged lnx_tagged_off_ops;
 extern struct fi_ops_rma lnx_rma_ops;
 extern struct fi_ops_atomic lnx_atomic_ops;
 /* The same where operations are the core providers' own (api/bare_*.c). */
-extern struct fi_ops_msg lnx_bare_msg_ops;
-extern struct fi_ops_tagged lnx_bare_tagged_ops;
-extern struct fi_ops_rma lnx_bare_rma_ops;
+extern struct fi_ops_msg lnx_native_msg_ops;
+extern struct fi_ops_tagged lnx_native_tagged_ops;
+extern struct fi_ops_rma lnx_native_rma_ops;
 extern struct fi_ops_mr lnx_mr_ops;	/* of a domain */
 
 /* api/nosys.c: libfabric does not export its own tables. */

@@ -231,7 +231,7 @@ int lnx_cntr_trywait(struct fid *fid)
 
 /* ---- for poll sets ---- */
 
-bool lnx_cntr_news(struct lnx_cntr *cntr, uint64_t *ok, uint64_t *err)
+bool lnx_cntr_changed(struct lnx_cntr *cntr, uint64_t *ok, uint64_t *err)
 {
 	uint64_t o = get(&cntr->ok), e = get(&cntr->err);
 	bool news = o > LNX_MAX(*ok, get(&cntr->ok_set)) ||
@@ -334,7 +334,7 @@ int lnx_cntr_bind_late(struct lnx_ep *ep, struct fid *fid, uint64_t flags)
 		LNX_WARN(FI_LOG_EP_CTRL,
 			 "fi_ep_bind: a counter cannot be bound any more: the endpoint has communicated\n");
 		ret = -FI_EOPBADSTATE;
-	} else if (ep->bare) {
+	} else if (ep->native) {
 		LNX_WARN(FI_LOG_EP_CTRL,
 			 "fi_ep_bind: with FI_LNX_USE_SRQ=0 counters are bound before fi_enable\n");
 		ret = -FI_EOPBADSTATE;

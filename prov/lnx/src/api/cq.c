@@ -7,7 +7,7 @@
 #include "api/api.h"
 
 #define RING_MIN	1024u
-#define SINK_RING	16u
+#define NULL_RING	16u
 #define RING_MAX	(1u << 26)
 
 static inline struct lnx_cq *cq_of(struct fid_cq *fid)
@@ -510,9 +510,9 @@ int lnx_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 
 /* ---- a queue that nobody reads ---- */
 
-int lnx_cq_sink_open(struct lnx_cq **out)
+int lnx_cq_null_open(struct lnx_cq **out)
 {
-	struct lnx_cq *cq = cq_new(SINK_RING);
+	struct lnx_cq *cq = cq_new(NULL_RING);
 
 	if (!cq)
 		return -FI_ENOMEM;
@@ -522,7 +522,7 @@ int lnx_cq_sink_open(struct lnx_cq **out)
 	return 0;
 }
 
-void lnx_cq_sink_close(struct lnx_cq *cq)
+void lnx_cq_null_close(struct lnx_cq *cq)
 {
 	if (!cq)
 		return;

@@ -18,7 +18,7 @@ static ssize_t ep_cancel(fid_t fid, void *context)
 {
 	struct lnx_ep *ep = lnx_ep_of_fid(fid);
 
-	return ep->bare ? lnx_bare_cancel(ep, context) :
+	return ep->native ? lnx_native_cancel(ep, context) :
 			  lnx_rx_cancel(ep, context);
 }
 
@@ -65,8 +65,8 @@ static int ep_setopt(fid_t fid, int level, int name, const void *val,
 			return -FI_EINVAL;
 		lnx_lock(&ep->lock);
 		memcpy(&ep->min_multi_recv, val, sizeof(size_t));
-		if (ep->bare)
-			ret = lnx_bare_min_multi_recv(ep);
+		if (ep->native)
+			ret = lnx_native_min_multi_recv(ep);
 		lnx_unlock(&ep->lock);
 		return ret;
 	default:

@@ -19,8 +19,8 @@ int lnx_ep_init_rx(struct lnx_ep *ep);
 /* fi_ep_bind of a shared context, before ep is enabled. */
 int lnx_srx_bind(struct lnx_ep *ep, struct fid *fid);
 /* Calls of an enabled endpoint that is bound to one: it posts no receives. */
-extern struct fi_ops_msg lnx_sharer_msg_ops;
-extern struct fi_ops_tagged lnx_sharer_tagged_ops;
+extern struct fi_ops_msg lnx_srx_user_msg_ops;
+extern struct fi_ops_tagged lnx_srx_user_tagged_ops;
 
 /* ep.c.  Tables of calls that an endpoint has from its opening on. */
 extern struct fi_ops lnx_ep_fid_ops;

@@ -32,7 +32,7 @@ static bool all_left(const struct lnx_ep *ep)
 
 		if (p->ndpend)
 			return false;
-		if (!p->gone && !p->bye && (p->npend || p->ack_now ||
+		if (!p->dead && !p->closing && (p->npend || p->ack_now ||
 					    p->tx_una != p->tx_posted))
 			return false;
 	}
@@ -61,7 +61,7 @@ static void linger(struct lnx_ep *ep)
 		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
 						    all_link);
 
-		if (p->npath && !p->gone &&
+		if (p->npath && !p->dead &&
 		    lnx_path_live(p)->state == LNX_PATH_UP)
 			lnx_tx_control(ep, p, LNX_KIND_BYE);
 	}
@@ -81,7 +81,7 @@ static void drop_stored(struct lnx_match *m)
 		lnx_rx_claimed(rxe);
 		if (!rxe->starting)
 			lnx_list_del(&rxe->link);
-		if (rxe->held == LNX_HELD_MEMORY)
+		if (rxe->payload_at == LNX_PAYLOAD_MEMORY)
 			lnx_fetch_refuse(rxe);
 		if (!rxe->core_done) {
 			rxe->state = LNX_RXE_ACTIVE;
@@ -117,7 +117,7 @@ static void leave_domain(struct lnx_ep *ep)
 	pthread_mutex_lock(&ep->domain->eps_lock);
 	lnx_lock(&ep->lock);
 	ep->leaving = true;
-	lnx_mr_leave(ep);
+	lnx_mr_detach(ep);
 	lnx_unlock(&ep->lock);
 	pthread_mutex_unlock(&ep->domain->eps_lock);
 }
@@ -149,7 +149,7 @@ int lnx_ep_close(struct fid *fid)
 		lnx_cq_detach(ep->rx_cq, &ep->rx_link);
 	lnx_cntr_unbind(ep);
 	lnx_lock(&ep->lock);
-	lnx_rx_leave(ep);
+	lnx_rx_detach(ep);
 	if (ep->enabled) {
 		linger(ep);
 		if (ep->conf->summary)
@@ -166,7 +166,7 @@ int lnx_ep_close(struct fid *fid)
 		while ((n = lnx_list_pop(&ep->rndvs)))
 			lnx_list_add_tail(&ep->dead_rndvs, n);
 		for (i = 0; i < ep->nrail; i++)
-			lnx_rail_shut(ep->rail[i]);
+			lnx_rail_stop(ep->rail[i]);
 		lnx_rndv_reap(ep);
 		/* Before the rails go: frame buffers belong to one. */
 		lnx_tx_drop_pending(ep);
@@ -184,7 +184,7 @@ int lnx_ep_close(struct fid *fid)
 
 	lnx_faults_close(ep);
 	lnx_cntr_release(ep);
-	lnx_cq_sink_close(ep->sink);
+	lnx_cq_null_close(ep->null_cq);
 	lnx_match_fini(&ep->tag);
 	lnx_match_fini(&ep->msg);
 	lnx_rxe_free_owned(ep);

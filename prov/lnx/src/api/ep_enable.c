@@ -9,7 +9,7 @@
 #include "comp/links.h"
 #include "comp/rails.h"
 #include "core/caps.h"
-#include "core/locals.h"
+#include "core/exit_monitor.h"
 #include "core/nic.h"
 #include "core/open.h"
 #include "obj/mr.h"
@@ -35,16 +35,16 @@ static const struct calls calls_off = {
 
 /* Receives are posted to a shared context. */
 static const struct calls calls_shared = {
-	.msg = &lnx_sharer_msg_ops,
-	.tagged = &lnx_sharer_tagged_ops,
+	.msg = &lnx_srx_user_msg_ops,
+	.tagged = &lnx_srx_user_tagged_ops,
 	.rma = &lnx_rma_ops,
 	.atomic = &lnx_atomic_ops,
 };
 
 static const struct calls calls_bare = {
-	.msg = &lnx_bare_msg_ops,
-	.tagged = &lnx_bare_tagged_ops,
-	.rma = &lnx_bare_rma_ops,
+	.msg = &lnx_native_msg_ops,
+	.tagged = &lnx_native_tagged_ops,
+	.rma = &lnx_native_rma_ops,
 	.atomic = &lnx_no_atomic_ops,
 };
 
@@ -58,7 +58,7 @@ static const struct calls calls_on = {
 void lnx_ep_set_ops(struct lnx_ep *ep, bool enabled)
 {
 	const struct calls *c = !enabled ? &calls_off :
-				ep->bare ? &calls_bare :
+				ep->native ? &calls_bare :
 				ep->srx ? &calls_shared : &calls_on;
 
 	ep->fid.msg = c->msg;
@@ -104,10 +104,10 @@ void lnx_ep_close_rails(struct lnx_ep *ep)
 	unsigned i;
 
 	lnx_links_close(ep);
-	lnx_locals_close(ep);
+	lnx_exit_monitor_close(ep);
 	/* All endpoints first: then nothing calls back any more. */
 	for (i = 0; i < ep->nrail; i++)
-		lnx_rail_shut(ep->rail[i]);
+		lnx_rail_stop(ep->rail[i]);
 	for (i = 0; i < ep->nrail; i++)
 		lnx_rail_close(ep->rail[i]);
 	ep->nrail = ep->nnet = 0;
@@ -205,7 +205,7 @@ static int check_shared(const struct lnx_ep *ep)
 	}
 	if (!ep->srx)
 		return 0;
-	lnx_list_foreach(&ep->srx->sharers, n, tmp) {
+	lnx_list_foreach(&ep->srx->srx_users, n, tmp) {
 		const struct lnx_ep *other =
 			lnx_list_entry(n, struct lnx_ep, srx_link);
 
@@ -276,29 +276,29 @@ int lnx_ep_enable(struct lnx_ep *ep)
 		if (ret)
 			return ret;
 	}
-	if ((!ep->tx_cq || !ep->rx_cq) && !ep->sink) {
-		ret = lnx_cq_sink_open(&ep->sink);
+	if ((!ep->tx_cq || !ep->rx_cq) && !ep->null_cq) {
+		ret = lnx_cq_null_open(&ep->null_cq);
 		if (ret)
 			return ret;
 	}
 	if (!ep->tx_cq)
-		ep->tx_cq = ep->sink;
+		ep->tx_cq = ep->null_cq;
 	if (!ep->rx_cq)
-		ep->rx_cq = ep->sink;
+		ep->rx_cq = ep->null_cq;
 
 	pthread_mutex_lock(&ep->domain->eps_lock);
 	lnx_lock(&ep->lock);
 	ret = check_shared(ep);
-	if (!ret && !ep->bare)
+	if (!ret && !ep->native)
 		ret = lnx_rxe_reserve(ep);
 	if (!ret)
 		ret = open_rails(ep);
 	if (!ret) {
 		lnx_nics_place(ep);
 		lnx_links_open(ep);
-		lnx_locals_open(ep);
+		lnx_exit_monitor_open(ep);
 	}
-	if (!ret && !ep->bare)
+	if (!ret && !ep->native)
 		ret = lnx_rxbuf_reserve(ep);
 	if (!ret)
 		ret = lnx_ep_address(ep);
@@ -307,15 +307,15 @@ int lnx_ep_enable(struct lnx_ep *ep)
 	if (!ret)
 		ret = add_wait_fds(ep);
 	if (ret) {
-		lnx_mr_leave(ep);
+		lnx_mr_detach(ep);
 		lnx_ep_del_wait_fds(ep);
 		ep->closing = true;
 		lnx_ep_close_rails(ep);
 		ep->closing = false;
 		/* A CQ may be bound before the next attempt. */
-		if (ep->tx_cq == ep->sink)
+		if (ep->tx_cq == ep->null_cq)
 			ep->tx_cq = NULL;
-		if (ep->rx_cq == ep->sink)
+		if (ep->rx_cq == ep->null_cq)
 			ep->rx_cq = NULL;
 		lnx_unlock(&ep->lock);
 		pthread_mutex_unlock(&ep->domain->eps_lock);

@@ -28,13 +28,13 @@ static uint32_t pow2_up(uint64_t v)
 void lnx_ep_init_lists(struct lnx_ep *ep)
 {
 	struct lnx_node *heads[] = {
-		&ep->ack_peers, &ep->pump_peers, &ep->una_peers, &ep->guard_peers,
-		&ep->learn_peers, &ep->direct_peers, &ep->pulls, &ep->parked,
+		&ep->ack_list, &ep->pump_peers, &ep->retx_list, &ep->detect_list,
+		&ep->learn_peers, &ep->direct_peers, &ep->pulls, &ep->deferred,
 		&ep->fetches, &ep->copies, &ep->copied, &ep->nameless,
 		&ep->answers,
 		&ep->peers, &ep->reserve, &ep->buf_reserve, &ep->rndvs,
 		&ep->dead_rndvs, &ep->av_link, &ep->owned,
-		&ep->domain_link, &ep->srx_link, &ep->sharers,
+		&ep->domain_link, &ep->srx_link, &ep->srx_users,
 	};
 	unsigned i;
 
@@ -177,10 +177,10 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 			  LNX_MIN(info->tx_attr->inject_size, LNX_INJECT_MAX) :
 			  LNX_INJECT_MAX;
 	ep->directed = (info->caps & FI_DIRECTED_RECV) != 0;
-	ep->bare = d->rails->nrail && lnx_kind_bare(d->rails->rail[0].kind);
+	ep->native = d->rails->nrail && lnx_kind_native(d->rails->rail[0].kind);
 	/* Only the core can tell whose a message is. */
-	ep->meets_all = ep->bare && (info->caps & FI_SOURCE);
-	ep->rename = lnx_rx_rename;
+	ep->meets_all = ep->native && (info->caps & FI_SOURCE);
+	ep->source_changed = lnx_rx_source_changed;
 	ep->sweep_ns = UINT64_MAX;	/* until there are paths */
 	lnx_lock_init(&ep->lock, d->threads ||
 		      info->domain_attr->data_progress == FI_PROGRESS_AUTO);

@@ -18,7 +18,7 @@
 #include "comp/faults.h"
 #include "core/caps.h"
 #include "core/catalog.h"
-#include "core/complain.h"
+#include "core/warn_once.h"
 #include "core/open.h"
 #include "obj/peer_abi.h"
 #include "core/resolve.h"
@@ -185,8 +185,8 @@ static struct lnx_addr source_of(const struct lnx_link_rails *lr)
 			a.has_shm = true;
 		else
 			a.more = true;
-		if (lnx_kind_bare(lr->rail[i].kind))
-			a.bare = true;
+		if (lnx_kind_native(lr->rail[i].kind))
+			a.native = true;
 	}
 	return a;
 }
@@ -215,7 +215,7 @@ static const char *is_elsewhere(const struct lnx_addr *ask,
 		return "src_addr: of another host";
 	if (ask->has_shm != own->has_shm)
 		return "src_addr: shared memory";
-	if (ask->bare != own->bare)
+	if (ask->native != own->native)
 		return "src_addr: FI_LNX_USE_SRQ";
 	if (!ask->eid)
 		return NULL;
@@ -410,7 +410,7 @@ static int offer_text(struct request *req, const char *text)
 	if (!links)
 		return -FI_ENOMEM;
 	if (lnx_links_parse(text, links, &at, why, sizeof(why))) {
-		lnx_complain(true,
+		lnx_warn_once(true,
 			     "FI_LNX_PROV_LINKS=\"%s\", character %zu: %s",
 			     lnx_printable(text, strlen(text), shown,
 					   sizeof(shown)), at + 1, why);
@@ -418,7 +418,7 @@ static int offer_text(struct request *req, const char *text)
 		return -FI_EINVAL;
 	}
 	for (unsigned i = 0; !ret && i < links->nlink; i++) {
-		/* A link that cannot be was complained about; the others are
+		/* A link that cannot be was warned about; the others are
 		 * what the user wrote as well. */
 		lr = lnx_resolve(&links->link[i], text, &ret);
 		if (lr) {
@@ -470,7 +470,7 @@ static void explain_no_shm(const struct request *req)
 	    links->nlink == 1)
 		for (unsigned i = 0; i < links->link[0].npart; i++)
 			if (!strcasecmp(links->link[0].part[i].prov, "shm"))
-				lnx_complain(true,
+				lnx_warn_once(true,
 					     "domain \"%s\": FI_LNX_DISABLE_SHM "
 					     "leaves shm out, and with it out "
 					     "of the names of domains; ask for "
@@ -523,7 +523,7 @@ int lnx_getinfo(uint32_t version, const char *node, const char *service,
 	    !(prov && !strcasecmp(prov, lnx_prov.name)))
 		return -FI_ENODATA;
 	if (lnx_peer_abi_check()) {
-		lnx_complain(links != NULL, "%s", lnx_peer_abi_why());
+		lnx_warn_once(links != NULL, "%s", lnx_peer_abi_why());
 		return -FI_ENODATA;
 	}
 	ret = lnx_faults_check(lnx_config());

@@ -52,7 +52,7 @@ static void progress(const struct member *m)
 static bool has_news(struct member *m)
 {
 	return m->fid->fclass == FI_CLASS_CNTR ?
-	       lnx_cntr_news(cntr_in(m), &m->ok, &m->err) : cq_has(cq_in(m));
+	       lnx_cntr_changed(cntr_in(m), &m->ok, &m->err) : cq_has(cq_in(m));
 }
 
 static int poll_poll(struct fid_poll *fid, void **context, int count)

@@ -4,10 +4,10 @@
 #include "api/flags.h"
 #include "tx/rma.h"
 
-#ifdef LNX_BARE
-#include "tx/bare.h"
-#define SUBMIT(ep, r, desc) lnx_bare_rma(ep, r, desc)
-#define OPS		lnx_bare_rma_ops
+#ifdef LNX_NATIVE
+#include "tx/native.h"
+#define SUBMIT(ep, r, desc) lnx_native_rma(ep, r, desc)
+#define OPS		lnx_native_rma_ops
 #else
 /* Of use to cores whose operations are the application's alone. */
 #define SUBMIT(ep, r, desc) ((void)(desc), lnx_rma_submit(ep, r))

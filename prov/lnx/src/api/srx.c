@@ -17,8 +17,8 @@
  */
 static struct fi_ops_msg recv_msg_ops;
 static struct fi_ops_tagged recv_tagged_ops;
-struct fi_ops_msg lnx_sharer_msg_ops;
-struct fi_ops_tagged lnx_sharer_tagged_ops;
+struct fi_ops_msg lnx_srx_user_msg_ops;
+struct fi_ops_tagged lnx_srx_user_tagged_ops;
 static pthread_once_t tables_once = PTHREAD_ONCE_INIT;
 
 static void fill_tables(void)
@@ -32,14 +32,14 @@ static void fill_tables(void)
 	recv_tagged_ops.recvv = lnx_tagged_ops.recvv;
 	recv_tagged_ops.recvmsg = lnx_tagged_ops.recvmsg;
 
-	lnx_sharer_msg_ops = lnx_msg_ops;
-	lnx_sharer_msg_ops.recv = lnx_msg_off_ops.recv;
-	lnx_sharer_msg_ops.recvv = lnx_msg_off_ops.recvv;
-	lnx_sharer_msg_ops.recvmsg = lnx_msg_off_ops.recvmsg;
-	lnx_sharer_tagged_ops = lnx_tagged_ops;
-	lnx_sharer_tagged_ops.recv = lnx_tagged_off_ops.recv;
-	lnx_sharer_tagged_ops.recvv = lnx_tagged_off_ops.recvv;
-	lnx_sharer_tagged_ops.recvmsg = lnx_tagged_off_ops.recvmsg;
+	lnx_srx_user_msg_ops = lnx_msg_ops;
+	lnx_srx_user_msg_ops.recv = lnx_msg_off_ops.recv;
+	lnx_srx_user_msg_ops.recvv = lnx_msg_off_ops.recvv;
+	lnx_srx_user_msg_ops.recvmsg = lnx_msg_off_ops.recvmsg;
+	lnx_srx_user_tagged_ops = lnx_tagged_ops;
+	lnx_srx_user_tagged_ops.recv = lnx_tagged_off_ops.recv;
+	lnx_srx_user_tagged_ops.recvv = lnx_tagged_off_ops.recvv;
+	lnx_srx_user_tagged_ops.recvmsg = lnx_tagged_off_ops.recvmsg;
 }
 
 static bool forget(struct lnx_mrecv *r, void *arg)
@@ -55,7 +55,7 @@ static int srx_close(struct fid *fid)
 	bool busy;
 
 	lnx_lock(&srx->lock);
-	busy = srx->nsharer;
+	busy = srx->n_srx_users;
 	lnx_unlock(&srx->lock);
 	if (busy)
 		return -FI_EBUSY;
@@ -87,7 +87,7 @@ static struct fi_ops srx_fid_ops = {
 
 static int check(const struct lnx_domain *d, const struct fi_rx_attr *attr)
 {
-	if (d->rails->nrail && lnx_kind_bare(d->rails->rail[0].kind)) {
+	if (d->rails->nrail && lnx_kind_native(d->rails->rail[0].kind)) {
 		LNX_WARN(FI_LOG_DOMAIN,
 			 "fi_srx_context: %s: with FI_LNX_USE_SRQ=0, FI_LNX_PROTOCOL=direct or FI_HMEM receives are in the queues of core providers, and cannot be shared\n",
 			 d->rails->name);
@@ -192,10 +192,10 @@ int lnx_srx_bind(struct lnx_ep *ep, struct fid *fid)
 	hide(ep);
 	lnx_lock_join(&ep->lock, &srx->lock);
 	lnx_lock(&ep->lock);
-	ep->srx = ep->lender = srx;
+	ep->srx = ep->srx_owner = srx;
 	ep->directed = srx->directed;
-	lnx_list_add_tail(&srx->sharers, &ep->srx_link);
-	srx->nsharer++;
+	lnx_list_add_tail(&srx->srx_users, &ep->srx_link);
+	srx->n_srx_users++;
 	lnx_unlock(&ep->lock);
 	show(ep);
 	return 0;

@@ -53,7 +53,7 @@ void lnx_summary_say(const struct lnx_ep *ep)
 	if (*lnx_job_rank())
 		lnx_out(&o, " rank %s", lnx_job_rank());
 	/* The core providers' own operations are not ours to count. */
-	if (ep->bare)
+	if (ep->native)
 		lnx_out(&o, "; %s: messages are not counted with "
 			"FI_LNX_PROTOCOL=direct or FI_LNX_USE_SRQ=0",
 			ep->domain->rails->name);

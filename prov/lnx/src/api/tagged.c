@@ -5,12 +5,12 @@
 #include "rx/rx.h"
 #include "tx/submit.h"
 
-#ifdef LNX_BARE
-#include "tx/bare.h"
-#define SUBMIT		lnx_bare_submit
-#define POST		lnx_bare_post
-#define POST_SPECIAL	lnx_bare_post
-#define OPS		lnx_bare_tagged_ops
+#ifdef LNX_NATIVE
+#include "tx/native.h"
+#define SUBMIT		lnx_native_submit
+#define POST		lnx_native_post
+#define POST_SPECIAL	lnx_native_post
+#define OPS		lnx_native_tagged_ops
 #else
 #define SUBMIT		lnx_tx_submit
 #define POST		lnx_rx_post

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Lines on standard error, for what has to be seen without FI_LOG_LEVEL: complaints
- * about settings (core/complain.h) and the summary (api/summary.h).  Nothing else of
+ * Lines on standard error, for what has to be seen without FI_LOG_LEVEL: warnings
+ * about settings (core/warn_once.h) and the summary (api/summary.h).  Nothing else of
  * the library writes there but libfabric's log.
  */
 #ifndef LNX_SAY_H

@@ -15,8 +15,8 @@ extern struct fi_ops_cq_owner lnx_framed_cq_ops;
 extern struct fi_ops_cntr_owner lnx_direct_cntr_ops;
 extern struct fi_ops lnx_peer_fid_ops;
 
-/* comp/bare.c: what ended on a bare rail. */
-LNX_COLD void lnx_bare_poll(struct lnx_rail *rail);
+/* comp/native.c: what ended on a bare rail. */
+LNX_COLD void lnx_native_poll(struct lnx_rail *rail);
 
 /*
  * comp/plain.c: rails whose CQ we read and whose buffers we post.
@@ -29,7 +29,7 @@ LNX_COLD void lnx_bare_poll(struct lnx_rail *rail);
  */
 #define LNX_PLAIN_POSTED	4u	/* to begin with, and at least */
 #define LNX_PLAIN_PEERS		8u	/* two for each of so many peers */
-#define LNX_PLAIN_CALM		65536u
+#define LNX_PLAIN_IDLE_POLLS		65536u
 int lnx_plain_poll(struct lnx_rail *rail);
 int lnx_plain_fill(struct lnx_rail *rail);
 LNX_COLD void lnx_plain_recv_failed(struct lnx_rail *rail,
@@ -59,7 +59,7 @@ LNX_COLD void lnx_rxbuf_enlarge(struct lnx_rxbuf *buf, size_t len);
 /* What came into an enlarged buffer, or into the sink, is dropped. */
 LNX_COLD void lnx_rxbuf_shrink(struct lnx_rxbuf *buf);
 /* A peer rail's sink: made before the rail is polled.  0 or -FI_ENOMEM. */
-int lnx_rxbuf_make_sink(struct lnx_rail *rail);
+int lnx_rxbuf_make_drop_buf(struct lnx_rail *rail);
 /* A kept buffer is not needed any more. */
 void lnx_rxbuf_drop(struct lnx_rxbuf *buf);
 
@@ -178,7 +178,7 @@ bool lnx_nap(struct lnx_nap *nap, struct lnx_wait *wait,
 /* comp/thread.c: the helper thread of an endpoint. */
 int lnx_thread_start(struct lnx_ep *ep);
 void lnx_thread_stop(struct lnx_ep *ep);
-/* There are paths to look after (tx/guard.h): it must not sleep for long now.  Owner
+/* There are paths to look after (tx/detect.h): it must not sleep for long now.  Owner
  * lock held. */
 void lnx_thread_wake(struct lnx_thread *t);
 /* Have a descriptor wake it, or no more; it may be asleep meanwhile.  Owner lock held.

@@ -19,7 +19,7 @@ static inline struct lnx_rail *cq_rail(struct fid_peer_cq *cq)
 
 static int peer_fid_close(struct fid *fid)
 {
-	(void)fid;			/* part of the rail */
+	(void)fid;			/* segment of the rail */
 	return 0;
 }
 
@@ -97,11 +97,11 @@ static ssize_t direct_writeerr(struct fid_peer_cq *cq,
 	if (lnx_pool_owns(&ep->rxe_pool, err->op_context)) {
 		if (lnx_pool_lent(&ep->rxe_pool, err->op_context))
 			lnx_rx_core_failed(err->op_context, err);
-	} else if (ep->lender && lnx_pool_owns(&ep->lender->rxe_pool,
+	} else if (ep->srx_owner && lnx_pool_owns(&ep->srx_owner->rxe_pool,
 					       err->op_context)) {
 		const struct lnx_rxe *rxe = err->op_context;
 
-		if (lnx_pool_lent(&ep->lender->rxe_pool, rxe) && rxe->ep == ep)
+		if (lnx_pool_lent(&ep->srx_owner->rxe_pool, rxe) && rxe->ep == ep)
 			lnx_rx_core_failed(err->op_context, err);
 	} else if ((err->flags & (FI_SEND | FI_WRITE | FI_READ)) &&
 		   ep->tx_cq) {
@@ -159,7 +159,7 @@ LNX_HOT
 static void framed_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 			size_t len)
 {
-	rail->hot = rail->ep->poll_hot;
+	rail->poll_credits = rail->ep->poll_hot;
 	if (lnx_unlikely(buf->big != NULL)) {
 		lnx_rxbuf_shrink(buf);
 		return;
@@ -209,7 +209,7 @@ LNX_COLD void lnx_core_error(struct lnx_rail *rail,
 {
 	struct lnx_ep *ep = rail->ep;
 	void *ctx = err->op_context;
-	struct lnx_part *part;
+	struct lnx_rma_segment *segment;
 	unsigned i;
 
 	for (i = 0; i < LNX_ARRAY_SIZE(ep->txe_pool); i++) {
@@ -231,11 +231,11 @@ LNX_COLD void lnx_core_error(struct lnx_rail *rail,
 		return;
 	}
 	/* As a number: it need not point into anything. */
-	part = (void *)((uintptr_t)ctx - offsetof(struct lnx_part, op));
-	if (lnx_pool_owns(&ep->rma.part_pool, part)) {
-		if (lnx_pool_lent(&ep->rma.part_pool, part) &&
-		    lnx_read_out(&part->op))
-			lnx_read_done(&part->op, err->err, err->prov_errno);
+	segment = (void *)((uintptr_t)ctx - offsetof(struct lnx_rma_segment, op));
+	if (lnx_pool_owns(&ep->rma.segment_pool, segment)) {
+		if (lnx_pool_lent(&ep->rma.segment_pool, segment) &&
+		    lnx_read_out(&segment->op))
+			lnx_read_done(&segment->op, err->err, err->prov_errno);
 		return;
 	}
 	ep->stats.core_errors++;

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 #include "comp/comp.h"
-#include "core/complain.h"
+#include "core/warn_once.h"
 #include "policy/fault.h"
 #include "rx/rx.h"
 #include "tx/tx.h"
@@ -42,8 +42,8 @@ int lnx_faults_check(const struct lnx_conf *conf)
 	if (!conf->fault)
 		return 0;
 	lnx_printable(conf->fault, sizeof(shown), shown, sizeof(shown));
-	if (lnx_conf_bare(conf)) {
-		lnx_complain(true,
+	if (lnx_conf_native(conf)) {
+		lnx_warn_once(true,
 			     "FI_LNX_FAULT=\"%s\": with FI_LNX_PROTOCOL=direct "
 			     "or FI_LNX_USE_SRQ=0 there are no frames to hit; "
 			     "unset these, or it", shown);
@@ -51,7 +51,7 @@ int lnx_faults_check(const struct lnx_conf *conf)
 	}
 	ret = lnx_fault_create(conf->fault, 0, 0, NULL, &at, why, sizeof(why));
 	if (ret == -EINVAL)
-		lnx_complain(true, "FI_LNX_FAULT=\"%s\", character %zu: %s",
+		lnx_warn_once(true, "FI_LNX_FAULT=\"%s\", character %zu: %s",
 			     shown, at + 1, why);
 	return ret;
 }
@@ -112,7 +112,7 @@ int lnx_faults_open(struct lnx_ep *ep)
 	if (!ep->conf->fault)
 		return 0;
 	if (!has_frames(ep->domain->rails)) {
-		lnx_complain(true,
+		lnx_warn_once(true,
 			     "FI_LNX_FAULT has no effect on the link \"%s\": "
 			     "no rail of it carries frames",
 			     ep->domain->rails->name);
@@ -128,7 +128,7 @@ int lnx_faults_add(struct lnx_ep *ep, const char *rules)
 {
 	int ret;
 
-	if (ep->bare || !has_frames(ep->domain->rails))
+	if (ep->native || !has_frames(ep->domain->rails))
 		return -FI_EOPNOTSUPP;
 	if (ep->fault)
 		ret = lnx_fault_add(ep->fault->table, rules, ep->eid,

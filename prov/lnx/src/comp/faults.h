@@ -19,7 +19,7 @@ struct lnx_txe;
  * that goes on at once, and counts as missed. */
 #define LNX_FAULTS_HELD_MAX	4096u
 
-/* Is FI_LNX_FAULT good?  0; or -FI_EINVAL, which is complained about: a test that
+/* Is FI_LNX_FAULT good?  0; or -FI_EINVAL, which is warned about: a test that
  * only believes to inject faults is worse than one that does not run. */
 int lnx_faults_check(const struct lnx_conf *conf);
 

@@ -2,19 +2,19 @@
 #include "comp/links.h"
 
 #include "comp/rails.h"
-#include "core/grow.h"
+#include "core/hotplug.h"
 #include "core/ibwatch.h"
 #include "core/netwatch.h"
 #include "core/nic.h"
 #include "core/open.h"
-#include "tx/guard.h"
-#include "tx/heal.h"
+#include "tx/detect.h"
+#include "tx/recovery.h"
 #include "tx/rkey.h"
 #include "tx/tx.h"
 
 #define EVENTS_MAX	64		/* in one pass; the rest has to wait */
 /* Interfaces may come and go all the time: cores are not asked more often. */
-#define GROW_NS		(100 * LNX_NS_PER_MS)
+#define HOTPLUG_NS		(100 * LNX_NS_PER_MS)
 
 /* How is it now?  Events may be old. */
 static LNX_COLD void look_at(struct lnx_ep *ep, struct lnx_rail *rail,
@@ -48,7 +48,7 @@ static LNX_COLD void look_at(struct lnx_ep *ep, struct lnx_rail *rail,
 	}
 	/* One of the two is enough to say that it is down. */
 	if (told && !(up && unsure))
-		lnx_guard_link(rail, up, now);
+		lnx_link_notice_local(rail, up, now);
 }
 
 /* ---- RDMA devices ---- */
@@ -138,22 +138,22 @@ static LNX_COLD void move(struct lnx_rail *rail, struct lnx_rail_spec *spec,
 	rail->info = spec->info;
 	spec->info = old;
 	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: has another address\n", rail->name);
-	lnx_guard_reopen(rail, now);
+	lnx_reopen_rail(rail, now);
 	find_link(rail);
 	look_at(rail->ep, rail, now);
-	rail->ep->work |= LNX_WORK_GUARD;	/* it may be closed still */
+	rail->ep->work |= LNX_WORK_DETECT;	/* it may be closed still */
 }
 
 static LNX_COLD void grow(struct lnx_ep *ep, uint64_t now)
 {
-	struct lnx_grown come[LNX_RAILS_MAX];
+	struct lnx_hotplug_rail come[LNX_RAILS_MAX];
 	struct lnx_node *n, *tmp;
 	unsigned i, count;
 	bool more = false;
 
-	ep->grow = false;
-	ep->grow_ns = now + GROW_NS;
-	count = lnx_grow_find(ep, come, LNX_RAILS_MAX);
+	ep->hotplug = false;
+	ep->hotplug_ns = now + HOTPLUG_NS;
+	count = lnx_hotplug_find(ep, come, LNX_RAILS_MAX);
 	for (i = 0; i < count; i++) {
 		if (come[i].was)
 			move(come[i].was, &come[i].spec, now);
@@ -180,7 +180,7 @@ void lnx_links_open(struct lnx_ep *ep)
 	int ret;
 
 	if ((ep->nnet < 2 && !ep->domain->rails->nopen) || !ep->nnet ||
-	    ep->bare || ep->netwatch || !ep->plan.step[LNX_CLASS_OK])
+	    ep->native || ep->netwatch || !ep->plan.step[LNX_CLASS_OK])
 		return;
 	ret = lnx_netwatch_open(&ep->netwatch);
 	if (ret) {
@@ -218,7 +218,7 @@ void lnx_links_poll(struct lnx_ep *ep, uint64_t now)
 		ret = lnx_netwatch_next(ep->netwatch, &ev);
 		if (ret != 1)
 			break;
-		ep->grow |= ev.up || ev.what == LNX_NET_LOST;
+		ep->hotplug |= ev.up || ev.what == LNX_NET_LOST;
 		for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 			if (ev.what == LNX_NET_LOST || ep->rail[i]->link_down ||
 			    ev.ifindex == ep->rail[i]->ifindex)
@@ -226,7 +226,7 @@ void lnx_links_poll(struct lnx_ep *ep, uint64_t now)
 	}
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 		poll_device(ep->rail[i], now);
-	if (ep->grow && now >= ep->grow_ns && !ep->closing)
+	if (ep->hotplug && now >= ep->hotplug_ns && !ep->closing)
 		grow(ep, now);
 	if (ret < 0) {
 		LNX_WARN(FI_LOG_EP_CTRL, "links are no longer watched: %s\n",
@@ -248,7 +248,7 @@ static LNX_COLD void greet(struct lnx_peer *peer)
 	struct lnx_ep *ep = peer->ep;
 
 	lnx_rkeys_outdate(peer);
-	if (ep->news && !peer->hello_done && peer->npath && !peer->gone)
+	if (ep->addr_changed && !peer->hello_done && peer->npath && !peer->dead)
 		lnx_tx_ready(ep, peer);
 }
 

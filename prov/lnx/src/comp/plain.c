@@ -41,7 +41,7 @@ struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail)
 		if (rail->kind == LNX_RAIL_PEER)
 			n = lnx_list_pop(&ep->buf_reserve);
 		if (!n)
-			return rail->sink;	/* plain: NULL */
+			return rail->drop_buf;	/* plain: NULL */
 		ep->nbuf_reserve--;
 		buf = lnx_list_entry(n, struct lnx_rxbuf, link);
 	}
@@ -87,7 +87,7 @@ int lnx_rxbuf_reserve(struct lnx_ep *ep)
 	return 0;
 }
 
-int lnx_rxbuf_make_sink(struct lnx_rail *rail)
+int lnx_rxbuf_make_drop_buf(struct lnx_rail *rail)
 {
 	struct sink *s = aligned_alloc(64, sizeof(*s));
 
@@ -99,13 +99,13 @@ int lnx_rxbuf_make_sink(struct lnx_rail *rail)
 	s->buf.kept = true;		/* never to be put */
 	s->buf.big = s->scratch;	/* always to be dropped */
 	lnx_list_init(&s->buf.link);
-	rail->sink = &s->buf;
+	rail->drop_buf = &s->buf;
 	return 0;
 }
 
 static uint8_t *scratch(const struct lnx_rail *rail)
 {
-	return lnx_container_of(rail->sink, struct sink, buf)->scratch;
+	return lnx_container_of(rail->drop_buf, struct sink, buf)->scratch;
 }
 
 void lnx_rxbuf_enlarge(struct lnx_rxbuf *buf, size_t len)
@@ -124,7 +124,7 @@ void lnx_rxbuf_shrink(struct lnx_rxbuf *buf)
 {
 	struct lnx_rail *rail = buf->rail;
 
-	if (buf == rail->sink) {
+	if (buf == rail->drop_buf) {
 		rail->ep->stats.mem_drops++;
 		return;
 	}
@@ -193,9 +193,8 @@ static void post_spare(struct lnx_rail *rail)
 {
 	struct lnx_node *n;
 
-	while ((n = lnx_list_pop(&rail->spare))) {
-		struct lnx_rxbuf *buf = lnx_list_entry(n, struct lnx_rxbuf,
-						       spare);
+	while ((n = lnx_list_pop(&rail->unposted))) {
+		struct lnx_rxbuf *buf = lnx_list_entry(n, struct lnx_rxbuf, unposted);
 
 		if (lnx_likely(rail->nposted < rail->want_posted))
 			post_buf(rail, buf);
@@ -245,7 +244,7 @@ static inline void plain_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 		lnx_list_add_tail(&rail->bufs, &buf->link);
 	}
 	/* Not now: the application waits for what came, and may answer. */
-	lnx_list_add_tail(&rail->spare, &buf->spare);
+	lnx_list_add_tail(&rail->unposted, &buf->unposted);
 }
 
 /* Too long for a frame, or flushed at close. */
@@ -297,7 +296,7 @@ LNX_COLD void lnx_rail_drain(struct lnx_rail *rail)
 			;
 	else
 		lnx_rail_poll(rail);
-	lnx_list_init(&rail->spare);
+	lnx_list_init(&rail->unposted);
 	while ((n = lnx_list_pop(&rail->bufs))) {
 		struct lnx_rxbuf *buf = lnx_list_entry(n, struct lnx_rxbuf, link);
 
@@ -309,7 +308,7 @@ LNX_COLD void lnx_rail_drain(struct lnx_rail *rail)
 
 static LNX_COLD void want_fewer(struct lnx_rail *rail)
 {
-	rail->calm = 0;
+	rail->idle_polls = 0;
 	rail->want_posted = LNX_MAX(rail->want_posted / 2,
 				    least_posted(rail->ep));
 }
@@ -318,15 +317,15 @@ static LNX_COLD void want_fewer(struct lnx_rail *rail)
 static inline void adapt(struct lnx_rail *rail, ssize_t n)
 {
 	if (lnx_unlikely(!rail->nposted)) {
-		rail->calm = 0;
+		rail->idle_polls = 0;
 		if (rail->want_posted >= rail->ep->conf->rx_buffers)
 			return;
 		rail->want_posted = LNX_MIN(2 * rail->want_posted,
 					    rail->ep->conf->rx_buffers);
 		rail->ep->work |= LNX_WORK_BUFS;
 	} else if (lnx_unlikely(n >= READ_BATCH / 2)) {
-		rail->calm = 0;
-	} else if (lnx_unlikely(++rail->calm == LNX_PLAIN_CALM)) {
+		rail->idle_polls = 0;
+	} else if (lnx_unlikely(++rail->idle_polls == LNX_PLAIN_IDLE_POLLS)) {
 		want_fewer(rail);
 	}
 }
@@ -350,7 +349,7 @@ int lnx_plain_poll(struct lnx_rail *rail)
 
 	n = read_core(rail, e);
 	if (lnx_likely(n == -FI_EAGAIN)) {
-		if (!lnx_list_empty(&rail->spare))
+		if (!lnx_list_empty(&rail->unposted))
 			post_spare(rail);
 		return 0;
 	}

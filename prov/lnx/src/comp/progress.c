@@ -10,11 +10,11 @@
 #include "comp/comp.h"
 #include "comp/faults.h"
 #include "comp/links.h"
-#include "core/halfway.h"
+#include "core/half_open.h"
 #include "rx/confirm.h"
 #include "rx/rx.h"
-#include "tx/deaths.h"
-#include "tx/guard.h"
+#include "tx/local_exit.h"
+#include "tx/detect.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
 
@@ -47,9 +47,9 @@ static inline void poll_rail(struct lnx_rail *rail)
 {
 	if (rail->kind == LNX_RAIL_PLAIN) {
 		if (lnx_plain_poll(rail))
-			rail->hot = rail->ep->poll_hot;
-	} else if (lnx_unlikely(lnx_kind_bare(rail->kind))) {
-		lnx_bare_poll(rail);
+			rail->poll_credits = rail->ep->poll_hot;
+	} else if (lnx_unlikely(lnx_kind_native(rail->kind))) {
+		lnx_native_poll(rail);
 	} else {
 		fi_cq_read(rail->core_cq, NULL, 0);
 	}
@@ -70,7 +70,7 @@ static LNX_COLD void refill(struct lnx_ep *ep)
 
 #define SWEEP_FIRST_NS	(5 * LNX_NS_PER_MS)
 #define SWEEP_LAST_NS	LNX_NS_PER_S
-#define SWEEP_COST	1000u		/* part of the time that it may take */
+#define SWEEP_COST	1000u		/* segment of the time that it may take */
 
 /*
  * Sockets that cores have opened are not to go to programs that the application starts:
@@ -84,7 +84,7 @@ static LNX_COLD void sweep(struct lnx_ep *ep, uint64_t now)
 	uint32_t i;
 
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
-		lnx_halfway_cloexec(ep->rail[i]);
+		lnx_half_open_cloexec(ep->rail[i]);
 	cost = lnx_ns_since(lnx_clock_ns(), now);
 	ep->sweep_gap_ns = LNX_MIN(LNX_MAX(2 * ep->sweep_gap_ns,
 					   SWEEP_FIRST_NS), SWEEP_LAST_NS);
@@ -100,18 +100,18 @@ static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 
 	if (lnx_unlikely(now >= ep->sweep_ns))
 		sweep(ep, now);
-	if (ep->work & LNX_WORK_GUARD)
-		lnx_guard_run(ep, now);
+	if (ep->work & LNX_WORK_DETECT)
+		lnx_detect_run(ep, now);
 	if (ep->work & LNX_WORK_PUMP)
 		lnx_tx_pump(ep, now);
-	if (ep->work & (LNX_WORK_ACK | LNX_WORK_OWE))
+	if (ep->work & (LNX_WORK_ACK | LNX_WORK_ACK_PENDING))
 		lnx_tx_acks(ep, now, false);
-	if (ep->work & LNX_WORK_PARK)
-		lnx_rx_unpark(ep, now);
-	if (ep->work & LNX_WORK_UNA)
+	if (ep->work & LNX_WORK_DEFER)
+		lnx_rx_deferred_run(ep, now);
+	if (ep->work & LNX_WORK_RETX)
 		lnx_tx_timers(ep, now);
 	if (ep->work & LNX_WORK_WATCH)
-		lnx_deaths_run(ep, now);
+		lnx_local_exit_run(ep, now);
 	if (lnx_unlikely(ep->work & LNX_WORK_BUFS))
 		refill(ep);
 }
@@ -119,11 +119,11 @@ static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 /* What need not be looked at in every pass, and some of it not in each of these. */
 static __attribute__((noinline)) void slow(struct lnx_ep *ep)
 {
-	const uint32_t may_wait = LNX_WORK_UNA | LNX_WORK_WATCH |
+	const uint32_t may_wait = LNX_WORK_RETX | LNX_WORK_WATCH |
 				  LNX_WORK_SWEEP;
 
-	if ((ep->work & ~may_wait) == LNX_WORK_OWE)
-		lnx_tx_acks_rode(ep);
+	if ((ep->work & ~may_wait) == LNX_WORK_ACK_PENDING)
+		lnx_tx_acks_piggybacked(ep);
 	if ((ep->work & ~may_wait) || !(ep->pass & 0xff))
 		timed(ep);
 }
@@ -157,9 +157,9 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 
 /* Fill up what is set aside.  True: too little for a core that does not wait.
  * Without entries of ours shm is a rail like others. */
-static LNX_COLD bool starved(struct lnx_ep *ep)
+static LNX_COLD bool low(struct lnx_ep *ep)
 {
-	if (ep->bare)
+	if (ep->native)
 		return true;
 	lnx_rxbuf_reserve(ep);
 	lnx_rxe_reserve(ep);
@@ -180,7 +180,7 @@ void lnx_ep_progress(struct lnx_ep *ep)
 	uint32_t i;
 
 	lnx_assert_held(&ep->lock);
-	if (lnx_rxe_low(ep) && starved(ep))
+	if (lnx_rxe_low(ep) && low(ep))
 		shm = NULL;
 	ep->pass++;
 	if (shm)
@@ -188,8 +188,8 @@ void lnx_ep_progress(struct lnx_ep *ep)
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
 		struct lnx_rail *rail = ep->rail[i];
 
-		if (rail->hot)
-			rail->hot--;
+		if (rail->poll_credits)
+			rail->poll_credits--;
 		else if (!rail->busy && !ep->nread_here) {
 			if ((ep->pass & ep->idle_mask) || not_yet(ep, rail))
 				continue;
@@ -210,7 +210,7 @@ void lnx_ep_heat(struct lnx_ep *ep, uint32_t passes)
 	uint32_t i;
 
 	for (i = 0; i < ep->nrail; i++)
-		ep->rail[i]->hot = LNX_MAX(ep->rail[i]->hot, passes);
+		ep->rail[i]->poll_credits = LNX_MAX(ep->rail[i]->poll_credits, passes);
 }
 
 void lnx_ep_progress_all(struct lnx_ep *ep)
@@ -244,33 +244,33 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 	if (ep->netwatch)
 		lnx_links_poll(ep, lnx_clock_ns());
 	/* Their descriptor wakes who sleeps until that is done. */
-	if (ep->locals)
-		lnx_deaths_look(ep);
+	if (ep->exit_monitor)
+		lnx_local_exit_look(ep);
 	/* What came before the reset. */
 	lnx_ep_progress_all(ep);
 	/* What a core has no buffer for no descriptor tells of. */
 	for (i = 0; i < ep->nrail; i++)
 		if (ep->rail[i]->kind == LNX_RAIL_PLAIN &&
-		    !lnx_list_empty(&ep->rail[i]->spare))
+		    !lnx_list_empty(&ep->rail[i]->unposted))
 			more = true;
 	if (ep->work & LNX_WORK_SWEEP)
 		sweep(ep, lnx_clock_ns());
 	/* Nobody will look at the time while we sleep. */
-	if (ep->work & LNX_WORK_OWE)
+	if (ep->work & LNX_WORK_ACK_PENDING)
 		lnx_tx_acks(ep, lnx_clock_ns(), true);
 	/* Links wake who sleeps. */
 	if (ep->links_ns) {
 		ep->links_ns = 0;
-		ep->guard_ns = 0;
-		lnx_guard_run(ep, lnx_clock_ns());
+		ep->detect_ns = 0;
+		lnx_detect_run(ep, lnx_clock_ns());
 	}
 	/* Unacknowledged frames need no looking after: a connection that breaks
 	 * makes its descriptor ready. */
-	work = ep->work & ~(LNX_WORK_UNA | LNX_WORK_WATCH | LNX_WORK_SWEEP);
+	work = ep->work & ~(LNX_WORK_RETX | LNX_WORK_WATCH | LNX_WORK_SWEEP);
 	/* A path may be left for hours. */
-	if (ep->thread && (work & LNX_WORK_GUARD)) {
+	if (ep->thread && (work & LNX_WORK_DETECT)) {
 		lnx_thread_wake(ep->thread);
-		work &= ~LNX_WORK_GUARD;
+		work &= ~LNX_WORK_DETECT;
 	}
 	return more || work;
 }

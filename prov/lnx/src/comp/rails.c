@@ -3,7 +3,7 @@
 #include "comp/rails.h"
 
 #include "comp/comp.h"
-#include "core/locals.h"
+#include "core/exit_monitor.h"
 #include "core/netwatch.h"
 #include "core/open.h"
 #include "rx/rx.h"
@@ -37,9 +37,9 @@ int lnx_rails_add(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	if (ret)
 		return ret;
 	if (rail->kind == LNX_RAIL_PEER) {
-		ret = lnx_rxbuf_make_sink(rail);
+		ret = lnx_rxbuf_make_drop_buf(rail);
 		if (ret) {
-			lnx_rail_shut(rail);
+			lnx_rail_stop(rail);
 			lnx_rail_close(rail);
 			return ret;
 		}
@@ -48,7 +48,7 @@ int lnx_rails_add(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	if (lnx_kind_local(rail->kind)) {
 		ep->shm = rail;
 		/* Polled like the others, and as often as ever. */
-		ep->nnet += ep->bare;
+		ep->nnet += ep->native;
 		return 0;
 	}
 	ep->nnet++;
@@ -98,8 +98,8 @@ unsigned lnx_rails_fds(const struct lnx_ep *ep, int fd[LNX_FDS_MAX],
 	for (i = 0; i < ep->nrail; i++)
 		if (ep->rail[i]->devwatch && !ep->rail[i]->devgone)
 			fd[n++] = lnx_netwatch_fd(ep->rail[i]->devwatch);
-	if (lnx_locals_fd(ep) >= 0)
-		fd[n++] = lnx_locals_fd(ep);
+	if (lnx_exit_monitor_fd(ep) >= 0)
+		fd[n++] = lnx_exit_monitor_fd(ep);
 	return n;
 }
 

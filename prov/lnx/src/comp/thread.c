@@ -78,7 +78,7 @@ static void *run(void *arg)
 
 		lnx_lock(&ep->lock);
 		poll_soon = lnx_ep_trywait(ep) || ep->shm ||
-			    (ep->work & LNX_WORK_GUARD);
+			    (ep->work & LNX_WORK_DETECT);
 		t->deep = !poll_soon;
 		now = traffic(ep);
 		lnx_unlock(&ep->lock);

@@ -292,12 +292,12 @@ struct reader {
 	void *arg;
 	uint64_t seen;			/* bit i: row i stood in env already */
 	uint64_t given;			/* and had a value that is used */
-	int complaints;
+	int warnings;
 };
 
-static void complain(struct reader *r, const char *sentence)
+static void warn_once(struct reader *r, const char *sentence)
 {
-	r->complaints++;
+	r->warnings++;
 	if (r->warn)
 		r->warn(r->arg, sentence);
 }
@@ -324,7 +324,7 @@ static void unknown(struct reader *r, const char *name, size_t len,
 		snprintf(what, sizeof(what), PREFIX "%s=\"%s\": there is no "
 			 "such variable; fi_lnx(7) lists those there are",
 			 n, v);
-	complain(r, what);
+	warn_once(r, what);
 }
 
 static void read_one(struct reader *r, const char *name, size_t len,
@@ -358,7 +358,7 @@ static void read_one(struct reader *r, const char *name, size_t len,
 		 quote(v, value, strlen(value)),
 		 lnx_param_allowed(&lnx_params[i], allowed, sizeof(allowed)),
 		 lnx_params[i].def);
-	complain(r, what);
+	warn_once(r, what);
 }
 
 /*
@@ -376,7 +376,7 @@ static void contradictions(struct reader *r)
 			 "FI_LNX_USE_SRQ=%d; using FI_LNX_PROTOCOL=direct with "
 			 "FI_LNX_USE_SRQ=0: unset one of them",
 			 lnx_conf_protocol_names[c->protocol], c->use_srq);
-		complain(r, what);
+		warn_once(r, what);
 	}
 	if (both(r, ROW_recovery_ping_interval, ROW_max_recovery_ping_interval) &&
 	    c->recovery_ping_interval > c->max_recovery_ping_interval * 1000) {
@@ -386,7 +386,7 @@ static void contradictions(struct reader *r)
 			 "using the first for both",
 			 c->recovery_ping_interval,
 			 c->max_recovery_ping_interval);
-		complain(r, what);
+		warn_once(r, what);
 	}
 	if (both(r, ROW_hold_down, ROW_hold_down_max) &&
 	    c->hold_down > c->hold_down_max) {
@@ -394,7 +394,7 @@ static void contradictions(struct reader *r)
 			 "is more than FI_LNX_HOLD_DOWN_MAX=%" PRIu64 " ms; "
 			 "using the first for both", c->hold_down,
 			 c->hold_down_max);
-		complain(r, what);
+		warn_once(r, what);
 	}
 }
 
@@ -417,6 +417,6 @@ int lnx_conf_read(struct lnx_conf *c, char *const env[],
 			read_one(&r, name, (size_t)(eq - name), eq + 1);
 	}
 	contradictions(&r);
-	return r.complaints + lnx_plan_mend(c, r.given & 1ULL << ROW_retry_count,
+	return r.warnings + lnx_plan_mend(c, r.given & 1ULL << ROW_retry_count,
 					    warn, arg);
 }

@@ -50,10 +50,10 @@ struct lnx_conf {
 #undef LNX_CONF_ENUM
 
 /*
- * Are operations the core providers' own, receives too (rx/bare.c)?  Either
+ * Are operations the core providers' own, receives too (rx/native.c)?  Either
  * variable says so.
  */
-static inline bool lnx_conf_bare(const struct lnx_conf *c)
+static inline bool lnx_conf_native(const struct lnx_conf *c)
 {
 	return c->protocol == LNX_PROTOCOL_DIRECT || !c->use_srq;
 }
@@ -67,7 +67,7 @@ static inline bool lnx_conf_bare(const struct lnx_conf *c)
  * variable stands twice the first counts, as with getenv.  The sentence is
  * printable, short whatever the environment holds, and valid during the call.
  * env may be NULL (all defaults), and warn too.  STR members point into env.
- * Returns the number of complaints.
+ * Returns the number of warnings.
  */
 int lnx_conf_read(struct lnx_conf *c, char *const env[],
 		  void (*warn)(void *arg, const char *sentence), void *arg);

@@ -76,7 +76,7 @@ static int add_new(const struct lnx_ep *ep, struct lnx_addr *a, unsigned *next)
 		    lnx_kind_local(rail->kind))
 			continue;
 		a->more = true;
-		if (!ep->bare && *next < LNX_WIRE_RAILS_MAX &&
+		if (!ep->native && *next < LNX_WIRE_RAILS_MAX &&
 		    describe(rail, &r) && lnx_addr_rail_pack(&r, scratch) > 0)
 			rail->wire_index = (uint16_t)(*next)++;
 	}
@@ -89,7 +89,7 @@ int lnx_ep_address(struct lnx_ep *ep)
 		.eid = ep->eid,
 		.host = ep->domain->host,
 		.has_shm = ep->shm != NULL,
-		.bare = ep->bare,
+		.native = ep->native,
 	};
 	unsigned i, next = 0;
 	int ret;
@@ -104,9 +104,9 @@ int lnx_ep_address(struct lnx_ep *ep)
 	if (ret)
 		return ret;
 	a.more |= next > a.nrail;
-	ep->moves++;
+	ep->address_epoch++;
 	ep->more = next > a.nrail;
-	ep->news = ep->more || ep->enabled;
+	ep->addr_changed = ep->more || ep->enabled;
 	return lnx_addr_pack(&a, ep->addr);
 }
 

@@ -139,7 +139,7 @@ static size_t direct_limit(const struct lnx_link_rails *lr, size_t limit,
 {
 	for (unsigned i = 0; i < lr->nrail; i++)
 		if (lr->rail[i].kind == LNX_RAIL_DIRECT ||
-		    lnx_kind_bare(lr->rail[i].kind))
+		    lnx_kind_native(lr->rail[i].kind))
 			limit = LNX_MIN(limit, of(lr->rail[i].info));
 	return limit;
 }
@@ -273,7 +273,7 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 	dom->max_ep_rx_ctx = 1;
 	dom->max_ep_srx_ctx = dom->ep_cnt;
 	for (unsigned i = 0; i < lr->nrail; i++)
-		if (lnx_kind_bare(lr->rail[i].kind))
+		if (lnx_kind_native(lr->rail[i].kind))
 			narrow(info, &lr->rail[i]);
 		else
 			info->caps &= ~FI_HMEM;	/* we copy payloads there */

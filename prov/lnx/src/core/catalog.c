@@ -45,8 +45,8 @@ static uint64_t kind_caps(enum lnx_rail_kind kind)
 		/* Without the last two, ofi_rxm knows no source address. */
 		return FI_MSG | FI_RMA | FI_PEER | FI_SOURCE |
 		       FI_DIRECTED_RECV;
-	case LNX_RAIL_BARE_LOCAL:
-	case LNX_RAIL_BARE:
+	case LNX_RAIL_NATIVE_LOCAL:
+	case LNX_RAIL_NATIVE:
 		return FI_MSG | FI_TAGGED | FI_SOURCE | FI_DIRECTED_RECV;
 	case LNX_RAIL_PLAIN:
 		break;
@@ -86,7 +86,7 @@ static struct fi_info *kind_hints(enum lnx_rail_kind kind, const char *prov)
 	/* The one core that registers memory per endpoint. */
 	if (!strcasecmp(prov, "cxi"))
 		hints->domain_attr->mr_mode |= FI_MR_ENDPOINT;
-	if (lnx_kind_bare(kind))
+	if (lnx_kind_native(kind))
 		return hints;		/* its order is what we offer */
 	hints->tx_attr->msg_order = FI_ORDER_SAS;
 	hints->rx_attr->msg_order = FI_ORDER_SAS;
@@ -144,9 +144,9 @@ static int read_kind(struct lnx_catalog *cat, enum lnx_rail_kind kind,
 
 	if (!hints)
 		return -FI_ENOMEM;
-	ret = lnx_kind_bare(kind) ? ask_bare(hints, &cat->list) :
+	ret = lnx_kind_native(kind) ? ask_bare(hints, &cat->list) :
 				    ask(hints, &cat->list);
-	if (ret == -FI_ENODATA && !lnx_kind_bare(kind)) {
+	if (ret == -FI_ENODATA && !lnx_kind_native(kind)) {
 		/* Frames are put in order by us: nice to have, no more. */
 		hints->tx_attr->msg_order = 0;
 		hints->rx_attr->msg_order = 0;
@@ -165,7 +165,7 @@ static int read_kind(struct lnx_catalog *cat, enum lnx_rail_kind kind,
 struct fi_info *lnx_catalog_hmem(const struct lnx_rail_spec *rail)
 {
 	enum lnx_rail_kind kind = lnx_kind_local(rail->kind) ?
-				  LNX_RAIL_BARE_LOCAL : LNX_RAIL_BARE;
+				  LNX_RAIL_NATIVE_LOCAL : LNX_RAIL_NATIVE;
 	struct fi_info *hints = kind_hints(kind, rail->prov);
 	struct fi_info *list = NULL, *info, *found = NULL;
 
@@ -320,8 +320,8 @@ int lnx_catalog_read(struct lnx_catalog *cat, const char *prov, char *why,
 		snprintf(why, why_size, "%s", unfit(prov));
 		return -FI_ENODATA;
 	}
-	if (lnx_conf_bare(lnx_config())) {
-		ret = read_kind(cat, shm ? LNX_RAIL_BARE_LOCAL : LNX_RAIL_BARE,
+	if (lnx_conf_native(lnx_config())) {
+		ret = read_kind(cat, shm ? LNX_RAIL_NATIVE_LOCAL : LNX_RAIL_NATIVE,
 				prov);
 	} else if (shm) {
 		ret = read_kind(cat, LNX_RAIL_DIRECT, prov);
@@ -337,7 +337,7 @@ int lnx_catalog_read(struct lnx_catalog *cat, const char *prov, char *why,
 	}
 	if (ret == -FI_ENODATA) {
 		if (exists(prov))
-			snprintf(why, why_size, lnx_conf_bare(lnx_config()) ?
+			snprintf(why, why_size, lnx_conf_native(lnx_config()) ?
 				 "has no reliable datagram endpoint with "
 				 "FI_MSG, FI_TAGGED and FI_DIRECTED_RECV" :
 				 "has neither FI_PEER nor a "

@@ -19,7 +19,7 @@ int lnx_cma_ask(const struct lnx_cma_owner *owner)
 	uint64_t found = 0;
 	struct iovec here = { &found, sizeof(found) };
 	struct iovec there = {
-		(void *)(uintptr_t)owner->mark, sizeof(found)
+		(void *)(uintptr_t)owner->cookie, sizeof(found)
 	};
 
 	ssize_t n = process_vm_readv(owner->pid, &here, 1, &there, 1, 0);
@@ -55,13 +55,13 @@ int lnx_cma_read(const struct lnx_cma_owner *owner,
 		 const struct lnx_wire_piece *piece, unsigned npiece,
 		 const struct iovec *iov, size_t niov, size_t want)
 {
-	struct iovec src[LNX_NOTE_PIECES], here[IOV_MAX_OURS];
-	struct iovec there[LNX_NOTE_PIECES + 1];
+	struct iovec src[LNX_SHM_CTRL_PIECES], here[IOV_MAX_OURS];
+	struct iovec there[LNX_SHM_CTRL_PIECES + 1];
 	uint64_t found = 0;
 	size_t done = 0;
 	unsigned i;
 
-	if (npiece > LNX_NOTE_PIECES || niov >= IOV_MAX_OURS)
+	if (npiece > LNX_SHM_CTRL_PIECES || niov >= IOV_MAX_OURS)
 		return EINVAL;
 	for (i = 0; i < npiece; i++) {
 		src[i].iov_base = (void *)(uintptr_t)piece[i].addr;
@@ -74,10 +74,10 @@ int lnx_cma_read(const struct lnx_cma_owner *owner,
 		ssize_t got;
 
 		done += n;
-		if (owner->mark) {
+		if (owner->cookie) {
 			here[nh++] = (struct iovec) { &found, sizeof(found) };
 			there[nt++] = (struct iovec) {
-				(void *)(uintptr_t)owner->mark, sizeof(found)
+				(void *)(uintptr_t)owner->cookie, sizeof(found)
 			};
 			n += sizeof(found);
 			found = 0;
@@ -87,7 +87,7 @@ int lnx_cma_read(const struct lnx_cma_owner *owner,
 			return errno;
 		if ((size_t)got != n)
 			return EFAULT;
-		if (owner->mark && found != owner->eid)
+		if (owner->cookie && found != owner->eid)
 			return ESRCH;
 	}
 	return 0;

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 
-#include "lnx_wire_note.h"
+#include "lnx_wire_shm.h"
 #include "obj/peer.h"
 
 /*
@@ -27,7 +27,7 @@ static inline bool lnx_cma_probe(const struct lnx_cma_owner *owner)
  * Read the first `want` bytes of the pieces into iov, which has room for them.  0,
  * or a positive error number: the pieces are not, or may not have been all the time,
  * what they were said to be.  Without a mark whether the endpoint was open all the
- * time is left to the caller to find out (lnx_book_is_open).
+ * time is left to the caller to find out (lnx_shm_registry_is_live).
  */
 int lnx_cma_read(const struct lnx_cma_owner *owner,
 		 const struct lnx_wire_piece *piece, unsigned npiece,

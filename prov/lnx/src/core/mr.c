@@ -2,7 +2,7 @@
 /* Registrations and what the rails know of them; declared in obj/mr.h. */
 #include <stdlib.h>
 
-#include "core/book.h"
+#include "core/shm_registry.h"
 #include "core/open.h"
 #include "obj/ep.h"
 #include "obj/mr.h"
@@ -75,7 +75,7 @@ unsigned lnx_mr_key_add(uint64_t *key, unsigned n, uint64_t k)
 	for (i = 0; i < n; i++)
 		if (key[i] == k)
 			return n;
-	if (n < LNX_PLACES_MAX)
+	if (n < LNX_RMA_TARGETS_MAX)
 		key[n++] = k;
 	return n;
 }
@@ -111,13 +111,13 @@ static int ask_locals(struct lnx_ep *ep)
 {
 	if (!ep->shm)
 		return 0;
-	if (!ep->book) {
+	if (!ep->registry) {
 		LNX_WARN(FI_LOG_MR,
 			 "rail %s: writes of peers to memory are not counted: there is no room behind its region in /dev/shm\n",
 			 ep->shm->name);
 		return -FI_ENOMEM;
 	}
-	lnx_book_count(ep->book);
+	lnx_shm_registry_count(ep->registry);
 	return 0;
 }
 
@@ -351,7 +351,7 @@ int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
 {
 	struct lnx_domain *d = mr->domain;
 	bool direct = rail->kind == LNX_RAIL_DIRECT ||
-		      lnx_kind_bare(rail->kind);
+		      lnx_kind_native(rail->kind);
 	struct lnx_mr_reg *reg;
 	int ret;
 
@@ -419,11 +419,11 @@ static int introduce(struct lnx_mr *mr, struct lnx_ep *ep)
 		struct lnx_rail *rail = ep->rail[i];
 
 		/* With FI_HMEM its descriptor is needed for messages, too. */
-		if (lnx_kind_bare(rail->kind) &&
+		if (lnx_kind_native(rail->kind) &&
 		    !(rail->info->caps & (FI_RMA | FI_HMEM)))
 			continue;
 		if (rail->kind != LNX_RAIL_DIRECT &&
-		    !lnx_kind_bare(rail->kind) && (!ep->conf->mr_eager ||
+		    !lnx_kind_native(rail->kind) && (!ep->conf->mr_eager ||
 		     !(mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE))))
 			continue;
 		ret = lnx_mr_register(mr, rail, NULL);
@@ -508,7 +508,7 @@ int lnx_mr_join(struct lnx_ep *ep)
 	return ret;
 }
 
-void lnx_mr_leave(struct lnx_ep *ep)
+void lnx_mr_detach(struct lnx_ep *ep)
 {
 	struct lnx_node *n;
 	uint32_t i;

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/book.h"
-#include "core/complain.h"
-#include "core/halfway.h"
+#include "core/shm_registry.h"
+#include "core/warn_once.h"
+#include "core/half_open.h"
 #include "core/open.h"
 #include "obj/mr.h"
 
@@ -46,7 +46,7 @@ static int failed(const struct lnx_rail *rail, const char *step, int ret)
 
 	/* Later ones are the network's doing: it comes and goes. */
 	if (!ep->enabled && ep->conf->prov_links)
-		lnx_complain(true, "FI_LNX_PROV_LINKS=\"%.300s\": rail %s: %s "
+		lnx_warn_once(true, "FI_LNX_PROV_LINKS=\"%.300s\": rail %s: %s "
 			     "failed: %s", ep->conf->prov_links, rail->name,
 			     step, fi_strerror(-ret));
 	else
@@ -82,16 +82,16 @@ static struct fi_info *rail_info(struct lnx_ep *ep, struct lnx_rail *rail,
 	info->rx_attr->op_flags = 0;
 	/* Its operations are the application's: so are its defaults; but FI_INJECT,
 	 * which shm refuses there, is in each call (api/inject.c). */
-	if (rail->kind == LNX_RAIL_DIRECT || lnx_kind_bare(rail->kind))
+	if (rail->kind == LNX_RAIL_DIRECT || lnx_kind_native(rail->kind))
 		info->tx_attr->op_flags = ep->info->tx_attr->op_flags &
 					  ~FI_INJECT;
 	/* Nor of all its operations could the core say it: tx/confirm.h. */
 	if (rail->kind == LNX_RAIL_DIRECT)
 		info->tx_attr->op_flags &= ~FI_DELIVERY_COMPLETE;
-	if (lnx_kind_bare(rail->kind))
+	if (lnx_kind_native(rail->kind))
 		info->rx_attr->op_flags = ep->info->rx_attr->op_flags;
 	/* Without it every source is the right one. */
-	if (lnx_kind_bare(rail->kind) && !ep->directed) {
+	if (lnx_kind_native(rail->kind) && !ep->directed) {
 		info->caps &= ~FI_DIRECTED_RECV;
 		info->rx_attr->caps &= ~FI_DIRECTED_RECV;
 	}
@@ -121,8 +121,8 @@ static int open_cq(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
 		/* tcp's grows, and the shorter it is, the more of it stays in the
 		 * caches; other cores may overrun theirs. */
 		attr.size = rail->prov == LNX_PROV_TCP &&
-			    !lnx_kind_bare(rail->kind) ? 1024 : 4096;
-		if (lnx_kind_bare(rail->kind))
+			    !lnx_kind_native(rail->kind) ? 1024 : 4096;
+		if (lnx_kind_native(rail->kind))
 			attr.format = FI_CQ_FORMAT_TAGGED;
 	} else {
 		attr.flags = FI_PEER;
@@ -157,7 +157,7 @@ static int open_srx(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
 	struct fi_rx_attr attr = { .op_flags = FI_PEER };
 	int ret;
 
-	if (rail->kind == LNX_RAIL_PLAIN || lnx_kind_bare(rail->kind))
+	if (rail->kind == LNX_RAIL_PLAIN || lnx_kind_native(rail->kind))
 		return 0;
 	rail->peer_srx.ep_fid.fid.fclass = FI_CLASS_SRX_CTX;
 	rail->peer_srx.ep_fid.fid.ops = owner->fid_ops;
@@ -200,7 +200,7 @@ int lnx_rail_lend(struct lnx_ep *ep, struct lnx_rail *rail,
 		int ret;
 
 		if ((rail->kind != LNX_RAIL_DIRECT || recv) &&
-		    !lnx_kind_bare(rail->kind))
+		    !lnx_kind_native(rail->kind))
 			continue;
 		if (!ep->cntr[i] || c->core)
 			continue;
@@ -271,9 +271,9 @@ static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 	ret = fi_ep_bind(rail->core_ep, &rail->av->fid, 0);
 	if (ret)
 		return failed(rail, "fi_ep_bind (av)", ret);
-	if (rail->kind == LNX_RAIL_DIRECT || lnx_kind_bare(rail->kind))
+	if (rail->kind == LNX_RAIL_DIRECT || lnx_kind_native(rail->kind))
 		tx |= ep->tx_bind & FI_SELECTIVE_COMPLETION;
-	if (lnx_kind_bare(rail->kind))
+	if (lnx_kind_native(rail->kind))
 		rx |= ep->rx_bind & FI_SELECTIVE_COMPLETION;
 	ret = fi_ep_bind(rail->core_ep, &rail->core_cq->fid, tx);
 	if (!ret)
@@ -281,7 +281,7 @@ static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 	if (ret)
 		return failed(rail, "fi_ep_bind (cq)", ret);
 	/* Asked for before or after, it counts; who cannot do it says so then. */
-	if (lnx_kind_bare(rail->kind))
+	if (lnx_kind_native(rail->kind))
 		fi_setopt(&rail->core_ep->fid, FI_OPT_ENDPOINT,
 			  FI_OPT_MIN_MULTI_RECV, &ep->min_multi_recv,
 			  sizeof(ep->min_multi_recv));
@@ -317,9 +317,9 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	rail->wire_index = LNX_WIRE_INDEX_NONE;
 	rail->wait_fd = -1;
 	lnx_list_init(&rail->bufs);
-	lnx_list_init(&rail->spare);
+	lnx_list_init(&rail->unposted);
 	lnx_list_init(&rail->regs);
-	lnx_list_init(&rail->twins);
+	lnx_list_init(&rail->clones);
 	lnx_health_init(&rail->health);
 	snprintf(rail->name, sizeof(rail->name), "%.*s:%.*s",
 		 LNX_NAME_MAX - 2, spec->prov, LNX_NAME_MAX - 2, spec->dom);
@@ -338,21 +338,21 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	if (!ret)
 		ret = open_objects(ep, rail, owner);
 	if (ret) {
-		lnx_rail_shut(rail);
+		lnx_rail_stop(rail);
 		lnx_rail_close(rail);
 		return ret;
 	}
 	rail->first_port = (uint16_t)lnx_rail_port(rail);
-	lnx_halfway_cloexec(rail);
+	lnx_half_open_cloexec(rail);
 	if (rail->prov == LNX_PROV_SHM) {
-		ep->mark = ep->eid;
+		ep->cookie = ep->eid;
 		ep->pid = getpid();
 		lnx_host_own_region(ep);
-		ep->book = lnx_book_open(ep);
+		ep->registry = lnx_shm_registry_open(ep);
 	}
 	if (rail->kind == LNX_RAIL_DIRECT) {
-		rail->note = malloc(LNX_COPY_BYTES);
-		if (!rail->note) {
+		rail->ctrl_buf = malloc(LNX_COPY_BYTES);
+		if (!rail->ctrl_buf) {
 			lnx_rail_close(rail);
 			return -FI_ENOMEM;
 		}
@@ -372,13 +372,13 @@ static void close_fid(const struct lnx_rail *rail, struct fid *fid,
 			 rail->name, what, fi_strerror(-ret));
 }
 
-void lnx_rail_shut(struct lnx_rail *rail)
+void lnx_rail_stop(struct lnx_rail *rail)
 {
 	if (rail && rail->core_ep) {
 		if (rail->prov == LNX_PROV_SHM) {
-			rail->ep->mark = 0;
-			if (rail->ep->book)
-				lnx_book_shut(rail->ep->book);
+			rail->ep->cookie = 0;
+			if (rail->ep->registry)
+				lnx_shm_registry_retire(rail->ep->registry);
 		}
 		close_fid(rail, &rail->core_ep->fid, "endpoint");
 		rail->core_ep = NULL;
@@ -391,10 +391,10 @@ void lnx_rail_close(struct lnx_rail *rail)
 
 	if (!rail)
 		return;
-	lnx_rail_shut(rail);
+	lnx_rail_stop(rail);
 	if (rail->prov == LNX_PROV_SHM) {
-		lnx_book_close(rail->ep->book);
-		rail->ep->book = NULL;
+		lnx_shm_registry_close(rail->ep->registry);
+		rail->ep->registry = NULL;
 	}
 	if (rail->srx)
 		close_fid(rail, &rail->srx->fid, "shared receive context");
@@ -411,12 +411,12 @@ void lnx_rail_close(struct lnx_rail *rail)
 		close_fid(rail, &rail->fabric->fid, "fabric");
 	fi_freeinfo(rail->info);
 	free(rail->by_core);
-	free(rail->sink);
-	free(rail->note);
+	free(rail->drop_buf);
+	free(rail->ctrl_buf);
 	free(rail);
 }
 
-void lnx_rail_shut_ep(struct lnx_rail *rail)
+void lnx_rail_close_ep(struct lnx_rail *rail)
 {
 	if (!rail->core_ep)
 		return;
@@ -477,9 +477,9 @@ int lnx_rail_open_ep(struct lnx_rail *rail, unsigned port)
 	int ret = open_again(rail, port);
 
 	if (ret)
-		lnx_rail_shut_ep(rail);
+		lnx_rail_close_ep(rail);
 	else
-		lnx_halfway_cloexec(rail);
+		lnx_half_open_cloexec(rail);
 	return ret;
 }
 

@@ -37,7 +37,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 /* Close what is open, in the order that cores survive.  NULL is fine. */
 void lnx_rail_close(struct lnx_rail *rail);
 /* Close only the core endpoint, so that no callback comes any more. */
-void lnx_rail_shut(struct lnx_rail *rail);
+void lnx_rail_stop(struct lnx_rail *rail);
 
 /*
  * A new core endpoint in place of the present one, under a new address: the only way
@@ -49,7 +49,7 @@ void lnx_rail_shut(struct lnx_rail *rail);
  * core endpoint, and this may be tried again.  port: the one that it is to have, or 0;
  * cores without ports take no notice.
  */
-void lnx_rail_shut_ep(struct lnx_rail *rail);
+void lnx_rail_close_ep(struct lnx_rail *rail);
 int lnx_rail_open_ep(struct lnx_rail *rail, unsigned port);
 /* The port that its core listens at; 0: it has none. */
 unsigned lnx_rail_port(const struct lnx_rail *rail);

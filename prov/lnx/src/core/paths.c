@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "core/paths.h"
 
-#include "policy/select.h"
+#include "policy/pairs.h"
 
 #define PAIRS_MAX	(LNX_RAILS_MAX * LNX_WIRE_RAILS_MAX)
-static_assert(PAIRS_MAX <= LNX_PATHWAYS_MAX, "places in an order");
+static_assert(PAIRS_MAX <= LNX_SELECT_PATHS_MAX, "places in an order");
 
 /* Both ends of a group: one number when they are of the same. */
 struct ends {
@@ -13,8 +13,8 @@ struct ends {
 };
 
 struct view {
-	struct lnx_select_rail end[2][LNX_RAILS_MAX];	/* local, remote */
-	struct lnx_select_pair pair[PAIRS_MAX];
+	struct lnx_pair_rail end[2][LNX_RAILS_MAX];	/* local, remote */
+	struct lnx_pair pair[PAIRS_MAX];
 	struct ends ends[PAIRS_MAX];
 	unsigned ngroup;
 	struct lnx_view_group group[PAIRS_MAX];
@@ -28,10 +28,10 @@ struct view {
 };
 
 /* Nobody keeps count of health, rules and use yet: all are as good as new. */
-static uint8_t group_of(struct view *v, const struct lnx_select_pair *pair)
+static uint8_t group_of(struct view *v, const struct lnx_pair *pair)
 {
-	const struct lnx_select_rail *l = &v->end[0][pair->local];
-	const struct lnx_select_rail *r = &v->end[1][pair->remote];
+	const struct lnx_pair_rail *l = &v->end[0][pair->local];
+	const struct lnx_pair_rail *r = &v->end[1][pair->remote];
 	unsigned g;
 
 	for (g = 0; g < v->ngroup; g++)
@@ -91,17 +91,17 @@ static void view_remotes(struct view *v, const struct lnx_rails *a,
 	v->ntheirs = k;
 }
 
-struct lnx_spread lnx_paths_choose(struct lnx_ep *ep, const struct lnx_rails *a,
+struct lnx_select_counts lnx_paths_choose(struct lnx_ep *ep, const struct lnx_rails *a,
 				   const struct lnx_paths_but *but,
 				   struct lnx_path_choice *out, unsigned max)
 {
 	struct lnx_rail *const *rail = ep->rail + (ep->nrail - ep->nnet);
 	enum lnx_conf_selection mode = (enum lnx_conf_selection)
 		ep->conf->multi_rail_selection;
-	struct lnx_pathways ways = {
+	struct lnx_select_view ways = {
 		.numa_range = (uint32_t)ep->conf->numa_range,
 	};
-	struct lnx_spread s;
+	struct lnx_select_counts s;
 	struct view v;
 	unsigned i, n;
 
@@ -112,7 +112,7 @@ struct lnx_spread lnx_paths_choose(struct lnx_ep *ep, const struct lnx_rails *a,
 	v.ngroup = 0;
 	view_rails(&v, rail, ep->nnet, but ? but->local : 0);
 	view_remotes(&v, a, but ? but->remote : 0);
-	ways.npath = lnx_select_pairs(v.end[0], v.nmine, v.end[1], v.ntheirs,
+	ways.npath = lnx_pairs_find(v.end[0], v.nmine, v.end[1], v.ntheirs,
 				      v.pair, PAIRS_MAX);
 	for (i = 0; i < ways.npath; i++)
 		v.path[i] = (struct lnx_view_path){
@@ -125,8 +125,8 @@ struct lnx_spread lnx_paths_choose(struct lnx_ep *ep, const struct lnx_rails *a,
 	ways.rail = v.rail;
 	ways.remote = v.remote;
 	ways.path = v.path;
-	s = lnx_pathway_order(&ways, mode, ep->peer_turn, v.at, max);
-	ep->peer_turn += s.n != 0;
+	s = lnx_select_order(&ways, mode, ep->rr_seed, v.at, max);
+	ep->rr_seed += s.n != 0;
 	for (i = n = 0; i < s.n; i++) {
 		const struct lnx_view_path *p = &v.path[v.at[i].path];
 
@@ -140,7 +140,7 @@ struct lnx_spread lnx_paths_choose(struct lnx_ep *ep, const struct lnx_rails *a,
 		out[n++].class = v.at[i].class;
 	}
 	s.n = n;
-	s.nspread = LNX_MIN(s.nspread, n);
-	s.nturn = LNX_MIN(s.nturn, n);
+	s.n_stripe = LNX_MIN(s.n_stripe, n);
+	s.n_rr = LNX_MIN(s.n_rr, n);
 	return s;
 }

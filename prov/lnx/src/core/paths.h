@@ -4,13 +4,13 @@
 #define LNX_PATHS_H
 
 #include "obj/ep.h"
-#include "policy/pathway.h"
+#include "policy/select.h"
 
 struct lnx_path_choice {
 	struct lnx_rail *rail;
 	const struct lnx_addr_rail *to;
 	uint16_t remote;		/* its place in the peer's address */
-	uint8_t class;			/* 0: the best (policy/pathway.h) */
+	uint8_t class;			/* 0: the best (policy/select.h) */
 };
 
 /* Rails not to be looked at: bits, of ours by their index among the network rails, of
@@ -28,7 +28,7 @@ struct lnx_paths_but {
  * between groups, which may be out of reach, comes alone, where there is no other.
  * Owner lock held; but may be NULL.
  */
-struct lnx_spread lnx_paths_choose(struct lnx_ep *ep, const struct lnx_rails *a,
+struct lnx_select_counts lnx_paths_choose(struct lnx_ep *ep, const struct lnx_rails *a,
 				   const struct lnx_paths_but *but,
 				   struct lnx_path_choice *out, unsigned max);
 

@@ -6,12 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/book.h"
-#include "core/locals.h"
+#include "core/shm_registry.h"
+#include "core/exit_monitor.h"
 #include "core/open.h"
 #include "core/ping.h"
-#include "core/ways.h"
-#include "policy/select.h"
+#include "core/path_set.h"
+#include "policy/pairs.h"
 
 /* ---- tables ---- */
 
@@ -86,8 +86,8 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	p->shm_addr = FI_ADDR_NOTAVAIL;
 	p->shm_core = FI_ADDR_NOTAVAIL;
 	p->self = eid == ep->eid;
-	p->tx_odd = LNX_TX_ODD_UNHEARD;
-	p->counts = &lnx_book_no_counts;
+	p->tx_flags = LNX_TX_NO_ACK_YET;
+	p->counts = &lnx_shm_registry_no_counts;
 	lnx_list_init(&p->confirms);
 	lnx_list_init(&p->pend);
 	lnx_list_init(&p->stored);
@@ -96,8 +96,8 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	lnx_list_init(&p->learn_link);
 	lnx_list_init(&p->ack_link);
 	lnx_list_init(&p->pump_link);
-	lnx_list_init(&p->una_link);
-	lnx_list_init(&p->guard_link);
+	lnx_list_init(&p->retx_link);
+	lnx_list_init(&p->detect_link);
 	lnx_list_add_tail(&ep->peers, &p->all_link);
 	ep->work |= LNX_WORK_BUFS;	/* it may hold some: lnx_plain_fill */
 	if (++ep->npeer > ep->by_eid_mask)
@@ -151,7 +151,7 @@ static bool know_shm(struct lnx_peer *peer)
 		return false;
 	peer->shm_core = core_addr;
 	/* The core named its waiting messages before we knew whose name it is. */
-	peer->ep->rename(peer);
+	peer->ep->source_changed(peer);
 	return true;
 }
 
@@ -162,14 +162,14 @@ static void forget_shm(struct lnx_peer *peer)
 	rail->by_core[peer->shm_core] = NULL;
 	lnx_rail_remove(rail, peer->shm_core);
 	peer->direct = peer->shm_addr = peer->shm_core = FI_ADDR_NOTAVAIL;
-	peer->counts = &lnx_book_no_counts;
-	lnx_book_close(peer->book);
-	peer->book = NULL;
-	lnx_locals_forget(peer);
+	peer->counts = &lnx_shm_registry_no_counts;
+	lnx_shm_registry_close(peer->registry);
+	peer->registry = NULL;
+	lnx_exit_monitor_forget(peer);
 }
 
 /* Have the core forget whom it knows from his sends alone. */
-static void forget_guest(struct lnx_rail *rail, uint64_t eid)
+static void forget_registered(struct lnx_rail *rail, uint64_t eid)
 {
 	char name[LNX_SHM_NAME_BYTES];
 	fi_addr_t core_addr;
@@ -181,27 +181,27 @@ static void forget_guest(struct lnx_rail *rail, uint64_t eid)
 
 /* Fewer free places than this, and it is time to look for more: newcomers to whom
  * there is none left are told so before we know of them. */
-#define BOOK_LOW	32
+#define SLOTS_LOW	32
 
 /*
  * Free the places of those who are no more.  Whom the application still has in
  * the AV keeps his, and also whose large messages the core may have in part (an odd
- * one without a book): it would look for the rest where he is no more.
+ * one without a registry): it would look for the rest where he is no more.
  */
-static LNX_COLD void tidy_book(struct lnx_ep *ep)
+static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 {
 	bool polled = false;
 	unsigned i;
 
-	if (lnx_book_free(ep->book) >= BOOK_LOW)
+	if (lnx_shm_slots_free(ep->registry) >= SLOTS_LOW)
 		return;
-	for (i = 0; i < LNX_BOOK_PLACES; i++) {
-		uint64_t eid = lnx_book_guest(ep->book, i);
+	for (i = 0; i < LNX_SHM_SLOTS; i++) {
+		uint64_t eid = lnx_shm_slot_peer(ep->registry, i);
 		struct lnx_peer *peer;
 
 		if (!eid || eid == ep->eid ||
 		    (ep->av && lnx_av_find(ep->av, eid) != FI_ADDR_NOTAVAIL) ||
-		    !lnx_book_gone(eid))
+		    !lnx_shm_registry_dead(eid))
 			continue;
 		/* What he sent before he went. */
 		if (!polled)
@@ -213,8 +213,8 @@ static LNX_COLD void tidy_book(struct lnx_ep *ep)
 		if (peer && peer->shm_core != FI_ADDR_NOTAVAIL)
 			forget_shm(peer);
 		else
-			forget_guest(ep->shm, eid);
-		lnx_book_strike(ep->book, i);
+			forget_registered(ep->shm, eid);
+		lnx_shm_slot_release(ep->registry, i);
 	}
 }
 
@@ -242,45 +242,45 @@ static bool meets(struct lnx_peer *peer)
 }
 
 /*
- * Take a place in peer's book, and watch its process.  False: there is no place, or
+ * Take a place in peer's registry, and watch its process.  False: there is no place, or
  * the process is of our user no more.
  */
-static bool visit(struct lnx_peer *peer)
+static bool claim_slot(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
-	struct lnx_book *book;
+	struct lnx_shm_registry *registry;
 
-	if (peer->book || lnx_book_find(peer->eid, &book))
-		return true;		/* without a book: an odd one */
-	lnx_book_owner(book, &peer->where);
+	if (peer->registry || lnx_shm_registry_find(peer->eid, &registry))
+		return true;		/* without a registry: an odd one */
+	lnx_shm_registry_owner(registry, &peer->where);
 	if (!lnx_host_same_user(ep, peer->where.pid)) {
-		lnx_book_close(book);
+		lnx_shm_registry_close(registry);
 		return foreign(peer);
 	}
-	if (lnx_book_place(book, ep->eid)) {
-		lnx_book_close(book);
+	if (lnx_shm_slot_claim(registry, ep->eid)) {
+		lnx_shm_registry_close(registry);
 		return false;
 	}
-	peer->book = book;
-	peer->counts = lnx_book_counts(book);
+	peer->registry = registry;
+	peer->counts = lnx_shm_registry_counts(registry);
 	peer->notes = true;
-	peer->sure = lnx_locals_watch(peer);
+	peer->sure = lnx_exit_monitor_watch(peer);
 	return true;
 }
 
 /*
- * May we and peer use shared memory?  Both need a place in the other's book.
+ * May we and peer use shared memory?  Both need a place in the other's registry.
  * Whoever has none to give says so first, so that nobody's is taken in vain.
  */
 static bool agree(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
 
-	if (!ep->book)
+	if (!ep->registry)
 		return true;
-	tidy_book(ep);
-	return lnx_book_room(ep->book, peer->eid) && visit(peer) &&
-	       !lnx_book_place(ep->book, peer->eid);
+	registry_reclaim(ep);
+	return lnx_shm_slot_available(ep->registry, peer->eid) && claim_slot(peer) &&
+	       !lnx_shm_slot_claim(ep->registry, peer->eid);
 }
 
 /* Make the way over shared memory.  False: there is none. */
@@ -293,7 +293,7 @@ static bool join_shm(struct lnx_peer *peer, const struct lnx_addr *a)
 			return false;	/* which was said */
 		FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
 			     "shm takes no more local peers: this endpoint or the other knows %u already; such peers are reached over the network rails\n",
-			     LNX_BOOK_PLACES);
+			     LNX_SHM_SLOTS);
 		/* For good: a message must not overtake one on the network. */
 		peer->no_shm = true;
 		return false;
@@ -304,16 +304,16 @@ static bool join_shm(struct lnx_peer *peer, const struct lnx_addr *a)
 }
 
 /*
- * A message came over shm of somebody who is not known to it.  He is in our book,
+ * A message came over shm of somebody who is not known to it.  He is in our registry,
  * all others in it we know: make all of them known.
  */
-static LNX_COLD void meet_guests(struct lnx_ep *ep)
+static LNX_COLD void meet_registered(struct lnx_ep *ep)
 {
 	unsigned i;
 
-	ep->unnamed = false;
-	for (i = 0; ep->book && i < LNX_BOOK_PLACES; i++) {
-		uint64_t eid = lnx_book_guest(ep->book, i);
+	ep->unknown_source = false;
+	for (i = 0; ep->registry && i < LNX_SHM_SLOTS; i++) {
+		uint64_t eid = lnx_shm_slot_peer(ep->registry, i);
 		struct lnx_addr a = { .eid = eid };
 		struct lnx_peer *peer;
 
@@ -321,14 +321,14 @@ static LNX_COLD void meet_guests(struct lnx_ep *ep)
 			continue;
 		peer = lnx_peer_by_eid(ep, eid);
 		if (!peer && lnx_host_meet(ep, eid) == LNX_HOST_MEETS)
-			peer = lnx_peer_stranger(ep, &a);
-		/* Who took a place in our book gave us one in his. */
+			peer = lnx_peer_unsolicited(ep, &a);
+		/* Who took a place in our registry gave us one in his. */
 		if (peer && peer->shm_core == FI_ADDR_NOTAVAIL &&
-		    !peer->no_shm && meets(peer) && visit(peer))
+		    !peer->no_shm && meets(peer) && claim_slot(peer))
 			know_shm(peer);
 	}
-	if (ep->book)
-		tidy_book(ep);
+	if (ep->registry)
+		registry_reclaim(ep);
 }
 
 /*
@@ -336,12 +336,12 @@ static LNX_COLD void meet_guests(struct lnx_ep *ep)
  * sends over, so both ends must come to the same pair: as the one with the lower
  * identity sees it.
  */
-static void join_bare(struct lnx_peer *peer, const struct lnx_addr *a)
+static void join_native(struct lnx_peer *peer, const struct lnx_addr *a)
 {
 	struct lnx_ep *ep = peer->ep;
-	struct lnx_select_rail rail[2][LNX_ADDR_RAILS];
+	struct lnx_pair_rail rail[2][LNX_ADDR_RAILS];
 	struct lnx_path *path = &peer->path[0];
-	struct lnx_select_pair pair;
+	struct lnx_pair pair;
 	const struct lnx_addr *end[2];
 	struct lnx_addr me;
 	unsigned i, k, mine, theirs;
@@ -358,7 +358,7 @@ static void join_bare(struct lnx_peer *peer, const struct lnx_addr *a)
 			rail[k][i].group = end[k]->rail[i].group;
 		}
 	}
-	if (!lnx_select_pairs(rail[0], end[0]->nrail, rail[1], end[1]->nrail,
+	if (!lnx_pairs_find(rail[0], end[0]->nrail, rail[1], end[1]->nrail,
 			      &pair, 1))
 		return;
 	mine = first ? pair.local : pair.remote;
@@ -374,7 +374,7 @@ static void join_bare(struct lnx_peer *peer, const struct lnx_addr *a)
 	if (path->rail && !lnx_rail_insert(path->rail, a->rail[theirs].raw,
 					   &path->core_addr) &&
 	    !by_core_set(path->rail, path->core_addr, peer))
-		peer->npath = peer->nspread = peer->nturn = 1;
+		peer->npath = peer->n_stripe = peer->n_rr = 1;
 }
 
 static void log_unreachable(struct lnx_peer *peer, const struct lnx_addr *a)
@@ -394,7 +394,7 @@ static void log_other_way(const struct lnx_addr *a)
 	lnx_addr_print(a, text, sizeof(text));
 	LNX_WARN(FI_LOG_AV,
 		 "%s takes messages %s; FI_LNX_PROTOCOL and FI_LNX_USE_SRQ have to be the same at both ends\n",
-		 text, a->bare ? "as core providers send them, and we send frames" :
+		 text, a->native ? "as core providers send them, and we send frames" :
 				 "in frames, and we send none");
 }
 
@@ -402,28 +402,28 @@ static void join(struct lnx_peer *peer, const struct lnx_addr *a)
 {
 	struct lnx_rails rails;
 
-	if (lnx_unlikely(a->bare != peer->ep->bare)) {
+	if (lnx_unlikely(a->native != peer->ep->native)) {
 		log_other_way(a);
 		return;
 	}
 	if (peer->shm_addr != FI_ADDR_NOTAVAIL || join_shm(peer, a) ||
 	    peer->npath)
 		return;
-	if (peer->self && !peer->ep->bare)
+	if (peer->self && !peer->ep->native)
 		return;
 	lnx_rails_of_addr(&rails, a);
-	if (peer->ep->bare)
-		join_bare(peer, a);
+	if (peer->ep->native)
+		join_native(peer, a);
 	else
-		lnx_ways_join(peer, peer->rails ? peer->rails : &rails);
+		lnx_path_set_join(peer, peer->rails ? peer->rails : &rails);
 	if (!peer->npath)
 		log_unreachable(peer, a);
 }
 
 /* Stored messages of a sender that has (or has no longer) an address. */
-static void rename_stored(struct lnx_peer *peer)
+static void source_changed(struct lnx_peer *peer)
 {
-	peer->ep->rename(peer);
+	peer->ep->source_changed(peer);
 }
 
 /* ---- obj/ep.h ---- */
@@ -452,20 +452,20 @@ LNX_COLD struct lnx_peer *lnx_peer_make(struct lnx_ep *ep, fi_addr_t addr,
 	}
 	if (tab_set(ep, addr, peer))
 		return NULL;
-	if (peer->stranger) {
-		peer->stranger = false;
-		ep->nstranger--;
+	if (peer->unsolicited) {
+		peer->unsolicited = false;
+		ep->n_unsolicited--;
 	}
 	if (peer->addr != addr) {
 		peer->addr = addr;
-		rename_stored(peer);
+		source_changed(peer);
 	}
 	join(peer, &a);
 	*err = 0;
 	return peer;
 }
 
-LNX_COLD struct lnx_peer *lnx_peer_stranger(struct lnx_ep *ep,
+LNX_COLD struct lnx_peer *lnx_peer_unsolicited(struct lnx_ep *ep,
 					    const struct lnx_addr *a)
 {
 	struct lnx_peer *peer;
@@ -473,17 +473,17 @@ LNX_COLD struct lnx_peer *lnx_peer_stranger(struct lnx_ep *ep,
 	/* Not a stranger: there was no memory to find it. */
 	if (ep->av && lnx_av_find(ep->av, a->eid) != FI_ADDR_NOTAVAIL)
 		return NULL;
-	if (ep->nstranger >= ep->conf->strangers) {
+	if (ep->n_unsolicited >= ep->conf->strangers) {
 		FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
 			     "%u senders are in no address vector; frames of further ones are dropped (FI_LNX_STRANGERS)\n",
-			     ep->nstranger);
+			     ep->n_unsolicited);
 		return NULL;
 	}
 	/* Its paths are made when it is learned: not in a core's callback. */
 	peer = peer_new(ep, a->eid);
 	if (peer) {
-		peer->stranger = true;
-		ep->nstranger++;
+		peer->unsolicited = true;
+		ep->n_unsolicited++;
 	}
 	return peer;
 }
@@ -497,7 +497,7 @@ int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a,
 {
 	struct lnx_ep *ep = peer->ep;
 
-	if (peer->self || a->bare || ep->bare)
+	if (peer->self || a->native || ep->native)
 		return 0;
 	if (!peer->rails)
 		peer->rails = calloc(1, sizeof(*all));
@@ -535,16 +535,16 @@ static bool same_rails(const struct lnx_rails *a, const struct lnx_rails *b)
 }
 
 /* What peer says, and the AV: who says nothing new need not be remembered. */
-static void heard_hello(struct lnx_peer *peer)
+static void hello_apply(struct lnx_peer *peer)
 {
 	struct lnx_rails av;
 	bool known = av_rails(peer, &av);
 
 	/* Anybody can write a hello; the AV is the application's word. */
 	if (!peer->npath)
-		lnx_ways_join(peer, known ? &av : peer->rails);
-	lnx_ways_readdress(peer, peer->rails);
-	lnx_ways_extend(peer, peer->rails);
+		lnx_path_set_join(peer, known ? &av : peer->rails);
+	lnx_path_set_readdress(peer, peer->rails);
+	lnx_path_set_extend(peer, peer->rails);
 	if (known && same_rails(&av, peer->rails)) {
 		free(peer->rails);
 		peer->rails = NULL;
@@ -559,11 +559,11 @@ void lnx_peers_join(struct lnx_ep *ep, void (*greet)(struct lnx_peer *peer))
 		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer,
 						       learn_link);
 
-		heard_hello(peer);
+		hello_apply(peer);
 		greet(peer);
 	}
-	if (ep->unnamed)
-		meet_guests(ep);
+	if (ep->unknown_source)
+		meet_registered(ep);
 	ep->work &= ~LNX_WORK_LEARN;
 }
 
@@ -596,20 +596,20 @@ void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr)
 	ep->peer_tab[addr >> LNX_AV_CHUNK_BITS][addr & (LNX_AV_CHUNK - 1)] =
 		NULL;
 	peer->addr = FI_ADDR_NOTAVAIL;
-	rename_stored(peer);
+	source_changed(peer);
 	/*
-	 * The core goes on knowing it while it may send to us (tidy_book), or its
+	 * The core goes on knowing it while it may send to us (registry_reclaim), or its
 	 * messages in the core would be nobody's.
 	 */
 	peer->direct = peer->shm_addr = FI_ADDR_NOTAVAIL;
-	if (!ep->book && peer->shm_core != FI_ADDR_NOTAVAIL)
+	if (!ep->registry && peer->shm_core != FI_ADDR_NOTAVAIL)
 		forget_shm(peer);
 }
 
 bool lnx_peer_meet(struct lnx_peer *peer)
 {
 	return peer->shm_core != FI_ADDR_NOTAVAIL ||
-	       (meets(peer) && visit(peer) && know_shm(peer));
+	       (meets(peer) && claim_slot(peer) && know_shm(peer));
 }
 
 int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
@@ -636,13 +636,13 @@ void lnx_peers_extend(struct lnx_ep *ep)
 			lnx_list_entry(n, struct lnx_peer, all_link);
 		struct lnx_rails av;
 
-		if (peer->self || peer->gone || peer->bye ||
+		if (peer->self || peer->dead || peer->closing ||
 		    (!peer->npath && !peer->hello_done && !peer->rails))
 			continue;
 		if (peer->rails)
-			lnx_ways_extend(peer, peer->rails);
+			lnx_path_set_extend(peer, peer->rails);
 		else if (av_rails(peer, &av))
-			lnx_ways_extend(peer, &av);
+			lnx_path_set_extend(peer, &av);
 	}
 }
 
@@ -661,12 +661,12 @@ void lnx_peers_destroy(struct lnx_ep *ep)
 		/* Queued direct sends are plain heap memory, link first. */
 		while ((q = lnx_list_pop(&p->dpend)))
 			free(q);
-		lnx_book_close(p->book);
-		lnx_locals_forget(p);
+		lnx_shm_registry_close(p->registry);
+		lnx_exit_monitor_forget(p);
 		for (i = 0; i < p->npath; i++) {
-			if (p->path[i].guard.ping)
-				lnx_ping_stop(p->path[i].guard.ping);
-			free(p->path[i].guard.ping);
+			if (p->path[i].detect.ping)
+				lnx_ping_stop(p->path[i].detect.ping);
+			free(p->path[i].detect.ping);
 		}
 		free(p->slot);
 		free(p->rails);

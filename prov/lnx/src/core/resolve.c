@@ -8,8 +8,8 @@
 #include <strings.h>
 
 #include "core/catalog.h"
-#include "core/complain.h"
-#include "core/grow.h"
+#include "core/warn_once.h"
+#include "core/hotplug.h"
 #include "prov.h"
 #include "wire/addr.h"
 
@@ -46,14 +46,14 @@ static const char *origin(const char *text)
 }
 
 /* FI_LNX_PROV_LINKS="shm+foo:eth0", at "foo:eth0" (character 5): … */
-static void complain_at(const struct source *src, const char *sentence)
+static void warn_at(const struct source *src, const char *sentence)
 {
 	char whole[300], bad[100];
 	size_t len = strlen(src->text), at, n;
 
 	lnx_printable(src->text, len, whole, sizeof(whole));
 	if (!src->part) {
-		lnx_complain(is_set(src->text), "%s\"%s\": %s",
+		lnx_warn_once(is_set(src->text), "%s\"%s\": %s",
 			     origin(src->text), whole, sentence);
 		return;
 	}
@@ -62,7 +62,7 @@ static void complain_at(const struct source *src, const char *sentence)
 	while (n && strchr(" \t", src->text[at + n - 1]))
 		n--;
 	lnx_printable(src->text + at, n, bad, sizeof(bad));
-	lnx_complain(is_set(src->text),
+	lnx_warn_once(is_set(src->text),
 		     "%s\"%s\", at \"%s\" (character %zu): %s",
 		     origin(src->text), whole, bad, at + 1, sentence);
 }
@@ -79,7 +79,7 @@ static void no_such_provider(const struct source *src, const char *why)
 		 "provider \"%s\" %s; usable here: %s%s%s%s", src->part->prov,
 		 why, usable, filter ? " (FI_PROVIDER=\"" : "",
 		 filter ? shown : "", filter ? "\" is set)" : "");
-	complain_at(src, sentence);
+	warn_at(src, sentence);
 }
 
 static void no_such_domain(const struct source *src, const char *dom,
@@ -95,7 +95,7 @@ static void no_such_domain(const struct source *src, const char *dom,
 			n += snprintf(sentence + n, sizeof(sentence) - n,
 				      " %s", cat->dom[i].info->domain_attr->
 				      name);
-	complain_at(src, sentence);
+	warn_at(src, sentence);
 }
 
 /* "lnx,tcp;ofi_rxm,shm": the filter under which every part can be opened. */
@@ -140,7 +140,7 @@ static void cannot_open(const struct source *src, const struct fi_info *info,
 			 "provider \"%s\" cannot be opened: %s",
 			 info->fabric_attr->name, prov, fi_strerror(-ret));
 	}
-	complain_at(src, sentence);
+	warn_at(src, sentence);
 }
 
 /* ---- one part ---- */
@@ -180,7 +180,7 @@ static int add_rail(struct lnx_link_rails *lr, const struct source *src,
 			snprintf(sentence, sizeof(sentence), "domain \"%s\" of "
 				 "provider \"%s\" is in the link already",
 				 name, prov);
-			complain_at(src, sentence);
+			warn_at(src, sentence);
 			return -FI_EINVAL;
 		}
 	}
@@ -188,7 +188,7 @@ static int add_rail(struct lnx_link_rails *lr, const struct source *src,
 		snprintf(sentence, sizeof(sentence), "more than %d domains in "
 			 "one link; name those that shall be used",
 			 LNX_RAILS_MAX);
-		complain_at(src, sentence);
+		warn_at(src, sentence);
 		return -FI_EINVAL;
 	}
 	ret = lnx_catalog_try_open(dom->info);
@@ -225,7 +225,7 @@ static int add_named(struct lnx_link_rails *lr, const struct source *src,
 				 "has only a link-local address, which means "
 				 "nothing to other nodes; give it another",
 				 name);
-			complain_at(src, sentence);
+			warn_at(src, sentence);
 			return -FI_ENODATA;
 		}
 		ret = add_rail(lr, src, cat, &cat->dom[d]);
@@ -249,7 +249,7 @@ static int add_all(struct lnx_link_rails *lr, const struct source *src,
 			return ret;
 	}
 	if (lr->nrail == before) {
-		complain_at(src, "none of its interfaces has an address that "
+		warn_at(src, "none of its interfaces has an address that "
 			    "other nodes can use");
 		return -FI_ENODATA;
 	}
@@ -347,7 +347,7 @@ struct lnx_link_rails *lnx_resolve(const struct lnx_link *link,
 	}
 	src.part = NULL;
 	if (!ret && !lr->nrail) {
-		complain_at(&src, "nothing but shm in it, which "
+		warn_at(&src, "nothing but shm in it, which "
 			    "FI_LNX_DISABLE_SHM forbids");
 		ret = -FI_ENODATA;
 	}
@@ -355,7 +355,7 @@ struct lnx_link_rails *lnx_resolve(const struct lnx_link *link,
 		shm_first(lr);
 		ret = lnx_link_rails_name(lr);
 		if (ret == -FI_ENOSPC) {
-			complain_at(&src, "the names of its domains are too "
+			warn_at(&src, "the names of its domains are too "
 				    "long together; name fewer of them");
 			ret = -FI_EINVAL;
 		}
@@ -381,12 +381,12 @@ struct lnx_link_rails *lnx_resolve_name(const char *name, int *err)
 		return NULL;
 	}
 	if (lnx_links_parse(name, links, &at, why, sizeof(why))) {
-		lnx_complain(false, "link \"%s\", character %zu: %s",
+		lnx_warn_once(false, "link \"%s\", character %zu: %s",
 			     lnx_printable(name, strlen(name), shown,
 					   sizeof(shown)), at + 1, why);
 		*err = -FI_EINVAL;
 	} else if (links->nlink != 1) {
-		lnx_complain(false, "link \"%s\": a domain name is one link, "
+		lnx_warn_once(false, "link \"%s\": a domain name is one link, "
 			     "without '|'",
 			     lnx_printable(name, strlen(name), shown,
 					   sizeof(shown)));
@@ -394,7 +394,7 @@ struct lnx_link_rails *lnx_resolve_name(const char *name, int *err)
 	} else {
 		lr = lnx_resolve(&links->link[0], name, err);
 		if (lr)
-			lnx_grow_mark(lr);
+			lnx_hotplug_mark(lr);
 	}
 	free(links);
 	return lr;
@@ -405,7 +405,7 @@ struct lnx_link_rails *lnx_link_rails_hmem(const struct lnx_link_rails *lr)
 	struct lnx_link_rails *out;
 	unsigned i;
 
-	if (lr->nrail > 1 && !lnx_conf_bare(lnx_config()))
+	if (lr->nrail > 1 && !lnx_conf_native(lnx_config()))
 		return NULL;
 	out = calloc(1, sizeof(*out));
 	if (!out)
@@ -419,7 +419,7 @@ struct lnx_link_rails *lnx_link_rails_hmem(const struct lnx_link_rails *lr)
 			return NULL;
 		}
 		out->rail[i].kind = lnx_kind_local(lr->rail[i].kind) ?
-				    LNX_RAIL_BARE_LOCAL : LNX_RAIL_BARE;
+				    LNX_RAIL_NATIVE_LOCAL : LNX_RAIL_NATIVE;
 		out->nrail++;
 	}
 	return out;
@@ -483,11 +483,11 @@ int lnx_resolve_default(char *buf, size_t size)
 			net = best_first[i];
 	if (shm && !(lnx_catalog_listed(present, "shm") && works("shm"))) {
 		shm = false;
-		lnx_complain(false, "the default link is without shm, which libfabric "
+		lnx_warn_once(false, "the default link is without shm, which libfabric "
 			     "does not offer here (is /dev/shm too small?)");
 	}
 	if (!shm && !net) {
-		lnx_complain(false, "there is no provider for a default link%s",
+		lnx_warn_once(false, "there is no provider for a default link%s",
 			     lnx_config()->disable_shm ? " without shm, which "
 			     "FI_LNX_DISABLE_SHM forbids" : "");
 		return -FI_ENODATA;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See health.h.  Called by ctl/request.c; calls tx/by_hand.c. */
+/* See health.h.  Called by ctl/request.c; calls tx/admin.c. */
 #include "ctl/health.h"
 
 #include <inttypes.h>
 
 #include "comp/comp.h"
 #include "policy/health.h"
-#include "tx/by_hand.h"
-#include "tx/heal.h"
+#include "tx/admin.h"
+#include "tx/recovery.h"
 
 #define NAMES_MAX	8u	/* rails that a sentence lists */
 
 static bool has_health(const struct lnx_ep *ep, const struct lnx_rail *rail)
 {
-	return !ep->bare && !lnx_kind_local(rail->kind);
+	return !ep->native && !lnx_kind_local(rail->kind);
 }
 
 /* The first path to each of the peer's rails has its health. */
@@ -48,8 +48,8 @@ static const char *state(const struct lnx_path *path)
 		return "connecting";
 	case LNX_PATH_UP:
 		return "up";
-	case LNX_PATH_LEFT:
-		return path->guard.spared ? "spare" : "left";
+	case LNX_PATH_DOWN:
+		return path->detect.drained ? "spare" : "left";
 	default:
 		return "dead";
 	}
@@ -61,7 +61,7 @@ static void list_peer(struct lnx_peer *peer, uint64_t now, struct lnx_out *o)
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path_guard *g = &peer->path[i].guard;
+		const struct lnx_path_detect *g = &peer->path[i].detect;
 
 		if (is_first(peer, i))
 			lnx_out(o, "remote %u@%016llx health %u %s%s\n",
@@ -69,15 +69,15 @@ static void list_peer(struct lnx_peer *peer, uint64_t now, struct lnx_out *o)
 				g->remote.value,
 				updown(&g->remote, g->remote_down),
 				by(&g->remote,
-				   lnx_by_hand_asked(&peer->path[i], now)));
+				   lnx_admin_remote_drains(&peer->path[i], now)));
 	}
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = &peer->path[i];
 
 		lnx_out(o, "path %s@%016llx to %u health %u %s%s sent %" PRIu64
 			"\n", path->rail->name, eid, path->remote_rail,
-			path->guard.health.value, state(path),
-			by(&path->guard.health, false), path->sent);
+			path->detect.health.value, state(path),
+			by(&path->detect.health, false), path->sent);
 	}
 }
 
@@ -96,7 +96,7 @@ void lnx_ctl_health_list(struct lnx_ep *ep, struct lnx_out *o)
 				updown(&rail->health, rail->link_down),
 				by(&rail->health, false));
 	}
-	if (ep->bare)
+	if (ep->native)
 		return;
 	lnx_list_foreach(&ep->peers, n, tmp)
 		list_peer(lnx_list_entry(n, struct lnx_peer, all_link), now, o);
@@ -106,7 +106,7 @@ void lnx_ctl_health_list(struct lnx_ep *ep, struct lnx_out *o)
 
 struct change {
 	struct lnx_ep *ep;
-	int value;			/* or LNX_BY_HAND_AUTO */
+	int value;			/* or LNX_ADMIN_AUTO */
 	bool dry;			/* only count */
 	uint64_t now;
 };
@@ -114,7 +114,7 @@ struct change {
 static void put(const struct change *c, struct lnx_health *h)
 {
 	if (!c->dry)
-		lnx_by_hand_set(c->ep, h, c->value, c->now);
+		lnx_admin_set(c->ep, h, c->value, c->now);
 }
 
 /* t NULL: all there are.  How many it was. */
@@ -128,13 +128,13 @@ static unsigned of_peer(const struct change *c, const struct lnx_target *t,
 
 		if (!t || (t->kind == LNX_TARGET_PATH &&
 			   lnx_target_has_rail(t, path->rail->name))) {
-			put(c, &path->guard.health);
+			put(c, &path->detect.health);
 			n++;
 		}
 		if (is_first(peer, i) &&
 		    (!t || (t->kind == LNX_TARGET_REMOTE &&
 			    t->remote == path->remote_rail))) {
-			put(c, &path->guard.remote);
+			put(c, &path->detect.remote);
 			n++;
 		}
 	}
@@ -203,11 +203,11 @@ int lnx_ctl_health_set(struct lnx_ep *ep, const char *text,
 	struct change c = {
 		.ep = ep, .dry = true, .now = lnx_clock_ns(),
 		.value = r->kind == LNX_REQUEST_HEALTH_SET ? (int)r->value :
-							     LNX_BY_HAND_AUTO,
+							     LNX_ADMIN_AUTO,
 	};
 	unsigned i;
 
-	if (ep->bare || !ep->nnet) {
+	if (ep->native || !ep->nnet) {
 		lnx_out(o, "no rail of this endpoint has a health: none carries "
 			"frames");
 		return -FI_EOPNOTSUPP;
@@ -225,7 +225,7 @@ int lnx_ctl_health_set(struct lnx_ep *ep, const char *text,
 		of_target(&c, &r->target[i]);
 	if (r->all)
 		of_target(&c, NULL);
-	lnx_by_hand_apply(ep, c.now);
+	lnx_admin_apply(ep, c.now);
 	if (ep->thread)
 		lnx_thread_wake(ep->thread);
 	return 0;

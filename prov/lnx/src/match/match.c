@@ -445,14 +445,14 @@ struct lnx_munex *lnx_match_next_unex(struct lnx_match *m, struct lnx_munex *u)
 	return u->next;
 }
 
-struct visit {
+struct claim_slot {
 	bool (*fn)(struct lnx_mrecv *r, void *arg);
 	void *arg;
 	size_t left;		/* receives not seen yet; then stop looking */
 };
 
 /* Everything is read before fn is called, which may remove the receive. */
-static struct lnx_mrecv *each_in_fifo(struct lnx_mlink *head, struct visit *v)
+static struct lnx_mrecv *each_in_fifo(struct lnx_mlink *head, struct claim_slot *v)
 {
 	struct lnx_mlink *l = head, *tail = head->prev, *next;
 	struct lnx_mrecv *r;
@@ -471,7 +471,7 @@ static struct lnx_mrecv *each_in_fifo(struct lnx_mlink *head, struct visit *v)
 }
 
 static struct lnx_mrecv *each_in_lines(struct lnx_mline *line, size_t n,
-				       struct visit *v)
+				       struct claim_slot *v)
 {
 	struct lnx_mlink *head, *chain;
 	struct lnx_mrecv *r;
@@ -495,7 +495,7 @@ static struct lnx_mrecv *each_in_lines(struct lnx_mline *line, size_t n,
 struct lnx_mrecv *lnx_match_each_posted(struct lnx_match *m,
 		bool (*fn)(struct lnx_mrecv *r, void *arg), void *arg)
 {
-	struct visit v = { .fn = fn, .arg = arg };
+	struct claim_slot v = { .fn = fn, .arg = arg };
 	struct lnx_mrecv *r = NULL;
 	struct lnx_mlink *l, *next;
 	struct lnx_mtab *t;

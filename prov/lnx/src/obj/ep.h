@@ -29,22 +29,22 @@
 /* Completion levels that are about the peer.  An inject has those of lnx_ep.tx_flags. */
 #define LNX_LEVELS	(FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 
-struct lnx_book;
+struct lnx_shm_registry;
 struct lnx_faults;
-struct lnx_locals;
+struct lnx_exit_monitor;
 struct lnx_netwatch;
 struct lnx_thread;
 
 /* Somebody's frame for whoever had the address of one of our rails before: he is told
- * so (tx/stranger.h). */
-struct lnx_stray {
+ * so (tx/wrong_endpoint.h). */
+struct lnx_misdirected {
 	struct lnx_rail *rail;		/* it came over */
 	uint64_t src, dst;
 	uint64_t retry_ns;
 	unsigned tries;
 	uint8_t raw[LNX_ADDR_RAW];	/* where he can be reached by rail */
 };
-#define LNX_STRAYS_MAX	8u
+#define LNX_MISDIRECTED_MAX	8u
 
 /*
  * A shared receive context is one too, of class FI_CLASS_SRX_CTX and never enabled:
@@ -104,7 +104,7 @@ struct lnx_ep {
 	uint32_t copy_limit;
 	uint32_t short_max;		/* no limit says anything of messages so short */
 	size_t max_msg_size;
-	struct lnx_node ack_peers;	/* deferred, as those below */
+	struct lnx_node ack_list;	/* deferred, as those below */
 	struct lnx_faults *fault;	/* NULL but in tests (comp/faults.h) */
 	uint32_t poll_hot;		/* conf->poll_hot */
 	uint32_t by_eid_mask;
@@ -120,13 +120,13 @@ struct lnx_ep {
 
 	/* Deferred: what must not be done inside a core's callback. */
 	struct lnx_node pump_peers;
-	struct lnx_node una_peers;
-	struct lnx_node guard_peers;
-	uint64_t guard_ns;		/* when their paths are looked at next */
+	struct lnx_node retx_list;
+	struct lnx_node detect_list;
+	uint64_t detect_ns;		/* when their paths are looked at next */
 	uint64_t links_ns;		/* links are looked at until then */
-	bool by_hand;			/* some health was ever set (tx/by_hand.h) */
-	uint32_t by_hand_told;		/* rails, bits: peers are to leave them, */
-	uint64_t by_hand_ns;		/* as they were told last */
+	bool admin;			/* some health was ever set (tx/admin.h) */
+	uint32_t admin_told;		/* rails, bits: peers are to leave them, */
+	uint64_t admin_ns;		/* as they were told last */
 	struct lnx_node learn_peers;
 	struct lnx_node direct_peers;
 	struct lnx_node pulls;		/* lnx_pull.link: reads to post */
@@ -137,7 +137,7 @@ struct lnx_ep {
 	struct lnx_node to_tell;	/* lnx_confirm.link: of tx/confirm.c */
 	uint32_t nconfirm;		/* of all peers */
 	uint32_t ntell_later;		/* in the core: to be told of when done */
-	struct lnx_node parked;		/* lnx_rxe.link: large, in the core */
+	struct lnx_node deferred;		/* lnx_rxe.link: large, in the core */
 	struct lnx_node nameless;	/* lnx_rxe.of_peer: the same as peer->stored, of
 					 * senders that the shm core cannot name */
 	uint64_t timer_ns;		/* when slow timers run next */
@@ -146,13 +146,13 @@ struct lnx_ep {
 	uint64_t sweep_gap_ns;		/* and how long after the last time */
 
 	uint8_t addr[LNX_ADDR_BYTES];
-	uint64_t moves;			/* 1 + times that it has changed */
+	uint64_t address_epoch;			/* 1 + times that it has changed */
 	bool more;			/* it does not list all rails: hellos do */
-	bool news;			/* or is not what peers may have inserted */
+	bool addr_changed;			/* or is not what peers may have inserted */
 	uint32_t npeer;
-	uint32_t peer_turn;		/* joined so far: deals out equal paths */
-	uint32_t nstranger;		/* of them, never in the AV */
-	size_t early_bytes;		/* held by peers' seq.kept */
+	uint32_t rr_seed;		/* joined so far: deals out equal paths */
+	uint32_t n_unsolicited;		/* of them, never in the AV */
+	size_t ooo_bytes;		/* held by peers' seq.ooo */
 	struct lnx_node peers;		/* all of them */
 
 	struct lnx_pool rxbuf_pool;
@@ -170,11 +170,11 @@ struct lnx_ep {
 	struct lnx_node dead_rndvs;	/* ended, registrations still open */
 	const struct lnx_conf *conf;
 	struct lnx_health_plan plan;	/* of conf */
-	struct lnx_stray stray[LNX_STRAYS_MAX];
-	unsigned nstray;
+	struct lnx_misdirected misdirected[LNX_MISDIRECTED_MAX];
+	unsigned n_misdirected;
 	struct lnx_netwatch *netwatch;	/* NULL: links are not watched */
-	uint64_t grow_ns;		/* not to look for more rails before */
-	bool grow;			/* there may be some */
+	uint64_t hotplug_ns;		/* not to look for more rails before */
+	bool hotplug;			/* there may be some */
 
 	struct lnx_domain *domain;
 	struct lnx_av *av;
@@ -184,32 +184,32 @@ struct lnx_ep {
 	struct lnx_ep_link tx_link;
 	struct lnx_ep_link rx_link;
 	struct lnx_ep_link cntr_link[LNX_CNTR_KINDS];
-	struct lnx_cq *sink;		/* where a way without a CQ reports */
+	struct lnx_cq *null_cq;		/* where a way without a CQ reports */
 	uint64_t tx_bind;		/* flags of the binds */
 	uint64_t rx_bind;
 	/* rx/: a peer's address changed, with messages of it stored. */
-	void (*rename)(struct lnx_peer *peer);
+	void (*source_changed)(struct lnx_peer *peer);
 	struct lnx_addr *want;		/* what fi_setname asked for, or NULL */
 	struct lnx_inject_ops *inject;	/* api/inject.c, owned; or NULL */
-	struct lnx_book *book;		/* of the shm rail; NULL: it has none */
-	uint64_t mark;			/* eid while shm is open; peers may look */
+	struct lnx_shm_registry *registry;		/* of the shm rail; NULL: it has none */
+	uint64_t cookie;			/* eid while shm is open; peers may look */
 	int pid;			/* of this process */
 	uint32_t shm_user;		/* who owns the region of the shm rail */
-	struct lnx_locals *locals;	/* NULL: nobody tells of their deaths */
+	struct lnx_exit_monitor *exit_monitor;	/* NULL: nobody tells of their deaths */
 	uint64_t watch_ns;		/* when local peers are looked after next */
 	uint64_t probe_ns;		/* and those that nobody tells of */
 	uint32_t idle_work;		/* set in `work` now and then, */
 	uint32_t watch_pass;		/* and in that pass last */
-	bool bare;			/* of bare rails (obj/link.h) */
+	bool native;			/* of bare rails (obj/link.h) */
 	bool meets_all;			/* cores know peers from insertion on */
-	bool unnamed;			/* shm had a message of it knows not whom */
+	bool unknown_source;			/* shm had a message of it knows not whom */
 	bool leaving;			/* out of domain->eps: no new core MRs */
 	bool look_soon;			/* rails without descriptors, and somebody sleeps */
 	struct lnx_ep *srx;		/* whose receives it takes; NULL: its own */
-	struct lnx_ep *lender;		/* the same, also while it closes */
-	struct lnx_node srx_link;	/* lender->sharers */
-	struct lnx_node sharers;	/* of a shared context: its endpoints, */
-	uint32_t nsharer;		/* and those that are still closing */
+	struct lnx_ep *srx_owner;		/* the same, also while it closes */
+	struct lnx_node srx_link;	/* srx_owner->srx_users */
+	struct lnx_node srx_users;	/* of a shared context: its endpoints, */
+	uint32_t n_srx_users;		/* and those that are still closing */
 	struct lnx_thread *thread;
 };
 static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
@@ -221,25 +221,25 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_ACK	0x01u
 #define LNX_WORK_PUMP	0x02u
 #define LNX_WORK_PULL	0x04u
-#define LNX_WORK_PARK	0x08u
-#define LNX_WORK_UNA	0x10u
+#define LNX_WORK_DEFER	0x08u
+#define LNX_WORK_RETX	0x10u
 #define LNX_WORK_BUFS	0x20u
 #define LNX_WORK_MR	0x40u
 #define LNX_WORK_LEARN	0x80u
 #define LNX_WORK_DIRECT	0x100u
 #define LNX_WORK_MATCH	0x200u
 #define LNX_WORK_RMA	0x400u
-#define LNX_WORK_OWE	0x800u		/* as ACK, but not yet due */
+#define LNX_WORK_ACK_PENDING	0x800u		/* as ACK, but not yet due */
 #define LNX_WORK_FETCH	0x1000u
 #define LNX_WORK_WATCH	0x2000u
 #define LNX_WORK_FAULT	0x4000u
-#define LNX_WORK_GUARD	0x8000u
+#define LNX_WORK_DETECT	0x8000u
 #define LNX_WORK_COPY	0x10000u
 #define LNX_WORK_SWEEP	0x20000u
 #define LNX_WORK_CONFIRM 0x40000u
 /* Those that progress looks at now and then only. */
-#define LNX_WORK_SLOW	(LNX_WORK_UNA | LNX_WORK_OWE | LNX_WORK_WATCH | \
-			 LNX_WORK_GUARD | LNX_WORK_SWEEP)
+#define LNX_WORK_SLOW	(LNX_WORK_RETX | LNX_WORK_ACK_PENDING | LNX_WORK_WATCH | \
+			 LNX_WORK_DETECT | LNX_WORK_SWEEP)
 #define LNX_SLOW_PASSES	16u
 
 /* ---- core/peer.c: peers of an endpoint.  Owner lock held. ---- */
@@ -250,7 +250,7 @@ LNX_COLD struct lnx_peer *lnx_peer_make(struct lnx_ep *ep, fi_addr_t addr,
 					int *err);
 /* A sender that is in no AV, from the blob in its hello.  NULL when memory is
  * short, or there are too many. */
-LNX_COLD struct lnx_peer *lnx_peer_stranger(struct lnx_ep *ep,
+LNX_COLD struct lnx_peer *lnx_peer_unsolicited(struct lnx_ep *ep,
 					    const struct lnx_addr *a);
 /* Peer with that endpoint id: known, or in the AV (then made), or NULL. */
 struct lnx_peer *lnx_peer_by_eid(struct lnx_ep *ep, uint64_t eid);

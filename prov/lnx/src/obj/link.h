@@ -15,24 +15,24 @@ enum lnx_rail_kind {
 	/* Of all rails, or of none: operations are the core's own, receives too
 	 * (FI_LNX_USE_SRQ=0).  Nothing is lent to it: libfabric 2.1 crashes when a
 	 * core with a receive queue of its own writes an error to a lent CQ. */
-	LNX_RAIL_BARE_LOCAL,	/* shm */
-	LNX_RAIL_BARE,		/* any RDM provider */
+	LNX_RAIL_NATIVE_LOCAL,	/* shm */
+	LNX_RAIL_NATIVE,		/* any RDM provider */
 };
 
-static inline bool lnx_kind_bare(enum lnx_rail_kind kind)
+static inline bool lnx_kind_native(enum lnx_rail_kind kind)
 {
-	return kind >= LNX_RAIL_BARE_LOCAL;
+	return kind >= LNX_RAIL_NATIVE_LOCAL;
 }
 
 static inline bool lnx_kind_local(enum lnx_rail_kind kind)
 {
-	return kind == LNX_RAIL_DIRECT || kind == LNX_RAIL_BARE_LOCAL;
+	return kind == LNX_RAIL_DIRECT || kind == LNX_RAIL_NATIVE_LOCAL;
 }
 
 /* Do we read its CQ, or is ours lent to it? */
 static inline bool lnx_kind_plain(enum lnx_rail_kind kind)
 {
-	return kind == LNX_RAIL_PLAIN || lnx_kind_bare(kind);
+	return kind == LNX_RAIL_PLAIN || lnx_kind_native(kind);
 }
 
 struct lnx_rail_spec {
@@ -51,7 +51,7 @@ struct lnx_link_rails {
 	char name[LNX_LINK_TEXT_MAX];	/* canonical text: our domain name */
 	unsigned nrail;			/* shm first when present */
 	struct lnx_rail_spec rail[LNX_RAILS_MAX];
-	/* Of which every domain is meant, also those to come (core/grow.h). */
+	/* Of which every domain is meant, also those to come (core/hotplug.h). */
 	unsigned nopen;
 	char open[LNX_LINK_PARTS][LNX_NAME_MAX];
 };

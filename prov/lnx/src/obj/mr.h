@@ -83,7 +83,7 @@ LNX_INLINE bool lnx_mrs_counted(const struct lnx_domain *d)
 {
 	return lnx_unlikely(__atomic_load_n(&d->ncounted, __ATOMIC_RELAXED));
 }
-/* Add k, if it is not there, to n keys of one operation, LNX_PLACES_MAX at most;
+/* Add k, if it is not there, to n keys of one operation, LNX_RMA_TARGETS_MAX at most;
  * returns how many they are then. */
 unsigned lnx_mr_key_add(uint64_t *key, unsigned n, uint64_t k);
 /* An operation has changed the memory of these n keys.  Takes mr_lock. */
@@ -133,6 +133,6 @@ void lnx_mr_quiesce(struct lnx_domain *d);
 /* An endpoint is enabled: its rails learn of all registrations.  Its rails are about
  * to go.  Owner lock held. */
 int lnx_mr_join(struct lnx_ep *ep);
-void lnx_mr_leave(struct lnx_ep *ep);
+void lnx_mr_detach(struct lnx_ep *ep);
 
 #endif

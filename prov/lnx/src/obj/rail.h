@@ -44,7 +44,7 @@ struct lnx_rxbuf {
 	/* rail->bufs, of plain rails; what comes and goes with each frame would touch
 	 * its neighbours too. */
 	struct lnx_node link;
-	struct lnx_node spare;		/* rail->spare */
+	struct lnx_node unposted;		/* rail->unposted */
 	bool posted;			/* plain rail: the core has it */
 	bool in_core;			/* peer rail: the core has the entry */
 	bool kept;			/* an unexpected message or the window has it */
@@ -62,7 +62,7 @@ struct lnx_rxbuf {
 
 /*
  * Direct rail: a counter of the endpoint, lent to the core for one kind.  Bare: the
- * core has its own, whose growth comp/bare.c adds to ours.
+ * core has its own, whose growth comp/native.c adds to ours.
  */
 struct lnx_rail_cntr {
 	struct fid_peer_cntr peer;
@@ -83,7 +83,7 @@ struct lnx_rail {
 	struct lnx_ep *ep;
 	struct fid_ep *core_ep;
 	struct fid_cq *core_cq;
-	uint32_t hot;			/* passes left to be polled every time */
+	uint32_t poll_credits;			/* passes left to be polled every time */
 	uint32_t busy;			/* frames and reads the core has of ours */
 	uint8_t kind;			/* enum lnx_rail_kind */
 	uint8_t prov;			/* enum lnx_prov_id */
@@ -94,8 +94,8 @@ struct lnx_rail {
 	uint32_t nposted;
 	uint32_t want_posted;		/* comp/plain.c */
 	size_t inject_size;
-	uint32_t calm;			/* polls since the last burst */
-	struct lnx_node spare;		/* rxbufs to be posted when there is time */
+	uint32_t idle_polls;			/* polls since the last burst */
+	struct lnx_node unposted;		/* rxbufs to be posted when there is time */
 	/* Messages of the application, and what they carried: of large ones each rail
 	 * what went over it.  Network rails; nothing of remote memory. */
 	struct lnx_rail_traffic {
@@ -107,13 +107,13 @@ struct lnx_rail {
 
 	bool mr_prov_key;		/* the core picks keys */
 	bool mr_endpoint;		/* registrations belong to an endpoint */
-	bool no_cancel;			/* bare: the core might crash (rx/bare.c) */
-	struct lnx_node twins;		/* lnx_txe.link: in the core, and done with */
-	uint64_t reopened_ns;		/* or closed; 0: never (tx/guard.h) */
-	bool shut;			/* closed until somebody can be reached by it */
-	uint8_t blind;			/* opened anew where nobody could be told */
+	bool no_cancel;			/* bare: the core might crash (rx/native.c) */
+	struct lnx_node clones;		/* lnx_txe.link: in the core, and done with */
+	uint64_t reopened_ns;		/* or closed; 0: never (tx/detect.h) */
+	bool closed;			/* closed until somebody can be reached by it */
+	uint8_t unannounced;			/* opened anew where nobody could be told */
 	uint16_t first_port;		/* with which it began; 0: it has none */
-	uint64_t moved;			/* ep->moves since it has its present port */
+	uint64_t moved_epoch;			/* ep->address_epoch since it has its present port */
 	struct lnx_health health;
 	bool link_down;			/* comp/links.c */
 	uint32_t ifindex;		/* 0: not known */
@@ -125,8 +125,8 @@ struct lnx_rail {
 	struct lnx_peer **by_core;	/* core fi_addr -> peer; direct and bare */
 	size_t nby_core;
 	struct lnx_node bufs;		/* plain: rxbufs posted, and spare ones */
-	struct lnx_rxbuf *sink;		/* peer rail: for what must be dropped */
-	uint8_t *note;			/* direct rail: where notes and copies arrive */
+	struct lnx_rxbuf *drop_buf;		/* peer rail: for what must be dropped */
+	uint8_t *ctrl_buf;			/* direct rail: where notes and copies arrive */
 	uint64_t link_bps;		/* nominal; 0: unknown (core/nic.c) */
 	uint32_t numa;			/* distance from the opening thread */
 
@@ -144,7 +144,7 @@ struct lnx_rail {
 	size_t addrlen;
 };
 
-static_assert(offsetof(struct lnx_rail, calm) <= 64,
+static_assert(offsetof(struct lnx_rail, idle_polls) <= 64,
 	      "what a pass and a frame look at is in one line");
 
 #endif

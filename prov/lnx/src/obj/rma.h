@@ -29,11 +29,11 @@ struct lnx_rkey;
 #define LNX_RKEYS	64		/* buckets; a power of two */
 
 struct lnx_rma_side {
-	struct lnx_optab ops;		/* parts, by their name on the wire */
-	struct lnx_pool rop_pool;
-	struct lnx_pool part_pool;
-	struct lnx_node parts;		/* lnx_part.all: not ended */
-	struct lnx_node waiting;	/* lnx_part.link: to be started (again) */
+	struct lnx_optab ops;		/* segments, by their name on the wire */
+	struct lnx_pool rma_op_pool;
+	struct lnx_pool segment_pool;
+	struct lnx_node segments;		/* lnx_rma_segment.all: not ended */
+	struct lnx_node waiting;	/* lnx_rma_segment.link: to be started (again) */
 	struct lnx_node asks;		/* lnx_ask.link: peers want keys */
 	struct lnx_rkey *rkey[LNX_RKEYS]; /* peers' keys, by peer and key */
 };

@@ -8,9 +8,9 @@
 #include "base/stats.h"
 
 const struct lnx_class_row lnx_class_rows[LNX_CLASS_COUNT] = {
-	[LNX_CLASS_OK] = { "ok", "it went well", LNX_PAYS_NOBODY, false, false },
+	[LNX_CLASS_OK] = { "ok", "it went well", LNX_CHARGE_NONE, false, false },
 #define LNX_CLASS(NAME, name, pays, lnet, sure, help) \
-	[LNX_CLASS_##NAME] = { #name, help, LNX_PAYS_##pays, lnet, sure },
+	[LNX_CLASS_##NAME] = { #name, help, LNX_CHARGE_##pays, lnet, sure },
 #include "policy/classes.def"
 #undef LNX_CLASS
 };
@@ -31,18 +31,18 @@ int lnx_class_find(const char *name, size_t len)
 	return -1;
 }
 
-unsigned lnx_class_pays(unsigned class, unsigned nremote, bool to_self)
+unsigned lnx_class_charges(unsigned class, unsigned nremote, bool to_self)
 {
 	unsigned pays;
 
 	if (class == LNX_CLASS_OK || class >= LNX_CLASS_COUNT)
-		return LNX_PAYS_NOBODY;
+		return LNX_CHARGE_NONE;
 	pays = lnx_class_rows[class].pays;
 	if (to_self)
-		return pays & LNX_PAYS_LOCAL;
+		return pays & LNX_CHARGE_LOCAL;
 	if (nremote < 2)
-		pays &= ~(unsigned)LNX_PAYS_REMOTE;
-	return pays | LNX_PAYS_PATH;
+		pays &= ~(unsigned)LNX_CHARGE_REMOTE;
+	return pays | LNX_CHARGE_PATH;
 }
 
 void lnx_class_count(struct lnx_stats *stats, unsigned class)

@@ -18,18 +18,18 @@ enum lnx_health_class {
 };
 
 /* Who pays; bits. */
-enum lnx_pays {
-	LNX_PAYS_NOBODY = 0,
-	LNX_PAYS_LOCAL = 1,		/* the local rail */
-	LNX_PAYS_REMOTE = 2,		/* the peer's rail */
-	LNX_PAYS_BOTH = 3,
-	LNX_PAYS_PATH = 4,		/* this pair of them */
+enum lnx_charge {
+	LNX_CHARGE_NONE = 0,
+	LNX_CHARGE_LOCAL = 1,		/* the local rail */
+	LNX_CHARGE_REMOTE = 2,		/* the peer's rail */
+	LNX_CHARGE_BOTH = 3,
+	LNX_CHARGE_PATH = 4,		/* this pair of them */
 };
 
 struct lnx_class_row {
 	const char *name;		/* "remote_dropped" */
 	const char *help;		/* half a sentence */
-	unsigned char pays;		/* enum lnx_pays, without PATH */
+	unsigned char pays;		/* enum lnx_charge, without PATH */
 	bool lnet_resends;		/* LNet would; lnx always does */
 	bool sure;			/* it has not arrived */
 };
@@ -49,7 +49,7 @@ int lnx_class_find(const char *name, size_t len);
  * pay (there is no other to prefer), nor does anything for what was sent to oneself
  * but the local rail.
  */
-unsigned lnx_class_pays(unsigned class, unsigned nremote, bool to_self);
+unsigned lnx_class_charges(unsigned class, unsigned nremote, bool to_self);
 
 /* One more in <name>_count. */
 struct lnx_stats;

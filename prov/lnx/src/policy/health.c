@@ -25,16 +25,16 @@ uint64_t lnx_health_hold_ns(const struct lnx_health_plan *plan, unsigned flaps)
 static unsigned go_out(struct lnx_health *h, const struct lnx_health_plan *plan,
 		       uint64_t now)
 {
-	uint64_t calm;
+	uint64_t idle_polls;
 
 	if (h->out)
 		return 0;
 	h->out = true;
 	if (plan->window_ns && now > h->ready_ns) {
-		calm = (now - h->ready_ns) / plan->window_ns;
-		h->flaps -= (uint8_t)LNX_MIN(calm, (uint64_t)h->flaps);
+		idle_polls = (now - h->ready_ns) / plan->window_ns;
+		h->flaps -= (uint8_t)LNX_MIN(idle_polls, (uint64_t)h->flaps);
 	}
-	/* No further than counts: what is calm again shall be so soon. */
+	/* No further than counts: what is idle_polls again shall be so soon. */
 	if (!h->flaps || (h->flaps <= SHIFT_MAX &&
 			  lnx_health_hold_ns(plan, h->flaps) <
 			  plan->hold_max_ns))
@@ -42,7 +42,7 @@ static unsigned go_out(struct lnx_health *h, const struct lnx_health_plan *plan,
 	return h->flaps > 1 ? (unsigned)LNX_HEALTH_FLAP : 0;
 }
 
-static void come_back(struct lnx_health *h, const struct lnx_health_plan *plan,
+static void restore(struct lnx_health *h, const struct lnx_health_plan *plan,
 		      uint64_t now)
 {
 	if (!h->out)
@@ -108,7 +108,7 @@ LNX_COLD unsigned lnx_health_better(struct lnx_health *h,
 	/* Things that were on their way when the link went down. */
 	if (h->fatal)
 		return 0;
-	come_back(h, plan, now);
+	restore(h, plan, now);
 	h->npings = 0;
 	if (!step || h->value == LNX_HEALTH_MAX || h->pinned)
 		return 0;
@@ -139,7 +139,7 @@ unsigned lnx_health_link(struct lnx_health *h,
 	h->pinging = false;
 	if (fatal)
 		return go_down(h) | go_out(h, plan, now);
-	come_back(h, plan, now);
+	restore(h, plan, now);
 	h->npings = 0;
 	h->at_once = h->value < LNX_HEALTH_MAX;
 	h->mark_ns = now;

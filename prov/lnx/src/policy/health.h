@@ -31,7 +31,7 @@
  *    it): lnx_health_good on path, rail and remote rail.  Cheap while well.  That a core
  *    says "sent" is no proof: it says so over a dead link, too.
  *  - An operation failed: class = lnx_errclass(...) (policy/errclass.h), or the caller
- *    knows (RESPONSE_TIMEOUT, NETWORK_TIMEOUT); who = lnx_class_pays(...);
+ *    knows (RESPONSE_TIMEOUT, NETWORK_TIMEOUT); who = lnx_class_charges(...);
  *    lnx_health_fail on the path and those named in who; count <class>_count once.
  *    Errors that came in one burst from one broken connection are one failure.
  *  - A link event: lnx_health_link on the rail; a peer's notice of one: on its rail.
@@ -106,7 +106,7 @@ static inline void lnx_health_init(struct lnx_health *h)
 	*h = (struct lnx_health){ .value = LNX_HEALTH_MAX };
 }
 
-/* A failure of that class.  For who pays: lnx_class_pays. */
+/* A failure of that class.  For who pays: lnx_class_charges. */
 unsigned lnx_health_fail(struct lnx_health *h,
 			 const struct lnx_health_plan *plan, unsigned class,
 			 uint64_t now);

@@ -195,7 +195,7 @@ int lnx_plan_mend(struct lnx_conf *c, bool retry_given,
 		  void (*warn)(void *arg, const char *sentence), void *arg)
 {
 	char why[WHY_BYTES + 64];
-	int complaints = 0;
+	int warnings = 0;
 	enum problem p;
 	size_t n;
 
@@ -226,11 +226,11 @@ int lnx_plan_mend(struct lnx_conf *c, bool retry_given,
 				 c->retry_count);
 			break;
 		}
-		complaints++;
+		warnings++;
 		if (warn)
 			warn(arg, why);
 	}
-	return complaints;
+	return warnings;
 }
 
 void lnx_plan_make(struct lnx_health_plan *plan, const struct lnx_conf *c)

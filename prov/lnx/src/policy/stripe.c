@@ -19,13 +19,13 @@
 #define SLACK_NUM	11
 #define SLACK_DEN	10
 
-void lnx_meter_start(struct lnx_meter *m, uint64_t now)
+void lnx_bandwidth_start(struct lnx_bandwidth *m, uint64_t now)
 {
 	if (!m->mark_ns)
 		m->mark_ns = now;
 }
 
-void lnx_meter_moved(struct lnx_meter *m, uint64_t bytes, bool busy,
+void lnx_bandwidth_sample(struct lnx_bandwidth *m, uint64_t bytes, bool busy,
 		     uint64_t now)
 {
 	uint64_t rate;

@@ -26,16 +26,16 @@
  * The speed of a path, learned while it has something to do.  Zero-initialised: not
  * known.
  */
-struct lnx_meter {
+struct lnx_bandwidth {
 	uint64_t rate;			/* bytes per second; 0: not known */
 	uint64_t bytes, ns;		/* of the sample that is being taken */
 	uint64_t mark_ns;		/* measured up to here; 0: idle */
 };
 
 /* The path gets something to do.  Only the first call after it was idle counts. */
-void lnx_meter_start(struct lnx_meter *m, uint64_t now);
+void lnx_bandwidth_start(struct lnx_bandwidth *m, uint64_t now);
 /* It has moved bytes; busy: it has more to do. */
-void lnx_meter_moved(struct lnx_meter *m, uint64_t bytes, bool busy,
+void lnx_bandwidth_sample(struct lnx_bandwidth *m, uint64_t bytes, bool busy,
 		     uint64_t now);
 
 struct lnx_stripe_path {

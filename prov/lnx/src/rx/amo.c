@@ -22,7 +22,7 @@
 typedef bool step_fn(enum fi_op op, void *val, const void *src,
 		     const void *cmp);
 
-/* By bytes, so that those which are no part of a value (NaNs, padding) survive. */
+/* By bytes, so that those which are no segment of a value (NaNs, padding) survive. */
 static inline bool swap(bool yes, void *val, const void *src, size_t size)
 {
 	if (yes)

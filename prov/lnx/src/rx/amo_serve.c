@@ -123,7 +123,7 @@ int lnx_amo_serve(struct lnx_ep *ep, struct lnx_peer *peer,
 	int err, ret;
 
 	/* Whoever gets no answer reports that it failed. */
-	if (lnx_unlikely(peer->gone))
+	if (lnx_unlikely(peer->dead))
 		return 0;
 	err = check(ep, &job, payload, size);
 	if (lnx_unlikely(err))

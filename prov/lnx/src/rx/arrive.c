@@ -13,15 +13,15 @@
 #include "rx/rx.h"
 #include "rx/serve.h"
 #include "tx/frame.h"
-#include "tx/guard.h"
+#include "tx/detect.h"
 #include "tx/path.h"
-#include "tx/stranger.h"
+#include "tx/wrong_endpoint.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
 #include "wire/rails.h"
 
-/* The part of FI_LNX_REORDER_LIMIT that one peer may have. */
-#define EARLY_SHARE	16
+/* The segment of FI_LNX_REORDER_LIMIT that one peer may have. */
+#define OOO_SHARE	16
 
 /* Unexpected payloads up to this are copied, so that a 16 KiB buffer is not held
  * for a few bytes. */
@@ -68,14 +68,14 @@ static int store_unexpected(struct lnx_ep *ep, struct lnx_peer *peer,
 	set_message(rxe, peer, h);
 	rxe->more = true;
 	if (rts) {
-		rxe->held = LNX_HELD_REMOTE;
+		rxe->payload_at = LNX_PAYLOAD_REMOTE;
 		rxe->rts = rts;
 	} else if (h->len > COPY_OUT_MAX) {
-		rxe->held = LNX_HELD_BUF;
+		rxe->payload_at = LNX_PAYLOAD_BUF;
 		rxe->buf = buf;
 		kept = keep_buf(buf);
 	} else {
-		rxe->held = LNX_HELD_COPY;
+		rxe->payload_at = LNX_PAYLOAD_COPY;
 		rxe->payload = malloc(h->len ? h->len : 1);
 		if (!rxe->payload) {
 			lnx_rxe_put(rxe);
@@ -138,7 +138,7 @@ static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	ep->stats.matched++;
 	set_message(rxe, peer, h);
-	rxe->held = LNX_HELD_REMOTE;
+	rxe->payload_at = LNX_PAYLOAD_REMOTE;
 	rxe->more = true;
 	rxe->rts = rts;
 	rxe->state = LNX_RXE_ACTIVE;
@@ -164,13 +164,13 @@ static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 		return 0;
 	}
 	/* It may have been overtaken by another way. */
-	if (h->key && h->key < peer->moves)
+	if (h->key && h->key < peer->address_epoch)
 		return 0;
 	if (payload == LNX_ADDR_BYTES)
 		lnx_rails_of_addr(&all, &a);
 	if (lnx_peer_learn(peer, &a, &all))
 		return -FI_ENOMEM;
-	peer->moves = LNX_MAX(peer->moves, h->key);
+	peer->address_epoch = LNX_MAX(peer->address_epoch, h->key);
 	return 0;
 }
 
@@ -209,35 +209,35 @@ LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 }
 
-/* It was on no list, or as many frames are owed for as may wait. */
-static void owe_now(struct lnx_ep *ep, struct lnx_peer *peer)
+/* It was on no list, or as many frames are acks_pending for as may wait. */
+static void ack_list_join(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	if (!lnx_list_linked(&peer->ack_link)) {
-		peer->owed_since_ns = 0;
-		peer->owed_max = ep->ack_every;
-		lnx_list_add_tail(&ep->ack_peers, &peer->ack_link);
-		ep->work |= LNX_WORK_OWE;
+		peer->ack_since_ns = 0;
+		peer->ack_threshold = ep->ack_every;
+		lnx_list_add_tail(&ep->ack_list, &peer->ack_link);
+		ep->work |= LNX_WORK_ACK_PENDING;
 	}
 	/* Until then it may ride on an answer of the application. */
-	if (peer->owed >= ep->ack_every)
+	if (peer->acks_pending >= ep->ack_every)
 		ep->work |= LNX_WORK_ACK;
 }
 
-static inline void owe_ack(struct lnx_ep *ep, struct lnx_peer *peer)
+static inline void ack_later(struct lnx_ep *ep, struct lnx_peer *peer)
 {
-	if (lnx_unlikely(++peer->owed >= peer->owed_max))
-		owe_now(ep, peer);
+	if (lnx_unlikely(++peer->acks_pending >= peer->ack_threshold))
+		ack_list_join(ep, peer);
 }
 
 static void ack_at_once(struct lnx_ep *ep, struct lnx_peer *peer)
 {
-	owe_ack(ep, peer);
+	ack_later(ep, peer);
 	peer->ack_now = true;
 	ep->work |= LNX_WORK_ACK;
 }
 
 /* Frames that came early and whose turn it is now. */
-static LNX_COLD void handle_kept(struct lnx_ep *ep, struct lnx_peer *peer)
+static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	struct lnx_rxbuf *buf;
 
@@ -246,7 +246,7 @@ static LNX_COLD void handle_kept(struct lnx_ep *ep, struct lnx_peer *peer)
 		int ret;
 
 		buf->kept = false;
-		ep->early_bytes -= sizeof(*buf);
+		ep->ooo_bytes -= sizeof(*buf);
 		lnx_hdr_get(&h, buf->frame, buf->len);
 		ret = handle(ep, peer, &h, buf, buf->len);
 		if (ret < 0) {
@@ -255,7 +255,7 @@ static LNX_COLD void handle_kept(struct lnx_ep *ep, struct lnx_peer *peer)
 			return;
 		}
 		lnx_seq_advance(&peer->seq);
-		owe_ack(ep, peer);
+		ack_later(ep, peer);
 		if (!ret)
 			lnx_rxbuf_drop(buf);
 	}
@@ -265,31 +265,31 @@ static LNX_COLD void handle_kept(struct lnx_ep *ep, struct lnx_peer *peer)
  * Keep a frame that is early: a whole buffer, however short the frame, and nobody
  * but its sender says that there is a gap.  One that is dropped is as good as lost.
  */
-static bool keep_early(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t seq,
+static bool ooo_keep(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t seq,
 		       struct lnx_rxbuf *buf)
 {
 	struct lnx_seq *s = &peer->seq;
 	size_t limit = ep->conf->reorder_limit;
-	size_t need = sizeof(*buf) + (s->kept ? 0 : LNX_SEQ_KEPT_BYTES);
+	size_t need = sizeof(*buf) + (s->ooo ? 0 : LNX_SEQ_OOO_BYTES);
 	int ret = -ENOMEM;
 
-	if (ep->early_bytes + need > limit ||
-	    (s->nkept + 1ul) * sizeof(*buf) > limit / EARLY_SHARE)
+	if (ep->ooo_bytes + need > limit ||
+	    (s->n_ooo + 1ul) * sizeof(*buf) > limit / OOO_SHARE)
 		FI_WARN_ONCE(&lnx_prov, FI_LOG_EP_DATA,
 			     "peer %016llx: frames out of order are dropped: %u of it and %zu bytes of all wait already (FI_LNX_REORDER_LIMIT)\n",
-			     (unsigned long long)peer->eid, s->nkept,
-			     ep->early_bytes);
+			     (unsigned long long)peer->eid, s->n_ooo,
+			     ep->ooo_bytes);
 	else if (lnx_rxbuf_may_keep(buf))
-		ret = lnx_seq_keep(s, seq, buf);
+		ret = lnx_seq_ooo_add(s, seq, buf);
 	if (ret == -EEXIST) {
 		ep->stats.dup_drops++;
 		return false;
 	}
 	if (ret) {
-		ep->stats.early_drops++;
+		ep->stats.ooo_drops++;
 		return false;
 	}
-	ep->early_bytes += need;
+	ep->ooo_bytes += need;
 	ep->stats.reorders++;
 	return keep_buf(buf);
 }
@@ -298,14 +298,14 @@ static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
 			      uint32_t seq, struct lnx_rxbuf *buf, size_t len)
 {
 	switch (lnx_seq_judge(&peer->seq, seq)) {
-	case LNX_SEQ_EARLY:
+	case LNX_SEQ_AHEAD:
 		/* A gap, unless it comes over another path. */
-		if (peer->spread)
-			owe_ack(ep, peer);
+		if (peer->multipath)
+			ack_later(ep, peer);
 		else
 			ack_at_once(ep, peer);
 		buf->len = len;
-		return keep_early(ep, peer, seq, buf);
+		return ooo_keep(ep, peer, seq, buf);
 	case LNX_SEQ_OLD:
 		ep->stats.dup_drops++;
 		ack_at_once(ep, peer);
@@ -330,9 +330,9 @@ static LNX_COLD struct lnx_peer *new_sender(struct lnx_ep *ep,
 		ep->stats.bad_frames++;
 		return NULL;
 	}
-	peer = lnx_peer_stranger(ep, &a);
+	peer = lnx_peer_unsolicited(ep, &a);
 	if (!peer)
-		ep->stats.stranger_drops++;
+		ep->stats.unsolicited_drops++;
 	return peer;
 }
 
@@ -366,7 +366,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 	switch (h->kind) {
 	case LNX_KIND_ACK:
 		ep->stats.acks_recv++;
-		lnx_path_heard(peer, h);
+		lnx_path_report(peer, h);
 		break;
 	case LNX_KIND_PROBE:
 		if (lnx_unlikely(h->key))
@@ -376,18 +376,18 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 			peer->pong[path->index].tag = h->tag;
 			peer->pong[path->index].data = h->data;
 			peer->pong_due |= (uint8_t)(1u << path->index);
-			lnx_guard_asked(path, rail);
+			lnx_recovery_probed(path, rail);
 			/* What it asks about may lie in a rail that is not hot. */
 			for (i = 0; i < ep->nrail; i++)
-				ep->rail[i]->hot = ep->poll_hot;
+				ep->rail[i]->poll_credits = ep->poll_hot;
 		}
 		ack_at_once(ep, peer);
 		break;
 	case LNX_KIND_PONG:
-		lnx_guard_pong(peer, rail, h);
+		lnx_detect_pong(peer, rail, h);
 		break;
 	case LNX_KIND_RAIL:
-		lnx_guard_remote(peer, h);
+		lnx_link_notice_rx(peer, h);
 		break;
 	case LNX_KIND_BYE:
 		if (h->seq == peer->seq.next)
@@ -421,12 +421,12 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	if (lnx_unlikely(h.dst != ep->eid)) {
 		/* Meant for whoever had this address before us. */
 		ep->stats.stale_frames++;
-		lnx_stranger_note(rail, &h, frame_payload(buf),
+		lnx_wrong_endpoint_note(rail, &h, frame_payload(buf),
 				  len - sizeof(struct lnx_wire_hdr));
 		return false;
 	}
-	if (lnx_unlikely(h.kind == LNX_KIND_STRANGER)) {
-		lnx_stranger_heard(rail, &h);
+	if (lnx_unlikely(h.kind == LNX_KIND_WRONG_ENDPOINT)) {
+		lnx_wrong_endpoint_rx(rail, &h);
 		return false;
 	}
 	peer = lnx_peer_from(ep, h.src);
@@ -440,12 +440,12 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		control(buf, peer, &h);
 		return false;
 	}
-	peer->got[h.path] += len;
+	peer->rx_bytes[h.path] += len;
 	if (lnx_unlikely(h.path != peer->last_path)) {
 		struct lnx_path *back = lnx_path_back(peer, rail, h.rail);
 
 		peer->last_path = h.path;
-		peer->spread = true;
+		peer->multipath = true;
 		peer->back = back ? back->index : 0;
 	}
 	if (lnx_unlikely(h.seq != peer->seq.next))
@@ -454,13 +454,13 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	if (lnx_unlikely(ret < 0))
 		return false;
 	lnx_seq_advance(&peer->seq);
-	owe_ack(ep, peer);
+	ack_later(ep, peer);
 	if (h.flags & LNX_WIRE_F_ACK_NOW) {
 		peer->ack_now = true;
 		ep->work |= LNX_WORK_ACK;
 	}
-	if (lnx_unlikely(peer->seq.nkept))
-		handle_kept(ep, peer);
+	if (lnx_unlikely(peer->seq.n_ooo))
+		ooo_drain(ep, peer);
 	return ret;
 }
 
@@ -492,7 +492,7 @@ int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,
 	lnx_iov_get(payload, iov, niov);
 	rxe->more = true;
 	rxe->payload = payload;
-	rxe->held = LNX_HELD_COPY;
+	rxe->payload_at = LNX_PAYLOAD_COPY;
 	if (rxe->state == LNX_RXE_UNEX) {
 		rxe->unex.src = src;
 		rxe->unex.tag = tagged ? tag : 0;
@@ -509,7 +509,7 @@ int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,
  * A stored message got a source: a receive that names it may be waiting.  u stays
  * stored when there is none.
  */
-void lnx_rx_sourced(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src)
+void lnx_rx_source_resolved(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src)
 {
 	struct lnx_match *m = lnx_rx_stored(ep, msg->tagged);
 	struct lnx_rxe *rxe;
@@ -529,7 +529,7 @@ void lnx_rx_sourced(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src)
  * Stored messages of a sender whose address became known, changed, or went.  Delivering
  * one may call a core, which may have messages: each is looked at while it is first.
  */
-void lnx_rx_rename(struct lnx_peer *peer)
+void lnx_rx_source_changed(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_node *n, *tmp, left;
@@ -539,7 +539,7 @@ void lnx_rx_rename(struct lnx_peer *peer)
 			struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe,
 							     of_peer);
 
-			if (rxe->held == LNX_HELD_CORE &&
+			if (rxe->payload_at == LNX_PAYLOAD_CORE &&
 			    rxe->pe.t.addr == peer->shm_core)
 				lnx_rx_set_peer(rxe, peer);
 		}
@@ -549,6 +549,6 @@ void lnx_rx_rename(struct lnx_peer *peer)
 		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, of_peer);
 
 		lnx_list_add_tail(&peer->stored, n);
-		lnx_rx_sourced(ep, rxe, peer->addr);
+		lnx_rx_source_resolved(ep, rxe, peer->addr);
 	}
 }

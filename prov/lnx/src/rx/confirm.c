@@ -8,7 +8,7 @@
 #include "rx/rx.h"
 #include "rx/serve.h"
 #include "tx/confirm.h"
-#include "wire/note.h"
+#include "wire/shm_ctrl.h"
 
 /* ---- what peers say ---- */
 
@@ -48,10 +48,10 @@ static int check(struct lnx_ep *ep, const struct lnx_peer *peer,
 	uint64_t access = FI_REMOTE_WRITE;
 	unsigned i;
 
-	if (n->flags & LNX_NOTE_F_READ)
+	if (n->flags & LNX_SHM_CTRL_F_READ)
 		access |= FI_REMOTE_READ;
-	for (i = 0; i < n->nplace; i++) {
-		const struct lnx_wire_place *p = &n->place[i];
+	for (i = 0; i < n->n_targets; i++) {
+		const struct lnx_wire_target *p = &n->place[i];
 		struct lnx_hdr bad = {
 			.kind = LNX_KIND_PUT, .key = p->key, .tag = p->addr,
 			.len = p->len,
@@ -70,8 +70,8 @@ static int check(struct lnx_ep *ep, const struct lnx_peer *peer,
 
 void lnx_confirm_note(struct lnx_ep *ep, const struct lnx_wire_note_put *n)
 {
-	struct lnx_peer *peer = lnx_note_sender(ep, n->src);
-	uint64_t key[LNX_NOTE_PIECES];
+	struct lnx_peer *peer = lnx_shm_ctrl_sender(ep, n->src);
+	uint64_t key[LNX_SHM_CTRL_PIECES];
 	unsigned i, nkey = 0;
 	int err;
 
@@ -81,8 +81,8 @@ void lnx_confirm_note(struct lnx_ep *ep, const struct lnx_wire_note_put *n)
 	}
 	ep->stats.confirms++;
 	err = check(ep, peer, n);
-	if (!err && (n->flags & LNX_NOTE_F_COUNT)) {
-		for (i = 0; i < n->nplace; i++)
+	if (!err && (n->flags & LNX_SHM_CTRL_F_COUNT)) {
+		for (i = 0; i < n->n_targets; i++)
 			nkey = lnx_mr_key_add(key, nkey, n->place[i].key);
 		lnx_mr_count(ep->domain, key, nkey);
 	}
@@ -100,14 +100,14 @@ static ssize_t send_answer(const struct lnx_answer *a)
 		.src = ep->eid, .dst = peer->eid, .kind = LNX_KIND_RESP,
 		.op = a->op, .err = (uint32_t)a->err,
 	};
-	uint8_t bytes[LNX_NOTE_BYTES];
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 	struct iovec iov = { bytes, sizeof(bytes) };
-	struct lnx_tx note = { .call = LNX_NOTE, .iov = &iov, .niov = 1 };
+	struct lnx_tx note = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
 
-	if (peer->gone || !lnx_peer_meet(peer))
+	if (peer->dead || !lnx_peer_meet(peer))
 		return -FI_EHOSTUNREACH;
-	lnx_note_put_put(bytes, &n);
-	return lnx_note_post(ep, peer->shm_core, &note);
+	lnx_shm_ctrl_put_put(bytes, &n);
+	return lnx_shm_ctrl_post(ep, peer->shm_core, &note);
 }
 
 static void done(struct lnx_answer *a)

@@ -9,7 +9,7 @@
 #define LNX_RX_CONFIRM_H
 
 #include "obj/ep.h"
-#include "lnx_wire_note.h"
+#include "lnx_wire_shm.h"
 
 /* An answer that is to leave. */
 struct lnx_answer {

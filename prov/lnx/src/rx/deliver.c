@@ -17,7 +17,7 @@
 LNX_INLINE struct lnx_rxe *take_msg(struct lnx_ep *ep, struct lnx_ep *at,
 				    uint64_t src, size_t len)
 {
-	struct lnx_rxe *rxe, *kid;
+	struct lnx_rxe *rxe, *child;
 	struct lnx_mrecv *r;
 
 	while ((r = lnx_match_find(&at->msg, src, 0))) {
@@ -41,32 +41,32 @@ LNX_INLINE struct lnx_rxe *take_msg(struct lnx_ep *ep, struct lnx_ep *at,
 			lnx_rx_multi_retire(ep, rxe);
 			continue;
 		}
-		kid = lnx_rxe_get(ep);
-		if (!kid) {
+		child = lnx_rxe_get(ep);
+		if (!child) {
 			at->work |= LNX_WORK_MATCH;
 			ep->work |= LNX_WORK_MATCH;
 			return NULL;
 		}
-		kid->tagged = false;
-		kid->context = rxe->context;
-		kid->cq_flags = FI_RECV | FI_MSG;
-		kid->want_comp = rxe->want_comp;
+		child->tagged = false;
+		child->context = rxe->context;
+		child->cq_flags = FI_RECV | FI_MSG;
+		child->want_comp = rxe->want_comp;
 		if (at != ep)
-			lnx_rx_assign(kid, ep);
-		kid->niov = 1;
-		kid->iov[0].iov_base = (char *)rxe->iov[0].iov_base + rxe->used;
-		kid->iov[0].iov_len = kid->room = LNX_MIN(len, left);
-		kid->desc[0] = rxe->desc[0];
-		kid->more = true;
-		kid->parent = rxe;
-		rxe->kids++;
-		rxe->used += kid->room;
-		left -= kid->room;
+			lnx_rx_assign(child, ep);
+		child->niov = 1;
+		child->iov[0].iov_base = (char *)rxe->iov[0].iov_base + rxe->used;
+		child->iov[0].iov_len = child->room = LNX_MIN(len, left);
+		child->desc[0] = rxe->desc[0];
+		child->more = true;
+		child->parent = rxe;
+		rxe->n_children++;
+		rxe->used += child->room;
+		left -= child->room;
 		if (left < rxe->min_left || !left) {
 			lnx_match_unpost(&at->msg, r);
 			rxe->retired = true;
 		}
-		return kid;
+		return child;
 	}
 	return NULL;
 }
@@ -95,7 +95,7 @@ void lnx_rx_rematch(struct lnx_ep *ep)
 	at->work &= ~LNX_WORK_MATCH;
 	for (u = lnx_match_first_unex(&at->msg); u; u = next) {
 		struct lnx_rxe *msg = lnx_container_of(u, struct lnx_rxe, unex);
-		struct lnx_rxe *kid = lnx_rx_take_msg(msg->ep, u->src,
+		struct lnx_rxe *child = lnx_rx_take_msg(msg->ep, u->src,
 						      msg->len);
 
 		next = lnx_match_next_unex(&at->msg, u);
@@ -103,10 +103,10 @@ void lnx_rx_rematch(struct lnx_ep *ep)
 			ep->work |= LNX_WORK_MATCH;
 			return;		/* memory is short again */
 		}
-		if (!kid)
+		if (!child)
 			continue;
 		lnx_rx_unstore(msg);
-		lnx_rx_adopt(msg, kid);
+		lnx_rx_adopt(msg, child);
 		lnx_rx_deliver(msg);
 	}
 }
@@ -161,12 +161,12 @@ static LNX_COLD void start_failed(struct lnx_rxe *rxe, int ret)
 	lnx_rx_core_failed(rxe, &err);
 }
 
-void lnx_rx_park(struct lnx_rxe *rxe)
+void lnx_rx_defer(struct lnx_rxe *rxe)
 {
 	rxe->more = true;
 	lnx_list_del(&rxe->link);
-	lnx_list_add_tail(&rxe->ep->parked, &rxe->link);
-	rxe->ep->work |= LNX_WORK_PARK;
+	lnx_list_add_tail(&rxe->ep->deferred, &rxe->link);
+	rxe->ep->work |= LNX_WORK_DEFER;
 }
 
 /* False when memory is short; the message then stays where it is. */
@@ -178,7 +178,7 @@ static bool start_bounce(struct lnx_rxe *rxe)
 	rxe->payload = malloc(rxe->len ? rxe->len : 1);
 	if (!rxe->payload)
 		return false;
-	rxe->held = LNX_HELD_BOUNCE;
+	rxe->payload_at = LNX_PAYLOAD_BOUNCE;
 	rxe->starting = true;
 	lnx_rx_arm_bounce(rxe);
 	ret = start_core(rxe);
@@ -206,35 +206,35 @@ static void deliver_core(struct lnx_rxe *rxe)
 	/* Too long for the receive, and a core must never truncate. */
 	rxe->waiting = true;
 	if (!start_bounce(rxe))
-		lnx_rx_park(rxe);
+		lnx_rx_defer(rxe);
 }
 
 void lnx_rx_deliver(struct lnx_rxe *rxe)
 {
 	rxe->state = LNX_RXE_ACTIVE;
-	switch (rxe->held) {
-	case LNX_HELD_CORE:
+	switch (rxe->payload_at) {
+	case LNX_PAYLOAD_CORE:
 		deliver_core(rxe);
 		return;
-	case LNX_HELD_BOUNCE:
+	case LNX_PAYLOAD_BOUNCE:
 		if (rxe->starting) {
 			rxe->waiting = true;
 			return;
 		}
 		lnx_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
 		break;
-	case LNX_HELD_COPY:
+	case LNX_PAYLOAD_COPY:
 		lnx_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
 		break;
-	case LNX_HELD_BUF:
+	case LNX_PAYLOAD_BUF:
 		lnx_iov_put(rxe->iov, rxe->niov,
 			    rxe->buf->frame + sizeof(struct lnx_wire_hdr),
 			    rxe->len);
 		break;
-	case LNX_HELD_REMOTE:
+	case LNX_PAYLOAD_REMOTE:
 		lnx_pull_start(rxe);
 		return;
-	case LNX_HELD_MEMORY:
+	case LNX_PAYLOAD_MEMORY:
 		lnx_fetch_start(rxe);
 		return;
 	default:
@@ -249,22 +249,22 @@ void lnx_rx_discard(struct lnx_rxe *rxe)
 {
 	rxe->state = LNX_RXE_ACTIVE;
 	rxe->discard = true;
-	switch (rxe->held) {
-	case LNX_HELD_CORE:
+	switch (rxe->payload_at) {
+	case LNX_PAYLOAD_CORE:
 		/* Never a core's discard_*: start into scratch and drop. */
 		if (!start_bounce(rxe))
-			lnx_rx_park(rxe);
+			lnx_rx_defer(rxe);
 		return;
-	case LNX_HELD_BOUNCE:
+	case LNX_PAYLOAD_BOUNCE:
 		if (rxe->starting)
 			return;
 		break;
-	case LNX_HELD_REMOTE:
+	case LNX_PAYLOAD_REMOTE:
 		/* Nothing to read: only the sender's FIN. */
 		rxe->room = 0;
 		lnx_pull_start(rxe);
 		return;
-	case LNX_HELD_MEMORY:
+	case LNX_PAYLOAD_MEMORY:
 		lnx_fetch_start(rxe);
 		return;
 	default:
@@ -273,15 +273,15 @@ void lnx_rx_discard(struct lnx_rxe *rxe)
 	lnx_rx_release(rxe);
 }
 
-void lnx_rx_unpark(struct lnx_ep *ep, uint64_t now)
+void lnx_rx_deferred_run(struct lnx_ep *ep, uint64_t now)
 {
 	uint64_t park_ns = ep->conf->park * LNX_NS_PER_US;
 	struct lnx_node *n, *tmp;
 
-	lnx_list_foreach(&ep->parked, n, tmp) {
+	lnx_list_foreach(&ep->deferred, n, tmp) {
 		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, link);
 
-		if (rxe->held == LNX_HELD_NOTE) {
+		if (rxe->payload_at == LNX_PAYLOAD_SHM_CTRL) {
 			/* The core's next pass comes after this. */
 			int ret;
 
@@ -289,7 +289,7 @@ void lnx_rx_unpark(struct lnx_ep *ep, uint64_t now)
 			ret = start_core(rxe);
 			if (ret)
 				start_failed(rxe, ret);
-			tmp = ep->parked.next;
+			tmp = ep->deferred.next;
 			continue;
 		}
 		if (!rxe->since_ns)
@@ -297,10 +297,10 @@ void lnx_rx_unpark(struct lnx_ep *ep, uint64_t now)
 		if (!rxe->discard && !rxe->waiting &&
 		    now - rxe->since_ns < park_ns)
 			continue;
-		if (rxe->held == LNX_HELD_MEMORY) {
+		if (rxe->payload_at == LNX_PAYLOAD_MEMORY) {
 			if (!lnx_fetch_keep(rxe))
 				break;
-			tmp = ep->parked.next;
+			tmp = ep->deferred.next;
 			continue;
 		}
 		/* Only its core can tell who an unknown sender is, and when. */
@@ -308,10 +308,10 @@ void lnx_rx_unpark(struct lnx_ep *ep, uint64_t now)
 			continue;
 		if (!start_bounce(rxe))
 			break;		/* memory is short: later */
-		ep->stats.parked++;
+		ep->stats.deferred++;
 		/* Starting ran core code, which may have changed the list. */
-		tmp = ep->parked.next;
+		tmp = ep->deferred.next;
 	}
-	if (lnx_list_empty(&ep->parked))
-		ep->work &= ~LNX_WORK_PARK;
+	if (lnx_list_empty(&ep->deferred))
+		ep->work &= ~LNX_WORK_DEFER;
 }

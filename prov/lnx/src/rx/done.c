@@ -34,9 +34,9 @@ static LNX_COLD struct lnx_ep *clean(struct lnx_rxe *rxe)
 
 	free(rxe->payload);
 	free(rxe->rts);
-	if (rxe->held == LNX_HELD_RMA && !rxe->part)
+	if (rxe->payload_at == LNX_PAYLOAD_RMA && !rxe->segment)
 		rxe->peer->nserved--;
-	while (rxe->held == LNX_HELD_RMA && rxe->nmr)
+	while (rxe->payload_at == LNX_PAYLOAD_RMA && rxe->nmr)
 		lnx_mr_unuse(rxe->mr[--rxe->nmr]);
 	if (rxe->buf)
 		lnx_rxbuf_drop(rxe->buf);
@@ -53,7 +53,7 @@ static void rxe_init(struct lnx_ep *ep, struct lnx_rxe *rxe)
 {
 	/* All of them, in order: that makes two stores. */
 	rxe->state = LNX_RXE_ACTIVE;
-	rxe->held = LNX_HELD_NONE;
+	rxe->payload_at = LNX_PAYLOAD_NONE;
 	rxe->tagged = false;
 	rxe->want_comp = false;
 	rxe->starting = false;
@@ -181,7 +181,7 @@ static uint64_t multi_child_done(struct lnx_rxe *child)
 	struct lnx_rxe *parent = child->parent;
 
 	child->parent = NULL;
-	if (--parent->kids || !parent->retired)
+	if (--parent->n_children || !parent->retired)
 		return 0;
 	lnx_rxe_put(parent);
 	return FI_MULTI_RECV;
@@ -190,7 +190,7 @@ static uint64_t multi_child_done(struct lnx_rxe *child)
 void lnx_rx_multi_retire(struct lnx_ep *ep, struct lnx_rxe *parent)
 {
 	parent->retired = true;
-	if (parent->kids)
+	if (parent->n_children)
 		return;
 	lnx_cq_write(ep->rx_cq, parent->context,
 		     FI_RECV | FI_MSG | FI_MULTI_RECV, 0, NULL, 0, 0,
@@ -214,7 +214,7 @@ static LNX_COLD void count_memory(const struct lnx_rxe *rxe)
 /* A peer's large write arrives as a receive that nobody posted. */
 static inline enum lnx_cntr_kind kind_of(const struct lnx_rxe *rxe)
 {
-	return lnx_likely(rxe->held != LNX_HELD_RMA) ? LNX_CNTR_RECV :
+	return lnx_likely(rxe->payload_at != LNX_PAYLOAD_RMA) ? LNX_CNTR_RECV :
 						       LNX_CNTR_REMOTE_WRITE;
 }
 
@@ -248,7 +248,7 @@ void lnx_rx_done(struct lnx_rxe *rxe)
 	if (lnx_unlikely(rxe->more)) {
 		if (rxe->parent)
 			flags |= multi_child_done(rxe);
-		if (rxe->held == LNX_HELD_RMA)
+		if (rxe->payload_at == LNX_PAYLOAD_RMA)
 			count_memory(rxe);
 	}
 	if (lnx_unlikely(rxe->len > rxe->room)) {
@@ -283,12 +283,12 @@ void lnx_rx_core_done(struct lnx_rxe *rxe, uint64_t flags, uint64_t data)
 		rxe->cq_flags |= FI_REMOTE_CQ_DATA;
 		rxe->data = data;
 	}
-	if (lnx_likely(rxe->held == LNX_HELD_CORE)) {
+	if (lnx_likely(rxe->payload_at == LNX_PAYLOAD_CORE)) {
 		lnx_rx_done(rxe);
 		return;
 	}
-	if (rxe->held == LNX_HELD_NOTE) {
-		lnx_rx_note(rxe);
+	if (rxe->payload_at == LNX_PAYLOAD_SHM_CTRL) {
+		lnx_rx_shm_ctrl(rxe);
 		lnx_rx_release(rxe);
 		return;
 	}
@@ -310,7 +310,7 @@ LNX_COLD void lnx_rx_core_failed(struct lnx_rxe *rxe,
 				 const struct fi_cq_err_entry *err)
 {
 	bool wanted = rxe->state == LNX_RXE_ACTIVE && !rxe->discard &&
-		      rxe->held != LNX_HELD_NOTE;
+		      rxe->payload_at != LNX_PAYLOAD_SHM_CTRL;
 
 	if (rxe->state == LNX_RXE_FREE || rxe->reported)
 		return;
@@ -324,5 +324,5 @@ LNX_COLD void lnx_rx_core_failed(struct lnx_rxe *rxe,
 		lnx_rx_release(rxe);
 	/* A claimed one fails when the application asks for it. */
 	else
-		rxe->held = LNX_HELD_NONE;
+		rxe->payload_at = LNX_PAYLOAD_NONE;
 }

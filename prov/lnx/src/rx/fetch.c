@@ -16,12 +16,12 @@
 #include <string.h>
 
 #include "comp/comp.h"
-#include "core/book.h"
+#include "core/shm_registry.h"
 #include "rx/confirm.h"
 #include "rx/rx.h"
 #include "tx/confirm.h"
 #include "tx/tx.h"
-#include "wire/note.h"
+#include "wire/shm_ctrl.h"
 
 static LNX_COLD void lost(struct lnx_ep *ep, uint64_t len)
 {
@@ -32,42 +32,42 @@ static LNX_COLD void lost(struct lnx_ep *ep, uint64_t len)
 }
 
 static inline void set_message(struct lnx_rxe *rxe, struct lnx_peer *peer,
-			       const struct lnx_wire_note *n)
+			       const struct lnx_wire_shm_ctrl *n)
 {
 	struct lnx_fetch *f = &rxe->fetch;
 
 	rxe->peer = peer;
 	rxe->tag = n->tag;
 	rxe->len = n->len;
-	rxe->held = LNX_HELD_MEMORY;
+	rxe->payload_at = LNX_PAYLOAD_MEMORY;
 	if (n->flags & LNX_WIRE_F_DATA) {
 		rxe->data = n->data;
 		rxe->cq_flags |= FI_REMOTE_CQ_DATA;
 	}
 	f->op = n->op;
-	f->mark = n->mark;
+	f->cookie = n->cookie;
 	memcpy(f->piece, n->piece, sizeof(f->piece));
 	f->npiece = n->npiece;
 	f->pid = n->pid;
 	f->err = 0;
 	f->read = false;
-	f->copy = n->flags & LNX_NOTE_F_COPY;
+	f->copy = n->flags & LNX_SHM_CTRL_F_COPY;
 	f->name = 0;
 	f->got = 0;
 }
 
-struct lnx_peer *lnx_note_sender(struct lnx_ep *ep, uint64_t eid)
+struct lnx_peer *lnx_shm_ctrl_sender(struct lnx_ep *ep, uint64_t eid)
 {
 	struct lnx_peer *peer = lnx_peer_by_eid(ep, eid);
 	struct lnx_addr a = { .eid = eid };
 
-	return lnx_likely(peer != NULL) ? peer : lnx_peer_stranger(ep, &a);
+	return lnx_likely(peer != NULL) ? peer : lnx_peer_unsolicited(ep, &a);
 }
 
-static void announced(struct lnx_ep *ep, const struct lnx_wire_note *n)
+static void announced(struct lnx_ep *ep, const struct lnx_wire_shm_ctrl *n)
 {
 	bool tagged = n->kind == LNX_KIND_RTS_TAG;
-	struct lnx_peer *peer = lnx_note_sender(ep, n->src);
+	struct lnx_peer *peer = lnx_shm_ctrl_sender(ep, n->src);
 	struct lnx_rxe *rxe;
 
 	if (lnx_unlikely(!peer)) {
@@ -94,7 +94,7 @@ static void announced(struct lnx_ep *ep, const struct lnx_wire_note *n)
 	rxe->unex.src = peer->addr;
 	rxe->unex.tag = n->tag;
 	lnx_rx_store(rxe);
-	lnx_rx_park(rxe);
+	lnx_rx_defer(rxe);
 	ep->stats.unexpected++;
 }
 
@@ -155,7 +155,7 @@ static bool confirm(struct lnx_ep *ep, const void *bytes)
 	struct lnx_wire_note_put n;
 	struct lnx_peer *peer;
 
-	if (lnx_note_put_get(&n, bytes, ep->eid))
+	if (lnx_shm_ctrl_put_get(&n, bytes, ep->eid))
 		return false;
 	if (n.kind == LNX_KIND_PUT) {
 		lnx_confirm_note(ep, &n);
@@ -168,18 +168,18 @@ static bool confirm(struct lnx_ep *ep, const void *bytes)
 	return true;
 }
 
-void lnx_rx_note(struct lnx_rxe *rxe)
+void lnx_rx_shm_ctrl(struct lnx_rxe *rxe)
 {
 	struct lnx_ep *ep = rxe->ep;
-	struct iovec iov = { ep->shm->note, rxe->iov[0].iov_len };
-	struct lnx_wire_note n;
+	struct iovec iov = { ep->shm->ctrl_buf, rxe->iov[0].iov_len };
+	struct lnx_wire_shm_ctrl n;
 
 	if (iov.iov_len == LNX_COPY_BYTES && copy_came(ep, iov.iov_base))
 		return;
-	if (iov.iov_len == LNX_NOTE_BYTES && confirm(ep, iov.iov_base))
+	if (iov.iov_len == LNX_SHM_CTRL_BYTES && confirm(ep, iov.iov_base))
 		return;
-	if (lnx_unlikely(iov.iov_len != LNX_NOTE_BYTES ||
-			 lnx_note_get(&n, iov.iov_base, ep->eid))) {
+	if (lnx_unlikely(iov.iov_len != LNX_SHM_CTRL_BYTES ||
+			 lnx_shm_ctrl_get(&n, iov.iov_base, ep->eid))) {
 		/* An application's message that happens to be as long. */
 		ep->stats.direct_recvs++;
 		ep->stats.direct_recv_length += iov.iov_len;
@@ -207,7 +207,7 @@ void lnx_fetch_start(struct lnx_rxe *rxe)
 	struct lnx_ep *ep = rxe->ep;
 
 	rxe->more = true;
-	lnx_list_del(&rxe->link);	/* it may be parked */
+	lnx_list_del(&rxe->link);	/* it may be deferred */
 	lnx_list_add_tail(&ep->fetches, &rxe->link);
 	ep->work |= LNX_WORK_FETCH;
 }
@@ -224,17 +224,17 @@ static void read_memory(struct lnx_rxe *rxe, const struct iovec *iov,
 	struct lnx_fetch *f = &rxe->fetch;
 	struct lnx_peer *peer = rxe->peer;
 	struct lnx_cma_owner owner = {
-		.pid = f->pid, .mark = f->mark, .eid = peer->eid,
+		.pid = f->pid, .cookie = f->cookie, .eid = peer->eid,
 	};
-	const struct lnx_book *book = NULL;
+	const struct lnx_shm_registry *registry = NULL;
 
 	f->copy |= peer->ep->conf->disable_cma;
 	if (lnx_unlikely(f->copy && want))
 		return;
 	if (lnx_likely(f->pid == peer->where.pid))
-		book = peer->book;
-	if (lnx_likely(book != NULL))
-		owner.mark = 0;		/* it says the same, and faster */
+		registry = peer->registry;
+	if (lnx_likely(registry != NULL))
+		owner.cookie = 0;		/* it says the same, and faster */
 	f->err = lnx_cma_read(&owner, f->piece, f->npiece, iov, niov, want);
 	if (lnx_unlikely(may_not(f->err))) {
 		f->copy = true;
@@ -242,7 +242,7 @@ static void read_memory(struct lnx_rxe *rxe, const struct iovec *iov,
 		return;
 	}
 	f->read = true;
-	if (lnx_likely(book != NULL) && !f->err && !lnx_book_is_open(book))
+	if (lnx_likely(registry != NULL) && !f->err && !lnx_shm_registry_is_live(registry))
 		f->err = ESRCH;
 	if (lnx_likely(!f->err))
 		rxe->ep->stats.direct_recv_length += want;
@@ -315,7 +315,7 @@ void lnx_fetch_run(struct lnx_ep *ep)
 				lnx_list_add_tail(&stuck, &rxe->link);
 			continue;
 		}
-		if (lnx_tx_note_fin(rxe->peer, f->op, f->err) == -FI_EAGAIN)
+		if (lnx_tx_shm_fin(rxe->peer, f->op, f->err) == -FI_EAGAIN)
 			lnx_list_add_tail(&stuck, &rxe->link);
 		else
 			finish(rxe);
@@ -350,7 +350,7 @@ bool lnx_fetch_keep(struct lnx_rxe *rxe)
 		free(iov.iov_base);
 		return true;
 	}
-	if (lnx_tx_note_fin(rxe->peer, f->op, 0) == -FI_EAGAIN) {
+	if (lnx_tx_shm_fin(rxe->peer, f->op, 0) == -FI_EAGAIN) {
 		f->read = false;
 		rxe->since_ns = 0;	/* after another while */
 		free(iov.iov_base);
@@ -358,8 +358,8 @@ bool lnx_fetch_keep(struct lnx_rxe *rxe)
 	}
 	lnx_list_del(&rxe->link);
 	rxe->payload = iov.iov_base;
-	rxe->held = LNX_HELD_COPY;
-	rxe->ep->stats.parked++;
+	rxe->payload_at = LNX_PAYLOAD_COPY;
+	rxe->ep->stats.deferred++;
 	return true;
 }
 
@@ -381,7 +381,7 @@ void lnx_fetch_fail_peer(struct lnx_peer *peer)
 /* The message is thrown away with the endpoint. */
 void lnx_fetch_refuse(struct lnx_rxe *rxe)
 {
-	lnx_tx_note_fin(rxe->peer, rxe->fetch.op, FI_ECONNABORTED);
+	lnx_tx_shm_fin(rxe->peer, rxe->fetch.op, FI_ECONNABORTED);
 }
 
 void lnx_fetches_destroy(struct lnx_ep *ep)

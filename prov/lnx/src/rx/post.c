@@ -53,7 +53,7 @@ static LNX_COLD ssize_t post_multi(struct lnx_ep *ep, const struct lnx_recv *r)
 	rxe->state = LNX_RXE_POSTED;
 	rxe->multi = true;
 	rxe->used = 0;
-	rxe->kids = 0;
+	rxe->n_children = 0;
 	rxe->min_left = ep->min_multi_recv;
 	rxe->post.src = src;
 	rxe->post.tag = 0;
@@ -66,13 +66,13 @@ static LNX_COLD ssize_t post_multi(struct lnx_ep *ep, const struct lnx_recv *r)
 	 */
 	while ((u = lnx_match_peek(m, src, 0, 0))) {
 		struct lnx_rxe *msg = lnx_container_of(u, struct lnx_rxe, unex);
-		struct lnx_rxe *kid = lnx_rx_take_msg(msg->ep, u->src,
+		struct lnx_rxe *child = lnx_rx_take_msg(msg->ep, u->src,
 						      msg->len);
 
-		if (!kid)
+		if (!child)
 			break;
 		lnx_rx_unstore(msg);
-		lnx_rx_adopt(msg, kid);
+		lnx_rx_adopt(msg, child);
 		lnx_rx_deliver(msg);
 	}
 	return 0;
@@ -265,7 +265,7 @@ ssize_t lnx_rx_cancel(struct lnx_ep *ep, void *context)
 		ret = 0;
 		if (rxe->multi) {
 			rxe->cq_flags |= FI_MULTI_RECV;
-			if (rxe->kids) {
+			if (rxe->n_children) {
 				/* Messages are still coming in: let them end it. */
 				rxe->retired = true;
 				break;

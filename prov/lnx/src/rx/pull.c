@@ -20,7 +20,7 @@
 #include "comp/faults.h"
 #include "policy/errclass.h"
 #include "rx/rx.h"
-#include "tx/guard.h"
+#include "tx/detect.h"
 #include "tx/path.h"
 #include "tx/rkey.h"
 #include "tx/rma.h"
@@ -94,9 +94,9 @@ void lnx_pull_start(struct lnx_rxe *rxe)
 	p->rxe = rxe;
 	p->peer = rxe->peer;
 	p->want = LNX_MIN(rxe->len, rxe->room);
-	if (rxe->held == LNX_HELD_RMA) {
+	if (rxe->payload_at == LNX_PAYLOAD_RMA) {
 		p->err = rxe->refuse;
-		p->push = rxe->part && rxe->part->kind == LNX_PART_WRITE;
+		p->push = rxe->segment && rxe->segment->kind == LNX_RMA_SEGMENT_WRITE;
 	}
 	lnx_list_init(&p->redo);
 	p->peer->pull_left += p->want;
@@ -204,10 +204,10 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 		lnx_path_read_refused(path, len, now);
 		return ret;
 	}
-	rail->hot = p->rxe->ep->poll_hot;
+	rail->poll_credits = p->rxe->ep->poll_hot;
 	if (p->peer->npath > 1 &&
-	    lnx_unlikely(!lnx_list_linked(&p->peer->guard_link)))
-		lnx_guard_watch(p->peer);
+	    lnx_unlikely(!lnx_list_linked(&p->peer->detect_link)))
+		lnx_detect_watch(p->peer);
 	return 0;
 }
 
@@ -332,7 +332,7 @@ static ssize_t feed(struct lnx_pull *p, uint64_t now)
 		return IN_LINE;
 	if (p->retry_ns > now)
 		return -FI_EAGAIN;
-	if (!peer->npath || peer->gone)
+	if (!peer->npath || peer->dead)
 		return -FI_EHOSTUNREACH;
 	return lnx_likely(peer->npath == 1) ? feed_one(p, now) :
 					      feed_all(p, now);
@@ -360,9 +360,9 @@ static LNX_COLD bool other_way(const struct lnx_pull *p, unsigned seg,
 }
 
 /* The application's own read or write of remote memory; NULL: it is none. */
-static struct lnx_part *part_of(const struct lnx_pull *p)
+static struct lnx_rma_segment *part_of(const struct lnx_pull *p)
 {
-	return p->rxe->held == LNX_HELD_RMA ? p->rxe->part : NULL;
+	return p->rxe->payload_at == LNX_PAYLOAD_RMA ? p->rxe->segment : NULL;
 }
 
 static LNX_COLD void begin_failing(struct lnx_pull *p, uint64_t now)
@@ -381,7 +381,7 @@ static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
 			    bool hopeless, uint64_t now)
 {
 	const struct lnx_conf *conf = p->rxe->ep->conf;
-	struct lnx_part *part = part_of(p);
+	struct lnx_rma_segment *segment = part_of(p);
 	unsigned more;
 
 	if (p->err)
@@ -395,7 +395,7 @@ static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
 		p->tried_ns = now;
 		p->tries++;
 	}
-	if ((hopeless && (!part || p->asked)) ||
+	if ((hopeless && (!segment || p->asked)) ||
 	    (p->tries > conf->retry_count && lnx_ns_since(now, p->failing_ns) >
 	     conf->transaction_timeout * LNX_NS_PER_MS)) {
 		p->err = err;
@@ -406,9 +406,9 @@ static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
 	if (p->peer->npath == 1 || more)
 		p->retry_ns = now + (REDO_NS << LNX_MIN(more, REDO_SHIFT_MAX));
 	/* A broken connection looks like a registration that is no more. */
-	if (part && !p->asking && !other_way(p, seg, now)) {
+	if (segment && !p->asking && !other_way(p, seg, now)) {
 		p->asking = true;
-		lnx_rkey_renew(part);
+		lnx_rkey_renew(segment);
 	}
 }
 
@@ -480,13 +480,13 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	p->peer->pull_left -= p->want - p->posted;
 	p->posted = p->want;
 	err = p->err;
-	if (rxe->held == LNX_HELD_RMA && rxe->part) {
-		struct lnx_part *part = rxe->part;
+	if (rxe->payload_at == LNX_PAYLOAD_RMA && rxe->segment) {
+		struct lnx_rma_segment *segment = rxe->segment;
 
 		lnx_list_del(&p->link);
 		p->peer->npull--;
 		lnx_rxe_put(rxe);
-		lnx_rma_pulled(part, err);
+		lnx_rma_pulled(segment, err);
 		return true;
 	}
 	ok = !err && !rxe->discard;
@@ -503,7 +503,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 		return false;
 	}
 	/* A peer's write has no receive to fail. */
-	if (rxe->discard || (!ok && rxe->held == LNX_HELD_RMA))
+	if (rxe->discard || (!ok && rxe->payload_at == LNX_PAYLOAD_RMA))
 		lnx_rx_release(rxe);
 	else if (!ok)
 		lnx_rx_fail(rxe, err, err);
@@ -540,7 +540,7 @@ bool lnx_pull_chunk_out(const void *chunk)
  * The path is left: what it was to bring is read again over others.  What it may yet
  * bring is the same, but the buffer is not the application's before it has ended.
  */
-void lnx_pull_leave(struct lnx_path *path)
+void lnx_pull_fail_over(struct lnx_path *path)
 {
 	struct lnx_node *n, *tmp;
 
@@ -599,7 +599,7 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 		p->peer->silent_ns = 0;
 		p->done += c->len;
 		p->moved[c->path->index] += c->len;
-		if (p->rxe->held != LNX_HELD_RMA)
+		if (p->rxe->payload_at != LNX_PAYLOAD_RMA)
 			rail->traffic.recv_length += c->len;
 		p->failing_ns = 0;
 		lnx_pool_put(&ep->chunk_pool, c);
@@ -615,8 +615,8 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 						   LNX_WHILE_READ,
 			     err, prov_errno);
 	/* Those that fail with it are one failure. */
-	if (now >= c->path->guard.blamed_ns + REDO_NS)
-		lnx_guard_blame(p->peer, c->path, class, now);
+	if (now >= c->path->detect.charged_ns + REDO_NS)
+		lnx_detect_charge(p->peer, c->path, class, now);
 	failed(p, c->seg, err, class == LNX_CLASS_OK, now);
 }
 

@@ -12,10 +12,10 @@
 
 #include "obj/ep.h"
 #include "wire/hdr.h"
-#include "wire/note.h"
+#include "wire/shm_ctrl.h"
 
 struct lnx_pull;
-struct lnx_part;
+struct lnx_rma_segment;
 struct lnx_mr;
 
 #define LNX_SLAB_RXE		256
@@ -41,23 +41,23 @@ enum lnx_rxe_state {
 };
 
 /* Where an arrived message's data is. */
-enum lnx_rxe_held {
-	LNX_HELD_NONE,
-	LNX_HELD_CORE,			/* direct rail: in the core, start_* */
-	LNX_HELD_BOUNCE,		/* direct rail: in, or coming to, bounce */
-	LNX_HELD_BUF,			/* framed: in the frame buffer `buf` */
-	LNX_HELD_COPY,			/* framed: in heap memory `payload` */
-	LNX_HELD_REMOTE,		/* framed: to be pulled, `rts` */
-	LNX_HELD_MEMORY,		/* direct: in its sender's memory, `fetch` */
-	LNX_HELD_NOTE,			/* no message: of the core, in rail->note */
-	LNX_HELD_RMA,			/* the same, of no receive but of RMA */
+enum lnx_rxe_payload {
+	LNX_PAYLOAD_NONE,
+	LNX_PAYLOAD_CORE,			/* direct rail: in the core, start_* */
+	LNX_PAYLOAD_BOUNCE,		/* direct rail: in, or coming to, bounce */
+	LNX_PAYLOAD_BUF,			/* framed: in the frame buffer `buf` */
+	LNX_PAYLOAD_COPY,			/* framed: in heap memory `payload` */
+	LNX_PAYLOAD_REMOTE,		/* framed: to be pulled, `rts` */
+	LNX_PAYLOAD_MEMORY,		/* direct: in its sender's memory, `fetch` */
+	LNX_PAYLOAD_SHM_CTRL,			/* no message: of the core, in rail->ctrl_buf */
+	LNX_PAYLOAD_RMA,			/* the same, of no receive but of RMA */
 };
 
 /* Where a message that is HELD_MEMORY lies, and how far its reading is. */
 struct lnx_fetch {
 	uint64_t op;			/* its sender's name for it */
-	uint64_t mark;
-	struct lnx_wire_piece piece[LNX_NOTE_PIECES];
+	uint64_t cookie;
+	struct lnx_wire_piece piece[LNX_SHM_CTRL_PIECES];
 	int32_t pid;
 	int err;
 	uint8_t npiece;
@@ -79,7 +79,7 @@ struct lnx_rxe {
 		struct lnx_fetch fetch;	/* HELD_MEMORY: there is no core */
 	};
 	uint8_t state;			/* enum lnx_rxe_state */
-	uint8_t held;			/* enum lnx_rxe_held */
+	uint8_t payload_at;			/* enum lnx_rxe_payload */
 	bool tagged;
 	bool want_comp;			/* a success is reported */
 	bool starting;			/* bounce is still being filled */
@@ -114,17 +114,17 @@ struct lnx_rxe {
 	struct lnx_rxbuf *buf;		/* HELD_BUF: owned */
 	struct lnx_rts *rts;		/* HELD_REMOTE: owned */
 	uint64_t since_ns;		/* HELD_CORE and large: when it came */
-	struct lnx_node link;		/* ep->parked, or ep->reserve */
+	struct lnx_node link;		/* ep->deferred, or ep->reserve */
 	/* Multi-receive: the parent holds the buffer, children the messages. */
 	struct lnx_rxe *parent;
 	struct lnx_ep *home;		/* whose pool it is of; const */
 
 	struct lnx_node of_peer;	/* UNEX: peer->stored, or ep->nameless */
 	struct lnx_munex unex;		/* UNEX */
-	uint32_t kids;			/* parent: messages not yet complete */
+	uint32_t n_children;			/* parent: messages not yet complete */
 
 	/* HELD_RMA only. */
-	struct lnx_part *part;		/* a large read or write of ours; NULL: */
+	struct lnx_rma_segment *segment;		/* a large read or write of ours; NULL: */
 	struct lnx_mr *mr[LNX_RMA_IOV_MAX]; /* a peer's large write into these, */
 	int refuse;			/* or not, and why */
 	uint8_t nmr;			/* registrations in use */
@@ -201,11 +201,11 @@ ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r);
 ssize_t lnx_rx_post_special(struct lnx_ep *ep, const struct lnx_recv *r);
 ssize_t lnx_rx_cancel(struct lnx_ep *ep, void *context);
 
-/* rx/bare.c: the same on bare rails, by their cores. */
-ssize_t lnx_bare_post(struct lnx_ep *ep, const struct lnx_recv *r);
-ssize_t lnx_bare_cancel(struct lnx_ep *ep, void *context);
+/* rx/native.c: the same on bare rails, by their cores. */
+ssize_t lnx_native_post(struct lnx_ep *ep, const struct lnx_recv *r);
+ssize_t lnx_native_cancel(struct lnx_ep *ep, void *context);
 /* Tell the cores ep->min_multi_recv.  Owner lock held. */
-int lnx_bare_min_multi_recv(struct lnx_ep *ep);
+int lnx_native_min_multi_recv(struct lnx_ep *ep);
 
 /* rx/srx_owner.c */
 extern struct fi_ops_srx_owner lnx_direct_srx_ops;
@@ -215,8 +215,8 @@ extern struct fi_ops_srx_owner lnx_framed_srx_ops;
 
 /* rx/arrive.c.  A frame came in on rail.  Returns true when buf was kept. */
 bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len);
-void lnx_rx_rename(struct lnx_peer *peer);
-void lnx_rx_sourced(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src);
+void lnx_rx_source_changed(struct lnx_peer *peer);
+void lnx_rx_source_resolved(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src);
 /* A message that lies in memory; copies.  peer NULL: unknown.  0 or -FI_EAGAIN. */
 int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,
 		uint64_t tag, uint64_t data, uint8_t flags,
@@ -231,8 +231,8 @@ LNX_COLD void lnx_rx_assign(struct lnx_rxe *rxe, struct lnx_ep *ep);
 /* rxe is out of its matcher, and reported as cancelled. */
 LNX_COLD void lnx_rx_cancel_shared(struct lnx_ep *srx, struct lnx_rxe *rxe);
 /* ep begins to close: from now on it takes no receives of ep->srx. */
-LNX_COLD void lnx_rx_leave(struct lnx_ep *ep);
-/* Its rails are closed: give back what it has of them, and forget ep->lender. */
+LNX_COLD void lnx_rx_detach(struct lnx_ep *ep);
+/* Its rails are closed: give back what it has of them, and forget ep->srx_owner. */
 LNX_COLD void lnx_rx_give_back(struct lnx_ep *ep);
 
 /* rx/deliver.c */
@@ -252,9 +252,9 @@ void lnx_rx_deliver(struct lnx_rxe *rxe);
 /* Let the core of a direct rail put its message into rxe->payload. */
 void lnx_rx_arm_bounce(struct lnx_rxe *rxe);
 /* Leave a message in its core until memory or time allows to take it out. */
-void lnx_rx_park(struct lnx_rxe *rxe);
-/* Take parked messages that waited too long out of their core. */
-void lnx_rx_unpark(struct lnx_ep *ep, uint64_t now);
+void lnx_rx_defer(struct lnx_rxe *rxe);
+/* Take deferred messages that waited too long out of their core. */
+void lnx_rx_deferred_run(struct lnx_ep *ep, uint64_t now);
 /* Throw away a stored message that is out of its matcher. */
 void lnx_rx_discard(struct lnx_rxe *rxe);
 
@@ -269,19 +269,19 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno);
 /* The keys that it had asked for (tx/rkey.h) are in rxe->rts; or err: why not. */
 void lnx_pull_renewed(struct lnx_rxe *rxe, int err);
 /* Does a core have it?  If not it waits to be moved again. */
-/* A path is given up for now; its core endpoint is closed (tx/guard.h). */
-void lnx_pull_leave(struct lnx_path *path);
+/* A path is given up for now; its core endpoint is closed (tx/detect.h). */
+void lnx_pull_fail_over(struct lnx_path *path);
 void lnx_pull_cut(struct lnx_path *path);
 bool lnx_pull_chunk_out(const void *chunk);
 void lnx_pull_fail_peer(struct lnx_peer *peer, int err);
 void lnx_pulls_destroy(struct lnx_ep *ep);
 
 /* rx/fetch.c */
-/* The core has put a note into rail->note. */
-void lnx_rx_note(struct lnx_rxe *rxe);
+/* The core has put a note into rail->ctrl_buf. */
+void lnx_rx_shm_ctrl(struct lnx_rxe *rxe);
 /* The peer of that id, made if need be; NULL: there is no memory, or too many are
  * strangers. */
-struct lnx_peer *lnx_note_sender(struct lnx_ep *ep, uint64_t eid);
+struct lnx_peer *lnx_shm_ctrl_sender(struct lnx_ep *ep, uint64_t eid);
 /* Read the message of rxe, which is HELD_MEMORY. */
 void lnx_fetch_start(struct lnx_rxe *rxe);
 void lnx_fetch_run(struct lnx_ep *ep);

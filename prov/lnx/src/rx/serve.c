@@ -148,7 +148,7 @@ static int put(struct lnx_ep *ep, struct lnx_peer *peer,
 
 /* Have a large write go where it is to go; 0, or why it may not. */
 static int place(struct lnx_ep *ep, struct lnx_rxe *rxe,
-		 const struct lnx_place *p, unsigned n)
+		 const struct lnx_rma_target *p, unsigned n)
 {
 	struct lnx_hdr bad = { .kind = LNX_KIND_PUT_RTS };
 	unsigned i;
@@ -181,8 +181,8 @@ static int put_large(struct lnx_ep *ep, struct lnx_peer *peer,
 		     const struct lnx_hdr *h, const uint8_t *payload,
 		     size_t size)
 {
-	size_t head = h->tag * sizeof(struct lnx_wire_place);
-	struct lnx_place p[LNX_PLACES_MAX];
+	size_t head = h->tag * sizeof(struct lnx_wire_target);
+	struct lnx_rma_target p[LNX_RMA_TARGETS_MAX];
 	struct lnx_rts *rts = full(peer) ? NULL : lnx_pull_rts_new();
 	struct lnx_rxe *rxe = rts ? lnx_rxe_get(ep) : NULL;
 	int err;
@@ -193,17 +193,17 @@ static int put_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	rxe->more = true;
 	rxe->rts = rts;
-	if (lnx_places_get(p, (unsigned)h->tag, payload, h->len) ||
+	if (lnx_rma_targets_get(p, (unsigned)h->tag, payload, h->len) ||
 	    lnx_rts_get(rts, payload + head, size - head, h->len)) {
 		ep->stats.bad_frames++;
 		lnx_rxe_put(rxe);
 		return 0;
 	}
 	rxe->peer = peer;
-	rxe->held = LNX_HELD_RMA;
+	rxe->payload_at = LNX_PAYLOAD_RMA;
 	peer->nserved++;
 	rxe->nmr = 0;
-	rxe->part = NULL;
+	rxe->segment = NULL;
 	rxe->refuse = 0;
 	rxe->state = LNX_RXE_ACTIVE;
 	rxe->len = h->len;

@@ -33,11 +33,11 @@ struct lnx_rxe *lnx_rx_take_shared(struct lnx_ep *ep, uint64_t src,
 }
 
 /* The endpoint that speaks for the context, which has no CQ; NULL: there is none. */
-static struct lnx_ep *first_sharer(struct lnx_ep *srx)
+static struct lnx_ep *first_srx_user(struct lnx_ep *srx)
 {
 	struct lnx_node *n, *tmp;
 
-	lnx_list_foreach(&srx->sharers, n, tmp) {
+	lnx_list_foreach(&srx->srx_users, n, tmp) {
 		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep, srx_link);
 
 		if (ep->rx_cq)
@@ -48,7 +48,7 @@ static struct lnx_ep *first_sharer(struct lnx_ep *srx)
 
 void lnx_rx_cancel_shared(struct lnx_ep *srx, struct lnx_rxe *rxe)
 {
-	struct lnx_ep *ep = first_sharer(srx);
+	struct lnx_ep *ep = first_srx_user(srx);
 
 	if (!ep) {
 		lnx_rx_release(rxe);
@@ -74,7 +74,7 @@ static void take_along(struct lnx_match *from, struct lnx_match *to,
 	}
 }
 
-void lnx_rx_leave(struct lnx_ep *ep)
+void lnx_rx_detach(struct lnx_ep *ep)
 {
 	if (!ep->srx)
 		return;
@@ -88,18 +88,18 @@ void lnx_rx_leave(struct lnx_ep *ep)
  * A message on its way into a multi-receive buffer goes with its endpoint, and may have
  * been thrown away already.  The buffer was perhaps only waiting for it.
  */
-static void drop_kid(void *obj, void *arg)
+static void drop_child(void *obj, void *arg)
 {
-	struct lnx_rxe *kid = obj, *parent;
+	struct lnx_rxe *child = obj, *parent;
 	struct lnx_ep *srx = arg, *ep;
 
-	if (!kid->parent)
+	if (!child->parent)
 		return;
-	parent = kid->parent;
-	kid->parent = NULL;
-	if (--parent->kids || !parent->retired)
+	parent = child->parent;
+	child->parent = NULL;
+	if (--parent->n_children || !parent->retired)
 		return;
-	ep = first_sharer(srx);
+	ep = first_srx_user(srx);
 	if (ep)
 		lnx_rx_multi_retire(ep, parent);
 	else
@@ -116,10 +116,10 @@ static void drop_taken(void *obj, void *arg)
 
 void lnx_rx_give_back(struct lnx_ep *ep)
 {
-	if (!ep->lender)
+	if (!ep->srx_owner)
 		return;
-	lnx_pool_each(&ep->rxe_pool, drop_kid, ep->lender);
-	lnx_pool_each(&ep->lender->rxe_pool, drop_taken, ep);
-	ep->lender->nsharer--;
-	ep->lender = NULL;
+	lnx_pool_each(&ep->rxe_pool, drop_child, ep->srx_owner);
+	lnx_pool_each(&ep->srx_owner->rxe_pool, drop_taken, ep);
+	ep->srx_owner->n_srx_users--;
+	ep->srx_owner = NULL;
 }

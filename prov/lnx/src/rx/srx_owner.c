@@ -17,7 +17,7 @@
 
 #include "comp/comp.h"
 #include "rx/rx.h"
-#include "wire/note.h"
+#include "wire/shm_ctrl.h"
 
 static inline struct lnx_rail *srx_rail(struct fid_peer_srx *srx)
 {
@@ -65,9 +65,9 @@ static LNX_COLD int lost(struct lnx_rail *rail, size_t len)
 }
 
 /* Progress finds out who it may be, for its later messages and if this waits. */
-static LNX_COLD void unnamed(struct lnx_ep *ep)
+static LNX_COLD void unknown_source(struct lnx_ep *ep)
 {
-	ep->unnamed = true;
+	ep->unknown_source = true;
 	ep->work |= LNX_WORK_LEARN;
 }
 
@@ -81,7 +81,7 @@ static LNX_COLD int get_unexpected(struct lnx_rail *rail, struct lnx_peer *peer,
 		return lost(rail, attr->msg_size);
 	rxe->state = LNX_RXE_OFFERED;
 	rxe->refused = false;
-	rxe->held = LNX_HELD_CORE;
+	rxe->payload_at = LNX_PAYLOAD_CORE;
 	rxe->tagged = tagged;
 	rxe->peer = peer;
 	rxe->tag = attr->tag;
@@ -105,14 +105,14 @@ static LNX_COLD int get_truncated(struct lnx_rxe *rxe,
 		rxe->state = LNX_RXE_OFFERED;
 		return -FI_ENOENT;	/* direct_queue parks it */
 	}
-	rxe->held = LNX_HELD_BOUNCE;
+	rxe->payload_at = LNX_PAYLOAD_BOUNCE;
 	rxe->starting = true;
 	lnx_rx_arm_bounce(rxe);
 	lnx_rxe_own(rxe);
 	return 0;
 }
 
-/* A note or copy of ours, by its length; lnx_rx_note looks whether it is one.  Cores copy
+/* A note or copy of ours, by its length; lnx_rx_shm_ctrl looks whether it is one.  Cores copy
  * at once what is that short, so one buffer is enough. */
 static LNX_COLD int get_note(struct lnx_rail *rail, struct lnx_peer *peer,
 			     struct fi_peer_match_attr *attr,
@@ -122,11 +122,11 @@ static LNX_COLD int get_note(struct lnx_rail *rail, struct lnx_peer *peer,
 
 	if (!rxe)
 		return lost(rail, attr->msg_size);
-	rxe->held = LNX_HELD_NOTE;
+	rxe->payload_at = LNX_PAYLOAD_SHM_CTRL;
 	rxe->tagged = false;
 	rxe->peer = peer;
 	rxe->niov = 1;
-	rxe->iov[0].iov_base = rail->note;
+	rxe->iov[0].iov_base = rail->ctrl_buf;
 	rxe->iov[0].iov_len = attr->msg_size;
 	entry_arm(rxe, &rail->peer_srx, attr);
 	*out = lnx_peer_entry_out(&rxe->pe);
@@ -149,8 +149,8 @@ LNX_INLINE int direct_get(struct fid_peer_srx *srx,
 
 	lnx_assert_held(&ep->lock);
 	if (lnx_unlikely(!peer))
-		unnamed(ep);
-	if (!tagged && lnx_unlikely(attr->msg_size == LNX_NOTE_BYTES ||
+		unknown_source(ep);
+	if (!tagged && lnx_unlikely(attr->msg_size == LNX_SHM_CTRL_BYTES ||
 				    attr->msg_size == LNX_COPY_BYTES))
 		return get_note(rail, peer, attr, out);
 	ep->stats.direct_recvs++;
@@ -161,7 +161,7 @@ LNX_INLINE int direct_get(struct fid_peer_srx *srx,
 		return get_unexpected(rail, peer, attr, tagged, out);
 
 	rxe->state = LNX_RXE_ACTIVE;
-	rxe->held = LNX_HELD_CORE;
+	rxe->payload_at = LNX_PAYLOAD_CORE;
 	rxe->peer = peer;
 	rxe->tag = attr->tag;
 	rxe->len = attr->msg_size;
@@ -214,15 +214,15 @@ static int direct_queue(struct fi_peer_rx_entry *entry)
 	}
 	if (lnx_unlikely(rxe->waiting)) {
 		rxe->state = LNX_RXE_ACTIVE;
-		lnx_rx_park(rxe);
+		lnx_rx_defer(rxe);
 		return 0;
 	}
 	rxe->state = LNX_RXE_UNEX;
-	if (lnx_unlikely(rxe->held == LNX_HELD_NOTE)) {
+	if (lnx_unlikely(rxe->payload_at == LNX_PAYLOAD_SHM_CTRL)) {
 		/* Before all others, whom memory may be too short for. */
 		rxe->more = true;
-		lnx_list_add_head(&ep->parked, &rxe->link);
-		ep->work |= LNX_WORK_PARK;
+		lnx_list_add_head(&ep->deferred, &rxe->link);
+		ep->work |= LNX_WORK_DEFER;
 		return end_pass(rxe);
 	}
 	rxe->unex.src = rxe->peer ? rxe->peer->addr : FI_ADDR_UNSPEC;
@@ -230,7 +230,7 @@ static int direct_queue(struct fi_peer_rx_entry *entry)
 	lnx_rx_store(rxe);
 	/* Large ones block the sender's later completions: not for long. */
 	if (rxe->len > LNX_INJECT_MAX)
-		lnx_rx_park(rxe);
+		lnx_rx_defer(rxe);
 	return lnx_unlikely(ep->nreserve < LNX_RXE_LOW) ? end_pass(rxe) : 0;
 }
 
@@ -248,7 +248,7 @@ static void direct_foreach_unspec(struct fid_peer_srx *srx,
 		struct lnx_peer *peer;
 
 		lnx_list_add_tail(&ep->nameless, n);
-		if (rxe->held != LNX_HELD_CORE || rxe->pe.t.srx != srx)
+		if (rxe->payload_at != LNX_PAYLOAD_CORE || rxe->pe.t.srx != srx)
 			continue;
 		rxe->pe.t.addr = get_addr(lnx_peer_entry_out(&rxe->pe));
 		peer = core_peer(rail, rxe->pe.t.addr);
@@ -260,7 +260,7 @@ static void direct_foreach_unspec(struct fid_peer_srx *srx,
 		 * inside fi_av_insert, where cores allow that.
 		 */
 		if (peer->addr != FI_ADDR_NOTAVAIL)
-			lnx_rx_sourced(ep, rxe, peer->addr);
+			lnx_rx_source_resolved(ep, rxe, peer->addr);
 	}
 }
 
@@ -289,7 +289,7 @@ static LNX_COLD void free_waiting(struct lnx_rxe *rxe)
 		}
 		rxe->core_done = true;
 		/* Closing, or lost inside the core: nothing can start it now. */
-		if (rxe->held == LNX_HELD_CORE) {
+		if (rxe->payload_at == LNX_PAYLOAD_CORE) {
 			lnx_rx_unstore(rxe);
 			lnx_list_del(&rxe->link);
 			lnx_rxe_put(rxe);
@@ -297,8 +297,8 @@ static LNX_COLD void free_waiting(struct lnx_rxe *rxe)
 		break;
 	case LNX_RXE_CLAIMED:
 		rxe->core_done = true;
-		if (rxe->held == LNX_HELD_CORE)
-			rxe->held = LNX_HELD_NONE;
+		if (rxe->payload_at == LNX_PAYLOAD_CORE)
+			rxe->payload_at = LNX_PAYLOAD_NONE;
 		break;
 	default:
 		break;

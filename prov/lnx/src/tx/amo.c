@@ -129,7 +129,7 @@ static unsigned results(struct iovec *iov, const struct lnx_amo_tx *t,
 
 /* To ourselves, without shared memory to go through: as if it had arrived. */
 static ssize_t self(struct lnx_ep *ep, const struct lnx_atomic *a,
-		    const struct lnx_amo_tx *t, struct lnx_rop *rop)
+		    const struct lnx_amo_tx *t, struct lnx_rma_op *rma_op)
 {
 	struct lnx_txe *in = lnx_txe_get(ep, lnx_atomic_size(a));
 	struct lnx_txe *out = lnx_txe_get(ep, lnx_atomic_bytes(a));
@@ -150,43 +150,43 @@ static ssize_t self(struct lnx_ep *ep, const struct lnx_atomic *a,
 		lnx_txe_put(ep, out);
 	if (err == -FI_EAGAIN)
 		return err;
-	lnx_rop_done(rop, err);
+	lnx_rma_op_done(rma_op, err);
 	return 0;
 }
 
 static ssize_t send_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 			  const struct lnx_atomic *a,
-			  const struct lnx_amo_tx *t, struct lnx_rop *rop,
-			  bool must_leave)
+			  const struct lnx_amo_tx *t, struct lnx_rma_op *rma_op,
+			  bool no_queue)
 {
 	bool fetch = lnx_amo_class(t->call) != LNX_AMO_BASE;
 	size_t len = lnx_atomic_size(a);
-	struct lnx_part *part;
+	struct lnx_rma_segment *segment;
 	struct lnx_txe *txe;
 	struct lnx_hdr h = { .kind = LNX_KIND_ATOMIC, .len = len };
 	ssize_t ret;
 
-	part = lnx_part_get(rop, peer, fetch ? LNX_PART_DATA :
-					       LNX_PART_STATUS);
-	if (lnx_unlikely(!part))
+	segment = lnx_rma_segment_get(rma_op, peer, fetch ? LNX_RMA_SEGMENT_DATA :
+					       LNX_RMA_SEGMENT_STATUS);
+	if (lnx_unlikely(!segment))
 		return -FI_EAGAIN;
 	txe = lnx_txe_get(ep, len);
 	if (lnx_unlikely(!txe))
 		return -FI_EAGAIN;
 	if (fetch) {
-		part->len = lnx_atomic_bytes(a);
-		part->niov = (uint8_t)results(part->iov, t, a->size);
+		segment->len = lnx_atomic_bytes(a);
+		segment->niov = (uint8_t)results(segment->iov, t, a->size);
 	}
 	fill(txe->frame + sizeof(struct lnx_wire_hdr), a, t);
 	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len);
-	h.data = part->id;
-	ret = lnx_tx_queue(ep, peer, txe, &h, must_leave);
+	h.data = segment->id;
+	ret = lnx_tx_queue(ep, peer, txe, &h, no_queue);
 	if (lnx_unlikely(ret)) {
 		lnx_txe_put(ep, txe);
 		return ret;
 	}
 	peer->memory_seq = peer->tx_next;
-	lnx_rop_done(rop, 0);
+	lnx_rma_op_done(rma_op, 0);
 	return 0;
 }
 
@@ -201,7 +201,7 @@ static ssize_t direct(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (!peer->ndpend)
 		ret = lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t->call,
 				   t);
-	return ret == -FI_EAGAIN ? lnx_amo_direct_again(ep, peer, t) : ret;
+	return ret == -FI_EAGAIN ? lnx_amo_direct_retry(ep, peer, t) : ret;
 }
 
 ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
@@ -210,8 +210,8 @@ ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 	bool comp = !lnx_amo_inject(t->call) && (t->op_flags & FI_COMPLETION);
 	struct lnx_atomic a;
 	struct lnx_peer *peer;
-	struct lnx_rop *rop;
-	bool must_leave = false;
+	struct lnx_rma_op *rma_op;
+	bool no_queue = false;
 	ssize_t ret;
 
 	ret = lnx_tx_find(ep, t->dest, &peer);
@@ -230,27 +230,27 @@ ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 				return ret;
 		}
 		ret = lnx_tx_admit(ep, peer, lnx_amo_inject(t->call) ?
-				   FI_INJECT : t->op_flags, &must_leave);
+				   FI_INJECT : t->op_flags, &no_queue);
 		if (lnx_likely(!ret))
-			ret = lnx_rop_admit(ep, peer);
+			ret = lnx_rma_op_admit(ep, peer);
 		if (lnx_unlikely(ret))
 			return ret;
 	}
-	rop = lnx_rop_get(ep, t->context,
+	rma_op = lnx_rma_op_get(ep, t->context,
 			  FI_ATOMIC | (fetch ? FI_READ : FI_WRITE), comp);
-	if (lnx_unlikely(!rop))
+	if (lnx_unlikely(!rma_op))
 		return -FI_EAGAIN;
 	describe(&a, t);
-	ret = lnx_unlikely(peer->self) ? self(ep, &a, t, rop) :
-	      send_frame(ep, peer, &a, t, rop, must_leave);
+	ret = lnx_unlikely(peer->self) ? self(ep, &a, t, rma_op) :
+	      send_frame(ep, peer, &a, t, rma_op, no_queue);
 	if (lnx_unlikely(ret))
-		lnx_rop_drop(rop);
+		lnx_rma_op_drop(rma_op);
 	else
 		ep->stats.atomics++;
 	return ret;
 }
 
-LNX_COLD ssize_t lnx_amo_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
+LNX_COLD ssize_t lnx_amo_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 				      const struct lnx_amo_tx *t)
 {
 	unsigned i;

@@ -76,7 +76,7 @@ int lnx_amo_check(const struct lnx_ep *ep, const struct lnx_amo_tx *t);
 /* The framed half of lnx_amo_submit: 0, or what fi_atomic returns. */
 ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t);
 /* A direct core was busy: let things move, and try some more. */
-LNX_COLD ssize_t lnx_amo_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
+LNX_COLD ssize_t lnx_amo_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 				      const struct lnx_amo_tx *t);
 
 /* One operation to one core call, with the spelling the application used: call, which
@@ -185,7 +185,7 @@ LNX_INLINE ssize_t lnx_amo_submit(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 		       !__atomic_load_n(peer->counts, __ATOMIC_RELAXED))) {
 		ret = lnx_amo_post(ep->shm->core_ep, peer->direct, call, t);
 		if (lnx_unlikely(ret == -FI_EAGAIN))
-			ret = lnx_amo_direct_again(ep, peer, t);
+			ret = lnx_amo_direct_retry(ep, peer, t);
 		ep->stats.direct_rma += !ret;
 	} else {
 		ret = lnx_amo_framed(ep, t);

@@ -5,7 +5,7 @@
 
 #include "comp/comp.h"
 #include "tx/post.h"
-#include "wire/note.h"
+#include "wire/shm_ctrl.h"
 
 #define TRIES	64		/* as for frames: tx/frame.c */
 
@@ -40,7 +40,7 @@ static struct lnx_confirm *get(struct lnx_ep *ep, struct lnx_peer *peer,
 	c->cq_flags = cq_flags;
 	c->want_comp = want_comp;
 	c->tells = tells;
-	c->nplace = 0;
+	c->n_targets = 0;
 	lnx_list_init(&c->link);
 	return c;
 }
@@ -100,23 +100,23 @@ LNX_COLD void lnx_confirm_fail(struct lnx_peer *peer, int err)
 
 /* Behind what went to peer before.  0, or -FI_E*: it is not said. */
 static int say(struct lnx_peer *peer, uint64_t op, uint8_t flags,
-	       const struct lnx_wire_place *place, unsigned nplace)
+	       const struct lnx_wire_target *place, unsigned n_targets)
 {
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_wire_note_put n = {
 		.src = ep->eid, .dst = peer->eid, .kind = LNX_KIND_PUT,
-		.flags = flags, .nplace = (uint8_t)nplace, .op = op,
+		.flags = flags, .n_targets = (uint8_t)n_targets, .op = op,
 	};
-	uint8_t bytes[LNX_NOTE_BYTES];
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 	struct iovec iov = { bytes, sizeof(bytes) };
-	struct lnx_tx note = { .call = LNX_NOTE, .iov = &iov, .niov = 1 };
+	struct lnx_tx note = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
 	ssize_t ret = -FI_EAGAIN;
 
-	if (nplace)
-		memcpy(n.place, place, nplace * sizeof(*place));
-	lnx_note_put_put(bytes, &n);
+	if (n_targets)
+		memcpy(n.place, place, n_targets * sizeof(*place));
+	lnx_shm_ctrl_put_put(bytes, &n);
 	if (lnx_likely(!peer->ndpend))
-		ret = lnx_note_post(ep, peer->shm_addr, &note);
+		ret = lnx_shm_ctrl_post(ep, peer->shm_addr, &note);
 	if (lnx_unlikely(ret == -FI_EAGAIN))
 		ret = lnx_tx_direct_queue(ep, peer, &note);
 	return (int)ret;
@@ -133,16 +133,16 @@ static void ask(struct lnx_confirm *c, uint8_t flags)
 	peer->nconfirm++;
 	if (!peer->ep->nconfirm++)
 		peer->ep->work |= LNX_WORK_WATCH;
-	ret = say(peer, c->op, flags, c->place, c->nplace);
+	ret = say(peer, c->op, flags, c->place, c->n_targets);
 	if (lnx_unlikely(ret))
 		end(c, -ret);
 }
 
 /* The core has executed, or will do so before all that follows, what counts. */
 static void tell(struct lnx_peer *peer, uint8_t flags,
-		 const struct lnx_wire_place *place, unsigned nplace)
+		 const struct lnx_wire_target *place, unsigned n_targets)
 {
-	int ret = say(peer, 0, flags | LNX_NOTE_F_COUNT, place, nplace);
+	int ret = say(peer, 0, flags | LNX_SHM_CTRL_F_COUNT, place, n_targets);
 
 	if (lnx_unlikely(ret)) {
 		peer->ep->stats.lost++;
@@ -200,7 +200,7 @@ void lnx_confirm_tell(struct lnx_ep *ep)
 			lnx_list_entry(n, struct lnx_confirm, link);
 
 		if (c->peer->shm_addr != FI_ADDR_NOTAVAIL)
-			tell(c->peer, 0, c->place, c->nplace);
+			tell(c->peer, 0, c->place, c->n_targets);
 		put(c);
 	}
 }
@@ -245,7 +245,7 @@ static ssize_t send_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
 		ep->shm->mute &= (uint8_t)~LNX_MUTE_NOW;
 	}
 	return lnx_unlikely(ret == -FI_EAGAIN) ?
-	       lnx_tx_direct_again(ep, peer, &quiet) : ret;
+	       lnx_tx_direct_retry(ep, peer, &quiet) : ret;
 }
 
 /* One that the core completes when it has been received. */
@@ -259,7 +259,7 @@ static ssize_t send_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (!peer->ndpend)
 		ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, &plain,
 				    NULL);
-	return ret == -FI_EAGAIN ? lnx_tx_direct_again(ep, peer, &plain) : ret;
+	return ret == -FI_EAGAIN ? lnx_tx_direct_retry(ep, peer, &plain) : ret;
 }
 
 ssize_t lnx_confirm_send(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -287,7 +287,7 @@ ssize_t lnx_confirm_send(struct lnx_ep *ep, struct lnx_peer *peer,
 
 /* ---- writes ---- */
 
-static unsigned places(struct lnx_wire_place *place, const struct fi_rma_iov *rma,
+static unsigned places(struct lnx_wire_target *place, const struct fi_rma_iov *rma,
 		       size_t n)
 {
 	size_t i;
@@ -352,7 +352,7 @@ static ssize_t write_large(struct lnx_ep *ep, struct lnx_peer *peer,
 		(r->op_flags & FI_COMPLETION) != 0, true);
 	if (lnx_unlikely(!c))
 		return -FI_EAGAIN;
-	c->nplace = (uint8_t)places(c->place, r->rma, r->nrma);
+	c->n_targets = (uint8_t)places(c->place, r->rma, r->nrma);
 	ep->ntell_later++;
 	ep->shm->mute |= LNX_MUTE_SOME;
 	PATIENTLY(ep, peer, ret, write_msg(ep, peer, r, c, FI_COMPLETION));
@@ -366,8 +366,8 @@ static ssize_t write_large(struct lnx_ep *ep, struct lnx_peer *peer,
 ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_rma *r)
 {
-	uint8_t count = lnx_confirm_counts(peer) ? LNX_NOTE_F_COUNT : 0;
-	struct lnx_wire_place place[LNX_NOTE_PIECES];
+	uint8_t count = lnx_confirm_counts(peer) ? LNX_SHM_CTRL_F_COUNT : 0;
+	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];
 	bool inject = lnx_rma_inject(r->call);
 	struct lnx_confirm *c;
 	ssize_t ret;
@@ -384,7 +384,7 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 		!inject && (r->op_flags & FI_COMPLETION), true);
 	if (lnx_unlikely(!c))
 		return -FI_EAGAIN;
-	c->nplace = (uint8_t)places(c->place, r->rma, r->nrma);
+	c->n_targets = (uint8_t)places(c->place, r->rma, r->nrma);
 	PATIENTLY(ep, peer, ret, write_quiet(ep, peer, r));
 	if (lnx_unlikely(ret)) {
 		put(c);
@@ -396,7 +396,7 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 
 /* ---- atomics ---- */
 
-static unsigned atomic_places(struct lnx_wire_place *place,
+static unsigned atomic_places(struct lnx_wire_target *place,
 			      const struct lnx_amo_tx *t)
 {
 	size_t i, size = lnx_amo_size(t->type);
@@ -441,9 +441,9 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	/* What does not change memory is not counted. */
 	uint8_t count = lnx_confirm_counts(peer) && t->op != FI_ATOMIC_READ ?
-			LNX_NOTE_F_COUNT : 0;
+			LNX_SHM_CTRL_F_COUNT : 0;
 	bool fetch = lnx_amo_class(t->call) != LNX_AMO_BASE;
-	struct lnx_wire_place place[LNX_NOTE_PIECES];
+	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];
 	struct lnx_confirm *c;
 	ssize_t ret;
 
@@ -451,7 +451,7 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (fetch || !(t->op_flags & FI_DELIVERY_COMPLETE)) {
 		PATIENTLY(ep, peer, ret, amo_plain(ep, peer, t));
 		if (lnx_likely(!ret) && count)
-			tell(peer, fetch ? LNX_NOTE_F_READ : 0, place,
+			tell(peer, fetch ? LNX_SHM_CTRL_F_READ : 0, place,
 			     atomic_places(place, t));
 		return ret;
 	}
@@ -459,7 +459,7 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 		!lnx_amo_inject(t->call) && (t->op_flags & FI_COMPLETION), true);
 	if (lnx_unlikely(!c))
 		return -FI_EAGAIN;
-	c->nplace = (uint8_t)atomic_places(c->place, t);
+	c->n_targets = (uint8_t)atomic_places(c->place, t);
 	PATIENTLY(ep, peer, ret, amo_quiet(ep, peer, t));
 	if (lnx_unlikely(ret)) {
 		put(c);

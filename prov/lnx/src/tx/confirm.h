@@ -36,8 +36,8 @@ struct lnx_confirm {
 	uint64_t cq_flags;
 	bool want_comp;
 	bool tells;			/* report a failure in any case */
-	uint8_t nplace;
-	struct lnx_wire_place place[LNX_NOTE_PIECES];
+	uint8_t n_targets;
+	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];
 };
 
 /* Does the peer want to hear of a write to its memory? */

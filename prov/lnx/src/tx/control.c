@@ -7,7 +7,7 @@
 #include "comp/comp.h"
 #include "comp/links.h"
 #include "tx/frame.h"
-#include "tx/guard.h"
+#include "tx/detect.h"
 #include "tx/path.h"
 
 #define RTO_MAX_NS	(8 * LNX_NS_PER_S)
@@ -28,19 +28,19 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	h->dst = peer->eid;
 	h->seq = peer->tx_next;
 	if (h->kind == LNX_KIND_ACK)
-		lnx_path_tell(peer, h);
+		lnx_path_report_put(peer, h);
 	lnx_hdr_put(&w, h);
 	lnx_hdr_set_path(&w, path->rail->wire_index, path->index);
 	lnx_hdr_set_ack(&w, ack);
 	ret = fi_inject(path->rail->core_ep, &w, sizeof(w), path->core_addr);
 	if (ret)
 		return (int)ret;
-	path->rail->hot = ep->poll_hot;
+	path->rail->poll_credits = ep->poll_hot;
 	if (h->kind == LNX_KIND_ACK) {
-		lnx_path_told(peer, h);
+		lnx_path_report_sent(peer, h);
 		/* Not of what came while it left. */
 		if (ack == peer->seq.next)
-			lnx_tx_ack_rode(peer);
+			lnx_tx_ack_piggybacked(peer);
 	}
 	lnx_path_up(path);
 	return 0;
@@ -64,13 +64,13 @@ LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
 	h->src = ep->eid;
 	h->dst = peer->eid;
 	h->seq = peer->tx_next;
-	h->key = ep->moves;
+	h->key = ep->address_epoch;
 	lnx_hdr_put(&frame.w, h);
 	lnx_hdr_set_path(&frame.w, rail->wire_index, path->index);
 	lnx_hdr_set_ack(&frame.w, peer->seq.next);
 	memcpy(frame.addr, ep->addr, sizeof(frame.addr));
 	ret = fi_inject(rail->core_ep, &frame, sizeof(frame), path->core_addr);
-	rail->hot = ep->poll_hot;
+	rail->poll_credits = ep->poll_hot;
 	return (int)ret;
 }
 
@@ -109,7 +109,7 @@ static LNX_COLD void send_pongs(struct lnx_ep *ep, struct lnx_peer *peer)
 		/* Before: sending may receive, another question too. */
 		peer->pong_due &= (uint8_t)~(1u << i);
 		if (which < LNX_PATHS_MAX)
-			h.key = peer->got[which];
+			h.key = peer->rx_bytes[which];
 		lnx_tx_control_on(ep, peer, &peer->path[i], &h);
 	}
 }
@@ -121,26 +121,26 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 
 	/* Before the loop: sending may receive. */
 	ep->work &= ~LNX_WORK_ACK;
-	lnx_list_foreach(&ep->ack_peers, n, tmp) {
+	lnx_list_foreach(&ep->ack_list, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, ack_link);
 		struct lnx_path *path;
 
 		if (lnx_unlikely(peer->pong_due))
 			send_pongs(ep, peer);
-		if (!lnx_tx_owes(peer)) {
-			lnx_tx_owe_none(peer);
+		if (!lnx_tx_ack_pending(peer)) {
+			lnx_tx_ack_clear(peer);
 			continue;
 		}
-		if (!peer->owed_since_ns)
-			peer->owed_since_ns = now;
+		if (!peer->ack_since_ns)
+			peer->ack_since_ns = now;
 		if (!all && !peer->ack_now &&
-		    peer->owed < ep->ack_every &&
-		    lnx_ns_since(now, peer->owed_since_ns) < delay_ns)
+		    peer->acks_pending < ep->ack_every &&
+		    lnx_ns_since(now, peer->ack_since_ns) < delay_ns)
 			continue;
 		if (!peer->npath) {
 			/* A sender we cannot answer: nothing to wait for. */
-			lnx_tx_owe_none(peer);
+			lnx_tx_ack_clear(peer);
 			continue;
 		}
 		path = ack_path(peer);
@@ -151,12 +151,12 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		}
 		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK)) {
 			ep->stats.acks_sent++;
-			if (!lnx_tx_owes(peer))
-				lnx_tx_owe_none(peer);
+			if (!lnx_tx_ack_pending(peer))
+				lnx_tx_ack_clear(peer);
 			/* More may be about to come over a link that goes. */
 			if (lnx_unlikely(ep->netwatch != NULL)) {
 				ep->links_ns = now + LINKS_NS;
-				ep->work |= LNX_WORK_GUARD;
+				ep->work |= LNX_WORK_DETECT;
 			}
 			continue;
 		}
@@ -165,18 +165,18 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		if (!peer->npend &&
 		    lnx_path_none_for(peer, now, ACK_GIVE_UP_NS)) {
 			/* Whoever misses it sends again, which asks anew. */
-			if (path->state != LNX_PATH_LEFT) {
+			if (path->state != LNX_PATH_DOWN) {
 				path->state = LNX_PATH_IDLE;
 				path->since_ns = 0;
 			}
-			peer->owed = 0;
+			peer->acks_pending = 0;
 			peer->ack_now = false;
-			if (!lnx_tx_owes(peer))
-				lnx_tx_owe_none(peer);
+			if (!lnx_tx_ack_pending(peer))
+				lnx_tx_ack_clear(peer);
 		}
 	}
-	if (lnx_list_empty(&ep->ack_peers))
-		ep->work &= ~(LNX_WORK_ACK | LNX_WORK_OWE);
+	if (lnx_list_empty(&ep->ack_list))
+		ep->work &= ~(LNX_WORK_ACK | LNX_WORK_ACK_PENDING);
 }
 
 /*
@@ -212,17 +212,17 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 	lnx_path_look(ep, now);
 	if (ep->netwatch)
 		lnx_links_poll(ep, now);
-	lnx_list_foreach(&ep->una_peers, n, tmp) {
+	lnx_list_foreach(&ep->retx_list, n, tmp) {
 		struct lnx_peer *peer =
-			lnx_list_entry(n, struct lnx_peer, una_link);
+			lnx_list_entry(n, struct lnx_peer, retx_link);
 
 		bool idle = peer->tx_una == peer->tx_posted;
 		int err;
 
-		if (idle && !peer->nrndv && !peer->nparts && !peer->npull) {
+		if (idle && !peer->nrndv && !peer->n_segments && !peer->npull) {
 			peer->silent_ns = 0;
 			peer->asking = false;
-			lnx_list_del(&peer->una_link);
+			lnx_list_del(&peer->retx_link);
 			continue;
 		}
 		if (peer->una_seen != peer->tx_una) {
@@ -236,7 +236,7 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 			peer->asking = false;
 			peer->stalled_ns = 0;
 		}
-		err = lnx_guard_silent(peer, now);
+		err = lnx_liveness_check(peer, now);
 		if (lnx_unlikely(err)) {
 			lnx_tx_peer_failed(peer, err);
 			continue;
@@ -253,9 +253,9 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 			ask_alive(ep, peer, now);
 			continue;
 		}
-		peer->probe = true;
+		peer->tail_probe = true;
 		lnx_tx_want_pump(peer);
 	}
-	if (lnx_list_empty(&ep->una_peers))
-		ep->work &= ~LNX_WORK_UNA;
+	if (lnx_list_empty(&ep->retx_list))
+		ep->work &= ~LNX_WORK_RETX;
 }

@@ -31,8 +31,8 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	ssize_t ret;
 
-	if (tx->call == LNX_NOTE)
-		return lnx_note_post(ep, peer->shm_addr, tx);
+	if (tx->call == LNX_SHM_CTRL)
+		return lnx_shm_ctrl_post(ep, peer->shm_addr, tx);
 	if (tx->op_flags & LNX_TX_QUIET)
 		ep->shm->mute |= LNX_MUTE_NOW;
 	ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx, NULL);
@@ -83,7 +83,7 @@ static int queue(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
-LNX_COLD ssize_t lnx_tx_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
+LNX_COLD ssize_t lnx_tx_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 				     const struct lnx_tx *tx)
 {
 	unsigned i;
@@ -107,7 +107,7 @@ static void fail(struct lnx_peer *peer, const struct lnx_tx *tx, int err)
 {
 	struct lnx_ep *ep = peer->ep;
 
-	if (tx->call == LNX_NOTE) {
+	if (tx->call == LNX_SHM_CTRL) {
 		/* It may have ended with all of its peer's. */
 		if (lnx_optab_get(&ep->rndv_ops, tx->data))
 			lnx_tx_fin(peer, tx->data, err);

@@ -7,12 +7,12 @@
 #include "comp/comp.h"
 #include "rx/rx.h"
 #include "policy/errclass.h"
-#include "tx/guard.h"
+#include "tx/detect.h"
 #include "tx/path.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
 
-#define FAILED_REST_NS	(5 * LNX_NS_PER_MS)
+#define FAILED_BACKOFF_NS	(5 * LNX_NS_PER_MS)
 
 static inline struct lnx_txe **slot_of(struct lnx_peer *peer, uint32_t seq)
 {
@@ -62,13 +62,13 @@ static inline void core_has(struct lnx_txe *txe)
 {
 	struct lnx_rail *rail = txe->peer->path[txe->path].rail;
 
-	lnx_list_add_tail(&rail->twins, &txe->link);
+	lnx_list_add_tail(&rail->clones, &txe->link);
 }
 
 static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->acked = true;
-	ep->stats.successful_resends += txe->again;
+	ep->stats.successful_resends += txe->retransmitted;
 	/* A core that still has it, again perhaps, may read the payload. */
 	if (lnx_unlikely(txe->comp_at_ack && lnx_txe_due(txe)) &&
 	    (!txe->in_core || !txe->niov))
@@ -86,7 +86,7 @@ void lnx_txe_settled(struct lnx_txe *txe)
 
 	lnx_list_del(&txe->link);
 	if (lnx_txe_due(txe)) {
-		if (txe->peer->gone)
+		if (txe->peer->dead)
 			txe_failed(ep, txe, FI_ETIMEDOUT);
 		else
 			lnx_tx_posted(ep, txe);
@@ -94,16 +94,16 @@ void lnx_txe_settled(struct lnx_txe *txe)
 	lnx_txe_put(ep, txe);
 }
 
-static LNX_COLD void acked_odd(struct lnx_peer *peer)
+static LNX_COLD void acked_flagged(struct lnx_peer *peer)
 {
-	peer->tx_odd &= (uint8_t)~LNX_TX_ODD_UNHEARD;
-	if (lnx_peer_resends(peer) &&
-	    (int32_t)(peer->tx_resend - peer->tx_una) < 0)
-		peer->tx_resend = peer->tx_una;
-	if (peer->tx_odd & LNX_TX_ODD_PROBING) {
+	peer->tx_flags &= (uint8_t)~LNX_TX_NO_ACK_YET;
+	if (lnx_peer_retransmits(peer) &&
+	    (int32_t)(peer->retx_next - peer->tx_una) < 0)
+		peer->retx_next = peer->tx_una;
+	if (peer->tx_flags & LNX_TX_PROBE) {
 		/* The peer lives.  What it still lacks was lost. */
-		peer->tx_odd &= (uint8_t)~LNX_TX_ODD_PROBING;
-		lnx_tx_again(peer, peer->lost);
+		peer->tx_flags &= (uint8_t)~LNX_TX_PROBE;
+		lnx_tx_retransmit(peer, peer->lost);
 	}
 	if (peer->npend)
 		lnx_tx_want_pump(peer);
@@ -130,9 +130,9 @@ void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 		}
 	}
 	if (peer->tx_una == peer->tx_posted)
-		lnx_path_all_got(peer);
-	if (lnx_unlikely(peer->tx_odd))
-		acked_odd(peer);
+		lnx_path_all_delivered(peer);
+	if (lnx_unlikely(peer->tx_flags))
+		acked_flagged(peer);
 }
 
 /* The core has done with the frame: sent, as far as it can tell. */
@@ -184,16 +184,16 @@ LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 	now = lnx_clock_ns();
 	if (!peer->failing_ns)
 		peer->failing_ns = now;
-	else if (lnx_ns_since(now, peer->failing_ns) > FAILED_REST_NS)
-		path->retry_ns = now + FAILED_REST_NS;
-	if (!path->fail_rest_ns || now >= path->retry_ns)
-		lnx_guard_blame(peer, path,
+	else if (lnx_ns_since(now, peer->failing_ns) > FAILED_BACKOFF_NS)
+		path->retry_ns = now + FAILED_BACKOFF_NS;
+	if (!path->fail_backoff_ns || now >= path->retry_ns)
+		lnx_detect_charge(peer, path,
 				lnx_errclass(path->rail->prov, LNX_WHILE_SEND,
 					     err->err, err->prov_errno), now);
 	/* Where there are others, they have the frames meanwhile. */
 	if (peer->npath > 1)
 		lnx_path_failed(path, now);
-	lnx_tx_again(peer, 1u << path->index);
+	lnx_tx_retransmit(peer, 1u << path->index);
 }
 
 LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
@@ -205,7 +205,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 		 "peer %016llx: not reachable: %u frames and all large sends to it fail: %s\n",
 		 (unsigned long long)peer->eid,
 		 peer->tx_next - peer->tx_una, fi_strerror(err));
-	peer->gone = true;
+	peer->dead = true;
 	while (peer->tx_una != peer->tx_posted) {
 		struct lnx_txe **slot = slot_of(peer, peer->tx_una++);
 		struct lnx_txe *txe = *slot;
@@ -213,7 +213,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 		*slot = NULL;
 		if (!txe)
 			continue;
-		ep->stats.failed_resends += txe->again;
+		ep->stats.failed_resends += txe->retransmitted;
 		if (lnx_txe_due(txe) && (!txe->in_core || !txe->niov))
 			txe_failed(ep, txe, err);
 		txe->acked = true;
@@ -222,7 +222,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 		else
 			core_has(txe);
 	}
-	lnx_path_all_got(peer);
+	lnx_path_all_delivered(peer);
 	while ((n = lnx_list_pop(&peer->pend))) {
 		struct lnx_txe *txe = lnx_list_entry(n, struct lnx_txe, link);
 
@@ -234,20 +234,20 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 	}
 	peer->npend = 0;
 	peer->blocked = false;
-	peer->tx_odd = lnx_peer_heard(peer) ? 0 : LNX_TX_ODD_UNHEARD;
+	peer->tx_flags = lnx_peer_acked(peer) ? 0 : LNX_TX_NO_ACK_YET;
 	lnx_rndv_fail_peer(peer, err);
 	lnx_pull_fail_peer(peer, err);
 	lnx_rma_fail_peer(peer, err);
-	lnx_list_del(&peer->una_link);
-	lnx_tx_owe_none(peer);
+	lnx_list_del(&peer->retx_link);
+	lnx_tx_ack_clear(peer);
 }
 
 /* It is closing: what it has not acknowledged by now it never will. */
 void lnx_tx_bye(struct lnx_peer *peer)
 {
-	peer->bye = true;
+	peer->closing = true;
 	/* Not from here: this may be inside a send to that very peer. */
-	if (peer->nrndv || peer->nparts || peer->npend ||
+	if (peer->nrndv || peer->n_segments || peer->npend ||
 	    peer->tx_una != peer->tx_posted)
 		lnx_tx_want_pump(peer);
 }

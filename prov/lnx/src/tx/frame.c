@@ -13,10 +13,10 @@
 
 #include "comp/comp.h"
 #include "comp/faults.h"
-#include "tx/by_hand.h"
+#include "tx/admin.h"
 #include "tx/confirm.h"
 #include "tx/frame.h"
-#include "tx/guard.h"
+#include "tx/detect.h"
 #include "tx/path.h"
 #include "tx/post.h"
 #include "tx/submit.h"
@@ -92,7 +92,7 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 		goto refused;
 	}
 left:
-	lnx_tx_left(ep, peer, path, ack, bytes);
+	lnx_tx_sent(ep, peer, path, ack, bytes);
 	return 0;
 
 refused:
@@ -123,7 +123,7 @@ static inline ssize_t post_new(struct lnx_ep *ep, struct lnx_peer *peer,
 	txe->path = path->index;
 	ret = fi_inject(rail->core_ep, txe->frame, txe->len, path->core_addr);
 	if (lnx_likely(!ret))
-		lnx_tx_left(ep, peer, path, ack, txe->len);
+		lnx_tx_sent(ep, peer, path, ack, txe->len);
 	return ret;
 }
 
@@ -138,23 +138,23 @@ void lnx_tx_want_pump(struct lnx_peer *peer)
 
 void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer)
 {
-	if (lnx_list_linked(&peer->una_link))
+	if (lnx_list_linked(&peer->retx_link))
 		return;
 	peer->una_since_ns = 0;		/* the next pass sets it */
 	peer->una_seen = peer->tx_una;
 	peer->rto_ns = LNX_RTO_MIN_NS;
-	lnx_list_add_tail(&ep->una_peers, &peer->una_link);
-	ep->work |= LNX_WORK_UNA;
-	if (!lnx_list_linked(&peer->guard_link))
-		lnx_guard_watch(peer);
+	lnx_list_add_tail(&ep->retx_list, &peer->retx_link);
+	ep->work |= LNX_WORK_RETX;
+	if (!lnx_list_linked(&peer->detect_link))
+		lnx_detect_watch(peer);
 }
 
-void lnx_tx_again(struct lnx_peer *peer, unsigned paths)
+void lnx_tx_retransmit(struct lnx_peer *peer, unsigned paths)
 {
 	if (peer->tx_una != peer->tx_posted) {
-		peer->again |= (uint8_t)paths;
-		peer->tx_resend = peer->tx_una;
-		peer->tx_odd |= LNX_TX_ODD_AGAIN;
+		peer->retx_paths |= (uint8_t)paths;
+		peer->retx_next = peer->tx_una;
+		peer->tx_flags |= LNX_TX_RETRANSMIT;
 	}
 	lnx_tx_want_pump(peer);
 }
@@ -218,7 +218,7 @@ static void wait_turn(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	ep->stats.queued += peer->blocked;
 	peer->npend++;
-	peer->tx_odd |= LNX_TX_ODD_PEND;
+	peer->tx_flags |= LNX_TX_QUEUED;
 	lnx_list_add_tail(before, &txe->link);
 	lnx_tx_want_pump(peer);
 }
@@ -245,20 +245,20 @@ LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer,
 			     bool later)
 {
 	struct lnx_txe *txe;
-	struct lnx_hdr h = { .kind = LNX_KIND_HELLO, .key = ep->moves };
+	struct lnx_hdr h = { .kind = LNX_KIND_HELLO, .key = ep->address_epoch };
 
 	if (!peer->slot) {
 		peer->slot = calloc(ep->window, sizeof(*peer->slot));
 		if (!peer->slot)
 			return -FI_ENOMEM;
 	}
-	if (lnx_unlikely(ep->by_hand))
-		lnx_by_hand_peer(peer, lnx_clock_ns());
+	if (lnx_unlikely(ep->admin))
+		lnx_admin_peer(peer, lnx_clock_ns());
 	txe = lnx_tx_hello(ep);
 	if (!txe)
 		return -FI_ENOMEM;
 	peer->hello_done = true;
-	lnx_told_hello(peer);
+	lnx_address_ack_hello(peer);
 	if (later) {
 		line_up(ep, peer, txe, &h);
 		return 0;
@@ -274,7 +274,7 @@ int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer)
 int lnx_tx_queue_later(struct lnx_ep *ep, struct lnx_peer *peer,
 		       struct lnx_txe *txe, struct lnx_hdr *h)
 {
-	if (lnx_unlikely(peer->gone))
+	if (lnx_unlikely(peer->dead))
 		return -FI_EHOSTUNREACH;
 	if (lnx_unlikely(!peer->hello_done) && start_tx(ep, peer, true))
 		return -FI_ENOMEM;
@@ -289,7 +289,7 @@ static inline bool may_leave(const struct lnx_ep *ep,
 			     const struct lnx_peer *peer,
 			     const struct lnx_path *path)
 {
-	return !(peer->tx_odd & LNX_TX_ODD_AGAIN) && path &&
+	return !(peer->tx_flags & LNX_TX_RETRANSMIT) && path &&
 	       (path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE) &&
 	       lnx_tx_window_open(ep, peer);
 }
@@ -298,7 +298,7 @@ static inline bool can_post(const struct lnx_ep *ep,
 			    const struct lnx_peer *peer,
 			    const struct lnx_path *path)
 {
-	return !(peer->tx_odd & LNX_TX_ODD_PEND) && may_leave(ep, peer, path);
+	return !(peer->tx_flags & LNX_TX_QUEUED) && may_leave(ep, peer, path);
 }
 
 /*
@@ -306,13 +306,13 @@ static inline bool can_post(const struct lnx_ep *ep,
  * it is time to, and give the peer up when its deadline has passed, since nothing
  * is queued that progress would look after.
  */
-static LNX_COLD int knock(struct lnx_ep *ep, struct lnx_peer *peer,
+static LNX_COLD int try_connect(struct lnx_ep *ep, struct lnx_peer *peer,
 			  struct lnx_path *path, struct lnx_txe *txe,
 			  struct lnx_hdr *h)
 {
 	uint64_t now = lnx_clock_ns();
 
-	if (!path || (peer->tx_odd & (LNX_TX_ODD_PEND | LNX_TX_ODD_AGAIN)) ||
+	if (!path || (peer->tx_flags & (LNX_TX_QUEUED | LNX_TX_RETRANSMIT)) ||
 	    !lnx_tx_window_open(ep, peer) || now < path->retry_ns)
 		return -FI_EAGAIN;
 	number(ep, peer, NULL, txe, h);
@@ -338,7 +338,7 @@ static LNX_COLD int knock(struct lnx_ep *ep, struct lnx_peer *peer,
 
 LNX_HOT
 int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
-		 struct lnx_txe *txe, struct lnx_hdr *h, bool must_leave)
+		 struct lnx_txe *txe, struct lnx_hdr *h, bool no_queue)
 {
 	struct lnx_path *path = lnx_path_next(peer, txe->len);
 
@@ -349,7 +349,7 @@ int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 			posted_first(ep, peer, txe);
 			return 0;
 		}
-		if (lnx_likely(!must_leave || peer->tx_next != txe->seq + 1)) {
+		if (lnx_likely(!no_queue || peer->tx_next != txe->seq + 1)) {
 			lnx_tx_refused(ep, peer, path, txe);
 			return 0;
 		}
@@ -357,8 +357,8 @@ int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		peer->tx_next--;
 		return -FI_EAGAIN;
 	}
-	if (must_leave)
-		return knock(ep, peer, path, txe, h);
+	if (no_queue)
+		return try_connect(ep, peer, path, txe, h);
 	line_up(ep, peer, txe, h);
 	/* Else it is only behind what a callback has queued for the next pass. */
 	if (!may_leave(ep, peer, path))
@@ -389,7 +389,7 @@ static bool post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 /* Post again what may be lost, then what waits.  False: the paths are blocked. */
 static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 {
-	if (lnx_unlikely(peer->probe)) {
+	if (lnx_unlikely(peer->tail_probe)) {
 		struct lnx_txe *txe = *lnx_tx_slot(peer, peer->tx_una);
 
 		if (peer->tx_una != peer->tx_posted && txe && !txe->in_core) {
@@ -398,30 +398,30 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 			if (!post_next(ep, peer, txe, now))
 				return false;
 			ep->stats.resend_count++;
-			txe->again = true;
+			txe->retransmitted = true;
 			peer->lost = lost;
-			peer->tx_odd |= LNX_TX_ODD_PROBING;
+			peer->tx_flags |= LNX_TX_PROBE;
 		}
-		peer->probe = false;
+		peer->tail_probe = false;
 	}
-	while (lnx_peer_resends(peer) && peer->tx_resend != peer->tx_posted) {
-		uint32_t seq = peer->tx_resend;
+	while (lnx_peer_retransmits(peer) && peer->retx_next != peer->tx_posted) {
+		uint32_t seq = peer->retx_next;
 		struct lnx_txe *txe = *lnx_tx_slot(peer, seq);
 
 		/* Still in the core: its error or completion comes first. */
 		if (txe && !txe->acked && !txe->in_core &&
-		    (peer->again >> txe->path & 1)) {
-			txe->again = true;
+		    (peer->retx_paths >> txe->path & 1)) {
+			txe->retransmitted = true;
 			if (!post_next(ep, peer, txe, now))
 				return false;
 			ep->stats.resend_count++;
 		}
 		/* Unless an ack or error that came meanwhile moved it. */
-		if (peer->tx_resend == seq)
-			peer->tx_resend++;
+		if (peer->retx_next == seq)
+			peer->retx_next++;
 	}
-	peer->again = 0;
-	peer->tx_odd &= (uint8_t)~LNX_TX_ODD_AGAIN;
+	peer->retx_paths = 0;
+	peer->tx_flags &= (uint8_t)~LNX_TX_RETRANSMIT;
 	while (peer->npend && lnx_tx_window_open(ep, peer)) {
 		struct lnx_txe *txe = lnx_list_entry(peer->pend.next,
 						     struct lnx_txe, link);
@@ -430,12 +430,12 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 			return false;
 		lnx_list_del(&txe->link);
 		if (!--peer->npend) {
-			peer->tx_odd &= (uint8_t)~LNX_TX_ODD_PEND;
+			peer->tx_flags &= (uint8_t)~LNX_TX_QUEUED;
 			peer->blocked = false;
 		}
 		posted_first(ep, peer, txe);
 	}
-	return !lnx_peer_resends(peer);
+	return !lnx_peer_retransmits(peer);
 }
 
 void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
@@ -447,7 +447,7 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 	lnx_list_foreach(&ep->pump_peers, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, pump_link);
-		if (peer->bye && !peer->gone) {
+		if (peer->closing && !peer->dead) {
 			lnx_list_del(&peer->pump_link);
 			lnx_tx_peer_failed(peer, FI_ECONNRESET);
 			continue;
@@ -477,7 +477,7 @@ static LNX_COLD ssize_t no_way(struct lnx_ep *ep, fi_addr_t dest,
 	int err;
 
 	*peer = lnx_peer_get(ep, dest);
-	if (*peer && (*peer)->gone)
+	if (*peer && (*peer)->dead)
 		return -FI_EHOSTUNREACH;
 	*peer = lnx_peer_make(ep, dest, &err);
 	if (!*peer)
@@ -501,7 +501,7 @@ static LNX_COLD bool drain_to(struct lnx_ep *ep, struct lnx_peer *peer,
 }
 
 /*
- * May another frame go to peer, or be queued?  With must_leave it may not be
+ * May another frame go to peer, or be queued?  With no_queue it may not be
  * queued: while connecting, what was injected must have left when we say so, since
  * the application may not call us again for long.  Nor does it of sends whose end
  * is not reported, but their buffers are ours until it learns of it some other way,
@@ -510,29 +510,29 @@ static LNX_COLD bool drain_to(struct lnx_ep *ep, struct lnx_peer *peer,
  * that is full for others.
  */
 LNX_INLINE ssize_t admit(struct lnx_ep *ep, struct lnx_peer *peer,
-			 uint64_t flags, bool *must_leave)
+			 uint64_t flags, bool *no_queue)
 {
 	uint32_t max;
 
-	if (lnx_unlikely(peer->gone))
+	if (lnx_unlikely(peer->dead))
 		return -FI_EHOSTUNREACH;
 	if (lnx_tx_ready(ep, peer))
 		return -FI_EAGAIN;
 	flags &= FI_INJECT | FI_COMPLETION;
-	*must_leave = flags == FI_INJECT &&
+	*no_queue = flags == FI_INJECT &&
 		      lnx_path_live(peer)->state != LNX_PATH_UP;
-	if (lnx_likely(!(peer->tx_odd & LNX_TX_ODD_PEND)))
+	if (lnx_likely(!(peer->tx_flags & LNX_TX_QUEUED)))
 		return 0;
-	max = *must_leave ? 0 : lnx_tx_queue_max(ep, flags) - 1;
+	max = *no_queue ? 0 : lnx_tx_queue_max(ep, flags) - 1;
 	if (peer->npend > max && !drain_to(ep, peer, max))
-		return peer->gone ? -FI_EHOSTUNREACH : -FI_EAGAIN;
+		return peer->dead ? -FI_EHOSTUNREACH : -FI_EAGAIN;
 	return 0;
 }
 
 ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
-		     bool *must_leave)
+		     bool *no_queue)
 {
-	return admit(ep, peer, flags, must_leave);
+	return admit(ep, peer, flags, no_queue);
 }
 
 ssize_t lnx_tx_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer)
@@ -551,7 +551,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	bool data = lnx_call_data(tx->call) ||
 		    (tx->op_flags & FI_REMOTE_CQ_DATA);
 	uint64_t cq_flags = FI_SEND | (tagged ? FI_TAGGED : FI_MSG);
-	bool must_leave;
+	bool no_queue;
 	struct lnx_hdr h;
 	struct lnx_txe *txe;
 	ssize_t ret;
@@ -575,7 +575,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 			      lnx_core_post(ep->shm->core_ep, peer->shm_addr,
 					    tx, NULL);
 			if (ret == -FI_EAGAIN)
-				ret = lnx_tx_direct_again(ep, peer, tx);
+				ret = lnx_tx_direct_retry(ep, peer, tx);
 		}
 		if (!ret) {
 			ep->stats.direct_sends++;
@@ -603,7 +603,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	ret = admit(ep, peer, lnx_call_inject(tx->call) ? FI_INJECT :
 							  tx->op_flags,
-		    &must_leave);
+		    &no_queue);
 	if (lnx_unlikely(ret))
 		return ret;
 	if (lnx_unlikely(len > ep->eager_limit && !lnx_call_inject(tx->call) &&
@@ -673,7 +673,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	h.data = tx->data;
 	h.len = len;
 	h.key = 0;
-	ret = lnx_tx_queue(ep, peer, txe, &h, must_leave);
+	ret = lnx_tx_queue(ep, peer, txe, &h, no_queue);
 	if (lnx_unlikely(ret)) {
 		lnx_txe_put(ep, txe);
 		return ret;

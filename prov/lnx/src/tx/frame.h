@@ -16,18 +16,18 @@ LNX_INLINE struct lnx_txe **lnx_tx_slot(struct lnx_peer *peer, uint32_t seq)
 	return &peer->slot[seq & (peer->ep->window - 1)];
 }
 
-/* tx/leave.c: a frame that says who we are, and where.  NULL: memory is short. */
+/* tx/failover.c: a frame that says who we are, and where.  NULL: memory is short. */
 LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_ep *ep);
 
 /* A frame left that carries all we have received. */
-LNX_INLINE void lnx_tx_ack_rode(struct lnx_peer *peer)
+LNX_INLINE void lnx_tx_ack_piggybacked(struct lnx_peer *peer)
 {
 	/* It wants to hear of its paths too, and only an ACK says that. */
-	if (lnx_unlikely(peer->spread))
+	if (lnx_unlikely(peer->multipath))
 		return;
-	/* Not off ack_peers: it would be back with the next frame. */
-	peer->owed = 0;
-	peer->owed_since_ns = 0;
+	/* Not off ack_list: it would be back with the next frame. */
+	peer->acks_pending = 0;
+	peer->ack_since_ns = 0;
 	peer->ack_now = false;
 }
 
@@ -39,19 +39,19 @@ LNX_INLINE void lnx_txe_init(struct lnx_txe *txe, uint8_t cls)
 	txe->acked = false;
 	txe->reported = false;
 	txe->matters = 0;
-	txe->odd = 0;
+	txe->slow_ack = 0;
 	txe->rxe = NULL;
 	lnx_list_init(&txe->link);
 }
 
 /* A frame has left that carries all we had received when it did. */
-LNX_INLINE void lnx_tx_left(struct lnx_ep *ep, struct lnx_peer *peer,
+LNX_INLINE void lnx_tx_sent(struct lnx_ep *ep, struct lnx_peer *peer,
 			    struct lnx_path *path, uint32_t ack, uint64_t bytes)
 {
 	path->sent += bytes;
 	if (lnx_likely(ack == peer->seq.next))
-		lnx_tx_ack_rode(peer);
-	path->rail->hot = ep->poll_hot;
+		lnx_tx_ack_piggybacked(peer);
+	path->rail->poll_credits = ep->poll_hot;
 }
 
 LNX_INLINE bool lnx_tx_window_open(const struct lnx_ep *ep,
@@ -70,7 +70,7 @@ LNX_INLINE void lnx_tx_in_window(struct lnx_ep *ep, struct lnx_peer *peer,
 	peer->una_bytes += bytes;
 	if (lnx_txe_due(txe) && !txe->comp_at_ack)
 		lnx_tx_posted(ep, txe);
-	if (lnx_unlikely(!lnx_list_linked(&peer->una_link)))
+	if (lnx_unlikely(!lnx_list_linked(&peer->retx_link)))
 		lnx_tx_watch(ep, peer);
 }
 
@@ -87,7 +87,7 @@ LNX_INLINE void lnx_tx_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t ac
 
 	if (ack == una)
 		return;
-	if (lnx_unlikely(ack != una + 1 || peer->tx_odd)) {
+	if (lnx_unlikely(ack != una + 1 || peer->tx_flags)) {
 		lnx_tx_acked(peer, ack);
 		return;
 	}
@@ -95,7 +95,7 @@ LNX_INLINE void lnx_tx_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t ac
 	 * empty then. */
 	slot = &peer->slot[una & (ep->window - 1)];
 	txe = *slot;
-	if (lnx_unlikely(!txe || txe->odd)) {
+	if (lnx_unlikely(!txe || txe->slow_ack)) {
 		lnx_tx_acked(peer, ack);
 		return;
 	}
@@ -104,7 +104,7 @@ LNX_INLINE void lnx_tx_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t ac
 	peer->una_bytes -= txe->len;
 	lnx_txe_put(ep, txe);
 	if (peer->npath > 1 && ack == peer->tx_posted)
-		lnx_path_all_got(peer);
+		lnx_path_all_delivered(peer);
 }
 
 #endif

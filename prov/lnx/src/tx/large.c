@@ -18,12 +18,12 @@
 #include "rx/rx.h"
 #include "tx/post.h"
 #include "tx/tx.h"
-#include "wire/note.h"
+#include "wire/shm_ctrl.h"
 
 #define COPIES_AT_ONCE	16u		/* of one message, in one pass */
 
 /* A note is no operation of the application: nobody counts it. */
-ssize_t lnx_note_post(struct lnx_ep *ep, fi_addr_t dest,
+ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
 		      const struct lnx_tx *tx)
 {
 	struct lnx_rail *rail = ep->shm;
@@ -36,7 +36,7 @@ ssize_t lnx_note_post(struct lnx_ep *ep, fi_addr_t dest,
 	return ret;
 }
 
-static unsigned put_pieces(struct lnx_wire_note *n, const struct lnx_tx *tx)
+static unsigned put_pieces(struct lnx_wire_shm_ctrl *n, const struct lnx_tx *tx)
 {
 	unsigned k = 0;
 	size_t i;
@@ -62,17 +62,17 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 		     const struct lnx_tx *tx)
 {
 	bool tagged = lnx_call_tagged(tx->call);
-	struct lnx_wire_note n = {
+	struct lnx_wire_shm_ctrl n = {
 		.src = ep->eid, .dst = peer->eid,
 		.kind = tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG,
-		.pid = ep->pid, .mark = (uint64_t)(uintptr_t)&ep->mark,
+		.pid = ep->pid, .cookie = (uint64_t)(uintptr_t)&ep->cookie,
 		.tag = tagged ? tx->tag : 0,
 		.len = lnx_iov_len(tx->iov, tx->niov),
-		.flags = ep->conf->disable_cma ? LNX_NOTE_F_COPY : 0,
+		.flags = ep->conf->disable_cma ? LNX_SHM_CTRL_F_COPY : 0,
 	};
-	uint8_t bytes[LNX_NOTE_BYTES];
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 	struct iovec iov = { bytes, sizeof(bytes) };
-	struct lnx_tx note = { .call = LNX_NOTE, .iov = &iov, .niov = 1 };
+	struct lnx_tx note = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
 	struct lnx_rndv *rndv;
 	ssize_t ret;
 
@@ -105,11 +105,11 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	peer->nrndv++;
 	ep->work |= LNX_WORK_WATCH;
 
-	lnx_note_put(bytes, &n);
+	lnx_shm_ctrl_put(bytes, &n);
 	ret = peer->ndpend ? -FI_EAGAIN :
-	      lnx_note_post(ep, peer->shm_addr, &note);
+	      lnx_shm_ctrl_post(ep, peer->shm_addr, &note);
 	if (lnx_unlikely(ret == -FI_EAGAIN))
-		ret = lnx_tx_direct_again(ep, peer, &note);
+		ret = lnx_tx_direct_retry(ep, peer, &note);
 	if (lnx_likely(!ret) || !lnx_optab_get(&ep->rndv_ops, n.op))
 		return 0;		/* under way, or failed and reported */
 	drop(rndv);
@@ -117,26 +117,26 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 }
 
 /* To where a message came from. */
-static ssize_t answer(struct lnx_peer *peer, const struct lnx_wire_note *n)
+static ssize_t answer(struct lnx_peer *peer, const struct lnx_wire_shm_ctrl *n)
 {
 	struct lnx_ep *ep = peer->ep;
-	uint8_t bytes[LNX_NOTE_BYTES];
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 	struct iovec iov = { bytes, sizeof(bytes) };
-	struct lnx_tx note = { .call = LNX_NOTE, .iov = &iov, .niov = 1 };
+	struct lnx_tx note = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
 	ssize_t ret;
 
 	if (!lnx_peer_meet(peer))
 		return -FI_EHOSTUNREACH;
-	lnx_note_put(bytes, n);
-	ret = lnx_note_post(ep, peer->shm_core, &note);
+	lnx_shm_ctrl_put(bytes, n);
+	ret = lnx_shm_ctrl_post(ep, peer->shm_core, &note);
 	/* It may be full for ever. */
-	return lnx_unlikely(ret == -FI_EAGAIN) && peer->gone ?
+	return lnx_unlikely(ret == -FI_EAGAIN) && peer->dead ?
 	       -FI_EHOSTUNREACH : ret;
 }
 
-ssize_t lnx_tx_note_fin(struct lnx_peer *peer, uint64_t op, int err)
+ssize_t lnx_tx_shm_fin(struct lnx_peer *peer, uint64_t op, int err)
 {
-	struct lnx_wire_note n = {
+	struct lnx_wire_shm_ctrl n = {
 		.src = peer->ep->eid, .dst = peer->eid, .kind = LNX_KIND_FIN,
 		.op = op, .len = (uint64_t)err,
 	};
@@ -147,7 +147,7 @@ ssize_t lnx_tx_note_fin(struct lnx_peer *peer, uint64_t op, int err)
 ssize_t lnx_tx_note_get(struct lnx_peer *peer, uint64_t op, uint64_t name,
 			uint64_t want)
 {
-	struct lnx_wire_note n = {
+	struct lnx_wire_shm_ctrl n = {
 		.src = peer->ep->eid, .dst = peer->eid, .kind = LNX_KIND_GET,
 		.op = op, .data = name, .len = want,
 	};
@@ -202,7 +202,7 @@ static ssize_t send_copy(struct lnx_ep *ep, struct lnx_rndv *rndv)
 	struct lnx_wire_copy c;
 	uint8_t bytes[LNX_COPY_BYTES];
 	struct iovec iov = { bytes, sizeof(bytes) };
-	struct lnx_tx tx = { .call = LNX_NOTE, .iov = &iov, .niov = 1 };
+	struct lnx_tx tx = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
 	void *data;
 	ssize_t ret;
 
@@ -213,7 +213,7 @@ static ssize_t send_copy(struct lnx_ep *ep, struct lnx_rndv *rndv)
 	c.len = LNX_MIN(rndv->copy_want - c.off, (uint64_t)LNX_COPY_DATA);
 	data = lnx_copy_put(bytes, &c);
 	copy_from(data, rndv, c.off, c.len);
-	ret = lnx_note_post(ep, peer->shm_core, &tx);
+	ret = lnx_shm_ctrl_post(ep, peer->shm_core, &tx);
 	if (!ret)
 		rndv->copy_off += c.len;
 	return ret;

@@ -11,18 +11,18 @@
 
 #define BACKOFF_MIN_NS	(50 * LNX_NS_PER_US)
 #define BACKOFF_MAX_NS	(10 * LNX_NS_PER_MS)
-#define FAIL_REST_MIN_NS	(5 * LNX_NS_PER_MS)
-#define FAIL_REST_MAX_NS	LNX_NS_PER_S
+#define FAIL_BACKOFF_MIN_NS	(5 * LNX_NS_PER_MS)
+#define FAIL_BACKOFF_MAX_NS	LNX_NS_PER_S
 #define BUSY_NS		(LNX_NS_PER_MS / 2)	/* pause of a path that takes no read */
 #define REDO_NS		(20 * LNX_NS_PER_MS)	/* and of one whose read failed */
 #define US_PER_S	1e6
-#define ROOM_MIN	4096u
+#define INFLIGHT_MIN	4096u
 /* A path left out because it is slow is tried again after that. */
 #define RELEARN_NS	LNX_NS_PER_S
 
 LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
 {
-	if (path->state == LNX_PATH_LEFT)
+	if (path->state == LNX_PATH_DOWN)
 		return;			/* only its peer's answer ends that */
 	if (path->state != LNX_PATH_CONNECTING || !path->since_ns) {
 		path->state = LNX_PATH_CONNECTING;
@@ -39,12 +39,12 @@ LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
 LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now)
 {
 	/* All that was in the core fails with it: that is once. */
-	if (path->fail_rest_ns && now < path->retry_ns)
+	if (path->fail_backoff_ns && now < path->retry_ns)
 		return;
-	path->fail_rest_ns = LNX_MAX(FAIL_REST_MIN_NS,
-				     LNX_MIN(path->fail_rest_ns * 2,
-					     FAIL_REST_MAX_NS));
-	path->retry_ns = now + path->fail_rest_ns;
+	path->fail_backoff_ns = LNX_MAX(FAIL_BACKOFF_MIN_NS,
+				     LNX_MIN(path->fail_backoff_ns * 2,
+					     FAIL_BACKOFF_MAX_NS));
+	path->retry_ns = now + path->fail_backoff_ns;
 }
 
 /*
@@ -53,7 +53,7 @@ LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now)
  */
 static struct lnx_path *first_path(struct lnx_peer *peer)
 {
-	if (!lnx_peer_heard(peer) && peer->tx_posted && peer->slot[0])
+	if (!lnx_peer_acked(peer) && peer->tx_posted && peer->slot[0])
 		return &peer->path[peer->slot[0]->path];
 	return &peer->path[peer->cur];
 }
@@ -62,15 +62,15 @@ static struct lnx_path *first_path(struct lnx_peer *peer)
  * FI_LNX_MULTI_RAIL_SELECTION=PER_MSG, LNET: the next in turn, of those with the least
  * on their way if that counts.
  */
-static struct lnx_path *in_turn(struct lnx_peer *peer,
+static struct lnx_path *round_robin(struct lnx_peer *peer,
 				const struct lnx_stripe_path *view)
 {
 	bool least = peer->ep->conf->multi_rail_selection == LNX_SELECTION_LNET;
 	int best = -1;
 	unsigned i;
 
-	for (i = 1; i <= peer->nturn; i++) {
-		unsigned k = (peer->turn + i) % peer->nturn;
+	for (i = 1; i <= peer->n_rr; i++) {
+		unsigned k = (peer->rr_index + i) % peer->n_rr;
 
 		if (!view[k].usable ||
 		    (best >= 0 && view[k].out_bytes >= view[best].out_bytes))
@@ -81,20 +81,20 @@ static struct lnx_path *in_turn(struct lnx_peer *peer,
 	}
 	if (best < 0)
 		return NULL;
-	peer->turn = (uint8_t)best;
+	peer->rr_index = (uint8_t)best;
 	return &peer->path[best];
 }
 
 /* What the health of the peer's end was set to; NULL: it was not, and then the peer
  * says for itself what it is worth. */
-static const struct lnx_health *remote_by_hand(const struct lnx_peer *peer,
+static const struct lnx_health *remote_pinned(const struct lnx_peer *peer,
 					       const struct lnx_path *path)
 {
 	unsigned i = 0;
 
 	while (peer->path[i].remote_rail != path->remote_rail)
 		i++;
-	return peer->path[i].guard.remote.pinned ? &peer->path[i].guard.remote :
+	return peer->path[i].detect.remote.pinned ? &peer->path[i].detect.remote :
 						   NULL;
 }
 
@@ -102,12 +102,12 @@ static const struct lnx_health *remote_by_hand(const struct lnx_peer *peer,
 static uint64_t share(const struct lnx_peer *peer, const struct lnx_path *path,
 		      uint64_t rate)
 {
-	const struct lnx_health *h = &path->guard.health, *remote;
+	const struct lnx_health *h = &path->detect.health, *remote;
 	unsigned weight;
 
 	if (lnx_likely(!h->ready_ns) || !rate)
 		return rate;
-	remote = remote_by_hand(peer, path);
+	remote = remote_pinned(peer, path);
 	weight = lnx_health_weight_of_path(h, &path->rail->health, remote,
 					   &peer->ep->plan, lnx_clock_ns());
 	/* Nothing else works, or it would not be asked. */
@@ -131,7 +131,7 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 
 		view[i].usable = path->state == LNX_PATH_UP ||
 				 path->state == LNX_PATH_IDLE;
-		if (!view[i].usable && path->state != LNX_PATH_LEFT) {
+		if (!view[i].usable && path->state != LNX_PATH_DOWN) {
 			if (!now)
 				now = lnx_clock_ns();
 			view[i].usable = now >= path->retry_ns;
@@ -140,20 +140,20 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 		view[i].nominal = share(peer, path, path->link_bps / 8);
 		view[i].out_bytes = lnx_path_in_flight(peer, path);
 	}
-	if (lnx_unlikely(peer->nturn > 1 && lnx_peer_heard(peer))) {
-		struct lnx_path *next = in_turn(peer, view);
+	if (lnx_unlikely(peer->n_rr > 1 && lnx_peer_acked(peer))) {
+		struct lnx_path *next = round_robin(peer, view);
 
 		if (next)
 			return next;
 	} else if (view[cur->index].usable &&
-		   (!lnx_peer_heard(peer) || view[cur->index].out_bytes <= cur->room)) {
+		   (!lnx_peer_acked(peer) || view[cur->index].out_bytes <= cur->inflight_limit)) {
 		return cur;
 	}
 	/* now is set: since_ns is, for paths that are blocked only, or left. */
-	if (!lnx_peer_heard(peer) && peer->tx_posted && !view[cur->index].usable &&
-	    cur->state != LNX_PATH_LEFT && cur->since_ns && lnx_ns_since(now, cur->since_ns) < LNX_RTO_MIN_NS)
+	if (!lnx_peer_acked(peer) && peer->tx_posted && !view[cur->index].usable &&
+	    cur->state != LNX_PATH_DOWN && cur->since_ns && lnx_ns_since(now, cur->since_ns) < LNX_RTO_MIN_NS)
 		return NULL;
-	pick = lnx_stripe_shortest(view, peer->nspread, len);
+	pick = lnx_stripe_shortest(view, peer->n_stripe, len);
 	if (pick < 0)
 		pick = lnx_stripe_shortest(view, peer->npath, len);
 	return pick < 0 ? NULL : &peer->path[pick];
@@ -172,9 +172,9 @@ struct lnx_path *lnx_path_find_live(struct lnx_peer *peer)
 
 		if (other->state == LNX_PATH_UP)
 			return other;
-		if (other->state == LNX_PATH_LEFT)
+		if (other->state == LNX_PATH_DOWN)
 			continue;
-		if (path->state == LNX_PATH_LEFT ||
+		if (path->state == LNX_PATH_DOWN ||
 		    (path->state != LNX_PATH_IDLE &&
 		     (other->state == LNX_PATH_IDLE ||
 		      other->retry_ns < path->retry_ns)))
@@ -198,9 +198,9 @@ void lnx_path_look(struct lnx_ep *ep, uint64_t now)
 
 	if (lnx_unlikely(lnx_ns_since(now, ep->looked_ns) > LNX_NS_PER_S)) {
 		/* Who is on both is given a little more. */
-		lnx_list_foreach(&ep->una_peers, n, tmp) {
+		lnx_list_foreach(&ep->retx_list, n, tmp) {
 			struct lnx_peer *peer =
-				lnx_list_entry(n, struct lnx_peer, una_link);
+				lnx_list_entry(n, struct lnx_peer, retx_link);
 
 			later(peer, now);
 			lnx_path_later(ep, &peer->silent_ns, now);
@@ -236,77 +236,77 @@ struct lnx_path *lnx_path_back(struct lnx_peer *peer,
 	return lnx_path_live(peer);
 }
 
-void lnx_path_heard_of(struct lnx_peer *peer, unsigned which, uint64_t total)
+void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 {
 	struct lnx_path *path = &peer->path[which];
 	uint64_t more, flight;
 
 	if (which >= peer->npath)
 		return;
-	more = total - path->said;
-	flight = path->sent - path->got;
+	more = total - path->last_report;
+	flight = path->sent - path->delivered;
 	/* Nothing is on the way: what it lacks was lost, and what it has too
 	 * much was sent twice. */
 	if (!flight && peer->tx_una == peer->tx_posted) {
-		path->said = total;
+		path->last_report = total;
 		return;
 	}
 	/* An old report, or an invented one. */
 	if (more > INT64_MAX)
 		return;
-	path->said = total;
+	path->last_report = total;
 	if (more)
-		path->fail_rest_ns = 0;
-	path->guard.moved += more;
+		path->fail_backoff_ns = 0;
+	path->detect.progress += more;
 	more = LNX_MIN(more, flight);
-	path->got += more;
-	lnx_meter_moved(&path->send, more, flight > more, lnx_clock_ns());
-	path->room = (uint64_t)((double)path->send.rate *
+	path->delivered += more;
+	lnx_bandwidth_sample(&path->send, more, flight > more, lnx_clock_ns());
+	path->inflight_limit = (uint64_t)((double)path->send.rate *
 				(double)peer->ep->conf->spill / US_PER_S);
-	path->room = LNX_MAX(path->room, ROOM_MIN);
+	path->inflight_limit = LNX_MAX(path->inflight_limit, INFLIGHT_MIN);
 }
 
-void lnx_path_heard(struct lnx_peer *peer, const struct lnx_hdr *ack)
+void lnx_path_report(struct lnx_peer *peer, const struct lnx_hdr *ack)
 {
 	if (peer->npath < 2)
 		return;
 	if (ack->tag && ack->tag <= LNX_PATHS_MAX)
-		lnx_path_heard_of(peer, (unsigned)ack->tag - 1, ack->data);
+		lnx_path_report_one(peer, (unsigned)ack->tag - 1, ack->data);
 	if (ack->len && ack->len <= LNX_PATHS_MAX)
-		lnx_path_heard_of(peer, (unsigned)ack->len - 1, ack->key);
+		lnx_path_report_one(peer, (unsigned)ack->len - 1, ack->key);
 }
 
-void lnx_path_tell(const struct lnx_peer *peer, struct lnx_hdr *ack)
+void lnx_path_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack)
 {
-	unsigned i, p = peer->told_path;
+	unsigned i, p = peer->reported_path;
 
 	for (i = 0; i < LNX_PATHS_MAX && !ack->len; i++) {
 		p = (p + 1) % LNX_PATHS_MAX;
-		if (peer->got[p] == peer->told[p])
+		if (peer->rx_bytes[p] == peer->rx_reported[p])
 			continue;
 		if (ack->tag) {
 			ack->len = 1 + p;
-			ack->key = peer->got[p];
+			ack->key = peer->rx_bytes[p];
 		} else {
 			ack->tag = 1 + p;
-			ack->data = peer->got[p];
+			ack->data = peer->rx_bytes[p];
 		}
 	}
 }
 
-static void told_of(struct lnx_peer *peer, unsigned which, uint64_t total)
+static void report_sent_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 {
-	peer->told[which] = total;
-	peer->told_path = (uint8_t)which;
+	peer->rx_reported[which] = total;
+	peer->reported_path = (uint8_t)which;
 }
 
-void lnx_path_told(struct lnx_peer *peer, const struct lnx_hdr *ack)
+void lnx_path_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack)
 {
 	if (ack->tag)
-		told_of(peer, (unsigned)ack->tag - 1, ack->data);
+		report_sent_one(peer, (unsigned)ack->tag - 1, ack->data);
 	if (ack->len)
-		told_of(peer, (unsigned)ack->len - 1, ack->key);
-	peer->spread = false;
+		report_sent_one(peer, (unsigned)ack->len - 1, ack->key);
+	peer->multipath = false;
 }
 
 /* ---- pieces of large messages ---- */
@@ -326,9 +326,9 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 		view[i].out = path->nread;
 		view[i].out_bytes = path->read_bytes;
 		view[i].usable = (able >> i & 1) && now >= path->read_retry_ns &&
-				 path->state != LNX_PATH_LEFT;
+				 path->state != LNX_PATH_DOWN;
 		busy += path->nread && (able >> i & 1) &&
-			path->state != LNX_PATH_LEFT;
+			path->state != LNX_PATH_DOWN;
 		best = LNX_MAX(best, view[i].rate);
 	}
 	/* Slow ones may have become better. */
@@ -345,7 +345,7 @@ struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
 	struct lnx_stripe_path view[LNX_PATHS_MAX];
 	unsigned busy = view_reads(peer, able, now, view);
 	/* With LNET a message has one path, and each its own. */
-	int pick = lnx_stripe_pick(view, LNX_MAX(peer->nspread, peer->nturn),
+	int pick = lnx_stripe_pick(view, LNX_MAX(peer->n_stripe, peer->n_rr),
 				   peer->pull_left);
 
 	/* Those that are second best: when the best do not work. */
@@ -364,10 +364,10 @@ size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,
 	if (rest < conf->stripe_threshold && rest <= conf->chunk &&
 	    rest == peer->pull_left)
 		return rest;
-	if (peer->nspread < peer->nturn)
+	if (peer->n_stripe < peer->n_rr)
 		return LNX_MIN(rest, conf->chunk);
 	view_reads(peer, able, now, view);
-	return lnx_stripe_len(view, peer->nspread, path->index, peer->pull_left,
+	return lnx_stripe_len(view, peer->n_stripe, path->index, peer->pull_left,
 			      rest, conf->chunk);
 }
 
@@ -375,7 +375,7 @@ void lnx_path_read_posted(struct lnx_path *path, size_t len, uint64_t now)
 {
 	path->nread++;
 	path->read_bytes += len;
-	lnx_meter_start(&path->read, now);
+	lnx_bandwidth_start(&path->read, now);
 }
 
 void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now)
@@ -393,8 +393,8 @@ void lnx_path_read_done(struct lnx_path *path, size_t len, bool ok,
 	path->nread--;
 	path->read_bytes -= len;
 	path->read_done_ns = now;
-	path->guard.moved += ok ? len : 0;
-	lnx_meter_moved(&path->read, ok ? len : 0, path->nread != 0, now);
+	path->detect.progress += ok ? len : 0;
+	lnx_bandwidth_sample(&path->read, ok ? len : 0, path->nread != 0, now);
 	if (!ok)
 		path->read_retry_ns = now + REDO_NS;
 }

@@ -22,7 +22,7 @@ struct lnx_hdr;
 LNX_INLINE uint64_t lnx_path_in_flight(const struct lnx_peer *peer,
 				       const struct lnx_path *path)
 {
-	return LNX_MIN(path->sent - path->got, peer->una_bytes);
+	return LNX_MIN(path->sent - path->delivered, peer->una_bytes);
 }
 
 /* The path in use, if it works and there is nothing to choose; else NULL. */
@@ -33,7 +33,7 @@ LNX_INLINE struct lnx_path *lnx_path_usual(struct lnx_peer *peer)
 	if (lnx_unlikely(path->state != LNX_PATH_UP))
 		return NULL;
 	if (lnx_likely(peer->npath == 1) ||
-	    (peer->nturn == 1 && lnx_path_in_flight(peer, path) <= path->room))
+	    (peer->n_rr == 1 && lnx_path_in_flight(peer, path) <= path->inflight_limit))
 		return path;
 	return NULL;
 }
@@ -51,8 +51,8 @@ LNX_INLINE struct lnx_path *lnx_path_next(struct lnx_peer *peer, size_t len)
 
 	if (lnx_likely(peer->npath == 1))
 		return path;
-	if (lnx_likely(path->state == LNX_PATH_UP && peer->nturn == 1 &&
-		       lnx_path_in_flight(peer, path) <= path->room))
+	if (lnx_likely(path->state == LNX_PATH_UP && peer->n_rr == 1 &&
+		       lnx_path_in_flight(peer, path) <= path->inflight_limit))
 		return path;
 	return lnx_path_choose(peer, len);
 }
@@ -100,7 +100,7 @@ LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now);
 
 LNX_INLINE void lnx_path_up(struct lnx_path *path)
 {
-	if (lnx_unlikely(path->state == LNX_PATH_LEFT))
+	if (lnx_unlikely(path->state == LNX_PATH_DOWN))
 		return;			/* taken is not delivered */
 	path->state = LNX_PATH_UP;
 	path->since_ns = 0;
@@ -111,14 +111,14 @@ struct lnx_path *lnx_path_back(struct lnx_peer *peer,
 			       const struct lnx_rail *rail, uint16_t remote);
 
 /* The peer has had so many bytes of frames over one of our paths. */
-void lnx_path_heard_of(struct lnx_peer *peer, unsigned which, uint64_t total);
+void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total);
 /* What an ACK of the peer says of its paths; and writing one. */
-void lnx_path_heard(struct lnx_peer *peer, const struct lnx_hdr *ack);
-void lnx_path_tell(const struct lnx_peer *peer, struct lnx_hdr *ack);
+void lnx_path_report(struct lnx_peer *peer, const struct lnx_hdr *ack);
+void lnx_path_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack);
 /* It has left. */
-void lnx_path_told(struct lnx_peer *peer, const struct lnx_hdr *ack);
+void lnx_path_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack);
 /* The peer has all that was ever sent to it.  Nobody asks of a single path. */
-LNX_INLINE void lnx_path_all_got(struct lnx_peer *peer)
+LNX_INLINE void lnx_path_all_delivered(struct lnx_peer *peer)
 {
 	unsigned i, n = peer->npath;
 
@@ -126,8 +126,8 @@ LNX_INLINE void lnx_path_all_got(struct lnx_peer *peer)
 		struct lnx_path *path = &peer->path[i];
 
 		/* Its next report has these, and says nothing new of them. */
-		path->said += path->sent - path->got;
-		path->got = path->sent;
+		path->last_report += path->sent - path->delivered;
+		path->delivered = path->sent;
 		path->send.mark_ns = 0;
 	}
 	peer->una_bytes = 0;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A rail's core endpoint is closed, because something hangs in it, and another opened.
- * Called by tx/guard.c and tx/recover.c; calls core/open.c, and tells peers.
+ * Called by tx/detect.c and tx/recovery.c; calls core/open.c, and tells peers.
  */
 #include "comp/comp.h"
 #include "comp/faults.h"
-#include "core/halfway.h"
+#include "core/half_open.h"
 #include "core/open.h"
 #include "rx/rx.h"
-#include "tx/guard.h"
-#include "tx/heal.h"
+#include "tx/detect.h"
+#include "tx/recovery.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
 
-#define HALFWAY_TRIES	8u
-#define HALFWAY_POLLS	8u
+#define HALF_OPEN_TRIES	8u
+#define HALF_OPEN_POLLS	8u
 
 static LNX_COLD void retry_now(struct lnx_rail *rail)
 {
@@ -31,24 +31,24 @@ static LNX_COLD void retry_now(struct lnx_rail *rail)
 			if (path->rail != rail)
 				continue;
 			path->retry_ns = 0;
-			if (path->state != LNX_PATH_LEFT)
+			if (path->state != LNX_PATH_DOWN)
 				path->state = LNX_PATH_CONNECTING;
 		}
 	}
 }
 
 /*
- * Nobody is halfway through connecting to the rail, whom closing it would leave behind.
+ * Nobody is half_open through connecting to the rail, whom closing it would leave behind.
  * False: they do not come to an end.
  */
-static LNX_COLD bool at_rest(struct lnx_rail *rail)
+static LNX_COLD bool half_open_none(struct lnx_rail *rail)
 {
 	unsigned i, k;
 
-	for (i = 0; rail->core_ep && lnx_halfway_end(rail); i++) {
-		if (i == HALFWAY_TRIES)
+	for (i = 0; rail->core_ep && lnx_half_open_end(rail); i++) {
+		if (i == HALF_OPEN_TRIES)
 			return false;
-		for (k = 0; k < HALFWAY_POLLS; k++)
+		for (k = 0; k < HALF_OPEN_POLLS; k++)
 			lnx_rail_poll(rail);
 	}
 	return true;
@@ -67,12 +67,12 @@ static LNX_COLD bool in_use(const struct lnx_rail *rail)
 		const struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
-		if (peer->gone || peer->bye)
+		if (peer->dead || peer->closing)
 			continue;
 		for (i = 0; i < peer->npath; i++) {
 			if (peer->path[i].rail != rail)
 				continue;
-			if (peer->path[i].state != LNX_PATH_LEFT)
+			if (peer->path[i].state != LNX_PATH_DOWN)
 				return true;
 			left = true;
 		}
@@ -80,7 +80,7 @@ static LNX_COLD bool in_use(const struct lnx_rail *rail)
 	return !left && !rail->link_down;
 }
 
-LNX_COLD void lnx_guard_reopen(struct lnx_rail *rail, uint64_t now)
+LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now)
 {
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_node *n, *tmp;
@@ -88,15 +88,15 @@ LNX_COLD void lnx_guard_reopen(struct lnx_rail *rail, uint64_t now)
 	bool cut_off;
 
 	rail->reopened_ns = now;
-	if (!at_rest(rail))
+	if (!half_open_none(rail))
 		return;
 	ep->stats.reopened++;
 	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: closed\n", rail->name);
 	/* Nobody is to believe in a connection of before. */
-	cut_off = lnx_told_keep(rail, now, &port);
+	cut_off = lnx_address_ack_keep(rail, now, &port);
 	if (cut_off)
-		lnx_halfway_reset(rail);
-	lnx_rail_shut_ep(rail);
+		lnx_half_open_reset(rail);
+	lnx_rail_close_ep(rail);
 	lnx_rail_drain(rail);
 	lnx_faults_forget_rail(rail);
 	lnx_list_foreach(&ep->peers, n, tmp) {
@@ -108,22 +108,22 @@ LNX_COLD void lnx_guard_reopen(struct lnx_rail *rail, uint64_t now)
 
 			if (path->rail != rail)
 				continue;
-			path->guard.pinged = false;
-			path->guard.unanswered_ns = 0;
-			path->guard.refused_ns = 0;
+			path->detect.pinged = false;
+			path->detect.unanswered_ns = 0;
+			path->detect.refused_ns = 0;
 			lnx_tx_cut(path, peer);
 			lnx_pull_cut(path);
 			lnx_read_cut(path);
 		}
 	}
-	lnx_tx_cut_twins(rail);
+	lnx_tx_cut_clones(rail);
 	rail->busy = 0;
-	rail->shut = true;
+	rail->closed = true;
 	if (in_use(rail) || (cut_off && !rail->link_down))
-		lnx_guard_open(rail, now);
+		lnx_reopen_open(rail, now);
 }
 
-LNX_COLD void lnx_guard_open(struct lnx_rail *rail, uint64_t now)
+LNX_COLD void lnx_reopen_open(struct lnx_rail *rail, uint64_t now)
 {
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_node *n, *tmp;
@@ -131,12 +131,12 @@ LNX_COLD void lnx_guard_open(struct lnx_rail *rail, uint64_t now)
 	size_t was_len = rail->addrlen;
 	unsigned port;
 
-	rail->shut = false;
+	rail->closed = false;
 	rail->reopened_ns = now;
 	retry_now(rail);
 	memcpy(was, rail->addr, sizeof(was));
-	rail->blind = lnx_told_keep(rail, now, &port) ?
-		      (uint8_t)(rail->blind + 1) : 0;
+	rail->unannounced = lnx_address_ack_keep(rail, now, &port) ?
+		      (uint8_t)(rail->unannounced + 1) : 0;
 	/* Somebody else may have got that port meanwhile. */
 	if ((!port || lnx_rail_open_ep(rail, port)) && lnx_rail_open_ep(rail, 0))
 		return;			/* again later, and meanwhile it takes nothing */
@@ -147,37 +147,37 @@ LNX_COLD void lnx_guard_open(struct lnx_rail *rail, uint64_t now)
 		return;
 	if (lnx_ep_address(ep))
 		return;
-	rail->moved = ep->moves;
+	rail->moved_epoch = ep->address_epoch;
 	lnx_list_foreach(&ep->peers, n, tmp)
 		lnx_tx_hello_again(lnx_list_entry(n, struct lnx_peer,
 						  all_link));
 }
 
-LNX_COLD bool lnx_guard_end_reads(struct lnx_peer *peer, uint64_t now)
+LNX_COLD bool lnx_reopen_end_reads(struct lnx_peer *peer, uint64_t now)
 {
 	bool more = false;
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = &peer->path[i];
-		struct lnx_path_guard *g = &path->guard;
+		struct lnx_path_detect *g = &path->detect;
 
 		if ((!path->nread && lnx_list_empty(&path->gets)) ||
 		    path->rail->mr_endpoint)
 			continue;
 		more = true;
-		if (!g->still_ns || g->seen != g->moved) {
-			g->seen = g->moved;
-			g->still_ns = now;
+		if (!g->stalled_since_ns || g->progress_seen != g->progress) {
+			g->progress_seen = g->progress;
+			g->stalled_since_ns = now;
 		}
-		if (lnx_ns_since(now, g->still_ns) > LNX_REOPEN_READ_NS &&
-		    lnx_ns_since(now, path->rail->reopened_ns) >= LNX_REOPEN_REST_NS)
-			lnx_guard_reopen(path->rail, now);
+		if (lnx_ns_since(now, g->stalled_since_ns) > LNX_REOPEN_READ_NS &&
+		    lnx_ns_since(now, path->rail->reopened_ns) >= LNX_REOPEN_BACKOFF_NS)
+			lnx_reopen_rail(path->rail, now);
 	}
 	return more;
 }
 
-LNX_COLD bool lnx_guard_reopen_closed(struct lnx_ep *ep, uint64_t now)
+LNX_COLD bool lnx_reopen_closed(struct lnx_ep *ep, uint64_t now)
 {
 	bool closed = false;
 	unsigned i;
@@ -187,9 +187,9 @@ LNX_COLD bool lnx_guard_reopen_closed(struct lnx_ep *ep, uint64_t now)
 
 		if (lnx_likely(rail->core_ep != NULL))
 			continue;
-		if (rail->shut ? in_use(rail) : lnx_ns_since(now, rail->reopened_ns) >=
-						LNX_REOPEN_REST_NS)
-			lnx_guard_open(rail, now);
+		if (rail->closed ? in_use(rail) : lnx_ns_since(now, rail->reopened_ns) >=
+						LNX_REOPEN_BACKOFF_NS)
+			lnx_reopen_open(rail, now);
 		closed |= !rail->core_ep;
 	}
 	return closed;

@@ -15,13 +15,13 @@
 
 /* How a peer's rails know one of its registrations. */
 struct lnx_rkey {
-	uint8_t kind;				/* LNX_PART_KEYS; first */
+	uint8_t kind;				/* LNX_RMA_SEGMENT_KEYS; first */
 	struct lnx_rkey *next;			/* ep->rma.rkey */
 	struct lnx_peer *peer;
 	uint64_t key;
 	bool known;
 	uint64_t op;				/* of the KEYS frame, until then */
-	struct lnx_node waiting;		/* lnx_part.link: reads */
+	struct lnx_node waiting;		/* lnx_rma_segment.link: reads */
 	struct lnx_keys keys;
 };
 
@@ -55,14 +55,14 @@ static void rkey_drop(struct lnx_ep *ep, struct lnx_rkey *k)
 	free(k);
 }
 
-static void wait_for(struct lnx_rkey *k, struct lnx_part *part)
+static void wait_for(struct lnx_rkey *k, struct lnx_rma_segment *segment)
 {
-	lnx_list_del(&part->link);
-	lnx_list_add_tail(&k->waiting, &part->link);
+	lnx_list_del(&segment->link);
+	lnx_list_add_tail(&k->waiting, &segment->link);
 }
 
-/* Ask for the keys that part, if any, waits for: 0, or -FI_ENOMEM. */
-static int rkey_ask(struct lnx_peer *peer, uint64_t key, struct lnx_part *part)
+/* Ask for the keys that segment, if any, waits for: 0, or -FI_ENOMEM. */
+static int rkey_ask(struct lnx_peer *peer, uint64_t key, struct lnx_rma_segment *segment)
 {
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_rkey **at = rkey_bucket(ep, peer, key);
@@ -88,29 +88,29 @@ static int rkey_ask(struct lnx_peer *peer, uint64_t key, struct lnx_part *part)
 		free(k);
 		return -FI_ENOMEM;
 	}
-	k->kind = LNX_PART_KEYS;
+	k->kind = LNX_RMA_SEGMENT_KEYS;
 	k->peer = peer;
 	k->key = key;
 	lnx_list_init(&k->waiting);
 	k->next = *at;
 	*at = k;
-	if (part) {
-		part->asked = true;
-		wait_for(k, part);
+	if (segment) {
+		segment->asked = true;
+		wait_for(k, segment);
 	}
 	h.data = k->op;
 	txe->len = sizeof(struct lnx_wire_hdr);
-	/* An answer, be it invented, may come inside: k and part may be gone. */
+	/* An answer, be it invented, may come inside: k and segment may be gone. */
 	lnx_tx_queue(ep, peer, txe, &h, false);
 	return 0;
 }
 
-void lnx_rma_wait_turn(struct lnx_part *part)
+void lnx_rma_wait_turn(struct lnx_rma_segment *segment)
 {
-	struct lnx_ep *ep = part->rop->ep;
+	struct lnx_ep *ep = segment->rma_op->ep;
 
-	lnx_list_del(&part->link);
-	lnx_list_add_tail(&ep->rma.waiting, &part->link);
+	lnx_list_del(&segment->link);
+	lnx_list_add_tail(&ep->rma.waiting, &segment->link);
 	ep->work |= LNX_WORK_RMA;
 }
 
@@ -159,34 +159,34 @@ LNX_COLD void lnx_rkey_forget(struct lnx_peer *peer, uint64_t key)
 		rkey_drop(peer->ep, k);
 }
 
-static void told_add(struct lnx_rop *rop, uint64_t key, uint64_t addr)
+static void told_add(struct lnx_rma_op *rma_op, uint64_t key, uint64_t addr)
 {
 	unsigned i;
 
-	rop->tell = true;
-	for (i = 0; i < rop->ntold; i++)
-		if (rop->told[i] == key)
+	rma_op->tell = true;
+	for (i = 0; i < rma_op->ntold; i++)
+		if (rma_op->told[i] == key)
 			return;
-	if (rop->ntold < LNX_RMA_IOV_MAX) {
-		rop->told_addr[rop->ntold] = addr;
-		rop->told[rop->ntold++] = key;
+	if (rma_op->ntold < LNX_RMA_IOV_MAX) {
+		rma_op->told_addr[rma_op->ntold] = addr;
+		rma_op->told[rma_op->ntold++] = key;
 	}
 }
 
 /* Is the data in reach?  0: rts says where, if it is not NULL; or why not. */
-static int aim(struct lnx_part *part, const struct lnx_keys *keys,
+static int aim(struct lnx_rma_segment *segment, const struct lnx_keys *keys,
 	       struct lnx_rts *rts)
 {
-	uint64_t off = part->addr - keys->origin;
+	uint64_t off = segment->addr - keys->origin;
 	unsigned i;
 
-	if (off > keys->len || part->len > keys->len - off ||
-	    !(keys->access & (part->kind == LNX_PART_WRITE ?
+	if (off > keys->len || segment->len > keys->len - off ||
+	    !(keys->access & (segment->kind == LNX_RMA_SEGMENT_WRITE ?
 			      LNX_WIRE_KEYS_WRITE : LNX_WIRE_KEYS_READ)))
 		return FI_EACCES;
-	if ((keys->access & LNX_WIRE_KEYS_TELL) && part->kind == LNX_PART_WRITE)
-		told_add(part->rop, part->key, part->addr);
-	part->tell = (keys->access & LNX_WIRE_KEYS_TELL_READ) != 0;
+	if ((keys->access & LNX_WIRE_KEYS_TELL) && segment->kind == LNX_RMA_SEGMENT_WRITE)
+		told_add(segment->rma_op, segment->key, segment->addr);
+	segment->tell = (keys->access & LNX_WIRE_KEYS_TELL_READ) != 0;
 	if (!rts)
 		return 0;
 	rts->nkey = keys->nkey;
@@ -199,15 +199,15 @@ static int aim(struct lnx_part *part, const struct lnx_keys *keys,
 }
 
 /* Calls no core: rx/pull.c posts the reads later. */
-static int pull(struct lnx_part *part, const struct lnx_keys *keys)
+static int pull(struct lnx_rma_segment *segment, const struct lnx_keys *keys)
 {
 	struct lnx_rxe *rxe;
 	struct lnx_rts *rts;
-	int err = aim(part, keys, NULL);
+	int err = aim(segment, keys, NULL);
 
 	if (err)
 		return err;
-	rxe = lnx_rxe_get(part->rop->ep);
+	rxe = lnx_rxe_get(segment->rma_op->ep);
 	if (!rxe)
 		return FI_EAGAIN;
 	rxe->more = true;
@@ -219,42 +219,42 @@ static int pull(struct lnx_part *part, const struct lnx_keys *keys)
 	rts->op = 0;
 	rts->flags = 0;
 	rts->nseg = 1;
-	rts->seg_len[0] = part->len;
-	aim(part, keys, rts);
+	rts->seg_len[0] = segment->len;
+	aim(segment, keys, rts);
 	/* To rx/pull.c it is a message that has met its receive. */
 	rxe->nmr = 0;
-	rxe->part = part;
+	rxe->segment = segment;
 	rxe->refuse = 0;
-	rxe->held = LNX_HELD_RMA;
-	rxe->peer = part->peer;
-	rxe->len = rxe->room = part->len;
-	rxe->niov = part->niov;
-	memcpy(rxe->iov, part->iov, part->niov * sizeof(*part->iov));
+	rxe->payload_at = LNX_PAYLOAD_RMA;
+	rxe->peer = segment->peer;
+	rxe->len = rxe->room = segment->len;
+	rxe->niov = segment->niov;
+	memcpy(rxe->iov, segment->iov, segment->niov * sizeof(*segment->iov));
 	lnx_pull_start(rxe);
-	part->pull = rxe;
+	segment->pull = rxe;
 	return 0;
 }
 
 /* There is no memory to tell the peer of what its core did alone: later. */
-static int not_told(struct lnx_part *part)
+static int not_told(struct lnx_rma_segment *segment)
 {
-	part->moved = true;
-	lnx_rma_wait_turn(part);
+	segment->moved = true;
+	lnx_rma_wait_turn(segment);
 	return -FI_ENOMEM;
 }
 
 /*
- * The last part of a write: after the data, which was seen to be delivered.  Each
+ * The last segment of a write: after the data, which was seen to be delivered.  Each
  * registration that wants to hear of it gets an empty piece; they leave together, or a
  * piece of another write would come between.
  */
-static int tell_written(struct lnx_part *part)
+static int tell_written(struct lnx_rma_segment *segment)
 {
-	const struct lnx_rop *rop = part->rop;
-	struct lnx_ep *ep = rop->ep;
-	struct lnx_wire_put w = { .total = htole64(rop->written + part->len) };
+	const struct lnx_rma_op *rma_op = segment->rma_op;
+	struct lnx_ep *ep = rma_op->ep;
+	struct lnx_wire_put w = { .total = htole64(rma_op->written + segment->len) };
 	struct lnx_txe *txe[LNX_RMA_IOV_MAX];
-	unsigned i, n = LNX_MAX(rop->ntold, 1u);
+	unsigned i, n = LNX_MAX(rma_op->ntold, 1u);
 
 	for (i = 0; i < n; i++) {
 		txe[i] = lnx_txe_get(ep, sizeof(w));
@@ -262,113 +262,113 @@ static int tell_written(struct lnx_part *part)
 			continue;
 		while (i--)
 			lnx_txe_put(ep, txe[i]);
-		return not_told(part);
+		return not_told(segment);
 	}
 	for (i = 0; i < n; i++) {
 		struct lnx_hdr h = {
 			.kind = LNX_KIND_PUT, .flags = LNX_WIRE_F_PUT,
-			.tag = part->addr, .key = part->key, .data = rop->data,
+			.tag = segment->addr, .key = segment->key, .data = rma_op->data,
 		};
 
-		if (rop->ntold) {
-			h.key = rop->told[i];
-			h.tag = rop->told_addr[i];
+		if (rma_op->ntold) {
+			h.key = rma_op->told[i];
+			h.tag = rma_op->told_addr[i];
 		}
 		if (i + 1 == n) {
 			h.flags |= LNX_WIRE_F_LAST;
-			if (rop->has_data)
+			if (rma_op->has_data)
 				h.flags |= LNX_WIRE_F_DATA;
 		}
 		memcpy(txe[i]->frame + sizeof(struct lnx_wire_hdr), &w,
 		       sizeof(w));
 		txe[i]->len = (uint32_t)(sizeof(struct lnx_wire_hdr) +
 					 sizeof(w));
-		lnx_tx_queue(ep, part->peer, txe[i], &h, false);
+		lnx_tx_queue(ep, segment->peer, txe[i], &h, false);
 	}
 	return 0;
 }
 
 /* A large read is over. */
-static int tell_read(struct lnx_part *part)
+static int tell_read(struct lnx_rma_segment *segment)
 {
-	struct lnx_ep *ep = part->rop->ep;
+	struct lnx_ep *ep = segment->rma_op->ep;
 	struct lnx_txe *txe = lnx_txe_get(ep, 0);
 	struct lnx_hdr h = {
-		.kind = LNX_KIND_GET, .data = part->id, .tag = part->addr,
-		.key = part->key, .flags = LNX_WIRE_F_LAST,
+		.kind = LNX_KIND_GET, .data = segment->id, .tag = segment->addr,
+		.key = segment->key, .flags = LNX_WIRE_F_LAST,
 	};
 
 	if (!txe)
-		return not_told(part);
+		return not_told(segment);
 	txe->len = sizeof(struct lnx_wire_hdr);
-	lnx_tx_queue(ep, part->peer, txe, &h, false);
+	lnx_tx_queue(ep, segment->peer, txe, &h, false);
 	return 0;
 }
 
-/* All bytes of a part are where they belong. */
-static void finish(struct lnx_part *part)
+/* All bytes of a segment are where they belong. */
+static void finish(struct lnx_rma_segment *segment)
 {
-	struct lnx_rop *rop = part->rop;
-	bool last = rop->nparts == 1 && !rop->err && !part->peer->gone;
+	struct lnx_rma_op *rma_op = segment->rma_op;
+	bool last = rma_op->n_segments == 1 && !rma_op->err && !segment->peer->dead;
 
-	if (part->kind == LNX_PART_WRITE) {
-		if (last && (rop->tell || rop->has_data) && tell_written(part))
+	if (segment->kind == LNX_RMA_SEGMENT_WRITE) {
+		if (last && (rma_op->tell || rma_op->has_data) && tell_written(segment))
 			return;
-		rop->written += part->len;
-	} else if (part->tell && last) {
-		/* Its answer ends the part, and may come inside the call. */
-		part->kind = LNX_PART_DATA;
-		part->len = 0;
-		if (tell_read(part))
-			part->kind = LNX_PART_READ;
+		rma_op->written += segment->len;
+	} else if (segment->tell && last) {
+		/* Its answer ends the segment, and may come inside the call. */
+		segment->kind = LNX_RMA_SEGMENT_DATA;
+		segment->len = 0;
+		if (tell_read(segment))
+			segment->kind = LNX_RMA_SEGMENT_READ;
 		return;
 	}
-	lnx_part_end(part, 0);
+	lnx_rma_segment_end(segment, 0);
 }
 
-void lnx_rkey_start(struct lnx_ep *ep, struct lnx_part *part)
+void lnx_rkey_start(struct lnx_ep *ep, struct lnx_rma_segment *segment)
 {
-	struct lnx_rkey *k = rkey_find(ep, part->peer, part->key);
+	struct lnx_rkey *k = rkey_find(ep, segment->peer, segment->key);
 	int err;
 
-	if (lnx_unlikely(part->kind == LNX_PART_DATA)) {
-		lnx_read_by_frame(part);
+	if (lnx_unlikely(segment->kind == LNX_RMA_SEGMENT_DATA)) {
+		lnx_read_by_frame(segment);
 		return;
 	}
-	if (part->moved) {
-		finish(part);
+	if (segment->moved) {
+		finish(segment);
 		return;
 	}
 	/* Its pull ends it. */
-	if (lnx_unlikely(part->pull && part->peer->gone))
+	if (lnx_unlikely(segment->pull && segment->peer->dead))
 		return;
 	/*
 	 * What is known does not allow it.  The key may have been registered again since:
 	 * only an answer to this operation's own question refuses it.
 	 */
-	if (k && k->known && !part->asked &&
-	    lnx_unlikely(aim(part, &k->keys, NULL))) {
+	if (k && k->known && !segment->asked &&
+	    lnx_unlikely(aim(segment, &k->keys, NULL))) {
 		rkey_drop(ep, k);
 		k = NULL;
 	}
 	if (k && k->known) {
-		lnx_list_del(&part->link);
-		if (lnx_unlikely(part->pull != NULL)) {
-			lnx_pull_renewed(part->pull,
-					 aim(part, &k->keys, part->pull->rts));
+		lnx_list_del(&segment->link);
+		if (lnx_unlikely(segment->pull != NULL)) {
+			lnx_pull_renewed(segment->pull,
+					 aim(segment, &k->keys, segment->pull->rts));
 			return;
 		}
-		err = pull(part, &k->keys);
+		err = pull(segment, &k->keys);
 		if (err == FI_EAGAIN)
-			lnx_rma_wait_turn(part);
+			lnx_rma_wait_turn(segment);
 		else if (err)
-			lnx_part_end(part, err);
+			lnx_rma_segment_end(segment, err);
 		return;
 	}
 	if (k)
-		wait_for(k, part);
-	else if (rkey_ask(part->peer, part->key, part))
-		lnx_rma_wait_turn(part);	/* memory is short: later */
+		wait_for(k, segment);
+	else if (rkey_ask(segment->peer, segment->key, segment))
+		lnx_rma_wait_turn(segment);	/* memory is short: later */
 }
 
 void lnx_rkey_answer(struct lnx_ep *ep, struct lnx_rkey *k,
@@ -389,36 +389,36 @@ void lnx_rkey_answer(struct lnx_ep *ep, struct lnx_rkey *k,
 	lnx_optab_del(&ep->rma.ops, k->op);
 	k->known = !err;
 	while ((n = lnx_list_pop(&k->waiting))) {
-		struct lnx_part *part = lnx_list_entry(n, struct lnx_part, link);
+		struct lnx_rma_segment *segment = lnx_list_entry(n, struct lnx_rma_segment, link);
 
 		if (!err)
-			lnx_rma_wait_turn(part);
-		else if (part->pull)
-			lnx_pull_renewed(part->pull, err);
+			lnx_rma_wait_turn(segment);
+		else if (segment->pull)
+			lnx_pull_renewed(segment->pull, err);
 		else
-			lnx_part_end(part, err);
+			lnx_rma_segment_end(segment, err);
 	}
 	if (err)
 		rkey_drop(ep, k);
 }
 
-LNX_COLD void lnx_rkey_renew(struct lnx_part *part)
+LNX_COLD void lnx_rkey_renew(struct lnx_rma_segment *segment)
 {
-	lnx_rkey_forget(part->peer, part->key);
-	lnx_rma_wait_turn(part);
+	lnx_rkey_forget(segment->peer, segment->key);
+	lnx_rma_wait_turn(segment);
 }
 
-void lnx_rma_pulled(struct lnx_part *part, int err)
+void lnx_rma_pulled(struct lnx_rma_segment *segment, int err)
 {
-	part->pull = NULL;
-	lnx_list_del(&part->link);
+	segment->pull = NULL;
+	lnx_list_del(&segment->link);
 	if (lnx_likely(!err)) {
-		finish(part);
+		finish(segment);
 		return;
 	}
 	/* The next one asks anew. */
-	lnx_rkey_forget(part->peer, part->key);
-	lnx_part_end(part, err);
+	lnx_rkey_forget(segment->peer, segment->key);
+	lnx_rma_segment_end(segment, err);
 }
 
 void lnx_rma_run(struct lnx_ep *ep)
@@ -429,7 +429,7 @@ void lnx_rma_run(struct lnx_ep *ep)
 	lnx_list_splice(&todo, &ep->rma.waiting);
 	ep->work &= ~LNX_WORK_RMA;
 	while ((n = lnx_list_pop(&todo)))
-		lnx_rkey_start(ep, lnx_list_entry(n, struct lnx_part, link));
+		lnx_rkey_start(ep, lnx_list_entry(n, struct lnx_rma_segment, link));
 	lnx_serve_run(ep);
 }
 

@@ -6,13 +6,13 @@
 #include "obj/ep.h"
 #include "wire/hdr.h"
 
-struct lnx_part;
+struct lnx_rma_segment;
 struct lnx_path;
 struct lnx_rkey;
 
-/* Start a LNX_PART_READ or WRITE, now or when the keys are here.  Sends: never from a
+/* Start a LNX_RMA_SEGMENT_READ or WRITE, now or when the keys are here.  Sends: never from a
  * core's callback. */
-void lnx_rkey_start(struct lnx_ep *ep, struct lnx_part *part);
+void lnx_rkey_start(struct lnx_ep *ep, struct lnx_rma_segment *segment);
 /*
  * Where path knows what rma names, for a read: true, *addr and *key are the core's.
  * False: not known, not allowed, or the peer wants to hear of reads; keys that are
@@ -26,9 +26,9 @@ LNX_COLD void lnx_rkey_forget(struct lnx_peer *peer, uint64_t key);
 void lnx_rkey_answer(struct lnx_ep *ep, struct lnx_rkey *k,
 		     const struct lnx_peer *peer, const struct lnx_hdr *h,
 		     const uint8_t *payload);
-/* Those that part uses may be no more: have others asked for, which ends with
+/* Those that segment uses may be no more: have others asked for, which ends with
  * lnx_pull_renewed.  Calls no core. */
-LNX_COLD void lnx_rkey_renew(struct lnx_part *part);
+LNX_COLD void lnx_rkey_renew(struct lnx_rma_segment *segment);
 /* It may have more rails than when it told its keys: they are asked for again. */
 void lnx_rkeys_outdate(struct lnx_peer *peer);
 /* A peer was given up; the endpoint closes. */

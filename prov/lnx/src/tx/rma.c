@@ -62,7 +62,7 @@ static void batch_free(struct lnx_ep *ep, struct batch *b)
 
 /* Send all.  -FI_EAGAIN: the first could not leave, none did; freed. */
 static int batch_send(struct lnx_ep *ep, struct lnx_peer *peer,
-		      struct batch *b, bool must_leave)
+		      struct batch *b, bool no_queue)
 {
 	struct lnx_node *n;
 
@@ -74,53 +74,53 @@ static int batch_send(struct lnx_ep *ep, struct lnx_peer *peer,
 			.tag = le64toh(w->tag), .data = le64toh(w->data),
 			.len = le64toh(w->len), .key = le64toh(w->key),
 		};
-		int ret = lnx_tx_queue(ep, peer, txe, &h, must_leave);
+		int ret = lnx_tx_queue(ep, peer, txe, &h, no_queue);
 
 		if (lnx_unlikely(ret)) {
 			lnx_txe_put(ep, txe);
 			batch_free(ep, b);
 			return ret;
 		}
-		must_leave = false;
+		no_queue = false;
 	}
 	return 0;
 }
 
 /* ---- writes ---- */
 
-/* rop, if not NULL: have it answered. */
-static int put_head(struct lnx_rop *rop, struct lnx_peer *peer, size_t total,
+/* rma_op, if not NULL: have it answered. */
+static int put_head(struct lnx_rma_op *rma_op, struct lnx_peer *peer, size_t total,
 		    uint8_t *at)
 {
 	struct lnx_wire_put w = { .total = htole64(total) };
 
-	if (rop) {
-		struct lnx_part *part = lnx_part_get(rop, peer,
-						     LNX_PART_STATUS);
+	if (rma_op) {
+		struct lnx_rma_segment *segment = lnx_rma_segment_get(rma_op, peer,
+						     LNX_RMA_SEGMENT_STATUS);
 
-		if (!part)
+		if (!segment)
 			return -FI_ENOMEM;
-		w.op = htole64(part->id);
+		w.op = htole64(segment->id);
 	}
 	memcpy(at, &w, sizeof(w));
 	return 0;
 }
 
 static ssize_t put(struct lnx_ep *ep, struct lnx_peer *peer,
-		   const struct lnx_rma *r, size_t len, bool must_leave)
+		   const struct lnx_rma *r, size_t len, bool no_queue)
 {
 	bool data = lnx_rma_data(r->call) || (r->op_flags & FI_REMOTE_CQ_DATA);
 	bool reply = (r->op_flags & LNX_LEVELS) != 0;
 	bool comp = !lnx_rma_inject(r->call) && (r->op_flags & FI_COMPLETION);
 	struct lnx_cursor c = { .iov = r->iov, .n = r->niov };
-	struct lnx_rop *rop = NULL;
+	struct lnx_rma_op *rma_op = NULL;
 	struct batch b;
 	size_t i, off = 0;
 	int ret;
 
 	if (reply) {
-		rop = lnx_rop_get(ep, r->context, FI_RMA | FI_WRITE, comp);
-		if (!rop)
+		rma_op = lnx_rma_op_get(ep, r->context, FI_RMA | FI_WRITE, comp);
+		if (!rma_op)
 			return -FI_EAGAIN;
 	}
 	batch_init(&b);
@@ -150,7 +150,7 @@ static ssize_t put(struct lnx_ep *ep, struct lnx_peer *peer,
 		if (lnx_unlikely(!txe))
 			goto again;
 		at = txe->frame + sizeof(struct lnx_wire_hdr);
-		if (head && put_head(rop, peer, len, at))
+		if (head && put_head(rma_op, peer, len, at))
 			goto again;
 		lnx_cursor_get(&c, at + head, n);
 		off = ends ? 0 : off + n;
@@ -163,56 +163,56 @@ static ssize_t put(struct lnx_ep *ep, struct lnx_peer *peer,
 		b.last->counts = ep->cntr[LNX_CNTR_WRITE] != NULL;
 		b.last->tells = !lnx_rma_inject(r->call);
 	}
-	ret = batch_send(ep, peer, &b, must_leave);
+	ret = batch_send(ep, peer, &b, no_queue);
 	if (lnx_unlikely(ret)) {
-		if (rop)
-			lnx_rop_drop(rop);
+		if (rma_op)
+			lnx_rma_op_drop(rma_op);
 		return ret;
 	}
-	if (rop)
-		lnx_rop_done(rop, 0);
+	if (rma_op)
+		lnx_rma_op_done(rma_op, 0);
 	return 0;
 again:
 	batch_free(ep, &b);
-	if (rop)
-		lnx_rop_drop(rop);
+	if (rma_op)
+		lnx_rma_op_drop(rma_op);
 	return -FI_EAGAIN;
 }
 
-/* Large operations: a part for each remote piece, moved by rx/pull.c. */
-static int add_parts(struct lnx_rop *rop, struct lnx_peer *peer,
-		     const struct lnx_rma *r, enum lnx_part_kind kind)
+/* Large operations: a segment for each remote piece, moved by rx/pull.c. */
+static int add_parts(struct lnx_rma_op *rma_op, struct lnx_peer *peer,
+		     const struct lnx_rma *r, enum lnx_rma_segment_kind kind)
 {
 	struct lnx_cursor c = { .iov = r->iov, .n = r->niov };
 	size_t i;
 
 	for (i = 0; i < r->nrma; i++) {
-		struct lnx_part *part = lnx_part_get(rop, peer, kind);
+		struct lnx_rma_segment *segment = lnx_rma_segment_get(rma_op, peer, kind);
 
-		if (!part)
+		if (!segment)
 			return -FI_ENOMEM;
-		part->addr = r->rma[i].addr;
-		part->key = r->rma[i].key;
-		part->len = r->rma[i].len;
-		part->niov = (uint8_t)lnx_cursor_slice(&c, part->len,
-						       part->iov);
+		segment->addr = r->rma[i].addr;
+		segment->key = r->rma[i].key;
+		segment->len = r->rma[i].len;
+		segment->niov = (uint8_t)lnx_cursor_slice(&c, segment->len,
+						       segment->iov);
 	}
 	return 0;
 }
 
 /* Have them started, in any order. */
-static void start_parts(struct lnx_ep *ep, struct lnx_rop *rop)
+static void start_parts(struct lnx_ep *ep, struct lnx_rma_op *rma_op)
 {
 	struct lnx_node *n;
 
-	for (n = ep->rma.parts.prev; n != &ep->rma.parts; n = n->prev) {
-		struct lnx_part *part = lnx_list_entry(n, struct lnx_part, all);
+	for (n = ep->rma.segments.prev; n != &ep->rma.segments; n = n->prev) {
+		struct lnx_rma_segment *segment = lnx_list_entry(n, struct lnx_rma_segment, all);
 
-		if (part->rop != rop)
+		if (segment->rma_op != rma_op)
 			break;
-		lnx_list_add_head(&ep->rma.waiting, &part->link);
+		lnx_list_add_head(&ep->rma.waiting, &segment->link);
 	}
-	lnx_rop_done(rop, 0);
+	lnx_rma_op_done(rma_op, 0);
 	lnx_rma_run(ep);
 }
 
@@ -220,20 +220,20 @@ static void start_parts(struct lnx_ep *ep, struct lnx_rop *rop)
 static ssize_t push(struct lnx_ep *ep, struct lnx_peer *peer,
 		    const struct lnx_rma *r)
 {
-	struct lnx_rop *rop;
+	struct lnx_rma_op *rma_op;
 
-	rop = lnx_rop_get(ep, r->context, FI_RMA | FI_WRITE,
+	rma_op = lnx_rma_op_get(ep, r->context, FI_RMA | FI_WRITE,
 			  (r->op_flags & FI_COMPLETION) != 0);
-	if (!rop)
+	if (!rma_op)
 		return -FI_EAGAIN;
-	rop->has_data = lnx_rma_data(r->call) ||
+	rma_op->has_data = lnx_rma_data(r->call) ||
 			(r->op_flags & FI_REMOTE_CQ_DATA);
-	rop->data = r->data;
-	if (add_parts(rop, peer, r, LNX_PART_WRITE)) {
-		lnx_rop_drop(rop);
+	rma_op->data = r->data;
+	if (add_parts(rma_op, peer, r, LNX_RMA_SEGMENT_WRITE)) {
+		lnx_rma_op_drop(rma_op);
 		return -FI_EAGAIN;
 	}
-	start_parts(ep, rop);
+	start_parts(ep, rma_op);
 	return 0;
 }
 
@@ -242,11 +242,11 @@ static ssize_t put_large(struct lnx_ep *ep, struct lnx_peer *peer,
 			 const struct lnx_rma *r, size_t len)
 {
 	bool data = lnx_rma_data(r->call) || (r->op_flags & FI_REMOTE_CQ_DATA);
-	struct lnx_place place[LNX_PLACES_MAX];
+	struct lnx_rma_target place[LNX_RMA_TARGETS_MAX];
 	struct lnx_announce a = {
 		.kind = LNX_KIND_PUT_RTS, .flags = data ? LNX_WIRE_F_DATA : 0,
 		.data = r->data, .iov = r->iov, .niov = r->niov, .len = len,
-		.place = place, .nplace = (unsigned)r->nrma,
+		.place = place, .n_targets = (unsigned)r->nrma,
 		.context = r->context, .cq_flags = FI_RMA | FI_WRITE,
 		.want_comp = (r->op_flags & FI_COMPLETION) != 0,
 	};
@@ -263,28 +263,28 @@ static ssize_t put_large(struct lnx_ep *ep, struct lnx_peer *peer,
 /* ---- reads ---- */
 
 static ssize_t get(struct lnx_ep *ep, struct lnx_peer *peer,
-		   const struct lnx_rma *r, bool must_leave)
+		   const struct lnx_rma *r, bool no_queue)
 {
 	struct lnx_node *n;
-	struct lnx_rop *rop;
+	struct lnx_rma_op *rma_op;
 	struct batch b;
 	int ret = -FI_EAGAIN;
 	size_t i;
 
-	rop = lnx_rop_get(ep, r->context, FI_RMA | FI_READ,
+	rma_op = lnx_rma_op_get(ep, r->context, FI_RMA | FI_READ,
 			  (r->op_flags & FI_COMPLETION) != 0);
-	if (!rop)
+	if (!rma_op)
 		return -FI_EAGAIN;
 	batch_init(&b);
-	if (add_parts(rop, peer, r, LNX_PART_DATA))
+	if (add_parts(rma_op, peer, r, LNX_RMA_SEGMENT_DATA))
 		goto again;
-	n = ep->rma.parts.prev;
+	n = ep->rma.segments.prev;
 	for (i = 0; i < r->nrma; i++, n = n->prev) {
-		const struct lnx_part *part =
-			lnx_list_entry(n, struct lnx_part, all);
+		const struct lnx_rma_segment *segment =
+			lnx_list_entry(n, struct lnx_rma_segment, all);
 		struct lnx_hdr h = {
-			.kind = LNX_KIND_GET, .len = part->len,
-			.tag = part->addr, .key = part->key, .data = part->id,
+			.kind = LNX_KIND_GET, .len = segment->len,
+			.tag = segment->addr, .key = segment->key, .data = segment->id,
 			.flags = i ? 0 : LNX_WIRE_F_LAST,
 		};
 
@@ -293,30 +293,30 @@ static ssize_t get(struct lnx_ep *ep, struct lnx_peer *peer,
 			goto again;
 		}
 	}
-	ret = batch_send(ep, peer, &b, must_leave);
+	ret = batch_send(ep, peer, &b, no_queue);
 	if (lnx_unlikely(ret))
 		goto again;
-	lnx_rop_done(rop, 0);
+	lnx_rma_op_done(rma_op, 0);
 	return 0;
 again:
-	lnx_rop_drop(rop);
+	lnx_rma_op_drop(rma_op);
 	return ret;
 }
 
 static ssize_t get_large(struct lnx_ep *ep, struct lnx_peer *peer,
 			 const struct lnx_rma *r)
 {
-	struct lnx_rop *rop;
+	struct lnx_rma_op *rma_op;
 
-	rop = lnx_rop_get(ep, r->context, FI_RMA | FI_READ,
+	rma_op = lnx_rma_op_get(ep, r->context, FI_RMA | FI_READ,
 			  (r->op_flags & FI_COMPLETION) != 0);
-	if (!rop)
+	if (!rma_op)
 		return -FI_EAGAIN;
-	if (add_parts(rop, peer, r, LNX_PART_READ)) {
-		lnx_rop_drop(rop);
+	if (add_parts(rma_op, peer, r, LNX_RMA_SEGMENT_READ)) {
+		lnx_rma_op_drop(rma_op);
 		return -FI_EAGAIN;
 	}
-	start_parts(ep, rop);
+	start_parts(ep, rma_op);
 	return 0;
 }
 
@@ -329,13 +329,13 @@ static ssize_t self(struct lnx_ep *ep, struct lnx_peer *peer,
 	bool read = lnx_rma_read(r->call);
 	bool comp = !lnx_rma_inject(r->call) && (r->op_flags & FI_COMPLETION);
 	struct lnx_cursor c = { .iov = r->iov, .n = r->niov };
-	struct lnx_rop *rop;
+	struct lnx_rma_op *rma_op;
 	size_t i, total = 0;
 	int err = 0;
 
-	rop = lnx_rop_get(ep, r->context, FI_RMA | (read ? FI_READ : FI_WRITE),
+	rma_op = lnx_rma_op_get(ep, r->context, FI_RMA | (read ? FI_READ : FI_WRITE),
 			  comp);
-	if (!rop)
+	if (!rma_op)
 		return -FI_EAGAIN;
 	for (i = 0; i < r->nrma && !err; i++) {
 		struct iovec iov[LNX_IOV_MAX];
@@ -355,7 +355,7 @@ static ssize_t self(struct lnx_ep *ep, struct lnx_peer *peer,
 		total += r->rma[i].len;
 	}
 	if (!err && !read && lnx_mrs_counted(ep->domain)) {
-		uint64_t key[LNX_PLACES_MAX];
+		uint64_t key[LNX_RMA_TARGETS_MAX];
 		unsigned n = 0;
 
 		for (i = 0; i < r->nrma; i++)
@@ -373,7 +373,7 @@ static ssize_t self(struct lnx_ep *ep, struct lnx_peer *peer,
 				     FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA,
 				     total, NULL, r->data, 0, peer->addr);
 	}
-	lnx_rop_done(rop, err);
+	lnx_rma_op_done(rma_op, err);
 	return 0;
 }
 
@@ -388,14 +388,14 @@ static ssize_t direct(struct lnx_ep *ep, struct lnx_peer *peer,
 		return lnx_confirm_rma(ep, peer, r);
 	if (!peer->ndpend)
 		ret = lnx_rma_post(ep->shm->core_ep, peer->shm_addr, r, NULL);
-	return ret == -FI_EAGAIN ? lnx_rma_direct_again(ep, peer, r) : ret;
+	return ret == -FI_EAGAIN ? lnx_rma_direct_retry(ep, peer, r) : ret;
 }
 
 ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 {
 	struct lnx_peer *peer;
 	size_t i, len, there = 0;
-	bool must_leave;
+	bool no_queue;
 	ssize_t ret;
 
 	ret = lnx_tx_find(ep, r->dest, &peer);
@@ -436,14 +436,14 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 	}
 	ret = lnx_tx_admit(ep, peer, lnx_rma_inject(r->call) ? FI_INJECT :
 							       r->op_flags,
-			   &must_leave);
+			   &no_queue);
 	if (lnx_unlikely(ret))
 		return ret;
-	ret = lnx_rop_admit(ep, peer);
+	ret = lnx_rma_op_admit(ep, peer);
 	if (lnx_unlikely(ret))
 		return ret;
 	if (lnx_rma_read(r->call)) {
-		ret = len <= LNX_GET_MAX ? get(ep, peer, r, must_leave) :
+		ret = len <= LNX_GET_MAX ? get(ep, peer, r, no_queue) :
 					   get_large(ep, peer, r);
 		ep->stats.reads += !ret;
 		peer->memory_seq = peer->tx_next;
@@ -451,7 +451,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 	}
 	/* Frames have their order; what cores write has not. */
 	if (lnx_likely(len <= LNX_PUT_MAX || ep->saw))
-		ret = put(ep, peer, r, len, must_leave);
+		ret = put(ep, peer, r, len, no_queue);
 	else
 		/* What a path that is left may yet write cannot be called back. */
 		ret = len <= LNX_PUSH_MAX && peer->npath < 2 ?
@@ -461,7 +461,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 	return ret;
 }
 
-LNX_COLD ssize_t lnx_rma_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
+LNX_COLD ssize_t lnx_rma_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 				      const struct lnx_rma *r)
 {
 	unsigned i;

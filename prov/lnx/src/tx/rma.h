@@ -7,8 +7,8 @@
  *				        → tx/rndv.c		(the largest writes)
  *				        → tx/rkey.c → rx/pull.c	(large reads, writes)
  *
- * An operation (rop) has one part for each remote piece, or frame, that is
- * answered on its own; it ends with its last part.  Owner lock held.
+ * An operation (rma_op) has one segment for each remote piece, or frame, that is
+ * answered on its own; it ends with its last segment.  Owner lock held.
  */
 #ifndef LNX_TX_RMA_H
 #define LNX_TX_RMA_H
@@ -43,11 +43,11 @@ struct lnx_rma {
 };
 
 /* An operation of the application. */
-struct lnx_rop {
+struct lnx_rma_op {
 	struct lnx_ep *ep;
 	void *context;
 	uint64_t cq_flags;
-	uint32_t nparts;		/* not ended; and one while they are made */
+	uint32_t n_segments;		/* not ended; and one while they are made */
 	int err;			/* first error of any */
 	bool want_comp;
 	/* Writes by the core: an empty PUT tells the target when all is there. */
@@ -55,32 +55,32 @@ struct lnx_rop {
 	bool has_data;
 	uint8_t ntold;			/* registrations that are to hear of it */
 	uint64_t data;
-	size_t written;			/* bytes, by parts that ended */
+	size_t written;			/* bytes, by segments that ended */
 	uint64_t told[LNX_RMA_IOV_MAX];
 	uint64_t told_addr[LNX_RMA_IOV_MAX];	/* an address there */
 };
 
-enum lnx_part_kind {
-	LNX_PART_STATUS,		/* a PUT that is answered */
-	LNX_PART_DATA,			/* a GET: the answer is the data */
-	LNX_PART_READ,			/* to be pulled once the keys are known */
-	LNX_PART_WRITE,			/* the same, to be pushed */
-	LNX_PART_CORE,			/* small: the core reads it (tx/read.c) */
-	LNX_PART_KEYS,			/* no part, but a struct lnx_rkey */
+enum lnx_rma_segment_kind {
+	LNX_RMA_SEGMENT_STATUS,		/* a PUT that is answered */
+	LNX_RMA_SEGMENT_DATA,			/* a GET: the answer is the data */
+	LNX_RMA_SEGMENT_READ,			/* to be pulled once the keys are known */
+	LNX_RMA_SEGMENT_WRITE,			/* the same, to be pushed */
+	LNX_RMA_SEGMENT_CORE,			/* small: the core reads it (tx/read.c) */
+	LNX_RMA_SEGMENT_KEYS,			/* no segment, but a struct lnx_rkey */
 };
 
-struct lnx_part {
-	uint8_t kind;			/* enum lnx_part_kind; first */
+struct lnx_rma_segment {
+	uint8_t kind;			/* enum lnx_rma_segment_kind; first */
 	uint8_t niov;
 	bool moved;			/* READ, WRITE: done, not yet said */
 	bool tell;			/* READ: the peer wants to hear of it */
 	bool asked;			/* READ, WRITE: for keys, by itself */
 	struct lnx_op op;		/* CORE: context of fi_read */
-	struct lnx_node all;		/* ep->rma.parts */
+	struct lnx_node all;		/* ep->rma.segments */
 	struct lnx_node link;		/* ep->rma.waiting, lnx_rkey.waiting, or
 					 * path->gets */
 	struct lnx_path *path;		/* CORE */
-	struct lnx_rop *rop;
+	struct lnx_rma_op *rma_op;
 	struct lnx_peer *peer;
 	uint64_t id;			/* in ep->rma.ops */
 	uint64_t addr;			/* remote: in the registration, */
@@ -105,26 +105,26 @@ size_t lnx_cursor_slice(struct lnx_cursor *c, size_t len, struct iovec *out);
 /* The framed half of lnx_rma_submit: 0, or what fi_write returns. */
 ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *rma);
 /* A direct core was busy: let things move, and try some more. */
-LNX_COLD ssize_t lnx_rma_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
+LNX_COLD ssize_t lnx_rma_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 				      const struct lnx_rma *rma);
 
 /* May peer be asked for more?  0; or -FI_EAGAIN: as many operations wait for it as
  * the tx size allows, also after some progress; -FI_EHOSTUNREACH. */
-int lnx_rop_admit(struct lnx_ep *ep, struct lnx_peer *peer);
-/* Operations and parts, also for atomics.  NULL when memory is short. */
-struct lnx_rop *lnx_rop_get(struct lnx_ep *ep, void *context,
+int lnx_rma_op_admit(struct lnx_ep *ep, struct lnx_peer *peer);
+/* Operations and segments, also for atomics.  NULL when memory is short. */
+struct lnx_rma_op *lnx_rma_op_get(struct lnx_ep *ep, void *context,
 			    uint64_t cq_flags, bool want_comp);
-struct lnx_part *lnx_part_get(struct lnx_rop *rop, struct lnx_peer *peer,
-			      enum lnx_part_kind kind);
-/* A part has ended, with 0 or an error number; it is gone. */
-void lnx_part_end(struct lnx_part *part, int err);
+struct lnx_rma_segment *lnx_rma_segment_get(struct lnx_rma_op *rma_op, struct lnx_peer *peer,
+			      enum lnx_rma_segment_kind kind);
+/* A segment has ended, with 0 or an error number; it is gone. */
+void lnx_rma_segment_end(struct lnx_rma_segment *segment, int err);
 /* One of those that keep it open is through; the last one reports. */
-void lnx_rop_done(struct lnx_rop *rop, int err);
-/* It never was: nothing is reported, all its parts are taken back. */
-void lnx_rop_drop(struct lnx_rop *rop);
+void lnx_rma_op_done(struct lnx_rma_op *rma_op, int err);
+/* It never was: nothing is reported, all its segments are taken back. */
+void lnx_rma_op_drop(struct lnx_rma_op *rma_op);
 
-/* Have part started (again) from progress; LNX_PART_DATA: as a frame. */
-void lnx_rma_wait_turn(struct lnx_part *part);
+/* Have segment started (again) from progress; LNX_RMA_SEGMENT_DATA: as a frame. */
+void lnx_rma_wait_turn(struct lnx_rma_segment *segment);
 
 /* ---- tx/read.c ---- */
 
@@ -142,14 +142,14 @@ LNX_COLD void lnx_read_cut(struct lnx_path *path);
 /* A frame about memory is to leave: wait a little for reads in the core, which it
  * could overtake.  0, -FI_EAGAIN, -FI_EHOSTUNREACH. */
 LNX_COLD int lnx_read_wait(struct lnx_ep *ep, struct lnx_peer *peer);
-/* A LNX_PART_DATA that no frame has gone out for. */
-LNX_COLD void lnx_read_by_frame(struct lnx_part *part);
+/* A LNX_RMA_SEGMENT_DATA that no frame has gone out for. */
+LNX_COLD void lnx_read_by_frame(struct lnx_rma_segment *segment);
 
 /* Answers of peers, from rx/arrive.c: nothing here calls a core. */
 void lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,
 		    const struct lnx_hdr *h, const uint8_t *payload);
 /* The pull of a large read or write is over (rx/pull.c). */
-void lnx_rma_pulled(struct lnx_part *part, int err);
+void lnx_rma_pulled(struct lnx_rma_segment *segment, int err);
 /* Start what waits: for keys that came, or to have them asked for. */
 void lnx_rma_run(struct lnx_ep *ep);
 LNX_COLD void lnx_rma_fail_peer(struct lnx_peer *peer, int err);
@@ -234,7 +234,7 @@ LNX_INLINE ssize_t lnx_rma_submit(struct lnx_ep *ep, const struct lnx_rma *r)
 	     lnx_likely(!__atomic_load_n(peer->counts, __ATOMIC_RELAXED)))) {
 		ret = lnx_rma_post(ep->shm->core_ep, peer->direct, &own, NULL);
 		if (lnx_unlikely(ret == -FI_EAGAIN))
-			ret = lnx_rma_direct_again(ep, peer, r);
+			ret = lnx_rma_direct_retry(ep, peer, r);
 		ep->stats.direct_rma += !ret;
 	} else {
 		ret = lnx_rma_framed(ep, r);

@@ -100,7 +100,7 @@ static int add_keys(struct lnx_rndv *rndv, struct lnx_peer *peer,
 ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_announce *a)
 {
-	size_t head = a->nplace * sizeof(struct lnx_wire_place);
+	size_t head = a->n_targets * sizeof(struct lnx_wire_target);
 	struct lnx_hdr h = {
 		.kind = a->kind, .flags = a->flags, .tag = a->tag,
 		.data = a->data, .len = a->len,
@@ -143,9 +143,9 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	ep->nread_here++;
 
 	at = txe->frame + sizeof(struct lnx_wire_hdr);
-	if (a->nplace) {
-		lnx_places_put(at, a->place, a->nplace);
-		h.tag = a->nplace;
+	if (a->n_targets) {
+		lnx_rma_targets_put(at, a->place, a->n_targets);
+		h.tag = a->n_targets;
 	}
 	lnx_rts_put(at + head, &rts);
 	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + head +
@@ -268,7 +268,7 @@ int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 			     .len = (uint64_t)err };
 	struct lnx_txe *txe;
 
-	if (peer->gone || !peer->npath) {
+	if (peer->dead || !peer->npath) {
 		/* Nobody to tell. */
 		if (rxe)
 			lnx_rx_done(rxe);

@@ -22,7 +22,7 @@ bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 	struct lnx_rail *rail;
 	struct lnx_txe *txe;
 
-	if (lnx_unlikely(!peer || peer->tx_odd || peer->gone ||
+	if (lnx_unlikely(!peer || peer->tx_flags || peer->dead ||
 			 peer->shm_addr != FI_ADDR_NOTAVAIL || ep->fault))
 		return false;
 	path = lnx_path_usual(peer);
@@ -64,7 +64,7 @@ bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 	}
 	rail->traffic.sends++;
 	rail->traffic.send_length += len;
-	lnx_tx_left(ep, peer, path, h.ack, frame_len);
+	lnx_tx_sent(ep, peer, path, h.ack, frame_len);
 	lnx_tx_in_window(ep, peer, txe, frame_len);
 	return true;
 }

@@ -67,7 +67,7 @@ LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 					    NULL);
 			if (lnx_unlikely(ret == -FI_EAGAIN)) {
 				slow = own;
-				ret = lnx_tx_direct_again(ep, peer, &slow);
+				ret = lnx_tx_direct_retry(ep, peer, &slow);
 			}
 		}
 		if (lnx_likely(!ret)) {

@@ -18,7 +18,7 @@
 enum lnx_call {
 	LNX_SEND, LNX_SENDV, LNX_SENDMSG, LNX_INJECT, LNX_SENDDATA,
 	LNX_INJECTDATA,
-	LNX_NOTE,			/* ours: tx/large.c; data: its op */
+	LNX_SHM_CTRL,			/* ours: tx/large.c; data: its op */
 	LNX_TSEND, LNX_TSENDV, LNX_TSENDMSG, LNX_TINJECT, LNX_TSENDDATA,
 	LNX_TINJECTDATA,
 };
@@ -26,7 +26,7 @@ enum lnx_call {
 #define lnx_call_tagged(call)	((call) >= LNX_TSEND)
 #define lnx_call_inject(call) \
 	((call) == LNX_INJECT || (call) == LNX_INJECTDATA || \
-	 (call) == LNX_NOTE || \
+	 (call) == LNX_SHM_CTRL || \
 	 (call) == LNX_TINJECT || (call) == LNX_TINJECTDATA)
 #define lnx_call_data(call) \
 	((call) == LNX_SENDDATA || (call) == LNX_INJECTDATA || \
@@ -82,18 +82,18 @@ struct lnx_txe {
 	};
 	/* Why its acknowledgement is not all that it takes; also as one word. */
 	union {
-		uint32_t odd;
+		uint32_t slow_ack;
 		struct {
 			bool in_core;	/* the core reads the frame */
 			bool comp_at_ack; /* report when acknowledged, not before */
-			bool again;	/* it left more than once */
+			bool retransmitted;	/* it left more than once */
 			uint8_t niov;	/* payload pieces outside the frame */
 		};
 	};
 	uint32_t len;			/* bytes of frame[] that leave */
 	uint32_t seq;
 	struct lnx_peer *peer;
-	struct lnx_node link;		/* peer->pend until posted; rail->twins */
+	struct lnx_node link;		/* peer->pend until posted; rail->clones */
 	void *context;			/* the application's */
 	uint64_t cq_flags;
 	struct lnx_rxe *rxe;		/* FIN: receive to report once it has left */
@@ -103,7 +103,7 @@ struct lnx_txe {
 
 static_assert(offsetof(struct lnx_txe, unused) ==
 	      offsetof(struct lnx_txe, matters) + 3 &&
-	      offsetof(struct lnx_txe, niov) == offsetof(struct lnx_txe, odd) + 3,
+	      offsetof(struct lnx_txe, niov) == offsetof(struct lnx_txe, slow_ack) + 3,
 	      "each group of four is one word");
 
 /* Payload bytes of the frame classes (64 bytes of header on top). */
@@ -158,7 +158,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 /* Make sure peer can be sent to: its window exists, our hello is under way. */
 int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer);
 /* tx/direct.c.  A direct core was busy: let things move, try some more, queue. */
-LNX_COLD ssize_t lnx_tx_direct_again(struct lnx_ep *ep, struct lnx_peer *peer,
+LNX_COLD ssize_t lnx_tx_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 				     const struct lnx_tx *tx);
 /* Queue it, however many wait: 0 or -FI_ENOMEM. */
 LNX_COLD int lnx_tx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -181,11 +181,11 @@ void lnx_tx_copies(struct lnx_ep *ep);
 ssize_t lnx_tx_note_get(struct lnx_peer *peer, uint64_t op, uint64_t name,
 			uint64_t want);
 /* One core call, with a note or a copy. */
-ssize_t lnx_note_post(struct lnx_ep *ep, fi_addr_t dest,
+ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
 		      const struct lnx_tx *tx);
 /* Tell the sender of op that its buffer is free again.  0, -FI_EAGAIN, or an error:
  * there is nobody to tell. */
-ssize_t lnx_tx_note_fin(struct lnx_peer *peer, uint64_t op, int err);
+ssize_t lnx_tx_shm_fin(struct lnx_peer *peer, uint64_t op, int err);
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload);
 /* Back to its pool; nobody may know of it any more but a core that errs. */
 LNX_INLINE void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe)
@@ -196,10 +196,10 @@ LNX_INLINE void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe)
 
 /*
  * Number txe and send it, or queue it behind what waits already.  0; with
- * must_leave it is never queued: -FI_EAGAIN, and txe is still the caller's.
+ * no_queue it is never queued: -FI_EAGAIN, and txe is still the caller's.
  */
 int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
-		 struct lnx_txe *txe, struct lnx_hdr *h, bool must_leave);
+		 struct lnx_txe *txe, struct lnx_hdr *h, bool no_queue);
 /* The same from inside a core's callback: progress sends it.  -FI_ENOMEM,
  * -FI_EHOSTUNREACH: txe is still the caller's. */
 int lnx_tx_queue_later(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -209,11 +209,11 @@ int lnx_tx_queue_later(struct lnx_ep *ep, struct lnx_peer *peer,
 ssize_t lnx_tx_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer);
 /*
  * May a frame go to peer now?  0, -FI_EAGAIN, -FI_EHOSTUNREACH.  flags: of the
- * operation; FI_INJECT alone for calls that inject.  Of these *must_leave may come
+ * operation; FI_INJECT alone for calls that inject.  Of these *no_queue may come
  * out true: then the frame may not be queued (lnx_tx_queue).
  */
 ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
-		     bool *must_leave);
+		     bool *no_queue);
 /* How many sends with these flags may be queued for a peer. */
 static inline uint32_t lnx_tx_queue_max(const struct lnx_ep *ep, uint64_t flags)
 {
@@ -225,18 +225,18 @@ static inline uint32_t lnx_tx_queue_max(const struct lnx_ep *ep, uint64_t flags)
 void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer);
 /* All frames that left over these paths, bits, and are not acknowledged are sent
  * again. */
-void lnx_tx_again(struct lnx_peer *peer, unsigned paths);
+void lnx_tx_retransmit(struct lnx_peer *peer, unsigned paths);
 /* A path is left: its frames go out again over others, also those that its core has
  * still. */
-LNX_COLD void lnx_tx_leave(struct lnx_path *path, struct lnx_peer *peer);
+LNX_COLD void lnx_tx_fail_over(struct lnx_path *path, struct lnx_peer *peer);
 /* Has its core frames that nobody else can send? */
-LNX_COLD bool lnx_tx_held(const struct lnx_path *path, struct lnx_peer *peer);
+LNX_COLD bool lnx_tx_in_core(const struct lnx_path *path, struct lnx_peer *peer);
 /* Nothing is known of it yet: its frames go out again over next, as those to come. */
-LNX_COLD void lnx_tx_elsewhere(struct lnx_path *path, struct lnx_peer *peer,
+LNX_COLD void lnx_tx_redirect(struct lnx_path *path, struct lnx_peer *peer,
 			       const struct lnx_path *next);
 /* Its core endpoint is closed; what that did not report is over all the same. */
 LNX_COLD void lnx_tx_cut(struct lnx_path *path, struct lnx_peer *peer);
-LNX_COLD void lnx_tx_cut_twins(struct lnx_rail *rail);
+LNX_COLD void lnx_tx_cut_clones(struct lnx_rail *rail);
 /* Our address has changed: tell peer. */
 LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer);
 /* An unsequenced frame over one path.  0, or what the core said. */
@@ -252,30 +252,30 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now);
 /* A frame outside the sequence: ACK, PROBE, BYE.  May fail silently. */
 int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind);
 /* Is peer to be told anything: what we have, or an answer? */
-LNX_INLINE bool lnx_tx_owes(const struct lnx_peer *peer)
+LNX_INLINE bool lnx_tx_ack_pending(const struct lnx_peer *peer)
 {
-	return peer->owed || peer->pong_due;
+	return peer->acks_pending || peer->pong_due;
 }
-/* Nothing is owed to peer, or nothing can be said to it. */
-LNX_INLINE void lnx_tx_owe_none(struct lnx_peer *peer)
+/* Nothing is acks_pending to peer, or nothing can be said to it. */
+LNX_INLINE void lnx_tx_ack_clear(struct lnx_peer *peer)
 {
 	lnx_list_del(&peer->ack_link);
-	peer->owed_max = 0;
+	peer->ack_threshold = 0;
 }
-/* Peers who learned by other frames what they have to know are owed none. */
-LNX_INLINE void lnx_tx_acks_rode(struct lnx_ep *ep)
+/* Peers who learned by other frames what they have to know are acks_pending none. */
+LNX_INLINE void lnx_tx_acks_piggybacked(struct lnx_ep *ep)
 {
 	struct lnx_node *n, *tmp;
 
-	lnx_list_foreach(&ep->ack_peers, n, tmp) {
+	lnx_list_foreach(&ep->ack_list, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, ack_link);
 
-		if (!lnx_tx_owes(peer))
-			lnx_tx_owe_none(peer);
+		if (!lnx_tx_ack_pending(peer))
+			lnx_tx_ack_clear(peer);
 	}
-	if (lnx_list_empty(&ep->ack_peers))
-		ep->work &= ~LNX_WORK_OWE;
+	if (lnx_list_empty(&ep->ack_list))
+		ep->work &= ~LNX_WORK_ACK_PENDING;
 }
 /* Send acknowledgements that are due. */
 void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all);
@@ -291,8 +291,8 @@ struct lnx_announce {
 	const struct iovec *iov;
 	size_t niov;
 	size_t len;
-	const struct lnx_place *place;	/* PUT_RTS: where it goes */
-	unsigned nplace;
+	const struct lnx_rma_target *place;	/* PUT_RTS: where it goes */
+	unsigned n_targets;
 	void *context;
 	uint64_t cq_flags;
 	bool want_comp;

@@ -199,7 +199,7 @@ static int pack(const struct lnx_addr *a, uint8_t buf[LNX_ADDR_BYTES])
 	}
 	w.flags = (a->has_shm ? LNX_WIRE_ADDR_F_SHM : 0) |
 		  (more ? LNX_WIRE_ADDR_F_MORE : 0) |
-		  (a->bare ? LNX_WIRE_ADDR_F_BARE : 0);
+		  (a->native ? LNX_WIRE_ADDR_F_NATIVE : 0);
 	memcpy(buf, &w, sizeof(w));
 	return 0;
 }
@@ -380,7 +380,7 @@ static int unpack(struct lnx_addr *a, const void *buf, size_t len,
 	out.host = get_le(w.host, sizeof(w.host));
 	out.has_shm = w.flags & LNX_WIRE_ADDR_F_SHM;
 	out.more = w.flags & LNX_WIRE_ADDR_F_MORE;
-	out.bare = w.flags & LNX_WIRE_ADDR_F_BARE;
+	out.native = w.flags & LNX_WIRE_ADDR_F_NATIVE;
 	out.nrail = w.nrail;
 	if (!out.eid && (!source || out.nrail))
 		return refuse(&why, -EINVAL, "the address has endpoint "

@@ -51,7 +51,7 @@ struct lnx_addr {
 	uint64_t host;			/* host identity, 0 = unknown */
 	bool has_shm;			/* the endpoint has an shm rail */
 	bool more;			/* not all rails fitted */
-	bool bare;			/* takes messages as cores send them */
+	bool native;			/* takes messages as cores send them */
 	unsigned nrail;
 	struct lnx_addr_rail rail[LNX_ADDR_RAILS];
 };

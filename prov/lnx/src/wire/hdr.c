@@ -13,7 +13,7 @@ const char *lnx_kind_name(uint8_t kind)
 		[LNX_KIND_TAG] = "TAG", [LNX_KIND_RTS_MSG] = "RTS_MSG",
 		[LNX_KIND_RTS_TAG] = "RTS_TAG", [LNX_KIND_FIN] = "FIN",
 		[LNX_KIND_ACK] = "ACK", [LNX_KIND_PROBE] = "PROBE",
-		[LNX_KIND_BYE] = "BYE", [LNX_KIND_STRANGER] = "STRANGER",
+		[LNX_KIND_BYE] = "BYE", [LNX_KIND_WRONG_ENDPOINT] = "STRANGER",
 		[LNX_KIND_PUT] = "PUT", [LNX_KIND_PUT_RTS] = "PUT_RTS",
 		[LNX_KIND_GET] = "GET", [LNX_KIND_KEYS] = "KEYS",
 		[LNX_KIND_ATOMIC] = "ATOMIC", [LNX_KIND_RESP] = "RESP",
@@ -60,8 +60,8 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 			       0 : -EBADMSG;
 		return h->len == payload ? 0 : -EBADMSG;
 	case LNX_KIND_PUT_RTS:
-		return h->tag && h->tag <= LNX_PLACES_MAX && h->len &&
-		       payload >= h->tag * sizeof(struct lnx_wire_place) +
+		return h->tag && h->tag <= LNX_RMA_TARGETS_MAX && h->len &&
+		       payload >= h->tag * sizeof(struct lnx_wire_target) +
 				  sizeof(struct lnx_wire_rts) ? 0 : -EBADMSG;
 	case LNX_KIND_RESP:
 		return h->len == payload && h->tag <= INT32_MAX ? 0 : -EBADMSG;
@@ -86,7 +86,7 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 	case LNX_KIND_PONG:
 	case LNX_KIND_RAIL:
 	case LNX_KIND_BYE:
-	case LNX_KIND_STRANGER:
+	case LNX_KIND_WRONG_ENDPOINT:
 		return payload == 0 ? 0 : -EBADMSG;
 	default:
 		return -EBADMSG;
@@ -202,13 +202,13 @@ unsigned lnx_moved_get(struct lnx_moved *m, const void *payload, size_t size)
 	return n;
 }
 
-void lnx_places_put(void *payload, const struct lnx_place *p, unsigned n)
+void lnx_rma_targets_put(void *payload, const struct lnx_rma_target *p, unsigned n)
 {
 	char *at = payload;
 	unsigned i;
 
-	for (i = 0; i < n; i++, at += sizeof(struct lnx_wire_place)) {
-		struct lnx_wire_place w = {
+	for (i = 0; i < n; i++, at += sizeof(struct lnx_wire_target)) {
+		struct lnx_wire_target w = {
 			.addr = htole64(p[i].addr),
 			.key = htole64(p[i].key),
 			.len = htole64(p[i].len),
@@ -218,15 +218,15 @@ void lnx_places_put(void *payload, const struct lnx_place *p, unsigned n)
 	}
 }
 
-int lnx_places_get(struct lnx_place *p, unsigned n, const void *payload,
+int lnx_rma_targets_get(struct lnx_rma_target *p, unsigned n, const void *payload,
 		   uint64_t total)
 {
 	const char *at = payload;
 	uint64_t sum = 0;
 	unsigned i;
 
-	for (i = 0; i < n; i++, at += sizeof(struct lnx_wire_place)) {
-		struct lnx_wire_place w;
+	for (i = 0; i < n; i++, at += sizeof(struct lnx_wire_target)) {
+		struct lnx_wire_target w;
 
 		memcpy(&w, at, sizeof(w));
 		p[i].addr = le64toh(w.addr);

@@ -50,7 +50,7 @@ struct lnx_moved {
 };
 
 /* A piece of a peer's memory. */
-struct lnx_place {
+struct lnx_rma_target {
 	uint64_t addr;			/* in the registration */
 	uint64_t key;
 	uint64_t len;
@@ -135,8 +135,8 @@ void lnx_moved_put(void *payload, const struct lnx_moved *m, unsigned n);
 unsigned lnx_moved_get(struct lnx_moved *m, const void *payload, size_t size);
 
 /* The head of a PUT_RTS: n pieces; get: which make up total.  0 or -EBADMSG. */
-void lnx_places_put(void *payload, const struct lnx_place *p, unsigned n);
-int lnx_places_get(struct lnx_place *p, unsigned n, const void *payload,
+void lnx_rma_targets_put(void *payload, const struct lnx_rma_target *p, unsigned n);
+int lnx_rma_targets_get(struct lnx_rma_target *p, unsigned n, const void *payload,
 		   uint64_t total);
 
 /* The payload of a RESP to KEYS. */

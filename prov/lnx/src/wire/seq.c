@@ -4,31 +4,31 @@
 #include <errno.h>
 #include <stdlib.h>
 
-int lnx_seq_keep(struct lnx_seq *s, uint32_t seq, void *frame)
+int lnx_seq_ooo_add(struct lnx_seq *s, uint32_t seq, void *frame)
 {
 	void **slot;
 
-	if (!s->kept) {
-		s->kept = calloc(1, LNX_SEQ_KEPT_BYTES);
-		if (!s->kept)
+	if (!s->ooo) {
+		s->ooo = calloc(1, LNX_SEQ_OOO_BYTES);
+		if (!s->ooo)
 			return -ENOMEM;
 	}
-	slot = &s->kept[seq % LNX_SEQ_WINDOW];
+	slot = &s->ooo[seq % LNX_SEQ_WINDOW];
 	if (*slot)
 		return -EEXIST;
 	*slot = frame;
-	s->nkept++;
+	s->n_ooo++;
 	return 0;
 }
 
 void *lnx_seq_pop_slow(struct lnx_seq *s)
 {
-	void **slot = &s->kept[s->next % LNX_SEQ_WINDOW];
+	void **slot = &s->ooo[s->next % LNX_SEQ_WINDOW];
 	void *frame = *slot;
 
 	if (frame) {
 		*slot = NULL;
-		s->nkept--;
+		s->n_ooo--;
 	}
 	return frame;
 }
@@ -37,12 +37,12 @@ void *lnx_seq_drain(struct lnx_seq *s)
 {
 	unsigned i;
 
-	for (i = 0; s->nkept && i < LNX_SEQ_WINDOW; i++) {
-		void *frame = s->kept[i];
+	for (i = 0; s->n_ooo && i < LNX_SEQ_WINDOW; i++) {
+		void *frame = s->ooo[i];
 
 		if (frame) {
-			s->kept[i] = NULL;
-			s->nkept--;
+			s->ooo[i] = NULL;
+			s->n_ooo--;
 			return frame;
 		}
 	}
@@ -51,7 +51,7 @@ void *lnx_seq_drain(struct lnx_seq *s)
 
 void lnx_seq_fini(struct lnx_seq *s)
 {
-	free(s->kept);
-	s->kept = NULL;
-	s->nkept = 0;
+	free(s->ooo);
+	s->ooo = NULL;
+	s->n_ooo = 0;
 }

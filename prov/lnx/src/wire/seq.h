@@ -11,20 +11,20 @@
 
 #include "base/compiler.h"
 
-/* Frames kept for later, at most; also the largest window a sender may use. */
+/* Frames ooo for later, at most; also the largest window a sender may use. */
 #define LNX_SEQ_WINDOW	4096
-/* What lnx_seq_keep allocates for the first of them. */
-#define LNX_SEQ_KEPT_BYTES	(LNX_SEQ_WINDOW * sizeof(void *))
+/* What lnx_seq_ooo_add allocates for the first of them. */
+#define LNX_SEQ_OOO_BYTES	(LNX_SEQ_WINDOW * sizeof(void *))
 
 struct lnx_seq {
 	uint32_t next;			/* the number expected */
-	uint32_t nkept;			/* frames in kept[] */
-	void **kept;			/* [LNX_SEQ_WINDOW], NULL until a gap */
+	uint32_t n_ooo;			/* frames in ooo[] */
+	void **ooo;			/* [LNX_SEQ_WINDOW], NULL until a gap */
 };
 
 enum lnx_seq_verdict {
 	LNX_SEQ_NEXT,			/* handle it, then lnx_seq_pop */
-	LNX_SEQ_EARLY,			/* inside the window: lnx_seq_keep */
+	LNX_SEQ_AHEAD,			/* inside the window: lnx_seq_ooo_add */
 	LNX_SEQ_OLD,			/* handled before: drop, acknowledge */
 	LNX_SEQ_FAR,			/* beyond the window: drop */
 };
@@ -37,12 +37,12 @@ LNX_INLINE enum lnx_seq_verdict lnx_seq_judge(const struct lnx_seq *s,
 	if (lnx_likely(ahead == 0))
 		return LNX_SEQ_NEXT;
 	if (ahead < LNX_SEQ_WINDOW)
-		return LNX_SEQ_EARLY;
+		return LNX_SEQ_AHEAD;
 	return ahead > UINT32_MAX / 2 ? LNX_SEQ_OLD : LNX_SEQ_FAR;
 }
 
-/* Keep an early frame.  0; -EEXIST when that number is kept already; -ENOMEM. */
-int lnx_seq_keep(struct lnx_seq *s, uint32_t seq, void *frame);
+/* Keep an early frame.  0; -EEXIST when that number is ooo already; -ENOMEM. */
+int lnx_seq_ooo_add(struct lnx_seq *s, uint32_t seq, void *frame);
 
 /* Count the frame at `next` as handled. */
 LNX_INLINE void lnx_seq_advance(struct lnx_seq *s)
@@ -50,17 +50,17 @@ LNX_INLINE void lnx_seq_advance(struct lnx_seq *s)
 	s->next++;
 }
 
-/* The kept frame that is now next, removed, or NULL. */
+/* The ooo frame that is now next, removed, or NULL. */
 void *lnx_seq_pop_slow(struct lnx_seq *s);
 
 LNX_INLINE void *lnx_seq_pop(struct lnx_seq *s)
 {
-	return lnx_likely(!s->nkept) ? NULL : lnx_seq_pop_slow(s);
+	return lnx_likely(!s->n_ooo) ? NULL : lnx_seq_pop_slow(s);
 }
 
-/* Any kept frame, removed, or NULL; for closing. */
+/* Any ooo frame, removed, or NULL; for closing. */
 void *lnx_seq_drain(struct lnx_seq *s);
-/* Frees kept[], which must have been drained. */
+/* Frees ooo[], which must have been drained. */
 void lnx_seq_fini(struct lnx_seq *s);
 
 #endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Peers of ours and the networks between, for fail_world.h: what gets lost, what is
+ * late, who answers.
+ */
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/ping.h"
+#include "fail_world.h"
+
+#define HDR	sizeof(struct lnx_wire_hdr)
+#define BASE	0x1000000ull		/* of the peers' memory */
+
+struct fake f;
+struct side side[SIDES];
+unsigned nside, nrail;
+bool lost_to[FAKE_RAILS], lost_from[FAKE_RAILS];
+uint8_t mem[LARGE];
+
+struct lnx_peer *inside(const struct side *s)
+{
+	return lnx_peer_by_eid(f.lnx, s->p.eid);
+}
+
+struct lnx_path *path_of(const struct side *s, unsigned rail)
+{
+	struct lnx_peer *peer = inside(s);
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i].rail == f.lnx->rail[rail])
+			return &peer->path[i];
+	cr_assert_fail("no path over rail %u", rail);
+	return NULL;
+}
+
+bool left(const struct side *s, unsigned rail)
+{
+	return path_of(s, rail)->state == LNX_PATH_DOWN;
+}
+
+unsigned port_told(const struct side *s, unsigned rail)
+{
+	struct sockaddr_in in;
+
+	memcpy(&in, s->us.rail[rail].raw, sizeof(in));
+	return ntohs(in.sin_port);
+}
+
+void move(struct side *s, unsigned rail, unsigned port)
+{
+	struct sockaddr_in in;
+
+	memcpy(&in, s->p.where.rail[rail].raw, sizeof(in));
+	in.sin_port = htons((uint16_t)port);
+	memcpy(s->p.where.rail[rail].raw, &in, sizeof(in));
+	cr_assert_eq(lnx_addr_pack(&s->p.where, s->p.blob), 0);
+}
+
+unsigned port_used(const struct side *s, unsigned rail)
+{
+	struct sockaddr_in in;
+
+	memcpy(&in, f.core[rail]->av_name[path_of(s, rail)->core_addr],
+	       sizeof(in));
+	return ntohs(in.sin_port);
+}
+
+void black_hole(unsigned rail)
+{
+	lost_to[rail] = lost_from[rail] = true;
+}
+
+void heal(unsigned rail)
+{
+	lost_to[rail] = lost_from[rail] = false;
+}
+
+/* ---- kernels, that answer for peers which compute ---- */
+
+bool kernel_alive[FAKE_RAILS], kernel_refuses[FAKE_RAILS], kernel_unknown;
+unsigned kernel_takes_ms;
+
+static enum lnx_ping_result kernel(const struct lnx_ping *ping)
+{
+	unsigned i, k;
+
+	if (kernel_unknown)
+		return LNX_PING_UNKNOWN;
+	for (i = 0; i < nside; i++) {
+		const struct lnx_peer *peer = inside(&side[i]);
+		unsigned rail;
+
+		for (k = 0; peer && k < peer->npath; k++) {
+			if (peer->path[k].detect.ping != ping)
+				continue;
+			for (rail = 0; rail < nrail - 1; rail++)
+				if (f.lnx->rail[rail] == peer->path[k].rail)
+					break;
+			if (kernel_refuses[rail])
+				return LNX_PING_REFUSED;
+			return kernel_alive[rail] ||
+			       (!lost_to[rail] && !lost_from[rail]) ?
+			       LNX_PING_ALIVE : LNX_PING_WAITING;
+		}
+	}
+	return LNX_PING_UNKNOWN;
+}
+
+enum lnx_ping_result __wrap_lnx_ping_start(struct lnx_ping *ping,
+		const void *src, size_t srclen, const void *dst, size_t dstlen,
+		const char *device);
+enum lnx_ping_result __wrap_lnx_ping_check(struct lnx_ping *ping);
+void __wrap_lnx_ping_stop(struct lnx_ping *ping);
+
+enum lnx_ping_result __wrap_lnx_ping_start(struct lnx_ping *ping,
+		const void *src, size_t srclen, const void *dst, size_t dstlen,
+		const char *device)
+{
+	cr_assert(src && dst && srclen == dstlen && !device);
+	ping->fd = (int)(fake_now_ns / LNX_NS_PER_MS);
+	ping->result = kernel_unknown ? LNX_PING_UNKNOWN : LNX_PING_WAITING;
+	return (enum lnx_ping_result)ping->result;
+}
+
+enum lnx_ping_result __wrap_lnx_ping_check(struct lnx_ping *ping)
+{
+	if (fake_now_ns / LNX_NS_PER_MS - (unsigned)ping->fd < kernel_takes_ms)
+		return LNX_PING_WAITING;
+	ping->result = (uint8_t)kernel(ping);
+	return (enum lnx_ping_result)ping->result;
+}
+
+void __wrap_lnx_ping_stop(struct lnx_ping *ping)
+{
+	if (ping->result == LNX_PING_WAITING)
+		ping->result = LNX_PING_UNKNOWN;
+}
+
+/* ---- the network, and who is at its other end ---- */
+
+void from(struct side *s, unsigned rail, uint32_t seq, struct lnx_hdr h,
+	  const void *payload, size_t len)
+{
+	if (lost_from[rail] || !f.core[rail]->enabled)
+		return;
+	h.seq = seq;
+	h.path = (uint8_t)rail;
+	h.rail = (uint16_t)rail;
+	fake_frame_on(&f, &s->p, rail, h, payload, len);
+}
+
+static void post_out(struct side *s, unsigned rail, uint32_t seq)
+{
+	uint64_t tag = s->out[seq].tag;
+	uint8_t payload[512];
+	struct lnx_rts rts = { .op = tag, .nseg = 1, .seg_len[0] = LARGE };
+	unsigned i;
+
+	switch (s->out[seq].kind) {
+	case LNX_KIND_HELLO:
+		from(s, rail, seq, (struct lnx_hdr) { .kind = LNX_KIND_HELLO },
+		     s->p.blob, sizeof(s->p.blob));
+		break;
+	case LNX_KIND_TAG:
+		from(s, rail, seq, (struct lnx_hdr) { .kind = LNX_KIND_TAG,
+		     .tag = tag, .len = 8 }, &tag, 8);
+		break;
+	default:
+		rts.nkey = (uint8_t)nrail;
+		for (i = 0; i < nrail; i++) {
+			rts.key[0][i].rail = (uint16_t)i;
+			rts.key[0][i].key = 100;
+			rts.key[0][i].addr = BASE;
+			if (!f.core[i]->nregion)
+				fake_region(f.core[i], 100, BASE, mem,
+					    sizeof(mem));
+		}
+		lnx_rts_put(payload, &rts);
+		from(s, rail, seq, (struct lnx_hdr) { .kind = LNX_KIND_RTS_TAG,
+		     .tag = tag, .len = LARGE }, payload, lnx_rts_size(&rts));
+	}
+}
+
+void say(struct side *s, unsigned rail, uint8_t kind, uint64_t tag)
+{
+	uint32_t seq = s->p.seq++;
+
+	cr_assert_lt(seq, MANY);
+	s->out[seq].kind = kind;
+	s->out[seq].tag = tag;
+	post_out(s, rail, seq);
+}
+
+void ack_on(struct side *s, unsigned rail)
+{
+	unsigned i;
+
+	for (i = 0; i < nrail; i += 2)
+		from(s, rail, 0, (struct lnx_hdr) { .kind = LNX_KIND_ACK,
+		     .tag = 1 + i, .data = s->bytes[i],
+		     .len = i + 1 < nrail ? 2 + i : 0,
+		     .key = s->bytes[i + 1] }, NULL, 0);
+}
+
+void pong(struct side *s, unsigned rail, uint64_t tag, uint64_t data)
+{
+	from(s, rail, 0, (struct lnx_hdr) { .kind = LNX_KIND_PONG, .tag = tag,
+	     .data = data,
+	     .key = tag - 1 < nrail ? s->bytes[tag - 1] : 0 }, NULL, 0);
+}
+
+static uint64_t sum_of(const struct fake_sent *s)
+{
+	uint64_t sum = s->len;
+	size_t i;
+
+	for (i = HDR; i < s->len; i++)
+		sum = sum * 1099511628211ull + s->bytes[i];
+	return sum;
+}
+
+static struct side *side_of(uint64_t eid)
+{
+	unsigned i;
+
+	for (i = 0; i < nside; i++)
+		if (side[i].p.eid == eid)
+			return &side[i];
+	cr_assert_fail("a frame to nobody");
+	return NULL;
+}
+
+static void check_payload(const struct fake_sent *s)
+{
+	const uint8_t *b = s->bytes + HDR;
+	size_t i, len = s->len - HDR;
+
+	cr_assert_eq(len, s->h.len);
+	if (len >= 8)
+		cr_assert_eq(memcmp(b, &s->h.tag, 8), 0);
+	for (i = 8; i < len; i++)
+		cr_assert_eq(b[i], (uint8_t)(s->h.tag * 31 + 7));
+}
+
+void look_at(struct side *s, unsigned rail, const struct fake_sent *m)
+{
+	cr_assert_eq(m->h.src, f.lnx->eid);
+	cr_assert_eq(m->h.path, path_of(s, rail)->index);
+	if ((int32_t)(m->h.ack - s->acked) > 0)
+		s->acked = m->h.ack;
+	s->last_rail = rail;
+	s->dest[rail] = m->dest;
+	if (m->h.kind == LNX_KIND_PROBE) {
+		s->nprobe[rail]++;
+		s->probe[rail] = m->h;
+		s->owes = true;
+		if (m->h.key) {
+			cr_assert_eq(m->len, HDR + LNX_ADDR_BYTES);
+			cr_assert_eq(lnx_addr_unpack(&s->us, m->bytes + HDR,
+						     LNX_ADDR_BYTES, NULL, 0),
+				     0);
+			cr_assert_eq(s->us.eid, f.lnx->eid);
+		}
+		return;
+	}
+	if (m->h.kind == LNX_KIND_RAIL) {
+		s->nrail++;
+		s->rail = m->h;
+	}
+	if (!lnx_kind_sequenced(m->h.kind))
+		return;
+	cr_assert_lt(m->h.seq, MANY);
+	if (m->h.kind == LNX_KIND_TAG)
+		check_payload(m);
+	if (s->seen[m->h.seq]++) {
+		/* Sent again it is the same. */
+		cr_assert_eq(s->kind[m->h.seq], m->h.kind);
+		cr_assert_eq(s->tag[m->h.seq], m->h.tag);
+		cr_assert_eq(s->sum[m->h.seq], sum_of(m));
+	}
+	s->kind[m->h.seq] = m->h.kind;
+	s->tag[m->h.seq] = m->h.tag;
+	s->sum[m->h.seq] = sum_of(m);
+	s->nseen[rail]++;
+	s->bytes[m->h.path] += m->len;
+	s->owes = true;
+	if (m->h.kind == LNX_KIND_HELLO) {
+		s->nhello++;
+		cr_assert_eq(lnx_addr_unpack(&s->us, m->bytes + HDR,
+					     LNX_ADDR_BYTES, NULL, 0), 0);
+		cr_assert_eq(s->us.eid, f.lnx->eid);
+	}
+}
+
+/* What left on a rail: arrives, waits for one that computes, or is lost. */
+static void carry(unsigned rail)
+{
+	struct fake_sent *m, *kept = NULL, **end = &kept;
+	unsigned n[SIDES] = { 0 };
+
+	while ((m = fake_take(f.core[rail]))) {
+		struct side *s = side_of(m->h.dst);
+
+		if (lost_to[rail]) {
+			free(m);
+		} else if (s->mute ||
+			   (s->max_take && n[s - side]++ >= s->max_take)) {
+			m->next = NULL;
+			*end = m;
+			end = &m->next;
+		} else {
+			look_at(s, rail, m);
+			free(m);
+		}
+	}
+	if (kept) {
+		f.core[rail]->sent = kept;
+		f.core[rail]->sent_end = end;
+	}
+}
+
+static void answer(struct side *s)
+{
+	unsigned i;
+
+	while (s->seen[s->p.got])
+		s->p.got++;
+	for (i = 0; i < nrail; i++) {
+		if (s->probe[i].tag && !s->no_pongs)
+			pong(s, i, s->probe[i].tag, s->probe[i].data);
+		if (!s->no_pongs)
+			s->probe[i].tag = 0;
+	}
+	if (s->owes && !s->no_acks)
+		ack_on(s, s->last_rail);
+	s->owes = false;
+	/* What we do not acknowledge it sends again, over another. */
+	if (s->acked != s->p.seq && fake_now_ns > s->again_ns) {
+		unsigned rail = (unsigned)(fake_now_ns / 1000) % nrail;
+		uint32_t seq;
+
+		if (s->again_ns)
+			for (seq = s->acked; seq != s->p.seq; seq++)
+				post_out(s, rail, seq);
+		s->again_ns = fake_now_ns + 40 * LNX_NS_PER_MS;
+	}
+}
+
+void world(void)
+{
+	unsigned i;
+
+	for (i = 0; i < nrail; i++)
+		carry(i);
+	for (i = 0; i < nside; i++)
+		if (!side[i].mute)
+			answer(&side[i]);
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What rails and paths are worth is said by hand, or by the peer. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "ctl/request.h"
+#include "fail_world.h"
+#include "tx/detect.h"
+
+#define BOTH(name)	FAIL_BOTH(admin, name)
+
+static char reply[8192];
+
+static void ask(const char *text)
+{
+	ssize_t n = lnx_ctl_request(f.lnx, text, reply, sizeof(reply));
+
+	cr_assert_geq(n, 0, "%s: %s", text, reply);
+	cr_assert_eq((size_t)n, strlen(reply));
+}
+
+static void set_rail(unsigned rail, const char *value)
+{
+	char text[256];
+
+	snprintf(text, sizeof(text), "health %s %s %s", value ? "set" : "auto",
+		 f.lnx->rail[rail]->name, value ? value : "");
+	ask(text);
+}
+
+static unsigned seen_more(const struct side *s, unsigned rail, unsigned n)
+{
+	unsigned before = s->nseen[rail], i;
+
+	for (i = 0; i < n; i++) {
+		send1(&side[s - side], 200);
+		run_ms(3);
+	}
+	return s->nseen[rail] - before;
+}
+
+/* It carries nothing, says so again and again, and returns when it answers. */
+BOTH(rail_is_set_to_0)
+{
+	struct side *s = &side[0];
+	unsigned told;
+
+	open_met(kind, 2, 2);
+	cr_expect_eq(seen_more(s, 0, 5), 5u);
+	set_rail(0, "0");
+	cr_expect(left(s, 0) && left(&side[1], 0));
+	ask("health list");
+	cr_expect(strstr(reply, " health 0 down by-hand\n"), "%s", reply);
+	cr_expect(strstr(reply, " to 0 health 1000 spare "), "%s", reply);
+	step();
+	cr_expect_eq(s->nrail, 1u);
+	cr_expect_eq(s->rail.tag, 0u);
+	cr_expect_eq(s->rail.data, (uint64_t)LNX_WIRE_RAIL_DRAIN);
+	cr_expect_eq(seen_more(s, 0, 20), 0u);
+	told = s->nrail;
+	run_ms(5000);
+	cr_expect(left(s, 0));
+	cr_expect_geq(s->nrail - told, 10u);
+	cr_expect_eq(s->nprobe[0], 0u);
+	cr_expect_eq(f.lnx->stats.reopened, 0u);
+	/* Not before it answers. */
+	black_hole(0);
+	set_rail(0, NULL);
+	run_ms(50);
+	cr_expect(left(s, 0));
+	cr_expect_eq(s->rail.data, (uint64_t)LNX_WIRE_RAIL_UP);
+	heal(0);
+	RUN_UNTIL(!left(s, 0) && !left(&side[1], 0), 10000);
+	cr_expect_eq(seen_more(s, 0, 5), 5u);
+	ask("health list");
+	cr_expect(!strstr(reply, "by-hand"), "%s", reply);
+	run_ms(1000);
+	told = s->nrail;
+	run_ms(2000);
+	cr_expect_eq(s->nrail, told);
+	close_clean();
+}
+
+/* Where there is nothing else it is used, until there is. */
+BOTH(rail_is_set_to_0_and_the_other_fails)
+{
+	struct side *s = &side[0];
+
+	open_met(kind, 2, 1);
+	set_rail(0, "0");
+	cr_expect(left(s, 0));
+	black_hole(1);
+	link_is(1, false);
+	send1(s, 200);
+	RUN_UNTIL(!left(s, 0), 5000);
+	cr_expect_eq(seen_more(s, 0, 5), 5u);
+	heal(1);
+	link_is(1, true);
+	RUN_UNTIL(!left(s, 1), 20000);
+	run_ms(5);
+	cr_expect(left(s, 0));
+	cr_expect_eq(seen_more(s, 0, 5), 0u);
+	set_rail(0, NULL);
+	RUN_UNTIL(!left(s, 0), 10000);
+	close_clean();
+}
+
+/* The same when nothing but silence tells: the one that is drained can still ask. */
+BOTH(rail_is_set_to_0_and_the_other_falls_silent)
+{
+	struct side *s = &side[0];
+
+	open_met(kind, 2, 1);
+	set_rail(0, "0");
+	cr_expect(left(s, 0));
+	black_hole(1);
+	send1(s, 200);
+	RUN_UNTIL(!left(s, 0), 5000);
+	cr_expect_eq(seen_more(s, 0, 5), 5u);
+	heal(1);
+	set_rail(0, NULL);
+	close_clean();
+}
+
+/* All of them: as if it had not been said. */
+BOTH(all_rails_are_set_to_0)
+{
+	struct side *s = &side[0];
+
+	open_met(kind, 2, 1);
+	ask("health set * 0");
+	run_ms(10);
+	cr_expect(!left(s, 0) && !left(s, 1));
+	cr_expect_eq(seen_more(s, 0, 5), 5u);
+	ask("health set *@* 1@* 500");
+	ask("health auto all");
+	ask("health list");
+	cr_expect(!strstr(reply, "by-hand"), "%s", reply);
+	run_ms(10);
+	close_clean();
+}
+
+/* The path to one peer, and one peer's rail. */
+BOTH(part_of_a_peer_is_set_to_0)
+{
+	struct side *s = &side[0];
+	char text[256];
+
+	open_met(kind, 2, 2);
+	snprintf(text, sizeof(text), "health set %s@%016llx 0",
+		 f.lnx->rail[0]->name, (unsigned long long)s->p.eid);
+	ask(text);
+	cr_expect(left(s, 0) && !left(&side[1], 0));
+	snprintf(text, sizeof(text), "health set 0@%llu 0",
+		 (unsigned long long)side[1].p.addr);
+	ask(text);
+	cr_expect(left(s, 0) && left(&side[1], 0));
+	run_ms(2000);
+	cr_expect(left(s, 0) && left(&side[1], 0));
+	cr_expect_eq(s->nrail, 0u);
+	ask("health auto *@* 0@*");
+	RUN_UNTIL(!left(s, 0) && !left(&side[1], 0), 10000);
+	close_clean();
+}
+
+/* Frames go over what is worth more; failures do not change what it is worth. */
+BOTH(rails_are_worth_something)
+{
+	struct side *s = &side[0];
+
+	open_met(kind, 2, 1);
+	set_rail(0, "400");
+	cr_expect(!left(s, 0));
+	cr_expect_eq(seen_more(s, 0, 5), 0u);
+	cr_expect_eq(seen_more(s, 1, 5), 5u);
+	lnx_lock(&f.lnx->lock);
+	lnx_detect_charge(inside(s), path_of(s, 0), LNX_CLASS_LOCAL_ERROR,
+			lnx_clock_ns());
+	lnx_unlock(&f.lnx->lock);
+	cr_expect_eq(f.lnx->rail[0]->health.value, 400u);
+	set_rail(1, "300");
+	cr_expect_eq(seen_more(s, 0, 5), 5u);
+	set_rail(1, "0");
+	set_rail(0, NULL);
+	cr_expect(left(s, 1));
+	set_rail(1, "1000");
+	RUN_UNTIL(!left(s, 1), 10000);
+	close_clean();
+}
+
+/* Whom it meets then does not come to use it. */
+BOTH(newcomer_where_a_rail_is_set_to_0)
+{
+	unsigned i;
+
+	open_n(kind, 2, 1);
+	set_rail(0, "0");
+	for (i = 0; i < 5; i++)
+		send1(&side[0], 200);
+	run_ms(20);
+	cr_expect_eq(side[0].nseen[0], 0u);
+	cr_expect_geq(side[0].nseen[1], 6u);
+	cr_expect(left(&side[0], 0));
+	set_rail(0, NULL);
+	RUN_UNTIL(!left(&side[0], 0), 10000);
+	close_clean();
+}
+
+/* The peer says so of its own: as long as it does. */
+BOTH(peer_does_not_want_a_rail)
+{
+	struct side *s = &side[0];
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_RAIL, .tag = 0, .data = LNX_WIRE_RAIL_DRAIN,
+	};
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	for (i = 0; i < 20; i++) {
+		from(s, 1, 0, h, NULL, 0);
+		fake_pass(&f);
+		cr_expect_eq(seen_more(s, 0, 50), 0u);
+		cr_expect(left(s, 0));
+	}
+	ask("health list");
+	cr_expect(strstr(reply, " by-peer\n"), "%s", reply);
+	RUN_UNTIL(!left(s, 0), 10000);
+	from(s, 1, 0, h, NULL, 0);
+	fake_pass(&f);
+	cr_expect(left(s, 0));
+	h.data = LNX_WIRE_RAIL_UP;
+	from(s, 1, 0, h, NULL, 0);
+	fake_pass(&f);
+	RUN_UNTIL(!left(s, 0), 10000);
+	close_clean();
+}
+
+/* Any time, with frames and reads on their way. */
+BOTH(set_under_traffic)
+{
+	struct side *s = &side[0];
+	struct op *o[4];
+	unsigned i, k;
+
+	open_met(kind, 2, 1);
+	for (i = 0; i < 20; i++) {
+		for (k = 0; k < 4; k++)
+			o[k] = large_from(s);
+		for (k = 0; k < 10; k++)
+			send1(s, 200);
+		step();
+		set_rail(i & 1, i & 2 ? NULL : "0");
+		for (k = 0; k < 4; k++)
+			RUN_UNTIL(o[k]->ncomp, 20000);
+	}
+	ask("health auto all");
+	RUN_UNTIL(!left(s, 0) && !left(s, 1), 10000);
+	cr_expect_eq(f.lnx->stats.reopened, 0u);
+	close_clean();
+}

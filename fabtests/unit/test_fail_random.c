@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Failures at random under traffic: whatever they are, everything arrives, once and in
+ * order.
+ */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "fail_world.h"
+
+#define BOTH(name)	FAIL_BOTH(fail_random, name)
+
+static uint64_t rnd_state;
+
+static unsigned rnd(unsigned n)
+{
+	rnd_state = rnd_state * 6364136223846793005ull + 1442695040888963407ull;
+	return (unsigned)((rnd_state >> 33) % n);
+}
+
+static uint64_t take_seed(void)
+{
+	const char *given = getenv("LNX_SEED");
+	uint64_t seed = 0;
+	int fd;
+
+	if (given)
+		return strtoull(given, NULL, 0);
+	fd = open("/dev/urandom", O_RDONLY);
+	cr_assert(fd >= 0 && read(fd, &seed, sizeof(seed)) == sizeof(seed));
+	close(fd);
+	return seed;
+}
+
+static void disturb(void)
+{
+	unsigned rail = rnd(nrail), k;
+	struct fake_core *core = f.core[rail];
+
+	switch (rnd(12)) {
+	case 0:
+		lost_to[rail] = !lost_to[rail];
+		break;
+	case 1:
+		lost_from[rail] = !lost_from[rail];
+		break;
+	case 2:
+		black_hole(rail);
+		break;
+	case 3:
+		heal(rail);
+		break;
+	case 4:
+		core->hold_sends = !core->hold_sends;
+		break;
+	case 5:
+		core->hold_reads = !core->hold_reads;
+		break;
+	case 6:
+		core->send_again = rnd(4);
+		core->inject_again = rnd(4);
+		core->read_again = rnd(3);
+		break;
+	case 7:
+		core->flush = rnd(2);
+		core->ep_fails = rnd(3) ? 0 : rnd(3);
+		core->enable_fails = rnd(3) ? 0 : rnd(3);
+		break;
+	case 8:
+		/* A connection breaks. */
+		for (k = rnd(8); k && fake_held(core); k--)
+			fake_finish(core, 0, FI_EIO);
+		break;
+	case 9:
+		k = rnd(nside);
+		side[k].mute = rnd(2);
+		break;
+	case 10:
+		k = rnd(nside);
+		move(&side[k], rail, 6000 + rnd(1000));
+		say(&side[k], rail, LNX_KIND_HELLO, 0);
+		break;
+	default:
+		for (k = rnd(8); k && fake_held(core); k--)
+			fake_finish(core, rnd(fake_held(core)), 0);
+	}
+}
+
+static void mend(void)
+{
+	unsigned i;
+
+	for (i = 0; i < nrail; i++) {
+		struct fake_core *core = f.core[i];
+
+		heal(i);
+		core->hold_sends = core->hold_reads = false;
+		core->send_again = core->inject_again = core->read_again = 0;
+		core->ep_fails = core->enable_fails = 0;
+		fake_finish_all(core);
+	}
+	for (i = 0; i < nside; i++)
+		side[i].mute = false;
+}
+
+BOTH(at_random)
+{
+	struct side *s;
+	unsigned r;
+
+	rnd_state = take_seed();
+	fprintf(stderr, "seed %lu (repeat with LNX_SEED=%lu)\n", rnd_state,
+		rnd_state);
+	fake_conf.connect_timeout = 1000000;
+	fake_conf.retry_count = 50;
+	fake_conf.window = 64;
+	fake_conf.chunk = 65536;
+	if (rnd(2))
+		fake_conf.copy_limit = 1000;
+	open_met(kind, 2 + rnd(2), 1 + rnd(3));
+	for (r = 0; r < 1500; r++) {
+		s = &side[rnd(nside)];
+		if (rnd(3) == 0 && nops < MANY - 100 &&
+		    inside(s)->tx_next < MANY - 300)
+			send_flags(s, rnd(3) ? rnd(300) : rnd(16000),
+				   rnd(3) ? 0 : FI_DELIVERY_COMPLETE);
+		if (rnd(3) == 0 && nops < MANY - 100 && s->p.seq < MANY - 300) {
+			bool large = !rnd(20);
+
+			receive(s, large ? LARGE : 8);
+			say(s, rnd(nrail), large ? LNX_KIND_RTS_TAG :
+			    LNX_KIND_TAG, ++s->next_tag);
+		}
+		if (!rnd(6))
+			disturb();
+		if (!rnd(60)) {
+			mend();
+			run_ms(rnd(300));
+		}
+		run_ms(rnd(4));
+	}
+	mend();
+	RUN_UNTIL(all_there(), 60000);
+	close_clean();
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Whom closing a rail would leave behind: real connections, over loopback. */
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "core/half_open.h"
+#include "obj/ep.h"
+#include "wire/addr.h"
+
+#define WAIT_MS		10000
+
+static int listener;
+static struct lnx_rail rail;
+
+static void start(void)
+{
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	socklen_t len = sizeof(sin);
+
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_geq(listener, 0);
+	cr_assert_eq(bind(listener, (void *)&sin, sizeof(sin)), 0);
+	cr_assert_eq(listen(listener, 8), 0);
+	cr_assert_eq(getsockname(listener, (void *)&sin, &len), 0);
+	memset(&rail, 0, sizeof(rail));
+	rail.prov = LNX_PROV_TCP;
+	memcpy(rail.addr, &sin, sizeof(sin));
+	rail.addrlen = sizeof(sin);
+}
+
+static void try_connect(int *client, int *server)
+{
+	struct sockaddr_in sin;
+
+	memcpy(&sin, rail.addr, sizeof(sin));
+	*client = socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_geq(*client, 0);
+	cr_assert_eq(connect(*client, (void *)&sin, sizeof(sin)), 0);
+	*server = accept(listener, NULL, NULL);
+	cr_assert_geq(*server, 0);
+}
+
+static void say(int client, int server, size_t n)
+{
+	struct pollfd p = { .fd = server, .events = POLLIN };
+	char some[64] = "";
+
+	cr_assert_eq(send(client, some, n, 0), (ssize_t)n);
+	cr_assert_eq(poll(&p, 1, WAIT_MS), 1);
+}
+
+static void hear(int server, size_t n)
+{
+	char some[64];
+
+	cr_assert_eq(recv(server, some, n, MSG_WAITALL), (ssize_t)n);
+}
+
+static void end(int client, int server)
+{
+	struct pollfd p = { .fd = server, .events = POLLIN };
+
+	cr_assert_eq(shutdown(client, SHUT_WR), 0);
+	cr_assert_eq(poll(&p, 1, WAIT_MS), 1);
+}
+
+/* It was found, and its other end sees that it is over. */
+static void was_ended(int client)
+{
+	struct pollfd p = { .fd = client, .events = POLLIN };
+	char c;
+
+	cr_assert_eq(poll(&p, 1, WAIT_MS), 1);
+	cr_assert_leq(recv(client, &c, 1, 0), 0);
+}
+
+static void still_works(int client, int server)
+{
+	say(client, server, 3);
+	hear(server, 3);
+	say(server, client, 3);
+	hear(client, 3);
+}
+
+Test(half_open, has_said_nothing)
+{
+	int client, server;
+
+	start();
+	cr_assert_eq(lnx_half_open_end(&rail), 0);
+	try_connect(&client, &server);
+	cr_assert_eq(lnx_half_open_end(&rail), 1);
+	was_ended(client);
+}
+
+/* The core has not looked at it yet. */
+Test(half_open, is_not_heard_yet)
+{
+	int client, server;
+
+	start();
+	try_connect(&client, &server);
+	say(client, server, 16);
+	cr_assert_eq(lnx_half_open_end(&rail), 1);
+	was_ended(client);
+}
+
+Test(half_open, is_heard)
+{
+	int client, server;
+
+	start();
+	try_connect(&client, &server);
+	say(client, server, 16);
+	hear(server, 16);
+	cr_assert_eq(lnx_half_open_end(&rail), 0);
+	still_works(client, server);
+}
+
+Test(half_open, has_more_to_say)
+{
+	int client, server;
+
+	start();
+	try_connect(&client, &server);
+	say(client, server, 16);
+	hear(server, 15);
+	cr_assert_eq(lnx_half_open_end(&rail), 0);
+	hear(server, 1);
+	still_works(client, server);
+}
+
+Test(half_open, went_without_a_word)
+{
+	int client, server;
+
+	start();
+	try_connect(&client, &server);
+	end(client, server);
+	cr_assert_eq(lnx_half_open_end(&rail), 1);
+}
+
+Test(half_open, went_before_it_was_heard)
+{
+	int client, server;
+
+	start();
+	try_connect(&client, &server);
+	say(client, server, 16);
+	end(client, server);
+	cr_assert_eq(lnx_half_open_end(&rail), 1);
+}
+
+Test(half_open, went_after_it_was_heard)
+{
+	int client, server;
+
+	start();
+	try_connect(&client, &server);
+	say(client, server, 16);
+	hear(server, 16);
+	end(client, server);
+	cr_assert_eq(lnx_half_open_end(&rail), 0);
+}
+
+/* ---- reset ---- */
+
+static struct lnx_ep ep;
+static struct lnx_peer peer;
+static struct fid_av av;
+static struct sockaddr_in at;		/* of the peer */
+
+static int look_up(struct fid_av *in, fi_addr_t addr, void *out, size_t *len)
+{
+	cr_assert(in == &av && addr == 7);
+	memcpy(out, &at, LNX_MIN(*len, sizeof(at)));
+	*len = sizeof(at);
+	return 0;
+}
+
+/* The rail is there, and the peer that it has a path to. */
+static void meet(const struct lnx_rail *other)
+{
+	static struct fi_ops_av ops = {
+		.size = sizeof(ops), .lookup = look_up,
+	};
+
+	av.ops = &ops;
+	lnx_list_init(&ep.peers);
+	lnx_list_add_tail(&ep.peers, &peer.all_link);
+	peer.npath = 1;
+	peer.path[0].rail = &rail;
+	peer.path[0].core_addr = 7;
+	rail.av = &av;
+	rail.ep = &ep;
+	memcpy(&at, other->addr, sizeof(at));
+}
+
+/* Its end is a reset, however much is on its way. */
+static void is_reset(int closed, int other)
+{
+	struct pollfd p = { .fd = other, .events = POLLIN };
+	char c;
+
+	close(closed);
+	cr_assert_eq(poll(&p, 1, WAIT_MS), 1);
+	cr_assert_eq(recv(other, &c, 1, 0), -1);
+	cr_assert_eq(errno, ECONNRESET);
+}
+
+Test(half_open, reset_of_those_accepted)
+{
+	struct lnx_rail nobody = { .addrlen = 0 };
+	int client, server;
+
+	start();
+	meet(&nobody);
+	try_connect(&client, &server);
+	say(server, client, 3);
+	hear(client, 3);
+	cr_assert_eq(lnx_half_open_reset(&rail), 1);
+	still_works(client, server);
+	is_reset(server, client);
+	/* Whom it listens to is not changed. */
+	cr_assert_eq(lnx_half_open_reset(&rail), 0);
+	try_connect(&client, &server);
+	still_works(client, server);
+}
+
+Test(half_open, reset_of_those_made)
+{
+	struct lnx_rail there;
+	int client, server;
+
+	start();
+	there = rail;
+	try_connect(&client, &server);
+	/* Ours is somewhere else. */
+	((struct sockaddr_in *)(void *)rail.addr)->sin_port ^= 1;
+	meet(&there);
+	cr_assert_eq(lnx_half_open_reset(&rail), 1);
+	still_works(client, server);
+	is_reset(client, server);
+}
+
+Test(half_open, reset_of_others)
+{
+	struct lnx_rail nobody = { .addrlen = 0 };
+	int client, server;
+	char c;
+
+	start();
+	try_connect(&client, &server);
+	((struct sockaddr_in *)(void *)rail.addr)->sin_port ^= 1;
+	meet(&nobody);
+	cr_assert_eq(lnx_half_open_reset(&rail), 0);
+	rail.prov = LNX_PROV_SHM;
+	cr_assert_eq(lnx_half_open_reset(&rail), 0);
+	close(server);
+	cr_assert_eq(recv(client, &c, 1, 0), 0);
+}
+
+/* Connections of others, and ours to others, are none of its business. */
+Test(half_open, of_others)
+{
+	int client, server;
+
+	start();
+	try_connect(&client, &server);
+	((struct sockaddr_in *)(void *)rail.addr)->sin_port ^= 1;
+	cr_assert_eq(lnx_half_open_end(&rail), 0);
+	still_works(client, server);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Notes of the shared memory rail, and reading what they announce. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/cma.h"
+#include "lnx_wire.h"
+#include "wire/shm_ctrl.h"
+
+#define ME	0x1122334455667788ULL
+#define YOU	0x99aabbccddeeff00ULL
+
+static struct lnx_wire_shm_ctrl good(void)
+{
+	return (struct lnx_wire_shm_ctrl) {
+		.src = YOU, .dst = ME, .kind = LNX_KIND_RTS_TAG, .npiece = 2,
+		.flags = LNX_WIRE_F_DATA, .pid = 77, .cookie = 0x1000, .op = 5,
+		.tag = 6, .data = 7, .len = 300,
+		.piece = { { 0x2000, 100 }, { 0x3000, 200 } },
+	};
+}
+
+static int parse(const struct lnx_wire_shm_ctrl *n)
+{
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
+	struct lnx_wire_shm_ctrl back;
+
+	lnx_shm_ctrl_put(bytes, n);
+	return lnx_shm_ctrl_get(&back, bytes, ME);
+}
+
+Test(shm_ctrl, comes_back_as_it_was)
+{
+	struct lnx_wire_shm_ctrl n = good(), back;
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
+
+	memset(bytes, 0xee, sizeof(bytes));
+	lnx_shm_ctrl_put(bytes, &n);
+	cr_assert_eq(lnx_shm_ctrl_get(&back, bytes, ME), 0);
+	n.magic = LNX_SHM_CTRL_MAGIC;
+	cr_expect_eq(memcmp(&n, &back, sizeof(n)), 0);
+	cr_expect_eq(bytes[LNX_SHM_CTRL_BYTES - 1], 0);
+	cr_expect_eq(lnx_shm_ctrl_get(&back, bytes, YOU), -EBADMSG, "not ours");
+	bytes[0] ^= 1;
+	cr_expect_eq(lnx_shm_ctrl_get(&back, bytes, ME), -EBADMSG, "magic");
+}
+
+#define BAD(change) do { \
+	struct lnx_wire_shm_ctrl n = good(); \
+	change; \
+	cr_expect_eq(parse(&n), -EBADMSG, #change); \
+} while (0)
+
+Test(shm_ctrl, what_does_not_fit_is_none)
+{
+	BAD(n.src = 0);
+	BAD(n.kind = LNX_KIND_TAG);
+	BAD(n.kind = 0);
+	BAD(n.kind = LNX_KIND_FIN);
+	BAD(n.flags = 0x40);
+	BAD(n.kind = LNX_KIND_GET);
+	BAD((n.kind = LNX_KIND_GET, n.npiece = 0, n.data = 0));
+	BAD((n.kind = LNX_KIND_GET, n.npiece = 0, n.len = 0));
+	BAD(n.pid = 0);
+	BAD(n.pid = -1);
+	BAD(n.cookie = 0);
+	BAD(n.npiece = 0);
+	BAD(n.npiece = 1);
+	BAD(n.npiece = 3);
+	BAD(n.npiece = LNX_SHM_CTRL_PIECES + 1);
+	BAD(n.npiece = 255);
+	BAD(n.len = 299);
+	BAD(n.len = 0);
+	BAD(n.len = UINT64_MAX);
+	BAD(n.piece[0].len = 0);
+	BAD(n.piece[1].len = UINT64_MAX - 99);
+	BAD(n.piece[0].len = UINT64_MAX);
+}
+
+/* ---- copies ---- */
+
+#define BAD_COPY(change) do { \
+	struct lnx_wire_copy c = copy, back; \
+	change; \
+	memset(lnx_copy_put(bytes, &c), 0xab, 10); \
+	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, #change); \
+} while (0)
+
+Test(shm_ctrl, copies)
+{
+	struct lnx_wire_copy back, copy = {
+		.src = YOU, .dst = ME, .op = 9, .off = 8064, .len = 10,
+	};
+	uint8_t bytes[LNX_COPY_BYTES];
+	size_t i;
+
+	memset(bytes, 0xee, sizeof(bytes));
+	memset(lnx_copy_put(bytes, &copy), 0xab, 10);
+	cr_assert_eq(lnx_copy_get(&back, bytes, ME), 0);
+	cr_expect_eq(back.src, YOU);
+	cr_expect_eq(back.op, 9);
+	cr_expect_eq(back.off, 8064);
+	cr_expect_eq(back.len, 10);
+	for (i = LNX_COPY_HEAD; i < sizeof(bytes); i++)
+		cr_assert_eq(bytes[i], i < LNX_COPY_HEAD + 10 ? 0xab : 0,
+			     "byte %zu", i);
+	cr_expect_eq(lnx_copy_get(&back, bytes, YOU), -EBADMSG, "not ours");
+	bytes[0] ^= 1;
+	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, "magic");
+	BAD_COPY(c.src = 0);
+	BAD_COPY(c.off = UINT64_MAX);
+	copy.len = LNX_COPY_DATA;
+	lnx_copy_put(bytes, &copy);
+	cr_assert_eq(lnx_copy_get(&back, bytes, ME), 0);
+	back.len = 0;
+	memcpy(bytes, &back, LNX_COPY_HEAD);
+	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, "no data");
+	back.len = LNX_COPY_DATA + 1;
+	memcpy(bytes, &back, LNX_COPY_HEAD);
+	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, "too much");
+}
+
+/* ---- what follows an operation of the core, and its answer ---- */
+
+static struct lnx_wire_note_put good_put(void)
+{
+	return (struct lnx_wire_note_put) {
+		.src = YOU, .dst = ME, .kind = LNX_KIND_PUT,
+		.flags = LNX_SHM_CTRL_F_COUNT, .n_targets = 2, .op = 7,
+		.place = { { 1, 2, 3 }, { UINT64_MAX, 0, UINT64_MAX } },
+	};
+}
+
+static int parse_put(const struct lnx_wire_note_put *n)
+{
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
+	struct lnx_wire_note_put back;
+
+	lnx_shm_ctrl_put_put(bytes, n);
+	return lnx_shm_ctrl_put_get(&back, bytes, ME);
+}
+
+Test(shm_ctrl, a_put_comes_back_as_it_was)
+{
+	struct lnx_wire_note_put n = good_put(), back;
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
+	struct lnx_wire_shm_ctrl other;
+
+	lnx_shm_ctrl_put_put(bytes, &n);
+	cr_assert_eq(lnx_shm_ctrl_put_get(&back, bytes, ME), 0);
+	cr_expect_eq(back.op, 7);
+	cr_expect_eq(back.n_targets, 2);
+	cr_expect_eq(memcmp(back.place, n.place, sizeof(n.place)), 0);
+	cr_expect_eq(lnx_shm_ctrl_put_get(&back, bytes, YOU), -EBADMSG, "not ours");
+	cr_expect_eq(lnx_shm_ctrl_get(&other, bytes, ME), -EBADMSG,
+		     "it is no announcement");
+	bytes[0] ^= 1;
+	cr_expect_eq(lnx_shm_ctrl_put_get(&back, bytes, ME), -EBADMSG, "magic");
+	n = (struct lnx_wire_note_put) {
+		.src = YOU, .dst = ME, .kind = LNX_KIND_RESP, .op = 1,
+		.err = 13,
+	};
+	cr_expect_eq(parse_put(&n), 0, "an answer");
+}
+
+#define BAD_PUT(change) do {						\
+	struct lnx_wire_note_put n = good_put();			\
+									\
+	change;								\
+	cr_expect_eq(parse_put(&n), -EBADMSG, #change);			\
+} while (0)
+
+Test(shm_ctrl, what_is_no_put_is_none)
+{
+	BAD_PUT(n.src = 0);
+	BAD_PUT(n.kind = LNX_KIND_FIN);
+	BAD_PUT(n.kind = LNX_KIND_RTS_MSG);
+	BAD_PUT(n.flags = 0x04);
+	BAD_PUT(n.flags = 0x80);
+	BAD_PUT(n.n_targets = LNX_SHM_CTRL_PIECES + 1);
+	BAD_PUT(n.n_targets = 255);
+	BAD_PUT(n.err = 1);
+	/* An answer has no places, flags, and is about something. */
+	BAD_PUT(n.kind = LNX_KIND_RESP);
+	BAD_PUT(n.kind = LNX_KIND_RESP; n.flags = 0);
+	BAD_PUT(n.kind = LNX_KIND_RESP; n.n_targets = 0);
+	BAD_PUT(n.kind = LNX_KIND_RESP; n.flags = 0; n.n_targets = 0; n.op = 0);
+}
+
+/* ---- reading memory of a process ---- */
+
+static uint64_t mark = YOU;
+static uint8_t data[3][5000];
+
+static uint8_t its_byte(size_t at)
+{
+	return (uint8_t)(at % 251 + 1);
+}
+
+/* A process that has these at the same places, with other contents. */
+static pid_t other(uint64_t its_mark)
+{
+	int fd[2];
+	pid_t pid;
+	size_t d, i;
+	char c;
+
+	cr_assert_eq(pipe(fd), 0);
+	pid = fork();
+	if (!pid) {
+		mark = its_mark;
+		for (d = 0; d < 3; d++) {
+			for (i = 0; i < sizeof(data[d]); i++)
+				data[d][i] = its_byte(d * sizeof(data[d]) + i);
+		}
+		if (write(fd[1], "x", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	/* Not ours to write: one that dies has to be noticed. */
+	close(fd[1]);
+	cr_assert_eq(read(fd[0], &c, 1), 1, "it died");
+	close(fd[0]);
+	return pid;
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, 0);
+}
+
+static struct lnx_cma_owner owner_of(pid_t pid)
+{
+	return (struct lnx_cma_owner) {
+		.pid = pid, .cookie = (uintptr_t)&mark, .eid = YOU,
+	};
+}
+
+static void need_cma(void)
+{
+	pid_t pid = other(YOU);
+	struct lnx_cma_owner owner = owner_of(pid);
+	bool can = lnx_cma_probe(&owner);
+
+	end(pid);
+	if (!can)
+		cr_skip_test("processes may not read each other's memory");
+}
+
+Test(cma, reads_across_pieces)
+{
+	static uint8_t got[15000];
+	struct lnx_wire_piece piece[3] = {
+		{ (uintptr_t)data[0], 5000 }, { (uintptr_t)data[1] + 1, 1 },
+		{ (uintptr_t)data[2], 4000 },
+	};
+	size_t cut[] = { 0, 1, 4999, 5000, 5001, 5002, 7000, 9000 }, i, k, at;
+	struct lnx_cma_owner owner;
+	unsigned with;
+
+	need_cma();
+	owner = owner_of(other(YOU));
+	for (with = 0; with < 2; with++) {
+		owner.cookie = with ? (uintptr_t)&mark : 0;
+		for (i = 0; i < 8; i++) {
+			struct iovec iov[4] = {
+				{ got, cut[i] }, { got + cut[i], 0 },
+				{ got + cut[i], 9000 }, { NULL, 0 },
+			};
+
+			memset(got, 0, sizeof(got));
+			cr_expect_eq(lnx_cma_read(&owner, piece, 3, iov, 4,
+						  9000), 0);
+			for (k = 0; k < 9000; k++) {
+				at = k < 5000 ? k : k == 5000 ? 5001 :
+				     k - 5001 + 10000;
+				cr_assert_eq(got[k], at % 251 + 1, "byte %zu",
+					     k);
+			}
+			cr_expect_eq(got[9000], 0);
+		}
+	}
+	end(owner.pid);
+}
+
+Test(cma, knows_dead_peers)
+{
+	struct lnx_wire_piece piece = { (uintptr_t)data[0], 5000 };
+	static uint8_t got[5000];
+	struct iovec iov = { got, sizeof(got) };
+	struct lnx_cma_owner owner;
+
+	need_cma();
+	/* It lives, and its endpoint does not. */
+	owner = owner_of(other(0));
+	cr_expect_not(lnx_cma_probe(&owner));
+	cr_expect_eq(lnx_cma_read(&owner, &piece, 1, &iov, 1, 5000), ESRCH);
+	/* It is dead and not even waited for, then gone for good. */
+	kill(owner.pid, SIGKILL);
+	waitid(P_PID, (id_t)owner.pid, &(siginfo_t) { 0 }, WEXITED | WNOWAIT);
+	cr_expect_not(lnx_cma_probe(&owner));
+	cr_expect_neq(lnx_cma_read(&owner, &piece, 1, &iov, 1, 5000), 0);
+	end(owner.pid);
+	cr_expect_not(lnx_cma_probe(&owner));
+	cr_expect_neq(lnx_cma_read(&owner, &piece, 1, &iov, 1, 5000), 0);
+}
+
+Test(cma, bad_places_are_errors)
+{
+	struct lnx_wire_piece piece[2] = { { 8, 16 },
+					   { (uintptr_t)data[0], 5000 } };
+	static uint8_t got[6000];
+	struct iovec iov = { got, sizeof(got) };
+	struct lnx_cma_owner owner;
+	char *hole;
+
+	need_cma();
+	hole = mmap(NULL, 1 << 16, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+		    0);
+	cr_assert_neq(hole, MAP_FAILED);
+	owner = owner_of(other(YOU));
+	cr_expect_neq(lnx_cma_read(&owner, piece, 2, &iov, 1, 5016), 0);
+	piece[0] = (struct lnx_wire_piece) { (uintptr_t)data[0], 16 };
+	piece[1].addr = (uintptr_t)hole;
+	cr_expect_neq(lnx_cma_read(&owner, piece, 2, &iov, 1, 5016), 0);
+	owner.cookie = 0;
+	cr_expect_neq(lnx_cma_read(&owner, piece, 2, &iov, 1, 5016), 0);
+	owner.cookie = 8;
+	cr_expect_not(lnx_cma_probe(&owner));
+	end(owner.pid);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Guest books of shm endpoints (core/shm_registry.c), on files of our own in /dev/shm. */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/shm_registry.h"
+#include "core/open.h"
+
+/* Of the test's process, also in its children. */
+#define EID		id_of(main_pid)
+static pid_t main_pid;
+static struct lnx_ep ep;
+
+static void note_pid(void)
+{
+	main_pid = getpid();
+}
+
+TestSuite(registry, .init = note_pid);
+
+static uint64_t id_of(pid_t pid)
+{
+	return 0x600d000000000000ULL + (uint64_t)pid;
+}
+
+static void file(uint64_t eid, off_t size)
+{
+	char path[LNX_SHM_PATH_BYTES];
+	int fd;
+
+	lnx_host_shm_path(eid, path);
+	unlink(path);
+	if (size < 0)
+		return;
+	fd = open(path, O_CREAT | O_EXCL | O_RDWR, 0600);
+	cr_assert_geq(fd, 0, "%s", path);
+	cr_assert_eq(ftruncate(fd, size), 0);
+	close(fd);
+}
+
+/* A place in the registry of another. */
+static int claim_slot(uint64_t eid, uint64_t registered, struct lnx_shm_registry **registry)
+{
+	int ret = lnx_shm_registry_find(eid, registry);
+
+	return ret ? ret : lnx_shm_slot_claim(*registry, registered);
+}
+
+static off_t pages(int n)
+{
+	return n * (off_t)sysconf(_SC_PAGESIZE);
+}
+
+static struct lnx_shm_registry *made(uint64_t eid)
+{
+	ep.eid = eid;
+	ep.pid = getpid();
+	file(eid, pages(4));
+	return lnx_shm_registry_open(&ep);
+}
+
+static unsigned registered(const struct lnx_shm_registry *b)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < LNX_SHM_SLOTS; i++)
+		n += lnx_shm_slot_peer(b, i) != 0;
+	return n;
+}
+
+Test(shm_registry, holds_as_many_as_shm_does)
+{
+	struct lnx_shm_registry *b = made(EID);
+	unsigned i;
+
+	cr_assert_not_null(b);
+	for (i = 1; i <= 256; i++) {
+		cr_expect(lnx_shm_slot_available(b, i));
+		cr_expect_eq(lnx_shm_slot_claim(b, i), 0, "registered %u", i);
+		cr_expect_eq(lnx_shm_slot_claim(b, i), 0, "again");
+	}
+	cr_expect_eq(lnx_shm_slots_free(b), 0);
+	cr_expect_not(lnx_shm_slot_available(b, 1000));
+	cr_expect_eq(lnx_shm_slot_claim(b, 1000), -FI_ENOSPC);
+	cr_expect(lnx_shm_slot_available(b, 77), "who has one");
+	for (i = 0; lnx_shm_slot_peer(b, i) != 77; i++)
+		;
+	lnx_shm_slot_release(b, i);
+	cr_expect_eq(lnx_shm_slot_claim(b, 1000), 0);
+	cr_expect_not(lnx_shm_slot_available(b, 77));
+	lnx_shm_registry_close(b);
+	file(EID, -1);
+}
+
+Test(shm_registry, is_found_by_others)
+{
+	struct lnx_shm_registry *b = made(EID);
+	struct lnx_cma_owner owner = { 0 };
+	struct lnx_shm_registry *seen;
+	int status;
+	pid_t pid;
+
+	cr_assert_not_null(b);
+	pid = fork();
+	if (!pid) {
+		if (claim_slot(EID, 9, &seen))
+			_exit(1);
+		lnx_shm_registry_owner(seen, &owner);
+		_exit(owner.pid != getppid() || owner.eid != EID ||
+		      owner.cookie != (uintptr_t)&ep.cookie ||
+		      !lnx_shm_registry_is_live(seen));
+	}
+	waitpid(pid, &status, 0);
+	cr_expect_eq(status, 0);
+	cr_assert_eq(claim_slot(EID, 9, &seen), 0);
+	cr_expect_not(lnx_shm_registry_dead(EID));
+	lnx_shm_registry_retire(b);
+	cr_expect_not(lnx_shm_registry_is_live(seen));
+	cr_expect(lnx_shm_registry_dead(EID));
+	lnx_shm_registry_close(seen);
+	cr_expect_eq(registered(b), 1);
+	cr_expect_eq(lnx_shm_slot_peer(b, 0), 9);
+	lnx_shm_registry_close(b);
+	file(EID, -1);
+}
+
+Test(shm_registry, may_be_missing)
+{
+	struct lnx_shm_registry *seen;
+	off_t sizes[] = { 0, 1, pages(1), pages(1) + 1, pages(2) };
+	size_t i;
+
+	file(EID, -1);
+	ep.eid = EID;
+	cr_expect_null(lnx_shm_registry_open(&ep));
+	cr_expect_eq(claim_slot(EID, 9, &seen), -FI_ENOENT);
+	cr_expect(lnx_shm_registry_dead(EID));
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		file(EID, sizes[i]);
+		cr_expect_eq(claim_slot(EID, 9, &seen), -FI_ENOENT,
+			     "%lld bytes", (long long)sizes[i]);
+		cr_expect_not(lnx_shm_registry_dead(EID), "%lld bytes",
+			      (long long)sizes[i]);
+	}
+	file(EID, -1);
+}
+
+Test(shm_registry, ends_with_the_process)
+{
+	int fd[2], status;
+	char c;
+	pid_t pid;
+
+	cr_assert_eq(pipe(fd), 0);
+	pid = fork();
+	if (!pid) {
+		if (!made(id_of(getpid())) || write(fd[1], "x", 1) != 1)
+			_exit(1);
+		pause();
+		_exit(0);
+	}
+	cr_assert_eq(read(fd[0], &c, 1), 1);
+	cr_expect_not(lnx_shm_registry_dead(id_of(pid)));
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	cr_expect(lnx_shm_registry_dead(id_of(pid)));
+	file(id_of(pid), -1);
+}
+
+/* Many at once: nobody gets two places, and none is given twice. */
+Test(shm_registry, places_are_claimed_once)
+{
+	struct lnx_shm_registry *b = made(EID);
+	unsigned char seen[1 + 4 * 100] = { 0 };
+	unsigned i, k;
+
+	cr_assert_not_null(b);
+	for (k = 0; k < 4; k++) {
+		struct lnx_shm_registry *seen;
+
+		if (fork())
+			continue;
+		/* Half of them are everybody's. */
+		for (i = 1; i <= 100; i++)
+			claim_slot(EID, i % 2 ? i : k * 100 + i, &seen);
+		_exit(0);
+	}
+	while (wait(NULL) > 0)
+		;
+	for (i = 0; i < LNX_SHM_SLOTS; i++) {
+		uint64_t who = lnx_shm_slot_peer(b, i);
+
+		cr_assert_leq(who, 400);
+		if (who)
+			cr_expect_eq(seen[who]++, 0, "%u twice", (unsigned)who);
+	}
+	cr_expect_eq(registered(b), 50 + 4 * 50);
+	lnx_shm_registry_close(b);
+	file(EID, -1);
+}

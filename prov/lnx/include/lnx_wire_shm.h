@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Every byte of a note: what two lnx endpoints say to each other over the shared
+ * memory rail, where the application's messages travel without a header of ours.
+ *
+ * A note is an untagged message of exactly LNX_SHM_CTRL_BYTES, an odd size that few
+ * applications use; one that is no note is told apart by magic and ids, and is an
+ * application's message.  Both ends are on one host: integers are in its order.
+ *
+ * RTS announces a large message, which keeps its place among all others, and stays
+ * in the sender's memory until the receiver has read it and says so with a FIN.  A
+ * receiver that may not read it asks for copies with a GET.  These are untagged messages
+ * of exactly LNX_COPY_BYTES, in the order of the data, and are told apart as notes are;
+ * the FIN follows the last.
+ *
+ * PUT follows an operation that the core executes.  The core takes what is in its
+ * queue in order, so when the PUT comes out, that operation has been executed.  The
+ * receiver counts it, or answers it with a RESP, or both.
+ */
+#ifndef LNX_WIRE_NOTE_H
+#define LNX_WIRE_NOTE_H
+
+#include <assert.h>
+#include <stdint.h>
+
+#include "lnx_wire.h"
+
+#define LNX_SHM_CTRL_MAGIC		0x3165746f6e786e6cULL	/* "lnxnote1" */
+#define LNX_SHM_CTRL_BYTES		137
+#define LNX_SHM_CTRL_PIECES		4
+/* Of flags: the receiver shall ask for copies, and not try to read. */
+#define LNX_SHM_CTRL_F_COPY		0x80
+
+struct lnx_wire_shm_ctrl {
+	uint64_t magic;
+	uint64_t src;		/* endpoint ids; never 0 */
+	uint64_t dst;
+	uint8_t kind;		/* LNX_KIND_RTS_MSG, _RTS_TAG, _GET or _FIN */
+	uint8_t flags;		/* RTS: LNX_WIRE_F_DATA, LNX_SHM_CTRL_F_COPY */
+	uint8_t npiece;		/* RTS: 1..LNX_SHM_CTRL_PIECES; others: 0 */
+	uint8_t reserved;
+	int32_t pid;		/* RTS: process that has the message, */
+	uint64_t cookie;		/* where it has src while the endpoint is open, */
+	uint64_t op;		/* sender's name for it; others repeat it */
+	uint64_t tag;
+	uint64_t data;		/* GET: the receiver's name for it */
+	uint64_t len;		/* GET: bytes wanted, not 0; FIN: error or 0 */
+	struct lnx_wire_piece {
+		uint64_t addr;
+		uint64_t len;	/* not 0; their sum is len */
+	} piece[LNX_SHM_CTRL_PIECES];
+};
+static_assert(sizeof(struct lnx_wire_shm_ctrl) == LNX_SHM_CTRL_BYTES - 1, "note");
+
+#define LNX_COPY_MAGIC		0x3179706f63786e6cULL	/* "lnxcopy1" */
+#define LNX_COPY_BYTES		4081	/* a core takes no more by copying */
+#define LNX_COPY_DATA		4032
+
+struct lnx_wire_copy {
+	uint64_t magic;
+	uint64_t src;		/* endpoint ids; never 0 */
+	uint64_t dst;
+	uint64_t op;		/* data of the GET */
+	uint64_t off;		/* of the data, in the message */
+	uint64_t len;		/* 1..LNX_COPY_DATA; not off + len < off */
+	uint8_t data[LNX_COPY_DATA];
+};
+static_assert(sizeof(struct lnx_wire_copy) == LNX_COPY_BYTES - 1, "copy");
+
+/* The same bytes of a PUT or RESP. */
+struct lnx_wire_note_put {
+	uint64_t magic;
+	uint64_t src;
+	uint64_t dst;
+	uint8_t kind;		/* LNX_KIND_PUT or _RESP */
+	uint8_t flags;		/* PUT: LNX_SHM_CTRL_F_*; RESP: 0 */
+	uint8_t n_targets;		/* PUT: 0..LNX_SHM_CTRL_PIECES; RESP: 0 */
+	uint8_t reserved;
+	uint32_t err;		/* RESP: error or 0 */
+	uint64_t op;		/* PUT: number of the operation, one more each time;
+				 * 0: no RESP is wanted.  RESP: of the last one that
+				 * it answers, and all before it not answered yet */
+	/* What was written or changed; none: it was a message. */
+	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];
+};
+static_assert(sizeof(struct lnx_wire_note_put) == LNX_SHM_CTRL_BYTES - 1, "note");
+
+#define LNX_SHM_CTRL_F_COUNT	0x01	/* counters of this memory are to count it */
+#define LNX_SHM_CTRL_F_READ		0x02	/* it has read there as well */
+#define LNX_SHM_CTRL_F_ALL		0x03
+
+#endif

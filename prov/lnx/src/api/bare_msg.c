@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_msg(3) of an endpoint of bare rails: the calls of msg.c, with tx/bare.h below. */
-#define LNX_BARE
-#include "api/msg.c"

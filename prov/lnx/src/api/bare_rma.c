@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_rma(3) of an endpoint of bare rails: the calls of rma.c, with tx/bare.h below. */
-#define LNX_BARE
-#include "api/rma.c"

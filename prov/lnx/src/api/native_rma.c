@@ -1,0 +1,4 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fi_rma(3) of an endpoint of bare rails: the calls of rma.c, with tx/native.h below. */
+#define LNX_NATIVE
+#include "api/rma.c"

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "core/exit_monitor.h"
+
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "core/cma.h"
+#include "core/pidwatch.h"
+
+struct lnx_exit_monitor {
+	int epfd;
+	unsigned n;			/* peers watched */
+};
+
+void lnx_exit_monitor_open(struct lnx_ep *ep)
+{
+	struct lnx_exit_monitor *l;
+
+	if (!ep->shm || ep->native || ep->exit_monitor)
+		return;
+	l = calloc(1, sizeof(*l));
+	if (!l)
+		return;
+	l->epfd = epoll_create1(EPOLL_CLOEXEC);
+	if (l->epfd < 0) {
+		free(l);
+		return;
+	}
+	ep->exit_monitor = l;
+}
+
+void lnx_exit_monitor_close(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+
+	if (!ep->exit_monitor)
+		return;
+	lnx_list_foreach(&ep->peers, n, tmp)
+		lnx_exit_monitor_forget(lnx_list_entry(n, struct lnx_peer, all_link));
+	close(ep->exit_monitor->epfd);
+	free(ep->exit_monitor);
+	ep->exit_monitor = NULL;
+}
+
+static void add(struct lnx_exit_monitor *l, struct lnx_peer *peer,
+		const struct lnx_pidwatch *w)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.ptr = peer };
+
+	if (epoll_ctl(l->epfd, EPOLL_CTL_ADD, lnx_pidwatch_fd(w), &e))
+		return;
+	peer->pidfd = 1 + lnx_pidwatch_fd(w);
+	l->n++;
+	peer->ep->idle_work = LNX_WORK_WATCH;
+}
+
+static bool is_meant(const struct lnx_peer *peer)
+{
+	const struct lnx_cma_owner *o = &peer->where;
+
+	if (lnx_cma_probe(o))
+		return true;
+	/* In another name space one may have been started in the same tick. */
+	return !peer->ep->conf->host_id && o->started &&
+	       lnx_pidwatch_started(o->pid) == o->started;
+}
+
+bool lnx_exit_monitor_watch(struct lnx_peer *peer)
+{
+	struct lnx_exit_monitor *l = peer->ep->exit_monitor;
+	struct lnx_pidwatch w = { .fd = -1 };
+	bool sure;
+
+	/* Our own process we need not watch. */
+	if (l && !peer->pidfd && peer->where.pid != peer->ep->pid &&
+	    lnx_pidwatch_open(&w, peer->where.pid))
+		w.pid = 0;
+	/* Afterwards: what is found now is of the process that is held, or none. */
+	sure = is_meant(peer);
+	if (sure && lnx_pidwatch_fd(&w) >= 0)
+		add(l, peer, &w);
+	if (!peer->pidfd)
+		lnx_pidwatch_close(&w);
+	return sure;
+}
+
+void lnx_exit_monitor_forget(struct lnx_peer *peer)
+{
+	struct lnx_exit_monitor *l = peer->ep->exit_monitor;
+
+	if (!peer->pidfd)
+		return;
+	/* A child that was forked may have it open still. */
+	epoll_ctl(l->epfd, EPOLL_CTL_DEL, peer->pidfd - 1, NULL);
+	close(peer->pidfd - 1);
+	peer->pidfd = 0;
+	if (!--l->n)
+		peer->ep->idle_work = 0;
+}
+
+struct lnx_peer *lnx_exit_monitor_next(struct lnx_ep *ep)
+{
+	struct lnx_peer *peer;
+	struct epoll_event e;
+
+	if (!ep->exit_monitor || !ep->exit_monitor->n ||
+	    epoll_wait(ep->exit_monitor->epfd, &e, 1, 0) != 1)
+		return NULL;
+	peer = e.data.ptr;
+	lnx_exit_monitor_forget(peer);
+	return peer;
+}
+
+int lnx_exit_monitor_fd(const struct lnx_ep *ep)
+{
+	return ep->exit_monitor ? ep->exit_monitor->epfd : -1;
+}

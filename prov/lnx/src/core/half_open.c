@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "core/half_open.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+#include "obj/ep.h"
+#include "wire/addr.h"
+
+/* Same family, address and port? */
+static bool same(const struct sockaddr_storage *a, const void *b, size_t blen)
+{
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = b;
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = b;
+
+	if (blen < sizeof(*b4) || a->ss_family != b4->sin_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return a4->sin_port == b4->sin_port &&
+		       a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return a->ss_family == AF_INET6 && blen >= sizeof(*b6) &&
+	       a6->sin6_port == b6->sin6_port &&
+	       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
+}
+
+/* tcpi_state; the header that names it does not go with linux/tcp.h. */
+#define ESTABLISHED	1
+/* The kernel's count of what came includes the end. */
+#define END_BYTES	1
+
+/*
+ * Connected to us, and its owner has not read a byte of it: none has come, or those
+ * that have are still to be looked at.
+ */
+static bool half_open(int fd, const struct lnx_rail *rail)
+{
+	struct sockaddr_storage sa;
+	socklen_t len = sizeof(sa);
+	struct tcp_info info;
+	int listens = 0, unread = 0;
+
+	if (getsockname(fd, (void *)&sa, &len) ||
+	    !same(&sa, rail->addr, rail->addrlen))
+		return false;
+	len = sizeof(listens);
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) ||
+	    listens)
+		return false;
+	memset(&info, 0, sizeof(info));
+	len = sizeof(info);
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
+	    len < offsetof(struct tcp_info, tcpi_bytes_received) +
+		  sizeof(info.tcpi_bytes_received))
+		return false;
+	/* In this order: what comes in between is unread, too. */
+	return !ioctl(fd, FIONREAD, &unread) && unread >= 0 &&
+	       (uint64_t)unread + (info.tcpi_state == ESTABLISHED ? 0 :
+				   END_BYTES) >= info.tcpi_bytes_received;
+}
+
+/* How many descriptors of this process act takes for some of the rail's. */
+static unsigned each(const struct lnx_rail *rail,
+		     bool (*act)(int fd, const struct lnx_rail *rail))
+{
+	struct dirent *e;
+	unsigned n = 0;
+	DIR *dir;
+
+	if (rail->prov != LNX_PROV_TCP && rail->prov != LNX_PROV_TCP_RXM)
+		return 0;
+	dir = opendir("/proc/self/fd");
+	if (!dir)
+		return 0;
+	while ((e = readdir(dir))) {
+		char *end;
+		long fd = strtol(e->d_name, &end, 10);
+
+		if (end != e->d_name && !*end)
+			n += act((int)fd, rail);
+	}
+	closedir(dir);
+	return n;
+}
+
+static bool half_open_end(int fd, const struct lnx_rail *rail)
+{
+	if (!half_open(fd, rail))
+		return false;
+	shutdown(fd, SHUT_RDWR);
+	return true;
+}
+
+unsigned lnx_half_open_end(const struct lnx_rail *rail)
+{
+	return each(rail, half_open_end);
+}
+
+/* Does a path of the rail lead there? */
+static bool leads_to(const struct lnx_rail *rail,
+		     const struct sockaddr_storage *to)
+{
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	lnx_list_foreach(&rail->ep->peers, n, tmp) {
+		const struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+
+		for (i = 0; i < peer->npath; i++) {
+			const struct lnx_path *path = &peer->path[i];
+			_Alignas(struct sockaddr_in6) uint8_t raw[LNX_ADDR_RAW];
+			size_t len = sizeof(raw);
+
+			if (path->rail == rail &&
+			    !fi_av_lookup(rail->av, path->core_addr, raw,
+					  &len) &&
+			    len <= sizeof(raw) && same(to, raw, len))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* The rail's listener, accepted by it, or made to a peer of it; and new to us.  Once the
+ * address is seen to be the rail's, the descriptor is of its core, which opens and closes
+ * under the owner lock only: it cannot become another one meanwhile. */
+static bool close_on_exec(int fd, const struct lnx_rail *rail)
+{
+	struct sockaddr_storage here, there;
+	socklen_t hlen = sizeof(here), tlen = sizeof(there);
+	int flags = fcntl(fd, F_GETFD);
+
+	if (flags < 0 || (flags & FD_CLOEXEC))
+		return false;
+	memset(&here, 0, sizeof(here));
+	memset(&there, 0, sizeof(there));
+	/* What is no socket is refused here. */
+	if (getsockname(fd, (void *)&here, &hlen) ||
+	    (!same(&here, rail->addr, rail->addrlen) &&
+	     (getpeername(fd, (void *)&there, &tlen) ||
+	      !leads_to(rail, &there))))
+		return false;
+	return !fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+}
+
+unsigned lnx_half_open_cloexec(const struct lnx_rail *rail)
+{
+	return each(rail, close_on_exec);
+}
+
+/* Accepted by the rail, or made to a peer of it. */
+static bool reset_when_closed(int fd, const struct lnx_rail *rail)
+{
+	static const struct linger none = { .l_onoff = 1, .l_linger = 0 };
+	struct sockaddr_storage here, there;
+	socklen_t hlen = sizeof(here), tlen = sizeof(there);
+
+	memset(&here, 0, sizeof(here));
+	memset(&there, 0, sizeof(there));
+	/* What is no socket has no name, and listeners have no other end. */
+	if (getsockname(fd, (void *)&here, &hlen) ||
+	    getpeername(fd, (void *)&there, &tlen) ||
+	    (!same(&here, rail->addr, rail->addrlen) &&
+	     !leads_to(rail, &there)))
+		return false;
+	return !setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+}
+
+unsigned lnx_half_open_reset(const struct lnx_rail *rail)
+{
+	return each(rail, reset_when_closed);
+}

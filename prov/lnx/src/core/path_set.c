@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <netinet/in.h>
+#include <string.h>
+
+#include "core/open.h"
+#include "core/paths.h"
+#include "core/path_set.h"
+
+/* A second path comes: what the first has delivered is of interest from now on. */
+static void not_alone(struct lnx_peer *peer)
+{
+	struct lnx_path *path = &peer->path[0];
+	uint64_t got = path->sent - LNX_MIN(path->sent, peer->una_bytes);
+
+	path->last_report += got - path->delivered;
+	path->delivered = got;
+}
+
+/* One more.  False: the core has no room for its address. */
+static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
+{
+	struct lnx_path *path = &peer->path[peer->npath];
+
+	memset(path, 0, sizeof(*path));
+	path->rail = way->rail;
+	path->remote_rail = way->remote;
+	path->class = way->class;
+	path->link_bps = path->rail->link_bps;
+	path->state = LNX_PATH_IDLE;
+	path->index = peer->npath;
+	path->inflight_limit = LNX_PATH_INFLIGHT_FIRST;
+	lnx_list_init(&path->reads);
+	lnx_list_init(&path->gets);
+	lnx_health_init(&path->detect.health);
+	lnx_health_init(&path->detect.remote);
+	if (lnx_rail_insert(path->rail, way->to->raw, &path->core_addr))
+		return false;
+	if (peer->npath == 1)
+		not_alone(peer);
+	peer->npath++;
+	/* There will be a connection: comp/progress.c. */
+	peer->ep->sweep_ns = peer->ep->sweep_gap_ns = 0;
+	peer->ep->work |= LNX_WORK_SWEEP;
+	return true;
+}
+
+void lnx_path_set_join(struct lnx_peer *peer, const struct lnx_rails *r)
+{
+	struct lnx_path_choice way[LNX_PATHS_MAX];
+	struct lnx_select_counts s;
+	unsigned i;
+
+	s = lnx_paths_choose(peer->ep, r, NULL, way, LNX_PATHS_MAX);
+	for (i = 0; i < s.n; i++) {
+		if (!add(peer, &way[i]))
+			continue;
+		peer->n_stripe += i < s.n_stripe;
+		peer->n_rr += i < s.n_rr;
+	}
+	/* Were all of those refused, the next best is what there is. */
+	peer->n_stripe = LNX_MAX(peer->n_stripe, peer->npath != 0);
+	peer->n_rr = LNX_MAX(peer->n_rr, peer->npath != 0);
+}
+
+static uint16_t *port_in(uint8_t raw[LNX_ADDR_RAW], size_t len)
+{
+	struct sockaddr_in *in = (void *)raw;
+	struct sockaddr_in6 *in6 = (void *)raw;
+
+	if (len >= sizeof(*in) && in->sin_family == AF_INET)
+		return &in->sin_port;
+	if (len >= sizeof(*in6) && in6->sin6_family == AF_INET6)
+		return &in6->sin6_port;
+	return NULL;
+}
+
+static uint16_t port_of(uint8_t raw[LNX_ADDR_RAW], size_t len)
+{
+	uint16_t *port = port_in(raw, len);
+
+	return port ? ntohs(*port) : 0;
+}
+
+LNX_COLD bool lnx_path_set_previous(struct lnx_peer *peer, struct lnx_path *path)
+{
+	_Alignas(struct sockaddr_in6) uint8_t raw[LNX_ADDR_RAW] = { 0 };
+	size_t len = sizeof(raw);
+	fi_addr_t core_addr;
+	uint16_t *port, now;
+
+	if (!path->detect.previous_port ||
+	    fi_av_lookup(path->rail->av, path->core_addr, raw, &len) ||
+	    len > sizeof(raw))
+		return false;
+	port = port_in(raw, len);
+	if (!port)
+		return false;
+	now = ntohs(*port);
+	*port = htons(path->detect.previous_port);
+	if (lnx_rail_insert(path->rail, raw, &core_addr))
+		return false;
+	lnx_rail_remove(path->rail, path->core_addr);
+	path->core_addr = core_addr;
+	path->detect.previous_port = now;
+	peer->wrong_endpoint &= (uint8_t)~(1u << path->index);
+	return true;
+}
+
+void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = &peer->path[i];
+		const struct lnx_addr_rail *to =
+			lnx_rails_find(r, path->remote_rail);
+		_Alignas(struct sockaddr_in6) uint8_t old[LNX_ADDR_RAW] = { 0 };
+		size_t len = sizeof(old);
+		fi_addr_t core_addr;
+
+		if (!to || to->prov != path->rail->prov ||
+		    fi_av_lookup(path->rail->av, path->core_addr, old, &len) ||
+		    len > sizeof(old) || !memcmp(old, to->raw, len))
+			continue;
+		if (lnx_rail_insert(path->rail, to->raw, &core_addr))
+			continue;	/* it stays where nobody is */
+		lnx_rail_remove(path->rail, path->core_addr);
+		path->core_addr = core_addr;
+		path->detect.previous_port = port_of(old, len);
+		peer->wrong_endpoint &= (uint8_t)~(1u << i);
+		path->retry_ns = 0;
+		path->backoff_ns = 0;
+		path->detect.probe_ns = 1;	/* at once */
+		path->detect.moved_away = true;
+	}
+}
+
+/* The rails that have a path. */
+static struct lnx_paths_but in_use(const struct lnx_peer *peer)
+{
+	const struct lnx_ep *ep = peer->ep;
+	struct lnx_rail *const *rail = ep->rail + (ep->nrail - ep->nnet);
+	struct lnx_paths_but but = { .routed = true };
+	unsigned i, k;
+
+	for (i = 0; i < peer->npath; i++) {
+		but.remote |= 1u << peer->path[i].remote_rail;
+		for (k = 0; k < ep->nnet; k++)
+			if (rail[k] == peer->path[i].rail)
+				but.local |= 1u << k;
+	}
+	return but;
+}
+
+/*
+ * Add what there is beside those rails.  A path that is as good as any takes part in
+ * all that several do; should others of less worth stand before it, so do they now,
+ * each by its speed.
+ */
+static unsigned add_beside(struct lnx_peer *peer, const struct lnx_rails *r,
+			   const struct lnx_paths_but *but)
+{
+	struct lnx_path_choice way[LNX_PATHS_MAX];
+	unsigned max = (unsigned)LNX_MIN(LNX_PATHS_MAX,
+					 peer->ep->conf->max_rails);
+	unsigned mode = (unsigned)peer->ep->conf->multi_rail_selection;
+	unsigned i, n = 0;
+	struct lnx_select_counts s;
+
+	if (peer->npath >= max)
+		return 0;
+	s = lnx_paths_choose(peer->ep, r, but, way, max - peer->npath);
+	for (i = 0; i < s.n; i++) {
+		if (!add(peer, &way[i]))
+			continue;
+		n++;
+		if (i < s.n_stripe && mode != LNX_SELECTION_LNET)
+			peer->n_stripe = peer->npath;
+		if (i < s.n_rr && mode != LNX_SELECTION_SPREAD)
+			peer->n_rr = peer->npath;
+	}
+	return n;
+}
+
+void lnx_path_set_extend(struct lnx_peer *peer, const struct lnx_rails *r)
+{
+	struct lnx_paths_but used, but;
+	unsigned n;
+
+	if (!peer->npath) {
+		lnx_path_set_join(peer, r);
+		return;
+	}
+	if (peer->ep->conf->multi_rail_selection == LNX_SELECTION_PER_PEER)
+		return;
+	/* Best are those of which both ends are new. */
+	but = used = in_use(peer);
+	n = add_beside(peer, r, &but);
+	if (n)
+		used = in_use(peer);
+	but.local = used.local;
+	but.remote = 0;
+	n += add_beside(peer, r, &but);
+	if (n)
+		used = in_use(peer);
+	but.local = 0;
+	but.remote = used.remote;
+	n += add_beside(peer, r, &but);
+	if (n)
+		LNX_INFO(FI_LOG_EP_CTRL, "peer %016llx: %u more paths, %u now\n",
+			 (unsigned long long)peer->eid, n, peer->npath);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "core/shm_registry.h"
+#include "core/open.h"
+#include "core/pidwatch.h"
+
+#define MAGIC		0x32306b6f6f62786eULL	/* "nxbook02" */
+
+struct lnx_shm_registry {
+	uint64_t magic;
+	uint64_t eid;
+	int32_t pid;
+	uint32_t n_targets;
+	uint64_t cookie;				/* 0: the owner has closed */
+	uint64_t started;			/* its process; 0: not known */
+	uint64_t place[LNX_SHM_SLOTS];	/* 0: free */
+	uint32_t counts;			/* writes are to be followed by notes */
+};
+static_assert(sizeof(struct lnx_shm_registry) <= 4096, "one page");
+
+static size_t page_size(void)
+{
+	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static int open_region(uint64_t eid, off_t *size)
+{
+	char path[LNX_SHM_PATH_BYTES];
+	struct stat st;
+	int fd;
+
+	lnx_host_shm_path(eid, path);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size <= 0 ||
+	    st.st_size % (off_t)page_size()) {
+		close(fd);
+		return -EINVAL;
+	}
+	*size = st.st_size;
+	return fd;
+}
+
+/* Map the page at that offset; closes fd. */
+static struct lnx_shm_registry *map_page(int fd, off_t at)
+{
+	void *p = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
+		       fd, at);
+
+	close(fd);
+	return p == MAP_FAILED ? NULL : p;
+}
+
+struct lnx_shm_registry *lnx_shm_registry_open(const struct lnx_ep *ep)
+{
+	struct lnx_shm_registry *b;
+	off_t size;
+	int fd = open_region(ep->eid, &size);
+
+	if (fd < 0)
+		return NULL;
+	/* Not ftruncate: a page that cannot be had later is a SIGBUS. */
+	if (posix_fallocate(fd, size, (off_t)page_size())) {
+		close(fd);
+		return NULL;
+	}
+	b = map_page(fd, size);
+	if (!b)
+		return NULL;
+	b->eid = ep->eid;
+	b->pid = ep->pid;
+	b->n_targets = LNX_SHM_SLOTS;
+	b->cookie = (uint64_t)(uintptr_t)&ep->cookie;
+	b->started = lnx_pidwatch_started(ep->pid);
+	__atomic_store_n(&b->magic, MAGIC, __ATOMIC_RELEASE);
+	return b;
+}
+
+void lnx_shm_registry_close(struct lnx_shm_registry *registry)
+{
+	if (registry)
+		munmap(registry, page_size());
+}
+
+/* The registry of another endpoint, to be closed.  NULL with -ENOENT: there is no such
+ * endpoint; -EINVAL: it has no registry. */
+static struct lnx_shm_registry *map_registry(uint64_t eid, int *err)
+{
+	struct lnx_shm_registry *b;
+	off_t size;
+	int fd = open_region(eid, &size);
+
+	*err = fd < 0 ? fd : -EINVAL;
+	if (fd < 0)
+		return NULL;
+	if (size < 2 * (off_t)page_size()) {
+		close(fd);
+		return NULL;
+	}
+	b = map_page(fd, size - (off_t)page_size());
+	if (!b)
+		return NULL;
+	if (__atomic_load_n(&b->magic, __ATOMIC_ACQUIRE) != MAGIC ||
+	    b->eid != eid || b->n_targets != LNX_SHM_SLOTS) {
+		lnx_shm_registry_close(b);
+		return NULL;
+	}
+	return b;
+}
+
+static inline uint64_t get(const struct lnx_shm_registry *b, unsigned i)
+{
+	return __atomic_load_n(&b->place[i], __ATOMIC_ACQUIRE);
+}
+
+int lnx_shm_slot_claim(struct lnx_shm_registry *b, uint64_t eid)
+{
+	unsigned i;
+
+	for (i = 0; i < LNX_SHM_SLOTS; i++)
+		if (get(b, i) == eid)
+			return 0;
+	for (i = 0; i < LNX_SHM_SLOTS; i++) {
+		uint64_t who = 0;
+
+		if (get(b, i))
+			continue;
+		if (__atomic_compare_exchange_n(&b->place[i], &who, eid, false,
+						__ATOMIC_ACQ_REL,
+						__ATOMIC_ACQUIRE) ||
+		    who == eid)
+			return 0;
+	}
+	return -FI_ENOSPC;
+}
+
+bool lnx_shm_slot_available(const struct lnx_shm_registry *b, uint64_t eid)
+{
+	unsigned i;
+
+	for (i = 0; i < LNX_SHM_SLOTS; i++) {
+		uint64_t who = get(b, i);
+
+		if (!who || who == eid)
+			return true;
+	}
+	return false;
+}
+
+unsigned lnx_shm_slots_free(const struct lnx_shm_registry *b)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < LNX_SHM_SLOTS; i++)
+		n += !get(b, i);
+	return n;
+}
+
+uint64_t lnx_shm_slot_peer(const struct lnx_shm_registry *b, unsigned i)
+{
+	return get(b, i);
+}
+
+void lnx_shm_slot_release(struct lnx_shm_registry *b, unsigned i)
+{
+	__atomic_store_n(&b->place[i], 0, __ATOMIC_RELEASE);
+}
+
+int lnx_shm_registry_find(uint64_t eid, struct lnx_shm_registry **registry)
+{
+	int err;
+
+	*registry = map_registry(eid, &err);
+	return *registry ? 0 : -FI_ENOENT;
+}
+
+void lnx_shm_registry_owner(const struct lnx_shm_registry *b, struct lnx_cma_owner *owner)
+{
+	owner->pid = b->pid;
+	owner->eid = b->eid;
+	owner->cookie = __atomic_load_n(&b->cookie, __ATOMIC_RELAXED);
+	owner->started = b->started;
+}
+
+const uint32_t lnx_shm_registry_no_counts;
+
+const uint32_t *lnx_shm_registry_counts(const struct lnx_shm_registry *b)
+{
+	return &b->counts;
+}
+
+void lnx_shm_registry_count(struct lnx_shm_registry *b)
+{
+	__atomic_store_n(&b->counts, 1, __ATOMIC_RELEASE);
+}
+
+void lnx_shm_registry_retire(struct lnx_shm_registry *b)
+{
+	__atomic_store_n(&b->cookie, 0, __ATOMIC_SEQ_CST);
+}
+
+bool lnx_shm_registry_is_live(const struct lnx_shm_registry *b)
+{
+	/* Not before the reads that it is to vouch for. */
+	lnx_fence();
+	return __atomic_load_n(&b->cookie, __ATOMIC_RELAXED) != 0;
+}
+
+bool lnx_shm_registry_dead(uint64_t eid)
+{
+	struct lnx_shm_registry *b;
+	bool gone;
+	int err;
+
+	b = map_registry(eid, &err);
+	if (!b)
+		return err == -ENOENT;
+	gone = !lnx_shm_registry_is_live(b) ||
+	       (b->pid > 0 && kill(b->pid, 0) && errno == ESRCH);
+	lnx_shm_registry_close(b);
+	return gone;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What peers know of where our rails are.  Called by tx/recovery.c and tx/reopen.c.
+ *
+ * A rail that is opened anew gets another port, so that nobody takes who connects from
+ * there for the one whom he believes connected still; and peers are told over another
+ * path.  That path may fail before they hear of it, for both ends at once: then each
+ * looks for the other where nobody is any more, for ever.  So who has no other path to
+ * a peer is to be found where that peer is known to look for him: there the rail is
+ * opened.
+ *
+ * The peer knows a port when it has acknowledged the HELLO, or answered the PROBE, that
+ * told it.  Should that be lost, it knows more than we think; but it remembers where we
+ * were before, and tries both in turn (lnx_path_set_previous).
+ */
+#include "core/open.h"
+#include "tx/detect.h"
+#include "tx/recovery.h"
+
+/* A path of another rail is no better than this one while nothing comes of it. */
+#define STALLED_NS	(200 * LNX_NS_PER_MS)
+
+LNX_COLD void lnx_address_ack_hello(struct lnx_peer *peer)
+{
+	peer->hello_epoch = peer->ep->address_epoch;
+	peer->hello_seq = peer->tx_next;
+}
+
+LNX_COLD void lnx_address_ack_all(struct lnx_peer *peer, uint64_t moves)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = &peer->path[i];
+
+		if (path->rail->moved_epoch <= moves)
+			path->detect.acked_port =
+				(uint16_t)lnx_rail_port(path->rail);
+	}
+}
+
+LNX_COLD void lnx_address_ack_look(struct lnx_peer *peer)
+{
+	if ((int32_t)(peer->tx_una - peer->hello_seq) <= 0)
+		return;
+	lnx_address_ack_all(peer, peer->hello_epoch);
+	peer->hello_epoch = 0;
+}
+
+unsigned lnx_address_ack_port(const struct lnx_path *path)
+{
+	return path->detect.acked_port ? path->detect.acked_port :
+				       path->rail->first_port;
+}
+
+bool lnx_path_alternative(const struct lnx_peer *peer, const struct lnx_path *path,
+		     uint64_t now)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *other = &peer->path[i];
+
+		if (other->state == LNX_PATH_UP && other->rail != path->rail &&
+		    (!other->detect.stalled_since_ns ||
+		     lnx_ns_since(now, LNX_MAX(other->detect.stalled_since_ns,
+					       peer->pong_ns)) <=
+			     STALLED_NS))
+			return true;
+	}
+	return false;
+}
+
+/* The peer can be told nothing but by this path. */
+static bool cut_off(const struct lnx_peer *peer, const struct lnx_path *path,
+		    uint64_t now)
+{
+	unsigned i;
+
+	if (path->state != LNX_PATH_DOWN || lnx_path_alternative(peer, path, now))
+		return false;
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i].state == LNX_PATH_IDLE &&
+		    peer->path[i].rail != path->rail)
+			return false;
+	return true;
+}
+
+/*
+ * Now and then another port all the same: the peer may sit where it was and believe in
+ * a connection of before.  Not both at the same time: one every second time, the other
+ * every third.
+ */
+static bool try_another(const struct lnx_rail *rail,
+			const struct lnx_peer *peer)
+{
+	unsigned every = rail->ep->eid > peer->eid ? 3 : 2;
+
+	return rail->unannounced % every == every - 1;
+}
+
+LNX_COLD bool lnx_address_ack_keep(const struct lnx_rail *rail, uint64_t now,
+			    unsigned *port)
+{
+	struct lnx_node *n, *tmp;
+	bool keep = false;
+	unsigned i;
+
+	*port = 0;
+	lnx_list_foreach(&rail->ep->peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+
+		if (peer->dead || peer->closing)
+			continue;
+		if (peer->hello_epoch)
+			lnx_address_ack_look(peer);
+		for (i = 0; i < peer->npath; i++) {
+			const struct lnx_path *path = &peer->path[i];
+
+			if (path->rail != rail || !cut_off(peer, path, now))
+				continue;
+			/* Several look at several places: each in turn. */
+			if (!keep || lnx_address_ack_port(path) != lnx_rail_port(rail))
+				*port = try_another(rail, peer) ?
+					0 : lnx_address_ack_port(path);
+			keep = true;
+		}
+	}
+	return keep;
+}

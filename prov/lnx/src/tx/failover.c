@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What becomes of the frames of a path that is left, and of a rail whose core endpoint
+ * is closed.  Called by tx/detect.c and tx/recovery.c; what goes out again is posted by
+ * lnx_tx_pump (tx/frame.c).
+ */
+#include "core/open.h"
+#include "rx/rx.h"
+#include "tx/frame.h"
+#include "tx/detect.h"
+#include "tx/path.h"
+
+/*
+ * Another of its kind takes the place of a frame that a core has and cannot be made
+ * to give back.
+ */
+static LNX_COLD void send_clone(struct lnx_ep *ep, struct lnx_peer *peer,
+			       struct lnx_txe *txe)
+{
+	struct lnx_txe *clone;
+
+	/* Its payload is the application's: it has to be out of the core. */
+	if (txe->niov)
+		return;
+	clone = lnx_txe_get(ep, txe->len - sizeof(struct lnx_wire_hdr));
+	if (!clone)
+		return;
+	clone->comp_at_ack = txe->comp_at_ack;
+	clone->want_comp = txe->want_comp;
+	clone->counts = txe->counts;
+	clone->tells = txe->tells;
+	clone->reported = txe->reported;
+	clone->path = txe->path;
+	clone->len = txe->len;
+	clone->seq = txe->seq;
+	clone->peer = peer;
+	clone->context = txe->context;
+	clone->cq_flags = txe->cq_flags;
+	memcpy(clone->frame, txe->frame, txe->len);
+	*lnx_tx_slot(peer, txe->seq) = clone;
+	txe->reported = true;
+	txe->acked = true;		/* free as soon as the core is done */
+	lnx_list_add_tail(&peer->path[txe->path].rail->clones, &txe->link);
+}
+
+LNX_COLD void lnx_tx_fail_over(struct lnx_path *path, struct lnx_peer *peer)
+{
+	uint32_t seq;
+
+	for (seq = peer->tx_una; seq != peer->tx_posted; seq++) {
+		struct lnx_txe *txe = *lnx_tx_slot(peer, seq);
+
+		if (txe && txe->path == path->index && txe->in_core)
+			send_clone(peer->ep, peer, txe);
+	}
+	/* What still arrives over it is a duplicate. */
+	path->delivered = path->sent;
+	path->send.mark_ns = 0;
+	lnx_tx_retransmit(peer, 1u << path->index);
+}
+
+LNX_COLD bool lnx_tx_in_core(const struct lnx_path *path, struct lnx_peer *peer)
+{
+	uint32_t seq;
+
+	for (seq = peer->tx_una; seq != peer->tx_posted; seq++) {
+		const struct lnx_txe *txe = *lnx_tx_slot(peer, seq);
+
+		if (txe && txe->path == path->index && txe->in_core)
+			return true;
+	}
+	return false;
+}
+
+LNX_COLD void lnx_tx_redirect(struct lnx_path *path, struct lnx_peer *peer,
+			       const struct lnx_path *next)
+{
+	struct lnx_txe *first;
+
+	lnx_tx_fail_over(path, peer);
+	/* Where that is, the others follow (tx/path.c). */
+	first = *lnx_tx_slot(peer, peer->tx_una);
+	if (first)
+		first->path = next->index;
+	peer->cur = next->index;
+	lnx_tx_retransmit(peer, 1u << next->index);
+}
+
+LNX_COLD void lnx_tx_cut(struct lnx_path *path, struct lnx_peer *peer)
+{
+	uint32_t seq;
+
+	for (seq = peer->tx_una; seq != peer->tx_posted; seq++) {
+		struct lnx_txe *txe = *lnx_tx_slot(peer, seq);
+
+		if (txe && txe->path == path->index && txe->in_core) {
+			txe->in_core = false;
+			path->rail->busy--;
+		}
+	}
+	path->delivered = path->sent;
+	path->send.mark_ns = 0;
+	lnx_tx_retransmit(peer, 1u << path->index);
+}
+
+LNX_COLD void lnx_tx_cut_clones(struct lnx_rail *rail)
+{
+	struct lnx_node *n;
+
+	while (!lnx_list_empty(&rail->clones)) {
+		struct lnx_txe *txe;
+
+		n = rail->clones.next;
+		txe = lnx_list_entry(n, struct lnx_txe, link);
+		rail->busy--;
+		txe->in_core = false;
+		lnx_txe_settled(txe);
+	}
+}
+
+LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_ep *ep)
+{
+	uint8_t what[LNX_HELLO_BYTES];
+	size_t len = lnx_ep_hello(ep, what);
+	struct lnx_txe *txe = lnx_txe_get(ep, len);
+
+	if (!txe)
+		return NULL;
+	memcpy(txe->frame + sizeof(struct lnx_wire_hdr), what, len);
+	txe->len = sizeof(struct lnx_wire_hdr) + len;
+	return txe;
+}
+
+LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_hdr h = { .kind = LNX_KIND_HELLO, .key = ep->address_epoch };
+	struct lnx_txe *txe;
+
+	if (peer->dead || peer->closing || peer->self || !peer->npath)
+		return;
+	/* To who only sends to us it is the first one. */
+	if (!peer->hello_done) {
+		lnx_tx_ready(ep, peer);
+		return;
+	}
+	txe = lnx_tx_hello(ep);
+	if (!txe)
+		return;			/* they find out that the old one is gone */
+	lnx_address_ack_hello(peer);
+	if (lnx_tx_queue(ep, peer, txe, &h, false))
+		lnx_txe_put(ep, txe);
+}

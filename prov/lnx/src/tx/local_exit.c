@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "tx/local_exit.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#include "core/shm_registry.h"
+#include "core/cma.h"
+#include "core/exit_monitor.h"
+#include "rx/rx.h"
+#include "tx/confirm.h"
+#include "tx/tx.h"
+
+#define LOOK_NS		(10 * LNX_NS_PER_MS)	/* at the descriptor */
+#define PROBE_NS	(100 * LNX_NS_PER_MS)	/* of each peer */
+
+static LNX_COLD void died(struct lnx_peer *peer, const char *why)
+{
+	LNX_INFO(FI_LOG_EP_DATA, "peer %016llx: %s\n",
+		 (unsigned long long)peer->eid, why);
+	lnx_exit_monitor_forget(peer);
+	peer->direct = peer->shm_addr = FI_ADDR_NOTAVAIL;
+	peer->no_shm = true;
+	peer->ep->stats.local_exits++;
+	/* So it is when a job ends: nothing to warn of. */
+	peer->dead = true;
+	lnx_fetch_fail_peer(peer);
+	if (!peer->nrndv && !peer->ndpend && !peer->n_segments && !peer->npath &&
+	    !peer->nconfirm)
+		return;
+	lnx_tx_peer_failed(peer, FI_ECONNRESET);
+	lnx_tx_direct_fail(peer, FI_ECONNRESET);
+	lnx_confirm_fail(peer, FI_ECONNRESET);
+}
+
+void lnx_local_exit_look(struct lnx_ep *ep)
+{
+	struct lnx_peer *peer;
+	bool polled = false;
+
+	while ((peer = lnx_exit_monitor_next(ep))) {
+		/* Its last words: that it has read what we sent, perhaps. */
+		if (!polled && !lnx_rxe_low(ep))
+			fi_cq_read(ep->shm->core_cq, NULL, 0);
+		polled = true;
+		died(peer, "its process has ended");
+	}
+}
+
+/* ---- those that no descriptor tells of ---- */
+
+/* Also whose process lives, and has closed its endpoint. */
+static bool is_dead(const struct lnx_peer *peer)
+{
+	if (peer->registry && !lnx_shm_registry_is_live(peer->registry))
+		return true;
+	if (!peer->sure)
+		return false;
+	switch (lnx_cma_ask(&peer->where)) {
+	case 0:
+		return false;
+	case ESRCH:
+		return true;
+	default:
+		/* It may not be read. */
+		return kill(peer->where.pid, 0) && errno == ESRCH;
+	}
+}
+
+static bool seems_dead(struct lnx_peer *peer, uint64_t now)
+{
+	if (peer->watched_ns == now)
+		return false;
+	peer->watched_ns = now;
+	if (!is_dead(peer)) {
+		peer->miss = false;
+		return false;
+	}
+	/* Its last word may be here, and not yet read. */
+	if (!peer->miss) {
+		peer->miss = true;
+		return false;
+	}
+	return true;
+}
+
+static struct lnx_peer *find_dead(struct lnx_ep *ep, uint64_t now)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&ep->rndvs, n, tmp) {
+		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
+
+		if (rndv->here && seems_dead(rndv->peer, now))
+			return rndv->peer;
+	}
+	lnx_list_foreach(&ep->copies, n, tmp) {
+		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, link);
+
+		if (seems_dead(rxe->peer, now))
+			return rxe->peer;
+	}
+	lnx_list_foreach(&ep->direct_peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, dpend_link);
+
+		/* Of others nothing is known. */
+		if (peer->notes && seems_dead(peer, now))
+			return peer;
+	}
+	for (n = ep->peers.next; ep->nconfirm && n != &ep->peers; n = n->next) {
+		struct lnx_peer *peer =
+			lnx_container_of(n, struct lnx_peer, all_link);
+
+		if (peer->nconfirm && seems_dead(peer, now))
+			return peer;
+	}
+	return NULL;
+}
+
+static void probe(struct lnx_ep *ep, uint64_t now)
+{
+	struct lnx_peer *peer = find_dead(ep, now);
+
+	ep->probe_ns = peer ? 0 : now + PROBE_NS;
+	if (peer)
+		died(peer, "its process has ended, or its endpoint is closed");
+}
+
+static bool any_due(const struct lnx_ep *ep)
+{
+	const struct lnx_node *n;
+
+	if (!lnx_list_empty(&ep->direct_peers) ||
+	    !lnx_list_empty(&ep->copies) || ep->nconfirm)
+		return true;
+	for (n = ep->rndvs.next; n != &ep->rndvs; n = n->next)
+		if (lnx_container_of(n, struct lnx_rndv, link)->here)
+			return true;
+	return false;
+}
+
+void lnx_local_exit_run(struct lnx_ep *ep, uint64_t now)
+{
+	if (now < ep->watch_ns)
+		return;
+	ep->watch_ns = now + LOOK_NS;
+	lnx_local_exit_look(ep);
+	if (now >= ep->probe_ns)
+		probe(ep, now);
+	if (!any_due(ep))
+		ep->work &= ~LNX_WORK_WATCH;
+}

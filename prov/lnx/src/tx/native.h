@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sends and remote memory access over bare rails (FI_LNX_USE_SRQ=0): one operation is
+ * one of the core of the rail that leads to the peer, which also ends it.  Called by
+ * api/bare_*.c; what cores must not be asked, because they are not reliable in
+ * refusing it, is checked here as in tx/submit.h and tx/rma.h.
+ *
+ *	api/native_msg.c → tx/native.h → core ⇢ comp/native.c
+ */
+#ifndef LNX_TX_NATIVE_H
+#define LNX_TX_NATIVE_H
+
+#include "comp/comp.h"
+#include "obj/mr.h"
+#include "rx/rx.h"
+#include "tx/post.h"
+#include "tx/rma.h"
+
+#define LNX_NATIVE_TRIES	16
+
+/* The rail to a peer, with its address there; NULL: there is none. */
+LNX_INLINE struct lnx_rail *lnx_native_path(const struct lnx_peer *peer,
+					 fi_addr_t *core_addr)
+{
+	if (peer->shm_addr != FI_ADDR_NOTAVAIL) {
+		*core_addr = peer->shm_addr;
+		return peer->ep->shm;
+	}
+	*core_addr = peer->path[0].core_addr;
+	return peer->npath ? peer->path[0].rail : NULL;
+}
+
+/* The same for an address of the application's.  0, -FI_EINVAL, -FI_ENOMEM or
+ * -FI_EHOSTUNREACH.  Owner lock held. */
+LNX_INLINE ssize_t lnx_native_find(struct lnx_ep *ep, fi_addr_t addr,
+				 struct lnx_rail **rail, fi_addr_t *core_addr)
+{
+	struct lnx_peer *peer = lnx_peer_get(ep, addr);
+	int err;
+
+	if (lnx_unlikely(!peer)) {
+		peer = lnx_peer_make(ep, addr, &err);
+		if (!peer)
+			return err;
+	}
+	*rail = lnx_native_path(peer, core_addr);
+	return lnx_likely(*rail != NULL) ? 0 : -FI_EHOSTUNREACH;
+}
+
+/* Something of ours is in the core: look for its end. */
+LNX_INLINE void lnx_native_busy(struct lnx_rail *rail)
+{
+	rail->poll_credits = LNX_MAX(1u, rail->ep->poll_hot);
+}
+
+/* What rail's core calls n buffers of the application; NULL: nothing.  Only with
+ * FI_HMEM does it matter. */
+LNX_INLINE void **lnx_native_desc(const struct lnx_rail *rail, void **desc,
+				size_t n, void **core)
+{
+	if (lnx_likely(!desc || !rail->ep->domain->hmem))
+		return NULL;
+	lnx_mr_descs(rail, desc, n, core);
+	return core;
+}
+
+LNX_INLINE ssize_t lnx_native_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
+{
+	void *core_desc[LNX_IOV_MAX], **desc = NULL;
+	struct lnx_rail *rail = NULL;
+	fi_addr_t core_addr = FI_ADDR_NOTAVAIL;
+	unsigned i;
+	ssize_t ret;
+
+	if (lnx_unlikely(tx->niov > LNX_IOV_MAX))
+		return -FI_EINVAL;
+	if ((lnx_call_inject(tx->call) || (tx->op_flags & FI_INJECT)) &&
+	    lnx_unlikely(lnx_iov_len(tx->iov, tx->niov) > ep->inject_size))
+		return -FI_EINVAL;
+	lnx_lock(&ep->lock);
+	ret = lnx_native_find(ep, tx->dest, &rail, &core_addr);
+	if (lnx_likely(!ret))
+		desc = lnx_native_desc(rail, tx->desc, tx->niov, core_desc);
+	for (i = 0; lnx_likely(!ret); i++) {
+		lnx_native_busy(rail);
+		ret = lnx_core_post(rail->core_ep, core_addr, tx, desc);
+		if (lnx_likely(ret != -FI_EAGAIN) || i == LNX_NATIVE_TRIES)
+			break;
+		/* A connection is being made, or a queue is full. */
+		lnx_ep_progress(ep);
+		ret = 0;
+	}
+	lnx_unlock(&ep->lock);
+	return ret;
+}
+
+LNX_INLINE ssize_t lnx_native_rma(struct lnx_ep *ep, const struct lnx_rma *r,
+				void **app_desc)
+{
+	void *core_desc[LNX_IOV_MAX], **desc = NULL;
+	struct lnx_rail *rail = NULL;
+	fi_addr_t core_addr = FI_ADDR_NOTAVAIL;
+	unsigned i;
+	ssize_t ret;
+
+	if (lnx_unlikely(r->niov > LNX_IOV_MAX || !r->nrma ||
+			 r->nrma > LNX_RMA_IOV_MAX))
+		return -FI_EINVAL;
+	if (!lnx_rma_read(r->call) &&
+	    (lnx_rma_inject(r->call) || (r->op_flags & FI_INJECT)) &&
+	    lnx_unlikely(lnx_iov_len(r->iov, r->niov) > ep->inject_size))
+		return -FI_EINVAL;
+	lnx_lock(&ep->lock);
+	ret = lnx_native_find(ep, r->dest, &rail, &core_addr);
+	if (lnx_likely(!ret))
+		desc = lnx_native_desc(rail, app_desc, r->niov, core_desc);
+	for (i = 0; lnx_likely(!ret); i++) {
+		lnx_native_busy(rail);
+		ret = lnx_rma_post(rail->core_ep, core_addr, r, desc);
+		if (lnx_likely(ret != -FI_EAGAIN) || i == LNX_NATIVE_TRIES)
+			break;
+		lnx_ep_progress(ep);
+		ret = 0;
+	}
+	lnx_unlock(&ep->lock);
+	return ret;
+}
+
+#endif

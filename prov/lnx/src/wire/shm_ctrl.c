@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include <errno.h>
+#include <string.h>
+
+#include "lnx_wire.h"
+#include "wire/shm_ctrl.h"
+
+void lnx_shm_ctrl_put(void *bytes, const struct lnx_wire_shm_ctrl *n)
+{
+	struct lnx_wire_shm_ctrl w = *n;
+
+	w.magic = LNX_SHM_CTRL_MAGIC;
+	memcpy(bytes, &w, sizeof(w));
+	((char *)bytes)[sizeof(w)] = 0;
+}
+
+int lnx_shm_ctrl_get(struct lnx_wire_shm_ctrl *n, const void *bytes, uint64_t dst)
+{
+	uint64_t left;
+	unsigned i;
+
+	memcpy(n, bytes, sizeof(*n));
+	if (n->magic != LNX_SHM_CTRL_MAGIC || n->dst != dst || !n->src)
+		return -EBADMSG;
+	if (n->kind == LNX_KIND_FIN)
+		return n->npiece ? -EBADMSG : 0;
+	if (n->kind == LNX_KIND_GET)
+		return n->npiece || !n->data || !n->len ? -EBADMSG : 0;
+	if ((n->kind != LNX_KIND_RTS_MSG && n->kind != LNX_KIND_RTS_TAG) ||
+	    (n->flags & ~(LNX_WIRE_F_DATA | LNX_SHM_CTRL_F_COPY)) || n->pid <= 0 || !n->cookie || !n->npiece ||
+	    n->npiece > LNX_SHM_CTRL_PIECES || n->len > INT64_MAX)
+		return -EBADMSG;
+	left = n->len;
+	for (i = 0; i < n->npiece; i++) {
+		if (!n->piece[i].len || n->piece[i].len > left)
+			return -EBADMSG;
+		left -= n->piece[i].len;
+	}
+	return left ? -EBADMSG : 0;
+}
+
+void *lnx_copy_put(void *bytes, const struct lnx_wire_copy *c)
+{
+	char *data = (char *)bytes + LNX_COPY_HEAD;
+	uint64_t magic = LNX_COPY_MAGIC;
+
+	memcpy(bytes, c, LNX_COPY_HEAD);
+	memcpy(bytes, &magic, sizeof(magic));
+	memset(data + c->len, 0, LNX_COPY_BYTES - LNX_COPY_HEAD - c->len);
+	return data;
+}
+
+int lnx_copy_get(struct lnx_wire_copy *c, const void *bytes, uint64_t dst)
+{
+	memcpy(c, bytes, LNX_COPY_HEAD);
+	return c->magic != LNX_COPY_MAGIC || c->dst != dst || !c->src ||
+	       !c->len || c->len > LNX_COPY_DATA ||
+	       c->off > UINT64_MAX - c->len ? -EBADMSG : 0;
+}
+
+void lnx_shm_ctrl_put_put(void *bytes, const struct lnx_wire_note_put *n)
+{
+	struct lnx_wire_note_put w = *n;
+
+	w.magic = LNX_SHM_CTRL_MAGIC;
+	memcpy(bytes, &w, sizeof(w));
+	((char *)bytes)[sizeof(w)] = 0;
+}
+
+int lnx_shm_ctrl_put_get(struct lnx_wire_note_put *n, const void *bytes,
+		     uint64_t dst)
+{
+	memcpy(n, bytes, sizeof(*n));
+	if (n->magic != LNX_SHM_CTRL_MAGIC || n->dst != dst || !n->src)
+		return -EBADMSG;
+	if (n->kind == LNX_KIND_RESP)
+		return n->flags || n->n_targets || !n->op ? -EBADMSG : 0;
+	if (n->kind != LNX_KIND_PUT || (n->flags & ~LNX_SHM_CTRL_F_ALL) ||
+	    n->n_targets > LNX_SHM_CTRL_PIECES || n->err)
+		return -EBADMSG;
+	return 0;
+}
