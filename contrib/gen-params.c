@@ -101,8 +101,8 @@ static int lnx_conf_man(FILE *out)
 
 static int classes_man(FILE *out)
 {
-	static const char *const payers[] = {
-		[LNX_CHARGE_NONE] = "nobody",
+	static const char *const targets[] = {
+		[LNX_CHARGE_NONE] = "none",
 		[LNX_CHARGE_LOCAL] = "the local rail",
 		[LNX_CHARGE_REMOTE] = "the peer's rail",
 		[LNX_CHARGE_BOTH] = "both rails",
@@ -113,8 +113,8 @@ static int classes_man(FILE *out)
 	for (c = lnx_class_rows + 1; c < lnx_class_rows + LNX_CLASS_COUNT; c++) {
 		fprintf(out, ".TP\n.B %s\n", c->name);
 		put_roff(out, c->help);
-		fputs(".\n.br\nPays: ", out);
-		put_roff(out, payers[c->pays]);
+		fputs(".\n.br\nCharged: ", out);
+		put_roff(out, targets[c->pays]);
 		fprintf(out, ".\nLNet sends again: %s.\n",
 			c->lnet_resends ? "yes" : "no");
 		if (!c->sure)
@@ -152,7 +152,7 @@ static int errors_man(FILE *out)
 			fprintf(out, "%-5d", e->number);
 		else
 			fprintf(out, "%-5s", "");
-		fputs(e->class == LNX_CLASS_OK ? "the message is to blame" :
+		fputs(e->class == LNX_CLASS_OK ? "none: the message is at fault" :
 		      lnx_class_name(e->class), out);
 		fputc('\n', out);
 	}
