@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Address vector: blobs by index, index by endpoint id.  It knows nothing of
- * cores; what a peer needs in them is made per endpoint, at first use (local
- * peers: at once, because a shared-memory message can only be attributed to a
- * peer that the core knows).
+ * Address vector: blobs by index, index by endpoint id.  It does not use cores: an
+ * endpoint makes its core addresses of a peer at first use (of local peers at once,
+ * because a shared-memory message can only be attributed to a peer that the core
+ * knows).
  *
- * Entries live in chunks that never move.  Readers on the data path take no lock:
- * `n` is published with release after an entry is complete, and an entry's
- * `refs` of 0 means removed.
+ * Entries are in chunks that never move.  Readers on the data path take no lock: `n` is
+ * published with release after an entry is complete, and an entry's `refs` of 0 means
+ * removed.
  */
 #ifndef LNX_AV_H
 #define LNX_AV_H

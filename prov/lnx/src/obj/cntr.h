@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Counters: operations of one or more endpoints that have ended, well or not,
- * whether or not a completion was reported.  Each operation is counted once, where
- * it ends: on the direct rail by the core, into counters that we lend it; all
- * receives, and everything on framed rails, by us.
+ * Counters: operations of one or more endpoints that have ended, well or not, whether
+ * or not a completion was reported.  Each operation is counted once, where it ends: on
+ * the direct rail by the core, into counters that we lend to it; receives, and
+ * everything on framed rails, by us.
  *
- * What is counted and what the application adds are kept apart, so that a change
- * by an event can be told from one by fi_cntr_add or fi_cntr_set.
+ * Events and what the application adds are counted apart: a wait must tell a change by
+ * an event from one by fi_cntr_add or fi_cntr_set.
  */
 #ifndef LNX_CNTR_H
 #define LNX_CNTR_H
@@ -23,9 +23,9 @@ struct lnx_wait;
 enum lnx_cntr_kind {
 	LNX_CNTR_RECV,
 	LNX_CNTR_SEND,
-	LNX_CNTR_WRITE,			/* and atomics without a result */
-	LNX_CNTR_READ,			/* and atomics with one */
-	LNX_CNTR_REMOTE_WRITE,		/* of peers, here */
+	LNX_CNTR_WRITE,			/* atomics without a result too */
+	LNX_CNTR_READ,			/* atomics with a result too */
+	LNX_CNTR_REMOTE_WRITE,		/* of peers, to our memory */
 	LNX_CNTR_REMOTE_READ,
 	LNX_CNTR_KINDS
 };
@@ -37,14 +37,17 @@ struct lnx_cntr {
 	uint64_t err;
 	bool threads;			/* several may count at once */
 	bool yield;			/* FI_WAIT_YIELD */
-	struct lnx_wait *wait;		/* NULL: nobody can sleep on it */
+	struct lnx_wait *wait;		/* NULL: no thread can sleep on it */
 	struct lnx_eps eps;
 	struct lnx_lock lock;		/* of idle */
 	struct lnx_idle idle;
 	/* What the application added, modulo 2^64.  Atomic. */
 	uint64_t ok_base;
 	uint64_t err_base;
-	/* Events that it knows of: having read the value, or set it.  Atomic. */
+	/*
+	 * Events that the application knows of, because it read the value or set it.
+	 * Atomic.
+	 */
 	uint64_t ok_read;
 	uint64_t err_read;
 	uint64_t ok_set;
@@ -55,7 +58,7 @@ struct lnx_cntr {
 					 * may count; atomic */
 };
 
-/* Wake who sleeps on it. */
+/* Wake the threads that sleep on it. */
 LNX_COLD void lnx_cntr_wake(struct lnx_cntr *cntr);
 
 LNX_INLINE void lnx_cntr_bump(struct lnx_cntr *cntr, uint64_t *events)
@@ -69,9 +72,9 @@ LNX_INLINE void lnx_cntr_bump(struct lnx_cntr *cntr, uint64_t *events)
 }
 
 /*
- * One operation more has ended, well or in error; for a counter that is bound to
- * something else than an endpoint (obj/ep.h has lnx_cntr_ok(ep, kind)).  NULL is
- * fine.  Any thread.
+ * One more operation has ended, well or in error.  For a counter that is bound to
+ * something other than an endpoint; obj/ep.h has lnx_cntr_ok(ep, kind).  NULL is fine.
+ * Any thread.
  */
 LNX_INLINE void lnx_cntr_add_ok(struct lnx_cntr *cntr)
 {
@@ -86,13 +89,13 @@ LNX_INLINE void lnx_cntr_add_err(struct lnx_cntr *cntr)
 }
 
 /*
- * What an object bound to a counter holds, so that it cannot be closed.  ref: the
- * counter of a fid of class FI_CLASS_CNTR.  Any thread.
+ * Reference that an object bound to a counter holds: the counter cannot be closed.
+ * ref: the counter of a fid of class FI_CLASS_CNTR.  Any thread.
  */
 struct lnx_cntr *lnx_cntr_ref(struct fid *fid);
 void lnx_cntr_unref(struct lnx_cntr *cntr);
-/* The same of a registration: reading the counter moves all endpoints of the domain
- * along. */
+/* The same for a registration: reading the counter makes all endpoints of the domain
+ * progress. */
 struct lnx_cntr *lnx_cntr_ref_mr(struct fid *fid);
 void lnx_cntr_unref_mr(struct lnx_cntr *cntr);
 

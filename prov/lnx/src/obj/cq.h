@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The application's completion queue: a plain ring, because a lock and a list
- * walk would eat what we gain over a bare provider.  It grows instead of
- * overrunning, since core providers cannot be told to wait.
+ * The application's completion queue.  It is a plain ring: a lock and a list walk would
+ * cost what we gain over a bare provider.  It grows instead of overrunning, because
+ * core providers cannot be told to wait.
  */
 #ifndef LNX_CQ_H
 #define LNX_CQ_H
@@ -39,9 +39,10 @@ struct lnx_cq {
 	uint32_t tail;
 	uint32_t mask;
 	uint32_t before;		/* entries written before those */
-	uint32_t unasked;		/* read since the cores were last asked */
-	bool overrun;			/* memory was short: its error is among them */
-	bool sink;			/* nobody reads it: entries are dropped */
+	uint32_t unasked;		/* reads since the cores were last polled */
+	bool overrun;			/* memory was short: a FI_EOVERRUN entry is
+					 * in the ring */
+	bool sink;			/* never read: entries are dropped */
 	struct lnx_cqe *ring;		/* own until it grows */
 	struct lnx_wait *wait;		/* NULL for FI_WAIT_NONE */
 	struct lnx_eps eps;
@@ -51,14 +52,14 @@ struct lnx_cq {
 	struct lnx_idle idle;
 	struct lnx_domain *domain;
 	int refs;			/* endpoints bound */
-	/* On the page of the rest, mostly: its start is what is used. */
+	/* Mostly in the page of the other members: only the start of it is used. */
 	_Alignas(64)
 	struct lnx_cqe own[];
 };
 
 /*
- * head and tail change under the lock only, but are peeked at without it, to find
- * out cheaply that there is nothing: such a look may be late, never wrong for long.
+ * head and tail change under the lock only.  They are also read without it, as a cheap
+ * test for an empty queue: such a read may be late, but not wrong for long.
  */
 LNX_INLINE void lnx_cq_move(uint32_t *at, uint32_t to)
 {
@@ -73,8 +74,8 @@ LNX_INLINE uint32_t lnx_cq_written(const struct lnx_cq *cq)
 }
 
 /*
- * The ring is empty: begin at its start again, so that a program which keeps up
- * touches the same few lines for ever.
+ * The ring is empty: go back to its start, so that a program which keeps up uses the
+ * same few cache lines.
  */
 LNX_INLINE void lnx_cq_restart(struct lnx_cq *cq)
 {
@@ -93,8 +94,8 @@ LNX_COLD int lnx_cq_grow(struct lnx_cq *cq);
 LNX_COLD void lnx_cq_wake(struct lnx_cq *cq);
 
 /*
- * Add one completion.  Any thread that holds the owner lock of a bound endpoint.
- * Never fails: on exhausted memory the CQ ends with FI_EOVERRUN.
+ * Add one completion.  Any thread that holds the owner lock of a bound endpoint.  Never
+ * fails: when memory is exhausted the CQ ends with FI_EOVERRUN.
  */
 LNX_INLINE void lnx_cq_write(struct lnx_cq *cq, void *context, uint64_t flags,
 			     size_t len, void *buf, uint64_t data,
@@ -103,7 +104,7 @@ LNX_INLINE void lnx_cq_write(struct lnx_cq *cq, void *context, uint64_t flags,
 	struct lnx_cqe *e;
 
 	lnx_lock(&cq->lock);
-	/* The last place is for FI_EOVERRUN. */
+	/* The last entry is kept for FI_EOVERRUN. */
 	if (lnx_unlikely(cq->tail - cq->head >= cq->mask) && lnx_cq_grow(cq)) {
 		lnx_unlock(&cq->lock);
 		return;
@@ -123,7 +124,7 @@ LNX_INLINE void lnx_cq_write(struct lnx_cq *cq, void *context, uint64_t flags,
 		lnx_cq_wake(cq);
 }
 
-/* Add an error completion, copied (err_data is not taken over). */
+/* Add an error completion.  It is copied; err_data stays the caller's. */
 LNX_COLD void lnx_cq_write_err(struct lnx_cq *cq,
 			       const struct fi_cq_err_entry *err);
 

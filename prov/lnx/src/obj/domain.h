@@ -15,12 +15,13 @@ struct lnx_fabric {
 struct lnx_domain {
 	struct fid_domain fid;
 	struct lnx_fabric *fabric;
-	struct lnx_link_rails *rails;	/* what this link is made of */
-	struct fi_info *info;		/* as the application gave it */
-	bool threads;			/* locks are on */
+	struct lnx_link_rails *rails;	/* of this link */
+	struct fi_info *info;		/* as the application passed it */
+	bool threads;			/* locking is on */
 	bool mr_basic;			/* we pick keys; addresses are virtual */
-	bool hmem;			/* FI_HMEM: all rails bare, and with it */
-	bool new_mr_attr;		/* the application's fi_mr_attr has iface */
+	bool hmem;			/* FI_HMEM: all rails are native and have it */
+	bool new_mr_attr;		/* the application's fi_mr_attr has the
+					 * member iface */
 	uint64_t host;			/* our host identity */
 	int refs;			/* endpoints, AVs, CQs, MRs; atomic */
 	pthread_mutex_t eps_lock;
@@ -29,14 +30,14 @@ struct lnx_domain {
 	struct lnx_mr **mrs;		/* hash of registrations by key */
 	uint32_t mrs_mask;
 	uint32_t nmr;
-	uint32_t ncounted;		/* that have a counter; atomic */
+	uint32_t ncounted;		/* registrations with a counter; atomic */
 	struct lnx_amo_limits *amo;	/* tx/amo_limits.c; atomic, owned */
 	uint64_t next_mr_key;		/* mr_basic: eps_lock */
 };
 
 struct lnx_mr;
 struct lnx_eq;
-/* Event queues, for the objects that report to one (api/eq.c). */
+/* Reference to an event queue, for objects that report to one (api/eq.c). */
 struct lnx_eq *lnx_eq_ref(struct fid *fid);
 void lnx_eq_unref(struct lnx_eq *eq);
 int lnx_eq_write_err(struct lnx_eq *eq, const struct fi_eq_err_entry *err);

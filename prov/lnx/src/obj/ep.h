@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The endpoint: owner of rails, peers, matchers and everything lent to cores.
- * One owner lock (base/lock.h) guards all of it.
+ * The endpoint.  It owns rails, peers, matchers and everything lent to cores.  One
+ * owner lock (base/lock.h) guards all of it.
  */
 #ifndef LNX_EP_H
 #define LNX_EP_H
@@ -26,7 +26,9 @@
 
 #define LNX_IOV_MAX	4
 #define LNX_INJECT_MAX	4096
-/* Completion levels that are about the peer.  An inject has those of lnx_ep.tx_flags. */
+/*
+ * Completion levels that depend on the peer.  An inject has those of lnx_ep.tx_flags.
+ */
 #define LNX_LEVELS	(FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE)
 
 struct lnx_shm_registry;
@@ -35,24 +37,24 @@ struct lnx_exit_monitor;
 struct lnx_netwatch;
 struct lnx_thread;
 
-/* Somebody's frame for whoever had the address of one of our rails before: he is told
- * so (tx/wrong_endpoint.h). */
+/* A frame that was meant for the endpoint which had the address of one of our rails
+ * before.  Its sender is told so (tx/wrong_endpoint.h). */
 struct lnx_misdirected {
-	struct lnx_rail *rail;		/* it came over */
+	struct lnx_rail *rail;		/* the frame came over it */
 	uint64_t src, dst;
 	uint64_t retry_ns;
 	unsigned tries;
-	uint8_t raw[LNX_ADDR_RAW];	/* where he can be reached by rail */
+	uint8_t raw[LNX_ADDR_RAW];	/* where rail reaches the sender */
 };
 #define LNX_MISDIRECTED_MAX	8u
 
 /*
- * A shared receive context is one too, of class FI_CLASS_SRX_CTX and never enabled:
- * it has matchers, and entries for the receives posted to it, but neither rails nor
- * peers nor CQs.  Messages that wait for its receives are stored in its matchers, as
- * entries of the endpoint they came to.
+ * struct lnx_ep is also a shared receive context: of class FI_CLASS_SRX_CTX and never
+ * enabled.  That one has matchers, and entries for the receives posted to it, but no
+ * rails, peers or CQs.  Messages that wait for its receives are stored in its matchers,
+ * as entries of the endpoint that received them.
  */
-/* Hot members come first, a cache line for each way; 64-byte aligned. */
+/* Hot members come first, one cache line for each direction; 64-byte aligned. */
 struct lnx_ep {
 	struct fid_ep fid;
 	struct lnx_lock lock;
@@ -63,7 +65,7 @@ struct lnx_ep {
 	struct lnx_peer ***peer_tab;	/* [index >> BITS][index], by fi_addr */
 	uint32_t npeer_chunk;
 	size_t inject_size;
-	uint64_t tx_flags;		/* flags of calls that have none */
+	uint64_t tx_flags;		/* of calls without a flags argument */
 	uint64_t tx_msg_flags;		/* added to those of fi_*msg calls */
 	struct lnx_cq *tx_cq;
 	struct lnx_cq *rx_cq;
@@ -72,40 +74,42 @@ struct lnx_ep {
 	uint64_t rx_flags;
 	uint64_t rx_msg_flags;
 	struct lnx_pool rxe_pool;
-	bool directed;			/* FI_DIRECTED_RECV: sources matter */
+	bool directed;			/* FI_DIRECTED_RECV: receives match a source */
 	bool enabled;
 	bool closing;
-	bool want_wait;			/* network CQs need descriptors */
+	bool want_wait;			/* network CQs need wait descriptors */
 	uint32_t work;			/* deferred lists that are not empty */
 
 	/* Hot: progress. */
 	uint32_t pass;
 	uint32_t idle_mask;		/* conf->poll_idle, rounded up, less 1 */
 	bool saw;			/* FI_ORDER_SAW: messages after writes */
-	uint32_t nread_here;		/* large sends that peers may be reading */
+	uint32_t nread_here;		/* large sends of ours that peers may be
+					 * reading */
 	uint32_t ack_every;		/* conf->ack_every */
 	uint32_t nrail;
 	uint32_t nnet;			/* network rails: rail[nrail - nnet ...] */
-	uint32_t nreserve;		/* in reserve */
-	uint32_t nbuf_reserve;		/* in buf_reserve */
-	uint32_t buf_reserve_min;	/* below it progress stops receiving */
+	uint32_t nreserve;		/* entries of reserve */
+	uint32_t nbuf_reserve;		/* entries of buf_reserve */
+	uint32_t buf_reserve_min;	/* with fewer, progress stops receiving */
 	struct lnx_rail *rail[LNX_RAILS_MAX];
 
-	/* Hot: frames, and completions that are counted. */
+	/* Hot: frames and counted completions. */
 	_Alignas(64)
 	struct lnx_cntr *cntr[LNX_CNTR_KINDS];	/* NULL: not counted */
 	uint64_t eid;
-	struct lnx_peer *last_from;	/* whose frame came last; NULL: nobody's */
+	struct lnx_peer *last_from;	/* sender of the last frame; NULL: none */
 
 	_Alignas(64)
 	uint32_t window;
-	uint32_t tx_size;		/* frames one peer may have queued */
+	uint32_t tx_size;		/* frames that may be queued for one peer */
 	uint32_t eager_limit;
 	uint32_t copy_limit;
-	uint32_t short_max;		/* no limit says anything of messages so short */
+	uint32_t short_max;		/* messages up to this size are below every
+					 * limit */
 	size_t max_msg_size;
-	struct lnx_node ack_list;	/* deferred, as those below */
-	struct lnx_faults *fault;	/* NULL but in tests (comp/faults.h) */
+	struct lnx_node ack_list;	/* a deferred list, as those below */
+	struct lnx_faults *fault;	/* NULL except in tests (comp/faults.h) */
 	uint32_t poll_hot;		/* conf->poll_hot */
 	uint32_t by_eid_mask;
 
@@ -118,63 +122,68 @@ struct lnx_ep {
 	struct lnx_match tag;
 	struct lnx_match msg;
 
-	/* Deferred: what must not be done inside a core's callback. */
+	/* Deferred work: what must not be done inside a core's callback. */
 	struct lnx_node pump_peers;
 	struct lnx_node retx_list;
 	struct lnx_node detect_list;
-	uint64_t detect_ns;		/* when their paths are looked at next */
-	uint64_t links_ns;		/* links are looked at until then */
-	bool admin;			/* some health was ever set (tx/admin.h) */
-	uint32_t admin_told;		/* rails, bits: peers are to leave them, */
-	uint64_t admin_ns;		/* as they were told last */
+	uint64_t detect_ns;		/* when their paths are checked next */
+	uint64_t links_ns;		/* links are checked until then */
+	bool admin;			/* a health was ever set (tx/admin.h) */
+	uint32_t admin_told;		/* bits of rails: peers were last told */
+	uint64_t admin_ns;		/* to avoid them; and when */
 	struct lnx_node learn_peers;
 	struct lnx_node direct_peers;
 	struct lnx_node pulls;		/* lnx_pull.link: reads to post */
 	struct lnx_node fetches;	/* lnx_rxe.link: local reads to do */
-	struct lnx_node copies;		/* lnx_rxe.link: copies to come, instead */
+	struct lnx_node copies;		/* lnx_rxe.link: waiting for copies instead */
 	struct lnx_node copied;		/* lnx_rndv.copy_link: copies to send */
 	struct lnx_node answers;	/* lnx_answer.link: of rx/confirm.c */
-	struct lnx_node to_tell;	/* lnx_confirm.link: of tx/confirm.c */
-	uint32_t nconfirm;		/* of all peers */
-	uint32_t ntell_later;		/* in the core: to be told of when done */
-	struct lnx_node deferred;		/* lnx_rxe.link: large, in the core */
-	struct lnx_node nameless;	/* lnx_rxe.of_peer: the same as peer->stored, of
+	struct lnx_node to_tell;	/* lnx_confirm.link: of tx/confirm.c: notes
+					 * to send */
+	uint32_t nconfirm;		/* operations that wait, of all peers */
+	uint32_t ntell_later;		/* in the core: a note is due when it is done */
+	struct lnx_node deferred;		/* lnx_rxe.link: large, left in the
+						 * core */
+	struct lnx_node nameless;	/* lnx_rxe.of_peer: as peer->stored, for
 					 * senders that the shm core cannot name */
 	uint64_t timer_ns;		/* when slow timers run next */
-	uint64_t looked_ns;		/* when deadlines were looked at last */
-	uint64_t sweep_ns;		/* when sockets are looked at next, */
-	uint64_t sweep_gap_ns;		/* and how long after the last time */
+	uint64_t looked_ns;		/* when deadlines were checked last */
+	uint64_t sweep_ns;		/* when sockets are checked next, */
+	uint64_t sweep_gap_ns;		/* and the pause before that */
 
 	uint8_t addr[LNX_ADDR_BYTES];
-	uint64_t address_epoch;			/* 1 + times that it has changed */
-	bool more;			/* it does not list all rails: hellos do */
-	bool addr_changed;			/* or is not what peers may have inserted */
+	uint64_t address_epoch;			/* 1 + number of changes of our
+						 * address */
+	bool more;			/* the address has not all rails: hellos do */
+	bool addr_changed;			/* it differs from what peers may
+						 * have inserted */
 	uint32_t npeer;
-	uint32_t rr_seed;		/* joined so far: deals out equal paths */
-	uint32_t n_unsolicited;		/* of them, never in the AV */
-	size_t ooo_bytes;		/* held by peers' seq.ooo */
+	uint32_t rr_seed;		/* peers that joined so far: spreads them
+					 * over equal paths */
+	uint32_t n_unsolicited;		/* peers that are in no AV, of all */
+	size_t ooo_bytes;		/* in peers' seq.ooo */
 	struct lnx_node peers;		/* all of them */
 
 	struct lnx_pool rxbuf_pool;
 	struct lnx_pool chunk_pool;
 	struct lnx_pool confirm_pool;
-	struct lnx_node reserve;	/* rxe kept for when memory is short */
+	struct lnx_node reserve;	/* rxes kept for when memory is short */
 	struct lnx_node buf_reserve;	/* the same for frame buffers */
-	struct lnx_node owned;		/* rxe.link: hold memory, on no other list */
+	struct lnx_node owned;		/* rxe.link: own memory, on no other list */
 	size_t min_multi_recv;
-	struct lnx_optab rndv_ops;	/* lnx_rndv, by name on the wire */
+	struct lnx_optab rndv_ops;	/* lnx_rndv, by their number on the wire */
 	struct lnx_optab copy_ops;	/* lnx_rxe of `copies`, the same */
 	struct lnx_rma_side rma;
 	struct lnx_node domain_link;	/* domain->eps, while enabled */
-	struct lnx_node rndvs;		/* lnx_rndv.link: announced, not pulled */
-	struct lnx_node dead_rndvs;	/* ended, registrations still open */
+	struct lnx_node rndvs;		/* lnx_rndv.link: announced, not yet pulled */
+	struct lnx_node dead_rndvs;	/* ended, registrations not yet closed */
 	const struct lnx_conf *conf;
-	struct lnx_health_plan plan;	/* of conf */
+	struct lnx_health_plan plan;	/* from conf */
 	struct lnx_misdirected misdirected[LNX_MISDIRECTED_MAX];
 	unsigned n_misdirected;
 	struct lnx_netwatch *netwatch;	/* NULL: links are not watched */
-	uint64_t hotplug_ns;		/* not to look for more rails before */
-	bool hotplug;			/* there may be some */
+	uint64_t hotplug_ns;		/* no search for more rails before */
+	bool hotplug;			/* there may be more rails */
 
 	struct lnx_domain *domain;
 	struct lnx_av *av;
@@ -184,31 +193,37 @@ struct lnx_ep {
 	struct lnx_ep_link tx_link;
 	struct lnx_ep_link rx_link;
 	struct lnx_ep_link cntr_link[LNX_CNTR_KINDS];
-	struct lnx_cq *null_cq;		/* where a way without a CQ reports */
-	uint64_t tx_bind;		/* flags of the binds */
+	struct lnx_cq *null_cq;		/* for operations that report to no CQ */
+	uint64_t tx_bind;		/* flags of the CQ and counter binds */
 	uint64_t rx_bind;
-	/* rx/: a peer's address changed, with messages of it stored. */
+	/* In rx/: a peer's address changed, and messages of it are stored. */
 	void (*source_changed)(struct lnx_peer *peer);
 	struct lnx_addr *want;		/* what fi_setname asked for, or NULL */
 	struct lnx_inject_ops *inject;	/* api/inject.c, owned; or NULL */
 	struct lnx_shm_registry *registry;		/* of the shm rail; NULL: it has none */
-	uint64_t cookie;			/* eid while shm is open; peers may look */
+	uint64_t cookie;			/* eid while shm is open; peers may
+						 * read it */
 	int pid;			/* of this process */
-	uint32_t shm_user;		/* who owns the region of the shm rail */
-	struct lnx_exit_monitor *exit_monitor;	/* NULL: nobody tells of their deaths */
-	uint64_t watch_ns;		/* when local peers are looked after next */
-	uint64_t probe_ns;		/* and those that nobody tells of */
-	uint32_t idle_work;		/* set in `work` now and then, */
-	uint32_t watch_pass;		/* and in that pass last */
-	bool native;			/* of bare rails (obj/link.h) */
-	bool meets_all;			/* cores know peers from insertion on */
-	bool unknown_source;			/* shm had a message of it knows not whom */
-	bool leaving;			/* out of domain->eps: no new core MRs */
-	bool look_soon;			/* rails without descriptors, and somebody sleeps */
+	uint32_t shm_user;		/* owner of the shm rail's region */
+	struct lnx_exit_monitor *exit_monitor;	/* NULL: exits are not reported */
+	uint64_t watch_ns;		/* when local peers are checked next */
+	uint64_t probe_ns;		/* and those whose exits are not reported */
+	uint32_t idle_work;		/* bits that are set in `work` now and then; */
+	uint32_t watch_pass;		/* pass in which that was done last */
+	bool native;			/* all rails are native (obj/link.h) */
+	bool meets_all;			/* cores know peers as soon as they are
+					 * inserted */
+	bool unknown_source;			/* shm had a message whose sender it
+						 * does not know */
+	bool leaving;			/* out of domain->eps: gets no new core MRs */
+	bool look_soon;			/* a thread sleeps, and some rails have no
+					 * descriptors */
 	struct lnx_ep *srx;		/* whose receives it takes; NULL: its own */
-	struct lnx_ep *srx_owner;		/* the same, also while it closes */
+	struct lnx_ep *srx_owner;		/* the same, still set while it
+						 * closes */
 	struct lnx_node srx_link;	/* srx_owner->srx_users */
-	struct lnx_node srx_users;	/* of a shared context: its endpoints, */
+	struct lnx_node srx_users;	/* of a shared receive context: its
+					 * endpoints, */
 	uint32_t n_srx_users;		/* and those that are still closing */
 	struct lnx_thread *thread;
 };
@@ -217,7 +232,7 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 	      offsetof(struct lnx_ep, window) % 64 == 0,
 	      "send, receive, progress and frames have lines of their own");
 
-/* Bits of ep->work; each stands for a list that progress looks at. */
+/* Bits of ep->work; each stands for a list that progress handles. */
 #define LNX_WORK_ACK	0x01u
 #define LNX_WORK_PUMP	0x02u
 #define LNX_WORK_PULL	0x04u
@@ -229,7 +244,7 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_DIRECT	0x100u
 #define LNX_WORK_MATCH	0x200u
 #define LNX_WORK_RMA	0x400u
-#define LNX_WORK_ACK_PENDING	0x800u		/* as ACK, but not yet due */
+#define LNX_WORK_ACK_PENDING	0x800u		/* as ACK, not yet due */
 #define LNX_WORK_FETCH	0x1000u
 #define LNX_WORK_WATCH	0x2000u
 #define LNX_WORK_FAULT	0x4000u
@@ -237,7 +252,7 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_COPY	0x10000u
 #define LNX_WORK_SWEEP	0x20000u
 #define LNX_WORK_CONFIRM 0x40000u
-/* Those that progress looks at now and then only. */
+/* Those that progress handles only now and then. */
 #define LNX_WORK_SLOW	(LNX_WORK_RETX | LNX_WORK_ACK_PENDING | LNX_WORK_WATCH | \
 			 LNX_WORK_DETECT | LNX_WORK_SWEEP)
 #define LNX_SLOW_PASSES	16u
@@ -248,13 +263,13 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
  * address), -FI_ENOMEM. */
 LNX_COLD struct lnx_peer *lnx_peer_make(struct lnx_ep *ep, fi_addr_t addr,
 					int *err);
-/* A sender that is in no AV, from the blob in its hello.  NULL when memory is
- * short, or there are too many. */
+/* A sender that is in no AV, from the address in its hello.  NULL when memory is short,
+ * or there are too many. */
 LNX_COLD struct lnx_peer *lnx_peer_unsolicited(struct lnx_ep *ep,
 					    const struct lnx_addr *a);
-/* Peer with that endpoint id: known, or in the AV (then made), or NULL. */
+/* The peer with that endpoint id: known, or made from the AV; or NULL. */
 struct lnx_peer *lnx_peer_by_eid(struct lnx_ep *ep, uint64_t eid);
-/* The same for the sender of a frame, who often is that of the last one. */
+/* The same for the sender of a frame, which often also sent the last one. */
 LNX_INLINE struct lnx_peer *lnx_peer_from(struct lnx_ep *ep, uint64_t eid)
 {
 	struct lnx_peer *peer = ep->last_from;
@@ -265,18 +280,20 @@ LNX_INLINE struct lnx_peer *lnx_peer_from(struct lnx_ep *ep, uint64_t eid)
 	ep->last_from = peer;
 	return peer;
 }
-/* The AV lost (addr) or gained an address this endpoint may know already. */
+/* The AV lost (addr), or gained, an address that this endpoint may know already. */
 void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr);
 int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
 			 const struct lnx_addr *a);
 void lnx_peers_destroy(struct lnx_ep *ep);
-/* Have the shm core know peer, so that it can be answered there.  False: it cannot. */
+/*
+ * Insert peer into the shm core, so that it can be answered there.  False: that failed.
+ */
 bool lnx_peer_meet(struct lnx_peer *peer);
-/* Make the paths to peers whose hello came; greet is called for each of them. */
+/* Make the paths to peers whose hello came; greet is called for each such peer. */
 void lnx_peers_join(struct lnx_ep *ep, void (*greet)(struct lnx_peer *peer));
-/* A rail has been added: paths to all who have one that it leads to. */
+/* A rail has been added: make paths to all peers that it leads to. */
 void lnx_peers_extend(struct lnx_ep *ep);
-/* What a hello says about its sender.  0, or -FI_ENOMEM: not noted. */
+/* Take what a hello says about its sender.  0, or -FI_ENOMEM: nothing was taken. */
 int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a,
 		   const struct lnx_rails *all);
 
@@ -291,8 +308,8 @@ LNX_INLINE struct lnx_peer *lnx_peer_get(const struct lnx_ep *ep,
 	return ep->peer_tab[chunk][addr & (LNX_AV_CHUNK - 1)];
 }
 
-/* Operations to peer take the fast path unless some are queued, or all of them need
- * more than the core offers (tx/confirm.h). */
+/* Operations to peer take the fast path, except while some are queued, or while all of
+ * them need more than the core offers (tx/confirm.h). */
 LNX_INLINE void lnx_peer_set_direct(struct lnx_peer *peer)
 {
 	peer->direct = peer->ndpend ||
@@ -301,8 +318,9 @@ LNX_INLINE void lnx_peer_set_direct(struct lnx_peer *peer)
 }
 
 /*
- * An operation of ep has ended, well or in error.  Once for each operation, also
- * for those whose completion is not reported.  Nothing when no counter is bound.
+ * An operation of ep has ended, well or in error.  To be called once for each
+ * operation, also when its completion is not reported.  Does nothing when no counter is
+ * bound.
  */
 LNX_INLINE void lnx_cntr_ok(struct lnx_ep *ep, enum lnx_cntr_kind kind)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The endpoints that a completion queue or a counter is bound to, and that reading
- * it moves along (comp/eps.c).
+ * The endpoints that a completion queue or a counter is bound to.  Reading the queue or
+ * counter makes them progress (comp/eps.c).
  */
 #ifndef LNX_EPS_H
 #define LNX_EPS_H
@@ -13,10 +13,11 @@
 
 struct lnx_ep;
 
-/* Of a queue or counter: reads that find nothing (comp/idle.c). */
+/* Reads of a queue or counter that find nothing (comp/idle.c). */
 struct lnx_idle {
-	uint32_t left;			/* of them, until lnx_idle() is due */
-	uint32_t switches;		/* of the thread that came last */
+	uint32_t left;			/* such reads until lnx_idle() is due */
+	uint32_t switches;		/* context switches of the last reading
+					 * thread */
 	pthread_t thread;
 	bool known;			/* there is such a thread */
 	struct lnx_yield yield;
@@ -29,8 +30,8 @@ struct lnx_eps {
 };
 
 /*
- * Membership of an endpoint.  It is in the list once, though bound more than once:
- * the other links stay unlinked.
+ * Membership of an endpoint.  An endpoint that is bound more than once is in the list
+ * once: its other links stay unlinked.
  */
 struct lnx_ep_link {
 	struct lnx_node link;

@@ -2,11 +2,11 @@
 /*
  * Which layout of the peer receive entry the loaded libfabric uses.
  *
- * The self-test sends a message to itself and answers "no match" at first: on
- * that way a core only writes into the entry (the CQ data, a flag, its private
- * pointer), it follows none of our pointers.  Only after these three were found
- * where we expect them is the message started, which makes the core read the
- * rest.  So a wrong guess ends in an answer and not in a wild pointer.
+ * The self-test sends a message to itself and first answers "no match".  Then a core
+ * only writes into the entry (the CQ data, a flag, its private pointer) and follows
+ * none of our pointers.  The message is started, which makes the core read the rest,
+ * only after these three were found in the expected places.  So a wrong guess gives an
+ * error and not a wild pointer.
  */
 #include "obj/peer_abi.h"
 
@@ -98,8 +98,8 @@ struct test {
 	struct fid_peer_cq peer_cq;
 	struct fid_peer_srx peer_srx;
 
-	/* The entry lies in the middle, so that a core with another layout
-	 * still writes into memory of ours. */
+	/* The entry is in the middle, so that a core with another layout still writes
+	 * into our memory. */
 	union {
 		char bytes[2 * TEST_SLACK + sizeof(struct lnx_peer_entry)];
 		void *align;
@@ -113,7 +113,7 @@ struct test {
 	bool queued;
 	bool freed;
 	bool received;
-	const char *wrong;		/* what was first not as expected */
+	const char *wrong;		/* the first thing that was not as expected */
 };
 
 static void wrong(struct test *t, const char *what)
@@ -138,7 +138,7 @@ static int get_entry(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr,
 	return -FI_ENOENT;
 }
 
-/* Called with the entry only; there is one test at a time per thread. */
+/* Completions come with the entry only; there is one test at a time per thread. */
 static __thread struct test *running;
 
 static int queue_entry(struct fi_peer_rx_entry *entry)
@@ -249,7 +249,7 @@ static int find_shm(struct fi_info **info)
 	if (ret)
 		return ret;
 
-	/* A name of its own: the default one belongs to the application. */
+	/* Not the default name, which belongs to the application. */
 	snprintf(name, sizeof(name), "fi_shm://lnx-abi-%ld-%llx",
 		 (long)getpid(), (unsigned long long)lnx_clock_ns());
 	free((*info)->src_addr);
@@ -318,9 +318,9 @@ static void close_objects(struct test *t)
 }
 
 /*
- * An entry that cannot be mistaken, and where the core will find it.  The srx
- * is the one pointer that a core may follow when it queues, so it is also where
- * the other layout would have it.
+ * Fill the entry with values that cannot be mistaken, at the place where the core will
+ * look.  A core may follow one pointer when it queues, the srx: it is also put where
+ * the other layout has it.
  */
 static void fill_entry(struct test *t)
 {
@@ -401,7 +401,7 @@ static int run(struct test *t)
 		wrong(t, "the core cannot start a message");
 		return -FI_ENOSYS;
 	}
-	/* What the message is started with is given only now. */
+	/* The values for starting the message are set only now. */
 	t->entry->t.addr = 0;
 	t->entry->t.msg_size = TEST_BYTES;
 	ret = ops->start_tag(t->given);

@@ -2,13 +2,12 @@
 /*
  * The two layouts of struct fi_peer_rx_entry.
  *
- * Up to libfabric 2.2 the structure starts with two list pointers, from 2.3 on
- * it does not; everything after them is the same.  Which of the two a core
- * provider expects is decided by the library that loaded us, not by the headers
- * that we were compiled with.  So no code of ours touches the libfabric
- * structure: an entry is a struct lnx_peer_entry, which has room for the links
- * in front, and what crosses the border is a pointer to its start or to the
- * part behind the links.
+ * Up to libfabric 2.2 the structure starts with two list pointers, from 2.3 on it does
+ * not; everything after them is the same.  The library that loaded us decides which of
+ * the two a core provider expects, not the headers that we were compiled with.  So our
+ * code never uses the libfabric structure: an entry is a struct lnx_peer_entry, which
+ * has room for the links in front.  A core gets a pointer to its start or to the part
+ * behind the links.
  */
 #ifndef LNX_PEER_ABI_H
 #define LNX_PEER_ABI_H
@@ -56,7 +55,9 @@ static_assert(offsetof(struct lnx_peer_entry, t) == LNX_PEER_LINKS,
  */
 extern size_t lnx_peer_entry_lead;
 
-/* What a core provider gets for our entry, and our entry for what it gives. */
+/*
+ * Our entry as a core provider sees it, and our entry for the one that a core returns.
+ */
 static inline struct fi_peer_rx_entry *
 lnx_peer_entry_out(struct lnx_peer_entry *e)
 {
@@ -71,30 +72,29 @@ lnx_peer_entry_in(struct fi_peer_rx_entry *p)
 }
 
 /*
- * Choose the layout for libfabric `version` (fi_version()).  To be called while
- * libfabric loads us, so it calls nothing of libfabric.  0; or -FI_ENOSYS for a
- * version older than the oldest known.  For one newer than the newest known,
- * the newest layout is assumed and lnx_peer_abi_check() proves it later.
+ * Choose the layout for libfabric `version` (fi_version()).  Called while libfabric
+ * loads us, so it calls nothing of libfabric.  0; or -FI_ENOSYS for a version older
+ * than the oldest known.  For one newer than the newest known, the newest layout is
+ * assumed and lnx_peer_abi_check() proves it later.
  */
 int lnx_peer_abi_init(uint32_t version);
 
 /*
- * Must have returned 0 before any peer object is opened.  Costs nothing for a
- * known version; for an unknown one the first call runs the self-test, and after
- * a failure it is -FI_ENOSYS for ever, and the sentence says why.
- * Any thread; not from inside fi_prov_ini (libfabric is not up yet).
+ * Must have returned 0 before any peer object is opened.  Costs nothing for a known
+ * version.  For an unknown one the first call runs the self-test; after a failure it
+ * returns -FI_ENOSYS for ever, and lnx_peer_abi_why() says why.  Any thread; not from
+ * inside fi_prov_ini (libfabric is not up yet).
  */
 int lnx_peer_abi_check(void);
 /* Why it failed, with both versions; "" when it did not. */
 const char *lnx_peer_abi_why(void);
 
 /*
- * Open an shm endpoint as a peer, send one tagged message with data to itself
- * and see whether the members of an entry are where layout `lead` (0 or
- * LNX_PEER_LINKS) has them.  0; -FI_ENOSYS when they are not; any other
- * negative code when the test itself could not be done.  why gets one sentence
- * on failure. Uses no global, so that a wrong layout can be tried as well;
- * takes about a millisecond and leaves nothing behind.
+ * Open an shm endpoint as a peer, send one tagged message with data to itself, and
+ * check that the members of an entry are where layout `lead` (0 or LNX_PEER_LINKS) has
+ * them.  0; -FI_ENOSYS: they are not; any other negative code: the test itself failed.
+ * why gets one sentence on failure.  Uses no global, so that a wrong layout can be
+ * tried as well.  Takes about a millisecond and leaves nothing behind.
  */
 int lnx_peer_abi_selftest(size_t lead, char *why, size_t why_size);
 

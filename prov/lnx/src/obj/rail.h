@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A rail: one core domain and endpoint on one NIC (or shm), owned by one lnx
- * endpoint, because cores allow one peer SRX per domain.  All of it is under the
- * endpoint's owner lock.
+ * A rail: one core domain and endpoint on one NIC (or shm), owned by one lnx endpoint,
+ * because cores allow one peer SRX per domain.  The endpoint's owner lock guards all of
+ * it.
  */
 #ifndef LNX_RAIL_H
 #define LNX_RAIL_H
@@ -22,9 +22,9 @@ struct lnx_netwatch;
 struct lnx_peer;
 
 /*
- * First member of everything that travels through a core as a context.  The type
- * routes the completion; errors, whose context may be anything, are checked
- * against the pools first.
+ * First member of everything that is passed to a core as a context.  The type routes
+ * the completion.  The context of an error may be anything, so that it is looked up in
+ * the pools first.
  */
 enum lnx_op_type {
 	LNX_OP_TXE = 1,			/* a frame being sent */
@@ -41,14 +41,16 @@ struct lnx_op {
 struct lnx_rxbuf {
 	struct lnx_op op;
 	struct lnx_rail *rail;
-	/* rail->bufs, of plain rails; what comes and goes with each frame would touch
-	 * its neighbours too. */
+	/* rail->bufs, of plain rails: no list that changes with each frame, which would
+	 * touch the neighbours too. */
 	struct lnx_node link;
 	struct lnx_node unposted;		/* rail->unposted */
 	bool posted;			/* plain rail: the core has it */
 	bool in_core;			/* peer rail: the core has the entry */
-	bool kept;			/* an unexpected message or the window has it */
-	void *big;			/* peer rail, to be dropped: scratch */
+	bool kept;			/* an unexpected message or the window uses
+					 * it */
+	void *big;			/* peer rail, a message to be dropped:
+					 * scratch memory */
 	size_t len;			/* of the frame, while it is kept */
 	uint64_t due_ns;		/* held by a fault rule until then */
 	struct lnx_peer_entry pe;	/* peer rails */
@@ -57,78 +59,86 @@ struct lnx_rxbuf {
 	_Alignas(64) uint8_t frame[LNX_FRAME_MAX];
 };
 
-/* A rail that has no place in our address: nobody can name it. */
+/* A rail that is not in our address: peers cannot name it. */
 #define LNX_WIRE_INDEX_NONE	UINT16_MAX
 
 /*
- * Direct rail: a counter of the endpoint, lent to the core for one kind.  Bare: the
- * core has its own, whose growth comp/native.c adds to ours.
+ * Direct rail: a counter of the endpoint, lent to the core for one kind.  Native rail:
+ * the core has its own, whose growth comp/native.c adds to ours.
  */
 struct lnx_rail_cntr {
 	struct fid_peer_cntr peer;
-	uint64_t ok, err;		/* of the core's own, added so far */
+	uint64_t ok, err;		/* of the core's own, added to ours so far */
 	struct fid_cntr *core;		/* NULL: not lent */
 	struct lnx_cntr *cntr;
 	const struct lnx_rail *rail;
 };
 
-/* What the direct core counts now, inside our call, is not the application's; some of
- * what it completes is tx/confirm.c's. */
+/* While set, during a call of ours, what the direct core counts is not the
+ * application's; some of its completions are tx/confirm.c's. */
 #define LNX_MUTE_NOW	0x01u
 #define LNX_MUTE_SOME	0x02u
 
 struct lnx_rail {
-	/* What each pass and each frame looks at. */
+	/* Used by each pass and each frame. */
 	_Alignas(64)
 	struct lnx_ep *ep;
 	struct fid_ep *core_ep;
 	struct fid_cq *core_cq;
-	uint32_t poll_credits;			/* passes left to be polled every time */
-	uint32_t busy;			/* frames and reads the core has of ours */
+	uint32_t poll_credits;			/* passes left in which it is polled
+						 * every time */
+	uint32_t busy;			/* our frames and reads that the core has */
 	uint8_t kind;			/* enum lnx_rail_kind */
 	uint8_t prov;			/* enum lnx_prov_id */
 	uint16_t group;
-	uint16_t wire_index;		/* place in our address, kept; network rails */
+	uint16_t wire_index;		/* index in our address, never changes;
+					 * network rails */
 	uint8_t mute;			/* LNX_MUTE_*: completions are ours */
 	bool mr_virt;			/* remote addresses are virtual */
 	uint32_t nposted;
 	uint32_t want_posted;		/* comp/plain.c */
 	size_t inject_size;
 	uint32_t idle_polls;			/* polls since the last burst */
-	struct lnx_node unposted;		/* rxbufs to be posted when there is time */
-	/* Messages of the application, and what they carried: of large ones each rail
-	 * what went over it.  Network rails; nothing of remote memory. */
+	struct lnx_node unposted;		/* rxbufs to be posted later */
+	/* Messages of the application and their bytes.  Of a large message each rail
+	 * counts what went over it.  Network rails only; without remote memory access. */
 	struct lnx_rail_traffic {
 		uint64_t sends, send_length;
 		uint64_t recvs, recv_length;
 	} traffic;
-	uint64_t idle_ns;		/* comp/progress.c polled it, idle; and saw */
+	uint64_t idle_ns;		/* last idle poll by comp/progress.c; it saw */
 	uint64_t idle_seen;		/* this much traffic over shm */
 
 	bool mr_prov_key;		/* the core picks keys */
 	bool mr_endpoint;		/* registrations belong to an endpoint */
-	bool no_cancel;			/* bare: the core might crash (rx/native.c) */
-	struct lnx_node clones;		/* lnx_txe.link: in the core, and done with */
+	bool no_cancel;			/* native: cancelling might crash the core
+					 * (rx/native.c) */
+	struct lnx_node clones;		/* lnx_txe.link: still in the core, else
+					 * finished */
 	uint64_t reopened_ns;		/* or closed; 0: never (tx/detect.h) */
-	bool closed;			/* closed until somebody can be reached by it */
-	uint8_t unannounced;			/* opened anew where nobody could be told */
-	uint16_t first_port;		/* with which it began; 0: it has none */
-	uint64_t moved_epoch;			/* ep->address_epoch since it has its present port */
+	bool closed;			/* closed until a peer can be reached by it */
+	uint8_t unannounced;			/* opened anew without a way to
+						 * announce it */
+	uint16_t first_port;		/* its first port; 0: it has none */
+	uint64_t moved_epoch;			/* ep->address_epoch since it has its
+						 * present port */
 	struct lnx_health health;
 	bool link_down;			/* comp/links.c */
 	uint32_t ifindex;		/* 0: not known */
 	struct lnx_netwatch *devwatch;	/* of its RDMA device, or NULL */
-	bool devgone;			/* which says no more */
-	uint64_t next_key;		/* core/mr.c: keys are these numbers, */
-	uint64_t key_top;		/* below this bit, with it */
+	bool devgone;			/* the device is gone: no more events */
+	uint64_t next_key;		/* core/mr.c: the next key, */
+	uint64_t key_top;		/* which also has this bit set */
 	struct lnx_node regs;		/* lnx_mr_reg.rail_link */
-	struct lnx_peer **by_core;	/* core fi_addr -> peer; direct and bare */
+	struct lnx_peer **by_core;	/* core fi_addr -> peer; direct and native */
 	size_t nby_core;
-	struct lnx_node bufs;		/* plain: rxbufs posted, and spare ones */
-	struct lnx_rxbuf *drop_buf;		/* peer rail: for what must be dropped */
-	uint8_t *ctrl_buf;			/* direct rail: where notes and copies arrive */
+	struct lnx_node bufs;		/* plain: rxbufs posted, and free ones */
+	struct lnx_rxbuf *drop_buf;		/* peer rail: takes what must be
+						 * dropped */
+	uint8_t *ctrl_buf;			/* direct rail: receives control
+						 * messages and copies */
 	uint64_t link_bps;		/* nominal; 0: unknown (core/nic.c) */
-	uint32_t numa;			/* distance from the opening thread */
+	uint32_t numa;			/* distance from the thread that opened it */
 
 	struct fid_peer_cq peer_cq;
 	struct fid_peer_srx peer_srx;
