@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What peers know of where our rails are.  Called by tx/recovery.c and tx/reopen.c.
+ * What peers know about the addresses of our rails.  Called by tx/recovery.c and
+ * tx/reopen.c.
  *
- * A rail that is opened anew gets another port, so that nobody takes who connects from
- * there for the one whom he believes connected still; and peers are told over another
- * path.  That path may fail before they hear of it, for both ends at once: then each
- * looks for the other where nobody is any more, for ever.  So who has no other path to
- * a peer is to be found where that peer is known to look for him: there the rail is
- * opened.
+ * A rail that is opened anew listens on a new port, so that a peer cannot confuse it
+ * with a connection it still believes open; the peers are told the port over another
+ * path.  That path may fail before they get the message, for both ends at once.  Then
+ * each end would try the other at an address where no rail is, for ever.  So a rail
+ * whose peer has no other path is opened at the port where that peer is known to look
+ * for it.
  *
- * The peer knows a port when it has acknowledged the HELLO, or answered the PROBE, that
- * told it.  Should that be lost, it knows more than we think; but it remembers where we
- * were before, and tries both in turn (lnx_path_set_previous).
+ * A peer knows a port when it has acknowledged the HELLO, or answered the PROBE, that
+ * told it.  If that answer is lost, the peer knows more than we think; but it remembers
+ * our previous port, and tries both in turn (lnx_path_set_previous).
  */
 #include "core/open.h"
 #include "tx/detect.h"
 #include "tx/recovery.h"
 
-/* A path of another rail is no better than this one while nothing comes of it. */
+/*
+ * A path that has delivered nothing for so long is no better than the one to be
+ * replaced.
+ */
 #define STALLED_NS	(200 * LNX_NS_PER_MS)
 
 LNX_COLD void lnx_address_ack_hello(struct lnx_peer *peer)
@@ -71,7 +75,7 @@ bool lnx_path_alternative(const struct lnx_peer *peer, const struct lnx_path *pa
 	return false;
 }
 
-/* The peer can be told nothing but by this path. */
+/* Only this path leads to the peer: nothing can be told over another one. */
 static bool cut_off(const struct lnx_peer *peer, const struct lnx_path *path,
 		    uint64_t now)
 {
@@ -87,9 +91,9 @@ static bool cut_off(const struct lnx_peer *peer, const struct lnx_path *path,
 }
 
 /*
- * Now and then another port all the same: the peer may sit where it was and believe in
- * a connection of before.  Not both at the same time: one every second time, the other
- * every third.
+ * Now and then use another port all the same: the peer may be where it was and still
+ * use an old connection.  The two ends must not do this at the same time: one does so
+ * every second time, the other every third.
  */
 static bool try_another(const struct lnx_rail *rail,
 			const struct lnx_peer *peer)
@@ -120,7 +124,7 @@ LNX_COLD bool lnx_address_ack_keep(const struct lnx_rail *rail, uint64_t now,
 
 			if (path->rail != rail || !cut_off(peer, path, now))
 				continue;
-			/* Several look at several places: each in turn. */
+			/* Several peers look at different ports: try each in turn. */
 			if (!keep || lnx_address_ack_port(path) != lnx_rail_port(rail))
 				*port = try_another(rail, peer) ?
 					0 : lnx_address_ack_port(path);

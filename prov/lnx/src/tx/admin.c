@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See admin.h.  Called by ctl/health.c for who sets it, by tx/detect.c on its timer,
- * and by tx/link_notice.c for what peers say.
+ * See admin.h.  Called by ctl/health.c when a health is set, by tx/detect.c on its
+ * timer, and by tx/link_notice.c for what peers tell.
  */
 #include "tx/admin.h"
 
@@ -11,10 +11,10 @@
 #include "tx/tx.h"
 #include "lnx_wire.h"
 
-/* A peer's word counts for so long; it is given several times in that. */
+/* What a peer tells is valid for so long; it is repeated several times in that time. */
 #define TRUST_NS	(2 * LNX_NS_PER_S)
 #define REPEAT_NS	(300 * LNX_NS_PER_MS)
-/* A path that is connecting for longer than that does not work. */
+/* A path that has been connecting for longer than that does not work. */
 #define CONNECT_NS	LNX_NS_PER_S
 
 static unsigned least(unsigned worth, const struct lnx_health *h)
@@ -56,7 +56,7 @@ static bool works(const struct lnx_path *path, uint64_t now)
 	}
 }
 
-/* It may be used again, once it has answered. */
+/* The path may be used again, once it has answered. */
 static void take_back(struct lnx_peer *peer, struct lnx_path *path,
 		      uint64_t now)
 {
@@ -65,7 +65,7 @@ static void take_back(struct lnx_peer *peer, struct lnx_path *path,
 	g->drained = false;
 	if (path->state != LNX_PATH_DOWN)
 		return;
-	/* It has been left since now, as far as its timers go. */
+	/* For its timers it has been DOWN since now. */
 	path->since_ns = now;
 	g->down_ns = now;
 	g->ping_ns = 0;
@@ -90,7 +90,7 @@ void lnx_admin_peer(struct lnx_peer *peer, uint64_t now)
 			best = w[i];
 			first = (int)i;
 		}
-		/* From then on its share is asked for (tx/path.c). */
+		/* From then on tx/path.c asks for its share. */
 		if (w[i] < LNX_HEALTH_MAX && !path->detect.health.ready_ns)
 			path->detect.health.ready_ns = 1;
 	}
@@ -124,7 +124,9 @@ uint64_t lnx_admin_notice(const struct lnx_rail *rail)
 	return unwanted(rail) ? LNX_WIRE_RAIL_DRAIN : LNX_WIRE_RAIL_UP;
 }
 
-/* Rails that peers are to leave; those they were told of before, too, once. */
+/*
+ * Bits of rails that peers are to avoid; also, once, of those they were last told of.
+ */
 static uint32_t to_tell(struct lnx_ep *ep)
 {
 	uint32_t now = 0, before = ep->admin_told;
@@ -146,7 +148,7 @@ static void tell_all(struct lnx_ep *ep, uint32_t rails, uint64_t now)
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
-		/* To others we are nobody yet. */
+		/* Other peers do not know us yet. */
 		if (peer->npath < 2 || peer->dead || peer->closing ||
 		    (!lnx_peer_acked(peer) && !peer->seq.next))
 			continue;
@@ -175,7 +177,7 @@ void lnx_admin_remote(struct lnx_peer *peer, struct lnx_path *path, bool spare,
 	lnx_detect_watch(peer);
 }
 
-/* ---- who sets it ---- */
+/* ---- setting health ---- */
 
 LNX_COLD void lnx_admin_set(struct lnx_ep *ep, struct lnx_health *h,
 			      int value, uint64_t now)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Atomic operations over framed rails.  Called by tx/amo.h; builds one ATOMIC
- * frame, which takes its place in the sequence, and an operation that its answer
- * ends (tx/rma.c).
+ * Atomic operations over framed rails.  Called by tx/amo.h; builds one ATOMIC frame,
+ * which gets a number in the sequence, and an operation that ends with its answer
+ * (tx/rma.c).
  */
 #include "comp/comp.h"
 #include "rx/amo_serve.h"
@@ -16,7 +16,7 @@
 
 /* ---- checks ---- */
 
-/* Do the pieces have so many elements in all? */
+/* Does the number of elements of all pieces add up to count? */
 static bool adds_up(const struct fi_ioc *ioc, size_t n, size_t count)
 {
 	size_t i;
@@ -127,7 +127,7 @@ static unsigned results(struct iovec *iov, const struct lnx_amo_tx *t,
 
 /* ---- submitting ---- */
 
-/* To ourselves, without shared memory to go through: as if it had arrived. */
+/* To ourselves, on a link without shared memory: as if it had arrived. */
 static ssize_t self(struct lnx_ep *ep, const struct lnx_atomic *a,
 		    const struct lnx_amo_tx *t, struct lnx_rma_op *rma_op)
 {
@@ -190,7 +190,7 @@ static ssize_t send_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
-/* What lnx_amo_submit would do, and did not. */
+/* Do now what lnx_amo_submit would do, and did not. */
 static ssize_t direct(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_amo_tx *t)
 {
@@ -217,7 +217,7 @@ ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 	ret = lnx_tx_find(ep, t->dest, &peer);
 	if (lnx_unlikely(ret))
 		return ret;
-	/* A local peer that was only made now, or has sends queued. */
+	/* A local peer that was made only now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
 		ret = direct(ep, peer, t);
 		ep->stats.direct_rma += !ret;
@@ -262,7 +262,7 @@ LNX_COLD ssize_t lnx_amo_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 		if (peer->shm_addr == FI_ADDR_NOTAVAIL)
 			return -FI_EHOSTUNREACH;
 		if (peer->ndpend)
-			continue;	/* not before those */
+			continue;	/* not before queued sends */
 		ret = lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t->call,
 				   t);
 		if (ret != -FI_EAGAIN)

@@ -2,11 +2,11 @@
 /*
  * Atomic operations, initiator's side.
  *
- *	api/atomic.c → tx/amo.h ⇢ core				(direct rail)
- *	api/atomic.c → tx/amo.h → tx/amo.c → tx/frame.c → core	(ATOMIC)
+ * 	api/atomic.c → tx/amo.h ⇢ core				(direct rail)
+ * 	api/atomic.c → tx/amo.h → tx/amo.c → tx/frame.c → core	(ATOMIC)
  *
- * A frame is executed by its target's lnx (rx/amo_serve.c), once however often it
- * is sent, and always answered: a completion means that the target has changed.
+ * The target's lnx executes a frame (rx/amo_serve.c), only once however often it is
+ * sent, and always answers: a completion means that the target memory has changed.
  */
 #ifndef LNX_TX_AMO_H
 #define LNX_TX_AMO_H
@@ -28,7 +28,7 @@ LNX_INLINE enum lnx_amo_class lnx_amo_class(enum lnx_amo_call call)
 	       call < LNX_COMPARE ? LNX_AMO_FETCH : LNX_AMO_COMPARE;
 }
 
-/* What an fi_atomic-like call says, in any of its spellings. */
+/* The arguments of an fi_atomic-like call, in any of its forms. */
 struct lnx_amo_tx {
 	enum lnx_amo_call call;
 	enum fi_op op;
@@ -52,7 +52,7 @@ struct lnx_amo_tx {
 
 #define LNX_AMO_TYPES	(FI_UINT128 + 1)
 
-/* What the rails of a link can do alike.  Const once made. */
+/* What all rails of a link can do.  Const once made. */
 struct lnx_amo_limits {
 	uint32_t ops[LNX_AMO_CLASSES][LNX_AMO_TYPES];	/* bits: enum fi_op */
 	size_t bytes[LNX_AMO_CLASSES];	/* most, of one operand */
@@ -62,25 +62,25 @@ struct lnx_amo_limits {
 /* Made at first use; belongs to the domain.  NULL when memory is short. */
 const struct lnx_amo_limits *lnx_amo_limits(struct lnx_domain *d);
 
-/* Elements that one call of that class may have; 0: not supported. */
+/* Most elements that one call of that class may have; 0: not supported. */
 size_t lnx_amo_count(struct lnx_domain *d, enum fi_op op,
 		     enum fi_datatype type, enum lnx_amo_class cls);
 
 /* ---- tx/amo.c ---- */
 
 /*
- * Cores do not look: what they cannot do crashes them or their peers.  0,
- * -FI_EOPNOTSUPP, -FI_EMSGSIZE, -FI_EINVAL.  Any thread.
+ * The check is ours, because cores do not check: what they cannot do crashes them or
+ * their peers.  0, -FI_EOPNOTSUPP, -FI_EMSGSIZE, -FI_EINVAL.  Any thread.
  */
 int lnx_amo_check(const struct lnx_ep *ep, const struct lnx_amo_tx *t);
 /* The framed half of lnx_amo_submit: 0, or what fi_atomic returns. */
 ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t);
-/* A direct core was busy: let things move, and try some more. */
+/* A direct core was busy: make progress and retry some times. */
 LNX_COLD ssize_t lnx_amo_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 				      const struct lnx_amo_tx *t);
 
-/* One operation to one core call, with the spelling the application used: call, which
- * is t->call.  Not with FI_DELIVERY_COMPLETE: tx/confirm.h. */
+/* Map one operation to one core call, the one that the application used: call, which is
+ * t->call.  Not with FI_DELIVERY_COMPLETE: see tx/confirm.h. */
 LNX_INLINE ssize_t lnx_amo_post(struct fid_ep *core, fi_addr_t dest,
 				enum lnx_amo_call call,
 				const struct lnx_amo_tx *t)
@@ -89,7 +89,7 @@ LNX_INLINE ssize_t lnx_amo_post(struct fid_ep *core, fi_addr_t dest,
 	size_t niov = t->niov;
 	struct fi_msg_atomic msg;
 
-	/* A read needs no operand, but cores count the elements there. */
+	/* A read needs no operand, but cores take the number of elements from it. */
 	if (call >= LNX_FETCH && lnx_unlikely(!niov)) {
 		iov = t->res;
 		niov = t->nres;
@@ -147,8 +147,8 @@ LNX_INLINE ssize_t lnx_amo_post(struct fid_ep *core, fi_addr_t dest,
 }
 
 /*
- * Does lnx_amo_check find nothing wrong?  Answered for the usual calls only, which name
- * one place: their counts are one number.
+ * Would lnx_amo_check find nothing wrong?  For the usual calls only, which name one
+ * place: their counts are one number.  False: not known here.
  */
 LNX_INLINE bool lnx_amo_sound(const struct lnx_ep *ep, enum lnx_amo_call call,
 			      const struct lnx_amo_tx *t)
@@ -168,7 +168,7 @@ LNX_INLINE bool lnx_amo_sound(const struct lnx_ep *ep, enum lnx_amo_call call,
 
 LNX_INLINE ssize_t lnx_amo_submit(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 {
-	/* Nobody has its address: it stays the constant that it is. */
+	/* Its address is never taken, so it stays a constant. */
 	const enum lnx_amo_call call = t->call;
 	struct lnx_peer *peer;
 	ssize_t ret;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which atomics a link offers: ours, which go by frames, and of them only those
- * that its direct rail has too, so that it does not matter where a peer is.
+ * Which atomics a link offers: those that we can do in frames, and of these only the
+ * ones that its direct rail has too.  So it does not matter where a peer is.
  */
 #include <stdlib.h>
 
@@ -30,20 +30,20 @@ static void framed(struct lnx_amo_limits *l)
 						  (enum lnx_amo_class)cls))
 					l->ops[cls][type] |= 1u << op;
 #else
-	/* Frames have them the other way round: not written yet. */
+	/* Frames would have them in the wrong byte order: not supported yet. */
 	(void)cls, (void)type, (void)op;
 #endif
 }
 
-/* Leave what the core domain can do. */
+/* Reduce to what the core domain can do. */
 static void narrow(struct lnx_amo_limits *l, struct fid_domain *core)
 {
 	unsigned cls, type, op;
 
 	for (cls = 0; cls < LNX_AMO_CLASSES; cls++) {
 		for (type = 0; type < LNX_AMO_TYPES; type++) {
-			/* shm, the only such core, has none of them, and logs
-			 * a warning for every question. */
+			/* shm, the only such core, has none of them, and logs a warning
+			 * for each query. */
 			if (type == FI_INT128 || type == FI_UINT128)
 				l->ops[cls][type] = 0;
 			for (op = 0; op <= FI_DIFF; op++) {
@@ -64,8 +64,8 @@ static void narrow(struct lnx_amo_limits *l, struct fid_domain *core)
 	}
 }
 
-/* A core's domain is the only one that can be asked, and it may be before any
- * endpoint has opened it. */
+/* Only the domain of a core can be queried.  This may be before any endpoint has opened
+ * it. */
 static void ask_rail(struct lnx_amo_limits *l, const struct lnx_rail_spec *spec)
 {
 	struct fid_fabric *fabric = NULL;
@@ -76,7 +76,7 @@ static void ask_rail(struct lnx_amo_limits *l, const struct lnx_rail_spec *spec)
 		ret = fi_domain(fabric, spec->info, &domain, NULL);
 	if (ret)
 		LNX_WARN(FI_LOG_DOMAIN,
-			 "%s cannot be asked for its atomics, so there are none: %s\n",
+			 "%s cannot be queried for its atomics, so none are offered: %s\n",
 			 spec->prov, fi_strerror(-ret));
 	narrow(l, domain);
 	if (domain)
@@ -123,7 +123,7 @@ size_t lnx_amo_count(struct lnx_domain *d, enum fi_op op,
 {
 	const struct lnx_amo_limits *l = lnx_amo_limits(d);
 
-	/* Bare rails: there are none (core/caps.c). */
+	/* Native rails: there are none (core/caps.c). */
 	if (lnx_unlikely(lnx_kind_native(d->rails->rail[0].kind)))
 		return 0;
 	if (lnx_unlikely(!l || (unsigned)type >= LNX_AMO_TYPES ||

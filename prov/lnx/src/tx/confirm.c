@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Direct operations that a peer's lnx must confirm or count: see confirm.h. */
 #include "tx/confirm.h"
 
 #include <string.h>
@@ -9,10 +10,10 @@
 
 #define TRIES	64		/* as for frames: tx/frame.c */
 
-/* Context of what the core must not report. */
+/* Context of operations whose completion must not be reported. */
 #define QUIET(rail)	((void *)(rail))
 
-/* ---- what waits ---- */
+/* ---- operations that wait ---- */
 
 static LNX_COLD bool make_room(struct lnx_ep *ep, struct lnx_peer *peer)
 {
@@ -23,7 +24,10 @@ static LNX_COLD bool make_room(struct lnx_ep *ep, struct lnx_peer *peer)
 	return peer->nconfirm < ep->tx_size;
 }
 
-/* One that is on no list yet.  NULL: as many wait as may, or memory is short. */
+/*
+ * Get one that is on no list yet.  NULL: the most allowed are waiting, or memory is
+ * short.
+ */
 static struct lnx_confirm *get(struct lnx_ep *ep, struct lnx_peer *peer,
 			       void *context, uint64_t cq_flags, bool want_comp,
 			       bool tells)
@@ -75,7 +79,7 @@ void lnx_confirm_answered(struct lnx_peer *peer, uint64_t op, int err)
 	struct lnx_node *n, *tmp;
 
 	if (lnx_unlikely(op > peer->confirm_op)) {
-		peer->ep->stats.bad_frames++;	/* of none that there was */
+		peer->ep->stats.bad_frames++;	/* an answer to none that waits */
 		return;
 	}
 	lnx_list_foreach(&peer->confirms, n, tmp) {
@@ -98,7 +102,7 @@ LNX_COLD void lnx_confirm_fail(struct lnx_peer *peer, int err)
 
 /* ---- notes ---- */
 
-/* Behind what went to peer before.  0, or -FI_E*: it is not said. */
+/* Send a note behind what went to peer before.  0, or -FI_E*: it was not sent. */
 static int say(struct lnx_peer *peer, uint64_t op, uint8_t flags,
 	       const struct lnx_wire_target *place, unsigned n_targets)
 {
@@ -122,7 +126,7 @@ static int say(struct lnx_peer *peer, uint64_t op, uint8_t flags,
 	return (int)ret;
 }
 
-/* The core has c: from now on it waits for the answer. */
+/* The core has c: from now on c waits for the answer. */
 static void ask(struct lnx_confirm *c, uint8_t flags)
 {
 	struct lnx_peer *peer = c->peer;
@@ -138,7 +142,10 @@ static void ask(struct lnx_confirm *c, uint8_t flags)
 		end(c, -ret);
 }
 
-/* The core has executed, or will do so before all that follows, what counts. */
+/*
+ * Tell peer of an operation to be counted, which the core has executed, or will execute
+ * before all later ones.
+ */
 static void tell(struct lnx_peer *peer, uint8_t flags,
 		 const struct lnx_wire_target *place, unsigned n_targets)
 {
@@ -154,7 +161,7 @@ static void tell(struct lnx_peer *peer, uint8_t flags,
 
 /* ---- the core ---- */
 
-/* Which of ours is it?  NULL: none.  Contexts of errors may be anything. */
+/* Which operation of ours is it?  NULL: none.  Contexts of errors may be anything. */
 static struct lnx_confirm *in_core(const struct lnx_ep *ep, void *context)
 {
 	return ep->ntell_later && lnx_pool_owns(&ep->confirm_pool, context) &&
@@ -184,7 +191,7 @@ LNX_COLD bool lnx_confirm_core_failed(struct lnx_rail *rail, void **context)
 	struct lnx_confirm *c = in_core(ep, *context);
 
 	if (!c)
-		return *context == QUIET(rail);	/* its answer says why */
+		return *context == QUIET(rail);	/* the answer has the reason */
 	ep->ntell_later--;
 	*context = c->context;
 	put(c);
@@ -205,7 +212,7 @@ void lnx_confirm_tell(struct lnx_ep *ep)
 	}
 }
 
-/* Try again while the core is busy: a call of core, with what it returns, as often. */
+/* Try again while the core is busy: a call of core, with its result, some times. */
 #define PATIENTLY(ep, peer, ret, call) do {				\
 	unsigned try_;							\
 									\
@@ -215,7 +222,7 @@ void lnx_confirm_tell(struct lnx_ep *ep)
 		lnx_ep_progress(ep);					\
 		if ((peer)->shm_addr == FI_ADDR_NOTAVAIL)		\
 			ret = -FI_EHOSTUNREACH;				\
-		else if (!(peer)->ndpend)	/* not before those */	\
+		else if (!(peer)->ndpend)	/* not before queued sends */	\
 			ret = (call);					\
 	}								\
 } while (0)
@@ -223,8 +230,8 @@ void lnx_confirm_tell(struct lnx_ep *ep)
 /* ---- messages ---- */
 
 /*
- * It is reported by us alone: as an inject, with the spelling that takes all flags.
- * Where the core is too busy it is queued as it is here.
+ * Only we report it: it is sent as an inject, with the call that takes all flags.  When
+ * the core is too busy it is queued in this form.
  */
 static ssize_t send_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
 			  const struct lnx_tx *tx)
@@ -248,7 +255,7 @@ static ssize_t send_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
 	       lnx_tx_direct_retry(ep, peer, &quiet) : ret;
 }
 
-/* One that the core completes when it has been received. */
+/* A send that the core completes when it has been received. */
 static ssize_t send_large(struct lnx_ep *ep, struct lnx_peer *peer,
 			  const struct lnx_tx *tx)
 {
@@ -314,7 +321,7 @@ static ssize_t write_msg(struct lnx_ep *ep, struct lnx_peer *peer,
 	return fi_writemsg(ep->shm->core_ep, &msg, flags);
 }
 
-/* In order, and reported by us. */
+/* In order, and only we report it. */
 static ssize_t write_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
 			   const struct lnx_rma *r)
 {
@@ -327,7 +334,7 @@ static ssize_t write_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
 	return ret;
 }
 
-/* As it is; all that the core says of it is the application's. */
+/* Unchanged; all that the core reports is the application's. */
 static ssize_t write_plain(struct lnx_ep *ep, struct lnx_peer *peer,
 			   const struct lnx_rma *r)
 {
@@ -337,7 +344,7 @@ static ssize_t write_plain(struct lnx_ep *ep, struct lnx_peer *peer,
 	return lnx_rma_post(ep->shm->core_ep, peer->shm_addr, &plain, NULL);
 }
 
-/* Executed when the core completes it: then the peer is told. */
+/* It has been executed when the core completes it: then the peer is told. */
 static ssize_t write_large(struct lnx_ep *ep, struct lnx_peer *peer,
 			   const struct lnx_rma *r)
 {
@@ -426,7 +433,7 @@ static ssize_t amo_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
 	return ret;
 }
 
-/* Without its level; all that the core says of it is the application's. */
+/* Without its completion level; all that the core reports is the application's. */
 static ssize_t amo_plain(struct lnx_ep *ep, struct lnx_peer *peer,
 			 const struct lnx_amo_tx *t)
 {
@@ -439,7 +446,7 @@ static ssize_t amo_plain(struct lnx_ep *ep, struct lnx_peer *peer,
 ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_amo_tx *t)
 {
-	/* What does not change memory is not counted. */
+	/* An operation that does not change memory is not counted. */
 	uint8_t count = lnx_confirm_counts(peer) && t->op != FI_ATOMIC_READ ?
 			LNX_SHM_CTRL_F_COUNT : 0;
 	bool fetch = lnx_amo_class(t->call) != LNX_AMO_BASE;
@@ -447,7 +454,7 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_confirm *c;
 	ssize_t ret;
 
-	/* What has a result has been executed when it completes. */
+	/* An operation with a result has been executed when it completes. */
 	if (fetch || !(t->op_flags & FI_DELIVERY_COMPLETE)) {
 		PATIENTLY(ep, peer, ret, amo_plain(ep, peer, t));
 		if (lnx_likely(!ret) && count)

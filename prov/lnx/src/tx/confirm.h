@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Direct operations about which the lnx of the peer has a word to say: those with
+ * Direct operations that the peer's lnx must confirm or count: those with
  * FI_DELIVERY_COMPLETE, and writes to peers whose memory has counters.
  *
- *	tx/frame.c, tx/rma.c, tx/amo.c → tx/confirm.c → core: the operation, a note
- *	the peer's rx/confirm.c → core: a note with the answer
- *	rx/fetch.c → lnx_confirm_answered
+ * 	tx/frame.c, tx/rma.c, tx/amo.c → tx/confirm.c → core: the operation, a note
+ * 	the peer's rx/confirm.c → core: a note with the answer
+ * 	rx/fetch.c → lnx_confirm_answered
  *
- * The core of shm 2.1 takes an inject for complete when it is in the peer's queue,
- * whatever the endpoint's level is, gives a buffer back twice when an atomic has that
- * level, and holds up all later completions until a message with it is matched.  So
- * it gets such operations without a level, as injects, which it executes in the order
- * of its queue; when the note comes out of that, the operation has been executed.
- * Larger operations are complete in the core when they have been executed.
+ * The core of shm 2.1 completes an inject when it is in the peer's queue, whatever the
+ * endpoint's level is; it returns a buffer twice when an atomic has
+ * FI_DELIVERY_COMPLETE; and a message with that level holds up all later completions
+ * until it is matched.  So the core gets such operations without a level, as injects,
+ * which it executes in the order of its queue: when the note is received, the operation
+ * before it has been executed.  Larger operations complete in the core when they have
+ * been executed.
  *
  * Owner lock held.
  */
@@ -23,11 +24,14 @@
 #include "tx/rma.h"
 #include "tx/tx.h"
 
-/* The core posts what is queued quietly: in lnx_tx.op_flags, of no meaning elsewhere. */
+/*
+ * In lnx_tx.op_flags, otherwise unused: the core posts what is queued without a
+ * completion.
+ */
 #define LNX_TX_QUIET	(1ULL << 62)
 
-/* An operation of the application that waits for the peer's word, or for the core, to
- * be told of then. */
+/* An operation of the application that waits for the peer's answer; or for the core,
+ * after which the peer is told. */
 struct lnx_confirm {
 	struct lnx_node link;		/* peer->confirms or ep->to_tell */
 	struct lnx_peer *peer;
@@ -40,16 +44,16 @@ struct lnx_confirm {
 	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];
 };
 
-/* Does the peer want to hear of a write to its memory? */
+/* Does the peer count writes to its memory? */
 LNX_INLINE bool lnx_confirm_counts(const struct lnx_peer *peer)
 {
 	return __atomic_load_n(peer->counts, __ATOMIC_RELAXED) != 0;
 }
 
 /*
- * One operation to a peer with a shm_addr, as what the application calls returns it: 0,
- * -FI_EAGAIN, ...  With FI_DELIVERY_COMPLETE in op_flags, or, of those that change memory,
- * while lnx_confirm_counts.
+ * One operation to a peer with a shm_addr; returns what the application's call returns:
+ * 0, -FI_EAGAIN, ... Used with FI_DELIVERY_COMPLETE in op_flags; and, while
+ * lnx_confirm_counts, for operations that change memory.
  */
 ssize_t lnx_confirm_send(struct lnx_ep *ep, struct lnx_peer *peer,
 			 const struct lnx_tx *tx);
@@ -58,18 +62,18 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_amo_tx *t);
 
-/* The peer has answered all up to number op.  Calls no core. */
+/* The peer has answered all operations up to number op.  Calls no core. */
 void lnx_confirm_answered(struct lnx_peer *peer, uint64_t op, int err);
-/* All that waits ends with an error. */
+/* All that wait end with an error. */
 LNX_COLD void lnx_confirm_fail(struct lnx_peer *peer, int err);
 
-/* The direct core has completed something while rail->mute.  True: it is not to be
- * reported (again). */
+/* The direct core has completed something while rail->mute.  True: do not report it
+ * (again). */
 bool lnx_confirm_core_done(struct lnx_rail *rail, void *context,
 			   uint64_t flags);
-/* The same for an error; else *context becomes the application's. */
+/* The same for an error.  False: *context is the application's. */
 LNX_COLD bool lnx_confirm_core_failed(struct lnx_rail *rail, void **context);
-/* From progress: tell of what the core has done. */
+/* From progress: tell peers of what the core has done. */
 void lnx_confirm_tell(struct lnx_ep *ep);
 
 void lnx_confirm_init(struct lnx_ep *ep);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Frames outside the sequence (acknowledgements, questions and answers), and the slow
- * timers of frames that stay unacknowledged.  Called by progress; they go straight to
- * the core.
+ * Frames outside the sequence (acknowledgements, PROBE, PONG), and the slow timers of
+ * frames that stay unacknowledged.  Called by progress; such frames go straight to the
+ * core.
  */
 #include "comp/comp.h"
 #include "comp/links.h"
@@ -13,7 +13,7 @@
 #define RTO_MAX_NS	(8 * LNX_NS_PER_S)
 #define TIMER_NS	(50 * LNX_NS_PER_MS)
 #define ACK_GIVE_UP_NS	LNX_NS_PER_S
-#define LINKS_NS	LNX_NS_PER_S	/* links are looked at after an ACK */
+#define LINKS_NS	LNX_NS_PER_S	/* links are checked after an ACK */
 
 int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_path *path, struct lnx_hdr *h)
@@ -23,7 +23,8 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	ssize_t ret;
 
 	if (lnx_unlikely(!path->rail->core_ep))
-		return -FI_EAGAIN;	/* it could not be opened anew */
+		return -FI_EAGAIN;	/* its core endpoint could not be opened
+					 * again */
 	h->src = ep->eid;
 	h->dst = peer->eid;
 	h->seq = peer->tx_next;
@@ -38,7 +39,7 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	path->rail->poll_credits = ep->poll_hot;
 	if (h->kind == LNX_KIND_ACK) {
 		lnx_path_report_sent(peer, h);
-		/* Not of what came while it left. */
+		/* Only if no frame came while it left. */
 		if (ack == peer->seq.next)
 			lnx_tx_ack_piggybacked(peer);
 	}
@@ -74,7 +75,7 @@ LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
 	return (int)ret;
 }
 
-/* Back where it came from, since that is known to work. */
+/* Send it back over the path that the last frame came by, which is known to work. */
 static struct lnx_path *ack_path(struct lnx_peer *peer)
 {
 	struct lnx_path *path = &peer->path[peer->back];
@@ -92,7 +93,7 @@ int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
 		      -FI_EHOSTUNREACH;
 }
 
-/* The way each PROBE came, or not at all: it asks for that way. */
+/* A PONG goes the way its PROBE came, or not at all: the PROBE asks about that path. */
 static LNX_COLD void send_pongs(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	unsigned i;
@@ -106,7 +107,7 @@ static LNX_COLD void send_pongs(struct lnx_ep *ep, struct lnx_peer *peer)
 
 		if (!(peer->pong_due >> i & 1))
 			continue;
-		/* Before: sending may receive, another question too. */
+		/* Clear it before: sending may receive another PROBE. */
 		peer->pong_due &= (uint8_t)~(1u << i);
 		if (which < LNX_PATHS_MAX)
 			h.key = peer->rx_bytes[which];
@@ -139,7 +140,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		    lnx_ns_since(now, peer->ack_since_ns) < delay_ns)
 			continue;
 		if (!peer->npath) {
-			/* A sender we cannot answer: nothing to wait for. */
+			/* We cannot answer this sender: nothing to wait for. */
 			lnx_tx_ack_clear(peer);
 			continue;
 		}
@@ -153,7 +154,9 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			ep->stats.acks_sent++;
 			if (!lnx_tx_ack_pending(peer))
 				lnx_tx_ack_clear(peer);
-			/* More may be about to come over a link that goes. */
+			/*
+			 * More frames may be about to come over a link that goes down.
+			 */
 			if (lnx_unlikely(ep->netwatch != NULL)) {
 				ep->links_ns = now + LINKS_NS;
 				ep->work |= LNX_WORK_DETECT;
@@ -164,7 +167,10 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		lnx_path_blocked(path, now);
 		if (!peer->npend &&
 		    lnx_path_none_for(peer, now, ACK_GIVE_UP_NS)) {
-			/* Whoever misses it sends again, which asks anew. */
+			/*
+			 * If it is lost, the peer sends again, which makes another ACK
+			 * due.
+			 */
 			if (path->state != LNX_PATH_DOWN) {
 				path->state = LNX_PATH_IDLE;
 				path->since_ns = 0;
@@ -180,8 +186,8 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 }
 
 /*
- * All is acknowledged, but a large send not fetched or a read not answered: does
- * its peer still live?
+ * All frames are acknowledged, but a large send is not pulled or a read not answered:
+ * does its peer still live?
  */
 static LNX_COLD void ask_alive(struct lnx_ep *ep, struct lnx_peer *peer,
 			       uint64_t now)
@@ -198,9 +204,9 @@ static LNX_COLD void ask_alive(struct lnx_ep *ep, struct lnx_peer *peer,
 }
 
 /*
- * A frame long unacknowledged may be lost in a connection that broke, or its
- * receiver may just be computing.  The oldest is sent again, rarely; if that
- * brings an answer, tx/done.c finds out what else is missing.
+ * A frame that stays unacknowledged may be lost in a connection that broke, or its
+ * receiver may just be computing.  The oldest is sent again, rarely; if that brings an
+ * answer, tx/done.c finds out what else is missing.
  */
 void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 {

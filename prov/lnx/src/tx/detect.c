@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The failure detector: which paths deliver nothing, and what then happens to them.
+ * See detect.h.
+ */
 #include "tx/detect.h"
 
 #include "comp/comp.h"
@@ -13,8 +17,8 @@
 
 #define LOOK_NS		(2 * LNX_NS_PER_MS)	/* between two passes */
 #define SILENCE_TIMEOUT_MAX	8u			/* times FI_LNX_RAIL_TIMEOUT_MIN */
-#define SLOW_BPS	100000000u	/* of a rail whose speed nobody knows */
-#define ASK_MAX_NS	(500 * LNX_NS_PER_MS)	/* between two questions */
+#define SLOW_BPS	100000000u	/* of a rail whose speed is unknown */
+#define ASK_MAX_NS	(500 * LNX_NS_PER_MS)	/* between two PROBEs */
 
 LNX_COLD void lnx_detect_watch(struct lnx_peer *peer)
 {
@@ -33,7 +37,7 @@ static bool frames_due(const struct lnx_peer *peer, const struct lnx_path *path)
 	       lnx_path_in_flight(peer, path);
 }
 
-/* ---- leaving ---- */
+/* ---- a path goes DOWN ---- */
 
 struct lnx_health *lnx_detect_remote_health(struct lnx_peer *peer,
 					const struct lnx_path *path)
@@ -96,11 +100,11 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	if (path->state == LNX_PATH_DOWN || peer->npath < 2 || peer->dead)
 		return;
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
-		       "rail %s: path %u to peer %016llx is left: %s\n",
+		       "rail %s: path %u to peer %016llx is down: %s\n",
 		       path->rail->name, path->index,
 		       (unsigned long long)peer->eid, why);
 	path->state = LNX_PATH_DOWN;
-	path->since_ns = now;		/* none takes anything: peers are given up */
+	path->since_ns = now;		/* no path takes a frame: peers are given up */
 	g->down_ns = now;
 	g->stale_report = false;
 	g->pinged = false;
@@ -123,14 +127,14 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 
 /* ---- is it silent? ---- */
 
-/* Ask the peer over each of the others: one of them may be silent too. */
+/* Ask the peer over each of the other paths: one of them may be silent too. */
 static LNX_COLD void send_probes(struct lnx_peer *peer, struct lnx_path *about,
 			 uint64_t now)
 {
 	struct lnx_path_detect *g = &about->detect;
 	unsigned i;
 
-	/* What is said of an earlier silence is no answer. */
+	/* A report from before this silence is no answer. */
 	if (!g->probe_sent_ns)
 		g->nonce++;
 	for (i = 0; i < peer->npath; i++) {
@@ -147,7 +151,7 @@ static LNX_COLD void send_probes(struct lnx_peer *peer, struct lnx_path *about,
 	g->probe_sent_ns = now;
 }
 
-/* How long what leaves takes to be acknowledged, as often as we look. */
+/* Measure how long frames take to be acknowledged, once for each check. */
 static void take_time(const struct lnx_peer *peer, struct lnx_path *path,
 		      uint64_t now)
 {
@@ -163,9 +167,8 @@ static void take_time(const struct lnx_peer *peer, struct lnx_path *path,
 }
 
 /*
- * Nothing came of it since the last look?  Acknowledgements that ride on other frames
- * say nothing of paths, but as long as the oldest frame is not always the same one, no
- * path keeps it back.
+ * Has nothing come over it since the last check?  Piggybacked acknowledgements do not
+ * report paths; but while the oldest frame keeps changing, no path holds it back.
  */
 static bool stalled(const struct lnx_peer *peer, const struct lnx_path *path)
 {
@@ -176,10 +179,11 @@ static bool stalled(const struct lnx_peer *peer, const struct lnx_path *path)
 }
 
 /*
- * How long may it be silent?  Twice the time that an answer takes: to be wrong costs
- * some frames that arrive twice, so that a machine that stalls now and then should
- * not make this long, as the usual estimate with its variance would.  A piece that is
- * read says nothing before it has ended, and those outstanding share the path.
+ * How long may the path be silent?  Twice the time that an answer takes.  A wrong
+ * decision costs only some frames that arrive twice, so the usual estimate with its
+ * variance is not used: a machine that stalls now and then would make it long.  A piece
+ * that is being read reports nothing before it ends, and outstanding pieces share the
+ * path.
  */
 static uint64_t silence_timeout(const struct lnx_path *path,
 			 const struct lnx_health_plan *plan)
@@ -198,8 +202,8 @@ static uint64_t silence_timeout(const struct lnx_path *path,
 }
 
 /*
- * A peer that has never said anything cannot be asked either: to who does not have our
- * hello, we are nobody.  Its frames go to the next path in turn, and no path is left.
+ * A peer that has never answered cannot be asked either: without our hello it does not
+ * know us.  Its frames go to the next path in turn, and no path is set DOWN.
  */
 static LNX_COLD void elsewhere(struct lnx_peer *peer, struct lnx_path *path)
 {
@@ -216,7 +220,7 @@ static LNX_COLD void elsewhere(struct lnx_peer *peer, struct lnx_path *path)
 	}
 }
 
-/* True: there is something to look after. */
+/* True: the path must be checked again. */
 static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	const struct lnx_health_plan *plan = &peer->ep->plan;
@@ -237,7 +241,7 @@ static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 			lnx_detect_good(peer, path, now);
 		g->progress_seen = g->progress;
 		g->seen_seq = peer->tx_una;
-		/* If it had to be asked for, that came some time ago. */
+		/* If the report had to be asked for, it came some time ago. */
 		g->stalled_since_ns = now - (g->stale_report ? silence_timeout(path, plan) / 2 : 0);
 		g->probe_sent_ns = 0;
 		g->pong_seen = false;
@@ -285,7 +289,7 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 		g->pong_seen |= g->probe_sent_ns && pong->data == g->nonce;
 		return;
 	}
-	/* It came there and back by the path itself. */
+	/* The answer must have come by the path itself. */
 	if (path->rail != rail || !g->pinged || pong->data != g->nonce)
 		return;
 	g->pinged = false;
@@ -300,10 +304,10 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 /* ---- a frame that was lost ---- */
 
 /*
- * A connection that breaks and is made again loses frames that its core had called
- * sent, and delivers the next ones: the path is not silent.  The peer, who answers,
- * lacks the oldest frame for too long: send that again; if it was missing, tx/done.c
- * sends again what left over the same path.
+ * A connection that breaks and is made again loses frames that its core had reported as
+ * sent, and delivers the next ones: the path is not silent.  The peer answers, but has
+ * lacked the oldest frame for too long: send that frame again.  If it was missing,
+ * tx/done.c retransmits what else left over the same path.
  */
 static void look_for_gap(struct lnx_peer *peer, uint64_t now)
 {
@@ -335,7 +339,7 @@ static void look_for_gap(struct lnx_peer *peer, uint64_t now)
 
 /* ---- passes ---- */
 
-/* True: peer is to be looked at again.  It is put here when it is put on retx_list. */
+/* True: check peer again.  It is added here when it is added to retx_list. */
 static bool run_peer(struct lnx_peer *peer, uint64_t now)
 {
 	bool more = lnx_list_linked(&peer->retx_link);

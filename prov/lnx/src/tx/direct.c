@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Direct sends that the core cannot take now.  Called by tx/submit.h and
- * tx/large.c; tries some more, then queues a copy of the descriptor, which progress posts in order.
+ * Direct sends that the core cannot take now.  Called by tx/submit.h and tx/large.c;
+ * retries some times, then queues a copy of the descriptor, which progress posts in
+ * order.
  *
- * Handing -FI_EAGAIN up instead would be simpler, but some applications answer it
- * with a progress call nested in their completion handler, which is no place for
- * one: Open MPI 4.1's then handles entries twice (synchronous sends under load).
+ * Returning -FI_EAGAIN instead would be simpler.  But some applications answer it with
+ * a progress call inside their completion handler, which is not safe: Open MPI 4.1 then
+ * handles entries twice (synchronous sends under load).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +19,7 @@
 
 #define TRIES	16
 
-/* link is first: core/peer.c frees what is left without knowing more. */
+/* link is first: core/peer.c frees what is left and knows only that. */
 struct lnx_dtx {
 	struct lnx_node link;		/* peer->dpend */
 	struct lnx_tx tx;
@@ -66,7 +67,7 @@ int lnx_tx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (!peer->ndpend++) {
 		peer->direct = FI_ADDR_NOTAVAIL;
 		lnx_list_add_tail(&ep->direct_peers, &peer->dpend_link);
-		/* That its process ends is not told by the core. */
+		/* The core does not tell that the peer's process has ended. */
 		ep->work |= LNX_WORK_DIRECT | LNX_WORK_WATCH;
 	}
 	ep->stats.direct_queued++;
@@ -95,7 +96,7 @@ LNX_COLD ssize_t lnx_tx_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 		if (peer->shm_addr == FI_ADDR_NOTAVAIL)
 			return -FI_EHOSTUNREACH;
 		if (peer->ndpend)
-			continue;	/* not before those */
+			continue;	/* not before queued sends */
 		ret = post(ep, peer, tx);
 		if (ret != -FI_EAGAIN)
 			return ret;
@@ -108,7 +109,7 @@ static void fail(struct lnx_peer *peer, const struct lnx_tx *tx, int err)
 	struct lnx_ep *ep = peer->ep;
 
 	if (tx->call == LNX_SHM_CTRL) {
-		/* It may have ended with all of its peer's. */
+		/* It may have ended with all others of its peer. */
 		if (lnx_optab_get(&ep->rndv_ops, tx->data))
 			lnx_tx_fin(peer, tx->data, err);
 		lnx_confirm_fail(peer, err);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Framed sends come to their end.  Called by comp/cq_owner.c (the core let go of a
- * frame) and rx/arrive.c (the peer acknowledged); calls lnx_cq_write.  A frame is
- * free when both have happened, in either order.
+ * The end of framed sends.  Called by comp/cq_owner.c (the core released a frame) and
+ * rx/arrive.c (the peer acknowledged it); calls lnx_cq_write.  A frame is free when
+ * both have happened, in either order.
  */
 #include "comp/comp.h"
 #include "rx/rx.h"
@@ -57,7 +57,7 @@ static LNX_COLD void txe_failed(struct lnx_ep *ep, struct lnx_txe *txe, int err)
 		lnx_cntr_err(ep, lnx_tx_cntr(txe->cq_flags));
 }
 
-/* It is over but for the core, in which only the rail can find it. */
+/* It is over, but the core still has it; only the rail's list can find it. */
 static inline void core_has(struct lnx_txe *txe)
 {
 	struct lnx_rail *rail = txe->peer->path[txe->path].rail;
@@ -69,7 +69,9 @@ static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->acked = true;
 	ep->stats.successful_resends += txe->retransmitted;
-	/* A core that still has it, again perhaps, may read the payload. */
+	/*
+	 * A core that still has it, perhaps as a retransmission, may read the payload.
+	 */
 	if (lnx_unlikely(txe->comp_at_ack && lnx_txe_due(txe)) &&
 	    (!txe->in_core || !txe->niov))
 		lnx_tx_posted(ep, txe);
@@ -79,7 +81,7 @@ static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 		core_has(txe);
 }
 
-/* Acknowledged (or given up) before, and now out of the core too. */
+/* It was acknowledged (or given up) before, and now the core released it too. */
 void lnx_txe_settled(struct lnx_txe *txe)
 {
 	struct lnx_ep *ep = txe->peer->ep;
@@ -115,7 +117,7 @@ void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 	struct lnx_ep *ep = peer->ep;
 	uint32_t n = ack - peer->tx_una;
 
-	/* Older than known, or of frames never sent: not to be believed. */
+	/* Older than what is known, or of frames never sent: invalid. */
 	if (lnx_unlikely(n > peer->tx_posted - peer->tx_una))
 		return;
 	while (n--) {
@@ -135,7 +137,7 @@ void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 		acked_flagged(peer);
 }
 
-/* The core has done with the frame: sent, as far as it can tell. */
+/* The core has finished with the frame: sent, as far as it can tell. */
 void lnx_tx_core_done(struct lnx_txe *txe)
 {
 	struct lnx_peer *peer = txe->peer;
@@ -150,9 +152,9 @@ void lnx_tx_core_done(struct lnx_txe *txe)
 }
 
 /*
- * The core failed to send.  Others behind it on the same connection may be lost
- * too although their sends succeeded: send all again that is not acknowledged,
- * the receiver drops what it has.
+ * The core failed to send.  Frames behind it on the same connection may be lost too,
+ * although their sends succeeded: retransmit all that is not acknowledged.  The
+ * receiver drops duplicates.
  */
 LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 				 const struct fi_cq_err_entry *err)
@@ -175,12 +177,12 @@ LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 		       path->rail->name, fi_strerror(err->err),
 		       err->prov_errno);
 	if (path->state == LNX_PATH_UP) {
-		/* Until a frame is taken again, the deadline runs. */
+		/* The deadline runs until a frame is taken again. */
 		path->state = LNX_PATH_CONNECTING;
 		path->since_ns = 0;
 		path->retry_ns = 0;
 	}
-	/* At once the first time; a core that fails all it takes gets rests. */
+	/* At once the first time; backoff for a core that fails everything it takes. */
 	now = lnx_clock_ns();
 	if (!peer->failing_ns)
 		peer->failing_ns = now;
@@ -190,7 +192,7 @@ LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 		lnx_detect_charge(peer, path,
 				lnx_errclass(path->rail->prov, LNX_WHILE_SEND,
 					     err->err, err->prov_errno), now);
-	/* Where there are others, they have the frames meanwhile. */
+	/* If there are other paths, they send the frames meanwhile. */
 	if (peer->npath > 1)
 		lnx_path_failed(path, now);
 	lnx_tx_retransmit(peer, 1u << path->index);
@@ -229,7 +231,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 		if (lnx_txe_due(txe))
 			txe_failed(ep, txe, err);
 		if (txe->rxe)
-			lnx_rx_done(txe->rxe);	/* its data is all here */
+			lnx_rx_done(txe->rxe);	/* all its data is here */
 		lnx_txe_put(ep, txe);
 	}
 	peer->npend = 0;
@@ -242,11 +244,11 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 	lnx_tx_ack_clear(peer);
 }
 
-/* It is closing: what it has not acknowledged by now it never will. */
+/* It is closing: what is not acknowledged by now never will be. */
 void lnx_tx_bye(struct lnx_peer *peer)
 {
 	peer->closing = true;
-	/* Not from here: this may be inside a send to that very peer. */
+	/* Not from here: this may be inside a send to that same peer. */
 	if (peer->nrndv || peer->n_segments || peer->npend ||
 	    peer->tx_una != peer->tx_posted)
 		lnx_tx_want_pump(peer);

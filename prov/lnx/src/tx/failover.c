@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What becomes of the frames of a path that is left, and of a rail whose core endpoint
- * is closed.  Called by tx/detect.c and tx/recovery.c; what goes out again is posted by
- * lnx_tx_pump (tx/frame.c).
+ * What happens to the frames of a path that goes DOWN, and of a rail whose core
+ * endpoint is closed.  Called by tx/detect.c and tx/recovery.c; lnx_tx_pump
+ * (tx/frame.c) posts what is sent again.
  */
 #include "core/open.h"
 #include "rx/rx.h"
@@ -10,16 +10,15 @@
 #include "tx/detect.h"
 #include "tx/path.h"
 
-/*
- * Another of its kind takes the place of a frame that a core has and cannot be made
- * to give back.
- */
+/* A core has the frame and cannot be made to return it: a clone takes its place. */
 static LNX_COLD void send_clone(struct lnx_ep *ep, struct lnx_peer *peer,
 			       struct lnx_txe *txe)
 {
 	struct lnx_txe *clone;
 
-	/* Its payload is the application's: it has to be out of the core. */
+	/*
+	 * Its payload is in the application's buffer: the core must have released it.
+	 */
 	if (txe->niov)
 		return;
 	clone = lnx_txe_get(ep, txe->len - sizeof(struct lnx_wire_hdr));
@@ -39,7 +38,7 @@ static LNX_COLD void send_clone(struct lnx_ep *ep, struct lnx_peer *peer,
 	memcpy(clone->frame, txe->frame, txe->len);
 	*lnx_tx_slot(peer, txe->seq) = clone;
 	txe->reported = true;
-	txe->acked = true;		/* free as soon as the core is done */
+	txe->acked = true;		/* free as soon as the core releases it */
 	lnx_list_add_tail(&peer->path[txe->path].rail->clones, &txe->link);
 }
 
@@ -78,7 +77,7 @@ LNX_COLD void lnx_tx_redirect(struct lnx_path *path, struct lnx_peer *peer,
 	struct lnx_txe *first;
 
 	lnx_tx_fail_over(path, peer);
-	/* Where that is, the others follow (tx/path.c). */
+	/* The other frames follow on the path of this one (tx/path.c). */
 	first = *lnx_tx_slot(peer, peer->tx_una);
 	if (first)
 		first->path = next->index;
@@ -139,14 +138,14 @@ LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer)
 
 	if (peer->dead || peer->closing || peer->self || !peer->npath)
 		return;
-	/* To who only sends to us it is the first one. */
+	/* For a peer that only sends to us it is the first one. */
 	if (!peer->hello_done) {
 		lnx_tx_ready(ep, peer);
 		return;
 	}
 	txe = lnx_tx_hello(ep);
 	if (!txe)
-		return;			/* they find out that the old one is gone */
+		return;			/* they find out that the old one is dead */
 	lnx_address_ack_hello(peer);
 	if (lnx_tx_queue(ep, peer, txe, &h, false))
 		lnx_txe_put(ep, txe);

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Framed sends.  Called by tx/submit.h; numbers the message, puts header and
- * payload into a frame, and posts it on the peer's path.  Next is the core, then
- * comp/cq_owner.c and tx/done.c.  Frames without a number are tx/control.c's.
+ * Framed sends.  Called by tx/submit.h; numbers the message, puts header and payload
+ * into a frame, and posts it on the peer's path.  Then come the core, comp/cq_owner.c
+ * and tx/done.c.  tx/control.c sends frames without a number.
  *
  * A frame that cannot leave (no window, the core says EAGAIN) waits in order on
- * peer->pend; progress pumps it.  The application sees -FI_EAGAIN when as many
- * frames wait as its tx size allows, and for injects also while the path is
- * connecting.
+ * peer->pend; progress pumps it.  The application sees -FI_EAGAIN when as many frames
+ * wait as its tx size allows, and for injects also while the path is connecting.
  */
 #include <stdlib.h>
 
@@ -24,9 +23,9 @@
 #include "tx/tx.h"
 
 /*
- * Tries before an application sees -FI_EAGAIN.  Some of them answer it with a
- * progress call nested in their completion handler, which is no place for one
- * (Open MPI 4.1's then handles entries twice).
+ * Tries before an application gets -FI_EAGAIN.  Some applications answer it with a
+ * progress call inside their completion handler, which is not safe (Open MPI 4.1 then
+ * handles entries twice).
  */
 #define TRIES		64
 
@@ -43,7 +42,7 @@ struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
 	return txe;
 }
 
-/* Hand one frame to the path's core.  0 or what the core said. */
+/* Post one frame to the path's core.  0 or the core's error. */
 static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 		    struct lnx_path *path, struct lnx_txe *txe)
 {
@@ -55,16 +54,17 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 	ssize_t ret;
 
 	if (lnx_unlikely(!rail->core_ep))
-		return -FI_EAGAIN;	/* it could not be opened anew */
+		return -FI_EAGAIN;	/* its core endpoint could not be opened
+					 * again */
 	lnx_hdr_set_path(w, rail->wire_index, path->index);
 	lnx_hdr_set_ack(w, ack);
 	txe->path = path->index;
-	/* Acknowledged inside the call, a frame stays until that is over. */
+	/* A frame that is acknowledged inside the call stays until the call returns. */
 	txe->in_core = true;
 	if (lnx_unlikely(ep->fault != NULL) && lnx_faults_tx(path, txe))
 		goto left;
 	if (lnx_likely(txe->len <= rail->inject_size && !txe->niov)) {
-		/* The core copies it: no completion of its own to handle. */
+		/* The core copies it: no completion to handle. */
 		ret = fi_inject(rail->core_ep, txe->frame, txe->len,
 				path->core_addr);
 		if (lnx_unlikely(ret))
@@ -98,7 +98,10 @@ left:
 refused:
 	txe->in_core = false;
 	txe->path = before;
-	/* A core busy with sending may have received, this ack too. */
+	/*
+	 * While a core was busy sending, it may have received the ack of this frame
+	 * too.
+	 */
 	if (txe->acked) {
 		lnx_txe_settled(txe);
 		return 0;
@@ -107,8 +110,8 @@ refused:
 }
 
 /*
- * The same for one that was just numbered for this path.  Nearly all of them can be
- * injected; and nobody can acknowledge it yet, who might look for it.
+ * The same for a frame that was just numbered for this path.  Nearly all of them can be
+ * injected; and no ack can come for it yet, so none is checked for.
  */
 static inline ssize_t post_new(struct lnx_ep *ep, struct lnx_peer *peer,
 			       struct lnx_path *path, struct lnx_txe *txe)
@@ -159,8 +162,8 @@ void lnx_tx_retransmit(struct lnx_peer *peer, unsigned paths)
 	lnx_tx_want_pump(peer);
 }
 
-/* Of a message it is the rail that it leaves by first; what a large one carries its
- * FIN tells (tx/rndv.c). */
+/* A message counts on the rail that it first leaves by; the FIN of a large one tells
+ * which rails carried it (tx/rndv.c). */
 static inline void count_traffic(struct lnx_peer *peer, struct lnx_txe *txe)
 {
 	struct lnx_rail_traffic *t = &peer->path[txe->path].rail->traffic;
@@ -190,7 +193,9 @@ static inline void posted_first(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 }
 
-/* path: the one it takes if it leaves at once, for what would be written twice. */
+/*
+ * path: the one it takes if it leaves at once; passed so that nothing is written twice.
+ */
 static inline void number(struct lnx_ep *ep, struct lnx_peer *peer,
 			  struct lnx_path *path, struct lnx_txe *txe,
 			  struct lnx_hdr *h)
@@ -205,7 +210,7 @@ static inline void number(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_hdr_put(lnx_txe_hdr(txe), h);
 }
 
-/* What waits cannot leave: from now on it counts as having waited. */
+/* What waits cannot leave: from now on peer counts as blocked. */
 static void block(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	if (!peer->blocked)
@@ -227,12 +232,15 @@ void lnx_tx_refused(struct lnx_ep *ep, struct lnx_peer *peer,
 		    struct lnx_path *path, struct lnx_txe *txe)
 {
 	lnx_path_blocked(path, lnx_clock_ns());
-	/* Before what a core's callbacks queued meanwhile: that has later numbers. */
+	/*
+	 * Put it before what a core's callbacks queued meanwhile: that has later
+	 * numbers.
+	 */
 	wait_turn(ep, peer, peer->pend.next, txe);
 	block(ep, peer);
 }
 
-/* Behind what waits; progress posts it. */
+/* Put it behind what waits; progress posts it. */
 static void line_up(struct lnx_ep *ep, struct lnx_peer *peer,
 		    struct lnx_txe *txe, struct lnx_hdr *h)
 {
@@ -240,7 +248,7 @@ static void line_up(struct lnx_ep *ep, struct lnx_peer *peer,
 	wait_turn(ep, peer, &peer->pend, txe);
 }
 
-/* later: not now, this may be a core's callback. */
+/* later: do not send now, this may be a core's callback. */
 LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer,
 			     bool later)
 {
@@ -284,7 +292,7 @@ int lnx_tx_queue_later(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
-/* With nothing in front of it. */
+/* May a frame leave with nothing in front of it? */
 static inline bool may_leave(const struct lnx_ep *ep,
 			     const struct lnx_peer *peer,
 			     const struct lnx_path *path)
@@ -302,9 +310,9 @@ static inline bool can_post(const struct lnx_ep *ep,
 }
 
 /*
- * A frame that must leave or not be taken, on a path that is connecting: try when
- * it is time to, and give the peer up when its deadline has passed, since nothing
- * is queued that progress would look after.
+ * A frame that must leave at once or not be taken, on a path that is connecting: try
+ * when it is due, and give the peer up when its deadline has passed.  Nothing is
+ * queued, so progress would not do that.
  */
 static LNX_COLD int try_connect(struct lnx_ep *ep, struct lnx_peer *peer,
 			  struct lnx_path *path, struct lnx_txe *txe,
@@ -322,7 +330,7 @@ static LNX_COLD int try_connect(struct lnx_ep *ep, struct lnx_peer *peer,
 		return 0;
 	}
 	if (peer->tx_next != txe->seq + 1) {
-		/* A callback queued one behind it: its number cannot be undone. */
+		/* A callback queued a frame behind it: its number cannot be undone. */
 		lnx_tx_refused(ep, peer, path, txe);
 		return 0;
 	}
@@ -366,14 +374,14 @@ int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
-/* Post on the path whose turn it is.  False: they are all blocked. */
+/* Post on the next path.  False: all are blocked. */
 static bool post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_txe *txe, uint64_t now)
 {
 	struct lnx_path *path;
 	unsigned tries = peer->npath;
 
-	/* now may be old, and the rests that count from it over. */
+	/* now may be old, and backoffs that count from it over. */
 	while (tries-- && (path = lnx_path_next(peer, txe->len))) {
 		if (path->state != LNX_PATH_UP && now < path->retry_ns)
 			return false;
@@ -456,7 +464,7 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 			lnx_list_del(&peer->pump_link);
 			lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
 		} else if (pump_peer(ep, peer, now)) {
-			/* What is left waits for the window: acks bring it back. */
+			/* The rest waits for the window: acks resume it. */
 			lnx_list_del(&peer->pump_link);
 			block(ep, peer);
 		} else if (lnx_path_none_for(peer, now, give_up_ns)) {
@@ -470,7 +478,7 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 		ep->work &= ~LNX_WORK_PUMP;
 }
 
-/* Peers to which every way is closed, and look-ups that failed. */
+/* Peers to which no path works, and look-ups that failed. */
 static LNX_COLD ssize_t no_way(struct lnx_ep *ep, fi_addr_t dest,
 			       struct lnx_peer **peer)
 {
@@ -489,7 +497,7 @@ static LNX_COLD ssize_t no_way(struct lnx_ep *ep, fi_addr_t dest,
 	return 0;
 }
 
-/* Wait a little until no more than max frames are queued.  False: there are. */
+/* Wait a little until at most max frames are queued.  False: there are still more. */
 static LNX_COLD bool drain_to(struct lnx_ep *ep, struct lnx_peer *peer,
 			      uint32_t max)
 {
@@ -501,13 +509,13 @@ static LNX_COLD bool drain_to(struct lnx_ep *ep, struct lnx_peer *peer,
 }
 
 /*
- * May another frame go to peer, or be queued?  With no_queue it may not be
- * queued: while connecting, what was injected must have left when we say so, since
- * the application may not call us again for long.  Nor does it of sends whose end
- * is not reported, but their buffers are ours until it learns of it some other way,
- * and to be told -FI_EAGAIN is worse (TRIES): acknowledgements that an application
- * sends from its completion handlers look like this.  So they find room in a queue
- * that is full for others.
+ * May another frame go to peer, or be queued?  With no_queue it may not be queued:
+ * while connecting, an injected message must have left before we report success, since
+ * the application may not call us again for long.  The same is true of sends whose end
+ * is not reported.  But their buffers are ours until the application learns of the end
+ * in some other way, and returning -FI_EAGAIN is worse (TRIES): acknowledgements that
+ * an application sends from its completion handlers are such sends.  So they may be
+ * queued even when the queue is full for others.
  */
 LNX_INLINE ssize_t admit(struct lnx_ep *ep, struct lnx_peer *peer,
 			 uint64_t flags, bool *no_queue)
@@ -562,7 +570,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 		if (ret)
 			return ret;
 	}
-	/* A local peer that was only made now, or has sends queued. */
+	/* A local peer that was made only now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
 		if (peer->notes && lnx_tx_is_large(tx)) {
 			ret = lnx_tx_large(ep, peer, tx);
@@ -633,9 +641,9 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	txe->want_comp = !lnx_call_inject(tx->call) &&
 			 (tx->op_flags & FI_COMPLETION);
 	txe->counts = ep->cntr[LNX_CNTR_SEND] != NULL;
-	/* Its end may be of no interest, but not that it failed. */
+	/* Its success may not be reported, but its failure is. */
 	txe->tells = !lnx_call_inject(tx->call);
-	/* An inject that nobody counts ends unseen, at any time. */
+	/* An inject that is not counted ends unseen, at any time. */
 	txe->comp_at_ack = (tx->op_flags & LNX_LEVELS) && txe->matters;
 	if (lnx_likely(len <= ep->copy_limit ||
 		       (tx->op_flags & FI_INJECT) ||

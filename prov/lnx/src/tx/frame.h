@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What frame.c, short.c, control.c and leave.c share: the frames that a peer has
- * not acknowledged, by number.  Owner lock held.
+ * What frame.c, short.c, control.c and failover.c share: the frames that a peer has not
+ * acknowledged, by number.  Owner lock held.
  */
 #ifndef LNX_FRAME_H
 #define LNX_FRAME_H
@@ -16,22 +16,22 @@ LNX_INLINE struct lnx_txe **lnx_tx_slot(struct lnx_peer *peer, uint32_t seq)
 	return &peer->slot[seq & (peer->ep->window - 1)];
 }
 
-/* tx/failover.c: a frame that says who we are, and where.  NULL: memory is short. */
+/* tx/failover.c: a frame that tells our id and address.  NULL: memory is short. */
 LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_ep *ep);
 
-/* A frame left that carries all we have received. */
+/* A frame has left that acknowledges all we have received. */
 LNX_INLINE void lnx_tx_ack_piggybacked(struct lnx_peer *peer)
 {
-	/* It wants to hear of its paths too, and only an ACK says that. */
+	/* It needs reports of its paths too, and only an ACK has those. */
 	if (lnx_unlikely(peer->multipath))
 		return;
-	/* Not off ack_list: it would be back with the next frame. */
+	/* It stays on ack_list: it would be back with the next frame. */
 	peer->acks_pending = 0;
 	peer->ack_since_ns = 0;
 	peer->ack_now = false;
 }
 
-/* Of one just taken from that pool. */
+/* Initialise a frame that was just taken from that pool. */
 LNX_INLINE void lnx_txe_init(struct lnx_txe *txe, uint8_t cls)
 {
 	txe->op.type = LNX_OP_TXE;
@@ -44,7 +44,7 @@ LNX_INLINE void lnx_txe_init(struct lnx_txe *txe, uint8_t cls)
 	lnx_list_init(&txe->link);
 }
 
-/* A frame has left that carries all we had received when it did. */
+/* A frame has left that acknowledges all we had received when it left. */
 LNX_INLINE void lnx_tx_sent(struct lnx_ep *ep, struct lnx_peer *peer,
 			    struct lnx_path *path, uint32_t ack, uint64_t bytes)
 {
@@ -60,7 +60,7 @@ LNX_INLINE bool lnx_tx_window_open(const struct lnx_ep *ep,
 	return peer->tx_posted - peer->tx_una < ep->window;
 }
 
-/* A new frame was posted: it has its place in the window, and the application its
+/* A new frame was posted: put it into the window, and give the application its
  * completion unless that waits for the acknowledgement. */
 LNX_INLINE void lnx_tx_in_window(struct lnx_ep *ep, struct lnx_peer *peer,
 				 struct lnx_txe *txe, uint64_t bytes)
@@ -74,12 +74,12 @@ LNX_INLINE void lnx_tx_in_window(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_tx_watch(ep, peer);
 }
 
-/* tx/frame.c: the path would not take a frame that has its number, the first of those
- * not posted.  It waits for its turn. */
+/* tx/frame.c: the path did not take a frame that has its number, the first one not
+ * posted.  The frame waits in the queue. */
 LNX_COLD void lnx_tx_refused(struct lnx_ep *ep, struct lnx_peer *peer,
 			     struct lnx_path *path, struct lnx_txe *txe);
 
-/* The peer says that it has all frames before number ack. */
+/* The peer acknowledges all frames before number ack. */
 LNX_INLINE void lnx_tx_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t ack)
 {
 	uint32_t una = peer->tx_una;
@@ -91,8 +91,8 @@ LNX_INLINE void lnx_tx_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t ac
 		lnx_tx_acked(peer, ack);
 		return;
 	}
-	/* One, and nothing is the matter: as it is with most.  Or of none: its place is
-	 * empty then. */
+	/* The usual case: one frame, no exceptional state.  Or none: its slot is empty
+	 * then. */
 	slot = &peer->slot[una & (ep->window - 1)];
 	txe = *slot;
 	if (lnx_unlikely(!txe || txe->slow_ack)) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Large sends over the direct rail.  Called by tx/submit.h and tx/frame.c;
- * announces the message with a note, which takes its place among all other
- * messages to that peer.  The peer reads it (its rx/fetch.c) and ends with a note
- * that comes here, to lnx_tx_fin, through its like.
+ * Large sends over the direct rail.  Called by tx/submit.h and tx/frame.c; announces
+ * the message with a control message, in order with all other messages to that peer.
+ * The peer reads the data (its rx/fetch.c) and ends with a control message that comes
+ * here, to lnx_tx_fin, through its receive path.
  *
- * The core has a way of its own for these, but its answers come back in one queue
- * for all peers, in the order of the sends: one peer that computes, or is dead,
- * holds up the completions of all.  And it takes it that whom we may read may read us,
- * and fails where that is not so.  A peer that may not read us says so, and is sent
+ * The core has its own method for these, but its answers come back in one queue for all
+ * peers, in the order of the sends: one peer that computes, or is dead, holds up the
+ * completions of all.  It also assumes that a process which we may read may read us,
+ * and fails where that is not so.  A peer that may not read us says so, and gets
  * copies, each of which goes through the core's own buffers.
  */
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 
 #define COPIES_AT_ONCE	16u		/* of one message, in one pass */
 
-/* A note is no operation of the application: nobody counts it. */
+/* A control message is no operation of the application: it is not counted. */
 ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
 		      const struct lnx_tx *tx)
 {
@@ -116,7 +116,7 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	return ret;
 }
 
-/* To where a message came from. */
+/* Answer the sender of a message. */
 static ssize_t answer(struct lnx_peer *peer, const struct lnx_wire_shm_ctrl *n)
 {
 	struct lnx_ep *ep = peer->ep;
@@ -129,7 +129,7 @@ static ssize_t answer(struct lnx_peer *peer, const struct lnx_wire_shm_ctrl *n)
 		return -FI_EHOSTUNREACH;
 	lnx_shm_ctrl_put(bytes, n);
 	ret = lnx_shm_ctrl_post(ep, peer->shm_core, &note);
-	/* It may be full for ever. */
+	/* The queue may be full for ever. */
 	return lnx_unlikely(ret == -FI_EAGAIN) && peer->dead ?
 	       -FI_EHOSTUNREACH : ret;
 }
@@ -166,7 +166,7 @@ void lnx_tx_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
 	if (!rndv || rndv->peer != peer || !rndv->here ||
 	    want > lnx_iov_len(rndv->iov, rndv->niov) ||
 	    lnx_list_linked(&rndv->copy_link)) {
-		ep->stats.bad_frames++;	/* an operation we do not have */
+		ep->stats.bad_frames++;	/* an operation that we do not have */
 		return;
 	}
 	rndv->copy_op = name;
@@ -177,7 +177,7 @@ void lnx_tx_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
 	ep->stats.copied_sends++;
 }
 
-/* len bytes of the message from off on. */
+/* Copy len bytes of the message, from off on. */
 static void copy_from(void *dst, const struct lnx_rndv *rndv, uint64_t off,
 		      size_t len)
 {
@@ -219,7 +219,7 @@ static ssize_t send_copy(struct lnx_ep *ep, struct lnx_rndv *rndv)
 	return ret;
 }
 
-/* A turn each, so that a long one does not keep others waiting. */
+/* One turn for each, so that a long message does not delay others. */
 void lnx_tx_copies(struct lnx_ep *ep)
 {
 	struct lnx_node *n, *tmp;

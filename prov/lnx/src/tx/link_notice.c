@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Links that go down and come up: this host's, told by comp/links.c, and the peer's,
- * told by its RAIL.  They need no asking: paths are left, or tried again, at once.
+ * Links that go down and come up: this host's, reported by comp/links.c, and the
+ * peer's, reported by its RAIL.  No PROBE is needed: paths go DOWN, or are tried again,
+ * at once.
  */
 #include "comp/comp.h"
 #include "tx/admin.h"
@@ -23,7 +24,7 @@ static LNX_COLD void link_of(struct lnx_peer *peer, struct lnx_path *path,
 		g->probe_ns = now;
 }
 
-/* How the link of a rail is now.  True: a core has it. */
+/* Tell the present state of a rail's link.  True: a core took the frame. */
 static LNX_COLD bool tell(struct lnx_peer *peer, const struct lnx_rail *rail,
 			  uint64_t now)
 {
@@ -83,7 +84,7 @@ LNX_COLD void lnx_link_notice_local(struct lnx_rail *rail, bool up, uint64_t now
 			if (peer->path[i].rail == rail)
 				link_of(peer, &peer->path[i], up,
 					"its link is down", now);
-		/* To others we are nobody yet. */
+		/* Other peers do not know us yet. */
 		if (!lnx_peer_acked(peer) && !peer->seq.next)
 			continue;
 		for (i = 0; i < ep->nrail; i++)

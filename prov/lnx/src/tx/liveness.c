@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer of whom nothing comes over any path: is it gone, or does it only compute?
+ * A peer from which nothing comes over any path: is it dead, or does it only compute?
  * Its kernels know.  Called by tx/control.c.
  *
- * What they know is that somebody has the sockets.  That is another process if the peer
- * has started one that inherited them, and has died: the sockets are close-on-exec
- * (core/half_open.h), but a process that was only forked has them.  So a kernel's word
- * counts for FI_LNX_STALL_TIMEOUT.
+ * What a kernel knows is that a process has the sockets.  It is another process if the
+ * peer started one that inherited them, and then died: the sockets are close-on-exec
+ * (core/half_open.h), but a process that was only forked has them.  So a kernel's
+ * answer counts for FI_LNX_STALL_TIMEOUT.
  */
 #include "tx/detect.h"
 #include "tx/recovery.h"
 #include "tx/wrong_endpoint.h"
 
-/* It is silent: its kernels are asked, again after so long. */
+/* A silent peer's kernels are asked, again after so long. */
 #define SILENT_NS	(500 * LNX_NS_PER_MS)
 #define ASK_KERNEL_NS	LNX_NS_PER_S
-/* Paths whose kernel says nothing for so long are left. */
+/* Paths whose kernel has not answered for so long go DOWN. */
 #define KERNEL_MUTE_NS	(200 * LNX_NS_PER_MS)
 
 static LNX_COLD void ask_kernels(struct lnx_peer *peer, uint64_t now)
@@ -30,9 +30,9 @@ static LNX_COLD void ask_kernels(struct lnx_peer *peer, uint64_t now)
 }
 
 /*
- * Nobody can say which path is to blame, but over this one nobody can be reached.
- * Once it is left, it is known when that ends: long before a connection whose packets
- * were lost tries again.
+ * It is not known which path to charge, but over this one nothing is reached.  Once it
+ * is DOWN, its end is found out by pings: long before a connection whose packets were
+ * lost tries again.
  */
 static LNX_COLD void none_there(struct lnx_peer *peer, struct lnx_path *path,
 				  uint64_t now)
@@ -42,12 +42,15 @@ static LNX_COLD void none_there(struct lnx_peer *peer, struct lnx_path *path,
 		lnx_detect_path_down(peer, path, "not even its host answers", now);
 }
 
-/* A kernel has answered for a peer that did not.  False: no more of that. */
+/*
+ * A kernel has answered for a peer that did not.  False: the peer has stalled for too
+ * long.
+ */
 static LNX_COLD bool may_stall(struct lnx_peer *peer, uint64_t now)
 {
 	uint64_t limit = peer->ep->conf->stall_timeout * LNX_NS_PER_S;
 
-	/* Time in which we did not look does not count. */
+	/* Time in which we did not check does not count. */
 	peer->stalled_ns += LNX_MIN(lnx_ns_since(now, peer->silent_ns),
 				    2 * LNX_NS_PER_S);
 	peer->silent_ns = now;
@@ -67,7 +70,7 @@ LNX_COLD int lnx_liveness_check(struct lnx_peer *peer, uint64_t now)
 		return 0;
 	}
 	for (i = 0; i < peer->npath; i++) {
-		/* What was heard over it is of before its link went down. */
+		/* The answer came before its link went down. */
 		if (peer->path[i].rail->link_down) {
 			unknown++;
 			continue;
@@ -75,7 +78,7 @@ LNX_COLD int lnx_liveness_check(struct lnx_peer *peer, uint64_t now)
 		switch (lnx_recovery_kernel(&peer->path[i])) {
 		case LNX_PING_ALIVE:
 			alive++;
-			/* Somebody is there; who? */
+			/* An endpoint is there: is it this peer? */
 			lnx_wrong_endpoint_ask(peer, &peer->path[i]);
 			break;
 		case LNX_PING_REFUSED:
@@ -91,10 +94,10 @@ LNX_COLD int lnx_liveness_check(struct lnx_peer *peer, uint64_t now)
 	}
 	if (alive)
 		return may_stall(peer, now) ? 0 : FI_ETIMEDOUT;
-	/* They had no time to answer: it may be we who did not look for long. */
+	/* They had no time to answer: perhaps we did not check for long. */
 	if (lnx_ns_since(now, peer->alive_ns) < SILENT_NS)
 		return 0;
-	/* FI_LNX_CONNECT_TIMEOUT is for those that are unknown. */
+	/* FI_LNX_CONNECT_TIMEOUT is for peers that are unknown. */
 	if (lnx_ns_since(now, peer->silent_ns) < limit || unknown) {
 		if (lnx_ns_since(now, peer->alive_ns) >= ASK_KERNEL_NS)
 			ask_kernels(peer, now);

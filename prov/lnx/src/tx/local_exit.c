@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Checks whether local peers' processes have ended, and ends what is outstanding to
+ * them.  See local_exit.h.
+ */
 #include "tx/local_exit.h"
 
 #include <errno.h>
@@ -22,7 +26,7 @@ static LNX_COLD void died(struct lnx_peer *peer, const char *why)
 	peer->direct = peer->shm_addr = FI_ADDR_NOTAVAIL;
 	peer->no_shm = true;
 	peer->ep->stats.local_exits++;
-	/* So it is when a job ends: nothing to warn of. */
+	/* This is normal when a job ends: no warning. */
 	peer->dead = true;
 	lnx_fetch_fail_peer(peer);
 	if (!peer->nrndv && !peer->ndpend && !peer->n_segments && !peer->npath &&
@@ -39,7 +43,7 @@ void lnx_local_exit_look(struct lnx_ep *ep)
 	bool polled = false;
 
 	while ((peer = lnx_exit_monitor_next(ep))) {
-		/* Its last words: that it has read what we sent, perhaps. */
+		/* Read its last messages: perhaps it has read what we sent. */
 		if (!polled && !lnx_rxe_low(ep))
 			fi_cq_read(ep->shm->core_cq, NULL, 0);
 		polled = true;
@@ -47,9 +51,9 @@ void lnx_local_exit_look(struct lnx_ep *ep)
 	}
 }
 
-/* ---- those that no descriptor tells of ---- */
+/* ---- peers without a descriptor ---- */
 
-/* Also whose process lives, and has closed its endpoint. */
+/* True also for a process that lives, and has closed its endpoint. */
 static bool is_dead(const struct lnx_peer *peer)
 {
 	if (peer->registry && !lnx_shm_registry_is_live(peer->registry))
@@ -62,7 +66,7 @@ static bool is_dead(const struct lnx_peer *peer)
 	case ESRCH:
 		return true;
 	default:
-		/* It may not be read. */
+		/* Its memory may not be read. */
 		return kill(peer->where.pid, 0) && errno == ESRCH;
 	}
 }
@@ -76,7 +80,7 @@ static bool seems_dead(struct lnx_peer *peer, uint64_t now)
 		peer->miss = false;
 		return false;
 	}
-	/* Its last word may be here, and not yet read. */
+	/* Its last message may be here, and not yet read. */
 	if (!peer->miss) {
 		peer->miss = true;
 		return false;
@@ -104,7 +108,7 @@ static struct lnx_peer *find_dead(struct lnx_ep *ep, uint64_t now)
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, dpend_link);
 
-		/* Of others nothing is known. */
+		/* Of other peers nothing is known. */
 		if (peer->notes && seems_dead(peer, now))
 			return peer;
 	}

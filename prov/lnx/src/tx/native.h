@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sends and remote memory access over bare rails (FI_LNX_USE_SRQ=0): one operation is
- * one of the core of the rail that leads to the peer, which also ends it.  Called by
- * api/bare_*.c; what cores must not be asked, because they are not reliable in
- * refusing it, is checked here as in tx/submit.h and tx/rma.h.
+ * Sends and remote memory access over native rails (FI_LNX_USE_SRQ=0): one operation is
+ * one core operation on the rail that leads to the peer, and ends with it.  Called by
+ * api/native_*.c.  What cores cannot do, and do not refuse reliably, is checked here as
+ * in tx/submit.h and tx/rma.h.
  *
- *	api/native_msg.c → tx/native.h → core ⇢ comp/native.c
+ * 	api/native_msg.c → tx/native.h → core ⇢ comp/native.c
  */
 #ifndef LNX_TX_NATIVE_H
 #define LNX_TX_NATIVE_H
@@ -18,7 +18,7 @@
 
 #define LNX_NATIVE_TRIES	16
 
-/* The rail to a peer, with its address there; NULL: there is none. */
+/* The rail to a peer, with the peer's address there; NULL: there is none. */
 LNX_INLINE struct lnx_rail *lnx_native_path(const struct lnx_peer *peer,
 					 fi_addr_t *core_addr)
 {
@@ -30,7 +30,7 @@ LNX_INLINE struct lnx_rail *lnx_native_path(const struct lnx_peer *peer,
 	return peer->npath ? peer->path[0].rail : NULL;
 }
 
-/* The same for an address of the application's.  0, -FI_EINVAL, -FI_ENOMEM or
+/* The same for an address that the application passes.  0, -FI_EINVAL, -FI_ENOMEM or
  * -FI_EHOSTUNREACH.  Owner lock held. */
 LNX_INLINE ssize_t lnx_native_find(struct lnx_ep *ep, fi_addr_t addr,
 				 struct lnx_rail **rail, fi_addr_t *core_addr)
@@ -47,14 +47,14 @@ LNX_INLINE ssize_t lnx_native_find(struct lnx_ep *ep, fi_addr_t addr,
 	return lnx_likely(*rail != NULL) ? 0 : -FI_EHOSTUNREACH;
 }
 
-/* Something of ours is in the core: look for its end. */
+/* The core has an operation of ours: poll for its end. */
 LNX_INLINE void lnx_native_busy(struct lnx_rail *rail)
 {
 	rail->poll_credits = LNX_MAX(1u, rail->ep->poll_hot);
 }
 
-/* What rail's core calls n buffers of the application; NULL: nothing.  Only with
- * FI_HMEM does it matter. */
+/* The descriptors of rail's core for n buffers of the application; NULL: none needed.
+ * They matter only with FI_HMEM. */
 LNX_INLINE void **lnx_native_desc(const struct lnx_rail *rail, void **desc,
 				size_t n, void **core)
 {
@@ -86,7 +86,7 @@ LNX_INLINE ssize_t lnx_native_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 		ret = lnx_core_post(rail->core_ep, core_addr, tx, desc);
 		if (lnx_likely(ret != -FI_EAGAIN) || i == LNX_NATIVE_TRIES)
 			break;
-		/* A connection is being made, or a queue is full. */
+		/* A connection is being made, or a queue is full: retry. */
 		lnx_ep_progress(ep);
 		ret = 0;
 	}

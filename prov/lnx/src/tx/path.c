@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Paths: which one is next.  Called by tx/frame.c for frames and by rx/pull.c for
- * pieces; asks policy/stripe.
+ * Which path is next.  Called by tx/frame.c for frames and by rx/pull.c for pieces;
+ * uses policy/stripe.
  */
 #include "tx/path.h"
 
@@ -13,23 +13,25 @@
 #define BACKOFF_MAX_NS	(10 * LNX_NS_PER_MS)
 #define FAIL_BACKOFF_MIN_NS	(5 * LNX_NS_PER_MS)
 #define FAIL_BACKOFF_MAX_NS	LNX_NS_PER_S
-#define BUSY_NS		(LNX_NS_PER_MS / 2)	/* pause of a path that takes no read */
+#define BUSY_NS		(LNX_NS_PER_MS / 2)	/* pause of a path that took no read */
 #define REDO_NS		(20 * LNX_NS_PER_MS)	/* and of one whose read failed */
 #define US_PER_S	1e6
 #define INFLIGHT_MIN	4096u
-/* A path left out because it is slow is tried again after that. */
+/* A path that is not used because it is slow is tried again after that. */
 #define RELEARN_NS	LNX_NS_PER_S
 
 LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
 {
 	if (path->state == LNX_PATH_DOWN)
-		return;			/* only its peer's answer ends that */
+		return;			/* only an answer of its peer ends that */
 	if (path->state != LNX_PATH_CONNECTING || !path->since_ns) {
 		path->state = LNX_PATH_CONNECTING;
 		path->since_ns = now;
 		path->backoff_ns = BACKOFF_MIN_NS;
 	} else if (path->backoff_ns < BACKOFF_MAX_NS) {
-		/* It may have been forgotten: where to has changed. */
+		/*
+		 * The backoff may have been reset because the peer's address changed.
+		 */
 		path->backoff_ns = LNX_MAX(BACKOFF_MIN_NS, path->backoff_ns +
 					   path->backoff_ns / 2);
 	}
@@ -38,7 +40,7 @@ LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
 
 LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now)
 {
-	/* All that was in the core fails with it: that is once. */
+	/* All frames in the core fail together: that counts once. */
 	if (path->fail_backoff_ns && now < path->retry_ns)
 		return;
 	path->fail_backoff_ns = LNX_MAX(FAIL_BACKOFF_MIN_NS,
@@ -48,8 +50,8 @@ LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now)
 }
 
 /*
- * The path in use; until our hello is acknowledged the one that took it: to who does
- * not know us, frames that come before it are nobody's.
+ * The path in use.  Until our hello is acknowledged, the one that took it: a peer that
+ * does not know us drops frames that come before it.
  */
 static struct lnx_path *first_path(struct lnx_peer *peer)
 {
@@ -59,8 +61,8 @@ static struct lnx_path *first_path(struct lnx_peer *peer)
 }
 
 /*
- * FI_LNX_MULTI_RAIL_SELECTION=PER_MSG, LNET: the next in turn, of those with the least
- * on their way if that counts.
+ * FI_LNX_MULTI_RAIL_SELECTION=PER_MSG, LNET: round robin; if the load counts, over the
+ * paths with the least in flight.
  */
 static struct lnx_path *round_robin(struct lnx_peer *peer,
 				const struct lnx_stripe_path *view)
@@ -85,8 +87,8 @@ static struct lnx_path *round_robin(struct lnx_peer *peer,
 	return &peer->path[best];
 }
 
-/* What the health of the peer's end was set to; NULL: it was not, and then the peer
- * says for itself what it is worth. */
+/* The health that was set by hand for the peer's end; NULL: none was, and then the peer
+ * itself reports its weight. */
 static const struct lnx_health *remote_pinned(const struct lnx_peer *peer,
 					       const struct lnx_path *path)
 {
@@ -110,7 +112,7 @@ static uint64_t share(const struct lnx_peer *peer, const struct lnx_path *path,
 	remote = remote_pinned(peer, path);
 	weight = lnx_health_weight_of_path(h, &path->rail->health, remote,
 					   &peer->ep->plan, lnx_clock_ns());
-	/* Nothing else works, or it would not be asked. */
+	/* Weight 0, and still asked for: nothing else works. */
 	if (!weight && (h->pinned || path->rail->health.pinned || remote))
 		return rate;
 	return LNX_MAX(rate * weight / LNX_WEIGHT_MAX, 1u);
@@ -149,7 +151,7 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 		   (!lnx_peer_acked(peer) || view[cur->index].out_bytes <= cur->inflight_limit)) {
 		return cur;
 	}
-	/* now is set: since_ns is, for paths that are blocked only, or left. */
+	/* now is set: since_ns is set only for paths that are blocked or DOWN. */
 	if (!lnx_peer_acked(peer) && peer->tx_posted && !view[cur->index].usable &&
 	    cur->state != LNX_PATH_DOWN && cur->since_ns && lnx_ns_since(now, cur->since_ns) < LNX_RTO_MIN_NS)
 		return NULL;
@@ -166,7 +168,7 @@ struct lnx_path *lnx_path_find_live(struct lnx_peer *peer)
 
 	if (!peer->npath)
 		return NULL;
-	/* One that is not tried before one that is to be tried again. */
+	/* A path that was not tried yet comes before one that is to be tried again. */
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *other = &peer->path[i];
 
@@ -197,7 +199,7 @@ void lnx_path_look(struct lnx_ep *ep, uint64_t now)
 	struct lnx_node *n, *tmp;
 
 	if (lnx_unlikely(lnx_ns_since(now, ep->looked_ns) > LNX_NS_PER_S)) {
-		/* Who is on both is given a little more. */
+		/* A peer on both lists gets a little more. */
 		lnx_list_foreach(&ep->retx_list, n, tmp) {
 			struct lnx_peer *peer =
 				lnx_list_entry(n, struct lnx_peer, retx_link);
@@ -245,13 +247,13 @@ void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 		return;
 	more = total - path->last_report;
 	flight = path->sent - path->delivered;
-	/* Nothing is on the way: what it lacks was lost, and what it has too
-	 * much was sent twice. */
+	/* Nothing is in flight: what is missing was lost, and what is too much was sent
+	 * twice. */
 	if (!flight && peer->tx_una == peer->tx_posted) {
 		path->last_report = total;
 		return;
 	}
-	/* An old report, or an invented one. */
+	/* An old report, or a forged one. */
 	if (more > INT64_MAX)
 		return;
 	path->last_report = total;
@@ -311,7 +313,7 @@ void lnx_path_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack)
 
 /* ---- pieces of large messages ---- */
 
-/* What policy/stripe has to know; the number of those able that are in use. */
+/* Fill the view for policy/stripe; returns how many of the paths in able are in use. */
 static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 			   uint64_t now, struct lnx_stripe_path *view)
 {
@@ -331,7 +333,7 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 			path->state != LNX_PATH_DOWN;
 		best = LNX_MAX(best, view[i].rate);
 	}
-	/* Slow ones may have become better. */
+	/* Slow ones may have become faster. */
 	for (i = 0; i < peer->npath; i++)
 		if (!view[i].out && view[i].rate < best / 2 &&
 		    lnx_ns_since(now, peer->path[i].read_done_ns) > RELEARN_NS)
@@ -344,11 +346,11 @@ struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
 {
 	struct lnx_stripe_path view[LNX_PATHS_MAX];
 	unsigned busy = view_reads(peer, able, now, view);
-	/* With LNET a message has one path, and each its own. */
+	/* With LNET a message uses one path, and each message its own. */
 	int pick = lnx_stripe_pick(view, LNX_MAX(peer->n_stripe, peer->n_rr),
 				   peer->pull_left);
 
-	/* Those that are second best: when the best do not work. */
+	/* The second-best paths, when the best do not work. */
 	if (pick < 0 && !busy)
 		pick = lnx_stripe_pick(view, peer->npath, peer->pull_left);
 	*line = pick < 0 && busy;

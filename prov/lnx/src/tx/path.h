@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Which path to a peer the next frame, or the next piece of a large message, takes.
- * The numbers are policy/stripe's; here is where they come from.
+ * policy/stripe decides from numbers that are collected here.
  *
- * Frames stay on peer->cur, whose latency is best, until those on their way over it
- * would take it longer than FI_LNX_SPILL: then each takes the path over which it
- * arrives first.  What is on the way, and how fast a path is, is known from the peer's
- * acknowledgements, which also say how much came over which path.  A sender that
- * itself is what limits the rate never has so much on the way.
+ * Frames stay on peer->cur, which has the best latency, until the frames in flight on
+ * it would need longer than FI_LNX_SPILL: then each frame takes the path over which it
+ * arrives first.  The bytes in flight and the speed of a path are known from the peer's
+ * acknowledgements, which report how much came over which path.  A sender that is
+ * slower than its path never has so much in flight.
  *
  * All functions: owner lock held.
  */
@@ -25,7 +25,7 @@ LNX_INLINE uint64_t lnx_path_in_flight(const struct lnx_peer *peer,
 	return LNX_MIN(path->sent - path->delivered, peer->una_bytes);
 }
 
-/* The path in use, if it works and there is nothing to choose; else NULL. */
+/* The path in use, if it works and there is no choice to make; else NULL. */
 LNX_INLINE struct lnx_path *lnx_path_usual(struct lnx_peer *peer)
 {
 	struct lnx_path *path = &peer->path[peer->cur];
@@ -38,12 +38,12 @@ LNX_INLINE struct lnx_path *lnx_path_usual(struct lnx_peer *peer)
 	return NULL;
 }
 
-/* Slow half of lnx_path_next: several paths, and the one in use will not do. */
+/* Slow half of lnx_path_next: several paths, and the one in use is not good enough. */
 struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len);
 
 /*
- * The path of the next frame, of len bytes.  NULL: there is none, or with several
- * that all have to be left alone for a while.  A single one may have to be, too.
+ * The path of the next frame, of len bytes.  NULL: there is none, or there are several,
+ * and all must pause for a while.  A single path is returned even if it must pause.
  */
 LNX_INLINE struct lnx_path *lnx_path_next(struct lnx_peer *peer, size_t len)
 {
@@ -57,8 +57,8 @@ LNX_INLINE struct lnx_path *lnx_path_next(struct lnx_peer *peer, size_t len)
 	return lnx_path_choose(peer, len);
 }
 
-/* The path for frames that are not worth a choice: the one in use, or one that
- * works if that does not; NULL: there is none. */
+/* The path for frames that need no choice: the one in use, or else one that works;
+ * NULL: there is none. */
 struct lnx_path *lnx_path_find_live(struct lnx_peer *peer);
 
 LNX_INLINE struct lnx_path *lnx_path_live(struct lnx_peer *peer)
@@ -71,9 +71,10 @@ LNX_INLINE struct lnx_path *lnx_path_live(struct lnx_peer *peer)
 }
 
 /*
- * Deadlines run while they are looked at.  Who computes between two calls has not seen
- * a peer fail: connections were not made meanwhile because nobody made them.  Of the
- * time since a deadline that began at *since_ns was looked at last, a second counts.
+ * Deadlines advance only while they are checked.  A process that computes between two
+ * calls has not seen a peer fail: no connection was made meanwhile because it did not
+ * try.  *since_ns is the start of a deadline; of the time since the last check, at most
+ * a second counts.
  */
 LNX_INLINE void lnx_path_later(const struct lnx_ep *ep, uint64_t *since_ns,
 			       uint64_t now)
@@ -84,18 +85,18 @@ LNX_INLINE void lnx_path_later(const struct lnx_ep *ep, uint64_t *since_ns,
 		*since_ns += now - seen_ns - LNX_NS_PER_S;
 }
 
-/* Deadlines of peers that frames wait for are looked at now. */
+/* Check the deadlines of peers that frames wait for. */
 void lnx_path_look(struct lnx_ep *ep, uint64_t now);
 
-/* Has no path been taking anything for longer than that? */
+/* Has no path taken anything for longer than that? */
 bool lnx_path_none_for(const struct lnx_peer *peer, uint64_t now,
 		       uint64_t limit_ns);
 
-/* The core would not take a frame: wait a little, longer each time. */
+/* The core did not take a frame: wait a little, longer each time. */
 LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now);
 
-/* The core failed a frame that it had taken: a rest, longer each time until the
- * path is known to have delivered something.  For peers with several paths. */
+/* The core failed a frame that it had taken: back off, longer each time until the path
+ * is known to have delivered something.  For peers with several paths. */
 LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now);
 
 LNX_INLINE void lnx_path_up(struct lnx_path *path)
@@ -106,18 +107,18 @@ LNX_INLINE void lnx_path_up(struct lnx_path *path)
 	path->since_ns = 0;
 }
 
-/* The path that leads back from our rail to the peer's, or the one in use. */
+/* The path from our rail back to the peer's rail, or the one in use. */
 struct lnx_path *lnx_path_back(struct lnx_peer *peer,
 			       const struct lnx_rail *rail, uint16_t remote);
 
-/* The peer has had so many bytes of frames over one of our paths. */
+/* The peer has received so many bytes of frames over one of our paths. */
 void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total);
-/* What an ACK of the peer says of its paths; and writing one. */
+/* Read the report about paths in an ACK of the peer; and write one. */
 void lnx_path_report(struct lnx_peer *peer, const struct lnx_hdr *ack);
 void lnx_path_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack);
-/* It has left. */
+/* The ACK with the report has left. */
 void lnx_path_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack);
-/* The peer has all that was ever sent to it.  Nobody asks of a single path. */
+/* The peer has all that was ever sent to it.  Not needed for a single path. */
 LNX_INLINE void lnx_path_all_delivered(struct lnx_peer *peer)
 {
 	unsigned i, n = peer->npath;
@@ -125,7 +126,7 @@ LNX_INLINE void lnx_path_all_delivered(struct lnx_peer *peer)
 	for (i = 0; n > 1 && i < n; i++) {
 		struct lnx_path *path = &peer->path[i];
 
-		/* Its next report has these, and says nothing new of them. */
+		/* Its next report includes these, and says nothing new about them. */
 		path->last_report += path->sent - path->delivered;
 		path->delivered = path->sent;
 		path->send.mark_ns = 0;
@@ -135,16 +136,16 @@ LNX_INLINE void lnx_path_all_delivered(struct lnx_peer *peer)
 
 /*
  * Several paths: the one for the next piece to be read, of those whose bit is set in
- * able.  NULL: none now; *line: because all have enough, so that a piece which ends
- * brings the next one on.
+ * able.  NULL: none now; *line: because all have enough, so that the end of a piece
+ * allows the next one.
  */
 struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
 				   uint64_t now, bool *line);
-/* Its length: rest bytes of this message are not asked for. */
+/* Length of that piece: rest bytes of this message are not yet requested. */
 size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,
 			 size_t rest, unsigned able, uint64_t now);
 void lnx_path_read_posted(struct lnx_path *path, size_t len, uint64_t now);
-/* Taken back: the core did not take it. */
+/* The core did not take the read: undo it. */
 void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now);
 void lnx_path_read_done(struct lnx_path *path, size_t len, bool ok,
 			uint64_t now);

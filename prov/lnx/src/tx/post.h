@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One send descriptor to exactly one core call, the one with the spelling that
- * the application used.  Last step of a direct send; the completion goes straight
- * from the core to comp/cq_owner.c.
+ * One send descriptor to exactly one core call, the one that the application used.
+ * Last step of a direct send; the completion goes straight from the core to
+ * comp/cq_owner.c.
  *
- * desc is what the core calls the application's buffers, or NULL: the direct rail
- * needs none for host memory.
+ * desc has the core's descriptors of the application's buffers, or is NULL: the direct
+ * rail needs none for host memory.
  */
 #ifndef LNX_POST_H
 #define LNX_POST_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Small reads of remote memory that the core does as one operation of its own, which
- * costs the two sides less than a GET and its answer.  Called by tx/rma.c; ends with
- * comp/ and tx/rma_op.c.
+ * Small reads of remote memory that the core does as one operation, which costs both
+ * sides less than a GET and its answer.  Called by tx/rma.c; ends with comp/ and
+ * tx/rma_op.c.
  *
- * Not in the sequence of frames, they could overtake frames and be overtaken.  So a
- * core reads only when no frame about memory is on its way, and such frames wait
- * until it has read.  And only where a peer has one path: what a path that dies has
- * of these comes back when its core says so, and not when its silence does.
+ * They are not in the sequence of frames, and could overtake frames or be overtaken.
+ * So a core reads only when no frame about memory is in flight, and such frames wait
+ * until it has read.  They are used only for a peer with one path: reads on a path that
+ * fails end only when its core reports it, which is later than the silence timeout.
  */
 #include "comp/comp.h"
 #include "tx/path.h"
@@ -37,7 +37,7 @@ ssize_t lnx_read_core(struct lnx_ep *ep, struct lnx_peer *peer,
 	    !r->rma->len || peer->n_segments >= ep->tx_size ||
 	    !lnx_rkey_use(peer, r->rma, path, &addr, &key))
 		return LNX_READ_BY_FRAME;
-	/* Now it is as good as any older one. */
+	/* Now it is as good as any older number. */
 	peer->memory_seq = peer->tx_una;
 	rma_op = lnx_rma_op_get(ep, r->context, FI_RMA | FI_READ,
 			  (r->op_flags & FI_COMPLETION) != 0);
@@ -58,14 +58,17 @@ ssize_t lnx_read_core(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_list_add_tail(&path->gets, &segment->link);
 	peer->nreads++;
 	rail->busy++;
-	/* It may complete inside the call, and segment be gone. */
+	/* It may complete inside the call, and segment may be freed. */
 	ret = fi_read(rail->core_ep, r->iov->iov_base, r->rma->len, NULL,
 		      path->core_addr, addr, key, &segment->op);
 	if (lnx_unlikely(ret)) {
 		rail->busy--;
 		peer->nreads--;
 		lnx_rma_op_drop(rma_op);
-		/* Frames have deadlines, if there is nothing of ours to wait for. */
+		/*
+		 * Frames have deadlines; so use one if no read of ours is to be waited
+		 * for.
+		 */
 		if (ret != -FI_EAGAIN || !peer->nreads)
 			return LNX_READ_BY_FRAME;
 		lnx_ep_progress_all(ep);
@@ -94,14 +97,14 @@ void lnx_read_done(struct lnx_op *op, int err, int prov_errno)
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
 		       "rail %s: reading %zu bytes failed: %s (provider error %d); again\n",
 		       rail->name, segment->len, fi_strerror(err), prov_errno);
-	/* The connection, or the registration?  The peer can tell. */
+	/* Did the connection fail, or the registration?  The peer can tell. */
 	lnx_rkey_forget(peer, segment->key);
 	if (peer->dead) {
 		peer->nreads--;
 		lnx_rma_segment_end(segment, err);
 		return;
 	}
-	/* Still in the way of frames, until its own has a number; and of reads. */
+	/* It still delays frames, until its GET has a number; and reads. */
 	peer->memory_seq = peer->tx_next + 1;
 	segment->kind = LNX_RMA_SEGMENT_DATA;
 	lnx_rma_wait_turn(segment);

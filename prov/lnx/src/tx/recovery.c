@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A path that was left: pinged, asked about, opened anew, and used again.  Called by
- * tx/detect.c.
+ * Recovery of a path that is DOWN: pings, opening its rail anew, and restoring it.
+ * Called by tx/detect.c.
  */
 #include <stdlib.h>
 
@@ -16,18 +16,18 @@
 
 #define CONNECT_NS	(5 * LNX_NS_PER_MS)	/* a PROBE waits for a connection */
 #define PING_LOST_NS	(300 * LNX_NS_PER_MS)	/* without answer for so long */
-/* When a rail is opened anew: when its link is down or something hangs in it; when
- * its peer's kernel answers but the peer does not; when nobody can be asked. */
+/* When a rail is opened anew: its link is down or something hangs in it; its peer's
+ * kernel answers but the peer does not; no kernel can be asked. */
 #define REOPEN_DOWN_NS	(5 * LNX_NS_PER_MS)
 #define REOPEN_MUTE_NS	(50 * LNX_NS_PER_MS)
 #define REOPEN_UNANNOUNCED_NS	(300 * LNX_NS_PER_MS)
-/* So long a peer is believed that its link is down. */
+/* A peer's report that its link is down is trusted for so long. */
 #define TRUST_NS	LNX_NS_PER_S
-/* Before what hangs in a path that was left by hand is taken for lost. */
+/* After so long, what hangs in a path that was drained counts as lost. */
 #define DRAINED_NS	LNX_NS_PER_S
-/* Of two who have no other path, one waits a little longer than the other. */
+/* If two peers have no other path, one waits so much longer than the other. */
 #define REOPEN_YIELD_NS	(250 * LNX_NS_PER_MS)
-/* A peer that is not where it should be is looked for so long if nothing is due. */
+/* A peer that is not at its address is looked for so long if nothing is due. */
 #define LOOK_FOR_NS	(60 * LNX_NS_PER_S)
 #define REFUSED_PING_NS	(50 * LNX_NS_PER_MS)	/* at least; longer each time */
 
@@ -77,7 +77,7 @@ static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path)
 	path->detect.probe_sent_ns = 0;
 	path->detect.pong_seen = false;
 	path->rail->unannounced = 0;
-	/* They are in the order of policy. */
+	/* Paths are in the order of policy. */
 	if (path->index < peer->cur)
 		peer->cur = path->index;
 	ep->stats.paths_restored++;
@@ -86,7 +86,7 @@ static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path)
 		ep->work |= LNX_WORK_PULL;
 }
 
-/* Something that hangs in its core keeps others waiting. */
+/* Does something hang in its core and keep others waiting? */
 static bool hangs(struct lnx_peer *peer, const struct lnx_path *path)
 {
 	return path->nread || !lnx_list_empty(&path->gets) ||
@@ -107,16 +107,16 @@ static bool wants_reopen(struct lnx_peer *peer, const struct lnx_path *path,
 						    LNX_REOPEN_READ_NS);
 	if (g->unanswered_ns)
 		return lnx_ns_since(now, g->unanswered_ns) > REOPEN_MUTE_NS;
-	/* Nobody but the peer can be asked. */
+	/* Only the peer can be asked: its kernel cannot. */
 	return g->ping && g->ping->result == LNX_PING_UNKNOWN &&
 	       lnx_ns_since(now, g->down_ns) > REOPEN_UNANNOUNCED_NS &&
 	       rail->reopened_ns < g->down_ns;
 }
 
 /*
- * There is no other path.  A connection that hangs is reset for good, and it is enough
- * if one of the two does so; but who is not where the peer looks for him has to go
- * there in any case (tx/address_ack.c).
+ * There is no other path.  Resetting a hanging connection is enough if one of the two
+ * ends does it.  But an endpoint that is not where the peer looks for it must go there
+ * in any case (tx/address_ack.c).
  */
 static bool wants_reopen_unannounced(const struct lnx_peer *peer,
 				 const struct lnx_path *path, bool due,
@@ -155,14 +155,14 @@ static void probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 
 	if (!path->rail->core_ep)
 		return;
-	/* Where it is now, the peer may not have heard, or not yet. */
+	/* The peer may not know, or not yet know, where the rail is now. */
 	if (path->rail->reopened_ns)
 		ret = lnx_tx_probe_from(peer, path, &h);
 	g->probe_epoch = ret == -FI_ENOSYS ? 0 : peer->ep->address_epoch;
 	if (ret == -FI_ENOSYS)
 		ret = lnx_tx_control_on(peer->ep, peer, path, &h);
 	if (ret) {
-		g->probe_ns = now + CONNECT_NS;	/* it is connecting, perhaps */
+		g->probe_ns = now + CONNECT_NS;	/* it may be connecting */
 		return;
 	}
 	g->probe_ns = 0;
@@ -176,7 +176,7 @@ LNX_COLD void lnx_recovery_probed(struct lnx_path *path, const struct lnx_rail *
 
 	if (path->state != LNX_PATH_DOWN || path->rail != rail || g->back)
 		return;
-	/* The peer can be reached: what is known of its kernel is old. */
+	/* The peer can be reached: the answer of its kernel is out of date. */
 	g->moved_away = true;
 	g->probe_ns = 1;
 	if (g->unanswered_ns)
@@ -184,8 +184,8 @@ LNX_COLD void lnx_recovery_probed(struct lnx_path *path, const struct lnx_rail *
 }
 
 /*
- * Its host says that nobody is there, and there is no other path for it to tell where
- * it is: it may be back where it was before.
+ * Its host says that it does not listen there, and it has no other path to tell us its
+ * address: it may be back at its previous port.
  */
 static void look_elsewhere(struct lnx_peer *peer, struct lnx_path *path,
 			   uint64_t now)
@@ -205,7 +205,7 @@ static bool reachable(const struct lnx_path *path, enum lnx_ping_result says,
 {
 	switch (says) {
 	case LNX_PING_ALIVE:
-	case LNX_PING_REFUSED:		/* the peer has closed its own as well */
+	case LNX_PING_REFUSED:		/* the peer has closed its own too */
 		return true;
 	case LNX_PING_UNKNOWN:
 		return path->detect.moved_away ||
@@ -230,21 +230,21 @@ LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
 	if (g->remote_down && lnx_ns_since(now, g->down_ns) >= TRUST_NS)
 		lnx_link_notice_trust(peer, path, true, now);
 	down = lnx_path_link_down(path);
-	/* What hangs in it does so be the link up or down. */
+	/* What hangs does so whether the link is up or down. */
 	if (down && !hangs(peer, path))
 		return;
-	/* It delivers, for all we know: what is in it comes to an end. */
+	/* As far as we know it delivers: what is in it will complete. */
 	if (lnx_unlikely(g->drained) &&
 	    (!hangs(peer, path) || lnx_ns_since(now, g->down_ns) < DRAINED_NS))
 		return;
-	/* What hangs in a connection of before would do so for long. */
+	/* What hangs in an old connection would hang for long. */
 	if (!down && g->back &&
 	    (g->health.pinned || lnx_health_usable(&g->health, now)) &&
 	    (!spare || !path->nread)) {
 		restore(peer, path);
 		return;
 	}
-	/* Registrations that belong to the endpoint would go with it. */
+	/* Registrations that belong to the endpoint would be closed with it. */
 	if (!path->rail->mr_endpoint &&
 	    lnx_ns_since(now, path->rail->reopened_ns) >= LNX_REOPEN_BACKOFF_NS &&
 	    (spare ? wants_reopen(peer, path, now) :
@@ -255,8 +255,8 @@ LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
 	}
 	if (down || g->drained)
 		return;
-	/* What has come is looked at before it is asked for again: that may be long
-	 * after the last time. */
+	/* Use the last answer before asking again: it may have come long after the last
+	 * check. */
 	says = g->moved_away ? LNX_PING_WAITING : lnx_recovery_kernel(path);
 	while ((todo = lnx_health_poll(&g->health, plan, spare || due,
 				       PING_LOST_NS, now)) != LNX_HEALTH_NOTHING) {
@@ -267,7 +267,7 @@ LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
 		}
 		start_ping(path, now);
 	}
-	/* It was left although nothing counts against it. */
+	/* It is DOWN although nothing counts against it. */
 	if (g->health.value == LNX_HEALTH_MAX && !g->back &&
 	    lnx_ns_since(now, g->ping_ns) >= plan->first_ns)
 		start_ping(path, now);
@@ -275,7 +275,7 @@ LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
 		says = lnx_recovery_kernel(path);
 	if (path->rail->closed && reachable(path, says, now))
 		lnx_reopen_open(path->rail, now);
-	/* It was asked at the peer's old address. */
+	/* The ping went to the peer's old address. */
 	if (g->moved_away)
 		says = LNX_PING_UNKNOWN;
 	switch (says) {

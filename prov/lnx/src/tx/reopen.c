@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A rail's core endpoint is closed, because something hangs in it, and another opened.
- * Called by tx/detect.c and tx/recovery.c; calls core/open.c, and tells peers.
+ * A rail's core endpoint is closed, because something hangs in it, and a new one
+ * opened.  Called by tx/detect.c and tx/recovery.c; calls core/open.c, and tells peers.
  */
 #include "comp/comp.h"
 #include "comp/faults.h"
@@ -38,8 +38,8 @@ static LNX_COLD void retry_now(struct lnx_rail *rail)
 }
 
 /*
- * Nobody is half_open through connecting to the rail, whom closing it would leave behind.
- * False: they do not come to an end.
+ * Wait until no connection to the rail is half open: closing the rail would leave it
+ * behind.  False: they do not come to an end.
  */
 static LNX_COLD bool half_open_none(struct lnx_rail *rail)
 {
@@ -55,7 +55,7 @@ static LNX_COLD bool half_open_none(struct lnx_rail *rail)
 }
 
 /*
- * Has anybody who is there not left it?  If nobody is there either, somebody may come.
+ * Does a path over the rail work?  If no peer has a path over it, one may still come.
  */
 static LNX_COLD bool in_use(const struct lnx_rail *rail)
 {
@@ -92,7 +92,7 @@ LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now)
 		return;
 	ep->stats.reopened++;
 	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: closed\n", rail->name);
-	/* Nobody is to believe in a connection of before. */
+	/* No peer may go on using an old connection. */
 	cut_off = lnx_address_ack_keep(rail, now, &port);
 	if (cut_off)
 		lnx_half_open_reset(rail);
@@ -137,9 +137,10 @@ LNX_COLD void lnx_reopen_open(struct lnx_rail *rail, uint64_t now)
 	memcpy(was, rail->addr, sizeof(was));
 	rail->unannounced = lnx_address_ack_keep(rail, now, &port) ?
 		      (uint8_t)(rail->unannounced + 1) : 0;
-	/* Somebody else may have got that port meanwhile. */
+	/* Another process may have taken that port meanwhile. */
 	if ((!port || lnx_rail_open_ep(rail, port)) && lnx_rail_open_ep(rail, 0))
-		return;			/* again later, and meanwhile it takes nothing */
+		return;			/* tried again later; meanwhile it takes
+					 * nothing */
 	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: opened anew, port %u\n", rail->name,
 		 lnx_rail_port(rail));
 	ep->work |= LNX_WORK_BUFS;

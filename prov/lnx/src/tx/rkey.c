@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Large reads and writes of remote memory: the keys under which a peer's rails know its
- * registration, asked for once, and then the transfer (rx/pull.c).  Called by
- * tx/rma.c, and by progress for those that wait.
+ * Large reads and writes of remote memory.  The keys of a peer's registration, one for
+ * each of its rails, are requested once; then the data is transferred (rx/pull.c).
+ * Called by tx/rma.c, and by progress for operations that wait.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 
 #define RKEYS_MAX	64u			/* kept in one bucket */
 
-/* How a peer's rails know one of its registrations. */
+/* The keys of one registration of a peer, for the peer's rails. */
 struct lnx_rkey {
 	uint8_t kind;				/* LNX_RMA_SEGMENT_KEYS; first */
 	struct lnx_rkey *next;			/* ep->rma.rkey */
@@ -61,7 +61,7 @@ static void wait_for(struct lnx_rkey *k, struct lnx_rma_segment *segment)
 	lnx_list_add_tail(&k->waiting, &segment->link);
 }
 
-/* Ask for the keys that segment, if any, waits for: 0, or -FI_ENOMEM. */
+/* Request the keys, and let segment, if any, wait for them: 0, or -FI_ENOMEM. */
 static int rkey_ask(struct lnx_peer *peer, uint64_t key, struct lnx_rma_segment *segment)
 {
 	struct lnx_ep *ep = peer->ep;
@@ -100,7 +100,7 @@ static int rkey_ask(struct lnx_peer *peer, uint64_t key, struct lnx_rma_segment 
 	}
 	h.data = k->op;
 	txe->len = sizeof(struct lnx_wire_hdr);
-	/* An answer, be it invented, may come inside: k and segment may be gone. */
+	/* An answer, even a forged one, may come inside: k and segment may be freed. */
 	lnx_tx_queue(ep, peer, txe, &h, false);
 	return 0;
 }
@@ -114,7 +114,10 @@ void lnx_rma_wait_turn(struct lnx_rma_segment *segment)
 	ep->work |= LNX_WORK_RMA;
 }
 
-/* One use of a key is no reason to ask; an odd number, for programs that take turns. */
+/*
+ * One use of a key is no reason to request it.  The number is odd, for programs that
+ * alternate.
+ */
 #define ASK_EVERY	5u
 
 bool lnx_rkey_use(struct lnx_peer *peer, const struct fi_rma_iov *rma,
@@ -132,8 +135,8 @@ bool lnx_rkey_use(struct lnx_peer *peer, const struct fi_rma_iov *rma,
 		if (!there || (keys->access & (LNX_WIRE_KEYS_READ |
 					       LNX_WIRE_KEYS_TELL_READ)) !=
 			      LNX_WIRE_KEYS_READ) {
-			/* To refuse it is the peer's business: the key may have
-			 * been registered again. */
+			/* Only the peer may refuse: the key may have been registered
+			 * again. */
 			if (!there || !(keys->access & LNX_WIRE_KEYS_READ))
 				rkey_drop(peer->ep, k);
 			return false;
@@ -173,7 +176,7 @@ static void told_add(struct lnx_rma_op *rma_op, uint64_t key, uint64_t addr)
 	}
 }
 
-/* Is the data in reach?  0: rts says where, if it is not NULL; or why not. */
+/* Can the data be reached?  0: rts (if not NULL) gets its address; else an error. */
 static int aim(struct lnx_rma_segment *segment, const struct lnx_keys *keys,
 	       struct lnx_rts *rts)
 {
@@ -221,7 +224,7 @@ static int pull(struct lnx_rma_segment *segment, const struct lnx_keys *keys)
 	rts->nseg = 1;
 	rts->seg_len[0] = segment->len;
 	aim(segment, keys, rts);
-	/* To rx/pull.c it is a message that has met its receive. */
+	/* For rx/pull.c it is a message that has met its receive. */
 	rxe->nmr = 0;
 	rxe->segment = segment;
 	rxe->refuse = 0;
@@ -235,7 +238,7 @@ static int pull(struct lnx_rma_segment *segment, const struct lnx_keys *keys)
 	return 0;
 }
 
-/* There is no memory to tell the peer of what its core did alone: later. */
+/* Memory is too short to tell the peer what its core did: try later. */
 static int not_told(struct lnx_rma_segment *segment)
 {
 	segment->moved = true;
@@ -244,9 +247,9 @@ static int not_told(struct lnx_rma_segment *segment)
 }
 
 /*
- * The last segment of a write: after the data, which was seen to be delivered.  Each
- * registration that wants to hear of it gets an empty piece; they leave together, or a
- * piece of another write would come between.
+ * The last segment of a write: sent after the data, which is known to be delivered.
+ * Each registration that counts writes gets an empty piece.  They leave together, else
+ * a piece of another write would come between.
  */
 static int tell_written(struct lnx_rma_segment *segment)
 {
@@ -288,7 +291,7 @@ static int tell_written(struct lnx_rma_segment *segment)
 	return 0;
 }
 
-/* A large read is over. */
+/* A large read is complete. */
 static int tell_read(struct lnx_rma_segment *segment)
 {
 	struct lnx_ep *ep = segment->rma_op->ep;
@@ -305,7 +308,7 @@ static int tell_read(struct lnx_rma_segment *segment)
 	return 0;
 }
 
-/* All bytes of a segment are where they belong. */
+/* All bytes of a segment have been transferred. */
 static void finish(struct lnx_rma_segment *segment)
 {
 	struct lnx_rma_op *rma_op = segment->rma_op;
@@ -343,8 +346,8 @@ void lnx_rkey_start(struct lnx_ep *ep, struct lnx_rma_segment *segment)
 	if (lnx_unlikely(segment->pull && segment->peer->dead))
 		return;
 	/*
-	 * What is known does not allow it.  The key may have been registered again since:
-	 * only an answer to this operation's own question refuses it.
+	 * The known keys do not allow it.  The key may have been registered again
+	 * since, so only an answer to this operation's own request refuses it.
 	 */
 	if (k && k->known && !segment->asked &&
 	    lnx_unlikely(aim(segment, &k->keys, NULL))) {
@@ -416,7 +419,7 @@ void lnx_rma_pulled(struct lnx_rma_segment *segment, int err)
 		finish(segment);
 		return;
 	}
-	/* The next one asks anew. */
+	/* The next operation requests the keys again. */
 	lnx_rkey_forget(segment->peer, segment->key);
 	lnx_rma_segment_end(segment, err);
 }
@@ -461,7 +464,7 @@ void lnx_rkeys_forget(struct lnx_peer *peer)
 			next = k->next;
 			if (k->peer != peer)
 				continue;
-			/* Pulls end theirs. */
+			/* Pulls end their own segments. */
 			while (lnx_list_pop(&k->waiting))
 				;
 			lnx_optab_del(&ep->rma.ops, k->op);

@@ -2,17 +2,17 @@
 /*
  * Remote memory access over framed rails.  Called by tx/rma.h.
  *
- * Small writes are PUT frames, in the sequence like messages: ordered, sent again,
- * handled once.  Small reads are GET frames, answered by a RESP, or the core's where
- * nothing is lost by that (tx/read.c).  For larger ones
- * the peer is asked once for the keys of its registration, and the data is read
- * from there or written to there by the core (tx/rkey.c, rx/pull.c).  The largest
- * writes are announced and read by their target, like large messages.
+ * Small writes are PUT frames, in the sequence like messages: ordered, retransmitted,
+ * handled once.  Small reads are GET frames, answered by a RESP; or the core reads,
+ * where that is as safe (tx/read.c).  For larger ones the peer is asked once for the
+ * keys of its registration, and the core reads or writes the data there (tx/rkey.c,
+ * rx/pull.c).  The largest writes are announced and read by their target, like large
+ * messages.
  *
- * A write without a completion level is done when its frames are ours (the data is
- * copied, and delivery is our business).  With FI_TRANSMIT_COMPLETE or
- * FI_DELIVERY_COMPLETE, its own or the endpoint's, each of its frames is answered;
- * that of an inject shows in the counter, and in the CQ if it is an error.
+ * A write without a completion level is complete when it is in frames (the data is
+ * copied, and we deliver it).  With FI_TRANSMIT_COMPLETE or FI_DELIVERY_COMPLETE, its
+ * own or the endpoint's, each of its frames is answered; the answer to an inject is
+ * counted, and is in the CQ if it is an error.
  */
 #include <stdlib.h>
 
@@ -44,7 +44,7 @@ static struct lnx_txe *batch_add(struct lnx_ep *ep, struct batch *b,
 
 	if (lnx_unlikely(!txe))
 		return NULL;
-	/* What differs between them stays here until they are numbered. */
+	/* The fields that differ between them stay here until they are numbered. */
 	lnx_hdr_put(lnx_txe_hdr(txe), h);
 	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + payload);
 	lnx_list_add_tail(&b->txes, &txe->link);
@@ -60,7 +60,7 @@ static void batch_free(struct lnx_ep *ep, struct batch *b)
 		lnx_txe_put(ep, lnx_list_entry(n, struct lnx_txe, link));
 }
 
-/* Send all.  -FI_EAGAIN: the first could not leave, none did; freed. */
+/* Send all.  -FI_EAGAIN: the first could not leave, so none was sent; all are freed. */
 static int batch_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct batch *b, bool no_queue)
 {
@@ -88,7 +88,7 @@ static int batch_send(struct lnx_ep *ep, struct lnx_peer *peer,
 
 /* ---- writes ---- */
 
-/* rma_op, if not NULL: have it answered. */
+/* rma_op, if not NULL: request an answer for it. */
 static int put_head(struct lnx_rma_op *rma_op, struct lnx_peer *peer, size_t total,
 		    uint8_t *at)
 {
@@ -124,7 +124,7 @@ static ssize_t put(struct lnx_ep *ep, struct lnx_peer *peer,
 			return -FI_EAGAIN;
 	}
 	batch_init(&b);
-	/* A frame for each place, or several if it is long (ep->saw). */
+	/* A frame for each target, or several if it is long (ep->saw). */
 	for (i = 0; i < r->nrma;) {
 		size_t n = LNX_MIN(r->rma[i].len - off, LNX_PUT_MAX), head = 0;
 		bool ends = off + n == r->rma[i].len;
@@ -179,7 +179,7 @@ again:
 	return -FI_EAGAIN;
 }
 
-/* Large operations: a segment for each remote piece, moved by rx/pull.c. */
+/* Large operations: one segment for each remote piece, moved by rx/pull.c. */
 static int add_parts(struct lnx_rma_op *rma_op, struct lnx_peer *peer,
 		     const struct lnx_rma *r, enum lnx_rma_segment_kind kind)
 {
@@ -216,7 +216,7 @@ static void start_parts(struct lnx_ep *ep, struct lnx_rma_op *rma_op)
 	lnx_rma_run(ep);
 }
 
-/* Written by the core, once the keys are known. */
+/* A write by the core, once the keys are known. */
 static ssize_t push(struct lnx_ep *ep, struct lnx_peer *peer,
 		    const struct lnx_rma *r)
 {
@@ -237,7 +237,7 @@ static ssize_t push(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
-/* Its target reads it. */
+/* A write whose target reads the data. */
 static ssize_t put_large(struct lnx_ep *ep, struct lnx_peer *peer,
 			 const struct lnx_rma *r, size_t len)
 {
@@ -320,9 +320,9 @@ static ssize_t get_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
-/* ---- the whole ---- */
+/* ---- complete operations ---- */
 
-/* To ourselves, without shared memory to go through. */
+/* To ourselves, on a link without shared memory. */
 static ssize_t self(struct lnx_ep *ep, struct lnx_peer *peer,
 		    const struct lnx_rma *r)
 {
@@ -377,7 +377,7 @@ static ssize_t self(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
-/* What lnx_rma_submit would do, and did not. */
+/* Do now what lnx_rma_submit would do, and did not. */
 static ssize_t direct(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_rma *r)
 {
@@ -401,7 +401,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 	ret = lnx_tx_find(ep, r->dest, &peer);
 	if (lnx_unlikely(ret))
 		return ret;
-	/* A local peer that was only made now, or has sends queued. */
+	/* A local peer that was made only now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
 		ret = direct(ep, peer, r);
 		ep->stats.direct_rma += !ret;
@@ -449,11 +449,11 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 		peer->memory_seq = peer->tx_next;
 		return ret;
 	}
-	/* Frames have their order; what cores write has not. */
+	/* Frames are ordered; what cores write is not. */
 	if (lnx_likely(len <= LNX_PUT_MAX || ep->saw))
 		ret = put(ep, peer, r, len, no_queue);
 	else
-		/* What a path that is left may yet write cannot be called back. */
+		/* What a path that is DOWN may still write cannot be called back. */
 		ret = len <= LNX_PUSH_MAX && peer->npath < 2 ?
 			push(ep, peer, r) : put_large(ep, peer, r, len);
 	ep->stats.writes += !ret;
@@ -473,7 +473,7 @@ LNX_COLD ssize_t lnx_rma_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 		if (peer->shm_addr == FI_ADDR_NOTAVAIL)
 			return -FI_EHOSTUNREACH;
 		if (peer->ndpend)
-			continue;	/* not before those */
+			continue;	/* not before queued sends */
 		ret = lnx_rma_post(ep->shm->core_ep, peer->shm_addr, r, NULL);
 		if (ret != -FI_EAGAIN)
 			return ret;

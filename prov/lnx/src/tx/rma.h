@@ -28,7 +28,7 @@ enum lnx_rma_call {
 #define lnx_rma_data(call) \
 	((call) == LNX_WRITEDATA || (call) == LNX_INJECT_WRITEDATA)
 
-/* What an fi_write-like call says, in any of its spellings. */
+/* The arguments of an fi_write-like call, in any of its forms. */
 struct lnx_rma {
 	enum lnx_rma_call call;
 	const struct iovec *iov;
@@ -47,34 +47,35 @@ struct lnx_rma_op {
 	struct lnx_ep *ep;
 	void *context;
 	uint64_t cq_flags;
-	uint32_t n_segments;		/* not ended; and one while they are made */
-	int err;			/* first error of any */
+	uint32_t n_segments;		/* not ended; plus one while they are made */
+	int err;			/* first error of any segment */
 	bool want_comp;
-	/* Writes by the core: an empty PUT tells the target when all is there. */
+	/* Writes by the core: an empty PUT tells the target when all has arrived. */
 	bool tell;
 	bool has_data;
-	uint8_t ntold;			/* registrations that are to hear of it */
+	uint8_t ntold;			/* registrations that count the write */
 	uint64_t data;
-	size_t written;			/* bytes, by segments that ended */
+	size_t written;			/* bytes, of segments that ended */
 	uint64_t told[LNX_RMA_IOV_MAX];
-	uint64_t told_addr[LNX_RMA_IOV_MAX];	/* an address there */
+	uint64_t told_addr[LNX_RMA_IOV_MAX];	/* an address in each of them */
 };
 
 enum lnx_rma_segment_kind {
 	LNX_RMA_SEGMENT_STATUS,		/* a PUT that is answered */
 	LNX_RMA_SEGMENT_DATA,			/* a GET: the answer is the data */
-	LNX_RMA_SEGMENT_READ,			/* to be pulled once the keys are known */
+	LNX_RMA_SEGMENT_READ,			/* to be pulled when the keys are
+						 * known */
 	LNX_RMA_SEGMENT_WRITE,			/* the same, to be pushed */
 	LNX_RMA_SEGMENT_CORE,			/* small: the core reads it (tx/read.c) */
-	LNX_RMA_SEGMENT_KEYS,			/* no segment, but a struct lnx_rkey */
+	LNX_RMA_SEGMENT_KEYS,			/* no segment: a struct lnx_rkey */
 };
 
 struct lnx_rma_segment {
 	uint8_t kind;			/* enum lnx_rma_segment_kind; first */
 	uint8_t niov;
-	bool moved;			/* READ, WRITE: done, not yet said */
-	bool tell;			/* READ: the peer wants to hear of it */
-	bool asked;			/* READ, WRITE: for keys, by itself */
+	bool moved;			/* READ, WRITE: done, peer not yet told */
+	bool tell;			/* READ: the peer counts it */
+	bool asked;			/* READ, WRITE: it requested keys itself */
 	struct lnx_op op;		/* CORE: context of fi_read */
 	struct lnx_node all;		/* ep->rma.segments */
 	struct lnx_node link;		/* ep->rma.waiting, lnx_rkey.waiting, or
@@ -83,14 +84,15 @@ struct lnx_rma_segment {
 	struct lnx_rma_op *rma_op;
 	struct lnx_peer *peer;
 	uint64_t id;			/* in ep->rma.ops */
-	uint64_t addr;			/* remote: in the registration, */
-	uint64_t key;			/* its key */
+	uint64_t addr;			/* remote: in the registration */
+	uint64_t key;			/* of the registration */
 	size_t len;
-	struct lnx_rxe *pull;		/* of rx/pull.c, which has it; or NULL */
+	struct lnx_rxe *pull;		/* of rx/pull.c, while that works on it; or
+					 * NULL */
 	struct iovec iov[LNX_IOV_MAX];	/* where the data goes */
 };
 
-/* A walk over an iov. */
+/* A position in an iov. */
 struct lnx_cursor {
 	const struct iovec *iov;
 	size_t n;			/* iovs left, this one included */
@@ -104,45 +106,45 @@ size_t lnx_cursor_slice(struct lnx_cursor *c, size_t len, struct iovec *out);
 
 /* The framed half of lnx_rma_submit: 0, or what fi_write returns. */
 ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *rma);
-/* A direct core was busy: let things move, and try some more. */
+/* A direct core was busy: make progress and retry some times. */
 LNX_COLD ssize_t lnx_rma_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 				      const struct lnx_rma *rma);
 
-/* May peer be asked for more?  0; or -FI_EAGAIN: as many operations wait for it as
- * the tx size allows, also after some progress; -FI_EHOSTUNREACH. */
+/* May another operation wait for peer?  0; -FI_EAGAIN: as many wait as the tx size
+ * allows, even after some progress; -FI_EHOSTUNREACH. */
 int lnx_rma_op_admit(struct lnx_ep *ep, struct lnx_peer *peer);
 /* Operations and segments, also for atomics.  NULL when memory is short. */
 struct lnx_rma_op *lnx_rma_op_get(struct lnx_ep *ep, void *context,
 			    uint64_t cq_flags, bool want_comp);
 struct lnx_rma_segment *lnx_rma_segment_get(struct lnx_rma_op *rma_op, struct lnx_peer *peer,
 			      enum lnx_rma_segment_kind kind);
-/* A segment has ended, with 0 or an error number; it is gone. */
+/* A segment has ended, with 0 or an error number; it is freed. */
 void lnx_rma_segment_end(struct lnx_rma_segment *segment, int err);
-/* One of those that keep it open is through; the last one reports. */
+/* One of the parts that keep it open has ended; the last one reports. */
 void lnx_rma_op_done(struct lnx_rma_op *rma_op, int err);
-/* It never was: nothing is reported, all its segments are taken back. */
+/* Undo it: nothing is reported, all its segments are freed. */
 void lnx_rma_op_drop(struct lnx_rma_op *rma_op);
 
-/* Have segment started (again) from progress; LNX_RMA_SEGMENT_DATA: as a frame. */
+/* Let progress start segment (again); LNX_RMA_SEGMENT_DATA: as a frame. */
 void lnx_rma_wait_turn(struct lnx_rma_segment *segment);
 
 /* ---- tx/read.c ---- */
 
-/* Have the core read, if nothing is in the way and it is known where.  0, -FI_EAGAIN;
- * or LNX_READ_BY_FRAME: a GET is to do it. */
+/* Let the core read, if nothing is in the way and the address is known.  0, -FI_EAGAIN;
+ * or LNX_READ_BY_FRAME: a GET must do it. */
 #define LNX_READ_BY_FRAME	1
 ssize_t lnx_read_core(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_rma *rma);
-/* The core has read, or failed to: then a GET does it.  Calls no core. */
+/* The core has read; or failed to, and a GET does it.  Calls no core. */
 void lnx_read_done(struct lnx_op *op, int err, int prov_errno);
 /* Does a core have it? */
 bool lnx_read_out(const struct lnx_op *op);
-/* The core endpoint of path is closed: what it did not report has failed. */
+/* The core endpoint of path is closed: the reads that it did not report have failed. */
 LNX_COLD void lnx_read_cut(struct lnx_path *path);
-/* A frame about memory is to leave: wait a little for reads in the core, which it
- * could overtake.  0, -FI_EAGAIN, -FI_EHOSTUNREACH. */
+/* A frame about memory is to leave: wait a little for reads in the core, which it could
+ * overtake.  0, -FI_EAGAIN, -FI_EHOSTUNREACH. */
 LNX_COLD int lnx_read_wait(struct lnx_ep *ep, struct lnx_peer *peer);
-/* A LNX_RMA_SEGMENT_DATA that no frame has gone out for. */
+/* A LNX_RMA_SEGMENT_DATA for which no frame has left. */
 LNX_COLD void lnx_read_by_frame(struct lnx_rma_segment *segment);
 
 /* Answers of peers, from rx/arrive.c: nothing here calls a core. */
@@ -150,14 +152,14 @@ void lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,
 		    const struct lnx_hdr *h, const uint8_t *payload);
 /* The pull of a large read or write is over (rx/pull.c). */
 void lnx_rma_pulled(struct lnx_rma_segment *segment, int err);
-/* Start what waits: for keys that came, or to have them asked for. */
+/* Start the segments that wait: their keys came, or must be requested. */
 void lnx_rma_run(struct lnx_ep *ep);
 LNX_COLD void lnx_rma_fail_peer(struct lnx_peer *peer, int err);
 void lnx_rma_init(struct lnx_ep *ep);
-/* At close: cores are gone; nothing is reported. */
+/* At close: cores are closed; nothing is reported. */
 void lnx_rma_fini(struct lnx_ep *ep);
 
-/* One operation to one core call, with the spelling the application used. */
+/* One operation to one core call, the one that the application used. */
 LNX_INLINE ssize_t lnx_rma_post(struct fid_ep *core, fi_addr_t dest,
 				const struct lnx_rma *r, void **desc)
 {
@@ -206,12 +208,12 @@ LNX_INLINE ssize_t lnx_rma_post(struct fid_ep *core, fi_addr_t dest,
 
 LNX_INLINE ssize_t lnx_rma_submit(struct lnx_ep *ep, const struct lnx_rma *r)
 {
-	/* Nobody has its address, so that `call` stays the constant that it is. */
+	/* Its address is never taken, so `call` stays a constant. */
 	const struct lnx_rma own = *r;
 	struct lnx_peer *peer;
 	ssize_t ret;
 
-	/* Cores are not reliable in saying so. */
+	/* Cores do not reliably report this. */
 	if (lnx_rma_inject(r->call) &&
 	    lnx_unlikely(r->iov->iov_len > ep->inject_size))
 		return -FI_EINVAL;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Operations on remote memory that wait for an answer: what they are made of, how
- * answers of peers end them, and how their application hears of it.  Called by
- * tx/rma.c, and by rx/arrive.c from inside cores: nothing but lnx_rma_op_admit calls a
- * core.
+ * Operations on remote memory that wait for an answer: their segments, how answers of
+ * peers end them, and how the application is told.  Called by tx/rma.c, and by
+ * rx/arrive.c from inside cores: only lnx_rma_op_admit calls a core.
  */
 #include <stdlib.h>
 
@@ -60,7 +59,7 @@ size_t lnx_cursor_slice(struct lnx_cursor *c, size_t len, struct iovec *out)
 
 #define TRIES	64		/* as for frames */
 
-/* Progress calls cores, unlike all else here: only from tx/rma.c, tx/amo.c. */
+/* Progress calls cores, unlike all else here: call only from tx/rma.c, tx/amo.c. */
 static LNX_COLD int make_room(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	unsigned i;
@@ -142,7 +141,7 @@ struct lnx_rma_segment *lnx_rma_segment_get(struct lnx_rma_op *rma_op, struct ln
 	lnx_list_init(&segment->link);
 	lnx_list_add_tail(&ep->rma.segments, &segment->all);
 	rma_op->n_segments++;
-	/* Until it ends, its peer is looked after. */
+	/* Its peer's paths are checked until it ends. */
 	peer->n_segments++;
 	if (lnx_unlikely(!lnx_list_linked(&peer->retx_link)))
 		lnx_tx_watch(ep, peer);
@@ -187,7 +186,7 @@ void lnx_rma_op_drop(struct lnx_rma_op *rma_op)
 
 /* ---- answers ---- */
 
-/* The application has its completion; all that is left is to say so. */
+/* The application has its completion already: only a log message is possible. */
 static LNX_COLD void refused(struct lnx_ep *ep, const struct lnx_peer *peer,
 			     int err)
 {
@@ -204,7 +203,7 @@ void lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,
 	int err = (int)LNX_MIN(h->tag, LNX_ERR_MAX);
 
 	if (lnx_unlikely(!segment)) {
-		/* Or of a write that was over long ago: its target says no. */
+		/* Or of a write that ended long ago: its target refused it. */
 		if (!h->data && err)
 			refused(ep, peer, err);
 		else
@@ -242,7 +241,7 @@ LNX_COLD void lnx_rma_fail_peer(struct lnx_peer *peer, int err)
 	lnx_list_foreach(&ep->rma.segments, n, tmp) {
 		struct lnx_rma_segment *segment = lnx_list_entry(n, struct lnx_rma_segment, all);
 
-		/* Cores end theirs, and pulls when no read is outstanding. */
+		/* Cores end their own, and pulls end when no read is outstanding. */
 		if (segment->peer == peer && !segment->pull &&
 		    segment->kind != LNX_RMA_SEGMENT_CORE)
 			lnx_rma_segment_end(segment, err);

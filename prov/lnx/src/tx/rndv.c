@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Large sends and writes.  Called by tx/frame.c and tx/rma.c; registers the application's buffer with the
- * rails that lead to the peer and announces it with an RTS, which takes its place
- * in the sequence like any message.  The peer reads the data (its rx/pull.c) and
- * ends with a FIN, which comes here through rx/arrive.c.  The buffer is only ever
- * read, so a broken read can be repeated safely.
+ * Large sends and writes.  Called by tx/frame.c and tx/rma.c; registers the
+ * application's buffer with the rails that lead to the peer and announces it with an
+ * RTS, which gets a number in the sequence like any message.  The peer reads the data
+ * (its rx/pull.c) and ends with a FIN, which comes here through rx/arrive.c.  The
+ * buffer is only read, so a failed read can safely be repeated.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 #include "rx/rx.h"
 #include "tx/tx.h"
 
-/* All but the first `keep`. */
+/* Close all but the first `keep`. */
 static void close_mrs(struct lnx_rndv *rndv, unsigned keep)
 {
 	while (rndv->nmr > keep)
@@ -41,8 +41,8 @@ static int add_key(struct lnx_rndv *rndv, struct lnx_rail *rail,
 }
 
 /*
- * All rails over which the peer might read: it chooses, and need not choose the
- * one that we send on.
+ * All rails over which the peer might read: the peer chooses, and may choose another
+ * one than we send on.
  */
 static unsigned peer_rails(const struct lnx_peer *peer,
 			   struct lnx_rail *rail[LNX_RTS_KEYS])
@@ -62,8 +62,8 @@ static unsigned peer_rails(const struct lnx_peer *peer,
 }
 
 /*
- * Register all pieces with the rails; one that cannot take them is left out, as long as
- * there is another.  0, or what the last one said.
+ * Register all pieces with the rails.  A rail that cannot register them is left out if
+ * there is another.  0, or the last error.
  */
 static int add_keys(struct lnx_rndv *rndv, struct lnx_peer *peer,
 		    const struct lnx_announce *a, struct lnx_rts *rts)
@@ -139,7 +139,7 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_list_init(&rndv->copy_link);
 	lnx_list_add_tail(&ep->rndvs, &rndv->link);
 	peer->nrndv++;
-	/* Cores answer reads when they are polled, and do not tell us of them. */
+	/* Cores answer reads when they are polled, and do not report them. */
 	ep->nread_here++;
 
 	at = txe->frame + sizeof(struct lnx_wire_hdr);
@@ -160,8 +160,8 @@ err:
 }
 
 /*
- * End a large send.  Its registrations cannot be closed here: this may run inside
- * a core's callback.
+ * End a large send.  Its registrations are not closed here: this may run inside a
+ * core's callback.
  */
 void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
 {
@@ -218,7 +218,7 @@ void lnx_tx_fin(struct lnx_peer *peer, uint64_t op, int err)
 	struct lnx_rndv *rndv = lnx_optab_get(&peer->ep->rndv_ops, op);
 
 	if (!rndv || rndv->peer != peer) {
-		peer->ep->stats.bad_frames++;	/* an operation we do not have */
+		peer->ep->stats.bad_frames++;	/* an operation that we do not have */
 		return;
 	}
 	lnx_rndv_end(rndv, err, err);
@@ -269,7 +269,7 @@ int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 	struct lnx_txe *txe;
 
 	if (peer->dead || !peer->npath) {
-		/* Nobody to tell. */
+		/* No sender to tell. */
 		if (rxe)
 			lnx_rx_done(rxe);
 		return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Short framed sends while nothing is the matter.  Called by tx/submit.h before
- * tx/frame.c, which takes all that is not as usual: it does the same, step for step,
- * for every message and every state of the peer.
+ * Short framed sends in the usual state of a peer.  Called by tx/submit.h before
+ * tx/frame.c, which takes everything else: tx/frame.c does the same steps, for every
+ * message and every state of the peer.
  */
 #include "comp/comp.h"
 #include "tx/frame.h"

@@ -13,7 +13,7 @@
 #include "tx/short.h"
 #include "tx/tx.h"
 
-/* Longer than what goes through a core's own buffers. */
+/* Longer than what a core copies through its own buffers. */
 LNX_INLINE bool lnx_tx_is_large(const struct lnx_tx *tx)
 {
 	if (lnx_call_inject(tx->call))
@@ -24,7 +24,7 @@ LNX_INLINE bool lnx_tx_is_large(const struct lnx_tx *tx)
 	return lnx_iov_len(tx->iov, tx->niov) > LNX_INJECT_MAX;
 }
 
-/* Payload; a constant number of pieces where the call has one. */
+/* Length of the payload; with a constant number of pieces where the call has one. */
 LNX_INLINE size_t lnx_tx_len(const struct lnx_tx *tx)
 {
 	return lnx_call_single(tx->call) ? tx->iov->iov_len :
@@ -34,15 +34,15 @@ LNX_INLINE size_t lnx_tx_len(const struct lnx_tx *tx)
 LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 {
 	/*
-	 * Nobody has the address of the one, so that `call` stays the constant that
-	 * it is and nothing need be in memory; the other is made where it is used.
+	 * The address of `own` is never taken, so `call` stays a constant and nothing
+	 * need be in memory; the other copy is made where it is used.
 	 */
 	const struct lnx_tx own = *tx;
 	struct lnx_tx slow;
 	struct lnx_peer *peer;
 	ssize_t ret;
 
-	/* Cores are not reliable in saying so. */
+	/* Cores do not reliably report this. */
 	if (lnx_call_inject(tx->call) &&
 	    lnx_unlikely(tx->iov->iov_len > ep->inject_size))
 		return -FI_EINVAL;

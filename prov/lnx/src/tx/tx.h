@@ -14,7 +14,7 @@
 #include "obj/ep.h"
 #include "wire/hdr.h"
 
-/* Which fi_* spelling the application used, and is used below on direct rails. */
+/* The fi_* call that the application used; direct rails use the same one below. */
 enum lnx_call {
 	LNX_SEND, LNX_SENDV, LNX_SENDMSG, LNX_INJECT, LNX_SENDDATA,
 	LNX_INJECTDATA,
@@ -33,8 +33,8 @@ enum lnx_call {
 	 (call) == LNX_TSENDDATA || (call) == LNX_TINJECTDATA)
 
 /*
- * What an fi_send-like call says, in any of its spellings.  An API function only
- * fills it; with `call` a constant it compiles to what one would write by hand.
+ * The arguments of an fi_send-like call, in any of its forms.  An API function only
+ * fills it.  With `call` a constant it compiles to straight code.
  */
 struct lnx_tx {
 	enum lnx_call call;
@@ -49,9 +49,9 @@ struct lnx_tx {
 	void *context;
 };
 
-/* Answers that may wait for a peer which does not take them. */
+/* Most answers that may wait for a peer that does not take them. */
 #define LNX_LATER_MAX	4096u
-/* No error number of a peer's is larger. */
+/* No error number from a peer is larger. */
 #define LNX_ERR_MAX	4096u
 
 #define LNX_RTO_MIN_NS	(500 * LNX_NS_PER_MS)
@@ -60,27 +60,27 @@ struct lnx_rndv;
 struct lnx_rxe;
 
 /*
- * A frame in flight, kept until it is acknowledged and the core has let go of it.
- * It is named by its number: peer->slot[seq % window].
+ * A frame in flight, kept until it is acknowledged and the core has released it.  Found
+ * by its number: peer->slot[seq % window].
  */
 struct lnx_txe {
 	struct lnx_op op;		/* first: context of core sends */
 	uint8_t cls;			/* pool it came from */
 	bool acked;
 	bool reported;
-	uint8_t path;			/* it was posted on last */
-	/* To whom its end matters, also as one word: mostly to nobody any more. */
+	uint8_t path;			/* the one it was last posted on */
+	/* What happens at its end; also as one word, which is mostly 0. */
 	union {
 		uint32_t matters;
 		struct {
-			bool want_comp;	/* report a success at all */
+			bool want_comp;	/* report a success */
 			bool counts;	/* ends a send or write, and a counter is
 					 * bound; cq_flags say which */
 			bool tells;	/* report a failure in any case */
 			bool unused;
 		};
 	};
-	/* Why its acknowledgement is not all that it takes; also as one word. */
+	/* Why its acknowledgement alone does not release it; also as one word. */
 	union {
 		uint32_t slow_ack;
 		struct {
@@ -90,7 +90,7 @@ struct lnx_txe {
 			uint8_t niov;	/* payload pieces outside the frame */
 		};
 	};
-	uint32_t len;			/* bytes of frame[] that leave */
+	uint32_t len;			/* bytes of frame[] to send */
 	uint32_t seq;
 	struct lnx_peer *peer;
 	struct lnx_node link;		/* peer->pend until posted; rail->clones */
@@ -114,25 +114,26 @@ static_assert(offsetof(struct lnx_txe, unused) ==
 /* A large send or write: announced by an RTS, read by the peer, ended by its FIN. */
 struct lnx_rndv {
 	struct lnx_node link;		/* ep->rndvs */
-	uint64_t op;			/* its name on the wire, in ep->rndv_ops */
+	uint64_t op;			/* its number on the wire, in ep->rndv_ops */
 	struct lnx_peer *peer;
 	void *context;
 	uint64_t cq_flags;
 	bool want_comp;
-	bool here;			/* by a note, to a peer on this host */
+	bool here;			/* announced by a control message, to a peer
+					 * on this host */
 	size_t len;			/* of the message; 0: none */
 	/* `here`, for a peer that asked for copies: */
 	struct lnx_node copy_link;	/* ep->copied */
-	uint64_t copy_op;		/* its name for them */
-	uint64_t copy_want;		/* bytes of them, */
-	uint64_t copy_off;		/* of which so many have left */
+	uint64_t copy_op;		/* the peer's number for them */
+	uint64_t copy_want;		/* bytes of them to send, */
+	uint64_t copy_off;		/* bytes of them sent */
 	struct iovec iov[LNX_IOV_MAX];	/* the message */
 	unsigned niov;
 	unsigned nmr;
 	struct fid_mr *mr[];		/* one for each piece and rail */
 };
 
-/* What an operation with these completion flags counts as. */
+/* The counter of an operation with these completion flags. */
 static inline enum lnx_cntr_kind lnx_tx_cntr(uint64_t cq_flags)
 {
 	return cq_flags & FI_SEND ? LNX_CNTR_SEND :
@@ -144,20 +145,20 @@ static inline struct lnx_wire_hdr *lnx_txe_hdr(struct lnx_txe *txe)
 	return (struct lnx_wire_hdr *)txe->frame;
 }
 
-/* Bytes of the frame, be they in one place or not. */
+/* Bytes of the frame, in one place or several. */
 LNX_INLINE uint64_t lnx_txe_bytes(struct lnx_txe *txe)
 {
 	return lnx_likely(!txe->niov) ? txe->len :
 	       txe->len + le64toh(lnx_txe_hdr(txe)->len);
 }
 
-/* tx/frame.c.  Slow half of lnx_tx_submit: every peer without a direct rail, and
+/* tx/frame.c.  Slow half of lnx_tx_submit: for every peer without a direct rail, and
  * every failed look-up (NULL).  0, or what fi_send returns. */
 ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_tx *tx);
-/* Make sure peer can be sent to: its window exists, our hello is under way. */
+/* Prepare peer for sending: its window exists, our hello is sent or queued. */
 int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer);
-/* tx/direct.c.  A direct core was busy: let things move, try some more, queue. */
+/* tx/direct.c.  A direct core was busy: make progress, retry some times, queue. */
 LNX_COLD ssize_t lnx_tx_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 				     const struct lnx_tx *tx);
 /* Queue it, however many wait: 0 or -FI_ENOMEM. */
@@ -165,29 +166,29 @@ LNX_COLD int lnx_tx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 				 const struct lnx_tx *tx);
 /* Post what was queued. */
 void lnx_tx_direct_pump(struct lnx_ep *ep);
-/* All of that ends with an error. */
+/* All queued ones end with an error. */
 LNX_COLD void lnx_tx_direct_fail(struct lnx_peer *peer, int err);
 /* tx/large.c.  A send that is lnx_tx_is_large to a peer with `notes`: 0, or what
  * fi_send returns. */
 ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 		     const struct lnx_tx *tx);
-/* peer cannot read the message op, and wants its first `want` bytes as copies, which
- * it calls name.  Calls no core. */
+/* peer cannot read the message op, and wants its first `want` bytes as copies under the
+ * number name.  Calls no core. */
 void lnx_tx_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
 		 uint64_t want);
 /* Send copies. */
 void lnx_tx_copies(struct lnx_ep *ep);
-/* Ask for copies.  0, -FI_EAGAIN, or an error: there is nobody to ask. */
+/* Request copies.  0, -FI_EAGAIN, or an error: the sender cannot be reached. */
 ssize_t lnx_tx_note_get(struct lnx_peer *peer, uint64_t op, uint64_t name,
 			uint64_t want);
-/* One core call, with a note or a copy. */
+/* One core call, with a control message or a copy. */
 ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
 		      const struct lnx_tx *tx);
-/* Tell the sender of op that its buffer is free again.  0, -FI_EAGAIN, or an error:
- * there is nobody to tell. */
+/* Tell the sender of op that its buffer is free again.  0, -FI_EAGAIN, or an error: the
+ * sender cannot be reached. */
 ssize_t lnx_tx_shm_fin(struct lnx_peer *peer, uint64_t op, int err);
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload);
-/* Back to its pool; nobody may know of it any more but a core that errs. */
+/* Return it to its pool.  Nothing may refer to it any more, except a core in error. */
 LNX_INLINE void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->peer = NULL;
@@ -195,8 +196,8 @@ LNX_INLINE void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe)
 }
 
 /*
- * Number txe and send it, or queue it behind what waits already.  0; with
- * no_queue it is never queued: -FI_EAGAIN, and txe is still the caller's.
+ * Number txe and send it, or queue it behind what waits already.  0.  With no_queue it
+ * is never queued: -FI_EAGAIN, and txe is still the caller's.
  */
 int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		 struct lnx_txe *txe, struct lnx_hdr *h, bool no_queue);
@@ -204,13 +205,13 @@ int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
  * -FI_EHOSTUNREACH: txe is still the caller's. */
 int lnx_tx_queue_later(struct lnx_ep *ep, struct lnx_peer *peer,
 		       struct lnx_txe *txe, struct lnx_hdr *h);
-/* The peer of that address, made if need be, with a way to it: 0, -FI_EINVAL,
+/* The peer of that address, made if needed, with a path to it: 0, -FI_EINVAL,
  * -FI_EAGAIN (memory is short) or -FI_EHOSTUNREACH. */
 ssize_t lnx_tx_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer);
 /*
  * May a frame go to peer now?  0, -FI_EAGAIN, -FI_EHOSTUNREACH.  flags: of the
- * operation; FI_INJECT alone for calls that inject.  Of these *no_queue may come
- * out true: then the frame may not be queued (lnx_tx_queue).
+ * operation; FI_INJECT alone for calls that inject.  For these *no_queue may be set:
+ * then the frame may not be queued (lnx_tx_queue).
  */
 ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
 		     bool *no_queue);
@@ -221,48 +222,47 @@ static inline uint32_t lnx_tx_queue_max(const struct lnx_ep *ep, uint64_t flags)
 						     2 * ep->tx_size;
 }
 
-/* Have the slow timers look after peer: it owes an acknowledgement or an answer. */
+/* Let the slow timers check peer: an acknowledgement or an answer from it is due. */
 void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer);
-/* All frames that left over these paths, bits, and are not acknowledged are sent
- * again. */
+/* Retransmit all frames that left over these paths (bits) and are not acknowledged. */
 void lnx_tx_retransmit(struct lnx_peer *peer, unsigned paths);
-/* A path is left: its frames go out again over others, also those that its core has
- * still. */
+/* A path goes DOWN: its frames are sent again over others, also those that its core
+ * still has. */
 LNX_COLD void lnx_tx_fail_over(struct lnx_path *path, struct lnx_peer *peer);
-/* Has its core frames that nobody else can send? */
+/* Has its core frames that cannot be sent from elsewhere? */
 LNX_COLD bool lnx_tx_in_core(const struct lnx_path *path, struct lnx_peer *peer);
-/* Nothing is known of it yet: its frames go out again over next, as those to come. */
+/* The peer knows nothing of path yet: its frames, and later ones, go out over next. */
 LNX_COLD void lnx_tx_redirect(struct lnx_path *path, struct lnx_peer *peer,
 			       const struct lnx_path *next);
-/* Its core endpoint is closed; what that did not report is over all the same. */
+/* Its core endpoint is closed; the frames that it did not report are over too. */
 LNX_COLD void lnx_tx_cut(struct lnx_path *path, struct lnx_peer *peer);
 LNX_COLD void lnx_tx_cut_clones(struct lnx_rail *rail);
 /* Our address has changed: tell peer. */
 LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer);
-/* An unsequenced frame over one path.  0, or what the core said. */
+/* Send an unsequenced frame over one path.  0, or the core's error. */
 int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_path *path, struct lnx_hdr *h);
-/* A PROBE that says where we are.  -FI_ENOSYS: the core has no room for that. */
+/* A PROBE that tells our address.  -FI_ENOSYS: the core has no room for that. */
 LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
 			       struct lnx_hdr *h);
-/* Have progress post what waits for peer. */
+/* Let progress post what waits for peer. */
 void lnx_tx_want_pump(struct lnx_peer *peer);
 /* Post what waits on all peers that have something to post. */
 void lnx_tx_pump(struct lnx_ep *ep, uint64_t now);
 /* A frame outside the sequence: ACK, PROBE, BYE.  May fail silently. */
 int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind);
-/* Is peer to be told anything: what we have, or an answer? */
+/* Is an acknowledgement, a report or an answer due to peer? */
 LNX_INLINE bool lnx_tx_ack_pending(const struct lnx_peer *peer)
 {
 	return peer->acks_pending || peer->pong_due;
 }
-/* Nothing is acks_pending to peer, or nothing can be said to it. */
+/* Nothing is due to peer, or it cannot be told. */
 LNX_INLINE void lnx_tx_ack_clear(struct lnx_peer *peer)
 {
 	lnx_list_del(&peer->ack_link);
 	peer->ack_threshold = 0;
 }
-/* Peers who learned by other frames what they have to know are acks_pending none. */
+/* Remove peers from the ack list whose acknowledgements were piggybacked. */
 LNX_INLINE void lnx_tx_acks_piggybacked(struct lnx_ep *ep)
 {
 	struct lnx_node *n, *tmp;
@@ -279,10 +279,10 @@ LNX_INLINE void lnx_tx_acks_piggybacked(struct lnx_ep *ep)
 }
 /* Send acknowledgements that are due. */
 void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all);
-/* Look after frames that stay unacknowledged. */
+/* Check frames that stay unacknowledged. */
 void lnx_tx_timers(struct lnx_ep *ep, uint64_t now);
 
-/* What is to be announced. */
+/* Arguments of lnx_tx_announce. */
 struct lnx_announce {
 	uint8_t kind;			/* LNX_KIND_RTS_MSG, ... */
 	uint8_t flags;			/* LNX_WIRE_F_* */
@@ -291,14 +291,14 @@ struct lnx_announce {
 	const struct iovec *iov;
 	size_t niov;
 	size_t len;
-	const struct lnx_rma_target *place;	/* PUT_RTS: where it goes */
+	const struct lnx_rma_target *place;	/* PUT_RTS: its target */
 	unsigned n_targets;
 	void *context;
 	uint64_t cq_flags;
 	bool want_comp;
 };
 
-/* tx/rndv.c.  0, -FI_EAGAIN, or what the core says to registering. */
+/* tx/rndv.c.  0, -FI_EAGAIN, or the core's error from registering. */
 ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_announce *a);
 void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno);
@@ -306,14 +306,14 @@ void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno);
 void lnx_rndv_reap(struct lnx_ep *ep);
 void lnx_rndv_fail_peer(struct lnx_peer *peer, int err);
 void lnx_tx_fin(struct lnx_peer *peer, uint64_t op, int err);
-/* Before that, of a FIN from the network: which rails carried the message. */
+/* Before that, for a FIN from the network: which rails carried the message. */
 void lnx_tx_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
 		      size_t size);
 /*
- * Tell the sender of op that its buffer is free again.  rxe, if not NULL, is
- * reported as done when that has left, and not before: the application may stop
- * calling us once it has its message.  moved: what its rails carried, if it asked.
- * 0, or -FI_EAGAIN.
+ * Tell the sender of op that its buffer is free again.  rxe, if not NULL, is reported
+ * as done when the FIN has left, and not before: the application may stop calling us
+ * once it has its message.  moved: bytes per rail, if the sender asked for them.  0, or
+ * -FI_EAGAIN.
  */
 int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 		    int err, const struct lnx_moved *moved, unsigned nmoved,
@@ -325,14 +325,14 @@ void lnx_tx_core_done(struct lnx_txe *txe);
 void lnx_txe_settled(struct lnx_txe *txe);
 LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 				 const struct fi_cq_err_entry *err);
-/* At close: FINs that never left hold the receives they were to report. */
+/* At close: FINs that never left still hold receives that they would report. */
 void lnx_tx_drop_pending(struct lnx_ep *ep);
 void lnx_tx_bye(struct lnx_peer *peer);
 /* Every operation to peer ends with an error; later ones fail at once. */
 LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err);
 /* The application may have its completion, unless it waits for the ack. */
 void lnx_tx_posted(struct lnx_ep *ep, struct lnx_txe *txe);
-/* Does the end of txe matter to anybody, and is yet to come? */
+/* Must the end of txe still be reported or counted? */
 LNX_INLINE bool lnx_txe_due(const struct lnx_txe *txe)
 {
 	return txe->matters && !txe->reported;

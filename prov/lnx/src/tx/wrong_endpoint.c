@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Frames for another endpoint that had our address before, and the answer to them: see
+ * wrong_endpoint.h.
+ */
 #include "tx/wrong_endpoint.h"
 
 #include "core/open.h"
@@ -38,7 +42,7 @@ LNX_COLD void lnx_wrong_endpoint_note(struct lnx_rail *rail, const struct lnx_hd
 		if (ep->misdirected[i].rail == rail && ep->misdirected[i].src == h->src &&
 		    ep->misdirected[i].dst == h->dst)
 			return;
-	/* More than that at once: they ask again. */
+	/* No more than that at once: their senders ask again. */
 	if (ep->n_misdirected == LNX_MISDIRECTED_MAX)
 		return;
 	s = &ep->misdirected[ep->n_misdirected++];
@@ -96,13 +100,13 @@ LNX_COLD void lnx_wrong_endpoint_rx(struct lnx_rail *rail, const struct lnx_hdr 
 	for (i = 0; i < peer->npath; i++)
 		if (peer->path[i].rail == rail)
 			peer->wrong_endpoint |= (uint8_t)(1u << i);
-	/* Over a rail that our address has no room for, nobody can be asked: a PROBE
-	 * says no more than that. */
+	/* A rail that is not in our address cannot be asked about: a PROBE does not
+	 * name it. */
 	if (!lnx_addr_unpack(&own, rail->ep->addr, LNX_ADDR_BYTES, NULL, 0))
 		for (i = 0; i < peer->npath; i++)
 			if (peer->path[i].rail->wire_index >= own.nrail)
 				untold |= (uint8_t)(1u << i);
-	/* By other paths it may still be there. */
+	/* It may still be there by other paths. */
 	if ((peer->wrong_endpoint | untold) != (1u << peer->npath) - 1)
 		return;
 	LNX_WARN(FI_LOG_EP_DATA,
