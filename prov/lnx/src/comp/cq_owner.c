@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Core completions of peer rails, written into the CQs that we lend them.  Called
+ * Completions of peer rails: cores write them into the CQs that we lend them.  Called
  * by cores with the owner lock held; routes by kind to rx/done.c, tx/done.c,
  * rx/arrive.c or rx/pull.c.  Nothing here may call a core.
  */
@@ -19,7 +19,7 @@ static inline struct lnx_rail *cq_rail(struct fid_peer_cq *cq)
 
 static int peer_fid_close(struct fid *fid)
 {
-	(void)fid;			/* segment of the rail */
+	(void)fid;			/* part of the rail */
 	return 0;
 }
 
@@ -50,8 +50,8 @@ struct fi_ops lnx_peer_fid_ops = {
 	.ops_open = peer_fid_ops_open,
 };
 
-/* Some of what the core has is not the application's.  Apart, and called last, so that
- * others need not keep anything for it. */
+/* Some operations in the core are not the application's.  A function of its own, called
+ * last, so that the usual case need not save registers for it. */
 static LNX_COLD ssize_t muted_write(struct lnx_rail *rail, void *context,
 				    uint64_t flags)
 {
@@ -61,7 +61,7 @@ static LNX_COLD ssize_t muted_write(struct lnx_rail *rail, void *context,
 	return 0;
 }
 
-/* Direct: receives carry our entry as context, sends the application's. */
+/* Direct: receives have our entry as context, sends the application's. */
 LNX_HOT
 static ssize_t direct_write(struct fid_peer_cq *cq, void *context,
 			    uint64_t flags, size_t len, void *buf,
@@ -80,7 +80,7 @@ static ssize_t direct_write(struct fid_peer_cq *cq, void *context,
 		lnx_cq_write(rail->ep->tx_cq, context, flags & ~FI_COMPLETION,
 			     0, NULL, 0, 0, FI_ADDR_NOTAVAIL);
 	else if (flags & FI_REMOTE_CQ_DATA)
-		/* shm 2.1 gives neither flags nor sender; context is its own. */
+		/* shm 2.1 gives neither flags nor sender; the context is its own. */
 		lnx_cq_write(rail->ep->rx_cq, NULL, FI_RMA | FI_REMOTE_WRITE |
 			     FI_REMOTE_CQ_DATA, len, NULL, data, 0,
 			     FI_ADDR_NOTAVAIL);
@@ -164,7 +164,7 @@ static void framed_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 		lnx_rxbuf_shrink(buf);
 		return;
 	}
-	lnx_rx_frame(rail, buf, len);	/* free_entry puts buf unless kept */
+	lnx_rx_frame(rail, buf, len);	/* free_entry returns buf unless it is kept */
 }
 
 LNX_HOT
@@ -201,8 +201,8 @@ static ssize_t framed_writeerr(struct fid_peer_cq *cq,
 }
 
 /*
- * An error from a core on a framed rail.  Its context may be anything, also
- * something given back long ago, so it is looked up in our pools and never trusted.
+ * An error from a core on a framed rail.  Its context may be anything, even something
+ * returned long ago, so it is looked up in our pools and never trusted.
  */
 LNX_COLD void lnx_core_error(struct lnx_rail *rail,
 			     const struct fi_cq_err_entry *err)
@@ -230,7 +230,7 @@ LNX_COLD void lnx_core_error(struct lnx_rail *rail,
 			lnx_pull_chunk_done(ctx, err->err, err->prov_errno);
 		return;
 	}
-	/* As a number: it need not point into anything. */
+	/* As a number: it need not be a valid pointer. */
 	segment = (void *)((uintptr_t)ctx - offsetof(struct lnx_rma_segment, op));
 	if (lnx_pool_owns(&ep->rma.segment_pool, segment)) {
 		if (lnx_pool_lent(&ep->rma.segment_pool, segment) &&

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints moved along by what they report to, and sleeping until they report.
- * Called by api/cq.c, api/cntr.c and api/poll.c; calls comp/progress.c.
+ * Progress of endpoints through the queues and counters that they report to, and
+ * sleeping until they report.  Called by api/cq.c, api/cntr.c and api/poll.c; calls
+ * comp/progress.c.
  */
 #include <sched.h>
 
 #include "comp/comp.h"
 
-/* shm has no descriptor to wait for: look that often. */
+/* shm has no descriptor to wait for: check it that often. */
 #define SHM_LOOK_MS	1
-/* Neither have deadlines. */
+/* Deadlines have none either. */
 #define TIMER_LOOK_MS	100
 #define SPIN_NS		(20 * LNX_NS_PER_US)
 
@@ -151,7 +152,9 @@ bool lnx_domain_look(struct lnx_domain *d, bool count_shm)
 		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
 						   domain_link);
 
-		/* Its descriptors wake those who wait for what it is bound to. */
+		/*
+		 * Its descriptors wake the threads that wait for what it is bound to.
+		 */
 		if (lnx_ep_look(ep, count_shm) || !ep->thread)
 			more = true;
 	}
@@ -185,7 +188,7 @@ bool lnx_nap(struct lnx_nap *nap, struct lnx_wait *wait,
 		sched_yield();
 		return true;
 	}
-	/* Arm, look once more at everything, then sleep. */
+	/* Arm, check everything once more, then sleep. */
 	nap->slept = true;
 	lnx_wait_arm(wait);
 	found = look(obj);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Faults of an endpoint.  Called by tx/frame.c and rx/pull.c before they call a
- * core, by rx/arrive.c before it looks at a frame, and by progress, which goes on
- * to comp/cq_owner.c with errors and to rx/arrive.c with late frames.
+ * Fault injection for an endpoint.  Called by tx/frame.c and rx/pull.c before they call
+ * a core, by rx/arrive.c before it handles a frame, and by progress; passes errors to
+ * comp/cq_owner.c and late frames to rx/arrive.c.
  */
 #include "comp/faults.h"
 
@@ -20,10 +20,10 @@ struct lnx_faults {
 	struct lnx_node held;		/* lnx_rxbuf.link, by due_ns */
 	unsigned nheld;
 	struct lnx_node failing;	/* struct failing */
-	bool releasing;			/* what comes now was judged before */
+	bool releasing;			/* rules were applied to these frames before */
 };
 
-/* An operation that a core has, for all that its owner knows. */
+/* An operation that its owner believes to be in a core. */
 struct failing {
 	struct lnx_node link;
 	struct lnx_rail *rail;
@@ -31,7 +31,7 @@ struct failing {
 	enum lnx_health_class class;
 };
 
-/* ---- the table ---- */
+/* ---- the rules ---- */
 
 int lnx_faults_check(const struct lnx_conf *conf)
 {
@@ -56,7 +56,10 @@ int lnx_faults_check(const struct lnx_conf *conf)
 	return ret;
 }
 
-/* So that nobody takes it for the network; with the seeds, to have it again. */
+/*
+ * A warning, so that nobody takes the faults for the network's; with the seeds, so that
+ * they can be repeated.
+ */
 static void say(const struct lnx_ep *ep)
 {
 	char text[800];
@@ -149,7 +152,7 @@ void lnx_faults_del_all(struct lnx_ep *ep)
 {
 	struct lnx_fault *t = ep->fault ? ep->fault->table : NULL;
 
-	/* What they have begun goes on: frames that are late, errors to come. */
+	/* What the rules have begun goes on: late frames, errors to deliver. */
 	while (t && lnx_fault_nrule(t))
 		lnx_fault_del(t, lnx_fault_number(t, 0));
 }
@@ -224,7 +227,7 @@ void lnx_faults_close(struct lnx_ep *ep)
 
 	if (!f)
 		return;
-	/* Buffers go with their pool. */
+	/* The buffers are freed with their pool. */
 	lnx_list_foreach(&f->failing, n, tmp)
 		forget(n);
 	lnx_fault_destroy(f->table);
@@ -276,7 +279,9 @@ bool lnx_faults_piece(const struct lnx_peer *peer, struct lnx_path *path,
 	return fail(peer, path, chunk, push ? LNX_FAULT_WRITE : LNX_FAULT_READ);
 }
 
-/* Those that are there; what they lead to may fail again, in the next pass. */
+/*
+ * Deliver only the present errors; what they lead to may fail again, in the next pass.
+ */
 static void deliver_errors(struct lnx_faults *f)
 {
 	const struct lnx_node *last = f->failing.prev;
@@ -304,7 +309,7 @@ static bool hold(struct lnx_faults *f, struct lnx_rxbuf *buf, size_t len,
 {
 	struct lnx_node *n;
 
-	/* Like a frame that waits for an earlier one. */
+	/* Kept like a frame that waits for an earlier one. */
 	if (f->nheld >= LNX_FAULTS_HELD_MAX || !lnx_rxbuf_may_keep(buf))
 		return false;
 	for (n = f->held.prev; n != &f->held; n = n->prev)
@@ -373,7 +378,7 @@ void lnx_faults_run(struct lnx_ep *ep)
 {
 	struct lnx_faults *f = ep->fault;
 
-	/* Before the rest, which may set it again. */
+	/* First, because the rest may set it again. */
 	ep->work &= ~LNX_WORK_FAULT;
 	deliver_errors(f);
 	if (!lnx_list_empty(&f->held))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A thread of the application polls and finds nothing: perhaps it gives up its core,
- * as policy/yield.h decides.  Called by api/cq.c and api/cntr.c.
+ * A thread of the application polls and finds nothing: should it give up its core?
+ * policy/yield.h decides.  Called by api/cq.c and api/cntr.c.
  */
 #include <sched.h>
 #include <sys/resource.h>
@@ -17,7 +17,7 @@ void lnx_idle_init(struct lnx_idle *idle)
 	idle->known = false;
 }
 
-/* How often this thread lost its core, also by giving it up to another one. */
+/* How often this thread lost its core, also by giving it up. */
 static uint32_t switches(void)
 {
 	struct rusage u;
@@ -25,7 +25,7 @@ static uint32_t switches(void)
 	return getrusage(RUSAGE_THREAD, &u) ? 0 : (uint32_t)u.ru_nivcsw;
 }
 
-/* The counts are a thread's own: those of another say nothing. */
+/* The counts belong to one thread: those of another tell nothing. */
 static bool same_thread(struct lnx_idle *idle)
 {
 	pthread_t self = pthread_self();
@@ -51,7 +51,7 @@ void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,
 	lnx_unlock(lock);
 	if (how == LNX_YIELD_NOT)
 		return;
-	/* In a crowd the last time was just now: that is near enough. */
+	/* With many threads the last time was just now: that is exact enough. */
 	if (!crowded)
 		before = switches();
 	if (how == LNX_YIELD_CORE)
@@ -68,7 +68,7 @@ void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,
 	idle->switches = after;
 	idle->left = every = idle->yield.every;
 	lnx_unlock(lock);
-	/* Passes are no measure of the time that has passed meanwhile. */
+	/* The number of passes does not tell how much time has passed. */
 	if (how == LNX_YIELD_SLEEP || after != before)
 		lnx_eps_heat(eps, every);
 }

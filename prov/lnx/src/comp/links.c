@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Watches the links of an endpoint's rails, and adds rails for new interfaces: see
+ * links.h.
+ */
 #include "comp/links.h"
 
 #include "comp/rails.h"
@@ -12,11 +16,11 @@
 #include "tx/rkey.h"
 #include "tx/tx.h"
 
-#define EVENTS_MAX	64		/* in one pass; the rest has to wait */
-/* Interfaces may come and go all the time: cores are not asked more often. */
+#define EVENTS_MAX	64		/* in one pass; the rest waits */
+/* Interfaces may come and go all the time: cores are not queried more often. */
 #define HOTPLUG_NS		(100 * LNX_NS_PER_MS)
 
-/* How is it now?  Events may be old. */
+/* What is the state now?  Events may be out of date. */
 static LNX_COLD void look_at(struct lnx_ep *ep, struct lnx_rail *rail,
 			     uint64_t now)
 {
@@ -27,7 +31,7 @@ static LNX_COLD void look_at(struct lnx_ep *ep, struct lnx_rail *rail,
 	if (lnx_kind_local(rail->kind))
 		return;
 	if (rail->ifindex) {
-		/* By its address: an interface that is made again has another
+		/* Looked up by address: an interface that is made again has another
 		 * index. */
 		ret = lnx_netwatch_look(ep->netwatch, 0, NULL, rail->addr,
 					rail->addrlen, &s);
@@ -46,14 +50,17 @@ static LNX_COLD void look_at(struct lnx_ep *ep, struct lnx_rail *rail,
 			up &= !ret && s.up;
 		}
 	}
-	/* One of the two is enough to say that it is down. */
+	/* If one of the two says that it is down, it is down. */
 	if (told && !(up && unsure))
 		lnx_link_notice_local(rail, up, now);
 }
 
 /* ---- RDMA devices ---- */
 
-/* The interface of the same hardware may know of no failure, or there may be none. */
+/*
+ * The interface of the same hardware may not see its failure, or there may be no
+ * interface.
+ */
 static LNX_COLD void watch_device(struct lnx_rail *rail)
 {
 	const struct fid_nic *nic = rail->info->nic;
@@ -84,7 +91,7 @@ static void poll_device(struct lnx_rail *rail, uint64_t now)
 	}
 	if (ret >= 0)
 		return;
-	/* Its descriptor would wake everybody for ever; asked, it still says that
+	/* Its descriptor would wake every sleeper for ever.  A query still answers that
 	 * there is no such device. */
 	rail->devgone = true;
 	lnx_rails_wait_del(rail->ep, lnx_netwatch_fd(rail->devwatch));
@@ -93,7 +100,7 @@ static void poll_device(struct lnx_rail *rail, uint64_t now)
 	look_at(rail->ep, rail, now);
 }
 
-/* ---- more of them ---- */
+/* ---- new interfaces ---- */
 
 static void find_link(struct lnx_rail *rail)
 {
@@ -119,7 +126,7 @@ static LNX_COLD bool add(struct lnx_ep *ep, const struct lnx_rail_spec *spec)
 	rail = ep->rail[ep->nrail - 1];
 	if (lnx_rails_wait_add(ep, rail->wait_fd))
 		LNX_INFO(FI_LOG_EP_CTRL,
-			 "rail %s: it wakes nobody who waits\n", rail->name);
+			 "rail %s: a sleeping thread is not woken for it\n", rail->name);
 	find_link(rail);
 	watch_device(rail);
 	if (rail->devwatch)
@@ -129,7 +136,7 @@ static LNX_COLD bool add(struct lnx_ep *ep, const struct lnx_rail_spec *spec)
 	return true;
 }
 
-/* The interface of a rail has another address. */
+/* The interface of a rail has a new address. */
 static LNX_COLD void move(struct lnx_rail *rail, struct lnx_rail_spec *spec,
 			  uint64_t now)
 {
@@ -141,7 +148,7 @@ static LNX_COLD void move(struct lnx_rail *rail, struct lnx_rail_spec *spec,
 	lnx_reopen_rail(rail, now);
 	find_link(rail);
 	look_at(rail->ep, rail, now);
-	rail->ep->work |= LNX_WORK_DETECT;	/* it may be closed still */
+	rail->ep->work |= LNX_WORK_DETECT;	/* it may still be closed */
 }
 
 static LNX_COLD void grow(struct lnx_ep *ep, uint64_t now)
@@ -186,7 +193,7 @@ void lnx_links_open(struct lnx_ep *ep)
 	if (ret) {
 		ep->netwatch = NULL;
 		LNX_INFO(FI_LOG_EP_CTRL,
-			 "links are not watched (%s): a rail that fails is found out by its silence\n",
+			 "links are not watched (%s): a rail that fails is detected only by its silence\n",
 			 fi_strerror(-ret));
 		return;
 	}
@@ -231,7 +238,9 @@ void lnx_links_poll(struct lnx_ep *ep, uint64_t now)
 	if (ret < 0) {
 		LNX_WARN(FI_LOG_EP_CTRL, "links are no longer watched: %s\n",
 			 fi_strerror(-ret));
-		/* A child may have copies of them, which would wake us for ever. */
+		/*
+		 * A forked child may have copies of them, which would wake us for ever.
+		 */
 		lnx_rails_wait_del(ep, lnx_netwatch_fd(ep->netwatch));
 		for (i = 0; i < ep->nrail; i++)
 			if (ep->rail[i]->devwatch && !ep->rail[i]->devgone)
@@ -241,8 +250,8 @@ void lnx_links_poll(struct lnx_ep *ep, uint64_t now)
 	}
 }
 
-/* Where we are, and what does not stand in our address, is in our hello: who only
- * sends to us would not get one. */
+/* Our hello has our address, and the rails that do not fit into the address.  A peer
+ * that only sends to us would not get a hello otherwise. */
 static LNX_COLD void greet(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
@@ -254,7 +263,7 @@ static LNX_COLD void greet(struct lnx_peer *peer)
 
 LNX_COLD void lnx_links_learn(struct lnx_ep *ep)
 {
-	/* Where a peer gets a rail, we may have got one. */
+	/* When a peer gets a new rail, we may have one too. */
 	if (ep->netwatch)
 		lnx_links_poll(ep, lnx_clock_ns());
 	lnx_peers_join(ep, greet);

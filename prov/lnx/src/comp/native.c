@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completions of bare rails.  They are the application's own operations, so their
- * contexts go through as they are; only sources are the core's addresses.  Called by
- * comp/progress.c; owner lock held.
+ * Completions of native rails.  They are the application's own operations, so their
+ * contexts are passed on unchanged; only sources are translated from the core's
+ * addresses.  Called by comp/progress.c; owner lock held.
  */
 #include "comp/comp.h"
 
@@ -31,7 +31,7 @@ static void ended(struct lnx_rail *rail, void *context, uint64_t flags,
 		lnx_cq_write(ep->tx_cq, context, flags, 0, NULL, 0, 0,
 			     FI_ADDR_NOTAVAIL);
 	else if ((flags & FI_REMOTE_CQ_DATA) && !(flags & FI_RECV))
-		/* A write of a peer; shm's context is its own. */
+		/* A write by a peer; shm's context is its own. */
 		lnx_cq_write(ep->rx_cq, NULL, FI_RMA | FI_REMOTE_WRITE |
 			     FI_REMOTE_CQ_DATA, len, NULL, data, 0,
 			     FI_ADDR_NOTAVAIL);
@@ -64,7 +64,7 @@ static LNX_COLD void failed(struct lnx_rail *rail,
 			 ep->tx_cq : ep->rx_cq, &e);
 }
 
-/* Add what its counter grew by to ours. */
+/* Add the growth of the core's counter to ours. */
 static void count(struct lnx_rail_cntr *c)
 {
 	uint64_t ok = fi_cntr_read(c->core), err = fi_cntr_readerr(c->core);

@@ -13,14 +13,14 @@
 
 #define READ_BATCH	16
 
-/* Frame buffers set aside for peer rails, which cannot be refused one. */
+/* Frame buffers set aside for peer rails, which must always be given one. */
 #define BUF_RESERVE	128
 
 /*
- * When those are used up too: a buffer that any number of arrivals may be given at
- * once, because what they leave in it is dropped.  Above LNX_FRAME_MAX nothing of
- * ours arrives; 128 KiB is what tcp;ofi_rxm sends in segments, which it must not
- * have to truncate.
+ * Used when those are used up too: one buffer that any number of arrivals may be given
+ * at once, because what they leave in it is dropped.  No frame of ours is longer than
+ * LNX_FRAME_MAX; tcp;ofi_rxm sends in segments of 128 KiB, which it must not have to
+ * truncate.
  */
 #define SCRATCH_BYTES	(128 * 1024)
 
@@ -96,7 +96,7 @@ int lnx_rxbuf_make_drop_buf(struct lnx_rail *rail)
 	memset(&s->buf, 0, offsetof(struct lnx_rxbuf, frame));
 	s->buf.op.type = LNX_OP_RXBUF;
 	s->buf.rail = rail;
-	s->buf.kept = true;		/* never to be put */
+	s->buf.kept = true;		/* never to be freed */
 	s->buf.big = s->scratch;	/* always to be dropped */
 	lnx_list_init(&s->buf.link);
 	rail->drop_buf = &s->buf;
@@ -135,8 +135,9 @@ void lnx_rxbuf_shrink(struct lnx_rxbuf *buf)
 }
 
 /*
- * What lies here unasked for must not keep out what completes receives, and what
- * acknowledges: some buffers always come back at once.
+ * Messages that no receive matches must not take all buffers, which frames that
+ * complete receives, and acknowledgements, need: some buffers are always reposted at
+ * once.
  */
 bool lnx_rxbuf_may_keep(struct lnx_rxbuf *buf)
 {
@@ -162,15 +163,14 @@ void lnx_rxbuf_drop(struct lnx_rxbuf *buf)
 		lnx_rxbuf_put(buf);
 }
 
-/* Back to where all rails take theirs from. */
+/* Return buf to the pool of all rails. */
 static void give_up(struct lnx_rxbuf *buf)
 {
 	lnx_list_del(&buf->link);
 	lnx_rxbuf_put(buf);
 }
 
-/* Post buf, which is in rail->bufs.  When the core is full or the like, progress
- * tries later. */
+/* Post buf, which is in rail->bufs.  If the core is full, progress tries again later. */
 static inline void post_buf(struct lnx_rail *rail, struct lnx_rxbuf *buf)
 {
 	ssize_t ret = -FI_EAGAIN;
@@ -187,7 +187,7 @@ static inline void post_buf(struct lnx_rail *rail, struct lnx_rxbuf *buf)
 	rail->ep->work |= LNX_WORK_BUFS;
 }
 
-/* Those that were read, for the core again; unless there are enough. */
+/* Post the buffers that were read again, unless enough are posted. */
 LNX_HOT
 static void post_spare(struct lnx_rail *rail)
 {
@@ -212,7 +212,10 @@ static uint32_t least_posted(const struct lnx_ep *ep)
 
 int lnx_plain_fill(struct lnx_rail *rail)
 {
-	/* It is closed, for hours perhaps, and filled when it is opened. */
+	/*
+	 * The rail is closed, perhaps for hours; its buffers are posted when it is
+	 * opened.
+	 */
 	if (lnx_unlikely(!rail->core_ep))
 		return 0;
 	rail->want_posted = LNX_MAX(rail->want_posted, least_posted(rail->ep));
@@ -243,7 +246,7 @@ static inline void plain_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 		}
 		lnx_list_add_tail(&rail->bufs, &buf->link);
 	}
-	/* Not now: the application waits for what came, and may answer. */
+	/* Not now: the application waits for what came, and may answer it. */
 	lnx_list_add_tail(&rail->unposted, &buf->unposted);
 }
 
@@ -265,7 +268,7 @@ LNX_COLD void lnx_plain_recv_failed(struct lnx_rail *rail,
 	post_buf(rail, buf);
 }
 
-/* A connection that breaks fails all of its operations: more than one error. */
+/* A connection that breaks fails all of its operations: several errors may wait. */
 static LNX_COLD void read_errors(struct lnx_rail *rail)
 {
 	unsigned i;
@@ -313,7 +316,7 @@ static LNX_COLD void want_fewer(struct lnx_rail *rail)
 				    least_posted(rail->ep));
 }
 
-/* A poll found n.  How many buffers a burst took, the next one may take too. */
+/* A poll found n.  The next burst may take as many buffers as this one. */
 static inline void adapt(struct lnx_rail *rail, ssize_t n)
 {
 	if (lnx_unlikely(!rail->nposted)) {
@@ -330,8 +333,8 @@ static inline void adapt(struct lnx_rail *rail, ssize_t n)
 	}
 }
 
-/* tcp's fi_cq_read is nothing but the other, called by pointer: that costs after a
- * system call, and each look is one.  Other cores need not have both. */
+/* tcp's fi_cq_read only calls the other one, through a pointer: that costs time after a
+ * system call, and each poll is one.  Other cores need not have both. */
 static inline ssize_t read_core(const struct lnx_rail *rail,
 				struct fi_cq_msg_entry *e)
 {
@@ -340,7 +343,7 @@ static inline ssize_t read_core(const struct lnx_rail *rail,
 	return fi_cq_read(rail->core_cq, e, READ_BATCH);
 }
 
-/* Completions handled. */
+/* Number of completions handled. */
 LNX_HOT
 int lnx_plain_poll(struct lnx_rail *rail)
 {

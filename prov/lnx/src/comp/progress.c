@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One pass: poll the cores, then do what their callbacks left to be done.
+ * One pass: poll the cores, then do what their callbacks deferred.
  *
- * shm is polled every time, a network rail only while it is hot (some hundreds of
- * passes after any activity), while the core has something of ours, or every
- * poll_idle-th pass: polling TCP costs a system call, which shm traffic would pay.
- * And would still: while there is such traffic, that is done every 50 microseconds.
+ * shm is polled every time; a network rail only while it has poll credits (some
+ * hundreds of passes after any activity), while the core has an operation of ours, or
+ * every poll_idle-th pass: polling TCP costs a system call, which shm traffic would pay
+ * for.  While there is shm traffic, an idle rail is polled only every 50 microseconds.
  */
 #include "comp/comp.h"
 #include "comp/faults.h"
@@ -21,10 +21,10 @@
 #define IDLE_NS		(50 * LNX_NS_PER_US)
 #define WATCH_PASSES	65536u		/* with nothing due */
 
-/* It is time to poll a rail on which nothing happens.  But not just yet? */
+/* An idle rail is due to be polled.  Should it wait a little longer? */
 static LNX_COLD bool not_yet(struct lnx_ep *ep, struct lnx_rail *rail)
 {
-	/* Messages, and whatever else is reported. */
+	/* Messages, and everything else that is reported. */
 	uint64_t seen = ep->stats.matched + ep->stats.unexpected +
 			ep->stats.direct_sends +
 			(ep->tx_cq ? lnx_cq_written(ep->tx_cq) : 0);
@@ -70,13 +70,14 @@ static LNX_COLD void refill(struct lnx_ep *ep)
 
 #define SWEEP_FIRST_NS	(5 * LNX_NS_PER_MS)
 #define SWEEP_LAST_NS	LNX_NS_PER_S
-#define SWEEP_COST	1000u		/* segment of the time that it may take */
+#define SWEEP_COST	1000u		/* it may take 1/SWEEP_COST of the time */
 
 /*
- * Sockets that cores have opened are not to go to programs that the application starts:
- * one that outlives it would keep them, and peers would never know that it is dead.
- * Cores connect some time after a peer came up, and again at any time, so this is done
- * some times then, and once in a second while anything is looked at.
+ * Sockets that cores have opened must not be inherited by programs that the application
+ * starts: a program that outlives it would keep them open, and peers would never know
+ * that it is dead.  Cores connect some time after a peer came up, and again at any
+ * time.  So this is done a few times then, and once in a second while anything is
+ * polled.
  */
 static LNX_COLD void sweep(struct lnx_ep *ep, uint64_t now)
 {
@@ -93,7 +94,7 @@ static LNX_COLD void sweep(struct lnx_ep *ep, uint64_t now)
 	ep->sweep_ns = now + LNX_MAX(ep->sweep_gap_ns, SWEEP_COST * cost);
 }
 
-/* What needs the time. */
+/* Work that needs the current time. */
 static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 {
 	uint64_t now = lnx_clock_ns();
@@ -116,7 +117,7 @@ static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 		refill(ep);
 }
 
-/* What need not be looked at in every pass, and some of it not in each of these. */
+/* Work that is not done in every pass, and some of it not in each of these. */
 static __attribute__((noinline)) void slow(struct lnx_ep *ep)
 {
 	const uint32_t may_wait = LNX_WORK_RETX | LNX_WORK_WATCH |
@@ -128,12 +129,12 @@ static __attribute__((noinline)) void slow(struct lnx_ep *ep)
 		timed(ep);
 }
 
-/* What was left to be done, which may call cores. */
+/* Deferred work, which may call cores. */
 static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 {
 	if (lnx_unlikely(ep->work & LNX_WORK_FAULT))
 		lnx_faults_run(ep);
-	/* First: what came behind a hello needs the way it leads to. */
+	/* First: what came behind a hello needs the path that the hello makes. */
 	if (lnx_unlikely(ep->work & LNX_WORK_LEARN))
 		lnx_links_learn(ep);
 	if (ep->work & LNX_WORK_FETCH)
@@ -155,8 +156,8 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 	slow(ep);
 }
 
-/* Fill up what is set aside.  True: too little for a core that does not wait.
- * Without entries of ours shm is a rail like others. */
+/* Refill the reserves.  True: too little for a core that does not wait.  Without
+ * receive entries shm is deferred like other rails. */
 static LNX_COLD bool low(struct lnx_ep *ep)
 {
 	if (ep->native)
@@ -166,7 +167,7 @@ static LNX_COLD bool low(struct lnx_ep *ep)
 	return ep->nreserve < LNX_RXE_LAST;
 }
 
-/* Peers with which nothing is due may die, too. */
+/* Peers may die also while nothing is due. */
 static LNX_COLD void look_at_peers(struct lnx_ep *ep)
 {
 	ep->watch_pass = ep->pass;
@@ -233,41 +234,41 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 		if (rail->wait_fd < 0)
 			continue;
 		/*
-		 * This resets the core's signal.  Its answer means something on
-		 * plain rails only: a lent CQ always says "look again".
+		 * This resets the core's signal.  Its answer is used on plain rails
+		 * only: a lent CQ always says "look again".
 		 */
 		if (fi_trywait(rail->fabric, &fid, 1) == -FI_EAGAIN &&
 		    lnx_kind_plain(rail->kind))
 			more = true;
 	}
-	/* Nothing may be due, so that no pass asks for them. */
+	/* If nothing is due, no pass polls them. */
 	if (ep->netwatch)
 		lnx_links_poll(ep, lnx_clock_ns());
-	/* Their descriptor wakes who sleeps until that is done. */
+	/* Its descriptor wakes sleepers until that is done. */
 	if (ep->exit_monitor)
 		lnx_local_exit_look(ep);
-	/* What came before the reset. */
+	/* Handle what came before the reset. */
 	lnx_ep_progress_all(ep);
-	/* What a core has no buffer for no descriptor tells of. */
+	/* No descriptor reports what a core has no buffer for. */
 	for (i = 0; i < ep->nrail; i++)
 		if (ep->rail[i]->kind == LNX_RAIL_PLAIN &&
 		    !lnx_list_empty(&ep->rail[i]->unposted))
 			more = true;
 	if (ep->work & LNX_WORK_SWEEP)
 		sweep(ep, lnx_clock_ns());
-	/* Nobody will look at the time while we sleep. */
+	/* Timers do not run while we sleep. */
 	if (ep->work & LNX_WORK_ACK_PENDING)
 		lnx_tx_acks(ep, lnx_clock_ns(), true);
-	/* Links wake who sleeps. */
+	/* Link events wake sleepers. */
 	if (ep->links_ns) {
 		ep->links_ns = 0;
 		ep->detect_ns = 0;
 		lnx_detect_run(ep, lnx_clock_ns());
 	}
-	/* Unacknowledged frames need no looking after: a connection that breaks
-	 * makes its descriptor ready. */
+	/* Unacknowledged frames need no timer here: a connection that breaks makes its
+	 * descriptor ready. */
 	work = ep->work & ~(LNX_WORK_RETX | LNX_WORK_WATCH | LNX_WORK_SWEEP);
-	/* A path may be left for hours. */
+	/* A path may be DOWN for hours. */
 	if (ep->thread && (work & LNX_WORK_DETECT)) {
 		lnx_thread_wake(ep->thread);
 		work &= ~LNX_WORK_DETECT;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Called by api/ep_enable.c and comp/links.c; calls core/open.c. */
+/*
+ * Adds rails to an endpoint: see rails.h.  Called by api/ep_enable.c and comp/links.c;
+ * calls core/open.c.
+ */
 #include "comp/rails.h"
 
 #include "comp/comp.h"
@@ -47,7 +50,10 @@ int lnx_rails_add(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	ep->rail[ep->nrail++] = rail;
 	if (lnx_kind_local(rail->kind)) {
 		ep->shm = rail;
-		/* Polled like the others, and as often as ever. */
+		/*
+		 * A native shm rail is polled with the network rails, and in every
+		 * pass.
+		 */
 		ep->nnet += ep->native;
 		return 0;
 	}

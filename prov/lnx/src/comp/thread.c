@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The helper thread of an endpoint: progress for an application that does not
- * call libfabric (FI_PROGRESS_AUTO) or sleeps on a descriptor, which tells neither
- * of shared memory nor of deadlines.  Without shm it sleeps in epoll over the
- * rails' descriptors; with shm it looks every 100 us while there is traffic,
- * backing off to 2 ms when there is none.
+ * The helper thread of an endpoint.  It makes progress for an application that does not
+ * call libfabric (FI_PROGRESS_AUTO), or that sleeps on a descriptor, which reports
+ * neither shared memory nor deadlines.  Without shm it sleeps in epoll over the rails'
+ * descriptors; with shm it polls every 100 us while there is traffic, backing off to 2
+ * ms when there is none.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@
 #define IDLE_MS		50		/* without shm: timers only */
 
 struct lnx_thread {
-	struct lnx_node link;		/* running; under running_lock */
+	struct lnx_node link;		/* in `running`; under running_lock */
 	pthread_t thread;
 	struct lnx_ep *ep;
 	int epfd;
@@ -31,8 +31,8 @@ struct lnx_thread {
 };
 
 /*
- * All threads, for the day libfabric unloads us although an endpoint is open: at
- * exit it unmaps our code.
+ * All threads, in case libfabric unloads us while an endpoint is open: at exit it
+ * unmaps our code.
  */
 static pthread_mutex_t running_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct lnx_node running = { &running, &running };
@@ -44,7 +44,7 @@ static uint64_t traffic(const struct lnx_ep *ep)
 	       ep->stats.send_count + ep->stats.confirms;
 }
 
-/* The descriptor has done what it is for. */
+/* Read the eventfd: the wake-up has been received. */
 static void awake(struct lnx_thread *t)
 {
 	uint64_t n;
@@ -62,7 +62,7 @@ void lnx_thread_wake(struct lnx_thread *t)
 		return;
 	t->deep = false;
 	ret = write(t->evfd, &one, sizeof(one));
-	(void)ret;			/* it wakes by itself, a little later */
+	(void)ret;			/* the thread wakes by itself, a little later */
 }
 
 static void *run(void *arg)
@@ -142,10 +142,10 @@ int lnx_thread_start(struct lnx_ep *ep)
 		goto err;
 	}
 	ret = watch(t->epfd, t->evfd);
-	/* Others may be making progress already, and find more rails. */
+	/* Other threads may be making progress already, and find more rails. */
 	lnx_lock(&ep->lock);
 	n = lnx_rails_fds(ep, fd, &nrail);
-	/* Without the others it looks when there is work. */
+	/* Without descriptors other than the rails' it checks when there is work. */
 	for (i = 0; i < n && (!ret || i >= nrail); i++) {
 		int one = watch(t->epfd, fd[i]);
 
@@ -153,11 +153,11 @@ int lnx_thread_start(struct lnx_ep *ep)
 			ret = one;
 	}
 	if (!ret)
-		ep->thread = t;		/* it looks there, too */
+		ep->thread = t;		/* it checks there too */
 	lnx_unlock(&ep->lock);
 	if (ret)
 		goto err;
-	/* The application's signals are the application's threads'. */
+	/* Signals of the application are for the application's threads. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = -pthread_create(&t->thread, NULL, run, t);
@@ -175,12 +175,12 @@ err:
 	if (t->epfd >= 0)
 		close(t->epfd);
 	free(t);
-	LNX_WARN(FI_LOG_EP_CTRL, "the helper thread does not start: %s\n",
+	LNX_WARN(FI_LOG_EP_CTRL, "the helper thread cannot be started: %s\n",
 		 fi_strerror(-ret));
 	return ret;
 }
 
-/* The thread does not run any more when this returns. */
+/* The thread has ended when this returns. */
 static void end(struct lnx_thread *t)
 {
 	uint64_t one = 1;

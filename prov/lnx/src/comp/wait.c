@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Wait objects: how a thread of the application sleeps until there is a completion.
+ * See comp.h.
+ */
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -9,7 +13,7 @@
 struct lnx_wait {
 	int epfd;
 	int evfd;
-	int armed;			/* somebody is about to sleep; atomic */
+	int armed;			/* a thread is about to sleep; atomic */
 	int kicked;			/* atomic */
 };
 
@@ -84,8 +88,8 @@ void lnx_wait_signal(struct lnx_wait *w)
 	uint64_t one = 1;
 
 	/*
-	 * The entry was written before this looks at armed, and the sleeper arms
-	 * before it looks for entries: one of the two sees the other.
+	 * The writer adds its entry and then reads armed; the sleeper sets armed and
+	 * then looks for entries.  So at least one of the two sees the other.
 	 */
 	if (__atomic_exchange_n(&w->armed, 0, __ATOMIC_SEQ_CST) &&
 	    write(w->evfd, &one, sizeof(one)) != sizeof(one))
@@ -121,7 +125,7 @@ void lnx_wait_arm(struct lnx_wait *w)
 	uint64_t n;
 	ssize_t ret = read(w->evfd, &n, sizeof(n));
 
-	(void)ret;			/* empty, or emptied now */
+	(void)ret;			/* empty, or emptied just now */
 	__atomic_store_n(&w->armed, 1, __ATOMIC_SEQ_CST);
 }
 
