@@ -23,7 +23,7 @@ struct lnx_faults {
 	bool releasing;			/* rules were applied to these frames before */
 };
 
-/* An operation that its owner believes to be in a core. */
+/* An operation that seems to its owner to be in a core. */
 struct failing {
 	struct lnx_node link;
 	struct lnx_rail *rail;
@@ -45,7 +45,7 @@ int lnx_faults_check(const struct lnx_conf *conf)
 	if (lnx_conf_native(conf)) {
 		lnx_warn_once(true,
 			     "FI_LNX_FAULT=\"%s\": with FI_LNX_PROTOCOL=direct "
-			     "or FI_LNX_USE_SRQ=0 there are no frames to hit; "
+			     "or FI_LNX_USE_SRQ=0 there are no frames for faults; "
 			     "unset these, or it", shown);
 		return -FI_EINVAL;
 	}
@@ -57,7 +57,7 @@ int lnx_faults_check(const struct lnx_conf *conf)
 }
 
 /*
- * A warning, so that nobody takes the faults for the network's; with the seeds, so that
+ * A warning, so that the faults are not mistaken for the network's; with the seeds, so that
  * they can be repeated.
  */
 static void say(const struct lnx_ep *ep)

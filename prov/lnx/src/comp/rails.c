@@ -78,7 +78,7 @@ int lnx_rails_wake(struct lnx_ep *ep, struct lnx_wait *wait)
 	int fd[LNX_FDS_MAX], ret = 0;
 	unsigned i, nrail, n = lnx_rails_fds(ep, fd, &nrail);
 
-	/* Rails that were opened for nobody who sleeps have none. */
+	/* Rails that were opened while no thread would sleep have no descriptors. */
 	if (!ep->want_wait)
 		ep->look_soon = true;
 	for (i = 0; i < n && (!ret || i >= nrail); i++) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The address of an endpoint: its identity, and those of its rails.  Each rail has a
- * place there that it keeps; those in the blob have the first ones.
+ * The address of an endpoint: its identity, and those of its rails.  Each rail has an
+ * index that never changes; the address has room for the first ones.
  */
 #include <errno.h>
 #include <string.h>
 
 #include "core/open.h"
 
-/* What the wire says of it.  False: nothing, peers cannot use its address. */
+/* Describe rail for the wire.  False: peers cannot use its address. */
 static bool describe(const struct lnx_rail *rail, struct lnx_addr_rail *r)
 {
 	memset(r, 0, sizeof(*r));
@@ -33,7 +33,7 @@ static struct lnx_rail *at_place(const struct lnx_ep *ep, unsigned place)
 	return NULL;
 }
 
-/* Those that have their places already.  0, or -EINVAL. */
+/* Add the rails that have their index already.  0, or -EINVAL. */
 static int add_placed(const struct lnx_ep *ep, struct lnx_addr *a)
 {
 	const struct lnx_rail *rail;
@@ -48,7 +48,7 @@ static int add_placed(const struct lnx_ep *ep, struct lnx_addr *a)
 	return 0;
 }
 
-/* And those that get one: in the blob if it has room for them, else behind. */
+/* Give the others an index: in the address if it has room for them, else above. */
 static int add_new(const struct lnx_ep *ep, struct lnx_addr *a, unsigned *next)
 {
 	uint8_t scratch[LNX_ADDR_RAIL_BYTES];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See caps.h.  The rule for everything here: what is offered is what works over
- * every rail of the link, whichever a message takes; what an application asks
- * for beyond that is refused, never quietly weakened.
+ * See caps.h.  The rule for everything here: offer what works over every rail of the
+ * link, whichever a message takes; refuse what an application asks for beyond that,
+ * never weaken it silently.
  */
 #include "core/caps.h"
 
@@ -20,8 +20,8 @@
 #define TAG_64_BITS	0xaaaaaaaaaaaaaaaaULL
 
 /*
- * One numbering orders messages, writes, reads and atomics to a peer.  Not said is what
- * large transfers, which are negotiated, do not keep among different kinds.
+ * One sequence orders messages, writes, reads and atomics to a peer.  Left out is what
+ * large transfers, which are negotiated, do not keep between different kinds.
  */
 #define MSG_ORDER	(FI_ORDER_SAS | FI_ORDER_RAR | FI_ORDER_RAW | \
 			 FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_RMA_RAR | \
@@ -29,15 +29,15 @@
 			 FI_ORDER_RMA_WAW | FI_ORDER_ATOMIC_RAR | \
 			 FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | \
 			 FI_ORDER_ATOMIC_WAW)
-/* Makes large writes slower: only for who asks for it. */
+/* Makes large writes slower: given only when asked for. */
 #define ON_REQUEST	FI_ORDER_SAW
 
 /*
  * The capabilities, one row each; a new one is a new row.
- *	PRIMARY		only given when asked for
- *	MODIFIER	narrows a primary; all of them when none is asked for
- *	FREE		given even if not asked for
- *	RAILS		the same, but only as far as the rails have it
+ * 	PRIMARY		only given when asked for
+ * 	MODIFIER	narrows a primary; all of them when none is asked for
+ * 	FREE		given even if not asked for
+ * 	RAILS		the same, but only as far as the rails have it
  */
 enum cap_class { PRIMARY, MODIFIER, FREE, RAILS };
 #define TX	1
@@ -54,7 +54,7 @@ static const struct cap {
 	{ FI_ATOMIC, PRIMARY, TX | RX },
 	{ FI_RMA_EVENT, PRIMARY, RX },
 	{ FI_HMEM, PRIMARY, TX | RX },
-	/* Costs a look at each source, so only when it is wanted. */
+	/* Costs a check of each source, so only when it is wanted. */
 	{ FI_DIRECTED_RECV, PRIMARY, RX },
 	{ FI_SOURCE, PRIMARY, RX },
 	{ FI_SEND, MODIFIER, TX },
@@ -97,21 +97,21 @@ static uint64_t caps_in(unsigned where)
 #define RX_MODIFIERS	(FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE)
 
 /*
- * Modifiers of a family count only with one of its primaries, and not naming any
- * of them means all.
+ * Modifiers of a family count only with one of its primaries.  Naming none of them
+ * means all.
  */
 static uint64_t with_modifiers(uint64_t bits, uint64_t ask, uint64_t primaries,
 			       uint64_t modifiers)
 {
 	bits &= ~modifiers;
-	if (!(bits & primaries))	/* asked for alone, it comes back */
+	if (!(bits & primaries))	/* only it was asked for: return it */
 		return bits | (ask & modifiers);
 	return bits | (ask & modifiers ? ask & modifiers : modifiers);
 }
 
 /*
- * The part of an endpoint's caps that its sending or receiving half has.  Without
- * any primary that has modifiers there are no halves to be without.
+ * The part of an endpoint's caps that its sending or receiving half has.  Without a
+ * primary that has modifiers, no half is left out.
  */
 static uint64_t half(uint64_t all, unsigned where, uint64_t modifiers)
 {
@@ -119,7 +119,7 @@ static uint64_t half(uint64_t all, unsigned where, uint64_t modifiers)
 	       all & caps_in(where) : 0;
 }
 
-/* Any rail that has it is enough: peers are reached over the rail that can. */
+/* One rail that has it is enough: peers are reached over that rail. */
 static uint64_t rail_caps(const struct lnx_link_rails *lr)
 {
 	uint64_t bits = 0;
@@ -130,9 +130,8 @@ static uint64_t rail_caps(const struct lnx_link_rails *lr)
 }
 
 /*
- * Only where our operation is the core's does the core limit it: larger
- * payloads of framed rails are read in pieces, small ones are copied into
- * frames.
+ * The core limits only operations that are its own: larger payloads of framed rails are
+ * read in pieces, small ones are copied into frames.
  */
 static size_t direct_limit(const struct lnx_link_rails *lr, size_t limit,
 			   size_t (*of)(const struct fi_info *))
@@ -169,7 +168,7 @@ static size_t rx_iov_of(const struct fi_info *info)
 	return info->rx_attr->iov_limit;
 }
 
-/* Every endpoint of ours opens one on each rail. */
+/* Every endpoint of ours opens a core endpoint on each rail. */
 static size_t least_endpoints(const struct lnx_link_rails *lr)
 {
 	size_t n = 1024;
@@ -180,10 +179,7 @@ static size_t least_endpoints(const struct lnx_link_rails *lr)
 	return n;
 }
 
-/*
- * Bare rails: an operation is one of the core's, so there is only what each core
- * has.
- */
+/* Native rails: an operation is the core's own, so offer only what each core has. */
 static void narrow(struct fi_info *info, const struct lnx_rail_spec *rail)
 {
 	const struct fi_info *core = rail->info;
@@ -191,9 +187,11 @@ static void narrow(struct fi_info *info, const struct lnx_rail_spec *rail)
 	struct fi_ep_attr *ep = info->ep_attr;
 
 	info->domain_attr->max_ep_srx_ctx = 0;
-	/* Atomics would need their limits narrowed as well. */
+	/* Their limits would have to be narrowed as well. */
 	caps &= ~FI_ATOMIC;
-	/* Cores count what peers do to an endpoint's memory, not to a registration. */
+	/*
+	 * Cores count peers' operations on an endpoint's memory, not on a registration.
+	 */
 	caps &= ~FI_RMA_EVENT;
 	info->caps &= caps | ~all;
 	if (!(info->caps & RMA_CAPS))
@@ -248,7 +246,7 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 	ep->protocol_version = LNX_PROTO_VERSION;
 	ep->max_msg_size = direct_limit(lr, LNX_MSG_SIZE_MAX, max_msg_of);
 	ep->mem_tag_format = TAG_64_BITS;
-	/* Beyond these, a transfer is a negotiation that later ones overtake. */
+	/* A longer transfer is a negotiation that later ones overtake. */
 	ep->max_order_raw_size = LNX_GET_MAX;
 	ep->max_order_war_size = LNX_GET_MAX;
 	ep->max_order_waw_size = LNX_PUT_MAX;
@@ -260,7 +258,7 @@ struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr)
 	dom->data_progress = FI_PROGRESS_MANUAL;
 	dom->resource_mgmt = FI_RM_ENABLED;
 	dom->av_type = FI_AV_UNSPEC;
-	dom->mr_mode = MR_BASIC | MR_SCALABLE;	/* can be; see fit_mr_mode */
+	dom->mr_mode = MR_BASIC | MR_SCALABLE;	/* possible; see fit_mr_mode */
 	dom->mr_key_size = sizeof(uint64_t);
 	dom->mr_iov_limit = 1;
 	dom->cq_data_size = sizeof(uint64_t);
@@ -352,7 +350,7 @@ static int fit_tx(struct fi_info *info, const struct fi_tx_attr *ask,
 		REFUSE("tx_attr->iov_limit");
 	if (ask->rma_iov_limit > tx->rma_iov_limit)
 		REFUSE("tx_attr->rma_iov_limit");
-	/* Labels are wishes; a DSCP is a number on the wire, not ours. */
+	/* Labels are hints; a DSCP is a number on the wire, which we do not set. */
 	if (ask->tclass & FI_TC_DSCP)
 		REFUSE("tx_attr->tclass");
 	tx->op_flags = ask->op_flags;
@@ -397,7 +395,7 @@ static int fit_ep(struct fi_info *info, const struct fi_ep_attr *ask,
 	    ask->max_order_war_size > ep->max_order_war_size ||
 	    ask->max_order_waw_size > ep->max_order_waw_size)
 		REFUSE("ep_attr->max_order_*_size");
-	/* Shared contexts are asked for with the largest number there is. */
+	/* Shared contexts are requested with the largest possible number. */
 	if (ask->tx_ctx_cnt > 1)
 		REFUSE("ep_attr->tx_ctx_cnt");
 	if (ask->rx_ctx_cnt == FI_SHARED_CONTEXT &&
@@ -446,9 +444,10 @@ static int fit_progress(enum fi_progress *have, enum fi_progress ask)
 }
 
 /*
- * Nothing has to be registered, so every set of modern mode bits will do, and none
- * is needed.  The old BASIC alone promises keys that we pick and virtual addresses:
- * who asks for it gets them, and who spoke before there were bits and said nothing.
+ * Nothing has to be registered, so every set of modern mode bits is fine, and none is
+ * needed.  Only the old BASIC promises keys that we pick and virtual addresses:
+ * applications that ask for it get them; so do those of an API version before there
+ * were bits, if they say nothing.
  */
 static int fit_mr_mode(struct fi_domain_attr *dom, uint32_t version, int ask)
 {
@@ -508,7 +507,7 @@ static int fit_domain(struct fi_info *info, uint32_t version,
 	return 0;
 }
 
-/* Attributes that the library knows since API version 1.20 only. */
+/* Attributes that libfabric knows only since API version 1.20. */
 static int fit_new(const struct fi_domain_attr *ask, uint32_t version,
 		   const char **why)
 {
@@ -521,7 +520,7 @@ static int fit_new(const struct fi_domain_attr *ask, uint32_t version,
 	return 0;
 }
 
-/* Cores find out whose memory a buffer is by its descriptor, and by nothing else. */
+/* Only its descriptor tells cores the kind of a buffer's memory. */
 static int fit_hmem(struct fi_domain_attr *dom,
 		    const struct fi_domain_attr *ask, const char **why)
 {

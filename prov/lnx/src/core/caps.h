@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What an endpoint over a set of rails can promise, and what remains of it when
- * an application says what it wants.
+ * What an endpoint over a set of rails can offer, and what is left of it after an
+ * application's hints.
  */
 #ifndef LNX_CAPS_H
 #define LNX_CAPS_H
@@ -10,20 +10,20 @@
 #include "fi.h"
 
 /*
- * Numbers of our own for things that libfabric keeps a list of; the upper bit
- * says "private to a provider".  The library's FI_PROTO_LNX is another
- * protocol: equal numbers promise that two providers understand each other.
+ * Our own numbers for protocols that libfabric has a list of; the upper bit means
+ * "private to a provider".  libfabric's FI_PROTO_LNX is another protocol, and equal
+ * numbers would promise that two providers can talk to each other.
  */
 #define LNX_PRIVATE		0x80000000U
 #define LNX_PROTO		(LNX_PRIVATE | 0x6c6e78)
 #define LNX_PROTO_VERSION	1	/* of the frames between nodes */
 #define LNX_ADDR_FORMAT		(LNX_PRIVATE | 0x6c6e78)
 
-/* Queue sizes: when not asked for, and the most that can be asked for. */
+/* Queue sizes: the default, and the largest. */
 #define LNX_QUEUE_SIZE		1024
 #define LNX_QUEUE_SIZE_MAX	65536
 
-/* Largest message, where the rails do not make it less. */
+/* Largest message, if the rails do not limit it further. */
 #define LNX_MSG_SIZE_MAX	(1ULL << 32)
 
 /* Levels of completion, and what an endpoint may have as its defaults. */
@@ -39,9 +39,9 @@
 struct fi_info *lnx_caps_offer(const struct lnx_link_rails *lr);
 
 /*
- * Narrow the offer to what the hints of an application that speaks API version
- * ask for.  0, or -FI_ENODATA with *why naming the attribute (a constant
- * string). Names, node, service and addresses are not looked at.
+ * Narrow the offer to the hints of an application that uses this API version.  0, or
+ * -FI_ENODATA with *why naming the attribute (a constant string).  Names, node, service
+ * and addresses are not checked.
  */
 int lnx_caps_fit(struct fi_info *info, uint32_t version,
 		 const struct fi_info *hints, const char **why);

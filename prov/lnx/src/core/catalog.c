@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See catalog.h. */
+/* What one core provider offers, read with fi_getinfo.  See catalog.h. */
 #include "core/catalog.h"
 
 #include <arpa/inet.h>
@@ -13,7 +13,7 @@
 #include "prov.h"
 #include "wire/addr.h"
 
-/* What we speak to cores, whatever the application speaks to us. */
+/* The API version that we use with cores, whatever the application uses with us. */
 #define CORE_API	FI_VERSION(2, 1)
 
 static __thread unsigned busy;
@@ -77,8 +77,8 @@ static struct fi_info *kind_hints(enum lnx_rail_kind kind, const char *prov)
 	hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
 	hints->domain_attr->av_type = FI_AV_TABLE;
 	/*
-	 * Not FI_MR_LOCAL: we have no descriptors for buffers.  ofi_rxm then makes
-	 * its own; a core that cannot is refused here and not at run time.
+	 * Not FI_MR_LOCAL: we have no descriptors for buffers.  Then ofi_rxm makes its
+	 * own; a core that cannot is refused here and not at run time.
 	 */
 	if (!lnx_kind_local(kind))
 		hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR |
@@ -87,7 +87,7 @@ static struct fi_info *kind_hints(enum lnx_rail_kind kind, const char *prov)
 	if (!strcasecmp(prov, "cxi"))
 		hints->domain_attr->mr_mode |= FI_MR_ENDPOINT;
 	if (lnx_kind_native(kind))
-		return hints;		/* its order is what we offer */
+		return hints;		/* we offer its order */
 	hints->tx_attr->msg_order = FI_ORDER_SAS;
 	hints->rx_attr->msg_order = FI_ORDER_SAS;
 	return hints;
@@ -119,8 +119,8 @@ static void keep_prov(struct fi_info **list, const char *prov,
 }
 
 /*
- * Remote keys and addresses go to a bare rail as the application says them: where
- * the core picks its own, there is no RMA.
+ * A native rail gets remote keys and addresses unchanged from the application: where
+ * the core picks its own keys, there is no RMA.
  */
 static int ask_bare(struct fi_info *hints, struct fi_info **list)
 {
@@ -135,7 +135,7 @@ static int ask_bare(struct fi_info *hints, struct fi_info **list)
 	return ret == -FI_ENODATA ? ask(hints, list) : ret;
 }
 
-/* -FI_ENODATA when the provider has nothing of that kind. */
+/* -FI_ENODATA when the provider offers nothing of that kind. */
 static int read_kind(struct lnx_catalog *cat, enum lnx_rail_kind kind,
 		     const char *prov)
 {
@@ -147,7 +147,10 @@ static int read_kind(struct lnx_catalog *cat, enum lnx_rail_kind kind,
 	ret = lnx_kind_native(kind) ? ask_bare(hints, &cat->list) :
 				    ask(hints, &cat->list);
 	if (ret == -FI_ENODATA && !lnx_kind_native(kind)) {
-		/* Frames are put in order by us: nice to have, no more. */
+		/*
+		 * We put frames in order: an order of the core is useful, but not
+		 * needed.
+		 */
 		hints->tx_attr->msg_order = 0;
 		hints->rx_attr->msg_order = 0;
 		if (kind != LNX_RAIL_DIRECT)
@@ -187,7 +190,7 @@ struct fi_info *lnx_catalog_hmem(const struct lnx_rail_spec *rail)
 	return found;
 }
 
-/* The provider is there, though not with what a rail needs. */
+/* The provider exists, but lacks something that a rail needs. */
 static bool exists(const char *prov)
 {
 	struct fi_info *hints = fi_allocinfo(), *list = NULL;
@@ -209,12 +212,12 @@ static bool exists(const char *prov)
 
 /* ---- one entry per interface ---- */
 
-/* How well an address serves the rail; the highest of an interface is taken. */
+/* How suitable an address is for the rail; the best one of an interface is used. */
 enum fitness {
-	FIT_LINK_LOCAL,		/* means nothing without a scope */
+	FIT_LINK_LOCAL,		/* useless without a scope */
 	FIT_IPV6,
 	FIT_IPV4,		/* shortest on the wire; first among many */
-	FIT_OTHER,		/* not an internet address: nothing to choose */
+	FIT_OTHER,		/* not an internet address: no choice */
 };
 
 static enum fitness fitness(const struct fi_info *info)
@@ -254,7 +257,7 @@ static bool is_loopback(const struct fi_info *info)
 	}
 }
 
-/* A name that the grammar of links can carry. */
+/* A name that can be written in a link's text. */
 static bool can_be_named(const char *name)
 {
 	return *name && strlen(name) < LNX_NAME_MAX &&
@@ -301,7 +304,10 @@ static void reduce(struct lnx_catalog *cat)
 			cat->loopback_only = false;
 }
 
-/* Half a sentence on a provider that has all that a rail needs, and is none; or NULL. */
+/*
+ * Half a sentence about a provider that has all that a rail needs, and must not be one;
+ * or NULL.
+ */
 static const char *unfit(const char *prov)
 {
 	if (!strcasecmp(prov, "sockets"))
@@ -326,11 +332,11 @@ int lnx_catalog_read(struct lnx_catalog *cat, const char *prov, char *why,
 	} else if (shm) {
 		ret = read_kind(cat, LNX_RAIL_DIRECT, prov);
 	} else if (!strcasecmp(prov, "tcp")) {
-		/* Known, and asking it for FI_PEER makes libfabric warn. */
+		/* A known provider; asking it for FI_PEER would make libfabric warn. */
 		ret = read_kind(cat, LNX_RAIL_PLAIN, prov);
 	} else {
-		/* Some providers accept a peer's CQ and then crash: only the
-		 * capability counts, which read_kind looks at. */
+		/* Some providers accept a peer's CQ and then crash: only the capability
+		 * counts, which read_kind checks. */
 		ret = read_kind(cat, LNX_RAIL_PEER, prov);
 		if (ret == -FI_ENODATA)
 			ret = read_kind(cat, LNX_RAIL_PLAIN, prov);
@@ -372,7 +378,7 @@ void lnx_catalog_free(struct lnx_catalog *cat)
 	cat->ndom = 0;
 }
 
-/* ---- what can be opened ---- */
+/* ---- which fabrics can be opened ---- */
 
 struct tried {
 	struct tried *next;
@@ -405,8 +411,8 @@ int lnx_catalog_try_open(const struct fi_info *info)
 	if (t)
 		return ret;
 
-	/* Not under the lock: it runs a core's code.  Two threads may both
-	 * try, with the same outcome. */
+	/* Not under the lock: it runs a core's code.  Two threads may both try; the
+	 * result is the same. */
 	ret = fi_fabric(info->fabric_attr, &fid, NULL);
 	if (!ret)
 		fi_close(&fid->fid);
@@ -435,7 +441,7 @@ void lnx_catalog_fini(void)
 	}
 }
 
-/* ---- for messages ---- */
+/* ---- for log messages ---- */
 
 bool lnx_catalog_listed(const char *list, const char *name)
 {
@@ -471,8 +477,8 @@ void lnx_catalog_usable(char *buf, size_t size)
 	hints->ep_attr->type = FI_EP_RDM;
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
 				      FI_MR_PROV_KEY | FI_MR_ENDPOINT;
-	/* The library's own lnx, which ours replaces, is only hidden and would
-	 * answer as well. */
+	/* libfabric's own lnx, which ours replaces, is only hidden and would answer
+	 * too. */
 	hints->fabric_attr->prov_name = strdup("^lnx");
 	if (hints->fabric_attr->prov_name && !ask(hints, &list)) {
 		for (info = list; info; info = info->next) {

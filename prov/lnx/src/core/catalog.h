@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What one core provider has for us: fi_getinfo's long list (an entry per
- * address family, address and duplicate) reduced to one entry per network
- * interface.
+ * What one core provider offers: fi_getinfo's long list (an entry per address family,
+ * address and duplicate) reduced to one entry per network interface.
  */
 #ifndef LNX_CATALOG_H
 #define LNX_CATALOG_H
@@ -35,14 +34,14 @@ int lnx_catalog_read(struct lnx_catalog *cat, const char *prov, char *why,
 		     size_t why_size);
 void lnx_catalog_free(struct lnx_catalog *cat);
 
-/* Is that domain meant by a part of a link which names none? */
+/* Is that domain used when a part of a link names none? */
 static inline bool lnx_catalog_meant(const struct lnx_catalog *cat, unsigned d)
 {
 	return !cat->dom[d].link_local &&
 	       (!cat->dom[d].loopback || cat->loopback_only);
 }
 
-/* What a rail on that domain is opened from; 0 or -FI_ENOMEM.  (core/resolve.c) */
+/* Fill what a rail on that domain is opened from; 0 or -FI_ENOMEM.  (core/resolve.c) */
 int lnx_rail_spec_make(struct lnx_rail_spec *rail,
 		       const struct lnx_catalog *cat,
 		       const struct lnx_catalog_dom *dom);
@@ -54,9 +53,8 @@ int lnx_rail_spec_make(struct lnx_rail_spec *rail,
 int lnx_catalog_try_open(const struct fi_info *info);
 
 /*
- * The domain of that rail as a bare one with FI_HMEM: its core moves memory of
- * devices, when told of it by FI_MR_HMEM's rules.  NULL: it does not, or memory is
- * short.
+ * The domain of that rail as a native one with FI_HMEM: its core moves device memory
+ * that is registered by FI_MR_HMEM's rules.  NULL: it cannot, or memory is short.
  */
 struct fi_info *lnx_catalog_hmem(const struct lnx_rail_spec *rail);
 
@@ -67,12 +65,12 @@ void lnx_catalog_usable(char *buf, size_t size);
 bool lnx_catalog_listed(const char *list, const char *name);
 
 /*
- * This thread is asking cores for what they have.  A core may ask all providers
- * in turn: then we have nothing to say.
+ * Is this thread querying cores?  A core may query all providers in turn: then we must
+ * offer nothing.
  */
 bool lnx_catalog_busy(void);
 
-/* Forget what was tried. */
+/* Forget which fabrics were tried. */
 void lnx_catalog_fini(void);
 
 #endif

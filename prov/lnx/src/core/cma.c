@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A mark is read behind the data in the same call: that it is right then says that
- * all of the data was read of a process that had not ended and an endpoint that was
- * not closed, and so was good.  It costs some 150 ns, like any piece of its own.
+ * Reading other processes' memory, with a check that the data is valid.  The liveness
+ * cookie is read after the data in the same call.  If it is right, all the data was
+ * read from a process that had not ended and an endpoint that was not closed, so the
+ * data is valid.  It costs some 150 ns, like any additional piece.
  */
 #include <errno.h>
 
@@ -26,11 +27,11 @@ int lnx_cma_ask(const struct lnx_cma_owner *owner)
 
 	if (n == sizeof(found))
 		return found == owner->eid ? 0 : ESRCH;
-	/* Where it had its mark there is nothing: another process. */
+	/* There is no memory at the address of the cookie: another process. */
 	return n >= 0 || errno == EFAULT ? ESRCH : errno;
 }
 
-/* What of iov lies in [skip, skip + n), as an iov; returns its length. */
+/* The part [skip, skip + n) of iov, as an iov; returns its length. */
 static size_t slice_iov(const struct iovec *iov, size_t niov, size_t skip,
 			size_t n, struct iovec *out)
 {

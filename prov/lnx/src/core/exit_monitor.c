@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Tells which processes of local peers have ended.  See exit_monitor.h. */
 #include "core/exit_monitor.h"
 
 #include <stdlib.h>
@@ -61,7 +62,7 @@ static bool is_meant(const struct lnx_peer *peer)
 
 	if (lnx_cma_probe(o))
 		return true;
-	/* In another name space one may have been started in the same tick. */
+	/* In another name space, a process may have been started in the same tick. */
 	return !peer->ep->conf->host_id && o->started &&
 	       lnx_pidwatch_started(o->pid) == o->started;
 }
@@ -72,11 +73,14 @@ bool lnx_exit_monitor_watch(struct lnx_peer *peer)
 	struct lnx_pidwatch w = { .fd = -1 };
 	bool sure;
 
-	/* Our own process we need not watch. */
+	/* Our own process need not be watched. */
 	if (l && !peer->pidfd && peer->where.pid != peer->ep->pid &&
 	    lnx_pidwatch_open(&w, peer->where.pid))
 		w.pid = 0;
-	/* Afterwards: what is found now is of the process that is held, or none. */
+	/*
+	 * Checked after opening: so the answer is about the process that is held, or
+	 * about none.
+	 */
 	sure = is_meant(peer);
 	if (sure && lnx_pidwatch_fd(&w) >= 0)
 		add(l, peer, &w);
@@ -91,7 +95,7 @@ void lnx_exit_monitor_forget(struct lnx_peer *peer)
 
 	if (!peer->pidfd)
 		return;
-	/* A child that was forked may have it open still. */
+	/* A forked child may still have it open. */
 	epoll_ctl(l->epfd, EPOLL_CTL_DEL, peer->pidfd - 1, NULL);
 	close(peer->pidfd - 1);
 	peer->pidfd = 0;

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Finds the descriptors of a rail's core among those of this process.  See half_open.h.
+ */
 #include "core/half_open.h"
 
 #include <dirent.h>
@@ -35,8 +38,8 @@ static bool same(const struct sockaddr_storage *a, const void *b, size_t blen)
 #define END_BYTES	1
 
 /*
- * Connected to us, and its owner has not read a byte of it: none has come, or those
- * that have are still to be looked at.
+ * Is fd connected to us, and has its owner not read a byte?  Either none has come, or
+ * those that came are not yet read.
  */
 static bool half_open(int fd, const struct lnx_rail *rail)
 {
@@ -58,13 +61,13 @@ static bool half_open(int fd, const struct lnx_rail *rail)
 	    len < offsetof(struct tcp_info, tcpi_bytes_received) +
 		  sizeof(info.tcpi_bytes_received))
 		return false;
-	/* In this order: what comes in between is unread, too. */
+	/* In this order: what comes in between counts as unread. */
 	return !ioctl(fd, FIONREAD, &unread) && unread >= 0 &&
 	       (uint64_t)unread + (info.tcpi_state == ESTABLISHED ? 0 :
 				   END_BYTES) >= info.tcpi_bytes_received;
 }
 
-/* How many descriptors of this process act takes for some of the rail's. */
+/* Act on each descriptor of this process; returns for how many act was true. */
 static unsigned each(const struct lnx_rail *rail,
 		     bool (*act)(int fd, const struct lnx_rail *rail))
 {
@@ -127,9 +130,10 @@ static bool leads_to(const struct lnx_rail *rail,
 	return false;
 }
 
-/* The rail's listener, accepted by it, or made to a peer of it; and new to us.  Once the
- * address is seen to be the rail's, the descriptor is of its core, which opens and closes
- * under the owner lock only: it cannot become another one meanwhile. */
+/* Is it the rail's listener, a connection accepted by it, or one made to a peer of it;
+ * and new to us?  Once the address is found to be the rail's, the descriptor belongs to
+ * its core, which opens and closes under the owner lock only: it cannot change
+ * meanwhile. */
 static bool close_on_exec(int fd, const struct lnx_rail *rail)
 {
 	struct sockaddr_storage here, there;
@@ -140,7 +144,7 @@ static bool close_on_exec(int fd, const struct lnx_rail *rail)
 		return false;
 	memset(&here, 0, sizeof(here));
 	memset(&there, 0, sizeof(there));
-	/* What is no socket is refused here. */
+	/* A descriptor that is no socket is refused here. */
 	if (getsockname(fd, (void *)&here, &hlen) ||
 	    (!same(&here, rail->addr, rail->addrlen) &&
 	     (getpeername(fd, (void *)&there, &tlen) ||
@@ -154,7 +158,7 @@ unsigned lnx_half_open_cloexec(const struct lnx_rail *rail)
 	return each(rail, close_on_exec);
 }
 
-/* Accepted by the rail, or made to a peer of it. */
+/* Accepted by the rail, or made to a peer of it? */
 static bool reset_when_closed(int fd, const struct lnx_rail *rail)
 {
 	static const struct linger none = { .l_onoff = 1, .l_linger = 0 };
@@ -163,7 +167,9 @@ static bool reset_when_closed(int fd, const struct lnx_rail *rail)
 
 	memset(&here, 0, sizeof(here));
 	memset(&there, 0, sizeof(there));
-	/* What is no socket has no name, and listeners have no other end. */
+	/*
+	 * A descriptor that is no socket has no name, and listeners have no other end.
+	 */
 	if (getsockname(fd, (void *)&here, &hlen) ||
 	    getpeername(fd, (void *)&there, &tlen) ||
 	    (!same(&here, rail->addr, rail->addrlen) &&

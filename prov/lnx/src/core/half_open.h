@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections to a rail's core endpoint that were accepted and have not yet said who
- * they are.  tcp cores of libfabric 2.1 forget them when the endpoint is closed, and
- * crash when they do say (PEERS.md).  And those that hang, and all that other programs
- * are not to inherit.
+ * Half-open connections: accepted by a rail's core endpoint, and not yet identified.
+ * tcp cores of libfabric 2.1 forget them when the endpoint is closed, and crash when
+ * they are identified later (PEERS.md).  Also connections that hang, and descriptors
+ * that other programs must not inherit.
  */
 #ifndef LNX_HALF_OPEN_H
 #define LNX_HALF_OPEN_H
@@ -11,23 +11,23 @@
 #include "obj/rail.h"
 
 /*
- * Have those end.  Returns how many there were: the core is to be polled, to notice,
- * and this to be called again, until there are none; then nothing may poll it before it
- * is closed.  0 too where nothing can be found out.
+ * Shut them down.  Returns how many there were.  Then the core is to be polled, to
+ * notice, and this to be called again, until there are none; after that the core must
+ * not be polled before it is closed.  Also 0 where nothing can be found out.
  */
 unsigned lnx_half_open_end(const struct lnx_rail *rail);
 
 /*
- * Connections of the rail, whoever made them, are to be reset when its core closes them,
- * which their other end notices at once, and not shut down in order, which waits behind
- * all that the network has not taken.  Returns how many there are.
+ * Connections of the rail, from either side, are to be reset when its core closes them:
+ * the other end notices at once.  An orderly shutdown would wait behind all that the
+ * network has not taken.  Returns how many there are.
  */
 unsigned lnx_half_open_reset(const struct lnx_rail *rail);
 
 /*
- * The rail's listener and connections, whoever made them, are to be closed in programs
- * that this process starts.  Returns how many were not.  Of descriptors that were it
- * costs one system call each.
+ * The rail's listener and connections, from either side, are to be closed in programs
+ * that this process starts.  Returns how many were not.  For descriptors that were, the
+ * cost is one system call each.
  */
 unsigned lnx_half_open_cloexec(const struct lnx_rail *rail);
 

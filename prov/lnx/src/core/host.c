@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which processes share this host's memory with us, and random ids.  Declared in
+ * core/open.h.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -62,7 +66,7 @@ void lnx_host_shm_path(uint64_t eid, char path[LNX_SHM_PATH_BYTES])
 		 file ? file + 3 : name);
 }
 
-/* Opened as the core opens it, so that what may be done is found out by doing it. */
+/* Opened as the core opens it: trying is the test for permission. */
 static int region_owner(uint64_t eid, struct stat *st)
 {
 	char path[LNX_SHM_PATH_BYTES];
@@ -94,8 +98,8 @@ enum lnx_host_meet lnx_host_meet(const struct lnx_ep *ep, uint64_t eid)
 		return err == EACCES || err == EPERM ? LNX_HOST_FOREIGN :
 						       LNX_HOST_ABSENT;
 	/*
-	 * The owner of one opens the other.  A name space shows users that it does
-	 * not have as one and the same, but then the open above has failed.
+	 * The owner of one opens the other.  A name space shows all users that it does
+	 * not have as one, but then the open above has failed.
 	 */
 	return st.st_uid == ep->shm_user && (st.st_mode & 0600) == 0600 ?
 	       LNX_HOST_MEETS : LNX_HOST_FOREIGN;
@@ -113,7 +117,8 @@ bool lnx_host_same_user(const struct lnx_ep *ep, int pid)
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	f = fopen(path, "re");
 	if (!f)
-		return true;		/* hidden: its file has to do */
+		return true;		/* hidden: the owner of its file must be
+					 * enough */
 	while (fgets(line, sizeof(line), f))
 		if (sscanf(line, "Uid: %*u %*u %*u %u", &fsuid) == 1)
 			break;
@@ -128,7 +133,7 @@ uint64_t lnx_random_id(void)
 	do {
 		ssize_t n = getrandom(&id, sizeof(id), 0);
 
-		/* A signal, while the kernel has none yet. */
+		/* Interrupted by a signal before the kernel has random numbers. */
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n != sizeof(id)) {

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Finds interfaces that become rails while a link is open.  See hotplug.h. */
 #include "core/hotplug.h"
 
 #include <stdio.h>
@@ -11,7 +12,7 @@
 #include "core/resolve.h"
 #include "prov.h"
 
-/* ---- which links grow ---- */
+/* ---- which links can grow ---- */
 
 static bool has(const struct lnx_link_rails *lr, const char *prov,
 		const char *dom)
@@ -25,7 +26,7 @@ static bool has(const struct lnx_link_rails *lr, const char *prov,
 	return false;
 }
 
-/* The domains of a part that names none; -1: not all of them are in lr. */
+/* The domains of a part that names none; -1: lr does not have all of them. */
 static int all_of(const struct lnx_link_rails *lr, const char *prov)
 {
 	struct lnx_catalog *cat = malloc(sizeof(*cat));
@@ -46,7 +47,7 @@ static int all_of(const struct lnx_link_rails *lr, const char *prov)
 	return n;
 }
 
-/* Is lr all that the link means? */
+/* Has lr all rails that the link means? */
 static bool is_whole(const struct lnx_link_rails *lr,
 		     const struct lnx_link *link)
 {
@@ -122,7 +123,7 @@ static struct lnx_net_addr addr_of(const struct fi_info *info)
 			       info->src_addrlen : 0, NULL);
 }
 
-/* A rail of ep over the same provider: all that it can, a new one must. */
+/* A rail of ep over the same provider: a new rail must be able to do as much. */
 static const struct lnx_rail *sibling(const struct lnx_ep *ep, uint8_t prov)
 {
 	unsigned i;
@@ -150,8 +151,8 @@ static bool as_good(const struct lnx_rail *old, enum lnx_rail_kind kind,
 }
 
 /*
- * False: it is a rail of ep.  *was: one on the same interface, which has lost its own
- * address.
+ * False: it is a rail of ep.  *was: a rail on the same interface, which has lost its
+ * own address.
  */
 static bool is_new(const struct lnx_ep *ep, uint8_t prov,
 		   const struct fi_info *info, struct lnx_rail **was)

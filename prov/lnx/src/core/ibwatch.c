@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Watches an RDMA device through libibverbs.  See ibwatch.h. */
 #include <errno.h>
 
 #include "core/ibwatch.h"
@@ -17,7 +18,7 @@
 #define IBVERBS_FILE	"libibverbs.so.1"
 #define PORTS_MAX	16
 #define GIDS_MAX	1024
-/* Events that mean nothing here which one call takes. */
+/* Irrelevant events that one call reads at most. */
 #define PATIENCE	128
 
 struct ibwatch {
@@ -25,7 +26,7 @@ struct ibwatch {
 	struct lnx_ibcalls ib;
 	struct ibv_context *ctx;
 	uint8_t port;			/* 0: all */
-	int broken;			/* negative errno: there is no more */
+	int broken;			/* negative errno: no more events */
 	char name[LNX_NET_NAME_MAX];
 };
 
@@ -36,7 +37,7 @@ static struct ibwatch *ibwatch_of(struct lnx_netwatch *w)
 
 /* ---- events ---- */
 
-/* 1: it is news; 0: not for us. */
+/* 1: relevant; 0: not for us. */
 static int translate(struct ibwatch *w, const struct ibv_async_event *from,
 		     struct lnx_net_event *ev)
 {
@@ -84,7 +85,7 @@ static int ib_next(struct lnx_netwatch *base, struct lnx_net_event *ev)
 		if (w->ib.get_async_event(w->ctx, &event)) {
 			if (errno == EAGAIN || errno == EINTR)
 				return 0;
-			/* The device was taken away below us. */
+			/* The device was removed. */
 			w->broken = -ENODEV;
 			memset(ev, 0, sizeof(*ev));
 			ev->what = LNX_NET_GONE;
@@ -119,7 +120,9 @@ static bool port_has(struct ibwatch *w, uint8_t port,
 	union ibv_gid gid;
 	int i;
 
-	/* The table ends where there is no answer; empty places are zero. */
+	/*
+	 * The table ends at the first index without an answer; empty entries are zero.
+	 */
 	for (i = 0; i < GIDS_MAX; i++) {
 		if (w->ib.query_gid(w->ctx, port, i, &gid))
 			return false;
@@ -137,7 +140,10 @@ static int ib_look(struct lnx_netwatch *base, uint32_t ifindex,
 	struct lnx_net_addr a = lnx_net_addr_of(addr, addrlen, NULL);
 	uint8_t first = w->port ? w->port : 1;
 	uint8_t last = w->port ? w->port : PORTS_MAX, port;
-	/* The library's function for all versions fills the beginning only. */
+	/*
+	 * The function of the library that fits all versions fills only the first
+	 * members.
+	 */
 	struct ibv_port_attr attr = { 0 };
 	struct lnx_net_state s = { 0 };
 
@@ -167,8 +173,8 @@ static void ib_close(struct lnx_netwatch *base)
 	if (w->ctx)
 		w->ib.close_device(w->ctx);
 	/*
-	 * The library stays: providers that it has loaded do not like to be
-	 * unloaded, and the core that uses the device has it open anyway.
+	 * The library stays loaded: providers that it has loaded do not survive
+	 * unloading, and the core that uses the device has it open anyway.
 	 */
 	free(w);
 }
@@ -239,7 +245,7 @@ int lnx_ibwatch_open(const char *device, uint8_t port,
 	struct lnx_ibcalls ib;
 	int ret;
 
-	/* Without such a device the library is not worth loading. */
+	/* Without such a device there is no need to load the library. */
 	if (!*device || strchr(device, '/') ||
 	    strlen(device) >= LNX_NET_NAME_MAX)
 		return -ENODEV;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A watch (core/netwatch.h) of one RDMA device: its ports that fail and come back, the
- * device that dies.  The events come from libibverbs, which is in the process only
- * where somebody watches a device, and not linked.
+ * A watch (core/netwatch.h) of one RDMA device: ports that fail and come back, and the
+ * device's own failure.  The events come from libibverbs, which is not linked, but
+ * loaded when a device is watched.
  *
- * A port is up when it is active.  Of a device that has failed for good the event is
- * LNX_NET_GONE: who uses it has to close it and open it anew.  What changes without
- * being up or down (addresses, say) is LNX_NET_LOST: look again.
+ * A port is up when it is active.  When a device has failed for good the event is
+ * LNX_NET_GONE: it has to be closed and opened anew.  Other changes (addresses, for
+ * example) are LNX_NET_LOST: look again.
  */
 #ifndef LNX_IBWATCH_H
 #define LNX_IBWATCH_H

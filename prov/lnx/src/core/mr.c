@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Registrations and what the rails know of them; declared in obj/mr.h. */
+/* Registrations, and what is registered with the rails' cores; declared in obj/mr.h. */
 #include <stdlib.h>
 
 #include "core/shm_registry.h"
@@ -31,7 +31,7 @@ int lnx_mr_check(struct lnx_domain *d, uint64_t key, uint64_t addr, size_t len,
 		ret = -FI_ENOKEY;
 		goto out;
 	}
-	off = addr - mr->origin;	/* below it: very large */
+	off = addr - mr->origin;	/* if below it: very large */
 	if (lnx_unlikely((mr->access & access) != access ||
 			 off > mr->len || len > mr->len - off)) {
 		ret = -FI_EACCES;
@@ -106,7 +106,10 @@ bool lnx_mr_give(struct lnx_mr *mr)
 	return counted;
 }
 
-/* Peers of this host write by their core, which tells us nothing: they have to. */
+/*
+ * Peers of this host write through their core, which does not report it to us: request
+ * that they do.
+ */
 static int ask_locals(struct lnx_ep *ep)
 {
 	if (!ep->shm)
@@ -185,7 +188,7 @@ static void grow(struct lnx_domain *d)
 	struct lnx_mr **tab = calloc(mask + 1ul, sizeof(*tab));
 
 	if (!tab)
-		return;			/* longer chains, still right */
+		return;			/* longer chains, still correct */
 	for (i = 0; i <= d->mrs_mask; i++) {
 		struct lnx_mr *mr, *next;
 
@@ -275,11 +278,11 @@ static int to_endpoint(struct lnx_rail *rail, struct fid_mr *mr)
 
 /* ---- keys ---- */
 
-/* Others may have so many in a row, where numbers were used up and begin again. */
+/* Other registrations may have so many keys in a row, after the numbers began again. */
 #define KEY_TRIES	64
 
 /*
- * Ours have a high bit that keys of the core's own have not: those of ofi_rxm are small,
+ * Our keys have a high bit that the core's own do not have: those of ofi_rxm are small,
  * or have bit 31.
  */
 int lnx_rail_keys_init(struct lnx_rail *rail)
@@ -298,7 +301,7 @@ static uint64_t next_key(struct lnx_rail *rail)
 	return rail->key_top | (rail->next_key++ & (rail->key_top - 1));
 }
 
-/* The last one is taken: far away from it are others. */
+/* The last key is taken: continue far away from it. */
 static LNX_COLD void jump(struct lnx_rail *rail)
 {
 	rail->next_key += lnx_mix64(rail->next_key) | 1;
@@ -330,7 +333,7 @@ static int register_as(const struct lnx_mr *mr, struct lnx_rail *rail,
 	return ret ? ret : to_endpoint(rail, *out);
 }
 
-/* The same of memory that may be a device's: all of it is for the core to know. */
+/* The same for memory that may be a device's: the core gets all that is known of it. */
 static int register_hmem(const struct lnx_mr *mr, struct lnx_rail *rail,
 			 struct fid_mr **out)
 {
@@ -367,7 +370,7 @@ int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
 	reg = malloc(sizeof(*reg));
 	if (!reg)
 		return -FI_EAGAIN;
-	/* With FI_HMEM all rails are bare. */
+	/* With FI_HMEM all rails are native. */
 	ret = lnx_unlikely(d->hmem) ? register_hmem(mr, rail, &reg->core) :
 	      direct ? register_as(mr, rail, &reg->core) :
 	      lnx_rail_register(rail, mr->base, mr->len, mr->access,
@@ -409,7 +412,7 @@ void lnx_mr_descs(const struct lnx_rail *rail, void **desc, size_t n,
 	lnx_unlock(&d->mr_lock);
 }
 
-/* Tell one endpoint of a registration.  Its owner lock held. */
+/* Register mr with one endpoint's rails.  Its owner lock held. */
 static int introduce(struct lnx_mr *mr, struct lnx_ep *ep)
 {
 	uint32_t i;
@@ -418,7 +421,7 @@ static int introduce(struct lnx_mr *mr, struct lnx_ep *ep)
 	for (i = 0; i < ep->nrail; i++) {
 		struct lnx_rail *rail = ep->rail[i];
 
-		/* With FI_HMEM its descriptor is needed for messages, too. */
+		/* With FI_HMEM messages need its descriptor too. */
 		if (lnx_kind_native(rail->kind) &&
 		    !(rail->info->caps & (FI_RMA | FI_HMEM)))
 			continue;
@@ -447,7 +450,7 @@ static void reg_close(struct lnx_mr_reg *reg)
 
 void lnx_mr_withdraw(struct lnx_mr *mr)
 {
-	/* eps_lock: no endpoint comes or goes meanwhile. */
+	/* eps_lock: no endpoint is added or removed meanwhile. */
 	while (!lnx_list_empty(&mr->regs)) {
 		struct lnx_mr_reg *reg = lnx_list_entry(mr->regs.next,
 							struct lnx_mr_reg, link);
@@ -504,7 +507,7 @@ int lnx_mr_join(struct lnx_ep *ep)
 	if (!ret)
 		lnx_list_add_tail(&d->eps, &ep->domain_link);
 	if (!ret && lnx_mrs_counted(d))
-		(void)ask_locals(ep);	/* it has warned */
+		(void)ask_locals(ep);	/* a warning was given */
 	return ret;
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Parses rtnetlink messages.  See netmsg.h. */
 #include <errno.h>
 #include <linux/if.h>
 #include <linux/if_addr.h>
@@ -70,7 +71,7 @@ int lnx_netmsg_next(struct lnx_netmsgs *rest, struct lnx_netmsg *msg)
 	return 1;
 }
 
-/* An attribute behind the first `skip` bytes; NULL if there is none like it. */
+/* An attribute behind the first `skip` bytes; NULL if there is none of that type. */
 static const uint8_t *attribute(const struct lnx_netmsg *msg, size_t skip,
 				unsigned type, size_t *len)
 {
@@ -96,8 +97,8 @@ static const uint8_t *attribute(const struct lnx_netmsg *msg, size_t skip,
 }
 
 /*
- * Running says that the interface counts as operational, which on a lost carrier
- * follows a moment later than the carrier itself.
+ * RUNNING means that the interface is operational; it changes a moment after the
+ * carrier is lost.
  */
 static bool carries(uint32_t flags)
 {
@@ -115,7 +116,10 @@ static int link_event(const struct lnx_netmsg *msg, struct lnx_net_event *ev)
 	if (msg->len < sizeof(m))
 		return -EBADMSG;
 	memcpy(&m, msg->body, sizeof(m));
-	/* A bridge that loses a port says so with the port's name, as "removed". */
+	/*
+	 * When a bridge loses a port, it sends a message with the port's name, as
+	 * "removed".
+	 */
 	if (m.ifi_family != AF_UNSPEC)
 		return 0;
 	if (m.ifi_index <= 0)
@@ -142,7 +146,7 @@ static int addr_event(const struct lnx_netmsg *msg, struct lnx_net_event *ev)
 	memcpy(&m, msg->body, sizeof(m));
 	if (m.ifa_family != AF_INET && m.ifa_family != AF_INET6)
 		return 0;
-	/* Of two ends of a wire, the second is the other one's. */
+	/* For a point-to-point interface IFA_ADDRESS is the other end's. */
 	p = attribute(msg, sizeof(m), IFA_LOCAL, &len);
 	if (!p)
 		p = attribute(msg, sizeof(m), IFA_ADDRESS, &len);

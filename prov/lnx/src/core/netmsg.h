@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages of rtnetlink.  Bytes in, facts out; nothing here asks the kernel, so tests
- * and fuzzers can bring bytes of their own.  Any bytes will do: lengths are checked,
- * nothing needs to be aligned.
+ * Messages of rtnetlink.  Nothing here calls the kernel, so tests and fuzzers can pass
+ * their own bytes.  Any bytes are safe: lengths are checked, nothing needs to be
+ * aligned.
  */
 #ifndef LNX_NETMSG_H
 #define LNX_NETMSG_H
@@ -15,7 +15,7 @@ struct lnx_netmsgs {
 	size_t left;
 };
 
-/* A message in it. */
+/* One message of it. */
 struct lnx_netmsg {
 	uint16_t type, flags;
 	uint32_t seq;
@@ -23,12 +23,12 @@ struct lnx_netmsg {
 	size_t len;
 };
 
-/* 1: a message; 0: that was all; -EBADMSG: what is left is none. */
+/* 1: a message; 0: no more; -EBADMSG: the rest is no message. */
 int lnx_netmsg_next(struct lnx_netmsgs *rest, struct lnx_netmsg *msg);
 
 /*
- * 1: it is news of an interface or address; 0: of something else; -EBADMSG: it should
- * be, and does not hold what it must.
+ * 1: an event of an interface or address; 0: of something else; -EBADMSG: it should be
+ * one, and lacks something that it must have.
  */
 int lnx_netmsg_event(const struct lnx_netmsg *msg, struct lnx_net_event *ev);
 

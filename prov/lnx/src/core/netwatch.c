@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The kernel's rtnetlink, without a library: what is needed of it is two kinds of
- * messages and two questions, less code than finding out whether a library is there,
- * and a sensor that no build lacks.
+ * The kernel's rtnetlink, without a library.  Only two kinds of messages and two
+ * queries are needed, which is less code than finding out whether a library exists; and
+ * every build has it.
  *
- * Events and answers have a socket each.  The second stays open although it is used
- * rarely: one opened later might belong to another network name space.
+ * Events and answers have a socket each.  The second stays open although it is rarely
+ * used: one opened later might belong to another network name space.
  */
 #include <assert.h>
 #include <errno.h>
@@ -19,18 +19,18 @@
 #include "base/compiler.h"
 #include "core/netmsg.h"
 
-/* Events are of 8 KiB at most, answers of as much as there is room for. */
+/* Events have 8 KiB at most, answers as much as there is room for. */
 #define DATAGRAM_MAX	16384
-/* Datagrams without an event that one call looks at. */
+/* Datagrams without an event that one call reads at most. */
 #define PATIENCE	128
-/* Questions asked again because the answer changed while it was given. */
+/* Queries repeated because the answer changed while it was given. */
 #define AGAIN_MAX	16
 
 struct rtwatch {
 	struct lnx_netwatch base;
 	int ask_fd;
-	uint32_t seq;			/* of the last question */
-	struct lnx_netmsgs rest;	/* of event[], not looked at yet */
+	uint32_t seq;			/* of the last query */
+	struct lnx_netmsgs rest;	/* of event[], not read yet */
 	_Alignas(8) uint8_t event[DATAGRAM_MAX];
 	_Alignas(8) uint8_t answer[DATAGRAM_MAX];
 };
@@ -41,8 +41,8 @@ static struct rtwatch *rtwatch_of(struct lnx_netwatch *w)
 }
 
 /*
- * A datagram of the kernel.  Its length; 0: one of somebody else; -EAGAIN: none;
- * -ENOBUFS: some were lost, or this one was longer than there is room for.
+ * A datagram of the kernel.  Its length; 0: one from another sender; -EAGAIN: none;
+ * -ENOBUFS: some were lost, or this one was too long.
  */
 static ssize_t receive(int fd, void *buf, size_t size)
 {
@@ -91,7 +91,7 @@ static int rt_next(struct lnx_netwatch *base, struct lnx_net_event *ev)
 			if (ret)
 				break;
 		}
-		/* What cannot be read may have been important. */
+		/* A message that cannot be read may have been important. */
 		if (ret)
 			return ret > 0 ? ret : lost(w, ev);
 		n = receive(w->base.fd, w->event, sizeof(w->event));
@@ -106,7 +106,7 @@ static int rt_next(struct lnx_netwatch *base, struct lnx_net_event *ev)
 	return 0;
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 struct question {
 	struct nlmsghdr h;
@@ -121,9 +121,9 @@ static_assert(offsetof(struct question, name_attr) ==
 	      NLMSG_LENGTH(sizeof(struct ifinfomsg)), "attributes follow it");
 
 /*
- * Ask, and take the first event of the answer that fits.  1: there was one; 0: none;
- * or a negative errno.  The answer is read to its end, which does not wait: the
- * kernel has given it, or its next part, before each call returns.
+ * Send a query, and take the first event of the answer that fits.  1: there was one; 0:
+ * none; or a negative errno.  The answer is read to its end without waiting: the kernel
+ * has given it, or its next part, before each call returns.
  */
 static int ask_once(struct rtwatch *w, struct question *q,
 		    bool (*fits)(const struct lnx_net_event *, const void *),
@@ -139,7 +139,7 @@ static int ask_once(struct rtwatch *w, struct question *q,
 	unsigned i;
 	ssize_t n;
 
-	/* One that was given up would stand in the way of this one. */
+	/* The rest of an answer that was given up would be in the way. */
 	for (i = 0; i < PATIENCE; i++)
 		if (receive(w->ask_fd, w->answer, sizeof(w->answer)) == -EAGAIN)
 			break;
@@ -246,7 +246,7 @@ static bool is_holder(const struct lnx_net_event *ev, const void *what)
 	       (!h->ifindex || ev->ifindex == h->ifindex);
 }
 
-/* 1: there is such an address, and *found says where; 0: there is none. */
+/* 1: there is such an address, and *found has its interface; 0: there is none. */
 static int ask_addr(struct rtwatch *w, const struct holder *h,
 		    struct lnx_net_event *found)
 {
@@ -257,12 +257,12 @@ static int ask_addr(struct rtwatch *w, const struct holder *h,
 			.nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP,
 		},
 		.addr.ifa_family = (uint8_t)h->addr.family,
-		/* A kernel that does not care tells of all interfaces. */
+		/* Kernels that ignore this report all interfaces. */
 		.addr.ifa_index = h->ifindex,
 	};
 	int ret = ask(w, &q, is_holder, h, found);
 
-	/* The interface went while we asked, or just before. */
+	/* The interface was removed during the query, or just before. */
 	return ret == -ENODEV ? 0 : ret;
 }
 

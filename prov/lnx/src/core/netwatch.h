@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What becomes of the interfaces and devices that rails stand on: links that go down
- * and up, addresses that come and go, interfaces that are removed.  The kernel tells
- * within microseconds what silence on a path would tell after many milliseconds.
+ * Changes of the interfaces and devices below rails: links that go down and up,
+ * addresses that come and go, interfaces that are removed.  The kernel reports within
+ * microseconds what silence on a path would show only after many milliseconds.
  *
  * A watch is a file descriptor that becomes readable, and events to read from it.
  * There are several kinds behind one interface: the kernel's rtnetlink (here), RDMA
  * devices (core/ibwatch.h), and scripts in unit tests.
  *
- * An event says that something has changed and what it was then; a burst of them may
- * be old news.  Who acts on one had better ask lnx_netwatch_look what is true now.
+ * An event says that something has changed and what it was then; in a burst it may be
+ * out of date.  So before acting on one, call lnx_netwatch_look for the present state.
  *
- * Of the kernel's: asking for an event is one system call where there is none, a look
- * four to six (5 us).  An interface that is taken down, or loses its carrier, is told
- * some 100 us later; repeated changes of a carrier may be held back for up to 1 s.
+ * Of the kernel's: reading an event is one system call if there is none, a look four to
+ * six (5 us).  An interface that is taken down, or loses its carrier, is reported some
+ * 100 us later; repeated changes of a carrier may be held back for up to 1 s.
  *
- * A watch has one user at a time: callers serialise.  Nothing here waits for anybody,
- * except that lnx_netwatch_look may wait for the kernel's own lock while somebody
- * else reconfigures the network: never on the way of a message.
+ * A watch has one user at a time: callers serialise.  Nothing here waits, except that
+ * lnx_netwatch_look may wait for the kernel's own lock while another process
+ * reconfigures the network: never in the path of a message.
  */
 #ifndef LNX_NETWATCH_H
 #define LNX_NETWATCH_H
@@ -32,11 +32,11 @@
 enum lnx_net_what {
 	/* An interface or port appeared, changed or was renamed: see up. */
 	LNX_NET_LINK = 1,
-	/* It is not there any more, or not in this network name space. */
+	/* It does not exist any more, or not in this network name space. */
 	LNX_NET_GONE,
-	/* An address of an interface: up: it can be used now, else it is gone. */
+	/* An address of an interface: up: it can be used now, else it was removed. */
 	LNX_NET_ADDR,
-	/* There was more than could be kept: look at everything again. */
+	/* More events than could be kept: look at everything again. */
 	LNX_NET_LOST,
 };
 
@@ -55,7 +55,7 @@ struct lnx_net_event {
 	char name[LNX_NET_NAME_MAX];	/* empty for LNX_NET_ADDR and _LOST */
 };
 
-/* How it is now. */
+/* The present state. */
 struct lnx_net_state {
 	bool up;			/* carries traffic */
 	bool has_addr;			/* has the address that was asked for */
@@ -65,7 +65,7 @@ struct lnx_net_state {
 
 struct lnx_netwatch;
 
-/* What a kind of watch does; the comments are at the functions below. */
+/* Operations of a kind of watch; the comments are at the functions below. */
 struct lnx_netwatch_ops {
 	int (*next)(struct lnx_netwatch *w, struct lnx_net_event *ev);
 	int (*look)(struct lnx_netwatch *w, uint32_t ifindex, const char *name,
@@ -73,17 +73,17 @@ struct lnx_netwatch_ops {
 	void (*close)(struct lnx_netwatch *w);
 };
 
-/* First member of what a kind of watch has. */
+/* First member of each kind of watch. */
 struct lnx_netwatch {
 	const struct lnx_netwatch_ops *ops;
-	int fd;				/* -1: must be asked from time to time */
+	int fd;				/* -1: must be polled from time to time */
 };
 
 /*
- * Watch the interfaces of the network name space that the calling thread is in.  The
- * watch stays with that name space, whatever the thread enters later; what happens
- * in others it does not see, so it has to be opened where the rails are.
- * 0, or a negative errno: there is no such sensor, the rest works without.
+ * Watch the interfaces of the calling thread's network name space.  The watch stays
+ * with that name space, whatever the thread enters later, and does not see others; so
+ * open it where the rails are.  0, or a negative errno: there is no such sensor, the
+ * rest works without.
  */
 int lnx_netwatch_open(struct lnx_netwatch **w);
 
@@ -100,9 +100,9 @@ static inline int lnx_netwatch_fd(const struct lnx_netwatch *w)
 }
 
 /*
- * The next event: 1; none now: 0; never again: a negative errno, the watch is of no
- * use any more.  After some hundred messages that mean nothing here it is 0 too and
- * the descriptor stays readable, so that a flood of them cannot hold the caller.
+ * The next event: 1; none now: 0; never again: a negative errno, and the watch is
+ * useless from then on.  It is also 0 after some hundred irrelevant messages, while the
+ * descriptor stays readable, so that a flood of them cannot hold up the caller.
  */
 static inline int lnx_netwatch_next(struct lnx_netwatch *w,
 				    struct lnx_net_event *ev)
@@ -111,11 +111,11 @@ static inline int lnx_netwatch_next(struct lnx_netwatch *w,
 }
 
 /*
- * How is an interface now: that of the index, or if that is 0, of the name, or if
- * that is NULL, the one that has the address (sockaddr_in, sockaddr_in6; the port does
- * not matter, a scope must fit if there is one).  Without an address has_addr is
- * false.  0; -ENODEV: there is no such interface, or none with such an address; or
- * another negative errno: it cannot be told now.
+ * The present state of an interface: the one of that index; if it is 0, of that name;
+ * if that is NULL, the one with that address (sockaddr_in, sockaddr_in6; the port does
+ * not matter, a scope must fit if there is one).  Without an address has_addr is false.
+ * 0; -ENODEV: there is no such interface, or none with such an address; or another
+ * negative errno: it cannot be told now.
  */
 static inline int lnx_netwatch_look(struct lnx_netwatch *w, uint32_t ifindex,
 				    const char *name, const void *addr,
@@ -125,12 +125,12 @@ static inline int lnx_netwatch_look(struct lnx_netwatch *w, uint32_t ifindex,
 }
 
 /*
- * The address in a sockaddr, family 0 if there is none that can be told apart.  The
- * scope goes to *scope (0: none) unless that is NULL.
+ * The address in a sockaddr; family 0 if it has none that identifies a host.  The scope
+ * goes to *scope (0: none) unless that is NULL.
  */
 struct lnx_net_addr lnx_net_addr_of(const void *sockaddr, size_t len,
 				    uint32_t *scope);
-/* Both the same, and neither of them none? */
+/* Are both the same, and not none? */
 bool lnx_net_addr_equal(const struct lnx_net_addr *a,
 			const struct lnx_net_addr *b);
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reads the PCI address, speed and NUMA node of a network device.  See nic.h. */
 #include "core/nic.h"
 
 #include <dirent.h>
@@ -8,17 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOWER_MAX	8		/* interfaces one upon the other */
+#define LOWER_MAX	8		/* interfaces stacked on each other */
 #define MBIT		1000000ull
 
-/* A name that stays in the directory it is looked for in. */
+/* A name that cannot lead out of its directory. */
 static bool plain_name(const char *name)
 {
 	return name && *name && *name != '.' && !strchr(name, '/') &&
 	       strlen(name) < NAME_MAX;
 }
 
-/* The number that a file begins with; 0 where there is none, or a negative one. */
+/* The number at the start of a file; 0 if there is none, or a negative one. */
 static double read_number(const char *sysfs, const char *class,
 			  const char *name, const char *file)
 {
@@ -32,7 +33,7 @@ static double read_number(const char *sysfs, const char *class,
 	f = fopen(path, "re");
 	if (!f)
 		return 0;
-	/* 1e12 Mbit/s is more than there will be: nonsense. */
+	/* More than 1e12 Mbit/s cannot be right. */
 	if (fscanf(f, "%31lf", &v) != 1 || !(v > 0 && v < 1e12))
 		v = 0;
 	fclose(f);
@@ -40,8 +41,8 @@ static double read_number(const char *sysfs, const char *class,
 }
 
 /*
- * Is there an interface of that name, and not the one of our network?  So it is
- * where sysfs is that of another network name space.
+ * Is there an interface of that name, and is it not the one in our network?  That
+ * happens when sysfs is that of another network name space.
  */
 static bool foreign(const char *sysfs, const char *name)
 {
@@ -71,7 +72,7 @@ static bool parse_pci(const char *text, size_t len, struct lnx_pci *pci)
 	return true;
 }
 
-/* The PCI device in a device's path nearest to its end: virtio has one more. */
+/* The last PCI device in a device's path: virtio has one more directory. */
 static bool pci_of_path(const char *path, struct lnx_pci *pci)
 {
 	const char *end = path + strlen(path), *start;
@@ -98,7 +99,7 @@ static bool pci_of_device(const char *sysfs, const char *class,
 	return pci_of_path(path, pci);
 }
 
-/* The one interface below a virtual one.  False when there are none or several. */
+/* The one interface below a virtual one.  False when there is none, or several. */
 static bool lower(const char *sysfs, const char *name, char *out, size_t size)
 {
 	static const char prefix[] = "lower_";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The device behind a rail: where it is plugged in, how fast its link is. */
+/* The device behind a rail: its place in the machine and the speed of its link. */
 #ifndef LNX_NIC_H
 #define LNX_NIC_H
 
@@ -13,16 +13,16 @@ struct lnx_nic {
 };
 
 /*
- * What the core says of its NIC, and for the rest what the system says below sysfs
- * ("/sys") of the interface or RDMA device that the core's domain is named after.
- * Virtual interfaces are followed down to the one they stand on, if it is one.
+ * Take what the core says of its NIC; the rest is read below sysfs ("/sys"), for the
+ * interface or RDMA device that the core's domain is named after.  A virtual interface
+ * is followed to the one below it, if there is just one.
  */
 void lnx_nic_find(const struct fi_info *info, const char *sysfs,
 		  struct lnx_nic *nic);
 
 /*
- * Say of each network rail of ep how far it is from the calling thread, in
- * rail->numa.  The machine is looked at only if that can make a difference.
+ * Set rail->numa of each network rail of ep to its distance from the calling thread.
+ * The machine is read only if that can make a difference.
  */
 void lnx_nics_place(struct lnx_ep *ep);
 

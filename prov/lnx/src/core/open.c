@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Opens and closes rails: the core objects behind an endpoint.  See open.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <netinet/in.h>
@@ -11,9 +12,9 @@
 #include "core/open.h"
 #include "obj/mr.h"
 
-#define SHM_AV_MAX	256		/* more than that shm refuses */
+#define SHM_AV_MAX	256		/* shm refuses more than that */
 
-/* Cores ask our SRX to cancel and to tell options; there is nothing to say. */
+/* Cores call our SRX to cancel and for options; it does nothing. */
 static ssize_t srx_cancel(fid_t fid, void *context)
 {
 	(void)fid, (void)context;
@@ -44,7 +45,9 @@ static int failed(const struct lnx_rail *rail, const char *step, int ret)
 {
 	const struct lnx_ep *ep = rail->ep;
 
-	/* Later ones are the network's doing: it comes and goes. */
+	/*
+	 * Later failures are due to the network, which changes, not to the link's text.
+	 */
 	if (!ep->enabled && ep->conf->prov_links)
 		lnx_warn_once(true, "FI_LNX_PROV_LINKS=\"%.300s\": rail %s: %s "
 			     "failed: %s", ep->conf->prov_links, rail->name,
@@ -55,7 +58,7 @@ static int failed(const struct lnx_rail *rail, const char *step, int ret)
 	return ret;
 }
 
-/* The core's info, made to fit this endpoint. */
+/* The core's fi_info, adapted to this endpoint. */
 static struct fi_info *rail_info(struct lnx_ep *ep, struct lnx_rail *rail,
 				 const struct lnx_rail_spec *spec,
 				 const struct lnx_rail_owner *owner)
@@ -80,25 +83,25 @@ static struct fi_info *rail_info(struct lnx_ep *ep, struct lnx_rail *rail,
 	}
 	info->tx_attr->op_flags = 0;
 	info->rx_attr->op_flags = 0;
-	/* Its operations are the application's: so are its defaults; but FI_INJECT,
-	 * which shm refuses there, is in each call (api/inject.c). */
+	/* Its operations are the application's, and so are its defaults; except
+	 * FI_INJECT, which shm refuses there: it is added to each call (api/inject.c). */
 	if (rail->kind == LNX_RAIL_DIRECT || lnx_kind_native(rail->kind))
 		info->tx_attr->op_flags = ep->info->tx_attr->op_flags &
 					  ~FI_INJECT;
-	/* Nor of all its operations could the core say it: tx/confirm.h. */
+	/* The core does not support this level for all its operations: tx/confirm.h. */
 	if (rail->kind == LNX_RAIL_DIRECT)
 		info->tx_attr->op_flags &= ~FI_DELIVERY_COMPLETE;
 	if (lnx_kind_native(rail->kind))
 		info->rx_attr->op_flags = ep->info->rx_attr->op_flags;
-	/* Without it every source is the right one. */
+	/* Without FI_DIRECTED_RECV every source matches. */
 	if (lnx_kind_native(rail->kind) && !ep->directed) {
 		info->caps &= ~FI_DIRECTED_RECV;
 		info->rx_attr->caps &= ~FI_DIRECTED_RECV;
 	}
 	/*
-	 * Its peers name remote memory as the application does.  Set by hand, because
-	 * shm asked for virtual addresses drops its order, and without that writes
-	 * into its peers' memory itself, whatever the key.
+	 * Its peers name remote memory as the application does.  Set here by hand: when
+	 * shm is asked for virtual addresses it drops its order, and without order it
+	 * writes into its peers' memory itself, whatever the key.
 	 */
 	if (lnx_kind_local(rail->kind) && ep->domain->mr_basic)
 		info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
@@ -118,8 +121,8 @@ static int open_cq(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
 	int ret;
 
 	if (lnx_kind_plain(rail->kind)) {
-		/* tcp's grows, and the shorter it is, the more of it stays in the
-		 * caches; other cores may overrun theirs. */
+		/* tcp's CQ grows; a shorter one stays better in the caches.  Other
+		 * cores may overrun theirs. */
 		attr.size = rail->prov == LNX_PROV_TCP &&
 			    !lnx_kind_native(rail->kind) ? 1024 : 4096;
 		if (lnx_kind_native(rail->kind))
@@ -137,7 +140,7 @@ static int open_cq(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
 		attr.wait_obj = FI_WAIT_FD;
 	ret = fi_cq_open(rail->domain, &attr, &rail->core_cq, context);
 	if (ret && attr.wait_obj == FI_WAIT_FD) {
-		/* It cannot be waited for: it will be polled. */
+		/* It has no wait object: it will be polled. */
 		attr.wait_obj = FI_WAIT_NONE;
 		ret = fi_cq_open(rail->domain, &attr, &rail->core_cq, context);
 	}
@@ -172,9 +175,9 @@ static int open_srx(struct lnx_rail *rail, const struct lnx_rail_owner *owner)
 }
 
 /*
- * What ends inside a direct or bare core is counted by it, also what it reports to
- * nobody.  Receives of a direct one are not among that: they end with us.  A bare
- * one gets its own, as it gets its own CQ.
+ * A direct or native core counts what ends inside it, also what it does not report.  A
+ * direct core does not count receives, which end with us.  A native one gets its own
+ * counter, as it gets its own CQ.
  */
 int lnx_rail_lend(struct lnx_ep *ep, struct lnx_rail *rail,
 		  const struct lnx_rail_owner *owner)
@@ -221,8 +224,8 @@ int lnx_rail_lend(struct lnx_ep *ep, struct lnx_rail *rail,
 }
 
 /*
- * shm endpoints are named after our endpoint id.  fi_setname, because shm appends
- * to a name in src_addr what peers cannot know.
+ * shm endpoints are named after our endpoint id.  With fi_setname, because shm appends
+ * to a name in src_addr something that peers cannot know.
  */
 static int name_shm(struct lnx_ep *ep, struct lnx_rail *rail)
 {
@@ -247,9 +250,9 @@ static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 	if (ret)
 		return failed(rail, "fi_fabric", ret);
 	/*
-	 * Nothing of a core domain is used but by us, and by us under one lock: a
-	 * network core need not lock a second time, at each look.  (shm is better off
-	 * with its lock: it spaces the looks at a line that its peer writes.)
+	 * Only we use a core domain, and we do so under one lock: a network core need
+	 * not lock a second time at each poll.  (shm is faster with its lock: it delays
+	 * the polls of a cache line that its peer writes.)
 	 */
 	if (!lnx_kind_local(rail->kind))
 		rail->info->domain_attr->control_progress =
@@ -280,7 +283,10 @@ static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 		ret = fi_ep_bind(rail->core_ep, &rail->core_cq->fid, rx);
 	if (ret)
 		return failed(rail, "fi_ep_bind (cq)", ret);
-	/* Asked for before or after, it counts; who cannot do it says so then. */
+	/*
+	 * Selective completion is set for all; a core that cannot do it reports that
+	 * then.
+	 */
 	if (lnx_kind_native(rail->kind))
 		fi_setopt(&rail->core_ep->fid, FI_OPT_ENDPOINT,
 			  FI_OPT_MIN_MULTI_RECV, &ep->min_multi_recv,
@@ -366,7 +372,7 @@ static void close_fid(const struct lnx_rail *rail, struct fid *fid,
 {
 	int ret = fi_close(fid);
 
-	/* Never a second try: some cores free the object and say busy. */
+	/* Never try twice: some cores free the object and return busy. */
 	if (ret)
 		LNX_INFO(FI_LOG_EP_CTRL, "rail %s: closing its %s: %s\n",
 			 rail->name, what, fi_strerror(-ret));

@@ -7,8 +7,8 @@
 #include "wire/rails.h"
 
 /*
- * What one rail needs from whom it is opened for; callbacks, because this layer
- * may not know the ones above.
+ * What a rail needs from the code that opens it.  Callbacks, because this layer may not
+ * use the ones above.
  */
 struct lnx_rail_owner {
 	struct fi_ops_cq_owner *direct_cq_ops;
@@ -17,13 +17,14 @@ struct lnx_rail_owner {
 	struct fi_ops_srx_owner *framed_srx_ops;
 	struct fi_ops_cntr_owner *direct_cntr_ops;
 	struct fi_ops *fid_ops;
-	bool wait;			/* CQs of network rails need a descriptor */
-	const void *src_addr;		/* core address to take, or NULL */
+	bool wait;			/* CQs of network rails need a wait
+					 * descriptor */
+	const void *src_addr;		/* core address to use, or NULL */
 	size_t src_addrlen;
 };
 
-/* Have a direct or bare rail count for counters of ep that it does not count for yet.
- * 0, or what the core says, after a warning. */
+/* Let a direct or native rail count for counters of ep that it does not count for yet.
+ * 0, or the core's error, after a warning. */
 int lnx_rail_lend(struct lnx_ep *ep, struct lnx_rail *rail,
 		  const struct lnx_rail_owner *owner);
 
@@ -34,20 +35,20 @@ int lnx_rail_lend(struct lnx_ep *ep, struct lnx_rail *rail,
  */
 int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		  const struct lnx_rail_owner *owner, struct lnx_rail **rail);
-/* Close what is open, in the order that cores survive.  NULL is fine. */
+/* Close what is open, in the order that cores need.  NULL is fine. */
 void lnx_rail_close(struct lnx_rail *rail);
-/* Close only the core endpoint, so that no callback comes any more. */
+/* Close only the core endpoint, so that no more callbacks come. */
 void lnx_rail_stop(struct lnx_rail *rail);
 
 /*
- * A new core endpoint in place of the present one, under a new address: the only way
- * to be rid of a connection that delivers nothing and of all that is in it.  The
- * domain, and with it every registration, stays.  What the old one had of ours is
- * for the caller to clean up, between the two.
+ * A new core endpoint in place of the present one, with a new address: the only way to
+ * get rid of a connection that delivers nothing and of all that is in it.  The domain,
+ * and with it every registration, stays.  Between the two calls the caller must clean
+ * up what the old one had of ours.
  *
- * Open: 0, or what a step said after a warning that names it; the rail then has no
- * core endpoint, and this may be tried again.  port: the one that it is to have, or 0;
- * cores without ports take no notice.
+ * Open: 0, or an error after a warning that names the step; the rail then has no core
+ * endpoint, and the call may be repeated.  port: the one to use, or 0; cores without
+ * ports ignore it.
  */
 void lnx_rail_close_ep(struct lnx_rail *rail);
 int lnx_rail_open_ep(struct lnx_rail *rail, unsigned port);
@@ -55,47 +56,54 @@ int lnx_rail_open_ep(struct lnx_rail *rail, unsigned port);
 unsigned lnx_rail_port(const struct lnx_rail *rail);
 
 /*
- * core/address.c: ep->addr, and the place of each rail that has none yet; again whenever
- * an address has changed or a rail has been added.  0, or -EINVAL.
+ * core/address.c: make ep->addr, and give each rail without an index one.  Called again
+ * whenever an address has changed or a rail has been added.  0, or -EINVAL.
  */
 int lnx_ep_address(struct lnx_ep *ep);
-/* What a hello says: ep->addr, and if that is not all, all rails.  Bytes written. */
+/*
+ * Content of a hello: ep->addr, and all rails if they do not fit in that.  Bytes
+ * written.
+ */
 #define LNX_HELLO_BYTES	(LNX_ADDR_BYTES + LNX_WIRE_RAILS_BYTES)
 size_t lnx_ep_hello(const struct lnx_ep *ep, uint8_t buf[LNX_HELLO_BYTES]);
 
-/* Make a core address known; -FI_ENOSPC when the core has no room for it. */
+/* Insert a core address; -FI_ENOSPC when the core has no room for it. */
 int lnx_rail_insert(struct lnx_rail *rail, const void *addr,
 		    fi_addr_t *core_addr);
 void lnx_rail_remove(struct lnx_rail *rail, fi_addr_t core_addr);
 
 /*
  * Identity of this host for shared memory: equal for processes that can meet in
- * /dev/shm, so never the host name.  From the boot id, the very file system mounted
- * at /dev/shm, and the pid name space (cross-memory attach goes by pid); or from
- * FI_LNX_HOST_ID.  0 when there is no way to tell.
+ * /dev/shm, so never the host name.  Made from the boot id, the file system mounted at
+ * /dev/shm, and the pid name space (cross-memory attach uses pids); or from
+ * FI_LNX_HOST_ID.  0 when it cannot be found out.
  */
 uint64_t lnx_host_identity(const struct lnx_conf *conf);
 /*
  * May ep and the shm endpoint of that id use shared memory?  A core that cannot open
- * the region of a sender loses what it sent, so that each of the two has to be able to
- * open the other's.  That we are is found out by opening it.  That the other one is
- * follows where both regions have one owner, who may read and write them: cores open
- * theirs for nobody else.  Root can open all, and be opened by few.
+ * the region of a sender loses its messages, so each of the two must be able to open
+ * the other's.  That we can is tested by opening it.  That the other can follows if
+ * both regions have one owner, which may read and write them, because cores open theirs
+ * only for the owner.  Root can open all regions, but few can open root's.
  */
 enum lnx_host_meet {
 	LNX_HOST_ABSENT,		/* it is not here */
-	LNX_HOST_FOREIGN,		/* it is, and one of us cannot open the other */
+	LNX_HOST_FOREIGN,		/* it is, but one of us cannot open the
+					 * other's region */
 	LNX_HOST_MEETS,
 };
 enum lnx_host_meet lnx_host_meet(const struct lnx_ep *ep, uint64_t eid);
-/* The owner of our own, for the above: once, when the core endpoint is enabled. */
+/*
+ * Find the owner of our own region, for the above: once, when the core endpoint is
+ * enabled.
+ */
 void lnx_host_own_region(struct lnx_ep *ep);
 /*
- * Is that process, which has a region of ours, of our user still?  It may have become
- * another since it opened its endpoint.  Yes if it cannot be told.
+ * Does that process, which has a region of our user's, still belong to our user?  It
+ * may have changed since it opened its endpoint.  Yes if it cannot be found out.
  */
 bool lnx_host_same_user(const struct lnx_ep *ep, int pid);
-/* The file of its region. */
+/* Path of its region's file. */
 #define LNX_SHM_PATH_BYTES	(LNX_SHM_NAME_BYTES + 16)
 void lnx_host_shm_path(uint64_t eid, char path[LNX_SHM_PATH_BYTES]);
 /* Random endpoint id, never 0.  0 on failure. */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The network paths that a peer has.  See path_set.h. */
 #include <netinet/in.h>
 #include <string.h>
 
@@ -6,7 +7,7 @@
 #include "core/paths.h"
 #include "core/path_set.h"
 
-/* A second path comes: what the first has delivered is of interest from now on. */
+/* A second path comes: from now on it matters what the first has delivered. */
 static void not_alone(struct lnx_peer *peer)
 {
 	struct lnx_path *path = &peer->path[0];
@@ -16,7 +17,7 @@ static void not_alone(struct lnx_peer *peer)
 	path->delivered = got;
 }
 
-/* One more.  False: the core has no room for its address. */
+/* Add one path.  False: the core has no room for its address. */
 static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 {
 	struct lnx_path *path = &peer->path[peer->npath];
@@ -38,7 +39,7 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	if (peer->npath == 1)
 		not_alone(peer);
 	peer->npath++;
-	/* There will be a connection: comp/progress.c. */
+	/* A connection will be made: comp/progress.c must sweep it. */
 	peer->ep->sweep_ns = peer->ep->sweep_gap_ns = 0;
 	peer->ep->work |= LNX_WORK_SWEEP;
 	return true;
@@ -57,7 +58,7 @@ void lnx_path_set_join(struct lnx_peer *peer, const struct lnx_rails *r)
 		peer->n_stripe += i < s.n_stripe;
 		peer->n_rr += i < s.n_rr;
 	}
-	/* Were all of those refused, the next best is what there is. */
+	/* If all of the best class were refused, the next class is used. */
 	peer->n_stripe = LNX_MAX(peer->n_stripe, peer->npath != 0);
 	peer->n_rr = LNX_MAX(peer->n_rr, peer->npath != 0);
 }
@@ -123,7 +124,8 @@ void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
 		    len > sizeof(old) || !memcmp(old, to->raw, len))
 			continue;
 		if (lnx_rail_insert(path->rail, to->raw, &core_addr))
-			continue;	/* it stays where nobody is */
+			continue;	/* it keeps the old address, where nothing
+					 * listens */
 		lnx_rail_remove(path->rail, path->core_addr);
 		path->core_addr = core_addr;
 		path->detect.previous_port = port_of(old, len);
@@ -135,7 +137,7 @@ void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
 	}
 }
 
-/* The rails that have a path. */
+/* The rails that have a path, at both ends. */
 static struct lnx_paths_but in_use(const struct lnx_peer *peer)
 {
 	const struct lnx_ep *ep = peer->ep;
@@ -153,9 +155,9 @@ static struct lnx_paths_but in_use(const struct lnx_peer *peer)
 }
 
 /*
- * Add what there is beside those rails.  A path that is as good as any takes part in
- * all that several do; should others of less worth stand before it, so do they now,
- * each by its speed.
+ * Add the paths that are possible beside those rails.  A new path that is as good as
+ * any is used for striping and round robin.  If that puts worse paths before it among
+ * these, they are used too, each by its speed.
  */
 static unsigned add_beside(struct lnx_peer *peer, const struct lnx_rails *r,
 			   const struct lnx_paths_but *but)
@@ -193,7 +195,7 @@ void lnx_path_set_extend(struct lnx_peer *peer, const struct lnx_rails *r)
 	}
 	if (peer->ep->conf->multi_rail_selection == LNX_SELECTION_PER_PEER)
 		return;
-	/* Best are those of which both ends are new. */
+	/* Best are paths of which both ends are new. */
 	but = used = in_use(peer);
 	n = add_beside(peer, r, &but);
 	if (n)

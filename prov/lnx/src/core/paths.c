@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Asks policy/ which paths lead to a peer.  See paths.h. */
 #include "core/paths.h"
 
 #include "policy/pairs.h"
@@ -6,7 +7,7 @@
 #define PAIRS_MAX	(LNX_RAILS_MAX * LNX_WIRE_RAILS_MAX)
 static_assert(PAIRS_MAX <= LNX_SELECT_PATHS_MAX, "places in an order");
 
-/* Both ends of a group: one number when they are of the same. */
+/* Groups of the two ends, which may be the same one. */
 struct ends {
 	uint8_t prov;
 	uint16_t local, remote;
@@ -20,14 +21,16 @@ struct view {
 	struct lnx_view_group group[PAIRS_MAX];
 	struct lnx_view_rail rail[LNX_RAILS_MAX];
 	struct lnx_view_remote remote[LNX_WIRE_RAILS_MAX];
-	uint8_t mine[LNX_RAILS_MAX];		/* of end[0], of those of ep */
-	uint8_t theirs[LNX_WIRE_RAILS_MAX];	/* of end[1], of those of the peer */
+	uint8_t mine[LNX_RAILS_MAX];		/* index of end[0] among the rails of
+						 * ep */
+	uint8_t theirs[LNX_WIRE_RAILS_MAX];	/* index of end[1] among the rails of
+						 * the peer */
 	unsigned nmine, ntheirs;
 	struct lnx_view_path path[PAIRS_MAX];
 	struct lnx_ranked at[PAIRS_MAX];
 };
 
-/* Nobody keeps count of health, rules and use yet: all are as good as new. */
+/* Health, rules and use are not counted yet: all groups are as good as new. */
 static uint8_t group_of(struct view *v, const struct lnx_pair *pair)
 {
 	const struct lnx_pair_rail *l = &v->end[0][pair->local];
@@ -106,7 +109,7 @@ struct lnx_select_counts lnx_paths_choose(struct lnx_ep *ep, const struct lnx_ra
 	unsigned i, n;
 
 	lnx_assert_held(&ep->lock);
-	/* One rail for each peer means just that. */
+	/* One rail for each peer. */
 	max = mode == LNX_SELECTION_PER_PEER ? LNX_MIN(max, 1u) :
 	      (unsigned)LNX_MIN(max, ep->conf->max_rails);
 	v.ngroup = 0;
@@ -130,7 +133,7 @@ struct lnx_select_counts lnx_paths_choose(struct lnx_ep *ep, const struct lnx_ra
 	for (i = n = 0; i < s.n; i++) {
 		const struct lnx_view_path *p = &v.path[v.at[i].path];
 
-		/* No rail of its own, or perhaps out of reach. */
+		/* No rail of its own, or it may be out of reach. */
 		if (v.at[i].shared == 2 || (v.group[p->group].routed &&
 					    (n || (but && but->routed))))
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Which paths lead to a peer, best first: what policy/ is asked, and told. */
+/* Which paths lead to a peer, best first: the interface to policy/. */
 #ifndef LNX_PATHS_H
 #define LNX_PATHS_H
 
@@ -9,24 +9,24 @@
 struct lnx_path_choice {
 	struct lnx_rail *rail;
 	const struct lnx_addr_rail *to;
-	uint16_t remote;		/* its place in the peer's address */
+	uint16_t remote;		/* index of the rail in the peer's address */
 	uint8_t class;			/* 0: the best (policy/select.h) */
 };
 
-/* Rails not to be looked at: bits, of ours by their index among the network rails, of
- * the peer's by their places. */
+/* Rails to leave out, as bits: ours by their index among the network rails, the peer's
+ * by their index in its address. */
 struct lnx_paths_but {
 	uint32_t local, remote;
-	bool routed;			/* nor pairs between groups */
+	bool routed;			/* leave out pairs between groups too */
 };
 
 /*
  * Write at most max paths from ep to the peer with the rails of a, and at most
- * FI_LNX_MAX_RAILS, in the order that FI_LNX_MULTI_RAIL_SELECTION asks for.  Where
- * several could be the first with equal right, the next call takes the next one.
- * Each path has a rail that those before it have not, at one end at least.  One
- * between groups, which may be out of reach, comes alone, where there is no other.
- * Owner lock held; but may be NULL.
+ * FI_LNX_MAX_RAILS, in the order that FI_LNX_MULTI_RAIL_SELECTION asks for.  If several
+ * are equally good as the first, each call takes another one.  Each path has at least
+ * one end that no path before it has.  A path between groups, which may be out of
+ * reach, is returned only if there is no other, and alone.  Owner lock held; but may be
+ * NULL.
  */
 struct lnx_select_counts lnx_paths_choose(struct lnx_ep *ep, const struct lnx_rails *a,
 				   const struct lnx_paths_but *but,

@@ -48,7 +48,7 @@ static void hash_grow(struct lnx_ep *ep)
 	struct lnx_node *n, *tmp;
 
 	if (!tab)
-		return;			/* longer chains, still right */
+		return;			/* longer chains, still correct */
 	lnx_list_foreach(&ep->peers, n, tmp) {
 		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
 						    all_link);
@@ -110,7 +110,7 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	return p;
 }
 
-/* ---- ways to a peer ---- */
+/* ---- paths to a peer ---- */
 
 static int by_core_set(struct lnx_rail *rail, fi_addr_t core_addr,
 		       struct lnx_peer *peer)
@@ -136,7 +136,7 @@ static bool is_local(const struct lnx_ep *ep, const struct lnx_addr *a)
 	       a->host == ep->domain->host;
 }
 
-/* Make peer known to the shm core, which then tells whose its messages are. */
+/* Insert peer into the shm core, which then names it as the source of its messages. */
 static bool know_shm(struct lnx_peer *peer)
 {
 	struct lnx_rail *rail = peer->ep->shm;
@@ -150,7 +150,7 @@ static bool know_shm(struct lnx_peer *peer)
 	    by_core_set(rail, core_addr, peer))
 		return false;
 	peer->shm_core = core_addr;
-	/* The core named its waiting messages before we knew whose name it is. */
+	/* The core had messages of it before we could name their source. */
 	peer->ep->source_changed(peer);
 	return true;
 }
@@ -168,7 +168,7 @@ static void forget_shm(struct lnx_peer *peer)
 	lnx_exit_monitor_forget(peer);
 }
 
-/* Have the core forget whom it knows from his sends alone. */
+/* Remove from the core a peer that it knows only because that peer sent something. */
 static void forget_registered(struct lnx_rail *rail, uint64_t eid)
 {
 	char name[LNX_SHM_NAME_BYTES];
@@ -179,14 +179,14 @@ static void forget_registered(struct lnx_rail *rail, uint64_t eid)
 		lnx_rail_remove(rail, core_addr);
 }
 
-/* Fewer free places than this, and it is time to look for more: newcomers to whom
- * there is none left are told so before we know of them. */
+/* With fewer free slots than this, look for more: new peers that get no slot are told
+ * so before we know of them. */
 #define SLOTS_LOW	32
 
 /*
- * Free the places of those who are no more.  Whom the application still has in
- * the AV keeps his, and also whose large messages the core may have in part (an odd
- * one without a registry): it would look for the rest where he is no more.
+ * Free the slots of dead endpoints.  A peer that the application still has in the AV
+ * keeps its slot.  So does a peer whose large messages the core may have in part (one
+ * without a registry): the core would look for the rest at the wrong place.
  */
 static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 {
@@ -203,7 +203,7 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 		    (ep->av && lnx_av_find(ep->av, eid) != FI_ADDR_NOTAVAIL) ||
 		    !lnx_shm_registry_dead(eid))
 			continue;
-		/* What he sent before he went. */
+		/* Read what it sent before it ended. */
 		if (!polled)
 			fi_cq_read(ep->shm->core_cq, NULL, 0);
 		polled = true;
@@ -223,12 +223,12 @@ static LNX_COLD bool foreign(struct lnx_peer *peer)
 	FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
 		     "peer %016llx, on this host, is of another user (we are user %u): shared memory is used by processes of one user, others are reached over the network rails of the link\n",
 		     (unsigned long long)peer->eid, peer->ep->shm_user);
-	/* For good: a message must not overtake one on the network. */
+	/* This is final: a message must not overtake one on the network. */
 	peer->no_shm = true;
 	return false;
 }
 
-/* Is peer here, and may each of us open the other's memory? */
+/* Is peer on this host, and may each of us open the other's memory? */
 static bool meets(struct lnx_peer *peer)
 {
 	switch (lnx_host_meet(peer->ep, peer->eid)) {
@@ -242,8 +242,8 @@ static bool meets(struct lnx_peer *peer)
 }
 
 /*
- * Take a place in peer's registry, and watch its process.  False: there is no place, or
- * the process is of our user no more.
+ * Take a slot in peer's registry, and watch its process.  False: there is no slot, or
+ * the process no longer belongs to our user.
  */
 static bool claim_slot(struct lnx_peer *peer)
 {
@@ -251,7 +251,7 @@ static bool claim_slot(struct lnx_peer *peer)
 	struct lnx_shm_registry *registry;
 
 	if (peer->registry || lnx_shm_registry_find(peer->eid, &registry))
-		return true;		/* without a registry: an odd one */
+		return true;		/* a peer without a registry */
 	lnx_shm_registry_owner(registry, &peer->where);
 	if (!lnx_host_same_user(ep, peer->where.pid)) {
 		lnx_shm_registry_close(registry);
@@ -269,8 +269,8 @@ static bool claim_slot(struct lnx_peer *peer)
 }
 
 /*
- * May we and peer use shared memory?  Both need a place in the other's registry.
- * Whoever has none to give says so first, so that nobody's is taken in vain.
+ * May we and peer use shared memory?  Each needs a slot in the other's registry.  An
+ * endpoint that has no slot to give says so first, so that none is taken in vain.
  */
 static bool agree(struct lnx_peer *peer)
 {
@@ -283,18 +283,18 @@ static bool agree(struct lnx_peer *peer)
 	       !lnx_shm_slot_claim(ep->registry, peer->eid);
 }
 
-/* Make the way over shared memory.  False: there is none. */
+/* Make the path over shared memory.  False: there is none. */
 static bool join_shm(struct lnx_peer *peer, const struct lnx_addr *a)
 {
 	if (peer->no_shm || !is_local(peer->ep, a) || !meets(peer))
 		return false;
 	if (!agree(peer) || !know_shm(peer)) {
 		if (peer->no_shm)
-			return false;	/* which was said */
+			return false;	/* a warning was given */
 		FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
 			     "shm takes no more local peers: this endpoint or the other knows %u already; such peers are reached over the network rails\n",
 			     LNX_SHM_SLOTS);
-		/* For good: a message must not overtake one on the network. */
+		/* This is final: a message must not overtake one on the network. */
 		peer->no_shm = true;
 		return false;
 	}
@@ -304,8 +304,8 @@ static bool join_shm(struct lnx_peer *peer, const struct lnx_addr *a)
 }
 
 /*
- * A message came over shm of somebody who is not known to it.  He is in our registry,
- * all others in it we know: make all of them known.
+ * A message came over shm from a source that is not inserted.  It is in our registry,
+ * and so is every other possible source: insert all of them.
  */
 static LNX_COLD void meet_registered(struct lnx_ep *ep)
 {
@@ -322,7 +322,7 @@ static LNX_COLD void meet_registered(struct lnx_ep *ep)
 		peer = lnx_peer_by_eid(ep, eid);
 		if (!peer && lnx_host_meet(ep, eid) == LNX_HOST_MEETS)
 			peer = lnx_peer_unsolicited(ep, &a);
-		/* Who took a place in our registry gave us one in his. */
+		/* A peer that took a slot in our registry gave us one in its own. */
 		if (peer && peer->shm_core == FI_ADDR_NOTAVAIL &&
 		    !peer->no_shm && meets(peer) && claim_slot(peer))
 			know_shm(peer);
@@ -332,9 +332,9 @@ static LNX_COLD void meet_registered(struct lnx_ep *ep)
 }
 
 /*
- * The way of bare rails.  A receive waits in the queue of the rail that its source
- * sends over, so both ends must come to the same pair: as the one with the lower
- * identity sees it.
+ * The path over native rails.  A receive waits in the queue of the rail that its source
+ * sends over, so both ends must choose the same pair: the one that the end with the
+ * lower identity would choose.
  */
 static void join_native(struct lnx_peer *peer, const struct lnx_addr *a)
 {
@@ -394,8 +394,8 @@ static void log_other_way(const struct lnx_addr *a)
 	lnx_addr_print(a, text, sizeof(text));
 	LNX_WARN(FI_LOG_AV,
 		 "%s takes messages %s; FI_LNX_PROTOCOL and FI_LNX_USE_SRQ have to be the same at both ends\n",
-		 text, a->native ? "as core providers send them, and we send frames" :
-				 "in frames, and we send none");
+		 text, a->native ? "as core providers send them, while we send frames" :
+				 "in frames, which we do not send");
 }
 
 static void join(struct lnx_peer *peer, const struct lnx_addr *a)
@@ -420,7 +420,7 @@ static void join(struct lnx_peer *peer, const struct lnx_addr *a)
 		log_unreachable(peer, a);
 }
 
-/* Stored messages of a sender that has (or has no longer) an address. */
+/* Update stored messages of a sender that now has an address, or no longer has one. */
 static void source_changed(struct lnx_peer *peer)
 {
 	peer->ep->source_changed(peer);
@@ -470,7 +470,7 @@ LNX_COLD struct lnx_peer *lnx_peer_unsolicited(struct lnx_ep *ep,
 {
 	struct lnx_peer *peer;
 
-	/* Not a stranger: there was no memory to find it. */
+	/* It is in the AV: there was no memory for its peer. */
 	if (ep->av && lnx_av_find(ep->av, a->eid) != FI_ADDR_NOTAVAIL)
 		return NULL;
 	if (ep->n_unsolicited >= ep->conf->strangers) {
@@ -479,7 +479,7 @@ LNX_COLD struct lnx_peer *lnx_peer_unsolicited(struct lnx_ep *ep,
 			     ep->n_unsolicited);
 		return NULL;
 	}
-	/* Its paths are made when it is learned: not in a core's callback. */
+	/* Its paths are made when its hello is handled: not in a core's callback. */
 	peer = peer_new(ep, a->eid);
 	if (peer) {
 		peer->unsolicited = true;
@@ -489,8 +489,8 @@ LNX_COLD struct lnx_peer *lnx_peer_unsolicited(struct lnx_ep *ep,
 }
 
 /*
- * A hello may arrive inside a core's callback, where the core's AV must not be
- * touched; what it says is kept until progress can act on it.
+ * A hello may arrive inside a core's callback, where the core's AV must not be used.
+ * What it says is kept until progress can handle it.
  */
 int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a,
 		   const struct lnx_rails *all)
@@ -503,7 +503,7 @@ int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a,
 		peer->rails = calloc(1, sizeof(*all));
 	if (!peer->rails)
 		return -FI_ENOMEM;
-	/* The newest counts; of places that it does not name, what was said before. */
+	/* The newest hello counts; rails that it does not list stay as they were. */
 	lnx_rails_merge(peer->rails, all);
 	if (lnx_list_linked(&peer->learn_link))
 		return 0;
@@ -512,7 +512,7 @@ int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a,
 	return 0;
 }
 
-/* What the AV says of peer.  False: it is not there. */
+/* The rails of peer in the AV.  False: it is not there. */
 static bool av_rails(const struct lnx_peer *peer, struct lnx_rails *r)
 {
 	struct lnx_av_entry *e = NULL;
@@ -534,13 +534,13 @@ static bool same_rails(const struct lnx_rails *a, const struct lnx_rails *b)
 	       !memcmp(a->rail, b->rail, a->n * sizeof(a->rail[0]));
 }
 
-/* What peer says, and the AV: who says nothing new need not be remembered. */
+/* Apply what peer's hello and the AV say; what is in the AV need not be stored. */
 static void hello_apply(struct lnx_peer *peer)
 {
 	struct lnx_rails av;
 	bool known = av_rails(peer, &av);
 
-	/* Anybody can write a hello; the AV is the application's word. */
+	/* A hello may be forged; the AV comes from the application. */
 	if (!peer->npath)
 		lnx_path_set_join(peer, known ? &av : peer->rails);
 	lnx_path_set_readdress(peer, peer->rails);
@@ -576,13 +576,16 @@ struct lnx_peer *lnx_peer_by_eid(struct lnx_ep *ep, uint64_t eid)
 	if (lnx_likely(peer != NULL))
 		return peer;
 	addr = ep->av ? lnx_av_find(ep->av, eid) : FI_ADDR_NOTAVAIL;
-	/* The place first: a peer that is made but not there is never found. */
+	/*
+	 * The table entry first: a peer that is made but not in the table would never
+	 * be found.
+	 */
 	if (addr == FI_ADDR_NOTAVAIL || tab_set(ep, addr, NULL))
 		return NULL;
 	peer = peer_new(ep, eid);
 	if (!peer || tab_set(ep, addr, peer))
 		return NULL;
-	/* Ways to it are made by its hello, or by our first send. */
+	/* Paths to it are made by its hello, or by our first send. */
 	peer->addr = addr;
 	return peer;
 }
@@ -598,8 +601,8 @@ void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr)
 	peer->addr = FI_ADDR_NOTAVAIL;
 	source_changed(peer);
 	/*
-	 * The core goes on knowing it while it may send to us (registry_reclaim), or its
-	 * messages in the core would be nobody's.
+	 * It stays in the core while it may send to us (registry_reclaim); else its
+	 * messages in the core would have no source.
 	 */
 	peer->direct = peer->shm_addr = FI_ADDR_NOTAVAIL;
 	if (!ep->registry && peer->shm_core != FI_ADDR_NOTAVAIL)
@@ -618,8 +621,8 @@ int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
 	int err;
 
 	/*
-	 * Remote peers wait for their first message, either way; so do those who
-	 * say that they are local, and are not there.
+	 * Remote peers are made with the first message, in either direction.  So are
+	 * those whose address says that they are local, and which are not here.
 	 */
 	if (!ep->meets_all && !known(ep, a->eid) &&
 	    (!is_local(ep, a) || lnx_host_meet(ep, a->eid) != LNX_HOST_MEETS))
@@ -658,7 +661,10 @@ void lnx_peers_destroy(struct lnx_ep *ep)
 		while (lnx_seq_drain(&p->seq))
 			;
 		lnx_seq_fini(&p->seq);
-		/* Queued direct sends are plain heap memory, link first. */
+		/*
+		 * Queued direct sends are plain heap memory; link is their first
+		 * member.
+		 */
 		while ((q = lnx_list_pop(&p->dpend)))
 			free(q);
 		lnx_shm_registry_close(p->registry);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Tells whether a process has ended.  See pidwatch.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -25,7 +26,7 @@ static bool ended(int pidfd)
 
 /*
  * 1, with the time when pid was started; 0: it has ended, and its parent has not
- * noticed; or a negative errno, -ENOENT if nothing is told of it.
+ * noticed; or a negative errno, -ENOENT if there is no information about it.
  */
 static int start_time(pid_t pid, uint64_t *ticks)
 {
@@ -46,13 +47,13 @@ static int start_time(pid_t pid, uint64_t *ticks)
 	if (n <= 0)
 		return n ? (int)n : -EBADMSG;
 	text[n] = '\0';
-	/* "17 (name) S ...": a name may hold anything, so what is last counts. */
+	/* "17 (name) S ...": the name may contain anything, so the last ')' counts. */
 	p = strrchr(text, ')');
 	if (!p || sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
 			 "%*u %*u %*d %*d %*d %*d %ld %*d %llu",
 			 &state, &threads, &t) != 3)
 		return -EBADMSG;
-	/* Its first thread may end before the others. */
+	/* The first thread may end before the others. */
 	if ((state == 'Z' || state == 'X') && threads <= 1)
 		return 0;
 	*ticks = t;
@@ -79,7 +80,10 @@ int lnx_pidwatch_open_by_time(struct lnx_pidwatch *w, pid_t pid)
 	if (pid <= 0)
 		return -EINVAL;
 	ret = start_time(pid, &new.started);
-	/* Others may be hidden from us (hidepid), and there may be no /proc. */
+	/*
+	 * Other users' processes may be hidden from us (hidepid), and there may be no
+	 * /proc.
+	 */
 	if (ret <= 0)
 		return !ret || is_gone(pid) ? -ESRCH : ret;
 	*w = new;
@@ -94,11 +98,14 @@ static bool ended_by_time(const struct lnx_pidwatch *w)
 	ret = start_time(w->pid, &started);
 	if (ret > 0)
 		return started != w->started;
-	/* What cannot be read now, as without descriptors, says nothing. */
+	/*
+	 * A file that cannot be read now, for example without free descriptors, tells
+	 * nothing.
+	 */
 	return !ret || is_gone(w->pid);
 }
 
-/* ---- either ---- */
+/* ---- both methods ---- */
 
 int lnx_pidwatch_open(struct lnx_pidwatch *w, pid_t pid)
 {
@@ -108,10 +115,13 @@ int lnx_pidwatch_open(struct lnx_pidwatch *w, pid_t pid)
 		return -EINVAL;
 	fd = (int)syscall(SYS_pidfd_open, pid, 0);
 	if (fd < 0) {
-		/* Not known, or forbidden by a filter that does not know it. */
+		/*
+		 * The kernel does not have it, or a filter that does not know it
+		 * forbids it.
+		 */
 		if (errno == ENOSYS || errno == EPERM)
 			return lnx_pidwatch_open_by_time(w, pid);
-		/* A number of a thread that is no process. */
+		/* The number of a thread, not of a process. */
 		return errno == EINVAL || errno == ENOENT ? -ESRCH : -errno;
 	}
 	if (ended(fd)) {

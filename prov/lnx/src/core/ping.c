@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Probes the kernel at the other end of a path.  See ping.h. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,7 +22,7 @@ union address {
 	struct sockaddr_in6 in6;
 };
 
-/* A copy that is aligned and of a length that is right, or 0. */
+/* Make an aligned copy of a valid length; returns the length, or 0. */
 static socklen_t take_address(union address *a, const void *from, size_t len)
 {
 	memset(a, 0, sizeof(*a));
@@ -41,7 +42,7 @@ static in_port_t *port_of(union address *a)
 					    &a->in6.sin6_port;
 }
 
-/* Of this host: nobody else could bind it. */
+/* Is it an address of this host?  No other host's could be bound. */
 static bool is_local(const union address *a, socklen_t len)
 {
 	union address copy = *a;
@@ -50,7 +51,7 @@ static bool is_local(const union address *a, socklen_t len)
 	*port_of(&copy) = 0;
 	fd = socket(a->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
-		return true;		/* unknown: leave it to the kernel */
+		return true;		/* unknown: let the kernel decide */
 	ret = bind(fd, &copy.sa, len);
 	close(fd);
 	return !ret;
@@ -60,7 +61,7 @@ static enum lnx_ping_result result_of(int err)
 {
 	switch (err) {
 	case 0:
-	/* Somebody took the connection, and closed it before we looked. */
+	/* The connection was accepted and closed before we looked. */
 	case ECONNRESET:
 	case EPIPE:
 		return LNX_PING_ALIVE;
@@ -76,7 +77,7 @@ static enum lnx_ping_result result_of(int err)
 	case ENOPROTOOPT:		/* ICMP: protocol unreachable */
 	case ETIMEDOUT:
 	case EACCES:			/* a route, or ICMP, that prohibits */
-	case EINVAL:			/* a route into nothing */
+	case EINVAL:			/* a blackhole route */
 		return LNX_PING_BROKEN;
 	}
 	return LNX_PING_UNKNOWN;
@@ -93,7 +94,7 @@ static enum lnx_ping_result settle(struct lnx_ping *p,
 	return result;
 }
 
-/* Nothing here is worth failing for, except that the device is gone. */
+/* No failure here matters, except that the device does not exist. */
 static int prepare(struct lnx_ping *p, const union address *dst,
 		   socklen_t dstlen, const char *device)
 {
@@ -102,7 +103,7 @@ static int prepare(struct lnx_ping *p, const union address *dst,
 
 	(void)setsockopt(p->fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	(void)setsockopt(p->fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
-	/* A port is taken for this destination only, not from all. */
+	/* The local port is reserved for this destination only. */
 	(void)setsockopt(p->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on,
 			 sizeof(on));
 	if (!device || is_local(dst, dstlen))
@@ -135,7 +136,7 @@ enum lnx_ping_result lnx_ping_start(struct lnx_ping *p,
 	}
 	if (!*port_of(&to))
 		return settle(p, LNX_PING_UNKNOWN, EDESTADDRREQ);
-	/* Without a scope it could be on any link. */
+	/* Without a scope the address could be on any link. */
 	if (to.sa.sa_family == AF_INET6 && !to.in6.sin6_scope_id &&
 	    IN6_IS_ADDR_LINKLOCAL(&to.in6.sin6_addr))
 		return settle(p, LNX_PING_UNKNOWN, EDESTADDRREQ);
@@ -151,14 +152,14 @@ enum lnx_ping_result lnx_ping_start(struct lnx_ping *p,
 		return settle(p, LNX_PING_BROKEN, err);
 	if (fromlen && bind(p->fd, &from.sa, fromlen)) {
 		err = errno;
-		/* The rail's address is this host's no more. */
+		/* The rail's address no longer belongs to this host. */
 		return settle(p, err == EADDRNOTAVAIL || err == ENODEV ?
 			      LNX_PING_BROKEN : LNX_PING_UNKNOWN, err);
 	}
 	if (!connect(p->fd, &to.sa, tolen))
 		return settle(p, LNX_PING_ALIVE, 0);
 	err = errno;
-	/* Interrupted it goes on. */
+	/* An interrupted connect goes on. */
 	if (err == EINPROGRESS || err == EINTR)
 		return LNX_PING_WAITING;
 	return settle(p, result_of(err), err);

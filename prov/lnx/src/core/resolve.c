@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See resolve.h.  Called by api/info.c and api/domain.c; asks catalog.c. */
+/* Turns the text of a link into rails.  See resolve.h. */
 #include "core/resolve.h"
 
 #include <stdio.h>
@@ -14,25 +14,28 @@
 #include "wire/addr.h"
 
 /*
- * Inter-node providers, best first, for a link that nobody wrote.  Those with
- * hardware of their own before TCP; each is only there where its hardware is.
+ * Inter-node providers, best first, for the default link.  Those with hardware of their
+ * own come before TCP; each exists only where its hardware does.
  */
 static const char *const best_first[] = {
 	"cxi", "verbs;ofi_rxm", "efa", "psm3", "opx", "tcp",
 };
 
-/* What a resolution carries around: where the text came from, for messages. */
+/* What a resolution passes around: the origin of the text, for messages. */
 struct source {
 	const char *text;
 	const struct lnx_link *link;
-	const struct lnx_link_part *part;	/* the one at work, or NULL */
+	const struct lnx_link_part *part;	/* the present one, or NULL */
 };
 
 /* ---- messages ---- */
 
 #define SENTENCE	640
 
-/* Is the text the user's variable?  Else an application named it, or nobody. */
+/*
+ * Is the text from the user's variable?  Else it is from an application, or the
+ * default.
+ */
 static bool is_set(const char *text)
 {
 	const char *var = lnx_config()->prov_links;
@@ -98,7 +101,9 @@ static void no_such_domain(const struct source *src, const char *dom,
 	warn_at(src, sentence);
 }
 
-/* "lnx,tcp;ofi_rxm,shm": the filter under which every part can be opened. */
+/*
+ * "lnx,tcp;ofi_rxm,shm": the FI_PROVIDER filter under which every part can be opened.
+ */
 static void filter_for(const struct lnx_link *link, char *buf, size_t size)
 {
 	size_t n = snprintf(buf, size, "lnx");
@@ -125,9 +130,8 @@ static void cannot_open(const struct source *src, const struct fi_info *info,
 	char sentence[SENTENCE], shown[80], cure[160];
 
 	if (filter && strchr(prov, ';')) {
-		/* A layered provider looks for the one below it among those
-		 * that FI_PROVIDER lets through, and no call of ours can
-		 * change that. */
+		/* A layered provider looks for its lower one among those that
+		 * FI_PROVIDER allows.  No call of ours can change that. */
 		lnx_printable(filter, strlen(filter), shown, sizeof(shown));
 		filter_for(src->link, cure, sizeof(cure));
 		snprintf(sentence, sizeof(sentence), "provider \"%s\" cannot "
@@ -278,7 +282,7 @@ static int add_part(struct lnx_link_rails *lr, const struct source *src)
 
 /* ---- whole links ---- */
 
-/* Our code relies on the direct rail being the first. */
+/* Our code requires that the direct rail is the first. */
 static void shm_first(struct lnx_link_rails *lr)
 {
 	struct lnx_rail_spec shm;
@@ -434,9 +438,9 @@ void lnx_link_rails_free(struct lnx_link_rails *lr)
 	free(lr);
 }
 
-/* ---- the link that nobody wrote ---- */
+/* ---- the default link ---- */
 
-/* Present, with an interface, and openable. */
+/* It exists, has an interface, and can be opened. */
 static bool works(const char *prov)
 {
 	struct lnx_catalog *cat = malloc(sizeof(*cat));
@@ -457,8 +461,8 @@ static bool works(const char *prov)
 				usable = true;
 				break;
 			}
-			/* It would have been the better one: do not take the
-			 * next without a word. */
+			/* It would have been the better one: do not take the next
+			 * without a warning. */
 			snprintf(link.part[0].prov, LNX_NAME_MAX, "%s", prov);
 			snprintf(link.part[1].prov, LNX_NAME_MAX, "shm");
 			cannot_open(&src, cat->dom[d].info, ret);

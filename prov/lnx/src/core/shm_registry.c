@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The page behind a shm region that lists which peers may use it.  See shm_registry.h.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -16,11 +19,11 @@ struct lnx_shm_registry {
 	uint64_t magic;
 	uint64_t eid;
 	int32_t pid;
-	uint32_t n_targets;
+	uint32_t nslot;
 	uint64_t cookie;				/* 0: the owner has closed */
-	uint64_t started;			/* its process; 0: not known */
-	uint64_t place[LNX_SHM_SLOTS];	/* 0: free */
-	uint32_t counts;			/* writes are to be followed by notes */
+	uint64_t started;			/* of its process; 0: not known */
+	uint64_t slot[LNX_SHM_SLOTS];	/* 0: free */
+	uint32_t counts;			/* notes must follow writes */
 };
 static_assert(sizeof(struct lnx_shm_registry) <= 4096, "one page");
 
@@ -66,7 +69,7 @@ struct lnx_shm_registry *lnx_shm_registry_open(const struct lnx_ep *ep)
 
 	if (fd < 0)
 		return NULL;
-	/* Not ftruncate: a page that cannot be had later is a SIGBUS. */
+	/* Not ftruncate: a page that cannot be provided later is a SIGBUS. */
 	if (posix_fallocate(fd, size, (off_t)page_size())) {
 		close(fd);
 		return NULL;
@@ -76,7 +79,7 @@ struct lnx_shm_registry *lnx_shm_registry_open(const struct lnx_ep *ep)
 		return NULL;
 	b->eid = ep->eid;
 	b->pid = ep->pid;
-	b->n_targets = LNX_SHM_SLOTS;
+	b->nslot = LNX_SHM_SLOTS;
 	b->cookie = (uint64_t)(uintptr_t)&ep->cookie;
 	b->started = lnx_pidwatch_started(ep->pid);
 	__atomic_store_n(&b->magic, MAGIC, __ATOMIC_RELEASE);
@@ -89,8 +92,8 @@ void lnx_shm_registry_close(struct lnx_shm_registry *registry)
 		munmap(registry, page_size());
 }
 
-/* The registry of another endpoint, to be closed.  NULL with -ENOENT: there is no such
- * endpoint; -EINVAL: it has no registry. */
+/* Map the registry of another endpoint, to be closed.  NULL with -ENOENT: there is no
+ * such endpoint; -EINVAL: it has no registry. */
 static struct lnx_shm_registry *map_registry(uint64_t eid, int *err)
 {
 	struct lnx_shm_registry *b;
@@ -108,7 +111,7 @@ static struct lnx_shm_registry *map_registry(uint64_t eid, int *err)
 	if (!b)
 		return NULL;
 	if (__atomic_load_n(&b->magic, __ATOMIC_ACQUIRE) != MAGIC ||
-	    b->eid != eid || b->n_targets != LNX_SHM_SLOTS) {
+	    b->eid != eid || b->nslot != LNX_SHM_SLOTS) {
 		lnx_shm_registry_close(b);
 		return NULL;
 	}
@@ -117,7 +120,7 @@ static struct lnx_shm_registry *map_registry(uint64_t eid, int *err)
 
 static inline uint64_t get(const struct lnx_shm_registry *b, unsigned i)
 {
-	return __atomic_load_n(&b->place[i], __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&b->slot[i], __ATOMIC_ACQUIRE);
 }
 
 int lnx_shm_slot_claim(struct lnx_shm_registry *b, uint64_t eid)
@@ -128,14 +131,14 @@ int lnx_shm_slot_claim(struct lnx_shm_registry *b, uint64_t eid)
 		if (get(b, i) == eid)
 			return 0;
 	for (i = 0; i < LNX_SHM_SLOTS; i++) {
-		uint64_t who = 0;
+		uint64_t found = 0;
 
 		if (get(b, i))
 			continue;
-		if (__atomic_compare_exchange_n(&b->place[i], &who, eid, false,
+		if (__atomic_compare_exchange_n(&b->slot[i], &found, eid, false,
 						__ATOMIC_ACQ_REL,
 						__ATOMIC_ACQUIRE) ||
-		    who == eid)
+		    found == eid)
 			return 0;
 	}
 	return -FI_ENOSPC;
@@ -146,9 +149,9 @@ bool lnx_shm_slot_available(const struct lnx_shm_registry *b, uint64_t eid)
 	unsigned i;
 
 	for (i = 0; i < LNX_SHM_SLOTS; i++) {
-		uint64_t who = get(b, i);
+		uint64_t slot = get(b, i);
 
-		if (!who || who == eid)
+		if (!slot || slot == eid)
 			return true;
 	}
 	return false;
@@ -170,7 +173,7 @@ uint64_t lnx_shm_slot_peer(const struct lnx_shm_registry *b, unsigned i)
 
 void lnx_shm_slot_release(struct lnx_shm_registry *b, unsigned i)
 {
-	__atomic_store_n(&b->place[i], 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&b->slot[i], 0, __ATOMIC_RELEASE);
 }
 
 int lnx_shm_registry_find(uint64_t eid, struct lnx_shm_registry **registry)
@@ -208,7 +211,7 @@ void lnx_shm_registry_retire(struct lnx_shm_registry *b)
 
 bool lnx_shm_registry_is_live(const struct lnx_shm_registry *b)
 {
-	/* Not before the reads that it is to vouch for. */
+	/* Not before the reads that it confirms. */
 	lnx_fence();
 	return __atomic_load_n(&b->cookie, __ATOMIC_RELAXED) != 0;
 }

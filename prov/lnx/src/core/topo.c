@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reads the machine's topology with hwloc.  See topo.h. */
 #include "core/topo.h"
 
 #include <errno.h>
@@ -19,14 +20,14 @@
 #endif
 #endif
 
-#define NODES_MAX	64		/* bits of a place; further ones unknown */
+#define NODES_MAX	64		/* bits of a place; further nodes are unknown */
 #define BRIDGES_MAX	8		/* between a device and its host bridge */
 
 struct device {
 	struct lnx_pci pci;
 	uint64_t nodes;
 	uint64_t host;			/* its host bridge; 0: none */
-	uint64_t bridge[BRIDGES_MAX];	/* on the way there, 0 behind the last */
+	uint64_t bridge[BRIDGES_MAX];	/* on the way to it, then 0 */
 };
 
 struct lnx_topo {
@@ -39,15 +40,15 @@ struct lnx_topo {
 	struct device *device;
 };
 
-/* ---- reading it ---- */
+/* ---- reading it with hwloc ---- */
 
 #ifdef USE_HWLOC
 #include <dlfcn.h>
 
 /*
- * hwloc is opened by name and not linked: it brings plugins with it (OpenCL, GL)
- * that processes with one rail, or with no use for lnx at all, need not load; and
- * an application may have another version of its own.
+ * hwloc is opened by name and not linked: it loads plugins (OpenCL, GL) that processes
+ * with one rail, or without lnx, do not need; and an application may have another
+ * version of its own.
  */
 #define HWLOC_FILE	"libhwloc.so.15"	/* of all releases 2.x */
 
@@ -94,7 +95,7 @@ missing:
 	return -ENOSYS;
 }
 
-/* Nothing but what is asked for below. */
+/* Leave out all that is not needed below. */
 static void trim(const struct hwloc *h, hwloc_topology_t t)
 {
 	/* x86 moves the calling thread over all CPUs; the others open devices. */
@@ -109,7 +110,7 @@ static void trim(const struct hwloc *h, hwloc_topology_t t)
 	h->topology_set_all_types_filter(t, HWLOC_TYPE_FILTER_KEEP_NONE);
 	h->topology_set_type_filter(t, HWLOC_OBJ_PACKAGE,
 				    HWLOC_TYPE_FILTER_KEEP_ALL);
-	/* Where firmware splits packages, devices hang on the parts. */
+	/* Where firmware splits packages, devices belong to the parts. */
 	h->topology_set_type_filter(t, HWLOC_OBJ_GROUP,
 				    HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
 	h->topology_set_type_filter(t, HWLOC_OBJ_BRIDGE,
@@ -206,7 +207,7 @@ static void read_device(const struct hwloc *h, const struct lnx_topo *topo,
 		.dev = obj->attr->pcidev.dev,
 		.func = obj->attr->pcidev.func,
 	};
-	/* Normal objects have CPUs, what is above a device has none. */
+	/* Normal objects have CPUs; the objects above a device have none. */
 	for (obj = obj->parent; obj && !obj->cpuset; obj = obj->parent) {
 		if (obj->type != HWLOC_OBJ_BRIDGE)
 			continue;
@@ -216,7 +217,7 @@ static void read_device(const struct hwloc *h, const struct lnx_topo *topo,
 			dev->bridge[n++] = obj->gp_index;
 	}
 	dev->nodes = obj ? nodes_in(h, topo, obj) : 0;
-	/* "Somewhere in the machine" is how firmware says that it does not know. */
+	/* Firmware that does not know gives all nodes. */
 	if (dev->nodes == all && topo->nnode > 1)
 		dev->nodes = 0;
 }
@@ -301,7 +302,7 @@ void lnx_topo_free(struct lnx_topo *topo)
 	free(topo);
 }
 
-/* ---- the one of this machine ---- */
+/* ---- the topology of this machine ---- */
 
 static pthread_mutex_t machine_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct lnx_topo *machine;
@@ -312,7 +313,7 @@ const struct lnx_topo *lnx_topo_get(void)
 	const struct lnx_topo *topo;
 
 	pthread_mutex_lock(&machine_lock);
-	/* Once, also when it fails: the answer would be the same. */
+	/* Only once, also when it fails: the answer would be the same. */
 	if (!asked && lnx_topo_load(NULL, &machine))
 		machine = NULL;
 	asked = true;
@@ -388,7 +389,7 @@ uint64_t lnx_topo_of_node(const struct lnx_topo *topo, unsigned node)
 
 uint64_t lnx_topo_of_thread(const struct lnx_topo *topo)
 {
-	unsigned long mask[128];	/* more CPUs no kernel has */
+	unsigned long mask[128];	/* no kernel has more CPUs */
 	uint64_t nodes = 0;
 	unsigned cpu;
 	int now;
@@ -412,7 +413,7 @@ uint64_t lnx_topo_of_buffer(const struct lnx_topo *topo, const void *buf)
 	void *page = (void *)(uintptr_t)buf;
 	int node = -1;
 
-	/* Without places to move to it only says where the page is. */
+	/* Without target nodes the call only tells where the page is. */
 	if (!topo || syscall(SYS_move_pages, 0, 1ul, &page, NULL, &node, 0) ||
 	    node < 0)
 		return 0;

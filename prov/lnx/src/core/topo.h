@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Where things are in the machine: NUMA nodes, how far they are apart, and which of
- * them a PCI device is at.  What hwloc knows of it is copied into a few tables; hwloc
- * itself is in the process only while that is done, and only where somebody asks.
- * Without hwloc, or where it knows nothing, everything is equally near.
+ * Where things are in the machine: NUMA nodes, their distances, and the node of a PCI
+ * device.  What hwloc knows of this is copied into a few tables; hwloc is loaded only
+ * for that, and only when needed.  Without hwloc, or where it knows nothing, everything
+ * is equally near.
  */
 #ifndef LNX_TOPO_H
 #define LNX_TOPO_H
@@ -20,10 +20,10 @@ struct lnx_pci {
 
 /* Distances as firmware states them: 10 inside a node. */
 #define LNX_TOPO_NEAR	10
-#define LNX_TOPO_AWAY	12		/* same package; when it does not say */
-#define LNX_TOPO_FAR	20		/* another one; when it does not say */
+#define LNX_TOPO_AWAY	12		/* same package, if firmware does not tell */
+#define LNX_TOPO_FAR	20		/* another one, if firmware does not tell */
 
-/* From a device to another.  Smaller is nearer. */
+/* From one device to another.  Smaller is nearer. */
 enum lnx_topo_hops {
 	LNX_HOPS_SWITCH,		/* a PCI switch or port in common */
 	LNX_HOPS_HOST,			/* a host bridge */
@@ -40,11 +40,11 @@ int lnx_topo_load(const char *xml, struct lnx_topo **topo);
 void lnx_topo_free(struct lnx_topo *topo);
 
 /*
- * This machine, read at the first call (tens of ms), then shared by all endpoints
- * of the process until lnx_topo_fini.  NULL when it cannot be told.  Any thread.
+ * This machine, read at the first call (tens of ms), then shared by all endpoints of
+ * the process until lnx_topo_fini.  NULL when it cannot be read.  Any thread.
  */
 const struct lnx_topo *lnx_topo_get(void);
-/* When libfabric unloads us: nobody uses it any more. */
+/* When libfabric unloads us: it is not used any more. */
 void lnx_topo_fini(void);
 /* Has this machine more than one NUMA node?  Without loading anything. */
 bool lnx_topo_numa(void);
@@ -56,18 +56,18 @@ uint64_t lnx_topo_of_cpu(const struct lnx_topo *topo, unsigned cpu);
 /* Of a NUMA node, by its number in the operating system. */
 uint64_t lnx_topo_of_node(const struct lnx_topo *topo, unsigned node);
 /*
- * Of the calling thread: the node it is bound to, or where it has a choice, the one
- * it runs at now.
+ * Of the calling thread: the node it is bound to, or if it is bound to several, the one
+ * it runs on now.
  */
 uint64_t lnx_topo_of_thread(const struct lnx_topo *topo);
 /*
- * Of the page that buf is in; unknown before it was first touched.  A system call:
- * nothing for each message, which is why rails are judged from the thread that
- * opens the endpoint.
+ * Of the page that buf is in; unknown before it was first touched.  It is a system
+ * call, too slow for each message: so rails are judged from the thread that opens the
+ * endpoint.
  */
 uint64_t lnx_topo_of_buffer(const struct lnx_topo *topo, const void *buf);
 
-/* Between the nearest two of both sets; LNX_TOPO_NEAR when one is unknown. */
+/* Between the nearest two nodes of both sets; LNX_TOPO_NEAR when one is unknown. */
 uint32_t lnx_topo_distance(const struct lnx_topo *topo, uint64_t a, uint64_t b);
 enum lnx_topo_hops lnx_topo_hops(const struct lnx_topo *topo,
 				 const struct lnx_pci *a,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See warn_once.h. */
+/* Warnings that are given once per process.  See warn_once.h. */
 #include "core/warn_once.h"
 
 #include <pthread.h>
@@ -11,12 +11,12 @@
 #include "base/say.h"
 #include "fi.h"
 
-#define SAID_MAX	64	/* beyond that the oldest may be said again */
+#define SAID_MAX	64	/* beyond that the oldest may be repeated */
 
 static pthread_mutex_t said_lock = PTHREAD_MUTEX_INITIALIZER;
 static uint64_t said[SAID_MAX];
 static unsigned nsaid;
-static bool aloud;			/* constant once we are loaded */
+static bool aloud;			/* constant after loading */
 
 static uint64_t hash(const char *s)
 {

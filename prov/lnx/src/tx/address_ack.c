@@ -4,7 +4,7 @@
  * tx/reopen.c.
  *
  * A rail that is opened anew listens on a new port, so that a peer cannot confuse it
- * with a connection it still believes open; the peers are told the port over another
+ * with a connection it still takes for open; the peers are told the port over another
  * path.  That path may fail before they get the message, for both ends at once.  Then
  * each end would try the other at an address where no rail is, for ever.  So a rail
  * whose peer has no other path is opened at the port where that peer is known to look

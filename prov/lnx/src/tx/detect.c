@@ -76,17 +76,17 @@ LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
 			      unsigned class, uint64_t now)
 {
 	struct lnx_ep *ep = peer->ep;
-	unsigned who;
+	unsigned charge;
 
 	if (class == LNX_CLASS_OK)
 		return;
 	path->detect.charged_ns = now;
 	lnx_class_count(&ep->stats, class);
-	who = lnx_class_charges(class, remote_rails(peer), peer->self);
+	charge = lnx_class_charges(class, remote_rails(peer), peer->self);
 	lnx_health_fail(&path->detect.health, &ep->plan, class, now);
-	if (who & LNX_CHARGE_LOCAL)
+	if (charge & LNX_CHARGE_LOCAL)
 		lnx_health_fail(&path->rail->health, &ep->plan, class, now);
-	if (who & LNX_CHARGE_REMOTE)
+	if (charge & LNX_CHARGE_REMOTE)
 		lnx_health_fail(lnx_detect_remote_health(peer, path), &ep->plan, class,
 				now);
 }

@@ -60,7 +60,7 @@ static LNX_COLD bool half_open_none(struct lnx_rail *rail)
 static LNX_COLD bool in_use(const struct lnx_rail *rail)
 {
 	struct lnx_node *n, *tmp;
-	bool left = false;
+	bool down = false;
 	unsigned i;
 
 	lnx_list_foreach(&rail->ep->peers, n, tmp) {
@@ -74,10 +74,10 @@ static LNX_COLD bool in_use(const struct lnx_rail *rail)
 				continue;
 			if (peer->path[i].state != LNX_PATH_DOWN)
 				return true;
-			left = true;
+			down = true;
 		}
 	}
-	return !left && !rail->link_down;
+	return !down && !rail->link_down;
 }
 
 LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now)
