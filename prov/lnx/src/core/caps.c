@@ -34,10 +34,10 @@
 
 /*
  * The capabilities, one row each; a new one is a new row.
- * 	PRIMARY		only given when asked for
- * 	MODIFIER	narrows a primary; all of them when none is asked for
- * 	FREE		given even if not asked for
- * 	RAILS		the same, but only as far as the rails have it
+ *	PRIMARY		only given when asked for
+ *	MODIFIER	narrows a primary; all of them when none is asked for
+ *	FREE		given even if not asked for
+ *	RAILS		the same, but only as far as the rails have it
  */
 enum cap_class { PRIMARY, MODIFIER, FREE, RAILS };
 #define TX	1

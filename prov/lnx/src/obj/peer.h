@@ -26,10 +26,10 @@ struct lnx_txe;
 /*
  * One path to a peer.  State is per path; rails and peers summarise it.
  *
- * 	IDLE --send--> CONNECTING --accepted--> UP --error--> CONNECTING
- * 	IDLE --accepted--> UP
- * 	CONNECTING --deadline--> DEAD
- * 	any --silence, link down--> DOWN --it answers--> UP	(tx/detect.h)
+ *	IDLE --send--> CONNECTING --accepted--> UP --error--> CONNECTING
+ *	IDLE --accepted--> UP
+ *	CONNECTING --deadline--> DEAD
+ *	any --silence, link down--> DOWN --it answers--> UP	(tx/detect.h)
  */
 enum lnx_path_state {
 	LNX_PATH_IDLE,

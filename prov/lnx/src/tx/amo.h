@@ -2,8 +2,8 @@
 /*
  * Atomic operations, initiator's side.
  *
- * 	api/atomic.c → tx/amo.h ⇢ core				(direct rail)
- * 	api/atomic.c → tx/amo.h → tx/amo.c → tx/frame.c → core	(ATOMIC)
+ *	api/atomic.c → tx/amo.h ⇢ core				(direct rail)
+ *	api/atomic.c → tx/amo.h → tx/amo.c → tx/frame.c → core	(ATOMIC)
  *
  * The target's lnx executes a frame (rx/amo_serve.c), only once however often it is
  * sent, and always answers: a completion means that the target memory has changed.

@@ -3,9 +3,9 @@
  * Direct operations that the peer's lnx must confirm or count: those with
  * FI_DELIVERY_COMPLETE, and writes to peers whose memory has counters.
  *
- * 	tx/frame.c, tx/rma.c, tx/amo.c → tx/confirm.c → core: the operation, a note
- * 	the peer's rx/confirm.c → core: a note with the answer
- * 	rx/fetch.c → lnx_confirm_answered
+ *	tx/frame.c, tx/rma.c, tx/amo.c → tx/confirm.c → core: the operation, a note
+ *	the peer's rx/confirm.c → core: a note with the answer
+ *	rx/fetch.c → lnx_confirm_answered
  *
  * The core of shm 2.1 completes an inject when it is in the peer's queue, whatever the
  * endpoint's level is; it returns a buffer twice when an atomic has

@@ -5,7 +5,7 @@
  * api/native_*.c.  What cores cannot do, and do not refuse reliably, is checked here as
  * in tx/submit.h and tx/rma.h.
  *
- * 	api/native_msg.c → tx/native.h → core ⇢ comp/native.c
+ *	api/native_msg.c → tx/native.h → core ⇢ comp/native.c
  */
 #ifndef LNX_TX_NATIVE_H
 #define LNX_TX_NATIVE_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The one place that knows the layout of the address blob.  A blob has one
- * spelling only: what unpacks packs again to the same bytes, so that blobs can
- * be compared with memcmp, and nothing can be hidden in unused bytes.
+ * The only code that knows the layout of the address blob.  A blob has one form only:
+ * what was unpacked packs again to the same bytes.  So blobs can be compared with
+ * memcmp, and nothing can be hidden in unused bytes.
  */
 #include "wire/addr.h"
 
@@ -78,7 +78,7 @@ static bool all_zero(const uint8_t *p, size_t n)
 	return true;
 }
 
-/* Nobody, everybody or a group: nothing that one endpoint can be bound to. */
+/* Unspecified, broadcast or multicast: no address that an endpoint can be bound to. */
 static bool ipv4_unusable(const uint8_t a[4])
 {
 	return all_zero(a, 4) || (a[0] & 0xf0) == 0xe0 ||
@@ -95,7 +95,7 @@ static bool ipv6_link_local(const uint8_t a[16])
 	return a[0] == 0xfe && (a[1] & 0xc0) == 0x80;
 }
 
-/* One rail at p: bytes used, 0 when it is left out, or -EINVAL. */
+/* Pack one rail at p: bytes used, 0 when it is left out, or -EINVAL. */
 static int pack_rail(const struct lnx_addr_rail *r,
 		     uint8_t p[LNX_WIRE_ADDR_RAILS_BYTES])
 {
@@ -132,7 +132,7 @@ static int pack_rail(const struct lnx_addr_rail *r,
 		put_le(body + 16, ntohs(in6.sin6_port), 2);
 		if (ipv6_unusable(body))
 			return -EINVAL;
-		/* Means nothing without the scope, which is our own number. */
+		/* Useless without the scope, which is a number of this host only. */
 		if (ipv6_link_local(body))
 			return 0;
 		n = LNX_WIRE_ADDR_IPV6_BYTES;
@@ -187,7 +187,7 @@ static int pack(const struct lnx_addr *a, uint8_t buf[LNX_ADDR_BYTES])
 		n = pack_rail(&a->rail[i], rail);
 		if (n < 0)
 			return n;
-		/* Once one is left out, so is the rest: order is kept. */
+		/* After one is left out, so are all others: the order is kept. */
 		full |= used + (size_t)n > sizeof(w.rails);
 		if (!n || full) {
 			more = true;
@@ -270,7 +270,7 @@ static int unpack_ip(struct lnx_addr_rail *r, unsigned index, unsigned form,
 	return 0;
 }
 
-/* One rail of at most left bytes at p: bytes used, or a negative errno. */
+/* Unpack one rail from at most left bytes at p: bytes used, or a negative errno. */
 static int unpack_rail(struct lnx_addr_rail *r, unsigned index,
 		       const uint8_t *p, size_t left, struct reason *why)
 {
@@ -279,7 +279,7 @@ static int unpack_rail(struct lnx_addr_rail *r, unsigned index,
 	size_t len;
 	int ret;
 
-	/* Every form has at least one byte of its own. */
+	/* In every form at least one byte follows the head. */
 	if (left <= LNX_WIRE_ADDR_RAIL_HEAD)
 		goto beyond;
 	r->prov = p[0] & LNX_WIRE_ADDR_PROV_MASK;
@@ -349,7 +349,7 @@ static int unpack(struct lnx_addr *a, const void *buf, size_t len,
 	unsigned i;
 	int n;
 
-	/* These come first and keep their places in every version. */
+	/* These come first and keep their offsets in every version. */
 	if (len < offsetof(struct lnx_wire_addr, flags))
 		return refuse(&why, -EINVAL, "the address has %zu bytes; one "
 			      "of lnx has %d", len, LNX_WIRE_ADDR_BYTES);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The address blob: what fi_getname returns and fi_av_insert takes.  Always
- * LNX_ADDR_BYTES (64) long, because applications insert arrays of addresses and
- * because Open MPI 4.1 copies fi_getname's result into 64 bytes.  Layout and
- * version rules are in lnx_wire_addr.h; wire/addr.c is the only code that knows
- * them.
+ * LNX_ADDR_BYTES (64) long, because applications insert arrays of addresses and because
+ * Open MPI 4.1 copies fi_getname's result into 64 bytes.  Layout and version rules are
+ * in lnx_wire_addr.h; only wire/addr.c uses them.
  *
  * The shm rail needs no room: its core address is a name derived from eid
  * (lnx_addr_shm_name).
@@ -39,7 +38,7 @@ enum lnx_prov_id {
 };
 
 struct lnx_addr_rail {
-	uint8_t prov;			/* enum lnx_prov_id, not shm */
+	uint8_t prov;			/* enum lnx_prov_id, except shm */
 	uint8_t rawlen;			/* bytes used in raw */
 	uint16_t group;			/* lnx_addr_group() of the rail */
 	uint8_t raw[LNX_ADDR_RAW];	/* core address as fi_getname gave it:
@@ -57,35 +56,36 @@ struct lnx_addr {
 };
 
 /*
- * Give a, whose rails were all added by this, one more if the blob has place for it.
- * Its index there, -ENOSPC when it is left out (IPv6 link-local ones always are,
- * they mean nothing on another host) and a->more was set, or -EINVAL when r is
- * malformed.
+ * Add a rail to a, whose other rails were all added by this function, if the blob has
+ * room for it.  Its index there; -ENOSPC when it is left out and a->more was set
+ * (always for IPv6 link-local addresses, which are useless on another host); or -EINVAL
+ * when r is malformed.
  */
 int lnx_addr_add(struct lnx_addr *a, const struct lnx_addr_rail *r);
 
 /*
- * Pack a into buf[LNX_ADDR_BYTES]; sockaddrs are stripped to address and port.
- * What lnx_addr_add would leave out is left out here, with `more` set in the
- * blob; of rails that do not fit, those at the end.  0, or -EINVAL with buf untouched if a itself is malformed (eid 0,
- * bad lengths, provider, group 0, an address without port or not of one host).
+ * Pack a into buf[LNX_ADDR_BYTES]; sockaddrs are reduced to address and port.  What
+ * lnx_addr_add would leave out is left out here too, with `more` set in the blob; if
+ * rails do not fit, the last ones are left out.  0, or -EINVAL with buf unchanged if a
+ * itself is malformed (eid 0, bad lengths, provider, group 0, an address without port
+ * or not of one host).
  */
 int lnx_addr_pack(const struct lnx_addr *a, uint8_t buf[LNX_ADDR_BYTES]);
 
 /*
- * Check and unpack a blob that may come from anybody.  0, or a negative errno
- * with one sentence in why (cut at why_size; may be NULL): -EINVAL (no magic,
- * lengths, counts, reserved bits, port 0, trailing garbage), -EPROTONOSUPPORT
- * (version: the sentence names both).  *a is written on success only, with
- * every byte of raw beyond rawlen 0, and packs to the same blob again.
+ * Check and unpack an untrusted blob.  0, or a negative errno with one sentence in why
+ * (cut at why_size; may be NULL): -EINVAL (no magic, lengths, counts, reserved bits,
+ * port 0, trailing garbage), -EPROTONOSUPPORT (version: the sentence names both).  *a
+ * is written only on success, with every byte of raw beyond rawlen 0, and packs to the
+ * same blob again.
  */
 int lnx_addr_unpack(struct lnx_addr *a, const void *buf, size_t len,
 		    char *why, size_t why_size);
 
 /*
  * The same for the address of a fi_info, which may be of no endpoint: then eid is 0 and
- * there are no rails, only a host and what kind of endpoint it would be.  Never on the
- * wire, and no destination: lnx_addr_unpack refuses it.
+ * there are no rails, only a host and the kind of endpoint.  It is never on the wire,
+ * and no destination: lnx_addr_unpack refuses it.
  */
 int lnx_addr_source_pack(const struct lnx_addr *a,
 			 uint8_t buf[LNX_ADDR_BYTES]);
@@ -93,9 +93,9 @@ int lnx_addr_source_unpack(struct lnx_addr *a, const void *buf, size_t len,
 			   char *why, size_t why_size);
 
 /*
- * One rail in the form that blobs and lists have.  Pack: bytes written, 0 for one that
- * means nothing elsewhere, or -EINVAL.  Unpack: bytes of at most left that it took, or
- * -EINVAL; *r as after lnx_addr_unpack.
+ * One rail in the form used in blobs and lists.  Pack: bytes written; 0 if the rail is
+ * useless elsewhere; or -EINVAL.  Unpack: bytes read, of at most left, or -EINVAL; *r
+ * as after lnx_addr_unpack.
  */
 #define LNX_ADDR_RAIL_BYTES	40
 int lnx_addr_rail_pack(const struct lnx_addr_rail *r,
@@ -104,9 +104,9 @@ int lnx_addr_rail_unpack(struct lnx_addr_rail *r, const uint8_t *p,
 			 size_t left);
 
 /* Text for fi_av_straddr and logs, like
- * "lnx://0123456789abcdef@89abcdef01234567/shm,tcp=10.77.1.1:4711#1a2b", with
- * ",..." at the end for `more`.  IPv6 stands in brackets, bytes as 0x and hex.
- * Writes at most size bytes with NUL; returns the full length without NUL. */
+ * "lnx://0123456789abcdef@89abcdef01234567/shm,tcp=10.77.1.1:4711#1a2b", with ",..."
+ * at the end for `more`.  IPv6 is in brackets, bytes are 0x and hex.  Writes at most
+ * size bytes with NUL; returns the full length without NUL. */
 size_t lnx_addr_print(const struct lnx_addr *a, char *buf, size_t size);
 
 /* 16-bit hash of provider number and core fabric name: rails with equal group
@@ -119,13 +119,13 @@ uint8_t lnx_addr_prov_id(const char *name);
 const char *lnx_addr_prov_name(uint8_t prov);
 
 /*
- * Name of the shm endpoint that belongs to eid, as shm spells addresses, at
- * most 40 bytes with NUL: "fi_shm://lnx-" and 16 hex digits.
+ * Name of the shm endpoint that belongs to eid, as shm spells addresses, at most 40
+ * bytes with NUL: "fi_shm://lnx-" and 16 hex digits.
  *
- * The endpoint gets exactly this name only by fi_setname(ep, name, strlen + 1)
- * between fi_endpoint and fi_enable.  A src_addr in the hints is not enough:
- * shm appends ":uid:index" to it, and index counts endpoints of the process, so
- * that peers could not guess it.  The file is /dev/shm/lnx-<hex>.
+ * The endpoint gets exactly this name only with fi_setname(ep, name, strlen + 1)
+ * between fi_endpoint and fi_enable.  A src_addr in the hints is not enough: shm
+ * appends ":uid:index" to it, and index counts endpoints of the process, so that peers
+ * could not guess it.  The file is /dev/shm/lnx-<hex>.
  */
 #define LNX_SHM_NAME_BYTES	40
 void lnx_addr_shm_name(uint64_t eid, char name[LNX_SHM_NAME_BYTES]);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Packs and checks the payloads of ATOMIC frames.  See atomic.h. */
 #include "wire/atomic.h"
 
 #include <endian.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Payloads of ATOMIC frames in the host's byte order, and their way onto and off
- * the wire.  What arrives is hostile until lnx_atomic_get has returned 0; then its
- * lengths are what they say, but what op, type and cls mean is not looked at here.
+ * Payloads of ATOMIC frames in the host's byte order, packed and unpacked here.  Data
+ * that arrives is not trusted until lnx_atomic_get has returned 0.  Then its lengths
+ * are right, but op, type and cls are not checked here.
  */
 #ifndef LNX_ATOMIC_WIRE_H
 #define LNX_ATOMIC_WIRE_H
@@ -19,7 +19,7 @@ struct lnx_atomic {
 	uint8_t noperand;
 	unsigned nseg;
 	unsigned size;			/* bytes of an element */
-	unsigned count;			/* sum of those of the pieces */
+	unsigned count;			/* sum over the pieces */
 	struct {
 		uint64_t addr;
 		uint64_t key;
@@ -27,7 +27,7 @@ struct lnx_atomic {
 	} seg[LNX_ATOMIC_SEGS];
 };
 
-/* Bytes in front of the operands; they are 8-byte aligned if the payload is. */
+/* Bytes before the operands; they are 8-byte aligned if the payload is. */
 static inline size_t lnx_atomic_head(const struct lnx_atomic *a)
 {
 	return sizeof(struct lnx_wire_atomic) +
@@ -46,7 +46,7 @@ static inline size_t lnx_atomic_size(const struct lnx_atomic *a)
 	return lnx_atomic_head(a) + a->noperand * lnx_atomic_bytes(a);
 }
 
-/* Write all but the operands. */
+/* Write everything but the operands. */
 void lnx_atomic_put(void *payload, const struct lnx_atomic *a);
 /* 0 or -EBADMSG. */
 int lnx_atomic_get(struct lnx_atomic *a, const void *payload, size_t size);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Packs and checks frame headers and the payloads defined in lnx_wire.h.  See hdr.h. */
 #include "wire/hdr.h"
 
 #include <errno.h>

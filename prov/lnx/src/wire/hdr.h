@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Headers in the host's byte order, and their way onto and off the wire.  What
- * arrives is hostile until lnx_hdr_get and lnx_rts_get have returned 0.
+ * Headers in the host's byte order, packed and unpacked here.  Data that arrives is not
+ * trusted until lnx_hdr_get and lnx_rts_get have returned 0.
  */
 #ifndef LNX_HDR_H
 #define LNX_HDR_H
@@ -43,7 +43,7 @@ struct lnx_rts {
 	} key[LNX_RTS_SEGS][LNX_RTS_KEYS];
 };
 
-/* What a rail of the peer's carried of a large message. */
+/* How much of a large message went over one rail of the peer. */
 struct lnx_moved {
 	uint16_t rail;
 	uint64_t bytes;
@@ -56,7 +56,7 @@ struct lnx_rma_target {
 	uint64_t len;
 };
 
-/* How a peer's rails know one registration of its memory. */
+/* One registration of a peer's memory, as its rails know it. */
 struct lnx_keys {
 	uint64_t len;
 	uint64_t origin;
@@ -78,7 +78,7 @@ static inline bool lnx_kind_sequenced(uint8_t kind)
 /* Write all 64 bytes of w. */
 LNX_INLINE void lnx_hdr_put(struct lnx_wire_hdr *w, const struct lnx_hdr *h)
 {
-	/* Magic, version, kind and flags at once. */
+	/* Magic, version, kind and flags in one word. */
 	uint32_t first = htole32(LNX_WIRE_MAGIC | LNX_WIRE_VERSION << 8 |
 				 (uint32_t)h->kind << 16 |
 				 (uint32_t)h->flags << 24);
@@ -97,7 +97,7 @@ LNX_INLINE void lnx_hdr_put(struct lnx_wire_hdr *w, const struct lnx_hdr *h)
 	w->key = htole64(h->key);
 }
 
-/* The parts that are only known when the frame leaves, also again. */
+/* The fields that are known only when the frame leaves, also when it leaves again. */
 LNX_INLINE void lnx_hdr_set_ack(struct lnx_wire_hdr *w, uint32_t ack)
 {
 	w->ack = htole32(ack);
@@ -118,23 +118,23 @@ LNX_INLINE void lnx_hdr_set_path(struct lnx_wire_hdr *w, uint16_t rail,
 LNX_INLINE int lnx_hdr_get(struct lnx_hdr *h, const void *frame,
 			   size_t frame_len);
 
-/* Slow half of lnx_hdr_get: kinds other than MSG and TAG, and all errors but that
- * of the length of the frame. */
+/* Slow half of lnx_hdr_get: kinds other than MSG and TAG, and all errors except a wrong
+ * frame length. */
 int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		  size_t frame_len);
 
-/* Bytes that the payload of r takes, and writing it there. */
+/* Bytes of the payload of r; and write it. */
 size_t lnx_rts_size(const struct lnx_rts *r);
 void lnx_rts_put(void *payload, const struct lnx_rts *r);
 /* total is the header's len.  0 or -EBADMSG. */
 int lnx_rts_get(struct lnx_rts *r, const void *payload, size_t size,
 		uint64_t total);
 
-/* The payload of a FIN that lnx_hdr_get took: n of them, up to LNX_WIRE_PATHS. */
+/* The payload of a FIN that lnx_hdr_get accepted: n of them, up to LNX_WIRE_PATHS. */
 void lnx_moved_put(void *payload, const struct lnx_moved *m, unsigned n);
 unsigned lnx_moved_get(struct lnx_moved *m, const void *payload, size_t size);
 
-/* The head of a PUT_RTS: n pieces; get: which make up total.  0 or -EBADMSG. */
+/* The start of a PUT_RTS: n pieces; get: their sum is total.  0 or -EBADMSG. */
 void lnx_rma_targets_put(void *payload, const struct lnx_rma_target *p, unsigned n);
 int lnx_rma_targets_get(struct lnx_rma_target *p, unsigned n, const void *payload,
 		   uint64_t total);
@@ -160,7 +160,7 @@ LNX_INLINE int lnx_hdr_get(struct lnx_hdr *h, const void *frame,
 	const struct lnx_wire_hdr *w = frame;
 	uint32_t first;
 
-	/* One comparison for both: too short is very long. */
+	/* One comparison for both limits: too short becomes very long. */
 	if (lnx_unlikely(frame_len - sizeof(*w) > LNX_PAYLOAD_MAX))
 		return -EBADMSG;
 	h->kind = w->kind;
@@ -175,7 +175,10 @@ LNX_INLINE int lnx_hdr_get(struct lnx_hdr *h, const void *frame,
 	h->data = le64toh(w->data);
 	h->len = le64toh(w->len);
 	h->key = le64toh(w->key);
-	/* Magic, version, kind and flags at once: a whole message of this version? */
+	/*
+	 * Magic, version, kind and flags in one word: is it a whole message of this
+	 * version?
+	 */
 	memcpy(&first, w, sizeof(first));
 	if (lnx_likely((le32toh(first) & ~((LNX_KIND_MSG ^ LNX_KIND_TAG) << 16 |
 					   (uint32_t)LNX_WIRE_F_MSG << 24)) ==

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Packs and checks the list of all rails.  See rails.h. */
 #include "wire/rails.h"
 
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receive side of the sequence: which frame is next, which came early, which is
- * a duplicate.  32-bit numbers wrap; the window is far smaller than half of
- * them.  Pure.  One per peer, under the owner lock.
+ * Receive side of the sequence: which frame is next, which came early, which is a
+ * duplicate.  32-bit numbers wrap; the window is far smaller than half of them.  Does
+ * no I/O.  One per peer, under the owner lock.
  */
 #ifndef LNX_SEQ_H
 #define LNX_SEQ_H
@@ -11,13 +11,13 @@
 
 #include "base/compiler.h"
 
-/* Frames ooo for later, at most; also the largest window a sender may use. */
+/* Most frames in the out-of-order queue; also the largest window a sender may use. */
 #define LNX_SEQ_WINDOW	4096
-/* What lnx_seq_ooo_add allocates for the first of them. */
+/* Size of the array that lnx_seq_ooo_add allocates for the first of them. */
 #define LNX_SEQ_OOO_BYTES	(LNX_SEQ_WINDOW * sizeof(void *))
 
 struct lnx_seq {
-	uint32_t next;			/* the number expected */
+	uint32_t next;			/* the next number to handle */
 	uint32_t n_ooo;			/* frames in ooo[] */
 	void **ooo;			/* [LNX_SEQ_WINDOW], NULL until a gap */
 };
@@ -41,7 +41,7 @@ LNX_INLINE enum lnx_seq_verdict lnx_seq_judge(const struct lnx_seq *s,
 	return ahead > UINT32_MAX / 2 ? LNX_SEQ_OLD : LNX_SEQ_FAR;
 }
 
-/* Keep an early frame.  0; -EEXIST when that number is ooo already; -ENOMEM. */
+/* Queue an early frame.  0; -EEXIST when that number is queued already; -ENOMEM. */
 int lnx_seq_ooo_add(struct lnx_seq *s, uint32_t seq, void *frame);
 
 /* Count the frame at `next` as handled. */
@@ -50,7 +50,7 @@ LNX_INLINE void lnx_seq_advance(struct lnx_seq *s)
 	s->next++;
 }
 
-/* The ooo frame that is now next, removed, or NULL. */
+/* The queued frame that is next now, removed, or NULL. */
 void *lnx_seq_pop_slow(struct lnx_seq *s);
 
 LNX_INLINE void *lnx_seq_pop(struct lnx_seq *s)
@@ -58,7 +58,7 @@ LNX_INLINE void *lnx_seq_pop(struct lnx_seq *s)
 	return lnx_likely(!s->n_ooo) ? NULL : lnx_seq_pop_slow(s);
 }
 
-/* Any ooo frame, removed, or NULL; for closing. */
+/* Any queued frame, removed, or NULL; for closing. */
 void *lnx_seq_drain(struct lnx_seq *s);
 /* Frees ooo[], which must have been drained. */
 void lnx_seq_fini(struct lnx_seq *s);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Packs and checks shm control messages.  See shm_ctrl.h. */
 #include <errno.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Notes of the shared memory rail, onto it and off it: lnx_wire_shm.h. */
+/* Control messages of the shared memory rail, packed and unpacked: lnx_wire_shm.h. */
 #ifndef LNX_SHM_CTRL_H
 #define LNX_SHM_CTRL_H
 
@@ -7,17 +7,19 @@
 
 #include "lnx_wire_shm.h"
 
-/* Write all LNX_SHM_CTRL_BYTES of bytes; magic is put in, what is not used must be 0. */
+/*
+ * Write all LNX_SHM_CTRL_BYTES of bytes; the magic is added, unused fields must be 0.
+ */
 void lnx_shm_ctrl_put(void *bytes, const struct lnx_wire_shm_ctrl *n);
-/* Is it a note for the endpoint dst, and well-formed?  0 or -EBADMSG. */
+/* Is it a control message for the endpoint dst, and well-formed?  0 or -EBADMSG. */
 int lnx_shm_ctrl_get(struct lnx_wire_shm_ctrl *n, const void *bytes, uint64_t dst);
-/* The same for a PUT or RESP, which lnx_shm_ctrl_get does not take. */
+/* The same for a PUT or RESP, which lnx_shm_ctrl_get refuses. */
 void lnx_shm_ctrl_put_put(void *bytes, const struct lnx_wire_note_put *n);
 int lnx_shm_ctrl_put_get(struct lnx_wire_note_put *n, const void *bytes,
 		     uint64_t dst);
 
-/* The same of LNX_COPY_BYTES, but for the data: put returns where c->len bytes of it
- * go, and get leaves them where they are, behind LNX_COPY_HEAD. */
+/* The same for the LNX_COPY_BYTES of a copy, without the data: put returns where its
+ * c->len bytes go, and get leaves them in place, behind LNX_COPY_HEAD. */
 #define LNX_COPY_HEAD	offsetof(struct lnx_wire_copy, data)
 void *lnx_copy_put(void *bytes, const struct lnx_wire_copy *c);
 int lnx_copy_get(struct lnx_wire_copy *c, const void *bytes, uint64_t dst);
