@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Every byte of a framed message on the wire.  (The address blob is in
- * lnx_wire_addr.h.)  All integers are little-endian and unaligned access is
- * never needed: the header is 64 bytes, payload follows it directly.
+ * lnx_wire_addr.h.)  All integers are little-endian and unaligned access is never
+ * needed: the header is 64 bytes, payload follows it directly.
  *
  * Versions: a receiver drops frames whose version it does not know and logs both
- * versions, now and then if they keep coming.  Fields and kinds marked reserved
- * are sent as 0, or not sent, and are ignored by receivers of this version, so
- * that later versions may give them a meaning that old receivers can live without.
+ * versions, now and then if they keep coming.  Fields and kinds marked reserved are
+ * sent as 0, or not sent, and receivers of this version ignore them.  So later versions
+ * may use them for things that old receivers can ignore.
  *
- * Sequenced kinds carry a number of their own per (sender endpoint, receiver
- * endpoint), starting at 0 with the hello.  A receiver handles them in that order
- * whatever path they took, drops what it has already handled, and acknowledges
- * cumulatively: `ack` is the next number it expects, in every frame it sends.
- * The other kinds are outside the sequence and may be lost or repeated freely.
- * A later HELLO tells of rails that were opened anew, whose addresses replace those
- * of the rails in the same places, and of new ones.  So does a PROBE with an address
- * and a key, which goes the way that it tells of.  Of two, the one with the larger key
- * counts.
+ * Frames of sequenced kinds are numbered per (sender endpoint, receiver endpoint),
+ * starting at 0 with the hello.  A receiver handles them in that order whatever path
+ * they took, drops what it has already handled, and acknowledges cumulatively: `ack`,
+ * in every frame it sends, is the next number it expects.  The other kinds are outside
+ * the sequence and may be lost or repeated.  A later HELLO tells the addresses of rails
+ * that were opened anew, which replace those of the rails with the same index, and of
+ * new rails.  So does a PROBE with an address and a key, which is sent over the path it
+ * is about.  Of two, the one with the larger key counts.
  */
 #ifndef LNX_WIRE_H
 #define LNX_WIRE_H
@@ -32,34 +31,35 @@
 #define LNX_FRAME_MAX		16384
 
 enum lnx_wire_kind {
-	LNX_KIND_HELLO = 1,	/* sequenced; payload: sender's address blob, and
-				 * perhaps all its rails (lnx_wire_addr.h); key:
-				 * 1 + how often that has changed, or 0 */
+	LNX_KIND_HELLO = 1,	/* sequenced; payload: sender's address blob, and if
+				 * needed all its rails (lnx_wire_addr.h); key: 1 +
+				 * number of changes of these, or 0 */
 	LNX_KIND_MSG = 2,	/* sequenced; untagged message, whole payload */
 	LNX_KIND_TAG = 3,	/* sequenced; tagged message, whole payload */
 	LNX_KIND_RTS_MSG = 4,	/* sequenced; untagged, payload: lnx_wire_rts */
 	LNX_KIND_RTS_TAG = 5,	/* sequenced; tagged, payload: lnx_wire_rts */
 	LNX_KIND_FIN = 6,	/* sequenced; data: the RTS's op, len: error;
 				 * payload: lnx_wire_moved, if the RTS asked */
-	LNX_KIND_ACK = 7,	/* carries ack, and what came over which path:
-				 * tag: 1 + a path or 0, data: bytes of frames;
-				 * len, key: the same of another path */
+	LNX_KIND_ACK = 7,	/* carries ack, and what came over a path: tag: 1 +
+				 * path or 0, data: bytes of frames; len, key: the
+				 * same for another path */
 	LNX_KIND_PROBE = 8,	/* asks for an ACK now: does the peer live?  With
-				 * tag, 1 + a path of the sender's: for a PONG.
-				 * Payload: none, or the sender's address blob;
-				 * key: as of HELLO, 0 without a payload */
-	LNX_KIND_BYE = 9,	/* the endpoint is closing; seq: no frame of
-				 * that number or a later one will follow */
-	LNX_KIND_WRONG_ENDPOINT = 10,	/* answers a HELLO, or a PROBE with an address,
-				 * that was not for the endpoint it came to: tag:
-				 * its dst, src: who is there instead */
-	LNX_KIND_PONG = 11,	/* answers a PROBE by the way it came: its tag and
+				 * tag, 1 + a path of the sender's: asks for a PONG.
+				 * Payload: none, or the sender's address blob; key:
+				 * as of HELLO, 0 without a payload */
+	LNX_KIND_BYE = 9,	/* the endpoint is closing; seq: no frame with that
+				 * number or a later one will follow */
+	LNX_KIND_WRONG_ENDPOINT = 10,	/* answers a HELLO, or a PROBE with an
+					 * address, that came to the wrong endpoint:
+					 * tag: its dst, src: the endpoint that is
+					 * there instead */
+	LNX_KIND_PONG = 11,	/* answers a PROBE over the same path: its tag and
 				 * data; key: bytes of frames over that path */
-	LNX_KIND_RAIL = 12,	/* a rail of the sender's, tag its place in the
+	LNX_KIND_RAIL = 12,	/* a rail of the sender's, tag: its index in the
 				 * address; data: LNX_WIRE_RAIL_* */
-	/* Remote memory, all sequenced.  key names a registration of the receiver,
-	 * tag is the address where the access begins: the byte in it, or a virtual
-	 * address of the receiver's, as the receiver has it. */
+	/* Remote memory, all sequenced.  key is that of a registration of the receiver;
+	 * tag is the address where the access begins: an offset in it, or a virtual
+	 * address of the receiver's, as the receiver has chosen. */
 	LNX_KIND_PUT = 13,	/* payload: lnx_wire_put if F_PUT, then data */
 	LNX_KIND_PUT_RTS = 14,	/* tag: number of lnx_wire_target in the payload,
 				 * then lnx_wire_rts; the receiver reads */
@@ -71,9 +71,9 @@ enum lnx_wire_kind {
 };
 
 /*
- * How a rail is: its link is down, or up; or it is up and shall not be used while
- * another can.  The last is said again and again, and holds for two seconds each time;
- * who does not know it takes it, like any other number, for up.
+ * State of a rail: its link is down, or up; or it is up and must not be used while
+ * another can be.  The last is repeated, and is valid for two seconds each time; a
+ * receiver that does not know it takes it, like any other number, for up.
  */
 #define LNX_WIRE_RAIL_DOWN	0
 #define LNX_WIRE_RAIL_UP	1
@@ -83,7 +83,7 @@ enum lnx_wire_kind {
 #define LNX_WIRE_F_ROUTED	0x02	/* reserved: came through a gateway */
 #define LNX_WIRE_F_ACK_NOW	0x04	/* sender waits for the acknowledgement */
 #define LNX_WIRE_F_PUT		0x08	/* a PUT with lnx_wire_put */
-#define LNX_WIRE_F_LAST		0x10	/* PUT, GET: ends its write or read */
+#define LNX_WIRE_F_LAST		0x10	/* PUT, GET: the last of its write or read */
 #define LNX_WIRE_F_MSG		0x07	/* those that any kind may have */
 #define LNX_WIRE_F_ALL		0x1f
 
@@ -93,8 +93,8 @@ struct lnx_wire_hdr {
 	uint8_t kind;
 	uint8_t flags;
 	uint8_t hops;		/* reserved: hop limit of a routed frame */
-	uint8_t path;		/* sender's number for the way it took */
-	uint16_t rail;		/* sender's rail it left on, its place */
+	uint8_t path;		/* sender's number of the path it took */
+	uint16_t rail;		/* index of the sender's rail that it left on */
 	uint32_t seq;
 	uint32_t ack;
 	uint64_t src;		/* endpoint ids; never 0 */
@@ -113,19 +113,19 @@ static_assert(sizeof(struct lnx_wire_hdr) == 64, "header is one cache line");
 
 /*
  * Payload of an RTS: where the receiver may read the message.  The source is nseg
- * pieces, each registered with nkey rails.  Followed by nseg uint64_t lengths
- * (their sum is the header's len), then nseg * nkey lnx_wire_key, all keys of the
- * first piece first.
+ * pieces, each registered with nkey rails.  Followed by nseg uint64_t lengths (their
+ * sum is the header's len), then nseg * nkey lnx_wire_key, all keys of the first piece
+ * first.
  */
 struct lnx_wire_rts {
-	uint64_t op;		/* sender's name for the operation; FIN repeats it */
+	uint64_t op;		/* sender's number of the operation; FIN repeats it */
 	uint16_t nseg;		/* 1..LNX_RTS_SEGS */
 	uint16_t nkey;		/* 1..LNX_RTS_KEYS */
 	uint32_t flags;		/* LNX_RTS_F_*; others are ignored */
 };
 static_assert(sizeof(struct lnx_wire_rts) == 16, "rts");
 
-#define LNX_RTS_F_MOVED	0x1u	/* the FIN is to say which rails carried it */
+#define LNX_RTS_F_MOVED	0x1u	/* the FIN must tell which rails carried it */
 
 #define LNX_RTS_SEGS	4
 #define LNX_RTS_KEYS	16
@@ -139,16 +139,16 @@ struct lnx_wire_key {
 };
 static_assert(sizeof(struct lnx_wire_key) == 24, "key");
 
-/* What a FIN may carry, up to LNX_WIRE_PATHS of them. */
+/* Payload of a FIN, if requested: up to LNX_WIRE_PATHS of these. */
 struct lnx_wire_moved {
 	uint16_t rail;		/* of the RTS's sender, index in its address */
 	uint16_t reserved0;
 	uint32_t reserved1;
-	uint64_t bytes;		/* that the receiver read over it */
+	uint64_t bytes;		/* bytes that the receiver read over it */
 };
 static_assert(sizeof(struct lnx_wire_moved) == 16, "moved");
 
-/* A piece of the receiver's memory that a PUT_RTS wants written. */
+/* A piece of the receiver's memory that a PUT_RTS is to write. */
 struct lnx_wire_target {
 	uint64_t addr;
 	uint64_t key;
@@ -158,22 +158,22 @@ static_assert(sizeof(struct lnx_wire_target) == 24, "place");
 
 #define LNX_RMA_TARGETS_MAX		4
 
-/* Begins the payload of a PUT with F_PUT. */
+/* Start of the payload of a PUT with F_PUT. */
 struct lnx_wire_put {
-	uint64_t op;		/* data of the RESP that is wanted; 0: none */
-	uint64_t total;		/* bytes of the write that this is the end of */
+	uint64_t op;		/* data of the requested RESP; 0: none */
+	uint64_t total;		/* bytes of the write that ends with this */
 };
 static_assert(sizeof(struct lnx_wire_put) == 16, "put");
 
 #define LNX_WIRE_KEYS_READ	0x1	/* the registration may be read */
 #define LNX_WIRE_KEYS_WRITE	0x2	/* it may be written */
-#define LNX_WIRE_KEYS_TELL	0x4	/* its owner wants to hear of writes: an empty
-					 * PUT with F_LAST follows each, */
-#define LNX_WIRE_KEYS_TELL_READ	0x8	/* and of reads: a GET of nothing does */
+#define LNX_WIRE_KEYS_TELL	0x4	/* its owner counts writes: send an empty PUT
+					 * with F_LAST after each, */
+#define LNX_WIRE_KEYS_TELL_READ	0x8	/* and reads: send a GET of 0 bytes */
 
 /*
- * What a RESP to KEYS carries: how the rails know the registration, so that the
- * asker can read and write it.  Followed by nkey lnx_wire_key, whose addr is that of
+ * Payload of a RESP to KEYS: the keys of the registration on each rail, with which the
+ * peer can read and write it.  Followed by nkey lnx_wire_key, whose addr is that of
  * byte 0.
  */
 struct lnx_wire_keys {
@@ -181,7 +181,7 @@ struct lnx_wire_keys {
 	uint16_t nkey;		/* 1..LNX_RTS_KEYS */
 	uint16_t access;	/* LNX_WIRE_KEYS_* */
 	uint32_t reserved;
-	uint64_t origin;	/* address of its byte 0, as a PUT would name it */
+	uint64_t origin;	/* address of its byte 0, as used in a PUT */
 };
 static_assert(sizeof(struct lnx_wire_keys) == 24, "keys");
 
@@ -190,10 +190,10 @@ static_assert(sizeof(struct lnx_wire_rts) + LNX_RTS_SEGS * 8 +
 	      LNX_PAYLOAD_MAX, "the largest RTS fits a frame");
 
 /*
- * Payload of an ATOMIC: what to do, then nseg lnx_wire_atomic_seg, where to, then
- * noperand arrays of count elements: what to combine with, what to compare to.
- * op and type have the numbers of libfabric's enums; elements are little-endian.
- * A RESP answers it, with the count elements found there if cls says so.
+ * Payload of an ATOMIC: the operation, then nseg lnx_wire_atomic_seg: the targets, then
+ * noperand arrays of count elements: the operand, the comparison.  op and type have the
+ * numbers of libfabric's enums; elements are little-endian.  A RESP answers it, with
+ * the count elements found there if cls says so.
  */
 struct lnx_wire_atomic {
 	uint8_t op;		/* enum fi_op */
@@ -208,7 +208,7 @@ static_assert(sizeof(struct lnx_wire_atomic) == 8, "atomic");
 
 struct lnx_wire_atomic_seg {
 	uint64_t addr;		/* as the tag of a PUT */
-	uint64_t key;		/* names a registration of the receiver */
+	uint64_t key;		/* of a registration of the receiver */
 	uint16_t count;		/* elements there */
 	uint16_t reserved0;
 	uint32_t reserved1;

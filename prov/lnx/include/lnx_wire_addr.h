@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Every byte of the address blob: what fi_getname returns and fi_av_insert
- * takes.  64 bytes, all of them always present, integers little-endian, no
- * alignment needed.  Bytes that carry nothing are 0 and are checked to be.
+ * Every byte of the address blob: what fi_getname returns and fi_av_insert takes.  64
+ * bytes, all of them always present, integers little-endian, no alignment needed.
+ * Unused bytes are 0, which is checked.
  *
  *	0	magic "LNXA"
  *	4	version, LNX_WIRE_ADDR_VERSION
@@ -22,24 +22,24 @@
  *		RAW	n (one byte, at least 1), then n bytes as the core
  *			provider wrote them
  *
- * Four IPv4 rails take 36 of the 40 bytes.  Of rails that do not fit, peers know
- * by a flag that there are some, and all else by a hello.
+ * Four IPv4 rails take 36 of the 40 bytes.  A flag tells that there are rails which do
+ * not fit; a hello tells the rest.
  *
- * A rail has a number for as long as its endpoint is open, its place.  The blob lists
- * places 0, 1, 2 and so on.  A hello's payload is the blob, and behind it, unless the
- * blob says all there is to say, the list of all rails:
+ * A rail has an index, which never changes while its endpoint is open.  The blob lists
+ * the rails 0, 1, 2 and so on.  A hello's payload is the blob, and behind it, unless
+ * the blob has all rails, the list of all rails:
  *
  *	0	number of rails, 1..LNX_WIRE_RAILS_MAX
  *	1	0, three times
- *	4	for each rail its place (one byte, below LNX_WIRE_RAILS_MAX, higher than
+ *	4	for each rail its index (one byte, below LNX_WIRE_RAILS_MAX, higher than
  *		that of the one before), and the rail as in the blob
  *
- * A later hello may have more of them, and other addresses in known places; a place is
- * never taken back: that of a rail whose interface is no more is said to be down (RAIL).
+ * A later hello may have more rails, and other addresses for known ones; an index is
+ * never reused: a rail whose interface was removed is reported down (RAIL).
  *
- * Versions: magic and version keep their places for ever.  A blob of another
- * version is refused with both versions named; any change of layout or meaning,
- * a new provider number too, is a new version.
+ * Versions: the offsets of magic and version never change.  A blob of another version
+ * is refused, with both versions in the message; any change of layout or meaning, or a
+ * new provider number, is a new version.
  */
 #ifndef LNX_WIRE_ADDR_H
 #define LNX_WIRE_ADDR_H
@@ -85,7 +85,7 @@ enum lnx_wire_addr_form {
 
 #define LNX_WIRE_RAILS_MAX		16
 #define LNX_WIRE_RAILS_HEAD		4
-/* The longest rail is one that fills a blob alone. */
+/* The longest rail is one that alone fills a blob. */
 #define LNX_WIRE_RAILS_BYTES \
 	(LNX_WIRE_RAILS_HEAD + LNX_WIRE_RAILS_MAX * \
 	 (1 + LNX_WIRE_ADDR_RAILS_BYTES))

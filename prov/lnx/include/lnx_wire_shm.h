@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Every byte of a note: what two lnx endpoints say to each other over the shared
- * memory rail, where the application's messages travel without a header of ours.
+ * Every byte of an shm control message: what two lnx endpoints send each other over the
+ * shared memory rail, where the application's messages have no header of ours.
  *
- * A note is an untagged message of exactly LNX_SHM_CTRL_BYTES, an odd size that few
- * applications use; one that is no note is told apart by magic and ids, and is an
- * application's message.  Both ends are on one host: integers are in its order.
+ * A control message is an untagged message of exactly LNX_SHM_CTRL_BYTES, an odd size
+ * that few applications use.  Magic and ids tell it apart from an application's message
+ * of that size.  Both ends are on one host: integers are in its byte order.
  *
- * RTS announces a large message, which keeps its place among all others, and stays
- * in the sender's memory until the receiver has read it and says so with a FIN.  A
- * receiver that may not read it asks for copies with a GET.  These are untagged messages
- * of exactly LNX_COPY_BYTES, in the order of the data, and are told apart as notes are;
- * the FIN follows the last.
+ * RTS announces a large message, in order with all others.  The message stays in the
+ * sender's memory until the receiver has read it and sends a FIN.  A receiver that may
+ * not read it asks for copies with a GET.  These are untagged messages of exactly
+ * LNX_COPY_BYTES, in the order of the data, and are recognised in the same way; the FIN
+ * follows the last.
  *
- * PUT follows an operation that the core executes.  The core takes what is in its
- * queue in order, so when the PUT comes out, that operation has been executed.  The
- * receiver counts it, or answers it with a RESP, or both.
+ * PUT follows an operation that the core executes.  The core handles its queue in
+ * order, so when the PUT is received, that operation has been executed.  The receiver
+ * counts it, or answers it with a RESP, or both.
  */
 #ifndef LNX_WIRE_NOTE_H
 #define LNX_WIRE_NOTE_H
@@ -28,7 +28,7 @@
 #define LNX_SHM_CTRL_MAGIC		0x3165746f6e786e6cULL	/* "lnxnote1" */
 #define LNX_SHM_CTRL_BYTES		137
 #define LNX_SHM_CTRL_PIECES		4
-/* Of flags: the receiver shall ask for copies, and not try to read. */
+/* In flags: the receiver must ask for copies, and not try to read. */
 #define LNX_SHM_CTRL_F_COPY		0x80
 
 struct lnx_wire_shm_ctrl {
@@ -40,10 +40,11 @@ struct lnx_wire_shm_ctrl {
 	uint8_t npiece;		/* RTS: 1..LNX_SHM_CTRL_PIECES; others: 0 */
 	uint8_t reserved;
 	int32_t pid;		/* RTS: process that has the message, */
-	uint64_t cookie;		/* where it has src while the endpoint is open, */
-	uint64_t op;		/* sender's name for it; others repeat it */
+	uint64_t cookie;		/* address of src there while the endpoint is
+					 * open */
+	uint64_t op;		/* sender's number of it; others repeat it */
 	uint64_t tag;
-	uint64_t data;		/* GET: the receiver's name for it */
+	uint64_t data;		/* GET: the receiver's number of it */
 	uint64_t len;		/* GET: bytes wanted, not 0; FIN: error or 0 */
 	struct lnx_wire_piece {
 		uint64_t addr;
@@ -67,7 +68,7 @@ struct lnx_wire_copy {
 };
 static_assert(sizeof(struct lnx_wire_copy) == LNX_COPY_BYTES - 1, "copy");
 
-/* The same bytes of a PUT or RESP. */
+/* The same bytes, as a PUT or RESP. */
 struct lnx_wire_note_put {
 	uint64_t magic;
 	uint64_t src;
@@ -78,15 +79,15 @@ struct lnx_wire_note_put {
 	uint8_t reserved;
 	uint32_t err;		/* RESP: error or 0 */
 	uint64_t op;		/* PUT: number of the operation, one more each time;
-				 * 0: no RESP is wanted.  RESP: of the last one that
-				 * it answers, and all before it not answered yet */
+				 * 0: no RESP wanted.  RESP: of the last operation
+				 * that it answers; it answers all before that too */
 	/* What was written or changed; none: it was a message. */
 	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];
 };
 static_assert(sizeof(struct lnx_wire_note_put) == LNX_SHM_CTRL_BYTES - 1, "note");
 
-#define LNX_SHM_CTRL_F_COUNT	0x01	/* counters of this memory are to count it */
-#define LNX_SHM_CTRL_F_READ		0x02	/* it has read there as well */
+#define LNX_SHM_CTRL_F_COUNT	0x01	/* counters of this memory must count it */
+#define LNX_SHM_CTRL_F_READ		0x02	/* it was read there too */
 #define LNX_SHM_CTRL_F_ALL		0x03
 
 #endif
