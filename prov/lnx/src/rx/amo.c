@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two halves that know nothing of each other: `step` functions say what an
- * operation makes of a value of their type, in private memory; `element`
- * functions bring the value there and back in one atomic step, whatever its type.
+ * Executes atomic operations.  Two independent parts: `step` functions compute the
+ * result of an operation on a value of their type, in private memory; `element`
+ * functions load and store the value in one atomic step, whatever its type.
  */
 #include "rx/amo.h"
 
@@ -16,13 +16,16 @@
 /* ---- values ---- */
 
 /*
- * Turn the value at val into the new one: s is the operand, c what is compared.
- * False: it stays, and nothing is to be stored.
+ * Turn the value at val into the new one: s is the operand, c the comparison.  False:
+ * the value stays, and nothing is to be stored.
  */
 typedef bool step_fn(enum fi_op op, void *val, const void *src,
 		     const void *cmp);
 
-/* By bytes, so that those which are no segment of a value (NaNs, padding) survive. */
+/*
+ * As bytes, so that those which are not part of the value (padding), and NaNs, are
+ * kept.
+ */
 static inline bool swap(bool yes, void *val, const void *src, size_t size)
 {
 	if (yes)
@@ -47,8 +50,8 @@ static inline bool swap(bool yes, void *val, const void *src, size_t size)
 	case FI_MSWAP:		a = (s & c) | (a & ~c); break;
 
 /*
- * wide is the type to calculate in: for integers an unsigned one that is not
- * promoted to int, so that overflow wraps and is defined.
+ * wide is the type to calculate in: for integers an unsigned one that is not promoted
+ * to int, so that overflow wraps and is defined.
  */
 #define STEP(name, type, wide, ...)					\
 static bool name(enum fi_op op, void *val, const void *src,		\
@@ -97,7 +100,7 @@ STEP(step_i128, __int128, unsigned __int128, ORDERED BITWISE)
 STEP(step_u128, unsigned __int128, unsigned __int128, ORDERED BITWISE)
 #endif
 
-/* ---- types and what is defined for them ---- */
+/* ---- types and their operations ---- */
 
 #define BIT(op)		(1u << (op))
 
@@ -164,7 +167,7 @@ bool lnx_amo_valid(enum fi_op op, enum fi_datatype type,
 
 /* ---- elements in memory ---- */
 
-/* Do op on one element; *res, if not NULL, gets what was there. */
+/* Do op on one element; *res, if not NULL, gets the old value. */
 typedef void element_fn(const struct type *t, enum fi_op op, void *dst,
 			const void *src, const void *cmp, void *res);
 
@@ -189,7 +192,9 @@ ELEMENT(element_2, uint16_t)
 ELEMENT(element_4, uint32_t)
 ELEMENT(element_8, uint64_t)
 
-/* Innermost: taken with or without an owner lock, calls nothing. */
+/*
+ * Innermost lock: taken with or without an owner lock held; no calls while it is held.
+ */
 static pthread_mutex_t locked = PTHREAD_MUTEX_INITIALIZER;
 
 static void element_locked(const struct type *t, enum fi_op op, void *dst,
@@ -209,9 +214,9 @@ static void element_locked(const struct type *t, enum fi_op op, void *dst,
 
 #ifdef __x86_64__
 /*
- * 16 bytes at once.  Compilers leave this to a library that we would need for
- * nothing else.  A CPU with AVX reads 16 aligned bytes in one piece, and has
- * cmpxchg16b; where it has not, a read would be a write.
+ * 16 bytes at once.  Compilers leave this to a library that we would need for nothing
+ * else.  A CPU with AVX reads 16 aligned bytes in one step, and has cmpxchg16b; without
+ * AVX, a read would have to be a write.
  */
 struct pair {
 	uint64_t low, high;
@@ -281,7 +286,7 @@ static element_fn *element_for(size_t size, const void *dst)
 	}
 }
 
-/* src, cmp and res may be NULL and then stay so. */
+/* src, cmp and res may be NULL. */
 static void run(enum fi_op op, enum fi_datatype type, void *dst,
 		const void *src, const void *cmp, void *res, size_t count)
 {

@@ -3,14 +3,13 @@
  * Atomic operations on memory of this host, on behalf of a peer or of ourselves.
  * Called by rx/serve.c and tx/amo.c, which have checked keys and bounds.
  *
- * What is atomic: each element by itself, never the array.  Aligned elements of
- * 1, 2, 4 and 8 bytes are atomic against everything that uses atomic instructions
- * on them, in other threads and other processes; of 16 bytes as well, where the
- * CPU can.  All other elements, those that are not aligned to their size among
- * them, are atomic only against operations of this library in this process: a
- * lock of ours is held.
+ * What is atomic: each element, never the array.  Aligned elements of 1, 2, 4 and 8
+ * bytes are atomic with respect to atomic instructions of all threads and processes;
+ * those of 16 bytes too, if the CPU supports it.  All other elements, also those that
+ * are not aligned to their size, are atomic only with respect to operations of this
+ * library in this process: a lock of ours is held.
  *
- * No owner lock is needed.  Nothing here fails.
+ * No owner lock is needed.  No function here fails.
  */
 #ifndef LNX_AMO_H
 #define LNX_AMO_H
@@ -21,8 +20,8 @@
 
 enum lnx_amo_class {
 	LNX_AMO_BASE,			/* changes the target */
-	LNX_AMO_FETCH,			/* and gives back what was there */
-	LNX_AMO_COMPARE,		/* if it compares; gives back too */
+	LNX_AMO_FETCH,			/* and returns the old value */
+	LNX_AMO_COMPARE,		/* if it compares; returns the old value too */
 	LNX_AMO_CLASSES
 };
 
@@ -36,9 +35,9 @@ bool lnx_amo_valid(enum fi_op op, enum fi_datatype type,
 		   enum lnx_amo_class cls);
 
 /*
- * Do op, which must be valid for type and class, on count elements from dst on.
- * No pointer needs to be aligned; src may be NULL for FI_ATOMIC_READ, which like
- * a comparison that fails never writes to dst.  result gets what was in dst; it,
+ * Do op, which must be valid for type and class, on count elements from dst on.  No
+ * pointer needs to be aligned; src may be NULL for FI_ATOMIC_READ.  That, and a
+ * comparison that fails, never write to dst.  result gets the old content of dst; it,
  * src and compare do not overlap dst.
  */
 void lnx_amo_base(enum fi_op op, enum fi_datatype type, void *dst,

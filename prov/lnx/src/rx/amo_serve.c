@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Atomic operations, target's side.  Called by rx/serve.c with frames that are
- * next in order, and by tx/amo.c for ourselves; checks all pieces against the
- * registrations (core/mr.c) before any of them changes, and has rx/amo.c do it.
+ * Atomic operations, target's side.  Called by rx/serve.c with frames that are next in
+ * order, and by tx/amo.c for ourselves; checks all pieces against the registrations
+ * (core/mr.c) before it changes any of them with rx/amo.c.
  *
  * Runs inside a core's progress on peer rails: answers are queued.
  */
@@ -19,7 +19,7 @@ struct job {
 	struct lnx_atomic a;
 	uint8_t *at[LNX_ATOMIC_SEGS];
 	const uint8_t *operands;
-	unsigned bad;			/* piece that was refused */
+	unsigned bad;			/* index of the piece that was refused */
 };
 
 static uint64_t access_of(const struct lnx_atomic *a)
@@ -57,7 +57,7 @@ static int check(struct lnx_ep *ep, struct job *job, const uint8_t *payload,
 	return 0;
 }
 
-/* result is only touched where the class gives back. */
+/* result is written only if the class returns values. */
 static void run(const struct job *job, uint8_t *result)
 {
 	const struct lnx_atomic *a = &job->a;
@@ -122,7 +122,7 @@ int lnx_amo_serve(struct lnx_ep *ep, struct lnx_peer *peer,
 	size_t len = 0;
 	int err, ret;
 
-	/* Whoever gets no answer reports that it failed. */
+	/* A peer that gets no answer reports the operation as failed. */
 	if (lnx_unlikely(peer->dead))
 		return 0;
 	err = check(ep, &job, payload, size);
@@ -134,8 +134,8 @@ int lnx_amo_serve(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_unlikely(!txe))
 		return -FI_ENOMEM;
 	/*
-	 * The answer is queued first, so that nothing is done twice for want of
-	 * memory.  It leaves from progress, when its payload is there.
+	 * The answer is queued first, so that nothing is executed twice when memory is
+	 * short.  Progress sends it, after its payload has been filled.
 	 */
 	ret = lnx_serve_answer(ep, peer, txe, h->data, err, len);
 	if (lnx_unlikely(ret || err))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A frame has arrived.  Called by comp/cq_owner.c; checks it (wire/hdr), settles
- * what it acknowledges (tx/done.c), puts it in order (wire/seq), matches it, and
- * hands message and receive to rx/deliver.c, or keeps the message.
+ * A frame has arrived.  Called by comp/cq_owner.c; checks it (wire/hdr), ends what it
+ * acknowledges (tx/done.c), puts it in order (wire/seq), matches it, and hands message
+ * and receive to rx/deliver.c, or keeps the message.
  *
  * Runs inside a core's progress on peer rails: nothing here may call a core.
  */
@@ -20,11 +20,11 @@
 #include "tx/tx.h"
 #include "wire/rails.h"
 
-/* The segment of FI_LNX_REORDER_LIMIT that one peer may have. */
+/* One peer may use 1/OOO_SHARE of FI_LNX_REORDER_LIMIT. */
 #define OOO_SHARE	16
 
-/* Unexpected payloads up to this are copied, so that a 16 KiB buffer is not held
- * for a few bytes. */
+/* Unexpected payloads up to this size are copied, so that no 16 KiB buffer is held for
+ * a few bytes. */
 #define COPY_OUT_MAX	4096
 
 static inline const uint8_t *frame_payload(const struct lnx_rxbuf *buf)
@@ -50,7 +50,7 @@ static bool keep_buf(struct lnx_rxbuf *buf)
 	return true;
 }
 
-/* 1: message kept and buf with it, 0: kept without, -FI_ENOMEM: not kept. */
+/* 1: the message was kept, in buf; 0: kept in a copy; -FI_ENOMEM: not kept. */
 static int store_unexpected(struct lnx_ep *ep, struct lnx_peer *peer,
 			    const struct lnx_hdr *h, struct lnx_rxbuf *buf,
 			    bool tagged, struct lnx_rts *rts)
@@ -146,7 +146,7 @@ static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
-/* The hello tells how to answer a sender that is in no AV of ours. */
+/* The hello of a sender that is in no AV of ours has the address to answer to. */
 static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 				 const struct lnx_hdr *h,
 				 struct lnx_rxbuf *buf, size_t payload)
@@ -163,7 +163,7 @@ static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 		ep->stats.bad_frames++;
 		return 0;
 	}
-	/* It may have been overtaken by another way. */
+	/* A newer one may have overtaken it on another path. */
 	if (h->key && h->key < peer->address_epoch)
 		return 0;
 	if (payload == LNX_ADDR_BYTES)
@@ -175,8 +175,8 @@ static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 }
 
 /*
- * Handle one frame that is next in order.  1: buf was kept; 0: done with it;
- * -FI_ENOMEM: could not be handled, and must count as not received.
+ * Handle one frame that is next in order.  1: buf was kept; 0: buf is free; -FI_ENOMEM:
+ * not handled, and must count as not received.
  */
 LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_hdr *h, struct lnx_rxbuf *buf,
@@ -209,7 +209,7 @@ LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 }
 
-/* It was on no list, or as many frames are acks_pending for as may wait. */
+/* ack_threshold was reached: the peer was on no list, or as many frames wait as may. */
 static void ack_list_join(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	if (!lnx_list_linked(&peer->ack_link)) {
@@ -218,7 +218,7 @@ static void ack_list_join(struct lnx_ep *ep, struct lnx_peer *peer)
 		lnx_list_add_tail(&ep->ack_list, &peer->ack_link);
 		ep->work |= LNX_WORK_ACK_PENDING;
 	}
-	/* Until then it may ride on an answer of the application. */
+	/* Until then it may be piggybacked on an answer of the application. */
 	if (peer->acks_pending >= ep->ack_every)
 		ep->work |= LNX_WORK_ACK;
 }
@@ -236,7 +236,7 @@ static void ack_at_once(struct lnx_ep *ep, struct lnx_peer *peer)
 	ep->work |= LNX_WORK_ACK;
 }
 
-/* Frames that came early and whose turn it is now. */
+/* Handle frames that came early and are next now. */
 static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	struct lnx_rxbuf *buf;
@@ -250,7 +250,7 @@ static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 		lnx_hdr_get(&h, buf->frame, buf->len);
 		ret = handle(ep, peer, &h, buf, buf->len);
 		if (ret < 0) {
-			/* As if it had been lost: the sender has it still. */
+			/* Treat it as lost: the sender still has it. */
 			lnx_rxbuf_drop(buf);
 			return;
 		}
@@ -262,8 +262,8 @@ static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 }
 
 /*
- * Keep a frame that is early: a whole buffer, however short the frame, and nobody
- * but its sender says that there is a gap.  One that is dropped is as good as lost.
+ * Queue a frame that is early.  That takes a whole buffer, however short the frame, and
+ * only its sender claims that there is a gap.  If it is dropped it counts as lost.
  */
 static bool ooo_keep(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t seq,
 		       struct lnx_rxbuf *buf)
@@ -299,7 +299,7 @@ static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	switch (lnx_seq_judge(&peer->seq, seq)) {
 	case LNX_SEQ_AHEAD:
-		/* A gap, unless it comes over another path. */
+		/* This is a gap, unless the missing frame comes over another path. */
 		if (peer->multipath)
 			ack_later(ep, peer);
 		else
@@ -352,7 +352,7 @@ static LNX_COLD void bad_frame(struct lnx_rail *rail,
 			       rail->name, len);
 }
 
-/* Outside the sequence. */
+/* A frame outside the sequence. */
 static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 		    const struct lnx_hdr *h)
 {
@@ -361,7 +361,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 	struct lnx_path *path;
 	uint32_t i;
 
-	/* It lives, whatever else is the matter. */
+	/* The peer lives, whatever else is wrong. */
 	peer->silent_ns = 0;
 	switch (h->kind) {
 	case LNX_KIND_ACK:
@@ -377,7 +377,10 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 			peer->pong[path->index].data = h->data;
 			peer->pong_due |= (uint8_t)(1u << path->index);
 			lnx_recovery_probed(path, rail);
-			/* What it asks about may lie in a rail that is not hot. */
+			/*
+			 * What it asks about may be waiting in a rail without poll
+			 * credits.
+			 */
 			for (i = 0; i < ep->nrail; i++)
 				ep->rail[i]->poll_credits = ep->poll_hot;
 		}
@@ -419,7 +422,7 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 			return f == LNX_FAULTS_HELD;
 	}
 	if (lnx_unlikely(h.dst != ep->eid)) {
-		/* Meant for whoever had this address before us. */
+		/* Meant for the endpoint that had this address before us. */
 		ep->stats.stale_frames++;
 		lnx_wrong_endpoint_note(rail, &h, frame_payload(buf),
 				  len - sizeof(struct lnx_wire_hdr));
@@ -506,8 +509,8 @@ int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,
 }
 
 /*
- * A stored message got a source: a receive that names it may be waiting.  u stays
- * stored when there is none.
+ * The source of a stored message was resolved: a receive that names it may be waiting.
+ * u stays stored when there is none.
  */
 void lnx_rx_source_resolved(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src)
 {
@@ -526,8 +529,9 @@ void lnx_rx_source_resolved(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src
 }
 
 /*
- * Stored messages of a sender whose address became known, changed, or went.  Delivering
- * one may call a core, which may have messages: each is looked at while it is first.
+ * Match again the stored messages of a sender whose address became known, changed, or
+ * was removed.  Delivering one may call a core, which may change the list: so always
+ * take the first.
  */
 void lnx_rx_source_changed(struct lnx_peer *peer)
 {

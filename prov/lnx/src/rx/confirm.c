@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Counts and answers what the cores of local peers did here.  See confirm.h. */
 #include "rx/confirm.h"
 
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "tx/confirm.h"
 #include "wire/shm_ctrl.h"
 
-/* ---- what peers say ---- */
+/* ---- notes from peers ---- */
 
 static void answer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 		   int err)
@@ -23,7 +24,10 @@ static void answer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 	}
 	a = peer->nanswer < LNX_LATER_MAX ? malloc(sizeof(*a)) : NULL;
 	if (lnx_unlikely(!a)) {
-		/* Said of the others, too, for want of a better answer. */
+		/*
+		 * This error is reported for the other operations too: there is no
+		 * better answer.
+		 */
 		if (peer->answer) {
 			peer->answer->op = op;
 			peer->answer->err = FI_ENOMEM;
@@ -41,7 +45,7 @@ static void answer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 	ep->work |= LNX_WORK_CONFIRM;
 }
 
-/* What the core, too, has looked at, and told nobody. */
+/* Check it as the core did, which reported no result. */
 static int check(struct lnx_ep *ep, const struct lnx_peer *peer,
 		 const struct lnx_wire_note_put *n)
 {
@@ -90,7 +94,7 @@ void lnx_confirm_note(struct lnx_ep *ep, const struct lnx_wire_note_put *n)
 		answer(ep, peer, n->op, err);
 }
 
-/* ---- what they are told ---- */
+/* ---- answers to peers ---- */
 
 static ssize_t send_answer(const struct lnx_answer *a)
 {
@@ -118,7 +122,7 @@ static void done(struct lnx_answer *a)
 	free(a);
 }
 
-/* Does one of these wait for the same peer? */
+/* Does an answer to the same peer wait in this list? */
 static bool waits(const struct lnx_node *list, const struct lnx_peer *peer)
 {
 	const struct lnx_node *n;
@@ -139,7 +143,7 @@ static bool let_leave(struct lnx_ep *ep)
 		struct lnx_answer *a = lnx_list_entry(n, struct lnx_answer,
 						      link);
 
-		/* In order: the second is not for what the first is about. */
+		/* In order: an answer ends all operations up to its number. */
 		if (waits(&stuck, a->peer) || send_answer(a) == -FI_EAGAIN)
 			lnx_list_add_tail(&stuck, &a->link);
 		else

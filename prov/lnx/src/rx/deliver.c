@@ -10,9 +10,9 @@
 #include "rx/rx.h"
 
 /*
- * Untagged: the receive may be a multi-receive buffer.  One that has room left,
- * but not for this message, is given back and the next receive is asked; only a
- * message that would not fit an empty buffer is truncated.
+ * Untagged: the receive may be a multi-receive buffer.  If its space is not enough for
+ * this message, it is retired and the next receive is tried; only a message that would
+ * not fit into an empty buffer is truncated.
  */
 LNX_INLINE struct lnx_rxe *take_msg(struct lnx_ep *ep, struct lnx_ep *at,
 				    uint64_t src, size_t len)
@@ -134,7 +134,7 @@ void lnx_rx_arm_bounce(struct lnx_rxe *rxe)
 	rxe->pe.t.iov = &rxe->core_iov;
 	rxe->pe.t.count = 1;
 	rxe->pe.t.msg_size = rxe->len;
-	/* Ours is plain memory, whatever the application's is. */
+	/* Our buffer is plain memory, whatever the application's is. */
 	memset(rxe->desc, 0, sizeof(rxe->desc));
 	rxe->pe.t.desc = rxe->desc;
 }
@@ -169,7 +169,7 @@ void lnx_rx_defer(struct lnx_rxe *rxe)
 	rxe->ep->work |= LNX_WORK_DEFER;
 }
 
-/* False when memory is short; the message then stays where it is. */
+/* False when memory is short; then the message stays where it is. */
 static bool start_bounce(struct lnx_rxe *rxe)
 {
 	int ret;
@@ -203,7 +203,7 @@ static void deliver_core(struct lnx_rxe *rxe)
 			start_failed(rxe, ret);
 		return;
 	}
-	/* Too long for the receive, and a core must never truncate. */
+	/* Too long for the receive; but a core must never truncate. */
 	rxe->waiting = true;
 	if (!start_bounce(rxe))
 		lnx_rx_defer(rxe);
@@ -251,7 +251,10 @@ void lnx_rx_discard(struct lnx_rxe *rxe)
 	rxe->discard = true;
 	switch (rxe->payload_at) {
 	case LNX_PAYLOAD_CORE:
-		/* Never a core's discard_*: start into scratch and drop. */
+		/*
+		 * Never call a core's discard_*: start it into a scratch buffer and
+		 * drop it.
+		 */
 		if (!start_bounce(rxe))
 			lnx_rx_defer(rxe);
 		return;
@@ -260,7 +263,7 @@ void lnx_rx_discard(struct lnx_rxe *rxe)
 			return;
 		break;
 	case LNX_PAYLOAD_REMOTE:
-		/* Nothing to read: only the sender's FIN. */
+		/* Nothing to read: the sender only needs its FIN. */
 		rxe->room = 0;
 		lnx_pull_start(rxe);
 		return;
@@ -282,7 +285,7 @@ void lnx_rx_deferred_run(struct lnx_ep *ep, uint64_t now)
 		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, link);
 
 		if (rxe->payload_at == LNX_PAYLOAD_SHM_CTRL) {
-			/* The core's next pass comes after this. */
+			/* The core's next pass comes after this one. */
 			int ret;
 
 			rxe->state = LNX_RXE_ACTIVE;
@@ -303,7 +306,7 @@ void lnx_rx_deferred_run(struct lnx_ep *ep, uint64_t now)
 			tmp = ep->deferred.next;
 			continue;
 		}
-		/* Only its core can tell who an unknown sender is, and when. */
+		/* Only the core can tell which peer an unknown source is, and when. */
 		if (!rxe->peer && rxe->state == LNX_RXE_UNEX && ep->directed)
 			continue;
 		if (!start_bounce(rxe))

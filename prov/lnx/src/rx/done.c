@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * End of the receive path.  Called by rx/deliver.c, rx/pull.c and, through
- * comp/cq_owner.c, by direct cores; calls lnx_cq_write.  Also where entries come
- * from and go to.
+ * comp/cq_owner.c, by direct cores; calls lnx_cq_write.  Also gets and frees entries.
  */
 #include <stdlib.h>
 
@@ -27,7 +26,7 @@ void lnx_rxe_make(void *obj, struct lnx_pool *p)
 	rxe->state = LNX_RXE_FREE;
 }
 
-/* As it was made.  Returns whose it is. */
+/* Reset the entry to its initial state.  Returns the endpoint it belongs to. */
 static LNX_COLD struct lnx_ep *clean(struct lnx_rxe *rxe)
 {
 	struct lnx_rxe *parent = rxe->parent;
@@ -42,8 +41,8 @@ static LNX_COLD struct lnx_ep *clean(struct lnx_rxe *rxe)
 		lnx_rxbuf_drop(rxe->buf);
 	lnx_list_del(&rxe->link);
 	lnx_rxe_make(rxe, &rxe->home->rxe_pool);
-	/* Thrown away with its endpoint, before its buffer was told: it will be
-	 * (rx/shared.c). */
+	/* Discarded with its endpoint, before its multi-receive buffer was told:
+	 * rx/shared.c does that. */
 	if (rxe->home->closing)
 		rxe->parent = parent;
 	return rxe->home;
@@ -51,7 +50,7 @@ static LNX_COLD struct lnx_ep *clean(struct lnx_rxe *rxe)
 
 static void rxe_init(struct lnx_ep *ep, struct lnx_rxe *rxe)
 {
-	/* All of them, in order: that makes two stores. */
+	/* Set all of them, in order: that compiles to two stores. */
 	rxe->state = LNX_RXE_ACTIVE;
 	rxe->payload_at = LNX_PAYLOAD_NONE;
 	rxe->tagged = false;
@@ -76,7 +75,7 @@ static void rxe_init(struct lnx_ep *ep, struct lnx_rxe *rxe)
 	rxe->desc[0] = rxe->desc[1] = rxe->desc[2] = rxe->desc[3] = NULL;
 }
 
-/* Not below `leave` of them. */
+/* Take one from the reserve, but leave at least `leave`. */
 static LNX_COLD struct lnx_rxe *rxe_from_reserve(struct lnx_ep *ep,
 						 uint32_t leave)
 {
@@ -146,7 +145,7 @@ void lnx_rxe_put(struct lnx_rxe *rxe)
 	lnx_pool_put(&ep->rxe_pool, rxe);
 }
 
-/* Entries that hold memory while neither matcher nor pull knows them. */
+/* Keep track of entries that hold memory while neither matcher nor pull has them. */
 void lnx_rxe_own(struct lnx_rxe *rxe)
 {
 	rxe->more = true;
@@ -162,7 +161,7 @@ void lnx_rxe_free_owned(struct lnx_ep *ep)
 		lnx_rxe_put(lnx_list_entry(n, struct lnx_rxe, link));
 }
 
-/* Ours is done; the entry goes now, or when its core lets go of it. */
+/* Our part is done; the entry is freed now, or when its core releases it. */
 LNX_HOT
 void lnx_rx_release(struct lnx_rxe *rxe)
 {
@@ -172,9 +171,9 @@ void lnx_rx_release(struct lnx_rxe *rxe)
 }
 
 /*
- * A message into a multi-receive buffer is complete.  The buffer is the
- * application's again when it takes no more and the last message is complete:
- * that one's completion says so.
+ * A message into a multi-receive buffer is complete.  The buffer returns to the
+ * application when it takes no more messages and the last one is complete: the
+ * completion of that one tells it.
  */
 static uint64_t multi_child_done(struct lnx_rxe *child)
 {
@@ -198,7 +197,7 @@ void lnx_rx_multi_retire(struct lnx_ep *ep, struct lnx_rxe *parent)
 	lnx_rxe_put(parent);
 }
 
-/* Registrations that a peer's large write goes to count it, each once. */
+/* Count a peer's large write at the registrations that it went to, once each. */
 static LNX_COLD void count_memory(const struct lnx_rxe *rxe)
 {
 	unsigned i, k;
@@ -211,7 +210,7 @@ static LNX_COLD void count_memory(const struct lnx_rxe *rxe)
 	}
 }
 
-/* A peer's large write arrives as a receive that nobody posted. */
+/* A peer's large write is a receive entry without a posted receive. */
 static inline enum lnx_cntr_kind kind_of(const struct lnx_rxe *rxe)
 {
 	return lnx_likely(rxe->payload_at != LNX_PAYLOAD_RMA) ? LNX_CNTR_RECV :
@@ -276,7 +275,7 @@ LNX_COLD void lnx_rx_fail(struct lnx_rxe *rxe, int err, int prov_errno)
 	lnx_rx_release(rxe);
 }
 
-/* The core's copy into the application's buffer, or into bounce, is done. */
+/* The core's copy into the application's buffer, or into the bounce buffer, is done. */
 void lnx_rx_core_done(struct lnx_rxe *rxe, uint64_t flags, uint64_t data)
 {
 	if (flags & FI_REMOTE_CQ_DATA) {
@@ -302,9 +301,9 @@ void lnx_rx_core_done(struct lnx_rxe *rxe, uint64_t flags, uint64_t data)
 }
 
 /*
- * The core failed to bring a message over (its sender died, for example).  It may
- * or may not call free_entry; the pool keeps the memory valid either way, and
- * FREE is a state in which free_entry does nothing.
+ * The core failed to transfer a message (its sender died, for example).  It may or may
+ * not call free_entry.  Both are safe: the pool keeps the memory valid, and in the
+ * state FREE free_entry does nothing.
  */
 LNX_COLD void lnx_rx_core_failed(struct lnx_rxe *rxe,
 				 const struct fi_cq_err_entry *err)
@@ -322,7 +321,7 @@ LNX_COLD void lnx_rx_core_failed(struct lnx_rxe *rxe,
 		lnx_rx_fail(rxe, err->err, err->prov_errno);
 	else if (rxe->state != LNX_RXE_CLAIMED)
 		lnx_rx_release(rxe);
-	/* A claimed one fails when the application asks for it. */
+	/* A claimed message fails when the application asks for it. */
 	else
 		rxe->payload_at = LNX_PAYLOAD_NONE;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Notes of local peers, and large messages that they announce.  Called by
- * rx/done.c with a note, and by rx/deliver.c when a receive has been found for a
- * message announced before; progress reads it from the sender's memory straight
- * into the application's buffer, then rx/done.c.
+ * Control messages of local peers, and the large messages that they announce.  Called
+ * by rx/done.c with a control message, and by rx/deliver.c when a receive has been
+ * found for a message announced before.  Progress reads it from the sender's memory
+ * directly into the application's buffer; then rx/done.c.
  *
- * What the kernel does not let us read, or a parameter forbids to, is asked for as
- * copies (tx/large.c of its sender), which go the same way.
+ * If the kernel does not let us read, or a parameter forbids it, we ask for copies (the
+ * sender's tx/large.c), which arrive in the same way.
  *
- * A note may come inside a core's callback: reading waits for progress because the
- * sender has to be told, and that is a call into the core.
+ * A control message may come inside a core's callback.  Reading waits for progress,
+ * because the sender has to be told afterwards, and that is a call into the core.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -98,7 +98,7 @@ static void announced(struct lnx_ep *ep, const struct lnx_wire_shm_ctrl *n)
 	ep->stats.unexpected++;
 }
 
-/* Where byte off of the message goes, and how many more may follow it there. */
+/* Address of byte `off` of the message; *room: how many bytes may follow there. */
 static char *place_of(const struct lnx_rxe *rxe, size_t off, size_t *room)
 {
 	const struct iovec *iov = rxe->iov;
@@ -144,12 +144,12 @@ static bool copy_came(struct lnx_ep *ep, const uint8_t *bytes)
 		lnx_optab_del(&ep->copy_ops, f->name);
 		f->name = 0;
 		f->read = true;
-		lnx_fetch_start(rxe);	/* the FIN */
+		lnx_fetch_start(rxe);	/* send the FIN */
 	}
 	return true;
 }
 
-/* False: it is no such note. */
+/* False: it is no such control message. */
 static bool confirm(struct lnx_ep *ep, const void *bytes)
 {
 	struct lnx_wire_note_put n;
@@ -180,7 +180,7 @@ void lnx_rx_shm_ctrl(struct lnx_rxe *rxe)
 		return;
 	if (lnx_unlikely(iov.iov_len != LNX_SHM_CTRL_BYTES ||
 			 lnx_shm_ctrl_get(&n, iov.iov_base, ep->eid))) {
-		/* An application's message that happens to be as long. */
+		/* An application's message that happens to have this length. */
 		ep->stats.direct_recvs++;
 		ep->stats.direct_recv_length += iov.iov_len;
 		if (lnx_rx_copy(ep, rxe->peer, false, 0, rxe->data,
@@ -212,7 +212,7 @@ void lnx_fetch_start(struct lnx_rxe *rxe)
 	ep->work |= LNX_WORK_FETCH;
 }
 
-/* The kernel does not let us, be it for this process or at all. */
+/* The kernel does not allow it, for this process or at all. */
 static inline bool may_not(int err)
 {
 	return err == EPERM || err == EACCES || err == ENOSYS;
@@ -234,7 +234,8 @@ static void read_memory(struct lnx_rxe *rxe, const struct iovec *iov,
 	if (lnx_likely(f->pid == peer->where.pid))
 		registry = peer->registry;
 	if (lnx_likely(registry != NULL))
-		owner.cookie = 0;		/* it says the same, and faster */
+		owner.cookie = 0;		/* watching tells the same, and
+						 * faster */
 	f->err = lnx_cma_read(&owner, f->piece, f->npiece, iov, niov, want);
 	if (lnx_unlikely(may_not(f->err))) {
 		f->copy = true;
@@ -255,7 +256,7 @@ static void read_memory(struct lnx_rxe *rxe, const struct iovec *iov,
 			       fi_strerror(f->err));
 }
 
-/* 0: they will come, or the sender is gone and that is noted; or -FI_EAGAIN. */
+/* 0: copies were requested, or the sender is dead and that is noted; or -FI_EAGAIN. */
 static LNX_COLD int ask_for_copies(struct lnx_rxe *rxe)
 {
 	struct lnx_fetch *f = &rxe->fetch;
@@ -269,7 +270,7 @@ static LNX_COLD int ask_for_copies(struct lnx_rxe *rxe)
 	lnx_list_add_tail(&ep->copies, &rxe->link);
 	ret = lnx_tx_note_get(rxe->peer, f->op, f->name, wanted(rxe));
 	if (!ret) {
-		ep->work |= LNX_WORK_WATCH;	/* its sender may end */
+		ep->work |= LNX_WORK_WATCH;	/* the sender's process may end */
 		return 0;
 	}
 	lnx_list_del(&rxe->link);
@@ -327,15 +328,15 @@ void lnx_fetch_run(struct lnx_ep *ep)
 }
 
 /*
- * Nobody receives it: its sender shall not wait for that, and may end.  What can
- * no more be read fails the receive that comes for it.
+ * No receive wants it yet: its sender must not wait for one, and may end.  If it can no
+ * longer be read, the receive that comes for it fails.
  */
 bool lnx_fetch_keep(struct lnx_rxe *rxe)
 {
 	struct lnx_fetch *f = &rxe->fetch;
 	struct iovec iov = { NULL, rxe->len };
 
-	/* Inserting it into the core may find a receive for this. */
+	/* Inserting the sender into the core may find a receive for this. */
 	lnx_peer_meet(rxe->peer);
 	if (rxe->state != LNX_RXE_UNEX)
 		return true;
@@ -344,7 +345,9 @@ bool lnx_fetch_keep(struct lnx_rxe *rxe)
 	if (!iov.iov_base)
 		return false;
 	read_memory(rxe, &iov, 1, rxe->len);
-	/* What has to be copied is so once it is received; its sender waits. */
+	/*
+	 * A message that needs copies is copied when it is received; its sender waits.
+	 */
 	if (!f->read || f->err) {
 		lnx_list_del(&rxe->link);
 		free(iov.iov_base);
@@ -352,7 +355,7 @@ bool lnx_fetch_keep(struct lnx_rxe *rxe)
 	}
 	if (lnx_tx_shm_fin(rxe->peer, f->op, 0) == -FI_EAGAIN) {
 		f->read = false;
-		rxe->since_ns = 0;	/* after another while */
+		rxe->since_ns = 0;	/* after another delay */
 		free(iov.iov_base);
 		return true;
 	}
@@ -378,7 +381,7 @@ void lnx_fetch_fail_peer(struct lnx_peer *peer)
 	}
 }
 
-/* The message is thrown away with the endpoint. */
+/* The message is discarded with the endpoint. */
 void lnx_fetch_refuse(struct lnx_rxe *rxe)
 {
 	lnx_tx_shm_fin(rxe->peer, rxe->fetch.op, FI_ECONNABORTED);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receives over bare rails (FI_LNX_USE_SRQ=0): each goes to the core whose queue its
- * source sends to, and stays there.  Called by api/bare_*.c and api/ep.c; completions
- * come by comp/native.c.
+ * Receives over native rails (FI_LNX_USE_SRQ=0): each goes to the core that its source
+ * sends to, and stays there.  Called by api/native_*.c and api/ep.c; completions come
+ * through comp/native.c.
  *
- * A receive from anybody would have to stand in the queues of all rails at once and be
- * taken back from the others by the first message, which cores do not offer without
- * a race: so it needs a link of one rail.
+ * A receive from any source would have to be in the queues of all rails at once, and
+ * the first message would have to cancel it in the others.  Cores cannot do that
+ * without a race: so it needs a link of one rail.
  */
 #include "rx/rx.h"
 #include "tx/native.h"
@@ -21,7 +21,7 @@ static LNX_COLD ssize_t any_source(const struct lnx_ep *ep)
 	return -FI_EOPNOTSUPP;
 }
 
-/* The queue that a receive belongs in.  0, or what fi_recv returns. */
+/* The rail whose queue a receive belongs in.  0, or what fi_recv returns. */
 static ssize_t queue_of(struct lnx_ep *ep, fi_addr_t src,
 			struct lnx_rail **rail, fi_addr_t *core_src)
 {
@@ -35,7 +35,8 @@ static ssize_t queue_of(struct lnx_ep *ep, fi_addr_t src,
 
 /*
  * libfabric's own receive queue, which shm and ofi_rxm use, crashes when an untagged
- * receive with a source is cancelled, and by its context alone a receive is not known.
+ * receive with a source is cancelled.  The context alone does not tell which receive it
+ * is.
  */
 static bool may_crash(const struct lnx_rail *rail)
 {
@@ -58,7 +59,7 @@ ssize_t lnx_native_post(struct lnx_ep *ep, const struct lnx_recv *r)
 		goto out;
 	desc = lnx_native_desc(rail, r->desc, r->niov, core_desc);
 	if (lnx_unlikely(r->flags & FI_PEEK))
-		lnx_ep_progress(ep);	/* callers loop on peeking alone */
+		lnx_ep_progress(ep);	/* callers loop on FI_PEEK alone */
 	if (r->tagged) {
 		struct fi_msg_tagged msg = {
 			.msg_iov = r->iov, .desc = desc,
@@ -86,8 +87,8 @@ out:
 }
 
 /*
- * Nobody knows which queue it is in.  -FI_ENOENT if all say that it is not theirs;
- * -FI_EOPNOTSUPP where asking is not safe.
+ * It is not known which queue the receive is in.  -FI_ENOENT if none has it;
+ * -FI_EOPNOTSUPP if asking is not safe.
  */
 ssize_t lnx_native_cancel(struct lnx_ep *ep, void *context)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The application posts a receive, looks for a message, or takes a receive back.
- * Called by api/; calls the matcher, then rx/deliver.c when a message is waiting.
+ * The application posts a receive, looks for a message, or cancels a receive.  Called
+ * by api/; calls the matcher, then rx/deliver.c when a message is waiting.
  */
 #include <stdlib.h>
 
 #include "comp/comp.h"
 #include "rx/rx.h"
 
-/* Put what the application said into an entry. */
+/* Copy the call's arguments into an entry. */
 static inline void fill(struct lnx_rxe *rxe, const struct lnx_recv *r)
 {
 	size_t i;
@@ -61,8 +61,8 @@ static LNX_COLD ssize_t post_multi(struct lnx_ep *ep, const struct lnx_recv *r)
 	lnx_match_post(m, &rxe->post);
 
 	/*
-	 * Messages that were waiting come first, as long as there is room.  The
-	 * buffer may be used up and gone after any of them.
+	 * Messages that were waiting come first, as long as there is space.  The buffer
+	 * may be used up and returned after any of them.
 	 */
 	while ((u = lnx_match_peek(m, src, 0, 0))) {
 		struct lnx_rxe *msg = lnx_container_of(u, struct lnx_rxe, unex);
@@ -159,12 +159,13 @@ static void report_peek(struct lnx_ep *ep, const struct lnx_recv *r,
 }
 
 /*
- * FI_PEEK looks for a waiting message and always reports: what it found, or
- * FI_ENOMSG.  With FI_CLAIM the message found is set aside under the context,
- * which is a struct fi_context then; with FI_DISCARD it is thrown away.  FI_CLAIM
- * alone takes the message set aside, FI_CLAIM with FI_DISCARD throws it away.
+ * FI_PEEK looks for a waiting message and always reports: what it found, or FI_ENOMSG.
+ * With FI_CLAIM the message found is set aside under the context, which then is a
+ * struct fi_context; with FI_DISCARD it is discarded.  FI_CLAIM alone receives the
+ * message set aside, FI_CLAIM with FI_DISCARD discards it.
  *
- * Not on a shared context: a claimed message would go with the endpoint it came to.
+ * Not on a shared context: a claimed message would be freed with the endpoint it came
+ * to.
  */
 ssize_t lnx_rx_post_special(struct lnx_ep *ep, const struct lnx_recv *r)
 {
@@ -185,7 +186,7 @@ ssize_t lnx_rx_post_special(struct lnx_ep *ep, const struct lnx_recv *r)
 	if (r->flags & FI_PEEK) {
 		u = lnx_match_peek(m, src, r->tag, r->ignore);
 		if (!u) {
-			/* Callers loop on peeking alone: move things along. */
+			/* Callers loop on FI_PEEK alone: make progress. */
 			lnx_ep_progress(ep);
 			u = lnx_match_peek(m, src, r->tag, r->ignore);
 		}
@@ -242,8 +243,8 @@ static bool cancel_match(struct lnx_mrecv *post, void *arg)
 }
 
 /*
- * Receives only.  -FI_ENOENT when no receive of that context waits (any more):
- * callers that get 0 rely on an FI_ECANCELED completion.
+ * Receives only.  -FI_ENOENT when no receive with that context waits (any more): a
+ * caller that gets 0 expects an FI_ECANCELED completion.
  */
 ssize_t lnx_rx_cancel(struct lnx_ep *ep, void *context)
 {
@@ -266,7 +267,10 @@ ssize_t lnx_rx_cancel(struct lnx_ep *ep, void *context)
 		if (rxe->multi) {
 			rxe->cq_flags |= FI_MULTI_RECV;
 			if (rxe->n_children) {
-				/* Messages are still coming in: let them end it. */
+				/*
+				 * Messages are still coming in: the last of them ends
+				 * it.
+				 */
 				rxe->retired = true;
 				break;
 			}

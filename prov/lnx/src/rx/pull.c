@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Large messages: the receiver reads them from the sender's memory, piece by
- * piece, into the application's buffer.  Started by rx/deliver.c or rx/arrive.c
- * once message and receive have met; run by progress, because a match may happen
- * inside a core's callback; ends with rx/done.c and a FIN to the sender.
+ * Large messages: the receiver reads them from the sender's memory, piece by piece,
+ * into the application's buffer.  Started by rx/deliver.c or rx/arrive.c when message
+ * and receive have met.  Progress runs it, because a match may happen inside a core's
+ * callback.  It ends with rx/done.c and a FIN to the sender.
  *
  * A piece whose read fails is read again: reading changes nothing at the sender, and
- * writing the same twice neither.  That goes on while others arrive, and without
- * that until FI_LNX_TRANSACTION_TIMEOUT has passed, FI_LNX_RETRY_COUNT times as soon as
- * a path has had its rest, then after longer ones.
- * Large reads and writes of remote memory (tx/rkey.c) are moved in the same way; they
- * have the peer's keys asked for anew when a piece fails and no path is left for it.
- * The receive completes only when no read is outstanding, so that nothing lands
- * in a buffer that is the application's again.
+ * writing the same data twice is harmless.  Pieces are retried as long as others
+ * arrive; if none arrive, until FI_LNX_TRANSACTION_TIMEOUT has passed:
+ * FI_LNX_RETRY_COUNT times after the path's usual backoff, then after longer ones.
+ * Large reads and writes of remote memory (tx/rkey.c) are moved in the same way; when a
+ * piece of these fails and no path is left for it, the peer's keys are requested again.
+ * The receive completes only when no read is outstanding, so that nothing is written
+ * into a buffer that is the application's again.
  */
 #include <stdlib.h>
 
@@ -31,8 +31,8 @@
 #define REDO_SHIFT_MAX	3u			/* and up to 8 times that */
 
 /*
- * Lies where the announcement lies, from its arrival on, so that starting a pull
- * takes no memory.  It goes with rxe, whose rts points to it.
+ * Allocated together with the announcement, when that arrives, so that starting a pull
+ * needs no memory.  It is freed with rxe, whose rts points to it.
  */
 struct lnx_pull {
 	struct lnx_rts rts;			/* first */
@@ -40,32 +40,37 @@ struct lnx_pull {
 	struct lnx_rxe *rxe;
 	struct lnx_peer *peer;
 	bool push;				/* write instead of reading */
-	size_t want;				/* bytes to read: fits the receive */
-	size_t posted;				/* bytes of which reads were made */
+	size_t want;				/* bytes to read: what fits the
+						 * receive */
+	size_t posted;				/* bytes for which reads were made */
 	size_t done;
 	unsigned inflight;
 	int err;				/* first error that is final */
-	bool again;				/* nothing but time brings it on */
-	uint64_t failing_ns;			/* reads fail since; 0: they do not */
-	/* While they do: */
-	uint64_t tried_ns;			/* the last that failed */
-	unsigned tries;				/* that failed; at once is once */
-	int why;				/* of the last */
-	bool asked;				/* for keys, and had an answer */
-	bool asking;				/* it brings this on */
+	bool again;				/* only time resumes it */
+	uint64_t failing_ns;			/* since when reads fail; 0: they do
+						 * not */
+	/* While reads fail: */
+	uint64_t tried_ns;			/* when the last one failed */
+	unsigned tries;				/* failed tries; those at the same
+						 * time count once */
+	int why;				/* error of the last one */
+	bool asked;				/* keys were requested, and answered */
+	bool asking;				/* keys are requested: the answer
+						 * resumes it */
 	uint64_t retry_ns;
 	struct lnx_node redo;			/* lnx_chunk.link */
-	/* Where `posted` is: in the sender's pieces and in our iov. */
+	/* Position of `posted` in the sender's pieces and in our iov. */
 	unsigned seg;
 	size_t seg_off;
 	unsigned iov;
 	size_t iov_off;
-	uint64_t moved[LNX_PATHS_MAX];		/* of `done`, by path */
+	uint64_t moved[LNX_PATHS_MAX];		/* of `done`, per path */
 };
 
 struct lnx_chunk {
 	struct lnx_op op;			/* first: context of fi_read */
-	bool stale;				/* moved again over another path */
+	bool stale;				/* transferred again over another
+						 * path */
 	struct lnx_node link;			/* pull->redo */
 	struct lnx_node out;			/* path->reads */
 	struct lnx_pull *pull;
@@ -107,7 +112,7 @@ void lnx_pull_start(struct lnx_rxe *rxe)
 	ep->stats.pulls++;
 }
 
-/* Where the next piece begins, in the sender's pieces and our iovecs. */
+/* Advance to the next piece, in the sender's pieces and our iovecs. */
 static void skip(struct lnx_pull *p)
 {
 	const struct lnx_rxe *rxe = p->rxe;
@@ -123,7 +128,7 @@ static void skip(struct lnx_pull *p)
 	}
 }
 
-/* Cut the next piece: inside one of the sender's pieces and one iovec. */
+/* Cut the next piece, within one of the sender's pieces and one iovec. */
 static void cut(struct lnx_pull *p, struct lnx_chunk *c, size_t n)
 {
 	struct lnx_rxe *rxe = p->rxe;
@@ -141,8 +146,8 @@ static void cut(struct lnx_pull *p, struct lnx_chunk *c, size_t n)
 }
 
 /*
- * Write one piece.  With FI_DELIVERY_COMPLETE, since an ordinary completion only
- * says that the core has copied it.
+ * Write one piece.  With FI_DELIVERY_COMPLETE, since an ordinary completion only tells
+ * that the core has copied it.
  */
 static ssize_t post_write(struct lnx_chunk *c, const struct lnx_path *path,
 			  uint64_t addr, uint64_t key)
@@ -158,7 +163,7 @@ static ssize_t post_write(struct lnx_chunk *c, const struct lnx_path *path,
 			   FI_COMPLETION | FI_DELIVERY_COMPLETE);
 }
 
-/* The key under which the peer's end of a path knows a piece; -1: it has none. */
+/* Index of the key of a piece for the peer's end of a path; -1: there is none. */
 static int key_of(const struct lnx_rts *rts, unsigned seg,
 		  const struct lnx_path *path)
 {
@@ -170,7 +175,7 @@ static int key_of(const struct lnx_rts *rts, unsigned seg,
 	return -1;
 }
 
-/* Move one piece over a path.  0, or what the core said. */
+/* Start the transfer of one piece over a path.  0, or the core's error. */
 static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 			  struct lnx_path *path, uint64_t now)
 {
@@ -184,13 +189,13 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 		return -FI_ENOKEY;
 	addr = p->rts.key[c->seg][k].addr + c->seg_off;
 	key = p->rts.key[c->seg][k].key;
-	/* It may complete inside the call, and c be gone. */
+	/* It may complete inside the call, and c be freed. */
 	c->path = path;
 	rail->busy++;
 	p->inflight++;
 	lnx_list_add_tail(&path->reads, &c->out);
 	lnx_path_read_posted(path, len, now);
-	/* No endpoint: it could not be opened anew. */
+	/* No endpoint: it could not be opened again. */
 	ret = lnx_unlikely(!rail->core_ep) ? -FI_EAGAIN :
 	      lnx_unlikely(p->rxe->ep->fault != NULL) &&
 	      lnx_faults_piece(p->peer, path, c, p->push) ? 0 :
@@ -211,9 +216,11 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 	return 0;
 }
 
-/* There is no memory for a piece: of ours, unlike what a core says. */
+/*
+ * There is no memory for a piece.  Ours is short; the core has its own error for that.
+ */
 #define NO_CHUNK	1
-/* All paths have enough to do: pieces that end bring this on. */
+/* All paths have enough to do: the end of a piece resumes this. */
 #define IN_LINE		2
 
 static struct lnx_chunk *new_chunk(struct lnx_pull *p, size_t n)
@@ -238,7 +245,7 @@ static struct lnx_chunk *redo_chunk(struct lnx_pull *p)
 	return n ? lnx_list_entry(n, struct lnx_chunk, link) : NULL;
 }
 
-/* The only path takes it all. */
+/* There is only one path, which takes everything. */
 static ssize_t feed_one(struct lnx_pull *p, uint64_t now)
 {
 	struct lnx_chunk *c;
@@ -264,7 +271,7 @@ static ssize_t feed_one(struct lnx_pull *p, uint64_t now)
 	return IN_LINE;
 }
 
-/* Paths over which the peer's memory can be reached, as bits. */
+/* Bits of paths over which the peer's memory can be reached. */
 static unsigned able(const struct lnx_pull *p, unsigned seg)
 {
 	const struct lnx_peer *peer = p->peer;
@@ -276,7 +283,7 @@ static unsigned able(const struct lnx_pull *p, unsigned seg)
 	return set;
 }
 
-/* Piece by piece, each on the path that tx/path.c gives it. */
+/* Each piece goes on the path that tx/path.c chooses for it. */
 static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 {
 	struct lnx_chunk *c;
@@ -285,7 +292,7 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 	bool line;
 	ssize_t ret;
 
-	/* Those before it had no room either, in this pass. */
+	/* Earlier pulls found no free path either, in this pass. */
 	if (p->peer->full_pass == p->rxe->ep->pass + 1)
 		return IN_LINE;
 	for (;;) {
@@ -306,7 +313,7 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 		if (!path || !c)
 			break;
 		ret = move_chunk(p, c, path, now);
-		/* That path has a rest now: the others meanwhile. */
+		/* That path pauses now: use the others meanwhile. */
 		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM)
 			lnx_list_add_head(&p->redo, &c->link);
 		else if (ret)
@@ -314,15 +321,15 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 	}
 	if (c)
 		lnx_list_add_head(&p->redo, &c->link);
-	/* Others may have keys for paths that this one has none for. */
+	/* Other pulls may have keys for paths that this one has none for. */
 	if (ret == IN_LINE && ways == (1u << p->peer->npath) - 1)
 		p->peer->full_pass = p->rxe->ep->pass + 1;
 	return ret;
 }
 
 /*
- * Post reads.  -FI_EAGAIN, NO_CHUNK: come back; IN_LINE, 0: a piece that ends brings
- * it on; else a final error.
+ * Post reads.  -FI_EAGAIN, NO_CHUNK: try again later; IN_LINE, 0: the end of a piece
+ * resumes it; else a final error.
  */
 static ssize_t feed(struct lnx_pull *p, uint64_t now)
 {
@@ -347,7 +354,7 @@ static void drop_redo(struct lnx_pull *p)
 			     lnx_list_entry(n, struct lnx_chunk, link));
 }
 
-/* A path that has not failed, for a piece that failed on one. */
+/* A path that has not failed, for a piece that failed on another one. */
 static LNX_COLD bool other_way(const struct lnx_pull *p, unsigned seg,
 			       uint64_t now)
 {
@@ -359,7 +366,10 @@ static LNX_COLD bool other_way(const struct lnx_pull *p, unsigned seg,
 	return false;
 }
 
-/* The application's own read or write of remote memory; NULL: it is none. */
+/*
+ * The segment of the application's own read or write of remote memory; NULL: there is
+ * none.
+ */
 static struct lnx_rma_segment *part_of(const struct lnx_pull *p)
 {
 	return p->rxe->payload_at == LNX_PAYLOAD_RMA ? p->rxe->segment : NULL;
@@ -374,8 +384,8 @@ static LNX_COLD void begin_failing(struct lnx_pull *p, uint64_t now)
 }
 
 /*
- * A piece failed, or could not be tried.  hopeless: it would again, under these keys.
- * Calls no core.
+ * A piece failed, or could not be tried.  hopeless: it would fail again with these
+ * keys.  Calls no core.
  */
 static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
 			    bool hopeless, uint64_t now)
@@ -390,7 +400,7 @@ static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
 		begin_failing(p, now);
 	lnx_path_later(p->rxe->ep, &p->failing_ns, now);
 	p->why = err;
-	/* Those that fail with it are one failure. */
+	/* Pieces that fail at the same time are one failure. */
 	if (!p->tries || lnx_ns_since(now, p->tried_ns) >= REDO_NS) {
 		p->tried_ns = now;
 		p->tries++;
@@ -402,10 +412,10 @@ static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
 		return;
 	}
 	more = p->tries > conf->retry_count ? p->tries - conf->retry_count : 0;
-	/* With several paths, the one that failed has a rest. */
+	/* With several paths, only the one that failed pauses. */
 	if (p->peer->npath == 1 || more)
 		p->retry_ns = now + (REDO_NS << LNX_MIN(more, REDO_SHIFT_MAX));
-	/* A broken connection looks like a registration that is no more. */
+	/* A broken connection looks like a closed registration. */
 	if (segment && !p->asking && !other_way(p, seg, now)) {
 		p->asking = true;
 		lnx_rkey_renew(segment);
@@ -423,7 +433,7 @@ void lnx_pull_renewed(struct lnx_rxe *rxe, int err)
 	rxe->ep->work |= LNX_WORK_PULL;
 }
 
-/* Which of the sender's rails carried it, if it wants to know. */
+/* List which of the sender's rails carried it, if the sender asked for that. */
 static unsigned tell_moved(const struct lnx_pull *p,
 			   struct lnx_moved moved[LNX_PATHS_MAX])
 {
@@ -441,7 +451,7 @@ static unsigned tell_moved(const struct lnx_pull *p,
 	return n;
 }
 
-/* True when the pull is over and gone. */
+/* True when the pull has ended and is freed. */
 static bool run_one(struct lnx_pull *p, uint64_t now)
 {
 	struct lnx_rxe *rxe = p->rxe;
@@ -460,7 +470,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 		p->again = ret == -FI_EAGAIN || ret == -FI_ENOMEM ||
 			   ret == NO_CHUNK;
 		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM) {
-			/* A read that cannot start for long has nobody there. */
+			/* If no read could start for long, the peer is dead. */
 			if (!p->inflight && !p->failing_ns)
 				begin_failing(p, now);
 			lnx_path_later(ep, &p->failing_ns, now);
@@ -490,7 +500,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 		return true;
 	}
 	ok = !err && !rxe->discard;
-	/* The receive may complete inside the call, and takes p with it. */
+	/* The receive may complete inside the call, which frees p. */
 	next = p->link.next;
 	lnx_list_del(&p->link);
 	peer->npull--;
@@ -502,7 +512,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 		p->again = true;
 		return false;
 	}
-	/* A peer's write has no receive to fail. */
+	/* A peer's write has no receive that could fail. */
 	if (rxe->discard || (!ok && rxe->payload_at == LNX_PAYLOAD_RMA))
 		lnx_rx_release(rxe);
 	else if (!ok)
@@ -521,7 +531,7 @@ void lnx_pull_run(struct lnx_ep *ep)
 	lnx_list_foreach(&ep->pulls, n, tmp) {
 		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, link);
 
-		/* Others are brought on by what is outstanding. */
+		/* Outstanding reads resume the others. */
 		if (!run_one(p, now) && p->again)
 			stuck = true;
 	}
@@ -537,8 +547,8 @@ bool lnx_pull_chunk_out(const void *chunk)
 }
 
 /*
- * The path is left: what it was to bring is read again over others.  What it may yet
- * bring is the same, but the buffer is not the application's before it has ended.
+ * The path is DOWN: what it was to bring is read again over others.  Late data from it
+ * is the same, but the buffer stays ours until its reads have ended.
  */
 void lnx_pull_fail_over(struct lnx_path *path)
 {
@@ -549,7 +559,7 @@ void lnx_pull_fail_over(struct lnx_path *path)
 		struct lnx_ep *ep = c->pull->rxe->ep;
 		struct lnx_chunk *again;
 
-		/* A write that comes late would spoil what others wrote since. */
+		/* A late write would overwrite what others wrote since. */
 		if (c->stale || c->pull->push)
 			continue;
 		again = lnx_pool_get(&ep->chunk_pool);
@@ -565,7 +575,7 @@ void lnx_pull_fail_over(struct lnx_path *path)
 	}
 }
 
-/* Its core endpoint is closed, and what it did not report is over all the same. */
+/* Its core endpoint is closed: the reads that it did not report are over too. */
 void lnx_pull_cut(struct lnx_path *path)
 {
 	struct lnx_node *n;
@@ -614,7 +624,7 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 	class = lnx_errclass(rail->prov, p->push ? LNX_WHILE_WRITE :
 						   LNX_WHILE_READ,
 			     err, prov_errno);
-	/* Those that fail with it are one failure. */
+	/* Pieces that fail at the same time are one failure. */
 	if (now >= c->path->detect.charged_ns + REDO_NS)
 		lnx_detect_charge(p->peer, c->path, class, now);
 	failed(p, c->seg, err, class == LNX_CLASS_OK, now);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Remote memory access, target's side.  Called by rx/arrive.c with frames that are
- * next in order: checks them against the registrations (core/mr.c), touches the
+ * Remote memory access, target's side.  Called by rx/arrive.c with frames that are next
+ * in order: checks them against the registrations (core/mr.c), reads or writes the
  * memory, and answers.
  *
- * Runs inside a core's progress on peer rails: answers are queued, and what needs
- * a core is left for lnx_serve_run.
+ * Runs inside a core's progress on peer rails: answers are queued, and what needs a
+ * core is left for lnx_serve_run.
  */
 #include <stdlib.h>
 
@@ -16,10 +16,10 @@
 #include "rx/serve.h"
 #include "tx/tx.h"
 
-/* Cold rails of an endpoint whose memory is read are polled every so many passes. */
+/* Idle rails of an endpoint whose memory is read are polled every so many passes. */
 #define SERVED_IDLE_MASK	7u
 
-/* A peer wants the keys of a registration. */
+/* A peer's request for the keys of a registration. */
 struct lnx_ask {
 	struct lnx_node link;		/* ep->rma.asks */
 	struct lnx_peer *peer;
@@ -27,8 +27,8 @@ struct lnx_ask {
 	uint64_t op;
 };
 
-/* What is under way for a peer needs memory, and then an answer: it may have a lot
- * of both, but not all.  What is not taken now, its sender sends again. */
+/* Work for a peer needs memory, and then an answer.  A peer may use a lot of both, but
+ * not all.  What is not taken now, its sender sends again. */
 static bool full(const struct lnx_peer *peer)
 {
 	return lnx_unlikely(peer->npend + peer->nserved >= LNX_LATER_MAX);
@@ -56,7 +56,7 @@ int lnx_serve_answer(struct lnx_ep *ep, struct lnx_peer *peer,
 	ret = lnx_tx_queue_later(ep, peer, txe, &h);
 	if (lnx_unlikely(ret))
 		lnx_txe_put(ep, txe);
-	/* A peer given up gets no answer, and need not ask again. */
+	/* A peer that was given up gets no answer, and need not ask again. */
 	return ret == -FI_EHOSTUNREACH ? 0 : ret;
 }
 
@@ -93,7 +93,7 @@ void lnx_serve_written(struct lnx_ep *ep, const struct lnx_peer *peer,
 			     peer->addr);
 }
 
-/* A piece of a write, to be counted with its last one. */
+/* A piece of a write, which is counted with the last piece. */
 static LNX_COLD void note_key(struct lnx_peer *peer, uint64_t key)
 {
 	peer->nput_key = (uint8_t)lnx_mr_key_add(peer->put_key, peer->nput_key,
@@ -114,8 +114,8 @@ static int put(struct lnx_ep *ep, struct lnx_peer *peer,
 	err = -lnx_mr_check(ep->domain, h->key, h->tag, h->len,
 			    FI_REMOTE_WRITE, &to, NULL);
 	/*
-	 * The answer is queued first, and leaves later: nothing is done twice for
-	 * want of room for it.
+	 * The answer is queued first, and leaves later: so nothing is done twice if
+	 * there is no room for it.
 	 */
 	if (w.op) {
 		ret = lnx_serve_status(ep, peer, le64toh(w.op), err);
@@ -133,7 +133,7 @@ static int put(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_mrs_counted(ep->domain))
 		note_key(peer, h->key);
 	if (h->flags & LNX_WIRE_F_LAST) {
-		/* A write of which a piece was refused never was. */
+		/* A write is not reported if one of its pieces was refused. */
 		if (lnx_likely(!peer->put_refused)) {
 			lnx_serve_written(ep, peer, h, le64toh(w.total));
 			if (lnx_unlikely(peer->nput_key))
@@ -146,7 +146,7 @@ static int put(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
-/* Have a large write go where it is to go; 0, or why it may not. */
+/* Set up a large write to its targets; 0, or the error to refuse it with. */
 static int place(struct lnx_ep *ep, struct lnx_rxe *rxe,
 		 const struct lnx_rma_target *p, unsigned n)
 {
@@ -176,7 +176,7 @@ static int place(struct lnx_ep *ep, struct lnx_rxe *rxe,
 	return 0;
 }
 
-/* A large write: read it from the peer, as a message that has met its receive. */
+/* A large write: read it from the peer, like a message that has met its receive. */
 static int put_large(struct lnx_ep *ep, struct lnx_peer *peer,
 		     const struct lnx_hdr *h, const uint8_t *payload,
 		     size_t size)
@@ -217,7 +217,7 @@ static int put_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	err = place(ep, rxe, p, (unsigned)h->tag);
 	if (err) {
-		/* Nothing is read; the FIN says why. */
+		/* Nothing is read; the FIN has the error. */
 		rxe->discard = true;
 		rxe->refuse = err;
 	}
@@ -270,7 +270,7 @@ static int keys(struct lnx_ep *ep, struct lnx_peer *peer,
 int lnx_serve(struct lnx_ep *ep, struct lnx_peer *peer,
 	      const struct lnx_hdr *h, const uint8_t *payload, size_t size)
 {
-	/* Registrations are closed without asking us any more. */
+	/* Registrations may be closed now without waiting for us. */
 	if (lnx_unlikely(ep->leaving))
 		return -FI_ENOMEM;
 	switch (h->kind) {
@@ -289,7 +289,7 @@ int lnx_serve(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 }
 
-/* Register with the rails that the peer may come over, and tell it. */
+/* Register with the rails that the peer may use, and send it the keys. */
 static int answer_keys(struct lnx_ep *ep, const struct lnx_ask *ask)
 {
 	struct lnx_hdr h = { .kind = LNX_KIND_KEYS, .key = ask->key };
@@ -336,7 +336,10 @@ static int answer_keys(struct lnx_ep *ep, const struct lnx_ask *ask)
 	if (err || !k.nkey)
 		return lnx_serve_status(ep, ask->peer, ask->op,
 					err ? err : FI_ENOKEY);
-	/* Cores serve it from now on, and tell nobody: who is not polled is late. */
+	/*
+	 * From now on cores serve it without reporting it: a rail that is not polled is
+	 * late.
+	 */
 	ep->idle_mask &= SERVED_IDLE_MASK;
 	txe = lnx_serve_answer_get(ep, lnx_keys_size(k.nkey), &data);
 	if (!txe)
@@ -367,7 +370,7 @@ void lnx_serve_run(struct lnx_ep *ep)
 	}
 }
 
-/* Its peers are gone already. */
+/* Its peers are freed already. */
 void lnx_serve_fini(struct lnx_ep *ep)
 {
 	struct lnx_node *n;

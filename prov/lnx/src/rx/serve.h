@@ -15,23 +15,23 @@ struct lnx_txe;
 int lnx_serve(struct lnx_ep *ep, struct lnx_peer *peer,
 	      const struct lnx_hdr *h, const uint8_t *payload, size_t size);
 
-/* An answer with room for len bytes at *data, to be sent by lnx_serve_answer,
- * which takes it over: 0, or -FI_ENOMEM. */
+/* An answer with room for len bytes at *data.  lnx_serve_answer sends it and takes it
+ * over: 0, or -FI_ENOMEM. */
 struct lnx_txe *lnx_serve_answer_get(struct lnx_ep *ep, size_t len,
 				     void **data);
 int lnx_serve_answer(struct lnx_ep *ep, struct lnx_peer *peer,
 		     struct lnx_txe *txe, uint64_t op, int err, size_t len);
-/* An answer without data.  op 0: for an operation nobody waits for. */
+/* An answer without data.  op 0: no answer is expected. */
 int lnx_serve_status(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 		     int err);
 /* Log and count a request that is not allowed. */
 LNX_COLD void lnx_serve_refuse(struct lnx_ep *ep, const struct lnx_peer *peer,
 			       const struct lnx_hdr *h, int err);
-/* len bytes of ours were written: counters, and the event if there is data. */
+/* A peer wrote len bytes of ours: count it, and report it if there is data. */
 void lnx_serve_written(struct lnx_ep *ep, const struct lnx_peer *peer,
 		       const struct lnx_hdr *h, size_t len);
 
-/* Requests that need a core; from progress. */
+/* Requests that need a core; called from progress. */
 void lnx_serve_run(struct lnx_ep *ep);
 void lnx_serve_fini(struct lnx_ep *ep);
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Receives that several endpoints share (fi_srx_context).  They wait in the matchers
- * of the context, and so do messages of its endpoints that found none; an endpoint's
- * own matchers stay empty.  So nobody without a context pays for it: only a message
- * for which the endpoint itself has nothing comes here.
+ * Receives that several endpoints share (fi_srx_context).  They wait in the matchers of
+ * the context, and so do messages of its endpoints that found no receive; an endpoint's
+ * own matchers stay empty.  An endpoint without a context pays nothing for this: only
+ * messages without a receive of the endpoint's own come here.
  *
- * All of it is under one mutex (lnx_lock_join), since a receive may start a message in
- * a core of any of the endpoints.
+ * One mutex guards all of it (lnx_lock_join), since a receive may start a message in a
+ * core of any of the endpoints.
  */
 #include "rx/rx.h"
 
-/* Whether a success is reported is for the endpoint's binding to say. */
+/* The endpoint's binding decides whether a success is reported. */
 void lnx_rx_assign(struct lnx_rxe *rxe, struct lnx_ep *ep)
 {
 	rxe->more = true;		/* ep is not its home */
@@ -32,7 +32,7 @@ struct lnx_rxe *lnx_rx_take_shared(struct lnx_ep *ep, uint64_t src,
 	return rxe;
 }
 
-/* The endpoint that speaks for the context, which has no CQ; NULL: there is none. */
+/* The endpoint that reports for the context, which has no CQ; NULL: there is none. */
 static struct lnx_ep *first_srx_user(struct lnx_ep *srx)
 {
 	struct lnx_node *n, *tmp;
@@ -59,7 +59,9 @@ void lnx_rx_cancel_shared(struct lnx_ep *srx, struct lnx_rxe *rxe)
 	lnx_rx_fail(rxe, FI_ECANCELED, FI_ECANCELED);
 }
 
-/* Messages that came to ep wait with it, as if it had never shared anything. */
+/*
+ * Messages that came to ep wait in ep from now on, as if it had never shared receives.
+ */
 static void take_along(struct lnx_match *from, struct lnx_match *to,
 		       const struct lnx_ep *ep)
 {
@@ -85,8 +87,8 @@ void lnx_rx_detach(struct lnx_ep *ep)
 }
 
 /*
- * A message on its way into a multi-receive buffer goes with its endpoint, and may have
- * been thrown away already.  The buffer was perhaps only waiting for it.
+ * A message for a multi-receive buffer is freed with its endpoint, and may have been
+ * discarded already.  Perhaps the buffer waited only for that message.
  */
 static void drop_child(void *obj, void *arg)
 {

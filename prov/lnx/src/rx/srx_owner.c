@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The upcalls of peer cores into the shared receive queue that we lend them.
- * Called by a core from inside its progress (or a send, or close) with our owner
- * lock held; calls the matcher, and rx/deliver.c for what is left to do.
+ * The upcalls of peer cores into the shared receive queue that we lend them.  Called by
+ * a core from inside its progress (or a send, or close) with our owner lock held; calls
+ * the matcher, and rx/deliver.c for the rest.
  *
- * Two sets: on the direct rail (shm) the core delivers straight into the
- * application's buffer; on framed rails it only ever gets frame buffers of ours,
- * so that nothing stays inside the core.
+ * Two sets: on the direct rail (shm) the core delivers directly into the application's
+ * buffer; on framed rails it only gets frame buffers of ours, so that nothing stays
+ * inside the core.
  *
- * get_* must never fail: cores use the entry whatever we return.  Without memory,
- * framed rails have a sink, into which a frame goes that counts as lost; its sender
- * has it still.  On the direct rail nobody sends again; there ep->reserve lasts
- * until the core can be stopped (see end_pass).
+ * get_* must never fail: cores use the entry whatever we return.  If memory is short,
+ * framed rails use a drop buffer: a frame in it counts as lost, and its sender still
+ * has it.  On the direct rail nothing is sent again; there ep->reserve lasts until the
+ * core can be stopped (see end_pass).
  */
 #include <stdlib.h>
 
@@ -36,7 +36,7 @@ static inline struct lnx_rxe *entry_rxe(struct fi_peer_rx_entry *entry)
 	return lnx_container_of(lnx_peer_entry_in(entry), struct lnx_rxe, pe);
 }
 
-/* What the core reads of an entry that is to receive into iov. */
+/* Set the members that the core reads in an entry that is to receive into iov. */
 static inline void entry_arm(struct lnx_rxe *rxe, struct fid_peer_srx *srx,
 			     const struct fi_peer_match_attr *attr)
 {
@@ -45,7 +45,7 @@ static inline void entry_arm(struct lnx_rxe *rxe, struct fid_peer_srx *srx,
 	rxe->pe.t.msg_size = attr->msg_size;
 	rxe->pe.t.tag = attr->tag;
 	rxe->pe.t.cq_data = 0;
-	/* Always ask for the event; it is our report that may be suppressed. */
+	/* Always request the event; our own report may be suppressed. */
 	rxe->pe.t.flags = FI_RECV | FI_COMPLETION |
 			  (rxe->tagged ? FI_TAGGED : FI_MSG);
 	rxe->pe.t.context = rxe;
@@ -64,7 +64,10 @@ static LNX_COLD int lost(struct lnx_rail *rail, size_t len)
 	return -FI_ENOMEM;
 }
 
-/* Progress finds out who it may be, for its later messages and if this waits. */
+/*
+ * Progress finds out which peer it may be, for its later messages, and for this one if
+ * it waits.
+ */
 static LNX_COLD void unknown_source(struct lnx_ep *ep)
 {
 	ep->unknown_source = true;
@@ -103,7 +106,7 @@ static LNX_COLD int get_truncated(struct lnx_rxe *rxe,
 	rxe->payload = malloc(rxe->len);
 	if (!rxe->payload) {
 		rxe->state = LNX_RXE_OFFERED;
-		return -FI_ENOENT;	/* direct_queue parks it */
+		return -FI_ENOENT;	/* direct_queue defers it */
 	}
 	rxe->payload_at = LNX_PAYLOAD_BOUNCE;
 	rxe->starting = true;
@@ -112,8 +115,8 @@ static LNX_COLD int get_truncated(struct lnx_rxe *rxe,
 	return 0;
 }
 
-/* A note or copy of ours, by its length; lnx_rx_shm_ctrl looks whether it is one.  Cores copy
- * at once what is that short, so one buffer is enough. */
+/* A control message or copy of ours, going by its length; lnx_rx_shm_ctrl checks
+ * whether it is one.  Cores copy such short messages at once, so one buffer is enough. */
 static LNX_COLD int get_note(struct lnx_rail *rail, struct lnx_peer *peer,
 			     struct fi_peer_match_attr *attr,
 			     struct fi_peer_rx_entry **out)
@@ -132,7 +135,7 @@ static LNX_COLD int get_note(struct lnx_rail *rail, struct lnx_peer *peer,
 	*out = lnx_peer_entry_out(&rxe->pe);
 	if (lnx_likely(rail->ep->nreserve >= LNX_RXE_LOW))
 		return 0;
-	/* It may take an entry itself: not before the core's pass has ended. */
+	/* This may take an entry itself: not before the core's pass has ended. */
 	rxe->state = LNX_RXE_OFFERED;
 	return -FI_ENOENT;
 }
@@ -190,9 +193,9 @@ static int direct_get_tag(struct fid_peer_srx *srx,
 }
 
 /*
- * A core goes on as long as there are messages, and each takes an entry of those
- * set aside.  An error ends its pass: shm keeps the message all the same, and only
- * gives the entry back, which is ignored.  Other cores may not be like that.
+ * A core goes on as long as there are messages, and each takes an entry from the
+ * reserve.  An error ends its pass: shm keeps the message anyway, and only frees the
+ * entry, which is ignored.  Other cores may behave differently.
  */
 static LNX_COLD int end_pass(struct lnx_rxe *rxe)
 {
@@ -219,7 +222,7 @@ static int direct_queue(struct fi_peer_rx_entry *entry)
 	}
 	rxe->state = LNX_RXE_UNEX;
 	if (lnx_unlikely(rxe->payload_at == LNX_PAYLOAD_SHM_CTRL)) {
-		/* Before all others, whom memory may be too short for. */
+		/* First of all, because memory may be too short for the others. */
 		rxe->more = true;
 		lnx_list_add_head(&ep->deferred, &rxe->link);
 		ep->work |= LNX_WORK_DEFER;
@@ -228,7 +231,10 @@ static int direct_queue(struct fi_peer_rx_entry *entry)
 	rxe->unex.src = rxe->peer ? rxe->peer->addr : FI_ADDR_UNSPEC;
 	rxe->unex.tag = rxe->tagged ? rxe->tag : 0;
 	lnx_rx_store(rxe);
-	/* Large ones block the sender's later completions: not for long. */
+	/*
+	 * Large messages block the sender's later completions: do not leave them for
+	 * long.
+	 */
 	if (rxe->len > LNX_INJECT_MAX)
 		lnx_rx_defer(rxe);
 	return lnx_unlikely(ep->nreserve < LNX_RXE_LOW) ? end_pass(rxe) : 0;
@@ -256,7 +262,7 @@ static void direct_foreach_unspec(struct fid_peer_srx *srx,
 			continue;
 		lnx_rx_set_peer(rxe, peer);
 		/*
-		 * Matching it may start it, a call into the core: this runs
+		 * Matching it may start it, which is a call into the core: this runs
 		 * inside fi_av_insert, where cores allow that.
 		 */
 		if (peer->addr != FI_ADDR_NOTAVAIL)
@@ -264,7 +270,7 @@ static void direct_foreach_unspec(struct fid_peer_srx *srx,
 	}
 }
 
-/* The core had no memory to keep the message: it is gone. */
+/* The core had no memory to keep the message: it is lost. */
 static LNX_COLD void not_queued(struct lnx_rxe *rxe)
 {
 	rxe->core_done = true;
@@ -275,7 +281,7 @@ static LNX_COLD void not_queued(struct lnx_rxe *rxe)
 		lnx_rxe_put(rxe);
 }
 
-/* The core lets go of a message that no receive was waiting for. */
+/* The core releases a message that no receive was waiting for. */
 static LNX_COLD void free_waiting(struct lnx_rxe *rxe)
 {
 	switch (rxe->state) {
@@ -306,8 +312,8 @@ static LNX_COLD void free_waiting(struct lnx_rxe *rxe)
 }
 
 /*
- * The core is through with the entry.  Called at most once for a good message, at
- * odd times for bad ones; the state says what is left to do.
+ * The core has finished with the entry.  Called at most once for a good message, at any
+ * time for bad ones; the state tells what is left to do.
  */
 LNX_HOT
 static void direct_free(struct fi_peer_rx_entry *entry)
@@ -334,9 +340,9 @@ struct fi_ops_srx_owner lnx_direct_srx_ops = {
 };
 
 /*
- * Framed rails: whatever comes gets a frame buffer.  A message longer than any
- * frame is not ours; it gets scratch memory, so that the core need not truncate,
- * and is dropped on arrival.
+ * Framed rails: everything that comes gets a frame buffer.  A message longer than any
+ * frame is not ours: it gets scratch memory, so that the core need not truncate, and is
+ * dropped on arrival.
  */
 LNX_HOT
 static int framed_get(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr,
@@ -367,14 +373,14 @@ static int framed_get(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr,
 
 static int framed_queue(struct fi_peer_rx_entry *entry)
 {
-	(void)entry;			/* get_* always matches */
+	(void)entry;			/* get_* always finds a match */
 	return 0;
 }
 
 static void framed_foreach_unspec(struct fid_peer_srx *srx,
 				  fi_addr_t (*get_addr)(struct fi_peer_rx_entry *))
 {
-	(void)srx;			/* senders are named in the header */
+	(void)srx;			/* the header has the sender */
 	(void)get_addr;
 }
 
