@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The door: what libfabric calls when it loads and unloads us.  Everything here
- * runs once, inside fi_ini() and under its lock: no call back into libfabric
- * but those for parameters and logging.
+ * Entry and exit: what libfabric calls when it loads and unloads us.  Everything here
+ * runs once, inside fi_ini() and under its lock, so it may not call libfabric, except
+ * for parameters and logging.
  */
 #include "prov.h"
 
@@ -26,8 +26,8 @@
 #include "lnx_wire.h"
 
 /*
- * The library has a provider of our name built in, and the higher version of
- * the two stays.  Its version grows with each release: ours is out of reach.
+ * libfabric has a built-in provider of our name, and the one with the higher version is
+ * kept.  Its version grows with each release; ours is larger than it can get.
  */
 #define PROV_VERSION	FI_VERSION(60000, 0)
 
@@ -68,8 +68,8 @@ const char *lnx_job_rank(void)
 }
 
 /*
- * The types that libfabric is told.  It would take neither our binary suffixes
- * nor our names, so all but switches are text to it.
+ * The types that libfabric is told.  It would accept neither our binary suffixes nor
+ * our names, so everything except switches is text to it.
  */
 static void define_params(void)
 {
@@ -87,7 +87,7 @@ static void define_params(void)
 	}
 }
 
-/* "FI_LNX_NAME=value" with libfabric's idea of the value; NULL when unset. */
+/* "FI_LNX_NAME=value", with the value that libfabric has; NULL when unset. */
 static char *param_text(const struct lnx_param *p)
 {
 	char *value = NULL, *text = NULL;
@@ -100,7 +100,7 @@ static char *param_text(const struct lnx_param *p)
 			name[i] -= 'a' - 'A';
 
 	if (p->type == LNX_PARAM_BOOL) {
-		/* libfabric would warn_once of a bad one, and so shall we. */
+		/* libfabric would warn of a bad value, and so do we. */
 		if (getenv(name) ||
 		    fi_param_get_bool(&lnx_prov, p->name, &on))
 			return NULL;
@@ -113,7 +113,7 @@ static char *param_text(const struct lnx_param *p)
 	return text;
 }
 
-/* Kept until all is read: a later variable may say that nothing is to be said. */
+/* Kept until all is read: a later variable may say that no warnings are wanted. */
 struct sentences {
 	char **text;
 	size_t n;
@@ -159,10 +159,10 @@ static bool shm_cma_disabled(void)
 }
 
 /*
- * Values as libfabric finds them come first, because they may also stand in
- * libfabric.conf; then our part of the environment, where values that libfabric
- * would not take and names that nobody knows are.  All of it is copied: the
- * application may change its environment at any time.
+ * First the values that libfabric has, because they may also come from libfabric.conf.
+ * Then our part of the environment, which has values that libfabric would not accept,
+ * and unknown names.  All is copied: the application may change its environment at any
+ * time.
  */
 static int read_conf(void)
 {
@@ -191,7 +191,7 @@ static int read_conf(void)
 	lnx_conf_read(&conf, conf_env, conf_warn, &said);
 	speak_up(&conf);
 	complain_all(&said);
-	/* Who forbids it to shm does not want it of us. */
+	/* A user who forbids it to shm does not want us to do it. */
 	if (shm_cma_disabled())
 		conf.disable_cma = true;
 	return 0;
@@ -219,12 +219,12 @@ static void read_filter(void)
 }
 
 /*
- * ofi_rxm posts 4096 receive buffers of 16 KiB per endpoint, of which our rails
- * need few: 138 MB become 38, and reopening a rail 29 ms become 1.8.  tcp injects
- * up to 128 bytes, and ofi_rxm what its own 64-byte header leaves of that, which
- * our header would fill: small frames would take the slower way.  Cores read these
- * variables when they initialise, which is after us.  Only where we are going to
- * be used, and never over a value that somebody chose.
+ * ofi_rxm posts 4096 receive buffers of 16 KiB per endpoint, but our rails need few:
+ * 138 MB become 38, and reopening a rail takes 1.8 ms instead of 29.  tcp injects up to
+ * 128 bytes; ofi_rxm can inject that less its own 64-byte header, which our header
+ * would fill, so small frames would not be injected.  Cores read these variables when
+ * they initialise, which is after us.  Set only if lnx is going to be used, and never
+ * over a value that the user chose.
  */
 static void tune_cores(void)
 {
@@ -236,7 +236,7 @@ static void tune_cores(void)
 
 static void cleanup(void)
 {
-	/* Endpoints that the application left open: nothing may run on. */
+	/* Endpoints that the application left open: no thread may run on. */
 	lnx_threads_stop();
 	lnx_catalog_fini();
 	lnx_topo_fini();
@@ -252,8 +252,8 @@ static void cleanup(void)
 	named_in_filter = false;
 }
 
-/* Before any parameter is defined: libfabric would keep those of a module that it
- * unloads at once. */
+/* Before any parameter is defined: libfabric would keep the parameters of a module that
+ * it unloads at once. */
 static void stay_out(void)
 {
 	struct lnx_conf c;
@@ -271,7 +271,7 @@ static void stay_out(void)
 		     FI_MINOR(LNX_PEER_ABI_OLDEST));
 }
 
-/* fi_info shows PROV_VERSION, which says nothing of the release. */
+/* fi_info shows PROV_VERSION, which does not tell the release. */
 static void say_release(void)
 {
 	Dl_info where;
@@ -285,8 +285,8 @@ static void say_release(void)
 
 FI_EXT_INI
 {
-	/* Not before this is set does libfabric ask us on behalf of programs
-	 * that use its newest interface. */
+	/* Until this is set libfabric does not call us for programs that use its newest
+	 * interface. */
 	lnx_prov.fi_version = fi_version();
 
 	if (lnx_peer_abi_init(lnx_prov.fi_version)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What prov.c fixes when libfabric loads us; constant from then on. */
+/* What prov.c sets when libfabric loads us; constant from then on. */
 #ifndef LNX_PROV_H
 #define LNX_PROV_H
 
@@ -19,7 +19,7 @@ const char *lnx_provider_filter(void);
 /* FI_PROVIDER is a list of providers to use, and lnx is one of them. */
 bool lnx_named_in_filter(void);
 
-/* The rank of this process in its job, digits; "" where no launcher says. */
+/* The rank of this process in its job, as digits; "" if no launcher tells it. */
 const char *lnx_job_rank(void);
 
 #endif
