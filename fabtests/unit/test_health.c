@@ -1362,7 +1362,7 @@ Test(health, words_of_classes)
 		{ "local_error=5=5", "local_error=\"5=5\": the step must be a "
 		  "whole number from 0 to 1000" },
 		{ "local_error=5,Local_Error=6",
-		  "local_error stands there twice" },
+		  "local_error is there twice" },
 		{ "locl_error=5", "there is no class \"locl_error\"; the "
 		  "classes are local_interrupt, local_dropped, local_aborted, "
 		  "local_no_route, local_error, local_timeout, remote_error, "

@@ -111,10 +111,10 @@ Test(request, bad_targets)
 	bad("health set tcp:x,tcp:y 0", "\"tcp:x,tcp:y\"");
 	bad("health set shm:x 0", "shared memory has no health");
 	bad("health set shm:x@1 0", "shared memory has no health");
-	bad("health set tcp:x@ 0", "what stands behind @");
-	bad("health set tcp:x@y 0", "what stands behind @");
+	bad("health set tcp:x@ 0", "behind @ there must be");
+	bad("health set tcp:x@y 0", "behind @ there must be");
 	bad("health set @5 0", "\"@5\"");
-	bad("health set tcp:x@1@2 0", "what stands behind @");
+	bad("health set tcp:x@1@2 0", "behind @ there must be");
 	bad("health set tcp:x@0123456789abcdeg 0", "16 hex digits");
 	bad("health set tcp:x@0123456789abcdef0 0", "16 hex digits");
 	bad("health set 65535@1 0", "so high a number");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See class.h. */
+/* The table of failure classes.  See class.h. */
 #include "policy/class.h"
 
 #include <string.h>

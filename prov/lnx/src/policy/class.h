@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Classes of failures: who is to blame, and whether the message may have arrived all
- * the same.  classes.def is the one table.  Pure.
+ * Classes of failures: what is charged, and whether the message may have arrived
+ * nevertheless.  classes.def is the only table.  Does no I/O.
  */
 #ifndef LNX_CLASS_H
 #define LNX_CLASS_H
@@ -17,48 +17,47 @@ enum lnx_health_class {
 	LNX_CLASS_COUNT
 };
 
-/* Who pays; bits. */
+/* Charge targets; bits. */
 enum lnx_charge {
 	LNX_CHARGE_NONE = 0,
 	LNX_CHARGE_LOCAL = 1,		/* the local rail */
 	LNX_CHARGE_REMOTE = 2,		/* the peer's rail */
 	LNX_CHARGE_BOTH = 3,
-	LNX_CHARGE_PATH = 4,		/* this pair of them */
+	LNX_CHARGE_PATH = 4,		/* the pair of them */
 };
 
 struct lnx_class_row {
 	const char *name;		/* "remote_dropped" */
 	const char *help;		/* half a sentence */
 	unsigned char pays;		/* enum lnx_charge, without PATH */
-	bool lnet_resends;		/* LNet would; lnx always does */
-	bool sure;			/* it has not arrived */
+	bool lnet_resends;		/* LNet would send again; lnx always does */
+	bool sure;			/* it has certainly not arrived */
 };
 
 /* Indexed by class. */
 extern const struct lnx_class_row lnx_class_rows[LNX_CLASS_COUNT];
 
-/* "remote_dropped"; "ok"; "unknown" for what is no class.  Static text. */
+/* "remote_dropped"; "ok"; "unknown" for an invalid number.  Static text. */
 const char *lnx_class_name(unsigned class);
 
 /* The class of that name, len bytes, case ignored; -1: there is none. */
 int lnx_class_find(const char *name, size_t len);
 
 /*
- * Who pays for a failure, as bits.  nremote: rails of the peer that are known.  Like
- * LNet has it, the only rail of a peer does not
- * pay (there is no other to prefer), nor does anything for what was sent to oneself
- * but the local rail.
+ * The charge targets of a failure, as bits.  nremote: known rails of the peer.  As in
+ * LNet, the only rail of a peer is not charged (there is no other to prefer); and a
+ * failure to send to oneself is charged to the local rail only.
  */
 unsigned lnx_class_charges(unsigned class, unsigned nremote, bool to_self);
 
-/* One more in <name>_count. */
+/* Count one failure in <name>_count. */
 struct lnx_stats;
 void lnx_class_count(struct lnx_stats *stats, unsigned class);
 
 /*
- * May the message be sent again?  harmless: it may come twice, because the receiver
- * drops it then (frames), or because nobody can tell (reads, writes of the same bytes).
- * Counting tries and looking at deadlines is left to the caller.
+ * May the message be sent again?  harmless: it may arrive twice, because the receiver
+ * drops duplicates (frames), or because it makes no difference (reads, writes of the
+ * same bytes).  The caller counts the tries and checks deadlines.
  */
 static inline bool lnx_class_may_resend(unsigned class, bool harmless)
 {

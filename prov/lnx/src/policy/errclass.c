@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See errclass.h. */
+/* Looks errors up in errors.def.  See errclass.h. */
 #include "policy/errclass.h"
 
 #include <errno.h>
@@ -38,7 +38,7 @@ LNX_COLD enum lnx_health_class lnx_errclass(unsigned prov, enum lnx_while op,
 	number = positive(number);
 	if (!err)
 		return LNX_CLASS_OK;
-	/* FI_LNX_FAULT says it outright. */
+	/* An error injected by FI_LNX_FAULT contains its class. */
 	if (lnx_fault_class_of(number) != LNX_CLASS_OK)
 		return lnx_fault_class_of(number);
 	for (row = lnx_error_rows; row < lnx_error_rows + lnx_nerrors; row++)
@@ -46,7 +46,7 @@ LNX_COLD enum lnx_health_class lnx_errclass(unsigned prov, enum lnx_while op,
 		    (!row->err || row->err == err) &&
 		    (!row->number || row->number == number))
 			break;
-	/* The last row fits all but an op that is none. */
+	/* The last row matches everything except an invalid op. */
 	return row < lnx_error_rows + lnx_nerrors ? row->class :
 						    LNX_CLASS_REMOTE_ERROR;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Rules: what they match and when they hit. */
+/* Fault rules: what they match and when they hit. */
 #include "policy/fault_rule.h"
 
 #include <errno.h>
@@ -35,7 +35,7 @@ int lnx_fault_errno(enum lnx_health_class class)
 
 /* ---- random numbers ---- */
 
-/* xorshift64*: short, and good enough to choose victims. */
+/* xorshift64*: short, and good enough for this. */
 static uint64_t draw(struct lnx_fault_rule *r)
 {
 	uint64_t x = r->state;
@@ -47,7 +47,7 @@ static uint64_t draw(struct lnx_fault_rule *r)
 	return x * 0x2545f4914f6cdd1dULL;
 }
 
-/* 0..n-1; n is far too small for the remainder to prefer any. */
+/* 0..n-1; n is small enough that the remainder prefers none. */
 static uint64_t draw_below(struct lnx_fault_rule *r, uint64_t n)
 {
 	return (draw(r) >> 1) % n;
@@ -55,7 +55,7 @@ static uint64_t draw_below(struct lnx_fault_rule *r, uint64_t n)
 
 static void seed_rule(struct lnx_fault_rule *r)
 {
-	/* Seeds that resemble each other make numbers that do not. */
+	/* Similar seeds must give different numbers. */
 	r->state = lnx_mix64(r->seed + 0x9e3779b97f4a7c15ULL);
 	if (!r->state)
 		r->state = 1;
@@ -117,7 +117,7 @@ static bool turn_of_interval(struct lnx_fault_rule *r, uint64_t now)
 	}
 	if (now < r->moment_ns)
 		return false;
-	/* The next one, wherever now is: intervals without a match are over. */
+	/* The next interval from now: those without a match are over. */
 	r->base_ns += ((now - r->base_ns) / r->interval_ns + 1) *
 		      r->interval_ns;
 	r->moment_ns = r->base_ns + draw_below(r, r->interval_ns);
@@ -151,7 +151,7 @@ static enum lnx_health_class pick_class(struct lnx_fault_rule *r)
 	return (enum lnx_health_class)__builtin_ctz(set);
 }
 
-/* ---- the table ---- */
+/* ---- the table of rules ---- */
 
 static void begin(struct lnx_fault *t, struct lnx_fault_rule *r, uint64_t seed,
 		  uint64_t now)

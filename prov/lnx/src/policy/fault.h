@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The fault table: which frames are to be lost, late, or failed, for tests.  Pure:
- * text in, rules out; a frame's facts and the time in, a decision out.  The random
- * numbers are the table's own, so that a seed repeats a run.
+ * The fault table: which frames are lost, late, or failed, for tests.  Does no I/O:
+ * text in, rules out; the properties of a frame and the time in, a decision out.  The
+ * table has its own random numbers, so that a seed repeats a run.
  *
  *	table ::= rule (';' rule)*
  *	rule  ::= action word*
  *	action ::= 'drop' | 'delay=' TIME | 'fail=' class (',' class)*
  *	word  ::= key '=' value
  *
- * Words are separated by blanks, and each key stands once in a rule.
+ * Words are separated by blanks, and each key may be used once in a rule.
  *
  *	drop		the frame is discarded where it arrives, before anything
  *			counts it
@@ -44,8 +44,8 @@
  *
  * TIME is a number with ms or s; ms may be left out but in `after`.
  *
- * Rules are looked at in their order.  The first that hits decides, and those behind
- * it do not see the frame; one that matches and does not hit leaves it to them.
+ * Rules are applied in their order.  The first that hits decides, and later rules do
+ * not see the frame; after one that matches and does not hit, they do.
  */
 #ifndef LNX_FAULT_H
 #define LNX_FAULT_H
@@ -64,18 +64,18 @@
 #define LNX_FAULT_RULE_MAX	4096	/* of a rule as it is printed, with NUL */
 #define LNX_FAULT_MS_MAX	3600000u
 
-/* Kinds that no frame has: pieces of large transfers. */
+/* Kinds that no frame has: the pieces of large transfers. */
 #define LNX_FAULT_READ		62
 #define LNX_FAULT_WRITE		63
 static_assert(LNX_KIND_MAX <= LNX_FAULT_READ, "a kind is a bit of a word");
 
 /*
- * prov_errno of an error that was injected: this plus its class.  No provider has
- * such numbers, so that who maps errors to classes need not guess.
+ * prov_errno of an injected error: this plus its class.  No provider uses such numbers,
+ * so code that maps errors to classes need not guess.
  */
 #define LNX_FAULT_ERRNO_BASE	0x4c460000
 
-/* The class of such a prov_errno; LNX_CLASS_OK: it is a core's own. */
+/* The class in such a prov_errno; LNX_CLASS_OK: it is a core's own. */
 static inline enum lnx_health_class lnx_fault_class_of(int prov_errno)
 {
 	unsigned n = (unsigned)prov_errno - LNX_FAULT_ERRNO_BASE;
@@ -83,16 +83,16 @@ static inline enum lnx_health_class lnx_fault_class_of(int prov_errno)
 	return n < LNX_CLASS_COUNT ? (enum lnx_health_class)n : LNX_CLASS_OK;
 }
 
-/* The errno (positive) that goes with a class: what a core would say. */
+/* The errno (positive) that a core would give for a class. */
 int lnx_fault_errno(enum lnx_health_class class);
 
-/* Where a frame is when rules are asked about it. */
+/* Where a frame is when the rules are applied to it. */
 enum lnx_fault_at {
 	LNX_FAULT_AT_SEND,		/* fail */
 	LNX_FAULT_AT_RECV,		/* drop, delay */
 };
 
-/* What rules may ask of a frame. */
+/* Properties of a frame that rules can match. */
 struct lnx_fault_frame {
 	const char *rail;		/* of ours */
 	unsigned remote_rail;
@@ -118,11 +118,11 @@ struct lnx_fault_verdict {
 struct lnx_fault;
 
 /*
- * Read text.  now: the time, in ns, from which `after` and `for` count; seed: for
- * rules that name none, each makes its own of it.  0 with *out, the caller's to
- * destroy; -ENOMEM; or -EINVAL with *at the offset where it went wrong and why[] one
- * sentence: what is wrong and what would be right, printable ASCII whatever text
- * holds, cut at why_size.  at and why may be NULL, and out: then text is only checked.
+ * Read text.  now: the time, in ns, from which `after` and `for` count; seed: for rules
+ * without their own, each derives its own from it.  0 with *out, which the caller must
+ * destroy; -ENOMEM; or -EINVAL with *at the offset of the error and why[] one sentence:
+ * what is wrong and what would be right, printable ASCII whatever text contains, cut at
+ * why_size.  at and why may be NULL, and out too: then text is only checked.
  */
 int lnx_fault_create(const char *text, uint64_t seed, uint64_t now,
 		     struct lnx_fault **out, size_t *at, char *why,
@@ -130,33 +130,33 @@ int lnx_fault_create(const char *text, uint64_t seed, uint64_t now,
 void lnx_fault_destroy(struct lnx_fault *table);
 
 /*
- * More rules, behind those there are; as lnx_fault_create.  Also -ENOSPC: they would be
+ * Add rules behind the present ones; as lnx_fault_create.  Also -ENOSPC: they would be
  * too many, and none is added.
  */
 int lnx_fault_add(struct lnx_fault *table, const char *text, uint64_t seed,
 		  uint64_t now, size_t *at, char *why, size_t why_size);
 /*
- * Rules have numbers, from 1 in their order, that are not given twice.  Take one out:
- * false if there is none.  The places of those behind it change.
+ * Rules are numbered from 1 in their order, and no number is used twice.  Remove one:
+ * false if it does not exist.  The indexes of the rules behind it change.
  */
 bool lnx_fault_del(struct lnx_fault *table, uint64_t number);
 uint64_t lnx_fault_number(const struct lnx_fault *table, unsigned rule);
 
-/* Is any rule for that place? */
+/* Is there a rule for that point? */
 bool lnx_fault_any(const struct lnx_fault *table, enum lnx_fault_at at);
 
-/* What happens to a frame.  Counts it.  now as in create; never goes back. */
+/* Apply the rules to a frame, and count it.  now as in create; never goes back. */
 struct lnx_fault_verdict lnx_fault_judge(struct lnx_fault *table,
 					 enum lnx_fault_at at,
 					 const struct lnx_fault_frame *frame,
 					 uint64_t now);
-/* What was decided by rule could not be done: it is no hit, but a miss. */
+/* The decision of rule could not be carried out: count a miss instead of a hit. */
 void lnx_fault_missed(struct lnx_fault *table, unsigned rule);
 
 struct lnx_fault_count {
-	uint64_t matched;		/* frames that it looked at and matched */
+	uint64_t matched;		/* frames that it was applied to and matched */
 	uint64_t hit;
-	uint64_t missed;		/* to be hit, and it could not be done */
+	uint64_t missed;		/* hits that could not be carried out */
 };
 
 unsigned lnx_fault_nrule(const struct lnx_fault *table);
@@ -164,8 +164,9 @@ struct lnx_fault_count lnx_fault_count(const struct lnx_fault *table,
 				       unsigned rule);
 
 /*
- * One rule in canonical spelling, its seed included if it draws numbers: a table that
- * does the same again.  Length without NUL, as snprintf: buf is cut at size.
+ * One rule in canonical form, including its seed if it draws random numbers: so a table
+ * made from it does the same again.  Length without NUL, as snprintf: buf is cut at
+ * size.
  */
 size_t lnx_fault_print(const struct lnx_fault *table, unsigned rule, char *buf,
 		       size_t size);

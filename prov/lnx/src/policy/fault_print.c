@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Rules in canonical spelling, and what they have hit. */
+/* Fault rules in canonical form, and what they have hit. */
 #include "policy/fault_rule.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The text of fault rules, to structs.  It is read in place; a word is a span until
- * it has been checked.
+ * Parses the text of fault rules into structs.  It is read in place; a word is a span
+ * until it has been checked.
  */
 #include "policy/fault_rule.h"
 
@@ -71,7 +71,7 @@ static struct lnx_span take(struct parser *p)
 	p->pos += lnx_blanks(p->text + p->pos);
 	w.s = p->text + p->pos;
 	for (w.len = 0; w.s[w.len] && !lnx_is_blank(w.s[w.len]); w.len++)
-		/* That one is within the name of a provider. */
+		/* This ';' is part of a provider's name. */
 		if (w.s[w.len] == ';' &&
 		    strncasecmp(w.s + w.len, ";ofi_", 5))
 			break;
@@ -265,7 +265,7 @@ uint64_t lnx_fault_kinds(enum lnx_fault_action action)
 	unsigned k;
 
 	for (k = 1; k < LNX_KIND_MAX; k++)
-		/* The others are sent without anybody hearing how it went. */
+		/* Other kinds are sent without a completion. */
 		if (kind_name(k, buf) && (action != LNX_FAULT_FAIL ||
 					  lnx_kind_sequenced((uint8_t)k)))
 			set |= 1ULL << k;
@@ -407,7 +407,7 @@ static int parse_action(struct parser *p, struct lnx_fault_rule *r)
 	return ret;
 }
 
-/* Every value of a list; '*' anywhere in it means all. */
+/* Parse every value of a list; '*' anywhere in it means all. */
 static int parse_list(struct parser *p, enum key key, struct lnx_span list,
 		      struct lnx_fault_rule *r)
 {

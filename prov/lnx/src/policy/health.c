@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See health.h. */
+/* Health values, pings and hold times.  See health.h. */
 #include "policy/health.h"
 
-/* Of its full share, in thousandths, when it is used again. */
+/* Share of the traffic, in thousandths, when it is used again. */
 #define RAMP_FROM	100u
 #define SHIFT_MAX	63u
 
@@ -21,7 +21,7 @@ uint64_t lnx_health_hold_ns(const struct lnx_health_plan *plan, unsigned flaps)
 	return flaps ? doubled(plan->hold_ns, flaps - 1, plan->hold_max_ns) : 0;
 }
 
-/* No sign of life from here on.  What has been used for long is no flap. */
+/* No sign of life from now on.  If it has been used for long, this is no flap. */
 static unsigned go_out(struct lnx_health *h, const struct lnx_health_plan *plan,
 		       uint64_t now)
 {
@@ -34,7 +34,7 @@ static unsigned go_out(struct lnx_health *h, const struct lnx_health_plan *plan,
 		idle_polls = (now - h->ready_ns) / plan->window_ns;
 		h->flaps -= (uint8_t)LNX_MIN(idle_polls, (uint64_t)h->flaps);
 	}
-	/* No further than counts: what is idle_polls again shall be so soon. */
+	/* Count only as far as matters: what works again must be used again soon. */
 	if (!h->flaps || (h->flaps <= SHIFT_MAX &&
 			  lnx_health_hold_ns(plan, h->flaps) <
 			  plan->hold_max_ns))
@@ -65,7 +65,7 @@ static unsigned go_up(struct lnx_health *h, uint64_t now)
 	    (h->pinned ? !h->value : h->value < LNX_HEALTH_MAX))
 		return 0;
 	h->down = false;
-	/* Its share grows from when it may be used. */
+	/* Its share grows from the time when it may be used. */
 	h->ready_ns = LNX_MAX(h->ready_ns, now);
 	return LNX_HEALTH_UP;
 }
@@ -94,7 +94,7 @@ unsigned lnx_health_fail(struct lnx_health *h,
 	if (h->down)
 		change |= go_out(h, plan, now);
 	else if (now < h->ready_ns)
-		/* It did not stay up for as long as it had to. */
+		/* It did not stay up as long as it had to. */
 		h->ready_ns = now + lnx_health_hold_ns(plan, h->flaps);
 	return change;
 }
@@ -105,7 +105,7 @@ LNX_COLD unsigned lnx_health_better(struct lnx_health *h,
 {
 	unsigned change = 0, step = plan->step[LNX_CLASS_OK];
 
-	/* Things that were on their way when the link went down. */
+	/* A late event from before the link went down. */
 	if (h->fatal)
 		return 0;
 	restore(h, plan, now);
@@ -186,7 +186,7 @@ unsigned lnx_health_pin(struct lnx_health *h,
 	if (!value || h->fatal)
 		return change;
 	h->out = false;
-	/* Nobody sets a value for later. */
+	/* A value set by hand is valid at once. */
 	h->flaps = 0;
 	h->ready_ns = LNX_MIN(h->ready_ns, now);
 	return change | go_up(h, now);
@@ -199,7 +199,7 @@ unsigned lnx_health_unpin(struct lnx_health *h,
 	return lnx_health_set(h, plan, LNX_HEALTH_MAX, now);
 }
 
-/* When the next ping is due, if none is out. */
+/* When the next ping is due, if none is under way. */
 static uint64_t due_ns(const struct lnx_health *h,
 		       const struct lnx_health_plan *plan, bool spare)
 {
@@ -235,7 +235,7 @@ uint64_t lnx_health_next(const struct lnx_health *h,
 			 const struct lnx_health_plan *plan, bool spare,
 			 uint64_t timeout_ns)
 {
-	/* Nothing can be learned from pings over a link that is down. */
+	/* Pings over a link that is down tell nothing. */
 	if (h->value == LNX_HEALTH_MAX || h->fatal)
 		return UINT64_MAX;
 	if (h->pinging)

@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Health of a path, of a local rail and of a peer's rail, each of which has one
- * struct lnx_health.  Pure: the time is passed in, and what should happen is returned.
+ * Health of a path, of a local rail and of a peer's rail: each has one struct
+ * lnx_health.  Does no I/O: the time is passed in, and the action is returned.
  *
- * A number from 0 to 1000 goes down by a step for each failure and up for each proof
- * of life.  Whether the thing is up has a memory:
+ * A number from 0 to 1000 goes down by a step for each failure and up for each proof of
+ * life.  The state has a hysteresis:
  *
  *	UP --value reaches 0, or link down--> DOWN
  *	DOWN --value reaches 1000, and link not down--> UP
  *
- * so that what has failed for a while has to do well for a while.  Down does not mean
- * forbidden: where nothing is up, the best of what is down is used.
+ * so that an object that has failed for a while must work for a while.  DOWN does not
+ * mean forbidden: if nothing is up, the best object that is DOWN is used.
  *
  * Below 1000 it is sick, and pinged until it is well: first_ns after the failure, then
  * with pauses of 2, 4, 8 ... times that, at most max_ns (spare_ns while other paths to
- * the peer are healthy, because then there is traffic to win back), for ever.  A proof
- * of life starts the row anew.  One ping is under way at a time.
+ * the peer are healthy, because then there is traffic to get back), for ever.  A proof
+ * of life starts the series again.  One ping is under way at a time.
  *
- * It is out from going DOWN to the first proof of life after that (a link event or
- * something heard), and is used again no earlier than a hold time after it came back.
- * That doubles each time it goes out again before it was usable for window_ns, up to
- * hold_max_ns, and is halved for each such time that it stays.  When it is used again
- * its share of the traffic grows within ramp_ns.
+ * It is `out` from going DOWN to the first proof of life after that (a link event or
+ * something received), and is used again no earlier than a hold time after it came
+ * back.  That doubles each time it goes out again before it was usable for window_ns,
+ * up to hold_max_ns, and is halved for each such time that it stays.  When it is used
+ * again its share of the traffic grows within ramp_ns.
  *
- * How to use it.  Each object (struct lnx_path, struct lnx_rail, a peer's rail) holds
- * one by value, lnx_health_init()ed or zeroed by it; all calls are made with the owner
- * lock held.  The plan is made once per domain or endpoint by lnx_plan_make.
+ * How to use it.  Each object (struct lnx_path, struct lnx_rail, a peer's rail) has one
+ * by value, set up by lnx_health_init(); all calls are made with the owner lock held.
+ * The plan is made once per domain or endpoint by lnx_plan_make.
  *
  *  - Something came back over a path (a frame, an acknowledgement of what went over
  *    it): lnx_health_good on path, rail and remote rail.  Cheap while well.  That a core
  *    says "sent" is no proof: it says so over a dead link, too.
  *  - An operation failed: class = lnx_errclass(...) (policy/errclass.h), or the caller
- *    knows (RESPONSE_TIMEOUT, NETWORK_TIMEOUT); who = lnx_class_charges(...);
- *    lnx_health_fail on the path and those named in who; count <class>_count once.
+ *    knows (RESPONSE_TIMEOUT, NETWORK_TIMEOUT); charge = lnx_class_charges(...);
+ *    lnx_health_fail on the path and those named in charge; count <class>_count once.
  *    Errors that came in one burst from one broken connection are one failure.
  *  - A link event: lnx_health_link on the rail; a peer's notice of one: on its rail.
  *  - Sick ones are on a list of the caller's.  From progress, not before
@@ -46,7 +46,7 @@
  *    lnx_health_weight_of_path.  0: only when all others have 0 as well; then the one
  *    with the highest value.
  *
- * With sensitivity 0 nothing but link events changes anything.
+ * With sensitivity 0 only link events change anything.
  */
 #ifndef LNX_HEALTH_H
 #define LNX_HEALTH_H
@@ -69,36 +69,38 @@ struct lnx_health_plan {
 	uint64_t rail_min_ns;		/* shortest, however fast the path */
 	uint64_t first_ns;		/* pings: before the first, then doubled */
 	uint64_t max_ns;		/* up to that; */
-	uint64_t spare_ns;		/* while other paths are healthy */
+	uint64_t spare_ns;		/* instead of max_ns while other paths are
+					 * healthy */
 	uint64_t hold_ns;		/* before it is used again, the first time */
 	uint64_t hold_max_ns;
-	uint64_t window_ns;		/* used for so long: it was no flap */
+	uint64_t window_ns;		/* used for so long: no flap */
 	uint64_t ramp_ns;		/* to its full share */
 };
 
-/* Written by the functions below only; anybody may read. */
+/* Written only by the functions below; may be read anywhere. */
 struct lnx_health {
 	uint16_t value;			/* 0 to LNX_HEALTH_MAX */
-	bool down : 1;			/* what peers and logs are told */
+	bool down : 1;			/* the state that peers and logs are told */
 	bool fatal : 1;			/* its link is down */
 	bool out : 1;			/* no proof of life since it went down */
-	bool pinging : 1;		/* one is under way */
+	bool pinging : 1;		/* a ping is under way */
 	bool at_once : 1;		/* the next ping does not wait */
-	bool pinned : 1;		/* by hand: only that changes the number */
-	uint8_t npings;			/* without answer; the exponent */
-	uint8_t flaps;			/* of late; the hold time's exponent + 1 */
-	uint64_t mark_ns;		/* last ping, else start of the row */
+	bool pinned : 1;		/* set by hand: nothing else changes the
+					 * number */
+	uint8_t npings;			/* unanswered; the exponent */
+	uint8_t flaps;			/* recent ones; the hold time's exponent + 1 */
+	uint64_t mark_ns;		/* last ping, else start of the series */
 	uint64_t ready_ns;		/* may be used from then on; 0: always */
 };
 
-/* What a call has changed; bits. */
+/* Result of a call: what it has changed; bits. */
 enum lnx_health_change {
 	LNX_HEALTH_VALUE = 1,		/* the number */
 	LNX_HEALTH_DOWN = 2,		/* it has gone down */
 	LNX_HEALTH_UP = 4,		/* it is up again */
 	LNX_HEALTH_SICK = 8,		/* it has left 1000: poll it from now on */
-	LNX_HEALTH_WELL = 16,		/* it has reached 1000: no longer */
-	LNX_HEALTH_FLAP = 32,		/* it went out once more (of late) */
+	LNX_HEALTH_WELL = 16,		/* it has reached 1000: stop polling it */
+	LNX_HEALTH_FLAP = 32,		/* it went `out` again (recently) */
 };
 
 static inline void lnx_health_init(struct lnx_health *h)
@@ -106,7 +108,7 @@ static inline void lnx_health_init(struct lnx_health *h)
 	*h = (struct lnx_health){ .value = LNX_HEALTH_MAX };
 }
 
-/* A failure of that class.  For who pays: lnx_class_charges. */
+/* A failure of that class.  What else is charged: lnx_class_charges. */
 unsigned lnx_health_fail(struct lnx_health *h,
 			 const struct lnx_health_plan *plan, unsigned class,
 			 uint64_t now);
@@ -125,13 +127,13 @@ LNX_INLINE unsigned lnx_health_good(struct lnx_health *h,
 	return lnx_health_better(h, plan, now);
 }
 
-/* The pong of its ping; late ones are proofs of life like others. */
+/* The pong of its ping; a late one is a proof of life like others. */
 unsigned lnx_health_pong(struct lnx_health *h,
 			 const struct lnx_health_plan *plan, uint64_t now);
 
 /*
- * Its link went down (fatal), or came back.  The number stays.  What comes back with
- * less than 1000 stays DOWN, and is pinged at once.
+ * Its link went down (fatal), or came back.  The number stays.  If it comes back with
+ * less than 1000 it stays DOWN, and is pinged at once.
  */
 unsigned lnx_health_link(struct lnx_health *h,
 			 const struct lnx_health_plan *plan, bool fatal,
@@ -139,16 +141,17 @@ unsigned lnx_health_link(struct lnx_health *h,
 
 /*
  * Set by hand, to LNX_HEALTH_MAX at most.  0: DOWN.  1000: UP unless its link is down,
- * with nothing held against it.  Between: as it was.  Below 1000 it is pinged at once.
+ * and its failures are forgotten.  Between: the state stays.  Below 1000 it is pinged
+ * at once.
  */
 unsigned lnx_health_set(struct lnx_health *h,
 			const struct lnx_health_plan *plan, unsigned value,
 			uint64_t now);
 
 /*
- * As set, and it stays: neither failures nor proofs of life change the number, and it
- * is down if that is 0 or its link is.  Until lnx_health_unpin, from which on it is as
- * good as new.
+ * Set and fixed: neither failures nor proofs of life change the number, and it is DOWN
+ * if that is 0 or its link is down.  Until lnx_health_unpin, which makes it as good as
+ * new.
  */
 unsigned lnx_health_pin(struct lnx_health *h,
 			const struct lnx_health_plan *plan, unsigned value,
@@ -158,26 +161,26 @@ unsigned lnx_health_unpin(struct lnx_health *h,
 
 enum lnx_health_todo {
 	LNX_HEALTH_NOTHING,
-	LNX_HEALTH_PING,		/* send one; it counts as sent */
+	LNX_HEALTH_PING,		/* send a ping; it counts as sent */
 	LNX_HEALTH_LOST,		/* the last one is not answered */
 };
 
 /*
- * What is to be done for one that is sick; again until NOTHING.  spare: other paths to
- * the peer are healthy; timeout_ns: a ping without answer for that long is lost.
+ * What to do for a sick one; call again until NOTHING.  spare: other paths to the peer
+ * are healthy; timeout_ns: a ping without answer for that long is lost.
  */
 enum lnx_health_todo lnx_health_poll(struct lnx_health *h,
 				     const struct lnx_health_plan *plan,
 				     bool spare, uint64_t timeout_ns,
 				     uint64_t now);
 
-/* When the next call of poll will have something; UINT64_MAX: not before one of the
- * other functions was called. */
+/* When poll will have something to do next; UINT64_MAX: not before another function was
+ * called. */
 uint64_t lnx_health_next(const struct lnx_health *h,
 			 const struct lnx_health_plan *plan, bool spare,
 			 uint64_t timeout_ns);
 
-/* May it be used like others: up, and not held? */
+/* May it be used like others: up, and not in its hold time? */
 LNX_INLINE bool lnx_health_usable(const struct lnx_health *h, uint64_t now)
 {
 	return !h->down && now >= h->ready_ns;
@@ -187,14 +190,14 @@ LNX_INLINE bool lnx_health_usable(const struct lnx_health *h, uint64_t now)
 unsigned lnx_health_weight(const struct lnx_health *h,
 			   const struct lnx_health_plan *plan, uint64_t now);
 
-/* That of a path, which is no better than its rails.  remote may be NULL. */
+/* The share of a path, which is no better than its rails.  remote may be NULL. */
 unsigned lnx_health_weight_of_path(const struct lnx_health *path,
 				   const struct lnx_health *rail,
 				   const struct lnx_health *remote,
 				   const struct lnx_health_plan *plan,
 				   uint64_t now);
 
-/* How long it is to be held if it comes back now, after so many flaps. */
+/* The hold time if it comes back now, after so many flaps. */
 uint64_t lnx_health_hold_ns(const struct lnx_health_plan *plan, unsigned flaps);
 
 #endif

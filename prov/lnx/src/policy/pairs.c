@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which pairs of rails lead to a peer.  See pairs.h. */
 #include "policy/pairs.h"
 
 #include <stdbool.h>
 
-/* Local rails (bits) that reach a remote rail: of its group, or of another. */
+/* Local rails (bits) that reach a remote rail: of its group, or of another one. */
 static uint64_t partners(const struct lnx_pair_rail *local, unsigned nlocal,
 			 const struct lnx_pair_rail *remote, bool same)
 {
@@ -38,7 +39,7 @@ unsigned lnx_pairs_find(const struct lnx_pair_rail *local, unsigned nlocal,
 	for (same = 2; same-- > 0;) {
 		for (r = 0; r < nremote; r++) {
 			set[r] = partners(local, nlocal, &remote[r], same == 1);
-			/* Those with the same partners share these out. */
+			/* Remote rails with the same partners take different ones. */
 			for (rank[r] = q = 0; q < r; q++)
 				rank[r] += set[q] == set[r];
 		}

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which pairs of rails lead to a peer, best first.  Pure.
+ * Which pairs of rails lead to a peer, best first.  Does no I/O.
  *
- * Rails of one group reach each other for certain (same provider, same subnet or
- * fabric); pairs of one provider but of different groups may do so through a
- * router and are kept as a last resort.  Different providers never talk.
+ * Rails of one group certainly reach each other (same provider, same subnet or fabric).
+ * Pairs of one provider but different groups may reach each other through a router, and
+ * are a last resort.  Different providers never do.
  */
 #ifndef LNX_PAIRS_H
 #define LNX_PAIRS_H
@@ -25,9 +25,9 @@ struct lnx_pair {
 
 /*
  * Write at most max pairs; returns how many.  Remote rails that the same local rails
- * reach are paired with these in an order rotated by one for each, so that with
- * several equal rails on both sides the first pairs use different ones, whatever
- * other rails stand between them.
+ * reach are paired with these in an order that is rotated by one for each.  So with
+ * several equal rails on both sides the first pairs use different ones, whatever other
+ * rails are between them.
  */
 unsigned lnx_pairs_find(const struct lnx_pair_rail *local, unsigned nlocal,
 			  const struct lnx_pair_rail *remote,

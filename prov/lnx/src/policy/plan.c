@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See plan.h. */
+/* Health settings, made from the parameters.  See plan.h. */
 #include "policy/plan.h"
 
 #include <errno.h>
@@ -102,7 +102,7 @@ int lnx_plan_classes(const char *text, uint16_t step[LNX_CLASS_COUNT],
 			return -EINVAL;
 		}
 		if (seen & (1u << class)) {
-			snprintf(why, why_size, "%s stands there twice",
+			snprintf(why, why_size, "%s is there twice",
 				 lnx_class_name((unsigned)class));
 			return -EINVAL;
 		}
@@ -125,7 +125,7 @@ int lnx_plan_classes(const char *text, uint16_t step[LNX_CLASS_COUNT],
 	return 0;
 }
 
-/* ---- what fits together ---- */
+/* ---- parameters that must fit together ---- */
 
 enum problem {
 	NONE,
@@ -249,7 +249,7 @@ void lnx_plan_make(struct lnx_health_plan *plan, const struct lnx_conf *c)
 	plan->rail_min_ns = c->rail_timeout_min * NS_PER_MS;
 	plan->rail_ns = lnx_plan_rail_ms(c->transaction_timeout, c->retry_count,
 					 c->rail_timeout_min) * NS_PER_MS;
-	/* Where one contradicts the other, the longer pause is meant. */
+	/* If they contradict each other, the longer pause is used. */
 	plan->first_ns = c->recovery_ping_interval * NS_PER_MS;
 	plan->max_ns = LNX_MAX(c->max_recovery_ping_interval * NS_PER_S,
 			       plan->first_ns);

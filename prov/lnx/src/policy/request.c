@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See request.h.  The text is read in place, word by word. */
+/*
+ * Parses the text of control requests.  See request.h.  It is read in place, word by
+ * word.
+ */
 #include "policy/request.h"
 
 #include <errno.h>
@@ -113,7 +116,7 @@ static int parse_target(struct parser *p, struct lnx_span all,
 	t->by_eid = peer.len > ADDR_DIGITS;
 	if (!t->any_peer && !(t->by_eid ? lnx_span_hex64(peer, &t->peer) :
 					  lnx_span_uint(peer, &t->peer)))
-		return refuse(p, "\"%.*s\": what stands behind @ must be the "
+		return refuse(p, "\"%.*s\": behind @ there must be the "
 			      "16 hex digits of an endpoint id, as \"health "
 			      "list\" shows it, or the number of an fi_addr_t, "
 			      "or * for all peers", QUOTE(all));

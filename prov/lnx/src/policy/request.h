@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The text of control requests (lnx_ext.h, ctl/).  Pure: a line in, a struct or a
- * sentence out.
+ * The text of control requests (lnx_ext.h, ctl/).  Does no I/O: a line in, a struct or
+ * a sentence out.
  *
  *	request ::= 'fault' 'add' RULE (';' RULE)*	(policy/fault.h)
  *		| 'fault' 'list'
@@ -12,11 +12,11 @@
  *		| 'stats'
  *	target ::= RAIL			a rail of ours
  *		| RAIL '@' PEER		the paths over it to a peer
- *		| NUMBER '@' PEER	a rail of the peer's, by its place
+ *		| NUMBER '@' PEER	a rail of the peer's, by its index
  *
- * RAIL is a name as logs have it, PROVIDER:DOMAIN, '*' and '?' in it; PEER an endpoint
- * id, 16 hex digits, or less: an fi_addr_t, or '*'.  VALUE is 0 to LNX_HEALTH_MAX.
- * Words are separated by blanks; their case does not matter, but in names of rails.
+ * RAIL is a name as in logs, PROVIDER:DOMAIN, '*' and '?'  in it; PEER an endpoint id,
+ * 16 hex digits, or less: an fi_addr_t, or '*'.  VALUE is 0 to LNX_HEALTH_MAX.  Words
+ * are separated by blanks; their case does not matter, but in names of rails.
  */
 #ifndef LNX_REQUEST_H
 #define LNX_REQUEST_H
@@ -41,7 +41,7 @@ enum lnx_request_kind {
 	LNX_REQUEST_STATS,
 };
 
-/* What the health is of. */
+/* What a health belongs to. */
 enum lnx_target_kind {
 	LNX_TARGET_RAIL,
 	LNX_TARGET_PATH,
@@ -50,11 +50,11 @@ enum lnx_target_kind {
 
 struct lnx_target {
 	enum lnx_target_kind kind;
-	char rail[LNX_REQUEST_NAME_MAX];	/* pattern; of RAIL and PATH */
-	unsigned remote;			/* place; of REMOTE */
-	bool any_peer, by_eid;			/* not of RAIL */
+	char rail[LNX_REQUEST_NAME_MAX];	/* pattern; for RAIL and PATH */
+	unsigned remote;			/* index; for REMOTE */
+	bool any_peer, by_eid;			/* not for RAIL */
 	uint64_t peer;				/* an endpoint id, or an fi_addr_t */
-	unsigned at, len;			/* where it stands in the text */
+	unsigned at, len;			/* its position in the text */
 };
 
 struct lnx_request {
@@ -68,9 +68,9 @@ struct lnx_request {
 };
 
 /*
- * Read text, which has to stay while out is used.  0; or -EINVAL and in why[] one
+ * Read text, which must stay valid while out is used.  0; or -EINVAL and in why[] one
  * sentence: which word is wrong and what would be right, printable ASCII whatever text
- * holds, cut at why_size (not 0).  -ENOMEM.
+ * contains, cut at why_size (not 0).  -ENOMEM.
  */
 int lnx_request_parse(const char *text, struct lnx_request *out, char *why,
 		      size_t why_size);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See rtt.h. */
+/* The RTT estimator of RFC 6298.  See rtt.h. */
 #include "policy/rtt.h"
 
 #include "base/compiler.h"
 
-/* No clock measures more, and sums of these do not overflow. */
+/* No clock measures more, and sums of such values do not overflow. */
 #define SAMPLE_MAX_NS	(1ull << 56)
 #define LATE_MAX	32u
 

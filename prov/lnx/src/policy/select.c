@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which path a message takes, by LNet's rules.  See select.h. */
 #include "policy/select.h"
 
 #include <string.h>
@@ -45,7 +46,7 @@ static uint64_t sick(uint16_t health)
 	return LNX_HEALTH_MAX - LNX_MIN(health, LNX_HEALTH_MAX);
 }
 
-/* Free credits, negative ones too, as a number that grows while they shrink. */
+/* Free credits, also negative ones, as a number that grows while they shrink. */
 static uint64_t busy(int32_t credits)
 {
 	return (uint64_t)((int64_t)INT32_MAX - credits);
@@ -99,7 +100,7 @@ static uint64_t cost(const struct lnx_select_view *v,
 /* A list of criteria, ended by LNX_WHY_BEST. */
 typedef const uint8_t criteria[];
 
-/* Tables A, B and C; those of a moment stand last in each. */
+/* Tables A, B and C; the criteria that change with each message come last in each. */
 static criteria table_a = {
 	LNX_WHY_ROUTED, LNX_WHY_PEER_GROUP_HEALTH, LNX_WHY_PEER_GROUP_RULE,
 	LNX_WHY_GROUP_HEALTH, LNX_WHY_GROUP_RULE, LNX_WHY_PEER_GROUP_USED,
@@ -116,8 +117,8 @@ static criteria table_c = {
 };
 
 /*
- * What makes the classes of an order.  A path that is down comes after a routed
- * one: LNet would never leave a common group, and so never reach a peer whose
+ * The criteria that make the classes of an order.  A path that is down comes after a
+ * routed one: LNet would never leave a common group, and so never reach a peer whose
  * common group is dead.
  */
 static criteria by_worth = {
@@ -145,7 +146,7 @@ static bool momentary(enum lnx_why why)
 	}
 }
 
-/* The first criterion that tells a from b: > 0 when a is better, < 0 when b is. */
+/* The first criterion by which a and b differ: > 0 when a is better, < 0 when b is. */
 static int differ(const struct lnx_select_view *v, const struct lnx_view_path *a,
 		  const struct lnx_view_path *b, const uint8_t *list)
 {
@@ -158,7 +159,7 @@ static int differ(const struct lnx_select_view *v, const struct lnx_view_path *a
 	return 0;
 }
 
-/* The same by the tables; only lasting: without credits and use. */
+/* The same by the tables; only lasting criteria: without credits and use. */
 static int judge(const struct lnx_select_view *v, unsigned i, unsigned j,
 		 bool lasting)
 {
@@ -178,8 +179,8 @@ int lnx_select_choose(const struct lnx_select_view *v, uint8_t *why)
 	if (!v->npath)
 		return -1;
 	/*
-	 * One pass does for three: the best so far gives way only to what is
-	 * strictly better, so of equal groups and rails it keeps the first.
+	 * One pass is enough for all three tables: the best so far is replaced only by
+	 * a strictly better path, so the first of equal groups and rails is kept.
 	 */
 	for (i = 1; i < v->npath; i++)
 		if (judge(v, i, best, false) > 0)
@@ -224,7 +225,7 @@ static int differ_in_place(const struct order *o, unsigned i, unsigned j)
 				  by_speed);
 }
 
-/* Whether the path at i goes before that at j, in different ways. */
+/* Does the path at i go before that at j?  There are several ways to compare. */
 static bool worthier(const struct order *o, unsigned i, unsigned j)
 {
 	int why = differ_in_class(o, i, j);
@@ -239,7 +240,7 @@ static bool fresher(const struct order *o, unsigned i, unsigned j)
 	       o->at[i].shared < o->at[j].shared;
 }
 
-/* Insertion, which keeps equal ones in order, and most often finds nothing to do. */
+/* Insertion sort, which keeps equal ones in order, and mostly finds nothing to do. */
 static void sort(struct order *o,
 		 bool (*before)(const struct order *o, unsigned i, unsigned j))
 {
@@ -265,7 +266,10 @@ static void classify(struct order *o)
 					   (differ_in_class(o, i - 1, i) != 0));
 }
 
-/* What the tables would choose is class 0; once that is gone, class 1; and so on. */
+/*
+ * Class 0 is what the tables would choose; class 1 what they would choose without it;
+ * and so on.
+ */
 static void classify_by_tables(struct order *o)
 {
 	bool gone[LNX_SELECT_PATHS_MAX] = { false };
@@ -290,8 +294,8 @@ static void classify_by_tables(struct order *o)
 }
 
 /*
- * In each class first pair off rails that no path has yet, then add those left
- * over, then what would only use rails a second time.
+ * In each class, first take pairs of rails that no path uses yet, then paths with one
+ * such rail, then the others.
  */
 static void share_out(struct order *o)
 {
@@ -325,7 +329,7 @@ static bool spare(const struct lnx_ranked *r)
 	return r->shared == 2;
 }
 
-/* How many of the first could change places without harm. */
+/* How many of the first are so equal that they could be exchanged. */
 static unsigned leaders(const struct order *o, bool in_place)
 {
 	unsigned n = 0;
@@ -373,7 +377,10 @@ static uint8_t reason(const struct order *o, unsigned i)
 
 	if (!i)
 		return LNX_WHY_BEST;
-	/* The tables do not compare each with each: who was it that beat it? */
+	/*
+	 * The tables do not compare each with each: find the path that was preferred to
+	 * it.
+	 */
 	for (j = 0; tables && j < i && why <= 0; j++)
 		why = judge(o->v, o->at[j].path, o->at[i].path, true);
 	if (!tables)
@@ -404,7 +411,7 @@ struct lnx_select_counts lnx_select_order(const struct lnx_select_view *v,
 	else
 		classify(&o);
 	share_out(&o);
-	/* Messages that alternate come to all of them anyway. */
+	/* Alternating messages use all of them anyway. */
 	n = leaders(&o, mode == LNX_SELECTION_SPREAD);
 	if (n && !alternate)
 		rotate(out, n, turn % n);

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* How a large transfer is cut over several paths.  See stripe.h. */
 #include "policy/stripe.h"
 
 #include "base/compiler.h"
 
 #define NS_PER_S	1000000000ull
 
-/* A sample is long enough for neither bursts nor single pieces to rule it. */
+/* A sample is long enough that bursts or single pieces do not dominate it. */
 #define SAMPLE_BYTES	(256u << 10)
 #define SAMPLE_NS	2000000u
-/* Time that one piece takes: long against a round trip, short against a message. */
+/* Time for one piece: long compared to a round trip, short compared to a message. */
 #define PIECE_NS	700000u
 #define GRAIN		4096u
-/* Time that all outstanding pieces of a path take, while there is much to do: so
- * long may the peer's process be without a CPU before the path runs dry. */
+/* Time for all outstanding pieces of a path while there is much to do: the peer's
+ * process may be without a CPU for so long before the path has nothing to do. */
 #define DEEP_NS		4000000u
 
-/* How much later than the others a path may finish: rates are estimates. */
+/* A path may finish so much later than the others, because rates are estimates. */
 #define SLACK_NUM	11
 #define SLACK_DEN	10
 
@@ -35,13 +36,13 @@ void lnx_bandwidth_sample(struct lnx_bandwidth *m, uint64_t bytes, bool busy,
 		m->ns += now - m->mark_ns;
 	}
 	m->mark_ns = busy ? now : 0;
-	/* The first one at once, be it rough. */
+	/* The first sample is used at once, even if it is rough. */
 	if (!m->ns || (m->rate && m->bytes < SAMPLE_BYTES && m->ns < SAMPLE_NS))
 		return;
 	rate = (uint64_t)((double)m->bytes * NS_PER_S / (double)m->ns);
 	rate = LNX_MAX(rate, 1ull);
-	/* Up sooner than down: a process that had to wait for its turn on a CPU,
-	 * here or there, says nothing of the path. */
+	/* Up faster than down: a process that had to wait for a CPU, here or there,
+	 * tells nothing about the path. */
 	if (!m->rate)
 		m->rate = rate;
 	else if (rate > m->rate)
@@ -56,7 +57,7 @@ static uint64_t time_ns(uint64_t bytes, uint64_t rate)
 	return (uint64_t)((double)bytes * NS_PER_S / (double)rate);
 }
 
-/* What is taken for the rate of paths that are not known. */
+/* The rate assumed for paths whose rate is not known. */
 static uint64_t typical(const struct lnx_stripe_path *path, unsigned npath)
 {
 	uint64_t rate = 0;
@@ -68,7 +69,7 @@ static uint64_t typical(const struct lnx_stripe_path *path, unsigned npath)
 	return rate ? rate : NS_PER_S;
 }
 
-/* What is known, said, or guessed. */
+/* The measured rate, else the nominal one, else a guess. */
 static uint64_t rate_of(const struct lnx_stripe_path *path, uint64_t guess)
 {
 	return path->rate ? path->rate : path->nominal ? path->nominal : guess;
@@ -96,13 +97,13 @@ size_t lnx_stripe_len(const struct lnx_stripe_path *path, unsigned npath,
 
 	if (rest <= n)
 		return rest;
-	/* Pieces of one size, and no crumbs. */
+	/* Pieces of equal size, without a small rest. */
 	count = (rest + n - 1) / n;
 	n = ((rest + count - 1) / count + GRAIN - 1) / GRAIN * GRAIN;
 	return LNX_MIN(LNX_MIN(n, rest), LNX_MAX(max, (size_t)1));
 }
 
-/* May it have one more piece? */
+/* May the path have one more piece? */
 static bool has_room(const struct lnx_stripe_path *path, unsigned npath,
 		     unsigned which, uint64_t left)
 {
@@ -144,10 +145,10 @@ int lnx_stripe_pick(const struct lnx_stripe_path *path, unsigned npath,
 			best = (int)i;
 		}
 	}
-	/* Those that are full would not have it sooner. */
+	/* The paths that are full would not finish it sooner. */
 	if (best < 0 || best_ns <= full_ns)
 		return best;
-	/* They would: and everything else by then? */
+	/* They would: but could they also finish all the rest by then? */
 	rate -= rate_of(&path[best], guess);
 	out -= path[best].out_bytes;
 	rest_ns = LNX_MAX(time_ns(left + out, rate), full_ns);

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See yield.h. */
+/* When a polling thread gives up its core.  See yield.h. */
 #include "policy/yield.h"
 
 #include "base/clock.h"
 #include "base/compiler.h"
 
-/* Reads that find nothing between looks at the clock. */
-#define CALM_READS	64u
+/* Reads that find nothing between checks of the clock. */
+#define ALONE_READS	64u
 #define CROWDED_READS	4u
 #define NEVER		UINT32_MAX
 
 #define SPIN_MIN_NS	(2 * LNX_NS_PER_US)
 #define SPIN_MAX_NS	(200 * LNX_NS_PER_US)
-/* A read takes less, even over several rails.  A thread that comes back later has
- * other work, and keeps its core for that. */
+/* A read takes less, even over several rails.  A thread that takes longer to come back
+ * has other work, and keeps its core for that. */
 #define READ_NS		(20 * LNX_NS_PER_US)
 
 /* About what the shortest sleep takes (timer slack is 50 us). */
 #define SLEEP_AFTER_NS	(60 * LNX_NS_PER_US)
-/* Losing the core twice within this is more than a daemon that ran once. */
+/* Losing the core twice within this time is not just a daemon that ran once. */
 #define LOST_NS		(20 * LNX_NS_PER_MS)
-/* A thread that sleeps does not lose its core: longer each time that it turns out
- * to be wanted still. */
+/* A thread that sleeps does not lose its core: so sleep longer each time that it is
+ * found to be still needed. */
 #define SLEEP_MIN_NS	(20 * LNX_NS_PER_MS)
 #define SLEEP_MAX_NS	(320 * LNX_NS_PER_MS)
 
@@ -33,7 +33,7 @@ void lnx_yield_init(struct lnx_yield *y, uint64_t every)
 		.sleep_for_ns = SLEEP_MIN_NS,
 	};
 	if (y->learns)
-		y->every = CALM_READS;
+		y->every = ALONE_READS;
 	else
 		y->every = every && every < NEVER ? (uint32_t)every : NEVER;
 }
@@ -61,7 +61,7 @@ enum lnx_yield_how lnx_yield_look(struct lnx_yield *y, uint64_t now,
 							    LNX_YIELD_CORE;
 }
 
-/* The core is another scheduling group's, too. */
+/* The core is shared with another scheduling group. */
 static void lost_core(struct lnx_yield *y, uint64_t now)
 {
 	if (y->lost_ns && lnx_ns_since(now, y->lost_ns) < LOST_NS) {
@@ -87,5 +87,5 @@ void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
 		if (lost)
 			lost_core(y, now);
 	}
-	y->every = y->spin_ns ? CALM_READS : CROWDED_READS;
+	y->every = y->spin_ns ? ALONE_READS : CROWDED_READS;
 }

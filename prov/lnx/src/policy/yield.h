@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * When a thread that polls and finds nothing should give up its core.  Pure.
+ * When a thread that polls and finds nothing should give up its core.  Does no I/O.
  *
  * Applications spin in fi_cq_read.  With more ranks than cores, a spinning rank holds
  * the core that the rank it waits for needs, until the scheduler takes it away:
- * milliseconds for what takes microseconds.  With a core for each rank, giving it up
- * is a system call for nothing.  So this learns which of the two it is, from whether
- * another thread ran when the core was given up.
+ * milliseconds for what takes microseconds.  With a core for each rank, giving it up is
+ * a wasted system call.  This learns which of the two is the case, from whether another
+ * thread ran when the core was given up.
  *
- * CALM: no other thread wants the core.  A yield every 200 us without a completion.
- * CROWDED: another thread took it.  A yield after a few reads that found nothing.  One
- * that nothing takes doubles the time until the next one, from 2 us to CALM.
+ * ALONE: no other thread wants the core.  A yield every 200 us without a completion.
+ * CROWDED: another thread took it.  A yield after a few reads that found nothing.  A
+ * yield that no other thread uses doubles the time until the next one, from 2 us up to
+ * that of ALONE.
  *
- * sched_yield(2) gives way to threads of the same scheduling group only: a cgroup, or
- * a session where the kernel makes groups of those.  A thread that loses its core
- * twice within 20 ms although no thread takes it at a yield shares it with another
- * group.  Then, for a while, a thread that has waited for as long as the shortest
- * sleep takes goes to sleep, which gives way to all; waits are at most doubled.
+ * sched_yield(2) only lets threads of the same scheduling group run: a cgroup, or a
+ * session where the kernel makes groups of sessions.  If a thread loses its core twice
+ * within 20 ms, although no thread takes it at a yield, it shares the core with another
+ * group.  Then, for a while, a thread that has waited as long as the shortest sleep
+ * takes goes to sleep, which lets all others run; waits are at most doubled.
  */
 #ifndef LNX_YIELD_H
 #define LNX_YIELD_H
@@ -29,42 +30,43 @@
 enum lnx_yield_how {
 	LNX_YIELD_NOT,
 	LNX_YIELD_CORE,			/* sched_yield */
-	LNX_YIELD_SLEEP,		/* the shortest sleep there is */
+	LNX_YIELD_SLEEP,		/* the shortest possible sleep */
 };
 
-/* Of a queue or counter that a thread polls; lnx_yield_init first. */
+/* State of a queue or counter that a thread polls; lnx_yield_init first. */
 struct lnx_yield {
-	uint32_t every;			/* reads that find nothing between looks */
+	uint32_t every;			/* reads that find nothing, between two
+					 * checks */
 	bool learns;			/* LNX_YIELD_AUTO */
-	uint32_t found;			/* completions at the last look */
+	uint32_t found;			/* completions at the last check */
 	uint64_t look_ns;		/* when that was; 0: never */
-	uint64_t idle_ns;		/* nothing has been found since then */
+	uint64_t idle_ns;		/* nothing was found since then */
 	uint64_t gave_ns;		/* when the core was given up last */
 	uint64_t spin_ns;		/* how long to keep it; 0: crowded */
-	uint64_t lost_ns;		/* when it had been taken away last */
-	uint64_t sleep_ns;		/* sleep, too, until then */
+	uint64_t lost_ns;		/* when it was last taken away */
+	uint64_t sleep_ns;		/* also sleep, until then */
 	uint64_t sleep_for_ns;		/* how long that lasts next time */
 };
 
-/* every: LNX_YIELD_AUTO, 0 (never), or after so many reads that found nothing. */
+/* every: LNX_YIELD_AUTO, 0 (never), or yield after so many reads that found nothing. */
 void lnx_yield_init(struct lnx_yield *y, uint64_t every);
 
 /*
- * y->every reads have found nothing, perhaps not all of them in a row.  found counts
- * completions, modulo 2^32.  If the answer is not LNX_YIELD_NOT, lnx_yield_done is
- * due after giving up the core.  Both may change y->every.
+ * y->every reads have found nothing, perhaps not all in a row.  found counts
+ * completions, modulo 2^32.  If the answer is not LNX_YIELD_NOT, call lnx_yield_done
+ * after giving up the core.  Both may change y->every.
  */
 enum lnx_yield_how lnx_yield_look(struct lnx_yield *y, uint64_t now,
 				  uint32_t found);
 
 /*
- * The core was given up.  taken: another thread ran then; lost: the core had been
- * taken away since the last time that it was given up.
+ * The core was given up.  taken: another thread ran then; lost: the core had been taken
+ * away since the last time it was given up.
  */
 void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
 		    bool taken, bool lost);
 
-/* Did other threads take the core the last time? */
+/* Did other threads take the core last time? */
 static inline bool lnx_yield_crowded(const struct lnx_yield *y)
 {
 	return y->learns && !y->spin_ns;
