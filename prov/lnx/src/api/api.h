@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Objects of the libfabric face: who opens what, and tables of "not supported". */
+/*
+ * Objects of the libfabric interface: which opens which, and tables of "not supported".
+ */
 #ifndef LNX_API_H
 #define LNX_API_H
 
@@ -26,32 +28,32 @@ int lnx_eq_trywait(struct fid *fid);
 int lnx_cntr_trywait(struct fid *fid);
 int lnx_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
 
-/* Called by the endpoint: reading cq moves ep along; cq cannot be closed. */
+/* Called by the endpoint: reading cq makes ep progress; cq cannot be closed. */
 void lnx_cq_attach(struct lnx_cq *cq, struct lnx_ep_link *link,
 		   struct lnx_ep *ep);
 void lnx_cq_detach(struct lnx_cq *cq, struct lnx_ep_link *link);
 /*
- * What an endpoint without a CQ for one way writes its completions to, so that
- * nothing on the data path asks whether there is one.  Written by one endpoint,
- * under its owner lock.  0 or -FI_ENOMEM; closing NULL is fine.
+ * A queue for the completions of an endpoint that has no CQ for sends or receives, so
+ * that the data path need not check for one.  Written by one endpoint, under its owner
+ * lock.  0 or -FI_ENOMEM; closing NULL is fine.
  */
 int lnx_cq_null_open(struct lnx_cq **cq);
 void lnx_cq_null_close(struct lnx_cq *cq);
 /* fi_ep_bind of a counter, before ep is enabled. */
 int lnx_cntr_bind(struct lnx_ep *ep, struct fid *fid, uint64_t flags);
-/* The same of one that is: -FI_EOPBADSTATE once it has sent, received or accessed
- * anything. */
+/* The same for an enabled endpoint: -FI_EOPBADSTATE once it has sent, received or
+ * accessed anything. */
 LNX_COLD int lnx_cntr_bind_late(struct lnx_ep *ep, struct fid *fid,
 				uint64_t flags);
-/* ep is closing: reading a counter does not reach it any more; and, when nothing
- * will be counted any more, lets go of them. */
+/* ep is closing: reading a counter does not reach it any more; and later, when nothing
+ * will be counted any more: release its counters. */
 void lnx_cntr_unbind(struct lnx_ep *ep);
 void lnx_cntr_release(struct lnx_ep *ep);
-/* One pass over what cntr counts. */
+/* One pass over the endpoints that cntr counts for. */
 void lnx_cntr_progress(struct lnx_cntr *cntr);
 /*
- * Has cntr counted something since *ok and *err were filled in by this function,
- * and since the application set it?
+ * Has cntr counted something since this function last filled in *ok and *err, and since
+ * the application set it?
  */
 bool lnx_cntr_changed(struct lnx_cntr *cntr, uint64_t *ok, uint64_t *err);
 int lnx_av_attach(struct lnx_av *av, struct lnx_ep *ep);
@@ -67,7 +69,7 @@ extern struct fi_ops_tagged lnx_tagged_ops;
 extern struct fi_ops_tagged lnx_tagged_off_ops;
 extern struct fi_ops_rma lnx_rma_ops;
 extern struct fi_ops_atomic lnx_atomic_ops;
-/* The same where operations are the core providers' own (api/bare_*.c). */
+/* The same where operations are the core providers' own (api/native_*.c). */
 extern struct fi_ops_msg lnx_native_msg_ops;
 extern struct fi_ops_tagged lnx_native_tagged_ops;
 extern struct fi_ops_rma lnx_native_rma_ops;

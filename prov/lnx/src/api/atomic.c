@@ -9,16 +9,16 @@ static inline struct lnx_ep *ep_of(struct fid_ep *fid)
 	return lnx_container_of(fid, struct lnx_ep, fid);
 }
 
-/* A local piece of the calls that have just one. */
+/* The local piece of calls that have only one. */
 #define ONE(buf, n)	(&(struct fi_ioc) { .addr = (void *)(buf), .count = (n) })
 
-/* The remote piece of the calls that have just one. */
+/* The remote piece of calls that have only one. */
 #define THERE(at, k, n) \
 	(&(struct fi_rma_ioc) { .addr = (at), .count = (n), .key = (k) })
 
 /*
- * As many elements as the pieces have, and what is certainly too many if the sum
- * does not fit or there are too many pieces to be looked at.
+ * The elements of all pieces; or a number that is certainly too large, if the sum does
+ * not fit or there are too many pieces to be read.
  */
 static size_t sum(const struct fi_ioc *ioc, size_t n)
 {
@@ -32,8 +32,8 @@ static size_t sum(const struct fi_ioc *ioc, size_t n)
 	return count;
 }
 
-/* In the usual calls no member is left out: compilers fill what large objects leave
- * out by an instruction that takes its time. */
+/* In the usual calls every member is set: for the unset members of large objects,
+ * compilers use an instruction that is slow. */
 
 /* ---- base ---- */
 
@@ -244,7 +244,7 @@ static ssize_t atomic_comparemsg(struct fid_ep *fid,
 	return lnx_amo_submit(ep, &t);
 }
 
-/* ---- what there is ---- */
+/* ---- queries ---- */
 
 static int valid(struct fid_ep *fid, enum fi_datatype type, enum fi_op op,
 		 size_t *count, enum lnx_amo_class cls)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_av(3).  An index is handed out for each endpoint id: inserting an address
- * twice gives the same one, and it takes as many removals.  FI_AV_MAP gets the
- * indexes as well; to the application they are opaque.
+ * fi_av(3).  Each endpoint id gets an index: inserting an address twice gives the same
+ * index, and it must be removed as often.  FI_AV_MAP gets the indexes as well; to the
+ * application they are opaque.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,8 +24,8 @@ static inline struct lnx_av_entry *entry_at(const struct lnx_av *av,
 }
 
 /*
- * Slots carry the hash: neither a collision nor growing looks at entries, which
- * in a large AV are not in the cache.
+ * Slots contain the hash, so that neither a collision nor growing reads entries, which
+ * are not in the cache in a large AV.
  */
 static inline uint32_t hash_of(uint64_t eid)
 {
@@ -67,7 +67,7 @@ fi_addr_t lnx_av_find(struct lnx_av *av, uint64_t eid)
 	return addr;
 }
 
-/* Room for one more; three quarters are filled at most. */
+/* Make room for one more; three quarters are filled at most. */
 static int hash_reserve(struct lnx_av *av)
 {
 	uint32_t mask, i, old_mask = av->hash_mask;
@@ -229,7 +229,7 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count,
 	return av->eq ? 0 : (int)good;
 }
 
-/* Names of hosts say nothing about endpoints: identities are random. */
+/* Host names do not identify endpoints: identities are random. */
 static int av_insertsvc(struct fid_av *fid, const char *node,
 			const char *service, fi_addr_t *fi_addr,
 			uint64_t flags, void *context)
@@ -405,7 +405,7 @@ int lnx_av_open(struct fid_domain *domain, struct fi_av_attr *attr,
 	struct lnx_domain *d = lnx_container_of(domain, struct lnx_domain, fid);
 	struct lnx_av *av;
 
-	/* FI_SYMMETRIC says something of the addresses that we have no use for. */
+	/* FI_SYMMETRIC tells something about the addresses that we do not need. */
 	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC))
 		return -FI_EBADFLAGS;
 	if (attr->name)

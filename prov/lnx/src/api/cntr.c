@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_cntr(3): what obj/cntr.h counts, read, changed and waited for.  Reading and
- * waiting move the endpoints along that are bound to the counter.
+ * fi_cntr(3): what obj/cntr.h counts is read, changed and waited for here.  Reading and
+ * waiting make the endpoints progress that are bound to the counter.
  */
 #include <stdlib.h>
 
@@ -50,7 +50,7 @@ static bool look(struct lnx_cntr *cntr, bool count_shm)
 	       lnx_eps_look(&cntr->eps, count_shm);
 }
 
-/* A read of a value that is what the last one was. */
+/* The value that was read had not changed since the last read. */
 static void nothing_new(struct lnx_cntr *cntr)
 {
 	bool idle;
@@ -148,8 +148,8 @@ struct goal {
 };
 
 /*
- * 1: go on waiting.  An error unblocks every call that it comes into, and one call
- * at least: one that nobody has read is told to the next who waits in vain.
+ * 1: go on waiting.  An error ends every wait during which it comes, and at least one
+ * wait: an error that was not read is reported to the next wait that finds nothing.
  */
 static int reached(const struct goal *g)
 {
@@ -203,7 +203,7 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 			break;
 		}
 	}
-	/* Another sleeper's signal may be what we took. */
+	/* We may have consumed another sleeper's signal. */
 	if (nap.slept)
 		lnx_wait_wake(cntr->wait);
 	return ret;
@@ -220,7 +220,7 @@ int lnx_cntr_trywait(struct fid *fid)
 	lnx_wait_arm(cntr->wait);
 	if (look(cntr, false))
 		return -FI_EAGAIN;
-	/* Errors once only: not everybody reads them. */
+	/* Report an error once only: not every application reads it. */
 	err = get(&cntr->err);
 	if (err != get(&cntr->err_read)) {
 		set(&cntr->err_read, err);
@@ -253,7 +253,7 @@ static const uint64_t kind_flag[LNX_CNTR_KINDS] = {
 	[LNX_CNTR_REMOTE_READ] = FI_REMOTE_READ,
 };
 
-/* Have ep count for it: 0, or why not. */
+/* Let ep count for it: 0, or an error. */
 static int take(struct lnx_ep *ep, struct lnx_cntr *cntr, uint64_t flags)
 {
 	uint64_t known = 0;
@@ -291,7 +291,7 @@ static void take_back(struct lnx_ep *ep, struct lnx_cntr *cntr, uint64_t flags)
 	}
 }
 
-/* Reading it moves ep along.  Takes eps->lock: ep->lock is not held. */
+/* Reading it makes ep progress.  Takes eps->lock: ep->lock is not held. */
 static void join(struct lnx_ep *ep, struct lnx_cntr *cntr, uint64_t flags)
 {
 	unsigned i;
@@ -313,7 +313,7 @@ int lnx_cntr_bind(struct lnx_ep *ep, struct fid *fid, uint64_t flags)
 }
 
 /* Has anything been counted that a counter would have missed?  What cores do here for
- * peers shows nowhere. */
+ * peers is not seen. */
 static bool had_traffic(const struct lnx_ep *ep)
 {
 	const struct lnx_stats *s = &ep->stats;
@@ -339,7 +339,7 @@ int lnx_cntr_bind_late(struct lnx_ep *ep, struct fid *fid, uint64_t flags)
 			 "fi_ep_bind: with FI_LNX_USE_SRQ=0 counters are bound before fi_enable\n");
 		ret = -FI_EOPBADSTATE;
 	} else {
-		/* A helper thread counts, too. */
+		/* A helper thread counts too. */
 		if (ep->want_wait)
 			cntr->threads = true;
 		ret = take(ep, cntr, flags);
@@ -431,7 +431,7 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_GETOPSFLAG:
-		*(uint64_t *)arg = 0;	/* there are none yet */
+		*(uint64_t *)arg = 0;	/* it has none yet */
 		return 0;
 	case FI_SETOPSFLAG:
 		return *(uint64_t *)arg ? -FI_EBADFLAGS : 0;

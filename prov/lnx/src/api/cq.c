@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_cq(3): reading the ring that obj/cq.h writes, and waiting for it. */
+/* fi_cq(3): reading the ring that obj/cq.h writes, and waiting for entries. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,8 +18,9 @@ static inline struct lnx_cq *cq_of(struct fid_cq *fid)
 /* ---- writing, slow half (obj/cq.h) ---- */
 
 /*
- * An error for which there was no memory: e->err is no pointer then, but the code,
- * and the entry itself has the rest; of the source it has the excess length.
+ * An error for which there was no memory: then e->err is no pointer but the error code,
+ * and the entry itself has the other values; in place of the source it has the excess
+ * length.
  */
 static inline bool err_bare(const struct fi_cq_err_entry *err)
 {
@@ -88,7 +89,10 @@ LNX_COLD int lnx_cq_grow(struct lnx_cq *cq)
 		LNX_WARN(FI_LOG_CQ,
 			 "completion queue overrun: no memory for more than %u entries\n",
 			 n);
-		/* Behind all that were kept, in the place set aside; it stays. */
+		/*
+		 * It comes after all that were kept, in the entry reserved for it, and
+		 * stays.
+		 */
 		cq->overrun = true;
 		put_bare(&cq->ring[cq->tail & cq->mask], &lost);
 		lnx_cq_move(&cq->tail, cq->tail + 1);
@@ -148,7 +152,7 @@ static const size_t entry_size[] = {
 	[FI_CQ_FORMAT_TAGGED] = sizeof(struct fi_cq_tagged_entry),
 };
 
-/* The formats are prefixes of each other, and lnx_cqe of all of them. */
+/* Each format is a prefix of the next, and lnx_cqe begins with all of them. */
 static_assert(sizeof(struct fi_cq_tagged_entry) ==
 	      offsetof(struct lnx_cqe, src) &&
 	      offsetof(struct fi_cq_tagged_entry, tag) ==
@@ -159,10 +163,10 @@ static_assert(sizeof(struct fi_cq_tagged_entry) ==
 	      offsetof(struct lnx_cqe, len), "entries are copied as they are");
 
 /*
- * Operations that are complete at once, as on the endpoint's own memory, would
- * let a program find an entry in every read, and its peers wait for ever: so
- * progress is due after so many entries too.  Not with half a ring of them, to let
- * the program catch up instead of having the ring grow.
+ * A program may find an entry in every read, if its operations complete at once, for
+ * example on its own endpoint's memory.  Its peers would then wait for ever: so
+ * progress is also due after so many entries.  But not with half a ring of them: then
+ * the program should catch up, instead of the ring growing.
  */
 #define PROGRESS_ENTRIES	16u
 
@@ -222,7 +226,7 @@ static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count,
 	bool due = false;
 	ssize_t n;
 
-	/* A hint only: cq_take looks again. */
+	/* Only a hint: cq_take checks again. */
 	if (lnx_cq_empty(cq) || !count) {
 		lnx_eps_progress(&cq->eps, cq->lock.on);
 		return cq_take(cq, buf, count, src, NULL);
@@ -240,8 +244,8 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
 }
 
 /*
- * Bytes of the caller's structure: versions 1.5 and 1.20 made it longer.  Of what newer
- * callers bring, only what we know is written.
+ * Size of the caller's structure: versions 1.5 and 1.20 made it longer.  Of the members
+ * of newer callers only those that we know are written.
  */
 static size_t err_entry_size(const struct lnx_cq *cq)
 {
@@ -273,7 +277,9 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 			out = *e->err;
 			free(e->err);
 		}
-		/* Nothing can follow what was lost: that is told for ever. */
+		/*
+		 * Nothing can follow what was lost: the overrun is reported for ever.
+		 */
 		if (!cq->overrun || out.err != FI_EOVERRUN) {
 			e->err = NULL;
 			lnx_cq_move(&cq->head, cq->head + 1);
@@ -331,7 +337,7 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
 		ssize_t n = cq_readfrom(fid, buf, count, src);
 
 		if (n != -FI_EAGAIN) {
-			/* Another sleeper's signal may be what we drained. */
+			/* We may have consumed another sleeper's signal. */
 			if (!lnx_cq_empty(cq))
 				lnx_wait_wake(cq->wait);
 			return n;
@@ -359,13 +365,13 @@ static int cq_signal(struct fid_cq *fid)
 	return 0;
 }
 
-/* May the application block on the descriptor?  0 yes, -FI_EAGAIN: look first. */
+/* May the application block on the descriptor?  0: yes; -FI_EAGAIN: read first. */
 static int cq_trywait(struct lnx_cq *cq)
 {
 	if (!cq->wait)
 		return -FI_EINVAL;
 	lnx_wait_arm(cq->wait);
-	/* For shm the helper thread looks while the application sleeps. */
+	/* The helper thread polls shm while the application sleeps. */
 	if (lnx_eps_look(&cq->eps, false))
 		return -FI_EAGAIN;
 	return lnx_cq_empty(cq) ? 0 : -FI_EAGAIN;
@@ -455,7 +461,7 @@ static struct fi_ops_cq cq_ops = {
 	.strerror = cq_strerror,
 };
 
-/* With a ring of n, a power of two. */
+/* A CQ with a ring of n entries, a power of two. */
 static struct lnx_cq *cq_new(uint32_t n)
 {
 	struct lnx_cq *cq = aligned_alloc(LNX_LINE, sizeof(*cq) +
@@ -508,7 +514,7 @@ int lnx_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 	return 0;
 }
 
-/* ---- a queue that nobody reads ---- */
+/* ---- a queue that is never read ---- */
 
 int lnx_cq_null_open(struct lnx_cq **out)
 {

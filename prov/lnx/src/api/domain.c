@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fi_domain(3): opens a link, with what belongs to all its endpoints. */
 #include <stdlib.h>
 
 #include "api/api.h"
@@ -54,7 +55,7 @@ static int domain_endpoint2(struct fid_domain *domain, struct fi_info *info,
 	return lnx_ep_open(domain, info, ep, context);
 }
 
-/* A raw key is the key (api/mr.c): nothing has to be kept for it. */
+/* A raw key is the key (api/mr.c): nothing has to be stored for it. */
 static int map_raw(const struct fi_mr_map_raw *map)
 {
 	if (map->key_size != sizeof(*map->key)) {
@@ -134,7 +135,7 @@ int lnx_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 		}
 		d->hmem = true;
 	}
-	/* Members that older ones do not have must not be looked at. */
+	/* Members that older API versions do not have must not be read. */
 	d->new_mr_attr = info->fabric_attr &&
 			 FI_VERSION_GE(info->fabric_attr->api_version,
 				       FI_VERSION(1, 10));
@@ -145,8 +146,8 @@ int lnx_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	d->fabric = lnx_container_of(fabric, struct lnx_fabric, fid);
 	d->host = lnx_host_identity(lnx_config());
 	/*
-	 * Lower models let a thread send while another one reads the CQ or inserts
-	 * into the AV, which touches endpoints.
+	 * Lower models allow a thread to send while another one reads the CQ or inserts
+	 * into the AV, both of which use endpoints.
 	 */
 	d->threads = info->domain_attr->threading != FI_THREAD_DOMAIN;
 	d->mr_basic = info->domain_attr->mr_mode == LNX_MR_BASIC;

@@ -124,7 +124,7 @@ static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 	return 0;
 }
 
-/* Take over the identity and core addresses of a blob, before enabling. */
+/* Take the identity and core addresses from a blob, before enabling. */
 static int ep_setname(fid_t fid, void *addr, size_t addrlen)
 {
 	struct lnx_ep *ep = lnx_ep_of_fid(fid);

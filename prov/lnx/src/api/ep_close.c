@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_close(3) of an endpoint: lets frames on their way arrive, then takes back
- * everything from the cores and frees it.  Called by ep.c's table.
+ * fi_close(3) of an endpoint: lets frames in flight arrive, then takes everything back
+ * from the cores and frees it.  Called through ep.c's table.
  */
 #include <stdlib.h>
 
@@ -43,9 +43,9 @@ static bool all_left(const struct lnx_ep *ep)
 }
 
 /*
- * What the application was told is on its way has to get there: frames queued or
- * unacknowledged are given some time, and peers get their last acknowledgements
- * and a farewell, so that they need not wait for us in turn.
+ * What the application was told has been sent must arrive: frames that are queued or
+ * unacknowledged get some time.  Peers get their last acknowledgements and a BYE, so
+ * that they need not wait for us.
  */
 static void linger(struct lnx_ep *ep)
 {
@@ -73,7 +73,7 @@ static void drop_stored(struct lnx_match *m)
 {
 	struct lnx_munex *u;
 
-	/* Entries that a core holds go back to it in its close. */
+	/* The core frees the entries that it holds when it is closed. */
 	while ((u = lnx_match_first_unex(m))) {
 		struct lnx_rxe *rxe = lnx_container_of(u, struct lnx_rxe, unex);
 
@@ -111,7 +111,7 @@ static void dump_stats(const struct lnx_ep *ep)
 	lnx_faults_log(ep);
 }
 
-/* Registrations are known to its rails no more. */
+/* From now on registrations are not announced to its rails. */
 static void leave_domain(struct lnx_ep *ep)
 {
 	pthread_mutex_lock(&ep->domain->eps_lock);
@@ -140,7 +140,7 @@ int lnx_ep_close(struct fid *fid)
 	unsigned i;
 
 	lnx_thread_stop(ep);
-	/* From here on nobody else may reach it: it leaves AV, CQs and counters. */
+	/* From here on no other thread may reach it: it leaves AV, CQs and counters. */
 	if (ep->av)
 		lnx_av_detach(ep->av, ep);
 	if (ep->tx_link.ep)
@@ -168,7 +168,7 @@ int lnx_ep_close(struct fid *fid)
 		for (i = 0; i < ep->nrail; i++)
 			lnx_rail_stop(ep->rail[i]);
 		lnx_rndv_reap(ep);
-		/* Before the rails go: frame buffers belong to one. */
+		/* Before the rails are closed: frame buffers belong to a rail. */
 		lnx_tx_drop_pending(ep);
 		lnx_rxe_free_owned(ep);
 		lnx_ep_close_rails(ep);

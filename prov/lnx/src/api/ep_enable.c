@@ -71,7 +71,7 @@ void lnx_ep_set_ops(struct lnx_ep *ep, bool enabled)
 
 /* ---- rails and the address ---- */
 
-/* The core address that fi_setname asked a rail to have, or NULL. */
+/* The core address that fi_setname requested for a rail, or NULL. */
 static const struct lnx_addr_rail *wanted(const struct lnx_ep *ep,
 					  const struct lnx_rail_spec *spec)
 {
@@ -105,7 +105,7 @@ void lnx_ep_close_rails(struct lnx_ep *ep)
 
 	lnx_links_close(ep);
 	lnx_exit_monitor_close(ep);
-	/* All endpoints first: then nothing calls back any more. */
+	/* All core endpoints first: then no more callbacks come. */
 	for (i = 0; i < ep->nrail; i++)
 		lnx_rail_stop(ep->rail[i]);
 	for (i = 0; i < ep->nrail; i++)
@@ -114,7 +114,10 @@ void lnx_ep_close_rails(struct lnx_ep *ep)
 	ep->shm = NULL;
 }
 
-/* Peers that were inserted before: cores must know some of them to name them. */
+/*
+ * Peers that were inserted before: cores must know some of them to name them as
+ * sources.
+ */
 static void meet_peers(struct lnx_ep *ep)
 {
 	uint32_t i, n = __atomic_load_n(&ep->av->n, __ATOMIC_ACQUIRE);
@@ -130,7 +133,7 @@ static void meet_peers(struct lnx_ep *ep)
 	}
 }
 
-/* ---- descriptors to wait on ---- */
+/* ---- wait descriptors ---- */
 
 static int add_wait_fds(struct lnx_ep *ep)
 {
@@ -139,7 +142,7 @@ static int add_wait_fds(struct lnx_ep *ep)
 
 	for (i = 0; i < nrail && !ret; i++)
 		ret = lnx_rails_wait_add(ep, fd[i]);
-	/* Without the others we look when there is work. */
+	/* Without descriptors other than the rails' we check when there is work. */
 	for (; i < n && !ret; i++)
 		(void)lnx_rails_wait_add(ep, fd[i]);
 	return ret;
@@ -156,7 +159,7 @@ void lnx_ep_del_wait_fds(struct lnx_ep *ep)
 
 /* ---- enable ---- */
 
-/* Is the endpoint to do any of `what`, its caps narrowed by `modifiers`? */
+/* Can the endpoint do any of `what`, with its caps narrowed by `modifiers`? */
 static bool does(uint64_t caps, uint64_t what, uint64_t modifiers,
 		 uint64_t way)
 {
@@ -191,7 +194,7 @@ static int check_bindings(const struct lnx_ep *ep)
 }
 
 /*
- * A receive of a shared context names its source by an address, so there can be but
+ * A receive of a shared context names its source by an address, so there can be only
  * one AV.
  */
 static int check_shared(const struct lnx_ep *ep)
@@ -219,8 +222,8 @@ static int check_shared(const struct lnx_ep *ep)
 }
 
 /*
- * What calls without flags imply, and what selective completion leaves of those
- * with flags.
+ * The flags of calls without a flags argument, and what selective completion leaves of
+ * the flags of the others.
  */
 static void fix_flags(struct lnx_ep *ep)
 {
@@ -257,8 +260,8 @@ int lnx_ep_enable(struct lnx_ep *ep)
 		return ret;
 	thread = dom && dom->data_progress == FI_PROGRESS_AUTO;
 	ep->want_wait = lnx_rails_waits(ep, wait) || thread;
-	/* The helper thread works on all of these, and so may that of another
-	 * endpoint of the shared context. */
+	/* The helper thread uses all of these, and so may that of another endpoint of
+	 * the shared context. */
 	if (ep->want_wait || ep->srx) {
 		ep->lock.on = true;
 		ep->domain->mr_lock.on = true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_endpoint(3): checks what is asked for and makes the object, without rails. */
+/* fi_endpoint(3): checks the request and makes the object, without rails. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +83,7 @@ static int check_info(const struct fi_info *info)
 	return 0;
 }
 
-/* A source address with an identity: as fi_setname. */
+/* A source address with an identity: the same as fi_setname. */
 static int take_source(struct lnx_ep *ep, const struct fi_info *info)
 {
 	struct lnx_addr a;
@@ -178,10 +178,10 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 			  LNX_INJECT_MAX;
 	ep->directed = (info->caps & FI_DIRECTED_RECV) != 0;
 	ep->native = d->rails->nrail && lnx_kind_native(d->rails->rail[0].kind);
-	/* Only the core can tell whose a message is. */
+	/* Only the core can tell the source of a message. */
 	ep->meets_all = ep->native && (info->caps & FI_SOURCE);
 	ep->source_changed = lnx_rx_source_changed;
-	ep->sweep_ns = UINT64_MAX;	/* until there are paths */
+	ep->sweep_ns = UINT64_MAX;	/* until there is a path */
 	lnx_lock_init(&ep->lock, d->threads ||
 		      info->domain_attr->data_progress == FI_PROGRESS_AUTO);
 	ep->fid.fid.fclass = FI_CLASS_EP;

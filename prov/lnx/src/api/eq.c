@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_eq(3): a queue of events of any length, in order; errors are in the same
- * queue and stop reading until they are taken by fi_eq_readerr. */
+/* fi_eq(3): a queue of events of any length, in order.  Errors are in the same queue
+ * and stop reading until fi_eq_readerr takes them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fi_fabric(3): opens and closes fabrics. */
 #include "api/fabric.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Opening a fabric. */
 #ifndef LNX_FABRIC_H
 #define LNX_FABRIC_H
 

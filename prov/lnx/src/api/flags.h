@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which flags each call may carry.  Others are refused: one that is ignored promises what
- * does not happen.  FI_MORE is a hint, and says nothing here.  There is no FI_FENCE,
- * FI_MULTICAST, FI_MATCH_COMPLETE or FI_COMMIT_COMPLETE.
+ * Which flags each call may have.  Others are refused: ignoring a flag would break a
+ * promise.  FI_MORE is a hint without effect here.  FI_FENCE, FI_MULTICAST,
+ * FI_MATCH_COMPLETE and FI_COMMIT_COMPLETE are not supported.
  */
 #ifndef LNX_FLAGS_H
 #define LNX_FLAGS_H
@@ -18,11 +18,11 @@
 #define LNX_TRECV_FLAGS	(FI_COMPLETION | FI_MORE | FI_PEEK | FI_CLAIM | \
 			 FI_DISCARD)
 #define LNX_WRITE_FLAGS	LNX_SEND_FLAGS
-/* Nothing is given back early, and nobody there is told. */
+/* No buffer is returned early, and the target is not notified. */
 #define LNX_READ_FLAGS	(FI_COMPLETION | FI_MORE | LNX_TX_LEVELS)
 #define LNX_AMO_FLAGS	(FI_COMPLETION | FI_MORE | FI_INJECT | LNX_TX_LEVELS)
 
-/* -FI_EBADFLAGS, after a word of which ones.  Any thread. */
+/* -FI_EBADFLAGS, after logging the flags.  Any thread. */
 LNX_COLD ssize_t lnx_bad_flags(const char *call, uint64_t flags);
 
 /* 0, or -FI_EBADFLAGS. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_getinfo.  Called by libfabric; asks core/resolve.c for rails and
- * core/caps.c for what they can do.
+ * fi_getinfo.  Called by libfabric; gets rails from core/resolve.c and their
+ * capabilities from core/caps.c.
  */
 #include "api/info.h"
 
@@ -55,7 +55,7 @@ static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
 	return false;
 }
 
-/* The rail's own address, if it is one of the internet. */
+/* The rail's own address, if it is an internet address. */
 static const struct sockaddr *rail_address(const struct lnx_rail_spec *rail)
 {
 	const struct fi_info *info = rail->info;
@@ -68,8 +68,8 @@ static const struct sockaddr *rail_address(const struct lnx_rail_spec *rail)
 }
 
 /*
- * Does the rail work on the interface that has this address?  The address may
- * be another one of the interface than the rail uses.
+ * Does the rail use the interface that has this address?  The interface may have
+ * several, and the rail use another one.
  */
 static bool rail_is_at(const struct lnx_rail_spec *rail,
 		       const struct ifaddrs *ifs, const struct addrinfo *at)
@@ -89,7 +89,7 @@ static bool rail_is_at(const struct lnx_rail_spec *rail,
 	return false;
 }
 
-/* Keep shm and the rails at the requested address; false when none is there. */
+/* Keep shm and the rails at the requested address; false if there is none. */
 static bool restrict_to_local(struct lnx_link_rails *lr,
 			      const struct addrinfo *at)
 {
@@ -127,7 +127,7 @@ static int read_local(struct request *req, const char *node, uint64_t flags)
 	if (!(flags & FI_NUMERICHOST) &&
 	    !getaddrinfo(node, NULL, &want, &req->local))
 		return 0;
-	LNX_INFO(FI_LOG_FABRIC, "source address \"%s\" is not one\n", node);
+	LNX_INFO(FI_LOG_FABRIC, "source address \"%s\" is not valid\n", node);
 	return -FI_ENODATA;
 }
 
@@ -153,7 +153,7 @@ static int forward_nic(struct fi_info *info, const struct lnx_link_rails *lr)
 	return 0;
 }
 
-/* A destination that fi_getname made somewhere is the only one we know. */
+/* A destination is accepted only if it was made by fi_getname somewhere. */
 static int take_dest(struct fi_info *info, const struct fi_info *hints)
 {
 	struct lnx_addr addr;
@@ -174,7 +174,7 @@ static int take_dest(struct fi_info *info, const struct fi_info *hints)
 	return 0;
 }
 
-/* What an endpoint over these rails would say of itself, before it has addresses. */
+/* The address of an endpoint over these rails, before it is opened. */
 static struct lnx_addr source_of(const struct lnx_link_rails *lr)
 {
 	struct lnx_addr a = { .host = lnx_host_identity(lnx_config()) };
@@ -191,7 +191,7 @@ static struct lnx_addr source_of(const struct lnx_link_rails *lr)
 	return a;
 }
 
-/* Has the link a rail where the address has that one? */
+/* Has the link a rail for that rail of the address? */
 static bool has_rail(const struct lnx_link_rails *lr,
 		     const struct lnx_addr_rail *r)
 {
@@ -204,7 +204,7 @@ static bool has_rail(const struct lnx_link_rails *lr,
 	return false;
 }
 
-/* Could an endpoint over these rails have that address? */
+/* Could an endpoint over these rails have that address?  NULL, or what does not fit. */
 static const char *is_elsewhere(const struct lnx_addr *ask,
 				const struct lnx_addr *own,
 				const struct lnx_link_rails *lr)
@@ -227,8 +227,9 @@ static const char *is_elsewhere(const struct lnx_addr *ask,
 }
 
 /*
- * The source address: of no endpoint, since each opened from this entry has one of its
- * own; or that in the hints, which the endpoint opened will have (ep_open.c).
+ * The source address: of no endpoint, since each one opened from this entry gets its
+ * own; or the one in the hints, which the endpoint opened from it will have
+ * (ep_open.c).
  */
 static int take_source(struct request *req, struct fi_info *info,
 		       const struct lnx_link_rails *lr)
@@ -286,9 +287,9 @@ static bool fabric_is(const struct request *req, const char *name,
 }
 
 /*
- * The first entry is of fabric "lnx", and each other one of a fabric of its own: Open MPI
- * deals entries of one fabric that look alike out to its ranks, as it would NICs, and
- * these are not for that.  Who has got an entry may ask for it again.
+ * The first entry has fabric "lnx", and every other one a fabric of its own: Open MPI
+ * distributes similar entries of one fabric over its ranks, as if they were NICs, and
+ * these are not meant for that.  An application that has an entry may ask for it again.
  */
 static char *fabric_name(const struct request *req,
 			 const struct lnx_link_rails *lr)
@@ -301,7 +302,7 @@ static char *fabric_name(const struct request *req,
 	return asprintf(&name, FABRIC_NAME ":%s", lr->name) < 0 ? NULL : name;
 }
 
-/* Append the entry for these rails, if it is wanted.  0 also when it is not. */
+/* Append the entry for these rails, if it is wanted.  0 also if it is not. */
 static int offer(struct request *req, const struct lnx_link_rails *lr)
 {
 	const char *fabric = fabric_hint(req->hints);
@@ -347,7 +348,7 @@ static int offer(struct request *req, const struct lnx_link_rails *lr)
 	return 0;
 }
 
-/* The rails of lr that serve one network rail: it and shm.  Borrowed. */
+/* The rails of lr for one network rail: it and shm.  Borrowed. */
 static int offer_single(struct request *req, const struct lnx_link_rails *lr,
 			unsigned net)
 {
@@ -375,7 +376,7 @@ static int offer_link(struct request *req, const struct lnx_link_rails *all)
 
 	if (!lr)
 		return -FI_ENOMEM;
-	*lr = *all;			/* infos stay with all */
+	*lr = *all;			/* the infos stay with `all` */
 	if (req->local) {
 		if (!restrict_to_local(lr, req->local)) {
 			LNX_INFO(FI_LOG_FABRIC, "link \"%s\" has no rail at "
@@ -418,8 +419,8 @@ static int offer_text(struct request *req, const char *text)
 		return -FI_EINVAL;
 	}
 	for (unsigned i = 0; !ret && i < links->nlink; i++) {
-		/* A link that cannot be was warned about; the others are
-		 * what the user wrote as well. */
+		/* A link that is not possible was warned about; the user wrote the
+		 * others too. */
 		lr = lnx_resolve(&links->link[i], text, &ret);
 		if (lr) {
 			ret = offer_link(req, lr);
@@ -454,7 +455,7 @@ static int offer_named(struct request *req)
 	return ret;
 }
 
-/* A name from elsewhere may count on what is forbidden here. */
+/* A name from another process may need what is forbidden here. */
 static void explain_no_shm(const struct request *req)
 {
 	struct lnx_links *links;
@@ -488,14 +489,14 @@ static const char *prov_hint(const struct fi_info *hints)
 					     NULL;
 }
 
-/* Hints that rule us out whatever the link. */
+/* Hints that exclude us whatever the link. */
 static bool is_for_others(const struct fi_info *hints)
 {
 	const char *prov = prov_hint(hints);
 
 	if (!hints)
 		return false;
-	/* "^tcp" excludes others and leaves us. */
+	/* "^tcp" excludes other providers and not us. */
 	if (prov && *prov != '^' && strcasecmp(prov, lnx_prov.name))
 		return true;
 	if (hints->fabric_attr && hints->fabric_attr->name &&

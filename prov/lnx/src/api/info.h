@@ -7,23 +7,23 @@
 /*
  * Our part of fi_getinfo.
  *
- * Which links: those of FI_LNX_PROV_LINKS in their order, each followed by one
- * entry per network domain (shm+dom) when it has several.  Without the
- * variable, shm plus the best inter-node provider, and only for those who ask
- * for lnx by name: in hints->fabric_attr->prov_name, or in a FI_PROVIDER list.
- * There, a domain name in the hints may also be any link that can be resolved.
+ * Which links: those of FI_LNX_PROV_LINKS in their order, each followed by one entry
+ * per network domain (shm+dom) when it has several.  Without the variable, shm plus the
+ * best inter-node provider, and only for callers that ask for lnx by name: in
+ * hints->fabric_attr->prov_name, or in a FI_PROVIDER list.  Then a domain name in the
+ * hints may also be any link that can be resolved.
  *
- * Names: fabric "lnx", domain = the link with every domain named
- * ("shm+tcp:eth0,eth1"); usable as hints, compared exactly.  prov_name stays
- * NULL: libfabric fills it in, and would spoil one that is set.
+ * Names: fabric "lnx", domain = the link with every domain named ("shm+tcp:eth0,eth1");
+ * usable as hints, compared exactly.  prov_name stays NULL: libfabric sets it, and
+ * would damage one that is set.
  *
- * node and service name a local address with FI_SOURCE: of the network rails
- * those of that interface remain; the service is not used, as each rail has an
- * address of its own.  Otherwise they are not used: addresses of peers come
- * from fi_getname.  A hints->dest_addr made by that is handed through.
+ * With FI_SOURCE, node and service are a local address: only the network rails of that
+ * interface are kept; the service is not used, as each rail has an address of its own.
+ * Otherwise they are not used: addresses of peers come from fi_getname.  A
+ * hints->dest_addr made by that is passed on.
  *
- * src_addr is of no endpoint yet and can be given back in hints; one of fi_getname in
- * the hints is the name that the endpoint opened from the result will have.
+ * src_addr is of no endpoint yet and can be used in hints; an address of fi_getname in
+ * the hints will be the name of the endpoint opened from the result.
  *
  * 0, -FI_ENODATA (nothing fits), -FI_EINVAL (FI_LNX_PROV_LINKS cannot be read),
  * -FI_ENOMEM.  Any thread.

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_INJECT in tx_attr->op_flags: every call that has no flags gives its buffer back
- * when it returns.  Such an endpoint gets tables in which those calls are the ones with
- * flags, so that no other endpoint pays for it.  Called by ep_enable.c.
+ * FI_INJECT in tx_attr->op_flags: in calls without flags, the buffer is the
+ * application's again when the call returns.  Such an endpoint gets tables in which
+ * these calls are the ones with flags, so that no other endpoint pays for it.  Called
+ * by ep_enable.c.
  */
 #include <stdlib.h>
 
@@ -93,7 +94,7 @@ static ssize_t tagged_senddata(struct fid_ep *fid, const void *buf, size_t len,
 	return fi_tsendmsg(fid, &m, flags_of(fid) | FI_REMOTE_CQ_DATA);
 }
 
-/* ---- fi_rma(3): writes; a read has no buffer to give back ---- */
+/* ---- fi_rma(3): writes; a read has no such buffer ---- */
 
 static ssize_t rma_writem(struct fid_ep *fid, const struct iovec *iov,
 			  void **desc, size_t count, fi_addr_t dest,
@@ -141,7 +142,7 @@ static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len,
 
 /* ---- fi_atomic(3) ---- */
 
-/* As many elements as the pieces have; too many of both are refused below. */
+/* The elements of all pieces; too many of either are refused below. */
 static size_t sum(const struct fi_ioc *ioc, size_t n)
 {
 	size_t i, count = 0;

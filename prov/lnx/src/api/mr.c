@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_mr(3).  The application picks keys and remote addresses count from the first
- * byte of a registration; with FI_MR_BASIC keys are ours and addresses virtual.  What
- * rails learn, and when, is in core/mr.c.
+ * fi_mr(3).  The application picks keys and remote addresses count from the first byte
+ * of a registration; with FI_MR_BASIC keys are ours and addresses virtual.  core/mr.c
+ * registers with the rails.
  */
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ static int mr_close(struct fid *fid)
 	int ret;
 
 	pthread_mutex_lock(&d->eps_lock);
-	/* Frames that name the key find nothing from here on. */
+	/* From here on frames with the key find nothing. */
 	ret = lnx_mr_del(mr);
 	if (!ret) {
 		lnx_mr_quiesce(d);
@@ -83,7 +83,7 @@ static int mr_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
 	switch (bfid->fclass) {
 	case FI_CLASS_EP:
-		/* All of the domain know it already. */
+		/* All endpoints of the domain know it already. */
 		return flags ? -FI_EBADFLAGS : 0;
 	case FI_CLASS_CNTR:
 		return bind_cntr(mr_of(fid), bfid, flags);
@@ -99,7 +99,7 @@ static int mr_control(struct fid *fid, int command, void *arg)
 
 	switch (command) {
 	case FI_ENABLE:
-		return 0;		/* it is, from the start */
+		return 0;		/* it is enabled from the start */
 	case FI_GET_RAW_MR:
 		raw = arg;
 		if (*raw->key_size < sizeof(mr->fid.key)) {
@@ -111,7 +111,7 @@ static int mr_control(struct fid *fid, int command, void *arg)
 		*raw->base_addr = mr->origin;
 		return 0;
 	case FI_REFRESH:
-		return 0;		/* nothing of the pages is cached here */
+		return 0;		/* no pages are cached here */
 	default:
 		return -FI_ENOSYS;
 	}
@@ -125,7 +125,7 @@ static struct fi_ops mr_fid_ops = {
 	.ops_open = lnx_no_ops_open,
 };
 
-/* One that nobody has; eps_lock held. */
+/* A key that is not in use; eps_lock held. */
 static uint64_t new_key(struct lnx_domain *d)
 {
 	uint64_t key;
@@ -136,7 +136,7 @@ static uint64_t new_key(struct lnx_domain *d)
 	return key;
 }
 
-/* What else there is for memory of devices. */
+/* Other flags for device memory. */
 #define HMEM_FLAGS	(FI_HMEM_HOST_ALLOC | FI_HMEM_DEVICE_ONLY)
 
 static int check(const struct lnx_domain *d, const struct fi_mr_attr *attr,
@@ -197,7 +197,9 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 	lnx_list_init(&mr->regs);
 	pthread_mutex_lock(&d->eps_lock);
 	mr->fid.key = d->mr_basic ? new_key(d) : attr->requested_key;
-	/* Peers find it when all is done: nothing is taken back that they use. */
+	/*
+	 * Peers can find it only when all is done: what they use is never taken back.
+	 */
 	ret = lnx_mr_find(d, mr->fid.key) ? -FI_ENOKEY : lnx_mr_announce(mr);
 	if (ret)
 		lnx_mr_withdraw(mr);

@@ -64,7 +64,7 @@ static ssize_t msg_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
 	if (lnx_unlikely(ret))
 		return ret;
 	if (lnx_unlikely(flags & (FI_PEEK | FI_CLAIM | FI_DISCARD))) {
-		/* Discard which one? */
+		/* Discard which message? */
 		if (!(flags & (FI_PEEK | FI_CLAIM)))
 			return lnx_bad_flags("fi_recvmsg", flags);
 		return POST_SPECIAL(ep, &r);

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Default tables that say "not supported"; libfabric does not export its own. */
+/*
+ * Default tables of functions that return "not supported"; libfabric does not export
+ * its own.
+ */
 #include "api/api.h"
 #include "api/flags.h"
 
-/* The whole point of these functions is not to look at their arguments. */
+/* These functions are not to use their arguments. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #define NO(type, name, code, ...) \
@@ -15,7 +18,7 @@ LNX_COLD ssize_t lnx_bad_flags(const char *call, uint64_t flags)
 
 	fi_tostr_r(text, sizeof(text), &flags, FI_TYPE_OP_FLAGS);
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
-		       "%s: flags 0x%llx (%s) are not for this call, or there is no such thing here\n",
+		       "%s: flags 0x%llx (%s) are not for this call, or are not supported here\n",
 		       call, (unsigned long long)flags, text);
 	return -FI_EBADFLAGS;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_poll(3): completion queues and counters looked at together.  A set holds its
- * members open; closing it lets go of them.
+ * fi_poll(3): completion queues and counters that are polled together.  A set keeps its
+ * members open; closing it releases them.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 struct member {
 	struct lnx_node link;		/* lnx_poll.members */
 	struct fid *fid;
-	uint64_t ok;			/* of a counter, when last reported */
+	uint64_t ok;			/* of a counter, when reported last */
 	uint64_t err;
 };
 
@@ -18,7 +18,7 @@ struct lnx_poll {
 	struct fid_poll fid;
 	struct lnx_domain *domain;
 	pthread_mutex_t lock;
-	struct lnx_node members;	/* last reported at the end */
+	struct lnx_node members;	/* those reported last are at the end */
 };
 
 static inline struct lnx_poll *poll_of(struct fid_poll *fid)
@@ -79,7 +79,7 @@ static int poll_poll(struct fid_poll *fid, void **context, int count)
 		lnx_list_del(&m->link);
 		lnx_list_add_tail(&reported, &m->link);
 	}
-	/* With too small an array, the others come first next time. */
+	/* If the array is too small, the others come first next time. */
 	while ((n = lnx_list_pop(&reported)))
 		lnx_list_add_tail(&set->members, n);
 	pthread_mutex_unlock(&set->lock);

@@ -9,7 +9,7 @@
 #define SUBMIT(ep, r, desc) lnx_native_rma(ep, r, desc)
 #define OPS		lnx_native_rma_ops
 #else
-/* Of use to cores whose operations are the application's alone. */
+/* Only used by cores whose operations are the application's own. */
 #define SUBMIT(ep, r, desc) ((void)(desc), lnx_rma_submit(ep, r))
 #define OPS		lnx_rma_ops
 #endif
@@ -19,7 +19,7 @@ static inline struct lnx_ep *ep_of(struct fid_ep *fid)
 	return lnx_container_of(fid, struct lnx_ep, fid);
 }
 
-/* The remote piece of the calls that name just one: as long as the local one. */
+/* The remote piece of calls with only one: as long as the local one. */
 static inline struct fi_rma_iov piece(uint64_t addr, uint64_t key, size_t len)
 {
 	return (struct fi_rma_iov) { .addr = addr, .len = len, .key = key };

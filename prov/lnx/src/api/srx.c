@@ -12,8 +12,8 @@
 #include "rx/rx.h"
 
 /*
- * A context receives and an endpoint bound to one sends; the other calls of both are
- * those of an endpoint that is not enabled.  Filled in once.
+ * A shared context receives and an endpoint bound to one sends; the other calls of both
+ * are those of an endpoint that is not enabled.  Filled in once.
  */
 static struct fi_ops_msg recv_msg_ops;
 static struct fi_ops_tagged recv_tagged_ops;
@@ -48,7 +48,7 @@ static bool forget(struct lnx_mrecv *r, void *arg)
 	return false;
 }
 
-/* Receives that still wait go without a completion, as those of an endpoint do. */
+/* Receives that still wait end without a completion, as those of an endpoint do. */
 static int srx_close(struct fid *fid)
 {
 	struct lnx_ep *srx = lnx_ep_of_fid(fid);
@@ -70,7 +70,7 @@ static int srx_close(struct fid *fid)
 	return 0;
 }
 
-/* Nothing to do for fi_enable: receives may be posted at once. */
+/* Nothing to do for fi_enable: receives may be posted from the start. */
 static int srx_control(struct fid *fid, int command, void *arg)
 {
 	(void)fid, (void)arg;
@@ -95,7 +95,7 @@ static int check(const struct lnx_domain *d, const struct fi_rx_attr *attr)
 	}
 	if (!attr || !d->info->rx_attr)
 		return -FI_EINVAL;
-	/* Nor does lnx lend its matching to other providers. */
+	/* FI_PEER is refused too: lnx does not lend its matching to other providers. */
 	if (attr->op_flags & ~LNX_RX_OP_FLAGS)
 		return -FI_EBADFLAGS;
 	if (attr->iov_limit > LNX_IOV_MAX ||
@@ -128,7 +128,7 @@ int lnx_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
 	srx->domain = d;
 	srx->directed = (a->caps ? a->caps : d->info->caps) & FI_DIRECTED_RECV;
 	srx->rx_flags = a->op_flags & (FI_COMPLETION | FI_MULTI_RECV);
-	/* Helper threads of its endpoints come here, whatever was promised. */
+	/* Helper threads of its endpoints use it, whatever the threading model. */
 	lnx_lock_init(&srx->lock, true);
 	srx->fid.fid.fclass = FI_CLASS_SRX_CTX;
 	srx->fid.fid.context = context;
@@ -146,8 +146,8 @@ int lnx_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
 /* ---- binding ---- */
 
 /*
- * What ep is bound to may be read, or inserted into, by another thread just now, and
- * that takes the lock of ep.  So while the lock changes, nobody finds ep.
+ * Another thread may be reading what ep is bound to, or inserting into it, and that
+ * takes the lock of ep.  So while the lock changes, no thread may find ep.
  */
 static void hide(struct lnx_ep *ep)
 {

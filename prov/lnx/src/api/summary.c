@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See summary.h.  Called by ep_close.c. */
+/* Prints the summary of an endpoint.  See summary.h.  Called by ep_close.c. */
 #include "api/summary.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 #include "base/say.h"
 #include "prov.h"
 
-#define LINE_BYTES	8192		/* all rails with 20 digits each fit */
+#define LINE_BYTES	8192		/* enough for all rails with 20 digits each */
 
 static void way(struct lnx_out *o, const char *name, uint64_t sends,
 		uint64_t send_length, uint64_t recvs, uint64_t recv_length)
@@ -52,7 +52,7 @@ void lnx_summary_say(const struct lnx_ep *ep)
 		(int)getpid());
 	if (*lnx_job_rank())
 		lnx_out(&o, " rank %s", lnx_job_rank());
-	/* The core providers' own operations are not ours to count. */
+	/* The core providers' own operations are not counted by us. */
 	if (ep->native)
 		lnx_out(&o, "; %s: messages are not counted with "
 			"FI_LNX_PROTOCOL=direct or FI_LNX_USE_SRQ=0",
