@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The one caller of clock_gettime.  Everything else is given `now`. */
+/* The only caller of clock_gettime.  All other code is passed `now`. */
 #ifndef LNX_CLOCK_H
 #define LNX_CLOCK_H
 
@@ -20,8 +20,8 @@ static inline uint64_t lnx_clock_ns(void)
 }
 
 /*
- * From then to now; 0 when then is the later one.  A pass asks for the time once, and
- * what is called on the way, callbacks of cores among them, notes times of its own.
+ * Time from then to now; 0 when then is later.  A pass reads the clock once, but what
+ * is called on the way, callbacks of cores for example, records its own times.
  */
 static inline uint64_t lnx_ns_since(uint64_t now, uint64_t then)
 {

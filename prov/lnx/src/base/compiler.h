@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Compiler spellings and the few macros everything needs. */
+/* Compiler attributes and the few macros that everything needs. */
 #ifndef LNX_COMPILER_H
 #define LNX_COMPILER_H
 
@@ -10,7 +10,9 @@
 #define lnx_unlikely(x)		__builtin_expect(!!(x), 0)
 #define LNX_INLINE		static inline __attribute__((always_inline))
 #define LNX_COLD		__attribute__((cold, noinline))
-/* One of the few that every message passes: these lie together, on few pages. */
+/*
+ * One of the few functions that every message passes: these are together, on few pages.
+ */
 #define LNX_HOT		__attribute__((hot))
 #define LNX_PRINTF(f, a)	__attribute__((format(printf, f, a)))
 
@@ -30,8 +32,8 @@ static inline uint64_t lnx_mix64(uint64_t v)
 }
 
 /*
- * A full fence.  The thread sanitizer knows none: there it is an operation on
- * something that nobody else sees, which orders enough on machines that it runs on.
+ * A full fence.  The thread sanitizer does not know fences: there it is an atomic
+ * operation on a private object, which is enough on the machines that it runs on.
  */
 LNX_INLINE void lnx_fence(void)
 {

@@ -8,7 +8,7 @@
 
 #define LNX_LINE	64u
 
-/* Zeroed, and begins a cache line; for free().  NULL when memory is short. */
+/* Zeroed, aligned to a cache line; for free().  NULL when memory is short. */
 static inline void *lnx_lines_get(size_t size)
 {
 	size_t whole = (size + LNX_LINE - 1) & ~(size_t)(LNX_LINE - 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Intrusive circular doubly linked list.  A head is a node of its own. */
+/* Intrusive circular doubly linked list.  A head is a node too. */
 #ifndef LNX_LIST_H
 #define LNX_LIST_H
 
@@ -41,7 +41,7 @@ static inline void lnx_list_add_head(struct lnx_node *h, struct lnx_node *n)
 	lnx_list_insert_before(h->next, n);
 }
 
-/* Leaves n a list of its own, so that removing twice is harmless. */
+/* n becomes a list of its own, so that removing it twice is harmless. */
 static inline void lnx_list_del(struct lnx_node *n)
 {
 	n->prev->next = n->next;
@@ -49,7 +49,7 @@ static inline void lnx_list_del(struct lnx_node *n)
 	lnx_list_init(n);
 }
 
-/* Is n, once initialised, on some list? */
+/* Is n, once initialised, in a list? */
 static inline bool lnx_list_linked(const struct lnx_node *n)
 {
 	return n->next != n;

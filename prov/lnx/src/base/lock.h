@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Locks, and the one place that explains them.
+ * Locks, and the only place that explains them.
  *
  *	order	lock		guards
  *	1	av->lock	entries and their index; bound endpoints
  *	1	poll->lock	members of a poll set
  *	2	eps->lock	endpoints bound to a CQ or a counter
  *	2	domain->eps_lock	enabled endpoints of a domain; taken to
- *				register memory, to take that back, and to read
+ *				register memory, to undo that, and to read
  *				a counter of a registration
  *	3	ep->lock	the owner lock: everything of one endpoint, its
  *				rails, matchers, peers, pools; held around every
@@ -20,22 +20,22 @@
  *	4	domain->mr_lock	index of registrations
  *	5	locked		elements that no instruction can change at once
  *				(rx/amo.c)
- *	5	machine_lock	what is known of the machine (core/topo.c)
+ *	5	machine_lock	the machine's topology (core/topo.c)
  *	-	running_lock	helper threads (comp/thread.c); alone
  *
- * A lower number is taken first.  Core providers call us back only from inside
- * calls that we make with ep->lock held (sends, progress, start, AV insert,
- * close), so callbacks assert it and never take it; they may take cq->lock.
- * Never call a core send, receive, close or progress from inside a callback:
- * cores hold a non-recursive lock there.  Such work is put on the endpoint's
- * deferred lists, which run when the core's progress has returned.
+ * A lower number is taken first.  Core providers call us back only from inside calls
+ * that we make with ep->lock held (sends, progress, start, AV insert, close).  So
+ * callbacks assert that it is held and never take it; they may take cq->lock.  Never
+ * call a core send, receive, close or progress from inside a callback: cores hold a
+ * non-recursive lock there.  Such work is put on the endpoint's deferred lists, which
+ * run when the core's progress has returned.
  *
- * av->lock before ep->lock: inserting an address updates the endpoints bound to
- * the AV.  The data path reads the AV without av->lock: entries never move
- * (chunks), and are published with a release store of the count.
+ * av->lock before ep->lock: inserting an address updates the endpoints bound to the AV.
+ * The data path reads the AV without av->lock: entries never move (chunks), and are
+ * published with a release store of the count.
  *
- * When the application promised FI_THREAD_DOMAIN and no helper thread of ours may
- * run, ep and cq locks are off and cost one predictable branch.
+ * When the application promised FI_THREAD_DOMAIN and no helper thread of ours may run,
+ * ep and cq locks are off and cost one predictable branch.
  */
 #ifndef LNX_LOCK_H
 #define LNX_LOCK_H
@@ -53,8 +53,8 @@ struct lnx_mutex {
 };
 
 struct lnx_lock {
-	struct lnx_mutex *use;		/* &own, or that of another lock */
-	bool on;			/* const once others know the object */
+	struct lnx_mutex *use;		/* &own, or the mutex of another lock */
+	bool on;			/* const once other threads know the object */
 	struct lnx_mutex own;
 };
 
@@ -74,8 +74,8 @@ static inline void lnx_lock_fini(struct lnx_lock *l)
 }
 
 /*
- * From now on who holds either lock holds both.  Nobody may hold, or wait for, l;
- * with has to stay longer, and to be on.
+ * From now on both locks are one.  No thread may hold, or wait for, l; `with` must
+ * exist longer, and be on.
  */
 static inline void lnx_lock_join(struct lnx_lock *l, struct lnx_lock *with)
 {
@@ -101,7 +101,7 @@ static inline void lnx_unlock(struct lnx_lock *l)
 		pthread_mutex_unlock(&l->use->mutex);
 }
 
-/* At the entry of what must run with the lock held; debug builds only. */
+/* For the start of functions that need the lock held; debug builds only. */
 #ifdef LNX_DEBUG
 #include <assert.h>
 #define lnx_assert_held(l)	assert((l)->use->held)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Operation numbers for the wire.  See optab.h. */
 #include "base/optab.h"
 
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Names of outstanding operations that go over the wire and come back: index and
- * generation, so that a late, repeated or invented answer finds nothing.
+ * Numbers of outstanding operations that are sent over the wire and come back: an index
+ * and a generation, so that a late, repeated or forged answer finds nothing.
  *
- * Locking: none; the caller holds the owner lock of what the table belongs to.
+ * Locking: none; the caller holds the owner lock of the table's owner.
  */
 #ifndef LNX_OPTAB_H
 #define LNX_OPTAB_H
@@ -21,17 +21,17 @@ struct lnx_optab_slot {
 
 struct lnx_optab {
 	struct lnx_optab_slot *slot;
-	uint32_t n;			/* slots there are */
+	uint32_t n;			/* number of slots */
 	uint32_t free;			/* index + 1; 0: none */
 };
 
-/* An all-zero table is empty.  Frees the slots, not what they name. */
+/* An all-zero table is empty.  Frees the slots, not the objects. */
 void lnx_optab_fini(struct lnx_optab *t);
-/* A name for obj, never 0; 0 when memory is short. */
+/* A number for obj, never 0; 0 when memory is short. */
 uint64_t lnx_optab_add(struct lnx_optab *t, void *obj);
 void lnx_optab_del(struct lnx_optab *t, uint64_t id);
 
-/* NULL: nothing has that name (any more). */
+/* NULL: nothing has that number (any more). */
 LNX_INLINE void *lnx_optab_get(const struct lnx_optab *t, uint64_t id)
 {
 	uint32_t i = (uint32_t)id - 1;

@@ -12,7 +12,7 @@
 struct lnx_out {
 	char *buf;			/* size bytes; may be NULL if size is 0 */
 	size_t size;
-	size_t n;			/* length of all, without NUL */
+	size_t n;			/* length of the whole text, without NUL */
 };
 
 static inline void LNX_PRINTF(2, 3) lnx_out(struct lnx_out *o, const char *fmt,

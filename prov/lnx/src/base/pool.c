@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Pools of equal objects.  See pool.h. */
 #include "base/pool.h"
 
 #include <stdlib.h>
@@ -52,7 +53,7 @@ LNX_COLD void *lnx_pool_grow(struct lnx_pool *p)
 	}
 	s->next = p->slabs;
 	p->slabs = s;
-	/* Hand out ascending addresses: the last one pushed is the first. */
+	/* Objects come out in ascending order: the last one pushed is the first. */
 	for (i = p->per_slab; i-- > 0;) {
 		void *obj = s->base + i * p->size;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Pool of equal objects, in slabs that stay until the pool is destroyed: memory
- * of a freed object remains mapped, which defends against core providers that
- * write into an entry after giving it back.  Free objects form a stack, so that
- * the one used last, still in cache, is used next.
+ * Pool of equal objects, in slabs that stay until the pool is destroyed: the memory of
+ * a freed object stays mapped, which protects against core providers that write into an
+ * entry after freeing it.  Free objects form a stack, so that the one used last, still
+ * in cache, is used next.
  *
- * Locking: none; the caller holds the owner lock of what the pool belongs to.
+ * Locking: none; the caller holds the owner lock of the pool's owner.
  */
 #ifndef LNX_POOL_H
 #define LNX_POOL_H
@@ -25,22 +25,22 @@ struct lnx_pool {
 	size_t used;
 	struct lnx_pool_slab *slabs;
 	/* Called for each new object, or NULL.  What it writes behind the object's
-	 * first pointer stays until the owner writes there. */
+	 * first pointer stays until the object's user overwrites it. */
 	void (*make)(void *obj, struct lnx_pool *p);
 };
 
-/* Objects are 64-byte aligned.  Nothing is allocated yet. */
+/* Objects are 64-byte aligned.  Allocates nothing yet. */
 void lnx_pool_init(struct lnx_pool *p, size_t size, size_t per_slab);
-/* Frees the slabs, also under objects not given back. */
+/* Frees the slabs, also those with objects in use. */
 void lnx_pool_fini(struct lnx_pool *p);
-/* Slow part of lnx_pool_get: another slab.  NULL when memory is short. */
+/* Slow part of lnx_pool_get: adds a slab.  NULL when memory is short. */
 void *lnx_pool_grow(struct lnx_pool *p);
-/* Does obj point at the start of an object of this pool?  For contexts that a
- * core hands back in an error and that may be anything. */
+/* Is obj the start of an object of this pool?  For contexts in a core's error, which
+ * may be anything. */
 bool lnx_pool_owns(const struct lnx_pool *p, const void *obj);
-/* The same, and is it handed out?  Looks through all free ones. */
+/* The same, and is the object in use?  Searches all free ones. */
 bool lnx_pool_lent(const struct lnx_pool *p, const void *obj);
-/* Calls fn for every object there is, handed out or not; it may give it back. */
+/* Calls fn for every object, in use or not; fn may free it. */
 void lnx_pool_each(struct lnx_pool *p, void (*fn)(void *obj, void *arg),
 		   void *arg);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See say.h. */
+/* Writes to standard error.  See say.h. */
 #include "base/say.h"
 
 #include <errno.h>
@@ -15,8 +15,8 @@ void lnx_say(const char *text, size_t len)
 	int keep = errno;
 	bool was_pending;
 
-	/* SIGPIPE would end the application.  One that was pending already is not
-	 * ours to take. */
+	/* SIGPIPE would end the application.  If one was pending already, it is left
+	 * pending. */
 	sigemptyset(&pipe_only);
 	sigaddset(&pipe_only, SIGPIPE);
 	sigemptyset(&pending);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Pieces of a text that is read in place: words of users, which are neither
- * copied nor changed until they have been checked.
+ * Pieces of a text that is read in place: words of users, which are neither copied nor
+ * changed until they have been checked.
  *
- * Pure: no locks, nothing is allocated.  Blanks and digits are those of ASCII
- * whatever the locale says: a text means the same in every process.
+ * No locks, nothing is allocated.  Blanks and digits are those of ASCII whatever the
+ * locale: a text means the same in every process.
  */
 #ifndef LNX_SPAN_H
 #define LNX_SPAN_H
@@ -17,10 +17,10 @@
 
 #include "base/compiler.h"
 
-/* Borrowed from the text and valid as long as it; no NUL at its end. */
+/* Part of the text and valid as long as that; no NUL at its end. */
 struct lnx_span {
 	const char *s;
-	size_t len;			/* bytes; 0: empty, and s says where */
+	size_t len;			/* bytes; 0: empty, and s is its position */
 };
 
 /* Does c separate words?  The NUL at the end of a text does not. */
@@ -35,7 +35,7 @@ static inline bool lnx_is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* How many blanks s begins with; s ends with a NUL. */
+/* The number of blanks at the start of s; s ends with a NUL. */
 static inline size_t lnx_blanks(const char *s)
 {
 	size_t n;
@@ -45,7 +45,7 @@ static inline size_t lnx_blanks(const char *s)
 	return n;
 }
 
-/* Is w the whole word, in small or capital letters? */
+/* Is w exactly this word, in small or capital letters? */
 static inline bool lnx_span_is(struct lnx_span w, const char *word)
 {
 	return strlen(word) == w.len && !strncasecmp(w.s, word, w.len);
@@ -58,8 +58,8 @@ static inline int lnx_span_quoted(struct lnx_span w, size_t max)
 }
 
 /*
- * All of w as a whole decimal number: digits only, below 2 to the 64th.  False
- * otherwise, for an empty one too; what is in *v then means nothing.
+ * Read all of w as a whole decimal number: digits only, below 2 to the 64th.  False
+ * otherwise, also if it is empty; then *v is undefined.
  */
 static inline bool lnx_span_uint(struct lnx_span w, uint64_t *v)
 {
@@ -75,8 +75,8 @@ static inline bool lnx_span_uint(struct lnx_span w, uint64_t *v)
 }
 
 /*
- * All of w as 16 hex digits, small or capital ones, which is how an endpoint id
- * is shown.  False otherwise; what is in *v then means nothing.
+ * Read all of w as 16 hex digits, small or capital ones, the form of an endpoint id.
+ * False otherwise; then *v is undefined.
  */
 static inline bool lnx_span_hex64(struct lnx_span w, uint64_t *v)
 {

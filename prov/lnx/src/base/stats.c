@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The table of counters, from stats.def.  See stats.h. */
 #include "base/stats.h"
 
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Counters of one endpoint.  stats.def is the one table: name and help; the
- * enum, the struct and every printer come from it.  The data path only
- * increments its own cell, under the owner lock.
+ * Counters of one endpoint.  stats.def is the only table: name and help; the enum, the
+ * struct and every printer are made from it.  The data path only increments its own
+ * counters, under the owner lock.
  */
 #ifndef LNX_STATS_H
 #define LNX_STATS_H
