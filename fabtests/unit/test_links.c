@@ -188,9 +188,9 @@ Test(links, bad_text_where_and_why)
 		{ "tcp:eth0,,eth1", 9, "a domain name is missing before ','" },
 		{ "tcp::eth0", 4, "a domain name is missing before ':'" },
 		{ "tcp::lnx", 4, "a domain name is missing before ':'" },
-		{ "tcp:eth0:eth1", 8, "':' stands once in a part" },
-		{ "tcp:eth0:lnx+shm", 8, "':' stands once in a part" },
-		{ "tcp:lnx:lnx:lnx", 7, "':' stands once in a part" },
+		{ "tcp:eth0:eth1", 8, "':' is used once in a part" },
+		{ "tcp:eth0:lnx+shm", 8, "':' is used once in a part" },
+		{ "tcp:lnx:lnx:lnx", 7, "':' is used once in a part" },
 		{ "shm,tcp", 3, "',' separates domains, and they come after "
 				"':'" },
 		{ "shm tcp", 4, "a blank cannot end the provider name \"shm\"; "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads the parameters.  The environment is untrusted: a value is never copied
+ * Reads the parameters.  The environment is not trusted: a value is never copied
  * without a bound, and is made printable before it is quoted.
  */
 #include "conf/conf.h"
@@ -19,7 +19,7 @@
 #define NAME_MAX_LEN	40	/* a longer name resembles no known one */
 #define QUOTE_BYTES	72	/* of a name or value quoted in a sentence */
 #define SENTENCE_BYTES	512
-/* Rows that stood in env already are bits of one word. */
+/* The rows that were seen in env are bits of one word. */
 #define SEEN_MAX	64
 
 static const char *const lnx_conf_protocol_names[] = {
@@ -153,7 +153,10 @@ static bool parse_enum(const char *s, size_t len, const char *const *names,
 	return false;
 }
 
-/* Value text of row i into its member; false and no change if not allowed. */
+/*
+ * Store the value text of row i in its member; false, without a change, if it is not
+ * allowed.
+ */
 static bool set(struct lnx_conf *c, size_t i, const char *text)
 {
 	const struct lnx_param *p = &lnx_params[i];
@@ -267,7 +270,7 @@ static const char *nearest(const char *name, size_t len)
 		if (n > NAME_MAX_LEN)
 			continue;
 		d = distance(name, len, lnx_params[i].name, n);
-		/* A third of the letters wrong is a typing error at most. */
+		/* Up to a third of the letters wrong counts as a typing error. */
 		if (d < best && d <= LNX_MAX(LNX_MAX(n, len) / 3, (size_t)1)) {
 			best = d;
 			found = lnx_params[i].name;
@@ -290,7 +293,7 @@ struct reader {
 	struct lnx_conf *conf;
 	void (*warn)(void *arg, const char *sentence);
 	void *arg;
-	uint64_t seen;			/* bit i: row i stood in env already */
+	uint64_t seen;			/* bit i: row i was seen in env */
 	uint64_t given;			/* and had a value that is used */
 	int warnings;
 };
@@ -362,8 +365,8 @@ static void read_one(struct reader *r, const char *name, size_t len,
 }
 
 /*
- * Two values that were both given and say the opposite.  What counts then is what the
- * table says anyway; nobody means both.
+ * Two values that were both set and contradict each other.  Which of them is used is
+ * fixed; but the user cannot have meant both, so warn.
  */
 static void contradictions(struct reader *r)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Parameters.  conf/params.def is THE table: name, type, default, range, unit,
- * help.  From it come the struct below, the defaults, the range checks, the
- * definitions handed to libfabric (so that `fi_info -e` lists them) and the
- * section of the man page.  Nothing else in the library calls getenv.
+ * Parameters.  conf/params.def is the only table: name, type, default, range, unit,
+ * help.  The struct below, the defaults, the range checks, the definitions passed to
+ * libfabric (so that `fi_info -e` lists them) and the section of the man page are made
+ * from it.  No other code of the library calls getenv.
  *
- * Types in the table: BOOL (0/1/yes/no/true/false/on/off), UINT (decimal, or
- * with a binary suffix k, m, g), STR, ENUM (a list of names).  Case does not
- * matter in values, except of STR.
+ * Types in the table: BOOL (0/1/yes/no/true/false/on/off), UINT (decimal, or with a
+ * binary suffix k, m, g), STR, ENUM (a list of names).  Case does not matter in values,
+ * except of STR.
  */
 #ifndef LNX_CONF_H
 #define LNX_CONF_H
@@ -28,7 +28,7 @@ enum lnx_conf_protocol {		/* FI_LNX_PROTOCOL */
 	LNX_PROTOCOL_DIRECT,
 };
 
-#define LNX_CONF_AUTO	UINT64_MAX	/* of a UINT: a word stands there */
+#define LNX_CONF_AUTO	UINT64_MAX	/* of a UINT: a word instead of a number */
 
 /*
  * One member per row of params.def, in its order: bool, uint64_t, const char *
@@ -50,8 +50,8 @@ struct lnx_conf {
 #undef LNX_CONF_ENUM
 
 /*
- * Are operations the core providers' own, receives too (rx/native.c)?  Either
- * variable says so.
+ * Are operations and receives the core providers' own (rx/native.c)?  Either variable
+ * can set this.
  */
 static inline bool lnx_conf_native(const struct lnx_conf *c)
 {
@@ -59,29 +59,28 @@ static inline bool lnx_conf_native(const struct lnx_conf *c)
 }
 
 /*
- * Fill *c from the environment block env ("NAME=value" strings, NULL-ended).
- * Every FI_LNX_* variable that is unknown, or has a value that is not allowed,
- * is reported once through warn(arg, sentence): it names the variable, the
- * value and what is allowed (for an unknown one, the nearest known name when
- * there is one); the default is kept.  An empty value means unset.  Where a
- * variable stands twice the first counts, as with getenv.  The sentence is
- * printable, short whatever the environment holds, and valid during the call.
- * env may be NULL (all defaults), and warn too.  STR members point into env.
- * Returns the number of warnings.
+ * Fill *c from the environment block env ("NAME=value" strings, NULL-ended).  Every
+ * FI_LNX_* variable that is unknown, or whose value is not allowed, is reported once
+ * through warn(arg, sentence).  The sentence tells the variable, the value and what is
+ * allowed (for an unknown variable, the nearest known name if there is one); the
+ * default is kept.  An empty value means unset.  If a variable is there twice the first
+ * one counts, as with getenv.  The sentence is printable, short whatever the
+ * environment contains, and valid during the call.  env may be NULL (all defaults), and
+ * warn too.  STR members point into env.  Returns the number of warnings.
  */
 int lnx_conf_read(struct lnx_conf *c, char *const env[],
 		  void (*warn)(void *arg, const char *sentence), void *arg);
 
 /*
- * What a parameter accepts, as text that fits after "must be": "a whole number
- * from 2 to 4096 (frames)".  Returns buf.  128 bytes hold every row.
+ * The values that a parameter accepts, as text that fits after "must be": "a whole
+ * number from 2 to 4096 (frames)".  Returns buf.  128 bytes are enough for every row.
  */
 struct lnx_param;
 #define LNX_PARAM_ALLOWED_BYTES	128
 const char *lnx_param_allowed(const struct lnx_param *param, char *buf,
 			      size_t size);
 
-/* The table, for libfabric's definitions, man page and lnxctl. */
+/* The table, for libfabric's definitions, the man page and lnxctl. */
 struct lnx_param {
 	const char *name;		/* lower case, without FI_LNX_ */
 	enum lnx_param_type { LNX_PARAM_BOOL, LNX_PARAM_UINT, LNX_PARAM_STR,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Recursive descent, one function per rule of the grammar in links.h.  The text
- * is read in place and never changed: each name is a span until its length and
+ * A recursive descent parser with one function per rule of the grammar in links.h.  The
+ * text is read in place and never changed: each name is a span until its length and
  * letters have been checked.
  */
 #include "conf/links.h"
@@ -48,7 +48,7 @@ static char peek(struct parser *p)
 	return p->text[p->pos];
 }
 
-/* "before '+'" or "at the end": where something was missing. */
+/* "before '+'" or "at the end": the position of something missing. */
 static const char *where(char c, char buf[12])
 {
 	if (!c)
@@ -62,13 +62,13 @@ static int quoted(const struct lnx_span *n)
 	return lnx_span_quoted(*n, QUOTE_MAX);
 }
 
-/* Where in the text n begins. */
+/* Offset of n in the text. */
 static size_t offset(const struct parser *p, const struct lnx_span *n)
 {
 	return (size_t)(n->s - p->text);
 }
 
-/* The letters up to a blank or a separator; may be empty. */
+/* Take the letters up to a blank or a separator; may be empty. */
 static struct lnx_span take(struct parser *p)
 {
 	struct lnx_span n;
@@ -112,7 +112,7 @@ static int check_name(struct parser *p, const struct lnx_span *n, bool prov)
 		return fail(p, offset(p, n), "the %s name \"%.*s...\" has %zu "
 			    "letters and may have at most %d", kind, quoted(n),
 			    n->s, n->len, LNX_NAME_MAX - 1);
-	/* Blanks may stand around a name, not within it. */
+	/* Blanks are allowed around a name, not inside it. */
 	next = peek(p);
 	if (next && !strchr(SEPARATORS, next))
 		return fail(p, p->pos, "a blank cannot end the %s name "
@@ -135,7 +135,7 @@ static int check_prov(struct parser *p, const struct lnx_span *n)
 	ret = check_name(p, n, true);
 	if (ret)
 		return ret;
-	/* Each layer of "tcp;ofi_rxm" is a name of its own. */
+	/* Each layer of "tcp;ofi_rxm" is a name. */
 	for (i = from = 0; i <= n->len; i++) {
 		if (i < n->len && n->s[i] != ';')
 			continue;
@@ -158,7 +158,7 @@ static void copy_name(char to[LNX_NAME_MAX], const struct lnx_span *n)
 	to[n->len] = '\0';
 }
 
-/* Does an earlier part of the link stand for this domain (all, if NULL)? */
+/* Has an earlier part of the link this domain (all, if NULL)? */
 static bool taken(const struct lnx_link *link, const struct lnx_link_part *part,
 		  const char *dom)
 {
@@ -177,7 +177,7 @@ static bool taken(const struct lnx_link *link, const struct lnx_link_part *part,
 	return false;
 }
 
-/* ":lnx" at the end of a link, which says nothing; p is behind the ':'. */
+/* Skip ":lnx" at the end of a link, which has no meaning; p is behind the ':'. */
 static bool old_spelling(struct parser *p)
 {
 	struct parser ahead = *p;
@@ -226,7 +226,7 @@ static int parse_doms(struct parser *p, struct lnx_link *link,
 		p->pos++;
 		if (old_spelling(p))
 			return 0;
-		return fail(p, p->pos - 1, "':' stands once in a part, before "
+		return fail(p, p->pos - 1, "':' is used once in a part, before "
 			    "its domains; ',' separates domains, '+' begins "
 			    "the next part");
 	}
@@ -250,7 +250,7 @@ static int parse_part(struct parser *p, struct lnx_link *link)
 	memset(part, 0, sizeof(*part));
 	part->at = offset(p, &n);
 	copy_name(part->prov, &n);
-	/* Bare verbs has no reliable datagrams: its layered form is meant. */
+	/* Plain verbs has no reliable datagrams: its layered form is meant. */
 	if (lnx_span_is(n, "verbs"))
 		strcpy(part->prov, "verbs;ofi_rxm");
 
@@ -288,7 +288,7 @@ static int parse_link(struct parser *p, struct lnx_link *link)
 			return ret;
 	} while (peek(p) == '+' && p->text[p->pos++]);
 
-	/* It becomes a domain name, so that it has to have an end. */
+	/* The text becomes a domain name, so its length is limited. */
 	if (lnx_link_print(link, text, sizeof(text)) < 0)
 		return fail(p, link->at, "the link has more than %d letters; "
 			    "name fewer domains, or none to mean all",
@@ -322,7 +322,7 @@ int lnx_links_parse(const char *text, struct lnx_links *out, size_t *at,
 	return 0;
 }
 
-/* A last domain that is really called lnx would read as the old spelling. */
+/* A last domain that is really called lnx would be read as the old form. */
 static bool needs_old_spelling(const struct lnx_link *link)
 {
 	const struct lnx_link_part *part;

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The link grammar: text of FI_LNX_PROV_LINKS (and of our domain names, which
- * are links in canonical spelling) to structs and back.  Pure: knows nothing of
- * which providers exist.
+ * The link grammar: text of FI_LNX_PROV_LINKS (and of our domain names, which are links
+ * in canonical spelling) to structs and back.  Does no I/O, and does not know which
+ * providers exist.
  *
  *	links ::= link ('|' link)*
  *	link  ::= part ('+' part)*
  *	part  ::= prov [':' dom (',' dom)*]
  *
- * Blanks are allowed around every token.  Provider names are spelled as
- * libfabric does, ';' included ("tcp;ofi_rxm").  "verbs" means "verbs;ofi_rxm".
- * A last part that ends in ":lnx" (upstream's old spelling, "shm+cxi:lnx")
- * means the part without it; a last domain really called lnx is written
- * ":lnx:lnx".  One provider may stand in several parts of a link if each names
- * other domains.
+ * Blanks are allowed around every token.  Provider names are libfabric's, including ';'
+ * ("tcp;ofi_rxm").  "verbs" means "verbs;ofi_rxm".  A last part that ends in ":lnx"
+ * (upstream's old form, "shm+cxi:lnx") means the part without it; a last domain really
+ * called lnx is written ":lnx:lnx".  One provider may be in several parts of a link if
+ * each names other domains.
  */
 #ifndef LNX_LINKS_H
 #define LNX_LINKS_H
@@ -45,13 +44,12 @@ struct lnx_links {
 };
 
 /*
- * Parse text.  0, or -EINVAL (grammar, "lnx" used as a part, the same
- * provider+domain twice in one link, too long, too many) with *at the offset
- * where it went wrong and why[] one sentence: what is wrong and what would be
- * right.  *out is undefined after an error.  The struct is large: heap.  Every
- * link that is accepted fits LNX_LINK_TEXT_MAX when printed, and its text
- * parses to the same link.  text NULL is as empty; at and why may be NULL; why
- * is cut at why_size, and is printable ASCII whatever text holds.
+ * Parse text.  0, or -EINVAL (grammar, "lnx" used as a part, the same provider+domain
+ * twice in one link, too long, too many) with *at the offset of the error and why[] one
+ * sentence: what is wrong and what would be right.  *out is undefined after an error.
+ * The struct is large: use the heap.  Every accepted link fits LNX_LINK_TEXT_MAX when
+ * printed, and its text parses to the same link.  text NULL is like empty; at and why
+ * may be NULL; why is cut at why_size, and is printable ASCII whatever text contains.
  */
 int lnx_links_parse(const char *text, struct lnx_links *out, size_t *at,
 		    char *why, size_t why_size);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See rank.h. */
+/* The rank of this process, from the launcher's variables.  See rank.h. */
 #include "conf/rank.h"
 
 #include <stddef.h>
@@ -7,8 +7,8 @@
 
 #define RANK_DIGITS	10
 
-/* Those of the launcher proper first: a batch system's describe the launcher, where
- * that started the processes itself. */
+/* First the variables of the MPI launcher: those of a batch system describe the
+ * launcher, if that started the processes itself. */
 static const char *const in_job[] = {
 	"OMPI_COMM_WORLD_RANK",		/* Open MPI */
 	"PMIX_RANK",			/* PRRTE, Slurm with PMIx */
@@ -36,7 +36,7 @@ static const char *value_of(char *const env[], const char *name)
 	return NULL;
 }
 
-/* The first of them that is a number. */
+/* The first of these variables that is a number. */
 static const char *first_of(char *const env[], const char *const names[])
 {
 	const char *value;
