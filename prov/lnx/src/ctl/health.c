@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* See health.h.  Called by ctl/request.c; calls tx/admin.c. */
+/*
+ * Lists and sets health, for control requests.  See health.h.  Called by ctl/request.c;
+ * calls tx/admin.c.
+ */
 #include "ctl/health.h"
 
 #include <inttypes.h>
@@ -9,14 +12,14 @@
 #include "tx/admin.h"
 #include "tx/recovery.h"
 
-#define NAMES_MAX	8u	/* rails that a sentence lists */
+#define NAMES_MAX	8u	/* rails that a message lists */
 
 static bool has_health(const struct lnx_ep *ep, const struct lnx_rail *rail)
 {
 	return !ep->native && !lnx_kind_local(rail->kind);
 }
 
-/* The first path to each of the peer's rails has its health. */
+/* The health of each of the peer's rails is kept in the first path to it. */
 static bool is_first(const struct lnx_peer *peer, unsigned i)
 {
 	unsigned k;
@@ -107,7 +110,7 @@ void lnx_ctl_health_list(struct lnx_ep *ep, struct lnx_out *o)
 struct change {
 	struct lnx_ep *ep;
 	int value;			/* or LNX_ADMIN_AUTO */
-	bool dry;			/* only count */
+	bool dry;			/* only count the targets */
 	uint64_t now;
 };
 
@@ -184,7 +187,7 @@ static int nothing(struct lnx_ep *ep, const char *text,
 
 	lnx_out(o, "\"%.*s\": ", (int)t->len, text + t->at);
 	if (t->kind != LNX_TARGET_RAIL) {
-		lnx_out(o, "no such %s; \"health list\" shows those there are, "
+		lnx_out(o, "no such %s; \"health list\" lists them, "
 			"of peers that have been met",
 			t->kind == LNX_TARGET_PATH ? "path" :
 						     "rail of a peer");

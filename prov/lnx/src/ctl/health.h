@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Health, looked at and set by hand.  Owner lock held. */
+/* Listing health, and setting it by hand.  Owner lock held. */
 #ifndef LNX_CTL_HEALTH_H
 #define LNX_CTL_HEALTH_H
 
@@ -7,10 +7,10 @@
 #include "obj/ep.h"
 #include "policy/request.h"
 
-/* A line for each network rail, and each rail of a peer and path to it. */
+/* A line for each network rail, and for each rail of a peer and path to it. */
 void lnx_ctl_health_list(struct lnx_ep *ep, struct lnx_out *o);
-/* HEALTH_SET and HEALTH_AUTO, which text spells.  0; or a negative errno and a
- * sentence: nothing has changed.  Calls cores. */
+/* HEALTH_SET and HEALTH_AUTO, whose text is `text`.  0; or a negative errno and a
+ * sentence, and nothing has changed.  Calls cores. */
 int lnx_ctl_health_set(struct lnx_ep *ep, const char *text,
 		       const struct lnx_request *r, struct lnx_out *o);
 

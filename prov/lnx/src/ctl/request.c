@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What is asked of an endpoint.  Called through api/ep.c by the application; calls
- * comp/faults.c and ctl/health.c.
+ * Carries out control requests to an endpoint.  Called through api/ep.c by the
+ * application; calls comp/faults.c and ctl/health.c.
  */
 #include "ctl/request.h"
 

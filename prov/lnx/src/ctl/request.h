@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Requests to an endpoint, as text (lnx_ext.h, policy/request.h): for programs through
- * fi_open_ops, and for whatever else brings a line.
+ * Control requests to an endpoint, as text (lnx_ext.h, policy/request.h): for programs
+ * through fi_open_ops, and for other sources of a request line.
  */
 #ifndef LNX_CTL_REQUEST_H
 #define LNX_CTL_REQUEST_H
