@@ -73,9 +73,9 @@ static void index_unex(struct lnx_match *m, struct lnx_munex *u,
 }
 
 /*
- * The idle shape not used for longest, if replacing it pays: the messages
- * stored would all have to be indexed again, so scans must first have cost as
- * much.  Else ODD.
+ * The idle shape that was unused for longest, if replacing it is worth it: all stored
+ * messages would have to be indexed again, so scans must first have cost as much.  Else
+ * ODD.
  */
 static unsigned int recycle(struct lnx_match *m)
 {
@@ -113,7 +113,7 @@ new_shape(struct lnx_match *m, uint64_t any, uint64_t keep)
 	return i;
 }
 
-/* The shape of a receive, a new one if need be; ODD if there is no room. */
+/* The shape of a receive, a new one if needed; ODD if there is no room. */
 LNX_INLINE unsigned int shape_of(struct lnx_match *m, uint64_t src,
 				    uint64_t ignore)
 {
@@ -158,7 +158,7 @@ static bool takes(uint64_t rsrc, uint64_t rtag, uint64_t ignore, uint64_t src,
 	       ((rtag ^ tag) & ~ignore) == 0;
 }
 
-/* The oldest of the odd receives for a message, if older than best. */
+/* The oldest receive for a message on the ordered list, if older than best. */
 static __attribute__((noinline)) struct lnx_mrecv *
 find_odd(struct lnx_match *m, uint64_t src, uint64_t tag,
 	 struct lnx_mrecv *best)
@@ -179,7 +179,7 @@ find_odd(struct lnx_match *m, uint64_t src, uint64_t tag,
 	return best;
 }
 
-/* Where it is goes to *pos, unless it is odd. */
+/* *pos gets its position, unless it is on the ordered list. */
 LNX_INLINE struct lnx_mrecv *find(struct lnx_match *m, uint64_t src,
 				  uint64_t tag, struct lnx_mpos *pos)
 {
@@ -256,7 +256,7 @@ struct lnx_mrecv *lnx_match_take_many(struct lnx_match *m, uint64_t src,
 
 	if (active & (active - 1) || active == ODD_BIT)
 		return take_of_several(m, src, tag);
-	/* One shape only, the usual thing. */
+	/* Only one shape is active: the usual case. */
 	sh = &m->shape[__builtin_ctz(active)];
 	p = lnx_mprobe(sh, src, tag, LNX_MPOSTED_OFF);
 	l = lnx_mtab_find(&sh->posted, &p, &pos);
@@ -387,7 +387,7 @@ void lnx_match_drop(struct lnx_match *m, struct lnx_munex *u)
 		m->indexed = false;
 }
 
-/* Into the FIFO of its key at the place its stamp says. */
+/* Insert it into the FIFO of its key, in the order of stamps. */
 static void index_by_stamp(struct lnx_match *m, struct lnx_munex *u,
 			   unsigned int i)
 {
@@ -422,7 +422,7 @@ void lnx_match_set_src(struct lnx_match *m, struct lnx_munex *u, uint64_t src)
 
 	if (src == was)
 		return;
-	/* Where no source is named the key stays what it is. */
+	/* In shapes that name no source the key does not change. */
 	for (i = 0; m->indexed && i < m->nshapes; i++) {
 		if (m->shape[i].any)
 			continue;
@@ -448,10 +448,10 @@ struct lnx_munex *lnx_match_next_unex(struct lnx_match *m, struct lnx_munex *u)
 struct claim_slot {
 	bool (*fn)(struct lnx_mrecv *r, void *arg);
 	void *arg;
-	size_t left;		/* receives not seen yet; then stop looking */
+	size_t left;		/* receives not seen yet; at 0 stop */
 };
 
-/* Everything is read before fn is called, which may remove the receive. */
+/* Everything is read before fn is called, because fn may remove the receive. */
 static struct lnx_mrecv *each_in_fifo(struct lnx_mlink *head, struct claim_slot *v)
 {
 	struct lnx_mlink *l = head, *tail = head->prev, *next;

@@ -5,28 +5,26 @@
  * A receive matches a message when
  *	(recv.src == LNX_ANY_SRC || recv.src == msg.src) &&
  *	((recv.tag ^ msg.tag) & ~recv.ignore) == 0
- * and among several candidates the one posted (or arrived) first wins.
- * Untagged traffic uses a matcher of its own with every tag 0.
+ * and among several candidates the one posted (or arrived) first wins.  Untagged
+ * traffic uses a matcher of its own with every tag 0.
  *
- * Why it is built this way: applications use only a handful of *shapes* of
- * receive, a shape being (source given or not, ignore mask).  Open MPI's
- * receives, for instance, always ignore its protocol bits, so "exact means
- * ignore == 0" would put all of them on a slow list.  Every shape seen gets a
- * hash table keyed by (source or LNX_ANY_SRC, tag & ~ignore); a message looks
- * once into each shape that has receives posted and takes the oldest of the
- * heads, by a post stamp that is global to the matcher.  Unexpected messages
- * are indexed the same way, once per shape seen.  The cost thus depends on the
- * number of shapes, never on the number of entries.
+ * Why it is built this way: applications use only a handful of *shapes* of receive, a
+ * shape being (source given or not, ignore mask).  Open MPI's receives, for instance,
+ * always ignore its protocol bits, so "exact means ignore == 0" would put all of them
+ * on a slow list.  Every shape seen gets a hash table keyed by (source or LNX_ANY_SRC,
+ * tag & ~ignore); a message looks once into each shape that has receives posted and
+ * takes the oldest of the heads, by a post stamp that is global to the matcher.
+ * Unexpected messages are indexed the same way, once per shape seen.  The cost thus
+ * depends on the number of shapes, never on the number of entries.
  *
- * Shapes beyond LNX_MATCH_SHAPES are still matched correctly, by scans in
- * order.  A shape with nothing posted gives up its place to a new one once
- * the scans have cost as much as indexing the stored messages anew would, so
- * shapes used only in the beginning do not keep later ones slow for ever.
+ * Shapes beyond LNX_MATCH_SHAPES are still matched correctly, by scans of an ordered
+ * list.  A shape with nothing posted is replaced by a new one when the scans have cost
+ * as much as it costs to index the stored messages again.  So shapes that are used only
+ * in the beginning do not keep later ones slow for ever.
  *
- * Nothing here allocates per entry or can fail after init: links are embedded
- * in the caller's objects.  Hash tables grow by doubling, a little with every
- * insertion; when memory for a larger table is not to be had, the old one
- * stays and gets slower.
+ * Nothing here allocates per entry or can fail after init: links are embedded in the
+ * caller's objects.  Hash tables grow by doubling, a little with every insertion; if
+ * there is no memory for a larger table, the old one stays and gets slower.
  *
  * Locking: none.  The caller holds the endpoint's owner lock.
  */
@@ -47,19 +45,19 @@
 #define LNX_MATCH_SHAPES	6
 
 /*
- * While no more than this are queued, a walk along them in order is cheaper than
- * any table: the first few receives go to the ordered list, and the first few
- * unexpected messages are not indexed.
+ * While no more than this are queued, a walk through them in order is cheaper than any
+ * table: the first few receives go to the ordered list, and the first few unexpected
+ * messages are not indexed.
  */
 #define LNX_MATCH_FEW		6
-/* Many that all look the same are as cheap to walk along: the first one is it, or none
- * is.  So many of them stay in order. */
+/* A list of receives that all look the same is cheap too: either the first one matches
+ * or none.  Up to this many stay on the ordered list. */
 #define LNX_MATCH_SAME		256
 
 /*
- * Membership of one entry in one shape's table.  Entries of equal key form a
- * circular FIFO of which the table knows only the head, the oldest, so a
- * million receives with one key never lengthen the look-up of another key.
+ * Membership of one entry in one shape's table.  Entries of equal key form a circular
+ * FIFO of which the table knows only the head, the oldest, so a million receives with
+ * one key never make the look-up of another key longer.
  */
 struct lnx_mlink {
 	struct lnx_mlink *next;		/* same key, circular */
@@ -75,9 +73,9 @@ struct lnx_mkey {
 };
 
 /*
- * A posted receive; embed it, aligned to 64 if possible: it is one cache
- * line.  src, tag, ignore are the caller's to set and stay unchanged while
- * it is queued; the rest is the matcher's.
+ * A posted receive; embed it, aligned to 64 if possible: it is one cache line.  The
+ * caller sets src, tag and ignore, and leaves them unchanged while it is queued; the
+ * rest is the matcher's.
  */
 struct lnx_mrecv {
 	struct lnx_mlink link;
@@ -90,12 +88,12 @@ struct lnx_mrecv {
 		};
 	};
 	uint64_t ignore;
-	uint8_t shape;		/* LNX_MATCH_SHAPES: on the list of odd ones */
+	uint8_t shape;		/* LNX_MATCH_SHAPES: on the ordered list */
 };
 
 /*
- * An unexpected message; embed it.  src and tag are the caller's to set; src
- * changes later only through lnx_match_set_src.  The rest is the matcher's.
+ * An unexpected message; embed it.  The caller sets src and tag; src changes later only
+ * through lnx_match_set_src.  The rest is the matcher's.
  */
 struct lnx_munex {
 	union {
@@ -130,26 +128,26 @@ struct lnx_mtab {
 
 struct lnx_mshape {
 	uint64_t keep;			/* ~ignore */
-	uint64_t any;			/* all ones if no source is named */
+	uint64_t any;			/* all ones if the shape names no source */
 	uint64_t used;			/* stamp of last use, for recycling */
 	struct lnx_mtab posted;
 	struct lnx_mtab unex;
 };
 
 /*
- * Embed it; it must not move between init and fini.  The fields are for
- * match.c and for looking at in a debugger.
+ * Embed it; it must not move between init and fini.  The fields are for match.c, and
+ * for a debugger.
  */
 struct lnx_match {
-	unsigned int active;		/* bit i: shape i has receives posted,
-					 * bit LNX_MATCH_SHAPES: the odd list */
+	unsigned int active;		/* bit i: shape i has receives posted, bit
+					 * LNX_MATCH_SHAPES: the ordered list has */
 	unsigned int nshapes;
 	uint64_t stamp;			/* last one given out */
 	struct lnx_munex *unex_first;
 	struct lnx_munex *unex_last;
 	size_t nunex;
-	struct lnx_mlink odd;		/* the first few receives, and those of
-					 * other shapes, in order */
+	struct lnx_mlink odd;		/* the ordered list: the first few receives,
+					 * and those of other shapes */
 	size_t nodd;
 	bool mixed;			/* they do not all look the same */
 	bool indexed;			/* unexpected messages are in tables */
@@ -169,10 +167,9 @@ void lnx_match_fini(struct lnx_match *m);
 static inline void lnx_match_post(struct lnx_match *m, struct lnx_mrecv *r);
 
 /*
- * The oldest posted receive that takes a message (src, tag), or NULL.
- * find leaves it queued (multi-receive buffers stay), take removes it.
- * src may be LNX_ANY_SRC for a sender nobody knows: then only receives that
- * name no source match.
+ * The oldest posted receive that takes a message (src, tag), or NULL.  find leaves it
+ * queued (multi-receive buffers stay), take removes it.  src may be LNX_ANY_SRC for an
+ * unknown source: then only receives that name no source match.
  */
 struct lnx_mrecv *lnx_match_find(struct lnx_match *m, uint64_t src,
 				 uint64_t tag);
@@ -182,7 +179,7 @@ static inline struct lnx_mrecv *lnx_match_take(struct lnx_match *m,
 /* Remove a queued receive (cancel, multi-receive buffer used up). */
 void lnx_match_unpost(struct lnx_match *m, struct lnx_mrecv *r);
 
-/* Keep a message for which nothing was posted. */
+/* Keep a message that no posted receive matches. */
 void lnx_match_store(struct lnx_match *m, struct lnx_munex *u);
 
 /*
@@ -198,13 +195,12 @@ struct lnx_munex *lnx_match_claim(struct lnx_match *m, uint64_t src,
 void lnx_match_drop(struct lnx_match *m, struct lnx_munex *u);
 
 /*
- * The sender of a queued unexpected message became known (its address was
- * inserted), or with LNX_ANY_SRC unknown again: give it the source, keeping
- * its place in the order.  Receives already posted for that source are not
- * looked at: the caller then tries lnx_match_take and, if there is one, drops
- * the message and delivers it.  Constant time when messages of one key get
- * their source in the order of arrival (or in the reverse), else up to the
- * length of the key's FIFO.
+ * The source of a queued unexpected message was resolved (its address was inserted), or
+ * with LNX_ANY_SRC became unknown again: set it, without changing the order.  Receives
+ * already posted for that source are not checked: the caller then tries lnx_match_take
+ * and, if there is one, drops the message and delivers it.  Constant time when messages
+ * of one key get their source in the order of arrival (or in the reverse), else up to
+ * the length of the key's FIFO.
  */
 void lnx_match_set_src(struct lnx_match *m, struct lnx_munex *u, uint64_t src);
 
@@ -216,16 +212,16 @@ struct lnx_munex *lnx_match_first_unex(struct lnx_match *m);
 struct lnx_munex *lnx_match_next_unex(struct lnx_match *m, struct lnx_munex *u);
 
 /*
- * Calls fn(r, arg) for each posted receive, in no particular order, until it
- * returns true; that one is returned, else NULL.  For cancel by context and
- * for closing; cost is that of all receives, not constant.  fn may unpost r
- * itself (and free it, if it then returns false) but change nothing else.
- * Remove many that way: asking for the first one again and again is quadratic.
+ * Calls fn(r, arg) for each posted receive, in no particular order, until it returns
+ * true; that one is returned, else NULL.  For cancel by context and for closing; cost
+ * is that of all receives, not constant.  fn may unpost r itself (and free it, if it
+ * then returns false) but change nothing else.  To remove many, use this: taking the
+ * first one again and again is quadratic.
  */
 struct lnx_mrecv *lnx_match_each_posted(struct lnx_match *m,
 		bool (*fn)(struct lnx_mrecv *r, void *arg), void *arg);
 
-/* Slow halves of post and take: more than a few receives are queued. */
+/* Slow halves of post and take: for more than a few queued receives. */
 void lnx_match_post_many(struct lnx_match *m, struct lnx_mrecv *r);
 struct lnx_mrecv *lnx_match_take_many(struct lnx_match *m, uint64_t src,
 				      uint64_t tag);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The seldom used half of the table in mtab.h: growing, and heads that did
- * not fit their line.
+ * The rarely used half of the table in mtab.h: growing, and heads that did not fit into
+ * their line.
  */
 #include "match/mtab.h"
 
@@ -11,8 +11,8 @@
 
 __attribute__((weak)) void *lnx_mtab_alloc(size_t bytes)
 {
-	/* A large block comes as fresh pages, faulted in one by one as they
-	 * are used: no need to clear it in one go within one post. */
+	/* A large block comes as fresh pages, which are faulted in one by one when
+	 * used: no need to clear it at once within one post. */
 	return calloc(1, bytes);
 }
 
@@ -37,7 +37,7 @@ void lnx_mtab_fini(struct lnx_mtab *t)
 	*t = (struct lnx_mtab){0};
 }
 
-/* The probe that finds this head, in the terms of another of its shape. */
+/* The probe that finds this head, made from another one of its shape. */
 static struct lnx_mprobe probe_of(const struct lnx_mprobe *p,
 				  struct lnx_mlink *head)
 {
@@ -57,14 +57,14 @@ static void start(struct lnx_mtab *t)
 	size_t lines;
 	void *mem;
 
-	/* More than one step if earlier ones had no memory. */
+	/* More than one step, if there was no memory for earlier ones. */
 	do {
 		lines = lnx_mtab_lines(--shift);
 	} while (lines * LNX_MTAB_LINE_HEADS < t->heads + t->heads / 2);
 	mem = lines < SIZE_MAX / LINE_BYTES - 1 ?
 	      lnx_mtab_alloc((lines + 1) * LINE_BYTES) : NULL;
 	if (!mem) {
-		/* Not before a good many more, or every post would ask. */
+		/* Try again only after a good many more, else every post would try. */
 		t->limit = t->heads + t->heads / 4;
 		return;
 	}

@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The hash table of one shape: key -> FIFO of entries, private to match.c and
- * mtab.c.
+ * The hash table of one shape: key -> FIFO of entries, private to match.c and mtab.c.
  *
- * With 100000 receives posted the cost of a look-up is its cache misses: an
- * entry that is not the wanted one must never be touched.  A bucket therefore
- * is one cache line with seven heads and, for each, a byte of its hash, which
- * filters out all but the right one (or, one time in some hundred, one more).
- * Found or not, a look-up reads one line of the table and then the entry.
- * Heads that find their line full hang on a chain behind its last slot.
+ * With 100000 receives posted the cost of a look-up is its cache misses: an entry that
+ * is not the wanted one must not be read.  So a bucket is one cache line with seven
+ * heads and, for each, a byte of its hash, which excludes all but the right one (or,
+ * one time in some hundred, one more).  Found or not, a look-up reads one line of the
+ * table and then the entry.  Heads whose line is full are in a chain behind its last
+ * slot.
  *
- * Sixteen consecutive tags share their hash and take the lines of one aligned
- * group, one each: messages tend to come in the order of tags, and the
- * processor fetches such lines ahead of us.
+ * Sixteen consecutive tags have the same hash and use the lines of one aligned group,
+ * one each: messages tend to come in the order of tags, and the processor prefetches
+ * such lines.
  *
- * Growing allocates a table twice as large and then empties one line of the
- * old one with each new key, so no single post pays for all.  Until then a
- * key lives in the old table if its line there was not emptied yet.
+ * Growing allocates a table twice as large and then empties one line of the old one
+ * with each new key, so no single post pays for all.  Until then a key is in the old
+ * table if its line there was not emptied yet.
  */
 #ifndef LNX_MTAB_H
 #define LNX_MTAB_H
@@ -27,11 +26,11 @@
 #define LNX_MLINE_SLOTS		7
 #define LNX_MTAB_FIRST_LINES	LNX_MTAB_NEAR_LINES
 #define LNX_MTAB_LINE_HEADS	4	/* mean heads a line before growing */
-#define LNX_MTAB_NEAR_LINES	16U	/* for as many tags in a row */
+#define LNX_MTAB_NEAR_LINES	16U	/* lines for consecutive tags */
 
 /*
- * filter holds, from the low byte up, the hash byte of each slot (0: free)
- * and in the last byte whether heads are chained behind the last slot.
+ * filter has, from the low byte up, the hash byte of each slot (0: free), and in the
+ * last byte whether heads are chained behind the last slot.
  */
 struct lnx_mline {
 	uint64_t filter;
@@ -47,8 +46,8 @@ static_assert(sizeof(void *) != 8 || sizeof(struct lnx_mline) == 64,
 #define LNX_MLINE_CHAINED	0x0100000000000000ULL
 
 /*
- * What is looked for, and in whose terms: src and tag with what the shape
- * ignores masked out.  off leads from a link to its entry's key.
+ * The key to look for: src and tag without the bits that the shape ignores.  off leads
+ * from a link to its entry's key.
  */
 struct lnx_mprobe {
 	uint64_t keep;
@@ -59,7 +58,7 @@ struct lnx_mprobe {
 	ptrdiff_t off;
 };
 
-/* Where a head was found; slot LNX_MLINE_SLOTS: on the chain. */
+/* Position of a head; slot LNX_MLINE_SLOTS: in the chain. */
 struct lnx_mpos {
 	struct lnx_mline *line;
 	unsigned int slot;
@@ -72,23 +71,23 @@ struct lnx_mpos {
 	 (ptrdiff_t)offsetof(struct lnx_munex, link) - \
 	 (ptrdiff_t)((i) * sizeof(struct lnx_mlink)))
 
-/* Lines of a table that is still of its first size. */
+/* Number of lines of a table of the first size. */
 void lnx_mtab_init(struct lnx_mtab *t, struct lnx_mline *first);
 void lnx_mtab_fini(struct lnx_mtab *t);
 
 /*
- * Called after a new key came in: starts to grow if it is time to, or
- * continues.  Out of line, as it seldom has anything to do.
+ * Called after a new key was added: starts to grow when needed, or continues.  Out of
+ * line, as it rarely has anything to do.
  */
 void lnx_mtab_grow(struct lnx_mtab *t, const struct lnx_mprobe *p);
 
-/* Take a head that is alone in its FIFO and involved with a chain out. */
+/* Remove a head that is alone in its FIFO and whose line has a chain. */
 void lnx_mtab_unchain(struct lnx_mpos pos, const struct lnx_mprobe *p,
 		      struct lnx_mlink *l);
 
 /*
- * Memory for tables, zeroed; NULL if there is none.  Weak, so that a test can
- * put its own in front and let it fail.  Released with free().
+ * Memory for tables, zeroed; NULL if there is none.  Weak, so that a test can replace
+ * it and let it fail.  Released with free().
  */
 void *lnx_mtab_alloc(size_t bytes);
 
@@ -103,9 +102,9 @@ LNX_INLINE struct lnx_mkey *lnx_mkey_of(struct lnx_mlink *l, ptrdiff_t off)
 }
 
 /*
- * The low bits say which of the group's lines.  Sums and multiples alone
- * would pile up sources or tags at some distance or other in few lines; the
- * shift between two multiplications ends all regularity.
+ * The low bits select a line of the group.  Sums and multiples alone would put sources
+ * or tags at certain distances into few lines; the shift between the two
+ * multiplications prevents that.
  */
 LNX_INLINE uint64_t lnx_mtab_hash(uint64_t src, uint64_t tag)
 {
@@ -173,7 +172,7 @@ LNX_INLINE struct lnx_mline *lnx_mtab_line(const struct lnx_mtab *t,
 	return &t->line[lnx_mtab_index(hash, t->shift)];
 }
 
-/* The head of the key's FIFO and where it is, or NULL and its line. */
+/* The head of the key's FIFO and its position, or NULL and its line. */
 LNX_INLINE struct lnx_mlink *
 lnx_mtab_find(const struct lnx_mtab *t, const struct lnx_mprobe *p,
 	      struct lnx_mpos *pos)
@@ -186,9 +185,9 @@ lnx_mtab_find(const struct lnx_mtab *t, const struct lnx_mprobe *p,
 	if (!filter)
 		return NULL;
 	/*
-	 * Bytes equal to ours become 0, and their top bits then mark them.
-	 * The shorter x - ONES would now and then mark one too many, but the
-	 * pointer in a free slot is stale and must not be followed.
+	 * Bytes equal to ours become 0, and their top bits then mark them.  The shorter
+	 * x - ONES would sometimes mark one too many, but the pointer in a free slot is
+	 * stale and must not be followed.
 	 */
 	diff = filter ^ lnx_mtab_byte(p->hash) * LNX_MLINE_ONES;
 	hits = ~(((diff & LNX_MLINE_LOWS) + LNX_MLINE_LOWS) | diff) &
@@ -209,7 +208,7 @@ lnx_mtab_find(const struct lnx_mtab *t, const struct lnx_mprobe *p,
 	return NULL;
 }
 
-/* Give a key that is not in the line a place there. */
+/* Add a key that is not in the line. */
 LNX_INLINE void lnx_mline_put(struct lnx_mline *line,
 				 const struct lnx_mprobe *p,
 				 struct lnx_mlink *head)
@@ -219,7 +218,7 @@ LNX_INLINE void lnx_mline_put(struct lnx_mline *line,
 	struct lnx_mlink *last;
 	unsigned int bit;
 
-	/* The line of a key that comes and goes alone: nothing to wait for. */
+	/* The line has no other key: no need to wait. */
 	if (!filter) {
 		head->chain = NULL;
 		line->slot[0] = head;
@@ -337,7 +336,7 @@ LNX_INLINE void lnx_mtab_del(struct lnx_mtab *t, const struct lnx_mprobe *p,
 {
 	struct lnx_mpos pos;
 
-	/* It is there, and this only says where. */
+	/* It is there; this only finds its position. */
 	if (lnx_mtab_find(t, p, &pos) == l)
 		lnx_mtab_del_head(t, p, pos, l);
 }
