@@ -191,7 +191,7 @@ static int read_conf(void)
 	lnx_conf_read(&conf, conf_env, conf_warn, &said);
 	speak_up(&conf);
 	complain_all(&said);
-	/* A user who forbids it to shm does not want us to do it. */
+	/* A user that forbids it to shm does not want us to do it. */
 	if (shm_cma_disabled())
 		conf.disable_cma = true;
 	return 0;

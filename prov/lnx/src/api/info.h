@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* fi_getinfo. */
 #ifndef LNX_INFO_H
 #define LNX_INFO_H
 

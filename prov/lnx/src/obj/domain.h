@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Fabric and domain: the objects above endpoints; and event queues. */
 #ifndef LNX_DOMAIN_H
 #define LNX_DOMAIN_H
 
