@@ -73,7 +73,7 @@ LNX_COLD int lnx_cq_grow(struct lnx_cq *cq)
 	uint32_t n = cq->mask + 1, i, used = cq->tail - cq->head;
 	struct lnx_cqe *ring = NULL;
 
-	if (cq->sink) {
+	if (cq->is_null) {
 		drop(cq);
 		return 0;
 	}
@@ -522,7 +522,7 @@ int lnx_cq_null_open(struct lnx_cq **out)
 
 	if (!cq)
 		return -FI_ENOMEM;
-	cq->sink = true;
+	cq->is_null = true;
 	lnx_lock_init(&cq->lock, false);
 	*out = cq;
 	return 0;

@@ -19,7 +19,7 @@
 #define PORTS_MAX	16
 #define GIDS_MAX	1024
 /* Irrelevant events that one call reads at most. */
-#define PATIENCE	128
+#define SKIP_MAX	128
 
 struct ibwatch {
 	struct lnx_netwatch base;
@@ -81,7 +81,7 @@ static int ib_next(struct lnx_netwatch *base, struct lnx_net_event *ev)
 
 	if (w->broken)
 		return w->broken;
-	for (i = 0; i < PATIENCE; i++) {
+	for (i = 0; i < SKIP_MAX; i++) {
 		if (w->ib.get_async_event(w->ctx, &event)) {
 			if (errno == EAGAIN || errno == EINTR)
 				return 0;

@@ -22,7 +22,7 @@
 /* Events have 8 KiB at most, answers as much as there is room for. */
 #define DATAGRAM_MAX	16384
 /* Datagrams without an event that one call reads at most. */
-#define PATIENCE	128
+#define SKIP_MAX	128
 /* Queries repeated because the answer changed while it was given. */
 #define AGAIN_MAX	16
 
@@ -85,7 +85,7 @@ static int rt_next(struct lnx_netwatch *base, struct lnx_net_event *ev)
 	ssize_t n;
 	int ret;
 
-	for (i = 0; i < PATIENCE; i++) {
+	for (i = 0; i < SKIP_MAX; i++) {
 		while ((ret = lnx_netmsg_next(&w->rest, &msg)) > 0) {
 			ret = lnx_netmsg_event(&msg, ev);
 			if (ret)
@@ -140,7 +140,7 @@ static int ask_once(struct rtwatch *w, struct question *q,
 	ssize_t n;
 
 	/* The rest of an answer that was given up would be in the way. */
-	for (i = 0; i < PATIENCE; i++)
+	for (i = 0; i < SKIP_MAX; i++)
 		if (receive(w->ask_fd, w->answer, sizeof(w->answer)) == -EAGAIN)
 			break;
 	q->h.nlmsg_seq = ++w->seq;

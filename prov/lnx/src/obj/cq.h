@@ -42,7 +42,7 @@ struct lnx_cq {
 	uint32_t unasked;		/* reads since the cores were last polled */
 	bool overrun;			/* memory was short: a FI_EOVERRUN entry is
 					 * in the ring */
-	bool sink;			/* never read: entries are dropped */
+	bool is_null;		/* never read: entries are dropped */
 	struct lnx_cqe *ring;		/* own until it grows */
 	struct lnx_wait *wait;		/* NULL for FI_WAIT_NONE */
 	struct lnx_eps eps;

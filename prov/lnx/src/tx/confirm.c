@@ -213,7 +213,7 @@ void lnx_confirm_tell(struct lnx_ep *ep)
 }
 
 /* Try again while the core is busy: a call of core, with its result, some times. */
-#define PATIENTLY(ep, peer, ret, call) do {				\
+#define RETRY(ep, peer, ret, call) do {					\
 	unsigned try_;							\
 									\
 	ret = (peer)->ndpend ? -FI_EAGAIN : (call);			\
@@ -222,7 +222,7 @@ void lnx_confirm_tell(struct lnx_ep *ep)
 		lnx_ep_progress(ep);					\
 		if ((peer)->shm_addr == FI_ADDR_NOTAVAIL)		\
 			ret = -FI_EHOSTUNREACH;				\
-		else if (!(peer)->ndpend)	/* not before queued sends */	\
+		else if (!(peer)->ndpend)	/* not before queued sends */ \
 			ret = (call);					\
 	}								\
 } while (0)
@@ -352,7 +352,7 @@ static ssize_t write_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	ssize_t ret;
 
 	if (!lnx_confirm_counts(peer)) {
-		PATIENTLY(ep, peer, ret, write_plain(ep, peer, r));
+		RETRY(ep, peer, ret, write_plain(ep, peer, r));
 		return ret;
 	}
 	c = get(ep, peer, r->context, FI_RMA | FI_WRITE,
@@ -362,7 +362,7 @@ static ssize_t write_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	c->n_targets = (uint8_t)places(c->place, r->rma, r->nrma);
 	ep->ntell_later++;
 	ep->shm->mute |= LNX_MUTE_SOME;
-	PATIENTLY(ep, peer, ret, write_msg(ep, peer, r, c, FI_COMPLETION));
+	RETRY(ep, peer, ret, write_msg(ep, peer, r, c, FI_COMPLETION));
 	if (lnx_unlikely(ret)) {
 		ep->ntell_later--;
 		put(c);
@@ -382,7 +382,7 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_iov_len(r->iov, r->niov) > ep->inject_size)
 		return write_large(ep, peer, r);
 	if (!(r->op_flags & FI_DELIVERY_COMPLETE)) {
-		PATIENTLY(ep, peer, ret, write_plain(ep, peer, r));
+		RETRY(ep, peer, ret, write_plain(ep, peer, r));
 		if (lnx_likely(!ret))
 			tell(peer, 0, place, places(place, r->rma, r->nrma));
 		return ret;
@@ -392,7 +392,7 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_unlikely(!c))
 		return -FI_EAGAIN;
 	c->n_targets = (uint8_t)places(c->place, r->rma, r->nrma);
-	PATIENTLY(ep, peer, ret, write_quiet(ep, peer, r));
+	RETRY(ep, peer, ret, write_quiet(ep, peer, r));
 	if (lnx_unlikely(ret)) {
 		put(c);
 		return ret;
@@ -456,7 +456,7 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	/* An operation with a result has been executed when it completes. */
 	if (fetch || !(t->op_flags & FI_DELIVERY_COMPLETE)) {
-		PATIENTLY(ep, peer, ret, amo_plain(ep, peer, t));
+		RETRY(ep, peer, ret, amo_plain(ep, peer, t));
 		if (lnx_likely(!ret) && count)
 			tell(peer, fetch ? LNX_SHM_CTRL_F_READ : 0, place,
 			     atomic_places(place, t));
@@ -467,7 +467,7 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_unlikely(!c))
 		return -FI_EAGAIN;
 	c->n_targets = (uint8_t)atomic_places(c->place, t);
-	PATIENTLY(ep, peer, ret, amo_quiet(ep, peer, t));
+	RETRY(ep, peer, ret, amo_quiet(ep, peer, t));
 	if (lnx_unlikely(ret)) {
 		put(c);
 		return ret;

@@ -104,7 +104,7 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 		       path->rail->name, path->index,
 		       (unsigned long long)peer->eid, why);
 	path->state = LNX_PATH_DOWN;
-	path->since_ns = now;		/* no path takes a frame: peers are given up */
+	path->since_ns = now;		/* deadline of the peer, if no path works */
 	g->down_ns = now;
 	g->stale_report = false;
 	g->pinged = false;
