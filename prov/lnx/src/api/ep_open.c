@@ -73,7 +73,7 @@ static int check_info(const struct fi_info *info)
 	if ((info->tx_attr->op_flags & ~LNX_TX_OP_FLAGS) ||
 	    (info->rx_attr->op_flags & ~LNX_RX_OP_FLAGS)) {
 		LNX_WARN(FI_LOG_EP_CTRL,
-			 "fi_endpoint: op_flags 0x%llx to send and 0x%llx to receive; there are 0x%llx and 0x%llx\n",
+			 "fi_endpoint: op_flags 0x%llx to send and 0x%llx to receive; supported are 0x%llx and 0x%llx\n",
 			 (unsigned long long)info->tx_attr->op_flags,
 			 (unsigned long long)info->rx_attr->op_flags,
 			 (unsigned long long)LNX_TX_OP_FLAGS,

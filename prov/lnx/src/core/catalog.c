@@ -354,7 +354,7 @@ int lnx_catalog_read(struct lnx_catalog *cat, const char *prov, char *why,
 		return ret;
 	}
 	if (ret) {
-		snprintf(why, why_size, "could not be asked: %s",
+		snprintf(why, why_size, "could not be queried: %s",
 			 fi_strerror(-ret));
 		return ret;
 	}

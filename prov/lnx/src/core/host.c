@@ -138,7 +138,7 @@ uint64_t lnx_random_id(void)
 			continue;
 		if (n != sizeof(id)) {
 			LNX_WARN(FI_LOG_EP_CTRL,
-				 "the kernel gives no random numbers (getrandom: %s): identities and keys could be guessed, and nothing is opened without\n",
+				 "the kernel gives no random numbers (getrandom: %s): identities and keys could be guessed, so nothing is opened\n",
 				 n < 0 ? strerror(errno) : "too few");
 			return 0;
 		}

@@ -190,7 +190,7 @@ static int add_rail(struct lnx_link_rails *lr, const struct source *src,
 	}
 	if (lr->nrail == LNX_RAILS_MAX) {
 		snprintf(sentence, sizeof(sentence), "more than %d domains in "
-			 "one link; name those that shall be used",
+			 "one link; name those to use",
 			 LNX_RAILS_MAX);
 		warn_at(src, sentence);
 		return -FI_EINVAL;
@@ -226,8 +226,8 @@ static int add_named(struct lnx_link_rails *lr, const struct source *src,
 		}
 		if (cat->dom[d].link_local) {
 			snprintf(sentence, sizeof(sentence), "domain \"%s\" "
-				 "has only a link-local address, which means "
-				 "nothing to other nodes; give it another",
+				 "has only a link-local address, which is "
+				 "useless to other nodes; give it another",
 				 name);
 			warn_at(src, sentence);
 			return -FI_ENODATA;

@@ -340,8 +340,8 @@ static int parse_kinds(struct parser *p, struct lnx_span list,
 	} while (list.s != all.s + all.len || list.s[-1] == ',');
 	r->kinds = not ? may & ~set : set;
 	if (!r->kinds)
-		return fail(p, all.s, "kind=%.*s: that are all kinds there "
-			    "are; leave one", QUOTE(all));
+		return fail(p, all.s, "kind=%.*s: these are all kinds; "
+			    "leave one out", QUOTE(all));
 	return 0;
 }
 
