@@ -75,7 +75,7 @@ size_t lnx_amo_count(struct lnx_domain *d, enum fi_op op,
 int lnx_amo_check(const struct lnx_ep *ep, const struct lnx_amo_tx *t);
 /* The framed half of lnx_amo_submit: 0, or what fi_atomic returns. */
 ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t);
-/* A direct core was busy: make progress and retry some times. */
+/* A direct core was busy: make progress and retry a few times. */
 LNX_COLD ssize_t lnx_amo_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 				      const struct lnx_amo_tx *t);
 

@@ -212,7 +212,7 @@ void lnx_confirm_tell(struct lnx_ep *ep)
 	}
 }
 
-/* Try again while the core is busy: a call of core, with its result, some times. */
+/* Try again while the core is busy: a call of core, with its result, a few times. */
 #define RETRY(ep, peer, ret, call) do {					\
 	unsigned try_;							\
 									\

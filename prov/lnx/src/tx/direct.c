@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Direct sends that the core cannot take now.  Called by tx/submit.h and tx/large.c;
- * retries some times, then queues a copy of the descriptor, which progress posts in
+ * retries a few times, then queues a copy of the descriptor, which progress posts in
  * order.
  *
  * Returning -FI_EAGAIN instead would be simpler.  But some applications answer it with

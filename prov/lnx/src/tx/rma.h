@@ -106,7 +106,7 @@ size_t lnx_cursor_slice(struct lnx_cursor *c, size_t len, struct iovec *out);
 
 /* The framed half of lnx_rma_submit: 0, or what fi_write returns. */
 ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *rma);
-/* A direct core was busy: make progress and retry some times. */
+/* A direct core was busy: make progress and retry a few times. */
 LNX_COLD ssize_t lnx_rma_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 				      const struct lnx_rma *rma);
 

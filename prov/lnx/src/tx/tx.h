@@ -158,7 +158,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_tx *tx);
 /* Prepare peer for sending: its window exists, our hello is sent or queued. */
 int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer);
-/* tx/direct.c.  A direct core was busy: make progress, retry some times, queue. */
+/* tx/direct.c.  A direct core was busy: make progress, retry a few times, queue. */
 LNX_COLD ssize_t lnx_tx_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 				     const struct lnx_tx *tx);
 /* Queue it, however many wait: 0 or -FI_ENOMEM. */
