@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Atomics in every spelling. */
+/* Calls of every form of the libfabric atomics. */
 #include "rma.h"
 
 #include <string.h>
@@ -78,7 +78,7 @@ void ft_atomic_set(struct ft *ft, struct ft_atomic *a, int call,
 
 ssize_t ft_try_atomic(struct fid_ep *ep, void *ctx, const struct ft_atomic *a)
 {
-	struct ft_atomic c = *a;	/* the calls want it writable */
+	struct ft_atomic c = *a;	/* The calls take pointers to non-const. */
 	uint64_t at = a->rma[0].addr, key = a->rma[0].key;
 	struct fi_msg_atomic msg = {
 		.msg_iov = c.iov, .desc = c.desc, .iov_count = c.niov,
@@ -86,7 +86,7 @@ ssize_t ft_try_atomic(struct fid_ep *ep, void *ctx, const struct ft_atomic *a)
 		.datatype = c.type, .op = c.op, .context = ctx,
 	};
 
-	/* No operand at all: how many elements is in rma_iov. */
+	/* There is no operand, so the number of elements is in rma_iov. */
 	if (!c.iov[0].addr && c.call == FT_FETCHMSG) {
 		msg.msg_iov = NULL;
 		msg.iov_count = 0;

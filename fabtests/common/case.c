@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Running: ranks started by --fork, programs of named cases, TAP.
+ * Runs named cases and prints TAP; starts the ranks for --fork.
  *
- * With --fork the first process is only a supervisor.  When a rank dies in
- * the middle of a case (a crash, or the hang guard), it ends the other ranks,
- * prints that case as failed, and starts new ranks from the next case: one
- * crash does not hide the other results.
+ * With --fork the first process is only a supervisor.  When a rank dies in the
+ * middle of a case (a crash, or the hang guard), the supervisor ends the other
+ * ranks, prints that case as failed, and starts new ranks from the next case.
+ * So one crash does not hide the other results.
  */
 #include "ft.h"
 
@@ -27,8 +27,8 @@
 
 /* Written by rank 0, read by the supervisor. */
 struct tally {
-	volatile int current;		/* case being run, or done: ncases */
-	volatile bool reported;		/* current one has its line */
+	volatile int current;		/* case that runs; ncases at the end */
+	volatile bool reported;		/* its result line is printed */
 	volatile int lines, pass, fail, skip, todo;
 	char absent[FT_WHY_MAX];	/* why there is nothing to test */
 };
@@ -56,8 +56,9 @@ static pid_t start_rank(struct ft *ft, int lfd, int rank)
 }
 
 /*
- * Start all ranks.  Returns true in a rank; in the parent false, after all have
- * ended, with *status the worst of them (signals as 128 + number).
+ * Start all ranks.  Returns true in a rank.  In the parent it returns false
+ * after all ranks have ended; *status is then the worst of their results (128 +
+ * number for a signal).
  */
 static bool fork_ranks(struct ft *ft, int *status)
 {
@@ -92,13 +93,13 @@ static bool fork_ranks(struct ft *ft, int *status)
 		code = WIFSIGNALED(st) ? 128 + WTERMSIG(st) : WEXITSTATUS(st);
 		if (!code)
 			continue;
-		/* The first to die is the one with something to say. */
+		/* The first rank that dies is the cause: report that one. */
 		if (!*status) {
 			*status = code;
 			if (code > 128)
 				fprintf(stderr, "# rank process %d: %s\n", i,
 					strsignal(code - 128));
-			/* Let others print their own message first. */
+			/* Give the other ranks time to print their own message. */
 			usleep(200 * 1000);
 		}
 		for (i = 0; i < n; i++)
@@ -164,12 +165,12 @@ static void line(enum ft_result r, const char *name, const char *why,
 
 struct verdict {
 	int32_t result;
-	int32_t abandoned;		/* only because another one left */
+	int32_t abandoned;		/* failed only because another rank left */
 	char why[FT_WHY_MAX];
 	char todo[FT_WHY_MAX];
 };
 
-/* One that left because of another has less to say than that one. */
+/* A rank that left because of another one has the less useful reason. */
 static int weight(const struct verdict *v)
 {
 	if (v->result == FT_FAIL)
@@ -189,7 +190,7 @@ static struct verdict agree(struct ft *ft, int result)
 
 	memcpy(mine.why, ft->why, sizeof(mine.why));
 	memcpy(mine.todo, ft->todo, sizeof(mine.todo));
-	/* Others may still be at a barrier of the case; they will come. */
+	/* Other ranks may still be at a barrier of the case; they will come. */
 	do {
 		ret = oob_gather_kind(&ft->oob, VERDICT, &mine, all,
 				      sizeof(mine));
@@ -217,7 +218,7 @@ static bool same_cfg(const struct ft_cfg *a, const struct ft_cfg *b)
 	       a->mr_mode == b->mr_mode && a->bind == b->bind;
 }
 
-/* What nobody offers, in the words of the hints. */
+/* The hints that no provider meets, as text. */
 static int not_offered(struct ft *ft, const struct ft_cfg *cfg)
 {
 	static const struct { uint64_t bit; const char *name; } caps[] = {
@@ -237,7 +238,8 @@ static int not_offered(struct ft *ft, const struct ft_cfg *cfg)
 		       text);
 }
 
-/* Objects as the case wants them: kept from the case before where they fit. */
+/* Objects as the case wants them; those of the case before are reused where
+ * they fit. */
 static int prepare(struct ft *ft, const struct ft_case *c)
 {
 	int ret;
@@ -251,10 +253,10 @@ static int prepare(struct ft *ft, const struct ft_case *c)
 	ret = ft_open(ft, &c->cfg);
 	if (ret == -FI_ENODATA)
 		return not_offered(ft, &c->cfg);
-	/* Counters alone need not be enough for an endpoint. */
+	/* A provider may refuse an endpoint that has only counters. */
 	if (ret == -FI_ENOCQ && c->cfg.no_cq)
 		return FT_SKIP;
-	/* What a linked provider lacks, it lacks; lnx has to make up for it. */
+	/* A provider that lnx links may lack a feature; lnx has to provide it. */
 	if (ret == -FI_ENOSYS && !ft_is_bare(ft, "lnx"))
 		return FT_SKIP;
 	return ret ? FT_FAIL : FT_PASS;
@@ -268,7 +270,7 @@ static void run_case(struct ft *ft, const struct ft_case *c)
 	ft->why[0] = ft->todo[0] = '\0';
 	ft->spoiled = false;
 	ft_guard(ft, c->name);
-	if (c->guard_s)			/* FT_GUARD_S stretches it as well */
+	if (c->guard_s)			/* FT_GUARD_S changes it as well */
 		ft_guard_s(ft, c->name, c->guard_s * ft->run->guard_s /
 			   FT_GUARD_S);
 	if (ranks > ft->n) {
@@ -279,8 +281,8 @@ static void run_case(struct ft *ft, const struct ft_case *c)
 		if (v.result == FT_PASS) {
 			ft->why[0] = '\0';
 			result = c->fn(ft, c);
-			if (result == FT_PASS && ft->stray[0])
-				result = ft_fail(ft, "%s", ft->stray);
+			if (result == FT_PASS && ft->unexpected[0])
+				result = ft_fail(ft, "%s", ft->unexpected);
 			v = agree(ft, result);
 		}
 	}
@@ -289,7 +291,7 @@ static void run_case(struct ft *ft, const struct ft_case *c)
 		tally->reported = true;
 	}
 	if ((v.result != FT_PASS || ft->spoiled) && ft->open) {
-		/* Whatever is left over must not disturb the next case. */
+		/* What this case leaves must not disturb the next one. */
 		ret = ft_close(ft);
 		if (ret && v.result != FT_FAIL)
 			fprintf(stderr, "# rank %d: after %s: %s\n", ft->rank,
@@ -299,8 +301,8 @@ static void run_case(struct ft *ft, const struct ft_case *c)
 }
 
 /*
- * Is the provider there at all?  Asked by rank 0, for the default
- * configuration, before the first case.
+ * Is the provider missing?  Rank 0 asks before the first case, with the default
+ * configuration.
  */
 static bool absent(struct ft *ft)
 {
@@ -357,7 +359,7 @@ static int run_cases(struct ft *ft, const struct ft_case *cases, int n)
 static const char *death(int status, char *buf, size_t len)
 {
 	if (status == 124)
-		snprintf(buf, len, "hung, or lost a message for ever");
+		snprintf(buf, len, "hung, or a message was lost");
 	else if (status > 128)
 		snprintf(buf, len, "a rank died: %s", strsignal(status - 128));
 	else

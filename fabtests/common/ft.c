@@ -122,7 +122,7 @@ struct fi_info *ft_hints(struct ft *ft, const struct ft_cfg *cfg)
 		h->domain_attr->name = strdup(ft->opts.domain);
 	if (ft->opts.fabric)
 		h->fabric_attr->name = strdup(ft->opts.fabric);
-	/* One address family, so that all ranks speak the same one. */
+	/* One address family, so that all ranks use the same one. */
 	if (!strncmp(ft->opts.prov, "tcp", 3))
 		h->addr_format = FI_SOCKADDR_IN;
 	return h;
@@ -137,8 +137,8 @@ int ft_getinfo(struct ft *ft, const struct ft_cfg *cfg, struct fi_info **info)
 			 ft->opts.local ? FI_SOURCE : 0, h, info);
 	fi_freeinfo(h);
 	/*
-	 * Asked for a provider, libfabric also offers what is layered over it;
-	 * that would be another subject.
+	 * For a provider name, libfabric also offers the providers layered over
+	 * it.  Those are not what is tested here.
 	 */
 	if (!ret && !ft_is_bare(ft, "lnx") &&
 	    strcmp((*info)->fabric_attr->prov_name, ft->opts.prov)) {
@@ -147,12 +147,12 @@ int ft_getinfo(struct ft *ft, const struct ft_cfg *cfg, struct fi_info **info)
 		ret = -FI_ENODATA;
 	}
 	/*
-	 * libfabric has a provider of this name built in, with libfabric's own
-	 * version; results of that one would say nothing about ours.
+	 * libfabric has a built-in provider of this name, which reports
+	 * libfabric's own version.  Its results would say nothing about ours.
 	 */
 	if (!ret && ft_is_bare(ft, "lnx") &&
 	    FI_MAJOR((*info)->fabric_attr->prov_version) < 1000) {
-		fprintf(stderr, "# libfabric's built-in lnx answered, not the "
+		fprintf(stderr, "# libfabric's built-in lnx was found, not the "
 			"module: set FI_PROVIDER_PATH=+/path/liblnx-fi.so\n");
 		fi_freeinfo(*info);
 		*info = NULL;
@@ -211,7 +211,7 @@ close:
 	return ret;
 }
 
-/* Closes all of it even after an error, and returns the first one. */
+/* Closes every object even after an error, and returns the first error. */
 int ft_objs_close(struct ft *ft, struct ft_objs *o)
 {
 	struct { struct fid *fid; const char *what; } list[] = {
@@ -289,7 +289,7 @@ int ft_open(struct ft *ft, const struct ft_cfg *cfg)
 	int i, ret;
 
 	ret = ft_objs_open(ft, cfg, &ft->o);
-	/* One rank that cannot must not leave the others waiting. */
+	/* A rank that failed must not leave the others waiting. */
 	mine = ret;
 	if (oob_allgather(&ft->oob, &mine, all, sizeof(mine)))
 		return -FI_ECONNRESET;

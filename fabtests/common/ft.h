@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What every test and benchmark program here shares: options, a job of ranks
- * (one server, clients that name it, or --fork for all of them on this
- * machine), the libfabric objects of a rank, and operations with completions
- * that are accounted for one by one.
+ * What all test and benchmark programs here share: options, a job of ranks (one
+ * server and clients that name it, or --fork for all of them on this machine),
+ * the libfabric objects of a rank, and operations whose completions are
+ * accounted for one by one.
  *
- * Nothing here knows a provider by name except to choose loopback where nobody
- * said which network to use: the same program runs over lnx and over what lnx
- * links, so that behaviour can be compared.
+ * Nothing here depends on a provider's name, except that loopback is used when
+ * no network is given.  The same program runs over lnx and over the providers
+ * that lnx links, so that their behaviour can be compared.
  */
 #ifndef FT_H
 #define FT_H
@@ -32,7 +32,7 @@
 #define FT_NAME_MAX	256		/* bytes of an endpoint's address */
 #define FT_WHY_MAX	240
 #define FT_MAX_EXTRA	16
-#define FT_GUARD_S	180		/* of one case, unless told otherwise */
+#define FT_GUARD_S	180		/* of one case, unless FT_GUARD_S is set */
 #define FT_CAPS		(FI_MSG | FI_TAGGED | FI_SOURCE | \
 			 FI_DIRECTED_RECV | FI_MULTI_RECV)
 
@@ -43,7 +43,7 @@ struct ft_opts {
 	const char *server;		/* NULL: this is the server */
 	int port;
 	bool fork, list;
-	/* From here the server's values count for all ranks. */
+	/* From here on the server's values are used by all ranks. */
 	struct ft_run {
 		int nranks;
 		bool verify, quick, huge, one_core;
@@ -81,7 +81,7 @@ struct ft_cfg {
 	bool automatic;			/* FI_PROGRESS_AUTO of data */
 	uint64_t order;			/* msg_order; FI_ORDER_SAS */
 	int mr_mode;			/* what the case can live with; 0 */
-	/* Called before the endpoint is enabled; what it opens goes into
+	/* Called before the endpoint is enabled.  What it opens goes into
 	 * o->extra.  0 or -FI_E*. */
 	int (*bind)(struct ft *ft, struct ft_objs *o);
 };
@@ -101,9 +101,9 @@ struct ft_objs {
 };
 
 /*
- * One operation: its address is the context given to libfabric.  Completions
- * are matched back to it only if the context is an element of the table, so
- * that a provider returning a wrong context is reported instead of followed.
+ * One operation.  Its address is the context given to libfabric.  A completion
+ * is matched to it only if its context is an element of the table: a wrong
+ * context from a provider is reported, not dereferenced.
  */
 struct ft_op {
 	struct fi_context2 ctx;		/* first: the provider may write it */
@@ -124,7 +124,7 @@ struct ft_op {
 
 #define FT_MAX_OPS	(1 << 18)
 
-/* A completion of something that a peer did to our memory. */
+/* A completion of a peer's operation on our memory. */
 struct ft_event {
 	uint64_t flags, data;
 	size_t len;
@@ -147,22 +147,22 @@ struct ft {
 	struct ft_op *ops;
 	size_t nops;
 	unsigned tx_seen, rx_seen;	/* completions in all */
-	char stray[FT_WHY_MAX];		/* first completion nobody expected */
+	char unexpected[FT_WHY_MAX];	/* first unexpected completion */
 	unsigned nevents;		/* in all; the last ones are kept */
 	struct ft_event events[FT_MAX_EVENTS];	/* [n % FT_MAX_EVENTS] */
 	bool spoiled;			/* close the objects after this case */
-	/* Called now and then while an operation waits; NULL: nothing to do. */
+	/* Called at intervals while an operation waits; may be NULL. */
 	void (*stuck)(struct ft *ft);
 
-	char why[FT_WHY_MAX];		/* of a skip or failure */
+	char why[FT_WHY_MAX];		/* of a skip or a failure */
 	char todo[FT_WHY_MAX];		/* known deviation of a bare provider */
 };
 
 /* ---- start and end ---- */
 
-/* Parse options, fork or join the job.  Exits with usage on bad ones.  title is
- * one line for the usage text, nranks the number of ranks --fork starts unless
- * told otherwise. */
+/* Parse options, fork or join the job.  Exits with the usage text on bad
+ * options.  title is one line of that text; nranks is the number of ranks that
+ * --fork starts by default. */
 void ft_init(struct ft *ft, int argc, char **argv, const char *title,
 	     int nranks);
 void ft_fini(struct ft *ft);
@@ -188,19 +188,20 @@ int ft_objs_close(struct ft *ft, struct ft_objs *o);
 /* Same for ft->o, plus exchange and insertion of all ranks' addresses. */
 int ft_open(struct ft *ft, const struct ft_cfg *cfg);
 int ft_close(struct ft *ft);
-/* Exchange the name in o over all ranks and insert them into o->av. */
+/* Exchange the name in o between all ranks and insert all of them into o->av. */
 int ft_exchange(struct ft *ft, struct ft_objs *o, fi_addr_t *addr);
 
 /*
- * The n-th address like our own, of a peer that does not exist: sockets get
- * another port and loopback address, lnx other identities (local: it claims to be
- * on this host).  0, or -FI_ENOSYS: no way is known.
+ * The address of the n-th peer that does not exist, made from our own: sockets
+ * get another port and loopback address, lnx gets other identities (local: the
+ * peer claims to be on this host).  0, or -FI_ENOSYS where this is not
+ * possible.
  */
 int ft_fake_name(struct ft *ft, uint64_t n, bool local, unsigned char *at);
 
-/* Running over a provider itself, not through lnx? */
+/* Does this job run over the provider itself, not through lnx? */
 bool ft_is_bare(const struct ft *ft, const char *prov);
-/* Over lnx with shared memory in its link? */
+/* Does it run over lnx with shared memory in its link? */
 bool ft_lnx_over_shm(const struct ft *ft);
 
 /* ---- operations ---- */
@@ -210,7 +211,7 @@ enum ft_send_call { FT_SEND, FT_SENDV, FT_SENDMSG, FT_INJECT, FT_SENDDATA,
 enum ft_recv_call { FT_RECV, FT_RECVV, FT_RECVMSG, FT_RECV_CALLS };
 extern const char *const ft_send_names[], *const ft_recv_names[];
 
-struct ft_msg {				/* arguments of any of the calls */
+struct ft_msg {				/* arguments of any call */
 	bool tagged;
 	int call;			/* enum ft_send_call or ft_recv_call */
 	fi_addr_t addr;
@@ -220,7 +221,7 @@ struct ft_msg {				/* arguments of any of the calls */
 	uint64_t flags;			/* of sendmsg and recvmsg */
 };
 
-/* Any source, of which there is only rank; that one with --directed. */
+/* Any source, where only rank sends; with --directed, rank itself. */
 fi_addr_t ft_any(const struct ft *ft, int rank);
 
 struct ft_op *ft_op_new(struct ft *ft);
@@ -228,8 +229,9 @@ void ft_op_reset(struct ft_op *op);	/* to use it again */
 void ft_ops_drop(struct ft *ft);	/* forget all of them */
 
 /*
- * Start an operation, making progress while the provider answers -FI_EAGAIN, up
- * to the time limit.  0 or -FI_E*.  Injects use no context: op may be NULL.
+ * Start an operation.  While the provider answers -FI_EAGAIN, make progress and
+ * try again, up to the time limit.  0 or -FI_E*.  Injects use no context: op
+ * may be NULL.
  */
 int ft_send(struct ft *ft, struct ft_op *op, const struct ft_msg *m);
 int ft_recv(struct ft *ft, struct ft_op *op, const struct ft_msg *m);
@@ -237,21 +239,21 @@ int ft_recv(struct ft *ft, struct ft_op *op, const struct ft_msg *m);
 ssize_t ft_try_send(struct fid_ep *ep, void *ctx, const struct ft_msg *m);
 ssize_t ft_try_recv(struct fid_ep *ep, void *ctx, const struct ft_msg *m);
 
-/* The loop behind them: attempt(arg) until it is not -FI_EAGAIN. */
+/* The loop of both: attempt(arg) until it returns other than -FI_EAGAIN. */
 int ft_start(struct ft *ft, struct ft_op *op,
 	     ssize_t (*attempt)(struct fid_ep *ep, void *ctx, const void *arg),
 	     const void *arg);
 
-/* Read completions once.  Number of entries or -FI_E* of a broken queue. */
+/* Read completions once.  Number of entries, or -FI_E* if the queue fails. */
 int ft_progress(struct ft *ft);
 /* Until op->done (or an error entry for it): 0, or -FI_ETIMEDOUT. */
 int ft_wait(struct ft *ft, struct ft_op *op);
 int ft_wait_for(struct ft *ft, struct ft_op *op, double seconds);
-/* Until n remote events have been seen in all. */
+/* Until n remote events have been seen in total. */
 int ft_wait_events(struct ft *ft, unsigned n);
-/* Progress for about this long. */
+/* Make progress for about this long. */
 void ft_linger(struct ft *ft, double seconds);
-/* 0, or -ECANCELED when a rank is not coming because it left the case. */
+/* 0, or -ECANCELED when a rank does not come because it left the case. */
 int ft_barrier(struct ft *ft);
 
 double ft_now(void);			/* seconds, monotonic */
@@ -264,8 +266,8 @@ int ft_fail(struct ft *ft, const char *fmt, ...)	/* FT_FAIL */
 	__attribute__((format(printf, 2, 3)));
 int ft_skip(struct ft *ft, const char *fmt, ...)	/* FT_SKIP */
 	__attribute__((format(printf, 2, 3)));
-/* A bare provider is known to get this case wrong: a failure does not count.
- * prov NULL means each of them. */
+/* A bare provider is known to fail this case: then a failure does not count.
+ * prov NULL means every bare provider. */
 void ft_known(struct ft *ft, const char *prov, const char *reason);
 
 #define FT_STR2(x)	#x
@@ -289,7 +291,7 @@ void ft_known(struct ft *ft, const char *prov, const char *reason);
 			       fi_strerror((int)-ft_ret_), ft_ret_);	\
 } while (0)
 
-/* Leave the case with whatever a step of it gave, unless that is FT_PASS. */
+/* Leave the case with the result of a step, unless that is FT_PASS. */
 #define FT_TRY(step) do {						\
 	int ft_step_ = (step);						\
 	if (ft_step_ != FT_PASS)					\
@@ -315,7 +317,7 @@ struct ft_case {
 };
 
 /* main() of a program of cases: TAP on stdout of rank 0, a summary line at the
- * end.  0 all good, 1 failures, 77 the provider is not there. */
+ * end.  0: all passed, 1: failures, 77: the provider is not there. */
 int ft_main(int argc, char **argv, const char *title,
 	    const struct ft_case *cases, int ncases);
 

@@ -5,7 +5,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-/* Places of the 8-byte identities of endpoint and host in lnx's address. */
+/* Offsets of the 8-byte identities of endpoint and host in lnx's address. */
 #define LNX_ID_AT	8
 #define LNX_HOST_AT	16
 #define LNX_PEERS	64		/* of one host */

@@ -68,8 +68,8 @@ int oob_listen(const char *host, int *port)
 }
 
 /*
- * Waits without blocking while there is an idle function: a peer may need us to
- * progress before it can come to the barrier we are waiting at.
+ * Waits without blocking while there is an idle function: we may have to make
+ * progress before the peer can come to the barrier that we wait at.
  */
 static int wait_for(struct oob *o, int fd, short events)
 {
@@ -214,7 +214,7 @@ struct gather_head {
 	uint32_t len;
 };
 
-/* What somebody sent who is in another call than we are. */
+/* Discards what a rank sent that is in another call than we are. */
 static int drain(struct oob *o, int rank, size_t len)
 {
 	char buf[4096];

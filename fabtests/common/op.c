@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Operations: every spelling, progress, and the account of completions. */
+/* Operations: every form of call, progress, and the accounting of completions. */
 #include "ft.h"
 
 #include <errno.h>
@@ -51,7 +51,7 @@ void ft_ops_drop(struct ft *ft)
 	for (i = 0; i < ft->nops; i++)
 		ft->ops[i].posted = false;
 	ft->nops = 0;
-	ft->stray[0] = '\0';
+	ft->unexpected[0] = '\0';
 	ft->tx_seen = ft->rx_seen = ft->nevents = 0;
 }
 
@@ -65,7 +65,7 @@ static struct ft_op *op_of(struct ft *ft, void *context)
 	return context;
 }
 
-/* Caused by a peer's RMA?  Some providers name nothing but the data. */
+/* Caused by a peer's RMA?  Some providers report only the data. */
 static bool is_event(uint64_t flags)
 {
 	if (flags & (FI_REMOTE_WRITE | FI_REMOTE_READ))
@@ -97,8 +97,8 @@ static struct ft_op *account(struct ft *ft, void *context, uint64_t flags)
 		op->done++;
 		return op;
 	}
-	if (!ft->stray[0])
-		snprintf(ft->stray, sizeof(ft->stray),
+	if (!ft->unexpected[0])
+		snprintf(ft->unexpected, sizeof(ft->unexpected),
 			 "a completion with context %p and flags %#llx that "
 			 "belongs to %s", context, (unsigned long long)flags,
 			 !op ? "no operation" : !op->posted ?
@@ -118,7 +118,7 @@ static void complete(struct ft *ft, const void *entry, fi_addr_t src)
 		event(ft, e, src);
 		return;
 	}
-	/* Each format is the beginning of the next one. */
+	/* Each format is the beginning of the next one, so a larger one can be read. */
 	op = account(ft, e->op_context, format >= FI_CQ_FORMAT_MSG ?
 		     e->flags : 0);
 	if (!op)
@@ -146,8 +146,8 @@ static int read_error(struct ft *ft)
 
 	ret = fi_cq_readerr(ft->o.cq, &ee, 0);
 	if (ret != 1) {
-		if (!ft->stray[0])
-			snprintf(ft->stray, sizeof(ft->stray),
+		if (!ft->unexpected[0])
+			snprintf(ft->unexpected, sizeof(ft->unexpected),
 				 "fi_cq_readerr returned %zd after "
 				 "-FI_EAVAIL", ret);
 		return ret < 0 ? (int)ret : -FI_EOTHER;
@@ -196,7 +196,7 @@ int ft_progress(struct ft *ft)
 	ssize_t i, ret;
 
 	if (!ft->o.cq) {
-		/* Counters are what is left to make progress with. */
+		/* Without a queue, reading the counters makes progress. */
 		for (i = 0; i < ft->o.nextra; i++)
 			if (ft->o.extra[i]->fclass == FI_CLASS_CNTR)
 				fi_cntr_read(cntr_of(ft->o.extra[i]));
@@ -208,8 +208,8 @@ int ft_progress(struct ft *ft)
 	if (ret == -FI_EAVAIL)
 		return read_error(ft);
 	if (ret < 0) {
-		if (!ft->stray[0])
-			snprintf(ft->stray, sizeof(ft->stray),
+		if (!ft->unexpected[0])
+			snprintf(ft->unexpected, sizeof(ft->unexpected),
 				 "fi_cq_readfrom: %s (%zd)",
 				 fi_strerror((int)-ret), ret);
 		return (int)ret;
@@ -222,7 +222,7 @@ int ft_progress(struct ft *ft)
 	return (int)ret;
 }
 
-/* Polls fast, looks at the clock and lets others run now and then. */
+/* Polls fast; now and then looks at the clock and yields the core. */
 struct poll {
 	double end;
 	unsigned idle;
@@ -281,7 +281,7 @@ int ft_must_complete(struct ft *ft, struct ft_op *op, const char *at)
 			       "case", at) :
 		       ft_fail(ft, "%sno completion after %.0f s%s%s", at,
 			       ft->run->timeout_s,
-			       ft->stray[0] ? "; there was " : "", ft->stray);
+			       ft->unexpected[0] ? "; there was " : "", ft->unexpected);
 	if (!op->err)
 		return FT_PASS;
 	return ft_fail(ft, "%serror completion: %s (%d), prov_errno %d: %s",
@@ -304,7 +304,7 @@ int ft_barrier(struct ft *ft)
 {
 	int ret = oob_barrier(&ft->oob);
 
-	/* Somebody left the case; waiting for him is no use any more. */
+	/* A rank left the case; it will not come, so waiting is no use. */
 	if (ret == -ECANCELED)
 		ft->abandoned = true;
 	else if (ret)
@@ -312,7 +312,7 @@ int ft_barrier(struct ft *ft)
 	return ret;
 }
 
-/* Two pieces where there is something to cut, so that sendv is not send. */
+/* Two pieces where there are two bytes, so that sendv differs from send. */
 static size_t cut(const struct ft_msg *m, struct iovec iov[2])
 {
 	size_t half = m->len / 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Options and joining the job. */
+/* Options, and joining the job. */
 #include "ft.h"
 
 #include <errno.h>
@@ -41,7 +41,7 @@ static void usage(FILE *f, const char *prog, const char *title)
 "  -P PORT    out-of-band TCP port of the server (%d)\n"
 "  -n N       ranks in the job, the server included\n"
 "  --fork     start all ranks here and talk over loopback\n"
-"What follows is taken from the server:\n"
+"The server's values of these are used by all ranks:\n"
 "  -s SIZE    message size with k, m or g, or all\n"
 "  -I N       iterations; -w N warm-up; -r N repeats\n"
 "  -N NUM     a number, -m WORD a mode: the program's own\n"
@@ -51,8 +51,8 @@ static void usage(FILE *f, const char *prog, const char *title)
 "  -c GLOB    only cases with such names; --list shows them\n"
 "  -v         verify data (default); --no-verify\n"
 "  --quick    leave slow cases out; --huge adds very large ones\n"
-"  --directed receives name their source, where a case has just one; others\n"
-"             are left out\n"
+"  --directed receives name their source, where a case has one source; other\n"
+"             cases are left out\n"
 "  --mr-basic memory is registered as FI_MR_BASIC wants it\n"
 "  --one-core do not spread ranks over the cores\n"
 "FT_TIMEOUT_S and FT_GUARD_S change the limits of one wait (30) and of one\n"
@@ -155,8 +155,8 @@ void ft_parse(struct ft *ft, int argc, char **argv, const char *title,
 		exit(2);
 	}
 	/*
-	 * Providers over sockets list every interface; without a choice, ranks
-	 * started by ourselves stay on this machine.
+	 * Providers over sockets list every interface.  If none is chosen,
+	 * ranks that --fork starts stay on this machine.
 	 */
 	if (o->fork && !o->domain && !o->local && !strncmp(o->prov, "tcp", 3))
 		o->domain = "lo";

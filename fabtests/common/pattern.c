@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Computes and checks message contents. */
 #include "pattern.h"
 
 #include <string.h>
@@ -9,7 +10,7 @@ static uint64_t base(uint64_t seed, unsigned sender, uint64_t seq)
 	       pattern_mix(seq + 0x1234567ULL);
 }
 
-/* One multiplication a word: checking must not dwarf what is checked. */
+/* One multiplication a word: checking must cost less than what is checked. */
 static uint64_t word(uint64_t b, size_t i)
 {
 	uint64_t x = (b + i) * 0x9e3779b97f4a7c15ULL;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Message contents that both ends can compute: every byte depends on the seed
- * of the run, the sender, the number of the message and its place in it, so
- * that a message that is late, doubled, torn or from somebody else does not
+ * Message contents that both ends can compute.  Every byte depends on the seed
+ * of the run, the sender, the number of the message and the position in it: a
+ * message that is late, duplicated, torn or from another sender fails the
  * check.
  */
 #ifndef PATTERN_H
@@ -34,8 +34,8 @@ void pattern_fill(void *buf, size_t len, uint64_t seed, unsigned sender,
 long long pattern_check(const void *buf, size_t len, uint64_t seed,
 			unsigned sender, uint64_t seq);
 
-/* Offset of the first byte that is not value, or -1: was anything written
- * where nothing should be? */
+/* Offset of the first byte that is not value, or -1.  It finds writes where
+ * there should be none. */
 long long pattern_is_filled(const void *buf, size_t len, uint8_t value);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Registered memory that all ranks know of, and RMA in every spelling. */
+/* Registered memory that all ranks know of, and every form of RMA call. */
 #include "rma.h"
 
 #include <sched.h>
@@ -28,7 +28,7 @@ uint64_t ft_mr_new_key(struct ft *ft)
 {
 	static uint64_t next;
 
-	/* Others differ, so that a mix-up of ranks is found out. */
+	/* Keys of different ranks differ, so that a mix-up of ranks is found. */
 	return ++next * 64 + (uint64_t)ft->rank;
 }
 
@@ -156,7 +156,8 @@ int ft_with_mem(struct ft *ft, const struct ft_case *c, size_t len)
 	int ret;
 
 	if (len > m->len) {
-		/* Old pages stay: a late write must not hit anything else. */
+		/* The old pages stay mapped: a late write must not hit anything
+		 * else. */
 		m->local = pages(ft, len);
 		m->target = pages(ft, len);
 		m->len = len;
@@ -169,7 +170,7 @@ int ft_with_mem(struct ft *ft, const struct ft_case *c, size_t len)
 		ret = FT_FAIL;
 	} else {
 		ret = c->body(ft, c);
-		/* Nobody takes memory away that others still use. */
+		/* Memory is freed only when no other rank uses it. */
 		if (ret == FT_PASS && ft_barrier(ft))
 			ret = ft_fail(ft, "another rank left the case");
 	}
@@ -195,7 +196,7 @@ int ft_await_pattern(struct ft *ft, const void *buf, size_t len,
 	int i;
 
 	for (;;) {
-		/* Written by somebody else: look again, every time. */
+		/* Another rank writes it: read it again each time. */
 		__asm__ volatile("" ::: "memory");
 		bad = pattern_check(buf, len, ft->run->seed, sender, seq);
 		if (bad < 0)
@@ -247,7 +248,7 @@ void ft_rma_set(struct ft *ft, struct ft_rma *r, int call, void *buf,
 		r->iov[1].iov_base = (char *)buf + cut;
 		r->iov[1].iov_len = len - cut;
 	}
-	/* Cut at another place than the local side. */
+	/* Cut at another position than the local side. */
 	cut = len / 3;
 	r->nrma = msg && cut && tx->rma_iov_limit > 1 ? 2 : 1;
 	r->rma[0].addr = t->base + off;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Registered memory and one-sided operations for test programs: memory that all
- * ranks know of under whatever rules the provider has for keys and addresses,
- * and one argument block for all spellings of RMA and of atomics.
+ * ranks know of, whatever the provider's rules for keys and addresses are; and
+ * one argument block for every form of RMA and atomic call.
  */
 #ifndef FT_RMA_H
 #define FT_RMA_H
@@ -34,10 +34,11 @@ struct ft_mr {
 	struct ft_target at[OOB_MAX_RANKS];	/* after ft_mr_share */
 };
 
-/* The rules of o for keys and addresses: mr_mode, with FI_MR_BASIC spelled out. */
+/* The rules of o for keys and addresses: its mr_mode, with FI_MR_BASIC replaced
+ * by the bits it stands for. */
 int ft_mr_mode(const struct ft_objs *o);
 
-/* A key nobody has used yet; the same in no two ranks. */
+/* A key that is not in use; no two ranks get the same. */
 uint64_t ft_mr_new_key(struct ft *ft);
 
 /*
@@ -49,16 +50,16 @@ int ft_mr_open(struct ft *ft, struct ft_objs *o, struct ft_mr *m, void *buf,
 int ft_mr_reg(struct ft *ft, struct ft_mr *m, void *buf, size_t len,
 	      uint64_t access);		/* in ft->o */
 int ft_mr_close(struct ft *ft, struct ft_mr *m);
-/* Bind and enable where mr_mode wants it; part of ft_mr_open. */
+/* Bind and enable where mr_mode requires it; part of ft_mr_open. */
 int ft_mr_ready(struct ft *ft, struct ft_objs *o, struct ft_mr *m);
 
-/* Collective: fill m->at with what every rank has registered in its m. */
+/* Collective: fill m->at with the registration of every rank. */
 int ft_mr_share(struct ft *ft, struct ft_mr *m);
 
 /*
- * Memory of a case: one buffer to work with and one that the others reach, of
- * len bytes each (which must not grow), both registered.  Runs c->body with it
- * and takes it away again.
+ * Memory of a case: a buffer to work with and one that the other ranks reach,
+ * of len bytes each (which must not grow), both registered.  Runs c->body with
+ * it and frees it.
  */
 struct ft_mem {
 	unsigned char *local, *target;
@@ -68,7 +69,7 @@ struct ft_mem {
 extern struct ft_mem ft_mem;
 int ft_with_mem(struct ft *ft, const struct ft_case *c, size_t len);
 
-/* What goes into desc of a call: NULL where none is needed. */
+/* The desc argument of a call: NULL where none is needed. */
 void *ft_mr_desc(struct ft *ft, const struct ft_mr *m);
 
 /* ---- RMA ---- */
@@ -89,9 +90,9 @@ struct ft_rma {
 };
 
 /*
- * Between buf, part of local (or of nothing registered, if NULL), and the
- * memory of rank in remote, from off on.  The vector spellings get two pieces
- * where the provider takes two.
+ * Between buf, a part of local (NULL: not registered), and the memory of rank
+ * in remote at offset off.  The vector forms get two pieces where the provider
+ * takes two.
  */
 void ft_rma_set(struct ft *ft, struct ft_rma *r, int call, void *buf,
 		size_t len, const struct ft_mr *local,
@@ -101,9 +102,9 @@ bool ft_rma_is_inject(int call);
 bool ft_rma_has_data(int call);
 
 ssize_t ft_try_rma(struct fid_ep *ep, void *ctx, const struct ft_rma *r);
-/* As ft_send. */
+/* Like ft_send. */
 int ft_rma(struct ft *ft, struct ft_op *op, const struct ft_rma *r);
-/* Start one that completes, and wait for it.  FT_PASS, or why not. */
+/* Start one that completes, and wait for it.  FT_PASS, or the reason for a failure. */
 int ft_rma_now(struct ft *ft, const struct ft_rma *r, const char *at);
 
 /* ---- atomics ---- */
@@ -121,11 +122,11 @@ struct ft_atomic {
 	struct fi_ioc iov[FT_MAX_IOV], cmp[FT_MAX_IOV], res[FT_MAX_IOV];
 	struct fi_rma_ioc rma[FT_MAX_IOV];
 	void *desc[FT_MAX_IOV], *cmp_desc[FT_MAX_IOV], *res_desc[FT_MAX_IOV];
-	size_t niov, nrma;		/* cmp and res have niov as well */
+	size_t niov, nrma;		/* niov is also that of cmp and res */
 	uint64_t flags;
 };
 
-/* Three buffers of count elements of size bytes each, all part of local; cmp
+/* Three buffers of count elements of size bytes each, all parts of local.  cmp
  * and res may be NULL where the call does not use them. */
 void ft_atomic_set(struct ft *ft, struct ft_atomic *a, int call,
 		   enum fi_datatype type, enum fi_op op, size_t size,

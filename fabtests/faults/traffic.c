@@ -386,7 +386,7 @@ static int run_source(struct ft *ft)
 	while (!stopping && !hung) {
 		start_some(ft, patience);
 		turn(ft);
-		if (ft->stray[0])
+		if (ft->unexpected[0])
 			stopping = true;
 		if (now_ns() - look < LOOK_NS)
 			continue;
@@ -505,7 +505,7 @@ static void print_report(struct ft *ft)
 	printf("{\"rank\":%d", ft->rank);
 	print_text("mode", ft->run->mode);
 	print_text("why", tally.why);
-	print_text("stray", ft->stray);
+	print_text("unexpected", ft->unexpected);
 	printf(",\"close_s\":%.3f", close_s);
 	for (i = 0; i < sizeof(n) / sizeof(n[0]); i++)
 		printf(",\"%s\":%llu", n[i].name,

@@ -105,7 +105,7 @@ static int selective(struct ft *ft, const struct ft_case *c)
 		ft_linger(ft, 0.01);
 		ft_barrier(ft);
 	}
-	FT_CHECK(ft, !ft->stray[0], "%s", ft->stray);
+	FT_CHECK(ft, !ft->unexpected[0], "%s", ft->unexpected);
 	return FT_PASS;
 }
 
@@ -129,7 +129,7 @@ static int selective_plain(struct ft *ft, const struct ft_case *c)
 	op->posted = false;
 	ft_barrier(ft);
 	ft_linger(ft, 0.02);
-	FT_CHECK(ft, !ft->stray[0], "%s", ft->stray);
+	FT_CHECK(ft, !ft->unexpected[0], "%s", ft->unexpected);
 	return FT_PASS;
 }
 

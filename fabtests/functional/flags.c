@@ -582,7 +582,7 @@ static int inject_quiet(struct ft *ft, const struct ft_case *c)
 	tx->posted = false;
 	FT_DONE(ft, rx);
 	ft_linger(ft, 0.02);
-	FT_CHECK(ft, !ft->stray[0], "%s", ft->stray);
+	FT_CHECK(ft, !ft->unexpected[0], "%s", ft->unexpected);
 	return FT_PASS;
 }
 

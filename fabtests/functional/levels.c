@@ -263,7 +263,7 @@ static int lands(struct ft *ft, const struct ft_case *c)
 		FT_TRY(meet(ft));
 	}
 	FT_TRY(meet(ft));
-	FT_CHECK(ft, !ft->stray[0], "%s", ft->stray);
+	FT_CHECK(ft, !ft->unexpected[0], "%s", ft->unexpected);
 	if (kind == INJECT_WRITEDATA && !ft->rank)
 		FT_TRY(ft_wait_events(ft, (unsigned)rounds));
 	return FT_PASS;
@@ -307,7 +307,7 @@ static int deaf(struct ft *ft, const struct ft_case *c)
 		FT_TRY(counted(ft, kind));
 		FT_TRY(meet(ft));
 	}
-	FT_CHECK(ft, !ft->stray[0], "%s", ft->stray);
+	FT_CHECK(ft, !ft->unexpected[0], "%s", ft->unexpected);
 	return FT_PASS;
 }
 

@@ -321,9 +321,9 @@ static int run(struct ft *ft, const struct ft_case *c)
 	for (i = 0; i < rounds; i++) {
 		ft_guard(ft, c->name);
 		if (round_of(ft, ft->run->seed + i, (int)c->a) == FT_PASS &&
-		    !ft->stray[0])
+		    !ft->unexpected[0])
 			continue;
-		snprintf(why, sizeof(why), "%s", ft->stray[0] ? ft->stray :
+		snprintf(why, sizeof(why), "%s", ft->unexpected[0] ? ft->unexpected :
 			 ft->why);
 		return ft_fail(ft, "seed %llu: %.200s",
 			       (unsigned long long)(ft->run->seed + i), why);

@@ -301,7 +301,7 @@ static int selective(struct ft *ft, const struct ft_case *c)
 		ft_linger(ft, 0.01);
 	}
 	FT_TRY(meet(ft));
-	FT_CHECK(ft, !ft->stray[0], "%s", ft->stray);
+	FT_CHECK(ft, !ft->unexpected[0], "%s", ft->unexpected);
 	return FT_PASS;
 }
 

@@ -340,8 +340,8 @@ static int one_round(struct ft *ft, uint64_t *rng, uint64_t sums[SUMS],
 				 counter[i], (unsigned long long)sums[i]);
 		}
 	}
-	FT_CHECK(ft, !ft->stray[0], "round %llu: %s",
-		 (unsigned long long)done.rounds, ft->stray);
+	FT_CHECK(ft, !ft->unexpected[0], "round %llu: %s",
+		 (unsigned long long)done.rounds, ft->unexpected);
 	FT_TRY(meet(ft));
 	ft_ops_drop(ft);
 	done.rounds++;
@@ -374,7 +374,7 @@ static int nothing_left(struct ft *ft)
 			 (unsigned long long)op[i]->tag);
 	FT_CHECK(ft, !ft->nevents, "after the last round there were %u events",
 		 ft->nevents);
-	FT_CHECK(ft, !ft->stray[0], "after the last round: %s", ft->stray);
+	FT_CHECK(ft, !ft->unexpected[0], "after the last round: %s", ft->unexpected);
 	for (i = 0; i < 2; i++) {
 		FT_CALL(ft, fi_cancel(&ft->o.ep->fid, op[i]));
 		FT_CHECK(ft, !ft_wait(ft, op[i]) && op[i]->err == FI_ECANCELED,
