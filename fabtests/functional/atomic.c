@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Atomics in every spelling, every pair of operation and datatype that the
- * provider offers, against a plain model of them.
+ * Atomics in every form of call, with every pair of operation and datatype that
+ * the provider offers, compared with a plain model of them.
  */
 #include "../common/rma.h"
 #include "atomic_model.h"
@@ -37,7 +37,7 @@ static int valid(struct ft *ft, int call, enum fi_datatype type,
 	return fi_atomicvalid(ft->o.ep, type, op, count);
 }
 
-/* One operation of a batch and where it works. */
+/* One operation of a batch, and the slot that it uses. */
 struct job {
 	const struct atomic_type *type;
 	enum fi_op op;
@@ -60,7 +60,7 @@ static int value(uint64_t seed, size_t i)
 	return (int)(pattern_mix(seed * 1000003 + i) % 12);
 }
 
-/* The same operands on all ranks: each can compute what the other did. */
+/* The same operands on all ranks: each can compute what the other one did. */
 static void fill(struct ft *ft, struct job *j, uint64_t n)
 {
 	const struct atomic_type *t = j->type;
@@ -79,7 +79,7 @@ static void fill(struct ft *ft, struct job *j, uint64_t n)
 	}
 }
 
-/* What the target should be now, and was. */
+/* What the target should contain now, computed from what it contained before. */
 static bool target_done(struct ft *ft, struct job *j, uint64_t n, size_t *at)
 {
 	const struct atomic_type *t = j->type;
@@ -129,12 +129,12 @@ static int check_job(struct ft *ft, const char *call, bool fetches,
 	}
 	bad = pattern_is_filled(ft_mem.target + j->off + len,
 				SLOT_BYTES - len, CANARY);
-	FT_CHECK(ft, bad < 0, "fi_%s %s %s: byte %lld behind the target was "
+	FT_CHECK(ft, bad < 0, "fi_%s %s %s: byte %lld after the target was "
 		 "written", call, atomic_op_names[j->op], t->name, bad);
 	return FT_PASS;
 }
 
-/* Start all of them, then look at all. */
+/* Start all of them, then check all. */
 static int run_jobs(struct ft *ft, int call, struct job *jobs, int n,
 		    int peer, uint64_t flags)
 {
@@ -169,8 +169,8 @@ static int run_jobs(struct ft *ft, int call, struct job *jobs, int n,
 			 "%#llx of a completed fi_%s", (unsigned long long)
 			 jobs[i].ftop->flags, ft_atomic_names[call]);
 	}
-	/* Results are there as soon as it is complete; the rest once both
-	 * are. */
+	/* Results are valid when the operation is complete; the target, when
+	 * both ranks are. */
 	FT_TRY(meet(ft));
 	for (i = 0; i < n; i++)
 		FT_TRY(check_job(ft, ft_atomic_names[call],
@@ -179,7 +179,7 @@ static int run_jobs(struct ft *ft, int call, struct job *jobs, int n,
 	return meet(ft);
 }
 
-/* As many elements as the provider says, and the call can carry. */
+/* As many elements as the provider allows and the call can carry. */
 static size_t most(struct ft *ft, int call, size_t count, size_t size)
 {
 	size_t room = PART - 64;
@@ -197,7 +197,7 @@ static int add_jobs(struct ft *ft, int call, const struct atomic_type *t,
 	int op, i;
 
 	for (op = 0; op < ATOMIC_NOPS; op++) {
-		/* Results of a read without a result buffer? */
+		/* A read without a result buffer makes no sense. */
 		if (op == FI_ATOMIC_READ && !ft_atomic_fetches(call))
 			continue;
 		if (!atomic_defined(t, op) || valid(ft, call, t->type, op,
@@ -243,8 +243,8 @@ static int pairs(struct ft *ft, const struct ft_case *c)
 }
 
 /*
- * Twice, because damage done by the first shows in the second: bare shm gives
- * the buffer of such an operation back on both sides.
+ * Run twice, because damage by the first run shows in the second: bare shm
+ * frees the buffer of such an operation on both sides.
  */
 static int delivered(struct ft *ft, const struct ft_case *c)
 {
@@ -254,7 +254,7 @@ static int delivered(struct ft *ft, const struct ft_case *c)
 	return pairs(ft, c);
 }
 
-/* The questions agree with each other, and with what is then done. */
+/* The valid and query calls agree with each other and with what calls then do. */
 static int queries(struct ft *ft, const struct ft_case *c)
 {
 	static const struct { int call; uint64_t flags; } kinds[] = {
@@ -289,7 +289,7 @@ static int queries(struct ft *ft, const struct ft_case *c)
 		ft->todo[0] = '\0';
 		FT_CHECK(ft, attr.size == t->size, "%s has %zu bytes, not %zu",
 			 t->name, attr.size, t->size);
-		ft_known(ft, NULL, "pairs without a meaning");
+		ft_known(ft, NULL, "some valid pairs make no sense");
 		FT_CHECK(ft, atomic_is_compare(op) ==
 			 (kinds[k].call == FT_COMPARE), "%s is valid in the "
 			 "wrong kind of call", atomic_op_names[op]);
@@ -301,7 +301,7 @@ static int queries(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* What it has not got gives an error at once and touches nothing. */
+/* An unsupported pair gives an error at once and changes nothing. */
 static int unsupported(struct ft *ft, const struct ft_case *c)
 {
 	static const int calls[] = { FT_ATOMIC, FT_FETCH, FT_COMPARE,
@@ -314,7 +314,7 @@ static int unsupported(struct ft *ft, const struct ft_case *c)
 	(void)c;
 	memset(ft_mem.target, CANARY, SLOT_BYTES);
 	FT_TRY(meet(ft));
-	ft_known(ft, NULL, "taken although it is not valid");
+	ft_known(ft, NULL, "invalid pairs are accepted");
 	for (k = 0; k < COUNT(calls); k++)
 	for (i = 0; i < atomic_ntypes; i++)
 	for (op = 0; op < ATOMIC_NOPS; op++) {
@@ -339,7 +339,7 @@ static int unsupported(struct ft *ft, const struct ft_case *c)
 	return tried ? FT_PASS : ft_skip(ft, "everything is valid");
 }
 
-/* One element more than there may be. */
+/* One element more than the limit. */
 static int too_many(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op = ft_op_new(ft);
@@ -351,7 +351,7 @@ static int too_many(struct ft *ft, const struct ft_case *c)
 		return ft_skip(ft, "not offered");
 	if ((count + 1) * 8 > MEM_BYTES / 4)
 		return ft_skip(ft, "takes %zu elements", count);
-	ft_known(ft, NULL, "more elements than valid are taken");
+	ft_known(ft, NULL, "more elements than the limit are accepted");
 	FT_TRY(meet(ft));
 	ft_atomic_set(ft, &a, (int)c->a, FI_UINT64, (enum fi_op)c->b, 8,
 		      ft_mem.local, ft_mem.local + MEM_BYTES / 4,
@@ -365,8 +365,8 @@ static int too_many(struct ft *ft, const struct ft_case *c)
 }
 
 /*
- * All ranks add to one counter of rank 0, several at a time.  Nothing is lost,
- * and no two of those that fetch see the same.  a: call
+ * All ranks add to one counter of rank 0, several operations at a time.  No
+ * addition is lost, and no two fetches return the same value.  a: call
  */
 static int sum(struct ft *ft, const struct ft_case *c)
 {
@@ -423,7 +423,7 @@ static int sum(struct ft *ft, const struct ft_case *c)
 	       ft_fail(ft, FT_AT "something was added twice");
 }
 
-/* The same with compare-and-swap: read, try, try again. */
+/* The same with compare-and-swap: read, try, try again until it succeeds. */
 static int swap_sum(struct ft *ft, const struct ft_case *c)
 {
 	enum { N = 500 };
@@ -458,7 +458,7 @@ static int swap_sum(struct ft *ft, const struct ft_case *c)
 	return meet(ft);
 }
 
-/* A pure fetch needs no operand, in any spelling. */
+/* A pure fetch needs no operand, in any form of call. */
 static int read_only(struct ft *ft, const struct ft_case *c)
 {
 	uint64_t *at = (void *)ft_mem.target, *res = (void *)ft_mem.local;
@@ -483,7 +483,7 @@ static int read_only(struct ft *ft, const struct ft_case *c)
 	return meet(ft);
 }
 
-/* Atomics among messages and RMA. */
+/* Atomics mixed with messages and RMA. */
 static int mixed(struct ft *ft, const struct ft_case *c)
 {
 	enum { N = 200 };
@@ -551,7 +551,7 @@ static int mixed(struct ft *ft, const struct ft_case *c)
 	return meet(ft);
 }
 
-/* A key that is none: an error, and the rest goes on.  a: call */
+/* An invalid key gives an error, and later operations succeed.  a: call */
 static int wrong_key(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op = ft_op_new(ft);
@@ -561,22 +561,22 @@ static int wrong_key(struct ft *ft, const struct ft_case *c)
 	ft->spoiled = true;
 	FT_TRY(meet(ft));
 	memset(ft_mem.target, CANARY, 4096);
-	/* Connect. */
+	/* Open the connection. */
 	ft_atomic_set(ft, &a, (int)c->a, FI_UINT64, FI_SUM, 8, ft_mem.local,
 		      NULL, ft_mem.local + 64, 1, &ft_mem.lmr, &ft_mem.tmr,
 		      !ft->rank, 4096);
 	FT_TRY(ft_atomic_now(ft, &a, FT_AT));
 	FT_TRY(meet(ft));
-	ft_known(ft, NULL, "no error where there should be one");
+	ft_known(ft, NULL, "an invalid key gives no error");
 	if (ft->rank) {
 		a.rma[0].key ^= 0x40000;
 		a.rma[0].addr -= 4096;
 		a.flags = FI_DELIVERY_COMPLETE;
 		ret = ft_atomic(ft, op, &a);
 		if (ft_lnx_over_shm(ft))
-			ft_known(ft, "lnx", "local atomics are shm's, which "
-				 "tells nobody");
-		/* What is known never to come is not waited for long. */
+			ft_known(ft, "lnx", "shm does local atomics and reports "
+				 "no error");
+		/* Where the model knows that none will come, wait only shortly. */
 		if (!ret && ft_wait_for(ft, op, ft->todo[0] ? 0.3 :
 					ft->run->timeout_s))
 			result = ft_fail(ft, "it never completes");

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The plain model of atomic operations; see atomic_model.h. */
 #include "atomic_model.h"
 
 #include <complex.h>
@@ -12,8 +13,8 @@ typedef long double _Complex cldouble;
 __extension__ typedef __int128 i128;
 __extension__ typedef unsigned __int128 u128;
 
-/* What all types can do.  Padding in a long double is nobody's value: elements
- * are compared as values. */
+/* What all types can do.  Elements are compared as values, because the padding
+ * bytes of a long double have no defined value. */
 #define COMMON(T)							\
 static void put_##T(void *at, int v)					\
 {									\

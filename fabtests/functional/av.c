@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Addresses: address vectors, names of endpoints, senders nobody knows yet. */
+/* Addresses: address vectors, names of endpoints, senders that are not known yet. */
 #include "../common/ft.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@ static int open_av(struct ft *ft, enum fi_av_type type, struct fid_av **av)
 	return FT_PASS;
 }
 
-/* A case with an address vector of its own, closed whatever happens. */
+/* A case with an address vector of its own, which is closed in any case. */
 static int with_av(struct ft *ft, const struct ft_case *c,
 		   int (*fn)(struct ft *, struct fid_av *,
 			     const struct ft_case *))
@@ -39,7 +39,7 @@ static int look(struct ft *ft, struct fid_av *av, fi_addr_t at)
 	size_t len = sizeof(got);
 
 	FT_CALL(ft, fi_av_lookup(av, at, got, &len));
-	ft_known(ft, "shm", "looks up another name than was inserted");
+	ft_known(ft, "shm", "lookup gives another name than was inserted");
 	FT_CHECK(ft, len == ft->o.name_len, "lookup: length %zu, not %zu", len,
 		 ft->o.name_len);
 	FT_CHECK(ft, !memcmp(got, ft->o.name, len), "lookup: other bytes than "
@@ -61,7 +61,7 @@ static int insert_one(struct ft *ft, struct fid_av *av, const struct ft_case *c)
 	return look(ft, av, at);
 }
 
-/* The same name several times: all results must be usable. */
+/* Insert the same name several times: all results must be usable. */
 static int insert_twice(struct ft *ft, struct fid_av *av,
 			const struct ft_case *c)
 {
@@ -93,7 +93,7 @@ static int insert_none(struct ft *ft, struct fid_av *av,
 	return FT_PASS;
 }
 
-/* Removed: not found any more, and it can be inserted again. */
+/* After removal an address is not found any more, and can be inserted again. */
 static int remove_one(struct ft *ft, struct fid_av *av, const struct ft_case *c)
 {
 	unsigned char got[FT_NAME_MAX];
@@ -127,7 +127,7 @@ static int bad_handles(struct ft *ft, struct fid_av *av,
 
 	(void)c;
 	if (!ft_is_bare(ft, "lnx"))
-		return ft_skip(ft, "bare providers follow any handle");
+		return ft_skip(ft, "bare providers dereference any handle");
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		ret = fi_av_lookup(av, bad[i], got, &len);
 		FT_CHECK(ft, ret < 0, "lookup of handle %llx returned %d",
@@ -152,13 +152,13 @@ static int lookup_short(struct ft *ft, struct fid_av *av,
 		 "fi_av_insert failed");
 	memset(got, 0x77, sizeof(got));
 	ret = fi_av_lookup(av, at, got, &len);
-	ft_known(ft, "shm", "looks up another name than was inserted");
+	ft_known(ft, "shm", "lookup gives another name than was inserted");
 	FT_CHECK(ft, ret == 0 || ret == -FI_ETOOSMALL, "lookup with half the "
 		 "room returned %d", ret);
 	FT_CHECK(ft, len == ft->o.name_len, "lookup with half the room: "
 		 "length %zu, not %zu", len, ft->o.name_len);
 	FT_CHECK(ft, pattern_is_filled(got + half, sizeof(got) - half, 0x77) <
-		 0, "lookup wrote behind the buffer");
+		 0, "lookup wrote after the buffer");
 	return FT_PASS;
 }
 
@@ -177,12 +177,13 @@ static int straddr(struct ft *ft, struct fid_av *av, const struct ft_case *c)
 	fi_av_straddr(av, ft->o.name, small, &len);
 	FT_CHECK(ft, len == need, "with little room: length %zu, not %zu",
 		 len, need);
-	ft_known(ft, "shm", "cut text has no end");
+	ft_known(ft, "shm", "text that is cut off is not terminated");
 	FT_CHECK(ft, memchr(small, '\0', sizeof(small)), "not terminated");
 	return FT_PASS;
 }
 
-/* Bytes that are no address: refused one by one, the good one still taken. */
+/* Bytes that are not an address are refused one by one; a good one is still
+ * inserted. */
 static int garbage(struct ft *ft, struct fid_av *av, const struct ft_case *c)
 {
 	unsigned char three[3 * FT_NAME_MAX];
@@ -193,12 +194,12 @@ static int garbage(struct ft *ft, struct fid_av *av, const struct ft_case *c)
 
 	(void)c;
 	if (!ft_is_bare(ft, "lnx"))
-		return ft_skip(ft, "bare providers take any bytes");
+		return ft_skip(ft, "bare providers accept any bytes");
 	for (round = 0; round < 200; round++) {
 		for (i = 0; i < 3 * len; i++)
 			three[i] = (unsigned char)pattern_random(&seed);
 		memcpy(three + len, ft->o.name, len);
-		if (round % 2) {	/* one byte wrong in good ones */
+		if (round % 2) {	/* good bytes with one changed */
 			memcpy(three, ft->o.name, len);
 			three[pattern_random(&seed) % 2] ^=
 				(unsigned char)(1u << (round / 2 % 8));
@@ -239,7 +240,7 @@ static int services(struct ft *ft, struct fid_av *av, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Many distinct entries: inserted, looked up, removed in another order. */
+/* Many distinct entries: insert them, look them up, remove them in another order. */
 static int many(struct ft *ft, struct fid_av *av, const struct ft_case *c)
 {
 	enum { N = 64 };
@@ -255,8 +256,8 @@ static int many(struct ft *ft, struct fid_av *av, const struct ft_case *c)
 		FT_TRY(look(ft, av, at[(i * 7) % N]));
 	if (!ft_is_bare(ft, "lnx"))
 		return FT_PASS;
-	/* As many removals as inserts must be possible, whether or not equal
-	 * names share an entry. */
+	/* As many removals as inserts must succeed, whether or not equal names
+	 * share an entry. */
 	for (i = 0; i < N; i++)
 		FT_CALL(ft, fi_av_remove(av, &at[(i * 13) % N], 1, 0));
 	return FT_PASS;
@@ -296,7 +297,7 @@ static int getname_short(struct ft *ft, const struct ft_case *c)
 			 len, got);
 		FT_CHECK(ft, pattern_is_filled(name + len, sizeof(name) - len,
 					       0x77) < 0,
-			 "room %zu: wrote behind it", len);
+			 "room %zu: wrote after its end", len);
 	}
 	len = 0;
 	ret = fi_getname(&ft->o.ep->fid, NULL, &len);
@@ -308,7 +309,7 @@ static int getname_short(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* A name given before fi_enable is taken or refused, never half. */
+/* A name that is set before fi_enable is used as it is, or refused. */
 static int setname(struct ft *ft, const struct ft_case *c)
 {
 	unsigned char name[FT_NAME_MAX];
@@ -321,13 +322,13 @@ static int setname(struct ft *ft, const struct ft_case *c)
 	ret = fi_setname(&ep->fid, ft->o.name, 1);
 	if (ft_is_bare(ft, "lnx") && ret >= 0) {
 		fi_close(&ep->fid);
-		return ft_fail(ft, "a name of 1 byte was taken");
+		return ft_fail(ft, "a name of 1 byte was accepted");
 	}
 	FT_CALL(ft, fi_close(&ep->fid));
-	/* Too late for an endpoint that others may know already. */
+	/* Too late for an endpoint that peers may know already. */
 	ret = fi_setname(&ft->o.ep->fid, ft->o.name, ft->o.name_len);
 	if (ft_is_bare(ft, "lnx"))
-		FT_CHECK(ft, ret < 0, "an enabled endpoint took another name");
+		FT_CHECK(ft, ret < 0, "an enabled endpoint accepted another name");
 	FT_CALL(ft, fi_getname(&ft->o.ep->fid, name, &len));
 	FT_CHECK(ft, len == ft->o.name_len && !memcmp(name, ft->o.name, len),
 		 "the name changed");
@@ -355,7 +356,7 @@ static int one_message(struct ft *ft, fi_addr_t to, fi_addr_t *src)
 
 /*
  * Rank 0 does not know rank 1 when its first message comes: the message is
- * delivered without a source.  After the insert the next one has it.
+ * delivered without a source.  After the insert the next message has it.
  */
 static int unknown_sender_run(struct ft *ft)
 {
@@ -388,12 +389,12 @@ static int unknown_sender(struct ft *ft, const struct ft_case *c)
 
 	ft_known(ft, "shm", "a source is only found when the sender was "
 		 "inserted before it connected");
-	/* lnx hands shm's messages on as shm tells of them. */
+	/* lnx passes shm's messages on with the source that shm reports. */
 	if (ft_lnx_over_shm(ft))
 		ft_known(ft, "lnx", "its shared memory rail finds a source "
 			 "only when the sender was inserted before it connected");
 	cfg.alone = false;
-	/* Without the exchange that ft_open does. */
+	/* Without the exchange of addresses that ft_open does. */
 	if (ft_objs_open(ft, &cfg, &ft->o))
 		return FT_FAIL;
 	ft_ops_drop(ft);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Counters: what they count, exactly, and waiting for them. */
+/* Counters: that they count exactly, and waiting for them. */
 #include "../common/rma.h"
 
 #include <poll.h>
@@ -30,7 +30,7 @@ static int open_cntr(struct ft *ft, struct ft_objs *o, enum fi_wait_obj wait,
 	};
 	int ret = fi_cntr_open(o->domain, &attr, c, NULL);
 
-	/* Bare providers say either of the two to a wait object. */
+	/* For a wait object, bare providers return either of the two. */
 	if (ret == -FI_EINVAL && wait != FI_WAIT_NONE &&
 	    !ft_is_bare(ft, "lnx"))
 		ret = -FI_ENOSYS;
@@ -41,7 +41,7 @@ static int open_cntr(struct ft *ft, struct ft_objs *o, enum fi_wait_obj wait,
 	return ret;
 }
 
-/* One for each kind that the endpoint has a capability for. */
+/* One counter for each kind of operation that the endpoint has a capability for. */
 static int bind_kinds(struct ft *ft, struct ft_objs *o, enum fi_wait_obj wait)
 {
 	int i, ret;
@@ -85,7 +85,7 @@ static int bind_yield(struct ft *ft, struct ft_objs *o)
 	return bind_kinds(ft, o, FI_WAIT_YIELD);
 }
 
-/* One for everything. */
+/* One counter for everything. */
 static int bind_one(struct ft *ft, struct ft_objs *o)
 {
 	int ret;
@@ -121,8 +121,8 @@ static void look(struct ft *ft)
 			fi_cntr_read(cntr[i]);
 }
 
-/* Long enough for a count that is on its way. */
-static double patience(struct ft *ft)
+/* Long enough for an operation that is on its way to be counted. */
+static double time_limit(struct ft *ft)
 {
 	return ft_now() + ft->run->timeout_s / (ft_is_bare(ft, "lnx") ? 1 : 10);
 }
@@ -130,7 +130,7 @@ static double patience(struct ft *ft)
 static int reach(struct ft *ft, struct fid_cntr *c, const char *what,
 		 uint64_t n)
 {
-	double end = patience(ft);
+	double end = time_limit(ft);
 	uint64_t v;
 
 	while ((v = fi_cntr_read(c)) < n) {
@@ -143,7 +143,8 @@ static int reach(struct ft *ft, struct fid_cntr *c, const char *what,
 	return FT_PASS;
 }
 
-/* These values on this rank, no more a while later, and no errors. */
+/* The counters of this rank have these values, still have them a moment later,
+ * and have no errors. */
 static int exactly(struct ft *ft, const uint64_t want[NKINDS])
 {
 	double end;
@@ -183,7 +184,7 @@ static void zero(void)
 			fi_cntr_set(cntr[i], 0);
 }
 
-/* Without a queue nobody takes contexts back: the operations are reused. */
+/* Without a queue no completion frees an operation: it is reused. */
 static struct ft_op *op_for(struct ft *ft, bool completes)
 {
 	struct ft_op *op;
@@ -195,7 +196,7 @@ static struct ft_op *op_for(struct ft *ft, bool completes)
 	return op;
 }
 
-/* Messages of every spelling and several sizes, both directions. */
+/* Messages in every form of call and several sizes, in both directions. */
 static int messages(struct ft *ft, const struct ft_case *c)
 {
 	static const size_t sizes[] = { 0, 8, 5000, 100000 };
@@ -220,7 +221,7 @@ static int messages(struct ft *ft, const struct ft_case *c)
 		if (inj && sizes[s] > inject)
 			continue;
 		FT_CALL(ft, ft_recv(ft, v, &m));
-		/* Two of a kind must not meet in the other order. */
+		/* Two operations of a kind must not arrive in the other order. */
 		FT_TRY(meet(ft));
 		m.call = call;
 		m.addr = ft->addr[!ft->rank];
@@ -239,7 +240,7 @@ static int messages(struct ft *ft, const struct ft_case *c)
 	return exactly(ft, want);
 }
 
-/* One-sided operations of every spelling, both directions. */
+/* One-sided operations in every form of call, in both directions. */
 static int one_sided(struct ft *ft, const struct ft_case *c)
 {
 	static const size_t sizes[] = { 8, 5000, 100000 };
@@ -258,7 +259,7 @@ static int one_sided(struct ft *ft, const struct ft_case *c)
 
 		if (ft_rma_is_inject(call) && sizes[s] > inject)
 			continue;
-		/* Their events need a queue. */
+		/* Events of remote data need a queue. */
 		if (!ft->o.cq && ft_rma_has_data(call))
 			continue;
 		if (!ft_rma_is_inject(call))
@@ -300,7 +301,8 @@ static int atomics(struct ft *ft, const struct ft_case *c)
 		if (op)
 			FT_DONE(ft, op);
 	}
-	/* Whether a fetch reads or writes at the target is told differently. */
+	/* Providers differ in whether a fetch counts as a read or as a write at
+	 * the target. */
 	if (cntr[RREAD] && cntr[RWRITE]) {
 		uint64_t sum = want[READ] + want[WRITE];
 		double end = ft_now() + ft->run->timeout_s;
@@ -322,7 +324,7 @@ static int atomics(struct ft *ft, const struct ft_case *c)
 	return exactly(ft, want);
 }
 
-/* Messages, reads and writes in one sum. */
+/* Messages, reads and writes in one counter. */
 static int all_in_one(struct ft *ft, const struct ft_case *c)
 {
 	uint64_t want[NKINDS] = { 0 };
@@ -354,7 +356,8 @@ static int all_in_one(struct ft *ft, const struct ft_case *c)
 	return exactly(ft, want);
 }
 
-/* A receive that fails is an error, and no success.  a: truncated, cancelled */
+/* A receive that fails counts as an error and not as a success.  a: truncated,
+ * cancelled */
 static int errors(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op = ft_op_new(ft);
@@ -382,7 +385,7 @@ static int errors(struct ft *ft, const struct ft_case *c)
 	if (c->a)
 		FT_CALL(ft, fi_cancel(&ft->o.ep->fid, op));
 	FT_CHECK(ft, !ft_wait(ft, op) && op->err, "no error completion");
-	end = patience(ft);
+	end = time_limit(ft);
 	while (fi_cntr_readerr(cntr[RECV]) < 1) {
 		look(ft);
 		FT_CHECK(ft, ft_now() < end, "the error was not counted");
@@ -395,7 +398,7 @@ static int errors(struct ft *ft, const struct ft_case *c)
 	return meet(ft);
 }
 
-/* What the application itself does to a counter. a: wait object */
+/* Calls by which the application changes a counter.  a: wait object */
 static int values(struct ft *ft, const struct ft_case *c)
 {
 	struct fi_cntr_attr attr = {
@@ -432,7 +435,7 @@ static int values(struct ft *ft, const struct ft_case *c)
 	if (c->a != FI_WAIT_NONE) {
 		FT_CALL(ft, fi_cntr_set(f, 15));
 		ret = fi_cntr_wait(f, 15, 5000);
-		FT_CHECK(ft, !ret, "waiting for what is there: %d", ret);
+		FT_CHECK(ft, !ret, "waiting for a value that was reached: %d", ret);
 		ret = fi_cntr_wait(f, 3, -1);
 		FT_CHECK(ft, !ret, "waiting for less: %d", ret);
 		t0 = ft_now();
@@ -447,7 +450,7 @@ static int values(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Sleeps until the other rank has sent enough; errors end it as well. */
+/* Sleeps until the other rank has sent enough; an error ends the wait as well. */
 static int wait_recv(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_msg m = {
@@ -492,7 +495,7 @@ static int wait_recv(struct ft *ft, const struct ft_case *c)
 		FT_CHECK(ft, took > 0.2, "it returned after %.0f ms",
 			 took * 1e3);
 		if (c->a) {
-			ft_known(ft, "shm", "waiting burns the processor");
+			ft_known(ft, "shm", "waiting uses the processor");
 			FT_CHECK(ft, used < took / 2, "waiting %.0f ms used "
 				 "%.0f ms of processor time", took * 1e3,
 				 used * 1e3);
@@ -503,7 +506,7 @@ static int wait_recv(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* A descriptor for poll(2). */
+/* Waiting with a descriptor, for poll(2). */
 static int wait_fd(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_msg m = {
@@ -545,7 +548,7 @@ static int wait_fd(struct ft *ft, const struct ft_case *c)
 	return meet(ft);
 }
 
-/* A counter that an endpoint uses stays; afterwards it can go. */
+/* A counter that an endpoint uses cannot be closed; afterwards it can. */
 static int busy(struct ft *ft, const struct ft_case *c)
 {
 	int ret;
@@ -562,7 +565,7 @@ static struct fid_ep *second_ep;
 static struct fid_cq *second_cq;
 static struct fid_av *second_av;
 
-/* Two endpoints of a domain count into the same counters. */
+/* Two endpoints of a domain use the same counters. */
 static int shared(struct ft *ft, const struct ft_case *c)
 {
 	struct fi_cq_attr cqa = { .format = FI_CQ_FORMAT_TAGGED };

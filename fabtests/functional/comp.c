@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Completions: their formats, who asks for them, what they promise. */
+/* Completions: their formats, which operations have one, and what each promises. */
 #include "../common/ft.h"
 
 #include <stdio.h>
@@ -41,7 +41,7 @@ static int send_flags(struct ft *ft, struct ft_op **op, uint64_t tag,
 	return FT_PASS;
 }
 
-/* Every format carries what it has room for, and nothing else is touched. */
+/* An entry has every field of its format, and nothing else is written. */
 static int format(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op;
@@ -76,8 +76,9 @@ static int format(struct ft *ft, const struct ft_case *c)
 }
 
 /*
- * With FI_SELECTIVE_COMPLETION only those that ask get one.  A completion of
- * the others is found as one of an operation that was not started.
+ * With FI_SELECTIVE_COMPLETION only operations that ask for a completion get
+ * one.  A completion of another operation is reported as one that was not
+ * started.
  */
 static int selective(struct ft *ft, const struct ft_case *c)
 {
@@ -100,7 +101,8 @@ static int selective(struct ft *ft, const struct ft_case *c)
 		}
 		if (ask)
 			FT_DONE(ft, op);
-		/* The buffers are used again at once: all must be through. */
+		/* The buffers are used again at once, so all operations must
+		 * have ended. */
 		ft_barrier(ft);
 		ft_linger(ft, 0.01);
 		ft_barrier(ft);
@@ -109,7 +111,7 @@ static int selective(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Plain calls (without flags) never complete then, unless op_flags say so. */
+/* Then calls without flags never complete, unless op_flags request it. */
 static int selective_plain(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op = ft_op_new(ft);
@@ -156,14 +158,14 @@ static int level(struct ft *ft, const struct ft_case *c)
 
 /*
  * FI_DELIVERY_COMPLETE promises that the destination has processed the message:
- * while the destination does nothing at all, there can be no completion.
+ * while the destination makes no progress, there can be no completion.
  */
 static int delivery_needs_peer(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op;
 
 	ft_known(ft, "tcp;ofi_rxm", "FI_DELIVERY_COMPLETE is ignored");
-	/* Connect first. */
+	/* Open the connection first. */
 	if (ft->rank) {
 		ft_barrier(ft);
 		FT_TRY(send_flags(ft, &op, TAG, 8, FI_COMPLETION, true));
@@ -177,7 +179,7 @@ static int delivery_needs_peer(struct ft *ft, const struct ft_case *c)
 		op = post(ft, TAG + 1, c->a, FI_COMPLETION, true);
 		FT_CHECK(ft, op, "receive not posted");
 		ft_barrier(ft);
-		usleep(300 * 1000);		/* deaf */
+		usleep(300 * 1000);		/* no progress */
 		FT_DONE(ft, op);
 		return FT_PASS;
 	}
@@ -193,7 +195,7 @@ static int delivery_needs_peer(struct ft *ft, const struct ft_case *c)
 
 /*
  * Completions are not read while sends are accepted.  With FI_RM_ENABLED none
- * of them may get lost.
+ * of them may be lost.
  */
 static int burst(struct ft *ft, const struct ft_case *c)
 {
@@ -239,7 +241,8 @@ static int burst(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Reading nothing is how manual progress is made; it must take nothing. */
+/* Reading 0 entries makes progress (FI_PROGRESS_MANUAL) and must not remove an
+ * entry. */
 static int read_nothing(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op;
@@ -265,7 +268,7 @@ static int read_nothing(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* fi_cq_readerr without an error. */
+/* fi_cq_readerr while there is no error. */
 static int no_error(struct ft *ft, const struct ft_case *c)
 {
 	struct fi_cq_err_entry ee = { 0 };

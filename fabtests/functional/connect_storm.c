@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections to where core endpoints listen, of somebody who wants none: probes of
- * lnx (core/ping.h) and ruder ones.  Thousands must neither disturb traffic nor leave
- * descriptors behind nor make progress dearer, whether the process makes progress,
- * computes or is stopped meanwhile.  prov/lnx/PEERS.md has the figures that it prints.
+ * Foreign connections to the ports where core endpoints listen: probes of lnx
+ * (core/ping.h) and less polite ones.  Thousands of them must not disturb
+ * traffic, leave descriptors open or make progress slower, whether the process
+ * makes progress, computes or is stopped meanwhile.  prov/lnx/PEERS.md has the
+ * figures that it prints.
  */
 #include "hazard.h"
 
@@ -28,15 +29,15 @@ enum kind {
 	PING,				/* reset before the third packet */
 	FIN,				/* closed as usual */
 	RST,				/* closed with a reset */
-	JUNK,				/* says something, then closes */
-	HELD,				/* says nothing and stays */
+	JUNK,				/* sends some bytes, then closes */
+	HELD,				/* sends nothing and stays open */
 };
 
 enum when { POLLING, DEAF, STOPPED, TRAFFIC };
 
 #define LISTENERS_MAX	16
 
-struct knocked {
+struct connect_counts {
 	int sent, alive, refused, other;
 };
 
@@ -44,7 +45,7 @@ static struct sockaddr_in6 listener[LISTENERS_MAX];
 static int nlisteners;
 static int unaccepted;			/* waiting in the queues of listeners */
 
-/* ---- who listens ---- */
+/* ---- the listening sockets ---- */
 
 static int count_fds(void)
 {
@@ -71,7 +72,8 @@ static bool is_ours(unsigned long inode)
 	return false;
 }
 
-/* Listeners of this process, and what they have not accepted yet. */
+/* Listening sockets of this process, and the connections that they have not
+ * accepted. */
 static void find_listeners(void)
 {
 	unsigned addr, port, state, queue;
@@ -99,7 +101,7 @@ static void find_listeners(void)
 		fclose(f);
 }
 
-/* ---- knocking, in a process of its own ---- */
+/* ---- connecting, in a process of its own ---- */
 
 static volatile sig_atomic_t told_to_stop;
 
@@ -109,7 +111,7 @@ static void on_term(int sig)
 	told_to_stop = 1;
 }
 
-static int open_to(const struct sockaddr_in6 *at, struct knocked *k)
+static int open_to(const struct sockaddr_in6 *at, struct connect_counts *k)
 {
 	struct timeval tv = { .tv_sec = 5 };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -133,9 +135,9 @@ static int open_to(const struct sockaddr_in6 *at, struct knocked *k)
 	return -1;
 }
 
-/* Once at each listener.  What is held ends with the process. */
+/* Connect once to each listening socket.  Connections of HELD end with the process. */
 static void try_connect_at(enum kind kind, const struct sockaddr_in6 *at,
-		       struct knocked *k)
+		       struct connect_counts *k)
 {
 	struct linger reset = { .l_onoff = 1 };
 	struct lnx_ping p = { 0 };
@@ -170,16 +172,16 @@ static void try_connect_at(enum kind kind, const struct sockaddr_in6 *at,
 	close(fd);
 }
 
-struct knocker {
+struct connector {
 	pid_t pid;
 	int from;
 };
 
-/* Without the descriptors of the parent, of which some are listeners too. */
-static int start_knocker(struct knocker *kn, enum kind kind, enum when when,
+/* Without the parent's descriptors, some of which are listening sockets. */
+static int start_connector(struct connector *kn, enum kind kind, enum when when,
 			 int n)
 {
-	struct knocked k = { 0 };
+	struct connect_counts k = { 0 };
 	int out[2], fd, i;
 	pid_t parent = getpid();
 
@@ -212,9 +214,9 @@ static int start_knocker(struct knocker *kn, enum kind kind, enum when when,
 	_exit(i);
 }
 
-/* Until it has ended, with progress or without. */
-static int end_knocker(struct ft *ft, struct knocker *kn, bool progress,
-		       struct knocked *k)
+/* Wait until it has ended, with progress or without. */
+static int end_connector(struct ft *ft, struct connector *kn, bool progress,
+		       struct connect_counts *k)
 {
 	struct pollfd p = { kn->from, POLLIN, 0 };
 	int status = 0;
@@ -227,14 +229,14 @@ static int end_knocker(struct ft *ft, struct knocker *kn, bool progress,
 	close(kn->from);
 	waitpid(kn->pid, &status, 0);
 	kn->pid = 0;
-	FT_CHECK(ft, n == sizeof(*k) && !status, "who connect_storm ended with %x",
+	FT_CHECK(ft, n == sizeof(*k) && !status, "the connecting process ended with %x",
 		 status);
 	return FT_PASS;
 }
 
-/* ---- what may not change ---- */
+/* ---- what must not change ---- */
 
-/* Of a call for progress without anything to do: the best of some, in ns. */
+/* Time in ns of a call for progress that has nothing to do: the best of some. */
 static double idle_cost(struct ft *ft)
 {
 	double best = 1e9;
@@ -261,7 +263,7 @@ static double cpu_seconds(void)
 	       (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6;
 }
 
-/* There and back, n times, of several sizes, every byte looked at. */
+/* There and back, n times, in several sizes; every byte is checked. */
 static int talk(struct ft *ft, int n, double seconds)
 {
 	static const size_t sizes[] = { 8, 3000, 16000, 0, 64 };
@@ -292,7 +294,8 @@ static int talk(struct ft *ft, int n, double seconds)
 	return FT_PASS;
 }
 
-/* What was accepted goes with progress, which what was not has to wait for. */
+/* Accepted connections are closed by progress; those in the queue must be
+ * accepted first. */
 static int fds_after(struct ft *ft, int before)
 {
 	double end = ft_now() + ft->run->timeout_s;
@@ -317,14 +320,14 @@ static int set_out(struct ft *ft)
 	find_listeners();
 	n = nlisteners;
 	FT_CHECK(ft, !oob_bcast(&ft->oob, &n, sizeof(n)), "lost a rank");
-	return n ? FT_PASS : ft_skip(ft, "nobody listens with TCP");
+	return n ? FT_PASS : ft_skip(ft, "no provider here listens with TCP");
 }
 
 static int how_many(const struct ft *ft, enum kind kind)
 {
 	if (ft->run->arg)
 		return (int)ft->run->arg;
-	/* A connection is accepted in 10 ms or more by ofi_rxm. */
+	/* ofi_rxm takes 10 ms or more to accept a connection. */
 	if (kind != PING)
 		return ft->run->quick ? 20 : 200;
 	return ft->run->quick ? 300 : 20000;
@@ -334,20 +337,20 @@ static int connect_storm(struct ft *ft, const struct ft_case *c)
 {
 	enum kind kind = (enum kind)c->a;
 	enum when when = (enum when)c->b;
-	struct knocker kn = { 0, -1 };
+	struct connector kn = { 0, -1 };
 	double cost, later, cpu, seconds, drained;
-	struct knocked k = { 0 };
+	struct connect_counts k = { 0 };
 	int fds, left, waiting, tries, ret;
 
 	FT_TRY(set_out(ft));
-	FT_TRY(talk(ft, 20, 0));	/* connections first */
+	FT_TRY(talk(ft, 20, 0));	/* open the connections first */
 	ft_barrier(ft);
 	ft_linger(ft, 0.05);
 	fds = count_fds();
 	cost = idle_cost(ft);
 	cpu = cpu_seconds();
 	seconds = ft_now();
-	FT_CHECK(ft, !start_knocker(&kn, kind, when, how_many(ft, kind)), "%s",
+	FT_CHECK(ft, !start_connector(&kn, kind, when, how_many(ft, kind)), "%s",
 		 strerror(errno));
 	if (when == TRAFFIC) {
 		ret = talk(ft, 100, ft->run->quick ? 0.3 : 2);
@@ -355,7 +358,7 @@ static int connect_storm(struct ft *ft, const struct ft_case *c)
 		if (ret != FT_PASS)
 			return ret;
 	}
-	FT_TRY(end_knocker(ft, &kn, when == POLLING || when == TRAFFIC, &k));
+	FT_TRY(end_connector(ft, &kn, when == POLLING || when == TRAFFIC, &k));
 	seconds = ft_now() - seconds;
 	cpu = cpu_seconds() - cpu;
 	find_listeners();
@@ -366,15 +369,15 @@ static int connect_storm(struct ft *ft, const struct ft_case *c)
 	drained = ft_now() - drained;
 	later = idle_cost(ft);
 	FT_CHECK(ft, k.sent && k.alive == k.sent,
-		 "of %d connect_storm %d were answered, %d refused", k.sent, k.alive,
+		 "of %d connections %d were answered, %d refused", k.sent, k.alive,
 		 k.refused);
 	FT_CHECK(ft, kind != PING || waiting < k.sent / 10 + 1,
 		 "%d of %d pings were connections", waiting, k.sent);
 	FT_CHECK(ft, left <= fds && !unaccepted,
 		 "%d descriptors before, %d after; %d connections not accepted",
 		 fds, left, unaccepted);
-	/* A process that polls more sockets for ever would be far above, also
-	 * when what the last messages left behind has long been done. */
+	/* A process that polls more sockets for ever would take far longer,
+	 * also long after it has handled what the last messages left behind. */
 	for (tries = 0; tries < 20 && later >= 10 * cost; tries++) {
 		ft_linger(ft, 0.05);
 		later = idle_cost(ft);
@@ -382,31 +385,31 @@ static int connect_storm(struct ft *ft, const struct ft_case *c)
 	FT_CHECK(ft, later < 10 * cost, "progress took %.0f ns before, %.0f "
 		 "after", cost, later);
 	if (!ft->rank)
-		printf("# %s: %d connect_storm in %.2f s, %.2f s of CPU; progress %.0f ns, then %.0f; %d not accepted, none %.2f s later\n",
+		printf("# %s: %d connections in %.2f s, %.2f s of CPU; progress %.0f ns, then %.0f; %d not accepted, none %.2f s later\n",
 		       c->name, k.sent, seconds, cpu, cost, later, waiting,
 		       drained);
 	ft_barrier(ft);
 	return FT_PASS;
 }
 
-/* Peers that come while somebody is connected and says nothing. */
+/* Peers that come while a foreign connection is open and sends nothing. */
 static int newcomers(struct ft *ft, const struct ft_case *c)
 {
-	struct knocker kn = { 0, -1 };
-	struct knocked k;
+	struct connector kn = { 0, -1 };
+	struct connect_counts k;
 	double seconds;
 	int ret;
 
 	FT_TRY(set_out(ft));
 	ft_barrier(ft);
-	FT_CHECK(ft, !start_knocker(&kn, HELD, TRAFFIC, (int)c->a), "%s",
+	FT_CHECK(ft, !start_connector(&kn, HELD, TRAFFIC, (int)c->a), "%s",
 		 strerror(errno));
 	ft_linger(ft, 0.2);
 	seconds = ft_now();
 	ret = talk(ft, 20, 0);
 	seconds = ft_now() - seconds;
 	kill(kn.pid, SIGTERM);
-	FT_TRY(end_knocker(ft, &kn, true, &k));
+	FT_TRY(end_connector(ft, &kn, true, &k));
 	if (!ft->rank)
 		printf("# %s: first messages after %.3f s\n", c->name, seconds);
 	return ret;
@@ -432,6 +435,6 @@ int main(int argc, char **argv)
 		{ .name = "newcomers-held-5", .fn = newcomers, .a = 5 },
 	};
 
-	return ft_main(argc, argv, "connections that want nothing", cases,
+	return ft_main(argc, argv, "foreign connections to listening ports", cases,
 		       sizeof(cases) / sizeof(cases[0]));
 }

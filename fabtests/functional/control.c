@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Requests to an endpoint (lnx_ext.h): what they answer, and that a health set by hand
- * and faults that are added do what they say to traffic.  The latter need a link with
- * two network rails, as the lab has.
+ * Requests to an endpoint (lnx_ext.h): their answers; and that setting a health
+ * and adding faults have the effect on traffic that they should have.  These
+ * two need a link with two network rails, as the lab has.
  */
 #include "../common/ft.h"
 
@@ -21,8 +21,8 @@
 #define SMALL		8192u
 #define ROOM		((size_t)NLARGE * LARGE + (size_t)NSMALL * SMALL)
 #define RAIL_MAX	128
-#define HEAR_S		0.05	/* for a notice to arrive and be acted on */
-#define RETURN_S	60	/* for a rail to come back; a guard, no target */
+#define HEAR_S		0.05	/* for a link notice to arrive and be acted on */
+#define RETURN_S	60	/* for a rail to be used again; a guard, not a target */
 
 static struct lnx_control_ops *control;
 static char reply[REPLY];
@@ -49,7 +49,7 @@ static ssize_t ask(struct ft *ft, const char *text)
 	return control->request(&ft->o.ep->fid, text, reply, sizeof(reply));
 }
 
-/* One that must be done. */
+/* A request that must succeed. */
 static int done(struct ft *ft, const char *what, const char *of,
 		const char *value)
 {
@@ -64,7 +64,7 @@ static int done(struct ft *ft, const char *what, const char *of,
 	return FT_PASS;
 }
 
-/* ---- what is answered ---- */
+/* ---- answers ---- */
 
 static int table(struct ft *ft, const struct ft_case *c)
 {
@@ -76,7 +76,7 @@ static int table(struct ft *ft, const struct ft_case *c)
 				 NULL) == -FI_ENOSYS, "another name");
 	FT_CHECK(ft, fi_open_ops(&ft->o.ep->fid, LNX_CONTROL_OPS, 1, &none,
 				 NULL) == -FI_EBADFLAGS, "flags");
-	FT_CHECK(ft, none == (void *)ft, "a table all the same");
+	FT_CHECK(ft, none == (void *)ft, "a table was returned");
 	return FT_PASS;
 }
 
@@ -142,7 +142,7 @@ static bool next_rail(const char **at, char *name)
 	return *at && sscanf(*at, "rail %127s", name) == 1;
 }
 
-/* Skips if nothing has a health that could be set. */
+/* Skips if there is nothing whose health can be set. */
 static int settable(struct ft *ft)
 {
 	ssize_t n = ask(ft, "health auto all");
@@ -154,7 +154,7 @@ static int settable(struct ft *ft)
 	return FT_PASS;
 }
 
-/* Names of the first two rails.  Skips if there are less. */
+/* Names of the first two rails.  Skips if there are fewer. */
 static int two_rails(struct ft *ft)
 {
 	const char *at = reply;
@@ -206,10 +206,10 @@ static unsigned char *place(unsigned char *buf, int i)
 static uint64_t round_no;
 
 /*
- * Both ranks send all sizes to each other; in the middle of it `request` is made by
- * rank who.
+ * Both ranks send messages of all sizes to each other; in the middle rank
+ * `asker` makes `request`.
  */
-static int traffic(struct ft *ft, int who, const char *request)
+static int traffic(struct ft *ft, int asker, const char *request)
 {
 	struct ft_op *tx[N], *rx[N];
 	struct ft_msg m = { .tagged = true, .addr = ft->addr[!ft->rank] };
@@ -235,7 +235,7 @@ static int traffic(struct ft *ft, int who, const char *request)
 		pattern_fill(m.buf, m.len, ft->run->seed, (unsigned)ft->rank,
 			     m.tag);
 		FT_CALL(ft, ft_send(ft, tx[i], &m));
-		if (i != N / 2 || !request || ft->rank != who)
+		if (i != N / 2 || !request || ft->rank != asker)
 			continue;
 		n = ask(ft, request);
 		FT_CHECK(ft, n >= 0, "%s: %zd, %.150s", request, n, reply);
@@ -255,7 +255,7 @@ static int traffic(struct ft *ft, int who, const char *request)
 	return FT_PASS;
 }
 
-/* Bytes that came in and went out over the interface of a rail. */
+/* Bytes received and sent on the interface of a rail. */
 static uint64_t bytes_of(const char *name)
 {
 	const char *dev = strrchr(name, ':') + 1;
@@ -279,7 +279,7 @@ static uint64_t bytes_of(const char *name)
 	return rx + tx;
 }
 
-/* Of a round, the share of both rails in thousandths. */
+/* Runs a round and gives each rail's share of it in thousandths. */
 static int shares(struct ft *ft, unsigned share[2])
 {
 	uint64_t before[2], moved[2];
@@ -300,7 +300,7 @@ static int shares(struct ft *ft, unsigned share[2])
 	return FT_PASS;
 }
 
-/* Rounds until both carry something worth mentioning, on this rank and the other. */
+/* Rounds until both rails carry a part worth counting, on both ranks. */
 static int both(struct ft *ft, const char *when)
 {
 	double end = ft_now() + RETURN_S;
@@ -335,38 +335,38 @@ static int prepare(struct ft *ft)
 	return FT_PASS;
 }
 
-/* One of them sets one of his rails to 0, and then no more. */
+/* One rank sets one of its rails to 0, and later back. */
 static int out_of_use(struct ft *ft, const struct ft_case *c)
 {
-	int who = (int)c->a, which = (int)c->b;
+	int asker = (int)c->a, which = (int)c->b;
 	char text[RAIL_MAX + 32], line[RAIL_MAX + 64];
 	unsigned share[2];
 
 	FT_TRY(prepare(ft));
 	FT_TRY(both(ft, "before"));
 	snprintf(text, sizeof(text), "health set %s 0", rail[which]);
-	FT_TRY(traffic(ft, who, text));
+	FT_TRY(traffic(ft, asker, text));
 	ft_linger(ft, HEAR_S);
 	FT_TRY(shares(ft, share));
 	FT_CHECK(ft, share[which] < 20, "%s has health 0 and carries %u "
 		 "thousandths", rail[which], share[which]);
-	if (ft->rank == who) {
+	if (ft->rank == asker) {
 		FT_TRY(done(ft, "health", "list", ""));
 		snprintf(line, sizeof(line), "rail %s health 0 down by-hand\n",
 			 rail[which]);
 		FT_CHECK(ft, strstr(reply, line), "%.200s", reply);
 	}
-	/* It lasts longer than what peers are told once. */
+	/* The setting must outlast the notice that peers get once. */
 	ft_linger(ft, 3);
 	FT_TRY(shares(ft, share));
 	FT_CHECK(ft, share[which] < 20, "%s has health 0 and carries %u "
 		 "thousandths, after a while", rail[which], share[which]);
 	snprintf(text, sizeof(text), "health auto %s", rail[which]);
-	FT_TRY(traffic(ft, who, text));
+	FT_TRY(traffic(ft, asker, text));
 	return both(ft, "afterwards");
 }
 
-/* Nothing is left out altogether. */
+/* With all rails at 0 traffic still goes. */
 static int all_out(struct ft *ft, const struct ft_case *c)
 {
 	char text[2 * RAIL_MAX + 32];
@@ -384,7 +384,7 @@ static int all_out(struct ft *ft, const struct ft_case *c)
 	return both(ft, "afterwards");
 }
 
-/* Paths to a peer, and a peer's rails. */
+/* The same for the paths to a peer and for a peer's rails. */
 static int of_peer(struct ft *ft, const struct ft_case *c)
 {
 	char text[2 * RAIL_MAX + 64];
@@ -396,7 +396,7 @@ static int of_peer(struct ft *ft, const struct ft_case *c)
 		snprintf(text, sizeof(text), "health set 1@* 0");
 	else
 		snprintf(text, sizeof(text), "health set %s@* 0", rail[1]);
-	/* Each for what it sends and reads itself. */
+	/* Each rank for what it sends and reads itself. */
 	FT_TRY(traffic(ft, 0, text));
 	FT_TRY(traffic(ft, 1, text));
 	FT_TRY(shares(ft, share));
@@ -407,7 +407,7 @@ static int of_peer(struct ft *ft, const struct ft_case *c)
 	return both(ft, "afterwards");
 }
 
-/* Anything, again and again; contents and counts stay right. */
+/* Random settings, again and again; contents and counts stay right. */
 static int toggled(struct ft *ft, const struct ft_case *c)
 {
 	static const char *const what[] = {
@@ -461,7 +461,7 @@ static int faults(struct ft *ft, const struct ft_case *c)
 	FT_TRY(done(ft, "fault", "list", ""));
 	FT_CHECK(ft, sscanf(reply, "fault %*u %*[^:]: matched %llu, hit %llu",
 			    &matched, &hit) == 2, "%.150s", reply);
-	/* Local ranks may have other ways than frames. */
+	/* Local ranks may use shared memory instead of frames. */
 	if (!ft_lnx_over_shm(ft))
 		FT_CHECK(ft, hit, "nothing was dropped: %.150s", reply);
 	at = strchr(reply, '\n');

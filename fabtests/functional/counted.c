@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Counters of registrations (fi_mr_bind): exactly the writes and atomics of peers that
- * went to the memory, each once, however it went there; and counters that are bound to
- * an endpoint after it was enabled.
+ * Counters of registrations (fi_mr_bind) count the writes and atomics of peers
+ * to the memory: each exactly once, over whichever rail it came.  Also counters
+ * that are bound to an endpoint after it was enabled.
  */
 #include "../common/rma.h"
 
@@ -13,7 +13,7 @@
 #define PART		(2 << 20)
 #define COUNT(a)	((int)(sizeof(a) / sizeof((a)[0])))
 
-/* Frames are lost and late between nodes: what is sent again counts once. */
+/* Between nodes frames are lost and delayed: what is retransmitted counts once. */
 #define FAULTS		"drop kind=put,atomic,put_rts,fin rate=7;" \
 			"delay=3ms kind=put,atomic rate=5"
 
@@ -60,7 +60,7 @@ static int bind_mr(struct ft *ft, struct ft_mr *m, struct fid_cntr *c)
 	return FT_PASS;
 }
 
-/* One counter for each of the first two, or one for both. */
+/* One counter for each of the first two registrations, or one for both. */
 static int open_mems(struct ft *ft, bool one)
 {
 	int i, ret;
@@ -102,7 +102,7 @@ static int reach(struct ft *ft, struct fid_cntr *c, uint64_t want)
 	return FT_PASS;
 }
 
-/* Both ranks do the same; so much is counted here, and no more a while later. */
+/* Both ranks do the same; this much is counted here, and no more a moment later. */
 static int exactly(struct ft *ft, const uint64_t want[2])
 {
 	int i;
@@ -169,7 +169,7 @@ static int writes(struct ft *ft, const struct ft_case *c)
 	return exactly(ft, want);
 }
 
-/* One write to three places in two registrations counts once in each. */
+/* One write to three pieces of memory in two registrations counts once in each. */
 static int two_at_once(struct ft *ft, const struct ft_case *c)
 {
 	static const size_t parts[] = { 16, 3000, 40000, 400000 };
@@ -202,7 +202,7 @@ static int two_at_once(struct ft *ft, const struct ft_case *c)
 	return exactly(ft, want);
 }
 
-/* All of them change memory but FI_ATOMIC_READ. */
+/* All of them change memory, except FI_ATOMIC_READ. */
 static int atomics(struct ft *ft, const struct ft_case *c)
 {
 	uint64_t want[2] = { 0 };
@@ -231,7 +231,7 @@ static int atomics(struct ft *ft, const struct ft_case *c)
 	return exactly(ft, want);
 }
 
-/* Reads, messages and what is refused are none. */
+/* Reads, messages and refused operations do not count. */
 static int nothing(struct ft *ft, const struct ft_case *c)
 {
 	uint64_t want[2] = { 0 };
@@ -260,7 +260,7 @@ static int nothing(struct ft *ft, const struct ft_case *c)
 	return exactly(ft, want);
 }
 
-/* A wait ends with the write that it is for.  One that nobody else drives. */
+/* A wait ends with the write that it is for, though only the wait makes progress. */
 static int waits(struct ft *ft, const struct ft_case *c)
 {
 	struct fi_cntr_attr attr = {
@@ -295,14 +295,14 @@ static int waits(struct ft *ft, const struct ft_case *c)
 			FT_CHECK(ft, !ret, "fi_cntr_wait for %llu: %s",
 				 (unsigned long long)i, fi_strerror(-ret));
 			FT_CHECK(ft, *(volatile uint64_t *)mem[A] == i,
-				 "counted before it is there");
+				 "counted before the data arrived");
 		}
 		FT_TRY(meet(ft));
 	}
 	return FT_PASS;
 }
 
-/* What cannot be bound, or closed, says so. */
+/* A bind or close that is not possible returns an error. */
 static int bad(struct ft *ft, const struct ft_case *c)
 {
 	struct fid_cntr *more;
@@ -311,7 +311,7 @@ static int bad(struct ft *ft, const struct ft_case *c)
 	(void)c;
 	FT_TRY(open_mems(ft, false));
 	if (!ft_is_bare(ft, "lnx"))
-		return ft_skip(ft, "how bare providers refuse is their own");
+		return ft_skip(ft, "bare providers refuse in different ways");
 	FT_TRY(open_cntr(ft, &more));
 	ret = fi_mr_bind(mr[A].mr, &more->fid, FI_REMOTE_WRITE);
 	FT_CHECK(ft, ret == -FI_EBUSY, "a second counter: %d", ret);
@@ -393,7 +393,7 @@ static int late(struct ft *ft, const struct ft_case *c)
 			 (unsigned long long)fi_cntr_read(k[i]));
 	if (!ft_is_bare(ft, "lnx"))
 		return FT_PASS;
-	/* Now there has been traffic. */
+	/* From here on there has been traffic. */
 	FT_CALL(ft, fi_cntr_open(ft->o.domain, &attr, &more, NULL));
 	ret = fi_ep_bind(ft->o.ep, &more->fid, FI_SEND);
 	FT_CALL(ft, fi_close(&more->fid));
@@ -402,7 +402,7 @@ static int late(struct ft *ft, const struct ft_case *c)
 	return meet(ft);
 }
 
-/* Without any, after each kind of traffic.  a: which */
+/* Without any counter bound, after each kind of traffic.  a: which */
 static int too_late(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *rx = ft_op_new(ft), *tx = ft_op_new(ft);
@@ -444,7 +444,7 @@ static int with_mem(struct ft *ft, const struct ft_case *c)
 	return ft_with_mem(ft, c, 1 << 16);
 }
 
-/* Memory of its own is closed in any case. */
+/* Memory of the case is closed even after an error. */
 static int run(struct ft *ft, const struct ft_case *c)
 {
 	int ret = c->body(ft, c);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * More ranks than cores: four ranks on one CPU pass messages round a ring, each
- * spinning in fi_cq_read, or in fi_cntr_read, without ever giving up the CPU by itself.
- * All data is checked.  Prints how long a step takes; check-crowd compares that with and
- * without FI_LNX_YIELD.
+ * More ranks than cores: four ranks on one CPU pass messages around a ring.
+ * Each spins in fi_cq_read or fi_cntr_read and never yields the CPU itself.
+ * All data is checked.  Prints how long a step takes; check-crowd compares that
+ * with and without FI_LNX_YIELD.
  */
 #include "../common/ft.h"
 
@@ -17,7 +17,7 @@
 static struct fid_cntr *cntr;		/* of all sends and receives; or NULL */
 static uint64_t counted;
 
-/* All ranks on the first CPU that this one may use. */
+/* Put all ranks on the first CPU that this one may use. */
 static int share_cpu(struct ft *ft, cpu_set_t *before)
 {
 	cpu_set_t one;
@@ -34,7 +34,7 @@ static int share_cpu(struct ft *ft, cpu_set_t *before)
 	return FT_PASS;
 }
 
-/* As MPI_Send and MPI_Recv wait; not ft_wait, which yields. */
+/* Waits as MPI_Send and MPI_Recv do; not with ft_wait, which yields. */
 static int spin(struct ft *ft, struct ft_op *op, const char *what)
 {
 	double end = ft_now() + ft->run->timeout_s;
@@ -50,7 +50,7 @@ static int spin(struct ft *ft, struct ft_op *op, const char *what)
 	return FT_PASS;
 }
 
-/* The same, until both operations of a step have been counted. */
+/* The same, until both operations of a step are counted. */
 static int spin_counting(struct ft *ft)
 {
 	double end = ft_now() + ft->run->timeout_s;
@@ -95,7 +95,7 @@ static int ring(struct ft *ft, size_t len, unsigned char *in, unsigned char *out
 	uint64_t seq;
 	double t;
 
-	FT_TRY(step(ft, in, out, len, 0));	/* makes connections */
+	FT_TRY(step(ft, in, out, len, 0));	/* opens the connections */
 	FT_CALL(ft, ft_barrier(ft));
 	t = ft_now();
 	for (seq = 1; seq <= STEPS; seq++)
@@ -152,7 +152,7 @@ static int crowd(struct ft *ft, const struct ft_case *c)
 static int counting(struct ft *ft, const struct ft_case *c)
 {
 	if (!ft_is_bare(ft, "lnx"))
-		return ft_skip(ft, "counters are lnx's to test here");
+		return ft_skip(ft, "counters are only tested over lnx");
 	counted = fi_cntr_read(cntr);
 	return crowd_of(ft, c);
 }

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One peer that makes no progress, or does not receive what it is sent: what
- * happens between others must go on.  prov/lnx/PEERS.md says what cores do.
+ * One peer that makes no progress, or does not receive what is sent to it:
+ * traffic between the other peers must go on.  prov/lnx/PEERS.md has what the
+ * cores do.
  */
 #include "hazard.h"
 
 #include <stdlib.h>
 
-/* ---- a peer that makes progress, and does not receive ---- */
+/* ---- a peer that makes progress and does not receive ---- */
 
-/* Rank 1 has unexpected large messages; rank 0 goes on with rank 2. */
+/* Rank 1 does not receive its large messages; rank 0 continues with rank 2. */
 static int unreceived(struct ft *ft, const struct ft_case *c)
 {
 	enum { FRONT = 3, N = 60, MAX = 70000 };
@@ -18,7 +19,7 @@ static int unreceived(struct ft *ft, const struct ft_case *c)
 	int i, left = 0;
 
 	(void)c;
-	ft_known(ft, NULL, "a message that nobody receives blocks later ones");
+	ft_known(ft, NULL, "a message that is not received blocks later ones");
 	prepare(ft, (size_t)N * MAX);
 	for (i = 0; i < N && ft->rank == 2; i++) {
 		op[i] = post(ft, true, 0, (uint64_t)i, ins + (size_t)i * MAX,
@@ -39,7 +40,7 @@ static int unreceived(struct ft *ft, const struct ft_case *c)
 		}
 	}
 	if (ft->rank != 1)
-		left = missing(ft, op, N, patience(ft));
+		left = missing(ft, op, N, time_limit(ft));
 	ft_barrier(ft);
 	for (i = 0; i < FRONT && ft->rank == 1; i++) {
 		a[i] = post(ft, true, 0, 99, ins, 65536);
@@ -63,8 +64,8 @@ static int unreceived(struct ft *ft, const struct ft_case *c)
 
 #define DEAF_MAX	3000
 
-/* Rank 2 sleeps; what rank 0 sends there must not hold up what it does with
- * rank 1, and must all be there in the end. */
+/* Rank 2 sleeps.  Messages that rank 0 sends to it must not delay traffic with
+ * rank 1, and must all arrive in the end. */
 static int deaf_sender(struct ft *ft, size_t len, int *taken)
 {
 	int i, n = 0, left, max = len > 50000 ? DEAF_MAX / 8 : DEAF_MAX;
@@ -93,17 +94,17 @@ static int deaf_sender(struct ft *ft, size_t len, int *taken)
 		if (!op[i])
 			break;
 	}
-	left = i < 200 ? 200 : missing(ft, op, 200, patience(ft));
+	left = i < 200 ? 200 : missing(ft, op, 200, time_limit(ft));
 	oob_barrier(&ft->oob);		/* now rank 2 wakes up */
 	FT_CHECK(ft, !oob_bcast(&ft->oob, taken, sizeof(*taken)), "lost a "
 		 "rank");
-	FT_TRY(all_done(ft, sent, n, "sends to the deaf peer"));
+	FT_TRY(all_done(ft, sent, n, "sends to the sleeping peer"));
 	for (i = 0; i < n; i++)
-		FT_CHECK(ft, !sent[i]->err, "send %d to the deaf peer: %s", i,
+		FT_CHECK(ft, !sent[i]->err, "send %d to the sleeping peer: %s", i,
 			 fi_strerror(sent[i]->err));
 	free(sent);
 	FT_CHECK(ft, !left, "%d of 200 operations with another peer did not "
-		 "complete while one was deaf and had %d messages", left, n);
+		 "complete while one slept and had %d messages", left, n);
 	return FT_PASS;
 }
 
@@ -114,12 +115,12 @@ static int deaf(struct ft *ft, const struct ft_case *c)
 	void (*idle)(void *) = ft->oob.idle;
 	int i, taken = 0;
 
-	ft_known(ft, NULL, "one peer that is not there stops the others");
+	ft_known(ft, NULL, "one peer without progress stops the others");
 	if (ft_lnx_over_shm(ft) && len > 4096 && !all_read_memory(ft))
 		ft_known(ft, "lnx", "without reading each other's memory, "
-			 "large sends end in their order, whoever they go to");
+			 "large sends end in order, also to different peers");
 	prepare(ft, 200 * len);
-	/* Connections first: a deaf peer answers none. */
+	/* Open the connections first: a peer without progress accepts none. */
 	for (i = 1; i < 3; i++) {
 		if (ft->rank && ft->rank != i)
 			continue;

@@ -22,7 +22,7 @@ static struct ft_op *recv_posted(struct ft *ft, bool tagged, fi_addr_t src,
 	return ft_recv(ft, op, &m) ? NULL : op;
 }
 
-/* Cancel the middle one of three: it alone ends, the others still work. */
+/* Cancel the middle one of three: only it ends, the others still work. */
 static int cancel(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op[3];
@@ -72,7 +72,7 @@ static int cancel(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Contexts that are not outstanding: nothing may happen to others. */
+/* Cancelling a context that is not outstanding must not affect other operations. */
 static int cancel_unknown(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op, *done;
@@ -83,7 +83,7 @@ static int cancel_unknown(struct ft *ft, const struct ft_case *c)
 		return FT_PASS;
 	op = recv_posted(ft, true, FI_ADDR_UNSPEC, 9, buf, 1000);
 	FT_CHECK(ft, op, "receive not posted");
-	/* The result is not defined for these; the effect is: none. */
+	/* The return value is not defined for these; there must be no effect. */
 	fi_cancel(&ft->o.ep->fid, &dummy);
 	fi_cancel(&ft->o.ep->fid, NULL);
 	ft_linger(ft, 0.01);
@@ -98,7 +98,7 @@ static int cancel_unknown(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Many, cancelled in another order than posted. */
+/* Many receives, cancelled in another order than posted. */
 static int cancel_many(struct ft *ft, const struct ft_case *c)
 {
 	enum { N = 200 };
@@ -123,7 +123,7 @@ static int cancel_many(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* After a truncation the next message must come whole. */
+/* The message after a truncated one must arrive whole. */
 static int follow_up(struct ft *ft, bool tagged)
 {
 	struct ft_op *op;
@@ -145,7 +145,7 @@ static int follow_up(struct ft *ft, bool tagged)
 	FT_DONE(ft, op);
 	FT_CHECK(ft, op->len == 5000 && pattern_check(buf, 5000, ft->run->seed,
 						      1, 78) < 0,
-		 "the message after the cut one is wrong (len %zu)", op->len);
+		 "the message after the truncated one is wrong (len %zu)", op->len);
 	return FT_PASS;
 }
 
@@ -177,7 +177,7 @@ static int truncate_recv(struct ft *ft, const struct ft_case *c)
 		FT_CALL(ft, ft_send(ft, op, &m));
 		if (late)
 			ft_barrier(ft);
-		/* The sender did nothing wrong; it may or may not be told. */
+		/* The sender did nothing wrong; it may or may not get an error. */
 		FT_CHECK(ft, !ft_wait(ft, op), "no completion of the send");
 		return follow_up(ft, tagged);
 	}
@@ -193,7 +193,7 @@ static int truncate_recv(struct ft *ft, const struct ft_case *c)
 	FT_CHECK(ft, !ft_wait(ft, op), "no completion of the receive");
 	FT_CHECK(ft, op->err == FI_ETRUNC, "error %d, not FI_ETRUNC", op->err);
 	at = pattern_is_filled(buf + room, 4096, CANARY);
-	FT_CHECK(ft, at < 0, "byte %lld behind the buffer was written", at);
+	FT_CHECK(ft, at < 0, "byte %lld after the buffer was written", at);
 	FT_CHECK(ft, op->flags & FI_RECV, "flags %#llx",
 		 (unsigned long long)op->flags);
 	FT_TRY(follow_up(ft, tagged));
@@ -206,7 +206,7 @@ static int truncate_recv(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* A receive of no bytes cuts everything. */
+/* A receive of 0 bytes truncates every message. */
 static int truncate_to_nothing(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op;

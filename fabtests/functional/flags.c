@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Flags of calls, and those that an endpoint has by default.  A flag that a call may
- * not carry, or that is not supported, is refused with -FI_EBADFLAGS and nothing is
- * done: one that is ignored promises what does not happen.  FI_INJECT as a default
- * holds for every call without flags.
+ * Flags of calls, and default flags of an endpoint.  A flag that a call does
+ * not allow, or that is not supported, is refused with -FI_EBADFLAGS and the
+ * call does nothing: an ignored flag would promise an effect that does not
+ * happen.  FI_INJECT as a default is used for every call without flags.
  */
 #include "../common/rma.h"
 
@@ -137,7 +137,7 @@ static const struct call calls[] = {
 	{ "compare-atomicmsg", ATOMICS, compare_flag },
 };
 
-/* a: which of calls */
+/* a: index in calls */
 static int one_flag(struct ft *ft, const struct ft_case *c)
 {
 	const struct call *call = &calls[c->a];
@@ -154,7 +154,8 @@ static int one_flag(struct ft *ft, const struct ft_case *c)
 		ssize_t ret;
 
 		op->posted = true;
-		/* Its own cases; and these need a message, or a buffer alone. */
+		/* These have cases of their own; they need a message, or a
+		 * buffer alone. */
 		if (call->legal & flag & (LOOKS | FI_MULTI_RECV))
 			continue;
 		ret = call->try(ft, op, flag);
@@ -169,7 +170,7 @@ static int one_flag(struct ft *ft, const struct ft_case *c)
 		else
 			FT_CHECK(ft, ret == -FI_EBADFLAGS, "%s with bit %u "
 				 "returned %zd", call->name, bit, ret);
-		/* Among legal ones it is seen as well. */
+		/* A bad flag is also found among legal ones. */
 		if (!(call->legal & flag)) {
 			ret = call->try(ft, op, flag | FI_COMPLETION |
 					FI_MORE);
@@ -182,7 +183,7 @@ static int one_flag(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* FI_DISCARD says what to do with a message found, or claimed. */
+/* FI_DISCARD is for a message that was found or claimed: alone it is refused. */
 static int discard_alone(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op = ft_op_new(ft);
@@ -198,7 +199,7 @@ static int discard_alone(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* What opens and binds. */
+/* Flags of calls that open and bind. */
 static int opening(struct ft *ft, const struct ft_case *c)
 {
 	uint64_t cq_ok = FI_AFFINITY, eq_ok = FI_WRITE | FI_AFFINITY;
@@ -292,7 +293,7 @@ static int binding(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Defaults that fi_getinfo would have refused, written into what it gave. */
+/* Default flags that fi_getinfo would have refused, written into its result. */
 static int bad_defaults(struct ft *ft, const struct ft_case *c)
 {
 	static const struct { uint64_t tx, rx; bool ok; } row[] = {
@@ -365,7 +366,7 @@ static int inject_sends(struct ft *ft, const struct ft_case *c)
 		pattern_fill(ft_mem.local, len[i], ft->run->seed,
 			     (unsigned)ft->rank, seq);
 		FT_CALL(ft, ft_send(ft, inj ? NULL : tx, &m));
-		/* It is ours again. */
+		/* The buffer is ours again. */
 		memset(ft_mem.local, 0xee, len[i]);
 		if (ft_barrier(ft))
 			return ft_fail(ft, "another rank left the case");
@@ -414,7 +415,7 @@ static int inject_writes(struct ft *ft, const struct ft_case *c)
 		if (ft_barrier(ft))
 			return ft_fail(ft, "another rank left the case");
 	}
-	/* Reads have no buffer to give back, and are as long as ever. */
+	/* Reads have no buffer to return, so their length is not limited. */
 	for (call = FT_READ; call < FT_RMA_CALLS; call++) {
 		struct ft_rma r;
 
@@ -482,7 +483,7 @@ static int inject_atomics(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* More than inject_size: refused at once, and nothing is done. */
+/* Longer than inject_size: refused at once, and nothing is done. */
 static int inject_too_much(struct ft *ft, const struct ft_case *c)
 {
 	size_t len = ft->o.info->tx_attr->inject_size + 1;
@@ -491,7 +492,7 @@ static int inject_too_much(struct ft *ft, const struct ft_case *c)
 	ssize_t ret;
 
 	(void)c;
-	ft_known(ft, NULL, "more than inject_size is taken");
+	ft_known(ft, NULL, "more than inject_size is accepted");
 	memset(ft_mem.target, 0, len);
 	for (tagged = 0; tagged < 2; tagged++)
 	for (call = 0; call < FT_SEND_CALLS; call++) {
@@ -520,7 +521,7 @@ static int inject_too_much(struct ft *ft, const struct ft_case *c)
 		return ft_fail(ft, "another rank left the case");
 	FT_CHECK(ft, pattern_is_filled(ft_mem.target, len, 0) < 0,
 		 "something was written");
-	/* Flags of a call stand in for the defaults. */
+	/* Flags of a call replace the defaults. */
 	{
 		struct ft_op *tx = ft_op_new(ft), *rx = ft_op_new(ft);
 		struct ft_msg m = {
@@ -542,7 +543,7 @@ static int inject_too_much(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* What fi_getinfo has taken, fi_enable has to take. */
+/* What fi_getinfo accepts, fi_enable must accept. */
 static int inject_opens(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_cfg cfg = { .tx_op_flags = c->a };
@@ -562,7 +563,7 @@ static int inject_opens(struct ft *ft, const struct ft_case *c)
 	return ft_objs_close(ft, &o) ? FT_FAIL : FT_PASS;
 }
 
-/* Only what asks for a completion has one, also when it is injected. */
+/* Only an operation that asks for a completion has one, also when it is injected. */
 static int inject_quiet(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *tx = ft_op_new(ft), *rx = ft_op_new(ft);

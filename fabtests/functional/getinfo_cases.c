@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The cases of getinfo_test. */
+/* The cases of getinfo_test.c. */
 #include "getinfo_test.h"
 
 #include <pthread.h>
@@ -15,7 +15,7 @@
 #include <rdma/fi_tagged.h>
 
 #define API		FI_VERSION(2, 1)
-/* libfabric's own names warn. */
+/* The compiler warns at libfabric's own name (deprecated). */
 #define MR_BASIC	(1 << 0)
 #define MR_SCALABLE	(1 << 1)
 #define LINKS(text)	"FI_LNX_PROV_LINKS=" text
@@ -42,7 +42,7 @@ const char *gi_make_net(void)
 	return NULL;
 }
 
-/* Ours: the library has an lnx too, with a version near its own. */
+/* Our module: the library may have a built-in lnx, with a version near its own. */
 static bool is_lnx(const struct fi_info *info)
 {
 	return !strcmp(info->fabric_attr->prov_name, "lnx") &&
@@ -90,7 +90,7 @@ static const char *domains(const struct fi_info *list)
 				should);				\
 	} while (0)
 
-/* ---- asked, or not asked ---- */
+/* ---- when lnx is asked for, and when not ---- */
 
 static void run_asked_by_hint(void)
 {
@@ -144,7 +144,7 @@ static void run_other_provider(void)
 	fi_freeinfo(hints);
 }
 
-/* Any link may be named where the variable does not say which. */
+/* Any link may be named if FI_LNX_LINKS does not say which ones. */
 static void run_domain_is_a_link(void)
 {
 	struct fi_info *hints = new_hints(), *list;
@@ -160,7 +160,7 @@ static void run_nothing(void)
 {
 	struct fi_info *hints = new_hints(), *list;
 
-	/* Twice: what is wrong is said once. */
+	/* Asked twice: an error is reported once. */
 	CHECK_INT(query(hints, &list), -FI_ENODATA);
 	CHECK(!list);
 	CHECK_INT(query(hints, &list), -FI_ENODATA);
@@ -185,7 +185,7 @@ static void run_bad_domain_named(void)
 	fi_freeinfo(hints);
 }
 
-/* The link that nobody wrote is what there is: nothing of it is missing. */
+/* The default link has all rails that exist; a missing network is no error. */
 static void run_no_network(void)
 {
 	struct fi_info *hints = new_hints(), *list;
@@ -246,7 +246,7 @@ static void run_attributes(void)
 		CHECK(!memcmp(copy, "LNXA", 4));
 	}
 	CHECK_INT(i->ep_attr->type, FI_EP_RDM);
-	/* Nobody else's protocol: the library's lnx speaks another one. */
+	/* A protocol of our own: libfabric's built-in lnx speaks another one. */
 	CHECK(i->ep_attr->protocol & 0x80000000U);
 	CHECK(i->ep_attr->max_msg_size >= 1ULL << 32);
 	CHECK(i->ep_attr->mem_tag_format == 0xaaaaaaaaaaaaaaaaULL);
@@ -289,7 +289,7 @@ static void run_shm_only(void)
 	fi_freeinfo(hints);
 }
 
-/* Primary capabilities and their modifiers come only as far as asked for. */
+/* Primary capabilities and their modifiers are returned only if requested. */
 static void run_caps(void)
 {
 	static const struct {
@@ -326,7 +326,7 @@ static void run_caps(void)
 
 /* ---- hints one by one ---- */
 
-/* SET changes hints->x; what must come back is checked for those taken. */
+/* HINT changes new hints and checks that fi_getinfo takes or refuses them. */
 enum verdict { TAKEN, REFUSED };
 static void hint_is(const char *what, struct fi_info *hints,
 		    enum verdict should)
@@ -347,7 +347,7 @@ static void hint_is(const char *what, struct fi_info *hints,
 		fi_freeinfo(h);						\
 	} while (0)
 
-/* The attribute that came back for a hint. */
+/* The attribute that is returned for a hint. */
 #define RETURNS(field, should, ...)					\
 	do {								\
 		struct fi_info *h = new_hints(), *i;			\
@@ -447,7 +447,7 @@ static void run_hints(void)
 	RETURNS(domain_attr->mr_mode, 0, h->domain_attr->mr_mode =
 		FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED |
 		FI_MR_PROV_KEY | FI_MR_ENDPOINT);
-	/* More than is needed is no reason to need it. */
+	/* A bit that we do not need is not made a requirement. */
 	RETURNS(domain_attr->mr_mode, 0,
 		h->domain_attr->mr_mode = FI_MR_VIRT_ADDR);
 	RETURNS(domain_attr->mr_mode, 0,
@@ -471,7 +471,8 @@ static void run_hints(void)
 	HINT(REFUSED, h->dest_addr = calloc(1, 64), h->dest_addrlen = 64);
 }
 
-/* The rails see what the application does, and only shm takes our keys then. */
+/* The rails get the application's own operations, and only shm accepts our keys
+ * then. */
 static void run_no_srq(void)
 {
 	RETURNS(domain_attr->mr_mode, 0, h->caps = FI_MSG);
@@ -494,7 +495,7 @@ static void run_no_thread(void)
 
 static void run_versions(void)
 {
-	/* As shm and tcp;ofi_rxm answer. */
+	/* The answers of shm and tcp;ofi_rxm. */
 	static const struct { uint32_t api; int ask, mr_mode; } row[] = {
 		{ FI_VERSION(1, 4), 0, MR_BASIC },
 		{ FI_VERSION(1, 4), MR_BASIC, MR_BASIC },
@@ -525,7 +526,7 @@ static void run_versions(void)
 	fi_freeinfo(hints);
 }
 
-/* What getinfo says must be good hints for getinfo. */
+/* The result of fi_getinfo must be valid hints for fi_getinfo. */
 static void run_own_result(void)
 {
 	struct fi_info *hints = new_hints(), *first, *again;
@@ -551,7 +552,7 @@ static void run_own_result(void)
 	fi_freeinfo(hints);
 }
 
-/* One capability alone comes back, in each attribute that has it. */
+/* One capability alone is returned in each attribute that has it. */
 static void run_caps_alone(void)
 {
 	static const struct { uint64_t cap, tx, rx, dom; } row[] = {
@@ -595,7 +596,7 @@ static void run_caps_alone(void)
 	fi_freeinfo(hints);
 }
 
-/* ---- every provider there is ---- */
+/* ---- every provider that there is ---- */
 
 struct side {
 	struct fid_domain *domain;
@@ -634,8 +635,8 @@ static void close_side(struct side *s)
 		CHECK_INT(fi_close(&s->domain->fid), 0);
 }
 
-/* Two endpoints of this process: small and large messages arrive.  A link that hangs is
- * ended by the guard of the case. */
+/* Two endpoints of this process exchange small and large messages.  A link that
+ * hangs is ended by the guard of the case. */
 static void talk(const char *link, struct fi_info *info)
 {
 	static char in[200000], out[200000];
@@ -687,10 +688,10 @@ out:
 		CHECK_INT(fi_close(&fabric->fid), 0);
 }
 
-/* Each is either a link that works, or refused with a reason. */
+/* Each is either a link that works, or is refused with a reason. */
 static void run_every_provider(void)
 {
-	/* A domain has to be named, and over what others can be layered. */
+	/* Some need the name of a domain, or of a provider layered over them. */
 	static const char *const form[] = {
 		"", ":lo", ";ofi_rxm:lo", ";ofi_rxd:lo",
 	};
@@ -709,7 +710,7 @@ static void run_every_provider(void)
 		free(hints->domain_attr->name);
 		hints->domain_attr->name = strdup(name);
 		ret = query(hints, &list);
-		/* "lnx" cannot be read as a link at all. */
+		/* "lnx" cannot be parsed as a link at all. */
 		CHECK(!ret || ret == -FI_ENODATA || !strncmp(name, "lnx", 3));
 		printf("# link %s: %s\n", name, fi_strerror(-ret));
 		if (ret)
@@ -724,7 +725,7 @@ static void run_every_provider(void)
 	fi_freeinfo(hints);
 }
 
-/* ---- what known applications ask ---- */
+/* ---- what known applications ask for ---- */
 
 static struct fi_info *mpi_hints(uint64_t caps)
 {
@@ -798,8 +799,8 @@ static void run_all_domains(void)
 	struct fi_info *hints = new_hints(), *list;
 
 	CHECK_INT(query(hints, &list), 0);
-	/* No lo, no r3, one entry per interface whatever its addresses; the
-	 * order among them is the core's. */
+	/* No lo, no r3, and one entry per interface, however many addresses it
+	 * has.  The core determines their order. */
 	CHECK(list && list->next && list->next->next);
 	for (struct fi_info *i = list; i; i = i->next) {
 		CHECK(!strstr(i->domain_attr->name, "lo"));
@@ -834,8 +835,8 @@ static void run_order(void)
 	fi_freeinfo(hints);
 }
 
-/* The first one is of fabric "lnx", each other one of its own, for Open MPI; an entry
- * can be had again by its names. */
+/* The first entry is of fabric "lnx", every other one of a fabric of its own,
+ * for Open MPI.  An entry's names, as hints, give the same entry again. */
 static void run_fabrics(void)
 {
 	struct fi_info *hints = new_hints(), *list, *i, *again;
@@ -860,7 +861,8 @@ static void run_fabrics(void)
 		fi_freeinfo(again);
 	}
 	CHECK(n > 2);
-	/* By the first name alone the first one, and none by another's. */
+	/* The first name alone gives the first entry; another entry's name
+	 * gives none. */
 	free(hints->domain_attr->name);
 	hints->domain_attr->name = NULL;
 	free(hints->fabric_attr->name);
@@ -921,7 +923,7 @@ static void run_source(void)
 	source_is("127.0.0.1", FI_SOURCE, "");
 	source_is("10.77.77.77", FI_SOURCE, "");
 	source_is("no address", FI_SOURCE | FI_NUMERICHOST, "");
-	/* Of a peer: not used. */
+	/* Address of a peer: not used. */
 	source_is("10.77.77.77", 0, "shm+tcp:r0,r1 shm+tcp:r0 shm+tcp:r1");
 }
 
@@ -935,7 +937,8 @@ static void run_no_shm(void)
 	fi_freeinfo(hints);
 }
 
-/* The name says what the endpoint would be made of: it is not given to less. */
+/* The name stands for the rails that the endpoint would have: fewer rails
+ * cannot use it. */
 static void run_no_shm_named(void)
 {
 	struct fi_info *hints = new_hints(), *list;
@@ -1032,7 +1035,7 @@ static void run_threads(void)
 	}
 }
 
-/* Asked with an old API, as a pretended old library knows no newer one. */
+/* Asked with an old API, because a pretended old library knows no newer one. */
 static void run_other_version(void)
 {
 	struct fi_info *hints = new_hints(), *list = NULL;
@@ -1190,7 +1193,7 @@ const struct gi_case gi_cases[] = {
 	  { "FI_LNX_RETRY_COUNT=3", "FI_LNX_HEALTH_SENSITIVITY" }, 0 },
 	{ "bad_fault", { LO, "FI_LNX_FAULT=explode" }, run_nothing, 1,
 	  { "FI_LNX_FAULT=\"explode\", character 1" }, 0 },
-	/* An application's mistake is the application's to report. */
+	/* An application's mistake: the application reports it. */
 	{ "bad_domain_named", { 0 }, run_bad_domain_named, 1,
 	  { "no domain \"nosuch\"" }, GI_LOG_ONLY },
 	{ "no_network", { "FI_PROVIDER=lnx" }, run_no_network, 0, { 0 },
@@ -1199,8 +1202,8 @@ const struct gi_case gi_cases[] = {
 	{ "threads", { LO }, run_threads, 0, { 0 }, 0 },
 	{ "library_too_old", { LO, "TEST_FI_VERSION=2.0" }, run_other_version,
 	  1, { "built for libfabric", "loaded into 2.0" }, 0 },
-	/* Newer than known: taken for the newest layout, which a library up
-	 * to 2.2 has not. */
+	/* Newer than known: handled as the newest layout, which a library up to
+	 * 2.2 lacks. */
 	{ "library_too_new", { LO, "TEST_FI_VERSION=3.4" }, run_too_new, 1,
 	  { "built for libfabric", "loaded into 3.4",
 	       "could not be shown to be the same" }, 0 },

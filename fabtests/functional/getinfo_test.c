@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_getinfo of lnx: which links are offered, under which names and attributes,
- * which hints are honoured or refused, and what is said about mistakes.
+ * which hints are honoured or refused, and which messages mistakes give.
  *
  * libfabric reads its environment once per process, so each case is this
- * program started again with the case's environment; what it and the library
- * say is captured.  A case passes when the child found everything in order and
- * the warnings of lnx are exactly those expected: in the log at level warn; without
+ * program started again with the case's environment; the output of program and
+ * library is captured.  A case passes when the child found no error and the
+ * warnings of lnx are exactly those expected: in the log at level warn; without
  * FI_LOG_LEVEL, as lines on standard error by the first rank of a job, unless
  * FI_LNX_QUIET=1.  The cases themselves are in getinfo_cases.c.
  *
- *	getinfo_test [-v] [NAME...]	LNX_SO=…/liblnx-fi.so in the environment
+ * getinfo_test [-v] [NAME...], with LNX_SO=…/liblnx-fi.so in the environment
  *
  * Prints TAP.  Exit 0 all passed, 1 some failed, 77 nothing to test.
  */
@@ -38,8 +38,8 @@
 int gi_failed;
 
 /*
- * Stands in front of libfabric's own, for cases about other versions: the
- * module asks this to learn what it was loaded into.
+ * Replaces libfabric's function, for cases about other versions: the module
+ * calls it to learn the version of the library that loaded it.
  */
 __attribute__((visibility("default"))) uint32_t fi_version(void)
 {
@@ -97,7 +97,7 @@ static char self[PATH_MAX];
 static char provider_path[PATH_MAX];
 static bool verbose;
 
-/* How a case is run: what is in its environment, and who is to say what is wrong. */
+/* How a case is run: its environment, and where its warnings must appear. */
 struct mode {
 	const char *name;
 	const char *env[3];
@@ -105,7 +105,7 @@ struct mode {
 	bool lines;			/* lines on standard error */
 };
 
-/* From the third on only where there is something to complain of. */
+/* Those from the third on are only used for cases with warnings. */
 static const struct mode modes[] = {
 	{ "log", { "FI_LOG_LEVEL=warn" }, true, false },
 	{ "no log", { 0 }, false, true },
@@ -113,7 +113,7 @@ static const struct mode modes[] = {
 	{ "rank 1", { "PMI_RANK=1", "MPI_LOCALRANKID=0" }, false, false },
 	{ "rank 0", { "OMPI_COMM_WORLD_RANK=0", "SLURM_PROCID=3" }, false,
 	  true },
-	/* What is said while libfabric loads us is in the log even so. */
+	/* A warning while libfabric loads us is in the log in any case. */
 	{ "log of others", { "FI_LOG_LEVEL=warn", "FI_LOG_PROV=tcp" }, true,
 	  true },
 };
@@ -195,7 +195,7 @@ static int count_lines(const char *out)
 	return count;
 }
 
-/* Prints why; true when everything was as the case says. */
+/* Prints why a case failed; true when everything was as the case requires. */
 static bool judge(const struct gi_case *c, const struct mode *m, int status,
 		  const char *out)
 {
@@ -214,7 +214,8 @@ static bool judge(const struct gi_case *c, const struct mode *m, int status,
 		good = false;
 	}
 	if (c->warnings < 0) {
-		/* Any number of them: the text counts, where it is all there. */
+		/* Any number of warnings: their text is checked, where all of
+		 * it is captured. */
 		if (!m->log || m->lines)
 			return good;
 		goto text;
@@ -242,7 +243,7 @@ text:
 	for (int i = 0; i < GI_SAYS_MAX && c->says[i]; i++) {
 		if (strstr(out, c->says[i]))
 			continue;
-		printf("#   nothing said of: %s\n", c->says[i]);
+		printf("#   missing in the output: %s\n", c->says[i]);
 		good = false;
 	}
 	return good;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Between getinfo_test.c (runs cases) and getinfo_cases.c (has them). */
+/* Shared by getinfo_test.c (runs the cases) and getinfo_cases.c (defines them). */
 #ifndef GETINFO_TEST_H
 #define GETINFO_TEST_H
 
@@ -20,11 +20,11 @@ struct gi_case {
 	const char *env[GI_ENV_MAX];	/* "NAME=value" */
 	void (*run)(void);		/* in its own process; or NULL */
 	int warnings;			/* lines that lnx logs at level warn; -1: any */
-	const char *says[GI_SAYS_MAX];	/* each stands in the output */
+	const char *says[GI_SAYS_MAX];	/* texts that the output must contain */
 	unsigned how;			/* GI_* */
 };
 
-/* Ends with a row without name. */
+/* Ends with a row without a name. */
 extern const struct gi_case gi_cases[];
 
 /*

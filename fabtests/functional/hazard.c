@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Helpers of hazards.c, deaf.c and peer_dead.c; see hazard.h. */
 #include "hazard.h"
 
 #include <stdio.h>
@@ -54,7 +55,7 @@ int check(struct ft *ft, const struct ft_op *op, const void *buf, size_t len,
 	return FT_PASS;
 }
 
-double patience(const struct ft *ft)
+double time_limit(const struct ft *ft)
 {
 	double s = ft->run->timeout_s;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What core providers are known to get wrong among living peers, provoked:
- * sends stuck behind a large message nobody receives, both ways at every limit
- * at once, sends inside handlers, calls out of the usual order.
- * prov/lnx/PEERS.md says what each is about; deaf.c and peer_dead.c have peers that
- * do not answer, or leave.
+ * Provokes what core providers are known to get wrong between living peers:
+ * sends stuck behind a large message that is not received, both directions at
+ * every limit at once, sends inside handlers, calls in an unusual order.
+ * prov/lnx/PEERS.md says what each case is about.  deaf.c and peer_dead.c have
+ * peers that do not answer or that die.
  */
 #include "hazard.h"
 
@@ -14,7 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* ---- sends behind an unexpected large one ---- */
+/* ---- sends behind a large unexpected message ---- */
 
 static const size_t behind[] = { 8, 5000, 65536, 0, 20000, 4097, 300, 100000 };
 #define NBEHIND		64
@@ -23,7 +23,7 @@ static const size_t behind[] = { 8, 5000, 65536, 0, 20000, 4097, 300, 100000 };
 #define TAG_B		0xb000u
 
 struct block {
-	size_t size;			/* of the messages nobody receives */
+	size_t size;			/* of the messages that are not received */
 	int n;				/* how many of them */
 	bool tagged;
 };
@@ -38,7 +38,7 @@ static struct block block_of(const struct ft_case *c)
 	return b;
 }
 
-/* The messages that come behind: tagged, whatever those in front are. */
+/* The messages that follow: tagged, whatever the ones in front are. */
 static int behind_recv(struct ft *ft, struct ft_op **op)
 {
 	int i;
@@ -61,7 +61,7 @@ static int behind_check(struct ft *ft, struct ft_op **op)
 	return FT_PASS;
 }
 
-/* Receive at last what was in the way: it must be there, and whole. */
+/* Now receive the message in front: it must have arrived whole. */
 static int front_recv(struct ft *ft, const struct block *b)
 {
 	int i;
@@ -72,7 +72,7 @@ static int front_recv(struct ft *ft, const struct block *b)
 					at, b->size);
 
 		FT_CHECK(ft, op, "receive not posted");
-		FT_TRY(all_done(ft, &op, 1, "receives of what was in front"));
+		FT_TRY(all_done(ft, &op, 1, "receives of the messages in front"));
 		FT_TRY(check(ft, op, at, b->size, 0, (uint64_t)i));
 	}
 	return FT_PASS;
@@ -85,22 +85,22 @@ static int front_send(struct ft *ft, const struct block *b, struct ft_op **a,
 
 	for (i = 0; i < b->n; i++) {
 		a[i] = put(ft, b->tagged, 1, TAG_A, (uint64_t)i, b->size);
-		FT_CHECK(ft, a[i], "unexpected send %d not taken", i);
+		FT_CHECK(ft, a[i], "unexpected send %d was refused", i);
 	}
-	/* They arrive, and are known to be unexpected. */
+	/* They arrive and are found to be unexpected. */
 	ft_linger(ft, 0.005);
 	for (i = 0; i < NBEHIND; i++) {
 		op[i] = put(ft, true, 1, TAG_B + (unsigned)i, (uint64_t)i,
 			    behind[i % 8]);
-		FT_CHECK(ft, op[i], "send %d behind it not taken", i);
+		FT_CHECK(ft, op[i], "send %d behind it was refused", i);
 	}
 	return FT_PASS;
 }
 
 /*
- * Rank 0 sends to rank 1 what is not received, and then what is: that must get
- * through and complete on both sides meanwhile.  The barrier is behind it, so
- * nobody is helped by the receives of the first ones.
+ * Rank 0 sends messages to rank 1 that are not received, then others that are:
+ * these must arrive and complete on both sides meanwhile.  The barrier comes
+ * after them, so the receives of the first messages cannot help.
  */
 static int blocked(struct ft *ft, const struct ft_case *c)
 {
@@ -108,7 +108,7 @@ static int blocked(struct ft *ft, const struct ft_case *c)
 	static struct ft_op *a[2048], *op[NBEHIND];
 	int left;
 
-	ft_known(ft, NULL, "a message that nobody receives blocks later ones");
+	ft_known(ft, NULL, "a message that is not received blocks later ones");
 	if (b.n > 1000 && !ft_is_bare(ft, "lnx"))
 		return ft_skip(ft, "bare providers block behind the first");
 	prepare(ft, (size_t)NBEHIND * BEHIND_MAX + SLOT);
@@ -117,9 +117,9 @@ static int blocked(struct ft *ft, const struct ft_case *c)
 	ft_barrier(ft);
 	if (!ft->rank)
 		FT_TRY(front_send(ft, &b, a, op));
-	left = missing(ft, op, NBEHIND, patience(ft));
+	left = missing(ft, op, NBEHIND, time_limit(ft));
 	ft_barrier(ft);
-	/* Once the way is free everything must end, late or not. */
+	/* When the first messages are received, everything must end, late or not. */
 	if (ft->rank) {
 		FT_TRY(front_recv(ft, &b));
 		FT_TRY(all_done(ft, op, NBEHIND, "receives"));
@@ -134,7 +134,7 @@ static int blocked(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* ---- every limit, both ways at once ---- */
+/* ---- every limit, both directions at once ---- */
 
 static const size_t limits[] = {
 	0, 1, 63, 64, 65, 127, 128, 129, 191, 192, 193, 256, 1984, 1985, 4032,
@@ -152,7 +152,7 @@ static int both_ways(struct ft *ft, const struct ft_case *c)
 
 	if (late && !ft_is_bare(ft, "lnx"))
 		return ft_skip(ft, "bare providers block behind a message that "
-			       "nobody receives");
+			       "is not received");
 	prepare(ft, (size_t)NLIMITS * SLOT);
 	for (round = 0; round < (ft->run->quick ? 2 : 10); round++) {
 		for (k = 0; k < 2; k++) {
@@ -185,7 +185,7 @@ static int both_ways(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* ---- to oneself, large, and not expected ---- */
+/* ---- to itself, large and unexpected ---- */
 
 static int to_self(struct ft *ft, const struct ft_case *c)
 {
@@ -196,29 +196,29 @@ static int to_self(struct ft *ft, const struct ft_case *c)
 
 	(void)c;
 	if (!ft_is_bare(ft, "lnx"))
-		return ft_skip(ft, "not asked of bare providers");
+		return ft_skip(ft, "not required of bare providers");
 	prepare(ft, (size_t)N * SLOT);
 	for (i = 0; i < N; i++) {
 		tx[i] = put(ft, true, ft->rank, (uint64_t)i, (uint64_t)i,
 			    sizes[i]);
 		FT_CHECK(ft, tx[i], "send not taken");
 	}
-	/* Nothing is received yet, and all is sent. */
-	FT_TRY(all_done(ft, tx, N, "sends to oneself"));
+	/* All is sent although nothing is received yet. */
+	FT_TRY(all_done(ft, tx, N, "sends to itself"));
 	for (k = 0; k < N; k++) {
 		i = (k * 5 + 2) % N;
 		rx[i] = post(ft, true, k % 2 ? ft->rank : -1, (uint64_t)i,
 			     ins + (size_t)i * SLOT, sizes[i]);
 		FT_CHECK(ft, rx[i], "receive not posted");
 	}
-	FT_TRY(all_done(ft, rx, N, "receives from oneself"));
+	FT_TRY(all_done(ft, rx, N, "receives from itself"));
 	for (i = 0; i < N; i++)
 		FT_TRY(check(ft, rx[i], ins + (size_t)i * SLOT, sizes[i],
 			     ft->rank, (uint64_t)i));
 	return FT_PASS;
 }
 
-/* ---- no bytes, and no buffer either ---- */
+/* ---- no bytes and no buffer ---- */
 
 static int empty(struct ft *ft, const struct ft_case *c)
 {
@@ -254,7 +254,7 @@ static int empty(struct ft *ft, const struct ft_case *c)
 			FT_CALL(ft, ft_send(ft, op[i], &m));
 			continue;
 		}
-		t.context = op[i];	/* not even a piece */
+		t.context = op[i];	/* not even one iovec */
 		do {
 			ret = fi_tsendmsg(ft->o.ep, &t, FI_REMOTE_CQ_DATA |
 					  FI_COMPLETION);
@@ -278,10 +278,10 @@ static int empty(struct ft *ft, const struct ft_case *c)
 /* ---- sends from inside completion handlers ---- */
 
 /*
- * Many exchanges at once, each going on from the handler of its last
- * completion, which may run inside a send of another one: sends nest in
- * progress, progress in sends that are told to try again, and completions come
- * before the call that started them has returned.
+ * Many exchanges at once.  Each continues in the handler of its last
+ * completion, which may run inside a send of another exchange.  So sends nest
+ * in progress, progress nests in sends that return -FI_EAGAIN, and completions
+ * come before the call that started them has returned.
  */
 struct lane {
 	struct ft_op *tx, *rx;
@@ -360,7 +360,7 @@ static int nested(struct ft *ft, const struct ft_case *c)
 	while (storm.running && !storm.err && ft_now() < end)
 		ft_progress(ft);
 	if (storm.err == 1)
-		return FT_FAIL;		/* check() said why */
+		return FT_FAIL;		/* check() has set the reason */
 	FT_CHECK(ft, !storm.err, "%s not taken", storm.err == 2 ? "receive" :
 		 "send");
 	FT_CHECK(ft, !storm.running, "%u of %u exchanges did not end",
@@ -371,7 +371,7 @@ static int nested(struct ft *ft, const struct ft_case *c)
 
 /* ---- addresses before endpoints ---- */
 
-/* What fi_enable is called with: an AV that knows the peer already. */
+/* Called before fi_enable: the AV knows the peer already. */
 static int open_late(struct ft *ft, const struct ft_cfg *cfg, struct ft_objs *o,
 		     const void *peer, fi_addr_t *addr, bool bound)
 {
@@ -468,10 +468,10 @@ static int insert_first(struct ft *ft, const struct ft_case *c)
 /* ---- a sender that is not in the AV ---- */
 
 /*
- * Rank 1 is unknown to rank 0, which asked for sources: its large message
- * cannot be given to a directed receive yet.  Its other ones must get through.
+ * Rank 1 is unknown to rank 0, which asked for sources, so its large message
+ * cannot match a directed receive yet.  Its other messages must arrive.
  */
-static int stranger_run(struct ft *ft)
+static int unknown_sender_run(struct ft *ft)
 {
 	struct { uint64_t len; unsigned char name[FT_NAME_MAX]; } mine, all[2];
 	struct ft_op *front, *op[NBEHIND];
@@ -497,7 +497,7 @@ static int stranger_run(struct ft *ft)
 			     ins + (size_t)i * BEHIND_MAX, BEHIND_MAX);
 		FT_CHECK(ft, op[i], "operation %d not started", i);
 	}
-	left = missing(ft, op, NBEHIND, patience(ft));
+	left = missing(ft, op, NBEHIND, time_limit(ft));
 	ft_barrier(ft);
 	if (!ft->rank) {
 		front = post(ft, true, -1, TAG_A, ins + (size_t)NBEHIND *
@@ -520,14 +520,14 @@ static int stranger(struct ft *ft, const struct ft_case *c)
 	struct ft_cfg cfg = c->cfg;
 	int ret;
 
-	ft_known(ft, NULL, "a message that nobody receives blocks later ones");
+	ft_known(ft, NULL, "a message that is not received blocks later ones");
 	cfg.alone = false;
 	if (ft_objs_open(ft, &cfg, &ft->o))
 		return FT_FAIL;
 	ft_ops_drop(ft);
 	ft->cfg = cfg;
 	ft->open = true;
-	ret = stranger_run(ft);
+	ret = unknown_sender_run(ft);
 	ft_barrier(ft);
 	if (ft_close(ft) && ret == FT_PASS)
 		return FT_FAIL;
@@ -535,7 +535,7 @@ static int stranger(struct ft *ft, const struct ft_case *c)
 	return ret;
 }
 
-/* ---- more local peers than shared memory takes ---- */
+/* ---- more local peers than shared memory has room for ---- */
 
 #define CROWD		280
 
@@ -563,7 +563,7 @@ static int crowd_open(struct ft *ft, struct fid_ep **ep,
 	return FT_PASS;
 }
 
-/* Rank 1 is CROWD endpoints; rank 0 talks with every one of them. */
+/* Rank 1 has CROWD endpoints; rank 0 exchanges messages with each of them. */
 static int crowd_talk(struct ft *ft, struct fid_ep **ep,
 		      const struct crowd_name *name)
 {
@@ -627,12 +627,12 @@ static int crowd(struct ft *ft, const struct ft_case *c)
 
 	(void)c;
 	if (!ft_is_bare(ft, "lnx") || !links)
-		return ft_skip(ft, "not asked of bare providers");
+		return ft_skip(ft, "not required of bare providers");
 	if (strstr(links, "rxm"))
 		return ft_skip(ft, "%d endpoints of tcp;ofi_rxm take too much "
 			       "memory", CROWD);
 	if (!strncmp(links, "shm", 3) && !strchr(links, '+'))
-		return ft_skip(ft, "shared memory alone takes 256 peers");
+		return ft_skip(ft, "shared memory alone has room for 256 peers");
 	if (!getrlimit(RLIMIT_NOFILE, &fds)) {
 		fds.rlim_cur = fds.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &fds);
@@ -656,22 +656,22 @@ static int crowd(struct ft *ft, const struct ft_case *c)
 	return ret;
 }
 
-/* ---- more local peers than shared memory takes, one after the other ---- */
+/* ---- more local peers than shared memory has room for, one after the other ---- */
 
 #define VISITS		300
 
-/* Rank 1 is a new endpoint each time; rank 0 forgets those who have left. */
+/* Rank 1 is a new endpoint each time; rank 0 removes those that have closed. */
 static int visit(struct ft *ft, struct crowd_name *name, int i)
 {
 	struct crowd_name both[2];
 	struct ft_op *op[2];
-	fi_addr_t who = 0;
+	fi_addr_t peer = 0;
 	int k;
 
 	FT_CHECK(ft, !oob_allgather(&ft->oob, name, both, sizeof(*name)),
 		 "lost the other rank");
 	if (!ft->rank)
-		FT_CHECK(ft, fi_av_insert(ft->o.av, both[1].name, 1, &who, 0,
+		FT_CHECK(ft, fi_av_insert(ft->o.av, both[1].name, 1, &peer, 0,
 					  NULL) == 1, "visitor %d not inserted",
 			 i);
 	for (k = 0; k < 2; k++) {
@@ -685,11 +685,11 @@ static int visit(struct ft *ft, struct crowd_name *name, int i)
 	for (k = 0; k < 2 && !ft->rank; k++) {
 		FT_TRY(check(ft, op[k], ins + k * SLOT, k ? 20000 : 8, 1,
 			     (uint64_t)i + k));
-		FT_CHECK(ft, op[k]->src == who, "visit %d: source %lld, not "
-			 "%lld", i, (long long)op[k]->src, (long long)who);
+		FT_CHECK(ft, op[k]->src == peer, "visit %d: source %lld, not "
+			 "%lld", i, (long long)op[k]->src, (long long)peer);
 	}
 	if (!ft->rank)
-		FT_CALL(ft, fi_av_remove(ft->o.av, &who, 1, 0));
+		FT_CALL(ft, fi_av_remove(ft->o.av, &peer, 1, 0));
 	ft_ops_drop(ft);
 	return FT_PASS;
 }
@@ -702,10 +702,10 @@ static int visits(struct ft *ft, const struct ft_case *c)
 
 	(void)c;
 	if (!ft_is_bare(ft, "lnx"))
-		return ft_skip(ft, "not asked of bare providers");
+		return ft_skip(ft, "not required of bare providers");
 	if (ft_lnx_over_shm(ft) && !all_read_memory(ft))
-		return ft_skip(ft, "places of those who have left are only "
-			       "given again where memory can be read");
+		return ft_skip(ft, "slots of peers that have closed are only "
+			       "reused where memory can be read");
 	prepare(ft, 2 * SLOT);
 	for (i = 0; i < VISITS && ret == FT_PASS; i++) {
 		struct fid_ep *ep = NULL;
@@ -719,16 +719,16 @@ static int visits(struct ft *ft, const struct ft_case *c)
 		ft->o.ep = mine;
 		if (ep)
 			fi_close(&ep->fid);
-		/* Only when he has left. */
+		/* Only when the peer has closed. */
 		if (ft_barrier(ft))
 			break;
 	}
 	return ret;
 }
 
-/* ---- as long as what lnx says to itself ---- */
+/* ---- messages as long as lnx's own control messages ---- */
 
-/* Messages of a few lengths around it, with others between, in order. */
+/* Messages of about that length, with others between them, in order. */
 static int notes(struct ft *ft, const struct ft_case *c)
 {
 	static const size_t sizes[] = { 137, 65536, 136, 137, 8, 137, 5000,

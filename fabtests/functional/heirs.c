@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A process is killed that has started another, which lives on and might hold its
- * sockets, so that the kernel answers for the dead: what is sent to it ends, once, with
- * one error.  A program that was executed has none of its sockets; a process that was
- * forked has them all, and FI_LNX_STALL_TIMEOUT ends it.  man/fi_lnx.7, FAILURES.
+ * A process is killed whose child process lives on and may hold its sockets, so
+ * that the kernel still answers for the dead process.  What is sent to it must
+ * end, once, with one error.  A child that executed another program has none of
+ * its sockets.  A child that was only forked has all of them, and
+ * FI_LNX_STALL_TIMEOUT ends the sends.  man/fi_lnx.7, FAILURES.
  */
 #include "victim.h"
 
@@ -18,7 +19,7 @@
 #define N		12
 #define TRANSACTION_MS	"1000"
 #define STALL_S		"3"
-#define LATER_S		0.5		/* for connections to be seen */
+#define LATER_S		0.5		/* until connections show in /proc */
 
 enum { FORKED, EXECUTED };
 
@@ -26,7 +27,7 @@ static const size_t sizes[] = { 8, 300000, 5000, 0 };
 static pid_t *heir;			/* shared */
 static int kind;
 
-/* In the process that will be killed. */
+/* Runs in the process that will be killed. */
 static int start_heir(struct ft *ft)
 {
 	pid_t pid;
@@ -45,7 +46,7 @@ static int start_heir(struct ft *ft)
 		pause();
 }
 
-/* Does the heir have sockets of the network? */
+/* The number of network sockets that the child has. */
 static int sockets(pid_t pid)
 {
 	char path[64], to[64];
@@ -64,7 +65,7 @@ static int sockets(pid_t pid)
 	return n;
 }
 
-/* Until the program runs: before that it is a copy of its parent. */
+/* Wait until the program runs: before that it is a copy of its parent. */
 static int executed(struct ft *ft)
 {
 	double end = ft_now() + ft->run->timeout_s;
@@ -89,12 +90,13 @@ static int heirs(struct ft *ft, const struct ft_case *c, struct victim *v)
 	int i, n = 0;
 
 	kind = (int)c->a;
-	prepare(ft, 0);			/* before the fork: same places */
+	prepare(ft, 0);			/* before the fork, so that addresses are the
+					 * same */
 	FT_TRY(victim_start(ft, v, &cfg, start_heir));
 	FT_TRY(victim_ready(ft, v, false));
 	if (kind == EXECUTED) {
 		FT_TRY(executed(ft));
-		/* What programs of tests talk over is one of ours. */
+		/* One socket is the test programs' own (out-of-band). */
 		FT_CHECK(ft, sockets(*heir) <= sockets(v->pid) - 2 ||
 			 !getenv("FI_LNX_PROV_LINKS") ||
 			 !strstr(getenv("FI_LNX_PROV_LINKS"), "tcp"),
@@ -152,7 +154,7 @@ static int dead(struct ft *ft, const struct ft_case *c)
 			ret = FT_FAIL;
 		ft_ops_drop(ft);
 	}
-	/* Rank 1 takes no part in that, and waits here. */
+	/* Rank 1 does not take part in that; it waits here. */
 	FT_CHECK(ft, !oob_allgather(&ft->oob, &ret, all, sizeof(ret)), "lost a "
 		 "rank");
 	return ret;

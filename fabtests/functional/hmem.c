@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_HMEM, with the only memory that every machine has: FI_HMEM_SYSTEM.  Buffers are
- * registered by fi_mr_regattr with their iface, and every operation has descriptors.
+ * FI_HMEM with FI_HMEM_SYSTEM, the only memory that every machine has.  Buffers
+ * are registered by fi_mr_regattr with their iface, and every operation has
+ * descriptors.
  */
 #include "../common/rma.h"
 
@@ -50,7 +51,7 @@ static int with_memory(struct ft *ft, const struct ft_case *c)
 	return ret == FT_PASS ? late : ret;
 }
 
-/* sendmsg and recvmsg in two pieces, with a descriptor for each. */
+/* fi_sendmsg and fi_recvmsg in two pieces, with a descriptor for each. */
 static int messages(struct ft *ft, const struct ft_case *c)
 {
 	static const size_t sizes[] = { 8, 500, 4096, 20000, BYTES };
@@ -79,7 +80,7 @@ static int messages(struct ft *ft, const struct ft_case *c)
 		t.addr = m.addr = ft->addr[!ft->rank];
 		if (ft->rank) {
 			pattern_fill(out, sizes[i], ft->run->seed, 1, i);
-			/* b: the message is there before its receive. */
+			/* b: the message arrives before its receive is posted. */
 			if (!c->b && ft_barrier(ft))
 				return FT_FAIL;
 		} else {
@@ -111,7 +112,7 @@ static int messages(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Every spelling that takes a descriptor, to and from the other rank's memory. */
+/* Every form of call that takes a descriptor, to and from the other rank's memory. */
 static int rma(struct ft *ft, const struct ft_case *c)
 {
 	static const int calls[] = {
@@ -133,7 +134,7 @@ static int rma(struct ft *ft, const struct ft_case *c)
 		r.flags = read ? 0 : FI_DELIVERY_COMPLETE;
 		FT_CALL(ft, ft_rma(ft, op, &r));
 		FT_DONE(ft, op);
-		/* Both ways at once: the target may have to look. */
+		/* Both directions at once: the target may have to make progress. */
 		ft_linger(ft, 0.02);
 		FT_TRY(ft_barrier(ft) ? FT_FAIL : FT_PASS);
 		ft_linger(ft, 0.02);
@@ -144,7 +145,7 @@ static int rma(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* What the library was not built for cannot be registered: no device here. */
+/* Memory of a device that does not exist here cannot be registered. */
 static int no_device(struct ft *ft, const struct ft_case *c)
 {
 	struct iovec iov = { .iov_base = out, .iov_len = 4096 };
@@ -189,7 +190,8 @@ int main(int argc, char **argv)
 	c->a = BYTES;
 	CASE(rma, "rma-large");
 	CASE(no_device, "no-device");
-	/* Nor where nobody asked for FI_HMEM: it would be taken for the host's. */
+	/* Without FI_HMEM it is refused too: otherwise it would be used as host
+	 * memory. */
 	strcpy(c->name, "no-device-without-hmem");
 	c->cfg.caps = FT_RMA_CAPS;
 	c->cfg.mr_mode = FT_MR_ALL;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The completion level of an endpoint (op_flags of its tx_attr) holds for every call,
- * injects among them, and for its counters: when a counter has counted an operation
- * with FI_DELIVERY_COMPLETE, memory at the target has changed, and its lnx has the
- * message.
+ * The completion level of an endpoint (op_flags of its tx_attr) is used for
+ * every call, also for injects, and for its counters: when a counter has
+ * counted an operation with FI_DELIVERY_COMPLETE, memory at the target has
+ * changed and its lnx has the message.
  *
- * The target is slow on purpose: it sleeps more than it makes progress, and frames
- * between nodes are delayed.  What is counted too early is then seen to be missing.
+ * The target is slow on purpose: it sleeps longer than it makes progress, and
+ * frames between nodes are delayed.  What is counted too early is then found
+ * missing.
  */
 #include "../common/rma.h"
 
@@ -19,7 +20,7 @@
 #define MEM_BYTES	(1 << 16)
 #define SLEEP_US	300
 
-/* Every third frame with data is late, and others overtake it. */
+/* Every third frame with data is delayed, and others overtake it. */
 #define FAULTS		"delay=15ms kind=put,atomic,msg,tag rate=3"
 
 enum { INJECT_WRITE, INJECT_WRITEDATA, WRITE, WRITE_WITH_FLAG, INJECT_ATOMIC,
@@ -33,7 +34,8 @@ static const char *const kind_names[NKINDS] = {
 
 static struct fid_cntr *writes, *sends;
 static uint64_t before;
-static struct ft_op *last;		/* reports, and has not yet; or NULL */
+static struct ft_op *last;		/* reports a completion that is outstanding; or
+					 * NULL */
 
 static bool is_message(int kind)
 {
@@ -84,7 +86,7 @@ static int meet(struct ft *ft)
 	       FT_PASS;
 }
 
-/* Has a rank come to the barrier, as far as one can know without progress? */
+/* Has a rank come to the barrier?  Looks without making progress. */
 static bool called(struct ft *ft)
 {
 	struct pollfd p = {
@@ -94,8 +96,8 @@ static bool called(struct ft *ft)
 	return poll(&p, 1, 0) == 1;
 }
 
-/* Be there when the other rank is, with as little progress as will do, and none
- * between its coming and the return. */
+/* Come to the barrier with as little progress as possible, and with none
+ * between the other rank's arrival and the return. */
 static int wait_deaf(struct ft *ft)
 {
 	void (*idle)(void *) = ft->oob.idle;
@@ -116,7 +118,7 @@ static int wait_deaf(struct ft *ft)
 	return ret;
 }
 
-/* The call as it is; op NULL: it reports nothing. */
+/* The call itself; op NULL: no completion. */
 static int start_rma(struct ft *ft, int kind, struct ft_op *op, void *buf,
 		     size_t len, const struct ft_mr *to, uint64_t off)
 {
@@ -163,7 +165,7 @@ static int start_message(struct ft *ft, int kind, struct ft_op *op, void *buf,
 	return ft_send(ft, op, &m);
 }
 
-/* One operation of that kind of *buf, which injects may have back at once. */
+/* One operation of this kind on *buf; an inject gives the buffer back at once. */
 static int start(struct ft *ft, int kind, void *buf, size_t len, uint64_t off)
 {
 	bool inject = kind == INJECT_WRITE || kind == INJECT_WRITEDATA ||
@@ -208,7 +210,7 @@ static void fill(unsigned char *p, size_t len, uint64_t round)
 		p[i] = (unsigned char)(round * 7 + i * 3 + 1);
 }
 
-/* Nothing here makes progress. */
+/* This makes no progress. */
 static int look(struct ft *ft, int kind, size_t len, uint64_t round)
 {
 	const volatile unsigned char *at = ft_mem.target;
@@ -224,7 +226,7 @@ static int look(struct ft *ft, int kind, size_t len, uint64_t round)
 	}
 	for (i = 0; i < len; i++)
 		FT_CHECK(ft, at[i] == (unsigned char)(round * 7 + i * 3 + 1),
-			 "round %llu: byte %zu of %zu is not there",
+			 "round %llu: byte %zu of %zu is missing",
 			 (unsigned long long)round, i, len);
 	return FT_PASS;
 }
@@ -238,7 +240,7 @@ static int lands(struct ft *ft, const struct ft_case *c)
 	int kind = (int)c->a;
 	size_t max = ft->o.info->tx_attr->inject_size;
 
-	ft_known(ft, NULL, "injects and atomics are complete before that");
+	ft_known(ft, NULL, "injects and atomics complete before delivery");
 	memset(ft_mem.target, 0, MEM_BYTES);
 	for (round = 0; round < rounds; round++) {
 		size_t len = is_atomic(kind) ? 8 : sizes[round % 4];
@@ -269,13 +271,13 @@ static int lands(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* While the target does nothing nothing can be counted.  a: kind */
+/* While the target makes no progress, nothing can be counted.  a: kind */
 static int deaf(struct ft *ft, const struct ft_case *c)
 {
 	int kind = (int)c->a, round;
 	unsigned char buf[64] = { 0 };
 
-	ft_known(ft, NULL, "injects are complete before that");
+	ft_known(ft, NULL, "injects complete before delivery");
 	for (round = 0; round < 3; round++) {
 		struct ft_op *op = ft_op_new(ft);
 		struct ft_msg m = {
@@ -288,7 +290,7 @@ static int deaf(struct ft *ft, const struct ft_case *c)
 			FT_CALL(ft, ft_recv(ft, op, &m));
 		FT_TRY(meet(ft));
 		if (!ft->rank) {
-			/* The first is for the connection. */
+			/* The first round opens the connection. */
 			if (round)
 				usleep(100000);
 			if (is_message(kind))
@@ -311,7 +313,7 @@ static int deaf(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* What the target refuses is an error, of the counter too.  a: kind */
+/* What the target refuses is an error, also of the counter.  a: kind */
 static int refused(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_mr none = ft_mem.tmr;
@@ -341,7 +343,7 @@ static int refused(struct ft *ft, const struct ft_case *c)
 		else if (fi_cq_read(ft->o.cq, &ee, 1) == -FI_EAVAIL)
 			fi_cq_readerr(ft->o.cq, &ee, 0);
 		FT_CHECK(ft, fi_cntr_read(writes) == was, "a write that was "
-			 "refused is counted as a success");
+			 "a refused operation is counted as a success");
 		FT_CHECK(ft, !ft->abandoned && ft_now() < end,
 			 "no error is counted");
 	}
@@ -351,13 +353,13 @@ static int refused(struct ft *ft, const struct ft_case *c)
 	} else {
 		struct fi_cq_err_entry ee = { 0 };
 
-		/* It was reported, or will be. */
+		/* The error was reported, or will be. */
 		if (fi_cq_read(ft->o.cq, &ee, 1) == -FI_EAVAIL)
 			fi_cq_readerr(ft->o.cq, &ee, 0);
 	}
 	FT_CHECK(ft, fi_cntr_readerr(writes) == 1, "%llu errors",
 		 (unsigned long long)fi_cntr_readerr(writes));
-	/* What follows is as it always was. */
+	/* Operations after it work as before. */
 	before = fi_cntr_read(writes);
 	FT_CALL(ft, fi_cntr_seterr(writes, 0));
 	FT_CALL(ft, start_rma(ft, INJECT_WRITE, NULL, buf, 8, &ft_mem.tmr, 0));
@@ -366,7 +368,7 @@ static int refused(struct ft *ft, const struct ft_case *c)
 	return meet(ft);
 }
 
-/* Messages that nobody receives yet hold up nothing. */
+/* Messages that are not received yet delay nothing. */
 static int unmatched(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_rma r;
@@ -398,14 +400,14 @@ static int unmatched(struct ft *ft, const struct ft_case *c)
 	return meet(ft);
 }
 
-/* Many at once: each is counted, in the end, and none twice.  a: kind */
+/* Many at once: each is counted in the end, and none twice.  a: kind */
 static int stream(struct ft *ft, const struct ft_case *c)
 {
 	uint64_t i, n = ft->run->quick ? 2000 : 20000, was;
 	int kind = (int)c->a;
 	double end;
 
-	ft_known(ft, NULL, "injects are complete before that");
+	ft_known(ft, NULL, "injects complete before delivery");
 	memset(ft_mem.target, 0, MEM_BYTES);
 	FT_TRY(meet(ft));
 	was = fi_cntr_read(writes);
@@ -430,7 +432,7 @@ static int stream(struct ft *ft, const struct ft_case *c)
 
 		FT_TRY(wait_deaf(ft));
 		memcpy(&sum, ft_mem.target, sizeof(sum));
-		FT_CHECK(ft, sum == n, "the last of %llu made it %llu",
+		FT_CHECK(ft, sum == n, "after the last of %llu it is %llu",
 			 (unsigned long long)n, (unsigned long long)sum);
 	}
 	return meet(ft);
@@ -460,7 +462,7 @@ int main(int argc, char **argv)
 	c++;								\
 } while (0)
 
-	/* Unless it is said otherwise; links have no such thing inside a node. */
+	/* Unless FI_LNX_FAULT is set.  Links inside a node have no faults. */
 	setenv("FI_LNX_FAULT", FAULTS, 0);
 	for (kind = 0; !is_message(kind); kind++)
 		CASE(lands, false, "lands-%s", kind_names[kind]);

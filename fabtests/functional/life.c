@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Lives of endpoints: to oneself, again and again, two at once, and one that is
- * given far more than it asked for.
+ * Lives of endpoints: one that sends to itself, one opened again and again, two
+ * at once, and one that gets far more messages than it has receives for.
  */
 #include "../common/ft.h"
 
@@ -34,7 +34,7 @@ static int exchange(struct ft *ft, fi_addr_t to, unsigned from, size_t len,
 	FT_DONE(ft, rx);
 	FT_CHECK(ft, rx->len == len && pattern_check(rbuf, len, ft->run->seed,
 						     from, seq) < 0,
-		 "message %llu of %zu bytes came out wrong",
+		 "message %llu of %zu bytes arrived wrong",
 		 (unsigned long long)seq, len);
 	return FT_PASS;
 }
@@ -50,7 +50,7 @@ static int to_self(struct ft *ft, const struct ft_case *c)
 	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		FT_TRY(exchange(ft, ft->addr[ft->rank], (unsigned)ft->rank,
 				sizes[i], i));
-	/* Unexpected as well. */
+	/* The same as unexpected messages. */
 	for (i = 0; i < 3; i++) {
 		struct ft_msg m = {
 			.tagged = true, .addr = ft->addr[ft->rank],
@@ -83,7 +83,7 @@ static int count_fds(void)
 	return n;
 }
 
-/* Files of shared memory in our address space. */
+/* The number of mappings of shared memory files that we have. */
 static int count_maps(void)
 {
 	FILE *f = fopen("/proc/self/maps", "r");
@@ -98,13 +98,13 @@ static int count_maps(void)
 	return n;
 }
 
-/* There with a sanitizer, whose allocator keeps its own books. */
+/* Defined with a sanitizer, whose allocator does not count in mallinfo. */
 size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
 
 /*
- * Bytes in use.  What is resident says little: whether the allocator gives the
- * megabytes of a closed endpoint back, or keeps them for the next one, depends
- * on which small block happens to lie above them.
+ * Bytes in use.  The resident size says little: whether the allocator returns
+ * the megabytes of a closed endpoint, or keeps them for the next one, depends
+ * on which small block is above them.
  */
 static size_t bytes_in_use(void)
 {
@@ -133,7 +133,7 @@ static int some_cycles(struct ft *ft, const struct cycles *cy)
 
 	cfg.alone = false;
 	for (i = cy->from; i < cy->to; i++) {
-		/* One line of defence for the whole loop is too coarse. */
+		/* One guard for the whole loop would find a hang too late. */
 		ft_guard(ft, cy->c->name);
 		if (ft_open(ft, &cfg))
 			return FT_FAIL;
@@ -154,8 +154,8 @@ static void *cycles_thread(void *arg)
 	return NULL;
 }
 
-/* In a thread: what the allocator caches for it, which counts as in use, ends
- * with it. */
+/* Runs in a thread: what the allocator caches for a thread, which counts as in
+ * use, is freed when it ends. */
 static int run_cycles(struct ft *ft, const struct ft_case *c, uint64_t from,
 		      uint64_t to)
 {
@@ -171,16 +171,16 @@ static int run_cycles(struct ft *ft, const struct ft_case *c, uint64_t from,
 }
 
 /*
- * What the core providers lose in a cycle: shm keeps the name of each endpoint
- * until the program ends, tcp forgets a block of 8 bytes when both sides
+ * What the core providers leak in a cycle: shm keeps the name of each endpoint
+ * until the program ends, tcp leaks a block of 8 bytes when both sides
  * connected at once.
  */
 #define SHM_KEEPS_BYTES	288
 #define MAY_GROW_BYTES	48
 
 /*
- * Open, connect, exchange, close, again and again: nothing may be left behind.
- * After a quarter whatever is made once has been made.
+ * Open, connect, exchange, close, again and again: nothing may leak.  After a
+ * quarter of the cycles everything that is allocated once has been.
  */
 static int cycles(struct ft *ft, const struct ft_case *c)
 {
@@ -235,7 +235,7 @@ static int two_endpoints(struct ft *ft, const struct ft_case *c)
 	to[0] = ft->addr[!ft->rank];
 	if (fi_av_insert(ft->o.av, all[!ft->rank].b, 1, &to[1], 0, NULL) != 1)
 		ret = ft_fail(ft, "fi_av_insert failed");
-	/* Each endpoint to each: the receiver tells them apart. */
+	/* Each endpoint to each: the receiver reports the right source. */
 	for (i = 0; i < 4 && ret == FT_PASS; i++) {
 		struct fid_ep *from = i & 1 ? second : first;
 		struct fid_ep *at = i & 2 ? second : first;
@@ -278,8 +278,8 @@ static int two_endpoints(struct ft *ft, const struct ft_case *c)
 }
 
 /*
- * The receiver is not ready for a long time: everything sent must be kept, by
- * one side or the other, and come out in order.
+ * The receiver is not ready for a long time: one side or the other must keep
+ * everything that is sent, and it must arrive in order.
  */
 static int overrun(struct ft *ft, const struct ft_case *c)
 {
@@ -310,7 +310,7 @@ static int overrun(struct ft *ft, const struct ft_case *c)
 			FT_DONE(ft, op[k]);
 		return FT_PASS;
 	}
-	/* Progress makes them unexpected instead of stopping the sender. */
+	/* Progress makes the messages unexpected instead of blocking the sender. */
 	ft_linger(ft, ft->run->quick ? 0.2 : 1);
 	for (i = 0; i < n; i++) {
 		struct ft_msg m = {
@@ -323,13 +323,13 @@ static int overrun(struct ft *ft, const struct ft_case *c)
 		FT_DONE(ft, op[0]);
 		FT_CHECK(ft, op[0]->len == len &&
 			 pattern_check(rbuf, len, ft->run->seed, 1, i) < 0,
-			 "message %llu is not what came out",
+			 "message %llu is not the one that arrived",
 			 (unsigned long long)i);
 	}
 	return FT_PASS;
 }
 
-/* Everything at once, both ways: 50 messages of every size under way. */
+/* Everything at once, in both directions: 50 messages of every size are under way. */
 static int flood(struct ft *ft, const struct ft_case *c)
 {
 	enum { N = 300 };
@@ -383,7 +383,7 @@ static int flood(struct ft *ft, const struct ft_case *c)
 			ret = ft_fail(ft, "message %d is wrong", i);
 	}
 	if (ret != FT_PASS)
-		return ret;	/* buffers may still be in use: leave them */
+		return ret;	/* buffers may still be in use: do not free them */
 	for (i = 0; i < N; i++) {
 		free(in[i]);
 		free(out[i]);

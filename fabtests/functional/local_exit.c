@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A process of this host is killed with large sends to it outstanding, while we poll
- * or sleep: each of them ends, once, with one error; later sends are refused; receives
- * and other peers go on.  man/fi_lnx.7, FAILURES.
+ * A process of this host is killed while large sends to it are outstanding and
+ * we poll or sleep.  Each send ends once, with one error; later sends are
+ * refused; receives and traffic with other peers go on.  man/fi_lnx.7,
+ * FAILURES.
  */
 #include "victim.h"
 
@@ -13,7 +14,7 @@
 #include <unistd.h>
 
 #ifndef SYS_pidfd_open
-#define SYS_pidfd_open	434		/* the same on all machines */
+#define SYS_pidfd_open	434		/* the same on all architectures */
 #endif
 
 #define N		12
@@ -35,14 +36,14 @@ static int take(struct ft *ft, struct ft_op *const *op, ssize_t ret,
 		return FT_PASS;
 	if (ret == -FI_EAVAIL) {
 		FT_CHECK(ft, fi_cq_readerr(ft->o.cq, &ee, 0) == 1, "no error "
-			 "entry behind -FI_EAVAIL");
+			 "entry after -FI_EAVAIL");
 		context = ee.op_context;
 	} else {
 		FT_CHECK(ft, ret == 1, "reading the queue: %zd", ret);
 	}
 	for (i = 0; i < N && op[i] != context; i++)
 		;
-	FT_CHECK(ft, i < N, "a completion of something else");
+	FT_CHECK(ft, i < N, "a completion of another operation");
 	op[i]->done++;
 	op[i]->err = ee.err;
 	op[i]->ee = ee;
@@ -58,7 +59,7 @@ static int ended(struct ft_op *const *op)
 	return n;
 }
 
-/* Sleep until all have ended; ours is the descriptor with FD. */
+/* Sleep until all have ended; FD waits on the descriptor. */
 static int sleep_for(struct ft *ft, struct ft_op *const *op, int how)
 {
 	double end = ft_now() + ft->run->timeout_s;
@@ -88,7 +89,7 @@ static int sleep_for(struct ft *ft, struct ft_op *const *op, int how)
 
 /* ---- afterwards ---- */
 
-/* Receives go on: from ourselves, over the same shared memory. */
+/* Receives go on, also of messages from ourselves over the same shared memory. */
 static int others_go_on(struct ft *ft, struct ft_op *any)
 {
 	struct ft_op *tx;
@@ -96,13 +97,13 @@ static int others_go_on(struct ft *ft, struct ft_op *any)
 	FT_CHECK(ft, fi_av_insert(ft->o.av, ft->o.name, 1, &ft->addr[0], 0,
 				  NULL) == 1, "fi_av_insert failed");
 	tx = put(ft, true, 0, 5, 0, 5000);
-	FT_CHECK(ft, tx, "a send to ourselves is not taken");
+	FT_CHECK(ft, tx, "a send to ourselves is refused");
 	FT_TRY(all_done(ft, &tx, 1, "sends to ourselves"));
-	FT_TRY(all_done(ft, &any, 1, "receives from anybody"));
+	FT_TRY(all_done(ft, &any, 1, "receives from any source"));
 	return check(ft, any, ins, 5000, 0, 0);
 }
 
-/* 0 or what the call said of a send to the dead. */
+/* 0 or the error of a send to the dead process. */
 static ssize_t send_to_dead(struct ft *ft, size_t len)
 {
 	struct ft_op *op = ft_op_new(ft);
@@ -138,15 +139,16 @@ static int refused(struct ft *ft)
 static int begin(struct ft *ft, struct victim *v, const struct ft_cfg *cfg,
 		 struct ft_op **any)
 {
-	prepare(ft, BYTES);		/* before the fork: same places */
+	prepare(ft, BYTES);		/* before the fork, so that addresses are the
+					 * same */
 	FT_TRY(victim_start(ft, v, cfg, NULL));
 	FT_TRY(victim_ready(ft, v, false));
 	if (!reads_memory(v->pid, outs[0]))
 		return ft_skip(ft, "processes may not read each other's "
-			       "memory: nobody notices a death");
+			       "memory: a death is not noticed");
 	ft->addr[0] = FI_ADDR_UNSPEC;
 	*any = post(ft, true, -1, 5, ins, BYTES);
-	FT_CHECK(ft, *any, "a receive is not taken");
+	FT_CHECK(ft, *any, "a receive is refused");
 	return FT_PASS;
 }
 
@@ -179,7 +181,7 @@ static int large(struct ft *ft, const struct ft_case *c, struct victim *v)
 	return FT_PASS;
 }
 
-/* Nothing is due to it: we are told all the same, some time. */
+/* No operation is due, and its end is still noticed, after some time. */
 static int idle(struct ft *ft, const struct ft_case *c, struct victim *v)
 {
 	const char *links = getenv("FI_LNX_PROV_LINKS");
@@ -190,13 +192,13 @@ static int idle(struct ft *ft, const struct ft_case *c, struct victim *v)
 	int i, fd;
 
 	if (c->a == POLL && (!links || !strchr(links, '+')))
-		return ft_skip(ft, "no network rail, with which it is looked "
-			       "for who ends while nothing is due");
+		return ft_skip(ft, "no network rail: without one nothing looks "
+			       "for processes that end while nothing is due");
 
 	fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
 	if (fd < 0)
-		return ft_skip(ft, "no descriptors of processes here: nobody "
-			       "tells who ends while nothing is due");
+		return ft_skip(ft, "no pidfd here: the end of an idle process "
+			       "is not noticed");
 	close(fd);
 	FT_TRY(begin(ft, v, &c->cfg, &any));
 	FT_TRY(victim_dies_soon(ft, v));
@@ -204,9 +206,9 @@ static int idle(struct ft *ft, const struct ft_case *c, struct victim *v)
 		FT_CHECK(ft, ft_now() < end, "sends to a dead process are "
 			 "taken");
 		ret = -FI_EAGAIN;
-		/* Those who poll are told after so many polls (comp/progress.c),
-		 * of which there are few where others want the processor too and
-		 * each poll hands it on. */
+		/* A process that polls looks for exits once in so many polls
+		 * (comp/progress.c).  There are few polls on a busy machine,
+		 * where each of them yields the CPU. */
 		for (i = 0; c->a == POLL && i < 100000; i++)
 			ft_progress(ft);
 		if (c->a != POLL)
@@ -219,7 +221,7 @@ static int idle(struct ft *ft, const struct ft_case *c, struct victim *v)
 	return others_go_on(ft, any);
 }
 
-/* More than the core takes of small ones; those it has taken count as sent. */
+/* More small sends than the core accepts; those that it has accepted count as sent. */
 static int small(struct ft *ft, const struct ft_case *c, struct victim *v)
 {
 	double end = ft_now() + ft->run->timeout_s;
@@ -276,7 +278,7 @@ static int death(struct ft *ft, const struct ft_case *c)
 			ret = FT_FAIL;
 		ft_ops_drop(ft);
 	}
-	/* Rank 1 takes no part in that, and waits here. */
+	/* Rank 1 does not take part in that; it waits here. */
 	FT_CHECK(ft, !oob_allgather(&ft->oob, &ret, all, sizeof(ret)), "lost a "
 		 "rank");
 	return ret;

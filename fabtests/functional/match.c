@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Which receive gets which message: sources, tags, ignore masks, order.  Rank 0
- * receives, the others send; the number of a message travels in its contents.
+ * receives, the others send; each message contains its number.
  */
 #include "../common/ft.h"
 
@@ -90,7 +90,7 @@ static int send_all(struct ft *ft, int n, bool late, bool mixed)
 	return FT_PASS;
 }
 
-/* Directed receives, the last sender's first: others must not take them. */
+/* Directed receives, the last sender's first: messages of others must not match. */
 static int directed(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *ops[SENDERS][MANY / 4];
@@ -119,7 +119,7 @@ static int directed(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Wildcard receives: sources reported, each sender's order kept. */
+/* Wildcard receives: sources are reported, and each sender's order is kept. */
 static int any_source(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *ops[SENDERS * MANY];
@@ -144,7 +144,7 @@ static int any_source(struct ft *ft, const struct ft_case *c)
 		FT_DONE(ft, ops[i]);
 		for (s = 1; s <= SENDERS && ops[i]->src != ft->addr[s]; s++)
 			;
-		FT_CHECK(ft, s <= SENDERS, "source %lld is no sender",
+		FT_CHECK(ft, s <= SENDERS, "source %lld is not a sender",
 			 (long long)ops[i]->src);
 		FT_TRY(check(ft, ops[i], i, s, (uint64_t)next[s],
 			     size_of((uint64_t)next[s], mixed), 7));
@@ -154,8 +154,8 @@ static int any_source(struct ft *ft, const struct ft_case *c)
 }
 
 /*
- * Directed receives for rank 1 among wildcard ones.  From rank 1 alone, so that
- * the outcome is known: receives are used in the order posted.
+ * Directed receives for rank 1 between wildcard ones.  Only rank 1 sends, so
+ * that the result is known: receives are used in the order posted.
  */
 static int mixed_source(struct ft *ft, const struct ft_case *c)
 {
@@ -186,10 +186,10 @@ static int mixed_source(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Messages and receives by tag, with the outcome MPI's rule gives. */
+/* Messages and receives by tag, and the result that MPI's rule requires. */
 struct rule {
 	uint64_t tag, ignore;
-	int gets;			/* index into sent[] */
+	int gets;			/* index into sent[]: the message that it gets */
 };
 
 static const uint64_t sent[] = {
@@ -200,7 +200,7 @@ static const struct rule rules[] = {
 	{ 0x8000000000000000ULL, 0x7fffffffffffffffULL, 2 }, /* top bit set */
 	{ 1, 0, 1 },
 	{ 4, 3, 4 },				/* 4..7: the second 5 */
-	{ 0, ~0ULL, 0 },			/* anything: oldest left */
+	{ 0, ~0ULL, 0 },			/* any tag: the oldest that is left */
 	{ 0xffffffffffffffffULL, 0, 5 },
 	{ 0x1234, ~0ULL, 6 },			/* tag bits under ignore */
 	{ 1, 0, 7 },
@@ -249,7 +249,7 @@ static int tags(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Tagged receives never take untagged messages, nor the other way round. */
+/* Tagged receives never match untagged messages, nor untagged receives tagged ones. */
 static int kinds_apart(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op[2];
@@ -276,7 +276,7 @@ static int kinds_apart(struct ft *ft, const struct ft_case *c)
 		ft_barrier(ft);
 		return FT_PASS;
 	}
-	/* Posted the other way round, the tagged one taking any tag. */
+	/* Posted in the other order, the tagged one with any tag. */
 	for (i = 1; i >= 0; i--) {
 		struct ft_msg m = {
 			.tagged = i, .addr = ft_any(ft, 1), .buf = bufs[i],
@@ -299,8 +299,8 @@ static int kinds_apart(struct ft *ft, const struct ft_case *c)
 }
 
 /*
- * Small messages right behind large ones with the same tag, over exact and
- * wildcard receives: the large ones must not be overtaken.
+ * Small messages directly behind large ones with the same tag, received with
+ * exact and wildcard receives: they must not overtake the large ones.
  */
 static int order(struct ft *ft, const struct ft_case *c)
 {
@@ -316,7 +316,7 @@ static int order(struct ft *ft, const struct ft_case *c)
 			ft_barrier(ft);
 			continue;
 		}
-		if (ft->rank == !late)		/* goes second */
+		if (ft->rank == !late)		/* this rank goes second */
 			ft_barrier(ft);
 		for (i = 0; i < 16; i++) {
 			if (ft->rank) {
@@ -339,7 +339,7 @@ static int order(struct ft *ft, const struct ft_case *c)
 				FT_TRY(check(ft, ops[i], i, 1, (uint64_t)i,
 					     len[(i + round) % 8], 7));
 		}
-		/* Contexts are used again in the next round. */
+		/* The contexts are used again in the next round. */
 	}
 	return FT_PASS;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory registration: keys, addresses, access, many of them, and their end. */
+/* Memory registration: keys, addresses, access rights, large numbers, and closing. */
 #include "../common/rma.h"
 
 #include <stdio.h>
@@ -37,7 +37,7 @@ static unsigned char *pages(size_t len)
 	return p;
 }
 
-/* What cases leave behind, on every way out. */
+/* What a case leaves open is closed, however the case ends. */
 #define MAX_OPEN	16384
 static struct fid_mr *opened[MAX_OPEN];
 static int nopened;
@@ -68,7 +68,7 @@ static int run(struct ft *ft, const struct ft_case *c)
 	return ret;
 }
 
-/* Register with any of the calls; 0: reg, 1: regv, 2: regattr. */
+/* Register with one of the calls; 0: reg, 1: regv, 2: regattr. */
 static int reg(struct ft *ft, struct ft_mr *m, int call, void *buf,
 	       size_t len, uint64_t access, uint64_t key)
 {
@@ -117,7 +117,7 @@ static void unreg(struct ft_mr *m)
 	m->mr = NULL;
 }
 
-/* The other rank writes and reads [off, off + len) of what m is there. */
+/* The other rank writes and reads [off, off + len) of the memory that m has there. */
 static int use(struct ft *ft, struct ft_mr *m, uint64_t off, size_t len,
 	       uint64_t seq)
 {
@@ -201,8 +201,8 @@ static int duplicate(struct ft *ft, const struct ft_case *c)
 	return whole(ft, &b, 5);
 }
 
-/* Any value that fits. */
-/* Asked for one key twice, it gives two. */
+/* Any value of the key's size. */
+/* The same key requested twice gives two keys. */
 static int own_keys(struct ft *ft, const struct ft_case *c)
 {
 	uint64_t key = ft_mr_new_key(ft);
@@ -251,11 +251,11 @@ static int key_values(struct ft *ft, const struct ft_case *c)
 	if (size >= 8)
 		return FT_PASS;
 	ret = reg(ft, &m, 0, mem, 4000, FT_MR_ACCESS, max + 1);
-	FT_CHECK(ft, ret, "a key of more than %zu bytes is taken", size);
+	FT_CHECK(ft, ret, "a key of more than %zu bytes is accepted", size);
 	return FT_PASS;
 }
 
-/* A key that was another memory's must not lead there any more. */
+/* The key of closed memory, used again, must not reach the old memory. */
 static int key_again(struct ft *ft, const struct ft_case *c)
 {
 	uint64_t key = ft_mr_new_key(ft);
@@ -279,8 +279,8 @@ static int key_again(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Other memory at the same place, in the role of target and of local buffer:
- * what was cached about the old one is wrong now. */
+/* Other memory at the same address, used as target and as local buffer: what
+ * was cached for the old memory is wrong now. */
 static int remapped(struct ft *ft, const struct ft_case *c)
 {
 	enum { LEN = 128 << 10 };
@@ -321,7 +321,7 @@ static int remapped(struct ft *ft, const struct ft_case *c)
 	return ret;
 }
 
-/* Registered before there are pages; fi_mr_refresh where it is asked for. */
+/* Registered before it has pages; then fi_mr_refresh, where mr_mode requires it. */
 static int refresh(struct ft *ft, const struct ft_case *c)
 {
 	enum { LEN = 64 << 10 };
@@ -346,7 +346,7 @@ static int refresh(struct ft *ft, const struct ft_case *c)
 	return whole(ft, &m, 1);
 }
 
-/* A descriptor may be given where none is needed. */
+/* A descriptor may be given where none is required. */
 static int desc(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *s = ft_op_new(ft), *v = ft_op_new(ft);
@@ -402,7 +402,7 @@ struct raw {
 	uint8_t key[256];
 };
 
-/* The long way round for keys, which providers with plain keys may have too. */
+/* Raw keys; providers with plain keys may support them as well. */
 static int raw_key(struct ft *ft, const struct ft_case *c)
 {
 	struct raw mine = { 0 }, all[OOB_MAX_RANKS];
@@ -421,7 +421,7 @@ static int raw_key(struct ft *ft, const struct ft_case *c)
 	FT_CHECK(ft, size && size <= sizeof(mine.key), "a raw key of %zu bytes",
 		 size);
 	mine.size = size;
-	/* Too little room: how much it would be. */
+	/* With too small a buffer, the call returns the size that is needed. */
 	size = 0;
 	ret = fi_mr_raw_attr(m.mr, &mine.base, NULL, &size, 0);
 	ft_known(ft, NULL, "no answer to a buffer that is too small");
@@ -444,7 +444,7 @@ static int raw_key(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* A counter on a memory counts what is written there, and nothing else. */
+/* A counter bound to memory counts the writes to it, and nothing else. */
 static int counted(struct ft *ft, const struct ft_case *c)
 {
 	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
@@ -491,7 +491,7 @@ static int counted(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* a: how many */
+/* a: how many registrations */
 static int many(struct ft *ft, const struct ft_case *c)
 {
 	int n = (int)c->a, i, k;
@@ -502,7 +502,7 @@ static int many(struct ft *ft, const struct ft_case *c)
 				     FI_MR_ENDPOINT);
 
 	if (provkey)
-		return ft_skip(ft, "for keys that the case picks");
+		return ft_skip(ft, "only for keys that the case picks");
 	if (max && n > max)
 		n = max;
 	for (i = 0; i < n; i++)
@@ -537,7 +537,7 @@ static int churn(struct ft *ft, const struct ft_case *c)
 	return whole(ft, &m, 1);
 }
 
-/* The same bytes several times, with rights of their own. */
+/* The same bytes registered several times, with different rights. */
 static int overlapping(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_mr a, b, d;
@@ -560,7 +560,7 @@ static int overlapping(struct ft *ft, const struct ft_case *c)
 	return whole(ft, &b, 7);
 }
 
-/* Every set of rights can be had; what it allows works.  Numbers in turn. */
+/* Every set of rights can be registered, and what it allows works.  One number each. */
 static int access_flags(struct ft *ft, const struct ft_case *c)
 {
 	static const uint64_t bit[] = { FI_REMOTE_READ, FI_REMOTE_WRITE,
@@ -611,7 +611,7 @@ static int access_flags(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Nothing, and nothing at NULL: allowed or not, but never a crash. */
+/* Zero bytes, and zero bytes at NULL: refused or not, but never a crash. */
 static int zero(struct ft *ft, const struct ft_case *c)
 {
 	struct fi_mr_attr attr = { .access = FT_MR_ACCESS };
@@ -635,7 +635,7 @@ static int zero(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Several pieces in one registration, one behind the other for the peer. */
+/* Several pieces in one registration: the peer sees them as one contiguous range. */
 static int iovecs(struct ft *ft, const struct ft_case *c)
 {
 	size_t limit = ft->o.info->domain_attr->mr_iov_limit, i;
@@ -720,13 +720,13 @@ static int too_many_iovecs(struct ft *ft, const struct ft_case *c)
 			 ft_mr_new_key(ft), 0, &mr, NULL);
 	if (!ret)
 		keep(mr);
-	ft_known(ft, NULL, "more than mr_iov_limit is taken");
+	ft_known(ft, NULL, "more than mr_iov_limit is accepted");
 	FT_CHECK(ft, ret, "%zu iovecs registered, mr_iov_limit is %zu", n,
 		 n - 1);
 	return FT_PASS;
 }
 
-/* More than 32 bits of address. */
+/* An offset of more than 32 bits. */
 static int big(struct ft *ft, const struct ft_case *c)
 {
 	size_t len = (size_t)5 << 30;
@@ -753,7 +753,7 @@ static int big(struct ft *ft, const struct ft_case *c)
 	return ret;
 }
 
-/* ---- with the objects around it ---- */
+/* ---- lifetime relative to other objects ---- */
 
 static struct ft_mr early;
 
@@ -771,7 +771,7 @@ static int reg_early(struct ft *ft, struct ft_objs *o)
 	return 0;
 }
 
-/* Memory that was there before the endpoint was enabled, and closes after it. */
+/* Memory registered before the endpoint is enabled, and closed after it. */
 static int before_enable(struct ft *ft, const struct ft_case *c)
 {
 	(void)c;
@@ -782,7 +782,7 @@ static int before_enable(struct ft *ft, const struct ft_case *c)
 	return whole(ft, &early, 1);
 }
 
-/* A second endpoint of the domain: the same memory, the same key. */
+/* A second endpoint of the domain uses the same memory with the same key. */
 static int two_endpoints(struct ft *ft, const struct ft_case *c)
 {
 	struct fi_cq_attr cqa = { .format = FI_CQ_FORMAT_TAGGED };
@@ -823,7 +823,7 @@ static int two_endpoints(struct ft *ft, const struct ft_case *c)
 	fi_close(&o.ep->fid);
 	fi_close(&o.cq->fid);
 	fi_close(&o.av->fid);
-	/* The other endpoint still has it. */
+	/* The other endpoint still uses it. */
 	if (result == FT_PASS)
 		result = meet(ft);
 	if (result == FT_PASS)
@@ -831,8 +831,9 @@ static int two_endpoints(struct ft *ft, const struct ft_case *c)
 	return result;
 }
 
-/* a: 0 memory, endpoint, domain; 1 endpoint, memory, domain; 2 domain first;
- * 3 memory in use by nobody any more, after the peer has used it */
+/* a: order of closing.  0: memory, endpoint, domain; 1: endpoint, memory,
+ * domain; 2: domain first; 3: memory that the peer has used and that no
+ * endpoint uses any more */
 static int close_order(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_cfg cfg = { .caps = FT_RMA_CAPS };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_MULTI_RECV: one posted buffer takes many untagged messages.  Rank 1 sends,
- * rank 0 receives and checks where each message landed and when the buffer was
- * given back.
+ * FI_MULTI_RECV: one posted buffer receives many untagged messages.  Rank 1
+ * sends; rank 0 receives and checks where each message is and when the buffer
+ * is released.
  */
 #include "../common/ft.h"
 
@@ -16,7 +16,7 @@
 
 static unsigned char bufs[NBUFS][BUF_BYTES];
 
-/* What the hook of the buffers' operations sees. */
+/* What the completion hook of the buffers has seen. */
 struct state {
 	int msgs;
 	int released;			/* FI_MULTI_RECV completions */
@@ -51,14 +51,14 @@ static void hook(struct ft *ft, struct ft_op *op)
 	}
 	if (st.gone[slot])
 		snprintf(st.bad, sizeof(st.bad), "message %d: a completion for "
-			 "buffer %d after it was given back", st.msgs, slot);
+			 "buffer %d after it was released", st.msgs, slot);
 	if (op->flags & FI_MULTI_RECV) {
 		st.gone[slot] = true;
 		st.released++;
 	}
 	/*
-	 * A provider may give the buffer back with a completion of its own that
-	 * carries no message.
+	 * A provider may release the buffer with a completion of its own,
+	 * without a message.
 	 */
 	if (!(op->flags & FI_RECV) || (!op->len && !op->buf))
 		return;
@@ -139,7 +139,8 @@ static int recv_side(struct ft *ft, uint64_t n, uint64_t mode)
 		FT_CHECK(ft, ft_now() < end, "%llu of %llu messages came",
 			 (unsigned long long)seen, (unsigned long long)n);
 		for (; seen < (uint64_t)st.msgs; seen++) {
-			/* Large ones may be complete after later small ones. */
+			/* Large messages may complete after small ones that
+			 * were sent later. */
 			uint64_t seq = st.msg[seen].seq;
 
 			FT_CHECK(ft, seq < n && !got[seq], "message %llu came "
@@ -157,18 +158,18 @@ static int recv_side(struct ft *ft, uint64_t n, uint64_t mode)
 			FT_CHECK(ft, at < 0, "message %llu: wrong byte at "
 				 "%lld", (unsigned long long)seq, at);
 		}
-		/* All of its messages are checked: it may be used again. */
+		/* All of its messages are checked: post it again. */
 		for (i = 0; i < NBUFS; i++)
 			if (st.gone[i])
 				FT_CALL(ft, post(ft, ops[i], i));
 	}
-	FT_CHECK(ft, st.released > 0, "no buffer was ever given back");
+	FT_CHECK(ft, st.released > 0, "no buffer was ever released");
 	return FT_PASS;
 }
 
 /*
- * Enough messages to go through the buffers several times.  Buffers still
- * posted at the end go away with the endpoint.
+ * Enough messages to use each buffer several times.  Buffers that are still
+ * posted at the end are closed with the endpoint.
  */
 static int consume(struct ft *ft, const struct ft_case *c)
 {
@@ -179,19 +180,19 @@ static int consume(struct ft *ft, const struct ft_case *c)
 	if (c->a == 2 && (ft_is_bare(ft, "shm") ||
 			  ft_is_bare(ft, "tcp;ofi_rxm")))
 		return ft_skip(ft, "bare %s ignores FI_OPT_MIN_MULTI_RECV and "
-			       "does not survive what does not fit",
+			       "dies of messages that do not fit",
 			       ft->opts.prov);
 	FT_CALL(ft, fi_setopt(&ft->o.ep->fid, FI_OPT_ENDPOINT,
 			      FI_OPT_MIN_MULTI_RECV, &min, sizeof(min)));
 	ret = ft->rank ? send_side(ft, n, c->a) : recv_side(ft, n, c->a);
-	/* Posted buffers must not meet the next case. */
+	/* Posted buffers must not affect the next case. */
 	ft_barrier(ft);
 	if (ft_close(ft) && ret == FT_PASS)
 		return FT_FAIL;
 	return ret;
 }
 
-/* The buffer is given back when less than min_multi_recv is left. */
+/* The buffer is released when less than min_multi_recv is left. */
 static int threshold(struct ft *ft, const struct ft_case *c)
 {
 	size_t min = c->a, got = 0, len = sizeof(got);
@@ -208,7 +209,7 @@ static int threshold(struct ft *ft, const struct ft_case *c)
 			      FI_OPT_MIN_MULTI_RECV, &got, &len));
 	FT_CHECK(ft, got == min && len == sizeof(got), "set %zu, got %zu",
 		 min, got);
-	/* After how many messages is less than min left? */
+	/* The number of messages after which less than min is left. */
 	fits = (BUF_BYTES - min) / each + 1;
 	if (fits > BUF_BYTES / each)
 		fits = BUF_BYTES / each;
@@ -234,7 +235,7 @@ static int threshold(struct ft *ft, const struct ft_case *c)
 			ft_progress(ft);
 			FT_CHECK(ft, !st.bad[0], "%s", st.bad);
 			FT_CHECK(ft, !st.released || st.msgs == (int)fits,
-				 "given back after %d messages of %zu bytes, "
+				 "released after %d messages of %zu bytes, "
 				 "not %zu", st.msgs, each, fits);
 			FT_CHECK(ft, ft_now() < end, "%d of %zu messages, "
 				 "given back: %d", st.msgs, fits, st.released);
@@ -244,7 +245,7 @@ static int threshold(struct ft *ft, const struct ft_case *c)
 	return ft_close(ft) ? FT_FAIL : FT_PASS;
 }
 
-/* fi_cancel of a multi-receive buffer gives its one last completion. */
+/* fi_cancel of a multi-receive buffer gives exactly one last completion. */
 static int cancel(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_LNX_USE_SRQ=0: receives stand in the queues of the core providers, so they need
- * a source where there are several.  All cases skip without that variable.
+ * FI_LNX_USE_SRQ=0 (native): receives are posted to the core providers, so they
+ * need a source if there are several rails.  All cases skip without that
+ * variable.
  */
 #include "../common/ft.h"
 
@@ -18,7 +19,7 @@ static bool several_rails(const struct ft *ft)
 	return strchr(ft->o.info->domain_attr->name, '+') != NULL;
 }
 
-static int only_bare(struct ft *ft, const struct ft_case *c)
+static int only_native(struct ft *ft, const struct ft_case *c)
 {
 	const char *srq = getenv("FI_LNX_USE_SRQ");
 	uint64_t i;
@@ -28,7 +29,7 @@ static int only_bare(struct ft *ft, const struct ft_case *c)
 	if (!srq || strcmp(srq, "0"))
 		return ft_skip(ft, "FI_LNX_USE_SRQ is not 0");
 	if (ft->rank >= (int)c->b) {
-		/* Of those who only watch there is one. */
+		/* A rank that takes no part only comes to the barriers. */
 		for (i = 0; i < c->c; i++)
 			ft_barrier(ft);
 		return FT_PASS;
@@ -36,7 +37,7 @@ static int only_bare(struct ft *ft, const struct ft_case *c)
 	return c->body(ft, c);
 }
 
-/* Refused over several rails, in every spelling; else it gets its message. */
+/* Refused over several rails, in every form of call; otherwise it gets its message. */
 static int any_source(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_msg m = {
@@ -75,7 +76,7 @@ static int any_source(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* A receive from nobody: an address that is in no AV. */
+/* A receive with a source that is in no AV. */
 static int bad_source(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_msg m = {
@@ -85,13 +86,13 @@ static int bad_source(struct ft *ft, const struct ft_case *c)
 	ssize_t ret = ft_try_recv(ft->o.ep, op, &m);
 
 	(void)c;
-	FT_CHECK(ft, ret == -FI_EINVAL, "receive from nobody: %zd", ret);
+	FT_CHECK(ft, ret == -FI_EINVAL, "receive from no address: %zd", ret);
 	ret = ft_try_send(ft->o.ep, op, &m);
-	FT_CHECK(ft, ret == -FI_EINVAL, "send to nobody: %zd", ret);
+	FT_CHECK(ft, ret == -FI_EINVAL, "send to no address: %zd", ret);
 	return FT_PASS;
 }
 
-/* Three ranks: each receive gets what its own source sent, whatever comes first. */
+/* Three ranks: each receive gets a message of its own source, whichever comes first. */
 static int sources(struct ft *ft, const struct ft_case *c)
 {
 	static const size_t size[] = { 8, 4096, BYTES };
@@ -130,7 +131,7 @@ static int sources(struct ft *ft, const struct ft_case *c)
 			FT_CHECK(ft, pattern_check(in[r], size[i],
 						   ft->run->seed, (unsigned)r,
 						   i) < 0,
-				 "%zu bytes of rank %d are not its", size[i],
+				 "%zu bytes are not those of rank %d", size[i],
 				 r);
 		}
 		ft_barrier(ft);
@@ -159,8 +160,9 @@ static int self(struct ft *ft, const struct ft_case *c)
 }
 
 /*
- * The core takes a receive back; the next one gets the message.  Or the cancel is
- * refused, and so the first does: untagged, with a source, where the core cannot.
+ * The core cancels a receive, and the next one gets the message.  Where the
+ * core cannot cancel (untagged, with a source), the cancel is refused and the
+ * first receive gets it.
  */
 static int cancel(struct ft *ft, const struct ft_case *c)
 {
@@ -186,7 +188,8 @@ static int cancel(struct ft *ft, const struct ft_case *c)
 			 "cancelled receive: error %d", rx[0]->err);
 	ft_barrier(ft);
 	m.buf = out;
-	/* As many as the peer waits for, which is the same as we do. */
+	/* As many messages as the peer sends: both know whether the cancel was
+	 * refused. */
 	for (i = ret ? 0 : 1; i < 2; i++) {
 		tx = ft_op_new(ft);
 		FT_CALL(ft, ft_send(ft, tx, &m));
@@ -196,7 +199,7 @@ static int cancel(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* The core's own peek: nothing there, then something, then it is received. */
+/* The core's own peek: it finds nothing, then a message, which is then received. */
 static int peek(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_msg m = {
@@ -237,7 +240,7 @@ static int peek(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* What is offered is what the cores have. */
+/* The endpoint offers what the cores have. */
 static int offer(struct ft *ft, const struct ft_case *c)
 {
 	struct fi_info *info;
@@ -249,21 +252,21 @@ static int offer(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Of so many ranks, which meet so often. */
-#define BARE(text, function, ranks_, barriers) .name = text, .fn = only_bare, \
+/* Needs this many ranks; the other ranks pass this many barriers. */
+#define NATIVE(text, function, ranks_, barriers) .name = text, .fn = only_native, \
 	.body = function, .ranks = 3, .b = ranks_, .c = barriers
 
 int main(int argc, char **argv)
 {
 	static const struct ft_case cases[] = {
-		{ BARE("any-source", any_source, 2, 1) },
-		{ BARE("bad-source", bad_source, 3, 0) },
-		{ BARE("three-sources", sources, 3, 0) },
-		{ BARE("self", self, 3, 0) },
-		{ BARE("cancel-tagged", cancel, 2, 1), .a = 1 },
-		{ BARE("cancel-untagged", cancel, 2, 1) },
-		{ BARE("peek", peek, 2, 2) },
-		{ BARE("offer", offer, 3, 0) },
+		{ NATIVE("any-source", any_source, 2, 1) },
+		{ NATIVE("bad-source", bad_source, 3, 0) },
+		{ NATIVE("three-sources", sources, 3, 0) },
+		{ NATIVE("self", self, 3, 0) },
+		{ NATIVE("cancel-tagged", cancel, 2, 1), .a = 1 },
+		{ NATIVE("cancel-untagged", cancel, 2, 1) },
+		{ NATIVE("peek", peek, 2, 2) },
+		{ NATIVE("offer", offer, 3, 0) },
 	};
 
 	return ft_main(argc, argv, "receives in the core providers' queues",

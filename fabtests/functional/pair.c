@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Cases that need two processes with nothing open; see pair.h. */
 #include "pair.h"
 
 #include <poll.h>
@@ -16,7 +17,7 @@
 
 #define STATS_MAX	65536
 
-/* What the two tell the process that waits for them. */
+/* The result of a process, for the parent that waits for both. */
 struct outcome {
 	int result;
 	char why[FT_WHY_MAX];
@@ -46,7 +47,7 @@ static int wait_for(struct ft *ft, const pid_t pid[2], struct outcome *o)
 			ret = ft_fail(ft, "process %d ended with status %#x",
 				      i, (unsigned)status);
 	}
-	/* What one found first may be why the other failed. */
+	/* The failure of one process may be the reason for the other's: report both. */
 	for (i = 0; i < 2; i++) {
 		if (o[i].result == FT_FAIL)
 			return ft_fail(ft, "process %d: %s%s%s", i, o[i].why,
@@ -71,7 +72,8 @@ int pair_run(struct ft *ft, const struct ft_case *c,
 
 	if (ft->rank)
 		goto meet;
-	/* Providers are loaded while this user may read them. */
+	/* Load the providers before the process changes its user: the new user
+	 * may not be allowed to read them. */
 	if (!ft_getinfo(ft, &cfg, &info))
 		fi_freeinfo(info);
 	o = mmap(NULL, 2 * sizeof(*o), PROT_READ | PROT_WRITE,
@@ -96,7 +98,7 @@ int pair_run(struct ft *ft, const struct ft_case *c,
 	ret = wait_for(ft, pid, o);
 	munmap(o, 2 * sizeof(*o));
 meet:
-	/* Rank 1 takes no part in that, and waits here. */
+	/* Rank 1 does not take part in that; it waits here. */
 	FT_CHECK(ft, !oob_allgather(&ft->oob, &ret, all, sizeof(ret)),
 		 "lost a rank");
 	return ret;

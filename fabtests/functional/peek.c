@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_PEEK, FI_CLAIM and FI_DISCARD on tagged messages: what MPI_Probe and
- * MPI_Mprobe are made of.  Rank 1 sends, rank 0 looks.
+ * FI_PEEK, FI_CLAIM and FI_DISCARD on tagged messages, as MPI_Probe and
+ * MPI_Mprobe use them.  Rank 1 sends, rank 0 peeks.
  */
 #include "../common/ft.h"
 
@@ -64,7 +64,7 @@ static int peek_once(struct ft *ft, struct ft_op *op, const struct ft_msg *m,
 	return FT_PASS;
 }
 
-/* Look until it is there. */
+/* Peek until the message is found. */
 static int peek_until(struct ft *ft, struct ft_op *op, const struct ft_msg *m)
 {
 	double end = ft_now() + ft->run->timeout_s;
@@ -92,7 +92,7 @@ static int check_seen(struct ft *ft, struct ft_op *op, size_t len, uint64_t tag,
 	return FT_PASS;
 }
 
-/* Asked last: with most providers a peek does not tell the source. */
+/* Called last: with most providers a peek does not report the source. */
 static int check_source(struct ft *ft, struct ft_op *op)
 {
 	ft_known(ft, NULL, "a peek does not report the source");
@@ -139,13 +139,13 @@ static int miss(struct ft *ft, const struct ft_case *c)
 		m.ignore = i & 2 ? ~0ULL : 0;
 		op = ft_op_new(ft);
 		FT_TRY(peek_once(ft, op, &m, &found));
-		FT_CHECK(ft, !found, "something was found where nothing is");
+		FT_CHECK(ft, !found, "a message was found although none was sent");
 		FT_CHECK(ft, op->err == FI_ENOMSG, "error %d", op->err);
 	}
 	return FT_PASS;
 }
 
-/* Peek twice (nothing must change), then receive it. */
+/* Peek twice (the second finds the same), then receive it. */
 static int hit(struct ft *ft, const struct ft_case *c)
 {
 	static const uint64_t tags[] = { TAG };
@@ -166,7 +166,7 @@ static int hit(struct ft *ft, const struct ft_case *c)
 	return check_source(ft, op);
 }
 
-/* Another tag and another source must stay invisible. */
+/* A message with another tag or from another source must not be found. */
 static int not_mine(struct ft *ft, const struct ft_case *c)
 {
 	static const uint64_t tags[] = { TAG };
@@ -191,8 +191,8 @@ static int not_mine(struct ft *ft, const struct ft_case *c)
 }
 
 /*
- * Claim the first of two; a plain receive then gets the second, and the claimed
- * one is received with the same context.
+ * Claim the first of two messages.  A plain receive then gets the second, and
+ * the claimed one is received with the same context.
  */
 static int claim(struct ft *ft, const struct ft_case *c)
 {
@@ -222,7 +222,7 @@ static int claim(struct ft *ft, const struct ft_case *c)
 	return check_source(ft, &peeked);
 }
 
-/* Throw the first away, by peek or by claim; the second is still there. */
+/* Discard the first, by peek or by claim; the second is still there. */
 static int discard(struct ft *ft, const struct ft_case *c)
 {
 	static const uint64_t tags[] = { TAG, TAG };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peers that close their endpoint or die with messages under way, in both
- * directions.  Who is left must not crash, hang or be given wrong data, must
- * be able to close, and must go on with others.  prov/lnx/PEERS.md says what
- * cores do.
+ * Peers that close their endpoint or die while messages are under way, in both
+ * directions.  The process that remains must not crash, hang or receive wrong
+ * data; it must be able to close, and must continue with other peers.
+ * prov/lnx/PEERS.md has what the cores do.
  */
 #include "hazard.h"
 #include "victim.h"
@@ -28,7 +28,7 @@ static int start_all(struct ft *ft, int peer, struct ft_op **tx)
 	return FT_PASS;
 }
 
-/* New endpoints on both sides talk as if nothing had been. */
+/* New endpoints on both sides exchange messages as if nothing had happened. */
 static int afresh(struct ft *ft, const struct ft_cfg *cfg)
 {
 	struct ft_op *tx[N], *rx[N];
@@ -57,9 +57,9 @@ static int afresh(struct ft *ft, const struct ft_cfg *cfg)
 enum { KNOWN, DEAF, POSTED };
 
 /*
- * Rank 0 closes with messages of rank 1 inside: seen as unexpected ones
- * (KNOWN), not looked at (DEAF), or just being received (POSTED); rank 1 right
- * after.
+ * Rank 0 closes while it has messages of rank 1: as unexpected ones (KNOWN),
+ * not read from the network (DEAF), or being received (POSTED).  Rank 1 closes
+ * right after.
  */
 static int closed(struct ft *ft, const struct ft_case *c)
 {
@@ -87,7 +87,7 @@ static int closed(struct ft *ft, const struct ft_case *c)
 		FT_TRY(start_all(ft, 0, tx));
 	if (c->a == DEAF && !ft->rank)
 		ft->oob.idle = NULL;
-	/* While posted ones are being moved there is no waiting. */
+	/* POSTED: no wait, so that the messages are still being moved. */
 	i = c->a == POSTED ? 0 : ft_barrier(ft);
 	ft->oob.idle = idle;
 	FT_CHECK(ft, !i, "lost the other rank");
@@ -119,8 +119,9 @@ static int sends_all(struct ft *ft)
 }
 
 /*
- * All receives for a dead sender's messages must end, with the right message or
- * an error.  What had left the sender's memory before it died must be good.
+ * All receives of a dead sender's messages must end, with the right message or
+ * with an error.  What had left the sender's memory before its death must be
+ * right.
  */
 static int dead_sender(struct ft *ft, const struct ft_case *c,
 		       struct victim *v)
@@ -130,11 +131,12 @@ static int dead_sender(struct ft *ft, const struct ft_case *c,
 	struct ft_op *rx[N];
 	int i, good = 0, left;
 
-	prepare(ft, (size_t)N * ROOM);	/* before the fork: same places */
+	prepare(ft, (size_t)N * ROOM);	/* before the fork, so that addresses are the
+					 * same */
 	FT_TRY(victim_start(ft, v, &cfg, sends_all));
 	if (ft_lnx_over_shm(ft) && !reads_memory(v->pid, outs[0]))
 		ft_known(ft, "lnx", "without reading the sender's memory, "
-			 "shared memory never ends what a dead one began");
+			 "a transfer that a dead sender began never ends");
 	FT_TRY(victim_ready(ft, v, !known));
 	if (known)
 		ft_linger(ft, 0.01);
@@ -144,7 +146,7 @@ static int dead_sender(struct ft *ft, const struct ft_case *c,
 			     ROOM);
 		FT_CHECK(ft, rx[i], "receive %d not posted", i);
 	}
-	left = missing(ft, rx, N, patience(ft));
+	left = missing(ft, rx, N, time_limit(ft));
 	for (i = 0; i < N; i++) {
 		if (!rx[i]->done || rx[i]->err)
 			continue;
@@ -154,26 +156,27 @@ static int dead_sender(struct ft *ft, const struct ft_case *c,
 	}
 	FT_CHECK(ft, !left, "%d of %d receives from a dead sender did not end "
 		 "(%d are good)", left, N, good);
-	FT_CHECK(ft, good, "not one message of a dead sender is there");
+	FT_CHECK(ft, good, "no message of the dead sender arrived");
 	if (known && ft_lnx_over_shm(ft))
 		FT_CHECK(ft, good == N, "only %d of %d messages that were here "
 			 "before their sender died", good, N);
 	return FT_PASS;
 }
 
-/* Sends to a dead receiver end, and a full queue does not stop the close. */
+/* Sends to a dead receiver end, and a full queue does not block the close. */
 static int dead_receiver(struct ft *ft, struct victim *v)
 {
 	struct ft_cfg cfg = { 0 };
 	struct ft_op *tx[N];
 	int i, n = 0, left;
 
-	prepare(ft, 0);			/* before the fork: same places */
+	prepare(ft, 0);			/* before the fork, so that addresses are the
+					 * same */
 	FT_TRY(victim_start(ft, v, &cfg, NULL));
 	FT_TRY(victim_ready(ft, v, false));
 	if (ft_lnx_over_shm(ft) && !reads_memory(v->pid, outs[0]))
 		ft_known(ft, "lnx", "without reading the receiver's memory, "
-			 "nobody notices its death");
+			 "its death is not noticed");
 	victim_kill(v);
 	for (i = 0; i < N; i++) {
 		struct ft_msg m = {
@@ -192,7 +195,7 @@ static int dead_receiver(struct ft *ft, struct victim *v)
 		ft_progress(ft);
 	}
 	ft_known(ft, NULL, "sends to a dead peer may never end");
-	left = missing(ft, tx, n, patience(ft));
+	left = missing(ft, tx, n, time_limit(ft));
 	FT_CHECK(ft, !left, "%d of %d sends to a dead receiver did not end",
 		 left, n);
 	return FT_PASS;
@@ -215,7 +218,7 @@ static int killed(struct ft *ft, const struct ft_case *c)
 			ret = FT_FAIL;
 		ft_ops_drop(ft);
 	}
-	/* Rank 1 takes no part in that, and waits here. */
+	/* Rank 1 does not take part in that; it waits here. */
 	FT_CHECK(ft, !oob_allgather(&ft->oob, &ret, all, sizeof(ret)), "lost a "
 		 "rank");
 	if (all[0] == FT_PASS)
@@ -240,7 +243,7 @@ int main(int argc, char **argv)
 	memcpy(alone, cases, sizeof(cases));
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		alone[i].cfg.alone = true;
-	/* How long a dead peer is waited for, unless somebody wants it else. */
+	/* How long lnx waits for a dead peer, unless the variable is set. */
 	setenv("FI_LNX_CONNECT_TIMEOUT", "3000", 0);
 	return ft_main(argc, argv, "peers that close or die", alone,
 		       sizeof(cases) / sizeof(cases[0]));

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Used the way a partitioned global address space is: a symmetric heap that all
- * ranks address by offset; put, get, put with a flag, atomics, wait-until,
- * quiet and barriers made of nothing else.  Quiet waits for completions or, in
- * the -counter cases, for counters.
+ * Use as in a partitioned global address space: a symmetric heap that all ranks
+ * address by offset; put, get, put with a flag, atomics, wait-until; and quiet
+ * and barriers made of these.  Quiet waits for completions or, in the -counter
+ * cases, for counters.
  */
 #include "../common/rma.h"
 
@@ -14,7 +14,7 @@
 #define HEAP_BYTES	(4 << 20)
 #define MAX_RANKS	4
 
-/* Offsets in the heap.  Cells that are waited for stand alone. */
+/* Offsets in the heap.  Cells that a rank waits for are in cache lines of their own. */
 enum {
 	AT_BARRIER = 0,			/* arrivals at rank 0; then releases */
 	AT_FLAG = 4096,			/* [writer] */
@@ -59,7 +59,7 @@ static volatile uint64_t *cell(uint64_t off)
 	return (volatile uint64_t *)(ft_mem.target + off);
 }
 
-/* Places in local memory that operations under way may keep. */
+/* Local memory that operations under way may use. */
 static uint64_t *scratch(void)
 {
 	static unsigned next;
@@ -68,8 +68,8 @@ static uint64_t *scratch(void)
 	       next++ % 8192;
 }
 
-/* All that was started is complete; what was put has arrived, as every put asks
- * for FI_DELIVERY_COMPLETE. */
+/* All operations that were started are complete.  What was put has arrived,
+ * because every put asks for FI_DELIVERY_COMPLETE. */
 static int quiet(struct ft *ft)
 {
 	double end = ft_now() + ft->run->timeout_s;
@@ -102,7 +102,7 @@ static int op_for(struct ft *ft, struct ft_op **op)
 {
 	*op = NULL;
 	if (writes)
-		return FT_PASS;		/* no completions are asked for */
+		return FT_PASS;		/* no completion is requested */
 	if (npending == (int)(sizeof(pending) / sizeof(pending[0])))
 		FT_TRY(quiet(ft));
 	*op = pending[npending++] = ft_op_new(ft);
@@ -147,7 +147,7 @@ static int put_cell(struct ft *ft, int rank, uint64_t off, uint64_t v)
 	return put(ft, rank, off, s, 8, 0);
 }
 
-/* call FT_FETCH or FT_COMPARE; *result only after quiet */
+/* call is FT_FETCH or FT_COMPARE; *result is valid only after quiet */
 static int amo(struct ft *ft, int call, enum fi_op what, int rank,
 	       uint64_t off, uint64_t v, uint64_t compare, uint64_t **result)
 {
@@ -207,7 +207,7 @@ static int barrier(struct ft *ft)
 	return quiet(ft);
 }
 
-/* Everybody puts to everybody and gets it back from everybody. */
+/* Every rank puts to every rank and gets the data back from it. */
 static int all_to_all(struct ft *ft)
 {
 	static const size_t sizes[] = { 8, 100, 5000, 70000 };
@@ -248,15 +248,15 @@ static int all_to_all(struct ft *ft)
 						   2, len, ft->run->seed,
 						   (unsigned)(ft->rank * 16 +
 							      i), seq) < 0,
-				 "round %d: got something else from rank %d",
+				 "round %d: got wrong data from rank %d",
 				 round, i);
 		FT_TRY(barrier(ft));
 	}
 	return FT_PASS;
 }
 
-/* Data, then a flag: round a ring of ranks.  how: 0, with quiet between them, or
- * the flag that keeps the order */
+/* Data, then a flag, around a ring of ranks.  how: 0: quiet between the two, or
+ * the flag of the call that keeps them in order */
 static int signals(struct ft *ft, uint64_t how)
 {
 	int next = (ft->rank + 1) % ft->n, prev = (ft->rank + ft->n - 1) %
@@ -272,7 +272,7 @@ static int signals(struct ft *ft, uint64_t how)
 	FT_TRY(barrier(ft));
 	for (i = 1; i <= (ft->run->quick ? 50 : 1000); i++) {
 		len = i % 7 ? 500 : 60000;
-		/* It is rank 0's turn to start a round. */
+		/* Rank 0 starts the next round. */
 		if (ft->rank || i > 1)
 			FT_TRY(wait_until(ft, AT_FLAG + 64 * (uint64_t)prev,
 					  ft->rank ? i : i - 1));
@@ -298,7 +298,7 @@ static int signals(struct ft *ft, uint64_t how)
 	return FT_PASS;
 }
 
-/* Tickets are unique, sums are exact, and a lock excludes. */
+/* Tickets are unique, sums are exact, and a lock excludes other ranks. */
 static int counting(struct ft *ft)
 {
 	int i, n = ft->run->quick ? 50 : 600, target;
@@ -323,7 +323,7 @@ static int counting(struct ft *ft)
 	FT_CHECK(ft, *cell(AT_SUM) == (uint64_t)n * (uint64_t)(ft->n *
 		 (ft->n + 1) / 2), "the sum is %llu",
 		 (unsigned long long)*cell(AT_SUM));
-	/* A lock in rank 0 and what it guards in the last rank. */
+	/* A lock in rank 0 protects a value in the last rank. */
 	for (i = 0; i < n / 10; i++) {
 		for (;;) {
 			FT_TRY(amo(ft, FT_COMPARE, FI_CSWAP, 0, AT_LOCK,
@@ -361,7 +361,7 @@ static int many_barriers(struct ft *ft)
 	return FT_PASS;
 }
 
-/* a: what, b: how a signal is kept behind its data */
+/* a: what; b: how a signal is kept after its data */
 static int run(struct ft *ft, const struct ft_case *c)
 {
 	int ret;
@@ -419,7 +419,7 @@ int main(int argc, char **argv)
 	c->b = FI_FENCE;
 	c->cfg.caps = FT_RMA_CAPS | FI_FENCE;
 	c++;
-	/* The others do with fewer; --fork starts as many as this one wants. */
+	/* The other cases need fewer; --fork starts as many as this one needs. */
 	c[-1].ranks = MAX_RANKS;
 	return ft_main(argc, argv, "a partitioned global address space", cases,
 		       (int)(c - cases));

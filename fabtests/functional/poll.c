@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Poll sets: queues and counters looked at together, and the only thing that
- * makes progress in these cases.  Also the descriptors of counters.
+ * Poll sets: queues and counters that are polled together; in these cases only
+ * fi_poll makes progress.  Also the descriptors of counters.
  */
 #include "../common/ft.h"
 
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Poll sets are old, and marked so; they are what is tested. */
+/* Poll sets are deprecated in libfabric, and are what is tested here. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #define MAX_BYTES	(1 << 20)
@@ -19,7 +19,7 @@
 
 static unsigned char sbuf[MAX_BYTES], rbuf[MAX_BYTES];
 
-/* What the objects in the set are told apart by. */
+/* The contexts of the objects in the set: their addresses differ. */
 static int cq_ctx, send_ctx, recv_ctx;
 static struct fid_cntr *sends, *recvs;
 static struct fid_poll *set;
@@ -52,7 +52,7 @@ static int open_cntrs(struct ft_objs *o, enum fi_wait_obj wait)
 	return ret ? ret : fi_ep_bind(o->ep, &recvs->fid, FI_RECV);
 }
 
-/* The set is closed first, since it is opened last. */
+/* The set is closed first, because it is opened last. */
 static int bind_all(struct ft *ft, struct ft_objs *o)
 {
 	int ret = open_cntrs(o, FI_WAIT_NONE);
@@ -80,7 +80,7 @@ static int join(struct ft *ft, bool cq, bool cntrs)
 	return FT_PASS;
 }
 
-/* Poll until `want` is among what has something, or the time is up. */
+/* Poll until `want` is among the objects with something new, or the time is up. */
 static int poll_for(struct ft *ft, const void *want)
 {
 	double end = ft_now() + ft->run->timeout_s;
@@ -95,7 +95,7 @@ static int poll_for(struct ft *ft, const void *want)
 			if (ctx[i] == want)
 				return FT_PASS;
 	} while (ft_now() < end);
-	return ft_fail(ft, "fi_poll never told of it");
+	return ft_fail(ft, "fi_poll never reported it");
 }
 
 static void drain_news(void)
@@ -121,12 +121,12 @@ static int nothing(struct ft *ft, const struct ft_case *c)
 	FT_TRY(join(ft, true, true));
 	for (i = 0; i < QUIET; i++) {
 		n = fi_poll(set, ctx, 4);
-		FT_CHECK(ft, n == 0, "%d of a set in which nothing is", n);
+		FT_CHECK(ft, n == 0, "%d of a set with nothing new", n);
 	}
 	return FT_PASS;
 }
 
-/* Messages of c->a bytes to and fro, with no other progress than fi_poll. */
+/* Messages of c->a bytes in both directions; only fi_poll makes progress. */
 static int queue(struct ft *ft, const struct ft_case *c)
 {
 	int i, n = ft->run->quick ? 20 : 200;
@@ -164,7 +164,7 @@ static int queue(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* The set has counters alone: each step of one is told, and told once. */
+/* The set has only counters: each step of one is reported, and reported once. */
 static int counters(struct ft *ft, const struct ft_case *c)
 {
 	int i, j, n = ft->run->quick ? 10 : 50;
@@ -195,7 +195,7 @@ static int counters(struct ft *ft, const struct ft_case *c)
 		for (j = 0; j < 10; j++) {
 			int k = fi_poll(set, ctx, 4);
 
-			FT_CHECK(ft, k == 0, "round %d: told again", i);
+			FT_CHECK(ft, k == 0, "round %d: reported again", i);
 		}
 		FT_DONE(ft, op);
 		FT_CALL(ft, ft_barrier(ft));
@@ -203,10 +203,11 @@ static int counters(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* A set has more to tell than there is room for: nobody is forgotten. */
+/* More objects have something new than the array has room for: each is reported
+ * in the end. */
 static int small_array(struct ft *ft, const struct ft_case *c)
 {
-	/* Bare providers never get there. */
+	/* Bare providers never report all. */
 	double end = ft_now() + (ft_is_bare(ft, "lnx") ?
 				 ft->run->timeout_s : 1);
 	struct ft_op *tx = ft_op_new(ft), *rx = ft_op_new(ft);
@@ -224,7 +225,7 @@ static int small_array(struct ft *ft, const struct ft_case *c)
 	FT_CALL(ft, ft_send(ft, tx, &m));
 	FT_DONE(ft, tx);
 	FT_DONE(ft, rx);
-	/* The counters have news now, and the queue is about to. */
+	/* The counters have changed, and the queue will have a completion soon. */
 	FT_TRY(join(ft, true, true));
 	n = fi_poll(set, &ctx, 0);
 	FT_CHECK(ft, n == 0, "%d fit into nothing", n);
@@ -240,15 +241,15 @@ static int small_array(struct ft *ft, const struct ft_case *c)
 		cq |= n && ctx == &cq_ctx;
 		send |= n && ctx == &send_ctx;
 		recv |= n && ctx == &recv_ctx;
-		/* As the manual has it: look at what was told. */
+		/* As the manual requires: read what was reported. */
 		if (n && ctx == &send_ctx)
 			fi_cntr_read(sends);
 		if (n && ctx == &recv_ctx)
 			fi_cntr_read(recvs);
 	}
 	if (!(cq && send && recv)) {
-		ft_known(ft, NULL, "the first of a set hide the others");
-		return ft_fail(ft, "never told:%s%s%s", cq ? "" : " cq",
+		ft_known(ft, NULL, "the first objects of a set hide the others");
+		return ft_fail(ft, "never reported:%s%s%s", cq ? "" : " cq",
 			       send ? "" : " send", recv ? "" : " recv");
 	}
 	FT_DONE(ft, tx);
@@ -256,7 +257,7 @@ static int small_array(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* What the application does to a counter itself is no news. */
+/* A change that the application makes to a counter is not reported. */
 static int own_changes(struct ft *ft, const struct ft_case *c)
 {
 	void *ctx[4];
@@ -271,8 +272,8 @@ static int own_changes(struct ft *ft, const struct ft_case *c)
 	FT_CALL(ft, fi_cntr_adderr(sends, 2));
 	n = fi_poll(set, ctx, 4);
 	if (n) {
-		ft_known(ft, NULL, "tells of the application's own changes");
-		return ft_fail(ft, "%d told after fi_cntr_set and fi_cntr_add",
+		ft_known(ft, NULL, "reports the application's own changes");
+		return ft_fail(ft, "%d reported after fi_cntr_set and fi_cntr_add",
 			       n);
 	}
 	FT_CHECK(ft, fi_cntr_read(sends) == 10, "7 and 3 are %llu",
@@ -289,7 +290,7 @@ static int members(struct ft *ft, const struct ft_case *c)
 	int ret;
 
 	(void)c;
-	ft_known(ft, NULL, "lets its members be closed");
+	ft_known(ft, NULL, "members of a set can be closed");
 	FT_CALL(ft, fi_cntr_open(ft->o.domain, &attr, &other, NULL));
 	FT_CALL(ft, fi_poll_add(set, &other->fid, 0));
 	FT_CALL(ft, fi_poll_add(set, &ft->o.cq->fid, 0));
@@ -298,7 +299,7 @@ static int members(struct ft *ft, const struct ft_case *c)
 	FT_CALL(ft, fi_poll_del(set, &other->fid, 0));
 	FT_CALL(ft, fi_close(&other->fid));
 	FT_CALL(ft, fi_poll_del(set, &ft->o.cq->fid, 0));
-	/* A set with members in it is closed with the case's objects. */
+	/* A set that has members is closed with the case's objects. */
 	FT_CALL(ft, fi_poll_add(set, &ft->o.cq->fid, 0));
 	FT_CALL(ft, fi_poll_add(set, &recvs->fid, 0));
 	ret = fi_close(&ft->o.domain->fid);
@@ -313,7 +314,7 @@ static int refused(struct ft *ft, const struct ft_case *c)
 	int ret;
 
 	(void)c;
-	ft_known(ft, NULL, "does not look at flags and classes");
+	ft_known(ft, NULL, "flags and classes are not checked");
 	ret = fi_poll_open(ft->o.domain, &attr, &bad);
 	if (!ret)
 		fi_close(&bad->fid);
@@ -323,13 +324,13 @@ static int refused(struct ft *ft, const struct ft_case *c)
 	FT_CHECK(ft, fi_poll_add(set, &ft->o.cq->fid, FI_PEER) < 0,
 		 "added with flags");
 	FT_CHECK(ft, fi_poll_del(set, &ft->o.cq->fid, 0) < 0,
-		 "removed what is no member");
+		 "removed an object that is not a member");
 	FT_CALL(ft, fi_poll_add(set, &ft->o.cq->fid, 0));
 	FT_CHECK(ft, fi_poll_add(set, &ft->o.cq->fid, 0) < 0, "added twice");
 	return FT_PASS;
 }
 
-/* Sleep on the descriptor of a counter until all messages are there. */
+/* Sleep on the descriptor of a counter until all messages have arrived. */
 static int counter_fd(struct ft *ft, const struct ft_case *c)
 {
 	int i, fd = -1, n = ft->run->quick ? 10 : 50;
@@ -337,7 +338,7 @@ static int counter_fd(struct ft *ft, const struct ft_case *c)
 	double end = ft_now() + ft->run->timeout_s;
 	enum fi_wait_obj obj = FI_WAIT_NONE;
 
-	ft_known(ft, NULL, "its counters have no descriptor to tell");
+	ft_known(ft, NULL, "its counters have no descriptor");
 	FT_CALL(ft, fi_control(&recvs->fid, FI_GETWAIT, &fd));
 	FT_CALL(ft, fi_control(&recvs->fid, FI_GETWAITOBJ, &obj));
 	FT_CHECK(ft, fd >= 0 && obj == FI_WAIT_FD, "descriptor %d, object %d",
@@ -372,7 +373,7 @@ static int counter_fd(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Counters and sets keep what earlier cases did: each case has its own. */
+/* Counters and sets keep their state between cases, so each case opens its own. */
 static int fresh(struct ft *ft, const struct ft_case *c)
 {
 	ft->spoiled = true;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Random messages and random receives between all ranks at once, checked
- * against the rule of matching.  Everything is computed from the seed, so every
+ * against the matching rule.  Everything is computed from the seed, so every
  * rank knows what every other one sends; the remote cq data of a message is its
- * number.  The rule, whatever the timing was:
+ * number.  The rule does not depend on timing:
  *
- *	A receive gets a message that it may take, and no message sent earlier
- *	by the same rank that it may take was given to a later receive, or to
- *	none.
+ * A receive gets a message that it may match; and no message that the same rank
+ * sent earlier and that it may match was given to a later receive or to none.
  */
 #include "../common/ft.h"
 
@@ -32,7 +31,7 @@ struct receive {
 	uint64_t tag, ignore;
 	struct ft_op *op;
 	unsigned char *buf;
-	int from;			/* what it got */
+	int from;			/* rank whose message it got */
 	int seq;
 	int cancelled;
 };
@@ -43,8 +42,8 @@ static struct message mine[RANKS][MAX_MSGS];
 static struct receive recvs[RANKS * MAX_MSGS];
 
 /*
- * Messages between two ranks.  Bare shm stops taking messages to oneself for
- * ever after a few that are not received yet.
+ * Messages between two ranks.  Bare shm blocks for ever after a few messages to
+ * itself that are not received yet.
  */
 static int count(struct ft *ft, int from, int to, int n)
 {
@@ -128,7 +127,7 @@ static void random_receive(uint64_t *s, struct receive *r)
 	}
 }
 
-/* Sends and receives in random turns, as fast as they are accepted. */
+/* Sends and receives in random order, as fast as they are accepted. */
 static int traffic(struct ft *ft, uint64_t seed, int n, int nrecv)
 {
 	uint64_t s = seed ^ pattern_mix((uint64_t)ft->rank + 1);
@@ -175,8 +174,8 @@ static int traffic(struct ft *ft, uint64_t seed, int n, int nrecv)
 			ft_progress(ft);
 	}
 	/*
-	 * All is sent, or will be when somebody receives it: what is left over
-	 * after the random receives is taken by receives that take anything.
+	 * All is sent, or will be when it is received: what the random receives
+	 * left is received by receives that match anything.
 	 */
 	for (i = 0; i < all; i++) {
 		struct receive *r = &recvs[nrecv + i];
@@ -194,7 +193,7 @@ static int traffic(struct ft *ft, uint64_t seed, int n, int nrecv)
 	return FT_PASS;
 }
 
-/* Wait until every message is in; cancel the receives that got none. */
+/* Wait until every message has arrived; cancel the receives that got none. */
 static int collect(struct ft *ft, int n, int nrecv)
 {
 	int all = count_all(ft, n), total = nrecv + all;
@@ -218,7 +217,7 @@ static int collect(struct ft *ft, int n, int nrecv)
 		FT_CHECK(ft, !ft_wait(ft, recvs[i].op), "receive %d cannot be "
 			 "cancelled", i);
 		FT_CHECK(ft, recvs[i].op->err == FI_ECANCELED, "receive %d "
-			 "got something after all messages were in", i);
+			 "got a message after all had arrived", i);
 		recvs[i].cancelled = 1;
 	}
 	return FT_PASS;
@@ -236,7 +235,7 @@ static int judge_one(struct ft *ft, uint64_t seed, int i, int n)
 	FT_DONE(ft, r->op);
 	for (from = 0; from < RANKS && r->op->src != ft->addr[from]; from++)
 		;
-	FT_CHECK(ft, from < RANKS, "receive %d: source %lld is nobody", i,
+	FT_CHECK(ft, from < RANKS, "receive %d: source %lld is not a rank", i,
 		 (long long)r->op->src);
 	FT_CHECK(ft, r->op->data < (uint64_t)n, "receive %d: cq data %#llx",
 		 i, (unsigned long long)r->op->data);
@@ -269,7 +268,7 @@ static int judge(struct ft *ft, uint64_t seed, int n, int nrecv)
 	for (i = 0; i < total; i++) {
 		struct receive *r = &recvs[i];
 
-		/* One that got nothing could have had any of them. */
+		/* A receive that got nothing could have matched any of them. */
 		for (s = 0; s < RANKS; s++) {
 			int upto = r->cancelled ? count(ft, s, ft->rank, n) :
 				   r->from == s ? r->seq : 0;

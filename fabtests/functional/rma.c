@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Remote reads and writes in every spelling and size, both directions at once.
- * rma_rules.c has what they promise to each other, and errors.
+ * Remote reads and writes in every form of call and size, in both directions at
+ * once.  rma_rules.c tests ordering, promises and errors.
  */
 #include "../common/rma.h"
 
@@ -20,7 +20,7 @@ static const size_t sizes[] = {
 	65536, 262144, (1 << 20) + 3,
 	MAX_BYTES
 };
-/* Ranges of them: small, medium, large, huge. */
+/* Ranges of sizes: small, medium, large, huge. */
 static const int ranges[][2] = { { 0, 8 }, { 8, 14 }, { 14, 17 }, { 17, 18 } };
 static const char *const range_names[] = { "small", "medium", "large",
 					   "huge" };
@@ -46,7 +46,7 @@ static uint64_t data_of(struct ft *ft, uint64_t i)
 	return n >= 8 ? v : v & ((1ULL << (n * 8)) - 1);
 }
 
-/* The event of a write with data, in whatever order they come. */
+/* The event of a write with data; entries may come in any order. */
 static int expect_event(struct ft *ft, uint64_t data, size_t len, bool strict)
 {
 	const uint64_t want = FI_REMOTE_WRITE | FI_REMOTE_CQ_DATA;
@@ -60,7 +60,7 @@ static int expect_event(struct ft *ft, uint64_t data, size_t len, bool strict)
 	ft->nevents = 0;
 	FT_CHECK(ft, ev->len == len, "event of %zu bytes has len %zu", len,
 		 ev->len);
-	/* Said once, so that it does not hide the rest. */
+	/* Reported in one case, so that it does not hide other failures. */
 	if (ft_is_bare(ft, "shm") && !strict)
 		return FT_PASS;
 	ft_known(ft, "shm", "the event lacks FI_REMOTE_WRITE");
@@ -81,7 +81,7 @@ static int check_canary(struct ft *ft, const unsigned char *p, size_t len,
 
 	FT_CHECK(ft, before < 0, "%zu bytes: byte %lld before the %s was "
 		 "written", len, before - MARGIN, what);
-	FT_CHECK(ft, behind < 0, "%zu bytes: byte %lld behind the %s was "
+	FT_CHECK(ft, behind < 0, "%zu bytes: byte %lld after the %s was "
 		 "written", len, behind, what);
 	return FT_PASS;
 }
@@ -100,13 +100,14 @@ static int one_write(struct ft *ft, int call, size_t len, uint64_t off,
 	r.data = data_of(ft, seq);
 	r.flags = flags;
 	FT_TRY(ft_rma_now(ft, &r, FT_AT));
-	/* An injected buffer is ours again; one that is complete also. */
+	/* The buffer of an inject is ours again; so is that of a completed
+	 * operation. */
 	memset(local, 0x11, len);
 	FT_TRY(ft_await_pattern(ft, target + off, len, (unsigned)peer, seq,
 				FT_AT));
 	if (ft_rma_has_data(call) || flags & FI_REMOTE_CQ_DATA)
 		FT_TRY(expect_event(ft, data_of(ft, seq), len, false));
-	/* A late write would be noticed as one of the next round. */
+	/* A late write would be found in the next round. */
 	if (ft_barrier(ft))
 		return ft_fail(ft, "another rank left the case");
 	FT_TRY(check_canary(ft, target + off, len, "target"));
@@ -131,7 +132,7 @@ static int one_read(struct ft *ft, int call, size_t len, uint64_t off,
 		   off);
 	r.flags = flags;
 	FT_TRY(ft_rma_now(ft, &r, FT_AT));
-	/* A completed read is in memory: no waiting. */
+	/* A completed read has its data in memory: no waiting. */
 	bad = pattern_check(buf, len, ft->run->seed, (unsigned)peer, seq);
 	FT_CHECK(ft, bad < 0, "byte %lld of %zu read is wrong", bad, len);
 	FT_TRY(check_canary(ft, buf, len, "buffer"));
@@ -165,8 +166,8 @@ static int data(struct ft *ft, const struct ft_case *c)
 		if (ft_rma_is_inject(call) && sizes[i] > inject)
 			continue;
 		ran++;
-		/* At the start of the memory, but for the margin, and at an
-		 * odd place. */
+		/* At the start of the memory, after the margin, and at an odd
+		 * offset. */
 		FT_TRY(one(ft, call, sizes[i], MARGIN, 0,
 			   c->c ? ft->rank : !ft->rank, (uint64_t)i));
 		FT_TRY(one(ft, call, sizes[i], 4096 + 77, 0,
@@ -189,7 +190,7 @@ static int flagged(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* No buffer at all where there is nothing to move; the event still comes. */
+/* NULL as buffer where 0 bytes are moved; the event still comes. */
 static int nothing(struct ft *ft, const struct ft_case *c)
 {
 	static const int calls[] = { FT_WRITE, FT_READ, FT_INJECT_WRITE,
@@ -207,7 +208,7 @@ static int nothing(struct ft *ft, const struct ft_case *c)
 	return expect_event(ft, data_of(ft, 5), 0, false);
 }
 
-/* Every value of every byte that the provider says it carries. */
+/* Every value of every byte of the remote data that the provider carries. */
 static int data_bits(struct ft *ft, const struct ft_case *c)
 {
 	size_t n = ft->o.info->domain_attr->cq_data_size * 8, i;
@@ -231,8 +232,8 @@ static int data_bits(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Reads and writes at random places; the whole target is compared with a model
- * after each round. */
+/* Reads and writes at random offsets; after each round the whole target is
+ * compared with a model. */
 static int places(struct ft *ft, const struct ft_case *c)
 {
 	enum { SPAN = 40000, ROUNDS = 60, BATCH = 8 };
@@ -255,7 +256,7 @@ static int places(struct ft *ft, const struct ft_case *c)
 
 			if (len > SPAN - off)
 				len = SPAN - off;
-			/* The same numbers on both sides. */
+			/* The same random numbers on both sides. */
 			pattern_fill(model + off, len, ft->run->seed, 9, seq);
 			pattern_fill(local, len, ft->run->seed, 9, seq);
 			ft_rma_set(ft, &r, j % 3 ? FT_WRITE : FT_WRITEMSG,
@@ -264,7 +265,7 @@ static int places(struct ft *ft, const struct ft_case *c)
 			if (j % 3 == 0)
 				r.flags = FI_DELIVERY_COMPLETE;
 			FT_TRY(ft_rma_now(ft, &r, FT_AT));
-			/* One after the other: they overlap. */
+			/* One after the other, because they overlap. */
 			ft_rma_set(ft, &r, FT_READ, local, len, &ft_mem.lmr,
 				   &ft_mem.tmr, peer, off);
 			for (;;) {
@@ -284,8 +285,8 @@ static int places(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* As many pieces on both sides as the provider takes, of uneven lengths and
- * with gaps; a: write or read, b: unit length */
+/* As many pieces on both sides as the provider allows, with different lengths
+ * and with gaps.  a: write or read, b: unit length */
 static int pieces(struct ft *ft, const struct ft_case *c)
 {
 	struct fi_tx_attr *tx = ft->o.info->tx_attr;
@@ -320,7 +321,7 @@ static int pieces(struct ft *ft, const struct ft_case *c)
 		off += len + 33;
 		total += len;
 	}
-	/* Backwards, so that nothing can be right by chance. */
+	/* Backwards, so that a right result cannot be chance. */
 	for (i = 0, left = total; i < nr; i++) {
 		size_t len = i + 1 < nr ? total / nr - i : left;
 
@@ -351,7 +352,7 @@ static int pieces(struct ft *ft, const struct ft_case *c)
 					     (unsigned)!ft->rank, i);
 			FT_CHECK(ft, !read || pattern_is_filled(
 				 local + off + len, 33, CANARY) < 0,
-				 "the gap behind piece %zu was written", i);
+				 "the gap after piece %zu was written", i);
 			off += len + 33;
 			w += len;
 			g += len;
@@ -385,9 +386,9 @@ again:
 }
 
 /*
- * Hundreds under way at once, reads and writes of all sizes, both directions,
- * and nobody waits for one of them.  Target: half is written by the other rank,
- * half is read.
+ * Hundreds under way at once: reads and writes of all sizes, in both
+ * directions, without waiting for any of them.  One half of the target is
+ * written by the other rank, the other half is read.
  */
 static int flood(struct ft *ft, const struct ft_case *c)
 {
@@ -449,8 +450,8 @@ static int flood(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Started until all are under way, and no completion is read in between unless
- * the provider asks for it. */
+/* All are started first; a completion is read in between only when the provider
+ * requires it (-FI_EAGAIN). */
 static int unread(struct ft *ft, const struct ft_case *c)
 {
 	enum { N = 3000 };
@@ -485,14 +486,14 @@ static int unread(struct ft *ft, const struct ft_case *c)
 
 		while (memcmp(target + i * 4, &i, 4)) {
 			ft_progress(ft);
-			FT_CHECK(ft, ft_now() < end, "write %d is not there",
+			FT_CHECK(ft, ft_now() < end, "write %d is missing",
 				 i);
 		}
 	}
 	return FT_PASS;
 }
 
-/* Messages and one-sided operations side by side. */
+/* Messages and one-sided operations at the same time. */
 static int mixed(struct ft *ft, const struct ft_case *c)
 {
 	enum { N = 100, BYTES = 6000 };
@@ -615,8 +616,8 @@ int main(int argc, char **argv)
 		c->c = 1;
 		CASE(data, "self-%s", ft_rma_names[call]);
 	}
-	/* The same under all rules for keys and addresses a provider may ask
-	 * for; it picks. */
+	/* The same for all rules for keys and addresses that a provider may
+	 * have; it picks. */
 	for (call = 0; call < FT_RMA_CALLS; call++) {
 		c->a = (uint64_t)call;
 		c->b = 4;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What one-sided operations promise: their order among themselves and with
- * messages as far as the provider reports one, completion levels, fences, who
- * gets a completion; and what happens to those that must not succeed.
+ * messages, as far as the provider reports one; completion levels; fences;
+ * which operations have a completion.  And what happens to operations that must
+ * fail.
  *
- * The latter are nasty over bare providers: connections end, memory behind the
- * end is read, nothing completes.  Such results are known and do not count;
- * through lnx there has to be an error, and life goes on after it.
+ * Over bare providers these do harm: connections end, memory after the end is
+ * read, nothing completes.  Such results are known and do not count.  Through
+ * lnx there has to be an error, and later operations have to work.
  */
 #include "../common/rma.h"
 
@@ -37,7 +38,7 @@ static void set(struct ft *ft, struct ft_rma *r, int call, void *buf,
 		   off);
 }
 
-/* Does the provider promise this order, for this many bytes? */
+/* Does the provider promise this order for this many bytes? */
 static int promised(struct ft *ft, const struct ft_case *c, size_t len)
 {
 	struct fi_info *i = ft->o.info;
@@ -56,7 +57,7 @@ static int promised(struct ft *ft, const struct ft_case *c, size_t len)
 					      max);
 }
 
-/* Of two writes to one place, started one after the other, the second wins. */
+/* Of two writes to the same memory, started one after the other, the second wins. */
 static int waw(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op[8];
@@ -75,7 +76,7 @@ static int waw(struct ft *ft, const struct ft_case *c)
 				     (unsigned)ft->rank, (uint64_t)j);
 		FT_TRY(meet(ft));
 		for (j = 0; j < 8; j++) {
-			/* Long ones first, so that a small one could pass. */
+			/* Long ones first, so that a small one could overtake. */
 			set(ft, &r, FT_WRITE, ft_mem.local + (size_t)j * slot,
 			    j & 1 ? (len < 64 ? len : 64) :
 			    len < slot ? len : slot, 0);
@@ -94,7 +95,7 @@ static int waw(struct ft *ft, const struct ft_case *c)
 	return ran ? FT_PASS : promised(ft, c, sizes[0]);
 }
 
-/* A read started after a write sees what was written. */
+/* A read that starts after a write returns what was written. */
 static int raw(struct ft *ft, const struct ft_case *c)
 {
 	unsigned char *in = ft_mem.local + (1 << 20);
@@ -121,14 +122,14 @@ static int raw(struct ft *ft, const struct ft_case *c)
 		FT_DONE(ft, d);
 		bad = pattern_check(in, sizes[i], ft->run->seed,
 				    (unsigned)ft->rank, (uint64_t)i);
-		FT_CHECK(ft, bad < 0, "a read of %zu bytes passed a write "
+		FT_CHECK(ft, bad < 0, "a read of %zu bytes overtook a write "
 			 "(byte %lld)", sizes[i], bad);
 		FT_TRY(meet(ft));
 	}
 	return ran ? FT_PASS : promised(ft, c, sizes[0]);
 }
 
-/* A write started after a read does not change what is read. */
+/* A write that starts after a read does not change what is read. */
 static int war(struct ft *ft, const struct ft_case *c)
 {
 	unsigned char *in = ft_mem.local + (1 << 20);
@@ -155,7 +156,7 @@ static int war(struct ft *ft, const struct ft_case *c)
 		FT_DONE(ft, w);
 		bad = pattern_check(in, sizes[i], ft->run->seed,
 				    (unsigned)!ft->rank, 1000);
-		FT_CHECK(ft, bad < 0, "a write of %zu bytes passed a read "
+		FT_CHECK(ft, bad < 0, "a write of %zu bytes overtook a read "
 			 "(byte %lld)", sizes[i], bad);
 		FT_TRY(meet(ft));
 	}
@@ -190,7 +191,7 @@ static int send_after(struct ft *ft, const struct ft_case *c, size_t len,
 	FT_DONE(ft, v);
 	bad = pattern_check(ft_mem.target, len, ft->run->seed,
 			    (unsigned)!ft->rank, len);
-	FT_CHECK(ft, bad < 0, "a message passed a write of %zu bytes (byte "
+	FT_CHECK(ft, bad < 0, "a message overtook a write of %zu bytes (byte "
 		 "%lld)", len, bad);
 	FT_DONE(ft, s);
 	if (!wait)
@@ -198,7 +199,7 @@ static int send_after(struct ft *ft, const struct ft_case *c, size_t len,
 	return meet(ft);
 }
 
-/* Who receives a message sent after a write has the data already. */
+/* A rank that receives a message sent after a write has the data already. */
 static int saw(struct ft *ft, const struct ft_case *c)
 {
 	int i;
@@ -209,7 +210,7 @@ static int saw(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* No order needed: FI_DELIVERY_COMPLETE says that the data is there. */
+/* No order is needed: FI_DELIVERY_COMPLETE promises that the data has arrived. */
 static int delivered(struct ft *ft, const struct ft_case *c)
 {
 	int i;
@@ -219,7 +220,7 @@ static int delivered(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Behind FI_FENCE nothing overtakes, whatever the order is otherwise. */
+/* An operation with FI_FENCE overtakes nothing, whatever the order is otherwise. */
 static int fence(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *w, *f, *d;
@@ -260,19 +261,19 @@ static int fence(struct ft *ft, const struct ft_case *c)
 		}
 		bad = pattern_check(ft_mem.target, sizes[i], ft->run->seed,
 				    (unsigned)!ft->rank, (uint64_t)i);
-		FT_CHECK(ft, bad < 0, "a fenced write passed one of %zu bytes "
+		FT_CHECK(ft, bad < 0, "a fenced write overtook one of %zu bytes "
 			 "(byte %lld)", sizes[i], bad);
 		FT_DONE(ft, w);
 		FT_DONE(ft, f);
 		FT_DONE(ft, d);
 		memcpy(&seen, ft_mem.local + MEM_BYTES - 16, 8);
-		FT_CHECK(ft, seen == flag, "a fenced read passed a write");
+		FT_CHECK(ft, seen == flag, "a fenced read overtook a write");
 		FT_TRY(meet(ft));
 	}
 	return FT_PASS;
 }
 
-/* With FI_SELECTIVE_COMPLETION, only those that ask; injects never do. */
+/* With FI_SELECTIVE_COMPLETION only operations that ask have one; injects never do. */
 static int selective(struct ft *ft, const struct ft_case *c)
 {
 	static const int calls[] = { FT_WRITE, FT_WRITEMSG, FT_WRITEMSG,
@@ -307,7 +308,7 @@ static int selective(struct ft *ft, const struct ft_case *c)
 
 /* ---- what must fail ---- */
 
-/* A whole round of good operations: life goes on. */
+/* A whole round of valid operations: the endpoint still works. */
 static int still_works(struct ft *ft)
 {
 	struct ft_msg m = {
@@ -341,7 +342,7 @@ static const char *const wrong_names[] = {
 	"read-of-write-only", "write-of-read-only", "closed-memory"
 };
 
-/* Seconds for an answer: few where it is known that there may be none. */
+/* Seconds to wait for a completion: few where it is known that there may be none. */
 static double silence_timeout_s(const struct ft *ft)
 {
 	return ft_is_bare(ft, "lnx") && !ft_lnx_over_shm(ft) ?
@@ -349,10 +350,10 @@ static double silence_timeout_s(const struct ft *ft)
 }
 
 /*
- * Rank 1 does to rank 0 what it must not do.  a: what, b: call, c: length
+ * Rank 1 does to rank 0 what is not allowed.  a: what, b: call, c: length
  *
- * FT_WRITEMSG asks for FI_DELIVERY_COMPLETE: success would be a lie.  A plain
- * write may be complete before the target has looked at it.
+ * FT_WRITEMSG asks for FI_DELIVERY_COMPLETE: success would be wrong.  A plain
+ * write may complete before the target has checked it.
  */
 static int refused(struct ft *ft, const struct ft_case *c)
 {
@@ -376,16 +377,16 @@ static int refused(struct ft *ft, const struct ft_case *c)
 		return FT_FAIL;
 	if (ft_mr_share(ft, &mr))
 		return FT_FAIL;
-	/* Connect. */
+	/* Open the connection. */
 	FT_TRY(still_works(ft));
-	ft_known(ft, NULL, "no error where there should be one");
+	ft_known(ft, NULL, "an operation that is not allowed gives no error");
 	if (what == CLOSED && !ft->rank && ft_mr_close(ft, &mr))
 		return FT_FAIL;
 	FT_TRY(meet(ft));
 	if (ft->rank) {
 		ft_rma_set(ft, &r, (int)c->b, ft_mem.local, len, &ft_mem.lmr,
 			   &mr, 0, 0);
-		/* In one piece: nothing of it may be done. */
+		/* In one piece: no part of it may be done. */
 		r.nrma = 1;
 		r.rma[0].len = len;
 		t = &mr.at[0];
@@ -412,8 +413,8 @@ static int refused(struct ft *ft, const struct ft_case *c)
 		if (!ret && ft_wait_for(ft, op, silence_timeout_s(ft))) {
 			result = ft_fail(ft, "it never completes");
 			if (ft_lnx_over_shm(ft))
-				ft_known(ft, "lnx", "in the node it is shm's "
-					 "operation, which gets no answer");
+				ft_known(ft, "lnx", "in the node shm does the "
+					 "operation, and there is no answer");
 		} else if (!ret && !op->err && c->b != FT_WRITE) {
 			result = ft_fail(ft, "it completes with success");
 		} else if (ret == -FI_ETIMEDOUT) {
@@ -424,7 +425,8 @@ static int refused(struct ft *ft, const struct ft_case *c)
 		result = meet(ft);
 	at = pattern_is_filled(small, sizeof(small), CANARY);
 	if (!ft->rank && at >= 0) {
-		ft->abandoned = false;	/* more to say than the one who left */
+		ft->abandoned = false;	/* this rank's reason is better than the
+					 * other's */
 		result = ft_fail(ft, "memory was written at %lld: %#x", at,
 				 small[at]);
 	}
@@ -444,8 +446,8 @@ static int refused(struct ft *ft, const struct ft_case *c)
 	return result;
 }
 
-/* More than can be injected, more pieces than there may be: an answer at once,
- * and nothing is done. */
+/* More than can be injected, more pieces than the limit: an error at once, and
+ * nothing is done. */
 static int too_much(struct ft *ft, const struct ft_case *c)
 {
 	size_t inject = ft->o.info->tx_attr->inject_size;
@@ -455,7 +457,7 @@ static int too_much(struct ft *ft, const struct ft_case *c)
 
 	(void)c;
 	set(ft, &r, FT_INJECT_WRITE, ft_mem.local, inject + 1, 0);
-	ft_known(ft, NULL, "more than inject_size is taken");
+	ft_known(ft, NULL, "more than inject_size is accepted");
 	if (inject + 1 < MEM_BYTES) {
 		ret = ft_try_rma(ft->o.ep, NULL, &r);
 		while (ret == -FI_EAGAIN) {	/* connecting */
@@ -466,7 +468,7 @@ static int too_much(struct ft *ft, const struct ft_case *c)
 			 inject + 1, inject);
 	}
 	if (!ft_is_bare(ft, "lnx"))
-		goto done;		/* nobody knows what these would do */
+		goto done;		/* their effect is not defined */
 	set(ft, &r, FT_WRITEV, ft_mem.local, 100, 0);
 	r.niov = ft->o.info->tx_attr->iov_limit + 1;
 	if (r.niov <= FT_MAX_IOV) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * FI_THREAD_SAFE and remote memory: threads of both ranks write and read each
- * other's memory, while others register and close memory and open and close
- * endpoints of the same domain.  What a closed registration covered is the
- * application's alone: nothing touches it any more.
+ * other's memory, while other threads register and close memory and open and
+ * close endpoints of the same domain.  Memory whose registration is closed
+ * belongs to the application alone: nothing accesses it any more.
  */
 #include "../common/rma.h"
 
@@ -16,13 +16,13 @@
 
 #define MAX_THREADS	4
 #define SLICE		(1 << 20)
-#define FLEETING	8		/* registrations that come and go, */
-#define FLEETING_BYTES	20000		/* of so many bytes, */
+#define FLEETING	8		/* registrations that are opened and closed, */
+#define FLEETING_BYTES	20000		/* of this many bytes, */
 #define FLEETING_KEY	0x1000000ull	/* with keys from here on */
-/* Times they are reached for.  A read of what is not there any more ends tcp's
- * connection: 40 ms each time.  A hundred are enough to meet all that may happen:
- * meanwhile memory has come and gone some thousand times, and what differs is only
- * where in an access it did. */
+/* How often threads access them in a quick run.  A read of memory that is
+ * closed ends tcp's connection: 40 ms each time.  A hundred accesses meet
+ * everything that can happen: meanwhile memory was opened and closed some
+ * thousand times, and only the moment within an access differs. */
 #define FLEETING_QUICK	100
 #define FLEETING_ALL	2000
 
@@ -42,13 +42,13 @@ struct worker {
 	char bad[200];
 };
 
-/* A thread failed; those that work are through. */
+/* A thread failed; the working threads have ended. */
 static atomic_bool stop, over;
 
 #define BAD(w, ...)							\
 	(snprintf((w)->bad, sizeof((w)->bad), __VA_ARGS__), -1)
 
-/* A completion for whichever thread it belongs to. */
+/* Handles a completion, whichever thread it belongs to. */
 static int poll_queue(struct worker *w)
 {
 	struct fi_cq_tagged_entry e;
@@ -67,14 +67,14 @@ static int poll_queue(struct worker *w)
 		return BAD(w, "fi_cq_read: %s", fi_strerror((int)-n));
 	s = ee.err ? ee.op_context : e.op_context;
 	if (!s)
-		return BAD(w, "a completion of nothing, error %d", ee.err);
+		return BAD(w, "a completion without an operation, error %d", ee.err);
 	atomic_store(&s->err, ee.err);
 	if (atomic_fetch_add(&s->done, 1))
 		return BAD(w, "completed twice");
 	return 0;
 }
 
-/* One operation from its start to its end: an error of it, or -1. */
+/* One operation, from start to completion: its error, or -1. */
 static int now(struct worker *w, const struct ft_rma *r)
 {
 	double end = ft_now() + w->ft->run->timeout_s;
@@ -101,7 +101,7 @@ static int now(struct worker *w, const struct ft_rma *r)
 
 /* ---- threads ---- */
 
-/* Write something over there, and read it back. */
+/* Write to the other rank's memory, and read it back. */
 static int traffic(struct worker *w)
 {
 	static const size_t sizes[] = { 8, 300, 5000, 9000, 16384, 60000,
@@ -132,12 +132,12 @@ static int traffic(struct worker *w)
 			return BAD(w, "%zu bytes: %s", len, fi_strerror(err));
 		if (pattern_check(in, len, ft->run->seed, (unsigned)w->id,
 				  i) >= 0)
-			return BAD(w, "%zu bytes came back wrong", len);
+			return BAD(w, "%zu bytes were read back wrong", len);
 	}
 	return 0;
 }
 
-/* Reach for memory that may be there or not. */
+/* Access memory that may be open or closed. */
 static int reach(struct worker *w)
 {
 	static const size_t sizes[] = { 8, 300, 5000, 8000, 16000 };
@@ -148,7 +148,7 @@ static int reach(struct worker *w)
 	uint64_t i, hits = 0;
 
 	memset(out, 0x77, FLEETING_BYTES);
-	/* On a busy machine its owner may have no turn for long. */
+	/* On a busy machine the owner of the memory may not run for a long time. */
 	for (i = 0; i < w->count || (!hits && i < 20 * w->count); i++) {
 		size_t len = sizes[(unsigned)nrand48(rnd) % 5];
 		int err;
@@ -160,7 +160,7 @@ static int reach(struct worker *w)
 
 		r.call = nrand48(rnd) & 1 ? FT_READMSG : FT_WRITEMSG;
 		if (r.call == FT_WRITEMSG && len > 8000)
-			len = 8000;	/* by frames: its target sees it */
+			len = 8000;	/* in frames, which the target checks */
 		r.iov[0].iov_len = r.rma[0].len = len;
 		r.rma[0].key = FLEETING_KEY + (unsigned)nrand48(rnd) % FLEETING;
 		r.rma[0].addr = (unsigned)nrand48(rnd) % 4000;
@@ -168,11 +168,11 @@ static int reach(struct worker *w)
 		if (err < 0)
 			return -1;
 		if (err && err != FI_ENOKEY && err != FI_EACCES)
-			return BAD(w, "%s of memory that goes: %s",
+			return BAD(w, "%s of memory that closes: %s",
 				   ft_rma_names[r.call], fi_strerror(err));
 		hits += !err;
 	}
-	return hits ? 0 : BAD(w, "memory was never there");
+	return hits ? 0 : BAD(w, "the memory was never open");
 }
 
 static int reg_close(struct worker *w, struct fid_mr *mr)
@@ -189,7 +189,7 @@ static int reg_close(struct worker *w, struct fid_mr *mr)
 	return ret ? BAD(w, "fi_close of memory: %s", fi_strerror(-ret)) : 0;
 }
 
-/* Memory comes and goes; what is closed stays as it is. */
+/* Opens and closes memory; after closing its content must not change. */
 static int fleeting(struct worker *w)
 {
 	struct fid_mr *mr[FLEETING] = { NULL };
@@ -229,7 +229,7 @@ static int fleeting(struct worker *w)
 	return ret;
 }
 
-/* Endpoints of the same domain come and go. */
+/* Opens and closes endpoints of the same domain. */
 static int endpoints(struct worker *w)
 {
 	struct fi_cq_attr attr = { .format = FI_CQ_FORMAT_TAGGED };
@@ -272,7 +272,7 @@ static void *run_worker(void *arg)
 
 /* ---- cases ---- */
 
-/* c->a threads of traffic (or of reaching, if b), and the others. */
+/* c->a threads of traffic (or of access to closing memory, if b), and the others. */
 static int threads(struct ft *ft, const struct ft_case *c)
 {
 	int i, n = (int)c->a, all = n, ret = FT_PASS;
@@ -286,7 +286,7 @@ static int threads(struct ft *ft, const struct ft_case *c)
 	w[all++].work = fleeting;
 	if (c->c)
 		w[all++].work = endpoints;
-	/* Completions belong to the threads from here on. */
+	/* From here on the threads handle completions. */
 	ft_barrier(ft);
 	for (i = 0; i < all; i++) {
 		w[i].ft = ft;
@@ -299,7 +299,8 @@ static int threads(struct ft *ft, const struct ft_case *c)
 	}
 	for (i = 0; i < n; i++)
 		pthread_join(w[i].thread, NULL);
-	/* The other rank's threads still reach for what comes and goes here. */
+	/* The other rank's threads still access memory that is opened and
+	 * closed here. */
 	if (c->b)
 		ft_barrier(ft);
 	atomic_store(&over, true);
@@ -315,11 +316,11 @@ static int threads(struct ft *ft, const struct ft_case *c)
 static int with_mem(struct ft *ft, const struct ft_case *c)
 {
 	if (!ft_is_bare(ft, "lnx"))
-		return ft_skip(ft, "other providers want keys of their own");
+		return ft_skip(ft, "other providers pick keys themselves");
 	if (c->b && ft->run->mr_basic)
-		return ft_skip(ft, "for keys that the case picks");
+		return ft_skip(ft, "only for keys that the case picks");
 	if (c->b && strstr(ft->o.info->domain_attr->name, "shm"))
-		return ft_skip(ft, "shm does not know when memory goes");
+		return ft_skip(ft, "shm does not know when memory is closed");
 	return ft_with_mem(ft, c, MAX_THREADS * SLICE);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What must be refused: calls in the wrong state or order, options and
- * arguments out of range.  Each with the documented error, and without harm.
+ * arguments out of range.  Each must give the documented error and have no
+ * effect.
  */
 #include "../common/ft.h"
 
@@ -11,7 +12,7 @@
 
 static unsigned char buf[64];
 
-/* fabric and domain of ft->o, and an endpoint that is not enabled. */
+/* Fabric and domain of ft->o, and an endpoint that is not enabled. */
 static int idle_ep(struct ft *ft, struct fid_ep **ep)
 {
 	FT_CALL(ft, fi_endpoint(ft->o.domain, ft->o.info, ep, NULL));
@@ -82,11 +83,11 @@ static int bad_bind(struct ft *ft, const struct ft_case *c)
 	fi_close(&ep->fid);
 	ft_known(ft, NULL, "flags are not checked");
 	FT_CHECK(ft, wrong < 0, "a domain was bound to an endpoint");
-	FT_CHECK(ft, flags < 0, "unknown bind flags were taken");
+	FT_CHECK(ft, flags < 0, "unknown bind flags were accepted");
 	return FT_PASS;
 }
 
-/* Everything still in use must say -FI_EBUSY and stay usable. */
+/* fi_close of an object in use must give -FI_EBUSY, and the object stays usable. */
 static int close_busy(struct ft *ft, const struct ft_case *c)
 {
 	struct { struct fid *fid; const char *what; } list[] = {
@@ -153,7 +154,7 @@ static int options(struct ft *ft, const struct ft_case *c)
 	FT_CHECK(ft, ret == -FI_ENOPROTOOPT, "an unknown option gave %d", ret);
 	ret = fi_getopt(ep, 77, FI_OPT_MIN_MULTI_RECV, &v, &len);
 	FT_CHECK(ft, ret == -FI_ENOPROTOOPT, "an unknown level gave %d", ret);
-	/* Connection data only means something for connected endpoints. */
+	/* Connection data only exists for connected endpoints. */
 	len = sizeof(v);
 	ret = fi_getopt(ep, FI_OPT_ENDPOINT, FI_OPT_CM_DATA_SIZE, &v, &len);
 	FT_CHECK(ft, ret == 0 || ret == -FI_ENOPROTOOPT,
@@ -161,7 +162,7 @@ static int options(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Destinations that do not exist: an error now or in the queue, no crash. */
+/* Destinations that do not exist give an error now or in the queue, and no crash. */
 static int bad_destination(struct ft *ft, const struct ft_case *c)
 {
 	fi_addr_t bad[] = { 12345, 1ULL << 40, FI_ADDR_NOTAVAIL };
@@ -169,7 +170,7 @@ static int bad_destination(struct ft *ft, const struct ft_case *c)
 
 	(void)c;
 	if (!ft_is_bare(ft, "lnx"))
-		return ft_skip(ft, "bare providers follow any handle");
+		return ft_skip(ft, "bare providers dereference any handle");
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct ft_op *op = ft_op_new(ft);
 		struct ft_msg m = {
@@ -208,7 +209,7 @@ static int too_many_iovs(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* All pieces of an iovec up to the limit, with empty ones among them. */
+/* Vectors with every number of pieces up to the limit, some of them empty. */
 static int all_iovs(struct ft *ft, const struct ft_case *c)
 {
 	static unsigned char in[4000], out[4000];
@@ -262,7 +263,7 @@ static int all_iovs(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* fi_getinfo's answers must be usable as hints for the same again. */
+/* The results of fi_getinfo must be usable as hints for the same result. */
 static int getinfo_again(struct ft *ft, const struct ft_case *c)
 {
 	struct fi_info *hints = fi_dupinfo(ft->o.info), *again = NULL;
@@ -275,11 +276,11 @@ static int getinfo_again(struct ft *ft, const struct ft_case *c)
 	FT_CALL(ft, ret);
 	ret = strcmp(again->domain_attr->name, ft->o.info->domain_attr->name);
 	fi_freeinfo(again);
-	FT_CHECK(ft, !ret, "another domain came back");
+	FT_CHECK(ft, !ret, "another domain was returned");
 	return FT_PASS;
 }
 
-/* Opens an endpoint from hints with that source address; its name into o. */
+/* Opens an endpoint from hints with that source address; its name is stored in o. */
 static int open_from(struct ft *ft, const void *src, size_t len,
 		     struct ft_objs *o)
 {
@@ -313,8 +314,9 @@ static int open_from(struct ft *ft, const void *src, size_t len,
 }
 
 /*
- * src_addr can be copied, and given back.  That of fi_getinfo gives each endpoint a name
- * of its own and is nobody's; the name of an endpoint that is no more can be had again.
+ * src_addr can be copied and used again.  The one of fi_getinfo gives each
+ * endpoint a name of its own, and is the name of none.  The name of a closed
+ * endpoint can be used again.
  */
 static int source_address(struct ft *ft, const struct ft_case *c)
 {
@@ -327,7 +329,7 @@ static int source_address(struct ft *ft, const struct ft_case *c)
 
 	(void)c;
 	if (!ft_is_bare(ft, "lnx"))
-		return ft_skip(ft, "the rules are lnx's");
+		return ft_skip(ft, "the rules are those of lnx");
 	FT_CHECK(ft, i->src_addr && i->src_addrlen <= sizeof(name),
 		 "src_addr %p of %zu bytes", i->src_addr, i->src_addrlen);
 	memcpy(name, i->src_addr, i->src_addrlen);
@@ -344,11 +346,11 @@ static int source_address(struct ft *ft, const struct ft_case *c)
 		 "not closed: %s", ft->why);
 	FT_TRY(open_from(ft, name, len, &o[0]));
 	FT_CHECK(ft, o[0].name_len == len && !memcmp(o[0].name, name, len),
-		 "it has another name than the one asked for");
+		 "it has another name than the requested one");
 	return ft_objs_close(ft, &o[0]) ? FT_FAIL : FT_PASS;
 }
 
-/* Hints nobody can meet give -FI_ENODATA, not something else. */
+/* Hints that no provider can meet give -FI_ENODATA and no other error. */
 static int impossible_hints(struct ft *ft, const struct ft_case *c)
 {
 	struct fi_info *info, *h;
@@ -371,7 +373,7 @@ static int impossible_hints(struct ft *ft, const struct ft_case *c)
 			break;
 		}
 		if (!i && !strcmp(ft->opts.prov, "tcp")) {
-			fi_freeinfo(h);	/* has such endpoints too */
+			fi_freeinfo(h);	/* bare tcp has such endpoints */
 			continue;
 		}
 		ret = fi_getinfo(FT_API, NULL, NULL, 0, h, &info);
@@ -384,7 +386,7 @@ static int impossible_hints(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* What says that it has no shared receive contexts gives none, and binds none. */
+/* A provider that reports no shared receive contexts opens none and binds none. */
 static int shared_context(struct ft *ft, const struct ft_case *c)
 {
 	struct fi_info *h = fi_dupinfo(ft->o.info), *info;
@@ -398,7 +400,7 @@ static int shared_context(struct ft *ft, const struct ft_case *c)
 	    ft->o.info->domain_attr->max_ep_srx_ctx) {
 		fi_freeinfo(h);
 		return ft_skip(ft, ft_is_bare(ft, "lnx") ? "it has them" :
-			       "the rule is lnx's");
+			       "the rule is that of lnx");
 	}
 	h->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
 	ret = fi_getinfo(FT_API, NULL, NULL, 0, h, &info);

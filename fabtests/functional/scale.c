@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Very many peers in an address vector: what they cost before they are used, and
- * that the endpoint works among them.
+ * Very many peers in an address vector: the memory they need before they are
+ * used, and that the endpoint still works.
  */
 #include "../common/ft.h"
 
@@ -11,11 +11,12 @@
 #include <string.h>
 
 #define BATCH		1000
-/* What lnx promises for a peer that was never used; and for what is there once. */
+/* The limits of lnx for a peer that was never used, and for memory needed once. */
 #define PEER_BYTES	128
 #define SLACK_BYTES	(1 << 20)
-/* Peers of the last tenth may take this many times as long as those of the first:
- * far from what a machine with other work does, and from anything that grows. */
+/* Inserting the last tenth of the peers may take this many times as long as the
+ * first.  It is far more than other work on the machine causes, and far less
+ * than any growth with the number of peers. */
 #define SLOWER_MAX	50
 
 static double heap_bytes(void)
@@ -25,7 +26,7 @@ static double heap_bytes(void)
 	return (double)m.uordblks + (double)m.hblkhd;
 }
 
-/* Insert [from, to) and keep their addresses.  FT_SKIP: there is no more room. */
+/* Insert [from, to) and keep their addresses.  FT_SKIP: there is no room for more. */
 static int insert(struct ft *ft, bool local, uint64_t from, uint64_t to,
 		  fi_addr_t *addr)
 {
@@ -48,7 +49,7 @@ static int insert(struct ft *ft, bool local, uint64_t from, uint64_t to,
 	return FT_PASS;
 }
 
-/* The address of a peer is there, and inserting it again gives the same one. */
+/* The address of a peer is found, and inserting it again gives the same one. */
 static int look(struct ft *ft, bool local, uint64_t n, fi_addr_t addr)
 {
 	unsigned char name[FT_NAME_MAX], got[FT_NAME_MAX];
@@ -107,7 +108,7 @@ static int crowd(struct ft *ft, const struct ft_case *c, fi_addr_t *addr)
 	t[1] = ft_now() - t[1];
 	bytes = heap_bytes() - before;
 	if (lnx) {
-		/* Zero where a sanitizer keeps the books. */
+		/* It is 0 with a sanitizer, whose allocator does not count here. */
 		FT_CHECK(ft, bytes <= (double)n * PEER_BYTES + SLACK_BYTES,
 			 "%llu peers take %.0f bytes", (unsigned long long)n,
 			 bytes);
@@ -121,7 +122,7 @@ static int crowd(struct ft *ft, const struct ft_case *c, fi_addr_t *addr)
 	if (!lnx)
 		return FT_PASS;
 
-	/* What was removed makes room for others. */
+	/* Removed peers make room for others. */
 	before = heap_bytes();
 	FT_CALL(ft, fi_av_remove(ft->o.av, addr, n / 2, 0));
 	FT_TRY(talk(ft));
@@ -146,7 +147,7 @@ static int crowd_case(struct ft *ft, const struct ft_case *c)
 		return ft_fail(ft, "out of memory");
 	ret = crowd(ft, c, addr);
 	free(addr);
-	ft->spoiled = true;		/* a new AV for the next one */
+	ft->spoiled = true;		/* a new AV for the next case */
 	return ret;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Every spelling of send with every spelling of receive, over the sizes at
- * which some provider changes its way of moving a message, with the receive
- * posted before and after the message comes.
+ * Every form of send with every form of receive, over the sizes at which some
+ * provider changes how it moves a message, with the receive posted before and
+ * after the message arrives.
  */
 #include "../common/ft.h"
 
@@ -74,7 +74,7 @@ static int send_one(struct ft *ft, const struct ft_case *c, int i, size_t len,
 		ft_barrier(ft);		/* the receive is posted */
 	FT_CALL(ft, ft_send(ft, inject ? NULL : op, &m));
 	if (inject)
-		memset(sbuf, 0xee, len);	/* it is ours again */
+		memset(sbuf, 0xee, len);	/* the buffer is ours again */
 	if (late)
 		ft_barrier(ft);
 	if (!inject) {
@@ -125,14 +125,14 @@ static int recv_one(struct ft *ft, const struct ft_case *c, int i, size_t len,
 			 (unsigned long long)op->data);
 	else
 		FT_CHECK(ft, !(op->flags & FI_REMOTE_CQ_DATA), "size %zu: cq "
-			 "data that nobody sent", len);
+			 "data that was not sent", len);
 	if (!ft->run->verify)
 		return FT_PASS;
 	at = pattern_check(rbuf, len, ft->run->seed, (unsigned)peer,
 			   (uint64_t)i);
 	FT_CHECK(ft, at < 0, "size %zu: wrong byte at %lld", len, at);
 	at = pattern_is_filled(rbuf + len, CANARY, CANARY_BYTE);
-	FT_CHECK(ft, at < 0, "size %zu: byte %lld behind the message was "
+	FT_CHECK(ft, at < 0, "size %zu: byte %lld after the message was "
 		 "written", len, at);
 	return FT_PASS;
 }
@@ -170,7 +170,7 @@ static int run_sizes(struct ft *ft, const struct ft_case *c)
 			break;
 		FT_TRY(one_size(ft, c, i, sizes[i]));
 	}
-	/* Each inject size exactly at its limit as well. */
+	/* Also exactly at the limit of each inject size. */
 	if (limit == inject)
 		FT_TRY(one_size(ft, c, NSIZES, inject));
 	return FT_PASS;
@@ -182,7 +182,7 @@ static int run_huge(struct ft *ft, const struct ft_case *c)
 	return one_size(ft, c, 0, HUGE_BYTES);
 }
 
-/* An inject above the limit must be refused, not cut or sent anyway. */
+/* An inject above the limit must be refused, not truncated or sent anyway. */
 static int inject_too_long(struct ft *ft, const struct ft_case *c)
 {
 	size_t len = ft->o.info->tx_attr->inject_size + 1;
@@ -220,7 +220,7 @@ int main(int argc, char **argv)
 		c->a = (uint64_t)tagged;
 		c->b = (uint64_t)s;
 		c->c = (uint64_t)(r | late << 8);
-		/* The diagonal says most; the rest is for full runs. */
+		/* The diagonal finds most errors; the rest is for full runs. */
 		c->slow = s % FT_RECV_CALLS != r;
 	}
 	for (tagged = 0; tagged < 2; tagged++, c++) {

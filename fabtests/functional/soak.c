@@ -16,16 +16,16 @@
 
 #define SLOTS		256
 #define SLOT_BYTES	(64 << 10)
-#define BIG_SLOTS	4		/* of 1 MiB, behind the small ones */
+#define BIG_SLOTS	4		/* of 1 MiB, after the small ones */
 #define BIG_BYTES	(1 << 20)
-#define SUMS		64		/* counters, behind those */
+#define SUMS		64		/* counters, after those */
 #define SUM_AT		((size_t)SLOTS * SLOT_BYTES + \
 			 (size_t)BIG_SLOTS * BIG_BYTES)
 #define MEM_BYTES	(SUM_AT + 8192)
 
 enum use { MESSAGE, WRITES, READS, ATOMIC_ADD, ATOMIC_FETCH, NUSES };
 
-/* One thing that rank `from` does in a round. */
+/* One operation that rank `from` does in a round. */
 struct item {
 	enum use use;
 	int call;
@@ -39,7 +39,7 @@ struct item {
 
 #define ITEMS	(SLOTS + BIG_SLOTS)
 
-static struct item plan[2][ITEMS];	/* by who does it */
+static struct item plan[2][ITEMS];	/* by the rank that does it */
 static int nplan;
 static uint64_t *results;		/* local memory of fetches */
 static unsigned char *in;		/* where messages arrive */
@@ -102,7 +102,8 @@ static void make_plan(struct ft *ft, uint64_t *rng, uint64_t round)
 				t->use = MESSAGE;
 			r >>= 8;
 			t->tagged = r & 3;
-			/* A few: what waits for a receive takes up room. */
+			/* Only a few: a message that waits for a receive needs
+			 * memory. */
 			if (t->use == MESSAGE && t->tagged && r & 4)
 				t->late = ++late[from] <= 16;
 			t->sum = (int)(r >> 8 & (SUMS - 1));
@@ -139,7 +140,8 @@ static void make_plan(struct ft *ft, uint64_t *rng, uint64_t round)
 
 static int post_recv(struct ft *ft, struct item *t, int i)
 {
-	/* Bare shm and rxm mix these two up without a tag, and die of it. */
+	/* Bare shm and rxm confuse the two kinds of message without a tag, and
+	 * crash. */
 	bool any = i & 1 || (!t->tagged && !ft_is_bare(ft, "lnx"));
 	struct ft_msg m = {
 		.tagged = t->tagged, .call = i % FT_RECV_CALLS,
@@ -153,8 +155,8 @@ static int post_recv(struct ft *ft, struct item *t, int i)
 	return FT_PASS;
 }
 
-/* A provider may hold sends back until they are received: both ranks would wait
- * for the other's late receives for ever. */
+/* A provider may delay sends until they are received: each rank would wait for
+ * the other's late receives for ever. */
 static void post_late(struct ft *ft)
 {
 	struct item *theirs = plan[!ft->rank];
@@ -207,7 +209,7 @@ static int start(struct ft *ft, struct item *t, int i, uint64_t *one)
 		FT_CALL(ft, ft_atomic(ft, t->op, &a));
 	}
 	if (inject && t->use != ATOMIC_ADD)
-		memset(buf, 0xee, t->len);	/* it is ours again */
+		memset(buf, 0xee, t->len);	/* the buffer is ours again */
 	done.of[t->use]++;
 	done.bytes += t->use < ATOMIC_ADD ? t->len : 8;
 	return FT_PASS;
@@ -239,7 +241,7 @@ static int wait_item(struct ft *ft, struct item *t, int i)
 	return FT_PASS;
 }
 
-/* What the other one did to us. */
+/* Check what the other rank did to us. */
 static int check_theirs(struct ft *ft, struct item *t, int i)
 {
 	if (t->use == MESSAGE) {
@@ -308,8 +310,8 @@ static int one_round(struct ft *ft, uint64_t *rng, uint64_t sums[SUMS],
 		if (theirs[i].use >= ATOMIC_ADD)
 			sums[theirs[i].sum] += *one;
 	}
-	/* Each rank goes another way through the plan; messages without a tag
-	 * arrive in the order of their sender. */
+	/* Each rank walks through the plan in another order; messages without a
+	 * tag arrive in the order of their sender. */
 	for (i = 0; i < nplan; i++) {
 		j = ft->rank ? i : nplan - 1 - i;
 		if (theirs[j].use == MESSAGE && !theirs[j].late)
@@ -348,13 +350,13 @@ static int one_round(struct ft *ft, uint64_t *rng, uint64_t sums[SUMS],
 	return FT_PASS;
 }
 
-/* What came twice, or should have gone to nobody, is there now. */
+/* What arrived twice, or should not have arrived, would be here now. */
 static int nothing_left(struct ft *ft)
 {
 	struct ft_op *op[2];
 	int i;
 
-	/* Others die of the cancelling. */
+	/* Other providers die when receives are cancelled. */
 	if (!ft_is_bare(ft, "lnx"))
 		return FT_PASS;
 	FT_TRY(meet(ft));
@@ -415,7 +417,7 @@ static int soak(struct ft *ft, const struct ft_case *c)
 			more = ft_now() - t0 < ft->run->seconds;
 		else
 			more = done.rounds < rounds;
-		/* Rank 0's clock counts. */
+		/* The time is measured by rank 0. */
 		if (oob_bcast(&ft->oob, &more, sizeof(more)))
 			return ft_fail(ft, "lost the other rank");
 		if (!ft->rank && ft_now() - last > 30) {

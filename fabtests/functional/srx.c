@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Shared receive contexts: several endpoints of rank 0 take the same receives, and
- * each reports what came to it.  Rank 1 sends, from endpoints that share as well.
+ * Shared receive contexts: several endpoints of rank 0 use the same receives,
+ * and each reports the messages sent to it.  Rank 1 sends, from endpoints that
+ * share as well.
  */
 #include "../common/ft.h"
 
@@ -33,7 +34,7 @@ static int open_member(struct ft *ft, int i, enum fi_wait_obj wait,
 
 	FT_CALL(ft, fi_cq_open(o.domain, &attr, &g.cq[i], NULL));
 	FT_CALL(ft, fi_endpoint(o.domain, o.info, &g.ep[i], NULL));
-	/* Before and after the others: there is no order among them. */
+	/* Some before and some after the others, because no order is required. */
 	if (i & 1)
 		FT_CALL(ft, fi_ep_bind(g.ep[i], &g.srx->fid, 0));
 	FT_CALL(ft, fi_ep_bind(g.ep[i], &o.av->fid, 0));
@@ -82,7 +83,7 @@ static int shared(struct ft *ft, const struct ft_case *c)
 	FT_CHECK(ft, !ret, "fi_srx_context: %d", ret);
 	ret = g.srx->fid.fclass == FI_CLASS_SRX_CTX &&
 	      g.srx->fid.context == &g ? FT_PASS :
-	      ft_fail(ft, "not what was asked for");
+	      ft_fail(ft, "not what was requested");
 	for (i = 0; i < EPS && ret == FT_PASS; i++)
 		ret = open_member(ft, i, c->cfg.wait, c->cfg.selective ?
 				  FI_SELECTIVE_COMPLETION : 0);
@@ -112,7 +113,7 @@ static void poll_all(struct ft *ft)
 	ft_progress(ft);
 }
 
-/* Whose queue it was, and one more. */
+/* Records to which queue the completion went, and counts it. */
 static void landed(struct ft *ft, struct ft_op *op)
 {
 	(void)ft;
@@ -170,7 +171,7 @@ static struct ft_op *send_from(struct ft *ft, struct fid_ep *ep,
 	return NULL;
 }
 
-/* ---- messages to each ---- */
+/* ---- messages to each endpoint ---- */
 
 static const size_t sizes[] = { 8, 0, 4096, 64, 20000, ROOM };
 #define NSIZES	(sizeof(sizes) / sizeof(sizes[0]))
@@ -206,7 +207,7 @@ static int send_each(struct ft *ft, bool tagged)
 	return FT_PASS;
 }
 
-/* Receives are taken in the order in which they were posted, by each endpoint. */
+/* Messages of each endpoint use the receives in the order in which they were posted. */
 static int check_each(struct ft *ft, struct ft_op **op)
 {
 	int last[EPS] = { -1, -1, -1 }, i;
@@ -236,7 +237,7 @@ static int check_each(struct ft *ft, struct ft_op **op)
 	return FT_PASS;
 }
 
-/* a: tagged; b: the messages come before the receives. */
+/* a: tagged; b: the messages arrive before the receives are posted */
 static int each(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op[MESSAGES];
@@ -272,7 +273,8 @@ static int each(struct ft *ft, const struct ft_case *c)
 
 /* ---- sources ---- */
 
-/* A receive that names its source waits for that one, wherever others come in. */
+/* A receive with a source waits for that one, through whichever endpoint others
+ * arrive. */
 static int directed(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_msg m = { .tagged = c->a, .tag = TAG, .len = 8 };
@@ -280,7 +282,7 @@ static int directed(struct ft *ft, const struct ft_case *c)
 	int i;
 
 	if (ft->rank) {
-		/* The one that was posted last comes first. */
+		/* The receive that was posted last gets its message first. */
 		struct fid_ep *from[3] = { g.ep[1], g.ep[0], ft->o.ep };
 
 		ft_barrier(ft);
@@ -316,7 +318,7 @@ static int directed(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* An endpoint that shares nothing takes its own receives and no others. */
+/* An endpoint that shares nothing uses its own receives and no others. */
 static int apart(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_msg m = { .tagged = true, .tag = TAG, .len = 8,
@@ -360,7 +362,7 @@ static int apart(struct ft *ft, const struct ft_case *c)
 #define MULTI_FITS	11		/* then less than 1000 bytes are left */
 
 static struct {
-	int n, gone, bad;
+	int n, released, bad;
 	bool used[MULTI_FITS];
 } multi;
 
@@ -369,11 +371,12 @@ static void multi_hook(struct ft *ft, struct ft_op *op)
 	int seq = (int)op->data;
 	unsigned char *at = op->buf;
 
-	/* Queues are read one by one: what it took may be seen afterwards. */
-	if (op->err || (multi.gone && (op->flags & FI_MULTI_RECV)))
+	/* Queues are read one by one: another message may be reported after the
+	 * release. */
+	if (op->err || (multi.released && (op->flags & FI_MULTI_RECV)))
 		multi.bad = 1;
 	if (op->flags & FI_MULTI_RECV)
-		multi.gone++;
+		multi.released++;
 	if (!(op->flags & FI_RECV) || !op->len)
 		return;
 	if (seq < 0 || seq >= MULTI_FITS || multi.used[seq] ||
@@ -387,7 +390,7 @@ static void multi_hook(struct ft *ft, struct ft_op *op)
 	multi.n++;
 }
 
-/* b: the messages come first. */
+/* b: the messages arrive first */
 static int multi_recv(struct ft *ft, const struct ft_case *c)
 {
 	double end = ft_now() + ft->run->timeout_s;
@@ -442,20 +445,21 @@ static int multi_recv(struct ft *ft, const struct ft_case *c)
 	FT_CALL(ft, fi_recvmsg(g.srx, &msg, m.flags));
 	if (!c->b)
 		ft_barrier(ft);
-	while (multi.n < MULTI_FITS || !multi.gone) {
+	while (multi.n < MULTI_FITS || !multi.released) {
 		poll_all(ft);
 		FT_CHECK(ft, !multi.bad, "%s, after %d messages",
-			 multi.bad == 1 ? "an error, or given back twice" :
+			 multi.bad == 1 ? "an error, or released twice" :
 			 "a wrong message", multi.n);
-		FT_CHECK(ft, ft_now() < end, "%d of %d messages, given back: "
-			 "%d", multi.n, MULTI_FITS, multi.gone);
+		FT_CHECK(ft, ft_now() < end, "%d of %d messages, released: "
+			 "%d", multi.n, MULTI_FITS, multi.released);
 	}
 	return FT_PASS;
 }
 
 /* ---- cancel, refusals ---- */
 
-/* A context has no queue: its first endpoint's says that a receive was cancelled. */
+/* A context has no queue: the queue of its first endpoint reports that a
+ * receive was cancelled. */
 static int cancel(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op = ft_op_new(ft);
@@ -516,7 +520,7 @@ static int refused(struct ft *ft, const struct ft_case *c)
 	ret = fi_ep_bind(ep, &srx->fid, 0);
 	FT_CHECK(ft, ret == -FI_EBUSY, "a second context: %zd", ret);
 	FT_CALL(ft, fi_close(&srx->fid));
-	/* Sources are addresses in the AV of all. */
+	/* Sources are addresses in the AV that all endpoints use. */
 	FT_CALL(ft, fi_av_open(ft->o.domain, &ava, &av, NULL));
 	FT_CALL(ft, fi_ep_bind(ep, &av->fid, 0));
 	FT_CALL(ft, fi_ep_bind(ep, &ft->o.cq->fid, FI_TRANSMIT | FI_RECV));
@@ -527,7 +531,7 @@ static int refused(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* With selective completion the flags of the receive say whether it is reported. */
+/* With selective completion the flags of the receive decide whether it is reported. */
 static int selective(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_msg m = {
@@ -567,8 +571,8 @@ static int selective(struct ft *ft, const struct ft_case *c)
 /* ---- closing one of them ---- */
 
 /*
- * Messages that wait go with the endpoint they came to, and only those; receives that
- * wait stay for the others.
+ * Waiting messages are freed with the endpoint they were sent to, and only
+ * those; waiting receives stay for the other endpoints.
  */
 static int close_member(struct ft *ft, const struct ft_case *c)
 {
@@ -580,7 +584,8 @@ static int close_member(struct ft *ft, const struct ft_case *c)
 
 	(void)c;
 	if (ft->rank) {
-		/* Two to the endpoint that goes, large and small, and one each. */
+		/* Two messages to the endpoint that will close, large and
+		 * small, and one to each other. */
 		for (i = 0; i < 4; i++) {
 			m.addr = g.addr[i < 2 ? 0 : i - 1][0];
 			m.buf = room[i];
@@ -599,7 +604,7 @@ static int close_member(struct ft *ft, const struct ft_case *c)
 		op[2] = send_from(ft, ft->o.ep, &m);
 		if (!op[2])
 			return FT_FAIL;
-		/* Well or not, what nobody received ends too. */
+		/* Sends that were not received end too, with or without an error. */
 		for (i = 0; i < 3; i++)
 			FT_TRY(await(ft, op[i]));
 		return FT_PASS;
@@ -668,7 +673,7 @@ static void post_slot(struct slot *s)
 		__atomic_store_n(&work.bad, 1, __ATOMIC_RELAXED);
 }
 
-/* Serves the queue of one endpoint; receives are anybody's. */
+/* Reads the queue of one endpoint; receives of any endpoint may be in it. */
 static void *serve(void *arg)
 {
 	int i = (int)(uintptr_t)arg;

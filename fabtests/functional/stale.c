@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Keys that are no more what they were.
+ * Keys that no longer mean what they meant.
  *
- * A process dies, and another endpoint gets its port.  Keys that a peer learned from
- * the dead one must not open the memory of the new one: nothing of it is read, nothing
- * of it is written, and no operation is told to have succeeded.  The rank plays A,
- * which keeps the keys; B and C are processes of its own.
+ * A process dies, and another endpoint gets its port.  Keys that a peer learned
+ * from the dead process must not open the memory of the new one: nothing of it
+ * is read or written, and no operation reports success.  The rank is A, which
+ * keeps the keys; B and C are processes of its own.
  *
- * Or a key is used again, for more memory, for other memory, or with more rights:
- * what was known of it before refuses nothing.
+ * Or a key is used again, for more memory, for other memory, or with more
+ * rights: what was cached for the key before must not cause a refusal.
  */
 #include "../common/rma.h"
 
@@ -23,13 +23,13 @@
 #include <unistd.h>
 
 #define BYTES		(512 << 10)
-#define EID_AT		8		/* in an address of lnx */
+#define EID_AT		8		/* offset in an address of lnx */
 #define SECRET		0x5c
 #define OURS		0x33
-#define WARM_READS	12		/* small ones, until keys are asked for */
+#define WARM_READS	12		/* small ones, until lnx requests keys */
 
-/* What B and C tell A. */
-struct said {
+/* What B and C report to A. */
+struct report {
 	unsigned char name[FT_NAME_MAX];
 	size_t name_len;
 	uint64_t key, base;
@@ -41,9 +41,9 @@ struct other {
 	unsigned char *mem;		/* shared with A */
 };
 
-static struct said was;			/* of B, for C */
+static struct report was;			/* what B reported, for C */
 
-/* The place of B, and another identity. */
+/* The address of B with another identity. */
 static int take_place(struct ft *ft, struct ft_objs *o)
 {
 	(void)ft;
@@ -52,11 +52,11 @@ static int take_place(struct ft *ft, struct ft_objs *o)
 	return fi_setname(&o->ep->fid, was.name, was.name_len);
 }
 
-/* B, or with second C: registered memory, and progress until it is killed. */
+/* B, or C if `second`: registered memory, and progress until it is killed. */
 static void serve(struct ft *ft, struct other *me, int fd, bool second)
 {
 	struct ft_cfg cfg = { .caps = FT_RMA_CAPS };
-	struct said say = { .base = 0 };
+	struct report say = { .base = 0 };
 	struct ft_mr mr;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -65,7 +65,7 @@ static void serve(struct ft *ft, struct other *me, int fd, bool second)
 		if (read(fd, &was, sizeof(was)) != sizeof(was))
 			_exit(1);
 		cfg.bind = take_place;
-		/* Another key of the application's. */
+		/* A second key, so that C has another one than B. */
 		ft_mr_new_key(ft);
 	}
 	memset(me->mem, second ? SECRET : 0, BYTES);
@@ -119,7 +119,7 @@ static void end(struct other *o)
 }
 
 static void aim(struct ft_rma *r, int call, unsigned char *buf, size_t len,
-		const struct said *at)
+		const struct report *at)
 {
 	memset(r, 0, sizeof(*r));
 	r->call = call;
@@ -139,7 +139,7 @@ static int with_old_keys(struct ft *ft, const struct ft_case *c,
 	struct ft_cfg cfg = { .caps = FT_RMA_CAPS };
 	int call = (int)c->a, i;
 	size_t len = c->b;
-	struct said at;
+	struct report at;
 	struct ft_op *op;
 	struct ft_rma r;
 	int ret;
@@ -166,7 +166,7 @@ static int with_old_keys(struct ft *ft, const struct ft_case *c,
 	close(b->fd);
 	FT_CHECK(ft, write(d->fd, &at, sizeof(at)) == sizeof(at) &&
 		 recv(d->fd, &was, sizeof(was), MSG_WAITALL) == sizeof(was),
-		 "C did not get B's place");
+		 "C did not get B's address");
 
 	memset(buf, OURS, len);
 	aim(&r, call, buf, len, &at);
@@ -180,7 +180,7 @@ static int with_old_keys(struct ft *ft, const struct ft_case *c,
 	FT_CHECK(ft, memchr(buf, SECRET, len) == NULL,
 		 "memory of another process was read");
 	FT_CHECK(ft, ret != -FI_ETIMEDOUT, "it never ends");
-	FT_CHECK(ft, ret || op->err, "it ends with success");
+	FT_CHECK(ft, ret || op->err, "it completes with success");
 	return FT_PASS;
 }
 
@@ -190,9 +190,9 @@ static int stale(struct ft *ft, const struct ft_case *c)
 	int ret;
 
 	if (!ft_is_bare(ft, "lnx"))
-		return ft_skip(ft, "keys are the application's");
+		return ft_skip(ft, "keys are picked by the application");
 	if (ft_lnx_over_shm(ft))
-		return ft_skip(ft, "names in shared memory are not used twice");
+		return ft_skip(ft, "names in shared memory are not used again");
 	ret = with_old_keys(ft, c, &b, &d);
 	end(&b);
 	end(&d);
@@ -208,7 +208,7 @@ static int stale(struct ft *ft, const struct ft_case *c)
 enum { MORE, OTHER, RIGHTS };
 #define AT_ONCE		3
 
-/* One after the other, both sides do it: writes that are delivered, or reads. */
+/* Operations one after the other, in both ranks: delivered writes, or reads. */
 static int access_now(struct ft *ft, const struct ft_mr *m, int call,
 		      unsigned char *buf, size_t len, uint64_t off)
 {
@@ -237,7 +237,7 @@ static int reg_as(struct ft *ft, struct ft_mr *m, void *buf, size_t len,
 	return ft_mr_share(ft, m) ? FT_FAIL : FT_PASS;
 }
 
-/* Several at once, all of what the key is now. */
+/* Several operations at once, of all that the key stands for now. */
 static int at_once(struct ft *ft, const struct ft_mr *m, int call,
 		   unsigned char *buf, size_t len, uint64_t off)
 {
@@ -276,7 +276,7 @@ static int used_again(struct ft *ft, const struct ft_case *c, struct ft_mr *m)
 		access &= ~(uint64_t)(reads ? FI_REMOTE_READ : FI_REMOTE_WRITE);
 	memset(mem, 0, sizeof(mem));
 	FT_TRY(reg_as(ft, m, mem[0], before, access, key));
-	/* It becomes known in whatever way is allowed. */
+	/* The peer learns the key with an operation that is allowed. */
 	FT_TRY(access_now(ft, m, c->a == RIGHTS && reads ? FT_WRITEMSG :
 			  FT_READMSG, buf, 90000, 0));
 	for (i = 0; i < WARM_READS && (c->a != RIGHTS || !reads); i++)
@@ -308,7 +308,7 @@ static int again(struct ft *ft, const struct ft_case *c)
 	struct ft_mr m = { 0 };
 	int ret;
 
-	ft_known(ft, NULL, "keys of closed memory may break connections");
+	ft_known(ft, NULL, "keys of closed memory may end connections");
 	ret = used_again(ft, c, &m);
 	memcpy(why, ft->why, sizeof(why));
 	if (ft_mr_close(ft, &m) && ret == FT_PASS)
@@ -343,11 +343,10 @@ int main(int argc, char **argv)
 		cases[i].ranks = 1;
 		cases[i].cfg.alone = true;
 	}
-	/* All that is registered is known to the rails; and the dead are given up
-	 * soon. */
+	/* The rails know all registered memory, and lnx gives up a dead peer soon. */
 	setenv("FI_LNX_MR_EAGER", "1", 1);
 	setenv("FI_LNX_CONNECT_TIMEOUT", "3000", 0);
 	setenv("FI_LNX_TRANSACTION_TIMEOUT", "3000", 0);
-	return ft_main(argc, argv, "keys that are no more what they were", cases,
+	return ft_main(argc, argv, "keys that no longer mean what they meant", cases,
 		       (int)n);
 }

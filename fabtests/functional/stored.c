@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What concerns one peer (its first message, the removal of its address) takes no
- * longer because many messages of others wait for a receive.
+ * Handling one peer (its first message, the removal of its address) must not
+ * take longer because many messages of other peers wait for a receive.
  */
 #include "hazard.h"
 
@@ -10,9 +10,10 @@
 #define N		40000		/* messages that wait */
 #define PEERS		16		/* of one batch */
 #define BATCHES		8
-#define RATIO		20		/* looking at all of them is a hundred and more */
+#define RATIO		20		/* looking at all of them would take a hundred
+					 * times as long or more */
 
-/* The shortest time of a batch: first sends to peers, and their removal. */
+/* The shortest time of a batch: first sends to peers, and the removal of the peers. */
 static double batch(struct ft *ft, uint64_t *next)
 {
 	unsigned char name[FT_NAME_MAX];
@@ -67,7 +68,7 @@ static int stored(struct ft *ft, const struct ft_case *c)
 		return ft_skip(ft, "not over lnx");
 	prepare(ft, 64);
 	few = ft->rank ? 0 : batch(ft, &next);
-	FT_CHECK(ft, few >= 0, "no addresses of peers that are not there");
+	FT_CHECK(ft, few >= 0, "cannot make addresses of peers that do not exist");
 	ft_barrier(ft);
 	for (i = 0; i < N && ft->rank; i++) {
 		struct ft_msg m = {
@@ -80,7 +81,7 @@ static int stored(struct ft *ft, const struct ft_case *c)
 	}
 	if (ft->rank) {
 		op = put(ft, true, 0, 1, 0, 8);
-		FT_CHECK(ft, op, "the last send is not taken");
+		FT_CHECK(ft, op, "the last send is refused");
 		FT_TRY(all_done(ft, &op, 1, "sends"));
 	} else {
 		op = post(ft, true, 1, 1, ins, 8);
@@ -93,17 +94,17 @@ static int stored(struct ft *ft, const struct ft_case *c)
 			 few * 1e6);
 	}
 	ft_barrier(ft);
-	/* And none of them is lost. */
+	/* None of the messages is lost. */
 	for (i = 0; i < N; i++) {
 		if (ft->rank)
 			break;
 		op = post(ft, true, 1, 1000 + (uint64_t)i, ins, 8);
 		FT_CHECK(ft, op, "no receive");
-		FT_TRY(all_done(ft, &op, 1, "receives of what was kept"));
+		FT_TRY(all_done(ft, &op, 1, "receives of the messages that waited"));
 		ft_ops_drop(ft);
 	}
 	ft_barrier(ft);
-	ft->spoiled = true;		/* peers that are not there */
+	ft->spoiled = true;		/* leaves peers that do not exist */
 	return FT_PASS;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * FI_THREAD_SAFE: threads of both ranks send, receive and poll on one endpoint
- * and one queue at the same time.  Any thread may pick up any completion.
+ * and one queue at the same time.  Any thread may read any completion.
  */
 #include "../common/ft.h"
 
@@ -47,7 +47,7 @@ static uint64_t tag_of(int id, uint64_t seq)
 	return (uint64_t)id << 48 | seq;
 }
 
-/* A completion for whichever thread it belongs to. */
+/* Handles a completion, whichever thread it belongs to. */
 static int poll_queue(struct worker *w)
 {
 	struct fi_cq_tagged_entry e[4];
@@ -186,7 +186,7 @@ static int threads(struct ft *ft, const struct ft_case *c)
 
 	FT_CHECK(ft, w, "out of memory");
 	atomic_store(&stop, false);
-	/* Completions belong to the threads from here on. */
+	/* From here on the threads handle completions. */
 	ft_barrier(ft);
 	for (i = 0; i < n; i++) {
 		w[i].ft = ft;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Local processes whose memory others may not read (PR_SET_DUMPABLE, as programs that
- * hold secrets use it, is what any process may set), in one direction or both, from
- * the beginning or from some time on: what is sent, written and read between them
- * arrives all the same.  man/fi_lnx.7, LARGE MESSAGES.
+ * Local processes whose memory other processes may not read (by
+ * PR_SET_DUMPABLE, which any process may set and programs that hold secrets do
+ * set), in one direction or both, from the beginning or from a later time.
+ * Messages, writes and reads between them still work.  man/fi_lnx.7, LARGE
+ * MESSAGES.
  */
 #include "pair.h"
 #include "../common/rma.h"
@@ -15,17 +16,18 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define NOBODY		65534
+#define PLAIN_USER		65534
 
 static const size_t sizes[] = { 100000, 1, 64, 4096, 4097, 5000, 16384, 65536,
 				1 << 20 };
 #define NSIZES		(int)(sizeof(sizes) / sizeof(sizes[0]))
 
-enum { NEVER = 4, BOTH = 3 };			/* a: or 1 << rank; who */
+enum { NEVER = 4, BOTH = 3 };			/* a: the rank that hides, as 1 << rank,
+						 * or one of these */
 enum { AT_FIRST, OPENED, USED };		/* b: since when */
-enum { MESSAGES, RMA };				/* c: what goes */
+enum { MESSAGES, RMA };				/* c: what is exchanged */
 
-/* It may not be read from here on, if it is the one. */
+/* From here on this process cannot be read, if the case hides it. */
 static int hide(struct pair *p)
 {
 	if (p->c->a >> p->ft->rank & 1)
@@ -33,7 +35,7 @@ static int hide(struct pair *p)
 	return FT_PASS;
 }
 
-/* Does the kernel do what these cases are about? */
+/* Check that the kernel does what these cases need. */
 static int hidden(struct pair *p)
 {
 	struct { pid_t pid; const void *at; } mine = { getpid(), &outs[0] },
@@ -66,7 +68,7 @@ static int one_way(struct pair *p, int from, bool posted)
 	for (i = 0; i < NSIZES && ft->rank == from; i++) {
 		op[i] = put(ft, i % 2, !from, (uint64_t)i, (uint64_t)i,
 			    sizes[i]);
-		FT_CHECK(ft, op[i], "send of %zu bytes not taken", sizes[i]);
+		FT_CHECK(ft, op[i], "send of %zu bytes refused", sizes[i]);
 	}
 	if (!posted) {
 		ft_linger(ft, 0.01);	/* longer than FI_LNX_PARK */
@@ -91,8 +93,8 @@ static int one_way(struct pair *p, int from, bool posted)
 	return pair_meet(p);
 }
 
-/* Cut short, thrown away, and into several pieces. */
-static int odd_ways(struct pair *p, int from)
+/* Truncated, discarded, and received in several pieces. */
+static int special_receives(struct pair *p, int from)
 {
 	static const size_t part[] = { 3000, 0, 60000, 37000 };
 	struct ft *ft = p->ft;
@@ -137,7 +139,7 @@ static int messages(struct pair *p)
 	for (i = 0; i < 2; i++) {
 		FT_TRY(one_way(p, i, true));
 		FT_TRY(one_way(p, i, false));
-		FT_TRY(odd_ways(p, i));
+		FT_TRY(special_receives(p, i));
 	}
 	return FT_PASS;
 }
@@ -219,9 +221,10 @@ static int side(struct pair *p)
 	int (*go)(struct pair *p) = p->c->c == RMA ? rma : messages;
 	struct ft_cfg cfg = { .caps = p->c->c == RMA ? FT_RMA_CAPS : 0 };
 
-	/* Root reads whatever it likes.  Who changes its user is hidden. */
-	FT_CHECK(ft, geteuid() || (!setgroups(0, NULL) && !setgid(NOBODY) &&
-				   !setuid(NOBODY)), "cannot become nobody");
+	/* Root may read any process, so drop root; changing the user clears
+	 * dumpable. */
+	FT_CHECK(ft, geteuid() || (!setgroups(0, NULL) && !setgid(PLAIN_USER) &&
+				   !setuid(PLAIN_USER)), "cannot become another user");
 	FT_CHECK(ft, !prctl(PR_SET_DUMPABLE, 1), "PR_SET_DUMPABLE");
 	prepare(ft, (size_t)NSIZES * SLOT);
 	if (p->c->b == AT_FIRST)
@@ -241,16 +244,16 @@ static int unread(struct ft *ft, const struct ft_case *c)
 	if (!ft->opts.prov || strcmp(ft->opts.prov, "lnx"))
 		return ft_skip(ft, "not over lnx");
 	if (c->c == RMA && c->a != NEVER) {
-		ft_known(ft, "lnx", "shm reads and writes the memory of "
-			 "initiators whatever it may, and then never ends");
+		ft_known(ft, "lnx", "shm tries to read and write the memory of "
+			 "initiators without permission, and then never ends");
 		ft->run->timeout_s = ft->run->timeout_s < 3 ?
 				     ft->run->timeout_s : 3;
 	}
 	return pair_run(ft, c, side);
 }
 
-#define CASE(what, who, since, does)					\
-	{ .name = what, .fn = unread, .a = who, .b = since, .c = does,	\
+#define CASE(what, hidden, since, does)				\
+	{ .name = what, .fn = unread, .a = hidden, .b = since, .c = does,	\
 	  .cfg.alone = true }
 #define CASES(what, does)						\
 	CASE(what "-never", NEVER, AT_FIRST, does),			\

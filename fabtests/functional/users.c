@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Local processes of different users cannot open each other's shared memory, or only
- * in one direction (root): they are reached over the network, whoever sends first,
- * and without a network sends are refused.  man/fi_lnx.7, ADDRESSES.
+ * Local processes of different users cannot open each other's shared memory, or
+ * only in one direction (root).  They reach each other over the network,
+ * whichever sends first; without a network, sends are refused.  man/fi_lnx.7,
+ * ADDRESSES.
  */
 #include "pair.h"
 
@@ -11,23 +12,24 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NOBODY		65534
-#define NOBODY_ELSE	65533
+#define PLAIN_USER		65534
+#define OTHER_USER	65533
 
 static const size_t sizes[] = { 64, 0, 1, 4096, 4097, 16384, 65536, 1 << 20 };
 #define NSIZES		(int)(sizeof(sizes) / sizeof(sizes[0]))
 
-/* a: users of the two, b: who sends first, c: who changes only when it has opened. */
-enum { ROOT_NOBODY, NOBODY_NOBODY, ROOT_ROOT, TWO_OTHERS };
+/* a: users of the two, b: the rank that sends first, c: change the user only
+ * after opening. */
+enum { ROOT_USER, USER_USER, ROOT_ROOT, TWO_OTHERS };
 enum { EARLY, LATE };
 
 static uid_t user_of(const struct ft_case *c, int rank)
 {
 	static const uid_t user[][2] = {
-		[ROOT_NOBODY] = { 0, NOBODY },
-		[NOBODY_NOBODY] = { NOBODY, NOBODY },
+		[ROOT_USER] = { 0, PLAIN_USER },
+		[USER_USER] = { PLAIN_USER, PLAIN_USER },
 		[ROOT_ROOT] = { 0, 0 },
-		[TWO_OTHERS] = { NOBODY, NOBODY_ELSE },
+		[TWO_OTHERS] = { PLAIN_USER, OTHER_USER },
 	};
 
 	return user[c->a][rank];
@@ -44,14 +46,14 @@ static int become(struct pair *p)
 	return FT_PASS;
 }
 
-/* May each open the memory of the other? */
+/* Can each open the shared memory of the other? */
 static bool both_may(const struct ft_case *c)
 {
 	return user_of(c, 0) == user_of(c, 1) &&
 	       (c->c == EARLY || !user_of(c, 0));
 }
 
-/* All sizes from one to the other, which has posted its receives, or has not. */
+/* All sizes from one rank to the other, which has posted its receives or has not. */
 static int one_way(struct pair *p, int from, bool posted)
 {
 	struct ft_op *op[NSIZES];
@@ -68,7 +70,7 @@ static int one_way(struct pair *p, int from, bool posted)
 	for (i = 0; i < NSIZES && ft->rank == from; i++) {
 		op[i] = put(ft, true, !from, (uint64_t)i, (uint64_t)i,
 			    sizes[i]);
-		FT_CHECK(ft, op[i], "send of %zu bytes not taken", sizes[i]);
+		FT_CHECK(ft, op[i], "send of %zu bytes refused", sizes[i]);
 	}
 	if (!posted)
 		FT_TRY(pair_meet(p));
@@ -89,7 +91,7 @@ static int one_way(struct pair *p, int from, bool posted)
 	return pair_meet(p);
 }
 
-/* Without a network rail nothing goes to the other user, and that is said. */
+/* Without a network rail sends to the other user are refused with an error. */
 static int refused(struct pair *p)
 {
 	struct ft *ft = p->ft;
@@ -146,24 +148,24 @@ static int users(struct ft *ft, const struct ft_case *c)
 	return pair_run(ft, c, talk);
 }
 
-#define CASES(what, who)						\
-	{ .name = what "-first", .fn = users, .a = who, .b = 0,	\
+#define CASES(what, pair)						\
+	{ .name = what "-first", .fn = users, .a = pair, .b = 0,	\
 	  .cfg.alone = true },						\
-	{ .name = what "-second", .fn = users, .a = who, .b = 1,	\
+	{ .name = what "-second", .fn = users, .a = pair, .b = 1,	\
 	  .cfg.alone = true }
 
 int main(int argc, char **argv)
 {
 	static const struct ft_case cases[] = {
-		CASES("root-and-nobody", ROOT_NOBODY),
+		CASES("root-and-user", ROOT_USER),
 		CASES("two-others", TWO_OTHERS),
-		CASES("nobody-twice", NOBODY_NOBODY),
+		CASES("user-twice", USER_USER),
 		CASES("root-twice", ROOT_ROOT),
-		{ .name = "root-and-late-nobody", .fn = users, .a = ROOT_NOBODY,
+		{ .name = "root-and-late-user", .fn = users, .a = ROOT_USER,
 		  .b = 0, .c = LATE, .cfg.alone = true },
-		{ .name = "late-nobody-and-root", .fn = users, .a = ROOT_NOBODY,
+		{ .name = "late-user-and-root", .fn = users, .a = ROOT_USER,
 		  .b = 1, .c = LATE, .cfg.alone = true },
-		{ .name = "late-nobody-twice", .fn = users, .a = NOBODY_NOBODY,
+		{ .name = "late-user-twice", .fn = users, .a = USER_USER,
 		  .c = LATE, .cfg.alone = true },
 	};
 

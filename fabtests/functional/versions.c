@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Programs written for older libfabric: structures that the library fills are
- * shorter there, and nothing may be written behind their end.
+ * Programs written for an older libfabric: structures that the library fills
+ * are shorter there, and nothing may be written after their end.
  */
 #include "../common/ft.h"
 
@@ -11,7 +11,7 @@
 #define CANARY		0xa5
 #define ROOM		256
 
-/* Where members end that later versions added. */
+/* Size without the members that later versions added. */
 static size_t cq_err_size(uint32_t api)
 {
 	if (FI_VERSION_LT(api, FI_VERSION(1, 5)))
@@ -28,7 +28,7 @@ static size_t eq_err_size(uint32_t api)
 	       sizeof(struct fi_eq_err_entry);
 }
 
-/* All objects, as a program of that version opens them. */
+/* Opens all objects as a program of that version does. */
 static int open_old(struct ft *ft, uint32_t api, struct ft_objs *o)
 {
 	struct ft_cfg cfg = { 0 };
@@ -62,7 +62,7 @@ static int open_old(struct ft *ft, uint32_t api, struct ft_objs *o)
 	return FT_PASS;
 }
 
-/* The end of what was written, at the least: canaries begin there. */
+/* At least the end of what was written: the first intact canary. */
 static size_t written(const unsigned char *room)
 {
 	size_t n = ROOM;
@@ -72,7 +72,7 @@ static size_t written(const unsigned char *room)
 	return n;
 }
 
-/* One error of the completion queue, with err_data as the caller brings it. */
+/* One error of the completion queue, with err_data set by the caller. */
 static int cq_error(struct ft *ft, struct ft_objs *o, uint32_t api,
 		    char *data, size_t data_size)
 {
@@ -107,18 +107,19 @@ static int cq_error(struct ft *ft, struct ft_objs *o, uint32_t api,
 	if (size == sizeof(*e))
 		FT_CHECK(ft, e->src_addr == FI_ADDR_NOTAVAIL,
 			 "src_addr is %#llx", (unsigned long long)e->src_addr);
-	/* lnx has no data of errors: none of its own, none in the caller's. */
+	/* lnx has no error data: err_data_size is 0, and the caller's buffer
+	 * stays unused. */
 	if (old || !data_size)
 		FT_CHECK(ft, !e->err_data, "err_data is %p", e->err_data);
 	else
-		FT_CHECK(ft, e->err_data == data, "err_data is another one");
+		FT_CHECK(ft, e->err_data == data, "err_data has changed");
 	if (!old)
 		FT_CHECK(ft, !e->err_data_size, "err_data_size is %zu",
 			 e->err_data_size);
 	return FT_PASS;
 }
 
-/* The same of the event queue: an address that is none. */
+/* The same for the event queue, with an invalid address. */
 static int eq_error(struct ft *ft, struct ft_objs *o, uint32_t api,
 		    char *data, size_t data_size)
 {
@@ -150,7 +151,7 @@ static int eq_error(struct ft *ft, struct ft_objs *o, uint32_t api,
 	if (old || !data_size)
 		FT_CHECK(ft, !e->err_data, "err_data is %p", e->err_data);
 	else
-		FT_CHECK(ft, e->err_data == data, "err_data is another one");
+		FT_CHECK(ft, e->err_data == data, "err_data has changed");
 	ret = fi_eq_read(o->eq, &event, &entry, sizeof(entry), 0);
 	FT_CHECK(ft, ret == sizeof(entry) && event == FI_AV_COMPLETE,
 		 "fi_eq_read returned %zd", ret);
@@ -165,7 +166,7 @@ static int errors_of(struct ft *ft, const struct ft_case *c)
 	int result;
 
 	if (!ft_is_bare(ft, "lnx"))
-		return ft_skip(ft, "the layout of objects is lnx's");
+		return ft_skip(ft, "the layout of objects is that of lnx");
 	result = open_old(ft, api, &o);
 	if (result == FT_PASS)
 		result = cq_error(ft, &o, api, data, sizeof(data));

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A process that a case kills; see victim.h. */
 #include "victim.h"
 
 #include <signal.h>
@@ -10,7 +11,7 @@
 #include <unistd.h>
 
 
-/* Files of shared memory that a process has; a number of them. */
+/* The files of shared memory that a process maps; returns their number. */
 static int shm_files(pid_t pid, char file[VICTIM_FILES][VICTIM_PATH])
 {
 	char path[64], line[VICTIM_PATH + 200];
@@ -33,7 +34,7 @@ static int shm_files(pid_t pid, char file[VICTIM_FILES][VICTIM_PATH])
 	return n;
 }
 
-/* Who is killed leaves its files behind. */
+/* A killed process leaves its files behind. */
 static void remove_files(const struct victim *v, char file[VICTIM_FILES][VICTIM_PATH], int n)
 {
 	int i, k;
@@ -46,7 +47,7 @@ static void remove_files(const struct victim *v, char file[VICTIM_FILES][VICTIM_
 	}
 }
 
-/* A process with an endpoint of its own, in touch over a socket. */
+/* A process with an endpoint of its own, connected by a socket. */
 static void victim_main(struct ft *ft, int fd, int (*does)(struct ft *ft))
 {
 	struct ft_cfg cfg = { 0 };
@@ -71,7 +72,7 @@ static void victim_main(struct ft *ft, int fd, int (*does)(struct ft *ft))
 		_exit(1);
 	if (write(fd, &byte, 1) != 1)
 		_exit(1);
-	/* It may be told to end itself, when the other one is asleep. */
+	/* It may be told to kill itself, while the other process sleeps. */
 	if (read(fd, &byte, 1) == 1) {
 		usleep(VICTIM_NAP_US);
 		kill(getpid(), SIGKILL);
@@ -99,7 +100,7 @@ int victim_start(struct ft *ft, struct victim *v, const struct ft_cfg *cfg,
 	ft->cfg = *cfg;
 	ft->open = true;
 	ft_ops_drop(ft);
-	/* What the other one maps beyond these is its own. */
+	/* What the other process maps beyond these is its own. */
 	shm_files(getpid(), v->ours);
 	FT_CHECK(ft, write(v->fd, ft->o.name, FT_NAME_MAX) == FT_NAME_MAX &&
 		 recv(v->fd, name, FT_NAME_MAX, MSG_WAITALL) == FT_NAME_MAX,

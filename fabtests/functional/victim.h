@@ -12,24 +12,26 @@
 struct victim {
 	pid_t pid;			/* 0: none */
 	int fd;
-	/* Files of shared memory: ours before, and what it leaves behind. */
+	/* Files of shared memory: ours before the fork, and those that it
+	 * leaves behind. */
 	char ours[VICTIM_FILES][VICTIM_PATH];
 	char theirs[VICTIM_FILES][VICTIM_PATH];
 	int ntheirs;
 };
 
 /*
- * Fork it and open ft->o, with nothing open before; both have exchanged a message
- * then, as rank 1 (it) and rank 0.  It opens a plain endpoint, does that, unless it is
- * NULL (FT_PASS or it fails), and makes no progress afterwards.
+ * Fork it and open ft->o; nothing may be open before.  Afterwards it (as rank
+ * 1) and rank 0 have exchanged a message.  It opens a plain endpoint, calls
+ * `does` unless that is NULL (which returns FT_PASS, or the start fails), and
+ * makes no progress afterwards.
  */
 int victim_start(struct ft *ft, struct victim *v, const struct ft_cfg *cfg,
 		 int (*does)(struct ft *ft));
-/* Until it has done its part; deaf: without progress. */
+/* Wait until it has done its part; deaf: without making progress. */
 int victim_ready(struct ft *ft, struct victim *v, bool deaf);
-/* It kills itself VICTIM_NAP_US from now: we may be asleep then. */
+/* It kills itself in VICTIM_NAP_US: meanwhile we may fall asleep. */
 int victim_dies_soon(struct ft *ft, struct victim *v);
-/* Kill it unless it is dead; remove what it leaves behind. */
+/* Kill it unless it is dead; remove the files that it leaves behind. */
 void victim_kill(struct victim *v);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A known volume of messages of all spellings and sizes between two ranks, some before
+ * A known volume of messages in all forms and sizes between two ranks, some before
  * their receives are posted.  Each rank prints what it sent and received, for
  * check-summary to compare with what lnx says (FI_LNX_SUMMARY):
  *	# volume: pid PID sent N messages B bytes received M messages C bytes
@@ -14,9 +14,9 @@
 
 #define MAX_BYTES	(3u << 20)
 #define ROUND		((int)(sizeof(sizes) / sizeof(sizes[0])))
-#define AT_ONCE		4	/* receives, and sends of the other rank */
+#define AT_ONCE		4	/* receives of this rank, and sends of the other */
 
-/* Both sides of every limit of lnx. */
+/* Both sides of every limit in lnx. */
 static const size_t sizes[] = {
 	0, 1, 64, 192, 193, 1984, 4096, 4097, 16320, 16321, 65536, 1 << 20,
 	MAX_BYTES, 8,
@@ -24,7 +24,7 @@ static const size_t sizes[] = {
 
 static unsigned char *buf[2 * AT_ONCE];
 
-/* What rank sends as its i-th message: the two differ. */
+/* The size of rank's i-th message: the two ranks differ. */
 static size_t size_of(int rank, int i)
 {
 	return sizes[(i + 5 * rank) % ROUND];
@@ -100,7 +100,7 @@ static int batch(struct ft *ft, int first, bool late)
 	for (i = first; !late && i < first + AT_ONCE; i++)
 		if (i < number_of(ft, !ft->rank))
 			FT_TRY(recv_one(ft, &in[i - first], i));
-	FT_CHECK(ft, !ft_barrier(ft), "the other rank has left");
+	FT_CHECK(ft, !ft_barrier(ft), "the other rank left the case");
 	for (i = first; i < first + AT_ONCE; i++)
 		if (i < number_of(ft, ft->rank))
 			FT_TRY(send_one(ft, &out[i - first], i));

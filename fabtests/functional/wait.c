@@ -19,7 +19,7 @@ static int limit_ms(struct ft *ft)
 	return (int)(ft->run->timeout_s * 1000);
 }
 
-/* An empty queue: -FI_EAGAIN, and not before the time is over. */
+/* An empty queue gives -FI_EAGAIN, and not before the time is over. */
 static int sread_timeout(struct ft *ft, const struct ft_case *c)
 {
 	struct fi_cq_tagged_entry e;
@@ -60,7 +60,7 @@ static int sread_sleeps(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* Ping-pong in which both sides only ever sleep for what comes next. */
+/* Ping-pong in which both sides only sleep until the next message. */
 static int sread_pingpong(struct ft *ft, const struct ft_case *c)
 {
 	int i, n = ft->run->quick ? 20 : 200;
@@ -101,13 +101,13 @@ static int sread_pingpong(struct ft *ft, const struct ft_case *c)
 				continue;
 			FT_CALL(ft, ret);
 			FT_CHECK(ft, e.op_context == rx || e.op_context == tx,
-				 "round %d: completion of neither", i);
+				 "round %d: completion of another operation", i);
 			((struct ft_op *)e.op_context)->done++;
 		}
 		FT_CHECK(ft, pattern_check(rbuf, len, ft->run->seed,
 					   !ft->rank, (uint64_t)i) < 0,
 			 "round %d: wrong data", i);
-		/* rx and tx are complete; account for them as such. */
+		/* rx and tx are complete; record that. */
 		rx->posted = tx->posted = false;
 	}
 	return FT_PASS;
@@ -144,7 +144,7 @@ static int signal_wakes(struct ft *ft, const struct ft_case *c)
 
 /*
  * As an event loop does it: fi_trywait, then sleep on the descriptor.  A sleep
- * that outlasts the limit while something was there is a lost wake-up.
+ * past the limit while there was something to read is a lost wake-up.
  */
 static int wait_fd(struct ft *ft, const struct ft_case *c)
 {
@@ -182,7 +182,7 @@ static int wait_fd(struct ft *ft, const struct ft_case *c)
 			FT_CALL(ft, ret);
 			ret = poll(&pfd, 1, limit_ms(ft));
 			FT_CHECK(ft, ret > 0 && ft_now() < end,
-				 "round %d: nothing woke us (rx %d tx %d)", i,
+				 "round %d: the wake-up was lost (rx %d tx %d)", i,
 				 rx->done, tx->done);
 		}
 		FT_CHECK(ft, !rx->err && !tx->err, "round %d: error %d %d", i,
@@ -288,7 +288,7 @@ static int eq_write_fn(struct ft *ft, struct fid_eq *eq)
 			 out.context == (void *)(uintptr_t)(i + 1) &&
 			 out.data == (uint64_t)i * 1000 &&
 			 out.fid == &ft->o.ep->fid,
-			 "event %d came out changed or out of order", i);
+			 "event %d was read changed or out of order", i);
 	}
 	ret = fi_eq_read(eq, &event, &out, sizeof(out), 0);
 	FT_CHECK(ft, ret == -FI_EAGAIN, "one event too many: %zd", ret);
