@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The application of fail_world.h: it sends and receives, opens and closes, and looks
- * whether everything came that was to come.
+ * The application of fail_world.h: it sends and receives, opens and closes, and
+ * checks that everything expected arrived.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static int take_slot(void)
 static void give_slot(int i)
 {
 	slot_used[i] = false;
-	/* It is the application's again. */
+	/* The buffer is the application's again. */
 	memset(slot[i], 0xdd, SLOT);
 }
 
@@ -194,12 +194,12 @@ void open_n(enum lnx_rail_kind kind, unsigned rails, unsigned sides)
 	unsigned i;
 
 	nrail = rails;
-	/* Here is somebody to ask. */
+	/* The world answers transactions, so there is a timeout. */
 	fake_conf.transaction_timeout = 5000;
 	for (i = 0; i < rails; i++)
 		opt.kind[i] = kind;
 	fake_open(&f, &opt);
-	/* For who names them. */
+	/* Names for tests that give rails by name. */
 	for (i = 0; i < rails; i++)
 		snprintf(f.lnx->rail[i]->name, sizeof(f.lnx->rail[i]->name),
 			 "fake:%u", i);
@@ -228,7 +228,7 @@ bool all_there(void)
 	return true;
 }
 
-/* Each has a hello and a message of the other. */
+/* Each side has a hello and a message of the other. */
 static void introduce(void)
 {
 	unsigned i, k;
@@ -269,7 +269,7 @@ static void all_ended(void)
 	}
 }
 
-/* All that was sent, in order. */
+/* Everything that was sent arrived, in order. */
 static void check_side(const struct side *s)
 {
 	uint64_t tag = 0;
@@ -339,13 +339,13 @@ void close_clean(void)
 	close_now();
 }
 
-/* ---- what befalls it, in several programs ---- */
+/* ---- events that several programs provoke ---- */
 
-void leave0(void)
+void path0_down(void)
 {
 	black_hole(0);
 	send1(&side[0], 200);
-	RUN_UNTIL(left(&side[0], 0), 5000);
+	RUN_UNTIL(is_down(&side[0], 0), 5000);
 }
 
 struct op *large_from(struct side *s)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peers of ours and the networks between, for fail_world.h: what gets lost, what is
- * late, who answers.
+ * The peers and the networks between, for fail_world.h: which frames are lost
+ * or late, and which peers answer.
  */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -38,12 +38,12 @@ struct lnx_path *path_of(const struct side *s, unsigned rail)
 	return NULL;
 }
 
-bool left(const struct side *s, unsigned rail)
+bool is_down(const struct side *s, unsigned rail)
 {
 	return path_of(s, rail)->state == LNX_PATH_DOWN;
 }
 
-unsigned port_told(const struct side *s, unsigned rail)
+unsigned port_known(const struct side *s, unsigned rail)
 {
 	struct sockaddr_in in;
 
@@ -80,7 +80,7 @@ void heal(unsigned rail)
 	lost_to[rail] = lost_from[rail] = false;
 }
 
-/* ---- kernels, that answer for peers which compute ---- */
+/* ---- kernels, which answer for peers that compute ---- */
 
 bool kernel_alive[FAKE_RAILS], kernel_refuses[FAKE_RAILS], kernel_unknown;
 unsigned kernel_takes_ms;
@@ -141,7 +141,7 @@ void __wrap_lnx_ping_stop(struct lnx_ping *ping)
 		ping->result = LNX_PING_UNKNOWN;
 }
 
-/* ---- the network, and who is at its other end ---- */
+/* ---- the network, and the peers at its other end ---- */
 
 void from(struct side *s, unsigned rail, uint32_t seq, struct lnx_hdr h,
 	  const void *payload, size_t len)
@@ -231,7 +231,7 @@ static struct side *side_of(uint64_t eid)
 	for (i = 0; i < nside; i++)
 		if (side[i].p.eid == eid)
 			return &side[i];
-	cr_assert_fail("a frame to nobody");
+	cr_assert_fail("a frame to no peer of the test");
 	return NULL;
 }
 
@@ -258,7 +258,7 @@ void look_at(struct side *s, unsigned rail, const struct fake_sent *m)
 	if (m->h.kind == LNX_KIND_PROBE) {
 		s->nprobe[rail]++;
 		s->probe[rail] = m->h;
-		s->owes = true;
+		s->acks_pending = true;
 		if (m->h.key) {
 			cr_assert_eq(m->len, HDR + LNX_ADDR_BYTES);
 			cr_assert_eq(lnx_addr_unpack(&s->us, m->bytes + HDR,
@@ -278,7 +278,7 @@ void look_at(struct side *s, unsigned rail, const struct fake_sent *m)
 	if (m->h.kind == LNX_KIND_TAG)
 		check_payload(m);
 	if (s->seen[m->h.seq]++) {
-		/* Sent again it is the same. */
+		/* A retransmitted frame is the same. */
 		cr_assert_eq(s->kind[m->h.seq], m->h.kind);
 		cr_assert_eq(s->tag[m->h.seq], m->h.tag);
 		cr_assert_eq(s->sum[m->h.seq], sum_of(m));
@@ -288,7 +288,7 @@ void look_at(struct side *s, unsigned rail, const struct fake_sent *m)
 	s->sum[m->h.seq] = sum_of(m);
 	s->nseen[rail]++;
 	s->bytes[m->h.path] += m->len;
-	s->owes = true;
+	s->acks_pending = true;
 	if (m->h.kind == LNX_KIND_HELLO) {
 		s->nhello++;
 		cr_assert_eq(lnx_addr_unpack(&s->us, m->bytes + HDR,
@@ -297,7 +297,7 @@ void look_at(struct side *s, unsigned rail, const struct fake_sent *m)
 	}
 }
 
-/* What left on a rail: arrives, waits for one that computes, or is lost. */
+/* Frames that left on a rail arrive, wait for a peer that computes, or are lost. */
 static void carry(unsigned rail)
 {
 	struct fake_sent *m, *kept = NULL, **end = &kept;
@@ -336,10 +336,10 @@ static void answer(struct side *s)
 		if (!s->no_pongs)
 			s->probe[i].tag = 0;
 	}
-	if (s->owes && !s->no_acks)
+	if (s->acks_pending && !s->no_acks)
 		ack_on(s, s->last_rail);
-	s->owes = false;
-	/* What we do not acknowledge it sends again, over another. */
+	s->acks_pending = false;
+	/* A frame that we do not acknowledge is retransmitted over another rail. */
 	if (s->acked != s->p.seq && fake_now_ns > s->again_ns) {
 		unsigned rail = (unsigned)(fake_now_ns / 1000) % nrail;
 		uint32_t seq;

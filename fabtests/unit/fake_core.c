@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The core half of fake_core.h: what a provider is asked by lnx.  The world
+ * The core half of fake_core.h: the provider calls that lnx makes.  The world
  * around it is in fake_world.c.
  */
 #include <netinet/in.h>
@@ -11,7 +11,7 @@
 #define CORE_OF(ptr, member) \
 	lnx_container_of(ptr, struct fake_core, member)
 
-/* Counts down, and says whether it was this one's turn. */
+/* Counts down; true while this call has to do what the script says. */
 static bool scripted(uint32_t *n)
 {
 	if (!*n)
@@ -21,7 +21,7 @@ static bool scripted(uint32_t *n)
 	return true;
 }
 
-/* volatile: compilers think they know what allocating reads. */
+/* volatile: otherwise a compiler assumes that allocation does not read it. */
 volatile bool fake_allocating;
 
 static void *zalloc(size_t size)
@@ -66,7 +66,7 @@ static struct fake_op *op_new(uint64_t flags, void *context)
 	return op;
 }
 
-/* It happens when it completes: the remote memory may change until then. */
+/* Done when the operation completes: until then the remote memory may change. */
 static void serve_rma(struct fake_core *core, struct fake_op *op)
 {
 	bool write = op->flags & FI_WRITE;
@@ -180,7 +180,7 @@ static void note_sent(struct fake_core *core, const char *call,
 			memcpy(s->bytes + len, iov[i].iov_base, iov[i].iov_len);
 		len += iov[i].iov_len;
 	}
-	/* Whatever leaves on a framed rail is a good frame. */
+	/* Every frame that leaves on a framed rail is valid. */
 	if (core->kind != LNX_RAIL_DIRECT)
 		FAKE_CHECK(!lnx_hdr_get(&s->h, s->bytes, s->len) &&
 			   s->len <= LNX_FRAME_MAX);
@@ -191,14 +191,14 @@ static void note_sent(struct fake_core *core, const char *call,
 
 static void poll_peer(struct fake_core *core);
 
-/* Is it in the AV? */
+/* Is the address in the AV? */
 static bool known(const struct fake_core *core, fi_addr_t addr)
 {
 	return addr < core->nav &&
 	       (addr >= FAKE_AV_NAMES || !core->av_gone[addr]);
 }
 
-/* Guards ask and answer when they like. */
+/* PROBE and PONG may leave at any time. */
 static bool asks(const void *frame)
 {
 	uint8_t kind = ((const struct lnx_wire_hdr *)frame)->kind;
@@ -422,7 +422,7 @@ static ssize_t core_writemsg(struct fid_ep *ep, const struct fi_msg_rma *msg,
 {
 	FAKE_CHECK(msg->iov_count == 1 && msg->rma_iov_count == 1 &&
 		   msg->msg_iov->iov_len == msg->rma_iov->len);
-	/* Less says nothing of the target. */
+	/* With fewer flags a completion says nothing about the target. */
 	FAKE_CHECK(flags & FI_DELIVERY_COMPLETE);
 	return post_rma(ep, FI_WRITE, msg->msg_iov->iov_base,
 			msg->msg_iov->iov_len, msg->addr, msg->rma_iov->addr,
@@ -483,7 +483,7 @@ static struct fake_arrival *pop_arrival(struct fake_core *core)
 	return a;
 }
 
-/* Put a message where entry says, and report it, as a peer provider does. */
+/* Store a message where entry says, and report it, as a peer provider does. */
 static void fill_entry(struct fake_core *core, struct fi_peer_rx_entry *entry,
 		       struct fake_arrival *a)
 {
@@ -496,7 +496,7 @@ static void fill_entry(struct fake_core *core, struct fi_peer_rx_entry *entry,
 			memcpy(entry->iov[i].iov_base, a->bytes + done, n);
 		done += n;
 	}
-	/* A core may crash when it has to truncate: it must never have to. */
+	/* Cores may crash when they truncate, so they must never have to. */
 	FAKE_CHECK(done == a->len);
 	core->peer_cq->owner_ops->write(core->peer_cq, entry->context,
 		entry->flags | (a->has_data ? FI_REMOTE_CQ_DATA : 0), a->len,
@@ -535,8 +535,8 @@ static struct fi_ops_srx_peer srx_peer_ops = {
 };
 
 /*
- * False when the pass is to end.  As shm does: what it cannot keep is lost, and
- * an entry whose queueing fails is given back, but the message stays.
+ * False when the pass has to end.  As in shm: a message that it cannot keep is
+ * lost; an entry that cannot be queued is freed, but its message stays.
  */
 static bool peer_arrival(struct fake_core *core, struct fake_arrival *a)
 {
@@ -680,7 +680,7 @@ static struct fi_ops_cq cq_ops = {
 	.readerr = cq_readerr,
 };
 
-/* ---- the objects; they all live in the core, which the fabric's close ends */
+/* ---- the objects: all are parts of the core, which closing the fabric frees */
 
 static int close_nothing(struct fid *fid)
 {
@@ -688,7 +688,7 @@ static int close_nothing(struct fid *fid)
 	return 0;
 }
 
-/* What it was doing ends unsaid, or if asked to with errors. */
+/* Operations end without a report, or, with flush, with errors. */
 static void end_ops(struct fake_core *core, struct fake_op **list,
 		    struct fake_op ***end)
 {
@@ -703,8 +703,8 @@ static void end_ops(struct fake_core *core, struct fake_op **list,
 	}
 }
 
-/* Entries that the core keeps go back to their owner; what is in the network, and
- * has no other way in, is lost. */
+/* Entries that the core keeps return to their owner.  What is still in the
+ * network, and has no other path, is lost. */
 static int close_ep(struct fid *fid)
 {
 	struct fake_core *core = CORE_OF(fid, ep.fid);
@@ -798,7 +798,7 @@ static int av_insert(struct fid_av *av, const void *addr, size_t count,
 	return 1;
 }
 
-/* All of our addresses are sockaddr_in. */
+/* All addresses here are sockaddr_in. */
 static int av_lookup(struct fid_av *av, fi_addr_t fi_addr, void *addr,
 		     size_t *len)
 {
@@ -1001,7 +1001,7 @@ static struct fi_ops_fabric fabric_ops = {
 	.domain = domain_open,
 };
 
-/* Takes the place of libfabric's: every rail is opened through it. */
+/* Replaces libfabric's: every rail is opened through it. */
 int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 	      void *context)
 {

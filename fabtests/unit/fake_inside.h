@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What fake_core.c and fake_world.c share and tests need not know. */
+/* What fake_core.c and fake_world.c share and tests do not need. */
 #ifndef LNX_FAKE_INSIDE_H
 #define LNX_FAKE_INSIDE_H
 
@@ -8,7 +8,7 @@
 
 #include "fake_core.h"
 
-/* Also in fuzz targets: so not Criterion's. */
+/* Fuzz targets use it too, so it is not Criterion's. */
 #define FAKE_CHECK(cond)						\
 	do {								\
 		if (!(cond)) {						\
@@ -31,7 +31,7 @@ struct fake_op {
 
 struct fake_arrival {
 	struct fake_arrival *next;
-	struct fake_core *core;		/* once it is unexpected */
+	struct fake_core *core;		/* the core that holds it as unexpected */
 	struct fi_peer_rx_entry *entry;
 	bool tagged, has_data;
 	fi_addr_t src;
@@ -40,7 +40,7 @@ struct fake_arrival {
 	_Alignas(64) uint8_t bytes[];
 };
 
-/* fi_getname of a core: the address of this host, and its port. */
+/* fi_getname of a core: the address of this host and the core's port. */
 int fake_own_name(const struct fake_core *core, void *addr, size_t *len);
 
 #endif

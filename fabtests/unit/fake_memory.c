@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Memory that runs out, by wrapping the allocation functions; see fake_memory.h. */
 #include <stdlib.h>
 
 #include "fake_core.h"
@@ -7,7 +8,7 @@
 volatile bool no_memory, no_aligned, fail_armed;
 volatile unsigned long nalloc, fail_from, fail_to;
 
-/* The linker's names for what -Wl,--wrap leads here, and away from here. */
+/* The linker's names for the functions that -Wl,--wrap replaces. */
 void *__real_malloc(size_t size);
 void *__wrap_malloc(size_t size);
 void *__real_calloc(size_t n, size_t size);

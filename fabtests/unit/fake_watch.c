@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A network watch whose events the test writes; see fake_watch.h. */
 #include "fake_watch.h"
 
 #include <errno.h>
@@ -60,7 +61,7 @@ static struct lnx_net_addr *find_addr(struct fake_link *l,
 	return NULL;
 }
 
-/* ---- what its user sees ---- */
+/* ---- the functions that its user calls ---- */
 
 static int fake_next(struct lnx_netwatch *w, struct lnx_net_event *ev)
 {
@@ -105,7 +106,7 @@ static void fake_close(struct lnx_netwatch *w)
 	free(fake_of(w));
 }
 
-/* ---- what the test says ---- */
+/* ---- the functions that the test calls ---- */
 
 struct lnx_netwatch *fake_watch_open(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The world half of fake_core.h: an lnx endpoint on scripted cores, the peers
- * it talks to, the clock.
+ * that it talks to, and the clock.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -38,10 +38,10 @@ static bool conf_read;
 static __attribute__((constructor)) void read_conf(void)
 {
 	lnx_conf_read(&fake_conf, NULL, NULL, NULL);
-	/* Every pass looks at every rail, and closing does not dawdle. */
+	/* Every pass polls every rail, and closing does not wait. */
 	fake_conf.poll_idle = 1;
 	fake_conf.linger = 10;
-	/* Nobody listens at the addresses of its peers. */
+	/* Nothing listens at the addresses of its peers. */
 	fake_conf.transaction_timeout = 3600000;
 	fake_conf.rx_buffers = 16;
 	conf_read = true;
@@ -67,7 +67,8 @@ bool lnx_named_in_filter(void)
 	return false;
 }
 
-/* With -Wl,--wrap=clock_gettime.  It creeps, so that no wait is for ever. */
+/* With -Wl,--wrap=clock_gettime.  Time advances a little, so that no wait is
+ * endless. */
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 {
@@ -180,7 +181,7 @@ void fake_open(struct fake *f, const struct fake_opt *opt)
 		copy.kind[0] = LNX_RAIL_PLAIN;
 		opt = &copy;
 	}
-	/* The core is compiled with these headers, whatever is loaded. */
+	/* The core is compiled with these headers, whichever library is loaded. */
 	FAKE_CHECK(!lnx_peer_abi_init(FI_VERSION(FI_MAJOR_VERSION,
 						 FI_MINOR_VERSION)));
 	strcpy(f->rails.name, "fake");
@@ -290,7 +291,7 @@ void fake_peer_insert(struct fake *f, struct fake_peer *p)
 	FAKE_CHECK(fi_av_insert(f->av, p->blob, 1, &p->addr, 0, NULL) == 1);
 }
 
-/* The first rail that frames travel on. */
+/* The first rail that carries frames. */
 static struct fake_core *net(const struct fake *f)
 {
 	unsigned i = 0;
@@ -373,7 +374,7 @@ void fake_rts(struct fake *f, struct fake_peer *p, bool tagged, uint64_t tag,
 	for (i = 0; i < nseg; i++) {
 		rts.seg_len[i] = seg[i];
 		rts.key[i][0].key = 100 + i;
-		/* Some address that is nobody's. */
+		/* Any address that is not used otherwise. */
 		rts.key[i][0].addr = 0x1000000ULL * (i + 1);
 		if (net(f)->nregion < LNX_ARRAY_SIZE(net(f)->region))
 			fake_region(net(f), 100 + i, rts.key[i][0].addr,

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The matcher against a model that follows the rules to the letter: two lists
- * in order, searched from the front.  Random operations go to both, and
- * whatever the matcher answers must be what the model says.
+ * The matcher against a model that follows the rules to the letter: two ordered
+ * lists, searched from the front.  Random operations go to both, and every
+ * result of the matcher must be that of the model.
  *
- *	match_random [--seed N] [--ops N] [--profile NAME]
+ * match_random [--seed N] [--ops N] [--profile NAME]
  *
- * Each profile has its own mix of sources, tags and shapes, chosen to hit one
- * weak spot.  A difference prints the command that repeats it.
+ * Each profile has its own mix of sources, tags and shapes, chosen for one weak
+ * point.  On a difference it prints the command that repeats it.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,7 +93,7 @@ static unsigned int rnd(size_t below)
 	return (unsigned int)(rnd64() % below);
 }
 
-/* In front of the matcher's own. */
+/* Replaces the matcher's own. */
 void *lnx_mtab_alloc(size_t bytes)
 {
 	if (starving && rnd(100) < prof->starve)
@@ -155,7 +155,7 @@ static size_t model_unex(uint64_t src, uint64_t tag, uint64_t ignore)
 	return i;
 }
 
-/* Freed at once and filled with rubbish, so that nobody looks there again. */
+/* Freed at once and overwritten, so that a later access is found. */
 static void forget_recv(size_t i)
 {
 	memset(posted[i], 0xa5, sizeof(*posted[i]));
@@ -203,7 +203,7 @@ static uint64_t colliding_tag(void)
 {
 	uint64_t tag;
 
-	/* One line of a table of 2048, and of every smaller one. */
+	/* One line in a table of 2048, and in every smaller one. */
 	do {
 		tag = rnd64();
 	} while (lnx_mtab_index(lnx_mtab_hash(0, tag), 64 - 11) != 0);
@@ -232,7 +232,7 @@ static void make_pools(void)
 	}
 	for (i = 0; i < prof->shapes; i++)
 		new_shape(i);
-	/* As two of the most usual ones. */
+	/* Two of the most common shapes. */
 	shape_any[0] = false;
 	shape_ignore[0] = 0;
 	if (prof->kind != TAGS_COLLIDE) {
@@ -250,7 +250,7 @@ static uint64_t some_src(void)
 {
 	unsigned int s = rnd(prof->sources);
 
-	/* The last one is close to the wildcard. */
+	/* The last source is one below the wildcard. */
 	return s && s + 1 == prof->sources ? LNX_ANY_SRC - 1 : s;
 }
 
@@ -263,7 +263,7 @@ static void recv_key(uint64_t *src, uint64_t *tag, uint64_t *ignore)
 {
 	unsigned int i = rnd(prof->shapes);
 
-	/* Some shapes more often than others. */
+	/* Some shapes come more often than others. */
 	if (rnd(2))
 		i = rnd(i + 1);
 	*src = shape_any[i] ? LNX_ANY_SRC : some_src();
@@ -338,14 +338,14 @@ static void do_drop(size_t i)
 
 static void do_set_src(size_t i)
 {
-	/* An address may also go again. */
+	/* An address may also be removed again. */
 	uint64_t src = rnd(6) ? some_src() : LNX_ANY_SRC;
 
 	lnx_match_set_src(&m, &unex[i]->u, src);
 	unex[i]->src = src;
 }
 
-/* An address was inserted: all its messages, forwards or backwards. */
+/* An address was inserted: set it for all its messages, forwards or backwards. */
 static void do_set_src_all(void)
 {
 	bool back = rnd(2);
@@ -368,7 +368,7 @@ static void drain(void)
 		do_drop(how == 1 ? 0 : rnd(nunex));
 }
 
-/* -- the matcher as a whole */
+/* -- checks of the whole matcher */
 
 static bool mark(struct lnx_mrecv *r, void *arg)
 {
@@ -465,7 +465,7 @@ static void step(void)
 	unsigned int what = rnd(100);
 	size_t i;
 
-	/* In turn: all mixed, many receives, many messages. */
+	/* In turn: mixed operations, many receives, many messages. */
 	if (op / (4 * (size_t)prof->cap) % 3 == 1 && rnd(2))
 		what = 48;
 	else if (op / (4 * (size_t)prof->cap) % 3 == 2 && rnd(2))
@@ -514,7 +514,7 @@ static void step(void)
 		do_drop(rnd(nunex));
 }
 
-/* How far the profile went; one that stays shallow tests little. */
+/* Records the largest sizes of a profile; small ones would test little. */
 static void note_most(void)
 {
 	static uint64_t keep, any;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the sensors say of real faults, in network name spaces of our own: "here",
- * which this process enters, and "there", where a child is.  Both are gone when the
- * two processes are.
+ * What the sensors report of real faults, in network namespaces of our own:
+ * "here", which this process enters, and "there", with a child in it.  Both
+ * vanish when the two processes have ended.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -27,7 +27,7 @@
 #include "core/netwatch.h"
 #include "core/ping.h"
 
-/* No test passes or fails by it: only what hangs ends. */
+/* No test depends on it: it only ends what hangs. */
 #define HANG_NS		(30 * LNX_NS_PER_S)
 #define BACKLOG		8
 
@@ -56,7 +56,7 @@ static int vsh(const char *prefix, const char *fmt, va_list ap)
 	return system(all);
 }
 
-/* Must work. */
+/* A command that must work. */
 __attribute__((format(printf, 1, 2)))
 static void sh(const char *fmt, ...)
 {
@@ -83,7 +83,7 @@ static void sh_there(const char *fmt, ...)
 	CHECK(ret == 0, "%s: status %d", fmt, ret);
 }
 
-/* May fail: for what not all kernels have. */
+/* A command that may fail, for features that some kernels lack. */
 static bool try_sh(const char *cmd)
 {
 	char text[512];
@@ -93,9 +93,9 @@ static bool try_sh(const char *cmd)
 }
 
 /*
- * The child: listens where it is told to and does nothing else.  "l" opens a listener
- * on any address and answers with its port, "c" closes it, "a" says how many
- * connections wait to be accepted, taking them.
+ * The child: listens on request and does nothing else.  "l" opens a listener on
+ * any address and answers with its port, "c" closes it, "a" accepts the waiting
+ * connections and answers with their number.
  */
 static void live_there(int in, int out)
 {
@@ -192,7 +192,7 @@ static bool is_it(const struct lnx_net_event *ev, int what, uint32_t ifindex,
 	       (up < 0 || ev->up == (up != 0));
 }
 
-/* Wait for such an event; others before it do not matter.  up < 0: either. */
+/* Wait for this event and ignore others before it.  up < 0: either. */
 static bool expect(struct lnx_netwatch *w, int what, uint32_t ifindex, int up,
 		   struct lnx_net_event *ev)
 {
@@ -213,7 +213,7 @@ static bool expect(struct lnx_netwatch *w, int what, uint32_t ifindex, int up,
 	return false;
 }
 
-/* Everything that is there now; how many were of that kind. */
+/* Read all events that are there now; returns how many were of that kind. */
 static unsigned drain(struct lnx_netwatch *w, int what, uint32_t ifindex)
 {
 	struct lnx_net_event ev;
@@ -226,7 +226,7 @@ static unsigned drain(struct lnx_netwatch *w, int what, uint32_t ifindex)
 	return n;
 }
 
-/* Becomes true, where the kernel takes its time. */
+/* Wait for a state, because the kernel takes some time. */
 static bool becomes(struct lnx_netwatch *w, uint32_t ifindex, bool up)
 {
 	uint64_t end = lnx_clock_ns() + HANG_NS;
@@ -260,7 +260,7 @@ static struct sockaddr_in6 v6(const char *text, int port, unsigned scope)
 	return a;
 }
 
-/* An interface that stands alone.  Not all kernels have all kinds. */
+/* An interface without a partner.  Not all kernels have all kinds. */
 static bool add_alone(const char *name)
 {
 	static const char *const kinds[] = { "dummy", "ifb", "bridge" };
@@ -303,7 +303,7 @@ static void link_down_and_up(void)
 	CHECK(!strcmp(ev.name, "va"), "'%s'", ev.name);
 	CHECK(becomes(w, i, true), "look");
 
-	/* The interface itself, then the other end: the carrier is lost. */
+	/* First the interface itself, then its partner: the carrier is lost. */
 	sh("ip link set va down");
 	expect(w, LNX_NET_LINK, i, 0, &ev);
 	CHECK(becomes(w, i, false), "look");
@@ -315,7 +315,7 @@ static void link_down_and_up(void)
 	sh("ip link set vb up");
 	expect(w, LNX_NET_LINK, i, 1, &ev);
 
-	/* By name, and things that are not there. */
+	/* By name, and things that do not exist. */
 	CHECK(!lnx_netwatch_look(w, 0, "va", NULL, 0, &s) && s.ifindex == i &&
 	      !strcmp(s.name, "va") && !s.has_addr, "index %u", s.ifindex);
 	CHECK(lnx_netwatch_look(w, 0, "vz", NULL, 0, &s) == -ENODEV, "vz");
@@ -337,13 +337,13 @@ static void alone(void)
 	unsigned i;
 
 	if (!add_alone("du")) {
-		printf("  no kind of interface that stands alone: left out\n");
+		printf("  no kind of interface without a partner: left out\n");
 		lnx_netwatch_close(w);
 		return;
 	}
 	i = index_of("du");
 	sh("ip link set du up");
-	/* A bridge without ports has no carrier: then only "down" is said. */
+	/* A bridge without ports has no carrier: then only "down" is reported. */
 	expect(w, LNX_NET_LINK, i, -1, &ev);
 	sh("ip link set du down");
 	expect(w, LNX_NET_LINK, i, 0, &ev);
@@ -377,16 +377,16 @@ static void addresses(void)
 	CHECK(!lnx_netwatch_look(w, 0, NULL, &a, sizeof(a), &s) &&
 	      s.ifindex == i && s.has_addr, "by address");
 	CHECK(lnx_netwatch_look(w, 0, NULL, &b, sizeof(b), &s) == -ENODEV,
-	      "by an address that nobody has");
+	      "by an address that no interface has");
 	sh("ip addr del 10.99.0.1/24 dev va");
 	do
 		if (!expect(w, LNX_NET_ADDR, i, 0, &ev))
 			break;
 	while (!lnx_net_addr_equal(&ev.addr, &want));
 	CHECK(!lnx_netwatch_look(w, i, NULL, &a, sizeof(a), &s) && !s.has_addr,
-	      "has it no more");
+	      "the address is removed");
 
-	/* IPv6: usable only after the check for duplicates. */
+	/* IPv6: usable only after duplicate address detection. */
 	want = lnx_net_addr_of(&a6, sizeof(a6), NULL);
 	sh("ip -6 addr add fd99::1/64 dev va");
 	do
@@ -404,7 +404,7 @@ static void addresses(void)
 			break;
 	while (!lnx_net_addr_equal(&ev.addr, &want));
 
-	/* With an address at each end of a wire, ours is ours. */
+	/* On a point-to-point link with two addresses, only our own counts. */
 	sh("ip addr add 10.99.0.1 peer 10.99.0.2 dev va");
 	CHECK(!lnx_netwatch_look(w, i, NULL, &a, sizeof(a), &s) && s.has_addr,
 	      "ours");
@@ -414,7 +414,7 @@ static void addresses(void)
 	lnx_netwatch_close(w);
 }
 
-/* More addresses than fit into one answer. */
+/* More addresses than one answer of the kernel holds. */
 static void many_addresses(void)
 {
 	struct sockaddr_in a = v4("10.98.3.200", 0), b = v4("10.98.9.1", 0);
@@ -457,7 +457,7 @@ static void removed_and_renamed(void)
 	expect(w, LNX_NET_GONE, i, 0, &ev);
 	CHECK(lnx_netwatch_look(w, i, NULL, NULL, 0, &s) == -ENODEV, "gone");
 
-	/* It lives on, but not here. */
+	/* It still exists, but not in this namespace. */
 	sh("ip link add name va type veth peer name vb");
 	i = index_of("va");
 	sh("ip link set va netns %d", (int)there);
@@ -466,7 +466,7 @@ static void removed_and_renamed(void)
 	lnx_netwatch_close(w);
 }
 
-/* A bridge tells of a port that it loses with the word for a removed link. */
+/* A bridge reports a port that it loses with the message for a removed link. */
 static void port_of_a_bridge(void)
 {
 	struct lnx_netwatch *w = open_watch();
@@ -514,11 +514,11 @@ static void flaps(void)
 	      n[LNX_NET_LINK]);
 	CHECK(n[LNX_NET_LINK] < 2000, "%u events", n[LNX_NET_LINK]);
 	CHECK(!lnx_netwatch_look(w, i, NULL, NULL, 0, &s) && !s.up, "look");
-	/* It goes on. */
+	/* The watch still works. */
 	sh("ip link set va up");
 	expect(w, LNX_NET_LINK, i, 1, &ev);
 
-	/* And one that follows sees the last state, whatever it misses. */
+	/* A watcher that lags still sees the last state, whatever events it misses. */
 	lnx_netwatch_close(w);
 	w = open_watch();
 	sh("for i in $(seq 1000); do echo link set va down; "
@@ -529,7 +529,7 @@ static void flaps(void)
 	lnx_netwatch_close(w);
 }
 
-/* Only the kernel is believed, though root may write to our socket. */
+/* Only messages from the kernel are trusted, though root can write to our socket. */
 static void not_the_kernel(void)
 {
 	struct {
@@ -555,10 +555,11 @@ static void not_the_kernel(void)
 	if (!n)
 		printf("  the kernel delivers no such message: %s\n",
 		       strerror(errno));
-	/* So many that several calls are needed, none of which says a thing. */
+	/* So many that reading them takes several calls, none of which returns
+	 * an event. */
 	for (i = 0; i <= n / 100; i++)
 		CHECK(lnx_netwatch_next(w, &ev) != 1 || ev.what == LNX_NET_LOST,
-		      "believed");
+		      "trusted");
 	sh("ip link add name va type veth peer name vb");
 	i = index_of("va");
 	expect(w, LNX_NET_LINK, i, 0, &ev);
@@ -584,7 +585,8 @@ static void stays_in_its_name_space(void)
 	pid = fork();
 	if (!pid) {
 		failures = 0;
-		/* Elsewhere: what is asked is asked of where it was opened. */
+		/* In another namespace: lookups are made in the one where the
+		 * watch was opened. */
 		if (unshare(CLONE_NEWNET))
 			_exit(2);
 		CHECK(!lnx_netwatch_look(w, 0, "va", NULL, 0, &s) &&
@@ -676,7 +678,7 @@ static void alive_and_refused(void)
 	EXPECT(ping(&src6, sizeof(src6), &dst6, sizeof(dst6), NULL, &err),
 	       LNX_PING_ALIVE, "IPv6: %s", strerror(err));
 
-	/* By a device; by another one, where nobody answers; by none. */
+	/* By a device; by another one, where nothing answers; without one. */
 	lnx_ping_start(&p, &src, sizeof(src), &dst, sizeof(dst), "va");
 	EXPECT(answer_within(&p, HANG_NS), LNX_PING_ALIVE, "by va");
 	CHECK(p.on_device, "permission missing?");
@@ -684,7 +686,7 @@ static void alive_and_refused(void)
 	       LNX_PING_BROKEN, "by nosuch");
 	CHECK(err == ENODEV, "%s", strerror(err));
 
-	/* The listener's queue has seen none but those that were slow. */
+	/* The listener's queue contained only pings that were slow. */
 	tell_there('a');
 	for (i = 0; i < 20 * BACKLOG; i++)
 		EXPECT(ping(&src, sizeof(src), &dst, sizeof(dst), NULL, &err),
@@ -692,7 +694,7 @@ static void alive_and_refused(void)
 	i = tell_there('a');
 	CHECK(i < BACKLOG, "%d of %d pings were connections", i, 20 * BACKLOG);
 
-	/* Stopped it answers as well. */
+	/* A stopped process answers as well: its kernel does. */
 	kill(there, SIGSTOP);
 	for (i = 0; i < 20 * BACKLOG; i++)
 		EXPECT(ping(&src, sizeof(src), &dst, sizeof(dst), NULL, &err),
@@ -753,17 +755,17 @@ static void broken(void)
 		      strerror(err));
 		sh("ip route del %s 10.96.0.0/16", routes[i].route);
 	}
-	/* An address that is not, or no longer, ours. */
+	/* An address that is not ours, or no longer. */
 	EXPECT(ping(&other, sizeof(other), &near, sizeof(near), NULL, &err),
 	       LNX_PING_BROKEN, "%s", strerror(err));
 	CHECK(err == EADDRNOTAVAIL, "%s", strerror(err));
-	/* Nobody has that address: the kernel asks for it in vain. */
+	/* No host has that address: the kernel looks for it in vain. */
 	sh("sysctl -qw net.ipv4.neigh.va.retrans_time_ms=20");
 	dst = v4("10.97.0.77", 9);
 	EXPECT(ping(&src, sizeof(src), &dst, sizeof(dst), NULL, &err),
 	       LNX_PING_BROKEN, "%s", strerror(err));
 	CHECK(err == EHOSTUNREACH, "%s", strerror(err));
-	/* The link is down, and with it the way there. */
+	/* The link is down, and so is the route. */
 	sh("ip link set va down");
 	EXPECT(ping(&src, sizeof(src), &near, sizeof(near), NULL, &err),
 	       LNX_PING_BROKEN, "%s", strerror(err));
@@ -774,7 +776,8 @@ static void broken(void)
 	wire_down();
 }
 
-/* What firewalls say: nothing, "no" in the host's name, or that they forbid it. */
+/* What firewalls do: nothing, reset in the host's name, or report that it is
+ * forbidden. */
 static void firewalls(void)
 {
 	static const struct {
@@ -802,7 +805,7 @@ static void firewalls(void)
 	lnx_ping_start(&p, &src, sizeof(src), &dst, sizeof(dst), NULL);
 	EXPECT(answer_within(&p, LNX_NS_PER_S / 2), LNX_PING_WAITING,
 	       "dropped: %s", strerror(p.err));
-	/* It is let through at last, when the kernel repeats it. */
+	/* It passes when the kernel repeats the packet. */
 	sh_there("nft flush chain ip f in");
 	EXPECT(answer_within(&p, HANG_NS), LNX_PING_ALIVE, "%s",
 	       strerror(p.err));
@@ -817,7 +820,7 @@ static void firewalls(void)
 	wire_down();
 }
 
-/* Two wires, one of them dead: the device decides which one it is. */
+/* Two links, one of them dead: the device decides which one is used. */
 static void two_wires(void)
 {
 	struct sockaddr_in src, dst, self;
@@ -834,12 +837,12 @@ static void two_wires(void)
 	dst = v4("10.94.0.2", port);
 	EXPECT(ping(&src, sizeof(src), &dst, sizeof(dst), "vc", NULL),
 	       LNX_PING_ALIVE, "by vc");
-	/* Nobody there answers for the other wire's address on this one. */
+	/* The host there does not answer for the other link's address on this one. */
 	sh_there("sysctl -qw net.ipv4.conf.all.arp_ignore=1");
 	lnx_ping_start(&p, &src, sizeof(src), &dst, sizeof(dst), "va");
 	CHECK(answer_within(&p, LNX_NS_PER_S / 2) != LNX_PING_ALIVE, "by va");
 	lnx_ping_stop(&p);
-	/* The host itself is reached through no device. */
+	/* The own host is not reached through a device. */
 	self = v4("10.97.0.3", port);
 	lnx_ping_start(&p, &src, sizeof(src), &self, sizeof(self), "vc");
 	EXPECT(answer_within(&p, HANG_NS), LNX_PING_REFUSED, "this host");

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Address blobs: packing, unpacking, and refusal of every malformed one. */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <ctype.h>
@@ -85,9 +86,9 @@ static int unpack(struct lnx_addr *a, const void *buf, size_t len)
 }
 
 /*
- * What is true of any blob: it is refused with a sentence and without a trace,
- * or it decodes to something that packs to the very same bytes.  The copy of
- * exact size lets sanitizers see a read beyond the end.
+ * What is true of any blob: it is refused with a reason and changes nothing, or
+ * it decodes to something that packs to the same bytes.  A copy of the exact
+ * size lets sanitizers find a read beyond the end.
  */
 static int check(const uint8_t *buf, size_t len)
 {
@@ -121,7 +122,7 @@ static int check(const uint8_t *buf, size_t len)
 	return ret;
 }
 
-/* The layout is a promise to other releases: here it is byte by byte. */
+/* The layout must not change between releases: here it is byte by byte. */
 Test(addr, bytes_on_the_wire)
 {
 	static const uint8_t want[LNX_ADDR_BYTES] = {
@@ -182,9 +183,9 @@ Test(addr, rails_that_do_not_fit_are_left_out_from_the_end)
 
 	add_ip(&a, LNX_PROV_TCP, 1, "10.0.0.1", 1);
 	add_ip(&a, LNX_PROV_TCP, 2, "2001:db8::1", 2);
-	/* 9 + 21 bytes are taken: this one does not fit ... */
+	/* 9 + 21 bytes are used: this one does not fit ... */
 	add_ip(&a, LNX_PROV_TCP, 3, "2001:db8::2", 3);
-	/* ... and this one would, but order is kept */
+	/* ... and this one would, but the order is kept */
 	add_ip(&a, LNX_PROV_TCP, 4, "10.0.0.2", 4);
 	cr_assert_eq(lnx_addr_pack(&a, buf), 0);
 	cr_assert_eq(unpack(&b, buf, sizeof(buf)), 0, "%s", why);
@@ -215,7 +216,7 @@ Test(addr, eight_small_rails_fit_and_the_longest_one)
 	same(&a, &b);
 }
 
-/* A link-local address needs a scope, which is a number of our own host. */
+/* A link-local address needs a scope id, which is only valid on our own host. */
 Test(addr, link_local_is_left_out)
 {
 	struct lnx_addr a = plain(), b;
@@ -231,7 +232,7 @@ Test(addr, link_local_is_left_out)
 	cr_assert_eq(b.rail[0].group, 3);
 }
 
-/* The index that lnx_addr_add says is that in the blob, and in what peers see. */
+/* The index that lnx_addr_add returns is the one in the blob and for peers. */
 Test(addr, places_of_rails)
 {
 	static const struct {
@@ -447,7 +448,7 @@ Test(addr, bad_blobs_and_why)
 	cr_expect_eq(check(buf, sizeof(buf)), -EINVAL);
 }
 
-/* The longest raw address cannot be made longer than its struct. */
+/* The longest raw address cannot be longer than its struct. */
 Test(addr, raw_length_has_a_bound_of_its_own)
 {
 	struct lnx_addr a = plain();
@@ -464,7 +465,7 @@ Test(addr, raw_length_has_a_bound_of_its_own)
 	}
 }
 
-/* Rails that leave three bytes: room for the head of one more, and no more. */
+/* Rails that leave three bytes: enough for the header of one more, and no more. */
 Test(addr, rail_cut_behind_its_head)
 {
 	struct lnx_addr a = plain();
@@ -506,14 +507,14 @@ Test(addr, each_length)
 	sample(buf);
 	for (n = 0; n < sizeof(buf); n++)
 		cr_assert_eq(!check(buf, n), n == LNX_ADDR_BYTES, "%zu", n);
-	/* a later version may be longer or shorter: still named as such */
+	/* a later version may be longer or shorter: the error names the version */
 	buf[4] = 9;
 	cr_expect_eq(check(buf, 200), -EPROTONOSUPPORT);
 	cr_expect_eq(check(buf, 5), -EPROTONOSUPPORT);
 	cr_expect_eq(check(buf, 4), -EINVAL);
 }
 
-/* Every byte of some blobs set to every value. */
+/* Every byte of some blobs is set to every value. */
 Test(addr, each_byte_replaced)
 {
 	uint8_t buf[LNX_ADDR_BYTES], keep;
@@ -696,7 +697,7 @@ Test(addr, text)
 		}
 	}
 	cr_expect_eq(lnx_addr_print(&a, NULL, 0), sizeof(want) - 1);
-	/* garbage that never went through unpack is printed, not trusted */
+	/* garbage that unpack has not checked is printed safely */
 	memset(&a, 0xff, sizeof(a));
 	a.has_shm = a.more = true;
 	cr_expect_gt(lnx_addr_print(&a, buf, sizeof(buf)), 100);
@@ -718,7 +719,7 @@ Test(addr, groups)
 	cr_assert_neq(lnx_addr_group(2, "10.0.0.0/8"),
 		      lnx_addr_group(2, "10.0.0.0/9"));
 	cr_assert_neq(lnx_addr_group(2, NULL), 0);
-	/* the hash travels: this value must never change */
+	/* the hash is sent to peers: this value must never change */
 	cr_assert_eq(lnx_addr_group(LNX_PROV_TCP, "10.77.1.0/24"), 0x1cc7);
 }
 

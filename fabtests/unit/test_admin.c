@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What rails and paths are worth is said by hand, or by the peer. */
+/* Administrative weights of rails and paths, set here or by the peer. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,7 +40,8 @@ static unsigned seen_more(const struct side *s, unsigned rail, unsigned n)
 	return s->nseen[rail] - before;
 }
 
-/* It carries nothing, says so again and again, and returns when it answers. */
+/* A drained rail carries nothing, announces that repeatedly, and is used again
+ * when set back and it answers. */
 BOTH(rail_is_set_to_0)
 {
 	struct side *s = &side[0];
@@ -49,7 +50,7 @@ BOTH(rail_is_set_to_0)
 	open_met(kind, 2, 2);
 	cr_expect_eq(seen_more(s, 0, 5), 5u);
 	set_rail(0, "0");
-	cr_expect(left(s, 0) && left(&side[1], 0));
+	cr_expect(is_down(s, 0) && is_down(&side[1], 0));
 	ask("health list");
 	cr_expect(strstr(reply, " health 0 down by-hand\n"), "%s", reply);
 	cr_expect(strstr(reply, " to 0 health 1000 spare "), "%s", reply);
@@ -60,18 +61,18 @@ BOTH(rail_is_set_to_0)
 	cr_expect_eq(seen_more(s, 0, 20), 0u);
 	told = s->nrail;
 	run_ms(5000);
-	cr_expect(left(s, 0));
+	cr_expect(is_down(s, 0));
 	cr_expect_geq(s->nrail - told, 10u);
 	cr_expect_eq(s->nprobe[0], 0u);
 	cr_expect_eq(f.lnx->stats.reopened, 0u);
-	/* Not before it answers. */
+	/* Not before the path answers. */
 	black_hole(0);
 	set_rail(0, NULL);
 	run_ms(50);
-	cr_expect(left(s, 0));
+	cr_expect(is_down(s, 0));
 	cr_expect_eq(s->rail.data, (uint64_t)LNX_WIRE_RAIL_UP);
 	heal(0);
-	RUN_UNTIL(!left(s, 0) && !left(&side[1], 0), 10000);
+	RUN_UNTIL(!is_down(s, 0) && !is_down(&side[1], 0), 10000);
 	cr_expect_eq(seen_more(s, 0, 5), 5u);
 	ask("health list");
 	cr_expect(!strstr(reply, "by-hand"), "%s", reply);
@@ -82,48 +83,49 @@ BOTH(rail_is_set_to_0)
 	close_clean();
 }
 
-/* Where there is nothing else it is used, until there is. */
+/* A drained rail is used while there is no other, and only so long. */
 BOTH(rail_is_set_to_0_and_the_other_fails)
 {
 	struct side *s = &side[0];
 
 	open_met(kind, 2, 1);
 	set_rail(0, "0");
-	cr_expect(left(s, 0));
+	cr_expect(is_down(s, 0));
 	black_hole(1);
 	link_is(1, false);
 	send1(s, 200);
-	RUN_UNTIL(!left(s, 0), 5000);
+	RUN_UNTIL(!is_down(s, 0), 5000);
 	cr_expect_eq(seen_more(s, 0, 5), 5u);
 	heal(1);
 	link_is(1, true);
-	RUN_UNTIL(!left(s, 1), 20000);
+	RUN_UNTIL(!is_down(s, 1), 20000);
 	run_ms(5);
-	cr_expect(left(s, 0));
+	cr_expect(is_down(s, 0));
 	cr_expect_eq(seen_more(s, 0, 5), 0u);
 	set_rail(0, NULL);
-	RUN_UNTIL(!left(s, 0), 10000);
+	RUN_UNTIL(!is_down(s, 0), 10000);
 	close_clean();
 }
 
-/* The same when nothing but silence tells: the one that is drained can still ask. */
+/* The same when only silence shows the failure: the drained path can still be
+ * probed. */
 BOTH(rail_is_set_to_0_and_the_other_falls_silent)
 {
 	struct side *s = &side[0];
 
 	open_met(kind, 2, 1);
 	set_rail(0, "0");
-	cr_expect(left(s, 0));
+	cr_expect(is_down(s, 0));
 	black_hole(1);
 	send1(s, 200);
-	RUN_UNTIL(!left(s, 0), 5000);
+	RUN_UNTIL(!is_down(s, 0), 5000);
 	cr_expect_eq(seen_more(s, 0, 5), 5u);
 	heal(1);
 	set_rail(0, NULL);
 	close_clean();
 }
 
-/* All of them: as if it had not been said. */
+/* All rails at 0: as if none was set. */
 BOTH(all_rails_are_set_to_0)
 {
 	struct side *s = &side[0];
@@ -131,7 +133,7 @@ BOTH(all_rails_are_set_to_0)
 	open_met(kind, 2, 1);
 	ask("health set * 0");
 	run_ms(10);
-	cr_expect(!left(s, 0) && !left(s, 1));
+	cr_expect(!is_down(s, 0) && !is_down(s, 1));
 	cr_expect_eq(seen_more(s, 0, 5), 5u);
 	ask("health set *@* 1@* 500");
 	ask("health auto all");
@@ -141,7 +143,7 @@ BOTH(all_rails_are_set_to_0)
 	close_clean();
 }
 
-/* The path to one peer, and one peer's rail. */
+/* The path to one peer, and the rail of one peer. */
 BOTH(part_of_a_peer_is_set_to_0)
 {
 	struct side *s = &side[0];
@@ -151,27 +153,27 @@ BOTH(part_of_a_peer_is_set_to_0)
 	snprintf(text, sizeof(text), "health set %s@%016llx 0",
 		 f.lnx->rail[0]->name, (unsigned long long)s->p.eid);
 	ask(text);
-	cr_expect(left(s, 0) && !left(&side[1], 0));
+	cr_expect(is_down(s, 0) && !is_down(&side[1], 0));
 	snprintf(text, sizeof(text), "health set 0@%llu 0",
 		 (unsigned long long)side[1].p.addr);
 	ask(text);
-	cr_expect(left(s, 0) && left(&side[1], 0));
+	cr_expect(is_down(s, 0) && is_down(&side[1], 0));
 	run_ms(2000);
-	cr_expect(left(s, 0) && left(&side[1], 0));
+	cr_expect(is_down(s, 0) && is_down(&side[1], 0));
 	cr_expect_eq(s->nrail, 0u);
 	ask("health auto *@* 0@*");
-	RUN_UNTIL(!left(s, 0) && !left(&side[1], 0), 10000);
+	RUN_UNTIL(!is_down(s, 0) && !is_down(&side[1], 0), 10000);
 	close_clean();
 }
 
-/* Frames go over what is worth more; failures do not change what it is worth. */
+/* Frames use the rails of higher weight; failures do not change a weight. */
 BOTH(rails_are_worth_something)
 {
 	struct side *s = &side[0];
 
 	open_met(kind, 2, 1);
 	set_rail(0, "400");
-	cr_expect(!left(s, 0));
+	cr_expect(!is_down(s, 0));
 	cr_expect_eq(seen_more(s, 0, 5), 0u);
 	cr_expect_eq(seen_more(s, 1, 5), 5u);
 	lnx_lock(&f.lnx->lock);
@@ -183,13 +185,13 @@ BOTH(rails_are_worth_something)
 	cr_expect_eq(seen_more(s, 0, 5), 5u);
 	set_rail(1, "0");
 	set_rail(0, NULL);
-	cr_expect(left(s, 1));
+	cr_expect(is_down(s, 1));
 	set_rail(1, "1000");
-	RUN_UNTIL(!left(s, 1), 10000);
+	RUN_UNTIL(!is_down(s, 1), 10000);
 	close_clean();
 }
 
-/* Whom it meets then does not come to use it. */
+/* A peer that is met afterwards does not use the drained rail either. */
 BOTH(newcomer_where_a_rail_is_set_to_0)
 {
 	unsigned i;
@@ -201,13 +203,13 @@ BOTH(newcomer_where_a_rail_is_set_to_0)
 	run_ms(20);
 	cr_expect_eq(side[0].nseen[0], 0u);
 	cr_expect_geq(side[0].nseen[1], 6u);
-	cr_expect(left(&side[0], 0));
+	cr_expect(is_down(&side[0], 0));
 	set_rail(0, NULL);
-	RUN_UNTIL(!left(&side[0], 0), 10000);
+	RUN_UNTIL(!is_down(&side[0], 0), 10000);
 	close_clean();
 }
 
-/* The peer says so of its own: as long as it does. */
+/* The peer drains its own rail: it is not used as long as the peer says so. */
 BOTH(peer_does_not_want_a_rail)
 {
 	struct side *s = &side[0];
@@ -221,22 +223,22 @@ BOTH(peer_does_not_want_a_rail)
 		from(s, 1, 0, h, NULL, 0);
 		fake_pass(&f);
 		cr_expect_eq(seen_more(s, 0, 50), 0u);
-		cr_expect(left(s, 0));
+		cr_expect(is_down(s, 0));
 	}
 	ask("health list");
 	cr_expect(strstr(reply, " by-peer\n"), "%s", reply);
-	RUN_UNTIL(!left(s, 0), 10000);
+	RUN_UNTIL(!is_down(s, 0), 10000);
 	from(s, 1, 0, h, NULL, 0);
 	fake_pass(&f);
-	cr_expect(left(s, 0));
+	cr_expect(is_down(s, 0));
 	h.data = LNX_WIRE_RAIL_UP;
 	from(s, 1, 0, h, NULL, 0);
 	fake_pass(&f);
-	RUN_UNTIL(!left(s, 0), 10000);
+	RUN_UNTIL(!is_down(s, 0), 10000);
 	close_clean();
 }
 
-/* Any time, with frames and reads on their way. */
+/* At any time, while frames and reads are under way. */
 BOTH(set_under_traffic)
 {
 	struct side *s = &side[0];
@@ -255,7 +257,7 @@ BOTH(set_under_traffic)
 			RUN_UNTIL(o[k]->ncomp, 20000);
 	}
 	ask("health auto all");
-	RUN_UNTIL(!left(s, 0) && !left(s, 1), 10000);
+	RUN_UNTIL(!is_down(s, 0) && !is_down(s, 1), 10000);
 	cr_expect_eq(f.lnx->stats.reopened, 0u);
 	close_clean();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * All rails fail: nothing can be told by another.  Both ends find each other again, by
- * what kernels say and by the paths themselves.
+ * All rails fail, so no rail can carry news of another.  Both ends find each
+ * other again, from the kernels' answers and by the paths themselves.
  */
 #include <criterion/criterion.h>
 
@@ -9,8 +9,8 @@
 
 #define BOTH(name)	FAIL_BOTH(all_silent, name)
 
-/* With nowhere to go there is no going. */
-BOTH(all_left)
+/* All paths stay DOWN when there is none to fail over to. */
+BOTH(all_down)
 {
 	struct side *s = &side[0];
 	unsigned i;
@@ -21,15 +21,15 @@ BOTH(all_left)
 	send1(s, 200);
 	for (i = 0; i < 2; i++)
 		link_is(i, false);
-	/* Something has to be acknowledged, and no core takes it. */
+	/* An acknowledgement is due, and no core accepts it. */
 	lost_from[1] = false;
 	say(s, 1, LNX_KIND_TAG, ++s->next_tag);
 	receive(s, 8);
 	f.core[0]->inject_again = f.core[1]->inject_again = FAKE_ALWAYS;
 	for (i = 0; i < 20; i++) {
 		run_ms(100);
-		cr_assert(left(s, 0));
-		cr_assert(left(s, 1));
+		cr_assert(is_down(s, 0));
+		cr_assert(is_down(s, 1));
 	}
 	cr_expect_eq(s->nseen[0] + s->nseen[1], 0u);
 	for (i = 0; i < 2; i++) {
@@ -40,7 +40,8 @@ BOTH(all_left)
 	close_clean();
 }
 
-/* All networks are silent, so long that connections try again only later. */
+/* All networks are silent for so long that connections retry only after a long
+ * pause. */
 static struct op *all_silent(struct side *s)
 {
 	struct op *o;
@@ -49,14 +50,15 @@ static struct op *all_silent(struct side *s)
 	for (i = 0; i < 2; i++)
 		black_hole(i);
 	o = send1(s, 200);
-	RUN_UNTIL(left(s, 0) && left(s, 1), 2000);
+	RUN_UNTIL(is_down(s, 0) && is_down(s, 1), 2000);
 	run_ms(2000);
 	return o;
 }
 
 /*
- * They hang, and kernels answer.  Rails are opened anew where the peer knows them: with
- * no other path nobody could tell him of another place, and he may move as well.
+ * Connections hang, and kernels answer.  Rails are reopened on the port that
+ * the peer knows: without another path it could not learn of a new one, and the
+ * peer may move as well.
  */
 BOTH(all_silent_and_connections_hang)
 {
@@ -74,41 +76,42 @@ BOTH(all_silent_and_connections_hang)
 		cr_expect_eq(f.core[i]->port, (unsigned)OLD_PORT);
 		heal(i);
 	}
-	RUN_UNTIL(!left(s, 0) && !left(s, 1), 2000);
+	RUN_UNTIL(!is_down(s, 0) && !is_down(s, 1), 2000);
 	RUN_UNTIL(o->ncomp, 100);
 	close_clean();
 }
 
-/* A rail has moved, and the path over which that was told has failed, too. */
-static void move_untold(struct side *s, bool heard)
+/* A rail has moved, and the path over which that was announced has failed, too. */
+static void move_unannounced(struct side *s, bool announced)
 {
 	struct op *o = force_reopen(s);
 	uint32_t seq = inside(s)->tx_next;
 
-	/* While there is another path there is nothing against that. */
+	/* A new port is allowed while there is another path. */
 	f.core[0]->hold_reads = false;
-	RUN_UNTIL(left(s, 0), 1000);
+	RUN_UNTIL(is_down(s, 0), 1000);
 	kernel_alive[0] = true;
-	lost_to[1] = !heard;
+	lost_to[1] = !announced;
 	RUN_UNTIL(f.core[0]->port == OLD_PORT + 1, 1000);
 	kernel_alive[0] = false;
 	RUN_UNTIL(o->ncomp, 1000);
-	if (heard) {
-		RUN_UNTIL(port_told(s, 0) == OLD_PORT + 1, 100);
+	if (announced) {
+		RUN_UNTIL(port_known(s, 0) == OLD_PORT + 1, 100);
 		RUN_UNTIL((int32_t)(inside(s)->tx_una - seq) > 0, 100);
 		run_ms(10);
 	}
 }
 
-/* The peer never hears of it: it goes back to where he looks for it. */
-BOTH(all_silent_before_the_peer_is_told)
+/* The peer never learns of the move: the rail returns to the port that the peer
+ * uses. */
+BOTH(all_silent_before_the_peer_knows)
 {
 	struct side *s = &side[0];
 	unsigned i;
 
 	inject_size = 192;
 	open_met(kind, 2, 1);
-	move_untold(s, false);
+	move_unannounced(s, false);
 	all_silent(s);
 	kernel_alive[0] = true;
 	RUN_UNTIL(f.core[0]->port == OLD_PORT, 1500);
@@ -119,7 +122,8 @@ BOTH(all_silent_before_the_peer_is_told)
 	close_clean();
 }
 
-/* So it does where its host says that the peer is not there: it has moved as well. */
+/* It also returns when the host reports that the peer is gone: the peer has
+ * moved as well. */
 BOTH(all_silent_and_both_have_moved)
 {
 	struct side *s = &side[0];
@@ -127,11 +131,11 @@ BOTH(all_silent_and_both_have_moved)
 
 	inject_size = 192;
 	open_met(kind, 2, 1);
-	move_untold(s, false);
+	move_unannounced(s, false);
 	kernel_refuses[0] = true;
 	all_silent(s);
 	RUN_UNTIL(f.core[0]->port == OLD_PORT, 1500);
-	/* And stays: the peer comes there. */
+	/* It stays there, because the peer comes there. */
 	run_ms(1200);
 	cr_expect_eq(f.core[0]->port, (unsigned)OLD_PORT);
 	kernel_refuses[0] = false;
@@ -140,15 +144,15 @@ BOTH(all_silent_and_both_have_moved)
 	close_clean();
 }
 
-/* Who knows the new place looks for it there. */
-BOTH(all_silent_after_the_peer_was_told)
+/* A peer that knows the new port uses it. */
+BOTH(all_silent_after_the_peer_knows)
 {
 	struct side *s = &side[0];
 	unsigned i;
 
 	inject_size = 192;
 	open_met(kind, 2, 1);
-	move_untold(s, true);
+	move_unannounced(s, true);
 	all_silent(s);
 	kernel_alive[0] = true;
 	RUN_UNTIL(f.core[0]->nopen == 3, 1500);
@@ -158,8 +162,8 @@ BOTH(all_silent_after_the_peer_was_told)
 	close_clean();
 }
 
-/* He may not have moved, and believe in a connection of before: other places do, too,
- * but not for long. */
+/* The peer may not have moved and may trust an old connection: other ports are
+ * tried as well, but not for long. */
 BOTH(all_silent_and_the_peer_does_not_move)
 {
 	struct side *s = &side[0];
@@ -176,17 +180,18 @@ BOTH(all_silent_and_the_peer_does_not_move)
 	}
 	cr_expect_gt(other, 1000u);
 	cr_expect_gt(old, 4000u);
-	/* There the peer is told by the rail itself. */
+	/* There the rail itself tells the peer its address. */
 	RUN_UNTIL(f.core[0]->port != OLD_PORT, 5000);
 	s->probe[0] = (struct lnx_hdr) { .kind = 0 };
 	for (i = 0; i < 2; i++)
 		heal(i);
-	RUN_UNTIL(!left(s, 0), 1000);
-	cr_expect_eq(port_told(s, 0), f.core[0]->port);
+	RUN_UNTIL(!is_down(s, 0), 1000);
+	cr_expect_eq(port_known(s, 0), f.core[0]->port);
 	close_clean();
 }
 
-/* The peer is not where he said that he moved to: perhaps he went back. */
+/* The peer is not on the port that it announced: it may have returned to the
+ * old one. */
 BOTH(all_silent_and_the_peer_is_back)
 {
 	struct side *s = &side[0];
@@ -210,12 +215,12 @@ BOTH(all_silent_and_the_peer_is_back)
 	kernel_alive[0] = true;
 	for (i = 0; i < 2; i++)
 		heal(i);
-	RUN_UNTIL(!left(s, 0), 1000);
+	RUN_UNTIL(!is_down(s, 0), 1000);
 	cr_expect_eq(port_used(s, 0), before);
 	close_clean();
 }
 
-/* Who gets a processor rarely sees nevertheless what kernels say. */
+/* Kernels' answers are used even if the process rarely gets a CPU. */
 BOTH(all_silent_and_we_are_slow)
 {
 	struct side *s = &side[0];
@@ -237,7 +242,7 @@ BOTH(all_silent_and_we_are_slow)
 	close_clean();
 }
 
-/* Nor is a peer given up who was silent while we were. */
+/* A peer that was silent while we were stopped is not given up. */
 BOTH(all_silent_and_we_are_stopped)
 {
 	struct side *s = &side[0];
@@ -257,7 +262,8 @@ BOTH(all_silent_and_we_are_stopped)
 	close_clean();
 }
 
-/* The peer has reset a connection, and our PROBE with it; he asks by the new one. */
+/* The peer has reset a connection, and our PROBE with it; the peer probes over
+ * the new one. */
 BOTH(probe_of_the_peer)
 {
 	struct side *s = &side[0];
@@ -276,15 +282,15 @@ BOTH(probe_of_the_peer)
 	from(s, 0, 0, h, NULL, 0);
 	run_ms(8);
 	cr_expect_gt(s->nprobe[0], n);
-	/* That is no answer. */
-	cr_expect(left(s, 0));
+	/* A PROBE is not an answer. */
+	cr_expect(is_down(s, 0));
 	s->no_pongs = false;
 	for (i = 0; i < 2; i++)
 		heal(i);
 	close_clean();
 }
 
-/* A peer that computes is not one whose networks are silent. */
+/* A peer that computes differs from one whose networks are silent. */
 BOTH(silent_peer_whose_kernels_answer)
 {
 	struct side *s = &side[0];

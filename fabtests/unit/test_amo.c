@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The atomic engine against a plain model that shares nothing with it: integers
- * are numbers modulo 2^bits in 128 bits, everything else a complex long double.
+ * The atomic engine against a plain model that shares no code with it: integers
+ * are numbers modulo 2^bits in 128 bits, everything else is a complex long
+ * double.
  */
 #include <complex.h>
 #include <criterion/criterion.h>
@@ -17,7 +18,7 @@
 
 #include "rx/amo.h"
 
-#define TYPES	(FI_FLOAT8_E5M2 + 2)	/* and one that does not exist */
+#define TYPES	(FI_FLOAT8_E5M2 + 2)	/* plus one that does not exist */
 #define OPS	(FI_DIFF + 2)
 #define ROUNDS	300
 #define COUNT	5			/* elements of one call */
@@ -82,7 +83,7 @@ static bool is_compare(int op)
 	return op >= FI_CSWAP && op <= FI_MSWAP;
 }
 
-/* What the manual says is defined, in words rather than masks. */
+/* What the manual defines, written as conditions instead of masks. */
 static bool want_valid(int op, int type, int cls)
 {
 	bool bits = op == FI_BOR || op == FI_BAND || op == FI_BXOR ||
@@ -107,7 +108,7 @@ static u128 get_int(int bits, const void *p)
 	return v;
 }
 
-/* a < b of the integer type with so many bits, as its sign says. */
+/* a < b for integers of so many bits, signed if bits is negative. */
 static bool int_less(int bits, u128 a, u128 b)
 {
 	u128 half = bits < 0 ? (u128)1 << (-bits - 1) : 0;
@@ -168,7 +169,7 @@ static number model_num(int op, number a, number s, number c)
 	abort();
 }
 
-/* Real and imaginary parts that all operations keep exact in every type. */
+/* Real and imaginary parts that all operations compute exactly in every type. */
 static void put_num(int type, void *p, number v)
 {
 #define PUT(t) do { t x = (t)v; memcpy(p, &x, sizeof(x)); } while (0)
@@ -195,7 +196,7 @@ static number get_num(int type, const void *p)
 	}
 }
 
-/* Often small, so that equal ones meet, often extreme. */
+/* Often small, so that equal values meet; often extreme. */
 static void random_value(int type, void *p)
 {
 	int bits = int_bits(type);
@@ -272,7 +273,7 @@ Test(amo, valid)
 	cr_expect_not(lnx_amo_valid(FI_SUM, FI_INT8, (enum lnx_amo_class)-1));
 }
 
-/* One call at this distance from alignment; everything around stays as it is. */
+/* One call with this misalignment; the bytes around stay unchanged. */
 static void one_call(int op, int type, int cls, size_t off, unsigned long s)
 {
 	size_t size = want_size(type), len = size * COUNT, i;
@@ -306,11 +307,11 @@ static void one_call(int op, int type, int cls, size_t off, unsigned long s)
 			       cp + i * size, d + i * size, s);
 	cr_assert(!memcmp(dst, was, size + off) &&
 		  !memcmp(d + len, w + len, sizeof(dst) - size - off - len),
-		  "op %d of type %d wrote beside its target", op, type);
+		  "op %d of type %d wrote outside its target", op, type);
 	if (cls != LNX_AMO_BASE) {
 		cr_assert_arr_eq(rp, w, len, "op %d of type %d fetched", op,
 				 type);
-		cr_assert_eq(rp[len], 0x5a, "wrote behind the result");
+		cr_assert_eq(rp[len], 0x5a, "wrote after the result");
 	}
 }
 
@@ -360,7 +361,7 @@ Test(amo, not_a_number)
 	cr_expect(a == 1 && signbit(res), "zeros are equal");
 }
 
-/* A signalling NaN and padding are bytes like others to a write. */
+/* A write copies signalling NaNs and padding like any other bytes. */
 Test(amo, write_keeps_bytes)
 {
 	_Alignas(16) uint8_t dst[16], src[16], res[16];
@@ -371,7 +372,7 @@ Test(amo, write_keeps_bytes)
 
 		memset(dst, 0, sizeof(dst));
 		memset(src, 0x7f, sizeof(src));
-		src[size - 2] = 0x81;		/* signalling, if a float */
+		src[size - 2] = 0x81;		/* a signalling NaN, if a float */
 		lnx_amo_base(FI_ATOMIC_WRITE, (enum fi_datatype)t, dst, src, 1);
 		cr_expect_arr_eq(dst, src, size, "type %d", t);
 		lnx_amo_fetch(FI_ATOMIC_READ, (enum fi_datatype)t, dst, NULL,
@@ -380,7 +381,7 @@ Test(amo, write_keeps_bytes)
 	}
 }
 
-/* Reading must not need the right to write; nor a comparison that fails. */
+/* A read must not need write permission; nor a comparison that fails. */
 Test(amo, read_only_memory)
 {
 	long page = sysconf(_SC_PAGESIZE);
@@ -405,14 +406,14 @@ Test(amo, read_only_memory)
 	munmap(p, (size_t)page);
 }
 
-/* ---- against others ---- */
+/* ---- concurrent operations ---- */
 
 #define ADDS	100000
 
 struct adder {
 	void *at;
 	int type;
-	bool plain;			/* by the compiler's atomics, 8 bytes */
+	bool plain;			/* use the compiler's atomics, 8 bytes */
 	pthread_barrier_t *start;	/* or NULL */
 };
 

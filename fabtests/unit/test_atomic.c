@@ -103,7 +103,7 @@ Test(atomic, every_wrong_field_is_found)
 	}
 }
 
-/* Counts of pieces that only add up when they wrap around. */
+/* Numbers of elements whose sum is right only if it wraps around. */
 Test(atomic, sums_do_not_wrap)
 {
 	struct lnx_atomic a = sample();
@@ -114,7 +114,7 @@ Test(atomic, sums_do_not_wrap)
 	cr_expect_eq(get(GOOD), -EBADMSG);
 }
 
-/* An answer must fit a frame even where the request has no operands. */
+/* A reply must fit into a frame also when the request has no operands. */
 Test(atomic, answers_fit_a_frame)
 {
 	struct lnx_atomic a = {
@@ -160,7 +160,7 @@ Test(atomic, nothing_is_an_operation_too)
 	cr_expect_eq(get(lnx_atomic_size(&a)), 0);
 }
 
-/* Every other length; nothing beyond is read, for sanitizers and valgrind. */
+/* Every other length.  Nothing beyond is read, as sanitizers and valgrind check. */
 Test(atomic, every_wrong_length_is_found)
 {
 	struct lnx_atomic a = sample();

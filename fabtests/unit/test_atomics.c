@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Atomic operations on a scripted core, both sides: the test is the peer that
- * asks, and then the peer that is asked.
+ * Atomic operations on a scripted core, both sides: the test is first the peer
+ * that requests, then the peer that executes.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -21,10 +21,10 @@
 static struct fake f;
 static struct fake_peer p, q;
 static struct fid_mr *mr[3];
-static uint64_t mem[4096];		/* what the keys name, all of them */
+static uint64_t mem[4096];		/* the memory that every key names */
 static char a, b;			/* contexts */
 
-/* ---- the stage ---- */
+/* ---- helpers ---- */
 
 static void share(int i, uint64_t key, uint64_t access)
 {
@@ -36,7 +36,7 @@ static void meet(struct fake_peer *peer)
 {
 	fake_hello(&f, peer);
 	fake_pass(&f);
-	/* And our hello to it leaves, with this. */
+	/* Sends our hello to it. */
 	cr_assert_not(fi_inject(f.ep, "x", 1, peer->addr));
 	fake_after_ms(&f, 1);
 	fake_drop_all(&f, peer);
@@ -77,9 +77,9 @@ static void end(void)
 
 TestSuite(atomics, .init = begin, .fini = end);
 
-/* ---- being asked ---- */
+/* ---- as the target ---- */
 
-/* What a peer asks for: u64 elements, one piece unless said otherwise. */
+/* A peer's request: u64 elements, in one piece unless the test changes it. */
 static struct lnx_atomic ask(int op, int cls, uint64_t key, uint64_t addr,
 			     unsigned count)
 {
@@ -106,7 +106,7 @@ static void send_ask(const struct lnx_atomic *at, uint32_t seq, uint64_t op,
 	fake_frame(&f, &p, h, payload, len);
 }
 
-/* The next frame of p; its answer must have that error and length. */
+/* The request in the next frame of p; its reply must have that error and length. */
 static struct fake_sent *asked(const struct lnx_atomic *at,
 			       const uint64_t *operands, int err, size_t len)
 {
@@ -147,7 +147,7 @@ Test(atomics, fetch_answers_with_what_was_there)
 	uint64_t v[2] = { ~0ULL, 1 };
 	struct fake_sent *s;
 
-	/* Two pieces, the second one in front of the first. */
+	/* Two pieces, the second at a lower address than the first. */
 	at.nseg = 2;
 	at.seg[0].count = 1;
 	at.seg[1] = at.seg[0];
@@ -186,7 +186,7 @@ Test(atomics, what_comes_twice_is_done_once)
 		fake_expect_drop(&f, &p, LNX_KIND_ACK);
 }
 
-/* All or nothing: the first piece is fine. */
+/* All or nothing: the first piece is valid. */
 Test(atomics, refused_ones_change_nothing)
 {
 	static const struct {
@@ -238,7 +238,7 @@ Test(atomics, rights_that_suffice)
 		     1000 + LNX_ARRAY_SIZE(mem));
 }
 
-/* Nobody waits for ever, whatever he asked for. */
+/* Every request gets a reply, so that no peer waits for ever. */
 Test(atomics, nonsense_is_answered)
 {
 	uint64_t v[4] = { 1, 1, 1, 1 }, bad = f.lnx->stats.bad_frames;
@@ -269,7 +269,8 @@ Test(atomics, nonsense_is_answered)
 	cr_expect_eq(f.lnx->stats.bad_frames, bad + 9);
 }
 
-/* No room for the answer: not done, not received, and done when it comes again. */
+/* Without memory for the reply the request is not executed and not received; it
+ * is executed when it is retransmitted. */
 Test(atomics, without_memory_it_is_not_done)
 {
 	struct lnx_atomic at = ask(FI_SUM, LNX_AMO_FETCH, KEY, 0, 1500);
@@ -298,9 +299,9 @@ Test(atomics, without_memory_it_is_not_done)
 	free(s);
 }
 
-/* ---- asking ---- */
+/* ---- as the initiator ---- */
 
-/* What left is an ATOMIC: its description, and its name. */
+/* An ATOMIC frame left: its description, and its id. */
 static uint64_t left(struct lnx_atomic *at, uint64_t *operands)
 {
 	struct fake_sent *s = fake_expect(&f, &p, LNX_KIND_ATOMIC);
@@ -377,7 +378,7 @@ Test(atomics, base_completes_with_its_answer)
 	respond(&p, op, 0, NULL, 0);
 	e = fake_comp(&f, &b);
 	cr_expect_eq(e.flags, FI_ATOMIC | FI_WRITE);
-	/* Once. */
+	/* A reply completes it once. */
 	respond(&p, op, 0, NULL, 0);
 	fake_quiet(&f);
 }
@@ -408,7 +409,7 @@ Test(atomics, errors_are_reported)
 				      KEY, FI_UINT64, FI_SUM, &a));
 	respond(&p, left(&at, NULL), FI_EACCES, NULL, 0);
 	fake_err(&f, &a, FI_EACCES);
-	/* Too short an answer, and too long a one. */
+	/* A reply that is too short, and one that is too long. */
 	cr_assert_not(fi_fetch_atomic(f.ep, &one, 1, NULL, &r, NULL, p.addr, 0,
 				      KEY, FI_UINT64, FI_SUM, &a));
 	respond(&p, left(&at, NULL), 0, &one, 7);
@@ -418,7 +419,7 @@ Test(atomics, errors_are_reported)
 	respond(&p, left(&at, NULL), 0, mem, 16);
 	fake_err(&f, &a, FI_EIO);
 	cr_expect_eq(r, 55);
-	/* Nobody asked to hear of its success. */
+	/* Its success was not requested to be reported. */
 	cr_assert_not(fi_inject_atomic(f.ep, &one, 1, p.addr, 0, KEY,
 				       FI_UINT64, FI_SUM));
 	respond(&p, left(&at, NULL), 0, NULL, 0);
@@ -450,7 +451,7 @@ Test(atomics, only_the_process_asked_answers)
 	cr_expect_eq(r, 8);
 }
 
-/* Cores would crash, so nothing of it gets to one. */
+/* Cores would crash, so an invalid call is never passed to one. */
 Test(atomics, what_cannot_be_is_refused)
 {
 	static uint64_t v[4096], r[4096];
@@ -523,7 +524,8 @@ Test(atomics, an_endpoint_can_ask_itself)
 	fake_expect_none(&f);
 }
 
-/* As one that tries to get a lock in its own memory, which a peer holds. */
+/* For example a process that tries to get a lock in its own memory, which a
+ * peer holds. */
 Test(atomics, asking_itself_for_ever_keeps_no_peer_waiting)
 {
 	uint8_t name[LNX_ADDR_BYTES];
@@ -542,7 +544,7 @@ Test(atomics, asking_itself_for_ever_keeps_no_peer_waiting)
 		cr_assert_not(fi_fetch_atomic(f.ep, &one, 1, NULL, &r, NULL,
 					      self, 8, KEY, FI_UINT64, FI_SUM,
 					      &a));
-		/* There always is an entry: it is the only one of this read. */
+		/* Each read finds an entry: the only one of this operation. */
 		cr_assert_eq(fi_cq_read(f.cq, &e, 1), 1);
 		if (e.op_context == &buf)
 			break;
@@ -552,7 +554,7 @@ Test(atomics, asking_itself_for_ever_keeps_no_peer_waiting)
 	fake_expect_none(&f);
 }
 
-/* As many as the tx size may wait for their answers. */
+/* As many as tx size allows to wait for replies. */
 Test(atomics, many_outstanding)
 {
 	enum { MANY = 20000 };
@@ -593,7 +595,7 @@ Test(atomics, many_outstanding)
 	fake_quiet(&f);
 }
 
-/* It says it is closing, and has not answered. */
+/* The peer announces that it closes, and has not replied. */
 Test(atomics, a_peer_that_goes_is_an_error)
 {
 	uint64_t one = 1, r;

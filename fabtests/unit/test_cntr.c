@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What counters count, on both kinds of framed rail of a scripted core: each
- * operation once, when it ends, whatever is reported.  And their values, without
- * any core.
+ * operation once, when it ends, whether or not it is reported.  And the values
+ * of counters, without a core.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void open_with(enum lnx_rail_kind kind, struct fake_opt opt)
 static void close_all(void)
 {
 	cr_expect_eq(fi_close(&tx->fid), -FI_EBUSY);
-	/* As its close does; the domain has to be empty after that. */
+	/* As fi_close of the endpoint does; afterwards the domain must be empty. */
 	lnx_cntr_unbind(f.lnx);
 	lnx_cntr_release(f.lnx);
 	cr_expect_eq(fi_close(&tx->fid), 0);
@@ -107,7 +107,7 @@ BOTH(sends_that_are_not_reported)
 	counted(5, 0, 0, 0);
 	fake_comp(&f, &a);
 	fake_drop_all(&f, &p);
-	/* Acknowledging them counts nothing twice. */
+	/* An acknowledgement counts nothing twice. */
 	fake_ack(&f, &p);
 	fake_quiet(&f);
 	counted(5, 0, 0, 0);
@@ -176,7 +176,7 @@ BOTH(sends_that_fail)
 	introduce();
 	counted(1, 0, 0, 0);
 	core->send_fails = FAKE_ALWAYS;
-	/* Two that are over when the core has them, and three that are not. */
+	/* Two that complete when the core accepts them, and three that do not. */
 	cr_assert_eq(send_with("x", 1, 0, &a), 0);
 	cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), 0);
 	cr_assert_eq(send_with("x", 1, FI_DELIVERY_COMPLETE, &a), 0);
@@ -185,13 +185,13 @@ BOTH(sends_that_fail)
 			       &b), 0);
 	for (int i = 0; i < 100; i++)
 		fake_after_ms(&f, 10);
-	/* Also of those whose success nobody had asked for. */
+	/* Also sends whose success was not to be reported. */
 	fake_err(&f, &a, FI_ETIMEDOUT);
 	fake_err(&f, &a, FI_ETIMEDOUT);
 	fake_err(&f, &b, FI_ETIMEDOUT);
 	fake_quiet(&f);
 	counted(3, 3, 0, 0);
-	/* Refused ones were never operations. */
+	/* Refused calls never became operations. */
 	cr_expect_eq(send_with("x", 1, 0, &a), -FI_EHOSTUNREACH);
 	counted(3, 3, 0, 0);
 	close_all();
@@ -237,13 +237,13 @@ BOTH(receives)
 	fake_tag(&f, &p, 2, mem, 8);
 	fake_comp(&f, &a);
 	counted(0, 0, 2, 0);
-	/* Unexpected: when it is received. */
+	/* Unexpected messages count when they are received. */
 	fake_tag(&f, &p, 2, mem, 8);
 	fake_quiet(&f);
 	counted(0, 0, 2, 0);
 	cr_assert_eq(fi_trecvmsg(f.ep, &m, 0), 0);
 	counted(0, 0, 3, 0);
-	/* Too long, and taken back. */
+	/* Truncated, and cancelled. */
 	cr_assert_eq(fi_trecvmsg(f.ep, &m, 0), 0);
 	fake_tag(&f, &p, 2, mem, 200);
 	fake_err(&f, &a, FI_ETRUNC);
@@ -252,7 +252,7 @@ BOTH(receives)
 	cr_assert_eq(fi_cancel(&f.ep->fid, &a), 0);
 	fake_err(&f, &a, FI_ECANCELED);
 	counted(0, 0, 3, 2);
-	/* Looking is not receiving. */
+	/* A peek is not a receive. */
 	cr_assert_eq(fi_trecvmsg(f.ep, &m, FI_PEEK), 0);
 	fake_err(&f, &a, FI_ENOMSG);
 	fake_tag(&f, &p, 2, mem, 8);
@@ -263,7 +263,7 @@ BOTH(receives)
 	close_all();
 }
 
-/* Messages are counted, not the buffer that comes back. */
+/* Messages are counted, not the buffer that is released. */
 BOTH(multi_receives)
 {
 	static char buf[300], mem[200];
@@ -325,7 +325,7 @@ Test(cntr, arithmetic)
 	fi_cntr_set(cntr, UINT64_MAX);
 	lnx_cntr_add_ok(c);
 	cr_expect_eq(fi_cntr_read(cntr), 0);
-	/* It has nothing to wait with. */
+	/* It has no wait object. */
 	cr_expect_eq(fi_cntr_wait(cntr, 0, 0), -FI_EINVAL);
 	cr_expect_eq(lnx_cntr_trywait(&cntr->fid), -FI_EINVAL);
 	lnx_cntr_add_ok(NULL);
@@ -345,12 +345,12 @@ static void waits(enum fi_wait_obj obj)
 	cr_expect_eq(fi_cntr_wait(cntr, 1, 0), -FI_ETIMEDOUT);
 	lnx_cntr_add_ok(c);
 	cr_expect_eq(fi_cntr_wait(cntr, 1, -1), 0);
-	/* An error that came before the call is told, and once. */
+	/* An error that came before the call is reported, once. */
 	lnx_cntr_add_err(c);
 	cr_expect_eq(fi_cntr_wait(cntr, 1, -1), 0, "it is reached");
 	cr_expect_eq(fi_cntr_wait(cntr, 2, -1), -FI_EAVAIL);
 	cr_expect_eq(fi_cntr_wait(cntr, 2, 0), -FI_ETIMEDOUT);
-	/* One that was read is no news. */
+	/* An error that was read is not reported again. */
 	lnx_cntr_add_err(c);
 	cr_expect_eq(fi_cntr_readerr(cntr), 2);
 	cr_expect_eq(fi_cntr_wait(cntr, 2, 0), -FI_ETIMEDOUT);
@@ -377,15 +377,16 @@ Test(cntr, trywait)
 	cr_expect_eq(lnx_cntr_trywait(&cntr->fid), -FI_EAGAIN, "not read yet");
 	fi_cntr_read(cntr);
 	cr_expect_eq(lnx_cntr_trywait(&cntr->fid), 0);
-	/* Not everybody reads errors. */
+	/* Not every application reads errors. */
 	lnx_cntr_add_err(c);
 	cr_expect_eq(lnx_cntr_trywait(&cntr->fid), -FI_EAGAIN);
 	cr_expect_eq(lnx_cntr_trywait(&cntr->fid), 0);
 	close_values(cntr);
 }
 
-/* For poll sets: events since the last question, unless it was set since. */
-Test(cntr, news)
+/* For poll sets: what changed since the last query, unless the application has
+ * set it since. */
+Test(cntr, changed)
 {
 	uint64_t ok = 0, err = 0;
 	struct fid_cntr *cntr;
@@ -402,13 +403,13 @@ Test(cntr, news)
 	cr_expect(lnx_cntr_changed(c, &ok, &err));
 	lnx_cntr_add_ok(c);
 	fi_cntr_read(cntr);
-	cr_expect(lnx_cntr_changed(c, &ok, &err), "reading it is not asking");
+	cr_expect(lnx_cntr_changed(c, &ok, &err), "reading the counter is not a query");
 	lnx_cntr_add_ok(c);
 	fi_cntr_add(cntr, 1);
 	cr_expect(!lnx_cntr_changed(c, &ok, &err));
 	lnx_cntr_add_err(c);
 	fi_cntr_set(cntr, 1);
-	cr_expect(lnx_cntr_changed(c, &ok, &err), "errors are set apart");
+	cr_expect(lnx_cntr_changed(c, &ok, &err), "setting errors is separate");
 	lnx_cntr_add_err(c);
 	fi_cntr_seterr(cntr, 0);
 	cr_expect(!lnx_cntr_changed(c, &ok, &err));

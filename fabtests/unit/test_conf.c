@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Parameters from the environment: the table, their values, and the warnings;
+ * lnx_say. */
 #include <criterion/criterion.h>
 #include <ctype.h>
 #include <errno.h>
@@ -113,7 +115,7 @@ Test(conf, others_variables_are_not_ours)
 	check_defaults(&c);
 }
 
-/* Each row of the table is sound, and its own default passes its own check. */
+/* Each row of the table is valid, and its default passes its own check. */
 Test(conf, table_is_sound)
 {
 	char entry[256], allowed[LNX_PARAM_ALLOWED_BYTES];
@@ -132,7 +134,7 @@ Test(conf, table_is_sound)
 		cr_expect(n > 20 && p->help[n - 1] == '.', "%s", p->name);
 		for (j = 0; j < n; j++)
 			cr_expect(isprint((unsigned char)p->help[j]));
-		/* Numbers may have one word beside them. */
+		/* A number may have one word as an alternative. */
 		cr_expect(p->type == LNX_PARAM_UINT ?
 			  !p->names || (p->names[0] && !p->names[1]) :
 			  (p->type == LNX_PARAM_ENUM) == (p->names != NULL),
@@ -211,7 +213,7 @@ Test(conf, word_beside_a_number)
 	static const char *const good[] = { "auto", "AUTO", " Auto\t" };
 	static const char *const bad[] = {
 		"aut", "autoo", "au to", "-1", "1000001", "none",
-		"18446744073709551615",	/* what the word stands for */
+		"18446744073709551615",	/* the value that the word stands for */
 	};
 	char entry[64], allowed[LNX_PARAM_ALLOWED_BYTES];
 	const struct lnx_param *p = lnx_params;
@@ -237,7 +239,7 @@ Test(conf, word_beside_a_number)
 		p++;
 	cr_expect_str_eq(lnx_param_allowed(p, allowed, sizeof(allowed)),
 			 "auto or a whole number from 0 to 1000000 (reads)");
-	/* Others have none. */
+	/* Other parameters have no such word. */
 	cr_expect_eq(read_1(&c, "FI_LNX_WINDOW=auto"), 1);
 }
 
@@ -330,7 +332,7 @@ Test(conf, first_of_two_counts)
 	cr_assert_eq(c.window, 512);
 }
 
-/* The sentence names variable, value and what is allowed. */
+/* The warning names the variable, the value and what is allowed. */
 Test(conf, warning_says_what_is_allowed)
 {
 	struct lnx_conf c;
@@ -487,7 +489,7 @@ Test(conf, opposite_values_are_named)
 		cr_expect_eq(read_env(&c, rows[i].env), 1, "row %zu", i);
 		cr_expect(strstr(last, rows[i].says[0]) &&
 			  strstr(last, rows[i].says[1]), "%s", last);
-		/* One alone is as good as any other value. */
+		/* One alone is used as any other value is. */
 		cr_expect_eq(read_1(&c, rows[i].env[0]), 0, "%s", last);
 		cr_expect_eq(read_1(&c, rows[i].env[1]), 0, "%s", last);
 	}
@@ -540,7 +542,7 @@ Test(rank, one_process_of_a_job_speaks)
 		{ { "PMI_RANK=10" }, false },
 		{ { "SLURM_PROCID=0", "OMPI_COMM_WORLD_RANK=1" }, false },
 		{ { "SLURM_PROCID=3", "OMPI_COMM_WORLD_RANK=0" }, true },
-		/* The first of another node is not the first of all. */
+		/* The first rank of another node is not the first of the job. */
 		{ { "PMI_RANK=4", "MPI_LOCALRANKID=0" }, false },
 		{ { "MPI_LOCALRANKID=0" }, true },
 		{ { "MPI_LOCALRANKID=1" }, false },
@@ -576,7 +578,7 @@ Test(say, is_one_write_to_standard_error)
 	cr_expect_str_eq(said(fd[0]), "one\n");
 }
 
-/* SIGPIPE would end this process. */
+/* SIGPIPE would kill this process. */
 Test(say, survives_a_reader_that_has_gone)
 {
 	sigset_t set;
@@ -588,7 +590,7 @@ Test(say, survives_a_reader_that_has_gone)
 	close(fd[0]);
 	lnx_say("one\n", 4);
 	lnx_say("two\n", 4);
-	/* Nor is it left pending, or blocked. */
+	/* It is also not left pending or blocked. */
 	cr_expect_eq(sigpending(&set), 0);
 	cr_expect(!sigismember(&set, SIGPIPE));
 	cr_expect_eq(sigprocmask(SIG_BLOCK, NULL, &set), 0);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Errors from cores whose context is not an operation of ours: none at all, the
- * core's own memory, a place inside an operation, one that is over.  They must
- * be told from real ones, and change nothing.
+ * Errors from cores whose context is not an operation of ours: NULL, the core's
+ * own memory, a position inside an operation, an operation that has ended.
+ * They must be told from real ones, and must change nothing.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #include "rx/rx.h"
 #include "tx/tx.h"
 
-/* policy/ knows libfabric's own numbers by heart. */
+/* policy/ contains libfabric's numbers as constants. */
 _Static_assert(LNX_ETRUNC == FI_ETRUNC && LNX_ENOKEY == FI_ENOKEY &&
 	       FI_ECANCELED == ECANCELED && FI_EAGAIN == EAGAIN, "errors.def");
 
@@ -38,7 +38,7 @@ static void open_kind(enum lnx_rail_kind kind)
 	fake_peer_insert(&f, &p);
 }
 
-/* An error as the core would tell of it. */
+/* An error as the core would report it. */
 static void error(void *context, uint64_t flags)
 {
 	struct fi_cq_err_entry err = {
@@ -54,7 +54,7 @@ static void error(void *context, uint64_t flags)
 	lnx_unlock(&f.lnx->lock);
 }
 
-/* Everything that a core has been seen to hand out, and a little more. */
+/* Every context that a core has been seen to return, and some more. */
 static void nonsense(void *inside)
 {
 	static const uint64_t flags[] = {
@@ -77,11 +77,11 @@ static void nonsense(void *inside)
 	for (i = 0; i < LNX_ARRAY_SIZE(memory); i++)
 		cr_assert_eq(memory[i], 0, "the core's memory was written");
 	for (i = 0; i < 4096; i++)
-		cr_assert_eq(((char *)heap)[i], 0, "the core's was written");
+		cr_assert_eq(((char *)heap)[i], 0, "the core's memory was written");
 	free(heap);
 }
 
-/* A send the core holds, nonsense meanwhile, and then its real end. */
+/* A send that the core holds, invalid errors meanwhile, and then its real end. */
 static void framed(enum lnx_rail_kind kind)
 {
 	struct lnx_txe *txe;
@@ -111,7 +111,7 @@ static void framed(enum lnx_rail_kind kind)
 	fake_quiet(&f);
 	cr_expect_eq(peer->tx_una, peer->tx_posted);
 
-	/* Its end once more: it is nobody's by now. */
+	/* Its end once more: the entry is not in use any more. */
 	error(txe, FI_SEND | FI_MSG);
 	cr_expect_eq(f.lnx->rail[0]->busy, 0);
 	fake_after_ms(&f, 10);
@@ -123,7 +123,8 @@ static void framed(enum lnx_rail_kind kind)
 Test(core_errors, plain) { framed(LNX_RAIL_PLAIN); }
 Test(core_errors, peer) { framed(LNX_RAIL_PEER); }
 
-/* A piece whose read failed waits to be read again: its error once more is none. */
+/* A piece whose read failed waits to be read again: a second error for it is
+ * ignored. */
 static void pulled(enum lnx_rail_kind kind)
 {
 	static uint8_t mem[4096], to[4096];
@@ -150,7 +151,7 @@ static void pulled(enum lnx_rail_kind kind)
 	fake_after_ms(&f, 100);
 	cr_expect_eq(fake_comp(&f, &a).len, sizeof(to));
 	cr_expect_arr_eq(to, mem, sizeof(to));
-	/* And over. */
+	/* Again after it has ended. */
 	error(chunk, FI_READ | FI_RMA);
 	cr_expect_eq(f.lnx->rail[0]->busy, 0);
 	fake_drop_all(&f, &p);
@@ -163,8 +164,8 @@ Test(core_errors, pulled_plain) { pulled(LNX_RAIL_PLAIN); }
 Test(core_errors, pulled_peer) { pulled(LNX_RAIL_PEER); }
 
 /*
- * On the direct rail a send's context is the application's and goes up as it
- * is; all else is nonsense unless it is a receive entry.
+ * On the direct rail the context of a send is the application's and is passed
+ * up unchanged; anything else is invalid unless it is a receive entry.
  */
 Test(core_errors, direct)
 {
@@ -180,7 +181,7 @@ Test(core_errors, direct)
 	fake_quiet(&f);
 	error(&b, FI_SEND | FI_TAGGED);
 	fake_err(&f, &b, FI_ECONNRESET);
-	/* The receive is as good as before. */
+	/* The receive still works. */
 	fake_direct(core, true, 0, 5, NULL, "hello", 5);
 	cr_expect_eq(fake_comp(&f, &a).len, 5);
 	cr_expect_arr_eq(buf, "hello", 5);
@@ -190,7 +191,7 @@ Test(core_errors, direct)
 
 /* ---- rails that do not open ---- */
 
-/* What stands on standard error since the last time. */
+/* New text on standard error since the last call. */
 static const char *said(int fd)
 {
 	static char buf[512];
@@ -200,9 +201,9 @@ static const char *said(int fd)
 	return buf;
 }
 
-/* A link that the user set and that does not open is said aloud; a rail that is opened
- * anew later, on a network that comes and goes, is not. */
-Test(core_errors, only_the_first_opening_is_complained_of)
+/* A link that the user set and that does not open gives a warning.  A rail that
+ * is reopened later, on a network that comes and goes, gives none. */
+Test(core_errors, only_the_first_opening_warns)
 {
 	struct lnx_rail *rail;
 	int fd[2];

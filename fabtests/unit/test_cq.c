@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The application's completion queue: its ring, and when reading it asks the cores.
+ * The application's completion queue: its ring, and when reading it polls the
+ * cores.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -24,8 +25,8 @@ static void put(uintptr_t context)
 	lnx_cq_write(cq, (void *)context, FI_SEND, 0, NULL, 0, 0, 0);
 }
 
-/* A system call, for some: what was just asked is not asked again. */
-Test(cq, a_read_asks_the_cores_once)
+/* A poll may be a system call: a core that was just polled is not polled again. */
+Test(cq, a_read_polls_the_cores_once)
 {
 	struct fi_cq_tagged_entry e[4];
 	static struct fake_peer p;
@@ -50,8 +51,8 @@ Test(cq, a_read_asks_the_cores_once)
 	fake_close(&f);
 }
 
-/* But who finds an entry in every read keeps no peer waiting. */
-Test(cq, entries_do_not_keep_the_cores_from_being_asked)
+/* A reader that finds an entry in every read still polls the cores now and then. */
+Test(cq, entries_do_not_stop_polling)
 {
 	struct fi_cq_tagged_entry e;
 	uintptr_t i, n, asked;
@@ -71,7 +72,7 @@ Test(cq, entries_do_not_keep_the_cores_from_being_asked)
 	fake_close(&f);
 }
 
-/* So a program that keeps up has the same line of the ring in its cache. */
+/* Then a program that keeps up always uses the same cache line of the ring. */
 Test(cq, the_ring_begins_anew_when_it_is_empty)
 {
 	struct fi_cq_tagged_entry e[4];
@@ -94,7 +95,7 @@ Test(cq, the_ring_begins_anew_when_it_is_empty)
 	fake_close(&f);
 }
 
-/* Of an endpoint that reports nothing. */
+/* The queue of an endpoint that reports nothing. */
 Test(cq, a_queue_never_read)
 {
 	struct fi_cq_err_entry err = { .err = FI_EIO };
@@ -117,7 +118,7 @@ static uint32_t below(uint32_t n)
 	return (uint32_t)(rng >> 33) % n;
 }
 
-/* Every third burst is long enough to have the ring grow. */
+/* Every third burst is long enough to make the ring grow. */
 static void write_some(uint32_t *written)
 {
 	uint32_t n = below(3) ? below(40) : below(3000);
@@ -163,7 +164,7 @@ static void read_some(uint32_t *got, uint32_t written)
 	}
 }
 
-/* Whatever is written, read and grown when: all of it, once, in order. */
+/* In any order of writing, reading and growing: each entry once, in order. */
 Test(cq, what_is_written_is_read_in_order)
 {
 	uint32_t written = 0, got = 0, i;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Rails that no address blob tells of, on scripted cores: more of them than it has room
- * for, and those that come while the endpoint is open.  The test is the peer, and what
- * providers and the kernel say.
+ * Rails that no address blob lists, on scripted cores: more rails than the blob
+ * has room for, and rails that appear while the endpoint is open.  The test
+ * plays the peer, the providers and the kernel.
  */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -34,9 +34,9 @@ static struct fake_peer p;
 	Test(discover_peer, name) { name(LNX_RAIL_PEER); }		\
 	static void name(enum lnx_rail_kind kind)
 
-/* ---- what the system says ---- */
+/* ---- the system's answers ---- */
 
-static unsigned nopen, ngrow;		/* rails there are, and were asked for */
+static unsigned nopen, ngrow;		/* number of rails, and of queries for it */
 static struct lnx_netwatch *watch;
 
 unsigned __wrap_lnx_hotplug_find(const struct lnx_ep *ep, struct lnx_hotplug_rail *out,
@@ -77,7 +77,7 @@ int __wrap_lnx_ibwatch_open(const char *device, uint8_t port,
 }
 
 static bool refused;
-static int come_fd = -1;		/* of rails opened from now on */
+static int come_fd = -1;		/* the descriptor of rails opened from now on */
 
 int __real_lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 			 const struct lnx_rail_owner *owner,
@@ -97,7 +97,7 @@ int __wrap_lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	return ret;
 }
 
-/* The helper thread: which descriptors wake it? */
+/* The helper thread: the descriptors that wake it. */
 static int woken_by[8];
 static unsigned nwoken;
 
@@ -134,7 +134,7 @@ static struct lnx_peer *inside(void)
 	return lnx_peer_by_eid(f.lnx, p.eid);
 }
 
-/* It has n rails, of which its address lists those that have room there. */
+/* The peer has n rails; its address lists as many as fit. */
 static void open_peer(enum lnx_rail_kind kind, unsigned ours, unsigned listed)
 {
 	struct fake_opt opt = { .nrail = ours };
@@ -184,7 +184,8 @@ static void hello(const struct lnx_rails *r)
 	fake_passes(&f, 4);
 }
 
-/* Our last hello on any rail: its list, n 0 if there was none; count how many. */
+/* Our last hello on any rail: its list, with n 0 if there was none.  Counts the
+ * hellos. */
 static struct lnx_rails our_hello(unsigned *count)
 {
 	struct lnx_rails r = { .n = 0 };
@@ -252,14 +253,14 @@ BOTH(all_rails_of_the_peer_get_a_path)
 		for (k = 0; k < peer->npath; k++)
 			if (peer->path[k].remote_rail == i)
 				break;
-		cr_expect(k < peer->n_stripe, "place %u is not used", i);
+		cr_expect(k < peer->n_stripe, "remote rail %u is not used", i);
 	}
 	for (i = 0; i < peer->npath; i++)
 		cr_expect_eq(peer->path[i].index, i);
 	fake_close(&f);
 }
 
-/* What is known and used stays as it is. */
+/* Paths that are known and used do not change. */
 BOTH(paths_keep_their_numbers)
 {
 	struct lnx_rails r;
@@ -278,7 +279,7 @@ BOTH(paths_keep_their_numbers)
 	cr_expect_eq(peer->path[0].core_addr, first.core_addr);
 	cr_expect_eq(peer->path[0].remote_rail, first.remote_rail);
 	cr_expect(peer->npath > 1);
-	/* The same again changes nothing. */
+	/* The same list again changes nothing. */
 	{
 		unsigned n = peer->npath, in = f.core[0]->nav_in +
 					       f.core[1]->nav_in;
@@ -291,7 +292,7 @@ BOTH(paths_keep_their_numbers)
 	fake_close(&f);
 }
 
-/* Opened anew under another port: also those that no address lists. */
+/* Rails reopened on another port, also those that no address lists. */
 BOTH(new_addresses_of_unlisted_rails)
 {
 	struct lnx_rails r;
@@ -353,7 +354,7 @@ BOTH(hostile_lists)
 	memcpy(payload, p.blob, LNX_ADDR_BYTES);
 	n = lnx_rails_pack(&r, payload + LNX_ADDR_BYTES);
 	bad = f.lnx->stats.bad_frames;
-	/* Cut, and with a place twice. */
+	/* Truncated, and with an index twice. */
 	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO }, payload,
 		  LNX_ADDR_BYTES + (size_t)n - 1);
 	payload[LNX_ADDR_BYTES + 4 + 10] = 0;
@@ -362,18 +363,18 @@ BOTH(hostile_lists)
 	fake_passes(&f, 4);
 	cr_expect_eq(f.lnx->stats.bad_frames, bad + 2);
 	cr_expect_eq(inside()->npath, npath);
-	/* Rails of a kind that we have none of, and of another network. */
+	/* Rails of a kind that we do not have, and of another network. */
 	r.rail[0].prov = r.rail[1].prov = LNX_PROV_SOCKETS;
 	hello(&r);
 	cr_expect_eq(inside()->npath, npath);
 	r = rails_of(2, 6000);
 	r.rail[1].group++;
 	hello(&r);
-	cr_expect_eq(inside()->npath, npath, "only beside no other");
+	cr_expect_eq(inside()->npath, npath, "only used without another one");
 	fake_close(&f);
 }
 
-/* What a path delivered while it was the only one is known when it no more is. */
+/* What a path delivered while it was the only one is also counted afterwards. */
 BOTH(second_path_in_the_middle)
 {
 	struct lnx_path *first;
@@ -403,7 +404,7 @@ BOTH(second_path_in_the_middle)
 	fake_close(&f);
 }
 
-/* The peer only sends: nothing else would tell it. */
+/* The peer only sends: it learns of our rails from nothing else. */
 BOTH(more_rails_are_announced)
 {
 	struct lnx_rails all;
@@ -427,7 +428,7 @@ BOTH(more_rails_are_announced)
 	fake_hello(&f, &p);
 	fake_passes(&f, 8);
 	our_hello(&count);
-	cr_expect_eq(count, 0, "the address says it all");
+	cr_expect_eq(count, 0, "the address lists all");
 	send_one();
 	all = our_hello(&count);
 	cr_expect_eq(count, 1);
@@ -445,7 +446,7 @@ BOTH(an_interface_that_appears_is_used)
 	unsigned count;
 
 	fake_conf.poll_idle = 1;
-	/* Two to begin with, so that links are watched. */
+	/* Two rails at first, so that links are watched. */
 	open_peer(kind, 2, 2);
 	cr_assert_not_null(watch);
 	memcpy(address, f.lnx->addr, sizeof(address));
@@ -461,7 +462,7 @@ BOTH(an_interface_that_appears_is_used)
 	nopen = 3;
 	fake_after_ms(&f, 200);
 	send_one();
-	cr_expect_eq(f.lnx->nrail, 2, "nobody has said anything");
+	cr_expect_eq(f.lnx->nrail, 2, "there was no event");
 	appears(9);
 	fake_after_ms(&f, 200);
 	send_one();
@@ -487,7 +488,7 @@ static bool wakes(struct lnx_wait *wait)
 	return poll(&pfd, 1, 0) == 1;
 }
 
-/* Who slept before it came is woken by it, too. */
+/* A process that slept before the rail came is woken by it, too. */
 BOTH(a_rail_that_comes_wakes_sleepers)
 {
 	struct lnx_wait *wait;
@@ -498,7 +499,7 @@ BOTH(a_rail_that_comes_wakes_sleepers)
 	send_one();
 	cr_assert_eq(lnx_wait_open(FI_WAIT_FD, &wait), 0);
 	f.lnx->rx_cq->wait = wait;
-	f.lnx->thread = (struct lnx_thread *)wait;	/* there is one */
+	f.lnx->thread = (struct lnx_thread *)wait;	/* as if there was a thread */
 	nwoken = 0;
 	come_fd = eventfd(0, EFD_NONBLOCK);
 	cr_assert_geq(come_fd, 0);
@@ -516,7 +517,7 @@ BOTH(a_rail_that_comes_wakes_sleepers)
 
 	lnx_rails_wait_del(f.lnx, come_fd);
 	cr_expect_eq(nwoken, 0);
-	cr_expect_not(wakes(wait), "it is nobody's any more");
+	cr_expect_not(wakes(wait), "it is not watched any more");
 	f.lnx->thread = NULL;
 	f.lnx->rx_cq->wait = NULL;
 	f.lnx->rail[2]->wait_fd = -1;
@@ -534,17 +535,17 @@ BOTH(devices_of_rails_are_watched)
 	int fd[LNX_FDS_MAX];
 
 	open_peer(kind, 2, 2);
-	cr_expect_eq(asked_for[0], '\0', "those of cores without any are not");
+	cr_expect_eq(asked_for[0], '\0', "cores without a device are not watched");
 	before = lnx_rails_fds(f.lnx, fd, &nrail);
 	lnx_links_close(f.lnx);
 	f.lnx->rail[1]->info->nic = &nic;
 	lnx_links_open(f.lnx);
 	cr_expect_str_eq(asked_for, "mlx5_7");
-	cr_expect_eq(asked_port, 0, "of which port nobody says");
+	cr_expect_eq(asked_port, 0, "the port is not known");
 	cr_assert_not_null(f.lnx->rail[1]->devwatch);
 	cr_expect_null(f.lnx->rail[0]->devwatch);
 	n = lnx_rails_fds(f.lnx, fd, &nrail);
-	cr_expect_eq(n, before + 1, "who sleeps is woken by it");
+	cr_expect_eq(n, before + 1, "it wakes a sleeping process");
 	cr_expect_eq(fd[n - 1], lnx_netwatch_fd(f.lnx->rail[1]->devwatch));
 	f.lnx->rail[1]->info->nic = NULL;
 	lnx_links_close(f.lnx);
@@ -552,7 +553,7 @@ BOTH(devices_of_rails_are_watched)
 	fake_close(&f);
 }
 
-/* Of things that come and go cores are not asked all the time. */
+/* Cores are not queried at each event when interfaces come and go quickly. */
 BOTH(a_flood_of_interfaces)
 {
 	unsigned i, before;
@@ -588,7 +589,7 @@ BOTH(no_more_rails_than_there_is_room_for)
 	fake_close(&f);
 }
 
-/* What cannot be opened is left out, and nothing else suffers. */
+/* A rail that cannot be opened is left out, and nothing else is affected. */
 BOTH(a_rail_that_cannot_be_opened)
 {
 	unsigned count;

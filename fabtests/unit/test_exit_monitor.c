@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Local peers and their processes (core/exit_monitor.c): children of this one. */
+/* Local peers and their processes (core/exit_monitor.c): the peers are children
+ * of this one. */
 #include <criterion/criterion.h>
 #include <poll.h>
 #include <signal.h>
@@ -18,7 +19,8 @@
 #define EID		0xabcdef0123456789ULL
 #define N		3
 
-static uint64_t mark = EID;		/* at the same place in children */
+static uint64_t cookie = EID;		/* liveness cookie, at the same address in
+					 * children */
 static struct lnx_rail shm;
 static struct lnx_conf conf;
 static struct lnx_ep ep = { .conf = &conf };
@@ -36,7 +38,7 @@ static void start(struct lnx_peer *p)
 	cr_assert_gt(pid, 0);
 	*p = (struct lnx_peer){
 		.ep = &ep, .where = { .pid = pid, .eid = EID,
-				      .cookie = (uint64_t)(uintptr_t)&mark },
+				      .cookie = (uint64_t)(uintptr_t)&cookie },
 	};
 	lnx_list_add_tail(&ep.peers, &p->all_link);
 }
@@ -57,7 +59,7 @@ static void open_ep(void)
 
 TestSuite(exit_monitor, .init = open_ep);
 
-/* False: here it cannot work. */
+/* False where the monitor cannot work. */
 static bool works(void)
 {
 	int fd = (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -110,7 +112,7 @@ Test(exit_monitor, those_that_end_are_named_once)
 	lnx_exit_monitor_close(&ep);
 }
 
-/* The number is that of some other process. */
+/* The pid now belongs to another process. */
 Test(exit_monitor, another_process_is_no_peer)
 {
 	MUST_WORK();
@@ -171,7 +173,7 @@ Test(exit_monitor, closed_with_some_left)
 	cr_assert_null(lnx_exit_monitor_next(&ep));
 	lnx_exit_monitor_close(&ep);
 	end(&peer[0]);
-	/* Peers may come afterwards: of these nobody tells. */
+	/* Peers may come afterwards: their exits are not reported. */
 	start(&peer[1]);
 	cr_assert(lnx_exit_monitor_watch(&peer[1]));
 	cr_assert_eq(peer[1].pidfd, 0);

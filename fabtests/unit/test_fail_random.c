@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Failures at random under traffic: whatever they are, everything arrives, once and in
- * order.
+ * Random failures under traffic: whatever happens, everything arrives once and
+ * in order.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>

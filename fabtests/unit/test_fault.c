@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Fault rules (FI_LNX_FAULT): their text and errors, what they match, how often
+ * and when. */
 #include <criterion/criterion.h>
 #include <ctype.h>
 #include <errno.h>
@@ -277,7 +279,7 @@ Test(fault, bad_text_is_refused_where_it_goes_wrong)
 	}
 	cr_expect_eq(lnx_fault_create("x", 0, 0, NULL, NULL, NULL, 0), -EINVAL);
 	cr_expect_eq(try(NULL), -EINVAL);
-	/* cut, and ended */
+	/* truncated, and terminated */
 	cr_expect_eq(lnx_fault_create("x", 0, 0, NULL, NULL, why, 5), -EINVAL);
 	cr_expect_eq(strlen(why), 4);
 }
@@ -316,7 +318,7 @@ Test(fault, too_much_of_it)
 	memcpy(text, "drop", 4);
 	text[LNX_FAULT_TEXT_MAX - 1] = '\0';
 	cr_expect_eq(strlen(text), LNX_FAULT_TEXT_MAX - 1);
-	/* All of it is read: a blank can end it. */
+	/* All of it is parsed, so trailing blanks are allowed. */
 	cr_expect_eq(try(text), 0, "%s", why);
 	text[LNX_FAULT_TEXT_MAX - 1] = ' ';
 	text[LNX_FAULT_TEXT_MAX] = '\0';
@@ -417,7 +419,7 @@ Test(fault, first_hit_wins)
 	v = recv_verdict(t);
 	cr_expect_eq(v.action, LNX_FAULT_DROP);
 	cr_expect_eq(v.rule, 1);
-	/* One that matches and does not hit leaves it to the others. */
+	/* A rule that matches and does not hit leaves the frame to the others. */
 	v = recv_verdict(t);
 	cr_expect_eq(v.action, LNX_FAULT_DELAY);
 	cr_expect_eq(v.rule, 2);
@@ -490,13 +492,13 @@ Test(fault, interval_hits_one_in_each)
 	}
 	for (i = 0; i < 100; i++)
 		cr_expect_leq(hits[i], 1, "interval %u: %u", i, hits[i]);
-	/* A moment less than a ms before the end is seen after it. */
+	/* Less than a ms before the end counts as after it. */
 	cr_expect_geq(lnx_fault_count(t, 0).hit, 95);
 	for (k = 0; k < 50; k++)
 		different += ms[k] > 0;
 	cr_expect_geq(different, 30);
 
-	/* After a long rest there is no heap of them to be made up for. */
+	/* After a long pause hits are not made up for. */
 	now += 10000 * MS;
 	for (i = 0, k = 0; i < 49; i++, now += MS)
 		k += dropped(t);
@@ -532,7 +534,7 @@ Test(fault, after_some_frames_and_not_more_than_some)
 	cr_expect_eq(lnx_fault_count(t, 0).matched, 30);
 	cr_expect_eq(lnx_fault_count(t, 0).hit, 3);
 	lnx_fault_destroy(t);
-	/* Groups begin after that. */
+	/* Groups of `rate` begin after `after`. */
 	t = make("drop after=3 rate=2 count=2");
 	for (i = 0; i < 20; i++)
 		cr_expect_eq(dropped(t), i == 3 || i == 5, "%u", i);
@@ -551,14 +553,15 @@ Test(fault, from_a_time_on_for_some_time)
 	}
 	lnx_fault_destroy(t);
 
-	/* It begins when it begins, and not with the first frame. */
+	/* A time in `after` counts from the creation of the rules, not from the
+	 * first frame. */
 	now = begin;
 	t = make("drop after=100ms for=50");
 	now = begin + 200 * MS;
 	cr_expect(!dropped(t));
 	lnx_fault_destroy(t);
 
-	/* But after so many frames, with the next one. */
+	/* With `after` as a number of frames it begins with the next frame. */
 	now = begin;
 	t = make("drop after=2 for=50");
 	now = begin + 500 * MS;
@@ -614,7 +617,7 @@ Test(fault, a_seed_repeats_a_run)
 	run_of(t, b, 1000);
 	cr_expect_str_eq(a, b);
 
-	/* What it prints is enough, whatever the table's seed. */
+	/* The printed text is enough, whatever the table's seed is. */
 	u = make_seeded(canonical(t), seed + 1);
 	run_of(u, c, 1000);
 	cr_expect_str_eq(a, c);
@@ -676,7 +679,7 @@ Test(fault, classes)
 		     1u << LNX_CLASS_NETWORK_TIMEOUT);
 	for (c = 0; c < LNX_CLASS_COUNT; c++) {
 		snprintf(text, sizeof(text), "fail=%s", lnx_class_name(c));
-		/* Those that say that nothing came are no errors of a send. */
+		/* Classes for a missing response are not errors of a send. */
 		if (c == LNX_CLASS_OK || c == LNX_CLASS_RESPONSE_TIMEOUT) {
 			cr_expect_eq(try(text), -EINVAL);
 			continue;
@@ -716,7 +719,7 @@ Test(fault, counters_are_shown)
 	n = lnx_fault_show(t, buf, sizeof(buf));
 	cr_expect_str_eq(buf, want);
 	cr_expect_eq(n, strlen(want));
-	/* Cut, ended, and the length of all of it. */
+	/* Truncated, terminated, and the length of the whole text. */
 	memset(part, 'x', sizeof(part));
 	n = lnx_fault_show(t, part, sizeof(part) - 1);
 	cr_expect_eq(n, strlen(want));
@@ -729,7 +732,7 @@ Test(fault, counters_are_shown)
 	lnx_fault_destroy(NULL);
 }
 
-/* A hit that could not be done does not use up `count`. */
+/* A hit that could not be executed does not use up `count`. */
 Test(fault, missed_hits_do_not_count)
 {
 	struct lnx_fault *t = make("delay=5 count=1");
@@ -741,7 +744,7 @@ Test(fault, missed_hits_do_not_count)
 	lnx_fault_destroy(t);
 }
 
-/* ---- rules that come and go ---- */
+/* ---- rules that are added and removed ---- */
 
 Test(fault, add_and_del)
 {
@@ -755,7 +758,7 @@ Test(fault, add_and_del)
 	cr_expect_eq(lnx_fault_nrule(t), 4u);
 	cr_expect_eq(lnx_fault_number(t, 3), 4u);
 	cr_expect_eq(recv_verdict(t).action, LNX_FAULT_DELAY);
-	/* Counts and all stay with the rule. */
+	/* A rule keeps its counts and its state. */
 	cr_expect(lnx_fault_del(t, 2));
 	cr_expect(!lnx_fault_del(t, 2));
 	cr_expect(!lnx_fault_del(t, 0));
@@ -764,7 +767,7 @@ Test(fault, add_and_del)
 	cr_expect_eq(lnx_fault_count(t, 0).hit, 1u);
 	lnx_fault_print(t, 1, text, sizeof(text));
 	cr_expect_str_eq(text, "drop rate=2");
-	/* Numbers are not given twice. */
+	/* Numbers are not used twice. */
 	cr_expect(lnx_fault_del(t, 4));
 	cr_expect_eq(lnx_fault_add(t, "drop", 1, 0, NULL, NULL, 0), 0);
 	cr_expect_eq(lnx_fault_number(t, 2), 5u);
@@ -789,7 +792,7 @@ Test(fault, add_too_many_or_wrong)
 	lnx_fault_destroy(t);
 }
 
-/* `after` counts from when it is added. */
+/* `after` counts from the moment when the rule is added. */
 Test(fault, added_later)
 {
 	struct lnx_fault *t = make("drop kind=ack");
@@ -827,7 +830,7 @@ Test(fault, random_text)
 		unsigned n = (unsigned)rand() % 10;
 		size_t len;
 
-		/* Most would fail at the first word. */
+		/* Most texts would fail at the first word. */
 		if (rand() % 2)
 			strcpy(text, rand() % 2 ? "drop " : "delay=5 ");
 		while (n-- && strlen(text) < sizeof(text) - 20)

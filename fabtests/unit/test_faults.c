@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * FI_LNX_FAULT on a scripted core: what a rule does to a frame, and that nothing
- * else happens.  What becomes of the frame then is the business of others: here only
- * that it is given another chance.
+ * FI_LNX_FAULT on a scripted core: what a rule does to a frame, and that
+ * nothing else happens.  What becomes of the frame afterwards is tested
+ * elsewhere; here only that it is retransmitted or delivered.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ static struct fake_peer p;
 static char a, b;			/* contexts */
 static char buf[256];
 
-/* Errors that cores are said to have told. */
-static uint64_t told(void)
+/* The number of errors that cores reported. */
+static uint64_t core_errors(void)
 {
 	return f.lnx->stats.core_errors;
 }
@@ -60,10 +60,10 @@ static void recv_any(void *context)
 
 static void send1(void *context)
 {
-	uint64_t before = told();
+	uint64_t before = core_errors();
 
 	cr_assert_eq(fi_tsend(f.ep, "x", 1, NULL, p.addr, 1, context), 0);
-	cr_assert_eq(told(), before, "from inside the post");
+	cr_assert_eq(core_errors(), before, "during the call");
 }
 
 /* Hello and one message have left and are acknowledged. */
@@ -79,7 +79,7 @@ static void introduce(void)
 	cr_assert_eq(rail()->busy, 0);
 }
 
-/* The next frame of that kind, however long it takes. */
+/* Wait for the next frame of that kind. */
 static void expect_again(uint8_t kind)
 {
 	int i;
@@ -89,7 +89,7 @@ static void expect_again(uint8_t kind)
 	fake_expect_drop(&f, &p, kind);
 }
 
-/* ---- arriving ---- */
+/* ---- received frames ---- */
 
 BOTH(a_dropped_frame_leaves_no_trace)
 {
@@ -100,7 +100,7 @@ BOTH(a_dropped_frame_leaves_no_trace)
 	fake_hello(&f, &p);
 	recv_any(&a);
 	fake_pass(&f);
-	fake_after_ms(&f, 10);		/* all is acknowledged */
+	fake_after_ms(&f, 10);		/* everything is acknowledged */
 	fake_drop_all(&f, &p);
 	before = f.lnx->stats;
 	next = inside()->seq.next;
@@ -111,7 +111,7 @@ BOTH(a_dropped_frame_leaves_no_trace)
 	cr_expect_eq(memcmp(&before, &f.lnx->stats, sizeof(before)), 0);
 	cr_expect_eq(inside()->seq.next, next);
 	cr_expect_eq(inside()->acks_pending, 0);
-	/* Its sender will send it again. */
+	/* Its sender retransmits it. */
 	p.seq--;
 	fake_tag(&f, &p, 5, "here", 4);
 	cr_expect_eq(fake_comp(&f, &a).len, 4);
@@ -119,7 +119,7 @@ BOTH(a_dropped_frame_leaves_no_trace)
 	fake_close(&f);
 }
 
-/* Neither is believed what it says of frames of ours. */
+/* A dropped ack must not acknowledge frames of ours. */
 BOTH(a_dropped_ack_acknowledges_nothing)
 {
 	open_with(kind, "drop kind=ack rate=2");
@@ -145,7 +145,7 @@ BOTH(a_delayed_frame_comes_later)
 	fake_pass(&f);
 	fake_after_ms(&f, 19);
 	fake_quiet(&f);
-	cr_expect(f.lnx->work & LNX_WORK_FAULT, "or a sleeper sleeps on");
+	cr_expect(f.lnx->work & LNX_WORK_FAULT, "otherwise a sleeper is not woken");
 	fake_after_ms(&f, 2);
 	cr_expect_eq(fake_comp(&f, &a).len, 4);
 	cr_expect(!memcmp(buf, "late", 4));
@@ -196,7 +196,7 @@ BOTH(it_may_be_kept_as_unexpected)
 	fake_close(&f);
 }
 
-/* The memory for it has an end. */
+/* The memory for delayed frames is limited. */
 BOTH(too_many_are_not_delayed)
 {
 	struct lnx_hdr h = { .kind = LNX_KIND_PROBE };
@@ -228,7 +228,7 @@ BOTH(closing_drops_what_is_held)
 	fake_close(&f);
 }
 
-/* ---- leaving ---- */
+/* ---- sent frames ---- */
 
 BOTH(a_failed_send_does_not_leave)
 {
@@ -238,23 +238,24 @@ BOTH(a_failed_send_does_not_leave)
 	introduce();
 	left = core->nsend + core->ninject;
 	send1(&a);
-	/* As if the core had it, and had copied it. */
+	/* As if the core had accepted and copied it. */
 	cr_expect_eq(core->nsend + core->ninject, left);
 	cr_expect_eq(rail()->busy, 1);
 	fake_comp(&f, &a);
-	cr_expect_eq(told(), 1);
-	/* It is sent again. */
+	cr_expect_eq(core_errors(), 1);
+	/* It is retransmitted. */
 	expect_again(LNX_KIND_TAG);
 	cr_expect_eq(p.got, 3);
 	fake_ack(&f, &p);
 	fake_quiet(&f);
 	cr_expect_eq(inside()->tx_una, 3);
-	cr_expect_eq(told(), 1);
+	cr_expect_eq(core_errors(), 1);
 	cr_expect_eq(rail()->busy, 0);
 	fake_close(&f);
 }
 
-/* Small frames have no completion in a core, but an error when they fail here. */
+/* Small frames have no completion in a core, but do have an error when they
+ * fail here. */
 Test(faults, a_failed_inject)
 {
 	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_PLAIN },
@@ -267,22 +268,22 @@ Test(faults, a_failed_inject)
 	fake_peer_insert(&f, &p);
 	introduce();
 	cr_assert_eq(fi_inject(f.ep, "x", 1, p.addr), 0);
-	cr_expect_eq(told(), 0);
+	cr_expect_eq(core_errors(), 0);
 	cr_expect_eq(rail()->busy, 1);
 	fake_quiet(&f);
-	cr_expect_eq(told(), 1);
+	cr_expect_eq(core_errors(), 1);
 	cr_expect_eq(rail()->busy, 0);
 	expect_again(LNX_KIND_MSG);
 	fake_close(&f);
 }
 
-/* What has no completion is not to fail. */
+/* Frames without a completion must not fail. */
 BOTH(control_frames_leave)
 {
 	open_with(kind, "fail=random kind=^hello");
 	fake_hello(&f, &p);
 	expect_again(LNX_KIND_ACK);
-	cr_expect_eq(told(), 0);
+	cr_expect_eq(core_errors(), 0);
 	fake_close(&f);
 }
 
@@ -304,14 +305,14 @@ BOTH(a_failed_piece_is_read_again)
 		fake_after_ms(&f, 10);
 	fake_comp(&f, &a);
 	cr_expect_arr_eq(to, mem, len);
-	/* Those that failed never came to the core. */
+	/* Reads that failed never reached the core. */
 	cr_expect_eq(core->nread, 3);
-	cr_expect_eq(told(), 2);
+	cr_expect_eq(core_errors(), 2);
 	cr_expect_eq(rail()->busy, 0);
 	fake_close(&f);
 }
 
-/* Errors are told by progress, and those that they lead to by later passes. */
+/* Progress reports errors; errors that follow from them are handled in later passes. */
 BOTH(all_sends_fail)
 {
 	uint64_t before;
@@ -319,17 +320,17 @@ BOTH(all_sends_fail)
 
 	open_with(kind, "fail=random kind=tag count=40");
 	send1(&a);
-	for (i = 0; i < 400 && told() < 40; i++) {
-		before = told();
+	for (i = 0; i < 400 && core_errors() < 40; i++) {
+		before = core_errors();
 		fake_now_ns += 50 * LNX_NS_PER_MS;
 		fake_pass(&f);
-		cr_assert_leq(told(), before + 1);
+		cr_assert_leq(core_errors(), before + 1);
 	}
-	cr_expect_eq(told(), 40);
+	cr_expect_eq(core_errors(), 40);
 	fake_close(&f);
 }
 
-/* ---- which ---- */
+/* ---- selection by rule ---- */
 
 Test(faults, rails_and_peers_are_told_apart)
 {
@@ -373,7 +374,7 @@ Test(faults, rails_and_peers_are_told_apart)
 	fake_close(&f);
 }
 
-/* ---- a rail that is closed while the endpoint goes on ---- */
+/* ---- a rail that is closed while the endpoint stays open ---- */
 
 BOTH(forgetting_a_rail)
 {
@@ -385,12 +386,12 @@ BOTH(forgetting_a_rail)
 	send1(&a);
 	lnx_lock(&f.lnx->lock);
 	lnx_faults_forget_rail(rail());
-	rail()->busy = 0;		/* its owner takes back what is in it */
+	rail()->busy = 0;		/* its owner takes back its operations */
 	lnx_unlock(&f.lnx->lock);
 	fake_comp(&f, &a);
 	fake_after_ms(&f, 30);
 	fake_quiet(&f);
-	cr_expect_eq(told(), 0);
+	cr_expect_eq(core_errors(), 0);
 	cr_expect(!(f.lnx->work & LNX_WORK_FAULT));
 	fake_close(&f);
 }
@@ -424,7 +425,7 @@ Test(faults, text_that_is_refused)
 	fake_conf.fault = NULL;
 }
 
-/* Shared memory has no frames. */
+/* Shared memory has no frames, so the rules are unused. */
 Test(faults, of_no_use_without_a_network)
 {
 	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_DIRECT } };

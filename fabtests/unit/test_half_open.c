@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Whom closing a rail would leave behind: real connections, over loopback. */
+/* Which connections must be ended before a rail closes: real ones, over loopback. */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -72,7 +72,7 @@ static void end(int client, int server)
 	cr_assert_eq(poll(&p, 1, WAIT_MS), 1);
 }
 
-/* It was found, and its other end sees that it is over. */
+/* The connection was ended, and its other end sees that. */
 static void was_ended(int client)
 {
 	struct pollfd p = { .fd = client, .events = POLLIN };
@@ -101,8 +101,8 @@ Test(half_open, has_said_nothing)
 	was_ended(client);
 }
 
-/* The core has not looked at it yet. */
-Test(half_open, is_not_heard_yet)
+/* The core has not read from it yet. */
+Test(half_open, is_not_read_yet)
 {
 	int client, server;
 
@@ -186,7 +186,7 @@ static int look_up(struct fid_av *in, fi_addr_t addr, void *out, size_t *len)
 	return 0;
 }
 
-/* The rail is there, and the peer that it has a path to. */
+/* Sets up the rail, and a peer that it has a path to. */
 static void meet(const struct lnx_rail *other)
 {
 	static struct fi_ops_av ops = {
@@ -204,7 +204,7 @@ static void meet(const struct lnx_rail *other)
 	memcpy(&at, other->addr, sizeof(at));
 }
 
-/* Its end is a reset, however much is on its way. */
+/* The connection ended with a reset, whatever data was under way. */
 static void is_reset(int closed, int other)
 {
 	struct pollfd p = { .fd = other, .events = POLLIN };
@@ -218,18 +218,18 @@ static void is_reset(int closed, int other)
 
 Test(half_open, reset_of_those_accepted)
 {
-	struct lnx_rail nobody = { .addrlen = 0 };
+	struct lnx_rail no_peer = { .addrlen = 0 };
 	int client, server;
 
 	start();
-	meet(&nobody);
+	meet(&no_peer);
 	try_connect(&client, &server);
 	say(server, client, 3);
 	hear(client, 3);
 	cr_assert_eq(lnx_half_open_reset(&rail), 1);
 	still_works(client, server);
 	is_reset(server, client);
-	/* Whom it listens to is not changed. */
+	/* The listening socket still works. */
 	cr_assert_eq(lnx_half_open_reset(&rail), 0);
 	try_connect(&client, &server);
 	still_works(client, server);
@@ -243,7 +243,7 @@ Test(half_open, reset_of_those_made)
 	start();
 	there = rail;
 	try_connect(&client, &server);
-	/* Ours is somewhere else. */
+	/* Our rail has another port. */
 	((struct sockaddr_in *)(void *)rail.addr)->sin_port ^= 1;
 	meet(&there);
 	cr_assert_eq(lnx_half_open_reset(&rail), 1);
@@ -253,14 +253,14 @@ Test(half_open, reset_of_those_made)
 
 Test(half_open, reset_of_others)
 {
-	struct lnx_rail nobody = { .addrlen = 0 };
+	struct lnx_rail no_peer = { .addrlen = 0 };
 	int client, server;
 	char c;
 
 	start();
 	try_connect(&client, &server);
 	((struct sockaddr_in *)(void *)rail.addr)->sin_port ^= 1;
-	meet(&nobody);
+	meet(&no_peer);
 	cr_assert_eq(lnx_half_open_reset(&rail), 0);
 	rail.prov = LNX_PROV_SHM;
 	cr_assert_eq(lnx_half_open_reset(&rail), 0);
@@ -268,7 +268,7 @@ Test(half_open, reset_of_others)
 	cr_assert_eq(recv(client, &c, 1, 0), 0);
 }
 
-/* Connections of others, and ours to others, are none of its business. */
+/* Connections of other processes, and ours to other addresses, are not touched. */
 Test(half_open, of_others)
 {
 	int client, server;

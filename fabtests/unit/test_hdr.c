@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Frame headers and payloads: packing, unpacking, and refusal of every
+ * malformed one. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +12,7 @@
 
 #define HDR	sizeof(struct lnx_wire_hdr)
 
-/* One byte more than any frame, and aligned as receive buffers are. */
+/* One byte more than the longest frame, and aligned as receive buffers are. */
 static _Alignas(64) uint8_t frame[LNX_FRAME_MAX + 64];
 
 static struct lnx_hdr sample(uint8_t kind)
@@ -24,7 +26,7 @@ static struct lnx_hdr sample(uint8_t kind)
 	};
 }
 
-/* A good frame of that kind: its length. */
+/* Builds a valid frame of that kind and returns its length. */
 static size_t build(struct lnx_hdr *h, uint8_t kind)
 {
 	size_t payload = 0;
@@ -92,7 +94,7 @@ Test(hdr, every_byte_has_its_place)
 
 	build(&h, LNX_KIND_TAG);
 	cr_expect_arr_eq(frame, want, HDR);
-	cr_expect_eq(frame[HDR], 0xaa, "wrote behind the header");
+	cr_expect_eq(frame[HDR], 0xaa, "wrote after the header");
 	lnx_hdr_set_ack((struct lnx_wire_hdr *)frame, 0xa4a3a2a1);
 	cr_expect_arr_eq(frame + 12, ((uint8_t[]) { 0xa1, 0xa2, 0xa3, 0xa4 }),
 			 4);
@@ -120,7 +122,7 @@ Test(hdr, what_was_put_is_got)
 	}
 }
 
-/* Each field wrong, once, in a frame of each kind that is good otherwise. */
+/* Each field wrong, once, in an otherwise valid frame of each kind. */
 Test(hdr, every_wrong_field_is_found)
 {
 	static const struct {
@@ -157,7 +159,7 @@ Test(hdr, every_wrong_field_is_found)
 	}
 }
 
-/* A frame of another version is told apart, however odd the rest of it. */
+/* A frame of another version is recognized, whatever the rest of it contains. */
 Test(hdr, other_versions_may_look_different)
 {
 	struct lnx_hdr h;
@@ -170,7 +172,7 @@ Test(hdr, other_versions_may_look_different)
 	cr_expect_eq(get(HDR), -EBADMSG);
 }
 
-/* Later versions may use them, and old receivers live with it. */
+/* Later versions may use them; receivers of this version ignore them. */
 Test(hdr, reserved_fields_are_sent_as_0_and_ignored)
 {
 	static const uint8_t reserved[] = { 4, 5 };
@@ -195,7 +197,7 @@ Test(hdr, reserved_fields_are_sent_as_0_and_ignored)
 	}
 }
 
-/* Every length that a frame of a kind may not have, truncated ones first. */
+/* Every wrong length of each kind, truncated frames first. */
 Test(hdr, every_wrong_length_is_found)
 {
 	for (unsigned kind = 1; kind < LNX_KIND_MAX; kind++) {
@@ -210,7 +212,7 @@ Test(hdr, every_wrong_length_is_found)
 		}
 
 		for (len = 0; len < HDR + 800; len++) {
-			/* How long an RTS is, lnx_rts_get looks at. */
+			/* lnx_rts_get checks the length of an RTS. */
 			bool ok = len == good ||
 				  (rts && len >= HDR + head +
 				   sizeof(struct lnx_wire_rts)) ||
@@ -220,7 +222,7 @@ Test(hdr, every_wrong_length_is_found)
 				   !((len - HDR) % sizeof(struct lnx_wire_moved)) &&
 				   (len - HDR) / sizeof(struct lnx_wire_moved) <=
 				   LNX_WIRE_PATHS) ||
-				  /* And a list, lnx_rails_unpack. */
+				  /* And lnx_rails_unpack that of a list. */
 				  (kind == LNX_KIND_HELLO && len > good +
 				   LNX_WIRE_RAILS_HEAD && len <= good +
 				   LNX_WIRE_RAILS_BYTES);
@@ -231,7 +233,7 @@ Test(hdr, every_wrong_length_is_found)
 	}
 }
 
-/* A PROBE that says how new its address is has one. */
+/* A PROBE with an address epoch also has the address. */
 Test(hdr, probe_with_a_key_has_an_address)
 {
 	struct lnx_hdr h;
@@ -247,7 +249,7 @@ Test(hdr, probe_with_a_key_has_an_address)
 	cr_expect_eq(get(HDR + LNX_ADDR_BYTES), 0);
 }
 
-/* Longer than any buffer for frames: a core that says so is not to be believed. */
+/* Longer than any buffer for frames: such a length from a core is not trusted. */
 Test(hdr, no_kind_is_longer_than_a_frame)
 {
 	for (unsigned kind = 1; kind < LNX_KIND_MAX; kind++) {
@@ -267,7 +269,7 @@ Test(hdr, no_kind_is_longer_than_a_frame)
 	}
 }
 
-/* Nothing of what is beyond the end is read: for sanitizers and valgrind. */
+/* Nothing beyond the end is read, as sanitizers and valgrind check. */
 Test(hdr, truncated_frames_are_not_read_beyond_their_end)
 {
 	for (size_t len = 0; len <= HDR + 100; len++) {
@@ -312,7 +314,7 @@ Test(hdr, message_length_is_the_payload_s)
 	}
 }
 
-/* FIN carries an error there, an RTS a length that is never 0. */
+/* In this field FIN has an error, an RTS a length that is never 0. */
 Test(hdr, length_of_other_kinds)
 {
 	struct lnx_hdr h;
@@ -325,7 +327,7 @@ Test(hdr, length_of_other_kinds)
 	cr_expect_eq(get(len), -EBADMSG);
 }
 
-/* And it may say which rails carried the message. */
+/* A FIN may list the rails that carried the message. */
 Test(hdr, payload_of_a_fin)
 {
 	const size_t one = sizeof(struct lnx_wire_moved);
@@ -442,7 +444,7 @@ Test(rts, all_sizes_there_and_back)
 	}
 }
 
-/* From nothing up to one byte too many, read from memory that ends there. */
+/* From 0 to one byte too many, read from memory that ends there. */
 Test(rts, every_wrong_size_is_found)
 {
 	static const struct { unsigned nseg, nkey; } row[] = {
@@ -469,7 +471,7 @@ Test(rts, every_wrong_size_is_found)
 	}
 }
 
-/* Counts out of range, with as many bytes as they would take. */
+/* Counts out of range, with as many bytes as they need. */
 Test(rts, counts_have_limits)
 {
 	static const struct { unsigned nseg, nkey; int ret; } row[] = {
@@ -524,7 +526,7 @@ Test(rts, pieces_sum_up_to_the_message)
 		{ { 0, 1, 1 }, 2, -EBADMSG },
 		{ { 1, 0, 1 }, 2, -EBADMSG },
 		{ { 1, 1, 0 }, 2, -EBADMSG },
-		/* Sums that come out right only because they overflow. */
+		/* Sums that are right only because they overflow. */
 		{ { UINT64_MAX, 2, 2 }, 3, -EBADMSG },
 		{ { 1, UINT64_MAX, 3 }, 3, -EBADMSG },
 		{ { 1ULL << 63, 1ULL << 63, 3 }, 3, -EBADMSG },
@@ -551,7 +553,7 @@ Test(rts, reserved_fields_are_sent_as_0_and_ignored)
 	uint64_t total;
 	struct lnx_rts r = rts_of(1, 1, &total), out;
 
-	/* Flags of later versions are no reason to refuse it. */
+	/* Unknown flags are ignored: later versions may use them. */
 	r.flags = 0x80c0a001;
 	lnx_rts_put(frame, &r);
 	cr_expect_eq(lnx_rts_get(&out, frame, lnx_rts_size(&r), total), 0);
@@ -568,7 +570,7 @@ Test(rts, reserved_fields_are_sent_as_0_and_ignored)
 
 /* ---- remote memory ---- */
 
-/* Only a PUT says what it is part of, and only with the room for it. */
+/* Only a PUT names the operation that it is part of, and only with the bytes for it. */
 Test(hdr, flags_of_puts)
 {
 	static const uint8_t flags[] = {
@@ -613,15 +615,15 @@ Test(hdr, answers_and_requests_have_limits)
 	uint64_t v = htole64(LNX_PAYLOAD_MAX + 1);
 
 	memcpy(frame + 48, &v, sizeof(v));
-	cr_expect_eq(get(len), -EBADMSG, "more than an answer can carry");
+	cr_expect_eq(get(len), -EBADMSG, "more than a reply can carry");
 	len = build(&h, LNX_KIND_RESP);
 	memset(frame + 32, 0xff, 8);
 	cr_expect_eq(get(len), -EBADMSG, "no error number");
 	len = build(&h, LNX_KIND_PUT_RTS);
 	memset(frame + 32, 0, 8);
-	cr_expect_eq(get(len), -EBADMSG, "to no place");
+	cr_expect_eq(get(len), -EBADMSG, "no target");
 	frame[32] = LNX_RMA_TARGETS_MAX + 1;
-	cr_expect_eq(get(len), -EBADMSG, "to too many places");
+	cr_expect_eq(get(len), -EBADMSG, "too many targets");
 }
 
 Test(places, what_was_put_is_got_and_makes_up_the_whole)
@@ -648,7 +650,7 @@ Test(places, what_was_put_is_got_and_makes_up_the_whole)
 	cr_expect_eq(lnx_rma_targets_get(out, LNX_RMA_TARGETS_MAX, wire, total + 1),
 		     -EBADMSG);
 	cr_expect_eq(lnx_rma_targets_get(out, 3, wire, total), -EBADMSG);
-	/* Lengths whose sum overflows to the right one. */
+	/* Lengths whose sum overflows to the right value. */
 	in[0].len = UINT64_MAX;
 	in[1].len = 1001;
 	lnx_rma_targets_put(wire, in, 2);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * policy/class, errclass, health, plan and rtt: tables of times and numbers that were worked out
- * by hand, and a model that knows nothing of the code's fields.
+ * policy/class, errclass, health, plan and rtt: against tables of times and
+ * numbers that were computed by hand, and against a model that does not use the
+ * code's fields.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -23,9 +24,9 @@
 #define MS		1000000ull
 #define S		1000000000ull
 #define NEVER		UINT64_MAX
-#define T0		(7 * S)			/* any time but 0 */
+#define T0		(7 * S)			/* any time except 0 */
 
-/* What the tables below were worked out with; not the defaults. */
+/* The plan that the tables below were computed for; not the defaults. */
 static struct lnx_health_plan plan_of(uint16_t step)
 {
 	struct lnx_health_plan p = {
@@ -89,7 +90,7 @@ static const struct {
 
 Test(health, classes)
 {
-	unsigned i, who;
+	unsigned i, charged;
 
 	cr_assert_eq(LNX_ARRAY_SIZE(class_table), LNX_CLASS_COUNT);
 	for (i = 0; i < LNX_CLASS_COUNT; i++) {
@@ -106,19 +107,20 @@ Test(health, classes)
 		cr_expect_eq(lnx_class_rows[i].sure, class_table[i].sure,
 			     "%s", name);
 		cr_expect(strlen(lnx_class_rows[i].help) > 5);
-		/* The path always pays, the only rail of a peer never. */
-		who = lnx_class_charges(i, 2, false);
-		cr_expect_eq(who, i ? pays | LNX_CHARGE_PATH : 0, "%s", name);
-		who = lnx_class_charges(i, 1, false);
-		cr_expect_eq(who, i ? (pays & LNX_CHARGE_LOCAL) | LNX_CHARGE_PATH :
+		/* The path is always charged, the only rail of a peer never. */
+		charged = lnx_class_charges(i, 2, false);
+		cr_expect_eq(charged, i ? pays | LNX_CHARGE_PATH : 0, "%s", name);
+		charged = lnx_class_charges(i, 1, false);
+		cr_expect_eq(charged, i ? (pays & LNX_CHARGE_LOCAL) | LNX_CHARGE_PATH :
 			     0, "%s", name);
-		who = lnx_class_charges(i, 2, true);
-		cr_expect_eq(who, pays & LNX_CHARGE_LOCAL, "%s", name);
-		/* What may have arrived only if that does no harm. */
+		charged = lnx_class_charges(i, 2, true);
+		cr_expect_eq(charged, pays & LNX_CHARGE_LOCAL, "%s", name);
+		/* An operation that may have arrived is retransmitted only if
+		 * that is harmless. */
 		cr_expect_eq(lnx_class_may_resend(i, true), i != 0);
 		cr_expect_eq(lnx_class_may_resend(i, false),
 			     class_table[i].sure, "%s", name);
-		/* Whatever LNet sends again is certain not to have arrived. */
+		/* Whatever LNet resends has certainly not arrived. */
 		cr_expect(!class_table[i].lnet || class_table[i].sure);
 	}
 	cr_expect_str_eq(lnx_class_name(LNX_CLASS_COUNT), "unknown");
@@ -129,7 +131,7 @@ Test(health, classes)
 	cr_expect_eq(lnx_class_find("", 0), -1);
 }
 
-/* Each class has the counter of its name, and touches no other. */
+/* Each class has a counter of its name, and changes no other. */
 Test(health, classes_are_counted)
 {
 	const uint64_t *cell;
@@ -166,7 +168,7 @@ Test(health, classes_are_counted)
 #define SHM	LNX_PROV_SHM
 #define CXI	LNX_PROV_CXI
 
-/* What was seen of these providers, and what is to be made of it. */
+/* Errors seen from these providers, and the class that they must get. */
 static const struct {
 	unsigned prov, op;
 	int err, number;
@@ -175,7 +177,7 @@ static const struct {
 	/* seen: reset, far end silent; first error of a broken connection */
 	{ TCP, SN, ENOTCONN, EPIPE, LNX_CLASS_REMOTE_DROPPED },
 	{ RXM, SN, ENOTCONN, EPIPE, LNX_CLASS_REMOTE_DROPPED },
-	/* seen: what was behind it */
+	/* seen: an operation after the failed one */
 	{ TCP, SN, ECANCELED, ENOTCONN, LNX_CLASS_REMOTE_DROPPED },
 	{ RXM, SN, ECANCELED, ENOTCONN, LNX_CLASS_REMOTE_DROPPED },
 	{ RXM, SN, ECANCELED, 0, LNX_CLASS_REMOTE_DROPPED },
@@ -183,13 +185,13 @@ static const struct {
 	{ RXM, R, ECONNRESET, ECONNRESET, LNX_CLASS_REMOTE_DROPPED },
 	{ RXM, R, ECANCELED, ENOTCONN, LNX_CLASS_REMOTE_DROPPED },
 	{ TCP, R, ECANCELED, ENOTCONN, LNX_CLASS_REMOTE_DROPPED },
-	/* the far end may have all of a write */
+	/* the peer may have all of a write */
 	{ RXM, W, ECANCELED, ENOTCONN, LNX_CLASS_REMOTE_ERROR },
 	{ TCP, W, ECONNRESET, ECONNRESET, LNX_CLASS_REMOTE_ERROR },
 	{ TCP, W, ENOTCONN, EPIPE, LNX_CLASS_REMOTE_ERROR },
 	{ TCP, W, EPIPE, EPIPE, LNX_CLASS_REMOTE_ERROR },
 	{ CXI, W, ECONNABORTED, 0, LNX_CLASS_REMOTE_ERROR },
-	/* retransmissions of the kernel came to their end */
+	/* the kernel has given up retransmitting */
 	{ TCP, SN, ETIMEDOUT, ETIMEDOUT, LNX_CLASS_REMOTE_TIMEOUT },
 	{ TCP, SN, ECANCELED, ETIMEDOUT, LNX_CLASS_REMOTE_TIMEOUT },
 	{ RXM, W, ECANCELED, -ETIMEDOUT, LNX_CLASS_REMOTE_TIMEOUT },
@@ -199,7 +201,7 @@ static const struct {
 	{ VERBS, C, EAGAIN, 0, LNX_CLASS_NETWORK_TIMEOUT },
 	{ CXI, C, EAGAIN, 0, LNX_CLASS_NETWORK_TIMEOUT },
 	{ SHM, C, EAGAIN, 0, LNX_CLASS_REMOTE_DROPPED },
-	/* what connect() says at once */
+	/* returned by connect() at once */
 	{ TCP, C, -ENETUNREACH, 0, LNX_CLASS_LOCAL_NO_ROUTE },
 	{ TCP, C, -ENETDOWN, 0, LNX_CLASS_LOCAL_NO_ROUTE },
 	{ RXM, C, -EADDRNOTAVAIL, 0, LNX_CLASS_LOCAL_NO_ROUTE },
@@ -212,7 +214,7 @@ static const struct {
 	{ TCP, C, -ETIMEDOUT, 0, LNX_CLASS_NETWORK_TIMEOUT },
 	{ TCP, C, -EMFILE, 0, LNX_CLASS_LOCAL_DROPPED },
 	{ RXM, C, -ENOMEM, 0, LNX_CLASS_LOCAL_DROPPED },
-	/* a queue that does not move */
+	/* a queue that does not drain */
 	{ TCP, P, EAGAIN, 0, LNX_CLASS_NETWORK_TIMEOUT },
 	{ RXM, P, EAGAIN, 0, LNX_CLASS_NETWORK_TIMEOUT },
 	{ VERBS, P, EAGAIN, 0, LNX_CLASS_LOCAL_TIMEOUT },
@@ -221,7 +223,7 @@ static const struct {
 	{ TCP, P, -ENOMEM, 0, LNX_CLASS_LOCAL_ERROR },
 	{ TCP, P, -EINVAL, 0, LNX_CLASS_LOCAL_ERROR },
 	{ CXI, P, -ENOSYS, 0, LNX_CLASS_LOCAL_ERROR },
-	/* the link went */
+	/* the link went down */
 	{ TCP, SN, ENETDOWN, ENETDOWN, LNX_CLASS_LOCAL_NO_ROUTE },
 	{ RXM, SN, ECANCELED, ENETDOWN, LNX_CLASS_LOCAL_NO_ROUTE },
 	{ RXM, SN, ECANCELED, ENETUNREACH, LNX_CLASS_LOCAL_NO_ROUTE },
@@ -262,12 +264,12 @@ static const struct {
 	{ VERBS, SN, ECANCELED, 5, LNX_CLASS_REMOTE_ERROR },
 	{ CXI, SN, EIO, 12, LNX_CLASS_NETWORK_TIMEOUT },
 	{ CXI, SN, ECANCELED, 0, LNX_CLASS_REMOTE_ERROR },
-	/* seen: shm, large message of a process that has ended */
+	/* seen: shm, large message of a process that has died */
 	{ SHM, R, EIO, -EIO, LNX_CLASS_REMOTE_ERROR },
 	{ SHM, R, ESRCH, -ESRCH, LNX_CLASS_REMOTE_DROPPED },
 	{ SHM, SN, ENOENT, 0, LNX_CLASS_REMOTE_DROPPED },
 	{ SHM, R, EPERM, -EPERM, LNX_CLASS_LOCAL_ERROR },
-	/* of the message, and what nobody has heard of */
+	/* errors of the message, and unknown ones */
 	{ TCP, SN, LNX_ETRUNC, 0, LNX_CLASS_OK },
 	{ VERBS, W, -LNX_ENOKEY, 0, LNX_CLASS_OK },
 	{ TCP, SN, 0, 0, LNX_CLASS_OK },
@@ -293,7 +295,7 @@ Test(health, errors)
 	}
 }
 
-/* Those that FI_LNX_FAULT made are what it says, whoever seems to tell. */
+/* An error from FI_LNX_FAULT has the class that the rule names, whatever reports it. */
 Test(health, errors_made_up)
 {
 	unsigned c, prov;
@@ -311,7 +313,7 @@ Test(health, errors_made_up)
 		     LNX_CLASS_REMOTE_TIMEOUT);
 }
 
-/* No row is hidden behind others, and the table above has something for each. */
+/* No row is hidden by earlier ones, and the table above has a case for each. */
 Test(health, each_row_of_errors_decides)
 {
 	static const unsigned provs[] = { TCP, RXM, VERBS, SHM, CXI };
@@ -381,7 +383,7 @@ Test(health, starts_well)
 	cr_assert_eq(h.value, 1000);
 }
 
-/* Down at 0 only, up at 1000 only, and each told once. */
+/* Down only at 0, up only at 1000, and each change is reported once. */
 Test(health, hysteresis)
 {
 	struct lnx_health_plan p = plan_of(300);
@@ -433,7 +435,7 @@ Test(health, steps_by_class)
 		p.step[c] = (uint16_t)(c * 10);
 	p.step[LNX_CLASS_LOCAL_ERROR] = 0;
 	p.step[LNX_CLASS_OK] = 7;
-	p.retries = 9;			/* what stands behind the steps */
+	p.retries = 9;			/* not used with these steps */
 	for (c = 0; c <= LNX_CLASS_COUNT; c++) {
 		lnx_health_init(&h);
 		change = lnx_health_fail(&h, &p, c, T0);
@@ -448,7 +450,7 @@ Test(health, steps_by_class)
 		lnx_health_good(&h, &p, T0 + 1);
 		cr_expect_eq(h.value, 1000 - c * 10 + 7);
 	}
-	/* The largest steps stay within the range. */
+	/* The largest steps do not leave the range. */
 	p = plan_of(1000);
 	lnx_health_init(&h);
 	cr_expect_eq(fail(&h, &p, T0), LNX_HEALTH_VALUE | LNX_HEALTH_SICK |
@@ -469,12 +471,12 @@ Test(health, off)
 		cr_assert_eq(lnx_health_fail(&h, &p, c, T0), 0);
 	cr_assert_eq(h.value, 1000);
 	cr_assert_eq(lnx_health_next(&h, &p, true, S), NEVER);
-	/* Set by hand it stays so. */
+	/* A value that is set does not change. */
 	lnx_health_set(&h, &p, 500, T0);
 	cr_assert_eq(lnx_health_good(&h, &p, T0 + 1), 0);
 	cr_assert_eq(h.value, 500);
 	lnx_health_set(&h, &p, 1000, T0);
-	/* But a link that is down is down. */
+	/* But a link that is down makes it down. */
 	cr_assert_eq(lnx_health_link(&h, &p, true, T0), LNX_HEALTH_DOWN);
 	cr_assert_eq(lnx_health_weight(&h, &p, T0), 0);
 	cr_assert_eq(lnx_health_link(&h, &p, false, T0 + S), LNX_HEALTH_UP);
@@ -482,7 +484,7 @@ Test(health, off)
 
 /* ---- pings ---- */
 
-/* Run from `from` until `n` pings went out; their times after T0 into at[]. */
+/* Run from `from` until `n` pings were sent; at[] gets their times after T0. */
 static void pings(struct lnx_health *h, const struct lnx_health_plan *p,
 		  bool spare, uint64_t timeout, uint64_t from, unsigned n,
 		  uint64_t *at)
@@ -495,7 +497,7 @@ static void pings(struct lnx_health *h, const struct lnx_health_plan *p,
 
 		cr_assert_lt(guard++, 100000u);
 		cr_assert_neq(next, NEVER);
-		/* Not a moment earlier. */
+		/* Nothing is due earlier. */
 		if (next > now) {
 			cr_assert_eq(lnx_health_poll(h, p, spare, timeout,
 						     next - 1),
@@ -511,7 +513,7 @@ static void pings(struct lnx_health *h, const struct lnx_health_plan *p,
 		case LNX_HEALTH_LOST:
 			break;
 		default:
-			cr_assert_fail("nothing at the time that it told");
+			cr_assert_fail("nothing at the time that it returned");
 		}
 	}
 }
@@ -531,7 +533,7 @@ static void expect_pings(const char *what, struct lnx_health *h,
 			     (unsigned long long)(want[i] * unit));
 }
 
-/* LNet's own tables, in seconds. */
+/* LNet's own table, in seconds. */
 Test(health, cadence_unanswered)
 {
 	static const uint64_t lnet[] = { 1, 3, 7, 15, 31, 63, 127, 255, 511,
@@ -554,7 +556,7 @@ Test(health, cadence_unanswered)
 	lnx_health_init(&h);
 	fail(&h, &p, T0);
 	expect_pings("max 4", &h, &p, false, max4, LNX_ARRAY_SIZE(max4), S);
-	/* The spare cap is no longer than the cap. */
+	/* The cap for drained paths is not larger than the cap. */
 	lnx_health_init(&h);
 	fail(&h, &p, T0);
 	expect_pings("max 4", &h, &p, true, max4, LNX_ARRAY_SIZE(max4), S);
@@ -566,7 +568,7 @@ Test(health, cadence_unanswered)
 	expect_pings("ms", &h, &p, false, lnet, 9, 100 * MS);
 }
 
-/* For ever: no number of pings ends it, nor does the exponent wrap. */
+/* For ever: no number of pings ends it, and the exponent does not wrap. */
 Test(health, endless)
 {
 	struct lnx_health_plan p = plan_of(100);
@@ -581,7 +583,7 @@ Test(health, endless)
 	cr_assert_eq(h.value, 900);
 }
 
-/* More failures do not put it off, nor bring it forward. */
+/* More failures make a ping neither later nor earlier. */
 Test(health, failures_leave_the_pings_alone)
 {
 	static const uint64_t want[] = { 1, 3, 7, 15 };
@@ -600,7 +602,7 @@ Test(health, failures_leave_the_pings_alone)
 	}
 }
 
-/* Answered: one ping each first_ns, each worth one step. */
+/* Answered: a ping every first_ns, each worth one step. */
 Test(health, cadence_answered)
 {
 	struct lnx_health_plan p = plan_of(100);
@@ -629,7 +631,7 @@ Test(health, cadence_answered)
 	cr_assert_eq(lnx_health_next(&h, &p, false, 10 * MS), NEVER);
 }
 
-/* One at a time: none while one may still be answered, whatever the pauses say. */
+/* One at a time: no ping while another may still be answered, whatever the pause is. */
 Test(health, one_ping_at_a_time)
 {
 	struct lnx_health_plan p = plan_of(100);
@@ -644,18 +646,18 @@ Test(health, one_ping_at_a_time)
 		     LNX_HEALTH_NOTHING);
 	cr_assert_eq(lnx_health_poll(&h, &p, false, 30 * S, t + 30 * S),
 		     LNX_HEALTH_LOST);
-	/* Its pause is long over. */
+	/* Its pause has passed long ago. */
 	cr_assert_eq(lnx_health_poll(&h, &p, false, 30 * S, t + 30 * S),
 		     LNX_HEALTH_PING);
-	/* A late pong is a proof of life, and ends the wait. */
+	/* A late pong proves that the path works, and ends the wait. */
 	cr_assert_eq(lnx_health_pong(&h, &p, t + 31 * S), LNX_HEALTH_VALUE |
 		     LNX_HEALTH_WELL);
 	cr_assert_eq(lnx_health_next(&h, &p, false, 30 * S), NEVER);
-	/* One that nobody waits for does nothing. */
+	/* A pong that was not waited for does nothing. */
 	cr_assert_eq(lnx_health_pong(&h, &p, t + 32 * S), 0);
 }
 
-/* Other traffic starts the row anew, and wins all of it back. */
+/* Other traffic restarts the pauses and restores the full value. */
 Test(health, traffic_resets_the_pauses)
 {
 	struct lnx_health_plan p = plan_of(100);
@@ -677,7 +679,7 @@ Test(health, traffic_resets_the_pauses)
 		     LNX_HEALTH_NOTHING);
 }
 
-/* Each of these ends one row of pauses; the next one is a row from its start. */
+/* Each of these ends a series of pauses; the next series starts with the first one. */
 Test(health, rows_start_anew)
 {
 	static const uint64_t failed[] = { 1, 3, 7, 15 };
@@ -697,7 +699,7 @@ Test(health, rows_start_anew)
 		} else {
 			lnx_health_set(&h, &p, 900, T0);
 		}
-		/* Well again before it was pinged. */
+		/* Well again before the first ping. */
 		if (i & 2) {
 			cr_assert(lnx_health_good(&h, &p, T0) &
 				  LNX_HEALTH_WELL);
@@ -710,13 +712,13 @@ Test(health, rows_start_anew)
 		expect_pings(i & 2 ? "failed" : "at once", &h, &p, false,
 			     i & 2 ? failed : at_once, 4, S);
 	}
-	/* Set to 1000 while it waited. */
+	/* Set to 1000 while a ping was pending. */
 	lnx_health_set(&h, &p, 1000, T0);
 	fail(&h, &p, T0);
-	expect_pings("well by hand", &h, &p, false, failed, 4, S);
+	expect_pings("set to well", &h, &p, false, failed, 4, S);
 }
 
-/* ---- by hand ---- */
+/* ---- set by the administrator ---- */
 
 Test(health, set_by_admin)
 {
@@ -727,12 +729,12 @@ Test(health, set_by_admin)
 		     LNX_HEALTH_SICK | LNX_HEALTH_DOWN);
 	cr_assert_eq(lnx_health_next(&h, &p, false, S), T0, "not at once");
 	cr_assert_eq(lnx_health_set(&h, &p, 999, T0 + S), LNX_HEALTH_VALUE);
-	cr_assert(h.down, "between it stays as it was");
+	cr_assert(h.down, "values between change nothing");
 	cr_assert_eq(lnx_health_next(&h, &p, false, S), T0 + S);
 	cr_assert_eq(lnx_health_set(&h, &p, 1000, T0 + 2 * S),
 		     LNX_HEALTH_VALUE | LNX_HEALTH_WELL | LNX_HEALTH_UP);
 	cr_assert_eq(lnx_health_weight(&h, &p, T0 + 2 * S), 1000,
-		     "something is held against it");
+		     "an earlier failure still counts");
 	cr_assert_eq(lnx_health_next(&h, &p, false, S), NEVER);
 	cr_assert_eq(lnx_health_set(&h, &p, 1, T0 + 3 * S),
 		     LNX_HEALTH_VALUE | LNX_HEALTH_SICK);
@@ -741,14 +743,14 @@ Test(health, set_by_admin)
 	cr_assert_eq(lnx_health_set(&h, &p, 123456, T0 + 3 * S),
 		     LNX_HEALTH_VALUE | LNX_HEALTH_WELL);
 	cr_assert_eq(h.value, 1000);
-	/* A link that is down stays so. */
+	/* A link that is down stays down. */
 	lnx_health_link(&h, &p, true, T0 + 4 * S);
 	cr_assert_eq(lnx_health_set(&h, &p, 1000, T0 + 5 * S), 0);
 	cr_assert(h.down && h.fatal);
 	cr_assert(!lnx_health_usable(&h, T0 + 50 * S));
 }
 
-/* 1000 forgets what was held against it, less does not. */
+/* Setting 1000 clears earlier failures; setting less does not. */
 Test(health, set_by_admin_and_holding)
 {
 	struct lnx_health_plan p = plan_of(1000);
@@ -799,7 +801,7 @@ Test(health, link_back_with_less_than_all_stays_down)
 	cr_assert_eq(lnx_health_link(&h, &p, true, T0 + 1), LNX_HEALTH_DOWN);
 	cr_assert_eq(lnx_health_next(&h, &p, false, S), NEVER,
 		     "pings over a link that is down");
-	/* What was still on its way proves nothing. */
+	/* A success that was already under way proves nothing. */
 	cr_assert_eq(lnx_health_good(&h, &p, T0 + 2), 0);
 	cr_assert_eq(h.value, 500);
 	cr_assert_eq(lnx_health_link(&h, &p, false, T0 + 9 * S), 0);
@@ -810,7 +812,7 @@ Test(health, link_back_with_less_than_all_stays_down)
 		     LNX_HEALTH_PING);
 	cr_assert_eq(lnx_health_pong(&h, &p, T0 + 9 * S + MS),
 		     LNX_HEALTH_VALUE | LNX_HEALTH_WELL | LNX_HEALTH_UP);
-	/* Held since the link came back, not since it is well. */
+	/* The hold-down runs from the return of the link, not from full health. */
 	cr_assert(!lnx_health_usable(&h, T0 + 9 * S + 200 * MS - 1));
 	cr_assert(lnx_health_usable(&h, T0 + 9 * S + 200 * MS));
 }
@@ -819,7 +821,8 @@ Test(health, link_back_with_less_than_all_stays_down)
 
 Test(health, hold_doubles_up_to_a_limit_and_decays)
 {
-	/* hold in ms after coming back; link down so long after it was usable */
+	/* hold-down in ms after the return; how long it was usable before the
+	 * link went down */
 	static const struct { uint64_t used_ms, hold_ms; } turns[] = {
 		{ 0, 200 }, { 1, 400 }, { 9999, 800 }, { 5, 1000 }, { 5, 1000 },
 		{ 10000, 1000 },	/* one halved, one doubled */
@@ -848,7 +851,7 @@ Test(health, hold_doubles_up_to_a_limit_and_decays)
 	cr_assert_eq(lnx_health_hold_ns(&p, 5), 0);
 }
 
-/* Link and timeouts tell of the same fault: that counts once. */
+/* A link event and timeouts report the same fault: it counts once. */
 Test(health, one_fault_is_one_flap)
 {
 	struct lnx_health_plan p = plan_of(500);
@@ -867,7 +870,7 @@ Test(health, one_fault_is_one_flap)
 	cr_assert(lnx_health_usable(&h, T0 + 1200 * MS));
 }
 
-/* What fails while it is held is held anew. */
+/* A failure during the hold-down starts a new one. */
 Test(health, failure_while_held)
 {
 	struct lnx_health_plan p = plan_of(100);
@@ -879,12 +882,12 @@ Test(health, failure_while_held)
 	cr_assert(!h.down);
 	cr_assert(!lnx_health_usable(&h, T0 + 1350 * MS - 1));
 	cr_assert(lnx_health_usable(&h, T0 + 1350 * MS));
-	/* Afterwards it is only less healthy. */
+	/* Afterwards a failure only lowers the health. */
 	fail(&h, &p, T0 + 1400 * MS);
 	cr_assert(lnx_health_usable(&h, T0 + 1400 * MS));
 }
 
-/* Without link events: from the first answer on. */
+/* Without link events the hold-down runs from the first answer. */
 Test(health, hold_runs_while_pings_are_answered)
 {
 	struct lnx_health_plan p = plan_of(100);
@@ -897,15 +900,15 @@ Test(health, hold_runs_while_pings_are_answered)
 		fail(&h, &p, T0);
 	for (i = 0; i < 10; i++)
 		lnx_health_pong(&h, &p, T0 + (10 + i) * S);
-	/* Up after 9 s, which is longer than the hold. */
+	/* Up after 9 s, which is longer than the hold-down. */
 	cr_assert(!h.down);
 	cr_assert(lnx_health_usable(&h, T0 + 19 * S));
-	/* And its share grows from there, not from when the hold was over. */
+	/* And its share grows from there, not from the end of the hold-down. */
 	cr_assert_eq(lnx_health_weight(&h, &p, T0 + 19 * S), 100);
 }
 
-/* A link that comes and goes at 5 Hz for a minute carries nothing meanwhile, and is
- * in full use soon after. */
+/* A link that goes up and down at 5 Hz for a minute carries nothing meanwhile,
+ * and is fully used soon afterwards. */
 Test(health, flapping_at_5_hz_is_damped)
 {
 	struct lnx_health_plan p = plan_of(100);
@@ -928,7 +931,8 @@ Test(health, flapping_at_5_hz_is_damped)
 	cr_expect_geq(full, 1000 * MS);
 	cr_expect_leq(full, 2000 * MS);
 
-	/* Half a second up each second: used once or twice, then no more. */
+	/* Up for half a second in each second: used once or twice, then not any
+	 * more. */
 	lnx_health_init(&h);
 	for (t = T0, used = 0; t < end; t += MS) {
 		lnx_health_link(&h, &p, (t - T0) / (500 * MS) % 2 == 0, t);
@@ -942,7 +946,7 @@ Test(health, flapping_at_5_hz_is_damped)
 
 Test(health, ramp)
 {
-	/* ms after it is usable; thousandths */
+	/* ms after it became usable; weight in thousandths */
 	static const unsigned table[][2] = {
 		{ 0, 100 }, { 1, 101 }, { 50, 190 }, { 100, 280 }, { 250, 550 },
 		{ 400, 820 }, { 499, 998 }, { 500, 1000 }, { 5000, 1000 },
@@ -962,7 +966,7 @@ Test(health, ramp)
 		w = lnx_health_weight(&h, &p, at + i * MS);
 		cr_assert_geq(w, last);
 	}
-	/* In the number, too; and never nothing. */
+	/* Weight by health value, too; it is never 0. */
 	for (i = last = 1; i <= 1000; i++, last = w) {
 		h.value = (uint16_t)i;
 		w = lnx_health_weight(&h, &p, at + 250 * MS);
@@ -1008,9 +1012,9 @@ static uint64_t draw(uint64_t n)
 }
 
 /*
- * The rules as one would tell them, beside the code: the number, up or down, and what
- * each call says it changed; that pings never end, never overlap, and never run over a
- * link that is down.
+ * A second statement of the rules, independent of the code: the value, up or
+ * down, and the changes that each call reports; pings never stop, never
+ * overlap, and are never sent over a link that is down.
  */
 Test(health, model)
 {
@@ -1114,11 +1118,11 @@ Test(health, model)
 	}
 }
 
-/* ---- times of answers ---- */
+/* ---- response times ---- */
 
 Test(health, rtt)
 {
-	/* us: sample; smoothed, variation, timeout, worked out by RFC 6298 */
+	/* us: sample; smoothed, variation, timeout, computed by RFC 6298 */
 	static const struct { uint64_t r, srtt, var, rto; } row[] = {
 		{ 1000, 1000000, 500000, 3000000 },
 		{ 1000, 1000000, 375000, 2500000 },
@@ -1139,7 +1143,7 @@ Test(health, rtt)
 		cr_expect_eq(lnx_rtt_timeout(&rtt, 1, S), row[i].rto, "row %u",
 			     i);
 	}
-	/* Floor and ceiling. */
+	/* Minimum and maximum. */
 	cr_expect_eq(lnx_rtt_timeout(&rtt, 50 * MS, S), 50 * MS);
 	cr_expect_eq(lnx_rtt_timeout(&rtt, 1, 2 * MS), 2 * MS);
 	cr_expect_eq(lnx_rtt_timeout(&rtt, 50 * MS, 20 * MS), 20 * MS);
@@ -1252,7 +1256,7 @@ Test(health, plan_of_others)
 			     i == LNX_CLASS_LOCAL_ERROR ? 0 : 30, "%u", i);
 	cr_expect_eq(p.retries, 0);
 	cr_expect_eq(p.rail_ns, 4999 * MS);
-	/* The longer of two pauses that contradict each other. */
+	/* Of two contradicting pauses the longer one is used. */
 	c = conf_of("FI_LNX_RECOVERY_PING_INTERVAL=5000",
 		    "FI_LNX_MAX_RECOVERY_PING_INTERVAL=4",
 		    "FI_LNX_HOLD_DOWN=3000");
@@ -1279,7 +1283,7 @@ Test(health, rail_timeout)
 			     t[i][3], "row %u", i);
 }
 
-/* Health off: no retries, and one word about it if somebody asked for them. */
+/* Health off: no retries, and one warning if retries were requested. */
 Test(health, retries_need_health)
 {
 	struct lnx_conf c = conf_of("FI_LNX_HEALTH_SENSITIVITY=0", NULL, NULL);
@@ -1295,7 +1299,7 @@ Test(health, retries_need_health)
 	cr_expect_str_eq(last, "FI_LNX_RETRY_COUNT=3: must be 0 while "
 			 "FI_LNX_HEALTH_SENSITIVITY is 0, which switches health "
 			 "off; using 0");
-	/* A value that is not one was not given. */
+	/* An invalid value counts as not given. */
 	c = conf_of("FI_LNX_RETRY_COUNT=no", "FI_LNX_HEALTH_SENSITIVITY=0",
 		    NULL);
 	cr_expect_eq(nwarn, 1);
@@ -1331,7 +1335,7 @@ Test(health, tries_fit_into_the_transaction)
 	cr_expect_str_eq(last, "FI_LNX_RAIL_TIMEOUT_MIN=1000: must be below "
 			 "FI_LNX_TRANSACTION_TIMEOUT, which is 1000 ms; using "
 			 "333");
-	/* What is wrong in two ways is told in two words, and then fits. */
+	/* Two mistakes give two warnings, and the values used are consistent. */
 	c = conf_of("FI_LNX_HEALTH_SENSITIVITY_CLASSES=x",
 		    "FI_LNX_RAIL_TIMEOUT_MIN=1000", "FI_LNX_RETRY_COUNT=50");
 	cr_expect_eq(nwarn, 2);
@@ -1385,14 +1389,14 @@ Test(health, words_of_classes)
 			     "%s: %s", bad[i].text, why);
 		cr_expect_eq(memcmp(step, before, sizeof(step)), 0);
 	}
-	/* However long, it is cut. */
+	/* Text of any length is truncated. */
 	memset(name, 'x', sizeof(name) - 1);
 	name[sizeof(name) - 1] = '\0';
 	cr_expect_eq(lnx_plan_classes(name, step, why, sizeof(why)), -EINVAL);
 	cr_expect_lt(strlen(why), 100);
 	cr_expect_eq(lnx_plan_classes(name, step, why, 5), -EINVAL);
 	cr_expect_eq(strlen(why), 4);
-	/* Told with the name of the variable, and ignored. */
+	/* The warning names the variable, and the text is ignored. */
 	conf_of("FI_LNX_HEALTH_SENSITIVITY_CLASSES=x", NULL, NULL);
 	cr_expect_str_eq(last, "FI_LNX_HEALTH_SENSITIVITY_CLASSES: \"x\" is not "
 			 "of the form class=step; ignored");
@@ -1405,7 +1409,7 @@ Test(health, words_of_classes)
 	cr_expect_eq(step[LNX_CLASS_OK], before[0]);
 }
 
-/* ---- by hand ---- */
+/* ---- set by the administrator ---- */
 
 Test(health, pinned_stays)
 {
@@ -1422,13 +1426,13 @@ Test(health, pinned_stays)
 	cr_expect_eq(lnx_health_weight(&h, &p, T0 + 30 * S), 0u);
 	cr_expect(lnx_health_pin(&h, &p, 500, T0 + 31 * S) & LNX_HEALTH_UP);
 	cr_expect_eq(lnx_health_weight(&h, &p, T0 + 31 * S + p.ramp_ns), 500u,
-		     "after its ramp, whatever hold-down it had earned");
+		     "after its ramp, whatever hold-down applied");
 	for (i = 0; i < 20; i++)
 		fail(&h, &p, T0 + (32 + i) * S);
 	cr_expect_eq(h.value, 500);
 	cr_expect(!h.down);
 	cr_expect_eq(lnx_health_weight(&h, &p, T0 + 60 * S), 500u);
-	/* Its link is another matter. */
+	/* The link state is separate. */
 	cr_expect(lnx_health_link(&h, &p, true, T0 + 61 * S) & LNX_HEALTH_DOWN);
 	cr_expect_eq(lnx_health_weight(&h, &p, T0 + 62 * S), 0u);
 	lnx_health_pin(&h, &p, 1000, T0 + 63 * S);
@@ -1452,7 +1456,7 @@ Test(health, unpinned_is_as_good_as_new)
 	cr_expect(lnx_health_unpin(&h, &p, T0 + S) & LNX_HEALTH_UP);
 	cr_expect_eq(lnx_health_weight(&h, &p, T0 + S), 1000u);
 	cr_expect_eq(lnx_health_next(&h, &p, false, S), NEVER);
-	/* Not so while its link is down. */
+	/* Not while its link is down. */
 	lnx_health_pin(&h, &p, 0, T0 + 2 * S);
 	lnx_health_link(&h, &p, true, T0 + 2 * S);
 	lnx_health_unpin(&h, &p, T0 + 3 * S);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Paths that are left while the core still has frames of theirs, or reads: each ends
- * once, whatever happens first.
+ * Paths that go DOWN while the core still has frames or reads of theirs: each
+ * operation ends once, whatever happens first.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -22,9 +22,9 @@ static void happen(enum what w)
 	switch (w) {
 	case ACK:
 		s->no_acks = s->no_pongs = false;
-		s->owes = true;
-		/* It is told over the living path, though that may have to
-		 * bring them first. */
+		s->acks_pending = true;
+		/* The ack arrives over the other path, after any frames that
+		 * are retransmitted there. */
 		for (i = 0; i < 50 && !all_there(); i++)
 			run_ms(1);
 		break;
@@ -69,8 +69,8 @@ static void held_sends(enum lnx_rail_kind kind, enum what one, enum what two,
 		cr_assert_not_null(o[i]);
 	}
 	cr_assert_eq(fake_held(f.core[0]), 6u);
-	RUN_UNTIL(left(s, 0), 5000);
-	/* Their PONG acknowledged them, or will. */
+	RUN_UNTIL(is_down(s, 0), 5000);
+	/* Their PONG has acknowledged them, or will. */
 	for (i = 0; i < 6; i++)
 		cr_expect_leq(o[i]->ncomp, 1u);
 	happen(one);
@@ -93,8 +93,8 @@ BOTH(reopen_then_ack) { held_sends(kind, CUT, ACK, false); }
 BOTH(ack_then_reopen_with_errors) { held_sends(kind, ACK, CUT, true); }
 BOTH(reopen_with_errors_then_ack) { held_sends(kind, CUT, ACK, true); }
 
-/* Twins may have clones. */
-BOTH(held_by_one_after_the_other)
+/* A clone may be cloned again. */
+BOTH(held_by_several_paths)
 {
 	struct side *s = &side[0];
 	struct op *o;
@@ -112,7 +112,7 @@ BOTH(held_by_one_after_the_other)
 	cr_expect_eq(s->seen[seq], 1u);
 	RUN_UNTIL(o->ncomp, 100);
 	cr_expect_gt(fake_held(f.core[0]), 0u);
-	/* Their time comes at last, in the other order. */
+	/* Their sends end at last, in the other order. */
 	for (i = 2; i-- > 0; ) {
 		f.core[i]->hold_sends = false;
 		while (fake_held(f.core[i]))
@@ -123,7 +123,7 @@ BOTH(held_by_one_after_the_other)
 	close_clean();
 }
 
-/* A payload that is the application's cannot be in two places. */
+/* A payload that is not copied cannot be sent over two paths at once. */
 static void not_copied(enum lnx_rail_kind kind, enum what w, bool flush)
 {
 	struct side *s = &side[0];
@@ -139,9 +139,9 @@ static void not_copied(enum lnx_rail_kind kind, enum what w, bool flush)
 	black_hole(0);
 	o = send1(s, 8000);
 	cr_assert_eq(fake_held(f.core[0]), 1u);
-	for (i = 0; i < 5000 && !left(s, 0); i++)
+	for (i = 0; i < 5000 && !is_down(s, 0); i++)
 		run_ms(1);
-	cr_assert(left(s, 0));
+	cr_assert(is_down(s, 0));
 	run_ms(10);
 	cr_expect_eq(s->seen[seq], 0u);
 	cr_expect_eq(o->ncomp, 0u);
@@ -156,8 +156,8 @@ BOTH(not_copied_error) { not_copied(kind, CORE_ERR, false); }
 BOTH(not_copied_reopen) { not_copied(kind, CUT, false); }
 BOTH(not_copied_reopen_with_errors) { not_copied(kind, CUT, true); }
 
-/* Nor can what comes behind it be delivered: the core is closed, though the network
- * is gone for good. */
+/* Frames after it cannot be delivered either: the core endpoint is closed,
+ * although the network never comes back. */
 BOTH(not_copied_in_a_black_hole)
 {
 	struct side *s = &side[0];
@@ -174,7 +174,8 @@ BOTH(not_copied_in_a_black_hole)
 	close_clean();
 }
 
-/* Acknowledged while the core has it still, and the core is closed: it has ended. */
+/* Acknowledged while the core still has it, then the core endpoint closes: the
+ * send ends. */
 static void acked_in_core(enum lnx_rail_kind kind, bool flush)
 {
 	struct side *s = &side[0];
@@ -186,11 +187,11 @@ static void acked_in_core(enum lnx_rail_kind kind, bool flush)
 	f.core[0]->hold_sends = true;
 	o = send1(s, 8000);
 	o2 = send_flags(s, 100, FI_TRANSMIT_COMPLETE);
-	run_ms(5);			/* it has them, and says so */
+	run_ms(5);			/* the peer has them and acknowledges */
 	cr_assert_eq(inside(s)->tx_una, inside(s)->tx_next);
-	cr_expect_eq(o->ncomp, 0u);	/* the core may read it yet */
+	cr_expect_eq(o->ncomp, 0u);	/* the core may still read the buffer */
 	cr_expect_eq(o2->ncomp, 1u);
-	leave0();
+	path0_down();
 	happen(CUT);
 	run_ms(5);
 	cr_expect_eq(o->ncomp, 1u);
@@ -199,7 +200,7 @@ static void acked_in_core(enum lnx_rail_kind kind, bool flush)
 }
 
 BOTH(acked_in_core_that_closes) { acked_in_core(kind, false); }
-BOTH(acked_in_core_that_says_so) { acked_in_core(kind, true); }
+BOTH(acked_in_core_with_errors) { acked_in_core(kind, true); }
 
 /* ---- reads ---- */
 
@@ -218,10 +219,10 @@ static void held_reads(enum lnx_rail_kind kind, bool flush, bool by_itself)
 	step();
 	cr_assert_gt(fake_held(f.core[0]), 0u);
 	black_hole(0);
-	for (i = 0; i < 5000 && !left(s, 0); i++)
+	for (i = 0; i < 5000 && !is_down(s, 0); i++)
 		run_ms(1);
-	cr_assert(left(s, 0));
-	/* All but what hangs is there. */
+	cr_assert(is_down(s, 0));
+	/* Everything has arrived except the held reads. */
 	run_ms(10);
 	cr_expect_eq(o->ncomp, 0u);
 	cr_expect_eq(memcmp(o->buf, mem, LARGE), 0);
@@ -237,7 +238,7 @@ static void held_reads(enum lnx_rail_kind kind, bool flush, bool by_itself)
 	}
 	RUN_UNTIL(o->ncomp, 2000);
 	cr_expect_eq(fake_held(f.core[0]), 0u);
-	/* Opening takes its time: not before somebody can be reached. */
+	/* The rail is not opened again before a peer can be reached. */
 	run_ms(3000);
 	cr_expect(!f.core[0]->enabled);
 	cr_expect_eq(f.core[0]->nopen, 1u);
@@ -249,14 +250,14 @@ static void held_reads(enum lnx_rail_kind kind, bool flush, bool by_itself)
 	run_ms(5);
 	cr_expect_eq(s->nhello, nhello + 1);
 	cr_expect_eq(s->us.nrail, 2u);
-	cr_expect_eq(port_told(s, 0), OLD_PORT + 1);
-	cr_expect_eq(port_told(s, 1), OLD_PORT);
-	/* A newcomer sees the new one at once. */
+	cr_expect_eq(port_known(s, 0), OLD_PORT + 1);
+	cr_expect_eq(port_known(s, 1), OLD_PORT);
+	/* A new peer gets the new port at once. */
 	start_side(1);
 	send1(&side[1], 100);
 	RUN_UNTIL(side[1].nhello, 1000);
-	cr_expect_eq(port_told(&side[1], 0), OLD_PORT + 1);
-	RUN_UNTIL(!left(s, 0), 5000);
+	cr_expect_eq(port_known(&side[1], 0), OLD_PORT + 1);
+	RUN_UNTIL(!is_down(s, 0), 5000);
 	close_clean();
 }
 

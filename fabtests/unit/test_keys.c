@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Keys of registrations: those that rails give to their cores, and those that lnx gives
- * to the application.  Where they begin is random, and no two are the same.
+ * Keys of registrations: those that rails give to their cores, and those that
+ * lnx gives to the application.  They start at a random number, and no two are
+ * equal.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -14,7 +15,7 @@
 
 #define TOP		(1ULL << 62)	/* of keys with eight bytes */
 #define ROUNDS		50
-#define FAR		(1ULL << 32)	/* nobody tries so many */
+#define FAR		(1ULL << 32)	/* more than anything would try */
 
 static struct fake f;
 static struct fake_core *core;
@@ -89,7 +90,7 @@ Test(keys, rails_begin_at_random)
 	for (i = 0; i < ROUNDS; i++) {
 		open_one(false);
 		seen[i] = rail_key();
-		cr_expect(seen[i] & TOP, "%#llx could be a key of the core's",
+		cr_expect(seen[i] & TOP, "%#llx could be a key of the core",
 			  (unsigned long long)seen[i]);
 		cr_expect_lt(seen[i], 2 * TOP);
 		for (j = 0; j < i; j++)
@@ -102,7 +103,7 @@ Test(keys, rails_begin_at_random)
 	}
 }
 
-/* Two rails of one endpoint, too. */
+/* The keys of two rails of one endpoint differ, too. */
 Test(keys, rails_differ)
 {
 	struct fake_opt opt = {
@@ -130,7 +131,7 @@ Test(keys, numbers_begin_again)
 	cr_expect_eq(key[1], 2 * TOP - 1);
 	cr_expect_eq(key[2], TOP);
 	cr_expect_eq(key[3], TOP + 1);
-	/* A core with shorter ones. */
+	/* A core with shorter keys. */
 	rail->info->domain_attr->mr_key_size = 4;
 	cr_assert_eq(lnx_rail_keys_init(rail), 0);
 	for (i = 0; i < 4; i++) {
@@ -140,7 +141,7 @@ Test(keys, numbers_begin_again)
 	fake_close(&f);
 }
 
-/* After all numbers there are the first ones may be in use still. */
+/* After the last number come the first ones again, which may still be in use. */
 Test(keys, taken_ones_are_left_out)
 {
 	uint64_t before;
@@ -195,7 +196,7 @@ Test(keys, of_basic_begin_at_random)
 	}
 }
 
-/* In use, or no key at all, and behind the last one. */
+/* In use, not a valid key, and after the last one. */
 Test(keys, of_basic_are_not_given_twice)
 {
 	static const uint64_t from[] = { UINT64_MAX - 3, UINT64_MAX - 1 };
@@ -205,7 +206,7 @@ Test(keys, of_basic_are_not_given_twice)
 	open_one(true);
 	f.domain.next_mr_key = from[0];
 	for (i = 0; i < 8; i++) {
-		if (i == 5)		/* those are in use */
+		if (i == 5)		/* the following ones are in use */
 			f.domain.next_mr_key = from[1];
 		cr_assert_eq(fi_mr_reg(&f.domain.fid, mem, sizeof(mem),
 				       FI_REMOTE_READ, 0, 0, 0, &mr[i], NULL),
@@ -253,7 +254,8 @@ Test(keys, too_few_are_an_error)
 	nothing_opens();
 }
 
-/* Each step of opening that wants them says so, and leaves nothing behind. */
+/* Each step of opening that needs random numbers returns the error, and leaks
+ * nothing. */
 Test(keys, opening_fails_cleanly)
 {
 	struct fid_ep *ep = NULL;

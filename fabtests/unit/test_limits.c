@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What peers and cores may do to us has limits, on a scripted core: contexts in
- * errors that are not ours, senders that nobody knows, frames that come early; and
- * what rails that are idle may cost the others.
+ * Limits of what peers and cores can do to us, on a scripted core: contexts in
+ * errors that are not ours, unsolicited peers, out-of-order frames; and how
+ * much idle rails may slow down the others.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ static void core_error(void *context, uint64_t flags)
 	lnx_unlock(&f.lnx->lock);
 }
 
-/* The object that is first in a pool's slab: it was lent once, or never. */
+/* A free object of a pool: it was used once, or never. */
 static void *some_free(struct lnx_pool *pool)
 {
 	void *obj = lnx_pool_get(pool);
@@ -67,7 +67,7 @@ static void *some_free(struct lnx_pool *pool)
 	return obj;
 }
 
-/* All that an error of a core may name as its operation, and is none. */
+/* Contexts that an error of a core may have although they are no operation. */
 BOTH(unknown_errors_change_nothing)
 {
 	struct lnx_ep *ep;
@@ -76,7 +76,7 @@ BOTH(unknown_errors_change_nothing)
 
 	open_met(kind);
 	ep = f.lnx;
-	/* So that there are chunks given back. */
+	/* So that some chunks were used and freed. */
 	cr_assert_eq(fi_trecv(f.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 0,
 			      ~0ull, &a), 0);
 	fake_rts(&f, &p, true, 1, 7, mem, &len, 1);
@@ -98,7 +98,7 @@ BOTH(unknown_errors_change_nothing)
 		     ep->rail[0]->want_posted : 0);
 	cr_expect_eq(ep->rail[0]->busy, 0);
 	fake_quiet(&f);
-	/* And all is as it was. */
+	/* Everything still works. */
 	cr_assert_eq(fi_trecv(f.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 0,
 			      ~0ull, &b), 0);
 	fake_tag(&f, &p, 5, mem, 10);
@@ -106,7 +106,7 @@ BOTH(unknown_errors_change_nothing)
 	fake_close(&f);
 }
 
-/* A connection that breaks has many: all in one pass. */
+/* A connection that breaks has many errors: all in one pass. */
 BOTH(many_errors_in_one_pass)
 {
 	open_met(kind);
@@ -123,7 +123,7 @@ BOTH(many_errors_in_one_pass)
 	fake_close(&f);
 }
 
-/* ---- senders in no address vector ---- */
+/* ---- unsolicited peers ---- */
 
 static unsigned received(void)
 {
@@ -143,7 +143,7 @@ static void post(unsigned n)
 				      FI_ADDR_UNSPEC, 0, ~0ull, &a), 0);
 }
 
-BOTH(so_many_strangers_and_no_more)
+BOTH(unsolicited_peers_are_limited)
 {
 	static struct fake_peer s[5];
 
@@ -159,17 +159,17 @@ BOTH(so_many_strangers_and_no_more)
 	cr_expect_eq(f.lnx->n_unsolicited, 3);
 	cr_expect_eq(f.lnx->npeer, 4);
 	cr_expect_eq(f.lnx->stats.unsolicited_drops, 2);
-	/* Whom the application knows is not concerned, ... */
+	/* A peer in the address vector is not limited, ... */
 	fake_tag(&f, &p, 1, mem, 10);
 	cr_expect_eq(received(), 1);
-	/* ... nor whom it gets to know; their frames come again. */
+	/* ... nor one that is inserted now; its frames are retransmitted. */
 	fake_peer_insert(&f, &s[3]);
 	s[3].seq = 0;
 	fake_hello(&f, &s[3]);
 	fake_tag(&f, &s[3], 3, mem, 10);
 	cr_expect_eq(received(), 1);
 	cr_expect_eq(f.lnx->n_unsolicited, 3);
-	/* One stranger less is room for another. */
+	/* One unsolicited peer fewer makes room for another. */
 	fake_peer_insert(&f, &s[0]);
 	cr_expect_eq(f.lnx->n_unsolicited, 2);
 	s[4].seq = 0;
@@ -182,7 +182,7 @@ BOTH(so_many_strangers_and_no_more)
 	fake_close(&f);
 }
 
-BOTH(no_strangers_at_all)
+BOTH(no_unsolicited_peers)
 {
 	struct fake_peer s;
 
@@ -198,7 +198,7 @@ BOTH(no_strangers_at_all)
 	fake_close(&f);
 }
 
-/* ---- early frames ---- */
+/* ---- out-of-order frames ---- */
 
 static void tag_at(struct fake_peer *from, uint32_t seq)
 {
@@ -206,7 +206,7 @@ static void tag_at(struct fake_peer *from, uint32_t seq)
 		   .seq = seq, .tag = seq, .len = 10 }, mem, 10);
 }
 
-BOTH(early_frames_of_one_peer)
+BOTH(ooo_frames_of_one_peer)
 {
 	const unsigned room = 15, n = 40;
 	struct fi_cq_tagged_entry e;
@@ -223,11 +223,11 @@ BOTH(early_frames_of_one_peer)
 	cr_expect_eq(f.lnx->ooo_bytes, room * sizeof(struct lnx_rxbuf) +
 		     LNX_SEQ_OOO_BYTES);
 	cr_expect_eq(received(), 0);
-	/* What fills the gap is never too much. */
+	/* A frame that fills the gap is always accepted. */
 	tag_at(&p, p.seq);
 	cr_expect_eq(received(), 1 + room);
 	cr_expect_eq(f.lnx->ooo_bytes, LNX_SEQ_OOO_BYTES);
-	/* And the rest, which its sender has still. */
+	/* Then the rest, which its sender retransmits. */
 	for (uint32_t i = n; i > room; i--)
 		tag_at(&p, p.seq + i);
 	fake_passes(&f, 4);
@@ -243,7 +243,7 @@ BOTH(early_frames_of_one_peer)
 	fake_close(&f);
 }
 
-BOTH(early_frames_of_all)
+BOTH(ooo_frames_of_all)
 {
 	enum { PEERS = 40 };
 	static struct fake_peer s[PEERS];
@@ -264,7 +264,7 @@ BOTH(early_frames_of_all)
 	cr_expect_gt(f.lnx->stats.reorders, 8);
 	cr_expect_eq(f.lnx->stats.reorders + f.lnx->stats.ooo_drops,
 		     4 * PEERS);
-	/* Nobody is shut out: in order, all get on. */
+	/* No peer is locked out: with frames in order all of them advance. */
 	for (unsigned i = 0; i < PEERS; i++)
 		for (uint32_t k = 0; k < 5; k++)
 			tag_at(&s[i], s[i].seq + k);
@@ -275,8 +275,8 @@ BOTH(early_frames_of_all)
 	fake_close(&f);
 }
 
-/* A closing endpoint gives back what it still keeps. */
-BOTH(early_frames_at_close)
+/* Closing an endpoint frees the frames that it still keeps. */
+BOTH(ooo_frames_at_close)
 {
 	open_met(kind);
 	for (uint32_t i = 1; i <= 20; i++)
@@ -286,10 +286,10 @@ BOTH(early_frames_at_close)
 	fake_close(&f);
 }
 
-/* ---- what an idle network may cost shared memory ---- */
+/* ---- what an idle network costs shared memory ---- */
 
-/* How often the network rail is polled in so many passes; each takes so long, and some
- * message goes over shared memory in every so many of them (0: none). */
+/* How often the network rail is polled in so many passes of pass_ns each, with
+ * a message over shared memory in every message_every-th of them (0: none). */
 static unsigned polls_of(uint64_t poll_idle, unsigned passes, uint64_t pass_ns,
 			 unsigned message_every)
 {
@@ -301,7 +301,7 @@ static unsigned polls_of(uint64_t poll_idle, unsigned passes, uint64_t pass_ns,
 	fake_conf.poll_idle = poll_idle;
 	fake_open(&f, &opt);
 	lnx_lock(&f.lnx->lock);
-	/* What opening made hot cools down. */
+	/* Use up the poll credits from opening. */
 	for (i = 0; i < fake_conf.poll_hot + 2; i++)
 		lnx_ep_progress(f.lnx);
 	before = f.core[1]->npolls;
@@ -331,17 +331,17 @@ Test(limits, idle_rails_are_polled_now_and_then)
 			     (unsigned long)row[i].asked);
 }
 
-/* Where messages go over shared memory it is time that counts; but not for who asked
- * for every pass, nor longer than there are such messages. */
+/* While messages go over shared memory, idle rails are polled by time: but not
+ * if every pass was requested, and only as long as there are such messages. */
 Test(limits, busy_shared_memory_has_idle_rails_polled_less)
 {
 	unsigned n = polls_of(64, 100000, 100, 4);
 
-	/* The clock of tests moves a little whenever somebody looks at it. */
+	/* The test clock advances a little with each reading. */
 	cr_expect(n >= 150 && n <= 250, "%u polls in 10 ms", n);
 	cr_expect_eq(polls_of(64, 6400, 100, 0), 100);
 	cr_expect_geq(polls_of(64, 6400, 100, 128), 50,
-		      "one in a while, so that every second look finds none");
+		      "so few that every second check finds none");
 	cr_expect_eq(polls_of(64, 6400, 1000, 4), 100, "slow passes");
 	cr_expect_eq(polls_of(1, 1000, 100, 1), 1000);
 }

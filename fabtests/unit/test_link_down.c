@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Links that go down, where the system says so or the peer: of interfaces and of RDMA
- * devices, also while nobody calls.
+ * Links that go down, as reported by the system or by the peer: of interfaces
+ * and of RDMA devices, also while the application makes no call.
  */
 #include <criterion/criterion.h>
 #include <string.h>
@@ -16,7 +16,7 @@
 
 /* ---- links ---- */
 
-/* It needs no asking, and the peer hears of it. */
+/* No probe is needed, and the peer is told with a RAIL frame. */
 BOTH(link_goes_down)
 {
 	struct side *s = &side[0];
@@ -29,7 +29,7 @@ BOTH(link_goes_down)
 	for (i = 0; i < 5; i++)
 		send1(s, 200);
 	link_is(0, false);
-	cr_expect(left(s, 0));
+	cr_expect(is_down(s, 0));
 	step();
 	cr_expect_eq(s->nprobe[1], 0u);
 	for (i = 0; i < 5; i++)
@@ -44,11 +44,11 @@ BOTH(link_goes_down)
 	run_ms(1);
 	cr_expect_eq(s->nrail, 2u);
 	cr_expect_eq(s->rail.data, 1u);
-	RUN_UNTIL(!left(s, 0), 5000);
+	RUN_UNTIL(!is_down(s, 0), 5000);
 	close_clean();
 }
 
-/* So it does if no core takes that at once. */
+/* The same if no core accepts that frame at once. */
 BOTH(link_goes_down_and_cores_are_busy)
 {
 	struct side *s = &side[0];
@@ -69,11 +69,11 @@ BOTH(link_goes_down_and_cores_are_busy)
 	link_is(0, true);
 	RUN_UNTIL(s->nrail == 2, 100);
 	cr_expect_eq(s->rail.data, 1u);
-	RUN_UNTIL(!left(s, 0), 5000);
+	RUN_UNTIL(!is_down(s, 0), 5000);
 	close_clean();
 }
 
-/* Even so, what it was to read ends. */
+/* Reads over that rail end all the same. */
 BOTH(reads_of_a_link_that_goes_down)
 {
 	struct side *s = &side[0];
@@ -84,18 +84,18 @@ BOTH(reads_of_a_link_that_goes_down)
 	link_is(0, false);
 	RUN_UNTIL(o->ncomp, 3000);
 	cr_expect(!f.core[0]->enabled);
-	cr_expect(left(s, 0));
+	cr_expect(is_down(s, 0));
 	run_ms(5000);
 	cr_expect(!f.core[0]->enabled);
-	cr_expect(left(s, 0));
+	cr_expect(is_down(s, 0));
 	heal(0);
 	link_is(0, true);
-	RUN_UNTIL(!left(s, 0), 5000);
+	RUN_UNTIL(!is_down(s, 0), 5000);
 	cr_expect_eq(f.core[0]->nopen, 2u);
 	close_clean();
 }
 
-/* The same at the peer's. */
+/* The same for a link of the peer. */
 BOTH(link_of_the_peer)
 {
 	struct side *s = &side[0];
@@ -110,19 +110,19 @@ BOTH(link_of_the_peer)
 		send1(s, 200);
 	from(s, 1, 0, h, NULL, 0);
 	fake_pass(&f);
-	cr_expect(left(s, 0));
-	cr_expect(!left(&side[1], 0));
+	cr_expect(is_down(s, 0));
+	cr_expect(!is_down(&side[1], 0));
 	step();
 	for (i = 0; i < 5; i++)
 		cr_expect_eq(s->seen[seq + i], 1u);
 	heal(0);
 	h.data = 1;
 	from(s, 1, 0, h, NULL, 0);
-	RUN_UNTIL(!left(s, 0), 5000);
+	RUN_UNTIL(!is_down(s, 0), 5000);
 	close_clean();
 }
 
-/* It said so over a connection that was lost: what answers is used again. */
+/* The notice that it is up again was lost: the path is used again when it answers. */
 BOTH(link_of_the_peer_is_up_unannounced)
 {
 	struct side *s = &side[0];
@@ -133,28 +133,28 @@ BOTH(link_of_the_peer_is_up_unannounced)
 	black_hole(0);
 	from(s, 1, 0, h, NULL, 0);
 	fake_pass(&f);
-	cr_expect(left(s, 0));
-	/* As long as it is not, it stays left. */
+	cr_expect(is_down(s, 0));
+	/* While it does not answer it stays DOWN. */
 	for (i = 0; i < 5; i++) {
 		send1(s, 200);
 		run_ms(1000);
-		cr_expect(left(s, 0));
+		cr_expect(is_down(s, 0));
 	}
 	heal(0);
-	RUN_UNTIL(!left(s, 0), 5000);
-	/* Said again, it counts again. */
+	RUN_UNTIL(!is_down(s, 0), 5000);
+	/* A second notice is used as well. */
 	black_hole(0);
 	from(s, 1, 0, h, NULL, 0);
 	fake_pass(&f);
-	cr_expect(left(s, 0));
+	cr_expect(is_down(s, 0));
 	heal(0);
 	h.data = 1;
 	from(s, 1, 0, h, NULL, 0);
-	RUN_UNTIL(!left(s, 0), 5000);
+	RUN_UNTIL(!is_down(s, 0), 5000);
 	close_clean();
 }
 
-/* Rails that it has not; down twice; up without having been down. */
+/* Notices of rails that do not exist; down twice; up without having been down. */
 BOTH(hostile_notices)
 {
 	static const uint64_t odd[] = {
@@ -176,7 +176,7 @@ BOTH(hostile_notices)
 	     .data = 1 }, NULL, 0);
 	run_ms(1);
 	cr_expect_eq(f.lnx->stats.paths_down, 0u);
-	/* Those that it has: all of them, down for good, as it says. */
+	/* Notices for all existing rails: all are down for good, as reported. */
 	for (k = 0; k < 4; k++)
 		from(s, k & 1, 7, (struct lnx_hdr) { .kind = LNX_KIND_RAIL,
 		     .tag = k & 1 }, NULL, 0);
@@ -187,7 +187,7 @@ BOTH(hostile_notices)
 	close_clean();
 }
 
-/* ---- nobody calls: the application sleeps, or computes ---- */
+/* ---- no call is made: the application sleeps, or computes ---- */
 
 static struct lnx_netwatch *watch_links(void)
 {
@@ -204,13 +204,13 @@ static struct lnx_netwatch *watch_links(void)
 	}
 	while (lnx_netwatch_next(w, &ev) == 1)
 		;
-	/* This host's own are of no interest. */
+	/* Do not watch this host's own links. */
 	lnx_links_close(f.lnx);
 	f.lnx->netwatch = w;
 	return w;
 }
 
-/* Nothing is due, and who is about to sleep hears of it. */
+/* Nothing is due; the event is handled before a sleep. */
 BOTH(link_goes_down_before_a_sleep)
 {
 	struct side *s = &side[0];
@@ -223,15 +223,15 @@ BOTH(link_goes_down_before_a_sleep)
 	black_hole(0);
 	fake_watch_link(w, 10, "a", false);
 	lnx_ep_look(f.lnx, false);
-	cr_expect(left(s, 0));
+	cr_expect(is_down(s, 0));
 	world();
 	cr_expect_eq(s->nrail, 1u);
 	cr_expect_eq(s->rail.data, 0u);
-	/* Nobody looks after the path but who calls. */
+	/* Only calls work on the path, so there must be some. */
 	cr_expect(lnx_ep_look(f.lnx, false));
 	heal(0);
 	fake_watch_link(w, 10, "a", true);
-	RUN_UNTIL(!left(s, 0), 5000);
+	RUN_UNTIL(!is_down(s, 0), 5000);
 	close_clean();
 }
 
@@ -285,7 +285,7 @@ static void add_device(unsigned rail)
 	f.lnx->rail[rail]->devwatch = &device.base;
 }
 
-/* Its interface looks as good as ever. */
+/* Its interface still looks up. */
 BOTH(port_of_a_device_goes_down)
 {
 	struct side *s = &side[0];
@@ -295,20 +295,20 @@ BOTH(port_of_a_device_goes_down)
 	watch_links();
 	add_device(0);
 	lnx_ep_look(f.lnx, false);
-	cr_expect(!left(s, 0));
+	cr_expect(!is_down(s, 0));
 	black_hole(0);
 	device.up = false;
 	device.events = 1;
 	lnx_ep_look(f.lnx, false);
-	cr_expect(left(s, 0));
-	cr_expect(!left(s, 1));
+	cr_expect(is_down(s, 0));
+	cr_expect(!is_down(s, 1));
 	world();
-	cr_expect_eq(s->nrail, 1u, "the peer is told");
+	cr_expect_eq(s->nrail, 1u, "the peer gets a notice");
 	cr_expect_eq(s->rail.data, 0u);
 	heal(0);
 	device.up = true;
 	device.events = 1;
-	RUN_UNTIL(!left(s, 0), 5000);
+	RUN_UNTIL(!is_down(s, 0), 5000);
 	close_clean();
 }
 
@@ -325,10 +325,10 @@ BOTH(device_is_taken_away)
 	device.taken_away = true;
 	device.events = 1;
 	lnx_ep_look(f.lnx, false);
-	cr_expect(left(s, 0));
+	cr_expect(is_down(s, 0));
 	cr_expect(f.lnx->rail[0]->devgone, "it is not polled any more");
 	heal(0);
-	/* An interface may be there, without what the rail stands on. */
+	/* The interface may still exist, without the device below the rail. */
 	fake_watch_link(w, 10, "a", true);
 	lnx_ep_look(f.lnx, false);
 	cr_expect(f.lnx->rail[0]->link_down);
@@ -336,7 +336,7 @@ BOTH(device_is_taken_away)
 	close_clean();
 }
 
-/* Who only receives owes nothing, and is the one who knows. */
+/* A receiver has no ack pending, and is the only one that knows of the link. */
 BOTH(link_goes_down_where_messages_come_in)
 {
 	struct side *s = &side[0];
@@ -356,11 +356,11 @@ BOTH(link_goes_down_where_messages_come_in)
 	cr_expect_eq(s->rail.data, 0u);
 	heal(0);
 	fake_watch_link(w, 10, "a", true);
-	RUN_UNTIL(!left(s, 0), 5000);
+	RUN_UNTIL(!is_down(s, 0), 5000);
 	close_clean();
 }
 
-/* Even if he has never said anything himself. */
+/* Also if it has never sent anything itself. */
 BOTH(link_goes_down_of_a_receiver)
 {
 	struct side *s = &side[0];
@@ -379,11 +379,11 @@ BOTH(link_goes_down_of_a_receiver)
 	cr_expect_eq(s->rail.data, 0u);
 	heal(0);
 	link_is(0, true);
-	RUN_UNTIL(!left(s, 0), 5000);
+	RUN_UNTIL(!is_down(s, 0), 5000);
 	close_now();
 }
 
-/* Both that a link goes down and what is to be done later wake the helper thread. */
+/* A link that goes down, and work that is due later, both wake the helper thread. */
 BOTH(link_goes_down_between_calls)
 {
 	struct side *s = &side[0];
@@ -402,13 +402,13 @@ BOTH(link_goes_down_between_calls)
 	for (i = 0; i < 20000 && !is; i++) {
 		usleep(1000);
 		lnx_lock(&f.lnx->lock);
-		is = left(s, 0);
+		is = is_down(s, 0);
 		lnx_unlock(&f.lnx->lock);
 	}
 	cr_assert(is);
 	/* So the application may sleep. */
 	cr_expect(!lnx_ep_look(f.lnx, false));
-	/* Time goes on for it, as far as it looks. */
+	/* The helper thread still works as time passes. */
 	heal(0);
 	fake_watch_link(w, 10, "a", true);
 	for (i = 0; i < 20000 && is; i++) {
@@ -416,7 +416,7 @@ BOTH(link_goes_down_between_calls)
 		lnx_lock(&f.lnx->lock);
 		fake_now_ns += LNX_NS_PER_MS;
 		world();
-		is = left(s, 0);
+		is = is_down(s, 0);
 		lnx_unlock(&f.lnx->lock);
 	}
 	cr_assert(!is);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The text of links (FI_LNX_PROV_LINKS): canonical form, errors, limits. */
 #include <criterion/criterion.h>
 #include <ctype.h>
 #include <errno.h>
@@ -41,7 +42,7 @@ static const char *canonical(const struct lnx_links *l)
 	return buf;
 }
 
-/* What is true of any text, and most of all of a bad one. */
+/* What is true of any text, valid or not. */
 static int check(const char *text)
 {
 	size_t len = strlen(text);
@@ -108,15 +109,15 @@ Test(links, good_text_and_its_canonical_spelling)
 		/* domain names may hold what provider names may not */
 		{ "tcp:a@b/c=d-e.f;g", "tcp:a@b/c=d-e.f;g" },
 		{ "verbs:mlx5_0-dgram", "verbs;ofi_rxm:mlx5_0-dgram" },
-		/* the same link twice is odd, and not wrong */
+		/* the same link twice is unusual, and not wrong */
 		{ "shm|shm", "shm|shm" },
-		/* the old spelling of a domain */
+		/* the old form of a domain */
 		{ "shm+cxi:lnx", "shm+cxi" },
 		{ "cxi:lnx", "cxi" },
 		{ "shm+cxi : lnx ", "shm+cxi" },
 		{ "shm+cxi:cxi0,cxi1:lnx", "shm+cxi:cxi0,cxi1" },
 		{ "shm+cxi:lnx|shm+tcp:lnx", "shm+cxi|shm+tcp" },
-		/* ... and domains that are only called so */
+		/* ... and domains whose names only resemble it */
 		{ "shm+tcp:lnx0", "shm+tcp:lnx0" },
 		{ "shm+tcp:eth0,lnx", "shm+tcp:eth0,lnx" },
 		{ "shm+tcp:lnx,eth0", "shm+tcp:lnx,eth0" },
@@ -243,7 +244,7 @@ Test(links, bad_text_where_and_why)
 	cr_expect_eq(at, 0);
 }
 
-/* n times the word with a number for each %d, joined by sep. */
+/* The word n times, each %d in it replaced by a number, joined by sep. */
 static char *many(const char *head, const char *word, char sep, int n)
 {
 	char *text = malloc(strlen(head) + (strlen(word) + 12) * (size_t)n + 1);
@@ -321,7 +322,7 @@ Test(links, link_text_at_its_limit)
 		n = sprintf(text, "shm|tcp:");
 		for (i = 0; i < 9; i++)
 			n += sprintf(text + n, "%050d,", i);
-		/* without the link before it the text shall have want bytes */
+		/* without the link before it the text has `want` bytes */
 		sprintf(text + n, "%0*d", want - (n - 4), 99);
 		cr_expect_eq(check(text), want < LNX_LINK_TEXT_MAX ? 0 :
 			     -EINVAL, "%d: %s", want, why);
@@ -466,7 +467,7 @@ static char *word(char *p, const char *letters, int len, int unique)
 	return p + sprintf(p, "q%d", unique);	/* q: in no letters */
 }
 
-/* A random link text beside the canonical text it must come to. */
+/* A random link text, and the canonical text that it must give. */
 Test(links, random_text_keeps_its_meaning)
 {
 	static const char plain[] = "abcXYZ019_-.";
@@ -521,7 +522,7 @@ Test(links, random_text_keeps_its_meaning)
 	}
 }
 
-/* Text made of the grammar's own letters, mostly wrong. */
+/* Text made of the grammar's characters, mostly wrong. */
 Test(links, random_letters)
 {
 	static const char letters[] = ":,+|; lnxa\ttcp";

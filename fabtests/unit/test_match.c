@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The matcher: order, wildcards, tables and shapes, cancel, claim, lack of memory. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@ static struct lnx_match m;
 static bool starve;
 static unsigned int allocs;
 
-/* In front of the matcher's own. */
+/* Replaces the matcher's own. */
 void *lnx_mtab_alloc(size_t bytes)
 {
 	allocs++;
@@ -234,7 +235,7 @@ static void check_set_src(const int order[3])
 {
 	struct lnx_munex u[5];
 
-	/* The shape is there before, or is new to all of them after. */
+	/* The shape exists before, or is new to all of them after. */
 	store(&u[0], LNX_ANY_SRC, 7);
 	store(&u[1], 1, 7);
 	store(&u[2], LNX_ANY_SRC, 7);
@@ -295,7 +296,7 @@ Test(match, more_shapes_than_tables_keep_the_order)
 	struct lnx_mrecv r[2 * N];
 	struct lnx_munex u[2];
 
-	/* Each ignores another bit; all match. */
+	/* Each ignores a different bit; all match. */
 	for (int i = 0; i < 2 * N; i++)
 		post(&r[i], 1, 0, 1ULL << i % N);
 	cr_assert_eq(lnx_match_nposted(&m), 2 * N);
@@ -314,14 +315,14 @@ Test(match, more_shapes_than_tables_keep_the_order)
 	}
 	cr_assert_eq(lnx_match_nposted(&m), 0);
 	takes(1, 0, NULL);
-	/* And a claim of yet another shape. */
+	/* And a claim of one more shape. */
 	store(&u[0], 1, 0);
 	store(&u[1], 1, 1ULL << 40);
 	claims(1, 1ULL << 41, 1ULL << 41 | 1ULL << 40, &u[0]);
 	claims(1, 1ULL << 41, 1ULL << 41 | 1ULL << 40, &u[1]);
 }
 
-/* So many receives that further ones go to the tables. */
+/* As many receives as the list holds, so that further ones go to the tables. */
 static void fill_few(struct lnx_mrecv r[LNX_MATCH_FEW])
 {
 	for (int i = 0; i < LNX_MATCH_FEW; i++)
@@ -336,7 +337,7 @@ Test(match, the_first_few_share_the_ordered_list)
 	post(&r[0], 1, 5, 0);
 	post(&r[1], LNX_ANY_SRC, 0, UINT64_MAX);
 	cr_assert_neq(r[0].shape, LNX_MATCH_SHAPES);
-	/* A place in the list is free again, but not in the order. */
+	/* A slot of the list is free again, but using it would break the order. */
 	takes(77, 77, &few[0]);
 	post(&r[2], 1, 5, 0);
 	takes(1, 5, &r[0]);
@@ -379,7 +380,7 @@ Test(match, an_idle_shape_gives_way)
 	lnx_match_unpost(&m, &r[3]);
 	post(&r[i], 1, 0, 1ULL << i);
 	cr_assert_eq(r[i].shape, r[3].shape);
-	/* Its predecessor is now the odd one. */
+	/* Its predecessor has no shape now. */
 	post(&r[3], 1, 0, 1ULL << 3);
 	cr_assert_eq(r[3].shape, LNX_MATCH_SHAPES);
 	takes(1, 1ULL << i, &r[i]);
@@ -399,7 +400,7 @@ Test(match, a_shape_gives_way_when_scans_cost_more)
 	}
 	for (i = 0; i < 1000; i++)
 		store(&u[i], 1, (uint64_t)i << 20);
-	/* The first scans and finds nothing: 1000 entries. */
+	/* The first search scans 1000 entries and finds nothing. */
 	cr_assert_null(lnx_match_peek(&m, 2, 0, 1ULL << 60));
 	cr_assert_eq(m.scanned, 1000);
 	got = lnx_match_peek(&m, 1, 999 << 20, 1ULL << 60);
@@ -422,7 +423,7 @@ Test(match, growing_keeps_everything)
 	for (uint64_t i = 0; i < MANY; i++) {
 		post(&r[i], i % 7, i, 0);
 		store(&u[i], i % 5, i * 64);
-		/* In the middle of moving, too. */
+		/* Also while entries are being moved. */
 		cr_assert_eq(lnx_match_find(&m, i / 2 % 7, i / 2), &r[i / 2]);
 	}
 	cr_assert_gt(lnx_mtab_lines(m.shape[0].posted.shift), MANY / 8);
@@ -455,7 +456,7 @@ Test(match, many_of_one_key_stay_one_entry_of_the_table)
 	free(r);
 }
 
-/* How many of n keys, src and tag that far apart, found their line full. */
+/* How many of n keys, with src and tag in these steps, found their line full. */
 static size_t chained(struct lnx_mrecv *r, size_t n, uint64_t src, uint64_t tag)
 {
 	size_t i, num = 0;
@@ -469,8 +470,8 @@ static size_t chained(struct lnx_mrecv *r, size_t n, uint64_t src, uint64_t tag)
 	return num;
 }
 
-/* Usual families of keys must not pile up in few lines.  The table is as full
- * as it gets; random keys give 2 %, some families up to 10 %. */
+/* Common families of keys must not crowd into few lines.  The table is as full
+ * as it can get; random keys give 2 %, some families up to 10 %. */
 Test(match, keys_at_equal_distances_spread)
 {
 	enum { N = 4096 };
@@ -509,7 +510,7 @@ Test(match, keys_of_one_line_are_all_found)
 		tag[i] = t;
 		post(&r[i], 1, t, 0);
 	}
-	/* Holes in the line and in the chain behind it. */
+	/* Holes in the line and in the chain after it. */
 	for (int i = 0; i < N; i += 3)
 		lnx_match_unpost(&m, &r[i]);
 	for (int i = 0; i < N; i++)
@@ -534,10 +535,10 @@ Test(match, no_memory_to_grow)
 	for (i = 0; i < N / 2; i++)
 		post(&r[i], 1, i, 0);
 	cr_assert_gt(allocs, before);
-	cr_assert_lt(allocs, before + 100, "asks at every post");
+	cr_assert_lt(allocs, before + 100, "allocates at every post");
 	for (i = 0; i < N / 2; i++)
 		cr_assert_eq(lnx_match_find(&m, 1, i), &r[i]);
-	/* It is back: the table catches up. */
+	/* Memory is available again: the table catches up. */
 	starve = false;
 	for (; i < N; i++)
 		post(&r[i], 1, i, 0);

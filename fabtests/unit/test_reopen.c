@@ -41,7 +41,7 @@ static void reopen_fails(enum lnx_rail_kind kind, uint32_t *script,
 	*(uint32_t *)((char *)f.core[0] + (uintptr_t)script) = 0;
 	heal(0);
 	f.core[0]->hold_reads = false;
-	RUN_UNTIL(!left(s, 0), 5000);
+	RUN_UNTIL(!is_down(s, 0), 5000);
 	cr_expect(f.core[0]->enabled);
 	close_clean();
 }
@@ -132,7 +132,7 @@ BOTH(none_while_closed)
 	RUN_UNTIL(f.core[0]->enabled, 3000);
 	send1(&side[1], 100);
 	RUN_UNTIL(all_there_of(&side[1]), 1000);
-	cr_expect_eq(port_told(&side[1], 0), OLD_PORT + 1);
+	cr_expect_eq(port_known(&side[1], 0), OLD_PORT + 1);
 	close_now();
 }
 
@@ -203,7 +203,7 @@ static void several_peers(enum lnx_rail_kind kind, bool flush)
 	fake_finish_all(f.core[0]);
 	RUN_UNTIL(o->ncomp && all_there(), 3000);
 	for (i = 0; i < 3; i++)
-		cr_expect_eq(port_told(&side[i], 0), OLD_PORT + 1);
+		cr_expect_eq(port_known(&side[i], 0), OLD_PORT + 1);
 	close_clean();
 }
 
@@ -387,7 +387,7 @@ static void close_in(enum lnx_rail_kind kind, unsigned state, bool flush)
 	send1(&side[1], 8000);
 	receive(&side[1], 8);
 	if (state >= 2)
-		RUN_UNTIL(left(s, 0), 5000);
+		RUN_UNTIL(is_down(s, 0), 5000);
 	if (state >= 4) {
 		f.core[0]->ep_fails = state >= 6 ? FAKE_ALWAYS : 0;
 		RUN_UNTIL(f.core[0]->enabled == (state < 6) &&
@@ -423,7 +423,7 @@ BOTH(cancel)
 	open_met(kind, 2, 1);
 	o = force_reopen(s);
 	c = receive(s, 8);
-	RUN_UNTIL(left(s, 0), 5000);
+	RUN_UNTIL(is_down(s, 0), 5000);
 	/* The one is on its way, and cannot be taken back; the other can. */
 	fi_cancel(&f.ep->fid, o);
 	fi_cancel(&f.ep->fid, c);
@@ -445,7 +445,7 @@ static void reader_of_one_that_goes(enum lnx_rail_kind kind, bool bye)
 
 	open_met(kind, 2, 1);
 	o = force_reopen(s);
-	RUN_UNTIL(left(s, 0), 5000);
+	RUN_UNTIL(is_down(s, 0), 5000);
 	if (bye) {
 		from(s, 1, s->p.seq, (struct lnx_hdr) { .kind = LNX_KIND_BYE },
 		     NULL, 0);

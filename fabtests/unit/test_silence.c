@@ -30,9 +30,9 @@ BOTH(silent_path_is_left)
 		run_ms(1);
 	cr_assert_eq(s->nprobe[1], 1u);
 	cr_expect_eq(s->nprobe[0], 0u);
-	RUN_UNTIL(left(s, 0), 100);
+	RUN_UNTIL(is_down(s, 0), 100);
 	cr_expect_eq(f.lnx->stats.paths_down, 1u);
-	cr_expect(!left(s, 1));
+	cr_expect(!is_down(s, 1));
 	run_ms(10);
 	cr_expect_eq(s->nseen[1], 5u);
 	for (i = 0; i < 5; i++) {
@@ -68,7 +68,7 @@ BOTH(stale_report)
 	for (i = 0; i < 60 && !s->nprobe[1]; i++)
 		run_ms(1);
 	cr_assert_eq(s->nprobe[1], 1u);
-	RUN_UNTIL(left(s, 0), 30);
+	RUN_UNTIL(is_down(s, 0), 30);
 	cr_expect_eq(s->nprobe[1], 2u);
 	close_clean();
 }
@@ -240,11 +240,11 @@ BOTH(path_that_answers_is_used_again)
 	unsigned i;
 
 	open_met(kind, 2, 1);
-	leave0();
+	path0_down();
 	run_ms(50);
 	cr_expect_eq(s->nprobe[0], 0u);
 	heal(0);
-	RUN_UNTIL(!left(s, 0), 5000);
+	RUN_UNTIL(!is_down(s, 0), 5000);
 	cr_expect_gt(s->nprobe[0], 0u);
 	cr_expect_eq(f.lnx->stats.paths_restored, 1u);
 	memset(s->nseen, 0, sizeof(s->nseen));
@@ -263,7 +263,7 @@ BOTH(wrong_answers)
 	unsigned i, k;
 
 	open_met(kind, 3, 1);
-	leave0();
+	path0_down();
 	s->no_pongs = true;
 	heal(0);
 	for (i = 0; i < 5; i++) {
@@ -284,10 +284,10 @@ BOTH(wrong_answers)
 		pong(s, 0, 1, last | 1ull << 32);
 		pong(s, 0, 1ull << 32 | 1, last);
 		fake_passes(&f, 3);
-		cr_expect(left(s, 0));
+		cr_expect(is_down(s, 0));
 	}
 	pong(s, 0, 1, last);
-	RUN_UNTIL(!left(s, 0), 5000);
+	RUN_UNTIL(!is_down(s, 0), 5000);
 	close_clean();
 }
 
@@ -322,11 +322,11 @@ BOTH(hostile_values)
 		cr_expect_eq(f.lnx->stats.paths_down, r);
 		cr_expect_eq(f.lnx->stats.paths_restored, 0u);
 		if (!r) {
-			leave0();
+			path0_down();
 			s->no_pongs = true;
 		}
 	}
-	cr_expect(left(s, 0));
+	cr_expect(is_down(s, 0));
 	close_clean();
 }
 
