@@ -45,7 +45,7 @@ static unsigned seen_more(const struct side *s, unsigned rail, unsigned n)
 BOTH(rail_is_set_to_0)
 {
 	struct side *s = &side[0];
-	unsigned told;
+	unsigned announced;
 
 	open_met(kind, 2, 2);
 	cr_expect_eq(seen_more(s, 0, 5), 5u);
@@ -59,10 +59,10 @@ BOTH(rail_is_set_to_0)
 	cr_expect_eq(s->rail.tag, 0u);
 	cr_expect_eq(s->rail.data, (uint64_t)LNX_WIRE_RAIL_DRAIN);
 	cr_expect_eq(seen_more(s, 0, 20), 0u);
-	told = s->nrail;
+	announced = s->nrail;
 	run_ms(5000);
 	cr_expect(is_down(s, 0));
-	cr_expect_geq(s->nrail - told, 10u);
+	cr_expect_geq(s->nrail - announced, 10u);
 	cr_expect_eq(s->nprobe[0], 0u);
 	cr_expect_eq(f.lnx->stats.reopened, 0u);
 	/* Not before the path answers. */
@@ -77,9 +77,9 @@ BOTH(rail_is_set_to_0)
 	ask("health list");
 	cr_expect(!strstr(reply, "by-hand"), "%s", reply);
 	run_ms(1000);
-	told = s->nrail;
+	announced = s->nrail;
 	run_ms(2000);
-	cr_expect_eq(s->nrail, told);
+	cr_expect_eq(s->nrail, announced);
 	close_clean();
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Several paths to a peer, on scripted cores: a rail each.  The test is the peer, at
- * whose end frames of one path stay in order and those of different paths need not.
+ * Several paths to a peer, on scripted cores, one rail each.  The test is the
+ * peer: it gets the frames of one path in order, those of different paths in
+ * any order.
  */
 #include <criterion/criterion.h>
 #include <fcntl.h>
@@ -21,7 +22,7 @@
 #define BODY	4096u
 #define FRAME	(BODY + HDR)
 #define SPILL	LNX_PATH_INFLIGHT_FIRST	/* of a path whose speed is not known */
-#define MANY	4096u			/* numbers of frames, and more than any */
+#define MANY	4096u			/* more frames than any test sends */
 #define KEY	0x4b4559ull
 #define BASE	0x1000000ull		/* of the peer's memory */
 #define LARGE	(4ul << 20)
@@ -32,14 +33,15 @@ static unsigned nrail;
 static char a, b, c;			/* contexts */
 static uint8_t buf[LARGE], buf2[LARGE], mem[LARGE];
 
-/* What the peer has of us. */
+/* What the peer has received of us. */
 static unsigned seen[MANY];		/* times, by number */
 static uint64_t tags[MANY];
-static unsigned nseen[FAKE_RAILS];	/* sequenced, by rail */
+static unsigned nseen[FAKE_RAILS];	/* sequenced frames, by rail */
 static unsigned nacks[FAKE_RAILS];
-static uint64_t bytes[LNX_WIRE_PATHS];	/* of those, by path */
-static uint32_t acked;			/* of what the peer sent */
-static uint64_t told[LNX_WIRE_PATHS];	/* by its ACKs, of what the peer sent */
+static uint64_t bytes[LNX_WIRE_PATHS];	/* their bytes, by path */
+static uint32_t acked;			/* the last of the peer's frames that we
+					 * acknowledged */
+static uint64_t reported[LNX_WIRE_PATHS];	/* the peer's bytes that our ACKs report */
 
 #define BOTH(name)							\
 	static void name(enum lnx_rail_kind kind);			\
@@ -83,9 +85,9 @@ static void look_at(unsigned rail, const struct fake_sent *s)
 		cr_assert(s->h.tag <= LNX_WIRE_PATHS &&
 			  s->h.len <= LNX_WIRE_PATHS);
 		if (s->h.tag)
-			told[s->h.tag - 1] = s->h.data;
+			reported[s->h.tag - 1] = s->h.data;
 		if (s->h.len)
-			told[s->h.len - 1] = s->h.key;
+			reported[s->h.len - 1] = s->h.key;
 	}
 	if (!lnx_kind_sequenced(s->h.kind))
 		return;
@@ -96,7 +98,7 @@ static void look_at(unsigned rail, const struct fake_sent *s)
 	bytes[rail] += s->len;
 }
 
-/* Up to max frames that left on rail arrive; how many did. */
+/* Up to max frames that left on rail arrive at the peer; returns how many. */
 static unsigned receive(unsigned rail, unsigned max)
 {
 	struct fake_sent *s;
@@ -127,7 +129,7 @@ static struct lnx_hdr report(unsigned one, uint64_t got, unsigned two,
 				  .data = got, .len = two, .key = got2 };
 }
 
-/* What it has, and over which paths. */
+/* The peer acknowledges what it has, by path. */
 static void ack(void)
 {
 	unsigned i;
@@ -137,7 +139,7 @@ static void ack(void)
 					  2 + i, bytes[i + 1]), NULL, 0);
 }
 
-/* Until nothing is left to be acknowledged. */
+/* Run until everything is acknowledged. */
 static void settle(void)
 {
 	unsigned i;
@@ -160,7 +162,7 @@ static ssize_t send1(uint64_t tag, void *context)
 	return fi_tsend(f.ep, buf, BODY, NULL, p.addr, tag, context);
 }
 
-/* Our hello is known to the peer. */
+/* The peer knows our hello. */
 static void introduce(void)
 {
 	cr_assert_eq(send1(1000, &a), 0);
@@ -198,7 +200,7 @@ static void tag_from(unsigned path, uint32_t seq, uint64_t tag)
 					   .len = 8 }, &tag, 8);
 }
 
-/* An RTS of len bytes of mem with keys for those rails whose bit is set. */
+/* An RTS for len bytes of mem, with keys for the rails whose bit is set. */
 static void rts_from(uint64_t tag, uint64_t op, size_t len, unsigned rails)
 {
 	struct lnx_rts rts = { .op = op, .nseg = 1, .seg_len[0] = len };
@@ -239,7 +241,7 @@ static ssize_t post_recv(void *to, size_t len, void *context)
 	return fi_trecv(f.ep, to, len, NULL, p.addr, 0, ~0ull, context);
 }
 
-/* Nothing is left behind. */
+/* Close; nothing may be left over. */
 static void close_clean(void)
 {
 	const struct lnx_peer *peer = inside();
@@ -292,7 +294,7 @@ BOTH(nothing_is_spread_before_the_peer_knows_us)
 	close_clean();
 }
 
-/* What follows a hello follows it over its path. */
+/* Frames after a hello use its path until it is acknowledged. */
 BOTH(hello_over_another_path)
 {
 	unsigned i;
@@ -308,14 +310,14 @@ BOTH(hello_over_another_path)
 	cr_expect_eq(receive(1, UINT32_MAX), 6u);
 	ack();
 	fake_pass(&f);
-	/* And then back. */
+	/* Then the first path again. */
 	cr_assert_eq(send1(5, &a), 0);
 	fake_comp(&f, &a);
 	cr_expect_eq(receive(0, UINT32_MAX), 1u);
 	close_clean();
 }
 
-/* That path closes behind it: not for ever. */
+/* That path blocks after the hello: others wait for it, but not for ever. */
 BOTH(hello_over_a_path_that_closes)
 {
 	unsigned i;
@@ -339,7 +341,7 @@ BOTH(spill)
 	unsigned i;
 
 	open_introduced(kind, 2);
-	/* The first path, until more than that is on its way. */
+	/* The first path, until more than the in-flight limit is on its way. */
 	for (i = 0; i < SPILL / FRAME + 1; i++) {
 		cr_assert_eq(send1(i, &a), 0);
 		fake_comp(&f, &a);
@@ -349,7 +351,7 @@ BOTH(spill)
 	fake_comp(&f, &a);
 	cr_expect_not_null(f.core[1]->sent);
 	cr_expect_eq(receive(0, UINT32_MAX), SPILL / FRAME + 1);
-	/* The peer has those, but for the first as it says. */
+	/* The peer has those, except the first by its ack. */
 	p.got -= 1;
 	ack();
 	fake_pass(&f);
@@ -361,7 +363,7 @@ BOTH(spill)
 	close_clean();
 }
 
-/* More on one than on the other: the other. */
+/* More is on one path than on the other: the other one is used. */
 BOTH(four_paths)
 {
 	unsigned i;
@@ -395,8 +397,9 @@ Test(multipath, one_at_most)
 }
 
 /*
- * What was acknowledged by the way was not reported.  A report that comes later has
- * it, and must not be taken for what is on the way now.
+ * An ack that comes with a data frame acknowledges without reporting bytes.  A
+ * later report counts these bytes, and they must not be taken for those now on
+ * the way.
  */
 BOTH(reports_of_what_is_known)
 {
@@ -420,7 +423,7 @@ BOTH(reports_of_what_is_known)
 		fake_comp(&f, &a);
 	}
 	cr_assert_eq(lnx_path_in_flight(inside(), path), 8 * FRAME);
-	receive(0, 1);			/* an ACK of ours may be among them */
+	receive(0, 1);			/* one of the frames may be an ACK of ours */
 	while (f.core[0]->sent && !nseen[0])
 		receive(0, 1);
 	i = 8 - (unsigned)((bytes[0] - path->last_report) / FRAME);
@@ -447,7 +450,7 @@ BOTH(hostile_reports)
 		fake_frame(&f, &p, report((unsigned)odd[i % n], odd[i / n],
 					  (unsigned)odd[(i + 1) % n],
 					  odd[(i * 5 + 3) % n]), NULL, 0);
-		/* As it is on the wire. */
+		/* The ACK as it is on the wire. */
 		fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_ACK,
 			   .tag = odd[i / n], .data = odd[i % n],
 			   .len = odd[(i + 2) % n], .key = odd[i % 7] },
@@ -469,7 +472,7 @@ BOTH(hostile_reports)
 	close_clean();
 }
 
-/* ---- frames: paths that are closed ---- */
+/* ---- sent frames: paths that are closed ---- */
 
 static void one_closed(enum lnx_rail_kind kind, unsigned closed)
 {
@@ -495,7 +498,7 @@ static void one_closed(enum lnx_rail_kind kind, unsigned closed)
 			cr_expect_eq(tags[i], i - 2);
 	}
 	cr_expect_eq(nseen[closed], 0u);
-	/* It opens. */
+	/* The path opens. */
 	f.core[closed]->send_again = 0;
 	fake_after_ms(&f, 100);
 	for (i = 0; i < 100; i++) {
@@ -539,8 +542,9 @@ BOTH(all_closed)
 	close_clean();
 }
 
-/* One is closed for good; the other, for a moment, to what must leave. */
-BOTH(busy_is_not_gone)
+/* One path is closed for good; the other refuses for a moment a frame that must
+ * leave. */
+BOTH(busy_is_not_dead)
 {
 	unsigned i;
 	ssize_t ret;
@@ -556,7 +560,7 @@ BOTH(busy_is_not_gone)
 		ack();
 	}
 	from_hello();
-	f.core[1]->inject_again = 1;	/* of our ACK */
+	f.core[1]->inject_again = 1;	/* refuses our ACK */
 	fake_after_ms(&f, 1);
 	cr_expect_eq(f.core[1]->inject_again, 0u);
 	cr_expect_neq(inside()->path[1].state, LNX_PATH_UP);
@@ -581,7 +585,7 @@ BOTH(core_error)
 	f.core[0]->hold_sends = true;
 	for (i = 0; i < 5; i++)
 		cr_assert_eq(send1(i, &a), 0);
-	/* The connection breaks, and the peer has none of them. */
+	/* The connection breaks, and the peer has received none of them. */
 	f.core[0]->send_again = FAKE_ALWAYS;
 	while (f.core[0]->sent)
 		free(fake_take(f.core[0]));
@@ -600,7 +604,7 @@ BOTH(core_error)
 	close_clean();
 }
 
-/* A path that takes all and sends none is left alone ever longer. */
+/* A path that accepts all frames and sends none is avoided for longer each time. */
 BOTH(path_that_fails_all)
 {
 	unsigned i;
@@ -662,7 +666,8 @@ static void acked_in_inject(bool refuse)
 	close_clean();
 }
 
-/* A core says EAGAIN inside a pass, whose time is older than what is noted then. */
+/* A core returns EAGAIN during a pass, so the noted time is later than that of
+ * the pass. */
 Test(multipath, blocked_just_now_is_not_for_long)
 {
 	struct lnx_peer *peer;
@@ -682,7 +687,7 @@ Test(multipath, blocked_just_now_is_not_for_long)
 	fake_close(&f);
 }
 
-/* A rail that is closed for now does not keep awake who waits. */
+/* A rail that is closed for now must not prevent a sleep. */
 Test(multipath, closed_rail_wants_no_buffers)
 {
 	struct fid_ep *core;
@@ -701,7 +706,7 @@ Test(multipath, closed_rail_wants_no_buffers)
 Test(multipath, acked_in_a_call_that_posts) { acked_in_inject(false); }
 Test(multipath, acked_in_a_call_that_refuses) { acked_in_inject(true); }
 
-/* ---- frames that come ---- */
+/* ---- received frames ---- */
 
 BOTH(out_of_order)
 {
@@ -726,9 +731,10 @@ BOTH(out_of_order)
 	fake_after_ms(&f, 1);
 	receive_all();
 	cr_expect_eq(acked, 11u);
-	cr_expect_eq(told[0], 5 * (HDR + 8) + HDR + LNX_ADDR_BYTES);
-	cr_expect_eq(told[1], 5 * (HDR + 8));
-	/* The other way carries acks, and reports come all the same. */
+	cr_expect_eq(reported[0], 5 * (HDR + 8) + HDR + LNX_ADDR_BYTES);
+	cr_expect_eq(reported[1], 5 * (HDR + 8));
+	/* Data frames in the other direction carry acks; reports are sent all
+	 * the same. */
 	introduce();
 	for (i = 0; i < 4; i++) {
 		tag_from(i & 1, p.seq++, i);
@@ -739,12 +745,12 @@ BOTH(out_of_order)
 	}
 	fake_after_ms(&f, 1);
 	receive_all();
-	cr_expect_eq(told[0], 7 * (HDR + 8) + HDR + LNX_ADDR_BYTES);
-	cr_expect_eq(told[1], 7 * (HDR + 8));
+	cr_expect_eq(reported[0], 7 * (HDR + 8) + HDR + LNX_ADDR_BYTES);
+	cr_expect_eq(reported[1], 7 * (HDR + 8));
 	close_clean();
 }
 
-/* The path for acks does not open: the other one, though nothing is sent. */
+/* The path for acks is blocked: acks use the other path, even if no data is sent. */
 BOTH(acks_take_what_is_open)
 {
 	unsigned i, n;
@@ -766,7 +772,7 @@ BOTH(acks_take_what_is_open)
 	close_clean();
 }
 
-/* It was closed for long, and the other is for a moment. */
+/* One path was blocked for a long time, and the other one refuses for a moment. */
 BOTH(acks_are_not_given_up)
 {
 	unsigned i;
@@ -793,7 +799,7 @@ BOTH(acks_are_not_given_up)
 	close_clean();
 }
 
-/* An ACK that could not leave has told nothing. */
+/* An ACK that was refused has reported nothing. */
 BOTH(acks_that_are_refused)
 {
 	unsigned i;
@@ -811,14 +817,14 @@ BOTH(acks_that_are_refused)
 		fake_after_ms(&f, 5);
 	receive_all();
 	cr_expect_eq(acked, p.seq);
-	cr_expect_eq(told[0], 2 * (HDR + 8) + HDR + LNX_ADDR_BYTES);
-	cr_expect_eq(told[1], 2 * (HDR + 8));
+	cr_expect_eq(reported[0], 2 * (HDR + 8) + HDR + LNX_ADDR_BYTES);
+	cr_expect_eq(reported[1], 2 * (HDR + 8));
 	close_clean();
 }
 
 /* ---- large messages ---- */
 
-/* One comes in, in so many passes at most. */
+/* A large message is received, in so many passes at most. */
 static void pulled(uint8_t *to, size_t len, void *context, unsigned passes)
 {
 	struct fi_cq_tagged_entry e;
@@ -913,7 +919,7 @@ BOTH(key_for_no_path)
 	close_clean();
 }
 
-/* One that waits for a path does not keep another from using the rest. */
+/* A message that waits for a path does not keep another from using the other paths. */
 BOTH(others_have_other_keys)
 {
 	struct fi_cq_tagged_entry e[3];
@@ -952,7 +958,7 @@ BOTH(no_memory_for_pieces)
 	close_clean();
 }
 
-/* The peer goes while pieces are outstanding. */
+/* The peer closes while pieces are outstanding. */
 BOTH(peer_goes)
 {
 	unsigned i;
@@ -968,7 +974,7 @@ BOTH(peer_goes)
 	lnx_lock(&f.lnx->lock);
 	lnx_tx_peer_failed(inside(), FI_ECONNRESET);
 	lnx_unlock(&f.lnx->lock);
-	fake_quiet(&f);			/* the core may write there still */
+	fake_quiet(&f);			/* the core may still write there */
 	for (i = 0; i < 2; i++)
 		while (fake_held(f.core[i]))
 			fake_finish(f.core[i], 0, i ? FI_EIO : 0);
@@ -990,7 +996,7 @@ BOTH(endpoint_goes)
 
 /* ---- remote memory ---- */
 
-/* A write of the peer's to our memory, which we read. */
+/* A write of the peer to our memory, which we pull. */
 BOTH(announced_writes)
 {
 	struct lnx_rma_target place = { .addr = 0, .key = KEY, .len = 1000001 };
@@ -1024,7 +1030,7 @@ BOTH(announced_writes)
 	close_clean();
 }
 
-/* Wait for our question after keys, and answer it: its id, or 0. */
+/* Wait for our KEYS request and answer it: its id, or 0. */
 static uint64_t answer_keys(void)
 {
 	struct lnx_keys k = { .len = LARGE, .nkey = 2, .access =
@@ -1057,7 +1063,7 @@ static uint64_t answer_keys(void)
 	return id;
 }
 
-/* Reads of ours, over two paths one of which may fail them all. */
+/* Our reads, over two paths, one of which may fail all of them. */
 static void remote_reads(enum lnx_rail_kind kind, unsigned failing)
 {
 	struct fi_cq_tagged_entry e;
@@ -1068,7 +1074,7 @@ static void remote_reads(enum lnx_rail_kind kind, unsigned failing)
 	open_met(kind, 2);
 	introduce();
 	if (failing) {
-		/* The other one takes its time. */
+		/* The other path is slow. */
 		fake_conf.chunk = 16384;
 		f.core[2 - failing]->hold_reads = true;
 		f.core[failing - 1]->read_fails = FAKE_ALWAYS;
@@ -1092,9 +1098,9 @@ static void remote_reads(enum lnx_rail_kind kind, unsigned failing)
 }
 
 /*
- * What a core writes into the peer's memory over a path that is left may come much
- * later, and spoil what others wrote there since: with a choice of paths the peer
- * reads it.
+ * A core may write to the peer's memory over a path that is DOWN, much later,
+ * and overwrite what others wrote meanwhile.  So with several paths the peer
+ * reads the data of a write.
  */
 BOTH(writes_over_several_paths_are_read)
 {
@@ -1119,7 +1125,7 @@ BOTH(writes_over_several_paths_are_read)
 BOTH(reads_of_remote_memory) { remote_reads(kind, 0); }
 BOTH(one_path_fails_remote_reads) { remote_reads(kind, 2); }
 
-/* ---- at random ---- */
+/* ---- random events ---- */
 
 static uint64_t rnd_state;
 
@@ -1148,7 +1154,7 @@ static uint64_t take_seed(void)
 static uint32_t sent_n, recv_n, arrived_n;
 static uint32_t order[MANY];
 
-/* The core takes, refuses, fails, and lets go. */
+/* The core accepts, refuses, fails, and completes. */
 static void disturb(void)
 {
 	unsigned i = rnd(nrail), k;
@@ -1165,7 +1171,8 @@ static void disturb(void)
 		core->hold_sends = !core->hold_sends;
 		break;
 	case 3:
-		/* It breaks: what it holds fails, and may have arrived. */
+		/* The connection breaks: what the core holds fails, and may
+		 * have arrived. */
 		if (fake_held(core) && rnd(2))
 			while (core->sent)
 				free(fake_take(core));
@@ -1181,7 +1188,7 @@ static void disturb(void)
 	}
 }
 
-/* Frames of the peer's, numbered in order[], in the order of each path. */
+/* Frames of the peer arrive, numbered in order[], in order on each path. */
 static void come(unsigned n)
 {
 	for (; n && arrived_n < recv_n; n--) {
@@ -1293,7 +1300,7 @@ BOTH(at_random)
 	close_clean();
 }
 
-/* A path whose speed is known is backed up by what takes it FI_LNX_SPILL. */
+/* A path of known speed is used for FI_LNX_SPILL of time before the next one. */
 BOTH(spill_by_time)
 {
 	struct lnx_path *path;
@@ -1302,7 +1309,7 @@ BOTH(spill_by_time)
 	open_introduced(kind, 2);
 	path = &inside()->path[0];
 	cr_expect_eq(path->inflight_limit, SPILL);
-	/* Busy all the time, 20 frames in 10 ms. */
+	/* Busy without a pause, 20 frames in 10 ms. */
 	for (i = 0; i < 60; i++) {
 		cr_assert_eq(send1(i, &a), 0);
 		fake_comp(&f, &a);
@@ -1338,7 +1345,7 @@ BOTH(round_robin)
 	close_clean();
 }
 
-/* LNET: the one with the least on its way; the others in turn. */
+/* LNET: the path with the fewest bytes on the way; equal ones in turn. */
 BOTH(least_on_its_way)
 {
 	unsigned i;
@@ -1359,7 +1366,8 @@ BOTH(least_on_its_way)
 	close_clean();
 }
 
-/* A rail that cannot register the buffer is left out; with none left it is an error. */
+/* A rail that cannot register the buffer is left out; without any rail it is an
+ * error. */
 BOTH(one_rail_cannot_register)
 {
 	static char big[2][20000];
@@ -1384,5 +1392,5 @@ BOTH(one_rail_cannot_register)
 	f.core[0]->mr_fails = f.core[1]->mr_fails = FAKE_ALWAYS;
 	cr_expect_eq(fi_sendv(f.ep, iov, NULL, 2, p.addr, &b), -FI_ENOMEM);
 	cr_expect_eq(f.core[1]->nmr_open, 2);
-	fake_close(&f);			/* closes them */
+	fake_close(&f);			/* closes the registrations as well */
 }

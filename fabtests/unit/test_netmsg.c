@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Messages of netlink: parsing, and refusal of every malformed one. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <linux/if.h>
@@ -12,10 +13,10 @@
 
 #include "core/netmsg.h"
 
-/* ---- a datagram, put together ---- */
+/* ---- building a datagram ---- */
 
 struct datagram {
-	size_t len, last;		/* last: where its last message begins */
+	size_t len, last;		/* last: where the last message in it begins */
 	uint8_t bytes[4096];
 };
 
@@ -79,7 +80,7 @@ static void addr_msg(struct datagram *d, uint16_t type, unsigned index,
 	attr(d, IFA_LOCAL, bytes4, 4);
 }
 
-/* The next event of it, past what is none. */
+/* The next event in it; messages without an event are skipped. */
 static int next(struct lnx_netmsgs *rest, struct lnx_net_event *ev)
 {
 	struct lnx_netmsg msg;
@@ -225,7 +226,7 @@ Test(netmsg, address_that_is_being_checked)
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct datagram d = { 0 };
 
-		/* The attribute counts, where there is one. */
+		/* The attribute is used if there is one. */
 		m.ifa_flags = IFA_F_TENTATIVE;
 		begin(&d, RTM_NEWADDR, &m, sizeof(m));
 		attr(&d, IFA_ADDRESS, "0123456789abcdef", 16);
@@ -274,7 +275,7 @@ Test(netmsg, sockaddrs)
 	cr_assert_not(lnx_net_addr_equal(&a, &a), "none equals nothing");
 }
 
-/* ---- bytes that are wrong ---- */
+/* ---- malformed bytes ---- */
 
 Test(netmsg, other_messages_mean_nothing)
 {
@@ -305,7 +306,7 @@ Test(netmsg, messages_that_lie)
 	d.len = 0;
 	link_msg(&d, RTM_NEWLINK, -3, CARRIES, "eth0");
 	cr_assert_eq(only(&d, &ev), -EBADMSG);
-	/* No address; one of another family; none of an interface. */
+	/* No address; one of another family; one without an interface. */
 	d.len = 0;
 	begin(&d, RTM_NEWADDR, &a, sizeof(a));
 	cr_assert_eq(only(&d, &ev), -EBADMSG);
@@ -314,14 +315,14 @@ Test(netmsg, messages_that_lie)
 	d.len = 0;
 	addr_msg(&d, RTM_NEWADDR, 0, 0, "\1\2\3\4");
 	cr_assert_eq(only(&d, &ev), -EBADMSG);
-	/* Families that rails do not have. */
+	/* Address families that rails do not have. */
 	d.len = 0;
 	a.ifa_family = 77;
 	begin(&d, RTM_NEWADDR, &a, sizeof(a));
 	cr_assert_eq(only(&d, &ev), 0);
 }
 
-/* Every length of it, in memory that ends there. */
+/* Every shorter length, in memory that ends there. */
 Test(netmsg, cut_short)
 {
 	struct datagram d = { 0 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Watches without privileges: what the kernel says of lo, a script, and a scripted RDMA
- * device.  Real faults are in sensors.c.
+ * Watches without privileges: what the kernel reports of lo, scripted events,
+ * and a scripted RDMA device.  sensors.c has real faults.
  */
 #include <criterion/criterion.h>
 #include <arpa/inet.h>
@@ -32,7 +32,7 @@ static struct sockaddr_in ipv4(const char *text)
 	return a;
 }
 
-/* ---- of the kernel ---- */
+/* ---- the kernel's events ---- */
 
 Test(netwatch, lo)
 {
@@ -73,14 +73,14 @@ Test(netwatch, no_descriptor_left)
 	while ((fd = dup(0)) >= 0)
 		last = fd;
 	cr_assert_eq(lnx_netwatch_open(&w), -EMFILE);
-	/* One is not enough. */
+	/* One descriptor is not enough. */
 	close(last);
 	cr_assert_eq(lnx_netwatch_open(&w), -EMFILE);
 	cr_assert_null(w);
 	cr_assert_eq(dup(0), last, "a descriptor was kept");
 }
 
-/* ---- of a script ---- */
+/* ---- scripted events ---- */
 
 Test(netwatch, script)
 {
@@ -104,7 +104,7 @@ Test(netwatch, script)
 	cr_assert(ev.what == LNX_NET_ADDR && ev.up);
 	cr_assert(lnx_net_addr_equal(&ev.addr, &addr));
 	cr_assert_not(readable(w));
-	/* What nobody was told. */
+	/* A change without an event. */
 	fake_watch_quiet(w, true);
 	fake_watch_link(w, 3, "eth1", false);
 	fake_watch_addr(w, 3, &a, sizeof(a), false);
@@ -124,7 +124,7 @@ Test(netwatch, script)
 	lnx_netwatch_close(w);
 }
 
-/* ---- of a scripted RDMA device ---- */
+/* ---- a scripted RDMA device ---- */
 
 #ifdef HAVE_IBVERBS
 
@@ -336,7 +336,7 @@ Test(ibwatch, what_is_not_for_us)
 	for (i = 0; i < 1400; i++)
 		happens(types[i % 7], 1);
 	happens(IBV_EVENT_PORT_ERR, 1);
-	/* A flood takes several calls. */
+	/* A flood needs several calls. */
 	for (i = 0; !lnx_netwatch_next(w, &ev); i++)
 		cr_assert_lt(i, 1400);
 	cr_assert_gt(i, 1);
@@ -373,7 +373,7 @@ Test(ibwatch, look)
 	ib.state[2] = IBV_PORT_ACTIVE;
 	second = device(1);
 	cr_assert_eq(lnx_netwatch_look(second, 0, NULL, NULL, 0, &s), 0);
-	cr_assert_not(s.up, "the other port is");
+	cr_assert_not(s.up, "the other port is up");
 	lnx_netwatch_close(second);
 	second = device(3);
 	cr_assert_eq(lnx_netwatch_look(second, 0, NULL, NULL, 0, &s), -ENODEV);
@@ -398,7 +398,7 @@ Test(ibwatch, not_there)
 }
 #endif
 
-/* The library itself, and no such device. */
+/* The real library, and a device that does not exist. */
 Test(ibwatch, of_this_machine)
 {
 	struct lnx_netwatch *w = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Names of operations: late, repeated and invented ones find nothing. */
+/* Ids of operations: late, repeated and invented ones find nothing. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ Test(optab, empty)
 	lnx_optab_del(&t, 0);
 	lnx_optab_del(&t, 1ull << 32 | 1);
 	lnx_optab_fini(&t);
-	/* And once more. */
+	/* Finishing twice is harmless. */
 	lnx_optab_fini(&t);
 }
 
@@ -32,7 +32,7 @@ Test(optab, a_name_is_good_once)
 	cr_expect_eq(lnx_optab_get(&t, one), &a);
 	lnx_optab_del(&t, one);
 	cr_expect_null(lnx_optab_get(&t, one));
-	/* Deleting it again frees nobody else's. */
+	/* Deleting it again does not free another operation's slot. */
 	lnx_optab_del(&t, one);
 	two = lnx_optab_add(&t, &b);
 	cr_expect_neq(one, two);
@@ -44,7 +44,7 @@ Test(optab, a_name_is_good_once)
 	cr_expect_null(lnx_optab_get(&t, two));
 }
 
-/* The next name of a free slot is no name yet. */
+/* The next id of a free slot is not valid yet. */
 Test(optab, names_cannot_be_guessed_ahead)
 {
 	struct lnx_optab t = { 0 };
@@ -55,14 +55,14 @@ Test(optab, names_cannot_be_guessed_ahead)
 	cr_expect_null(lnx_optab_get(&t, id + (1ull << 32)));
 	lnx_optab_del(&t, id);
 	cr_expect_null(lnx_optab_get(&t, id + (1ull << 32)));
-	/* Nor does deleting it make two of one free slot. */
+	/* Deleting it does not put a free slot on the free list twice. */
 	lnx_optab_del(&t, id + (1ull << 32));
 	cr_expect_neq((uint32_t)lnx_optab_add(&t, &a),
 		      (uint32_t)lnx_optab_add(&t, &a));
 	lnx_optab_fini(&t);
 }
 
-/* A generation that wraps makes no name 0. */
+/* A generation that wraps around gives no id 0. */
 Test(optab, generations_wrap)
 {
 	struct lnx_optab t = { 0 };
@@ -83,7 +83,7 @@ Test(optab, generations_wrap)
 	lnx_optab_fini(&t);
 }
 
-/* Against a plain array, with names kept long after they are gone. */
+/* Against a plain array, with ids that are kept long after their operation ended. */
 Test(optab, random_walk)
 {
 	enum { LIVE = 300, OLD = 1000, STEPS = 200000 };

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The order of pairs of local and remote rails; against tables and random rails. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,16 +39,16 @@ static unsigned rails(struct lnx_pair_rail *r, const char *text)
 static const struct {
 	const char *local, *remote, *pairs;
 } cases[] = {
-	/* nobody */
+	/* no rails */
 	{ "", "", "" },
 	{ "", "a1", "" },
 	{ "a1", "", "" },
 	{ "", "a1 a1", "" },
-	/* one */
+	/* one pair */
 	{ "a1", "a1", "00" },
 	{ "a1", "b1", "" },
 	{ "a1", "a2", "00" },
-	/* a group before a router, whatever the order */
+	/* a pair of the same group before routed ones, in any order */
 	{ "a1 a2", "a2 a1", "10 01 00 11" },
 	{ "a1 a2", "a1 a2", "00 11 10 01" },
 	{ "a2 a1", "a1", "10 00" },
@@ -58,19 +59,19 @@ static const struct {
 	{ "a1", "a1 a1 a1", "00 01 02" },
 	{ "a1 a1 a1", "a1", "00 10 20" },
 	{ "a1 a1", "a1 a1 a1", "00 11 02 10 01 12" },
-	/* and others between them, in another order there, change nothing */
+	/* other rails between them, in another order there, change nothing */
 	{ "a1 b1 a2 b2", "b2 b1 a2 a1", "30 11 22 03 10 31 02 23" },
 	{ "a1 b1 a1 b1", "a1 b1 a1 b1", "00 11 22 33 20 31 02 13" },
 	{ "a1 b1 a1 b1", "b1 b1 a1 a1", "10 31 02 23 30 11 22 03" },
 	{ "a1 b1 a1 b1", "b1 a1 a1 b1", "10 01 22 33 30 21 02 13" },
 	{ "b1 a1 a1", "a1 a1", "10 21 20 11" },
 	{ "b1 b1 b1 a1", "a1 b1", "30 01 11 21" },
-	/* behind a router as well */
+	/* also for routed pairs */
 	{ "a1 a1", "a2 a3", "00 11 10 01" },
 	{ "a1 b1 a1 b1", "b2 b3 a2 a3", "10 31 02 23 30 11 22 03" },
 	{ "a1 a2 a1 a2", "a1 a2 a1 a2",
 	  "00 11 22 33 20 31 02 13 10 01 32 23 30 21 12 03" },
-	/* providers never mix, groups of the same number or not */
+	/* different providers never make a pair, whatever their groups */
 	{ "a1 b1", "b1 a1", "10 01" },
 	{ "a1 b1", "a1 b1", "00 11" },
 	{ "a1 b1", "c1 d1", "" },
@@ -96,8 +97,8 @@ Test(pairs, cases)
 }
 
 /*
- * What striping needs: of n rails here and m there that are equal, the first
- * min(n, m) pairs use no rail twice.
+ * What striping needs: with n equal rails here and m there, the first min(n, m)
+ * pairs use no rail twice.
  */
 Test(pairs, equal_rails_are_shared_out)
 {
@@ -150,7 +151,7 @@ Test(pairs, equal_rails_are_shared_out)
 	}
 }
 
-/* Fewer are asked for: the same ones, from the front, and no write behind. */
+/* With a smaller maximum the same pairs from the front, and no write after the end. */
 Test(pairs, at_most_max)
 {
 	struct lnx_pair_rail local[8], remote[8];
@@ -175,7 +176,7 @@ Test(pairs, at_most_max)
 	}
 }
 
-/* Every possible pair once, none that is not possible, same groups first. */
+/* Every possible pair once, no impossible one, and pairs of the same group first. */
 Test(pairs, complete_and_sorted)
 {
 	unsigned long s = seed();

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The paths of a peer, from its address and our rails. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/paths.h"
 
-/* An endpoint with rails and nothing else, and the address of a peer. */
+/* An endpoint that has only rails, and the address of a peer. */
 static struct lnx_conf conf;
 static struct lnx_ep ep;
 static struct lnx_rail shm, rail[LNX_RAILS_MAX];
@@ -84,7 +85,7 @@ Test(paths, modes)
 	expect(1, "00", 1, 1);
 }
 
-/* Uneven numbers: all rails of the side that has more. */
+/* Different numbers: all rails of the side that has more are used. */
 Test(paths, uneven)
 {
 	rails("a1", "a1 a1 a1");
@@ -95,7 +96,7 @@ Test(paths, uneven)
 	expect(8, "02", 1, 1);
 }
 
-/* Peers come to all rails, also where each is given one path only. */
+/* Peers spread over all rails, also when each gets only one path. */
 Test(paths, peers_round_robin)
 {
 	rails("a1 a2 a3", "a3 a2 a1");
@@ -105,7 +106,7 @@ Test(paths, peers_round_robin)
 	expect(1, "20", 1, 1);
 }
 
-/* What only a router may lead to: where there is nothing else, and one of it. */
+/* Routed pairs: only if there is no other path, and then only one. */
 Test(paths, groups)
 {
 	rails("a1 a2", "a1 a2");
@@ -139,7 +140,7 @@ Test(paths, faster_first)
 	expect(2, "11 00", 2, 1);
 }
 
-/* All that fit into an endpoint beside shm, and into an address. */
+/* As many as fit into an endpoint besides shm, and into an address. */
 Test(paths, many)
 {
 	struct lnx_path_choice way[LNX_PATHS_MAX];

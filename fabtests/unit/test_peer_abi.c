@@ -46,7 +46,7 @@ Test(peer_abi, out_and_in_are_inverse)
 	cr_expect_eq(lnx_peer_entry_in(p), &e);
 }
 
-/* The headers we are built with have one of the two layouts. */
+/* The headers of this build have one of the two layouts. */
 Test(peer_abi, tail_is_libfabric_s)
 {
 	size_t lead = offsetof(struct fi_peer_rx_entry, srx);
@@ -71,7 +71,8 @@ Test(peer_abi, tail_is_libfabric_s)
 		     sizeof(struct lnx_peer_rx));
 }
 
-/* On the loaded library: right passes, wrong is told and harms nobody. */
+/* On the loaded library: the right layout passes, a wrong one is found and
+ * harms nothing. */
 Test(peer_abi, selftest_knows_right_from_wrong, .timeout = 60)
 {
 	size_t right = FI_VERSION_LT(fi_version(), LNX_PEER_ABI_NO_LINKS) ?

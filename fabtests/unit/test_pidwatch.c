@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Watching local processes for their end, with pidfds and without. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,7 @@ static int open_by_time(struct lnx_pidwatch *w, pid_t pid)
 	return lnx_pidwatch_open_by_time(w, pid);
 }
 
-/* Both ways of watching are one test each. */
+/* Each test runs with both ways of watching. */
 #define BOTH(name) \
 	static void name(open_fn watch); \
 	Test(pidwatch, name##_default) { name(open_default); } \
@@ -49,7 +50,7 @@ static pid_t start_child(void (*does)(void))
 	return pid;
 }
 
-/* It has ended, and is not reaped. */
+/* Wait until the process has ended; it is not reaped yet. */
 static void wait_for_end(pid_t pid)
 {
 	siginfo_t si;
@@ -88,7 +89,7 @@ BOTH(lives_and_dies)
 	cr_assert(lnx_pidwatch_dead(&w), "reaped");
 	lnx_pidwatch_close(&w);
 	cr_assert_eq(count_fds(), fds);
-	cr_assert_not(lnx_pidwatch_dead(&w), "nobody is watched");
+	cr_assert_not(lnx_pidwatch_dead(&w), "no process is watched");
 	lnx_pidwatch_close(&w);
 }
 
@@ -141,14 +142,14 @@ BOTH(oneself_and_others)
 	cr_assert_eq(watch(&w, getpid()), 0);
 	cr_assert_not(lnx_pidwatch_dead(&w));
 	lnx_pidwatch_close(&w);
-	/* Of root, whoever we are; hidden on some systems. */
+	/* A process of root, whatever our user is; hidden on some systems. */
 	if (!watch(&w, 1)) {
 		cr_assert_not(lnx_pidwatch_dead(&w));
 		lnx_pidwatch_close(&w);
 	}
 }
 
-/* The first thread ends, another one goes on until it is told to end. */
+/* The first thread ends; another one runs until it is told to end. */
 
 static int go_on[2];
 
@@ -204,8 +205,8 @@ BOTH(first_thread_ends)
 	lnx_pidwatch_close(&w);
 }
 
-/* Names may look like what follows them. */
-static void odd_name(void)
+/* A process name may look like the fields that follow it. */
+static void special_name(void)
 {
 	prctl(PR_SET_NAME, ") Z 1 (x");
 }
@@ -213,7 +214,7 @@ static void odd_name(void)
 BOTH(odd_names)
 {
 	struct lnx_pidwatch w;
-	pid_t pid = start_child(odd_name);
+	pid_t pid = start_child(special_name);
 
 	usleep(10000);
 	cr_assert_eq(watch(&w, pid), 0);
@@ -223,7 +224,7 @@ BOTH(odd_names)
 	lnx_pidwatch_close(&w);
 }
 
-/* The number belongs to a process that was started at another time. */
+/* The pid belongs to a process that was started at another time. */
 Test(pidwatch, number_used_again)
 {
 	struct lnx_pidwatch w;
@@ -261,7 +262,7 @@ Test(pidwatch, descriptor_tells)
 	cr_assert_eq(lnx_pidwatch_fd(&w), -1);
 }
 
-/* Nobody is declared dead because we have run out of descriptors. */
+/* Running out of descriptors must not make a process count as dead. */
 Test(pidwatch, no_descriptor_left)
 {
 	struct lnx_pidwatch w, more;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Pools of objects, and lists. */
 #include <criterion/criterion.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -79,7 +80,7 @@ Test(pool, lent_is_what_was_got_and_not_put)
 	lnx_pool_fini(&p);
 }
 
-/* Slabs stay: what is put is got again, and no slab is added meanwhile. */
+/* Slabs are kept: freed objects are used again, and no slab is added meanwhile. */
 Test(pool, grows_by_whole_slabs)
 {
 	struct lnx_pool p;
@@ -132,14 +133,14 @@ Test(pool, knows_its_own)
 	cr_expect_not(lnx_pool_owns(&p, &local));
 	cr_expect_not(lnx_pool_owns(&p, (void *)UINTPTR_MAX));
 	lnx_pool_put(&p, o[3]);
-	cr_expect(lnx_pool_owns(&p, o[3]), "given back, its memory stays");
+	cr_expect(lnx_pool_owns(&p, o[3]), "freed, its memory stays in the pool");
 	lnx_pool_fini(&p);
 	cr_expect_not(lnx_pool_owns(&p, o[0]));
 	lnx_pool_fini(&q);
 	lnx_pool_fini(&q);
 }
 
-/* ---- list: three lines each, and everything stands on them ---- */
+/* ---- list: three lines each, and everything depends on them ---- */
 
 struct item {
 	int n;
@@ -197,6 +198,6 @@ Test(list, order)
 	expect_order(&b, "01234");
 	cr_expect_eq(lnx_list_pop(&b), &i[0].link);
 	lnx_list_foreach(&b, n, tmp)
-		lnx_list_del(n);	/* the current one may go */
+		lnx_list_del(n);	/* the current one may be deleted */
 	cr_expect(lnx_list_empty(&b));
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The list of all rails behind the address in a hello: what may be in it. */
+/* The list of all rails after the address in a hello: which lists are valid. */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -47,7 +47,7 @@ static void raw(struct lnx_rails *r, unsigned place, unsigned len)
 	r->place[r->n++] = (uint8_t)place;
 }
 
-/* 4 for the head, and each its place, head and body. */
+/* 4 bytes for the head; each rail has an index, a head and a body. */
 static struct lnx_rails sample(int *len)
 {
 	struct lnx_rails r = { .n = 0 };
@@ -122,7 +122,7 @@ Test(rails, what_is_new_replaces_what_was_in_its_place)
 	}
 }
 
-/* Means nothing to others. */
+/* Link-local addresses mean nothing on other hosts. */
 Test(rails, link_local_ones_are_left_out)
 {
 	struct lnx_rails in = { .n = 0 }, out;
@@ -143,11 +143,11 @@ Test(rails, what_is_malformed_is_not_packed)
 
 	ip(&r, 1, "10.0.0.1", 4000);
 	ip(&r, 1, "10.0.0.2", 4000);
-	cr_expect_eq(lnx_rails_pack(&r, buf), -EINVAL, "a place twice");
+	cr_expect_eq(lnx_rails_pack(&r, buf), -EINVAL, "an index twice");
 	r.place[1] = 0;
-	cr_expect_eq(lnx_rails_pack(&r, buf), -EINVAL, "places go down");
+	cr_expect_eq(lnx_rails_pack(&r, buf), -EINVAL, "indexes descend");
 	r.place[1] = LNX_WIRE_RAILS_MAX;
-	cr_expect_eq(lnx_rails_pack(&r, buf), -EINVAL, "no such place");
+	cr_expect_eq(lnx_rails_pack(&r, buf), -EINVAL, "index out of range");
 	r.place[1] = 2;
 	r.rail[1].group = 0;
 	cr_expect_eq(lnx_rails_pack(&r, buf), -EINVAL, "no group");
@@ -177,12 +177,12 @@ Test(rails, every_wrong_field_is_found)
 		{ 0, 17, "too many" }, { 0, 255, "too many" },
 		{ 1, 1, "reserved" }, { 2, 1, "reserved" },
 		{ 3, 0x80, "reserved" },
-		{ 4, 3, "the next one's place" }, { 4, 16, "no place" },
-		{ 14, 0, "a place twice" }, { 14, 15, "the next one's" },
+		{ 4, 3, "the index of the next one" }, { 4, 16, "no place" },
+		{ 14, 0, "an index twice" }, { 14, 15, "the next one's" },
 		{ 5, 0, "no provider" }, { 5, LNX_PROV_SHM, "shm" },
 		{ 5, LNX_PROV_MAX, "unknown" },
 		{ 5, 0x40 | LNX_PROV_TCP, "another form" },
-		{ 36, 255, "no place" },
+		{ 36, 255, "no such index" },
 	};
 	struct lnx_rails out;
 	unsigned i;

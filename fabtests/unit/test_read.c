@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Small reads that the core does alone (tx/read.c), on a scripted core: when they
- * are, that they keep the order that is promised, and what becomes of them when the
+ * Small reads that the core does alone (tx/read.c), on a scripted core: when
+ * they are used, that they keep the promised order, and what happens when the
  * core, the registration or the peer fails.
  */
 #include <criterion/criterion.h>
@@ -67,7 +67,7 @@ static void answer(uint64_t id, int err, const void *data, size_t len)
 		  .data = id, .tag = (uint64_t)err, .len = len }, data, len);
 }
 
-/* The next frame of that kind, acknowledgements aside: its name for the answer. */
+/* The next frame of that kind, without ACKs: its id for the answer. */
 static uint64_t id_of(uint8_t kind)
 {
 	struct fake_sent *s;
@@ -106,7 +106,7 @@ static void answer_keys(uint64_t id, size_t len, uint16_t access, uint16_t rail)
 	fake_passes(&f, 2);
 }
 
-/* The same key again and again: it is asked for.  Returns the question. */
+/* Use the same key repeatedly: it is requested.  Returns the id of the request. */
 static uint64_t asked(void)
 {
 	for (unsigned i = 0; i < 4; i++)
@@ -155,7 +155,7 @@ BOTH(core_reads_what_is_read_often)
 	close_clean();
 }
 
-/* One of each: asking would only cost. */
+/* Each key is used once: a request would only cost time. */
 BOTH(keys_used_once_are_not_asked_for)
 {
 	open_introduced(kind);
@@ -168,7 +168,7 @@ BOTH(keys_used_once_are_not_asked_for)
 	close_clean();
 }
 
-/* Until the keys are here, and while they are not for us. */
+/* Frames until the keys are here, and also if the keys do not allow it. */
 BOTH(frames_where_the_core_may_not)
 {
 	uint64_t keys;
@@ -191,13 +191,13 @@ BOTH(frames_where_the_core_may_not)
 		close_clean();
 	}
 	open_with_keys(kind, LNX_WIRE_KEYS_READ);
-	read_by_frame(991, 10);		/* beyond its end: the peer says so */
+	read_by_frame(991, 10);		/* beyond its end: the peer refuses */
 	fake_quiet(&f);
 	cr_expect_eq(core->nread, 0u);
 	close_clean();
 }
 
-/* Nor while a write could be passed; and writes wait for what it reads. */
+/* Frames also while a read could overtake a write; and writes wait for such reads. */
 BOTH(order_with_writes_is_kept)
 {
 	open_with_keys(kind, LNX_WIRE_KEYS_READ);
@@ -225,7 +225,7 @@ BOTH(order_with_writes_is_kept)
 	close_clean();
 }
 
-/* A registration that is no more, or a connection: a GET knows. */
+/* For a closed registration or a broken connection a GET is sent instead. */
 BOTH(what_the_core_cannot_read_a_frame_does)
 {
 	uint64_t id;
@@ -239,7 +239,7 @@ BOTH(what_the_core_cannot_read_a_frame_does)
 	answer(id, 0, mem + 7, 10);
 	fake_comp(&f, &b);
 	cr_expect_arr_eq(buf, mem + 7, 10);
-	/* The keys are forgotten. */
+	/* The keys are dropped. */
 	read_by_frame(8, 10);
 	cr_expect_eq(core->nread, 1u);
 	close_clean();
@@ -248,7 +248,7 @@ BOTH(what_the_core_cannot_read_a_frame_does)
 BOTH(busy_cores_and_full_queues)
 {
 	open_with_keys(kind, LNX_WIRE_KEYS_READ);
-	/* With nothing to wait for, a frame has its deadline. */
+	/* If nothing else is outstanding, the frame has its own deadline. */
 	core->read_again = 1;
 	read_by_frame(7, 10);
 	ack_all();
@@ -268,7 +268,7 @@ BOTH(busy_cores_and_full_queues)
 	close_clean();
 }
 
-/* Nobody is there, and the core never gets further than to try. */
+/* The peer does not exist, and the core never gets beyond its attempts. */
 BOTH(peer_that_cannot_be_reached_is_given_up)
 {
 	ssize_t ret = -FI_EAGAIN;
@@ -285,8 +285,8 @@ BOTH(peer_that_cannot_be_reached_is_given_up)
 	fake_close_quick(&f);
 }
 
-/* What the core could not read is still before the writes that came after it, also
- * when that turns out inside a send. */
+/* A read that the core failed keeps its position before later writes, also when
+ * the failure is found inside a send. */
 Test(read_peer, failed_reads_keep_their_place)
 {
 	uint64_t id;
@@ -307,7 +307,7 @@ Test(read_peer, failed_reads_keep_their_place)
 	close_clean();
 }
 
-/* Its core endpoint is closed and opened anew. */
+/* Its core endpoint is closed and reopened. */
 BOTH(reads_of_a_closed_core_go_out_as_frames)
 {
 	uint64_t id;
@@ -321,13 +321,13 @@ BOTH(reads_of_a_closed_core_go_out_as_frames)
 	answer(id, 0, mem + 7, 10);
 	fake_comp(&f, &b);
 	cr_expect_arr_eq(buf, mem + 7, 10);
-	/* What comes of it later is nothing of ours. */
+	/* Its later completion is ignored. */
 	fake_finish(core, 0, FI_EIO);
 	fake_quiet(&f);
 	close_clean();
 }
 
-/* The buffer is the core's until it says so. */
+/* The buffer belongs to the core until the read ends. */
 BOTH(peer_that_goes)
 {
 	open_with_keys(kind, LNX_WIRE_KEYS_READ);
@@ -346,7 +346,7 @@ BOTH(peer_that_goes)
 	fake_close(&f);
 }
 
-/* A RESP for what a core reads is nobody's. */
+/* A RESP for a read of the core matches no operation. */
 BOTH(hostile_answers)
 {
 	struct lnx_rma_segment *part;

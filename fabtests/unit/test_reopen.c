@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A rail whose core endpoint hangs is closed and opened anew, elsewhere; and peers who
- * do so.
+ * A rail whose core endpoint hangs is closed and reopened on another port; and
+ * peers that do so.
  */
 #include <criterion/criterion.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #define BOTH(name)	FAIL_BOTH(reopen, name)
 
-/* ---- opening anew ---- */
+/* ---- reopening ---- */
 
 static void reopen_fails(enum lnx_rail_kind kind, uint32_t *script,
 			 uint32_t times)
@@ -29,7 +29,7 @@ static void reopen_fails(enum lnx_rail_kind kind, uint32_t *script,
 		cr_expect(!f.core[0]->enabled);
 		cr_expect_null(f.lnx->rail[0]->core_ep);
 	}
-	/* Others go on. */
+	/* Traffic with other peers goes on. */
 	for (i = 0; i < 200; i++) {
 		send1(s, 200);
 		receive(s, 8);
@@ -65,7 +65,7 @@ static void without_core(enum lnx_rail_kind kind, unsigned sides)
 	cr_assert_null(f.lnx->rail[0]->core_ep);
 }
 
-/* ... somebody comes, whom it would lead to; */
+/* ... a new peer comes, to which it would lead; */
 BOTH(newcomer_while_closed)
 {
 	unsigned i;
@@ -84,7 +84,7 @@ BOTH(newcomer_while_closed)
 	close_clean();
 }
 
-/* ... a peer says that its end is elsewhere now; */
+/* ... a peer announces that its rail has moved; */
 BOTH(hello_while_closed)
 {
 	struct side *s = &side[1];
@@ -102,7 +102,7 @@ BOTH(hello_while_closed)
 	close_clean();
 }
 
-/* ... another has frames for it, */
+/* ... another peer has frames for it, */
 BOTH(another_while_closed)
 {
 	unsigned i;
@@ -119,7 +119,7 @@ BOTH(another_while_closed)
 	close_clean();
 }
 
-/* ... whom it was closed for is no more, */
+/* ... the peer that it was closed for has died, */
 BOTH(none_while_closed)
 {
 	without_core(kind, 2);
@@ -136,7 +136,7 @@ BOTH(none_while_closed)
 	close_now();
 }
 
-/* ... there is no other for somebody, */
+/* ... a peer has no other rail, */
 BOTH(no_other_while_closed)
 {
 	struct side *s = NULL;
@@ -150,7 +150,7 @@ BOTH(no_other_while_closed)
 		start_side(i);
 		send1(&side[i], 100);
 		RUN_UNTIL(side[i].p.got == 2, 1000);
-		/* They take turns. */
+		/* Peers get rails in turn. */
 		if (inside(&side[i])->path[0].rail == f.lnx->rail[0])
 			s = &side[i];
 	}
@@ -180,7 +180,7 @@ BOTH(reads_while_closed)
 	close_clean();
 }
 
-/* All that others have on the rail gets there. */
+/* All operations of other peers on the rail are completed. */
 static void several_peers(enum lnx_rail_kind kind, bool flush)
 {
 	struct op *o;
@@ -191,7 +191,7 @@ static void several_peers(enum lnx_rail_kind kind, bool flush)
 	f.core[0]->hold_sends = true;
 	o = force_reopen(&side[0]);
 	for (i = 1; i < 3; i++)
-		side[i].no_pongs = true;	/* nobody to blame */
+		side[i].no_pongs = true;	/* so that no path goes DOWN */
 	for (k = 0; k < 30; k++)
 		for (i = 1; i < 3; i++)
 			cr_assert_not_null(send_flags(&side[i], 100 + k * 100,
@@ -199,7 +199,7 @@ static void several_peers(enum lnx_rail_kind kind, bool flush)
 	RUN_UNTIL(f.core[0]->nopen == 2, 3000);
 	f.core[0]->hold_sends = f.core[0]->hold_reads = false;
 	heal(0);
-	/* They were handed to the new one at once. */
+	/* The frames were passed to the new core endpoint at once. */
 	fake_finish_all(f.core[0]);
 	RUN_UNTIL(o->ncomp && all_there(), 3000);
 	for (i = 0; i < 3; i++)
@@ -210,7 +210,7 @@ static void several_peers(enum lnx_rail_kind kind, bool flush)
 BOTH(several_peers_cut_off) { several_peers(kind, false); }
 BOTH(several_peers_cut_off_with_errors) { several_peers(kind, true); }
 
-/* ---- peers whose rails were opened anew ---- */
+/* ---- peers whose rails were reopened ---- */
 
 BOTH(moved)
 {
@@ -229,18 +229,18 @@ BOTH(moved)
 	cr_expect_eq(port_used(s, 1), 7001u);
 	cr_expect(f.core[1]->av_gone[second]);
 	cr_expect_eq(f.core[1]->nav_in, 2u);
-	/* The core asserts that nothing goes to the old one. */
+	/* The core asserts that nothing is sent to the old address. */
 	for (i = 0; i < 100; i++)
 		send1(s, 4000);
 	run_ms(10);
 	cr_expect_gt(s->nseen[1], 0u);
 	cr_expect_eq(s->dest[1], path_of(s, 1)->core_addr);
-	/* The other peer is where it was. */
+	/* The other peer has not moved. */
 	cr_expect_eq(port_used(&side[1], 1), 5000 + 0x2222u);
 	close_clean();
 }
 
-/* While nothing can be sent to where it was, nor to where it is now. */
+/* While frames cannot be sent to the old address, nor to the new one. */
 BOTH(moves_while_connecting)
 {
 	struct side *s = &side[0];
@@ -274,7 +274,7 @@ BOTH(moves_all_the_time)
 			move(s, !(i & 1), 9000 + i);
 		say(s, i & 1, LNX_KIND_HELLO, 0);
 		if (i % 5 == 0)
-			say(s, i & 1, LNX_KIND_HELLO, 0);	/* the same */
+			say(s, i & 1, LNX_KIND_HELLO, 0);	/* the same address */
 		run_ms(1);
 		cr_assert_eq(f.core[0]->nav_in, 1u);
 		cr_assert_eq(f.core[1]->nav_in, 1u);
@@ -318,7 +318,7 @@ BOTH(hostile_hellos)
 		cr_expect_eq(path_of(s, 0)->core_addr, at[0], "%u", i);
 		cr_expect_eq(path_of(s, 1)->core_addr, at[1], "%u", i);
 	}
-	/* Fewer: those that are there. */
+	/* Fewer rails: those that exist are used. */
 	s->p.where = good;
 	move(s, 0, 8000);
 	s->p.where.nrail = 1;
@@ -327,7 +327,7 @@ BOTH(hostile_hellos)
 	run_ms(2);
 	cr_expect_eq(port_used(s, 0), 8000u);
 	cr_expect_eq(path_of(s, 1)->core_addr, at[1]);
-	/* No place for it. */
+	/* An index out of range. */
 	s->p.where = good;
 	move(s, 0, 8001);
 	f.core[0]->av_fails = 1;
@@ -337,7 +337,7 @@ BOTH(hostile_hellos)
 	close_clean();
 }
 
-/* A PROBE tells of a new address by the way itself, and late news are none. */
+/* A PROBE announces a new address over the path itself; an old epoch is ignored. */
 BOTH(probes_with_addresses)
 {
 	struct side *s = &side[0];
@@ -353,11 +353,11 @@ BOTH(probes_with_addresses)
 	from(s, 1, 0, h, s->p.blob, sizeof(s->p.blob));
 	run_ms(2);
 	cr_expect_eq(port_used(s, 1), 7001u);
-	/* A key, and no address. */
+	/* An epoch without an address. */
 	h.key = 9;
 	from(s, 1, 0, h, NULL, 0);
 	run_ms(2);
-	/* An address that is no news. */
+	/* An address without an epoch is not used. */
 	h.key = 0;
 	from(s, 1, 0, h, s->p.blob, sizeof(s->p.blob));
 	run_ms(2);
@@ -369,7 +369,7 @@ BOTH(probes_with_addresses)
 	close_clean();
 }
 
-/* ---- the end, in all of these states ---- */
+/* ---- closing, in all of these states ---- */
 
 static void close_in(enum lnx_rail_kind kind, unsigned state, bool flush)
 {
@@ -424,7 +424,8 @@ BOTH(cancel)
 	o = force_reopen(s);
 	c = receive(s, 8);
 	RUN_UNTIL(is_down(s, 0), 5000);
-	/* The one is on its way, and cannot be taken back; the other can. */
+	/* The first receive is in progress and cannot be cancelled; the second
+	 * one can. */
 	fi_cancel(&f.ep->fid, o);
 	fi_cancel(&f.ep->fid, c);
 	run_ms(1);
@@ -437,7 +438,7 @@ BOTH(cancel)
 	close_clean();
 }
 
-/* It is gone; what its reads wrote to is the application's again some day. */
+/* The peer has died; the buffers of its reads return to the application in the end. */
 static void reader_of_one_that_goes(enum lnx_rail_kind kind, bool bye)
 {
 	struct side *s = &side[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* policy/request: what requests mean, and what is said of those that mean nothing. */
+/* policy/request: what requests mean, and the errors for invalid ones. */
 #include <criterion/criterion.h>
 #include <ctype.h>
 #include <errno.h>
@@ -146,7 +146,7 @@ Test(request, long_ones)
 	text[16 + LNX_REQUEST_NAME_MAX] = '0';
 	text[17 + LNX_REQUEST_NAME_MAX] = '\0';
 	bad(text, "must be a rail");
-	/* Sentences are cut. */
+	/* The text of an error is truncated to the buffer. */
 	cr_expect_eq(lnx_request_parse("x", &r, why, 5), -EINVAL);
 	cr_expect_eq(strlen(why), 4u);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads and writes of remote memory on a scripted core, from the side that asks;
- * everything on both kinds of framed rail.  The test is the target: it answers, or
- * does not, or answers what nobody asked.
+ * Reads and writes of remote memory on a scripted core, on the initiator's
+ * side; everything on both kinds of framed rail.  The test is the target: it
+ * answers, or does not, or sends answers that were not requested.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #define HDR	sizeof(struct lnx_wire_hdr)
 #define KEY	0x4b4559ull
-#define BIG	(LNX_PUSH_MAX + 1ul)	/* announced */
+#define BIG	(LNX_PUSH_MAX + 1ul)	/* long enough to be announced */
 #define SEL	.tx_bind = FI_SELECTIVE_COMPLETION
 
 static struct fake f;
@@ -68,7 +68,7 @@ static void open_introduced(enum lnx_rail_kind kind)
 	introduce();
 }
 
-/* Nothing is left of any operation. */
+/* No operation is left over. */
 static void all_gone(void)
 {
 	fake_drop_all(&f, &p);
@@ -94,7 +94,7 @@ static void close_clean(void)
 	fake_close(&f);
 }
 
-/* ---- what the application asks ---- */
+/* ---- calls of the application ---- */
 
 static ssize_t op(bool read, const struct fi_rma_iov *rma, size_t nrma,
 		  uint64_t flags, void *context)
@@ -124,7 +124,7 @@ static ssize_t rd(size_t len, void *context)
 	return fi_read(f.ep, buf, len, NULL, p.addr, 64, KEY, context);
 }
 
-/* ---- what the peer answers ---- */
+/* ---- answers of the peer ---- */
 
 static void answer(uint64_t id, int err, const void *data, size_t len)
 {
@@ -138,7 +138,7 @@ static void fin(uint64_t id, int err)
 		  .data = id, .len = (uint64_t)err }, NULL, 0);
 }
 
-/* The next frame, acknowledgements aside. */
+/* The next frame, without ACKs. */
 static struct fake_sent *left(uint8_t kind)
 {
 	while (core->sent && core->sent->h.kind == LNX_KIND_ACK)
@@ -146,7 +146,7 @@ static struct fake_sent *left(uint8_t kind)
 	return fake_expect(&f, &p, kind);
 }
 
-/* What it says: its data for reads, or the head of a PUT. */
+/* Its id, which is in data for reads, or in the head of a PUT. */
 static uint64_t id_of(uint8_t kind)
 {
 	struct fake_sent *s = left(kind);
@@ -182,7 +182,7 @@ static uint64_t rndv_of(unsigned n_targets)
 
 #define RW	(LNX_WIRE_KEYS_READ | LNX_WIRE_KEYS_WRITE)
 
-/* The registration KEY of the peer is len bytes, and the core finds mem there. */
+/* The registration KEY of the peer has len bytes, and the core finds mem there. */
 static void answer_access(uint64_t id, size_t len, uint16_t access)
 {
 	struct lnx_keys k = { .len = len, .access = access, .nkey = 1 };
@@ -298,7 +298,7 @@ BOTH(bad_calls)
 	close_clean();
 }
 
-/* One write in frames: each byte once, data and total with the last. */
+/* One write in frames: each byte once; data and total are in the last frame. */
 static void split(const struct fi_rma_iov *rma, size_t nrma, uint64_t flags,
 		  unsigned want)
 {
@@ -314,7 +314,7 @@ static void split(const struct fi_rma_iov *rma, size_t nrma, uint64_t flags,
 
 	for (i = 0; i < nrma; i++)
 		len += rma[i].len;
-	/* Local pieces that have nothing to do with the remote ones. */
+	/* Local pieces that are independent of the remote ones. */
 	iov[0] = (struct iovec) { mem, len / 3 };
 	iov[1] = (struct iovec) { mem + 500000, 0 };
 	iov[2] = (struct iovec) { mem + len / 3, len - len / 3 };
@@ -390,14 +390,14 @@ BOTH(small_writes)
 		one.len = LNX_PUT_MAX;
 		split(&one, 1, flags[i], 1);
 		split(four, 4, flags[i], 4);
-		/* It may well end with a piece of nothing. */
+		/* The last piece may be empty. */
 		split(four, 2, flags[i], 2);
 		split(four + 1, 1, flags[i], 1);
 	}
 	close_clean();
 }
 
-/* ---- writes by the core ---- */
+/* ---- writes that the core does ---- */
 
 static void no_more(void)
 {
@@ -406,8 +406,8 @@ static void no_more(void)
 	fake_expect_none(&f);
 }
 
-/* What tells the target that total bytes are there; nothing else leaves. */
-static void told(uint64_t total, bool data)
+/* The notice to the target that `total` bytes are written; nothing else is sent. */
+static void expect_notice(uint64_t total, bool data)
 {
 	struct fake_sent *s = left(LNX_KIND_PUT);
 	struct lnx_wire_put w;
@@ -445,7 +445,8 @@ BOTH(writes_by_the_core)
 	cr_expect_eq(mem[299999], 0xee);
 	cr_expect_eq(mem[360000], 0xee);
 	no_more();
-	/* Known now.  With data, the target hears of it, once and after. */
+	/* The keys are known now.  With remote data the target gets a notice,
+	 * once and last. */
 	core->hold_reads = true;
 	cr_assert_eq(op(false, two, 2, FI_REMOTE_CQ_DATA, &b), 0);
 	fake_passes(&f, 4);
@@ -454,13 +455,13 @@ BOTH(writes_by_the_core)
 	fake_finish_all(core);
 	fake_passes(&f, 30);
 	fake_comp(&f, &b);
-	told(110000, true);
+	expect_notice(110000, true);
 	cr_expect_eq(core->nread, 0);
 	close_clean();
 }
 
-/* A target that counts hears of each, also of reads. */
-BOTH(transfers_by_the_core_that_are_told)
+/* A target with a counter gets a notice of each transfer, also of reads. */
+BOTH(transfers_by_the_core_with_notices)
 {
 	struct fi_rma_iov two[2] = { { .addr = 64, .len = 20000, .key = 3 },
 				     { .addr = 64, .len = 20000, .key = 4 } };
@@ -473,7 +474,7 @@ BOTH(transfers_by_the_core_that_are_told)
 		      LNX_WIRE_KEYS_TELL | LNX_WIRE_KEYS_TELL_READ);
 	fake_passes(&f, 20);
 	fake_comp(&f, &a);
-	told(20000, false);
+	expect_notice(20000, false);
 	cr_assert_eq(rd(20000, &b), 0);
 	fake_passes(&f, 20);
 	fake_quiet(&f);
@@ -485,7 +486,8 @@ BOTH(transfers_by_the_core_that_are_told)
 	answer(id, 0, NULL, 0);
 	fake_comp(&f, &b);
 	no_more();
-	/* One piece of two is to be told: the operation is, once, at its end. */
+	/* One piece of two needs a notice: there is one for the operation, at
+	 * its end. */
 	cr_assert_eq(op(false, two, 2, 0, &a), 0);
 	fake_pass(&f);
 	for (unsigned i = 0; i < 2; i++) {
@@ -496,7 +498,7 @@ BOTH(transfers_by_the_core_that_are_told)
 	}
 	fake_passes(&f, 20);
 	fake_comp(&f, &a);
-	told(40000, false);
+	expect_notice(40000, false);
 	close_clean();
 }
 
@@ -516,11 +518,11 @@ BOTH(transfers_by_the_core_not_allowed)
 	fake_passes(&f, 10);
 	fake_comp(&f, &b);
 	cr_expect_eq(core->nwrite, 1);
-	/* What is known of a key refuses nothing: the peer is asked once more. */
+	/* Cached keys are no reason to refuse: the peer is asked once more. */
 	cr_assert_eq(fi_read(f.ep, buf, 20000, NULL, p.addr, 0, 5, &b), 0);
 	answer_access(id_of(LNX_KIND_KEYS), 100000, LNX_WIRE_KEYS_WRITE);
 	fake_err(&f, &b, FI_EACCES);
-	/* Outside. */
+	/* Out of bounds. */
 	cr_assert_eq(fi_write(f.ep, buf, 20000, NULL, p.addr, 80001, 5, &b), 0);
 	answer_access(id_of(LNX_KIND_KEYS), 100000, LNX_WIRE_KEYS_WRITE);
 	fake_err(&f, &b, FI_EACCES);
@@ -533,7 +535,7 @@ BOTH(transfers_by_the_core_not_allowed)
 	close_clean();
 }
 
-/* The same key, registered again with more memory and rights. */
+/* The same key is registered again with more memory and rights. */
 BOTH(keys_that_were_registered_again)
 {
 	struct fi_cq_tagged_entry e[3];
@@ -543,7 +545,8 @@ BOTH(keys_that_were_registered_again)
 	answer_access(id_of(LNX_KIND_KEYS), 50000, LNX_WIRE_KEYS_READ);
 	fake_passes(&f, 10);
 	fake_comp(&f, &a);
-	/* Three at once: each that finds it wanting asks, or waits with one that did. */
+	/* Three at once: each that finds the cached keys insufficient requests
+	 * new ones, or waits for a request. */
 	cr_assert_eq(fi_read(f.ep, buf, 20000, NULL, p.addr, 60000, KEY, &a),
 		     0);
 	cr_assert_eq(fi_write(f.ep, buf, 20000, NULL, p.addr, 70000, KEY, &b),
@@ -554,7 +557,7 @@ BOTH(keys_that_were_registered_again)
 	fake_passes(&f, 20);
 	cr_assert_eq(fi_cq_read(f.cq, e, 3), 3);
 	no_more();
-	/* Refused by an answer to one's own question, and only so. */
+	/* Refused only by the answer to a request of its own. */
 	cr_assert_eq(fi_read(f.ep, buf, 20000, NULL, p.addr, sizeof(mem), KEY,
 			     &a), 0);
 	cr_assert_eq(fi_read(f.ep, buf, 20000, NULL, p.addr, sizeof(mem), KEY,
@@ -573,7 +576,7 @@ BOTH(keys_that_were_registered_again)
 	close_clean();
 }
 
-/* Broken connections: the same bytes again, told once. */
+/* A connection breaks: the same bytes are written again, with one notice. */
 BOTH(write_by_the_core_that_fails)
 {
 	fake_conf.chunk = 16384;
@@ -590,8 +593,8 @@ BOTH(write_by_the_core_that_fails)
 	fake_passes(&f, 30);
 	fake_comp(&f, &a);
 	cr_expect_arr_eq(mem + 64, buf, 200000);
-	told(200000, true);
-	/* The registration is not there any more: nobody is told. */
+	expect_notice(200000, true);
+	/* The registration does not exist any more: there is no notice. */
 	core->read_fails = 1;
 	cr_assert_eq(wr(20000, FI_REMOTE_CQ_DATA, &b), 0);
 	fake_passes(&f, 4);
@@ -616,7 +619,7 @@ BOTH(large_writes_are_announced)
 	id = rndv_of(2);
 	cr_expect_eq(core->nmr_open, 1u);
 	fake_quiet(&f);
-	/* Not the end of this one. */
+	/* That is not the end of this write. */
 	answer(id, 0, NULL, 0);
 	fin(id + 1, 0);
 	fin(0, 0);
@@ -634,7 +637,7 @@ BOTH(large_writes_are_announced)
 	close_clean();
 }
 
-/* Registering the buffer fails: the call does, and nothing stays. */
+/* If the buffer cannot be registered, the call fails and nothing is left over. */
 BOTH(large_write_that_cannot_be_announced)
 {
 	open_introduced(kind);
@@ -661,7 +664,7 @@ BOTH(selective_completion)
 	fake_quiet(&f);
 	cr_assert_eq(wr(10, FI_COMPLETION, &b), 0);
 	fake_comp(&f, &b);
-	/* Errors are always told. */
+	/* Errors are always reported. */
 	cr_assert_eq(wr(10, FI_DELIVERY_COMPLETE, &a), 0);
 	fake_expect_drop(&f, &p, LNX_KIND_PUT);
 	answer(id_of(LNX_KIND_PUT), FI_ENOKEY, NULL, 0);
@@ -719,7 +722,7 @@ static void counted_at(int line, uint64_t wok, uint64_t werr, uint64_t rok,
 }
 #define counted(wok, werr, rok, rerr) counted_at(__LINE__, wok, werr, rok, rerr)
 
-/* Each operation once, whatever is reported of it. */
+/* Each operation counts once, whether or not it is reported. */
 BOTH(counters)
 {
 	uint64_t id;
@@ -774,7 +777,7 @@ BOTH(counters)
 	answer(id_of(LNX_KIND_KEYS), FI_ENOKEY, NULL, 0);
 	fake_err(&f, &a, FI_ENOKEY);
 	counted(6, 3, 1, 0);
-	cr_assert_eq(rd(10, &a), 0);	/* the core does, as it has the keys */
+	cr_assert_eq(rd(10, &a), 0);	/* the core does it, because it has the keys */
 	fake_passes(&f, 2);
 	fake_quiet(&f);
 	counted(6, 3, 2, 0);
@@ -787,7 +790,7 @@ BOTH(counters)
 	fake_close(&f);
 }
 
-/* ---- cores that do not take it ---- */
+/* ---- cores that refuse ---- */
 
 BOTH(inject_while_connecting)
 {
@@ -862,7 +865,7 @@ BOTH(full_window)
 	close_clean();
 }
 
-/* Reads that are not answered do not pile up without end. */
+/* The number of unanswered reads is limited. */
 BOTH(many_outstanding)
 {
 	enum { MANY = 20000 };
@@ -902,7 +905,7 @@ BOTH(many_outstanding)
 	close_clean();
 }
 
-/* ---- answers that are none ---- */
+/* ---- invalid answers ---- */
 
 BOTH(answers_not_waited_for)
 {
@@ -914,7 +917,7 @@ BOTH(answers_not_waited_for)
 	cr_assert_eq(wr(10, FI_DELIVERY_COMPLETE, &b), 0);
 	get = id_of(LNX_KIND_GET);
 	put = id_of(LNX_KIND_PUT);
-	/* Invented. */
+	/* Invented ids. */
 	for (uint64_t id = 0; id < 200; id++) {
 		answer(id, 0, mem, 10);
 		answer(id << 32, 0, mem, 10);
@@ -926,7 +929,7 @@ BOTH(answers_not_waited_for)
 	fake_quiet(&f);
 	cr_expect_eq(buf[0], 0xee);
 	cr_expect_eq(f.lnx->stats.bad_frames, bad);
-	/* The real one, and the same again. */
+	/* The real answer, and the same again. */
 	answer(get, 0, mem, 10);
 	fake_comp(&f, &a);
 	memset(buf, 0xee, 100);
@@ -937,7 +940,7 @@ BOTH(answers_not_waited_for)
 	fake_quiet(&f);
 	cr_expect_eq(buf[0], 0xee);
 	cr_expect_eq(f.lnx->stats.bad_frames, bad + 2);
-	/* Late, when the slots are used again. */
+	/* A late answer, when the slots are used again. */
 	cr_assert_eq(rd(10, &c), 0);
 	answer(get, 0, mem, 10);
 	answer(put, 0, mem, 10);
@@ -1017,7 +1020,7 @@ BOTH(answers_of_the_wrong_length)
 	for (size_t len = 0; len < 30; len++) {
 		if (len == 10)
 			continue;
-		inside()->nunknown = 0;	/* no question for keys among them */
+		inside()->nunknown = 0;	/* no request for keys is among them */
 		cr_assert_eq(rd(10, &a), 0);
 		answer(id_of(LNX_KIND_GET), 0, mem, len);
 		fake_err(&f, &a, FI_EIO);
@@ -1032,17 +1035,17 @@ BOTH(answers_of_the_wrong_length)
 	fake_quiet(&f);
 	answer(one, 0, mem, 10);
 	fake_err(&f, &b, FI_EIO);
-	/* Refusals, one or both; data with a refusal is none. */
+	/* One or both are refused; data of a refusal is ignored. */
 	cr_assert_eq(op(true, two, 2, FI_COMPLETION, &b), 0);
 	answer(id_of(LNX_KIND_GET), FI_EACCES, mem, 10);
 	answer(id_of(LNX_KIND_GET), FI_ENOKEY, NULL, 0);
 	fake_err(&f, &b, FI_EACCES);
-	cr_expect_arr_eq(buf, mem, 10, "of the one that was good");
+	cr_expect_arr_eq(buf, mem, 10, "of the one that succeeded");
 	cr_expect_eq(buf[10], 0xee);
 	close_clean();
 }
 
-/* Error numbers are the peer's: any, but no success and none that is absurd. */
+/* Error numbers come from the peer: any are allowed, but not success or absurd ones. */
 BOTH(errors_of_peers)
 {
 	struct fi_cq_err_entry e = { 0 };
@@ -1054,7 +1057,7 @@ BOTH(errors_of_peers)
 	cr_assert_eq(fi_cq_readerr(f.cq, &e, 0), 1);
 	cr_expect_gt(e.err, 0);
 	cr_expect_leq(e.err, 4096);
-	/* A write that was over long ago. */
+	/* A write that ended long ago. */
 	answer(0, FI_EACCES, NULL, 0);
 	answer(0, INT32_MAX, NULL, 0);
 	fake_quiet(&f);
@@ -1084,7 +1087,7 @@ BOTH(flood_of_answers)
 	fake_close(&f);
 }
 
-/* ---- the peer goes ---- */
+/* ---- the peer dies ---- */
 
 static void say_bye(void)
 {
@@ -1092,7 +1095,7 @@ static void say_bye(void)
 		   .seq = p.seq }, NULL, 0);
 }
 
-/* Errors of every context in `ctx`, once each, and nothing else. */
+/* Each context in `ctx` gets one error, and there is no other completion. */
 static void each_fails_once(char *const *ctx, unsigned n, int err)
 {
 	struct fi_cq_tagged_entry e;
@@ -1129,7 +1132,7 @@ static void outstanding_fail(enum lnx_rail_kind kind, uint64_t bind,
 	fake_conf.window = 64;
 	open_with(kind, (struct fake_opt) { .tx_bind = bind });
 	introduce();
-	/* Keys of one registration are known, and a read is half way. */
+	/* The keys of one registration are known, and a read is in progress. */
 	core->hold_reads = true;
 	cr_assert_eq(op(true, big, 1, flags, ctx[0]), 0);
 	answer_keys(id_of(LNX_KIND_KEYS), sizeof(mem));
@@ -1168,7 +1171,7 @@ BOTH(selective_when_the_peer_goes)
 	outstanding_fail(kind, FI_SELECTIVE_COMPLETION, 0);
 }
 
-/* Without a completion or a counter, but with an error. */
+/* Without a completion or a counter a failure is still reported. */
 BOTH(silent_writes_when_the_peer_goes)
 {
 	static char x[3];
@@ -1189,8 +1192,8 @@ BOTH(silent_writes_when_the_peer_goes)
 	close_clean();
 }
 
-/* What injects in all but name is not queued, either; all others are, though nobody is
- * told that they succeeded. */
+/* Injects, and calls that behave like one, are not queued; all others are, even
+ * if their success is not reported. */
 BOTH(silent_while_connecting)
 {
 	struct fi_rma_iov two[2] = { { .len = 5, .key = KEY },
@@ -1230,7 +1233,7 @@ BOTH(peer_given_up_by_what_must_leave)
 	fake_drop_all(&f, &p);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	/* As after a long silence: connecting, and nothing queued. */
+	/* As after a long pause: connecting, and nothing is queued. */
 	inside()->path[0].state = LNX_PATH_IDLE;
 	core->send_again = FAKE_ALWAYS;
 	for (unsigned i = 0; i < 100; i++) {
@@ -1263,7 +1266,8 @@ BOTH(small_reads)
 	m.addr = p.addr;
 	memset(buf, 0xee, 4000);
 	cr_assert_eq(fi_readmsg(f.ep, &m, 0), 0);
-	/* The last piece ends it, for who counts; the order is nobody's business. */
+	/* The last piece ends it, at a target that counts; the pieces may leave
+	 * in any order. */
 	for (unsigned i = 4; i-- > 0;) {
 		struct fake_sent *s = left(LNX_KIND_GET);
 
@@ -1274,7 +1278,7 @@ BOTH(small_reads)
 		id[i] = s->h.data;
 		free(s);
 	}
-	/* In any order. */
+	/* Answers in any order. */
 	answer(id[3], 0, mem + 310, 40);
 	answer(id[1], 0, NULL, 0);
 	answer(id[2], 0, mem + 10, 300);
@@ -1287,7 +1291,7 @@ BOTH(small_reads)
 	for (unsigned i = 0; i < 4; i++)
 		cr_expect_eq(*((uint8_t *)iov[i].iov_base + iov[i].iov_len),
 			     0xee);
-	/* The largest that is one frame each way. */
+	/* The largest that needs one frame in each direction. */
 	cr_assert_eq(rd(LNX_GET_MAX, &b), 0);
 	answer(id_of(LNX_KIND_GET), 0, mem, LNX_GET_MAX);
 	fake_comp(&f, &b);
@@ -1309,7 +1313,7 @@ BOTH(large_reads)
 	cr_assert_eq(rd(LNX_GET_MAX + 1, &a), 0);
 	cr_assert_eq(op(true, two, 2, 0, &b), 0);
 	answer_keys(id_of(LNX_KIND_KEYS), sizeof(mem));
-	fake_expect_none(&f);	/* asked for once */
+	fake_expect_none(&f);	/* keys are requested once */
 	fake_passes(&f, 30);
 	{
 		struct fi_cq_tagged_entry e[3];
@@ -1320,7 +1324,7 @@ BOTH(large_reads)
 	cr_expect_arr_eq(buf, mem + 100, 50000);
 	cr_expect_arr_eq(buf + 50000, mem + 300000, 60000);
 	cr_expect_eq(buf[110000], 0xee);
-	/* And never again. */
+	/* And not again. */
 	cr_assert_eq(rd(sizeof(mem) - 64, &c), 0);
 	fake_passes(&f, 100);
 	fake_comp(&f, &c);
@@ -1336,7 +1340,7 @@ BOTH(large_reads)
 	close_clean();
 }
 
-/* The peer addresses its registration from there on. */
+/* The peer addresses its registration from that address on. */
 BOTH(virtual_addresses)
 {
 	uint64_t at = 0xfffff000, far = at + sizeof(mem);
@@ -1358,7 +1362,7 @@ BOTH(virtual_addresses)
 		rma.len = row[i].len;
 		memset(buf, 0xee, sizeof(buf));
 		cr_assert_eq(op(true, &rma, 1, 0, &a), 0);
-		/* Not allowed by what is known: asked once more. */
+		/* Not allowed by the cached keys: the peer is asked once more. */
 		if (!i || !row[i].ok)
 			answer(id_of(LNX_KIND_KEYS), 0, payload,
 			       lnx_keys_size(1));
@@ -1392,7 +1396,7 @@ BOTH(virtual_addresses)
 	close_clean();
 }
 
-/* What is outside is not asked of a core. */
+/* A read out of bounds is not passed to a core. */
 BOTH(large_reads_outside)
 {
 	static const struct { uint64_t addr; size_t len; bool in; } row[] = {
@@ -1440,7 +1444,8 @@ BOTH(keys_that_are_none)
 		fake_err(&f, &a, FI_EIO);
 		fake_drop_all(&f, &p);
 	}
-	/* None for the rail that leads there: asked anew, not for ever. */
+	/* No key for the rail of the path: they are requested again, but not
+	 * for ever. */
 	k.key[0].rail = 9;
 	lnx_keys_put(payload, &k);
 	cr_assert_eq(rd(20000, &a), 0);
@@ -1458,7 +1463,7 @@ BOTH(keys_that_are_none)
 	}
 	fake_err(&f, &a, FI_ENOKEY);
 	cr_expect_eq(core->nread, 0);
-	/* No. */
+	/* The peer refuses. */
 	cr_assert_eq(rd(20000, &b), 0);
 	cr_assert_eq(rd(30000, &b), 0);
 	fake_passes(&f, 2);
@@ -1468,7 +1473,7 @@ BOTH(keys_that_are_none)
 	close_clean();
 }
 
-/* A connection that breaks: keys are asked for anew, and all is read again. */
+/* The connection breaks: keys are requested again, and everything is read again. */
 BOTH(read_that_fails)
 {
 	fake_conf.chunk = 16384;
@@ -1486,7 +1491,7 @@ BOTH(read_that_fails)
 	close_clean();
 }
 
-/* Nothing lands in a buffer that is the application's again. */
+/* Nothing is written to a buffer that is the application's again. */
 BOTH(read_that_fails_half_way)
 {
 	uint64_t id;
@@ -1501,8 +1506,8 @@ BOTH(read_that_fails_half_way)
 	fake_finish(core, 1, FI_EIO);
 	fake_after_ms(&f, 100);
 	id = id_of(LNX_KIND_KEYS);
-	cr_expect_eq(fake_held(core), 3);	/* none is made before the answer */
-	/* The registration is not there any more. */
+	cr_expect_eq(fake_held(core), 3);	/* no new read before the answer */
+	/* The registration does not exist any more. */
 	answer(id, FI_ENOKEY, NULL, 0);
 	fake_passes(&f, 4);
 	fake_quiet(&f);		/* not while reads are outstanding */
@@ -1510,7 +1515,7 @@ BOTH(read_that_fails_half_way)
 	fake_finish_all(core);
 	fake_passes(&f, 4);
 	fake_err(&f, &a, FI_ENOKEY);
-	/* Nothing is known of it now. */
+	/* Nothing is cached for it now. */
 	cr_assert_eq(rd(20000, &b), 0);
 	answer_keys(id_of(LNX_KIND_KEYS), sizeof(mem));
 	fake_passes(&f, 20);
@@ -1542,7 +1547,7 @@ BOTH(read_that_fails_for_good)
 
 /* ---- pieces that fail now and then, over one path or two ---- */
 
-/* As many keys as the peer has rails, and the core of each finds mem there. */
+/* As many keys as the peer has rails; the core of each rail finds mem there. */
 static void answer_keys_of(uint64_t id, unsigned nrail)
 {
 	struct lnx_keys k = { .len = sizeof(mem), .access = RW, .nkey = nrail };
@@ -1560,8 +1565,8 @@ static void answer_keys_of(uint64_t id, unsigned nrail)
 	answer(id, 0, payload, lnx_keys_size(nrail));
 }
 
-/* What the peer does while ms pass; all that the cores have ends, and one of every
- * `one_of` with an error. */
+/* The peer's part while ms pass: everything that the cores hold ends, one of
+ * every `one_of` with an error. */
 static void shaky(unsigned nrail, unsigned ms, unsigned one_of)
 {
 	static unsigned n;
@@ -1615,7 +1620,7 @@ static void close_shaky(unsigned nrail)
 	close_clean();
 }
 
-/* All that arrived stays; minutes pass, and each piece had its chances. */
+/* Pieces that arrived are kept; in minutes each piece gets enough attempts. */
 static void fails_at_times(enum lnx_rail_kind kind, unsigned nrail, bool read)
 {
 	open_shaky(kind, nrail);
@@ -1637,8 +1642,8 @@ BOTH(read_over_one_that_fails_at_times) { fails_at_times(kind, 1, true); }
 BOTH(read_over_two_that_fail_at_times) { fails_at_times(kind, 2, true); }
 BOTH(write_over_one_that_fails_at_times) { fails_at_times(kind, 1, false); }
 
-/* Nothing moves: FI_LNX_TRANSACTION_TIMEOUT is the end, and not much earlier or
- * later; and not each failure makes a frame. */
+/* Nothing succeeds: the operation ends at FI_LNX_TRANSACTION_TIMEOUT, not much
+ * earlier or later; and not each failure sends a frame. */
 static void fails_always(enum lnx_rail_kind kind, unsigned nrail)
 {
 	struct lnx_stats *st;
@@ -1653,7 +1658,7 @@ static void fails_always(enum lnx_rail_kind kind, unsigned nrail)
 	e = fake_err(&f, &a, FI_EREMOTEIO);
 	cr_expect_eq(e.flags, FI_RMA | FI_READ);
 	cr_expect_lt(st->core_errors, 400u * nrail);
-	/* The next one works. */
+	/* The next read works. */
 	cr_assert_eq(rd(200000, &b), 0);
 	shaky(nrail, 2000, 1000000);
 	fake_comp(&f, &b);
@@ -1663,7 +1668,7 @@ static void fails_always(enum lnx_rail_kind kind, unsigned nrail)
 BOTH(read_over_one_that_always_fails) { fails_always(kind, 1); }
 BOTH(read_over_two_that_always_fail) { fails_always(kind, 2); }
 
-/* Under these keys never: others are asked for, once. */
+/* These keys will never work: others are requested, once. */
 BOTH(read_that_cannot_get_better)
 {
 	uint64_t t0;
@@ -1687,8 +1692,8 @@ BOTH(read_that_cannot_get_better)
 }
 
 /*
- * Names of operations can be guessed, and cores look at what arrives while they
- * send: keys that come before the question has left.
+ * Ids of operations can be guessed, and cores poll while they send: here keys
+ * arrive before the request has left.
  */
 static void guessed(bool yes)
 {
@@ -1707,7 +1712,8 @@ static void guessed(bool yes)
 	k.key[0].addr = 0x10000;
 	lnx_keys_put(payload, &k);
 	fake_region(core, 77, 0x10000, mem, sizeof(mem));
-	/* The slots are used last in, first out: a part takes it, then the keys. */
+	/* The last freed slot is used first: a segment takes it, then the
+	 * request for keys. */
 	for (uint64_t i = 0; i < 70; i++)
 		answer(2ull << 32 | i, yes ? 0 : FI_ENOKEY, payload,
 		       yes ? lnx_keys_size(1) : 0);
@@ -1728,7 +1734,7 @@ static void guessed(bool yes)
 Test(rma_peer, keys_before_they_are_asked_for) { guessed(true); }
 Test(rma_peer, refusal_before_it_is_asked_for) { guessed(false); }
 
-/* Applications make and close registrations without end. */
+/* Applications may open and close registrations without end. */
 BOTH(keys_of_many_registrations)
 {
 	open_introduced(kind);
@@ -1748,7 +1754,7 @@ BOTH(keys_of_many_registrations)
 
 /* ---- closing ---- */
 
-/* After any number of steps of anything. */
+/* Close after any number of steps. */
 static void close_after(enum lnx_rail_kind kind, unsigned steps)
 {
 	struct fi_rma_iov two[2] = { { .addr = 1, .len = 50000, .key = 1 },

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Remote memory access while allocations fail, on a scripted core.  An endpoint
- * reads and writes its peer's memory, and serves that peer, in all ways there are;
- * the peer sends again what was not received, and the application tries again what
- * says -FI_EAGAIN.  Nothing else is allowed to be different: each operation ends
- * once and well, every request is answered once, nothing leaks.
+ * reads and writes its peer's memory and serves that peer, in every possible
+ * way; the peer retransmits what was not received, and the application repeats
+ * calls that return -FI_EAGAIN.  Nothing else may differ: each operation ends
+ * once and without error, every request is answered once, nothing leaks.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ static struct fake_core *core;
 static struct fake_peer p;
 static struct fid_mr *mr;
 static uint8_t ours[LEN], mem[LEN];
-static uint8_t theirs[LEN];		/* what our writes change */
+static uint8_t theirs[LEN];		/* changed by our writes */
 static uint8_t into[NOPS][600000];
 
 /* ---- the peer ---- */
@@ -38,7 +38,7 @@ static struct {
 	size_t len;
 } frame[NFRAME];
 static unsigned nframe;
-static unsigned told[NFRAME];		/* its requests: answers to each */
+static unsigned nanswers[NFRAME];		/* answers to each of its requests */
 
 static unsigned says(struct lnx_hdr h, const void *payload, size_t len)
 {
@@ -94,11 +94,11 @@ static void serves(const struct fake_sent *s)
 		break;
 	case LNX_KIND_RESP:
 	case LNX_KIND_FIN:
-		cr_assert_lt(s->h.data, NFRAME, "an answer to nothing");
+		cr_assert_lt(s->h.data, NFRAME, "an answer without a request");
 		cr_expect_eq(s->h.kind == LNX_KIND_FIN ? s->h.len : s->h.tag, 0,
 			     "request %lu failed: %lu", s->h.data,
 			     s->h.kind == LNX_KIND_FIN ? s->h.len : s->h.tag);
-		told[s->h.data]++;
+		nanswers[s->h.data]++;
 		break;
 	default:
 		break;
@@ -125,7 +125,7 @@ static uint32_t received(void)
 	return peer ? peer->seq.next : 0;
 }
 
-/* What was not received, again; one pass. */
+/* Retransmits what was not received; one pass. */
 static void goes_on(void)
 {
 	uint32_t i;
@@ -199,7 +199,7 @@ static void does(unsigned i, bool read, const struct fi_rma_iov *rma,
 	cr_assert_eq(ret, 0, "operation %u: %zd", i, ret);
 }
 
-/* For the ends of the first nops. */
+/* Wait until the first nops have ended. */
 static void waits(unsigned nops)
 {
 	unsigned i, n;
@@ -222,7 +222,7 @@ static bool all_done(unsigned nops)
 	for (i = 1; i < nframe; i++) {
 		uint8_t kind = frame[i].h.kind;
 
-		if (kind != LNX_KIND_RESP && kind != LNX_KIND_FIN && !told[i])
+		if (kind != LNX_KIND_RESP && kind != LNX_KIND_FIN && !nanswers[i])
 			return false;
 	}
 	return received() == nframe && nevent == 2;
@@ -246,7 +246,7 @@ static void every_sort(enum lnx_rail_kind kind)
 	unsigned n = 0, i;
 
 	memset(ended, 0, sizeof(ended));
-	memset(told, 0, sizeof(told));
+	memset(nanswers, 0, sizeof(nanswers));
 	memset(ours, 0xee, sizeof(ours));
 	memcpy(theirs, mem, LEN);
 	nframe = nevent = 0;
@@ -285,13 +285,13 @@ static void every_sort(enum lnx_rail_kind kind)
 	     sizeof(struct lnx_wire_target) + lnx_rts_size(&rts));
 	goes_on();
 
-	/* Reads first: what the writes of others leave there is any. */
+	/* Reads first, because later writes change what is read. */
 	does(n++, true, large, 2, 0);
 	does(n++, true, &big, 1, 0);
 	waits(n);
 	memset(into[n], 0xaa, sizeof(into[n]));
 	does(n++, false, large, 2, 0);
-	waits(n);		/* so long, they are in no order */
+	waits(n);		/* until here they have no order */
 	memset(into[n], 0xbb, sizeof(into[n]));
 	does(n++, false, &big, 1, FI_DELIVERY_COMPLETE);
 	memset(into[n], 0xcc, sizeof(into[n]));
@@ -305,9 +305,9 @@ static void every_sort(enum lnx_rail_kind kind)
 				fprintf(stderr, "operation %u: %u ends\n", i,
 					ended[i]);
 			for (i = 0; i < nframe; i++)
-				fprintf(stderr, "frame %u %s: told %u\n", i,
+				fprintf(stderr, "frame %u %s: answers %u\n", i,
 					lnx_kind_name(frame[i].h.kind),
-					told[i]);
+					nanswers[i]);
 			fprintf(stderr, "received %u of %u, %u events, refused [%lu, %lu) of %lu\n",
 				received(), nframe, nevent, fail_from, fail_to,
 				nalloc);
@@ -324,7 +324,7 @@ static void every_sort(enum lnx_rail_kind kind)
 	for (i = 0; i < n; i++)
 		cr_expect_eq(ended[i], 1, "operation %u", i);
 	for (i = 1; i < nframe; i++)
-		cr_expect_leq(told[i], 1, "frame %u", i);
+		cr_expect_leq(nanswers[i], 1, "frame %u", i);
 	cr_expect_eq(nevent, 2);
 	cr_expect_arr_eq(into[2], mem + 5, 100);
 	cr_expect_arr_eq(into[2] + 100, mem + 500, 200);
@@ -363,7 +363,7 @@ static void each_fails(enum lnx_rail_kind kind, unsigned long many)
 		if (nalloc <= i) {
 			cr_log_info("%lu allocations", i);
 			cr_expect_gt(i, 15, "allocations are not counted");
-			fake_close(&f);	/* with a look for leaks */
+			fake_close(&f);	/* checks for leaks */
 			return;
 		}
 		fake_close_quick(&f);
@@ -381,8 +381,8 @@ BOTH(some_allocations_fail_in_a_row) { each_fails(kind, 3); }
 BOTH(no_memory_for_a_while) { each_fails(kind, 100); }
 
 /*
- * A CQ for which there is no more memory: all that it took before is there, then
- * one error, for ever, whatever comes after; and there is no second chance.
+ * A CQ that cannot grow: everything that it had accepted is read, then one
+ * error, for ever, whatever comes later.
  */
 Test(cq_memory, overrun)
 {
@@ -403,7 +403,7 @@ Test(cq_memory, overrun)
 	for (i = 0; i < MANY; i++)
 		lnx_cq_write(cq, (void *)(i + 1), FI_SEND, 0, NULL, 0, 0, 0);
 	fail_armed = false;
-	/* Read in part, it has room again: what comes now must not pass. */
+	/* Some entries are read, so it has room again: new ones must not overtake. */
 	for (i = 0; i < 3; i++) {
 		n = fi_cq_read(f.cq, e, 64);
 		cr_assert_eq(n, 64);

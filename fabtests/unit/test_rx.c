@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Receiving on a scripted core.  The test is the sender: it numbers, repeats
- * and swaps frames, and its memory is what reads find.
+ * and swaps frames, and reads find its memory.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ static uint8_t buf[1 << 20], mem[1 << 20];
 	Test(rx_peer, name) { name(LNX_RAIL_PEER); }			\
 	static void name(enum lnx_rail_kind kind)
 
-/* One pass during which there is none. */
+/* One pass without memory. */
 static void low_pass(void)
 {
 	no_memory = true;
@@ -38,7 +38,7 @@ static void low_pass(void)
 	no_memory = false;
 }
 
-/* ---- a sender that is known, and has said hello ---- */
+/* ---- a sender that is known and has sent its hello ---- */
 
 static void fill(uint8_t *m, size_t n)
 {
@@ -78,10 +78,10 @@ static void recv_any(void *to, size_t len, void *context)
 			      context), 0);
 }
 
-/* What the application holds, and what it gave back, adds up. */
+/* The receives that the application holds and those that it freed add up. */
 static void expect_no_entries(void)
 {
-	fake_pass(&f);			/* posts what was read */
+	fake_pass(&f);			/* posts what was consumed */
 	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
 	cr_expect_eq(f.lnx->chunk_pool.used, 0);
 	cr_expect_eq(f.lnx->rxbuf_pool.used,
@@ -130,7 +130,7 @@ BOTH(into_pieces)
 
 /* ---- the sequence ---- */
 
-BOTH(early_frames_wait_for_their_turn)
+BOTH(ooo_frames_wait_for_their_turn)
 {
 	char to[4][8];
 
@@ -145,7 +145,7 @@ BOTH(early_frames_wait_for_their_turn)
 	fake_tag(&f, &p, 3, "3", 2);
 	fake_quiet(&f);
 	cr_expect_eq(f.lnx->stats.reorders, 3);
-	/* A gap is told at once: the sender may be waiting. */
+	/* A gap is acknowledged at once: the sender may be waiting. */
 	fake_expect_drop(&f, &p, LNX_KIND_ACK);
 	p.seq = 1;
 	fake_tag(&f, &p, 1, "1", 2);
@@ -179,7 +179,7 @@ BOTH(duplicates_are_dropped_and_acknowledged)
 	cr_expect_eq(s->h.ack, 2);
 	free(s);
 	cr_expect_eq(f.lnx->stats.dup_drops, 2);
-	/* Early ones as well. */
+	/* Out-of-order ones as well. */
 	p.seq = 3;
 	fake_tag(&f, &p, 3, "3", 2);
 	p.seq = 3;
@@ -207,7 +207,7 @@ BOTH(beyond_the_window_is_dropped)
 	fake_quiet(&f);
 	cr_expect_eq(f.lnx->stats.bad_frames, 2);
 	cr_expect_eq(f.lnx->stats.reorders, 0);
-	/* The last one inside is kept. */
+	/* The last one inside the window is kept. */
 	p.seq = LNX_SEQ_WINDOW;
 	fake_tag(&f, &p, 1, "1", 2);
 	fake_quiet(&f);
@@ -254,7 +254,7 @@ static void unexpected(enum lnx_rail_kind kind, size_t len)
 	cr_expect_eq(fake_comp(&f, &b).len, len);
 	cr_expect_arr_eq(buf, mem + 1, len);
 	expect_no_entries();
-	/* Some that stay for ever. */
+	/* Some that stay until the end. */
 	fake_tag(&f, &p, 5, mem, len);
 	fake_msg(&f, &p, mem + 1, len);
 	fake_quiet(&f);
@@ -267,7 +267,7 @@ BOTH(unexpected_just_copied) { unexpected(kind, 4096); }
 BOTH(unexpected_just_kept) { unexpected(kind, 4097); }
 BOTH(unexpected_whole_frame) { unexpected(kind, LNX_PAYLOAD_MAX); }
 
-/* More than there are posted buffers, kept in them: others take their place. */
+/* More than there are posted buffers, kept in them: other buffers are posted. */
 BOTH(unexpected_more_than_buffers)
 {
 	open_met(kind);
@@ -295,7 +295,7 @@ static void truncated_end(size_t len, size_t room)
 	cr_expect_eq(e.olen, len - room);
 	cr_expect_eq(e.tag, 5);
 	cr_expect_arr_eq(buf, mem, room);
-	cr_expect_eq(buf[room], 0xee, "wrote behind the receive");
+	cr_expect_eq(buf[room], 0xee, "wrote after the receive");
 	fake_quiet(&f);
 }
 
@@ -350,7 +350,7 @@ static struct fake_sent *expect_fin(uint64_t op, int err)
 {
 	struct fake_sent *s;
 
-	/* The first frame to a peer brings our hello along. */
+	/* The first frame to a peer comes after our hello. */
 	while ((s = fake_take(core)) && s->h.kind != LNX_KIND_FIN)
 		free(s);
 	cr_assert(s, "no FIN left");
@@ -360,7 +360,7 @@ static struct fake_sent *expect_fin(uint64_t op, int err)
 	return NULL;
 }
 
-/* Pieces of the sender against pieces of the receive, and small reads. */
+/* Pieces of the sender and of the receive that do not match, and small reads. */
 BOTH(pull_of_pieces_into_pieces)
 {
 	static const struct {
@@ -407,7 +407,7 @@ BOTH(pull_of_pieces_into_pieces)
 				cr_expect_arr_eq(iov[k].iov_base, mem + done,
 						 n, "row %zu iov %u", i, k);
 			cr_expect_eq(((uint8_t *)iov[k].iov_base)[n], 0xee,
-				     "row %zu: behind iov %u", i, k);
+				     "row %zu: after iov %u", i, k);
 			done += n;
 		}
 		cr_expect_geq(core->nread, len / row[i].chunk);
@@ -464,7 +464,7 @@ BOTH(failed_read_is_repeated)
 	fake_close(&f);
 }
 
-/* It is not given back while a read may still write into it. */
+/* The buffer is not released while a read may still write to it. */
 BOTH(read_that_fails_for_good)
 {
 	uint64_t len = 100000;
@@ -483,7 +483,7 @@ BOTH(read_that_fails_for_good)
 	fake_finish(core, 1, FI_EIO);
 	fake_finish(core, 1, FI_EIO);
 	for (int i = 0; i < 50; i++) {
-		fake_ack(&f, &p);	/* it is there */
+		fake_ack(&f, &p);	/* it has arrived */
 		fake_after_ms(&f, 10);
 	}
 	fake_quiet(&f);
@@ -533,7 +533,7 @@ BOTH(key_for_another_rail)
 	fake_close(&f);
 }
 
-/* The application may stop calling us once it has its message. */
+/* The application may stop making calls once it has its message. */
 BOTH(receive_completes_only_when_the_fin_has_left)
 {
 	uint64_t len = 100000;
@@ -565,7 +565,7 @@ BOTH(fin_that_never_leaves)
 	fake_after_ms(&f, 20);
 	fake_quiet(&f);
 	fake_after_ms(&f, 300);
-	/* The data is all here. */
+	/* All data has arrived. */
 	fake_comp(&f, &a);
 	cr_expect_arr_eq(buf, mem, len);
 	expect_no_entries();
@@ -592,7 +592,7 @@ BOTH(unexpected_large_is_pulled_when_wanted)
 	fake_comp(&f, &b);
 	cr_expect_arr_eq(buf + 7, mem, 100000);
 	expect_fin(78, 0);
-	/* Others stay. */
+	/* The others stay. */
 	fake_rts(&f, &p, true, 5, 79, mem, seg, 2);
 	fake_quiet(&f);
 	fake_close(&f);
@@ -614,7 +614,7 @@ BOTH(malformed_rts_is_dropped)
 	fake_close(&f);
 }
 
-/* The way back is not known when they are handled, but when it is needed. */
+/* The path back is not known when they are handled, but it is when it is needed. */
 BOTH(hello_and_rts_in_one_pass)
 {
 	uint64_t len = 100000;
@@ -630,7 +630,7 @@ BOTH(hello_and_rts_in_one_pass)
 	fake_close(&f);
 }
 
-BOTH(hello_and_rts_of_a_stranger_in_one_pass)
+BOTH(hello_and_rts_of_an_unsolicited_peer_in_one_pass)
 {
 	uint64_t len = 100000;
 
@@ -658,7 +658,7 @@ BOTH(close_in_the_middle_of_a_pull)
 	fake_close(&f);
 }
 
-/* ---- who sends ---- */
+/* ---- unsolicited peers, and sources ---- */
 
 BOTH(unknown_sender_without_hello)
 {
@@ -687,7 +687,7 @@ BOTH(unknown_sender_with_hello)
 	fake_pass(&f);
 	cr_assert_eq(fi_cq_readfrom(f.cq, &e, 1, &src), 1);
 	cr_expect_eq(src, FI_ADDR_NOTAVAIL);
-	/* It is acknowledged, */
+	/* Its frames are acknowledged, */
 	fake_after_ms(&f, 1);
 	fake_expect_drop(&f, &q, LNX_KIND_ACK);
 	/* its large messages are pulled, */
@@ -695,7 +695,7 @@ BOTH(unknown_sender_with_hello)
 	fake_rts(&f, &q, true, 5, 77, mem, &len, 1);
 	fake_passes(&f, 5);
 	fake_comp(&f, &b);
-	/* and once it is in the AV it has a name. */
+	/* and when it is inserted into the AV its source is resolved. */
 	fake_peer_insert(&f, &q);
 	recv_any(buf, 100, &a);
 	fake_tag(&f, &q, 5, "x", 1);
@@ -705,8 +705,8 @@ BOTH(unknown_sender_with_hello)
 	fake_close(&f);
 }
 
-/* Stored messages of a sender that gets its name only now. */
-BOTH(directed_receive_waits_for_the_name)
+/* Stored messages of a sender whose source is resolved only now. */
+BOTH(directed_receive_waits_for_the_source)
 {
 	open_with(kind, (struct fake_opt) { .caps = FI_DIRECTED_RECV |
 					    FI_SOURCE });
@@ -730,7 +730,7 @@ BOTH(directed_receive_waits_for_the_name)
 BOTH(hello_of_another_name)
 {
 	open_met(kind);
-	/* Says it is q in the header, and p in the address. */
+	/* The header has q's eid, the address p's. */
 	fake_next(&f, &q, (struct lnx_hdr) { .kind = LNX_KIND_HELLO }, p.blob,
 		  LNX_ADDR_BYTES);
 	fake_quiet(&f);
@@ -811,7 +811,7 @@ BOTH(multi_receive_is_carved)
 	fake_msg(&f, &p, mem, 10);
 	fake_quiet(&f);
 	cr_expect_eq(f.lnx->stats.unexpected, 1);
-	/* Waiting messages go into the next one. */
+	/* Waiting messages go into the next buffer. */
 	fake_msg(&f, &p, mem, 20);
 	fake_quiet(&f);
 	post_multi(100);
@@ -842,7 +842,7 @@ BOTH(multi_receive_retires_for_what_does_not_fit)
 	cr_expect_arr_eq(buf + 2000, mem, 501);
 	expect_no_entries();
 
-	/* Too long for an empty one: truncated, as with any receive. */
+	/* Too long for an empty buffer: truncated, as with any receive. */
 	post_multi(100);
 	fake_msg(&f, &p, mem, 101);
 	cr_expect(fake_err(&f, &a, FI_ETRUNC).flags & FI_MULTI_RECV);
@@ -867,7 +867,7 @@ BOTH(multi_receive_and_pulls)
 	fake_msg(&f, &p, mem, 49990);
 	fake_passes(&f, 3);
 	cr_assert_eq(fake_held(core), 2);
-	/* The buffer is ours until the last message is in it. */
+	/* The buffer is released after its last message is complete. */
 	fake_finish(core, 1, 0);
 	fake_passes(&f, 3);
 	e = fake_comp(&f, &a);
@@ -879,9 +879,9 @@ BOTH(multi_receive_and_pulls)
 	fake_close(&f);
 }
 
-/* ---- receives that endpoints share ---- */
+/* ---- shared receive contexts ---- */
 
-/* A context of f.ep and of another endpoint, which only stands by. */
+/* A context of f.ep and of another endpoint, which is idle. */
 static struct fid_ep *shared, *standby;
 
 static void open_shared(enum lnx_rail_kind kind)
@@ -895,7 +895,7 @@ static void open_shared(enum lnx_rail_kind kind)
 	core->hold_reads = true;
 }
 
-/* f.ep is closed; nothing of the context is missing but what is posted. */
+/* f.ep is closed; the context has lost only what was posted. */
 static void close_shared(size_t posted)
 {
 	struct lnx_ep *srx = lnx_container_of(shared, struct lnx_ep, fid);
@@ -920,7 +920,8 @@ BOTH(shared_receives_return_from_a_pull)
 	uint64_t len = 100000;
 
 	open_shared(kind);
-	/* Matched, posted and stored; what is under way goes with its endpoint. */
+	/* Matched, posted and stored; operations in progress end with their
+	 * endpoint. */
 	cr_assert_eq(fi_trecv(shared, buf, len, NULL, FI_ADDR_UNSPEC, 5, 0,
 			      &a), 0);
 	cr_assert_eq(fi_trecv(shared, buf, len, NULL, FI_ADDR_UNSPEC, 6, 0,
@@ -950,7 +951,7 @@ BOTH(shared_multi_receive_comes_back)
 	fake_passes(&f, 3);
 	cr_expect(fake_held(core));
 	close_shared(0);
-	/* The other endpoint gives the buffer back. */
+	/* The other endpoint releases the buffer. */
 	cr_assert_eq(fi_cq_read(f.cq, &e, 1), 1);
 	cr_expect_eq(e.op_context, &a);
 	cr_expect_eq(e.flags, FI_RECV | FI_MSG | FI_MULTI_RECV);
@@ -974,7 +975,7 @@ BOTH(shared_receives_without_memory)
 		if (i % 8 == 7)
 			low_pass();
 	}
-	/* What was not taken counts as lost, and comes again: here it does not. */
+	/* A dropped frame would be retransmitted: here it is not. */
 	fake_passes(&f, 4);
 	while (n < 2000) {
 		struct fi_cq_tagged_entry e;
@@ -1030,7 +1031,7 @@ static ssize_t special(uint64_t flags, void *to, size_t len,
 	return fi_trecvmsg(f.ep, &t, flags);
 }
 
-/* What is stored in each of the three ways. */
+/* A stored message, in each of the three ways. */
 static void arrive_as(int how, uint64_t op)
 {
 	uint64_t seg[2] = { 60000, 40000 };
@@ -1078,7 +1079,7 @@ BOTH(claim)
 		arrive_as(how, 77);
 		cr_assert_eq(special(FI_PEEK | FI_CLAIM, NULL, 0, &ctx), 0);
 		cr_expect_eq(fake_comp(&f, &ctx).len, arrive_len[how]);
-		/* It is nobody else's. */
+		/* It matches no other receive. */
 		recv_any(buf, sizeof(buf), &a);
 		fake_quiet(&f);
 		memset(buf, 0, 100000);
@@ -1138,14 +1139,14 @@ BOTH(claim_of_nothing)
 
 /* ---- memory ---- */
 
-/* A frame that cannot be stored counts as lost: the sender has it still. */
+/* A frame that cannot be stored counts as lost: its sender still has it. */
 BOTH(short_of_memory)
 {
 	open_met(kind);
 	for (int how = 0; how < 3; how++) {
 		uint32_t next = inside(&p)->seq.next, nth;
 
-		/* Everything that lies ready is used up. */
+		/* Use up everything that is already allocated. */
 		for (nth = 0; nth < 3000; nth++)
 			recv_any(buf, 8, &a);
 		core->nregion = 0;
@@ -1162,10 +1163,10 @@ BOTH(short_of_memory)
 			fake_rts(&f, &p, true, 5, 77, mem,
 				 &(uint64_t) { 100000 }, 1);
 		low_pass();
-		/* Only a payload that stays in its buffer needs none. */
+		/* Only a payload that stays in its buffer needs no memory. */
 		cr_expect_eq(inside(&p)->seq.next, next + (how == 1));
 		if (inside(&p)->seq.next == next) {
-			/* Sent again, it is taken. */
+			/* Retransmitted, it is accepted. */
 			p.seq--;
 			core->nregion = 0;
 			if (how == 0)
@@ -1219,7 +1220,7 @@ Test(rx_direct, expected_and_unexpected)
 		fake_direct(core, false, 0, 0, NULL, mem, len[i]);
 		fake_quiet(&f);
 		if (i % 2)
-			fake_after_ms(&f, 10);	/* taken out */
+			fake_after_ms(&f, 10);	/* was received */
 		memset(buf, 0, len[i]);
 		recv_any(buf, len[i], &a);
 		e = fake_comp(&f, &a);
@@ -1236,7 +1237,7 @@ Test(rx_direct, expected_and_unexpected)
 	fake_close(&f);
 }
 
-/* The core itself never truncates: the fake one ends the test if it has to. */
+/* A core must never truncate: the fake one ends the test if it has to. */
 Test(rx_direct, truncated)
 {
 	open_direct();
@@ -1293,9 +1294,10 @@ Test(rx_direct, claimed_while_closing)
 	fake_close(&f);
 }
 
-/* ---- direct rail: large messages that a note announces ---- */
+/* ---- direct rail: large messages that a control message announces ---- */
 
-static uint64_t mark;			/* where p says that it is open */
+static uint64_t cookie;			/* p's liveness cookie: its eid while it is
+					 * open */
 
 /* p is on this host, and known. */
 static void open_local(void)
@@ -1318,20 +1320,20 @@ static void open_local(void)
 	unlink(path);
 }
 
-static struct lnx_wire_shm_ctrl note(uint64_t tag, size_t len)
+static struct lnx_wire_shm_ctrl ctrl(uint64_t tag, size_t len)
 {
-	mark = p.eid;
+	cookie = p.eid;
 	return (struct lnx_wire_shm_ctrl) {
 		.src = p.eid, .dst = f.lnx->eid, .kind = LNX_KIND_RTS_TAG,
 		.npiece = 2, .flags = LNX_WIRE_F_DATA, .pid = getpid(),
-		.cookie = (uintptr_t)&mark, .op = 4711, .tag = tag, .data = 9,
+		.cookie = (uintptr_t)&cookie, .op = 4711, .tag = tag, .data = 9,
 		.len = len,
 		.piece = { { (uintptr_t)mem, 100 },
 			   { (uintptr_t)mem + 100, len - 100 } },
 	};
 }
 
-static void note_arrives(const struct lnx_wire_shm_ctrl *n)
+static void ctrl_arrives(const struct lnx_wire_shm_ctrl *n)
 {
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 
@@ -1339,7 +1341,7 @@ static void note_arrives(const struct lnx_wire_shm_ctrl *n)
 	fake_direct(core, false, 0, 0, NULL, bytes, sizeof(bytes));
 }
 
-/* The answer to note() has left, and nothing else. */
+/* The answer to ctrl() has left, and nothing else. */
 static void fin_left(int err)
 {
 	struct fake_sent *s = fake_take(core);
@@ -1357,7 +1359,7 @@ static void fin_left(int err)
 	cr_expect_null(fake_take(core), "one answer");
 }
 
-static void note_end(size_t len)
+static void ctrl_end(size_t len)
 {
 	struct fi_cq_tagged_entry e = fake_comp(&f, &a);
 
@@ -1375,29 +1377,29 @@ Test(rx_direct, announced)
 	struct lnx_wire_shm_ctrl n;
 
 	open_local();
-	n = note(5, 50000);
+	n = ctrl(5, 50000);
 	recv_any(buf, 50000, &a);
-	note_arrives(&n);
-	note_end(50000);
+	ctrl_arrives(&n);
+	ctrl_end(50000);
 	fin_left(0);
-	/* Not expected: it stays where it is, ... */
-	note_arrives(&n);
+	/* Unexpected: the data stays with its sender, ... */
+	ctrl_arrives(&n);
 	fake_quiet(&f);
 	cr_expect_null(core->sent);
 	recv_any(buf, 50000, &a);
-	note_end(50000);
+	ctrl_end(50000);
 	fin_left(0);
-	/* ... but not for long, and its sender is free to change it then. */
-	note_arrives(&n);
+	/* ... but not for long: then it is copied, and the sender may change it. */
+	ctrl_arrives(&n);
 	fake_quiet(&f);
 	fake_after_ms(&f, 10);
 	fin_left(0);
-	mark = 0;
+	cookie = 0;
 	recv_any(buf, 50000, &a);
-	note_end(50000);
-	mark = p.eid;
-	/* Claimed, discarded, too long. */
-	note_arrives(&n);
+	ctrl_end(50000);
+	cookie = p.eid;
+	/* Claimed, discarded, truncated. */
+	ctrl_arrives(&n);
 	fake_quiet(&f);
 	cr_assert_eq(special(FI_PEEK | FI_CLAIM, NULL, 0, &ctx), 0);
 	cr_expect_eq(fake_comp(&f, &ctx).len, 50000);
@@ -1406,20 +1408,20 @@ Test(rx_direct, announced)
 	cr_expect_eq(fake_comp(&f, &ctx).len, 50000);
 	cr_expect_arr_eq(buf, mem, 50000);
 	fin_left(0);
-	note_arrives(&n);
+	ctrl_arrives(&n);
 	fake_quiet(&f);
 	cr_assert_eq(special(FI_PEEK | FI_DISCARD, NULL, 0, &ctx), 0);
 	fake_comp(&f, &ctx);
 	fin_left(0);
 	memset(buf, 0xee, sizeof(buf));
 	recv_any(buf, 150, &a);
-	note_arrives(&n);
+	ctrl_arrives(&n);
 	truncated_end(50000, 150);
 	fin_left(0);
 	fake_quiet(&f);
 	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
-	/* One that nobody will receive. */
-	note_arrives(&n);
+	/* One that is never received. */
+	ctrl_arrives(&n);
 	fake_close(&f);
 }
 
@@ -1428,48 +1430,48 @@ Test(rx_direct, announced_by_a_dead_peer)
 	struct lnx_wire_shm_ctrl n;
 
 	open_local();
-	n = note(5, 50000);
-	mark = 0;
+	n = ctrl(5, 50000);
+	cookie = 0;
 	recv_any(buf, 50000, &a);
-	note_arrives(&n);
+	ctrl_arrives(&n);
 	fake_err(&f, &a, FI_EIO);
 	fin_left(ESRCH);
-	/* The same, found out before anybody wants it. */
-	note_arrives(&n);
+	/* The same, found before there is a receive. */
+	ctrl_arrives(&n);
 	fake_quiet(&f);
 	fake_after_ms(&f, 10);
 	cr_expect_null(core->sent);
 	recv_any(buf, 50000, &a);
 	fake_err(&f, &a, FI_EIO);
 	fin_left(ESRCH);
-	n = note(5, 50000);
+	n = ctrl(5, 50000);
 	n.piece[1].addr = 16;
 	recv_any(buf, 50000, &a);
-	note_arrives(&n);
+	ctrl_arrives(&n);
 	fake_err(&f, &a, FI_EIO);
 	fin_left(EFAULT);
 	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
 	fake_close(&f);
 }
 
-/* The receive is not over before the sender can be told. */
+/* The receive completes only when the sender can be answered. */
 Test(rx_direct, answer_waits_for_a_busy_core)
 {
 	struct lnx_wire_shm_ctrl n;
 
 	open_local();
-	n = note(5, 50000);
+	n = ctrl(5, 50000);
 	core->inject_again = FAKE_ALWAYS;
 	recv_any(buf, 50000, &a);
-	note_arrives(&n);
+	ctrl_arrives(&n);
 	fake_passes(&f, 10);
 	fake_quiet(&f);
 	core->inject_again = 0;
-	note_end(50000);
+	ctrl_end(50000);
 	fin_left(0);
-	/* It is looked at again, and taken over when there is an answer. */
+	/* Copied after the delay, but only once the answer can be sent. */
 	core->inject_again = FAKE_ALWAYS;
-	note_arrives(&n);
+	ctrl_arrives(&n);
 	fake_after_ms(&f, 10);
 	fake_after_ms(&f, 10);
 	core->inject_again = 0;
@@ -1477,58 +1479,58 @@ Test(rx_direct, answer_waits_for_a_busy_core)
 	fake_after_ms(&f, 10);
 	fin_left(0);
 	recv_any(buf, 50000, &a);
-	note_end(50000);
+	ctrl_end(50000);
 	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
 	fake_close(&f);
 }
 
-/* What is as long as a note and none is an application's message. */
-Test(rx_direct, as_long_as_a_note)
+/* A message as long as a control message, without being one, is the application's. */
+Test(rx_direct, as_long_as_a_control_message)
 {
 	struct lnx_wire_shm_ctrl n;
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 	struct fi_cq_tagged_entry e;
 
 	open_local();
-	n = note(5, 50000);
+	n = ctrl(5, 50000);
 	n.dst++;
 	lnx_shm_ctrl_put(bytes, &n);
 	for (int k = 0; k < 2; k++) {
 		if (k) {
-			note_arrives(&n);
+			ctrl_arrives(&n);
 			fake_quiet(&f);
 		}
 		cr_assert_eq(fi_recv(f.ep, buf, sizeof(buf), NULL,
 				     FI_ADDR_UNSPEC, &a), 0);
 		if (!k)
-			note_arrives(&n);
+			ctrl_arrives(&n);
 		e = fake_comp(&f, &a);
 		cr_expect_eq(e.len, sizeof(bytes));
 		cr_expect_eq(e.flags, FI_RECV | FI_MSG);
 		cr_expect_arr_eq(buf, bytes, sizeof(bytes));
 	}
 	cr_expect_null(core->sent);
-	/* An answer to what was never asked. */
+	/* An answer to a request that was never made. */
 	n.dst--;
 	n.kind = LNX_KIND_FIN;
 	n.npiece = 0;
-	note_arrives(&n);
+	ctrl_arrives(&n);
 	fake_quiet(&f);
 	cr_expect_eq(f.lnx->stats.bad_frames, 1);
 	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
 	fake_close(&f);
 }
 
-/* Notes take entries of those set aside, which must last until the pass ends. */
-Test(rx_direct, many_notes_in_one_poll_without_memory)
+/* Control messages use reserved entries, which must suffice until the pass ends. */
+Test(rx_direct, many_control_messages_in_one_poll_without_memory)
 {
 	struct lnx_wire_shm_ctrl n;
 
 	open_local();
 	for (uint64_t i = 0; i < 1000; i++) {
-		n = note(i, 5000);
+		n = ctrl(i, 5000);
 		n.op = i + 1;
-		note_arrives(&n);
+		ctrl_arrives(&n);
 		fake_direct(core, true, 0, i, NULL, mem, 10);
 	}
 	no_memory = true;
@@ -1551,9 +1553,9 @@ Test(rx_direct, many_notes_in_one_poll_without_memory)
 	fake_close(&f);
 }
 
-/* ---- more arrives than memory lasts for ---- */
+/* ---- more arrives than there is memory for ---- */
 
-/* Receives that nothing matches, until there is no entry left for another. */
+/* Post receives that match nothing, until there is no free entry. */
 static unsigned use_up_entries(void)
 {
 	unsigned n = 0;
@@ -1573,7 +1575,7 @@ static void give_back_entries(unsigned n)
 	}
 }
 
-/* Errors are told all the same, with all that an application looks at. */
+/* Errors are reported all the same, with all fields that an application reads. */
 Test(rx_plain, errors_without_memory)
 {
 	struct fi_cq_err_entry e;
@@ -1598,7 +1600,7 @@ Test(rx_plain, errors_without_memory)
 	fake_close(&f);
 }
 
-/* As many buffers are posted as bursts take, and fewer when there are none. */
+/* As many buffers are posted as bursts use, and fewer when there are no bursts. */
 Test(rx_plain, posted_follow_the_bursts)
 {
 	unsigned i, n, burst, max = 128;
@@ -1606,7 +1608,7 @@ Test(rx_plain, posted_follow_the_bursts)
 	fake_conf.rx_buffers = max;
 	open_met(LNX_RAIL_PLAIN);
 	cr_expect_eq(core->nposted, LNX_PLAIN_POSTED);
-	/* Not in front of an answer, but when there is nothing else to do. */
+	/* Buffers are posted when there is nothing else to do, not before an answer. */
 	recv_any(buf, 60, &a);
 	fake_tag(&f, &p, 5, mem, 8);
 	lnx_lock(&f.lnx->lock);
@@ -1616,7 +1618,7 @@ Test(rx_plain, posted_follow_the_bursts)
 	cr_expect_eq(core->nposted, LNX_PLAIN_POSTED);
 	lnx_unlock(&f.lnx->lock);
 	fake_comp(&f, &a);
-	/* One that takes all of them, however few. */
+	/* A burst that uses all of them, however few. */
 	for (i = 0; i < LNX_PLAIN_POSTED; i++) {
 		recv_any(buf, 60, &a);
 		fake_tag(&f, &p, 5, mem, 8);
@@ -1626,7 +1628,7 @@ Test(rx_plain, posted_follow_the_bursts)
 		fake_comp(&f, &a);
 	fake_pass(&f);
 	cr_expect_eq(core->nposted, 2 * LNX_PLAIN_POSTED);
-	/* Never fewer than half of the least, whatever comes; those that
+	/* Never fewer than half of the minimum, whatever arrives; those that
 	 * wait to be read count. */
 	for (burst = n = 0; burst < 20; burst++) {
 		for (i = 0; i < 2 * max; i++, n++) {
@@ -1663,7 +1665,7 @@ Test(rx_plain, posted_follow_the_bursts)
 	fake_close(&f);
 }
 
-/* Each may have stopped in the middle of a frame, and keep a buffer. */
+/* Each peer may have stopped in the middle of a frame, which keeps a buffer. */
 Test(rx_plain, more_are_posted_for_many_peers)
 {
 	struct fake_peer more[LNX_PLAIN_PEERS];
@@ -1683,7 +1685,7 @@ Test(rx_plain, more_are_posted_for_many_peers)
 	fake_close_quick(&f);
 }
 
-/* A core that has no buffer stops listening: nobody sleeps before it has them all. */
+/* A core without buffers does not read: no sleep before it has all of them. */
 Test(rx_plain, no_sleep_on_buffers)
 {
 	open_met(LNX_RAIL_PLAIN);
@@ -1703,7 +1705,7 @@ Test(rx_plain, no_sleep_on_buffers)
 	fake_close_quick(&f);
 }
 
-/* Nobody wants more than FI_LNX_RX_BUFFERS. */
+/* No more than FI_LNX_RX_BUFFERS. */
 Test(rx_plain, few_buffers)
 {
 	unsigned i;
@@ -1722,7 +1724,7 @@ Test(rx_plain, few_buffers)
 	fake_close(&f);
 }
 
-/* What the endpoint lost or refused, p sends again, as a sender does. */
+/* p retransmits what the endpoint dropped or refused, as a sender does. */
 BOTH(many_arrivals_in_one_poll_without_memory)
 {
 	uint32_t i;
@@ -1748,7 +1750,7 @@ BOTH(many_arrivals_in_one_poll_without_memory)
 	fake_close(&f);
 }
 
-/* What needs no memory goes on, whatever lies about and is not asked for. */
+/* What needs no memory works, whatever else is stored. */
 BOTH(posted_receives_complete_without_memory)
 {
 	open_met(kind);
@@ -1762,7 +1764,7 @@ BOTH(posted_receives_complete_without_memory)
 	for (unsigned i = 0; i < 600; i++) {
 		p.seq = inside(&p)->seq.next;
 		fake_tag(&f, &p, 6, mem, 10000);
-		/* And some that come early. */
+		/* And some out of order. */
 		p.seq += i % 100;
 		fake_tag(&f, &p, 6, mem, 10000);
 		fake_passes(&f, 2);
@@ -1778,7 +1780,7 @@ BOTH(posted_receives_complete_without_memory)
 	fake_close(&f);
 }
 
-/* Longer than a frame, and nothing to take it with: the core need not truncate. */
+/* Longer than a frame, with no memory for it: the core must not have to truncate. */
 Test(rx_peer, too_long_for_a_frame_without_memory)
 {
 	open_met(LNX_RAIL_PEER);
@@ -1856,7 +1858,7 @@ BOTH(close_with_a_pull_that_waits_for_memory)
 	fake_close(&f);
 }
 
-/* A message takes a piece of the buffer: each needs an entry of its own. */
+/* A message takes a piece of the buffer, and needs an entry of its own. */
 BOTH(multi_receive_without_memory)
 {
 	uint64_t len = 50000;
@@ -1870,7 +1872,7 @@ BOTH(multi_receive_without_memory)
 	low_pass();
 	fake_quiet(&f);
 	give_back_entries(n);
-	/* Again, if it was dropped; in the order it was sent in any case. */
+	/* Send it again if it was dropped; in any case in the original order. */
 	if (inside(&p)->seq.next == 1) {
 		p.seq = 1;
 		core->nregion = 0;
@@ -1882,7 +1884,7 @@ BOTH(multi_receive_without_memory)
 	for (int i = 0; i < 3; i++) {
 		struct fi_cq_tagged_entry e = fake_comp(&f, &a);
 
-		/* A pull takes its time, its place it has at once. */
+		/* A pull takes time, but has its position in the buffer at once. */
 		cr_expect_eq((uint8_t *)e.buf - buf, e.len == 100 ? 0 :
 			     e.len == len ? 100 : 100 + (ptrdiff_t)len);
 		cr_expect_arr_eq(e.buf, mem, e.len);
@@ -1894,7 +1896,7 @@ BOTH(multi_receive_without_memory)
 	fake_close(&f);
 }
 
-/* They are here when the buffer is posted, and then there are no entries. */
+/* The messages wait when the buffer is posted, and there is no free entry. */
 BOTH(waiting_messages_meet_a_multi_receive_without_memory)
 {
 	struct iovec iov = { buf, 1000 };
@@ -1908,13 +1910,13 @@ BOTH(waiting_messages_meet_a_multi_receive_without_memory)
 	fake_msg(&f, &p, mem, 300);
 	fake_quiet(&f);
 	n = use_up_entries();
-	/* One for the buffer, none for the messages. */
+	/* Free one entry for the buffer, none for the messages. */
 	cr_assert_eq(fi_cancel(&f.ep->fid, &c), 0);
 	fake_err(&f, &c, FI_ECANCELED);
 	no_memory = true;
 	cr_assert_eq(fi_recvmsg(f.ep, &m, FI_MULTI_RECV), 0);
 	fake_quiet(&f);
-	/* Later receives do not get ahead. */
+	/* Later receives do not overtake. */
 	cr_expect_eq(fi_recv(f.ep, buf + 5000, 1000, NULL, FI_ADDR_UNSPEC, &b),
 		     -FI_EAGAIN);
 	no_memory = false;
@@ -1933,7 +1935,7 @@ BOTH(waiting_messages_meet_a_multi_receive_without_memory)
 	fake_close(&f);
 }
 
-/* Without the hello there would be no way back to it. */
+/* Without the hello there would be no path back to its sender. */
 BOTH(hello_without_memory)
 {
 	uint64_t len = 100000;
@@ -1964,7 +1966,7 @@ BOTH(hello_without_memory)
 	fake_close(&f);
 }
 
-/* Nothing that shm has taken may be lost: nobody sends it again. */
+/* Nothing that shm has accepted may be lost: it is not retransmitted. */
 Test(rx_direct, many_arrivals_in_one_poll_without_memory)
 {
 	open_direct();
@@ -1996,7 +1998,7 @@ Test(rx_direct, many_arrivals_in_one_poll_without_memory)
 	fake_close(&f);
 }
 
-/* They stay, some of them taken at the very end. */
+/* They stay, some of them received at the very end. */
 Test(rx_direct, close_with_arrivals_without_memory)
 {
 	open_direct();
@@ -2008,7 +2010,7 @@ Test(rx_direct, close_with_arrivals_without_memory)
 	fake_close(&f);
 }
 
-/* The core's own memory: it gives the entry back, and the message is lost. */
+/* The core is out of memory: it returns the entry, and the message is lost. */
 Test(rx_direct, core_without_memory)
 {
 	open_direct();
@@ -2025,7 +2027,8 @@ Test(rx_direct, core_without_memory)
 					     FI_ADDR_UNSPEC, &a), 0);
 		cr_expect_eq(fake_comp(&f, &a).len, 20);
 	}
-	/* It had a receive, which was too short, and nothing to take it with. */
+	/* It had a receive, which was too short, and there is no memory for the
+	 * rest. */
 	recv_any(buf, 50, &a);
 	core->keep_fails = 1;
 	fake_direct(core, true, 0, 5, NULL, mem, 100);
@@ -2060,11 +2063,11 @@ Test(rx_direct, truncated_without_memory)
 /* ---- every allocation fails ---- */
 
 /*
- * One endpoint with a direct and a framed rail takes messages of every sort, and
- * while it does, allocations fail.  The sender of frames sends again what was not
- * received; the application tries again what says -FI_EAGAIN.  Nothing else is
- * allowed to be different: every message comes, once and whole, and every large
- * one ends with one FIN.
+ * One endpoint with a direct and a framed rail receives messages of every kind
+ * while allocations fail.  The sender of frames retransmits what was not
+ * received; the application repeats calls that return -FI_EAGAIN.  Nothing else
+ * may differ: every message arrives once and whole, and every large one ends
+ * with one FIN.
  */
 #define NFRAME	16
 #define NWANT	32
@@ -2078,7 +2081,7 @@ static struct fake_core *net;
 static unsigned nframe, nfin[NFRAME];
 
 static struct {
-	size_t len;			/* of the message; how much fits: room */
+	size_t len;			/* len of the message; room in the buffer */
 	size_t room;
 	bool done;
 } want[NWANT];
@@ -2096,7 +2099,7 @@ static void sender_adds(uint8_t kind, uint64_t tag, size_t len)
 	frame[nframe++].len = kind == LNX_KIND_HELLO ? sizeof(p.blob) : len;
 }
 
-/* Read by the other side from mem + tag. */
+/* The other side reads it from mem + tag. */
 static void sender_announces(bool tagged, uint64_t tag, size_t len)
 {
 	static uint8_t payload[NFRAME][256];
@@ -2145,7 +2148,7 @@ static void armed_pass(void)
 	sender_looks();
 }
 
-/* Until the endpoint has all that the sender wants to send. */
+/* Run until the endpoint has received all that the sender has. */
 static void sender_goes_on(void)
 {
 	for (int n = 0; received() < nframe || f.core[0]->in; n++) {
@@ -2163,7 +2166,7 @@ static void direct_message(bool tagged, uint64_t tag, size_t len)
 	fake_direct(f.core[0], tagged, 0, tag, NULL, mem + tag, len);
 }
 
-/* A receive of message i, which is tagged so. */
+/* Post a receive for message i, with tag i. */
 static void wants(unsigned i, size_t len, size_t room)
 {
 	ssize_t ret;
@@ -2189,7 +2192,7 @@ static void completed(const struct fi_cq_tagged_entry *e)
 		     sizeof(want[0]);
 
 	if (e->op_context == &c) {
-		/* The multi-receive: pieces of its buffer, of messages 20 to 23. */
+		/* The multi-receive: pieces of its buffer for messages 20 to 23. */
 		cr_expect_eq((uint8_t *)e->buf - into[20] >= 0, true);
 		cr_expect_arr_eq(e->buf, mem, 16, "in a multi-receive");
 		multi_used += e->len;
@@ -2203,7 +2206,7 @@ static void completed(const struct fi_cq_tagged_entry *e)
 	want[i].done = true;
 }
 
-/* What the CQ has; of a peek or claim: 1 found, 0 not found, -1 no answer. */
+/* Read the CQ; for a peek or claim: 1 found, 0 not found, -1 no completion. */
 static int look(void *special)
 {
 	struct fi_cq_tagged_entry e;
@@ -2246,7 +2249,7 @@ static int look(void *special)
 	}
 }
 
-/* Look for message i, and do with it what flags say, for which it must be there. */
+/* Peek at message i with flags; it must be found. */
 static void peeks(unsigned i, uint64_t flags, struct fi_context *ctx)
 {
 	struct fi_msg_tagged t = {
@@ -2302,7 +2305,7 @@ static bool all_done(void)
 	return nmulti == 4;
 }
 
-/* For whoever reads why it failed. */
+/* Help to find the reason of a failure. */
 static void say_what_misses(void)
 {
 	for (unsigned i = 0; i < NWANT; i++)
@@ -2364,7 +2367,7 @@ static void every_sort(enum lnx_rail_kind kind)
 	wants(5, 10000, 20000);
 	wants(6, 20000, 20000);
 
-	/* Looked for, claimed, thrown away. */
+	/* Peeked at, claimed, discarded. */
 	sender_adds(LNX_KIND_TAG, 10, 100);
 	sender_adds(LNX_KIND_TAG, 11, 100);
 	sender_announces(true, 12, 20000);
@@ -2436,7 +2439,7 @@ static void each_fails(enum lnx_rail_kind kind, unsigned long many)
 		if (nalloc <= i) {
 			cr_log_info("%lu allocations", i);
 			cr_expect_gt(i, 20, "allocations are not counted");
-			fake_close(&f);	/* with a look for leaks */
+			fake_close(&f);	/* checks for leaks */
 			return;
 		}
 		fake_close_quick(&f);

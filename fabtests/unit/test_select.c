@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Selection of paths: the tables of criteria and the order of paths, against models. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,7 +37,7 @@ struct world {
 	struct lnx_select_view v;
 };
 
-/* Everything there is, equal and well. */
+/* A world in which everything is equal and healthy. */
 static void even(struct world *w)
 {
 	memset(w, 0, sizeof(*w));
@@ -75,7 +76,7 @@ static void add(struct world *w, unsigned g, unsigned l, unsigned r)
 
 /* ---- single criteria ---- */
 
-/* The tables, once more and by hand. */
+/* The tables, written a second time by hand. */
 static const enum lnx_why table[] = {
 	LNX_WHY_ROUTED,
 	LNX_WHY_PEER_GROUP_HEALTH,	/* A1 */
@@ -102,7 +103,7 @@ static const enum lnx_why table[] = {
 #define C_FIRST	14
 #define TABLE	LNX_ARRAY_SIZE(table)
 
-/* Make path i worse by one criterion: a little, or as bad as can be. */
+/* Make path i worse by one criterion: a little, or as much as possible. */
 static void spoil(struct world *w, unsigned i, enum lnx_why why, bool much)
 {
 	struct lnx_view_path *p = &w->path[i];
@@ -146,7 +147,8 @@ static void spoil(struct world *w, unsigned i, enum lnx_why why, bool much)
 	}
 }
 
-/* Two paths that table[i] can tell apart: groups, rails or remote rails differ. */
+/* Two paths that table[i] can tell apart: their groups, rails or remote rails
+ * differ. */
 static void two(struct world *w, size_t i)
 {
 	unsigned k;
@@ -155,7 +157,7 @@ static void two(struct world *w, size_t i)
 	w->v.device = true;
 	for (k = 0; k < 2; k++)
 		add(w, i < B_FIRST ? k : 0, i < C_FIRST ? k : 0, k);
-	/* Rules that "a little worse" is still better than none. */
+	/* Rules of 0, so that "a little worse" is still better than no rule. */
 	for (k = 0; k < GROUPS; k++)
 		w->group[k].peer_rule = w->group[k].local_rule = 0;
 	for (k = 0; k < RAILS; k++)
@@ -182,7 +184,7 @@ Test(select, each_criterion_decides_alone)
 	}
 }
 
-/* A hair in one criterion outweighs the worst in all that follow. */
+/* A minimal difference in one criterion outweighs any difference in later ones. */
 Test(select, earlier_criteria_outweigh_all_later_ones)
 {
 	for (size_t i = 0; i < TABLE; i++) {
@@ -193,7 +195,7 @@ Test(select, earlier_criteria_outweigh_all_later_ones)
 			two(&w, i);
 			spoil(&w, bad, table[i], false);
 			for (size_t j = i + 1; j < TABLE; j++)
-				/* What both share cannot tell them apart. */
+				/* Criteria of a part that both share cannot decide. */
 				if (j < C_FIRST || i >= C_FIRST ||
 				    w.path[0].remote != w.path[1].remote)
 					spoil(&w, !bad, table[j], true);
@@ -204,7 +206,7 @@ Test(select, earlier_criteria_outweigh_all_later_ones)
 	}
 }
 
-/* Each two neighbours in the tables, one against the other. */
+/* Each two neighbours in the tables against each other. */
 Test(select, neighbours_in_order)
 {
 	for (size_t i = 0; i + 1 < TABLE; i++) {
@@ -261,9 +263,9 @@ Test(select, numa_range)
 		int best;
 	} cases[] = {
 		{ 0, false, 1 }, { 11, false, 1 }, { 20, false, 1 },
-		/* Both below it: equal, and the first has had its turn. */
+		/* Both below the limit: equal, and the first was used last. */
 		{ 21, false, 0 }, { 1000, false, 0 },
-		/* Memory of a device: distance counts as it is. */
+		/* Memory of a device: the distance itself is compared. */
 		{ 1000, true, 1 },
 	};
 
@@ -282,7 +284,7 @@ Test(select, numa_range)
 	}
 }
 
-/* Device distances are of buffers in devices. */
+/* Device distances only apply to buffers in device memory. */
 Test(select, host_memory_has_no_device)
 {
 	struct world w;
@@ -299,7 +301,7 @@ Test(select, host_memory_has_no_device)
 	cr_expect_eq(why[0], LNX_WHY_DEVICE);
 }
 
-/* The pair term does not help a rail to be chosen: the rail is fixed before. */
+/* A rule for pairs does not influence the choice of the rail, which comes first. */
 Test(select, pairs_count_after_the_rail)
 {
 	struct world w;
@@ -315,7 +317,7 @@ Test(select, pairs_count_after_the_rail)
 	cr_expect_eq(lnx_select_choose(&w.v, NULL), 3);
 }
 
-/* Stamps of use: everything that is equal gets its turn, and none twice before. */
+/* Stamps of use: equal paths are used in turn, none twice before all others. */
 Test(select, round_robin)
 {
 	unsigned count[PATHS] = { 0 };
@@ -344,9 +346,9 @@ Test(select, round_robin)
 		cr_expect_eq(count[i], 10, "path %u: %u", i, count[i]);
 }
 
-/* ---- against the tables, read literally ---- */
+/* ---- against the tables, taken literally ---- */
 
-/* Few values, so that ties are common and every criterion gets to decide. */
+/* Few values, so that ties are common and every criterion decides sometimes. */
 static void randomize(struct world *w)
 {
 	unsigned groups = 1 + pick(3);
@@ -403,10 +405,10 @@ static void randomize(struct world *w)
 #undef SOME
 }
 
-/* Those still in the race, thinned out criterion by criterion. */
+/* The paths that are left, fewer after each criterion. */
 struct race {
 	const struct world *w;
-	uint8_t out[PATHS];		/* why; 0: still in */
+	uint8_t out[PATHS];		/* the reason; 0: still a candidate */
 };
 
 #define THIN(race, why_, higher, expr) do { \
@@ -434,7 +436,7 @@ struct race {
 #define L	(w->rail[p->rail])
 #define R	(w->remote[p->remote])
 
-/* Of what is left, the first; and whatever shares `what` with it. */
+/* Of the remaining paths keep the first and those that share `what` with it. */
 #define FIRST(race, what) do { \
 	const struct lnx_view_path *first = NULL; \
 	for (unsigned i_ = 0; i_ < (race)->w->v.npath; i_++) { \
@@ -522,7 +524,8 @@ static const enum lnx_conf_selection modes[] = {
 	LNX_SELECTION_LNET,
 };
 
-/* "lr" of each in order, classes apart by '|', what shares both rails in (). */
+/* "lr" of each path in order; '|' between classes; () around paths whose rails
+ * are both in use. */
 static const char *text_of(const struct world *w, const struct lnx_ranked *at,
 			   unsigned n)
 {
@@ -540,7 +543,7 @@ static const char *text_of(const struct world *w, const struct lnx_ranked *at,
 	return text;
 }
 
-/* All pairs of nl local and nr remote rails, in the order that pairs come in. */
+/* All pairs of nl local and nr remote rails, in the standard order of pairs. */
 static void full(struct world *w, unsigned nl, unsigned nr)
 {
 	even(w);
@@ -587,7 +590,7 @@ Test(select, order_of_nothing)
 	}
 }
 
-/* What each mode makes of rails that are all alike. */
+/* The order that each mode gives for equal rails. */
 Test(select, modes)
 {
 	struct world w;
@@ -600,7 +603,7 @@ Test(select, modes)
 	expect(&w, PER_PEER, 1, 8, WANT("11 00 (10) (01)", 1, 1));
 	expect(&w, PER_MSG, 1, 8, WANT("00 11 (10) (01)", 2, 2));
 	expect(&w, LNET, 1, 8, WANT("00 11 (10) (01)", 1, 2));
-	/* Fewer rails on one side: all of the other are in use. */
+	/* Fewer rails on one side: all rails of the other side are used. */
 	full(&w, 1, 3);
 	expect(&w, SPREAD, 0, 8, WANT("00 01 02", 3, 1));
 	expect(&w, PER_PEER, 2, 8, WANT("02 00 01", 1, 1));
@@ -609,7 +612,7 @@ Test(select, modes)
 	expect(&w, SPREAD, 1, 8, WANT("11 21 00 (10) (20) (01)", 3, 1));
 	expect(&w, SPREAD, 2, 8, WANT("21 00 11 (10) (20) (01)", 3, 1));
 	expect(&w, PER_PEER, 2, 8, WANT("21 00 11 (10) (20) (01)", 1, 1));
-	/* One path only: peers still come to all rails in turn. */
+	/* Only one path: peers are still spread over all rails in turn. */
 	full(&w, 3, 3);
 	expect(&w, SPREAD, 0, 1, WANT("00", 1, 1));
 	expect(&w, SPREAD, 1, 1, WANT("11", 1, 1));
@@ -623,17 +626,17 @@ Test(select, distance_decides_the_order)
 
 	full(&w, 2, 2);
 	w.rail[0].numa = 21;
-	/* Both rails are used, small messages stay on the near one. */
+	/* Both rails are used; small messages stay on the near one. */
 	for (unsigned turn = 0; turn < 3; turn++)
 		expect(&w, SPREAD, turn, 8, WANT("11 00 (10) (01)", 2, 1));
 	expect(&w, PER_MSG, 0, 8, WANT("11 00 (10) (01)", 2, 2));
-	/* All peers, and all messages, on the near one. */
+	/* All peers and all messages use the near one. */
 	for (unsigned turn = 0; turn < 3; turn++)
 		expect(&w, PER_PEER, turn, 8,
 		       WANT(turn % 2 ? "10 11|00 (01)" : "11 10|00 (01)",
 			    1, 1));
 	expect(&w, LNET, 0, 8, WANT("11 10|00 (01)", 1, 2));
-	/* Unless it is near enough. */
+	/* Unless the other one is near enough. */
 	w.v.numa_range = 30;
 	expect(&w, SPREAD, 1, 8, WANT("11 00 (10) (01)", 2, 1));
 	expect(&w, PER_PEER, 0, 8, WANT("00 11 (10) (01)", 1, 1));
@@ -649,9 +652,9 @@ Test(select, faster_links_first)
 	w.rail[2].bps = 0;
 	for (unsigned turn = 0; turn < 3; turn++)
 		expect(&w, SPREAD, turn, 3, WANT("11 00 22", 3, 1));
-	/* The user's word: one rail each, in turn. */
+	/* The user has chosen one rail per peer, in turn. */
 	expect(&w, PER_PEER, 2, 3, WANT("22 11 00", 1, 1));
-	/* LNet does not know speeds. */
+	/* LNET does not use speeds. */
 	expect(&w, LNET, 0, 3, WANT("00 11 22", 1, 3));
 }
 
@@ -672,11 +675,11 @@ Test(select, health_then_rules)
 	w.remote[1].health = 1000;
 	w.path[0].health = 400;
 	expect(&w, SPREAD, 0, 8, WANT("11 10 01|(00)", 3, 1));
-	/* LNet has no health of pairs. */
+	/* LNET has no health of pairs. */
 	expect(&w, LNET, 0, 8, WANT("00 11 (10) (01)", 1, 2));
 }
 
-/* A rule for pairs keeps each rail with its clone. */
+/* A rule for pairs connects each rail with the rail of the same number. */
 Test(select, clones)
 {
 	struct world w;
@@ -697,7 +700,7 @@ Test(select, clones)
 	}
 }
 
-/* A routed path is the last resort, and better than what is dead. */
+/* A routed path is the last choice, and still better than a dead one. */
 Test(select, routed)
 {
 	struct world w;
@@ -714,11 +717,11 @@ Test(select, routed)
 	w.rail[0].health = 1000;
 	w.rail[0].fatal = true;
 	expect(&w, SPREAD, 0, 8, WANT("11|00", 1, 1));
-	/* LNet would not leave the common group. */
+	/* LNET would stay in the common group. */
 	expect(&w, LNET, 0, 8, WANT("00|11", 1, 1));
 }
 
-/* Where there are too many, those that bring a rail of their own stay. */
+/* If there are too many, paths that use an additional rail are kept. */
 Test(select, cut_keeps_rails)
 {
 	struct lnx_ranked at[PATHS];
@@ -747,7 +750,7 @@ Test(select, reasons)
 		LNX_WHY_BEST, LNX_WHY_ORDER, LNX_WHY_NUMA, LNX_WHY_SPEED,
 		LNX_WHY_PATH_HEALTH, LNX_WHY_RAIL_RULE, LNX_WHY_LINK_DOWN,
 	};
-	/* Which local rail stands where. */
+	/* The index of each local rail. */
 	static const uint8_t rail[] = { 2, 6, 4, 0, 1, 3, 5 };
 	struct lnx_ranked at[PATHS];
 	struct lnx_select_counts s;
@@ -783,7 +786,7 @@ Test(select, reasons)
 	cr_expect_eq(at[2].why, LNX_WHY_SHARED);
 }
 
-/* What makes a class, as a list of numbers to be compared from the left. */
+/* The criteria that make a class, as a list of numbers compared from the left. */
 #define KEYS	11
 static void keys_of(const struct world *w, enum lnx_conf_selection mode,
 		    unsigned i, double key[KEYS])
@@ -834,7 +837,7 @@ static unsigned class_of(const struct world *w, enum lnx_conf_selection mode,
 	return n;
 }
 
-/* Can credits and use make LNet's tables take path i? */
+/* Can credits and use make LNet's tables choose path i? */
 static bool may_be_chosen(const struct world *world, unsigned i)
 {
 	struct world w = *world;
@@ -909,12 +912,12 @@ Test(select, random_orders)
 			spread = lnx_select_order(&w.v, modes[m], 0, at,
 						   PATHS);
 			if (at[w.v.npath].path != 0x77)
-				cr_assert_fail("seed %lu round %u: written behind",
+				cr_assert_fail("seed %lu round %u: written after the end",
 					       s, round);
 			check_order(&w, modes[m], at, spread);
 			if (modes[m] != PER_PEER)
 				continue;
-			/* Peers are dealt out evenly. */
+			/* Peers are spread evenly. */
 			lead = 0;
 			while (lead < spread.n && !at[lead].class &&
 			       at[lead].shared < 2)
@@ -929,7 +932,7 @@ Test(select, random_orders)
 	}
 }
 
-/* Equal rails, whatever their number: all are used, none twice without need. */
+/* Equal rails, in any number: all are used, and none twice unless necessary. */
 Test(select, all_rails_are_used)
 {
 	for (unsigned nl = 1; nl <= RAILS; nl++) {
@@ -940,7 +943,7 @@ Test(select, all_rails_are_used)
 			unsigned rail = 0, remote = 0;
 
 			full(&w, nl, nr);
-			/* With a distance, so that the order is another. */
+			/* With a distance, so that the order differs. */
 			w.rail[nl - 1].numa = 5;
 			s = lnx_select_order(&w.v, SPREAD, 0, at, PATHS);
 			cr_assert_eq(s.n_stripe, LNX_MAX(nl, nr), "%u to %u",

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Sequence numbers and the out-of-order queue, across the wrap-around. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +10,7 @@
 
 #define W	LNX_SEQ_WINDOW
 
-/* Where the numbers may stand: a wrap-around behind, ahead, and far away. */
+/* First numbers: shortly after a wrap-around, before it, and far from it. */
 static const uint32_t starts[] = {
 	0, 1, W - 1, W, 0x7fffffffu, 0x80000000u, 0x80000001u,
 	0u - W - 1, 0u - W, 0u - W + 1, 0u - 2, 0u - 1,
@@ -25,7 +26,7 @@ static unsigned long seed(void)
 	return s;
 }
 
-/* Frames are numbers here; never NULL. */
+/* Frames are only their numbers here; never NULL. */
 static void *frame_of(uint32_t seq)
 {
 	return (void *)((uintptr_t)seq + 1);
@@ -85,7 +86,7 @@ Test(seq, gap_then_fill)
 		cr_assert_eq(lnx_seq_ooo_add(&q, at + 1, frame_of(1)), 0);
 		cr_assert_eq(lnx_seq_ooo_add(&q, at + 3, frame_of(3)), 0);
 		cr_expect_eq(q.n_ooo, 2);
-		cr_expect_null(lnx_seq_pop(&q), "its turn has not come");
+		cr_expect_null(lnx_seq_pop(&q), "one before it is missing");
 
 		lnx_seq_advance(&q);
 		cr_expect_eq(lnx_seq_pop(&q), frame_of(1));
@@ -109,9 +110,9 @@ Test(seq, duplicate_of_an_early_frame_is_refused)
 	cr_assert_eq(lnx_seq_ooo_add(&q, 5, frame_of(5)), 0);
 	cr_expect_eq(lnx_seq_ooo_add(&q, 5, frame_of(50)), -EEXIST);
 	cr_expect_eq(q.n_ooo, 1);
-	cr_expect_eq(lnx_seq_drain(&q), frame_of(5), "the first one stays");
+	cr_expect_eq(lnx_seq_drain(&q), frame_of(5), "the first one was kept");
 	cr_expect_null(lnx_seq_drain(&q));
-	/* Once it is gone there is room for it again. */
+	/* After that there is room for it again. */
 	cr_expect_eq(lnx_seq_ooo_add(&q, 5, frame_of(5)), 0);
 	cr_expect_eq(lnx_seq_drain(&q), frame_of(5));
 	lnx_seq_fini(&q);
@@ -123,7 +124,7 @@ Test(seq, whole_window_is_kept)
 		struct lnx_seq q = { .next = starts[s] };
 		uint32_t i;
 
-		/* Last first. */
+		/* In reverse order. */
 		for (i = W - 1; i > 0; i--) {
 			cr_assert_eq(lnx_seq_judge(&q, starts[s] + i),
 				     LNX_SEQ_AHEAD);
@@ -159,8 +160,8 @@ Test(seq, drained_of_everything)
 }
 
 /*
- * A network that swaps, repeats and loses: as far as the window reaches, each
- * number comes out exactly once and in order, across the wrap-around.
+ * A network that swaps, repeats and loses frames within the window: each number
+ * comes out exactly once and in order, across the wrap-around.
  */
 Test(seq, any_order_comes_out_in_order)
 {
@@ -170,12 +171,12 @@ Test(seq, any_order_comes_out_in_order)
 	unsigned kept = 0, old = 0;
 
 	srand48((long)s);
-	/* Several may come out at once, so it may end beyond. */
+	/* Several may come out at once, so it may end later. */
 	while (out - first < 40000) {
 		uint32_t seq = sent - 50 + (uint32_t)(lrand48() % 400);
 		void *frame;
 
-		/* What is missing is sent again now and then. */
+		/* Missing frames are retransmitted now and then. */
 		if (lrand48() % 3 == 0)
 			seq = q.next;
 		if ((int32_t)(seq - first) < 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads and writes of our memory by peers, on a scripted core; everything on both
- * kinds of framed rail.  The test is the peer, well behaved or not.
+ * Reads and writes of our memory by peers, on a scripted core; everything on
+ * both kinds of framed rail.  The test is the peer, with valid requests or
+ * invalid ones.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -17,7 +18,7 @@
 #define HDR	sizeof(struct lnx_wire_hdr)
 #define KEY	0x4b4559ull
 #define LEN	100000ul		/* of the registration */
-#define GUARD	4096ul			/* of bytes around it that stay */
+#define GUARD	4096ul			/* bytes around it that must not change */
 #define RW	(FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define NO_ID	0ull
 
@@ -26,7 +27,7 @@ static struct fake_core *core;
 static struct fake_peer p;
 static struct fid_mr *mr;
 static uint8_t room[GUARD + LEN + GUARD], *ours = room + GUARD;
-static uint8_t mem[1 << 20];		/* the peer's */
+static uint8_t mem[1 << 20];		/* the peer's memory */
 
 #define BOTH(name)							\
 	static void name(enum lnx_rail_kind kind);			\
@@ -117,7 +118,7 @@ static void close_clean(void)
 	fake_close(&f);
 }
 
-/* With operations of the peer under way, which registrations outlive. */
+/* Close while operations of the peer are in progress, which use registrations. */
 static void close_rough(void)
 {
 	cr_assert_eq(fi_close(&f.ep->fid), 0);
@@ -127,9 +128,9 @@ static void close_rough(void)
 	fake_close_quick(&f);
 }
 
-/* ---- what the peer asks ---- */
+/* ---- requests of the peer ---- */
 
-/* id: it wants to be told; total: it says so, and that it is the end. */
+/* id: it wants an answer; total: the write has so many bytes and ends here. */
 static void put(uint64_t key, uint64_t addr, const void *data, size_t len,
 		uint64_t id, uint64_t total, uint8_t flags)
 {
@@ -165,7 +166,7 @@ static void keys(uint64_t key, uint64_t id)
 		  .data = id }, NULL, 0);
 }
 
-/* What is to be read lies at mem; piece by piece as rts says. */
+/* The data to pull is at mem, in pieces as rts describes. */
 static void put_rts(const struct lnx_rma_target *place, unsigned n, uint64_t len,
 		    uint64_t op, uint8_t flags)
 {
@@ -185,7 +186,7 @@ static void put_rts(const struct lnx_rma_target *place, unsigned n, uint64_t len
 		  payload, head + lnx_rts_size(&rts));
 }
 
-/* What leaves now and then beside what a test is about. */
+/* Frames that may leave at any time and that no test is about. */
 static bool aside(uint8_t kind)
 {
 	return kind == LNX_KIND_ACK || kind == LNX_KIND_HELLO ||
@@ -244,10 +245,10 @@ static void event(uint64_t len)
 	fake_quiet(&f);
 }
 
-/* ---- what waits ---- */
+/* ---- answers that wait ---- */
 
-/* An answer is made inside a core, and leaves with the pass that this is part of: it
- * has waited for nothing. */
+/* An answer is created inside a core and leaves in the same pass: it does not
+ * count as queued. */
 BOTH(answers_do_not_count_as_waiting)
 {
 	struct fake_sent *s;
@@ -262,7 +263,7 @@ BOTH(answers_do_not_count_as_waiting)
 		free(s);
 	}
 	cr_expect_eq(f.lnx->stats.queued, 0u);
-	/* Unless the core is too busy to take it, then and later. */
+	/* Unless the core is too busy to accept it, both then and later. */
 	fake_ack(&f, &p);
 	fake_passes(&f, 2);
 	core->send_again = core->inject_again = FAKE_ALWAYS;
@@ -282,7 +283,7 @@ BOTH(answers_do_not_count_as_waiting)
 	close_clean();
 }
 
-/* ---- what is allowed ---- */
+/* ---- access rights ---- */
 
 static const struct {
 	uint64_t key, addr;
@@ -297,12 +298,12 @@ static const struct {
 	{ KEY, UINT64_MAX - 4, 10, FI_EACCES },
 	{ KEY, 1ull << 63, 10, FI_EACCES }, { KEY + 1, 0, 10, FI_ENOKEY },
 	{ 0, 0, 0, FI_ENOKEY }, { UINT64_MAX, 0, 10, FI_ENOKEY },
-	{ 7, 0, 10, FI_EACCES },	/* other access than asked for */
-	{ 8, 0, 10, FI_EACCES },	/* none at all */
-	{ 9, 0, 0, 0 }, { 9, 0, 1, FI_EACCES },	/* no bytes */
+	{ 7, 0, 10, FI_EACCES },	/* another right than requested */
+	{ 8, 0, 10, FI_EACCES },	/* no right at all */
+	{ 9, 0, 0, 0 }, { 9, 0, 1, FI_EACCES },	/* 0 bytes */
 };
 
-/* FI_MR_BASIC: keys are ours whatever was asked for, addresses are virtual. */
+/* FI_MR_BASIC: keys are ours, whatever was requested, and addresses are virtual. */
 BOTH(virtual_addresses)
 {
 	uint64_t at = (uintptr_t)ours, key, refused = 0;
@@ -375,10 +376,10 @@ BOTH(virtual_addresses)
 			cr_assert_arr_eq(ours + row[i].off, mem, len);
 	}
 	cr_expect_eq(f.lnx->stats.rma_refused, refused);
-	/* Counted from 0, nothing is there. */
+	/* Offsets from 0 are out of bounds. */
 	put(key, 0, mem, 10, 7, 10, LNX_WIRE_F_LAST);
 	answered(7, FI_EACCES);
-	/* Inside the other one, though not of the same address. */
+	/* Inside the other registration, but at another address. */
 	put(fi_mr_key(other), at + 99, mem, 1, 8, 1, LNX_WIRE_F_LAST);
 	answered(8, FI_EACCES);
 	put(fi_mr_key(other), at + 199, mem, 1, 8, 1, LNX_WIRE_F_LAST);
@@ -392,7 +393,7 @@ BOTH(virtual_addresses)
 	free(s);
 	cr_expect_eq(fi_close(&other->fid), 0);
 	cr_expect_eq(fi_close(&null->fid), 0);
-	/* A key that was used is not given again. */
+	/* A key that was used is not used again. */
 	other = reg(ours, LEN, RW, KEY);
 	cr_expect_neq(fi_mr_key(other), KEY);
 	cr_expect_gt(fi_mr_key(other), key + 2);
@@ -415,7 +416,7 @@ BOTH(small_writes)
 		int err = access_row[i].err;
 
 		memset(ours, 0xee, LEN);
-		/* Answered, */
+		/* With an answer, */
 		put(key, addr, mem, len, 55 + i, len, LNX_WIRE_F_LAST);
 		answered(55 + i, err);
 		refused += !!err;
@@ -425,7 +426,7 @@ BOTH(small_writes)
 		else if (len)
 			cr_assert_arr_eq(ours + addr, mem, len);
 		guarded();
-		/* or not, and with an event. */
+		/* or without, and with an event. */
 		put(key, addr, mem + 1, len, NO_ID, 0,
 		    LNX_WIRE_F_LAST | LNX_WIRE_F_DATA);
 		fake_pass(&f);
@@ -486,7 +487,7 @@ BOTH(keys_are_told)
 
 	open_met(kind);
 	wo = reg(mem, LEN, FI_READ | FI_WRITE, 7);
-	cr_expect_eq(core->nmr, 0u, "not before somebody asks");
+	cr_expect_eq(core->nmr, 0u, "not before a request");
 	for (unsigned i = 1; i < 4; i++) {
 		keys(KEY, i);
 		s = left(LNX_KIND_RESP);
@@ -507,7 +508,7 @@ BOTH(keys_are_told)
 	keys(99, 6);
 	answered(6, FI_ENOKEY);
 	cr_expect_eq(f.lnx->stats.rma_refused, 2u);
-	/* Closing a registration that is asked for is no reason to wait. */
+	/* A pending request for keys does not delay closing. */
 	keys(KEY, 8);
 	cr_expect_eq(fi_close(&mr->fid), 0);
 	cr_expect_eq(core->nmr_open, 0u);
@@ -524,7 +525,7 @@ BOTH(close_between_question_and_answer)
 {
 	open_met(kind);
 	keys(KEY, 8);
-	/* It is in, and progress has yet to answer. */
+	/* The request was received, and progress has not answered yet. */
 	lnx_lock(&f.lnx->lock);
 	if (kind == LNX_RAIL_PEER)
 		fi_cq_read(f.lnx->rail[0]->core_cq, NULL, 0);
@@ -581,7 +582,7 @@ BOTH(large_writes_refused)
 	for (unsigned i = 0; i < LNX_ARRAY_SIZE(bad); i++) {
 		put_rts(&bad[i], 1, bad[i].len, ++op, LNX_WIRE_F_DATA);
 		ended(op, bad[i].key == 99 ? FI_ENOKEY : FI_EACCES);
-		/* One good piece does not help. */
+		/* One valid piece does not help. */
 		two[1] = bad[i];
 		put_rts(two, 2, 10 + bad[i].len, ++op, LNX_WIRE_F_DATA);
 		ended(op, bad[i].key == 99 ? FI_ENOKEY : FI_EACCES);
@@ -602,7 +603,7 @@ BOTH(large_writes_refused)
 	cr_expect_eq(core->nread, 0);
 	cr_expect(untouched());
 	fake_quiet(&f);
-	/* Lengths that do not add up are no request. */
+	/* Lengths with a wrong sum make the request invalid. */
 	put_rts(two, 2, 9, ++op, 0);
 	two[1].len = UINT64_MAX;
 	put_rts(two, 2, 9, ++op, 0);
@@ -622,7 +623,7 @@ BOTH(close_in_the_middle_of_a_pull)
 	fake_passes(&f, 4);
 	cr_assert_gt(fake_held(core), 0);
 	cr_expect_eq(fi_close(&mr->fid), -FI_EBUSY);
-	/* It is as it was. */
+	/* Its memory has not changed. */
 	put(KEY, 0, mem, 10, 77, 10, LNX_WIRE_F_LAST);
 	answered(77, 0);
 	core->hold_reads = false;
@@ -648,7 +649,7 @@ BOTH(pull_that_fails)
 		fake_after_ms(&f, 20);
 	ended(5, FI_EIO);
 	fake_quiet(&f);
-	cr_expect_eq(f.lnx->stats.failed, 0u, "nothing of the application's");
+	cr_expect_eq(f.lnx->stats.failed, 0u, "no operation of the application");
 	close_clean();
 }
 
@@ -666,7 +667,7 @@ BOTH(peer_goes_in_the_middle_of_a_pull)
 	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_BYE,
 		   .seq = p.seq }, NULL, 0);
 	fake_passes(&f, 4);
-	cr_expect_eq(fi_close(&mr->fid), -FI_EBUSY, "a read is on its way");
+	cr_expect_eq(fi_close(&mr->fid), -FI_EBUSY, "a read is in progress");
 	while (fake_held(core))
 		fake_finish(core, 0, FI_EIO);
 	fake_passes(&f, 4);
@@ -675,7 +676,7 @@ BOTH(peer_goes_in_the_middle_of_a_pull)
 	close_clean();
 }
 
-/* ---- once ---- */
+/* ---- repeated frames ---- */
 
 static struct fid_cntr *cntr[LNX_CNTR_KINDS];
 
@@ -745,7 +746,7 @@ BOTH(counters)
 	close_clean();
 }
 
-/* One event for all of a write, with its length; none when a piece is refused. */
+/* One event for the whole write, with its length; none when a piece is refused. */
 BOTH(write_of_many_frames)
 {
 	open_met(kind);
@@ -767,7 +768,7 @@ BOTH(write_of_many_frames)
 	answered(4, 0);
 	answered(5, FI_ENOKEY);
 	answered(6, 0);
-	/* The next one is another. */
+	/* The next write is separate. */
 	put(KEY, 2000, mem + 2000, 10, 7, 30,
 	    LNX_WIRE_F_LAST | LNX_WIRE_F_DATA);
 	event(30);
@@ -775,7 +776,7 @@ BOTH(write_of_many_frames)
 	close_clean();
 }
 
-/* Frames that come twice, late, early: done once, in order. */
+/* Frames that come twice, late or out of order: executed once, in order. */
 BOTH(repeated_frames)
 {
 	struct lnx_rma_target one = { .addr = 0, .key = KEY, .len = 20000 };
@@ -823,7 +824,7 @@ BOTH(repeated_frames)
 	close_clean();
 }
 
-/* ---- peers that take no answers ---- */
+/* ---- peers that accept no answers ---- */
 
 static size_t txes(void)
 {
@@ -831,7 +832,7 @@ static size_t txes(void)
 	       f.lnx->txe_pool[2].used;
 }
 
-/* It sends on from what was received, as one whose frames get lost. */
+/* It goes on after the last frame that was received, as if the others were lost. */
 static unsigned flood(unsigned n, void (*one)(unsigned i))
 {
 	unsigned i, got = 0;
@@ -907,7 +908,7 @@ FLOOD(rts)
 FLOOD(bad_rts)
 BOTH(flood_of_pulls) { bounded_at(kind, one_rts, true); }
 
-/* A write that is not told is a write that comes again: not done twice. */
+/* A write that is not answered is retransmitted: it must not be executed twice. */
 BOTH(flood_of_put)
 {
 	struct fi_cq_tagged_entry e;
@@ -933,7 +934,7 @@ BOTH(registering)
 	cr_expect_eq(try_reg(NULL, 10, RW, KEY + 1, &other), -FI_EINVAL);
 	cr_expect_eq(try_reg(mem, 10, 1ull << 63, KEY + 1, &other),
 		     -FI_EINVAL);
-	/* Many, in and out in any order. */
+	/* Many, opened and closed in any order. */
 	for (uint64_t i = 0; i < 1000; i++)
 		many[i] = reg(mem + i, 1000, RW, lnx_mix64(i));
 	for (unsigned i = 0; i < 1000; i++) {
@@ -962,8 +963,8 @@ BOTH(registering)
 }
 
 /*
- * A registration that fails half way, at the second of two rails: peers may have
- * reached it by the first, and must not have.
+ * A registration that fails at the second of two rails: peers might have used
+ * it through the first one, and must not.
  */
 Test(serve_peer, failed_registration_is_not_in_use)
 {
@@ -983,7 +984,7 @@ Test(serve_peer, failed_registration_is_not_in_use)
 	close_clean();
 }
 
-/* A key that is taken costs its owner nothing. */
+/* A key that is in use: the call fails, and its owner is not affected. */
 BOTH(key_that_is_taken)
 {
 	struct fid_mr *other;
@@ -998,7 +999,7 @@ BOTH(key_that_is_taken)
 	close_clean();
 }
 
-/* Registrations outlive endpoints, and the other way round. */
+/* Registrations may be closed after endpoints, and endpoints after registrations. */
 BOTH(endpoint_goes_first)
 {
 	struct lnx_rma_target one = { .addr = 10, .key = KEY, .len = 50000 };
@@ -1015,7 +1016,7 @@ BOTH(endpoint_goes_first)
 	close_rough();
 }
 
-/* What arrives while the endpoint closes finds no registrations any more. */
+/* Requests that arrive while the endpoint closes find no registration. */
 BOTH(late_requests)
 {
 	open_met(kind);
@@ -1034,7 +1035,7 @@ BOTH(late_requests)
 	close_clean();
 }
 
-/* ---- questions that come while we send ---- */
+/* ---- requests that come during a send ---- */
 
 static void asks_meanwhile(void)
 {
@@ -1042,7 +1043,7 @@ static void asks_meanwhile(void)
 	get(KEY, 0, 8, 77);
 }
 
-/* What waits leaves in the order of its numbers, none of which is missing. */
+/* Queued frames leave in the order of their numbers, and no number is missing. */
 static void expect_message_then_answer(void)
 {
 	struct fake_sent *s;
@@ -1062,8 +1063,8 @@ static void expect_message_then_answer(void)
 }
 
 /*
- * A core that receives while it sends, and then does not take what it was to send:
- * the answer to what came has the number behind that.
+ * A core receives a request while it sends, and then refuses the frame: the
+ * answer to the request gets the next number after that frame.
  */
 Test(serve_peer, asked_in_an_inject_that_is_refused)
 {
@@ -1089,21 +1090,21 @@ Test(serve_peer, asked_in_an_inject_that_is_refused)
 	fake_ack(&f, &p);
 	fake_pass(&f);
 
-	/* To a peer with which all is as usual it is queued, */
+	/* For a peer without an exceptional send state the frame is queued, */
 	core->in_inject = asks_meanwhile;
 	core->inject_again = 1;
 	cr_expect_eq(fi_tinject(f.ep, "y", 1, p.addr, 2), 0);
 	cr_assert_null(core->in_inject);
 	expect_message_then_answer();
 
-	/* also one of which more is to be said, */
+	/* also a frame with a delivery completion, */
 	core->in_inject = asks_meanwhile;
 	core->inject_again = 1;
 	cr_expect_eq(fi_tsendmsg(f.ep, &m, FI_DELIVERY_COMPLETE), 0);
 	expect_message_then_answer();
 	fake_comp(&f, &ctx);
 
-	/* and to one that may have to be connected to, it would not be but for that. */
+	/* and, because of the answer, also for a path that is connecting. */
 	inside()->path[0].state = LNX_PATH_CONNECTING;
 	core->in_inject = asks_meanwhile;
 	core->inject_again = 1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Notes of the shared memory rail, and reading what they announce. */
+/* Control messages of the shared memory rail, and reading the memory that they
+ * announce. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -125,7 +126,7 @@ Test(shm_ctrl, copies)
 	cr_expect_eq(lnx_copy_get(&back, bytes, ME), -EBADMSG, "too much");
 }
 
-/* ---- what follows an operation of the core, and its answer ---- */
+/* ---- a message after an operation of the core, and its answer ---- */
 
 static struct lnx_wire_note_put good_put(void)
 {
@@ -158,7 +159,7 @@ Test(shm_ctrl, a_put_comes_back_as_it_was)
 	cr_expect_eq(memcmp(back.place, n.place, sizeof(n.place)), 0);
 	cr_expect_eq(lnx_shm_ctrl_put_get(&back, bytes, YOU), -EBADMSG, "not ours");
 	cr_expect_eq(lnx_shm_ctrl_get(&other, bytes, ME), -EBADMSG,
-		     "it is no announcement");
+		     "it is not an announcement");
 	bytes[0] ^= 1;
 	cr_expect_eq(lnx_shm_ctrl_put_get(&back, bytes, ME), -EBADMSG, "magic");
 	n = (struct lnx_wire_note_put) {
@@ -185,7 +186,7 @@ Test(shm_ctrl, what_is_no_put_is_none)
 	BAD_PUT(n.n_targets = LNX_SHM_CTRL_PIECES + 1);
 	BAD_PUT(n.n_targets = 255);
 	BAD_PUT(n.err = 1);
-	/* An answer has no places, flags, and is about something. */
+	/* An answer has no targets and no flags, and names an operation. */
 	BAD_PUT(n.kind = LNX_KIND_RESP);
 	BAD_PUT(n.kind = LNX_KIND_RESP; n.flags = 0);
 	BAD_PUT(n.kind = LNX_KIND_RESP; n.n_targets = 0);
@@ -194,7 +195,7 @@ Test(shm_ctrl, what_is_no_put_is_none)
 
 /* ---- reading memory of a process ---- */
 
-static uint64_t mark = YOU;
+static uint64_t cookie = YOU;
 static uint8_t data[3][5000];
 
 static uint8_t its_byte(size_t at)
@@ -202,8 +203,8 @@ static uint8_t its_byte(size_t at)
 	return (uint8_t)(at % 251 + 1);
 }
 
-/* A process that has these at the same places, with other contents. */
-static pid_t other(uint64_t its_mark)
+/* A process that has these at the same addresses, with other contents. */
+static pid_t other(uint64_t its_cookie)
 {
 	int fd[2];
 	pid_t pid;
@@ -213,7 +214,7 @@ static pid_t other(uint64_t its_mark)
 	cr_assert_eq(pipe(fd), 0);
 	pid = fork();
 	if (!pid) {
-		mark = its_mark;
+		cookie = its_cookie;
 		for (d = 0; d < 3; d++) {
 			for (i = 0; i < sizeof(data[d]); i++)
 				data[d][i] = its_byte(d * sizeof(data[d]) + i);
@@ -222,7 +223,7 @@ static pid_t other(uint64_t its_mark)
 			pause();
 		_exit(0);
 	}
-	/* Not ours to write: one that dies has to be noticed. */
+	/* The write end is the child's only, so that its death is noticed. */
 	close(fd[1]);
 	cr_assert_eq(read(fd[0], &c, 1), 1, "it died");
 	close(fd[0]);
@@ -238,7 +239,7 @@ static void end(pid_t pid)
 static struct lnx_cma_owner owner_of(pid_t pid)
 {
 	return (struct lnx_cma_owner) {
-		.pid = pid, .cookie = (uintptr_t)&mark, .eid = YOU,
+		.pid = pid, .cookie = (uintptr_t)&cookie, .eid = YOU,
 	};
 }
 
@@ -267,7 +268,7 @@ Test(cma, reads_across_pieces)
 	need_cma();
 	owner = owner_of(other(YOU));
 	for (with = 0; with < 2; with++) {
-		owner.cookie = with ? (uintptr_t)&mark : 0;
+		owner.cookie = with ? (uintptr_t)&cookie : 0;
 		for (i = 0; i < 8; i++) {
 			struct iovec iov[4] = {
 				{ got, cut[i] }, { got + cut[i], 0 },
@@ -297,11 +298,11 @@ Test(cma, knows_dead_peers)
 	struct lnx_cma_owner owner;
 
 	need_cma();
-	/* It lives, and its endpoint does not. */
+	/* The process lives, and its endpoint does not. */
 	owner = owner_of(other(0));
 	cr_expect_not(lnx_cma_probe(&owner));
 	cr_expect_eq(lnx_cma_read(&owner, &piece, 1, &iov, 1, 5000), ESRCH);
-	/* It is dead and not even waited for, then gone for good. */
+	/* It is dead and not reaped yet, then reaped. */
 	kill(owner.pid, SIGKILL);
 	waitid(P_PID, (id_t)owner.pid, &(siginfo_t) { 0 }, WEXITED | WNOWAIT);
 	cr_expect_not(lnx_cma_probe(&owner));

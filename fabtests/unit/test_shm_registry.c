@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Guest books of shm endpoints (core/shm_registry.c), on files of our own in /dev/shm. */
+/* Peer registries of shm endpoints (core/shm_registry.c), on files of our own
+ * in /dev/shm. */
 #include <criterion/criterion.h>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -9,7 +10,7 @@
 #include "core/shm_registry.h"
 #include "core/open.h"
 
-/* Of the test's process, also in its children. */
+/* Made from the test's process id, also in its children. */
 #define EID		id_of(main_pid)
 static pid_t main_pid;
 static struct lnx_ep ep;
@@ -41,7 +42,7 @@ static void file(uint64_t eid, off_t size)
 	close(fd);
 }
 
-/* A place in the registry of another. */
+/* Claim a slot in the registry of another endpoint. */
 static int claim_slot(uint64_t eid, uint64_t registered, struct lnx_shm_registry **registry)
 {
 	int ret = lnx_shm_registry_find(eid, registry);
@@ -85,7 +86,7 @@ Test(shm_registry, holds_as_many_as_shm_does)
 	cr_expect_eq(lnx_shm_slots_free(b), 0);
 	cr_expect_not(lnx_shm_slot_available(b, 1000));
 	cr_expect_eq(lnx_shm_slot_claim(b, 1000), -FI_ENOSPC);
-	cr_expect(lnx_shm_slot_available(b, 77), "who has one");
+	cr_expect(lnx_shm_slot_available(b, 77), "it has a slot");
 	for (i = 0; lnx_shm_slot_peer(b, i) != 77; i++)
 		;
 	lnx_shm_slot_release(b, i);
@@ -170,7 +171,7 @@ Test(shm_registry, ends_with_the_process)
 	file(id_of(pid), -1);
 }
 
-/* Many at once: nobody gets two places, and none is given twice. */
+/* Many processes at once: no peer gets two slots, and no slot has two peers. */
 Test(shm_registry, places_are_claimed_once)
 {
 	struct lnx_shm_registry *b = made(EID);
@@ -183,7 +184,7 @@ Test(shm_registry, places_are_claimed_once)
 
 		if (fork())
 			continue;
-		/* Half of them are everybody's. */
+		/* Half of the ids are used by all processes. */
 		for (i = 1; i <= 100; i++)
 			claim_slot(EID, i % 2 ? i : k * 100 + i, &seen);
 		_exit(0);
@@ -191,11 +192,11 @@ Test(shm_registry, places_are_claimed_once)
 	while (wait(NULL) > 0)
 		;
 	for (i = 0; i < LNX_SHM_SLOTS; i++) {
-		uint64_t who = lnx_shm_slot_peer(b, i);
+		uint64_t id = lnx_shm_slot_peer(b, i);
 
-		cr_assert_leq(who, 400);
-		if (who)
-			cr_expect_eq(seen[who]++, 0, "%u twice", (unsigned)who);
+		cr_assert_leq(id, 400);
+		if (id)
+			cr_expect_eq(seen[id]++, 0, "%u twice", (unsigned)id);
 	}
 	cr_expect_eq(registered(b), 50 + 4 * 50);
 	lnx_shm_registry_close(b);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A path over which nothing comes any more is asked about, left, and used again once it
- * answers; one that is slow, or whose peer computes, is not.
+ * A path that delivers nothing any more is probed, goes DOWN, and is restored
+ * when it answers; a path that is slow, or whose peer computes, stays UP.
  */
 #include <criterion/criterion.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 #define BOTH(name)	FAIL_BOTH(silence, name)
 
-BOTH(silent_path_is_left)
+BOTH(silent_path_goes_down)
 {
 	struct side *s = &side[0];
 	struct op *o[5];
@@ -39,7 +39,7 @@ BOTH(silent_path_is_left)
 		cr_expect_eq(s->seen[seq + i], 1u);
 		cr_expect_eq(o[i]->ncomp, 1u);
 	}
-	/* The next ones at once. */
+	/* Later frames use the other path at once. */
 	for (i = 0; i < 20; i++)
 		send1(s, 200);
 	step();
@@ -47,7 +47,7 @@ BOTH(silent_path_is_left)
 	close_clean();
 }
 
-/* What is only heard because it was asked for came before the silence. */
+/* A report that answers an older frame shows nothing about the silence. */
 BOTH(stale_report)
 {
 	struct side *s = &side[0];
@@ -60,7 +60,7 @@ BOTH(stale_report)
 	world();
 	black_hole(0);
 	send1(s, 200);
-	/* Which rides on something else, and says nothing of paths. */
+	/* An ack on a data frame, without a report of paths. */
 	receive(s, 8);
 	say(s, 1, LNX_KIND_TAG, ++s->next_tag);
 	run_ms(1);
@@ -73,7 +73,7 @@ BOTH(stale_report)
 	close_clean();
 }
 
-/* What it is asked about is said in the question. */
+/* A PROBE names the path that it asks about. */
 BOTH(the_question)
 {
 	struct side *s = &side[0];
@@ -91,8 +91,8 @@ BOTH(the_question)
 	close_clean();
 }
 
-/* Slow it is, and not dead. */
-BOTH(slow_path_is_not_left)
+/* A slow path is not dead. */
+BOTH(slow_path_stays_up)
 {
 	struct side *s = &side[0];
 	unsigned i, k;
@@ -105,7 +105,7 @@ BOTH(slow_path_is_not_left)
 	for (i = 0; i < 60; i++) {
 		struct fake_sent *held = f.core[0]->sent, *one = held;
 
-		/* One frame gets through every 25 ms. */
+		/* One frame passes every 25 ms. */
 		if (one) {
 			f.core[0]->sent = NULL;
 			f.core[0]->sent_end = &f.core[0]->sent;
@@ -121,7 +121,7 @@ BOTH(slow_path_is_not_left)
 			run_ms(1);
 			held = mine;
 		}
-		/* What was sent again meanwhile was seen; the rest waits. */
+		/* Retransmitted frames were seen; the rest waits. */
 		f.core[0]->sent = held;
 		f.core[0]->sent_end = &f.core[0]->sent;
 		while (*f.core[0]->sent_end)
@@ -132,7 +132,7 @@ BOTH(slow_path_is_not_left)
 	close_clean();
 }
 
-/* One that computes is as silent as one that is gone. */
+/* A peer that computes is as silent as one that is dead. */
 BOTH(none_is_charged)
 {
 	struct side *s = &side[0];
@@ -148,14 +148,14 @@ BOTH(none_is_charged)
 	}
 	cr_expect_eq(f.lnx->stats.paths_down, 0u);
 	cr_expect(!inside(s)->dead);
-	/* It goes on, and has them in its buffers. */
+	/* It continues, and reads the frames from its buffers. */
 	s->mute = false;
 	run_ms(1000);
 	cr_expect_eq(f.lnx->stats.paths_down, 0u);
 	close_clean();
 }
 
-/* We compute as well: when we look again, nobody had time to answer. */
+/* We compute as well: after that, no peer had time to answer. */
 BOTH(not_looked_at)
 {
 	struct side *s = &side[0];
@@ -178,7 +178,7 @@ BOTH(not_looked_at)
 	close_clean();
 }
 
-/* ... and those who are no more are given up all the same. */
+/* ... and dead peers are still given up. */
 BOTH(dead_one_is_not_looked_for)
 {
 	struct side *s = &side[0];
@@ -201,7 +201,7 @@ BOTH(dead_one_is_not_looked_for)
 	close_now();
 }
 
-/* Answers to what was asked about an earlier silence say nothing of this one. */
+/* Answers to questions about an earlier silence do not count for this one. */
 BOTH(late_answer)
 {
 	struct side *s = &side[0];
@@ -215,11 +215,11 @@ BOTH(late_answer)
 		run_ms(1);
 	old = s->probe[1];
 	cr_assert_eq(old.kind, LNX_KIND_PROBE);
-	/* The frame is there, it says so; its PONG takes another moment. */
+	/* The frame has arrived, as its ack shows; its PONG takes another moment. */
 	ack_on(s, 1);
 	run_ms(5);
 	cr_assert(all_there());
-	/* Now one that is late because the peer computes. */
+	/* Now a frame that is late because the peer computes. */
 	s->nprobe[1] = 0;
 	send1(s, 200);
 	fake_passes(&f, 2);
@@ -232,7 +232,7 @@ BOTH(late_answer)
 	close_clean();
 }
 
-/* ---- back again ---- */
+/* ---- restoring paths ---- */
 
 BOTH(path_that_answers_is_used_again)
 {
@@ -268,14 +268,14 @@ BOTH(wrong_answers)
 	heal(0);
 	for (i = 0; i < 5; i++) {
 		RUN_UNTIL(s->probe[0].tag && s->probe[0].data != last, 3000);
-		/* Late. */
+		/* Late PONGs. */
 		if (last)
 			pong(s, 0, 1, last);
 		last = s->probe[0].data;
-		/* Over others. */
+		/* Over other paths. */
 		for (k = 1; k < 3; k++)
 			pong(s, k, 1, last);
-		/* Of others. */
+		/* For other paths. */
 		pong(s, 0, 2, last);
 		pong(s, 0, 3, last);
 		/* Wrong, and almost right. */
@@ -312,7 +312,7 @@ BOTH(hostile_values)
 
 				from(s, k & 1, (uint32_t)odd[k], h, NULL, 0);
 				h.kind = LNX_KIND_PONG;
-				/* What it claims to have may only hurt itself. */
+				/* False reports may only harm the peer itself. */
 				h.key = 0;
 				from(s, i & 1, (uint32_t)odd[k], h, NULL, 0);
 				fake_pass(&f);
@@ -330,8 +330,8 @@ BOTH(hostile_values)
 	close_clean();
 }
 
-/* A claim to have had more than ever was sent. */
-BOTH(invented_news)
+/* Reports of more than was ever sent. */
+BOTH(invented_reports)
 {
 	struct side *s = &side[0];
 	unsigned i;
@@ -347,7 +347,7 @@ BOTH(invented_news)
 	close_clean();
 }
 
-/* A question is answered the way it came, and by that way only. */
+/* A PROBE is answered over the path that it came by, and only over that path. */
 BOTH(answers)
 {
 	struct side *s = &side[0];
@@ -383,7 +383,7 @@ static void asks_for_a_pong(void)
 	     .tag = 1, .data = 77 }, NULL, 0);
 }
 
-/* Also when it comes while a frame leaves that acknowledges all there is. */
+/* Also when it comes during the send of a frame that acknowledges everything. */
 Test(silence_peer, answers_what_came_in_a_send)
 {
 	struct side *s = &side[0];
@@ -416,7 +416,7 @@ static void says_more(void)
 	asks_for_a_pong();
 }
 
-/* Nor is what comes while an acknowledgement leaves. */
+/* Frames that come during the send of an ACK are acknowledged, too. */
 Test(silence_peer, comes_while_an_ack_leaves)
 {
 	struct side *s = &side[0];
@@ -435,7 +435,7 @@ Test(silence_peer, comes_while_an_ack_leaves)
 		fake_passes(&f, 1);
 	}
 	cr_assert_null(f.core[0]->in_inject);
-	/* Far below the time after which peers send again. */
+	/* Far less than the time after which peers retransmit. */
 	for (i = 0; i < 20; i++) {
 		fake_now_ns += LNX_NS_PER_MS;
 		fake_passes(&f, 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * policy/stripe: simulated paths that move pieces at given speeds, against the time
- * that the sum of their speeds would take.
+ * policy/stripe: simulated paths that move pieces at given speeds, compared
+ * with the time that the sum of the speeds would need.
  */
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@
 #define MB		1000000ull		/* per second: 1 Gbit/s is 125 */
 #define NPATH_MAX	8
 
-/* A path: pieces one after the other, each at its speed. */
+/* A path: moves pieces one after the other, at its speed. */
 struct sim_path {
-	uint64_t rate;				/* true one */
+	uint64_t rate;				/* the true rate */
 	struct lnx_bandwidth meter;
 	struct { uint64_t len, end; } q[4096];
 	unsigned nq;
@@ -29,7 +29,7 @@ struct sim_path {
 struct sim {
 	struct sim_path *p;
 	unsigned n;
-	uint64_t now, late_ns;			/* a piece's end is seen late */
+	uint64_t now, late_ns;			/* the end of a piece is noticed late */
 };
 
 static void sim_init(struct sim *s, unsigned n, const uint64_t *rate)
@@ -69,7 +69,7 @@ static void post(struct sim *s, unsigned i, uint64_t len)
 	lnx_bandwidth_start(&p->meter, s->now);
 }
 
-/* To the next end of a piece. */
+/* Advance to the next end of a piece. */
 static bool step(struct sim *s)
 {
 	struct sim_path *first = NULL;
@@ -88,7 +88,7 @@ static bool step(struct sim *s)
 	return true;
 }
 
-/* One transfer; the time it took. */
+/* One transfer; returns its time. */
 static uint64_t transfer(struct sim *s, uint64_t len)
 {
 	struct lnx_stripe_path v[NPATH_MAX] = { 0 };
@@ -127,20 +127,20 @@ static double ideal(const uint64_t *rate, unsigned n, uint64_t len)
 	return (double)len * 1e9 / sum;
 }
 
-/* A long stream: how much longer than the sum of all rates would take. */
+/* A long stream: its time relative to the sum of all rates. */
 static double stream(const uint64_t *rate, unsigned n)
 {
 	struct sim s;
 	uint64_t took;
 
 	sim_init(&s, n, rate);
-	transfer(&s, 64 << 20);			/* learns */
+	transfer(&s, 64 << 20);			/* to learn the rates */
 	took = transfer(&s, 256 << 20);
 	free(s.p);
 	return (double)took / ideal(rate, n, 256 << 20);
 }
 
-/* One message of len after others. */
+/* Messages of len, one after the other. */
 static double single(const uint64_t *rate, unsigned n, unsigned best,
 		     uint64_t len)
 {
@@ -183,7 +183,7 @@ Test(stripe, one_message_is_shared_evenly)
 	cr_expect_leq(single(RATES(500 * MB, 125 * MB), 2, 2, 1 << 20), 1.1);
 }
 
-/* Never worse than without the slow one, whatever the size. */
+/* Never worse than without the slow path, at any size. */
 Test(stripe, a_slow_path_does_no_harm)
 {
 	uint64_t len;
@@ -197,7 +197,7 @@ Test(stripe, a_slow_path_does_no_harm)
 	}
 }
 
-/* There is always somebody for a piece when nothing is outstanding. */
+/* If nothing is outstanding, there is always a path for a piece. */
 Test(stripe, never_stuck)
 {
 	unsigned seed = (unsigned)time(NULL), k, i;
@@ -217,7 +217,7 @@ Test(stripe, never_stuck)
 		sim_init(&s, n, rate);
 		s.late_ns = (uint64_t)rand() % MS;
 		for (i = 0; i < 5; i++) {
-			/* One fails, one comes back; one remains. */
+			/* One path fails or recovers; one always works. */
 			s.p[(unsigned)rand() % n].down ^= 1;
 			s.p[(unsigned)rand() % n].down = false;
 			transfer(&s, 1 + (uint64_t)rand() % (1 << 20));
@@ -253,12 +253,13 @@ Test(stripe, pieces)
 		{ .rate = 0, .usable = true },
 	};
 
-	/* Not known: a short one.  Known: for less than a millisecond. */
+	/* Unknown speed: a short piece.  Known speed: what it moves in less
+	 * than a millisecond. */
 	cr_assert_eq(lnx_stripe_len(v, 2, 1, 1 << 20, 1 << 20, 1 << 20), 16384);
 	cr_assert_geq(lnx_stripe_len(v, 2, 0, 8 << 20, 8 << 20, 1 << 20), 65536);
 	cr_assert_leq(lnx_stripe_len(v, 2, 0, 8 << 20, 8 << 20, 1 << 20),
 		      125000);
-	/* No more than allowed, than there is, and no crumbs. */
+	/* Not more than allowed or than is left, and no tiny rest. */
 	cr_assert_eq(lnx_stripe_len(v, 2, 0, 8 << 20, 8 << 20, 4096), 4096);
 	cr_assert_eq(lnx_stripe_len(v, 2, 0, 8 << 20, 5000, 1 << 20), 5000);
 	cr_assert_eq(lnx_stripe_len(v, 2, 1, 1 << 20, 16384 + 1, 1 << 20), 12288);
@@ -275,7 +276,7 @@ Test(stripe, frames_take_the_shortest_queue)
 	cr_assert_eq(lnx_stripe_shortest(v, 3, 64), 1);
 	v[1].out_bytes = 300000;
 	cr_assert_eq(lnx_stripe_shortest(v, 3, 64), 0);
-	/* One that is not known is taken for as fast as the best. */
+	/* A path of unknown speed is assumed to be as fast as the best. */
 	v[2].usable = true;
 	v[2].rate = 0;
 	cr_assert_eq(lnx_stripe_shortest(v, 3, 64), 2);
@@ -294,12 +295,12 @@ Test(stripe, meters)
 	lnx_bandwidth_start(&m, 1000 * MS);
 	lnx_bandwidth_sample(&m, 1000000, true, 1008 * MS);
 	cr_assert_eq(m.rate, 125 * MB);
-	/* Up sooner than down. */
+	/* The estimate rises faster than it falls. */
 	lnx_bandwidth_sample(&m, 1000000, true, 1108 * MS);
 	cr_assert(m.rate > 80 * MB && m.rate < 125 * MB);
 	lnx_bandwidth_sample(&m, 4000000, true, 1116 * MS);
 	cr_assert(m.rate > 250 * MB);
-	/* Nothing that comes without time, or before it began, divides by 0. */
+	/* Samples that take no time, or end before they began, must not divide by 0. */
 	memset(&m, 0, sizeof(m));
 	lnx_bandwidth_sample(&m, 1000000, true, 5 * MS);
 	cr_assert_eq(m.rate, 0);
@@ -310,7 +311,7 @@ Test(stripe, meters)
 	cr_assert_geq(m.rate, 1);
 }
 
-/* What a link is said to do counts until it has shown what it does. */
+/* The nominal speed is used until it has been measured. */
 Test(stripe, nominal_speed)
 {
 	struct lnx_stripe_path v[2] = {
@@ -320,7 +321,7 @@ Test(stripe, nominal_speed)
 
 	cr_assert_eq(lnx_stripe_pick(v, 2, 1 << 20), 1);
 	cr_assert_eq(lnx_stripe_shortest(v, 2, 64), 1);
-	/* It is found out with one short piece all the same. */
+	/* A short piece is still used to measure it. */
 	cr_assert_eq(lnx_stripe_len(v, 2, 1, 1 << 20, 1 << 20, 1 << 20),
 		     LNX_STRIPE_MIN);
 	v[1].out = 1;

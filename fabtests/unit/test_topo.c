@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Over machines saved in topo/: found below $top_srcdir, or from where we run. */
+/* Machines saved in topo/, which is found below $top_srcdir or from the current
+ * directory. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <ftw.h>
@@ -95,14 +96,14 @@ Test(topo, two_nics)
 	      { 0, "0:11:0.0", 10 }, { 1, "0:11:0.0", 10 },
 	      { 2, "0:11:0.0", 21 }, { 3, "0:31:0.0", 10 },
 	      { 0, "0:31:0.0", 21 },
-	      /* Firmware says nothing of this one: it is as near as any. */
+	      /* Firmware does not say where it is: all CPUs are equally near. */
 	      { 0, "0:5:0.0", 10 }, { 2, "0:5:0.0", 10 },
-	      /* Not there: neither the device nor the CPU. */
+	      /* The device does not exist; nor does the CPU. */
 	      { 0, "0:77:0.0", 10 }, { 4, "0:11:0.0", 10 },
 	      { 4000000000u, "0:11:0.0", 10 });
 }
 
-/* CPUs alternate between the sockets, and there are no distances. */
+/* CPUs alternate between the sockets, and there is no table of distances. */
 Test(topo, four_nics)
 {
 	CHECK("dual4",
@@ -112,7 +113,7 @@ Test(topo, four_nics)
 	      { 0, "0:81:0.0", 20 }, { 2, "0:91:0.0", 20 });
 }
 
-/* Packages of two nodes; PCI domains of their own. */
+/* Packages with two nodes; each node has its own PCI domain. */
 Test(topo, eight_nics)
 {
 	static const uint32_t want[4][4] = {
@@ -131,7 +132,7 @@ Test(topo, eight_nics)
 			cr_expect_eq(place(topo, text), 1u << node);
 			cr_expect_eq(away(topo, cpu, text),
 				     want[cpu / 2][node]);
-			/* The same address in another domain. */
+			/* The same address in another PCI domain. */
 			text[0] = '7';
 			cr_expect_eq(place(topo, text), 0);
 		}
@@ -146,9 +147,9 @@ Test(topo, gpus)
 	cr_expect_eq(hops(topo, "0:3:0.0", "0:3:0.0"), LNX_HOPS_SWITCH);
 	cr_expect_eq(hops(topo, "0:3:0.0", "0:4:0.0"), LNX_HOPS_SWITCH);
 	cr_expect_eq(hops(topo, "0:23:0.0", "0:24:0.0"), LNX_HOPS_SWITCH);
-	/* The one beside the switch. */
+	/* The one next to the switch. */
 	cr_expect_eq(hops(topo, "0:23:0.0", "0:30:0.0"), LNX_HOPS_HOST);
-	/* The other switch of the socket, the other socket. */
+	/* The other switch of the socket, and the other socket. */
 	cr_expect_eq(hops(topo, "0:3:0.0", "0:24:0.0"), LNX_HOPS_NODE);
 	cr_expect_eq(hops(topo, "0:3:0.0", "0:84:0.0"), LNX_HOPS_FAR);
 	cr_expect_eq(hops(topo, "0:3:0.0", "0:99:0.0"), LNX_HOPS_UNKNOWN);
@@ -161,13 +162,13 @@ Test(topo, sets_of_nodes)
 {
 	struct lnx_topo *topo = machine("dual8");
 
-	/* The nearest two count. */
+	/* The nearest two nodes count. */
 	cr_expect_eq(lnx_topo_distance(topo, 1, 2 | 8), 12);
 	cr_expect_eq(lnx_topo_distance(topo, 1, 4 | 8), 21);
 	cr_expect_eq(lnx_topo_distance(topo, 1 | 2, 2 | 4), 10);
 	cr_expect_eq(lnx_topo_distance(topo, 0, 4), LNX_TOPO_NEAR);
 	cr_expect_eq(lnx_topo_distance(topo, 4, 0), LNX_TOPO_NEAR);
-	/* Nodes that are none. */
+	/* Nodes that do not exist. */
 	cr_expect_eq(lnx_topo_distance(topo, 1ull << 63, 1), LNX_TOPO_NEAR);
 	for (unsigned i = 0; i < 4; i++)
 		cr_expect_eq(lnx_topo_of_node(topo, i), 1u << i);
@@ -202,10 +203,10 @@ Test(topo, files_that_are_none)
 	close(fd);
 	cr_expect_lt(lnx_topo_load(path, &topo), 0);
 	unlink(path);
-	cr_expect_eq(topo, (void *)&topo, "set all the same");
+	cr_expect_eq(topo, (void *)&topo, "was set");
 }
 
-/* This machine, whatever it is: read once, and again after it was given up. */
+/* This machine: read once, and again after it was freed. */
 Test(topo, this_machine)
 {
 	const struct lnx_topo *topo = lnx_topo_get();
@@ -216,7 +217,7 @@ Test(topo, this_machine)
 		cr_skip_test("there is no hwloc");
 	cr_expect_eq(lnx_topo_get(), topo);
 	here = lnx_topo_of_thread(topo);
-	cr_expect(here && !(here & (here - 1)), "this thread is nowhere");
+	cr_expect(here && !(here & (here - 1)), "this thread has no node");
 	cr_expect_eq(lnx_topo_distance(topo, here, here), LNX_TOPO_NEAR);
 	memset(buf, 1, sizeof(buf));
 	if (!lnx_topo_numa())
@@ -227,7 +228,7 @@ Test(topo, this_machine)
 	lnx_topo_fini();
 }
 
-/* A thread that is bound is where it is bound to. */
+/* A bound thread is where it is bound. */
 Test(topo, bound_thread)
 {
 	struct lnx_topo *topo = machine("dual2");
@@ -268,7 +269,7 @@ static void end(void)
 	nftw(root, drop, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Make the directories of a path below root, and give back the whole. */
+/* Make the directories of a path below root, and return the whole path. */
 static char *below(const char *fmt, ...)
 {
 	static char path[4096];
@@ -353,7 +354,7 @@ Test(topo, interfaces, .init = begin, .fini = end)
 	expect_nic("none", "", 0);
 	expect_nic("mlx5_0", "0000:c1:00.0", 200000000000);
 	expect_nic("qib0", "", 2500000000);
-	/* Names that lead elsewhere, or nowhere. */
+	/* Links that lead elsewhere, or nowhere. */
 	expect_nic("../net/eth0", "", 0);
 	expect_nic("..", "", 0);
 	expect_nic("", "", 0);
@@ -369,7 +370,7 @@ Test(topo, interfaces_upon_others, .init = begin, .fini = end)
 	text_file("class/net/br0/speed", "25000");
 	text_file("class/net/bond0/lower_eth0", "");
 	text_file("class/net/bond0/lower_eth1", "");
-	/* Round in circles. */
+	/* A cycle. */
 	text_file("class/net/a/lower_b", "");
 	text_file("class/net/b/lower_a", "");
 
@@ -379,7 +380,7 @@ Test(topo, interfaces_upon_others, .init = begin, .fini = end)
 	expect_nic("a", "", 0);
 }
 
-/* An interface of our network, and one that only bears the name of one. */
+/* An interface of the network, and one that only has the same name. */
 Test(topo, interfaces_of_others, .init = begin, .fini = end)
 {
 	char index[16];
@@ -395,7 +396,7 @@ Test(topo, interfaces_of_others, .init = begin, .fini = end)
 	expect_nic("lo", "", 0);
 }
 
-/* What the core says comes before what the system says. */
+/* What the core reports comes before what the system reports. */
 Test(topo, core_knows_its_nic, .init = begin, .fini = end)
 {
 	struct fi_bus_attr bus = {
@@ -416,7 +417,7 @@ Test(topo, core_knows_its_nic, .init = begin, .fini = end)
 	cr_expect_eq(nic.pci.dev, 3);
 	cr_expect_eq(nic.pci.func, 4);
 	cr_expect_eq(nic.bps, 400000000000);
-	/* Each where the other has nothing. */
+	/* Each is used where the other has nothing. */
 	bus.bus_type = FI_BUS_UNKNOWN;
 	link.speed = 0;
 	nic = found("eth0", &fid);

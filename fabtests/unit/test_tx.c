@@ -77,7 +77,7 @@ static void expect_tag(uint64_t tag, uint32_t seq)
 	free(s);
 }
 
-/* Frames left, perhaps some of them twice, that bring the peer to `end`. */
+/* Frames left, some perhaps twice, that bring the peer up to `end`. */
 static void expect_up_to(uint32_t end)
 {
 	struct fake_sent *s;
@@ -117,7 +117,7 @@ BOTH(hello_goes_first)
 	fake_close(&f);
 }
 
-/* Every spelling becomes the same frame. */
+/* Every form of call becomes the same frame. */
 BOTH(spellings)
 {
 	struct iovec iov[2] = { { (void *)"abc", 3 }, { (void *)"defg", 4 } };
@@ -173,7 +173,7 @@ BOTH(spellings)
 	fake_close(&f);
 }
 
-/* ---- the path says EAGAIN ---- */
+/* ---- the path returns EAGAIN ---- */
 
 BOTH(queued_in_order_while_the_path_is_closed)
 {
@@ -205,7 +205,7 @@ BOTH(waiting_is_counted)
 
 	fake_conf.window = 4;
 	open_with(kind, (struct fake_opt) { 0 });
-	/* For the path: the hello too. */
+	/* It waits for the path: so does the hello. */
 	core->send_again = FAKE_ALWAYS;
 	for (i = 0; i < 3; i++)
 		cr_assert_eq(send1(i, &a), 0);
@@ -216,7 +216,7 @@ BOTH(waiting_is_counted)
 	core->send_again = 0;
 	fake_after_ms(&f, 50);
 	fake_drop_all(&f, &p);
-	/* For the window. */
+	/* It waits for the window. */
 	for (i = 3; i < 5; i++)
 		cr_assert_eq(send1(i, &a), 0);
 	cr_expect_eq(f.lnx->stats.queued, 6u);
@@ -227,7 +227,7 @@ BOTH(waiting_is_counted)
 	expect_tag(4, 5);
 	fake_ack(&f, &p);
 	fake_passes(&f, 2);
-	/* For nothing. */
+	/* It waits for nothing. */
 	cr_assert_eq(send1(5, &a), 0);
 	expect_tag(5, 6);
 	cr_expect_eq(f.lnx->stats.queued, 6u);
@@ -236,8 +236,8 @@ BOTH(waiting_is_counted)
 	fake_close(&f);
 }
 
-/* What a peer says of rails is believed for those that there are, and no more bytes
- * than the message has. */
+/* A FIN is trusted only for rails that exist, and for at most the bytes of the
+ * message. */
 BOTH(fin_says_which_rail_carried_it)
 {
 	static char big[20000];
@@ -270,7 +270,7 @@ BOTH(fin_says_which_rail_carried_it)
 		fake_comp(&f, &a);
 		cr_expect_eq(t->send_length, summary ? sizeof(big) : 0u, "%lu",
 			     t->send_length);
-		/* Of an operation that has ended. */
+		/* For an operation that has ended. */
 		fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_FIN,
 			  .data = r.op }, moved, sizeof(moved));
 		fake_quiet(&f);
@@ -279,7 +279,7 @@ BOTH(fin_says_which_rail_carried_it)
 	}
 }
 
-/* A core that says EAGAIN is asked again, but ever more rarely. */
+/* A core that returns EAGAIN is tried again, with growing pauses. */
 BOTH(closed_path_is_not_hammered)
 {
 	open_introduced(kind);
@@ -300,7 +300,7 @@ BOTH(closed_path_is_not_hammered)
 	fake_close(&f);
 }
 
-/* Frames that fit leave without a completion of the core's. */
+/* Frames that fit are injected, without a completion of the core. */
 BOTH(small_frames_are_injected)
 {
 	char big[256] = "";
@@ -341,7 +341,7 @@ BOTH(injected_frame_waits_for_a_busy_core_and_for_its_ack)
 	fake_after_ms(&f, 50);
 	expect_tag(1, p.got);
 	fake_comp(&f, &a);
-	/* Lost on the way: it is still here and leaves once more. */
+	/* Lost on the way: it is kept and sent once more. */
 	fake_after_ms(&f, 1000);
 	fake_after_ms(&f, 1000);
 	expect_up_to(p.got);
@@ -352,7 +352,7 @@ BOTH(injected_frame_waits_for_a_busy_core_and_for_its_ack)
 	fake_close(&f);
 }
 
-/* Who injects may not call again for long: it has left, or it is refused. */
+/* After an inject the application may make no call for long: it is sent or refused. */
 BOTH(inject_is_never_queued_while_connecting)
 {
 	open_with(kind, (struct fake_opt) { 0 });
@@ -369,14 +369,14 @@ BOTH(inject_is_never_queued_while_connecting)
 	cr_expect_eq(fi_tinject(f.ep, "y", 1, p.addr, 2), 0);
 	fake_expect_drop(&f, &p, LNX_KIND_TAG);
 
-	/* when the connection broke, */
+	/* after the connection broke, */
 	core->send_fails = 1;
 	cr_expect_eq(fi_tinject(f.ep, "y", 1, p.addr, 2), 0);
 	fake_expect_drop(&f, &p, LNX_KIND_TAG);
 	core->send_again = FAKE_ALWAYS;
 	fake_passes(&f, 2);
 	cr_expect_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), -FI_EAGAIN);
-	/* and behind what waits. */
+	/* and behind queued sends. */
 	cr_expect_eq(send1(3, &a), 0);
 	cr_expect_eq(fi_tinject(f.ep, "z", 1, p.addr, 4), -FI_EAGAIN);
 	core->send_again = 0;
@@ -400,9 +400,9 @@ static ssize_t send_silent(uint64_t tag, uint64_t flags)
 	return fi_tsendmsg(f.ep, &m, flags);
 }
 
-/* A program may send such from its completion handlers, where to be told -FI_EAGAIN
- * leads to calls that are nested (Open MPI 4.1's synchronous sends are acknowledged
- * so, and entries of its CQ got lost). */
+/* A program may send these from its completion handlers, where -FI_EAGAIN would
+ * lead to nested calls.  (In Open MPI 4.1 the acks of synchronous sends do
+ * this, and entries of its CQ got lost.) */
 BOTH(sends_without_completion_are_queued)
 {
 	open_with(kind, (struct fake_opt) { .tx_size = 4,
@@ -424,7 +424,7 @@ BOTH(sends_without_completion_are_queued)
 	fake_close(&f);
 }
 
-/* A core that is just busy is no reason to refuse; the payload is copied. */
+/* A core that is only busy is no reason to refuse; the payload is copied. */
 BOTH(inject_to_a_busy_core_leaves_in_order)
 {
 	char buf[] = "first";
@@ -450,7 +450,7 @@ BOTH(inject_to_a_busy_core_leaves_in_order)
 	fake_close(&f);
 }
 
-/* However short a message is: it is announced, or waits for its acknowledgement. */
+/* Also a short message may have to be announced, or to wait for its ack. */
 BOTH(limits_of_short_messages)
 {
 	static char text[] = "ten bytes";
@@ -496,7 +496,7 @@ BOTH(limits_of_short_messages)
 	fake_close(&f);
 }
 
-/* Nobody waits for it in a queue: so it has to look at the deadline itself. */
+/* It is not in a queue that is checked, so it has to check the deadline itself. */
 BOTH(inject_gives_up_when_the_deadline_has_passed)
 {
 	ssize_t ret = -FI_EAGAIN;
@@ -533,7 +533,7 @@ BOTH(tx_size_is_the_limit_of_the_queue)
 	cr_expect_eq(fi_send(f.ep, "x", 1, NULL, p.addr, &b), -FI_EAGAIN);
 	core->send_again = 0;
 	fake_now_ns += 20 * LNX_NS_PER_MS;
-	cr_expect_eq(send1(4, &b), 0, "the call itself moves things along");
+	cr_expect_eq(send1(4, &b), 0, "the call itself makes progress");
 	for (uint64_t i = 0; i < 5; i++) {
 		expect_tag(i, (uint32_t)i + 2);
 		fake_comp(&f, &b);
@@ -592,7 +592,8 @@ BOTH(window_over_the_wrap_around)
 		fake_comp(&f, &a);
 		expect_tag(i, seq);
 		if (i == 698) {
-			/* Lost, on the edge: all that is not acked again. */
+			/* A loss at the edge of the window: everything that is
+			 * not acked is retransmitted. */
 			uint32_t una = peer->tx_una;
 
 			core->hold_sends = true;
@@ -708,10 +709,10 @@ BOTH(selective_completion)
 }
 
 /*
- * Nobody wants to hear of its end, but of its failure; injects have no context to
- * tell it with.
+ * Success is not reported, but failure is; injects have no context to report it
+ * with.
  */
-BOTH(silent_sends_that_fail_are_told)
+BOTH(silent_sends_that_fail_are_reported)
 {
 	struct iovec iov = { (void *)"x", 1 };
 	struct fi_msg m = { .msg_iov = &iov, .iov_count = 1, .context = &b };
@@ -727,8 +728,8 @@ BOTH(silent_sends_that_fail_are_told)
 	fake_drop_all(&f, &p);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	/* These leave, and the application has forgotten them; but not one whose
-	 * payload is its own until the acknowledgement. */
+	/* These are sent, and complete for the application; but not the one
+	 * whose payload is not copied, until its ack. */
 	cr_assert_eq(send1(1, &a), 0);
 	cr_assert_eq(send1(2, &a), 0);
 	cr_assert_eq(send1(3, &a), 0);
@@ -750,7 +751,7 @@ BOTH(silent_sends_that_fail_are_told)
 	fake_close(&f);
 }
 
-/* Above the copy limit the application's buffer is the payload till the ack. */
+/* Above the copy limit the payload stays in the application's buffer until the ack. */
 BOTH(uncopied_payload_completes_at_the_ack)
 {
 	char buf[1000], part[300];
@@ -770,12 +771,13 @@ BOTH(uncopied_payload_completes_at_the_ack)
 	free(s);
 	fake_quiet(&f);
 
-	/* Injected, it is copied all the same. */
+	/* An inject is copied all the same. */
 	cr_assert_eq(fi_inject(f.ep, buf, 1000, p.addr), 0);
 	memset(buf, 'c', sizeof(buf));
 	fake_expect_drop(&f, &p, LNX_KIND_MSG);
 	fake_quiet(&f);
-	/* Both are sent again: one from where it is, one as it was. */
+	/* Both are retransmitted: one from the application's buffer, one from
+	 * the copy. */
 	p.got -= 1;
 	fake_after_ms(&f, 600);
 	fake_after_ms(&f, 600);
@@ -783,7 +785,7 @@ BOTH(uncopied_payload_completes_at_the_ack)
 	cr_expect_eq(s->h.seq, 2);
 	cr_expect_eq(s->bytes[64], 'c');
 	free(s);
-	fake_ack(&f, &p);		/* 2 was all it had */
+	fake_ack(&f, &p);		/* 2 was the last that it had */
 	fake_passes(&f, 2);
 	s = fake_expect(&f, &p, LNX_KIND_MSG);
 	cr_expect_eq(s->h.seq, 3);
@@ -814,7 +816,7 @@ BOTH(inject_has_a_limit)
 	fake_close(&f);
 }
 
-/* ---- who lets go of a frame first ---- */
+/* ---- which event ends a frame first ---- */
 
 BOTH(core_and_ack_in_any_order)
 {
@@ -825,7 +827,7 @@ BOTH(core_and_ack_in_any_order)
 	for (int i = 0; i < 8; i++)
 		fake_comp(&f, &a);
 	cr_expect_eq(txes(), 8);
-	/* The core completes from behind. */
+	/* The core completes in reverse order. */
 	for (unsigned i = 8; i-- > 4;)
 		fake_finish(core, i, 0);
 	fake_pass(&f);
@@ -836,7 +838,7 @@ BOTH(core_and_ack_in_any_order)
 	cr_expect_eq(txes(), 4, "kept while the core reads them");
 	cr_expect_eq(fake_held(core), 4);
 	fake_finish(core, 3, 0);
-	fake_finish(core, 1, FI_EIO);	/* acknowledged: no matter */
+	fake_finish(core, 1, FI_EIO);	/* acknowledged, so the error is ignored */
 	fake_finish_all(core);
 	fake_passes(&f, 3);
 	cr_expect_eq(txes(), 0);
@@ -863,7 +865,7 @@ BOTH(core_error_sends_all_again_that_is_not_acked)
 	core->hold_sends = false;
 	fake_finish(core, 0, 0);
 	fake_finish(core, 0, 0);
-	fake_finish(core, 0, 0);	/* 2: said to be sent, and lost */
+	fake_finish(core, 0, 0);	/* 2: reported as sent, but lost */
 	fake_finish(core, 0, FI_EIO);	/* 3 */
 	fake_finish(core, 0, FI_EIO);
 	fake_finish(core, 0, FI_EIO);
@@ -874,14 +876,14 @@ BOTH(core_error_sends_all_again_that_is_not_acked)
 	fake_ack(&f, &p);
 	fake_pass(&f);
 	cr_expect_eq(txes(), 0);
-	/* And on it goes. */
+	/* Sending works again. */
 	send1(9, &b);
 	expect_tag(9, 8);
 	fake_comp(&f, &b);
 	fake_close(&f);
 }
 
-/* New ones do not overtake those that have to be sent again. */
+/* New frames do not overtake retransmitted ones. */
 BOTH(resend_goes_before_new_frames)
 {
 	open_introduced(kind);
@@ -907,7 +909,7 @@ BOTH(resend_goes_before_new_frames)
 	fake_close(&f);
 }
 
-/* Two endpoints; the test is the network, which loses, repeats and fails. */
+/* Two endpoints; the test is the network, which loses, repeats and fails frames. */
 BOTH(receiver_drops_what_comes_twice)
 {
 	struct fake_opt opt = { .nrail = 1, .kind = { kind } };
@@ -976,12 +978,12 @@ BOTH(silence_is_probed_with_the_oldest_frame)
 	fake_drop_all(&f, &p);
 	p.got = 2;			/* all lost */
 	fake_after_ms(&f, 100);
-	fake_expect_none(&f);		/* it may just be computing */
+	fake_expect_none(&f);		/* the peer may only be computing */
 	fake_after_ms(&f, 500);
 	fake_after_ms(&f, 100);
 	expect_tag(0, 2);
 	fake_expect_none(&f);
-	/* Rarer and rarer. */
+	/* Ever more rarely. */
 	for (int i = 0; i < 100; i++)
 		fake_after_ms(&f, 100);
 	while ((s = fake_take(core))) {
@@ -990,7 +992,7 @@ BOTH(silence_is_probed_with_the_oldest_frame)
 		n++;
 	}
 	cr_expect(n >= 2 && n <= 6, "%u", n);
-	/* An answer tells what else is missing. */
+	/* An answer shows what else is missing. */
 	fake_ack(&f, &p);
 	fake_passes(&f, 2);
 	for (uint64_t i = 1; i < 5; i++)
@@ -999,7 +1001,7 @@ BOTH(silence_is_probed_with_the_oldest_frame)
 	fake_close(&f);
 }
 
-/* ---- acks that are not to be believed ---- */
+/* ---- acks that must not be trusted ---- */
 
 BOTH(ack_of_frames_never_sent_is_ignored)
 {
@@ -1020,7 +1022,7 @@ BOTH(ack_of_frames_never_sent_is_ignored)
 		fake_quiet(&f);
 		cr_expect_eq(inside()->tx_una, posted - 3, "off %d", off[i]);
 	}
-	/* Those that wait are not sent either. */
+	/* Frames that wait are not sent either. */
 	core->send_again = FAKE_ALWAYS;
 	send1(1, &a);
 	p.got = posted + 1;
@@ -1100,7 +1102,8 @@ BOTH(deadline_ends_every_operation_with_one_error)
 	fake_close(&f);
 }
 
-/* Who computes has not seen a peer fail; who comes by now and then has, at last. */
+/* A process that computes has not seen a peer fail; one that calls now and then
+ * has, in the end. */
 BOTH(deadline_does_not_run_unseen)
 {
 	unsigned i;
@@ -1129,7 +1132,7 @@ BOTH(deadline_does_not_run_unseen)
 	fake_close(&f);
 }
 
-/* Of a connection that breaks: what was reported is not reported again. */
+/* A connection breaks: what was reported is not reported again. */
 BOTH(deadline_after_the_connection_broke)
 {
 	struct iovec iov = { (void *)"x", 1 };
@@ -1174,7 +1177,7 @@ BOTH(in_time_nothing_fails)
 	fake_drop_all(&f, &p);
 	fake_ack(&f, &p);
 	fake_after_ms(&f, 1000);
-	/* A new outage has a deadline of its own. */
+	/* A new outage has its own deadline. */
 	core->send_again = FAKE_ALWAYS;
 	send1(2, &b);
 	fake_after_ms(&f, 150);
@@ -1185,7 +1188,7 @@ BOTH(in_time_nothing_fails)
 	fake_close(&f);
 }
 
-/* Only resends came through: an outage later is a new one all the same. */
+/* Only retransmissions succeeded: a later outage is still a new one. */
 BOTH(deadline_starts_anew_after_resends)
 {
 	fake_conf.connect_timeout = 200;
@@ -1239,12 +1242,12 @@ BOTH(large_send_is_announced_and_ends_with_the_fin)
 	cr_expect_neq(r.key[0][0].key, 0);
 	free(s);
 	fake_ack(&f, &p);
-	fake_quiet(&f);			/* the ack is not the end */
+	fake_quiet(&f);			/* the ack does not complete it */
 	cr_expect_eq(core->nmr_open, 1);
 
 	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO }, p.blob,
 		  64);
-	/* Of something else: no matter. */
+	/* For another operation: ignored. */
 	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_FIN,
 					     .data = r.op + 1 }, NULL, 0);
 	fake_quiet(&f);
@@ -1252,7 +1255,7 @@ BOTH(large_send_is_announced_and_ends_with_the_fin)
 					     .data = r.op }, NULL, 0);
 	cr_expect_eq(fake_comp(&f, &b).flags, FI_SEND | FI_TAGGED);
 	cr_expect_eq(core->nmr_open, 0);
-	/* A second one finds nothing. */
+	/* A second one finds no operation. */
 	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_FIN,
 					     .data = r.op }, NULL, 0);
 	fake_quiet(&f);
@@ -1282,7 +1285,7 @@ BOTH(large_send_that_the_peer_refuses)
 	fake_close(&f);
 }
 
-/* One peer cannot end what another one is sent. */
+/* A peer cannot end an operation of another peer. */
 BOTH(fin_of_another_peer)
 {
 	static char big[50000];
@@ -1320,7 +1323,7 @@ BOTH(large_send_of_pieces)
 	s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
 	cr_expect_eq(s->h.len, 30001);
 	cr_assert_eq(lnx_rts_get(&r, s->bytes + 64, s->len - 64, s->h.len), 0);
-	cr_assert_eq(r.nseg, 3, "an empty piece is none");
+	cr_assert_eq(r.nseg, 3, "an empty piece does not count");
 	cr_expect_eq(core->nmr_open, 3);
 	cr_expect_eq(r.seg_len[0], 20000);
 	cr_expect_eq(r.seg_len[1], 1);
@@ -1328,7 +1331,7 @@ BOTH(large_send_of_pieces)
 	cr_expect_eq(r.key[2][0].addr, (uintptr_t)buf[3]);
 	cr_expect_neq(r.key[0][0].key, r.key[1][0].key);
 	free(s);
-	fake_close(&f);			/* closes them */
+	fake_close(&f);			/* closes the registrations as well */
 }
 
 BOTH(buffer_that_cannot_be_registered)
@@ -1360,7 +1363,7 @@ BOTH(more_pieces_than_there_may_be)
 	fake_close(&f);
 }
 
-/* ---- acknowledgements that we owe ---- */
+/* ---- acks_pending: acks that are due ---- */
 
 BOTH(acks_ride_or_go_alone_after_a_while)
 {
@@ -1379,7 +1382,7 @@ BOTH(acks_ride_or_go_alone_after_a_while)
 	cr_expect_eq(s->h.ack, 2);
 	free(s);
 	fake_after_ms(&f, 10);
-	fake_expect_none(&f);		/* it rode */
+	fake_expect_none(&f);		/* piggybacked */
 
 	fake_tag(&f, &p, 1, "x", 1);
 	fake_comp(&f, &b);
@@ -1389,7 +1392,7 @@ BOTH(acks_ride_or_go_alone_after_a_while)
 	cr_expect(s->inject);
 	free(s);
 
-	/* At once where the sender waits for it. */
+	/* At once if the sender waits for it. */
 	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_TAG, .len = 1,
 					     .flags = LNX_WIRE_F_ACK_NOW },
 		  "x", 1);
@@ -1398,7 +1401,7 @@ BOTH(acks_ride_or_go_alone_after_a_while)
 	cr_expect_eq(s->h.ack, 4);
 	free(s);
 
-	/* One that the core does not take goes later. */
+	/* An ACK that the core refuses is sent later. */
 	core->inject_again = 2;
 	fake_tag(&f, &p, 1, "x", 1);
 	fake_comp(&f, &b);
@@ -1410,7 +1413,7 @@ BOTH(acks_ride_or_go_alone_after_a_while)
 	free(s);
 	fake_expect_none(&f);
 
-	/* And who asks is answered. */
+	/* A PROBE is answered. */
 	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_PROBE }, NULL,
 		   0);
 	fake_passes(&f, 2);
@@ -1418,7 +1421,7 @@ BOTH(acks_ride_or_go_alone_after_a_while)
 	fake_close(&f);
 }
 
-/* Nor is it lost with the frame that was to carry it. */
+/* It is not lost with the frame that was to carry it. */
 BOTH(refused_frame_does_not_lose_the_ack)
 {
 	char buf[8];
@@ -1465,7 +1468,7 @@ BOTH(ack_after_so_many_frames)
 	fake_close(&f);
 }
 
-/* ---- another endpoint where a peer was ---- */
+/* ---- another endpoint at a peer's address ---- */
 
 static void ask_for(uint64_t eid, uint8_t kind, size_t len)
 {
@@ -1474,7 +1477,7 @@ static void ask_for(uint64_t eid, uint8_t kind, size_t len)
 	fake_after_ms(&f, 3);
 }
 
-/* His hello came over a rail that only the list behind his address has. */
+/* The hello came over a rail that only the list after its address has. */
 BOTH(wrong_endpoint_over_more_rails)
 {
 	struct lnx_rails all = { .n = 1, .place = { 5 } };
@@ -1497,7 +1500,7 @@ BOTH(wrong_endpoint_over_more_rails)
 	cr_expect_eq(s->h.kind, LNX_KIND_WRONG_ENDPOINT);
 	cr_expect_eq(s->h.tag, 77u);
 	free(s);
-	/* A place that nothing lists. */
+	/* An index that is not in the list. */
 	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO,
 					      .dst = 78, .rail = 6 },
 		   hello, LNX_ADDR_BYTES + (size_t)n);
@@ -1522,10 +1525,10 @@ BOTH(wrong_endpoint_is_reported)
 	cr_expect_eq(s->h.dst, p.eid);
 	free(s);
 	fake_expect_none(&f);
-	/* Who asks without an address cannot be told. */
+	/* A sender that gives no address cannot be answered. */
 	ask_for(77, LNX_KIND_PROBE, 0);
 	fake_expect_none(&f);
-	/* Nor one that is not his. */
+	/* Nor one with the address of another endpoint. */
 	other = p;
 	other.eid ^= 1;
 	fake_frame(&f, &other, (struct lnx_hdr) { .kind = LNX_KIND_PROBE,
@@ -1536,7 +1539,7 @@ BOTH(wrong_endpoint_is_reported)
 	fake_close(&f);
 }
 
-/* Only so many are remembered while the core is busy. */
+/* Only a limited number are remembered while the core is busy. */
 BOTH(many_misdirected_at_once)
 {
 	unsigned i, n = 0;
@@ -1577,7 +1580,7 @@ BOTH(a_peer_whose_place_is_taken)
 	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_DELIVERY_COMPLETE), 0);
 	other = p;
 	other.eid = 4711;
-	/* Of nobody; of itself: nothing happens. */
+	/* For an unknown endpoint; for the sender itself: nothing happens. */
 	fake_frame(&f, &other, (struct lnx_hdr) { .kind = LNX_KIND_WRONG_ENDPOINT,
 						  .tag = 99 }, NULL, 0);
 	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_WRONG_ENDPOINT,
@@ -1595,7 +1598,7 @@ BOTH(a_peer_whose_place_is_taken)
 
 /* ---- closing ---- */
 
-/* What it has not acknowledged by then it never will. */
+/* What the peer has not acknowledged by then it never will. */
 BOTH(bye_ends_what_waits_for_acks)
 {
 	struct iovec iov = { (void *)"x", 1 };
@@ -1628,7 +1631,7 @@ BOTH(close_waits_for_the_acks)
 	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_BYE }, NULL, 0);
 	fake_pass(&f);
 	cr_expect(inside()->closing);
-	/* Not for those of a peer that has said goodbye itself. */
+	/* Not for the acks of a peer that closes as well. */
 	send1(1, &a);
 	fake_conf.linger = 60000;
 	start = fake_now_ns;
@@ -1652,7 +1655,7 @@ BOTH(close_with_everything_under_way)
 	fake_close(&f);
 }
 
-/* ---- direct rail: one call of the application is one of the core ---- */
+/* ---- direct rail: one call of the application is one call of the core ---- */
 
 static void shm_file(uint64_t eid, bool make)
 {
@@ -1687,7 +1690,7 @@ static fi_addr_t open_direct(size_t tx_size)
 	return p.addr;
 }
 
-/* It would take our frames for messages of the application. */
+/* The peer would take our frames for messages of the application. */
 Test(tx_direct, no_frames_for_a_peer_without_them)
 {
 	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_PLAIN } };
@@ -1757,24 +1760,24 @@ Test(tx_direct, each_spelling_is_one_core_call)
 	fake_close(&f);
 }
 
-/* ---- direct rail: large messages are announced by a note ---- */
+/* ---- direct rail: large messages are announced by control messages ---- */
 
-static uint64_t mark;
+static uint64_t cookie;
 
-/* p's process, which is this one, may read ours. */
+/* p's process is this one, which may read our memory. */
 static fi_addr_t open_readable(size_t tx_size)
 {
 	fi_addr_t to = open_direct(tx_size);
 
-	mark = p.eid;
+	cookie = p.eid;
 	inside()->notes = inside()->sure = true;
 	inside()->where.pid = getpid();
-	inside()->where.cookie = (uintptr_t)&mark;
+	inside()->where.cookie = (uintptr_t)&cookie;
 	inside()->where.eid = p.eid;
 	return to;
 }
 
-static struct lnx_wire_shm_ctrl take_note(uint8_t kind)
+static struct lnx_wire_shm_ctrl take_ctrl(uint8_t kind)
 {
 	struct fake_sent *s = fake_take(f.core[0]);
 	struct lnx_wire_shm_ctrl n;
@@ -1819,7 +1822,7 @@ Test(tx_direct, large_sends_are_announced)
 	fake_comp(&f, &a);
 
 	cr_assert_eq(fi_tsend(f.ep, big, 4097, NULL, to, 7, &a), 0);
-	n = take_note(LNX_KIND_RTS_TAG);
+	n = take_ctrl(LNX_KIND_RTS_TAG);
 	cr_expect_eq(n.tag, 7);
 	cr_expect_eq(n.len, 4097);
 	cr_expect_eq(n.flags, 0);
@@ -1829,28 +1832,28 @@ Test(tx_direct, large_sends_are_announced)
 	cr_expect_eq(*(uint64_t *)(uintptr_t)n.cookie, f.lnx->eid);
 	m.addr = to;
 	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_REMOTE_CQ_DATA), 0);
-	two = take_note(LNX_KIND_RTS_MSG);
+	two = take_ctrl(LNX_KIND_RTS_MSG);
 	cr_expect_eq(two.len, 4097);
 	cr_expect_eq(two.npiece, 3);
 	cr_expect_eq(two.piece[1].addr, (uintptr_t)big + 5);
 	cr_expect_eq(two.piece[2].len, 97);
 	cr_expect_eq(two.flags, LNX_WIRE_F_DATA);
 	cr_expect_eq(two.data, 9);
-	/* They end when, and in which order, the peer says. */
+	/* The peer decides when and in which order they end. */
 	fake_after_ms(&f, 1000);
 	fake_quiet(&f);
 	answer(&two, 0);
 	cr_expect_eq(fake_comp(&f, &a).flags, FI_SEND | FI_MSG);
-	answer(&two, 0);		/* again: nothing has that name */
+	answer(&two, 0);		/* again: no operation has that id */
 	fake_quiet(&f);
 	answer(&n, FI_ENOMEM);
 	fake_err(&f, &a, FI_ENOMEM);
 	fake_expect_none(&f);
 	cr_expect_eq(f.lnx->stats.bad_frames, 1);
 	cr_expect(lnx_list_empty(&f.lnx->rndvs));
-	/* One that never ends: closing takes it back. */
+	/* One that never ends: closing cancels it. */
 	cr_assert_eq(fi_tsend(f.ep, big, 5000, NULL, to, 7, &a), 0);
-	take_note(LNX_KIND_RTS_TAG);
+	take_ctrl(LNX_KIND_RTS_TAG);
 	fake_close(&f);
 }
 
@@ -1868,13 +1871,13 @@ Test(tx_direct, announcements_wait_in_order)
 	cr_assert_eq(fi_tinject(f.ep, "def", 4, to, 3), 0);
 	cr_expect_eq(fi_tsend(f.ep, big, 5000, NULL, to, 4, &b), -FI_EAGAIN);
 	cr_expect_null(f.core[0]->sent, "none overtakes");
-	cr_expect_eq(inside()->nrndv, 1, "who is refused leaves nothing");
+	cr_expect_eq(inside()->nrndv, 1, "a refused send leaves nothing");
 	f.core[0]->send_again = 0;
 	fake_comp(&f, &a);
 	s = fake_take(f.core[0]);
 	cr_expect_eq(s->tag, 1);
 	free(s);
-	n = take_note(LNX_KIND_RTS_TAG);
+	n = take_ctrl(LNX_KIND_RTS_TAG);
 	cr_expect_eq(n.tag, 2);
 	s = fake_take(f.core[0]);
 	cr_expect_eq(s->tag, 3);
@@ -1891,15 +1894,15 @@ Test(tx_direct, dead_receivers_are_noticed)
 	fi_addr_t to = open_readable(3);
 
 	cr_assert_eq(fi_tsend(f.ep, big, 5000, NULL, to, 2, &a), 0);
-	take_note(LNX_KIND_RTS_TAG);
+	take_ctrl(LNX_KIND_RTS_TAG);
 	for (int i = 0; i < 10; i++)
 		fake_after_ms(&f, 100);
 	fake_quiet(&f);			/* it is only slow */
 	f.core[0]->send_again = f.core[0]->inject_again = FAKE_ALWAYS;
 	cr_assert_eq(fi_tsend(f.ep, big, 5000, NULL, to, 2, &b), 0);
-	mark = 0;
+	cookie = 0;
 	fake_after_ms(&f, 150);
-	fake_quiet(&f);			/* its last word may be on its way */
+	fake_quiet(&f);			/* its last message may be on its way */
 	for (int i = 0; i < 20; i++)
 		fake_after_ms(&f, 20);
 	fake_err(&f, &a, FI_ECONNRESET);
@@ -1916,7 +1919,7 @@ Test(tx_direct, busy_core_queues_in_order)
 	struct fake_sent *s;
 	char buf[] = "abc";
 
-	/* A moment is waited for. */
+	/* A short EAGAIN is waited for. */
 	f.core[0]->send_again = 3;
 	cr_expect_eq(fi_tsend(f.ep, buf, 4, NULL, to, 0, &a), 0);
 	s = fake_take(f.core[0]);
@@ -1951,11 +1954,11 @@ Test(tx_direct, busy_core_queues_in_order)
 		free(s);
 	}
 	cr_expect_eq(fi_tsend(f.ep, "stu", 4, NULL, to, 7, &b), 0);
-	cr_expect_not_null(f.core[0]->sent, "the short way again");
+	cr_expect_not_null(f.core[0]->sent, "sent directly again");
 	fake_close(&f);
 }
 
-/* The peer goes while sends to it wait: each ends, with an error. */
+/* The peer dies while sends to it are queued: each ends with an error. */
 Test(tx_direct, queued_for_a_peer_that_goes)
 {
 	fi_addr_t to = open_direct(5);
@@ -1981,7 +1984,7 @@ Test(tx_direct, close_with_sends_queued)
 	fake_close(&f);
 }
 
-/* The core takes frames, and every one of them fails. */
+/* The core accepts frames, and every one of them fails. */
 BOTH(deadline_where_every_send_fails)
 {
 	struct iovec iov = { (void *)"x", 1 };

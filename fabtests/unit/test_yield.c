@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* policy/yield: a thread that polls in vain, on cores that others want or not. */
+/* policy/yield: a thread that polls in vain, on cores that other threads need
+ * or not. */
 #include <criterion/criterion.h>
 
 #include "base/clock.h"
@@ -11,15 +12,15 @@
 #define YIELD_NS	500ull
 #define TAKEN_NS	(3 * US)
 
-/* A thread, and what becomes of its core. */
+/* A thread, and what happens to its core. */
 struct sim {
 	struct lnx_yield y;
 	uint64_t now, read_ns;
 	uint32_t found, left;
-	bool taken;			/* somebody takes the core at a yield */
-	bool lost;			/* and otherwise, before it */
+	bool taken;			/* another thread takes the core at a yield */
+	bool lost;			/* another thread takes it at other times */
 	unsigned looks, yields, sleeps;
-	uint64_t first_ns;		/* when it first gave the core up */
+	uint64_t first_ns;		/* when it first yielded */
 };
 
 static struct sim start(uint64_t every)
@@ -31,7 +32,7 @@ static struct sim start(uint64_t every)
 	return s;
 }
 
-/* Reads that find nothing, for so long. */
+/* Reads that find nothing, for this long. */
 static void wait_for(struct sim *s, uint64_t ns)
 {
 	uint64_t end = s->now + ns;
@@ -63,7 +64,7 @@ static void wait_for(struct sim *s, uint64_t ns)
 	}
 }
 
-/* The same, with something found every so often. */
+/* The same, with something found at each interval. */
 static unsigned talk_for(struct sim *s, uint64_t ns, uint64_t every)
 {
 	uint64_t end = s->now + ns;
@@ -91,7 +92,7 @@ Test(yield, zero_is_never)
 	s.taken = s.lost = true;
 	wait_for(&s, 100 * MS);
 	cr_assert_eq(s.yields + s.sleeps + s.looks, 0);
-	/* Billions of reads may be done all the same. */
+	/* The read counter may be billions. */
 	lnx_yield_look(&s.y, s.now, 0);
 	cr_assert_eq(lnx_yield_look(&s.y, s.now + 1, 0), LNX_YIELD_NOT);
 }
@@ -108,11 +109,11 @@ Test(yield, number_is_kept)
 	cr_assert_eq(s.y.every, 10);
 	cr_assert_eq(s.sleeps, 0);
 	cr_assert(!lnx_yield_crowded(&s.y));
-	/* Of reads in a row. */
+	/* Reads in a row are counted. */
 	s.read_ns = 1000;
 	s.found++;
 	cr_assert_leq(talk_for(&s, 10 * MS, 9 * US), 1);
-	/* Also the largest there is, and more than fits. */
+	/* Also the largest number, and one that does not fit. */
 	s = start(1);
 	cr_assert_eq(s.y.every, 1);
 	s = start(UINT64_MAX - 1);
@@ -158,7 +159,7 @@ Test(yield, crowd_is_learnt_at_once)
 	cr_assert_lt(s.first_ns - began, 5 * US);
 	cr_assert_gt(s.yields, 150);
 	cr_assert_eq(s.sleeps, 0);
-	/* And kept between messages. */
+	/* The state is kept between messages. */
 	cr_assert_gt(talk_for(&s, 10 * MS, 20 * US), 1000);
 }
 
@@ -174,7 +175,7 @@ Test(yield, not_taken_any_more)
 	cr_assert(!lnx_yield_crowded(&s.y));
 	wait_for(&s, 10 * MS);
 	cr_assert_leq(s.yields, 50);
-	/* Short waits alone do not get so far, but cost little then. */
+	/* Short waits alone do not get that far, but cost little then. */
 	make_crowded(&s);
 	s.taken = false;
 	cr_assert_leq(talk_for(&s, 10 * MS, 20 * US), 20);
@@ -235,7 +236,7 @@ Test(yield, sleeping_ends)
 	uint64_t slept, last = 0;
 	unsigned i;
 
-	/* Longer each time, to a limit. */
+	/* Longer each time, up to a limit. */
 	for (i = 0; i < 8; i++) {
 		s.lost = true;
 		do
@@ -251,7 +252,7 @@ Test(yield, sleeping_ends)
 		wait_for(&s, 10 * MS);
 		cr_assert_eq(s.sleeps, 0);
 	}
-	/* After a long peace it begins anew. */
+	/* After a long quiet time it starts again. */
 	wait_for(&s, 1000 * MS);
 	s.lost = true;
 	wait_for(&s, 220 * US);
