@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Counters in the target's memory, to which ones are added: most additions
- * fetch.  What a fetch brings is unique if nothing was done twice, and in the
- * end a counter is the number of additions if nothing was done twice or not at
- * all.
+ * Counters in the target's memory, to which ones are added; most additions
+ * fetch.  If nothing was done twice, each fetched value is unique.  If also
+ * nothing was lost, a counter is in the end the number of additions.
  */
 #include "traffic.h"
 
@@ -94,14 +93,14 @@ static void finish(struct ft *ft, const struct tally *theirs)
 			      (unsigned long long)sum,
 			      (unsigned long long)ok_of[c]);
 		}
-		/* One that failed may have been done, once. */
+		/* An addition that failed may have been done, once. */
 		if (sum > ok_of[c] + tally.failed) {
 			tally.doubled += sum - ok_of[c] - tally.failed;
 			wrong("counter %u is %llu after %llu additions", c,
 			      (unsigned long long)sum,
 			      (unsigned long long)ok_of[c]);
 		}
-		/* What was fetched is below the sum. */
+		/* Every fetched value is below the sum. */
 		if (fetches(c) && fetched[c].count > sum)
 			wrong("counter %u gave more values than it has had",
 			      c);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Reads of what both sides can compute.  Memory that was read into rests for a
- * while with a filling before it is used again: an abandoned read that lands
- * late spoils that.
+ * Reads of memory that both sides can compute.  After a read its buffer is
+ * filled and left alone for a while before it is used again: an abandoned read
+ * that arrives late changes it.
  */
 #include "traffic.h"
 
@@ -11,11 +11,11 @@
 
 #define PLACES	64			/* in the target's memory */
 #define MAX_READ (1 << 20)
-#define RESTS	4			/* buffers for each slot */
+#define RESTS	4			/* buffers for each slot, used in turn */
 #define FILLING	0x5a5a5a5a5a5a5a5aULL
 
 static unsigned *turn;			/* of the RESTS buffers of a slot */
-static uint64_t *asked;			/* place that is read into a slot */
+static uint64_t *asked;			/* place that is read into each slot */
 static uint64_t rng;
 
 static unsigned char *buffer(unsigned slot)
@@ -91,15 +91,15 @@ static void done(struct ft *ft, unsigned slot)
 	if (pattern_check(at, msg_bytes, ft->run->seed, TARGET,
 			  asked[slot]) >= 0) {
 		tally.corrupt++;
-		wrong("a read of place %llu brought something else",
+		wrong("a read of place %llu returned wrong data",
 		      (unsigned long long)asked[slot]);
 	}
 	fill(at);
-	/* The next one has rested longest. */
+	/* The next buffer is the one that was left alone for the longest time. */
 	turn[slot] = (turn[slot] + 1) % RESTS;
 	if (!is_filled(buffer(slot))) {
 		tally.late++;
-		wrong("a buffer of a read that was over has changed");
+		wrong("a buffer of a completed read has changed");
 		fill(buffer(slot));
 	}
 }
@@ -115,16 +115,16 @@ static void finish(struct ft *ft, const struct tally *theirs)
 					  msg_bytes, ft->run->seed, TARGET,
 					  i) >= 0) {
 				tally.corrupt++;
-				wrong("reads changed what they read");
+				wrong("reads changed the memory that they read");
 			}
 		return;
 	}
-	/* Of reads that failed the buffer may hold anything. */
+	/* After reads that failed the buffer may contain anything. */
 	for (i = 0; i < window * RESTS && !tally.failed; i++) {
 		if (is_filled(local_mem + i * msg_bytes))
 			continue;
 		tally.late++;
-		wrong("a buffer of a read that was over has changed");
+		wrong("a buffer of a completed read has changed");
 	}
 }
 

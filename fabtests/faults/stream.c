@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Streams of tagged messages.  A message begins with its number, which is its
- * tag as well; the rest follows from seed and number.  The target's receives
- * take any tag, so that what comes in a wrong order is seen instead of waited
- * for.
+ * Streams of tagged messages.  A message begins with its number, which is also
+ * its tag; the rest is computed from seed and number.  The target's receives
+ * match any tag, so that a wrong order is seen instead of waited for.
  */
 #include "traffic.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_LATE	100000		/* bytes of the largest of the unexpected */
+#define MAX_LATE	100000		/* size of the largest unexpected message */
 
 static unsigned char *buf;		/* one for each slot or receive */
 static unsigned nrecv;
 static struct ft_op **recv_op;
-static uint64_t *turn_of;		/* the how manieth receive it is */
+static uint64_t *turn_of;		/* the number of the receive in each slot */
 static unsigned posted;
 static uint64_t nposted, shift;
 static struct seen seen;
@@ -39,7 +38,7 @@ static void check(struct ft *ft, struct ft_op *op)
 {
 	unsigned slot = (unsigned)(uintptr_t)op->arg;
 	unsigned char *at = buf + slot * max_bytes;
-	/* Large ones may complete out of order, but not match so. */
+	/* Large ones may complete out of order, but must match in order. */
 	uint64_t seq, due = turn_of[slot] + shift;
 
 	delivered(op->len);
@@ -122,7 +121,7 @@ static int prepare(struct ft *ft, bool late)
 	rng = ft->run->seed;
 	max_bytes = late ? MAX_LATE : msg_bytes;
 	if (ft->rank == TARGET) {
-		/* Never the reason why the source has to wait. */
+		/* The source must never have to wait for a receive. */
 		nrecv = n = late ? window / 2 + 1 : window * 2;
 		recv_op = calloc(n, sizeof(*recv_op));
 		turn_of = calloc(n, sizeof(*turn_of));
@@ -174,11 +173,11 @@ static int start(struct ft *ft, unsigned slot, fi_addr_t to)
 static void done(struct ft *ft, unsigned slot)
 {
 	(void)ft;
-	/* The buffer is ours again: what is sent after this is wrong. */
+	/* The buffer is ours again: if it is still sent, the data is wrong. */
 	memset(buf + slot * max_bytes, 0xee, 8);
 }
 
-/* Nothing is posted for a while; then as much as may have come, at once. */
+/* No receive is posted for a while; then as many as messages may have come, at once. */
 static int serve_late(struct ft *ft)
 {
 	unsigned i;

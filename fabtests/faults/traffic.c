@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Traffic between two nodes through faults; see traffic.h.  Runs for --seconds
- * N or until SIGUSR1 reaches the source, then waits for what is under way and
- * compares.  Each side prints one line of JSON: what it saw, and when; times
- * are of CLOCK_MONOTONIC, so that whoever made the faults can put the two
- * together.
+ * Traffic between two nodes during faults; see traffic.h.  Runs for --seconds N
+ * or until SIGUSR1 reaches the source, then waits for the operations under way
+ * and compares.  Each side prints one line of JSON: what it saw, and when.
+ * Times are those of CLOCK_MONOTONIC, so that they can be compared with the
+ * times of the faults.
  *
- *	-m MODE	stream, unexpected, write, read, atomics; MODE+acked asks for
- *		completions that mean delivery; MODE+ghost first talks to peers
- *		that never existed
- *	-s SIZE	of a message, -N operations under way
+ * -m MODE	stream, unexpected, write, read, atomics; MODE+acked asks for
+ *		completions that mean delivery; MODE+ghost first talks to
+ *		peers that never existed
+ * -s SIZE	of a message, -N operations under way
  *
- * FT_TIMEOUT_S is the patience: so long nothing at all may happen before what
- * is missing is given up as lost, or as hanging.  Exit status 0 means that the
- * lines say all there is to say, not that nothing was wrong.
+ * FT_TIMEOUT_S is the silence timeout: after so long without any event, what is
+ * missing counts as lost or as hanging.  Exit status 0 means that the lines are
+ * complete, not that nothing was wrong.
  */
 #include "traffic.h"
 
@@ -30,10 +30,10 @@
 
 #define SLOTS		(1 << 19)	/* of the timeline */
 #define MAX_GAPS	16384
-#define GAP_NS		3000000ULL	/* shorter ones are not worth a line */
-#define LOOK_NS		2000000ULL	/* between looks at the other side */
-#define GRACE_NS	200000000ULL	/* for what may come twice */
-#define FAILED_NS	3000000000ULL	/* for reads that have to be ended first */
+#define GAP_NS		3000000ULL	/* shorter gaps are not printed */
+#define LOOK_NS		2000000ULL	/* between checks of the other side */
+#define GRACE_NS	200000000ULL	/* for what may arrive twice */
+#define FAILED_NS	3000000000ULL	/* for reads that have to end first */
 #define GHOST_OPS	8
 
 struct tally tally;
@@ -46,7 +46,7 @@ struct ft_op **slot_op;
 struct ft_mr local_mr, target_mr;
 unsigned char *local_mem, *target_mem;
 
-static unsigned *free_slot, nfree;	/* ring: slots take turns */
+static unsigned *free_slot, nfree;	/* ring of free slots */
 static unsigned free_head;
 static bool *slot_busy;
 static uint64_t last_done_ns;		/* source: the last completion */
@@ -72,7 +72,7 @@ uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
-/* A long run has wider slots: two become one whenever there is no more. */
+/* A long run has longer slots: when the array is full, two become one. */
 static void fold(void)
 {
 	size_t i;
@@ -110,7 +110,7 @@ void delivered(size_t bytes)
 	tally.received++;
 }
 
-/* ---- what is wrong ---- */
+/* ---- errors found ---- */
 
 void wrong(const char *fmt, ...)
 {
@@ -163,8 +163,8 @@ int seen_add(struct seen *s, uint64_t n)
 
 /* ---- the two sides ---- */
 
-/* Over the way that no fault touches. */
-struct note {
+/* A message over the out-of-band channel, which no fault affects. */
+struct oob_message {
 	uint64_t what;
 	struct tally tally;
 };
@@ -173,7 +173,7 @@ enum { DONE = 0x646f6e65, CHECKED = 0x63686b64, BYE = 0x62796521 };
 
 static int tell(struct ft *ft, int rank, uint64_t what)
 {
-	struct note n = { .what = what, .tally = tally };
+	struct oob_message n = { .what = what, .tally = tally };
 
 	if (peer_gone)
 		return -ECONNRESET;
@@ -184,9 +184,9 @@ static int tell(struct ft *ft, int rank, uint64_t what)
 }
 
 /* Makes progress while it waits. */
-static int hear(struct ft *ft, int rank, uint64_t what, struct tally *theirs)
+static int expect(struct ft *ft, int rank, uint64_t what, struct tally *theirs)
 {
-	struct note n;
+	struct oob_message n;
 
 	if (peer_gone)
 		return -ECONNRESET;
@@ -198,15 +198,15 @@ static int hear(struct ft *ft, int rank, uint64_t what, struct tally *theirs)
 	return 0;
 }
 
-/* Has the other side something to say, or is it gone? */
-static bool news(struct ft *ft, int rank)
+/* Has the other side sent a message, or has it ended? */
+static bool readable(struct ft *ft, int rank)
 {
 	struct pollfd p = { .fd = ft->oob.fd[rank], .events = POLLIN };
 
 	return poll(&p, 1, 0) > 0;
 }
 
-/* Polls, and lets others run when there is nothing: CPUs may be few. */
+/* Polls, and yields when there is nothing to do: there may be few CPUs. */
 static int turn(struct ft *ft)
 {
 	static unsigned idle;
@@ -236,7 +236,7 @@ static void slot_done(struct ft *ft, struct ft_op *op)
 		tally.failed++;
 		note_error(op->err);
 		wrong("%s", fi_strerror(op->err));
-		/* What comes after is another story. */
+		/* Everything after the first error is a consequence. */
 		stopping = true;
 	} else {
 		tally.ok++;
@@ -245,7 +245,7 @@ static void slot_done(struct ft *ft, struct ft_op *op)
 	free_slot[(free_head + nfree++) % window] = slot;
 }
 
-static int start_some(struct ft *ft, double patience)
+static int start_some(struct ft *ft, double timeout_s)
 {
 	struct ft_op *op;
 	unsigned slot, n;
@@ -259,7 +259,7 @@ static int start_some(struct ft *ft, double patience)
 		op->arg = (void *)(uintptr_t)slot;
 		op->posted = true;
 		slot_busy[slot] = true;
-		/* Taken off first: it may complete inside the call. */
+		/* Removed first: it may complete inside the call. */
 		free_head = (free_head + 1) % window;
 		nfree--;
 		ret = traffic->start(ft, slot, ft->addr[TARGET]);
@@ -278,7 +278,7 @@ static int start_some(struct ft *ft, double patience)
 			stopping = true;
 		} else if (nfree == window && last_done_ns &&
 			   now_ns() - last_done_ns >
-			   (uint64_t)(patience * 1e9)) {
+			   (uint64_t)(timeout_s * 1e9)) {
 			wrong("-FI_EAGAIN for ever with nothing under way");
 			hung = stopping = true;
 		}
@@ -287,13 +287,13 @@ static int start_some(struct ft *ft, double patience)
 	return 0;
 }
 
-static unsigned char names[2][FT_NAME_MAX];	/* of both, for ghosts */
+static unsigned char names[2][FT_NAME_MAX];	/* names of both, for ghosts */
 
 /*
- * Operations with peers that are not there: each ends with one error, at the
- * latest when the patience is at its end, and nothing of it is left over.  One
- * has the target's address and another identity, as if a process had ended and
- * another one had come; one is on a host that does not exist.
+ * Operations with peers that do not exist: each ends with one error, at the
+ * latest after the silence timeout, and nothing is left over.  One has the
+ * target's address and another identity, as if a process had ended and another
+ * one had its address; one is on a host that does not exist.
  */
 static int ghosts(struct ft *ft)
 {
@@ -308,14 +308,14 @@ static int ghosts(struct ft *ft)
 	for (i = 0; i < 2; i++) {
 		ret = ft_fake_name(ft, (uint64_t)i, false, name);
 		if (ret) {
-			ft_fail(ft, "no way to make an address up");
+			ft_fail(ft, "cannot make an address");
 			return ret;
 		}
 		for (at = 0; i && at + 4 <= ft->o.name_len; at++)
 			if (name[at] == 10 && name[at + 1] == 77)
 				name[at + 3] = 250;
 		if (fi_av_insert(ft->o.av, name, 1, &to[i], 0, NULL) != 1) {
-			ft_fail(ft, "fi_av_insert of a peer that is not there");
+			ft_fail(ft, "fi_av_insert of a peer that does not exist");
 			return -FI_EINVAL;
 		}
 	}
@@ -363,7 +363,7 @@ static int ghosts(struct ft *ft)
 
 static int run_source(struct ft *ft)
 {
-	double patience = ft->run->timeout_s;
+	double timeout_s = ft->run->timeout_s;
 	uint64_t end, look;
 	struct tally theirs;
 	unsigned i;
@@ -384,7 +384,7 @@ static int run_source(struct ft *ft)
 	tally.start_ns = last_done_ns = look = now_ns();
 	end = tally.start_ns + (uint64_t)(ft->run->seconds * 1e9);
 	while (!stopping && !hung) {
-		start_some(ft, patience);
+		start_some(ft, timeout_s);
 		turn(ft);
 		if (ft->unexpected[0])
 			stopping = true;
@@ -394,8 +394,8 @@ static int run_source(struct ft *ft)
 		if (look > end)
 			stopping = true;
 		if (nfree < window &&
-		    look - last_done_ns > (uint64_t)(patience * 1e9)) {
-			wrong("no completion for %.0f s", patience);
+		    look - last_done_ns > (uint64_t)(timeout_s * 1e9)) {
+			wrong("no completion for %.0f s", timeout_s);
 			hung = stopping = true;
 		}
 	}
@@ -404,14 +404,14 @@ static int run_source(struct ft *ft)
 		last_done_ns = tally.stop_ns;
 	while (nfree < window && !hung) {
 		turn(ft);
-		if (now_ns() - last_done_ns > (uint64_t)(patience * 1e9)) {
+		if (now_ns() - last_done_ns > (uint64_t)(timeout_s * 1e9)) {
 			wrong("%u operations hang", window - nfree);
 			hung = true;
 		}
 	}
 	tally.end_ns = now_ns();
 	tell(ft, TARGET, DONE);
-	if (!hear(ft, TARGET, CHECKED, &theirs) && traffic->finish)
+	if (!expect(ft, TARGET, CHECKED, &theirs) && traffic->finish)
 		traffic->finish(ft, &theirs);
 	tell(ft, TARGET, BYE);
 	return 0;
@@ -419,7 +419,7 @@ static int run_source(struct ft *ft)
 
 static int run_target(struct ft *ft)
 {
-	double patience = ft->run->timeout_s;
+	double timeout_s = ft->run->timeout_s;
 	struct tally theirs = { 0 };
 	uint64_t look = 0, now, since, seen = 0, grace;
 	bool failed;
@@ -433,13 +433,13 @@ static int run_target(struct ft *ft)
 		if (now - look < LOOK_NS)
 			continue;
 		look = now;
-		if (news(ft, SOURCE))
+		if (readable(ft, SOURCE))
 			break;
 	}
 	tally.stop_ns = since = now_ns();
-	if (hear(ft, SOURCE, DONE, &theirs))
+	if (expect(ft, SOURCE, DONE, &theirs))
 		return 0;
-	/* What is missing may still come, as long as anything comes. */
+	/* What is missing may still come, as long as anything arrives. */
 	stopping = true;
 	do {
 		turn(ft);
@@ -454,13 +454,13 @@ static int run_target(struct ft *ft)
 		grace = failed && traffic->complete ? FAILED_NS :
 			failed || !traffic->complete ||
 			traffic->complete(theirs.sent) ? GRACE_NS :
-			(uint64_t)(patience * 1e9);
+			(uint64_t)(timeout_s * 1e9);
 	} while (now - since < grace);
 	tally.end_ns = now_ns();
 	if (traffic->finish)
 		traffic->finish(ft, &theirs);
 	tell(ft, SOURCE, CHECKED);
-	hear(ft, SOURCE, BYE, &theirs);
+	expect(ft, SOURCE, BYE, &theirs);
 	return 0;
 }
 
@@ -515,7 +515,7 @@ static void print_report(struct ft *ft)
 		printf("%s\"%d %s\":%llu", i ? "," : "", tally.error[i].err,
 		       fi_strerror(tally.error[i].err),
 		       (unsigned long long)tally.error[i].count);
-	/* Slot number and bytes of those that are not empty. */
+	/* Number and bytes of each slot that is not empty. */
 	printf("},\"slots\":[");
 	for (i = 0; i < line.used; i++) {
 		if (!line.slot[i])
@@ -599,7 +599,7 @@ int main(int argc, char **argv)
 	int ret;
 
 	signal(SIGUSR1, SIG_IGN);
-	ft_init(&ft, argc, argv, "verified traffic that goes on through faults",
+	ft_init(&ft, argc, argv, "verified traffic during faults",
 		2);
 	choose(&ft);
 	ft_guard_s(&ft, "traffic", (unsigned)(ft.run->seconds +
@@ -612,7 +612,7 @@ int main(int argc, char **argv)
 	if (ret)
 		ft_die(&ft, "%s", ft.why);
 	if (oob_allgather(&ft.oob, ft.o.name, names, sizeof(ft.o.name)))
-		ft_die(&ft, "the other rank is gone");
+		ft_die(&ft, "the other rank has ended");
 	if (get_memory(&ft) || (traffic->prepare && traffic->prepare(&ft)) ||
 	    ft_barrier(&ft))
 		ft_die(&ft, "%s", ft.why);

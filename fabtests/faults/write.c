@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Writes into a ring of slots in the target's memory, each with its number as
- * remote cq data.  The target checks a slot when its event comes, and all of a
- * half of the ring again before it lets the source use it once more: what is
- * written late, or twice, changes a slot in between.
+ * remote cq data.  The target checks a slot when its event comes, and checks
+ * each half of the ring again before the source may use it again: a write that
+ * is late or done twice changes a slot in between.
  */
 #include "traffic.h"
 
@@ -16,12 +16,12 @@
 #define CREDIT_TAG 0x637265646974ULL
 #define CREDITS	4			/* receives for them */
 
-static unsigned cursor;			/* events of ft->events seen */
+static unsigned cursor;			/* events of ft->events that were handled */
 static struct seen seen;
-static uint64_t half_at[2];		/* first number of what is in a half */
+static uint64_t half_at[2];		/* first number in each half */
 static unsigned half_in[2];
-static uint64_t limit = RING;		/* source: numbers below may go */
-static uint64_t grant[CREDITS];		/* memory of credits, either way */
+static uint64_t limit = RING;		/* source: numbers below are allowed */
+static uint64_t grant[CREDITS];		/* memory of credits, in both directions */
 static struct ft_op *credit_op[CREDITS];
 static uint64_t granted;		/* target */
 
@@ -48,7 +48,7 @@ static void credit(struct ft *ft, struct ft_op *op)
 		return;
 	}
 	if (op->done) {
-		/* Limits grow by a half each, in order. */
+		/* Each limit is half a ring larger than the one before, in order. */
 		if (op->len != sizeof(grant[i]) || grant[i] != limit + HALF) {
 			tally.corrupt++;
 			wrong("credit up to %llu after %llu",
@@ -113,7 +113,7 @@ static bool holds(struct ft *ft, uint64_t n)
 {
 	unsigned char *at = slot_at(target_mem, n);
 
-	/* Written by somebody else. */
+	/* Another process writes it: read it again each time. */
 	__asm__ volatile("" ::: "memory");
 	return !memcmp(at, &n, sizeof(n)) &&
 	       pattern_check(at + 8, msg_bytes - 8, ft->run->seed, SOURCE,
@@ -139,13 +139,13 @@ static void event(struct ft *ft, const struct ft_event *ev)
 	}
 	if (n < half_at[h] || n >= half_at[h] + HALF || !holds(ft, n)) {
 		tally.corrupt++;
-		wrong("write %llu has an event and is not there",
+		wrong("write %llu has an event and its data is missing",
 		      (unsigned long long)n);
 	}
 	half_in[h]++;
 }
 
-/* A half is in: look at it again, and let it be used again. */
+/* A half has arrived: check it again, and allow its next use. */
 static int turn_over(struct ft *ft, int h)
 {
 	struct ft_op *op = credit_op[granted / HALF % CREDITS];
@@ -162,7 +162,7 @@ static int turn_over(struct ft *ft, int h)
 		if (holds(ft, n))
 			continue;
 		tally.late++;
-		wrong("write %llu was there, and is not any more",
+		wrong("write %llu had arrived, and was changed later",
 		      (unsigned long long)n);
 	}
 	half_at[h] += RING;
@@ -225,7 +225,7 @@ static void finish(struct ft *ft, const struct tally *theirs)
 			if (holds(ft, n))
 				continue;
 			tally.late++;
-			wrong("write %llu was there, and is not at the end",
+			wrong("write %llu had arrived, and was changed before the end",
 			      (unsigned long long)n);
 		}
 	}
