@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What every fuzz target shares.  A target defines LNX_FUZZ_NAME before it
+ * What all fuzz targets share.  A target defines LNX_FUZZ_NAME before it
  * includes this, and LLVMFuzzerTestOneInput.  With libFuzzer nothing else is
  * needed.  With LNX_FUZZ_REPLAY there is a plain main, for any compiler: it
- * runs the files named, or the corpus in $top_srcdir, and random changes of
- * each.
- * The seed of these is printed; LNX_SEED gives one.
+ * runs the files given as arguments, or the corpus in $top_srcdir, and random
+ * changes of each.  It prints the seed of these; LNX_SEED sets it.
  */
 #ifndef LNX_FUZZ_H
 #define LNX_FUZZ_H
@@ -39,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static unsigned long fuzz_seed;
 
-/* An exact copy, so that sanitizers and valgrind see a read beyond its end. */
+/* An exact copy, so that sanitizers and valgrind find a read beyond its end. */
 static void fuzz_once(const uint8_t *data, size_t size)
 {
 	uint8_t *copy = malloc(size ? size : 1);
@@ -68,19 +67,19 @@ static size_t fuzz_change(uint8_t *d, size_t n)
 			if (n)
 				d[at] = (uint8_t)lrand48();
 			break;
-		case 2:			/* cut out */
+		case 2:			/* cut some bytes out */
 			if (at + len <= n) {
 				memmove(d + at, d + at + len, n - at - len);
 				n -= len;
 			}
 			break;
-		case 3:			/* double */
+		case 3:			/* duplicate some bytes */
 			if (at + len <= n && n + len <= FUZZ_MAX) {
 				memmove(d + at + len, d + at, n - at);
 				n += len;
 			}
 			break;
-		default:		/* end early */
+		default:		/* truncate */
 			if (!(lrand48() % 4))
 				n = at;
 		}
@@ -110,7 +109,7 @@ static int fuzz_file(const char *path)
 	return 0;
 }
 
-/* In the order of names: a seed shall mean the same everywhere. */
+/* In the order of names: a seed must mean the same on every machine. */
 static int fuzz_dir(const char *path)
 {
 	struct dirent **list;
@@ -147,7 +146,7 @@ int main(int argc, char **argv)
 	int i, ret;
 
 	fuzz_seed = seed ? strtoul(seed, NULL, 0) : (unsigned long)time(NULL);
-	/* Told before anything can go wrong, or it is not told at all. */
+	/* Printed before anything can fail, so that it is never missing. */
 	fprintf(stderr, "seed %lu (repeat with LNX_SEED=%lu)\n", fuzz_seed,
 		fuzz_seed);
 	srand48((long)fuzz_seed);

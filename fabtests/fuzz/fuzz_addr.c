@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Any bytes are refused with a sentence, or unpack to something that packs to
- * the same bytes.  The first byte says how the rest is used: as it is, or with
- * the head of a good address in front, so that the rails are reached quickly.
+ * Any bytes are refused with a reason, or unpack to something that packs to the
+ * same bytes.  The first byte says how the rest is used: as it is, or with the
+ * head of a valid address in front, so that the rails are reached quickly.
  *
  * Sources: wire/addr.c
  */
@@ -41,15 +41,15 @@ static void blob(const uint8_t *data, size_t size)
 	FUZZ_CHECK(lnx_addr_print(&a, text, 20) > 20);
 }
 
-/* Packing takes structs from our own code, and must survive odd ones too. */
-static void odd_struct(const uint8_t *data, size_t size)
+/* Packing gets structs from our own code, and must survive invalid ones too. */
+static void any_struct(const uint8_t *data, size_t size)
 {
 	uint8_t out[LNX_ADDR_BYTES];
 	char text[1024];
 	struct lnx_addr a;
 
 	memset(&a, 0, sizeof(a));
-	/* bool members hold 0 or 1: leave these to the compiler */
+	/* bool members contain 0 or 1: leave them to the compiler */
 	if (size < sizeof(a.rail) + 12)
 		return;
 	memcpy(a.rail, data, sizeof(a.rail));
@@ -81,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		blob(buf, sizeof(buf));
 		break;
 	default:
-		odd_struct(data + 1, size - 1);
+		any_struct(data + 1, size - 1);
 	}
 	return 0;
 }

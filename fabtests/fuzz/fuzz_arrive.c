@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Arbitrary frames into an endpoint that has receives posted, sends and accesses to
- * remote memory under way, memory registered, and a peer it knows: no crash, no
- * leak, no hang, nothing written but where peers may write, and whatever it answers
- * is a good frame (the scripted core checks that).  An input is a list of steps:
- * what to do, a length, so many bytes.
+ * remote memory under way, memory registered, and a peer that it knows: no crash, no
+ * leak, no hang, no write except where peers may write, and every answer is a valid
+ * frame (the scripted core checks that).  An input is a list of steps: what to do, a
+ * length, so many bytes.
  *
  * Above: fabtests/unit/fake_core.c fabtests/unit/fake_world.c
  * Libraries: libfabric
  */
 #define LNX_FUZZ_NAME "arrive"
-#define FUZZ_CHANGES	100	/* an endpoint for each, with a look for leaks */
+#define FUZZ_CHANGES	100	/* each opens an endpoint and checks for leaks */
 #include "fuzz.h"
 
 #include <string.h>
@@ -24,11 +24,12 @@
 #define OWN_ID	0x7777777777777777ULL
 
 static struct fake f;
-static struct fake_peer known, stranger;
+static struct fake_peer known, unsolicited;
 static uint8_t buf[8][20000];
 static unsigned nbuf, ntx, nrma;
 
-/* ---- memory: pieces that peers may write, and what must stay around them ---- */
+/* ---- memory: pieces that peers may write, and bytes around them that must not
+ * change ---- */
 
 #define PIECE	8192u
 #define NPIECE	4u
@@ -46,7 +47,7 @@ static const struct {
 /* Guard, piece, guard, piece, ..., guard. */
 static uint8_t memory[(2 * NPIECE + 1) * PIECE];
 static struct fid_mr *mr[NPIECE];
-/* What cores find at peers, by their keys. */
+/* The memory of peers that cores find by their keys. */
 static uint8_t theirs[1 << 17];
 #define THEIR_KEY	99u
 #define THEIR_BASE	0x1000000u
@@ -69,7 +70,7 @@ static void memory_stays(void)
 	}
 }
 
-/* One comes, or goes: [which].  One that is written into does not go. */
+/* Open or close one: [which].  One that is being written to is not closed. */
 static void registration(uint8_t what)
 {
 	unsigned i = what % NPIECE;
@@ -86,19 +87,19 @@ static struct lnx_peer *inside(const struct fake_peer *p)
 	return lnx_peer_by_eid(f.lnx, p->eid);
 }
 
-/* Bytes as they come. */
+/* The bytes unchanged. */
 static void raw(const uint8_t *data, size_t n)
 {
 	fake_arrive(f.core[0], data, n);
 }
 
 /*
- * A header that gets past the first checks: [who, kind, flags, seq, ack, tag,
- * how many bytes the length is off].
+ * A header that passes the first checks: [which peer, kind, flags, seq, ack, tag,
+ * error of the length in bytes].
  */
 static void framed(const uint8_t *data, size_t n)
 {
-	struct fake_peer *p = data[0] & 1 ? &known : &stranger;
+	struct fake_peer *p = data[0] & 1 ? &known : &unsolicited;
 	struct lnx_peer *in = inside(p);
 	static uint8_t copy[HDR + LNX_FRAME_MAX];
 	struct lnx_hdr h = {
@@ -154,10 +155,10 @@ static void framed(const uint8_t *data, size_t n)
 	fake_arrive(f.core[0], copy, HDR + n);
 }
 
-/* An RTS that reads well: [who, tag, pieces, length of each in KiB]. */
+/* A valid RTS: [which peer, tag, pieces, length of each in KiB]. */
 static void announce(const uint8_t *data)
 {
-	struct fake_peer *p = data[0] & 1 ? &known : &stranger;
+	struct fake_peer *p = data[0] & 1 ? &known : &unsolicited;
 	static const uint8_t memory[16 << 10];
 	struct lnx_peer *in = inside(p);
 	uint64_t seg[LNX_RTS_SEGS];
@@ -170,12 +171,12 @@ static void announce(const uint8_t *data)
 }
 
 /*
- * A large write that reads well: [who, pieces, key of each and a byte of where, KiB
- * of each].
+ * A valid large write: [which peer, pieces, key of each and a byte for its address,
+ * KiB of each].
  */
 static void announce_write(const uint8_t *data)
 {
-	struct fake_peer *p = data[0] & 1 ? &known : &stranger;
+	struct fake_peer *p = data[0] & 1 ? &known : &unsolicited;
 	struct lnx_peer *in = inside(p);
 	struct lnx_rma_target place[LNX_RMA_TARGETS_MAX];
 	struct lnx_rts rts = { .op = data[0], .nseg = 1, .nkey = 1 };
@@ -203,12 +204,12 @@ static void announce_write(const uint8_t *data)
 }
 
 /*
- * An atomic that reads well: [who, operation, type, class, pieces, key of each and a
- * byte of where, elements of each, what is wrong with it: mostly nothing].
+ * A valid atomic: [which peer, operation, type, class, pieces, key of each and a byte
+ * for its address, elements of each, what is wrong with it: mostly nothing].
  */
 static void atomic(const uint8_t *data)
 {
-	struct fake_peer *p = data[0] & 1 ? &known : &stranger;
+	struct fake_peer *p = data[0] & 1 ? &known : &unsolicited;
 	struct lnx_peer *in = inside(p);
 	struct lnx_atomic a = {
 		.op = data[1] % 24, .type = data[2] % 20, .cls = data[3] % 3,
@@ -249,7 +250,7 @@ static void atomic(const uint8_t *data)
 	fake_next(&f, p, h, payload, h.len);
 }
 
-/* What the known peer may answer: [index, generation, kind, access, KiB]. */
+/* An answer of the known peer: [index, generation, kind, access, KiB]. */
 static void answer(const uint8_t *data)
 {
 	struct lnx_peer *in = inside(&known);
@@ -279,7 +280,7 @@ static void answer(const uint8_t *data)
 	fake_next(&f, &known, h, payload, h.len);
 }
 
-/* The application: [what, size, flags]. */
+/* A call of the application: [what, size, flags]. */
 static void remote(const uint8_t *data)
 {
 	static const size_t size[] = { 8, 500, 9000, 20000 };
@@ -313,7 +314,7 @@ static void remote(const uint8_t *data)
 		fi_writemsg(f.ep, &m, flags);
 }
 
-/* The application: [what, size]. */
+/* A call of the application: [what, size]. */
 static void application(const uint8_t *data)
 {
 	size_t size = data[1] * 80u;
@@ -350,7 +351,7 @@ static void application(const uint8_t *data)
 	}
 }
 
-/* The core: [what]. */
+/* A step of the core: [what]. */
 static void core(uint8_t what)
 {
 	struct fake_core *c = f.core[0];
@@ -396,7 +397,7 @@ static void look(void)
 			fi_cq_readerr(f.cq, &err, 0);
 }
 
-/* The peer has everything that left, so that what waits behind it can leave. */
+/* The peer acknowledges everything that left, so that queued frames can leave. */
 static void acknowledge(struct fake_peer *p)
 {
 	struct lnx_peer *in = inside(p);
@@ -425,7 +426,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fake_open(&f, &opt);
 	f.lnx->eid = OWN_ID;
 	fake_peer_init(&f, &known, 0x1111111111111111);
-	fake_peer_init(&f, &stranger, 0x2222222222222222);
+	fake_peer_init(&f, &unsolicited, 0x2222222222222222);
 	fake_peer_insert(&f, &known);
 	fake_region_rw(f.core[0], THEIR_KEY, THEIR_BASE, theirs,
 		       sizeof(theirs));
@@ -464,7 +465,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			look();
 	}
 	look();
-	/* Nothing in its way any more: what can end, ends. */
+	/* Nothing is blocked any more: whatever can end, ends. */
 	f.core[0]->send_again = f.core[0]->read_again = 0;
 	f.core[0]->send_fails = f.core[0]->read_fails = 0;
 	f.core[0]->hold_sends = f.core[0]->hold_reads = false;
@@ -472,7 +473,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (i = 0; i < 10; i++) {
 		fake_after_ms(&f, 30);
 		acknowledge(&known);
-		acknowledge(&stranger);
+		acknowledge(&unsolicited);
 	}
 	look();
 	FUZZ_CHECK(!fi_close(&f.ep->fid));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Any bytes as the payload of an ATOMIC.  What is accepted has the lengths it
- * says, and written again it is the same but for reserved fields.
+ * Any bytes as the payload of an ATOMIC.  An accepted payload has the lengths that
+ * it gives, and is the same when written again, except for reserved fields.
  *
  * Sources: wire/atomic.c
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Each line is one string of the environment.  Whatever stands there, every
- * parameter keeps to its range and each warning is one short printable line.
+ * Each line is one string of the environment.  Whatever it contains, every
+ * parameter stays in its range, and each warning is one short printable line.
  *
  * Sources: conf/conf.c policy/plan.c policy/class.c
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Any text is refused with an offset inside it and a sentence, or has a canonical
- * spelling that means the same: both tables judge some frames alike.
+ * Any text is refused with an offset inside it and a reason, or has a canonical form
+ * that means the same: both tables decide the same for some frames.
  *
  * Sources: policy/fault.c
  * Sources: policy/fault_print.c
@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	len = print_all(t, once);
-	/* With every name spelled out it may have become too long. */
+	/* With all names written in full it may have become too long. */
 	if (len < LNX_FAULT_TEXT_MAX) {
 		FUZZ_CHECK(!lnx_fault_create(once, 2, 0, &u, &at, why,
 					     sizeof(why)));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Any bytes as a frame.  What is accepted is what its lengths say, and written
- * again it is the same but for reserved fields, which are 0 then.  The first
- * byte says how the rest is used: as it is, behind a good head so that lengths
+ * Any bytes as a frame.  An accepted frame has the lengths that it gives, and
+ * is the same when written again, except that reserved fields are 0.  The first
+ * byte says how the rest is used: as it is, after a valid header so that lengths
  * and kinds are reached quickly, or as an RTS alone.
  *
  * Sources: wire/hdr.c
@@ -63,7 +63,7 @@ static void rts(const uint8_t *data, size_t size, uint64_t total)
 	lnx_rts_put(out, &r);
 	FUZZ_CHECK(!lnx_rts_get(&again, out, size, total));
 	FUZZ_CHECK(again.op == r.op);
-	/* The same bytes, with what is reserved cleared. */
+	/* The same bytes with reserved fields cleared. */
 	in = malloc(size);
 	FUZZ_CHECK(in);
 	memcpy(in, data, size);
@@ -204,7 +204,7 @@ static void frame(const uint8_t *data, size_t size)
 	default:
 		FUZZ_CHECK(!payload);
 	}
-	/* Both halves of the check are of one opinion. */
+	/* Both parts of the check agree. */
 	again = h;
 	FUZZ_CHECK(!lnx_hdr_check((const void *)data, &again, size));
 }
@@ -243,7 +243,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		with_good_head(how, data, size);
 		return 0;
 	}
-	/* Buffers of frames are aligned; an odd offset would not be fair. */
+	/* Buffers of frames are aligned, so the copy is, too. */
 	copy = malloc(size ? size : 1);
 	FUZZ_CHECK(copy);
 	if (size)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Any text is refused with an offset inside it and a sentence, or has a
- * canonical spelling that means the same.
+ * Any text is refused with an offset inside it and a reason, or has a canonical
+ * form that means the same.
  *
  * Sources: conf/links.c
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Any bytes as a datagram of rtnetlink.  Messages lie inside it and use it up; an
- * event is of an interface, its name ends, and its address is of its family.
+ * Any bytes as a datagram of rtnetlink.  Messages are inside it and use all of it; an
+ * event has an interface, a name that is terminated, and an address of its family.
  *
  * Sources: core/netmsg.c
  */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Any text is refused with a sentence, or names things within bounds.
+ * Any text is refused with a reason, or all that it names is within bounds.
  *
  * Sources: policy/request.c
  * Sources: policy/fault.c
