@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What the MPI programs share: a rank's view of the job, a seed that is printed
- * and accepted, and ways to fail.  Each prints "PASS name" on rank 0 at its
- * end, and ends the whole job with a message at the first thing that is wrong.
+ * and accepted, and ways to fail.  Each program prints "PASS name" on rank 0 at
+ * its end, and ends the whole job with a message at the first error.
  *
  * Arguments of all of them: [-S SEED] [COUNT].  MC_GUARD_S limits the time of a
- * program that hangs (600).  MC_UNTIL names a file: some go on until it is there.
+ * program that hangs (600).  MC_UNTIL names a file: some programs run until it
+ * exists.
  */
 #ifndef CHECK_H
 #define CHECK_H
@@ -80,7 +81,7 @@ static inline void mc_init(struct mc *mc, int *argc, char ***argv,
 	if (mc->count < 1)
 		mc_fail(mc, "usage: %s [-S SEED] [COUNT]", name);
 	MPI_Bcast(&mc->seed, 1, MPI_UINT64_T, 0, MPI_COMM_WORLD);
-	/* A signal handler may not format. */
+	/* A signal handler must not format text. */
 	snprintf(mc_hung_text, sizeof(mc_hung_text),
 		 "FAIL: rank %d hung (seed %llu)\n", mc->rank,
 		 (unsigned long long)mc->seed);
@@ -90,7 +91,7 @@ static inline void mc_init(struct mc *mc, int *argc, char ***argv,
 	fflush(stdout);
 }
 
-/* Another round?  All ranks ask for each; rank 0 looks. */
+/* One more round?  All ranks call this for each round; rank 0 decides. */
 static inline bool mc_more(const struct mc *mc, long round)
 {
 	const char *until = getenv("MC_UNTIL");
@@ -151,7 +152,7 @@ static inline int mc_count_of(const struct mc *mc, MPI_Status *st)
 	return n;
 }
 
-/* A length that is small most of the time, and sometimes at an edge. */
+/* A random length: mostly small, sometimes at a limit. */
 static inline size_t mc_random_len(uint64_t *state, size_t max)
 {
 	static const size_t edges[] = { 0, 1, 8, 64, 65, 128, 129, 4095, 4096,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The first MPI program to try: every pair of ranks exchanges buffers of many
- * sizes both ways at once, and each byte that arrives is checked.  Says where
- * each rank ran, so that the reader sees which pairs shared a node.
+ * sizes in both directions at once, and every byte that arrives is checked.  It
+ * prints where each rank runs, which shows the pairs that share a node.
  *
  * Usage: hello_check [ROUNDS]
  */
@@ -31,7 +31,7 @@ struct message {
 };
 
 /*
- * Content depends on everything that could be mixed up: sender, receiver,
+ * The content depends on everything that could be mixed up: sender, receiver,
  * message and position.
  */
 static uint64_t word_at(const struct message *m, uint64_t index)
@@ -59,7 +59,7 @@ static void fill(unsigned char *buf, const struct message *m)
 	}
 }
 
-/* 0, or 1 after having said what is wrong. */
+/* 0, or 1 after printing what is wrong. */
 static int check(const unsigned char *buf, const struct message *m)
 {
 	int off, i;
@@ -121,7 +121,7 @@ static int exchange(int rank, int other, int round, unsigned char *out,
 	return errors;
 }
 
-/* Each step pairs the ranks anew, all pairs have met after the last. */
+/* Each step pairs the ranks differently; after the last one all pairs have met. */
 static int all_pairs(int rank, int nranks, int round, unsigned char *out,
 		     unsigned char *in, long *messages)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Collectives, equal and uneven, small to large.  COUNT rounds. */
+/* Collectives with equal and unequal parts, small to large.  COUNT rounds. */
 #include "check.h"
 
 #define MAX_BYTES	(1 << 20)	/* to each rank */
@@ -57,7 +57,7 @@ static void uneven(const struct mc *mc, char *out, char *in, int size,
 			 seq_of(mc, mc->rank, size, round), "alltoallv");
 		if (pattern_is_filled(in + rd[i] + rc[i],
 				      (size_t)(size - rc[i]), 0x3c) >= 0)
-			mc_fail(mc, "alltoallv wrote behind the part of rank "
+			mc_fail(mc, "alltoallv wrote after the part of rank "
 				"%d", i);
 	}
 	free(v);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Storms: everybody sends COUNT messages to one rank, then to everybody; taken
- * with MPI_ANY_SOURCE and MPI_ANY_TAG.  The number of a message is its tag, so
- * that each sender's order can be checked.
+ * Storms: all ranks send COUNT messages to one rank, then every rank to every
+ * rank; received with MPI_ANY_SOURCE and MPI_ANY_TAG.  The tag of a message is
+ * its number, so that each sender's order can be checked.
  */
 #include "check.h"
 
@@ -82,7 +82,7 @@ static void take(const struct mc *mc, const char *buf, MPI_Status *st,
 	next[from]++;
 }
 
-/* Everybody to root. */
+/* All ranks to root. */
 static void storm_one(const struct mc *mc, int root)
 {
 	long i, *next = mc_alloc(mc, sizeof(*next) * (size_t)mc->n);
@@ -111,7 +111,7 @@ static void storm_one(const struct mc *mc, int root)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Everybody to everybody, receives posted ahead. */
+/* Every rank to every rank, with receives posted ahead. */
 static void storm_all(const struct mc *mc)
 {
 	long total = mc->count * mc->n, sent = 0, got = 0, posted = 0;
@@ -136,7 +136,7 @@ static void storm_all(const struct mc *mc)
 				    sent / mc->n);
 			sent++;
 		}
-		/* In the order posted: that is the order of matching. */
+		/* In the order posted, which is the order of matching. */
 		while (got < posted) {
 			MPI_Test(&req[got % WINDOW], &done, &st);
 			if (!done)

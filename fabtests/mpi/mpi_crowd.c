@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * More ranks than cores: ranks on a ring compute a little, then exchange halos
- * with both neighbours by calls that block, as a molecular dynamics or a stencil
- * code does.  All data is checked.  COUNT is the number of steps per slice.
+ * More ranks than cores: ranks in a ring compute a little, then exchange halos
+ * with both neighbours in blocking calls, as molecular dynamics or stencil
+ * codes do.  All data is checked.  COUNT is the number of steps per slice.
  *
- * Prints, as the benchmarks of two ranks do, "halo BYTES MEDIAN MINIMUM": ns per
- * step, of the slices of each size.
+ * Like the benchmarks of two ranks it prints "halo BYTES MEDIAN MINIMUM": ns
+ * per step, over the slices of each size.
  */
 #include "check.h"
 
@@ -22,7 +22,7 @@ struct halo {
 	double cell[CELLS];
 };
 
-/* Some tens of microseconds of work, and a result that is needed. */
+/* Some tens of microseconds of work, whose result is used. */
 static void compute(struct halo *h)
 {
 	int i, pass;
@@ -35,7 +35,7 @@ static void compute(struct halo *h)
 		mc_fail(h->mc, "the computation went wrong");
 }
 
-/* A receive posted before a send that blocks. */
+/* Post a receive, then send in a blocking call. */
 static void exchange(struct halo *h, int len, int dir)
 {
 	int to = dir ? h->prev : h->next, from = dir ? h->next : h->prev;
@@ -54,7 +54,7 @@ static void sendrecv(struct halo *h, int len, int dir)
 		     MPI_BYTE, from, dir, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
-/* Sends that block before the receive is posted: every other rank receives first. */
+/* Blocking sends before the receive is posted: every other rank receives first. */
 static void round_robin(struct halo *h, int len, int dir)
 {
 	int to = dir ? h->prev : h->next, from = dir ? h->next : h->prev;
@@ -107,7 +107,7 @@ static void measure(struct halo *h, int len, uint64_t *seq)
 	int s;
 	long i;
 
-	step(h, len, (*seq)++);			/* connections are made */
+	step(h, len, (*seq)++);			/* opens the connections */
 	for (s = 0; s < SLICES; s++) {
 		double start;
 
@@ -134,7 +134,7 @@ int main(int argc, char **argv)
 
 	mc_init(&mc, &argc, &argv, "mpi_crowd", 60);
 	if (mc.n < 2)
-		mc_fail(&mc, "two ranks at least");
+		mc_fail(&mc, "at least two ranks");
 	h.mc = &mc;
 	h.prev = (mc.rank + mc.n - 1) % mc.n;
 	h.next = (mc.rank + 1) % mc.n;

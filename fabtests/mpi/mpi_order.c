@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * COUNT messages from every rank to the next one, in one go, with mixed sizes,
- * tags and wildcards: the i-th message must meet the i-th receive.
+ * COUNT messages from every rank to the next one, without a pause, with mixed
+ * sizes, tags and wildcards: the i-th message must match the i-th receive.
  *
- * That is what the rule of matching says here: receive i takes message i (it
- * names its tag, or any), and all receives before it are taken by the messages
- * before it.
+ * The matching rule requires this: receive i matches message i (by its tag or
+ * by any tag), and all earlier receives match the earlier messages.
  */
 #include "check.h"
 
@@ -46,7 +45,7 @@ int main(int argc, char **argv)
 	for (i = 0; i < WINDOW; i++)
 		tx[i] = MPI_REQUEST_NULL;
 	while (got < mc.count || sent < mc.count) {
-		/* Sometimes ahead of the messages, sometimes behind. */
+		/* Receives are posted before the messages arrive, or after. */
 		long ahead = got / 1000 % 3 ? WINDOW : 1 + got % 7;
 
 		for (; posted < mc.count && posted < got + ahead; posted++) {

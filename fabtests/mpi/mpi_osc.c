@@ -2,18 +2,18 @@
 /*
  * One-sided MPI: every rank works on the windows of all ranks at once, in every
  * kind of window and of epoch.  Data is checked byte by byte, and what was
- * counted has to add up exactly.  COUNT rounds.
+ * counted must have the exact sum.  COUNT rounds.
  *
- * Before all else: -w KIND leaves it at this kind of window, "allocated",
- * "created" or "dynamic"; given again, it adds one.  -x leaves compare_and_swap
+ * Options that come first: -w KIND tests only this kind of window, "allocated",
+ * "created" or "dynamic"; repeated, it adds a kind.  -x leaves compare_and_swap
  * out.
  */
 #include "check.h"
 
 #define MAX_BYTES	(1 << 20)
-#define GUARD		64		/* bytes behind a slot that stay */
+#define GUARD		64		/* bytes after a slot that must not change */
 #define SLOT		(MAX_BYTES + GUARD)
-#define CELLS		8		/* 64-bit counters behind the slots */
+#define CELLS		8		/* 64-bit counters after the slots */
 #define UNTOUCHED	0x3c
 #define TICKETS		40		/* increments by each rank */
 
@@ -30,14 +30,14 @@ static const int sizes[] = {
 
 struct osc {
 	struct mc mc;
-	unsigned kinds;		/* to test: a bit of each */
+	unsigned kinds;		/* kinds to test, one bit each */
 	bool swaps;
 	enum kind kind;
 	enum epoch epoch;
 	MPI_Win win;
-	MPI_Group everybody;
+	MPI_Group all_ranks;
 	char *base;		/* our window: a slot per rank, then cells */
-	MPI_Aint *at;		/* where the window of each rank begins */
+	MPI_Aint *at;		/* address of the window of each rank */
 	char *out, *in;		/* a slot per rank */
 	uint64_t seq;		/* of contents, equal on all ranks */
 };
@@ -69,7 +69,7 @@ static int64_t *cells(const struct osc *o)
 	return (int64_t *)(void *)slot(o, o->base, o->mc.n);
 }
 
-/* The i-th target: nobody begins with the same one. */
+/* The i-th target: each rank begins with a different one. */
 static int target(const struct osc *o, int i)
 {
 	return (o->mc.rank + 1 + i) % o->mc.n;
@@ -117,7 +117,7 @@ static void window_close(struct osc *o)
 		free(o->base);
 }
 
-/* Everybody may access everybody, once all have come here; see reach(). */
+/* Starts an epoch in which all ranks may access all windows; see reach(). */
 static void begin(struct osc *o)
 {
 	MPI_Barrier(MPI_COMM_WORLD);
@@ -126,8 +126,8 @@ static void begin(struct osc *o)
 		MPI_Win_fence(MPI_MODE_NOPRECEDE, o->win);
 		break;
 	case PSCW:
-		MPI_Win_post(o->everybody, 0, o->win);
-		MPI_Win_start(o->everybody, 0, o->win);
+		MPI_Win_post(o->all_ranks, 0, o->win);
+		MPI_Win_start(o->all_ranks, 0, o->win);
 		break;
 	case LOCK:
 		break;
@@ -137,9 +137,9 @@ static void begin(struct osc *o)
 }
 
 /*
- * Around all that is done to one target.  Locks are taken one after the other:
- * osc/pt2pt of Open MPI 4.1 never grants those of three ranks that each hold
- * several, over any network.
+ * Called around all accesses to one target.  Locks are taken one after the
+ * other: with three ranks that each hold several, osc/pt2pt of Open MPI 4.1
+ * never grants them, over any network.
  */
 static void reach(struct osc *o, int t)
 {
@@ -153,7 +153,7 @@ static void leave(struct osc *o, int t)
 		MPI_Win_unlock(t, o->win);
 }
 
-/* All that anybody did since begin() has happened. */
+/* All operations since begin() are complete, at all ranks. */
 static void end(struct osc *o)
 {
 	switch (o->epoch) {
@@ -172,7 +172,7 @@ static void end(struct osc *o)
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Around our own loads and stores of our window, outside of epochs. */
+/* Around loads and stores of our own window, outside of epochs. */
 static void own_begin(struct osc *o)
 {
 	MPI_Win_lock(MPI_LOCK_EXCLUSIVE, o->mc.rank, 0, o->win);
@@ -199,11 +199,11 @@ static void check_guard(struct osc *o, int from, size_t size)
 {
 	if (pattern_is_filled(slot(o, o->base, from) + size, GUARD,
 			      UNTOUCHED) >= 0)
-		mc_fail(&o->mc, "%s: rank %d wrote behind its %zu bytes",
+		mc_fail(&o->mc, "%s: rank %d wrote after its %zu bytes",
 			label(o, "put"), from, size);
 }
 
-/* A slot of each rank is written by each other, then read back by it. */
+/* Every rank writes a slot of each other rank, then reads it back. */
 static void put_and_get(struct osc *o, int size)
 {
 	uint64_t seq = o->seq++ * 4096;
@@ -244,7 +244,7 @@ static void put_and_get(struct osc *o, int size)
 			 seq + (uint64_t)t, label(o, "get"));
 }
 
-/* Requests, and flushes within an epoch, all targets at once. */
+/* Requests, and flushes within an epoch, for all targets at once. */
 static void flushes(struct osc *o, int size)
 {
 	uint64_t seq = o->seq++ * 4096;
@@ -261,7 +261,7 @@ static void flushes(struct osc *o, int size)
 			 &req[i]);
 	}
 	MPI_Waitall(o->mc.n, req, MPI_STATUSES_IGNORE);
-	/* Ours again, though the target may not have it. */
+	/* The buffer is ours again, though the target may not have the data yet. */
 	memset(o->out, 0, (size_t)o->mc.n * SLOT);
 	MPI_Win_flush_all(o->win);
 	for (i = 0; i < o->mc.n; i++) {
@@ -318,8 +318,8 @@ static void accumulate(struct osc *o, int size)
 }
 
 /*
- * Each rank adds a bit of its own and learns what was there: over all ranks,
- * every element was seen with 0, 1, ... n - 1 bits in it, each exactly once.
+ * Each rank adds a bit of its own and gets the value before: over all ranks,
+ * every element was seen with 0, 1, ... n - 1 bits set, each exactly once.
  */
 static void get_accumulate(struct osc *o, int size)
 {
@@ -364,7 +364,7 @@ static void get_accumulate(struct osc *o, int size)
 	free(seen);
 }
 
-/* What fetch_and_op gave to all ranks together is 0, 1, 2 ... once each. */
+/* The results of fetch_and_op at all ranks together are 0, 1, 2 ..., each once. */
 static void tickets(struct osc *o)
 {
 	int total = o->mc.n * TICKETS, i, t;
@@ -379,7 +379,7 @@ static void tickets(struct osc *o)
 		for (i = 0; i < TICKETS; i++) {
 			MPI_Fetch_and_op(&one, &got[i], MPI_INT64_T, t,
 					 cell_at(o, t, 0), MPI_SUM, o->win);
-			/* One at a time, or all on their way at once. */
+			/* One at a time, or all at once. */
 			if (passive(o) && i % 2)
 				MPI_Win_flush(t, o->win);
 		}
@@ -413,7 +413,7 @@ static void tickets(struct osc *o)
 	free(had);
 }
 
-/* One rank only finds what all want to replace. */
+/* Only one rank finds the value that all ranks try to replace. */
 static void elect(struct osc *o)
 {
 	int64_t me = o->mc.rank + 1, empty = 0, found;
@@ -437,7 +437,7 @@ static void elect(struct osc *o)
 	}
 }
 
-/* Counting with compare_and_swap, again until it was not disturbed. */
+/* Counts with compare_and_swap, repeated until no other rank has interfered. */
 static void swap_count(struct osc *o)
 {
 	int64_t was, next, found;
@@ -466,7 +466,7 @@ static void swap_count(struct osc *o)
 	own_end(o);
 }
 
-/* A lock that is exclusive makes a sum of a get and a put exact. */
+/* With an exclusive lock, a get, an addition and a put make an exact sum. */
 static void exclusive(struct osc *o)
 {
 	int64_t value;
@@ -497,9 +497,9 @@ static void exclusive(struct osc *o)
 }
 
 /*
- * Data, then a flag: whoever sees the flag sees the data.  Ranks in a ring, each
- * writes to the next and watches its own flag, which only it and the MPI library
- * move forward.
+ * Data, then a flag: a rank that sees the flag must see the data.  In a ring,
+ * each rank writes to the next one and watches its own flag, which makes the
+ * MPI library progress.
  */
 static void announce(struct osc *o, int size)
 {
@@ -524,8 +524,9 @@ static void announce(struct osc *o, int size)
 		MPI_Fetch_and_op(NULL, &seen, MPI_INT64_T, o->mc.rank,
 				 cell_at(o, o->mc.rank, 4), MPI_NO_OP, o->win);
 		MPI_Win_flush(o->mc.rank, o->win);
-		/* osc/rdma moves others forward only while it holds a lock for
-		 * fetch_and_op, which is what they wait for; but here too. */
+		/* osc/rdma makes progress for other ranks only while it holds a
+		 * lock for fetch_and_op, for which they wait; so also make
+		 * progress here. */
 		MPI_Win_sync(o->win);
 	}
 	if (seen != flag)
@@ -548,7 +549,7 @@ static void one_window(struct osc *o, long round)
 		o->epoch = (enum epoch)e;
 		for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 			put_and_get(o, sizes[i] - (int)(round & 1));
-			/* Large ones are slow: many gets, puts and locks. */
+			/* Large sizes are slow: many gets, puts and locks. */
 			if (sizes[i] <= 20000 || e == FENCE) {
 				accumulate(o, sizes[i]);
 				get_accumulate(o, sizes[i]);
@@ -569,7 +570,7 @@ static void one_window(struct osc *o, long round)
 	window_close(o);
 }
 
-/* Takes our own options away from the arguments.  False: they make no sense. */
+/* Removes our own options from the arguments.  False: they are invalid. */
 static bool options(struct osc *o, int *argc, char **argv)
 {
 	int kind, used;
@@ -610,7 +611,7 @@ int main(int argc, char **argv)
 		mc_fail(&o.mc, "-w is one of allocated, created, dynamic");
 	if (o.mc.n > 62)
 		mc_fail(&o.mc, "at most 62 ranks: a bit of a number each");
-	MPI_Comm_group(MPI_COMM_WORLD, &o.everybody);
+	MPI_Comm_group(MPI_COMM_WORLD, &o.all_ranks);
 	o.at = mc_alloc(&o.mc, (size_t)o.mc.n * sizeof(*o.at));
 	o.out = mc_alloc(&o.mc, (size_t)o.mc.n * SLOT);
 	o.in = mc_alloc(&o.mc, (size_t)o.mc.n * SLOT);
@@ -624,6 +625,6 @@ int main(int argc, char **argv)
 	free(o.at);
 	free(o.out);
 	free(o.in);
-	MPI_Group_free(&o.everybody);
+	MPI_Group_free(&o.all_ranks);
 	return mc_fini(&o.mc);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Messages of unknown length from unknown senders, found by MPI_Probe,
+ * Messages of unknown length from unknown senders, found with MPI_Probe,
  * MPI_Iprobe, MPI_Mprobe and MPI_Improbe.  COUNT messages from each rank to
- * each, and what a probe says must be what is then received.
+ * each; what a probe reports must be what is then received.
  */
 #include "check.h"
 
@@ -44,7 +44,7 @@ static void send_all(const struct mc *mc, struct out *o)
 	}
 }
 
-/* One message, found in the way of this turn; receives it into buf. */
+/* One message, found by the kind of probe of this turn and received into buf. */
 static void receive_one(const struct mc *mc, char *buf, long turn,
 			MPI_Status *found)
 {
@@ -92,7 +92,7 @@ static void receive_one(const struct mc *mc, char *buf, long turn,
 			mc_count_of(mc, &st), st.MPI_SOURCE, st.MPI_TAG);
 }
 
-/* Nothing there: nothing may be found. */
+/* No message was sent: none may be found. */
 static void nothing(const struct mc *mc)
 {
 	MPI_Message msg;
@@ -103,11 +103,11 @@ static void nothing(const struct mc *mc)
 	for (i = 0; i < 100; i++) {
 		MPI_Iprobe(MPI_ANY_SOURCE, 12345, MPI_COMM_WORLD, &flag, &st);
 		if (flag)
-			mc_fail(mc, "MPI_Iprobe found a message nobody sent");
+			mc_fail(mc, "MPI_Iprobe found a message that was not sent");
 		MPI_Improbe(mc->n - 1, 12345, MPI_COMM_WORLD, &flag, &msg,
 			    &st);
 		if (flag)
-			mc_fail(mc, "MPI_Improbe found a message nobody sent");
+			mc_fail(mc, "MPI_Improbe found a message that was not sent");
 	}
 	MPI_Barrier(MPI_COMM_WORLD);
 }

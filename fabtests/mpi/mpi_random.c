@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Random messages, receives, probes and cancels between all ranks over two
- * communicators, checked against the rule of matching.  COUNT rounds; a failure
- * prints the seed that repeats it with a COUNT of 1.
+ * communicators, checked against the matching rule.  COUNT rounds; a failure
+ * prints the seed, which repeats it with a COUNT of 1.
  *
- * The rule, for each communicator and whatever the timing was: a receive gets a
- * message it may take, and no message sent earlier by the same rank that it may
- * take was given to a later receive, or to none.
+ * The rule, for each communicator and independent of timing: a receive gets a
+ * message that it may match; and no message that the same rank sent earlier and
+ * that it may match was given to a later receive or to none.
  */
 #include "check.h"
 
@@ -14,7 +14,7 @@
 #define TAGS		3
 #define PER_PAIR	24		/* messages, of each communicator */
 #define MAX_BYTES	150000
-#define HEAD		16		/* a message says who it is */
+#define HEAD		16		/* identifies the message */
 
 struct head {
 	int32_t from;
@@ -25,11 +25,11 @@ struct head {
 struct sent {
 	int tag;
 	size_t len;
-	int by;			/* receive that got it, -1 none */
+	int by;			/* the receive that got it, -1: none */
 };
 
 struct recv {
-	int comm, src, tag;	/* as asked for */
+	int comm, src, tag;	/* as the receive specified */
 	MPI_Request req;
 	char *buf;
 	bool done, cancelled;
@@ -39,7 +39,7 @@ struct recv {
 
 static MPI_Comm comms[COMMS];
 
-/* What rank a sends to rank b, known to everybody. */
+/* What rank a sends to rank b; every rank can compute it. */
 static struct sent plan(const struct mc *mc, int a, int b, int comm, long seq)
 {
 	uint64_t s = mc->seed + ((uint64_t)a * 1009u + (uint64_t)b) * 65537u +
@@ -60,8 +60,8 @@ static bool takes(const struct recv *r, int comm, int from, int tag)
 
 struct round {
 	struct mc mc;		/* with the round's own seed */
-	/* Probes or synchronous sends: Open MPI 4.1 over libfabric never
-	 * acknowledges a synchronous send that a matched probe took. */
+	/* Probes or synchronous sends, not both: Open MPI 4.1 over libfabric
+	 * never acknowledges a synchronous send that a matched probe received. */
 	bool probes;
 	uint64_t rnd;
 	struct recv *r;
@@ -97,7 +97,7 @@ static void send_one(struct round *rd, int comm, int to, long seq)
 	rd->ntx++;
 }
 
-/* Who came?  Everything about it is checked but the rule itself. */
+/* Which message arrived?  Checks everything about it, except the rule itself. */
 static void arrived(struct round *rd, int i, MPI_Status *st)
 {
 	struct recv *r = &rd->r[i];
@@ -152,7 +152,7 @@ static void post(struct recv *r)
 		  &r->req);
 }
 
-/* A matched probe is a receive that must find its message at once. */
+/* A matched probe counts as a receive that must find its message at once. */
 static void probe(struct round *rd)
 {
 	struct recv *r = new_recv(rd);
@@ -170,7 +170,7 @@ static void probe(struct round *rd)
 	arrived(rd, rd->nr - 1, &st);
 }
 
-/* Cancelled or complete, never both and never neither. */
+/* Each is cancelled or complete, never both and never neither. */
 static void cancel_some(struct round *rd, bool all)
 {
 	MPI_Status st;
@@ -217,8 +217,8 @@ static int missing(struct round *rd)
 	return n;
 }
 
-/* Receives were cancelled at times nobody else knows, so for them there is no
- * rule; all others keep theirs. */
+/* The moment of a cancel is not known to the other ranks, so cancelled receives
+ * are not checked; all others are. */
 static void judge(struct round *rd)
 {
 	const struct mc *mc = &rd->mc;
@@ -274,7 +274,7 @@ static void traffic(struct round *rd)
 	free(next);
 }
 
-/* What is left is taken by receives that take anything. */
+/* The remaining messages are received by receives that match anything. */
 static void collect(struct round *rd)
 {
 	int c, left[COMMS], i;
@@ -313,7 +313,7 @@ static void one_round(const struct mc *job, long number)
 	rd.mc.seed = job->seed + (uint64_t)number;
 	rd.probes = rd.mc.seed % 2;
 	rd.rnd = rd.mc.seed ^ pattern_mix((uint64_t)job->rank + 77);
-	/* Posted at random, and as many again to take what is left. */
+	/* The random receives, and as many again for the messages that remain. */
 	rd.r = mc_alloc(job, sizeof(*rd.r) * (size_t)(total * 4));
 	rd.m = mc_alloc(job, sizeof(*rd.m) * (size_t)total);
 	rd.tx = mc_alloc(job, sizeof(*rd.tx) * (size_t)total);
@@ -335,7 +335,7 @@ static void one_round(const struct mc *job, long number)
 	free(rd.m);
 	free(rd.tx);
 	free(rd.out);
-	/* A message of the next round must not meet a receive of this one. */
+	/* A message of the next round must not match a receive of this one. */
 	MPI_Barrier(MPI_COMM_WORLD);
 }
 

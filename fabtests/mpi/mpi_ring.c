@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A message of every size goes round the ring, passed on by all kinds of send.
- * COUNT is the number of rounds for each size.
+ * A message of every size goes around the ring, forwarded with all kinds of
+ * send.  COUNT is the number of rounds for each size.
  */
 #include "check.h"
 
@@ -31,7 +31,7 @@ static void pass_on(const struct mc *mc, char *buf, int len, int to, int tag,
 	(void)mc;
 }
 
-/* One token, rank 0 starts it and gets it back. */
+/* One token: rank 0 sends it and gets it back. */
 static void token(const struct mc *mc, char *buf, int len, long round)
 {
 	int to = (mc->rank + 1) % mc->n, from = (mc->rank + mc->n - 1) % mc->n;
@@ -52,7 +52,7 @@ static void token(const struct mc *mc, char *buf, int len, long round)
 		pass_on(mc, buf, len, to, 7, round);
 }
 
-/* Everybody at once, both ways. */
+/* All ranks at once, in both directions. */
 static void shift(const struct mc *mc, char *in, char *out, int len, long round)
 {
 	int next = (mc->rank + 1) % mc->n;
