@@ -13,7 +13,7 @@
 #define WINDOW		64u
 #define MEM_BYTES	8192
 
-/* In the target: the sum, and that all is done. */
+/* At the target: the sum, and a flag that all is done. */
 #define STOP		4096
 
 static struct ft_mr local, target;
@@ -42,7 +42,7 @@ static void add(struct bench *b, uint64_t off, uint64_t *result, unsigned slot)
 		ft_die(b->ft, "atomic: %s", fi_strerror((int)-ret));
 }
 
-/* One that fetches: what came before has been done when it is complete. */
+/* A fetch: when it completes, everything before it has been done. */
 static void stop(struct bench *b)
 {
 	uint64_t want = b->tx_done + 1;
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
 			ft_die(&ft, "lost the other rank");
 		for (r = 0; r < b.repeats; r++)
 			ns[r] = run(&b, n);
-		/* The sum is what both ranks think it is. */
+		/* Both ranks must agree on the sum. */
 		if (oob_bcast(&ft.oob, &total, sizeof(total)))
 			ft_die(&ft, "lost the other rank");
 		if (ft.rank && *(volatile uint64_t *)tbuf != total)

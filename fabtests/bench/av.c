@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Time and memory of inserting -N peers that do not exist.  One rank.
- * Addresses are made from the endpoint's own one.  With -m local, those of lnx
- * claim to be of this host, otherwise of 64 peers each on others.  Prints two
- * lines: av_insert (ns for each peer) and av_memory (resident bytes for each peer).
+ * Time and memory for inserting -N peers that do not exist.  One rank.  The
+ * addresses are made from the endpoint's own.  With -m local, addresses of lnx
+ * claim to be on this host, otherwise on others, with 64 peers each.  Prints
+ * two lines: av_insert (ns per peer) and av_memory (resident bytes per peer).
  */
 #include "bench.h"
 
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
 				 names + i * ft.o.name_len))
 			ft_die(&ft, "no way known to make addresses of %zu "
 			       "bytes", ft.o.name_len);
-		addr[i] = 0;			/* touch it */
+		addr[i] = 0;			/* touch the memory */
 	}
 	bytes[0] = resident_bytes();
 	t0 = ft_now();

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Common parts of the measuring programs; see bench.h. */
 #include "bench.h"
 
 #include <stdio.h>
@@ -25,8 +26,8 @@ void bench_open(struct bench *b, struct ft *ft, uint64_t caps)
 		exit(ret == -FI_ENODATA ? 77 : 1);
 	}
 	/*
-	 * Nothing is outstanding at a barrier here, and progress made there
-	 * would take completions away from the loop that counts them.
+	 * At a barrier nothing is outstanding, and progress made there would
+	 * take completions from the loop that counts them.
 	 */
 	ft->oob.idle = NULL;
 	b->ft = ft;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What the measuring programs share: the same source, the same calls and the
- * same objects over every provider, so that only the provider makes the
- * difference.  Each result is one line on stdout:
- *	NAME SIZE MEDIAN_NS MIN_NS
- * which bench/run collects.
+ * What the measuring programs share: the same source, calls and objects over
+ * every provider, so that only the provider makes a difference.  Each result is
+ * one line on stdout, which bench/run collects: NAME SIZE MEDIAN_NS MIN_NS
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -29,31 +27,31 @@ struct bench {
 extern const size_t bench_sizes[];
 extern const int bench_nsizes;
 
-/* Open, exchange, pick defaults.  What cannot be opened ends the program, with
- * 77 when the provider is not there. */
+/* Open, exchange, and set defaults.  If that fails the program ends, with 77 if
+ * the provider is not there. */
 void bench_open(struct bench *b, struct ft *ft, uint64_t caps);
 void bench_close(struct bench *b);
 void *bench_buf(struct ft *ft, size_t len);
 
-/* Contexts tell sends from receives without looking at flags. */
+/* Contexts distinguish sends from receives, without the flags. */
 extern struct fi_context2 bench_tx[], bench_rx[];
 #define BENCH_SLOTS	1024
 #define BENCH_TAG	0x17ULL
 
-/* Does the size belong to this run? */
+/* Is the size part of this run? */
 bool bench_wants(struct ft *ft, size_t size);
 
 double bench_median(double *v, int n);
 void bench_print(struct ft *ft, const char *name, size_t size, double *ns,
 		 int n);
 
-/* Give up with the error entry at the head of the queue. */
+/* End the program with the error entry at the head of the queue. */
 void bench_cq_error(struct bench *b, ssize_t ret)
 	__attribute__((cold, noreturn));
 
 /*
- * Read the queue once.  Format is FI_CQ_FORMAT_TAGGED as message-passing
- * libraries use it.
+ * Read the queue once, as FI_CQ_FORMAT_TAGGED: message-passing libraries use
+ * that.
  */
 static inline void bench_poll(struct bench *b)
 {
@@ -92,7 +90,7 @@ static inline void bench_recv(struct bench *b, void *buf, size_t len,
 		ft_die(b->ft, "receive: %s", fi_strerror((int)-ret));
 }
 
-/* Returns how many completions it will give: none when it could be injected. */
+/* Returns how many completions to expect: none if it was injected. */
 static inline unsigned bench_send(struct bench *b, const void *buf, size_t len,
 				  uint64_t tag, unsigned slot)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Cost of matching one exact receive while many others wait: a ping-pong of 8
- * bytes, with -N receives of other tags posted on both sides.  `-m unexpected`
- * lets the same number of messages wait unreceived instead.  Prints half the
- * round-trip time; bench/run compares depths.
+ * bytes, with -N receives of other tags posted on both sides.  With -m
+ * unexpected the same number of messages wait unreceived instead.  Prints half
+ * the round-trip time; bench/run compares depths.
  */
 #include "bench.h"
 
@@ -16,7 +16,7 @@
 static unsigned char *sbuf, *rbuf, *waste;
 static struct fi_context2 *others;
 
-/* Tags all different, none of them the one of the ping-pong. */
+/* All tags differ, also from the one of the ping-pong. */
 static void post_others(struct bench *b, uint64_t depth)
 {
 	uint64_t i;
@@ -56,7 +56,7 @@ static void progress(void *arg)
 	bench_poll(arg);
 }
 
-/* What the other side still sends has to be taken in meanwhile. */
+/* Receives what the other side still sends. */
 static void meet(struct bench *b)
 {
 	b->ft->oob.idle = progress;
@@ -118,7 +118,7 @@ int main(int argc, char **argv)
 		ns[r] = pingpong(&b, iters);
 	}
 	bench_print(&ft, "depth", depth, ns, b.repeats);
-	/* What is still queued goes away with the endpoint. */
+	/* What is still queued is freed with the endpoint. */
 	bench_close(&b);
 	free(others);
 	return 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A ping-pong of two endpoints in one process and one thread, so that the
- * number of instructions does not depend on scheduling.  bench/run runs it under
- * callgrind with -I N and -I 2N: the difference is N round trips, two messages
- * each.  -s is the size (8).
+ * number of instructions does not depend on scheduling.  bench/run runs it
+ * under callgrind with -I N and -I 2N: the difference is N round trips of two
+ * messages each.  -s is the size (8).
  */
 #include "bench.h"
 
@@ -28,7 +28,7 @@ static void die_cq(struct ft *ft, struct side *s, ssize_t n)
 	       fi_strerror(ee.err));
 }
 
-/* Number of completions; rx says whether the receive was among them. */
+/* Number of completions; rx tells whether the receive was one of them. */
 static int poll_side(struct ft *ft, struct side *s, bool *rx, bool *tx)
 {
 	struct fi_cq_tagged_entry e[4];

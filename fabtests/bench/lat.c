@@ -9,7 +9,7 @@ static unsigned char *sbuf, *rbuf;
 
 /*
  * iters round trips.  The receive for the answer is posted before the question
- * is asked; rank 1 has its first one posted before rank 0 may start.
+ * is sent; rank 1 posts its first one before rank 0 may start.
  */
 static double pingpong(struct bench *b, size_t size, uint64_t iters)
 {
@@ -46,7 +46,7 @@ static double pingpong(struct bench *b, size_t size, uint64_t iters)
 	return 0;
 }
 
-/* One checked exchange, then as many as fill a slice. */
+/* One checked exchange; returns how many of them fill a slice. */
 static uint64_t warm_up(struct bench *b, size_t size)
 {
 	struct ft *ft = b->ft;

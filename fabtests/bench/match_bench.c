@@ -121,7 +121,7 @@ static void fill_unex(struct bench *b)
 {
 	size_t i;
 
-	fill_none(b);		/* the shape is known */
+	fill_none(b);		/* so that the shape is known */
 	for (i = 0; i < b->n; i++)
 		store(b, i, i);
 }
@@ -257,7 +257,7 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Median ns of one operation, or below 0 without memory. */
+/* Median ns of one operation; negative if there is no memory. */
 static double measure(struct bench *b, const struct bench_case *c, size_t n,
 		      int runs)
 {

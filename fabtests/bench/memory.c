@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Resident memory of an endpoint with its CQ, AV and domain, and with one receive
- * posted: some providers get their memory for receives with the first one.  One
- * rank; the mean of -N endpoints (8) after a first one, which pays for what a
- * process has once.  Prints one line: endpoint_memory.
+ * Resident memory of an endpoint with its CQ, AV and domain, and with one
+ * receive posted, because some providers allocate memory for receives with the
+ * first one.  One rank; the mean of -N endpoints (8) after a first one, which
+ * includes what a process allocates once.  Prints one line: endpoint_memory.
  */
 #include "bench.h"
 

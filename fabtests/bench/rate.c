@@ -2,9 +2,9 @@
 /*
  * One-way message rate: time per message while a window of them is under way.
  *
- * The receiver keeps `ahead` receives posted and tells the sender after each
- * quarter of them, so that the sender never runs into unexpected messages and
- * never waits for a whole round trip either.
+ * The receiver keeps `ahead` receives posted and reports each quarter of them
+ * to the sender.  So messages are never unexpected, and the sender never waits
+ * for a whole round trip.
  */
 #include "bench.h"
 
@@ -29,7 +29,7 @@ static void *slot_of(size_t size, unsigned slot)
 	return pool + (size_t)slot * size;
 }
 
-/* Credits are messages too; they use a slot range of their own. */
+/* Credits are messages too, with their own range of slots. */
 static double send_side(struct bench *b, size_t size, uint64_t total)
 {
 	unsigned ahead = ahead_of(size), step = ahead / 4;
@@ -51,7 +51,7 @@ static double send_side(struct bench *b, size_t size, uint64_t total)
 		}
 		want_tx += bench_send(b, slot_of(size, (unsigned)(i % ahead)),
 				      size, BENCH_TAG, (unsigned)(i % ahead));
-		/* Small sends complete as we go; never let them pile up. */
+		/* Small sends complete meanwhile; never let completions accumulate. */
 		while (want_tx - b->tx_done >= ahead)
 			bench_poll(b);
 	}
@@ -98,7 +98,7 @@ static void recv_side(struct bench *b, size_t size, uint64_t total)
 		bench_poll(b);
 }
 
-/* total is a multiple of the window, so that all receives get used. */
+/* total is a multiple of the window, so that all receives are used. */
 static double stream(struct bench *b, size_t size, uint64_t total)
 {
 	unsigned ahead = ahead_of(size);

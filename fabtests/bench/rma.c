@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * One-sided operations.  -m write (default): half a round trip of writes that
- * the other side waits for by looking at its memory.  -m read: one read.
- * -m rate, reads: time per write, or read, with a window of them under way.
+ * the other side waits for by reading its memory.  -m read: one read.  -m rate,
+ * reads: time per write, or read, with a window of them under way.
  */
 #include "../common/rma.h"
 #include "bench.h"
@@ -18,7 +18,7 @@
 static struct ft_mr local, target;
 static unsigned char *sbuf, *tbuf, *want;
 static void *desc;
-/* Behind the data: the other side is through. */
+/* After the data: a flag that the other side is done. */
 #define STOP		POOL_BYTES
 #define MEM_BYTES	(POOL_BYTES + 4096)
 
@@ -54,8 +54,8 @@ static void get(struct bench *b, unsigned char *buf, size_t len, uint64_t off,
 		ft_die(b->ft, "fi_read: %s", fi_strerror((int)-ret));
 }
 
-/* Everything before has arrived when this is complete, and the other side, who
- * makes progress until it sees it, stops. */
+/* When this is complete, everything before it has arrived.  The other side
+ * makes progress until it sees the flag, then it stops. */
 static void stop(struct bench *b)
 {
 	const struct ft_target *t = &target.at[!b->ft->rank];
@@ -98,8 +98,8 @@ static void serve(struct bench *b)
 }
 
 /*
- * The last byte of each block tells the rounds apart: bytes of one core operation
- * come in order, but over several rails the end may be there before the middle.
+ * The last byte of each block contains the round: bytes of one core operation
+ * arrive in order, but over several rails the end may arrive before the middle.
  */
 #define BLOCK	1024u
 
@@ -215,7 +215,7 @@ static double read_stream(struct bench *b, size_t size, uint64_t iters)
 static const struct mode {
 	const char *word, *name;
 	double (*run)(struct bench *b, size_t size, uint64_t iters);
-	int ways;			/* of one round */
+	int ways;			/* directions of one round */
 } modes[] = {
 	{ "write", "rma_latency", write_pingpong, 2 },
 	{ "read", "read_latency", read_loop, 1 },
@@ -223,7 +223,7 @@ static const struct mode {
 	{ "reads", "get_rate", read_stream, 1 },
 };
 
-/* One checked round, then as many as fill a slice. */
+/* One checked round; returns how many of them fill a slice. */
 static uint64_t warm_up(struct bench *b, const struct mode *m, size_t size)
 {
 	struct ft *ft = b->ft;
@@ -236,7 +236,7 @@ static uint64_t warm_up(struct bench *b, const struct mode *m, size_t size)
 	pattern_fill(read ? tbuf : sbuf, size, ft->run->seed,
 		     (unsigned)ft->rank, size);
 	m->run(b, size, 1);
-	/* What has to be there, and the marks of the first round in both. */
+	/* The expected content, with the marks of the first round in both buffers. */
 	pattern_fill(want, size, ft->run->seed, from, size);
 	mark_all(want, size, 1);
 	if (ft->run->verify && (ft->rank != 0) == !read) {
@@ -278,7 +278,8 @@ int main(int argc, char **argv)
 	    ft_mr_share(&ft, &target))
 		ft_die(&ft, "%s", ft.why);
 	desc = ft_mr_desc(&ft, &local);
-	/* What one is through with may need it to progress for the other's end. */
+	/* A rank that is done may still have to make progress, so that the
+	 * other one can end. */
 	ft.oob.idle = keep_on;
 	ft.oob.idle_arg = &b;
 	for (i = 0; i < bench_nsizes; i++) {
