@@ -2,8 +2,8 @@
 /*
  * A small program over ADIOS2's SST: "sst write NAME STEPS N" sends STEPS arrays of
  * N numbers to "sst read NAME STEPS N", which checks them.  The data goes over
- * SST's RDMA data plane, which speaks libfabric: the reader reads it out of the
- * writer's memory.  SST_INTERFACE: where SST's own connections go.
+ * SST's RDMA data plane, which uses libfabric: the reader reads it from the writer's
+ * memory.  SST_INTERFACE: the interface of SST's own connections.
  */
 #include <adios2_c.h>
 
@@ -35,7 +35,7 @@ static adios2_engine *start(adios2_adios *adios, adios2_io **io,
 	*io = adios2_declare_io(adios, "sst");
 	check(*io != NULL, "adios2_declare_io");
 	check(!adios2_set_engine(*io, "SST"), "adios2_set_engine");
-	/* Without it SST falls back to sockets, and says nothing. */
+	/* Otherwise SST falls back to sockets without a message. */
 	check(!adios2_set_parameter(*io, "DataTransport", "RDMA"),
 	      "adios2_set_parameter");
 	check(!adios2_set_parameter(*io, "OpenTimeoutSecs", "60"),
