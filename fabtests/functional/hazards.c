@@ -515,7 +515,7 @@ static int unknown_sender_run(struct ft *ft)
 	return FT_PASS;
 }
 
-static int stranger(struct ft *ft, const struct ft_case *c)
+static int unknown_sender(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_cfg cfg = c->cfg;
 	int ret;
@@ -729,7 +729,7 @@ static int visits(struct ft *ft, const struct ft_case *c)
 /* ---- messages as long as lnx's own control messages ---- */
 
 /* Messages of about that length, with others between them, in order. */
-static int notes(struct ft *ft, const struct ft_case *c)
+static int control_messages(struct ft *ft, const struct ft_case *c)
 {
 	static const size_t sizes[] = { 137, 65536, 136, 137, 8, 137, 5000,
 					138, 137, 137 };
@@ -802,14 +802,14 @@ int main(int argc, char **argv)
 	*c++ = (struct ft_case) { .name = "insert-before-enable",
 		.fn = insert_first, .a = 1, .cfg.alone = true };
 	*c++ = (struct ft_case) { .name = "behind-unknown-sender",
-		.fn = stranger, .cfg.alone = true };
+		.fn = unknown_sender, .cfg.alone = true };
 	*c++ = (struct ft_case) { .name = "more-than-256-local-peers",
 		.fn = crowd, .slow = true };
 	*c++ = (struct ft_case) { .name = "more-than-256-visitors",
 		.fn = visits, .slow = true };
-	*c++ = (struct ft_case) { .name = "notes-expected", .fn = notes,
+	*c++ = (struct ft_case) { .name = "control-messages-expected", .fn = control_messages,
 		.a = 1 };
-	*c++ = (struct ft_case) { .name = "notes-unexpected", .fn = notes };
+	*c++ = (struct ft_case) { .name = "control-messages-unexpected", .fn = control_messages };
 	return ft_main(argc, argv, "hazards of core providers", cases,
 		       (int)(c - cases));
 }
