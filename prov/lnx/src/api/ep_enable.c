@@ -315,6 +315,15 @@ int lnx_ep_enable(struct lnx_ep *ep)
 		ep->closing = true;
 		lnx_ep_close_rails(ep);
 		ep->closing = false;
+		/*
+		 * The shm core goes on finding the closed region by its name, in this
+		 * process.
+		 */
+		if (!ep->want) {
+			uint64_t eid = lnx_random_id();
+
+			ep->eid = eid ? eid : ep->eid;
+		}
 		/* A CQ may be bound before the next attempt. */
 		if (ep->tx_cq == ep->null_cq)
 			ep->tx_cq = NULL;
