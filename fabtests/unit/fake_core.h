@@ -73,6 +73,7 @@ struct fake_core {
 	bool enabled;
 
 	/* Internal. */
+	bool srx_bound;
 	struct fid_peer_cq *peer_cq;
 	struct fid_peer_srx *peer_srx;
 	struct fake_sent *sent, **sent_end;

@@ -235,3 +235,24 @@ Test(core_errors, only_the_first_opening_warns)
 	fake_conf.prov_links = NULL;
 	fake_close(&f);
 }
+
+/*
+ * Until a core's fi_enable succeeds, it takes a receive context that was lent
+ * to it for its own when it is closed (fake_core.c checks that).
+ */
+Test(core_errors, not_enabled_and_closed)
+{
+	struct lnx_rail *rail;
+	unsigned i;
+
+	open_kind(LNX_RAIL_PEER);
+	rail = f.lnx->rail[0];
+	for (i = 0; i < 3; i++) {
+		lnx_rail_close_ep(rail);
+		core->enable_fails = 1;
+		cr_assert_eq(lnx_rail_open_ep(rail, 0), -FI_EADDRINUSE);
+		cr_assert_null(rail->core_ep);
+		cr_assert_eq(lnx_rail_open_ep(rail, 0), 0);
+	}
+	fake_close(&f);
+}

@@ -239,6 +239,29 @@ static int name_shm(struct lnx_ep *ep, struct lnx_rail *rail)
 	return ret ? failed(rail, "fi_setname", ret) : 0;
 }
 
+/*
+ * A core endpoint that has our receive context and could not be enabled must not be
+ * closed: shm and tcp;ofi_rxm tell by the table of calls, which fi_enable replaces
+ * last, whether the context is their own.  Until then they take ours for their own and
+ * destroy it, which crashes.  An endpoint that was enabled before has shown that table,
+ * and gives it to its successor when a rail is opened anew.  The first endpoint of a
+ * rail, and all that it refers to, stays for ever.
+ */
+static int enable(struct lnx_rail *rail)
+{
+	int ret = fi_enable(rail->core_ep);
+
+	if (!ret) {
+		rail->enabled_calls = rail->core_ep->msg;
+		return 0;
+	}
+	if (rail->srx && rail->enabled_calls)
+		rail->core_ep->msg = rail->enabled_calls;
+	else
+		rail->unclosable = rail->srx != NULL;
+	return failed(rail, "fi_enable", ret);
+}
+
 static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 			const struct lnx_rail_owner *owner)
 {
@@ -294,15 +317,16 @@ static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 	ret = lnx_rail_lend(ep, rail, owner);
 	if (ret)
 		return ret;
-	ret = open_srx(rail, owner);
-	if (ret)
-		return ret;
 	ret = name_shm(ep, rail);
 	if (ret)
 		return ret;
-	ret = fi_enable(rail->core_ep);
+	/* The last call before the endpoint is enabled: see enable(). */
+	ret = open_srx(rail, owner);
 	if (ret)
-		return failed(rail, "fi_enable", ret);
+		return ret;
+	ret = enable(rail);
+	if (ret)
+		return ret;
 	rail->addrlen = sizeof(rail->addr);
 	ret = fi_getname(&rail->core_ep->fid, rail->addr, &rail->addrlen);
 	return ret ? failed(rail, "fi_getname", ret) : 0;
@@ -380,7 +404,7 @@ static void close_fid(const struct lnx_rail *rail, struct fid *fid,
 
 void lnx_rail_stop(struct lnx_rail *rail)
 {
-	if (rail && rail->core_ep) {
+	if (rail && rail->core_ep && !rail->unclosable) {
 		if (rail->prov == LNX_PROV_SHM) {
 			rail->ep->cookie = 0;
 			if (rail->ep->registry)
@@ -391,12 +415,33 @@ void lnx_rail_stop(struct lnx_rail *rail)
 	}
 }
 
+/* The core may still refer to all of it: see enable(). */
+static void keep_for_ever(struct lnx_rail *rail)
+{
+	static struct lnx_rail *kept;
+
+	LNX_WARN(FI_LOG_EP_CTRL,
+		 "rail %s: what was opened before fi_enable failed stays open\n",
+		 rail->name);
+	rail->ep = NULL;
+	/* A list, so that leak checkers find it. */
+	rail->next_kept = __atomic_load_n(&kept, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&kept, &rail->next_kept, rail,
+					    false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+}
+
 void lnx_rail_close(struct lnx_rail *rail)
 {
 	unsigned i;
 
 	if (!rail)
 		return;
+	if (rail->unclosable) {
+		keep_for_ever(rail);
+		return;
+	}
 	lnx_rail_stop(rail);
 	if (rail->prov == LNX_PROV_SHM) {
 		lnx_shm_registry_close(rail->ep->registry);
@@ -470,9 +515,9 @@ static int open_again(struct lnx_rail *rail, unsigned port)
 		if (ret)
 			return failed(rail, "fi_ep_bind (srx)", ret);
 	}
-	ret = fi_enable(core);
+	ret = enable(rail);
 	if (ret)
-		return failed(rail, "fi_enable", ret);
+		return ret;
 	rail->addrlen = sizeof(rail->addr);
 	ret = fi_getname(&core->fid, rail->addr, &rail->addrlen);
 	return ret ? failed(rail, "fi_getname", ret) : 0;

@@ -148,6 +148,10 @@ struct lnx_rail {
 	struct fid_av *av;
 	struct fid_ep *srx;
 	struct fi_info *info;
+	/* core/open.c: */
+	struct fi_ops_msg *enabled_calls; /* of a core endpoint that is enabled */
+	struct lnx_rail *next_kept;
+	bool unclosable;		/* fi_enable failed: it must stay */
 	int wait_fd;			/* of core_cq; -1 when it has none */
 	char name[LNX_NAME_MAX * 2];	/* "tcp:eth0", for logs */
 	uint8_t addr[64];		/* fi_getname */

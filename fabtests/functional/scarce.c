@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * fi_enable while something that the core providers need is short or taken: it
+ * returns the error, the endpoint can be enabled later or closed, and nothing
+ * of other endpoints is touched.
+ */
+#include "../common/ft.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#define MAX_MORE	200		/* descriptors that enabling may need */
+
+static unsigned char sbuf[8192], rbuf[8192];
+
+static bool over_lnx(const struct ft *ft)
+{
+	return ft->opts.prov && !strcmp(ft->opts.prov, "lnx");
+}
+
+/* Messages of an endpoint to itself. */
+static int works(struct ft *ft, struct ft_objs *o)
+{
+	static const size_t sizes[] = { 8, 8192 };
+	struct ft_objs was = ft->o;
+	fi_addr_t self;
+	int ret = FT_PASS;
+	size_t i;
+
+	if (fi_av_insert(o->av, o->name, 1, &self, 0, NULL) != 1)
+		return ft_fail(ft, "fi_av_insert failed");
+	ft->o = *o;
+	for (i = 0; i < 2 && ret == FT_PASS; i++) {
+		struct ft_op *rx = ft_op_new(ft), *tx = ft_op_new(ft);
+		struct ft_msg m = {
+			.tagged = true, .addr = self, .buf = rbuf,
+			.len = sizes[i], .tag = i,
+		};
+
+		ret = ft_recv(ft, rx, &m) ? ft_fail(ft, "receive") : FT_PASS;
+		m.buf = sbuf;
+		pattern_fill(sbuf, sizes[i], ft->run->seed, 0, i);
+		if (ret == FT_PASS && ft_send(ft, tx, &m))
+			ret = ft_fail(ft, "send");
+		if (ret == FT_PASS)
+			ret = ft_must_complete(ft, tx, FT_AT);
+		if (ret == FT_PASS)
+			ret = ft_must_complete(ft, rx, FT_AT);
+		if (ret == FT_PASS &&
+		    pattern_check(rbuf, sizes[i], ft->run->seed, 0, i) >= 0)
+			ret = ft_fail(ft, "wrong data");
+	}
+	ft->o = was;
+	return ret;
+}
+
+/* All objects up to an endpoint that is not enabled; the AV and CQ are bound. */
+static int prepare(struct ft *ft, const struct ft_cfg *cfg, struct ft_objs *o)
+{
+	struct fi_cq_attr cq = {
+		.format = FI_CQ_FORMAT_TAGGED, .wait_obj = cfg->wait,
+	};
+	struct fi_av_attr av = { .type = FI_AV_TABLE };
+
+	if (!o->info)
+		FT_CALL(ft, ft_getinfo(ft, cfg, &o->info));
+	FT_CALL(ft, fi_fabric(o->info->fabric_attr, &o->fabric, NULL));
+	FT_CALL(ft, fi_domain(o->fabric, o->info, &o->domain, NULL));
+	FT_CALL(ft, fi_av_open(o->domain, &av, &o->av, NULL));
+	FT_CALL(ft, fi_cq_open(o->domain, &cq, &o->cq, NULL));
+	FT_CALL(ft, fi_endpoint(o->domain, o->info, &o->ep, NULL));
+	FT_CALL(ft, fi_ep_bind(o->ep, &o->av->fid, 0));
+	FT_CALL(ft, fi_ep_bind(o->ep, &o->cq->fid, FI_TRANSMIT | FI_RECV));
+	return FT_PASS;
+}
+
+static int name(struct ft *ft, struct ft_objs *o)
+{
+	o->name_len = sizeof(o->name);
+	FT_CALL(ft, fi_getname(&o->ep->fid, o->name, &o->name_len));
+	return FT_PASS;
+}
+
+/* ---- descriptors ---- */
+
+static int lowest_free(void)
+{
+	int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd;
+}
+
+/* fi_enable with so many descriptors and no more. */
+static int enable_with(struct fid_ep *ep, unsigned more)
+{
+	struct rlimit limit, was;
+	int ret, fd = lowest_free();
+
+	if (fd < 0 || getrlimit(RLIMIT_NOFILE, &was))
+		return 0;
+	limit = was;
+	limit.rlim_cur = (rlim_t)fd + more;
+	if (setrlimit(RLIMIT_NOFILE, &limit))
+		return 0;
+	ret = fi_enable(ep);
+	setrlimit(RLIMIT_NOFILE, &was);
+	return ret;
+}
+
+/*
+ * One descriptor more each time, until there are enough: each call that needs
+ * one has failed once.  Every other endpoint is enabled after that, with enough
+ * descriptors; the rest are closed.
+ */
+static int descriptors(struct ft *ft, const struct ft_case *c)
+{
+	unsigned more, failed = 0;
+	int ret = -1;
+
+	if (!over_lnx(ft))
+		return ft_skip(ft, "not over lnx");
+	for (more = 0; ret && more < MAX_MORE; more++) {
+		struct ft_objs o = { 0 };
+
+		FT_TRY(prepare(ft, &c->cfg, &o));
+		ret = enable_with(o.ep, more);
+		failed += !!ret;
+		FT_CHECK(ft, !ret || ret == -FI_EMFILE || ret == -FI_ENOMEM ||
+			 ret == -FI_EIO, "fi_enable with %u descriptors: %s",
+			 more, fi_strerror(-ret));
+		if (!ret || more % 2) {
+			FT_CALL(ft, fi_enable(o.ep));
+			FT_TRY(name(ft, &o));
+			FT_TRY(works(ft, &o));
+		}
+		if (ft_objs_close(ft, &o))
+			return FT_FAIL;
+		ft_ops_drop(ft);
+	}
+	FT_CHECK(ft, !ret, "fi_enable fails with %u descriptors: %s", more,
+		 fi_strerror(-ret));
+	FT_CHECK(ft, failed, "fi_enable needs no descriptor");
+	return FT_PASS;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct ft_case cases[] = {
+		{ .name = "descriptors", .fn = descriptors, .ranks = 1,
+		  .cfg.alone = true },
+		{ .name = "descriptors-wait", .fn = descriptors, .ranks = 1,
+		  .cfg = { .alone = true, .wait = FI_WAIT_FD } },
+	};
+
+	return ft_main(argc, argv, "enabling while something is short", cases,
+		       sizeof(cases) / sizeof(cases[0]));
+}
