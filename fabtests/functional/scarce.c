@@ -7,6 +7,7 @@
 #include "../common/ft.h"
 
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -148,6 +149,68 @@ static int descriptors(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
+/* ---- names ---- */
+
+/* Ask for a name: as source address of the hints, or by fi_setname. */
+static int ask(struct ft *ft, const struct ft_case *c, struct ft_objs *o,
+	       const struct ft_objs *taken)
+{
+	void *src;
+
+	if (c->a) {
+		FT_TRY(prepare(ft, &c->cfg, o));
+		FT_CALL(ft, fi_setname(&o->ep->fid, (void *)taken->name,
+				       taken->name_len));
+		return FT_PASS;
+	}
+	FT_CALL(ft, ft_getinfo(ft, &c->cfg, &o->info));
+	src = malloc(taken->name_len);
+	FT_CHECK(ft, src, "no memory");
+	free(o->info->src_addr);
+	o->info->src_addr = memcpy(src, taken->name, taken->name_len);
+	o->info->src_addrlen = taken->name_len;
+	return prepare(ft, &c->cfg, o);
+}
+
+static bool has_file(const struct ft_objs *o)
+{
+	char text[256], path[64] = "/dev/shm/lnx-";
+	size_t len = sizeof(text);
+
+	fi_av_straddr(o->av, o->name, text, &len);
+	return sscanf(text, "lnx://%16[0-9a-f]",
+		      path + strlen(path)) == 1 && !access(path, F_OK);
+}
+
+/* A name that another endpoint has is refused, each time; the other one works. */
+static int name_taken(struct ft *ft, const struct ft_case *c)
+{
+	struct ft_objs first = { 0 }, second = { 0 };
+	bool file;
+	int i;
+
+	if (!over_lnx(ft))
+		return ft_skip(ft, "not over lnx");
+	FT_TRY(prepare(ft, &c->cfg, &first));
+	FT_CALL(ft, fi_enable(first.ep));
+	FT_TRY(name(ft, &first));
+	file = has_file(&first);
+	FT_CHECK(ft, file || !ft_lnx_over_shm(ft), "no file in /dev/shm");
+	FT_TRY(ask(ft, c, &second, &first));
+	for (i = 0; i < 2; i++) {
+		int ret = fi_enable(second.ep);
+
+		FT_CHECK(ft, ret == -FI_EADDRINUSE, "fi_enable %d: %s", i,
+			 fi_strerror(-ret));
+		FT_CHECK(ft, has_file(&first) == file, "its file is gone");
+	}
+	FT_TRY(works(ft, &first));
+	if (ft_objs_close(ft, &second) || ft_objs_close(ft, &first))
+		return FT_FAIL;
+	ft_ops_drop(ft);
+	return FT_PASS;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct ft_case cases[] = {
@@ -155,6 +218,10 @@ int main(int argc, char **argv)
 		  .cfg.alone = true },
 		{ .name = "descriptors-wait", .fn = descriptors, .ranks = 1,
 		  .cfg = { .alone = true, .wait = FI_WAIT_FD } },
+		{ .name = "name-taken", .fn = name_taken, .ranks = 1,
+		  .cfg.alone = true },
+		{ .name = "name-taken-setname", .fn = name_taken, .ranks = 1,
+		  .cfg.alone = true, .a = 1 },
 	};
 
 	return ft_main(argc, argv, "enabling while something is short", cases,

@@ -224,6 +224,30 @@ int lnx_rail_lend(struct lnx_ep *ep, struct lnx_rail *rail,
 }
 
 /*
+ * Has another endpoint the name that the application asks for?  The core must not find
+ * that out: when it does it removes the other endpoint's file, and peers cannot find
+ * that endpoint any more.
+ */
+static int check_name(const struct lnx_ep *ep, const struct lnx_rail *rail)
+{
+	char path[LNX_SHM_PATH_BYTES];
+	int pid;
+
+	if (!ep->want || !lnx_shm_registry_in_use(ep->eid, &pid))
+		return 0;
+	lnx_host_shm_path(ep->eid, path);
+	if (pid)
+		LNX_WARN(FI_LOG_EP_CTRL,
+			 "rail %s: the name that was asked for belongs to an endpoint of process %d (%s)\n",
+			 rail->name, pid, path);
+	else
+		LNX_WARN(FI_LOG_EP_CTRL,
+			 "rail %s: the name that was asked for belongs to another endpoint, or one left %s behind\n",
+			 rail->name, path);
+	return -FI_EADDRINUSE;
+}
+
+/*
  * shm endpoints are named after our endpoint id.  With fi_setname, because shm appends
  * to a name in src_addr something that peers cannot know.
  */
@@ -234,6 +258,9 @@ static int name_shm(struct lnx_ep *ep, struct lnx_rail *rail)
 
 	if (rail->prov != LNX_PROV_SHM)
 		return 0;
+	ret = check_name(ep, rail);
+	if (ret)
+		return ret;
 	lnx_addr_shm_name(ep->eid, name);
 	ret = fi_setname(&rail->core_ep->fid, name, strlen(name) + 1);
 	return ret ? failed(rail, "fi_setname", ret) : 0;

@@ -230,3 +230,23 @@ bool lnx_shm_registry_dead(uint64_t eid)
 	lnx_shm_registry_close(b);
 	return gone;
 }
+
+bool lnx_shm_registry_in_use(uint64_t eid, int *pid)
+{
+	struct lnx_shm_registry *b;
+	uint64_t started;
+	int err;
+
+	*pid = 0;
+	b = map_registry(eid, &err);
+	if (!b)
+		return err != -ENOENT;
+	*pid = b->pid;
+	started = b->started;
+	lnx_shm_registry_close(b);
+	if (*pid <= 0)
+		return true;
+	/* A process of another start time has got the number since. */
+	return !(kill(*pid, 0) && errno == ESRCH) &&
+	       (!started || lnx_pidwatch_started(*pid) == started);
+}

@@ -64,5 +64,10 @@ int lnx_shm_registry_find(uint64_t eid, struct lnx_shm_registry **registry);
 void lnx_shm_registry_owner(const struct lnx_shm_registry *registry, struct lnx_cma_owner *owner);
 /* Is the endpoint dead: its process ended or its file removed?  False if unsure. */
 bool lnx_shm_registry_dead(uint64_t eid);
+/*
+ * May another endpoint have that name now?  *pid: its process; 0: not known.  False
+ * also if its process died and left the file behind.  True if unsure.
+ */
+bool lnx_shm_registry_in_use(uint64_t eid, int *pid);
 
 #endif
