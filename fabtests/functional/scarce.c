@@ -7,10 +7,13 @@
 #include "../common/ft.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define MAX_MORE	200		/* descriptors that enabling may need */
@@ -68,8 +71,10 @@ static int prepare(struct ft *ft, const struct ft_cfg *cfg, struct ft_objs *o)
 
 	if (!o->info)
 		FT_CALL(ft, ft_getinfo(ft, cfg, &o->info));
-	FT_CALL(ft, fi_fabric(o->info->fabric_attr, &o->fabric, NULL));
-	FT_CALL(ft, fi_domain(o->fabric, o->info, &o->domain, NULL));
+	if (!o->domain) {
+		FT_CALL(ft, fi_fabric(o->info->fabric_attr, &o->fabric, NULL));
+		FT_CALL(ft, fi_domain(o->fabric, o->info, &o->domain, NULL));
+	}
 	FT_CALL(ft, fi_av_open(o->domain, &av, &o->av, NULL));
 	FT_CALL(ft, fi_cq_open(o->domain, &cq, &o->cq, NULL));
 	FT_CALL(ft, fi_endpoint(o->domain, o->info, &o->ep, NULL));
@@ -211,6 +216,115 @@ static int name_taken(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
+/* ---- room in /dev/shm ---- */
+
+#define CANNOT		77		/* exit status: the test cannot run */
+
+/* Mount a /dev/shm of that size, for this process only. */
+static bool mount_shm(const char *size)
+{
+	char opt[32];
+
+	snprintf(opt, sizeof(opt), "size=%s", size);
+	return !unshare(CLONE_NEWNS) &&
+	       !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) &&
+	       !mount("tmpfs", "/dev/shm", "tmpfs", 0, opt);
+}
+
+/* Does a line of standard error, since it was a pipe, name /dev/shm? */
+static bool named(int fd)
+{
+	char text[4096];
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	return strstr(text, "/dev/shm has ") != NULL;
+}
+
+/* Endpoints until there is no room for another one; the rest work. */
+static int fill(struct ft *ft, const struct ft_case *c, int err)
+{
+	struct ft_objs o[40] = { 0 };
+	int i, n, ret = 0;
+
+	for (n = 0; n < 40; n++) {
+		/* There is no other domain when there is little room. */
+		if (n) {
+			o[n].info = fi_dupinfo(o[0].info);
+			o[n].domain = o[0].domain;
+		}
+		FT_TRY(prepare(ft, &c->cfg, &o[n]));
+		ret = fi_enable(o[n].ep);
+		if (ret)
+			break;
+		FT_TRY(name(ft, &o[n]));
+	}
+	FT_CHECK(ft, ret == -FI_ENOSPC, "fi_enable of endpoint %d: %s", n,
+		 fi_strerror(-ret));
+	FT_CHECK(ft, n >= 2, "%d endpoints in /dev/shm", n);
+	FT_CHECK(ft, named(err), "no line names /dev/shm");
+	for (i = 0; i < n; i++)
+		FT_TRY(works(ft, &o[i]));
+	for (i = n; i >= 0; i--) {
+		if (i)
+			o[i].domain = NULL;
+		if (ft_objs_close(ft, &o[i]))
+			return FT_FAIL;
+	}
+	return FT_PASS;
+}
+
+/* The provider is not even offered. */
+static int not_offered(struct ft *ft, const struct ft_case *c, int err)
+{
+	struct ft_objs o = { 0 };
+
+	FT_CHECK(ft, ft_getinfo(ft, &c->cfg, &o.info), "shm is offered");
+	FT_CHECK(ft, named(err), "no line names /dev/shm");
+	return FT_PASS;
+}
+
+static int in_child(struct ft *ft, const struct ft_case *c)
+{
+	int fd[2];
+
+	if (!mount_shm(c->a ? "4m" : "40m"))
+		return CANNOT;
+	if (pipe2(fd, O_NONBLOCK) || dup2(fd[1], STDERR_FILENO) < 0)
+		return FT_FAIL;
+	return c->a ? not_offered(ft, c, fd[0]) : fill(ft, c, fd[0]);
+}
+
+static int no_room(struct ft *ft, const struct ft_case *c)
+{
+	char why[FT_WHY_MAX] = "";
+	int status = 0, fd[2];
+	pid_t pid;
+
+	if (!over_lnx(ft) || !ft_lnx_over_shm(ft))
+		return ft_skip(ft, "not over shm");
+	if (pipe(fd))
+		return ft_fail(ft, "no pipe");
+	pid = fork();
+	FT_CHECK(ft, pid >= 0, "no process");
+	if (!pid) {
+		status = in_child(ft, c);
+		if (write(fd[1], ft->why, sizeof(ft->why)) < 0)
+			status = FT_FAIL;
+		_exit(status);
+	}
+	close(fd[1]);
+	if (read(fd[0], why, sizeof(why) - 1) < 0)
+		why[0] = '\0';
+	close(fd[0]);
+	waitpid(pid, &status, 0);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT)
+		return ft_skip(ft, "cannot mount another /dev/shm");
+	FT_CHECK(ft, WIFEXITED(status), "signal %d", WTERMSIG(status));
+	FT_CHECK(ft, WEXITSTATUS(status) == FT_PASS, "%s", why);
+	return FT_PASS;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct ft_case cases[] = {
@@ -221,6 +335,10 @@ int main(int argc, char **argv)
 		{ .name = "name-taken", .fn = name_taken, .ranks = 1,
 		  .cfg.alone = true },
 		{ .name = "name-taken-setname", .fn = name_taken, .ranks = 1,
+		  .cfg.alone = true, .a = 1 },
+		{ .name = "no-room", .fn = no_room, .ranks = 1,
+		  .cfg.alone = true },
+		{ .name = "no-room-at-all", .fn = no_room, .ranks = 1,
 		  .cfg.alone = true, .a = 1 },
 	};
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "core/open.h"
@@ -64,6 +65,34 @@ void lnx_host_shm_path(uint64_t eid, char path[LNX_SHM_PATH_BYTES])
 	file = strstr(name, "://");
 	snprintf(path, LNX_SHM_PATH_BYTES, "%s/%s", SHM_DIR,
 		 file ? file + 3 : name);
+}
+
+bool lnx_host_shm_free(uint64_t *bytes)
+{
+	struct statvfs st;
+
+	if (statvfs(SHM_DIR, &st) || !st.f_blocks)
+		return false;
+	*bytes = (uint64_t)st.f_bavail * st.f_frsize;
+	return true;
+}
+
+/* The provider wants room for a file of this size for each processor. */
+#define SHM_FILE_BYTES	(16ull << 20)
+
+const char *lnx_host_shm_why(char *buf, size_t size)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	uint64_t room, wants = SHM_FILE_BYTES * (cpus > 0 ? (uint64_t)cpus : 1);
+
+	*buf = '\0';
+	if (access(SHM_DIR, F_OK))
+		snprintf(buf, size, " (there is no " SHM_DIR ")");
+	else if (lnx_host_shm_free(&room) && room < wants)
+		snprintf(buf, size, " (" SHM_DIR " has %llu MiB free; shm wants %llu MiB)",
+			 (unsigned long long)room >> 20,
+			 (unsigned long long)wants >> 20);
+	return buf;
 }
 
 /* Opened as the core opens it: trying is the test for permission. */

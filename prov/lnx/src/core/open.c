@@ -248,6 +248,35 @@ static int check_name(const struct lnx_ep *ep, const struct lnx_rail *rail)
 }
 
 /*
+ * What the core writes of a region's file, measured for up to 8192 receives: 8 MiB for
+ * up to 1024 of them, half of that while it opens, and less than 6 KiB for each further
+ * one.  The file itself is longer.
+ */
+#define SHM_BYTES	((17ull << 20) / 2)
+#define SHM_RECVS	1024u
+#define SHM_RECV_BYTES	6144u
+
+/*
+ * The core does not ask whether there is room for its file, and without any its first
+ * write is a SIGBUS.
+ */
+static int check_room(const struct lnx_rail *rail)
+{
+	uint64_t room, need = SHM_BYTES;
+	size_t recvs = rail->info->rx_attr->size;
+
+	if (recvs > SHM_RECVS)
+		need += (recvs - SHM_RECVS) * SHM_RECV_BYTES;
+	if (!lnx_host_shm_free(&room) || room >= need)
+		return 0;
+	lnx_warn_once(rail->ep->conf->prov_links != NULL,
+		      "rail %s: /dev/shm has %llu KiB free, and an endpoint needs %llu KiB",
+		      rail->name, (unsigned long long)room >> 10,
+		      (unsigned long long)need >> 10);
+	return -FI_ENOSPC;
+}
+
+/*
  * shm endpoints are named after our endpoint id.  With fi_setname, because shm appends
  * to a name in src_addr something that peers cannot know.
  */
@@ -259,6 +288,8 @@ static int name_shm(struct lnx_ep *ep, struct lnx_rail *rail)
 	if (rail->prov != LNX_PROV_SHM)
 		return 0;
 	ret = check_name(ep, rail);
+	if (!ret)
+		ret = check_room(rail);
 	if (ret)
 		return ret;
 	lnx_addr_shm_name(ep->eid, name);

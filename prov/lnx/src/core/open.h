@@ -106,6 +106,15 @@ bool lnx_host_same_user(const struct lnx_ep *ep, int pid);
 /* Path of its region's file. */
 #define LNX_SHM_PATH_BYTES	(LNX_SHM_NAME_BYTES + 16)
 void lnx_host_shm_path(uint64_t eid, char path[LNX_SHM_PATH_BYTES]);
+/*
+ * Bytes that are free where regions are.  False: not known, or without a limit.
+ */
+bool lnx_host_shm_free(uint64_t *bytes);
+/*
+ * Why the shm provider may be missing: " (/dev/shm has 4 MiB free ...)", or "" if there
+ * is room.  Returns buf.
+ */
+const char *lnx_host_shm_why(char *buf, size_t size);
 /* Random endpoint id, never 0.  0 on failure. */
 uint64_t lnx_random_id(void);
 

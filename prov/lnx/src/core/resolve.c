@@ -8,6 +8,7 @@
 #include <strings.h>
 
 #include "core/catalog.h"
+#include "core/open.h"
 #include "core/warn_once.h"
 #include "core/hotplug.h"
 #include "prov.h"
@@ -73,14 +74,16 @@ static void warn_at(const struct source *src, const char *sentence)
 static void no_such_provider(const struct source *src, const char *why)
 {
 	const char *filter = lnx_provider_filter();
-	char usable[256], sentence[SENTENCE], shown[80];
+	char usable[256], sentence[SENTENCE], shown[80], room[100] = "";
 
+	if (!strcmp(src->part->prov, "shm"))
+		lnx_host_shm_why(room, sizeof(room));
 	lnx_catalog_usable(usable, sizeof(usable));
 	if (filter)
 		lnx_printable(filter, strlen(filter), shown, sizeof(shown));
 	snprintf(sentence, sizeof(sentence),
-		 "provider \"%s\" %s; usable here: %s%s%s%s", src->part->prov,
-		 why, usable, filter ? " (FI_PROVIDER=\"" : "",
+		 "provider \"%s\" %s%s; usable here: %s%s%s%s",
+		 src->part->prov, why, room, usable, filter ? " (FI_PROVIDER=\"" : "",
 		 filter ? shown : "", filter ? "\" is set)" : "");
 	warn_at(src, sentence);
 }
@@ -478,7 +481,7 @@ int lnx_resolve_default(char *buf, size_t size)
 {
 	const char *net = NULL;
 	bool shm = !lnx_config()->disable_shm;
-	char present[256];
+	char present[256], room[100];
 
 	lnx_catalog_usable(present, sizeof(present));
 	for (size_t i = 0; i < LNX_ARRAY_SIZE(best_first) && !net; i++)
@@ -488,7 +491,8 @@ int lnx_resolve_default(char *buf, size_t size)
 	if (shm && !(lnx_catalog_listed(present, "shm") && works("shm"))) {
 		shm = false;
 		lnx_warn_once(false, "the default link is without shm, which libfabric "
-			     "does not offer here (is /dev/shm too small?)");
+			     "does not offer here%s",
+			     lnx_host_shm_why(room, sizeof(room)));
 	}
 	if (!shm && !net) {
 		lnx_warn_once(false, "there is no provider for a default link%s",
