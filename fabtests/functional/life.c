@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #define MAX_BYTES	(1 << 20)
 
@@ -277,6 +279,48 @@ static int two_endpoints(struct ft *ft, const struct ft_case *c)
 	return exchange(ft, to[0], !ft->rank, 64, 1000);
 }
 
+static int both_ways(struct ft *ft, uint64_t seq)
+{
+	static const size_t sizes[] = { 8, 4097, 20000, MAX_BYTES };
+	size_t i;
+
+	for (i = 0; i < 4; i++)
+		FT_TRY(exchange(ft, ft->addr[!ft->rank], !ft->rank, sizes[i],
+				seq + i));
+	return FT_PASS;
+}
+
+/*
+ * A process that was forked from rank 0 closes the endpoint: its own copy, at
+ * once.  The endpoint goes on.
+ */
+static int closed_by_child(struct ft *ft, const struct ft_case *c)
+{
+	double start;
+	int status;
+	pid_t pid;
+
+	(void)c;
+	if (!ft->opts.prov || strcmp(ft->opts.prov, "lnx"))
+		return ft_skip(ft, "not over lnx");
+	FT_TRY(both_ways(ft, 0));
+	if (!ft->rank) {
+		start = ft_now();
+		pid = fork();
+		FT_CHECK(ft, pid >= 0, "no process");
+		if (!pid) {
+			alarm(20);
+			_exit(ft_objs_close(ft, &ft->o) != 0);
+		}
+		FT_CHECK(ft, waitpid(pid, &status, 0) == pid && !status,
+			 "the child closes: status %x", status);
+		FT_CHECK(ft, ft_now() - start < 10, "it took %.1f s",
+			 ft_now() - start);
+	}
+	ft_barrier(ft);
+	return both_ways(ft, 10);
+}
+
 /*
  * The receiver is not ready for a long time: one side or the other must keep
  * everything that is sent, and it must arrive in order.
@@ -396,6 +440,11 @@ int main(int argc, char **argv)
 	static const struct ft_case cases[] = {
 		{ .name = "to-self", .fn = to_self, .ranks = 1 },
 		{ .name = "two-endpoints", .fn = two_endpoints },
+		{ .name = "closed-by-child", .fn = closed_by_child },
+		{ .name = "closed-by-child-wait", .fn = closed_by_child,
+		  .cfg.wait = FI_WAIT_FD },
+		{ .name = "closed-by-child-auto", .fn = closed_by_child,
+		  .cfg.automatic = true },
 		{ .name = "flood", .fn = flood },
 		{ .name = "overrun-8", .fn = overrun, .a = 100000, .b = 8 },
 		{ .name = "overrun-3000", .fn = overrun, .a = 20000,

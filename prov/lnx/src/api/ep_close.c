@@ -4,11 +4,14 @@
  * from the cores and frees it.  Called through ep.c's table.
  */
 #include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "api/ep.h"
 #include "api/summary.h"
 #include "comp/faults.h"
 #include "core/open.h"
+#include "core/shm_registry.h"
 #include "obj/mr.h"
 #include "prov.h"
 #include "rx/confirm.h"
@@ -133,14 +136,9 @@ static void free_posted(struct lnx_match *m)
 	lnx_match_each_posted(m, unpost, m);
 }
 
-int lnx_ep_close(struct fid *fid)
+/* From then on no other thread may reach it: it leaves AV, CQs and counters. */
+static void unbind(struct lnx_ep *ep)
 {
-	struct lnx_ep *ep = lnx_ep_of_fid(fid);
-	struct lnx_node *n;
-	unsigned i;
-
-	lnx_thread_stop(ep);
-	/* From here on no other thread may reach it: it leaves AV, CQs and counters. */
 	if (ep->av)
 		lnx_av_detach(ep->av, ep);
 	if (ep->tx_link.ep)
@@ -148,6 +146,98 @@ int lnx_ep_close(struct fid *fid)
 	if (ep->rx_link.ep)
 		lnx_cq_detach(ep->rx_cq, &ep->rx_link);
 	lnx_cntr_unbind(ep);
+}
+
+#define LOCK_TRY_NS	(100 * 1000 * 1000l)
+
+/*
+ * A helper thread may have held it when the process was forked.  In the copy that thread
+ * does not exist.
+ */
+static void free_mutex(pthread_mutex_t *mutex)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += LOCK_TRY_NS;
+	if (until.tv_nsec >= (long)LNX_NS_PER_S) {
+		until.tv_nsec -= (long)LNX_NS_PER_S;
+		until.tv_sec++;
+	}
+	if (pthread_mutex_timedlock(mutex, &until))
+		pthread_mutex_init(mutex, NULL);
+	else
+		pthread_mutex_unlock(mutex);
+}
+
+static void free_cq(struct lnx_cq *cq)
+{
+	free_mutex(&cq->eps.lock);
+	free_mutex(&cq->lock.use->mutex);
+}
+
+static void free_locks(struct lnx_ep *ep)
+{
+	unsigned i;
+
+	free_mutex(&ep->av->lock.use->mutex);
+	free_mutex(&ep->av->hash_lock);
+	if (ep->tx_link.ep)
+		free_cq(ep->tx_cq);
+	if (ep->rx_link.ep)
+		free_cq(ep->rx_cq);
+	for (i = 0; i < LNX_CNTR_KINDS; i++)
+		if (ep->cntr[i])
+			free_mutex(&ep->cntr[i]->eps.lock);
+	free_mutex(&ep->domain->eps_lock);
+	free_mutex(&ep->domain->mr_lock.use->mutex);
+	free_mutex(&ep->lock.use->mutex);
+}
+
+/*
+ * A forked process has a copy of an endpoint, but its connections, shared memory,
+ * descriptors and helper thread are those of the process that enabled it.  Nothing is
+ * sent, and no core endpoint closed, which would end the connections and remove the
+ * region of the other process.  The objects that it is bound to can be closed.  What
+ * the cores may refer to stays until this process ends.
+ */
+static void close_inherited(struct lnx_ep *ep)
+{
+	free_locks(ep);
+	unbind(ep);
+	pthread_mutex_lock(&ep->domain->eps_lock);
+	lnx_lock(&ep->lock);
+	ep->leaving = ep->closing = true;
+	lnx_list_del(&ep->domain_link);
+	lnx_rx_detach(ep);
+	lnx_rx_give_back(ep);
+	lnx_shm_registry_close(ep->registry);
+	ep->registry = NULL;
+	lnx_unlock(&ep->lock);
+	pthread_mutex_unlock(&ep->domain->eps_lock);
+
+	lnx_cntr_release(ep);
+	lnx_cq_null_close(ep->null_cq);
+	if (ep->eq)
+		lnx_eq_unref(ep->eq);
+	fi_freeinfo(ep->info);
+	free(ep->want);
+	free(ep->inject);
+	__atomic_sub_fetch(&ep->domain->refs, 1, __ATOMIC_RELEASE);
+}
+
+int lnx_ep_close(struct fid *fid)
+{
+	struct lnx_ep *ep = lnx_ep_of_fid(fid);
+	struct lnx_node *n;
+	unsigned i;
+
+	if (ep->enabled && ep->pid != getpid()) {
+		close_inherited(ep);
+		return 0;
+	}
+	lnx_thread_stop(ep);
+	unbind(ep);
 	lnx_lock(&ep->lock);
 	lnx_rx_detach(ep);
 	if (ep->enabled) {

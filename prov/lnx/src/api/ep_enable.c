@@ -4,6 +4,7 @@
  * work.  Called by ep.c.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "api/ep.h"
 #include "comp/links.h"
@@ -274,6 +275,7 @@ int lnx_ep_enable(struct lnx_ep *ep)
 				ep->cntr[i]->threads = true;
 	}
 	fix_flags(ep);
+	ep->pid = getpid();
 	if (ep->info->tx_attr->op_flags & FI_INJECT) {
 		ret = lnx_inject_new(ep);
 		if (ret)

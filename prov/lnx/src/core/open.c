@@ -434,7 +434,6 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	lnx_half_open_cloexec(rail);
 	if (rail->prov == LNX_PROV_SHM) {
 		ep->cookie = ep->eid;
-		ep->pid = getpid();
 		lnx_host_own_region(ep);
 		ep->registry = lnx_shm_registry_open(ep);
 	}

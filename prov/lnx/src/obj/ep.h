@@ -203,7 +203,7 @@ struct lnx_ep {
 	struct lnx_shm_registry *registry;		/* of the shm rail; NULL: it has none */
 	uint64_t cookie;			/* eid while shm is open; peers may
 						 * read it */
-	int pid;			/* of this process */
+	int pid;			/* of the process that enabled it */
 	uint32_t shm_user;		/* owner of the shm rail's region */
 	struct lnx_exit_monitor *exit_monitor;	/* NULL: exits are not reported */
 	uint64_t watch_ns;		/* when local peers are checked next */
