@@ -1321,29 +1321,41 @@ Test(health, tries_fit_into_the_transaction)
 	/* (5000 - 1) / 200 = 24 tries. */
 	cr_expect_eq(nwarn, 0, "%s", last);
 	cr_expect_eq(c.retry_count, 23);
+	cr_expect_eq(c.rail_timeout_min, 200);
+	/* Whatever does not fit, the same setting is changed. */
 	c = conf_of("FI_LNX_RETRY_COUNT=24", "FI_LNX_RAIL_TIMEOUT_MIN=200",
 		    NULL);
-	cr_expect_eq(c.retry_count, 23);
-	cr_expect_str_eq(last, "FI_LNX_RETRY_COUNT=24: must be at most 23, "
-			 "because one try takes up to 200 ms "
-			 "(FI_LNX_RAIL_TIMEOUT_MIN) and all have to fit into "
-			 "5000 ms (FI_LNX_TRANSACTION_TIMEOUT); using 23");
-	c = conf_of("FI_LNX_TRANSACTION_TIMEOUT=1000",
-		    "FI_LNX_RAIL_TIMEOUT_MIN=1000", NULL);
-	cr_expect_eq(c.rail_timeout_min, 333);
+	cr_expect_eq(c.retry_count, 24);
+	cr_expect_eq(c.rail_timeout_min, 199);
 	cr_expect_eq(nwarn, 1);
-	cr_expect_str_eq(last, "FI_LNX_RAIL_TIMEOUT_MIN=1000: must be below "
-			 "FI_LNX_TRANSACTION_TIMEOUT, which is 1000 ms; using "
-			 "333");
+	cr_expect_str_eq(last, "FI_LNX_RAIL_TIMEOUT_MIN=200: must be at most "
+			 "199, because the first try and FI_LNX_RETRY_COUNT=24 "
+			 "more share 5000 ms (FI_LNX_TRANSACTION_TIMEOUT); "
+			 "using 199");
+	for (unsigned min = 999; min <= 1000; min++) {
+		char text[64], want[256];
+
+		snprintf(text, sizeof(text), "FI_LNX_RAIL_TIMEOUT_MIN=%u", min);
+		snprintf(want, sizeof(want), "%s: must be at most 19, because "
+			 "the first try and FI_LNX_RETRY_COUNT=50 more share "
+			 "1000 ms (FI_LNX_TRANSACTION_TIMEOUT); using 19", text);
+		c = conf_of("FI_LNX_TRANSACTION_TIMEOUT=1000", text,
+			    "FI_LNX_RETRY_COUNT=50");
+		cr_expect_eq(nwarn, 1);
+		cr_expect_str_eq(last, want);
+		cr_expect_eq(c.retry_count, 50);
+		cr_expect_eq(c.rail_timeout_min, 19);
+	}
 	/* Two mistakes give two warnings, and the values used are consistent. */
 	c = conf_of("FI_LNX_HEALTH_SENSITIVITY_CLASSES=x",
 		    "FI_LNX_RAIL_TIMEOUT_MIN=1000", "FI_LNX_RETRY_COUNT=50");
 	cr_expect_eq(nwarn, 2);
-	cr_expect_eq(c.retry_count, 3);
+	cr_expect_eq(c.rail_timeout_min, 98);
 	cr_expect_eq(lnx_plan_check(&c, why, sizeof(why)), 0, "%s", why);
-	c.retry_count = 4;
+	c.rail_timeout_min = 99;
 	cr_expect_eq(lnx_plan_check(&c, why, sizeof(why)), -EINVAL);
-	cr_expect_eq(strncmp(why, "FI_LNX_RETRY_COUNT=4: ", 22), 0, "%s", why);
+	cr_expect_eq(strncmp(why, "FI_LNX_RAIL_TIMEOUT_MIN=99: ", 28), 0, "%s",
+		     why);
 }
 
 Test(health, words_of_classes)

@@ -132,15 +132,14 @@ enum problem {
 	BAD_CLASSES,			/* their text */
 	USELESS_CLASSES,		/* with health off */
 	RETRY_WITHOUT_HEALTH,
-	MIN_TOO_LONG,			/* not even one try fits */
-	TOO_MANY_TRIES,
+	MIN_TOO_LONG,			/* the tries do not fit */
 };
 
-/* How many tries fit into the transaction's timeout. */
-static uint64_t tries(const struct lnx_conf *c)
+/* The longest that a try may take for all to fit into the transaction's timeout. */
+static uint64_t longest_try(const struct lnx_conf *c)
 {
-	return (LNX_MAX(c->transaction_timeout, 1ull) - 1) /
-	       LNX_MAX(c->rail_timeout_min, 1ull);
+	return LNX_MAX((LNX_MAX(c->transaction_timeout, 1ull) - 1) /
+		       (c->retry_count + 1), 1ull);
 }
 
 static enum problem look(const struct lnx_conf *c, char *why, size_t size)
@@ -167,21 +166,15 @@ static enum problem look(const struct lnx_conf *c, char *why, size_t size)
 			 "health off", c->retry_count);
 		return RETRY_WITHOUT_HEALTH;
 	}
-	if (!tries(c)) {
+	/* Not the count of tries: with a long try no count may be small enough. */
+	if (c->rail_timeout_min > longest_try(c)) {
 		snprintf(why, size, "FI_LNX_RAIL_TIMEOUT_MIN=%" PRIu64 ": must "
-			 "be below FI_LNX_TRANSACTION_TIMEOUT, which is %"
-			 PRIu64 " ms", c->rail_timeout_min,
+			 "be at most %" PRIu64 ", because the first try and "
+			 "FI_LNX_RETRY_COUNT=%" PRIu64 " more share %" PRIu64
+			 " ms (FI_LNX_TRANSACTION_TIMEOUT)",
+			 c->rail_timeout_min, longest_try(c), c->retry_count,
 			 c->transaction_timeout);
 		return MIN_TOO_LONG;
-	}
-	if (c->retry_count >= tries(c)) {
-		snprintf(why, size, "FI_LNX_RETRY_COUNT=%" PRIu64 ": must be "
-			 "at most %" PRIu64 ", because one try takes up to %"
-			 PRIu64 " ms (FI_LNX_RAIL_TIMEOUT_MIN) and all have to "
-			 "fit into %" PRIu64 " ms (FI_LNX_TRANSACTION_TIMEOUT)",
-			 c->retry_count, tries(c) - 1, c->rail_timeout_min,
-			 c->transaction_timeout);
-		return TOO_MANY_TRIES;
 	}
 	return NONE;
 }
@@ -213,17 +206,10 @@ int lnx_plan_mend(struct lnx_conf *c, bool retry_given,
 			c->retry_count = 0;
 			snprintf(why + n, sizeof(why) - n, "; using 0");
 			break;
-		case MIN_TOO_LONG:
-			c->rail_timeout_min =
-				LNX_MAX((c->transaction_timeout - 1) /
-					(c->retry_count + 1), 1ull);
+		default:
+			c->rail_timeout_min = longest_try(c);
 			snprintf(why + n, sizeof(why) - n, "; using %" PRIu64,
 				 c->rail_timeout_min);
-			break;
-		default:
-			c->retry_count = tries(c) - 1;
-			snprintf(why + n, sizeof(why) - n, "; using %" PRIu64,
-				 c->retry_count);
 			break;
 		}
 		warnings++;
