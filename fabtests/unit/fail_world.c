@@ -249,7 +249,7 @@ static void check_payload(const struct fake_sent *s)
 
 void look_at(struct side *s, unsigned rail, const struct fake_sent *m)
 {
-	cr_assert_eq(m->h.src, f.lnx->eid);
+	cr_assert_eq(m->h.src, inside(s)->sid);
 	cr_assert_eq(m->h.path, path_of(s, rail)->index);
 	if ((int32_t)(m->h.ack - s->acked) > 0)
 		s->acked = m->h.ack;

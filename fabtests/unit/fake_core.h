@@ -114,9 +114,12 @@ struct fake {
 /* A peer, which the test plays. */
 struct fake_peer {
 	uint64_t eid;
+	uint64_t sid;			/* of its session; eid, unless it is set */
+	bool must_greet;		/* its session begins with its hello only */
 	struct lnx_addr where;
 	uint8_t blob[LNX_ADDR_BYTES];
 	fi_addr_t addr;			/* in the AV */
+	uint64_t theirs;		/* id of our session, from our hello; 0: none came */
 	uint32_t seq;			/* of the next frame it sends */
 	uint32_t got;			/* the next number that it expects: its ack */
 };
@@ -158,6 +161,8 @@ void fake_frame_on(struct fake *f, struct fake_peer *p, unsigned rail,
 void fake_next(struct fake *f, struct fake_peer *p, struct lnx_hdr h,
 	       const void *payload, size_t len);
 void fake_hello(struct fake *f, struct fake_peer *p);
+/* p says hello, gets ours, which acknowledges its own, and acknowledges that. */
+void fake_meet(struct fake *f, struct fake_peer *p);
 void fake_tag(struct fake *f, struct fake_peer *p, uint64_t tag,
 	      const void *buf, size_t len);
 void fake_msg(struct fake *f, struct fake_peer *p, const void *buf, size_t len);

@@ -268,6 +268,7 @@ void fake_peer_init(struct fake *f, struct fake_peer *p, uint64_t eid)
 
 	memset(p, 0, sizeof(*p));
 	p->eid = eid;
+	p->sid = eid;
 	p->addr = FI_ADDR_NOTAVAIL;
 	p->where.eid = eid;
 	p->where.host = 1;
@@ -301,6 +302,20 @@ static struct fake_core *net(const struct fake *f)
 	return f->core[i];
 }
 
+/* A peer of the address vector need not say hello, for short. */
+static void begin_session(struct fake *f, const struct fake_peer *p,
+			  const struct lnx_hdr *h)
+{
+	struct lnx_peer *peer;
+
+	if (h->kind == LNX_KIND_HELLO || h->kind == LNX_KIND_NO_SESSION ||
+	    p->must_greet)
+		return;
+	peer = lnx_peer_by_eid(f->lnx, p->eid);
+	if (peer && !peer->rx_sid)
+		lnx_peer_pair(peer, p->sid, 1);
+}
+
 static void frame_on(struct fake *f, struct fake_peer *p,
 		     struct fake_core *core, struct lnx_hdr h,
 		     const void *payload, size_t len)
@@ -308,9 +323,11 @@ static void frame_on(struct fake *f, struct fake_peer *p,
 	static _Alignas(64) uint8_t frame[1 << 16];
 
 	FAKE_CHECK(len <= sizeof(frame) - sizeof(struct lnx_wire_hdr));
-	h.src = p->eid;
+	if (!h.src)
+		h.src = p->sid;
 	if (!h.dst)
 		h.dst = f->lnx->eid;
+	begin_session(f, p, &h);
 	h.ack = p->got;
 	lnx_hdr_put((struct lnx_wire_hdr *)frame, &h);
 	if (len)
@@ -339,8 +356,19 @@ void fake_next(struct fake *f, struct fake_peer *p, struct lnx_hdr h,
 
 void fake_hello(struct fake *f, struct fake_peer *p)
 {
-	fake_next(f, p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO }, p->blob,
-		  sizeof(p->blob));
+	fake_next(f, p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO, .tag = 1 },
+		  p->blob, sizeof(p->blob));
+}
+
+void fake_meet(struct fake *f, struct fake_peer *p)
+{
+	fake_hello(f, p);
+	fake_pass(f);
+	fake_after_ms(f, 1);
+	fake_expect_drop(f, p, LNX_KIND_HELLO);
+	fake_ack(f, p);
+	fake_passes(f, 3);
+	fake_expect_none(f);
 }
 
 void fake_tag(struct fake *f, struct fake_peer *p, uint64_t tag,
@@ -403,7 +431,17 @@ struct fake_sent *fake_take(struct fake_core *core)
 static void note_received(const struct fake *f, struct fake_peer *p,
 			  const struct fake_sent *s)
 {
-	FAKE_CHECK(s->h.src == f->lnx->eid && s->h.dst == p->eid);
+	if (s->h.kind == LNX_KIND_NO_SESSION) {
+		FAKE_CHECK(s->h.src == f->lnx->eid && s->h.dst == p->sid);
+		return;
+	}
+	FAKE_CHECK(s->h.src != f->lnx->eid && s->h.dst == p->eid);
+	/* A session begins: another one, if there was one. */
+	if (s->h.kind == LNX_KIND_HELLO && !s->h.seq && s->h.src != p->theirs) {
+		p->theirs = s->h.src;
+		p->got = 0;
+	}
+	FAKE_CHECK(!p->theirs || s->h.src == p->theirs);
 	if (lnx_kind_sequenced(s->h.kind) && s->h.seq == p->got)
 		p->got++;
 }

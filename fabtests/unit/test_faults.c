@@ -281,7 +281,8 @@ Test(faults, a_failed_inject)
 BOTH(control_frames_leave)
 {
 	open_with(kind, "fail=random kind=^hello");
-	fake_hello(&f, &p);
+	fake_meet(&f, &p);
+	fake_tag(&f, &p, 5, "x", 1);
 	expect_again(LNX_KIND_ACK);
 	cr_expect_eq(core_errors(), 0);
 	fake_close(&f);

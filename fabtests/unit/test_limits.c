@@ -36,10 +36,7 @@ static void open_met(enum lnx_rail_kind kind)
 	fake_peer_insert(&f, &p);
 	for (size_t i = 0; i < sizeof(mem); i++)
 		mem[i] = (uint8_t)(i * 7 + i / 251);
-	fake_hello(&f, &p);
-	fake_pass(&f);
-	fake_after_ms(&f, 1);
-	fake_expect_drop(&f, &p, LNX_KIND_ACK);
+	fake_meet(&f, &p);
 }
 
 /* ---- errors of cores ---- */
@@ -178,7 +175,6 @@ BOTH(unsolicited_peers_are_limited)
 	cr_expect_eq(received(), 1);
 	cr_expect_eq(f.lnx->n_unsolicited, 3);
 	cr_expect_eq(f.lnx->stats.unsolicited_drops, 2);
-	fake_drop_all(&f, &p);
 	fake_close(&f);
 }
 

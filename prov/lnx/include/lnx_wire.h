@@ -9,14 +9,21 @@
  * sent as 0, or not sent, and receivers of this version ignore them.  So later versions
  * may use them for things that old receivers can ignore.
  *
- * Frames of sequenced kinds are numbered per (sender endpoint, receiver endpoint),
- * starting at 0 with the hello.  A receiver handles them in that order whatever path
- * they took, drops what it has already handled, and acknowledges cumulatively: `ack`,
- * in every frame it sends, is the next number it expects.  The other kinds are outside
- * the sequence and may be lost or repeated.  A later HELLO tells the addresses of rails
- * that were opened anew, which replace those of the rails with the same index, and of
- * new rails.  So does a PROBE with an address and a key, which is sent over the path it
- * is about.  Of two, the one with the larger key counts.
+ * A session is what two endpoints have with each other.  Each end names it by a random
+ * number of its own, the session id, which is `src` of every frame that it sends.  The
+ * HELLO with number 0 begins the session and says which endpoint the id belongs to.  A
+ * frame with an id that the receiver does not know belongs to no session and is
+ * refused, whatever port or address it came from: by NO_SESSION, if the sender can be
+ * told.  An endpoint that gives a peer up, or begins again, takes another id.
+ *
+ * Frames of sequenced kinds are numbered per session and direction, starting at 0 with
+ * the HELLO.  A receiver handles them in that order whatever path they took, drops what
+ * it has already handled, and acknowledges cumulatively: `ack`, in every frame it sends,
+ * is the next number it expects.  The other kinds are outside the sequence and may be
+ * lost or repeated.  A later HELLO tells the addresses of rails that were opened anew,
+ * which replace those of the rails with the same index, and of new rails.  So does a
+ * PROBE with an address and a key, which is sent over the path it is about.  Of two, the
+ * one with the larger key counts.
  */
 #ifndef LNX_WIRE_H
 #define LNX_WIRE_H
@@ -33,7 +40,9 @@
 enum lnx_wire_kind {
 	LNX_KIND_HELLO = 1,	/* sequenced; payload: sender's address blob, and if
 				 * needed all its rails (lnx_wire_addr.h); key: 1 +
-				 * number of changes of these, or 0 */
+				 * number of changes of these, or 0; data: the
+				 * receiver's session id, 0: not known; tag: when the
+				 * session began, of two the later one counts */
 	LNX_KIND_MSG = 2,	/* sequenced; untagged message, whole payload */
 	LNX_KIND_TAG = 3,	/* sequenced; tagged message, whole payload */
 	LNX_KIND_RTS_MSG = 4,	/* sequenced; untagged, payload: lnx_wire_rts */
@@ -49,10 +58,10 @@ enum lnx_wire_kind {
 				 * as of HELLO, 0 without a payload */
 	LNX_KIND_BYE = 9,	/* the endpoint is closing; seq: no frame with that
 				 * number or a later one will follow */
-	LNX_KIND_WRONG_ENDPOINT = 10,	/* answers a HELLO, or a PROBE with an
-					 * address, that came to the wrong endpoint:
-					 * tag: its dst, src: the endpoint that is
-					 * there instead */
+	LNX_KIND_NO_SESSION = 10, /* refuses a frame: src: its dst, dst: its src,
+				 * which only a receiver of it can know; tag:
+				 * LNX_REFUSED_*, data: with OLD, when the session
+				 * there began */
 	LNX_KIND_PONG = 11,	/* answers a PROBE over the same path: its tag and
 				 * data; key: bytes of frames over that path */
 	LNX_KIND_RAIL = 12,	/* a rail of the sender's, tag: its index in the
@@ -79,6 +88,11 @@ enum lnx_wire_kind {
 #define LNX_WIRE_RAIL_UP	1
 #define LNX_WIRE_RAIL_DRAIN	2
 
+/* Why a frame was refused. */
+#define LNX_REFUSED_ENDPOINT	1	/* another endpoint has that address */
+#define LNX_REFUSED_ENDED	2	/* the session has ended there, or never was */
+#define LNX_REFUSED_OLD		3	/* a later session has begun */
+
 #define LNX_WIRE_F_DATA		0x01	/* data holds the application's CQ data */
 #define LNX_WIRE_F_ROUTED	0x02	/* reserved: came through a gateway */
 #define LNX_WIRE_F_ACK_NOW	0x04	/* sender waits for the acknowledgement */
@@ -97,8 +111,8 @@ struct lnx_wire_hdr {
 	uint16_t rail;		/* index of the sender's rail that it left on */
 	uint32_t seq;
 	uint32_t ack;
-	uint64_t src;		/* endpoint ids; never 0 */
-	uint64_t dst;
+	uint64_t src;		/* the sender's session id; never 0 */
+	uint64_t dst;		/* the receiver's endpoint id; never 0 */
 	uint64_t tag;
 	uint64_t data;
 	uint64_t len;		/* of the application's message */

@@ -32,7 +32,7 @@ void lnx_ep_init_lists(struct lnx_ep *ep)
 		&ep->learn_peers, &ep->direct_peers, &ep->pulls, &ep->deferred,
 		&ep->fetches, &ep->copies, &ep->copied, &ep->nameless,
 		&ep->answers,
-		&ep->peers, &ep->reserve, &ep->buf_reserve, &ep->rndvs,
+		&ep->peers, &ep->ended, &ep->reserve, &ep->buf_reserve, &ep->rndvs,
 		&ep->dead_rndvs, &ep->av_link, &ep->owned,
 		&ep->domain_link, &ep->srx_link, &ep->srx_users,
 	};
@@ -131,7 +131,8 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->info = fi_dupinfo(info);
 	ep->by_eid_mask = 15;
 	ep->by_eid = calloc(ep->by_eid_mask + 1, sizeof(*ep->by_eid));
-	if (!ep->info || !ep->by_eid)
+	ep->by_sid = calloc(ep->by_eid_mask + 1, sizeof(*ep->by_sid));
+	if (!ep->info || !ep->by_eid || !ep->by_sid)
 		goto err;
 	ep->eid = lnx_random_id();
 	if (!ep->eid) {
@@ -197,6 +198,7 @@ err:
 	fi_freeinfo(ep->info);
 	free(ep->by_eid);
 	free(ep->want);
+	free(ep->by_sid);
 	free(ep);
 	return ret;
 }

@@ -19,6 +19,16 @@ static inline uint64_t lnx_clock_ns(void)
 	return (uint64_t)ts.tv_sec * LNX_NS_PER_S + (uint64_t)ts.tv_nsec + 1;
 }
 
+/* Time of day in ns: for what has to be compared with what another process, perhaps an
+ * earlier one, took it to be. */
+static inline uint64_t lnx_clock_wall_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME, &ts);
+	return (uint64_t)ts.tv_sec * LNX_NS_PER_S + (uint64_t)ts.tv_nsec + 1;
+}
+
 /*
  * Time from then to now; 0 when then is later.  A pass reads the clock once, but what
  * is called on the way, callbacks of cores for example, records its own times.

@@ -331,7 +331,7 @@ enum lnx_faults_rx lnx_faults_rx(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 	struct lnx_faults *f = ep->fault;
 	const struct lnx_peer *peer;
 	struct lnx_fault_frame frame = {
-		.rail = rail->name, .remote_rail = h->rail, .eid = h->src,
+		.rail = rail->name, .remote_rail = h->rail,
 		.kind = h->kind,
 	};
 	struct lnx_fault_verdict v;
@@ -339,8 +339,9 @@ enum lnx_faults_rx lnx_faults_rx(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 
 	if (f->releasing)
 		return LNX_FAULTS_GO;
-	peer = lnx_peer_by_eid(ep, h->src);
+	peer = lnx_peer_by_sid(ep, h->src);
 	frame.addr = peer ? peer->addr : FI_ADDR_NOTAVAIL;
+	frame.eid = peer ? peer->eid : 0;
 	now = lnx_clock_ns();
 	v = lnx_fault_judge(f->table, LNX_FAULT_AT_RECV, &frame, now);
 	switch (v.action) {

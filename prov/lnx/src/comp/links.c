@@ -250,14 +250,14 @@ void lnx_links_poll(struct lnx_ep *ep, uint64_t now)
 	}
 }
 
-/* Our hello has our address, and the rails that do not fit into the address.  A peer
- * that only sends to us would not get a hello otherwise. */
+/* Our hello names our session.  Without it the peer takes nothing from us, not even an
+ * acknowledgement. */
 static LNX_COLD void greet(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
 
 	lnx_rkeys_outdate(peer);
-	if (ep->addr_changed && !peer->hello_done && peer->npath && !peer->dead)
+	if (!peer->hello_done && peer->npath && !peer->dead)
 		lnx_tx_ready(ep, peer);
 }
 

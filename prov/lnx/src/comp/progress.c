@@ -113,6 +113,8 @@ static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 		lnx_tx_timers(ep, now);
 	if (ep->work & LNX_WORK_WATCH)
 		lnx_local_exit_run(ep, now);
+	if (lnx_unlikely(ep->work & LNX_WORK_ENDED))
+		lnx_peers_reap(ep, now);
 	if (lnx_unlikely(ep->work & LNX_WORK_BUFS))
 		refill(ep);
 }
@@ -121,7 +123,7 @@ static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 static __attribute__((noinline)) void slow(struct lnx_ep *ep)
 {
 	const uint32_t may_wait = LNX_WORK_RETX | LNX_WORK_WATCH |
-				  LNX_WORK_SWEEP;
+				  LNX_WORK_SWEEP | LNX_WORK_ENDED;
 
 	if ((ep->work & ~may_wait) == LNX_WORK_ACK_PENDING)
 		lnx_tx_acks_piggybacked(ep);
@@ -267,7 +269,8 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 	}
 	/* Unacknowledged frames need no timer here: a connection that breaks makes its
 	 * descriptor ready. */
-	work = ep->work & ~(LNX_WORK_RETX | LNX_WORK_WATCH | LNX_WORK_SWEEP);
+	work = ep->work & ~(LNX_WORK_RETX | LNX_WORK_WATCH | LNX_WORK_SWEEP |
+			    LNX_WORK_ENDED);
 	/* A path may be DOWN for hours. */
 	if (ep->thread && (work & LNX_WORK_DETECT)) {
 		lnx_thread_wake(ep->thread);

@@ -41,25 +41,66 @@ static int tab_set(struct lnx_ep *ep, fi_addr_t addr, struct lnx_peer *peer)
 	return 0;
 }
 
+static void hash_eid(struct lnx_peer *p, struct lnx_peer **tab, uint32_t mask)
+{
+	uint32_t i = (uint32_t)lnx_mix64(p->eid) & mask;
+
+	p->hash_next = tab[i];
+	tab[i] = p;
+}
+
+static void hash_sid(struct lnx_peer *p, struct lnx_peer **tab, uint32_t mask)
+{
+	uint32_t i = (uint32_t)lnx_mix64(p->rx_sid) & mask;
+
+	p->sid_next = tab[i];
+	tab[i] = p;
+}
+
 static void hash_grow(struct lnx_ep *ep)
 {
 	uint32_t mask = ep->by_eid_mask * 2 + 1;
-	struct lnx_peer **tab = calloc(mask + 1ul, sizeof(*tab));
+	struct lnx_peer **eid = calloc(mask + 1ul, sizeof(*eid));
+	struct lnx_peer **sid = calloc(mask + 1ul, sizeof(*sid));
 	struct lnx_node *n, *tmp;
 
-	if (!tab)
+	if (!eid || !sid) {
+		free(eid);
+		free(sid);
 		return;			/* longer chains, still correct */
+	}
 	lnx_list_foreach(&ep->peers, n, tmp) {
 		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
 						    all_link);
-		uint32_t i = (uint32_t)lnx_mix64(p->eid) & mask;
 
-		p->hash_next = tab[i];
-		tab[i] = p;
+		if (p->detached)
+			continue;
+		hash_eid(p, eid, mask);
+		if (p->rx_sid)
+			hash_sid(p, sid, mask);
 	}
 	free(ep->by_eid);
-	ep->by_eid = tab;
+	free(ep->by_sid);
+	ep->by_eid = eid;
+	ep->by_sid = sid;
 	ep->by_eid_mask = mask;
+}
+
+static void unhash(struct lnx_peer *p)
+{
+	struct lnx_ep *ep = p->ep;
+	struct lnx_peer **at;
+
+	at = &ep->by_eid[(uint32_t)lnx_mix64(p->eid) & ep->by_eid_mask];
+	while (*at != p)
+		at = &(*at)->hash_next;
+	*at = p->hash_next;
+	if (!p->rx_sid)
+		return;
+	at = &ep->by_sid[(uint32_t)lnx_mix64(p->rx_sid) & ep->by_eid_mask];
+	while (*at != p)
+		at = &(*at)->sid_next;
+	*at = p->sid_next;
 }
 
 static struct lnx_peer *known(const struct lnx_ep *ep, uint64_t eid)
@@ -75,10 +116,15 @@ static struct lnx_peer *known(const struct lnx_ep *ep, uint64_t eid)
 static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 {
 	struct lnx_peer *p = lnx_lines_get(sizeof(*p));
-	uint32_t i;
 
 	if (!p)
 		return NULL;
+	p->sid = lnx_random_id();
+	if (!p->sid) {
+		free(p);
+		return NULL;
+	}
+	p->stamp = lnx_clock_wall_ns();
 	p->ep = ep;
 	p->eid = eid;
 	p->addr = FI_ADDR_NOTAVAIL;
@@ -98,15 +144,13 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	lnx_list_init(&p->pump_link);
 	lnx_list_init(&p->retx_link);
 	lnx_list_init(&p->detect_link);
+	lnx_list_init(&p->ended_link);
 	lnx_list_add_tail(&ep->peers, &p->all_link);
 	ep->work |= LNX_WORK_BUFS;	/* it may hold some: lnx_plain_fill */
 	if (++ep->npeer > ep->by_eid_mask)
 		hash_grow(ep);		/* links p as well */
-	if (known(ep, eid) == p)
-		return p;
-	i = (uint32_t)lnx_mix64(eid) & ep->by_eid_mask;
-	p->hash_next = ep->by_eid[i];
-	ep->by_eid[i] = p;
+	if (known(ep, eid) != p)
+		hash_eid(p, ep->by_eid, ep->by_eid_mask);
 	return p;
 }
 
@@ -568,6 +612,25 @@ void lnx_peers_join(struct lnx_ep *ep, void (*greet)(struct lnx_peer *peer))
 }
 
 LNX_HOT
+struct lnx_peer *lnx_peer_by_sid(const struct lnx_ep *ep, uint64_t sid)
+{
+	struct lnx_peer *p;
+
+	p = ep->by_sid[(uint32_t)lnx_mix64(sid) & ep->by_eid_mask];
+	while (p && p->rx_sid != sid)
+		p = p->sid_next;
+	return p;
+}
+
+void lnx_peer_pair(struct lnx_peer *peer, uint64_t sid, uint64_t stamp)
+{
+	struct lnx_ep *ep = peer->ep;
+
+	peer->rx_sid = sid;
+	peer->rx_stamp = stamp;
+	hash_sid(peer, ep->by_sid, ep->by_eid_mask);
+}
+
 struct lnx_peer *lnx_peer_by_eid(struct lnx_ep *ep, uint64_t eid)
 {
 	struct lnx_peer *peer = known(ep, eid);
@@ -593,13 +656,26 @@ struct lnx_peer *lnx_peer_by_eid(struct lnx_ep *ep, uint64_t eid)
 void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr)
 {
 	struct lnx_peer *peer = lnx_peer_get(ep, addr);
+	struct lnx_node *n, *tmp;
 
+	/* Messages of an earlier session may be stored still. */
+	lnx_list_foreach(&ep->ended, n, tmp) {
+		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
+						    ended_link);
+
+		if (p != peer && p->addr == addr) {
+			p->addr = FI_ADDR_NOTAVAIL;
+			source_changed(p);
+		}
+	}
 	if (!peer)
 		return;
 	ep->peer_tab[addr >> LNX_AV_CHUNK_BITS][addr & (LNX_AV_CHUNK - 1)] =
 		NULL;
 	peer->addr = FI_ADDR_NOTAVAIL;
 	source_changed(peer);
+	if (peer->dead || peer->closing)
+		lnx_peer_ended(peer);
 	/*
 	 * It stays in the core while it may send to us (registry_reclaim); else its
 	 * messages in the core would have no source.
@@ -649,40 +725,156 @@ void lnx_peers_extend(struct lnx_ep *ep)
 	}
 }
 
+/* ---- sessions that have ended ---- */
+
+#define REAP_NS	(500 * LNX_NS_PER_MS)
+/* So long the peer, which may not know yet, is told; and is not tried again. */
+#define TELL_NS		(10 * LNX_NS_PER_S)
+#define BEGIN_NS	LNX_NS_PER_S
+
+void lnx_peer_ended(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+
+	if (!lnx_list_linked(&peer->ended_link))
+		lnx_list_add_tail(&ep->ended, &peer->ended_link);
+	if (!peer->ended_ns)
+		peer->ended_ns = lnx_clock_ns();
+	ep->work |= LNX_WORK_ENDED;
+}
+
+bool lnx_peer_may_begin(const struct lnx_peer *peer, uint64_t now)
+{
+	/* A local process that has ended does not come back. */
+	return !peer->self && !peer->no_shm &&
+	       peer->shm_core == FI_ADDR_NOTAVAIL &&
+	       (peer->alive || lnx_ns_since(now, peer->ended_ns) >= BEGIN_NS);
+}
+
+LNX_COLD void lnx_peer_detach(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+	fi_addr_t addr = peer->addr;
+
+	if (peer->detached)
+		return;
+	unhash(peer);
+	peer->detached = true;
+	ep->npeer--;
+	if (ep->last_from == peer)
+		ep->last_from = NULL;
+	if (addr != FI_ADDR_NOTAVAIL && lnx_peer_get(ep, addr) == peer)
+		ep->peer_tab[addr >> LNX_AV_CHUNK_BITS]
+			    [addr & (LNX_AV_CHUNK - 1)] = NULL;
+	if (peer->unsolicited) {
+		peer->unsolicited = false;
+		ep->n_unsolicited--;
+	}
+	lnx_list_del(&peer->learn_link);
+	peer->closing = true;
+	lnx_peer_ended(peer);
+}
+
+/* Does anything refer to it? */
+static bool unused(const struct lnx_peer *p)
+{
+	unsigned i;
+
+	if (!p->dead || p->nheld || p->n_clones || p->nrndv || p->n_segments ||
+	    p->npull || p->nserved || p->nreads || p->npend || p->ndpend ||
+	    p->nconfirm || p->nanswer || !lnx_list_empty(&p->stored) ||
+	    p->shm_core != FI_ADDR_NOTAVAIL ||
+	    lnx_list_linked(&p->pump_link) || lnx_list_linked(&p->ack_link) ||
+	    lnx_list_linked(&p->retx_link) || lnx_list_linked(&p->detect_link) ||
+	    lnx_list_linked(&p->dpend_link))
+		return false;
+	for (i = 0; i < p->npath; i++)
+		if (p->path[i].nread || !lnx_list_empty(&p->path[i].reads) ||
+		    !lnx_list_empty(&p->path[i].gets))
+			return false;
+	return true;
+}
+
+static void peer_free(struct lnx_peer *p)
+{
+	struct lnx_node *q;
+	unsigned i;
+
+	while (lnx_seq_drain(&p->seq))
+		;
+	lnx_seq_fini(&p->seq);
+	/* Queued direct sends are plain heap memory, link first. */
+	while ((q = lnx_list_pop(&p->dpend)))
+		free(q);
+	lnx_shm_registry_close(p->registry);
+	lnx_exit_monitor_forget(p);
+	for (i = 0; i < p->npath; i++) {
+		if (p->path[i].detect.ping)
+			lnx_ping_stop(p->path[i].detect.ping);
+		free(p->path[i].detect.ping);
+	}
+	free(p->slot);
+	free(p->rails);
+	free(p);
+}
+
+LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
+{
+	struct lnx_node *n, *tmp;
+	bool more = false;
+	unsigned i;
+
+	if (now < ep->reap_ns)
+		return;
+	ep->reap_ns = now + REAP_NS;
+	lnx_list_foreach(&ep->ended, n, tmp) {
+		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
+						    ended_link);
+
+		/* In the AV it waits for the next send, or the next session. */
+		if (!p->detached && p->addr == FI_ADDR_NOTAVAIL &&
+		    p->shm_core == FI_ADDR_NOTAVAIL && !p->self &&
+		    lnx_ns_since(now, p->ended_ns) >=
+			    (p->closing ? REAP_NS : TELL_NS))
+			lnx_peer_detach(p);
+		if (!p->detached) {
+			more |= p->addr == FI_ADDR_NOTAVAIL &&
+				p->shm_core == FI_ADDR_NOTAVAIL;
+			continue;
+		}
+		/* What it still has fails by progress (tx/frame.c). */
+		if (!p->dead && !lnx_list_linked(&p->pump_link)) {
+			lnx_list_add_tail(&ep->pump_peers, &p->pump_link);
+			ep->work |= LNX_WORK_PUMP;
+		}
+		if (!unused(p)) {
+			more = true;
+			continue;
+		}
+		for (i = 0; i < p->npath; i++)
+			lnx_rail_remove(p->path[i].rail, p->path[i].core_addr);
+		lnx_list_del(&p->ended_link);
+		lnx_list_del(&p->all_link);
+		peer_free(p);
+	}
+	if (!more)
+		ep->work &= ~LNX_WORK_ENDED;
+}
+
 void lnx_peers_destroy(struct lnx_ep *ep)
 {
-	struct lnx_node *n, *q;
+	struct lnx_node *n;
 	uint32_t i;
 
-	while ((n = lnx_list_pop(&ep->peers))) {
-		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
-						    all_link);
-
-		while (lnx_seq_drain(&p->seq))
-			;
-		lnx_seq_fini(&p->seq);
-		/*
-		 * Queued direct sends are plain heap memory; link is their first
-		 * member.
-		 */
-		while ((q = lnx_list_pop(&p->dpend)))
-			free(q);
-		lnx_shm_registry_close(p->registry);
-		lnx_exit_monitor_forget(p);
-		for (i = 0; i < p->npath; i++) {
-			if (p->path[i].detect.ping)
-				lnx_ping_stop(p->path[i].detect.ping);
-			free(p->path[i].detect.ping);
-		}
-		free(p->slot);
-		free(p->rails);
-		free(p);
-	}
+	while ((n = lnx_list_pop(&ep->peers)))
+		peer_free(lnx_list_entry(n, struct lnx_peer, all_link));
 	for (i = 0; i < ep->npeer_chunk; i++)
 		free(ep->peer_tab[i]);
 	free(ep->peer_tab);
 	free(ep->by_eid);
+	free(ep->by_sid);
 	ep->peer_tab = NULL;
 	ep->by_eid = NULL;
+	ep->by_sid = NULL;
 	ep->npeer_chunk = 0;
 }

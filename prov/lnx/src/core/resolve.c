@@ -74,7 +74,7 @@ static void warn_at(const struct source *src, const char *sentence)
 static void no_such_provider(const struct source *src, const char *why)
 {
 	const char *filter = lnx_provider_filter();
-	char usable[256], sentence[SENTENCE], shown[80], room[100] = "";
+	char usable[256], sentence[SENTENCE + 100], shown[80], room[100] = "";
 
 	if (!strcmp(src->part->prov, "shm"))
 		lnx_host_shm_why(room, sizeof(room));

@@ -37,11 +37,11 @@ struct lnx_exit_monitor;
 struct lnx_netwatch;
 struct lnx_thread;
 
-/* A frame that was meant for the endpoint which had the address of one of our rails
- * before.  Its sender is told so (tx/wrong_endpoint.h). */
+/* A frame that belongs to no session of ours.  Its sender is told so (tx/session.h). */
 struct lnx_misdirected {
 	struct lnx_rail *rail;		/* the frame came over it */
-	uint64_t src, dst;
+	uint64_t src, dst;		/* of the frame */
+	uint64_t why, data;		/* LNX_REFUSED_* */
 	uint64_t retry_ns;
 	unsigned tries;
 	uint8_t raw[LNX_ADDR_RAW];	/* where rail reaches the sender */
@@ -114,7 +114,8 @@ struct lnx_ep {
 	uint32_t by_eid_mask;
 
 	_Alignas(64)
-	struct lnx_peer **by_eid;	/* hash of peers */
+	struct lnx_peer **by_eid;	/* hash of peers; and one by rx_sid, */
+	struct lnx_peer **by_sid;	/* of the same size */
 	struct lnx_pool txe_pool[3];	/* by frame size: LNX_TXE_SMALL, … */
 
 	_Alignas(64)
@@ -163,6 +164,8 @@ struct lnx_ep {
 	uint32_t n_unsolicited;		/* peers that are in no AV, of all */
 	size_t ooo_bytes;		/* in peers' seq.ooo */
 	struct lnx_node peers;		/* all of them */
+	struct lnx_node ended;		/* lnx_peer.ended_link */
+	uint64_t reap_ns;		/* when those are looked at next */
 
 	struct lnx_pool rxbuf_pool;
 	struct lnx_pool chunk_pool;
@@ -252,9 +255,10 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_COPY	0x10000u
 #define LNX_WORK_SWEEP	0x20000u
 #define LNX_WORK_CONFIRM 0x40000u
+#define LNX_WORK_ENDED	0x80000u
 /* Those that progress handles only now and then. */
 #define LNX_WORK_SLOW	(LNX_WORK_RETX | LNX_WORK_ACK_PENDING | LNX_WORK_WATCH | \
-			 LNX_WORK_DETECT | LNX_WORK_SWEEP)
+			 LNX_WORK_DETECT | LNX_WORK_SWEEP | LNX_WORK_ENDED)
 #define LNX_SLOW_PASSES	16u
 
 /* ---- core/peer.c: peers of an endpoint.  Owner lock held. ---- */
@@ -269,17 +273,33 @@ LNX_COLD struct lnx_peer *lnx_peer_unsolicited(struct lnx_ep *ep,
 					    const struct lnx_addr *a);
 /* The peer with that endpoint id: known, or made from the AV; or NULL. */
 struct lnx_peer *lnx_peer_by_eid(struct lnx_ep *ep, uint64_t eid);
+/* The peer with that session id, or NULL. */
+struct lnx_peer *lnx_peer_by_sid(const struct lnx_ep *ep, uint64_t sid);
 /* The same for the sender of a frame, which often also sent the last one. */
-LNX_INLINE struct lnx_peer *lnx_peer_from(struct lnx_ep *ep, uint64_t eid)
+LNX_INLINE struct lnx_peer *lnx_peer_from(struct lnx_ep *ep, uint64_t sid)
 {
 	struct lnx_peer *peer = ep->last_from;
 
-	if (lnx_likely(peer && peer->eid == eid))
+	if (lnx_likely(peer && peer->rx_sid == sid))
 		return peer;
-	peer = lnx_peer_by_eid(ep, eid);
+	peer = lnx_peer_by_sid(ep, sid);
 	ep->last_from = peer;
 	return peer;
 }
+/* The peer's session id, of a session that began at stamp.  Once for each peer. */
+void lnx_peer_pair(struct lnx_peer *peer, uint64_t sid, uint64_t stamp);
+/* The session has ended: lnx_peers_reap is to free peer once it is not needed. */
+void lnx_peer_ended(struct lnx_peer *peer);
+/* May another session with peer, which is DEAD, begin? */
+bool lnx_peer_may_begin(const struct lnx_peer *peer, uint64_t now);
+/*
+ * Another session begins.  From now on neither ids nor the address lead to peer.  What
+ * is outstanding ends by progress with FI_ECONNRESET, if it has not ended yet.  Calls no
+ * core.
+ */
+LNX_COLD void lnx_peer_detach(struct lnx_peer *peer);
+/* Detach and free the peers whose session ended and that are not needed.  Calls cores. */
+LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now);
 /* The AV lost (addr), or gained, an address that this endpoint may know already. */
 void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr);
 int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,

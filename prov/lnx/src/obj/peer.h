@@ -1,8 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A peer: one remote lnx endpoint as one of ours sees it.  Made at first use.  A peer
- * outlives its AV entry while frames are due to or from it.  A sender that was never
- * inserted has a peer without an AV entry.
+ * A peer: one remote lnx endpoint as one of ours sees it, for as long as one session
+ * with it lasts (lnx_wire.h).  Made at first use.  A peer outlives its AV entry, and a
+ * sender that was never inserted has a peer without an AV entry.
+ *
+ *	NEW --we send, or its HELLO comes--> OPEN
+ *	OPEN --BYE, NO_SESSION--> CLOSING --its operations have failed--> DEAD
+ *	OPEN --given up--> DEAD
+ *	any --another session begins--> detached --nothing refers to it--> freed
+ *
+ * A DEAD peer takes and sends nothing.  Frames of its session are refused.  Another
+ * session is another object.  A detached peer is found neither by address nor by id, and
+ * exists only for what still refers to it.
  */
 #ifndef LNX_PEER_H
 #define LNX_PEER_H
@@ -190,11 +199,10 @@ struct lnx_peer {
 					 * wait */
 
 	struct lnx_seq seq;
-	uint64_t una_since_ns;		/* tx_una has been una_seen since, as the
-					 * timers saw it */
+	uint64_t sid;			/* our session id: src of what we send */
+	uint64_t rx_sid;		/* the peer's; 0: no HELLO has come */
 	uint64_t silent_ns;		/* nothing came from it since; 0: something
 					 * did */
-	uint64_t rto_ns;
 	uint32_t una_seen;
 	bool tail_probe;			/* send the oldest frame again */
 	bool multipath;			/* its frames come over several paths */
@@ -218,6 +226,20 @@ struct lnx_peer {
 	struct lnx_path path[LNX_PATHS_MAX];
 
 	/* Less hot. */
+	uint64_t una_since_ns;		/* tx_una has been una_seen since, as the
+					 * timers saw it */
+	uint64_t rto_ns;
+	uint64_t stamp;			/* when the session began, by our clock */
+	uint64_t rx_stamp;		/* and by the peer's, from its HELLO */
+	uint64_t ended_ns;		/* CLOSING, DEAD or detached since */
+	uint64_t refused_ns;		/* when a frame of it was last refused */
+	uint32_t nheld;			/* receive entries that name it as sender */
+	uint32_t n_clones;		/* its frames in rail->clones */
+	bool detached;
+	bool refuse;			/* tell it that the session has ended */
+	bool alive;			/* it ended the session: another may begin */
+	struct lnx_node ended_link;	/* ep->ended: CLOSING, DEAD or detached */
+	struct lnx_peer *sid_next;	/* ep->by_sid */
 	uint64_t rx_reported[LNX_PATHS_MAX];	/* what we have reported of rx_bytes */
 	struct {
 		uint64_t tag, data;	/* of the PROBE */

@@ -15,7 +15,7 @@
 #include "tx/frame.h"
 #include "tx/detect.h"
 #include "tx/path.h"
-#include "tx/wrong_endpoint.h"
+#include "tx/session.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
 #include "wire/rails.h"
@@ -86,6 +86,7 @@ static int store_unexpected(struct lnx_ep *ep, struct lnx_peer *peer,
 	rxe->state = LNX_RXE_UNEX;
 	rxe->unex.src = peer->addr;
 	rxe->unex.tag = tagged ? h->tag : 0;
+	lnx_rxe_holds(rxe);
 	lnx_rx_store(rxe);
 	ep->stats.unexpected++;
 	return kept;
@@ -140,6 +141,7 @@ static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
 	set_message(rxe, peer, h);
 	rxe->payload_at = LNX_PAYLOAD_REMOTE;
 	rxe->more = true;
+	lnx_rxe_holds(rxe);
 	rxe->rts = rts;
 	rxe->state = LNX_RXE_ACTIVE;
 	lnx_pull_start(rxe);
@@ -157,7 +159,7 @@ static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 	char why[128];
 
 	if (lnx_addr_unpack(&a, p, LNX_ADDR_BYTES, why, sizeof(why)) ||
-	    a.eid != h->src || (payload > LNX_ADDR_BYTES &&
+	    a.eid != peer->eid || (payload > LNX_ADDR_BYTES &&
 				lnx_rails_unpack(&all, p + LNX_ADDR_BYTES,
 						 payload - LNX_ADDR_BYTES))) {
 		ep->stats.bad_frames++;
@@ -316,26 +318,6 @@ static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 }
 
-static LNX_COLD struct lnx_peer *new_sender(struct lnx_ep *ep,
-					    const struct lnx_hdr *h,
-					    struct lnx_rxbuf *buf)
-{
-	struct lnx_peer *peer;
-	struct lnx_addr a;
-	char why[128];
-
-	if (h->kind != LNX_KIND_HELLO ||
-	    lnx_addr_unpack(&a, frame_payload(buf), LNX_ADDR_BYTES, why,
-			    sizeof(why)) || a.eid != h->src) {
-		ep->stats.bad_frames++;
-		return NULL;
-	}
-	peer = lnx_peer_unsolicited(ep, &a);
-	if (!peer)
-		ep->stats.unsolicited_drops++;
-	return peer;
-}
-
 static LNX_COLD void bad_frame(struct lnx_rail *rail,
 			       const struct lnx_rxbuf *buf, int err, size_t len)
 {
@@ -421,22 +403,26 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		if (f != LNX_FAULTS_GO)
 			return f == LNX_FAULTS_HELD;
 	}
-	if (lnx_unlikely(h.dst != ep->eid)) {
-		/* Meant for the endpoint that had this address before us. */
-		ep->stats.stale_frames++;
-		lnx_wrong_endpoint_note(rail, &h, frame_payload(buf),
-				  len - sizeof(struct lnx_wire_hdr));
+	if (lnx_unlikely(h.kind == LNX_KIND_NO_SESSION)) {
+		lnx_session_refused(rail, &h);
 		return false;
 	}
-	if (lnx_unlikely(h.kind == LNX_KIND_WRONG_ENDPOINT)) {
-		lnx_wrong_endpoint_rx(rail, &h);
+	if (lnx_unlikely(h.dst != ep->eid)) {
+		/* Meant for the endpoint that had this address before. */
+		lnx_session_misdirected(rail, &h, frame_payload(buf),
+					len - sizeof(struct lnx_wire_hdr));
 		return false;
 	}
 	peer = lnx_peer_from(ep, h.src);
 	if (lnx_unlikely(!peer)) {
-		peer = new_sender(ep, &h, buf);
+		peer = lnx_session_open(rail, &h, frame_payload(buf),
+					len - sizeof(struct lnx_wire_hdr));
 		if (!peer)
 			return false;
+	}
+	if (lnx_unlikely(peer->dead)) {
+		lnx_session_refuse(peer, rail, &h);
+		return false;
 	}
 	lnx_tx_ack(ep, peer, h.ack);
 	if (lnx_unlikely(!lnx_kind_sequenced(h.kind))) {

@@ -23,6 +23,7 @@ void lnx_rxe_make(void *obj, struct lnx_pool *p)
 	lnx_list_init(&rxe->link);
 	lnx_list_init(&rxe->of_peer);
 	rxe->more = false;
+	rxe->holds = false;
 	rxe->state = LNX_RXE_FREE;
 }
 
@@ -33,6 +34,8 @@ static LNX_COLD struct lnx_ep *clean(struct lnx_rxe *rxe)
 
 	free(rxe->payload);
 	free(rxe->rts);
+	if (rxe->holds)
+		rxe->peer->nheld--;
 	if (rxe->payload_at == LNX_PAYLOAD_RMA && !rxe->segment)
 		rxe->peer->nserved--;
 	while (rxe->payload_at == LNX_PAYLOAD_RMA && rxe->nmr)

@@ -93,6 +93,8 @@ static void announced(struct lnx_ep *ep, const struct lnx_wire_shm_ctrl *n)
 	rxe->state = LNX_RXE_UNEX;
 	rxe->unex.src = peer->addr;
 	rxe->unex.tag = n->tag;
+	rxe->more = true;
+	lnx_rxe_holds(rxe);
 	lnx_rx_store(rxe);
 	lnx_rx_defer(rxe);
 	ep->stats.unexpected++;

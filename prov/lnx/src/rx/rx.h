@@ -95,6 +95,7 @@ struct lnx_rxe {
 	bool multi;			/* parent of a multi-receive */
 	bool retired;			/* parent: takes no more messages */
 	bool more;			/* see above; or ep is not its home */
+	bool holds;			/* `more`: it is one of peer->nheld */
 	bool refused;			/* UNEX: ignore the next free_entry */
 
 	_Alignas(64)
@@ -150,6 +151,13 @@ struct lnx_recv {
 	uint64_t flags;
 	bool tagged;
 };
+
+/* rxe, with `more`, will refer to its peer when the call that makes it is over. */
+static inline void lnx_rxe_holds(struct lnx_rxe *rxe)
+{
+	rxe->holds = true;
+	rxe->peer->nheld++;
+}
 
 static inline struct lnx_match *lnx_rx_match(struct lnx_ep *ep, bool tagged)
 {

@@ -9,6 +9,7 @@
 #include "tx/frame.h"
 #include "tx/detect.h"
 #include "tx/path.h"
+#include "tx/session.h"
 
 #define RTO_MAX_NS	(8 * LNX_NS_PER_S)
 #define TIMER_NS	(50 * LNX_NS_PER_MS)
@@ -25,7 +26,7 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_unlikely(!path->rail->core_ep))
 		return -FI_EAGAIN;	/* its core endpoint could not be opened
 					 * again */
-	h->src = ep->eid;
+	h->src = peer->sid;
 	h->dst = peer->eid;
 	h->seq = peer->tx_next;
 	if (h->kind == LNX_KIND_ACK)
@@ -62,7 +63,7 @@ LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
 		return -FI_EAGAIN;
 	if (rail->inject_size < sizeof(frame))
 		return -FI_ENOSYS;
-	h->src = ep->eid;
+	h->src = peer->sid;
 	h->dst = peer->eid;
 	h->seq = peer->tx_next;
 	h->key = ep->address_epoch;
@@ -80,8 +81,9 @@ static struct lnx_path *ack_path(struct lnx_peer *peer)
 {
 	struct lnx_path *path = &peer->path[peer->back];
 
-	return peer->npath > 1 && path->state == LNX_PATH_UP ?
-	       path : lnx_path_live(peer);
+	/* Behind our hello, as long as the peer may not have it. */
+	return peer->npath > 1 && path->state == LNX_PATH_UP &&
+	       lnx_peer_acked(peer) ? path : lnx_path_live(peer);
 }
 
 int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
@@ -127,6 +129,11 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			lnx_list_entry(n, struct lnx_peer, ack_link);
 		struct lnx_path *path;
 
+		if (lnx_unlikely(peer->refuse)) {
+			lnx_session_say_ended(peer);
+			lnx_tx_ack_clear(peer);
+			continue;
+		}
 		if (lnx_unlikely(peer->pong_due))
 			send_pongs(ep, peer);
 		if (!lnx_tx_ack_pending(peer)) {
@@ -142,6 +149,11 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		if (!peer->npath) {
 			/* We cannot answer this sender: nothing to wait for. */
 			lnx_tx_ack_clear(peer);
+			continue;
+		}
+		/* The peer takes nothing of a session that it does not know. */
+		if (lnx_unlikely(!peer->hello_done) && lnx_tx_ready(ep, peer)) {
+			ep->work |= LNX_WORK_ACK;
 			continue;
 		}
 		path = ack_path(peer);

@@ -11,7 +11,7 @@
 #include "tx/admin.h"
 #include "tx/recovery.h"
 #include "tx/path.h"
-#include "tx/wrong_endpoint.h"
+#include "tx/session.h"
 #include "tx/tx.h"
 #include "wire/hdr.h"
 
@@ -382,7 +382,7 @@ void lnx_detect_run(struct lnx_ep *ep, uint64_t now)
 	if (ep->netwatch)
 		lnx_links_poll(ep, now);
 	if (lnx_unlikely(ep->n_misdirected))
-		lnx_wrong_endpoint_send(ep, now);
+		lnx_session_tell(ep, now);
 	lnx_list_foreach(&ep->detect_list, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, detect_link);

@@ -62,6 +62,7 @@ static inline void core_has(struct lnx_txe *txe)
 {
 	struct lnx_rail *rail = txe->peer->path[txe->path].rail;
 
+	txe->peer->n_clones++;
 	lnx_list_add_tail(&rail->clones, &txe->link);
 }
 
@@ -86,7 +87,11 @@ void lnx_txe_settled(struct lnx_txe *txe)
 {
 	struct lnx_ep *ep = txe->peer->ep;
 
-	lnx_list_del(&txe->link);
+	/* It was acknowledged inside the call that posts it, or it is a clone. */
+	if (lnx_list_linked(&txe->link)) {
+		lnx_list_del(&txe->link);
+		txe->peer->n_clones--;
+	}
 	if (lnx_txe_due(txe)) {
 		if (txe->peer->dead)
 			txe_failed(ep, txe, FI_ETIMEDOUT);
@@ -203,10 +208,11 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_node *n;
 
-	LNX_WARN(FI_LOG_EP_DATA,
-		 "peer %016llx: not reachable: %u frames and all large sends to it fail: %s\n",
-		 (unsigned long long)peer->eid,
-		 peer->tx_next - peer->tx_una, fi_strerror(err));
+	if (peer->tx_next != peer->tx_una || peer->nrndv || peer->n_segments)
+		LNX_WARN(FI_LOG_EP_DATA,
+			 "peer %016llx: not reachable: %u frames and all large sends to it fail: %s\n",
+			 (unsigned long long)peer->eid,
+			 peer->tx_next - peer->tx_una, fi_strerror(err));
 	peer->dead = true;
 	while (peer->tx_una != peer->tx_posted) {
 		struct lnx_txe **slot = slot_of(peer, peer->tx_una++);
@@ -242,12 +248,14 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 	lnx_rma_fail_peer(peer, err);
 	lnx_list_del(&peer->retx_link);
 	lnx_tx_ack_clear(peer);
+	lnx_peer_ended(peer);
 }
 
 /* It is closing: what is not acknowledged by now never will be. */
 void lnx_tx_bye(struct lnx_peer *peer)
 {
 	peer->closing = true;
+	lnx_peer_ended(peer);
 	/* Not from here: this may be inside a send to that same peer. */
 	if (peer->nrndv || peer->n_segments || peer->npend ||
 	    peer->tx_una != peer->tx_posted)

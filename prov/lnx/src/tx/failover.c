@@ -39,6 +39,7 @@ static LNX_COLD void send_clone(struct lnx_ep *ep, struct lnx_peer *peer,
 	*lnx_tx_slot(peer, txe->seq) = clone;
 	txe->reported = true;
 	txe->acked = true;		/* free as soon as the core releases it */
+	peer->n_clones++;
 	lnx_list_add_tail(&peer->path[txe->path].rail->clones, &txe->link);
 }
 
@@ -133,7 +134,10 @@ LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_ep *ep)
 LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
-	struct lnx_hdr h = { .kind = LNX_KIND_HELLO, .key = ep->address_epoch };
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_HELLO, .key = ep->address_epoch, .tag = peer->stamp,
+		.data = peer->rx_sid,
+	};
 	struct lnx_txe *txe;
 
 	if (peer->dead || peer->closing || peer->self || !peer->npath)

@@ -28,6 +28,8 @@
  * handles entries twice).
  */
 #define TRIES		64
+/* Peers that are not there must not keep others waiting. */
+#define CONNECTS_PER_PASS	4u
 
 LNX_HOT
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
@@ -196,13 +198,13 @@ static inline void posted_first(struct lnx_ep *ep, struct lnx_peer *peer,
 /*
  * path: the one it takes if it leaves at once; passed so that nothing is written twice.
  */
-static inline void number(struct lnx_ep *ep, struct lnx_peer *peer,
+static inline void number(struct lnx_peer *peer,
 			  struct lnx_path *path, struct lnx_txe *txe,
 			  struct lnx_hdr *h)
 {
 	txe->peer = peer;
 	txe->seq = h->seq = peer->tx_next++;
-	h->src = ep->eid;
+	h->src = peer->sid;
 	h->dst = peer->eid;
 	h->ack = peer->seq.next;
 	h->rail = path ? path->rail->wire_index : 0;
@@ -244,7 +246,7 @@ void lnx_tx_refused(struct lnx_ep *ep, struct lnx_peer *peer,
 static void line_up(struct lnx_ep *ep, struct lnx_peer *peer,
 		    struct lnx_txe *txe, struct lnx_hdr *h)
 {
-	number(ep, peer, NULL, txe, h);
+	number(peer, NULL, txe, h);
 	wait_turn(ep, peer, &peer->pend, txe);
 }
 
@@ -253,7 +255,10 @@ LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer,
 			     bool later)
 {
 	struct lnx_txe *txe;
-	struct lnx_hdr h = { .kind = LNX_KIND_HELLO, .key = ep->address_epoch };
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_HELLO, .key = ep->address_epoch, .tag = peer->stamp,
+		.data = peer->rx_sid,
+	};
 
 	if (!peer->slot) {
 		peer->slot = calloc(ep->window, sizeof(*peer->slot));
@@ -323,7 +328,7 @@ static LNX_COLD int try_connect(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (!path || (peer->tx_flags & (LNX_TX_QUEUED | LNX_TX_RETRANSMIT)) ||
 	    !lnx_tx_window_open(ep, peer) || now < path->retry_ns)
 		return -FI_EAGAIN;
-	number(ep, peer, NULL, txe, h);
+	number(peer, NULL, txe, h);
 	if (!post(ep, peer, path, txe)) {
 		lnx_path_up(path);
 		posted_first(ep, peer, txe);
@@ -351,7 +356,7 @@ int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_path *path = lnx_path_next(peer, txe->len);
 
 	if (lnx_likely(can_post(ep, peer, path))) {
-		number(ep, peer, path, txe, h);
+		number(peer, path, txe, h);
 		if (lnx_likely(!post_new(ep, peer, path, txe))) {
 			lnx_path_up(path);
 			posted_first(ep, peer, txe);
@@ -446,9 +451,19 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 	return !lnx_peer_retransmits(peer);
 }
 
+/* Will its next frame be a try to connect? */
+static bool connects(const struct lnx_peer *peer, uint64_t now)
+{
+	const struct lnx_path *path = &peer->path[peer->cur];
+
+	return peer->npath && path->state == LNX_PATH_CONNECTING &&
+	       path->backoff_ns && now >= path->retry_ns;
+}
+
 void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 {
 	uint64_t give_up_ns = ep->conf->connect_timeout * LNX_NS_PER_MS;
+	unsigned tries = CONNECTS_PER_PASS;
 	struct lnx_node *n, *tmp;
 
 	lnx_path_look(ep, now);
@@ -463,7 +478,14 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 		if (peer->failing_ns && now > peer->failing_ns + give_up_ns) {
 			lnx_list_del(&peer->pump_link);
 			lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
-		} else if (pump_peer(ep, peer, now)) {
+			continue;
+		}
+		if (connects(peer, now)) {
+			if (!tries)
+				continue;	/* in another pass */
+			tries--;
+		}
+		if (pump_peer(ep, peer, now)) {
 			/* The rest waits for the window: acks resume it. */
 			lnx_list_del(&peer->pump_link);
 			block(ep, peer);
@@ -485,8 +507,11 @@ static LNX_COLD ssize_t no_way(struct lnx_ep *ep, fi_addr_t dest,
 	int err;
 
 	*peer = lnx_peer_get(ep, dest);
-	if (*peer && (*peer)->dead)
-		return -FI_EHOSTUNREACH;
+	if (*peer && (*peer)->dead) {
+		if (!lnx_peer_may_begin(*peer, lnx_clock_ns()))
+			return -FI_EHOSTUNREACH;
+		lnx_peer_detach(*peer);
+	}
 	*peer = lnx_peer_make(ep, dest, &err);
 	if (!*peer)
 		return err == -FI_ENOMEM ? -FI_EAGAIN : err;
@@ -546,7 +571,7 @@ ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
 ssize_t lnx_tx_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer)
 {
 	*peer = lnx_peer_get(ep, dest);
-	if (lnx_likely(*peer && (*peer)->npath))
+	if (lnx_likely(*peer && (*peer)->npath && !(*peer)->dead))
 		return 0;
 	return no_way(ep, dest, peer);
 }
@@ -565,7 +590,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	ssize_t ret;
 	size_t len;
 
-	if (lnx_unlikely(!peer || !peer->npath)) {
+	if (lnx_unlikely(!peer || !peer->npath || peer->dead)) {
 		ret = no_way(ep, tx->dest, &peer);
 		if (ret)
 			return ret;

@@ -10,7 +10,7 @@
  */
 #include "tx/detect.h"
 #include "tx/recovery.h"
-#include "tx/wrong_endpoint.h"
+#include "tx/session.h"
 
 /* A silent peer's kernels are asked, again after so long. */
 #define SILENT_NS	(500 * LNX_NS_PER_MS)
@@ -79,7 +79,7 @@ LNX_COLD int lnx_liveness_check(struct lnx_peer *peer, uint64_t now)
 		case LNX_PING_ALIVE:
 			alive++;
 			/* An endpoint is there: is it this peer? */
-			lnx_wrong_endpoint_ask(peer, &peer->path[i]);
+			lnx_session_ask(peer, &peer->path[i]);
 			break;
 		case LNX_PING_REFUSED:
 			refused++;

@@ -11,6 +11,7 @@
 
 #define BACKOFF_MIN_NS	(50 * LNX_NS_PER_US)
 #define BACKOFF_MAX_NS	(10 * LNX_NS_PER_MS)
+#define REFUSED_MAX_NS	LNX_NS_PER_S		/* for a peer that is not there */
 #define FAIL_BACKOFF_MIN_NS	(5 * LNX_NS_PER_MS)
 #define FAIL_BACKOFF_MAX_NS	LNX_NS_PER_S
 #define BUSY_NS		(LNX_NS_PER_MS / 2)	/* pause of a path that took no read */
@@ -28,12 +29,19 @@ LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
 		path->state = LNX_PATH_CONNECTING;
 		path->since_ns = now;
 		path->backoff_ns = BACKOFF_MIN_NS;
-	} else if (path->backoff_ns < BACKOFF_MAX_NS) {
+	} else {
 		/*
-		 * The backoff may have been reset because the peer's address changed.
+		 * Each try may be a connect that is refused, so the pause grows with
+		 * the time that it has taken so far, and adds little to that.  The
+		 * backoff may have been reset because the peer's address changed.
 		 */
+		uint64_t max = LNX_MIN(lnx_ns_since(now, path->since_ns) / 8,
+				       REFUSED_MAX_NS);
+
 		path->backoff_ns = LNX_MAX(BACKOFF_MIN_NS, path->backoff_ns +
 					   path->backoff_ns / 2);
+		path->backoff_ns = LNX_MIN(path->backoff_ns,
+					   LNX_MAX(max, BACKOFF_MAX_NS));
 	}
 	path->retry_ns = now + path->backoff_ns;
 }

@@ -15,7 +15,7 @@ bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 {
 	struct lnx_hdr h = {
 		.kind = (uint8_t)what, .flags = (uint8_t)(what >> 8),
-		.src = ep->eid, .tag = tag, .data = data, .len = len,
+		.tag = tag, .data = data, .len = len,
 	};
 	size_t frame_len = sizeof(struct lnx_wire_hdr) + len;
 	struct lnx_path *path;
@@ -48,6 +48,7 @@ bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 		txe->want_comp = (ep->tx_flags & FI_COMPLETION) != 0;
 		txe->tells = true;
 	}
+	h.src = peer->sid;
 	h.dst = peer->eid;
 	h.ack = peer->seq.next;
 	h.rail = rail->wire_index;

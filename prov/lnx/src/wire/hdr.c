@@ -14,7 +14,7 @@ const char *lnx_kind_name(uint8_t kind)
 		[LNX_KIND_TAG] = "TAG", [LNX_KIND_RTS_MSG] = "RTS_MSG",
 		[LNX_KIND_RTS_TAG] = "RTS_TAG", [LNX_KIND_FIN] = "FIN",
 		[LNX_KIND_ACK] = "ACK", [LNX_KIND_PROBE] = "PROBE",
-		[LNX_KIND_BYE] = "BYE", [LNX_KIND_WRONG_ENDPOINT] = "STRANGER",
+		[LNX_KIND_BYE] = "BYE", [LNX_KIND_NO_SESSION] = "NO_SESSION",
 		[LNX_KIND_PUT] = "PUT", [LNX_KIND_PUT_RTS] = "PUT_RTS",
 		[LNX_KIND_GET] = "GET", [LNX_KIND_KEYS] = "KEYS",
 		[LNX_KIND_ATOMIC] = "ATOMIC", [LNX_KIND_RESP] = "RESP",
@@ -87,7 +87,7 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 	case LNX_KIND_PONG:
 	case LNX_KIND_RAIL:
 	case LNX_KIND_BYE:
-	case LNX_KIND_WRONG_ENDPOINT:
+	case LNX_KIND_NO_SESSION:
 		return payload == 0 ? 0 : -EBADMSG;
 	default:
 		return -EBADMSG;

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Hostile senders, beside two endpoints that talk to each other: plain sockets,
+ * and an endpoint of the core provider that sends bytes which are frames of lnx.
+ * They must end nothing, read or write nothing, and learn no endpoint's id; the
+ * messages of the two go on.  See sessions.c.
+ */
+#include "sessions.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "lnx_wire.h"
+#include "lnx_wire_addr.h"
+
+#define SECRET		0x5c
+#define KEY		0x1234567u
+#define RAIL_AT		offsetof(struct lnx_wire_addr, rails)
+#define IP_AT		(RAIL_AT + LNX_WIRE_ADDR_RAIL_HEAD)
+#define PORT_AT		(IP_AT + 4)
+#define ECHO_MAX	300000
+#define FRAMES		4000		/* of one attack */
+#define ATTACK_S	20.0		/* its longest time */
+#define CONNECTS	60
+#define HELD		8
+
+void sessions_set_port(unsigned char *name, uint16_t port)
+{
+	name[PORT_AT] = (unsigned char)port;
+	name[PORT_AT + 1] = (unsigned char)(port >> 8);
+}
+
+/* What an attacker knows, at the start of its memory.  It writes what it gets
+ * to `got`. */
+struct plan {
+	int prov;			/* LNX_WIRE_PROV_* */
+	bool ids;			/* it knows these: */
+	unsigned char name[2][FT_NAME_MAX];	/* else with ids of 0 */
+	uint64_t seed;
+	unsigned sent, refused;		/* what it did */
+	size_t n_got;
+	unsigned char got[ACTOR_ROOM / 2];
+};
+
+static uint64_t id_of(const unsigned char *name)
+{
+	uint64_t id;
+
+	memcpy(&id, name + offsetof(struct lnx_wire_addr, eid), sizeof(id));
+	return le64toh(id);
+}
+
+static struct sockaddr_in address_of(const unsigned char *name)
+{
+	struct sockaddr_in in = {
+		.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)(name[PORT_AT] |
+					     name[PORT_AT + 1] << 8)),
+	};
+
+	memcpy(&in.sin_addr, name + IP_AT, 4);
+	return in;
+}
+
+static void keep(struct plan *p, const void *what, size_t len)
+{
+	if (len > sizeof(p->got) - p->n_got)
+		len = sizeof(p->got) - p->n_got;
+	memcpy(p->got + p->n_got, what, len);
+	p->n_got += len;
+}
+
+/* ---- plain sockets ---- */
+
+static int connect_to(const struct plan *p)
+{
+	struct sockaddr_in to = address_of(p->name[0]);
+	struct timeval tv = { .tv_sec = 2 };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &tv, sizeof(tv));
+	if (fd >= 0 && !connect(fd, (void *)&to, sizeof(to)))
+		return fd;
+	close(fd);
+	return -1;
+}
+
+static void read_all(struct plan *p, int fd, int ms)
+{
+	struct timeval tv = { .tv_usec = ms * 1000 };
+	unsigned char buf[4096];
+	ssize_t n;
+
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &tv, sizeof(tv));
+	while ((n = recv(fd, buf, sizeof(buf), 0)) > 0)
+		keep(p, buf, (size_t)n);
+}
+
+static void fill(void *buf, size_t len, uint64_t *seed)
+{
+	unsigned char *at = buf;
+	size_t i;
+
+	for (i = 0; i < len; i++)
+		at[i] = (unsigned char)pattern_random(seed);
+}
+
+static int play_raw(struct ft *ft, struct actor *me)
+{
+	struct plan *p = (void *)me->mem->at;
+	double end = ft_now() + ATTACK_S;
+	static unsigned char junk[65536];
+	int i, fd, held[HELD];
+	char byte;
+
+	FT_TRY(actor_hear(ft, me, &byte, 1, true));
+	for (i = 0; i < HELD; i++)
+		held[i] = connect_to(p);
+	for (i = 0; i < CONNECTS && ft_now() < end; i++) {
+		size_t len = pattern_random(&p->seed) %
+			     (i % 4 ? 200 : sizeof(junk));
+
+		fd = connect_to(p);
+		if (fd < 0)
+			continue;
+		fill(junk, len, &p->seed);
+		/* Frames, as far as a socket can send some. */
+		if (i % 3 == 0 && len >= sizeof(struct lnx_wire_hdr)) {
+			struct lnx_wire_hdr *w = (void *)junk;
+
+			w->magic = LNX_WIRE_MAGIC;
+			w->version = LNX_WIRE_VERSION;
+			w->kind = (uint8_t)(i % LNX_KIND_MAX);
+		}
+		p->sent += send(fd, junk, len, MSG_NOSIGNAL) > 0;
+		read_all(p, fd, 30);
+		close(fd);
+	}
+	/* A flood: as much as it takes, for a second. */
+	fd = connect_to(p);
+	end = ft_now() + 1;
+	while (fd >= 0 && ft_now() < end) {
+		fill(junk, 64, &p->seed);
+		if (send(fd, junk, sizeof(junk), MSG_NOSIGNAL | MSG_DONTWAIT) <
+		    0 && errno != EAGAIN)
+			break;
+	}
+	close(fd);
+	for (i = 0; i < HELD; i++)
+		if (held[i] >= 0)
+			read_all(p, held[i], 10);
+	FT_TRY(actor_tell(ft, me, &byte, 1));
+	/* The silent connections stay until we are ended. */
+	return actor_hear(ft, me, &byte, 1, true);
+}
+
+/* ---- frames from an endpoint of the core ---- */
+
+#define SLOTS		64
+#define LONG		300000		/* of no frame */
+#define BARE_RX		32
+
+static struct {
+	unsigned char frame[LONG];
+	struct ft_op *op;
+} slot[SLOTS];
+
+/* An lnx address of the bare endpoint itself, which says that it is `id`. */
+static void own_address(struct ft *ft, const struct plan *p, uint64_t id,
+			unsigned char *at)
+{
+	struct sockaddr_in me;
+
+	memcpy(&me, ft->o.name, sizeof(me));
+	memcpy(at, p->name[0], LNX_WIRE_ADDR_BYTES);
+	id = htole64(id);
+	memcpy(at + offsetof(struct lnx_wire_addr, eid), &id, sizeof(id));
+	memcpy(at + IP_AT, &me.sin_addr, 4);
+	sessions_set_port(at, ntohs(me.sin_port));
+}
+
+static uint64_t id_for(struct plan *p)
+{
+	if (p->ids && pattern_random(&p->seed) % 4)
+		return id_of(p->name[pattern_random(&p->seed) % 2]);
+	return pattern_random(&p->seed) | 1;
+}
+
+/* Write a frame to `to`, an endpoint that was named; returns its length. */
+static size_t make_frame(struct ft *ft, struct plan *p, int to,
+			 unsigned char *frame)
+{
+	static const uint8_t forged[] = {
+		LNX_KIND_NO_SESSION, LNX_KIND_NO_SESSION, LNX_KIND_BYE,
+		LNX_KIND_PROBE, LNX_KIND_ACK, LNX_KIND_RAIL, LNX_KIND_FIN,
+		LNX_KIND_PONG, LNX_KIND_MSG, LNX_KIND_RESP,
+	};
+	uint64_t r = pattern_random(&p->seed), tag = pattern_random(&p->seed);
+	unsigned char *payload = frame + sizeof(struct lnx_wire_hdr);
+	struct lnx_wire_hdr *w = (void *)frame;
+	uint8_t kind = p->ids ? forged[r % sizeof(forged)] :
+				(uint8_t)(1 + r % (LNX_KIND_MAX + 1));
+	size_t len = 0;
+
+	memset(w, 0, sizeof(*w));
+	switch (kind) {
+	case LNX_KIND_HELLO:
+		own_address(ft, p, pattern_random(&p->seed) | 1, payload);
+		len = LNX_WIRE_ADDR_BYTES;
+		break;
+	case LNX_KIND_PROBE:
+		w->key = htole64(r >> 40 & 1);
+		own_address(ft, p, id_for(p), payload);
+		len = w->key ? LNX_WIRE_ADDR_BYTES : 0;
+		break;
+	case LNX_KIND_MSG:
+	case LNX_KIND_TAG:
+	case LNX_KIND_PUT:
+	case LNX_KIND_PUT_RTS:
+	case LNX_KIND_ATOMIC:
+	case LNX_KIND_RTS_MSG:
+	case LNX_KIND_RTS_TAG:
+	case LNX_KIND_RESP:
+		len = (r >> 8) % 300;
+		fill(payload, len, &p->seed);
+		w->len = htole64(len);
+		break;
+	case LNX_KIND_GET:
+		w->len = htole64(8);
+		break;
+	case LNX_KIND_NO_SESSION:
+		tag = 1 + tag % 3;
+		break;
+	case LNX_KIND_RAIL:
+		tag = 0;
+		break;
+	case LNX_KIND_FIN:
+	case LNX_KIND_ACK:
+	case LNX_KIND_BYE:
+	default:
+		tag %= 64;
+		break;
+	}
+	w->magic = LNX_WIRE_MAGIC;
+	w->version = LNX_WIRE_VERSION;
+	w->kind = kind;
+	w->path = (uint8_t)((r >> 16) % 3);
+	w->seq = htole32((uint32_t)(kind == LNX_KIND_HELLO ? 0 :
+				    (r >> 24) % 64));
+	w->ack = htole32((uint32_t)((r >> 32) % 64));
+	w->src = htole64(id_for(p));
+	w->dst = htole64(id_for(p));
+	if (p->ids && r % 5)
+		w->dst = htole64(id_of(p->name[to]));
+	if (p->ids && kind == LNX_KIND_NO_SESSION && r % 7)
+		w->src = htole64(id_of(p->name[!to]));
+	w->tag = htole64(tag);
+	w->data = htole64(kind == LNX_KIND_RAIL ? r % 3 :
+			  kind == LNX_KIND_HELLO ? 0 : r % 1000);
+	if (kind == LNX_KIND_PUT || kind == LNX_KIND_GET ||
+	    kind == LNX_KIND_ATOMIC || kind == LNX_KIND_KEYS) {
+		w->key = htole64(KEY);
+		w->tag = htole64(tag % 4096);
+	}
+	len += sizeof(*w);
+	/* Some are not what they should be. */
+	if (r >> 60 == 0)
+		frame[tag % len] ^= (unsigned char)(r >> 3);
+	if (r >> 60 == 1)
+		len = tag % (len + 1);
+	if (r >> 60 == 2) {
+		fill(payload, 128, &p->seed);
+		len = r % 2 ? LNX_FRAME_MAX : LNX_FRAME_MAX +
+					      tag % (LONG - LNX_FRAME_MAX);
+	}
+	return len ? len : 1;
+}
+
+static void look_at(struct plan *p, struct ft_op *op, const void *buf)
+{
+	if (op->done && !op->err)
+		keep(p, buf, op->len);
+}
+
+static int play_bare(struct ft *ft, struct actor *me)
+{
+	struct plan *p = (void *)me->mem->at;
+	struct ft_cfg cfg = { .caps = FI_MSG | FI_TAGGED | FI_RMA };
+	static unsigned char in[BARE_RX][LNX_FRAME_MAX];
+	struct ft_op *rx[BARE_RX];
+	struct sockaddr_in here;
+	fi_addr_t to[2];
+	double end;
+	char byte;
+	int i, k;
+
+	FT_TRY(actor_hear(ft, me, &byte, 1, true));
+	ft->opts.prov = p->prov == LNX_WIRE_PROV_TCP ? "tcp" : "tcp;ofi_rxm";
+	ft->opts.domain = NULL;
+	here = address_of(p->name[0]);
+	ft->opts.local = inet_ntoa(here.sin_addr);
+	if (ft_objs_open(ft, &cfg, &ft->o))
+		return FT_FAIL;
+	ft->cfg = cfg;
+	ft->open = true;
+	for (i = 0; i < 2; i++) {
+		struct sockaddr_in at = address_of(p->name[i]);
+
+		FT_CHECK(ft, fi_av_insert(ft->o.av, &at, 1, &to[i], 0, NULL) ==
+			 1, "fi_av_insert of the core failed");
+	}
+	for (i = 0; i < BARE_RX; i++) {
+		rx[i] = ft_op_new(ft);
+		rx[i]->posted = true;
+		FT_CALL(ft, fi_recv(ft->o.ep, in[i], sizeof(in[i]), NULL,
+				    FI_ADDR_UNSPEC, rx[i]));
+	}
+	end = ft_now() + ATTACK_S;
+	for (k = 0; k < FRAMES && ft_now() < end; k++) {
+		int s = k % SLOTS, target = (int)(pattern_random(&p->seed) % 2);
+		double soon = ft_now() + 1;
+		ssize_t ret;
+		size_t len;
+
+		if (!slot[s].op)
+			slot[s].op = ft_op_new(ft);
+		while (slot[s].op->posted && !slot[s].op->done &&
+		       ft_now() < soon)
+			ft_progress(ft);
+		if (slot[s].op->posted && !slot[s].op->done)
+			continue;
+		len = make_frame(ft, p, target, slot[s].frame);
+		ft_op_reset(slot[s].op);
+		slot[s].op->posted = true;
+		do {
+			ret = fi_send(ft->o.ep, slot[s].frame, len, NULL,
+				      to[target], slot[s].op);
+			ft_progress(ft);
+		} while (ret == -FI_EAGAIN && ft_now() < soon);
+		slot[s].op->posted = !ret;
+		p->sent += !ret;
+		p->refused += ret != 0;
+		for (i = 0; i < BARE_RX; i++) {
+			if (!rx[i]->done)
+				continue;
+			look_at(p, rx[i], in[i]);
+			ft_op_reset(rx[i]);
+			rx[i]->posted = true;
+			FT_CALL(ft, fi_recv(ft->o.ep, in[i], sizeof(in[i]),
+					    NULL, FI_ADDR_UNSPEC, rx[i]));
+		}
+	}
+	ft_linger(ft, 0.5);
+	for (i = 0; i < BARE_RX; i++)
+		look_at(p, rx[i], in[i]);
+	/* Keys that are easy to guess. */
+	for (k = 0; k < 8; k++) {
+		uint64_t key = k ? (uint64_t)k - 1 : KEY;
+		struct ft_op *op = ft_op_new(ft);
+		ssize_t ret;
+
+		end = ft_now() + 1;
+		op->posted = true;
+		memset(slot[0].frame, 0x11, 64);
+		do {
+			ret = fi_write(ft->o.ep, slot[0].frame, 64, NULL, to[0],
+				       0, key, op);
+			ft_progress(ft);
+		} while (ret == -FI_EAGAIN && ft_now() < end);
+		if (!ret)
+			ft_wait_for(ft, op, 1);
+	}
+	return actor_tell(ft, me, &byte, 1);
+}
+
+/* ---- the two that talk ---- */
+
+static unsigned char *out, *in, *mem;
+
+/* A message there and back. */
+static int round_trip(struct ft *ft, uint64_t n)
+{
+	static const size_t sizes[] = { 8, 5000, 65536, 0, 16320, ECHO_MAX };
+	struct ft_msg m = { .tagged = true, .addr = ft->addr[1], .tag = 1,
+			    .buf = out, .len = sizes[n % 6] };
+	struct ft_op *tx = ft_op_new(ft), *rx = ft_op_new(ft);
+
+	pattern_fill(out, m.len, ft->run->seed, 0, n);
+	m.tag = 2;
+	m.buf = in;
+	FT_CALL(ft, ft_recv(ft, rx, &m));
+	m.tag = 1;
+	m.buf = out;
+	FT_CALL(ft, ft_send(ft, tx, &m));
+	FT_DONE(ft, tx);
+	FT_DONE(ft, rx);
+	FT_CHECK(ft, rx->len == m.len &&
+		 pattern_check(in, m.len, ft->run->seed, 0, n) < 0,
+		 "message %llu came back wrong", (unsigned long long)n);
+	ft->nops -= 2;
+	return FT_PASS;
+}
+
+static bool has(const struct plan *p, const unsigned char *name)
+{
+	return memmem(p->got, p->n_got,
+		      name + offsetof(struct lnx_wire_addr, eid), 8) != NULL;
+}
+
+/* Receives from any source, which must stay unused, and memory. */
+static int lay_out(struct ft *ft, struct ft_op **trap, struct ft_mr *mr)
+{
+	struct ft_msg m = { .buf = mem, .len = 4096, .addr = FI_ADDR_UNSPEC };
+	int i;
+
+	memset(mem, SECRET, ACTOR_ROOM);
+	memset(mr, 0, sizeof(*mr));
+	FT_CALL(ft, fi_mr_reg(ft->o.domain, mem, ACTOR_ROOM, FT_MR_ACCESS, 0,
+			      KEY, 0, &mr->mr, NULL));
+	ft->o.extra[ft->o.nextra++] = &mr->mr->fid;
+	for (i = 0; i < 4; i++) {
+		m.tagged = i % 2;
+		m.tag = 0xdead;
+		trap[i] = ft_op_new(ft);
+		FT_CALL(ft, ft_recv(ft, trap[i], &m));
+	}
+	return FT_PASS;
+}
+
+static int besieged(struct ft *ft, bool ids,
+		    int (*play)(struct ft *ft, struct actor *me))
+{
+	struct actor_order o = { .what = ACTOR_OPEN };
+	struct actor *b = &actors[0], *x = &actors[1];
+	struct ft_op *trap[4];
+	struct actor_answer say;
+	struct plan *p;
+	struct ft_mr mr;
+	uint64_t n = 0, stale, bad;
+	char byte = 1;
+	int i;
+
+	out = realloc(out, ECHO_MAX);
+	in = realloc(in, ECHO_MAX);
+	mem = realloc(mem, ACTOR_ROOM);
+	FT_CHECK(ft, out && in && mem, "no memory");
+	FT_TRY(actor_start(ft, 0, actor_obeys));
+	FT_TRY(actor_start(ft, 1, play));
+	FT_TRY(actor_do(ft, b, &o, &say, true));
+	FT_TRY(actor_open(ft, NULL, 0));
+	FT_TRY(lay_out(ft, trap, &mr));
+	FT_CHECK(ft, fi_av_insert(ft->o.av, say.name, 1, &ft->addr[1], 0,
+				  NULL) == 1, "fi_av_insert failed");
+	o.what = ACTOR_KNOW;
+	memcpy(o.name, ft->o.name, sizeof(o.name));
+	FT_TRY(actor_do(ft, b, &o, NULL, false));
+	o = (struct actor_order){ .what = ACTOR_ECHO, .size = ECHO_MAX,
+				  .key = 1 };
+	FT_TRY(actor_tell(ft, b, &o, sizeof(o)));
+	for (; n < 12; n++)
+		FT_TRY(round_trip(ft, n));
+
+	p = (void *)x->mem->at;
+	static_assert(sizeof(*p) <= ACTOR_ROOM, "a plan fits");
+	p->prov = ft->o.name[RAIL_AT] & LNX_WIRE_ADDR_PROV_MASK;
+	p->ids = ids;
+	p->seed = ft->run->seed;
+	memcpy(p->name[0], ft->o.name, FT_NAME_MAX);
+	memcpy(p->name[1], say.name, FT_NAME_MAX);
+	for (i = 0; i < 2 && !ids; i++)
+		memset(p->name[i] + offsetof(struct lnx_wire_addr, eid), 0, 8);
+	FT_CHECK(ft, p->prov == LNX_WIRE_PROV_TCP ||
+		 p->prov == LNX_WIRE_PROV_TCP_RXM, "another rail comes first");
+	FT_TRY(actor_tell(ft, x, &byte, 1));
+	while (!actor_speaks(x))
+		FT_TRY(round_trip(ft, n++));
+	FT_TRY(actor_hear(ft, x, &byte, 1, false));
+	for (i = 0; i < 60; i++)
+		FT_TRY(round_trip(ft, n++));
+
+	stale = actor_stat(ft, "stale_frames");
+	bad = actor_stat(ft, "bad_frames");
+	printf("# %llu messages beside %u attacks (%u not taken); %llu stale "
+	       "frames, %llu bad ones; the attacker got %zu bytes\n",
+	       (unsigned long long)n, p->sent, p->refused,
+	       (unsigned long long)stale, (unsigned long long)bad, p->n_got);
+	FT_CHECK(ft, p->sent >= 20, "the attacker sent only %u times", p->sent);
+	FT_CHECK(ft, play == play_raw || stale + bad >= 20, "only %llu frames "
+		 "arrived", (unsigned long long)(stale + bad));
+	FT_CHECK(ft, ids || (!has(p, ft->o.name) && !has(p, say.name)),
+		 "the attacker was told an endpoint's id");
+	for (i = 0; i < 4; i++)
+		FT_CHECK(ft, !trap[i]->done, "a receive ended: %s",
+			 fi_strerror(trap[i]->err));
+	FT_CHECK(ft, pattern_is_filled(mem, ACTOR_ROOM, SECRET) < 0,
+		 "memory was written at %lld",
+		 pattern_is_filled(mem, ACTOR_ROOM, SECRET));
+	FT_CHECK(ft, !ft->unexpected[0], "%s", ft->unexpected);
+	b->mem->stop = true;
+	FT_TRY(actor_hear(ft, b, &say, sizeof(say), false));
+	FT_CHECK(ft, actor_stat(ft, "failed") == 0, "operations failed");
+	return FT_PASS;
+}
+
+int sessions_stranger(struct ft *ft, const struct ft_case *c)
+{
+	return besieged(ft, false, c->a ? play_bare : play_raw);
+}
+
+int sessions_forged(struct ft *ft, const struct ft_case *c)
+{
+	(void)c;
+	return besieged(ft, true, play_bare);
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sessions on a scripted core: how one begins, what belongs to none, how both ends
+ * learn that one has ended, and what is freed then.  The test is the peer.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/ep.h"
+#include "comp/comp.h"
+#include "fake_core.h"
+#include "tx/tx.h"
+
+static struct fake f;
+static struct fake_core *core;
+static struct fake_peer p;
+static char a, b;			/* contexts */
+static uint8_t buf[1 << 12];
+
+#define BOTH(name)							\
+	static void name(enum lnx_rail_kind kind);			\
+	Test(session_plain, name) { name(LNX_RAIL_PLAIN); }		\
+	Test(session_peer, name) { name(LNX_RAIL_PEER); }		\
+	static void name(enum lnx_rail_kind kind)
+
+static void open_with(enum lnx_rail_kind kind)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { kind } };
+
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	p.must_greet = true;
+	fake_peer_insert(&f, &p);
+}
+
+static struct lnx_peer *inside(void)
+{
+	return lnx_peer_by_eid(f.lnx, p.eid);
+}
+
+static ssize_t send1(void *context)
+{
+	return fi_tsend(f.ep, "x", 1, NULL, p.addr, 1, context);
+}
+
+static void recv1(void *context)
+{
+	cr_assert_eq(fi_trecv(f.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 1, 0,
+			      context), 0);
+}
+
+/* p's next hello: of another session than before, if its id or stamp differ. */
+static void hello(uint64_t sid, uint64_t stamp, uint64_t data)
+{
+	p.sid = sid;
+	p.seq = 0;
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO, .tag = stamp,
+					     .data = data },
+		  p.blob, sizeof(p.blob));
+	fake_passes(&f, 4);
+}
+
+/* Both know each other, and a message has gone each way. */
+static void open_met(enum lnx_rail_kind kind)
+{
+	open_with(kind);
+	hello(0x51, 100, 0);
+	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
+	fake_ack(&f, &p);
+	recv1(&a);
+	fake_tag(&f, &p, 1, "x", 1);
+	fake_comp(&f, &a);
+	cr_assert_eq(send1(&a), 0);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_comp(&f, &a);
+	fake_ack(&f, &p);
+	fake_passes(&f, 2);
+	fake_drop_all(&f, &p);
+	cr_assert_eq(inside()->rx_sid, 0x51u);
+}
+
+/* A send that is complete only when p has it. */
+static void send_acked(void *context)
+{
+	struct iovec iov = { (void *)"x", 1 };
+	struct fi_msg m = { .msg_iov = &iov, .iov_count = 1, .addr = p.addr,
+			    .context = context };
+
+	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_DELIVERY_COMPLETE), 0);
+}
+
+static void expect_refusal(uint64_t why, uint64_t to)
+{
+	struct fake_sent *s;
+
+	fake_after_ms(&f, 3);
+	s = fake_take(core);
+	cr_assert_not_null(s);
+	cr_expect_eq(s->h.kind, LNX_KIND_NO_SESSION);
+	cr_expect_eq(s->h.tag, why);
+	cr_expect_eq(s->h.dst, to);
+	cr_expect_eq(s->h.src, f.lnx->eid);
+	free(s);
+}
+
+/* Until the session of p, whose object that was, is freed. */
+static void reap(void)
+{
+	int i;
+
+	for (i = 0; i < 40; i++)
+		fake_after_ms(&f, 500);
+}
+
+/* ---- beginning ---- */
+
+/* What comes before the hello is not taken, and comes again after it. */
+BOTH(nothing_before_the_hello)
+{
+	open_with(kind);
+	recv1(&a);
+	p.seq = 1;
+	p.sid = 0x51;
+	fake_tag(&f, &p, 1, "x", 1);
+	fake_quiet(&f);
+	cr_expect_eq(f.lnx->stats.stale_frames, 1);
+	hello(0x51, 100, 0);
+	fake_tag(&f, &p, 1, "x", 1);
+	fake_comp(&f, &a);
+	fake_close(&f);
+}
+
+/* Its hello may answer ours, which it names; one of an earlier session of ours not. */
+BOTH(an_answer_names_our_session)
+{
+	open_with(kind);
+	cr_assert_eq(send1(&a), 0);
+	fake_comp(&f, &a);
+	hello(0x51, 100, inside()->sid ^ 1);
+	cr_expect_eq(inside()->rx_sid, 0u);
+	fake_drop_all(&f, &p);
+	hello(0x51, 100, inside()->sid);
+	cr_expect_eq(inside()->rx_sid, 0x51u);
+	fake_close(&f);
+}
+
+/* The receiver of our acknowledgements has to know whose they are. */
+BOTH(our_hello_comes_before_the_first_ack)
+{
+	open_with(kind);
+	recv1(&a);
+	hello(0x51, 100, 0);
+	fake_tag(&f, &p, 1, "x", 1);
+	fake_comp(&f, &a);
+	fake_after_ms(&f, 5);
+	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
+	fake_expect_drop(&f, &p, LNX_KIND_ACK);
+	fake_close(&f);
+}
+
+/* ---- another session ---- */
+
+/* It was started again under its name: what it had not acknowledged fails, once, and
+ * both directions begin at 0. */
+BOTH(a_peer_that_begins_again)
+{
+	uint64_t sid;
+
+	open_met(kind);
+	sid = inside()->sid;
+	send_acked(&b);
+	fake_expect_drop(&f, &p, LNX_KIND_MSG);
+	hello(0x52, 200, 0);
+	fake_err(&f, &b, FI_ECONNRESET);
+	fake_quiet(&f);
+	cr_expect_neq(inside()->sid, sid);
+	cr_expect_eq(inside()->rx_sid, 0x52u);
+	recv1(&a);
+	fake_tag(&f, &p, 1, "y", 1);
+	fake_comp(&f, &a);
+	cr_expect_eq(buf[0], 'y');
+	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
+	cr_assert_eq(send1(&a), 0);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_comp(&f, &a);
+	fake_ack(&f, &p);
+	reap();
+	cr_expect_eq(f.lnx->npeer, 1u);
+	cr_expect(lnx_list_empty(&f.lnx->ended));
+	fake_close(&f);
+}
+
+/* Frames of the session before, which were long under way. */
+BOTH(late_frames_are_of_no_session)
+{
+	open_met(kind);
+	hello(0x52, 200, 0);
+	fake_drop_all(&f, &p);
+	recv1(&a);
+	p.sid = 0x51;
+	p.seq = 1;
+	fake_tag(&f, &p, 1, "o", 1);
+	p.seq = 2;
+	fake_tag(&f, &p, 1, "o", 1);
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_BYE, .seq = 1 },
+		   NULL, 0);
+	fake_quiet(&f);
+	p.sid = 0x52;
+	p.seq = 1;
+	fake_tag(&f, &p, 1, "n", 1);
+	fake_comp(&f, &a);
+	cr_expect_eq(buf[0], 'n');
+	fake_close(&f);
+}
+
+/* A hello that comes late, or again, ends nothing; and its sender, whose clock may have
+ * gone back, hears what is later. */
+BOTH(an_older_hello_ends_nothing)
+{
+	uint64_t sid;
+
+	open_met(kind);
+	sid = inside()->sid;
+	send_acked(&b);
+	fake_drop_all(&f, &p);
+	hello(0x50, 99, 0);
+	expect_refusal(LNX_REFUSED_OLD, 0x50);
+	hello(0x50, 100, 0);
+	expect_refusal(LNX_REFUSED_OLD, 0x50);
+	cr_expect_eq(inside()->sid, sid);
+	cr_expect_eq(inside()->rx_sid, 0x51u);
+	p.sid = 0x51;
+	fake_ack(&f, &p);
+	fake_comp(&f, &b);
+	cr_expect(!inside()->closing);
+	fake_close(&f);
+}
+
+/* ... and takes a later stamp for its own. */
+BOTH(our_clock_went_back)
+{
+	struct fake_sent *s;
+	uint64_t stamp, sid;
+
+	open_with(kind);
+	cr_assert_eq(send1(&a), 0);
+	fake_comp(&f, &a);
+	fake_drop_all(&f, &p);
+	stamp = inside()->stamp;
+	sid = inside()->sid;
+	fake_frame(&f, &p, (struct lnx_hdr) {
+		   .kind = LNX_KIND_NO_SESSION, .src = p.eid, .dst = sid,
+		   .tag = LNX_REFUSED_OLD, .data = stamp + 1000 }, NULL, 0);
+	fake_passes(&f, 2);
+	s = fake_take(core);
+	cr_assert_not_null(s);
+	cr_expect_eq(s->h.kind, LNX_KIND_HELLO);
+	cr_expect_eq(s->h.src, sid);
+	cr_expect_eq(s->h.tag, stamp + 1001);
+	free(s);
+	fake_close(&f);
+}
+
+/* ---- end ---- */
+
+/* What a process sends that has no part in the session ends nothing. */
+BOTH(forged_ends)
+{
+	static const uint8_t kind_of[] = {
+		LNX_KIND_BYE, LNX_KIND_ACK, LNX_KIND_PROBE, LNX_KIND_FIN,
+		LNX_KIND_RAIL, LNX_KIND_PONG,
+	};
+	unsigned i, k;
+
+	open_met(kind);
+	send_acked(&b);
+	fake_drop_all(&f, &p);
+	for (i = 0; i < LNX_ARRAY_SIZE(kind_of); i++)
+		for (k = 0; k < 4; k++) {
+			struct lnx_hdr h = {
+				.kind = kind_of[i], .seq = k < 2 ? p.seq : k,
+				.src = k % 2 ? p.eid : 0x51 ^ k ^ 1,
+				.ack = 1000,
+			};
+
+			fake_frame(&f, &p, h, NULL, 0);
+		}
+	for (i = 0; i < 5; i++)
+		fake_frame(&f, &p, (struct lnx_hdr) {
+			   .kind = LNX_KIND_NO_SESSION, .src = p.eid, .tag = i,
+			   .dst = i % 2 ? f.lnx->eid : 0x51 }, NULL, 0);
+	fake_quiet(&f);
+	cr_expect(!inside()->closing);
+	fake_drop_all(&f, &p);
+	p.got = inside()->tx_next;
+	fake_ack(&f, &p);
+	fake_comp(&f, &b);
+	fake_close(&f);
+}
+
+/* The peer has ended the session: what is due fails once; the next send begins another
+ * at once, since it lives. */
+BOTH(refused_by_the_peer)
+{
+	uint64_t sid;
+
+	open_met(kind);
+	sid = inside()->sid;
+	send_acked(&b);
+	fake_drop_all(&f, &p);
+	fake_frame(&f, &p, (struct lnx_hdr) {
+		   .kind = LNX_KIND_NO_SESSION, .src = p.eid, .dst = sid,
+		   .tag = LNX_REFUSED_ENDED }, NULL, 0);
+	fake_pass(&f);
+	fake_err(&f, &b, FI_ECONNRESET);
+	cr_assert_eq(send1(&a), 0);
+	cr_expect_neq(inside()->sid, sid);
+	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_comp(&f, &a);
+	hello(0x52, 200, inside()->sid);
+	cr_expect_eq(inside()->rx_sid, 0x52u);
+	fake_close(&f);
+}
+
+/* We gave the peer up.  Whatever it sends, it hears that; it may begin again. */
+BOTH(given_up)
+{
+	uint64_t sid;
+	unsigned i;
+
+	fake_conf.connect_timeout = 200;
+	open_met(kind);
+	sid = inside()->sid;
+	core->send_again = core->inject_again = FAKE_ALWAYS;
+	send_acked(&b);
+	for (i = 0; i < 10; i++)
+		fake_after_ms(&f, 100);
+	fake_err(&f, &b, FI_ETIMEDOUT);
+	core->send_again = core->inject_again = 0;
+	fake_drop_all(&f, &p);
+	recv1(&a);
+	fake_tag(&f, &p, 1, "x", 1);
+	fake_quiet(&f);
+	expect_refusal(LNX_REFUSED_ENDED, 0x51);
+	fake_after_ms(&f, 20);
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_PROBE, .tag = 1 },
+		   NULL, 0);
+	expect_refusal(LNX_REFUSED_ENDED, 0x51);
+	/* It does so. */
+	hello(0x52, 200, 0);
+	cr_expect_neq(inside()->sid, sid);
+	fake_tag(&f, &p, 1, "y", 1);
+	fake_comp(&f, &a);
+	cr_expect_eq(buf[0], 'y');
+	fake_close(&f);
+}
+
+/* Or we do, but not at once: each send would wait for its connection. */
+BOTH(given_up_and_tried_again)
+{
+	uint64_t sid;
+	unsigned i;
+
+	fake_conf.connect_timeout = 200;
+	open_met(kind);
+	sid = inside()->sid;
+	core->send_again = core->inject_again = FAKE_ALWAYS;
+	send_acked(&b);
+	for (i = 0; i < 100 && !inside()->dead; i++)
+		fake_after_ms(&f, 10);
+	fake_err(&f, &b, FI_ETIMEDOUT);
+	core->send_again = core->inject_again = 0;
+	cr_expect_eq(send1(&a), -FI_EHOSTUNREACH);
+	fake_after_ms(&f, 1100);
+	cr_assert_eq(send1(&a), 0);
+	cr_expect_neq(inside()->sid, sid);
+	fake_comp(&f, &a);
+	fake_close(&f);
+}
+
+/* ---- memory ---- */
+
+/* Senders that come, say something and go: one by one any number. */
+BOTH(many_lifetimes)
+{
+	struct fake_peer q;
+	unsigned i;
+
+	fake_conf.strangers = 8;
+	open_with(kind);
+	for (i = 0; i < 200; i++) {
+		fake_peer_init(&f, &q, 0x10000 + i);
+		q.must_greet = true;
+		recv1(&a);
+		fake_hello(&f, &q);
+		fake_tag(&f, &q, 1, "x", 1);
+		fake_comp(&f, &a);
+		fake_passes(&f, 2);
+		fake_frame(&f, &q, (struct lnx_hdr) { .kind = LNX_KIND_BYE,
+						      .seq = q.seq }, NULL, 0);
+		fake_after_ms(&f, 600);
+		fake_after_ms(&f, 600);
+		while (core->sent)
+			free(fake_take(core));
+	}
+	reap();
+	cr_expect_eq(f.lnx->n_unsolicited, 0u);
+	cr_expect_eq(f.lnx->stats.unsolicited_drops, 0u);
+	cr_expect_leq(f.lnx->npeer, 1u);
+	cr_expect(lnx_list_empty(&f.lnx->ended));
+	fake_close(&f);
+}
+
+/* A message of an ended session is still there for its receive. */
+BOTH(stored_messages_outlive_their_session)
+{
+	open_met(kind);
+	fake_tag(&f, &p, 1, "o", 1);
+	fake_passes(&f, 2);
+	hello(0x52, 200, 0);
+	fake_tag(&f, &p, 1, "n", 1);
+	reap();
+	recv1(&a);
+	fake_comp(&f, &a);
+	cr_expect_eq(buf[0], 'o');
+	recv1(&b);
+	fake_comp(&f, &b);
+	cr_expect_eq(buf[0], 'n');
+	reap();
+	cr_expect(lnx_list_empty(&f.lnx->ended));
+	fake_close(&f);
+}

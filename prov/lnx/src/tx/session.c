@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "tx/session.h"
+
+#include "core/open.h"
+#include "tx/path.h"
+#include "tx/tx.h"
+#include "wire/hdr.h"
+#include "wire/rails.h"
+
+#define TRIES_MAX	20u
+#define TRY_NS		(10 * LNX_NS_PER_MS)	/* a core may have to connect */
+#define REFUSE_NS	(10 * LNX_NS_PER_MS)	/* between two refusals to a peer */
+
+/* ---- frames that belong to no session ---- */
+
+/* Have the sender told.  Only a HELLO or a PROBE says where it can be reached. */
+static LNX_COLD void note(struct lnx_rail *rail, const struct lnx_hdr *h,
+			  const void *payload, size_t len, uint64_t why,
+			  uint64_t data)
+{
+	const struct lnx_addr_rail *from;
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_rails all, more;
+	struct lnx_misdirected *s;
+	struct lnx_addr a;
+	unsigned i;
+
+	if ((h->kind != LNX_KIND_HELLO && h->kind != LNX_KIND_PROBE) ||
+	    len < LNX_ADDR_BYTES ||
+	    lnx_addr_unpack(&a, payload, LNX_ADDR_BYTES, NULL, 0))
+		return;
+	lnx_rails_of_addr(&all, &a);
+	if (len > LNX_ADDR_BYTES) {
+		if (lnx_rails_unpack(&more, (const uint8_t *)payload +
+				     LNX_ADDR_BYTES, len - LNX_ADDR_BYTES))
+			return;
+		lnx_rails_merge(&all, &more);
+	}
+	from = lnx_rails_find(&all, h->rail);
+	if (!from || from->prov != rail->prov)
+		return;
+	for (i = 0; i < ep->n_misdirected; i++)
+		if (ep->misdirected[i].rail == rail && ep->misdirected[i].src == h->src &&
+		    ep->misdirected[i].dst == h->dst)
+			return;
+	/* More than that at once: they ask again. */
+	if (ep->n_misdirected == LNX_MISDIRECTED_MAX)
+		return;
+	s = &ep->misdirected[ep->n_misdirected++];
+	*s = (struct lnx_misdirected){
+		.rail = rail, .src = h->src, .dst = h->dst, .why = why,
+		.data = data,
+	};
+	memcpy(s->raw, from->raw, sizeof(s->raw));
+	ep->work |= LNX_WORK_DETECT;
+}
+
+LNX_COLD void lnx_session_misdirected(struct lnx_rail *rail,
+				      const struct lnx_hdr *h,
+				      const void *payload, size_t len)
+{
+	rail->ep->stats.stale_frames++;
+	note(rail, h, payload, len, LNX_REFUSED_ENDPOINT, 0);
+}
+
+/* What a refusal of the frame with these ids says. */
+static struct lnx_hdr refusal(uint64_t src, uint64_t dst, uint64_t why,
+			      uint64_t data)
+{
+	return (struct lnx_hdr){
+		.kind = LNX_KIND_NO_SESSION, .src = dst, .dst = src,
+		.tag = why, .data = data,
+	};
+}
+
+/* True: told, or given up. */
+static bool tell(struct lnx_ep *ep, struct lnx_misdirected *s, uint64_t now)
+{
+	struct lnx_hdr h = refusal(s->src, s->dst, s->why, s->data);
+	struct lnx_rail *rail = s->rail;
+	struct lnx_wire_hdr w;
+	fi_addr_t to;
+	ssize_t ret;
+
+	if (!rail->core_ep || lnx_rail_insert(rail, s->raw, &to))
+		return true;
+	lnx_hdr_put(&w, &h);
+	lnx_hdr_set_path(&w, rail->wire_index, 0);
+	ret = fi_inject(rail->core_ep, &w, sizeof(w), to);
+	lnx_rail_remove(rail, to);
+	rail->poll_credits = ep->poll_hot;
+	s->retry_ns = now + TRY_NS;
+	return ret != -FI_EAGAIN || ++s->tries == TRIES_MAX;
+}
+
+LNX_COLD void lnx_session_tell(struct lnx_ep *ep, uint64_t now)
+{
+	unsigned i = 0;
+
+	while (i < ep->n_misdirected) {
+		if (now >= ep->misdirected[i].retry_ns &&
+		    tell(ep, &ep->misdirected[i], now))
+			ep->misdirected[i] = ep->misdirected[--ep->n_misdirected];
+		else
+			i++;
+	}
+}
+
+LNX_COLD void lnx_session_refuse(struct lnx_peer *peer,
+				 const struct lnx_rail *rail,
+				 const struct lnx_hdr *h)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_path *back;
+
+	ep->stats.stale_frames++;
+	if (!peer->npath || h->kind == LNX_KIND_BYE)
+		return;
+	back = lnx_path_back(peer, rail, h->rail);
+	peer->back = back->index;
+	peer->refuse = true;
+	if (!lnx_list_linked(&peer->ack_link))
+		lnx_list_add_tail(&ep->ack_list, &peer->ack_link);
+	ep->work |= LNX_WORK_ACK;
+}
+
+LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer)
+{
+	struct lnx_hdr h = refusal(peer->rx_sid, peer->ep->eid,
+				   LNX_REFUSED_ENDED, 0);
+	struct lnx_path *path = &peer->path[peer->back];
+	struct lnx_rail *rail = path->rail;
+	uint64_t now = lnx_clock_ns();
+	struct lnx_wire_hdr w;
+
+	peer->refuse = false;
+	/* It sends again what is not acknowledged, and is told again. */
+	if (!rail->core_ep || lnx_ns_since(now, peer->refused_ns) < REFUSE_NS)
+		return;
+	peer->refused_ns = now;
+	lnx_hdr_put(&w, &h);
+	lnx_hdr_set_path(&w, rail->wire_index, path->index);
+	fi_inject(rail->core_ep, &w, sizeof(w), path->core_addr);
+	rail->poll_credits = peer->ep->poll_hot;
+}
+
+/* ---- beginning ---- */
+
+/* The HELLO of a session that peer, whose own has another id, takes to be the next. */
+static LNX_COLD struct lnx_peer *begin_anew(struct lnx_ep *ep,
+					    struct lnx_peer *peer,
+					    const struct lnx_addr *a)
+{
+	fi_addr_t addr = peer->addr;
+	bool unsolicited = peer->unsolicited;
+
+	LNX_INFO(FI_LOG_EP_DATA, "peer %016llx: begins another session\n",
+		 (unsigned long long)peer->eid);
+	/* What is outstanding in the old one fails. */
+	if (!peer->dead)
+		lnx_tx_bye(peer);
+	lnx_peer_detach(peer);
+	if (addr != FI_ADDR_NOTAVAIL && !unsolicited)
+		return lnx_peer_by_eid(ep, a->eid);
+	return lnx_peer_unsolicited(ep, a);
+}
+
+LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
+					   const struct lnx_hdr *h,
+					   const void *payload, size_t len)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_peer *peer;
+	struct lnx_addr a;
+	char why[128];
+
+	/* Of an ended session, or of one whose HELLO is yet to come by another path. */
+	if (h->kind != LNX_KIND_HELLO || h->seq) {
+		ep->stats.stale_frames++;
+		note(rail, h, payload, len, LNX_REFUSED_ENDED, 0);
+		return NULL;
+	}
+	if (lnx_addr_unpack(&a, payload, LNX_ADDR_BYTES, why, sizeof(why)) ||
+	    a.eid == ep->eid) {
+		ep->stats.bad_frames++;
+		return NULL;
+	}
+	peer = lnx_peer_by_eid(ep, a.eid);
+	/* It answers a session of ours that has ended, or one that we never had.  This
+	 * comes first: such a frame must not end the session that there is. */
+	if (h->data && (!peer || h->data != peer->sid || peer->rx_sid)) {
+		ep->stats.stale_frames++;
+		note(rail, h, payload, len, LNX_REFUSED_ENDED, 0);
+		return NULL;
+	}
+	if (peer && peer->rx_sid) {
+		/* Repeated on the way, by a path that is slow. */
+		if (h->tag <= peer->rx_stamp) {
+			ep->stats.stale_frames++;
+			note(rail, h, payload, len, LNX_REFUSED_OLD,
+			     peer->rx_stamp);
+			return NULL;
+		}
+		peer = begin_anew(rail->ep, peer, &a);
+	} else if (!peer) {
+		peer = lnx_peer_unsolicited(ep, &a);
+	} else if (peer->dead || peer->closing) {
+		/* Given up before it said anything. */
+		peer = begin_anew(rail->ep, peer, &a);
+	}
+	if (!peer) {
+		ep->stats.unsolicited_drops++;
+		return NULL;
+	}
+	lnx_peer_pair(peer, h->src, h->tag);
+	return peer;
+}
+
+/* ---- end ---- */
+
+/* Another endpoint has the address of some paths; at other paths the peer may still be. */
+static LNX_COLD bool nowhere(struct lnx_peer *peer, const struct lnx_rail *rail)
+{
+	struct lnx_addr own;
+	uint8_t untold = 0;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i].rail == rail)
+			peer->wrong_endpoint |= (uint8_t)(1u << i);
+	/* A rail for which our address has no room cannot ask: a PROBE has that address
+	 * only. */
+	if (!lnx_addr_unpack(&own, peer->ep->addr, LNX_ADDR_BYTES, NULL, 0))
+		for (i = 0; i < peer->npath; i++)
+			if (peer->path[i].rail->wire_index >= own.nrail)
+				untold |= (uint8_t)(1u << i);
+	return (peer->wrong_endpoint | untold) == (1u << peer->npath) - 1;
+}
+
+/* Our HELLO is older than one that the peer had before: our clock went back. */
+static LNX_COLD void later_stamp(struct lnx_peer *peer, uint64_t stamp)
+{
+	struct lnx_txe *txe = peer->slot ? peer->slot[0] : NULL;
+
+	if (lnx_peer_acked(peer) || stamp < peer->stamp || stamp == UINT64_MAX ||
+	    !txe || txe->seq || txe->in_core)
+		return;
+	peer->stamp = stamp + 1;
+	lnx_txe_hdr(txe)->tag = htole64(peer->stamp);
+	peer->tail_probe = true;
+	lnx_tx_want_pump(peer);
+}
+
+LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h)
+{
+	struct lnx_peer *peer = lnx_peer_by_eid(rail->ep, h->src);
+
+	/* Only what received a frame of this session knows its id. */
+	if (!peer || peer->sid != h->dst || peer->dead || peer->closing ||
+	    !peer->npath)
+		return;
+	switch (h->tag) {
+	case LNX_REFUSED_ENDPOINT:
+		if (!nowhere(peer, rail))
+			return;
+		LNX_WARN(FI_LOG_EP_DATA,
+			 "peer %016llx: another endpoint has its address\n",
+			 (unsigned long long)peer->eid);
+		break;
+	case LNX_REFUSED_ENDED:
+		/* Our HELLO was lost, and goes out again. */
+		if (!lnx_peer_acked(peer) && !peer->rx_sid)
+			return;
+		LNX_WARN(FI_LOG_EP_DATA,
+			 "peer %016llx: it has ended the session, or was started anew\n",
+			 (unsigned long long)peer->eid);
+		peer->alive = true;
+		break;
+	case LNX_REFUSED_OLD:
+		later_stamp(peer, h->data);
+		return;
+	default:
+		return;
+	}
+	lnx_tx_bye(peer);
+}
+
+LNX_COLD void lnx_session_ask(struct lnx_peer *peer, struct lnx_path *path)
+{
+	struct lnx_hdr h = { .kind = LNX_KIND_PROBE };
+
+	lnx_tx_probe_from(peer, path, &h);
+}
