@@ -20,7 +20,7 @@ static void note_pid(void)
 	main_pid = getpid();
 }
 
-TestSuite(registry, .init = note_pid);
+TestSuite(shm_registry, .init = note_pid);
 
 static uint64_t id_of(pid_t pid)
 {
