@@ -438,6 +438,44 @@ static int stream(struct ft *ft, const struct ft_case *c)
 	return meet(ft);
 }
 
+/*
+ * The target closes the registration as soon as it sees what was written: the write has
+ * succeeded, whatever the target's lnx still has to say to its initiator.  a: kind
+ */
+static int seen_and_closed(struct ft *ft, const struct ft_case *c)
+{
+	int kind = (int)c->a, round, rounds = ft->run->quick ? 300 : 3000;
+	static uint64_t word;
+	volatile uint64_t *seen = &word;
+
+	ft_known(ft, NULL, "injects complete before delivery");
+	for (round = 0; round < rounds; round++) {
+		double end = ft_now() + ft->run->timeout_s;
+		struct ft_mr m = { 0 };
+		uint64_t one = 1;
+
+		word = 0;
+		FT_CALL(ft, ft_mr_reg(ft, &m, &word, sizeof(word),
+				      FI_REMOTE_WRITE | FI_REMOTE_READ));
+		FT_CALL(ft, ft_mr_share(ft, &m));
+		if (ft->rank) {
+			last = NULL;
+			before = fi_cntr_read(writes);
+			FT_CALL(ft, start_rma(ft, kind, NULL, &one, 8, &m, 0));
+			FT_TRY(counted(ft, kind));
+		}
+		while (!ft->rank && !*seen) {
+			ft_progress(ft);
+			FT_CHECK(ft, !ft->abandoned && ft_now() < end,
+				 "round %d: nothing is written", round);
+		}
+		FT_CALL(ft, ft_mr_close(ft, &m));
+		FT_TRY(meet(ft));
+	}
+	FT_CHECK(ft, !ft->unexpected[0], "%s", ft->unexpected);
+	return meet(ft);
+}
+
 static int with_mem(struct ft *ft, const struct ft_case *c)
 {
 	return ft_with_mem(ft, c, MEM_BYTES);
@@ -479,6 +517,9 @@ int main(int argc, char **argv)
 	CASE(stream, false, "stream-inject-write");
 	kind = INJECT_ATOMIC;
 	CASE(stream, false, "stream-inject-atomic");
+	CASE(seen_and_closed, false, "seen-and-closed-inject-atomic");
+	kind = INJECT_WRITE;
+	CASE(seen_and_closed, false, "seen-and-closed-inject-write");
 	return ft_main(argc, argv, "completion levels", cases,
 		       (int)(c - cases));
 }

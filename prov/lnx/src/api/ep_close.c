@@ -241,6 +241,7 @@ int lnx_ep_close(struct fid *fid)
 	lnx_lock(&ep->lock);
 	lnx_rx_detach(ep);
 	if (ep->enabled) {
+		lnx_confirm_settle(ep);
 		linger(ep);
 		if (ep->conf->summary)
 			lnx_summary_say(ep);

@@ -8,6 +8,7 @@
 
 #include "api/api.h"
 #include "obj/mr.h"
+#include "rx/confirm.h"
 
 #define ACCESS	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | \
 		 FI_REMOTE_WRITE | FI_COLLECTIVE)
@@ -17,6 +18,24 @@ static struct lnx_mr *mr_of(struct fid *fid)
 	return lnx_container_of(fid, struct lnx_mr, fid.fid);
 }
 
+/*
+ * A peer that asks what became of a write, which our application may have seen already,
+ * has to get its answer from the registration.
+ */
+static void settle(struct lnx_domain *d)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&d->eps, n, tmp) {
+		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
+						   domain_link);
+
+		lnx_lock(&ep->lock);
+		lnx_confirm_settle(ep);
+		lnx_unlock(&ep->lock);
+	}
+}
+
 static int mr_close(struct fid *fid)
 {
 	struct lnx_mr *mr = mr_of(fid);
@@ -24,6 +43,7 @@ static int mr_close(struct fid *fid)
 	int ret;
 
 	pthread_mutex_lock(&d->eps_lock);
+	settle(d);
 	/* From here on frames with the key find nothing. */
 	ret = lnx_mr_del(mr);
 	if (!ret) {

@@ -207,6 +207,7 @@ static void forget_shm(struct lnx_peer *peer)
 	lnx_rail_remove(rail, peer->shm_core);
 	peer->direct = peer->shm_addr = peer->shm_core = FI_ADDR_NOTAVAIL;
 	peer->counts = &lnx_shm_registry_no_counts;
+	peer->unsettled = NULL;
 	lnx_shm_registry_close(peer->registry);
 	peer->registry = NULL;
 	lnx_exit_monitor_forget(peer);
@@ -307,6 +308,7 @@ static bool claim_slot(struct lnx_peer *peer)
 	}
 	peer->registry = registry;
 	peer->counts = lnx_shm_registry_counts(registry);
+	peer->unsettled = lnx_shm_slot_unsettled(registry, ep->eid);
 	peer->notes = true;
 	peer->sure = lnx_exit_monitor_watch(peer);
 	return true;

@@ -13,7 +13,7 @@
 #include "core/open.h"
 #include "core/pidwatch.h"
 
-#define MAGIC		0x32306b6f6f62786eULL	/* "nxbook02" */
+#define MAGIC		0x33306b6f6f62786eULL	/* "nxbook03" */
 
 struct lnx_shm_registry {
 	uint64_t magic;
@@ -24,6 +24,7 @@ struct lnx_shm_registry {
 	uint64_t started;			/* of its process; 0: not known */
 	uint64_t slot[LNX_SHM_SLOTS];	/* 0: free */
 	uint32_t counts;			/* notes must follow writes */
+	uint8_t unsettled[LNX_SHM_SLOTS];	/* a note is to follow, of that slot */
 };
 static_assert(sizeof(struct lnx_shm_registry) <= 4096, "one page");
 
@@ -174,6 +175,7 @@ uint64_t lnx_shm_slot_peer(const struct lnx_shm_registry *b, unsigned i)
 void lnx_shm_slot_release(struct lnx_shm_registry *b, unsigned i)
 {
 	__atomic_store_n(&b->slot[i], 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&b->unsettled[i], 0, __ATOMIC_RELEASE);
 }
 
 int lnx_shm_registry_find(uint64_t eid, struct lnx_shm_registry **registry)
@@ -190,6 +192,27 @@ void lnx_shm_registry_owner(const struct lnx_shm_registry *b, struct lnx_cma_own
 	owner->eid = b->eid;
 	owner->cookie = __atomic_load_n(&b->cookie, __ATOMIC_RELAXED);
 	owner->started = b->started;
+}
+
+uint8_t *lnx_shm_slot_unsettled(struct lnx_shm_registry *b, uint64_t eid)
+{
+	unsigned i;
+
+	for (i = 0; i < LNX_SHM_SLOTS; i++)
+		if (get(b, i) == eid)
+			return &b->unsettled[i];
+	return NULL;
+}
+
+bool lnx_shm_registry_unsettled(const struct lnx_shm_registry *b)
+{
+	unsigned i;
+
+	for (i = 0; i < LNX_SHM_SLOTS; i++)
+		if (__atomic_load_n(&b->unsettled[i], __ATOMIC_ACQUIRE) &&
+		    get(b, i))
+			return true;
+	return false;
 }
 
 const uint32_t lnx_shm_registry_no_counts;

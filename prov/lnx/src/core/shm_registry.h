@@ -47,6 +47,15 @@ const uint32_t *lnx_shm_registry_counts(const struct lnx_shm_registry *registry)
 /* For peers without a registry: always 0. */
 extern const uint32_t lnx_shm_registry_no_counts;
 
+/*
+ * The byte of eid's slot, or NULL.  It is not 0 while the core has an operation of eid
+ * and the note that belongs to it (tx/confirm.h) is still to be sent.  Valid as long as
+ * the registry.
+ */
+uint8_t *lnx_shm_slot_unsettled(struct lnx_shm_registry *registry, uint64_t eid);
+/* Is any of them not 0? */
+bool lnx_shm_registry_unsettled(const struct lnx_shm_registry *registry);
+
 /* Claim a slot for eid, which may have one already: 0 or -FI_ENOSPC. */
 int lnx_shm_slot_claim(struct lnx_shm_registry *registry, uint64_t eid);
 /* Is one available for eid in our own registry? */

@@ -270,6 +270,7 @@ struct lnx_peer {
 	/* Large direct sends (tx/large.c). */
 	struct lnx_shm_registry *registry;		/* the peer's own; NULL: not
 							 * seen */
+	uint8_t *unsettled;		/* our slot's byte there; NULL: none */
 	const uint32_t *counts;		/* value not 0: it counts writes
 					 * (core/shm_registry.h) */
 	struct lnx_cma_owner where;	/* the peer's process */

@@ -2,9 +2,12 @@
 /* Counts and answers what the cores of local peers did here.  See confirm.h. */
 #include "rx/confirm.h"
 
+#include <sched.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "comp/comp.h"
+#include "core/shm_registry.h"
 #include "obj/mr.h"
 #include "rx/rx.h"
 #include "rx/serve.h"
@@ -92,6 +95,27 @@ void lnx_confirm_note(struct lnx_ep *ep, const struct lnx_wire_note_put *n)
 	}
 	if (n->op)
 		answer(ep, peer, n->op, err);
+}
+
+/* A peer that is stopped between an operation and its note is not waited for longer. */
+#define SETTLE_NS	LNX_NS_PER_S
+
+LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep)
+{
+	uint64_t end;
+	unsigned i;
+
+	if (!ep->registry || !ep->shm || !ep->shm->core_cq ||
+	    ep->pid != getpid())
+		return;
+	end = lnx_clock_ns() + SETTLE_NS;
+	while (lnx_shm_registry_unsettled(ep->registry) && lnx_clock_ns() < end) {
+		fi_cq_read(ep->shm->core_cq, NULL, 0);
+		sched_yield();
+	}
+	/* The notes are in the queue: the core hands them over. */
+	for (i = 0; i < 2; i++)
+		fi_cq_read(ep->shm->core_cq, NULL, 0);
 }
 
 /* ---- answers to peers ---- */

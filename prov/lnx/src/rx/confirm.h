@@ -21,6 +21,12 @@ struct lnx_answer {
 
 /* A PUT came out of the core's queue.  Calls no core. */
 void lnx_confirm_note(struct lnx_ep *ep, const struct lnx_wire_note_put *n);
+/*
+ * A registration or ep is about to be closed: take the notes of the operations that the
+ * core has executed so far.  Waits for peers that have sent the operation only; a second
+ * at most.  Calls the core.
+ */
+LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep);
 /* From progress: send answers, and tell peers. */
 void lnx_confirm_run(struct lnx_ep *ep);
 /* At close. */

@@ -283,13 +283,14 @@ ssize_t lnx_confirm_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		!inject && (tx->op_flags & FI_COMPLETION), !inject);
 	if (lnx_unlikely(!c))
 		return -FI_EAGAIN;
+	lnx_confirm_open(peer);
 	ret = send_quiet(ep, peer, tx);
-	if (lnx_unlikely(ret)) {
+	if (lnx_likely(!ret))
+		ask(c, 0);
+	else
 		put(c);
-		return ret;
-	}
-	ask(c, 0);
-	return 0;
+	lnx_confirm_shut(peer);
+	return ret;
 }
 
 /* ---- writes ---- */
@@ -382,9 +383,11 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_iov_len(r->iov, r->niov) > ep->inject_size)
 		return write_large(ep, peer, r);
 	if (!(r->op_flags & FI_DELIVERY_COMPLETE)) {
+		lnx_confirm_open(peer);
 		RETRY(ep, peer, ret, write_plain(ep, peer, r));
 		if (lnx_likely(!ret))
 			tell(peer, 0, place, places(place, r->rma, r->nrma));
+		lnx_confirm_shut(peer);
 		return ret;
 	}
 	c = get(ep, peer, r->context, FI_RMA | FI_WRITE,
@@ -392,13 +395,14 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_unlikely(!c))
 		return -FI_EAGAIN;
 	c->n_targets = (uint8_t)places(c->place, r->rma, r->nrma);
+	lnx_confirm_open(peer);
 	RETRY(ep, peer, ret, write_quiet(ep, peer, r));
-	if (lnx_unlikely(ret)) {
+	if (lnx_likely(!ret))
+		ask(c, count);
+	else
 		put(c);
-		return ret;
-	}
-	ask(c, count);
-	return 0;
+	lnx_confirm_shut(peer);
+	return ret;
 }
 
 /* ---- atomics ---- */
@@ -456,10 +460,14 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	/* An operation with a result has been executed when it completes. */
 	if (fetch || !(t->op_flags & FI_DELIVERY_COMPLETE)) {
+		if (count)
+			lnx_confirm_open(peer);
 		RETRY(ep, peer, ret, amo_plain(ep, peer, t));
 		if (lnx_likely(!ret) && count)
 			tell(peer, fetch ? LNX_SHM_CTRL_F_READ : 0, place,
 			     atomic_places(place, t));
+		if (count)
+			lnx_confirm_shut(peer);
 		return ret;
 	}
 	c = get(ep, peer, t->context, FI_ATOMIC | FI_WRITE,
@@ -467,13 +475,14 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_unlikely(!c))
 		return -FI_EAGAIN;
 	c->n_targets = (uint8_t)atomic_places(c->place, t);
+	lnx_confirm_open(peer);
 	RETRY(ep, peer, ret, amo_quiet(ep, peer, t));
-	if (lnx_unlikely(ret)) {
+	if (lnx_likely(!ret))
+		ask(c, count);
+	else
 		put(c);
-		return ret;
-	}
-	ask(c, count);
-	return 0;
+	lnx_confirm_shut(peer);
+	return ret;
 }
 
 /* ---- beginning and end ---- */

@@ -44,6 +44,23 @@ struct lnx_confirm {
 	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];
 };
 
+/*
+ * Around an operation and the note that follows it: until both are in its queue, the
+ * peer does not close a registration or the endpoint.  Its program may see what the
+ * operation did and go on to close, before it gets the note that asks for an answer.
+ */
+LNX_INLINE void lnx_confirm_open(const struct lnx_peer *peer)
+{
+	if (peer->unsettled)
+		__atomic_store_n(peer->unsettled, 1, __ATOMIC_SEQ_CST);
+}
+/* Also when what was queued for peer has left. */
+LNX_INLINE void lnx_confirm_shut(const struct lnx_peer *peer)
+{
+	if (peer->unsettled && !peer->ndpend)
+		__atomic_store_n(peer->unsettled, 0, __ATOMIC_RELEASE);
+}
+
 /* Does the peer count writes to its memory? */
 LNX_INLINE bool lnx_confirm_counts(const struct lnx_peer *peer)
 {

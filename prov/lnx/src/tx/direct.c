@@ -135,6 +135,7 @@ LNX_COLD void lnx_tx_direct_fail(struct lnx_peer *peer, int err)
 		fail(peer, &d->tx, err);
 		free(d);
 	}
+	lnx_confirm_shut(peer);
 	lnx_list_del(&peer->dpend_link);
 }
 
@@ -162,6 +163,7 @@ void lnx_tx_direct_pump(struct lnx_ep *ep)
 			free(d);
 		}
 		if (!peer->ndpend) {
+			lnx_confirm_shut(peer);
 			lnx_peer_set_direct(peer);
 			lnx_list_del(&peer->dpend_link);
 		}
