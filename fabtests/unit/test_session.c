@@ -325,6 +325,26 @@ BOTH(refused_by_the_peer)
 	fake_close(&f);
 }
 
+/* The same with nothing due: there is nothing to fail. */
+BOTH(refused_with_nothing_due)
+{
+	uint64_t sid;
+
+	open_met(kind);
+	sid = inside()->sid;
+	fake_frame(&f, &p, (struct lnx_hdr) {
+		   .kind = LNX_KIND_NO_SESSION, .src = p.eid, .dst = sid,
+		   .tag = LNX_REFUSED_ENDED }, NULL, 0);
+	fake_passes(&f, 2);
+	fake_quiet(&f);
+	cr_assert_eq(send1(&a), 0);
+	cr_expect_neq(inside()->sid, sid);
+	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_comp(&f, &a);
+	fake_close(&f);
+}
+
 /* We gave the peer up.  Whatever it sends, it hears that; it may begin again. */
 BOTH(given_up)
 {
@@ -411,6 +431,40 @@ BOTH(many_lifetimes)
 	cr_expect_eq(f.lnx->stats.unsolicited_drops, 0u);
 	cr_expect_leq(f.lnx->npeer, 1u);
 	cr_expect(lnx_list_empty(&f.lnx->ended));
+	fake_close(&f);
+}
+
+/* What came early of a session that ended: its buffers and its share of the limit come
+ * back, so that no later peer runs out of them. */
+BOTH(early_frames_of_ended_sessions)
+{
+	struct fake_peer q;
+	unsigned i, k;
+
+	open_met(kind);
+	for (i = 0; i < 200; i++) {
+		fake_peer_init(&f, &q, 0x10000 + i);
+		q.must_greet = true;
+		fake_hello(&f, &q);
+		for (k = 1; k <= 10; k++)
+			fake_frame(&f, &q, (struct lnx_hdr) {
+				   .kind = LNX_KIND_TAG, .seq = q.seq + k,
+				   .tag = 9, .len = 1 }, "x", 1);
+		fake_passes(&f, 4);
+		cr_assert_gt(f.lnx->ooo_bytes, 0);
+		fake_frame(&f, &q, (struct lnx_hdr) { .kind = LNX_KIND_BYE,
+						      .seq = q.seq }, NULL, 0);
+		fake_passes(&f, 2);
+		cr_assert_eq(f.lnx->ooo_bytes, 0);
+		fake_drop_all(&f, &q);
+	}
+	reap();
+	cr_expect_eq(f.lnx->stats.ooo_drops, 0u);
+	recv1(&a);
+	fake_tag(&f, &p, 1, "x", 1);
+	fake_comp(&f, &a);
+	while (core->sent)
+		free(fake_take(core));
 	fake_close(&f);
 }
 

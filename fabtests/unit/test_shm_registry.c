@@ -171,6 +171,43 @@ Test(shm_registry, ends_with_the_process)
 	file(id_of(pid), -1);
 }
 
+/* A process that is killed between an operation and its note leaves its mark: that
+ * counts for nothing.  The mark of one that lives counts until it is given up. */
+Test(shm_registry, marks_end_with_the_process)
+{
+	struct lnx_shm_registry *b = made(EID), *theirs;
+	int fd[2], status;
+	char c;
+	pid_t pid;
+
+	cr_assert_not_null(b);
+	cr_assert_eq(pipe(fd), 0);
+	pid = fork();
+	if (!pid) {
+		uint64_t own = id_of(getpid());
+
+		if (!made(own) || claim_slot(EID, own, &theirs))
+			_exit(1);
+		*lnx_shm_slot_unsettled(theirs, own) = 1;
+		if (write(fd[1], "x", 1) == 1)
+			pause();
+		_exit(0);
+	}
+	cr_assert_eq(read(fd[0], &c, 1), 1);
+	lnx_shm_registry_settle(b, false);
+	cr_expect(lnx_shm_registry_unsettled(b));
+	kill(pid, SIGKILL);
+	waitpid(pid, &status, 0);
+	cr_expect(lnx_shm_registry_unsettled(b));
+	lnx_shm_registry_settle(b, false);
+	cr_expect_not(lnx_shm_registry_unsettled(b));
+	*lnx_shm_slot_unsettled(b, id_of(pid)) = 1;
+	file(id_of(pid), pages(4));
+	lnx_shm_registry_settle(b, true);
+	cr_expect_not(lnx_shm_registry_unsettled(b));
+	file(id_of(pid), -1);
+}
+
 /* Many processes at once: no peer gets two slots, and no slot has two peers. */
 Test(shm_registry, places_are_claimed_once)
 {

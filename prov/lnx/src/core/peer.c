@@ -748,8 +748,7 @@ void lnx_peer_ended(struct lnx_peer *peer)
 bool lnx_peer_may_begin(const struct lnx_peer *peer, uint64_t now)
 {
 	/* A local process that has ended does not come back. */
-	return !peer->self && !peer->no_shm &&
-	       peer->shm_core == FI_ADDR_NOTAVAIL &&
+	return !peer->self && peer->shm_core == FI_ADDR_NOTAVAIL &&
 	       (peer->alive || lnx_ns_since(now, peer->ended_ns) >= BEGIN_NS);
 }
 
@@ -802,6 +801,7 @@ static void peer_free(struct lnx_peer *p)
 	struct lnx_node *q;
 	unsigned i;
 
+	/* Buffers that it holds still go with the endpoint: lnx_rx_ooo_free. */
 	while (lnx_seq_drain(&p->seq))
 		;
 	lnx_seq_fini(&p->seq);

@@ -174,8 +174,9 @@ uint64_t lnx_shm_slot_peer(const struct lnx_shm_registry *b, unsigned i)
 
 void lnx_shm_slot_release(struct lnx_shm_registry *b, unsigned i)
 {
-	__atomic_store_n(&b->slot[i], 0, __ATOMIC_RELEASE);
+	/* In this order: from then on the byte belongs to the next one that claims it. */
 	__atomic_store_n(&b->unsettled[i], 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&b->slot[i], 0, __ATOMIC_RELEASE);
 }
 
 int lnx_shm_registry_find(uint64_t eid, struct lnx_shm_registry **registry)
@@ -213,6 +214,19 @@ bool lnx_shm_registry_unsettled(const struct lnx_shm_registry *b)
 		    get(b, i))
 			return true;
 	return false;
+}
+
+LNX_COLD void lnx_shm_registry_settle(struct lnx_shm_registry *b, bool all)
+{
+	unsigned i;
+
+	for (i = 0; i < LNX_SHM_SLOTS; i++) {
+		uint64_t eid = get(b, i);
+
+		if (eid && __atomic_load_n(&b->unsettled[i], __ATOMIC_ACQUIRE) &&
+		    (all || lnx_shm_registry_dead(eid)))
+			__atomic_store_n(&b->unsettled[i], 0, __ATOMIC_RELEASE);
+	}
 }
 
 const uint32_t lnx_shm_registry_no_counts;

@@ -55,6 +55,11 @@ extern const uint32_t lnx_shm_registry_no_counts;
 uint8_t *lnx_shm_slot_unsettled(struct lnx_shm_registry *registry, uint64_t eid);
 /* Is any of them not 0? */
 bool lnx_shm_registry_unsettled(const struct lnx_shm_registry *registry);
+/*
+ * By the owner: set those of endpoints that have ended to 0, or all.  A process that
+ * was killed leaves its byte as it was.
+ */
+LNX_COLD void lnx_shm_registry_settle(struct lnx_shm_registry *registry, bool all);
 
 /* Claim a slot for eid, which may have one already: 0 or -FI_ENOSPC. */
 int lnx_shm_slot_claim(struct lnx_shm_registry *registry, uint64_t eid);

@@ -296,6 +296,21 @@ static bool ooo_keep(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t seq,
 	return keep_buf(buf);
 }
 
+LNX_COLD void lnx_rx_ooo_free(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_rxbuf *buf;
+
+	if (!peer->seq.ooo)
+		return;
+	while ((buf = lnx_seq_drain(&peer->seq))) {
+		ep->ooo_bytes -= sizeof(*buf);
+		lnx_rxbuf_drop(buf);
+	}
+	lnx_seq_fini(&peer->seq);
+	ep->ooo_bytes -= LNX_SEQ_OOO_BYTES;
+}
+
 static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
 			      uint32_t seq, struct lnx_rxbuf *buf, size_t len)
 {

@@ -97,19 +97,27 @@ void lnx_confirm_note(struct lnx_ep *ep, const struct lnx_wire_note_put *n)
 		answer(ep, peer, n->op, err);
 }
 
-/* A peer that is stopped between an operation and its note is not waited for longer. */
+/* A peer that is stopped between an operation and its note is not waited for longer;
+ * one that was killed there not longer than until it is seen to be dead. */
 #define SETTLE_NS	LNX_NS_PER_S
+#define SETTLE_LOOK_NS	(10 * LNX_NS_PER_MS)
 
 LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep)
 {
-	uint64_t end;
+	uint64_t start, look = SETTLE_LOOK_NS;
 	unsigned i;
 
 	if (!ep->registry || !ep->shm || !ep->shm->core_cq ||
 	    ep->pid != getpid())
 		return;
-	end = lnx_clock_ns() + SETTLE_NS;
-	while (lnx_shm_registry_unsettled(ep->registry) && lnx_clock_ns() < end) {
+	start = lnx_clock_ns();
+	while (lnx_shm_registry_unsettled(ep->registry)) {
+		uint64_t waited = lnx_ns_since(lnx_clock_ns(), start);
+
+		if (waited >= look) {
+			lnx_shm_registry_settle(ep->registry, waited >= SETTLE_NS);
+			look = waited + SETTLE_LOOK_NS;
+		}
 		fi_cq_read(ep->shm->core_cq, NULL, 0);
 		sched_yield();
 	}

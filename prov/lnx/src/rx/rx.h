@@ -230,6 +230,8 @@ extern struct fi_ops_srx_owner lnx_framed_srx_ops;
 
 /* rx/arrive.c.  A frame came in on rail.  Returns true when buf was kept. */
 bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len);
+/* peer is DEAD: free the frames of it that came early. */
+LNX_COLD void lnx_rx_ooo_free(struct lnx_peer *peer);
 void lnx_rx_source_changed(struct lnx_peer *peer);
 void lnx_rx_source_resolved(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src);
 /* A message that is in memory; it is copied.  peer NULL: unknown.  0 or -FI_EAGAIN. */

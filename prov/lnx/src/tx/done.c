@@ -248,6 +248,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 	lnx_rma_fail_peer(peer, err);
 	lnx_list_del(&peer->retx_link);
 	lnx_tx_ack_clear(peer);
+	lnx_rx_ooo_free(peer);
 	lnx_peer_ended(peer);
 }
 
@@ -256,10 +257,10 @@ void lnx_tx_bye(struct lnx_peer *peer)
 {
 	peer->closing = true;
 	lnx_peer_ended(peer);
-	/* Not from here: this may be inside a send to that same peer. */
-	if (peer->nrndv || peer->n_segments || peer->npend ||
-	    peer->tx_una != peer->tx_posted)
-		lnx_tx_want_pump(peer);
+	/* Progress fails what is outstanding: this may be inside a send to that same
+	 * peer.  A peer without anything outstanding becomes DEAD too, so that the next
+	 * send begins another session. */
+	lnx_tx_want_pump(peer);
 }
 
 void lnx_tx_drop_pending(struct lnx_ep *ep)

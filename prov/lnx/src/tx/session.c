@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Beginning and end of sessions: which HELLO begins one, what is refused, and what a
+ * refusal means to its receiver.  See session.h.
+ */
 #include "tx/session.h"
 
 #include "core/open.h"
