@@ -106,7 +106,7 @@ static void framed(const uint8_t *data, size_t n)
 		.kind = data[1] % (LNX_KIND_MAX + 1),
 		.flags = data[2] % (LNX_WIRE_F_ALL + 1),
 		.seq = (in ? in->seq.next : 0) + (uint32_t)(int8_t)data[3],
-		.ack = (in ? in->tx_una : 0) + (uint32_t)(int8_t)data[4],
+		.ack = (in ? in->chan.una : 0) + (uint32_t)(int8_t)data[4],
 		.src = p->eid, .dst = OWN_ID, .tag = data[5] & 3,
 		.data = data[5] >> 2,
 	};
@@ -404,7 +404,7 @@ static void acknowledge(struct fake_peer *p)
 
 	if (!in)
 		return;
-	p->got = in->tx_posted;
+	p->got = in->chan.posted;
 	fake_ack(&f, p);
 }
 

@@ -214,7 +214,7 @@ bool all_there_of(const struct side *s)
 	const struct lnx_peer *peer = inside(s);
 
 	return s->mute || !peer ||
-	       (peer->tx_una == peer->tx_next && !peer->npend &&
+	       (peer->chan.una == peer->chan.next && !peer->chan.nqueued &&
 		s->acked == s->p.seq);
 }
 
@@ -318,7 +318,7 @@ void close_clean(void)
 		const struct lnx_peer *peer = inside(&side[i]);
 
 		check_side(&side[i]);
-		cr_expect_eq(peer->una_bytes, 0u);
+		cr_expect_eq(peer->chan.una_bytes, 0u);
 		for (k = 0; k < nrail; k++) {
 			const struct lnx_path *path = &peer->path[k];
 

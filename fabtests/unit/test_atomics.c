@@ -287,7 +287,7 @@ Test(atomics, without_memory_it_is_not_done)
 	no_aligned = false;
 	fake_drop_all(&f, &p);
 	cr_expect_eq(mem[1], 1001);
-	cr_expect_eq(lnx_peer_by_eid(f.lnx, p.eid)->seq.next, seq);
+	cr_expect_eq(lnx_peer_by_eid(f.lnx, p.eid)->chan.rx.next, seq);
 	send_ask(&at, seq, 9, v);
 	fake_passes(&f, 3);
 	s = fake_expect(&f, &p, LNX_KIND_RESP);

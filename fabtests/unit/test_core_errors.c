@@ -101,15 +101,15 @@ static void framed(enum lnx_rail_kind kind)
 	fake_expect_drop(&f, &p, LNX_KIND_TAG);
 	fake_comp(&f, &b);
 	peer = lnx_peer_get(f.lnx, p.addr);
-	txe = peer->slot[peer->tx_una & (f.lnx->window - 1)];
+	txe = lnx_txe_of(*lnx_chan_slot(&peer->chan, peer->chan.una));
 	cr_assert_not_null(txe);
 	nonsense(txe);
-	cr_expect(txe->in_core, "still the core's");
+	cr_expect(txe->f.in_core, "still the core's");
 	cr_expect_eq(f.lnx->rail[0]->busy, 1);
 	fake_finish_all(core);
 	fake_ack(&f, &p);
 	fake_quiet(&f);
-	cr_expect_eq(peer->tx_una, peer->tx_posted);
+	cr_expect_eq(peer->chan.una, peer->chan.posted);
 
 	/* Its end once more: the entry is not in use any more. */
 	error(txe, FI_SEND | FI_MSG);

@@ -390,16 +390,16 @@ BOTH(second_path_in_the_middle)
 	our_hello(&count);
 	fake_ack(&f, &p);
 	fake_passes(&f, 4);
-	cr_assert_eq(peer->tx_una, peer->tx_posted);
+	cr_assert_eq(peer->chan.una, peer->chan.posted);
 	for (i = 0; i < 3; i++)
 		send_one();
 	fake_passes(&f, 4);
-	cr_assert_neq(peer->una_bytes, 0u);
+	cr_assert_neq(peer->chan.una_bytes, 0u);
 	r = rails_of(2, 6000);
 	hello(&r);
 	cr_assert_eq(peer->npath, 2u);
 	first = &peer->path[0];
-	cr_expect_eq(first->sent - first->delivered, peer->una_bytes);
+	cr_expect_eq(first->sent - first->delivered, peer->chan.una_bytes);
 	cr_expect_eq(first->last_report, first->delivered);
 	fake_close(&f);
 }

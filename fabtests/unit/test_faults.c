@@ -75,7 +75,7 @@ static void introduce(void)
 	fake_comp(&f, &a);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	cr_assert_eq(inside()->tx_una, 2);
+	cr_assert_eq(inside()->chan.una, 2);
 	cr_assert_eq(rail()->busy, 0);
 }
 
@@ -103,14 +103,14 @@ BOTH(a_dropped_frame_leaves_no_trace)
 	fake_after_ms(&f, 10);		/* everything is acknowledged */
 	fake_drop_all(&f, &p);
 	before = f.lnx->stats;
-	next = inside()->seq.next;
+	next = inside()->chan.rx.next;
 	fake_tag(&f, &p, 5, "lost", 4);
 	fake_after_ms(&f, 10);
 	fake_quiet(&f);
 	fake_expect_none(&f);
 	cr_expect_eq(memcmp(&before, &f.lnx->stats, sizeof(before)), 0);
-	cr_expect_eq(inside()->seq.next, next);
-	cr_expect_eq(inside()->acks_pending, 0);
+	cr_expect_eq(inside()->chan.rx.next, next);
+	cr_expect_eq(inside()->chan.acks_pending, 0);
 	/* Its sender retransmits it. */
 	p.seq--;
 	fake_tag(&f, &p, 5, "here", 4);
@@ -129,10 +129,10 @@ BOTH(a_dropped_ack_acknowledges_nothing)
 	fake_comp(&f, &a);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	cr_expect_eq(inside()->tx_una, 0);
+	cr_expect_eq(inside()->chan.una, 0);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	cr_expect_eq(inside()->tx_una, 2);
+	cr_expect_eq(inside()->chan.una, 2);
 	fake_close(&f);
 }
 
@@ -165,12 +165,12 @@ BOTH(others_overtake_it)
 	recv_any(&a);
 	fake_pass(&f);
 	fake_after_ms(&f, 10);
-	cr_expect_eq(inside()->seq.n_ooo, 1);
+	cr_expect_eq(inside()->chan.rx.n_ooo, 1);
 	fake_after_ms(&f, 15);
-	cr_expect_eq(inside()->seq.n_ooo, 2);
+	cr_expect_eq(inside()->chan.rx.n_ooo, 2);
 	fake_quiet(&f);
 	fake_after_ms(&f, 30);
-	cr_expect_eq(inside()->seq.n_ooo, 0);
+	cr_expect_eq(inside()->chan.rx.n_ooo, 0);
 	cr_expect_eq(fake_comp(&f, &a).tag, 1);
 	recv_any(&a);
 	cr_expect_eq(fake_comp(&f, &a).tag, 2);
@@ -248,7 +248,7 @@ BOTH(a_failed_send_does_not_leave)
 	cr_expect_eq(p.got, 3);
 	fake_ack(&f, &p);
 	fake_quiet(&f);
-	cr_expect_eq(inside()->tx_una, 3);
+	cr_expect_eq(inside()->chan.una, 3);
 	cr_expect_eq(core_errors(), 1);
 	cr_expect_eq(rail()->busy, 0);
 	fake_close(&f);

@@ -24,7 +24,7 @@ BOTH(link_goes_down)
 	uint32_t seq;
 
 	open_met(kind, 2, 1);
-	seq = inside(s)->tx_next;
+	seq = inside(s)->chan.next;
 	black_hole(0);
 	for (i = 0; i < 5; i++)
 		send1(s, 200);
@@ -104,7 +104,7 @@ BOTH(link_of_the_peer)
 	uint32_t seq;
 
 	open_met(kind, 2, 2);
-	seq = inside(s)->tx_next;
+	seq = inside(s)->chan.next;
 	black_hole(0);
 	for (i = 0; i < 5; i++)
 		send1(s, 200);

@@ -146,14 +146,14 @@ static void settle(void)
 
 	for (i = 0; i < 200; i++) {
 		fake_passes(&f, 2);
-		if (!receive_all() && inside()->tx_una == inside()->tx_next)
+		if (!receive_all() && inside()->chan.una == inside()->chan.next)
 			return;
 		ack();
 		fake_after_ms(&f, i < 100 ? 1 : 100);
 	}
 	cr_assert_fail("frames stay unacknowledged: %u of %u",
-		       inside()->tx_next - inside()->tx_una,
-		       inside()->tx_next);
+		       inside()->chan.next - inside()->chan.una,
+		       inside()->chan.next);
 }
 
 static ssize_t send1(uint64_t tag, void *context)
@@ -249,7 +249,7 @@ static void close_clean(void)
 
 	if (!peer->dead)
 		settle();
-	cr_expect_eq(peer->una_bytes, 0u);
+	cr_expect_eq(peer->chan.una_bytes, 0u);
 	cr_expect_eq(peer->pull_left, 0u);
 	for (i = 0; i < peer->npath; i++) {
 		cr_expect_eq(lnx_path_in_flight(peer, &peer->path[i]), 0u);
@@ -417,7 +417,7 @@ BOTH(reports_of_what_is_known)
 		cr_assert_eq(post_recv(buf2, 8, &b), 0);
 		fake_comp(&f, &b);
 	}
-	cr_assert_eq(inside()->una_bytes, 0u);
+	cr_assert_eq(inside()->chan.una_bytes, 0u);
 	for (i = 0; i < 8; i++) {
 		cr_assert_eq(send1(i, &a), 0);
 		fake_comp(&f, &a);
@@ -467,7 +467,7 @@ BOTH(hostile_reports)
 	for (k = 2; k < LNX_PATHS_MAX; k++)
 		cr_expect(!peer->path[k].delivered && !peer->path[k].last_report);
 	settle();
-	for (i = 0; i < peer->tx_next; i++)
+	for (i = 0; i < peer->chan.next; i++)
 		cr_expect_eq(seen[i], 1u, "%u: %u times", i, seen[i]);
 	close_clean();
 }
@@ -491,8 +491,8 @@ static void one_closed(enum lnx_rail_kind kind, unsigned closed)
 		}
 	}
 	settle();
-	cr_expect_eq(inside()->tx_next, 302u);
-	for (i = 0; i < inside()->tx_next; i++) {
+	cr_expect_eq(inside()->chan.next, 302u);
+	for (i = 0; i < inside()->chan.next; i++) {
 		cr_expect_eq(seen[i], 1u, "%u: %u times", i, seen[i]);
 		if (i > 1)
 			cr_expect_eq(tags[i], i - 2);
@@ -635,7 +635,7 @@ BOTH(path_that_fails_all)
 		ack();
 		fake_pass(&f);
 	}
-	cr_expect_eq(p.got, inside()->tx_next);
+	cr_expect_eq(p.got, inside()->chan.next);
 	cr_expect_leq(f.core[0]->nsend, 20u, "%u", f.core[0]->nsend);
 	f.core[0]->send_fails = 0;
 	for (i = 0; i < 20; i++) {
@@ -674,7 +674,7 @@ static void acked_in_inject(bool refuse)
 	for (i = 0; i < 8; i++)
 		fake_after_ms(&f, 100);
 	cr_expect_null(f.core[0]->in_inject);
-	cr_expect_eq(inside()->tx_una, inside()->tx_next);
+	cr_expect_eq(inside()->chan.una, inside()->chan.next);
 	receive_all();
 	cr_expect_eq(seen[2], refuse ? 1u : 2u, "%u", seen[2]);
 	close_clean();
@@ -1303,7 +1303,7 @@ BOTH(at_random)
 			comp[(char *)e.op_context - ctx]++;
 	}
 	cr_expect_eq(next_tag, recv_n);
-	cr_expect_eq(inside()->tx_next, sent_n + !!sent_n);
+	cr_expect_eq(inside()->chan.next, sent_n + !!sent_n);
 	for (i = 0; i < sent_n; i++) {
 		cr_assert_eq(comp[i], 1, "%u: %u completions", i, comp[i]);
 		cr_assert_eq(tags[i + 1], i + 1, "%u is another", i);
@@ -1367,7 +1367,7 @@ BOTH(least_on_its_way)
 	fake_conf.multi_rail_selection = LNX_SELECTION_LNET;
 	open_introduced(kind, 3);
 	inside()->path[1].sent += 100 * FRAME;
-	inside()->una_bytes += 100 * FRAME;
+	inside()->chan.una_bytes += 100 * FRAME;
 	for (i = 0; i < 40; i++) {
 		cr_assert_eq(send1(i, &a), 0);
 		fake_comp(&f, &a);
@@ -1376,7 +1376,7 @@ BOTH(least_on_its_way)
 	cr_expect_leq(nseen[1], 1u);
 	cr_expect(nseen[0] >= 18 && nseen[2] >= 18, "%u and %u", nseen[0],
 		  nseen[2]);
-	inside()->una_bytes -= 100 * FRAME;
+	inside()->chan.una_bytes -= 100 * FRAME;
 	close_clean();
 }
 

@@ -37,7 +37,7 @@ static void ack_all(void)
 	fake_drop_all(&f, &p);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	cr_assert_eq(inside()->tx_una, inside()->tx_posted);
+	cr_assert_eq(inside()->chan.una, inside()->chan.posted);
 }
 
 static void open_introduced(enum lnx_rail_kind kind)

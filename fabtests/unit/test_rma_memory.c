@@ -122,7 +122,7 @@ static uint32_t received(void)
 {
 	struct lnx_peer *peer = lnx_peer_by_eid(f.lnx, p.eid);
 
-	return peer ? peer->seq.next : 0;
+	return peer ? peer->chan.rx.next : 0;
 }
 
 /* Retransmits what was not received; one pass. */

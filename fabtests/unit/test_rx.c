@@ -151,7 +151,7 @@ BOTH(ooo_frames_wait_for_their_turn)
 		cr_expect_eq(to[i][0], '1' + i);
 	}
 	fake_after_ms(&f, 1);
-	cr_expect_eq(inside(&p)->seq.next, 5);
+	cr_expect_eq(inside(&p)->chan.rx.next, 5);
 	expect_no_entries();
 	fake_close(&f);
 }
@@ -215,7 +215,7 @@ BOTH(beyond_the_window_is_dropped)
 BOTH(over_the_wrap_around)
 {
 	open_met(kind);
-	inside(&p)->seq.next = 0u - 50;
+	inside(&p)->chan.rx.next = 0u - 50;
 	for (uint32_t i = 0; i < 100; i += 2) {
 		recv_any(buf, 8, &a);
 		recv_any(buf, 8, &b);
@@ -229,7 +229,7 @@ BOTH(over_the_wrap_around)
 		cr_expect_eq(fake_comp(&f, &b).tag, i + 1);
 	}
 	fake_quiet(&f);
-	cr_expect_eq(inside(&p)->seq.next, 50);
+	cr_expect_eq(inside(&p)->chan.rx.next, 50);
 	expect_no_entries();
 	fake_close(&f);
 }
@@ -1140,7 +1140,7 @@ BOTH(short_of_memory)
 {
 	open_met(kind);
 	for (int how = 0; how < 3; how++) {
-		uint32_t next = inside(&p)->seq.next, nth;
+		uint32_t next = inside(&p)->chan.rx.next, nth;
 
 		/* Use up everything that is already allocated. */
 		for (nth = 0; nth < 3000; nth++)
@@ -1160,8 +1160,8 @@ BOTH(short_of_memory)
 				 &(uint64_t) { 100000 }, 1);
 		low_pass();
 		/* Only a payload that stays in its buffer needs no memory. */
-		cr_expect_eq(inside(&p)->seq.next, next + (how == 1));
-		if (inside(&p)->seq.next == next) {
+		cr_expect_eq(inside(&p)->chan.rx.next, next + (how == 1));
+		if (inside(&p)->chan.rx.next == next) {
 			/* Retransmitted, it is accepted. */
 			p.seq--;
 			core->nregion = 0;
@@ -1172,7 +1172,7 @@ BOTH(short_of_memory)
 					 &(uint64_t) { 100000 }, 1);
 		}
 		fake_pass(&f);
-		cr_expect_eq(inside(&p)->seq.next, next + 1);
+		cr_expect_eq(inside(&p)->chan.rx.next, next + 1);
 		recv_any(buf, sizeof(buf), &b);
 		fake_passes(&f, 5);
 		cr_expect_eq(fake_comp(&f, &b).len, arrive_len[how]);
@@ -1731,8 +1731,8 @@ BOTH(many_arrivals_in_one_poll_without_memory)
 	no_memory = true;
 	fake_passes(&f, 10);
 	no_memory = false;
-	cr_expect_lt(inside(&p)->seq.next, 601);
-	while ((i = inside(&p)->seq.next) < 601) {
+	cr_expect_lt(inside(&p)->chan.rx.next, 601);
+	while ((i = inside(&p)->chan.rx.next) < 601) {
 		p.seq = i;
 		fake_tag(&f, &p, i - 1, mem + i - 1, 10000);
 		fake_pass(&f);
@@ -1758,7 +1758,7 @@ BOTH(posted_receives_complete_without_memory)
 		fake_err(&f, &b, FI_ECANCELED);
 	no_memory = true;
 	for (unsigned i = 0; i < 600; i++) {
-		p.seq = inside(&p)->seq.next;
+		p.seq = inside(&p)->chan.rx.next;
 		fake_tag(&f, &p, 6, mem, 10000);
 		/* And some out of order. */
 		p.seq += i % 100;
@@ -1768,7 +1768,7 @@ BOTH(posted_receives_complete_without_memory)
 	for (unsigned i = 0; i < 100; i++) {
 		cr_assert_eq(fi_trecv(f.ep, buf, 10000, NULL, FI_ADDR_UNSPEC,
 				      7, 0, &a), 0);
-		p.seq = inside(&p)->seq.next;
+		p.seq = inside(&p)->chan.rx.next;
 		fake_tag(&f, &p, 7, mem, 10000);
 		cr_expect_eq(fake_comp(&f, &a).tag, 7);
 	}
@@ -1867,7 +1867,7 @@ BOTH(multi_receive_without_memory)
 	fake_quiet(&f);
 	give_back_entries(n);
 	/* Send it again if it was dropped; in any case in the original order. */
-	if (inside(&p)->seq.next == 1) {
+	if (inside(&p)->chan.rx.next == 1) {
 		p.seq = 1;
 		core->nregion = 0;
 		fake_msg(&f, &p, mem, 100);
@@ -1944,10 +1944,10 @@ BOTH(hello_without_memory)
 		fake_hello(&f, &p);
 		fake_pass(&f);
 		fail_armed = false;
-		if (inside(&p) && inside(&p)->seq.next)
+		if (inside(&p) && inside(&p)->chan.rx.next)
 			break;
 	}
-	if (!inside(&p) || !inside(&p)->seq.next) {
+	if (!inside(&p) || !inside(&p)->chan.rx.next) {
 		p.seq = 0;
 		fake_hello(&f, &p);
 	}
@@ -2131,7 +2131,7 @@ static uint32_t received(void)
 {
 	struct lnx_peer *peer = inside(&p);
 
-	return peer ? peer->seq.next : 0;
+	return peer ? peer->chan.rx.next : 0;
 }
 
 static void armed_pass(void)

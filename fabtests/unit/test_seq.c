@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "wire/seq.h"
+#include "rel/seq.h"
 
 #define W	LNX_SEQ_WINDOW
 

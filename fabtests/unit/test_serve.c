@@ -841,11 +841,11 @@ static unsigned flood(unsigned n, void (*one)(unsigned i))
 		uint32_t next;
 
 		fake_pass(&f);
-		next = inside()->seq.next;
+		next = inside()->chan.rx.next;
 		p.seq = next;
 		one(i);
 		fake_pass(&f);
-		got += inside()->seq.next != next;
+		got += inside()->chan.rx.next != next;
 		for (struct fake_sent *s; (s = fake_take(core));)
 			free(s);
 	}
@@ -1026,7 +1026,7 @@ BOTH(late_requests)
 	put(KEY, 0, mem, 10, 5, 10, LNX_WIRE_F_LAST | LNX_WIRE_F_DATA);
 	fake_quiet(&f);
 	cr_expect(untouched());
-	cr_expect_eq(inside()->seq.next, p.seq - 1);
+	cr_expect_eq(inside()->chan.rx.next, p.seq - 1);
 	f.lnx->leaving = false;
 	p.seq--;
 	put(KEY, 0, mem, 10, 5, 10, LNX_WIRE_F_LAST | LNX_WIRE_F_DATA);
@@ -1059,7 +1059,7 @@ static void expect_message_then_answer(void)
 	fake_expect_none(&f);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	cr_expect_eq(inside()->tx_una, inside()->tx_next);
+	cr_expect_eq(inside()->chan.una, inside()->chan.next);
 }
 
 /*

@@ -294,7 +294,7 @@ BOTH(forged_ends)
 	fake_quiet(&f);
 	cr_expect(!inside()->closing);
 	fake_drop_all(&f, &p);
-	p.got = inside()->tx_next;
+	p.got = inside()->chan.next;
 	fake_ack(&f, &p);
 	fake_comp(&f, &b);
 	fake_close(&f);

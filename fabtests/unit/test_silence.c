@@ -19,7 +19,7 @@ BOTH(silent_path_goes_down)
 	uint32_t seq;
 
 	open_met(kind, 2, 1);
-	seq = inside(s)->tx_next;
+	seq = inside(s)->chan.next;
 	black_hole(0);
 	for (i = 0; i < 5; i++) {
 		o[i] = send1(s, 200);
@@ -64,7 +64,7 @@ BOTH(stale_report)
 	receive(s, 8);
 	say(s, 1, LNX_KIND_TAG, ++s->next_tag);
 	run_ms(1);
-	cr_assert_eq(inside(s)->tx_una + 1, inside(s)->tx_posted);
+	cr_assert_eq(inside(s)->chan.una + 1, inside(s)->chan.posted);
 	for (i = 0; i < 60 && !s->nprobe[1]; i++)
 		run_ms(1);
 	cr_assert_eq(s->nprobe[1], 1u);

@@ -45,7 +45,7 @@ static void introduce(void)
 	fake_comp(&f, &a);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	cr_assert_eq(inside()->tx_una, inside()->tx_posted);
+	cr_assert_eq(inside()->chan.una, inside()->chan.posted);
 }
 
 static void open_introduced(enum lnx_rail_kind kind)
@@ -613,8 +613,8 @@ BOTH(window_over_the_wrap_around)
 	fake_conf.window = 16;
 	open_introduced(kind);
 	peer = inside();
-	peer->tx_next = peer->tx_posted = start;
-	peer->tx_una = start;
+	peer->chan.next = peer->chan.posted = start;
+	peer->chan.una = start;
 	p.got = start;
 	for (uint64_t i = 0; i < 1400; i++, seq++) {
 		cr_assert_eq(send1(i, &a), 0);
@@ -623,7 +623,7 @@ BOTH(window_over_the_wrap_around)
 		if (i == 698) {
 			/* A loss at the edge of the window: everything that is
 			 * not acked is retransmitted. */
-			uint32_t una = peer->tx_una;
+			uint32_t una = peer->chan.una;
 
 			core->hold_sends = true;
 			cr_assert_eq(send1(5000, &a), 0);
@@ -642,7 +642,7 @@ BOTH(window_over_the_wrap_around)
 		if (i % 7 == 0) {
 			fake_ack(&f, &p);
 			fake_pass(&f);
-			cr_assert_eq(peer->tx_una, p.got);
+			cr_assert_eq(peer->chan.una, p.got);
 		}
 	}
 	cr_expect_gt(700, p.got - 600);
@@ -1044,12 +1044,12 @@ BOTH(ack_of_frames_never_sent_is_ignored)
 	m.addr = p.addr;
 	for (int i = 0; i < 3; i++)
 		cr_assert_eq(fi_sendmsg(f.ep, &m, FI_DELIVERY_COMPLETE), 0);
-	posted = inside()->tx_posted;
+	posted = inside()->chan.posted;
 	for (size_t i = 0; i < LNX_ARRAY_SIZE(off); i++) {
 		p.got = posted + (uint32_t)off[i];
 		fake_ack(&f, &p);
 		fake_quiet(&f);
-		cr_expect_eq(inside()->tx_una, posted - 3, "off %d", off[i]);
+		cr_expect_eq(inside()->chan.una, posted - 3, "off %d", off[i]);
 	}
 	/* Frames that wait are not sent either. */
 	core->send_again = FAKE_ALWAYS;
@@ -1073,7 +1073,7 @@ BOTH(ack_before_anything_was_sent)
 	fake_passes(&f, 3);
 	cr_assert_eq(send1(1, &a), 0);
 	fake_comp(&f, &a);
-	cr_expect_eq(inside()->tx_una, 0);
+	cr_expect_eq(inside()->chan.una, 0);
 	fake_close(&f);
 }
 
@@ -1092,8 +1092,8 @@ BOTH(stale_id_is_dropped)
 	fake_comp(&f, &a);
 	fake_quiet(&f);
 	cr_expect_eq(f.lnx->stats.stale_frames, 2);
-	cr_expect_eq(inside()->tx_una, 2, "its ack counts as little");
-	cr_expect_eq(inside()->seq.next, 0);
+	cr_expect_eq(inside()->chan.una, 2, "its ack counts as little");
+	cr_expect_eq(inside()->chan.rx.next, 0);
 	fake_close(&f);
 }
 

@@ -35,8 +35,8 @@ static bool all_left(const struct lnx_ep *ep)
 
 		if (p->ndpend)
 			return false;
-		if (!p->dead && !p->closing && (p->npend || p->ack_now ||
-					    p->tx_una != p->tx_posted))
+		if (!p->dead && !p->closing && (p->chan.nqueued || p->chan.ack_now ||
+					    p->chan.una != p->chan.posted))
 			return false;
 	}
 	for (i = 0; i < ep->nrail; i++)

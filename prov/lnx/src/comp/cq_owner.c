@@ -217,7 +217,7 @@ LNX_COLD void lnx_core_error(struct lnx_rail *rail,
 			struct lnx_txe *txe = ctx;
 
 			if (!lnx_pool_lent(&ep->txe_pool[i], ctx) ||
-			    !txe->peer || !txe->in_core)
+			    !txe->peer || !txe->f.in_core)
 				return;
 			rail->busy--;
 			lnx_tx_core_failed(txe, err);

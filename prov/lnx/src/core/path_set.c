@@ -11,7 +11,7 @@
 static void not_alone(struct lnx_peer *peer)
 {
 	struct lnx_path *path = &peer->path[0];
-	uint64_t got = path->sent - LNX_MIN(path->sent, peer->una_bytes);
+	uint64_t got = path->sent - LNX_MIN(path->sent, peer->chan.una_bytes);
 
 	path->last_report += got - path->delivered;
 	path->delivered = got;

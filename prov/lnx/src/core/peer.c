@@ -132,10 +132,9 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	p->shm_addr = FI_ADDR_NOTAVAIL;
 	p->shm_core = FI_ADDR_NOTAVAIL;
 	p->self = eid == ep->eid;
-	p->tx_flags = LNX_TX_NO_ACK_YET;
+	lnx_chan_init(&p->chan);
 	p->counts = &lnx_shm_registry_no_counts;
 	lnx_list_init(&p->confirms);
-	lnx_list_init(&p->pend);
 	lnx_list_init(&p->stored);
 	lnx_list_init(&p->dpend);
 	lnx_list_init(&p->dpend_link);
@@ -782,7 +781,7 @@ static bool unused(const struct lnx_peer *p)
 	unsigned i;
 
 	if (!p->dead || p->nheld || p->n_clones || p->nrndv || p->n_segments ||
-	    p->npull || p->nserved || p->nreads || p->npend || p->ndpend ||
+	    p->npull || p->nserved || p->nreads || p->chan.nqueued || p->ndpend ||
 	    p->nconfirm || p->nanswer || !lnx_list_empty(&p->stored) ||
 	    p->shm_core != FI_ADDR_NOTAVAIL ||
 	    lnx_list_linked(&p->pump_link) || lnx_list_linked(&p->ack_link) ||
@@ -802,9 +801,9 @@ static void peer_free(struct lnx_peer *p)
 	unsigned i;
 
 	/* Buffers that it holds still go with the endpoint: lnx_rx_ooo_free. */
-	while (lnx_seq_drain(&p->seq))
+	while (lnx_seq_drain(&p->chan.rx))
 		;
-	lnx_seq_fini(&p->seq);
+	lnx_chan_fini(&p->chan);
 	/* Queued direct sends are plain heap memory, link first. */
 	while ((q = lnx_list_pop(&p->dpend)))
 		free(q);
@@ -815,7 +814,6 @@ static void peer_free(struct lnx_peer *p)
 			lnx_ping_stop(p->path[i].detect.ping);
 		free(p->path[i].detect.ping);
 	}
-	free(p->slot);
 	free(p->rails);
 	free(p);
 }

@@ -22,8 +22,8 @@
 #include "policy/health.h"
 #include "policy/rtt.h"
 #include "policy/stripe.h"
+#include "rel/chan.h"
 #include "wire/rails.h"
-#include "wire/seq.h"
 
 struct lnx_answer;
 struct lnx_shm_registry;
@@ -64,7 +64,7 @@ struct lnx_path_detect {
 	uint32_t timed_seq;		/* acknowledged up to here: gives a sample */
 	uint64_t timed_ns;		/* of frames that left by then; 0: no sample
 					 * is being taken */
-	uint32_t seen_seq;		/* peer->tx_una at stalled_since_ns */
+	uint32_t seen_seq;		/* peer->chan.una at stalled_since_ns */
 	struct lnx_health health;
 	struct lnx_health remote;	/* of the peer's rail, kept in the first path
 					 * to it */
@@ -138,17 +138,6 @@ struct lnx_path {
 /* lnx_path.inflight_limit before the path's speed is known. */
 #define LNX_PATH_INFLIGHT_FIRST	32768u
 
-/*
- * Exceptional send states.  While any is set, a new frame may not simply leave, and an
- * acknowledgement does more than release one frame.
- */
-#define LNX_TX_NO_ACK_YET	0x01u	/* it has acknowledged nothing, not even our
-					 * hello */
-#define LNX_TX_QUEUED		0x02u	/* frames wait to be posted: npend */
-#define LNX_TX_RETRANSMIT	0x04u	/* frames are to be posted again: retx_next */
-#define LNX_TX_PROBE	0x08u	/* the oldest was retransmitted; its ack shows what
-				 * is lost */
-
 /* A process, and where the id is in its memory while that may be read. */
 struct lnx_cma_owner {
 	int pid;
@@ -170,10 +159,6 @@ struct lnx_peer {
 	fi_addr_t addr;			/* ours, FI_ADDR_NOTAVAIL: not in the AV */
 	struct lnx_ep *ep;
 	uint64_t eid;
-	uint32_t tx_next;		/* number of the next new frame */
-	uint32_t tx_posted;		/* number of the next one to be posted */
-	uint32_t tx_una;		/* oldest not acknowledged */
-	uint8_t tx_flags;			/* LNX_TX_*, nearly always 0 */
 	uint8_t npath;
 	uint8_t n_stripe;		/* the first n paths share large messages */
 	uint8_t n_rr;			/* messages go round robin over the first n
@@ -182,37 +167,20 @@ struct lnx_peer {
 	bool self;			/* it is this endpoint itself */
 	bool hello_done;		/* our hello has its number */
 	bool dead;			/* unreachable: sends fail at once */
-	bool ack_now;			/* acks_pending are sent without delay */
 
-	/* Used in both directions for each frame. */
-	struct lnx_txe **slot;		/* [ep->window], by number */
-	uint64_t una_bytes;		/* bytes of frames not acknowledged; as
-					 * `sent` */
-	struct lnx_node retx_link;	/* ep->retx_list: has unacknowledged frames */
-	struct lnx_node ack_link;	/* ep->ack_list */
-	uint64_t ack_since_ns;		/* 0: the next pass sets it */
-	uint32_t acks_pending;			/* sequenced frames not yet
-						 * acknowledged; at 0 a pass takes it
-						 * off ack_list */
-	uint32_t ack_threshold;		/* acks_pending that need action: the first
-					 * (it is on no list yet), or as many as may
-					 * wait */
-
-	struct lnx_seq seq;
+	/* The end of this line, the next one, and the beginning of the one after it.  Its
+	 * ack_threshold: the first frame puts the peer on ack_list, then as many as may
+	 * wait. */
+	_Alignas(16) struct lnx_chan chan;
 	uint64_t sid;			/* our session id: src of what we send */
 	uint64_t rx_sid;		/* the peer's; 0: no HELLO has come */
-	uint64_t silent_ns;		/* nothing came from it since; 0: something
-					 * did */
-	uint32_t una_seen;
-	bool tail_probe;			/* send the oldest frame again */
+	struct lnx_node retx_link;	/* ep->retx_list: has unacknowledged frames */
 	bool multipath;			/* its frames come over several paths */
 	uint8_t last_path;		/* of its frames */
 	uint8_t reported_path;		/* path of our last report to it */
 	uint8_t rr_index;			/* round robin: path of the last
 						 * frame */
 	uint8_t back;			/* path that its last frame came by; for ACKs */
-	uint8_t retx_paths;			/* bits of paths: frames that
-						 * retx_next is to send again */
 	uint8_t pong_due;		/* bits of paths over which a PONG is due */
 	bool closing;			/* it said that it is closing */
 	bool unsolicited;			/* counted in ep->n_unsolicited */
@@ -226,7 +194,11 @@ struct lnx_peer {
 	struct lnx_path path[LNX_PATHS_MAX];
 
 	/* Less hot. */
-	uint64_t una_since_ns;		/* tx_una has been una_seen since, as the
+	struct lnx_node ack_link;	/* ep->ack_list */
+	uint64_t silent_ns;		/* nothing came from it since; 0: something
+					 * did */
+	uint32_t una_seen;
+	uint64_t una_since_ns;		/* chan.una has been una_seen since, as the
 					 * timers saw it */
 	uint64_t rto_ns;
 	uint64_t stamp;			/* when the session began, by our clock */
@@ -254,13 +226,9 @@ struct lnx_peer {
 	uint32_t memory_seq;		/* number after the last frame about memory */
 	uint32_t nunknown;		/* reads whose keys were not known */
 	uint32_t nserved;		/* its large writes and key requests */
-	uint32_t retx_next;		/* next frame to post again:
-					 * LNX_TX_RETRANSMIT */
-	uint32_t npend;			/* frames in [tx_posted, tx_next) */
-	bool blocked;			/* they wait for the window, a path or
+	bool blocked;			/* chan.queue waits for the window, a path or
 					 * earlier frames, and not only for the next
 					 * pass */
-	struct lnx_node pend;		/* txe.link: numbered, not yet posted */
 
 	/* Direct sends that the core was too busy for (tx/direct.c). */
 	struct lnx_node dpend;
@@ -308,7 +276,7 @@ struct lnx_peer {
 	uint64_t failing_ns;		/* since when every send fails; 0: they do
 					 * not */
 	uint64_t pong_ns;		/* time of its last PONG */
-	uint64_t gap_ns;		/* since when tx_una is gap_seq; 0: not
+	uint64_t gap_ns;		/* since when chan.una is gap_seq; 0: not
 					 * checked */
 	uint32_t gap_seq;
 	uint64_t address_epoch;			/* of its last hello (lnx_wire.h) */
@@ -319,27 +287,20 @@ struct lnx_peer {
 					 * due to it */
 	uint8_t wrong_endpoint;		/* bits of paths whose far end is another
 					 * endpoint */
-	uint8_t lost;			/* bits of paths that `tail_probe` is about */
 	uint64_t alive_ns;		/* when its host was asked last */
 	bool asking;			/* asked about the whole peer (tx/detect.h) */
 	uint64_t stalled_ns;		/* how long only its hosts have answered */
 	uint32_t npull;			/* pulls of its large messages and writes */
 };
-static_assert(offsetof(struct lnx_peer, slot) == 64 &&
-	      offsetof(struct lnx_peer, seq) == 128 &&
+static_assert(offsetof(struct lnx_peer, chan.slot) == 64 &&
+	      offsetof(struct lnx_peer, chan.rx) == 128 &&
 	      offsetof(struct lnx_peer, rx_bytes) == 192,
 	      "four lines of a peer for a frame, and one of its path");
 
 /* Has it acknowledged anything? */
 static inline bool lnx_peer_acked(const struct lnx_peer *peer)
 {
-	return !(peer->tx_flags & LNX_TX_NO_ACK_YET);
-}
-
-/* Do frames wait to be posted again? */
-static inline bool lnx_peer_retransmits(const struct lnx_peer *peer)
-{
-	return (peer->tx_flags & LNX_TX_RETRANSMIT) != 0;
+	return lnx_chan_acked_any(&peer->chan);
 }
 
 #endif

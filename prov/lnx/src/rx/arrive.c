@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A frame has arrived.  Called by comp/cq_owner.c; checks it (wire/hdr), ends what it
- * acknowledges (tx/done.c), puts it in order (wire/seq), matches it, and hands message
+ * acknowledges (tx/done.c), puts it in order (rel/seq), matches it, and hands message
  * and receive to rx/deliver.c, or keeps the message.
  *
  * Runs inside a core's progress on peer rails: nothing here may call a core.
@@ -215,26 +215,26 @@ LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 static void ack_list_join(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	if (!lnx_list_linked(&peer->ack_link)) {
-		peer->ack_since_ns = 0;
-		peer->ack_threshold = ep->ack_every;
+		peer->chan.ack_since_ns = 0;
+		peer->chan.ack_threshold = ep->ack_every;
 		lnx_list_add_tail(&ep->ack_list, &peer->ack_link);
 		ep->work |= LNX_WORK_ACK_PENDING;
 	}
 	/* Until then it may be piggybacked on an answer of the application. */
-	if (peer->acks_pending >= ep->ack_every)
+	if (peer->chan.acks_pending >= ep->ack_every)
 		ep->work |= LNX_WORK_ACK;
 }
 
 static inline void ack_later(struct lnx_ep *ep, struct lnx_peer *peer)
 {
-	if (lnx_unlikely(++peer->acks_pending >= peer->ack_threshold))
+	if (lnx_unlikely(lnx_chan_owe_ack(&peer->chan)))
 		ack_list_join(ep, peer);
 }
 
 static void ack_at_once(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	ack_later(ep, peer);
-	peer->ack_now = true;
+	peer->chan.ack_now = true;
 	ep->work |= LNX_WORK_ACK;
 }
 
@@ -243,7 +243,7 @@ static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	struct lnx_rxbuf *buf;
 
-	while ((buf = lnx_seq_pop(&peer->seq))) {
+	while ((buf = lnx_seq_pop(&peer->chan.rx))) {
 		struct lnx_hdr h;
 		int ret;
 
@@ -256,7 +256,7 @@ static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 			lnx_rxbuf_drop(buf);
 			return;
 		}
-		lnx_seq_advance(&peer->seq);
+		lnx_seq_advance(&peer->chan.rx);
 		ack_later(ep, peer);
 		if (!ret)
 			lnx_rxbuf_drop(buf);
@@ -270,7 +270,7 @@ static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 static bool ooo_keep(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t seq,
 		       struct lnx_rxbuf *buf)
 {
-	struct lnx_seq *s = &peer->seq;
+	struct lnx_seq *s = &peer->chan.rx;
 	size_t limit = ep->conf->reorder_limit;
 	size_t need = sizeof(*buf) + (s->ooo ? 0 : LNX_SEQ_OOO_BYTES);
 	int ret = -ENOMEM;
@@ -301,20 +301,20 @@ LNX_COLD void lnx_rx_ooo_free(struct lnx_peer *peer)
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_rxbuf *buf;
 
-	if (!peer->seq.ooo)
+	if (!peer->chan.rx.ooo)
 		return;
-	while ((buf = lnx_seq_drain(&peer->seq))) {
+	while ((buf = lnx_seq_drain(&peer->chan.rx))) {
 		ep->ooo_bytes -= sizeof(*buf);
 		lnx_rxbuf_drop(buf);
 	}
-	lnx_seq_fini(&peer->seq);
+	lnx_seq_fini(&peer->chan.rx);
 	ep->ooo_bytes -= LNX_SEQ_OOO_BYTES;
 }
 
 static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
 			      uint32_t seq, struct lnx_rxbuf *buf, size_t len)
 {
-	switch (lnx_seq_judge(&peer->seq, seq)) {
+	switch (lnx_seq_judge(&peer->chan.rx, seq)) {
 	case LNX_SEQ_AHEAD:
 		/* This is a gap, unless the missing frame comes over another path. */
 		if (peer->multipath)
@@ -390,7 +390,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 		lnx_link_notice_rx(peer, h);
 		break;
 	case LNX_KIND_BYE:
-		if (h->seq == peer->seq.next)
+		if (h->seq == peer->chan.rx.next)
 			lnx_tx_bye(peer);
 		break;
 	default:
@@ -452,18 +452,18 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		peer->multipath = true;
 		peer->back = back ? back->index : 0;
 	}
-	if (lnx_unlikely(h.seq != peer->seq.next))
+	if (lnx_unlikely(h.seq != peer->chan.rx.next))
 		return not_next(ep, peer, h.seq, buf, len);
 	ret = handle(ep, peer, &h, buf, len);
 	if (lnx_unlikely(ret < 0))
 		return false;
-	lnx_seq_advance(&peer->seq);
+	lnx_seq_advance(&peer->chan.rx);
 	ack_later(ep, peer);
 	if (h.flags & LNX_WIRE_F_ACK_NOW) {
-		peer->ack_now = true;
+		peer->chan.ack_now = true;
 		ep->work |= LNX_WORK_ACK;
 	}
-	if (lnx_unlikely(peer->seq.n_ooo))
+	if (lnx_unlikely(peer->chan.rx.n_ooo))
 		ooo_drain(ep, peer);
 	return ret;
 }

@@ -31,7 +31,7 @@ struct lnx_ask {
  * not all.  What is not taken now, its sender sends again. */
 static bool full(const struct lnx_peer *peer)
 {
-	return lnx_unlikely(peer->npend + peer->nserved >= LNX_LATER_MAX);
+	return lnx_unlikely(peer->chan.nqueued + peer->nserved >= LNX_LATER_MAX);
 }
 
 struct lnx_txe *lnx_serve_answer_get(struct lnx_ep *ep, size_t len, void **data)
@@ -52,7 +52,7 @@ int lnx_serve_answer(struct lnx_ep *ep, struct lnx_peer *peer,
 	};
 	int ret;
 
-	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len);
+	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len);
 	ret = lnx_tx_queue_later(ep, peer, txe, &h);
 	if (lnx_unlikely(ret))
 		lnx_txe_put(ep, txe);

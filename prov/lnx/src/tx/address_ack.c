@@ -27,7 +27,7 @@
 LNX_COLD void lnx_address_ack_hello(struct lnx_peer *peer)
 {
 	peer->hello_epoch = peer->ep->address_epoch;
-	peer->hello_seq = peer->tx_next;
+	peer->hello_seq = peer->chan.next;
 }
 
 LNX_COLD void lnx_address_ack_all(struct lnx_peer *peer, uint64_t moves)
@@ -45,7 +45,7 @@ LNX_COLD void lnx_address_ack_all(struct lnx_peer *peer, uint64_t moves)
 
 LNX_COLD void lnx_address_ack_look(struct lnx_peer *peer)
 {
-	if ((int32_t)(peer->tx_una - peer->hello_seq) <= 0)
+	if ((int32_t)(peer->chan.una - peer->hello_seq) <= 0)
 		return;
 	lnx_address_ack_all(peer, peer->hello_epoch);
 	peer->hello_epoch = 0;

@@ -150,7 +150,7 @@ static void tell_all(struct lnx_ep *ep, uint32_t rails, uint64_t now)
 
 		/* Other peers do not know us yet. */
 		if (peer->npath < 2 || peer->dead || peer->closing ||
-		    (!lnx_peer_acked(peer) && !peer->seq.next))
+		    (!lnx_peer_acked(peer) && !peer->chan.rx.next))
 			continue;
 		peer->tell |= rails;
 		lnx_detect_watch(peer);

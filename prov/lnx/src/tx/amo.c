@@ -178,14 +178,14 @@ static ssize_t send_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 		segment->niov = (uint8_t)results(segment->iov, t, a->size);
 	}
 	fill(txe->frame + sizeof(struct lnx_wire_hdr), a, t);
-	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len);
+	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len);
 	h.data = segment->id;
 	ret = lnx_tx_queue(ep, peer, txe, &h, no_queue);
 	if (lnx_unlikely(ret)) {
 		lnx_txe_put(ep, txe);
 		return ret;
 	}
-	peer->memory_seq = peer->tx_next;
+	peer->memory_seq = peer->chan.next;
 	lnx_rma_op_done(rma_op, 0);
 	return 0;
 }

@@ -19,7 +19,7 @@
 int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_path *path, struct lnx_hdr *h)
 {
-	uint32_t ack = peer->seq.next;
+	uint32_t ack = peer->chan.rx.next;
 	struct lnx_wire_hdr w;
 	ssize_t ret;
 
@@ -28,7 +28,7 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 					 * again */
 	h->src = peer->sid;
 	h->dst = peer->eid;
-	h->seq = peer->tx_next;
+	h->seq = peer->chan.next;
 	if (h->kind == LNX_KIND_ACK)
 		lnx_path_report_put(peer, h);
 	lnx_hdr_put(&w, h);
@@ -41,7 +41,7 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (h->kind == LNX_KIND_ACK) {
 		lnx_path_report_sent(peer, h);
 		/* Only if no frame came while it left. */
-		if (ack == peer->seq.next)
+		if (ack == peer->chan.rx.next)
 			lnx_tx_ack_piggybacked(peer);
 	}
 	lnx_path_up(path);
@@ -65,11 +65,11 @@ LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
 		return -FI_ENOSYS;
 	h->src = peer->sid;
 	h->dst = peer->eid;
-	h->seq = peer->tx_next;
+	h->seq = peer->chan.next;
 	h->key = ep->address_epoch;
 	lnx_hdr_put(&frame.w, h);
 	lnx_hdr_set_path(&frame.w, rail->wire_index, path->index);
-	lnx_hdr_set_ack(&frame.w, peer->seq.next);
+	lnx_hdr_set_ack(&frame.w, peer->chan.rx.next);
 	memcpy(frame.addr, ep->addr, sizeof(frame.addr));
 	ret = fi_inject(rail->core_ep, &frame, sizeof(frame), path->core_addr);
 	rail->poll_credits = ep->poll_hot;
@@ -140,11 +140,11 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			lnx_tx_ack_clear(peer);
 			continue;
 		}
-		if (!peer->ack_since_ns)
-			peer->ack_since_ns = now;
-		if (!all && !peer->ack_now &&
-		    peer->acks_pending < ep->ack_every &&
-		    lnx_ns_since(now, peer->ack_since_ns) < delay_ns)
+		if (!peer->chan.ack_since_ns)
+			peer->chan.ack_since_ns = now;
+		if (!all && !peer->chan.ack_now &&
+		    peer->chan.acks_pending < ep->ack_every &&
+		    lnx_ns_since(now, peer->chan.ack_since_ns) < delay_ns)
 			continue;
 		if (!peer->npath) {
 			/* We cannot answer this sender: nothing to wait for. */
@@ -177,7 +177,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		}
 		ep->work |= LNX_WORK_ACK;
 		lnx_path_blocked(path, now);
-		if (!peer->npend &&
+		if (!peer->chan.nqueued &&
 		    lnx_path_none_for(peer, now, ACK_GIVE_UP_NS)) {
 			/*
 			 * If it is lost, the peer sends again, which makes another ACK
@@ -187,8 +187,8 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 				path->state = LNX_PATH_IDLE;
 				path->since_ns = 0;
 			}
-			peer->acks_pending = 0;
-			peer->ack_now = false;
+			peer->chan.acks_pending = 0;
+			peer->chan.ack_now = false;
 			if (!lnx_tx_ack_pending(peer))
 				lnx_tx_ack_clear(peer);
 		}
@@ -234,7 +234,7 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, retx_link);
 
-		bool idle = peer->tx_una == peer->tx_posted;
+		bool idle = peer->chan.una == peer->chan.posted;
 		int err;
 
 		if (idle && !peer->nrndv && !peer->n_segments && !peer->npull) {
@@ -243,8 +243,8 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 			lnx_list_del(&peer->retx_link);
 			continue;
 		}
-		if (peer->una_seen != peer->tx_una) {
-			peer->una_seen = peer->tx_una;
+		if (peer->una_seen != peer->chan.una) {
+			peer->una_seen = peer->chan.una;
 			peer->una_since_ns = 0;
 			peer->silent_ns = 0;
 			peer->rto_ns = LNX_RTO_MIN_NS;
@@ -271,7 +271,7 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 			ask_alive(ep, peer, now);
 			continue;
 		}
-		peer->tail_probe = true;
+		lnx_chan_probe(&peer->chan);
 		lnx_tx_want_pump(peer);
 	}
 	if (lnx_list_empty(&ep->retx_list))

@@ -33,7 +33,7 @@ LNX_COLD void lnx_detect_watch(struct lnx_peer *peer)
 
 static bool frames_due(const struct lnx_peer *peer, const struct lnx_path *path)
 {
-	return peer->tx_una != peer->tx_posted &&
+	return peer->chan.una != peer->chan.posted &&
 	       lnx_path_in_flight(peer, path);
 }
 
@@ -158,9 +158,9 @@ static void take_time(const struct lnx_peer *peer, struct lnx_path *path,
 	struct lnx_path_detect *g = &path->detect;
 
 	if (!g->timed_ns) {
-		g->timed_seq = peer->tx_posted;
+		g->timed_seq = peer->chan.posted;
 		g->timed_ns = now;
-	} else if ((int32_t)(peer->tx_una - g->timed_seq) >= 0) {
+	} else if ((int32_t)(peer->chan.una - g->timed_seq) >= 0) {
 		lnx_rtt_sample(&g->rtt, lnx_ns_since(now, g->timed_ns));
 		g->timed_ns = 0;
 	}
@@ -175,7 +175,7 @@ static bool stalled(const struct lnx_peer *peer, const struct lnx_path *path)
 	const struct lnx_path_detect *g = &path->detect;
 
 	return g->progress_seen == g->progress &&
-	       (path->nread || g->seen_seq == peer->tx_una);
+	       (path->nread || g->seen_seq == peer->chan.una);
 }
 
 /*
@@ -240,7 +240,7 @@ static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 		if (g->stalled_since_ns)
 			lnx_detect_good(peer, path, now);
 		g->progress_seen = g->progress;
-		g->seen_seq = peer->tx_una;
+		g->seen_seq = peer->chan.una;
 		/* If the report had to be asked for, it came some time ago. */
 		g->stalled_since_ns = now - (g->stale_report ? silence_timeout(path, plan) / 2 : 0);
 		g->probe_sent_ns = 0;
@@ -312,23 +312,23 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 static void look_for_gap(struct lnx_peer *peer, uint64_t now)
 {
 	const struct lnx_health_plan *plan = &peer->ep->plan;
-	struct lnx_txe *txe;
+	struct lnx_frame *f;
 	struct lnx_path *path;
 
-	if (peer->tx_una == peer->tx_posted || peer->tx_una != peer->gap_seq ||
+	if (peer->chan.una == peer->chan.posted || peer->chan.una != peer->gap_seq ||
 	    !peer->gap_ns) {
-		peer->gap_seq = peer->tx_una;
+		peer->gap_seq = peer->chan.una;
 		peer->gap_ns = now;
 		return;
 	}
-	txe = peer->slot[peer->tx_una & (peer->ep->window - 1)];
-	if (!txe || txe->path >= peer->npath)
+	f = *lnx_chan_slot(&peer->chan, peer->chan.una);
+	if (!f || f->path >= peer->npath)
 		return;
-	path = &peer->path[txe->path];
+	path = &peer->path[f->path];
 	if (lnx_ns_since(now, peer->gap_ns) < silence_timeout(path, plan))
 		return;
 	if (peer->pong_ns > peer->gap_ns) {
-		peer->tail_probe = true;
+		lnx_chan_probe(&peer->chan);
 		peer->gap_ns = now;
 		lnx_tx_want_pump(peer);
 	} else if (lnx_ns_since(now, path->detect.probe_sent_ns) >

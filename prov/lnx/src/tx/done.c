@@ -14,11 +14,6 @@
 
 #define FAILED_BACKOFF_NS	(5 * LNX_NS_PER_MS)
 
-static inline struct lnx_txe **slot_of(struct lnx_peer *peer, uint32_t seq)
-{
-	return &peer->slot[seq & (peer->ep->window - 1)];
-}
-
 LNX_HOT
 void lnx_tx_posted(struct lnx_ep *ep, struct lnx_txe *txe)
 {
@@ -60,23 +55,23 @@ static LNX_COLD void txe_failed(struct lnx_ep *ep, struct lnx_txe *txe, int err)
 /* It is over, but the core still has it; only the rail's list can find it. */
 static inline void core_has(struct lnx_txe *txe)
 {
-	struct lnx_rail *rail = txe->peer->path[txe->path].rail;
+	struct lnx_rail *rail = txe->peer->path[txe->f.path].rail;
 
 	txe->peer->n_clones++;
-	lnx_list_add_tail(&rail->clones, &txe->link);
+	lnx_list_add_tail(&rail->clones, &txe->f.link);
 }
 
 static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 {
-	txe->acked = true;
-	ep->stats.successful_resends += txe->retransmitted;
+	txe->f.acked = true;
+	ep->stats.successful_resends += txe->f.retransmitted;
 	/*
 	 * A core that still has it, perhaps as a retransmission, may read the payload.
 	 */
-	if (lnx_unlikely(txe->comp_at_ack && lnx_txe_due(txe)) &&
-	    (!txe->in_core || !txe->niov))
+	if (lnx_unlikely(txe->f.comp_at_ack && lnx_txe_due(txe)) &&
+	    (!txe->f.in_core || !txe->f.niov))
 		lnx_tx_posted(ep, txe);
-	if (lnx_likely(!txe->in_core))
+	if (lnx_likely(!txe->f.in_core))
 		lnx_txe_put(ep, txe);
 	else
 		core_has(txe);
@@ -88,8 +83,8 @@ void lnx_txe_settled(struct lnx_txe *txe)
 	struct lnx_ep *ep = txe->peer->ep;
 
 	/* It was acknowledged inside the call that posts it, or it is a clone. */
-	if (lnx_list_linked(&txe->link)) {
-		lnx_list_del(&txe->link);
+	if (lnx_list_linked(&txe->f.link)) {
+		lnx_list_del(&txe->f.link);
 		txe->peer->n_clones--;
 	}
 	if (lnx_txe_due(txe)) {
@@ -101,45 +96,28 @@ void lnx_txe_settled(struct lnx_txe *txe)
 	lnx_txe_put(ep, txe);
 }
 
-static LNX_COLD void acked_flagged(struct lnx_peer *peer)
-{
-	peer->tx_flags &= (uint8_t)~LNX_TX_NO_ACK_YET;
-	if (lnx_peer_retransmits(peer) &&
-	    (int32_t)(peer->retx_next - peer->tx_una) < 0)
-		peer->retx_next = peer->tx_una;
-	if (peer->tx_flags & LNX_TX_PROBE) {
-		/* The peer lives.  What it still lacks was lost. */
-		peer->tx_flags &= (uint8_t)~LNX_TX_PROBE;
-		lnx_tx_retransmit(peer, peer->lost);
-	}
-	if (peer->npend)
-		lnx_tx_want_pump(peer);
-}
-
 /* Slow half of lnx_tx_ack (tx/frame.h). */
 void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 {
-	struct lnx_ep *ep = peer->ep;
-	uint32_t n = ack - peer->tx_una;
+	struct lnx_chan *c = &peer->chan;
+	uint32_t n = lnx_chan_ackable(c, ack);
 
-	/* Older than what is known, or of frames never sent: invalid. */
-	if (lnx_unlikely(n > peer->tx_posted - peer->tx_una))
+	if (lnx_unlikely(!n))
 		return;
 	while (n--) {
-		struct lnx_txe **slot = slot_of(peer, peer->tx_una);
-		struct lnx_txe *txe = *slot;
+		struct lnx_frame *f = lnx_chan_pop_una(c);
 
-		*slot = NULL;
-		peer->tx_una++;
-		if (lnx_likely(txe != NULL)) {
-			peer->una_bytes -= lnx_txe_bytes(txe);
-			txe_acked(ep, txe);
+		if (lnx_likely(f != NULL)) {
+			struct lnx_txe *txe = lnx_txe_of(f);
+
+			c->una_bytes -= lnx_txe_bytes(txe);
+			txe_acked(peer->ep, txe);
 		}
 	}
-	if (peer->tx_una == peer->tx_posted)
+	if (lnx_chan_idle(c))
 		lnx_path_all_delivered(peer);
-	if (lnx_unlikely(peer->tx_flags))
-		acked_flagged(peer);
+	if (lnx_chan_after_ack(c))
+		lnx_tx_want_pump(peer);
 }
 
 /* The core has finished with the frame: sent, as far as it can tell. */
@@ -147,12 +125,12 @@ void lnx_tx_core_done(struct lnx_txe *txe)
 {
 	struct lnx_peer *peer = txe->peer;
 
-	txe->in_core = false;
+	txe->f.in_core = false;
 	if (lnx_unlikely(!peer))
 		return;
 	if (lnx_unlikely(peer->failing_ns))
 		peer->failing_ns = 0;
-	if (lnx_unlikely(txe->acked))
+	if (lnx_unlikely(txe->f.acked))
 		lnx_txe_settled(txe);
 }
 
@@ -168,15 +146,15 @@ LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 	struct lnx_path *path;
 	uint64_t now;
 
-	txe->in_core = false;
+	txe->f.in_core = false;
 	if (!peer)
 		return;
 	peer->ep->stats.core_errors++;
-	if (txe->acked) {
+	if (txe->f.acked) {
 		lnx_txe_settled(txe);
 		return;
 	}
-	path = &peer->path[txe->path];
+	path = &peer->path[txe->f.path];
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
 		       "rail %s: a send failed: %s (provider error %d); sending again\n",
 		       path->rail->name, fi_strerror(err->err),
@@ -205,34 +183,35 @@ LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 
 LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 {
+	struct lnx_chan *c = &peer->chan;
 	struct lnx_ep *ep = peer->ep;
-	struct lnx_node *n;
+	struct lnx_frame *f;
 
-	if (peer->tx_next != peer->tx_una || peer->nrndv || peer->n_segments)
+	if (c->next != c->una || peer->nrndv || peer->n_segments)
 		LNX_WARN(FI_LOG_EP_DATA,
 			 "peer %016llx: not reachable: %u frames and all large sends to it fail: %s\n",
 			 (unsigned long long)peer->eid,
-			 peer->tx_next - peer->tx_una, fi_strerror(err));
+			 c->next - c->una, fi_strerror(err));
 	peer->dead = true;
-	while (peer->tx_una != peer->tx_posted) {
-		struct lnx_txe **slot = slot_of(peer, peer->tx_una++);
-		struct lnx_txe *txe = *slot;
+	while (!lnx_chan_idle(c)) {
+		struct lnx_frame *f = lnx_chan_pop_una(c);
+		struct lnx_txe *txe;
 
-		*slot = NULL;
-		if (!txe)
+		if (!f)
 			continue;
-		ep->stats.failed_resends += txe->retransmitted;
-		if (lnx_txe_due(txe) && (!txe->in_core || !txe->niov))
+		txe = lnx_txe_of(f);
+		ep->stats.failed_resends += f->retransmitted;
+		if (lnx_txe_due(txe) && (!f->in_core || !f->niov))
 			txe_failed(ep, txe, err);
-		txe->acked = true;
-		if (!txe->in_core)
+		f->acked = true;
+		if (!f->in_core)
 			lnx_txe_put(ep, txe);
 		else
 			core_has(txe);
 	}
 	lnx_path_all_delivered(peer);
-	while ((n = lnx_list_pop(&peer->pend))) {
-		struct lnx_txe *txe = lnx_list_entry(n, struct lnx_txe, link);
+	while ((f = lnx_chan_unqueue(c))) {
+		struct lnx_txe *txe = lnx_txe_of(f);
 
 		if (lnx_txe_due(txe))
 			txe_failed(ep, txe, err);
@@ -240,9 +219,8 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 			lnx_rx_done(txe->rxe);	/* all its data is here */
 		lnx_txe_put(ep, txe);
 	}
-	peer->npend = 0;
 	peer->blocked = false;
-	peer->tx_flags = lnx_peer_acked(peer) ? 0 : LNX_TX_NO_ACK_YET;
+	lnx_chan_end(c);
 	lnx_rndv_fail_peer(peer, err);
 	lnx_pull_fail_peer(peer, err);
 	lnx_rma_fail_peer(peer, err);
@@ -265,15 +243,15 @@ void lnx_tx_bye(struct lnx_peer *peer)
 
 void lnx_tx_drop_pending(struct lnx_ep *ep)
 {
-	struct lnx_node *n, *tmp, *t;
+	struct lnx_node *n, *tmp;
 
 	lnx_list_foreach(&ep->peers, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
+		struct lnx_frame *f;
 
-		while ((t = lnx_list_pop(&peer->pend))) {
-			struct lnx_txe *txe =
-				lnx_list_entry(t, struct lnx_txe, link);
+		while ((f = lnx_chan_unqueue(&peer->chan))) {
+			struct lnx_txe *txe = lnx_txe_of(f);
 
 			if (txe->rxe)
 				lnx_rxe_put(txe->rxe);

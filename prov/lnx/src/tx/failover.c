@@ -19,38 +19,38 @@ static LNX_COLD void send_clone(struct lnx_ep *ep, struct lnx_peer *peer,
 	/*
 	 * Its payload is in the application's buffer: the core must have released it.
 	 */
-	if (txe->niov)
+	if (txe->f.niov)
 		return;
-	clone = lnx_txe_get(ep, txe->len - sizeof(struct lnx_wire_hdr));
+	clone = lnx_txe_get(ep, txe->f.len - sizeof(struct lnx_wire_hdr));
 	if (!clone)
 		return;
-	clone->comp_at_ack = txe->comp_at_ack;
+	clone->f.comp_at_ack = txe->f.comp_at_ack;
 	clone->want_comp = txe->want_comp;
 	clone->counts = txe->counts;
 	clone->tells = txe->tells;
 	clone->reported = txe->reported;
-	clone->path = txe->path;
-	clone->len = txe->len;
-	clone->seq = txe->seq;
+	clone->f.path = txe->f.path;
+	clone->f.len = txe->f.len;
+	clone->f.seq = txe->f.seq;
 	clone->peer = peer;
 	clone->context = txe->context;
 	clone->cq_flags = txe->cq_flags;
-	memcpy(clone->frame, txe->frame, txe->len);
-	*lnx_tx_slot(peer, txe->seq) = clone;
+	memcpy(clone->frame, txe->frame, txe->f.len);
+	*lnx_chan_slot(&peer->chan, txe->f.seq) = &clone->f;
 	txe->reported = true;
-	txe->acked = true;		/* free as soon as the core releases it */
+	txe->f.acked = true;		/* free as soon as the core releases it */
 	peer->n_clones++;
-	lnx_list_add_tail(&peer->path[txe->path].rail->clones, &txe->link);
+	lnx_list_add_tail(&peer->path[txe->f.path].rail->clones, &txe->f.link);
 }
 
 LNX_COLD void lnx_tx_fail_over(struct lnx_path *path, struct lnx_peer *peer)
 {
 	uint32_t seq;
 
-	for (seq = peer->tx_una; seq != peer->tx_posted; seq++) {
-		struct lnx_txe *txe = *lnx_tx_slot(peer, seq);
+	for (seq = peer->chan.una; seq != peer->chan.posted; seq++) {
+		struct lnx_txe *txe = lnx_tx_at(peer, seq);
 
-		if (txe && txe->path == path->index && txe->in_core)
+		if (txe && txe->f.path == path->index && txe->f.in_core)
 			send_clone(peer->ep, peer, txe);
 	}
 	/* What still arrives over it is a duplicate. */
@@ -63,10 +63,10 @@ LNX_COLD bool lnx_tx_in_core(const struct lnx_path *path, struct lnx_peer *peer)
 {
 	uint32_t seq;
 
-	for (seq = peer->tx_una; seq != peer->tx_posted; seq++) {
-		const struct lnx_txe *txe = *lnx_tx_slot(peer, seq);
+	for (seq = peer->chan.una; seq != peer->chan.posted; seq++) {
+		const struct lnx_txe *txe = lnx_tx_at(peer, seq);
 
-		if (txe && txe->path == path->index && txe->in_core)
+		if (txe && txe->f.path == path->index && txe->f.in_core)
 			return true;
 	}
 	return false;
@@ -79,9 +79,9 @@ LNX_COLD void lnx_tx_redirect(struct lnx_path *path, struct lnx_peer *peer,
 
 	lnx_tx_fail_over(path, peer);
 	/* The other frames follow on the path of this one (tx/path.c). */
-	first = *lnx_tx_slot(peer, peer->tx_una);
+	first = lnx_tx_at(peer, peer->chan.una);
 	if (first)
-		first->path = next->index;
+		first->f.path = next->index;
 	peer->cur = next->index;
 	lnx_tx_retransmit(peer, 1u << next->index);
 }
@@ -90,11 +90,11 @@ LNX_COLD void lnx_tx_cut(struct lnx_path *path, struct lnx_peer *peer)
 {
 	uint32_t seq;
 
-	for (seq = peer->tx_una; seq != peer->tx_posted; seq++) {
-		struct lnx_txe *txe = *lnx_tx_slot(peer, seq);
+	for (seq = peer->chan.una; seq != peer->chan.posted; seq++) {
+		struct lnx_txe *txe = lnx_tx_at(peer, seq);
 
-		if (txe && txe->path == path->index && txe->in_core) {
-			txe->in_core = false;
+		if (txe && txe->f.path == path->index && txe->f.in_core) {
+			txe->f.in_core = false;
 			path->rail->busy--;
 		}
 	}
@@ -111,9 +111,9 @@ LNX_COLD void lnx_tx_cut_clones(struct lnx_rail *rail)
 		struct lnx_txe *txe;
 
 		n = rail->clones.next;
-		txe = lnx_list_entry(n, struct lnx_txe, link);
+		txe = lnx_list_entry(n, struct lnx_txe, f.link);
 		rail->busy--;
-		txe->in_core = false;
+		txe->f.in_core = false;
 		lnx_txe_settled(txe);
 	}
 }
@@ -127,7 +127,7 @@ LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_ep *ep)
 	if (!txe)
 		return NULL;
 	memcpy(txe->frame + sizeof(struct lnx_wire_hdr), what, len);
-	txe->len = sizeof(struct lnx_wire_hdr) + len;
+	txe->f.len = sizeof(struct lnx_wire_hdr) + len;
 	return txe;
 }
 

@@ -5,7 +5,7 @@
  * and tx/done.c.  tx/control.c sends frames without a number.
  *
  * A frame that cannot leave (no window, the core says EAGAIN) waits in order on
- * peer->pend; progress pumps it.  The application sees -FI_EAGAIN when as many frames
+ * peer->chan.queue; progress pumps it.  The application sees -FI_EAGAIN when as many frames
  * wait as its tx size allows, and for injects also while the path is connecting.
  */
 #include <stdlib.h>
@@ -50,9 +50,9 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	struct lnx_rail *rail = path->rail;
 	struct lnx_wire_hdr *w = lnx_txe_hdr(txe);
-	uint32_t ack = peer->seq.next;
+	uint32_t ack = peer->chan.rx.next;
 	uint64_t bytes = lnx_txe_bytes(txe);
-	uint8_t before = txe->path;
+	uint8_t before = txe->f.path;
 	ssize_t ret;
 
 	if (lnx_unlikely(!rail->core_ep))
@@ -60,33 +60,33 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 					 * again */
 	lnx_hdr_set_path(w, rail->wire_index, path->index);
 	lnx_hdr_set_ack(w, ack);
-	txe->path = path->index;
+	txe->f.path = path->index;
 	/* A frame that is acknowledged inside the call stays until the call returns. */
-	txe->in_core = true;
+	txe->f.in_core = true;
 	if (lnx_unlikely(ep->fault != NULL) && lnx_faults_tx(path, txe))
 		goto left;
-	if (lnx_likely(txe->len <= rail->inject_size && !txe->niov)) {
+	if (lnx_likely(txe->f.len <= rail->inject_size && !txe->f.niov)) {
 		/* The core copies it: no completion to handle. */
-		ret = fi_inject(rail->core_ep, txe->frame, txe->len,
+		ret = fi_inject(rail->core_ep, txe->frame, txe->f.len,
 				path->core_addr);
 		if (lnx_unlikely(ret))
 			goto refused;
-		txe->in_core = false;
-		if (lnx_unlikely(txe->acked))
+		txe->f.in_core = false;
+		if (lnx_unlikely(txe->f.acked))
 			lnx_txe_settled(txe);
 		goto left;
 	}
 	rail->busy++;
-	if (lnx_likely(!txe->niov)) {
-		ret = fi_send(rail->core_ep, txe->frame, txe->len, NULL,
+	if (lnx_likely(!txe->f.niov)) {
+		ret = fi_send(rail->core_ep, txe->frame, txe->f.len, NULL,
 			      path->core_addr, txe);
 	} else {
 		struct iovec iov[1 + LNX_IOV_MAX];
 
 		iov[0].iov_base = txe->frame;
 		iov[0].iov_len = sizeof(*w);
-		memcpy(&iov[1], txe->iov, txe->niov * sizeof(*iov));
-		ret = fi_sendv(rail->core_ep, iov, NULL, 1u + txe->niov,
+		memcpy(&iov[1], txe->iov, txe->f.niov * sizeof(*iov));
+		ret = fi_sendv(rail->core_ep, iov, NULL, 1u + txe->f.niov,
 			       path->core_addr, txe);
 	}
 	if (lnx_unlikely(ret)) {
@@ -98,13 +98,13 @@ left:
 	return 0;
 
 refused:
-	txe->in_core = false;
-	txe->path = before;
+	txe->f.in_core = false;
+	txe->f.path = before;
 	/*
 	 * While a core was busy sending, it may have received the ack of this frame
 	 * too.
 	 */
-	if (txe->acked) {
+	if (txe->f.acked) {
 		lnx_txe_settled(txe);
 		return 0;
 	}
@@ -119,16 +119,16 @@ static inline ssize_t post_new(struct lnx_ep *ep, struct lnx_peer *peer,
 			       struct lnx_path *path, struct lnx_txe *txe)
 {
 	struct lnx_rail *rail = path->rail;
-	uint32_t ack = peer->seq.next;
+	uint32_t ack = peer->chan.rx.next;
 	ssize_t ret;
 
-	if (lnx_unlikely(txe->len > rail->inject_size || txe->niov ||
+	if (lnx_unlikely(txe->f.len > rail->inject_size || txe->f.niov ||
 			 !rail->core_ep || ep->fault))
 		return post(ep, peer, path, txe);
-	txe->path = path->index;
-	ret = fi_inject(rail->core_ep, txe->frame, txe->len, path->core_addr);
+	txe->f.path = path->index;
+	ret = fi_inject(rail->core_ep, txe->frame, txe->f.len, path->core_addr);
 	if (lnx_likely(!ret))
-		lnx_tx_sent(ep, peer, path, ack, txe->len);
+		lnx_tx_sent(ep, peer, path, ack, txe->f.len);
 	return ret;
 }
 
@@ -146,7 +146,7 @@ void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer)
 	if (lnx_list_linked(&peer->retx_link))
 		return;
 	peer->una_since_ns = 0;		/* the next pass sets it */
-	peer->una_seen = peer->tx_una;
+	peer->una_seen = peer->chan.una;
 	peer->rto_ns = LNX_RTO_MIN_NS;
 	lnx_list_add_tail(&ep->retx_list, &peer->retx_link);
 	ep->work |= LNX_WORK_RETX;
@@ -156,11 +156,7 @@ void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer)
 
 void lnx_tx_retransmit(struct lnx_peer *peer, unsigned paths)
 {
-	if (peer->tx_una != peer->tx_posted) {
-		peer->retx_paths |= (uint8_t)paths;
-		peer->retx_next = peer->tx_una;
-		peer->tx_flags |= LNX_TX_RETRANSMIT;
-	}
+	lnx_chan_retransmit(&peer->chan, paths);
 	lnx_tx_want_pump(peer);
 }
 
@@ -168,7 +164,7 @@ void lnx_tx_retransmit(struct lnx_peer *peer, unsigned paths)
  * which rails carried it (tx/rndv.c). */
 static inline void count_traffic(struct lnx_peer *peer, struct lnx_txe *txe)
 {
-	struct lnx_rail_traffic *t = &peer->path[txe->path].rail->traffic;
+	struct lnx_rail_traffic *t = &peer->path[txe->f.path].rail->traffic;
 	const struct lnx_wire_hdr *w = lnx_txe_hdr(txe);
 
 	switch (w->kind) {
@@ -203,10 +199,10 @@ static inline void number(struct lnx_peer *peer,
 			  struct lnx_hdr *h)
 {
 	txe->peer = peer;
-	txe->seq = h->seq = peer->tx_next++;
+	h->seq = lnx_chan_number(&peer->chan, &txe->f);
 	h->src = peer->sid;
 	h->dst = peer->eid;
-	h->ack = peer->seq.next;
+	h->ack = peer->chan.rx.next;
 	h->rail = path ? path->rail->wire_index : 0;
 	h->path = path ? path->index : 0;
 	lnx_hdr_put(lnx_txe_hdr(txe), h);
@@ -216,17 +212,15 @@ static inline void number(struct lnx_peer *peer,
 static void block(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	if (!peer->blocked)
-		ep->stats.queued += peer->npend;
-	peer->blocked = peer->npend != 0;
+		ep->stats.queued += peer->chan.nqueued;
+	peer->blocked = peer->chan.nqueued != 0;
 }
 
 static void wait_turn(struct lnx_ep *ep, struct lnx_peer *peer,
-		      struct lnx_node *before, struct lnx_txe *txe)
+		      struct lnx_txe *txe, bool first)
 {
 	ep->stats.queued += peer->blocked;
-	peer->npend++;
-	peer->tx_flags |= LNX_TX_QUEUED;
-	lnx_list_add_tail(before, &txe->link);
+	lnx_chan_queue(&peer->chan, &txe->f, first);
 	lnx_tx_want_pump(peer);
 }
 
@@ -238,7 +232,7 @@ void lnx_tx_refused(struct lnx_ep *ep, struct lnx_peer *peer,
 	 * Put it before what a core's callbacks queued meanwhile: that has later
 	 * numbers.
 	 */
-	wait_turn(ep, peer, peer->pend.next, txe);
+	wait_turn(ep, peer, txe, true);
 	block(ep, peer);
 }
 
@@ -247,7 +241,7 @@ static void line_up(struct lnx_ep *ep, struct lnx_peer *peer,
 		    struct lnx_txe *txe, struct lnx_hdr *h)
 {
 	number(peer, NULL, txe, h);
-	wait_turn(ep, peer, &peer->pend, txe);
+	wait_turn(ep, peer, txe, false);
 }
 
 /* later: do not send now, this may be a core's callback. */
@@ -260,11 +254,8 @@ LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer,
 		.data = peer->rx_sid,
 	};
 
-	if (!peer->slot) {
-		peer->slot = calloc(ep->window, sizeof(*peer->slot));
-		if (!peer->slot)
-			return -FI_ENOMEM;
-	}
+	if (lnx_chan_open(&peer->chan, ep->window))
+		return -FI_ENOMEM;
 	if (lnx_unlikely(ep->admin))
 		lnx_admin_peer(peer, lnx_clock_ns());
 	txe = lnx_tx_hello(ep);
@@ -291,27 +282,23 @@ int lnx_tx_queue_later(struct lnx_ep *ep, struct lnx_peer *peer,
 		return -FI_EHOSTUNREACH;
 	if (lnx_unlikely(!peer->hello_done) && start_tx(ep, peer, true))
 		return -FI_ENOMEM;
-	if (lnx_unlikely(peer->npend >= LNX_LATER_MAX))
+	if (lnx_unlikely(peer->chan.nqueued >= LNX_LATER_MAX))
 		return -FI_ENOMEM;
 	line_up(ep, peer, txe, h);
 	return 0;
 }
 
 /* May a frame leave with nothing in front of it? */
-static inline bool may_leave(const struct lnx_ep *ep,
-			     const struct lnx_peer *peer,
-			     const struct lnx_path *path)
+static inline bool may_leave(struct lnx_peer *peer, const struct lnx_path *path)
 {
-	return !(peer->tx_flags & LNX_TX_RETRANSMIT) && path &&
+	return !lnx_chan_retransmits(&peer->chan) && path &&
 	       (path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE) &&
-	       lnx_tx_window_open(ep, peer);
+	       lnx_chan_window_open(&peer->chan);
 }
 
-static inline bool can_post(const struct lnx_ep *ep,
-			    const struct lnx_peer *peer,
-			    const struct lnx_path *path)
+static inline bool can_post(struct lnx_peer *peer, const struct lnx_path *path)
 {
-	return !(peer->tx_flags & LNX_TX_QUEUED) && may_leave(ep, peer, path);
+	return !(peer->chan.flags & LNX_CHAN_QUEUED) && may_leave(peer, path);
 }
 
 /*
@@ -325,8 +312,8 @@ static LNX_COLD int try_connect(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	uint64_t now = lnx_clock_ns();
 
-	if (!path || (peer->tx_flags & (LNX_TX_QUEUED | LNX_TX_RETRANSMIT)) ||
-	    !lnx_tx_window_open(ep, peer) || now < path->retry_ns)
+	if (!path || (peer->chan.flags & (LNX_CHAN_QUEUED | LNX_CHAN_RETRANSMIT)) ||
+	    !lnx_chan_window_open(&peer->chan) || now < path->retry_ns)
 		return -FI_EAGAIN;
 	number(peer, NULL, txe, h);
 	if (!post(ep, peer, path, txe)) {
@@ -334,12 +321,11 @@ static LNX_COLD int try_connect(struct lnx_ep *ep, struct lnx_peer *peer,
 		posted_first(ep, peer, txe);
 		return 0;
 	}
-	if (peer->tx_next != txe->seq + 1) {
-		/* A callback queued a frame behind it: its number cannot be undone. */
+	if (!lnx_chan_unnumber(&peer->chan, &txe->f)) {
+		/* A callback queued a frame behind it. */
 		lnx_tx_refused(ep, peer, path, txe);
 		return 0;
 	}
-	peer->tx_next--;
 	lnx_path_blocked(path, now);
 	if (!lnx_path_none_for(peer, now,
 			       ep->conf->connect_timeout * LNX_NS_PER_MS))
@@ -353,28 +339,28 @@ LNX_HOT
 int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		 struct lnx_txe *txe, struct lnx_hdr *h, bool no_queue)
 {
-	struct lnx_path *path = lnx_path_next(peer, txe->len);
+	struct lnx_path *path = lnx_path_next(peer, txe->f.len);
 
-	if (lnx_likely(can_post(ep, peer, path))) {
+	if (lnx_likely(can_post(peer, path))) {
 		number(peer, path, txe, h);
 		if (lnx_likely(!post_new(ep, peer, path, txe))) {
 			lnx_path_up(path);
 			posted_first(ep, peer, txe);
 			return 0;
 		}
-		if (lnx_likely(!no_queue || peer->tx_next != txe->seq + 1)) {
+		if (lnx_likely(!no_queue ||
+			       !lnx_chan_unnumber(&peer->chan, &txe->f))) {
 			lnx_tx_refused(ep, peer, path, txe);
 			return 0;
 		}
 		lnx_path_blocked(path, lnx_clock_ns());
-		peer->tx_next--;
 		return -FI_EAGAIN;
 	}
 	if (no_queue)
 		return try_connect(ep, peer, path, txe, h);
 	line_up(ep, peer, txe, h);
 	/* Else it is only behind what a callback has queued for the next pass. */
-	if (!may_leave(ep, peer, path))
+	if (!may_leave(peer, path))
 		block(ep, peer);
 	return 0;
 }
@@ -387,7 +373,7 @@ static bool post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 	unsigned tries = peer->npath;
 
 	/* now may be old, and backoffs that count from it over. */
-	while (tries-- && (path = lnx_path_next(peer, txe->len))) {
+	while (tries-- && (path = lnx_path_next(peer, txe->f.len))) {
 		if (path->state != LNX_PATH_UP && now < path->retry_ns)
 			return false;
 		if (!post(ep, peer, path, txe)) {
@@ -402,53 +388,27 @@ static bool post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 /* Post again what may be lost, then what waits.  False: the paths are blocked. */
 static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 {
-	if (lnx_unlikely(peer->tail_probe)) {
-		struct lnx_txe *txe = *lnx_tx_slot(peer, peer->tx_una);
+	struct lnx_chan *c = &peer->chan;
+	enum lnx_chan_what what;
+	struct lnx_frame *f;
 
-		if (peer->tx_una != peer->tx_posted && txe && !txe->in_core) {
-			uint8_t lost = (uint8_t)(1u << txe->path);
-
-			if (!post_next(ep, peer, txe, now))
-				return false;
-			ep->stats.resend_count++;
-			txe->retransmitted = true;
-			peer->lost = lost;
-			peer->tx_flags |= LNX_TX_PROBE;
-		}
-		peer->tail_probe = false;
-	}
-	while (lnx_peer_retransmits(peer) && peer->retx_next != peer->tx_posted) {
-		uint32_t seq = peer->retx_next;
-		struct lnx_txe *txe = *lnx_tx_slot(peer, seq);
-
-		/* Still in the core: its error or completion comes first. */
-		if (txe && !txe->acked && !txe->in_core &&
-		    (peer->retx_paths >> txe->path & 1)) {
-			txe->retransmitted = true;
-			if (!post_next(ep, peer, txe, now))
-				return false;
-			ep->stats.resend_count++;
-		}
-		/* Unless an ack or error that came meanwhile moved it. */
-		if (peer->retx_next == seq)
-			peer->retx_next++;
-	}
-	peer->retx_paths = 0;
-	peer->tx_flags &= (uint8_t)~LNX_TX_RETRANSMIT;
-	while (peer->npend && lnx_tx_window_open(ep, peer)) {
-		struct lnx_txe *txe = lnx_list_entry(peer->pend.next,
-						     struct lnx_txe, link);
+	while ((f = lnx_chan_next_out(c, &what))) {
+		struct lnx_txe *txe = lnx_txe_of(f);
+		uint32_t seq = f->seq;
+		uint8_t before = f->path;
 
 		if (!post_next(ep, peer, txe, now))
 			return false;
-		lnx_list_del(&txe->link);
-		if (!--peer->npend) {
-			peer->tx_flags &= (uint8_t)~LNX_TX_QUEUED;
-			peer->blocked = false;
+		lnx_chan_out(c, what, seq, before);
+		if (what != LNX_CHAN_OUT_NEW) {
+			ep->stats.resend_count++;
+			continue;
 		}
+		if (!c->nqueued)
+			peer->blocked = false;
 		posted_first(ep, peer, txe);
 	}
-	return !lnx_peer_retransmits(peer);
+	return true;
 }
 
 /* Will its next frame be a try to connect? */
@@ -528,9 +488,9 @@ static LNX_COLD bool drain_to(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	unsigned i;
 
-	for (i = 0; i < TRIES && peer->npend > max; i++)
+	for (i = 0; i < TRIES && peer->chan.nqueued > max; i++)
 		lnx_ep_progress_all(ep);
-	return peer->npend <= max;
+	return peer->chan.nqueued <= max;
 }
 
 /*
@@ -554,10 +514,10 @@ LNX_INLINE ssize_t admit(struct lnx_ep *ep, struct lnx_peer *peer,
 	flags &= FI_INJECT | FI_COMPLETION;
 	*no_queue = flags == FI_INJECT &&
 		      lnx_path_live(peer)->state != LNX_PATH_UP;
-	if (lnx_likely(!(peer->tx_flags & LNX_TX_QUEUED)))
+	if (lnx_likely(!(peer->chan.flags & LNX_CHAN_QUEUED)))
 		return 0;
 	max = *no_queue ? 0 : lnx_tx_queue_max(ep, flags) - 1;
-	if (peer->npend > max && !drain_to(ep, peer, max))
+	if (peer->chan.nqueued > max && !drain_to(ep, peer, max))
 		return peer->dead ? -FI_EHOSTUNREACH : -FI_EAGAIN;
 	return 0;
 }
@@ -669,7 +629,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	/* Its success may not be reported, but its failure is. */
 	txe->tells = !lnx_call_inject(tx->call);
 	/* An inject that is not counted ends unseen, at any time. */
-	txe->comp_at_ack = (tx->op_flags & LNX_LEVELS) && txe->matters;
+	txe->f.comp_at_ack = (tx->op_flags & LNX_LEVELS) && txe->matters;
 	if (lnx_likely(len <= ep->copy_limit ||
 		       (tx->op_flags & FI_INJECT) ||
 		       lnx_call_inject(tx->call))) {
@@ -686,22 +646,22 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 			big->want_comp = txe->want_comp;
 			big->counts = txe->counts;
 			big->tells = txe->tells;
-			big->comp_at_ack = txe->comp_at_ack;
+			big->f.comp_at_ack = txe->f.comp_at_ack;
 			lnx_txe_put(ep, txe);
 			txe = big;
 		}
 		lnx_iov_get(txe->frame + sizeof(struct lnx_wire_hdr), tx->iov,
 			    tx->niov);
-		txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len);
+		txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len);
 	} else {
 		memcpy(txe->iov, tx->iov, tx->niov * sizeof(*tx->iov));
-		txe->niov = (uint8_t)tx->niov;
-		txe->comp_at_ack = true;
-		txe->len = sizeof(struct lnx_wire_hdr);
+		txe->f.niov = (uint8_t)tx->niov;
+		txe->f.comp_at_ack = true;
+		txe->f.len = sizeof(struct lnx_wire_hdr);
 	}
 	h.kind = tagged ? LNX_KIND_TAG : LNX_KIND_MSG;
 	h.flags = (data ? LNX_WIRE_F_DATA : 0) |
-		  (txe->comp_at_ack ? LNX_WIRE_F_ACK_NOW : 0);
+		  (txe->f.comp_at_ack ? LNX_WIRE_F_ACK_NOW : 0);
 	h.tag = tx->tag;
 	h.data = tx->data;
 	h.len = len;

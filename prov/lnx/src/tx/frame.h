@@ -10,10 +10,12 @@
 #include "tx/path.h"
 #include "tx/tx.h"
 
-/* Where the frame of that number is kept until it is acknowledged. */
-LNX_INLINE struct lnx_txe **lnx_tx_slot(struct lnx_peer *peer, uint32_t seq)
+/* The frame of that number in peer's window; NULL: it was given away. */
+LNX_INLINE struct lnx_txe *lnx_tx_at(const struct lnx_peer *peer, uint32_t seq)
 {
-	return &peer->slot[seq & (peer->ep->window - 1)];
+	struct lnx_frame *f = *lnx_chan_slot(&peer->chan, seq);
+
+	return f ? lnx_txe_of(f) : NULL;
 }
 
 /* tx/failover.c: a frame that tells our id and address.  NULL: memory is short. */
@@ -26,9 +28,7 @@ LNX_INLINE void lnx_tx_ack_piggybacked(struct lnx_peer *peer)
 	if (lnx_unlikely(peer->multipath))
 		return;
 	/* It stays on ack_list: it would be back with the next frame. */
-	peer->acks_pending = 0;
-	peer->ack_since_ns = 0;
-	peer->ack_now = false;
+	lnx_chan_ack_sent(&peer->chan);
 }
 
 /* Initialise a frame that was just taken from that pool. */
@@ -36,12 +36,12 @@ LNX_INLINE void lnx_txe_init(struct lnx_txe *txe, uint8_t cls)
 {
 	txe->op.type = LNX_OP_TXE;
 	txe->cls = cls;
-	txe->acked = false;
+	txe->f.acked = false;
 	txe->reported = false;
 	txe->matters = 0;
-	txe->slow_ack = 0;
+	txe->f.slow_ack = 0;
 	txe->rxe = NULL;
-	lnx_list_init(&txe->link);
+	lnx_list_init(&txe->f.link);
 }
 
 /* A frame has left that acknowledges all we had received when it left. */
@@ -49,15 +49,9 @@ LNX_INLINE void lnx_tx_sent(struct lnx_ep *ep, struct lnx_peer *peer,
 			    struct lnx_path *path, uint32_t ack, uint64_t bytes)
 {
 	path->sent += bytes;
-	if (lnx_likely(ack == peer->seq.next))
+	if (lnx_likely(ack == peer->chan.rx.next))
 		lnx_tx_ack_piggybacked(peer);
 	path->rail->poll_credits = ep->poll_hot;
-}
-
-LNX_INLINE bool lnx_tx_window_open(const struct lnx_ep *ep,
-				   const struct lnx_peer *peer)
-{
-	return peer->tx_posted - peer->tx_una < ep->window;
 }
 
 /* A new frame was posted: put it into the window, and give the application its
@@ -65,10 +59,8 @@ LNX_INLINE bool lnx_tx_window_open(const struct lnx_ep *ep,
 LNX_INLINE void lnx_tx_in_window(struct lnx_ep *ep, struct lnx_peer *peer,
 				 struct lnx_txe *txe, uint64_t bytes)
 {
-	peer->slot[txe->seq & (ep->window - 1)] = txe;
-	peer->tx_posted++;
-	peer->una_bytes += bytes;
-	if (lnx_txe_due(txe) && !txe->comp_at_ack)
+	lnx_chan_posted(&peer->chan, &txe->f, bytes);
+	if (lnx_txe_due(txe) && !txe->f.comp_at_ack)
 		lnx_tx_posted(ep, txe);
 	if (lnx_unlikely(!lnx_list_linked(&peer->retx_link)))
 		lnx_tx_watch(ep, peer);
@@ -82,28 +74,17 @@ LNX_COLD void lnx_tx_refused(struct lnx_ep *ep, struct lnx_peer *peer,
 /* The peer acknowledges all frames before number ack. */
 LNX_INLINE void lnx_tx_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t ack)
 {
-	uint32_t una = peer->tx_una;
-	struct lnx_txe **slot, *txe;
+	struct lnx_frame *f;
 
-	if (ack == una)
+	if (ack == peer->chan.una)
 		return;
-	if (lnx_unlikely(ack != una + 1 || peer->tx_flags)) {
+	f = lnx_chan_ack_one(&peer->chan, ack);
+	if (lnx_unlikely(!f)) {
 		lnx_tx_acked(peer, ack);
 		return;
 	}
-	/* The usual case: one frame, no exceptional state.  Or none: its slot is empty
-	 * then. */
-	slot = &peer->slot[una & (ep->window - 1)];
-	txe = *slot;
-	if (lnx_unlikely(!txe || txe->slow_ack)) {
-		lnx_tx_acked(peer, ack);
-		return;
-	}
-	*slot = NULL;
-	peer->tx_una = ack;
-	peer->una_bytes -= txe->len;
-	lnx_txe_put(ep, txe);
-	if (peer->npath > 1 && ack == peer->tx_posted)
+	lnx_txe_put(ep, lnx_txe_of(f));
+	if (peer->npath > 1 && lnx_chan_idle(&peer->chan))
 		lnx_path_all_delivered(peer);
 }
 

@@ -85,7 +85,7 @@ LNX_COLD void lnx_link_notice_local(struct lnx_rail *rail, bool up, uint64_t now
 				link_of(peer, &peer->path[i], up,
 					"its link is down", now);
 		/* Other peers do not know us yet. */
-		if (!lnx_peer_acked(peer) && !peer->seq.next)
+		if (!lnx_peer_acked(peer) && !peer->chan.rx.next)
 			continue;
 		for (i = 0; i < ep->nrail; i++)
 			if (ep->rail[i] == rail)

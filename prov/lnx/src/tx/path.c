@@ -63,8 +63,12 @@ LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now)
  */
 static struct lnx_path *first_path(struct lnx_peer *peer)
 {
-	if (!lnx_peer_acked(peer) && peer->tx_posted && peer->slot[0])
-		return &peer->path[peer->slot[0]->path];
+	if (!lnx_peer_acked(peer) && peer->chan.posted) {
+		const struct lnx_frame *hello = *lnx_chan_slot(&peer->chan, 0);
+
+		if (hello)
+			return &peer->path[hello->path];
+	}
 	return &peer->path[peer->cur];
 }
 
@@ -160,7 +164,7 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 		return cur;
 	}
 	/* now is set: since_ns is set only for paths that are blocked or DOWN. */
-	if (!lnx_peer_acked(peer) && peer->tx_posted && !view[cur->index].usable &&
+	if (!lnx_peer_acked(peer) && peer->chan.posted && !view[cur->index].usable &&
 	    cur->state != LNX_PATH_DOWN && cur->since_ns && lnx_ns_since(now, cur->since_ns) < LNX_RTO_MIN_NS)
 		return NULL;
 	pick = lnx_stripe_shortest(view, peer->n_stripe, len);
@@ -257,7 +261,7 @@ void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 	flight = path->sent - path->delivered;
 	/* Nothing is in flight: what is missing was lost, and what is too much was sent
 	 * twice. */
-	if (!flight && peer->tx_una == peer->tx_posted) {
+	if (!flight && peer->chan.una == peer->chan.posted) {
 		path->last_report = total;
 		return;
 	}

@@ -22,7 +22,7 @@ struct lnx_hdr;
 LNX_INLINE uint64_t lnx_path_in_flight(const struct lnx_peer *peer,
 				       const struct lnx_path *path)
 {
-	return LNX_MIN(path->sent - path->delivered, peer->una_bytes);
+	return LNX_MIN(path->sent - path->delivered, peer->chan.una_bytes);
 }
 
 /* The path in use, if it works and there is no choice to make; else NULL. */
@@ -131,7 +131,7 @@ LNX_INLINE void lnx_path_all_delivered(struct lnx_peer *peer)
 		path->delivered = path->sent;
 		path->send.mark_ns = 0;
 	}
-	peer->una_bytes = 0;
+	peer->chan.una_bytes = 0;
 }
 
 /*

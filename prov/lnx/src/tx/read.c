@@ -19,7 +19,7 @@
 static bool may_pass(const struct lnx_ep *ep, const struct lnx_peer *peer)
 {
 	return peer->npath == 1 && peer->path[0].state == LNX_PATH_UP &&
-	       (int32_t)(peer->tx_una - peer->memory_seq) >= 0 &&
+	       (int32_t)(peer->chan.una - peer->memory_seq) >= 0 &&
 	       !peer->dead && !ep->fault && peer->path[0].rail->core_ep;
 }
 
@@ -38,7 +38,7 @@ ssize_t lnx_read_core(struct lnx_ep *ep, struct lnx_peer *peer,
 	    !lnx_rkey_use(peer, r->rma, path, &addr, &key))
 		return LNX_READ_BY_FRAME;
 	/* Now it is as good as any older number. */
-	peer->memory_seq = peer->tx_una;
+	peer->memory_seq = peer->chan.una;
 	rma_op = lnx_rma_op_get(ep, r->context, FI_RMA | FI_READ,
 			  (r->op_flags & FI_COMPLETION) != 0);
 	if (lnx_unlikely(!rma_op))
@@ -105,7 +105,7 @@ void lnx_read_done(struct lnx_op *op, int err, int prov_errno)
 		return;
 	}
 	/* It still delays frames, until its GET has a number; and reads. */
-	peer->memory_seq = peer->tx_next + 1;
+	peer->memory_seq = peer->chan.next + 1;
 	segment->kind = LNX_RMA_SEGMENT_DATA;
 	lnx_rma_wait_turn(segment);
 }
@@ -154,8 +154,8 @@ LNX_COLD void lnx_read_by_frame(struct lnx_rma_segment *segment)
 		return;
 	}
 	lnx_list_del(&segment->link);
-	txe->len = sizeof(struct lnx_wire_hdr);
+	txe->f.len = sizeof(struct lnx_wire_hdr);
 	lnx_tx_queue(peer->ep, peer, txe, &h, false);
 	peer->nreads--;
-	peer->memory_seq = peer->tx_next;
+	peer->memory_seq = peer->chan.next;
 }

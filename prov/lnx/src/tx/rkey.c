@@ -99,7 +99,7 @@ static int rkey_ask(struct lnx_peer *peer, uint64_t key, struct lnx_rma_segment 
 		wait_for(k, segment);
 	}
 	h.data = k->op;
-	txe->len = sizeof(struct lnx_wire_hdr);
+	txe->f.len = sizeof(struct lnx_wire_hdr);
 	/* An answer, even a forged one, may come inside: k and segment may be freed. */
 	lnx_tx_queue(ep, peer, txe, &h, false);
 	return 0;
@@ -284,7 +284,7 @@ static int tell_written(struct lnx_rma_segment *segment)
 		}
 		memcpy(txe[i]->frame + sizeof(struct lnx_wire_hdr), &w,
 		       sizeof(w));
-		txe[i]->len = (uint32_t)(sizeof(struct lnx_wire_hdr) +
+		txe[i]->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) +
 					 sizeof(w));
 		lnx_tx_queue(ep, segment->peer, txe[i], &h, false);
 	}
@@ -303,7 +303,7 @@ static int tell_read(struct lnx_rma_segment *segment)
 
 	if (!txe)
 		return not_told(segment);
-	txe->len = sizeof(struct lnx_wire_hdr);
+	txe->f.len = sizeof(struct lnx_wire_hdr);
 	lnx_tx_queue(ep, segment->peer, txe, &h, false);
 	return 0;
 }

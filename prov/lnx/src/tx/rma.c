@@ -46,8 +46,8 @@ static struct lnx_txe *batch_add(struct lnx_ep *ep, struct batch *b,
 		return NULL;
 	/* The fields that differ between them stay here until they are numbered. */
 	lnx_hdr_put(lnx_txe_hdr(txe), h);
-	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + payload);
-	lnx_list_add_tail(&b->txes, &txe->link);
+	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + payload);
+	lnx_list_add_tail(&b->txes, &txe->f.link);
 	b->last = txe;
 	return txe;
 }
@@ -57,7 +57,7 @@ static void batch_free(struct lnx_ep *ep, struct batch *b)
 	struct lnx_node *n;
 
 	while ((n = lnx_list_pop(&b->txes)))
-		lnx_txe_put(ep, lnx_list_entry(n, struct lnx_txe, link));
+		lnx_txe_put(ep, lnx_list_entry(n, struct lnx_txe, f.link));
 }
 
 /* Send all.  -FI_EAGAIN: the first could not leave, so none was sent; all are freed. */
@@ -67,7 +67,7 @@ static int batch_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_node *n;
 
 	while ((n = lnx_list_pop(&b->txes))) {
-		struct lnx_txe *txe = lnx_list_entry(n, struct lnx_txe, link);
+		struct lnx_txe *txe = lnx_list_entry(n, struct lnx_txe, f.link);
 		struct lnx_wire_hdr *w = lnx_txe_hdr(txe);
 		struct lnx_hdr h = {
 			.kind = w->kind, .flags = w->flags,
@@ -446,7 +446,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 		ret = len <= LNX_GET_MAX ? get(ep, peer, r, no_queue) :
 					   get_large(ep, peer, r);
 		ep->stats.reads += !ret;
-		peer->memory_seq = peer->tx_next;
+		peer->memory_seq = peer->chan.next;
 		return ret;
 	}
 	/* Frames are ordered; what cores write is not. */
@@ -457,7 +457,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 		ret = len <= LNX_PUSH_MAX && peer->npath < 2 ?
 			push(ep, peer, r) : put_large(ep, peer, r, len);
 	ep->stats.writes += !ret;
-	peer->memory_seq = peer->tx_next;
+	peer->memory_seq = peer->chan.next;
 	return ret;
 }
 

@@ -148,7 +148,7 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 		h.tag = a->n_targets;
 	}
 	lnx_rts_put(at + head, &rts);
-	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) + head +
+	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + head +
 			      lnx_rts_size(&rts));
 	ep->stats.rndv_sends++;
 	return lnx_tx_queue(ep, peer, txe, &h, false);
@@ -279,7 +279,7 @@ int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 	txe = lnx_txe_get(ep, nmoved * sizeof(struct lnx_wire_moved));
 	if (!txe)
 		return -FI_EAGAIN;
-	txe->len = (uint32_t)(sizeof(struct lnx_wire_hdr) +
+	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) +
 			      nmoved * sizeof(struct lnx_wire_moved));
 	lnx_moved_put(txe->frame + sizeof(struct lnx_wire_hdr), moved, nmoved);
 	txe->rxe = rxe;

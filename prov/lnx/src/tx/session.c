@@ -6,6 +6,7 @@
 #include "tx/session.h"
 
 #include "core/open.h"
+#include "tx/frame.h"
 #include "tx/path.h"
 #include "tx/tx.h"
 #include "wire/hdr.h"
@@ -244,14 +245,14 @@ static LNX_COLD bool nowhere(struct lnx_peer *peer, const struct lnx_rail *rail)
 /* Our HELLO is older than one that the peer had before: our clock went back. */
 static LNX_COLD void later_stamp(struct lnx_peer *peer, uint64_t stamp)
 {
-	struct lnx_txe *txe = peer->slot ? peer->slot[0] : NULL;
+	struct lnx_txe *txe = peer->chan.slot ? lnx_tx_at(peer, 0) : NULL;
 
 	if (lnx_peer_acked(peer) || stamp < peer->stamp || stamp == UINT64_MAX ||
-	    !txe || txe->seq || txe->in_core)
+	    !txe || txe->f.seq || txe->f.in_core)
 		return;
 	peer->stamp = stamp + 1;
 	lnx_txe_hdr(txe)->tag = htole64(peer->stamp);
-	peer->tail_probe = true;
+	lnx_chan_probe(&peer->chan);
 	lnx_tx_want_pump(peer);
 }
 

@@ -22,11 +22,11 @@ bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 	struct lnx_rail *rail;
 	struct lnx_txe *txe;
 
-	if (lnx_unlikely(!peer || peer->tx_flags || peer->dead ||
+	if (lnx_unlikely(!peer || peer->chan.flags || peer->dead ||
 			 peer->shm_addr != FI_ADDR_NOTAVAIL || ep->fault))
 		return false;
 	path = lnx_path_usual(peer);
-	if (lnx_unlikely(!path || !lnx_tx_window_open(ep, peer)))
+	if (lnx_unlikely(!path || !lnx_chan_window_open(&peer->chan)))
 		return false;
 	rail = path->rail;
 	if (lnx_unlikely(!rail->core_ep || len > ep->short_max ||
@@ -37,10 +37,10 @@ bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 		return false;
 
 	lnx_txe_init(txe, 0);
-	txe->path = path->index;
+	txe->f.path = path->index;
 	txe->peer = peer;
-	txe->len = (uint32_t)frame_len;
-	txe->seq = h.seq = peer->tx_next++;
+	txe->f.len = (uint32_t)frame_len;
+	h.seq = lnx_chan_number(&peer->chan, &txe->f);
 	txe->counts = ep->cntr[LNX_CNTR_SEND] != NULL;
 	txe->context = context;
 	txe->cq_flags = FI_SEND | (h.kind == LNX_KIND_TAG ? FI_TAGGED : FI_MSG);
@@ -50,7 +50,7 @@ bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 	}
 	h.src = peer->sid;
 	h.dst = peer->eid;
-	h.ack = peer->seq.next;
+	h.ack = peer->chan.rx.next;
 	h.rail = rail->wire_index;
 	h.path = path->index;
 	lnx_hdr_put(lnx_txe_hdr(txe), &h);

@@ -60,15 +60,13 @@ struct lnx_rndv;
 struct lnx_rxe;
 
 /*
- * A frame in flight, kept until it is acknowledged and the core has released it.  Found
- * by its number: peer->slot[seq % window].
+ * A frame in flight, kept until it is acknowledged and the core has released it.  Its
+ * peer's chan finds it by its number.
  */
 struct lnx_txe {
 	struct lnx_op op;		/* first: context of core sends */
 	uint8_t cls;			/* pool it came from */
-	bool acked;
 	bool reported;
-	uint8_t path;			/* the one it was last posted on */
 	/* What happens at its end; also as one word, which is mostly 0. */
 	union {
 		uint32_t matters;
@@ -80,20 +78,9 @@ struct lnx_txe {
 			bool unused;
 		};
 	};
-	/* Why its acknowledgement alone does not release it; also as one word. */
-	union {
-		uint32_t slow_ack;
-		struct {
-			bool in_core;	/* the core reads the frame */
-			bool comp_at_ack; /* report when acknowledged, not before */
-			bool retransmitted;	/* it left more than once */
-			uint8_t niov;	/* payload pieces outside the frame */
-		};
-	};
-	uint32_t len;			/* bytes of frame[] to send */
-	uint32_t seq;
+	struct lnx_frame f;		/* f.len: bytes of frame[] to send; f.link: also
+					 * rail->clones */
 	struct lnx_peer *peer;
-	struct lnx_node link;		/* peer->pend until posted; rail->clones */
 	void *context;			/* the application's */
 	uint64_t cq_flags;
 	struct lnx_rxe *rxe;		/* FIN: receive to report once it has left */
@@ -102,9 +89,12 @@ struct lnx_txe {
 };
 
 static_assert(offsetof(struct lnx_txe, unused) ==
-	      offsetof(struct lnx_txe, matters) + 3 &&
-	      offsetof(struct lnx_txe, niov) == offsetof(struct lnx_txe, slow_ack) + 3,
-	      "each group of four is one word");
+	      offsetof(struct lnx_txe, matters) + 3, "they are one word");
+
+LNX_INLINE struct lnx_txe *lnx_txe_of(struct lnx_frame *f)
+{
+	return lnx_container_of(f, struct lnx_txe, f);
+}
 
 /* Payload bytes of the frame classes (64 bytes of header on top). */
 #define LNX_TXE_SMALL	192
@@ -148,8 +138,8 @@ static inline struct lnx_wire_hdr *lnx_txe_hdr(struct lnx_txe *txe)
 /* Bytes of the frame, in one place or several. */
 LNX_INLINE uint64_t lnx_txe_bytes(struct lnx_txe *txe)
 {
-	return lnx_likely(!txe->niov) ? txe->len :
-	       txe->len + le64toh(lnx_txe_hdr(txe)->len);
+	return lnx_likely(!txe->f.niov) ? txe->f.len :
+	       txe->f.len + le64toh(lnx_txe_hdr(txe)->len);
 }
 
 /* tx/frame.c.  Slow half of lnx_tx_submit: for every peer without a direct rail, and
@@ -254,13 +244,13 @@ int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind);
 /* Is an acknowledgement, a report or an answer due to peer? */
 LNX_INLINE bool lnx_tx_ack_pending(const struct lnx_peer *peer)
 {
-	return peer->acks_pending || peer->pong_due;
+	return peer->chan.acks_pending || peer->pong_due;
 }
 /* Nothing is due to peer, or it cannot be told. */
 LNX_INLINE void lnx_tx_ack_clear(struct lnx_peer *peer)
 {
 	lnx_list_del(&peer->ack_link);
-	peer->ack_threshold = 0;
+	peer->chan.ack_threshold = 0;
 }
 /* Remove peers from the ack list whose acknowledgements were piggybacked. */
 LNX_INLINE void lnx_tx_acks_piggybacked(struct lnx_ep *ep)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The out-of-order queue.  See seq.h. */
-#include "wire/seq.h"
+#include "rel/seq.h"
 
 #include <errno.h>
 #include <stdlib.h>
