@@ -320,7 +320,7 @@ void close_clean(void)
 		check_side(&side[i]);
 		cr_expect_eq(peer->chan.una_bytes, 0u);
 		for (k = 0; k < nrail; k++) {
-			const struct lnx_path *path = &peer->path[k];
+			const struct lnx_path *path = peer->path[k];
 
 			cr_expect_eq(lnx_path_in_flight(peer, path), 0u);
 			cr_expect_eq(path->nread, 0u);

@@ -32,8 +32,8 @@ struct lnx_path *path_of(const struct side *s, unsigned rail)
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++)
-		if (peer->path[i].rail == f.lnx->rail[rail])
-			return &peer->path[i];
+		if (peer->path[i]->rail == f.lnx->rail[rail])
+			return peer->path[i];
 	cr_assert_fail("no path over rail %u", rail);
 	return NULL;
 }
@@ -96,10 +96,10 @@ static enum lnx_ping_result kernel(const struct lnx_ping *ping)
 		unsigned rail;
 
 		for (k = 0; peer && k < peer->npath; k++) {
-			if (peer->path[k].detect.ping != ping)
+			if (peer->path[k]->detect.ping != ping)
 				continue;
 			for (rail = 0; rail < nrail - 1; rail++)
-				if (f.lnx->rail[rail] == peer->path[k].rail)
+				if (f.lnx->rail[rail] == peer->path[k]->rail)
 					break;
 			if (kernel_refuses[rail])
 				return LNX_PING_REFUSED;

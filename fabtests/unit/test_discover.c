@@ -251,12 +251,12 @@ BOTH(all_rails_of_the_peer_get_a_path)
 		unsigned k;
 
 		for (k = 0; k < peer->npath; k++)
-			if (peer->path[k].remote_rail == i)
+			if (peer->path[k]->remote_rail == i)
 				break;
 		cr_expect(k < peer->n_stripe, "remote rail %u is not used", i);
 	}
 	for (i = 0; i < peer->npath; i++)
-		cr_expect_eq(peer->path[i].index, i);
+		cr_expect_eq(peer->path[i]->index, i);
 	fake_close(&f);
 }
 
@@ -272,12 +272,12 @@ BOTH(paths_keep_their_numbers)
 	hello(&r);
 	send_one();
 	peer = inside();
-	first = peer->path[0];
+	first = *peer->path[0];
 	r = rails_of(2, 6000);
 	hello(&r);
-	cr_expect_eq(peer->path[0].rail, first.rail);
-	cr_expect_eq(peer->path[0].core_addr, first.core_addr);
-	cr_expect_eq(peer->path[0].remote_rail, first.remote_rail);
+	cr_expect_eq(peer->path[0]->rail, first.rail);
+	cr_expect_eq(peer->path[0]->core_addr, first.core_addr);
+	cr_expect_eq(peer->path[0]->remote_rail, first.remote_rail);
 	cr_expect(peer->npath > 1);
 	/* The same list again changes nothing. */
 	{
@@ -306,14 +306,14 @@ BOTH(new_addresses_of_unlisted_rails)
 	peer = inside();
 	n = peer->npath;
 	for (i = 0; i < n; i++)
-		old[i] = peer->path[i].core_addr;
+		old[i] = peer->path[i]->core_addr;
 	r = rails_of(2, 6100);
 	r.rail[0] = rails_of(2, 6000).rail[0];
 	hello(&r);
 	cr_expect_eq(peer->npath, n);
 	for (i = 0; i < n; i++)
-		cr_expect_eq(peer->path[i].core_addr != old[i],
-			     peer->path[i].remote_rail == 1);
+		cr_expect_eq(peer->path[i]->core_addr != old[i],
+			     peer->path[i]->remote_rail == 1);
 	cr_expect_eq(f.core[0]->nav_in + f.core[1]->nav_in, n,
 		     "the old ones are forgotten");
 	fake_close(&f);
@@ -398,7 +398,7 @@ BOTH(second_path_in_the_middle)
 	r = rails_of(2, 6000);
 	hello(&r);
 	cr_assert_eq(peer->npath, 2u);
-	first = &peer->path[0];
+	first = peer->path[0];
 	cr_expect_eq(first->sent - first->delivered, peer->chan.una_bytes);
 	cr_expect_eq(first->last_report, first->delivered);
 	fake_close(&f);
@@ -470,7 +470,7 @@ BOTH(an_interface_that_appears_is_used)
 	cr_expect_eq(f.lnx->rail[2]->wire_index, 2);
 	cr_expect_neq(memcmp(address, f.lnx->addr, sizeof(address)), 0,
 		      "there is room for it in the address");
-	cr_expect_eq(peer->path[peer->npath - 1].rail, f.lnx->rail[2]);
+	cr_expect_eq(peer->path[peer->npath - 1]->rail, f.lnx->rail[2]);
 	cr_expect_eq(peer->n_stripe, peer->npath);
 	our_hello(&count);
 	cr_expect_eq(count, 1, "the peer is told");

@@ -197,8 +197,9 @@ static void meet(const struct lnx_rail *other)
 	lnx_list_init(&ep.peers);
 	lnx_list_add_tail(&ep.peers, &peer.all_link);
 	peer.npath = 1;
-	peer.path[0].rail = &rail;
-	peer.path[0].core_addr = 7;
+	peer.path[0] = &peer.first;
+	peer.first.rail = &rail;
+	peer.first.core_addr = 7;
 	rail.av = &av;
 	rail.ep = &ep;
 	memcpy(&at, other->addr, sizeof(at));

@@ -315,7 +315,7 @@ BOTH(reads_of_a_closed_core_go_out_as_frames)
 	open_with_keys(kind, LNX_WIRE_KEYS_READ);
 	core->hold_reads = true;
 	cr_assert_eq(rd(7, 10, &b), 0);
-	lnx_read_cut(&inside()->path[0]);
+	lnx_read_cut(inside()->path[0]);
 	fake_passes(&f, 2);
 	id = id_of(LNX_KIND_GET);
 	answer(id, 0, mem + 7, 10);

@@ -151,7 +151,7 @@ BOTH(no_other_while_closed)
 		send1(&side[i], 100);
 		RUN_UNTIL(side[i].p.got == 2, 1000);
 		/* Peers get rails in turn. */
-		if (inside(&side[i])->path[0].rail == f.lnx->rail[0])
+		if (inside(&side[i])->path[0]->rail == f.lnx->rail[0])
 			s = &side[i];
 	}
 	fake_conf.max_rails = 8;

@@ -1234,7 +1234,7 @@ BOTH(peer_given_up_by_what_must_leave)
 	fake_ack(&f, &p);
 	fake_pass(&f);
 	/* As after a long pause: connecting, and nothing is queued. */
-	inside()->path[0].state = LNX_PATH_IDLE;
+	inside()->path[0]->state = LNX_PATH_IDLE;
 	core->send_again = FAKE_ALWAYS;
 	for (unsigned i = 0; i < 100; i++) {
 		ret = op(false, two, 2, FI_INJECT, &b);

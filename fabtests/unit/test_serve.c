@@ -1105,12 +1105,12 @@ Test(serve_peer, asked_in_an_inject_that_is_refused)
 	fake_comp(&f, &ctx);
 
 	/* and, because of the answer, also for a path that is connecting. */
-	inside()->path[0].state = LNX_PATH_CONNECTING;
+	inside()->path[0]->state = LNX_PATH_CONNECTING;
 	core->in_inject = asks_meanwhile;
 	core->inject_again = 1;
 	cr_expect_eq(fi_tinject(f.ep, "z", 1, p.addr, 4), 0);
 	expect_message_then_answer();
-	inside()->path[0].state = LNX_PATH_CONNECTING;
+	inside()->path[0]->state = LNX_PATH_CONNECTING;
 	core->inject_again = 1;
 	cr_expect_eq(fi_tinject(f.ep, "z", 1, p.addr, 5), -FI_EAGAIN);
 	fake_after_ms(&f, 20);

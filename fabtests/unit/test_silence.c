@@ -376,7 +376,7 @@ BOTH(answers)
 
 static void asks_for_a_pong(void)
 {
-	unsigned rail = inside(&side[0])->cur;
+	unsigned rail = inside(&side[0])->cur->index;
 
 	f.core[0]->in_inject = f.core[1]->in_inject = NULL;
 	from(&side[0], rail, 0, (struct lnx_hdr) { .kind = LNX_KIND_PROBE,

@@ -116,7 +116,7 @@ static bool leads_to(const struct lnx_rail *rail,
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
 		for (i = 0; i < peer->npath; i++) {
-			const struct lnx_path *path = &peer->path[i];
+			const struct lnx_path *path = peer->path[i];
 			_Alignas(struct sockaddr_in6) uint8_t raw[LNX_ADDR_RAW];
 			size_t len = sizeof(raw);
 

@@ -10,18 +10,25 @@
 /* A second path comes: from now on it matters what the first has delivered. */
 static void not_alone(struct lnx_peer *peer)
 {
-	struct lnx_path *path = &peer->path[0];
+	struct lnx_path *path = peer->path[0];
 	uint64_t got = path->sent - LNX_MIN(path->sent, peer->chan.una_bytes);
 
 	path->last_report += got - path->delivered;
 	path->delivered = got;
 }
 
-/* Add one path.  False: the core has no room for its address. */
+/* Add one path.  False: there is no memory for it, or the core has no room for its
+ * address. */
 static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 {
-	struct lnx_path *path = &peer->path[peer->npath];
+	struct lnx_path *path = peer->path[peer->npath];
 
+	if (!path) {
+		path = lnx_lines_get(sizeof(*path));
+		if (!path)
+			return false;
+		peer->path[peer->npath] = path;
+	}
 	memset(path, 0, sizeof(*path));
 	path->rail = way->rail;
 	path->remote_rail = way->remote;
@@ -112,7 +119,7 @@ void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = &peer->path[i];
+		struct lnx_path *path = peer->path[i];
 		const struct lnx_addr_rail *to =
 			lnx_rails_find(r, path->remote_rail);
 		_Alignas(struct sockaddr_in6) uint8_t old[LNX_ADDR_RAW] = { 0 };
@@ -146,9 +153,9 @@ static struct lnx_paths_but in_use(const struct lnx_peer *peer)
 	unsigned i, k;
 
 	for (i = 0; i < peer->npath; i++) {
-		but.remote |= 1u << peer->path[i].remote_rail;
+		but.remote |= 1u << peer->path[i]->remote_rail;
 		for (k = 0; k < ep->nnet; k++)
-			if (rail[k] == peer->path[i].rail)
+			if (rail[k] == peer->path[i]->rail)
 				but.local |= 1u << k;
 	}
 	return but;

@@ -133,6 +133,7 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	p->shm_core = FI_ADDR_NOTAVAIL;
 	p->self = eid == ep->eid;
 	lnx_chan_init(&p->chan);
+	p->path[0] = p->cur = &p->first;
 	p->counts = &lnx_shm_registry_no_counts;
 	lnx_list_init(&p->confirms);
 	lnx_list_init(&p->stored);
@@ -385,7 +386,7 @@ static void join_native(struct lnx_peer *peer, const struct lnx_addr *a)
 {
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_pair_rail rail[2][LNX_ADDR_RAILS];
-	struct lnx_path *path = &peer->path[0];
+	struct lnx_path *path = peer->path[0];
 	struct lnx_pair pair;
 	const struct lnx_addr *end[2];
 	struct lnx_addr me;
@@ -789,8 +790,8 @@ static bool unused(const struct lnx_peer *p)
 	    lnx_list_linked(&p->dpend_link))
 		return false;
 	for (i = 0; i < p->npath; i++)
-		if (p->path[i].nread || !lnx_list_empty(&p->path[i].reads) ||
-		    !lnx_list_empty(&p->path[i].gets))
+		if (p->path[i]->nread || !lnx_list_empty(&p->path[i]->reads) ||
+		    !lnx_list_empty(&p->path[i]->gets))
 			return false;
 	return true;
 }
@@ -810,10 +811,13 @@ static void peer_free(struct lnx_peer *p)
 	lnx_shm_registry_close(p->registry);
 	lnx_exit_monitor_forget(p);
 	for (i = 0; i < p->npath; i++) {
-		if (p->path[i].detect.ping)
-			lnx_ping_stop(p->path[i].detect.ping);
-		free(p->path[i].detect.ping);
+		if (p->path[i]->detect.ping)
+			lnx_ping_stop(p->path[i]->detect.ping);
+		free(p->path[i]->detect.ping);
 	}
+	/* One may be here that no core took. */
+	for (i = 1; i < LNX_PATHS_MAX; i++)
+		free(p->path[i]);
 	free(p->rails);
 	free(p);
 }
@@ -852,7 +856,7 @@ LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 			continue;
 		}
 		for (i = 0; i < p->npath; i++)
-			lnx_rail_remove(p->path[i].rail, p->path[i].core_addr);
+			lnx_rail_remove(p->path[i]->rail, p->path[i]->core_addr);
 		lnx_list_del(&p->ended_link);
 		lnx_list_del(&p->all_link);
 		peer_free(p);

@@ -25,7 +25,7 @@ static bool is_first(const struct lnx_peer *peer, unsigned i)
 	unsigned k;
 
 	for (k = 0; k < i; k++)
-		if (peer->path[k].remote_rail == peer->path[i].remote_rail)
+		if (peer->path[k]->remote_rail == peer->path[i]->remote_rail)
 			return false;
 	return true;
 }
@@ -64,18 +64,18 @@ static void list_peer(struct lnx_peer *peer, uint64_t now, struct lnx_out *o)
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path_detect *g = &peer->path[i].detect;
+		const struct lnx_path_detect *g = &peer->path[i]->detect;
 
 		if (is_first(peer, i))
 			lnx_out(o, "remote %u@%016llx health %u %s%s\n",
-				peer->path[i].remote_rail, eid,
+				peer->path[i]->remote_rail, eid,
 				g->remote.value,
 				updown(&g->remote, g->remote_down),
 				by(&g->remote,
-				   lnx_admin_remote_drains(&peer->path[i], now)));
+				   lnx_admin_remote_drains(peer->path[i], now)));
 	}
 	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path *path = &peer->path[i];
+		const struct lnx_path *path = peer->path[i];
 
 		lnx_out(o, "path %s@%016llx to %u health %u %s%s sent %" PRIu64
 			"\n", path->rail->name, eid, path->remote_rail,
@@ -127,7 +127,7 @@ static unsigned of_peer(const struct change *c, const struct lnx_target *t,
 	unsigned i, n = 0;
 
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = &peer->path[i];
+		struct lnx_path *path = peer->path[i];
 
 		if (!t || (t->kind == LNX_TARGET_PATH &&
 			   lnx_target_has_rail(t, path->rail->name))) {

@@ -96,6 +96,7 @@ struct lnx_path_detect {
 	uint16_t previous_port;		/* the peer's port before this one; 0: it has
 					 * not changed */
 	struct lnx_ping *ping;		/* of the peer's kernel; owned, or NULL */
+	uint64_t pong_tag, pong_data;	/* of the peer's PROBE that is to be answered */
 };
 
 struct lnx_path {
@@ -163,7 +164,6 @@ struct lnx_peer {
 	uint8_t n_stripe;		/* the first n paths share large messages */
 	uint8_t n_rr;			/* messages go round robin over the first n
 					 * paths */
-	uint8_t cur;			/* path of frames while it is not backed up */
 	bool self;			/* it is this endpoint itself */
 	bool hello_done;		/* our hello has its number */
 	bool dead;			/* unreachable: sends fail at once */
@@ -174,6 +174,7 @@ struct lnx_peer {
 	_Alignas(16) struct lnx_chan chan;
 	uint64_t sid;			/* our session id: src of what we send */
 	uint64_t rx_sid;		/* the peer's; 0: no HELLO has come */
+	struct lnx_path *cur;		/* path of frames while it is not backed up */
 	struct lnx_node retx_link;	/* ep->retx_list: has unacknowledged frames */
 	bool multipath;			/* its frames come over several paths */
 	uint8_t last_path;		/* of its frames */
@@ -183,15 +184,13 @@ struct lnx_peer {
 	uint8_t back;			/* path that its last frame came by; for ACKs */
 	uint8_t pong_due;		/* bits of paths over which a PONG is due */
 	bool closing;			/* it said that it is closing */
-	bool unsolicited;			/* counted in ep->n_unsolicited */
 	bool notes;			/* its large messages stay out of the core */
-	bool no_shm;			/* no slot for it in shm, or another user's
-					 * process */
 
 	_Alignas(64)
 	uint64_t rx_bytes[LNX_PATHS_MAX];	/* bytes of its frames that came, by
 						 * its path */
-	struct lnx_path path[LNX_PATHS_MAX];
+	struct lnx_path first;		/* path[0] */
+	struct lnx_path *path[LNX_PATHS_MAX]; /* owned; NULL: never needed */
 
 	/* Less hot. */
 	struct lnx_node ack_link;	/* ep->ack_list */
@@ -207,15 +206,15 @@ struct lnx_peer {
 	uint64_t refused_ns;		/* when a frame of it was last refused */
 	uint32_t nheld;			/* receive entries that name it as sender */
 	uint32_t n_clones;		/* its frames in rail->clones */
+	bool unsolicited;		/* counted in ep->n_unsolicited */
+	bool no_shm;			/* no slot for it in shm, or another user's
+					 * process */
 	bool detached;
 	bool refuse;			/* tell it that the session has ended */
 	bool alive;			/* it ended the session: another may begin */
 	struct lnx_node ended_link;	/* ep->ended: CLOSING, DEAD or detached */
 	struct lnx_peer *sid_next;	/* ep->by_sid */
 	uint64_t rx_reported[LNX_PATHS_MAX];	/* what we have reported of rx_bytes */
-	struct {
-		uint64_t tag, data;	/* of the PROBE */
-	} pong[LNX_PATHS_MAX];
 	fi_addr_t shm_core;		/* shm_addr, also where only the peer may
 					 * send */
 	uint32_t nrndv;			/* announced, not yet ended */

@@ -370,8 +370,8 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 			handle_hello(ep, peer, h, buf, LNX_ADDR_BYTES);
 		path = lnx_path_back(peer, rail, h->rail);
 		if (h->tag && path) {
-			peer->pong[path->index].tag = h->tag;
-			peer->pong[path->index].data = h->data;
+			path->detect.pong_tag = h->tag;
+			path->detect.pong_data = h->data;
 			peer->pong_due |= (uint8_t)(1u << path->index);
 			lnx_recovery_probed(path, rail);
 			/*

@@ -262,7 +262,7 @@ static ssize_t feed_one(struct lnx_pull *p, uint64_t now)
 			if (!c)
 				return NO_CHUNK;
 		}
-		ret = move_chunk(p, c, &p->peer->path[0], now);
+		ret = move_chunk(p, c, p->peer->path[0], now);
 		if (ret) {
 			lnx_list_add_head(&p->redo, &c->link);
 			return ret;
@@ -278,7 +278,7 @@ static unsigned able(const struct lnx_pull *p, unsigned seg)
 	unsigned i, set = 0;
 
 	for (i = 0; i < peer->npath; i++)
-		if (key_of(&p->rts, seg, &peer->path[i]) >= 0)
+		if (key_of(&p->rts, seg, peer->path[i]) >= 0)
 			set |= 1u << i;
 	return set;
 }
@@ -361,7 +361,7 @@ static LNX_COLD bool other_way(const struct lnx_pull *p, unsigned seg,
 	unsigned i, ways = able(p, seg);
 
 	for (i = 0; i < p->peer->npath; i++)
-		if ((ways >> i & 1) && now >= p->peer->path[i].read_retry_ns)
+		if ((ways >> i & 1) && now >= p->peer->path[i]->read_retry_ns)
 			return true;
 	return false;
 }
@@ -445,7 +445,7 @@ static unsigned tell_moved(const struct lnx_pull *p,
 	for (i = 0; i < peer->npath; i++) {
 		if (!p->moved[i])
 			continue;
-		moved[n].rail = peer->path[i].remote_rail;
+		moved[n].rail = peer->path[i]->remote_rail;
 		moved[n++].bytes = p->moved[i];
 	}
 	return n;

@@ -35,7 +35,7 @@ LNX_COLD void lnx_address_ack_all(struct lnx_peer *peer, uint64_t moves)
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = &peer->path[i];
+		struct lnx_path *path = peer->path[i];
 
 		if (path->rail->moved_epoch <= moves)
 			path->detect.acked_port =
@@ -63,7 +63,7 @@ bool lnx_path_alternative(const struct lnx_peer *peer, const struct lnx_path *pa
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path *other = &peer->path[i];
+		const struct lnx_path *other = peer->path[i];
 
 		if (other->state == LNX_PATH_UP && other->rail != path->rail &&
 		    (!other->detect.stalled_since_ns ||
@@ -84,8 +84,8 @@ static bool cut_off(const struct lnx_peer *peer, const struct lnx_path *path,
 	if (path->state != LNX_PATH_DOWN || lnx_path_alternative(peer, path, now))
 		return false;
 	for (i = 0; i < peer->npath; i++)
-		if (peer->path[i].state == LNX_PATH_IDLE &&
-		    peer->path[i].rail != path->rail)
+		if (peer->path[i]->state == LNX_PATH_IDLE &&
+		    peer->path[i]->rail != path->rail)
 			return false;
 	return true;
 }
@@ -120,7 +120,7 @@ LNX_COLD bool lnx_address_ack_keep(const struct lnx_rail *rail, uint64_t now,
 		if (peer->hello_epoch)
 			lnx_address_ack_look(peer);
 		for (i = 0; i < peer->npath; i++) {
-			const struct lnx_path *path = &peer->path[i];
+			const struct lnx_path *path = peer->path[i];
 
 			if (path->rail != rail || !cut_off(peer, path, now))
 				continue;

@@ -83,7 +83,7 @@ void lnx_admin_peer(struct lnx_peer *peer, uint64_t now)
 	if (peer->npath < 2 || peer->dead)
 		return;
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = &peer->path[i];
+		struct lnx_path *path = peer->path[i];
 
 		w[i] = worth(peer, path, now);
 		if (w[i] > best && works(path, now)) {
@@ -95,7 +95,7 @@ void lnx_admin_peer(struct lnx_peer *peer, uint64_t now)
 			path->detect.health.ready_ns = 1;
 	}
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = &peer->path[i];
+		struct lnx_path *path = peer->path[i];
 		bool spare = !w[i] && best;
 
 		if (spare && path->state != LNX_PATH_DOWN)
@@ -106,8 +106,8 @@ void lnx_admin_peer(struct lnx_peer *peer, uint64_t now)
 		else if (path->detect.drained)
 			take_back(peer, path, now);
 	}
-	if (first >= 0 && w[peer->cur] < best)
-		peer->cur = (uint8_t)first;
+	if (first >= 0 && w[peer->cur->index] < best)
+		peer->cur = peer->path[first];
 }
 
 /* ---- peers are told ---- */

@@ -79,7 +79,7 @@ LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
 /* Send it back over the path that the last frame came by, which is known to work. */
 static struct lnx_path *ack_path(struct lnx_peer *peer)
 {
-	struct lnx_path *path = &peer->path[peer->back];
+	struct lnx_path *path = peer->path[peer->back];
 
 	/* Behind our hello, as long as the peer may not have it. */
 	return peer->npath > 1 && path->state == LNX_PATH_UP &&
@@ -101,10 +101,10 @@ static LNX_COLD void send_pongs(struct lnx_ep *ep, struct lnx_peer *peer)
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
-		uint64_t which = peer->pong[i].tag - 1;
+		uint64_t which = peer->path[i]->detect.pong_tag - 1;
 		struct lnx_hdr h = {
-			.kind = LNX_KIND_PONG, .tag = peer->pong[i].tag,
-			.data = peer->pong[i].data,
+			.kind = LNX_KIND_PONG, .tag = peer->path[i]->detect.pong_tag,
+			.data = peer->path[i]->detect.pong_data,
 		};
 
 		if (!(peer->pong_due >> i & 1))
@@ -113,7 +113,7 @@ static LNX_COLD void send_pongs(struct lnx_ep *ep, struct lnx_peer *peer)
 		peer->pong_due &= (uint8_t)~(1u << i);
 		if (which < LNX_PATHS_MAX)
 			h.key = peer->rx_bytes[which];
-		lnx_tx_control_on(ep, peer, &peer->path[i], &h);
+		lnx_tx_control_on(ep, peer, peer->path[i], &h);
 	}
 }
 

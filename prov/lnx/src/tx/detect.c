@@ -44,9 +44,9 @@ struct lnx_health *lnx_detect_remote_health(struct lnx_peer *peer,
 {
 	unsigned i = 0;
 
-	while (peer->path[i].remote_rail != path->remote_rail)
+	while (peer->path[i]->remote_rail != path->remote_rail)
 		i++;
-	return &peer->path[i].detect.remote;
+	return &peer->path[i]->detect.remote;
 }
 
 static unsigned remote_rails(const struct lnx_peer *peer)
@@ -55,8 +55,8 @@ static unsigned remote_rails(const struct lnx_peer *peer)
 
 	for (i = 0; i < peer->npath; i++) {
 		for (k = 0; k < i; k++)
-			if (peer->path[k].remote_rail ==
-			    peer->path[i].remote_rail)
+			if (peer->path[k]->remote_rail ==
+			    peer->path[i]->remote_rail)
 				break;
 		n += k == i;
 	}
@@ -114,10 +114,10 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	g->probe_ns = 0;
 	g->timed_ns = 0;
 	peer->ep->stats.paths_down++;
-	if (peer->cur == path->index)
+	if (peer->cur == path)
 		for (i = 0; i < peer->npath; i++)
-			if (lnx_path_usable(&peer->path[i])) {
-				peer->cur = (uint8_t)i;
+			if (lnx_path_usable(peer->path[i])) {
+				peer->cur = peer->path[i];
 				break;
 			}
 	lnx_tx_fail_over(path, peer);
@@ -138,7 +138,7 @@ static LNX_COLD void send_probes(struct lnx_peer *peer, struct lnx_path *about,
 	if (!g->probe_sent_ns)
 		g->nonce++;
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = &peer->path[i];
+		struct lnx_path *path = peer->path[i];
 		struct lnx_hdr h = {
 			.kind = LNX_KIND_PROBE, .tag = 1u + about->index,
 			.data = g->nonce,
@@ -211,7 +211,7 @@ static LNX_COLD void elsewhere(struct lnx_peer *peer, struct lnx_path *path)
 
 	for (i = 1; i < peer->npath; i++) {
 		struct lnx_path *next =
-			&peer->path[(path->index + i) % peer->npath];
+			peer->path[(path->index + i) % peer->npath];
 
 		if (next->state == LNX_PATH_DOWN || !next->rail->core_ep)
 			continue;
@@ -278,7 +278,7 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 
 	if (which >= peer->npath)
 		return;
-	path = &peer->path[which];
+	path = peer->path[which];
 	g = &path->detect;
 	now = lnx_clock_ns();
 	peer->pong_ns = now;
@@ -324,7 +324,7 @@ static void look_for_gap(struct lnx_peer *peer, uint64_t now)
 	f = *lnx_chan_slot(&peer->chan, peer->chan.una);
 	if (!f || f->path >= peer->npath)
 		return;
-	path = &peer->path[f->path];
+	path = peer->path[f->path];
 	if (lnx_ns_since(now, peer->gap_ns) < silence_timeout(path, plan))
 		return;
 	if (peer->pong_ns > peer->gap_ns) {
@@ -356,7 +356,7 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 		more |= peer->tell != 0;
 	}
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = &peer->path[i];
+		struct lnx_path *path = peer->path[i];
 
 		if (lnx_unlikely(path->state == LNX_PATH_DOWN)) {
 			lnx_recovery_run(peer, path, now);

@@ -55,7 +55,7 @@ static LNX_COLD void txe_failed(struct lnx_ep *ep, struct lnx_txe *txe, int err)
 /* It is over, but the core still has it; only the rail's list can find it. */
 static inline void core_has(struct lnx_txe *txe)
 {
-	struct lnx_rail *rail = txe->peer->path[txe->f.path].rail;
+	struct lnx_rail *rail = txe->peer->path[txe->f.path]->rail;
 
 	txe->peer->n_clones++;
 	lnx_list_add_tail(&rail->clones, &txe->f.link);
@@ -154,7 +154,7 @@ LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 		lnx_txe_settled(txe);
 		return;
 	}
-	path = &peer->path[txe->f.path];
+	path = peer->path[txe->f.path];
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
 		       "rail %s: a send failed: %s (provider error %d); sending again\n",
 		       path->rail->name, fi_strerror(err->err),

@@ -40,7 +40,7 @@ static LNX_COLD void send_clone(struct lnx_ep *ep, struct lnx_peer *peer,
 	txe->reported = true;
 	txe->f.acked = true;		/* free as soon as the core releases it */
 	peer->n_clones++;
-	lnx_list_add_tail(&peer->path[txe->f.path].rail->clones, &txe->f.link);
+	lnx_list_add_tail(&peer->path[txe->f.path]->rail->clones, &txe->f.link);
 }
 
 LNX_COLD void lnx_tx_fail_over(struct lnx_path *path, struct lnx_peer *peer)
@@ -82,7 +82,7 @@ LNX_COLD void lnx_tx_redirect(struct lnx_path *path, struct lnx_peer *peer,
 	first = lnx_tx_at(peer, peer->chan.una);
 	if (first)
 		first->f.path = next->index;
-	peer->cur = next->index;
+	peer->cur = peer->path[next->index];
 	lnx_tx_retransmit(peer, 1u << next->index);
 }
 

@@ -164,7 +164,7 @@ void lnx_tx_retransmit(struct lnx_peer *peer, unsigned paths)
  * which rails carried it (tx/rndv.c). */
 static inline void count_traffic(struct lnx_peer *peer, struct lnx_txe *txe)
 {
-	struct lnx_rail_traffic *t = &peer->path[txe->f.path].rail->traffic;
+	struct lnx_rail_traffic *t = &peer->path[txe->f.path]->rail->traffic;
 	const struct lnx_wire_hdr *w = lnx_txe_hdr(txe);
 
 	switch (w->kind) {
@@ -414,7 +414,7 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 /* Will its next frame be a try to connect? */
 static bool connects(const struct lnx_peer *peer, uint64_t now)
 {
-	const struct lnx_path *path = &peer->path[peer->cur];
+	const struct lnx_path *path = peer->cur;
 
 	return peer->npath && path->state == LNX_PATH_CONNECTING &&
 	       path->backoff_ns && now >= path->retry_ns;

@@ -36,7 +36,7 @@ static LNX_COLD bool tell(struct lnx_peer *peer, const struct lnx_rail *rail,
 
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path =
-			&peer->path[(peer->cur + i) % peer->npath];
+			peer->path[(peer->cur->index + i) % peer->npath];
 
 		if (path->state == LNX_PATH_DOWN ||
 		    (path->state == LNX_PATH_CONNECTING &&
@@ -81,8 +81,8 @@ LNX_COLD void lnx_link_notice_local(struct lnx_rail *rail, bool up, uint64_t now
 		if (peer->npath < 2)
 			continue;
 		for (i = 0; i < peer->npath; i++)
-			if (peer->path[i].rail == rail)
-				link_of(peer, &peer->path[i], up,
+			if (peer->path[i]->rail == rail)
+				link_of(peer, peer->path[i], up,
 					"its link is down", now);
 		/* Other peers do not know us yet. */
 		if (!lnx_peer_acked(peer) && !peer->chan.rx.next)
@@ -113,7 +113,7 @@ LNX_COLD void lnx_link_notice_rx(struct lnx_peer *peer, const struct lnx_hdr *h)
 	if (peer->npath < 2 || !peer->ep->plan.step[LNX_CLASS_OK])
 		return;
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = &peer->path[i];
+		struct lnx_path *path = peer->path[i];
 
 		if (path->remote_rail != h->tag)
 			continue;

@@ -23,8 +23,8 @@ static LNX_COLD void ask_kernels(struct lnx_peer *peer, uint64_t now)
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++)
-		if (!peer->path[i].rail->link_down)
-			lnx_recovery_ping(&peer->path[i]);
+		if (!peer->path[i]->rail->link_down)
+			lnx_recovery_ping(peer->path[i]);
 	peer->alive_ns = now;
 	peer->asking = true;
 }
@@ -71,15 +71,15 @@ LNX_COLD int lnx_liveness_check(struct lnx_peer *peer, uint64_t now)
 	}
 	for (i = 0; i < peer->npath; i++) {
 		/* The answer came before its link went down. */
-		if (peer->path[i].rail->link_down) {
+		if (peer->path[i]->rail->link_down) {
 			unknown++;
 			continue;
 		}
-		switch (lnx_recovery_kernel(&peer->path[i])) {
+		switch (lnx_recovery_kernel(peer->path[i])) {
 		case LNX_PING_ALIVE:
 			alive++;
 			/* An endpoint is there: is it this peer? */
-			lnx_session_ask(peer, &peer->path[i]);
+			lnx_session_ask(peer, peer->path[i]);
 			break;
 		case LNX_PING_REFUSED:
 			refused++;
@@ -88,7 +88,7 @@ LNX_COLD int lnx_liveness_check(struct lnx_peer *peer, uint64_t now)
 			unknown++;
 			break;
 		default:
-			none_there(peer, &peer->path[i], now);
+			none_there(peer, peer->path[i], now);
 			break;
 		}
 	}

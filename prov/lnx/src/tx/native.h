@@ -26,8 +26,8 @@ LNX_INLINE struct lnx_rail *lnx_native_path(const struct lnx_peer *peer,
 		*core_addr = peer->shm_addr;
 		return peer->ep->shm;
 	}
-	*core_addr = peer->path[0].core_addr;
-	return peer->npath ? peer->path[0].rail : NULL;
+	*core_addr = peer->path[0]->core_addr;
+	return peer->npath ? peer->path[0]->rail : NULL;
 }
 
 /* The same for an address that the application passes.  0, -FI_EINVAL, -FI_ENOMEM or

@@ -67,9 +67,9 @@ static struct lnx_path *first_path(struct lnx_peer *peer)
 		const struct lnx_frame *hello = *lnx_chan_slot(&peer->chan, 0);
 
 		if (hello)
-			return &peer->path[hello->path];
+			return peer->path[hello->path];
 	}
-	return &peer->path[peer->cur];
+	return peer->cur;
 }
 
 /*
@@ -96,7 +96,7 @@ static struct lnx_path *round_robin(struct lnx_peer *peer,
 	if (best < 0)
 		return NULL;
 	peer->rr_index = (uint8_t)best;
-	return &peer->path[best];
+	return peer->path[best];
 }
 
 /* The health that was set by hand for the peer's end; NULL: none was, and then the peer
@@ -106,9 +106,9 @@ static const struct lnx_health *remote_pinned(const struct lnx_peer *peer,
 {
 	unsigned i = 0;
 
-	while (peer->path[i].remote_rail != path->remote_rail)
+	while (peer->path[i]->remote_rail != path->remote_rail)
 		i++;
-	return peer->path[i].detect.remote.pinned ? &peer->path[i].detect.remote :
+	return peer->path[i]->detect.remote.pinned ? &peer->path[i]->detect.remote :
 						   NULL;
 }
 
@@ -141,7 +141,7 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 	if (!peer->npath)
 		return NULL;
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = &peer->path[i];
+		struct lnx_path *path = peer->path[i];
 
 		view[i].usable = path->state == LNX_PATH_UP ||
 				 path->state == LNX_PATH_IDLE;
@@ -170,19 +170,19 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 	pick = lnx_stripe_shortest(view, peer->n_stripe, len);
 	if (pick < 0)
 		pick = lnx_stripe_shortest(view, peer->npath, len);
-	return pick < 0 ? NULL : &peer->path[pick];
+	return pick < 0 ? NULL : peer->path[pick];
 }
 
 struct lnx_path *lnx_path_find_live(struct lnx_peer *peer)
 {
-	struct lnx_path *path = &peer->path[peer->cur];
+	struct lnx_path *path = peer->cur;
 	unsigned i;
 
 	if (!peer->npath)
 		return NULL;
 	/* A path that was not tried yet comes before one that is to be tried again. */
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *other = &peer->path[i];
+		struct lnx_path *other = peer->path[i];
 
 		if (other->state == LNX_PATH_UP)
 			return other;
@@ -202,7 +202,7 @@ static LNX_COLD void later(struct lnx_peer *peer, uint64_t now)
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++)
-		lnx_path_later(peer->ep, &peer->path[i].since_ns, now);
+		lnx_path_later(peer->ep, &peer->path[i]->since_ns, now);
 	lnx_path_later(peer->ep, &peer->failing_ns, now);
 }
 
@@ -232,8 +232,8 @@ bool lnx_path_none_for(const struct lnx_peer *peer, uint64_t now,
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++)
-		if (!peer->path[i].since_ns ||
-		    lnx_ns_since(now, peer->path[i].since_ns) <= limit_ns)
+		if (!peer->path[i]->since_ns ||
+		    lnx_ns_since(now, peer->path[i]->since_ns) <= limit_ns)
 			return false;
 	return true;
 }
@@ -244,19 +244,20 @@ struct lnx_path *lnx_path_back(struct lnx_peer *peer,
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++)
-		if (peer->path[i].rail == rail &&
-		    peer->path[i].remote_rail == remote)
-			return &peer->path[i];
+		if (peer->path[i]->rail == rail &&
+		    peer->path[i]->remote_rail == remote)
+			return peer->path[i];
 	return lnx_path_live(peer);
 }
 
 void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 {
-	struct lnx_path *path = &peer->path[which];
+	struct lnx_path *path;
 	uint64_t more, flight;
 
 	if (which >= peer->npath)
 		return;
+	path = peer->path[which];
 	more = total - path->last_report;
 	flight = path->sent - path->delivered;
 	/* Nothing is in flight: what is missing was lost, and what is too much was sent
@@ -333,7 +334,7 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 	unsigned i, busy = 0;
 
 	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path *path = &peer->path[i];
+		const struct lnx_path *path = peer->path[i];
 
 		view[i].rate = share(peer, path, path->read.rate);
 		view[i].nominal = share(peer, path, path->link_bps / 8);
@@ -348,7 +349,7 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 	/* Slow ones may have become faster. */
 	for (i = 0; i < peer->npath; i++)
 		if (!view[i].out && view[i].rate < best / 2 &&
-		    lnx_ns_since(now, peer->path[i].read_done_ns) > RELEARN_NS)
+		    lnx_ns_since(now, peer->path[i]->read_done_ns) > RELEARN_NS)
 			view[i].rate = 0;
 	return busy;
 }
@@ -366,7 +367,7 @@ struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
 	if (pick < 0 && !busy)
 		pick = lnx_stripe_pick(view, peer->npath, peer->pull_left);
 	*line = pick < 0 && busy;
-	return pick < 0 ? NULL : &peer->path[pick];
+	return pick < 0 ? NULL : peer->path[pick];
 }
 
 size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,

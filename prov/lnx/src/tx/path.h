@@ -28,7 +28,7 @@ LNX_INLINE uint64_t lnx_path_in_flight(const struct lnx_peer *peer,
 /* The path in use, if it works and there is no choice to make; else NULL. */
 LNX_INLINE struct lnx_path *lnx_path_usual(struct lnx_peer *peer)
 {
-	struct lnx_path *path = &peer->path[peer->cur];
+	struct lnx_path *path = peer->cur;
 
 	if (lnx_unlikely(path->state != LNX_PATH_UP))
 		return NULL;
@@ -47,7 +47,7 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len);
  */
 LNX_INLINE struct lnx_path *lnx_path_next(struct lnx_peer *peer, size_t len)
 {
-	struct lnx_path *path = &peer->path[peer->cur];
+	struct lnx_path *path = peer->cur;
 
 	if (lnx_likely(peer->npath == 1))
 		return path;
@@ -63,7 +63,7 @@ struct lnx_path *lnx_path_find_live(struct lnx_peer *peer);
 
 LNX_INLINE struct lnx_path *lnx_path_live(struct lnx_peer *peer)
 {
-	struct lnx_path *path = &peer->path[peer->cur];
+	struct lnx_path *path = peer->cur;
 
 	if (lnx_likely(peer->npath == 1 || path->state == LNX_PATH_UP))
 		return path;
@@ -124,7 +124,7 @@ LNX_INLINE void lnx_path_all_delivered(struct lnx_peer *peer)
 	unsigned i, n = peer->npath;
 
 	for (i = 0; n > 1 && i < n; i++) {
-		struct lnx_path *path = &peer->path[i];
+		struct lnx_path *path = peer->path[i];
 
 		/* Its next report includes these, and says nothing new about them. */
 		path->last_report += path->sent - path->delivered;

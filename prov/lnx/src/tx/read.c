@@ -18,15 +18,15 @@
 
 static bool may_pass(const struct lnx_ep *ep, const struct lnx_peer *peer)
 {
-	return peer->npath == 1 && peer->path[0].state == LNX_PATH_UP &&
+	return peer->npath == 1 && peer->path[0]->state == LNX_PATH_UP &&
 	       (int32_t)(peer->chan.una - peer->memory_seq) >= 0 &&
-	       !peer->dead && !ep->fault && peer->path[0].rail->core_ep;
+	       !peer->dead && !ep->fault && peer->path[0]->rail->core_ep;
 }
 
 ssize_t lnx_read_core(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_rma *r)
 {
-	struct lnx_path *path = &peer->path[0];
+	struct lnx_path *path = peer->path[0];
 	struct lnx_rail *rail = path->rail;
 	struct lnx_rma_segment *segment;
 	struct lnx_rma_op *rma_op;

@@ -78,8 +78,8 @@ static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path)
 	path->detect.pong_seen = false;
 	path->rail->unannounced = 0;
 	/* Paths are in the order of policy. */
-	if (path->index < peer->cur)
-		peer->cur = path->index;
+	if (path->index < peer->cur->index)
+		peer->cur = path;
 	ep->stats.paths_restored++;
 	lnx_tx_want_pump(peer);
 	if (peer->pull_left)

@@ -26,7 +26,7 @@ static LNX_COLD void retry_now(struct lnx_rail *rail)
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
 		for (i = 0; i < peer->npath; i++) {
-			struct lnx_path *path = &peer->path[i];
+			struct lnx_path *path = peer->path[i];
 
 			if (path->rail != rail)
 				continue;
@@ -70,9 +70,9 @@ static LNX_COLD bool in_use(const struct lnx_rail *rail)
 		if (peer->dead || peer->closing)
 			continue;
 		for (i = 0; i < peer->npath; i++) {
-			if (peer->path[i].rail != rail)
+			if (peer->path[i]->rail != rail)
 				continue;
-			if (peer->path[i].state != LNX_PATH_DOWN)
+			if (peer->path[i]->state != LNX_PATH_DOWN)
 				return true;
 			down = true;
 		}
@@ -104,7 +104,7 @@ LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now)
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
 		for (i = 0; i < peer->npath; i++) {
-			struct lnx_path *path = &peer->path[i];
+			struct lnx_path *path = peer->path[i];
 
 			if (path->rail != rail)
 				continue;
@@ -160,7 +160,7 @@ LNX_COLD bool lnx_reopen_end_reads(struct lnx_peer *peer, uint64_t now)
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = &peer->path[i];
+		struct lnx_path *path = peer->path[i];
 		struct lnx_path_detect *g = &path->detect;
 
 		if ((!path->nread && lnx_list_empty(&path->gets)) ||

@@ -52,7 +52,7 @@ static unsigned peer_rails(const struct lnx_peer *peer,
 
 	for (i = ep->nrail - ep->nnet; i < ep->nrail && n < LNX_RTS_KEYS; i++) {
 		for (j = 0; j < peer->npath; j++)
-			if (peer->path[j].rail->prov == ep->rail[i]->prov)
+			if (peer->path[j]->rail->prov == ep->rail[i]->prov)
 				break;
 		if (j < peer->npath &&
 		    ep->rail[i]->wire_index != LNX_WIRE_INDEX_NONE)

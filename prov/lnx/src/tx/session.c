@@ -133,7 +133,7 @@ LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer)
 {
 	struct lnx_hdr h = refusal(peer->rx_sid, peer->ep->eid,
 				   LNX_REFUSED_ENDED, 0);
-	struct lnx_path *path = &peer->path[peer->back];
+	struct lnx_path *path = peer->path[peer->back];
 	struct lnx_rail *rail = path->rail;
 	uint64_t now = lnx_clock_ns();
 	struct lnx_wire_hdr w;
@@ -231,13 +231,13 @@ static LNX_COLD bool nowhere(struct lnx_peer *peer, const struct lnx_rail *rail)
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++)
-		if (peer->path[i].rail == rail)
+		if (peer->path[i]->rail == rail)
 			peer->wrong_endpoint |= (uint8_t)(1u << i);
 	/* A rail for which our address has no room cannot ask: a PROBE has that address
 	 * only. */
 	if (!lnx_addr_unpack(&own, peer->ep->addr, LNX_ADDR_BYTES, NULL, 0))
 		for (i = 0; i < peer->npath; i++)
-			if (peer->path[i].rail->wire_index >= own.nrail)
+			if (peer->path[i]->rail->wire_index >= own.nrail)
 				untold |= (uint8_t)(1u << i);
 	return (peer->wrong_endpoint | untold) == (1u << peer->npath) - 1;
 }
