@@ -2,9 +2,10 @@
 /*
  * fi_enable while something that the core providers need is short or taken: it
  * returns the error, the endpoint can be enabled later or closed, and nothing
- * of other endpoints is touched.
+ * of other endpoints is touched.  And sends without a descriptor to connect
+ * with: they wait, and a line says why.
  */
-#include "../common/ft.h"
+#include "pair.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -62,7 +63,7 @@ static int works(struct ft *ft, struct ft_objs *o)
 }
 
 /* All objects up to an endpoint that is not enabled; the AV and CQ are bound. */
-static int prepare(struct ft *ft, const struct ft_cfg *cfg, struct ft_objs *o)
+static int make(struct ft *ft, const struct ft_cfg *cfg, struct ft_objs *o)
 {
 	struct fi_cq_attr cq = {
 		.format = FI_CQ_FORMAT_TAGGED, .wait_obj = cfg->wait,
@@ -133,7 +134,7 @@ static int descriptors(struct ft *ft, const struct ft_case *c)
 	for (more = 0; ret && more < MAX_MORE; more++) {
 		struct ft_objs o = { 0 };
 
-		FT_TRY(prepare(ft, &c->cfg, &o));
+		FT_TRY(make(ft, &c->cfg, &o));
 		ret = enable_with(o.ep, more);
 		failed += !!ret;
 		FT_CHECK(ft, !ret || ret == -FI_EMFILE || ret == -FI_ENOMEM ||
@@ -163,7 +164,7 @@ static int ask(struct ft *ft, const struct ft_case *c, struct ft_objs *o,
 	void *src;
 
 	if (c->a) {
-		FT_TRY(prepare(ft, &c->cfg, o));
+		FT_TRY(make(ft, &c->cfg, o));
 		FT_CALL(ft, fi_setname(&o->ep->fid, (void *)taken->name,
 				       taken->name_len));
 		return FT_PASS;
@@ -174,7 +175,7 @@ static int ask(struct ft *ft, const struct ft_case *c, struct ft_objs *o,
 	free(o->info->src_addr);
 	o->info->src_addr = memcpy(src, taken->name, taken->name_len);
 	o->info->src_addrlen = taken->name_len;
-	return prepare(ft, &c->cfg, o);
+	return make(ft, &c->cfg, o);
 }
 
 static bool has_file(const struct ft_objs *o)
@@ -196,7 +197,7 @@ static int name_taken(struct ft *ft, const struct ft_case *c)
 
 	if (!over_lnx(ft))
 		return ft_skip(ft, "not over lnx");
-	FT_TRY(prepare(ft, &c->cfg, &first));
+	FT_TRY(make(ft, &c->cfg, &first));
 	FT_CALL(ft, fi_enable(first.ep));
 	FT_TRY(name(ft, &first));
 	file = has_file(&first);
@@ -214,6 +215,93 @@ static int name_taken(struct ft *ft, const struct ft_case *c)
 		return FT_FAIL;
 	ft_ops_drop(ft);
 	return FT_PASS;
+}
+
+/* ---- connecting without descriptors ---- */
+
+#define NMSGS		5
+#define SHORT_S		0.4		/* without descriptors */
+
+/* Leave no descriptor for further use. */
+static int exhaust(struct ft *ft, struct rlimit *was)
+{
+	struct rlimit limit;
+	int fd = lowest_free();
+
+	FT_CHECK(ft, fd >= 0 && !getrlimit(RLIMIT_NOFILE, was), "no limit");
+	limit = *was;
+	limit.rlim_cur = (rlim_t)fd;
+	FT_CHECK(ft, !setrlimit(RLIMIT_NOFILE, &limit), "setrlimit");
+	FT_CHECK(ft, lowest_free() < 0, "there is a descriptor");
+	return FT_PASS;
+}
+
+/* How often has the pipe this word since the last call? */
+static unsigned count_word(int fd, const char *word)
+{
+	static char text[1 << 16];
+	ssize_t n = read(fd, text, sizeof(text) - 1);
+	unsigned found = 0;
+	char *at = text;
+
+	text[n > 0 ? n : 0] = '\0';
+	while ((at = strstr(at, word))) {
+		found++;
+		at++;
+	}
+	return found;
+}
+
+static int connect_side(struct pair *p)
+{
+	struct ft_cfg cfg = { .wait = FI_WAIT_NONE };
+	struct ft_op *op[NMSGS];
+	struct ft *ft = p->ft;
+	int err[2], i, k;
+	struct rlimit was;
+
+	prepare(ft, (size_t)NMSGS * SLOT);
+	FT_CHECK(ft, !pipe2(err, O_NONBLOCK | O_CLOEXEC) &&
+		 dup2(err[1], STDERR_FILENO) >= 0, "no pipe");
+	FT_TRY(pair_open(p, &cfg, NULL));
+	for (i = 0; i < NMSGS && ft->rank; i++)
+		FT_CHECK(ft, op[i] = post(ft, true, 0, (uint64_t)i,
+					  ins + (size_t)i * SLOT, SLOT),
+			 "receive not posted");
+	FT_TRY(pair_meet(p));
+	if (!ft->rank) {
+		FT_TRY(exhaust(ft, &was));
+		for (i = 0; i < NMSGS; i++)
+			FT_CHECK(ft, op[i] = put(ft, true, 1, (uint64_t)i,
+						 (uint64_t)i, i % 2 ? 60000 :
+						 64), "send %d not taken", i);
+		ft_linger(ft, SHORT_S);
+		for (i = 0, k = 0; i < NMSGS; i++)
+			k += op[i]->done && op[i]->err;
+		setrlimit(RLIMIT_NOFILE, &was);
+		FT_CHECK(ft, !k, "%d sends failed", k);
+		k = (int)count_word(err[0], "RLIMIT_NOFILE");
+		FT_CHECK(ft, k == 1, "%d lines name RLIMIT_NOFILE", k);
+	}
+	FT_TRY(all_done(ft, op, NMSGS, "messages"));
+	for (i = 0; i < NMSGS; i++) {
+		FT_CHECK(ft, !op[i]->err && op[i]->done == 1, "message %d "
+			 "ended %u times: %s", i, op[i]->done,
+			 fi_strerror(op[i]->err));
+		if (ft->rank)
+			FT_TRY(check(ft, op[i], ins + (size_t)i * SLOT,
+				     i % 2 ? 60000 : 64, 0, (uint64_t)i));
+	}
+	FT_TRY(pair_meet(p));
+	FT_CHECK(ft, !count_word(err[0], "RLIMIT_NOFILE"), "another line");
+	return pair_meet(p);
+}
+
+static int no_connection(struct ft *ft, const struct ft_case *c)
+{
+	if (!over_lnx(ft) || ft_lnx_over_shm(ft))
+		return ft_skip(ft, "not over lnx and a network alone");
+	return pair_run(ft, c, connect_side);
 }
 
 /* ---- room in /dev/shm ---- */
@@ -253,7 +341,7 @@ static int fill(struct ft *ft, const struct ft_case *c, int err)
 			o[n].info = fi_dupinfo(o[0].info);
 			o[n].domain = o[0].domain;
 		}
-		FT_TRY(prepare(ft, &c->cfg, &o[n]));
+		FT_TRY(make(ft, &c->cfg, &o[n]));
 		ret = fi_enable(o[n].ep);
 		if (ret)
 			break;
@@ -332,6 +420,8 @@ int main(int argc, char **argv)
 		  .cfg.alone = true },
 		{ .name = "descriptors-wait", .fn = descriptors, .ranks = 1,
 		  .cfg = { .alone = true, .wait = FI_WAIT_FD } },
+		{ .name = "no-connection", .fn = no_connection,
+		  .cfg.alone = true },
 		{ .name = "name-taken", .fn = name_taken, .ranks = 1,
 		  .cfg.alone = true },
 		{ .name = "name-taken-setname", .fn = name_taken, .ranks = 1,

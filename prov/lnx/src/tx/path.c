@@ -6,11 +6,13 @@
 #include "tx/path.h"
 
 #include "comp/comp.h"
+#include "core/fd_limit.h"
 #include "tx/tx.h"
 #include "wire/hdr.h"
 
 #define BACKOFF_MIN_NS	(50 * LNX_NS_PER_US)
 #define BACKOFF_MAX_NS	(10 * LNX_NS_PER_MS)
+#define UNUSUAL_NS	(2 * LNX_NS_PER_MS)	/* a connection may have failed */
 #define REFUSED_MAX_NS	LNX_NS_PER_S		/* for a peer that is not there */
 #define FAIL_BACKOFF_MIN_NS	(5 * LNX_NS_PER_MS)
 #define FAIL_BACKOFF_MAX_NS	LNX_NS_PER_S
@@ -42,6 +44,8 @@ LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
 					   path->backoff_ns / 2);
 		path->backoff_ns = LNX_MIN(path->backoff_ns,
 					   LNX_MAX(max, BACKOFF_MAX_NS));
+		if (path->backoff_ns >= UNUSUAL_NS)
+			lnx_fd_limit_look(path->rail->ep, path->rail->name);
 	}
 	path->retry_ns = now + path->backoff_ns;
 }
@@ -55,6 +59,7 @@ LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now)
 				     LNX_MIN(path->fail_backoff_ns * 2,
 					     FAIL_BACKOFF_MAX_NS));
 	path->retry_ns = now + path->fail_backoff_ns;
+	lnx_fd_limit_look(path->rail->ep, path->rail->name);
 }
 
 /*
