@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -25,7 +26,7 @@ static const size_t sizes[] = { 100000, 1, 64, 4096, 4097, 5000, 16384, 65536,
 enum { NEVER = 4, BOTH = 3 };			/* a: the rank that hides, as 1 << rank,
 						 * or one of these */
 enum { AT_FIRST, OPENED, USED };		/* b: since when */
-enum { MESSAGES, RMA };				/* c: what is exchanged */
+enum { MESSAGES, RMA, ATOMICS, MANY, BEGUN, BACK };	/* c: what is exchanged */
 
 /* From here on this process cannot be read, if the case hides it. */
 static int hide(struct pair *p)
@@ -146,70 +147,428 @@ static int messages(struct pair *p)
 
 /* ---- remote memory ---- */
 
-static int rma_by(struct pair *p, int rank, struct ft_mr *mr, struct ft_mr *own)
+#define REMOTE		((6u << 20) + 12345)	/* bytes that the other reaches */
+#define WORDS		64
+
+static const size_t rma_sizes[] = { 100000, 1, 64, 4096, 4097, 5000, 65536,
+				    65537, 1 << 20, REMOTE };
+static const int rma_calls[] = { FT_WRITE, FT_WRITEV, FT_WRITEMSG,
+				 FT_WRITEDATA, FT_READ, FT_READV, FT_READMSG };
+
+static struct ft_mr near, far;
+static const uint64_t cntr_flags[] = { FI_WRITE, FI_READ, FI_REMOTE_WRITE,
+				       FI_REMOTE_READ };
+#define NCNTRS		4
+static struct fid_cntr *cntrs[NCNTRS];
+static uint64_t counted[NCNTRS], failed[NCNTRS];
+
+static int bind_cntrs(struct ft *ft, struct ft_objs *o)
+{
+	struct fi_cntr_attr attr = { .events = FI_CNTR_EVENTS_COMP };
+	int i, ret;
+
+	for (i = 0; i < NCNTRS; i++) {
+		ret = fi_cntr_open(o->domain, &attr, &cntrs[i], NULL);
+		if (!ret) {
+			o->extra[o->nextra++] = &cntrs[i]->fid;
+			ret = fi_ep_bind(o->ep, &cntrs[i]->fid, cntr_flags[i]);
+		}
+		if (ret) {
+			ft_fail(ft, "counter: %s", fi_strerror(-ret));
+			return ret;
+		}
+		counted[i] = failed[i] = 0;
+	}
+	return 0;
+}
+
+static int enter(struct pair *p)
+{
+	struct ft *ft = p->ft;
+
+	near.buf = need(malloc(REMOTE));
+	far.buf = need(malloc(REMOTE));
+	FT_CHECK(ft, !ft_mr_reg(ft, &near, near.buf, REMOTE, FT_MR_ACCESS) &&
+		 !ft_mr_reg(ft, &far, far.buf, REMOTE, FT_MR_ACCESS),
+		 "cannot register");
+	far.at[ft->rank] = (struct ft_target) {
+		.base = ft_mr_mode(&ft->o) & FI_MR_VIRT_ADDR ?
+			(uintptr_t)far.buf : 0,
+		.key = fi_mr_key(far.mr), .len = REMOTE,
+	};
+	return pair_swap(p, &far.at[ft->rank], &far.at[!ft->rank],
+			 sizeof(far.at[0]));
+}
+
+static void leave(struct pair *p)
+{
+	ft_mr_close(p->ft, &near);
+	ft_mr_close(p->ft, &far);
+	free(near.buf);
+	free(far.buf);
+}
+
+/* Each counter as expected, and not more; collective. */
+static int check_counters(struct pair *p, const char *name, size_t size)
+{
+	struct ft *ft = p->ft;
+	double end = ft_now() + ft->run->timeout_s;
+	int i;
+
+	FT_TRY(pair_meet(p));
+	for (i = 0; i < NCNTRS; i++) {
+		while (fi_cntr_read(cntrs[i]) < counted[i] && ft_now() < end)
+			ft_progress(ft);
+		FT_CHECK(ft, fi_cntr_read(cntrs[i]) == counted[i] &&
+			 fi_cntr_readerr(cntrs[i]) == failed[i],
+			 "%s of %zu bytes: counter %d is %llu, not %llu, %llu "
+			 "errors", name, size, i,
+			 (unsigned long long)fi_cntr_read(cntrs[i]),
+			 (unsigned long long)counted[i],
+			 (unsigned long long)fi_cntr_readerr(cntrs[i]));
+	}
+	return FT_PASS;
+}
+
+/* One call of rank `by`, of this size; collective. */
+static int one_rma(struct pair *p, int by, int call, size_t size, unsigned seq)
+{
+	const uint64_t mark = 0x1234567890 + seq;
+	bool read = ft_rma_is_read(call), data = call == FT_WRITEDATA;
+	struct ft *ft = p->ft;
+	unsigned events = ft->nevents;
+	struct ft_rma r;
+	long long at = -1;
+
+	pattern_fill(near.buf, size, ft->run->seed, (unsigned)ft->rank, seq);
+	pattern_fill(far.buf, size, ft->run->seed, (unsigned)ft->rank, seq + 1);
+	FT_TRY(pair_meet(p));
+	if (ft->rank == by) {
+		ft_rma_set(ft, &r, call, near.buf, size, &near, &far, !by, 0);
+		r.data = mark;
+		if (call == FT_WRITEMSG)
+			r.flags = FI_DELIVERY_COMPLETE;
+		FT_TRY(ft_rma_now(ft, &r, FT_AT));
+		counted[read]++;
+		if (read)
+			at = pattern_check(near.buf, size, ft->run->seed,
+					   (unsigned)!by, seq + 1);
+	} else {
+		counted[2 + read]++;
+	}
+	FT_TRY(check_counters(p, ft_rma_names[call], size));
+	if (ft->rank != by && !read)
+		at = pattern_check(far.buf, size, ft->run->seed, (unsigned)by,
+				   seq);
+	FT_CHECK(ft, at < 0, "%s: byte %lld of %zu is wrong",
+		 ft_rma_names[call], at, size);
+	if (ft->rank != by && data) {
+		const struct ft_event *e;
+
+		FT_CHECK(ft, !ft_wait_events(ft, events + 1), "no event");
+		e = &ft->events[events % FT_MAX_EVENTS];
+		FT_CHECK(ft, e->data == mark && e->len == size,
+			 "event of %zu bytes, not %zu, data %llx", e->len, size,
+			 (unsigned long long)e->data);
+		events++;
+	}
+	FT_CHECK(ft, ft->nevents == events, "too many events");
+	return pair_meet(p);
+}
+
+static int rma(struct pair *p)
+{
+	unsigned seq = 0;
+	size_t i, k;
+	int by;
+
+	for (by = 0; by < 2; by++)
+		for (i = 0; i < sizeof(rma_sizes) / sizeof(*rma_sizes); i++)
+			for (k = 0; k < sizeof(rma_calls) / sizeof(int); k++)
+				FT_TRY(one_rma(p, by, rma_calls[k],
+					       rma_sizes[i], seq += 2));
+	return FT_PASS;
+}
+
+/* ---- atomics ---- */
+
+static int atomics_by(struct pair *p, int by, int call, size_t count)
+{
+	uint64_t *to = far.buf, *from = near.buf;
+	struct ft *ft = p->ft;
+	struct ft_atomic a;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		to[i] = 1000 + i;
+		from[i] = 5;			/* the operand, */
+		from[count + i] = 1000 + i;	/* what is compared, */
+		from[2 * count + i] = 0;	/* and the result */
+	}
+	FT_TRY(pair_meet(p));
+	if (ft->rank == by) {
+		ft_atomic_set(ft, &a, call, FI_UINT64, ft_atomic_compares(call) ?
+			      FI_CSWAP : FI_SUM, 8, from, from + count,
+			      from + 2 * count, count, &near, &far, !by, 0);
+		if (call == FT_ATOMICMSG)
+			a.flags = FI_DELIVERY_COMPLETE;
+		FT_TRY(ft_atomic_now(ft, &a, FT_AT));
+	}
+	FT_TRY(pair_meet(p));
+	ft_linger(ft, 0.001);
+	for (i = 0; i < count && ft->rank == by; i++)
+		FT_CHECK(ft, !ft_atomic_fetches(call) ||
+			 from[2 * count + i] == 1000 + i, "%s: result %zu of "
+			 "%zu is wrong", ft_atomic_names[call], i, count);
+	for (i = 0; i < count && ft->rank != by; i++)
+		FT_CHECK(ft, to[i] == (ft_atomic_compares(call) ? 5ul : 1005 + i),
+			 "%s: word %zu of %zu is wrong", ft_atomic_names[call],
+			 i, count);
+	return pair_meet(p);
+}
+
+static int atomics(struct pair *p)
+{
+	static const int calls[] = { FT_ATOMIC, FT_ATOMICMSG, FT_FETCH,
+				     FT_FETCHMSG, FT_COMPARE };
+	size_t k;
+	int by;
+
+	for (by = 0; by < 2; by++) {
+		for (k = 0; k < sizeof(calls) / sizeof(*calls); k++) {
+			FT_TRY(atomics_by(p, by, calls[k], 1));
+			FT_TRY(atomics_by(p, by, calls[k], WORDS));
+		}
+	}
+	return FT_PASS;
+}
+
+/* ---- many at once ---- */
+
+#define PLACES		60
+#define PLACE		100000
+
+static size_t size_at(int i)
+{
+	static const size_t size[] = { 64, 3000, 5000, 20000, PLACE };
+
+	return size[i % 5];
+}
+
+/* Start one operation for each place: writes at even ones, reads at odd ones. */
+static int start_many(struct pair *p, struct ft_op **op, unsigned seq)
 {
 	struct ft *ft = p->ft;
 	struct ft_rma r;
-	long long at;
 	int i;
 
-	for (i = 0; i < NSIZES; i++) {
-		memset(mr->buf, 0, SLOT);
-		FT_TRY(pair_meet(p));
-		if (ft->rank == rank) {
-			ft_rma_set(ft, &r, FT_WRITE, outs[0], sizes[i], own, mr,
-				   !rank, 0);
-			r.flags = FI_DELIVERY_COMPLETE;
-			r.call = FT_WRITEMSG;
+	for (i = 0; i < PLACES; i++) {
+		pattern_fill((char *)near.buf + (size_t)i * PLACE, PLACE,
+			     ft->run->seed, (unsigned)ft->rank,
+			     seq + (unsigned)i);
+		pattern_fill((char *)far.buf + (size_t)i * PLACE, PLACE,
+			     ft->run->seed, (unsigned)ft->rank,
+			     seq + 500 + (unsigned)i);
+	}
+	FT_TRY(pair_meet(p));
+	for (i = 0; i < PLACES && op; i++) {
+		op[i] = ft_op_new(ft);
+		ft_rma_set(ft, &r, i % 2 ? FT_READ : FT_WRITE,
+			   (char *)near.buf + (size_t)i * PLACE, size_at(i),
+			   &near, &far, !ft->rank, (uint64_t)i * PLACE);
+		FT_CALL(ft, ft_rma(ft, op[i], &r));
+	}
+	return FT_PASS;
+}
+
+/* Has the place of operation i the content that it should have? */
+static int check_place(struct pair *p, int by, int i, unsigned seq)
+{
+	struct ft *ft = p->ft;
+	long long at = -1;
+
+	if (ft->rank == by && i % 2)
+		at = pattern_check((char *)near.buf + (size_t)i * PLACE,
+				   size_at(i), ft->run->seed, (unsigned)!by,
+				   seq + 500 + (unsigned)i);
+	if (ft->rank != by && i % 2 == 0)
+		at = pattern_check((char *)far.buf + (size_t)i * PLACE,
+				   size_at(i), ft->run->seed, (unsigned)by,
+				   seq + (unsigned)i);
+	FT_CHECK(ft, at < 0, "%s %d: byte %lld of %zu is wrong",
+		 i % 2 ? "read" : "write", i, at, size_at(i));
+	return FT_PASS;
+}
+
+static int many(struct pair *p)
+{
+	struct ft_op *op[PLACES];
+	struct ft *ft = p->ft;
+	int i;
+
+	/* Both at the same time. */
+	FT_TRY(start_many(p, op, 2000));
+	FT_TRY(all_done(ft, op, PLACES, "operations"));
+	for (i = 0; i < PLACES; i++)
+		FT_CHECK(ft, !op[i]->err && op[i]->done == 1,
+			 "operation %d ended %u times: %s", i, op[i]->done,
+			 fi_strerror(op[i]->err));
+	FT_TRY(pair_meet(p));
+	ft_linger(ft, 0.01);	/* small writes end before they are executed */
+	for (i = 0; i < PLACES; i++)
+		FT_TRY(check_place(p, !ft->rank, i, 2000));
+	for (i = 0; i < PLACES; i++)
+		FT_TRY(check_place(p, ft->rank, i, 2000));
+	return pair_meet(p);
+}
+
+/* ---- operations that began before ---- */
+
+/* The target looks at nothing meanwhile. */
+static int begun_by(struct pair *p, int by)
+{
+	unsigned seq = 4000 + 1000 * (unsigned)by;
+	uint64_t well[2] = { 0 }, theirs[2];
+	struct ft_op *op[PLACES];
+	struct ft *ft = p->ft;
+	char c = 1;
+	int i, bad = 0;
+
+	FT_TRY(one_rma(p, by, FT_READ, 64, 3));
+	FT_TRY(one_rma(p, by, FT_READ, 64, 5));
+	FT_TRY(start_many(p, ft->rank == by ? op : NULL, seq));
+	if (ft->rank == by) {
+		FT_CHECK(ft, !prctl(PR_SET_DUMPABLE, 0), "PR_SET_DUMPABLE");
+		FT_CHECK(ft, send(p->fd, &c, 1, 0) == 1, "the other ended");
+		FT_TRY(all_done(ft, op, PLACES, "operations"));
+		ft_linger(ft, 0.02);
+	} else {
+		FT_CHECK(ft, recv(p->fd, &c, 1, MSG_WAITALL) == 1,
+			 "the other ended");
+	}
+	FT_TRY(pair_meet(p));
+	ft_linger(ft, 0.02);
+	for (i = 0; i < PLACES; i++) {
+		/* Of short ones it is promised that none overtakes another.  A
+		 * write of up to 4096 bytes is copied at once. */
+		bool may_fail = size_at(i) <= 16384 &&
+				(i % 2 || size_at(i) > 4096);
+
+		if (ft->rank == by) {
+			FT_CHECK(ft, op[i]->done == 1, "%d ended %u times", i,
+				 op[i]->done);
+			FT_CHECK(ft, !op[i]->err || may_fail, "%d, of %zu "
+				 "bytes: %s", i, size_at(i),
+				 fi_strerror(op[i]->err));
+			bad += op[i]->err != 0;
+			failed[i % 2] += op[i]->err != 0;
+			well[i % 2] += !op[i]->err;
+			if (op[i]->err)
+				continue;
+		} else if (may_fail) {
+			continue;
+		}
+		FT_TRY(check_place(p, by, i, seq));
+	}
+	FT_CHECK(ft, ft->rank != by || bad, "all of them ended well: the target "
+		 "was not deaf");
+	FT_TRY(pair_swap(p, well, theirs, sizeof(well)));
+	for (i = 0; i < 2; i++) {
+		counted[i] += well[i];
+		counted[2 + i] += theirs[i];
+	}
+	return check_counters(p, "begun before", 0);
+}
+
+/* Alone an operation can be repeated, however short it is. */
+static int begun_alone(struct pair *p, int by, int call, size_t size)
+{
+	struct ft *ft = p->ft;
+	struct ft_op *op = NULL;
+	struct ft_rma r;
+	long long at = -1;
+	char c = 1;
+
+	FT_CHECK(ft, !prctl(PR_SET_DUMPABLE, 1), "PR_SET_DUMPABLE");
+	pattern_fill(near.buf, size, ft->run->seed, (unsigned)ft->rank, 71);
+	pattern_fill(far.buf, size, ft->run->seed, (unsigned)ft->rank, 72);
+	FT_TRY(pair_meet(p));
+	/* Let the target find that it reaches us (again). */
+	if (ft->rank == by) {
+		int i;
+
+		for (i = 0; i < 2; i++) {
+			ft_rma_set(ft, &r, FT_READ, (char *)near.buf + size, 64,
+				   &near, &far, !by, 0);
 			FT_TRY(ft_rma_now(ft, &r, FT_AT));
 		}
-		FT_TRY(pair_meet(p));
-		if (ft->rank != rank) {
-			at = pattern_check(mr->buf, sizes[i], ft->run->seed,
-					   (unsigned)rank, 0);
-			FT_CHECK(ft, at < 0, "byte %lld of %zu written is "
-				 "wrong", at, sizes[i]);
-		}
-		pattern_fill(mr->buf, sizes[i], ft->run->seed,
-			     (unsigned)ft->rank, 7);
-		FT_TRY(pair_meet(p));
-		if (ft->rank == rank) {
-			memset(ins, 0, SLOT);
-			ft_rma_set(ft, &r, FT_READ, ins, sizes[i], NULL, mr,
-				   !rank, 0);
-			FT_TRY(ft_rma_now(ft, &r, FT_AT));
-			at = pattern_check(ins, sizes[i], ft->run->seed,
-					   (unsigned)!rank, 7);
-			FT_CHECK(ft, at < 0, "byte %lld of %zu read is wrong",
-				 at, sizes[i]);
-		}
+	}
+	counted[ft->rank == by ? 1 : 3] += 2;
+	counted[(ft->rank == by ? 0 : 2) + ft_rma_is_read(call)]++;
+	FT_TRY(pair_meet(p));
+	if (ft->rank == by) {
+		op = ft_op_new(ft);
+		ft_rma_set(ft, &r, call, near.buf, size, &near, &far, !by, 0);
+		FT_CALL(ft, ft_rma(ft, op, &r));
+		FT_CHECK(ft, !prctl(PR_SET_DUMPABLE, 0), "PR_SET_DUMPABLE");
+		FT_CHECK(ft, send(p->fd, &c, 1, 0) == 1, "the other ended");
+		FT_CHECK(ft, !ft_wait(ft, op), "%s of %zu bytes never ended",
+			 ft_rma_names[call], size);
+		ft_linger(ft, 0.01);
+		FT_CHECK(ft, !op->err && op->done == 1, "%s of %zu bytes ended "
+			 "%u times: %s", ft_rma_names[call], size, op->done,
+			 fi_strerror(op->err));
+	} else {
+		FT_CHECK(ft, recv(p->fd, &c, 1, MSG_WAITALL) == 1,
+			 "the other ended");
+	}
+	FT_TRY(pair_meet(p));
+	if (ft_rma_is_read(call) && ft->rank == by)
+		at = pattern_check(near.buf, size, ft->run->seed,
+				   (unsigned)!by, 72);
+	if (!ft_rma_is_read(call) && ft->rank != by)
+		at = pattern_check(far.buf, size, ft->run->seed, (unsigned)by,
+				   71);
+	FT_CHECK(ft, at < 0, "%s: byte %lld of %zu is wrong",
+		 ft_rma_names[call], at, size);
+	return check_counters(p, ft_rma_names[call], size);
+}
+
+static int begun(struct pair *p)
+{
+	int by;
+
+	for (by = 0; by < 2; by++) {
+		FT_TRY(begun_by(p, by));
+		FT_TRY(begun_alone(p, by, FT_READ, 5000));
+		FT_TRY(begun_alone(p, by, FT_READ, 1 << 20));
+		FT_TRY(begun_alone(p, by, FT_WRITE, 5000));
+		FT_TRY(begun_alone(p, by, FT_WRITEDATA, 1 << 20));
+		FT_CHECK(p->ft, !prctl(PR_SET_DUMPABLE, 1), "PR_SET_DUMPABLE");
 		FT_TRY(pair_meet(p));
 	}
 	return FT_PASS;
 }
 
-static int rma(struct pair *p)
+/* ---- processes that may be read again ---- */
+
+static int back(struct pair *p)
 {
 	struct ft *ft = p->ft;
-	struct ft_mr mr, own;
-	unsigned char *buf = need(malloc(SLOT));
+	uint64_t before;
 	int i;
 
-	FT_CHECK(ft, !ft_mr_reg(ft, &mr, buf, SLOT, FT_MR_ACCESS) &&
-		 !ft_mr_reg(ft, &own, outs[0], SLOT, FT_MR_ACCESS),
-		 "cannot register");
-	mr.at[ft->rank] = (struct ft_target) {
-		.base = ft_mr_mode(&ft->o) & FI_MR_VIRT_ADDR ?
-			(uintptr_t)buf : 0,
-		.key = fi_mr_key(mr.mr), .len = SLOT,
-	};
-	FT_TRY(pair_swap(p, &mr.at[ft->rank], &mr.at[!ft->rank],
-			 sizeof(mr.at[0])));
+	FT_CHECK(ft, !prctl(PR_SET_DUMPABLE, 0), "PR_SET_DUMPABLE");
+	FT_TRY(pair_meet(p));
+	FT_TRY(rma(p));
+	FT_CHECK(ft, pair_stat(p, "copied_rma") > 20, "not copied");
+	FT_CHECK(ft, !prctl(PR_SET_DUMPABLE, 1), "PR_SET_DUMPABLE");
+	FT_TRY(pair_meet(p));
 	for (i = 0; i < 2; i++)
-		FT_TRY(rma_by(p, i, &mr, &own));
-	ft_mr_close(ft, &mr);
-	ft_mr_close(ft, &own);
-	free(buf);
+		FT_TRY(one_rma(p, i, FT_READ, 100000, 9));
+	before = pair_stat(p, "copied_rma");
+	FT_TRY(rma(p));
+	FT_CHECK(ft, pair_stat(p, "copied_rma") == before, "still copied");
 	return FT_PASS;
 }
 
@@ -218,8 +577,16 @@ static int rma(struct pair *p)
 static int side(struct pair *p)
 {
 	struct ft *ft = p->ft;
-	int (*go)(struct pair *p) = p->c->c == RMA ? rma : messages;
-	struct ft_cfg cfg = { .caps = p->c->c == RMA ? FT_RMA_CAPS : 0 };
+	int (*const all[])(struct pair *p) = {
+		[MESSAGES] = messages, [RMA] = rma, [ATOMICS] = atomics,
+		[MANY] = many, [BEGUN] = begun, [BACK] = back,
+	};
+	int (*go)(struct pair *p) = all[p->c->c];
+	struct ft_cfg cfg = {
+		.caps = p->c->c == MESSAGES ? 0 :
+			p->c->c == ATOMICS ? FT_ATOMIC_CAPS : FT_RMA_CAPS,
+		.bind = p->c->c == MESSAGES ? NULL : bind_cntrs,
+	};
 
 	/* Root may read any process, so drop root; changing the user clears
 	 * dumpable. */
@@ -230,12 +597,18 @@ static int side(struct pair *p)
 	if (p->c->b == AT_FIRST)
 		FT_TRY(hide(p));
 	FT_TRY(pair_open(p, &cfg, p->c->b == OPENED ? hide : NULL));
+	if (p->c->c != MESSAGES)
+		FT_TRY(enter(p));
 	if (p->c->b == USED) {
 		FT_TRY(go(p));
 		FT_TRY(hide(p));
 	}
-	FT_TRY(hidden(p));
+	if (p->c->a != NEVER)
+		FT_TRY(hidden(p));
 	FT_TRY(go(p));
+	FT_TRY(pair_meet(p));
+	if (p->c->c != MESSAGES)
+		leave(p);
 	return pair_meet(p);
 }
 
@@ -243,12 +616,6 @@ static int unread(struct ft *ft, const struct ft_case *c)
 {
 	if (!ft->opts.prov || strcmp(ft->opts.prov, "lnx"))
 		return ft_skip(ft, "not over lnx");
-	if (c->c == RMA && c->a != NEVER) {
-		ft_known(ft, "lnx", "shm tries to read and write the memory of "
-			 "initiators without permission, and then never ends");
-		ft->run->timeout_s = ft->run->timeout_s < 3 ?
-				     ft->run->timeout_s : 3;
-	}
 	return pair_run(ft, c, side);
 }
 
@@ -272,6 +639,12 @@ int main(int argc, char **argv)
 	static const struct ft_case cases[] = {
 		CASES("messages", MESSAGES),
 		CASES("rma", RMA),
+		CASES("many", MANY),
+		CASE("atomics-never", NEVER, AT_FIRST, ATOMICS),
+		CASE("atomics-first-at-first", 1, AT_FIRST, ATOMICS),
+		CASE("atomics-both-used", BOTH, USED, ATOMICS),
+		CASE("begun-before", NEVER, AT_FIRST, BEGUN),
+		CASE("read-again", NEVER, AT_FIRST, BACK),
 	};
 
 	return ft_main(argc, argv, "local processes that may not be read",

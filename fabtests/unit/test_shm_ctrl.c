@@ -181,7 +181,7 @@ Test(shm_ctrl, what_is_no_put_is_none)
 	BAD_PUT(n.src = 0);
 	BAD_PUT(n.kind = LNX_KIND_FIN);
 	BAD_PUT(n.kind = LNX_KIND_RTS_MSG);
-	BAD_PUT(n.flags = 0x04);
+	BAD_PUT(n.flags = 0x08);
 	BAD_PUT(n.flags = 0x80);
 	BAD_PUT(n.n_targets = LNX_SHM_CTRL_PIECES + 1);
 	BAD_PUT(n.n_targets = 255);
@@ -191,6 +191,78 @@ Test(shm_ctrl, what_is_no_put_is_none)
 	BAD_PUT(n.kind = LNX_KIND_RESP; n.flags = 0);
 	BAD_PUT(n.kind = LNX_KIND_RESP; n.n_targets = 0);
 	BAD_PUT(n.kind = LNX_KIND_RESP; n.flags = 0; n.n_targets = 0; n.op = 0);
+	/* A read names memory and an operation, and is no request for copies. */
+	BAD_PUT(n.kind = LNX_KIND_GET);
+	BAD_PUT(n.kind = LNX_KIND_GET; n.flags = 0);
+	BAD_PUT(n.kind = LNX_KIND_GET; n.flags = LNX_SHM_CTRL_F_TRY; n.op = 0);
+	BAD_PUT(n.kind = LNX_KIND_GET; n.flags = LNX_SHM_CTRL_F_TRY;
+		n.n_targets = 0);
+}
+
+Test(shm_ctrl, a_read_and_a_request_for_copies_differ)
+{
+	struct lnx_wire_note_put read = good_put(), back;
+	struct lnx_wire_shm_ctrl copies = {
+		.src = YOU, .dst = ME, .kind = LNX_KIND_GET, .op = 3, .data = 4,
+		.len = 5,
+	}, other;
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
+
+	read.kind = LNX_KIND_GET;
+	read.flags = LNX_SHM_CTRL_F_TRY;
+	lnx_shm_ctrl_put_put(bytes, &read);
+	cr_expect_eq(lnx_shm_ctrl_put_get(&back, bytes, ME), 0);
+	cr_expect_eq(lnx_shm_ctrl_get(&other, bytes, ME), -EBADMSG);
+	lnx_shm_ctrl_put(bytes, &copies);
+	cr_expect_eq(lnx_shm_ctrl_get(&other, bytes, ME), 0);
+	cr_expect_eq(lnx_shm_ctrl_put_get(&back, bytes, ME), -EBADMSG);
+}
+
+#define BAD_RMA(change) do {						\
+	struct lnx_wire_rma_copy c = copy, back;			\
+									\
+	change;								\
+	memcpy(bytes, &c, LNX_RMA_COPY_HEAD);				\
+	cr_expect_eq(lnx_rma_copy_get(&back, bytes, ME), -EBADMSG, #change); \
+} while (0)
+
+Test(shm_ctrl, copies_of_memory)
+{
+	struct lnx_wire_rma_copy back, copy = {
+		.src = YOU, .dst = ME, .op = 9, .kind = LNX_KIND_PUT,
+		.flags = LNX_RMA_COPY_F_ALL, .addr = 8000, .key = 5,
+		.total = 9000, .data = 77, .len = 10,
+	};
+	struct lnx_wire_copy other;
+	uint8_t bytes[LNX_COPY_BYTES];
+	size_t i;
+
+	memset(bytes, 0xee, sizeof(bytes));
+	memset(lnx_rma_copy_put(bytes, &copy), 0xab, 10);
+	cr_assert_eq(lnx_rma_copy_get(&back, bytes, ME), 0);
+	copy.magic = LNX_RMA_COPY_MAGIC;
+	cr_expect_eq(memcmp(&back, &copy, LNX_RMA_COPY_HEAD), 0);
+	for (i = LNX_RMA_COPY_HEAD; i < sizeof(bytes); i++)
+		cr_assert_eq(bytes[i], i < LNX_RMA_COPY_HEAD + 10 ? 0xab : 0,
+			     "byte %zu", i);
+	cr_expect_eq(lnx_rma_copy_get(&back, bytes, YOU), -EBADMSG, "not ours");
+	cr_expect_eq(lnx_copy_get(&other, bytes, ME), -EBADMSG, "no message");
+	BAD_RMA(c.magic ^= 1);
+	BAD_RMA(c.src = 0);
+	BAD_RMA(c.op = 0);
+	BAD_RMA(c.len = 0);
+	BAD_RMA(c.len = LNX_RMA_COPY_DATA + 1; c.total = 90000);
+	BAD_RMA(c.addr = UINT64_MAX);
+	BAD_RMA(c.kind = LNX_KIND_GET);
+	BAD_RMA(c.flags = 0x08);
+	BAD_RMA(c.total = 9);
+	BAD_RMA(c.kind = LNX_KIND_RESP);
+	copy.kind = LNX_KIND_RESP;
+	copy.flags = 0;
+	BAD_RMA((void)0);
+	copy.key = copy.total = copy.data = 0;
+	memcpy(bytes, &copy, LNX_RMA_COPY_HEAD);
+	cr_expect_eq(lnx_rma_copy_get(&back, bytes, ME), 0, "an answer");
 }
 
 /* ---- reading memory of a process ---- */

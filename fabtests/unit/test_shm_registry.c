@@ -96,6 +96,28 @@ Test(shm_registry, holds_as_many_as_shm_does)
 	file(EID, -1);
 }
 
+Test(shm_registry, says_whose_memory_can_be_reached)
+{
+	struct lnx_shm_registry *b = made(EID);
+	struct lnx_shm_registry *seen;
+	uint8_t *here, *there;
+
+	cr_assert_not_null(b);
+	cr_assert_eq(claim_slot(EID, 9, &seen), 0);
+	there = lnx_shm_slot_reach(seen, 9);
+	here = lnx_shm_slot_reach(b, 9);
+	cr_assert(there && here);
+	cr_expect_eq(*there, 0, "not yet known");
+	*here = 1;
+	cr_expect_eq(*there, 1);
+	cr_expect_null(lnx_shm_slot_reach(seen, 10), "it has no slot");
+	lnx_shm_slot_release(b, 0);
+	cr_expect_eq(*there, 0, "not for the next one");
+	lnx_shm_registry_close(seen);
+	lnx_shm_registry_close(b);
+	file(EID, -1);
+}
+
 Test(shm_registry, is_found_by_others)
 {
 	struct lnx_shm_registry *b = made(EID);

@@ -16,6 +16,11 @@
  * PUT follows an operation that the core executes.  The core handles its queue in
  * order, so when the PUT is received, that operation has been executed.  The receiver
  * counts it, or answers it with a RESP, or both.
+ *
+ * Reads and large writes of a process whose memory its peer may not read or write are
+ * not given to the core.  Their bytes are copied into messages of LNX_COPY_BYTES, the
+ * lnx_wire_rma_copy: a write is its bytes, and a PUT to be answered; a read is a GET,
+ * answered with its bytes and a RESP.
  */
 #ifndef LNX_WIRE_NOTE_H
 #define LNX_WIRE_NOTE_H
@@ -68,26 +73,61 @@ struct lnx_wire_copy {
 };
 static_assert(sizeof(struct lnx_wire_copy) == LNX_COPY_BYTES - 1, "copy");
 
-/* The same bytes, as a PUT or RESP. */
+#define LNX_RMA_COPY_MAGIC		0x3170636d72786e6cULL	/* "lnxrmcp1" */
+#define LNX_RMA_COPY_DATA		4000
+
+/* A part of a write (PUT) or of the answer to a read (RESP), of LNX_COPY_BYTES too. */
+struct lnx_wire_rma_copy {
+	uint64_t magic;
+	uint64_t src;		/* endpoint ids; never 0 */
+	uint64_t dst;
+	uint64_t op;		/* the sender's number of the write; or of the GET */
+	uint64_t addr;		/* PUT: address in the registration; RESP: offset in
+				 * the read */
+	uint64_t key;		/* PUT: of the registration */
+	uint64_t total;		/* PUT: bytes of the whole write */
+	uint64_t data;		/* PUT: for the target's CQ, with F_DATA */
+	uint32_t len;		/* 1..LNX_RMA_COPY_DATA; not addr + len < addr */
+	uint8_t kind;		/* LNX_KIND_PUT or _RESP */
+	uint8_t flags;		/* PUT: LNX_RMA_COPY_F_* */
+	uint8_t reserved[10];
+	uint8_t bytes[LNX_RMA_COPY_DATA];
+};
+static_assert(sizeof(struct lnx_wire_rma_copy) == LNX_COPY_BYTES - 1, "RMA copy");
+
+/* Of a read up to this size the target keeps a copy, made in the order of its queue; a
+ * longer one is sent as it is later: until it ends, nothing may follow it. */
+#define LNX_RMA_COPY_KEPT	65536u
+
+#define LNX_RMA_COPY_F_FIRST	0x01	/* the first part of its write */
+#define LNX_RMA_COPY_F_LAST	0x02
+#define LNX_RMA_COPY_F_DATA	0x04	/* in all parts of the write */
+#define LNX_RMA_COPY_F_ALL	0x07
+
+/* The same bytes as of a lnx_wire_shm_ctrl, as a PUT, GET or RESP. */
 struct lnx_wire_note_put {
 	uint64_t magic;
 	uint64_t src;
 	uint64_t dst;
-	uint8_t kind;		/* LNX_KIND_PUT or _RESP */
-	uint8_t flags;		/* PUT: LNX_SHM_CTRL_F_*; RESP: 0 */
-	uint8_t n_targets;		/* PUT: 0..LNX_SHM_CTRL_PIECES; RESP: 0 */
+	uint8_t kind;		/* LNX_KIND_PUT, _GET or _RESP */
+	uint8_t flags;		/* PUT: LNX_SHM_CTRL_F_*; GET: _TRY, which tells it
+				 * from a lnx_wire_shm_ctrl; RESP: 0 */
+	uint8_t n_targets;		/* PUT: 0..LNX_SHM_CTRL_PIECES; GET: 1.. too;
+				 * RESP: 0 */
 	uint8_t reserved;
 	uint32_t err;		/* RESP: error or 0 */
 	uint64_t op;		/* PUT: number of the operation, one more each time;
 				 * 0: no RESP wanted.  RESP: of the last operation
 				 * that it answers; it answers all before that too */
-	/* What was written or changed; none: it was a message. */
+	/* What was written or changed; none: it was a message.  GET: what to read. */
 	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];
 };
 static_assert(sizeof(struct lnx_wire_note_put) == LNX_SHM_CTRL_BYTES - 1, "note");
 
 #define LNX_SHM_CTRL_F_COUNT	0x01	/* counters of this memory must count it */
 #define LNX_SHM_CTRL_F_READ		0x02	/* it was read there too */
-#define LNX_SHM_CTRL_F_ALL		0x03
+#define LNX_SHM_CTRL_F_TRY		0x04	/* find out whether you may read my
+						 * memory (core/shm_registry.h) */
+#define LNX_SHM_CTRL_F_ALL		0x07
 
 #endif

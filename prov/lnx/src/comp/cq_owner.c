@@ -10,6 +10,7 @@
 #include "rx/rx.h"
 #include "tx/confirm.h"
 #include "tx/rma.h"
+#include "tx/rma_copy.h"
 #include "tx/tx.h"
 
 static inline struct lnx_rail *cq_rail(struct fid_peer_cq *cq)
@@ -52,11 +53,26 @@ struct fi_ops lnx_peer_fid_ops = {
 
 /* Some operations in the core are not the application's.  A function of its own, called
  * last, so that the usual case need not save registers for it. */
-static LNX_COLD ssize_t muted_write(struct lnx_rail *rail, void *context,
+static __attribute__((noinline)) ssize_t
+muted_write(struct lnx_rail *rail, void *context,
 				    uint64_t flags)
 {
+	struct lnx_ep *ep = rail->ep;
+
+	/* All reads are tx/rma_copy.c's. */
+	if (lnx_likely((flags & (FI_READ | FI_RMA)) == (FI_READ | FI_RMA))) {
+		struct lnx_confirm *c = context;
+
+		lnx_rma_left_core(c);
+		if (lnx_likely(c->want_comp))
+			lnx_cq_write(ep->tx_cq, c->context,
+				     flags & ~FI_COMPLETION, 0, NULL, 0, 0,
+				     FI_ADDR_NOTAVAIL);
+		lnx_pool_put(&ep->confirm_pool, c);
+		return 0;
+	}
 	if (!lnx_confirm_core_done(rail, context, flags))
-		lnx_cq_write(rail->ep->tx_cq, context, flags & ~FI_COMPLETION,
+		lnx_cq_write(ep->tx_cq, context, flags & ~FI_COMPLETION,
 			     0, NULL, 0, 0, FI_ADDR_NOTAVAIL);
 	return 0;
 }
@@ -103,13 +119,12 @@ static ssize_t direct_writeerr(struct fid_peer_cq *cq,
 
 		if (lnx_pool_lent(&ep->srx_owner->rxe_pool, rxe) && rxe->ep == ep)
 			lnx_rx_core_failed(err->op_context, err);
+	} else if (lnx_confirm_core_failed(rail, err)) {
+		return 0;
 	} else if ((err->flags & (FI_SEND | FI_WRITE | FI_READ)) &&
 		   ep->tx_cq) {
 		struct fi_cq_err_entry e = *err;
 
-		if (rail->mute &&
-		    lnx_confirm_core_failed(rail, &e.op_context))
-			return 0;
 		e.flags &= ~FI_COMPLETION;
 		e.err_data = NULL;
 		e.err_data_size = 0;

@@ -6,6 +6,7 @@
  * data is valid.  It costs some 150 ns, like any additional piece.
  */
 #include <errno.h>
+#include <sys/prctl.h>
 
 #include "base/compiler.h"
 #include "core/cma.h"
@@ -29,6 +30,11 @@ int lnx_cma_ask(const struct lnx_cma_owner *owner)
 		return found == owner->eid ? 0 : ESRCH;
 	/* There is no memory at the address of the cookie: another process. */
 	return n >= 0 || errno == EFAULT ? ESRCH : errno;
+}
+
+bool lnx_cma_readable(void)
+{
+	return prctl(PR_GET_DUMPABLE) == 1;
 }
 
 /* The part [skip, skip + n) of iov, as an iov; returns its length. */

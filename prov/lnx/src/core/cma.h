@@ -23,6 +23,8 @@ static inline bool lnx_cma_probe(const struct lnx_cma_owner *owner)
 {
 	return !lnx_cma_ask(owner);
 }
+/* Is this process itself as readable as others are?  A system call. */
+bool lnx_cma_readable(void);
 /*
  * Read the first `want` bytes of the pieces into iov, which has room for them.  0, or a
  * positive error number: the pieces are not valid, or may not have been all the time.

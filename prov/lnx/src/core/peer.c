@@ -128,7 +128,7 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	p->ep = ep;
 	p->eid = eid;
 	p->addr = FI_ADDR_NOTAVAIL;
-	p->direct = FI_ADDR_NOTAVAIL;
+	lnx_peer_clear_direct(p);
 	p->shm_addr = FI_ADDR_NOTAVAIL;
 	p->shm_core = FI_ADDR_NOTAVAIL;
 	p->self = eid == ep->eid;
@@ -205,9 +205,11 @@ static void forget_shm(struct lnx_peer *peer)
 
 	rail->by_core[peer->shm_core] = NULL;
 	lnx_rail_remove(rail, peer->shm_core);
-	peer->direct = peer->shm_addr = peer->shm_core = FI_ADDR_NOTAVAIL;
+	lnx_peer_clear_direct(peer);
+	peer->shm_addr = peer->shm_core = FI_ADDR_NOTAVAIL;
 	peer->counts = &lnx_shm_registry_no_counts;
 	peer->unsettled = NULL;
+	peer->reach = NULL;
 	lnx_shm_registry_close(peer->registry);
 	peer->registry = NULL;
 	lnx_exit_monitor_forget(peer);
@@ -309,6 +311,9 @@ static bool claim_slot(struct lnx_peer *peer)
 	peer->registry = registry;
 	peer->counts = lnx_shm_registry_counts(registry);
 	peer->unsettled = lnx_shm_slot_unsettled(registry, ep->eid);
+	/* Otherwise the core moves all data through its own buffers. */
+	if (!peer->self && !ep->conf->disable_cma)
+		peer->reach = lnx_shm_slot_reach(registry, ep->eid);
 	peer->notes = true;
 	peer->sure = lnx_exit_monitor_watch(peer);
 	return true;
@@ -345,6 +350,7 @@ static bool join_shm(struct lnx_peer *peer, const struct lnx_addr *a)
 		return false;
 	}
 	peer->shm_addr = peer->shm_core;
+	peer->reaches = !peer->reach;
 	lnx_peer_set_direct(peer);
 	return true;
 }
@@ -682,7 +688,8 @@ void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr)
 	 * It stays in the core while it may send to us (registry_reclaim); else its
 	 * messages in the core would have no source.
 	 */
-	peer->direct = peer->shm_addr = FI_ADDR_NOTAVAIL;
+	lnx_peer_clear_direct(peer);
+	peer->shm_addr = FI_ADDR_NOTAVAIL;
 	if (!ep->registry && peer->shm_core != FI_ADDR_NOTAVAIL)
 		forget_shm(peer);
 }

@@ -13,7 +13,7 @@
 #include "core/open.h"
 #include "core/pidwatch.h"
 
-#define MAGIC		0x33306b6f6f62786eULL	/* "nxbook03" */
+#define MAGIC		0x34306b6f6f62786eULL	/* "nxbook04" */
 
 struct lnx_shm_registry {
 	uint64_t magic;
@@ -25,6 +25,7 @@ struct lnx_shm_registry {
 	uint64_t slot[LNX_SHM_SLOTS];	/* 0: free */
 	uint32_t counts;			/* notes must follow writes */
 	uint8_t unsettled[LNX_SHM_SLOTS];	/* a note is to follow, of that slot */
+	uint8_t reach[LNX_SHM_SLOTS];		/* the owner may read its memory */
 };
 static_assert(sizeof(struct lnx_shm_registry) <= 4096, "one page");
 
@@ -174,7 +175,8 @@ uint64_t lnx_shm_slot_peer(const struct lnx_shm_registry *b, unsigned i)
 
 void lnx_shm_slot_release(struct lnx_shm_registry *b, unsigned i)
 {
-	/* In this order: from then on the byte belongs to the next one that claims it. */
+	/* In this order: from then on the bytes belong to the next one that claims it. */
+	__atomic_store_n(&b->reach[i], 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&b->unsettled[i], 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&b->slot[i], 0, __ATOMIC_RELEASE);
 }
@@ -195,14 +197,28 @@ void lnx_shm_registry_owner(const struct lnx_shm_registry *b, struct lnx_cma_own
 	owner->started = b->started;
 }
 
-uint8_t *lnx_shm_slot_unsettled(struct lnx_shm_registry *b, uint64_t eid)
+static int slot_of(const struct lnx_shm_registry *b, uint64_t eid)
 {
-	unsigned i;
+	int i;
 
 	for (i = 0; i < LNX_SHM_SLOTS; i++)
-		if (get(b, i) == eid)
-			return &b->unsettled[i];
-	return NULL;
+		if (get(b, (unsigned)i) == eid)
+			return i;
+	return -1;
+}
+
+uint8_t *lnx_shm_slot_unsettled(struct lnx_shm_registry *b, uint64_t eid)
+{
+	int i = slot_of(b, eid);
+
+	return i < 0 ? NULL : &b->unsettled[i];
+}
+
+uint8_t *lnx_shm_slot_reach(struct lnx_shm_registry *b, uint64_t eid)
+{
+	int i = slot_of(b, eid);
+
+	return i < 0 ? NULL : &b->reach[i];
 }
 
 bool lnx_shm_registry_unsettled(const struct lnx_shm_registry *b)

@@ -53,7 +53,14 @@ extern const uint32_t lnx_shm_registry_no_counts;
  * the registry.
  */
 uint8_t *lnx_shm_slot_unsettled(struct lnx_shm_registry *registry, uint64_t eid);
-/* Is any of them not 0? */
+/*
+ * Another byte of eid's slot, or NULL.  The owner sets it to 1 when it was able to read
+ * the memory of eid's process, which it tries when eid asks for that: from then on eid
+ * may let the owner's core read and write its memory.  The end that finds that this has
+ * changed sets it to 0.  Valid as long as the registry.
+ */
+uint8_t *lnx_shm_slot_reach(struct lnx_shm_registry *registry, uint64_t eid);
+/* Is any unsettled byte not 0? */
 bool lnx_shm_registry_unsettled(const struct lnx_shm_registry *registry);
 /*
  * By the owner: set those of endpoints that have ended to 0, or all.  A process that

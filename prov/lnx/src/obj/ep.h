@@ -142,7 +142,8 @@ struct lnx_ep {
 	struct lnx_node to_tell;	/* lnx_confirm.link: of tx/confirm.c: notes
 					 * to send */
 	uint32_t nconfirm;		/* operations that wait, of all peers */
-	uint32_t ntell_later;		/* in the core: a note is due when it is done */
+	uint32_t ntell_later;		/* a note is due when the core is done */
+	uint32_t nrma_core;		/* reads and large writes in the shm core */
 	struct lnx_node deferred;		/* lnx_rxe.link: large, left in the
 						 * core */
 	struct lnx_node nameless;	/* lnx_rxe.of_peer: as peer->stored, for
@@ -335,6 +336,15 @@ LNX_INLINE void lnx_peer_set_direct(struct lnx_peer *peer)
 	peer->direct = peer->ndpend ||
 		       (peer->ep->tx_flags & FI_DELIVERY_COMPLETE) ?
 		       FI_ADDR_NOTAVAIL : peer->shm_addr;
+	peer->direct_read = peer->reaches ? peer->direct : FI_ADDR_NOTAVAIL;
+	peer->direct_write = peer->nflight ? FI_ADDR_NOTAVAIL : peer->direct;
+}
+
+/* Until lnx_peer_set_direct no operation takes the fast path. */
+LNX_INLINE void lnx_peer_clear_direct(struct lnx_peer *peer)
+{
+	peer->direct = FI_ADDR_NOTAVAIL;
+	peer->direct_read = peer->direct_write = FI_ADDR_NOTAVAIL;
 }
 
 /*

@@ -240,6 +240,17 @@ struct lnx_peer {
 	uint8_t *unsettled;		/* our slot's byte there; NULL: none */
 	const uint32_t *counts;		/* value not 0: it counts writes
 					 * (core/shm_registry.h) */
+	fi_addr_t direct_read;		/* `direct` while `reaches`: for reads */
+	fi_addr_t direct_write;		/* `direct` while not nflight: for small
+					 * writes and atomics */
+	uint32_t nflight;		/* reads and large writes that the core has
+					 * (tx/rma_copy.h); */
+	uint32_t nsmall;		/* small writes and atomics begun meanwhile */
+	uint8_t *reach;			/* our slot's other byte there; NULL: the
+					 * core needs none */
+	bool reaches;			/* as far as we know its core may read and
+					 * write our memory */
+	bool try_reach;			/* find out whether we may read its memory */
 	struct lnx_cma_owner where;	/* the peer's process */
 	uint64_t watched_ns;		/* when we last checked that it lives */
 	bool miss;			/* that check failed once */

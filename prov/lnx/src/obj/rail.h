@@ -75,9 +75,10 @@ struct lnx_rail_cntr {
 };
 
 /* While set, during a call of ours, what the direct core counts is not the
- * application's; some of its completions are tx/confirm.c's. */
+ * application's; some of its completions are tx/confirm.c's; some are tx/rma_copy.c's. */
 #define LNX_MUTE_NOW	0x01u
 #define LNX_MUTE_SOME	0x02u
+#define LNX_MUTE_RMA	0x04u
 
 struct lnx_rail {
 	/* Used by each pass and each frame. */

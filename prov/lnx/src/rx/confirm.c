@@ -9,6 +9,7 @@
 #include "comp/comp.h"
 #include "core/shm_registry.h"
 #include "obj/mr.h"
+#include "rx/rma_copy.h"
 #include "rx/rx.h"
 #include "rx/serve.h"
 #include "tx/confirm.h"
@@ -16,16 +17,23 @@
 
 /* ---- notes from peers ---- */
 
-static void answer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
-		   int err)
+/* read: n is a GET without errors. */
+static void answer(struct lnx_ep *ep, struct lnx_peer *peer,
+		   const struct lnx_wire_note_put *n, bool read, int err)
 {
 	struct lnx_answer *a = peer->answer;
+	uint64_t op = n->op;
 
-	if (a && (a->err == err || op <= a->op)) {
+	if (!read && a && !a->read && (a->err == err || op <= a->op)) {
 		a->op = LNX_MAX(a->op, op);
 		return;
 	}
-	a = peer->nanswer < LNX_LATER_MAX ? malloc(sizeof(*a)) : NULL;
+	if (lnx_unlikely(peer->nanswer >= LNX_LATER_MAX))
+		a = NULL;
+	else if (read)
+		a = lnx_rma_copy_answer(ep, n);
+	else
+		a = calloc(1, sizeof(*a));
 	if (lnx_unlikely(!a)) {
 		/*
 		 * This error is reported for the other operations too: there is no
@@ -42,7 +50,8 @@ static void answer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 	peer->nanswer++;
 	a->peer = peer;
 	a->op = op;
-	a->err = err;
+	if (!read)
+		a->err = err;
 	lnx_list_add_tail(&ep->answers, &a->link);
 	peer->answer = a;
 	ep->work |= LNX_WORK_CONFIRM;
@@ -52,15 +61,15 @@ static void answer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 static int check(struct lnx_ep *ep, const struct lnx_peer *peer,
 		 const struct lnx_wire_note_put *n)
 {
-	uint64_t access = FI_REMOTE_WRITE;
+	uint64_t access = n->kind == LNX_KIND_GET ? 0 : FI_REMOTE_WRITE;
 	unsigned i;
 
-	if (n->flags & LNX_SHM_CTRL_F_READ)
+	if (n->kind == LNX_KIND_GET || (n->flags & LNX_SHM_CTRL_F_READ))
 		access |= FI_REMOTE_READ;
 	for (i = 0; i < n->n_targets; i++) {
 		const struct lnx_wire_target *p = &n->place[i];
 		struct lnx_hdr bad = {
-			.kind = LNX_KIND_PUT, .key = p->key, .tag = p->addr,
+			.kind = n->kind, .key = p->key, .tag = p->addr,
 			.len = p->len,
 		};
 		uint8_t *ptr;
@@ -93,8 +102,12 @@ void lnx_confirm_note(struct lnx_ep *ep, const struct lnx_wire_note_put *n)
 			nkey = lnx_mr_key_add(key, nkey, n->place[i].key);
 		lnx_mr_count(ep->domain, key, nkey);
 	}
+	if (n->flags & LNX_SHM_CTRL_F_TRY)
+		peer->try_reach = true;
+	if (!err && n->kind == LNX_KIND_GET)
+		lnx_cntr_ok(ep, LNX_CNTR_REMOTE_READ);
 	if (n->op)
-		answer(ep, peer, n->op, err);
+		answer(ep, peer, n, !err && n->kind == LNX_KIND_GET, err);
 }
 
 /* A peer that is stopped between an operation and its note is not waited for longer;
@@ -128,13 +141,13 @@ LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep)
 
 /* ---- answers to peers ---- */
 
-static ssize_t send_answer(const struct lnx_answer *a)
+static ssize_t send_answer(struct lnx_answer *a)
 {
 	struct lnx_peer *peer = a->peer;
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_wire_note_put n = {
 		.src = ep->eid, .dst = peer->eid, .kind = LNX_KIND_RESP,
-		.op = a->op, .err = (uint32_t)a->err,
+		.op = a->op,
 	};
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 	struct iovec iov = { bytes, sizeof(bytes) };
@@ -142,6 +155,16 @@ static ssize_t send_answer(const struct lnx_answer *a)
 
 	if (peer->dead || !lnx_peer_meet(peer))
 		return -FI_EHOSTUNREACH;
+	/* Before the answer, so that the next operation knows. */
+	if (lnx_unlikely(peer->try_reach))
+		lnx_rma_copy_try(peer);
+	if (a->read) {
+		ssize_t ret = lnx_rma_copy_send(a);
+
+		if (ret)
+			return ret;
+	}
+	n.err = (uint32_t)a->err;
 	lnx_shm_ctrl_put_put(bytes, &n);
 	return lnx_shm_ctrl_post(ep, peer->shm_core, &note);
 }

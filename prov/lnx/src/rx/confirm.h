@@ -17,9 +17,15 @@ struct lnx_answer {
 	struct lnx_peer *peer;
 	uint64_t op;			/* covers operations up to this */
 	int err;
+	/* A read, whose data goes first: rx/rma_copy.c. */
+	bool read;
+	const uint8_t *kept;		/* a copy of the data; NULL: it is in place */
+	uint64_t len;
+	uint64_t off;			/* bytes sent */
+	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];
 };
 
-/* A PUT came out of the core's queue.  Calls no core. */
+/* A PUT or GET came out of the core's queue.  Calls no core. */
 void lnx_confirm_note(struct lnx_ep *ep, const struct lnx_wire_note_put *n);
 /*
  * A registration or ep is about to be closed: take the notes of the operations that the

@@ -18,6 +18,7 @@
 #include "comp/comp.h"
 #include "core/shm_registry.h"
 #include "rx/confirm.h"
+#include "rx/rma_copy.h"
 #include "rx/rx.h"
 #include "tx/confirm.h"
 #include "tx/tx.h"
@@ -159,7 +160,7 @@ static bool confirm(struct lnx_ep *ep, const void *bytes)
 
 	if (lnx_shm_ctrl_put_get(&n, bytes, ep->eid))
 		return false;
-	if (n.kind == LNX_KIND_PUT) {
+	if (n.kind != LNX_KIND_RESP) {
 		lnx_confirm_note(ep, &n);
 		return true;
 	}
@@ -176,7 +177,9 @@ void lnx_rx_shm_ctrl(struct lnx_rxe *rxe)
 	struct iovec iov = { ep->shm->ctrl_buf, rxe->iov[0].iov_len };
 	struct lnx_wire_shm_ctrl n;
 
-	if (iov.iov_len == LNX_COPY_BYTES && copy_came(ep, iov.iov_base))
+	if (iov.iov_len == LNX_COPY_BYTES &&
+	    (copy_came(ep, iov.iov_base) ||
+	     lnx_rma_copy_came(ep, iov.iov_base)))
 		return;
 	if (iov.iov_len == LNX_SHM_CTRL_BYTES && confirm(ep, iov.iov_base))
 		return;

@@ -194,8 +194,11 @@ static ssize_t send_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 static ssize_t direct(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_amo_tx *t)
 {
-	ssize_t ret = -FI_EAGAIN;
+	ssize_t ret = lnx_rma_follow(ep, peer);
 
+	if (lnx_unlikely(ret))
+		return ret;
+	ret = -FI_EAGAIN;
 	if ((t->op_flags & FI_DELIVERY_COMPLETE) || lnx_confirm_counts(peer))
 		return lnx_confirm_amo(ep, peer, t);
 	if (!peer->ndpend)

@@ -6,9 +6,8 @@
 
 #include "comp/comp.h"
 #include "tx/post.h"
+#include "tx/rma_copy.h"
 #include "wire/shm_ctrl.h"
-
-#define TRIES	64		/* as for frames: tx/frame.c */
 
 /* Context of operations whose completion must not be reported. */
 #define QUIET(rail)	((void *)(rail))
@@ -19,9 +18,14 @@ static LNX_COLD bool make_room(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	unsigned i;
 
-	for (i = 0; i < TRIES && peer->nconfirm >= ep->tx_size; i++)
+	for (i = 0; i < LNX_CONFIRM_TRIES && peer->nconfirm >= ep->tx_size; i++)
 		lnx_ep_progress_all(ep);
 	return peer->nconfirm < ep->tx_size;
+}
+
+bool lnx_confirm_room(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	return lnx_likely(peer->nconfirm < ep->tx_size) || make_room(ep, peer);
 }
 
 /*
@@ -34,7 +38,7 @@ static struct lnx_confirm *get(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	struct lnx_confirm *c;
 
-	if (lnx_unlikely(peer->nconfirm >= ep->tx_size) && !make_room(ep, peer))
+	if (lnx_unlikely(!lnx_confirm_room(ep, peer)))
 		return NULL;
 	c = lnx_pool_get(&ep->confirm_pool);
 	if (lnx_unlikely(!c))
@@ -45,17 +49,29 @@ static struct lnx_confirm *get(struct lnx_ep *ep, struct lnx_peer *peer,
 	c->want_comp = want_comp;
 	c->tells = tells;
 	c->n_targets = 0;
+	c->queued = false;
 	lnx_list_init(&c->link);
 	return c;
 }
 
-static void put(struct lnx_confirm *c)
+void lnx_confirm_put(struct lnx_confirm *c)
 {
 	lnx_list_del(&c->link);
 	lnx_pool_put(&c->peer->ep->confirm_pool, c);
 }
 
-static void end(struct lnx_confirm *c, int err)
+void lnx_confirm_wait(struct lnx_confirm *c)
+{
+	struct lnx_peer *peer = c->peer;
+
+	c->op = ++peer->confirm_op;
+	lnx_list_add_tail(&peer->confirms, &c->link);
+	peer->nconfirm++;
+	if (!peer->ep->nconfirm++)
+		peer->ep->work |= LNX_WORK_WATCH;
+}
+
+void lnx_confirm_end(struct lnx_confirm *c, int err)
 {
 	struct lnx_ep *ep = c->peer->ep;
 
@@ -71,7 +87,12 @@ static void end(struct lnx_confirm *c, int err)
 	} else {
 		lnx_cntr_err(ep, lnx_tx_cntr(c->cq_flags));
 	}
-	put(c);
+	if (lnx_likely(!c->queued)) {
+		lnx_confirm_put(c);
+	} else {
+		lnx_list_del(&c->link);
+		c->over = true;
+	}
 }
 
 void lnx_confirm_answered(struct lnx_peer *peer, uint64_t op, int err)
@@ -88,7 +109,7 @@ void lnx_confirm_answered(struct lnx_peer *peer, uint64_t op, int err)
 
 		if (c->op > op)
 			break;
-		end(c, err);
+		lnx_confirm_end(c, err);
 	}
 }
 
@@ -97,7 +118,8 @@ LNX_COLD void lnx_confirm_fail(struct lnx_peer *peer, int err)
 	struct lnx_node *n, *tmp;
 
 	lnx_list_foreach(&peer->confirms, n, tmp)
-		end(lnx_list_entry(n, struct lnx_confirm, link), err);
+		lnx_confirm_end(lnx_list_entry(n, struct lnx_confirm, link),
+				err);
 }
 
 /* ---- notes ---- */
@@ -129,17 +151,12 @@ static int say(struct lnx_peer *peer, uint64_t op, uint8_t flags,
 /* The core has c: from now on c waits for the answer. */
 static void ask(struct lnx_confirm *c, uint8_t flags)
 {
-	struct lnx_peer *peer = c->peer;
 	int ret;
 
-	c->op = ++peer->confirm_op;
-	lnx_list_add_tail(&peer->confirms, &c->link);
-	peer->nconfirm++;
-	if (!peer->ep->nconfirm++)
-		peer->ep->work |= LNX_WORK_WATCH;
-	ret = say(peer, c->op, flags, c->place, c->n_targets);
+	lnx_confirm_wait(c);
+	ret = say(c->peer, c->op, flags, c->place, c->n_targets);
 	if (lnx_unlikely(ret))
-		end(c, -ret);
+		lnx_confirm_end(c, -ret);
 }
 
 /*
@@ -164,7 +181,8 @@ static void tell(struct lnx_peer *peer, uint8_t flags,
 /* Which operation of ours is it?  NULL: none.  Contexts of errors may be anything. */
 static struct lnx_confirm *in_core(const struct lnx_ep *ep, void *context)
 {
-	return ep->ntell_later && lnx_pool_owns(&ep->confirm_pool, context) &&
+	return (ep->shm->mute & LNX_MUTE_RMA) &&
+	       lnx_pool_owns(&ep->confirm_pool, context) &&
 	       lnx_pool_lent(&ep->confirm_pool, context) ? context : NULL;
 }
 
@@ -172,30 +190,34 @@ bool lnx_confirm_core_done(struct lnx_rail *rail, void *context,
 			   uint64_t flags)
 {
 	struct lnx_ep *ep = rail->ep;
-	struct lnx_confirm *c = in_core(ep, context);
+	struct lnx_confirm *c = context;
 
-	if (!c)
+	if (!(rail->mute & LNX_MUTE_RMA) || !(flags & FI_RMA) ||
+	    !lnx_pool_owns(&ep->confirm_pool, c))
 		return context == QUIET(rail);
-	ep->ntell_later--;
+	lnx_rma_left_core(c);
 	if (c->want_comp)
 		lnx_cq_write(ep->tx_cq, c->context, flags & ~FI_COMPLETION, 0,
 			     NULL, 0, 0, FI_ADDR_NOTAVAIL);
+	if (lnx_likely(!c->tell)) {
+		lnx_pool_put(&ep->confirm_pool, c);
+		return true;
+	}
 	lnx_list_add_tail(&ep->to_tell, &c->link);
 	ep->work |= LNX_WORK_CONFIRM;
 	return true;
 }
 
-LNX_COLD bool lnx_confirm_core_failed(struct lnx_rail *rail, void **context)
+LNX_COLD bool lnx_confirm_core_failed(struct lnx_rail *rail,
+				      const struct fi_cq_err_entry *err)
 {
-	struct lnx_ep *ep = rail->ep;
-	struct lnx_confirm *c = in_core(ep, *context);
+	struct lnx_confirm *c = in_core(rail->ep, err->op_context);
 
-	if (!c)
-		return *context == QUIET(rail);	/* the answer has the reason */
-	ep->ntell_later--;
-	*context = c->context;
-	put(c);
-	return false;
+	if (!c)		/* of those the answer has the reason */
+		return err->op_context == QUIET(rail);
+	lnx_rma_left_core(c);
+	lnx_rma_core_failed(c, err->err, err->prov_errno);
+	return true;
 }
 
 void lnx_confirm_tell(struct lnx_ep *ep)
@@ -208,24 +230,10 @@ void lnx_confirm_tell(struct lnx_ep *ep)
 
 		if (c->peer->shm_addr != FI_ADDR_NOTAVAIL)
 			tell(c->peer, 0, c->place, c->n_targets);
-		put(c);
+		ep->ntell_later--;
+		lnx_confirm_put(c);
 	}
 }
-
-/* Try again while the core is busy: a call of core, with its result, a few times. */
-#define RETRY(ep, peer, ret, call) do {					\
-	unsigned try_;							\
-									\
-	ret = (peer)->ndpend ? -FI_EAGAIN : (call);			\
-	for (try_ = 0; lnx_unlikely(ret == -FI_EAGAIN) && try_ < TRIES;	\
-	     try_++) {							\
-		lnx_ep_progress(ep);					\
-		if ((peer)->shm_addr == FI_ADDR_NOTAVAIL)		\
-			ret = -FI_EHOSTUNREACH;				\
-		else if (!(peer)->ndpend)	/* not before queued sends */ \
-			ret = (call);					\
-	}								\
-} while (0)
 
 /* ---- messages ---- */
 
@@ -288,15 +296,15 @@ ssize_t lnx_confirm_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_likely(!ret))
 		ask(c, 0);
 	else
-		put(c);
+		lnx_confirm_put(c);
 	lnx_confirm_shut(peer);
 	return ret;
 }
 
 /* ---- writes ---- */
 
-static unsigned places(struct lnx_wire_target *place, const struct fi_rma_iov *rma,
-		       size_t n)
+unsigned lnx_confirm_places(struct lnx_wire_target *place,
+			    const struct fi_rma_iov *rma, size_t n)
 {
 	size_t i;
 
@@ -345,32 +353,6 @@ static ssize_t write_plain(struct lnx_ep *ep, struct lnx_peer *peer,
 	return lnx_rma_post(ep->shm->core_ep, peer->shm_addr, &plain, NULL);
 }
 
-/* It has been executed when the core completes it: then the peer is told. */
-static ssize_t write_large(struct lnx_ep *ep, struct lnx_peer *peer,
-			   const struct lnx_rma *r)
-{
-	struct lnx_confirm *c;
-	ssize_t ret;
-
-	if (!lnx_confirm_counts(peer)) {
-		RETRY(ep, peer, ret, write_plain(ep, peer, r));
-		return ret;
-	}
-	c = get(ep, peer, r->context, FI_RMA | FI_WRITE,
-		(r->op_flags & FI_COMPLETION) != 0, true);
-	if (lnx_unlikely(!c))
-		return -FI_EAGAIN;
-	c->n_targets = (uint8_t)places(c->place, r->rma, r->nrma);
-	ep->ntell_later++;
-	ep->shm->mute |= LNX_MUTE_SOME;
-	RETRY(ep, peer, ret, write_msg(ep, peer, r, c, FI_COMPLETION));
-	if (lnx_unlikely(ret)) {
-		ep->ntell_later--;
-		put(c);
-	}
-	return ret;
-}
-
 ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_rma *r)
 {
@@ -380,13 +362,12 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_confirm *c;
 	ssize_t ret;
 
-	if (lnx_iov_len(r->iov, r->niov) > ep->inject_size)
-		return write_large(ep, peer, r);
 	if (!(r->op_flags & FI_DELIVERY_COMPLETE)) {
 		lnx_confirm_open(peer);
-		RETRY(ep, peer, ret, write_plain(ep, peer, r));
+		LNX_CONFIRM_RETRY(ep, peer, ret, write_plain(ep, peer, r));
 		if (lnx_likely(!ret))
-			tell(peer, 0, place, places(place, r->rma, r->nrma));
+			tell(peer, 0, place,
+			     lnx_confirm_places(place, r->rma, r->nrma));
 		lnx_confirm_shut(peer);
 		return ret;
 	}
@@ -394,13 +375,13 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 		!inject && (r->op_flags & FI_COMPLETION), true);
 	if (lnx_unlikely(!c))
 		return -FI_EAGAIN;
-	c->n_targets = (uint8_t)places(c->place, r->rma, r->nrma);
+	c->n_targets = (uint8_t)lnx_confirm_places(c->place, r->rma, r->nrma);
 	lnx_confirm_open(peer);
-	RETRY(ep, peer, ret, write_quiet(ep, peer, r));
+	LNX_CONFIRM_RETRY(ep, peer, ret, write_quiet(ep, peer, r));
 	if (lnx_likely(!ret))
 		ask(c, count);
 	else
-		put(c);
+		lnx_confirm_put(c);
 	lnx_confirm_shut(peer);
 	return ret;
 }
@@ -462,7 +443,7 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (fetch || !(t->op_flags & FI_DELIVERY_COMPLETE)) {
 		if (count)
 			lnx_confirm_open(peer);
-		RETRY(ep, peer, ret, amo_plain(ep, peer, t));
+		LNX_CONFIRM_RETRY(ep, peer, ret, amo_plain(ep, peer, t));
 		if (lnx_likely(!ret) && count)
 			tell(peer, fetch ? LNX_SHM_CTRL_F_READ : 0, place,
 			     atomic_places(place, t));
@@ -476,11 +457,11 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 		return -FI_EAGAIN;
 	c->n_targets = (uint8_t)atomic_places(c->place, t);
 	lnx_confirm_open(peer);
-	RETRY(ep, peer, ret, amo_quiet(ep, peer, t));
+	LNX_CONFIRM_RETRY(ep, peer, ret, amo_quiet(ep, peer, t));
 	if (lnx_likely(!ret))
 		ask(c, count);
 	else
-		put(c);
+		lnx_confirm_put(c);
 	lnx_confirm_shut(peer);
 	return ret;
 }

@@ -15,6 +15,8 @@
  * before it has been executed.  Larger operations complete in the core when they have
  * been executed.
  *
+ * Reads and large writes are in tx/rma_copy.c.
+ *
  * Owner lock held.
  */
 #ifndef LNX_TX_CONFIRM_H
@@ -35,13 +37,29 @@
 struct lnx_confirm {
 	struct lnx_node link;		/* peer->confirms or ep->to_tell */
 	struct lnx_peer *peer;
-	uint64_t op;			/* its number */
 	void *context;
 	uint64_t cq_flags;
 	bool want_comp;
 	bool tells;			/* report a failure in any case */
 	uint8_t n_targets;
+	/* Of tx/rma_copy.c: a read or large write, in the core or copied. */
+	uint8_t niov;
+	bool has_data;
+	bool tell;			/* in the core: then PUT is sent */
+	bool queued;			/* it is in peer->dpend */
+	bool over;			/* it ended while it was queued */
+	uint32_t begun;			/* peer->nsmall, */
 	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];
+	struct iovec iov[LNX_IOV_MAX];
+	uint64_t sends;			/* and direct sends, before it */
+	uint64_t op;			/* its number */
+	bool asked;			/* GET or PUT was sent */
+	uint8_t at;			/* place of the next byte to be sent, */
+	uint64_t at_off;		/* and where in that place */
+	uint64_t data;
+	uint64_t len;
+	uint64_t off;			/* bytes sent, or read */
+	struct lnx_cursor cursor;	/* at off in iov */
 };
 
 /*
@@ -67,6 +85,22 @@ LNX_INLINE bool lnx_confirm_counts(const struct lnx_peer *peer)
 	return __atomic_load_n(peer->counts, __ATOMIC_RELAXED) != 0;
 }
 
+/* Try again while the core is busy: a call of core, with its result, a few times. */
+#define LNX_CONFIRM_TRIES	64u	/* as for frames: tx/frame.c */
+#define LNX_CONFIRM_RETRY(ep, peer, ret, call) do {			\
+	unsigned try_;							\
+									\
+	ret = (peer)->ndpend ? -FI_EAGAIN : (call);			\
+	for (try_ = 0; lnx_unlikely(ret == -FI_EAGAIN) && 		\
+	     try_ < LNX_CONFIRM_TRIES; try_++) {			\
+		lnx_ep_progress(ep);					\
+		if ((peer)->shm_addr == FI_ADDR_NOTAVAIL)		\
+			ret = -FI_EHOSTUNREACH;				\
+		else if (!(peer)->ndpend)	/* not before queued sends */ \
+			ret = (call);					\
+	}								\
+} while (0)
+
 /*
  * One operation to a peer with a shm_addr; returns what the application's call returns:
  * 0, -FI_EAGAIN, ... Used with FI_DELIVERY_COMPLETE in op_flags; and, while
@@ -79,6 +113,17 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_amo_tx *t);
 
+/* May one more wait?  If not, after some progress. */
+bool lnx_confirm_room(struct lnx_ep *ep, struct lnx_peer *peer);
+/* Nothing is reported. */
+void lnx_confirm_put(struct lnx_confirm *c);
+/* It gets the next number, and waits for the answer. */
+void lnx_confirm_wait(struct lnx_confirm *c);
+/* One that waits has ended: report it. */
+void lnx_confirm_end(struct lnx_confirm *c, int err);
+unsigned lnx_confirm_places(struct lnx_wire_target *place,
+			    const struct fi_rma_iov *rma, size_t n);
+
 /* The peer has answered all operations up to number op.  Calls no core. */
 void lnx_confirm_answered(struct lnx_peer *peer, uint64_t op, int err);
 /* All that wait end with an error. */
@@ -88,8 +133,9 @@ LNX_COLD void lnx_confirm_fail(struct lnx_peer *peer, int err);
  * (again). */
 bool lnx_confirm_core_done(struct lnx_rail *rail, void *context,
 			   uint64_t flags);
-/* The same for an error.  False: *context is the application's. */
-LNX_COLD bool lnx_confirm_core_failed(struct lnx_rail *rail, void **context);
+/* The same for an error.  False: it is the error of an operation that is not ours. */
+LNX_COLD bool lnx_confirm_core_failed(struct lnx_rail *rail,
+				      const struct fi_cq_err_entry *err);
 /* From progress: tell peers of what the core has done. */
 void lnx_confirm_tell(struct lnx_ep *ep);
 

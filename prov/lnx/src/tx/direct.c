@@ -15,6 +15,7 @@
 #include "rx/rx.h"
 #include "tx/confirm.h"
 #include "tx/post.h"
+#include "tx/rma_copy.h"
 #include "tx/tx.h"
 
 #define TRIES	16
@@ -34,6 +35,8 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	if (tx->call == LNX_SHM_CTRL)
 		return lnx_shm_ctrl_post(ep, peer->shm_addr, tx);
+	if (tx->call == LNX_RMA_COPY)
+		return lnx_rma_copy_post(tx->context);
 	if (tx->op_flags & LNX_TX_QUIET)
 		ep->shm->mute |= LNX_MUTE_NOW;
 	ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, tx, NULL);
@@ -65,7 +68,7 @@ int lnx_tx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	lnx_list_add_tail(&peer->dpend, &d->link);
 	if (!peer->ndpend++) {
-		peer->direct = FI_ADDR_NOTAVAIL;
+		lnx_peer_clear_direct(peer);
 		lnx_list_add_tail(&ep->direct_peers, &peer->dpend_link);
 		/* The core does not tell that the peer's process has ended. */
 		ep->work |= LNX_WORK_DIRECT | LNX_WORK_WATCH;
@@ -108,7 +111,9 @@ static void fail(struct lnx_peer *peer, const struct lnx_tx *tx, int err)
 {
 	struct lnx_ep *ep = peer->ep;
 
-	if (tx->call == LNX_SHM_CTRL) {
+	if (tx->call == LNX_RMA_COPY) {
+		lnx_rma_copy_fail(tx->context, err);
+	} else if (tx->call == LNX_SHM_CTRL) {
 		/* It may have ended with all others of its peer. */
 		if (lnx_optab_get(&ep->rndv_ops, tx->data))
 			lnx_tx_fin(peer, tx->data, err);

@@ -17,6 +17,7 @@
 #include "comp/comp.h"
 #include "rx/rx.h"
 #include "tx/post.h"
+#include "tx/rma_copy.h"
 #include "tx/tx.h"
 #include "wire/shm_ctrl.h"
 
@@ -169,6 +170,7 @@ void lnx_tx_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
 		ep->stats.bad_frames++;	/* an operation that we do not have */
 		return;
 	}
+	lnx_rma_unreached(peer);
 	rndv->copy_op = name;
 	rndv->copy_want = want;
 	rndv->copy_off = 0;

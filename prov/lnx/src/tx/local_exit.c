@@ -23,7 +23,8 @@ static LNX_COLD void died(struct lnx_peer *peer, const char *why)
 	LNX_INFO(FI_LOG_EP_DATA, "peer %016llx: %s\n",
 		 (unsigned long long)peer->eid, why);
 	lnx_exit_monitor_forget(peer);
-	peer->direct = peer->shm_addr = FI_ADDR_NOTAVAIL;
+	lnx_peer_clear_direct(peer);
+	peer->shm_addr = FI_ADDR_NOTAVAIL;
 	peer->no_shm = true;
 	peer->ep->stats.local_exits++;
 	/* This is normal when a job ends: no warning. */

@@ -36,7 +36,8 @@ LNX_INLINE ssize_t lnx_core_post(struct fid_ep *core, fi_addr_t dest,
 	case LNX_INJECT:
 		return fi_inject(core, iov->iov_base, iov->iov_len, dest);
 	case LNX_SHM_CTRL:
-		break;			/* lnx_shm_ctrl_post */
+	case LNX_RMA_COPY:
+		break;			/* lnx_shm_ctrl_post, tx/rma_copy.c */
 	case LNX_SENDDATA:
 		return fi_senddata(core, iov->iov_base, iov->iov_len, one,
 				   tx->data, dest, tx->context);

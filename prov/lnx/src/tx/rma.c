@@ -21,6 +21,7 @@
 #include "tx/confirm.h"
 #include "tx/rkey.h"
 #include "tx/rma.h"
+#include "tx/rma_copy.h"
 
 #define TRIES		16
 
@@ -381,10 +382,16 @@ static ssize_t self(struct lnx_ep *ep, struct lnx_peer *peer,
 static ssize_t direct(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_rma *r)
 {
-	ssize_t ret = -FI_EAGAIN;
+	ssize_t ret;
 
-	if (!lnx_rma_read(r->call) &&
-	    ((r->op_flags & FI_DELIVERY_COMPLETE) || lnx_confirm_counts(peer)))
+	if (lnx_rma_read(r->call) ||
+	    lnx_iov_len(r->iov, r->niov) > LNX_INJECT_MAX)
+		return lnx_rma_large(ep, peer, r);
+	ret = lnx_rma_follow(ep, peer);
+	if (lnx_unlikely(ret))
+		return ret;
+	ret = -FI_EAGAIN;
+	if ((r->op_flags & FI_DELIVERY_COMPLETE) || lnx_confirm_counts(peer))
 		return lnx_confirm_rma(ep, peer, r);
 	if (!peer->ndpend)
 		ret = lnx_rma_post(ep->shm->core_ep, peer->shm_addr, r, NULL);

@@ -206,6 +206,23 @@ LNX_INLINE ssize_t lnx_rma_post(struct fid_ep *core, fi_addr_t dest,
 	__builtin_unreachable();
 }
 
+/* tx/rma_copy.c.  A read or large write to a peer with a shm_addr: 0, or what fi_write
+ * returns. */
+ssize_t lnx_rma_large(struct lnx_ep *ep, struct lnx_peer *peer,
+		      const struct lnx_rma *r);
+ssize_t lnx_rma_read_one(struct lnx_ep *ep, struct lnx_peer *peer,
+			 const struct lnx_rma *r);
+/* A small write or an atomic is to follow: do these allow it?  0 or -FI_EAGAIN. */
+LNX_COLD int lnx_rma_follow(struct lnx_ep *ep, struct lnx_peer *peer);
+
+/* With a constant number of pieces where the call has one. */
+LNX_INLINE size_t lnx_rma_len(const struct lnx_rma *r)
+{
+	return r->call == LNX_READ || r->call == LNX_WRITE ||
+	       r->call == LNX_WRITEDATA ? r->iov->iov_len :
+					  lnx_iov_len(r->iov, r->niov);
+}
+
 LNX_INLINE ssize_t lnx_rma_submit(struct lnx_ep *ep, const struct lnx_rma *r)
 {
 	/* Its address is never taken, so `call` stays a constant. */
@@ -229,12 +246,23 @@ LNX_INLINE ssize_t lnx_rma_submit(struct lnx_ep *ep, const struct lnx_rma *r)
 		return -FI_EINVAL;
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, r->dest);
-	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL) &&
-	    !(own.call == LNX_WRITEMSG &&
-	      lnx_unlikely(own.flags & FI_DELIVERY_COMPLETE)) &&
-	    (lnx_rma_read(own.call) ||
-	     lnx_likely(!__atomic_load_n(peer->counts, __ATOMIC_RELAXED)))) {
-		ret = lnx_rma_post(ep->shm->core_ep, peer->direct, &own, NULL);
+	if (lnx_rma_read(own.call) &&
+	    lnx_likely(peer && peer->direct_read != FI_ADDR_NOTAVAIL)) {
+		ret = own.call == LNX_READ &&
+		      lnx_likely(own.op_flags & FI_COMPLETION) ?
+		      lnx_rma_read_one(ep, peer, r) :
+		      lnx_rma_large(ep, peer, r);
+		ep->stats.direct_rma += !ret;
+	} else if (!lnx_rma_read(own.call) &&
+		   lnx_likely(peer && peer->direct_write != FI_ADDR_NOTAVAIL) &&
+		   (lnx_rma_inject(own.call) ||
+		    lnx_likely(lnx_rma_len(&own) <= LNX_INJECT_MAX)) &&
+		   !(own.call == LNX_WRITEMSG &&
+		     lnx_unlikely(own.flags & FI_DELIVERY_COMPLETE)) &&
+		   lnx_likely(!__atomic_load_n(peer->counts,
+					       __ATOMIC_RELAXED))) {
+		ret = lnx_rma_post(ep->shm->core_ep, peer->direct_write, &own,
+				   NULL);
 		if (lnx_unlikely(ret == -FI_EAGAIN))
 			ret = lnx_rma_direct_retry(ep, peer, r);
 		ep->stats.direct_rma += !ret;

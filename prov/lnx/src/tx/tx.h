@@ -19,6 +19,7 @@ enum lnx_call {
 	LNX_SEND, LNX_SENDV, LNX_SENDMSG, LNX_INJECT, LNX_SENDDATA,
 	LNX_INJECTDATA,
 	LNX_SHM_CTRL,			/* ours: tx/large.c; data: its op */
+	LNX_RMA_COPY,			/* ours: tx/rma_copy.c; context: what it copies */
 	LNX_TSEND, LNX_TSENDV, LNX_TSENDMSG, LNX_TINJECT, LNX_TSENDDATA,
 	LNX_TINJECTDATA,
 };

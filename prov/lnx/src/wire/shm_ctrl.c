@@ -59,6 +59,32 @@ int lnx_copy_get(struct lnx_wire_copy *c, const void *bytes, uint64_t dst)
 	       c->off > UINT64_MAX - c->len ? -EBADMSG : 0;
 }
 
+void *lnx_rma_copy_put(void *bytes, const struct lnx_wire_rma_copy *c)
+{
+	char *data = (char *)bytes + LNX_RMA_COPY_HEAD;
+	uint64_t magic = LNX_RMA_COPY_MAGIC;
+
+	memcpy(bytes, c, LNX_RMA_COPY_HEAD);
+	memcpy(bytes, &magic, sizeof(magic));
+	memset(data + c->len, 0, LNX_COPY_BYTES - LNX_RMA_COPY_HEAD - c->len);
+	return data;
+}
+
+int lnx_rma_copy_get(struct lnx_wire_rma_copy *c, const void *bytes,
+		     uint64_t dst)
+{
+	memcpy(c, bytes, LNX_RMA_COPY_HEAD);
+	if (c->magic != LNX_RMA_COPY_MAGIC || c->dst != dst || !c->src ||
+	    !c->op || !c->len || c->len > LNX_RMA_COPY_DATA ||
+	    c->addr > UINT64_MAX - c->len)
+		return -EBADMSG;
+	if (c->kind == LNX_KIND_RESP)
+		return c->flags || c->key || c->total || c->data ? -EBADMSG : 0;
+	return c->kind != LNX_KIND_PUT ||
+	       (c->flags & ~LNX_RMA_COPY_F_ALL) ||
+	       c->total < c->len ? -EBADMSG : 0;
+}
+
 void lnx_shm_ctrl_put_put(void *bytes, const struct lnx_wire_note_put *n)
 {
 	struct lnx_wire_note_put w = *n;
@@ -76,7 +102,11 @@ int lnx_shm_ctrl_put_get(struct lnx_wire_note_put *n, const void *bytes,
 		return -EBADMSG;
 	if (n->kind == LNX_KIND_RESP)
 		return n->flags || n->n_targets || !n->op ? -EBADMSG : 0;
-	if (n->kind != LNX_KIND_PUT || (n->flags & ~LNX_SHM_CTRL_F_ALL) ||
+	if (n->kind == LNX_KIND_GET && (!n->op || !n->n_targets ||
+					n->flags != LNX_SHM_CTRL_F_TRY))
+		return -EBADMSG;
+	if ((n->kind != LNX_KIND_PUT && n->kind != LNX_KIND_GET) ||
+	    (n->flags & ~LNX_SHM_CTRL_F_ALL) ||
 	    n->n_targets > LNX_SHM_CTRL_PIECES || n->err)
 		return -EBADMSG;
 	return 0;

@@ -13,7 +13,7 @@
 void lnx_shm_ctrl_put(void *bytes, const struct lnx_wire_shm_ctrl *n);
 /* Is it a control message for the endpoint dst, and well-formed?  0 or -EBADMSG. */
 int lnx_shm_ctrl_get(struct lnx_wire_shm_ctrl *n, const void *bytes, uint64_t dst);
-/* The same for a PUT or RESP, which lnx_shm_ctrl_get refuses. */
+/* The same for a PUT, RESP, or GET of memory, which lnx_shm_ctrl_get refuses. */
 void lnx_shm_ctrl_put_put(void *bytes, const struct lnx_wire_note_put *n);
 int lnx_shm_ctrl_put_get(struct lnx_wire_note_put *n, const void *bytes,
 		     uint64_t dst);
@@ -23,5 +23,9 @@ int lnx_shm_ctrl_put_get(struct lnx_wire_note_put *n, const void *bytes,
 #define LNX_COPY_HEAD	offsetof(struct lnx_wire_copy, data)
 void *lnx_copy_put(void *bytes, const struct lnx_wire_copy *c);
 int lnx_copy_get(struct lnx_wire_copy *c, const void *bytes, uint64_t dst);
+#define LNX_RMA_COPY_HEAD	offsetof(struct lnx_wire_rma_copy, bytes)
+void *lnx_rma_copy_put(void *bytes, const struct lnx_wire_rma_copy *c);
+int lnx_rma_copy_get(struct lnx_wire_rma_copy *c, const void *bytes,
+		     uint64_t dst);
 
 #endif

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Reads and large writes over the direct rail: see rma_copy.h. */
+#include "tx/rma_copy.h"
+
+#include <string.h>
+
+#include "comp/comp.h"
+#include "core/cma.h"
+#include "core/shm_registry.h"
+#include "rx/rx.h"
+#include "wire/shm_ctrl.h"
+
+#define COPIES_AT_ONCE	64u		/* of one write, in one pass */
+
+/* ---- can the peer reach our memory? ---- */
+
+/* Look whether the peer has found that it reaches our memory. */
+static bool reaches(struct lnx_peer *peer)
+{
+	if (lnx_likely(peer->reaches))
+		return true;
+	if (!__atomic_load_n(peer->reach, __ATOMIC_ACQUIRE))
+		return false;
+	peer->reaches = true;
+	lnx_peer_set_direct(peer);
+	return true;
+}
+
+LNX_COLD void lnx_rma_unreached(struct lnx_peer *peer)
+{
+	if (!peer->reach)
+		return;
+	__atomic_store_n(peer->reach, 0, __ATOMIC_RELEASE);
+	peer->reaches = false;
+	peer->direct_read = FI_ADDR_NOTAVAIL;
+}
+
+/* ---- one operation ---- */
+
+/* Into the core: it must be possible to repeat it. */
+static struct lnx_confirm *prepare(struct lnx_ep *ep, struct lnx_peer *peer,
+				   const struct lnx_rma *r)
+{
+	struct lnx_confirm *c = lnx_pool_get(&ep->confirm_pool);
+
+	if (lnx_unlikely(!c))
+		return NULL;
+	c->peer = peer;
+	c->context = r->context;
+	c->cq_flags = lnx_rma_read(r->call) ? FI_RMA | FI_READ :
+					      FI_RMA | FI_WRITE;
+	c->want_comp = (r->op_flags & FI_COMPLETION) != 0;
+	c->tells = true;
+	c->tell = c->queued = false;
+	c->has_data = lnx_rma_data(r->call) ||
+		      (r->op_flags & FI_REMOTE_CQ_DATA);
+	c->data = r->data;
+	c->niov = (uint8_t)r->niov;
+	c->iov[0] = *r->iov;
+	if (lnx_unlikely(r->niov != 1))
+		memcpy(c->iov, r->iov, r->niov * sizeof(*r->iov));
+	c->n_targets = (uint8_t)lnx_confirm_places(c->place, r->rma, r->nrma);
+	c->begun = peer->nsmall;
+	c->sends = ep->stats.direct_sends;
+	return c;
+}
+
+static bool is_read(const struct lnx_confirm *c)
+{
+	return c->cq_flags & FI_READ;
+}
+
+/* ---- by the core ---- */
+
+static ssize_t post(struct lnx_confirm *c)
+{
+	struct fi_rma_iov rma[LNX_SHM_CTRL_PIECES];
+	struct fi_msg_rma msg = {
+		.msg_iov = c->iov, .iov_count = c->niov,
+		.addr = c->peer->shm_addr,
+		.rma_iov = rma, .rma_iov_count = c->n_targets,
+		.context = c, .data = c->data,
+	};
+	struct fid_ep *core = c->peer->ep->shm->core_ep;
+	unsigned i;
+
+	for (i = 0; i < c->n_targets; i++) {
+		rma[i].addr = c->place[i].addr;
+		rma[i].len = c->place[i].len;
+		rma[i].key = c->place[i].key;
+	}
+	return is_read(c) ? fi_readmsg(core, &msg, FI_COMPLETION) :
+	       fi_writemsg(core, &msg, FI_COMPLETION |
+			   (c->has_data ? FI_REMOTE_CQ_DATA : 0));
+}
+
+static inline void enter_core(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	ep->nrma_core++;
+	ep->shm->mute |= LNX_MUTE_RMA;
+	peer->nflight++;
+	peer->direct_write = FI_ADDR_NOTAVAIL;
+}
+
+static void ready_to_tell(struct lnx_ep *ep, struct lnx_confirm *c)
+{
+	/* A large operation completes in the core when it has been executed: then the
+	 * peer is told. */
+	c->tell = !is_read(c) && lnx_confirm_counts(c->peer);
+	ep->ntell_later += c->tell;
+}
+
+LNX_COLD int lnx_rma_follow(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	unsigned i;
+
+	if (!peer->nflight)
+		return 0;
+	if (!peer->reach || lnx_likely(lnx_cma_readable())) {
+		peer->nsmall++;
+		return 0;
+	}
+	for (i = 0; i < LNX_CONFIRM_TRIES && peer->nflight; i++)
+		lnx_ep_progress(ep);
+	return peer->nflight ? -FI_EAGAIN : 0;
+}
+
+static ssize_t by_core(struct lnx_ep *ep, struct lnx_peer *peer,
+		       const struct lnx_rma *r)
+{
+	struct lnx_confirm *c = prepare(ep, peer, r);
+	ssize_t ret;
+
+	if (lnx_unlikely(!c))
+		return -FI_EAGAIN;
+	enter_core(ep, peer);
+	ready_to_tell(ep, c);
+	LNX_CONFIRM_RETRY(ep, peer, ret, post(c));
+	if (lnx_likely(!ret))
+		return 0;
+	lnx_rma_left_core(c);
+	ep->ntell_later -= c->tell;
+	lnx_pool_put(&ep->confirm_pool, c);
+	return ret;
+}
+
+/* The same for a read of one piece that completes by default, with less work. */
+LNX_HOT ssize_t lnx_rma_read_one(struct lnx_ep *ep, struct lnx_peer *peer,
+				 const struct lnx_rma *r)
+{
+	struct lnx_confirm *c = lnx_pool_get(&ep->confirm_pool);
+	ssize_t ret;
+
+	if (lnx_unlikely(!c))
+		return -FI_EAGAIN;
+	c->peer = peer;
+	c->context = r->context;
+	c->cq_flags = FI_RMA | FI_READ;
+	c->want_comp = true;
+	c->tells = true;
+	c->n_targets = 1;
+	c->niov = 1;
+	c->has_data = false;
+	c->tell = false;
+	c->queued = false;
+	c->begun = peer->nsmall;
+	c->place[0].addr = r->rma->addr;
+	c->place[0].key = r->rma->key;
+	c->place[0].len = r->iov->iov_len;
+	c->iov[0] = *r->iov;
+	enter_core(ep, peer);
+	ret = fi_read(ep->shm->core_ep, r->iov->iov_base, r->iov->iov_len,
+		      NULL, peer->direct_read, r->rma->addr, r->rma->key, c);
+	if (lnx_likely(!ret))
+		return 0;
+	lnx_rma_left_core(c);
+	lnx_pool_put(&ep->confirm_pool, c);
+	return ret == -FI_EAGAIN ? by_core(ep, peer, r) : ret;
+}
+
+/* ---- by copies ---- */
+
+/* Queue c, which gets its number now: numbers are in the order of the queue. */
+static int queue(struct lnx_confirm *c)
+{
+	struct lnx_tx tx = { .call = LNX_RMA_COPY, .context = c };
+	struct lnx_peer *peer = c->peer;
+	int ret;
+
+	lnx_list_init(&c->link);
+	c->len = lnx_iov_len(c->iov, c->niov);
+	c->off = c->at_off = 0;
+	c->at = 0;
+	c->asked = c->over = false;
+	c->cursor = (struct lnx_cursor) { .iov = c->iov, .n = c->niov };
+	ret = lnx_tx_direct_queue(peer->ep, peer, &tx);
+	if (lnx_unlikely(ret))
+		return ret;
+	c->queued = true;
+	lnx_confirm_open(peer);
+	lnx_confirm_wait(c);
+	peer->ep->stats.copied_rma++;
+	return 0;
+}
+
+static ssize_t by_copies(struct lnx_ep *ep, struct lnx_peer *peer,
+			 const struct lnx_rma *r)
+{
+	struct lnx_confirm *c;
+
+	if (lnx_unlikely(peer->ndpend >= lnx_tx_queue_max(ep, r->op_flags)))
+		return -FI_EAGAIN;
+	if (lnx_unlikely(!lnx_confirm_room(ep, peer)))
+		return -FI_EAGAIN;
+	c = prepare(ep, peer, r);
+	if (lnx_unlikely(!c))
+		return -FI_EAGAIN;
+	if (lnx_unlikely(peer->shm_addr == FI_ADDR_NOTAVAIL || queue(c))) {
+		bool gone = peer->shm_addr == FI_ADDR_NOTAVAIL;
+
+		lnx_pool_put(&ep->confirm_pool, c);
+		return gone ? -FI_EHOSTUNREACH : -FI_EAGAIN;
+	}
+	lnx_tx_direct_pump(ep);
+	return 0;
+}
+
+static ssize_t send_part(struct lnx_confirm *c)
+{
+	struct lnx_peer *peer = c->peer;
+	struct lnx_cursor cursor = c->cursor;
+	const struct lnx_wire_target *to;
+	uint8_t bytes[LNX_COPY_BYTES];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct lnx_tx tx = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
+	struct lnx_wire_rma_copy w;
+	ssize_t ret;
+
+	while (c->at_off == c->place[c->at].len) {
+		c->at++;
+		c->at_off = 0;
+	}
+	to = &c->place[c->at];
+	memset(&w, 0, LNX_RMA_COPY_HEAD);
+	w.src = peer->ep->eid;
+	w.dst = peer->eid;
+	w.op = c->op;
+	w.kind = LNX_KIND_PUT;
+	w.addr = to->addr + c->at_off;
+	w.key = to->key;
+	w.total = c->len;
+	w.data = c->data;
+	w.len = (uint32_t)LNX_MIN(to->len - c->at_off,
+				  (uint64_t)LNX_RMA_COPY_DATA);
+	if (!c->off)
+		w.flags |= LNX_RMA_COPY_F_FIRST;
+	if (c->off + w.len == c->len)
+		w.flags |= LNX_RMA_COPY_F_LAST;
+	if (c->has_data)
+		w.flags |= LNX_RMA_COPY_F_DATA;
+	lnx_cursor_get(&cursor, lnx_rma_copy_put(bytes, &w), w.len);
+	ret = lnx_shm_ctrl_post(peer->ep, peer->shm_addr, &tx);
+	if (ret)
+		return ret;
+	c->cursor = cursor;
+	c->off += w.len;
+	c->at_off += w.len;
+	return 0;
+}
+
+static ssize_t ask(struct lnx_confirm *c)
+{
+	struct lnx_peer *peer = c->peer;
+	struct lnx_wire_note_put n = {
+		.src = peer->ep->eid, .dst = peer->eid,
+		.kind = is_read(c) ? LNX_KIND_GET : LNX_KIND_PUT,
+		.flags = LNX_SHM_CTRL_F_TRY, .n_targets = c->n_targets,
+		.op = c->op,
+	};
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct lnx_tx note = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
+	ssize_t ret;
+
+	memcpy(n.place, c->place, c->n_targets * sizeof(*c->place));
+	lnx_shm_ctrl_put_put(bytes, &n);
+	ret = lnx_shm_ctrl_post(peer->ep, peer->shm_addr, &note);
+	c->asked = !ret;
+	return ret;
+}
+
+ssize_t lnx_rma_copy_post(struct lnx_confirm *c)
+{
+	unsigned i;
+	ssize_t ret;
+
+	if (lnx_unlikely(c->over)) {
+		lnx_confirm_put(c);
+		return 0;
+	}
+	if (!c->asked) {
+		for (i = 0; !is_read(c) && c->off < c->len; i++) {
+			ret = i < COPIES_AT_ONCE ? send_part(c) : -FI_EAGAIN;
+			if (ret)
+				return ret;
+		}
+		ret = ask(c);
+		if (ret)
+			return ret;
+	}
+	if (is_read(c) && c->len > LNX_RMA_COPY_KEPT)
+		return -FI_EAGAIN;	/* until it is over, nothing follows it */
+	c->queued = false;
+	return 0;
+}
+
+LNX_COLD void lnx_rma_copy_fail(struct lnx_confirm *c, int err)
+{
+	c->queued = false;
+	if (c->over)
+		lnx_confirm_put(c);
+	else
+		lnx_confirm_end(c, err);
+}
+
+void lnx_rma_copy_read(struct lnx_peer *peer,
+		       const struct lnx_wire_rma_copy *w, const void *data)
+{
+	struct lnx_confirm *c = NULL;
+	struct iovec iov[LNX_IOV_MAX];
+	size_t n;
+
+	/* The peer answers in order. */
+	if (!lnx_list_empty(&peer->confirms))
+		c = lnx_list_entry(peer->confirms.next, struct lnx_confirm,
+				   link);
+	if (!c || c->op != w->op || !is_read(c) || !c->asked ||
+	    w->addr != c->off || w->len > c->len - c->off) {
+		peer->ep->stats.bad_frames++;
+		return;
+	}
+	n = lnx_cursor_slice(&c->cursor, w->len, iov);
+	lnx_iov_put(iov, n, data, w->len);
+	c->off += w->len;
+}
+
+/* ---- what the core could not do ---- */
+
+/* Can c be repeated now, without harm to the order that was promised? */
+static bool repeatable(const struct lnx_confirm *c)
+{
+	const struct lnx_ep *ep = c->peer->ep;
+	size_t ordered = is_read(c) ? LNX_GET_MAX : LNX_PUT_MAX;
+
+	if (!c->peer->reach || c->peer->dead ||
+	    c->peer->shm_addr == FI_ADDR_NOTAVAIL)
+		return false;
+	if (ep->saw && !is_read(c) && ep->stats.direct_sends != c->sends)
+		return false;
+	return lnx_iov_len(c->iov, c->niov) > ordered ||
+	        c->peer->nsmall == c->begun;
+}
+
+LNX_COLD void lnx_rma_core_failed(struct lnx_confirm *c, int err,
+				  int prov_errno)
+{
+	struct lnx_ep *ep = c->peer->ep;
+
+	ep->ntell_later -= c->tell;
+	c->tell = false;
+	lnx_rma_unreached(c->peer);
+	if (err == FI_EIO && repeatable(c) && !queue(c))
+		return;
+	if (err == FI_EIO)
+		FI_WARN_ONCE(&lnx_prov, FI_LOG_EP_DATA,
+			     "rail %s: a %s failed that had begun while its target was able to reach the memory of this process: was that forbidden meanwhile, by PR_SET_DUMPABLE or otherwise?  Later ones are copied\n",
+			     ep->shm->name, is_read(c) ? "read" : "write");
+	lnx_tx_fail(ep, c->context, c->cq_flags, err, prov_errno);
+	lnx_pool_put(&ep->confirm_pool, c);
+}
+
+/* ---- any of them ---- */
+
+ssize_t lnx_rma_large(struct lnx_ep *ep, struct lnx_peer *peer,
+		      const struct lnx_rma *r)
+{
+	uint64_t len = lnx_iov_len(r->iov, r->niov);
+	size_t i;
+
+	/* Cores do not report this. */
+	for (i = 0; i < r->nrma; i++) {
+		if (r->rma[i].len > len)
+			return -FI_EINVAL;
+		len -= r->rma[i].len;
+	}
+	if (lnx_unlikely(len))
+		return -FI_EINVAL;
+	if (lnx_unlikely(!reaches(peer)))
+		return by_copies(ep, peer, r);
+	/* Messages that follow the write would not wait for it to be repeated. */
+	if (lnx_unlikely(ep->saw) && peer->reach && !lnx_rma_read(r->call) &&
+	    !lnx_cma_readable())
+		return by_copies(ep, peer, r);
+	return by_core(ep, peer, r);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reads and large writes over the direct rail: in the core, or by copies.
+ *
+ *	tx/rma.c → tx/rma_copy.c → core: the operation
+ *				 → tx/direct.c → core: copies, a note
+ *	the peer's rx/rma_copy.c → core: copies, a note with the answer
+ *	rx/fetch.c → lnx_rma_copy_read, lnx_confirm_answered
+ *
+ * The core of shm 2.1 has the target read or write our memory, for reads of any size
+ * and for writes of more than LNX_INJECT_MAX.  If the kernel forbids that, the operation
+ * fails.  So the core gets them only while the peer is known to reach our memory, which
+ * it tries when we ask for it (core/shm_registry.h).  Otherwise they are copied into
+ * messages.  All this is slower than the core, and both ends have to make progress; but
+ * it is never wrong.
+ *
+ * We learn that this has changed when an operation fails.  It is repeated by copies, and
+ * so are those after it: they fail too.  What does not fail, small writes and atomics,
+ * must not overtake what is repeated.  While there is something in the core that may
+ * fail, they ask the kernel whether our memory can be read, and otherwise wait.  If it
+ * changes even later, an operation whose order is promised fails for good.
+ *
+ * Owner lock held.
+ */
+#ifndef LNX_RMA_COPY_H
+#define LNX_RMA_COPY_H
+
+#include "tx/confirm.h"
+
+/* The peer cannot reach our memory (any more). */
+LNX_COLD void lnx_rma_unreached(struct lnx_peer *peer);
+
+/* From tx/direct.c: its turn has come, or all that is queued ends with an error.  0: it
+ * is no longer queued; -FI_EAGAIN, or an error of the core. */
+ssize_t lnx_rma_copy_post(struct lnx_confirm *c);
+LNX_COLD void lnx_rma_copy_fail(struct lnx_confirm *c, int err);
+/* Data of a read has come.  Calls no core. */
+void lnx_rma_copy_read(struct lnx_peer *peer,
+		       const struct lnx_wire_rma_copy *w, const void *data);
+
+/* The core has done with c; and it has failed.  Calls no core. */
+LNX_INLINE void lnx_rma_left_core(struct lnx_confirm *c)
+{
+	struct lnx_peer *peer = c->peer;
+	struct lnx_ep *ep = peer->ep;
+
+	if (!--ep->nrma_core)
+		ep->shm->mute &= (uint8_t)~LNX_MUTE_RMA;
+	if (!--peer->nflight)
+		peer->direct_write = peer->direct;
+}
+LNX_COLD void lnx_rma_core_failed(struct lnx_confirm *c, int err,
+				  int prov_errno);
+
+#endif
