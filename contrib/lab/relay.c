@@ -30,6 +30,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -464,6 +465,8 @@ int main(int argc, char **argv)
 	sigaction(SIGTERM, &sa, NULL);
 	sigaction(SIGINT, &sa, NULL);
 	sigaction(SIGHUP, &sa, NULL);
+	/* Memory that was used stays: page faults would cost more than the copy. */
+	mallopt(M_TRIM_THRESHOLD, HELD_MAX);
 	ctl = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (ctl < 0)
 		die("socket");
