@@ -41,6 +41,7 @@ void sessions_set_port(unsigned char *name, uint16_t port)
  * to `got`. */
 struct plan {
 	int prov;			/* LNX_WIRE_PROV_* */
+	bool keyed;			/* the endpoints have a job key, it has not */
 	bool ids;			/* it knows these: */
 	unsigned char name[2][FT_NAME_MAX];	/* else with ids of 0 */
 	uint64_t seed;
@@ -205,15 +206,23 @@ static size_t make_frame(struct ft *ft, struct plan *p, int to,
 	uint64_t r = pattern_random(&p->seed), tag = pattern_random(&p->seed);
 	unsigned char *payload = frame + sizeof(struct lnx_wire_hdr);
 	struct lnx_wire_hdr *w = (void *)frame;
-	uint8_t kind = p->ids ? forged[r % sizeof(forged)] :
+	/* With a job key a HELLO in the name of the other endpoint is no use either. */
+	uint8_t kind = p->ids && p->keyed && r % 3 == 0 ? LNX_KIND_HELLO :
+		       p->ids ? forged[r % sizeof(forged)] :
 				(uint8_t)(1 + r % (LNX_KIND_MAX + 1));
 	size_t len = 0;
 
 	memset(w, 0, sizeof(*w));
 	switch (kind) {
 	case LNX_KIND_HELLO:
-		own_address(ft, p, pattern_random(&p->seed) | 1, payload);
+		own_address(ft, p, p->ids ? id_of(p->name[!to]) :
+			    pattern_random(&p->seed) | 1, payload);
 		len = LNX_WIRE_ADDR_BYTES;
+		if (!p->keyed || r >> 50 & 1)
+			break;
+		w->flags = LNX_WIRE_F_KEYED;
+		fill(payload + len, sizeof(struct lnx_wire_proof), &p->seed);
+		len += sizeof(struct lnx_wire_proof);
 		break;
 	case LNX_KIND_PROBE:
 		w->key = htole64(r >> 40 & 1);
@@ -408,6 +417,34 @@ static int round_trip(struct ft *ft, uint64_t n)
 	return FT_PASS;
 }
 
+#define TIMED		300
+#define TIMES_MAX	20000
+static double times[TIMES_MAX];
+
+/* The i-th of those whose median is taken. */
+static int timed_trip(struct ft *ft, uint64_t n, unsigned i)
+{
+	double start = ft_now();
+
+	FT_TRY(round_trip(ft, n));
+	times[i % TIMES_MAX] = ft_now() - start;
+	return FT_PASS;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static double median(unsigned n)
+{
+	n = n < TIMES_MAX ? n : TIMES_MAX;
+	qsort(times, n, sizeof(times[0]), by_size);
+	return n ? times[n / 2] : 0;
+}
+
 static bool has(const struct plan *p, const unsigned char *name)
 {
 	return memmem(p->got, p->n_got,
@@ -444,6 +481,8 @@ static int besieged(struct ft *ft, bool ids,
 	struct plan *p;
 	struct ft_mr mr;
 	uint64_t n = 0, stale, bad;
+	double alone, beside;
+	unsigned trips;
 	char byte = 1;
 	int i;
 
@@ -470,6 +509,7 @@ static int besieged(struct ft *ft, bool ids,
 	p = (void *)x->mem->at;
 	static_assert(sizeof(*p) <= ACTOR_ROOM, "a plan fits");
 	p->prov = ft->o.name[RAIL_AT] & LNX_WIRE_ADDR_PROV_MASK;
+	p->keyed = getenv("FI_LNX_JOB_KEY") != NULL;
 	p->ids = ids;
 	p->seed = ft->run->seed;
 	memcpy(p->name[0], ft->o.name, FT_NAME_MAX);
@@ -478,19 +518,29 @@ static int besieged(struct ft *ft, bool ids,
 		memset(p->name[i] + offsetof(struct lnx_wire_addr, eid), 0, 8);
 	FT_CHECK(ft, p->prov == LNX_WIRE_PROV_TCP ||
 		 p->prov == LNX_WIRE_PROV_TCP_RXM, "another rail comes first");
+	for (trips = 0; trips < TIMED; trips++)
+		FT_TRY(timed_trip(ft, n++, trips));
+	alone = median(trips);
 	FT_TRY(actor_tell(ft, x, &byte, 1));
-	while (!actor_speaks(x))
-		FT_TRY(round_trip(ft, n++));
+	for (trips = 0; !actor_speaks(x); trips++)
+		FT_TRY(timed_trip(ft, n++, trips));
+	beside = median(trips);
 	FT_TRY(actor_hear(ft, x, &byte, 1, false));
 	for (i = 0; i < 60; i++)
 		FT_TRY(round_trip(ft, n++));
 
-	stale = actor_stat(ft, "stale_frames");
+	stale = actor_stat(ft, "stale_frames") + actor_stat(ft, "key_drops");
 	bad = actor_stat(ft, "bad_frames");
 	printf("# %llu messages beside %u attacks (%u not taken); %llu stale "
-	       "frames, %llu bad ones; the attacker got %zu bytes\n",
-	       (unsigned long long)n, p->sent, p->refused,
-	       (unsigned long long)stale, (unsigned long long)bad, p->n_got);
+	       "frames, of these %llu HELLOs without the key, %llu bad ones; "
+	       "the attacker got %zu bytes; round trips took %.2f times as "
+	       "long\n", (unsigned long long)n, p->sent, p->refused,
+	       (unsigned long long)stale,
+	       (unsigned long long)actor_stat(ft, "key_drops"),
+	       (unsigned long long)bad, p->n_got, beside / alone);
+	FT_CHECK(ft, !p->keyed || !ids || actor_stat(ft, "key_drops") >= 20,
+		 "only %llu HELLOs arrived",
+		 (unsigned long long)actor_stat(ft, "key_drops"));
 	FT_CHECK(ft, p->sent >= 20, "the attacker sent only %u times", p->sent);
 	FT_CHECK(ft, play == play_raw || stale + bad >= 20, "only %llu frames "
 		 "arrived", (unsigned long long)(stale + bad));

@@ -174,7 +174,8 @@ static void frame(const uint8_t *data, size_t size)
 		moved(data + HDR, payload);
 		break;
 	case LNX_KIND_HELLO:
-		FUZZ_CHECK(payload >= LNX_WIRE_ADDR_BYTES);
+		FUZZ_CHECK(payload >= LNX_WIRE_ADDR_BYTES + lnx_proof_size(&h));
+		payload -= lnx_proof_size(&h);
 		if (payload > LNX_WIRE_ADDR_BYTES)
 			rails(data + HDR + LNX_WIRE_ADDR_BYTES,
 			      payload - LNX_WIRE_ADDR_BYTES);

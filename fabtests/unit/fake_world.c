@@ -22,6 +22,7 @@
 
 #include "api/api.h"
 #include "comp/comp.h"
+#include "core/job_key.h"
 #include "obj/mr.h"
 #include "prov.h"
 
@@ -199,6 +200,7 @@ void fake_open(struct fake *f, const struct fake_opt *opt)
 	f->domain.host = 99;
 	f->domain.mr_basic = opt->mr_basic;
 	FAKE_CHECK(!lnx_mrs_init(&f->domain));
+	FAKE_CHECK(!lnx_job_key_load(&fake_conf, &f->domain.job_key));
 
 	FAKE_CHECK(!lnx_av_open(&f->domain.fid, &av_attr, &f->av, NULL));
 	FAKE_CHECK(!lnx_cq_open(&f->domain.fid, &cq_attr, &f->cq, NULL));
@@ -224,6 +226,7 @@ void fake_close_quick(struct fake *f)
 	FAKE_CHECK(!fi_close(&f->av->fid));
 	FAKE_CHECK(!f->domain.refs);
 	lnx_mrs_fini(&f->domain);
+	lnx_job_key_free(f->domain.job_key);
 	free(f->domain.amo);
 	for (i = 0; i < f->rails.nrail; i++)
 		fi_freeinfo(f->rails.rail[i].info);

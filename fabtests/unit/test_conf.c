@@ -318,6 +318,36 @@ Test(conf, empty_value_means_unset)
 	check_defaults(&c);
 }
 
+/* A key that is empty by mistake must not count as none. */
+Test(conf, empty_key_is_a_key)
+{
+	struct lnx_conf c;
+
+	cr_assert_eq(read_1(&c, "FI_LNX_JOB_KEY="), 0);
+	cr_assert_str_eq(c.job_key, "");
+	cr_assert_null(c.job_key_file);
+	cr_assert_eq(read_1(&c, "FI_LNX_JOB_KEY_FILE="), 0);
+	cr_assert_null(c.job_key);
+	cr_assert_str_eq(c.job_key_file, "");
+}
+
+/* Not in a warning either, when its name is misspelt. */
+Test(conf, keys_are_not_shown)
+{
+	static const char *const name[] = {
+		"JOB_KEYS", "JOBKEY", "JOB_KEU", "KEY", "MY_SECRET_KEY_IS",
+	};
+	char env[80];
+	struct lnx_conf c;
+
+	for (size_t i = 0; i < LNX_ARRAY_SIZE(name); i++) {
+		snprintf(env, sizeof(env), "FI_LNX_%s=hush hush", name[i]);
+		cr_assert_eq(read_1(&c, env), 1, "%s", env);
+		cr_expect_null(strstr(last, "hush"), "%s", last);
+		cr_expect(strstr(last, name[i]), "%s", last);
+	}
+}
+
 Test(conf, first_of_two_counts)
 {
 	char *env[] = { "FI_LNX_WINDOW=7", "FI_LNX_WINDOW=zero",

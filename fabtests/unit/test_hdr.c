@@ -233,6 +233,28 @@ Test(hdr, every_wrong_length_is_found)
 	}
 }
 
+/* A HELLO with a proof is longer by it; no other kind can have one. */
+Test(hdr, every_wrong_length_of_a_keyed_hello_is_found)
+{
+	size_t good, len, proof = sizeof(struct lnx_wire_proof);
+	struct lnx_hdr h;
+
+	for (unsigned kind = 1; kind < LNX_KIND_MAX; kind++) {
+		good = build(&h, (uint8_t)kind);
+		h.flags |= LNX_WIRE_F_KEYED;
+		lnx_hdr_put((struct lnx_wire_hdr *)frame, &h);
+		for (len = 0; len < HDR + 800; len++) {
+			bool ok = kind == LNX_KIND_HELLO &&
+				  (len == good + proof ||
+				   (len > good + proof + LNX_WIRE_RAILS_HEAD &&
+				    len <= good + proof + LNX_WIRE_RAILS_BYTES));
+
+			cr_expect_eq(get(len), ok ? 0 : -EBADMSG, "%s of %zu",
+				     lnx_kind_name((uint8_t)kind), len);
+		}
+	}
+}
+
 /* A PROBE with an address epoch also has the address. */
 Test(hdr, probe_with_a_key_has_an_address)
 {

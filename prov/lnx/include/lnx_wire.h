@@ -42,7 +42,8 @@ enum lnx_wire_kind {
 				 * needed all its rails (lnx_wire_addr.h); key: 1 +
 				 * number of changes of these, or 0; data: the
 				 * receiver's session id, 0: not known; tag: when the
-				 * session began, of two the later one counts */
+				 * session began, of two the later one counts.  With
+				 * F_KEYED lnx_wire_proof ends the payload */
 	LNX_KIND_MSG = 2,	/* sequenced; untagged message, whole payload */
 	LNX_KIND_TAG = 3,	/* sequenced; tagged message, whole payload */
 	LNX_KIND_RTS_MSG = 4,	/* sequenced; untagged, payload: lnx_wire_rts */
@@ -61,7 +62,7 @@ enum lnx_wire_kind {
 	LNX_KIND_NO_SESSION = 10, /* refuses a frame: src: its dst, dst: its src,
 				 * which only a receiver of it can know; tag:
 				 * LNX_REFUSED_*, data: with OLD, when the session
-				 * there began */
+				 * there began; with NONCE, the nonce */
 	LNX_KIND_PONG = 11,	/* answers a PROBE over the same path: its tag and
 				 * data; key: bytes of frames over that path */
 	LNX_KIND_RAIL = 12,	/* a rail of the sender's, tag: its index in the
@@ -92,14 +93,17 @@ enum lnx_wire_kind {
 #define LNX_REFUSED_ENDPOINT	1	/* another endpoint has that address */
 #define LNX_REFUSED_ENDED	2	/* the session has ended there, or never was */
 #define LNX_REFUSED_OLD		3	/* a later session has begun */
+#define LNX_REFUSED_NONCE	4	/* a HELLO without this nonce: send it again */
+#define LNX_REFUSED_KEY		5	/* a HELLO of another job key, or of none */
 
 #define LNX_WIRE_F_DATA		0x01	/* data holds the application's CQ data */
 #define LNX_WIRE_F_ROUTED	0x02	/* reserved: came through a gateway */
 #define LNX_WIRE_F_ACK_NOW	0x04	/* sender waits for the acknowledgement */
 #define LNX_WIRE_F_PUT		0x08	/* a PUT with lnx_wire_put */
 #define LNX_WIRE_F_LAST		0x10	/* PUT, GET: the last of its write or read */
+#define LNX_WIRE_F_KEYED	0x20	/* a HELLO with lnx_wire_proof */
 #define LNX_WIRE_F_MSG		0x07	/* those that any kind may have */
-#define LNX_WIRE_F_ALL		0x1f
+#define LNX_WIRE_F_ALL		0x3f
 
 struct lnx_wire_hdr {
 	uint8_t magic;
@@ -124,6 +128,21 @@ static_assert(sizeof(struct lnx_wire_hdr) == 64, "header is one cache line");
 
 /* Paths that a sender may have to one receiver: 0..LNX_WIRE_PATHS - 1. */
 #define LNX_WIRE_PATHS		8
+
+/*
+ * The end of a HELLO's payload, if the sender has a job key.  The hash is BLAKE2b, whose
+ * key is made from the job key (core/job_key.c), of all that comes before it: the header,
+ * with hops, path, rail and ack as 0, the address, which has the sender's endpoint id,
+ * and the nonce.  The receiver chooses the nonce and tells it in a NO_SESSION, so that a
+ * HELLO from before then has no effect.  A HELLO with the receiver's session id, which is
+ * not older either, needs none.
+ */
+#define LNX_WIRE_HASH_BYTES	32
+struct lnx_wire_proof {
+	uint64_t nonce;		/* 0: not known */
+	uint8_t hash[LNX_WIRE_HASH_BYTES];
+};
+static_assert(sizeof(struct lnx_wire_proof) == 40, "proof");
 
 /*
  * Payload of an RTS: where the receiver may read the message.  The source is nseg

@@ -242,8 +242,11 @@ static void cleanup(void)
 	lnx_topo_fini();
 	lnx_warn_once_fini();
 	if (conf_env)
-		for (size_t i = 0; conf_env[i]; i++)
+		for (size_t i = 0; conf_env[i]; i++) {
+			/* One of them may be FI_LNX_JOB_KEY. */
+			explicit_bzero(conf_env[i], strlen(conf_env[i]));
 			free(conf_env[i]);
+		}
 	free(conf_env);
 	conf_env = NULL;
 	memset(&conf, 0, sizeof(conf));

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "api/api.h"
+#include "core/job_key.h"
 #include "core/open.h"
 #include "core/resolve.h"
 #include "obj/mr.h"
@@ -18,6 +19,7 @@ static int domain_close(struct fid *fid)
 	lnx_link_rails_free(d->rails);
 	fi_freeinfo(d->info);
 	lnx_mrs_fini(d);
+	lnx_job_key_free(d->job_key);
 	free(d->amo);
 	__atomic_sub_fetch(&d->fabric->refs, 1, __ATOMIC_RELEASE);
 	free(d);
@@ -118,9 +120,19 @@ int lnx_domain_open(struct fid_fabric *fabric, struct fi_info *info,
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -FI_ENOMEM;
+	ret = lnx_job_key_load(lnx_config(), &d->job_key);
+	if (ret)
+		goto err;
 	d->rails = lnx_resolve_name(info->domain_attr->name, &ret);
 	if (!d->rails)
 		goto err;
+	if ((info->caps & FI_HMEM) && d->job_key) {
+		LNX_WARN(FI_LOG_DOMAIN,
+			 "fi_domain: %s: FI_HMEM leaves messages to the core providers, so a job key could not protect them\n",
+			 info->domain_attr->name);
+		ret = -FI_ENODATA;
+		goto err_rails;
+	}
 	if (info->caps & FI_HMEM) {
 		struct lnx_link_rails *hmem = lnx_link_rails_hmem(d->rails);
 
@@ -167,6 +179,7 @@ err_info:
 err_rails:
 	lnx_link_rails_free(d->rails);
 err:
+	lnx_job_key_free(d->job_key);
 	free(d);
 	return ret;
 }

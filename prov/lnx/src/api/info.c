@@ -18,6 +18,7 @@
 #include "comp/faults.h"
 #include "core/caps.h"
 #include "core/catalog.h"
+#include "core/job_key.h"
 #include "core/warn_once.h"
 #include "core/open.h"
 #include "obj/peer_abi.h"
@@ -314,7 +315,9 @@ static int offer(struct request *req, const struct lnx_link_rails *lr)
 	    (fabric && !fabric_is(req, fabric, lr)) || is_there(req, lr->name))
 		return 0;
 
-	if (req->hints && (req->hints->caps & FI_HMEM))
+	/* Its rails are native: a key could protect nothing. */
+	if (req->hints && (req->hints->caps & FI_HMEM) &&
+	    !lnx_job_key_wanted(lnx_config()))
 		hmem = lnx_link_rails_hmem(lr);
 	info = lnx_caps_offer(hmem ? hmem : lr);
 	lnx_link_rails_free(hmem);
@@ -528,6 +531,8 @@ int lnx_getinfo(uint32_t version, const char *node, const char *service,
 		return -FI_ENODATA;
 	}
 	ret = lnx_faults_check(lnx_config());
+	if (!ret)
+		ret = lnx_job_key_check(lnx_config());
 	if (ret)
 		return ret;
 	if (hints && hints->domain_attr)

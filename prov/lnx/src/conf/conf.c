@@ -310,6 +310,24 @@ static bool both(const struct reader *r, int one, int other)
 	return (r->given >> one & 1) && (r->given >> other & 1);
 }
 
+/* May a value be that of a key?  It must not be shown. */
+static bool secret(const char *name, size_t len)
+{
+	size_t i;
+
+	for (i = 0; i + 3 <= len; i++)
+		if (!strncasecmp(name + i, "key", 3))
+			return true;
+	return false;
+}
+
+/* Of most variables an empty value means unset.  A key that is empty by mistake must not
+ * switch off what it is for. */
+static bool empty_counts(size_t i)
+{
+	return i == ROW_job_key || i == ROW_job_key_file;
+}
+
 static void unknown(struct reader *r, const char *name, size_t len,
 		    const char *value)
 {
@@ -318,6 +336,8 @@ static void unknown(struct reader *r, const char *name, size_t len,
 	const char *known = nearest(name, len);
 
 	quote(n, name, len);
+	if (secret(name, len) || (known && secret(known, strlen(known))))
+		value = "...";
 	quote(v, value, strlen(value));
 	if (known)
 		snprintf(what, sizeof(what), PREFIX "%s=\"%s\": there is no "
@@ -349,8 +369,11 @@ static void read_one(struct reader *r, const char *name, size_t len,
 	if (r->seen & (1ULL << i))
 		return;
 	r->seen |= 1ULL << i;
-	if (!value[0])
+	if (!value[0]) {
+		if (empty_counts(i))
+			*(const char **)((char *)r->conf + offsets[i]) = value;
 		return;
+	}
 	if (set(r->conf, i, value)) {
 		r->given |= 1ULL << i;
 		return;

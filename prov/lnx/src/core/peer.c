@@ -767,6 +767,9 @@ LNX_COLD void lnx_peer_detach(struct lnx_peer *peer)
 	if (peer->detached)
 		return;
 	unhash(peer);
+	/* HELLOs from before now are old, and nothing else would show it. */
+	if (peer->rx_sid)
+		ep->hello_nonce = 0;
 	peer->detached = true;
 	ep->npeer--;
 	if (ep->last_from == peer)

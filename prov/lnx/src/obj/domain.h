@@ -8,6 +8,8 @@
 #include "obj/link.h"
 #include "fi.h"
 
+struct lnx_job_key;
+
 struct lnx_fabric {
 	struct fid_fabric fid;
 	int refs;			/* domains, EQs; atomic */
@@ -33,6 +35,7 @@ struct lnx_domain {
 	uint32_t nmr;
 	uint32_t ncounted;		/* registrations with a counter; atomic */
 	struct lnx_amo_limits *amo;	/* tx/amo_limits.c; atomic, owned */
+	struct lnx_job_key *job_key;	/* core/job_key.h; NULL: none; owned */
 	uint64_t next_mr_key;		/* mr_basic: eps_lock */
 };
 

@@ -46,7 +46,7 @@ struct lnx_misdirected {
 	unsigned tries;
 	uint8_t raw[LNX_ADDR_RAW];	/* where rail reaches the sender */
 };
-#define LNX_MISDIRECTED_MAX	8u
+#define LNX_MISDIRECTED_MAX	32u
 
 /*
  * struct lnx_ep is also a shared receive context: of class FI_CLASS_SRX_CTX and never
@@ -185,6 +185,11 @@ struct lnx_ep {
 	struct lnx_health_plan plan;	/* from conf */
 	struct lnx_misdirected misdirected[LNX_MISDIRECTED_MAX];
 	unsigned n_misdirected;
+	uint64_t unproven_ns;		/* when the last of them without a right hash
+					 * came */
+	uint64_t hello_nonce;		/* what HELLOs must have (tx/session.h); 0:
+					 * none is chosen */
+	bool key_warned;		/* the job keys differ: warning given */
 	struct lnx_netwatch *netwatch;	/* NULL: links are not watched */
 	uint64_t hotplug_ns;		/* no search for more rails before */
 	bool hotplug;			/* there may be more rails */

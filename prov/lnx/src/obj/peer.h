@@ -212,6 +212,7 @@ struct lnx_peer {
 	bool detached;
 	bool refuse;			/* tell it that the session has ended */
 	bool alive;			/* it ended the session: another may begin */
+	bool key_refused;		/* it has another job key, or none */
 	struct lnx_node ended_link;	/* ep->ended: CLOSING, DEAD or detached */
 	struct lnx_peer *sid_next;	/* ep->by_sid */
 	uint64_t rx_reported[LNX_PATHS_MAX];	/* what we have reported of rx_bytes */

@@ -148,7 +148,8 @@ static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
-/* The hello of a sender that is in no AV of ours has the address to answer to. */
+/* The hello of a sender that is in no AV of ours has the address to answer to.  Also
+ * called for a PROBE with an address, whose sender knows the session's id. */
 static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 				 const struct lnx_hdr *h,
 				 struct lnx_rxbuf *buf, size_t payload)
@@ -158,6 +159,11 @@ static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_addr a;
 	char why[128];
 
+	if (!lnx_session_proven(ep, h, p, payload)) {
+		ep->stats.key_drops++;
+		return -FI_EACCES;
+	}
+	payload -= lnx_proof_size(h);
 	if (lnx_addr_unpack(&a, p, LNX_ADDR_BYTES, why, sizeof(why)) ||
 	    a.eid != peer->eid || (payload > LNX_ADDR_BYTES &&
 				lnx_rails_unpack(&all, p + LNX_ADDR_BYTES,
@@ -177,7 +183,7 @@ static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 }
 
 /*
- * Handle one frame that is next in order.  1: buf was kept; 0: buf is free; -FI_ENOMEM:
+ * Handle one frame that is next in order.  1: buf was kept; 0: buf is free; negative:
  * not handled, and must count as not received.
  */
 LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,

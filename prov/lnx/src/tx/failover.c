@@ -9,6 +9,7 @@
 #include "tx/frame.h"
 #include "tx/detect.h"
 #include "tx/path.h"
+#include "tx/session.h"
 
 /* A core has the frame and cannot be made to return it: a clone takes its place. */
 static LNX_COLD void send_clone(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -118,27 +119,37 @@ LNX_COLD void lnx_tx_cut_clones(struct lnx_rail *rail)
 	}
 }
 
-LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_ep *ep)
+LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_peer *peer, struct lnx_hdr *h)
 {
+	struct lnx_ep *ep = peer->ep;
 	uint8_t what[LNX_HELLO_BYTES];
-	size_t len = lnx_ep_hello(ep, what);
-	struct lnx_txe *txe = lnx_txe_get(ep, len);
+	size_t len = lnx_ep_hello(ep, what), proof;
+	struct lnx_txe *txe;
 
+	*h = (struct lnx_hdr){
+		.kind = LNX_KIND_HELLO, .key = ep->address_epoch,
+		.flags = ep->domain->job_key ? LNX_WIRE_F_KEYED : 0,
+		.tag = peer->stamp, .data = peer->rx_sid, .src = peer->sid,
+		.dst = peer->eid, .seq = peer->chan.next,
+	};
+	proof = lnx_proof_size(h);
+	txe = lnx_txe_get(ep, len + proof);
 	if (!txe)
 		return NULL;
 	memcpy(txe->frame + sizeof(struct lnx_wire_hdr), what, len);
-	txe->f.len = sizeof(struct lnx_wire_hdr) + len;
+	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len + proof);
+	if (proof) {
+		lnx_hdr_put(lnx_txe_hdr(txe), h);
+		lnx_session_prove(peer, txe, 0);
+	}
 	return txe;
 }
 
 LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
-	struct lnx_hdr h = {
-		.kind = LNX_KIND_HELLO, .key = ep->address_epoch, .tag = peer->stamp,
-		.data = peer->rx_sid,
-	};
 	struct lnx_txe *txe;
+	struct lnx_hdr h;
 
 	if (peer->dead || peer->closing || peer->self || !peer->npath)
 		return;
@@ -147,7 +158,7 @@ LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer)
 		lnx_tx_ready(ep, peer);
 		return;
 	}
-	txe = lnx_tx_hello(ep);
+	txe = lnx_tx_hello(peer, &h);
 	if (!txe)
 		return;			/* they find out that the old one is dead */
 	lnx_address_ack_hello(peer);

@@ -249,16 +249,13 @@ LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer,
 			     bool later)
 {
 	struct lnx_txe *txe;
-	struct lnx_hdr h = {
-		.kind = LNX_KIND_HELLO, .key = ep->address_epoch, .tag = peer->stamp,
-		.data = peer->rx_sid,
-	};
+	struct lnx_hdr h;
 
 	if (lnx_chan_open(&peer->chan, ep->window))
 		return -FI_ENOMEM;
 	if (lnx_unlikely(ep->admin))
 		lnx_admin_peer(peer, lnx_clock_ns());
-	txe = lnx_tx_hello(ep);
+	txe = lnx_tx_hello(peer, &h);
 	if (!txe)
 		return -FI_ENOMEM;
 	peer->hello_done = true;
@@ -432,7 +429,8 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 			lnx_list_entry(n, struct lnx_peer, pump_link);
 		if (peer->closing && !peer->dead) {
 			lnx_list_del(&peer->pump_link);
-			lnx_tx_peer_failed(peer, FI_ECONNRESET);
+			lnx_tx_peer_failed(peer, peer->key_refused ?
+					   FI_EACCES : FI_ECONNRESET);
 			continue;
 		}
 		if (peer->failing_ns && now > peer->failing_ns + give_up_ns) {
@@ -469,7 +467,8 @@ static LNX_COLD ssize_t no_way(struct lnx_ep *ep, fi_addr_t dest,
 	*peer = lnx_peer_get(ep, dest);
 	if (*peer && (*peer)->dead) {
 		if (!lnx_peer_may_begin(*peer, lnx_clock_ns()))
-			return -FI_EHOSTUNREACH;
+			return (*peer)->key_refused ? -FI_EACCES :
+						      -FI_EHOSTUNREACH;
 		lnx_peer_detach(*peer);
 	}
 	*peer = lnx_peer_make(ep, dest, &err);
@@ -508,7 +507,7 @@ LNX_INLINE ssize_t admit(struct lnx_ep *ep, struct lnx_peer *peer,
 	uint32_t max;
 
 	if (lnx_unlikely(peer->dead))
-		return -FI_EHOSTUNREACH;
+		return peer->key_refused ? -FI_EACCES : -FI_EHOSTUNREACH;
 	if (lnx_tx_ready(ep, peer))
 		return -FI_EAGAIN;
 	flags &= FI_INJECT | FI_COMPLETION;
@@ -518,7 +517,8 @@ LNX_INLINE ssize_t admit(struct lnx_ep *ep, struct lnx_peer *peer,
 		return 0;
 	max = *no_queue ? 0 : lnx_tx_queue_max(ep, flags) - 1;
 	if (peer->chan.nqueued > max && !drain_to(ep, peer, max))
-		return peer->dead ? -FI_EHOSTUNREACH : -FI_EAGAIN;
+		return !peer->dead ? -FI_EAGAIN :
+		       peer->key_refused ? -FI_EACCES : -FI_EHOSTUNREACH;
 	return 0;
 }
 

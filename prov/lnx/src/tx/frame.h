@@ -18,8 +18,9 @@ LNX_INLINE struct lnx_txe *lnx_tx_at(const struct lnx_peer *peer, uint32_t seq)
 	return f ? lnx_txe_of(f) : NULL;
 }
 
-/* tx/failover.c: a frame that tells our id and address.  NULL: memory is short. */
-LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_ep *ep);
+/* tx/failover.c: our next frame to peer, a HELLO, and its header.  It must be numbered
+ * before any other.  NULL: memory is short. */
+LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_peer *peer, struct lnx_hdr *h);
 
 /* A frame has left that acknowledges all we have received. */
 LNX_INLINE void lnx_tx_ack_piggybacked(struct lnx_peer *peer)

@@ -5,7 +5,9 @@
  */
 #include "tx/session.h"
 
+#include "core/job_key.h"
 #include "core/open.h"
+#include "core/warn_once.h"
 #include "tx/frame.h"
 #include "tx/path.h"
 #include "tx/tx.h"
@@ -16,7 +18,70 @@
 #define TRY_NS		(10 * LNX_NS_PER_MS)	/* a core may have to connect */
 #define REFUSE_NS	(10 * LNX_NS_PER_MS)	/* between two refusals to a peer */
 
+/* With a job key, of what any process can send: */
+#define UNPROVEN_NS	(20 * LNX_NS_PER_MS)	/* between two refusals */
+#define UNPROVEN_MAX	(LNX_MISDIRECTED_MAX / 2)	/* refused at once */
+
+/* ---- the job key ---- */
+
+static bool proven(const struct lnx_ep *ep, const struct lnx_hdr *h,
+		   const void *payload, size_t len)
+{
+	const struct lnx_job_key *key = ep->domain->job_key;
+
+	if (!key || !(h->flags & LNX_WIRE_F_KEYED))
+		return !key && !(h->flags & LNX_WIRE_F_KEYED);
+	return lnx_job_key_verify(key, (const uint8_t *)payload -
+				  sizeof(struct lnx_wire_hdr),
+				  sizeof(struct lnx_wire_hdr) + len);
+}
+
+LNX_COLD bool lnx_session_proven(const struct lnx_ep *ep,
+				 const struct lnx_hdr *h, const void *payload,
+				 size_t len)
+{
+	return h->kind != LNX_KIND_HELLO || proven(ep, h, payload, len);
+}
+
+static struct lnx_wire_proof *proof_of(struct lnx_txe *txe)
+{
+	return (void *)(txe->frame + txe->f.len - sizeof(struct lnx_wire_proof));
+}
+
+LNX_COLD void lnx_session_prove(const struct lnx_peer *peer,
+				struct lnx_txe *txe, uint64_t nonce)
+{
+	nonce = htole64(nonce);
+	memcpy(&proof_of(txe)->nonce, &nonce, sizeof(nonce));
+	lnx_job_key_sign(peer->ep->domain->job_key, txe->frame, txe->f.len);
+}
+
+static LNX_COLD void warn_key(struct lnx_ep *ep)
+{
+	if (ep->key_warned)
+		return;
+	ep->key_warned = true;
+	lnx_warn_once(true, "a process on another node was refused, or refused us, since the job keys differ: %s; sends to it fail with FI_EACCES; give all processes of the job the same FI_LNX_JOB_KEY or FI_LNX_JOB_KEY_FILE",
+		      ep->domain->job_key ? "it has another key, or none" :
+					    "it has a key, and none is set here");
+}
+
 /* ---- frames that belong to no session ---- */
+
+/* May a process without the key make us send a refusal now? */
+static bool refuse_unproven(struct lnx_ep *ep)
+{
+	uint64_t now;
+
+	if (!ep->domain->job_key)
+		return true;
+	now = lnx_clock_ns();
+	if (ep->n_misdirected >= UNPROVEN_MAX ||
+	    lnx_ns_since(now, ep->unproven_ns) < UNPROVEN_NS)
+		return false;
+	ep->unproven_ns = now;
+	return true;
+}
 
 /* Have the sender told.  Only a HELLO or a PROBE says where it can be reached. */
 static LNX_COLD void note(struct lnx_rail *rail, const struct lnx_hdr *h,
@@ -29,15 +94,18 @@ static LNX_COLD void note(struct lnx_rail *rail, const struct lnx_hdr *h,
 	struct lnx_misdirected *s;
 	struct lnx_addr a;
 	unsigned i;
+	size_t n;
 
 	if ((h->kind != LNX_KIND_HELLO && h->kind != LNX_KIND_PROBE) ||
-	    len < LNX_ADDR_BYTES ||
-	    lnx_addr_unpack(&a, payload, LNX_ADDR_BYTES, NULL, 0))
+	    len < LNX_ADDR_BYTES)
+		return;
+	n = len - lnx_proof_size(h);
+	if (lnx_addr_unpack(&a, payload, LNX_ADDR_BYTES, NULL, 0))
 		return;
 	lnx_rails_of_addr(&all, &a);
-	if (len > LNX_ADDR_BYTES) {
+	if (n > LNX_ADDR_BYTES) {
 		if (lnx_rails_unpack(&more, (const uint8_t *)payload +
-				     LNX_ADDR_BYTES, len - LNX_ADDR_BYTES))
+				     LNX_ADDR_BYTES, n - LNX_ADDR_BYTES))
 			return;
 		lnx_rails_merge(&all, &more);
 	}
@@ -50,6 +118,9 @@ static LNX_COLD void note(struct lnx_rail *rail, const struct lnx_hdr *h,
 			return;
 	/* More than that at once: they ask again. */
 	if (ep->n_misdirected == LNX_MISDIRECTED_MAX)
+		return;
+	if ((h->kind != LNX_KIND_HELLO || why == LNX_REFUSED_KEY ||
+	     !proven(ep, h, payload, len)) && !refuse_unproven(ep))
 		return;
 	s = &ep->misdirected[ep->n_misdirected++];
 	*s = (struct lnx_misdirected){
@@ -170,6 +241,20 @@ static LNX_COLD struct lnx_peer *begin_anew(struct lnx_ep *ep,
 	return lnx_peer_unsolicited(ep, a);
 }
 
+/* Is the HELLO, whose hash is right, no older than our nonce? */
+static bool has_nonce(struct lnx_ep *ep, const void *payload, size_t len)
+{
+	struct lnx_wire_proof proof;
+
+	if (!ep->domain->job_key)
+		return true;
+	if (!ep->hello_nonce)
+		ep->hello_nonce = lnx_random_id();
+	memcpy(&proof, (const uint8_t *)payload + len - sizeof(proof),
+	       sizeof(proof));
+	return ep->hello_nonce && le64toh(proof.nonce) == ep->hello_nonce;
+}
+
 LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 					   const struct lnx_hdr *h,
 					   const void *payload, size_t len)
@@ -179,6 +264,12 @@ LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 	struct lnx_addr a;
 	char why[128];
 
+	if (!lnx_session_proven(ep, h, payload, len)) {
+		ep->stats.key_drops++;
+		warn_key(ep);
+		note(rail, h, payload, len, LNX_REFUSED_KEY, 0);
+		return NULL;
+	}
 	/* Of an ended session, or of one whose HELLO is yet to come by another path. */
 	if (h->kind != LNX_KIND_HELLO || h->seq) {
 		ep->stats.stale_frames++;
@@ -198,14 +289,17 @@ LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 		note(rail, h, payload, len, LNX_REFUSED_ENDED, 0);
 		return NULL;
 	}
+	/* Repeated on the way, by a path that is slow. */
+	if (peer && peer->rx_sid && h->tag <= peer->rx_stamp) {
+		ep->stats.stale_frames++;
+		note(rail, h, payload, len, LNX_REFUSED_OLD, peer->rx_stamp);
+		return NULL;
+	}
+	if (!h->data && !has_nonce(ep, payload, len)) {
+		note(rail, h, payload, len, LNX_REFUSED_NONCE, ep->hello_nonce);
+		return NULL;
+	}
 	if (peer && peer->rx_sid) {
-		/* Repeated on the way, by a path that is slow. */
-		if (h->tag <= peer->rx_stamp) {
-			ep->stats.stale_frames++;
-			note(rail, h, payload, len, LNX_REFUSED_OLD,
-			     peer->rx_stamp);
-			return NULL;
-		}
 		peer = begin_anew(rail->ep, peer, &a);
 	} else if (!peer) {
 		peer = lnx_peer_unsolicited(ep, &a);
@@ -242,18 +336,44 @@ static LNX_COLD bool nowhere(struct lnx_peer *peer, const struct lnx_rail *rail)
 	return (peer->wrong_endpoint | untold) == (1u << peer->npath) - 1;
 }
 
-/* Our HELLO is older than one that the peer had before: our clock went back. */
-static LNX_COLD void later_stamp(struct lnx_peer *peer, uint64_t stamp)
+/* Our HELLO, while it may be changed and sent again; or NULL. */
+static struct lnx_txe *first_hello(const struct lnx_peer *peer)
 {
 	struct lnx_txe *txe = peer->chan.slot ? lnx_tx_at(peer, 0) : NULL;
 
-	if (lnx_peer_acked(peer) || stamp < peer->stamp || stamp == UINT64_MAX ||
-	    !txe || txe->f.seq || txe->f.in_core)
+	return lnx_peer_acked(peer) || !txe || txe->f.seq || txe->f.in_core ?
+	       NULL : txe;
+}
+
+static void hello_changed(struct lnx_peer *peer)
+{
+	lnx_chan_probe(&peer->chan);
+	lnx_tx_want_pump(peer);
+}
+
+/* Our HELLO is older than one that the peer had before: our clock went back. */
+static LNX_COLD void later_stamp(struct lnx_peer *peer, uint64_t stamp)
+{
+	struct lnx_txe *txe = first_hello(peer);
+
+	if (!txe || stamp < peer->stamp || stamp == UINT64_MAX)
 		return;
 	peer->stamp = stamp + 1;
 	lnx_txe_hdr(txe)->tag = htole64(peer->stamp);
-	lnx_chan_probe(&peer->chan);
-	lnx_tx_want_pump(peer);
+	if (peer->ep->domain->job_key)
+		lnx_session_prove(peer, txe, 0);
+	hello_changed(peer);
+}
+
+/* The peer wants to see that our HELLO is new. */
+static LNX_COLD void add_nonce(struct lnx_peer *peer, uint64_t nonce)
+{
+	struct lnx_txe *txe = first_hello(peer);
+
+	if (!txe || !peer->ep->domain->job_key)
+		return;
+	lnx_session_prove(peer, txe, nonce);
+	hello_changed(peer);
 }
 
 LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h)
@@ -284,6 +404,15 @@ LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h
 	case LNX_REFUSED_OLD:
 		later_stamp(peer, h->data);
 		return;
+	case LNX_REFUSED_NONCE:
+		add_nonce(peer, h->data);
+		return;
+	case LNX_REFUSED_KEY:
+		if (lnx_peer_acked(peer) || peer->rx_sid)
+			return;
+		warn_key(rail->ep);
+		peer->key_refused = true;
+		break;
 	default:
 		return;
 	}

@@ -8,7 +8,25 @@
  * only, so that a process without a session learns no id of an endpoint.  A refusal ends
  * a session only if it names that session's id, which no other process knows.  A process
  * that knows the ids of both endpoints can begin a session in the name of one, and so
- * end the one before.
+ * end the one before, unless there is a job key.
+ *
+ * With a job key (core/job_key.h), what begins a session, ends one or changes addresses
+ * comes from a process with the key, and is not an old frame sent again:
+ *
+ * - A HELLO, also a later one, has a hash of all that it says.  Without the right hash it
+ *   is dropped, and its sender told so now and then.
+ * - A HELLO that begins a session names our session's id or, before the peer can know
+ *   that, a nonce.  The id is a random number of this peer object, which takes one HELLO.
+ *   The nonce is one of the endpoint, and is told by a NO_SESSION to the sender of a
+ *   HELLO that lacks it and is right otherwise; that one sends it again.  A recorded
+ *   HELLO with the nonce is older than the session that it began, or than a later one, as
+ *   long as we remember the session.  When one is forgotten (lnx_peer_detach), the nonce
+ *   changes.
+ * - BYE, PROBE and all other frames of a session have its id as `src`, and a NO_SESSION
+ *   that has an effect has it as `dst`.  It is a random number of 64 bits, told only in
+ *   frames to the endpoint with which the session is: a process that cannot read them
+ *   does not know it.  So such frames need no hash.  This leaves a process that reads the
+ *   network's traffic, which could change or insert frames of a session.
  *
  * Owner lock held.
  */
@@ -41,6 +59,16 @@ LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer);
 LNX_COLD void lnx_session_tell(struct lnx_ep *ep, uint64_t now);
 /* A NO_SESSION came.  Calls no core. */
 LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h);
+/*
+ * Has a HELLO the right hash, or, where no key is set, none?  Its payload follows the
+ * header in memory.  True for other kinds.
+ */
+LNX_COLD bool lnx_session_proven(const struct lnx_ep *ep,
+				 const struct lnx_hdr *h, const void *payload,
+				 size_t len);
+/* Write the proof of txe, a HELLO to peer with its header; again after a change. */
+LNX_COLD void lnx_session_prove(const struct lnx_peer *peer,
+				struct lnx_txe *txe, uint64_t nonce);
 /* Ask whether it is still peer that is at the end of path, if the core takes that now. */
 LNX_COLD void lnx_session_ask(struct lnx_peer *peer, struct lnx_path *path);
 

@@ -26,9 +26,16 @@ const char *lnx_kind_name(uint8_t kind)
 
 static uint8_t flags_of(uint8_t kind)
 {
-	return kind == LNX_KIND_PUT ? LNX_WIRE_F_ALL :
-	       kind == LNX_KIND_GET ? LNX_WIRE_F_MSG | LNX_WIRE_F_LAST :
-				      LNX_WIRE_F_MSG;
+	switch (kind) {
+	case LNX_KIND_PUT:
+		return LNX_WIRE_F_MSG | LNX_WIRE_F_PUT | LNX_WIRE_F_LAST;
+	case LNX_KIND_GET:
+		return LNX_WIRE_F_MSG | LNX_WIRE_F_LAST;
+	case LNX_KIND_HELLO:
+		return LNX_WIRE_F_MSG | LNX_WIRE_F_KEYED;
+	default:
+		return LNX_WIRE_F_MSG;
+	}
 }
 
 int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
@@ -49,6 +56,9 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 	case LNX_KIND_TAG:
 		return h->len == payload ? 0 : -EBADMSG;
 	case LNX_KIND_HELLO:
+		if (payload < lnx_proof_size(h))
+			return -EBADMSG;
+		payload -= lnx_proof_size(h);
 		return payload == LNX_ADDR_BYTES ||
 		       (payload > LNX_ADDR_BYTES + LNX_WIRE_RAILS_HEAD &&
 			payload <= LNX_ADDR_BYTES + LNX_WIRE_RAILS_BYTES) ?

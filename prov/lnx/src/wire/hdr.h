@@ -75,6 +75,13 @@ static inline bool lnx_kind_sequenced(uint8_t kind)
 	       LNX_KIND_RAIL - LNX_KIND_ACK;
 }
 
+/* Bytes at the end of a HELLO's payload, behind the address. */
+static inline size_t lnx_proof_size(const struct lnx_hdr *h)
+{
+	return h->kind == LNX_KIND_HELLO && (h->flags & LNX_WIRE_F_KEYED) ?
+	       sizeof(struct lnx_wire_proof) : 0;
+}
+
 /* Write all 64 bytes of w. */
 LNX_INLINE void lnx_hdr_put(struct lnx_wire_hdr *w, const struct lnx_hdr *h)
 {
