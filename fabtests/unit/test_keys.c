@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Keys of registrations: those that rails give to their cores, and those that
- * lnx gives to the application.  They start at a random number, and no two are
- * equal.
+ * lnx gives to the application.  They are random, and no two are equal.
  */
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/random.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "api/api.h"
 #include "core/open.h"
@@ -25,6 +27,9 @@ static uint8_t mem[4096];
 
 static enum { RANDOM, INTERRUPTED, SHORT, NONE } kernel;
 static unsigned nasked;
+/* The first numbers of the next many. */
+static const uint64_t *scripted;
+static unsigned n_scripted;
 
 ssize_t __real_getrandom(void *buf, size_t len, unsigned flags);
 ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags);
@@ -46,6 +51,16 @@ ssize_t __wrap_getrandom(void *buf, size_t len, unsigned flags)
 	case NONE:
 		errno = ENOSYS;
 		return -1;
+	}
+	if (scripted && len == LNX_RANDOM_MAX) {
+		uint64_t *last = (uint64_t *)buf + len / sizeof(*last);
+
+		__real_getrandom(buf, len, flags);
+		/* They are given from the end. */
+		while (n_scripted--)
+			*--last = *scripted++;
+		scripted = NULL;
+		return (ssize_t)len;
 	}
 	return __real_getrandom(buf, len, flags);
 }
@@ -103,53 +118,134 @@ Test(keys, rails_begin_at_random)
 	}
 }
 
-/* The keys of two rails of one endpoint differ, too. */
-Test(keys, rails_differ)
-{
-	struct fake_opt opt = {
-		.nrail = 2, .kind = { LNX_RAIL_PLAIN, LNX_RAIL_PLAIN },
-	};
+#define MANY	1000
 
-	fake_open(&f, &opt);
-	cr_expect_gt(apart(f.lnx->rail[0]->next_key, f.lnx->rail[1]->next_key),
-		     FAR);
+static int by_value(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void no_two_equal(uint64_t *v, unsigned n, const char *what)
+{
+	unsigned i;
+
+	qsort(v, n, sizeof(*v), by_value);
+	for (i = 1; i < n; i++)
+		cr_assert_neq(v[i], v[i - 1], "%s %#llx twice", what,
+			      (unsigned long long)v[i]);
+}
+
+/* Keys that were given do not tell the next one: no two are equal, or near each other,
+ * no difference of two that follow each other comes twice, nor a change of it, and each
+ * bit is as often set as not. */
+static void unpredictable(uint64_t *key, uint64_t bits)
+{
+	static uint64_t step[MANY], change[MANY];
+	unsigned i, b, n;
+
+	for (b = 0; b < 64; b++) {
+		if (!(bits >> b & 1))
+			continue;
+		for (i = n = 0; i < MANY; i++)
+			n += key[i] >> b & 1;
+		/* 8 standard deviations */
+		cr_expect(n > MANY / 2 - 127 && n < MANY / 2 + 127,
+			  "bit %u is set %u of %u times", b, n, MANY);
+	}
+	for (i = 0; i + 1 < MANY; i++)
+		step[i] = key[i + 1] - key[i];
+	for (i = 0; i + 2 < MANY; i++)
+		change[i] = step[i + 1] - step[i];
+	if (bits >> 40) {
+		no_two_equal(step, MANY - 1, "difference");
+		no_two_equal(change, MANY - 2, "change of a difference");
+	}
+	qsort(key, MANY, sizeof(*key), by_value);
+	for (i = 1; i < MANY; i++)
+		cr_expect_gt(key[i] - key[i - 1], bits >> 40 ? FAR : 0);
+}
+
+Test(keys, of_rails_cannot_be_guessed)
+{
+	static uint64_t key[MANY];
+	unsigned i;
+
+	open_one(false);
+	for (i = 0; i < MANY; i++)
+		key[i] = rail_key();
+	unpredictable(key, TOP - 1);
 	fake_close(&f);
 }
 
-Test(keys, numbers_begin_again)
+/* A core with shorter keys. */
+Test(keys, short_ones_cannot_be_guessed)
 {
 	struct lnx_rail *rail;
-	uint64_t key[4];
+	uint64_t key[MANY];
 	unsigned i;
 
 	open_one(false);
 	rail = f.lnx->rail[0];
-	rail->next_key = UINT64_MAX - 1;
-	for (i = 0; i < 4; i++)
-		key[i] = rail_key();
-	cr_expect_eq(key[0], 2 * TOP - 2);
-	cr_expect_eq(key[1], 2 * TOP - 1);
-	cr_expect_eq(key[2], TOP);
-	cr_expect_eq(key[3], TOP + 1);
-	/* A core with shorter keys. */
 	rail->info->domain_attr->mr_key_size = 4;
 	cr_assert_eq(lnx_rail_keys_init(rail), 0);
-	for (i = 0; i < 4; i++) {
+	for (i = 0; i < MANY; i++) {
 		key[i] = rail_key();
 		cr_expect_eq(key[i] >> 30, 1);
+		/* Those of 30 bits may repeat, as the core says. */
+		while (i && key[i] == key[i - 1])
+			key[i] = rail_key();
+	}
+	unpredictable(key, (1u << 30) - 1);
+	fake_close(&f);
+}
+
+/* A child has others than its parent, in whatever state the numbers are. */
+Test(keys, a_child_has_its_own)
+{
+	uint64_t child, parent;
+	unsigned i;
+	int fd[2];
+
+	open_one(false);
+	for (i = 0; i < 70; i++) {
+		pid_t pid;
+
+		cr_assert_eq(pipe(fd), 0);
+		pid = fork();
+		if (!pid) {
+			child = rail_key();
+			_exit(write(fd[1], &child, sizeof(child)) !=
+			      sizeof(child));
+		}
+		cr_assert_eq(read(fd[0], &child, sizeof(child)),
+			     (ssize_t)sizeof(child));
+		waitpid(pid, NULL, 0);
+		close(fd[0]);
+		close(fd[1]);
+		parent = rail_key();
+		cr_expect_gt(apart(parent, child), FAR);
 	}
 	fake_close(&f);
 }
 
-/* After the last number come the first ones again, which may still be in use. */
-Test(keys, taken_ones_are_left_out)
+/* One call of the kernel gives many. */
+Test(keys, few_calls_of_the_kernel)
 {
-	uint64_t before;
+	unsigned i, before;
 
 	open_one(false);
-	core->mr_taken = 1;
-	before = f.lnx->rail[0]->next_key;
-	cr_expect_neq(rail_key(), before);
+	before = nasked;
+	for (i = 0; i < MANY; i++)
+		rail_key();
+	cr_expect_leq(nasked - before, MANY / 30 + 1);
+	fake_close(&f);
+}
+
+Test(keys, taken_ones_are_left_out)
+{
+	open_one(false);
 	core->mr_taken = 20;
 	cr_expect_eq(rail_key(), core->mr_key);
 	cr_expect_eq(core->mr_taken, 0);
@@ -196,27 +292,45 @@ Test(keys, of_basic_begin_at_random)
 	}
 }
 
-/* In use, not a valid key, and after the last one. */
-Test(keys, of_basic_are_not_given_twice)
+Test(keys, of_basic_cannot_be_guessed)
 {
-	static const uint64_t from[] = { UINT64_MAX - 3, UINT64_MAX - 1 };
-	struct fid_mr *mr[8];
-	unsigned i, j, k;
+	static struct fid_mr *mr[MANY];
+	static uint64_t key[MANY];
+	unsigned i;
 
 	open_one(true);
-	f.domain.next_mr_key = from[0];
-	for (i = 0; i < 8; i++) {
-		if (i == 5)		/* the following ones are in use */
-			f.domain.next_mr_key = from[1];
+	for (i = 0; i < MANY; i++) {
 		cr_assert_eq(fi_mr_reg(&f.domain.fid, mem, sizeof(mem),
 				       FI_REMOTE_READ, 0, 0, 0, &mr[i], NULL),
 			     0);
-		cr_expect_neq(fi_mr_key(mr[i]), FI_KEY_NOTAVAIL);
-		for (j = 0; j < i; j++)
-			cr_expect_neq(fi_mr_key(mr[i]), fi_mr_key(mr[j]));
+		key[i] = fi_mr_key(mr[i]);
 	}
-	for (k = 0; k < 8; k++)
-		cr_assert_eq(fi_close(&mr[k]->fid), 0);
+	unpredictable(key, UINT64_MAX);
+	for (i = 0; i < MANY; i++)
+		cr_assert_eq(fi_close(&mr[i]->fid), 0);
+	fake_close(&f);
+}
+
+/* In use, and not a valid key: the kernel gives that number, then another one. */
+Test(keys, of_basic_are_not_given_twice)
+{
+	static const uint64_t given[] = { 5, 5, 5, FI_KEY_NOTAVAIL, 5, 6 };
+	struct fid_mr *mr[3];
+	unsigned i;
+
+	open_one(true);
+	scripted = given;
+	n_scripted = LNX_ARRAY_SIZE(given);
+	for (i = 0; i < 3; i++)
+		cr_assert_eq(fi_mr_reg(&f.domain.fid, mem, sizeof(mem),
+				       FI_REMOTE_READ, 0, 0, 0, &mr[i], NULL),
+			     0);
+	cr_expect_eq(fi_mr_key(mr[0]), 5);
+	cr_expect_eq(fi_mr_key(mr[1]), 6);
+	for (i = 0; i < 2; i++)
+		cr_expect_neq(fi_mr_key(mr[2]), fi_mr_key(mr[i]));
+	for (i = 0; i < 3; i++)
+		cr_assert_eq(fi_close(&mr[i]->fid), 0);
 	fake_close(&f);
 }
 
@@ -240,6 +354,31 @@ static void nothing_opens(void)
 	cr_expect_eq(lnx_rail_keys_init(&rail), -FI_EIO);
 	cr_expect_eq(lnx_random_id(), 0);
 	fi_freeinfo(rail.info);
+}
+
+/* Later than that registrations fail. */
+Test(keys, no_more_random_numbers)
+{
+	struct fid_mr *mr;
+	unsigned i;
+	int ret = 0;
+
+	open_one(true);
+	kernel = NONE;
+	for (i = 0; i < 100 && !ret; i++) {
+		ret = fi_mr_reg(&f.domain.fid, mem, sizeof(mem), FI_REMOTE_READ,
+				0, 0, 0, &mr, NULL);
+		if (!ret)
+			fi_close(&mr->fid);
+	}
+	cr_expect_eq(ret, -FI_EIO);
+	lnx_lock(&f.lnx->lock);
+	cr_expect_eq(lnx_rail_register(f.lnx->rail[0], mem, sizeof(mem),
+				       FI_REMOTE_READ, &mr), -FI_EIO);
+	lnx_unlock(&f.lnx->lock);
+	kernel = RANDOM;
+	cr_expect(rail_key() & TOP);
+	fake_close(&f);
 }
 
 Test(keys, none_is_an_error)

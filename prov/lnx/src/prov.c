@@ -18,6 +18,7 @@
 #include "base/compiler.h"
 #include "comp/comp.h"
 #include "core/catalog.h"
+#include "core/key_pool.h"
 #include "core/warn_once.h"
 #include "conf/rank.h"
 #include "core/topo.h"
@@ -240,6 +241,7 @@ static void cleanup(void)
 	lnx_threads_stop();
 	lnx_catalog_fini();
 	lnx_topo_fini();
+	lnx_key_pool_fini();
 	lnx_warn_once_fini();
 	if (conf_env)
 		for (size_t i = 0; conf_env[i]; i++) {

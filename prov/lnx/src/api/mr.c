@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "api/api.h"
+#include "core/key_pool.h"
 #include "obj/mr.h"
 #include "rx/confirm.h"
 
@@ -145,15 +146,16 @@ static struct fi_ops mr_fid_ops = {
 	.ops_open = lnx_no_ops_open,
 };
 
-/* A key that is not in use; eps_lock held. */
-static uint64_t new_key(struct lnx_domain *d)
+/* A key that is not in use, and that those in use do not tell; eps_lock held.  0, or
+ * -FI_EIO: no random numbers. */
+static int new_key(struct lnx_domain *d, uint64_t *key)
 {
-	uint64_t key;
+	int ret;
 
 	do
-		key = ++d->next_mr_key;
-	while (lnx_mr_find(d, key) || key == FI_KEY_NOTAVAIL);
-	return key;
+		ret = lnx_key_random(key);
+	while (!ret && (lnx_mr_find(d, *key) || *key == FI_KEY_NOTAVAIL));
+	return ret;
 }
 
 /* Other flags for device memory. */
@@ -216,11 +218,14 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr,
 		mr->origin = (uintptr_t)mr->base;
 	lnx_list_init(&mr->regs);
 	pthread_mutex_lock(&d->eps_lock);
-	mr->fid.key = d->mr_basic ? new_key(d) : attr->requested_key;
+	mr->fid.key = attr->requested_key;
+	ret = d->mr_basic ? new_key(d, &mr->fid.key) :
+	      lnx_mr_find(d, mr->fid.key) ? -FI_ENOKEY : 0;
 	/*
 	 * Peers can find it only when all is done: what they use is never taken back.
 	 */
-	ret = lnx_mr_find(d, mr->fid.key) ? -FI_ENOKEY : lnx_mr_announce(mr);
+	if (!ret)
+		ret = lnx_mr_announce(mr);
 	if (ret)
 		lnx_mr_withdraw(mr);
 	else

@@ -155,22 +155,28 @@ bool lnx_host_same_user(const struct lnx_ep *ep, int pid)
 	return fsuid == ep->shm_user;
 }
 
+int lnx_random(void *buf, size_t len)
+{
+	ssize_t n;
+
+	/* Interrupted by a signal before the kernel has random numbers. */
+	do
+		n = getrandom(buf, len, 0);
+	while (n < 0 && errno == EINTR);
+	if (n == (ssize_t)len)
+		return 0;
+	LNX_WARN(FI_LOG_EP_CTRL,
+		 "the kernel gives no random numbers (getrandom: %s): identities and keys could be guessed, so nothing is opened\n",
+		 n < 0 ? strerror(errno) : "too few");
+	return -FI_EIO;
+}
+
 uint64_t lnx_random_id(void)
 {
 	uint64_t id = 0;
 
-	do {
-		ssize_t n = getrandom(&id, sizeof(id), 0);
-
-		/* Interrupted by a signal before the kernel has random numbers. */
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n != sizeof(id)) {
-			LNX_WARN(FI_LOG_EP_CTRL,
-				 "the kernel gives no random numbers (getrandom: %s): identities and keys could be guessed, so nothing is opened\n",
-				 n < 0 ? strerror(errno) : "too few");
+	while (!id)
+		if (lnx_random(&id, sizeof(id)))
 			return 0;
-		}
-	} while (!id);
 	return id;
 }

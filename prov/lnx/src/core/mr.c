@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/shm_registry.h"
+#include "core/key_pool.h"
 #include "core/open.h"
 #include "obj/ep.h"
 #include "obj/mr.h"
@@ -161,11 +162,9 @@ int lnx_mrs_init(struct lnx_domain *d)
 {
 	d->mrs_mask = MRS_MIN - 1;
 	d->nmr = 0;
-	if (d->mr_basic) {
-		d->next_mr_key = lnx_random_id();
-		if (!d->next_mr_key)
-			return -FI_EIO;
-	}
+	/* Fail now, and not when memory is registered. */
+	if (d->mr_basic && !lnx_random_id())
+		return -FI_EIO;
 	d->mrs = calloc(MRS_MIN, sizeof(*d->mrs));
 	if (!d->mrs)
 		return -FI_ENOMEM;
@@ -278,47 +277,41 @@ static int to_endpoint(struct lnx_rail *rail, struct fid_mr *mr)
 
 /* ---- keys ---- */
 
-/* Other registrations may have so many keys in a row, after the numbers began again. */
+/* A core with short keys may have so many of those that are chosen. */
 #define KEY_TRIES	64
 
 /*
- * Our keys have a high bit that the core's own do not have: those of ofi_rxm are small,
- * or have bit 31.
+ * Our keys are random numbers, so that a peer that has one does not know the others.
+ * They have a high bit that the core's own do not have: those of ofi_rxm are small, or
+ * have bit 31.
  */
 int lnx_rail_keys_init(struct lnx_rail *rail)
 {
 	size_t bytes = rail->info->domain_attr->mr_key_size;
 
-	if (!bytes || bytes > sizeof(rail->next_key))
-		bytes = sizeof(rail->next_key);
+	if (!bytes || bytes > sizeof(uint64_t))
+		bytes = sizeof(uint64_t);
 	rail->key_top = 1ULL << (8 * bytes - 2);
-	rail->next_key = lnx_random_id();
-	return rail->next_key ? 0 : -FI_EIO;
-}
-
-static uint64_t next_key(struct lnx_rail *rail)
-{
-	return rail->key_top | (rail->next_key++ & (rail->key_top - 1));
-}
-
-/* The last key is taken: continue far away from it. */
-static LNX_COLD void jump(struct lnx_rail *rail)
-{
-	rail->next_key += lnx_mix64(rail->next_key) | 1;
+	/* Fail now, and not when memory is registered. */
+	return lnx_random_id() ? 0 : -FI_EIO;
 }
 
 int lnx_rail_register(struct lnx_rail *rail, const void *buf, size_t len,
 		      uint64_t access, struct fid_mr **mr)
 {
+	uint64_t key;
 	unsigned i;
 	int ret;
 
 	for (i = 0; i < KEY_TRIES; i++) {
-		ret = fi_mr_reg(rail->domain, buf, len, access, 0,
-				next_key(rail), 0, mr, NULL);
+		ret = lnx_key_random(&key);
+		if (lnx_unlikely(ret))
+			break;
+		key = rail->key_top | (key & (rail->key_top - 1));
+		ret = fi_mr_reg(rail->domain, buf, len, access, 0, key, 0, mr,
+				NULL);
 		if (lnx_likely(ret != -FI_ENOKEY))
 			break;
-		jump(rail);
 	}
 	return ret ? ret : to_endpoint(rail, *mr);
 }

@@ -36,7 +36,6 @@ struct lnx_domain {
 	uint32_t ncounted;		/* registrations with a counter; atomic */
 	struct lnx_amo_limits *amo;	/* tx/amo_limits.c; atomic, owned */
 	struct lnx_job_key *job_key;	/* core/job_key.h; NULL: none; owned */
-	uint64_t next_mr_key;		/* mr_basic: eps_lock */
 };
 
 struct lnx_mr;

@@ -88,9 +88,8 @@ unsigned lnx_mr_key_add(uint64_t *key, unsigned n, uint64_t k);
 /* An operation has changed the memory of these n keys.  Takes mr_lock. */
 void lnx_mr_count(struct lnx_domain *d, const uint64_t *key, unsigned n);
 
-/* Set up the empty index of a new domain, and choose the first of the keys that we
- * pick.  0, -FI_ENOMEM, or -FI_EIO: no random numbers.  d->threads and d->mr_basic are
- * set. */
+/* Set up the empty index of a new domain.  0, -FI_ENOMEM, or -FI_EIO: no random numbers
+ * for the keys that we pick.  d->threads and d->mr_basic are set. */
 int lnx_mrs_init(struct lnx_domain *d);
 void lnx_mrs_fini(struct lnx_domain *d);
 /* Add to the index: 0, or -FI_ENOKEY: the key is taken.  Remove from it: 0, or
@@ -99,13 +98,15 @@ int lnx_mr_add(struct lnx_mr *mr);
 int lnx_mr_del(struct lnx_mr *mr);
 
 /*
- * Choose the first key of a rail: a random number, another one each time.  So a key
- * that a peer kept from a former endpoint opens nothing here, even if we have the port
- * of that endpoint now.  0, or -FI_EIO: the kernel gives no random numbers.
+ * Prepare the choice of a rail's keys: random numbers of the size that its core takes.  So
+ * a peer that has a key cannot tell another one; and a key that it kept from a former
+ * endpoint opens nothing here, even if we have the port of that endpoint now.  0, or
+ * -FI_EIO: the kernel gives no random numbers.
  */
 int lnx_rail_keys_init(struct lnx_rail *rail);
 /* Register memory with a rail's core, under a key that no other registration there has.
- * 0, or the core's error.  Owner lock of the rail's endpoint held. */
+ * 0, -FI_EIO (no random numbers), or the core's error.  Owner lock of the rail's endpoint
+ * held. */
 int lnx_rail_register(struct lnx_rail *rail, const void *buf, size_t len,
 		      uint64_t access, struct fid_mr **mr);
 /* Turn our descriptors desc[n] into those of rail's core; NULL stays NULL.  Owner lock

@@ -128,8 +128,7 @@ struct lnx_rail {
 	uint32_t ifindex;		/* 0: not known */
 	struct lnx_netwatch *devwatch;	/* of its RDMA device, or NULL */
 	bool devgone;			/* the device is gone: no more events */
-	uint64_t next_key;		/* core/mr.c: the next key, */
-	uint64_t key_top;		/* which also has this bit set */
+	uint64_t key_top;		/* highest bit of our keys (core/mr.c) */
 	struct lnx_node regs;		/* lnx_mr_reg.rail_link */
 	struct lnx_peer **by_core;	/* core fi_addr -> peer; direct and native */
 	size_t nby_core;
