@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "../unit/fake_core.h"
+#include "core/job_key.h"
 #include "rx/amo_serve.h"
 #include "wire/atomic.h"
 
@@ -110,13 +111,24 @@ static void framed(const uint8_t *data, size_t n)
 		.src = p->eid, .dst = OWN_ID, .tag = data[5] & 3,
 		.data = data[5] >> 2,
 	};
+	bool right = false;
 
 	data += 7;
 	n -= 7;
 	h.len = n + (uint64_t)(int8_t)data[-1];
 	if (h.kind == LNX_KIND_HELLO && (h.flags & LNX_WIRE_F_DATA)) {
-		data = p->blob;
-		n = sizeof(p->blob);
+		static uint8_t hello[sizeof(p->blob) +
+				     sizeof(struct lnx_wire_proof)];
+		uint64_t nonce = htole64(f.lnx->hello_nonce);
+
+		memcpy(hello, p->blob, sizeof(p->blob));
+		memcpy(hello + sizeof(p->blob), &nonce, sizeof(nonce));
+		data = hello;
+		n = sizeof(p->blob) + lnx_proof_size(&h);
+		if (lnx_proof_size(&h)) {
+			right = h.data & 1 && f.domain.job_key;
+			h.data = 0;
+		}
 	}
 	/* [key, where in it: two bytes and a shift, how much] */
 	if ((h.kind == LNX_KIND_PUT || h.kind == LNX_KIND_GET ||
@@ -152,6 +164,8 @@ static void framed(const uint8_t *data, size_t n)
 	n = LNX_MIN(n, (size_t)LNX_FRAME_MAX);
 	if (n)
 		memcpy(copy + HDR, data, n);
+	if (right)
+		lnx_job_key_sign(f.domain.job_key, copy, HDR + n);
 	fake_arrive(f.core[0], copy, HDR + n);
 }
 
@@ -417,6 +431,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	opt.kind[0] = data[0] & 1 ? LNX_RAIL_PLAIN : LNX_RAIL_PEER;
 	fake_conf.linger = 0;
+	/* Or without one, where there is no libsodium. */
+	fake_conf.job_key = data[0] & 0x20 ? "a key of this job" : NULL;
+	if (fake_conf.job_key && lnx_job_key_check(&fake_conf))
+		fake_conf.job_key = NULL;
 	fake_conf.connect_timeout = 100;
 	fake_conf.eager_limit = 8192;
 	fake_conf.window = 8;

@@ -12,7 +12,7 @@
 
 /*
  * One for the process.  It is in memory that is all zeros in a child after fork(): then
- * the pool is empty, and its lock free, whoever held it in the parent.
+ * the pool is empty, and its lock free, also if the parent holds it.
  */
 static struct pool {
 	pthread_mutex_t lock;

@@ -61,7 +61,7 @@ static LNX_COLD void warn_key(struct lnx_ep *ep)
 	if (ep->key_warned)
 		return;
 	ep->key_warned = true;
-	lnx_warn_once(true, "a process on another node was refused, or refused us, since the job keys differ: %s; sends to it fail with FI_EACCES; give all processes of the job the same FI_LNX_JOB_KEY or FI_LNX_JOB_KEY_FILE",
+	lnx_warn_once(true, "the job keys differ: a process on another node was refused, or refused us, because %s; sends to it fail with FI_EACCES; give all processes of the job the same FI_LNX_JOB_KEY or FI_LNX_JOB_KEY_FILE",
 		      ep->domain->job_key ? "it has another key, or none" :
 					    "it has a key, and none is set here");
 }
