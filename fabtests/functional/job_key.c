@@ -288,7 +288,7 @@ static bool start(struct node *n, const char *const *env)
 /* What it wrote to standard error, after its end. */
 static const char *stop(struct node *n)
 {
-	static char text[4096];
+	static char text[4 << 20];
 	uint64_t end = now_ms() + WAIT_MS;
 	size_t len;
 
@@ -442,6 +442,24 @@ static bool beside(void)
 	       end_with(&c, 1, "job keys differ");
 }
 
+/* libfabric logs the values of variables that it is asked for. */
+static bool logged(void)
+{
+	const char *err;
+
+	if (!start(&a, ENV("FI_LNX_JOB_KEY=" KEY, "FI_LOG_LEVEL=debug")) ||
+	    !start(&b, ENV("FI_LNX_JOB_KEY=" OTHER, "FI_LOG_LEVEL=debug")) ||
+	    !sent_to(&a, &b, FI_EACCES))
+		return false;
+	err = stop(&a);
+	CHECK(strstr(err, "job keys differ"), "the log is empty");
+	CHECK(!strstr(err, KEY), "the log has the key");
+	err = stop(&b);
+	CHECK(strstr(err, "job keys differ") && !strstr(err, OTHER),
+	      "the log is empty, or has the other key");
+	return true;
+}
+
 static bool is_refused(const char *const *env, const char *part)
 {
 	if (!start(&a, env))
@@ -481,6 +499,7 @@ int main(int argc, char **argv)
 		{ "key-to-none", one_has_none }, { "none-to-key", other_has_none },
 		{ "tried-again-later", later },
 		{ "beside-a-session", beside }, { "settings", settings },
+		{ "not-in-the-log", logged },
 	};
 	unsigned i, n = sizeof(cases) / sizeof(cases[0]);
 	int bad = 0;

@@ -100,6 +100,9 @@ static char *param_text(const struct lnx_param *p)
 		if (name[i] >= 'a' && name[i] <= 'z')
 			name[i] -= 'a' - 'A';
 
+	/* libfabric would write the key to its log. */
+	if (!strcmp(p->name, "job_key"))
+		return NULL;
 	if (p->type == LNX_PARAM_BOOL) {
 		/* libfabric would warn of a bad value, and so do we. */
 		if (getenv(name) ||
