@@ -4,6 +4,7 @@
  * learn that one has ended, and what is freed then.  The test is the peer.
  */
 #include <criterion/criterion.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -402,6 +403,46 @@ BOTH(given_up_and_tried_again)
 }
 
 /* ---- memory ---- */
+
+/*
+ * A peer that was used and is idle.  Everything is counted that is allocated for it, but
+ * for the fake core's own memory.
+ */
+BOTH(an_idle_peer_is_small)
+{
+	enum { PEERS = 256 };
+	static struct fake_peer q[PEERS];
+	struct mallinfo2 before, after;
+	unsigned i, made = 0;
+
+	/* A sanitizer's allocator does not count. */
+	free(malloc(100));
+	if (!mallinfo2().uordblks)
+		cr_skip("this allocator does not count");
+	open_met(kind);
+	for (i = 0; i < PEERS; i++) {
+		fake_peer_init(&f, &q[i], 0x10000 + i);
+		fake_peer_insert(&f, &q[i]);
+	}
+	before = mallinfo2();
+	for (i = 0; i < PEERS; i++) {
+		fake_hello(&f, &q[i]);
+		cr_assert_eq(fi_tsend(f.ep, "x", 1, NULL, q[i].addr, 1, &a), 0);
+		fake_comp(&f, &a);
+		q[i].got = lnx_peer_by_eid(f.lnx, q[i].eid)->chan.next;
+		fake_ack(&f, &q[i]);
+		fake_passes(&f, 2);
+		while (core->sent)
+			free(fake_take(core));
+		made += lnx_peer_by_eid(f.lnx, q[i].eid)->chan.una == 2;
+	}
+	after = mallinfo2();
+	cr_expect_eq(made, PEERS);
+	cr_expect_leq((after.uordblks - before.uordblks) / PEERS, 1536u,
+		      "%zu bytes a peer",
+		      (after.uordblks - before.uordblks) / PEERS);
+	fake_close(&f);
+}
 
 /* Senders that come, say something and go: one by one any number. */
 BOTH(many_lifetimes)

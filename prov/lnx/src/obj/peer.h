@@ -57,20 +57,19 @@ struct lnx_path_detect {
 						 * due */
 	uint64_t probe_sent_ns;		/* when the peer was asked over another path;
 					 * 0: not yet */
-	bool pong_seen;			/* it answered, and nothing more had come */
-	bool stale_report;			/* or the answer was older than the
-						 * silence */
-	struct lnx_rtt rtt;		/* rough round-trip time of the path */
+	uint32_t seen_seq;		/* peer->chan.una at stalled_since_ns */
 	uint32_t timed_seq;		/* acknowledged up to here: gives a sample */
 	uint64_t timed_ns;		/* of frames that left by then; 0: no sample
 					 * is being taken */
-	uint32_t seen_seq;		/* peer->chan.una at stalled_since_ns */
+	struct lnx_rtt rtt;		/* rough round-trip time of the path */
 	struct lnx_health health;
 	struct lnx_health remote;	/* of the peer's rail, kept in the first path
 					 * to it */
 	uint64_t charged_ns;		/* last failure that was counted */
+	uint32_t nonce;			/* of the last PROBE over or about it */
+	bool pong_seen;			/* it answered, and nothing more had come */
+	bool stale_report;		/* or the answer was older than the silence */
 	/* While the path is DOWN. */
-	uint64_t down_ns;
 	bool pinged;			/* a PROBE is under way over it */
 	bool back;			/* it was answered */
 	bool remote_down;		/* the peer says that its link is down */
@@ -78,9 +77,15 @@ struct lnx_path_detect {
 					 * ping */
 	bool drained;			/* DOWN because it was set so by hand
 					 * (tx/admin.h) */
+	/* Ports at which the two ends try to reach each other (tx/address_ack.c). */
+	uint16_t acked_port;		/* port of our rail that the peer knows; 0:
+					 * the first */
+	uint16_t previous_port;		/* the peer's port before this one; 0: it has
+					 * not changed */
+	/* While the path is DOWN, too. */
+	uint64_t down_ns;
 	uint64_t drain_ns;		/* when the peer last said so of its end; 0:
 					 * it did not */
-	uint32_t nonce;			/* of the last PROBE over or about it */
 	uint64_t ping_ns;		/* time of the last */
 	uint64_t probe_ns;		/* when the next is due; 0: with the next
 					 * ping */
@@ -88,13 +93,8 @@ struct lnx_path_detect {
 					 * not */
 	uint64_t refused_ns;		/* since when its host says that it does not
 					 * listen */
-	/* Ports at which the two ends try to reach each other (tx/address_ack.c). */
 	uint64_t probe_epoch;		/* ep->address_epoch that the last PROBE
 					 * told; 0: none */
-	uint16_t acked_port;		/* port of our rail that the peer knows; 0:
-					 * the first */
-	uint16_t previous_port;		/* the peer's port before this one; 0: it has
-					 * not changed */
 	struct lnx_ping *ping;		/* of the peer's kernel; owned, or NULL */
 	uint64_t pong_tag, pong_data;	/* of the peer's PROBE that is to be answered */
 };
@@ -197,6 +197,7 @@ struct lnx_peer {
 	uint64_t silent_ns;		/* nothing came from it since; 0: something
 					 * did */
 	uint32_t una_seen;
+	uint32_t gap_seq;
 	uint64_t una_since_ns;		/* chan.una has been una_seen since, as the
 					 * timers saw it */
 	uint64_t rto_ns;
@@ -213,9 +214,15 @@ struct lnx_peer {
 	bool refuse;			/* tell it that the session has ended */
 	bool alive;			/* it ended the session: another may begin */
 	bool key_refused;		/* it has another job key, or none */
+	bool blocked;			/* chan.queue waits for the window, a path or
+					 * earlier frames, and not only for the next
+					 * pass */
+	bool put_refused;		/* a piece of the current incoming write was
+					 * refused */
 	struct lnx_node ended_link;	/* ep->ended: CLOSING, DEAD or detached */
 	struct lnx_peer *sid_next;	/* ep->by_sid */
-	uint64_t rx_reported[LNX_PATHS_MAX];	/* what we have reported of rx_bytes */
+	uint32_t rx_reported[LNX_PATHS_MAX]; /* what we have reported of rx_bytes, less
+					 * the high bits */
 	fi_addr_t shm_core;		/* shm_addr, also where only the peer may
 					 * send */
 	uint32_t nrndv;			/* announced, not yet ended */
@@ -226,13 +233,9 @@ struct lnx_peer {
 	uint32_t memory_seq;		/* number after the last frame about memory */
 	uint32_t nunknown;		/* reads whose keys were not known */
 	uint32_t nserved;		/* its large writes and key requests */
-	bool blocked;			/* chan.queue waits for the window, a path or
-					 * earlier frames, and not only for the next
-					 * pass */
 
 	/* Direct sends that the core was too busy for (tx/direct.c). */
 	struct lnx_node dpend;
-	uint32_t ndpend;
 	struct lnx_node dpend_link;	/* ep->direct_peers */
 
 	/* Large direct sends (tx/large.c). */
@@ -249,11 +252,11 @@ struct lnx_peer {
 	uint32_t nsmall;		/* small writes and atomics begun meanwhile */
 	uint8_t *reach;			/* our slot's other byte there; NULL: the
 					 * core needs none */
+	struct lnx_cma_owner where;	/* the peer's process */
+	uint64_t watched_ns;		/* when we last checked that it lives */
 	bool reaches;			/* as far as we know its core may read and
 					 * write our memory */
 	bool try_reach;			/* find out whether we may read its memory */
-	struct lnx_cma_owner where;	/* the peer's process */
-	uint64_t watched_ns;		/* when we last checked that it lives */
 	bool miss;			/* that check failed once */
 	bool sure;			/* `where` is certainly the peer's process */
 	int pidfd;			/* 1 + descriptor of its process; 0: none */
@@ -262,20 +265,20 @@ struct lnx_peer {
 	 * own that wait for ours (rx/confirm.h). */
 	struct lnx_node confirms;	/* lnx_confirm.link, by number */
 	uint32_t nconfirm;
+	uint32_t ndpend;		/* in dpend */
 	uint64_t confirm_op;		/* the last number */
 	struct lnx_answer *answer;	/* the last one that is to be sent, or NULL */
 	uint32_t nanswer;
 
 	/* Receive path. */
+	uint32_t full_pass;		/* 1 + the pass in which no path took a read */
 	struct lnx_node stored;		/* lnx_rxe.of_peer: its messages that no
 					 * receive matches */
-	uint32_t full_pass;		/* 1 + the pass in which no path took a read */
 	uint64_t pull_left;		/* bytes to be read that are not yet
 					 * requested */
-	bool put_refused;		/* a piece of the current incoming write was
-					 * refused */
-	uint8_t nput_key;		/* registrations that this write changed, */
-	uint64_t put_key[LNX_RMA_TARGETS_MAX]; /* if any memory has a counter */
+	uint64_t put_key[LNX_RMA_TARGETS_MAX]; /* registrations that the current
+					 * incoming write changed, if any memory has a
+					 * counter; nput_key of them */
 
 	/* Links of lists, each used only when there is something to do. */
 	struct lnx_node pump_link;	/* ep->pump_peers: frames to post */
@@ -289,20 +292,22 @@ struct lnx_peer {
 	uint64_t pong_ns;		/* time of its last PONG */
 	uint64_t gap_ns;		/* since when chan.una is gap_seq; 0: not
 					 * checked */
-	uint32_t gap_seq;
 	uint64_t address_epoch;			/* of its last hello (lnx_wire.h) */
 	uint64_t hello_epoch;		/* of our last one, which it may not have; 0:
 					 * it has */
 	uint32_t hello_seq;
 	uint32_t tell;			/* bits of ep->rail: link notices that are
 					 * due to it */
-	uint8_t wrong_endpoint;		/* bits of paths whose far end is another
-					 * endpoint */
 	uint64_t alive_ns;		/* when its host was asked last */
-	bool asking;			/* asked about the whole peer (tx/detect.h) */
 	uint64_t stalled_ns;		/* how long only its hosts have answered */
 	uint32_t npull;			/* pulls of its large messages and writes */
+	bool asking;			/* asked about the whole peer (tx/detect.h) */
+	uint8_t wrong_endpoint;		/* bits of paths whose far end is another
+					 * endpoint */
+	uint8_t nput_key;
 };
+static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1344,
+	      "an idle peer with one path costs 1.5 KiB at most, with its table of frames");
 static_assert(offsetof(struct lnx_peer, chan.slot) == 64 &&
 	      offsetof(struct lnx_peer, chan.rx) == 128 &&
 	      offsetof(struct lnx_peer, rx_bytes) == 192,

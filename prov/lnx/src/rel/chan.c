@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 /* Most peers never have more than a few frames in flight. */
-#define SLOTS_FIRST	16u
+#define SLOTS_FIRST	8u
 
 void lnx_chan_init(struct lnx_chan *c)
 {

@@ -302,7 +302,7 @@ void lnx_path_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack)
 
 	for (i = 0; i < LNX_PATHS_MAX && !ack->len; i++) {
 		p = (p + 1) % LNX_PATHS_MAX;
-		if (peer->rx_bytes[p] == peer->rx_reported[p])
+		if ((uint32_t)peer->rx_bytes[p] == peer->rx_reported[p])
 			continue;
 		if (ack->tag) {
 			ack->len = 1 + p;
@@ -316,7 +316,7 @@ void lnx_path_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack)
 
 static void report_sent_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 {
-	peer->rx_reported[which] = total;
+	peer->rx_reported[which] = (uint32_t)total;
 	peer->reported_path = (uint8_t)which;
 }
 
