@@ -26,7 +26,7 @@ static const size_t sizes[] = { 100000, 1, 64, 4096, 4097, 5000, 16384, 65536,
 enum { NEVER = 4, BOTH = 3 };			/* a: the rank that hides, as 1 << rank,
 						 * or one of these */
 enum { AT_FIRST, OPENED, USED };		/* b: since when */
-enum { MESSAGES, RMA, ATOMICS, MANY, BEGUN, BACK };	/* c: what is exchanged */
+enum { MESSAGES, RMA, ATOMICS, REMADE, MANY, BEGUN, BACK };	/* c: what is exchanged */
 
 /* From here on this process cannot be read, if the case hides it. */
 static int hide(struct pair *p)
@@ -550,6 +550,72 @@ static int begun(struct pair *p)
 	return FT_PASS;
 }
 
+/* ---- a registration that is made again ---- */
+
+#define REMADE_KEY	4242u
+
+/*
+ * The target closes the registration in the middle of a write, and makes it again under
+ * the same key.  A part may be refused; then the write has failed.
+ */
+static int remade(struct pair *p)
+{
+	struct ft *ft = p->ft;
+	struct ft_target to = far.at[1];
+	struct fid_mr *mr = NULL;
+	int i, k;
+
+	if (ft_mr_mode(&ft->o) & FI_MR_PROV_KEY)
+		return FT_PASS;		/* it gets another key */
+	to.key = REMADE_KEY;
+	for (i = 0; i < 12; i++) {
+		unsigned seq = 9000 + (unsigned)i;
+		int err = 0;
+
+		pattern_fill(near.buf, REMOTE, ft->run->seed, 0, seq);
+		memset(far.buf, 0, REMOTE);
+		if (ft->rank)
+			FT_CALL(ft, fi_mr_reg(ft->o.domain, far.buf, REMOTE,
+					      FI_REMOTE_WRITE, 0, REMADE_KEY, 0,
+					      &mr, NULL));
+		FT_TRY(pair_meet(p));
+		if (!ft->rank) {
+			struct ft_op *op = ft_op_new(ft);
+
+			op->posted = true;
+			FT_CALL(ft, fi_write(ft->o.ep, near.buf, REMOTE, NULL,
+					     ft->addr[1], to.base, to.key, op));
+			FT_CHECK(ft, !ft_wait(ft, op), "the write never ended");
+			err = op->err;
+		} else {
+			for (k = 0; k < i * 3; k++)
+				ft_progress(ft);
+			FT_CALL(ft, fi_close(&mr->fid));
+			for (k = 0; k < 1 + i % 4; k++)
+				ft_progress(ft);
+			FT_CALL(ft, fi_mr_reg(ft->o.domain, far.buf, REMOTE,
+					      FI_REMOTE_WRITE, 0, REMADE_KEY, 0,
+					      &mr, NULL));
+		}
+		if (!ft->rank) {
+			FT_CHECK(ft, send(p->fd, &err, sizeof(err), 0) ==
+				 sizeof(err), "the other ended");
+			continue;
+		}
+		while (recv(p->fd, &err, sizeof(err), MSG_DONTWAIT) < 0)
+			ft_progress(ft);
+		if (!err) {
+			long long at = pattern_check(far.buf, REMOTE,
+						     ft->run->seed, 0, seq);
+
+			FT_CHECK(ft, at < 0, "success, but byte %lld of %u was "
+				 "not written", at, REMOTE);
+		}
+		FT_CALL(ft, fi_close(&mr->fid));
+	}
+	return FT_PASS;
+}
+
 /* ---- processes that may be read again ---- */
 
 static int back(struct pair *p)
@@ -580,6 +646,7 @@ static int side(struct pair *p)
 	int (*const all[])(struct pair *p) = {
 		[MESSAGES] = messages, [RMA] = rma, [ATOMICS] = atomics,
 		[MANY] = many, [BEGUN] = begun, [BACK] = back,
+		[REMADE] = remade,
 	};
 	int (*go)(struct pair *p) = all[p->c->c];
 	struct ft_cfg cfg = {
@@ -616,6 +683,9 @@ static int unread(struct ft *ft, const struct ft_case *c)
 {
 	if (!ft->opts.prov || strcmp(ft->opts.prov, "lnx"))
 		return ft_skip(ft, "not over lnx");
+	if ((c->c == BEGUN || c->c == BACK || c->c == REMADE) &&
+	    !ft_lnx_over_shm(ft))
+		return ft_skip(ft, "the link has no shm, whose core reads memory");
 	return pair_run(ft, c, side);
 }
 
@@ -643,6 +713,7 @@ int main(int argc, char **argv)
 		CASE("atomics-never", NEVER, AT_FIRST, ATOMICS),
 		CASE("atomics-first-at-first", 1, AT_FIRST, ATOMICS),
 		CASE("atomics-both-used", BOTH, USED, ATOMICS),
+		CASE("remade-first-at-first", 1, AT_FIRST, REMADE),
 		CASE("begun-before", NEVER, AT_FIRST, BEGUN),
 		CASE("read-again", NEVER, AT_FIRST, BACK),
 	};

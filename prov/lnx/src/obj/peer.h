@@ -217,8 +217,8 @@ struct lnx_peer {
 	bool blocked;			/* chan.queue waits for the window, a path or
 					 * earlier frames, and not only for the next
 					 * pass */
-	bool put_refused;		/* a piece of the current incoming write was
-					 * refused */
+	uint8_t put_refused;		/* why a piece of the current incoming write was
+					 * refused (FI_E...); 0: none was */
 	struct lnx_node ended_link;	/* ep->ended: CLOSING, DEAD or detached */
 	struct lnx_peer *sid_next;	/* ep->by_sid */
 	uint32_t rx_reported[LNX_PATHS_MAX]; /* what we have reported of rx_bytes, less

@@ -15,6 +15,10 @@
 #include "tx/confirm.h"
 #include "wire/shm_ctrl.h"
 
+/* Of one peer: as many operations as an endpoint may have, whose program does not read
+ * what is finished. */
+#define ANSWERS_MAX	65536u
+
 /* ---- notes from peers ---- */
 
 /* read: n is a GET without errors. */
@@ -28,7 +32,7 @@ static void answer(struct lnx_ep *ep, struct lnx_peer *peer,
 		a->op = LNX_MAX(a->op, op);
 		return;
 	}
-	if (lnx_unlikely(peer->nanswer >= LNX_LATER_MAX))
+	if (lnx_unlikely(peer->nanswer >= ANSWERS_MAX))
 		a = NULL;
 	else if (read)
 		a = lnx_rma_copy_answer(ep, n);
@@ -97,6 +101,13 @@ void lnx_confirm_note(struct lnx_ep *ep, const struct lnx_wire_note_put *n)
 	}
 	ep->stats.confirms++;
 	err = check(ep, peer, n);
+	if (n->kind != LNX_KIND_GET && (n->flags & LNX_SHM_CTRL_F_TRY)) {
+		/* Of a copied write.  The registration may have been away for some of
+		 * its parts only. */
+		if (!err)
+			err = peer->put_refused;
+		peer->put_refused = 0;
+	}
 	if (!err && (n->flags & LNX_SHM_CTRL_F_COUNT)) {
 		for (i = 0; i < n->n_targets; i++)
 			nkey = lnx_mr_key_add(key, nkey, n->place[i].key);
@@ -132,6 +143,9 @@ LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep)
 			look = waited + SETTLE_LOOK_NS;
 		}
 		fi_cq_read(ep->shm->core_cq, NULL, 0);
+		/* Copies that the peer has queued may wait for answers. */
+		if (ep->work & LNX_WORK_CONFIRM)
+			lnx_confirm_run(ep);
 		sched_yield();
 	}
 	/* The notes are in the queue: the core hands them over. */

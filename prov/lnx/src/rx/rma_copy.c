@@ -36,15 +36,17 @@ static void write_came(struct lnx_ep *ep, struct lnx_peer *peer,
 		       const struct lnx_wire_rma_copy *w, const void *data)
 {
 	uint8_t *to;
+	int err;
 
 	if (w->flags & LNX_RMA_COPY_F_FIRST) {
-		peer->put_refused = false;
+		peer->put_refused = 0;
 		peer->nput_key = 0;
 	}
 	/* The note that follows has the error: rx/confirm.c. */
-	if (lnx_unlikely(lnx_mr_check(ep->domain, w->key, w->addr, w->len,
-				      FI_REMOTE_WRITE, &to, NULL)))
-		peer->put_refused = true;
+	err = -lnx_mr_check(ep->domain, w->key, w->addr, w->len,
+			    FI_REMOTE_WRITE, &to, NULL);
+	if (lnx_unlikely(err))
+		peer->put_refused = (uint8_t)err;
 	else
 		memcpy(to, data, w->len);
 	if (lnx_mrs_counted(ep->domain))

@@ -126,7 +126,7 @@ static int put(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	if (lnx_unlikely(err)) {
 		lnx_serve_refuse(ep, peer, h, err);
-		peer->put_refused = true;
+		peer->put_refused = (uint8_t)err;
 	} else if (h->len) {
 		memcpy(to, payload, h->len);
 	}
@@ -140,7 +140,7 @@ static int put(struct lnx_ep *ep, struct lnx_peer *peer,
 				lnx_mr_count(ep->domain, peer->put_key,
 					     peer->nput_key);
 		}
-		peer->put_refused = false;
+		peer->put_refused = 0;
 		peer->nput_key = 0;
 	}
 	return 0;
