@@ -163,7 +163,7 @@ struct lnx_ep {
 	uint32_t rr_seed;		/* peers that joined so far: spreads them
 					 * over equal paths */
 	uint32_t n_unsolicited;		/* peers that are in no AV, of all */
-	size_t ooo_bytes;		/* in peers' seq.ooo */
+	size_t ooo_bytes;		/* in peers' chan.rx.ooo */
 	struct lnx_node peers;		/* all of them */
 	struct lnx_node ended;		/* lnx_peer.ended_link */
 	uint64_t reap_ns;		/* when those are looked at next */
