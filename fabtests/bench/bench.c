@@ -49,6 +49,8 @@ void bench_close(struct bench *b)
 	ft_barrier(ft);
 	if (ft_close(ft))
 		ft_die(ft, "%s", ft->why);
+	/* There is nothing left to make progress with. */
+	ft->oob.idle = NULL;
 	ft_barrier(ft);
 	ft_fini(ft);
 }
