@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * policy/stripe: simulated paths that move pieces at given speeds, compared
+ * policy/stripe and rel/rate: simulated paths that move pieces at given speeds, compared
  * with the time that the sum of the speeds would need.
  */
 #include <criterion/criterion.h>
@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "policy/stripe.h"
+#include "rel/rate.h"
 
 #define MS		1000000ull
 #define MB		1000000ull		/* per second: 1 Gbit/s is 125 */
@@ -19,7 +20,8 @@
 /* A path: moves pieces one after the other, at its speed. */
 struct sim_path {
 	uint64_t rate;				/* the true rate */
-	struct lnx_bandwidth meter;
+	uint64_t delay_ns;			/* and what each piece takes besides */
+	struct lnx_rate meter;
 	struct { uint64_t len, end; } q[4096];
 	unsigned nq;
 	uint64_t bytes, free_ns, total;
@@ -50,6 +52,9 @@ static void view_of(const struct sim *s, struct lnx_stripe_path *v)
 
 	for (i = 0; i < s->n; i++) {
 		v[i].rate = s->p[i].meter.rate;
+		v[i].delay_ns = lnx_rate_latency(&s->p[i].meter);
+		v[i].room = lnx_rate_room(&s->p[i].meter);
+		v[i].drain = s->p[i].meter.drain;
 		v[i].out = s->p[i].nq;
 		v[i].out_bytes = s->p[i].bytes;
 		v[i].usable = !s->p[i].down;
@@ -64,9 +69,9 @@ static void post(struct sim *s, unsigned i, uint64_t len)
 	cr_assert_lt(p->nq, LNX_ARRAY_SIZE(p->q));
 	p->free_ns = from + (uint64_t)((double)len * 1e9 / (double)p->rate);
 	p->q[p->nq].len = len;
-	p->q[p->nq++].end = p->free_ns + s->late_ns;
+	p->q[p->nq++].end = p->free_ns + p->delay_ns + s->late_ns;
 	p->bytes += len;
-	lnx_bandwidth_start(&p->meter, s->now);
+	lnx_rate_posted(&p->meter, p->bytes, s->now);
 }
 
 /* Advance to the next end of a piece. */
@@ -83,7 +88,8 @@ static bool step(struct sim *s)
 	s->now = LNX_MAX(s->now, first->q[0].end);
 	first->bytes -= first->q[0].len;
 	first->total += first->q[0].len;
-	lnx_bandwidth_sample(&first->meter, first->q[0].len, --first->nq, s->now);
+	first->nq--;
+	lnx_rate_delivered(&first->meter, first->q[0].len, first->bytes, s->now);
 	memmove(&first->q[0], &first->q[1], first->nq * sizeof(first->q[0]));
 	return true;
 }
@@ -197,6 +203,57 @@ Test(stripe, a_slow_path_does_no_harm)
 	}
 }
 
+/* The worst of some messages over n paths with a delay, relative to all of it sent at
+ * once over one path. */
+static double delayed(unsigned n, uint64_t delay_ns, uint64_t late_ns, uint64_t len)
+{
+	const uint64_t rate[] = { 125 * MB, 125 * MB, 125 * MB };
+	double one = (double)delay_ns + (double)late_ns + ideal(rate, 1, len);
+	double worst = 0;
+	struct sim s;
+	unsigned i;
+
+	sim_init(&s, n, rate);
+	s.late_ns = late_ns;
+	for (i = 0; i < n; i++)
+		s.p[i].delay_ns = delay_ns;
+	for (i = 0; i < 60; i++) {
+		double r = (double)transfer(&s, len) / one;
+
+		s.now += MS;
+		if (i >= 20)
+			worst = LNX_MAX(worst, r);
+	}
+	free(s.p);
+	return worst;
+}
+
+/* Two rails are not slower than one, at any distance or on busy CPUs. */
+Test(stripe, delays_do_no_harm)
+{
+	static const uint64_t delay[] = { 0, MS / 10, MS, 4 * MS, 20 * MS, 100 * MS };
+	uint64_t len;
+	unsigned i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(delay); i++) {
+		for (len = 64 << 10; len <= 16 << 20; len *= 4) {
+			double r = delayed(2, delay[i], 0, len);
+
+			printf("# %llu us, %llu bytes: %.2f\n",
+			       (unsigned long long)delay[i] / 1000,
+			       (unsigned long long)len, r);
+			cr_expect_leq(r, 1.02, "%llu us, %llu bytes: %.2f",
+				      (unsigned long long)delay[i] / 1000,
+				      (unsigned long long)len, r);
+			r = delayed(3, 0, delay[i], len);
+			cr_expect_leq(r, 1.02, "noticed after %llu us, %llu "
+				      "bytes: %.2f",
+				      (unsigned long long)delay[i] / 1000,
+				      (unsigned long long)len, r);
+		}
+	}
+}
+
 /* If nothing is outstanding, there is always a path for a piece. */
 Test(stripe, never_stuck)
 {
@@ -282,33 +339,6 @@ Test(stripe, frames_take_the_shortest_queue)
 	cr_assert_eq(lnx_stripe_shortest(v, 3, 64), 2);
 	v[0].usable = v[1].usable = v[2].usable = false;
 	cr_assert_eq(lnx_stripe_shortest(v, 3, 64), LNX_STRIPE_WAIT);
-}
-
-Test(stripe, meters)
-{
-	struct lnx_bandwidth m = { 0 };
-
-	/* Idle time does not count. */
-	lnx_bandwidth_start(&m, 10 * MS);
-	lnx_bandwidth_sample(&m, 1000000, false, 18 * MS);
-	cr_assert_eq(m.rate, 125 * MB);
-	lnx_bandwidth_start(&m, 1000 * MS);
-	lnx_bandwidth_sample(&m, 1000000, true, 1008 * MS);
-	cr_assert_eq(m.rate, 125 * MB);
-	/* The estimate rises faster than it falls. */
-	lnx_bandwidth_sample(&m, 1000000, true, 1108 * MS);
-	cr_assert(m.rate > 80 * MB && m.rate < 125 * MB);
-	lnx_bandwidth_sample(&m, 4000000, true, 1116 * MS);
-	cr_assert(m.rate > 250 * MB);
-	/* Samples that take no time, or end before they began, must not divide by 0. */
-	memset(&m, 0, sizeof(m));
-	lnx_bandwidth_sample(&m, 1000000, true, 5 * MS);
-	cr_assert_eq(m.rate, 0);
-	lnx_bandwidth_sample(&m, 1000000, true, 5 * MS);
-	lnx_bandwidth_sample(&m, 1000000, true, 4 * MS);
-	cr_assert_eq(m.rate, 0);
-	lnx_bandwidth_sample(&m, 0, true, 6 * MS);
-	cr_assert_geq(m.rate, 1);
 }
 
 /* The nominal speed is used until it has been measured. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The network paths that a peer has.  See path_set.h. */
 #include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/open.h"
@@ -17,6 +18,17 @@ static void not_alone(struct lnx_peer *peer)
 	path->delivered = got;
 }
 
+/* From now on there is a choice.  False: no memory. */
+static bool speeds(struct lnx_peer *peer, struct lnx_path *path)
+{
+	struct lnx_path *first = peer->path[0];
+
+	if (!first->speed)
+		first->speed = calloc(1, sizeof(*first->speed));
+	path->speed = calloc(1, sizeof(*path->speed));
+	return first->speed && path->speed;
+}
+
 /* Add one path.  False: there is no memory for it, or the core has no room for its
  * address. */
 static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
@@ -29,7 +41,10 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 			return false;
 		peer->path[peer->npath] = path;
 	}
+	free(path->speed);
 	memset(path, 0, sizeof(*path));
+	if (peer->npath && !speeds(peer, path))
+		return false;
 	path->rail = way->rail;
 	path->remote_rail = way->remote;
 	path->class = way->class;

@@ -824,6 +824,7 @@ static void peer_free(struct lnx_peer *p)
 		if (p->path[i]->detect.ping)
 			lnx_ping_stop(p->path[i]->detect.ping);
 		free(p->path[i]->detect.ping);
+		free(p->path[i]->speed);
 	}
 	/* One may be here that no core took. */
 	for (i = 1; i < LNX_PATHS_MAX; i++)

@@ -23,6 +23,7 @@
 #include "policy/rtt.h"
 #include "policy/stripe.h"
 #include "rel/chan.h"
+#include "rel/rate.h"
 #include "wire/rails.h"
 
 struct lnx_answer;
@@ -68,6 +69,7 @@ struct lnx_path_detect {
 	uint64_t charged_ns;		/* last failure that was counted */
 	uint32_t nonce;			/* of the last PROBE over or about it */
 	bool pong_seen;			/* it answered, and nothing more had come */
+	bool kernel_asked;		/* its host was, since stalled_since_ns */
 	bool stale_report;		/* or the answer was older than the silence */
 	/* While the path is DOWN. */
 	bool pinged;			/* a PROBE is under way over it */
@@ -99,6 +101,14 @@ struct lnx_path_detect {
 	uint64_t pong_tag, pong_data;	/* of the peer's PROBE that is to be answered */
 };
 
+/* How fast a path is, of a peer with several (tx/path.h). */
+struct lnx_path_speed {
+	struct lnx_rate send;		/* of frames */
+	struct lnx_rate read;		/* of pieces that are read from the other end */
+	uint64_t delivered;		/* path->delivered at the last report */
+	bool read_failed;		/* the last read did: one at a time */
+};
+
 struct lnx_path {
 	/* Hot: used for each frame. */
 	_Alignas(64)
@@ -123,11 +133,10 @@ struct lnx_path {
 	uint64_t fail_backoff_ns;		/* the last backoff after a failed
 						 * send */
 	uint64_t link_bps;		/* nominal, of our end; 0: unknown */
-	struct lnx_bandwidth send;
+	struct lnx_path_speed *speed;	/* owned; NULL: it is the only path */
 	/* Pieces of large transfers, which are read from the other end. */
 	uint64_t read_bytes;		/* outstanding */
 	uint32_t nread;
-	struct lnx_bandwidth read;
 	uint64_t read_retry_ns;		/* no read before */
 	uint64_t read_done_ns;		/* when the last one ended */
 	struct lnx_node reads;		/* rx/pull.c: outstanding reads */

@@ -6,9 +6,6 @@
 
 #define NS_PER_S	1000000000ull
 
-/* A sample is long enough that bursts or single pieces do not dominate it. */
-#define SAMPLE_BYTES	(256u << 10)
-#define SAMPLE_NS	2000000u
 /* Time for one piece: long compared to a round trip, short compared to a message. */
 #define PIECE_NS	700000u
 #define GRAIN		4096u
@@ -19,38 +16,6 @@
 /* A path may finish so much later than the others, because rates are estimates. */
 #define SLACK_NUM	11
 #define SLACK_DEN	10
-
-void lnx_bandwidth_start(struct lnx_bandwidth *m, uint64_t now)
-{
-	if (!m->mark_ns)
-		m->mark_ns = now;
-}
-
-void lnx_bandwidth_sample(struct lnx_bandwidth *m, uint64_t bytes, bool busy,
-		     uint64_t now)
-{
-	uint64_t rate;
-
-	if (m->mark_ns && now > m->mark_ns) {
-		m->bytes += bytes;
-		m->ns += now - m->mark_ns;
-	}
-	m->mark_ns = busy ? now : 0;
-	/* The first sample is used at once, even if it is rough. */
-	if (!m->ns || (m->rate && m->bytes < SAMPLE_BYTES && m->ns < SAMPLE_NS))
-		return;
-	rate = (uint64_t)((double)m->bytes * NS_PER_S / (double)m->ns);
-	rate = LNX_MAX(rate, 1ull);
-	/* Up faster than down: a process that had to wait for a CPU, here or there,
-	 * tells nothing about the path. */
-	if (!m->rate)
-		m->rate = rate;
-	else if (rate > m->rate)
-		m->rate += (rate - m->rate) / 2;
-	else
-		m->rate -= (m->rate - rate) / 3;
-	m->bytes = m->ns = 0;
-}
 
 static uint64_t time_ns(uint64_t bytes, uint64_t rate)
 {
@@ -111,9 +76,12 @@ static bool has_room(const struct lnx_stripe_path *path, unsigned npath,
 	unsigned i, usable = 0;
 
 	if (!p->rate)
-		return !p->out;
-	if (p->out < LNX_STRIPE_DEPTH)
+		return !p->out || p->out_bytes < p->room;
+	if (p->out < LNX_STRIPE_DEPTH ||
+	    p->out_bytes + piece(path, npath, which, left) <= p->room)
 		return true;
+	if (p->drain)
+		return false;
 	for (i = 0; i < npath; i++)
 		usable += path[i].usable;
 	return p->out_bytes < left / (4 * usable) &&
@@ -125,7 +93,7 @@ int lnx_stripe_pick(const struct lnx_stripe_path *path, unsigned npath,
 {
 	uint64_t guess = typical(path, npath);
 	uint64_t rate = 0, out = 0, best_ns = UINT64_MAX, full_ns = UINT64_MAX;
-	uint64_t rest_ns;
+	uint64_t full_delay_ns = 0, rest_ns;
 	int best = LNX_STRIPE_WAIT;
 	unsigned i;
 
@@ -136,9 +104,12 @@ int lnx_stripe_pick(const struct lnx_stripe_path *path, unsigned npath,
 			continue;
 		rate += r;
 		out += path[i].out_bytes;
-		t = time_ns(path[i].out_bytes +
+		t = path[i].delay_ns +
+		    time_ns(path[i].out_bytes +
 			    LNX_MIN(piece(path, npath, i, left), left), r);
 		if (!has_room(path, npath, i, left)) {
+			if (t < full_ns)
+				full_delay_ns = path[i].delay_ns;
 			full_ns = LNX_MIN(full_ns, t);
 		} else if (t < best_ns) {
 			best_ns = t;
@@ -151,7 +122,7 @@ int lnx_stripe_pick(const struct lnx_stripe_path *path, unsigned npath,
 	/* They would: but could they also finish all the rest by then? */
 	rate -= rate_of(&path[best], guess);
 	out -= path[best].out_bytes;
-	rest_ns = LNX_MAX(time_ns(left + out, rate), full_ns);
+	rest_ns = LNX_MAX(full_delay_ns + time_ns(left + out, rate), full_ns);
 	if (best_ns > rest_ns / SLACK_DEN * SLACK_NUM)
 		return LNX_STRIPE_WAIT;
 	return best;
@@ -169,7 +140,8 @@ int lnx_stripe_shortest(const struct lnx_stripe_path *path, unsigned npath,
 
 		if (!path[i].usable)
 			continue;
-		t = time_ns(path[i].out_bytes + len, rate_of(&path[i], guess));
+		t = path[i].delay_ns +
+		    time_ns(path[i].out_bytes + len, rate_of(&path[i], guess));
 		if (t < best_ns) {
 			best_ns = t;
 			best = (int)i;

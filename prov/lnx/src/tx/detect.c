@@ -19,6 +19,9 @@
 #define SILENCE_TIMEOUT_MAX	8u			/* times FI_LNX_RAIL_TIMEOUT_MIN */
 #define SLOW_BPS	100000000u	/* of a rail whose speed is unknown */
 #define ASK_MAX_NS	(500 * LNX_NS_PER_MS)	/* between two PROBEs */
+/* A path whose host answers may be silent for so many times as long: it is congested, or
+ * lost a packet that TCP sends again after 200 ms. */
+#define ANSWERED_TIMES	4u
 
 LNX_COLD void lnx_detect_watch(struct lnx_peer *peer)
 {
@@ -179,9 +182,7 @@ static bool stalled(const struct lnx_peer *peer, const struct lnx_path *path)
 }
 
 /*
- * How long may the path be silent?  Twice the time that an answer takes.  A wrong
- * decision costs only some frames that arrive twice, so the usual estimate with its
- * variance is not used: a machine that stalls now and then would make it long.  A piece
+ * How long may the path be silent?  As long as an answer may take by RFC 6298.  A piece
  * that is being read reports nothing before it ends, and outstanding pieces share the
  * path.
  */
@@ -189,9 +190,10 @@ static uint64_t silence_timeout(const struct lnx_path *path,
 			 const struct lnx_health_plan *plan)
 {
 	const struct lnx_path_detect *g = &path->detect;
-	uint64_t ns = plan->rail_min_ns, rate = path->read.rate;
+	uint64_t ns = plan->rail_min_ns, rate = path->speed->read.rate;
 
-	ns = LNX_MAX(ns, LNX_MIN(2 * g->rtt.srtt_ns, SILENCE_TIMEOUT_MAX * ns));
+	if (g->rtt.srtt_ns)
+		ns = lnx_rtt_timeout(&g->rtt, ns, SILENCE_TIMEOUT_MAX * ns);
 	if (!rate)
 		rate = path->link_bps / 8;
 	if (!rate)
@@ -220,18 +222,36 @@ static LNX_COLD void elsewhere(struct lnx_peer *peer, struct lnx_path *path)
 	}
 }
 
+static void forget_kernel(struct lnx_path_detect *g)
+{
+	if (lnx_likely(!g->kernel_asked))
+		return;
+	g->kernel_asked = false;
+	if (g->ping)
+		lnx_ping_stop(g->ping);
+}
+
+/* Packets go both ways over the path, though what is due does not come. */
+static bool kernel_answers(const struct lnx_path *path)
+{
+	enum lnx_ping_result says = lnx_recovery_kernel(path);
+
+	return says == LNX_PING_ALIVE || says == LNX_PING_REFUSED;
+}
+
 /* True: the path must be checked again. */
 static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	const struct lnx_health_plan *plan = &peer->ep->plan;
 	struct lnx_path_detect *g = &path->detect;
-	bool frames = frames_due(peer, path);
+	bool frames = frames_due(peer, path), answers;
 	uint64_t gap;
 
 	if (!path->nread && !frames) {
 		g->stalled_since_ns = 0;
 		g->timed_ns = 0;
 		g->stale_report = false;
+		forget_kernel(g);
 		return false;
 	}
 	if (frames)
@@ -246,9 +266,20 @@ static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 		g->probe_sent_ns = 0;
 		g->pong_seen = false;
 		g->stale_report = false;
+		forget_kernel(g);
 		return true;
 	}
-	if (lnx_ns_since(now, g->stalled_since_ns) < silence_timeout(path, plan))
+	gap = silence_timeout(path, plan);
+	if (lnx_ns_since(now, g->stalled_since_ns) < gap / 2)
+		return true;
+	if (!g->kernel_asked) {
+		g->kernel_asked = true;
+		lnx_recovery_ping(path);
+	}
+	answers = kernel_answers(path);
+	if (lnx_ns_since(now, g->stalled_since_ns) < gap ||
+	    (answers && lnx_ns_since(now, g->stalled_since_ns) <
+			ANSWERED_TIMES * gap && g->pong_seen))
 		return true;
 	if (g->pong_seen) {
 		lnx_detect_charge(peer, path, LNX_CLASS_NETWORK_TIMEOUT, now);

@@ -56,7 +56,6 @@ LNX_COLD void lnx_tx_fail_over(struct lnx_path *path, struct lnx_peer *peer)
 	}
 	/* What still arrives over it is a duplicate. */
 	path->delivered = path->sent;
-	path->send.mark_ns = 0;
 	lnx_tx_retransmit(peer, 1u << path->index);
 }
 
@@ -100,7 +99,6 @@ LNX_COLD void lnx_tx_cut(struct lnx_path *path, struct lnx_peer *peer)
 		}
 	}
 	path->delivered = path->sent;
-	path->send.mark_ns = 0;
 	lnx_tx_retransmit(peer, 1u << path->index);
 }
 

@@ -135,6 +135,16 @@ static uint64_t share(const struct lnx_peer *peer, const struct lnx_path *path,
 	return LNX_MAX(rate * weight / LNX_WEIGHT_MAX, 1u);
 }
 
+static void look_at(const struct lnx_peer *peer, const struct lnx_path *path,
+		    const struct lnx_rate *r, struct lnx_stripe_path *view)
+{
+	view->rate = share(peer, path, r->rate);
+	view->nominal = share(peer, path, path->link_bps / 8);
+	view->delay_ns = lnx_rate_latency(r);
+	view->room = lnx_rate_room(r);
+	view->drain = r->drain;
+}
+
 struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 {
 	struct lnx_stripe_path view[LNX_PATHS_MAX];
@@ -155,8 +165,7 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 				now = lnx_clock_ns();
 			view[i].usable = now >= path->retry_ns;
 		}
-		view[i].rate = share(peer, path, path->send.rate);
-		view[i].nominal = share(peer, path, path->link_bps / 8);
+		look_at(peer, path, &path->speed->send, &view[i]);
 		view[i].out_bytes = lnx_path_in_flight(peer, path);
 	}
 	if (lnx_unlikely(peer->n_rr > 1 && lnx_peer_acked(peer))) {
@@ -257,6 +266,7 @@ struct lnx_path *lnx_path_back(struct lnx_peer *peer,
 
 void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 {
+	struct lnx_path_speed *speed;
 	struct lnx_path *path;
 	uint64_t more, flight;
 
@@ -279,9 +289,14 @@ void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 		path->fail_backoff_ns = 0;
 	path->detect.progress += more;
 	more = LNX_MIN(more, flight);
+	speed = path->speed;
+	/* All that was in flight has arrived meanwhile, nobody knows when. */
+	if (speed->delivered != path->delivered)
+		lnx_rate_forget(&speed->send);
 	path->delivered += more;
-	lnx_bandwidth_sample(&path->send, more, flight > more, lnx_clock_ns());
-	path->inflight_limit = (uint64_t)((double)path->send.rate *
+	speed->delivered = path->delivered;
+	lnx_rate_delivered(&speed->send, more, flight - more, lnx_clock_ns());
+	path->inflight_limit = (uint64_t)((double)speed->send.rate *
 				(double)peer->ep->conf->spill / US_PER_S);
 	path->inflight_limit = LNX_MAX(path->inflight_limit, INFLIGHT_MIN);
 }
@@ -341,8 +356,9 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
 
-		view[i].rate = share(peer, path, path->read.rate);
-		view[i].nominal = share(peer, path, path->link_bps / 8);
+		look_at(peer, path, &path->speed->read, &view[i]);
+		if (lnx_unlikely(path->speed->read_failed))
+			view[i].rate = view[i].room = 0;
 		view[i].out = path->nread;
 		view[i].out_bytes = path->read_bytes;
 		view[i].usable = (able >> i & 1) && now >= path->read_retry_ns &&
@@ -355,7 +371,7 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 	for (i = 0; i < peer->npath; i++)
 		if (!view[i].out && view[i].rate < best / 2 &&
 		    lnx_ns_since(now, peer->path[i]->read_done_ns) > RELEARN_NS)
-			view[i].rate = 0;
+			view[i].rate = view[i].room = view[i].delay_ns = 0;
 	return busy;
 }
 
@@ -395,15 +411,16 @@ void lnx_path_read_posted(struct lnx_path *path, size_t len, uint64_t now)
 {
 	path->nread++;
 	path->read_bytes += len;
-	lnx_bandwidth_start(&path->read, now);
+	if (path->speed)
+		lnx_rate_posted(&path->speed->read, path->read_bytes, now);
 }
 
 void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now)
 {
 	path->nread--;
 	path->read_bytes -= len;
-	if (!path->nread)
-		path->read.mark_ns = 0;
+	if (!path->nread && path->speed)
+		lnx_rate_forget(&path->speed->read);
 	path->read_retry_ns = now + BUSY_NS;
 }
 
@@ -414,7 +431,14 @@ void lnx_path_read_done(struct lnx_path *path, size_t len, bool ok,
 	path->read_bytes -= len;
 	path->read_done_ns = now;
 	path->detect.progress += ok ? len : 0;
-	lnx_bandwidth_sample(&path->read, ok ? len : 0, path->nread != 0, now);
+	if (path->speed) {
+		uint64_t ns = lnx_rate_delivered(&path->speed->read, ok ? len : 0,
+						 path->read_bytes, now);
+
+		path->speed->read_failed = !ok;
+		if (ns)
+			lnx_rtt_sample(&path->detect.rtt, ns);
+	}
 	if (!ok)
 		path->read_retry_ns = now + REDO_NS;
 }

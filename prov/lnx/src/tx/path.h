@@ -129,7 +129,6 @@ LNX_INLINE void lnx_path_all_delivered(struct lnx_peer *peer)
 		/* Its next report includes these, and says nothing new about them. */
 		path->last_report += path->sent - path->delivered;
 		path->delivered = path->sent;
-		path->send.mark_ns = 0;
 	}
 	peer->chan.una_bytes = 0;
 }

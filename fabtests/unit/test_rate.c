@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* rel/rate: a path whose speed, delay and load are known, and what is said of it. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/compiler.h"
+#include "rel/rate.h"
+
+#define MS	1000000ull
+#define MB	1000000ull			/* per second */
+
+/* Pieces of PIECE bytes; as many as its room and `most` allow are outstanding. */
+#define PIECE	16384u
+
+struct link {
+	struct lnx_rate r;
+	uint64_t rate, delay_ns;		/* the truth */
+	uint64_t now, free_ns, out;
+	uint64_t end[1 << 18];			/* when piece n is delivered */
+	unsigned posted, done;
+	uint64_t bytes;
+};
+
+static struct link *new_link(uint64_t rate, uint64_t delay_ns)
+{
+	struct link *l = calloc(1, sizeof(*l));
+
+	cr_assert(l);
+	l->rate = rate;
+	l->delay_ns = delay_ns;
+	l->now = 1000 * MS;
+	return l;
+}
+
+static void fill(struct link *l, uint64_t most)
+{
+	while (l->out < 2 * PIECE || l->out < LNX_MIN(lnx_rate_room(&l->r), most)) {
+		l->free_ns = LNX_MAX(l->free_ns, l->now) +
+			     PIECE * 1000 * MS / l->rate;
+		l->end[l->posted++ % LNX_ARRAY_SIZE(l->end)] = l->free_ns + l->delay_ns;
+		cr_assert_lt(l->posted - l->done, LNX_ARRAY_SIZE(l->end));
+		l->out += PIECE;
+		lnx_rate_posted(&l->r, l->out, l->now);
+	}
+}
+
+/* All that has come by now. */
+static void take(struct link *l)
+{
+	while (l->done != l->posted &&
+	       l->end[l->done % LNX_ARRAY_SIZE(l->end)] <= l->now) {
+		l->done++;
+		l->out -= PIECE;
+		l->bytes += PIECE;
+		lnx_rate_delivered(&l->r, PIECE, l->out, l->now);
+	}
+}
+
+/* Run for ns.  After each piece the process stalls with a probability of 1 / every, for
+ * stall_ns; every 0: never.  Returns the rate that was reached. */
+static double run(struct link *l, uint64_t ns, uint64_t most, unsigned every,
+		  uint64_t stall_ns)
+{
+	uint64_t from = l->now, bytes = l->bytes;
+
+	while (l->now < from + ns) {
+		fill(l, most);
+		l->now = LNX_MAX(l->now,
+				 l->end[l->done % LNX_ARRAY_SIZE(l->end)]);
+		if (every && !((unsigned)rand() % every))
+			l->now += stall_ns;
+		take(l);
+	}
+	return (double)(l->bytes - bytes) * 1e9 / (double)(l->now - from);
+}
+
+static bool near(uint64_t value, uint64_t wanted, double tolerance)
+{
+	return (double)value >= (double)wanted * (1 - tolerance) &&
+	       (double)value <= (double)wanted * (1 + tolerance);
+}
+
+static const struct { uint64_t rate, delay_ns; } kinds[] = {
+	{ 6 * MB, MS }, { 125 * MB, MS / 20 }, { 125 * MB, MS }, { 125 * MB, 20 * MS },
+	{ 125 * MB, 100 * MS }, { 1250 * MB, MS / 20 }, { 1250 * MB, 10 * MS },
+	{ 25000 * MB, MS / 100 }, { 25000 * MB, MS },
+};
+
+/* It finds the speed, and asks for enough to reach it, but not for endless queues. */
+Test(rate, is_found_and_reached)
+{
+	unsigned i, k;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(kinds); i++) {
+		struct link *l = new_link(kinds[i].rate, kinds[i].delay_ns);
+		uint64_t bdp = kinds[i].rate / 1000 * kinds[i].delay_ns / MS;
+		double got;
+
+		run(l, 2000 * MS, UINT64_MAX, 0, 0);
+		got = run(l, 4000 * MS, UINT64_MAX, 0, 0);
+		cr_expect(got >= 0.93 * (double)l->rate, "%u: %.0f of %.0f MB/s", i,
+			  got / MB, (double)l->rate / MB);
+		cr_expect(near(l->r.rate, l->rate, 0.1), "%u: said to be %llu of %llu",
+			  i, (unsigned long long)l->r.rate,
+			  (unsigned long long)l->rate);
+		for (k = 0; k < 40; k++) {
+			run(l, 50 * MS, UINT64_MAX, 0, 0);
+			cr_expect(l->out <= 5 * bdp + 8 * PIECE,
+				  "%u: %llu bytes are outstanding, rate x delay is %llu",
+				  i, (unsigned long long)l->out,
+				  (unsigned long long)bdp);
+		}
+		free(l);
+	}
+}
+
+/* A process that stalls finds much at once: that says nothing of the path. */
+Test(rate, stalls_do_not_count)
+{
+	unsigned i;
+
+	srand(7);
+	for (i = 0; i < LNX_ARRAY_SIZE(kinds); i++) {
+		struct link *l = new_link(kinds[i].rate, kinds[i].delay_ns);
+		unsigned k;
+
+		run(l, 1000 * MS, UINT64_MAX, 0, 0);
+		for (k = 0; k < 50; k++) {
+			run(l, 50 * MS, UINT64_MAX, 100, 20 * MS);
+			cr_expect(l->r.rate <= 2 * l->rate,
+				  "%u: said to be %llu, is %llu", i,
+				  (unsigned long long)l->r.rate,
+				  (unsigned long long)l->rate);
+		}
+		/* Each turn of the peer takes long: no collapse. */
+		l->delay_ns += 30 * MS;
+		run(l, 2000 * MS, UINT64_MAX, 0, 0);
+		cr_expect(run(l, 2000 * MS, UINT64_MAX, 0, 0) >= 0.9 * (double)l->rate,
+			  "%u: rate %llu, delay %llu", i,
+			  (unsigned long long)l->r.rate,
+			  (unsigned long long)l->r.delay_ns);
+		free(l);
+	}
+}
+
+/* A path that is used a little keeps the rate that it has shown. */
+Test(rate, light_use_says_nothing)
+{
+	struct link *l = new_link(125 * MB, 10 * MS);
+
+	run(l, 1000 * MS, UINT64_MAX, 0, 0);
+	run(l, 5000 * MS, 2 * PIECE, 0, 0);
+	cr_expect(near(l->r.rate, 125 * MB, 0.1), "%llu",
+		  (unsigned long long)l->r.rate);
+	free(l);
+}
+
+/* A change is followed in less than a second, a shorter way in less than two. */
+Test(rate, changes_are_followed)
+{
+	struct link *l = new_link(125 * MB, MS / 5);
+	unsigned i;
+
+	run(l, 1000 * MS, UINT64_MAX, 0, 0);
+	for (i = 0; i < 3; i++) {
+		l->rate = 6 * MB;
+		run(l, 900 * MS, UINT64_MAX, 0, 0);
+		cr_expect(near(l->r.rate, 6 * MB, 0.3), "slow: %llu",
+			  (unsigned long long)l->r.rate);
+		l->rate = 125 * MB;
+		run(l, 900 * MS, UINT64_MAX, 0, 0);
+		cr_expect(near(l->r.rate, 125 * MB, 0.3), "fast again: %llu",
+			  (unsigned long long)l->r.rate);
+		l->delay_ns = 50 * MS;
+		run(l, 1000 * MS, UINT64_MAX, 0, 0);
+		cr_expect(run(l, 500 * MS, UINT64_MAX, 0, 0) > 100e6,
+			  "far: rate %llu, delay %llu",
+			  (unsigned long long)l->r.rate,
+			  (unsigned long long)l->r.delay_ns);
+		l->delay_ns = MS / 5;
+		run(l, 1900 * MS, UINT64_MAX, 0, 0);
+		cr_expect_leq(l->r.delay_ns, 2 * MS, "near again: %llu ns",
+			      (unsigned long long)l->r.delay_ns);
+	}
+	free(l);
+}
+
+/* Clocks that go backwards, no bytes, and what was forgotten. */
+Test(rate, odd_calls)
+{
+	struct lnx_rate r = { 0 };
+
+	cr_assert_eq(lnx_rate_room(&r), LNX_RATE_FIRST);
+	cr_assert_eq(lnx_rate_delivered(&r, 1000, 0, 5 * MS), 0);
+	lnx_rate_posted(&r, 1000, 5 * MS);
+	cr_assert_gt(lnx_rate_delivered(&r, 1000, 0, 4 * MS), 0);
+	cr_assert_gt(r.rate, 0);
+	lnx_rate_posted(&r, 1000, 6 * MS);
+	lnx_rate_delivered(&r, 0, 0, 7 * MS);		/* it failed */
+	lnx_rate_posted(&r, 1000, 8 * MS);
+	lnx_rate_forget(&r);
+	cr_assert_eq(lnx_rate_delivered(&r, 1000, 0, 9 * MS), 0);
+	lnx_rate_posted(&r, UINT64_MAX, 10 * MS);
+	lnx_rate_delivered(&r, UINT64_MAX, 0, 10 * MS);
+	lnx_rate_room(&r);
+	lnx_rate_latency(&r);
+}
