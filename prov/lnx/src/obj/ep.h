@@ -139,6 +139,8 @@ struct lnx_ep {
 	struct lnx_node copies;		/* lnx_rxe.link: waiting for copies instead */
 	struct lnx_node copied;		/* lnx_rndv.copy_link: copies to send */
 	struct lnx_node answers;	/* lnx_answer.link: of rx/confirm.c */
+	struct lnx_node rma_failed;	/* lnx_confirm.link: to be repeated as copies,
+					 * when the core has no others to that peer */
 	struct lnx_node to_tell;	/* lnx_confirm.link: of tx/confirm.c: notes
 					 * to send */
 	uint32_t nconfirm;		/* operations that wait, of all peers */

@@ -117,6 +117,7 @@ LNX_COLD void lnx_confirm_fail(struct lnx_peer *peer, int err)
 {
 	struct lnx_node *n, *tmp;
 
+	lnx_rma_repeat(peer, err);
 	lnx_list_foreach(&peer->confirms, n, tmp)
 		lnx_confirm_end(lnx_list_entry(n, struct lnx_confirm, link),
 				err);
@@ -195,7 +196,7 @@ bool lnx_confirm_core_done(struct lnx_rail *rail, void *context,
 	if (!(rail->mute & LNX_MUTE_RMA) || !(flags & FI_RMA) ||
 	    !lnx_pool_owns(&ep->confirm_pool, c))
 		return context == QUIET(rail);
-	lnx_rma_left_core(c);
+	lnx_rma_left_core(c, true);
 	if (c->want_comp)
 		lnx_cq_write(ep->tx_cq, c->context, flags & ~FI_COMPLETION, 0,
 			     NULL, 0, 0, FI_ADDR_NOTAVAIL);
@@ -215,7 +216,7 @@ LNX_COLD bool lnx_confirm_core_failed(struct lnx_rail *rail,
 
 	if (!c)		/* of those the answer has the reason */
 		return err->op_context == QUIET(rail);
-	lnx_rma_left_core(c);
+	lnx_rma_left_core(c, false);
 	lnx_rma_core_failed(c, err->err, err->prov_errno);
 	return true;
 }
@@ -472,6 +473,7 @@ void lnx_confirm_init(struct lnx_ep *ep)
 {
 	lnx_pool_init(&ep->confirm_pool, sizeof(struct lnx_confirm), 64);
 	lnx_list_init(&ep->to_tell);
+	lnx_list_init(&ep->rma_failed);
 }
 
 void lnx_confirm_fini(struct lnx_ep *ep)

@@ -35,7 +35,7 @@
 /* An operation of the application that waits for the peer's answer; or for the core,
  * after which the peer is told. */
 struct lnx_confirm {
-	struct lnx_node link;		/* peer->confirms or ep->to_tell */
+	struct lnx_node link;		/* peer->confirms, ep->to_tell, rma_failed */
 	struct lnx_peer *peer;
 	void *context;
 	uint64_t cq_flags;
@@ -48,6 +48,7 @@ struct lnx_confirm {
 	bool tell;			/* in the core: then PUT is sent */
 	bool queued;			/* it is in peer->dpend */
 	bool over;			/* it ended while it was queued */
+	bool overtaken;			/* it failed, and a later one did not */
 	uint32_t begun;			/* peer->nsmall, */
 	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];
 	struct iovec iov[LNX_IOV_MAX];

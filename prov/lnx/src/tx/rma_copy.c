@@ -138,7 +138,7 @@ static ssize_t by_core(struct lnx_ep *ep, struct lnx_peer *peer,
 	LNX_CONFIRM_RETRY(ep, peer, ret, post(c));
 	if (lnx_likely(!ret))
 		return 0;
-	lnx_rma_left_core(c);
+	lnx_rma_left_core(c, false);
 	ep->ntell_later -= c->tell;
 	lnx_pool_put(&ep->confirm_pool, c);
 	return ret;
@@ -173,7 +173,7 @@ LNX_HOT ssize_t lnx_rma_read_one(struct lnx_ep *ep, struct lnx_peer *peer,
 		      NULL, peer->direct_read, r->rma->addr, r->rma->key, c);
 	if (lnx_likely(!ret))
 		return 0;
-	lnx_rma_left_core(c);
+	lnx_rma_left_core(c, false);
 	lnx_pool_put(&ep->confirm_pool, c);
 	return ret == -FI_EAGAIN ? by_core(ep, peer, r) : ret;
 }
@@ -207,10 +207,16 @@ static ssize_t by_copies(struct lnx_ep *ep, struct lnx_peer *peer,
 			 const struct lnx_rma *r)
 {
 	struct lnx_confirm *c;
+	unsigned i;
 
 	if (lnx_unlikely(peer->ndpend >= lnx_tx_queue_max(ep, r->op_flags)))
 		return -FI_EAGAIN;
 	if (lnx_unlikely(!lnx_confirm_room(ep, peer)))
+		return -FI_EAGAIN;
+	/* Behind those that are to be repeated. */
+	for (i = 0; i < LNX_CONFIRM_TRIES && peer->repeats; i++)
+		lnx_ep_progress(ep);
+	if (lnx_unlikely(peer->repeats))
 		return -FI_EAGAIN;
 	c = prepare(ep, peer, r);
 	if (lnx_unlikely(!c))
@@ -358,25 +364,87 @@ static bool repeatable(const struct lnx_confirm *c)
 	if (ep->saw && !is_read(c) && ep->stats.direct_sends != c->sends)
 		return false;
 	return lnx_iov_len(c->iov, c->niov) > ordered ||
-	        c->peer->nsmall == c->begun;
+	       (!c->overtaken && c->peer->nsmall == c->begun);
+}
+
+static void fail(struct lnx_confirm *c, int err, int prov_errno)
+{
+	struct lnx_ep *ep = c->peer->ep;
+
+	lnx_tx_fail(ep, c->context, c->cq_flags, err, prov_errno);
+	lnx_pool_put(&ep->confirm_pool, c);
+}
+
+/* Take the next one of peer from ep->rma_failed. */
+static struct lnx_confirm *next_failed(struct lnx_peer *peer)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&peer->ep->rma_failed, n, tmp) {
+		struct lnx_confirm *c =
+			lnx_list_entry(n, struct lnx_confirm, link);
+
+		if (c->peer == peer) {
+			lnx_list_del(n);
+			return c;
+		}
+	}
+	return NULL;
+}
+
+LNX_COLD void lnx_rma_repeat(struct lnx_peer *peer, int err)
+{
+	struct lnx_confirm *c;
+
+	while (peer->repeats && (c = next_failed(peer))) {
+		if (err) {
+			fail(c, err, err);
+			continue;
+		}
+		if (repeatable(c) && !queue(c))
+			continue;
+		FI_WARN_ONCE(&lnx_prov, FI_LOG_EP_DATA,
+			     "rail %s: a %s failed that had begun while its target was able to reach the memory of this process: was that forbidden meanwhile, by PR_SET_DUMPABLE or otherwise?  Later ones are copied\n",
+			     peer->ep->shm->name, is_read(c) ? "read" : "write");
+		fail(c, FI_EIO, FI_EIO);
+	}
+	peer->repeats = false;
+}
+
+LNX_COLD void lnx_rma_repeat_later(struct lnx_peer *peer, bool ok)
+{
+	struct lnx_node *n, *tmp;
+
+	if (ok)
+		lnx_list_foreach(&peer->ep->rma_failed, n, tmp) {
+			struct lnx_confirm *c =
+				lnx_list_entry(n, struct lnx_confirm, link);
+
+			c->overtaken |= c->peer == peer;
+		}
+	if (!peer->nflight)
+		lnx_rma_repeat(peer, 0);
 }
 
 LNX_COLD void lnx_rma_core_failed(struct lnx_confirm *c, int err,
 				  int prov_errno)
 {
-	struct lnx_ep *ep = c->peer->ep;
+	struct lnx_peer *peer = c->peer;
+	struct lnx_ep *ep = peer->ep;
 
 	ep->ntell_later -= c->tell;
 	c->tell = false;
-	lnx_rma_unreached(c->peer);
-	if (err == FI_EIO && repeatable(c) && !queue(c))
-		return;
-	if (err == FI_EIO)
-		FI_WARN_ONCE(&lnx_prov, FI_LOG_EP_DATA,
-			     "rail %s: a %s failed that had begun while its target was able to reach the memory of this process: was that forbidden meanwhile, by PR_SET_DUMPABLE or otherwise?  Later ones are copied\n",
-			     ep->shm->name, is_read(c) ? "read" : "write");
-	lnx_tx_fail(ep, c->context, c->cq_flags, err, prov_errno);
-	lnx_pool_put(&ep->confirm_pool, c);
+	lnx_rma_unreached(peer);
+	if (err != FI_EIO) {
+		fail(c, err, prov_errno);
+	} else {
+		c->overtaken = false;
+		lnx_list_init(&c->link);
+		lnx_list_add_tail(&ep->rma_failed, &c->link);
+		peer->repeats = true;
+	}
+	if (peer->repeats && !peer->nflight)
+		lnx_rma_repeat(peer, 0);
 }
 
 /* ---- any of them ---- */
