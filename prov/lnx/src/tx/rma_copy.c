@@ -144,13 +144,21 @@ static ssize_t by_core(struct lnx_ep *ep, struct lnx_peer *peer,
 	return ret;
 }
 
+static ssize_t by_copies(struct lnx_ep *ep, struct lnx_peer *peer,
+			 const struct lnx_rma *r);
+
 /* The same for a read of one piece that completes by default, with less work. */
 LNX_HOT ssize_t lnx_rma_read_one(struct lnx_ep *ep, struct lnx_peer *peer,
 				 const struct lnx_rma *r)
 {
-	struct lnx_confirm *c = lnx_pool_get(&ep->confirm_pool);
+	struct lnx_confirm *c;
 	ssize_t ret;
 
+	if (lnx_unlikely(!lnx_shm_key_allows(peer->registry, r->rma->key,
+					     r->rma->addr, r->iov->iov_len,
+					     FI_REMOTE_READ)))
+		return by_copies(ep, peer, r);
+	c = lnx_pool_get(&ep->confirm_pool);
 	if (lnx_unlikely(!c))
 		return -FI_EAGAIN;
 	c->peer = peer;
@@ -255,6 +263,7 @@ static ssize_t send_part(struct lnx_confirm *c)
 	w.addr = to->addr + c->at_off;
 	w.key = to->key;
 	w.total = c->len;
+	w.rest = to->len - c->at_off;
 	w.data = c->data;
 	w.len = (uint32_t)LNX_MIN(to->len - c->at_off,
 				  (uint64_t)LNX_RMA_COPY_DATA);
@@ -453,6 +462,9 @@ ssize_t lnx_rma_large(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_rma *r)
 {
 	uint64_t len = lnx_iov_len(r->iov, r->niov);
+	uint64_t access = lnx_rma_read(r->call) ? FI_REMOTE_READ :
+						  FI_REMOTE_WRITE;
+	bool allowed = true;
 	size_t i;
 
 	/* Cores do not report this. */
@@ -460,10 +472,13 @@ ssize_t lnx_rma_large(struct lnx_ep *ep, struct lnx_peer *peer,
 		if (r->rma[i].len > len)
 			return -FI_EINVAL;
 		len -= r->rma[i].len;
+		allowed &= lnx_shm_key_allows(peer->registry, r->rma[i].key,
+					      r->rma[i].addr, r->rma[i].len,
+					      access);
 	}
 	if (lnx_unlikely(len))
 		return -FI_EINVAL;
-	if (lnx_unlikely(!reaches(peer)))
+	if (lnx_unlikely(!allowed || !reaches(peer)))
 		return by_copies(ep, peer, r);
 	/* Messages that follow the write would not wait for it to be repeated. */
 	if (lnx_unlikely(ep->saw) && peer->reach && !lnx_rma_read(r->call) &&
