@@ -149,8 +149,7 @@ static int say(struct lnx_peer *peer, uint64_t op, uint8_t flags,
 	return (int)ret;
 }
 
-/* The core has c: from now on c waits for the answer. */
-static void ask(struct lnx_confirm *c, uint8_t flags)
+void lnx_confirm_ask(struct lnx_confirm *c, uint8_t flags)
 {
 	int ret;
 
@@ -295,7 +294,7 @@ ssize_t lnx_confirm_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_confirm_open(peer);
 	ret = send_quiet(ep, peer, tx);
 	if (lnx_likely(!ret))
-		ask(c, 0);
+		lnx_confirm_ask(c, 0);
 	else
 		lnx_confirm_put(c);
 	lnx_confirm_shut(peer);
@@ -380,7 +379,7 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_confirm_open(peer);
 	LNX_CONFIRM_RETRY(ep, peer, ret, write_quiet(ep, peer, r));
 	if (lnx_likely(!ret))
-		ask(c, count);
+		lnx_confirm_ask(c, count);
 	else
 		lnx_confirm_put(c);
 	lnx_confirm_shut(peer);
@@ -460,7 +459,7 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_confirm_open(peer);
 	LNX_CONFIRM_RETRY(ep, peer, ret, amo_quiet(ep, peer, t));
 	if (lnx_likely(!ret))
-		ask(c, count);
+		lnx_confirm_ask(c, count);
 	else
 		lnx_confirm_put(c);
 	lnx_confirm_shut(peer);
@@ -469,9 +468,18 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 
 /* ---- beginning and end ---- */
 
+static void make(void *obj, struct lnx_pool *p)
+{
+	(void)p;
+	((struct lnx_confirm *)obj)->in_core = false;
+}
+
 void lnx_confirm_init(struct lnx_ep *ep)
 {
 	lnx_pool_init(&ep->confirm_pool, sizeof(struct lnx_confirm), 64);
+	ep->confirm_pool.make = make;
+	ep->lost.ep = ep;
+	lnx_peer_clear_direct(&ep->lost);
 	lnx_list_init(&ep->to_tell);
 	lnx_list_init(&ep->rma_failed);
 }

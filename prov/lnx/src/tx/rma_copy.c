@@ -2,6 +2,7 @@
 /* Reads and large writes over the direct rail: see rma_copy.h. */
 #include "tx/rma_copy.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "comp/comp.h"
@@ -94,12 +95,32 @@ static ssize_t post(struct lnx_confirm *c)
 			   (c->has_data ? FI_REMOTE_CQ_DATA : 0));
 }
 
-static inline void enter_core(struct lnx_ep *ep, struct lnx_peer *peer)
+static inline void enter_core(struct lnx_ep *ep, struct lnx_peer *peer,
+			      struct lnx_confirm *c)
 {
+	c->in_core = true;
+	c->seq = ep->rma_seq++;
 	ep->nrma_core++;
 	ep->shm->mute |= LNX_MUTE_RMA;
+	/* The core does not tell that the peer's process has ended. */
+	ep->work |= LNX_WORK_WATCH;
 	peer->nflight++;
 	peer->direct_write = FI_ADDR_NOTAVAIL;
+}
+
+/* Unless the core has got stuck meanwhile.  A record that it does not have must not be
+ * found by lnx_rma_peer_died. */
+static ssize_t enter(struct lnx_confirm *c)
+{
+	ssize_t ret;
+
+	if (lnx_unlikely(c->peer->ep->lost.nflight))
+		return -FI_EAGAIN;
+	c->in_core = true;
+	ret = post(c);
+	if (lnx_unlikely(ret))
+		c->in_core = false;
+	return ret;
 }
 
 static void ready_to_tell(struct lnx_ep *ep, struct lnx_confirm *c)
@@ -133,9 +154,10 @@ static ssize_t by_core(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	if (lnx_unlikely(!c))
 		return -FI_EAGAIN;
-	enter_core(ep, peer);
+	enter_core(ep, peer, c);
+	c->in_core = false;
 	ready_to_tell(ep, c);
-	LNX_CONFIRM_RETRY(ep, peer, ret, post(c));
+	LNX_CONFIRM_RETRY(ep, peer, ret, enter(c));
 	if (lnx_likely(!ret))
 		return 0;
 	lnx_rma_left_core(c, false);
@@ -176,7 +198,7 @@ LNX_HOT ssize_t lnx_rma_read_one(struct lnx_ep *ep, struct lnx_peer *peer,
 	c->place[0].key = r->rma->key;
 	c->place[0].len = r->iov->iov_len;
 	c->iov[0] = *r->iov;
-	enter_core(ep, peer);
+	enter_core(ep, peer, c);
 	ret = fi_read(ep->shm->core_ep, r->iov->iov_base, r->iov->iov_len,
 		      NULL, peer->direct_read, r->rma->addr, r->rma->key, c);
 	if (lnx_likely(!ret))
@@ -441,6 +463,10 @@ LNX_COLD void lnx_rma_core_failed(struct lnx_confirm *c, int err,
 	struct lnx_peer *peer = c->peer;
 	struct lnx_ep *ep = peer->ep;
 
+	if (peer == &ep->lost) {
+		lnx_pool_put(&ep->confirm_pool, c);
+		return;
+	}
 	ep->ntell_later -= c->tell;
 	c->tell = false;
 	lnx_rma_unreached(peer);
@@ -454,6 +480,127 @@ LNX_COLD void lnx_rma_core_failed(struct lnx_confirm *c, int err,
 	}
 	if (peer->repeats && !peer->nflight)
 		lnx_rma_repeat(peer, 0);
+}
+
+/* ---- what the core will not complete ---- */
+
+struct in_core {
+	struct lnx_confirm **at;
+	size_t n;
+};
+
+static void collect(void *obj, void *arg)
+{
+	struct lnx_confirm *c = obj;
+	struct in_core *all = arg;
+
+	if (c->in_core && c->peer != &c->peer->ep->lost)
+		all->at[all->n++] = c;
+}
+
+static int by_seq(const void *a, const void *b)
+{
+	const struct lnx_confirm *const *x = a, *const *y = b;
+	int32_t d = (int32_t)((*x)->seq - (*y)->seq);
+
+	return d < 0 ? -1 : d > 0;
+}
+
+/* If the core completes c after all, nothing is reported. */
+static void lose(struct lnx_confirm *c)
+{
+	struct lnx_peer *peer = c->peer;
+	struct lnx_ep *ep = peer->ep;
+
+	ep->ntell_later -= c->tell;
+	c->tell = c->want_comp = false;
+	c->peer = &ep->lost;
+	ep->lost.nflight++;
+	if (!--peer->nflight)
+		peer->direct_write = peer->direct;
+}
+
+/* Is there a write to the same peer behind all->at[i]? */
+static bool write_follows(const struct in_core *all, size_t i,
+			  const struct lnx_peer *peer)
+{
+	while (++i < all->n)
+		if (all->at[i]->peer == peer && !is_read(all->at[i]))
+			return true;
+	return false;
+}
+
+/* Its peer lives.  What it was to do may have been done. */
+static void end_otherwise(const struct in_core *all, size_t i)
+{
+	struct lnx_confirm *c = all->at[i], *n;
+	struct lnx_peer *peer = c->peer;
+	struct lnx_ep *ep = peer->ep;
+	bool last = !write_follows(all, i, peer);
+
+	n = lnx_pool_get(&ep->confirm_pool);
+	if (!n) {
+		lnx_tx_fail(ep, c->context, c->cq_flags, FI_ENOMEM, FI_ENOMEM);
+		lose(c);
+		return;
+	}
+	*n = *c;
+	n->in_core = n->tell = false;
+	lnx_list_init(&n->link);
+	n->overtaken = !last;
+	lose(c);
+	if (!is_read(n)) {
+		lnx_confirm_open(peer);
+		lnx_confirm_ask(n, lnx_confirm_counts(peer) ?
+				   LNX_SHM_CTRL_F_COUNT : 0);
+		lnx_confirm_shut(peer);
+	} else if (!repeatable(n) || queue(n)) {
+		fail(n, FI_EIO, FI_EIO);
+	}
+}
+
+LNX_COLD void lnx_rma_peer_died(struct lnx_peer *dead, int err)
+{
+	struct lnx_ep *ep = dead->ep;
+	struct in_core all = { 0 };
+	struct lnx_node *n, *tmp;
+	bool stuck = false;
+	size_t i;
+
+	if (!dead->nflight)
+		return;
+	all.at = malloc(ep->nrma_core * sizeof(struct lnx_confirm *));
+	if (!all.at) {
+		LNX_WARN(FI_LOG_EP_DATA,
+			 "peer %016llx: memory is short: operations on the memory of its process, which has ended, do not end\n",
+			 (unsigned long long)dead->eid);
+		return;
+	}
+	lnx_pool_each(&ep->confirm_pool, collect, &all);
+	qsort(all.at, all.n, sizeof(struct lnx_confirm *), by_seq);
+	for (i = 0; i < all.n; i++) {
+		struct lnx_confirm *c = all.at[i];
+
+		if (c->peer == dead) {
+			stuck = true;
+			lnx_tx_fail(ep, c->context, c->cq_flags, err, err);
+			lose(c);
+		} else if (stuck) {
+			end_otherwise(&all, i);
+		}
+	}
+	free(all.at);
+	lnx_list_foreach(&ep->peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+
+		peer->direct_read = FI_ADDR_NOTAVAIL;
+		if (peer->repeats && !peer->nflight)
+			lnx_rma_repeat(peer, 0);
+	}
+	FI_WARN_ONCE(&lnx_prov, FI_LOG_EP_DATA,
+		     "rail %s: a process ended while there were operations on its memory: from now on, others on this node are copied\n",
+		     ep->shm->name);
 }
 
 /* ---- any of them ---- */
@@ -478,7 +625,7 @@ ssize_t lnx_rma_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	if (lnx_unlikely(len))
 		return -FI_EINVAL;
-	if (lnx_unlikely(!allowed || !reaches(peer)))
+	if (lnx_unlikely(!allowed || ep->lost.nflight || !reaches(peer)))
 		return by_copies(ep, peer, r);
 	/* Messages that follow the write would not wait for it to be repeated. */
 	if (lnx_unlikely(ep->saw) && peer->reach && !lnx_rma_read(r->call) &&

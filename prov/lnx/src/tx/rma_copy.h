@@ -47,12 +47,24 @@ LNX_COLD void lnx_rma_repeat(struct lnx_peer *peer, int err);
 /* The same when the core has none of peer's any more.  ok: a later one was executed. */
 LNX_COLD void lnx_rma_repeat_later(struct lnx_peer *peer, bool ok);
 
+/*
+ * The process of peer has ended: what the core has for it ends with that error.
+ *
+ * The core never completes these, nor what it was given after them for other peers,
+ * because it handles answers in order.  Of that, writes end when their peer answers a
+ * note, which it gets behind them; reads are repeated by copies, or fail with FI_EIO
+ * where that could break a promised order.  All later operations are copied.  May call
+ * cores.
+ */
+LNX_COLD void lnx_rma_peer_died(struct lnx_peer *peer, int err);
+
 /* The core has done with c, or did not take it; ok: it was executed.  Calls no core. */
 LNX_INLINE void lnx_rma_left_core(struct lnx_confirm *c, bool ok)
 {
 	struct lnx_peer *peer = c->peer;
 	struct lnx_ep *ep = peer->ep;
 
+	c->in_core = false;
 	if (!--ep->nrma_core)
 		ep->shm->mute &= (uint8_t)~LNX_MUTE_RMA;
 	if (!--peer->nflight)
