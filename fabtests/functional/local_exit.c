@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A process of this host is killed while large sends to it are outstanding and
- * we poll or sleep.  Each send ends once, with one error; later sends are
- * refused; receives and traffic with other peers go on.  man/fi_lnx.7,
+ * A process of this host is killed while large sends to it, or operations on its
+ * memory, are outstanding and we poll or sleep.  Each ends once, with one error; later
+ * sends are refused; receives and traffic with other peers go on.  man/fi_lnx.7,
  * FAILURES.
  */
 #include "victim.h"
+#include "../common/rma.h"
 
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -262,6 +264,175 @@ static int small(struct ft *ft, const struct ft_case *c, struct victim *v)
 	return others_go_on(ft, any);
 }
 
+/* ---- memory ---- */
+
+enum { KEY = 77, AT_WORK = 1, DONE };
+enum { OURSELVES, VICTIM, OTHER };		/* in ft->addr */
+
+/* Of each process, at the same address; and where both see how far the other is. */
+static unsigned char far[BYTES], near[N][BYTES];
+static int *stage;
+/* Another target, which lives: here, so that this process makes its progress. */
+static struct ft_objs other;
+static struct fid_mr *other_mr;
+
+static int share_memory(struct ft *ft, const struct ft_objs *o, struct fid_mr **mr)
+{
+	memset(far, ft->rank + 1, sizeof(far));
+	FT_CALL(ft, fi_mr_reg(o->domain, far, sizeof(far), FT_MR_ACCESS, 0, KEY,
+			      0, mr, NULL));
+	return FT_PASS;
+}
+
+/* What it does before it is killed. */
+static int target(struct ft *ft)
+{
+	double end = ft_now() + ft->run->timeout_s;
+	struct fid_mr *mr;
+
+	FT_TRY(share_memory(ft, &ft->o, &mr));
+	__atomic_store_n(stage, AT_WORK, __ATOMIC_RELEASE);
+	while (__atomic_load_n(stage, __ATOMIC_ACQUIRE) != DONE) {
+		FT_CHECK(ft, ft_now() < end, "the other process is slow");
+		ft_progress(ft);
+	}
+	return FT_PASS;
+}
+
+static int open_other(struct ft *ft, const struct ft_cfg *cfg)
+{
+	FT_CHECK(ft, !ft_objs_open(ft, cfg, &other), "another endpoint");
+	FT_TRY(share_memory(ft, &other, &other_mr));
+	FT_CHECK(ft, fi_av_insert(ft->o.av, other.name, 1, &ft->addr[OTHER], 0,
+				  NULL) == 1, "fi_av_insert failed");
+	return FT_PASS;
+}
+
+static int close_other(struct ft *ft)
+{
+	int ret = other_mr ? fi_close(&other_mr->fid) : 0;
+
+	other_mr = NULL;
+	return ft_objs_close(ft, &other) || ret ? FT_FAIL : FT_PASS;
+}
+
+static int start(struct ft *ft, struct ft_op *op, int call, int rank, void *buf,
+		 size_t len)
+{
+	bool virtual = ft_mr_mode(&ft->o) & FI_MR_VIRT_ADDR;
+	struct ft_rma r = {
+		.call = call, .addr = ft->addr[rank], .niov = 1, .nrma = 1,
+		.iov[0] = { buf, len },
+		.rma[0] = { virtual ? (uintptr_t)far : 0, len, KEY },
+	};
+
+	FT_CALL(ft, ft_rma(ft, op, &r));
+	return FT_PASS;
+}
+
+static int all_end(struct ft *ft, struct ft_op *const *op, int n, const char *what)
+{
+	double end = ft_now() + ft->run->timeout_s;
+	struct fi_cq_tagged_entry e;
+	int i, left;
+
+	do {
+		ft_progress(ft);
+		fi_cq_read(other.cq, &e, 1);
+		for (left = i = 0; i < n; i++)
+			left += !op[i]->done;
+		FT_CHECK(ft, ft_now() < end, "%s: %d of %d did not end", what,
+			 left, n);
+	} while (left);
+	return FT_PASS;
+}
+
+/* Reads and large writes to it; and, when we poll, to another that lives.  a: how we
+ * wait */
+static int memory(struct ft *ft, const struct ft_case *c, struct victim *v)
+{
+	static const size_t sizes[] = { 8, BYTES, 5000, 4096 };
+	int first = c->a == POLL ? 6 : N, i, k;
+	struct ft_op *op[N], *one;
+
+	FT_TRY(victim_start(ft, v, &c->cfg, target));
+	if (!reads_memory(v->pid, outs[0]))
+		return ft_skip(ft, "processes may not read each other's "
+			       "memory: a death is not noticed");
+	FT_TRY(open_other(ft, &c->cfg));
+	while (__atomic_load_n(stage, __ATOMIC_ACQUIRE) != AT_WORK)
+		ft_progress(ft);
+	/* Until the targets have found that they can reach our memory. */
+	for (i = 0; i < 6; i++) {
+		one = ft_op_new(ft);
+		FT_TRY(start(ft, one, FT_READ, VICTIM + i % 2, near[0], 64));
+		FT_TRY(all_end(ft, &one, 1, "the first reads"));
+		FT_CHECK(ft, !one->err && near[0][63] == (i % 2 ? 1 : 2),
+			 "read %d, %s", near[0][63], fi_strerror(one->err));
+	}
+	__atomic_store_n(stage, DONE, __ATOMIC_RELEASE);
+	FT_TRY(victim_ready(ft, v, false));
+	memset(near, 0, sizeof(near));
+	for (i = 0; i < N; i++) {
+		/* To the other a write, of what is there anyway, and reads. */
+		bool read = i < first ? i % 3 != 1 : i != first + 1;
+
+		op[i] = ft_op_new(ft);
+		if (!read)
+			memset(near[i], 1, BYTES);
+		FT_TRY(start(ft, op[i], read ? FT_READ : FT_WRITE, i < first ?
+			     VICTIM : OTHER, near[i], read ? sizes[i % 4] : BYTES));
+	}
+	if (c->a == POLL) {
+		victim_kill(v);
+		FT_TRY(all_end(ft, op, N, "operations on memory"));
+	} else {
+		FT_TRY(victim_dies_soon(ft, v));
+		FT_TRY(sleep_for(ft, op, (int)c->a));
+	}
+	/* Others go on. */
+	for (k = 0; k < 2; k++) {
+		one = ft_op_new(ft);
+		FT_TRY(start(ft, one, k ? FT_WRITE : FT_READ, OTHER, near[0],
+			     BYTES));
+		FT_TRY(all_end(ft, &one, 1, "later operations"));
+		FT_CHECK(ft, !one->err, "a later one: %s", fi_strerror(one->err));
+	}
+	FT_TRY(refused(ft));
+	ft_linger(ft, 0.05);
+	for (i = 0; i < N; i++) {
+		int want = i < first ? FI_ECONNRESET : 0;
+
+		FT_CHECK(ft, op[i]->done == 1, "%d ended %u times", i,
+			 op[i]->done);
+		/* A short read before a write must not be repeated after it. */
+		if (i == first && op[i]->err == FI_EIO)
+			continue;
+		FT_CHECK(ft, op[i]->err == want, "%d: %s", i, op[i]->err ?
+			 fi_strerror(op[i]->err) : "success");
+		FT_CHECK(ft, i < first || near[i][sizes[i % 4] - 1] == 1,
+			 "%d read %d", i, near[i][sizes[i % 4] - 1]);
+	}
+	return FT_PASS;
+}
+
+static int on_memory(struct ft *ft, const struct ft_case *c, struct victim *v)
+{
+	int ret;
+
+	if (ft->run->mr_basic)
+		return ft_skip(ft, "the provider picks keys");
+	stage = mmap(NULL, sizeof(*stage), PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	FT_CHECK(ft, stage != MAP_FAILED, "mmap");
+	prepare(ft, BYTES);
+	ret = memory(ft, c, v);
+	if (close_other(ft) && ret == FT_PASS)
+		ret = FT_FAIL;
+	munmap(stage, sizeof(*stage));
+	return ret;
+}
+
 static int death(struct ft *ft, const struct ft_case *c)
 {
 	struct victim v = { .fd = -1 };
@@ -271,7 +442,8 @@ static int death(struct ft *ft, const struct ft_case *c)
 		return ft_skip(ft, "not over shared memory of lnx");
 	if (!ft->rank) {
 		ret = c->b == 0 ? large(ft, c, &v) :
-		      c->b == 1 ? idle(ft, c, &v) : small(ft, c, &v);
+		      c->b == 1 ? idle(ft, c, &v) :
+		      c->b == 2 ? small(ft, c, &v) : on_memory(ft, c, &v);
 		victim_kill(&v);
 		ft->open = false;
 		if (ft_objs_close(ft, &ft->o) && ret == FT_PASS)
@@ -298,6 +470,11 @@ int main(int argc, char **argv)
 		{ .name = "idle", .fn = death, .a = SREAD, .b = 1,
 		  .cfg = { .alone = true, .wait = FI_WAIT_UNSPEC } },
 		{ .name = "small", .fn = death, .b = 2, .cfg.alone = true },
+		{ .name = "memory-polling", .fn = death, .a = POLL, .b = 3,
+		  .cfg = { .alone = true, .caps = FT_RMA_CAPS } },
+		{ .name = "memory-in-sread", .fn = death, .a = SREAD, .b = 3,
+		  .cfg = { .alone = true, .caps = FT_RMA_CAPS,
+			   .wait = FI_WAIT_UNSPEC } },
 	};
 
 	return ft_main(argc, argv, "local processes that are killed", cases,

@@ -321,7 +321,8 @@ static int remapped(struct ft *ft, const struct ft_case *c)
 	return ret;
 }
 
-/* Registered before it has pages; then fi_mr_refresh, where mr_mode requires it. */
+/* Registered before it has pages that can be used; then fi_mr_refresh, where mr_mode
+ * requires it. */
 static int refresh(struct ft *ft, const struct ft_case *c)
 {
 	enum { LEN = 64 << 10 };
@@ -333,7 +334,10 @@ static int refresh(struct ft *ft, const struct ft_case *c)
 	(void)c;
 	if (mode_of(ft) & FI_MR_ALLOCATED)
 		return ft_skip(ft, "FI_MR_ALLOCATED");
-	munmap(at, LEN);
+	/* Not munmap(): others in this process map memory too, and would get it. */
+	if (mmap(at, LEN, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED |
+		 MAP_NORESERVE, -1, 0) != at)
+		return ft_fail(ft, "mmap");
 	FT_CALL(ft, reg(ft, &m, 0, at, LEN, FT_MR_ACCESS, ft_mr_new_key(ft)));
 	if (mmap(at, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS |
 		 MAP_FIXED, -1, 0) != at)

@@ -345,8 +345,7 @@ static const char *const wrong_names[] = {
 /* Seconds to wait for a completion: few where it is known that there may be none. */
 static double silence_timeout_s(const struct ft *ft)
 {
-	return ft_is_bare(ft, "lnx") && !ft_lnx_over_shm(ft) ?
-	       ft->run->timeout_s : 0.3;
+	return ft_is_bare(ft, "lnx") ? ft->run->timeout_s : 0.3;
 }
 
 /*
@@ -412,9 +411,6 @@ static int refused(struct ft *ft, const struct ft_case *c)
 		ret = ft_rma(ft, op, &r);
 		if (!ret && ft_wait_for(ft, op, silence_timeout_s(ft))) {
 			result = ft_fail(ft, "it never completes");
-			if (ft_lnx_over_shm(ft))
-				ft_known(ft, "lnx", "in the node shm does the "
-					 "operation, and there is no answer");
 		} else if (!ret && !op->err && c->b != FT_WRITE) {
 			result = ft_fail(ft, "it completes with success");
 		} else if (ret == -FI_ETIMEDOUT) {

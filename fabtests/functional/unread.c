@@ -26,7 +26,7 @@ static const size_t sizes[] = { 100000, 1, 64, 4096, 4097, 5000, 16384, 65536,
 enum { NEVER = 4, BOTH = 3 };			/* a: the rank that hides, as 1 << rank,
 						 * or one of these */
 enum { AT_FIRST, OPENED, USED };		/* b: since when */
-enum { MESSAGES, RMA, ATOMICS, REMADE, MANY, BEGUN, BACK };	/* c: what is exchanged */
+enum { MESSAGES, RMA, ATOMICS, REMADE, MANY, BEGUN, BACK, TOGGLED };	/* c: what is exchanged */
 
 /* From here on this process cannot be read, if the case hides it. */
 static int hide(struct pair *p)
@@ -636,6 +636,88 @@ static int back(struct pair *p)
 	return FT_PASS;
 }
 
+/*
+ * The same while operations are under way: the first one fails in the core, and a later
+ * one may not.  Then what was promised of their order holds, or one of them has failed.
+ */
+static int toggled_by(struct pair *p, int by, int first, int second)
+{
+	static const size_t size = 5000;
+	struct ft *ft = p->ft;
+	unsigned char *at = far.buf;
+	struct ft_op *op[2];
+	struct ft_rma r;
+	char c = 1;
+	int i;
+
+	FT_CHECK(ft, !prctl(PR_SET_DUMPABLE, 1), "PR_SET_DUMPABLE");
+	memset(far.buf, 1, size);
+	memset(near.buf, 2, size);
+	memset((char *)near.buf + size, 3, size);
+	FT_TRY(pair_meet(p));
+	if (ft->rank == by) {
+		/* Let the target find that it reaches us (again). */
+		for (i = 0; i < 3; i++) {
+			ft_rma_set(ft, &r, FT_READ, (char *)near.buf + 2 * size,
+				   64, &near, &far, !by, 2 * size);
+			FT_TRY(ft_rma_now(ft, &r, FT_AT));
+		}
+	}
+	FT_TRY(pair_meet(p));
+	if (ft->rank != by) {
+		/* It looks at the first only while the other hides. */
+		FT_CHECK(ft, recv(p->fd, &c, 1, MSG_WAITALL) == 1,
+			 "the other ended");
+		ft_progress(ft);
+		FT_CHECK(ft, send(p->fd, &c, 1, 0) == 1, "the other ended");
+		while (recv(p->fd, &c, 1, MSG_DONTWAIT) < 0)
+			ft_progress(ft);
+		FT_TRY(pair_meet(p));
+		FT_CHECK(ft, first != FT_WRITE || second != FT_WRITE ||
+			 at[0] != 2, "the first write came last");
+		return pair_meet(p);
+	}
+	FT_CHECK(ft, !prctl(PR_SET_DUMPABLE, 0), "PR_SET_DUMPABLE");
+	for (i = 0; i < 2; i++) {
+		op[i] = ft_op_new(ft);
+		ft_rma_set(ft, &r, i ? second : first,
+			   (char *)near.buf + (size_t)i * size, size, &near,
+			   &far, !by, 0);
+		FT_CALL(ft, ft_rma(ft, op[i], &r));
+		if (i)
+			break;
+		FT_CHECK(ft, send(p->fd, &c, 1, 0) == 1 &&
+			 recv(p->fd, &c, 1, MSG_WAITALL) == 1, "the other ended");
+		FT_CHECK(ft, !prctl(PR_SET_DUMPABLE, 1), "PR_SET_DUMPABLE");
+	}
+	FT_TRY(all_done(ft, op, 2, "operations"));
+	if (first == FT_READ && second == FT_WRITE)
+		FT_CHECK(ft, op[0]->err || *(uint8_t *)near.buf == 1,
+			 "the read has what was written after it");
+	if (first == FT_WRITE && second == FT_READ)
+		FT_CHECK(ft, op[0]->err || op[1]->err ||
+			 ((uint8_t *)near.buf)[size] == 2,
+			 "the read has not what was written before it");
+	FT_CHECK(ft, send(p->fd, &c, 1, 0) == 1, "the other ended");
+	FT_TRY(pair_meet(p));
+	return pair_meet(p);
+}
+
+static int toggled(struct pair *p)
+{
+	static const int calls[][2] = {
+		{ FT_READ, FT_WRITE }, { FT_WRITE, FT_WRITE },
+		{ FT_WRITE, FT_READ },
+	};
+	size_t i;
+	int by;
+
+	for (by = 0; by < 2; by++)
+		for (i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+			FT_TRY(toggled_by(p, by, calls[i][0], calls[i][1]));
+	return FT_PASS;
+}
+
 /* ---- cases ---- */
 
 static int side(struct pair *p)
@@ -644,7 +726,7 @@ static int side(struct pair *p)
 	int (*const all[])(struct pair *p) = {
 		[MESSAGES] = messages, [RMA] = rma, [ATOMICS] = atomics,
 		[MANY] = many, [BEGUN] = begun, [BACK] = back,
-		[REMADE] = remade,
+		[REMADE] = remade, [TOGGLED] = toggled,
 	};
 	int (*go)(struct pair *p) = all[p->c->c];
 	struct ft_cfg cfg = {
@@ -681,7 +763,8 @@ static int unread(struct ft *ft, const struct ft_case *c)
 {
 	if (!ft->opts.prov || strcmp(ft->opts.prov, "lnx"))
 		return ft_skip(ft, "not over lnx");
-	if ((c->c == BEGUN || c->c == BACK || c->c == REMADE) &&
+	if ((c->c == BEGUN || c->c == BACK || c->c == REMADE ||
+	     c->c == TOGGLED) &&
 	    !ft_lnx_over_shm(ft))
 		return ft_skip(ft, "the link has no shm, whose core reads memory");
 	if (c->c == REMADE && ft->run->mr_basic)
@@ -716,6 +799,7 @@ int main(int argc, char **argv)
 		CASE("remade-first-at-first", 1, AT_FIRST, REMADE),
 		CASE("begun-before", NEVER, AT_FIRST, BEGUN),
 		CASE("read-again", NEVER, AT_FIRST, BACK),
+		CASE("read-again-meanwhile", NEVER, AT_FIRST, TOGGLED),
 	};
 
 	return ft_main(argc, argv, "local processes that may not be read",

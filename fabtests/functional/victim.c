@@ -48,9 +48,10 @@ static void remove_files(const struct victim *v, char file[VICTIM_FILES][VICTIM_
 }
 
 /* A process with an endpoint of its own, connected by a socket. */
-static void victim_main(struct ft *ft, int fd, int (*does)(struct ft *ft))
+static void victim_main(struct ft *ft, int fd, uint64_t caps,
+			int (*does)(struct ft *ft))
 {
-	struct ft_cfg cfg = { 0 };
+	struct ft_cfg cfg = { .caps = caps };
 	struct ft_op *tx[2];
 	char byte = 1;
 
@@ -93,7 +94,7 @@ int victim_start(struct ft *ft, struct victim *v, const struct ft_cfg *cfg,
 	v->pid = fork();	/* nothing is open here yet */
 	FT_CHECK(ft, v->pid >= 0, "fork: no process");
 	if (!v->pid)
-		victim_main(ft, pair[1], does);
+		victim_main(ft, pair[1], cfg->caps, does);
 	close(pair[1]);
 	if (ft_objs_open(ft, cfg, &ft->o))
 		return FT_FAIL;

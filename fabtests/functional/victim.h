@@ -21,8 +21,8 @@ struct victim {
 
 /*
  * Fork it and open ft->o; nothing may be open before.  Afterwards it (as rank
- * 1) and rank 0 have exchanged a message.  It opens a plain endpoint, calls
- * `does` unless that is NULL (which returns FT_PASS, or the start fails), and
+ * 1) and rank 0 have exchanged a message.  It opens a plain endpoint with the caps of
+ * cfg, calls `does` unless that is NULL (which returns FT_PASS, or the start fails), and
  * makes no progress afterwards.
  */
 int victim_start(struct ft *ft, struct victim *v, const struct ft_cfg *cfg,

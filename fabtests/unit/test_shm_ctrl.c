@@ -231,7 +231,7 @@ Test(shm_ctrl, copies_of_memory)
 	struct lnx_wire_rma_copy back, copy = {
 		.src = YOU, .dst = ME, .op = 9, .kind = LNX_KIND_PUT,
 		.flags = LNX_RMA_COPY_F_ALL, .addr = 8000, .key = 5,
-		.total = 9000, .data = 77, .len = 10,
+		.total = 9000, .rest = 4500, .data = 77, .len = 10,
 	};
 	struct lnx_wire_copy other;
 	uint8_t bytes[LNX_COPY_BYTES];
@@ -256,11 +256,16 @@ Test(shm_ctrl, copies_of_memory)
 	BAD_RMA(c.kind = LNX_KIND_GET);
 	BAD_RMA(c.flags = 0x08);
 	BAD_RMA(c.total = 9);
+	BAD_RMA(c.rest = 9);
+	BAD_RMA(c.rest = 9001);
+	BAD_RMA(c.addr = UINT64_MAX - 4499);
 	BAD_RMA(c.kind = LNX_KIND_RESP);
 	copy.kind = LNX_KIND_RESP;
 	copy.flags = 0;
 	BAD_RMA((void)0);
 	copy.key = copy.total = copy.data = 0;
+	BAD_RMA((void)0);
+	copy.rest = 0;
 	memcpy(bytes, &copy, LNX_RMA_COPY_HEAD);
 	cr_expect_eq(lnx_rma_copy_get(&back, bytes, ME), 0, "an answer");
 }

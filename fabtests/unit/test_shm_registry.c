@@ -118,6 +118,47 @@ Test(shm_registry, says_whose_memory_can_be_reached)
 	file(EID, -1);
 }
 
+Test(shm_registry, lists_keys)
+{
+	struct lnx_shm_registry *b = made(EID), *seen;
+	uint64_t other[LNX_SHM_KEYS_IN_ROW], key = 77;
+	unsigned i, n = 0;
+
+	cr_assert_not_null(b);
+	cr_assert_eq(claim_slot(EID, 9, &seen), 0);
+#define ALLOWS(key, addr, len, access)					\
+	lnx_shm_key_allows(seen, key, addr, len, access)
+	cr_expect(lnx_shm_key_allows(NULL, 77, 0, 1, FI_REMOTE_READ));
+	cr_expect_not(ALLOWS(77, 1000, 1, FI_REMOTE_READ));
+	lnx_shm_key_list(b, 77, 1000, 50, FI_REMOTE_READ | FI_SEND);
+	cr_expect(ALLOWS(77, 1000, 50, FI_REMOTE_READ));
+	cr_expect(ALLOWS(77, 1050, 0, FI_REMOTE_READ));
+	cr_expect_not(ALLOWS(77, 1001, 50, FI_REMOTE_READ));
+	cr_expect_not(ALLOWS(77, 1051, 0, FI_REMOTE_READ));
+	cr_expect_not(ALLOWS(77, 999, 1, FI_REMOTE_READ));
+	cr_expect_not(ALLOWS(77, 1001, UINT64_MAX, FI_REMOTE_READ));
+	cr_expect_not(ALLOWS(77, 1000, 50, FI_REMOTE_WRITE));
+	cr_expect_not(ALLOWS(78, 1000, 50, FI_REMOTE_READ));
+	/* As many in its row as fit, and one more. */
+	while (n < LNX_SHM_KEYS_IN_ROW)
+		if (lnx_shm_key_row(++key) == lnx_shm_key_row(77))
+			other[n++] = key;
+	for (i = 0; i < n - 1; i++)
+		lnx_shm_key_list(b, other[i], i, 1, FI_REMOTE_WRITE);
+	cr_expect(ALLOWS(other[n - 2], n - 2, 1, FI_REMOTE_WRITE));
+	cr_expect_not(ALLOWS(other[n - 1], 0, 1, FI_REMOTE_WRITE));
+	lnx_shm_key_unlist(b, 77);
+	cr_expect_not(ALLOWS(77, 1000, 50, FI_REMOTE_READ));
+	lnx_shm_key_list(b, 77, 0, 1, FI_REMOTE_READ);
+	lnx_shm_key_list(b, other[n - 1], 0, 1, FI_REMOTE_WRITE);
+	cr_expect(ALLOWS(other[n - 1], 0, 1, FI_REMOTE_WRITE), "not known");
+	cr_expect_not(ALLOWS(77, 1, 1, FI_REMOTE_READ), "known");
+	lnx_shm_key_unlist(b, other[n - 1]);
+	lnx_shm_registry_close(seen);
+	lnx_shm_registry_close(b);
+	file(EID, -1);
+}
+
 Test(shm_registry, is_found_by_others)
 {
 	struct lnx_shm_registry *b = made(EID);

@@ -90,7 +90,10 @@ struct lnx_wire_rma_copy {
 	uint32_t len;		/* 1..LNX_RMA_COPY_DATA; not addr + len < addr */
 	uint8_t kind;		/* LNX_KIND_PUT or _RESP */
 	uint8_t flags;		/* PUT: LNX_RMA_COPY_F_* */
-	uint8_t reserved[10];
+	uint8_t reserved[2];
+	uint64_t rest;		/* PUT: bytes of the registration that the write
+				 * changes, from addr on; len are among them; not
+				 * addr + rest < addr */
 	uint8_t bytes[LNX_RMA_COPY_DATA];
 };
 static_assert(sizeof(struct lnx_wire_rma_copy) == LNX_COPY_BYTES - 1, "RMA copy");

@@ -63,7 +63,7 @@ muted_write(struct lnx_rail *rail, void *context,
 	if (lnx_likely((flags & (FI_READ | FI_RMA)) == (FI_READ | FI_RMA))) {
 		struct lnx_confirm *c = context;
 
-		lnx_rma_left_core(c);
+		lnx_rma_left_core(c, true);
 		if (lnx_likely(c->want_comp))
 			lnx_cq_write(ep->tx_cq, c->context,
 				     flags & ~FI_COMPLETION, 0, NULL, 0, 0,

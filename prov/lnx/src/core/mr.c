@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Registrations, and what is registered with the rails' cores; declared in obj/mr.h. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "core/shm_registry.h"
 #include "core/key_pool.h"
@@ -342,12 +343,23 @@ static int register_hmem(const struct lnx_mr *mr, struct lnx_rail *rail,
 	return ret ? ret : to_endpoint(rail, *out);
 }
 
+/* Where peers look for keys of that core, or NULL. */
+static struct lnx_shm_registry *key_list(const struct lnx_rail *rail)
+{
+	const struct lnx_ep *ep = rail->ep;
+
+	/* After fork() it is the other process's. */
+	return rail->prov == LNX_PROV_SHM && ep->registry &&
+	       ep->pid == getpid() ? ep->registry : NULL;
+}
+
 int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
 		    struct lnx_mr_reg **out)
 {
 	struct lnx_domain *d = mr->domain;
 	bool direct = rail->kind == LNX_RAIL_DIRECT ||
 		      lnx_kind_native(rail->kind);
+	struct lnx_shm_registry *registry;
 	struct lnx_mr_reg *reg;
 	int ret;
 
@@ -380,6 +392,10 @@ int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
 	reg->rail = rail;
 	reg->key = fi_mr_key(reg->core);
 	reg->addr = rail->mr_virt ? (uint64_t)(uintptr_t)mr->base : 0;
+	registry = key_list(rail);
+	if (registry)
+		lnx_shm_key_list(registry, mr->fid.key, mr->origin, mr->len,
+				 mr->access);
 	lnx_list_add_tail(&rail->regs, &reg->rail_link);
 	lnx_lock(&d->mr_lock);
 	lnx_list_add_tail(&mr->regs, &reg->link);
@@ -432,7 +448,10 @@ static int introduce(struct lnx_mr *mr, struct lnx_ep *ep)
 static void reg_close(struct lnx_mr_reg *reg)
 {
 	struct lnx_domain *d = reg->mr->domain;
+	struct lnx_shm_registry *registry = key_list(reg->rail);
 
+	if (registry)
+		lnx_shm_key_unlist(registry, reg->mr->fid.key);
 	lnx_lock(&d->mr_lock);
 	lnx_list_del(&reg->link);
 	lnx_unlock(&d->mr_lock);

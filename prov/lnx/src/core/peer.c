@@ -793,7 +793,7 @@ static bool unused(const struct lnx_peer *p)
 
 	if (!p->dead || p->nheld || p->n_clones || p->nrndv || p->n_segments ||
 	    p->npull || p->nserved || p->nreads || p->chan.nqueued || p->ndpend ||
-	    p->nconfirm || p->nanswer || !lnx_list_empty(&p->stored) ||
+	    p->nconfirm || p->nflight || p->nanswer || !lnx_list_empty(&p->stored) ||
 	    p->shm_core != FI_ADDR_NOTAVAIL ||
 	    lnx_list_linked(&p->pump_link) || lnx_list_linked(&p->ack_link) ||
 	    lnx_list_linked(&p->retx_link) || lnx_list_linked(&p->detect_link) ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The page behind a shm region that lists which peers may use it.  See shm_registry.h.
+ * The pages behind a shm region that list which peers may use it.  See shm_registry.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +13,10 @@
 #include "core/open.h"
 #include "core/pidwatch.h"
 
-#define MAGIC		0x34306b6f6f62786eULL	/* "nxbook04" */
+#define MAGIC		0x35306b6f6f62786eULL	/* "nxbook05" */
 
 struct lnx_shm_registry {
+	struct lnx_shm_keys keys;
 	uint64_t magic;
 	uint64_t eid;
 	int32_t pid;
@@ -27,11 +28,21 @@ struct lnx_shm_registry {
 	uint8_t unsettled[LNX_SHM_SLOTS];	/* a note is to follow, of that slot */
 	uint8_t reach[LNX_SHM_SLOTS];		/* the owner may read its memory */
 };
-static_assert(sizeof(struct lnx_shm_registry) <= 4096, "one page");
+static_assert(!(LNX_SHM_KEY_USED & (FI_REMOTE_READ | FI_REMOTE_WRITE)), "a bit of ours");
+static_assert(!offsetof(struct lnx_shm_registry, keys), "shm_registry.h");
+static_assert(sizeof(struct lnx_shm_registry) <= 5 * 4096, "small");
 
 static size_t page_size(void)
 {
 	return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Of a registry, in whole pages. */
+static size_t registry_size(void)
+{
+	size_t page = page_size();
+
+	return (sizeof(struct lnx_shm_registry) + page - 1) / page * page;
 }
 
 static int open_region(uint64_t eid, off_t *size)
@@ -53,10 +64,10 @@ static int open_region(uint64_t eid, off_t *size)
 	return fd;
 }
 
-/* Map the page at that offset; closes fd. */
-static struct lnx_shm_registry *map_page(int fd, off_t at)
+/* Map the one at that offset; closes fd. */
+static struct lnx_shm_registry *map_at(int fd, off_t at)
 {
-	void *p = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
+	void *p = mmap(NULL, registry_size(), PROT_READ | PROT_WRITE, MAP_SHARED,
 		       fd, at);
 
 	close(fd);
@@ -72,11 +83,11 @@ struct lnx_shm_registry *lnx_shm_registry_open(const struct lnx_ep *ep)
 	if (fd < 0)
 		return NULL;
 	/* Not ftruncate: a page that cannot be provided later is a SIGBUS. */
-	if (posix_fallocate(fd, size, (off_t)page_size())) {
+	if (posix_fallocate(fd, size, (off_t)registry_size())) {
 		close(fd);
 		return NULL;
 	}
-	b = map_page(fd, size);
+	b = map_at(fd, size);
 	if (!b)
 		return NULL;
 	b->eid = ep->eid;
@@ -91,7 +102,7 @@ struct lnx_shm_registry *lnx_shm_registry_open(const struct lnx_ep *ep)
 void lnx_shm_registry_close(struct lnx_shm_registry *registry)
 {
 	if (registry)
-		munmap(registry, page_size());
+		munmap(registry, registry_size());
 }
 
 /* Map the registry of another endpoint, to be closed.  NULL with -ENOENT: there is no
@@ -105,11 +116,11 @@ static struct lnx_shm_registry *map_registry(uint64_t eid, int *err)
 	*err = fd < 0 ? fd : -EINVAL;
 	if (fd < 0)
 		return NULL;
-	if (size < 2 * (off_t)page_size()) {
+	if (size <= (off_t)registry_size()) {
 		close(fd);
 		return NULL;
 	}
-	b = map_page(fd, size - (off_t)page_size());
+	b = map_at(fd, size - (off_t)registry_size());
 	if (!b)
 		return NULL;
 	if (__atomic_load_n(&b->magic, __ATOMIC_ACQUIRE) != MAGIC ||
@@ -255,6 +266,59 @@ const uint32_t *lnx_shm_registry_counts(const struct lnx_shm_registry *b)
 void lnx_shm_registry_count(struct lnx_shm_registry *b)
 {
 	__atomic_store_n(&b->counts, 1, __ATOMIC_RELEASE);
+}
+
+/* ---- keys ---- */
+
+bool lnx_shm_key_found(const struct lnx_shm_keys *keys, uint64_t key, uint64_t addr,
+		       uint64_t len, uint64_t access)
+{
+	unsigned row = lnx_shm_key_row(key), i;
+
+	for (i = 0; i < LNX_SHM_KEYS_IN_ROW; i++) {
+		const struct lnx_shm_key *k = &keys->at[row][i];
+
+		if (__atomic_load_n(&k->access, __ATOMIC_ACQUIRE) &&
+		    k->key == key)
+			return lnx_shm_key_is(k, key, addr, len, access);
+	}
+	return __atomic_load_n(&keys->full[row], __ATOMIC_RELAXED);
+}
+
+void lnx_shm_key_list(struct lnx_shm_registry *b, uint64_t key, uint64_t addr,
+		      uint64_t len, uint64_t access)
+{
+	unsigned row = lnx_shm_key_row(key), i;
+
+	for (i = 0; i < LNX_SHM_KEYS_IN_ROW; i++) {
+		struct lnx_shm_key *k = &b->keys.at[row][i];
+
+		if (k->access)
+			continue;
+		k->key = key;
+		k->addr = addr;
+		k->len = len;
+		access &= FI_REMOTE_READ | FI_REMOTE_WRITE;
+		__atomic_store_n(&k->access, access | LNX_SHM_KEY_USED,
+				 __ATOMIC_RELEASE);
+		return;
+	}
+	/* For good: it is not known how many are missing. */
+	__atomic_store_n(&b->keys.full[row], 1, __ATOMIC_RELEASE);
+}
+
+void lnx_shm_key_unlist(struct lnx_shm_registry *b, uint64_t key)
+{
+	unsigned row = lnx_shm_key_row(key), i;
+
+	for (i = 0; i < LNX_SHM_KEYS_IN_ROW; i++) {
+		struct lnx_shm_key *k = &b->keys.at[row][i];
+
+		if (k->access && k->key == key) {
+			__atomic_store_n(&k->access, 0, __ATOMIC_RELEASE);
+			return;
+		}
+	}
 }
 
 void lnx_shm_registry_retire(struct lnx_shm_registry *b)

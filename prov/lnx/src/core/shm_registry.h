@@ -9,8 +9,8 @@
  * slot in the other's registry; otherwise they do not use it.  So a message over shm is
  * always from a peer in the registry.
  *
- * The registry is a page behind the end of the file of the endpoint's shm region.
- * Cores map that file by the size that is written in it, and the page is removed with
+ * The registry is some pages behind the end of the file of the endpoint's shm region.
+ * Cores map that file by the size that is written in it, and the pages are removed with
  * the file.  Other processes write into it, and may be hostile: its content is only a
  * list of endpoint ids that the owner may try to find.
  *
@@ -46,6 +46,75 @@ void lnx_shm_registry_count(struct lnx_shm_registry *registry);
 const uint32_t *lnx_shm_registry_counts(const struct lnx_shm_registry *registry);
 /* For peers without a registry: always 0. */
 extern const uint32_t lnx_shm_registry_no_counts;
+
+/*
+ * Keys of the owner's registrations, for peers to check an operation before their core
+ * gets it: the core of shm 2.1 does not answer one whose key or range is wrong, nor then
+ * any later one of its initiator, to any peer.
+ *
+ * It is no protection of the owner's memory.  Something that is not listed may be right,
+ * because a registration was made just now; so it is executed in another way, which
+ * checks it.  Where more keys fall together than there is room for, all others that would
+ * belong there count as listed.
+ */
+#define LNX_SHM_KEY_ROW_BITS	7
+#define LNX_SHM_KEY_ROWS	(1u << LNX_SHM_KEY_ROW_BITS)
+#define LNX_SHM_KEYS_IN_ROW	4u
+
+#define LNX_SHM_KEY_USED	1u	/* none of libfabric's remote rights */
+
+struct lnx_shm_keys {
+	struct lnx_shm_key {
+		uint64_t key;
+		uint64_t addr;		/* remote address of byte 0 */
+		uint64_t len;
+		uint64_t access;	/* FI_REMOTE_READ, FI_REMOTE_WRITE, USED; 0:
+					 * there is no key */
+	} at[LNX_SHM_KEY_ROWS][LNX_SHM_KEYS_IN_ROW];
+	uint8_t full[LNX_SHM_KEY_ROWS];	/* some are missing here, or were */
+};
+
+LNX_INLINE unsigned lnx_shm_key_row(uint64_t key)
+{
+	return (unsigned)(key * 0x9e3779b97f4a7c15ULL >>
+			  (64 - LNX_SHM_KEY_ROW_BITS));
+}
+
+LNX_INLINE bool lnx_shm_key_is(const struct lnx_shm_key *k, uint64_t key,
+			       uint64_t addr, uint64_t len, uint64_t access)
+{
+	uint64_t off;
+
+	/* `access` first: it is written last. */
+	if ((__atomic_load_n(&k->access, __ATOMIC_ACQUIRE) & access) != access)
+		return false;
+	off = addr - k->addr;		/* if below it: very large */
+	return k->key == key && off <= k->len && len <= k->len - off;
+}
+
+/* The same for any key but the first of a row. */
+bool lnx_shm_key_found(const struct lnx_shm_keys *keys, uint64_t key, uint64_t addr,
+		       uint64_t len, uint64_t access);
+
+/* Does a key that the owner of registry listed allow that?  True if registry is NULL.
+ * access: not 0. */
+LNX_INLINE bool lnx_shm_key_allows(const struct lnx_shm_registry *registry,
+				   uint64_t key, uint64_t addr, uint64_t len,
+				   uint64_t access)
+{
+	/* They come first. */
+	const struct lnx_shm_keys *keys = (const void *)registry;
+
+	return lnx_unlikely(!keys) ||
+	       lnx_likely(lnx_shm_key_is(&keys->at[lnx_shm_key_row(key)][0], key,
+					 addr, len, access)) ||
+	       lnx_shm_key_found(keys, key, addr, len, access);
+}
+/* By the owner, before peers can have the key; and when it is no longer valid.  Owner
+ * lock held. */
+void lnx_shm_key_list(struct lnx_shm_registry *registry, uint64_t key,
+		      uint64_t addr, uint64_t len, uint64_t access);
+void lnx_shm_key_unlist(struct lnx_shm_registry *registry, uint64_t key);
 
 /*
  * The byte of eid's slot, or NULL.  It is not 0 while the core has an operation of eid

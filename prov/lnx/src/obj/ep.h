@@ -139,11 +139,14 @@ struct lnx_ep {
 	struct lnx_node copies;		/* lnx_rxe.link: waiting for copies instead */
 	struct lnx_node copied;		/* lnx_rndv.copy_link: copies to send */
 	struct lnx_node answers;	/* lnx_answer.link: of rx/confirm.c */
+	struct lnx_node rma_failed;	/* lnx_confirm.link: to be repeated as copies,
+					 * when the core has no others to that peer */
 	struct lnx_node to_tell;	/* lnx_confirm.link: of tx/confirm.c: notes
 					 * to send */
 	uint32_t nconfirm;		/* operations that wait, of all peers */
 	uint32_t ntell_later;		/* a note is due when the core is done */
-	uint32_t nrma_core;		/* reads and large writes in the shm core */
+	uint32_t nrma_core;		/* reads and large writes in the shm core, */
+	uint32_t rma_seq;		/* and the number of the next one */
 	struct lnx_node deferred;		/* lnx_rxe.link: large, left in the
 						 * core */
 	struct lnx_node nameless;	/* lnx_rxe.of_peer: as peer->stored, for
@@ -235,6 +238,9 @@ struct lnx_ep {
 					 * endpoints, */
 	uint32_t n_srx_users;		/* and those that are still closing */
 	struct lnx_thread *thread;
+	/* It has the operations that the shm core will not complete, in nflight; of a
+	 * peer it has nothing else (tx/rma_copy.h). */
+	struct lnx_peer lost;
 };
 static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 	      offsetof(struct lnx_ep, pass) % 64 == 0 &&
@@ -341,7 +347,8 @@ LNX_INLINE void lnx_peer_set_direct(struct lnx_peer *peer)
 	peer->direct = peer->ndpend ||
 		       (peer->ep->tx_flags & FI_DELIVERY_COMPLETE) ?
 		       FI_ADDR_NOTAVAIL : peer->shm_addr;
-	peer->direct_read = peer->reaches ? peer->direct : FI_ADDR_NOTAVAIL;
+	peer->direct_read = peer->reaches && !peer->ep->lost.nflight ?
+			    peer->direct : FI_ADDR_NOTAVAIL;
 	peer->direct_write = peer->nflight ? FI_ADDR_NOTAVAIL : peer->direct;
 }
 

@@ -265,7 +265,7 @@ struct lnx_peer {
 	uint64_t watched_ns;		/* when we last checked that it lives */
 	bool reaches;			/* as far as we know its core may read and
 					 * write our memory */
-	bool try_reach;			/* find out whether we may read its memory */
+	bool repeats;			/* some of ep->rma_failed go to it */
 	bool miss;			/* that check failed once */
 	bool sure;			/* `where` is certainly the peer's process */
 	int pidfd;			/* 1 + descriptor of its process; 0: none */
@@ -314,6 +314,7 @@ struct lnx_peer {
 	uint8_t wrong_endpoint;		/* bits of paths whose far end is another
 					 * endpoint */
 	uint8_t nput_key;
+	bool try_reach;			/* find out whether we may read its memory */
 };
 static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1344,
 	      "an idle peer with one path costs 1.5 KiB at most, with its table of frames");

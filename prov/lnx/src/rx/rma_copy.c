@@ -42,8 +42,9 @@ static void write_came(struct lnx_ep *ep, struct lnx_peer *peer,
 		peer->put_refused = 0;
 		peer->nput_key = 0;
 	}
-	/* The note that follows has the error: rx/confirm.c. */
-	err = -lnx_mr_check(ep->domain, w->key, w->addr, w->len,
+	/* Before any of it is done.  The note that follows has the error:
+	 * rx/confirm.c. */
+	err = -lnx_mr_check(ep->domain, w->key, w->addr, w->rest,
 			    FI_REMOTE_WRITE, &to, NULL);
 	if (lnx_unlikely(err))
 		peer->put_refused = (uint8_t)err;

@@ -117,6 +117,7 @@ LNX_COLD void lnx_confirm_fail(struct lnx_peer *peer, int err)
 {
 	struct lnx_node *n, *tmp;
 
+	lnx_rma_repeat(peer, err);
 	lnx_list_foreach(&peer->confirms, n, tmp)
 		lnx_confirm_end(lnx_list_entry(n, struct lnx_confirm, link),
 				err);
@@ -148,8 +149,7 @@ static int say(struct lnx_peer *peer, uint64_t op, uint8_t flags,
 	return (int)ret;
 }
 
-/* The core has c: from now on c waits for the answer. */
-static void ask(struct lnx_confirm *c, uint8_t flags)
+void lnx_confirm_ask(struct lnx_confirm *c, uint8_t flags)
 {
 	int ret;
 
@@ -195,7 +195,7 @@ bool lnx_confirm_core_done(struct lnx_rail *rail, void *context,
 	if (!(rail->mute & LNX_MUTE_RMA) || !(flags & FI_RMA) ||
 	    !lnx_pool_owns(&ep->confirm_pool, c))
 		return context == QUIET(rail);
-	lnx_rma_left_core(c);
+	lnx_rma_left_core(c, true);
 	if (c->want_comp)
 		lnx_cq_write(ep->tx_cq, c->context, flags & ~FI_COMPLETION, 0,
 			     NULL, 0, 0, FI_ADDR_NOTAVAIL);
@@ -215,7 +215,7 @@ LNX_COLD bool lnx_confirm_core_failed(struct lnx_rail *rail,
 
 	if (!c)		/* of those the answer has the reason */
 		return err->op_context == QUIET(rail);
-	lnx_rma_left_core(c);
+	lnx_rma_left_core(c, false);
 	lnx_rma_core_failed(c, err->err, err->prov_errno);
 	return true;
 }
@@ -294,7 +294,7 @@ ssize_t lnx_confirm_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_confirm_open(peer);
 	ret = send_quiet(ep, peer, tx);
 	if (lnx_likely(!ret))
-		ask(c, 0);
+		lnx_confirm_ask(c, 0);
 	else
 		lnx_confirm_put(c);
 	lnx_confirm_shut(peer);
@@ -379,7 +379,7 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_confirm_open(peer);
 	LNX_CONFIRM_RETRY(ep, peer, ret, write_quiet(ep, peer, r));
 	if (lnx_likely(!ret))
-		ask(c, count);
+		lnx_confirm_ask(c, count);
 	else
 		lnx_confirm_put(c);
 	lnx_confirm_shut(peer);
@@ -459,7 +459,7 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_confirm_open(peer);
 	LNX_CONFIRM_RETRY(ep, peer, ret, amo_quiet(ep, peer, t));
 	if (lnx_likely(!ret))
-		ask(c, count);
+		lnx_confirm_ask(c, count);
 	else
 		lnx_confirm_put(c);
 	lnx_confirm_shut(peer);
@@ -468,10 +468,20 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 
 /* ---- beginning and end ---- */
 
+static void make(void *obj, struct lnx_pool *p)
+{
+	(void)p;
+	((struct lnx_confirm *)obj)->in_core = false;
+}
+
 void lnx_confirm_init(struct lnx_ep *ep)
 {
 	lnx_pool_init(&ep->confirm_pool, sizeof(struct lnx_confirm), 64);
+	ep->confirm_pool.make = make;
+	ep->lost.ep = ep;
+	lnx_peer_clear_direct(&ep->lost);
 	lnx_list_init(&ep->to_tell);
+	lnx_list_init(&ep->rma_failed);
 }
 
 void lnx_confirm_fini(struct lnx_ep *ep)

@@ -35,7 +35,7 @@
 /* An operation of the application that waits for the peer's answer; or for the core,
  * after which the peer is told. */
 struct lnx_confirm {
-	struct lnx_node link;		/* peer->confirms or ep->to_tell */
+	struct lnx_node link;		/* peer->confirms, ep->to_tell, rma_failed */
 	struct lnx_peer *peer;
 	void *context;
 	uint64_t cq_flags;
@@ -48,6 +48,9 @@ struct lnx_confirm {
 	bool tell;			/* in the core: then PUT is sent */
 	bool queued;			/* it is in peer->dpend */
 	bool over;			/* it ended while it was queued */
+	bool overtaken;			/* it failed, and a later one did not */
+	bool in_core;
+	uint32_t seq;			/* number among those in the core */
 	uint32_t begun;			/* peer->nsmall, */
 	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];
 	struct iovec iov[LNX_IOV_MAX];
@@ -119,6 +122,9 @@ bool lnx_confirm_room(struct lnx_ep *ep, struct lnx_peer *peer);
 void lnx_confirm_put(struct lnx_confirm *c);
 /* It gets the next number, and waits for the answer. */
 void lnx_confirm_wait(struct lnx_confirm *c);
+/* The core has c, or had it: from now on c waits for the peer's answer.  flags:
+ * LNX_SHM_CTRL_F_*. */
+void lnx_confirm_ask(struct lnx_confirm *c, uint8_t flags);
 /* One that waits has ended: report it. */
 void lnx_confirm_end(struct lnx_confirm *c, int err);
 unsigned lnx_confirm_places(struct lnx_wire_target *place,

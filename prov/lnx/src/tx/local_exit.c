@@ -12,7 +12,7 @@
 #include "core/cma.h"
 #include "core/exit_monitor.h"
 #include "rx/rx.h"
-#include "tx/confirm.h"
+#include "tx/rma_copy.h"
 #include "tx/tx.h"
 
 #define LOOK_NS		(10 * LNX_NS_PER_MS)	/* at the descriptor */
@@ -31,11 +31,12 @@ static LNX_COLD void died(struct lnx_peer *peer, const char *why)
 	peer->dead = true;
 	lnx_fetch_fail_peer(peer);
 	if (!peer->nrndv && !peer->ndpend && !peer->n_segments && !peer->npath &&
-	    !peer->nconfirm)
+	    !peer->nconfirm && !peer->nflight)
 		return;
 	lnx_tx_peer_failed(peer, FI_ECONNRESET);
 	lnx_tx_direct_fail(peer, FI_ECONNRESET);
 	lnx_confirm_fail(peer, FI_ECONNRESET);
+	lnx_rma_peer_died(peer, FI_ECONNRESET);
 }
 
 void lnx_local_exit_look(struct lnx_ep *ep)
@@ -89,6 +90,12 @@ static bool seems_dead(struct lnx_peer *peer, uint64_t now)
 	return true;
 }
 
+/* Does the core have operations on memory that it may complete? */
+static bool rma_due(const struct lnx_ep *ep)
+{
+	return ep->nrma_core > ep->lost.nflight;
+}
+
 static struct lnx_peer *find_dead(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
@@ -113,11 +120,12 @@ static struct lnx_peer *find_dead(struct lnx_ep *ep, uint64_t now)
 		if (peer->notes && seems_dead(peer, now))
 			return peer;
 	}
-	for (n = ep->peers.next; ep->nconfirm && n != &ep->peers; n = n->next) {
+	for (n = ep->peers.next; (ep->nconfirm || rma_due(ep)) &&
+	     n != &ep->peers; n = n->next) {
 		struct lnx_peer *peer =
 			lnx_container_of(n, struct lnx_peer, all_link);
 
-		if (peer->nconfirm && seems_dead(peer, now))
+		if ((peer->nconfirm || peer->nflight) && seems_dead(peer, now))
 			return peer;
 	}
 	return NULL;
@@ -137,7 +145,7 @@ static bool any_due(const struct lnx_ep *ep)
 	const struct lnx_node *n;
 
 	if (!lnx_list_empty(&ep->direct_peers) ||
-	    !lnx_list_empty(&ep->copies) || ep->nconfirm)
+	    !lnx_list_empty(&ep->copies) || ep->nconfirm || rma_due(ep))
 		return true;
 	for (n = ep->rndvs.next; n != &ep->rndvs; n = n->next)
 		if (lnx_container_of(n, struct lnx_rndv, link)->here)

@@ -2,6 +2,7 @@
 /* Reads and large writes over the direct rail: see rma_copy.h. */
 #include "tx/rma_copy.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "comp/comp.h"
@@ -94,12 +95,32 @@ static ssize_t post(struct lnx_confirm *c)
 			   (c->has_data ? FI_REMOTE_CQ_DATA : 0));
 }
 
-static inline void enter_core(struct lnx_ep *ep, struct lnx_peer *peer)
+static inline void enter_core(struct lnx_ep *ep, struct lnx_peer *peer,
+			      struct lnx_confirm *c)
 {
+	c->in_core = true;
+	c->seq = ep->rma_seq++;
 	ep->nrma_core++;
 	ep->shm->mute |= LNX_MUTE_RMA;
+	/* The core does not tell that the peer's process has ended. */
+	ep->work |= LNX_WORK_WATCH;
 	peer->nflight++;
 	peer->direct_write = FI_ADDR_NOTAVAIL;
+}
+
+/* Unless the core has got stuck meanwhile.  A record that it does not have must not be
+ * found by lnx_rma_peer_died. */
+static ssize_t enter(struct lnx_confirm *c)
+{
+	ssize_t ret;
+
+	if (lnx_unlikely(c->peer->ep->lost.nflight))
+		return -FI_EAGAIN;
+	c->in_core = true;
+	ret = post(c);
+	if (lnx_unlikely(ret))
+		c->in_core = false;
+	return ret;
 }
 
 static void ready_to_tell(struct lnx_ep *ep, struct lnx_confirm *c)
@@ -133,24 +154,33 @@ static ssize_t by_core(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	if (lnx_unlikely(!c))
 		return -FI_EAGAIN;
-	enter_core(ep, peer);
+	enter_core(ep, peer, c);
+	c->in_core = false;
 	ready_to_tell(ep, c);
-	LNX_CONFIRM_RETRY(ep, peer, ret, post(c));
+	LNX_CONFIRM_RETRY(ep, peer, ret, enter(c));
 	if (lnx_likely(!ret))
 		return 0;
-	lnx_rma_left_core(c);
+	lnx_rma_left_core(c, false);
 	ep->ntell_later -= c->tell;
 	lnx_pool_put(&ep->confirm_pool, c);
 	return ret;
 }
 
+static ssize_t by_copies(struct lnx_ep *ep, struct lnx_peer *peer,
+			 const struct lnx_rma *r);
+
 /* The same for a read of one piece that completes by default, with less work. */
 LNX_HOT ssize_t lnx_rma_read_one(struct lnx_ep *ep, struct lnx_peer *peer,
 				 const struct lnx_rma *r)
 {
-	struct lnx_confirm *c = lnx_pool_get(&ep->confirm_pool);
+	struct lnx_confirm *c;
 	ssize_t ret;
 
+	if (lnx_unlikely(!lnx_shm_key_allows(peer->registry, r->rma->key,
+					     r->rma->addr, r->iov->iov_len,
+					     FI_REMOTE_READ)))
+		return by_copies(ep, peer, r);
+	c = lnx_pool_get(&ep->confirm_pool);
 	if (lnx_unlikely(!c))
 		return -FI_EAGAIN;
 	c->peer = peer;
@@ -168,12 +198,12 @@ LNX_HOT ssize_t lnx_rma_read_one(struct lnx_ep *ep, struct lnx_peer *peer,
 	c->place[0].key = r->rma->key;
 	c->place[0].len = r->iov->iov_len;
 	c->iov[0] = *r->iov;
-	enter_core(ep, peer);
+	enter_core(ep, peer, c);
 	ret = fi_read(ep->shm->core_ep, r->iov->iov_base, r->iov->iov_len,
 		      NULL, peer->direct_read, r->rma->addr, r->rma->key, c);
 	if (lnx_likely(!ret))
 		return 0;
-	lnx_rma_left_core(c);
+	lnx_rma_left_core(c, false);
 	lnx_pool_put(&ep->confirm_pool, c);
 	return ret == -FI_EAGAIN ? by_core(ep, peer, r) : ret;
 }
@@ -207,10 +237,16 @@ static ssize_t by_copies(struct lnx_ep *ep, struct lnx_peer *peer,
 			 const struct lnx_rma *r)
 {
 	struct lnx_confirm *c;
+	unsigned i;
 
 	if (lnx_unlikely(peer->ndpend >= lnx_tx_queue_max(ep, r->op_flags)))
 		return -FI_EAGAIN;
 	if (lnx_unlikely(!lnx_confirm_room(ep, peer)))
+		return -FI_EAGAIN;
+	/* Behind those that are to be repeated. */
+	for (i = 0; i < LNX_CONFIRM_TRIES && peer->repeats; i++)
+		lnx_ep_progress(ep);
+	if (lnx_unlikely(peer->repeats))
 		return -FI_EAGAIN;
 	c = prepare(ep, peer, r);
 	if (lnx_unlikely(!c))
@@ -249,6 +285,7 @@ static ssize_t send_part(struct lnx_confirm *c)
 	w.addr = to->addr + c->at_off;
 	w.key = to->key;
 	w.total = c->len;
+	w.rest = to->len - c->at_off;
 	w.data = c->data;
 	w.len = (uint32_t)LNX_MIN(to->len - c->at_off,
 				  (uint64_t)LNX_RMA_COPY_DATA);
@@ -358,25 +395,212 @@ static bool repeatable(const struct lnx_confirm *c)
 	if (ep->saw && !is_read(c) && ep->stats.direct_sends != c->sends)
 		return false;
 	return lnx_iov_len(c->iov, c->niov) > ordered ||
-	        c->peer->nsmall == c->begun;
+	       (!c->overtaken && c->peer->nsmall == c->begun);
+}
+
+static void fail(struct lnx_confirm *c, int err, int prov_errno)
+{
+	struct lnx_ep *ep = c->peer->ep;
+
+	lnx_tx_fail(ep, c->context, c->cq_flags, err, prov_errno);
+	lnx_pool_put(&ep->confirm_pool, c);
+}
+
+/* Take the next one of peer from ep->rma_failed. */
+static struct lnx_confirm *next_failed(struct lnx_peer *peer)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&peer->ep->rma_failed, n, tmp) {
+		struct lnx_confirm *c =
+			lnx_list_entry(n, struct lnx_confirm, link);
+
+		if (c->peer == peer) {
+			lnx_list_del(n);
+			return c;
+		}
+	}
+	return NULL;
+}
+
+LNX_COLD void lnx_rma_repeat(struct lnx_peer *peer, int err)
+{
+	struct lnx_confirm *c;
+
+	while (peer->repeats && (c = next_failed(peer))) {
+		if (err) {
+			fail(c, err, err);
+			continue;
+		}
+		if (repeatable(c) && !queue(c))
+			continue;
+		FI_WARN_ONCE(&lnx_prov, FI_LOG_EP_DATA,
+			     "rail %s: a %s failed that had begun while its target was able to reach the memory of this process: was that forbidden meanwhile, by PR_SET_DUMPABLE or otherwise?  Later ones are copied\n",
+			     peer->ep->shm->name, is_read(c) ? "read" : "write");
+		fail(c, FI_EIO, FI_EIO);
+	}
+	peer->repeats = false;
+}
+
+LNX_COLD void lnx_rma_repeat_later(struct lnx_peer *peer, bool ok)
+{
+	struct lnx_node *n, *tmp;
+
+	if (ok)
+		lnx_list_foreach(&peer->ep->rma_failed, n, tmp) {
+			struct lnx_confirm *c =
+				lnx_list_entry(n, struct lnx_confirm, link);
+
+			c->overtaken |= c->peer == peer;
+		}
+	if (!peer->nflight)
+		lnx_rma_repeat(peer, 0);
 }
 
 LNX_COLD void lnx_rma_core_failed(struct lnx_confirm *c, int err,
 				  int prov_errno)
 {
-	struct lnx_ep *ep = c->peer->ep;
+	struct lnx_peer *peer = c->peer;
+	struct lnx_ep *ep = peer->ep;
 
+	if (peer == &ep->lost) {
+		lnx_pool_put(&ep->confirm_pool, c);
+		return;
+	}
 	ep->ntell_later -= c->tell;
 	c->tell = false;
-	lnx_rma_unreached(c->peer);
-	if (err == FI_EIO && repeatable(c) && !queue(c))
+	lnx_rma_unreached(peer);
+	if (err != FI_EIO) {
+		fail(c, err, prov_errno);
+	} else {
+		c->overtaken = false;
+		lnx_list_init(&c->link);
+		lnx_list_add_tail(&ep->rma_failed, &c->link);
+		peer->repeats = true;
+	}
+	if (peer->repeats && !peer->nflight)
+		lnx_rma_repeat(peer, 0);
+}
+
+/* ---- what the core will not complete ---- */
+
+struct in_core {
+	struct lnx_confirm **at;
+	size_t n;
+};
+
+static void collect(void *obj, void *arg)
+{
+	struct lnx_confirm *c = obj;
+	struct in_core *all = arg;
+
+	if (c->in_core && c->peer != &c->peer->ep->lost)
+		all->at[all->n++] = c;
+}
+
+static int by_seq(const void *a, const void *b)
+{
+	const struct lnx_confirm *const *x = a, *const *y = b;
+	int32_t d = (int32_t)((*x)->seq - (*y)->seq);
+
+	return d < 0 ? -1 : d > 0;
+}
+
+/* If the core completes c after all, nothing is reported. */
+static void lose(struct lnx_confirm *c)
+{
+	struct lnx_peer *peer = c->peer;
+	struct lnx_ep *ep = peer->ep;
+
+	ep->ntell_later -= c->tell;
+	c->tell = c->want_comp = false;
+	c->peer = &ep->lost;
+	ep->lost.nflight++;
+	if (!--peer->nflight)
+		peer->direct_write = peer->direct;
+}
+
+/* Is there a write to the same peer behind all->at[i]? */
+static bool write_follows(const struct in_core *all, size_t i,
+			  const struct lnx_peer *peer)
+{
+	while (++i < all->n)
+		if (all->at[i]->peer == peer && !is_read(all->at[i]))
+			return true;
+	return false;
+}
+
+/* Its peer lives.  What it was to do may have been done. */
+static void end_otherwise(const struct in_core *all, size_t i)
+{
+	struct lnx_confirm *c = all->at[i], *n;
+	struct lnx_peer *peer = c->peer;
+	struct lnx_ep *ep = peer->ep;
+	bool last = !write_follows(all, i, peer);
+
+	n = lnx_pool_get(&ep->confirm_pool);
+	if (!n) {
+		lnx_tx_fail(ep, c->context, c->cq_flags, FI_ENOMEM, FI_ENOMEM);
+		lose(c);
 		return;
-	if (err == FI_EIO)
-		FI_WARN_ONCE(&lnx_prov, FI_LOG_EP_DATA,
-			     "rail %s: a %s failed that had begun while its target was able to reach the memory of this process: was that forbidden meanwhile, by PR_SET_DUMPABLE or otherwise?  Later ones are copied\n",
-			     ep->shm->name, is_read(c) ? "read" : "write");
-	lnx_tx_fail(ep, c->context, c->cq_flags, err, prov_errno);
-	lnx_pool_put(&ep->confirm_pool, c);
+	}
+	*n = *c;
+	n->in_core = n->tell = false;
+	lnx_list_init(&n->link);
+	n->overtaken = !last;
+	lose(c);
+	if (!is_read(n)) {
+		lnx_confirm_open(peer);
+		lnx_confirm_ask(n, lnx_confirm_counts(peer) ?
+				   LNX_SHM_CTRL_F_COUNT : 0);
+		lnx_confirm_shut(peer);
+	} else if (!repeatable(n) || queue(n)) {
+		fail(n, FI_EIO, FI_EIO);
+	}
+}
+
+LNX_COLD void lnx_rma_peer_died(struct lnx_peer *dead, int err)
+{
+	struct lnx_ep *ep = dead->ep;
+	struct in_core all = { 0 };
+	struct lnx_node *n, *tmp;
+	bool stuck = false;
+	size_t i;
+
+	if (!dead->nflight)
+		return;
+	all.at = malloc(ep->nrma_core * sizeof(struct lnx_confirm *));
+	if (!all.at) {
+		LNX_WARN(FI_LOG_EP_DATA,
+			 "peer %016llx: memory is short: operations on the memory of its process, which has ended, do not end\n",
+			 (unsigned long long)dead->eid);
+		return;
+	}
+	lnx_pool_each(&ep->confirm_pool, collect, &all);
+	qsort(all.at, all.n, sizeof(struct lnx_confirm *), by_seq);
+	for (i = 0; i < all.n; i++) {
+		struct lnx_confirm *c = all.at[i];
+
+		if (c->peer == dead) {
+			stuck = true;
+			lnx_tx_fail(ep, c->context, c->cq_flags, err, err);
+			lose(c);
+		} else if (stuck) {
+			end_otherwise(&all, i);
+		}
+	}
+	free(all.at);
+	lnx_list_foreach(&ep->peers, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+
+		peer->direct_read = FI_ADDR_NOTAVAIL;
+		if (peer->repeats && !peer->nflight)
+			lnx_rma_repeat(peer, 0);
+	}
+	FI_WARN_ONCE(&lnx_prov, FI_LOG_EP_DATA,
+		     "rail %s: a process ended while there were operations on its memory: from now on, others on this node are copied\n",
+		     ep->shm->name);
 }
 
 /* ---- any of them ---- */
@@ -385,6 +609,9 @@ ssize_t lnx_rma_large(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_rma *r)
 {
 	uint64_t len = lnx_iov_len(r->iov, r->niov);
+	uint64_t access = lnx_rma_read(r->call) ? FI_REMOTE_READ :
+						  FI_REMOTE_WRITE;
+	bool allowed = true;
 	size_t i;
 
 	/* Cores do not report this. */
@@ -392,10 +619,13 @@ ssize_t lnx_rma_large(struct lnx_ep *ep, struct lnx_peer *peer,
 		if (r->rma[i].len > len)
 			return -FI_EINVAL;
 		len -= r->rma[i].len;
+		allowed &= lnx_shm_key_allows(peer->registry, r->rma[i].key,
+					      r->rma[i].addr, r->rma[i].len,
+					      access);
 	}
 	if (lnx_unlikely(len))
 		return -FI_EINVAL;
-	if (lnx_unlikely(!reaches(peer)))
+	if (lnx_unlikely(!allowed || ep->lost.nflight || !reaches(peer)))
 		return by_copies(ep, peer, r);
 	/* Messages that follow the write would not wait for it to be repeated. */
 	if (lnx_unlikely(ep->saw) && peer->reach && !lnx_rma_read(r->call) &&

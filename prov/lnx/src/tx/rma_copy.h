@@ -15,7 +15,10 @@
  * it is never wrong.
  *
  * We learn that this has changed when an operation fails.  It is repeated by copies, and
- * so are those after it: they fail too.  What does not fail, small writes and atomics,
+ * so are those after it, which usually fail too: all together, when the core has none of
+ * them any more, so that their order stays.  New ones wait until then.  If one of them
+ * did not fail, because the memory can be reached again, those before it whose order is
+ * promised fail for good.  What never fails, small writes and atomics,
  * must not overtake what is repeated.  While there is something in the core that may
  * fail, they ask the kernel whether our memory can be read, and otherwise wait.  If it
  * changes even later, an operation whose order is promised fails for good.
@@ -38,17 +41,38 @@ LNX_COLD void lnx_rma_copy_fail(struct lnx_confirm *c, int err);
 void lnx_rma_copy_read(struct lnx_peer *peer,
 		       const struct lnx_wire_rma_copy *w, const void *data);
 
-/* The core has done with c; and it has failed.  Calls no core. */
-LNX_INLINE void lnx_rma_left_core(struct lnx_confirm *c)
+/* Those of peer that failed are repeated now; err: they end with that error instead.
+ * Calls no core. */
+LNX_COLD void lnx_rma_repeat(struct lnx_peer *peer, int err);
+/* The same when the core has none of peer's any more.  ok: a later one was executed. */
+LNX_COLD void lnx_rma_repeat_later(struct lnx_peer *peer, bool ok);
+
+/*
+ * The process of peer has ended: what the core has for it ends with that error.
+ *
+ * The core never completes these, nor what it was given after them for other peers,
+ * because it handles answers in order.  Of that, writes end when their peer answers a
+ * note, which it gets behind them; reads are repeated by copies, or fail with FI_EIO
+ * where that could break a promised order.  All later operations are copied.  May call
+ * cores.
+ */
+LNX_COLD void lnx_rma_peer_died(struct lnx_peer *peer, int err);
+
+/* The core has done with c, or did not take it; ok: it was executed.  Calls no core. */
+LNX_INLINE void lnx_rma_left_core(struct lnx_confirm *c, bool ok)
 {
 	struct lnx_peer *peer = c->peer;
 	struct lnx_ep *ep = peer->ep;
 
+	c->in_core = false;
 	if (!--ep->nrma_core)
 		ep->shm->mute &= (uint8_t)~LNX_MUTE_RMA;
 	if (!--peer->nflight)
 		peer->direct_write = peer->direct;
+	if (lnx_unlikely(peer->repeats))
+		lnx_rma_repeat_later(peer, ok);
 }
+/* And it has failed.  Calls no core. */
 LNX_COLD void lnx_rma_core_failed(struct lnx_confirm *c, int err,
 				  int prov_errno);
 

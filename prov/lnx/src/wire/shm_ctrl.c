@@ -79,10 +79,13 @@ int lnx_rma_copy_get(struct lnx_wire_rma_copy *c, const void *bytes,
 	    c->addr > UINT64_MAX - c->len)
 		return -EBADMSG;
 	if (c->kind == LNX_KIND_RESP)
-		return c->flags || c->key || c->total || c->data ? -EBADMSG : 0;
+		return c->flags || c->key || c->total || c->data || c->rest ?
+		       -EBADMSG : 0;
+	if (c->rest < c->len || c->rest > c->total ||
+	    c->addr > UINT64_MAX - c->rest)
+		return -EBADMSG;
 	return c->kind != LNX_KIND_PUT ||
-	       (c->flags & ~LNX_RMA_COPY_F_ALL) ||
-	       c->total < c->len ? -EBADMSG : 0;
+	       (c->flags & ~LNX_RMA_COPY_F_ALL) ? -EBADMSG : 0;
 }
 
 void lnx_shm_ctrl_put_put(void *bytes, const struct lnx_wire_note_put *n)
