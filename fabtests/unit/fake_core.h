@@ -60,6 +60,8 @@ struct fake_core {
 	/* What was counted. */
 	unsigned nsend, ninject, nrecv, nread, nwrite, npolls, nstart;
 	unsigned nrefused;		/* sends and injects */
+	unsigned nlatency;		/* PROBEs about latency, which arrive nowhere; */
+	struct lnx_hdr latency;		/* the last one */
 	unsigned nmr, nmr_open, nposted, nav;
 	uint64_t mr_key;		/* the key that was requested last */
 	unsigned nopen;			/* endpoints; each has another port, */

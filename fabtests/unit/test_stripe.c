@@ -254,6 +254,35 @@ Test(stripe, delays_do_no_harm)
 	}
 }
 
+/* Frames stay where they are, unless another path answers much sooner. */
+Test(stripe, frames_stay)
+{
+	static const struct {
+		uint64_t ns[3];
+		bool usable[3];
+		int cur, want;
+	} rows[] = {
+		{ { MS, MS, MS }, { 1, 1, 1 }, 0, 0 },
+		{ { 6 * MS, MS, MS }, { 1, 1, 1 }, 0, 0 },	/* not much later */
+		{ { 50 * MS, MS, MS }, { 1, 1, 1 }, 0, 1 },
+		{ { 50 * MS, 9 * MS, MS }, { 1, 1, 1 }, 0, 2 },
+		{ { 50 * MS, 0, MS }, { 1, 1, 1 }, 0, 2 },	/* not known */
+		{ { 0, MS, MS }, { 1, 1, 1 }, 0, 0 },
+		{ { 50 * MS, MS, 2 * MS }, { 1, 0, 1 }, 0, 2 },	/* not usable */
+		{ { MS, MS, MS }, { 1, 1, 1 }, 2, 0 },		/* back, in order */
+		{ { 5 * MS, MS, MS }, { 1, 1, 1 }, 2, 1 },
+		{ { 40 * MS, 90 * MS, 41 * MS }, { 1, 1, 1 }, 2, 0 },
+		{ { MS, MS, 2 * MS }, { 0, 0, 1 }, 0, 2 },
+		{ { MS, MS, MS }, { 0, 0, 0 }, 1, 1 },
+		{ { 0, 0, 0 }, { 1, 1, 1 }, 1, 1 },
+	};
+	unsigned i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(rows); i++)
+		cr_expect_eq(lnx_stripe_stay(rows[i].ns, rows[i].usable, 3,
+					     rows[i].cur), rows[i].want, "row %u", i);
+}
+
 /* If nothing is outstanding, there is always a path for a piece. */
 Test(stripe, never_stuck)
 {

@@ -34,6 +34,9 @@
 #define LNX_WIRE_MAGIC		0x4c
 #define LNX_WIRE_VERSION	1
 
+/* In data of a PROBE: it asks how soon the peer answers over the path that it takes. */
+#define LNX_WIRE_PROBE_LATENCY	(UINT64_C(1) << 63)
+
 /* Every receiver takes frames up to this size, header included. */
 #define LNX_FRAME_MAX		16384
 
@@ -55,6 +58,8 @@ enum lnx_wire_kind {
 				 * same for another path */
 	LNX_KIND_PROBE = 8,	/* asks for an ACK now: does the peer live?  With
 				 * tag, 1 + a path of the sender's: asks for a PONG.
+				 * data: a number, with LNX_WIRE_PROBE_LATENCY or
+				 * without, which comes back.
 				 * Payload: none, or the sender's address blob; key:
 				 * as of HELLO, 0 without a payload */
 	LNX_KIND_BYE = 9,	/* the endpoint is closing; seq: no frame with that

@@ -107,6 +107,14 @@ struct lnx_path_speed {
 	struct lnx_rate read;		/* of pieces that are read from the other end */
 	uint64_t delivered;		/* path->delivered at the last report */
 	bool read_failed;		/* the last read did: one at a time */
+	/* PROBEs over the path about itself (tx/latency.c). */
+	uint32_t probe;			/* number of the last one */
+	uint32_t unanswered;		/* and of the first one without an answer */
+	uint64_t probe_ns;		/* when the last one left; 0: none has */
+	uint64_t unanswered_ns;		/* and when that first one did; 0: all are
+					 * answered */
+	uint64_t seen_ns;		/* when this was last looked at */
+	uint64_t answer_ns;		/* how long the last answer took; 0: none */
 };
 
 struct lnx_path {

@@ -13,6 +13,11 @@
  * process may be without a CPU for so long before the path has nothing to do. */
 #define DEEP_NS		4000000u
 
+/* An answer takes much longer: more than twice the time, and so much. */
+#define MUCH_NS		5000000u
+/* It takes about as long: a quarter more, or so much. */
+#define LITTLE_NS	1000000u
+
 /* A path may finish so much later than the others, because rates are estimates. */
 #define SLACK_NUM	11
 #define SLACK_DEN	10
@@ -147,5 +152,24 @@ int lnx_stripe_shortest(const struct lnx_stripe_path *path, unsigned npath,
 			best = (int)i;
 		}
 	}
+	return best;
+}
+
+int lnx_stripe_stay(const uint64_t *ns, const bool *usable, unsigned npath, int cur)
+{
+	int best = -1;
+	unsigned i;
+
+	for (i = 0; i < npath; i++)
+		if (usable[i] && ns[i] && (best < 0 || ns[i] < ns[best]))
+			best = (int)i;
+	if (best < 0 || !ns[cur])
+		return cur;
+	if (usable[cur] && ns[cur] <= 2 * ns[best] + MUCH_NS)
+		best = cur;
+	for (i = 0; (int)i < best; i++)
+		if (usable[i] && ns[i] &&
+		    ns[i] <= ns[best] + LNX_MAX(ns[best] / 4, LITTLE_NS))
+			return (int)i;
 	return best;
 }

@@ -55,4 +55,11 @@ size_t lnx_stripe_len(const struct lnx_stripe_path *path, unsigned npath,
 int lnx_stripe_shortest(const struct lnx_stripe_path *path, unsigned npath,
 			size_t len);
 
+/*
+ * The path on which frames stay: of the usable ones, cur, unless another answers much
+ * sooner; or one before cur, if it answers about as soon.  ns: how long an answer takes
+ * over each path, 0: not known.  Returns cur if none is better.
+ */
+int lnx_stripe_stay(const uint64_t *ns, const bool *usable, unsigned npath, int cur);
+
 #endif

@@ -29,8 +29,8 @@ bool lnx_admin_remote_drains(const struct lnx_path *path, uint64_t now)
 	return told_ns && lnx_ns_since(now, told_ns) < TRUST_NS;
 }
 
-static unsigned worth(struct lnx_peer *peer, struct lnx_path *path,
-		      uint64_t now)
+unsigned lnx_admin_worth(struct lnx_peer *peer, struct lnx_path *path,
+			 uint64_t now)
 {
 	unsigned w = least(LNX_HEALTH_MAX, &path->detect.health);
 
@@ -85,7 +85,7 @@ void lnx_admin_peer(struct lnx_peer *peer, uint64_t now)
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
 
-		w[i] = worth(peer, path, now);
+		w[i] = lnx_admin_worth(peer, path, now);
 		if (w[i] > best && works(path, now)) {
 			best = w[i];
 			first = (int)i;

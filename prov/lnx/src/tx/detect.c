@@ -9,6 +9,7 @@
 #include "comp/links.h"
 #include "rx/rx.h"
 #include "tx/admin.h"
+#include "tx/latency.h"
 #include "tx/recovery.h"
 #include "tx/path.h"
 #include "tx/session.h"
@@ -313,6 +314,8 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	g = &path->detect;
 	now = lnx_clock_ns();
 	peer->pong_ns = now;
+	if (lnx_latency_pong(peer, rail, pong, now))
+		return;
 	moved = g->progress;
 	lnx_path_report_one(peer, (unsigned)which, pong->key);
 	if (path->state != LNX_PATH_DOWN) {
@@ -396,6 +399,8 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 			more |= look(peer, path, now);
 		}
 	}
+	if (peer->npath > 1)
+		lnx_latency_run(peer, now);
 	look_for_gap(peer, now);
 	return more;
 }

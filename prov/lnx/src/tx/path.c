@@ -7,6 +7,7 @@
 
 #include "comp/comp.h"
 #include "core/fd_limit.h"
+#include "tx/latency.h"
 #include "tx/tx.h"
 #include "wire/hdr.h"
 
@@ -22,6 +23,8 @@
 #define INFLIGHT_MIN	4096u
 /* A path that is not used because it is slow is tried again after that. */
 #define RELEARN_NS	LNX_NS_PER_S
+/* A difference of delays that is none of the usual ones of a network. */
+#define FAR_NS		(10 * LNX_NS_PER_MS)
 
 LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
 {
@@ -346,17 +349,55 @@ void lnx_path_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack)
 
 /* ---- pieces of large messages ---- */
 
+/* An answer takes far longer over it than over the best path. */
+static bool far(const struct lnx_path *path, uint64_t least, uint64_t now)
+{
+	return lnx_latency_of(path, now) > 2 * least + FAR_NS;
+}
+
+/*
+ * Its pieces, or the answer to a PROBE, should have come long ago: it may take as long
+ * again until they do.
+ */
+static uint64_t stuck(const struct lnx_path *path, uint64_t least, uint64_t now)
+{
+	const struct lnx_rate *r = &path->speed->read;
+	uint64_t ns = 0;
+
+	if (path->nread)
+		ns = lnx_ns_since(now, LNX_MAX(path->read_done_ns, r->round_ns));
+	if (ns < 2 * r->delay_ns + FAR_NS)
+		ns = 0;
+	return far(path, least, now) ? LNX_MAX(ns, lnx_latency_of(path, now)) : ns;
+}
+
+/* The least time that an answer takes over any path. */
+static uint64_t least_latency(const struct lnx_peer *peer, uint64_t now)
+{
+	uint64_t least = 0;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		uint64_t ns = lnx_latency_of(peer->path[i], now);
+
+		if (ns && (!least || ns < least))
+			least = ns;
+	}
+	return least;
+}
+
 /* Fill the view for policy/stripe; returns how many of the paths in able are in use. */
 static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 			   uint64_t now, struct lnx_stripe_path *view)
 {
-	uint64_t best = 0;
+	uint64_t best = 0, least = least_latency(peer, now);
 	unsigned i, busy = 0;
 
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
 
 		look_at(peer, path, &path->speed->read, &view[i]);
+		view[i].delay_ns = LNX_MAX(view[i].delay_ns, stuck(path, least, now));
 		if (lnx_unlikely(path->speed->read_failed))
 			view[i].rate = view[i].room = 0;
 		view[i].out = path->nread;
@@ -367,10 +408,12 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 			path->state != LNX_PATH_DOWN;
 		best = LNX_MAX(best, view[i].rate);
 	}
-	/* Slow ones may have become faster. */
+	/* Slow ones may have become faster; not if even a PROBE takes much longer. */
 	for (i = 0; i < peer->npath; i++)
-		if (!view[i].out && view[i].rate < best / 2 &&
-		    lnx_ns_since(now, peer->path[i]->read_done_ns) > RELEARN_NS)
+		if (!view[i].out && lnx_ns_since(now, peer->path[i]->read_done_ns) >
+					    RELEARN_NS &&
+		    (view[i].rate < best / 2 || view[i].delay_ns > FAR_NS) &&
+		    !far(peer->path[i], least, now))
 			view[i].rate = view[i].room = view[i].delay_ns = 0;
 	return busy;
 }

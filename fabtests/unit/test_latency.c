@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * tx/latency: frames stay on the path over which the peer answers soon enough.  The
+ * tests answer the PROBEs about that, each rail with its own delay.
+ */
+#include "fail_world.h"
+
+#include "tx/latency.h"
+#include "tx/path.h"
+
+#define BOTH(name)	FAIL_BOTH(latency, name)
+#define NEVER		100000u
+
+static unsigned delay_ms[FAKE_RAILS];	/* of an answer */
+static unsigned answered[FAKE_RAILS];
+static unsigned waited_ms[FAKE_RAILS];
+static bool odd;
+
+/* A message every 2 ms. */
+static void run(unsigned ms)
+{
+	struct side *s = &side[0];
+	unsigned r;
+
+	while (ms--) {
+		if (odd)
+			send1(s, 200);
+		odd = !odd;
+		run_ms(1);
+		for (r = 0; r < nrail; r++) {
+			struct fake_core *core = f.core[r];
+
+			if (core->nlatency == answered[r]) {
+				waited_ms[r] = 0;
+			} else if (waited_ms[r]++ >= delay_ms[r]) {
+				answered[r] = core->nlatency;
+				pong(s, r, core->latency.tag, core->latency.data);
+			}
+		}
+	}
+}
+
+static unsigned cur(void)
+{
+	return inside(&side[0])->cur->index;
+}
+
+static void open_with(enum lnx_rail_kind kind, unsigned first, unsigned second)
+{
+	unsigned r;
+
+	open_met(kind, 2, 1);
+	delay_ms[0] = first;
+	delay_ms[1] = second;
+	for (r = 0; r < 2; r++)
+		answered[r] = waited_ms[r] = 0;
+	run(300);
+}
+
+BOTH(a_far_path_is_left_and_comes_back)
+{
+	struct side *s = &side[0];
+	unsigned n;
+
+	open_with(kind, 1, 1);
+	cr_assert_eq(cur(), 0u);
+	delay_ms[0] = 50;
+	run(400);
+	cr_assert_eq(cur(), 1u);
+	n = s->nseen[0];
+	run(500);
+	cr_expect_eq(s->nseen[0], n);
+	delay_ms[0] = 1;
+	run(900);
+	cr_assert_eq(cur(), 0u);
+	cr_expect_eq(f.lnx->stats.paths_down, 0u);
+	close_clean();
+}
+
+/* Before an answer comes, the time without it counts. */
+BOTH(a_path_without_answers_is_left)
+{
+	open_with(kind, 1, 1);
+	delay_ms[0] = NEVER;
+	run(300);
+	cr_expect_eq(cur(), 1u);
+	delay_ms[0] = 1;
+	run(900);
+	cr_expect_eq(cur(), 0u);
+	close_clean();
+}
+
+/* Both are far: that is how far the peer is, or it computes. */
+BOTH(a_far_peer_changes_nothing)
+{
+	open_with(kind, 60, 60);
+	cr_expect_eq(cur(), 0u);
+	delay_ms[0] = delay_ms[1] = NEVER;
+	run(500);
+	cr_expect_eq(cur(), 0u);
+	close_clean();
+}
+
+/* A time in which nothing was looked at is no time that an answer took. */
+BOTH(computing_is_no_latency)
+{
+	struct side *s = &side[0];
+	unsigned i, k;
+
+	open_with(kind, 1, 1);
+	for (i = 0; i < 10; i++) {
+		/* Until a PROBE is under way over the first path only. */
+		answered[0] = f.core[0]->nlatency;
+		for (k = 0; k < 500 && f.core[0]->nlatency == answered[0]; k++)
+			run(1);
+		fake_now_ns += 500 * LNX_NS_PER_MS;
+		pong(s, 0, f.core[0]->latency.tag, f.core[0]->latency.data);
+		answered[0] = f.core[0]->nlatency;
+		run(20);
+		cr_assert_eq(cur(), 0u);
+	}
+	close_clean();
+}
+
+/* Numbers that were not asked for, answers by another rail, no such path. */
+BOTH(wrong_answers)
+{
+	struct side *s = &side[0];
+	unsigned i;
+
+	open_with(kind, 1, 1);
+	for (i = 0; i < 500; i++) {
+		uint64_t data = f.core[0]->latency.data;
+
+		pong(s, 1, 1, data);
+		pong(s, 0, 1, data + 1 + i);
+		pong(s, 0, 7 + i, LNX_WIRE_PROBE_LATENCY | i);
+		pong(s, 0, 0, UINT64_MAX);
+		run(1);
+	}
+	cr_expect_eq(cur(), 0u);
+	cr_expect_lt(lnx_latency_of(path_of(s, 0), fake_now_ns), 10 * LNX_NS_PER_MS);
+	/* About ten a second over each path, and none without traffic. */
+	i = f.core[0]->nlatency;
+	cr_expect_gt(i, 4u);
+	cr_expect_lt(i, 15u);
+	run_ms(2000);
+	cr_expect_leq(f.core[0]->nlatency, i + 1);
+	close_clean();
+}

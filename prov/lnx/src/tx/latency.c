@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How soon a peer answers over each path.  See latency.h.  Called by tx/detect.c;
+ * policy/stripe decides.
+ */
+#include "tx/latency.h"
+
+#include "tx/admin.h"
+#include "tx/path.h"
+#include "tx/recovery.h"
+#include "tx/tx.h"
+#include "wire/hdr.h"
+
+/* Between two PROBEs over a path. */
+#define ASK_NS		(100 * LNX_NS_PER_MS)
+/* Nothing was looked at for so long: an answer may have been there all the time. */
+#define AWAY_NS		(20 * LNX_NS_PER_MS)
+/* Beside the number in lnx_hdr.data. */
+#define MARK		LNX_WIRE_PROBE_LATENCY
+
+uint64_t lnx_latency_of(const struct lnx_path *path, uint64_t now)
+{
+	const struct lnx_path_speed *s = path->speed;
+	uint64_t waited = s->unanswered_ns ? lnx_ns_since(now, s->unanswered_ns) : 0;
+
+	/* Before the first answer nothing is known to compare with. */
+	return s->answer_ns ? LNX_MAX(s->answer_ns, waited) : 0;
+}
+
+/* True: too long ago to say that an answer was not there before. */
+static bool was_away(struct lnx_path_speed *s, uint64_t now)
+{
+	return lnx_ns_since(now, s->seen_ns) > AWAY_NS;
+}
+
+static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_path_speed *s = path->speed;
+	struct lnx_hdr h = { .kind = LNX_KIND_PROBE, .tag = 1u + path->index };
+
+	if (was_away(s, now))
+		s->unanswered_ns = 0;
+	s->seen_ns = now;
+	if (!lnx_path_usable(path) || lnx_ns_since(now, s->probe_ns) < ASK_NS)
+		return;
+	h.data = MARK | (s->probe + 1);
+	if (lnx_tx_control_on(peer->ep, peer, path, &h))
+		return;
+	s->probe++;
+	s->probe_ns = now;
+	if (!s->unanswered_ns) {
+		s->unanswered_ns = now;
+		s->unanswered = s->probe;
+	}
+}
+
+void lnx_latency_run(struct lnx_peer *peer, uint64_t now)
+{
+	uint64_t ns[LNX_PATHS_MAX];
+	bool usable[LNX_PATHS_MAX];
+	unsigned i, least = 0;
+
+	if (!lnx_peer_acked(peer))
+		return;
+	/* What was set by hand counts more. */
+	if (lnx_unlikely(peer->ep->admin))
+		least = lnx_admin_worth(peer, peer->cur, now);
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+
+		ask(peer, path, now);
+		usable[i] = lnx_path_usable(path) &&
+			    (!least || lnx_admin_worth(peer, path, now) >= least);
+		ns[i] = lnx_latency_of(path, now);
+	}
+	peer->cur = peer->path[lnx_stripe_stay(ns, usable, peer->npath,
+					       peer->cur->index)];
+}
+
+bool lnx_latency_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
+		      const struct lnx_hdr *pong, uint64_t now)
+{
+	uint64_t which = pong->tag - 1, ns;
+	struct lnx_path_speed *s;
+	struct lnx_path *path;
+	uint32_t later;
+
+	if (!(pong->data & MARK))
+		return false;
+	if (which >= peer->npath)
+		return true;
+	path = peer->path[which];
+	s = path->speed;
+	later = (uint32_t)(pong->data & ~MARK) - s->unanswered;
+	if (path->rail != rail || !s->unanswered_ns || was_away(s, now) ||
+	    later > s->probe - s->unanswered)
+		return true;
+	/* They leave ASK_NS apart, or more. */
+	ns = lnx_ns_since(now, s->unanswered_ns);
+	ns -= LNX_MIN(ns, later * ASK_NS);
+	s->answer_ns = LNX_MAX(ns, 1ull);
+	s->unanswered_ns = later == s->probe - s->unanswered ? 0 :
+			   s->unanswered_ns + (later + 1) * ASK_NS;
+	s->unanswered += later + 1;
+	return true;
+}

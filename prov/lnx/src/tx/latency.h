@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How soon a peer answers over each of its paths, and on which one its frames therefore
+ * stay.  While there is traffic, a PROBE goes over each path now and then and asks about
+ * that path; its PONG comes back by the same path.  Announcements and acknowledgements
+ * are few bytes, but all else waits for them: on a path with a delay of 50 ms they would
+ * hold up what the other paths could carry.
+ *
+ * For peers with several paths.  All functions: owner lock held.
+ */
+#ifndef LNX_LATENCY_H
+#define LNX_LATENCY_H
+
+#include "obj/ep.h"
+
+struct lnx_hdr;
+
+/* A pass over the paths of a peer with traffic: send PROBEs, choose peer->cur.  Calls
+ * cores. */
+void lnx_latency_run(struct lnx_peer *peer, uint64_t now);
+
+/* False: the PONG answers another kind of PROBE.  Calls no core. */
+bool lnx_latency_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
+		      const struct lnx_hdr *pong, uint64_t now);
+
+/* How long an answer over the path takes, or has taken so far, in ns; 0: not known. */
+uint64_t lnx_latency_of(const struct lnx_path *path, uint64_t now);
+
+#endif
