@@ -47,6 +47,30 @@ BOTH(silent_path_goes_down)
 	close_clean();
 }
 
+/* While packets pass, the path may be silent for longer: it is congested. */
+BOTH(a_kernel_that_answers_gives_time)
+{
+	uint64_t ms[2];
+	unsigned k;
+
+	for (k = 0; k < 2; k++) {
+		uint64_t t0;
+
+		open_met(kind, 2, 1);
+		kernel_alive[0] = k;
+		black_hole(0);
+		send1(&side[0], 200);
+		t0 = fake_now_ns;
+		RUN_UNTIL(is_down(&side[0], 0), 2000);
+		ms[k] = (fake_now_ns - t0) / LNX_NS_PER_MS;
+		kernel_alive[0] = false;
+		close_clean();
+	}
+	cr_expect(ms[1] >= 3 * ms[0] && ms[1] <= 5 * ms[0],
+		  "%llu ms, and %llu where the kernel answers",
+		  (unsigned long long)ms[0], (unsigned long long)ms[1]);
+}
+
 /* A report that answers an older frame shows nothing about the silence. */
 BOTH(stale_report)
 {
