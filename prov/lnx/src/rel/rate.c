@@ -8,7 +8,7 @@
 /* A window: long enough for some rounds without a process that waits for its CPU. */
 #define WINDOW_NS	(200 * 1000000ull)
 #define WINDOW_ROUNDS	16u
-/* Rounds with enough outstanding before a lower rate is believed. */
+/* Rounds with enough outstanding before a lower rate counts. */
 #define ENOUGH_ROUNDS	4u
 /* A path that has become much slower is noticed before its window ends: after so many
  * rounds in a row that took SLOW_TIMES the expected time. */

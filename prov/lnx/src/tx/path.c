@@ -293,7 +293,7 @@ void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 	path->detect.progress += more;
 	more = LNX_MIN(more, flight);
 	speed = path->speed;
-	/* All that was in flight has arrived meanwhile, nobody knows when. */
+	/* All that was in flight has arrived meanwhile; it is not known when. */
 	if (speed->delivered != path->delivered)
 		lnx_rate_forget(&speed->send);
 	path->delivered += more;
