@@ -49,7 +49,6 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	path->remote_rail = way->remote;
 	path->class = way->class;
 	path->link_bps = path->rail->link_bps;
-	path->state = LNX_PATH_IDLE;
 	path->index = peer->npath;
 	path->inflight_limit = LNX_PATH_INFLIGHT_FIRST;
 	lnx_list_init(&path->reads);

@@ -418,7 +418,6 @@ static void join_native(struct lnx_peer *peer, const struct lnx_addr *a)
 	memset(path, 0, sizeof(*path));
 	lnx_list_init(&path->reads);
 	lnx_list_init(&path->gets);
-	path->state = LNX_PATH_IDLE;
 	path->remote_rail = (uint16_t)theirs;
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 		if (ep->rail[i]->wire_index == mine)

@@ -23,6 +23,7 @@
 #include "policy/rtt.h"
 #include "policy/stripe.h"
 #include "rel/chan.h"
+#include "rel/path.h"
 #include "rel/rate.h"
 #include "wire/rails.h"
 
@@ -32,22 +33,6 @@ struct lnx_ep;
 struct lnx_ping;
 struct lnx_rail;
 struct lnx_txe;
-
-/*
- * One path to a peer.  State is per path; rails and peers summarise it.
- *
- *	IDLE --send--> CONNECTING --accepted--> UP --error--> CONNECTING
- *	IDLE --accepted--> UP
- *	CONNECTING --deadline--> DEAD
- *	any --silence, link down--> DOWN --it answers--> UP	(tx/detect.h)
- */
-enum lnx_path_state {
-	LNX_PATH_IDLE,
-	LNX_PATH_CONNECTING,		/* the core says EAGAIN, we wait */
-	LNX_PATH_UP,
-	LNX_PATH_DEAD,			/* its deadline passed */
-	LNX_PATH_DOWN,			/* delivers nothing: not used */
-};
 
 /* Does the path deliver?  And after it failed: when is it tried again (tx/detect.h)? */
 struct lnx_path_detect {
@@ -117,6 +102,7 @@ struct lnx_path_speed {
 	uint64_t answer_ns;		/* how long the last answer took; 0: none */
 };
 
+/* One path to a peer.  State is per path; rails and peers summarise it. */
 struct lnx_path {
 	/* Hot: used for each frame. */
 	_Alignas(64)
@@ -124,7 +110,7 @@ struct lnx_path {
 	fi_addr_t core_addr;
 	uint16_t remote_rail;		/* index of the peer's rail (wire/rails.h) */
 	uint8_t index;			/* in peer->path */
-	uint8_t state;			/* enum lnx_path_state */
+	uint8_t state;			/* enum lnx_path_state; lnx_path_happens */
 	uint8_t class;			/* 0: the best class (policy/select.h) */
 	uint64_t since_ns;		/* when CONNECTING began */
 	/* Frames.  What is known of them matters only for a peer with several paths
@@ -151,6 +137,12 @@ struct lnx_path {
 	struct lnx_node gets;		/* tx/read.c: the same */
 	struct lnx_path_detect detect;
 };
+
+/* The only place that changes its state. */
+LNX_INLINE void lnx_path_happens(struct lnx_path *path, enum lnx_path_event event)
+{
+	path->state = lnx_path_table[path->state][event];
+}
 
 #define LNX_PATHS_MAX	LNX_WIRE_PATHS
 /* lnx_path.inflight_limit before the path's speed is known. */

@@ -183,10 +183,9 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			 * If it is lost, the peer sends again, which makes another ACK
 			 * due.
 			 */
-			if (path->state != LNX_PATH_DOWN) {
-				path->state = LNX_PATH_IDLE;
+			lnx_path_happens(path, LNX_PATH_GAVE_UP);
+			if (path->state == LNX_PATH_IDLE)
 				path->since_ns = 0;
-			}
 			peer->chan.acks_pending = 0;
 			peer->chan.ack_now = false;
 			if (!lnx_tx_ack_pending(peer))

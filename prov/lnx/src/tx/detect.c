@@ -107,7 +107,7 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 		       "rail %s: path %u to peer %016llx is down: %s\n",
 		       path->rail->name, path->index,
 		       (unsigned long long)peer->eid, why);
-	path->state = LNX_PATH_DOWN;
+	lnx_path_happens(path, LNX_PATH_LOST);
 	path->since_ns = now;		/* deadline of the peer, if no path works */
 	g->down_ns = now;
 	g->stale_report = false;

@@ -161,7 +161,7 @@ LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 		       err->prov_errno);
 	if (path->state == LNX_PATH_UP) {
 		/* The deadline runs until a frame is taken again. */
-		path->state = LNX_PATH_CONNECTING;
+		lnx_path_happens(path, LNX_PATH_BROKE);
 		path->since_ns = 0;
 		path->retry_ns = 0;
 	}

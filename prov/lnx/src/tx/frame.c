@@ -327,7 +327,7 @@ static LNX_COLD int try_connect(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (!lnx_path_none_for(peer, now,
 			       ep->conf->connect_timeout * LNX_NS_PER_MS))
 		return -FI_EAGAIN;
-	path->state = LNX_PATH_DEAD;
+	lnx_path_happens(path, LNX_PATH_EXPIRED);
 	lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
 	return -FI_EHOSTUNREACH;
 }

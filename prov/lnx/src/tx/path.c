@@ -31,7 +31,7 @@ LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
 	if (path->state == LNX_PATH_DOWN)
 		return;			/* only an answer of its peer ends that */
 	if (path->state != LNX_PATH_CONNECTING || !path->since_ns) {
-		path->state = LNX_PATH_CONNECTING;
+		lnx_path_happens(path, LNX_PATH_REFUSED);
 		path->since_ns = now;
 		path->backoff_ns = BACKOFF_MIN_NS;
 	} else {

@@ -101,10 +101,11 @@ LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now);
 
 LNX_INLINE void lnx_path_up(struct lnx_path *path)
 {
-	if (lnx_unlikely(path->state == LNX_PATH_DOWN))
-		return;			/* taken is not delivered */
-	path->state = LNX_PATH_UP;
-	path->since_ns = 0;
+	if (lnx_likely(path->state == LNX_PATH_UP))
+		return;
+	lnx_path_happens(path, LNX_PATH_TOOK);
+	if (path->state == LNX_PATH_UP)
+		path->since_ns = 0;
 }
 
 /* The path from our rail back to the peer's rail, or the one in use. */

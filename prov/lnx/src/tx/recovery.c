@@ -68,7 +68,7 @@ static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path)
 		 path->rail->name, path->index, (unsigned long long)peer->eid);
 	if (path->detect.ping)
 		lnx_ping_stop(path->detect.ping);
-	path->state = LNX_PATH_UP;
+	lnx_path_happens(path, LNX_PATH_ANSWERED);
 	path->since_ns = 0;
 	path->retry_ns = 0;
 	path->read_retry_ns = 0;

@@ -31,8 +31,7 @@ static LNX_COLD void retry_now(struct lnx_rail *rail)
 			if (path->rail != rail)
 				continue;
 			path->retry_ns = 0;
-			if (path->state != LNX_PATH_DOWN)
-				path->state = LNX_PATH_CONNECTING;
+			lnx_path_happens(path, LNX_PATH_REOPENED);
 		}
 	}
 }

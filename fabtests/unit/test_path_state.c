@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* rel/path: lives of a path, one event after the other, with the state after each. */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "base/compiler.h"
+#include "rel/path.h"
+
+static const char *const states[LNX_PATH_NSTATE] = {
+	[LNX_PATH_IDLE] = "IDLE", [LNX_PATH_CONNECTING] = "CONNECTING",
+	[LNX_PATH_UP] = "UP", [LNX_PATH_DEAD] = "DEAD", [LNX_PATH_DOWN] = "DOWN",
+};
+
+static const char *const events[LNX_PATH_NEVENT] = {
+	[LNX_PATH_TOOK] = "took", [LNX_PATH_REFUSED] = "refused",
+	[LNX_PATH_BROKE] = "broke", [LNX_PATH_EXPIRED] = "expired",
+	[LNX_PATH_GAVE_UP] = "gave-up", [LNX_PATH_LOST] = "lost",
+	[LNX_PATH_ANSWERED] = "answered", [LNX_PATH_REOPENED] = "reopened",
+};
+
+static unsigned find(const char *const *names, unsigned n, const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		if (!strcmp(names[i], name))
+			return i;
+	cr_assert(false, "no such name: %s", name);
+	return 0;
+}
+
+/* Words: an event, the state after it, and so on; from IDLE. */
+static void story(const char *text)
+{
+	char words[512], *save = NULL, *w;
+	uint8_t state = LNX_PATH_IDLE;
+
+	cr_assert_lt(strlen(text), sizeof(words));
+	strcpy(words, text);
+	for (w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+		unsigned event = find(events, LNX_PATH_NEVENT, w), want;
+
+		w = strtok_r(NULL, " ", &save);
+		cr_assert(w);
+		want = find(states, LNX_PATH_NSTATE, w);
+		state = lnx_path_table[state][event];
+		cr_expect_eq(state, want, "\"%s\": %s after %s, not %s", text,
+			     states[state], events[event], states[want]);
+	}
+}
+
+Test(path_state, stories)
+{
+	/* A peer that is there, and one that takes a while to connect. */
+	story("took UP took UP took UP");
+	story("refused CONNECTING refused CONNECTING took UP");
+	/* A connection that breaks, and is made again. */
+	story("took UP broke CONNECTING refused CONNECTING took UP");
+	story("took UP broke CONNECTING broke CONNECTING took UP");
+	/* The core of a path that was up becomes busy. */
+	story("took UP refused CONNECTING took UP");
+	/* A peer that is never there; it is looked for again later. */
+	story("refused CONNECTING refused CONNECTING expired DEAD refused CONNECTING");
+	story("refused CONNECTING expired DEAD took UP");
+	/* An acknowledgement that no core takes is dropped. */
+	story("refused CONNECTING gave-up IDLE took UP");
+	story("took UP refused CONNECTING gave-up IDLE refused CONNECTING");
+	/* A black hole: what the core takes there changes nothing. */
+	story("took UP lost DOWN took DOWN took DOWN refused DOWN broke DOWN");
+	story("took UP lost DOWN took DOWN answered UP took UP");
+	/* It comes again and again. */
+	story("took UP lost DOWN answered UP lost DOWN answered UP lost DOWN");
+	/* The link is down before anything was sent, or while it connects. */
+	story("lost DOWN took DOWN answered UP");
+	story("refused CONNECTING lost DOWN refused DOWN answered UP");
+	/* The rail is opened anew: of others too, which have to connect again. */
+	story("took UP reopened CONNECTING took UP");
+	story("took UP lost DOWN reopened DOWN took DOWN answered UP");
+	story("took UP lost DOWN lost DOWN reopened DOWN lost DOWN answered UP");
+	story("reopened CONNECTING took UP");
+	/* Drained by hand, and taken back. */
+	story("took UP lost DOWN gave-up DOWN answered UP");
+	/* All paths are silent until the peer is given up. */
+	story("took UP lost DOWN took DOWN expired DEAD broke DEAD");
+	story("took UP broke CONNECTING expired DEAD reopened CONNECTING took UP");
+}
+
+/* Only the peer's answer ends DOWN, or that it is given up. */
+Test(path_state, down_is_ended_by_the_peer)
+{
+	unsigned e;
+
+	for (e = 0; e < LNX_PATH_NEVENT; e++)
+		cr_expect_eq(lnx_path_table[LNX_PATH_DOWN][e],
+			     e == LNX_PATH_ANSWERED ? LNX_PATH_UP :
+			     e == LNX_PATH_EXPIRED ? LNX_PATH_DEAD : LNX_PATH_DOWN,
+			     "%s", events[e]);
+}
+
+/* The same again changes nothing. */
+Test(path_state, events_may_be_repeated)
+{
+	unsigned s, e;
+
+	for (s = 0; s < LNX_PATH_NSTATE; s++) {
+		for (e = 0; e < LNX_PATH_NEVENT; e++) {
+			uint8_t once = lnx_path_table[s][e];
+
+			cr_expect_lt(once, LNX_PATH_NSTATE);
+			cr_expect_eq(lnx_path_table[once][e], once, "%s, %s",
+				     states[s], events[e]);
+		}
+	}
+}
