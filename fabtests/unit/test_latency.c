@@ -122,6 +122,26 @@ BOTH(computing_is_no_latency)
 	close_clean();
 }
 
+/* A peer with one path is never asked, whatever it answers. */
+BOTH(answers_of_a_single_path)
+{
+	static const uint64_t odd[] = {
+		0, 1, 2, LNX_WIRE_PROBE_LATENCY, LNX_WIRE_PROBE_LATENCY | 1,
+		UINT64_MAX,
+	};
+	unsigned i, k;
+
+	open_met(kind, 1, 1);
+	for (i = 0; i < LNX_ARRAY_SIZE(odd); i++) {
+		for (k = 0; k < LNX_ARRAY_SIZE(odd); k++) {
+			pong(&side[0], 0, odd[i], odd[k]);
+			run_ms(1);
+		}
+	}
+	cr_expect_eq(f.core[0]->nlatency, 0u);
+	close_clean();
+}
+
 /* Numbers that were not asked for, answers by another rail, no such path. */
 BOTH(wrong_answers)
 {

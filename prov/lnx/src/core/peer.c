@@ -823,11 +823,14 @@ static void peer_free(struct lnx_peer *p)
 		if (p->path[i]->detect.ping)
 			lnx_ping_stop(p->path[i]->detect.ping);
 		free(p->path[i]->detect.ping);
-		free(p->path[i]->speed);
 	}
+	free(p->first.speed);
 	/* One may be here that no core took. */
-	for (i = 1; i < LNX_PATHS_MAX; i++)
+	for (i = 1; i < LNX_PATHS_MAX; i++) {
+		if (p->path[i])
+			free(p->path[i]->speed);
 		free(p->path[i]);
+	}
 	free(p->rails);
 	free(p);
 }

@@ -87,7 +87,8 @@ bool lnx_latency_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
 
 	if (!(pong->data & MARK))
 		return false;
-	if (which >= peer->npath)
+	/* We ask only where there is a choice. */
+	if (which >= peer->npath || peer->npath < 2)
 		return true;
 	path = peer->path[which];
 	s = path->speed;

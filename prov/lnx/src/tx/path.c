@@ -273,7 +273,7 @@ void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 	struct lnx_path *path;
 	uint64_t more, flight;
 
-	if (which >= peer->npath)
+	if (which >= peer->npath || peer->npath < 2)
 		return;
 	path = peer->path[which];
 	more = total - path->last_report;
