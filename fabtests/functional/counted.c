@@ -13,8 +13,9 @@
 #define PART		(2 << 20)
 #define COUNT(a)	((int)(sizeof(a) / sizeof((a)[0])))
 
-/* Between nodes frames are lost and delayed: what is retransmitted counts once. */
-#define FAULTS		"drop kind=put,atomic,put_rts,fin rate=7;" \
+/* Between nodes frames are lost and delayed: what is retransmitted counts once.  A loss
+ * costs half a second, so that one in 31 is enough: some ten losses a case. */
+#define FAULTS		"drop kind=put,atomic,put_rts,fin rate=31;" \
 			"delay=3ms kind=put,atomic rate=5"
 
 enum { A, B, PLAIN, NMEMS };		/* PLAIN has no counter */
