@@ -254,7 +254,7 @@ BOTH(all_silent_and_we_are_stopped)
 	kernel_takes_ms = 1;
 	fake_now_ns += 10 * LNX_NS_PER_S;
 	run_ms(100);
-	cr_expect(!inside(s)->dead);
+	cr_expect(!lnx_peer_dead(inside(s)));
 	kernel_alive[0] = kernel_alive[1] = true;
 	kernel_takes_ms = 0;
 	for (i = 0; i < 2; i++)

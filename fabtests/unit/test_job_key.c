@@ -358,7 +358,7 @@ static void open_met(enum lnx_rail_kind kind)
 static void goes_on(void)
 {
 	cr_expect_eq(inside()->rx_sid, 0x51u);
-	cr_expect(!inside()->closing && !inside()->dead);
+	cr_expect(lnx_peer_open(inside()));
 	discard();
 	p.got = inside()->chan.next;
 	fake_ack(&f, &p);
@@ -469,7 +469,7 @@ BOTH(an_old_hello_does_nothing)
 	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_BYE, .seq = 1 },
 		   NULL, 0);
 	fake_passes(&f, 4);
-	cr_expect(inside()->closing);
+	cr_expect(!lnx_peer_open(inside()));
 	lnx_peer_detach(inside());
 	cr_assert_eq(inside()->rx_sid, 0u);
 	discard();

@@ -247,7 +247,7 @@ static void close_clean(void)
 	const struct lnx_peer *peer = inside();
 	unsigned i;
 
-	if (!peer->dead)
+	if (!lnx_peer_dead(peer))
 		settle();
 	cr_expect_eq(peer->chan.una_bytes, 0u);
 	cr_expect_eq(peer->pull_left, 0u);
@@ -587,7 +587,7 @@ BOTH(busy_is_not_dead)
 		fake_after_ms(&f, 1);
 	}
 	cr_expect_eq(ret, 0);
-	cr_expect(!inside()->dead);
+	cr_expect(!lnx_peer_dead(inside()));
 	close_clean();
 }
 

@@ -281,7 +281,7 @@ BOTH(peer_that_cannot_be_reached_is_given_up)
 		fake_after_ms(&f, 100);
 	}
 	cr_expect_eq(ret, -FI_EHOSTUNREACH);
-	cr_expect(inside()->dead);
+	cr_expect(lnx_peer_dead(inside()));
 	fake_close_quick(&f);
 }
 

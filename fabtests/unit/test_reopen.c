@@ -162,7 +162,7 @@ BOTH(no_other_while_closed)
 	RUN_UNTIL(!f.core[0]->enabled, 3000);
 	o = send_flags(s, 100, FI_DELIVERY_COMPLETE);
 	RUN_UNTIL(o->nerr, 5000);
-	cr_expect(!inside(&side[0])->dead);
+	cr_expect(!lnx_peer_dead(inside(&side[0])));
 	close_now();
 }
 

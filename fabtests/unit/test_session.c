@@ -235,7 +235,7 @@ BOTH(an_older_hello_ends_nothing)
 	p.sid = 0x51;
 	fake_ack(&f, &p);
 	fake_comp(&f, &b);
-	cr_expect(!inside()->closing);
+	cr_expect(lnx_peer_open(inside()));
 	fake_close(&f);
 }
 
@@ -293,7 +293,7 @@ BOTH(forged_ends)
 			   .kind = LNX_KIND_NO_SESSION, .src = p.eid, .tag = i,
 			   .dst = i % 2 ? f.lnx->eid : 0x51 }, NULL, 0);
 	fake_quiet(&f);
-	cr_expect(!inside()->closing);
+	cr_expect(lnx_peer_open(inside()));
 	fake_drop_all(&f, &p);
 	p.got = inside()->chan.next;
 	fake_ack(&f, &p);
@@ -390,7 +390,7 @@ BOTH(given_up_and_tried_again)
 	sid = inside()->sid;
 	core->send_again = core->inject_again = FAKE_ALWAYS;
 	send_acked(&b);
-	for (i = 0; i < 100 && !inside()->dead; i++)
+	for (i = 0; i < 100 && !lnx_peer_dead(inside()); i++)
 		fake_after_ms(&f, 10);
 	fake_err(&f, &b, FI_ETIMEDOUT);
 	core->send_again = core->inject_again = 0;

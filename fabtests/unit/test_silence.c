@@ -171,7 +171,7 @@ BOTH(none_is_charged)
 		step();
 	}
 	cr_expect_eq(f.lnx->stats.paths_down, 0u);
-	cr_expect(!inside(s)->dead);
+	cr_expect(!lnx_peer_dead(inside(s)));
 	/* It continues, and reads the frames from its buffers. */
 	s->mute = false;
 	run_ms(1000);
@@ -195,7 +195,7 @@ BOTH(not_looked_at)
 		fake_now_ns += 7000 * LNX_NS_PER_MS;
 		step();
 		run_ms(i);
-		cr_assert(!inside(s)->dead, "%u", i);
+		cr_assert(!lnx_peer_dead(inside(s)), "%u", i);
 	}
 	s->mute = false;
 	run_ms(1000);
@@ -214,11 +214,11 @@ BOTH(dead_one_is_not_looked_for)
 	o = send_flags(s, 200, FI_DELIVERY_COMPLETE);
 	black_hole(0);
 	black_hole(1);
-	for (i = 0; i < 20 && !inside(s)->dead; i++) {
+	for (i = 0; i < 20 && !lnx_peer_dead(inside(s)); i++) {
 		fake_now_ns += 2000 * LNX_NS_PER_MS;
 		step();
 	}
-	cr_assert(inside(s)->dead);
+	cr_assert(lnx_peer_dead(inside(s)));
 	cr_expect_geq(i, 3u);
 	cr_expect_eq(o->nerr, 1u);
 	cr_expect_eq(o->err, FI_ETIMEDOUT);
@@ -367,7 +367,7 @@ BOTH(invented_reports)
 		     .tag = 1 + (i & 1), .key = 1ull << i }, NULL, 0);
 		run_ms(1);
 	}
-	cr_expect(!inside(s)->dead);
+	cr_expect(!lnx_peer_dead(inside(s)));
 	close_clean();
 }
 

@@ -35,7 +35,7 @@ static bool all_left(const struct lnx_ep *ep)
 
 		if (p->ndpend)
 			return false;
-		if (!p->dead && !p->closing && (p->chan.nqueued || p->chan.ack_now ||
+		if (lnx_peer_open(p) && (p->chan.nqueued || p->chan.ack_now ||
 					    p->chan.una != p->chan.posted))
 			return false;
 	}
@@ -64,7 +64,7 @@ static void linger(struct lnx_ep *ep)
 		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
 						    all_link);
 
-		if (p->npath && !p->dead &&
+		if (p->npath && !lnx_peer_dead(p) &&
 		    lnx_path_live(p)->state == LNX_PATH_UP)
 			lnx_tx_control(ep, p, LNX_KIND_BYE);
 	}

@@ -257,7 +257,7 @@ static LNX_COLD void greet(struct lnx_peer *peer)
 	struct lnx_ep *ep = peer->ep;
 
 	lnx_rkeys_outdate(peer);
-	if (!peer->hello_done && peer->npath && !peer->dead)
+	if (!peer->hello_done && peer->npath && !lnx_peer_dead(peer))
 		lnx_tx_ready(ep, peer);
 }
 

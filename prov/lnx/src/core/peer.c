@@ -73,7 +73,7 @@ static void hash_grow(struct lnx_ep *ep)
 		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
 						    all_link);
 
-		if (p->detached)
+		if (lnx_life_detached(p->life))
 			continue;
 		hash_eid(p, eid, mask);
 		if (p->rx_sid)
@@ -86,7 +86,7 @@ static void hash_grow(struct lnx_ep *ep)
 	ep->by_eid_mask = mask;
 }
 
-static void unhash(struct lnx_peer *p)
+LNX_COLD void lnx_peer_unhash(struct lnx_peer *p)
 {
 	struct lnx_ep *ep = p->ep;
 	struct lnx_peer **at;
@@ -681,7 +681,7 @@ void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr)
 		NULL;
 	peer->addr = FI_ADDR_NOTAVAIL;
 	source_changed(peer);
-	if (peer->dead || peer->closing)
+	if (!lnx_peer_open(peer))
 		lnx_peer_ended(peer);
 	/*
 	 * It stays in the core while it may send to us (registry_reclaim); else its
@@ -723,7 +723,7 @@ void lnx_peers_extend(struct lnx_ep *ep)
 			lnx_list_entry(n, struct lnx_peer, all_link);
 		struct lnx_rails av;
 
-		if (peer->self || peer->dead || peer->closing ||
+		if (peer->self || !lnx_peer_open(peer) ||
 		    (!peer->npath && !peer->hello_done && !peer->rails))
 			continue;
 		if (peer->rails)
@@ -731,167 +731,4 @@ void lnx_peers_extend(struct lnx_ep *ep)
 		else if (av_rails(peer, &av))
 			lnx_path_set_extend(peer, &av);
 	}
-}
-
-/* ---- sessions that have ended ---- */
-
-#define REAP_NS	(500 * LNX_NS_PER_MS)
-/* So long the peer, which may not know yet, is told; and is not tried again. */
-#define TELL_NS		(10 * LNX_NS_PER_S)
-#define BEGIN_NS	LNX_NS_PER_S
-
-void lnx_peer_ended(struct lnx_peer *peer)
-{
-	struct lnx_ep *ep = peer->ep;
-
-	if (!lnx_list_linked(&peer->ended_link))
-		lnx_list_add_tail(&ep->ended, &peer->ended_link);
-	if (!peer->ended_ns)
-		peer->ended_ns = lnx_clock_ns();
-	ep->work |= LNX_WORK_ENDED;
-}
-
-bool lnx_peer_may_begin(const struct lnx_peer *peer, uint64_t now)
-{
-	/* A local process that has ended does not come back. */
-	return !peer->self && peer->shm_core == FI_ADDR_NOTAVAIL &&
-	       (peer->alive || lnx_ns_since(now, peer->ended_ns) >= BEGIN_NS);
-}
-
-LNX_COLD void lnx_peer_detach(struct lnx_peer *peer)
-{
-	struct lnx_ep *ep = peer->ep;
-	fi_addr_t addr = peer->addr;
-
-	if (peer->detached)
-		return;
-	unhash(peer);
-	/* HELLOs from before now are old, and nothing else would show it. */
-	if (peer->rx_sid)
-		ep->hello_nonce = 0;
-	peer->detached = true;
-	ep->npeer--;
-	if (ep->last_from == peer)
-		ep->last_from = NULL;
-	if (addr != FI_ADDR_NOTAVAIL && lnx_peer_get(ep, addr) == peer)
-		ep->peer_tab[addr >> LNX_AV_CHUNK_BITS]
-			    [addr & (LNX_AV_CHUNK - 1)] = NULL;
-	if (peer->unsolicited) {
-		peer->unsolicited = false;
-		ep->n_unsolicited--;
-	}
-	lnx_list_del(&peer->learn_link);
-	peer->closing = true;
-	lnx_peer_ended(peer);
-}
-
-/* Does anything refer to it? */
-static bool unused(const struct lnx_peer *p)
-{
-	unsigned i;
-
-	if (!p->dead || p->nheld || p->n_clones || p->nrndv || p->n_segments ||
-	    p->npull || p->nserved || p->nreads || p->chan.nqueued || p->ndpend ||
-	    p->nconfirm || p->nflight || p->nanswer || !lnx_list_empty(&p->stored) ||
-	    p->shm_core != FI_ADDR_NOTAVAIL ||
-	    lnx_list_linked(&p->pump_link) || lnx_list_linked(&p->ack_link) ||
-	    lnx_list_linked(&p->retx_link) || lnx_list_linked(&p->detect_link) ||
-	    lnx_list_linked(&p->dpend_link))
-		return false;
-	for (i = 0; i < p->npath; i++)
-		if (p->path[i]->nread || !lnx_list_empty(&p->path[i]->reads) ||
-		    !lnx_list_empty(&p->path[i]->gets))
-			return false;
-	return true;
-}
-
-static void peer_free(struct lnx_peer *p)
-{
-	struct lnx_node *q;
-	unsigned i;
-
-	/* Buffers that it holds still go with the endpoint: lnx_rx_ooo_free. */
-	while (lnx_seq_drain(&p->chan.rx))
-		;
-	lnx_chan_fini(&p->chan);
-	/* Queued direct sends are plain heap memory, link first. */
-	while ((q = lnx_list_pop(&p->dpend)))
-		free(q);
-	lnx_shm_registry_close(p->registry);
-	lnx_exit_monitor_forget(p);
-	for (i = 0; i < p->npath; i++) {
-		if (p->path[i]->detect.ping)
-			lnx_ping_stop(p->path[i]->detect.ping);
-		free(p->path[i]->detect.ping);
-	}
-	free(p->first.speed);
-	/* One may be here that no core took. */
-	for (i = 1; i < LNX_PATHS_MAX; i++) {
-		if (p->path[i])
-			free(p->path[i]->speed);
-		free(p->path[i]);
-	}
-	free(p->rails);
-	free(p);
-}
-
-LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
-{
-	struct lnx_node *n, *tmp;
-	bool more = false;
-	unsigned i;
-
-	if (now < ep->reap_ns)
-		return;
-	ep->reap_ns = now + REAP_NS;
-	lnx_list_foreach(&ep->ended, n, tmp) {
-		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
-						    ended_link);
-
-		/* In the AV it waits for the next send, or the next session. */
-		if (!p->detached && p->addr == FI_ADDR_NOTAVAIL &&
-		    p->shm_core == FI_ADDR_NOTAVAIL && !p->self &&
-		    lnx_ns_since(now, p->ended_ns) >=
-			    (p->closing ? REAP_NS : TELL_NS))
-			lnx_peer_detach(p);
-		if (!p->detached) {
-			more |= p->addr == FI_ADDR_NOTAVAIL &&
-				p->shm_core == FI_ADDR_NOTAVAIL;
-			continue;
-		}
-		/* What it still has fails by progress (tx/frame.c). */
-		if (!p->dead && !lnx_list_linked(&p->pump_link)) {
-			lnx_list_add_tail(&ep->pump_peers, &p->pump_link);
-			ep->work |= LNX_WORK_PUMP;
-		}
-		if (!unused(p)) {
-			more = true;
-			continue;
-		}
-		for (i = 0; i < p->npath; i++)
-			lnx_rail_remove(p->path[i]->rail, p->path[i]->core_addr);
-		lnx_list_del(&p->ended_link);
-		lnx_list_del(&p->all_link);
-		peer_free(p);
-	}
-	if (!more)
-		ep->work &= ~LNX_WORK_ENDED;
-}
-
-void lnx_peers_destroy(struct lnx_ep *ep)
-{
-	struct lnx_node *n;
-	uint32_t i;
-
-	while ((n = lnx_list_pop(&ep->peers)))
-		peer_free(lnx_list_entry(n, struct lnx_peer, all_link));
-	for (i = 0; i < ep->npeer_chunk; i++)
-		free(ep->peer_tab[i]);
-	free(ep->peer_tab);
-	free(ep->by_eid);
-	free(ep->by_sid);
-	ep->peer_tab = NULL;
-	ep->by_eid = NULL;
-	ep->by_sid = NULL;
-	ep->npeer_chunk = 0;
 }

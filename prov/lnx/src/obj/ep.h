@@ -273,7 +273,7 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 			 LNX_WORK_DETECT | LNX_WORK_SWEEP | LNX_WORK_ENDED)
 #define LNX_SLOW_PASSES	16u
 
-/* ---- core/peer.c: peers of an endpoint.  Owner lock held. ---- */
+/* ---- core/peer.c, core/peer_end.c: peers of an endpoint.  Owner lock held. ---- */
 
 /* Make (or find) the peer of AV index addr.  NULL with *err: -FI_EINVAL (no such
  * address), -FI_ENOMEM. */
@@ -300,6 +300,8 @@ LNX_INLINE struct lnx_peer *lnx_peer_from(struct lnx_ep *ep, uint64_t sid)
 }
 /* The peer's session id, of a session that began at stamp.  Once for each peer. */
 void lnx_peer_pair(struct lnx_peer *peer, uint64_t sid, uint64_t stamp);
+/* Neither id leads to peer any more.  Once for each peer. */
+LNX_COLD void lnx_peer_unhash(struct lnx_peer *peer);
 /* The session has ended: lnx_peers_reap is to free peer once it is not needed. */
 void lnx_peer_ended(struct lnx_peer *peer);
 /* May another session with peer, which is DEAD, begin? */

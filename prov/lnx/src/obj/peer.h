@@ -4,14 +4,13 @@
  * with it lasts (lnx_wire.h).  Made at first use.  A peer outlives its AV entry, and a
  * sender that was never inserted has a peer without an AV entry.
  *
- *	NEW --we send, or its HELLO comes--> OPEN
- *	OPEN --BYE, NO_SESSION--> CLOSING --its operations have failed--> DEAD
+ *	OPEN --BYE, NO_SESSION--> CLOSING --its operations have failed--> CLOSED
  *	OPEN --given up--> DEAD
- *	any --another session begins--> detached --nothing refers to it--> freed
+ *	any --another session begins--> DETACHED --its operations have failed--> GONE
  *
- * A DEAD peer takes and sends nothing.  Frames of its session are refused.  Another
- * session is another object.  A detached peer is found neither by address nor by id, and
- * exists only for what still refers to it.
+ * The table is in rel/life.c.  A DEAD or CLOSED peer takes and sends nothing.  Frames of
+ * its session are refused.  Another session is another object.  A DETACHED or GONE peer
+ * is found neither by address nor by id, and exists only for what still refers to it.
  */
 #ifndef LNX_PEER_H
 #define LNX_PEER_H
@@ -23,6 +22,7 @@
 #include "policy/rtt.h"
 #include "policy/stripe.h"
 #include "rel/chan.h"
+#include "rel/life.h"
 #include "rel/path.h"
 #include "rel/rate.h"
 #include "wire/rails.h"
@@ -175,7 +175,7 @@ struct lnx_peer {
 					 * paths */
 	bool self;			/* it is this endpoint itself */
 	bool hello_done;		/* our hello has its number */
-	bool dead;			/* unreachable: sends fail at once */
+	uint8_t life;			/* enum lnx_life; lnx_peer_happens */
 
 	/* The end of this line, the next one, and the beginning of the one after it.  Its
 	 * ack_threshold: the first frame puts the peer on ack_list, then as many as may
@@ -192,7 +192,6 @@ struct lnx_peer {
 						 * frame */
 	uint8_t back;			/* path that its last frame came by; for ACKs */
 	uint8_t pong_due;		/* bits of paths over which a PONG is due */
-	bool closing;			/* it said that it is closing */
 	bool notes;			/* its large messages stay out of the core */
 
 	_Alignas(64)
@@ -212,14 +211,13 @@ struct lnx_peer {
 	uint64_t rto_ns;
 	uint64_t stamp;			/* when the session began, by our clock */
 	uint64_t rx_stamp;		/* and by the peer's, from its HELLO */
-	uint64_t ended_ns;		/* CLOSING, DEAD or detached since */
+	uint64_t ended_ns;		/* since when it is not OPEN */
 	uint64_t refused_ns;		/* when a frame of it was last refused */
 	uint32_t nheld;			/* receive entries that name it as sender */
 	uint32_t n_clones;		/* its frames in rail->clones */
 	bool unsolicited;		/* counted in ep->n_unsolicited */
 	bool no_shm;			/* no slot for it in shm, or another user's
 					 * process */
-	bool detached;
 	bool refuse;			/* tell it that the session has ended */
 	bool alive;			/* it ended the session: another may begin */
 	bool key_refused;		/* it has another job key, or none */
@@ -228,7 +226,7 @@ struct lnx_peer {
 					 * pass */
 	uint8_t put_refused;		/* why a piece of the current incoming write was
 					 * refused (FI_E...); 0: none was */
-	struct lnx_node ended_link;	/* ep->ended: CLOSING, DEAD or detached */
+	struct lnx_node ended_link;	/* ep->ended: not OPEN */
 	struct lnx_peer *sid_next;	/* ep->by_sid */
 	uint32_t rx_reported[LNX_PATHS_MAX]; /* what we have reported of rx_bytes, less
 					 * the high bits */
@@ -322,6 +320,30 @@ static_assert(offsetof(struct lnx_peer, chan.slot) == 64 &&
 	      offsetof(struct lnx_peer, chan.rx) == 128 &&
 	      offsetof(struct lnx_peer, rx_bytes) == 192,
 	      "four lines of a peer for a frame, and one of its path");
+
+/* The only place that changes its life. */
+LNX_INLINE void lnx_peer_happens(struct lnx_peer *peer,
+				 enum lnx_life_event event)
+{
+	peer->life = lnx_life_table[peer->life][event];
+}
+
+LNX_INLINE bool lnx_peer_open(const struct lnx_peer *peer)
+{
+	return peer->life == LNX_LIFE_OPEN;
+}
+
+/* It ended the session, or another has begun: the next pass fails what is outstanding. */
+LNX_INLINE bool lnx_peer_ending(const struct lnx_peer *peer)
+{
+	return !lnx_peer_open(peer) && !lnx_life_dead(peer->life);
+}
+
+/* All that was outstanding to it has failed; sends fail at once. */
+LNX_INLINE bool lnx_peer_dead(const struct lnx_peer *peer)
+{
+	return lnx_life_dead(peer->life);
+}
 
 /* Has it acknowledged anything? */
 static inline bool lnx_peer_acked(const struct lnx_peer *peer)

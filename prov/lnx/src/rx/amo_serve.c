@@ -123,7 +123,7 @@ int lnx_amo_serve(struct lnx_ep *ep, struct lnx_peer *peer,
 	int err, ret;
 
 	/* A peer that gets no answer reports the operation as failed. */
-	if (lnx_unlikely(peer->dead))
+	if (lnx_unlikely(lnx_peer_dead(peer)))
 		return 0;
 	err = check(ep, &job, payload, size);
 	if (lnx_unlikely(err))

@@ -441,7 +441,7 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		if (!peer)
 			return false;
 	}
-	if (lnx_unlikely(peer->dead)) {
+	if (lnx_unlikely(lnx_peer_dead(peer))) {
 		lnx_session_refuse(peer, rail, &h);
 		return false;
 	}

@@ -167,7 +167,7 @@ static ssize_t send_answer(struct lnx_answer *a)
 	struct iovec iov = { bytes, sizeof(bytes) };
 	struct lnx_tx note = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
 
-	if (peer->dead || !lnx_peer_meet(peer))
+	if (lnx_peer_dead(peer) || !lnx_peer_meet(peer))
 		return -FI_EHOSTUNREACH;
 	/* Before the answer, so that the next operation knows. */
 	if (lnx_unlikely(peer->try_reach))

@@ -339,7 +339,7 @@ static ssize_t feed(struct lnx_pull *p, uint64_t now)
 		return IN_LINE;
 	if (p->retry_ns > now)
 		return -FI_EAGAIN;
-	if (!peer->npath || peer->dead)
+	if (!peer->npath || lnx_peer_dead(peer))
 		return -FI_EHOSTUNREACH;
 	return lnx_likely(peer->npath == 1) ? feed_one(p, now) :
 					      feed_all(p, now);

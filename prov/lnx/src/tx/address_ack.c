@@ -115,7 +115,7 @@ LNX_COLD bool lnx_address_ack_keep(const struct lnx_rail *rail, uint64_t now,
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
-		if (peer->dead || peer->closing)
+		if (!lnx_peer_open(peer))
 			continue;
 		if (peer->hello_epoch)
 			lnx_address_ack_look(peer);

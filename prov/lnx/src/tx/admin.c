@@ -80,7 +80,7 @@ void lnx_admin_peer(struct lnx_peer *peer, uint64_t now)
 	unsigned w[LNX_PATHS_MAX], best = 0, i;
 	int first = -1;
 
-	if (peer->npath < 2 || peer->dead)
+	if (peer->npath < 2 || lnx_peer_dead(peer))
 		return;
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
@@ -149,7 +149,7 @@ static void tell_all(struct lnx_ep *ep, uint32_t rails, uint64_t now)
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
 		/* Other peers do not know us yet. */
-		if (peer->npath < 2 || peer->dead || peer->closing ||
+		if (peer->npath < 2 || !lnx_peer_open(peer) ||
 		    (!lnx_peer_acked(peer) && !peer->chan.rx.next))
 			continue;
 		peer->tell |= rails;

@@ -101,7 +101,8 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	struct lnx_path_detect *g = &path->detect;
 	unsigned i;
 
-	if (path->state == LNX_PATH_DOWN || peer->npath < 2 || peer->dead)
+	if (path->state == LNX_PATH_DOWN || peer->npath < 2 ||
+	    lnx_peer_dead(peer))
 		return;
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
 		       "rail %s: path %u to peer %016llx is down: %s\n",
@@ -379,7 +380,7 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 	bool more = lnx_list_linked(&peer->retx_link);
 	unsigned i;
 
-	if (lnx_unlikely(peer->dead || peer->closing))
+	if (lnx_unlikely(!lnx_peer_open(peer)))
 		return lnx_reopen_end_reads(peer, now);
 	if (lnx_unlikely(peer->ep->admin))
 		lnx_admin_peer(peer, now);

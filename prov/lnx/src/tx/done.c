@@ -88,7 +88,7 @@ void lnx_txe_settled(struct lnx_txe *txe)
 		txe->peer->n_clones--;
 	}
 	if (lnx_txe_due(txe)) {
-		if (txe->peer->dead)
+		if (lnx_peer_dead(txe->peer))
 			txe_failed(ep, txe, FI_ETIMEDOUT);
 		else
 			lnx_tx_posted(ep, txe);
@@ -192,7 +192,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 			 "peer %016llx: not reachable: %u frames and all large sends to it fail: %s\n",
 			 (unsigned long long)peer->eid,
 			 c->next - c->una, fi_strerror(err));
-	peer->dead = true;
+	lnx_peer_happens(peer, LNX_LIFE_FAILED);
 	while (!lnx_chan_idle(c)) {
 		struct lnx_frame *f = lnx_chan_pop_una(c);
 		struct lnx_txe *txe;
@@ -233,7 +233,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 /* It is closing: what is not acknowledged by now never will be. */
 void lnx_tx_bye(struct lnx_peer *peer)
 {
-	peer->closing = true;
+	lnx_peer_happens(peer, LNX_LIFE_ENDED);
 	lnx_peer_ended(peer);
 	/* Progress fails what is outstanding: this may be inside a send to that same
 	 * peer.  A peer without anything outstanding becomes DEAD too, so that the next

@@ -149,7 +149,7 @@ LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer)
 	struct lnx_txe *txe;
 	struct lnx_hdr h;
 
-	if (peer->dead || peer->closing || peer->self || !peer->npath)
+	if (!lnx_peer_open(peer) || peer->self || !peer->npath)
 		return;
 	/* For a peer that only sends to us it is the first one. */
 	if (!peer->hello_done) {

@@ -275,7 +275,7 @@ int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer)
 int lnx_tx_queue_later(struct lnx_ep *ep, struct lnx_peer *peer,
 		       struct lnx_txe *txe, struct lnx_hdr *h)
 {
-	if (lnx_unlikely(peer->dead))
+	if (lnx_unlikely(lnx_peer_dead(peer)))
 		return -FI_EHOSTUNREACH;
 	if (lnx_unlikely(!peer->hello_done) && start_tx(ep, peer, true))
 		return -FI_ENOMEM;
@@ -427,7 +427,7 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 	lnx_list_foreach(&ep->pump_peers, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, pump_link);
-		if (peer->closing && !peer->dead) {
+		if (lnx_peer_ending(peer)) {
 			lnx_list_del(&peer->pump_link);
 			lnx_tx_peer_failed(peer, peer->key_refused ?
 					   FI_EACCES : FI_ECONNRESET);
@@ -465,7 +465,7 @@ static LNX_COLD ssize_t no_way(struct lnx_ep *ep, fi_addr_t dest,
 	int err;
 
 	*peer = lnx_peer_get(ep, dest);
-	if (*peer && (*peer)->dead) {
+	if (*peer && lnx_peer_dead(*peer)) {
 		if (!lnx_peer_may_begin(*peer, lnx_clock_ns()))
 			return (*peer)->key_refused ? -FI_EACCES :
 						      -FI_EHOSTUNREACH;
@@ -506,7 +506,7 @@ LNX_INLINE ssize_t admit(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	uint32_t max;
 
-	if (lnx_unlikely(peer->dead))
+	if (lnx_unlikely(lnx_peer_dead(peer)))
 		return peer->key_refused ? -FI_EACCES : -FI_EHOSTUNREACH;
 	if (lnx_tx_ready(ep, peer))
 		return -FI_EAGAIN;
@@ -517,7 +517,7 @@ LNX_INLINE ssize_t admit(struct lnx_ep *ep, struct lnx_peer *peer,
 		return 0;
 	max = *no_queue ? 0 : lnx_tx_queue_max(ep, flags) - 1;
 	if (peer->chan.nqueued > max && !drain_to(ep, peer, max))
-		return !peer->dead ? -FI_EAGAIN :
+		return !lnx_peer_dead(peer) ? -FI_EAGAIN :
 		       peer->key_refused ? -FI_EACCES : -FI_EHOSTUNREACH;
 	return 0;
 }
@@ -531,7 +531,7 @@ ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
 ssize_t lnx_tx_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer)
 {
 	*peer = lnx_peer_get(ep, dest);
-	if (lnx_likely(*peer && (*peer)->npath && !(*peer)->dead))
+	if (lnx_likely(*peer && (*peer)->npath && !lnx_peer_dead(*peer)))
 		return 0;
 	return no_way(ep, dest, peer);
 }
@@ -550,7 +550,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	ssize_t ret;
 	size_t len;
 
-	if (lnx_unlikely(!peer || !peer->npath || peer->dead)) {
+	if (lnx_unlikely(!peer || !peer->npath || lnx_peer_dead(peer))) {
 		ret = no_way(ep, tx->dest, &peer);
 		if (ret)
 			return ret;

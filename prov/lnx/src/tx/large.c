@@ -131,7 +131,7 @@ static ssize_t answer(struct lnx_peer *peer, const struct lnx_wire_shm_ctrl *n)
 	lnx_shm_ctrl_put(bytes, n);
 	ret = lnx_shm_ctrl_post(ep, peer->shm_core, &note);
 	/* The queue may be full for ever. */
-	return lnx_unlikely(ret == -FI_EAGAIN) && peer->dead ?
+	return lnx_unlikely(ret == -FI_EAGAIN) && lnx_peer_dead(peer) ?
 	       -FI_EHOSTUNREACH : ret;
 }
 

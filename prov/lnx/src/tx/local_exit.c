@@ -28,7 +28,7 @@ static LNX_COLD void died(struct lnx_peer *peer, const char *why)
 	peer->no_shm = true;
 	peer->ep->stats.local_exits++;
 	/* This is normal when a job ends: no warning. */
-	peer->dead = true;
+	lnx_peer_happens(peer, LNX_LIFE_FAILED);
 	lnx_fetch_fail_peer(peer);
 	if (!peer->nrndv && !peer->ndpend && !peer->n_segments && !peer->npath &&
 	    !peer->nconfirm && !peer->nflight)

@@ -20,7 +20,8 @@ static bool may_pass(const struct lnx_ep *ep, const struct lnx_peer *peer)
 {
 	return peer->npath == 1 && peer->path[0]->state == LNX_PATH_UP &&
 	       (int32_t)(peer->chan.una - peer->memory_seq) >= 0 &&
-	       !peer->dead && !ep->fault && peer->path[0]->rail->core_ep;
+	       !lnx_peer_dead(peer) && !ep->fault &&
+	       peer->path[0]->rail->core_ep;
 }
 
 ssize_t lnx_read_core(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -99,7 +100,7 @@ void lnx_read_done(struct lnx_op *op, int err, int prov_errno)
 		       rail->name, segment->len, fi_strerror(err), prov_errno);
 	/* Did the connection fail, or the registration?  The peer can tell. */
 	lnx_rkey_forget(peer, segment->key);
-	if (peer->dead) {
+	if (lnx_peer_dead(peer)) {
 		peer->nreads--;
 		lnx_rma_segment_end(segment, err);
 		return;
@@ -134,7 +135,7 @@ LNX_COLD int lnx_read_wait(struct lnx_ep *ep, struct lnx_peer *peer)
 
 	for (i = 0; i < TRIES && peer->nreads; i++)
 		lnx_ep_progress_all(ep);
-	if (peer->dead)
+	if (lnx_peer_dead(peer))
 		return -FI_EHOSTUNREACH;
 	return peer->nreads ? -FI_EAGAIN : 0;
 }

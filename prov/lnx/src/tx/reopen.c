@@ -66,7 +66,7 @@ static LNX_COLD bool in_use(const struct lnx_rail *rail)
 		const struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
-		if (peer->dead || peer->closing)
+		if (!lnx_peer_open(peer))
 			continue;
 		for (i = 0; i < peer->npath; i++) {
 			if (peer->path[i]->rail != rail)

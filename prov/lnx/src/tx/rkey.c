@@ -312,7 +312,8 @@ static int tell_read(struct lnx_rma_segment *segment)
 static void finish(struct lnx_rma_segment *segment)
 {
 	struct lnx_rma_op *rma_op = segment->rma_op;
-	bool last = rma_op->n_segments == 1 && !rma_op->err && !segment->peer->dead;
+	bool last = rma_op->n_segments == 1 && !rma_op->err &&
+		    !lnx_peer_dead(segment->peer);
 
 	if (segment->kind == LNX_RMA_SEGMENT_WRITE) {
 		if (last && (rma_op->tell || rma_op->has_data) && tell_written(segment))
@@ -343,7 +344,7 @@ void lnx_rkey_start(struct lnx_ep *ep, struct lnx_rma_segment *segment)
 		return;
 	}
 	/* Its pull ends it. */
-	if (lnx_unlikely(segment->pull && segment->peer->dead))
+	if (lnx_unlikely(segment->pull && lnx_peer_dead(segment->peer)))
 		return;
 	/*
 	 * The known keys do not allow it.  The key may have been registered again

@@ -389,7 +389,7 @@ static bool repeatable(const struct lnx_confirm *c)
 	const struct lnx_ep *ep = c->peer->ep;
 	size_t ordered = is_read(c) ? LNX_GET_MAX : LNX_PUT_MAX;
 
-	if (!c->peer->reach || c->peer->dead ||
+	if (!c->peer->reach || lnx_peer_dead(c->peer) ||
 	    c->peer->shm_addr == FI_ADDR_NOTAVAIL)
 		return false;
 	if (ep->saw && !is_read(c) && ep->stats.direct_sends != c->sends)

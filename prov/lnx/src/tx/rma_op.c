@@ -66,7 +66,7 @@ static LNX_COLD int make_room(struct lnx_ep *ep, struct lnx_peer *peer)
 
 	for (i = 0; i < TRIES && peer->n_segments >= ep->tx_size; i++)
 		lnx_ep_progress_all(ep);
-	if (peer->dead)
+	if (lnx_peer_dead(peer))
 		return -FI_EHOSTUNREACH;
 	return peer->n_segments < ep->tx_size ? 0 : -FI_EAGAIN;
 }

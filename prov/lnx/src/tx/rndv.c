@@ -268,7 +268,7 @@ int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 			     .len = (uint64_t)err };
 	struct lnx_txe *txe;
 
-	if (peer->dead || !peer->npath) {
+	if (lnx_peer_dead(peer) || !peer->npath) {
 		/* No sender to tell. */
 		if (rxe)
 			lnx_rx_done(rxe);

@@ -233,7 +233,7 @@ static LNX_COLD struct lnx_peer *begin_anew(struct lnx_ep *ep,
 	LNX_INFO(FI_LOG_EP_DATA, "peer %016llx: begins another session\n",
 		 (unsigned long long)peer->eid);
 	/* What is outstanding in the old one fails. */
-	if (!peer->dead)
+	if (!lnx_peer_dead(peer))
 		lnx_tx_bye(peer);
 	lnx_peer_detach(peer);
 	if (addr != FI_ADDR_NOTAVAIL && !unsolicited)
@@ -303,7 +303,7 @@ LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 		peer = begin_anew(rail->ep, peer, &a);
 	} else if (!peer) {
 		peer = lnx_peer_unsolicited(ep, &a);
-	} else if (peer->dead || peer->closing) {
+	} else if (!lnx_peer_open(peer)) {
 		/* Given up before it said anything. */
 		peer = begin_anew(rail->ep, peer, &a);
 	}
@@ -381,7 +381,7 @@ LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h
 	struct lnx_peer *peer = lnx_peer_by_eid(rail->ep, h->src);
 
 	/* Only what received a frame of this session knows its id. */
-	if (!peer || peer->sid != h->dst || peer->dead || peer->closing ||
+	if (!peer || peer->sid != h->dst || !lnx_peer_open(peer) ||
 	    !peer->npath)
 		return;
 	switch (h->tag) {

@@ -22,7 +22,7 @@ bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 	struct lnx_rail *rail;
 	struct lnx_txe *txe;
 
-	if (lnx_unlikely(!peer || peer->chan.flags || peer->dead ||
+	if (lnx_unlikely(!peer || peer->chan.flags || lnx_peer_dead(peer) ||
 			 peer->shm_addr != FI_ADDR_NOTAVAIL || ep->fault))
 		return false;
 	path = lnx_path_usual(peer);
