@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* rel/life: lives of a peer, one event after the other, with the state after each. */
 #include <criterion/criterion.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -16,6 +17,9 @@ static const char *const events[LNX_LIFE_NEVENT] = {
 	[LNX_LIFE_ENDED] = "ended", [LNX_LIFE_FAILED] = "failed",
 	[LNX_LIFE_DETACH] = "detach",
 };
+
+/* Transitions that a story has shown. */
+static bool told[LNX_LIFE_NSTATE][LNX_LIFE_NEVENT];
 
 static unsigned find(const char *const *names, unsigned n, const char *name)
 {
@@ -42,6 +46,7 @@ static void story(const char *text)
 		w = strtok_r(NULL, " ", &save);
 		cr_assert(w);
 		want = find(states, LNX_LIFE_NSTATE, w);
+		told[life][event] = true;
 		life = lnx_life_table[life][event];
 		cr_expect_eq(life, want, "\"%s\": %s after %s, not %s", text,
 			     states[life], events[event], states[want]);
@@ -50,6 +55,8 @@ static void story(const char *text)
 
 Test(life, stories)
 {
+	unsigned s, e;
+
 	/* It closes its endpoint; the address is used again, or is not in the AV. */
 	story("ended CLOSING failed CLOSED detach GONE");
 	/* It says so twice, and a refusal comes late. */
@@ -66,6 +73,22 @@ Test(life, stories)
 	story("detach DETACHED failed GONE failed GONE");
 	/* What comes for it later changes nothing. */
 	story("failed DEAD detach GONE ended GONE failed GONE detach GONE");
+	/* Two of its HELLOs cross: the second finds the first one's peer. */
+	story("detach DETACHED detach DETACHED failed GONE");
+	story("ended CLOSING detach DETACHED ended DETACHED failed GONE");
+	/* Given up, begun again by our send, and its old BYE comes now. */
+	story("failed DEAD detach GONE ended GONE");
+	/* It is closed, and our connection to it breaks later. */
+	story("ended CLOSING failed CLOSED failed CLOSED detach GONE");
+	/* A stranger in its place was refused; nothing was outstanding. */
+	story("ended CLOSING ended CLOSING failed CLOSED detach GONE");
+	/* Not in the AV, silent for ten seconds after it was given up. */
+	story("failed DEAD failed DEAD detach GONE failed GONE");
+
+	for (s = 0; s < LNX_LIFE_NSTATE; s++)
+		for (e = 0; e < LNX_LIFE_NEVENT; e++)
+			cr_expect(told[s][e], "no story of %s, %s", states[s],
+				  events[e]);
 }
 
 Test(life, nothing_opens_again)

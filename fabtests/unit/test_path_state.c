@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* rel/path: lives of a path, one event after the other, with the state after each. */
 #include <criterion/criterion.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/compiler.h"
@@ -17,6 +18,9 @@ static const char *const events[LNX_PATH_NEVENT] = {
 	[LNX_PATH_GAVE_UP] = "gave-up", [LNX_PATH_LOST] = "lost",
 	[LNX_PATH_ANSWERED] = "answered", [LNX_PATH_REOPENED] = "reopened",
 };
+
+/* Transitions that a story has shown. */
+static bool told[LNX_PATH_NSTATE][LNX_PATH_NEVENT];
 
 static unsigned find(const char *const *names, unsigned n, const char *name)
 {
@@ -43,6 +47,7 @@ static void story(const char *text)
 		w = strtok_r(NULL, " ", &save);
 		cr_assert(w);
 		want = find(states, LNX_PATH_NSTATE, w);
+		told[state][event] = true;
 		state = lnx_path_table[state][event];
 		cr_expect_eq(state, want, "\"%s\": %s after %s, not %s", text,
 			     states[state], events[event], states[want]);
@@ -51,6 +56,8 @@ static void story(const char *text)
 
 Test(path_state, stories)
 {
+	unsigned s, e;
+
 	/* A peer that is there, and one that takes a while to connect. */
 	story("took UP took UP took UP");
 	story("refused CONNECTING refused CONNECTING took UP");
@@ -83,6 +90,44 @@ Test(path_state, stories)
 	/* All paths are silent until the peer is given up. */
 	story("took UP lost DOWN took DOWN expired DEAD broke DEAD");
 	story("took UP broke CONNECTING expired DEAD reopened CONNECTING took UP");
+	story("lost DOWN expired DEAD took UP");
+	/* The deadline is the peer's: idle and working paths end with the others. */
+	story("expired DEAD refused CONNECTING took UP");
+	story("took UP expired DEAD took UP");
+	/* Each of many frames fails, long after it was taken. */
+	story("took UP broke CONNECTING took UP broke CONNECTING took UP");
+	story("took UP broke CONNECTING refused CONNECTING gave-up IDLE broke IDLE");
+	/* An acknowledgement finds the connection made meanwhile. */
+	story("refused CONNECTING took UP gave-up IDLE took UP");
+	story("gave-up IDLE refused CONNECTING took UP");
+	/* A PONG comes over it before it was missed, or even used. */
+	story("answered IDLE took UP answered UP");
+	story("refused CONNECTING answered CONNECTING took UP");
+	/* One comes after the peer was given up: only another session may begin. */
+	story("took UP lost DOWN expired DEAD answered DEAD");
+	/* What a core still reports of a path that was given up. */
+	story("refused CONNECTING expired DEAD broke DEAD expired DEAD");
+	story("refused CONNECTING expired DEAD gave-up IDLE took UP");
+	/* Its link goes down after that: it is recovered like others. */
+	story("refused CONNECTING expired DEAD lost DOWN answered UP");
+	/* The core endpoint of its rail dies while it connects, twice. */
+	story("refused CONNECTING reopened CONNECTING reopened CONNECTING took UP");
+	/* And in a black hole: the new one has to be answered, too. */
+	story("took UP broke CONNECTING lost DOWN reopened DOWN took DOWN answered UP");
+	/* The cable: out, in, out, in, before anything is sent. */
+	story("lost DOWN answered UP lost DOWN answered UP took UP");
+	/* Drained while its core is busy. */
+	story("took UP refused CONNECTING lost DOWN took DOWN answered UP");
+	/* The peer was stopped for a while: what its core took is all there. */
+	story("took UP lost DOWN took DOWN took DOWN answered UP took UP took UP");
+	/* A rail that is sick for long: it comes back, and fails the first frame. */
+	story("took UP lost DOWN answered UP broke CONNECTING lost DOWN answered UP");
+	story("took UP lost DOWN answered UP broke CONNECTING broke CONNECTING took UP");
+
+	for (s = 0; s < LNX_PATH_NSTATE; s++)
+		for (e = 0; e < LNX_PATH_NEVENT; e++)
+			cr_expect(told[s][e], "no story of %s, %s", states[s],
+				  events[e]);
 }
 
 /* Only the peer's answer ends DOWN, or that it is given up. */
