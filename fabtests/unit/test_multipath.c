@@ -1408,3 +1408,86 @@ BOTH(one_rail_cannot_register)
 	cr_expect_eq(f.core[1]->nmr_open, 2);
 	fake_close(&f);			/* closes the registrations as well */
 }
+
+/* A large message is read over two paths; only the first one's reads end, at once. */
+static void read_over_one(unsigned rounds)
+{
+	f.core[0]->hold_reads = f.core[1]->hold_reads = true;
+	cr_assert_eq(post_recv(buf, LARGE, &a), 0);
+	rts_from(1, 5, LARGE - 3, 3);
+	fake_passes(&f, 4);
+	while (rounds--) {
+		fake_finish_all(f.core[0]);
+		fake_now_ns += 100 * LNX_NS_PER_US;
+		fake_passes(&f, 2);
+	}
+}
+
+/* Until the path has a read again.  Nothing happens meanwhile, but that time passes. */
+static unsigned idle_ms(void)
+{
+	unsigned ms;
+
+	for (ms = 0; ms < 200 && !fake_held(f.core[0]); ms++) {
+		fake_now_ns += LNX_NS_PER_MS;
+		fake_passes(&f, 2);
+	}
+	return ms;
+}
+
+static void read_rest(void)
+{
+	f.core[0]->hold_reads = f.core[1]->hold_reads = false;
+	fake_finish_all(f.core[0]);
+	fake_finish_all(f.core[1]);
+	pulled(buf, LARGE - 3, &a, 1000);
+	close_clean();
+}
+
+/* The end of the message is left to a path that is thought to be as fast, and hangs. */
+BOTH(reads_of_a_path_that_hangs_are_not_waited_for)
+{
+	open_met(kind, 2);
+	read_over_one(20);
+	cr_assert(inside()->pull_left);
+	cr_expect_leq(idle_ms(), 20u);
+	read_rest();
+}
+
+/* Its core takes no read for a moment: it is asked again though no other read ends. */
+BOTH(a_refused_read_is_asked_for_again)
+{
+	open_met(kind, 2);
+	read_over_one(3);
+	f.core[0]->read_again = 1;
+	fake_now_ns += 100 * LNX_NS_PER_US;
+	fake_finish_all(f.core[0]);
+	fake_passes(&f, 2);
+	cr_expect_leq(idle_ms(), 10u);
+	read_rest();
+}
+
+/* The best paths fail their reads: the others read as much at once as they would. */
+BOTH(second_class_paths_read_as_much)
+{
+	unsigned i, most = 0;
+
+	open_met(kind, 2);
+	fake_passes(&f, 2);
+	inside()->n_stripe = 1;
+	inside()->path[0]->read_retry_ns = fake_now_ns + 100 * LNX_NS_PER_S;
+	f.core[1]->hold_reads = true;
+	cr_assert_eq(post_recv(buf, LARGE, &a), 0);
+	rts_from(1, 5, LARGE - 3, 3);
+	for (i = 0; i < 200; i++) {
+		fake_passes(&f, 3);
+		most = LNX_MAX(most, fake_held(f.core[1]));
+		fake_now_ns += 100 * LNX_NS_PER_US;
+		fake_finish_all(f.core[1]);
+	}
+	cr_expect_geq(most, 2u);
+	inside()->path[0]->read_retry_ns = 0;
+	f.core[1]->hold_reads = false;
+	pulled(buf, LARGE - 3, &a, 1000);
+	close_clean();
+}

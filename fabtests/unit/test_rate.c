@@ -206,3 +206,44 @@ Test(rate, odd_calls)
 	lnx_rate_room(&r);
 	lnx_rate_latency(&r);
 }
+
+/* One message of 64 KiB at a time, far less than the path could have under way. */
+static uint64_t small_messages(struct link *l, unsigned n)
+{
+	uint64_t from = l->now;
+	unsigned i, k;
+
+	for (i = 0; i < n; i++) {
+		for (k = 0; k < 4; k++) {
+			l->free_ns = LNX_MAX(l->free_ns, l->now) +
+				     PIECE * 1000 * MS / l->rate;
+			l->end[l->posted++ % LNX_ARRAY_SIZE(l->end)] =
+				l->free_ns + l->delay_ns;
+			l->out += PIECE;
+			lnx_rate_posted(&l->r, l->out, l->now);
+		}
+		while (l->out) {
+			l->now = l->end[l->done % LNX_ARRAY_SIZE(l->end)];
+			take(l);
+		}
+		l->now += 1000;
+	}
+	return l->now - from;
+}
+
+/* A path that becomes slow is known to be, though no message fills it. */
+Test(rate, slow_under_small_messages)
+{
+	struct link *l = new_link(1250 * MB, MS / 5);
+
+	run(l, 100 * MS, UINT64_MAX, 0, 0);
+	cr_assert(near(l->r.rate, l->rate, 0.2));
+	while (l->posted != l->done) {
+		l->now = l->end[l->done % LNX_ARRAY_SIZE(l->end)];
+		take(l);
+	}
+	l->rate = 12 * MB;
+	small_messages(l, 60);
+	cr_expect_leq(l->r.rate, 2 * l->rate, "%llu", (unsigned long long)l->r.rate);
+	free(l);
+}

@@ -296,7 +296,8 @@ struct lnx_peer {
 	struct lnx_peer *hash_next;	/* ep->by_eid */
 	uint64_t failing_ns;		/* since when every send fails; 0: they do
 					 * not */
-	uint64_t pong_ns;		/* time of its last PONG */
+	uint64_t pong_ns;		/* time of its last PONG, but for
+					 * those about latency */
 	uint64_t gap_ns;		/* since when chan.una is gap_seq; 0: not
 					 * checked */
 	uint64_t address_epoch;			/* of its last hello (lnx_wire.h) */

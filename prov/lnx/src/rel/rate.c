@@ -98,8 +98,10 @@ static void sample(struct lnx_rate *r, uint64_t ns, bool whole, uint64_t now)
 	if (rate >= r->rate) {
 		r->rate = rate;
 		r->slow = 0;
-	} else if (full && whole && ns > SLOW_TIMES * (r->delay_ns +
-					      time_of(r->got, r->rate))) {
+	} else if (whole &&
+		   ns > SLOW_TIMES * (r->delay_ns +
+				      time_of(r->got, r->rate))) {
+		/* Also with little under way: then this much was expected. */
 		r->slow++;
 	} else if (whole) {
 		r->slow = 0;

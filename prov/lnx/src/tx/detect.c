@@ -314,9 +314,11 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	path = peer->path[which];
 	g = &path->detect;
 	now = lnx_clock_ns();
-	peer->pong_ns = now;
 	if (lnx_latency_pong(peer, rail, pong, now))
 		return;
+	/* Answers about latency come all the time, and were not asked for because something
+	 * was missing. */
+	peer->pong_ns = now;
 	moved = g->progress;
 	lnx_path_report_one(peer, (unsigned)which, pong->key);
 	if (path->state != LNX_PATH_DOWN) {
@@ -403,6 +405,9 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 	if (peer->npath > 1)
 		lnx_latency_run(peer, now);
 	look_for_gap(peer, now);
+	/* Time alone changes which path may take a piece. */
+	if (peer->pull_left)
+		peer->ep->work |= LNX_WORK_PULL;
 	return more;
 }
 

@@ -38,7 +38,8 @@ static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	struct lnx_path_speed *s = path->speed;
 	struct lnx_hdr h = { .kind = LNX_KIND_PROBE, .tag = 1u + path->index };
 
-	if (was_away(s, now))
+	/* While it is DOWN its PROBEs are the failure detector's. */
+	if (was_away(s, now) || !lnx_path_usable(path))
 		s->unanswered_ns = 0;
 	s->seen_ns = now;
 	if (!lnx_path_usable(path) || lnx_ns_since(now, s->probe_ns) < ASK_NS)

@@ -148,11 +148,32 @@ static void look_at(const struct lnx_peer *peer, const struct lnx_path *path,
 	view->drain = r->drain;
 }
 
+/* An answer takes far longer over it than over the best path. */
+static bool far(const struct lnx_path *path, uint64_t least, uint64_t now)
+{
+	return lnx_latency_of(path, now) > 2 * least + FAR_NS;
+}
+
+/* The least time that an answer takes over any path. */
+static uint64_t least_latency(const struct lnx_peer *peer, uint64_t now)
+{
+	uint64_t least = 0;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		uint64_t ns = lnx_latency_of(peer->path[i], now);
+
+		if (ns && (!least || ns < least))
+			least = ns;
+	}
+	return least;
+}
+
 struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 {
 	struct lnx_stripe_path view[LNX_PATHS_MAX];
 	struct lnx_path *cur = first_path(peer);
-	uint64_t now = 0;
+	uint64_t now = 0, near = 0;
 	unsigned i;
 	int pick;
 
@@ -170,6 +191,13 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 		}
 		look_at(peer, path, &path->speed->send, &view[i]);
 		view[i].out_bytes = lnx_path_in_flight(peer, path);
+		if (!now)
+			now = lnx_clock_ns();
+		if (!i)
+			near = least_latency(peer, now);
+		if (far(path, near, now))
+			view[i].delay_ns = LNX_MAX(view[i].delay_ns,
+						   lnx_latency_of(path, now));
 	}
 	if (lnx_unlikely(peer->n_rr > 1 && lnx_peer_acked(peer))) {
 		struct lnx_path *next = round_robin(peer, view);
@@ -349,12 +377,6 @@ void lnx_path_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack)
 
 /* ---- pieces of large messages ---- */
 
-/* An answer takes far longer over it than over the best path. */
-static bool far(const struct lnx_path *path, uint64_t least, uint64_t now)
-{
-	return lnx_latency_of(path, now) > 2 * least + FAR_NS;
-}
-
 /*
  * Its pieces, or the answer to a PROBE, should have come long ago: it may take as long
  * again until they do.
@@ -371,22 +393,7 @@ static uint64_t stuck(const struct lnx_path *path, uint64_t least, uint64_t now)
 	return far(path, least, now) ? LNX_MAX(ns, lnx_latency_of(path, now)) : ns;
 }
 
-/* The least time that an answer takes over any path. */
-static uint64_t least_latency(const struct lnx_peer *peer, uint64_t now)
-{
-	uint64_t least = 0;
-	unsigned i;
-
-	for (i = 0; i < peer->npath; i++) {
-		uint64_t ns = lnx_latency_of(peer->path[i], now);
-
-		if (ns && (!least || ns < least))
-			least = ns;
-	}
-	return least;
-}
-
-/* Fill the view for policy/stripe; returns how many of the paths in able are in use. */
+/* Fill the view for policy/stripe; returns which of the paths in able are in use (bits). */
 static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 			   uint64_t now, struct lnx_stripe_path *view)
 {
@@ -404,8 +411,9 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 		view[i].out_bytes = path->read_bytes;
 		view[i].usable = (able >> i & 1) && now >= path->read_retry_ns &&
 				 path->state != LNX_PATH_DOWN;
-		busy += path->nread && (able >> i & 1) &&
-			path->state != LNX_PATH_DOWN;
+		if (path->nread && (able >> i & 1) &&
+		    path->state != LNX_PATH_DOWN)
+			busy |= 1u << i;
 		best = LNX_MAX(best, view[i].rate);
 	}
 	/* Slow ones may have become faster; not if even a PROBE takes much longer. */
@@ -424,11 +432,11 @@ struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
 	struct lnx_stripe_path view[LNX_PATHS_MAX];
 	unsigned busy = view_reads(peer, able, now, view);
 	/* With LNET a message uses one path, and each message its own. */
-	int pick = lnx_stripe_pick(view, LNX_MAX(peer->n_stripe, peer->n_rr),
-				   peer->pull_left);
+	unsigned n = LNX_MAX(peer->n_stripe, peer->n_rr);
+	int pick = lnx_stripe_pick(view, n, peer->pull_left);
 
 	/* The second-best paths, when the best do not work. */
-	if (pick < 0 && !busy)
+	if (pick < 0 && !(busy & ((1u << n) - 1)))
 		pick = lnx_stripe_pick(view, peer->npath, peer->pull_left);
 	*line = pick < 0 && busy;
 	return pick < 0 ? NULL : peer->path[pick];
