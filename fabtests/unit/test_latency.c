@@ -256,3 +256,52 @@ BOTH(a_restored_path_is_near)
 	}
 	close_now();
 }
+
+/* How many answers about path 0 and path 1 have left over rail. */
+static void count_pongs(unsigned rail, unsigned n[2], const uint64_t data[2])
+{
+	struct fake_sent *m;
+
+	n[0] = n[1] = 0;
+	while ((m = fake_take(f.core[rail]))) {
+		if (m->h.kind == LNX_KIND_PONG && m->h.tag - 1 < 2) {
+			n[m->h.tag - 1]++;
+			cr_expect_eq(m->h.data, data[m->h.tag - 1]);
+		}
+		free(m);
+	}
+}
+
+/* They come together over one rail: about both paths, or about latency, too. */
+BOTH(each_of_several_probes_is_answered)
+{
+	static const uint64_t late = LNX_WIRE_PROBE_LATENCY | 5;
+	static const uint64_t data[][2] = { { 77, 78 }, { 77, late }, { late, 78 } };
+	struct side *s = &side[0];
+	unsigned i, k, n[2];
+
+	open_with(kind, 1, 1);
+	for (i = 0; i < LNX_ARRAY_SIZE(data); i++) {
+		fake_passes(&f, 3);
+		count_pongs(1, n, data[i]);
+		for (k = 0; k < 2; k++)
+			from(s, 1, 0, (struct lnx_hdr) {
+				.kind = LNX_KIND_PROBE, .tag = 1 + k,
+				.data = data[i][k],
+			}, NULL, 0);
+		fake_passes(&f, 3);
+		count_pongs(1, n, data[i]);
+		cr_expect(n[0] == 1 && n[1] == 1, "%u: %u, %u", i, n[0], n[1]);
+	}
+	/* About no path that there can be: no answer, and no harm. */
+	from(s, 1, 0, (struct lnx_hdr) {
+		.kind = LNX_KIND_PROBE, .tag = LNX_PATHS_MAX + 1, .data = 7,
+	}, NULL, 0);
+	from(s, 1, 0, (struct lnx_hdr) {
+		.kind = LNX_KIND_PROBE, .tag = UINT64_MAX, .data = 7,
+	}, NULL, 0);
+	fake_passes(&f, 3);
+	count_pongs(1, n, data[0]);
+	cr_expect(!n[0] && !n[1]);
+	close_now();
+}

@@ -83,7 +83,14 @@ struct lnx_path_detect {
 	uint64_t probe_epoch;		/* ep->address_epoch that the last PROBE
 					 * told; 0: none */
 	struct lnx_ping *ping;		/* of the peer's kernel; owned, or NULL */
-	uint64_t pong_tag, pong_data;	/* of the peer's PROBE that is to be answered */
+	/* The peer's PROBEs that are to be answered.  One about the path with this index in
+	 * the peer's array, which may have come over several paths: */
+	uint64_t pong_data;
+	uint8_t pong_about;		/* bits of such, of those that came over this path */
+	/* Another one that came over this path, about latency or about a path that we do
+	 * not have: */
+	uint8_t other_tag;		/* 0: none */
+	uint64_t other_data;
 };
 
 /* How fast a path is, of a peer with several (tx/path.h). */

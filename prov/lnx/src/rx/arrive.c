@@ -355,6 +355,22 @@ static LNX_COLD void bad_frame(struct lnx_rail *rail,
 			       rail->name, len);
 }
 
+/* Several PROBEs may come over one path before any of them is answered. */
+static void asked(struct lnx_peer *peer, struct lnx_path *path,
+		  const struct lnx_hdr *probe)
+{
+	unsigned about = (unsigned)probe->tag - 1;
+
+	if (about < peer->npath && !(probe->data & LNX_WIRE_PROBE_LATENCY)) {
+		peer->path[about]->detect.pong_data = probe->data;
+		path->detect.pong_about |= (uint8_t)(1u << about);
+	} else {
+		path->detect.other_tag = (uint8_t)probe->tag;
+		path->detect.other_data = probe->data;
+	}
+	peer->pong_due |= (uint8_t)(1u << path->index);
+}
+
 /* A frame outside the sequence. */
 static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 		    const struct lnx_hdr *h)
@@ -375,10 +391,8 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 		if (lnx_unlikely(h->key))
 			handle_hello(ep, peer, h, buf, LNX_ADDR_BYTES);
 		path = lnx_path_back(peer, rail, h->rail);
-		if (h->tag && path) {
-			path->detect.pong_tag = h->tag;
-			path->detect.pong_data = h->data;
-			peer->pong_due |= (uint8_t)(1u << path->index);
+		if (h->tag && h->tag <= LNX_PATHS_MAX && path) {
+			asked(peer, path, h);
 			lnx_recovery_probed(path, rail);
 			/*
 			 * What it asks about may be waiting in a rail without poll

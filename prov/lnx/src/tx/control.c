@@ -95,25 +95,37 @@ int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
 		      -FI_EHOSTUNREACH;
 }
 
-/* A PONG goes the way its PROBE came, or not at all: the PROBE asks about that path. */
-static LNX_COLD void send_pongs(struct lnx_ep *ep, struct lnx_peer *peer)
+static LNX_COLD void send_pong(struct lnx_peer *peer, struct lnx_path *path,
+			       unsigned about, uint64_t data)
 {
-	unsigned i;
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_PONG, .tag = 1u + about, .data = data,
+		.key = peer->rx_bytes[about],
+	};
+
+	lnx_tx_control_on(peer->ep, peer, path, &h);
+}
+
+/* A PONG goes the way its PROBE came, or not at all: the PROBE asks about that path. */
+static LNX_COLD void send_pongs(struct lnx_peer *peer)
+{
+	unsigned i, k;
 
 	for (i = 0; i < peer->npath; i++) {
-		uint64_t which = peer->path[i]->detect.pong_tag - 1;
-		struct lnx_hdr h = {
-			.kind = LNX_KIND_PONG, .tag = peer->path[i]->detect.pong_tag,
-			.data = peer->path[i]->detect.pong_data,
-		};
+		struct lnx_path_detect *d = &peer->path[i]->detect;
+		uint8_t about = d->pong_about, other = d->other_tag;
 
 		if (!(peer->pong_due >> i & 1))
 			continue;
 		/* Clear it before: sending may receive another PROBE. */
 		peer->pong_due &= (uint8_t)~(1u << i);
-		if (which < LNX_PATHS_MAX)
-			h.key = peer->rx_bytes[which];
-		lnx_tx_control_on(ep, peer, peer->path[i], &h);
+		d->pong_about = d->other_tag = 0;
+		if (other)
+			send_pong(peer, peer->path[i], other - 1u, d->other_data);
+		for (k = 0; k < peer->npath; k++)
+			if (about >> k & 1)
+				send_pong(peer, peer->path[i], k,
+					  peer->path[k]->detect.pong_data);
 	}
 }
 
@@ -135,7 +147,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			continue;
 		}
 		if (lnx_unlikely(peer->pong_due))
-			send_pongs(ep, peer);
+			send_pongs(peer);
 		if (!lnx_tx_ack_pending(peer)) {
 			lnx_tx_ack_clear(peer);
 			continue;
