@@ -1491,3 +1491,34 @@ BOTH(second_class_paths_read_as_much)
 	pulled(buf, LARGE - 3, &a, 1000);
 	close_clean();
 }
+
+/* A path at 20 KB/s is tried again: a piece that keeps its message for 0.8 s, each 16 s. */
+BOTH(a_very_slow_path_is_tried_rarely)
+{
+	static const unsigned rest_s[] = { 2, 10, 20 };
+	struct lnx_path *slow;
+	unsigned i, n;
+
+	open_met(kind, 2);
+	for (i = 0; i < LNX_ARRAY_SIZE(rest_s); i++) {
+		read_over_one(3);
+		f.core[0]->hold_reads = f.core[1]->hold_reads = false;
+		fake_finish_all(f.core[0]);
+		fake_finish_all(f.core[1]);
+		pulled(buf, LARGE - 3, &a, 1000);
+		slow = inside()->path[1];
+		slow->speed->read.rate = 20000;
+		slow->speed->read.best = 20000;
+		fake_now_ns += rest_s[i] * LNX_NS_PER_S;
+		slow->read_done_ns = fake_now_ns - rest_s[i] * LNX_NS_PER_S;
+		n = f.core[1]->nread;
+		read_over_one(1);
+		cr_expect_eq(f.core[1]->nread - n > 0, rest_s[i] > 16, "after %u s: %u",
+			     rest_s[i], f.core[1]->nread - n);
+		f.core[0]->hold_reads = f.core[1]->hold_reads = false;
+		fake_finish_all(f.core[0]);
+		fake_finish_all(f.core[1]);
+		pulled(buf, LARGE - 3, &a, 1000);
+	}
+	close_clean();
+}

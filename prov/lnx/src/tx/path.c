@@ -21,8 +21,10 @@
 #define REDO_NS		(20 * LNX_NS_PER_MS)	/* and of one whose read failed */
 #define US_PER_S	1e6
 #define INFLIGHT_MIN	4096u
-/* A path that is not used because it is slow is tried again after that. */
+/* A path that is not used because it is slow is tried again after that; but the message
+ * with that piece waits for it, for at most this share of the time. */
 #define RELEARN_NS	LNX_NS_PER_S
+#define RELEARN_SHARE	20u
 /* A difference of delays that is none of the usual ones of a network. */
 #define FAR_NS		(10 * LNX_NS_PER_MS)
 
@@ -393,6 +395,15 @@ static uint64_t stuck(const struct lnx_path *path, uint64_t least, uint64_t now)
 	return far(path, least, now) ? LNX_MAX(ns, lnx_latency_of(path, now)) : ns;
 }
 
+/* How long a path as slow as that rests. */
+static uint64_t relearn_ns(const struct lnx_stripe_path *slow)
+{
+	uint64_t rate = LNX_MAX(slow->rate, 1ull);
+
+	return LNX_MAX(RELEARN_NS, RELEARN_SHARE *
+		       (slow->delay_ns + LNX_STRIPE_MIN * LNX_NS_PER_S / rate));
+}
+
 /* Fill the view for policy/stripe; returns which of the paths in able are in use (bits). */
 static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 			   uint64_t now, struct lnx_stripe_path *view)
@@ -418,9 +429,10 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 	}
 	/* Slow ones may have become faster; not if even a PROBE takes much longer. */
 	for (i = 0; i < peer->npath; i++)
-		if (!view[i].out && lnx_ns_since(now, peer->path[i]->read_done_ns) >
-					    RELEARN_NS &&
+		if (!view[i].out &&
 		    (view[i].rate < best / 2 || view[i].delay_ns > FAR_NS) &&
+		    lnx_ns_since(now, peer->path[i]->read_done_ns) >
+			    relearn_ns(&view[i]) &&
 		    !far(peer->path[i], least, now))
 			view[i].rate = view[i].room = view[i].delay_ns = 0;
 	return busy;
