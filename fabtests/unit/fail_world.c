@@ -324,12 +324,31 @@ static void carry(unsigned rail)
 	}
 }
 
+/* PROBEs about latency, as soon as all before them has come; the core keeps the last one. */
+static void answer_latency(struct side *s)
+{
+	unsigned i;
+
+	for (i = 0; i < nrail; i++) {
+		struct fake_core *core = f.core[i];
+
+		if (core->nlatency == s->nlatency[i] ||
+		    core->latency.dst != s->p.eid || core->sent)
+			continue;
+		s->nlatency[i] = core->nlatency;
+		if (!lost_to[i] && !s->no_pongs)
+			pong(s, i, core->latency.tag, core->latency.data);
+	}
+}
+
 static void answer(struct side *s)
 {
 	unsigned i;
 
 	while (s->seen[s->p.got])
 		s->p.got++;
+	if (!s->test_answers)
+		answer_latency(s);
 	for (i = 0; i < nrail; i++) {
 		if (s->probe[i].tag && !s->no_pongs)
 			pong(s, i, s->probe[i].tag, s->probe[i].data);

@@ -35,6 +35,8 @@ struct side {
 	struct fake_peer p;
 	bool mute;			/* it computes: reads no frames */
 	bool no_pongs, no_acks;
+	bool test_answers;		/* the test answers PROBEs about latency */
+	unsigned nlatency[FAKE_RAILS];	/* those so far */
 	unsigned max_take;		/* frames of a rail that it reads at a time */
 
 	/* What it has received of us. */

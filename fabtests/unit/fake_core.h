@@ -169,6 +169,8 @@ void fake_tag(struct fake *f, struct fake_peer *p, uint64_t tag,
 	      const void *buf, size_t len);
 void fake_msg(struct fake *f, struct fake_peer *p, const void *buf, size_t len);
 void fake_ack(struct fake *f, struct fake_peer *p);
+/* Answers the last PROBE about latency, which also acknowledges; there was one. */
+void fake_answer(struct fake *f, struct fake_peer *p);
 /* A large message of nseg pieces, together all of mem in order, key 100 + piece. */
 void fake_rts(struct fake *f, struct fake_peer *p, bool tagged, uint64_t tag,
 	      uint64_t op, const uint8_t *mem, const uint64_t *seg,

@@ -392,6 +392,15 @@ void fake_ack(struct fake *f, struct fake_peer *p)
 	fake_frame(f, p, (struct lnx_hdr) { .kind = LNX_KIND_ACK }, NULL, 0);
 }
 
+void fake_answer(struct fake *f, struct fake_peer *p)
+{
+	const struct lnx_hdr *asked = &net(f)->latency;
+
+	FAKE_CHECK(net(f)->nlatency);
+	fake_frame(f, p, (struct lnx_hdr) { .kind = LNX_KIND_PONG, .tag = asked->tag,
+		   .data = asked->data }, NULL, 0);
+}
+
 void fake_rts(struct fake *f, struct fake_peer *p, bool tagged, uint64_t tag,
 	      uint64_t op, const uint8_t *mem, const uint64_t *seg,
 	      unsigned nseg)

@@ -51,6 +51,7 @@ static void open_with(enum lnx_rail_kind kind, unsigned first, unsigned second)
 	unsigned r;
 
 	open_met(kind, 2, 1);
+	side[0].test_answers = true;
 	delay_ms[0] = first;
 	delay_ms[1] = second;
 	for (r = 0; r < 2; r++)

@@ -671,7 +671,8 @@ static void acked_in_inject(bool refuse)
 		f.core[i]->in_inject = ack_now;
 	f.core[0]->inject_again = refuse;
 	fake_after_ms(&f, 1);
-	for (i = 0; i < 8; i++)
+	/* No PROBE is answered, so the oldest frame is sent again after 1.5 s. */
+	for (i = 0; i < 20; i++)
 		fake_after_ms(&f, 100);
 	cr_expect_null(f.core[0]->in_inject);
 	cr_expect_eq(inside()->chan.una, inside()->chan.next);

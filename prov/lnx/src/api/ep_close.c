@@ -9,6 +9,7 @@
 
 #include "api/ep.h"
 #include "api/summary.h"
+#include "base/interval.h"
 #include "comp/faults.h"
 #include "core/open.h"
 #include "core/shm_registry.h"
@@ -148,8 +149,6 @@ static void unbind(struct lnx_ep *ep)
 	lnx_cntr_unbind(ep);
 }
 
-#define LOCK_TRY_NS	(100 * 1000 * 1000l)
-
 /*
  * A helper thread may have held it when the process was forked.  In the copy that thread
  * does not exist.
@@ -159,7 +158,7 @@ static void free_mutex(pthread_mutex_t *mutex)
 	struct timespec until;
 
 	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += LOCK_TRY_NS;
+	until.tv_nsec += LNX_LOCK_TRY_NS;
 	if (until.tv_nsec >= (long)LNX_NS_PER_S) {
 		until.tv_nsec -= (long)LNX_NS_PER_S;
 		until.tv_sec++;

@@ -6,13 +6,13 @@
  */
 #include <sched.h>
 
+#include "base/interval.h"
 #include "comp/comp.h"
 
 /* shm has no descriptor to wait for: check it that often. */
 #define SHM_LOOK_MS	1
 /* Deadlines have none either. */
 #define TIMER_LOOK_MS	100
-#define SPIN_NS		(20 * LNX_NS_PER_US)
 
 void lnx_eps_init(struct lnx_eps *eps)
 {
@@ -168,7 +168,7 @@ void lnx_nap_init(struct lnx_nap *nap, int timeout)
 
 	nap->timeout = timeout;
 	nap->slept = false;
-	nap->spin_ns = now + SPIN_NS;
+	nap->spin_ns = now + LNX_WAIT_SPIN_NS;
 	nap->end_ns = timeout < 0 ? UINT64_MAX :
 		      now + (uint64_t)timeout * LNX_NS_PER_MS;
 }

@@ -5,6 +5,7 @@
  */
 #include "comp/links.h"
 
+#include "base/interval.h"
 #include "comp/rails.h"
 #include "core/hotplug.h"
 #include "core/ibwatch.h"
@@ -17,8 +18,6 @@
 #include "tx/tx.h"
 
 #define EVENTS_MAX	64		/* in one pass; the rest waits */
-/* Interfaces may come and go all the time: cores are not queried more often. */
-#define HOTPLUG_NS		(100 * LNX_NS_PER_MS)
 
 /* What is the state now?  Events may be out of date. */
 static LNX_COLD void look_at(struct lnx_ep *ep, struct lnx_rail *rail,
@@ -159,7 +158,7 @@ static LNX_COLD void grow(struct lnx_ep *ep, uint64_t now)
 	bool more = false;
 
 	ep->hotplug = false;
-	ep->hotplug_ns = now + HOTPLUG_NS;
+	ep->hotplug_ns = now + LNX_HOTPLUG_LOOK_NS;
 	count = lnx_hotplug_find(ep, come, LNX_RAILS_MAX);
 	for (i = 0; i < count; i++) {
 		if (come[i].was)

@@ -7,6 +7,7 @@
  * every poll_idle-th pass: polling TCP costs a system call, which shm traffic would pay
  * for.  While there is shm traffic, an idle rail is polled only every 50 microseconds.
  */
+#include "base/interval.h"
 #include "comp/comp.h"
 #include "comp/faults.h"
 #include "comp/links.h"
@@ -18,7 +19,6 @@
 #include "tx/rma.h"
 #include "tx/tx.h"
 
-#define IDLE_NS		(50 * LNX_NS_PER_US)
 #define WATCH_PASSES	65536u		/* with nothing due */
 
 /* An idle rail is due to be polled.  Should it wait a little longer? */
@@ -34,7 +34,7 @@ static LNX_COLD bool not_yet(struct lnx_ep *ep, struct lnx_rail *rail)
 		return false;
 	now = lnx_clock_ns();
 	if (seen != rail->idle_seen &&
-	    lnx_ns_since(now, rail->idle_ns) < IDLE_NS) {
+	    lnx_ns_since(now, rail->idle_ns) < LNX_IDLE_RAIL_NS) {
 		rail->idle_seen = seen;
 		return true;
 	}
@@ -68,8 +68,6 @@ static LNX_COLD void refill(struct lnx_ep *ep)
 		ep->work &= ~LNX_WORK_BUFS;
 }
 
-#define SWEEP_FIRST_NS	(5 * LNX_NS_PER_MS)
-#define SWEEP_LAST_NS	LNX_NS_PER_S
 #define SWEEP_COST	1000u		/* it may take 1/SWEEP_COST of the time */
 
 /*
@@ -88,8 +86,8 @@ static LNX_COLD void sweep(struct lnx_ep *ep, uint64_t now)
 		lnx_half_open_cloexec(ep->rail[i]);
 	cost = lnx_ns_since(lnx_clock_ns(), now);
 	ep->sweep_gap_ns = LNX_MIN(LNX_MAX(2 * ep->sweep_gap_ns,
-					   SWEEP_FIRST_NS), SWEEP_LAST_NS);
-	if (ep->sweep_gap_ns == SWEEP_LAST_NS)
+					   LNX_SWEEP_FIRST_NS), LNX_SWEEP_LAST_NS);
+	if (ep->sweep_gap_ns == LNX_SWEEP_LAST_NS)
 		ep->work &= ~LNX_WORK_SWEEP;
 	ep->sweep_ns = now + LNX_MAX(ep->sweep_gap_ns, SWEEP_COST * cost);
 }

@@ -13,11 +13,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/interval.h"
 #include "comp/comp.h"
 #include "comp/rails.h"
 
-#define LOOK_MIN_NS	(100 * LNX_NS_PER_US)
-#define LOOK_MAX_NS	(2 * LNX_NS_PER_MS)
 #define IDLE_MS		50		/* without shm: timers only */
 
 struct lnx_thread {
@@ -69,7 +68,7 @@ static void *run(void *arg)
 {
 	struct lnx_thread *t = arg;
 	struct lnx_ep *ep = t->ep;
-	uint64_t look_ns = LOOK_MIN_NS, last = 0;
+	uint64_t look_ns = LNX_THREAD_MIN_NS, last = 0;
 
 	while (!__atomic_load_n(&t->stop, __ATOMIC_ACQUIRE)) {
 		struct epoll_event e;
@@ -82,8 +81,8 @@ static void *run(void *arg)
 		t->deep = !poll_soon;
 		now = traffic(ep);
 		lnx_unlock(&ep->lock);
-		look_ns = now != last ? LOOK_MIN_NS :
-			  LNX_MIN(look_ns * 2, LOOK_MAX_NS);
+		look_ns = now != last ? LNX_THREAD_MIN_NS :
+			  LNX_MIN(look_ns * 2, LNX_THREAD_MAX_NS);
 		last = now;
 		if (poll_soon && look_ns < LNX_NS_PER_MS) {
 			struct timespec ts = { .tv_nsec = (long)look_ns };

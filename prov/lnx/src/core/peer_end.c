@@ -6,16 +6,12 @@
  */
 #include <stdlib.h>
 
+#include "base/interval.h"
 #include "core/exit_monitor.h"
 #include "core/open.h"
 #include "core/ping.h"
 #include "core/shm_registry.h"
 #include "obj/ep.h"
-
-#define REAP_NS	(500 * LNX_NS_PER_MS)
-/* So long the peer, which may not know yet, is told; and is not tried again. */
-#define TELL_NS		(10 * LNX_NS_PER_S)
-#define BEGIN_NS	LNX_NS_PER_S
 
 void lnx_peer_ended(struct lnx_peer *peer)
 {
@@ -32,7 +28,7 @@ bool lnx_peer_may_begin(const struct lnx_peer *peer, uint64_t now)
 {
 	/* A local process that has ended does not come back. */
 	return !peer->self && peer->shm_core == FI_ADDR_NOTAVAIL &&
-	       (peer->alive || lnx_ns_since(now, peer->ended_ns) >= BEGIN_NS);
+	       (peer->alive || lnx_ns_since(now, peer->ended_ns) >= LNX_SESSION_BEGIN_NS);
 }
 
 LNX_COLD void lnx_peer_detach(struct lnx_peer *peer)
@@ -90,6 +86,7 @@ static void peer_free(struct lnx_peer *p)
 	while (lnx_seq_drain(&p->chan.rx))
 		;
 	lnx_chan_fini(&p->chan);
+	free(p->put_keys);
 	/* Queued direct sends are plain heap memory, link first. */
 	while ((q = lnx_list_pop(&p->dpend)))
 		free(q);
@@ -119,7 +116,7 @@ LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 
 	if (now < ep->reap_ns)
 		return;
-	ep->reap_ns = now + REAP_NS;
+	ep->reap_ns = now + LNX_REAP_LOOK_NS;
 	lnx_list_foreach(&ep->ended, n, tmp) {
 		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
 						    ended_link);
@@ -128,7 +125,7 @@ LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 		if (!lnx_life_detached(p->life) && p->addr == FI_ADDR_NOTAVAIL &&
 		    p->shm_core == FI_ADDR_NOTAVAIL && !p->self &&
 		    lnx_ns_since(now, p->ended_ns) >=
-			    (lnx_life_given_up(p->life) ? TELL_NS : REAP_NS))
+			    (lnx_life_given_up(p->life) ? LNX_SESSION_TELL_NS : LNX_REAP_LOOK_NS))
 			lnx_peer_detach(p);
 		if (!lnx_life_detached(p->life)) {
 			more |= p->addr == FI_ADDR_NOTAVAIL &&

@@ -23,8 +23,10 @@
 #include "policy/stripe.h"
 #include "rel/chan.h"
 #include "rel/life.h"
+#include "rel/loss.h"
 #include "rel/path.h"
 #include "rel/rate.h"
+#include "rel/silence.h"
 #include "wire/rails.h"
 
 struct lnx_answer;
@@ -38,12 +40,7 @@ struct lnx_txe;
 struct lnx_path_detect {
 	uint64_t progress;			/* grows with everything that is
 						 * delivered */
-	uint64_t progress_seen;			/* `progress` at stalled_since_ns */
-	uint64_t stalled_since_ns;		/* no progress since; 0: nothing is
-						 * due */
-	uint64_t probe_sent_ns;		/* when the peer was asked over another path;
-					 * 0: not yet */
-	uint32_t seen_seq;		/* peer->chan.una at stalled_since_ns */
+	struct lnx_silence silence;
 	uint32_t timed_seq;		/* acknowledged up to here: gives a sample */
 	uint64_t timed_ns;		/* of frames that left by then; 0: no sample
 					 * is being taken */
@@ -53,9 +50,6 @@ struct lnx_path_detect {
 					 * to it */
 	uint64_t charged_ns;		/* last failure that was counted */
 	uint32_t nonce;			/* of the last PROBE over or about it */
-	bool pong_seen;			/* it answered, and nothing more had come */
-	bool kernel_asked;		/* its host was, since stalled_since_ns */
-	bool stale_report;		/* or the answer was older than the silence */
 	/* While the path is DOWN. */
 	bool pinged;			/* a PROBE is under way over it */
 	bool back;			/* it was answered */
@@ -155,6 +149,12 @@ LNX_INLINE void lnx_path_happens(struct lnx_path *path, enum lnx_path_event even
 /* lnx_path.inflight_limit before the path's speed is known. */
 #define LNX_PATH_INFLIGHT_FIRST	32768u
 
+/* Registrations that the current incoming write changed, if any memory has a counter. */
+struct lnx_put_keys {
+	uint64_t key[LNX_RMA_TARGETS_MAX];
+	unsigned n;
+};
+
 /* A process, and where the id is in its memory while that may be read. */
 struct lnx_cma_owner {
 	int pid;
@@ -200,6 +200,7 @@ struct lnx_peer {
 	uint8_t back;			/* path that its last frame came by; for ACKs */
 	uint8_t pong_due;		/* bits of paths over which a PONG is due */
 	bool notes;			/* its large messages stay out of the core */
+	bool try_reach;			/* find out whether we may read its memory */
 
 	_Alignas(64)
 	uint64_t rx_bytes[LNX_PATHS_MAX];	/* bytes of its frames that came, by
@@ -209,13 +210,8 @@ struct lnx_peer {
 
 	/* Less hot. */
 	struct lnx_node ack_link;	/* ep->ack_list */
-	uint64_t silent_ns;		/* nothing came from it since; 0: something
-					 * did */
-	uint32_t una_seen;
-	uint32_t gap_seq;
-	uint64_t una_since_ns;		/* chan.una has been una_seen since, as the
-					 * timers saw it */
-	uint64_t rto_ns;
+	struct lnx_liveness liveness;	/* of the peer as a whole */
+	struct lnx_loss loss;		/* of frames to it */
 	uint64_t stamp;			/* when the session began, by our clock */
 	uint64_t rx_stamp;		/* and by the peer's, from its HELLO */
 	uint64_t ended_ns;		/* since when it is not OPEN */
@@ -231,6 +227,8 @@ struct lnx_peer {
 	bool blocked;			/* chan.queue waits for the window, a path or
 					 * earlier frames, and not only for the next
 					 * pass */
+	uint8_t wrong_endpoint;		/* bits of paths whose far end is another
+					 * endpoint */
 	uint8_t put_refused;		/* why a piece of the current incoming write was
 					 * refused (FI_E...); 0: none was */
 	struct lnx_node ended_link;	/* ep->ended: not OPEN */
@@ -247,6 +245,7 @@ struct lnx_peer {
 	uint32_t memory_seq;		/* number after the last frame about memory */
 	uint32_t nunknown;		/* reads whose keys were not known */
 	uint32_t nserved;		/* its large writes and key requests */
+	uint32_t npull;			/* pulls of its large messages and writes */
 
 	/* Direct sends that the core was too busy for (tx/direct.c). */
 	struct lnx_node dpend;
@@ -290,9 +289,7 @@ struct lnx_peer {
 					 * receive matches */
 	uint64_t pull_left;		/* bytes to be read that are not yet
 					 * requested */
-	uint64_t put_key[LNX_RMA_TARGETS_MAX]; /* registrations that the current
-					 * incoming write changed, if any memory has a
-					 * counter; nput_key of them */
+	struct lnx_put_keys *put_keys;	/* owned; NULL: never needed */
 
 	/* Links of lists, each used only when there is something to do. */
 	struct lnx_node pump_link;	/* ep->pump_peers: frames to post */
@@ -305,22 +302,12 @@ struct lnx_peer {
 					 * not */
 	uint64_t pong_ns;		/* time of its last PONG, but for
 					 * those about latency */
-	uint64_t gap_ns;		/* since when chan.una is gap_seq; 0: not
-					 * checked */
 	uint64_t address_epoch;			/* of its last hello (lnx_wire.h) */
 	uint64_t hello_epoch;		/* of our last one, which it may not have; 0:
 					 * it has */
 	uint32_t hello_seq;
 	uint32_t tell;			/* bits of ep->rail: link notices that are
 					 * due to it */
-	uint64_t alive_ns;		/* when its host was asked last */
-	uint64_t stalled_ns;		/* how long only its hosts have answered */
-	uint32_t npull;			/* pulls of its large messages and writes */
-	bool asking;			/* asked about the whole peer (tx/detect.h) */
-	uint8_t wrong_endpoint;		/* bits of paths whose far end is another
-					 * endpoint */
-	uint8_t nput_key;
-	bool try_reach;			/* find out whether we may read its memory */
 };
 static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1344,
 	      "an idle peer with one path costs 1.5 KiB at most, with its table of frames");

@@ -24,7 +24,7 @@ int lnx_chan_open(struct lnx_chan *c, uint32_t window)
 	if (!c->slot)
 		return -ENOMEM;
 	c->mask = n - 1;
-	c->window = window;
+	c->window = (uint16_t)window;
 	return 0;
 }
 
@@ -76,13 +76,25 @@ struct lnx_frame *lnx_chan_unqueue(struct lnx_chan *c)
 	return lnx_list_entry(n, struct lnx_frame, link);
 }
 
-void lnx_chan_retransmit(struct lnx_chan *c, unsigned paths)
+void lnx_chan_retransmit_before(struct lnx_chan *c, unsigned paths, uint32_t end)
 {
-	if (lnx_chan_idle(c))
+	uint32_t n = end - c->una, before = c->retx_next + c->retx_left - c->una;
+
+	if (n > c->posted - c->una || !n)
 		return;
+	/* What was to be retransmitted already still is. */
+	if (c->retx_left && before <= c->posted - c->una)
+		n = LNX_MAX(n, before);
 	c->retx_paths |= (uint8_t)paths;
 	c->retx_next = c->una;
+	c->retx_left = (uint16_t)n;
 	c->flags |= LNX_CHAN_RETRANSMIT;
+}
+
+static void next_number(struct lnx_chan *c)
+{
+	c->retx_next++;
+	c->retx_left--;
 }
 
 /*
@@ -92,7 +104,7 @@ void lnx_chan_retransmit(struct lnx_chan *c, unsigned paths)
  */
 static struct lnx_frame *next_lost(struct lnx_chan *c)
 {
-	for (; c->retx_next != c->posted; c->retx_next++) {
+	for (; c->retx_left; next_number(c)) {
 		struct lnx_frame *f = *lnx_chan_slot(c, c->retx_next);
 
 		if (f && !f->acked && !f->in_core &&
@@ -142,8 +154,8 @@ void lnx_chan_out(struct lnx_chan *c, enum lnx_chan_what what, uint32_t seq,
 		break;
 	case LNX_CHAN_OUT_AGAIN:
 		/* Unless an ack or error that came meanwhile moved it. */
-		if (c->retx_next == seq)
-			c->retx_next++;
+		if (c->retx_left && c->retx_next == seq)
+			next_number(c);
 		break;
 	case LNX_CHAN_OUT_NEW:
 		lnx_chan_unqueue(c);
@@ -167,5 +179,6 @@ bool lnx_chan_after_ack(struct lnx_chan *c)
 void lnx_chan_end(struct lnx_chan *c)
 {
 	c->una_bytes = 0;
+	c->retx_left = 0;
 	c->flags &= LNX_CHAN_NO_ACK_YET;
 }

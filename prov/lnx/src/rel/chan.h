@@ -74,7 +74,8 @@ struct lnx_chan {
 	struct lnx_frame **slot;	/* [mask + 1], by number; owned */
 	uint64_t una_bytes;		/* of frames in the window */
 	uint32_t mask;			/* frames that fit into slot[] now, less 1 */
-	uint32_t window;		/* most frames in the window; a power of 2 */
+	uint16_t window;		/* most frames in the window; a power of 2 */
+	uint16_t retx_left;		/* so many numbers from retx_next on */
 	/* Acknowledging. */
 	uint64_t ack_since_ns;		/* the caller's; 0: its next pass sets it */
 	uint32_t acks_pending;		/* sequenced frames that came and are not yet
@@ -179,8 +180,13 @@ struct lnx_frame *lnx_chan_next_out(struct lnx_chan *c, enum lnx_chan_what *what
 void lnx_chan_out(struct lnx_chan *c, enum lnx_chan_what what, uint32_t seq,
 		  uint8_t before);
 
-/* Retransmit all in the window that left over these paths (bits). */
-void lnx_chan_retransmit(struct lnx_chan *c, unsigned paths);
+/* Retransmit what left over these paths (bits): of the window, those before number end. */
+void lnx_chan_retransmit_before(struct lnx_chan *c, unsigned paths, uint32_t end);
+/* All in the window. */
+LNX_INLINE void lnx_chan_retransmit(struct lnx_chan *c, unsigned paths)
+{
+	lnx_chan_retransmit_before(c, paths, c->posted);
+}
 /* Post the oldest frame again.  Its acknowledgement tells that the peer lives, and then
  * all that left over the same path before is retransmitted. */
 LNX_INLINE void lnx_chan_probe(struct lnx_chan *c)

@@ -381,7 +381,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 	uint32_t i;
 
 	/* The peer lives, whatever else is wrong. */
-	peer->silent_ns = 0;
+	lnx_liveness_seen(&peer->liveness);
 	switch (h->kind) {
 	case LNX_KIND_ACK:
 		ep->stats.acks_recv++;

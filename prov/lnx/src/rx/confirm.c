@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/interval.h"
 #include "comp/comp.h"
 #include "core/shm_registry.h"
 #include "obj/mr.h"
@@ -121,14 +122,9 @@ void lnx_confirm_note(struct lnx_ep *ep, const struct lnx_wire_note_put *n)
 		answer(ep, peer, n, !err && n->kind == LNX_KIND_GET, err);
 }
 
-/* A peer that is stopped between an operation and its note is not waited for longer;
- * one that was killed there not longer than until it is seen to be dead. */
-#define SETTLE_NS	LNX_NS_PER_S
-#define SETTLE_LOOK_NS	(10 * LNX_NS_PER_MS)
-
 LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep)
 {
-	uint64_t start, look = SETTLE_LOOK_NS;
+	uint64_t start, look = LNX_SETTLE_LOOK_NS;
 	unsigned i;
 
 	if (!ep->registry || !ep->shm || !ep->shm->core_cq ||
@@ -139,8 +135,8 @@ LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep)
 		uint64_t waited = lnx_ns_since(lnx_clock_ns(), start);
 
 		if (waited >= look) {
-			lnx_shm_registry_settle(ep->registry, waited >= SETTLE_NS);
-			look = waited + SETTLE_LOOK_NS;
+			lnx_shm_registry_settle(ep->registry, waited >= LNX_SETTLE_NS);
+			look = waited + LNX_SETTLE_LOOK_NS;
 		}
 		fi_cq_read(ep->shm->core_cq, NULL, 0);
 		/* Copies that the peer has queued may wait for answers. */

@@ -16,6 +16,7 @@
  */
 #include <stdlib.h>
 
+#include "base/interval.h"
 #include "comp/comp.h"
 #include "comp/faults.h"
 #include "policy/errclass.h"
@@ -27,8 +28,7 @@
 #include "tx/tx.h"
 
 #define PULL_DEPTH	4			/* reads of one message, over one path */
-#define REDO_NS		(20 * LNX_NS_PER_MS)	/* pause after a failed read */
-#define REDO_SHIFT_MAX	3u			/* and up to 8 times that */
+#define REDO_SHIFT_MAX	3u			/* LNX_READ_REDO_NS, up to 8 times */
 
 /*
  * Allocated together with the announcement, when that arrives, so that starting a pull
@@ -401,7 +401,7 @@ static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
 	lnx_path_later(p->rxe->ep, &p->failing_ns, now);
 	p->why = err;
 	/* Pieces that fail at the same time are one failure. */
-	if (!p->tries || lnx_ns_since(now, p->tried_ns) >= REDO_NS) {
+	if (!p->tries || lnx_ns_since(now, p->tried_ns) >= LNX_READ_REDO_NS) {
 		p->tried_ns = now;
 		p->tries++;
 	}
@@ -414,7 +414,7 @@ static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
 	more = p->tries > conf->retry_count ? p->tries - conf->retry_count : 0;
 	/* With several paths, only the one that failed pauses. */
 	if (p->peer->npath == 1 || more)
-		p->retry_ns = now + (REDO_NS << LNX_MIN(more, REDO_SHIFT_MAX));
+		p->retry_ns = now + (LNX_READ_REDO_NS << LNX_MIN(more, REDO_SHIFT_MAX));
 	/* A broken connection looks like a closed registration. */
 	if (segment && !p->asking && !other_way(p, seg, now)) {
 		p->asking = true;
@@ -606,7 +606,7 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 		return;
 	}
 	if (lnx_likely(!err)) {
-		p->peer->silent_ns = 0;
+		lnx_liveness_seen(&p->peer->liveness);
 		p->done += c->len;
 		p->moved[c->path->index] += c->len;
 		if (p->rxe->payload_at != LNX_PAYLOAD_RMA)
@@ -625,7 +625,7 @@ void lnx_pull_chunk_done(void *chunk, int err, int prov_errno)
 						   LNX_WHILE_READ,
 			     err, prov_errno);
 	/* Pieces that fail at the same time are one failure. */
-	if (now >= c->path->detect.charged_ns + REDO_NS)
+	if (now >= c->path->detect.charged_ns + LNX_READ_REDO_NS)
 		lnx_detect_charge(p->peer, c->path, class, now);
 	failed(p, c->seg, err, class == LNX_CLASS_OK, now);
 }

@@ -28,8 +28,7 @@ static void written(struct lnx_ep *ep, struct lnx_peer *peer,
 	};
 
 	lnx_serve_written(ep, peer, &h, w->total);
-	if (lnx_unlikely(peer->nput_key))
-		lnx_mr_count(ep->domain, peer->put_key, peer->nput_key);
+	lnx_serve_keys_done(peer, true);
 }
 
 static void write_came(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -40,19 +39,18 @@ static void write_came(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	if (w->flags & LNX_RMA_COPY_F_FIRST) {
 		peer->put_refused = 0;
-		peer->nput_key = 0;
+		lnx_serve_keys_done(peer, false);
 	}
 	/* Before any of it is done.  The note that follows has the error:
 	 * rx/confirm.c. */
 	err = -lnx_mr_check(ep->domain, w->key, w->addr, w->rest,
 			    FI_REMOTE_WRITE, &to, NULL);
+	if (!err && lnx_unlikely(lnx_mrs_counted(ep->domain)))
+		err = lnx_serve_note_key(peer, w->key);
 	if (lnx_unlikely(err))
 		peer->put_refused = (uint8_t)err;
 	else
 		memcpy(to, data, w->len);
-	if (lnx_mrs_counted(ep->domain))
-		peer->nput_key = (uint8_t)lnx_mr_key_add(peer->put_key,
-							 peer->nput_key, w->key);
 	if ((w->flags & LNX_RMA_COPY_F_LAST) && !peer->put_refused)
 		written(ep, peer, w);
 }

@@ -93,11 +93,25 @@ void lnx_serve_written(struct lnx_ep *ep, const struct lnx_peer *peer,
 			     peer->addr);
 }
 
-/* A piece of a write, which is counted with the last piece. */
-static LNX_COLD void note_key(struct lnx_peer *peer, uint64_t key)
+LNX_COLD int lnx_serve_note_key(struct lnx_peer *peer, uint64_t key)
 {
-	peer->nput_key = (uint8_t)lnx_mr_key_add(peer->put_key, peer->nput_key,
-						 key);
+	if (!peer->put_keys)
+		peer->put_keys = calloc(1, sizeof(*peer->put_keys));
+	if (!peer->put_keys)
+		return FI_ENOMEM;
+	peer->put_keys->n = lnx_mr_key_add(peer->put_keys->key, peer->put_keys->n, key);
+	return 0;
+}
+
+void lnx_serve_keys_done(struct lnx_peer *peer, bool ok)
+{
+	struct lnx_put_keys *k = peer->put_keys;
+
+	if (lnx_likely(!k))
+		return;
+	if (ok && k->n)
+		lnx_mr_count(peer->ep->domain, k->key, k->n);
+	k->n = 0;
 }
 
 static int put(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -113,6 +127,8 @@ static int put(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	err = -lnx_mr_check(ep->domain, h->key, h->tag, h->len,
 			    FI_REMOTE_WRITE, &to, NULL);
+	if (!err && lnx_unlikely(lnx_mrs_counted(ep->domain)))
+		err = lnx_serve_note_key(peer, h->key);
 	/*
 	 * The answer is queued first, and leaves later: so nothing is done twice if
 	 * there is no room for it.
@@ -130,18 +146,12 @@ static int put(struct lnx_ep *ep, struct lnx_peer *peer,
 	} else if (h->len) {
 		memcpy(to, payload, h->len);
 	}
-	if (lnx_mrs_counted(ep->domain))
-		note_key(peer, h->key);
 	if (h->flags & LNX_WIRE_F_LAST) {
 		/* A write is not reported if one of its pieces was refused. */
-		if (lnx_likely(!peer->put_refused)) {
+		if (lnx_likely(!peer->put_refused))
 			lnx_serve_written(ep, peer, h, le64toh(w.total));
-			if (lnx_unlikely(peer->nput_key))
-				lnx_mr_count(ep->domain, peer->put_key,
-					     peer->nput_key);
-		}
+		lnx_serve_keys_done(peer, !peer->put_refused);
 		peer->put_refused = 0;
-		peer->nput_key = 0;
 	}
 	return 0;
 }

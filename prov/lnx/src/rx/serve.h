@@ -35,4 +35,10 @@ void lnx_serve_written(struct lnx_ep *ep, const struct lnx_peer *peer,
 void lnx_serve_run(struct lnx_ep *ep);
 void lnx_serve_fini(struct lnx_ep *ep);
 
+/* A piece of an incoming write changes the memory of key, which is counted when the write
+ * ends.  0, or FI_ENOMEM. */
+LNX_COLD int lnx_serve_note_key(struct lnx_peer *peer, uint64_t key);
+/* The write has ended. */
+void lnx_serve_keys_done(struct lnx_peer *peer, bool ok);
+
 #endif

@@ -14,15 +14,10 @@
  * told it.  If that answer is lost, the peer knows more than we think; but it remembers
  * our previous port, and tries both in turn (lnx_path_set_previous).
  */
+#include "base/interval.h"
 #include "core/open.h"
 #include "tx/detect.h"
 #include "tx/recovery.h"
-
-/*
- * A path that has delivered nothing for so long is no better than the one to be
- * replaced.
- */
-#define STALLED_NS	(200 * LNX_NS_PER_MS)
 
 LNX_COLD void lnx_address_ack_hello(struct lnx_peer *peer)
 {
@@ -66,10 +61,10 @@ bool lnx_path_alternative(const struct lnx_peer *peer, const struct lnx_path *pa
 		const struct lnx_path *other = peer->path[i];
 
 		if (other->state == LNX_PATH_UP && other->rail != path->rail &&
-		    (!other->detect.stalled_since_ns ||
-		     lnx_ns_since(now, LNX_MAX(other->detect.stalled_since_ns,
+		    (!other->detect.silence.since_ns ||
+		     lnx_ns_since(now, LNX_MAX(other->detect.silence.since_ns,
 					       peer->pong_ns)) <=
-			     STALLED_NS))
+			     LNX_ADDRESS_STALLED_NS))
 			return true;
 	}
 	return false;

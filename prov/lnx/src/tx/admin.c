@@ -5,17 +5,12 @@
  */
 #include "tx/admin.h"
 
+#include "base/interval.h"
 #include "tx/detect.h"
 #include "tx/recovery.h"
 #include "tx/path.h"
 #include "tx/tx.h"
 #include "lnx_wire.h"
-
-/* What a peer tells is valid for so long; it is repeated several times in that time. */
-#define TRUST_NS	(2 * LNX_NS_PER_S)
-#define REPEAT_NS	(300 * LNX_NS_PER_MS)
-/* A path that has been connecting for longer than that does not work. */
-#define CONNECT_NS	LNX_NS_PER_S
 
 static unsigned least(unsigned worth, const struct lnx_health *h)
 {
@@ -26,7 +21,7 @@ bool lnx_admin_remote_drains(const struct lnx_path *path, uint64_t now)
 {
 	uint64_t told_ns = path->detect.drain_ns;
 
-	return told_ns && lnx_ns_since(now, told_ns) < TRUST_NS;
+	return told_ns && lnx_ns_since(now, told_ns) < LNX_DRAIN_TRUST_NS;
 }
 
 unsigned lnx_admin_worth(struct lnx_peer *peer, struct lnx_path *path,
@@ -49,7 +44,7 @@ static bool works(const struct lnx_path *path, uint64_t now)
 	case LNX_PATH_CONNECTING:
 		return path->rail->core_ep && path->since_ns &&
 		       lnx_ns_since(now, path->since_ns) <
-		       LNX_MIN(CONNECT_NS, path->rail->ep->conf->connect_timeout *
+		       LNX_MIN(LNX_CONNECTING_NS, path->rail->ep->conf->connect_timeout *
 					   LNX_NS_PER_MS / 2);
 	default:
 		return false;
@@ -159,7 +154,7 @@ static void tell_all(struct lnx_ep *ep, uint32_t rails, uint64_t now)
 
 bool lnx_admin_run(struct lnx_ep *ep, uint64_t now)
 {
-	if (ep->admin_told && lnx_ns_since(now, ep->admin_ns) >= REPEAT_NS)
+	if (ep->admin_told && lnx_ns_since(now, ep->admin_ns) >= LNX_DRAIN_REPEAT_NS)
 		tell_all(ep, to_tell(ep), now);
 	return ep->admin_told != 0;
 }

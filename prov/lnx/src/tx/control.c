@@ -4,17 +4,13 @@
  * frames that stay unacknowledged.  Called by progress; such frames go straight to the
  * core.
  */
+#include "base/interval.h"
 #include "comp/comp.h"
 #include "comp/links.h"
 #include "tx/frame.h"
 #include "tx/detect.h"
 #include "tx/path.h"
 #include "tx/session.h"
-
-#define RTO_MAX_NS	(8 * LNX_NS_PER_S)
-#define TIMER_NS	(50 * LNX_NS_PER_MS)
-#define ACK_GIVE_UP_NS	LNX_NS_PER_S
-#define LINKS_NS	LNX_NS_PER_S	/* links are checked after an ACK */
 
 int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_path *path, struct lnx_hdr *h)
@@ -182,7 +178,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			 * More frames may be about to come over a link that goes down.
 			 */
 			if (lnx_unlikely(ep->netwatch != NULL)) {
-				ep->links_ns = now + LINKS_NS;
+				ep->links_ns = now + LNX_LINKS_AFTER_ACK_NS;
 				ep->work |= LNX_WORK_DETECT;
 			}
 			continue;
@@ -190,7 +186,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		ep->work |= LNX_WORK_ACK;
 		lnx_path_blocked(path, now);
 		if (!peer->chan.nqueued &&
-		    lnx_path_none_for(peer, now, ACK_GIVE_UP_NS)) {
+		    lnx_path_none_for(peer, now, LNX_ACK_GIVE_UP_NS)) {
 			/*
 			 * If it is lost, the peer sends again, which makes another ACK
 			 * due.
@@ -220,16 +216,96 @@ static LNX_COLD void ask_alive(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (!path || !lnx_tx_control(ep, peer, LNX_KIND_PROBE))
 		return;
 	lnx_path_blocked(path, now);
-	peer->rto_ns = LNX_RTO_MIN_NS;
+	lnx_loss_restart(&peer->loss, &peer->chan);
 	if (lnx_path_none_for(peer, now,
 			      ep->conf->connect_timeout * LNX_NS_PER_MS))
 		lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
 }
 
+/* Ask over the path of the oldest frame whether that frame came. */
+static LNX_COLD void ask_for_frame(struct lnx_peer *peer, uint64_t now)
+{
+	int which = lnx_loss_path(&peer->chan);
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_PROBE, .tag = 1u + (unsigned)which,
+		.data = LNX_WIRE_PROBE_LATENCY | (peer->loss.last + 1u),
+	};
+	struct lnx_path *path;
+
+	/* PROBEs go over each of several paths anyway (tx/latency.c). */
+	if (which < 0 || (unsigned)which >= peer->npath ||
+	    (peer->npath > 1 && lnx_list_linked(&peer->detect_link)))
+		return;
+	path = peer->path[which];
+	if (lnx_tx_control_on(peer->ep, peer, path, &h))
+		lnx_path_blocked(path, now);
+	else
+		lnx_loss_asked(&peer->loss, &peer->chan, path->index,
+			       peer->loss.last + 1u, now);
+}
+
+LNX_COLD void lnx_tx_answered(struct lnx_path *path, struct lnx_peer *peer,
+			      uint32_t number, uint64_t now)
+{
+	struct lnx_loss *l = &peer->loss;
+
+	if (peer->npath == 1 && number == l->last && l->probe_sent_ns) {
+		lnx_rtt_sample(&path->detect.rtt, lnx_ns_since(now, l->probe_sent_ns));
+		l->probe_sent_ns = 0;
+	}
+	if (!lnx_loss_answered(l, &peer->chan, path->index, number, now))
+		return;
+	peer->ep->stats.losses++;
+	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
+		       "rail %s: frames to peer %016llx are lost; sending again\n",
+		       path->rail->name, (unsigned long long)peer->eid);
+	lnx_tx_want_pump(peer);
+}
+
+/* The first timeout for what is due from the peer. */
+static uint64_t first_rto(const struct lnx_peer *peer, bool idle)
+{
+	const struct lnx_path *path = peer->cur;
+
+	/* Before its first acknowledgement it may not even run. */
+	if (idle || !lnx_peer_acked(peer) || !path)
+		return LNX_ALIVE_NS;
+	return path->detect.rtt.srtt_ns ?
+	       lnx_rtt_timeout(&path->detect.rtt, LNX_RTO_MIN_NS, LNX_ALIVE_NS) :
+	       LNX_RTO_FIRST_NS;
+}
+
+/* One peer of retx_list.  False: nothing is due from it any more. */
+static bool run_timers(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
+{
+	bool idle = lnx_chan_idle(&peer->chan);
+	enum lnx_loss_todo todo;
+	int err;
+
+	if (idle && !peer->nrndv && !peer->n_segments && !peer->npull) {
+		lnx_liveness_seen(&peer->liveness);
+		return false;
+	}
+	todo = lnx_loss_look(&peer->loss, &peer->chan, first_rto(peer, idle), now);
+	if (todo == LNX_LOSS_MOVED)
+		lnx_liveness_seen(&peer->liveness);
+	err = lnx_liveness_check(peer, now);
+	if (lnx_unlikely(err)) {
+		lnx_tx_peer_failed(peer, err);
+		return true;
+	}
+	if (todo == LNX_LOSS_INSIST)
+		lnx_tx_want_pump(peer);
+	if (todo == LNX_LOSS_ASK && idle)
+		ask_alive(ep, peer, now);
+	else if (todo == LNX_LOSS_ASK || todo == LNX_LOSS_INSIST)
+		ask_for_frame(peer, now);
+	return true;
+}
+
 /*
  * A frame that stays unacknowledged may be lost in a connection that broke, or its
- * receiver may just be computing.  The oldest is sent again, rarely; if that brings an
- * answer, tx/done.c finds out what else is missing.
+ * receiver may just be computing (rel/loss.h).
  */
 void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 {
@@ -237,7 +313,7 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 
 	if (now < ep->timer_ns)
 		return;
-	ep->timer_ns = now + TIMER_NS;
+	ep->timer_ns = now + LNX_TIMERS_LOOK_NS;
 	lnx_path_look(ep, now);
 	if (ep->netwatch)
 		lnx_links_poll(ep, now);
@@ -245,45 +321,8 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, retx_link);
 
-		bool idle = peer->chan.una == peer->chan.posted;
-		int err;
-
-		if (idle && !peer->nrndv && !peer->n_segments && !peer->npull) {
-			peer->silent_ns = 0;
-			peer->asking = false;
+		if (!run_timers(ep, peer, now))
 			lnx_list_del(&peer->retx_link);
-			continue;
-		}
-		if (peer->una_seen != peer->chan.una) {
-			peer->una_seen = peer->chan.una;
-			peer->una_since_ns = 0;
-			peer->silent_ns = 0;
-			peer->rto_ns = LNX_RTO_MIN_NS;
-		}
-		if (!peer->silent_ns) {
-			peer->silent_ns = now;
-			peer->asking = false;
-			peer->stalled_ns = 0;
-		}
-		err = lnx_liveness_check(peer, now);
-		if (lnx_unlikely(err)) {
-			lnx_tx_peer_failed(peer, err);
-			continue;
-		}
-		if (!peer->una_since_ns) {
-			peer->una_since_ns = now;
-			continue;
-		}
-		if (lnx_ns_since(now, peer->una_since_ns) < peer->rto_ns)
-			continue;
-		peer->una_since_ns = now;
-		peer->rto_ns = LNX_MIN(peer->rto_ns * 2, RTO_MAX_NS);
-		if (idle) {
-			ask_alive(ep, peer, now);
-			continue;
-		}
-		lnx_chan_probe(&peer->chan);
-		lnx_tx_want_pump(peer);
 	}
 	if (lnx_list_empty(&ep->retx_list))
 		ep->work &= ~LNX_WORK_RETX;

@@ -5,6 +5,7 @@
  */
 #include "tx/detect.h"
 
+#include "base/interval.h"
 #include "comp/comp.h"
 #include "comp/links.h"
 #include "rx/rx.h"
@@ -16,13 +17,8 @@
 #include "tx/tx.h"
 #include "wire/hdr.h"
 
-#define LOOK_NS		(2 * LNX_NS_PER_MS)	/* between two passes */
 #define SILENCE_TIMEOUT_MAX	8u			/* times FI_LNX_RAIL_TIMEOUT_MIN */
 #define SLOW_BPS	100000000u	/* of a rail whose speed is unknown */
-#define ASK_MAX_NS	(500 * LNX_NS_PER_MS)	/* between two PROBEs */
-/* A path whose host answers may be silent for so many times as long: it is congested, or
- * lost a packet that TCP sends again after 200 ms. */
-#define ANSWERED_TIMES	4u
 
 LNX_COLD void lnx_detect_watch(struct lnx_peer *peer)
 {
@@ -111,7 +107,7 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	lnx_path_happens(path, LNX_PATH_LOST);
 	path->since_ns = now;		/* deadline of the peer, if no path works */
 	g->down_ns = now;
-	g->stale_report = false;
+	g->silence.stale_report = false;
 	g->pinged = false;
 	g->back = false;
 	g->unanswered_ns = 0;
@@ -133,15 +129,11 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 /* ---- is it silent? ---- */
 
 /* Ask the peer over each of the other paths: one of them may be silent too. */
-static LNX_COLD void send_probes(struct lnx_peer *peer, struct lnx_path *about,
-			 uint64_t now)
+static LNX_COLD void send_probes(struct lnx_peer *peer, struct lnx_path *about)
 {
 	struct lnx_path_detect *g = &about->detect;
 	unsigned i;
 
-	/* A report from before this silence is no answer. */
-	if (!g->probe_sent_ns)
-		g->nonce++;
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
 		struct lnx_hdr h = {
@@ -153,7 +145,6 @@ static LNX_COLD void send_probes(struct lnx_peer *peer, struct lnx_path *about,
 		    (lnx_path_usable(path) || path->detect.drained))
 			lnx_tx_control_on(peer->ep, peer, path, &h);
 	}
-	g->probe_sent_ns = now;
 }
 
 /* Measure how long frames take to be acknowledged, once for each check. */
@@ -169,18 +160,6 @@ static void take_time(const struct lnx_peer *peer, struct lnx_path *path,
 		lnx_rtt_sample(&g->rtt, lnx_ns_since(now, g->timed_ns));
 		g->timed_ns = 0;
 	}
-}
-
-/*
- * Has nothing come over it since the last check?  Piggybacked acknowledgements do not
- * report paths; but while the oldest frame keeps changing, no path holds it back.
- */
-static bool stalled(const struct lnx_peer *peer, const struct lnx_path *path)
-{
-	const struct lnx_path_detect *g = &path->detect;
-
-	return g->progress_seen == g->progress &&
-	       (path->nread || g->seen_seq == peer->chan.una);
 }
 
 /*
@@ -224,15 +203,6 @@ static LNX_COLD void elsewhere(struct lnx_peer *peer, struct lnx_path *path)
 	}
 }
 
-static void forget_kernel(struct lnx_path_detect *g)
-{
-	if (lnx_likely(!g->kernel_asked))
-		return;
-	g->kernel_asked = false;
-	if (g->ping)
-		lnx_ping_stop(g->ping);
-}
-
 /* Packets go both ways over the path, though what is due does not come. */
 static bool kernel_answers(const struct lnx_path *path)
 {
@@ -244,60 +214,49 @@ static bool kernel_answers(const struct lnx_path *path)
 /* True: the path must be checked again. */
 static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
-	const struct lnx_health_plan *plan = &peer->ep->plan;
 	struct lnx_path_detect *g = &path->detect;
-	bool frames = frames_due(peer, path), answers;
-	uint64_t gap;
+	bool kernel = g->silence.kernel_asked, asked = g->silence.probe_sent_ns;
+	struct lnx_silence_view v = {
+		.progress = g->progress, .una = peer->chan.una,
+		.frames = frames_due(peer, path), .reads = path->nread,
+		.acked = lnx_peer_acked(peer),
+		.timeout_ns = silence_timeout(path, &peer->ep->plan),
+		.kernel_answers = kernel && kernel_answers(path),
+	};
+	enum lnx_silence_verdict verdict = lnx_silence_look(&g->silence, &v, now);
 
-	if (!path->nread && !frames) {
-		g->stalled_since_ns = 0;
-		g->timed_ns = 0;
-		g->stale_report = false;
-		forget_kernel(g);
-		return false;
-	}
-	if (frames)
+	if (v.frames)
 		take_time(peer, path, now);
-	if (!g->stalled_since_ns || !stalled(peer, path)) {
-		if (g->stalled_since_ns)
-			lnx_detect_good(peer, path, now);
-		g->progress_seen = g->progress;
-		g->seen_seq = peer->chan.una;
-		/* If the report had to be asked for, it came some time ago. */
-		g->stalled_since_ns = now - (g->stale_report ? silence_timeout(path, plan) / 2 : 0);
-		g->probe_sent_ns = 0;
-		g->pong_seen = false;
-		g->stale_report = false;
-		forget_kernel(g);
-		return true;
-	}
-	gap = silence_timeout(path, plan);
-	if (lnx_ns_since(now, g->stalled_since_ns) < gap / 2)
-		return true;
-	if (!g->kernel_asked) {
-		g->kernel_asked = true;
+	else if (!v.reads)
+		g->timed_ns = 0;
+	/* Its answer is of no interest any more. */
+	if (lnx_unlikely(kernel && !g->silence.kernel_asked) && g->ping)
+		lnx_ping_stop(g->ping);
+	switch (verdict) {
+	case LNX_SILENCE_NOTHING:
+		return false;
+	case LNX_SILENCE_PROGRESS:
+		lnx_detect_good(peer, path, now);
+		break;
+	case LNX_SILENCE_ASK_KERNEL:
 		lnx_recovery_ping(path);
-	}
-	answers = kernel_answers(path);
-	if (lnx_ns_since(now, g->stalled_since_ns) < gap ||
-	    (answers && lnx_ns_since(now, g->stalled_since_ns) <
-			ANSWERED_TIMES * gap && g->pong_seen))
-		return true;
-	if (g->pong_seen) {
+		break;
+	case LNX_SILENCE_ASK:
+		/* A report from before this silence is no answer. */
+		g->nonce += !asked;
+		send_probes(peer, path);
+		break;
+	case LNX_SILENCE_ELSEWHERE:
+		elsewhere(peer, path);
+		break;
+	case LNX_SILENCE_DOWN:
 		lnx_detect_charge(peer, path, LNX_CLASS_NETWORK_TIMEOUT, now);
 		lnx_detect_path_down(peer, path, "it delivers nothing, and others do", now);
-		return true;
+		break;
+	case LNX_SILENCE_BEGINS:
+	case LNX_SILENCE_WAIT:
+		break;
 	}
-	if (!lnx_peer_acked(peer) && frames) {
-		if (lnx_ns_since(now, g->stalled_since_ns) >= 2 * silence_timeout(path, plan)) {
-			elsewhere(peer, path);
-			g->stalled_since_ns = 0;
-		}
-		return true;
-	}
-	gap = LNX_MIN(lnx_ns_since(now, g->stalled_since_ns) / 2, ASK_MAX_NS);
-	if (!g->probe_sent_ns || lnx_ns_since(now, g->probe_sent_ns) >= gap)
-		send_probes(peer, path, now);
 	return true;
 }
 
@@ -314,16 +273,20 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	path = peer->path[which];
 	g = &path->detect;
 	now = lnx_clock_ns();
-	if (lnx_latency_pong(peer, rail, pong, now))
+	if (pong->data & LNX_WIRE_PROBE_LATENCY) {
+		lnx_latency_pong(path, rail, (uint32_t)pong->data, now);
+		if (path->rail == rail)
+			lnx_tx_answered(path, peer, (uint32_t)pong->data, now);
 		return;
+	}
 	/* Answers about latency come all the time, and were not asked for because something
 	 * was missing. */
 	peer->pong_ns = now;
 	moved = g->progress;
 	lnx_path_report_one(peer, (unsigned)which, pong->key);
 	if (path->state != LNX_PATH_DOWN) {
-		g->stale_report |= g->progress != moved;
-		g->pong_seen |= g->probe_sent_ns && pong->data == g->nonce;
+		lnx_silence_answered(&g->silence, g->progress != moved,
+				     pong->data == g->nonce);
 		return;
 	}
 	/* The answer must have come by the path itself. */
@@ -336,42 +299,6 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	lnx_address_ack_all(peer, g->probe_epoch);
 	lnx_health_pong(&g->health, &peer->ep->plan, now);
 	lnx_detect_good(peer, path, now);
-}
-
-/* ---- a frame that was lost ---- */
-
-/*
- * A connection that breaks and is made again loses frames that its core had reported as
- * sent, and delivers the next ones: the path is not silent.  The peer answers, but has
- * lacked the oldest frame for too long: send that frame again.  If it was missing,
- * tx/done.c retransmits what else left over the same path.
- */
-static void look_for_gap(struct lnx_peer *peer, uint64_t now)
-{
-	const struct lnx_health_plan *plan = &peer->ep->plan;
-	struct lnx_frame *f;
-	struct lnx_path *path;
-
-	if (peer->chan.una == peer->chan.posted || peer->chan.una != peer->gap_seq ||
-	    !peer->gap_ns) {
-		peer->gap_seq = peer->chan.una;
-		peer->gap_ns = now;
-		return;
-	}
-	f = *lnx_chan_slot(&peer->chan, peer->chan.una);
-	if (!f || f->path >= peer->npath)
-		return;
-	path = peer->path[f->path];
-	if (lnx_ns_since(now, peer->gap_ns) < silence_timeout(path, plan))
-		return;
-	if (peer->pong_ns > peer->gap_ns) {
-		lnx_chan_probe(&peer->chan);
-		peer->gap_ns = now;
-		lnx_tx_want_pump(peer);
-	} else if (lnx_ns_since(now, path->detect.probe_sent_ns) >
-		   plan->rail_min_ns) {
-		send_probes(peer, path, now);
-	}
 }
 
 /* ---- passes ---- */
@@ -404,7 +331,6 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 	}
 	if (peer->npath > 1)
 		lnx_latency_run(peer, now);
-	look_for_gap(peer, now);
 	/* Time alone changes which path may take a piece. */
 	if (peer->pull_left)
 		peer->ep->work |= LNX_WORK_PULL;
@@ -418,7 +344,7 @@ void lnx_detect_run(struct lnx_ep *ep, uint64_t now)
 
 	if (now < ep->detect_ns)
 		return;
-	ep->detect_ns = now + LOOK_NS;
+	ep->detect_ns = now + LNX_DETECT_LOOK_NS;
 	closed = lnx_reopen_closed(ep, now);
 	told = lnx_unlikely(ep->admin) && lnx_admin_run(ep, now);
 	if (ep->netwatch)

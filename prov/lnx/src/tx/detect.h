@@ -57,7 +57,7 @@ LNX_COLD void lnx_link_notice_local(struct lnx_rail *rail, bool up, uint64_t now
 /*
  * Something is due from peer, and nothing came for a while: is it to be given up?  0,
  * or the error that its operations end with.  To be called again and again while
- * peer->silent_ns is set.
+ * something is due.
  */
 LNX_COLD int lnx_liveness_check(struct lnx_peer *peer, uint64_t now);
 

@@ -4,6 +4,7 @@
  * rx/arrive.c (the peer acknowledged it); calls lnx_cq_write.  A frame is free when
  * both have happened, in either order.
  */
+#include "base/interval.h"
 #include "comp/comp.h"
 #include "rx/rx.h"
 #include "policy/errclass.h"
@@ -11,8 +12,6 @@
 #include "tx/path.h"
 #include "tx/rma.h"
 #include "tx/tx.h"
-
-#define FAILED_BACKOFF_NS	(5 * LNX_NS_PER_MS)
 
 LNX_HOT
 void lnx_tx_posted(struct lnx_ep *ep, struct lnx_txe *txe)
@@ -169,8 +168,8 @@ LNX_COLD void lnx_tx_core_failed(struct lnx_txe *txe,
 	now = lnx_clock_ns();
 	if (!peer->failing_ns)
 		peer->failing_ns = now;
-	else if (lnx_ns_since(now, peer->failing_ns) > FAILED_BACKOFF_NS)
-		path->retry_ns = now + FAILED_BACKOFF_NS;
+	else if (lnx_ns_since(now, peer->failing_ns) > LNX_FAIL_BACKOFF_MIN_NS)
+		path->retry_ns = now + LNX_FAIL_BACKOFF_MIN_NS;
 	if (!path->fail_backoff_ns || now >= path->retry_ns)
 		lnx_detect_charge(peer, path,
 				lnx_errclass(path->rail->prov, LNX_WHILE_SEND,

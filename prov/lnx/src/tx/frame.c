@@ -145,9 +145,7 @@ void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	if (lnx_list_linked(&peer->retx_link))
 		return;
-	peer->una_since_ns = 0;		/* the next pass sets it */
-	peer->una_seen = peer->chan.una;
-	peer->rto_ns = LNX_RTO_MIN_NS;
+	lnx_loss_restart(&peer->loss, &peer->chan);
 	lnx_list_add_tail(&ep->retx_list, &peer->retx_link);
 	ep->work |= LNX_WORK_RETX;
 	if (!lnx_list_linked(&peer->detect_link))

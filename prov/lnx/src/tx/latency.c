@@ -5,16 +5,13 @@
  */
 #include "tx/latency.h"
 
+#include "base/interval.h"
 #include "tx/admin.h"
 #include "tx/path.h"
 #include "tx/recovery.h"
 #include "tx/tx.h"
 #include "wire/hdr.h"
 
-/* Between two PROBEs over a path. */
-#define ASK_NS		(100 * LNX_NS_PER_MS)
-/* Nothing was looked at for so long: an answer may have been there all the time. */
-#define AWAY_NS		(20 * LNX_NS_PER_MS)
 /* Beside the number in lnx_hdr.data. */
 #define MARK		LNX_WIRE_PROBE_LATENCY
 
@@ -30,7 +27,7 @@ uint64_t lnx_latency_of(const struct lnx_path *path, uint64_t now)
 /* True: too long ago to say that an answer was not there before. */
 static bool was_away(struct lnx_path_speed *s, uint64_t now)
 {
-	return lnx_ns_since(now, s->seen_ns) > AWAY_NS;
+	return lnx_ns_since(now, s->seen_ns) > LNX_LATENCY_AWAY_NS;
 }
 
 static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
@@ -42,13 +39,14 @@ static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	if (was_away(s, now) || !lnx_path_usable(path))
 		s->unanswered_ns = 0;
 	s->seen_ns = now;
-	if (!lnx_path_usable(path) || lnx_ns_since(now, s->probe_ns) < ASK_NS)
+	if (!lnx_path_usable(path) || lnx_ns_since(now, s->probe_ns) < LNX_LATENCY_ASK_NS)
 		return;
 	h.data = MARK | (s->probe + 1);
 	if (lnx_tx_control_on(peer->ep, peer, path, &h))
 		return;
 	s->probe++;
 	s->probe_ns = now;
+	lnx_loss_asked(&peer->loss, &peer->chan, path->index, s->probe, now);
 	if (!s->unanswered_ns) {
 		s->unanswered_ns = now;
 		s->unanswered = s->probe;
@@ -78,31 +76,25 @@ void lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 					       peer->cur->index)];
 }
 
-bool lnx_latency_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
-		      const struct lnx_hdr *pong, uint64_t now)
+void lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
+		      uint32_t number, uint64_t now)
 {
-	uint64_t which = pong->tag - 1, ns;
-	struct lnx_path_speed *s;
-	struct lnx_path *path;
+	struct lnx_path_speed *s = path->speed;
 	uint32_t later;
+	uint64_t ns;
 
-	if (!(pong->data & MARK))
-		return false;
-	/* We ask only where there is a choice. */
-	if (which >= peer->npath || peer->npath < 2)
-		return true;
-	path = peer->path[which];
-	s = path->speed;
-	later = (uint32_t)(pong->data & ~MARK) - s->unanswered;
+	/* Latency is asked for only where there is a choice. */
+	if (!s)
+		return;
+	later = number - s->unanswered;
 	if (path->rail != rail || !s->unanswered_ns || was_away(s, now) ||
 	    later > s->probe - s->unanswered)
-		return true;
-	/* They leave ASK_NS apart, or more. */
+		return;
+	/* They leave LNX_LATENCY_ASK_NS apart, or more. */
 	ns = lnx_ns_since(now, s->unanswered_ns);
-	ns -= LNX_MIN(ns, later * ASK_NS);
+	ns -= LNX_MIN(ns, later * LNX_LATENCY_ASK_NS);
 	s->answer_ns = LNX_MAX(ns, 1ull);
 	s->unanswered_ns = later == s->probe - s->unanswered ? 0 :
-			   s->unanswered_ns + (later + 1) * ASK_NS;
+			   s->unanswered_ns + (later + 1) * LNX_LATENCY_ASK_NS;
 	s->unanswered += later + 1;
-	return true;
 }

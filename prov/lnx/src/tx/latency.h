@@ -13,15 +13,13 @@
 
 #include "obj/ep.h"
 
-struct lnx_hdr;
-
 /* A pass over the paths of a peer with traffic: send PROBEs, choose peer->cur.  Calls
  * cores. */
 void lnx_latency_run(struct lnx_peer *peer, uint64_t now);
 
-/* False: the PONG answers another kind of PROBE.  Calls no core. */
-bool lnx_latency_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
-		      const struct lnx_hdr *pong, uint64_t now);
+/* A PONG came over rail, with that number, about path.  Calls no core. */
+void lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
+		      uint32_t number, uint64_t now);
 
 /* How long an answer over the path takes, or has taken so far, in ns; 0: not known. */
 uint64_t lnx_latency_of(const struct lnx_path *path, uint64_t now);

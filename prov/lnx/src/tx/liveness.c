@@ -8,15 +8,10 @@
  * (core/half_open.h), but a process that was only forked has them.  So a kernel's
  * answer counts for FI_LNX_STALL_TIMEOUT.
  */
+#include "base/interval.h"
 #include "tx/detect.h"
 #include "tx/recovery.h"
 #include "tx/session.h"
-
-/* A silent peer's kernels are asked, again after so long. */
-#define SILENT_NS	(500 * LNX_NS_PER_MS)
-#define ASK_KERNEL_NS	LNX_NS_PER_S
-/* Paths whose kernel has not answered for so long go DOWN. */
-#define KERNEL_MUTE_NS	(200 * LNX_NS_PER_MS)
 
 static LNX_COLD void ask_kernels(struct lnx_peer *peer, uint64_t now)
 {
@@ -25,8 +20,7 @@ static LNX_COLD void ask_kernels(struct lnx_peer *peer, uint64_t now)
 	for (i = 0; i < peer->npath; i++)
 		if (!peer->path[i]->rail->link_down)
 			lnx_recovery_ping(peer->path[i]);
-	peer->alive_ns = now;
-	peer->asking = true;
+	lnx_liveness_asked(&peer->liveness, now);
 }
 
 /*
@@ -37,71 +31,65 @@ static LNX_COLD void ask_kernels(struct lnx_peer *peer, uint64_t now)
 static LNX_COLD void none_there(struct lnx_peer *peer, struct lnx_path *path,
 				  uint64_t now)
 {
-	if (peer->asking && lnx_peer_acked(peer) && peer->ep->plan.step[LNX_CLASS_OK] &&
-	    lnx_ns_since(now, peer->alive_ns) >= KERNEL_MUTE_NS)
+	if (lnx_peer_acked(peer) && peer->ep->plan.step[LNX_CLASS_OK] &&
+	    lnx_ns_since(now, peer->liveness.kernel_asked_ns) >= LNX_KERNEL_MUTE_NS)
 		lnx_detect_path_down(peer, path, "not even its host answers", now);
 }
 
-/*
- * A kernel has answered for a peer that did not.  False: the peer has stalled for too
- * long.
- */
-static LNX_COLD bool may_stall(struct lnx_peer *peer, uint64_t now)
+/* What the kernels say, and what follows for each path. */
+static LNX_COLD enum lnx_liveness_verdict judge(struct lnx_peer *peer, uint64_t now)
 {
-	uint64_t limit = peer->ep->conf->stall_timeout * LNX_NS_PER_S;
+	struct lnx_liveness_view v = {
+		.limit_ns = peer->ep->plan.transaction_ns,
+		.stall_limit_ns = peer->ep->conf->stall_timeout * LNX_NS_PER_S,
+		.npath = peer->npath,
+	};
+	unsigned i;
 
-	/* Time in which we did not check does not count. */
-	peer->stalled_ns += LNX_MIN(lnx_ns_since(now, peer->silent_ns),
-				    2 * LNX_NS_PER_S);
-	peer->silent_ns = now;
-	peer->asking = false;
-	return !limit || peer->stalled_ns < limit;
-}
-
-LNX_COLD int lnx_liveness_check(struct lnx_peer *peer, uint64_t now)
-{
-	uint64_t limit = peer->ep->plan.transaction_ns;
-	unsigned i, refused = 0, unknown = 0, alive = 0;
-
-	if (lnx_ns_since(now, peer->silent_ns) < SILENT_NS || !peer->npath)
-		return 0;
-	if (!peer->asking) {
-		ask_kernels(peer, now);
-		return 0;
-	}
 	for (i = 0; i < peer->npath; i++) {
 		/* The answer came before its link went down. */
 		if (peer->path[i]->rail->link_down) {
-			unknown++;
+			v.unknown++;
 			continue;
 		}
 		switch (lnx_recovery_kernel(peer->path[i])) {
 		case LNX_PING_ALIVE:
-			alive++;
+			v.alive++;
 			/* An endpoint is there: is it this peer? */
 			lnx_session_ask(peer, peer->path[i]);
 			break;
 		case LNX_PING_REFUSED:
-			refused++;
+			v.refused++;
 			break;
 		case LNX_PING_UNKNOWN:
-			unknown++;
+			v.unknown++;
 			break;
 		default:
 			none_there(peer, peer->path[i], now);
 			break;
 		}
 	}
-	if (alive)
-		return may_stall(peer, now) ? 0 : FI_ETIMEDOUT;
-	/* They had no time to answer: perhaps we did not check for long. */
-	if (lnx_ns_since(now, peer->alive_ns) < SILENT_NS)
+	return lnx_liveness_judge(&peer->liveness, &v, now);
+}
+
+LNX_COLD int lnx_liveness_check(struct lnx_peer *peer, uint64_t now)
+{
+	enum lnx_liveness_verdict verdict;
+
+	verdict = lnx_liveness_look(&peer->liveness, now);
+	if (!peer->npath)
 		return 0;
-	/* FI_LNX_CONNECT_TIMEOUT is for peers that are unknown. */
-	if (lnx_ns_since(now, peer->silent_ns) < limit || unknown) {
-		if (lnx_ns_since(now, peer->alive_ns) >= ASK_KERNEL_NS)
-			ask_kernels(peer, now);
+	if (verdict == LNX_LIVENESS_LOOK)
+		verdict = judge(peer, now);
+	switch (verdict) {
+	case LNX_LIVENESS_ASK_KERNELS:
+		ask_kernels(peer, now);
+		return 0;
+	case LNX_LIVENESS_REFUSED:
+		return FI_ECONNREFUSED;
+	case LNX_LIVENESS_TIMED_OUT:
+		return FI_ETIMEDOUT;
+	default:
 		return 0;
 	}
-	return refused == peer->npath ? FI_ECONNREFUSED : FI_ETIMEDOUT;
 }

@@ -8,15 +8,13 @@
 #include <errno.h>
 #include <signal.h>
 
+#include "base/interval.h"
 #include "core/shm_registry.h"
 #include "core/cma.h"
 #include "core/exit_monitor.h"
 #include "rx/rx.h"
 #include "tx/rma_copy.h"
 #include "tx/tx.h"
-
-#define LOOK_NS		(10 * LNX_NS_PER_MS)	/* at the descriptor */
-#define PROBE_NS	(100 * LNX_NS_PER_MS)	/* of each peer */
 
 static LNX_COLD void died(struct lnx_peer *peer, const char *why)
 {
@@ -135,7 +133,7 @@ static void probe(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_peer *peer = find_dead(ep, now);
 
-	ep->probe_ns = peer ? 0 : now + PROBE_NS;
+	ep->probe_ns = peer ? 0 : now + LNX_EXIT_PROBE_NS;
 	if (peer)
 		died(peer, "its process has ended, or its endpoint is closed");
 }
@@ -157,7 +155,7 @@ void lnx_local_exit_run(struct lnx_ep *ep, uint64_t now)
 {
 	if (now < ep->watch_ns)
 		return;
-	ep->watch_ns = now + LOOK_NS;
+	ep->watch_ns = now + LNX_EXIT_LOOK_NS;
 	lnx_local_exit_look(ep);
 	if (now >= ep->probe_ns)
 		probe(ep, now);

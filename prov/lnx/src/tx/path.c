@@ -5,28 +5,18 @@
  */
 #include "tx/path.h"
 
+#include "base/interval.h"
 #include "comp/comp.h"
 #include "core/fd_limit.h"
 #include "tx/latency.h"
 #include "tx/tx.h"
 #include "wire/hdr.h"
 
-#define BACKOFF_MIN_NS	(50 * LNX_NS_PER_US)
-#define BACKOFF_MAX_NS	(10 * LNX_NS_PER_MS)
-#define UNUSUAL_NS	(2 * LNX_NS_PER_MS)	/* a connection may have failed */
-#define REFUSED_MAX_NS	LNX_NS_PER_S		/* for a peer that is not there */
-#define FAIL_BACKOFF_MIN_NS	(5 * LNX_NS_PER_MS)
-#define FAIL_BACKOFF_MAX_NS	LNX_NS_PER_S
-#define BUSY_NS		(LNX_NS_PER_MS / 2)	/* pause of a path that took no read */
-#define REDO_NS		(20 * LNX_NS_PER_MS)	/* and of one whose read failed */
 #define US_PER_S	1e6
 #define INFLIGHT_MIN	4096u
-/* A path that is not used because it is slow is tried again after that; but the message
- * with that piece waits for it, for at most this share of the time. */
-#define RELEARN_NS	LNX_NS_PER_S
+/* The message with the piece that tries a slow path again waits for it, for at most this
+ * share of the time. */
 #define RELEARN_SHARE	20u
-/* A difference of delays that is none of the usual ones of a network. */
-#define FAR_NS		(10 * LNX_NS_PER_MS)
 
 LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
 {
@@ -35,7 +25,7 @@ LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
 	if (path->state != LNX_PATH_CONNECTING || !path->since_ns) {
 		lnx_path_happens(path, LNX_PATH_REFUSED);
 		path->since_ns = now;
-		path->backoff_ns = BACKOFF_MIN_NS;
+		path->backoff_ns = LNX_BACKOFF_MIN_NS;
 	} else {
 		/*
 		 * Each try may be a connect that is refused, so the pause grows with
@@ -43,13 +33,13 @@ LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
 		 * backoff may have been reset because the peer's address changed.
 		 */
 		uint64_t max = LNX_MIN(lnx_ns_since(now, path->since_ns) / 8,
-				       REFUSED_MAX_NS);
+				       LNX_REFUSED_MAX_NS);
 
-		path->backoff_ns = LNX_MAX(BACKOFF_MIN_NS, path->backoff_ns +
+		path->backoff_ns = LNX_MAX(LNX_BACKOFF_MIN_NS, path->backoff_ns +
 					   path->backoff_ns / 2);
 		path->backoff_ns = LNX_MIN(path->backoff_ns,
-					   LNX_MAX(max, BACKOFF_MAX_NS));
-		if (path->backoff_ns >= UNUSUAL_NS)
+					   LNX_MAX(max, LNX_BACKOFF_MAX_NS));
+		if (path->backoff_ns >= LNX_UNUSUAL_NS)
 			lnx_fd_limit_look(path->rail->ep, path->rail->name);
 	}
 	path->retry_ns = now + path->backoff_ns;
@@ -60,9 +50,9 @@ LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now)
 	/* All frames in the core fail together: that counts once. */
 	if (path->fail_backoff_ns && now < path->retry_ns)
 		return;
-	path->fail_backoff_ns = LNX_MAX(FAIL_BACKOFF_MIN_NS,
+	path->fail_backoff_ns = LNX_MAX(LNX_FAIL_BACKOFF_MIN_NS,
 				     LNX_MIN(path->fail_backoff_ns * 2,
-					     FAIL_BACKOFF_MAX_NS));
+					     LNX_FAIL_BACKOFF_MAX_NS));
 	path->retry_ns = now + path->fail_backoff_ns;
 	lnx_fd_limit_look(path->rail->ep, path->rail->name);
 }
@@ -153,7 +143,7 @@ static void look_at(const struct lnx_peer *peer, const struct lnx_path *path,
 /* An answer takes far longer over it than over the best path. */
 static bool far(const struct lnx_path *path, uint64_t least, uint64_t now)
 {
-	return lnx_latency_of(path, now) > 2 * least + FAR_NS;
+	return lnx_latency_of(path, now) > 2 * least + LNX_FAR_NS;
 }
 
 /* The least time that an answer takes over any path. */
@@ -212,7 +202,8 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 	}
 	/* now is set: since_ns is set only for paths that are blocked or DOWN. */
 	if (!lnx_peer_acked(peer) && peer->chan.posted && !view[cur->index].usable &&
-	    cur->state != LNX_PATH_DOWN && cur->since_ns && lnx_ns_since(now, cur->since_ns) < LNX_RTO_MIN_NS)
+	    cur->state != LNX_PATH_DOWN && cur->since_ns &&
+	    lnx_ns_since(now, cur->since_ns) < LNX_ALIVE_NS)
 		return NULL;
 	pick = lnx_stripe_shortest(view, peer->n_stripe, len);
 	if (pick < 0)
@@ -264,7 +255,7 @@ void lnx_path_look(struct lnx_ep *ep, uint64_t now)
 				lnx_list_entry(n, struct lnx_peer, retx_link);
 
 			later(peer, now);
-			lnx_path_later(ep, &peer->silent_ns, now);
+			lnx_path_later(ep, &peer->liveness.since_ns, now);
 		}
 		lnx_list_foreach(&ep->pump_peers, n, tmp)
 			later(lnx_list_entry(n, struct lnx_peer, pump_link),
@@ -390,7 +381,7 @@ static uint64_t stuck(const struct lnx_path *path, uint64_t least, uint64_t now)
 
 	if (path->nread)
 		ns = lnx_ns_since(now, LNX_MAX(path->read_done_ns, r->round_ns));
-	if (ns < 2 * r->delay_ns + FAR_NS)
+	if (ns < 2 * r->delay_ns + LNX_FAR_NS)
 		ns = 0;
 	return far(path, least, now) ? LNX_MAX(ns, lnx_latency_of(path, now)) : ns;
 }
@@ -400,7 +391,7 @@ static uint64_t relearn_ns(const struct lnx_stripe_path *slow)
 {
 	uint64_t rate = LNX_MAX(slow->rate, 1ull);
 
-	return LNX_MAX(RELEARN_NS, RELEARN_SHARE *
+	return LNX_MAX(LNX_RELEARN_NS, RELEARN_SHARE *
 		       (slow->delay_ns + LNX_STRIPE_MIN * LNX_NS_PER_S / rate));
 }
 
@@ -430,7 +421,7 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 	/* Slow ones may have become faster; not if even a PROBE takes much longer. */
 	for (i = 0; i < peer->npath; i++)
 		if (!view[i].out &&
-		    (view[i].rate < best / 2 || view[i].delay_ns > FAR_NS) &&
+		    (view[i].rate < best / 2 || view[i].delay_ns > LNX_FAR_NS) &&
 		    lnx_ns_since(now, peer->path[i]->read_done_ns) >
 			    relearn_ns(&view[i]) &&
 		    !far(peer->path[i], least, now))
@@ -484,7 +475,7 @@ void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now)
 	path->read_bytes -= len;
 	if (!path->nread && path->speed)
 		lnx_rate_forget(&path->speed->read);
-	path->read_retry_ns = now + BUSY_NS;
+	path->read_retry_ns = now + LNX_READ_BUSY_NS;
 }
 
 void lnx_path_read_done(struct lnx_path *path, size_t len, bool ok,
@@ -503,5 +494,5 @@ void lnx_path_read_done(struct lnx_path *path, size_t len, bool ok,
 			lnx_rtt_sample(&path->detect.rtt, ns);
 	}
 	if (!ok)
-		path->read_retry_ns = now + REDO_NS;
+		path->read_retry_ns = now + LNX_READ_REDO_NS;
 }

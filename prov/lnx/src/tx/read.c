@@ -90,7 +90,7 @@ void lnx_read_done(struct lnx_op *op, int err, int prov_errno)
 	rail->busy--;
 	if (lnx_likely(!err)) {
 		peer->nreads--;
-		peer->silent_ns = 0;
+		lnx_liveness_seen(&peer->liveness);
 		lnx_rma_segment_end(segment, 0);
 		return;
 	}

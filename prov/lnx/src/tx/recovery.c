@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "base/interval.h"
 #include "core/open.h"
 #include "core/path_set.h"
 #include "rx/rx.h"
@@ -13,23 +14,6 @@
 #include "tx/path.h"
 #include "tx/tx.h"
 #include "wire/hdr.h"
-
-#define CONNECT_NS	(5 * LNX_NS_PER_MS)	/* a PROBE waits for a connection */
-#define PING_LOST_NS	(300 * LNX_NS_PER_MS)	/* without answer for so long */
-/* When a rail is opened anew: its link is down or something hangs in it; its peer's
- * kernel answers but the peer does not; no kernel can be asked. */
-#define REOPEN_DOWN_NS	(5 * LNX_NS_PER_MS)
-#define REOPEN_MUTE_NS	(50 * LNX_NS_PER_MS)
-#define REOPEN_UNANNOUNCED_NS	(300 * LNX_NS_PER_MS)
-/* A peer's report that its link is down is trusted for so long. */
-#define TRUST_NS	LNX_NS_PER_S
-/* After so long, what hangs in a path that was drained counts as lost. */
-#define DRAINED_NS	LNX_NS_PER_S
-/* If two peers have no other path, one waits so much longer than the other. */
-#define REOPEN_YIELD_NS	(250 * LNX_NS_PER_MS)
-/* A peer that is not at its address is looked for so long if nothing is due. */
-#define LOOK_FOR_NS	(60 * LNX_NS_PER_S)
-#define REFUSED_PING_NS	(50 * LNX_NS_PER_MS)	/* at least; longer each time */
 
 void lnx_recovery_ping(struct lnx_path *path)
 {
@@ -73,9 +57,7 @@ static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path)
 	path->retry_ns = 0;
 	path->read_retry_ns = 0;
 	path->fail_backoff_ns = 0;
-	path->detect.stalled_since_ns = 0;
-	path->detect.probe_sent_ns = 0;
-	path->detect.pong_seen = false;
+	path->detect.silence = (struct lnx_silence){ 0 };
 	path->rail->unannounced = 0;
 	/* Paths are in the order of policy. */
 	if (path->index < peer->cur->index)
@@ -103,13 +85,13 @@ static bool wants_reopen(struct lnx_peer *peer, const struct lnx_path *path,
 		return false;
 	if (hangs(peer, path))
 		return lnx_ns_since(now, g->down_ns) >
-		       (lnx_path_link_down(path) ? REOPEN_DOWN_NS :
+		       (lnx_path_link_down(path) ? LNX_REOPEN_DOWN_NS :
 						    LNX_REOPEN_READ_NS);
 	if (g->unanswered_ns)
-		return lnx_ns_since(now, g->unanswered_ns) > REOPEN_MUTE_NS;
+		return lnx_ns_since(now, g->unanswered_ns) > LNX_REOPEN_MUTE_NS;
 	/* Only the peer can be asked: its kernel cannot. */
 	return g->ping && g->ping->result == LNX_PING_UNKNOWN &&
-	       lnx_ns_since(now, g->down_ns) > REOPEN_UNANNOUNCED_NS &&
+	       lnx_ns_since(now, g->down_ns) > LNX_REOPEN_UNANNOUNCED_NS &&
 	       rail->reopened_ns < g->down_ns;
 }
 
@@ -125,7 +107,7 @@ static bool wants_reopen_unannounced(const struct lnx_peer *peer,
 	const struct lnx_path_detect *g = &path->detect;
 	bool stale_address = lnx_address_ack_port(path) != lnx_rail_port(path->rail);
 	uint64_t wait = stale_address || peer->ep->eid < peer->eid ?
-			REOPEN_MUTE_NS : REOPEN_YIELD_NS;
+			LNX_REOPEN_MUTE_NS : LNX_REOPEN_YIELD_NS;
 
 	if (!path->rail->core_ep)
 		return false;
@@ -133,7 +115,7 @@ static bool wants_reopen_unannounced(const struct lnx_peer *peer,
 		return lnx_ns_since(now, g->unanswered_ns) > wait;
 	return stale_address && g->refused_ns &&
 	       lnx_ns_since(now, g->refused_ns) > wait &&
-	       (due || lnx_ns_since(now, g->down_ns) < LOOK_FOR_NS);
+	       (due || lnx_ns_since(now, g->down_ns) < LNX_LOOK_FOR_NS);
 }
 
 static void start_ping(struct lnx_path *path, uint64_t now)
@@ -162,7 +144,7 @@ static void probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	if (ret == -FI_ENOSYS)
 		ret = lnx_tx_control_on(peer->ep, peer, path, &h);
 	if (ret) {
-		g->probe_ns = now + CONNECT_NS;	/* it may be connecting */
+		g->probe_ns = now + LNX_PROBE_CONNECT_NS;	/* it may be connecting */
 		return;
 	}
 	g->probe_ns = 0;
@@ -193,7 +175,7 @@ static void look_elsewhere(struct lnx_peer *peer, struct lnx_path *path,
 	struct lnx_path_detect *g = &path->detect;
 
 	if (lnx_ns_since(now, g->ping_ns) <
-	    LNX_MAX(REFUSED_PING_NS, lnx_ns_since(now, g->refused_ns) / 4))
+	    LNX_MAX(LNX_PING_REFUSED_NS, lnx_ns_since(now, g->refused_ns) / 4))
 		return;
 	lnx_path_set_previous(peer, path);
 	start_ping(path, now);
@@ -210,7 +192,7 @@ static bool reachable(const struct lnx_path *path, enum lnx_ping_result says,
 	case LNX_PING_UNKNOWN:
 		return path->detect.moved_away ||
 		       lnx_ns_since(now, path->rail->reopened_ns) >
-			       REOPEN_UNANNOUNCED_NS;
+			       LNX_REOPEN_UNANNOUNCED_NS;
 	default:
 		return false;
 	}
@@ -227,7 +209,7 @@ LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
 	enum lnx_health_todo todo;
 	bool down;
 
-	if (g->remote_down && lnx_ns_since(now, g->down_ns) >= TRUST_NS)
+	if (g->remote_down && lnx_ns_since(now, g->down_ns) >= LNX_LINK_TRUST_NS)
 		lnx_link_notice_trust(peer, path, true, now);
 	down = lnx_path_link_down(path);
 	/* What hangs does so whether the link is up or down. */
@@ -235,7 +217,7 @@ LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
 		return;
 	/* As far as we know it delivers: what is in it will complete. */
 	if (lnx_unlikely(g->drained) &&
-	    (!hangs(peer, path) || lnx_ns_since(now, g->down_ns) < DRAINED_NS))
+	    (!hangs(peer, path) || lnx_ns_since(now, g->down_ns) < LNX_DRAINED_NS))
 		return;
 	/* What hangs in an old connection would hang for long. */
 	if (!down && g->back &&
@@ -259,7 +241,7 @@ LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
 	 * check. */
 	says = g->moved_away ? LNX_PING_WAITING : lnx_recovery_kernel(path);
 	while ((todo = lnx_health_poll(&g->health, plan, spare || due,
-				       PING_LOST_NS, now)) != LNX_HEALTH_NOTHING) {
+				       LNX_PING_LOST_NS, now)) != LNX_HEALTH_NOTHING) {
 		if (todo == LNX_HEALTH_LOST) {
 			lnx_detect_charge(peer, path,
 					LNX_CLASS_RESPONSE_TIMEOUT, now);

@@ -10,11 +10,6 @@
 #include "core/ping.h"
 #include "obj/ep.h"
 
-/* An endpoint is opened anew for reads that have hung in it for so long. */
-#define LNX_REOPEN_READ_NS	(20 * LNX_NS_PER_MS)
-/* It is not opened anew again before that. */
-#define LNX_REOPEN_BACKOFF_NS	LNX_NS_PER_S
-
 static inline bool lnx_path_usable(const struct lnx_path *path)
 {
 	return path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE;

@@ -3,6 +3,7 @@
  * A rail's core endpoint is closed, because something hangs in it, and a new one
  * opened.  Called by tx/detect.c and tx/recovery.c; calls core/open.c, and tells peers.
  */
+#include "base/interval.h"
 #include "comp/comp.h"
 #include "comp/faults.h"
 #include "core/half_open.h"
@@ -166,11 +167,11 @@ LNX_COLD bool lnx_reopen_end_reads(struct lnx_peer *peer, uint64_t now)
 		    path->rail->mr_endpoint)
 			continue;
 		more = true;
-		if (!g->stalled_since_ns || g->progress_seen != g->progress) {
-			g->progress_seen = g->progress;
-			g->stalled_since_ns = now;
+		if (!g->silence.since_ns || g->silence.progress != g->progress) {
+			g->silence.progress = g->progress;
+			g->silence.since_ns = now;
 		}
-		if (lnx_ns_since(now, g->stalled_since_ns) > LNX_REOPEN_READ_NS &&
+		if (lnx_ns_since(now, g->silence.since_ns) > LNX_REOPEN_READ_NS &&
 		    lnx_ns_since(now, path->rail->reopened_ns) >= LNX_REOPEN_BACKOFF_NS)
 			lnx_reopen_rail(path->rail, now);
 	}

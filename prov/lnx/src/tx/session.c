@@ -5,6 +5,7 @@
  */
 #include "tx/session.h"
 
+#include "base/interval.h"
 #include "core/job_key.h"
 #include "core/open.h"
 #include "core/warn_once.h"
@@ -15,12 +16,9 @@
 #include "wire/rails.h"
 
 #define TRIES_MAX	20u
-#define TRY_NS		(10 * LNX_NS_PER_MS)	/* a core may have to connect */
-#define REFUSE_NS	(10 * LNX_NS_PER_MS)	/* between two refusals to a peer */
 
-/* With a job key, of what any process can send: */
-#define UNPROVEN_NS	(20 * LNX_NS_PER_MS)	/* between two refusals */
-#define UNPROVEN_MAX	(LNX_MISDIRECTED_MAX / 2)	/* refused at once */
+/* With a job key, of what any process can send: refused at once. */
+#define UNPROVEN_MAX	(LNX_MISDIRECTED_MAX / 2)
 
 /* ---- the job key ---- */
 
@@ -77,7 +75,7 @@ static bool refuse_unproven(struct lnx_ep *ep)
 		return true;
 	now = lnx_clock_ns();
 	if (ep->n_misdirected >= UNPROVEN_MAX ||
-	    lnx_ns_since(now, ep->unproven_ns) < UNPROVEN_NS)
+	    lnx_ns_since(now, ep->unproven_ns) < LNX_SESSION_UNPROVEN_NS)
 		return false;
 	ep->unproven_ns = now;
 	return true;
@@ -165,7 +163,7 @@ static bool tell(struct lnx_ep *ep, struct lnx_misdirected *s, uint64_t now)
 	ret = fi_inject(rail->core_ep, &w, sizeof(w), to);
 	lnx_rail_remove(rail, to);
 	rail->poll_credits = ep->poll_hot;
-	s->retry_ns = now + TRY_NS;
+	s->retry_ns = now + LNX_SESSION_TRY_NS;
 	return ret != -FI_EAGAIN || ++s->tries == TRIES_MAX;
 }
 
@@ -211,7 +209,7 @@ LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer)
 
 	peer->refuse = false;
 	/* It sends again what is not acknowledged, and is told again. */
-	if (!rail->core_ep || lnx_ns_since(now, peer->refused_ns) < REFUSE_NS)
+	if (!rail->core_ep || lnx_ns_since(now, peer->refused_ns) < LNX_SESSION_REFUSE_NS)
 		return;
 	peer->refused_ns = now;
 	lnx_hdr_put(&w, &h);

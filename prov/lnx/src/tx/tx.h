@@ -55,8 +55,6 @@ struct lnx_tx {
 /* No error number from a peer is larger. */
 #define LNX_ERR_MAX	4096u
 
-#define LNX_RTO_MIN_NS	(500 * LNX_NS_PER_MS)
-
 struct lnx_rndv;
 struct lnx_rxe;
 
@@ -233,6 +231,10 @@ LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer);
 /* Send an unsequenced frame over one path.  0, or the core's error. */
 int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_path *path, struct lnx_hdr *h);
+/* A PROBE with LNX_WIRE_PROBE_LATENCY was answered over the path that it asks about: what is
+ * lost is sent again. */
+LNX_COLD void lnx_tx_answered(struct lnx_path *path, struct lnx_peer *peer,
+			      uint32_t number, uint64_t now);
 /* A PROBE that tells our address.  -FI_ENOSYS: the core has no room for that. */
 LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
 			       struct lnx_hdr *h);

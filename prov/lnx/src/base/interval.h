@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * All fixed intervals of the library, in ns: how long something is waited for, how often
+ * something is looked at.  What a user may set is a parameter (conf/params.def).  Lengths
+ * that are measured, not chosen, are where they are used: rel/rate.c, policy/yield.c and
+ * policy/stripe.c.
+ *
+ * They depend on each other.  A question must be answered before its timeout ends, and a
+ * look must come several times in the shortest wait that it checks.
+ */
+#ifndef LNX_INTERVAL_H
+#define LNX_INTERVAL_H
+
+#include "base/clock.h"
+
+/* ---- passes: how often progress looks ---- */
+
+/* At deadlines of frames and peers: RTO, silence of a peer, blocked paths. */
+#define LNX_TIMERS_LOOK_NS	(50 * LNX_NS_PER_MS)
+/* At paths on which something is due: the shortest FI_LNX_RAIL_TIMEOUT_MIN is longer. */
+#define LNX_DETECT_LOOK_NS	(2 * LNX_NS_PER_MS)
+/* At a rail without traffic. */
+#define LNX_IDLE_RAIL_NS	(50 * LNX_NS_PER_US)
+/* At links, for so long after an ACK left: more frames may be about to come. */
+#define LNX_LINKS_AFTER_ACK_NS	LNX_NS_PER_S
+/* At interfaces, which may come and go all the time: cores are queried no more often. */
+#define LNX_HOTPLUG_LOOK_NS	(100 * LNX_NS_PER_MS)
+/* At sockets that cores have opened (core/half_open.h): first, and at last. */
+#define LNX_SWEEP_FIRST_NS	(5 * LNX_NS_PER_MS)
+#define LNX_SWEEP_LAST_NS	LNX_NS_PER_S
+/* At objects of ended peers, which may be freed. */
+#define LNX_REAP_LOOK_NS	(500 * LNX_NS_PER_MS)
+/* At processes of this node, all behind one descriptor; and at each by itself. */
+#define LNX_EXIT_LOOK_NS	(10 * LNX_NS_PER_MS)
+#define LNX_EXIT_PROBE_NS	(100 * LNX_NS_PER_MS)
+/* The helper thread, while there is traffic, and at most. */
+#define LNX_THREAD_MIN_NS	(100 * LNX_NS_PER_US)
+#define LNX_THREAD_MAX_NS	(2 * LNX_NS_PER_MS)
+/* A waiting call polls for so long before it sleeps. */
+#define LNX_WAIT_SPIN_NS	(20 * LNX_NS_PER_US)
+
+/* ---- frames (rel/loss.h) ---- */
+
+/* The retransmission timeout of RFC 6298: at least; while no answer was timed; at most,
+ * after it was doubled.  An expiry asks, it does not retransmit: so not the RFC's second. */
+#define LNX_RTO_MIN_NS		(50 * LNX_NS_PER_MS)
+#define LNX_RTO_FIRST_NS	(100 * LNX_NS_PER_MS)
+#define LNX_RTO_MAX_NS		(8 * LNX_NS_PER_S)
+/* A timeout that has grown to this retransmits too: answers may not come back. */
+#define LNX_RTO_INSIST_NS	LNX_NS_PER_S
+/* From one retransmission of lost frames to the next, at least; doubled each time. */
+#define LNX_RETX_PAUSE_NS	(10 * LNX_NS_PER_MS)
+/* The first timeout of what is no frame: a HELLO, whose peer may not run yet, and an
+ * answer that only the peer's program can give. */
+#define LNX_ALIVE_NS		(500 * LNX_NS_PER_MS)
+/* An ACK that no path takes for so long is given up: the peer sends again. */
+#define LNX_ACK_GIVE_UP_NS	LNX_NS_PER_S
+
+/* ---- a path that takes nothing, or fails ---- */
+
+/* Refused (EAGAIN): pauses from, to; and to, for a peer that is not there. */
+#define LNX_BACKOFF_MIN_NS	(50 * LNX_NS_PER_US)
+#define LNX_BACKOFF_MAX_NS	(10 * LNX_NS_PER_MS)
+#define LNX_REFUSED_MAX_NS	LNX_NS_PER_S
+/* A pause so long is unusual: a connection may have failed. */
+#define LNX_UNUSUAL_NS		(2 * LNX_NS_PER_MS)
+/* Failed by the core after it was taken: the same. */
+#define LNX_FAIL_BACKOFF_MIN_NS	(5 * LNX_NS_PER_MS)
+#define LNX_FAIL_BACKOFF_MAX_NS	LNX_NS_PER_S
+/* A read: refused; and failed, up to eight times that. */
+#define LNX_READ_BUSY_NS	(LNX_NS_PER_MS / 2)
+#define LNX_READ_REDO_NS	(20 * LNX_NS_PER_MS)
+
+/* ---- which path (tx/path.h, tx/latency.h) ---- */
+
+/* Between two PROBEs about latency over a path with traffic. */
+#define LNX_LATENCY_ASK_NS	(100 * LNX_NS_PER_MS)
+/* Nothing was looked at for so long: an answer may have been there all the time. */
+#define LNX_LATENCY_AWAY_NS	(20 * LNX_NS_PER_MS)
+/* A difference of delays that is none of the usual ones of a network. */
+#define LNX_FAR_NS		(10 * LNX_NS_PER_MS)
+/* A path that is not used because it is slow is tried again after that. */
+#define LNX_RELEARN_NS		LNX_NS_PER_S
+
+/* ---- silence (rel/silence.h) ---- */
+
+/* Between two questions about a silent path, at most. */
+#define LNX_SILENCE_ASK_MAX_NS	(500 * LNX_NS_PER_MS)
+/* A path whose kernel answers may be silent for so many times as long: it is congested, or
+ * lost a packet that TCP sends again after 200 ms. */
+#define LNX_SILENCE_KERNEL_TIMES 4u
+/* A peer's kernels are asked when it has been silent for so long, again after so long. */
+#define LNX_LIVENESS_SILENT_NS	(500 * LNX_NS_PER_MS)
+#define LNX_LIVENESS_ASK_NS	LNX_NS_PER_S
+/* From one look at a stalled peer to the next, no more than this counts. */
+#define LNX_LIVENESS_STALL_STEP_NS (2 * LNX_NS_PER_S)
+/* Paths of a silent peer whose kernel has not answered for so long go DOWN. */
+#define LNX_KERNEL_MUTE_NS	(200 * LNX_NS_PER_MS)
+
+/* ---- a path that is DOWN (tx/recovery.h); policy/plan.c has the pings ---- */
+
+/* A PROBE waits for a connection. */
+#define LNX_PROBE_CONNECT_NS	(5 * LNX_NS_PER_MS)
+/* A ping without answer for so long is lost. */
+#define LNX_PING_LOST_NS	(300 * LNX_NS_PER_MS)
+/* Between pings of a kernel that refuses, at least. */
+#define LNX_PING_REFUSED_NS	(50 * LNX_NS_PER_MS)
+/* A peer's report that its link is down is trusted for so long. */
+#define LNX_LINK_TRUST_NS	LNX_NS_PER_S
+/* Its rail's endpoint is opened anew: its link is down or something hangs in it; the
+ * peer's kernel answers but the peer does not; no kernel can be asked. */
+#define LNX_REOPEN_DOWN_NS	(5 * LNX_NS_PER_MS)
+#define LNX_REOPEN_MUTE_NS	(50 * LNX_NS_PER_MS)
+#define LNX_REOPEN_UNANNOUNCED_NS (300 * LNX_NS_PER_MS)
+/* For reads that have hung in it; and not again before. */
+#define LNX_REOPEN_READ_NS	(20 * LNX_NS_PER_MS)
+#define LNX_REOPEN_BACKOFF_NS	LNX_NS_PER_S
+/* If two peers have no other path, one waits so much longer than the other. */
+#define LNX_REOPEN_YIELD_NS	(250 * LNX_NS_PER_MS)
+/* What hangs for so long in a path that was drained counts as lost. */
+#define LNX_DRAINED_NS		LNX_NS_PER_S
+/* A peer that is not at its address is looked for so long if nothing is due. */
+#define LNX_LOOK_FOR_NS		(60 * LNX_NS_PER_S)
+/* A path that has delivered nothing for so long is no better than the one that a HELLO
+ * replaces. */
+#define LNX_ADDRESS_STALLED_NS	(200 * LNX_NS_PER_MS)
+
+/* ---- what is told of rails set by hand (tx/admin.h) ---- */
+
+/* It is valid for so long, and repeated several times in that time. */
+#define LNX_DRAIN_TRUST_NS	(2 * LNX_NS_PER_S)
+#define LNX_DRAIN_REPEAT_NS	(300 * LNX_NS_PER_MS)
+/* A path that has been connecting for longer does not work. */
+#define LNX_CONNECTING_NS	LNX_NS_PER_S
+
+/* ---- sessions ---- */
+
+/* Between two tries to tell a sender that its session has ended: a core may have to
+ * connect. */
+#define LNX_SESSION_TRY_NS	(10 * LNX_NS_PER_MS)
+/* Between two refusals to a peer; and to what has not proved a job key. */
+#define LNX_SESSION_REFUSE_NS	(10 * LNX_NS_PER_MS)
+#define LNX_SESSION_UNPROVEN_NS	(20 * LNX_NS_PER_MS)
+/* An ended session: so long the peer, which may not know yet, is told; and is not tried
+ * again. */
+#define LNX_SESSION_TELL_NS	(10 * LNX_NS_PER_S)
+#define LNX_SESSION_BEGIN_NS	LNX_NS_PER_S
+
+/* ---- closing ---- */
+
+/* A peer that is stopped between an operation and its note is not waited for longer; and
+ * is looked at. */
+#define LNX_SETTLE_NS		LNX_NS_PER_S
+#define LNX_SETTLE_LOOK_NS	(10 * LNX_NS_PER_MS)
+/* A lock that another thread held when the process was forked is tried for so long. */
+#define LNX_LOCK_TRY_NS		(100 * LNX_NS_PER_MS)
+
+#endif

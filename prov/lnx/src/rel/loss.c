@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Which frames are lost.  See loss.h. */
+#include "rel/loss.h"
+
+#include "base/interval.h"
+
+
+static uint64_t doubled(uint64_t rto_ns)
+{
+	return LNX_MIN(rto_ns * 2, LNX_RTO_MAX_NS);
+}
+
+enum lnx_loss_todo lnx_loss_look(struct lnx_loss *l, struct lnx_chan *c,
+				 uint64_t rto_ns, uint64_t now)
+{
+	if (l->oldest != c->una) {
+		lnx_loss_restart(l, c);
+		l->since_ns = now;
+		return LNX_LOSS_MOVED;
+	}
+	if (!l->since_ns) {
+		l->since_ns = now;
+		return LNX_LOSS_NOTHING;
+	}
+	if (!l->rto_ns)
+		l->rto_ns = LNX_MIN(rto_ns, LNX_RTO_MAX_NS);
+	if (now < l->since_ns || now - l->since_ns < l->rto_ns)
+		return LNX_LOSS_NOTHING;
+	l->since_ns = now;
+	l->rto_ns = doubled(l->rto_ns);
+	l->paused = false;
+	if (lnx_chan_idle(c) ||
+	    (lnx_chan_acked_any(c) && l->rto_ns < LNX_RTO_INSIST_NS))
+		return LNX_LOSS_ASK;
+	lnx_chan_probe(c);
+	return LNX_LOSS_INSIST;
+}
+
+/* The oldest frame, if it has left and is not about to leave again. */
+static const struct lnx_frame *oldest(const struct lnx_chan *c)
+{
+	const struct lnx_frame *f;
+
+	if (lnx_chan_idle(c) || !lnx_chan_acked_any(c) ||
+	    lnx_chan_retransmits(c))
+		return NULL;
+	f = *lnx_chan_slot(c, c->una);
+	return f && !f->in_core ? f : NULL;
+}
+
+int lnx_loss_path(const struct lnx_chan *c)
+{
+	const struct lnx_frame *f = oldest(c);
+
+	return f ? f->path : -1;
+}
+
+void lnx_loss_asked(struct lnx_loss *l, const struct lnx_chan *c, unsigned path,
+		    uint32_t number, uint64_t now)
+{
+	const struct lnx_frame *f = oldest(c);
+
+	if (!f || f->path != path)
+		return;
+	l->last = number;
+	l->probe_sent_ns = now;
+	/* An answer to this PROBE answers the question before it, too. */
+	if (l->asked && l->about == c->una && l->path == path)
+		return;
+	l->asked = true;
+	l->number = number;
+	l->about = c->una;
+	l->end = c->posted;
+	l->path = (uint8_t)path;
+}
+
+bool lnx_loss_answered(struct lnx_loss *l, struct lnx_chan *c, unsigned path,
+		       uint32_t number, uint64_t now)
+{
+	const struct lnx_frame *f;
+
+	/* Not an answer to what was asked. */
+	if (!l->asked || path != l->path || number - l->number > l->last - l->number)
+		return false;
+	f = oldest(c);
+	if (l->about != c->una || !f || f->path != path) {
+		l->asked = false;
+		return false;
+	}
+	/* The peer may have no memory for it. */
+	if (l->paused && now - l->since_ns < l->rto_ns)
+		return false;
+	l->asked = false;
+	l->rto_ns = doubled(LNX_MAX(l->rto_ns, LNX_RETX_PAUSE_NS));
+	l->since_ns = now;
+	l->paused = true;
+	lnx_chan_retransmit_before(c, 1u << path, l->end);
+	return true;
+}

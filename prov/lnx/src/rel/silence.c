@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What silence means.  See silence.h. */
+#include "rel/silence.h"
+
+#include "base/clock.h"
+#include "base/compiler.h"
+#include "base/interval.h"
+
+/* ---- of a path ---- */
+
+/*
+ * Has nothing come over it since the last look?  Piggybacked acknowledgements do not report
+ * paths; but while the oldest frame keeps changing, no path holds it back.
+ */
+static bool stalled(const struct lnx_silence *s, const struct lnx_silence_view *v)
+{
+	return s->progress == v->progress && (v->reads || s->una == v->una);
+}
+
+static enum lnx_silence_verdict begin(struct lnx_silence *s,
+				      const struct lnx_silence_view *v, uint64_t now)
+{
+	bool first = !s->since_ns;
+
+	s->progress = v->progress;
+	s->una = v->una;
+	/* If the report had to be asked for, it came some time ago. */
+	s->since_ns = now - (s->stale_report ? v->timeout_ns / 2 : 0);
+	s->probe_sent_ns = 0;
+	s->answered = s->kernel_asked = s->stale_report = false;
+	return first ? LNX_SILENCE_BEGINS : LNX_SILENCE_PROGRESS;
+}
+
+enum lnx_silence_verdict lnx_silence_look(struct lnx_silence *s,
+					  const struct lnx_silence_view *v, uint64_t now)
+{
+	uint64_t silent_ns = lnx_ns_since(now, s->since_ns);
+
+	if (!v->frames && !v->reads) {
+		s->since_ns = 0;
+		s->stale_report = s->kernel_asked = false;
+		return LNX_SILENCE_NOTHING;
+	}
+	if (!s->since_ns || !stalled(s, v))
+		return begin(s, v, now);
+	if (silent_ns < v->timeout_ns / 2)
+		return LNX_SILENCE_WAIT;
+	if (!s->kernel_asked) {
+		s->kernel_asked = true;
+		return LNX_SILENCE_ASK_KERNEL;
+	}
+	if (silent_ns < v->timeout_ns)
+		return LNX_SILENCE_WAIT;
+	if (s->answered)
+		return v->kernel_answers &&
+		       silent_ns < LNX_SILENCE_KERNEL_TIMES * v->timeout_ns ?
+		       LNX_SILENCE_WAIT : LNX_SILENCE_DOWN;
+	if (!v->acked && v->frames) {
+		if (silent_ns < 2 * v->timeout_ns)
+			return LNX_SILENCE_WAIT;
+		s->since_ns = 0;
+		return LNX_SILENCE_ELSEWHERE;
+	}
+	if (s->probe_sent_ns && lnx_ns_since(now, s->probe_sent_ns) <
+			   LNX_MIN(silent_ns / 2, LNX_SILENCE_ASK_MAX_NS))
+		return LNX_SILENCE_WAIT;
+	s->probe_sent_ns = now;
+	return LNX_SILENCE_ASK;
+}
+
+void lnx_silence_answered(struct lnx_silence *s, bool moved, bool about_this)
+{
+	s->stale_report |= moved;
+	s->answered |= s->probe_sent_ns && about_this;
+}
+
+/* ---- of a peer ---- */
+
+enum lnx_liveness_verdict lnx_liveness_look(struct lnx_liveness *l, uint64_t now)
+{
+	if (!l->since_ns) {
+		*l = (struct lnx_liveness){ .since_ns = now, .kernel_asked_ns = l->kernel_asked_ns };
+		return LNX_LIVENESS_WAIT;
+	}
+	if (lnx_ns_since(now, l->since_ns) < LNX_LIVENESS_SILENT_NS)
+		return LNX_LIVENESS_WAIT;
+	return l->kernel_asked_ns > l->since_ns ? LNX_LIVENESS_LOOK :
+					   LNX_LIVENESS_ASK_KERNELS;
+}
+
+void lnx_liveness_asked(struct lnx_liveness *l, uint64_t now)
+{
+	l->kernel_asked_ns = now;
+}
+
+/* A kernel has answered for a peer that did not. */
+static enum lnx_liveness_verdict stalls(struct lnx_liveness *l, uint64_t limit_ns,
+					uint64_t now)
+{
+	/* Time in which we did not look does not count. */
+	l->stalled_ns += LNX_MIN(lnx_ns_since(now, l->since_ns),
+				 LNX_LIVENESS_STALL_STEP_NS);
+	l->since_ns = now;
+	return limit_ns && l->stalled_ns >= limit_ns ? LNX_LIVENESS_TIMED_OUT :
+						       LNX_LIVENESS_WAIT;
+}
+
+enum lnx_liveness_verdict lnx_liveness_judge(struct lnx_liveness *l,
+					     const struct lnx_liveness_view *v,
+					     uint64_t now)
+{
+	if (v->alive)
+		return stalls(l, v->stall_limit_ns, now);
+	/* They had no time to answer: perhaps we did not look for long. */
+	if (lnx_ns_since(now, l->kernel_asked_ns) < LNX_LIVENESS_SILENT_NS)
+		return LNX_LIVENESS_WAIT;
+	/* FI_LNX_CONNECT_TIMEOUT is for peers that are unknown. */
+	if (lnx_ns_since(now, l->since_ns) < v->limit_ns || v->unknown)
+		return lnx_ns_since(now, l->kernel_asked_ns) >= LNX_LIVENESS_ASK_NS ?
+		       LNX_LIVENESS_ASK_KERNELS : LNX_LIVENESS_WAIT;
+	return v->refused == v->npath ? LNX_LIVENESS_REFUSED : LNX_LIVENESS_TIMED_OUT;
+}
