@@ -79,18 +79,18 @@ void lnx_silence_answered(struct lnx_silence *s, bool moved, bool about_this)
 enum lnx_liveness_verdict lnx_liveness_look(struct lnx_liveness *l, uint64_t now)
 {
 	if (!l->since_ns) {
-		*l = (struct lnx_liveness){ .since_ns = now, .kernel_asked_ns = l->kernel_asked_ns };
+		*l = (struct lnx_liveness){ .since_ns = now, .kernels_ns = l->kernels_ns };
 		return LNX_LIVENESS_WAIT;
 	}
 	if (lnx_ns_since(now, l->since_ns) < LNX_LIVENESS_SILENT_NS)
 		return LNX_LIVENESS_WAIT;
-	return l->kernel_asked_ns > l->since_ns ? LNX_LIVENESS_LOOK :
+	return l->kernels_ns > l->since_ns ? LNX_LIVENESS_LOOK :
 					   LNX_LIVENESS_ASK_KERNELS;
 }
 
 void lnx_liveness_asked(struct lnx_liveness *l, uint64_t now)
 {
-	l->kernel_asked_ns = now;
+	l->kernels_ns = now;
 }
 
 /* A kernel has answered for a peer that did not. */
@@ -112,11 +112,11 @@ enum lnx_liveness_verdict lnx_liveness_judge(struct lnx_liveness *l,
 	if (v->alive)
 		return stalls(l, v->stall_limit_ns, now);
 	/* They had no time to answer: perhaps we did not look for long. */
-	if (lnx_ns_since(now, l->kernel_asked_ns) < LNX_LIVENESS_SILENT_NS)
+	if (lnx_ns_since(now, l->kernels_ns) < LNX_LIVENESS_SILENT_NS)
 		return LNX_LIVENESS_WAIT;
 	/* FI_LNX_CONNECT_TIMEOUT is for peers that are unknown. */
 	if (lnx_ns_since(now, l->since_ns) < v->limit_ns || v->unknown)
-		return lnx_ns_since(now, l->kernel_asked_ns) >= LNX_LIVENESS_ASK_NS ?
+		return lnx_ns_since(now, l->kernels_ns) >= LNX_LIVENESS_ASK_NS ?
 		       LNX_LIVENESS_ASK_KERNELS : LNX_LIVENESS_WAIT;
 	return v->refused == v->npath ? LNX_LIVENESS_REFUSED : LNX_LIVENESS_TIMED_OUT;
 }

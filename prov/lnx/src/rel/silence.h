@@ -74,7 +74,7 @@ void lnx_silence_answered(struct lnx_silence *s, bool moved, bool about_this);
 /* Zero-initialised: nothing is due. */
 struct lnx_liveness {
 	uint64_t since_ns;		/* nothing came since; 0: something did */
-	uint64_t kernel_asked_ns;		/* when its kernels were asked last; the answers count
+	uint64_t kernels_ns;		/* when its kernels were asked last; the answers count
 					 * if that is after since_ns */
 	uint64_t stalled_ns;		/* for so long only its kernels have answered */
 };

@@ -32,7 +32,7 @@ static LNX_COLD void none_there(struct lnx_peer *peer, struct lnx_path *path,
 				  uint64_t now)
 {
 	if (lnx_peer_acked(peer) && peer->ep->plan.step[LNX_CLASS_OK] &&
-	    lnx_ns_since(now, peer->liveness.kernel_asked_ns) >= LNX_KERNEL_MUTE_NS)
+	    lnx_ns_since(now, peer->liveness.kernels_ns) >= LNX_KERNEL_MUTE_NS)
 		lnx_detect_path_down(peer, path, "not even its host answers", now);
 }
 
