@@ -215,7 +215,7 @@ static bool asks_latency(struct fake_core *core, const void *frame, size_t len)
 	    lnx_hdr_get(&h, frame, len) || !(h.data & LNX_WIRE_PROBE_LATENCY))
 		return false;
 	core->latency = h;
-	core->nlatency++;
+	core->latencies[core->nlatency++ % FAKE_LATENCIES] = h;
 	return true;
 }
 
@@ -232,7 +232,7 @@ static ssize_t post_send(struct fid_ep *fid, const char *call,
 		poll_peer(core);
 	if (scripted(&core->send_again)) {
 		core->nrefused++;
-		return -FI_EAGAIN;
+		return core->refuse_err ? core->refuse_err : -FI_EAGAIN;
 	}
 	core->nsend++;
 	note_sent(core, call, iov, niov, dest, tag, data, flags, false,
@@ -262,7 +262,7 @@ static ssize_t post_inject(struct fid_ep *fid, const char *call,
 	}
 	if (scripted(&core->inject_again)) {
 		core->nrefused++;
-		return -FI_EAGAIN;
+		return core->refuse_err ? core->refuse_err : -FI_EAGAIN;
 	}
 	core->ninject++;
 	note_sent(core, call, &iov, 1, dest, tag, data, 0, true, NULL);

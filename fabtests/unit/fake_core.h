@@ -44,6 +44,7 @@ struct fake_core {
 	/* The script: so many of the next calls return -FI_EAGAIN (read_again
 	 * is for writes of remote memory, too) ... */
 	uint32_t send_again, inject_again, recv_again, read_again;
+	int refuse_err;			/* sends and injects: with that instead, if not 0 */
 	uint32_t mr_fails;		/* ... or -FI_ENOMEM, */
 	uint32_t mr_taken;		/* ... or that such a key exists, */
 	uint32_t send_fails, read_fails; /* are accepted and fail later. */
@@ -61,7 +62,9 @@ struct fake_core {
 	unsigned nsend, ninject, nrecv, nread, nwrite, npolls, nstart;
 	unsigned nrefused;		/* sends and injects */
 	unsigned nlatency;		/* PROBEs about latency, which arrive nowhere; */
-	struct lnx_hdr latency;		/* the last one */
+	struct lnx_hdr latency;		/* the last one, */
+#define FAKE_LATENCIES	8u
+	struct lnx_hdr latencies[FAKE_LATENCIES]; /* and the last ones, by number */
 	unsigned nmr, nmr_open, nposted, nav;
 	uint64_t mr_key;		/* the key that was requested last */
 	unsigned nopen;			/* endpoints; each has another port, */

@@ -186,6 +186,12 @@ LNX_INLINE bool lnx_health_usable(const struct lnx_health *h, uint64_t now)
 	return !h->down && now >= h->ready_ns;
 }
 
+/* Does nothing count against it, now or in the past? */
+LNX_INLINE bool lnx_health_well(const struct lnx_health *h)
+{
+	return h->value == LNX_HEALTH_MAX && !h->ready_ns;
+}
+
 /* Its share, 0 to LNX_WEIGHT_MAX.  0: not usable. */
 unsigned lnx_health_weight(const struct lnx_health *h,
 			   const struct lnx_health_plan *plan, uint64_t now);

@@ -10,6 +10,7 @@
 #include "tx/frame.h"
 #include "tx/detect.h"
 #include "tx/path.h"
+#include "tx/recovery.h"
 #include "tx/session.h"
 
 int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -218,8 +219,10 @@ static LNX_COLD void ask_alive(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_path_blocked(path, now);
 	lnx_loss_restart(&peer->loss, &peer->chan);
 	if (lnx_path_none_for(peer, now,
-			      ep->conf->connect_timeout * LNX_NS_PER_MS))
+			      ep->conf->connect_timeout * LNX_NS_PER_MS)) {
+		lnx_detect_expired(peer, now);
 		lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
+	}
 }
 
 /* Ask over the path of the oldest frame whether that frame came. */
@@ -275,6 +278,13 @@ static uint64_t first_rto(const struct lnx_peer *peer, bool idle)
 	       LNX_RTO_FIRST_NS;
 }
 
+/* Acknowledgements have come.  Of several paths the failure detector knows by which. */
+static void works(struct lnx_peer *peer, uint64_t now)
+{
+	if (peer->npath == 1 && lnx_peer_acked(peer))
+		lnx_detect_good(peer, peer->path[0], now);
+}
+
 /* One peer of retx_list.  False: nothing is due from it any more. */
 static bool run_timers(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 {
@@ -284,11 +294,14 @@ static bool run_timers(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 
 	if (idle && !peer->nrndv && !peer->n_segments && !peer->npull) {
 		lnx_liveness_seen(&peer->liveness);
+		works(peer, now);
 		return false;
 	}
 	todo = lnx_loss_look(&peer->loss, &peer->chan, first_rto(peer, idle), now);
-	if (todo == LNX_LOSS_MOVED)
+	if (todo == LNX_LOSS_MOVED) {
 		lnx_liveness_seen(&peer->liveness);
+		works(peer, now);
+	}
 	err = lnx_liveness_check(peer, now);
 	if (lnx_unlikely(err)) {
 		lnx_tx_peer_failed(peer, err);

@@ -8,6 +8,7 @@
 #include "base/interval.h"
 #include "comp/comp.h"
 #include "comp/links.h"
+#include "policy/errclass.h"
 #include "rx/rx.h"
 #include "tx/admin.h"
 #include "tx/latency.h"
@@ -39,7 +40,7 @@ static bool frames_due(const struct lnx_peer *peer, const struct lnx_path *path)
 
 /* ---- a path goes DOWN ---- */
 
-struct lnx_health *lnx_detect_remote_health(struct lnx_peer *peer,
+struct lnx_health *lnx_detect_remote_health(const struct lnx_peer *peer,
 					const struct lnx_path *path)
 {
 	unsigned i = 0;
@@ -89,6 +90,53 @@ LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
 	if (charge & LNX_CHARGE_REMOTE)
 		lnx_health_fail(lnx_detect_remote_health(peer, path), &ep->plan, class,
 				now);
+	/* The next pass acts on a number that has reached 0. */
+	lnx_detect_watch(peer);
+}
+
+LNX_COLD void lnx_detect_refused(struct lnx_peer *peer, struct lnx_path *path, int err,
+				 uint64_t now)
+{
+	/* Until it takes one again it is CONNECTING. */
+	if (path->state != LNX_PATH_CONNECTING)
+		lnx_detect_charge(peer, path,
+				  lnx_errclass(path->rail->prov, LNX_WHILE_POST, err, 0),
+				  now);
+}
+
+LNX_COLD void lnx_detect_expired(struct lnx_peer *peer, uint64_t now)
+{
+	enum lnx_while op = lnx_peer_acked(peer) ? LNX_WHILE_POST : LNX_WHILE_CONNECT;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		lnx_detect_charge(peer, peer->path[i],
+				  lnx_errclass(peer->path[i]->rail->prov, op, FI_EAGAIN, 0),
+				  now);
+}
+
+LNX_COLD void lnx_detect_aborted(struct lnx_rail *rail, uint64_t now)
+{
+	struct lnx_ep *ep = rail->ep;
+
+	if (!rail->busy)
+		return;
+	lnx_class_count(&ep->stats, LNX_CLASS_LOCAL_ABORTED);
+	lnx_health_fail(&rail->health, &ep->plan, LNX_CLASS_LOCAL_ABORTED, now);
+}
+
+/* Failures have taken its number to 0, and another path can do its work. */
+static bool is_spent(const struct lnx_peer *peer, const struct lnx_path *path)
+{
+	unsigned i;
+
+	if (lnx_likely(!path->detect.health.down) || path->detect.health.pinned)
+		return false;
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i] != path && lnx_path_usable(peer->path[i]) &&
+		    !peer->path[i]->detect.health.down)
+			return true;
+	return false;
 }
 
 LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
@@ -274,7 +322,8 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	g = &path->detect;
 	now = lnx_clock_ns();
 	if (pong->data & LNX_WIRE_PROBE_LATENCY) {
-		lnx_latency_pong(path, rail, (uint32_t)pong->data, now);
+		if (lnx_latency_pong(path, rail, (uint32_t)pong->data, now))
+			lnx_detect_good(peer, path, now);
 		if (path->rail == rail)
 			lnx_tx_answered(path, peer, (uint32_t)pong->data, now);
 		return;
@@ -324,6 +373,9 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 
 		if (lnx_unlikely(path->state == LNX_PATH_DOWN)) {
 			lnx_recovery_run(peer, path, now);
+			more = true;
+		} else if (lnx_unlikely(is_spent(peer, path))) {
+			lnx_detect_path_down(peer, path, "its health is 0", now);
 			more = true;
 		} else {
 			more |= look(peer, path, now);

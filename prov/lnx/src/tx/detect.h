@@ -52,6 +52,14 @@ LNX_COLD void lnx_address_ack_hello(struct lnx_peer *peer);
  * of one broken connection count once.  Calls no core. */
 LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
 			      unsigned class, uint64_t now);
+/* The core refused a frame, with an error that is not -FI_EAGAIN: charged once for each
+ * time that it begins to. */
+LNX_COLD void lnx_detect_refused(struct lnx_peer *peer, struct lnx_path *path, int err,
+				 uint64_t now);
+/* No path of peer has taken anything until its deadline. */
+LNX_COLD void lnx_detect_expired(struct lnx_peer *peer, uint64_t now);
+/* We close rail's endpoint while it has operations of ours: no peer is charged. */
+LNX_COLD void lnx_detect_aborted(struct lnx_rail *rail, uint64_t now);
 /* The link of a rail went down or came up.  Calls cores: peers are told. */
 LNX_COLD void lnx_link_notice_local(struct lnx_rail *rail, bool up, uint64_t now);
 /*

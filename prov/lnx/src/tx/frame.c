@@ -108,6 +108,8 @@ refused:
 		lnx_txe_settled(txe);
 		return 0;
 	}
+	if (ret != -FI_EAGAIN)
+		lnx_detect_refused(peer, path, (int)ret, lnx_clock_ns());
 	return ret;
 }
 
@@ -129,6 +131,8 @@ static inline ssize_t post_new(struct lnx_ep *ep, struct lnx_peer *peer,
 	ret = fi_inject(rail->core_ep, txe->frame, txe->f.len, path->core_addr);
 	if (lnx_likely(!ret))
 		lnx_tx_sent(ep, peer, path, ack, txe->f.len);
+	else if (ret != -FI_EAGAIN)
+		lnx_detect_refused(peer, path, (int)ret, lnx_clock_ns());
 	return ret;
 }
 
@@ -325,6 +329,7 @@ static LNX_COLD int try_connect(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (!lnx_path_none_for(peer, now,
 			       ep->conf->connect_timeout * LNX_NS_PER_MS))
 		return -FI_EAGAIN;
+	lnx_detect_expired(peer, now);
 	lnx_path_happens(path, LNX_PATH_EXPIRED);
 	lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
 	return -FI_EHOSTUNREACH;
@@ -447,6 +452,7 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 			block(ep, peer);
 		} else if (lnx_path_none_for(peer, now, give_up_ns)) {
 			lnx_list_del(&peer->pump_link);
+			lnx_detect_expired(peer, now);
 			lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
 		} else {
 			block(ep, peer);

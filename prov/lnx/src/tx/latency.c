@@ -76,7 +76,7 @@ void lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 					       peer->cur->index)];
 }
 
-void lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
+bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
 		      uint32_t number, uint64_t now)
 {
 	struct lnx_path_speed *s = path->speed;
@@ -85,11 +85,11 @@ void lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
 
 	/* Latency is asked for only where there is a choice. */
 	if (!s)
-		return;
+		return false;
 	later = number - s->unanswered;
 	if (path->rail != rail || !s->unanswered_ns || was_away(s, now) ||
 	    later > s->probe - s->unanswered)
-		return;
+		return false;
 	/* They leave LNX_LATENCY_ASK_NS apart, or more. */
 	ns = lnx_ns_since(now, s->unanswered_ns);
 	ns -= LNX_MIN(ns, later * LNX_LATENCY_ASK_NS);
@@ -97,4 +97,5 @@ void lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
 	s->unanswered_ns = later == s->probe - s->unanswered ? 0 :
 			   s->unanswered_ns + (later + 1) * LNX_LATENCY_ASK_NS;
 	s->unanswered += later + 1;
+	return true;
 }

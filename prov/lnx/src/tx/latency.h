@@ -17,8 +17,9 @@
  * cores. */
 void lnx_latency_run(struct lnx_peer *peer, uint64_t now);
 
-/* A PONG came over rail, with that number, about path.  Calls no core. */
-void lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
+/* A PONG came over rail, with that number, about path.  False: it answers nothing that was
+ * asked.  Calls no core. */
+bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
 		      uint32_t number, uint64_t now);
 
 /* How long an answer over the path takes, or has taken so far, in ns; 0: not known. */

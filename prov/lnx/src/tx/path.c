@@ -9,6 +9,7 @@
 #include "comp/comp.h"
 #include "core/fd_limit.h"
 #include "tx/latency.h"
+#include "tx/recovery.h"
 #include "tx/tx.h"
 #include "wire/hdr.h"
 
@@ -99,42 +100,50 @@ static struct lnx_path *round_robin(struct lnx_peer *peer,
 	return peer->path[best];
 }
 
-/* The health that was set by hand for the peer's end; NULL: none was, and then the peer
- * itself reports its weight. */
-static const struct lnx_health *remote_pinned(const struct lnx_peer *peer,
-					       const struct lnx_path *path)
+/*
+ * What health leaves of each path's share, in thousandths of the best one's: a sick path
+ * gets less, and one that was down gets more and more for a while.  Equal shares if no path
+ * has any: then nothing else works.
+ */
+static void health_shares(const struct lnx_peer *peer, unsigned *share)
 {
-	unsigned i = 0;
+	unsigned i, best = 0;
+	uint64_t now = 0;
 
-	while (peer->path[i]->remote_rail != path->remote_rail)
-		i++;
-	return peer->path[i]->detect.remote.pinned ? &peer->path[i]->detect.remote :
-						   NULL;
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *path = peer->path[i];
+		const struct lnx_health *remote = lnx_detect_remote_health(peer, path);
+
+		share[i] = LNX_WEIGHT_MAX;
+		if (lnx_unlikely(!lnx_health_well(&path->detect.health) ||
+				 !lnx_health_well(&path->rail->health) ||
+				 !lnx_health_well(remote))) {
+			if (!now)
+				now = lnx_clock_ns();
+			share[i] = lnx_health_weight_of_path(&path->detect.health,
+							     &path->rail->health, remote,
+							     &peer->ep->plan, now);
+		}
+		best = LNX_MAX(best, share[i]);
+	}
+	if (lnx_likely(!now))
+		return;
+	for (i = 0; i < peer->npath; i++)
+		share[i] = best ? share[i] * LNX_WEIGHT_MAX / best : LNX_WEIGHT_MAX;
 }
 
-/* The share of a path that was down grows for a while. */
-static uint64_t share(const struct lnx_peer *peer, const struct lnx_path *path,
-		      uint64_t rate)
+static uint64_t part(uint64_t rate, unsigned share)
 {
-	const struct lnx_health *h = &path->detect.health, *remote;
-	unsigned weight;
-
-	if (lnx_likely(!h->ready_ns) || !rate)
+	if (lnx_likely(share == LNX_WEIGHT_MAX) || !rate)
 		return rate;
-	remote = remote_pinned(peer, path);
-	weight = lnx_health_weight_of_path(h, &path->rail->health, remote,
-					   &peer->ep->plan, lnx_clock_ns());
-	/* Weight 0, and still asked for: nothing else works. */
-	if (!weight && (h->pinned || path->rail->health.pinned || remote))
-		return rate;
-	return LNX_MAX(rate * weight / LNX_WEIGHT_MAX, 1u);
+	return LNX_MAX(rate * share / LNX_WEIGHT_MAX, 1u);
 }
 
-static void look_at(const struct lnx_peer *peer, const struct lnx_path *path,
-		    const struct lnx_rate *r, struct lnx_stripe_path *view)
+static void look_at(const struct lnx_path *path, const struct lnx_rate *r, unsigned share,
+		    struct lnx_stripe_path *view)
 {
-	view->rate = share(peer, path, r->rate);
-	view->nominal = share(peer, path, path->link_bps / 8);
+	view->rate = part(r->rate, share);
+	view->nominal = part(path->link_bps / 8, share);
 	view->delay_ns = lnx_rate_latency(r);
 	view->room = lnx_rate_room(r);
 	view->drain = r->drain;
@@ -165,12 +174,13 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 {
 	struct lnx_stripe_path view[LNX_PATHS_MAX];
 	struct lnx_path *cur = first_path(peer);
+	unsigned share[LNX_PATHS_MAX], i;
 	uint64_t now = 0, near = 0;
-	unsigned i;
 	int pick;
 
 	if (!peer->npath)
 		return NULL;
+	health_shares(peer, share);
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
 
@@ -181,7 +191,7 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 				now = lnx_clock_ns();
 			view[i].usable = now >= path->retry_ns;
 		}
-		look_at(peer, path, &path->speed->send, &view[i]);
+		look_at(path, &path->speed->send, share[i], &view[i]);
 		view[i].out_bytes = lnx_path_in_flight(peer, path);
 		if (!now)
 			now = lnx_clock_ns();
@@ -400,12 +410,13 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 			   uint64_t now, struct lnx_stripe_path *view)
 {
 	uint64_t best = 0, least = least_latency(peer, now);
-	unsigned i, busy = 0;
+	unsigned share[LNX_PATHS_MAX], i, busy = 0;
 
+	health_shares(peer, share);
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
 
-		look_at(peer, path, &path->speed->read, &view[i]);
+		look_at(path, &path->speed->read, share[i], &view[i]);
 		view[i].delay_ns = LNX_MAX(view[i].delay_ns, stuck(path, least, now));
 		if (lnx_unlikely(path->speed->read_failed))
 			view[i].rate = view[i].room = 0;
@@ -421,6 +432,7 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 	/* Slow ones may have become faster; not if even a PROBE takes much longer. */
 	for (i = 0; i < peer->npath; i++)
 		if (!view[i].out &&
+		    share[i] > LNX_WEIGHT_MAX / 2 &&
 		    (view[i].rate < best / 2 || view[i].delay_ns > LNX_FAR_NS) &&
 		    lnx_ns_since(now, peer->path[i]->read_done_ns) >
 			    relearn_ns(&view[i]) &&

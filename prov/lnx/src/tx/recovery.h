@@ -27,7 +27,7 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 /* Something came by path: raise its health, and that of its two ends. */
 void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now);
 /* The health of the peer's end of path: kept in the first path to that end. */
-struct lnx_health *lnx_detect_remote_health(struct lnx_peer *peer,
+struct lnx_health *lnx_detect_remote_health(const struct lnx_peer *peer,
 					   const struct lnx_path *path);
 
 /* ---- tx/recovery.c ---- */

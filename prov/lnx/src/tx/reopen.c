@@ -96,6 +96,7 @@ LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now)
 	cut_off = lnx_address_ack_keep(rail, now, &port);
 	if (cut_off)
 		lnx_half_open_reset(rail);
+	lnx_detect_aborted(rail, now);
 	lnx_rail_close_ep(rail);
 	lnx_rail_drain(rail);
 	lnx_faults_forget_rail(rail);

@@ -5,6 +5,7 @@
  * message and every state of the peer.
  */
 #include "comp/comp.h"
+#include "tx/detect.h"
 #include "tx/frame.h"
 #include "tx/short.h"
 
@@ -21,6 +22,7 @@ bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 	struct lnx_path *path;
 	struct lnx_rail *rail;
 	struct lnx_txe *txe;
+	ssize_t ret;
 
 	if (lnx_unlikely(!peer || peer->chan.flags || lnx_peer_dead(peer) ||
 			 peer->shm_addr != FI_ADDR_NOTAVAIL || ep->fault))
@@ -58,8 +60,10 @@ bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 		memcpy(txe->frame + sizeof(struct lnx_wire_hdr), buf, len);
 	ep->stats.send_count++;
 	ep->stats.send_length += len;
-	if (lnx_unlikely(fi_inject(rail->core_ep, txe->frame, frame_len,
-				   path->core_addr))) {
+	ret = fi_inject(rail->core_ep, txe->frame, frame_len, path->core_addr);
+	if (lnx_unlikely(ret)) {
+		if (ret != -FI_EAGAIN)
+			lnx_detect_refused(peer, path, (int)ret, lnx_clock_ns());
 		lnx_tx_refused(ep, peer, path, txe);
 		return true;
 	}

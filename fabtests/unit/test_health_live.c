@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Health of paths and rails in use: every class of failure is charged where it belongs and
+ * nowhere else, what works again counts up, and the numbers steer.
+ */
+#include <string.h>
+
+#include "fail_world.h"
+#include "fake_inside.h"
+#include "policy/errclass.h"
+#include "tx/detect.h"
+#include "tx/path.h"
+#include "tx/recovery.h"
+
+#define BOTH(name)	FAIL_BOTH(health_live, name)
+#define FULL		LNX_HEALTH_MAX
+
+static struct lnx_health *remote_of(struct side *s, unsigned rail)
+{
+	return lnx_detect_remote_health(inside(s), path_of(s, rail));
+}
+
+static bool all_well(void)
+{
+	unsigned i, r;
+
+	for (r = 0; r < nrail; r++) {
+		if (f.lnx->rail[r]->health.value != FULL)
+			return false;
+		for (i = 0; i < nside; i++)
+			if (path_of(&side[i], r)->detect.health.value != FULL ||
+			    remote_of(&side[i], r)->value != FULL)
+				return false;
+	}
+	return true;
+}
+
+static void charge(struct side *s, unsigned rail, unsigned class)
+{
+	lnx_lock(&f.lnx->lock);
+	lnx_detect_charge(inside(s), path_of(s, rail), class, fake_now_ns);
+	lnx_unlock(&f.lnx->lock);
+}
+
+/* Messages to all sides, until nothing is sick any more. */
+static void until_well(void)
+{
+	unsigned i, n;
+
+	for (n = 0; n < 400 && !all_well(); n++) {
+		for (i = 0; i < nside; i++)
+			send1(&side[i], 200);
+		run_ms(60);
+	}
+	for (i = 0; i < nrail * nside; i++)
+		cr_assert(all_well(), "%u: path %u, rail %u, remote %u", i,
+			  path_of(&side[i / nrail], i % nrail)->detect.health.value,
+			  f.lnx->rail[i % nrail]->health.value,
+			  remote_of(&side[i / nrail], i % nrail)->value);
+}
+
+static void one_class(enum lnx_rail_kind kind, unsigned rails, unsigned class)
+{
+	const char *name = lnx_class_name(class);
+	unsigned charges, step, r;
+	struct lnx_stats stats;
+
+	open_met(kind, rails, 2);
+	until_well();
+	step = f.lnx->plan.step[class];
+	charges = lnx_class_charges(class, rails, false);
+	stats = f.lnx->stats;
+	charge(&side[0], 0, class);
+	/* The counter of the class, and no other. */
+	lnx_class_count(&stats, class);
+	cr_expect_eq(memcmp(&stats, &f.lnx->stats, sizeof(stats)), 0, "%s", name);
+	cr_expect_eq(path_of(&side[0], 0)->detect.health.value, FULL - step, "%s", name);
+	cr_expect_eq(f.lnx->rail[0]->health.value,
+		     FULL - (charges & LNX_CHARGE_LOCAL ? step : 0), "%s", name);
+	cr_expect_eq(remote_of(&side[0], 0)->value,
+		     FULL - (charges & LNX_CHARGE_REMOTE ? step : 0), "%s", name);
+	/* The innocents. */
+	for (r = 0; r < rails; r++) {
+		cr_expect_eq(path_of(&side[1], r)->detect.health.value, FULL);
+		cr_expect_eq(remote_of(&side[1], r)->value, FULL);
+		if (!r)
+			continue;
+		cr_expect_eq(path_of(&side[0], r)->detect.health.value, FULL);
+		cr_expect_eq(f.lnx->rail[r]->health.value, FULL);
+		cr_expect_eq(remote_of(&side[0], r)->value, FULL);
+	}
+	until_well();
+	cr_expect_eq(f.lnx->stats.paths_down, 0u);
+	close_clean();
+}
+
+BOTH(every_class_of_one_path)
+{
+	unsigned class;
+
+	for (class = 1; class < LNX_CLASS_COUNT; class++)
+		one_class(kind, 1, class);
+}
+
+BOTH(every_class_of_several_paths)
+{
+	unsigned class;
+
+	for (class = 1; class < LNX_CLASS_COUNT; class++)
+		one_class(kind, 2, class);
+}
+
+/* Failures that take the number to 0, while other things still pass. */
+BOTH(a_spent_path_goes_down)
+{
+	unsigned i;
+
+	open_met(kind, 2, 2);
+	until_well();
+	for (i = 0; i < FULL; i++)
+		charge(&side[0], 0, LNX_CLASS_REMOTE_ERROR);
+	cr_expect_eq(path_of(&side[0], 0)->detect.health.value, 0u);
+	send1(&side[0], 200);
+	RUN_UNTIL(is_down(&side[0], 0), 10);
+	cr_expect(!is_down(&side[0], 1));
+	cr_expect(!is_down(&side[1], 0));
+	/* It is pinged, and answers. */
+	RUN_UNTIL(!is_down(&side[0], 0), 5000);
+	close_clean();
+}
+
+/* There is nothing better. */
+BOTH(the_only_path_stays)
+{
+	struct op *o;
+	unsigned i;
+
+	open_met(kind, 1, 1);
+	for (i = 0; i < FULL; i++)
+		charge(&side[0], 0, LNX_CLASS_NETWORK_TIMEOUT);
+	cr_expect_eq(path_of(&side[0], 0)->detect.health.value, 0u);
+	o = send1(&side[0], 200);
+	RUN_UNTIL(o->ncomp, 100);
+	cr_expect(!is_down(&side[0], 0));
+	until_well();
+	close_clean();
+}
+
+/* The last one that is left, too. */
+BOTH(the_last_path_stays)
+{
+	struct op *o;
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	for (i = 0; i < 2 * FULL; i++)
+		charge(&side[0], i & 1, LNX_CLASS_REMOTE_ERROR);
+	o = send1(&side[0], 200);
+	run_ms(10);
+	cr_expect(o->ncomp);
+	cr_expect(!is_down(&side[0], 0) || !is_down(&side[0], 1));
+	close_clean();
+}
+
+/* The pieces of a large message, by path. */
+static size_t piece(struct side *s, unsigned rail)
+{
+	struct lnx_peer *peer = inside(s);
+	size_t len;
+
+	lnx_lock(&f.lnx->lock);
+	peer->pull_left = 64 * LARGE;
+	len = lnx_path_read_len(peer, path_of(s, rail), 64 * LARGE, 3, fake_now_ns);
+	peer->pull_left = 0;
+	lnx_unlock(&f.lnx->lock);
+	return len;
+}
+
+BOTH(a_sick_path_gets_less)
+{
+	struct side *s = &side[0];
+	size_t well, less, other;
+	unsigned i, r;
+
+	fake_conf.chunk = 64 * LARGE;
+	open_met(kind, 2, 1);
+	until_well();
+	for (r = 0; r < 2; r++) {
+		path_of(s, r)->speed->read.rate = 1000000000;
+		path_of(s, r)->read_done_ns = fake_now_ns;
+	}
+	well = piece(s, 0);
+	cr_expect_geq(piece(s, 1), well - well / 10);
+	cr_expect_leq(piece(s, 1), well + well / 10);
+	for (i = 0; path_of(s, 0)->detect.health.value > 600; i++)
+		charge(s, 0, LNX_CLASS_REMOTE_ERROR);
+	less = piece(s, 0);
+	other = piece(s, 1);
+	cr_expect_lt(less, well * 9 / 10, "%zu of %zu", less, well);
+	cr_expect_geq(other, well - well / 10, "%zu, was %zu", other, well);
+	/* If all are sick, all are equal again. */
+	for (i = 0; path_of(s, 1)->detect.health.value > 600; i++)
+		charge(s, 1, LNX_CLASS_REMOTE_ERROR);
+	cr_expect_geq(piece(s, 0), well - well / 10);
+	close_clean();
+}
+
+/* The core refuses frames with an error: once for each time that it begins to. */
+BOTH(refused_posts)
+{
+	struct fake_core *core;
+	unsigned class, i, n;
+
+	open_met(kind, 1, 1);
+	until_well();
+	core = f.core[0];
+	class = lnx_errclass(f.lnx->rail[0]->prov, LNX_WHILE_POST, FI_EHOSTUNREACH, 0);
+	cr_assert_neq(class, LNX_CLASS_OK);
+	for (i = 1; i <= 2; i++) {
+		struct lnx_stats want = f.lnx->stats;
+		struct op *o;
+
+		core->refuse_err = -FI_EHOSTUNREACH;
+		core->inject_again = core->send_again = 5;
+		o = send1(&side[0], 200);
+		n = path_of(&side[0], 0)->detect.health.value;
+		cr_expect_eq(n, FULL - f.lnx->plan.step[class]);
+		RUN_UNTIL(o->ncomp && all_there(), 200);
+		lnx_class_count(&want, class);
+		cr_expect_eq(f.lnx->stats.local_no_route_count, want.local_no_route_count);
+		cr_expect_eq(f.lnx->stats.remote_dropped_count, want.remote_dropped_count);
+		cr_expect_eq(f.lnx->stats.local_error_count, want.local_error_count);
+		cr_expect_eq(f.lnx->stats.network_timeout_count, want.network_timeout_count);
+		core->inject_again = core->send_again = 0;
+		core->refuse_err = 0;
+		until_well();
+	}
+	close_clean();
+}
+
+/* What our own close cuts is no fault of a peer. */
+BOTH(cut_by_our_own_close)
+{
+	struct op *o;
+	unsigned r;
+
+	open_met(kind, 2, 1);
+	until_well();
+	o = force_reopen(&side[0]);
+	RUN_UNTIL(o->ncomp, 5000);
+	cr_expect_eq(f.lnx->stats.local_aborted_count, 1u);
+	for (r = 0; r < 2; r++)
+		cr_expect_eq(f.lnx->rail[r]->health.down, false);
+	close_clean();
+}
+
+/* No connection to it, until the deadline. */
+BOTH(an_expired_connect)
+{
+	struct lnx_stats want;
+	unsigned class;
+	struct op *o;
+
+	open_n(kind, 1, 2);
+	want = f.lnx->stats;
+	class = lnx_errclass(f.lnx->rail[0]->prov, LNX_WHILE_CONNECT, FI_EAGAIN, 0);
+	lnx_class_count(&want, class);
+	f.core[0]->inject_again = f.core[0]->send_again = FAKE_ALWAYS;
+	o = send1(&side[0], 200);
+	RUN_UNTIL(o->nerr, 60000);
+	cr_expect_eq(f.lnx->stats.network_timeout_count, want.network_timeout_count);
+	cr_expect_eq(f.lnx->stats.remote_dropped_count, want.remote_dropped_count);
+	f.core[0]->inject_again = f.core[0]->send_again = 0;
+	close_now();
+}
