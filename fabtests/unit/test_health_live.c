@@ -273,3 +273,21 @@ BOTH(an_expired_connect)
 	f.core[0]->inject_again = f.core[0]->send_again = 0;
 	close_now();
 }
+
+/* Frames, for which all else waits, go over a path that is well. */
+BOTH(frames_leave_a_sick_path)
+{
+	struct side *s = &side[0];
+	unsigned first, i;
+
+	open_met(kind, 2, 1);
+	run_ms(200);
+	first = inside(s)->cur->index;
+	for (i = 0; i < 6; i++)
+		charge(s, first, LNX_CLASS_REMOTE_ERROR);
+	send1(s, 200);
+	RUN_UNTIL(inside(s)->cur->index != first, 10);
+	until_well();
+	cr_expect_eq(f.lnx->stats.paths_down, 0u);
+	close_clean();
+}

@@ -12,6 +12,8 @@
 #include "tx/tx.h"
 #include "wire/hdr.h"
 
+/* A path with less than half of the best one's health carries no announcements. */
+#define SICK_SHARE	(LNX_WEIGHT_MAX / 2)
 /* Beside the number in lnx_hdr.data. */
 #define MARK		LNX_WIRE_PROBE_LATENCY
 
@@ -55,20 +57,21 @@ static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 
 void lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 {
+	unsigned share[LNX_PATHS_MAX], i, least = 0;
 	uint64_t ns[LNX_PATHS_MAX];
 	bool usable[LNX_PATHS_MAX];
-	unsigned i, least = 0;
 
 	if (!lnx_peer_acked(peer))
 		return;
 	/* What was set by hand counts more. */
 	if (lnx_unlikely(peer->ep->admin))
 		least = lnx_admin_worth(peer, peer->cur, now);
+	lnx_path_shares(peer, share);
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
 
 		ask(peer, path, now);
-		usable[i] = lnx_path_usable(path) &&
+		usable[i] = lnx_path_usable(path) && share[i] >= SICK_SHARE &&
 			    (!least || lnx_admin_worth(peer, path, now) >= least);
 		ns[i] = lnx_latency_of(path, now);
 	}

@@ -100,12 +100,7 @@ static struct lnx_path *round_robin(struct lnx_peer *peer,
 	return peer->path[best];
 }
 
-/*
- * What health leaves of each path's share, in thousandths of the best one's: a sick path
- * gets less, and one that was down gets more and more for a while.  Equal shares if no path
- * has any: then nothing else works.
- */
-static void health_shares(const struct lnx_peer *peer, unsigned *share)
+void lnx_path_shares(const struct lnx_peer *peer, unsigned *share)
 {
 	unsigned i, best = 0;
 	uint64_t now = 0;
@@ -180,7 +175,7 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 
 	if (!peer->npath)
 		return NULL;
-	health_shares(peer, share);
+	lnx_path_shares(peer, share);
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
 
@@ -412,7 +407,7 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 	uint64_t best = 0, least = least_latency(peer, now);
 	unsigned share[LNX_PATHS_MAX], i, busy = 0;
 
-	health_shares(peer, share);
+	lnx_path_shares(peer, share);
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
 

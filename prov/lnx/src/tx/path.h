@@ -57,6 +57,13 @@ LNX_INLINE struct lnx_path *lnx_path_next(struct lnx_peer *peer, size_t len)
 	return lnx_path_choose(peer, len);
 }
 
+/*
+ * What health leaves of each path's share, in thousandths of the best one's: a sick path
+ * gets less, and one that was down gets more and more for a while.  Equal shares if no path
+ * has any: then nothing else works.  share has room for LNX_PATHS_MAX.
+ */
+void lnx_path_shares(const struct lnx_peer *peer, unsigned *share);
+
 /* The path for frames that need no choice: the one in use, or else one that works;
  * NULL: there is none. */
 struct lnx_path *lnx_path_find_live(struct lnx_peer *peer);
