@@ -418,3 +418,37 @@ Test(loss, retransmissions_overlap)
 	cr_expect_eq(n, 8u);
 	close_world();
 }
+
+/* The oldest frame is late on one path, and the peer answers over others. */
+Test(loss, a_late_frame)
+{
+	struct lnx_late l = { 0 };
+	uint64_t pong = 0;
+	unsigned i;
+
+	open_world(MS);
+	first_frame();
+	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, pong, w.now), LNX_LOSS_NOTHING);
+	send_on(0);
+	for (i = 0; i < 20; i++, w.now += MS)
+		cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, pong, w.now),
+			     LNX_LOSS_NOTHING);
+	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, pong, w.now), LNX_LOSS_ASK);
+	/* An answer from before that time says nothing. */
+	pong = l.since_ns;
+	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, pong, w.now), LNX_LOSS_ASK);
+	pong = w.now;
+	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, pong, w.now), LNX_LOSS_INSIST);
+	cr_expect(w.c.flags & LNX_CHAN_PROBE_DUE);
+	/* Then it has as long again; another oldest frame, too. */
+	w.now += 19 * MS;
+	pong = w.now;
+	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, pong, w.now), LNX_LOSS_NOTHING);
+	send_on(1);
+	w.next = w.c.una + 1;
+	acked();
+	w.now += 19 * MS;
+	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, pong, w.now), LNX_LOSS_NOTHING);
+	cr_expect_eq(l.seq, w.c.una);
+	close_world();
+}

@@ -41,6 +41,7 @@ struct lnx_path_detect {
 	uint64_t progress;			/* grows with everything that is
 						 * delivered */
 	struct lnx_silence silence;
+	struct lnx_late late;		/* of the oldest frame, if it left over this path */
 	uint32_t timed_seq;		/* acknowledged up to here: gives a sample */
 	uint64_t timed_ns;		/* of frames that left by then; 0: no sample
 					 * is being taken */

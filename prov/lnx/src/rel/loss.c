@@ -36,6 +36,23 @@ enum lnx_loss_todo lnx_loss_look(struct lnx_loss *l, struct lnx_chan *c,
 	return LNX_LOSS_INSIST;
 }
 
+enum lnx_loss_todo lnx_loss_late(struct lnx_late *l, struct lnx_chan *c,
+				 uint64_t timeout_ns, uint64_t pong_ns, uint64_t now)
+{
+	if (lnx_chan_idle(c) || c->una != l->seq || !l->since_ns) {
+		l->seq = c->una;
+		l->since_ns = now;
+		return LNX_LOSS_NOTHING;
+	}
+	if (now - l->since_ns < timeout_ns)
+		return LNX_LOSS_NOTHING;
+	if (pong_ns <= l->since_ns)
+		return LNX_LOSS_ASK;
+	l->since_ns = now;
+	lnx_chan_probe(c);
+	return LNX_LOSS_INSIST;
+}
+
 /* The oldest frame, if it has left and is not about to leave again. */
 static const struct lnx_frame *oldest(const struct lnx_chan *c)
 {

@@ -24,6 +24,11 @@
  *  - Answers may not be able to come back.  Once the timeout has grown to
  *    LNX_RTO_INSIST_NS, the oldest frame is sent again after all.
  *
+ * A frame may be late, too: its connection waits until a packet is sent again, for a second
+ * or more, while the other paths to the peer work.  All that follows waits for it.  So if
+ * the peer answers over another path, and lacks the oldest frame for longer than a path may
+ * be silent, that frame is sent again over another one.
+ *
  * State only, like rel/chan.h: the caller has the clock and posts frames.  One per peer,
  * under the owner lock.
  */
@@ -49,6 +54,12 @@ struct lnx_loss {
 	bool paused;			/* until the timeout ends no more is said to be lost */
 };
 
+/* Of one path of several; zero-initialised. */
+struct lnx_late {
+	uint64_t since_ns;		/* the frame has been the oldest since */
+	uint32_t seq;			/* the frame: chan.una at the last look */
+};
+
 enum lnx_loss_todo {
 	LNX_LOSS_NOTHING,
 	LNX_LOSS_MOVED,			/* something was acknowledged since the last look */
@@ -70,6 +81,15 @@ LNX_INLINE void lnx_loss_restart(struct lnx_loss *l, const struct lnx_chan *c)
  */
 enum lnx_loss_todo lnx_loss_look(struct lnx_loss *l, struct lnx_chan *c,
 				 uint64_t rto_ns, uint64_t now);
+
+/*
+ * Is the oldest frame late?  For peers with several paths: l is that of its path, and
+ * timeout_ns too; pong_ns is when the peer last answered a question about a path.
+ * LNX_LOSS_ASK: ask it over the other paths.  LNX_LOSS_INSIST: lnx_chan_probe was called.
+ * Else LNX_LOSS_NOTHING.
+ */
+enum lnx_loss_todo lnx_loss_late(struct lnx_late *l, struct lnx_chan *c,
+				 uint64_t timeout_ns, uint64_t pong_ns, uint64_t now);
 
 /* The path that the oldest frame took; -1: there is nothing to ask, or the frame is about to
  * leave again. */

@@ -350,6 +350,38 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	lnx_detect_good(peer, path, now);
 }
 
+/* ---- a frame that is late ---- */
+
+/* The other paths work, and all that follows waits for it: it goes again over one of them. */
+static void look_for_late(struct lnx_peer *peer, uint64_t now)
+{
+	const struct lnx_health_plan *plan = &peer->ep->plan;
+	int which = lnx_loss_path(&peer->chan);
+	struct lnx_path_detect *g;
+	struct lnx_path *path;
+
+	if (which < 0 || which >= peer->npath)
+		return;
+	path = peer->path[which];
+	g = &path->detect;
+	switch (lnx_loss_late(&g->late, &peer->chan, silence_timeout(path, plan),
+			      peer->pong_ns, now)) {
+	case LNX_LOSS_ASK:
+		if (lnx_ns_since(now, g->silence.probe_sent_ns) <= plan->rail_min_ns)
+			break;
+		/* It is the same question as whether the path is silent. */
+		g->nonce += !g->silence.probe_sent_ns;
+		g->silence.probe_sent_ns = now;
+		send_probes(peer, path);
+		break;
+	case LNX_LOSS_INSIST:
+		lnx_tx_want_pump(peer);
+		break;
+	default:
+		break;
+	}
+}
+
 /* ---- passes ---- */
 
 /* True: check peer again.  It is added here when it is added to retx_list. */
@@ -381,8 +413,10 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 			more |= look(peer, path, now);
 		}
 	}
-	if (peer->npath > 1)
+	if (peer->npath > 1) {
 		lnx_latency_run(peer, now);
+		look_for_late(peer, now);
+	}
 	/* Time alone changes which path may take a piece. */
 	if (peer->pull_left)
 		peer->ep->work |= LNX_WORK_PULL;
