@@ -999,6 +999,30 @@ Test(health, weight_of_path)
 	}
 }
 
+/* A rail that was down may be in its hold time: only paths that were down wait for it. */
+Test(health, weight_of_a_path_that_never_failed)
+{
+	struct lnx_health_plan p = plan_of(100);
+	struct lnx_health path, rail;
+	uint64_t t = T0;
+	unsigned i;
+
+	lnx_health_init(&path);
+	lnx_health_init(&rail);
+	for (i = 0; i < 10; i++)
+		fail(&rail, &p, t);
+	for (i = 0; i < 10; i++)
+		lnx_health_good(&rail, &p, t);
+	cr_assert_eq(lnx_health_weight(&rail, &p, t), 0);
+	cr_expect_eq(lnx_health_weight_of_path(&path, &rail, NULL, &p, t), 1000);
+	cr_expect_eq(lnx_health_weight_of_path(&path, &path, &rail, &p, t), 1000);
+	path.ready_ns = t - p.ramp_ns - 1;
+	cr_expect_eq(lnx_health_weight_of_path(&path, &rail, NULL, &p, t), 0);
+	lnx_health_init(&path);
+	lnx_health_link(&rail, &p, true, t);
+	cr_expect_eq(lnx_health_weight_of_path(&path, &rail, NULL, &p, t), 0);
+}
+
 /* ---- any order of events ---- */
 
 static uint64_t state;

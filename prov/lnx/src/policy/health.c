@@ -257,6 +257,12 @@ unsigned lnx_health_weight(const struct lnx_health *h,
 	return (unsigned)LNX_MAX(w, (uint64_t)1);
 }
 
+/* Of a rail only the number counts, for paths that have not failed themselves. */
+static unsigned weight_of_end(const struct lnx_health *h)
+{
+	return h->fatal ? 0 : h->value * LNX_WEIGHT_MAX / LNX_HEALTH_MAX;
+}
+
 unsigned lnx_health_weight_of_path(const struct lnx_health *path,
 				   const struct lnx_health *rail,
 				   const struct lnx_health *remote,
@@ -264,7 +270,8 @@ unsigned lnx_health_weight_of_path(const struct lnx_health *path,
 				   uint64_t now)
 {
 	unsigned w = LNX_MIN(lnx_health_weight(path, plan, now),
-			     lnx_health_weight(rail, plan, now));
+			     path->ready_ns ? lnx_health_weight(rail, plan, now) :
+					      weight_of_end(rail));
 
-	return remote ? LNX_MIN(w, lnx_health_weight(remote, plan, now)) : w;
+	return remote ? LNX_MIN(w, weight_of_end(remote)) : w;
 }

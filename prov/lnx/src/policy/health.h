@@ -196,7 +196,11 @@ LNX_INLINE bool lnx_health_well(const struct lnx_health *h)
 unsigned lnx_health_weight(const struct lnx_health *h,
 			   const struct lnx_health_plan *plan, uint64_t now);
 
-/* The share of a path, which is no better than its rails.  remote may be NULL. */
+/*
+ * The share of a path, which is no better than its rails.  These are derived from their
+ * paths: they have a number, which counts up with everything that passes.  The hold time
+ * of the local rail counts for paths that have been down themselves.  remote may be NULL.
+ */
 unsigned lnx_health_weight_of_path(const struct lnx_health *path,
 				   const struct lnx_health *rail,
 				   const struct lnx_health *remote,
