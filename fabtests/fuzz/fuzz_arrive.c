@@ -119,7 +119,7 @@ static void framed(const uint8_t *data, size_t n)
 	if (h.kind == LNX_KIND_HELLO && (h.flags & LNX_WIRE_F_DATA)) {
 		static uint8_t hello[sizeof(p->blob) +
 				     sizeof(struct lnx_wire_proof)];
-		uint64_t nonce = htole64(f.lnx->hello_nonce);
+		uint64_t nonce = htole64(f.lnx->refusals.hello_nonce);
 
 		memcpy(hello, p->blob, sizeof(p->blob));
 		memcpy(hello + sizeof(p->blob), &nonce, sizeof(nonce));

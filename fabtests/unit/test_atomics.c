@@ -582,7 +582,7 @@ Test(atomics, many_outstanding)
 		fake_pass(&f);
 	}
 	cr_expect_eq(ret, -FI_EAGAIN, "%u atomics outstanding", n);
-	cr_expect_geq(n, f.lnx->tx_size);
+	cr_expect_geq(n, f.lnx->limits.tx_size);
 	cr_assert_eq(got, n);
 	for (i = 0; i < got; i++) {
 		respond(&p, op[i], 0, NULL, 0);

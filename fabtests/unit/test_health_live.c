@@ -169,9 +169,9 @@ static size_t piece(struct side *s, unsigned rail)
 	size_t len;
 
 	lnx_lock(&f.lnx->lock);
-	peer->pull_left = 64 * LARGE;
+	peer->pull.left = 64 * LARGE;
 	len = lnx_path_read_len(peer, path_of(s, rail), 64 * LARGE, 3, fake_now_ns);
-	peer->pull_left = 0;
+	peer->pull.left = 0;
 	lnx_unlock(&f.lnx->lock);
 	return len;
 }

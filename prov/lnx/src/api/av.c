@@ -176,7 +176,7 @@ static int insert_one(struct lnx_av *av, const uint8_t *blob, fi_addr_t *addr)
 	if (ret)
 		return ret;
 	lnx_list_foreach(&av->eps, n, tmp) {
-		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep, av_link);
+		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep, bound.av_link);
 
 		lnx_lock(&ep->lock);
 		if (ep->enabled)
@@ -273,7 +273,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 		hash_delete(av, e->eid);
 		lnx_list_foreach(&av->eps, n, tmp) {
 			struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
-							   av_link);
+							   bound.av_link);
 
 			lnx_lock(&ep->lock);
 			if (ep->enabled)
@@ -385,7 +385,7 @@ static struct fi_ops_av av_ops = {
 int lnx_av_attach(struct lnx_av *av, struct lnx_ep *ep)
 {
 	lnx_lock(&av->lock);
-	lnx_list_add_tail(&av->eps, &ep->av_link);
+	lnx_list_add_tail(&av->eps, &ep->bound.av_link);
 	lnx_unlock(&av->lock);
 	__atomic_add_fetch(&av->refs, 1, __ATOMIC_RELAXED);
 	return 0;
@@ -394,7 +394,7 @@ int lnx_av_attach(struct lnx_av *av, struct lnx_ep *ep)
 void lnx_av_detach(struct lnx_av *av, struct lnx_ep *ep)
 {
 	lnx_lock(&av->lock);
-	lnx_list_del(&ep->av_link);
+	lnx_list_del(&ep->bound.av_link);
 	lnx_unlock(&av->lock);
 	__atomic_sub_fetch(&av->refs, 1, __ATOMIC_RELEASE);
 }

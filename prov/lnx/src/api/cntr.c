@@ -298,7 +298,7 @@ static void join(struct lnx_ep *ep, struct lnx_cntr *cntr, uint64_t flags)
 
 	for (i = 0; i < LNX_CNTR_KINDS; i++)
 		if (flags & kind_flag[i])
-			lnx_eps_add(&cntr->eps, &ep->cntr_link[i], ep);
+			lnx_eps_add(&cntr->eps, &ep->bound.cntr_link[i], ep);
 }
 
 int lnx_cntr_bind(struct lnx_ep *ep, struct fid *fid, uint64_t flags)
@@ -363,7 +363,7 @@ void lnx_cntr_unbind(struct lnx_ep *ep)
 
 	for (i = 0; i < LNX_CNTR_KINDS; i++)
 		if (ep->cntr[i])
-			lnx_eps_del(&ep->cntr[i]->eps, &ep->cntr_link[i]);
+			lnx_eps_del(&ep->cntr[i]->eps, &ep->bound.cntr_link[i]);
 }
 
 void lnx_cntr_release(struct lnx_ep *ep)

@@ -68,7 +68,7 @@ muted_write(struct lnx_rail *rail, void *context,
 			lnx_cq_write(ep->tx_cq, c->context,
 				     flags & ~FI_COMPLETION, 0, NULL, 0, 0,
 				     FI_ADDR_NOTAVAIL);
-		lnx_pool_put(&ep->confirm_pool, c);
+		lnx_pool_put(&ep->local.confirm_pool, c);
 		return 0;
 	}
 	if (!lnx_confirm_core_done(rail, context, flags))
@@ -113,11 +113,11 @@ static ssize_t direct_writeerr(struct fid_peer_cq *cq,
 	if (lnx_pool_owns(&ep->rxe_pool, err->op_context)) {
 		if (lnx_pool_lent(&ep->rxe_pool, err->op_context))
 			lnx_rx_core_failed(err->op_context, err);
-	} else if (ep->srx_owner && lnx_pool_owns(&ep->srx_owner->rxe_pool,
+	} else if (ep->shared.owner && lnx_pool_owns(&ep->shared.owner->rxe_pool,
 					       err->op_context)) {
 		const struct lnx_rxe *rxe = err->op_context;
 
-		if (lnx_pool_lent(&ep->srx_owner->rxe_pool, rxe) && rxe->ep == ep)
+		if (lnx_pool_lent(&ep->shared.owner->rxe_pool, rxe) && rxe->ep == ep)
 			lnx_rx_core_failed(err->op_context, err);
 	} else if (lnx_confirm_core_failed(rail, err)) {
 		return 0;

@@ -205,7 +205,7 @@ static void post_spare(struct lnx_rail *rail)
 
 static uint32_t least_posted(const struct lnx_ep *ep)
 {
-	uint32_t n = 2 * LNX_MIN(ep->npeer, LNX_PLAIN_PEERS);
+	uint32_t n = 2 * LNX_MIN(ep->peers.n, LNX_PLAIN_PEERS);
 
 	return LNX_MIN(LNX_MAX(n, LNX_PLAIN_POSTED), ep->conf->rx_buffers);
 }

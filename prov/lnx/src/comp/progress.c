@@ -30,7 +30,7 @@ static LNX_COLD bool not_yet(struct lnx_ep *ep, struct lnx_rail *rail)
 			(ep->tx_cq ? lnx_cq_written(ep->tx_cq) : 0);
 	uint64_t now;
 
-	if (!ep->shm || !ep->idle_mask)
+	if (!ep->shm || !ep->poll.idle_mask)
 		return false;
 	now = lnx_clock_ns();
 	if (seen != rail->idle_seen &&
@@ -85,11 +85,11 @@ static LNX_COLD void sweep(struct lnx_ep *ep, uint64_t now)
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 		lnx_half_open_cloexec(ep->rail[i]);
 	cost = lnx_ns_since(lnx_clock_ns(), now);
-	ep->sweep_gap_ns = LNX_MIN(LNX_MAX(2 * ep->sweep_gap_ns,
+	ep->due.sweep_gap_ns = LNX_MIN(LNX_MAX(2 * ep->due.sweep_gap_ns,
 					   LNX_SWEEP_FIRST_NS), LNX_SWEEP_LAST_NS);
-	if (ep->sweep_gap_ns == LNX_SWEEP_LAST_NS)
+	if (ep->due.sweep_gap_ns == LNX_SWEEP_LAST_NS)
 		ep->work &= ~LNX_WORK_SWEEP;
-	ep->sweep_ns = now + LNX_MAX(ep->sweep_gap_ns, SWEEP_COST * cost);
+	ep->due.sweep_ns = now + LNX_MAX(ep->due.sweep_gap_ns, SWEEP_COST * cost);
 }
 
 /* Work that needs the current time. */
@@ -97,7 +97,7 @@ static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 {
 	uint64_t now = lnx_clock_ns();
 
-	if (lnx_unlikely(now >= ep->sweep_ns))
+	if (lnx_unlikely(now >= ep->due.sweep_ns))
 		sweep(ep, now);
 	if (ep->work & LNX_WORK_DETECT)
 		lnx_detect_run(ep, now);
@@ -125,7 +125,7 @@ static __attribute__((noinline)) void slow(struct lnx_ep *ep)
 
 	if ((ep->work & ~may_wait) == LNX_WORK_ACK_PENDING)
 		lnx_tx_acks_piggybacked(ep);
-	if ((ep->work & ~may_wait) || !(ep->pass & 0xff))
+	if ((ep->work & ~may_wait) || !(ep->poll.pass & 0xff))
 		timed(ep);
 }
 
@@ -170,8 +170,8 @@ static LNX_COLD bool low(struct lnx_ep *ep)
 /* Peers may die also while nothing is due. */
 static LNX_COLD void look_at_peers(struct lnx_ep *ep)
 {
-	ep->watch_pass = ep->pass;
-	ep->work |= ep->idle_work;
+	ep->poll.watch_pass = ep->poll.pass;
+	ep->work |= ep->poll.idle_work;
 }
 
 LNX_HOT
@@ -183,7 +183,7 @@ void lnx_ep_progress(struct lnx_ep *ep)
 	lnx_assert_held(&ep->lock);
 	if (lnx_rxe_low(ep) && low(ep))
 		shm = NULL;
-	ep->pass++;
+	ep->poll.pass++;
 	if (shm)
 		fi_cq_read(shm->core_cq, NULL, 0);
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
@@ -192,9 +192,9 @@ void lnx_ep_progress(struct lnx_ep *ep)
 		if (rail->poll_credits)
 			rail->poll_credits--;
 		else if (!rail->busy && !ep->nread_here) {
-			if ((ep->pass & ep->idle_mask) || not_yet(ep, rail))
+			if ((ep->poll.pass & ep->poll.idle_mask) || not_yet(ep, rail))
 				continue;
-			if (lnx_unlikely(ep->pass - ep->watch_pass >
+			if (lnx_unlikely(ep->poll.pass - ep->poll.watch_pass >
 					 WATCH_PASSES))
 				look_at_peers(ep);
 		}
@@ -202,7 +202,7 @@ void lnx_ep_progress(struct lnx_ep *ep)
 	}
 	if (lnx_unlikely(ep->work & ~LNX_WORK_SLOW))
 		deferred(ep);
-	else if (lnx_unlikely(!(ep->pass & (LNX_SLOW_PASSES - 1)) && ep->work))
+	else if (lnx_unlikely(!(ep->poll.pass & (LNX_SLOW_PASSES - 1)) && ep->work))
 		slow(ep);
 }
 
@@ -217,7 +217,7 @@ void lnx_ep_heat(struct lnx_ep *ep, uint32_t passes)
 void lnx_ep_progress_all(struct lnx_ep *ep)
 {
 	lnx_ep_heat(ep, 1);
-	ep->pass |= 0xff;
+	ep->poll.pass |= 0xff;
 	lnx_ep_progress(ep);
 }
 
@@ -242,10 +242,10 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 			more = true;
 	}
 	/* If nothing is due, no pass polls them. */
-	if (ep->netwatch)
+	if (ep->links.netwatch)
 		lnx_links_poll(ep, lnx_clock_ns());
 	/* Its descriptor wakes sleepers until that is done. */
-	if (ep->exit_monitor)
+	if (ep->local.exit_monitor)
 		lnx_local_exit_look(ep);
 	/* Handle what came before the reset. */
 	lnx_ep_progress_all(ep);
@@ -260,9 +260,9 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 	if (ep->work & LNX_WORK_ACK_PENDING)
 		lnx_tx_acks(ep, lnx_clock_ns(), true);
 	/* Link events wake sleepers. */
-	if (ep->links_ns) {
-		ep->links_ns = 0;
-		ep->detect_ns = 0;
+	if (ep->links.watch_until_ns) {
+		ep->links.watch_until_ns = 0;
+		ep->due.detect_ns = 0;
 		lnx_detect_run(ep, lnx_clock_ns());
 	}
 	/* Unacknowledged frames need no timer here: a connection that breaks makes its

@@ -99,8 +99,8 @@ unsigned lnx_rails_fds(const struct lnx_ep *ep, int fd[LNX_FDS_MAX],
 		if (ep->rail[i]->wait_fd >= 0)
 			fd[n++] = ep->rail[i]->wait_fd;
 	*nrail = n;
-	if (ep->netwatch && lnx_netwatch_fd(ep->netwatch) >= 0)
-		fd[n++] = lnx_netwatch_fd(ep->netwatch);
+	if (ep->links.netwatch && lnx_netwatch_fd(ep->links.netwatch) >= 0)
+		fd[n++] = lnx_netwatch_fd(ep->links.netwatch);
 	for (i = 0; i < ep->nrail; i++)
 		if (ep->rail[i]->devwatch && !ep->rail[i]->devgone)
 			fd[n++] = lnx_netwatch_fd(ep->rail[i]->devwatch);

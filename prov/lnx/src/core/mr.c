@@ -116,13 +116,13 @@ static int ask_locals(struct lnx_ep *ep)
 {
 	if (!ep->shm)
 		return 0;
-	if (!ep->registry) {
+	if (!ep->local.registry) {
 		LNX_WARN(FI_LOG_MR,
 			 "rail %s: writes of peers to memory are not counted: there is no room behind its region in /dev/shm\n",
 			 ep->shm->name);
 		return -FI_ENOMEM;
 	}
-	lnx_shm_registry_count(ep->registry);
+	lnx_shm_registry_count(ep->local.registry);
 	return 0;
 }
 
@@ -349,8 +349,8 @@ static struct lnx_shm_registry *key_list(const struct lnx_rail *rail)
 	const struct lnx_ep *ep = rail->ep;
 
 	/* After fork() it is the other process's. */
-	return rail->prov == LNX_PROV_SHM && ep->registry &&
-	       ep->pid == getpid() ? ep->registry : NULL;
+	return rail->prov == LNX_PROV_SHM && ep->local.registry &&
+	       ep->pid == getpid() ? ep->local.registry : NULL;
 }
 
 int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,

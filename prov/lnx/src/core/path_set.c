@@ -61,7 +61,7 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 		not_alone(peer);
 	peer->npath++;
 	/* A connection will be made: comp/progress.c must sweep it. */
-	peer->ep->sweep_ns = peer->ep->sweep_gap_ns = 0;
+	peer->ep->due.sweep_ns = peer->ep->due.sweep_gap_ns = 0;
 	peer->ep->work |= LNX_WORK_SWEEP;
 	return true;
 }
@@ -124,7 +124,7 @@ LNX_COLD bool lnx_path_set_previous(struct lnx_peer *peer, struct lnx_path *path
 	lnx_rail_remove(path->rail, path->core_addr);
 	path->core_addr = core_addr;
 	path->detect.previous_port = now;
-	peer->wrong_endpoint &= (uint8_t)~(1u << path->index);
+	peer->session.wrong_endpoint &= (uint8_t)~(1u << path->index);
 	return true;
 }
 
@@ -150,7 +150,7 @@ void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
 		lnx_rail_remove(path->rail, path->core_addr);
 		path->core_addr = core_addr;
 		path->detect.previous_port = port_of(old, len);
-		peer->wrong_endpoint &= (uint8_t)~(1u << i);
+		peer->session.wrong_endpoint &= (uint8_t)~(1u << i);
 		path->retry_ns = 0;
 		path->backoff_ns = 0;
 		path->detect.probe_ns = 1;	/* at once */

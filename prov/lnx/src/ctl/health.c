@@ -101,7 +101,7 @@ void lnx_ctl_health_list(struct lnx_ep *ep, struct lnx_out *o)
 	}
 	if (ep->native)
 		return;
-	lnx_list_foreach(&ep->peers, n, tmp)
+	lnx_list_foreach(&ep->peers.all, n, tmp)
 		list_peer(lnx_list_entry(n, struct lnx_peer, all_link), now, o);
 }
 
@@ -170,7 +170,7 @@ static unsigned of_target(const struct change *c, const struct lnx_target *t)
 		count += of_rails(c, t);
 	if (t && t->kind == LNX_TARGET_RAIL)
 		return count;
-	lnx_list_foreach(&c->ep->peers, n, tmp) {
+	lnx_list_foreach(&c->ep->peers.all, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 

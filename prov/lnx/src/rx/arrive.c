@@ -172,13 +172,13 @@ static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 		return 0;
 	}
 	/* A newer one may have overtaken it on another path. */
-	if (h->key && h->key < peer->address_epoch)
+	if (h->key && h->key < peer->address.epoch)
 		return 0;
 	if (payload == LNX_ADDR_BYTES)
 		lnx_rails_of_addr(&all, &a);
 	if (lnx_peer_learn(peer, &a, &all))
 		return -FI_ENOMEM;
-	peer->address_epoch = LNX_MAX(peer->address_epoch, h->key);
+	peer->address.epoch = LNX_MAX(peer->address.epoch, h->key);
 	return 0;
 }
 
@@ -323,7 +323,7 @@ static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
 	switch (lnx_seq_judge(&peer->chan.rx, seq)) {
 	case LNX_SEQ_AHEAD:
 		/* This is a gap, unless the missing frame comes over another path. */
-		if (peer->multipath)
+		if (peer->rx.multipath)
 			ack_later(ep, peer);
 		else
 			ack_at_once(ep, peer);
@@ -368,7 +368,7 @@ static void asked(struct lnx_peer *peer, struct lnx_path *path,
 		path->detect.other_tag = (uint8_t)probe->tag;
 		path->detect.other_data = probe->data;
 	}
-	peer->pong_due |= (uint8_t)(1u << path->index);
+	peer->rx.pong_due |= (uint8_t)(1u << path->index);
 }
 
 /* A frame outside the sequence. */
@@ -464,13 +464,13 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		control(buf, peer, &h);
 		return false;
 	}
-	peer->rx_bytes[h.path] += len;
-	if (lnx_unlikely(h.path != peer->last_path)) {
+	peer->rx.bytes[h.path] += len;
+	if (lnx_unlikely(h.path != peer->rx.last_path)) {
 		struct lnx_path *back = lnx_path_back(peer, rail, h.rail);
 
-		peer->last_path = h.path;
-		peer->multipath = true;
-		peer->back = back ? back->index : 0;
+		peer->rx.last_path = h.path;
+		peer->rx.multipath = true;
+		peer->rx.path_back = back ? back->index : 0;
 	}
 	if (lnx_unlikely(h.seq != peer->chan.rx.next))
 		return not_next(ep, peer, h.seq, buf, len);
@@ -559,13 +559,13 @@ void lnx_rx_source_changed(struct lnx_peer *peer)
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_node *n, *tmp, left;
 
-	if (peer->shm_core != FI_ADDR_NOTAVAIL)
-		lnx_list_foreach(&ep->nameless, n, tmp) {
+	if (peer->shm.core != FI_ADDR_NOTAVAIL)
+		lnx_list_foreach(&ep->local.nameless, n, tmp) {
 			struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe,
 							     of_peer);
 
 			if (rxe->payload_at == LNX_PAYLOAD_CORE &&
-			    rxe->pe.t.addr == peer->shm_core)
+			    rxe->pe.t.addr == peer->shm.core)
 				lnx_rx_set_peer(rxe, peer);
 		}
 	lnx_list_init(&left);

@@ -26,14 +26,14 @@
 static void answer(struct lnx_ep *ep, struct lnx_peer *peer,
 		   const struct lnx_wire_note_put *n, bool read, int err)
 {
-	struct lnx_answer *a = peer->answer;
+	struct lnx_answer *a = peer->confirm.answer;
 	uint64_t op = n->op;
 
 	if (!read && a && !a->read && (a->err == err || op <= a->op)) {
 		a->op = LNX_MAX(a->op, op);
 		return;
 	}
-	if (lnx_unlikely(peer->nanswer >= ANSWERS_MAX))
+	if (lnx_unlikely(peer->confirm.n_answers >= ANSWERS_MAX))
 		a = NULL;
 	else if (read)
 		a = lnx_rma_copy_answer(ep, n);
@@ -44,21 +44,21 @@ static void answer(struct lnx_ep *ep, struct lnx_peer *peer,
 		 * This error is reported for the other operations too: there is no
 		 * better answer.
 		 */
-		if (peer->answer) {
-			peer->answer->op = op;
-			peer->answer->err = FI_ENOMEM;
+		if (peer->confirm.answer) {
+			peer->confirm.answer->op = op;
+			peer->confirm.answer->err = FI_ENOMEM;
 		} else {
 			ep->stats.lost++;
 		}
 		return;
 	}
-	peer->nanswer++;
+	peer->confirm.n_answers++;
 	a->peer = peer;
 	a->op = op;
 	if (!read)
 		a->err = err;
-	lnx_list_add_tail(&ep->answers, &a->link);
-	peer->answer = a;
+	lnx_list_add_tail(&ep->local.answers, &a->link);
+	peer->confirm.answer = a;
 	ep->work |= LNX_WORK_CONFIRM;
 }
 
@@ -106,8 +106,8 @@ void lnx_confirm_note(struct lnx_ep *ep, const struct lnx_wire_note_put *n)
 		/* Of a copied write.  The registration may have been away for some of
 		 * its parts only. */
 		if (!err)
-			err = peer->put_refused;
-		peer->put_refused = 0;
+			err = peer->rma.put_refused;
+		peer->rma.put_refused = 0;
 	}
 	if (!err && (n->flags & LNX_SHM_CTRL_F_COUNT)) {
 		for (i = 0; i < n->n_targets; i++)
@@ -115,7 +115,7 @@ void lnx_confirm_note(struct lnx_ep *ep, const struct lnx_wire_note_put *n)
 		lnx_mr_count(ep->domain, key, nkey);
 	}
 	if (n->flags & LNX_SHM_CTRL_F_TRY)
-		peer->try_reach = true;
+		peer->shm.try_reach = true;
 	if (!err && n->kind == LNX_KIND_GET)
 		lnx_cntr_ok(ep, LNX_CNTR_REMOTE_READ);
 	if (n->op)
@@ -127,15 +127,15 @@ LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep)
 	uint64_t start, look = LNX_SETTLE_LOOK_NS;
 	unsigned i;
 
-	if (!ep->registry || !ep->shm || !ep->shm->core_cq ||
+	if (!ep->local.registry || !ep->shm || !ep->shm->core_cq ||
 	    ep->pid != getpid())
 		return;
 	start = lnx_clock_ns();
-	while (lnx_shm_registry_unsettled(ep->registry)) {
+	while (lnx_shm_registry_unsettled(ep->local.registry)) {
 		uint64_t waited = lnx_ns_since(lnx_clock_ns(), start);
 
 		if (waited >= look) {
-			lnx_shm_registry_settle(ep->registry, waited >= LNX_SETTLE_NS);
+			lnx_shm_registry_settle(ep->local.registry, waited >= LNX_SETTLE_NS);
 			look = waited + LNX_SETTLE_LOOK_NS;
 		}
 		fi_cq_read(ep->shm->core_cq, NULL, 0);
@@ -166,7 +166,7 @@ static ssize_t send_answer(struct lnx_answer *a)
 	if (lnx_peer_dead(peer) || !lnx_peer_meet(peer))
 		return -FI_EHOSTUNREACH;
 	/* Before the answer, so that the next operation knows. */
-	if (lnx_unlikely(peer->try_reach))
+	if (lnx_unlikely(peer->shm.try_reach))
 		lnx_rma_copy_try(peer);
 	if (a->read) {
 		ssize_t ret = lnx_rma_copy_send(a);
@@ -176,14 +176,14 @@ static ssize_t send_answer(struct lnx_answer *a)
 	}
 	n.err = (uint32_t)a->err;
 	lnx_shm_ctrl_put_put(bytes, &n);
-	return lnx_shm_ctrl_post(ep, peer->shm_core, &note);
+	return lnx_shm_ctrl_post(ep, peer->shm.core, &note);
 }
 
 static void done(struct lnx_answer *a)
 {
-	if (a->peer->answer == a)
-		a->peer->answer = NULL;
-	a->peer->nanswer--;
+	if (a->peer->confirm.answer == a)
+		a->peer->confirm.answer = NULL;
+	a->peer->confirm.n_answers--;
 	free(a);
 }
 
@@ -204,7 +204,7 @@ static bool let_leave(struct lnx_ep *ep)
 	bool all;
 
 	lnx_list_init(&stuck);
-	while ((n = lnx_list_pop(&ep->answers))) {
+	while ((n = lnx_list_pop(&ep->local.answers))) {
 		struct lnx_answer *a = lnx_list_entry(n, struct lnx_answer,
 						      link);
 
@@ -216,7 +216,7 @@ static bool let_leave(struct lnx_ep *ep)
 	}
 	all = lnx_list_empty(&stuck);
 	while ((n = lnx_list_pop(&stuck)))
-		lnx_list_add_tail(&ep->answers, n);
+		lnx_list_add_tail(&ep->local.answers, n);
 	return all;
 }
 
@@ -232,6 +232,6 @@ void lnx_answers_drop(struct lnx_ep *ep)
 {
 	struct lnx_node *n;
 
-	while ((n = lnx_list_pop(&ep->answers)))
+	while ((n = lnx_list_pop(&ep->local.answers)))
 		done(lnx_list_entry(n, struct lnx_answer, link));
 }

@@ -37,7 +37,7 @@ static LNX_COLD struct lnx_ep *clean(struct lnx_rxe *rxe)
 	if (rxe->holds)
 		rxe->peer->nheld--;
 	if (rxe->payload_at == LNX_PAYLOAD_RMA && !rxe->segment)
-		rxe->peer->nserved--;
+		rxe->peer->rma.n_served--;
 	while (rxe->payload_at == LNX_PAYLOAD_RMA && rxe->nmr)
 		lnx_mr_unuse(rxe->mr[--rxe->nmr]);
 	if (rxe->buf)

@@ -128,7 +128,7 @@ static bool copy_came(struct lnx_ep *ep, const uint8_t *bytes)
 
 	if (lnx_copy_get(&c, bytes, ep->eid))
 		return false;
-	rxe = lnx_optab_get(&ep->copy_ops, c.op);
+	rxe = lnx_optab_get(&ep->local.copy_ops, c.op);
 	if (!rxe || rxe->peer->eid != c.src || rxe->fetch.got != c.off ||
 	    c.len > wanted(rxe) - c.off) {
 		ep->stats.bad_frames++;
@@ -144,7 +144,7 @@ static bool copy_came(struct lnx_ep *ep, const uint8_t *bytes)
 	}
 	if (f->got == wanted(rxe)) {
 		ep->stats.direct_recv_length += f->got;
-		lnx_optab_del(&ep->copy_ops, f->name);
+		lnx_optab_del(&ep->local.copy_ops, f->name);
 		f->name = 0;
 		f->read = true;
 		lnx_fetch_start(rxe);	/* send the FIN */
@@ -213,7 +213,7 @@ void lnx_fetch_start(struct lnx_rxe *rxe)
 
 	rxe->more = true;
 	lnx_list_del(&rxe->link);	/* it may be deferred */
-	lnx_list_add_tail(&ep->fetches, &rxe->link);
+	lnx_list_add_tail(&ep->local.fetches, &rxe->link);
 	ep->work |= LNX_WORK_FETCH;
 }
 
@@ -236,8 +236,8 @@ static void read_memory(struct lnx_rxe *rxe, const struct iovec *iov,
 	f->copy |= peer->ep->conf->disable_cma;
 	if (lnx_unlikely(f->copy && want))
 		return;
-	if (lnx_likely(f->pid == peer->where.pid))
-		registry = peer->registry;
+	if (lnx_likely(f->pid == peer->shm.where.pid))
+		registry = peer->shm.registry;
 	if (lnx_likely(registry != NULL))
 		owner.cookie = 0;		/* watching tells the same, and
 						 * faster */
@@ -269,10 +269,10 @@ static LNX_COLD int ask_for_copies(struct lnx_rxe *rxe)
 	ssize_t ret;
 
 	if (!f->name)
-		f->name = lnx_optab_add(&ep->copy_ops, rxe);
+		f->name = lnx_optab_add(&ep->local.copy_ops, rxe);
 	if (!f->name)
 		return -FI_EAGAIN;
-	lnx_list_add_tail(&ep->copies, &rxe->link);
+	lnx_list_add_tail(&ep->local.copies, &rxe->link);
 	ret = lnx_tx_note_get(rxe->peer, f->op, f->name, wanted(rxe));
 	if (!ret) {
 		ep->work |= LNX_WORK_WATCH;	/* the sender's process may end */
@@ -280,7 +280,7 @@ static LNX_COLD int ask_for_copies(struct lnx_rxe *rxe)
 	}
 	lnx_list_del(&rxe->link);
 	if (ret != -FI_EAGAIN) {
-		lnx_optab_del(&ep->copy_ops, f->name);
+		lnx_optab_del(&ep->local.copy_ops, f->name);
 		f->name = 0;
 		f->err = ESRCH;
 		f->read = true;
@@ -310,7 +310,7 @@ void lnx_fetch_run(struct lnx_ep *ep)
 
 	lnx_list_init(&stuck);
 	ep->work &= ~LNX_WORK_FETCH;
-	while ((n = lnx_list_pop(&ep->fetches))) {
+	while ((n = lnx_list_pop(&ep->local.fetches))) {
 		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, link);
 		struct lnx_fetch *f = &rxe->fetch;
 
@@ -327,7 +327,7 @@ void lnx_fetch_run(struct lnx_ep *ep)
 			finish(rxe);
 	}
 	while ((n = lnx_list_pop(&stuck))) {
-		lnx_list_add_tail(&ep->fetches, n);
+		lnx_list_add_tail(&ep->local.fetches, n);
 		ep->work |= LNX_WORK_FETCH;
 	}
 }
@@ -375,13 +375,13 @@ void lnx_fetch_fail_peer(struct lnx_peer *peer)
 {
 	struct lnx_node *n, *tmp;
 
-	lnx_list_foreach(&peer->ep->copies, n, tmp) {
+	lnx_list_foreach(&peer->ep->local.copies, n, tmp) {
 		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, link);
 
 		if (rxe->peer != peer)
 			continue;
 		lnx_list_del(&rxe->link);
-		lnx_optab_del(&peer->ep->copy_ops, rxe->fetch.name);
+		lnx_optab_del(&peer->ep->local.copy_ops, rxe->fetch.name);
 		lnx_rx_fail(rxe, FI_EIO, FI_ECONNRESET);
 	}
 }
@@ -396,7 +396,7 @@ void lnx_fetches_destroy(struct lnx_ep *ep)
 {
 	struct lnx_node *n;
 
-	while ((n = lnx_list_pop(&ep->fetches)) ||
-	       (n = lnx_list_pop(&ep->copies)))
+	while ((n = lnx_list_pop(&ep->local.fetches)) ||
+	       (n = lnx_list_pop(&ep->local.copies)))
 		lnx_rxe_put(lnx_list_entry(n, struct lnx_rxe, link));
 }

@@ -104,8 +104,8 @@ void lnx_pull_start(struct lnx_rxe *rxe)
 		p->push = rxe->segment && rxe->segment->kind == LNX_RMA_SEGMENT_WRITE;
 	}
 	lnx_list_init(&p->redo);
-	p->peer->pull_left += p->want;
-	p->peer->npull++;
+	p->peer->pull.left += p->want;
+	p->peer->pull.n++;
 	lnx_tx_watch(ep, p->peer);
 	lnx_list_add_tail(&ep->pulls, &p->link);
 	ep->work |= LNX_WORK_PULL;
@@ -142,7 +142,7 @@ static void cut(struct lnx_pull *p, struct lnx_chunk *c, size_t n)
 	p->posted += n;
 	p->iov_off += n;
 	p->seg_off += n;
-	p->peer->pull_left -= n;
+	p->peer->pull.left -= n;
 }
 
 /*
@@ -293,7 +293,7 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 	ssize_t ret;
 
 	/* Earlier pulls found no free path either, in this pass. */
-	if (p->peer->full_pass == p->rxe->ep->pass + 1)
+	if (p->peer->pull.full_pass == p->rxe->ep->poll.pass + 1)
 		return IN_LINE;
 	for (;;) {
 		c = redo_chunk(p);
@@ -323,7 +323,7 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 		lnx_list_add_head(&p->redo, &c->link);
 	/* Other pulls may have keys for paths that this one has none for. */
 	if (ret == IN_LINE && ways == (1u << p->peer->npath) - 1)
-		p->peer->full_pass = p->rxe->ep->pass + 1;
+		p->peer->pull.full_pass = p->rxe->ep->poll.pass + 1;
 	return ret;
 }
 
@@ -487,14 +487,14 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	if (p->inflight || (!p->err && p->done < p->want))
 		return false;
 	drop_redo(p);
-	p->peer->pull_left -= p->want - p->posted;
+	p->peer->pull.left -= p->want - p->posted;
 	p->posted = p->want;
 	err = p->err;
 	if (rxe->payload_at == LNX_PAYLOAD_RMA && rxe->segment) {
 		struct lnx_rma_segment *segment = rxe->segment;
 
 		lnx_list_del(&p->link);
-		p->peer->npull--;
+		p->peer->pull.n--;
 		lnx_rxe_put(rxe);
 		lnx_rma_pulled(segment, err);
 		return true;
@@ -503,11 +503,11 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	/* The receive may complete inside the call, which frees p. */
 	next = p->link.next;
 	lnx_list_del(&p->link);
-	peer->npull--;
+	peer->pull.n--;
 	nmoved = tell_moved(p, moved);
 	if (lnx_tx_send_fin(ep, peer, p->rts.op, err, moved, nmoved,
 			    ok ? rxe : NULL)) {
-		peer->npull++;
+		peer->pull.n++;
 		lnx_list_insert_before(next, &p->link);
 		p->again = true;
 		return false;

@@ -38,7 +38,7 @@ static void write_came(struct lnx_ep *ep, struct lnx_peer *peer,
 	int err;
 
 	if (w->flags & LNX_RMA_COPY_F_FIRST) {
-		peer->put_refused = 0;
+		peer->rma.put_refused = 0;
 		lnx_serve_keys_done(peer, false);
 	}
 	/* Before any of it is done.  The note that follows has the error:
@@ -48,10 +48,10 @@ static void write_came(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (!err && lnx_unlikely(lnx_mrs_counted(ep->domain)))
 		err = lnx_serve_note_key(peer, w->key);
 	if (lnx_unlikely(err))
-		peer->put_refused = (uint8_t)err;
+		peer->rma.put_refused = (uint8_t)err;
 	else
 		memcpy(to, data, w->len);
-	if ((w->flags & LNX_RMA_COPY_F_LAST) && !peer->put_refused)
+	if ((w->flags & LNX_RMA_COPY_F_LAST) && !peer->rma.put_refused)
 		written(ep, peer, w);
 }
 
@@ -169,7 +169,7 @@ ssize_t lnx_rma_copy_send(struct lnx_answer *a)
 		w.addr = a->off;
 		w.len = (uint32_t)LNX_MIN(n, (size_t)LNX_RMA_COPY_DATA);
 		memcpy(lnx_rma_copy_put(bytes, &w), from, w.len);
-		ret = lnx_shm_ctrl_post(peer->ep, peer->shm_core, &tx);
+		ret = lnx_shm_ctrl_post(peer->ep, peer->shm.core, &tx);
 		if (ret)
 			return ret;
 		a->off += w.len;
@@ -184,11 +184,11 @@ void lnx_rma_copy_try(struct lnx_peer *peer)
 	struct lnx_ep *ep = peer->ep;
 	uint8_t *reach;
 
-	peer->try_reach = false;
-	if (!ep->registry || !peer->registry || ep->conf->disable_cma)
+	peer->shm.try_reach = false;
+	if (!ep->local.registry || !peer->shm.registry || ep->conf->disable_cma)
 		return;
-	reach = lnx_shm_slot_reach(ep->registry, peer->eid);
+	reach = lnx_shm_slot_reach(ep->local.registry, peer->eid);
 	if (reach && !__atomic_load_n(reach, __ATOMIC_RELAXED) &&
-	    lnx_cma_probe(&peer->where))
+	    lnx_cma_probe(&peer->shm.where))
 		__atomic_store_n(reach, 1, __ATOMIC_RELEASE);
 }

@@ -181,7 +181,7 @@ static inline struct lnx_match *lnx_rx_stored(struct lnx_ep *ep, bool tagged)
 static inline void lnx_rx_store(struct lnx_rxe *rxe)
 {
 	lnx_match_store(lnx_rx_stored(rxe->ep, rxe->tagged), &rxe->unex);
-	lnx_list_add_tail(rxe->peer ? &rxe->peer->stored : &rxe->ep->nameless,
+	lnx_list_add_tail(rxe->peer ? &rxe->peer->stored : &rxe->ep->local.nameless,
 			  &rxe->of_peer);
 }
 

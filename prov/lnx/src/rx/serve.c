@@ -31,7 +31,7 @@ struct lnx_ask {
  * not all.  What is not taken now, its sender sends again. */
 static bool full(const struct lnx_peer *peer)
 {
-	return lnx_unlikely(peer->chan.nqueued + peer->nserved >= LNX_LATER_MAX);
+	return lnx_unlikely(peer->chan.nqueued + peer->rma.n_served >= LNX_LATER_MAX);
 }
 
 struct lnx_txe *lnx_serve_answer_get(struct lnx_ep *ep, size_t len, void **data)
@@ -95,17 +95,17 @@ void lnx_serve_written(struct lnx_ep *ep, const struct lnx_peer *peer,
 
 LNX_COLD int lnx_serve_note_key(struct lnx_peer *peer, uint64_t key)
 {
-	if (!peer->put_keys)
-		peer->put_keys = calloc(1, sizeof(*peer->put_keys));
-	if (!peer->put_keys)
+	if (!peer->rma.put_keys)
+		peer->rma.put_keys = calloc(1, sizeof(*peer->rma.put_keys));
+	if (!peer->rma.put_keys)
 		return FI_ENOMEM;
-	peer->put_keys->n = lnx_mr_key_add(peer->put_keys->key, peer->put_keys->n, key);
+	peer->rma.put_keys->n = lnx_mr_key_add(peer->rma.put_keys->key, peer->rma.put_keys->n, key);
 	return 0;
 }
 
 void lnx_serve_keys_done(struct lnx_peer *peer, bool ok)
 {
-	struct lnx_put_keys *k = peer->put_keys;
+	struct lnx_put_keys *k = peer->rma.put_keys;
 
 	if (lnx_likely(!k))
 		return;
@@ -142,16 +142,16 @@ static int put(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	if (lnx_unlikely(err)) {
 		lnx_serve_refuse(ep, peer, h, err);
-		peer->put_refused = (uint8_t)err;
+		peer->rma.put_refused = (uint8_t)err;
 	} else if (h->len) {
 		memcpy(to, payload, h->len);
 	}
 	if (h->flags & LNX_WIRE_F_LAST) {
 		/* A write is not reported if one of its pieces was refused. */
-		if (lnx_likely(!peer->put_refused))
+		if (lnx_likely(!peer->rma.put_refused))
 			lnx_serve_written(ep, peer, h, le64toh(w.total));
-		lnx_serve_keys_done(peer, !peer->put_refused);
-		peer->put_refused = 0;
+		lnx_serve_keys_done(peer, !peer->rma.put_refused);
+		peer->rma.put_refused = 0;
 	}
 	return 0;
 }
@@ -211,7 +211,7 @@ static int put_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	rxe->peer = peer;
 	rxe->payload_at = LNX_PAYLOAD_RMA;
-	peer->nserved++;
+	peer->rma.n_served++;
 	rxe->nmr = 0;
 	rxe->segment = NULL;
 	rxe->refuse = 0;
@@ -268,7 +268,7 @@ static int keys(struct lnx_ep *ep, struct lnx_peer *peer,
 	ask = full(peer) ? NULL : malloc(sizeof(*ask));
 	if (!ask)
 		return -FI_ENOMEM;
-	peer->nserved++;
+	peer->rma.n_served++;
 	ask->peer = peer;
 	ask->key = h->key;
 	ask->op = h->data;
@@ -350,7 +350,7 @@ static int answer_keys(struct lnx_ep *ep, const struct lnx_ask *ask)
 	 * From now on cores serve it without reporting it: a rail that is not polled is
 	 * late.
 	 */
-	ep->idle_mask &= SERVED_IDLE_MASK;
+	ep->poll.idle_mask &= SERVED_IDLE_MASK;
 	txe = lnx_serve_answer_get(ep, lnx_keys_size(k.nkey), &data);
 	if (!txe)
 		return -FI_ENOMEM;
@@ -362,7 +362,7 @@ static int answer_keys(struct lnx_ep *ep, const struct lnx_ask *ask)
 static void ask_free(struct lnx_ask *ask)
 {
 	lnx_list_del(&ask->link);
-	ask->peer->nserved--;
+	ask->peer->rma.n_served--;
 	free(ask);
 }
 

@@ -37,8 +37,8 @@ static struct lnx_ep *first_srx_user(struct lnx_ep *srx)
 {
 	struct lnx_node *n, *tmp;
 
-	lnx_list_foreach(&srx->srx_users, n, tmp) {
-		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep, srx_link);
+	lnx_list_foreach(&srx->shared.users, n, tmp) {
+		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep, shared.link);
 
 		if (ep->rx_cq)
 			return ep;
@@ -82,7 +82,7 @@ void lnx_rx_detach(struct lnx_ep *ep)
 		return;
 	take_along(&ep->srx->tag, &ep->tag, ep);
 	take_along(&ep->srx->msg, &ep->msg, ep);
-	lnx_list_del(&ep->srx_link);
+	lnx_list_del(&ep->shared.link);
 	ep->srx = NULL;
 }
 
@@ -118,10 +118,10 @@ static void drop_taken(void *obj, void *arg)
 
 void lnx_rx_give_back(struct lnx_ep *ep)
 {
-	if (!ep->srx_owner)
+	if (!ep->shared.owner)
 		return;
-	lnx_pool_each(&ep->rxe_pool, drop_child, ep->srx_owner);
-	lnx_pool_each(&ep->srx_owner->rxe_pool, drop_taken, ep);
-	ep->srx_owner->n_srx_users--;
-	ep->srx_owner = NULL;
+	lnx_pool_each(&ep->rxe_pool, drop_child, ep->shared.owner);
+	lnx_pool_each(&ep->shared.owner->rxe_pool, drop_taken, ep);
+	ep->shared.owner->shared.n_users--;
+	ep->shared.owner = NULL;
 }

@@ -70,7 +70,7 @@ static LNX_COLD int lost(struct lnx_rail *rail, size_t len)
  */
 static LNX_COLD void unknown_source(struct lnx_ep *ep)
 {
-	ep->unknown_source = true;
+	ep->local.unknown_source = true;
 	ep->work |= LNX_WORK_LEARN;
 }
 
@@ -248,12 +248,12 @@ static void direct_foreach_unspec(struct fid_peer_srx *srx,
 	struct lnx_node *n, left;
 
 	lnx_list_init(&left);
-	lnx_list_splice(&left, &ep->nameless);
+	lnx_list_splice(&left, &ep->local.nameless);
 	while ((n = lnx_list_pop(&left))) {
 		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, of_peer);
 		struct lnx_peer *peer;
 
-		lnx_list_add_tail(&ep->nameless, n);
+		lnx_list_add_tail(&ep->local.nameless, n);
 		if (rxe->payload_at != LNX_PAYLOAD_CORE || rxe->pe.t.srx != srx)
 			continue;
 		rxe->pe.t.addr = get_addr(lnx_peer_entry_out(&rxe->pe));

@@ -21,8 +21,8 @@
 
 LNX_COLD void lnx_address_ack_hello(struct lnx_peer *peer)
 {
-	peer->hello_epoch = peer->ep->address_epoch;
-	peer->hello_seq = peer->chan.next;
+	peer->address.hello_epoch = peer->ep->address.epoch;
+	peer->address.hello_seq = peer->chan.next;
 }
 
 LNX_COLD void lnx_address_ack_all(struct lnx_peer *peer, uint64_t moves)
@@ -40,10 +40,10 @@ LNX_COLD void lnx_address_ack_all(struct lnx_peer *peer, uint64_t moves)
 
 LNX_COLD void lnx_address_ack_look(struct lnx_peer *peer)
 {
-	if ((int32_t)(peer->chan.una - peer->hello_seq) <= 0)
+	if ((int32_t)(peer->chan.una - peer->address.hello_seq) <= 0)
 		return;
-	lnx_address_ack_all(peer, peer->hello_epoch);
-	peer->hello_epoch = 0;
+	lnx_address_ack_all(peer, peer->address.hello_epoch);
+	peer->address.hello_epoch = 0;
 }
 
 unsigned lnx_address_ack_port(const struct lnx_path *path)
@@ -106,13 +106,13 @@ LNX_COLD bool lnx_address_ack_keep(const struct lnx_rail *rail, uint64_t now,
 	unsigned i;
 
 	*port = 0;
-	lnx_list_foreach(&rail->ep->peers, n, tmp) {
+	lnx_list_foreach(&rail->ep->peers.all, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
 		if (!lnx_peer_open(peer))
 			continue;
-		if (peer->hello_epoch)
+		if (peer->address.hello_epoch)
 			lnx_address_ack_look(peer);
 		for (i = 0; i < peer->npath; i++) {
 			const struct lnx_path *path = peer->path[i];

@@ -124,13 +124,13 @@ uint64_t lnx_admin_notice(const struct lnx_rail *rail)
  */
 static uint32_t to_tell(struct lnx_ep *ep)
 {
-	uint32_t now = 0, before = ep->admin_told;
+	uint32_t now = 0, before = ep->admin.told;
 	unsigned i;
 
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 		if (unwanted(ep->rail[i]))
 			now |= 1u << i;
-	ep->admin_told = now;
+	ep->admin.told = now;
 	return now | before;
 }
 
@@ -138,8 +138,8 @@ static void tell_all(struct lnx_ep *ep, uint32_t rails, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
 
-	ep->admin_ns = now;
-	lnx_list_foreach(&ep->peers, n, tmp) {
+	ep->admin.told_ns = now;
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
@@ -147,16 +147,16 @@ static void tell_all(struct lnx_ep *ep, uint32_t rails, uint64_t now)
 		if (peer->npath < 2 || !lnx_peer_open(peer) ||
 		    (!lnx_peer_acked(peer) && !peer->chan.rx.next))
 			continue;
-		peer->tell |= rails;
+		peer->address.tell |= rails;
 		lnx_detect_watch(peer);
 	}
 }
 
 bool lnx_admin_run(struct lnx_ep *ep, uint64_t now)
 {
-	if (ep->admin_told && lnx_ns_since(now, ep->admin_ns) >= LNX_DRAIN_REPEAT_NS)
+	if (ep->admin.told && lnx_ns_since(now, ep->admin.told_ns) >= LNX_DRAIN_REPEAT_NS)
 		tell_all(ep, to_tell(ep), now);
-	return ep->admin_told != 0;
+	return ep->admin.told != 0;
 }
 
 void lnx_admin_remote(struct lnx_peer *peer, struct lnx_path *path, bool spare,
@@ -167,7 +167,7 @@ void lnx_admin_remote(struct lnx_peer *peer, struct lnx_path *path, bool spare,
 	path->detect.drain_ns = spare ? now : 0;
 	if (spare == was)
 		return;
-	peer->ep->admin = true;
+	peer->ep->admin.any = true;
 	lnx_admin_peer(peer, now);
 	lnx_detect_watch(peer);
 }
@@ -181,7 +181,7 @@ LNX_COLD void lnx_admin_set(struct lnx_ep *ep, struct lnx_health *h,
 		lnx_health_pin(h, &ep->plan, (unsigned)value, now);
 	else if (h->pinned)
 		lnx_health_unpin(h, &ep->plan, now);
-	ep->admin = true;
+	ep->admin.any = true;
 }
 
 LNX_COLD void lnx_admin_apply(struct lnx_ep *ep, uint64_t now)
@@ -191,14 +191,14 @@ LNX_COLD void lnx_admin_apply(struct lnx_ep *ep, uint64_t now)
 
 	if (rails)
 		tell_all(ep, rails, now);
-	lnx_list_foreach(&ep->peers, n, tmp) {
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
 		lnx_admin_peer(peer, now);
-		if (peer->tell)
+		if (peer->address.tell)
 			lnx_link_notice_send(peer, now);
 	}
-	ep->detect_ns = 0;
+	ep->due.detect_ns = 0;
 	ep->work |= LNX_WORK_DETECT;
 }

@@ -185,7 +185,7 @@ static ssize_t send_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_txe_put(ep, txe);
 		return ret;
 	}
-	peer->memory_seq = peer->chan.next;
+	peer->rma.memory_seq = peer->chan.next;
 	lnx_rma_op_done(rma_op, 0);
 	return 0;
 }
@@ -201,7 +201,7 @@ static ssize_t direct(struct lnx_ep *ep, struct lnx_peer *peer,
 	ret = -FI_EAGAIN;
 	if ((t->op_flags & FI_DELIVERY_COMPLETE) || lnx_confirm_counts(peer))
 		return lnx_confirm_amo(ep, peer, t);
-	if (!peer->ndpend)
+	if (!peer->shm.nqueued)
 		ret = lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t->call,
 				   t);
 	return ret == -FI_EAGAIN ? lnx_amo_direct_retry(ep, peer, t) : ret;
@@ -227,7 +227,7 @@ ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 		return ret;
 	}
 	if (lnx_likely(!peer->self)) {
-		if (lnx_unlikely(peer->nreads)) {
+		if (lnx_unlikely(peer->rma.n_reads)) {
 			ret = lnx_read_wait(ep, peer);
 			if (ret)
 				return ret;
@@ -264,7 +264,7 @@ LNX_COLD ssize_t lnx_amo_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_ep_progress(ep);
 		if (peer->shm_addr == FI_ADDR_NOTAVAIL)
 			return -FI_EHOSTUNREACH;
-		if (peer->ndpend)
+		if (peer->shm.nqueued)
 			continue;	/* not before queued sends */
 		ret = lnx_amo_post(ep->shm->core_ep, peer->shm_addr, t->call,
 				   t);

@@ -18,14 +18,14 @@ static LNX_COLD bool make_room(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	unsigned i;
 
-	for (i = 0; i < LNX_CONFIRM_TRIES && peer->nconfirm >= ep->tx_size; i++)
+	for (i = 0; i < LNX_CONFIRM_TRIES && peer->confirm.n >= ep->limits.tx_size; i++)
 		lnx_ep_progress_all(ep);
-	return peer->nconfirm < ep->tx_size;
+	return peer->confirm.n < ep->limits.tx_size;
 }
 
 bool lnx_confirm_room(struct lnx_ep *ep, struct lnx_peer *peer)
 {
-	return lnx_likely(peer->nconfirm < ep->tx_size) || make_room(ep, peer);
+	return lnx_likely(peer->confirm.n < ep->limits.tx_size) || make_room(ep, peer);
 }
 
 /*
@@ -40,7 +40,7 @@ static struct lnx_confirm *get(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	if (lnx_unlikely(!lnx_confirm_room(ep, peer)))
 		return NULL;
-	c = lnx_pool_get(&ep->confirm_pool);
+	c = lnx_pool_get(&ep->local.confirm_pool);
 	if (lnx_unlikely(!c))
 		return NULL;
 	c->peer = peer;
@@ -57,17 +57,17 @@ static struct lnx_confirm *get(struct lnx_ep *ep, struct lnx_peer *peer,
 void lnx_confirm_put(struct lnx_confirm *c)
 {
 	lnx_list_del(&c->link);
-	lnx_pool_put(&c->peer->ep->confirm_pool, c);
+	lnx_pool_put(&c->peer->ep->local.confirm_pool, c);
 }
 
 void lnx_confirm_wait(struct lnx_confirm *c)
 {
 	struct lnx_peer *peer = c->peer;
 
-	c->op = ++peer->confirm_op;
-	lnx_list_add_tail(&peer->confirms, &c->link);
-	peer->nconfirm++;
-	if (!peer->ep->nconfirm++)
+	c->op = ++peer->confirm.last_op;
+	lnx_list_add_tail(&peer->confirm.list, &c->link);
+	peer->confirm.n++;
+	if (!peer->ep->local.nconfirm++)
 		peer->ep->work |= LNX_WORK_WATCH;
 }
 
@@ -75,8 +75,8 @@ void lnx_confirm_end(struct lnx_confirm *c, int err)
 {
 	struct lnx_ep *ep = c->peer->ep;
 
-	c->peer->nconfirm--;
-	ep->nconfirm--;
+	c->peer->confirm.n--;
+	ep->local.nconfirm--;
 	if (lnx_likely(!err)) {
 		if (c->want_comp)
 			lnx_cq_write(ep->tx_cq, c->context, c->cq_flags, 0,
@@ -99,11 +99,11 @@ void lnx_confirm_answered(struct lnx_peer *peer, uint64_t op, int err)
 {
 	struct lnx_node *n, *tmp;
 
-	if (lnx_unlikely(op > peer->confirm_op)) {
+	if (lnx_unlikely(op > peer->confirm.last_op)) {
 		peer->ep->stats.bad_frames++;	/* an answer to none that waits */
 		return;
 	}
-	lnx_list_foreach(&peer->confirms, n, tmp) {
+	lnx_list_foreach(&peer->confirm.list, n, tmp) {
 		struct lnx_confirm *c =
 			lnx_list_entry(n, struct lnx_confirm, link);
 
@@ -118,7 +118,7 @@ LNX_COLD void lnx_confirm_fail(struct lnx_peer *peer, int err)
 	struct lnx_node *n, *tmp;
 
 	lnx_rma_repeat(peer, err);
-	lnx_list_foreach(&peer->confirms, n, tmp)
+	lnx_list_foreach(&peer->confirm.list, n, tmp)
 		lnx_confirm_end(lnx_list_entry(n, struct lnx_confirm, link),
 				err);
 }
@@ -142,7 +142,7 @@ static int say(struct lnx_peer *peer, uint64_t op, uint8_t flags,
 	if (n_targets)
 		memcpy(n.place, place, n_targets * sizeof(*place));
 	lnx_shm_ctrl_put_put(bytes, &n);
-	if (lnx_likely(!peer->ndpend))
+	if (lnx_likely(!peer->shm.nqueued))
 		ret = lnx_shm_ctrl_post(ep, peer->shm_addr, &note);
 	if (lnx_unlikely(ret == -FI_EAGAIN))
 		ret = lnx_tx_direct_queue(ep, peer, &note);
@@ -182,8 +182,8 @@ static void tell(struct lnx_peer *peer, uint8_t flags,
 static struct lnx_confirm *in_core(const struct lnx_ep *ep, void *context)
 {
 	return (ep->shm->mute & LNX_MUTE_RMA) &&
-	       lnx_pool_owns(&ep->confirm_pool, context) &&
-	       lnx_pool_lent(&ep->confirm_pool, context) ? context : NULL;
+	       lnx_pool_owns(&ep->local.confirm_pool, context) &&
+	       lnx_pool_lent(&ep->local.confirm_pool, context) ? context : NULL;
 }
 
 bool lnx_confirm_core_done(struct lnx_rail *rail, void *context,
@@ -193,17 +193,17 @@ bool lnx_confirm_core_done(struct lnx_rail *rail, void *context,
 	struct lnx_confirm *c = context;
 
 	if (!(rail->mute & LNX_MUTE_RMA) || !(flags & FI_RMA) ||
-	    !lnx_pool_owns(&ep->confirm_pool, c))
+	    !lnx_pool_owns(&ep->local.confirm_pool, c))
 		return context == QUIET(rail);
 	lnx_rma_left_core(c, true);
 	if (c->want_comp)
 		lnx_cq_write(ep->tx_cq, c->context, flags & ~FI_COMPLETION, 0,
 			     NULL, 0, 0, FI_ADDR_NOTAVAIL);
 	if (lnx_likely(!c->tell)) {
-		lnx_pool_put(&ep->confirm_pool, c);
+		lnx_pool_put(&ep->local.confirm_pool, c);
 		return true;
 	}
-	lnx_list_add_tail(&ep->to_tell, &c->link);
+	lnx_list_add_tail(&ep->local.to_tell, &c->link);
 	ep->work |= LNX_WORK_CONFIRM;
 	return true;
 }
@@ -224,13 +224,13 @@ void lnx_confirm_tell(struct lnx_ep *ep)
 {
 	struct lnx_node *n;
 
-	while ((n = lnx_list_pop(&ep->to_tell))) {
+	while ((n = lnx_list_pop(&ep->local.to_tell))) {
 		struct lnx_confirm *c =
 			lnx_list_entry(n, struct lnx_confirm, link);
 
 		if (c->peer->shm_addr != FI_ADDR_NOTAVAIL)
 			tell(c->peer, 0, c->place, c->n_targets);
-		ep->ntell_later--;
+		ep->local.ntell_later--;
 		lnx_confirm_put(c);
 	}
 }
@@ -253,7 +253,7 @@ static ssize_t send_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
 		quiet.flags |= FI_REMOTE_CQ_DATA;
 	quiet.op_flags = quiet.flags | LNX_TX_QUIET;
 	quiet.context = QUIET(ep->shm);
-	if (lnx_likely(!peer->ndpend)) {
+	if (lnx_likely(!peer->shm.nqueued)) {
 		ep->shm->mute |= LNX_MUTE_NOW | LNX_MUTE_SOME;
 		ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, &quiet,
 				    NULL);
@@ -271,7 +271,7 @@ static ssize_t send_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	ssize_t ret = -FI_EAGAIN;
 
 	plain.flags &= ~FI_DELIVERY_COMPLETE;
-	if (!peer->ndpend)
+	if (!peer->shm.nqueued)
 		ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, &plain,
 				    NULL);
 	return ret == -FI_EAGAIN ? lnx_tx_direct_retry(ep, peer, &plain) : ret;
@@ -476,15 +476,15 @@ static void make(void *obj, struct lnx_pool *p)
 
 void lnx_confirm_init(struct lnx_ep *ep)
 {
-	lnx_pool_init(&ep->confirm_pool, sizeof(struct lnx_confirm), 64);
-	ep->confirm_pool.make = make;
-	ep->lost.ep = ep;
-	lnx_peer_clear_direct(&ep->lost);
-	lnx_list_init(&ep->to_tell);
-	lnx_list_init(&ep->rma_failed);
+	lnx_pool_init(&ep->local.confirm_pool, sizeof(struct lnx_confirm), 64);
+	ep->local.confirm_pool.make = make;
+	ep->local.lost.ep = ep;
+	lnx_peer_clear_direct(&ep->local.lost);
+	lnx_list_init(&ep->local.to_tell);
+	lnx_list_init(&ep->local.rma_failed);
 }
 
 void lnx_confirm_fini(struct lnx_ep *ep)
 {
-	lnx_pool_fini(&ep->confirm_pool);
+	lnx_pool_fini(&ep->local.confirm_pool);
 }

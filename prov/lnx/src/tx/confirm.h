@@ -72,20 +72,20 @@ struct lnx_confirm {
  */
 LNX_INLINE void lnx_confirm_open(const struct lnx_peer *peer)
 {
-	if (peer->unsettled)
-		__atomic_store_n(peer->unsettled, 1, __ATOMIC_SEQ_CST);
+	if (peer->shm.unsettled)
+		__atomic_store_n(peer->shm.unsettled, 1, __ATOMIC_SEQ_CST);
 }
 /* Also when what was queued for peer has left. */
 LNX_INLINE void lnx_confirm_shut(const struct lnx_peer *peer)
 {
-	if (peer->unsettled && !peer->ndpend)
-		__atomic_store_n(peer->unsettled, 0, __ATOMIC_RELEASE);
+	if (peer->shm.unsettled && !peer->shm.nqueued)
+		__atomic_store_n(peer->shm.unsettled, 0, __ATOMIC_RELEASE);
 }
 
 /* Does the peer count writes to its memory? */
 LNX_INLINE bool lnx_confirm_counts(const struct lnx_peer *peer)
 {
-	return __atomic_load_n(peer->counts, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(peer->shm.counts, __ATOMIC_RELAXED) != 0;
 }
 
 /* Try again while the core is busy: a call of core, with its result, a few times. */
@@ -93,13 +93,13 @@ LNX_INLINE bool lnx_confirm_counts(const struct lnx_peer *peer)
 #define LNX_CONFIRM_RETRY(ep, peer, ret, call) do {			\
 	unsigned try_;							\
 									\
-	ret = (peer)->ndpend ? -FI_EAGAIN : (call);			\
+	ret = (peer)->shm.nqueued ? -FI_EAGAIN : (call);			\
 	for (try_ = 0; lnx_unlikely(ret == -FI_EAGAIN) && 		\
 	     try_ < LNX_CONFIRM_TRIES; try_++) {			\
 		lnx_ep_progress(ep);					\
 		if ((peer)->shm_addr == FI_ADDR_NOTAVAIL)		\
 			ret = -FI_EHOSTUNREACH;				\
-		else if (!(peer)->ndpend)	/* not before queued sends */ \
+		else if (!(peer)->shm.nqueued)	/* not before queued sends */ \
 			ret = (call);					\
 	}								\
 } while (0)

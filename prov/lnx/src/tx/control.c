@@ -63,11 +63,11 @@ LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
 	h->src = peer->sid;
 	h->dst = peer->eid;
 	h->seq = peer->chan.next;
-	h->key = ep->address_epoch;
+	h->key = ep->address.epoch;
 	lnx_hdr_put(&frame.w, h);
 	lnx_hdr_set_path(&frame.w, rail->wire_index, path->index);
 	lnx_hdr_set_ack(&frame.w, peer->chan.rx.next);
-	memcpy(frame.addr, ep->addr, sizeof(frame.addr));
+	memcpy(frame.addr, ep->address.raw, sizeof(frame.addr));
 	ret = fi_inject(rail->core_ep, &frame, sizeof(frame), path->core_addr);
 	rail->poll_credits = ep->poll_hot;
 	return (int)ret;
@@ -76,7 +76,7 @@ LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
 /* Send it back over the path that the last frame came by, which is known to work. */
 static struct lnx_path *ack_path(struct lnx_peer *peer)
 {
-	struct lnx_path *path = peer->path[peer->back];
+	struct lnx_path *path = peer->path[peer->rx.path_back];
 
 	/* Behind our hello, as long as the peer may not have it. */
 	return peer->npath > 1 && path->state == LNX_PATH_UP &&
@@ -97,7 +97,7 @@ static LNX_COLD void send_pong(struct lnx_peer *peer, struct lnx_path *path,
 {
 	struct lnx_hdr h = {
 		.kind = LNX_KIND_PONG, .tag = 1u + about, .data = data,
-		.key = peer->rx_bytes[about],
+		.key = peer->rx.bytes[about],
 	};
 
 	lnx_tx_control_on(peer->ep, peer, path, &h);
@@ -112,10 +112,10 @@ static LNX_COLD void send_pongs(struct lnx_peer *peer)
 		struct lnx_path_detect *d = &peer->path[i]->detect;
 		uint8_t about = d->pong_about, other = d->other_tag;
 
-		if (!(peer->pong_due >> i & 1))
+		if (!(peer->rx.pong_due >> i & 1))
 			continue;
 		/* Clear it before: sending may receive another PROBE. */
-		peer->pong_due &= (uint8_t)~(1u << i);
+		peer->rx.pong_due &= (uint8_t)~(1u << i);
 		d->pong_about = d->other_tag = 0;
 		if (other)
 			send_pong(peer, peer->path[i], other - 1u, d->other_data);
@@ -138,12 +138,12 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			lnx_list_entry(n, struct lnx_peer, ack_link);
 		struct lnx_path *path;
 
-		if (lnx_unlikely(peer->refuse)) {
+		if (lnx_unlikely(peer->session.refuse)) {
 			lnx_session_say_ended(peer);
 			lnx_tx_ack_clear(peer);
 			continue;
 		}
-		if (lnx_unlikely(peer->pong_due))
+		if (lnx_unlikely(peer->rx.pong_due))
 			send_pongs(peer);
 		if (!lnx_tx_ack_pending(peer)) {
 			lnx_tx_ack_clear(peer);
@@ -178,8 +178,8 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			/*
 			 * More frames may be about to come over a link that goes down.
 			 */
-			if (lnx_unlikely(ep->netwatch != NULL)) {
-				ep->links_ns = now + LNX_LINKS_AFTER_ACK_NS;
+			if (lnx_unlikely(ep->links.netwatch != NULL)) {
+				ep->links.watch_until_ns = now + LNX_LINKS_AFTER_ACK_NS;
 				ep->work |= LNX_WORK_DETECT;
 			}
 			continue;
@@ -292,7 +292,7 @@ static bool run_timers(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 	enum lnx_loss_todo todo;
 	int err;
 
-	if (idle && !peer->nrndv && !peer->n_segments && !peer->npull) {
+	if (idle && !peer->nrndv && !peer->rma.n_segments && !peer->pull.n) {
 		lnx_liveness_seen(&peer->liveness);
 		works(peer, now);
 		return false;
@@ -324,11 +324,11 @@ void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
 
-	if (now < ep->timer_ns)
+	if (now < ep->due.timers_ns)
 		return;
-	ep->timer_ns = now + LNX_TIMERS_LOOK_NS;
+	ep->due.timers_ns = now + LNX_TIMERS_LOOK_NS;
 	lnx_path_look(ep, now);
-	if (ep->netwatch)
+	if (ep->links.netwatch)
 		lnx_links_poll(ep, now);
 	lnx_list_foreach(&ep->retx_list, n, tmp) {
 		struct lnx_peer *peer =

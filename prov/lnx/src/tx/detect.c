@@ -392,13 +392,13 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 
 	if (lnx_unlikely(!lnx_peer_open(peer)))
 		return lnx_reopen_end_reads(peer, now);
-	if (lnx_unlikely(peer->ep->admin))
+	if (lnx_unlikely(peer->ep->admin.any))
 		lnx_admin_peer(peer, now);
-	if (lnx_unlikely(peer->hello_epoch))
+	if (lnx_unlikely(peer->address.hello_epoch))
 		lnx_address_ack_look(peer);
-	if (lnx_unlikely(peer->tell)) {
+	if (lnx_unlikely(peer->address.tell)) {
 		lnx_link_notice_send(peer, now);
-		more |= peer->tell != 0;
+		more |= peer->address.tell != 0;
 	}
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
@@ -418,7 +418,7 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 		look_for_late(peer, now);
 	}
 	/* Time alone changes which path may take a piece. */
-	if (peer->pull_left)
+	if (peer->pull.left)
 		peer->ep->work |= LNX_WORK_PULL;
 	return more;
 }
@@ -428,14 +428,14 @@ void lnx_detect_run(struct lnx_ep *ep, uint64_t now)
 	struct lnx_node *n, *tmp;
 	bool closed, told;
 
-	if (now < ep->detect_ns)
+	if (now < ep->due.detect_ns)
 		return;
-	ep->detect_ns = now + LNX_DETECT_LOOK_NS;
+	ep->due.detect_ns = now + LNX_DETECT_LOOK_NS;
 	closed = lnx_reopen_closed(ep, now);
-	told = lnx_unlikely(ep->admin) && lnx_admin_run(ep, now);
-	if (ep->netwatch)
+	told = lnx_unlikely(ep->admin.any) && lnx_admin_run(ep, now);
+	if (ep->links.netwatch)
 		lnx_links_poll(ep, now);
-	if (lnx_unlikely(ep->n_misdirected))
+	if (lnx_unlikely(ep->refusals.n))
 		lnx_session_tell(ep, now);
 	lnx_list_foreach(&ep->detect_list, n, tmp) {
 		struct lnx_peer *peer =
@@ -444,7 +444,7 @@ void lnx_detect_run(struct lnx_ep *ep, uint64_t now)
 		if (!run_peer(peer, now))
 			lnx_list_del(&peer->detect_link);
 	}
-	if (lnx_list_empty(&ep->detect_list) && !closed && !told && !ep->n_misdirected &&
-	    now >= ep->links_ns)
+	if (lnx_list_empty(&ep->detect_list) && !closed && !told && !ep->refusals.n &&
+	    now >= ep->links.watch_until_ns)
 		ep->work &= ~LNX_WORK_DETECT;
 }

@@ -66,10 +66,10 @@ int lnx_tx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 	} else if (tx->niov) {
 		memcpy(d->iov, tx->iov, tx->niov * sizeof(*tx->iov));
 	}
-	lnx_list_add_tail(&peer->dpend, &d->link);
-	if (!peer->ndpend++) {
+	lnx_list_add_tail(&peer->shm.queue, &d->link);
+	if (!peer->shm.nqueued++) {
 		lnx_peer_clear_direct(peer);
-		lnx_list_add_tail(&ep->direct_peers, &peer->dpend_link);
+		lnx_list_add_tail(&ep->local.queued_peers, &peer->shm.queue_link);
 		/* The core does not tell that the peer's process has ended. */
 		ep->work |= LNX_WORK_DIRECT | LNX_WORK_WATCH;
 	}
@@ -80,7 +80,7 @@ int lnx_tx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 static int queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		 const struct lnx_tx *tx)
 {
-	if (peer->ndpend >= lnx_tx_queue_max(ep, lnx_call_inject(tx->call) ?
+	if (peer->shm.nqueued >= lnx_tx_queue_max(ep, lnx_call_inject(tx->call) ?
 					     FI_INJECT : tx->op_flags) ||
 	    lnx_tx_direct_queue(ep, peer, tx))
 		return -FI_EAGAIN;
@@ -98,7 +98,7 @@ LNX_COLD ssize_t lnx_tx_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_ep_progress(ep);
 		if (peer->shm_addr == FI_ADDR_NOTAVAIL)
 			return -FI_EHOSTUNREACH;
-		if (peer->ndpend)
+		if (peer->shm.nqueued)
 			continue;	/* not before queued sends */
 		ret = post(ep, peer, tx);
 		if (ret != -FI_EAGAIN)
@@ -115,7 +115,7 @@ static void fail(struct lnx_peer *peer, const struct lnx_tx *tx, int err)
 		lnx_rma_copy_fail(tx->context, err);
 	} else if (tx->call == LNX_SHM_CTRL) {
 		/* It may have ended with all others of its peer. */
-		if (lnx_optab_get(&ep->rndv_ops, tx->data))
+		if (lnx_optab_get(&ep->rndv.ops, tx->data))
 			lnx_tx_fin(peer, tx->data, err);
 		lnx_confirm_fail(peer, err);
 	} else if (tx->op_flags & LNX_TX_QUIET) {
@@ -131,29 +131,29 @@ static void fail(struct lnx_peer *peer, const struct lnx_tx *tx, int err)
 
 LNX_COLD void lnx_tx_direct_fail(struct lnx_peer *peer, int err)
 {
-	while (peer->ndpend) {
-		struct lnx_dtx *d = lnx_list_entry(peer->dpend.next,
+	while (peer->shm.nqueued) {
+		struct lnx_dtx *d = lnx_list_entry(peer->shm.queue.next,
 						   struct lnx_dtx, link);
 
 		lnx_list_del(&d->link);
-		peer->ndpend--;
+		peer->shm.nqueued--;
 		fail(peer, &d->tx, err);
 		free(d);
 	}
 	lnx_confirm_shut(peer);
-	lnx_list_del(&peer->dpend_link);
+	lnx_list_del(&peer->shm.queue_link);
 }
 
 void lnx_tx_direct_pump(struct lnx_ep *ep)
 {
 	struct lnx_node *n, *tmp;
 
-	lnx_list_foreach(&ep->direct_peers, n, tmp) {
+	lnx_list_foreach(&ep->local.queued_peers, n, tmp) {
 		struct lnx_peer *peer =
-			lnx_list_entry(n, struct lnx_peer, dpend_link);
+			lnx_list_entry(n, struct lnx_peer, shm.queue_link);
 
-		while (peer->ndpend) {
-			struct lnx_dtx *d = lnx_list_entry(peer->dpend.next,
+		while (peer->shm.nqueued) {
+			struct lnx_dtx *d = lnx_list_entry(peer->shm.queue.next,
 							   struct lnx_dtx, link);
 			ssize_t ret = -FI_EHOSTUNREACH;
 
@@ -162,17 +162,17 @@ void lnx_tx_direct_pump(struct lnx_ep *ep)
 			if (ret == -FI_EAGAIN)
 				break;
 			lnx_list_del(&d->link);
-			peer->ndpend--;
+			peer->shm.nqueued--;
 			if (ret)
 				fail(peer, &d->tx, (int)-ret);
 			free(d);
 		}
-		if (!peer->ndpend) {
+		if (!peer->shm.nqueued) {
 			lnx_confirm_shut(peer);
 			lnx_peer_set_direct(peer);
-			lnx_list_del(&peer->dpend_link);
+			lnx_list_del(&peer->shm.queue_link);
 		}
 	}
-	if (lnx_list_empty(&ep->direct_peers))
+	if (lnx_list_empty(&ep->local.queued_peers))
 		ep->work &= ~LNX_WORK_DIRECT;
 }

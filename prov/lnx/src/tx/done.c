@@ -186,7 +186,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_frame *f;
 
-	if (c->next != c->una || peer->nrndv || peer->n_segments)
+	if (c->next != c->una || peer->nrndv || peer->rma.n_segments)
 		LNX_WARN(FI_LOG_EP_DATA,
 			 "peer %016llx: not reachable: %u frames and all large sends to it fail: %s\n",
 			 (unsigned long long)peer->eid,
@@ -244,7 +244,7 @@ void lnx_tx_drop_pending(struct lnx_ep *ep)
 {
 	struct lnx_node *n, *tmp;
 
-	lnx_list_foreach(&ep->peers, n, tmp) {
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 		struct lnx_frame *f;

@@ -125,9 +125,9 @@ LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_peer *peer, struct lnx_hdr *h)
 	struct lnx_txe *txe;
 
 	*h = (struct lnx_hdr){
-		.kind = LNX_KIND_HELLO, .key = ep->address_epoch,
+		.kind = LNX_KIND_HELLO, .key = ep->address.epoch,
 		.flags = ep->domain->job_key ? LNX_WIRE_F_KEYED : 0,
-		.tag = peer->stamp, .data = peer->rx_sid, .src = peer->sid,
+		.tag = peer->session.stamp, .data = peer->rx_sid, .src = peer->sid,
 		.dst = peer->eid, .seq = peer->chan.next,
 	};
 	proof = lnx_proof_size(h);

@@ -253,9 +253,9 @@ LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_txe *txe;
 	struct lnx_hdr h;
 
-	if (lnx_chan_open(&peer->chan, ep->window))
+	if (lnx_chan_open(&peer->chan, ep->limits.window))
 		return -FI_ENOMEM;
-	if (lnx_unlikely(ep->admin))
+	if (lnx_unlikely(ep->admin.any))
 		lnx_admin_peer(peer, lnx_clock_ns());
 	txe = lnx_tx_hello(peer, &h);
 	if (!txe)
@@ -432,7 +432,7 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 			lnx_list_entry(n, struct lnx_peer, pump_link);
 		if (lnx_peer_ending(peer)) {
 			lnx_list_del(&peer->pump_link);
-			lnx_tx_peer_failed(peer, peer->key_refused ?
+			lnx_tx_peer_failed(peer, peer->session.key_refused ?
 					   FI_EACCES : FI_ECONNRESET);
 			continue;
 		}
@@ -471,7 +471,7 @@ static LNX_COLD ssize_t no_way(struct lnx_ep *ep, fi_addr_t dest,
 	*peer = lnx_peer_get(ep, dest);
 	if (*peer && lnx_peer_dead(*peer)) {
 		if (!lnx_peer_may_begin(*peer, lnx_clock_ns()))
-			return (*peer)->key_refused ? -FI_EACCES :
+			return (*peer)->session.key_refused ? -FI_EACCES :
 						      -FI_EHOSTUNREACH;
 		lnx_peer_detach(*peer);
 	}
@@ -511,7 +511,7 @@ LNX_INLINE ssize_t admit(struct lnx_ep *ep, struct lnx_peer *peer,
 	uint32_t max;
 
 	if (lnx_unlikely(lnx_peer_dead(peer)))
-		return peer->key_refused ? -FI_EACCES : -FI_EHOSTUNREACH;
+		return peer->session.key_refused ? -FI_EACCES : -FI_EHOSTUNREACH;
 	if (lnx_tx_ready(ep, peer))
 		return -FI_EAGAIN;
 	flags &= FI_INJECT | FI_COMPLETION;
@@ -522,7 +522,7 @@ LNX_INLINE ssize_t admit(struct lnx_ep *ep, struct lnx_peer *peer,
 	max = *no_queue ? 0 : lnx_tx_queue_max(ep, flags) - 1;
 	if (peer->chan.nqueued > max && !drain_to(ep, peer, max))
 		return !lnx_peer_dead(peer) ? -FI_EAGAIN :
-		       peer->key_refused ? -FI_EACCES : -FI_EHOSTUNREACH;
+		       peer->session.key_refused ? -FI_EACCES : -FI_EHOSTUNREACH;
 	return 0;
 }
 
@@ -561,14 +561,14 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	/* A local peer that was made only now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
-		if (peer->notes && lnx_tx_is_large(tx)) {
+		if (peer->shm.notes && lnx_tx_is_large(tx)) {
 			ret = lnx_tx_large(ep, peer, tx);
 		} else if ((tx->op_flags & FI_DELIVERY_COMPLETE) &&
 			   (!lnx_call_inject(tx->call) ||
 			    ep->cntr[LNX_CNTR_SEND])) {
 			ret = lnx_confirm_send(ep, peer, tx);
 		} else {
-			ret = peer->ndpend ? -FI_EAGAIN :
+			ret = peer->shm.nqueued ? -FI_EAGAIN :
 			      lnx_core_post(ep->shm->core_ep, peer->shm_addr,
 					    tx, NULL);
 			if (ret == -FI_EAGAIN)
@@ -582,7 +582,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 		return ret;
 	}
 	len = lnx_iov_len(tx->iov, tx->niov);
-	if (lnx_unlikely(len > ep->max_msg_size))
+	if (lnx_unlikely(len > ep->limits.max_msg_size))
 		return -FI_EMSGSIZE;
 	if (lnx_unlikely((tx->op_flags & FI_INJECT) && len > ep->inject_size))
 		return -FI_EINVAL;
@@ -603,7 +603,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 		    &no_queue);
 	if (lnx_unlikely(ret))
 		return ret;
-	if (lnx_unlikely(len > ep->eager_limit && !lnx_call_inject(tx->call) &&
+	if (lnx_unlikely(len > ep->limits.eager && !lnx_call_inject(tx->call) &&
 			 !(tx->op_flags & FI_INJECT))) {
 		struct lnx_announce a = {
 			.kind = tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG,
@@ -622,7 +622,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 		return ret;
 	}
 
-	txe = lnx_txe_get(ep, len > ep->copy_limit ? 0 : len);
+	txe = lnx_txe_get(ep, len > ep->limits.copy ? 0 : len);
 	if (lnx_unlikely(!txe))
 		return -FI_EAGAIN;
 	txe->context = tx->context;
@@ -634,10 +634,10 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	txe->tells = !lnx_call_inject(tx->call);
 	/* An inject that is not counted ends unseen, at any time. */
 	txe->f.comp_at_ack = (tx->op_flags & LNX_LEVELS) && txe->matters;
-	if (lnx_likely(len <= ep->copy_limit ||
+	if (lnx_likely(len <= ep->limits.copy ||
 		       (tx->op_flags & FI_INJECT) ||
 		       lnx_call_inject(tx->call))) {
-		if (lnx_unlikely(len > ep->copy_limit)) {
+		if (lnx_unlikely(len > ep->limits.copy)) {
 			/* An injected payload is always copied. */
 			struct lnx_txe *big = lnx_txe_get(ep, len);
 

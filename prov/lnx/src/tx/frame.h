@@ -26,7 +26,7 @@ LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_peer *peer, struct lnx_hdr *h);
 LNX_INLINE void lnx_tx_ack_piggybacked(struct lnx_peer *peer)
 {
 	/* It needs reports of its paths too, and only an ACK has those. */
-	if (lnx_unlikely(peer->multipath))
+	if (lnx_unlikely(peer->rx.multipath))
 		return;
 	/* It stays on ack_list: it would be back with the next frame. */
 	lnx_chan_ack_sent(&peer->chan);

@@ -54,7 +54,7 @@ static unsigned put_pieces(struct lnx_wire_shm_ctrl *n, const struct lnx_tx *tx)
 static void drop(struct lnx_rndv *rndv)
 {
 	lnx_list_del(&rndv->link);
-	lnx_optab_del(&rndv->peer->ep->rndv_ops, rndv->op);
+	lnx_optab_del(&rndv->peer->ep->rndv.ops, rndv->op);
 	rndv->peer->nrndv--;
 	free(rndv);
 }
@@ -66,7 +66,7 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_wire_shm_ctrl n = {
 		.src = ep->eid, .dst = peer->eid,
 		.kind = tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG,
-		.pid = ep->pid, .cookie = (uint64_t)(uintptr_t)&ep->cookie,
+		.pid = ep->pid, .cookie = (uint64_t)(uintptr_t)&ep->local.cookie,
 		.tag = tagged ? tx->tag : 0,
 		.len = lnx_iov_len(tx->iov, tx->niov),
 		.flags = ep->conf->disable_cma ? LNX_SHM_CTRL_F_COPY : 0,
@@ -77,7 +77,7 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_rndv *rndv;
 	ssize_t ret;
 
-	if (lnx_unlikely(n.len > ep->max_msg_size))
+	if (lnx_unlikely(n.len > ep->limits.max_msg_size))
 		return -FI_EMSGSIZE;
 	if (lnx_unlikely(tx->op_flags & FI_INJECT))
 		return -FI_EINVAL;
@@ -89,7 +89,7 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	rndv = calloc(1, sizeof(*rndv));
 	if (!rndv)
 		return -FI_EAGAIN;
-	rndv->op = n.op = note.data = lnx_optab_add(&ep->rndv_ops, rndv);
+	rndv->op = n.op = note.data = lnx_optab_add(&ep->rndv.ops, rndv);
 	if (!rndv->op) {
 		free(rndv);
 		return -FI_EAGAIN;
@@ -102,16 +102,16 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	rndv->niov = (unsigned)tx->niov;
 	memcpy(rndv->iov, tx->iov, tx->niov * sizeof(*tx->iov));
 	lnx_list_init(&rndv->copy_link);
-	lnx_list_add_tail(&ep->rndvs, &rndv->link);
+	lnx_list_add_tail(&ep->rndv.announced, &rndv->link);
 	peer->nrndv++;
 	ep->work |= LNX_WORK_WATCH;
 
 	lnx_shm_ctrl_put(bytes, &n);
-	ret = peer->ndpend ? -FI_EAGAIN :
+	ret = peer->shm.nqueued ? -FI_EAGAIN :
 	      lnx_shm_ctrl_post(ep, peer->shm_addr, &note);
 	if (lnx_unlikely(ret == -FI_EAGAIN))
 		ret = lnx_tx_direct_retry(ep, peer, &note);
-	if (lnx_likely(!ret) || !lnx_optab_get(&ep->rndv_ops, n.op))
+	if (lnx_likely(!ret) || !lnx_optab_get(&ep->rndv.ops, n.op))
 		return 0;		/* under way, or failed and reported */
 	drop(rndv);
 	return ret;
@@ -129,7 +129,7 @@ static ssize_t answer(struct lnx_peer *peer, const struct lnx_wire_shm_ctrl *n)
 	if (!lnx_peer_meet(peer))
 		return -FI_EHOSTUNREACH;
 	lnx_shm_ctrl_put(bytes, n);
-	ret = lnx_shm_ctrl_post(ep, peer->shm_core, &note);
+	ret = lnx_shm_ctrl_post(ep, peer->shm.core, &note);
 	/* The queue may be full for ever. */
 	return lnx_unlikely(ret == -FI_EAGAIN) && lnx_peer_dead(peer) ?
 	       -FI_EHOSTUNREACH : ret;
@@ -162,7 +162,7 @@ void lnx_tx_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
 		 uint64_t want)
 {
 	struct lnx_ep *ep = peer->ep;
-	struct lnx_rndv *rndv = lnx_optab_get(&ep->rndv_ops, op);
+	struct lnx_rndv *rndv = lnx_optab_get(&ep->rndv.ops, op);
 
 	if (!rndv || rndv->peer != peer || !rndv->here ||
 	    want > lnx_iov_len(rndv->iov, rndv->niov) ||
@@ -174,7 +174,7 @@ void lnx_tx_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
 	rndv->copy_op = name;
 	rndv->copy_want = want;
 	rndv->copy_off = 0;
-	lnx_list_add_tail(&ep->copied, &rndv->copy_link);
+	lnx_list_add_tail(&ep->local.copied, &rndv->copy_link);
 	ep->work |= LNX_WORK_COPY;
 	ep->stats.copied_sends++;
 }
@@ -215,7 +215,7 @@ static ssize_t send_copy(struct lnx_ep *ep, struct lnx_rndv *rndv)
 	c.len = LNX_MIN(rndv->copy_want - c.off, (uint64_t)LNX_COPY_DATA);
 	data = lnx_copy_put(bytes, &c);
 	copy_from(data, rndv, c.off, c.len);
-	ret = lnx_shm_ctrl_post(ep, peer->shm_core, &tx);
+	ret = lnx_shm_ctrl_post(ep, peer->shm.core, &tx);
 	if (!ret)
 		rndv->copy_off += c.len;
 	return ret;
@@ -227,7 +227,7 @@ void lnx_tx_copies(struct lnx_ep *ep)
 	struct lnx_node *n, *tmp;
 	unsigned i;
 
-	lnx_list_foreach(&ep->copied, n, tmp) {
+	lnx_list_foreach(&ep->local.copied, n, tmp) {
 		struct lnx_rndv *rndv =
 			lnx_list_entry(n, struct lnx_rndv, copy_link);
 		ssize_t ret = 0;
@@ -240,6 +240,6 @@ void lnx_tx_copies(struct lnx_ep *ep)
 		else if (rndv->copy_off == rndv->copy_want)
 			lnx_list_del(&rndv->copy_link);
 	}
-	if (lnx_list_empty(&ep->copied))
+	if (lnx_list_empty(&ep->local.copied))
 		ep->work &= ~LNX_WORK_COPY;
 }

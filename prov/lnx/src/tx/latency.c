@@ -64,7 +64,7 @@ void lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 	if (!lnx_peer_acked(peer))
 		return;
 	/* What was set by hand counts more. */
-	if (lnx_unlikely(peer->ep->admin))
+	if (lnx_unlikely(peer->ep->admin.any))
 		least = lnx_admin_worth(peer, peer->cur, now);
 	lnx_path_shares(peer, share);
 	for (i = 0; i < peer->npath; i++) {

@@ -55,8 +55,8 @@ LNX_COLD void lnx_link_notice_send(struct lnx_peer *peer, uint64_t now)
 	unsigned i;
 
 	for (i = 0; i < ep->nrail; i++)
-		if ((peer->tell >> i & 1) && tell(peer, ep->rail[i], now))
-			peer->tell &= ~(1u << i);
+		if ((peer->address.tell >> i & 1) && tell(peer, ep->rail[i], now))
+			peer->address.tell &= ~(1u << i);
 }
 
 LNX_COLD void lnx_link_notice_local(struct lnx_rail *rail, bool up, uint64_t now)
@@ -74,7 +74,7 @@ LNX_COLD void lnx_link_notice_local(struct lnx_rail *rail, bool up, uint64_t now
 	lnx_health_link(&rail->health, &ep->plan, !up, now);
 	if (!ep->plan.step[LNX_CLASS_OK])
 		return;
-	lnx_list_foreach(&ep->peers, n, tmp) {
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
@@ -89,7 +89,7 @@ LNX_COLD void lnx_link_notice_local(struct lnx_rail *rail, bool up, uint64_t now
 			continue;
 		for (i = 0; i < ep->nrail; i++)
 			if (ep->rail[i] == rail)
-				peer->tell |= 1u << i;
+				peer->address.tell |= 1u << i;
 		lnx_link_notice_send(peer, now);
 		lnx_detect_watch(peer);
 	}

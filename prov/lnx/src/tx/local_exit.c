@@ -23,13 +23,13 @@ static LNX_COLD void died(struct lnx_peer *peer, const char *why)
 	lnx_exit_monitor_forget(peer);
 	lnx_peer_clear_direct(peer);
 	peer->shm_addr = FI_ADDR_NOTAVAIL;
-	peer->no_shm = true;
+	peer->shm.unusable = true;
 	peer->ep->stats.local_exits++;
 	/* This is normal when a job ends: no warning. */
 	lnx_peer_happens(peer, LNX_LIFE_FAILED);
 	lnx_fetch_fail_peer(peer);
-	if (!peer->nrndv && !peer->ndpend && !peer->n_segments && !peer->npath &&
-	    !peer->nconfirm && !peer->nflight)
+	if (!peer->nrndv && !peer->shm.nqueued && !peer->rma.n_segments && !peer->npath &&
+	    !peer->confirm.n && !peer->shm.nflight)
 		return;
 	lnx_tx_peer_failed(peer, FI_ECONNRESET);
 	lnx_tx_direct_fail(peer, FI_ECONNRESET);
@@ -56,33 +56,33 @@ void lnx_local_exit_look(struct lnx_ep *ep)
 /* True also for a process that lives, and has closed its endpoint. */
 static bool is_dead(const struct lnx_peer *peer)
 {
-	if (peer->registry && !lnx_shm_registry_is_live(peer->registry))
+	if (peer->shm.registry && !lnx_shm_registry_is_live(peer->shm.registry))
 		return true;
-	if (!peer->sure)
+	if (!peer->shm.sure)
 		return false;
-	switch (lnx_cma_ask(&peer->where)) {
+	switch (lnx_cma_ask(&peer->shm.where)) {
 	case 0:
 		return false;
 	case ESRCH:
 		return true;
 	default:
 		/* Its memory may not be read. */
-		return kill(peer->where.pid, 0) && errno == ESRCH;
+		return kill(peer->shm.where.pid, 0) && errno == ESRCH;
 	}
 }
 
 static bool seems_dead(struct lnx_peer *peer, uint64_t now)
 {
-	if (peer->watched_ns == now)
+	if (peer->shm.watched_ns == now)
 		return false;
-	peer->watched_ns = now;
+	peer->shm.watched_ns = now;
 	if (!is_dead(peer)) {
-		peer->miss = false;
+		peer->shm.miss = false;
 		return false;
 	}
 	/* Its last message may be here, and not yet read. */
-	if (!peer->miss) {
-		peer->miss = true;
+	if (!peer->shm.miss) {
+		peer->shm.miss = true;
 		return false;
 	}
 	return true;
@@ -91,39 +91,39 @@ static bool seems_dead(struct lnx_peer *peer, uint64_t now)
 /* Does the core have operations on memory that it may complete? */
 static bool rma_due(const struct lnx_ep *ep)
 {
-	return ep->nrma_core > ep->lost.nflight;
+	return ep->local.nrma_core > ep->local.lost.shm.nflight;
 }
 
 static struct lnx_peer *find_dead(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
 
-	lnx_list_foreach(&ep->rndvs, n, tmp) {
+	lnx_list_foreach(&ep->rndv.announced, n, tmp) {
 		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
 
 		if (rndv->here && seems_dead(rndv->peer, now))
 			return rndv->peer;
 	}
-	lnx_list_foreach(&ep->copies, n, tmp) {
+	lnx_list_foreach(&ep->local.copies, n, tmp) {
 		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, link);
 
 		if (seems_dead(rxe->peer, now))
 			return rxe->peer;
 	}
-	lnx_list_foreach(&ep->direct_peers, n, tmp) {
+	lnx_list_foreach(&ep->local.queued_peers, n, tmp) {
 		struct lnx_peer *peer =
-			lnx_list_entry(n, struct lnx_peer, dpend_link);
+			lnx_list_entry(n, struct lnx_peer, shm.queue_link);
 
 		/* Of other peers nothing is known. */
-		if (peer->notes && seems_dead(peer, now))
+		if (peer->shm.notes && seems_dead(peer, now))
 			return peer;
 	}
-	for (n = ep->peers.next; (ep->nconfirm || rma_due(ep)) &&
-	     n != &ep->peers; n = n->next) {
+	for (n = ep->peers.all.next; (ep->local.nconfirm || rma_due(ep)) &&
+	     n != &ep->peers.all; n = n->next) {
 		struct lnx_peer *peer =
 			lnx_container_of(n, struct lnx_peer, all_link);
 
-		if ((peer->nconfirm || peer->nflight) && seems_dead(peer, now))
+		if ((peer->confirm.n || peer->shm.nflight) && seems_dead(peer, now))
 			return peer;
 	}
 	return NULL;
@@ -133,7 +133,7 @@ static void probe(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_peer *peer = find_dead(ep, now);
 
-	ep->probe_ns = peer ? 0 : now + LNX_EXIT_PROBE_NS;
+	ep->local.probe_ns = peer ? 0 : now + LNX_EXIT_PROBE_NS;
 	if (peer)
 		died(peer, "its process has ended, or its endpoint is closed");
 }
@@ -142,10 +142,10 @@ static bool any_due(const struct lnx_ep *ep)
 {
 	const struct lnx_node *n;
 
-	if (!lnx_list_empty(&ep->direct_peers) ||
-	    !lnx_list_empty(&ep->copies) || ep->nconfirm || rma_due(ep))
+	if (!lnx_list_empty(&ep->local.queued_peers) ||
+	    !lnx_list_empty(&ep->local.copies) || ep->local.nconfirm || rma_due(ep))
 		return true;
-	for (n = ep->rndvs.next; n != &ep->rndvs; n = n->next)
+	for (n = ep->rndv.announced.next; n != &ep->rndv.announced; n = n->next)
 		if (lnx_container_of(n, struct lnx_rndv, link)->here)
 			return true;
 	return false;
@@ -153,11 +153,11 @@ static bool any_due(const struct lnx_ep *ep)
 
 void lnx_local_exit_run(struct lnx_ep *ep, uint64_t now)
 {
-	if (now < ep->watch_ns)
+	if (now < ep->local.watch_ns)
 		return;
-	ep->watch_ns = now + LNX_EXIT_LOOK_NS;
+	ep->local.watch_ns = now + LNX_EXIT_LOOK_NS;
 	lnx_local_exit_look(ep);
-	if (now >= ep->probe_ns)
+	if (now >= ep->local.probe_ns)
 		probe(ep, now);
 	if (!any_due(ep))
 		ep->work &= ~LNX_WORK_WATCH;

@@ -253,7 +253,7 @@ void lnx_path_look(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
 
-	if (lnx_unlikely(lnx_ns_since(now, ep->looked_ns) > LNX_NS_PER_S)) {
+	if (lnx_unlikely(lnx_ns_since(now, ep->due.looked_ns) > LNX_NS_PER_S)) {
 		/* A peer on both lists gets a little more. */
 		lnx_list_foreach(&ep->retx_list, n, tmp) {
 			struct lnx_peer *peer =
@@ -266,7 +266,7 @@ void lnx_path_look(struct lnx_ep *ep, uint64_t now)
 			later(lnx_list_entry(n, struct lnx_peer, pump_link),
 			      now);
 	}
-	ep->looked_ns = now;
+	ep->due.looked_ns = now;
 }
 
 bool lnx_path_none_for(const struct lnx_peer *peer, uint64_t now,
@@ -342,18 +342,18 @@ void lnx_path_report(struct lnx_peer *peer, const struct lnx_hdr *ack)
 
 void lnx_path_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack)
 {
-	unsigned i, p = peer->reported_path;
+	unsigned i, p = peer->rx.reported_path;
 
 	for (i = 0; i < LNX_PATHS_MAX && !ack->len; i++) {
 		p = (p + 1) % LNX_PATHS_MAX;
-		if ((uint32_t)peer->rx_bytes[p] == peer->rx_reported[p])
+		if ((uint32_t)peer->rx.bytes[p] == peer->rx_reported[p])
 			continue;
 		if (ack->tag) {
 			ack->len = 1 + p;
-			ack->key = peer->rx_bytes[p];
+			ack->key = peer->rx.bytes[p];
 		} else {
 			ack->tag = 1 + p;
-			ack->data = peer->rx_bytes[p];
+			ack->data = peer->rx.bytes[p];
 		}
 	}
 }
@@ -361,7 +361,7 @@ void lnx_path_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack)
 static void report_sent_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 {
 	peer->rx_reported[which] = (uint32_t)total;
-	peer->reported_path = (uint8_t)which;
+	peer->rx.reported_path = (uint8_t)which;
 }
 
 void lnx_path_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack)
@@ -370,7 +370,7 @@ void lnx_path_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack)
 		report_sent_one(peer, (unsigned)ack->tag - 1, ack->data);
 	if (ack->len)
 		report_sent_one(peer, (unsigned)ack->len - 1, ack->key);
-	peer->multipath = false;
+	peer->rx.multipath = false;
 }
 
 /* ---- pieces of large messages ---- */
@@ -443,11 +443,11 @@ struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
 	unsigned busy = view_reads(peer, able, now, view);
 	/* With LNET a message uses one path, and each message its own. */
 	unsigned n = LNX_MAX(peer->n_stripe, peer->n_rr);
-	int pick = lnx_stripe_pick(view, n, peer->pull_left);
+	int pick = lnx_stripe_pick(view, n, peer->pull.left);
 
 	/* The second-best paths, when the best do not work. */
 	if (pick < 0 && !(busy & ((1u << n) - 1)))
-		pick = lnx_stripe_pick(view, peer->npath, peer->pull_left);
+		pick = lnx_stripe_pick(view, peer->npath, peer->pull.left);
 	*line = pick < 0 && busy;
 	return pick < 0 ? NULL : peer->path[pick];
 }
@@ -459,12 +459,12 @@ size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,
 	const struct lnx_conf *conf = peer->ep->conf;
 
 	if (rest < conf->stripe_threshold && rest <= conf->chunk &&
-	    rest == peer->pull_left)
+	    rest == peer->pull.left)
 		return rest;
 	if (peer->n_stripe < peer->n_rr)
 		return LNX_MIN(rest, conf->chunk);
 	view_reads(peer, able, now, view);
-	return lnx_stripe_len(view, peer->n_stripe, path->index, peer->pull_left,
+	return lnx_stripe_len(view, peer->n_stripe, path->index, peer->pull.left,
 			      rest, conf->chunk);
 }
 

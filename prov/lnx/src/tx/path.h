@@ -86,7 +86,7 @@ LNX_INLINE struct lnx_path *lnx_path_live(struct lnx_peer *peer)
 LNX_INLINE void lnx_path_later(const struct lnx_ep *ep, uint64_t *since_ns,
 			       uint64_t now)
 {
-	uint64_t seen_ns = LNX_MAX(*since_ns, ep->looked_ns);
+	uint64_t seen_ns = LNX_MAX(*since_ns, ep->due.looked_ns);
 
 	if (*since_ns && lnx_ns_since(now, seen_ns) > LNX_NS_PER_S)
 		*since_ns += now - seen_ns - LNX_NS_PER_S;

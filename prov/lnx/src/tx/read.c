@@ -19,7 +19,7 @@
 static bool may_pass(const struct lnx_ep *ep, const struct lnx_peer *peer)
 {
 	return peer->npath == 1 && peer->path[0]->state == LNX_PATH_UP &&
-	       (int32_t)(peer->chan.una - peer->memory_seq) >= 0 &&
+	       (int32_t)(peer->chan.una - peer->rma.memory_seq) >= 0 &&
 	       !lnx_peer_dead(peer) && !ep->fault &&
 	       peer->path[0]->rail->core_ep;
 }
@@ -35,11 +35,11 @@ ssize_t lnx_read_core(struct lnx_ep *ep, struct lnx_peer *peer,
 	ssize_t ret;
 
 	if (!may_pass(ep, peer) || r->nrma != 1 || r->niov != 1 ||
-	    !r->rma->len || peer->n_segments >= ep->tx_size ||
+	    !r->rma->len || peer->rma.n_segments >= ep->limits.tx_size ||
 	    !lnx_rkey_use(peer, r->rma, path, &addr, &key))
 		return LNX_READ_BY_FRAME;
 	/* Now it is as good as any older number. */
-	peer->memory_seq = peer->chan.una;
+	peer->rma.memory_seq = peer->chan.una;
 	rma_op = lnx_rma_op_get(ep, r->context, FI_RMA | FI_READ,
 			  (r->op_flags & FI_COMPLETION) != 0);
 	if (lnx_unlikely(!rma_op))
@@ -57,20 +57,20 @@ ssize_t lnx_read_core(struct lnx_ep *ep, struct lnx_peer *peer,
 	segment->niov = 1;
 	segment->iov[0] = r->iov[0];
 	lnx_list_add_tail(&path->gets, &segment->link);
-	peer->nreads++;
+	peer->rma.n_reads++;
 	rail->busy++;
 	/* It may complete inside the call, and segment may be freed. */
 	ret = fi_read(rail->core_ep, r->iov->iov_base, r->rma->len, NULL,
 		      path->core_addr, addr, key, &segment->op);
 	if (lnx_unlikely(ret)) {
 		rail->busy--;
-		peer->nreads--;
+		peer->rma.n_reads--;
 		lnx_rma_op_drop(rma_op);
 		/*
 		 * Frames have deadlines; so use one if no read of ours is to be waited
 		 * for.
 		 */
-		if (ret != -FI_EAGAIN || !peer->nreads)
+		if (ret != -FI_EAGAIN || !peer->rma.n_reads)
 			return LNX_READ_BY_FRAME;
 		lnx_ep_progress_all(ep);
 		return ret;
@@ -89,7 +89,7 @@ void lnx_read_done(struct lnx_op *op, int err, int prov_errno)
 
 	rail->busy--;
 	if (lnx_likely(!err)) {
-		peer->nreads--;
+		peer->rma.n_reads--;
 		lnx_liveness_seen(&peer->liveness);
 		lnx_rma_segment_end(segment, 0);
 		return;
@@ -101,12 +101,12 @@ void lnx_read_done(struct lnx_op *op, int err, int prov_errno)
 	/* Did the connection fail, or the registration?  The peer can tell. */
 	lnx_rkey_forget(peer, segment->key);
 	if (lnx_peer_dead(peer)) {
-		peer->nreads--;
+		peer->rma.n_reads--;
 		lnx_rma_segment_end(segment, err);
 		return;
 	}
 	/* It still delays frames, until its GET has a number; and reads. */
-	peer->memory_seq = peer->chan.next + 1;
+	peer->rma.memory_seq = peer->chan.next + 1;
 	segment->kind = LNX_RMA_SEGMENT_DATA;
 	lnx_rma_wait_turn(segment);
 }
@@ -133,11 +133,11 @@ LNX_COLD int lnx_read_wait(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	unsigned i;
 
-	for (i = 0; i < TRIES && peer->nreads; i++)
+	for (i = 0; i < TRIES && peer->rma.n_reads; i++)
 		lnx_ep_progress_all(ep);
 	if (lnx_peer_dead(peer))
 		return -FI_EHOSTUNREACH;
-	return peer->nreads ? -FI_EAGAIN : 0;
+	return peer->rma.n_reads ? -FI_EAGAIN : 0;
 }
 
 LNX_COLD void lnx_read_by_frame(struct lnx_rma_segment *segment)
@@ -157,6 +157,6 @@ LNX_COLD void lnx_read_by_frame(struct lnx_rma_segment *segment)
 	lnx_list_del(&segment->link);
 	txe->f.len = sizeof(struct lnx_wire_hdr);
 	lnx_tx_queue(peer->ep, peer, txe, &h, false);
-	peer->nreads--;
-	peer->memory_seq = peer->chan.next;
+	peer->rma.n_reads--;
+	peer->rma.memory_seq = peer->chan.next;
 }

@@ -64,7 +64,7 @@ static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path)
 		peer->cur = path;
 	ep->stats.paths_restored++;
 	lnx_tx_want_pump(peer);
-	if (peer->pull_left)
+	if (peer->pull.left)
 		ep->work |= LNX_WORK_PULL;
 }
 
@@ -140,7 +140,7 @@ static void probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	/* The peer may not know, or not yet know, where the rail is now. */
 	if (path->rail->reopened_ns)
 		ret = lnx_tx_probe_from(peer, path, &h);
-	g->probe_epoch = ret == -FI_ENOSYS ? 0 : peer->ep->address_epoch;
+	g->probe_epoch = ret == -FI_ENOSYS ? 0 : peer->ep->address.epoch;
 	if (ret == -FI_ENOSYS)
 		ret = lnx_tx_control_on(peer->ep, peer, path, &h);
 	if (ret) {

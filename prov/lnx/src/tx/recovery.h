@@ -39,7 +39,7 @@ void lnx_recovery_ping(struct lnx_path *path);
 enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path);
 
 /* ---- tx/link_notice.c ---- */
-/* Send the link notices that peer->tell lists.  What no core takes stays there. */
+/* Send the link notices that peer->address.tell lists.  What no core takes stays there. */
 LNX_COLD void lnx_link_notice_send(struct lnx_peer *peer, uint64_t now);
 /* The link at the peer's end of path is down or up, as far as we know.  The notice that
  * it is up may be lost, so the path is tried after a while in any case. */

@@ -22,7 +22,7 @@ static LNX_COLD void retry_now(struct lnx_rail *rail)
 	struct lnx_node *n, *tmp;
 	unsigned i;
 
-	lnx_list_foreach(&rail->ep->peers, n, tmp) {
+	lnx_list_foreach(&rail->ep->peers.all, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
@@ -63,7 +63,7 @@ static LNX_COLD bool in_use(const struct lnx_rail *rail)
 	bool down = false;
 	unsigned i;
 
-	lnx_list_foreach(&rail->ep->peers, n, tmp) {
+	lnx_list_foreach(&rail->ep->peers.all, n, tmp) {
 		const struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
@@ -100,7 +100,7 @@ LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now)
 	lnx_rail_close_ep(rail);
 	lnx_rail_drain(rail);
 	lnx_faults_forget_rail(rail);
-	lnx_list_foreach(&ep->peers, n, tmp) {
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
@@ -149,8 +149,8 @@ LNX_COLD void lnx_reopen_open(struct lnx_rail *rail, uint64_t now)
 		return;
 	if (lnx_ep_address(ep))
 		return;
-	rail->moved_epoch = ep->address_epoch;
-	lnx_list_foreach(&ep->peers, n, tmp)
+	rail->moved_epoch = ep->address.epoch;
+	lnx_list_foreach(&ep->peers.all, n, tmp)
 		lnx_tx_hello_again(lnx_list_entry(n, struct lnx_peer,
 						  all_link));
 }

@@ -149,7 +149,7 @@ bool lnx_rkey_use(struct lnx_peer *peer, const struct fi_rma_iov *rma,
 			}
 		return false;
 	}
-	if (!k && !(++peer->nunknown % ASK_EVERY))
+	if (!k && !(++peer->rma.n_unknown % ASK_EVERY))
 		rkey_ask(peer, rma->key, NULL);
 	return false;
 }

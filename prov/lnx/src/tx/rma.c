@@ -393,7 +393,7 @@ static ssize_t direct(struct lnx_ep *ep, struct lnx_peer *peer,
 	ret = -FI_EAGAIN;
 	if ((r->op_flags & FI_DELIVERY_COMPLETE) || lnx_confirm_counts(peer))
 		return lnx_confirm_rma(ep, peer, r);
-	if (!peer->ndpend)
+	if (!peer->shm.nqueued)
 		ret = lnx_rma_post(ep->shm->core_ep, peer->shm_addr, r, NULL);
 	return ret == -FI_EAGAIN ? lnx_rma_direct_retry(ep, peer, r) : ret;
 }
@@ -422,7 +422,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 	}
 	if (lnx_unlikely(there != len))
 		return -FI_EINVAL;
-	if (lnx_unlikely(len > ep->max_msg_size))
+	if (lnx_unlikely(len > ep->limits.max_msg_size))
 		return -FI_EMSGSIZE;
 	if (lnx_unlikely((r->op_flags & FI_INJECT) && len > ep->inject_size &&
 			 !lnx_rma_read(r->call)))
@@ -436,7 +436,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 			return ret;
 		}
 	}
-	if (lnx_unlikely(peer->nreads)) {
+	if (lnx_unlikely(peer->rma.n_reads)) {
 		ret = lnx_read_wait(ep, peer);
 		if (ret)
 			return ret;
@@ -453,7 +453,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 		ret = len <= LNX_GET_MAX ? get(ep, peer, r, no_queue) :
 					   get_large(ep, peer, r);
 		ep->stats.reads += !ret;
-		peer->memory_seq = peer->chan.next;
+		peer->rma.memory_seq = peer->chan.next;
 		return ret;
 	}
 	/* Frames are ordered; what cores write is not. */
@@ -464,7 +464,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 		ret = len <= LNX_PUSH_MAX && peer->npath < 2 ?
 			push(ep, peer, r) : put_large(ep, peer, r, len);
 	ep->stats.writes += !ret;
-	peer->memory_seq = peer->chan.next;
+	peer->rma.memory_seq = peer->chan.next;
 	return ret;
 }
 
@@ -479,7 +479,7 @@ LNX_COLD ssize_t lnx_rma_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_ep_progress(ep);
 		if (peer->shm_addr == FI_ADDR_NOTAVAIL)
 			return -FI_EHOSTUNREACH;
-		if (peer->ndpend)
+		if (peer->shm.nqueued)
 			continue;	/* not before queued sends */
 		ret = lnx_rma_post(ep->shm->core_ep, peer->shm_addr, r, NULL);
 		if (ret != -FI_EAGAIN)

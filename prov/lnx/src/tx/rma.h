@@ -247,21 +247,21 @@ LNX_INLINE ssize_t lnx_rma_submit(struct lnx_ep *ep, const struct lnx_rma *r)
 	lnx_lock(&ep->lock);
 	peer = lnx_peer_get(ep, r->dest);
 	if (lnx_rma_read(own.call) &&
-	    lnx_likely(peer && peer->direct_read != FI_ADDR_NOTAVAIL)) {
+	    lnx_likely(peer && peer->shm.direct_read != FI_ADDR_NOTAVAIL)) {
 		ret = own.call == LNX_READ &&
 		      lnx_likely(own.op_flags & FI_COMPLETION) ?
 		      lnx_rma_read_one(ep, peer, r) :
 		      lnx_rma_large(ep, peer, r);
 		ep->stats.direct_rma += !ret;
 	} else if (!lnx_rma_read(own.call) &&
-		   lnx_likely(peer && peer->direct_write != FI_ADDR_NOTAVAIL) &&
+		   lnx_likely(peer && peer->shm.direct_write != FI_ADDR_NOTAVAIL) &&
 		   (lnx_rma_inject(own.call) ||
 		    lnx_likely(lnx_rma_len(&own) <= LNX_INJECT_MAX)) &&
 		   !(own.call == LNX_WRITEMSG &&
 		     lnx_unlikely(own.flags & FI_DELIVERY_COMPLETE)) &&
-		   lnx_likely(!__atomic_load_n(peer->counts,
+		   lnx_likely(!__atomic_load_n(peer->shm.counts,
 					       __ATOMIC_RELAXED))) {
-		ret = lnx_rma_post(ep->shm->core_ep, peer->direct_write, &own,
+		ret = lnx_rma_post(ep->shm->core_ep, peer->shm.direct_write, &own,
 				   NULL);
 		if (lnx_unlikely(ret == -FI_EAGAIN))
 			ret = lnx_rma_direct_retry(ep, peer, r);

@@ -18,22 +18,22 @@
 /* Look whether the peer has found that it reaches our memory. */
 static bool reaches(struct lnx_peer *peer)
 {
-	if (lnx_likely(peer->reaches))
+	if (lnx_likely(peer->shm.reaches))
 		return true;
-	if (!__atomic_load_n(peer->reach, __ATOMIC_ACQUIRE))
+	if (!__atomic_load_n(peer->shm.reach, __ATOMIC_ACQUIRE))
 		return false;
-	peer->reaches = true;
+	peer->shm.reaches = true;
 	lnx_peer_set_direct(peer);
 	return true;
 }
 
 LNX_COLD void lnx_rma_unreached(struct lnx_peer *peer)
 {
-	if (!peer->reach)
+	if (!peer->shm.reach)
 		return;
-	__atomic_store_n(peer->reach, 0, __ATOMIC_RELEASE);
-	peer->reaches = false;
-	peer->direct_read = FI_ADDR_NOTAVAIL;
+	__atomic_store_n(peer->shm.reach, 0, __ATOMIC_RELEASE);
+	peer->shm.reaches = false;
+	peer->shm.direct_read = FI_ADDR_NOTAVAIL;
 }
 
 /* ---- one operation ---- */
@@ -42,7 +42,7 @@ LNX_COLD void lnx_rma_unreached(struct lnx_peer *peer)
 static struct lnx_confirm *prepare(struct lnx_ep *ep, struct lnx_peer *peer,
 				   const struct lnx_rma *r)
 {
-	struct lnx_confirm *c = lnx_pool_get(&ep->confirm_pool);
+	struct lnx_confirm *c = lnx_pool_get(&ep->local.confirm_pool);
 
 	if (lnx_unlikely(!c))
 		return NULL;
@@ -61,7 +61,7 @@ static struct lnx_confirm *prepare(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_unlikely(r->niov != 1))
 		memcpy(c->iov, r->iov, r->niov * sizeof(*r->iov));
 	c->n_targets = (uint8_t)lnx_confirm_places(c->place, r->rma, r->nrma);
-	c->begun = peer->nsmall;
+	c->begun = peer->shm.nsmall;
 	c->sends = ep->stats.direct_sends;
 	return c;
 }
@@ -99,13 +99,13 @@ static inline void enter_core(struct lnx_ep *ep, struct lnx_peer *peer,
 			      struct lnx_confirm *c)
 {
 	c->in_core = true;
-	c->seq = ep->rma_seq++;
-	ep->nrma_core++;
+	c->seq = ep->local.rma_seq++;
+	ep->local.nrma_core++;
 	ep->shm->mute |= LNX_MUTE_RMA;
 	/* The core does not tell that the peer's process has ended. */
 	ep->work |= LNX_WORK_WATCH;
-	peer->nflight++;
-	peer->direct_write = FI_ADDR_NOTAVAIL;
+	peer->shm.nflight++;
+	peer->shm.direct_write = FI_ADDR_NOTAVAIL;
 }
 
 /* Unless the core has got stuck meanwhile.  A record that it does not have must not be
@@ -114,7 +114,7 @@ static ssize_t enter(struct lnx_confirm *c)
 {
 	ssize_t ret;
 
-	if (lnx_unlikely(c->peer->ep->lost.nflight))
+	if (lnx_unlikely(c->peer->ep->local.lost.shm.nflight))
 		return -FI_EAGAIN;
 	c->in_core = true;
 	ret = post(c);
@@ -128,22 +128,22 @@ static void ready_to_tell(struct lnx_ep *ep, struct lnx_confirm *c)
 	/* A large operation completes in the core when it has been executed: then the
 	 * peer is told. */
 	c->tell = !is_read(c) && lnx_confirm_counts(c->peer);
-	ep->ntell_later += c->tell;
+	ep->local.ntell_later += c->tell;
 }
 
 LNX_COLD int lnx_rma_follow(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	unsigned i;
 
-	if (!peer->nflight)
+	if (!peer->shm.nflight)
 		return 0;
-	if (!peer->reach || lnx_likely(lnx_cma_readable())) {
-		peer->nsmall++;
+	if (!peer->shm.reach || lnx_likely(lnx_cma_readable())) {
+		peer->shm.nsmall++;
 		return 0;
 	}
-	for (i = 0; i < LNX_CONFIRM_TRIES && peer->nflight; i++)
+	for (i = 0; i < LNX_CONFIRM_TRIES && peer->shm.nflight; i++)
 		lnx_ep_progress(ep);
-	return peer->nflight ? -FI_EAGAIN : 0;
+	return peer->shm.nflight ? -FI_EAGAIN : 0;
 }
 
 static ssize_t by_core(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -161,8 +161,8 @@ static ssize_t by_core(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_likely(!ret))
 		return 0;
 	lnx_rma_left_core(c, false);
-	ep->ntell_later -= c->tell;
-	lnx_pool_put(&ep->confirm_pool, c);
+	ep->local.ntell_later -= c->tell;
+	lnx_pool_put(&ep->local.confirm_pool, c);
 	return ret;
 }
 
@@ -176,11 +176,11 @@ LNX_HOT ssize_t lnx_rma_read_one(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_confirm *c;
 	ssize_t ret;
 
-	if (lnx_unlikely(!lnx_shm_key_allows(peer->registry, r->rma->key,
+	if (lnx_unlikely(!lnx_shm_key_allows(peer->shm.registry, r->rma->key,
 					     r->rma->addr, r->iov->iov_len,
 					     FI_REMOTE_READ)))
 		return by_copies(ep, peer, r);
-	c = lnx_pool_get(&ep->confirm_pool);
+	c = lnx_pool_get(&ep->local.confirm_pool);
 	if (lnx_unlikely(!c))
 		return -FI_EAGAIN;
 	c->peer = peer;
@@ -193,18 +193,18 @@ LNX_HOT ssize_t lnx_rma_read_one(struct lnx_ep *ep, struct lnx_peer *peer,
 	c->has_data = false;
 	c->tell = false;
 	c->queued = false;
-	c->begun = peer->nsmall;
+	c->begun = peer->shm.nsmall;
 	c->place[0].addr = r->rma->addr;
 	c->place[0].key = r->rma->key;
 	c->place[0].len = r->iov->iov_len;
 	c->iov[0] = *r->iov;
 	enter_core(ep, peer, c);
 	ret = fi_read(ep->shm->core_ep, r->iov->iov_base, r->iov->iov_len,
-		      NULL, peer->direct_read, r->rma->addr, r->rma->key, c);
+		      NULL, peer->shm.direct_read, r->rma->addr, r->rma->key, c);
 	if (lnx_likely(!ret))
 		return 0;
 	lnx_rma_left_core(c, false);
-	lnx_pool_put(&ep->confirm_pool, c);
+	lnx_pool_put(&ep->local.confirm_pool, c);
 	return ret == -FI_EAGAIN ? by_core(ep, peer, r) : ret;
 }
 
@@ -239,14 +239,14 @@ static ssize_t by_copies(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_confirm *c;
 	unsigned i;
 
-	if (lnx_unlikely(peer->ndpend >= lnx_tx_queue_max(ep, r->op_flags)))
+	if (lnx_unlikely(peer->shm.nqueued >= lnx_tx_queue_max(ep, r->op_flags)))
 		return -FI_EAGAIN;
 	if (lnx_unlikely(!lnx_confirm_room(ep, peer)))
 		return -FI_EAGAIN;
 	/* Behind those that are to be repeated. */
-	for (i = 0; i < LNX_CONFIRM_TRIES && peer->repeats; i++)
+	for (i = 0; i < LNX_CONFIRM_TRIES && peer->shm.repeats; i++)
 		lnx_ep_progress(ep);
-	if (lnx_unlikely(peer->repeats))
+	if (lnx_unlikely(peer->shm.repeats))
 		return -FI_EAGAIN;
 	c = prepare(ep, peer, r);
 	if (lnx_unlikely(!c))
@@ -254,7 +254,7 @@ static ssize_t by_copies(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_unlikely(peer->shm_addr == FI_ADDR_NOTAVAIL || queue(c))) {
 		bool gone = peer->shm_addr == FI_ADDR_NOTAVAIL;
 
-		lnx_pool_put(&ep->confirm_pool, c);
+		lnx_pool_put(&ep->local.confirm_pool, c);
 		return gone ? -FI_EHOSTUNREACH : -FI_EAGAIN;
 	}
 	lnx_tx_direct_pump(ep);
@@ -368,8 +368,8 @@ void lnx_rma_copy_read(struct lnx_peer *peer,
 	size_t n;
 
 	/* The peer answers in order. */
-	if (!lnx_list_empty(&peer->confirms))
-		c = lnx_list_entry(peer->confirms.next, struct lnx_confirm,
+	if (!lnx_list_empty(&peer->confirm.list))
+		c = lnx_list_entry(peer->confirm.list.next, struct lnx_confirm,
 				   link);
 	if (!c || c->op != w->op || !is_read(c) || !c->asked ||
 	    w->addr != c->off || w->len > c->len - c->off) {
@@ -389,13 +389,13 @@ static bool repeatable(const struct lnx_confirm *c)
 	const struct lnx_ep *ep = c->peer->ep;
 	size_t ordered = is_read(c) ? LNX_GET_MAX : LNX_PUT_MAX;
 
-	if (!c->peer->reach || lnx_peer_dead(c->peer) ||
+	if (!c->peer->shm.reach || lnx_peer_dead(c->peer) ||
 	    c->peer->shm_addr == FI_ADDR_NOTAVAIL)
 		return false;
 	if (ep->saw && !is_read(c) && ep->stats.direct_sends != c->sends)
 		return false;
 	return lnx_iov_len(c->iov, c->niov) > ordered ||
-	       (!c->overtaken && c->peer->nsmall == c->begun);
+	       (!c->overtaken && c->peer->shm.nsmall == c->begun);
 }
 
 static void fail(struct lnx_confirm *c, int err, int prov_errno)
@@ -403,7 +403,7 @@ static void fail(struct lnx_confirm *c, int err, int prov_errno)
 	struct lnx_ep *ep = c->peer->ep;
 
 	lnx_tx_fail(ep, c->context, c->cq_flags, err, prov_errno);
-	lnx_pool_put(&ep->confirm_pool, c);
+	lnx_pool_put(&ep->local.confirm_pool, c);
 }
 
 /* Take the next one of peer from ep->rma_failed. */
@@ -411,7 +411,7 @@ static struct lnx_confirm *next_failed(struct lnx_peer *peer)
 {
 	struct lnx_node *n, *tmp;
 
-	lnx_list_foreach(&peer->ep->rma_failed, n, tmp) {
+	lnx_list_foreach(&peer->ep->local.rma_failed, n, tmp) {
 		struct lnx_confirm *c =
 			lnx_list_entry(n, struct lnx_confirm, link);
 
@@ -427,7 +427,7 @@ LNX_COLD void lnx_rma_repeat(struct lnx_peer *peer, int err)
 {
 	struct lnx_confirm *c;
 
-	while (peer->repeats && (c = next_failed(peer))) {
+	while (peer->shm.repeats && (c = next_failed(peer))) {
 		if (err) {
 			fail(c, err, err);
 			continue;
@@ -439,7 +439,7 @@ LNX_COLD void lnx_rma_repeat(struct lnx_peer *peer, int err)
 			     peer->ep->shm->name, is_read(c) ? "read" : "write");
 		fail(c, FI_EIO, FI_EIO);
 	}
-	peer->repeats = false;
+	peer->shm.repeats = false;
 }
 
 LNX_COLD void lnx_rma_repeat_later(struct lnx_peer *peer, bool ok)
@@ -447,13 +447,13 @@ LNX_COLD void lnx_rma_repeat_later(struct lnx_peer *peer, bool ok)
 	struct lnx_node *n, *tmp;
 
 	if (ok)
-		lnx_list_foreach(&peer->ep->rma_failed, n, tmp) {
+		lnx_list_foreach(&peer->ep->local.rma_failed, n, tmp) {
 			struct lnx_confirm *c =
 				lnx_list_entry(n, struct lnx_confirm, link);
 
 			c->overtaken |= c->peer == peer;
 		}
-	if (!peer->nflight)
+	if (!peer->shm.nflight)
 		lnx_rma_repeat(peer, 0);
 }
 
@@ -463,11 +463,11 @@ LNX_COLD void lnx_rma_core_failed(struct lnx_confirm *c, int err,
 	struct lnx_peer *peer = c->peer;
 	struct lnx_ep *ep = peer->ep;
 
-	if (peer == &ep->lost) {
-		lnx_pool_put(&ep->confirm_pool, c);
+	if (peer == &ep->local.lost) {
+		lnx_pool_put(&ep->local.confirm_pool, c);
 		return;
 	}
-	ep->ntell_later -= c->tell;
+	ep->local.ntell_later -= c->tell;
 	c->tell = false;
 	lnx_rma_unreached(peer);
 	if (err != FI_EIO) {
@@ -475,10 +475,10 @@ LNX_COLD void lnx_rma_core_failed(struct lnx_confirm *c, int err,
 	} else {
 		c->overtaken = false;
 		lnx_list_init(&c->link);
-		lnx_list_add_tail(&ep->rma_failed, &c->link);
-		peer->repeats = true;
+		lnx_list_add_tail(&ep->local.rma_failed, &c->link);
+		peer->shm.repeats = true;
 	}
-	if (peer->repeats && !peer->nflight)
+	if (peer->shm.repeats && !peer->shm.nflight)
 		lnx_rma_repeat(peer, 0);
 }
 
@@ -494,7 +494,7 @@ static void collect(void *obj, void *arg)
 	struct lnx_confirm *c = obj;
 	struct in_core *all = arg;
 
-	if (c->in_core && c->peer != &c->peer->ep->lost)
+	if (c->in_core && c->peer != &c->peer->ep->local.lost)
 		all->at[all->n++] = c;
 }
 
@@ -512,12 +512,12 @@ static void lose(struct lnx_confirm *c)
 	struct lnx_peer *peer = c->peer;
 	struct lnx_ep *ep = peer->ep;
 
-	ep->ntell_later -= c->tell;
+	ep->local.ntell_later -= c->tell;
 	c->tell = c->want_comp = false;
-	c->peer = &ep->lost;
-	ep->lost.nflight++;
-	if (!--peer->nflight)
-		peer->direct_write = peer->direct;
+	c->peer = &ep->local.lost;
+	ep->local.lost.shm.nflight++;
+	if (!--peer->shm.nflight)
+		peer->shm.direct_write = peer->direct;
 }
 
 /* Is there a write to the same peer behind all->at[i]? */
@@ -538,7 +538,7 @@ static void end_otherwise(const struct in_core *all, size_t i)
 	struct lnx_ep *ep = peer->ep;
 	bool last = !write_follows(all, i, peer);
 
-	n = lnx_pool_get(&ep->confirm_pool);
+	n = lnx_pool_get(&ep->local.confirm_pool);
 	if (!n) {
 		lnx_tx_fail(ep, c->context, c->cq_flags, FI_ENOMEM, FI_ENOMEM);
 		lose(c);
@@ -567,16 +567,16 @@ LNX_COLD void lnx_rma_peer_died(struct lnx_peer *dead, int err)
 	bool stuck = false;
 	size_t i;
 
-	if (!dead->nflight)
+	if (!dead->shm.nflight)
 		return;
-	all.at = malloc(ep->nrma_core * sizeof(struct lnx_confirm *));
+	all.at = malloc(ep->local.nrma_core * sizeof(struct lnx_confirm *));
 	if (!all.at) {
 		LNX_WARN(FI_LOG_EP_DATA,
 			 "peer %016llx: memory is short: operations on the memory of its process, which has ended, do not end\n",
 			 (unsigned long long)dead->eid);
 		return;
 	}
-	lnx_pool_each(&ep->confirm_pool, collect, &all);
+	lnx_pool_each(&ep->local.confirm_pool, collect, &all);
 	qsort(all.at, all.n, sizeof(struct lnx_confirm *), by_seq);
 	for (i = 0; i < all.n; i++) {
 		struct lnx_confirm *c = all.at[i];
@@ -590,12 +590,12 @@ LNX_COLD void lnx_rma_peer_died(struct lnx_peer *dead, int err)
 		}
 	}
 	free(all.at);
-	lnx_list_foreach(&ep->peers, n, tmp) {
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
-		peer->direct_read = FI_ADDR_NOTAVAIL;
-		if (peer->repeats && !peer->nflight)
+		peer->shm.direct_read = FI_ADDR_NOTAVAIL;
+		if (peer->shm.repeats && !peer->shm.nflight)
 			lnx_rma_repeat(peer, 0);
 	}
 	FI_WARN_ONCE(&lnx_prov, FI_LOG_EP_DATA,
@@ -619,16 +619,16 @@ ssize_t lnx_rma_large(struct lnx_ep *ep, struct lnx_peer *peer,
 		if (r->rma[i].len > len)
 			return -FI_EINVAL;
 		len -= r->rma[i].len;
-		allowed &= lnx_shm_key_allows(peer->registry, r->rma[i].key,
+		allowed &= lnx_shm_key_allows(peer->shm.registry, r->rma[i].key,
 					      r->rma[i].addr, r->rma[i].len,
 					      access);
 	}
 	if (lnx_unlikely(len))
 		return -FI_EINVAL;
-	if (lnx_unlikely(!allowed || ep->lost.nflight || !reaches(peer)))
+	if (lnx_unlikely(!allowed || ep->local.lost.shm.nflight || !reaches(peer)))
 		return by_copies(ep, peer, r);
 	/* Messages that follow the write would not wait for it to be repeated. */
-	if (lnx_unlikely(ep->saw) && peer->reach && !lnx_rma_read(r->call) &&
+	if (lnx_unlikely(ep->saw) && peer->shm.reach && !lnx_rma_read(r->call) &&
 	    !lnx_cma_readable())
 		return by_copies(ep, peer, r);
 	return by_core(ep, peer, r);

@@ -65,11 +65,11 @@ LNX_INLINE void lnx_rma_left_core(struct lnx_confirm *c, bool ok)
 	struct lnx_ep *ep = peer->ep;
 
 	c->in_core = false;
-	if (!--ep->nrma_core)
+	if (!--ep->local.nrma_core)
 		ep->shm->mute &= (uint8_t)~LNX_MUTE_RMA;
-	if (!--peer->nflight)
-		peer->direct_write = peer->direct;
-	if (lnx_unlikely(peer->repeats))
+	if (!--peer->shm.nflight)
+		peer->shm.direct_write = peer->direct;
+	if (lnx_unlikely(peer->shm.repeats))
 		lnx_rma_repeat_later(peer, ok);
 }
 /* And it has failed.  Calls no core. */

@@ -64,16 +64,16 @@ static LNX_COLD int make_room(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	unsigned i;
 
-	for (i = 0; i < TRIES && peer->n_segments >= ep->tx_size; i++)
+	for (i = 0; i < TRIES && peer->rma.n_segments >= ep->limits.tx_size; i++)
 		lnx_ep_progress_all(ep);
 	if (lnx_peer_dead(peer))
 		return -FI_EHOSTUNREACH;
-	return peer->n_segments < ep->tx_size ? 0 : -FI_EAGAIN;
+	return peer->rma.n_segments < ep->limits.tx_size ? 0 : -FI_EAGAIN;
 }
 
 int lnx_rma_op_admit(struct lnx_ep *ep, struct lnx_peer *peer)
 {
-	return lnx_likely(peer->n_segments < ep->tx_size) ? 0 : make_room(ep, peer);
+	return lnx_likely(peer->rma.n_segments < ep->limits.tx_size) ? 0 : make_room(ep, peer);
 }
 
 struct lnx_rma_op *lnx_rma_op_get(struct lnx_ep *ep, void *context,
@@ -142,7 +142,7 @@ struct lnx_rma_segment *lnx_rma_segment_get(struct lnx_rma_op *rma_op, struct ln
 	lnx_list_add_tail(&ep->rma.segments, &segment->all);
 	rma_op->n_segments++;
 	/* Its peer's paths are checked until it ends. */
-	peer->n_segments++;
+	peer->rma.n_segments++;
 	if (lnx_unlikely(!lnx_list_linked(&peer->retx_link)))
 		lnx_tx_watch(ep, peer);
 	return segment;
@@ -155,7 +155,7 @@ static void part_put(struct lnx_rma_segment *segment)
 	lnx_optab_del(&ep->rma.ops, segment->id);
 	lnx_list_del(&segment->all);
 	lnx_list_del(&segment->link);
-	segment->peer->n_segments--;
+	segment->peer->rma.n_segments--;
 	lnx_pool_put(&ep->rma.segment_pool, segment);
 }
 

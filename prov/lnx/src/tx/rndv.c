@@ -115,7 +115,7 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 		      LNX_RTS_SEGS * LNX_RTS_KEYS * sizeof(*rndv->mr));
 	if (!rndv)
 		return -FI_EAGAIN;
-	rts.op = rndv->op = lnx_optab_add(&ep->rndv_ops, rndv);
+	rts.op = rndv->op = lnx_optab_add(&ep->rndv.ops, rndv);
 	if (!rts.op) {
 		free(rndv);
 		return -FI_EAGAIN;
@@ -137,7 +137,7 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	rndv->want_comp = a->want_comp;
 	rndv->len = a->cq_flags & FI_SEND ? a->len : 0;
 	lnx_list_init(&rndv->copy_link);
-	lnx_list_add_tail(&ep->rndvs, &rndv->link);
+	lnx_list_add_tail(&ep->rndv.announced, &rndv->link);
 	peer->nrndv++;
 	/* Cores answer reads when they are polled, and do not report them. */
 	ep->nread_here++;
@@ -153,7 +153,7 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	ep->stats.rndv_sends++;
 	return lnx_tx_queue(ep, peer, txe, &h, false);
 err:
-	lnx_optab_del(&ep->rndv_ops, rndv->op);
+	lnx_optab_del(&ep->rndv.ops, rndv->op);
 	close_mrs(rndv, 0);
 	free(rndv);
 	return ret;
@@ -169,7 +169,7 @@ void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
 
 	lnx_list_del(&rndv->link);
 	lnx_list_del(&rndv->copy_link);
-	lnx_optab_del(&ep->rndv_ops, rndv->op);
+	lnx_optab_del(&ep->rndv.ops, rndv->op);
 	rndv->peer->nrndv--;
 	ep->nread_here -= !rndv->here;
 	if (err) {
@@ -184,7 +184,7 @@ void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
 		free(rndv);
 		return;
 	}
-	lnx_list_add_tail(&ep->dead_rndvs, &rndv->link);
+	lnx_list_add_tail(&ep->rndv.dead, &rndv->link);
 	ep->work |= LNX_WORK_MR;
 }
 
@@ -192,7 +192,7 @@ void lnx_rndv_reap(struct lnx_ep *ep)
 {
 	struct lnx_node *n;
 
-	while ((n = lnx_list_pop(&ep->dead_rndvs))) {
+	while ((n = lnx_list_pop(&ep->rndv.dead))) {
 		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
 
 		close_mrs(rndv, 0);
@@ -205,7 +205,7 @@ void lnx_rndv_fail_peer(struct lnx_peer *peer, int err)
 {
 	struct lnx_node *n, *tmp;
 
-	lnx_list_foreach(&peer->ep->rndvs, n, tmp) {
+	lnx_list_foreach(&peer->ep->rndv.announced, n, tmp) {
 		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
 
 		if (rndv->peer == peer)
@@ -215,7 +215,7 @@ void lnx_rndv_fail_peer(struct lnx_peer *peer, int err)
 
 void lnx_tx_fin(struct lnx_peer *peer, uint64_t op, int err)
 {
-	struct lnx_rndv *rndv = lnx_optab_get(&peer->ep->rndv_ops, op);
+	struct lnx_rndv *rndv = lnx_optab_get(&peer->ep->rndv.ops, op);
 
 	if (!rndv || rndv->peer != peer) {
 		peer->ep->stats.bad_frames++;	/* an operation that we do not have */
@@ -245,7 +245,7 @@ void lnx_tx_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
 
 	if (lnx_likely(!ep->conf->summary))
 		return;
-	rndv = lnx_optab_get(&ep->rndv_ops, op);
+	rndv = lnx_optab_get(&ep->rndv.ops, op);
 	if (!rndv || rndv->peer != peer || rndv->here)
 		return;
 	left = rndv->len;

@@ -56,9 +56,9 @@ LNX_COLD void lnx_session_prove(const struct lnx_peer *peer,
 
 static LNX_COLD void warn_key(struct lnx_ep *ep)
 {
-	if (ep->key_warned)
+	if (ep->refusals.key_warned)
 		return;
-	ep->key_warned = true;
+	ep->refusals.key_warned = true;
 	lnx_warn_once(true, "the job keys differ: a process on another node was refused, or refused us, because %s; sends to it fail with FI_EACCES; give all processes of the job the same FI_LNX_JOB_KEY or FI_LNX_JOB_KEY_FILE",
 		      ep->domain->job_key ? "it has another key, or none" :
 					    "it has a key, and none is set here");
@@ -74,10 +74,10 @@ static bool refuse_unproven(struct lnx_ep *ep)
 	if (!ep->domain->job_key)
 		return true;
 	now = lnx_clock_ns();
-	if (ep->n_misdirected >= UNPROVEN_MAX ||
-	    lnx_ns_since(now, ep->unproven_ns) < LNX_SESSION_UNPROVEN_NS)
+	if (ep->refusals.n >= UNPROVEN_MAX ||
+	    lnx_ns_since(now, ep->refusals.unproven_ns) < LNX_SESSION_UNPROVEN_NS)
 		return false;
-	ep->unproven_ns = now;
+	ep->refusals.unproven_ns = now;
 	return true;
 }
 
@@ -110,17 +110,17 @@ static LNX_COLD void note(struct lnx_rail *rail, const struct lnx_hdr *h,
 	from = lnx_rails_find(&all, h->rail);
 	if (!from || from->prov != rail->prov)
 		return;
-	for (i = 0; i < ep->n_misdirected; i++)
-		if (ep->misdirected[i].rail == rail && ep->misdirected[i].src == h->src &&
-		    ep->misdirected[i].dst == h->dst)
+	for (i = 0; i < ep->refusals.n; i++)
+		if (ep->refusals.to_send[i].rail == rail && ep->refusals.to_send[i].src == h->src &&
+		    ep->refusals.to_send[i].dst == h->dst)
 			return;
 	/* More than that at once: they ask again. */
-	if (ep->n_misdirected == LNX_MISDIRECTED_MAX)
+	if (ep->refusals.n == LNX_MISDIRECTED_MAX)
 		return;
 	if ((h->kind != LNX_KIND_HELLO || why == LNX_REFUSED_KEY ||
 	     !proven(ep, h, payload, len)) && !refuse_unproven(ep))
 		return;
-	s = &ep->misdirected[ep->n_misdirected++];
+	s = &ep->refusals.to_send[ep->refusals.n++];
 	*s = (struct lnx_misdirected){
 		.rail = rail, .src = h->src, .dst = h->dst, .why = why,
 		.data = data,
@@ -171,10 +171,10 @@ LNX_COLD void lnx_session_tell(struct lnx_ep *ep, uint64_t now)
 {
 	unsigned i = 0;
 
-	while (i < ep->n_misdirected) {
-		if (now >= ep->misdirected[i].retry_ns &&
-		    tell(ep, &ep->misdirected[i], now))
-			ep->misdirected[i] = ep->misdirected[--ep->n_misdirected];
+	while (i < ep->refusals.n) {
+		if (now >= ep->refusals.to_send[i].retry_ns &&
+		    tell(ep, &ep->refusals.to_send[i], now))
+			ep->refusals.to_send[i] = ep->refusals.to_send[--ep->refusals.n];
 		else
 			i++;
 	}
@@ -191,8 +191,8 @@ LNX_COLD void lnx_session_refuse(struct lnx_peer *peer,
 	if (!peer->npath || h->kind == LNX_KIND_BYE)
 		return;
 	back = lnx_path_back(peer, rail, h->rail);
-	peer->back = back->index;
-	peer->refuse = true;
+	peer->rx.path_back = back->index;
+	peer->session.refuse = true;
 	if (!lnx_list_linked(&peer->ack_link))
 		lnx_list_add_tail(&ep->ack_list, &peer->ack_link);
 	ep->work |= LNX_WORK_ACK;
@@ -202,16 +202,16 @@ LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer)
 {
 	struct lnx_hdr h = refusal(peer->rx_sid, peer->ep->eid,
 				   LNX_REFUSED_ENDED, 0);
-	struct lnx_path *path = peer->path[peer->back];
+	struct lnx_path *path = peer->path[peer->rx.path_back];
 	struct lnx_rail *rail = path->rail;
 	uint64_t now = lnx_clock_ns();
 	struct lnx_wire_hdr w;
 
-	peer->refuse = false;
+	peer->session.refuse = false;
 	/* It sends again what is not acknowledged, and is told again. */
-	if (!rail->core_ep || lnx_ns_since(now, peer->refused_ns) < LNX_SESSION_REFUSE_NS)
+	if (!rail->core_ep || lnx_ns_since(now, peer->session.refused_ns) < LNX_SESSION_REFUSE_NS)
 		return;
-	peer->refused_ns = now;
+	peer->session.refused_ns = now;
 	lnx_hdr_put(&w, &h);
 	lnx_hdr_set_path(&w, rail->wire_index, path->index);
 	fi_inject(rail->core_ep, &w, sizeof(w), path->core_addr);
@@ -246,11 +246,11 @@ static bool has_nonce(struct lnx_ep *ep, const void *payload, size_t len)
 
 	if (!ep->domain->job_key)
 		return true;
-	if (!ep->hello_nonce)
-		ep->hello_nonce = lnx_random_id();
+	if (!ep->refusals.hello_nonce)
+		ep->refusals.hello_nonce = lnx_random_id();
 	memcpy(&proof, (const uint8_t *)payload + len - sizeof(proof),
 	       sizeof(proof));
-	return ep->hello_nonce && le64toh(proof.nonce) == ep->hello_nonce;
+	return ep->refusals.hello_nonce && le64toh(proof.nonce) == ep->refusals.hello_nonce;
 }
 
 LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
@@ -288,13 +288,13 @@ LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 		return NULL;
 	}
 	/* Repeated on the way, by a path that is slow. */
-	if (peer && peer->rx_sid && h->tag <= peer->rx_stamp) {
+	if (peer && peer->rx_sid && h->tag <= peer->session.rx_stamp) {
 		ep->stats.stale_frames++;
-		note(rail, h, payload, len, LNX_REFUSED_OLD, peer->rx_stamp);
+		note(rail, h, payload, len, LNX_REFUSED_OLD, peer->session.rx_stamp);
 		return NULL;
 	}
 	if (!h->data && !has_nonce(ep, payload, len)) {
-		note(rail, h, payload, len, LNX_REFUSED_NONCE, ep->hello_nonce);
+		note(rail, h, payload, len, LNX_REFUSED_NONCE, ep->refusals.hello_nonce);
 		return NULL;
 	}
 	if (peer && peer->rx_sid) {
@@ -324,14 +324,14 @@ static LNX_COLD bool nowhere(struct lnx_peer *peer, const struct lnx_rail *rail)
 
 	for (i = 0; i < peer->npath; i++)
 		if (peer->path[i]->rail == rail)
-			peer->wrong_endpoint |= (uint8_t)(1u << i);
+			peer->session.wrong_endpoint |= (uint8_t)(1u << i);
 	/* A rail for which our address has no room cannot ask: a PROBE has that address
 	 * only. */
-	if (!lnx_addr_unpack(&own, peer->ep->addr, LNX_ADDR_BYTES, NULL, 0))
+	if (!lnx_addr_unpack(&own, peer->ep->address.raw, LNX_ADDR_BYTES, NULL, 0))
 		for (i = 0; i < peer->npath; i++)
 			if (peer->path[i]->rail->wire_index >= own.nrail)
 				untold |= (uint8_t)(1u << i);
-	return (peer->wrong_endpoint | untold) == (1u << peer->npath) - 1;
+	return (peer->session.wrong_endpoint | untold) == (1u << peer->npath) - 1;
 }
 
 /* Our HELLO, while it may be changed and sent again; or NULL. */
@@ -354,10 +354,10 @@ static LNX_COLD void later_stamp(struct lnx_peer *peer, uint64_t stamp)
 {
 	struct lnx_txe *txe = first_hello(peer);
 
-	if (!txe || stamp < peer->stamp || stamp == UINT64_MAX)
+	if (!txe || stamp < peer->session.stamp || stamp == UINT64_MAX)
 		return;
-	peer->stamp = stamp + 1;
-	lnx_txe_hdr(txe)->tag = htole64(peer->stamp);
+	peer->session.stamp = stamp + 1;
+	lnx_txe_hdr(txe)->tag = htole64(peer->session.stamp);
 	if (peer->ep->domain->job_key)
 		lnx_session_prove(peer, txe, 0);
 	hello_changed(peer);
@@ -397,7 +397,7 @@ LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h
 		LNX_WARN(FI_LOG_EP_DATA,
 			 "peer %016llx: it has ended the session, or was started anew\n",
 			 (unsigned long long)peer->eid);
-		peer->alive = true;
+		peer->session.alive = true;
 		break;
 	case LNX_REFUSED_OLD:
 		later_stamp(peer, h->data);
@@ -409,7 +409,7 @@ LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h
 		if (lnx_peer_acked(peer) || peer->rx_sid)
 			return;
 		warn_key(rail->ep);
-		peer->key_refused = true;
+		peer->session.key_refused = true;
 		break;
 	default:
 		return;

@@ -31,7 +31,7 @@ bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 	if (lnx_unlikely(!path || !lnx_chan_window_open(&peer->chan)))
 		return false;
 	rail = path->rail;
-	if (lnx_unlikely(!rail->core_ep || len > ep->short_max ||
+	if (lnx_unlikely(!rail->core_ep || len > ep->limits.short_max ||
 			 frame_len > rail->inject_size))
 		return false;
 	txe = lnx_pool_get(&ep->txe_pool[0]);

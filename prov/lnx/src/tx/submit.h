@@ -59,7 +59,7 @@ LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL) &&
 	    !((tx->call == LNX_SENDMSG || tx->call == LNX_TSENDMSG) &&
 	      lnx_unlikely(tx->flags & FI_DELIVERY_COMPLETE))) {
-		if (lnx_unlikely(lnx_tx_is_large(&own)) && peer->notes) {
+		if (lnx_unlikely(lnx_tx_is_large(&own)) && peer->shm.notes) {
 			slow = own;
 			ret = lnx_tx_large(ep, peer, &slow);
 		} else {

@@ -207,8 +207,8 @@ ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
 /* How many sends with these flags may be queued for a peer. */
 static inline uint32_t lnx_tx_queue_max(const struct lnx_ep *ep, uint64_t flags)
 {
-	return flags & (FI_INJECT | FI_COMPLETION) ? ep->tx_size :
-						     2 * ep->tx_size;
+	return flags & (FI_INJECT | FI_COMPLETION) ? ep->limits.tx_size :
+						     2 * ep->limits.tx_size;
 }
 
 /* Let the slow timers check peer: an acknowledgement or an answer from it is due. */
@@ -247,7 +247,7 @@ int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind);
 /* Is an acknowledgement, a report or an answer due to peer? */
 LNX_INLINE bool lnx_tx_ack_pending(const struct lnx_peer *peer)
 {
-	return peer->chan.acks_pending || peer->pong_due;
+	return peer->chan.acks_pending || peer->rx.pong_due;
 }
 /* Nothing is due to peer, or it cannot be told. */
 LNX_INLINE void lnx_tx_ack_clear(struct lnx_peer *peer)
