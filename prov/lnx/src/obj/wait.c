@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Wait objects: how a thread of the application sleeps until there is a completion.
- * See comp.h.
+ * See wait.h.
  */
+#include "obj/wait.h"
+
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
-
-#include "comp/comp.h"
 
 struct lnx_wait {
 	int epfd;
