@@ -248,9 +248,9 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_SRX_CTX:
 		return lnx_srx_bind(ep, bfid);
 	case FI_CLASS_EQ:
-		if (ep->eq)
+		if (ep->bound.eq)
 			return -FI_EBUSY;
-		ep->eq = lnx_eq_ref(bfid);
+		ep->bound.eq = lnx_eq_ref(bfid);
 		return 0;
 	default:
 		LNX_WARN(FI_LOG_EP_CTRL,

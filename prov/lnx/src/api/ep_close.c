@@ -207,7 +207,7 @@ static void close_inherited(struct lnx_ep *ep)
 	pthread_mutex_lock(&ep->domain->eps_lock);
 	lnx_lock(&ep->lock);
 	ep->leaving = ep->closing = true;
-	lnx_list_del(&ep->domain_link);
+	lnx_list_del(&ep->bound.domain_link);
 	lnx_rx_detach(ep);
 	lnx_rx_give_back(ep);
 	lnx_shm_registry_close(ep->local.registry);
@@ -217,8 +217,8 @@ static void close_inherited(struct lnx_ep *ep)
 
 	lnx_cntr_release(ep);
 	lnx_cq_null_close(ep->bound.null_cq);
-	if (ep->eq)
-		lnx_eq_unref(ep->eq);
+	if (ep->bound.eq)
+		lnx_eq_unref(ep->bound.eq);
 	fi_freeinfo(ep->info);
 	free(ep->address.want);
 	free(ep->bound.inject);
@@ -287,8 +287,8 @@ int lnx_ep_close(struct fid *fid)
 	lnx_confirm_fini(ep);
 	lnx_optab_fini(&ep->rndv.ops);
 	lnx_optab_fini(&ep->local.copy_ops);
-	if (ep->eq)
-		lnx_eq_unref(ep->eq);
+	if (ep->bound.eq)
+		lnx_eq_unref(ep->bound.eq);
 	lnx_lock_fini(&ep->lock);
 	fi_freeinfo(ep->info);
 	free(ep->address.want);

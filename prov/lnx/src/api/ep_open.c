@@ -34,7 +34,7 @@ void lnx_ep_init_lists(struct lnx_ep *ep)
 		&ep->local.answers,
 		&ep->peers.all, &ep->peers.ended, &ep->reserve, &ep->buf_reserve, &ep->rndv.announced,
 		&ep->rndv.dead, &ep->bound.av_link, &ep->owned,
-		&ep->domain_link, &ep->shared.link, &ep->shared.users,
+		&ep->bound.domain_link, &ep->shared.link, &ep->shared.users,
 	};
 	unsigned i;
 

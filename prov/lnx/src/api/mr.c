@@ -29,7 +29,7 @@ static void settle(struct lnx_domain *d)
 
 	lnx_list_foreach(&d->eps, n, tmp) {
 		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
-						   domain_link);
+						   bound.domain_link);
 
 		lnx_lock(&ep->lock);
 		lnx_confirm_settle(ep);

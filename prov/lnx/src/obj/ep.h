@@ -112,7 +112,9 @@ struct lnx_ep_rndv {
 
 /* What is bound to the endpoint, beside the queues of the data path. */
 struct lnx_ep_bound {
+	struct lnx_node domain_link;	/* domain->eps, while enabled */
 	struct lnx_node av_link;	/* av->eps */
+	struct lnx_eq *eq;
 	struct lnx_ep_link tx_link;
 	struct lnx_ep_link rx_link;
 	struct lnx_ep_link cntr_link[LNX_CNTR_KINDS];
@@ -276,9 +278,7 @@ struct lnx_ep {
 	struct lnx_health_plan plan;	/* from conf */
 
 	struct lnx_domain *domain;
-	struct lnx_node domain_link;	/* domain->eps, while enabled */
 	struct lnx_av *av;
-	struct lnx_eq *eq;
 	struct fi_info *info;
 	struct lnx_ep_bound bound;
 	/* In rx/: a peer's address changed, and messages of it are stored. */
