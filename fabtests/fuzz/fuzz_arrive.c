@@ -17,7 +17,7 @@
 
 #include "../unit/fake_core.h"
 #include "core/job_key.h"
-#include "rx/amo_serve.h"
+#include "rma/amo_serve.h"
 #include "wire/atomic.h"
 
 #define STEPS	64

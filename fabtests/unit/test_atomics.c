@@ -10,8 +10,8 @@
 #include "api/api.h"
 #include "fake_core.h"
 #include "fake_memory.h"
-#include "rx/amo.h"
-#include "tx/amo.h"
+#include "rma/amo_exec.h"
+#include "rma/amo.h"
 #include "wire/atomic.h"
 
 #define KEY	0x1234567890ULL

@@ -21,7 +21,7 @@
 #include "core/open.h"
 #include "fake_core.h"
 #include "fake_watch.h"
-#include "tx/tx.h"
+#include "msg/tx.h"
 
 #define HDR	sizeof(struct lnx_wire_hdr)
 

@@ -8,9 +8,9 @@
 #include "fail_world.h"
 #include "fake_inside.h"
 #include "policy/errclass.h"
-#include "tx/detect.h"
-#include "tx/path.h"
-#include "tx/recovery.h"
+#include "rel/detect.h"
+#include "rel/sched.h"
+#include "rel/recovery.h"
 
 #define BOTH(name)	FAIL_BOTH(health_live, name)
 #define FULL		LNX_HEALTH_MAX

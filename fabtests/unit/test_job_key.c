@@ -15,7 +15,7 @@
 #include "comp/comp.h"
 #include "core/job_key.h"
 #include "fake_core.h"
-#include "tx/tx.h"
+#include "msg/tx.h"
 
 #define KEY	"a key of this job"
 #define OTHER	"a key of that job"

@@ -14,9 +14,9 @@
 #include "fake_core.h"
 #include "fake_memory.h"
 #include "obj/mr.h"
-#include "rx/rx.h"
-#include "tx/path.h"
-#include "tx/tx.h"
+#include "msg/rx.h"
+#include "rel/sched.h"
+#include "msg/tx.h"
 
 #define HDR	sizeof(struct lnx_wire_hdr)
 #define BODY	4096u

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Small reads that the core does alone (tx/read.c), on a scripted core: when
+ * Small reads that the core does alone (rma/read.c), on a scripted core: when
  * they are used, that they keep the promised order, and what happens when the
  * core, the registration or the peer fails.
  */
@@ -10,7 +10,7 @@
 
 #include "api/api.h"
 #include "fake_core.h"
-#include "tx/rma.h"
+#include "rma/rma.h"
 
 #define KEY	5u
 #define HDR	sizeof(struct lnx_wire_hdr)

@@ -12,8 +12,8 @@
 #include "api/api.h"
 #include "fake_core.h"
 #include "obj/mr.h"
-#include "rx/rx.h"
-#include "tx/tx.h"
+#include "msg/rx.h"
+#include "msg/tx.h"
 
 #define HDR	sizeof(struct lnx_wire_hdr)
 #define KEY	0x4b4559ull

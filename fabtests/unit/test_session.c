@@ -11,7 +11,7 @@
 #include "api/ep.h"
 #include "comp/comp.h"
 #include "fake_core.h"
-#include "tx/tx.h"
+#include "msg/tx.h"
 
 static struct fake f;
 static struct fake_core *core;

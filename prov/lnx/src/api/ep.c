@@ -10,7 +10,7 @@
 #include "ctl/request.h"
 #include "lnx_ext.h"
 #include "prov.h"
-#include "rx/rx.h"
+#include "msg/rx.h"
 
 /* ---- options, cancel ---- */
 

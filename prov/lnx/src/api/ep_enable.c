@@ -15,7 +15,7 @@
 #include "core/open.h"
 #include "obj/mr.h"
 #include "prov.h"
-#include "rx/rx.h"
+#include "msg/rx.h"
 
 /* ---- data calls ---- */
 

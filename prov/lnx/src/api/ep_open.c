@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "api/ep.h"
-#include "comp/faults.h"
+#include "rail/faults.h"
 #include "core/caps.h"
 #include "core/open.h"
 #include "policy/plan.h"
 #include "prov.h"
-#include "rx/rx.h"
-#include "tx/confirm.h"
-#include "tx/rma.h"
-#include "tx/tx.h"
+#include "msg/rx.h"
+#include "msg/confirm.h"
+#include "rma/rma.h"
+#include "msg/tx.h"
 
 #define SLAB_BUF		64
 
@@ -181,7 +181,7 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->native = d->rails->nrail && lnx_kind_native(d->rails->rail[0].kind);
 	/* Only the core can tell the source of a message. */
 	ep->meets_all = ep->native && (info->caps & FI_SOURCE);
-	ep->source_changed = lnx_rx_source_changed;
+	ep->up = &lnx_up;
 	ep->due.sweep_ns = UINT64_MAX;	/* until there is a path */
 	lnx_lock_init(&ep->lock, d->threads ||
 		      info->domain_attr->data_progress == FI_PROGRESS_AUTO);

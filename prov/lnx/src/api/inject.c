@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "api/ep.h"
-#include "rx/rx.h"
+#include "msg/rx.h"
 
 struct lnx_inject_ops {
 	struct fi_ops_msg msg;

@@ -9,7 +9,7 @@
 #include "api/api.h"
 #include "core/key_pool.h"
 #include "obj/mr.h"
-#include "rx/confirm.h"
+#include "msg/confirm_answer.h"
 
 #define ACCESS	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | \
 		 FI_REMOTE_WRITE | FI_COLLECTIVE)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_srx_context: receives for messages that come to any of several endpoints.
- * Called by domain.c and ep.c; posting is in rx/post.c, matching in rx/shared.c.
+ * Called by domain.c and ep.c; posting is in msg/rx_post.c, matching in msg/shared.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "api/ep.h"
 #include "core/caps.h"
 #include "prov.h"
-#include "rx/rx.h"
+#include "msg/rx.h"
 
 /*
  * A shared context receives and an endpoint bound to one sends; the other calls of both

@@ -19,7 +19,7 @@
  *	4	eq->lock	queue of one EQ
  *	4	domain->mr_lock	index of registrations
  *	5	locked		elements that no instruction can change at once
- *				(rx/amo.c)
+ *				(rma/amo_exec.c)
  *	5	machine_lock	the machine's topology (core/topo.c)
  *	5	pool->lock	random numbers for keys (core/key_pool.c)
  *	5	lib_lock	libsodium, while it is loaded (core/job_key.c)

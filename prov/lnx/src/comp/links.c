@@ -12,10 +12,10 @@
 #include "core/netwatch.h"
 #include "core/nic.h"
 #include "core/open.h"
-#include "tx/detect.h"
-#include "tx/recovery.h"
-#include "tx/rkey.h"
-#include "tx/tx.h"
+#include "rel/detect.h"
+#include "rel/recovery.h"
+#include "rma/rkey.h"
+#include "msg/tx.h"
 
 #define EVENTS_MAX	64		/* in one pass; the rest waits */
 

@@ -9,15 +9,15 @@
  */
 #include "base/interval.h"
 #include "comp/comp.h"
-#include "comp/faults.h"
+#include "rail/faults.h"
 #include "comp/links.h"
 #include "core/half_open.h"
-#include "rx/confirm.h"
-#include "rx/rx.h"
-#include "tx/local_exit.h"
-#include "tx/detect.h"
-#include "tx/rma.h"
-#include "tx/tx.h"
+#include "msg/confirm_answer.h"
+#include "msg/rx.h"
+#include "msg/local_exit.h"
+#include "rel/frame.h"
+#include "rma/rma.h"
+#include "msg/tx.h"
 
 #define WATCH_PASSES	65536u		/* with nothing due */
 
@@ -43,26 +43,13 @@ static LNX_COLD bool not_yet(struct lnx_ep *ep, struct lnx_rail *rail)
 	return false;
 }
 
-static inline void poll_rail(struct lnx_rail *rail)
-{
-	if (rail->kind == LNX_RAIL_PLAIN) {
-		if (lnx_plain_poll(rail))
-			rail->poll_credits = rail->ep->poll_hot;
-	} else if (lnx_unlikely(lnx_kind_native(rail->kind))) {
-		lnx_native_poll(rail);
-	} else {
-		fi_cq_read(rail->core_cq, NULL, 0);
-	}
-}
-
 static LNX_COLD void refill(struct lnx_ep *ep)
 {
 	bool all = true;
 	uint32_t i;
 
 	for (i = 0; i < ep->nrail; i++)
-		if (ep->rail[i]->kind == LNX_RAIL_PLAIN &&
-		    lnx_plain_fill(ep->rail[i]))
+		if (ep->rail[i]->driver->refill(ep->rail[i]))
 			all = false;
 	if (all)
 		ep->work &= ~LNX_WORK_BUFS;
@@ -95,20 +82,18 @@ static LNX_COLD void sweep(struct lnx_ep *ep, uint64_t now)
 /* Work that needs the current time. */
 static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 {
-	uint64_t now = lnx_clock_ns();
+	uint64_t now = lnx_clock_ns(), detect_ns = ep->due.detect_ns;
+	uint64_t timers_ns = ep->due.timers_ns;
 
 	if (lnx_unlikely(now >= ep->due.sweep_ns))
 		sweep(ep, now);
-	if (ep->work & LNX_WORK_DETECT)
-		lnx_detect_run(ep, now);
-	if (ep->work & LNX_WORK_PUMP)
-		lnx_tx_pump(ep, now);
-	if (ep->work & (LNX_WORK_ACK | LNX_WORK_ACK_PENDING))
-		lnx_tx_acks(ep, now, false);
+	lnx_rel_run(ep, now);
+	/* Links are looked at whenever paths or peers were. */
+	if (lnx_unlikely(ep->links.netwatch != NULL) &&
+	    (ep->due.detect_ns != detect_ns || ep->due.timers_ns != timers_ns))
+		lnx_links_poll(ep, now);
 	if (ep->work & LNX_WORK_DEFER)
 		lnx_rx_deferred_run(ep, now);
-	if (ep->work & LNX_WORK_RETX)
-		lnx_tx_timers(ep, now);
 	if (ep->work & LNX_WORK_WATCH)
 		lnx_local_exit_run(ep, now);
 	if (lnx_unlikely(ep->work & LNX_WORK_ENDED))
@@ -185,7 +170,7 @@ void lnx_ep_progress(struct lnx_ep *ep)
 		shm = NULL;
 	ep->poll.pass++;
 	if (shm)
-		fi_cq_read(shm->core_cq, NULL, 0);
+		lnx_rail_poll_lent(shm);
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
 		struct lnx_rail *rail = ep->rail[i];
 
@@ -198,7 +183,7 @@ void lnx_ep_progress(struct lnx_ep *ep)
 					 WATCH_PASSES))
 				look_at_peers(ep);
 		}
-		poll_rail(rail);
+		lnx_rail_poll(rail);
 	}
 	if (lnx_unlikely(ep->work & ~LNX_WORK_SLOW))
 		deferred(ep);
@@ -229,16 +214,8 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 	lnx_ep_progress_all(ep);
 	for (i = 0; i < ep->nrail; i++) {
 		struct lnx_rail *rail = ep->rail[i];
-		struct fid *fid = &rail->core_cq->fid;
 
-		if (rail->wait_fd < 0)
-			continue;
-		/*
-		 * This resets the core's signal.  Its answer is used on plain rails
-		 * only: a lent CQ always says "look again".
-		 */
-		if (fi_trywait(rail->fabric, &fid, 1) == -FI_EAGAIN &&
-		    lnx_kind_plain(rail->kind))
+		if (rail->wait_fd >= 0 && lnx_rail_trywait(rail))
 			more = true;
 	}
 	/* If nothing is due, no pass polls them. */
@@ -249,21 +226,18 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 		lnx_local_exit_look(ep);
 	/* Handle what came before the reset. */
 	lnx_ep_progress_all(ep);
-	/* No descriptor reports what a core has no buffer for. */
 	for (i = 0; i < ep->nrail; i++)
-		if (ep->rail[i]->kind == LNX_RAIL_PLAIN &&
-		    !lnx_list_empty(&ep->rail[i]->unposted))
-			more = true;
+		more |= ep->rail[i]->driver->more(ep->rail[i]);
 	if (ep->work & LNX_WORK_SWEEP)
 		sweep(ep, lnx_clock_ns());
 	/* Timers do not run while we sleep. */
 	if (ep->work & LNX_WORK_ACK_PENDING)
-		lnx_tx_acks(ep, lnx_clock_ns(), true);
+		lnx_rel_ack_all(ep, lnx_clock_ns());
 	/* Link events wake sleepers. */
 	if (ep->links.watch_until_ns) {
 		ep->links.watch_until_ns = 0;
 		ep->due.detect_ns = 0;
-		lnx_detect_run(ep, lnx_clock_ns());
+		lnx_rel_run(ep, lnx_clock_ns());
 	}
 	/* Unacknowledged frames need no timer here: a connection that breaks makes its
 	 * descriptor ready. */

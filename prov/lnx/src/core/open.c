@@ -88,7 +88,7 @@ static struct fi_info *rail_info(struct lnx_ep *ep, struct lnx_rail *rail,
 	if (rail->kind == LNX_RAIL_DIRECT || lnx_kind_native(rail->kind))
 		info->tx_attr->op_flags = ep->info->tx_attr->op_flags &
 					  ~FI_INJECT;
-	/* The core does not support this level for all its operations: tx/confirm.h. */
+	/* The core does not support this level for all its operations: msg/confirm.h. */
 	if (rail->kind == LNX_RAIL_DIRECT)
 		info->tx_attr->op_flags &= ~FI_DELIVERY_COMPLETE;
 	if (lnx_kind_native(rail->kind))

@@ -195,7 +195,7 @@ static bool know_shm(struct lnx_peer *peer)
 		return false;
 	peer->shm.core = core_addr;
 	/* The core had messages of it before we could name their source. */
-	peer->ep->source_changed(peer);
+	peer->ep->up->source_changed(peer);
 	return true;
 }
 
@@ -474,7 +474,7 @@ static void join(struct lnx_peer *peer, const struct lnx_addr *a)
 /* Update stored messages of a sender that now has an address, or no longer has one. */
 static void source_changed(struct lnx_peer *peer)
 {
-	peer->ep->source_changed(peer);
+	peer->ep->up->source_changed(peer);
 }
 
 /* ---- obj/ep.h ---- */

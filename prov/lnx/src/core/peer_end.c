@@ -132,7 +132,7 @@ LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 				p->shm.core == FI_ADDR_NOTAVAIL;
 			continue;
 		}
-		/* What it still has fails by progress (tx/frame.c). */
+		/* What it still has fails by progress (rel/send.c). */
 		if (!lnx_peer_dead(p) && !lnx_list_linked(&p->pump_link)) {
 			lnx_list_add_tail(&ep->pump_peers, &p->pump_link);
 			ep->work |= LNX_WORK_PUMP;

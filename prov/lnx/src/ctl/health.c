@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Lists and sets health, for control requests.  See health.h.  Called by ctl/request.c;
- * calls tx/admin.c.
+ * calls rel/admin.c.
  */
 #include "ctl/health.h"
 
@@ -9,8 +9,8 @@
 
 #include "comp/comp.h"
 #include "policy/health.h"
-#include "tx/admin.h"
-#include "tx/recovery.h"
+#include "rel/admin.h"
+#include "rel/recovery.h"
 
 #define NAMES_MAX	8u	/* rails that a message lists */
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Carries out control requests to an endpoint.  Called through api/ep.c by the
- * application; calls comp/faults.c and ctl/health.c.
+ * application; calls rail/faults.c and ctl/health.c.
  */
 #include "ctl/request.h"
 
 #include <inttypes.h>
 
 #include "base/out.h"
-#include "comp/faults.h"
+#include "rail/faults.h"
 #include "ctl/health.h"
 #include "policy/request.h"
 

@@ -22,6 +22,7 @@
 #include "obj/peer.h"
 #include "obj/rail.h"
 #include "obj/rma.h"
+#include "obj/up.h"
 #include "policy/health.h"
 
 #define LNX_IOV_MAX	4
@@ -37,7 +38,7 @@ struct lnx_exit_monitor;
 struct lnx_netwatch;
 struct lnx_thread;
 
-/* A frame that belongs to no session of ours.  Its sender is told so (tx/session.h). */
+/* A frame that belongs to no session of ours.  Its sender is told so (rel/session.h). */
 struct lnx_misdirected {
 	struct lnx_rail *rail;		/* the frame came over it */
 	uint64_t src, dst;		/* of the frame */
@@ -77,7 +78,7 @@ struct lnx_ep_peers {
 	uint32_t n_unsolicited;		/* those that are in no AV, of all */
 };
 
-/* Frames that belong to no session of ours, and what HELLOs must show (tx/session.h). */
+/* Frames that belong to no session of ours, and what HELLOs must show (rel/session.h). */
 struct lnx_ep_refusals {
 	struct lnx_misdirected to_send[LNX_MISDIRECTED_MAX];
 	unsigned n;
@@ -95,7 +96,7 @@ struct lnx_ep_links {
 	bool hotplug;			/* there may be more rails */
 };
 
-/* Health and weights that were set by hand (tx/admin.h). */
+/* Health and weights that were set by hand (rel/admin.h). */
 struct lnx_ep_admin {
 	bool any;			/* one was ever set */
 	uint32_t told;			/* bits of rails: peers were last told to avoid
@@ -103,7 +104,7 @@ struct lnx_ep_admin {
 	uint64_t told_ns;		/* and when */
 };
 
-/* Large sends and writes that peers read (tx/rndv.c). */
+/* Large sends and writes that peers read (msg/rndv.c). */
 struct lnx_ep_rndv {
 	struct lnx_optab ops;		/* lnx_rndv, by their number on the wire */
 	struct lnx_node announced;	/* lnx_rndv.link: not yet pulled */
@@ -156,10 +157,10 @@ struct lnx_ep_local {
 	struct lnx_node fetches;	/* lnx_rxe.link: local reads to do */
 	struct lnx_node copies;		/* lnx_rxe.link: waiting for copies instead */
 	struct lnx_node copied;		/* lnx_rndv.copy_link: copies to send */
-	struct lnx_node answers;	/* lnx_answer.link: of rx/confirm.c */
+	struct lnx_node answers;	/* lnx_answer.link: of msg/confirm_answer.c */
 	struct lnx_node rma_failed;	/* lnx_confirm.link: to be repeated as copies,
 					 * when the core has no others to that peer */
-	struct lnx_node to_tell;	/* lnx_confirm.link: of tx/confirm.c: notes
+	struct lnx_node to_tell;	/* lnx_confirm.link: of msg/confirm.c: notes
 					 * to send */
 	struct lnx_node nameless;	/* lnx_rxe.of_peer: as peer->stored, for
 					 * senders that the shm core cannot name */
@@ -178,7 +179,7 @@ struct lnx_ep_local {
 	bool unknown_source;		/* shm had a message whose sender it does not
 					 * know */
 	/* It has the operations that the shm core will not complete, in shm.nflight; of a
-	 * peer it has nothing else (tx/rma_copy.h). */
+	 * peer it has nothing else (rma/copy.h). */
 	struct lnx_peer lost;
 };
 
@@ -236,7 +237,7 @@ struct lnx_ep {
 	_Alignas(64)
 	struct lnx_ep_limits limits;
 	struct lnx_node ack_list;	/* a deferred list, as those below */
-	struct lnx_faults *fault;	/* NULL except in tests (comp/faults.h) */
+	struct lnx_faults *fault;	/* NULL except in tests (rail/faults.h) */
 	uint32_t poll_hot;		/* conf->poll_hot */
 	uint32_t by_eid_mask;
 
@@ -274,6 +275,7 @@ struct lnx_ep {
 	struct lnx_node buf_reserve;	/* the same for frame buffers */
 	struct lnx_node owned;		/* rxe.link: own memory, on no other list */
 	size_t min_multi_recv;
+	const struct lnx_up *up;	/* calls to higher layers */
 	const struct lnx_conf *conf;
 	struct lnx_health_plan plan;	/* from conf */
 
@@ -281,8 +283,6 @@ struct lnx_ep {
 	struct lnx_av *av;
 	struct fi_info *info;
 	struct lnx_ep_bound bound;
-	/* In rx/: a peer's address changed, and messages of it are stored. */
-	void (*source_changed)(struct lnx_peer *peer);
 	int pid;			/* of the process that enabled it */
 	bool native;			/* all rails are native (obj/link.h) */
 	bool meets_all;			/* cores know peers as soon as they are
@@ -394,8 +394,19 @@ LNX_INLINE struct lnx_peer *lnx_peer_get(const struct lnx_ep *ep,
 	return ep->peer_tab[chunk][addr & (LNX_AV_CHUNK - 1)];
 }
 
+/* A pass, and one that polls everything, from below comp/. */
+LNX_INLINE void lnx_progress(struct lnx_ep *ep)
+{
+	ep->up->progress(ep);
+}
+
+LNX_INLINE void lnx_progress_all(struct lnx_ep *ep)
+{
+	ep->up->progress_all(ep);
+}
+
 /* Operations to peer take the fast path, except while some are queued, or while all of
- * them need more than the core offers (tx/confirm.h). */
+ * them need more than the core offers (msg/confirm.h). */
 LNX_INLINE void lnx_peer_set_direct(struct lnx_peer *peer)
 {
 	peer->direct = peer->shm.nqueued ||

@@ -36,7 +36,7 @@ struct lnx_ping;
 struct lnx_rail;
 struct lnx_txe;
 
-/* Does the path deliver?  And after it failed: when is it tried again (tx/detect.h)? */
+/* Does the path deliver?  And after it failed: when is it tried again (rel/detect.h)? */
 struct lnx_path_detect {
 	uint64_t progress;			/* grows with everything that is
 						 * delivered */
@@ -58,8 +58,8 @@ struct lnx_path_detect {
 	bool moved_away;		/* the peer's address changed since the last
 					 * ping */
 	bool drained;			/* DOWN because it was set so by hand
-					 * (tx/admin.h) */
-	/* Ports at which the two ends try to reach each other (tx/address_ack.c). */
+					 * (rel/admin.h) */
+	/* Ports at which the two ends try to reach each other (rel/address_ack.c). */
 	uint16_t acked_port;		/* port of our rail that the peer knows; 0:
 					 * the first */
 	uint16_t previous_port;		/* the peer's port before this one; 0: it has
@@ -88,13 +88,13 @@ struct lnx_path_detect {
 	uint64_t other_data;
 };
 
-/* How fast a path is, of a peer with several (tx/path.h). */
+/* How fast a path is, of a peer with several (rel/sched.h). */
 struct lnx_path_speed {
 	struct lnx_rate send;		/* of frames */
 	struct lnx_rate read;		/* of pieces that are read from the other end */
 	uint64_t delivered;		/* path->delivered at the last report */
 	bool read_failed;		/* the last read did: one at a time */
-	/* PROBEs over the path about itself (tx/latency.c). */
+	/* PROBEs over the path about itself (rel/latency.c). */
 	uint32_t probe;			/* number of the last one */
 	uint32_t unanswered;		/* and of the first one without an answer */
 	uint64_t probe_ns;		/* when the last one left; 0: none has */
@@ -116,7 +116,7 @@ struct lnx_path {
 	uint8_t class;			/* 0: the best class (policy/select.h) */
 	uint64_t since_ns;		/* when CONNECTING began */
 	/* Frames.  What is known of them matters only for a peer with several paths
-	 * (tx/path.h). */
+	 * (rel/sched.h). */
 	uint64_t sent;			/* bytes sent over it */
 	uint64_t delivered;			/* of these, bytes that the peer is
 						 * known to have */
@@ -135,8 +135,8 @@ struct lnx_path {
 	uint32_t nread;
 	uint64_t read_retry_ns;		/* no read before */
 	uint64_t read_done_ns;		/* when the last one ended */
-	struct lnx_node reads;		/* rx/pull.c: outstanding reads */
-	struct lnx_node gets;		/* tx/read.c: the same */
+	struct lnx_node reads;		/* msg/pull.c: outstanding reads */
+	struct lnx_node gets;		/* rma/read.c: the same */
 	struct lnx_path_detect detect;
 };
 
@@ -215,7 +215,7 @@ struct lnx_peer_rma {
 	struct lnx_put_keys *put_keys;	/* owned; NULL: never needed */
 	uint32_t n_segments;		/* segments of our operations, not yet ended; among
 					 * them */
-	uint32_t n_reads;		/* those that the core reads alone (tx/read.c) */
+	uint32_t n_reads;		/* those that the core reads alone (rma/read.c) */
 	uint32_t memory_seq;		/* number after the last frame about memory */
 	uint32_t n_unknown;		/* reads whose keys were not known */
 	uint32_t n_served;		/* its large writes and key requests */
@@ -223,8 +223,8 @@ struct lnx_peer_rma {
 					 * refused (FI_E...); 0: none was */
 };
 
-/* Direct operations of ours that wait for its answer (tx/confirm.h), and its own that
- * wait for ours (rx/confirm.h). */
+/* Direct operations of ours that wait for its answer (msg/confirm.h), and its own that
+ * wait for ours (msg/confirm_answer.h). */
 struct lnx_peer_confirm {
 	struct lnx_node list;		/* lnx_confirm.link, by number */
 	uint64_t last_op;		/* the last number */
@@ -246,13 +246,13 @@ struct lnx_peer_shm {
 	bool repeats;			/* some of ep->local.rma_failed go to it */
 	bool miss;			/* the check that it lives failed once */
 	bool sure;			/* `where` is certainly the peer's process */
-	/* Sends that the core was too busy for (tx/direct.c). */
+	/* Sends that the core was too busy for (msg/direct.c). */
 	struct lnx_node queue;
 	struct lnx_node queue_link;	/* ep->local.queued_peers */
 	uint32_t nqueued;
-	/* Large sends (tx/large.c). */
+	/* Large sends (msg/large.c). */
 	uint32_t nflight;		/* reads and large writes that the core has
-					 * (tx/rma_copy.h); */
+					 * (rma/copy.h); */
 	uint32_t nsmall;		/* small writes and atomics begun meanwhile */
 	int pidfd;			/* 1 + descriptor of its process; 0: none */
 	struct lnx_shm_registry *registry; /* the peer's own; NULL: not seen */
