@@ -29,6 +29,19 @@ static bool speeds(struct lnx_peer *peer, struct lnx_path *path)
 	return first->speed && path->speed;
 }
 
+/* The object of path's remote rail. */
+static struct lnx_remote_rail *remote_of(const struct lnx_peer *peer, struct lnx_path *path)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i]->remote_rail == path->remote_rail)
+			return peer->path[i]->remote;
+	lnx_health_init(&path->own_remote.health);
+	path->own_remote.index = path->remote_rail;
+	return &path->own_remote;
+}
+
 /* Add one path.  False: there is no memory for it, or the core has no room for its
  * address. */
 static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
@@ -54,9 +67,10 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	lnx_list_init(&path->reads);
 	lnx_list_init(&path->gets);
 	lnx_health_init(&path->detect.health);
-	lnx_health_init(&path->detect.remote);
+	path->remote = remote_of(peer, path);
 	if (lnx_rail_insert(path->rail, way->to->raw, &path->core_addr))
 		return false;
+	path->remote->npath++;
 	if (peer->npath == 1)
 		not_alone(peer);
 	peer->npath++;

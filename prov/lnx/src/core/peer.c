@@ -419,6 +419,7 @@ static void join_native(struct lnx_peer *peer, const struct lnx_addr *a)
 	lnx_list_init(&path->reads);
 	lnx_list_init(&path->gets);
 	path->remote_rail = (uint16_t)theirs;
+	path->remote = &path->own_remote;
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 		if (ep->rail[i]->wire_index == mine)
 			path->rail = ep->rail[i];

@@ -19,17 +19,6 @@ static bool has_health(const struct lnx_ep *ep, const struct lnx_rail *rail)
 	return !ep->native && !lnx_kind_local(rail->kind);
 }
 
-/* The health of each of the peer's rails is kept in the first path to it. */
-static bool is_first(const struct lnx_peer *peer, unsigned i)
-{
-	unsigned k;
-
-	for (k = 0; k < i; k++)
-		if (peer->path[k]->remote_rail == peer->path[i]->remote_rail)
-			return false;
-	return true;
-}
-
 /* ---- list ---- */
 
 static const char *updown(const struct lnx_health *h, bool link_down)
@@ -64,15 +53,14 @@ static void list_peer(struct lnx_peer *peer, uint64_t now, struct lnx_out *o)
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path_detect *g = &peer->path[i]->detect;
+		const struct lnx_path *path = peer->path[i];
+		const struct lnx_health *h = &path->remote->health;
 
-		if (is_first(peer, i))
+		if (lnx_path_has_remote(path))
 			lnx_out(o, "remote %u@%016llx health %u %s%s\n",
-				peer->path[i]->remote_rail, eid,
-				g->remote.value,
-				updown(&g->remote, g->remote_down),
-				by(&g->remote,
-				   lnx_admin_remote_drains(peer->path[i], now)));
+				path->remote_rail, eid, h->value,
+				updown(h, path->detect.remote_down),
+				by(h, lnx_admin_remote_drains(path, now)));
 	}
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
@@ -134,10 +122,10 @@ static unsigned of_peer(const struct change *c, const struct lnx_target *t,
 			put(c, &path->detect.health);
 			n++;
 		}
-		if (is_first(peer, i) &&
+		if (lnx_path_has_remote(path) &&
 		    (!t || (t->kind == LNX_TARGET_REMOTE &&
 			    t->remote == path->remote_rail))) {
-			put(c, &path->detect.remote);
+			put(c, &path->remote->health);
 			n++;
 		}
 	}

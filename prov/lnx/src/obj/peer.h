@@ -36,6 +36,13 @@ struct lnx_ping;
 struct lnx_rail;
 struct lnx_txe;
 
+/* One of a peer's rails.  It belongs to the first path to it, which outlives the others. */
+struct lnx_remote_rail {
+	struct lnx_health health;
+	uint16_t index;			/* among the peer's rails (wire/rails.h) */
+	uint8_t npath;			/* paths that lead to it */
+};
+
 /* Does the path deliver?  And after it failed: when is it tried again (rel/detect.h)? */
 struct lnx_path_detect {
 	uint64_t progress;			/* grows with everything that is
@@ -47,8 +54,6 @@ struct lnx_path_detect {
 					 * is being taken */
 	struct lnx_rtt rtt;		/* rough round-trip time of the path */
 	struct lnx_health health;
-	struct lnx_health remote;	/* of the peer's rail, kept in the first path
-					 * to it */
 	uint64_t charged_ns;		/* last failure that was counted */
 	uint32_t nonce;			/* of the last PROBE over or about it */
 	/* While the path is DOWN. */
@@ -110,11 +115,12 @@ struct lnx_path {
 	_Alignas(64)
 	struct lnx_rail *rail;
 	fi_addr_t core_addr;
-	uint16_t remote_rail;		/* index of the peer's rail (wire/rails.h) */
+	uint16_t remote_rail;		/* remote->index */
 	uint8_t index;			/* in peer->path */
 	uint8_t state;			/* enum lnx_path_state; lnx_path_happens */
 	uint8_t class;			/* 0: the best class (policy/select.h) */
 	uint64_t since_ns;		/* when CONNECTING began */
+	struct lnx_remote_rail *remote;	/* the peer's rail; of this path, or another */
 	/* Frames.  What is known of them matters only for a peer with several paths
 	 * (rel/sched.h). */
 	uint64_t sent;			/* bytes sent over it */
@@ -138,7 +144,14 @@ struct lnx_path {
 	struct lnx_node reads;		/* msg/pull.c: outstanding reads */
 	struct lnx_node gets;		/* rma/read.c: the same */
 	struct lnx_path_detect detect;
+	struct lnx_remote_rail own_remote; /* used by the first path to a remote rail */
 };
+
+/* Is it the one with the object of its remote rail? */
+LNX_INLINE bool lnx_path_has_remote(const struct lnx_path *path)
+{
+	return path->remote == &path->own_remote;
+}
 
 /* The only place that changes its state. */
 LNX_INLINE void lnx_path_happens(struct lnx_path *path, enum lnx_path_event event)

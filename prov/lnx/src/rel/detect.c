@@ -38,27 +38,12 @@ static bool frames_due(const struct lnx_peer *peer, const struct lnx_path *path)
 
 /* ---- a path goes DOWN ---- */
 
-struct lnx_health *lnx_detect_remote_health(const struct lnx_peer *peer,
-					const struct lnx_path *path)
-{
-	unsigned i = 0;
-
-	while (peer->path[i]->remote_rail != path->remote_rail)
-		i++;
-	return &peer->path[i]->detect.remote;
-}
-
 static unsigned remote_rails(const struct lnx_peer *peer)
 {
-	unsigned i, k, n = 0;
+	unsigned i, n = 0;
 
-	for (i = 0; i < peer->npath; i++) {
-		for (k = 0; k < i; k++)
-			if (peer->path[k]->remote_rail ==
-			    peer->path[i]->remote_rail)
-				break;
-		n += k == i;
-	}
+	for (i = 0; i < peer->npath; i++)
+		n += lnx_path_has_remote(peer->path[i]);
 	return n;
 }
 
@@ -68,7 +53,7 @@ void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 
 	lnx_health_good(&path->detect.health, plan, now);
 	lnx_health_good(&path->rail->health, plan, now);
-	lnx_health_good(lnx_detect_remote_health(peer, path), plan, now);
+	lnx_health_good(&path->remote->health, plan, now);
 }
 
 LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
@@ -86,7 +71,7 @@ LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
 	if (charge & LNX_CHARGE_LOCAL)
 		lnx_health_fail(&path->rail->health, &ep->plan, class, now);
 	if (charge & LNX_CHARGE_REMOTE)
-		lnx_health_fail(lnx_detect_remote_health(peer, path), &ep->plan, class,
+		lnx_health_fail(&path->remote->health, &ep->plan, class,
 				now);
 	/* The next pass acts on a number that has reached 0. */
 	lnx_detect_watch(peer);

@@ -65,14 +65,14 @@ void lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 		return;
 	/* What was set by hand counts more. */
 	if (lnx_unlikely(peer->ep->admin.any))
-		least = lnx_admin_worth(peer, peer->cur, now);
+		least = lnx_admin_worth(peer->cur, now);
 	lnx_path_shares(peer, share);
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
 
 		ask(peer, path, now);
 		usable[i] = lnx_path_usable(path) && share[i] >= SICK_SHARE &&
-			    (!least || lnx_admin_worth(peer, path, now) >= least);
+			    (!least || lnx_admin_worth(path, now) >= least);
 		ns[i] = lnx_latency_of(path, now);
 	}
 	peer->cur = peer->path[lnx_stripe_stay(ns, usable, peer->npath,

@@ -99,7 +99,7 @@ LNX_COLD void lnx_link_notice_trust(struct lnx_peer *peer, struct lnx_path *path
 				bool up, uint64_t now)
 {
 	path->detect.remote_down = !up;
-	lnx_health_link(lnx_detect_remote_health(peer, path), &peer->ep->plan,
+	lnx_health_link(&path->remote->health, &peer->ep->plan,
 			!up, now);
 	link_of(peer, path, up, "the peer's link is down", now);
 }

@@ -107,7 +107,7 @@ void lnx_path_shares(const struct lnx_peer *peer, unsigned *share)
 
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
-		const struct lnx_health *remote = lnx_detect_remote_health(peer, path);
+		const struct lnx_health *remote = &path->remote->health;
 
 		share[i] = LNX_WEIGHT_MAX;
 		if (lnx_unlikely(!lnx_health_well(&path->detect.health) ||
