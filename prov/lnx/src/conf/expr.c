@@ -4,15 +4,6 @@
 
 #include <string.h>
 
-static struct lnx_span trim(struct lnx_span w)
-{
-	while (w.len && lnx_is_blank(w.s[0]))
-		w.s++, w.len--;
-	while (w.len && lnx_is_blank(w.s[w.len - 1]))
-		w.len--;
-	return w;
-}
-
 static bool hex(struct lnx_span w, uint64_t *v)
 {
 	size_t i;
@@ -44,7 +35,7 @@ static int parse_number(struct lnx_span w, struct lnx_span all, uint16_t max,
 {
 	uint64_t v;
 
-	w = trim(w);
+	w = lnx_span_trim(w);
 	if (!w.len)
 		return lnx_refuse(r, w.s, "\"%.*s\": a number is missing; %s is "
 				  "written like 5, * or [1,4-6,10-20/2]",
@@ -75,7 +66,7 @@ static bool cut(struct lnx_span *w, char c, struct lnx_span *first)
 static int parse_item(struct lnx_span w, uint16_t max, const char *what,
 		      struct lnx_expr_item *item, struct lnx_refusal *r)
 {
-	struct lnx_span all = trim(w), rest = w, range, lo;
+	struct lnx_span all = lnx_span_trim(w), rest = w, range, lo;
 	bool strided = cut(&rest, '/', &range), ranged;
 	struct lnx_span hi = range;
 	int ret;
@@ -218,7 +209,7 @@ int lnx_expr_parse(struct lnx_span w, uint16_t max, const char *what,
 		return parse_list(in, max, what, out, r);
 	}
 	/* parse_number would allow blanks around it. */
-	if (trim(w).len != w.len)
+	if (lnx_span_trim(w).len != w.len)
 		return lnx_refuse(r, w.s, "\"%.*s\": blanks are allowed in "
 				  "brackets only", LNX_QUOTE(w));
 	ret = parse_number(w, w, max, what, &v, r);

@@ -36,15 +36,6 @@ bool lnx_net_ip(uint8_t prov)
 	return prov < LNX_PROV_MAX && provs[prov].ip;
 }
 
-static struct lnx_span trim(struct lnx_span w)
-{
-	while (w.len && lnx_is_blank(w.s[0]))
-		w.s++, w.len--;
-	while (w.len && lnx_is_blank(w.s[w.len - 1]))
-		w.len--;
-	return w;
-}
-
 /* ---- names ---- */
 
 static size_t begins(struct lnx_span w, const char *word)
@@ -203,8 +194,8 @@ static int parse_subnets(struct lnx_span w, struct lnx_net *net,
 		struct lnx_span one;
 
 		comma = memchr(w.s, ',', (size_t)(end - w.s));
-		one = trim((struct lnx_span){ w.s, (size_t)((comma ? comma : end) -
-							    w.s) });
+		one = (struct lnx_span){ w.s, (size_t)((comma ? comma : end) - w.s) };
+		one = lnx_span_trim(one);
 		if (net->nsubnet == LNX_NET_SUBNETS)
 			return lnx_refuse(r, one.s, "\"%.*s\" is one too many, a "
 					  "net can have %d subnets",
@@ -249,7 +240,7 @@ static bool is_subnet(struct lnx_span w)
 	for (first.len = 0; first.len < w.len && !strchr(",/", w.s[first.len]);)
 		first.len++;
 	return w.len && (lnx_is_digit(*w.s) || *w.s == '[' ||
-			 !lnx_cidr_parse(trim(first), &c, &ignored));
+			 !lnx_cidr_parse(lnx_span_trim(first), &c, &ignored));
 }
 
 static int parse_value(struct lnx_span w, uint8_t named, struct lnx_net *net,
@@ -261,13 +252,13 @@ static int parse_value(struct lnx_span w, uint8_t named, struct lnx_net *net,
 	uint8_t prov = LNX_PROV_NONE;
 
 	first.len = slash ? (size_t)(slash - w.s) : w.len;
-	first = trim(first);
+	first = lnx_span_trim(first);
 	if (lnx_span_is(first, "shm"))
 		return refuse_shm(w, r);
 	if (first.len && prov_name(first, &prov) == first.len) {
 		what = (struct lnx_span){ first.s + first.len, 0 };
 		if (slash)
-			what = trim((struct lnx_span){
+			what = lnx_span_trim((struct lnx_span){
 				slash + 1, (size_t)(w.s + w.len - slash - 1) });
 	} else {
 		prov = named;
@@ -374,8 +365,8 @@ int lnx_nets_add(struct lnx_nets *out, struct lnx_span name, struct lnx_span val
 	uint8_t named;
 	int ret;
 
-	name = trim(name);
-	value = trim(value);
+	name = lnx_span_trim(name);
+	value = lnx_span_trim(value);
 	if (out->n == LNX_NETS_MAX)
 		return lnx_refuse(r, name.s, "\"%.*s\" is one net too many, there "
 				  "can be %d", LNX_QUOTE(name), LNX_NETS_MAX);
@@ -411,7 +402,7 @@ int lnx_nets_parse(const char *text, struct lnx_nets *out, struct lnx_refusal *r
 		return 0;
 	for (w = next_net(r->text); !ret; w = next_net(w.s + w.len + 1)) {
 		const char *eq = memchr(w.s, '=', w.len);
-		struct lnx_span one = trim(w);
+		struct lnx_span one = lnx_span_trim(w);
 
 		if (!eq)
 			return lnx_refuse(r, one.s, "\"%.*s\": a net is written "

@@ -166,15 +166,6 @@ bool lnx_pattern_one(const struct lnx_pattern *p, struct lnx_nid *nid)
 
 /* ---- parsing: nets ---- */
 
-static struct lnx_span trim(struct lnx_span w)
-{
-	while (w.len && lnx_is_blank(w.s[0]))
-		w.s++, w.len--;
-	while (w.len && lnx_is_blank(w.s[w.len - 1]))
-		w.len--;
-	return w;
-}
-
 static bool is_word(struct lnx_span w, const char *word)
 {
 	size_t len = strlen(word);
@@ -445,7 +436,7 @@ int lnx_pattern_parse(const struct lnx_nets *nets, struct lnx_span w,
 	memset(out, 0, sizeof(*out));
 	do {
 		more = cut(&rest, ',', &one);
-		one = trim(one);
+		one = lnx_span_trim(one);
 		if (out->n == LNX_PATTERN_PARTS)
 			return lnx_refuse(r, one.s, "\"%.*s\" is one too many, a "
 					  "pattern can have %d parts; write "
