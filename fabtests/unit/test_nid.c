@@ -381,6 +381,10 @@ Test(nid, what_patterns_are_for)
 	cr_assert(has("tcp:10.77.0.0/16", &a));
 	cr_assert(has("tcp:10.77.0.0/16", &b));
 	cr_assert(!has("tcp:10.78.0.0/16", &a));
+	/* another provider, and by chance the same number of a group */
+	b = a;
+	b.prov = LNX_PROV_TCP_RXM;
+	cr_assert(!has("tcp:10.77.0.0/16", &b));
 	cr_assert(has("10.77.0.5@tcp", &a));
 	cr_assert(!has("10.77.0.5@tcp", &b));
 	cr_assert(!has("10.77.0.6@tcp", &a));

@@ -14,8 +14,8 @@
  * with the sets of numbers of conf/expr.h and the names of conf/nets.h: as in
  * "10.77.0.1@tcp", "10.0.[1-2].*@ib[0-3]", "[fd00::/64]@tcp1".  A net's name without a
  * number means the number 0, not all of them.  A pattern is for the rails that one of
- * its parts is for.  Either all parts have an address, or none has; that means all rails
- * of these nets.
+ * its parts is for.  Either all parts have an address, or none has; that means all
+ * rails of these nets.
  *
  * The grammar is LNet's, but for subnets, IPv6, ports, addresses in hex and commas.
  */

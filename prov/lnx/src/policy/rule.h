@@ -5,7 +5,9 @@
  *
  *	text ::= rule (';' rule)*
  *	rule ::= word (',' word)*
- *	word ::= ('src' | 'dst' | 'rte') ':' pattern | 'priority' ':' N | 'idx' ':' N
+ *	word ::= ('src' | 'dst' | 'rte') ':' pattern
+ *		| 'priority' ':' N
+ *		| 'idx' ':' N
  *
  * src are rails of ours, dst rails of peers, rte gateways; patterns are those of
  * conf/nid.h.  What is given decides what the rule does:
@@ -14,11 +16,11 @@
  *	dst, nets		rails of peers in these nets have it
  *	src, NIDs		these rails of ours have it
  *	dst, NIDs		these rails of peers have it
- *	src and dst		to these rails of peers, these rails of ours are preferred
+ *	src and dst		to these rails of peers, these of ours are preferred
  *	dst and rte		to these rails of peers, these gateways are preferred
  *
- * A priority is 0, the best, to LNX_RULE_PRIORITY_MAX; 0 if it is not given.  The last two
- * have none.  Other combinations are refused.
+ * A priority is 0, the best, to LNX_RULE_PRIORITY_MAX; 0 if it is not given.  The last
+ * two have none.  Other combinations are refused.
  */
 #ifndef LNX_RULE_H
 #define LNX_RULE_H

@@ -38,8 +38,8 @@ static enum word word_at(const char *s, const char **value)
 }
 
 /*
- * Up to the end of the rule or of this word.  A comma is part of a pattern unless another
- * word follows it; a ';' is, in the name of a provider.
+ * Up to the end of the rule or of this word.  A comma is part of a pattern unless
+ * another word follows it; a ';' is, in the name of a provider.
  */
 static struct lnx_span take_value(const char *s)
 {

@@ -2,9 +2,9 @@
 /*
  * The list of rules, and changes of it.  See rules.h.
  *
- * Every change is an edit: it works on a copy of the list, and the list is only replaced
- * when all of it has worked.  Rules themselves never change, so that both lists can share
- * them.
+ * Every change is an edit: it works on a copy of the list, and the list is only
+ * replaced when all of it has worked.  Rules themselves never change, so that both
+ * lists can share them.
  */
 #include "policy/rules.h"
 
@@ -94,7 +94,7 @@ static void free_beside(const struct rule_list *list, const struct rule_list *ke
 			free(list->rule[i]);
 }
 
-/* A rule that leaves the list of an edit lives on in that of the set, if it is there. */
+/* A rule that leaves the list of an edit stays in that of the set, if it is there. */
 static void drop(struct lnx_rules_edit *edit, struct lnx_rule *rule)
 {
 	if (!listed(&edit->rules->list, rule))

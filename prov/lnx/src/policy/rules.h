@@ -5,19 +5,19 @@
  *
  * A rule has an index, its place in the order, and an id.  The index counts from 0 and
  * changes when rules are inserted or deleted before it; the id is above 0, never
- * changes, and is never used again.  Of the rules that apply to a rail, the one with the
- * lowest index counts, each kind for itself.
+ * changes, and is never used again.  Of the rules that apply to a rail, the one with
+ * the lowest index counts, each kind for itself.
  *
- * Rules say something of what is there now and of what comes later.  All that they say is
- * computed anew after a change, so that nothing is left of a deleted rule:
+ * Rules say something of what is there now and of what comes later.  All that they say
+ * is computed anew after a change, so that nothing is left of a deleted rule:
  *
  *	of our rails		at once, by the call that changes rules or rails
- *	of a peer's rails	by lnx_rules_peer, for each peer: when it joins, and when
+ *	of a peer's rails	by lnx_rules_peer, when the peer joins and whenever
  *				lnx_rules_stale says so
  *
  * Each peer that is in use has a struct lnx_rule_peer, unless no rule has a dst.  What
- * that costs is rules times rails of the peer; nothing is looked up per message.  After a
- * change lnx_rules_sweep renews the tables of all peers a few at a time, so that no
+ * that costs is rules times rails of the peer; nothing is looked up per message.  After
+ * a change lnx_rules_sweep renews the tables of all peers a few at a time, so that no
  * pass takes long; a peer that is used before its turn is renewed on its own.
  *
  * The owner lock of the endpoint is held in all calls.  Each change adds one to the
@@ -74,8 +74,8 @@ struct lnx_rules_which {
 };
 
 /*
- * Delete a rule, or all; of these *n (may be NULL) becomes the number.  -ENOENT: there is
- * none; that is no error for ALL.  -EINVAL, -ENOMEM: as lnx_rule_make.  r as above.
+ * Delete a rule, or all; of these *n (may be NULL) becomes the number.  -ENOENT: there
+ * is none; that is no error for ALL.  -EINVAL, -ENOMEM: as lnx_rule_make.  r as above.
  */
 int lnx_rules_del(struct lnx_rules *rules, const struct lnx_rules_which *which,
 		  unsigned *n, struct lnx_refusal *r);
@@ -94,7 +94,8 @@ int lnx_rules_edit_del(struct lnx_rules_edit *edit,
 void lnx_rules_commit(struct lnx_rules_edit *edit);
 void lnx_rules_abort(struct lnx_rules_edit *edit);
 
-/* Add all rules of a text (policy/rule.h), or none.  As lnx_rules_add; r->text is text. */
+/* Add all rules of a text (policy/rule.h), or none: as lnx_rules_add, with r->text the
+ * text. */
 int lnx_rules_add_text(struct lnx_rules *rules, const char *text,
 		       struct lnx_refusal *r);
 
@@ -124,7 +125,7 @@ int lnx_rules_diff(const struct lnx_rules *rules, const struct lnx_rule_spec *sp
 
 enum lnx_rule_state {
 	LNX_RULE_IN_USE,		/* something is as it says */
-	LNX_RULE_SHADOWED,		/* rules before it decide for all that it matches */
+	LNX_RULE_SHADOWED,		/* rules before it decide for all it matches */
 	LNX_RULE_WAITING,		/* it matches nothing yet */
 	LNX_RULE_NO_ROUTING,		/* it waits until routing is used */
 };
@@ -135,7 +136,7 @@ struct lnx_rule_info {
 	enum lnx_rule_state state;
 	uint32_t rails;			/* of ours that match its src */
 	uint64_t remote;		/* rails of peers in use that match its dst */
-	uint64_t matched;		/* that match as a whole: of ours, or of peers */
+	uint64_t matched;		/* for which it could decide */
 	uint64_t decides;		/* of these, those it decides for */
 };
 
@@ -150,8 +151,8 @@ int lnx_rules_info(const struct lnx_rules *rules, uint32_t index,
 size_t lnx_rule_applies(const struct lnx_rule_info *info, char *buf, size_t size);
 
 /*
- * Rules to show.  A pattern selects those with an equal one; one that names a single rail
- * also those whose pattern has that rail.
+ * Rules to show.  A pattern selects those with an equal one; one that names a single
+ * rail also those whose pattern has that rail.
  */
 struct lnx_rules_filter {
 	bool has_index;
@@ -211,9 +212,9 @@ struct lnx_rule_peer {
 bool lnx_rules_stale(const struct lnx_rules *rules, const struct lnx_rule_peer *table);
 
 /*
- * Make or renew the table of a peer with these rails; *table is NULL or a former result.
- * It becomes NULL if no rule has a dst.  0; -ENOMEM: no rule counts for the peer, and it
- * stays stale.
+ * Make or renew the table of a peer with these rails; *table is NULL or a former
+ * result. It becomes NULL if no rule has a dst.  0; -ENOMEM: no rule counts for the
+ * peer, and it stays stale.
  */
 int lnx_rules_peer(struct lnx_rules *rules, struct lnx_rule_peer **table,
 		   const struct lnx_nid *nid, unsigned n);
@@ -236,8 +237,8 @@ struct lnx_rules_peers {
 	void *arg;
 	/* The first peer (NULL), or the one behind peer; NULL: there are no more. */
 	void *(*next)(void *arg, void *peer);
-	/* Write at most max rails of the peer; returns how many.  0 if it is not in use:
-	 * then it gets no table. */
+	/* Write at most max rails of the peer; returns how many.  0: it is not in use,
+	 * and gets no table. */
 	unsigned (*nids)(void *arg, void *peer, struct lnx_nid *nid, unsigned max);
 	struct lnx_rule_peer **(*table)(void *arg, void *peer);
 	/* Its table is a new one: its ranking must be made anew. */

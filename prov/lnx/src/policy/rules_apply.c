@@ -2,9 +2,9 @@
 /*
  * What the rules mean for our rails and for those of a peer.  See rules.h.
  *
- * A rule counts what it applies to.  The counts of peers' rails belong to one generation:
- * a table of an older one is not counted any more, and one that is renewed or freed is
- * taken off first if it is.
+ * A rule counts what it applies to.  The counts of peers' rails belong to one
+ * generation: a table of an older one is not counted any more, and one that is renewed
+ * or freed is taken off first if it is.
  */
 #include <stdlib.h>
 #include <string.h>
