@@ -120,8 +120,8 @@ Test(rank, masks_by_mode)
 }
 
 /*
- * A preferred net has all the traffic until none of its paths is usable, and has it again
- * when one is.
+ * A preferred net has all the traffic until none of its paths is usable, and has it
+ * again when one is.
  */
 Test(rank, a_preferred_net_is_left_only_when_none_of_it_is_usable)
 {
@@ -313,6 +313,14 @@ Test(rank, equal_paths)
 	cr_assert_str_eq(rank(), "2013/f/4");
 	path[0].remote_view.health = 999;
 	cr_assert_str_eq(rank(), "2130/f/4");
+	/* for memory of a device its distance counts before all that */
+	path[1].local_view.device = path[2].local_view.device = 3;
+	path[3].local_view.device = 4;
+	cr_assert_str_eq(rank(), "2130/f/4");
+	how.device = true;
+	path[0].remote_view.health = MAX;
+	cr_assert_str_eq(rank(), "0213/f/1");
+	how.device = false;
 	two_nets();
 	for (how.turn = 0; how.turn < 8; how.turn++) {
 		rank();
@@ -371,6 +379,14 @@ Test(rank, next_message_by_lnets_tables)
 	path[2].state = path[3].state = LNX_RANK_DOWN;
 	cr_assert_lt(lnx_rank_next(path, npath, &how, reason), 2);
 	cr_assert_eq(reason[3], LNX_WHY_PATH_DOWN);
+	/* a net is not as healthy as a rail whose link is down */
+	two_nets();
+	for (i = 0; i < 4; i++)
+		path[i].state = LNX_RANK_DOWN;
+	path[0].local_view.fatal = path[1].local_view.fatal = true;
+	path[2].local_view.health = path[3].local_view.health = 500;
+	cr_assert_eq(lnx_rank_next(path, npath, &how, reason), 2);
+	cr_assert_eq(reason[0], LNX_WHY_GROUP_HEALTH);
 }
 
 /* ---- from rules ---- */

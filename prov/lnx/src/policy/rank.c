@@ -97,8 +97,7 @@ static void look_at(struct view *w, const struct lnx_rank_path *path, unsigned n
 		.group = w->group, .rail = w->rail, .remote = w->remote,
 		.path = w->path, .numa_range = how->numa_range,
 		.device = how->device,
-		.rules_first = !how->health_first &&
-			       how->mode != LNX_SELECTION_LNET,
+		.rules_first = !how->health_first,
 	};
 	for (i = 0; i < n; i++)
 		if (LNX_MIN(path[i].state, LNX_RANK_DOWN) == state)

@@ -79,8 +79,8 @@ struct lnx_rank_how {
 	bool health_first;		/* numbers before rules */
 	bool device;			/* for memory of a device */
 	uint32_t numa_range;
-	/* A number of the peer: if several paths are equally good as the first, it
-	 * decides which is.  Equal in each call for a peer. */
+	/* A number of the peer, always the same one: it decides which path is the
+	 * first, if several are equally good. */
 	unsigned turn;
 };
 
@@ -91,8 +91,8 @@ struct lnx_ranking {
 	uint8_t class[LNX_RANK_PATHS];	/* 0: the best; as lnx_ranked.class */
 	uint8_t why[LNX_RANK_PATHS];	/* why it is not the first; enum lnx_why */
 	/* Paths, as bits, that share */
-	uint8_t stripe;			/* pieces of one message, and frames that spill */
-	uint8_t rr;			/* messages, round robin; one bit: all take it */
+	uint8_t stripe;			/* pieces of a message, frames that spill */
+	uint8_t rr;			/* messages, round robin; one bit: no other */
 };
 static_assert(LNX_RANK_PATHS <= 8, "a path is a bit of a byte");
 
