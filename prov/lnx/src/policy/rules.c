@@ -297,6 +297,17 @@ static int find(const struct lnx_rules_edit *edit, const struct lnx_rules_which 
 	}
 }
 
+int lnx_rules_edit_find(const struct lnx_rules_edit *edit,
+			const struct lnx_rules_which *which, struct lnx_refusal *r)
+{
+	int at;
+
+	r->text = NULL;
+	r->at = 0;
+	at = find(edit, which, r);
+	return at == -ENOENT ? missing(&edit->list, which, r) : at;
+}
+
 static void remove_at(struct lnx_rules_edit *edit, unsigned at)
 {
 	struct rule_list *list = &edit->list;
@@ -316,16 +327,14 @@ int lnx_rules_edit_del(struct lnx_rules_edit *edit,
 	int at;
 
 	n = n ? n : &unused;
-	r->text = NULL;
-	r->at = 0;
 	if (which->by == LNX_RULES_ALL) {
 		for (*n = 0; edit->list.n; ++*n)
 			remove_at(edit, edit->list.n - 1);
 		return 0;
 	}
-	at = find(edit, which, r);
+	at = lnx_rules_edit_find(edit, which, r);
 	if (at < 0)
-		return at == -ENOENT ? missing(&edit->list, which, r) : at;
+		return at;
 	remove_at(edit, (unsigned)at);
 	*n = 1;
 	return 0;

@@ -40,6 +40,10 @@ struct lnx_rules_edit {
 /* The index of a rule of the same kind and patterns, or -1. */
 int lnx_rules_find_same(const struct rule_list *list, const struct lnx_rule *rule);
 
+/* The index in an edit of the rule that is meant; or an error of lnx_rules_edit_del. */
+int lnx_rules_edit_find(const struct lnx_rules_edit *edit,
+			const struct lnx_rules_which *which, struct lnx_refusal *r);
+
 /* The rules or our rails have changed: begin the next generation (rules_apply.c). */
 void lnx_rules_changed(struct lnx_rules *rules);
 
