@@ -365,6 +365,8 @@ Test(policy_api, heads_that_are_wrong)
 	q = good;
 	q.head.head = sizeof(q.head) - 1;
 	cr_assert_eq(ask(&q, WHOLE(q)), -EINVAL);
+	cr_assert_eq(ask(&q, WHOLE(q) - 1), -EINVAL);
+	cr_assert_not_null(strstr(SENTENCE, "the head of the request"));
 	q.head.head = UINT16_MAX;
 	cr_assert_eq(ask(&q, WHOLE(q)), -EINVAL);
 	q = good;
@@ -477,7 +479,11 @@ static void spoil(uint8_t *bytes, ssize_t *len)
 	case 4: h->count++; break;
 	case 5: h->size--; break;
 	case 6: h->status = 7; break;
-	case 7: *len = INT32_MAX; break;
+	case 7:
+		*len = INT32_MAX;
+		h->count = 1;
+		h->size = INT32_MAX - h->head;
+		break;
 	case 8: h->type = LNX_POLICY_GATEWAY + 3; break;
 	case 9: h->count *= h->size; h->size = 1; break;
 	case 10: h->status = -ENOSPC; break;	/* for ever */

@@ -44,7 +44,7 @@ struct lnx_yaml;
 int lnx_yaml_open(const char *text, size_t len, struct lnx_yaml **out,
 		  struct lnx_refusal *r);
 
-/* The next event.  0; -ENOMEM; or -EINVAL: then r has a sentence, and node a position. */
+/* The next event.  0; -ENOMEM; or -EINVAL: r has a sentence then, node a position. */
 int lnx_yaml_next(struct lnx_yaml *y, struct lnx_yaml_node *node,
 		  struct lnx_refusal *r);
 

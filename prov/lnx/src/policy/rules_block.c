@@ -297,7 +297,7 @@ static void show_one(struct job *j, const struct lnx_rule_info *info)
 {
 	struct lnx_policy_rule rec;
 
-	if (j->out.total++ < j->in.skip || j->out.status)
+	if (j->out.total++ < j->in.skip)
 		return;
 	if (j->room - j->used < sizeof(rec)) {
 		j->out.status = -ENOSPC;
