@@ -213,6 +213,18 @@ Test(policy_api, any_rules_together)
 	cr_assert_eq(lnx_policy_show(policy, &del, &r, &n), 0);
 	cr_assert(n == 1 && r[0].id == id[2].id);
 	free(r);
+	/* one that is named and not there is an error; a pattern selects none */
+	del.id += 7;
+	cr_assert_eq(lnx_policy_show(policy, &del, &r, &n), -ENOENT);
+	cr_assert_not_null(strstr(lnx_policy_error(policy), "no rule with id"));
+	del.id = 0;
+	del.index = 2;
+	cr_assert_eq(lnx_policy_show(policy, &del, &r, &n), -ENOENT);
+	cr_assert_not_null(strstr(lnx_policy_error(policy), "no rule with idx 2"));
+	del.index = UNSET;
+	strcpy(del.src, "tcp77");
+	cr_assert_eq(lnx_policy_show(policy, &del, &r, &n), 0);
+	cr_assert_eq(n, 0);
 	cr_assert_eq(lnx_policy_del(policy, NULL, 0, &deleted), 0);
 	cr_assert_eq(deleted, 2);
 	cr_assert_eq(lnx_rules_count(rules), 0);

@@ -127,18 +127,18 @@ Test(rank, a_preferred_net_is_left_only_when_none_of_it_is_usable)
 {
 	static const struct {
 		unsigned char a, b;	/* states of the preferred paths, 2 and 3 */
-		const char *spread, *per_msg, *lnet;
+		const char *spread, *per_peer, *per_msg, *lnet;
 	} cases[] = {
 #define U LNX_RANK_USABLE
 #define H LNX_RANK_HELD
 #define D LNX_RANK_DOWN
-		{ U, U, "2301/c/4", "2301/c/c", "2301/4/c" },
-		{ D, U, "3012/8/8", "3012/8/8", "3012/8/8" },
-		{ H, U, "3012/8/8", "3012/8/8", "3012/8/8" },
-		{ U, H, "2013/4/4", "2013/4/4", "2013/4/4" },
-		{ D, D, "0123/3/1", "0123/3/3", "0123/1/3" },
-		{ H, D, "0123/3/1", "0123/3/3", "0123/1/3" },
-		{ H, H, "0123/3/1", "0123/3/3", "0123/1/3" },
+		{ U, U, "2301/c/4", "2301/4/4", "2301/c/c", "2301/4/c" },
+		{ D, U, "3012/8/8", "3012/8/8", "3012/8/8", "3012/8/8" },
+		{ H, U, "3012/8/8", "3012/8/8", "3012/8/8", "3012/8/8" },
+		{ U, H, "2013/4/4", "2013/4/4", "2013/4/4", "2013/4/4" },
+		{ D, D, "0123/3/1", "0123/1/1", "0123/3/3", "0123/1/3" },
+		{ H, D, "0123/3/1", "0123/1/1", "0123/3/3", "0123/1/3" },
+		{ H, H, "0123/3/1", "0123/1/1", "0123/3/3", "0123/1/3" },
 	};
 	size_t i;
 
@@ -149,6 +149,8 @@ Test(rank, a_preferred_net_is_left_only_when_none_of_it_is_usable)
 		path[3].state = cases[i].b;
 		how.mode = LNX_SELECTION_SPREAD;
 		cr_assert_str_eq(rank(), cases[i].spread, "%zu: %s", i, rank());
+		how.mode = LNX_SELECTION_PER_PEER;
+		cr_assert_str_eq(rank(), cases[i].per_peer, "%zu: %s", i, rank());
 		how.mode = LNX_SELECTION_PER_MSG;
 		cr_assert_str_eq(rank(), cases[i].per_msg, "%zu: %s", i, rank());
 		how.mode = LNX_SELECTION_LNET;

@@ -188,6 +188,8 @@ Test(rules_apply, rules_before_our_rails)
 
 /* ---- rails of peers ---- */
 
+/* LNet's tests 400 to 404: nets without a number, rules before the peer is known, rules
+ * for nets that are absent, what is left after a rule is deleted. */
 Test(rules_apply, rules_of_peers)
 {
 	struct lnx_rule_peer *p = NULL;

@@ -82,8 +82,9 @@ struct lnx_policy_block {
  * DEL: the rule with that id, unless 0; or with that index; or with these patterns, and
  * that priority.  No record: all rules of the type.  All of a block or none.
  *
- * SHOW: a filter, or no record.  Reply: as many as have room; if some had not, the
- * status is -ENOSPC, and the next request skips those that came.
+ * SHOW: a filter, or no record; an id or index that no rule has is refused.  Reply: as
+ * many as have room; if some had not, the status is -ENOSPC, and the next request skips
+ * those that came.
  */
 struct lnx_policy_rule {
 	uint32_t id;

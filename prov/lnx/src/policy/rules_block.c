@@ -329,7 +329,12 @@ static int show_filtered(struct job *j, struct lnx_rules_filter *filter)
 		if (wanted(j, info.rule) && (!rec.id || rec.id == info.rule->id))
 			show_one(j, &info);
 	}
-	return 0;
+	if (j->out.total || (!rec.id && !spec.has_index))
+		return 0;
+	lnx_refuse(&j->why, NULL, "there is no rule with %s %u that is one of the %s "
+		   "selected", rec.id ? "id" : "idx", rec.id ? rec.id : spec.index,
+		   type_text(j->in.type));
+	return -ENOENT;
 }
 
 static int show(struct job *j)
