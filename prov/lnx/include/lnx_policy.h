@@ -94,7 +94,7 @@ struct lnx_policy_rule {
 	uint32_t state;			/* reply: enum lnx_policy_state */
 	uint32_t rails;			/* reply: its rails that match src */
 	uint64_t remote;		/* reply: rails of its peers that match dst */
-	uint64_t matched;		/* reply: rails that the rule could decide for */
+	uint64_t matched;		/* reply: rails for which it could decide */
 	uint64_t decides;		/* reply: rails that it decides for */
 	/* With NUL; empty: not given. */
 	char src[LNX_POLICY_TEXT];
