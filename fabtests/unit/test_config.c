@@ -591,6 +591,69 @@ Test(config, what_is_exported)
 	lnx_config_destroy(c);
 }
 
+/* ---- the manual ---- */
+
+/* The lines between .nf and .fi behind a line of a manual page, without its escapes. */
+static char *manual(const char *page, const char *behind)
+{
+	const char *top = getenv("top_srcdir");
+	char path[4096], line[256], *text = calloc(1, 1 << 16), *p, *q;
+	bool found = false, inside = false;
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/man/%s", top ? top : ".", page);
+	f = fopen(path, "r");
+	cr_assert_not_null(f, "%s: set top_srcdir", path);
+	while (fgets(line, sizeof(line), f)) {
+		found = found || !strncmp(line, behind, strlen(behind));
+		if (found && !strncmp(line, ".SH", 3) &&
+		    strncmp(line, behind, strlen(behind)))
+			break;
+		if (line[0] == '.') {
+			inside = found && (inside || !strcmp(line, ".nf\n")) &&
+				 strcmp(line, ".fi\n");
+			continue;
+		}
+		for (p = q = line; *p; p++)
+			if (*p != '\\')
+				*q++ = *p;
+		*q = '\0';
+		if (inside)
+			strcat(text, line);
+	}
+	fclose(f);
+	return text;
+}
+
+Test(config, examples_of_the_manual)
+{
+	char *text = manual("lnx.conf.5", ".SH EXAMPLE");
+	struct lnx_nets nets;
+	struct lnx_refusal r;
+	unsigned n = 0;
+	char *line;
+
+	if (no_yaml())
+		return;
+	cr_assert_eq(read_text(text), 0, "%s:%u:%u: %s: %s", text, why.line,
+		     why.column, why.key, why.why);
+	cr_assert(config->n_rule == 3 && config->nets.n == 2);
+	free(text);
+	cr_assert_eq(lnx_nets_parse("tcp1=10.78.0.0/16; ib0=verbs/10.80.0.0/16",
+				    &nets, &r), 0);
+	text = manual("lnx_udsp.5", ".SH EXAMPLES");
+	for (line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+		struct lnx_rules *rules = lnx_rules_create(&nets);
+
+		cr_assert_eq(lnx_rules_add_text(rules, line, &r), 0, "%s: %s", line,
+			     r.why);
+		n += lnx_rules_count(rules);
+		lnx_rules_destroy(rules);
+	}
+	cr_assert_eq(n, 6);
+	free(text);
+}
+
 /* ---- export and import again, with random configurations ---- */
 
 static unsigned long seed(void)
