@@ -64,7 +64,8 @@ static inline bool lnx_expr_has(const struct lnx_expr *e, uint16_t v)
 
 	for (i = 0; i < e->n; i++)
 		if (v >= e->item[i].lo && v <= e->item[i].hi &&
-		    (v - e->item[i].lo) % e->item[i].stride == 0)
+		    (e->item[i].stride == 1 ||
+		     (v - e->item[i].lo) % e->item[i].stride == 0))
 			return true;
 	return !e->n;
 }
