@@ -164,8 +164,8 @@ int lnx_config_rules(const struct lnx_config *config, struct lnx_rules *rules,
 
 /* ---- to make one that is printed (export); 0, -ENOMEM, or -EINVAL ---- */
 
-/* A parameter by its name without FI_LNX_.  -EINVAL: it is unknown, or the value is wrong,
- * empty, or not ASCII. */
+/* A parameter by its name without FI_LNX_.  -EINVAL: it is unknown, or the value is
+ * wrong, empty, or not ASCII. */
 int lnx_config_set_global(struct lnx_config *config, const char *name,
 			  const char *value);
 int lnx_config_set_nets(struct lnx_config *config, const struct lnx_nets *nets);
