@@ -470,7 +470,7 @@ Test(config, parameters_come_after_the_environment)
 {
 	char *env[64] = { "HOME=/", "FI_LNX_RETRY_COUNT=1", NULL };
 	struct lnx_conf conf;
-	unsigned n;
+	int n;
 
 	if (no_yaml())
 		return;
@@ -549,6 +549,23 @@ Test(config, what_is_different)
 		"- udsp: dst: o2ib, rte: 10.78.0.9@tcp1\n"
 		"+ udsp: src: tcp1, dst: tcp\n"
 		"~ udsp: src: tcp1: priority 0 -> 3\n");
+	lnx_config_destroy(old);
+}
+
+Test(config, rules_whose_net_is_gone)
+{
+	struct lnx_config *old;
+
+	if (no_yaml())
+		return;
+	cr_assert_eq(read_text("nets: {left: cxi/l}\nudsp: [{src: left, priority: 2},"
+			       " {src: tcp}, {src: tcp, dst: left}]"), 0);
+	old = config;
+	config = NULL;
+	cr_assert_eq(read_text("nets: {}\nudsp: [{src: tcp}]"), 0);
+	cr_assert_str_eq(diff(old, config), "- nets.left0: cxi/l\n"
+			 "- udsp: src: left, priority: 2\n"
+			 "- udsp: src: tcp, dst: left\n");
 	lnx_config_destroy(old);
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/compiler.h"
 #include "policy/rules.h"
+#include "policy/rules_inside.h"
 
 static struct lnx_nets nets;
 static struct lnx_rules *rules;
@@ -320,6 +321,23 @@ Test(rules, as_many_as_there_can_be)
 		     0);
 	cr_assert_eq(n, LNX_RULES_MAX);
 	cr_assert_str_eq(all(), "");
+}
+
+Test(rules, numbers_that_are_used_up)
+{
+	uint32_t id;
+
+	rules->last_id = UINT32_MAX - 1;
+	rules->generation = UINT32_MAX - 1;
+	cr_assert_eq(add("tcp1", NULL, NULL, NO, NO, &id), 0);
+	cr_assert_eq(id, UINT32_MAX);
+	cr_assert_eq(lnx_rules_generation(rules), UINT32_MAX);
+	cr_assert_eq(add("tcp2", NULL, NULL, NO, NO, &id), -ENOSPC);
+	cr_assert_not_null(strstr(why.why, "ids"));
+	/* the generation is never 0 */
+	cr_assert_eq(add("tcp1", NULL, NULL, 5, NO, &id), 0);
+	cr_assert_eq(lnx_rules_generation(rules), 1);
+	cr_assert_eq(lnx_rules_count(rules), 1);
 }
 
 /* ---- several changes at once ---- */

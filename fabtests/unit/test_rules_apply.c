@@ -166,6 +166,7 @@ Test(rules_apply, the_lowest_index_counts_for_our_rails)
 
 Test(rules_apply, rules_before_our_rails)
 {
+	struct lnx_nid ours;
 	uint32_t generation;
 
 	add("src: tcp1, priority: 1; src: 10.2.0.9@tcp2, priority: 2");
@@ -177,6 +178,20 @@ Test(rules_apply, rules_before_our_rails)
 	generation = lnx_rules_generation(rules);
 	rails("10.1.0.1", NULL, NULL);
 	cr_assert_eq(lnx_rules_generation(rules), generation);
+	/* a rail that was opened anew has another port */
+	ours = nid("10.1.0.1");
+	ours.port++;
+	lnx_rules_rails(rules, &ours, 1);
+	cr_assert_eq(lnx_rules_generation(rules), generation);
+	add("src: 10.1.0.1:4713@tcp1, priority: 6");
+	generation = lnx_rules_generation(rules);
+	cr_assert_str_eq(local(0), "1 -1");
+	ours.port++;
+	lnx_rules_rails(rules, &ours, 1);
+	cr_assert_neq(lnx_rules_generation(rules), generation);
+	cr_assert_str_eq(local(0), "1 6");
+	del(2);
+	generation = lnx_rules_generation(rules);
 	/* a NIC appears */
 	rails("10.1.0.1", "10.2.0.9", NULL);
 	cr_assert_neq(lnx_rules_generation(rules), generation);

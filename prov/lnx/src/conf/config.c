@@ -158,7 +158,7 @@ static char *env_string(struct lnx_config *c, size_t row)
 	return s;
 }
 
-unsigned lnx_config_env(struct lnx_config *c, char **env, unsigned max)
+int lnx_config_env(struct lnx_config *c, char **env, unsigned max)
 {
 	unsigned n = 0;
 	size_t i;
@@ -167,9 +167,10 @@ unsigned lnx_config_env(struct lnx_config *c, char **env, unsigned max)
 		if (!c->global[i])
 			continue;
 		env[n] = env_string(c, i);
-		n += env[n] != NULL;
+		if (!env[n++])
+			return -ENOMEM;
 	}
-	return n;
+	return (int)n;
 }
 
 /* ---- nets and rules ---- */

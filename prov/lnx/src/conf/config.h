@@ -153,9 +153,10 @@ int lnx_config_diff(const struct lnx_config *old, const struct lnx_config *new,
 /*
  * The parameters of `global` and `numa` as strings "FI_LNX_NAME=value" for
  * lnx_conf_read: append them to the environment, so that variables there count more.
- * Writes at most max and returns their number.  They are valid as long as config.
+ * Writes at most max and returns their number, or -ENOMEM.  They are valid as long as
+ * config.
  */
-unsigned lnx_config_env(struct lnx_config *config, char **env, unsigned max);
+int lnx_config_env(struct lnx_config *config, char **env, unsigned max);
 
 /* Make the rules those of `udsp`, if that is given.  As lnx_rules_replace. */
 int lnx_config_rules(const struct lnx_config *config, struct lnx_rules *rules,
@@ -163,8 +164,8 @@ int lnx_config_rules(const struct lnx_config *config, struct lnx_rules *rules,
 
 /* ---- to make one that is printed (export); 0, -ENOMEM, or -EINVAL ---- */
 
-/* A parameter by its name without FI_LNX_.  -EINVAL: it is unknown, or the value is wrong,
- * empty, or not ASCII. */
+/* A parameter by its name without FI_LNX_.  -EINVAL: it is unknown, or the value is
+ * wrong, empty, or not ASCII. */
 int lnx_config_set_global(struct lnx_config *config, const char *name,
 			  const char *value);
 int lnx_config_set_nets(struct lnx_config *config, const struct lnx_nets *nets);

@@ -171,6 +171,23 @@ static void beside(struct lnx_out *o, char sign, const char *text, const char *o
 
 /* ---- rules ---- */
 
+static void gone(struct lnx_out *o, const struct lnx_rule_spec *spec)
+{
+	const char *between = "- udsp: ";
+	unsigned i;
+
+	for (i = 0; i < LNX_RULE_SIDES; i++) {
+		if (!spec->side[i])
+			continue;
+		lnx_out(o, "%s%s: %s", between, lnx_rule_side_name(i),
+			spec->side[i]);
+		between = ", ";
+	}
+	if (spec->has_priority)
+		lnx_out(o, ", priority: %u", spec->priority);
+	lnx_out(o, "\n");
+}
+
 static int diff_rules(const struct lnx_config *old, const struct lnx_config *new,
 		      struct lnx_out *o)
 {
@@ -184,9 +201,14 @@ static int diff_rules(const struct lnx_config *old, const struct lnx_config *new
 	unsigned i;
 	int ret = rules && spec ? 0 : -ENOMEM;
 
-	for (i = 0; !ret && i < old->n_rule; i++)
-		/* A rule whose net has no name any more has gone with it. */
-		lnx_rules_add(rules, &old->rule[i].spec, NULL, &r);
+	for (i = 0; !ret && i < old->n_rule; i++) {
+		ret = lnx_rules_add(rules, &old->rule[i].spec, NULL, &r);
+		if (ret != -EINVAL)
+			continue;
+		/* A net of it has no name any more, so that it goes. */
+		gone(o, &old->rule[i].spec);
+		ret = 0;
+	}
 	for (i = 0; !ret && i < new->n_rule; i++)
 		spec[i] = new->rule[i].spec;
 	if (!ret)

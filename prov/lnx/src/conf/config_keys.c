@@ -131,9 +131,10 @@ static int check_params(struct config_reader *rd, config_node *node)
 	char **env = calloc(lnx_nparams + 1, sizeof(*env));
 	struct lnx_conf conf;
 
-	if (!env)
+	if (!env || lnx_config_env(rd->config, env, (unsigned)lnx_nparams) < 0) {
+		free(env);
 		return config_no_memory(rd, node);
-	lnx_config_env(rd->config, env, (unsigned)lnx_nparams);
+	}
 	snprintf(rd->path, sizeof(rd->path), "global");
 	lnx_conf_read(&conf, env, does_not_fit, &f);
 	free(env);

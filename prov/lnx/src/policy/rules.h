@@ -175,7 +175,7 @@ int lnx_rules_next(const struct lnx_rules *rules, const struct lnx_rules_filter 
 
 /*
  * These are our rails now; their index is that of bits.  n is at most LNX_RULE_RAILS.
- * The same ones again change nothing.
+ * The same ones again change nothing, nor do other ports, unless a rule has ports.
  */
 void lnx_rules_rails(struct lnx_rules *rules, const struct lnx_nid *nid, unsigned n);
 

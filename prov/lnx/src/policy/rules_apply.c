@@ -63,14 +63,42 @@ void lnx_rules_changed(struct lnx_rules *rules)
 	}
 }
 
+/* Does any rule say something of ports of ours? */
+static bool ports_count(const struct lnx_rules *rules)
+{
+	const struct lnx_nid_part *part;
+	unsigned i, k;
+
+	for (i = 0; i < rules->list.n; i++) {
+		part = lnx_rule_parts(rules->list.rule[i], LNX_RULE_SRC);
+		for (k = 0; k < rules->list.rule[i]->n[LNX_RULE_SRC]; k++)
+			if (!lnx_expr_any(&part[k].port))
+				return true;
+	}
+	return false;
+}
+
+static bool same_rail(struct lnx_nid a, const struct lnx_nid *b, bool ports)
+{
+	if (!ports)
+		a.port = b->port;
+	return !memcmp(&a, b, sizeof(a));
+}
+
 void lnx_rules_rails(struct lnx_rules *rules, const struct lnx_nid *nid, unsigned n)
 {
+	bool ports = ports_count(rules), same;
+	unsigned i;
+
 	n = LNX_MIN(n, (unsigned)LNX_RULE_RAILS);
-	if (n == rules->n_rail && !memcmp(rules->rail, nid, n * sizeof(*nid)))
-		return;
+	same = n == rules->n_rail;
+	for (i = 0; i < n; i++) {
+		same = same && same_rail(rules->rail[i], &nid[i], ports);
+		rules->rail[i] = nid[i];
+	}
 	rules->n_rail = n;
-	memcpy(rules->rail, nid, n * sizeof(*nid));
-	lnx_rules_changed(rules);
+	if (!same)
+		lnx_rules_changed(rules);
 }
 
 void lnx_rules_routing(struct lnx_rules *rules, bool routing)
