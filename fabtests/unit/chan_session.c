@@ -60,7 +60,7 @@ static void failed(struct session *s, struct frame *f)
 	w.t.failed++;
 	f->f.acked = true;
 	if (!f->f.in_core)
-		session_frame_put(f);
+		frame_put(f);
 }
 
 void session_fail(struct session *s)
@@ -170,7 +170,7 @@ static void refused(unsigned at, const struct packet *p)
 {
 	struct session *s = p->dst < SESSIONS_MAX ? ledger[p->dst].s : NULL;
 
-	if (!s || s->at != at || !is_open(s))
+	if (!s || s->at != at)
 		return;
 	/* Our HELLO was lost, and goes out again. */
 	if (p->why == UNKNOWN && !lnx_chan_acked_any(&s->c) && !s->rx_sid)
@@ -207,8 +207,9 @@ static struct session *begin(unsigned at, const struct packet *p)
 		refuse(p, UNKNOWN);
 		return NULL;
 	}
-	/* It was repeated on the way or is late, or this end has given up its session. */
-	if (p->from == e->stamp_eid ? p->stamp <= e->stamp_floor : p->from < e->stamp_eid) {
+	/* It was repeated on the way, or is late, or this end has given up its session. */
+	if (p->from == e->stamp_eid ? p->stamp <= e->stamp_floor :
+				      p->from < e->stamp_eid) {
 		refuse(p, ENDED);
 		return NULL;
 	}
@@ -294,10 +295,10 @@ static void kill_session(struct session *s)
 		f = lnx_chan_pop_una(&s->c);
 		f->acked = true;
 		if (!f->in_core)
-			session_frame_put(lnx_container_of(f, struct frame, f));
+			frame_put(lnx_container_of(f, struct frame, f));
 	}
 	while ((f = lnx_chan_unqueue(&s->c)))
-		session_frame_put(lnx_container_of(f, struct frame, f));
+		frame_put(lnx_container_of(f, struct frame, f));
 	lnx_list_foreach(&s->in_core, n, tmp)
 		session_core_done(s, true);
 	CHECK(!s->nframes);

@@ -5,7 +5,10 @@
  * They do what tx/ and rx/ do around rel/, without cores and bytes.
  *
  *	chan_net.c		the paths, and what is under way
- *	chan_end.c		one session of an end: frames, acknowledgements, timers
+ *	chan_send.c		one session of an end: how its frames leave,
+ *	chan_receive.c		what comes back,
+ *	chan_timers.c		and what time does
+ *	chan_model.c		what has to be true of it
  *	chan_session.c		how sessions begin and end; processes that are started anew
  *	test_chan_random.c	what happens, and what has to be true then
  *
@@ -110,6 +113,7 @@ struct session {
 	uint64_t acks;			/* that came and were not acknowledged */
 	uint64_t nframes;		/* that exist */
 	bool ended, failed, detached;
+	bool question;			/* there is one about a lost frame */
 	unsigned retx_paths;		/* to be posted again: of these paths, */
 	uint64_t retx_end;		/* up to that frame */
 	bool probed;			/* the oldest was posted again; */
@@ -146,10 +150,10 @@ struct world_mode {
 };
 
 struct tally {
-	unsigned long events, arrived, delivered, lost, repeated, early, old, again, probes,
-		questions, found_lost, insisted, late, forged, refused, sessions, restarts,
-		given_up, timed_out, downs, restored, clones, grown, stale, dropped,
-		wrapped, failed, acked, silences;
+	unsigned long events, arrived, delivered, lost, repeated, early, old, again,
+		probes, questions, found_lost, insisted, late, forged, refused,
+		sessions, restarts, given_up, timed_out, downs, restored, clones,
+		grown, stale, dropped, wrapped, failed, acked, silences;
 };
 
 struct world {
@@ -186,11 +190,11 @@ void net_hole(unsigned path);
 void net_heal(unsigned path, bool loses);
 bool net_empty(void);
 
-/* ---- chan_end.c ---- */
+/* ---- one session ---- */
 
 /* The application sends one message.  False: refused, nothing has happened. */
 bool session_send(struct session *s, bool may_queue);
-/* The number of a session's first frame: 0 as in tx/, or a little before the numbers wrap. */
+/* The number of a session's first frame: 0, as in tx/, or soon the numbers wrap. */
 static inline uint32_t first_number(uint64_t sid)
 {
 	return sid & 1 ? 0u - 1u - (uint32_t)(sid * 37 % 300) : 0;
@@ -205,9 +209,10 @@ void session_timers(struct session *s);
 void session_detect(struct session *s);
 /* The core has finished with a frame; or failed it. */
 void session_core_done(struct session *s, bool ok);
-void session_retransmit(struct session *s, unsigned paths);
+/* Of the window, the first n frames. */
+void session_retransmit(struct session *s, unsigned paths, uint64_t n);
 void session_path_down(struct session *s, unsigned path);
-void session_frame_put(struct frame *f);
+void frame_put(struct frame *f);
 /* Compare with the model. */
 void session_check(struct session *s);
 
