@@ -63,6 +63,17 @@ static void failed(struct session *s, struct frame *f)
 		frame_put(f);
 }
 
+/* What came early is dropped, all of it. */
+static void drop_early(struct session *s)
+{
+	uint32_t n = s->c.rx.n_ooo;
+
+	for (; lnx_seq_drain(&s->c.rx); n--)
+		;
+	CHECK(!n && !s->c.rx.n_ooo);
+	lnx_seq_fini(&s->c.rx);
+}
+
 void session_fail(struct session *s)
 {
 	struct ledger *l = &ledger[s->sid];
@@ -81,9 +92,7 @@ void session_fail(struct session *s)
 	CHECK(!lnx_chan_next_out(&s->c, &(enum lnx_chan_what){ 0 }));
 	s->on_retx_list = s->on_ack_list = false;
 	s->c.ack_threshold = 0;
-	while (lnx_seq_drain(&s->c.rx))
-		;
-	lnx_seq_fini(&s->c.rx);
+	drop_early(s);
 	session_check(s);
 }
 
@@ -302,8 +311,7 @@ static void kill_session(struct session *s)
 	lnx_list_foreach(&s->in_core, n, tmp)
 		session_core_done(s, true);
 	CHECK(!s->nframes);
-	while (lnx_seq_drain(&s->c.rx))
-		;
+	drop_early(s);
 }
 
 void end_restart(unsigned at)

@@ -108,6 +108,11 @@ static void forge(unsigned at)
 		p.latency = rnd(2);
 		p.data = s->loss.last + 1 + rnd(1u << 30);
 		p.path = p.about = rnd(w.mode.npath);
+		/* An answer comes once more. */
+		if (!s->question && p.latency && rnd(2)) {
+			p.data = s->loss.last;
+			p.path = p.about = s->loss.path;
+		}
 		break;
 	}
 	end_arrive(at, &p);
