@@ -167,8 +167,13 @@ struct world {
 extern struct world w;
 extern struct ledger ledger[SESSIONS_MAX];
 
+/* Counted only when it fails: there are a hundred million of them. */
 #define CHECK(what) \
-	cr_assert(what, "LNX_SEED=%llu, event %lu", (unsigned long long)w.seed, w.t.events)
+	do { \
+		if (lnx_unlikely(!(what))) \
+			cr_assert_fail("%s; LNX_SEED=%llu, event %lu", #what, \
+				       (unsigned long long)w.seed, w.t.events); \
+	} while (0)
 
 void set_seed(void);
 unsigned rnd(unsigned n);
