@@ -291,7 +291,8 @@ static void look(struct session *s, unsigned which)
 	struct path *p = &s->path[which];
 	bool probed = p->silence.probe_sent_ns;
 	struct lnx_silence_view v = {
-		.progress = p->progress, .una = s->c.una, .timeout_ns = silence_timeout(p),
+		.progress = p->progress, .una = s->c.una,
+		.timeout_ns = silence_timeout(p),
 		.frames = !lnx_chan_idle(&s->c) && path_in_flight(s, p),
 		.acked = lnx_chan_acked_any(&s->c),
 		.kernel_answers = p->silence.kernel_asked && !w.hole[which],

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two endpoints that talk over the reliable channel (rel/), with paths between them that
- * lose, repeat, swap and hold back what they carry, and a clock that only the test moves.
+ * Two endpoints that talk over the reliable channel (rel/), with paths between them
+ * that lose, repeat, swap and hold back what they carry, and a clock that only the test
+ * moves.
  * They do what tx/ and rx/ do around rel/, without cores and bytes.
  *
  *	chan_net.c		the paths, and what is under way
@@ -9,7 +10,7 @@
  *	chan_receive.c		what comes back,
  *	chan_timers.c		and what time does
  *	chan_model.c		what has to be true of it
- *	chan_session.c		how sessions begin and end; processes that are started anew
+ *	chan_session.c		how sessions begin and end, and processes
  *	test_chan_random.c	what happens, and what has to be true then
  *
  * Beside what rel/ knows, each session has a model of it: counts of 64 bits that do not

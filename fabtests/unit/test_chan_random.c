@@ -83,7 +83,8 @@ static void forge(unsigned at)
 {
 	struct session *s = end_session(at);
 	struct packet p = {
-		.kind = ACK, .to = at, .src = s->rx_sid, .dst = w.end[at].eid, .acks = s->sid,
+		.kind = ACK, .to = at, .src = s->rx_sid, .dst = w.end[at].eid,
+		.acks = s->sid,
 	};
 	uint32_t beyond = s->c.posted + 1, queued = s->c.next - s->c.posted;
 
@@ -318,7 +319,8 @@ static void new_mode(unsigned npath)
 		.window = rnd(8) ? 1u << rnd(8) : 1024,
 	};
 	for (i = 0; i < PATHS; i++)
-		w.mode.delay_ns[i] = (rnd(4) ? 20 + rnd(500) : rnd(30000)) * LNX_NS_PER_US;
+		w.mode.delay_ns[i] = LNX_NS_PER_US *
+				     (rnd(4) ? 20 + rnd(500) : rnd(30000));
 }
 
 /* It was a bad network: each kind of event has come often enough to mean something. */
