@@ -214,7 +214,10 @@ struct lnx_peer {
 	struct lnx_liveness liveness;	/* of the peer as a whole */
 	struct lnx_loss loss;		/* of frames to it */
 	uint64_t stamp;			/* when the session began, by our clock */
-	uint64_t rx_stamp;		/* and by the peer's, from its HELLO */
+	uint64_t rx_stamp;		/* and by the peer's, from its HELLO, or from that of
+					 * the session before */
+	uint64_t before_sid;		/* rx_sid of the session before that this end has
+					 * ended; 0: there was none */
 	uint64_t ended_ns;		/* since when it is not OPEN */
 	uint64_t refused_ns;		/* when a frame of it was last refused */
 	uint32_t nheld;			/* receive entries that name it as sender */
@@ -247,6 +250,8 @@ struct lnx_peer {
 	uint32_t nunknown;		/* reads whose keys were not known */
 	uint32_t nserved;		/* its large writes and key requests */
 	uint32_t npull;			/* pulls of its large messages and writes */
+	bool unanswered;		/* the session before had sent a HELLO, and got
+					 * none: the peer may be in it */
 
 	/* Direct sends that the core was too busy for (tx/direct.c). */
 	struct lnx_node dpend;

@@ -18,6 +18,7 @@
 #include "tx/detect.h"
 #include "tx/path.h"
 #include "tx/post.h"
+#include "tx/session.h"
 #include "tx/submit.h"
 #include "rx/rx.h"
 #include "tx/tx.h"
@@ -466,6 +467,7 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 static LNX_COLD ssize_t no_way(struct lnx_ep *ep, fi_addr_t dest,
 			       struct lnx_peer **peer)
 {
+	struct lnx_peer *before = NULL;
 	int err;
 
 	*peer = lnx_peer_get(ep, dest);
@@ -473,11 +475,14 @@ static LNX_COLD ssize_t no_way(struct lnx_ep *ep, fi_addr_t dest,
 		if (!lnx_peer_may_begin(*peer, lnx_clock_ns()))
 			return (*peer)->key_refused ? -FI_EACCES :
 						      -FI_EHOSTUNREACH;
-		lnx_peer_detach(*peer);
+		before = *peer;
+		lnx_peer_detach(before);
 	}
 	*peer = lnx_peer_make(ep, dest, &err);
 	if (!*peer)
 		return err == -FI_ENOMEM ? -FI_EAGAIN : err;
+	if (before)
+		lnx_session_follows(*peer, before);
 	if ((*peer)->shm_addr != FI_ADDR_NOTAVAIL || (*peer)->self)
 		return 0;
 	if (!(*peer)->npath)
