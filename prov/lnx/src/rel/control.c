@@ -306,8 +306,10 @@ static bool run_timers(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 		lnx_tx_peer_failed(peer, err);
 		return true;
 	}
-	if (todo == LNX_LOSS_INSIST)
+	if (todo == LNX_LOSS_INSIST) {
+		lnx_session_answer(peer);
 		lnx_tx_want_pump(peer);
+	}
 	if (todo == LNX_LOSS_ASK && idle)
 		ask_alive(ep, peer, now);
 	else if (todo == LNX_LOSS_ASK || todo == LNX_LOSS_INSIST)

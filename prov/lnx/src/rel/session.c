@@ -200,7 +200,7 @@ LNX_COLD void lnx_session_refuse(struct lnx_peer *peer,
 LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer)
 {
 	struct lnx_hdr h = refusal(peer->rx_sid, peer->ep->eid,
-				   LNX_REFUSED_ENDED, 0);
+				   LNX_REFUSED_ENDED, 1);
 	struct lnx_path *path = peer->path[peer->rx.path_back];
 	struct lnx_rail *rail = path->rail;
 	uint64_t now = lnx_clock_ns();
@@ -219,6 +219,16 @@ LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer)
 
 /* ---- beginning ---- */
 
+LNX_COLD void lnx_session_follows(struct lnx_peer *peer, const struct lnx_peer *before)
+{
+	if (peer->rx_sid)
+		return;
+	peer->session.before_sid = before->rx_sid ? before->rx_sid : before->session.before_sid;
+	peer->session.rx_stamp = before->session.rx_stamp;
+	peer->session.unanswered = !before->rx_sid && !before->session.key_refused &&
+			   (before->chan.posted || before->session.unanswered);
+}
+
 /* The HELLO of a session that peer, whose own has another id, takes to be the next. */
 static LNX_COLD struct lnx_peer *begin_anew(struct lnx_ep *ep,
 					    struct lnx_peer *peer,
@@ -226,6 +236,7 @@ static LNX_COLD struct lnx_peer *begin_anew(struct lnx_ep *ep,
 {
 	fi_addr_t addr = peer->addr;
 	bool unsolicited = peer->unsolicited;
+	struct lnx_peer *next;
 
 	LNX_INFO(FI_LOG_EP_DATA, "peer %016llx: begins another session\n",
 		 (unsigned long long)peer->eid);
@@ -233,9 +244,11 @@ static LNX_COLD struct lnx_peer *begin_anew(struct lnx_ep *ep,
 	if (!lnx_peer_dead(peer))
 		lnx_tx_bye(peer);
 	lnx_peer_detach(peer);
-	if (addr != FI_ADDR_NOTAVAIL && !unsolicited)
-		return lnx_peer_by_eid(ep, a->eid);
-	return lnx_peer_unsolicited(ep, a);
+	next = addr != FI_ADDR_NOTAVAIL && !unsolicited ?
+	       lnx_peer_by_eid(ep, a->eid) : lnx_peer_unsolicited(ep, a);
+	if (next)
+		lnx_session_follows(next, peer);
+	return next;
 }
 
 /* Is the HELLO, whose hash is right, no older than our nonce? */
@@ -250,6 +263,38 @@ static bool has_nonce(struct lnx_ep *ep, const void *payload, size_t len)
 	memcpy(&proof, (const uint8_t *)payload + len - sizeof(proof),
 	       sizeof(proof));
 	return ep->refusals.hello_nonce && le64toh(proof.nonce) == ep->refusals.hello_nonce;
+}
+
+/* Our HELLO, while it may be changed and sent again; or NULL. */
+static struct lnx_txe *first_hello(const struct lnx_peer *peer)
+{
+	const struct lnx_chan *c = &peer->chan;
+	struct lnx_txe *txe = c->slot ? lnx_tx_at(peer, 0) : NULL;
+
+	if (!c->posted && c->nqueued)
+		txe = lnx_txe_of(lnx_list_entry(c->queue.next, struct lnx_frame, link));
+	return lnx_peer_acked(peer) || !txe || txe->f.seq || txe->f.in_core ?
+	       NULL : txe;
+}
+
+/* A HELLO that answers none of our sessions acknowledges frames: of which?  A peer may
+ * learn of our session while its HELLO is on its way again. */
+static bool acks_another(const struct lnx_peer *peer, const struct lnx_hdr *h)
+{
+	if (!h->ack || (peer && peer->rx_sid))
+		return false;
+	return !peer || !lnx_peer_open(peer) || !peer->chan.posted;
+}
+
+LNX_COLD void lnx_session_answer(struct lnx_peer *peer)
+{
+	struct lnx_txe *txe = peer->rx_sid ? first_hello(peer) : NULL;
+
+	if (!txe || lnx_txe_hdr(txe)->data)
+		return;
+	lnx_txe_hdr(txe)->data = htole64(peer->rx_sid);
+	if (peer->ep->domain->job_key)
+		lnx_session_prove(peer, txe, 0);
 }
 
 LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
@@ -286,8 +331,28 @@ LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 		note(rail, h, payload, len, LNX_REFUSED_ENDED, 0);
 		return NULL;
 	}
+	/* It goes on in a session that we have given up: all in that has failed here, or
+	 * was delivered. */
+	if (peer && h->src == peer->session.before_sid) {
+		ep->stats.stale_frames++;
+		note(rail, h, payload, len, LNX_REFUSED_ENDED, 1);
+		return NULL;
+	}
+	if (!h->data && acks_another(peer, h)) {
+		ep->stats.stale_frames++;
+		note(rail, h, payload, len, LNX_REFUSED_ENDED, 1);
+		return NULL;
+	}
+	/* Perhaps it was in the session before, and acknowledges that.  It will hear of
+	 * this one, and then answer it. */
+	if (!h->data && peer && !peer->rx_sid && lnx_peer_open(peer) &&
+	    peer->session.unanswered) {
+		ep->stats.stale_frames++;
+		return NULL;
+	}
 	/* Repeated on the way, by a path that is slow. */
-	if (peer && peer->rx_sid && h->tag <= peer->session.rx_stamp) {
+	if (peer && (peer->rx_sid || peer->session.before_sid) &&
+	    h->tag <= peer->session.rx_stamp) {
 		ep->stats.stale_frames++;
 		note(rail, h, payload, len, LNX_REFUSED_OLD, peer->session.rx_stamp);
 		return NULL;
@@ -309,6 +374,7 @@ LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 		return NULL;
 	}
 	lnx_peer_pair(peer, h->src, h->tag);
+	lnx_session_answer(peer);
 	return peer;
 }
 
@@ -331,15 +397,6 @@ static LNX_COLD bool nowhere(struct lnx_peer *peer, const struct lnx_rail *rail)
 			if (peer->path[i]->rail->wire_index >= own.nrail)
 				untold |= (uint8_t)(1u << i);
 	return (peer->session.wrong_endpoint | untold) == (1u << peer->npath) - 1;
-}
-
-/* Our HELLO, while it may be changed and sent again; or NULL. */
-static struct lnx_txe *first_hello(const struct lnx_peer *peer)
-{
-	struct lnx_txe *txe = peer->chan.slot ? lnx_tx_at(peer, 0) : NULL;
-
-	return lnx_peer_acked(peer) || !txe || txe->f.seq || txe->f.in_core ?
-	       NULL : txe;
 }
 
 static void hello_changed(struct lnx_peer *peer)
@@ -391,7 +448,7 @@ LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h
 		break;
 	case LNX_REFUSED_ENDED:
 		/* Our HELLO was lost, and goes out again. */
-		if (!lnx_peer_acked(peer) && !peer->rx_sid)
+		if (!lnx_peer_acked(peer) && !peer->rx_sid && !h->data)
 			return;
 		LNX_WARN(FI_LOG_EP_DATA,
 			 "peer %016llx: it has ended the session, or was started anew\n",
