@@ -297,12 +297,57 @@ LNX_COLD void lnx_session_answer(struct lnx_peer *peer)
 		lnx_session_prove(peer, txe, 0);
 }
 
+#define NOT_REFUSED	0u
+#define SILENTLY	UINT64_MAX	/* it is dropped, and hears nothing */
+
+/*
+ * Why does a HELLO begin no session with peer, which is NULL if its sender is not known?
+ * LNX_REFUSED_*, with what its sender hears about it in *data, or one of the above.
+ */
+static uint64_t belated(const struct lnx_peer *peer, const struct lnx_hdr *h, uint64_t *data)
+{
+	*data = 0;
+	/* It answers a session of ours that has ended, or one that we never had.  This
+	 * comes first: such a frame must not end the session that there is. */
+	if (h->data && (!peer || h->data != peer->sid || peer->rx_sid))
+		return LNX_REFUSED_ENDED;
+	*data = 1;
+	/* It goes on in a session that we have given up: all in that has failed here, or
+	 * was delivered. */
+	if (peer && h->src == peer->session.before_sid)
+		return LNX_REFUSED_ENDED;
+	if (!h->data && acks_another(peer, h))
+		return LNX_REFUSED_ENDED;
+	/* Perhaps it was in the session before, and acknowledges that.  It will hear of
+	 * this one, and then answer it. */
+	if (!h->data && peer && !peer->rx_sid && lnx_peer_open(peer) &&
+	    peer->session.unanswered)
+		return SILENTLY;
+	/* Repeated on the way, by a path that is slow. */
+	if (!peer || (!peer->rx_sid && !peer->session.before_sid) ||
+	    h->tag > peer->session.rx_stamp)
+		return NOT_REFUSED;
+	*data = peer->session.rx_stamp;
+	return LNX_REFUSED_OLD;
+}
+
+/* The peer of the session that begins: peer, or another one.  NULL: there is no memory. */
+static struct lnx_peer *next_of(struct lnx_ep *ep, struct lnx_peer *peer,
+				const struct lnx_addr *a)
+{
+	if (!peer)
+		return lnx_peer_unsolicited(ep, a);
+	/* Or given up before it said anything. */
+	return peer->rx_sid || !lnx_peer_open(peer) ? begin_anew(ep, peer, a) : peer;
+}
+
 LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 					   const struct lnx_hdr *h,
 					   const void *payload, size_t len)
 {
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_peer *peer;
+	uint64_t refused, data;
 	struct lnx_addr a;
 	char why[128];
 
@@ -324,51 +369,18 @@ LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 		return NULL;
 	}
 	peer = lnx_peer_by_eid(ep, a.eid);
-	/* It answers a session of ours that has ended, or one that we never had.  This
-	 * comes first: such a frame must not end the session that there is. */
-	if (h->data && (!peer || h->data != peer->sid || peer->rx_sid)) {
+	refused = belated(peer, h, &data);
+	if (refused != NOT_REFUSED) {
 		ep->stats.stale_frames++;
-		note(rail, h, payload, len, LNX_REFUSED_ENDED, 0);
-		return NULL;
-	}
-	/* It goes on in a session that we have given up: all in that has failed here, or
-	 * was delivered. */
-	if (peer && h->src == peer->session.before_sid) {
-		ep->stats.stale_frames++;
-		note(rail, h, payload, len, LNX_REFUSED_ENDED, 1);
-		return NULL;
-	}
-	if (!h->data && acks_another(peer, h)) {
-		ep->stats.stale_frames++;
-		note(rail, h, payload, len, LNX_REFUSED_ENDED, 1);
-		return NULL;
-	}
-	/* Perhaps it was in the session before, and acknowledges that.  It will hear of
-	 * this one, and then answer it. */
-	if (!h->data && peer && !peer->rx_sid && lnx_peer_open(peer) &&
-	    peer->session.unanswered) {
-		ep->stats.stale_frames++;
-		return NULL;
-	}
-	/* Repeated on the way, by a path that is slow. */
-	if (peer && (peer->rx_sid || peer->session.before_sid) &&
-	    h->tag <= peer->session.rx_stamp) {
-		ep->stats.stale_frames++;
-		note(rail, h, payload, len, LNX_REFUSED_OLD, peer->session.rx_stamp);
+		if (refused != SILENTLY)
+			note(rail, h, payload, len, refused, data);
 		return NULL;
 	}
 	if (!h->data && !has_nonce(ep, payload, len)) {
 		note(rail, h, payload, len, LNX_REFUSED_NONCE, ep->refusals.hello_nonce);
 		return NULL;
 	}
-	if (peer && peer->rx_sid) {
-		peer = begin_anew(rail->ep, peer, &a);
-	} else if (!peer) {
-		peer = lnx_peer_unsolicited(ep, &a);
-	} else if (!lnx_peer_open(peer)) {
-		/* Given up before it said anything. */
-		peer = begin_anew(rail->ep, peer, &a);
-	}
+	peer = next_of(ep, peer, &a);
 	if (!peer) {
 		ep->stats.unsolicited_drops++;
 		return NULL;
