@@ -50,7 +50,8 @@ struct packet {
 	uint64_t from;			/* endpoint that sent it */
 	uint32_t seq, ack;
 	uint64_t id;			/* DATA: number of the frame, from 1, no wrap */
-	uint64_t acks;			/* the session of the receiver, or 0 */
+	uint64_t acks;			/* the session of the receiver, or 0; real frames do
+					 * not name it: see tx/session.h */
 	uint64_t nack;			/* frames that had come when it left, no wrap */
 	bool hello;			/* DATA: begins a session; */
 	uint64_t stamp, answers;	/* then: its age, the session it answers or 0 */
