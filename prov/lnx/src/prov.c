@@ -22,6 +22,7 @@
 #include "core/warn_once.h"
 #include "conf/rank.h"
 #include "core/topo.h"
+#include "ctl/state.h"
 #include "obj/peer_abi.h"
 #include "fi.h"
 #include "lnx_wire.h"
@@ -47,6 +48,7 @@ static char **conf_env;			/* what conf was read from; owned */
 static char *filter;
 static bool named_in_filter;
 static char rank[16];
+static char job[128];
 
 const struct lnx_conf *lnx_config(void)
 {
@@ -66,6 +68,11 @@ bool lnx_named_in_filter(void)
 const char *lnx_job_rank(void)
 {
 	return rank;
+}
+
+const char *lnx_job_id(void)
+{
+	return job;
 }
 
 /*
@@ -151,6 +158,8 @@ static void speak_up(const struct lnx_conf *c)
 	const char *own = lnx_rank(environ);
 
 	snprintf(rank, sizeof(rank), "%s", own ? own : "");
+	own = lnx_job(environ);
+	lnx_printable(own ? own : "", sizeof(job), job, sizeof(job));
 	lnx_warn_aloud(!c->quiet && lnx_rank_speaks(environ));
 }
 
@@ -160,6 +169,20 @@ static bool shm_cma_disabled(void)
 
 	return text && *text && strcmp(text, "0") && strcasecmp(text, "no") &&
 	       strcasecmp(text, "false") && strcasecmp(text, "off");
+}
+
+/* The parameters that are in the environment: libfabric.conf has the others. */
+static uint64_t from_environment(void)
+{
+	uint64_t bits = 0;
+
+	for (char **e = environ; e && *e; e++) {
+		int i = lnx_param_find(*e, strcspn(*e, "="));
+
+		if (i >= 0 && !strncmp(*e, "FI_LNX_", 7))
+			bits |= 1ULL << i;
+	}
+	return bits;
 }
 
 /*
@@ -193,6 +216,7 @@ static int read_conf(void)
 			n++;
 	}
 	lnx_conf_read(&conf, conf_env, conf_warn, &said);
+	conf.in_config = conf.given & ~from_environment();
 	speak_up(&conf);
 	complain_all(&said);
 	/* A user that forbids it to shm does not want us to do it. */
@@ -242,6 +266,7 @@ static void cleanup(void)
 {
 	/* Endpoints that the application left open: no thread may run on. */
 	lnx_threads_stop();
+	lnx_state_fini();
 	lnx_catalog_fini();
 	lnx_topo_fini();
 	lnx_key_pool_fini();

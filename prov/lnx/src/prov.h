@@ -22,4 +22,7 @@ bool lnx_named_in_filter(void);
 /* The rank of this process in its job, as digits; "" if no launcher tells it. */
 const char *lnx_job_rank(void);
 
+/* The id of its job; "" if it is not known.  Printable ASCII. */
+const char *lnx_job_id(void);
+
 #endif

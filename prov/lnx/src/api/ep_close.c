@@ -13,6 +13,8 @@
 #include "comp/faults.h"
 #include "core/open.h"
 #include "core/shm_registry.h"
+#include "ctl/ctl.h"
+#include "ctl/settings.h"
 #include "obj/mr.h"
 #include "prov.h"
 #include "rx/confirm.h"
@@ -212,6 +214,7 @@ static void close_inherited(struct lnx_ep *ep)
 	lnx_rx_give_back(ep);
 	lnx_shm_registry_close(ep->registry);
 	ep->registry = NULL;
+	lnx_ctl_close(ep);
 	lnx_unlock(&ep->lock);
 	pthread_mutex_unlock(&ep->domain->eps_lock);
 
@@ -219,6 +222,7 @@ static void close_inherited(struct lnx_ep *ep)
 	lnx_cq_null_close(ep->null_cq);
 	if (ep->eq)
 		lnx_eq_unref(ep->eq);
+	lnx_settings_free(ep);
 	fi_freeinfo(ep->info);
 	free(ep->want);
 	free(ep->inject);
@@ -244,6 +248,7 @@ int lnx_ep_close(struct fid *fid)
 		linger(ep);
 		if (ep->conf->summary)
 			lnx_summary_say(ep);
+		lnx_ctl_close(ep);
 		lnx_unlock(&ep->lock);
 		leave_domain(ep);
 		lnx_lock(&ep->lock);
@@ -290,6 +295,7 @@ int lnx_ep_close(struct fid *fid)
 	if (ep->eq)
 		lnx_eq_unref(ep->eq);
 	lnx_lock_fini(&ep->lock);
+	lnx_settings_free(ep);
 	fi_freeinfo(ep->info);
 	free(ep->want);
 	free(ep->inject);

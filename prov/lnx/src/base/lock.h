@@ -21,6 +21,7 @@
  *	5	locked		elements that no instruction can change at once
  *				(rx/amo.c)
  *	5	machine_lock	the machine's topology (core/topo.c)
+ *	5	segment.lock	the process's state segment (ctl/state.c)
  *	5	pool->lock	random numbers for keys (core/key_pool.c)
  *	5	lib_lock	libsodium, while it is loaded (core/job_key.c)
  *	-	running_lock	helper threads (comp/thread.c); alone

@@ -18,6 +18,7 @@
 #include "obj/av.h"
 #include "obj/cntr.h"
 #include "obj/cq.h"
+#include "obj/ctl_gate.h"
 #include "obj/domain.h"
 #include "obj/peer.h"
 #include "obj/rail.h"
@@ -238,6 +239,7 @@ struct lnx_ep {
 					 * endpoints, */
 	uint32_t n_srx_users;		/* and those that are still closing */
 	struct lnx_thread *thread;
+	struct lnx_ctl_gate ctl;
 	/* It has the operations that the shm core will not complete, in nflight; of a
 	 * peer it has nothing else (tx/rma_copy.h). */
 	struct lnx_peer lost;

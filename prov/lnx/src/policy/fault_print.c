@@ -125,13 +125,13 @@ size_t lnx_fault_show(const struct lnx_fault *t, char *buf, size_t size)
 	unsigned i;
 
 	for (i = 0; i < t->nrule; i++) {
-		const struct lnx_fault_count *c = &t->rule[i].count;
+		const struct lnx_fault_count c = lnx_fault_count(t, i);
 
 		put_rule(&o, &t->rule[i]);
-		lnx_out(&o, ": matched %" PRIu64 ", hit %" PRIu64, c->matched,
-			c->hit);
-		if (c->missed)
-			lnx_out(&o, ", missed %" PRIu64, c->missed);
+		lnx_out(&o, ": matched %" PRIu64 ", hit %" PRIu64, c.matched,
+			c.hit);
+		if (c.missed)
+			lnx_out(&o, ", missed %" PRIu64, c.missed);
 		lnx_out(&o, "\n");
 	}
 	return o.n;
