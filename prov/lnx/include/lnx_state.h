@@ -62,6 +62,8 @@ enum lnx_state_kind {
 	LNX_STATE_RAIL,			/* lnx_state_rail */
 	LNX_STATE_PEER,			/* lnx_state_peer */
 	LNX_STATE_PATH,			/* lnx_state_path */
+	LNX_STATE_CLASS,		/* lnx_state_counter: classes of failures, in the
+					 * order of failed[]; owner 0 */
 };
 
 struct lnx_state_table {
@@ -261,7 +263,7 @@ struct lnx_state_traffic {
 	uint64_t dropped[LNX_STATE_NOPS];
 };
 
-/* Failures by class, in the order of policy/classes.def. */
+/* Failures by class: LNX_STATE_CLASS names them. */
 #define LNX_STATE_CLASSES	11
 
 #define LNX_STATE_RAIL_LOCAL	1u	/* shared memory */

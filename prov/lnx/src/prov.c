@@ -23,6 +23,7 @@
 #include "conf/rank.h"
 #include "core/topo.h"
 #include "ctl/state.h"
+#include "ctl/stats_file.h"
 #include "obj/peer_abi.h"
 #include "fi.h"
 #include "lnx_wire.h"
@@ -267,6 +268,7 @@ static void cleanup(void)
 	/* Endpoints that the application left open: no thread may run on. */
 	lnx_threads_stop();
 	lnx_state_fini();
+	lnx_stats_file_fini();
 	lnx_catalog_fini();
 	lnx_topo_fini();
 	lnx_key_pool_fini();

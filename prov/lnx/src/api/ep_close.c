@@ -15,6 +15,7 @@
 #include "core/shm_registry.h"
 #include "ctl/ctl.h"
 #include "ctl/settings.h"
+#include "ctl/stats_file.h"
 #include "obj/mr.h"
 #include "prov.h"
 #include "rx/confirm.h"
@@ -249,6 +250,7 @@ int lnx_ep_close(struct fid *fid)
 		if (ep->conf->summary)
 			lnx_summary_say(ep);
 		lnx_ctl_close(ep);
+		lnx_stats_file_add(ep);
 		lnx_unlock(&ep->lock);
 		leave_domain(ep);
 		lnx_lock(&ep->lock);

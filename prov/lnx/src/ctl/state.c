@@ -13,7 +13,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,11 +24,13 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/interval.h"
+#include "base/lock.h"
 #include "base/proc.h"
 #include "base/stats.h"
 #include "base/statefile.h"
 #include "core/warn_once.h"
 #include "fi.h"
+#include "policy/class.h"
 #include "prov.h"
 
 #define COPIES_MAX	8u	/* libraries of one process */
@@ -40,7 +41,7 @@
 const char *lnx_state_root = LNX_STATE_DIR;
 
 static struct segment {
-	pthread_mutex_t lock;		/* of all members, but see `front` */
+	struct lnx_process_lock lock;	/* of all members, but see `front` */
 	pid_t pid;			/* process that it belongs to; 0: there is none */
 	uid_t uid;
 	unsigned users;			/* endpoints */
@@ -55,7 +56,7 @@ static struct segment {
 	struct lnx_state_front *front;
 	size_t front_len;		/* that is mapped */
 	struct lnx_state_area schema;
-} segment = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} segment = { .lock = LNX_PROCESS_LOCK_INIT };
 
 /* ---- records ---- */
 
@@ -88,7 +89,7 @@ struct lnx_state_table *lnx_state_table_add(const struct lnx_state_table *table)
 	struct lnx_state_table *t = NULL;
 	unsigned i;
 
-	pthread_mutex_lock(&segment.lock);
+	lnx_process_lock(&segment.lock);
 	for (i = 0; segment.front && i < LNX_STATE_TABLES && !t; i++)
 		if (segment.front->table[i].kind == LNX_STATE_FREE)
 			t = &segment.front->table[i];
@@ -98,7 +99,7 @@ struct lnx_state_table *lnx_state_table_add(const struct lnx_state_table *table)
 		       sizeof(*t) - offsetof(struct lnx_state_table, kind));
 		lnx_state_end(&t->seq);
 	}
-	pthread_mutex_unlock(&segment.lock);
+	lnx_process_unlock(&segment.lock);
 	return t;
 }
 
@@ -125,21 +126,9 @@ static void forget_parent(void)
 	segment.failed = false;
 }
 
-/*
- * The lock may have been held by another thread when the process was forked; such a
- * thread does not exist in the child.
- */
 static void lock_segment(void)
 {
-	static pid_t owner;		/* of the mutex */
-	pid_t pid = getpid();
-
-	if (__atomic_load_n(&owner, __ATOMIC_RELAXED) != pid) {
-		if (owner)
-			pthread_mutex_init(&segment.lock, NULL);
-		__atomic_store_n(&owner, pid, __ATOMIC_RELAXED);
-	}
-	pthread_mutex_lock(&segment.lock);
+	lnx_process_lock(&segment.lock);
 	forget_parent();
 }
 
@@ -346,26 +335,42 @@ static void fill_header(struct lnx_state_header *h, uint64_t started)
 	cpu_list(h->cpus, sizeof(h->cpus), &h->ncpu);
 }
 
+static void name(struct lnx_state_counter *c, const char *text, const char *help)
+{
+	snprintf(c->name, sizeof(c->name), "%s", text);
+	snprintf(c->help, sizeof(c->help), "%s", help);
+}
+
+static struct lnx_state_table names_at(enum lnx_state_kind kind, unsigned first,
+				       unsigned n)
+{
+	const uint32_t size = sizeof(struct lnx_state_counter);
+
+	return (struct lnx_state_table){
+		.kind = (uint16_t)kind, .record_size = size, .capacity = n,
+		.count = n, .total = n,
+		.offset = segment.schema.offset + (uint64_t)first * size,
+	};
+}
+
+/* The names of counters and classes. */
 static int add_schema(int fd)
 {
-	size_t size = sizeof(struct lnx_state_counter);
+	unsigned nclass = LNX_CLASS_COUNT - 1, i;
 	struct lnx_state_counter *c;
-	unsigned i;
 	int ret;
 
-	ret = append(fd, lnx_nstats * size, &segment.schema);
+	ret = append(fd, (lnx_nstats + nclass) * sizeof(*c), &segment.schema);
 	if (ret)
 		return ret;
 	c = segment.schema.mem;
-	for (i = 0; i < lnx_nstats; i++) {
-		snprintf(c[i].name, sizeof(c[i].name), "%s", lnx_stat_rows[i].name);
-		snprintf(c[i].help, sizeof(c[i].help), "%s", lnx_stat_rows[i].help);
-	}
-	segment.front->table[0] = (struct lnx_state_table){
-		.kind = LNX_STATE_SCHEMA, .record_size = (uint32_t)size,
-		.capacity = lnx_nstats, .count = lnx_nstats, .total = lnx_nstats,
-		.offset = segment.schema.offset,
-	};
+	for (i = 0; i < lnx_nstats; i++)
+		name(&c[i], lnx_stat_rows[i].name, lnx_stat_rows[i].help);
+	for (i = 0; i < nclass; i++)
+		name(&c[lnx_nstats + i], lnx_class_rows[1 + i].name,
+		     lnx_class_rows[1 + i].help);
+	segment.front->table[0] = names_at(LNX_STATE_SCHEMA, 0, lnx_nstats);
+	segment.front->table[1] = names_at(LNX_STATE_CLASS, lnx_nstats, nclass);
 	return 0;
 }
 
@@ -530,7 +535,7 @@ uint32_t lnx_state_attach(void)
 		segment.users++;
 		number = segment.next++;
 	}
-	pthread_mutex_unlock(&segment.lock);
+	lnx_process_unlock(&segment.lock);
 	return number;
 }
 
@@ -568,7 +573,7 @@ void lnx_state_detach(uint32_t number)
 		unmap();
 		segment.pid = 0;
 	}
-	pthread_mutex_unlock(&segment.lock);
+	lnx_process_unlock(&segment.lock);
 }
 
 struct lnx_state_front *lnx_state_front_of(void)
@@ -581,14 +586,14 @@ bool lnx_state_area_get(struct lnx_state_area *area, size_t len)
 	int dir, fd, ret;
 
 	area->mem = NULL;
-	pthread_mutex_lock(&segment.lock);
+	lnx_process_lock(&segment.lock);
 	ret = fd = reopen(&dir);
 	if (fd >= 0) {
 		ret = append(fd, len, area);
 		close(fd);
 		close(dir);
 	}
-	pthread_mutex_unlock(&segment.lock);
+	lnx_process_unlock(&segment.lock);
 	if (ret < 0)
 		lnx_warn_once(false, "the state segment of this process cannot "
 			      "grow: %s; lnxctl sees a part of it",
@@ -618,5 +623,5 @@ void lnx_state_fini(void)
 	segment.pid = 0;
 	segment.users = 0;
 	segment.failed = false;
-	pthread_mutex_unlock(&segment.lock);
+	lnx_process_unlock(&segment.lock);
 }
