@@ -38,6 +38,7 @@ Test(request, verbs)
 	good("stats", LNX_REQUEST_STATS);
 	good("  STATS \r\n", LNX_REQUEST_STATS);
 	good("fault list", LNX_REQUEST_FAULT_LIST);
+	good("fault show", LNX_REQUEST_FAULT_LIST);
 	good("health\tlist\n", LNX_REQUEST_HEALTH_LIST);
 	bad("", "a request begins with fault, health, stats, set, ping, discover "
 	    "or explain");

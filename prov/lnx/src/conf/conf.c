@@ -489,6 +489,11 @@ int lnx_param_find(const char *name, size_t len)
 	return -1;
 }
 
+const char *lnx_param_variable(size_t i, char buf[LNX_PARAM_VARIABLE_BYTES])
+{
+	return env_name(buf, LNX_PARAM_VARIABLE_BYTES, lnx_params[i].name);
+}
+
 bool lnx_param_secret(size_t i)
 {
 	return i == ROW_job_key;

@@ -106,6 +106,9 @@ extern const size_t lnx_nparams;
 int lnx_param_find(const char *name, size_t len);
 /* The name that was probably meant, lower case, or NULL. */
 const char *lnx_param_nearest(const char *name, size_t len);
+/* The name of its variable, FI_LNX_...; returns buf. */
+#define LNX_PARAM_VARIABLE_BYTES	64
+const char *lnx_param_variable(size_t i, char buf[LNX_PARAM_VARIABLE_BYTES]);
 /* Is its value not to be shown? */
 bool lnx_param_secret(size_t i);
 /*

@@ -12,12 +12,13 @@
 #include "ctl/settings.h"
 #include "ctl/state.h"
 
-/* Passes between two calls: a power of two, from an idle application's to a busy one's. */
+/* Passes between two calls, while there are few a second, or much to do; and else. */
 #define PASSES_MIN	LNX_SLOW_PASSES
-#define PASSES_MAX	65536u
+#define PASSES_MAX	256u
 /* Peers that are published without a reader; and with one. */
 #define PEERS_QUIET	256u
-#define PEERS_MAX	65536u
+#define PEERS_MAX	16384u
+#define PATHS_MAX	65536u
 #define PEERS_FIRST	32u
 /* Peers of one pass without a reader. */
 #define PEERS_STEP	16u
@@ -191,8 +192,9 @@ static bool grow(struct lnx_state_area *area, struct lnx_state_table *t,
 		n *= 2;
 	if (!lnx_state_area_get(&more, (size_t)n * t->record_size))
 		return false;
+	/* Also those of the walk under way, which do not count yet. */
 	if (area->mem)
-		memcpy(more.mem, area->mem, (size_t)t->count * t->record_size);
+		memcpy(more.mem, area->mem, (size_t)t->capacity * t->record_size);
 	lnx_state_begin(&t->seq);
 	t->offset = more.offset;
 	t->capacity = n;
@@ -276,7 +278,8 @@ static bool put_peer(struct lnx_ctl *c, const struct lnx_peer *peer, uint64_t no
 	struct lnx_state_peer p;
 	uint32_t first = w->npath;
 
-	if (!grow(&c->peers, c->peer_table, w->npeer + 1) ||
+	if (w->npath + peer->npath > PATHS_MAX ||
+	    !grow(&c->peers, c->peer_table, w->npeer + 1) ||
 	    !put_paths(c, peer, now))
 		return false;
 	lnx_publish_peer(peer, &p);
@@ -315,25 +318,19 @@ static void walk_some(struct lnx_ctl *c, struct lnx_ep *ep, uint64_t now)
 /* ---- calls ---- */
 
 /*
- * When to be called next: as many passes from now as take the time until then, as far
- * as the last passes tell.
+ * When to be called next.  A call without anything to do costs a look at the clock, so
+ * an endpoint with many passes a second is looked at in each 256th one; also because it
+ * may have far fewer the next moment.
  */
 static void schedule(struct lnx_ctl *c, struct lnx_ep *ep, uint64_t now)
 {
-	uint32_t passes = ep->pass - c->call_pass, more = PASSES_MIN;
-	uint64_t took = lnx_ns_since(now, c->call_ns), wait;
+	uint64_t passes = ep->pass - c->call_pass, took = lnx_ns_since(now, c->call_ns);
+	bool slow = took * PASSES_MAX > LNX_STATE_LOOK_NS / 4 * LNX_MAX(passes, 1u);
+	bool soon = c->walk.on || lnx_mailbox_busy(&c->mailbox);
 
 	c->call_ns = now;
 	c->call_pass = ep->pass;
-	wait = c->walk.on || lnx_mailbox_busy(&c->mailbox) ? 0 :
-	       LNX_MIN(c->look_ns, c->walk_ns);
-	wait = lnx_ns_since(wait, now);
-	if (took && passes)
-		more = (uint32_t)LNX_MIN((double)passes * (double)wait / (double)took,
-					 (double)PASSES_MAX);
-	/* Passes may become slower: four looks in the time that is left. */
-	more = LNX_MAX(more / 4, PASSES_MIN);
-	ep->ctl.pass = ep->pass + more;
+	ep->ctl.pass = ep->pass + (slow || soon ? PASSES_MIN : PASSES_MAX);
 }
 
 /* A child of a fork: the segment is its parent's. */

@@ -49,7 +49,7 @@ static int fault_del(struct lnx_ep *ep, const struct lnx_request *r,
 	if (lnx_faults_del(ep, r->number))
 		return 0;
 	lnx_out(o, "\"%" PRIu64 "\": there is no rule of that number; \"fault "
-		"list\" shows those there are", r->number);
+		"show\" shows those there are", r->number);
 	return -FI_EINVAL;
 }
 

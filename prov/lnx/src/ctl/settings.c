@@ -79,14 +79,15 @@ int lnx_settings_set(struct lnx_ep *ep, const char *name, size_t name_len,
 	struct lnx_settings *s = ep->ctl.settings;
 	int row = lnx_param_find(name, name_len), ret;
 	struct lnx_conf c = *ep->conf;
-	char why[WHY_BYTES];
+	char why[WHY_BYTES], variable[LNX_PARAM_VARIABLE_BYTES];
 	char *text;
 
 	if (row < 0)
 		return unknown(name, name_len, o);
 	if (!lnx_settings_live((size_t)row)) {
-		lnx_out(o, "\"%s\" can be set at start only, by the variable "
-			"FI_LNX_... of this name", lnx_params[row].name);
+		lnx_out(o, "\"%s\" can be set at start only, by the variable %s",
+			lnx_params[row].name,
+			lnx_param_variable((size_t)row, variable));
 		return -FI_EBUSY;
 	}
 	ret = check(&c, (size_t)row, value, why);

@@ -222,7 +222,7 @@ int lnxctl_each(struct lnxctl *c, bool peers,
 			   const struct lnx_snap_ep *e, struct lnx_doc *map))
 {
 	int ret = lnxctl_select(c, peers, false);
-	struct lnx_doc *list = NULL;
+	struct lnx_doc *list = NULL, *map;
 	unsigned i;
 
 	if (ret)
@@ -243,7 +243,10 @@ int lnxctl_each(struct lnxctl *c, bool peers,
 				    "it has no such endpoint" : "it has no endpoint now");
 			continue;
 		}
-		each_ep(c, p, list ? process_map(list, p) : c->doc, fn);
+		map = list ? process_map(list, p) : c->doc;
+		if (c->process)
+			c->process(c, p, map);
+		each_ep(c, p, map, fn);
 		c->ndone += c->nfailed == failed;
 	}
 	return lnxctl_finish(c);

@@ -15,11 +15,12 @@ static void put_time(struct lnx_doc *map, const char *key, uint64_t wall_ns)
 		lnx_doc_text(map, key, text);
 }
 
-static void put_process(struct lnxctl *c, const struct lnx_proc *p, struct lnx_doc *map)
+static void put_process(struct lnxctl *c, struct lnx_proc *p, struct lnx_doc *map)
 {
 	const struct lnx_state_header *h = &p->snap->h;
 	struct lnx_doc *m = lnx_doc_map(map, "info");
 
+	(void)c;
 	lnx_doc_int(m, "pid", p->file.pid);
 	lnx_doc_text(m, "program", h->program);
 	lnx_doc_text(m, "host", h->host);
@@ -36,7 +37,6 @@ static void put_process(struct lnxctl *c, const struct lnx_proc *p, struct lnx_d
 	lnx_doc_text(m, "segment", p->path);
 	if (p->snap->torn)
 		lnx_doc_uint(m, "torn records", p->snap->torn);
-	(void)c;
 }
 
 static const char *progress(const struct lnx_state_ep *e)
@@ -53,9 +53,7 @@ static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep 
 	char text[32];
 	unsigned i;
 
-	/* Once, before the first endpoint. */
-	if (e == p->snap->ep || p->snap->nep == 1 || c->ep)
-		put_process(c, p, map);
+	(void)c, (void)p;
 	m = lnx_doc_map(map, "endpoint info");
 	lnx_doc_printf(m, "id", "%016" PRIx64, e->ep.eid);
 	lnx_doc_uint(m, "number", e->ep.number);
@@ -76,6 +74,7 @@ static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep 
 
 static int run(struct lnxctl *c)
 {
+	c->process = put_process;
 	return lnxctl_each(c, false, show);
 }
 

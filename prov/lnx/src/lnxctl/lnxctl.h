@@ -70,6 +70,7 @@ struct lnxctl {
 	char **command;			/* words behind "--", NULL-ended, or NULL */
 	char **env;			/* of this process */
 
+	void (*process)(struct lnxctl *c, struct lnx_proc *p, struct lnx_doc *map);
 	struct lnx_procs procs;
 	struct lnx_doc *doc;
 	unsigned ndone, nfailed;	/* processes */
@@ -100,7 +101,7 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any);
 
 /*
  * For each process that was selected, and each of its endpoints that --ep names: call fn
- * with a map to fill.  A process that cannot be read fails.  Then the document is
+ * with a map to fill; before that, if it is set, c->process once for the process.  A process that cannot be read fails.  Then the document is
  * written, unless it is empty.  Returns the status.
  */
 int lnxctl_each(struct lnxctl *c, bool peers,

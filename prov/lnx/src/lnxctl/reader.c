@@ -20,8 +20,8 @@
 #define TRIES		200u		/* for a record that is being written */
 #define TABLE_TRIES	8u		/* for a table that moves */
 #define RECORD_MAX	65536u
-#define RECORDS_MAX	(1u << 20)
-#define BYTES_MAX	(256u << 20)	/* of one table */
+#define RECORDS_MAX	(1u << 17)	/* of one table */
+#define REREADS_MAX	50000u		/* of a whole segment */
 #define EPS_MAX		1024u
 
 struct reader {
@@ -29,6 +29,7 @@ struct reader {
 	struct lnx_snap *snap;
 	struct lnx_state_table *table;
 	unsigned ntable;
+	unsigned nreread;
 	char *why;
 	size_t why_size;
 };
@@ -185,12 +186,13 @@ static int read_directory(struct reader *r)
 
 /* ---- records ---- */
 
-static bool plausible(const struct lnx_state_table *t)
+/* Can the table be right, and is all of it in the file? */
+static bool plausible(const struct reader *r, const struct lnx_state_table *t)
 {
 	return t->record_size >= sizeof(struct lnx_state_record) &&
 	       t->record_size <= RECORD_MAX && t->count <= t->capacity &&
-	       t->count <= RECORDS_MAX &&
-	       (uint64_t)t->count * t->record_size <= BYTES_MAX;
+	       t->count <= RECORDS_MAX && t->offset <= r->src->size &&
+	       (uint64_t)t->count * t->record_size <= r->src->size - t->offset;
 }
 
 static uint32_t seq_at(const void *records, size_t i, size_t size)
@@ -216,7 +218,7 @@ static bool reread(struct reader *r, const struct lnx_state_table *t, size_t i,
 	unsigned tries, max = r->src->live ? TRIES : 1;
 	uint32_t before, after;
 
-	for (tries = 0; tries < max; tries++) {
+	for (tries = 0; tries < max && r->nreread < REREADS_MAX; tries++, r->nreread++) {
 		if (!get(r, &before, sizeof(before), at) ||
 		    !get(r, buf, t->record_size, at) ||
 		    !get(r, &after, sizeof(after), at))
@@ -274,7 +276,7 @@ static void *read_table(struct reader *r, unsigned i, size_t own_size, unsigned 
 
 	*n = 0;
 	for (tries = 0; tries < TABLE_TRIES; tries++) {
-		if (!plausible(t) || !t->count)
+		if (!plausible(r, t) || !t->count)
 			return NULL;
 		out = calloc(t->count, own_size);
 		if (!out)

@@ -43,7 +43,8 @@ static bool special(const char *text)
 	if (end != text && !*end)
 		return true;
 	/* 1:30 is a number of YAML 1.1, and so is 1_000. */
-	return isdigit((unsigned char)text[0]) && !text[strspn(text, "0123456789:._")];
+	return isdigit((unsigned char)text[0]) && strpbrk(text, ":_") &&
+	       !text[strspn(text, "0123456789:._")];
 }
 
 static bool plain(const char *text)

@@ -254,7 +254,7 @@ static int parse_del(struct parser *p, struct lnx_request *r)
 	r->all = lnx_span_is(w, "all");
 	if (!r->all && !lnx_span_uint(w, &r->number))
 		return refuse(p, "\"%.*s\": \"fault del\" is followed by the "
-			      "number of a rule, as \"fault list\" shows it, "
+			      "number of a rule, as \"fault show\" shows it, "
 			      "or all", QUOTE(w));
 	return at_end(p, r->all ? "fault del all" : "fault del NUMBER");
 }
@@ -267,7 +267,7 @@ static int parse_fault(struct parser *p, struct lnx_request *r)
 		r->kind = LNX_REQUEST_FAULT_ADD;
 		return parse_add(p, r);
 	}
-	if (lnx_span_is(w, "list")) {
+	if (lnx_span_is(w, "list") || lnx_span_is(w, "show")) {
 		r->kind = LNX_REQUEST_FAULT_LIST;
 		return at_end(p, "fault list");
 	}

@@ -4,7 +4,7 @@
  * a sentence out.
  *
  *	request ::= 'fault' 'add' RULE (';' RULE)*	(policy/fault.h)
- *		| 'fault' 'list'
+ *		| 'fault' ('list' | 'show')
  *		| 'fault' 'del' (NUMBER | 'all')
  *		| 'fault' 'reset'
  *		| 'health' 'list'
