@@ -232,14 +232,13 @@ Test(ctl, reader)
 #define CROWD	300u
 
 /* Records of peers that were written, valid or not. */
-static unsigned peers_in_place(const struct fake *of)
+static unsigned peers_in_place(void)
 {
 	const struct lnx_state_table *t = lnx_state_front_of()->table;
 	struct lnx_state_peer r;
 	unsigned i, n = 0;
 	int fd = open(procs.proc[0].path, O_RDONLY);
 
-	(void)of;
 	while (t->kind != LNX_STATE_PEER)
 		t++;
 	cr_assert(fd >= 0);
@@ -280,10 +279,10 @@ Test(ctl, crowd)
 	fake_after_ms(&f, 1100);
 	for (i = 0; i < 100 && !look_ep()->npeer; i++) {
 		/* Some at a time. */
-		n = peers_in_place(&f);
+		n = peers_in_place();
 		fake_passes(&f, PASSES);
-		cr_expect(peers_in_place(&f) - n <= PASSES * 20, "%u, then %u", n,
-			  peers_in_place(&f));
+		cr_expect(peers_in_place() - n <= PASSES * 20, "%u, then %u", n,
+			  peers_in_place());
 	}
 	cr_expect(i >= 3, "%u", i);
 	e = look_ep();
@@ -331,7 +330,7 @@ Test(ctl, two_endpoints)
 }
 
 /* An endpoint after another: the directory of tables does not fill up. */
-Test(ctl, many_in_turn)
+Test(ctl, one_by_one)
 {
 	struct fake g;
 	unsigned i;

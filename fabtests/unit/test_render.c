@@ -37,12 +37,12 @@ Test(render, scalars)
 {
 	static const char *const same[] = {
 		"tcp", "10.0.0.1@tcp", "10.0.0.1:4711@tcp", "shm+tcp:eth0,eth1", "0.1.0",
-		"/dev/shm/lnx-0/17.4", "drop kind=ack rate=2", "a b", "2026-11-24 06:31:09",
+		"/dev/shm/lnx-0/17.4", "drop kind=ack rate=2", "a b", "1.2.3.4", "0-3,8",
 		"tcp;ofi_rxm:eth0", "up",
 	}, *const quoted[] = {
 		"", "5", "-3", "1e9", "0x1f", "1:30", "1_000", "true", "No", "null", "~",
 		"12e4567890123456", "- a", "[0]", "a: b", "a:", " a", "a ", "#x", "a #b", "*",
-		"&a", "!b", "@x", "?", "{}", ".5", "on",
+		"&a", "!b", "@x", "?", "{}", ".5", "on", "2026-11-24", "2026-11-24 06:31:09", "0-3",
 	};
 	unsigned i;
 

@@ -42,9 +42,9 @@ static bool special(const char *text)
 	strtod(text, &end);
 	if (end != text && !*end)
 		return true;
-	/* 1:30 is a number of YAML 1.1, and so is 1_000. */
-	return isdigit((unsigned char)text[0]) && strpbrk(text, ":_") &&
-	       !text[strspn(text, "0123456789:._")];
+	/* 1:30 is a number of YAML 1.1, and so is 1_000; and there are dates. */
+	return isdigit((unsigned char)text[0]) && strpbrk(text, ":_-") &&
+	       !text[strspn(text, "0123456789:._- +TZ")];
 }
 
 static bool plain(const char *text)
@@ -169,6 +169,7 @@ static void yaml_children(FILE *out, const struct lnx_doc *d, int indent,
 static json_t *json_of(const struct lnx_doc *d)
 {
 	const struct lnx_doc *c;
+	char buf[NUMBER];
 	json_t *j;
 
 	switch (d->type) {
@@ -192,7 +193,9 @@ static json_t *json_of(const struct lnx_doc *d)
 			return lnx_must(json_integer((json_int_t)d->u));
 		return lnx_must(json_real((double)d->u));
 	case LNX_DOC_REAL:
-		return lnx_must(json_real(d->real));
+		/* As many decimals as elsewhere. */
+		return lnx_must(json_real(strtod(lnx_doc_value(d, buf, sizeof(buf)),
+						 NULL)));
 	default:
 		return json_boolean(d->u);
 	}
@@ -201,7 +204,8 @@ static json_t *json_of(const struct lnx_doc *d)
 static bool json_write(const struct lnx_doc *d, FILE *out)
 {
 	json_t *j = json_of(d);
-	bool ok = !json_dumpf(j, out, JSON_INDENT(2) | JSON_PRESERVE_ORDER);
+	bool ok = !json_dumpf(j, out, JSON_INDENT(2) | JSON_PRESERVE_ORDER |
+			      JSON_REAL_PRECISION(15));
 
 	json_decref(j);
 	fputc('\n', out);
