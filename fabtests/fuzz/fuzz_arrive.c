@@ -17,7 +17,7 @@
 
 #include "../unit/fake_core.h"
 #include "core/job_key.h"
-#include "rx/amo_serve.h"
+#include "rma/amo_serve.h"
 #include "wire/atomic.h"
 
 #define STEPS	64
@@ -119,7 +119,7 @@ static void framed(const uint8_t *data, size_t n)
 	if (h.kind == LNX_KIND_HELLO && (h.flags & LNX_WIRE_F_DATA)) {
 		static uint8_t hello[sizeof(p->blob) +
 				     sizeof(struct lnx_wire_proof)];
-		uint64_t nonce = htole64(f.lnx->hello_nonce);
+		uint64_t nonce = htole64(f.lnx->refusals.hello_nonce);
 
 		memcpy(hello, p->blob, sizeof(p->blob));
 		memcpy(hello + sizeof(p->blob), &nonce, sizeof(nonce));

@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "fail_world.h"
-#include "tx/detect.h"
-#include "tx/path.h"
+#include "rel/rel.h"
+#include "rel/sched.h"
 
 #define SLOT	16384u
 

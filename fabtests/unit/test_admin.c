@@ -6,7 +6,7 @@
 
 #include "ctl/request.h"
 #include "fail_world.h"
-#include "tx/detect.h"
+#include "rel/detect.h"
 
 #define BOTH(name)	FAIL_BOTH(admin, name)
 

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "rx/amo.h"
+#include "rma/amo_exec.h"
 
 #define TYPES	(FI_FLOAT8_E5M2 + 2)	/* plus one that does not exist */
 #define OPS	(FI_DIFF + 2)

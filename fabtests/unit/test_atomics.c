@@ -10,8 +10,8 @@
 #include "api/api.h"
 #include "fake_core.h"
 #include "fake_memory.h"
-#include "rx/amo.h"
-#include "tx/amo.h"
+#include "rma/amo_exec.h"
+#include "rma/amo.h"
 #include "wire/atomic.h"
 
 #define KEY	0x1234567890ULL
@@ -582,7 +582,7 @@ Test(atomics, many_outstanding)
 		fake_pass(&f);
 	}
 	cr_expect_eq(ret, -FI_EAGAIN, "%u atomics outstanding", n);
-	cr_expect_geq(n, f.lnx->tx_size);
+	cr_expect_geq(n, f.lnx->limits.tx_size);
 	cr_assert_eq(got, n);
 	for (i = 0; i < got; i++) {
 		respond(&p, op[i], 0, NULL, 0);

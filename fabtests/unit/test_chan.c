@@ -253,7 +253,7 @@ static void arrive(struct packet p)
 	void *early;
 
 	if (p.session != e->session)
-		return;			/* refused: tx/session.c */
+		return;			/* refused: rel/session.c */
 	take_ack(e, p.ack);
 	if (!p.data)
 		return;

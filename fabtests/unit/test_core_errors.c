@@ -16,8 +16,8 @@
 #include "fake_core.h"
 #include "fake_inside.h"
 #include "policy/errclass.h"
-#include "rx/rx.h"
-#include "tx/tx.h"
+#include "msg/rx.h"
+#include "msg/tx.h"
 
 /* policy/ contains libfabric's numbers as constants. */
 _Static_assert(LNX_ETRUNC == FI_ETRUNC && LNX_ENOKEY == FI_ENOKEY &&

@@ -222,8 +222,8 @@ Test(ctl, reader)
 	cr_expect_eq(e->peer[0].path[0]->health.value, 1000u);
 	cr_expect_eq(strncmp(e->peer[0].path[0]->nid, "127.0.0.1:", 10), 0, "%s",
 		     e->peer[0].path[0]->nid);
-	cr_expect_eq(e->peer[0].path[0]->sent_bytes, f.lnx->peers.next != NULL ?
-		     lnx_peer_get(f.lnx, p.addr)->path[0]->sent : 0);
+	cr_expect_eq(e->peer[0].path[0]->sent_bytes,
+		     lnx_peer_get(f.lnx, p.addr)->path[0]->sent);
 	cr_expect(lnx_proc_fresh(&procs.proc[0], true));
 	fake_close(&f);
 }
@@ -529,7 +529,7 @@ Test(ctl, settings)
 	cr_expect_eq(ask("set ack_every 9"), 0);
 	cr_expect_eq(f.lnx->ack_every, 9u);
 	cr_expect_eq(ask("set poll_idle 33"), 0);
-	cr_expect_eq(f.lnx->idle_mask, 63u);
+	cr_expect_eq(f.lnx->poll.idle_mask, 63u);
 	cr_expect_eq(ask("set health_sensitivity_classes local_error=7, remote_error=9"),
 		     0, "%s", text);
 	cr_expect_eq(f.lnx->plan.step[LNX_CLASS_LOCAL_ERROR], 7u);

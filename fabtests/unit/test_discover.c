@@ -21,7 +21,7 @@
 #include "core/open.h"
 #include "fake_core.h"
 #include "fake_watch.h"
-#include "tx/tx.h"
+#include "msg/tx.h"
 
 #define HDR	sizeof(struct lnx_wire_hdr)
 
@@ -411,7 +411,7 @@ BOTH(more_rails_are_announced)
 	unsigned count, i;
 
 	open_peer(kind, 6, 4);
-	cr_assert(f.lnx->more);
+	cr_assert(f.lnx->address.more);
 	fake_hello(&f, &p);
 	fake_passes(&f, 8);
 	all = our_hello(&count);
@@ -424,7 +424,7 @@ BOTH(more_rails_are_announced)
 	fake_close(&f);
 
 	open_peer(kind, 4, 4);
-	cr_assert(!f.lnx->more);
+	cr_assert(!f.lnx->address.more);
 	fake_hello(&f, &p);
 	fake_passes(&f, 8);
 	all = our_hello(&count);
@@ -446,7 +446,7 @@ BOTH(an_interface_that_appears_is_used)
 	/* Two rails at first, so that links are watched. */
 	open_peer(kind, 2, 2);
 	cr_assert_not_null(watch);
-	memcpy(address, f.lnx->addr, sizeof(address));
+	memcpy(address, f.lnx->address.raw, sizeof(address));
 	r = rails_of(3, 6000);
 	hello(&r);
 	send_one();
@@ -468,7 +468,7 @@ BOTH(an_interface_that_appears_is_used)
 	cr_expect_eq(f.lnx->nnet, 3);
 	cr_expect_eq(f.lnx->stats.rails_added, 1);
 	cr_expect_eq(f.lnx->rail[2]->wire_index, 2);
-	cr_expect_neq(memcmp(address, f.lnx->addr, sizeof(address)), 0,
+	cr_expect_neq(memcmp(address, f.lnx->address.raw, sizeof(address)), 0,
 		      "there is room for it in the address");
 	cr_expect_eq(peer->path[peer->npath - 1]->rail, f.lnx->rail[2]);
 	cr_expect_eq(peer->n_stripe, peer->npath);

@@ -37,23 +37,23 @@ static void start(struct lnx_peer *p)
 	}
 	cr_assert_gt(pid, 0);
 	*p = (struct lnx_peer){
-		.ep = &ep, .where = { .pid = pid, .eid = EID,
+		.ep = &ep, .shm.where = { .pid = pid, .eid = EID,
 				      .cookie = (uint64_t)(uintptr_t)&cookie },
 	};
-	lnx_list_add_tail(&ep.peers, &p->all_link);
+	lnx_list_add_tail(&ep.peers.all, &p->all_link);
 }
 
 static void end(struct lnx_peer *p)
 {
-	kill(p->where.pid, SIGKILL);
-	waitpid(p->where.pid, NULL, 0);
+	kill(p->shm.where.pid, SIGKILL);
+	waitpid(p->shm.where.pid, NULL, 0);
 }
 
 static void open_ep(void)
 {
 	ep.shm = &shm;
 	ep.pid = getpid();
-	lnx_list_init(&ep.peers);
+	lnx_list_init(&ep.peers.all);
 	lnx_exit_monitor_open(&ep);
 }
 
@@ -68,7 +68,7 @@ static bool works(void)
 	if (fd >= 0)
 		close(fd);
 	start(&peer[N - 1]);
-	reads = lnx_cma_probe(&peer[N - 1].where);
+	reads = lnx_cma_probe(&peer[N - 1].shm.where);
 	end(&peer[N - 1]);
 	lnx_list_del(&peer[N - 1].all_link);
 	return fd >= 0 && reads;
@@ -95,7 +95,7 @@ Test(exit_monitor, those_that_end_are_named_once)
 		start(&peer[i]);
 		cr_assert(lnx_exit_monitor_watch(&peer[i]));
 	}
-	cr_assert(ep.idle_work & LNX_WORK_WATCH);
+	cr_assert(ep.poll.idle_work & LNX_WORK_WATCH);
 	cr_assert_null(lnx_exit_monitor_next(&ep));
 	cr_assert_not(readable());
 	end(&peer[1]);
@@ -108,7 +108,7 @@ Test(exit_monitor, those_that_end_are_named_once)
 	cr_assert_not_null(lnx_exit_monitor_next(&ep));
 	cr_assert_not_null(lnx_exit_monitor_next(&ep));
 	cr_assert_null(lnx_exit_monitor_next(&ep));
-	cr_assert_eq(ep.idle_work, 0);
+	cr_assert_eq(ep.poll.idle_work, 0);
 	lnx_exit_monitor_close(&ep);
 }
 
@@ -117,9 +117,9 @@ Test(exit_monitor, another_process_is_no_peer)
 {
 	MUST_WORK();
 	start(&peer[0]);
-	peer[0].where.eid++;
+	peer[0].shm.where.eid++;
 	cr_assert_not(lnx_exit_monitor_watch(&peer[0]));
-	cr_assert_eq(peer[0].pidfd, 0);
+	cr_assert_eq(peer[0].shm.pidfd, 0);
 	end(&peer[0]);
 	cr_assert_not(readable());
 	cr_assert_null(lnx_exit_monitor_next(&ep));
@@ -141,9 +141,9 @@ Test(exit_monitor, our_own_process)
 	MUST_WORK();
 	start(&peer[0]);
 	end(&peer[0]);
-	peer[0].where.pid = getpid();
+	peer[0].shm.where.pid = getpid();
 	cr_assert(lnx_exit_monitor_watch(&peer[0]), "it can be read");
-	cr_assert_eq(peer[0].pidfd, 0, "but need not be watched");
+	cr_assert_eq(peer[0].shm.pidfd, 0, "but need not be watched");
 	lnx_exit_monitor_close(&ep);
 }
 
@@ -158,7 +158,7 @@ Test(exit_monitor, forgotten)
 	end(&peer[0]);
 	cr_assert_not(readable());
 	cr_assert_null(lnx_exit_monitor_next(&ep));
-	cr_assert_eq(ep.idle_work, 0);
+	cr_assert_eq(ep.poll.idle_work, 0);
 	lnx_exit_monitor_close(&ep);
 }
 
@@ -168,7 +168,7 @@ Test(exit_monitor, closed_with_some_left)
 	start(&peer[0]);
 	cr_assert(lnx_exit_monitor_watch(&peer[0]));
 	lnx_exit_monitor_close(&ep);
-	cr_assert_eq(peer[0].pidfd, 0);
+	cr_assert_eq(peer[0].shm.pidfd, 0);
 	cr_assert_eq(lnx_exit_monitor_fd(&ep), -1);
 	cr_assert_null(lnx_exit_monitor_next(&ep));
 	lnx_exit_monitor_close(&ep);
@@ -176,7 +176,7 @@ Test(exit_monitor, closed_with_some_left)
 	/* Peers may come afterwards: their exits are not reported. */
 	start(&peer[1]);
 	cr_assert(lnx_exit_monitor_watch(&peer[1]));
-	cr_assert_eq(peer[1].pidfd, 0);
+	cr_assert_eq(peer[1].shm.pidfd, 0);
 	end(&peer[1]);
 }
 

@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "comp/comp.h"
-#include "comp/faults.h"
+#include "rail/faults.h"
 #include "fake_core.h"
-#include "tx/tx.h"
+#include "msg/tx.h"
 
 static struct fake f;
 static struct fake_core *core;

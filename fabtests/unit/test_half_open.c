@@ -194,8 +194,8 @@ static void meet(const struct lnx_rail *other)
 	};
 
 	av.ops = &ops;
-	lnx_list_init(&ep.peers);
-	lnx_list_add_tail(&ep.peers, &peer.all_link);
+	lnx_list_init(&ep.peers.all);
+	lnx_list_add_tail(&ep.peers.all, &peer.all_link);
 	peer.npath = 1;
 	peer.path[0] = &peer.first;
 	peer.first.rail = &rail;

@@ -8,16 +8,16 @@
 #include "fail_world.h"
 #include "fake_inside.h"
 #include "policy/errclass.h"
-#include "tx/detect.h"
-#include "tx/path.h"
-#include "tx/recovery.h"
+#include "rel/detect.h"
+#include "rel/sched.h"
+#include "rel/recovery.h"
 
 #define BOTH(name)	FAIL_BOTH(health_live, name)
 #define FULL		LNX_HEALTH_MAX
 
 static struct lnx_health *remote_of(struct side *s, unsigned rail)
 {
-	return lnx_detect_remote_health(inside(s), path_of(s, rail));
+	return &path_of(s, rail)->remote->health;
 }
 
 static bool all_well(void)
@@ -169,9 +169,9 @@ static size_t piece(struct side *s, unsigned rail)
 	size_t len;
 
 	lnx_lock(&f.lnx->lock);
-	peer->pull_left = 64 * LARGE;
+	peer->pull.left = 64 * LARGE;
 	len = lnx_path_read_len(peer, path_of(s, rail), 64 * LARGE, 3, fake_now_ns);
-	peer->pull_left = 0;
+	peer->pull.left = 0;
 	lnx_unlock(&f.lnx->lock);
 	return len;
 }

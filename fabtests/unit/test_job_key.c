@@ -15,7 +15,7 @@
 #include "comp/comp.h"
 #include "core/job_key.h"
 #include "fake_core.h"
-#include "tx/tx.h"
+#include "msg/tx.h"
 
 #define KEY	"a key of this job"
 #define OTHER	"a key of that job"
@@ -384,11 +384,11 @@ BOTH(another_key_or_none_does_not)
 	refused(LNX_REFUSED_KEY, 0x52);
 	cr_expect_eq(inside()->rx_sid, 0u);
 	cr_expect_eq(f.lnx->stats.key_drops, 2);
-	cr_expect_eq(f.lnx->n_unsolicited, 0u);
+	cr_expect_eq(f.lnx->peers.n_unsolicited, 0u);
 	/* Nor with the nonce. */
 	begin(0x53, 100);
 	discard();
-	hello(wrong, 0x54, 200, 0, f.lnx->hello_nonce);
+	hello(wrong, 0x54, 200, 0, f.lnx->refusals.hello_nonce);
 	hello(NULL, 0x54, 200, 0, 0);
 	cr_expect_eq(inside()->rx_sid, 0x53u);
 	close_all();
@@ -414,7 +414,7 @@ BOTH(a_changed_hello_does_nothing)
 	size_t i, len;
 
 	open_met(kind);
-	nonce = f.lnx->hello_nonce;
+	nonce = f.lnx->refusals.hello_nonce;
 	make(right, 0x52, 0, 200, 0, nonce);
 	memcpy(whole, last, sizeof(last));
 	len = last_len;
@@ -511,8 +511,8 @@ BOTH(a_forged_hello)
 	open_met(kind);
 	hello(NULL, 0x666, 1ULL << 62, 0, 0);
 	hello(wrong, 0x666, 1ULL << 62, 0, 0);
-	hello(wrong, 0x666, 1ULL << 62, 0, f.lnx->hello_nonce);
-	hello(wrong, 0x666, 1ULL << 62, inside()->sid, f.lnx->hello_nonce);
+	hello(wrong, 0x666, 1ULL << 62, 0, f.lnx->refusals.hello_nonce);
+	hello(wrong, 0x666, 1ULL << 62, inside()->sid, f.lnx->refusals.hello_nonce);
 	goes_on();
 	close_all();
 	fake_conf.job_key = NULL;
@@ -535,12 +535,12 @@ BOTH(a_later_hello)
 	make(NULL, 0x51, next, 100, 0, 0);
 	arrive();
 	cr_expect_eq(inside()->chan.rx.next, next);
-	cr_expect_eq(inside()->address_epoch, 0);
+	cr_expect_eq(inside()->address.epoch, 0);
 	cr_expect_eq(f.lnx->stats.key_drops, 2);
 	make(right, 0x51, next, 100, 0, 0);
 	arrive();
 	cr_expect_eq(inside()->chan.rx.next, next + 1);
-	cr_expect_eq(inside()->address_epoch, next);
+	cr_expect_eq(inside()->address.epoch, next);
 	goes_on();
 	close_all();
 }
@@ -628,7 +628,7 @@ BOTH(a_flood)
 		make(i % 2 ? wrong : NULL, 0x10000 + i, 0, 100, 0, 0);
 		fake_arrive(core, last, last_len);
 		fake_pass(&f);
-		cr_expect_leq(f.lnx->n_misdirected, LNX_MISDIRECTED_MAX / 2);
+		cr_expect_leq(f.lnx->refusals.n, LNX_MISDIRECTED_MAX / 2);
 	}
 	while ((s = fake_take(core))) {
 		told += s->h.kind == LNX_KIND_NO_SESSION;
@@ -636,7 +636,7 @@ BOTH(a_flood)
 	}
 	cr_expect_leq(told, 10, "%u of %u were answered", told, i);
 	cr_expect_eq(f.lnx->stats.key_drops, 2000);
-	cr_expect_leq(f.lnx->npeer, 1u);
+	cr_expect_leq(f.lnx->peers.n, 1u);
 	goes_on();
 	close_all();
 }

@@ -5,9 +5,9 @@
  */
 #include "fail_world.h"
 
-#include "tx/latency.h"
-#include "tx/path.h"
-#include "tx/recovery.h"
+#include "rel/latency.h"
+#include "rel/sched.h"
+#include "rel/recovery.h"
 
 #define BOTH(name)	FAIL_BOTH(latency, name)
 #define NEVER		100000u

@@ -11,8 +11,8 @@
 
 #include "comp/comp.h"
 #include "fake_core.h"
-#include "rx/rx.h"
-#include "tx/tx.h"
+#include "msg/rx.h"
+#include "msg/tx.h"
 
 static struct fake f;
 static struct fake_core *core;
@@ -153,8 +153,8 @@ BOTH(unsolicited_peers_are_limited)
 		fake_tag(&f, &s[i], i, mem, 10);
 	}
 	cr_expect_eq(received(), 3);
-	cr_expect_eq(f.lnx->n_unsolicited, 3);
-	cr_expect_eq(f.lnx->npeer, 4);
+	cr_expect_eq(f.lnx->peers.n_unsolicited, 3);
+	cr_expect_eq(f.lnx->peers.n, 4);
 	cr_expect_eq(f.lnx->stats.unsolicited_drops, 2);
 	/* A peer in the address vector is not limited, ... */
 	fake_tag(&f, &p, 1, mem, 10);
@@ -165,15 +165,15 @@ BOTH(unsolicited_peers_are_limited)
 	fake_hello(&f, &s[3]);
 	fake_tag(&f, &s[3], 3, mem, 10);
 	cr_expect_eq(received(), 1);
-	cr_expect_eq(f.lnx->n_unsolicited, 3);
+	cr_expect_eq(f.lnx->peers.n_unsolicited, 3);
 	/* One unsolicited peer fewer makes room for another. */
 	fake_peer_insert(&f, &s[0]);
-	cr_expect_eq(f.lnx->n_unsolicited, 2);
+	cr_expect_eq(f.lnx->peers.n_unsolicited, 2);
 	s[4].seq = 0;
 	fake_hello(&f, &s[4]);
 	fake_tag(&f, &s[4], 4, mem, 10);
 	cr_expect_eq(received(), 1);
-	cr_expect_eq(f.lnx->n_unsolicited, 3);
+	cr_expect_eq(f.lnx->peers.n_unsolicited, 3);
 	cr_expect_eq(f.lnx->stats.unsolicited_drops, 2);
 	fake_close(&f);
 }
@@ -189,7 +189,7 @@ BOTH(no_unsolicited_peers)
 	fake_hello(&f, &s);
 	fake_tag(&f, &s, 0, mem, 10);
 	cr_expect_eq(received(), 0);
-	cr_expect_eq(f.lnx->npeer, 1);
+	cr_expect_eq(f.lnx->peers.n, 1);
 	cr_expect_eq(f.lnx->stats.unsolicited_drops, 1);
 	fake_close(&f);
 }

@@ -206,7 +206,7 @@ static struct lnx_netwatch *watch_links(void)
 		;
 	/* Do not watch this host's own links. */
 	lnx_links_close(f.lnx);
-	f.lnx->netwatch = w;
+	f.lnx->links.netwatch = w;
 	return w;
 }
 

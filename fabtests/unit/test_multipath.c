@@ -14,9 +14,9 @@
 #include "fake_core.h"
 #include "fake_memory.h"
 #include "obj/mr.h"
-#include "rx/rx.h"
-#include "tx/path.h"
-#include "tx/tx.h"
+#include "msg/rx.h"
+#include "rel/sched.h"
+#include "msg/tx.h"
 
 #define HDR	sizeof(struct lnx_wire_hdr)
 #define BODY	4096u
@@ -250,7 +250,7 @@ static void close_clean(void)
 	if (!lnx_peer_dead(peer))
 		settle();
 	cr_expect_eq(peer->chan.una_bytes, 0u);
-	cr_expect_eq(peer->pull_left, 0u);
+	cr_expect_eq(peer->pull.left, 0u);
 	for (i = 0; i < peer->npath; i++) {
 		cr_expect_eq(lnx_path_in_flight(peer, peer->path[i]), 0u);
 		cr_expect_eq(peer->path[i]->nread, 0u);
@@ -1450,7 +1450,7 @@ BOTH(reads_of_a_path_that_hangs_are_not_waited_for)
 {
 	open_met(kind, 2);
 	read_over_one(20);
-	cr_assert(inside()->pull_left);
+	cr_assert(inside()->pull.left);
 	cr_expect_leq(idle_ms(), 20u);
 	read_rest();
 }

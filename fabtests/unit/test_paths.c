@@ -67,7 +67,7 @@ Test(paths, none)
 	expect(8, "", 0, 0);
 	rails("a1", "b1");
 	expect(8, "", 0, 0);
-	cr_expect_eq(ep.rr_seed, 0, "nothing was dealt");
+	cr_expect_eq(ep.peers.rr_seed, 0, "nothing was dealt");
 }
 
 Test(paths, modes)
@@ -79,7 +79,7 @@ Test(paths, modes)
 	conf.multi_rail_selection = LNX_SELECTION_LNET;
 	expect(8, "00 11", 1, 2);
 	conf.multi_rail_selection = LNX_SELECTION_PER_PEER;
-	ep.rr_seed = 0;
+	ep.peers.rr_seed = 0;
 	expect(8, "00", 1, 1);
 	expect(8, "11", 1, 1);
 	expect(1, "00", 1, 1);

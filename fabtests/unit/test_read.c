@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Small reads that the core does alone (tx/read.c), on a scripted core: when
+ * Small reads that the core does alone (rma/read.c), on a scripted core: when
  * they are used, that they keep the promised order, and what happens when the
  * core, the registration or the peer fails.
  */
@@ -10,7 +10,7 @@
 
 #include "api/api.h"
 #include "fake_core.h"
-#include "tx/rma.h"
+#include "rma/rma.h"
 
 #define KEY	5u
 #define HDR	sizeof(struct lnx_wire_hdr)
@@ -135,8 +135,8 @@ static void close_clean(void)
 	fake_drop_all(&f, &p);
 	cr_expect_eq(f.lnx->rma.rma_op_pool.used, 0u);
 	cr_expect_eq(f.lnx->rma.segment_pool.used, 0u);
-	cr_expect_eq(inside()->n_segments, 0u);
-	cr_expect_eq(inside()->nreads, 0u);
+	cr_expect_eq(inside()->rma.n_segments, 0u);
+	cr_expect_eq(inside()->rma.n_reads, 0u);
 	fake_quiet(&f);
 	fake_close(&f);
 }
@@ -160,7 +160,7 @@ BOTH(keys_used_once_are_not_asked_for)
 {
 	open_introduced(kind);
 	for (unsigned i = 0; i < 20; i++) {
-		inside()->nunknown = 0;
+		inside()->rma.n_unknown = 0;
 		read_by_frame(i, 10);
 	}
 	fake_expect_none(&f);
@@ -341,7 +341,7 @@ BOTH(peer_that_goes)
 	fake_err(&f, &b, FI_ECONNRESET);
 	fake_drop_all(&f, &p);
 	cr_expect_eq(f.lnx->rma.segment_pool.used, 0u);
-	cr_expect_eq(inside()->nreads, 0u);
+	cr_expect_eq(inside()->rma.n_reads, 0u);
 	fake_quiet(&f);
 	fake_close(&f);
 }

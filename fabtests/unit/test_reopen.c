@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "fail_world.h"
-#include "tx/tx.h"
+#include "msg/tx.h"
 
 #define BOTH(name)	FAIL_BOTH(reopen, name)
 

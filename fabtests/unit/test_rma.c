@@ -11,7 +11,7 @@
 
 #include "api/api.h"
 #include "fake_core.h"
-#include "tx/tx.h"
+#include "msg/tx.h"
 
 #define HDR	sizeof(struct lnx_wire_hdr)
 #define KEY	0x4b4559ull
@@ -81,7 +81,7 @@ static void all_gone(void)
 	cr_expect(lnx_list_empty(&f.lnx->rma.segments));
 	cr_expect(lnx_list_empty(&f.lnx->rma.waiting));
 	cr_expect(lnx_list_empty(&f.lnx->pulls));
-	cr_expect_eq(inside()->n_segments, 0u);
+	cr_expect_eq(inside()->rma.n_segments, 0u);
 	cr_expect_eq(inside()->nrndv, 0u);
 	cr_expect_eq(f.lnx->txe_pool[0].used + f.lnx->txe_pool[1].used +
 		     f.lnx->txe_pool[2].used, 0u);
@@ -292,7 +292,7 @@ BOTH(bad_calls)
 	cr_expect_eq(fi_inject_write(f.ep, buf, LNX_INJECT_MAX + 1, p.addr, 0,
 				     KEY), -FI_EINVAL);
 	cr_expect_eq(fi_write(f.ep, buf, 1, NULL, 99, 0, KEY, &a), -FI_EINVAL);
-	cr_expect_eq(fi_read(f.ep, buf, f.lnx->max_msg_size + 1, NULL, p.addr,
+	cr_expect_eq(fi_read(f.ep, buf, f.lnx->limits.max_msg_size + 1, NULL, p.addr,
 			     0, KEY, &a), -FI_EMSGSIZE);
 	fake_expect_none(&f);
 	close_clean();
@@ -892,7 +892,7 @@ BOTH(many_outstanding)
 		fake_pass(&f);
 	}
 	cr_expect_eq(ret, -FI_EAGAIN, "%u reads outstanding", n);
-	cr_expect_geq(n, f.lnx->tx_size);
+	cr_expect_geq(n, f.lnx->limits.tx_size);
 	cr_expect_eq(got, n);
 	for (unsigned i = 0; i < got; i++) {
 		answer(id[i], 0, mem, 8);
@@ -1020,7 +1020,7 @@ BOTH(answers_of_the_wrong_length)
 	for (size_t len = 0; len < 30; len++) {
 		if (len == 10)
 			continue;
-		inside()->nunknown = 0;	/* no request for keys is among them */
+		inside()->rma.n_unknown = 0;	/* no request for keys is among them */
 		cr_assert_eq(rd(10, &a), 0);
 		answer(id_of(LNX_KIND_GET), 0, mem, len);
 		fake_err(&f, &a, FI_EIO);

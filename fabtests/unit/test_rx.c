@@ -15,8 +15,8 @@
 #include "comp/comp.h"
 #include "fake_core.h"
 #include "fake_memory.h"
-#include "rx/rx.h"
-#include "tx/tx.h"
+#include "msg/rx.h"
+#include "msg/tx.h"
 
 static struct fake f;
 static struct fake_core *core;

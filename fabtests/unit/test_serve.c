@@ -12,8 +12,8 @@
 #include "api/api.h"
 #include "fake_core.h"
 #include "obj/mr.h"
-#include "rx/rx.h"
-#include "tx/tx.h"
+#include "msg/rx.h"
+#include "msg/tx.h"
 
 #define HDR	sizeof(struct lnx_wire_hdr)
 #define KEY	0x4b4559ull
@@ -112,7 +112,7 @@ static void close_clean(void)
 	cr_expect_eq(f.lnx->txe_pool[0].used + f.lnx->txe_pool[1].used +
 		     f.lnx->txe_pool[2].used, 0u);
 	cr_expect(lnx_list_empty(&f.lnx->rma.asks));
-	cr_expect_eq(inside()->nserved, 0u);
+	cr_expect_eq(inside()->rma.n_served, 0u);
 	if (mr)
 		cr_expect_eq(fi_close(&mr->fid), 0);
 	fake_close(&f);
@@ -672,7 +672,7 @@ BOTH(peer_goes_in_the_middle_of_a_pull)
 		fake_finish(core, 0, FI_EIO);
 	fake_passes(&f, 4);
 	fake_quiet(&f);
-	cr_expect_eq(inside()->nserved, 0u);
+	cr_expect_eq(inside()->rma.n_served, 0u);
 	close_clean();
 }
 
@@ -887,10 +887,10 @@ static void bounded_at(enum lnx_rail_kind kind, void (*one)(unsigned i),
 	open_met(kind);
 	core->hold_reads = hold;
 	flood(6000, one);
-	high = txes() + inside()->nserved;
+	high = txes() + inside()->rma.n_served;
 	flood(2000, one);
-	cr_expect_eq(txes() + inside()->nserved, high,
-		     "%zu and then %zu", high, txes() + inside()->nserved);
+	cr_expect_eq(txes() + inside()->rma.n_served, high,
+		     "%zu and then %zu", high, txes() + inside()->rma.n_served);
 	cr_expect_leq(high, 6000u);
 	cr_expect_leq(f.lnx->rxe_pool.used, 6000u);
 	close_rough();

@@ -11,7 +11,7 @@
 #include "api/ep.h"
 #include "comp/comp.h"
 #include "fake_core.h"
-#include "tx/tx.h"
+#include "msg/tx.h"
 
 static struct fake f;
 static struct fake_core *core;
@@ -188,8 +188,8 @@ BOTH(a_peer_that_begins_again)
 	fake_comp(&f, &a);
 	fake_ack(&f, &p);
 	reap();
-	cr_expect_eq(f.lnx->npeer, 1u);
-	cr_expect(lnx_list_empty(&f.lnx->ended));
+	cr_expect_eq(f.lnx->peers.n, 1u);
+	cr_expect(lnx_list_empty(&f.lnx->peers.ended));
 	fake_close(&f);
 }
 
@@ -249,7 +249,7 @@ BOTH(our_clock_went_back)
 	cr_assert_eq(send1(&a), 0);
 	fake_comp(&f, &a);
 	fake_drop_all(&f, &p);
-	stamp = inside()->stamp;
+	stamp = inside()->session.stamp;
 	sid = inside()->sid;
 	fake_frame(&f, &p, (struct lnx_hdr) {
 		   .kind = LNX_KIND_NO_SESSION, .src = p.eid, .dst = sid,
@@ -468,10 +468,10 @@ BOTH(many_lifetimes)
 			free(fake_take(core));
 	}
 	reap();
-	cr_expect_eq(f.lnx->n_unsolicited, 0u);
+	cr_expect_eq(f.lnx->peers.n_unsolicited, 0u);
 	cr_expect_eq(f.lnx->stats.unsolicited_drops, 0u);
-	cr_expect_leq(f.lnx->npeer, 1u);
-	cr_expect(lnx_list_empty(&f.lnx->ended));
+	cr_expect_leq(f.lnx->peers.n, 1u);
+	cr_expect(lnx_list_empty(&f.lnx->peers.ended));
 	fake_close(&f);
 }
 
@@ -525,6 +525,6 @@ BOTH(stored_messages_outlive_their_session)
 	fake_comp(&f, &b);
 	cr_expect_eq(buf[0], 'n');
 	reap();
-	cr_expect(lnx_list_empty(&f.lnx->ended));
+	cr_expect(lnx_list_empty(&f.lnx->peers.ended));
 	fake_close(&f);
 }

@@ -174,7 +174,7 @@ Test(shm_registry, is_found_by_others)
 			_exit(1);
 		lnx_shm_registry_owner(seen, &owner);
 		_exit(owner.pid != getppid() || owner.eid != EID ||
-		      owner.cookie != (uintptr_t)&ep.cookie ||
+		      owner.cookie != (uintptr_t)&ep.local.cookie ||
 		      !lnx_shm_registry_is_live(seen));
 	}
 	waitpid(pid, &status, 0);

@@ -390,7 +390,7 @@ BOTH(answers)
 				cr_expect_eq(i, 2u);
 				cr_expect_eq(m->h.tag, 1u);
 				cr_expect_eq(m->h.data, 0x1234567890u);
-				cr_expect_eq(m->h.key, inside(s)->rx_bytes[0]);
+				cr_expect_eq(m->h.key, inside(s)->rx.bytes[0]);
 			}
 			free(m);
 		}
@@ -434,7 +434,7 @@ Test(silence_peer, answers_what_came_in_a_send)
 
 static void says_more(void)
 {
-	unsigned rail = inside(&side[0])->back;
+	unsigned rail = inside(&side[0])->rx.path_back;
 
 	f.core[0]->in_inject = f.core[1]->in_inject = NULL;
 	say(&side[0], rail, LNX_KIND_TAG, ++side[0].next_tag);

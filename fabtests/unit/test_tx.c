@@ -103,7 +103,7 @@ BOTH(hello_goes_first)
 	s = fake_expect(&f, &p, LNX_KIND_HELLO);
 	cr_expect_eq(s->h.seq, 0);
 	cr_expect_eq(s->len, sizeof(struct lnx_wire_hdr) + LNX_ADDR_BYTES);
-	cr_expect_eq(memcmp(s->bytes + sizeof(struct lnx_wire_hdr), f.lnx->addr,
+	cr_expect_eq(memcmp(s->bytes + sizeof(struct lnx_wire_hdr), f.lnx->address.raw,
 			    LNX_ADDR_BYTES), 0);
 	free(s);
 	s = fake_expect(&f, &p, LNX_KIND_TAG);
@@ -522,7 +522,7 @@ BOTH(limits_of_short_messages)
 	fake_conf.copy_limit = fake_conf.eager_limit = 4096;
 	open_with(kind, (struct fake_opt) { .inject_size = 256 });
 	introduce();
-	f.lnx->max_msg_size = f.lnx->short_max = 5;
+	f.lnx->limits.max_msg_size = f.lnx->limits.short_max = 5;
 	cr_expect_eq(fi_tsend(f.ep, text, 6, NULL, p.addr, 2, &b), -FI_EMSGSIZE);
 	cr_expect_eq(fi_tinject(f.ep, text, 6, p.addr, 2), -FI_EMSGSIZE);
 	fake_quiet(&f);
@@ -957,7 +957,7 @@ BOTH(receiver_drops_what_comes_twice)
 	fake_open(&f, &opt);
 	fake_open(&g, &opt);
 	core = f.core[0];
-	cr_assert_eq(fi_av_insert(f.av, g.lnx->addr, 1, &to, 0, NULL), 1);
+	cr_assert_eq(fi_av_insert(f.av, g.lnx->address.raw, 1, &to, 0, NULL), 1);
 	for (int i = 0; i < 40; i++)
 		cr_assert_eq(fi_trecv(g.ep, &got[i], 8, NULL, FI_ADDR_UNSPEC,
 				      0, ~0ull, &got[i]), 0);
@@ -1642,12 +1642,12 @@ BOTH(many_misdirected_at_once)
 			   p.blob, LNX_ADDR_BYTES);
 		fake_pass(&f);
 	}
-	cr_expect_eq(f.lnx->n_misdirected, LNX_MISDIRECTED_MAX, "%u", f.lnx->n_misdirected);
+	cr_expect_eq(f.lnx->refusals.n, LNX_MISDIRECTED_MAX, "%u", f.lnx->refusals.n);
 	fake_after_ms(&f, 20);
 	core->inject_again = core->send_again = 0;
 	for (i = 0; i < 20; i++)
 		fake_after_ms(&f, 20);
-	cr_expect_eq(f.lnx->n_misdirected, 0u);
+	cr_expect_eq(f.lnx->refusals.n, 0u);
 	while (core->sent) {
 		struct fake_sent *s = fake_take(core);
 
@@ -1884,10 +1884,10 @@ static fi_addr_t open_readable(size_t tx_size)
 	fi_addr_t to = open_direct(tx_size);
 
 	cookie = p.eid;
-	inside()->notes = inside()->sure = true;
-	inside()->where.pid = getpid();
-	inside()->where.cookie = (uintptr_t)&cookie;
-	inside()->where.eid = p.eid;
+	inside()->shm.notes = inside()->shm.sure = true;
+	inside()->shm.where.pid = getpid();
+	inside()->shm.where.cookie = (uintptr_t)&cookie;
+	inside()->shm.where.eid = p.eid;
 	return to;
 }
 
@@ -1964,7 +1964,7 @@ Test(tx_direct, large_sends_are_announced)
 	fake_err(&f, &a, FI_ENOMEM);
 	fake_expect_none(&f);
 	cr_expect_eq(f.lnx->stats.bad_frames, 1);
-	cr_expect(lnx_list_empty(&f.lnx->rndvs));
+	cr_expect(lnx_list_empty(&f.lnx->rndv.announced));
 	/* One that never ends: closing cancels it. */
 	cr_assert_eq(fi_tsend(f.ep, big, 5000, NULL, to, 7, &a), 0);
 	take_ctrl(LNX_KIND_RTS_TAG);
@@ -2023,7 +2023,7 @@ Test(tx_direct, dead_receivers_are_noticed)
 	fake_err(&f, &b, FI_ECONNRESET);
 	fake_quiet(&f);
 	cr_expect_eq(inside()->nrndv, 0);
-	cr_expect_eq(inside()->ndpend, 0);
+	cr_expect_eq(inside()->shm.nqueued, 0);
 	fake_close(&f);
 }
 

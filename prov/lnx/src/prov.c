@@ -28,53 +28,7 @@
 #include "fi.h"
 #include "lnx_wire.h"
 
-/*
- * libfabric has a built-in provider of our name, and the one with the higher version is
- * kept.  Its version grows with each release; ours is larger than it can get.
- */
-#define PROV_VERSION	FI_VERSION(60000, 0)
-
-static void cleanup(void);
-
-struct fi_provider lnx_prov = {
-	.version = PROV_VERSION,
-	.name = "lnx",
-	.getinfo = lnx_getinfo,
-	.fabric = lnx_fabric,
-	.cleanup = cleanup,
-};
-
-static struct lnx_conf conf;
 static char **conf_env;			/* what conf was read from; owned */
-static char *filter;
-static bool named_in_filter;
-static char rank[16];
-static char job[128];
-
-const struct lnx_conf *lnx_config(void)
-{
-	return &conf;
-}
-
-const char *lnx_provider_filter(void)
-{
-	return filter;
-}
-
-bool lnx_named_in_filter(void)
-{
-	return named_in_filter;
-}
-
-const char *lnx_job_rank(void)
-{
-	return rank;
-}
-
-const char *lnx_job_id(void)
-{
-	return job;
-}
 
 /*
  * The types that libfabric is told.  It would accept neither our binary suffixes nor
@@ -158,9 +112,10 @@ static void speak_up(const struct lnx_conf *c)
 {
 	const char *own = lnx_rank(environ);
 
-	snprintf(rank, sizeof(rank), "%s", own ? own : "");
+	snprintf(lnx_globals.rank, sizeof(lnx_globals.rank), "%s", own ? own : "");
 	own = lnx_job(environ);
-	lnx_printable(own ? own : "", sizeof(job), job, sizeof(job));
+	lnx_printable(own ? own : "", sizeof(lnx_globals.job), lnx_globals.job,
+		      sizeof(lnx_globals.job));
 	lnx_warn_aloud(!c->quiet && lnx_rank_speaks(environ));
 }
 
@@ -216,13 +171,13 @@ static int read_conf(void)
 		if (conf_env[n])
 			n++;
 	}
-	lnx_conf_read(&conf, conf_env, conf_warn, &said);
-	conf.in_config = conf.given & ~from_environment();
-	speak_up(&conf);
+	lnx_conf_read(&lnx_globals.conf, conf_env, conf_warn, &said);
+	lnx_globals.conf.in_config = lnx_globals.conf.given & ~from_environment();
+	speak_up(&lnx_globals.conf);
 	complain_all(&said);
 	/* A user that forbids it to shm does not want us to do it. */
 	if (shm_cma_disabled())
-		conf.disable_cma = true;
+		lnx_globals.conf.disable_cma = true;
 	return 0;
 }
 
@@ -233,14 +188,14 @@ static void read_filter(void)
 
 	if (fi_param_get_str(NULL, "provider", &text) || !text)
 		return;
-	filter = strdup(text);
-	if (!filter || *filter == '^')
+	lnx_globals.filter = strdup(text);
+	if (!lnx_globals.filter || *lnx_globals.filter == '^')
 		return;
-	for (item = filter; ; item++) {
+	for (item = lnx_globals.filter; ; item++) {
 		size_t len = strcspn(item, ",");
 
 		if (len == 3 && !strncasecmp(item, "lnx", 3))
-			named_in_filter = true;
+			lnx_globals.named_in_filter = true;
 		item += len;
 		if (!*item)
 			break;
@@ -257,7 +212,7 @@ static void read_filter(void)
  */
 static void tune_cores(void)
 {
-	if (!conf.prov_links && !named_in_filter)
+	if (!lnx_globals.conf.prov_links && !lnx_globals.named_in_filter)
 		return;
 	setenv("FI_OFI_RXM_MSG_RX_SIZE", "128", 0);
 	setenv("FI_TCP_MAX_INJECT", "512", 0);
@@ -281,10 +236,10 @@ static void cleanup(void)
 		}
 	free(conf_env);
 	conf_env = NULL;
-	memset(&conf, 0, sizeof(conf));
-	free(filter);
-	filter = NULL;
-	named_in_filter = false;
+	memset(&lnx_globals.conf, 0, sizeof(lnx_globals.conf));
+	free(lnx_globals.filter);
+	lnx_globals.filter = NULL;
+	lnx_globals.named_in_filter = false;
 }
 
 /* Before any parameter is defined: libfabric would keep the parameters of a module that
@@ -323,6 +278,9 @@ FI_EXT_INI
 	/* Until this is set libfabric does not call us for programs that use its newest
 	 * interface. */
 	lnx_prov.fi_version = fi_version();
+	lnx_prov.getinfo = lnx_getinfo;
+	lnx_prov.fabric = lnx_fabric;
+	lnx_prov.cleanup = cleanup;
 
 	if (lnx_peer_abi_init(lnx_prov.fi_version)) {
 		stay_out();

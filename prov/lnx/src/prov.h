@@ -7,6 +7,15 @@
 
 #include "conf/conf.h"
 
+/* Written by prov.c alone; others use the functions below. */
+extern struct lnx_globals {
+	struct lnx_conf conf;
+	char *filter;			/* owned; NULL: FI_PROVIDER is not set */
+	bool named_in_filter;
+	char rank[16];
+	char job[128];
+} lnx_globals;
+
 /* The parameters.  Any thread; valid until libfabric unloads us. */
 const struct lnx_conf *lnx_config(void);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_atomic(3): each call fills a descriptor; tx/amo.h does the rest. */
+/* fi_atomic(3): each call fills a descriptor; rma/amo.h does the rest. */
 #include "api/api.h"
 #include "api/flags.h"
-#include "tx/amo.h"
+#include "rma/amo.h"
 
 static inline struct lnx_ep *ep_of(struct fid_ep *fid)
 {

@@ -17,34 +17,6 @@ static inline struct lnx_av *av_of(struct fid_av *fid)
 
 /* ---- index by endpoint id ---- */
 
-static inline struct lnx_av_entry *entry_at(const struct lnx_av *av,
-					    uint32_t i)
-{
-	return &av->chunk[i >> LNX_AV_CHUNK_BITS][i & (LNX_AV_CHUNK - 1)];
-}
-
-/*
- * Slots contain the hash, so that neither a collision nor growing reads entries, which
- * are not in the cache in a large AV.
- */
-static inline uint32_t hash_of(uint64_t eid)
-{
-	return (uint32_t)lnx_mix64(eid);
-}
-
-static uint32_t hash_slot(const struct lnx_av *av, uint64_t eid)
-{
-	uint32_t hash = hash_of(eid), i = hash & av->hash_mask;
-	const struct lnx_av_slot *s;
-
-	for (;; i = (i + 1) & av->hash_mask) {
-		s = &av->hash[i];
-		if (!s->index1 || (s->hash == hash &&
-				   entry_at(av, s->index1 - 1)->eid == eid))
-			return i;
-	}
-}
-
 static void hash_put(struct lnx_av *av, struct lnx_av_slot slot)
 {
 	uint32_t i = slot.hash & av->hash_mask;
@@ -52,19 +24,6 @@ static void hash_put(struct lnx_av *av, struct lnx_av_slot slot)
 	while (av->hash[i].index1)
 		i = (i + 1) & av->hash_mask;
 	av->hash[i] = slot;
-}
-
-fi_addr_t lnx_av_find(struct lnx_av *av, uint64_t eid)
-{
-	fi_addr_t addr = FI_ADDR_NOTAVAIL;
-	uint32_t i;
-
-	pthread_mutex_lock(&av->hash_lock);
-	i = av->hash[hash_slot(av, eid)].index1;
-	if (i)
-		addr = i - 1;
-	pthread_mutex_unlock(&av->hash_lock);
-	return addr;
 }
 
 /* Make room for one more; three quarters are filled at most. */
@@ -96,7 +55,7 @@ static void hash_delete(struct lnx_av *av, uint64_t eid)
 	uint32_t i;
 
 	pthread_mutex_lock(&av->hash_lock);
-	i = hash_slot(av, eid);
+	i = lnx_av_slot_of(av, eid);
 	av->hash[i].index1 = 0;
 	for (i = (i + 1) & av->hash_mask; av->hash[i].index1;
 	     i = (i + 1) & av->hash_mask) {
@@ -121,7 +80,7 @@ static int entry_new(struct lnx_av *av, const uint8_t *blob, uint64_t eid,
 		return ret;
 	if (av->free) {
 		i = av->free - 1;
-		e = entry_at(av, i);
+		e = lnx_av_entry_at(av, i);
 		av->free = e->next_free;
 	} else {
 		uint32_t c;
@@ -135,13 +94,13 @@ static int entry_new(struct lnx_av *av, const uint8_t *blob, uint64_t eid,
 			if (!av->chunk[c])
 				return -FI_ENOMEM;
 		}
-		e = entry_at(av, i);
+		e = lnx_av_entry_at(av, i);
 	}
 	memcpy(e->blob, blob, LNX_ADDR_BYTES);
 	e->eid = eid;
 	e->next_free = 0;
 	pthread_mutex_lock(&av->hash_lock);
-	hash_put(av, (struct lnx_av_slot){ hash_of(eid), i + 1 });
+	hash_put(av, (struct lnx_av_slot){ lnx_av_hash(eid), i + 1 });
 	pthread_mutex_unlock(&av->hash_lock);
 	__atomic_store_n(&e->refs, 1, __ATOMIC_RELEASE);
 	if (i == av->n)
@@ -167,7 +126,7 @@ static int insert_one(struct lnx_av *av, const uint8_t *blob, fi_addr_t *addr)
 	}
 	*addr = lnx_av_find(av, a.eid);
 	if (*addr != FI_ADDR_NOTAVAIL) {
-		struct lnx_av_entry *e = entry_at(av, (uint32_t)*addr);
+		struct lnx_av_entry *e = lnx_av_entry_at(av, (uint32_t)*addr);
 
 		__atomic_add_fetch(&e->refs, 1, __ATOMIC_RELEASE);
 		return 0;
@@ -176,7 +135,7 @@ static int insert_one(struct lnx_av *av, const uint8_t *blob, fi_addr_t *addr)
 	if (ret)
 		return ret;
 	lnx_list_foreach(&av->eps, n, tmp) {
-		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep, av_link);
+		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep, bound.av_link);
 
 		lnx_lock(&ep->lock);
 		if (ep->enabled)
@@ -273,7 +232,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 		hash_delete(av, e->eid);
 		lnx_list_foreach(&av->eps, n, tmp) {
 			struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
-							   av_link);
+							   bound.av_link);
 
 			lnx_lock(&ep->lock);
 			if (ep->enabled)
@@ -385,7 +344,7 @@ static struct fi_ops_av av_ops = {
 int lnx_av_attach(struct lnx_av *av, struct lnx_ep *ep)
 {
 	lnx_lock(&av->lock);
-	lnx_list_add_tail(&av->eps, &ep->av_link);
+	lnx_list_add_tail(&av->eps, &ep->bound.av_link);
 	lnx_unlock(&av->lock);
 	__atomic_add_fetch(&av->refs, 1, __ATOMIC_RELAXED);
 	return 0;
@@ -394,7 +353,7 @@ int lnx_av_attach(struct lnx_av *av, struct lnx_ep *ep)
 void lnx_av_detach(struct lnx_av *av, struct lnx_ep *ep)
 {
 	lnx_lock(&av->lock);
-	lnx_list_del(&ep->av_link);
+	lnx_list_del(&ep->bound.av_link);
 	lnx_unlock(&av->lock);
 	__atomic_sub_fetch(&av->refs, 1, __ATOMIC_RELEASE);
 }

@@ -23,11 +23,6 @@ static inline void set(uint64_t *v, uint64_t to)
 	__atomic_store_n(v, to, __ATOMIC_RELAXED);
 }
 
-LNX_COLD void lnx_cntr_wake(struct lnx_cntr *cntr)
-{
-	lnx_wait_signal(cntr->wait);
-}
-
 /* ---- progress ---- */
 
 static inline bool of_memory(const struct lnx_cntr *cntr)
@@ -298,7 +293,7 @@ static void join(struct lnx_ep *ep, struct lnx_cntr *cntr, uint64_t flags)
 
 	for (i = 0; i < LNX_CNTR_KINDS; i++)
 		if (flags & kind_flag[i])
-			lnx_eps_add(&cntr->eps, &ep->cntr_link[i], ep);
+			lnx_eps_add(&cntr->eps, &ep->bound.cntr_link[i], ep);
 }
 
 int lnx_cntr_bind(struct lnx_ep *ep, struct fid *fid, uint64_t flags)
@@ -363,7 +358,7 @@ void lnx_cntr_unbind(struct lnx_ep *ep)
 
 	for (i = 0; i < LNX_CNTR_KINDS; i++)
 		if (ep->cntr[i])
-			lnx_eps_del(&ep->cntr[i]->eps, &ep->cntr_link[i]);
+			lnx_eps_del(&ep->cntr[i]->eps, &ep->bound.cntr_link[i]);
 }
 
 void lnx_cntr_release(struct lnx_ep *ep)
@@ -377,36 +372,6 @@ void lnx_cntr_release(struct lnx_ep *ep)
 		if (cntr)
 			__atomic_sub_fetch(&cntr->refs, 1, __ATOMIC_RELEASE);
 	}
-}
-
-struct lnx_cntr *lnx_cntr_ref(struct fid *fid)
-{
-	struct lnx_cntr *cntr =
-		lnx_container_of(fid, struct lnx_cntr, fid.fid);
-
-	__atomic_add_fetch(&cntr->refs, 1, __ATOMIC_RELAXED);
-	return cntr;
-}
-
-void lnx_cntr_unref(struct lnx_cntr *cntr)
-{
-	__atomic_sub_fetch(&cntr->refs, 1, __ATOMIC_RELEASE);
-}
-
-struct lnx_cntr *lnx_cntr_ref_mr(struct fid *fid)
-{
-	struct lnx_cntr *cntr = lnx_cntr_ref(fid);
-
-	/* Endpoints have locks of their own. */
-	cntr->threads = true;
-	__atomic_add_fetch(&cntr->nmr, 1, __ATOMIC_RELEASE);
-	return cntr;
-}
-
-void lnx_cntr_unref_mr(struct lnx_cntr *cntr)
-{
-	__atomic_sub_fetch(&cntr->nmr, 1, __ATOMIC_RELEASE);
-	lnx_cntr_unref(cntr);
 }
 
 static int cntr_close(struct fid *fid)

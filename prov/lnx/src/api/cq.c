@@ -8,36 +8,13 @@
 
 #define RING_MIN	1024u
 #define NULL_RING	16u
-#define RING_MAX	(1u << 26)
 
 static inline struct lnx_cq *cq_of(struct fid_cq *fid)
 {
 	return lnx_container_of(fid, struct lnx_cq, fid);
 }
 
-/* ---- writing, slow half (obj/cq.h) ---- */
-
-/*
- * An error for which there was no memory: then e->err is no pointer but the error code,
- * and the entry itself has the other values; in place of the source it has the excess
- * length.
- */
-static inline bool err_bare(const struct fi_cq_err_entry *err)
-{
-	return (uintptr_t)err & 1;
-}
-
-static void put_bare(struct lnx_cqe *e, const struct fi_cq_err_entry *err)
-{
-	e->context = err->op_context;
-	e->flags = err->flags;
-	e->len = err->len;
-	e->buf = err->buf;
-	e->data = err->data;
-	e->tag = err->tag;
-	e->src = err->olen;
-	e->err = (void *)((uintptr_t)err->err << 1 | 1);
-}
+/* ---- reading ---- */
 
 static void get_bare(const struct lnx_cqe *e, struct fi_cq_err_entry *out)
 {
@@ -50,99 +27,6 @@ static void get_bare(const struct lnx_cqe *e, struct fi_cq_err_entry *out)
 	out->olen = e->src;
 	out->err = out->prov_errno = (int)((uintptr_t)e->err >> 1);
 }
-
-static void drop(struct lnx_cq *cq)
-{
-	for (; cq->head != cq->tail; cq->head++) {
-		struct fi_cq_err_entry *err =
-			cq->ring[cq->head & cq->mask].err;
-
-		if (!err_bare(err))
-			free(err);
-	}
-}
-
-static void free_ring(struct lnx_cq *cq)
-{
-	if (cq->ring != cq->own)
-		free(cq->ring);
-}
-
-LNX_COLD int lnx_cq_grow(struct lnx_cq *cq)
-{
-	uint32_t n = cq->mask + 1, i, used = cq->tail - cq->head;
-	struct lnx_cqe *ring = NULL;
-
-	if (cq->is_null) {
-		drop(cq);
-		return 0;
-	}
-	if (cq->overrun)
-		return -FI_ENOMEM;
-	if (n < RING_MAX)
-		ring = aligned_alloc(64, 2ul * n * sizeof(*ring));
-	if (!ring) {
-		static const struct fi_cq_err_entry lost = {
-			.err = FI_EOVERRUN, .src_addr = FI_ADDR_NOTAVAIL,
-		};
-
-		LNX_WARN(FI_LOG_CQ,
-			 "completion queue overrun: no memory for more than %u entries\n",
-			 n);
-		/*
-		 * It comes after all that were kept, in the entry reserved for it, and
-		 * stays.
-		 */
-		cq->overrun = true;
-		put_bare(&cq->ring[cq->tail & cq->mask], &lost);
-		lnx_cq_move(&cq->tail, cq->tail + 1);
-		return -FI_ENOMEM;
-	}
-	for (i = 0; i < used; i++)
-		ring[i] = cq->ring[(cq->head + i) & cq->mask];
-	free_ring(cq);
-	cq->ring = ring;
-	lnx_cq_move(&cq->before, cq->before + cq->head);
-	lnx_cq_move(&cq->head, 0);
-	lnx_cq_move(&cq->tail, used);
-	cq->mask = 2 * n - 1;
-	return 0;
-}
-
-LNX_COLD void lnx_cq_write_err(struct lnx_cq *cq,
-			       const struct fi_cq_err_entry *err)
-{
-	struct fi_cq_err_entry *copy = malloc(sizeof(*copy));
-	struct lnx_cqe *e;
-
-	if (copy) {
-		*copy = *err;
-		copy->err_data = NULL;
-		copy->err_data_size = 0;
-	}
-	lnx_lock(&cq->lock);
-	if (cq->tail - cq->head >= cq->mask && lnx_cq_grow(cq)) {
-		lnx_unlock(&cq->lock);
-		free(copy);
-		return;
-	}
-	e = &cq->ring[cq->tail & cq->mask];
-	if (copy)
-		e->err = copy;
-	else
-		put_bare(e, err);
-	lnx_cq_move(&cq->tail, cq->tail + 1);
-	lnx_unlock(&cq->lock);
-	if (cq->wait)
-		lnx_cq_wake(cq);
-}
-
-LNX_COLD void lnx_cq_wake(struct lnx_cq *cq)
-{
-	lnx_wait_signal(cq->wait);
-}
-
-/* ---- reading ---- */
 
 static const size_t entry_size[] = {
 	[FI_CQ_FORMAT_UNSPEC] = 0,
@@ -271,7 +155,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf,
 	lnx_lock(&cq->lock);
 	e = &cq->ring[cq->head & cq->mask];
 	if (cq->head != cq->tail && e->err) {
-		if (err_bare(e->err)) {
+		if (lnx_cq_err_bare(e->err)) {
 			get_bare(e, &out);
 		} else {
 			out = *e->err;
@@ -425,8 +309,8 @@ static int cq_close(struct fid *fid)
 
 	if (__atomic_load_n(&cq->refs, __ATOMIC_ACQUIRE))
 		return -FI_EBUSY;
-	drop(cq);
-	free_ring(cq);
+	lnx_cq_drop(cq);
+	lnx_cq_free_ring(cq);
 	lnx_wait_close(cq->wait);
 	lnx_eps_fini(&cq->eps);
 	lnx_lock_fini(&cq->lock);
@@ -487,7 +371,7 @@ int lnx_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr,
 		return -FI_EBADFLAGS;
 	if (attr->format > FI_CQ_FORMAT_TAGGED)
 		return -FI_EINVAL;
-	while (n < attr->size && n < RING_MAX)
+	while (n < attr->size && n < LNX_CQ_MAX)
 		n *= 2;
 	cq = cq_new(n);
 	if (!cq)
@@ -532,8 +416,8 @@ void lnx_cq_null_close(struct lnx_cq *cq)
 {
 	if (!cq)
 		return;
-	drop(cq);
-	free_ring(cq);
+	lnx_cq_drop(cq);
+	lnx_cq_free_ring(cq);
 	lnx_lock_fini(&cq->lock);
 	free(cq);
 }

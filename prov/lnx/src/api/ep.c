@@ -10,7 +10,7 @@
 #include "ctl/request.h"
 #include "lnx_ext.h"
 #include "prov.h"
-#include "rx/rx.h"
+#include "msg/rx.h"
 
 /* ---- options, cancel ---- */
 
@@ -117,10 +117,10 @@ static int ep_getname(fid_t fid, void *addr, size_t *addrlen)
 	*addrlen = LNX_ADDR_BYTES;
 	if (room < LNX_ADDR_BYTES) {
 		if (room && addr)
-			memcpy(addr, ep->addr, room);
+			memcpy(addr, ep->address.raw, room);
 		return -FI_ETOOSMALL;
 	}
-	memcpy(addr, ep->addr, LNX_ADDR_BYTES);
+	memcpy(addr, ep->address.raw, LNX_ADDR_BYTES);
 	return 0;
 }
 
@@ -138,12 +138,12 @@ static int ep_setname(fid_t fid, void *addr, size_t addrlen)
 			 "fi_setname: not an lnx address: %s\n", why);
 		return -FI_EINVAL;
 	}
-	if (!ep->want) {
-		ep->want = malloc(sizeof(*ep->want));
-		if (!ep->want)
+	if (!ep->address.want) {
+		ep->address.want = malloc(sizeof(*ep->address.want));
+		if (!ep->address.want)
 			return -FI_ENOMEM;
 	}
-	*ep->want = a;
+	*ep->address.want = a;
 	ep->eid = a.eid;
 	return 0;
 }
@@ -207,13 +207,13 @@ static int bind_cq(struct lnx_ep *ep, struct fid *bfid, uint64_t flags)
 		return -FI_EBUSY;
 	if (flags & FI_TRANSMIT) {
 		ep->tx_cq = cq;
-		ep->tx_bind = flags;
-		lnx_cq_attach(cq, &ep->tx_link, ep);
+		ep->bound.tx_flags = flags;
+		lnx_cq_attach(cq, &ep->bound.tx_link, ep);
 	}
 	if (flags & FI_RECV) {
 		ep->rx_cq = cq;
-		ep->rx_bind = flags;
-		lnx_cq_attach(cq, &ep->rx_link, ep);
+		ep->bound.rx_flags = flags;
+		lnx_cq_attach(cq, &ep->bound.rx_link, ep);
 	}
 	return 0;
 }
@@ -248,9 +248,9 @@ static int ep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	case FI_CLASS_SRX_CTX:
 		return lnx_srx_bind(ep, bfid);
 	case FI_CLASS_EQ:
-		if (ep->eq)
+		if (ep->bound.eq)
 			return -FI_EBUSY;
-		ep->eq = lnx_eq_ref(bfid);
+		ep->bound.eq = lnx_eq_ref(bfid);
 		return 0;
 	default:
 		LNX_WARN(FI_LOG_EP_CTRL,

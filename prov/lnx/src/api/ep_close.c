@@ -10,7 +10,7 @@
 #include "api/ep.h"
 #include "api/summary.h"
 #include "base/interval.h"
-#include "comp/faults.h"
+#include "rail/faults.h"
 #include "core/open.h"
 #include "core/shm_registry.h"
 #include "ctl/ctl.h"
@@ -18,26 +18,26 @@
 #include "ctl/stats_file.h"
 #include "obj/mr.h"
 #include "prov.h"
-#include "rx/confirm.h"
-#include "rx/rx.h"
-#include "tx/confirm.h"
-#include "tx/path.h"
-#include "tx/rma.h"
-#include "tx/tx.h"
+#include "msg/confirm_answer.h"
+#include "msg/rx.h"
+#include "msg/confirm.h"
+#include "rel/sched.h"
+#include "rma/rma.h"
+#include "msg/tx.h"
 
 static bool all_left(const struct lnx_ep *ep)
 {
 	const struct lnx_node *n;
 	unsigned i;
 
-	if (!lnx_list_empty(&ep->fetches) || !lnx_list_empty(&ep->answers) ||
-	    ep->ntell_later)
+	if (!lnx_list_empty(&ep->local.fetches) || !lnx_list_empty(&ep->local.answers) ||
+	    ep->local.ntell_later)
 		return false;
-	for (n = ep->peers.next; n != &ep->peers; n = n->next) {
+	for (n = ep->peers.all.next; n != &ep->peers.all; n = n->next) {
 		const struct lnx_peer *p =
 			lnx_container_of(n, struct lnx_peer, all_link);
 
-		if (p->ndpend)
+		if (p->shm.nqueued)
 			return false;
 		if (lnx_peer_open(p) && (p->chan.nqueued || p->chan.ack_now ||
 					    p->chan.una != p->chan.posted))
@@ -60,11 +60,11 @@ static void linger(struct lnx_ep *ep)
 	struct lnx_node *n, *tmp;
 	unsigned i;
 
-	if (lnx_list_empty(&ep->peers))
+	if (lnx_list_empty(&ep->peers.all))
 		return;
 	while (!all_left(ep) && lnx_clock_ns() < end)
 		lnx_ep_progress_all(ep);
-	lnx_list_foreach(&ep->peers, n, tmp) {
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
 		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
 						    all_link);
 
@@ -145,10 +145,10 @@ static void unbind(struct lnx_ep *ep)
 {
 	if (ep->av)
 		lnx_av_detach(ep->av, ep);
-	if (ep->tx_link.ep)
-		lnx_cq_detach(ep->tx_cq, &ep->tx_link);
-	if (ep->rx_link.ep)
-		lnx_cq_detach(ep->rx_cq, &ep->rx_link);
+	if (ep->bound.tx_link.ep)
+		lnx_cq_detach(ep->tx_cq, &ep->bound.tx_link);
+	if (ep->bound.rx_link.ep)
+		lnx_cq_detach(ep->rx_cq, &ep->bound.rx_link);
 	lnx_cntr_unbind(ep);
 }
 
@@ -184,9 +184,9 @@ static void free_locks(struct lnx_ep *ep)
 
 	free_mutex(&ep->av->lock.use->mutex);
 	free_mutex(&ep->av->hash_lock);
-	if (ep->tx_link.ep)
+	if (ep->bound.tx_link.ep)
 		free_cq(ep->tx_cq);
-	if (ep->rx_link.ep)
+	if (ep->bound.rx_link.ep)
 		free_cq(ep->rx_cq);
 	for (i = 0; i < LNX_CNTR_KINDS; i++)
 		if (ep->cntr[i])
@@ -210,23 +210,23 @@ static void close_inherited(struct lnx_ep *ep)
 	pthread_mutex_lock(&ep->domain->eps_lock);
 	lnx_lock(&ep->lock);
 	ep->leaving = ep->closing = true;
-	lnx_list_del(&ep->domain_link);
+	lnx_list_del(&ep->bound.domain_link);
 	lnx_rx_detach(ep);
 	lnx_rx_give_back(ep);
-	lnx_shm_registry_close(ep->registry);
-	ep->registry = NULL;
+	lnx_shm_registry_close(ep->local.registry);
+	ep->local.registry = NULL;
 	lnx_ctl_close(ep);
 	lnx_unlock(&ep->lock);
 	pthread_mutex_unlock(&ep->domain->eps_lock);
 
 	lnx_cntr_release(ep);
-	lnx_cq_null_close(ep->null_cq);
-	if (ep->eq)
-		lnx_eq_unref(ep->eq);
+	lnx_cq_null_close(ep->bound.null_cq);
+	if (ep->bound.eq)
+		lnx_eq_unref(ep->bound.eq);
 	lnx_settings_free(ep);
 	fi_freeinfo(ep->info);
-	free(ep->want);
-	free(ep->inject);
+	free(ep->address.want);
+	free(ep->bound.inject);
 	__atomic_sub_fetch(&ep->domain->refs, 1, __ATOMIC_RELEASE);
 }
 
@@ -260,8 +260,8 @@ int lnx_ep_close(struct fid *fid)
 		free_posted(&ep->tag);
 		free_posted(&ep->msg);
 		lnx_ep_del_wait_fds(ep);
-		while ((n = lnx_list_pop(&ep->rndvs)))
-			lnx_list_add_tail(&ep->dead_rndvs, n);
+		while ((n = lnx_list_pop(&ep->rndv.announced)))
+			lnx_list_add_tail(&ep->rndv.dead, n);
 		for (i = 0; i < ep->nrail; i++)
 			lnx_rail_stop(ep->rail[i]);
 		lnx_rndv_reap(ep);
@@ -281,7 +281,7 @@ int lnx_ep_close(struct fid *fid)
 
 	lnx_faults_close(ep);
 	lnx_cntr_release(ep);
-	lnx_cq_null_close(ep->null_cq);
+	lnx_cq_null_close(ep->bound.null_cq);
 	lnx_match_fini(&ep->tag);
 	lnx_match_fini(&ep->msg);
 	lnx_rxe_free_owned(ep);
@@ -292,15 +292,15 @@ int lnx_ep_close(struct fid *fid)
 	lnx_pool_fini(&ep->chunk_pool);
 	lnx_rma_fini(ep);
 	lnx_confirm_fini(ep);
-	lnx_optab_fini(&ep->rndv_ops);
-	lnx_optab_fini(&ep->copy_ops);
-	if (ep->eq)
-		lnx_eq_unref(ep->eq);
+	lnx_optab_fini(&ep->rndv.ops);
+	lnx_optab_fini(&ep->local.copy_ops);
+	if (ep->bound.eq)
+		lnx_eq_unref(ep->bound.eq);
 	lnx_lock_fini(&ep->lock);
 	lnx_settings_free(ep);
 	fi_freeinfo(ep->info);
-	free(ep->want);
-	free(ep->inject);
+	free(ep->address.want);
+	free(ep->bound.inject);
 	__atomic_sub_fetch(&ep->domain->refs, 1, __ATOMIC_RELEASE);
 	free(ep);
 	return 0;

@@ -16,7 +16,7 @@
 #include "ctl/ctl.h"
 #include "obj/mr.h"
 #include "prov.h"
-#include "rx/rx.h"
+#include "msg/rx.h"
 
 /* ---- data calls ---- */
 
@@ -67,7 +67,7 @@ void lnx_ep_set_ops(struct lnx_ep *ep, bool enabled)
 	ep->fid.tagged = c->tagged;
 	ep->fid.rma = c->rma;
 	ep->fid.atomic = c->atomic;
-	if (enabled && ep->inject)
+	if (enabled && ep->bound.inject)
 		lnx_inject_set(ep);
 }
 
@@ -79,10 +79,10 @@ static const struct lnx_addr_rail *wanted(const struct lnx_ep *ep,
 {
 	unsigned i;
 
-	for (i = 0; ep->want && i < ep->want->nrail; i++)
-		if (ep->want->rail[i].prov == spec->prov_id &&
-		    ep->want->rail[i].group == spec->group)
-			return &ep->want->rail[i];
+	for (i = 0; ep->address.want && i < ep->address.want->nrail; i++)
+		if (ep->address.want->rail[i].prov == spec->prov_id &&
+		    ep->address.want->rail[i].group == spec->group)
+			return &ep->address.want->rail[i];
 	return NULL;
 }
 
@@ -210,9 +210,9 @@ static int check_shared(const struct lnx_ep *ep)
 	}
 	if (!ep->srx)
 		return 0;
-	lnx_list_foreach(&ep->srx->srx_users, n, tmp) {
+	lnx_list_foreach(&ep->srx->shared.users, n, tmp) {
 		const struct lnx_ep *other =
-			lnx_list_entry(n, struct lnx_ep, srx_link);
+			lnx_list_entry(n, struct lnx_ep, shared.link);
 
 		if (!other->enabled || other->av == ep->av)
 			continue;
@@ -235,13 +235,13 @@ static void fix_flags(struct lnx_ep *ep)
 	/* FI_INJECT: api/inject.c. */
 	ep->tx_flags = tx & (LNX_TX_LEVELS | FI_COMPLETION);
 	ep->tx_msg_flags = 0;
-	if (!(ep->tx_bind & FI_SELECTIVE_COMPLETION)) {
+	if (!(ep->bound.tx_flags & FI_SELECTIVE_COMPLETION)) {
 		ep->tx_flags |= FI_COMPLETION;
 		ep->tx_msg_flags |= FI_COMPLETION;
 	}
 	ep->rx_flags = rx & (FI_COMPLETION | FI_MULTI_RECV);
 	ep->rx_msg_flags = 0;
-	if (!(ep->rx_bind & FI_SELECTIVE_COMPLETION)) {
+	if (!(ep->bound.rx_flags & FI_SELECTIVE_COMPLETION)) {
 		ep->rx_flags |= FI_COMPLETION;
 		ep->rx_msg_flags |= FI_COMPLETION;
 	}
@@ -282,15 +282,15 @@ int lnx_ep_enable(struct lnx_ep *ep)
 		if (ret)
 			return ret;
 	}
-	if ((!ep->tx_cq || !ep->rx_cq) && !ep->null_cq) {
-		ret = lnx_cq_null_open(&ep->null_cq);
+	if ((!ep->tx_cq || !ep->rx_cq) && !ep->bound.null_cq) {
+		ret = lnx_cq_null_open(&ep->bound.null_cq);
 		if (ret)
 			return ret;
 	}
 	if (!ep->tx_cq)
-		ep->tx_cq = ep->null_cq;
+		ep->tx_cq = ep->bound.null_cq;
 	if (!ep->rx_cq)
-		ep->rx_cq = ep->null_cq;
+		ep->rx_cq = ep->bound.null_cq;
 
 	pthread_mutex_lock(&ep->domain->eps_lock);
 	lnx_lock(&ep->lock);
@@ -322,15 +322,15 @@ int lnx_ep_enable(struct lnx_ep *ep)
 		 * The shm core goes on finding the closed region by its name, in this
 		 * process.
 		 */
-		if (!ep->want) {
+		if (!ep->address.want) {
 			uint64_t eid = lnx_random_id();
 
 			ep->eid = eid ? eid : ep->eid;
 		}
 		/* A CQ may be bound before the next attempt. */
-		if (ep->tx_cq == ep->null_cq)
+		if (ep->tx_cq == ep->bound.null_cq)
 			ep->tx_cq = NULL;
-		if (ep->rx_cq == ep->null_cq)
+		if (ep->rx_cq == ep->bound.null_cq)
 			ep->rx_cq = NULL;
 		lnx_unlock(&ep->lock);
 		pthread_mutex_unlock(&ep->domain->eps_lock);

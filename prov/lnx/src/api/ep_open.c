@@ -4,15 +4,15 @@
 #include <string.h>
 
 #include "api/ep.h"
-#include "comp/faults.h"
+#include "rail/faults.h"
 #include "core/caps.h"
 #include "core/open.h"
 #include "policy/plan.h"
 #include "prov.h"
-#include "rx/rx.h"
-#include "tx/confirm.h"
-#include "tx/rma.h"
-#include "tx/tx.h"
+#include "msg/rx.h"
+#include "msg/confirm.h"
+#include "rma/rma.h"
+#include "msg/tx.h"
 
 #define SLAB_BUF		64
 
@@ -29,12 +29,12 @@ void lnx_ep_init_lists(struct lnx_ep *ep)
 {
 	struct lnx_node *heads[] = {
 		&ep->ack_list, &ep->pump_peers, &ep->retx_list, &ep->detect_list,
-		&ep->learn_peers, &ep->direct_peers, &ep->pulls, &ep->deferred,
-		&ep->fetches, &ep->copies, &ep->copied, &ep->nameless,
-		&ep->answers,
-		&ep->peers, &ep->ended, &ep->reserve, &ep->buf_reserve, &ep->rndvs,
-		&ep->dead_rndvs, &ep->av_link, &ep->owned,
-		&ep->domain_link, &ep->srx_link, &ep->srx_users,
+		&ep->learn_peers, &ep->local.queued_peers, &ep->pulls, &ep->deferred,
+		&ep->local.fetches, &ep->local.copies, &ep->local.copied, &ep->local.nameless,
+		&ep->local.answers,
+		&ep->peers.all, &ep->peers.ended, &ep->reserve, &ep->buf_reserve, &ep->rndv.announced,
+		&ep->rndv.dead, &ep->bound.av_link, &ep->owned,
+		&ep->bound.domain_link, &ep->shared.link, &ep->shared.users,
 	};
 	unsigned i;
 
@@ -100,10 +100,10 @@ static int take_source(struct lnx_ep *ep, const struct fi_info *info)
 	}
 	if (!a.eid)
 		return 0;
-	ep->want = malloc(sizeof(*ep->want));
-	if (!ep->want)
+	ep->address.want = malloc(sizeof(*ep->address.want));
+	if (!ep->address.want)
 		return -FI_ENOMEM;
-	*ep->want = a;
+	*ep->address.want = a;
 	ep->eid = a.eid;
 	return 0;
 }
@@ -159,20 +159,20 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	lnx_pool_init(&ep->rxbuf_pool, sizeof(struct lnx_rxbuf), SLAB_BUF);
 	lnx_pool_init(&ep->chunk_pool, lnx_chunk_size, SLAB_BUF);
 	lnx_confirm_init(ep);
-	ep->window = pow2_up(ep->conf->window);
-	ep->idle_mask = pow2_up(ep->conf->poll_idle) - 1;
+	ep->limits.window = pow2_up(ep->conf->window);
+	ep->poll.idle_mask = pow2_up(ep->conf->poll_idle) - 1;
 	ep->poll_hot = (uint32_t)ep->conf->poll_hot;
 	ep->ack_every = (uint32_t)ep->conf->ack_every;
-	ep->eager_limit = (uint32_t)ep->conf->eager_limit;
-	ep->max_msg_size = info->ep_attr->max_msg_size ?
+	ep->limits.eager = (uint32_t)ep->conf->eager_limit;
+	ep->limits.max_msg_size = info->ep_attr->max_msg_size ?
 			   LNX_MIN(info->ep_attr->max_msg_size,
 				   LNX_MSG_SIZE_MAX) : LNX_MSG_SIZE_MAX;
-	ep->copy_limit = LNX_MIN((uint32_t)ep->conf->copy_limit,
-				 ep->eager_limit);
-	ep->short_max = (uint32_t)LNX_MIN(LNX_MIN(ep->copy_limit,
-						  ep->max_msg_size),
+	ep->limits.copy = LNX_MIN((uint32_t)ep->conf->copy_limit,
+				 ep->limits.eager);
+	ep->limits.short_max = (uint32_t)LNX_MIN(LNX_MIN(ep->limits.copy,
+						  ep->limits.max_msg_size),
 					  LNX_TXE_SMALL);
-	ep->tx_size = info->tx_attr->size ? (uint32_t)info->tx_attr->size : 1024;
+	ep->limits.tx_size = info->tx_attr->size ? (uint32_t)info->tx_attr->size : 1024;
 	ep->saw = (info->tx_attr->msg_order & FI_ORDER_SAW) != 0;
 	ep->inject_size = info->tx_attr->inject_size ?
 			  LNX_MIN(info->tx_attr->inject_size, LNX_INJECT_MAX) :
@@ -181,8 +181,8 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->native = d->rails->nrail && lnx_kind_native(d->rails->rail[0].kind);
 	/* Only the core can tell the source of a message. */
 	ep->meets_all = ep->native && (info->caps & FI_SOURCE);
-	ep->source_changed = lnx_rx_source_changed;
-	ep->sweep_ns = UINT64_MAX;	/* until there is a path */
+	ep->up = &lnx_up;
+	ep->due.sweep_ns = UINT64_MAX;	/* until there is a path */
 	lnx_lock_init(&ep->lock, d->threads ||
 		      info->domain_attr->data_progress == FI_PROGRESS_AUTO);
 	ep->fid.fid.fclass = FI_CLASS_EP;
@@ -197,7 +197,7 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 err:
 	fi_freeinfo(ep->info);
 	free(ep->by_eid);
-	free(ep->want);
+	free(ep->address.want);
 	free(ep->by_sid);
 	free(ep);
 	return ret;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "api/api.h"
-#include "comp/faults.h"
+#include "rail/faults.h"
 #include "core/job_key.h"
 #include "obj/peer_abi.h"
 #include "prov.h"

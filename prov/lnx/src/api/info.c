@@ -15,7 +15,7 @@
 #include <strings.h>
 
 #include "base/compiler.h"
-#include "comp/faults.h"
+#include "rail/faults.h"
 #include "core/caps.h"
 #include "core/catalog.h"
 #include "core/job_key.h"

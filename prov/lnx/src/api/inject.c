@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "api/ep.h"
-#include "rx/rx.h"
+#include "msg/rx.h"
 
 struct lnx_inject_ops {
 	struct fi_ops_msg msg;
@@ -245,14 +245,14 @@ static ssize_t atomic_compare(struct fid_ep *fid, const void *buf,
 
 int lnx_inject_new(struct lnx_ep *ep)
 {
-	if (!ep->inject)
-		ep->inject = calloc(1, sizeof(*ep->inject));
-	return ep->inject ? 0 : -FI_ENOMEM;
+	if (!ep->bound.inject)
+		ep->bound.inject = calloc(1, sizeof(*ep->bound.inject));
+	return ep->bound.inject ? 0 : -FI_ENOMEM;
 }
 
 void lnx_inject_set(struct lnx_ep *ep)
 {
-	struct lnx_inject_ops *in = ep->inject;
+	struct lnx_inject_ops *in = ep->bound.inject;
 
 	in->msg = *ep->fid.msg;
 	in->msg.send = msg_send;

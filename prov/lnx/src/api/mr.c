@@ -9,7 +9,7 @@
 #include "api/api.h"
 #include "core/key_pool.h"
 #include "obj/mr.h"
-#include "rx/confirm.h"
+#include "msg/confirm_answer.h"
 
 #define ACCESS	(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | \
 		 FI_REMOTE_WRITE | FI_COLLECTIVE)
@@ -29,7 +29,7 @@ static void settle(struct lnx_domain *d)
 
 	lnx_list_foreach(&d->eps, n, tmp) {
 		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
-						   domain_link);
+						   bound.domain_link);
 
 		lnx_lock(&ep->lock);
 		lnx_confirm_settle(ep);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_tagged(3) of an endpoint of native rails: the calls of tagged.c, with tx/native.h
+ * fi_tagged(3) of an endpoint of native rails: the calls of tagged.c, with msg/native.h
  * below.
  */
 #define LNX_NATIVE

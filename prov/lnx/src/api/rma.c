@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_rma(3): each call fills a descriptor; tx/rma.h does the rest. */
+/* fi_rma(3): each call fills a descriptor; rma/rma.h does the rest. */
 #include "api/api.h"
 #include "api/flags.h"
-#include "tx/rma.h"
+#include "rma/rma.h"
 
 #ifdef LNX_NATIVE
-#include "tx/native.h"
+#include "msg/native.h"
 #define SUBMIT(ep, r, desc) lnx_native_rma(ep, r, desc)
 #define OPS		lnx_native_rma_ops
 #else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * fi_srx_context: receives for messages that come to any of several endpoints.
- * Called by domain.c and ep.c; posting is in rx/post.c, matching in rx/shared.c.
+ * Called by domain.c and ep.c; posting is in msg/rx_post.c, matching in msg/shared.c.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "api/ep.h"
 #include "core/caps.h"
 #include "prov.h"
-#include "rx/rx.h"
+#include "msg/rx.h"
 
 /*
  * A shared context receives and an endpoint bound to one sends; the other calls of both
@@ -55,7 +55,7 @@ static int srx_close(struct fid *fid)
 	bool busy;
 
 	lnx_lock(&srx->lock);
-	busy = srx->n_srx_users;
+	busy = srx->shared.n_users;
 	lnx_unlock(&srx->lock);
 	if (busy)
 		return -FI_EBUSY;
@@ -153,13 +153,13 @@ static void hide(struct lnx_ep *ep)
 {
 	if (ep->av) {
 		lnx_lock(&ep->av->lock);
-		lnx_list_del(&ep->av_link);
+		lnx_list_del(&ep->bound.av_link);
 		lnx_unlock(&ep->av->lock);
 	}
 	if (ep->tx_cq)
-		lnx_eps_del(&ep->tx_cq->eps, &ep->tx_link);
+		lnx_eps_del(&ep->tx_cq->eps, &ep->bound.tx_link);
 	if (ep->rx_cq)
-		lnx_eps_del(&ep->rx_cq->eps, &ep->rx_link);
+		lnx_eps_del(&ep->rx_cq->eps, &ep->bound.rx_link);
 	lnx_cntr_unbind(ep);
 }
 
@@ -169,16 +169,16 @@ static void show(struct lnx_ep *ep)
 
 	if (ep->av) {
 		lnx_lock(&ep->av->lock);
-		lnx_list_add_tail(&ep->av->eps, &ep->av_link);
+		lnx_list_add_tail(&ep->av->eps, &ep->bound.av_link);
 		lnx_unlock(&ep->av->lock);
 	}
 	if (ep->tx_cq)
-		lnx_eps_add(&ep->tx_cq->eps, &ep->tx_link, ep);
+		lnx_eps_add(&ep->tx_cq->eps, &ep->bound.tx_link, ep);
 	if (ep->rx_cq)
-		lnx_eps_add(&ep->rx_cq->eps, &ep->rx_link, ep);
+		lnx_eps_add(&ep->rx_cq->eps, &ep->bound.rx_link, ep);
 	for (i = 0; i < LNX_CNTR_KINDS; i++)
 		if (ep->cntr[i])
-			lnx_eps_add(&ep->cntr[i]->eps, &ep->cntr_link[i], ep);
+			lnx_eps_add(&ep->cntr[i]->eps, &ep->bound.cntr_link[i], ep);
 }
 
 int lnx_srx_bind(struct lnx_ep *ep, struct fid *fid)
@@ -192,10 +192,10 @@ int lnx_srx_bind(struct lnx_ep *ep, struct fid *fid)
 	hide(ep);
 	lnx_lock_join(&ep->lock, &srx->lock);
 	lnx_lock(&ep->lock);
-	ep->srx = ep->srx_owner = srx;
+	ep->srx = ep->shared.owner = srx;
 	ep->directed = srx->directed;
-	lnx_list_add_tail(&srx->srx_users, &ep->srx_link);
-	srx->n_srx_users++;
+	lnx_list_add_tail(&srx->shared.users, &ep->shared.link);
+	srx->shared.n_users++;
 	lnx_unlock(&ep->lock);
 	show(ep);
 	return 0;

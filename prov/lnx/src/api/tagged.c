@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_tagged(3): each call fills a descriptor; tx/submit.h and rx/post.c do the rest. */
+/* fi_tagged(3): each call fills a descriptor; msg/submit.h and msg/rx_post.c do the rest. */
 #include "api/api.h"
 #include "api/flags.h"
-#include "rx/rx.h"
-#include "tx/submit.h"
+#include "msg/rx.h"
+#include "msg/submit.h"
 
 #ifdef LNX_NATIVE
-#include "tx/native.h"
+#include "msg/native.h"
 #define SUBMIT		lnx_native_submit
 #define POST		lnx_native_post
 #define POST_SPECIAL	lnx_native_post

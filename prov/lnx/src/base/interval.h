@@ -71,7 +71,7 @@
 #define LNX_READ_BUSY_NS	(LNX_NS_PER_MS / 2)
 #define LNX_READ_REDO_NS	(20 * LNX_NS_PER_MS)
 
-/* ---- which path (tx/path.h, tx/latency.h) ---- */
+/* ---- which path (rel/sched.h, rel/latency.h) ---- */
 
 /* Between two PROBEs about latency over a path with traffic. */
 #define LNX_LATENCY_ASK_NS	(100 * LNX_NS_PER_MS)
@@ -97,7 +97,7 @@
 /* Paths of a silent peer whose kernel has not answered for so long go DOWN. */
 #define LNX_KERNEL_MUTE_NS	(200 * LNX_NS_PER_MS)
 
-/* ---- a path that is DOWN (tx/recovery.h); policy/plan.c has the pings ---- */
+/* ---- a path that is DOWN (rel/recovery.h); policy/plan.c has the pings ---- */
 
 /* A PROBE waits for a connection. */
 #define LNX_PROBE_CONNECT_NS	(5 * LNX_NS_PER_MS)
@@ -125,7 +125,7 @@
  * replaces. */
 #define LNX_ADDRESS_STALLED_NS	(200 * LNX_NS_PER_MS)
 
-/* ---- what is told of rails set by hand (tx/admin.h) ---- */
+/* ---- what is told of rails set by hand (rel/admin.h) ---- */
 
 /* It is valid for so long, and repeated several times in that time. */
 #define LNX_DRAIN_TRUST_NS	(2 * LNX_NS_PER_S)

@@ -19,7 +19,7 @@
  *	4	eq->lock	queue of one EQ
  *	4	domain->mr_lock	index of registrations
  *	5	locked		elements that no instruction can change at once
- *				(rx/amo.c)
+ *				(rma/amo_exec.c)
  *	5	machine_lock	the machine's topology (core/topo.c)
  *	5	segment.lock	the process's state segment (ctl/state.c)
  *	5	all.lock	closed endpoints (ctl/stats_file.c)

@@ -1,70 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Completion side: handling core completions, progress, waiting.  Owner lock held
+ * Progress and waiting.  Owner lock held
  * unless said otherwise.
  */
 #ifndef LNX_COMP_H
 #define LNX_COMP_H
 
 #include "obj/ep.h"
+#include "rail/rail.h"
+#include "obj/wait.h"
 
-/* comp/cq_owner.c: the CQs that we lend to peer cores. */
-extern struct fi_ops_cq_owner lnx_direct_cq_ops;
-extern struct fi_ops_cq_owner lnx_framed_cq_ops;
-/* The same for the counters that we lend to the direct core. */
-extern struct fi_ops_cntr_owner lnx_direct_cntr_ops;
-extern struct fi_ops lnx_peer_fid_ops;
-
-/* comp/native.c: handle what ended on a native rail. */
-LNX_COLD void lnx_native_poll(struct lnx_rail *rail);
-
-/*
- * comp/plain.c: rails whose CQ we read and whose buffers we post.
- *
- * Cores fill buffers in turn, so each is out of the caches when its turn comes again:
- * with fewer buffers posted, more of them stays in the caches.  A burst that uses all
- * of them doubles their number, up to FI_LNX_RX_BUFFERS; a number of polls in a row
- * that found little halves it.  But a peer that stops in the middle of a frame keeps
- * its buffer: with more peers, the minimum is higher.
- */
-#define LNX_PLAIN_POSTED	4u	/* at first, and at least */
-#define LNX_PLAIN_PEERS		8u	/* two for each peer, up to this many */
-#define LNX_PLAIN_IDLE_POLLS		65536u
-int lnx_plain_poll(struct lnx_rail *rail);
-int lnx_plain_fill(struct lnx_rail *rail);
-LNX_COLD void lnx_plain_recv_failed(struct lnx_rail *rail,
-				    struct lnx_rxbuf *buf, int err);
-/* Poll a framed rail once. */
-LNX_COLD void lnx_rail_poll(struct lnx_rail *rail);
-/* The rail's core endpoint is closed: handle what it reported about that, and take back
- * the receive buffers that it did not report. */
-LNX_COLD void lnx_rail_drain(struct lnx_rail *rail);
-/* Handle an error of a core on a framed rail, of either kind. */
-LNX_COLD void lnx_core_error(struct lnx_rail *rail,
-			     const struct fi_cq_err_entry *err);
-struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail);
-void lnx_rxbuf_put(struct lnx_rxbuf *buf);
-/* Set some buffers aside for peer rails.  0 or -FI_ENOMEM. */
-int lnx_rxbuf_reserve(struct lnx_ep *ep);
-/* May buf be kept?  Only if there is another for what comes next. */
-LNX_COLD bool lnx_rxbuf_may_keep(struct lnx_rxbuf *buf);
-/*
- * Keep buf, with its data in it; on a peer rail it is not free until its core releases
- * it too.
- */
-LNX_INLINE void lnx_rxbuf_keep(struct lnx_rxbuf *buf)
-{
-	buf->kept = true;
-	lnx_list_del(&buf->link);	/* no longer in the rail's list */
-}
-/* Let buf, which a core asked for, take a message longer than any frame. */
-LNX_COLD void lnx_rxbuf_enlarge(struct lnx_rxbuf *buf, size_t len);
-/* Drop what came into an enlarged buffer, or into the drop buffer. */
-LNX_COLD void lnx_rxbuf_shrink(struct lnx_rxbuf *buf);
-/* Make a peer rail's drop buffer, before the rail is polled.  0 or -FI_ENOMEM. */
-int lnx_rxbuf_make_drop_buf(struct lnx_rail *rail);
-/* Release a kept buffer. */
-void lnx_rxbuf_drop(struct lnx_rxbuf *buf);
+/* comp/up.c: for every endpoint. */
+extern const struct lnx_up lnx_up;
 
 /* comp/progress.c: one pass over the endpoint's rails and deferred work. */
 void lnx_ep_progress(struct lnx_ep *ep);
@@ -75,42 +22,6 @@ void lnx_ep_progress_all(struct lnx_ep *ep);
 /* To be called before sleeping on the rails' descriptors.  True: there is, or may soon
  * be, something to do that no descriptor reports; shared memory not counted. */
 bool lnx_ep_trywait(struct lnx_ep *ep);
-
-/*
- * comp/wait.c: the object that a thread of the application sleeps on.  One epoll
- * descriptor over an eventfd of ours and the descriptors of the rails.  Any thread, no
- * lock.
- */
-struct lnx_wait;
-/*
- * Open the object that an attribute's wait_obj asks for.  *wait is NULL for
- * FI_WAIT_NONE; FI_WAIT_UNSPEC is FI_WAIT_FD.  0, -FI_ENOSYS for other kinds,
- * -FI_ENOMEM, or the error of opening the descriptor.
- */
-int lnx_wait_open(enum fi_wait_obj obj, struct lnx_wait **wait);
-void lnx_wait_close(struct lnx_wait *wait);
-/* fi_control of an object with wait (or NULL): FI_GETWAIT, FI_GETWAITOBJ. */
-int lnx_wait_control(const struct lnx_wait *wait, int command, void *arg);
-/* Something was written: wake a thread that sleeps or is about to. */
-void lnx_wait_signal(struct lnx_wait *wait);
-/* The same, even if no thread has armed it. */
-void lnx_wait_wake(struct lnx_wait *wait);
-/*
- * fi_cq_signal: end one blocking read (the current or the next one) without an entry.
- */
-void lnx_wait_kick(struct lnx_wait *wait);
-/* Was there a kick?  Clears it. */
-bool lnx_wait_signalled(struct lnx_wait *wait);
-/* The same without clearing it. */
-bool lnx_wait_kicked(const struct lnx_wait *wait);
-/* Request a signal from now on; then check again before sleeping. */
-void lnx_wait_arm(struct lnx_wait *wait);
-/* Let the descriptor of a rail wake the sleeper, or stop that. */
-int lnx_wait_add_fd(struct lnx_wait *wait, int fd);
-void lnx_wait_del_fd(struct lnx_wait *wait, int fd);
-/* Sleep until signalled, a rail's descriptor is ready, or max_ms (-1: no end)
- * have passed. */
-void lnx_wait_block(struct lnx_wait *wait, int max_ms);
 
 /*
  * comp/eps.c: the endpoints behind a CQ or a counter.  No lock is held; adding and
@@ -185,7 +96,7 @@ bool lnx_nap(struct lnx_nap *nap, struct lnx_wait *wait,
 /* comp/thread.c: the helper thread of an endpoint. */
 int lnx_thread_start(struct lnx_ep *ep);
 void lnx_thread_stop(struct lnx_ep *ep);
-/* Paths must be checked (tx/detect.h): the thread must not sleep for long now.  Owner
+/* Paths must be checked (rel/detect.h): the thread must not sleep for long now.  Owner
  * lock held. */
 void lnx_thread_wake(struct lnx_thread *t);
 /* Let a descriptor wake the thread, or stop that; the thread may be asleep.  Owner lock

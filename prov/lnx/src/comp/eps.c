@@ -132,7 +132,7 @@ void lnx_domain_progress(struct lnx_domain *d)
 	pthread_mutex_lock(&d->eps_lock);
 	lnx_list_foreach(&d->eps, n, tmp) {
 		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
-						   domain_link);
+						   bound.domain_link);
 
 		lnx_lock(&ep->lock);
 		if (ep->enabled)
@@ -150,7 +150,7 @@ bool lnx_domain_look(struct lnx_domain *d, bool count_shm)
 	pthread_mutex_lock(&d->eps_lock);
 	lnx_list_foreach(&d->eps, n, tmp) {
 		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
-						   domain_link);
+						   bound.domain_link);
 
 		/*
 		 * Its descriptors wake the threads that wait for what it is bound to.

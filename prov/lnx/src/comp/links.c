@@ -12,10 +12,10 @@
 #include "core/netwatch.h"
 #include "core/nic.h"
 #include "core/open.h"
-#include "tx/detect.h"
-#include "tx/recovery.h"
-#include "tx/rkey.h"
-#include "tx/tx.h"
+#include "rel/detect.h"
+#include "rel/recovery.h"
+#include "rma/rkey.h"
+#include "msg/tx.h"
 
 #define EVENTS_MAX	64		/* in one pass; the rest waits */
 
@@ -32,7 +32,7 @@ static LNX_COLD void look_at(struct lnx_ep *ep, struct lnx_rail *rail,
 	if (rail->ifindex) {
 		/* Looked up by address: an interface that is made again has another
 		 * index. */
-		ret = lnx_netwatch_look(ep->netwatch, 0, NULL, rail->addr,
+		ret = lnx_netwatch_look(ep->links.netwatch, 0, NULL, rail->addr,
 					rail->addrlen, &s);
 		unsure = ret && ret != -ENODEV;
 		told = !unsure;
@@ -105,7 +105,7 @@ static void find_link(struct lnx_rail *rail)
 {
 	struct lnx_net_state s;
 
-	if (!lnx_netwatch_look(rail->ep->netwatch, 0, NULL, rail->addr,
+	if (!lnx_netwatch_look(rail->ep->links.netwatch, 0, NULL, rail->addr,
 			       rail->addrlen, &s))
 		rail->ifindex = s.ifindex;
 }
@@ -157,8 +157,8 @@ static LNX_COLD void grow(struct lnx_ep *ep, uint64_t now)
 	unsigned i, count;
 	bool more = false;
 
-	ep->hotplug = false;
-	ep->hotplug_ns = now + LNX_HOTPLUG_LOOK_NS;
+	ep->links.hotplug = false;
+	ep->links.hotplug_ns = now + LNX_HOTPLUG_LOOK_NS;
 	count = lnx_hotplug_find(ep, come, LNX_RAILS_MAX);
 	for (i = 0; i < count; i++) {
 		if (come[i].was)
@@ -173,7 +173,7 @@ static LNX_COLD void grow(struct lnx_ep *ep, uint64_t now)
 	if (lnx_ep_address(ep))
 		return;
 	lnx_peers_extend(ep);
-	lnx_list_foreach(&ep->peers, n, tmp)
+	lnx_list_foreach(&ep->peers.all, n, tmp)
 		lnx_tx_hello_again(lnx_list_entry(n, struct lnx_peer,
 						  all_link));
 }
@@ -186,11 +186,11 @@ void lnx_links_open(struct lnx_ep *ep)
 	int ret;
 
 	if ((ep->nnet < 2 && !ep->domain->rails->nopen) || !ep->nnet ||
-	    ep->native || ep->netwatch || !ep->plan.step[LNX_CLASS_OK])
+	    ep->native || ep->links.netwatch || !ep->plan.step[LNX_CLASS_OK])
 		return;
-	ret = lnx_netwatch_open(&ep->netwatch);
+	ret = lnx_netwatch_open(&ep->links.netwatch);
 	if (ret) {
-		ep->netwatch = NULL;
+		ep->links.netwatch = NULL;
 		LNX_INFO(FI_LOG_EP_CTRL,
 			 "links are not watched (%s): a rail that fails is detected only by its silence\n",
 			 fi_strerror(-ret));
@@ -210,8 +210,8 @@ void lnx_links_close(struct lnx_ep *ep)
 		lnx_netwatch_close(ep->rail[i]->devwatch);
 		ep->rail[i]->devwatch = NULL;
 	}
-	lnx_netwatch_close(ep->netwatch);
-	ep->netwatch = NULL;
+	lnx_netwatch_close(ep->links.netwatch);
+	ep->links.netwatch = NULL;
 }
 
 void lnx_links_poll(struct lnx_ep *ep, uint64_t now)
@@ -221,10 +221,10 @@ void lnx_links_poll(struct lnx_ep *ep, uint64_t now)
 	int ret = 0;
 
 	for (k = 0; k < EVENTS_MAX; k++) {
-		ret = lnx_netwatch_next(ep->netwatch, &ev);
+		ret = lnx_netwatch_next(ep->links.netwatch, &ev);
 		if (ret != 1)
 			break;
-		ep->hotplug |= ev.up || ev.what == LNX_NET_LOST;
+		ep->links.hotplug |= ev.up || ev.what == LNX_NET_LOST;
 		for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 			if (ev.what == LNX_NET_LOST || ep->rail[i]->link_down ||
 			    ev.ifindex == ep->rail[i]->ifindex)
@@ -232,7 +232,7 @@ void lnx_links_poll(struct lnx_ep *ep, uint64_t now)
 	}
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 		poll_device(ep->rail[i], now);
-	if (ep->hotplug && now >= ep->hotplug_ns && !ep->closing)
+	if (ep->links.hotplug && now >= ep->links.hotplug_ns && !ep->closing)
 		grow(ep, now);
 	if (ret < 0) {
 		LNX_WARN(FI_LOG_EP_CTRL, "links are no longer watched: %s\n",
@@ -240,7 +240,7 @@ void lnx_links_poll(struct lnx_ep *ep, uint64_t now)
 		/*
 		 * A forked child may have copies of them, which would wake us for ever.
 		 */
-		lnx_rails_wait_del(ep, lnx_netwatch_fd(ep->netwatch));
+		lnx_rails_wait_del(ep, lnx_netwatch_fd(ep->links.netwatch));
 		for (i = 0; i < ep->nrail; i++)
 			if (ep->rail[i]->devwatch && !ep->rail[i]->devgone)
 				lnx_rails_wait_del(ep, lnx_netwatch_fd(
@@ -263,7 +263,7 @@ static LNX_COLD void greet(struct lnx_peer *peer)
 LNX_COLD void lnx_links_learn(struct lnx_ep *ep)
 {
 	/* When a peer gets a new rail, we may have one too. */
-	if (ep->netwatch)
+	if (ep->links.netwatch)
 		lnx_links_poll(ep, lnx_clock_ns());
 	lnx_peers_join(ep, greet);
 }

@@ -14,7 +14,7 @@ void lnx_links_open(struct lnx_ep *ep);
 void lnx_links_close(struct lnx_ep *ep);
 /* Hellos came: make paths to their senders, and tell those about our rails too. */
 LNX_COLD void lnx_links_learn(struct lnx_ep *ep);
-/* Pass events on to tx/link_notice.c. */
+/* Pass events on to rel/link_notice.c. */
 void lnx_links_poll(struct lnx_ep *ep, uint64_t now);
 
 #endif

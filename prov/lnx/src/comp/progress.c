@@ -9,15 +9,15 @@
  */
 #include "base/interval.h"
 #include "comp/comp.h"
-#include "comp/faults.h"
+#include "rail/faults.h"
 #include "comp/links.h"
 #include "core/half_open.h"
-#include "rx/confirm.h"
-#include "rx/rx.h"
-#include "tx/local_exit.h"
-#include "tx/detect.h"
-#include "tx/rma.h"
-#include "tx/tx.h"
+#include "msg/confirm_answer.h"
+#include "msg/rx.h"
+#include "msg/local_exit.h"
+#include "rel/frame.h"
+#include "rma/rma.h"
+#include "msg/tx.h"
 
 #define WATCH_PASSES	65536u		/* with nothing due */
 
@@ -30,7 +30,7 @@ static LNX_COLD bool not_yet(struct lnx_ep *ep, struct lnx_rail *rail)
 			(ep->tx_cq ? lnx_cq_written(ep->tx_cq) : 0);
 	uint64_t now;
 
-	if (!ep->shm || !ep->idle_mask)
+	if (!ep->shm || !ep->poll.idle_mask)
 		return false;
 	now = lnx_clock_ns();
 	if (seen != rail->idle_seen &&
@@ -43,26 +43,13 @@ static LNX_COLD bool not_yet(struct lnx_ep *ep, struct lnx_rail *rail)
 	return false;
 }
 
-static inline void poll_rail(struct lnx_rail *rail)
-{
-	if (rail->kind == LNX_RAIL_PLAIN) {
-		if (lnx_plain_poll(rail))
-			rail->poll_credits = rail->ep->poll_hot;
-	} else if (lnx_unlikely(lnx_kind_native(rail->kind))) {
-		lnx_native_poll(rail);
-	} else {
-		fi_cq_read(rail->core_cq, NULL, 0);
-	}
-}
-
 static LNX_COLD void refill(struct lnx_ep *ep)
 {
 	bool all = true;
 	uint32_t i;
 
 	for (i = 0; i < ep->nrail; i++)
-		if (ep->rail[i]->kind == LNX_RAIL_PLAIN &&
-		    lnx_plain_fill(ep->rail[i]))
+		if (ep->rail[i]->driver->refill(ep->rail[i]))
 			all = false;
 	if (all)
 		ep->work &= ~LNX_WORK_BUFS;
@@ -85,30 +72,28 @@ static LNX_COLD void sweep(struct lnx_ep *ep, uint64_t now)
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 		lnx_half_open_cloexec(ep->rail[i]);
 	cost = lnx_ns_since(lnx_clock_ns(), now);
-	ep->sweep_gap_ns = LNX_MIN(LNX_MAX(2 * ep->sweep_gap_ns,
+	ep->due.sweep_gap_ns = LNX_MIN(LNX_MAX(2 * ep->due.sweep_gap_ns,
 					   LNX_SWEEP_FIRST_NS), LNX_SWEEP_LAST_NS);
-	if (ep->sweep_gap_ns == LNX_SWEEP_LAST_NS)
+	if (ep->due.sweep_gap_ns == LNX_SWEEP_LAST_NS)
 		ep->work &= ~LNX_WORK_SWEEP;
-	ep->sweep_ns = now + LNX_MAX(ep->sweep_gap_ns, SWEEP_COST * cost);
+	ep->due.sweep_ns = now + LNX_MAX(ep->due.sweep_gap_ns, SWEEP_COST * cost);
 }
 
 /* Work that needs the current time. */
 static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 {
-	uint64_t now = lnx_clock_ns();
+	uint64_t now = lnx_clock_ns(), detect_ns = ep->due.detect_ns;
+	uint64_t timers_ns = ep->due.timers_ns;
 
-	if (lnx_unlikely(now >= ep->sweep_ns))
+	if (lnx_unlikely(now >= ep->due.sweep_ns))
 		sweep(ep, now);
-	if (ep->work & LNX_WORK_DETECT)
-		lnx_detect_run(ep, now);
-	if (ep->work & LNX_WORK_PUMP)
-		lnx_tx_pump(ep, now);
-	if (ep->work & (LNX_WORK_ACK | LNX_WORK_ACK_PENDING))
-		lnx_tx_acks(ep, now, false);
+	lnx_rel_run(ep, now);
+	/* Links are looked at whenever paths or peers were. */
+	if (lnx_unlikely(ep->links.netwatch != NULL) &&
+	    (ep->due.detect_ns != detect_ns || ep->due.timers_ns != timers_ns))
+		lnx_links_poll(ep, now);
 	if (ep->work & LNX_WORK_DEFER)
 		lnx_rx_deferred_run(ep, now);
-	if (ep->work & LNX_WORK_RETX)
-		lnx_tx_timers(ep, now);
 	if (ep->work & LNX_WORK_WATCH)
 		lnx_local_exit_run(ep, now);
 	if (lnx_unlikely(ep->work & LNX_WORK_ENDED))
@@ -125,7 +110,7 @@ static __attribute__((noinline)) void slow(struct lnx_ep *ep)
 
 	if ((ep->work & ~may_wait) == LNX_WORK_ACK_PENDING)
 		lnx_tx_acks_piggybacked(ep);
-	if ((ep->work & ~may_wait) || !(ep->pass & 0xff))
+	if ((ep->work & ~may_wait) || !(ep->poll.pass & 0xff))
 		timed(ep);
 }
 
@@ -134,7 +119,7 @@ static __attribute__((noinline)) void now_and_then(struct lnx_ep *ep)
 {
 	if (ep->work)
 		slow(ep);
-	if (lnx_unlikely(lnx_ctl_due(&ep->ctl, ep->pass)))
+	if (lnx_unlikely(lnx_ctl_due(&ep->ctl, ep->poll.pass)))
 		ep->ctl.run(ep, lnx_clock_ns());
 }
 
@@ -162,7 +147,7 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 		lnx_tx_direct_pump(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_MATCH))
 		lnx_rx_rematch(ep);
-	if (ep->pass & (LNX_SLOW_PASSES - 1))
+	if (ep->poll.pass & (LNX_SLOW_PASSES - 1))
 		slow(ep);
 	else
 		now_and_then(ep);
@@ -182,8 +167,8 @@ static LNX_COLD bool low(struct lnx_ep *ep)
 /* Peers may die also while nothing is due. */
 static LNX_COLD void look_at_peers(struct lnx_ep *ep)
 {
-	ep->watch_pass = ep->pass;
-	ep->work |= ep->idle_work;
+	ep->poll.watch_pass = ep->poll.pass;
+	ep->work |= ep->poll.idle_work;
 }
 
 LNX_HOT
@@ -195,26 +180,26 @@ void lnx_ep_progress(struct lnx_ep *ep)
 	lnx_assert_held(&ep->lock);
 	if (lnx_rxe_low(ep) && low(ep))
 		shm = NULL;
-	ep->pass++;
+	ep->poll.pass++;
 	if (shm)
-		fi_cq_read(shm->core_cq, NULL, 0);
+		lnx_rail_poll_lent(shm);
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
 		struct lnx_rail *rail = ep->rail[i];
 
 		if (rail->poll_credits)
 			rail->poll_credits--;
 		else if (!rail->busy && !ep->nread_here) {
-			if ((ep->pass & ep->idle_mask) || not_yet(ep, rail))
+			if ((ep->poll.pass & ep->poll.idle_mask) || not_yet(ep, rail))
 				continue;
-			if (lnx_unlikely(ep->pass - ep->watch_pass >
+			if (lnx_unlikely(ep->poll.pass - ep->poll.watch_pass >
 					 WATCH_PASSES))
 				look_at_peers(ep);
 		}
-		poll_rail(rail);
+		lnx_rail_poll(rail);
 	}
 	if (lnx_unlikely(ep->work & ~LNX_WORK_SLOW))
 		deferred(ep);
-	else if (lnx_unlikely(!(ep->pass & (LNX_SLOW_PASSES - 1))))
+	else if (lnx_unlikely(!(ep->poll.pass & (LNX_SLOW_PASSES - 1))))
 		now_and_then(ep);
 }
 
@@ -229,7 +214,7 @@ void lnx_ep_heat(struct lnx_ep *ep, uint32_t passes)
 void lnx_ep_progress_all(struct lnx_ep *ep)
 {
 	lnx_ep_heat(ep, 1);
-	ep->pass |= 0xff;
+	ep->poll.pass |= 0xff;
 	lnx_ep_progress(ep);
 }
 
@@ -241,41 +226,30 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 	lnx_ep_progress_all(ep);
 	for (i = 0; i < ep->nrail; i++) {
 		struct lnx_rail *rail = ep->rail[i];
-		struct fid *fid = &rail->core_cq->fid;
 
-		if (rail->wait_fd < 0)
-			continue;
-		/*
-		 * This resets the core's signal.  Its answer is used on plain rails
-		 * only: a lent CQ always says "look again".
-		 */
-		if (fi_trywait(rail->fabric, &fid, 1) == -FI_EAGAIN &&
-		    lnx_kind_plain(rail->kind))
+		if (rail->wait_fd >= 0 && lnx_rail_trywait(rail))
 			more = true;
 	}
 	/* If nothing is due, no pass polls them. */
-	if (ep->netwatch)
+	if (ep->links.netwatch)
 		lnx_links_poll(ep, lnx_clock_ns());
 	/* Its descriptor wakes sleepers until that is done. */
-	if (ep->exit_monitor)
+	if (ep->local.exit_monitor)
 		lnx_local_exit_look(ep);
 	/* Handle what came before the reset. */
 	lnx_ep_progress_all(ep);
-	/* No descriptor reports what a core has no buffer for. */
 	for (i = 0; i < ep->nrail; i++)
-		if (ep->rail[i]->kind == LNX_RAIL_PLAIN &&
-		    !lnx_list_empty(&ep->rail[i]->unposted))
-			more = true;
+		more |= ep->rail[i]->driver->more(ep->rail[i]);
 	if (ep->work & LNX_WORK_SWEEP)
 		sweep(ep, lnx_clock_ns());
 	/* Timers do not run while we sleep. */
 	if (ep->work & LNX_WORK_ACK_PENDING)
-		lnx_tx_acks(ep, lnx_clock_ns(), true);
+		lnx_rel_ack_all(ep, lnx_clock_ns());
 	/* Link events wake sleepers. */
-	if (ep->links_ns) {
-		ep->links_ns = 0;
-		ep->detect_ns = 0;
-		lnx_detect_run(ep, lnx_clock_ns());
+	if (ep->links.watch_until_ns) {
+		ep->links.watch_until_ns = 0;
+		ep->due.detect_ns = 0;
+		lnx_rel_run(ep, lnx_clock_ns());
 	}
 	/* Unacknowledged frames need no timer here: a connection that breaks makes its
 	 * descriptor ready. */

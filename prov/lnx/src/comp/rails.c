@@ -9,7 +9,7 @@
 #include "core/exit_monitor.h"
 #include "core/netwatch.h"
 #include "core/open.h"
-#include "rx/rx.h"
+#include "msg/rx.h"
 
 static struct lnx_rail_owner owner_of(const struct lnx_ep *ep,
 				      const struct lnx_addr_rail *src)
@@ -39,13 +39,12 @@ int lnx_rails_add(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	ret = lnx_rail_open(ep, spec, &owner, &rail);
 	if (ret)
 		return ret;
-	if (rail->kind == LNX_RAIL_PEER) {
-		ret = lnx_rxbuf_make_drop_buf(rail);
-		if (ret) {
-			lnx_rail_stop(rail);
-			lnx_rail_close(rail);
-			return ret;
-		}
+	rail->driver = lnx_rail_driver(rail->kind);
+	ret = lnx_rail_init(rail);
+	if (ret) {
+		lnx_rail_stop(rail);
+		lnx_rail_close(rail);
+		return ret;
 	}
 	ep->rail[ep->nrail++] = rail;
 	if (lnx_kind_local(rail->kind)) {
@@ -58,9 +57,7 @@ int lnx_rails_add(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		return 0;
 	}
 	ep->nnet++;
-	if (rail->kind != LNX_RAIL_PLAIN)
-		return 0;
-	ret = lnx_plain_fill(rail);
+	ret = rail->driver->refill(rail);
 	if (ret && ep->enabled)
 		ep->work |= LNX_WORK_BUFS;
 	return ret == -FI_EAGAIN || ep->enabled ? 0 : ret;
@@ -99,8 +96,8 @@ unsigned lnx_rails_fds(const struct lnx_ep *ep, int fd[LNX_FDS_MAX],
 		if (ep->rail[i]->wait_fd >= 0)
 			fd[n++] = ep->rail[i]->wait_fd;
 	*nrail = n;
-	if (ep->netwatch && lnx_netwatch_fd(ep->netwatch) >= 0)
-		fd[n++] = lnx_netwatch_fd(ep->netwatch);
+	if (ep->links.netwatch && lnx_netwatch_fd(ep->links.netwatch) >= 0)
+		fd[n++] = lnx_netwatch_fd(ep->links.netwatch);
 	for (i = 0; i < ep->nrail; i++)
 		if (ep->rail[i]->devwatch && !ep->rail[i]->devgone)
 			fd[n++] = lnx_netwatch_fd(ep->rail[i]->devwatch);

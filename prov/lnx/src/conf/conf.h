@@ -55,7 +55,7 @@ struct lnx_conf {
 #undef LNX_CONF_ENUM
 
 /*
- * Are operations and receives the core providers' own (rx/native.c)?  Either variable
+ * Are operations and receives the core providers' own (msg/rx_native.c)?  Either variable
  * can set this.
  */
 static inline bool lnx_conf_native(const struct lnx_conf *c)

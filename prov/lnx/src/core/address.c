@@ -104,10 +104,10 @@ int lnx_ep_address(struct lnx_ep *ep)
 	if (ret)
 		return ret;
 	a.more |= next > a.nrail;
-	ep->address_epoch++;
-	ep->more = next > a.nrail;
-	ep->addr_changed = ep->more || ep->enabled;
-	return lnx_addr_pack(&a, ep->addr);
+	ep->address.epoch++;
+	ep->address.more = next > a.nrail;
+	ep->address.changed = ep->address.more || ep->enabled;
+	return lnx_addr_pack(&a, ep->address.raw);
 }
 
 size_t lnx_ep_hello(const struct lnx_ep *ep, uint8_t buf[LNX_HELLO_BYTES])
@@ -116,8 +116,8 @@ size_t lnx_ep_hello(const struct lnx_ep *ep, uint8_t buf[LNX_HELLO_BYTES])
 	unsigned place;
 	int n = 0;
 
-	memcpy(buf, ep->addr, LNX_ADDR_BYTES);
-	if (lnx_likely(!ep->more))
+	memcpy(buf, ep->address.raw, LNX_ADDR_BYTES);
+	if (lnx_likely(!ep->address.more))
 		return LNX_ADDR_BYTES;
 	for (place = 0; place < LNX_WIRE_RAILS_MAX; place++) {
 		const struct lnx_rail *rail = at_place(ep, place);

@@ -18,7 +18,7 @@ void lnx_exit_monitor_open(struct lnx_ep *ep)
 {
 	struct lnx_exit_monitor *l;
 
-	if (!ep->shm || ep->native || ep->exit_monitor)
+	if (!ep->shm || ep->native || ep->local.exit_monitor)
 		return;
 	l = calloc(1, sizeof(*l));
 	if (!l)
@@ -28,20 +28,20 @@ void lnx_exit_monitor_open(struct lnx_ep *ep)
 		free(l);
 		return;
 	}
-	ep->exit_monitor = l;
+	ep->local.exit_monitor = l;
 }
 
 void lnx_exit_monitor_close(struct lnx_ep *ep)
 {
 	struct lnx_node *n, *tmp;
 
-	if (!ep->exit_monitor)
+	if (!ep->local.exit_monitor)
 		return;
-	lnx_list_foreach(&ep->peers, n, tmp)
+	lnx_list_foreach(&ep->peers.all, n, tmp)
 		lnx_exit_monitor_forget(lnx_list_entry(n, struct lnx_peer, all_link));
-	close(ep->exit_monitor->epfd);
-	free(ep->exit_monitor);
-	ep->exit_monitor = NULL;
+	close(ep->local.exit_monitor->epfd);
+	free(ep->local.exit_monitor);
+	ep->local.exit_monitor = NULL;
 }
 
 static void add(struct lnx_exit_monitor *l, struct lnx_peer *peer,
@@ -51,14 +51,14 @@ static void add(struct lnx_exit_monitor *l, struct lnx_peer *peer,
 
 	if (epoll_ctl(l->epfd, EPOLL_CTL_ADD, lnx_pidwatch_fd(w), &e))
 		return;
-	peer->pidfd = 1 + lnx_pidwatch_fd(w);
+	peer->shm.pidfd = 1 + lnx_pidwatch_fd(w);
 	l->n++;
-	peer->ep->idle_work = LNX_WORK_WATCH;
+	peer->ep->poll.idle_work = LNX_WORK_WATCH;
 }
 
 static bool is_meant(const struct lnx_peer *peer)
 {
-	const struct lnx_cma_owner *o = &peer->where;
+	const struct lnx_cma_owner *o = &peer->shm.where;
 
 	if (lnx_cma_probe(o))
 		return true;
@@ -69,13 +69,13 @@ static bool is_meant(const struct lnx_peer *peer)
 
 bool lnx_exit_monitor_watch(struct lnx_peer *peer)
 {
-	struct lnx_exit_monitor *l = peer->ep->exit_monitor;
+	struct lnx_exit_monitor *l = peer->ep->local.exit_monitor;
 	struct lnx_pidwatch w = { .fd = -1 };
 	bool sure;
 
 	/* Our own process need not be watched. */
-	if (l && !peer->pidfd && peer->where.pid != peer->ep->pid &&
-	    lnx_pidwatch_open(&w, peer->where.pid))
+	if (l && !peer->shm.pidfd && peer->shm.where.pid != peer->ep->pid &&
+	    lnx_pidwatch_open(&w, peer->shm.where.pid))
 		w.pid = 0;
 	/*
 	 * Checked after opening: so the answer is about the process that is held, or
@@ -84,23 +84,23 @@ bool lnx_exit_monitor_watch(struct lnx_peer *peer)
 	sure = is_meant(peer);
 	if (sure && lnx_pidwatch_fd(&w) >= 0)
 		add(l, peer, &w);
-	if (!peer->pidfd)
+	if (!peer->shm.pidfd)
 		lnx_pidwatch_close(&w);
 	return sure;
 }
 
 void lnx_exit_monitor_forget(struct lnx_peer *peer)
 {
-	struct lnx_exit_monitor *l = peer->ep->exit_monitor;
+	struct lnx_exit_monitor *l = peer->ep->local.exit_monitor;
 
-	if (!peer->pidfd)
+	if (!peer->shm.pidfd)
 		return;
 	/* A forked child may still have it open. */
-	epoll_ctl(l->epfd, EPOLL_CTL_DEL, peer->pidfd - 1, NULL);
-	close(peer->pidfd - 1);
-	peer->pidfd = 0;
+	epoll_ctl(l->epfd, EPOLL_CTL_DEL, peer->shm.pidfd - 1, NULL);
+	close(peer->shm.pidfd - 1);
+	peer->shm.pidfd = 0;
 	if (!--l->n)
-		peer->ep->idle_work = 0;
+		peer->ep->poll.idle_work = 0;
 }
 
 struct lnx_peer *lnx_exit_monitor_next(struct lnx_ep *ep)
@@ -108,8 +108,8 @@ struct lnx_peer *lnx_exit_monitor_next(struct lnx_ep *ep)
 	struct lnx_peer *peer;
 	struct epoll_event e;
 
-	if (!ep->exit_monitor || !ep->exit_monitor->n ||
-	    epoll_wait(ep->exit_monitor->epfd, &e, 1, 0) != 1)
+	if (!ep->local.exit_monitor || !ep->local.exit_monitor->n ||
+	    epoll_wait(ep->local.exit_monitor->epfd, &e, 1, 0) != 1)
 		return NULL;
 	peer = e.data.ptr;
 	lnx_exit_monitor_forget(peer);
@@ -118,5 +118,5 @@ struct lnx_peer *lnx_exit_monitor_next(struct lnx_ep *ep)
 
 int lnx_exit_monitor_fd(const struct lnx_ep *ep)
 {
-	return ep->exit_monitor ? ep->exit_monitor->epfd : -1;
+	return ep->local.exit_monitor ? ep->local.exit_monitor->epfd : -1;
 }

@@ -9,7 +9,7 @@
  * the time that its endpoint says, and its number is from our own name space.  A text
  * that stands for the host (FI_LNX_HOST_ID) may join name spaces of process ids, where
  * one number means different processes.  For all other peers, and without pidfds,
- * tx/local_exit.c checks from time to time while something is due.
+ * msg/local_exit.c checks from time to time while something is due.
  *
  * Owner lock held.
  */

@@ -27,10 +27,10 @@ static void say(const struct lnx_ep *ep, const char *rail)
 		return;
 	now = (unsigned long long)limit.rlim_cur;
 	right = now + FDS_MORE +
-		(unsigned long long)ep->npeer * LNX_MAX(ep->nnet, 1u) *
+		(unsigned long long)ep->peers.n * LNX_MAX(ep->nnet, 1u) *
 		FDS_PER_PEER;
 	lnx_warn_once(true, "rail %s cannot connect: this process has no descriptors left, RLIMIT_NOFILE (ulimit -n) is %llu and would have to be about %llu for the %u peers of this endpoint; sends wait for descriptors until FI_LNX_CONNECT_TIMEOUT",
-		      rail, now, right, ep->npeer);
+		      rail, now, right, ep->peers.n);
 }
 
 LNX_COLD void lnx_fd_limit_look(const struct lnx_ep *ep, const char *rail)

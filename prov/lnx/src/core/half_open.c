@@ -111,7 +111,7 @@ static bool leads_to(const struct lnx_rail *rail,
 	struct lnx_node *n, *tmp;
 	unsigned i;
 
-	lnx_list_foreach(&rail->ep->peers, n, tmp) {
+	lnx_list_foreach(&rail->ep->peers.all, n, tmp) {
 		const struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 

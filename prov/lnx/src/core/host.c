@@ -115,7 +115,7 @@ void lnx_host_own_region(struct lnx_ep *ep)
 {
 	struct stat st;
 
-	ep->shm_user = region_owner(ep->eid, &st) ? geteuid() : st.st_uid;
+	ep->local.user = region_owner(ep->eid, &st) ? geteuid() : st.st_uid;
 }
 
 enum lnx_host_meet lnx_host_meet(const struct lnx_ep *ep, uint64_t eid)
@@ -130,13 +130,13 @@ enum lnx_host_meet lnx_host_meet(const struct lnx_ep *ep, uint64_t eid)
 	 * The owner of one opens the other.  A name space shows all users that it does
 	 * not have as one, but then the open above has failed.
 	 */
-	return st.st_uid == ep->shm_user && (st.st_mode & 0600) == 0600 ?
+	return st.st_uid == ep->local.user && (st.st_mode & 0600) == 0600 ?
 	       LNX_HOST_MEETS : LNX_HOST_FOREIGN;
 }
 
 bool lnx_host_same_user(const struct lnx_ep *ep, int pid)
 {
-	unsigned fsuid = ep->shm_user;
+	unsigned fsuid = ep->local.user;
 	char path[40], line[256];
 	FILE *f;
 
@@ -152,7 +152,7 @@ bool lnx_host_same_user(const struct lnx_ep *ep, int pid)
 		if (sscanf(line, "Uid: %*u %*u %*u %u", &fsuid) == 1)
 			break;
 	fclose(f);
-	return fsuid == ep->shm_user;
+	return fsuid == ep->local.user;
 }
 
 int lnx_random(void *buf, size_t len)

@@ -2,7 +2,7 @@
 /*
  * The key of a job: FI_LNX_JOB_KEY, or the contents of the file FI_LNX_JOB_KEY_FILE.
  * With one, a HELLO carries a keyed hash of what it says (lnx_wire_proof), and HELLOs
- * without the right hash begin no session (tx/session.h).
+ * without the right hash begin no session (rel/session.h).
  *
  * The hash is libsodium's, BLAKE2b with 256 bits.  The library is loaded when a key is
  * set.  A key that cannot be used is an error, never ignored.

@@ -116,13 +116,13 @@ static int ask_locals(struct lnx_ep *ep)
 {
 	if (!ep->shm)
 		return 0;
-	if (!ep->registry) {
+	if (!ep->local.registry) {
 		LNX_WARN(FI_LOG_MR,
 			 "rail %s: writes of peers to memory are not counted: there is no room behind its region in /dev/shm\n",
 			 ep->shm->name);
 		return -FI_ENOMEM;
 	}
-	lnx_shm_registry_count(ep->registry);
+	lnx_shm_registry_count(ep->local.registry);
 	return 0;
 }
 
@@ -134,7 +134,7 @@ int lnx_mr_bind_cntr(struct lnx_mr *mr, struct fid *fid)
 
 	lnx_list_foreach(&d->eps, n, tmp) {
 		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
-						   domain_link);
+						   bound.domain_link);
 
 		lnx_lock(&ep->lock);
 		ret = ask_locals(ep);
@@ -349,8 +349,8 @@ static struct lnx_shm_registry *key_list(const struct lnx_rail *rail)
 	const struct lnx_ep *ep = rail->ep;
 
 	/* After fork() it is the other process's. */
-	return rail->prov == LNX_PROV_SHM && ep->registry &&
-	       ep->pid == getpid() ? ep->registry : NULL;
+	return rail->prov == LNX_PROV_SHM && ep->local.registry &&
+	       ep->pid == getpid() ? ep->local.registry : NULL;
 }
 
 int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,
@@ -480,7 +480,7 @@ void lnx_mr_quiesce(struct lnx_domain *d)
 
 	lnx_list_foreach(&d->eps, n, tmp) {
 		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
-						   domain_link);
+						   bound.domain_link);
 
 		lnx_lock(&ep->lock);
 		lnx_unlock(&ep->lock);
@@ -494,7 +494,7 @@ int lnx_mr_announce(struct lnx_mr *mr)
 
 	lnx_list_foreach(&mr->domain->eps, n, tmp) {
 		struct lnx_ep *ep = lnx_list_entry(n, struct lnx_ep,
-						   domain_link);
+						   bound.domain_link);
 
 		lnx_lock(&ep->lock);
 		ret = introduce(mr, ep);
@@ -517,7 +517,7 @@ int lnx_mr_join(struct lnx_ep *ep)
 		for (mr = d->mrs[i]; mr && !ret; mr = mr->hash_next)
 			ret = introduce(mr, ep);
 	if (!ret)
-		lnx_list_add_tail(&d->eps, &ep->domain_link);
+		lnx_list_add_tail(&d->eps, &ep->bound.domain_link);
 	if (!ret && lnx_mrs_counted(d))
 		(void)ask_locals(ep);	/* a warning was given */
 	return ret;
@@ -529,7 +529,7 @@ void lnx_mr_detach(struct lnx_ep *ep)
 	uint32_t i;
 
 	lnx_assert_held(&ep->lock);
-	lnx_list_del(&ep->domain_link);
+	lnx_list_del(&ep->bound.domain_link);
 	for (i = 0; i < ep->nrail; i++)
 		while ((n = ep->rail[i]->regs.next) != &ep->rail[i]->regs)
 			reg_close(lnx_list_entry(n, struct lnx_mr_reg,

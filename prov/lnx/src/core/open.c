@@ -88,7 +88,7 @@ static struct fi_info *rail_info(struct lnx_ep *ep, struct lnx_rail *rail,
 	if (rail->kind == LNX_RAIL_DIRECT || lnx_kind_native(rail->kind))
 		info->tx_attr->op_flags = ep->info->tx_attr->op_flags &
 					  ~FI_INJECT;
-	/* The core does not support this level for all its operations: tx/confirm.h. */
+	/* The core does not support this level for all its operations: msg/confirm.h. */
 	if (rail->kind == LNX_RAIL_DIRECT)
 		info->tx_attr->op_flags &= ~FI_DELIVERY_COMPLETE;
 	if (lnx_kind_native(rail->kind))
@@ -233,7 +233,7 @@ static int check_name(const struct lnx_ep *ep, const struct lnx_rail *rail)
 	char path[LNX_SHM_PATH_BYTES];
 	int pid;
 
-	if (!ep->want || !lnx_shm_registry_in_use(ep->eid, &pid))
+	if (!ep->address.want || !lnx_shm_registry_in_use(ep->eid, &pid))
 		return 0;
 	lnx_host_shm_path(ep->eid, path);
 	if (pid)
@@ -356,9 +356,9 @@ static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 	if (ret)
 		return failed(rail, "fi_ep_bind (av)", ret);
 	if (rail->kind == LNX_RAIL_DIRECT || lnx_kind_native(rail->kind))
-		tx |= ep->tx_bind & FI_SELECTIVE_COMPLETION;
+		tx |= ep->bound.tx_flags & FI_SELECTIVE_COMPLETION;
 	if (lnx_kind_native(rail->kind))
-		rx |= ep->rx_bind & FI_SELECTIVE_COMPLETION;
+		rx |= ep->bound.rx_flags & FI_SELECTIVE_COMPLETION;
 	ret = fi_ep_bind(rail->core_ep, &rail->core_cq->fid, tx);
 	if (!ret)
 		ret = fi_ep_bind(rail->core_ep, &rail->core_cq->fid, rx);
@@ -433,9 +433,9 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	rail->first_port = (uint16_t)lnx_rail_port(rail);
 	lnx_half_open_cloexec(rail);
 	if (rail->prov == LNX_PROV_SHM) {
-		ep->cookie = ep->eid;
+		ep->local.cookie = ep->eid;
 		lnx_host_own_region(ep);
-		ep->registry = lnx_shm_registry_open(ep);
+		ep->local.registry = lnx_shm_registry_open(ep);
 	}
 	if (rail->kind == LNX_RAIL_DIRECT) {
 		rail->ctrl_buf = malloc(LNX_COPY_BYTES);
@@ -463,9 +463,9 @@ void lnx_rail_stop(struct lnx_rail *rail)
 {
 	if (rail && rail->core_ep && !rail->unclosable) {
 		if (rail->prov == LNX_PROV_SHM) {
-			rail->ep->cookie = 0;
-			if (rail->ep->registry)
-				lnx_shm_registry_retire(rail->ep->registry);
+			rail->ep->local.cookie = 0;
+			if (rail->ep->local.registry)
+				lnx_shm_registry_retire(rail->ep->local.registry);
 		}
 		close_fid(rail, &rail->core_ep->fid, "endpoint");
 		rail->core_ep = NULL;
@@ -501,8 +501,8 @@ void lnx_rail_close(struct lnx_rail *rail)
 	}
 	lnx_rail_stop(rail);
 	if (rail->prov == LNX_PROV_SHM) {
-		lnx_shm_registry_close(rail->ep->registry);
-		rail->ep->registry = NULL;
+		lnx_shm_registry_close(rail->ep->local.registry);
+		rail->ep->local.registry = NULL;
 	}
 	if (rail->srx)
 		close_fid(rail, &rail->srx->fid, "shared receive context");

@@ -29,6 +29,19 @@ static bool speeds(struct lnx_peer *peer, struct lnx_path *path)
 	return first->speed && path->speed;
 }
 
+/* The object of path's remote rail. */
+static struct lnx_remote_rail *remote_of(const struct lnx_peer *peer, struct lnx_path *path)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i]->remote_rail == path->remote_rail)
+			return peer->path[i]->remote;
+	lnx_health_init(&path->own_remote.health);
+	path->own_remote.index = path->remote_rail;
+	return &path->own_remote;
+}
+
 /* Add one path.  False: there is no memory for it, or the core has no room for its
  * address. */
 static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
@@ -54,14 +67,15 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	lnx_list_init(&path->reads);
 	lnx_list_init(&path->gets);
 	lnx_health_init(&path->detect.health);
-	lnx_health_init(&path->detect.remote);
+	path->remote = remote_of(peer, path);
 	if (lnx_rail_insert(path->rail, way->to->raw, &path->core_addr))
 		return false;
+	path->remote->npath++;
 	if (peer->npath == 1)
 		not_alone(peer);
 	peer->npath++;
 	/* A connection will be made: comp/progress.c must sweep it. */
-	peer->ep->sweep_ns = peer->ep->sweep_gap_ns = 0;
+	peer->ep->due.sweep_ns = peer->ep->due.sweep_gap_ns = 0;
 	peer->ep->work |= LNX_WORK_SWEEP;
 	return true;
 }
@@ -124,7 +138,7 @@ LNX_COLD bool lnx_path_set_previous(struct lnx_peer *peer, struct lnx_path *path
 	lnx_rail_remove(path->rail, path->core_addr);
 	path->core_addr = core_addr;
 	path->detect.previous_port = now;
-	peer->wrong_endpoint &= (uint8_t)~(1u << path->index);
+	peer->session.wrong_endpoint &= (uint8_t)~(1u << path->index);
 	return true;
 }
 
@@ -150,7 +164,7 @@ void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
 		lnx_rail_remove(path->rail, path->core_addr);
 		path->core_addr = core_addr;
 		path->detect.previous_port = port_of(old, len);
-		peer->wrong_endpoint &= (uint8_t)~(1u << i);
+		peer->session.wrong_endpoint &= (uint8_t)~(1u << i);
 		path->retry_ns = 0;
 		path->backoff_ns = 0;
 		path->detect.probe_ns = 1;	/* at once */

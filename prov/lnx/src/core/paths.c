@@ -128,8 +128,8 @@ struct lnx_select_counts lnx_paths_choose(struct lnx_ep *ep, const struct lnx_ra
 	ways.rail = v.rail;
 	ways.remote = v.remote;
 	ways.path = v.path;
-	s = lnx_select_order(&ways, mode, ep->rr_seed, v.at, max);
-	ep->rr_seed += s.n != 0;
+	s = lnx_select_order(&ways, mode, ep->peers.rr_seed, v.at, max);
+	ep->peers.rr_seed += s.n != 0;
 	for (i = n = 0; i < s.n; i++) {
 		const struct lnx_view_path *p = &v.path[v.at[i].path];
 

@@ -53,7 +53,7 @@ static void hash_sid(struct lnx_peer *p, struct lnx_peer **tab, uint32_t mask)
 {
 	uint32_t i = (uint32_t)lnx_mix64(p->rx_sid) & mask;
 
-	p->sid_next = tab[i];
+	p->session.hash_next = tab[i];
 	tab[i] = p;
 }
 
@@ -69,7 +69,7 @@ static void hash_grow(struct lnx_ep *ep)
 		free(sid);
 		return;			/* longer chains, still correct */
 	}
-	lnx_list_foreach(&ep->peers, n, tmp) {
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
 		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
 						    all_link);
 
@@ -99,8 +99,8 @@ LNX_COLD void lnx_peer_unhash(struct lnx_peer *p)
 		return;
 	at = &ep->by_sid[(uint32_t)lnx_mix64(p->rx_sid) & ep->by_eid_mask];
 	while (*at != p)
-		at = &(*at)->sid_next;
-	*at = p->sid_next;
+		at = &(*at)->session.hash_next;
+	*at = p->session.hash_next;
 }
 
 static struct lnx_peer *known(const struct lnx_ep *ep, uint64_t eid)
@@ -124,30 +124,30 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 		free(p);
 		return NULL;
 	}
-	p->stamp = lnx_clock_wall_ns();
+	p->session.stamp = lnx_clock_wall_ns();
 	p->ep = ep;
 	p->eid = eid;
 	p->addr = FI_ADDR_NOTAVAIL;
 	lnx_peer_clear_direct(p);
 	p->shm_addr = FI_ADDR_NOTAVAIL;
-	p->shm_core = FI_ADDR_NOTAVAIL;
+	p->shm.core = FI_ADDR_NOTAVAIL;
 	p->self = eid == ep->eid;
 	lnx_chan_init(&p->chan);
 	p->path[0] = p->cur = &p->first;
-	p->counts = &lnx_shm_registry_no_counts;
-	lnx_list_init(&p->confirms);
+	p->shm.counts = &lnx_shm_registry_no_counts;
+	lnx_list_init(&p->confirm.list);
 	lnx_list_init(&p->stored);
-	lnx_list_init(&p->dpend);
-	lnx_list_init(&p->dpend_link);
-	lnx_list_init(&p->learn_link);
+	lnx_list_init(&p->shm.queue);
+	lnx_list_init(&p->shm.queue_link);
+	lnx_list_init(&p->address.learn_link);
 	lnx_list_init(&p->ack_link);
 	lnx_list_init(&p->pump_link);
 	lnx_list_init(&p->retx_link);
 	lnx_list_init(&p->detect_link);
-	lnx_list_init(&p->ended_link);
-	lnx_list_add_tail(&ep->peers, &p->all_link);
+	lnx_list_init(&p->session.ended_link);
+	lnx_list_add_tail(&ep->peers.all, &p->all_link);
 	ep->work |= LNX_WORK_BUFS;	/* it may hold some: lnx_plain_fill */
-	if (++ep->npeer > ep->by_eid_mask)
+	if (++ep->peers.n > ep->by_eid_mask)
 		hash_grow(ep);		/* links p as well */
 	if (known(ep, eid) != p)
 		hash_eid(p, ep->by_eid, ep->by_eid_mask);
@@ -187,15 +187,15 @@ static bool know_shm(struct lnx_peer *peer)
 	char name[LNX_SHM_NAME_BYTES];
 	fi_addr_t core_addr;
 
-	if (peer->shm_core != FI_ADDR_NOTAVAIL)
+	if (peer->shm.core != FI_ADDR_NOTAVAIL)
 		return true;
 	lnx_addr_shm_name(peer->eid, name);
 	if (lnx_rail_insert(rail, name, &core_addr) ||
 	    by_core_set(rail, core_addr, peer))
 		return false;
-	peer->shm_core = core_addr;
+	peer->shm.core = core_addr;
 	/* The core had messages of it before we could name their source. */
-	peer->ep->source_changed(peer);
+	peer->ep->up->source_changed(peer);
 	return true;
 }
 
@@ -203,15 +203,15 @@ static void forget_shm(struct lnx_peer *peer)
 {
 	struct lnx_rail *rail = peer->ep->shm;
 
-	rail->by_core[peer->shm_core] = NULL;
-	lnx_rail_remove(rail, peer->shm_core);
+	rail->by_core[peer->shm.core] = NULL;
+	lnx_rail_remove(rail, peer->shm.core);
 	lnx_peer_clear_direct(peer);
-	peer->shm_addr = peer->shm_core = FI_ADDR_NOTAVAIL;
-	peer->counts = &lnx_shm_registry_no_counts;
-	peer->unsettled = NULL;
-	peer->reach = NULL;
-	lnx_shm_registry_close(peer->registry);
-	peer->registry = NULL;
+	peer->shm_addr = peer->shm.core = FI_ADDR_NOTAVAIL;
+	peer->shm.counts = &lnx_shm_registry_no_counts;
+	peer->shm.unsettled = NULL;
+	peer->shm.reach = NULL;
+	lnx_shm_registry_close(peer->shm.registry);
+	peer->shm.registry = NULL;
 	lnx_exit_monitor_forget(peer);
 }
 
@@ -240,10 +240,10 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 	bool polled = false;
 	unsigned i;
 
-	if (lnx_shm_slots_free(ep->registry) >= SLOTS_LOW)
+	if (lnx_shm_slots_free(ep->local.registry) >= SLOTS_LOW)
 		return;
 	for (i = 0; i < LNX_SHM_SLOTS; i++) {
-		uint64_t eid = lnx_shm_slot_peer(ep->registry, i);
+		uint64_t eid = lnx_shm_slot_peer(ep->local.registry, i);
 		struct lnx_peer *peer;
 
 		if (!eid || eid == ep->eid ||
@@ -255,13 +255,13 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 			fi_cq_read(ep->shm->core_cq, NULL, 0);
 		polled = true;
 		peer = known(ep, eid);
-		if (peer && !peer->notes)
+		if (peer && !peer->shm.notes)
 			continue;
-		if (peer && peer->shm_core != FI_ADDR_NOTAVAIL)
+		if (peer && peer->shm.core != FI_ADDR_NOTAVAIL)
 			forget_shm(peer);
 		else
 			forget_registered(ep->shm, eid);
-		lnx_shm_slot_release(ep->registry, i);
+		lnx_shm_slot_release(ep->local.registry, i);
 	}
 }
 
@@ -269,9 +269,9 @@ static LNX_COLD bool foreign(struct lnx_peer *peer)
 {
 	FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
 		     "peer %016llx, on this host, is of another user (we are user %u): shared memory is used by processes of one user, others are reached over the network rails of the link\n",
-		     (unsigned long long)peer->eid, peer->ep->shm_user);
+		     (unsigned long long)peer->eid, peer->ep->local.user);
 	/* This is final: a message must not overtake one on the network. */
-	peer->no_shm = true;
+	peer->shm.unusable = true;
 	return false;
 }
 
@@ -297,10 +297,10 @@ static bool claim_slot(struct lnx_peer *peer)
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_shm_registry *registry;
 
-	if (peer->registry || lnx_shm_registry_find(peer->eid, &registry))
+	if (peer->shm.registry || lnx_shm_registry_find(peer->eid, &registry))
 		return true;		/* a peer without a registry */
-	lnx_shm_registry_owner(registry, &peer->where);
-	if (!lnx_host_same_user(ep, peer->where.pid)) {
+	lnx_shm_registry_owner(registry, &peer->shm.where);
+	if (!lnx_host_same_user(ep, peer->shm.where.pid)) {
 		lnx_shm_registry_close(registry);
 		return foreign(peer);
 	}
@@ -308,14 +308,14 @@ static bool claim_slot(struct lnx_peer *peer)
 		lnx_shm_registry_close(registry);
 		return false;
 	}
-	peer->registry = registry;
-	peer->counts = lnx_shm_registry_counts(registry);
-	peer->unsettled = lnx_shm_slot_unsettled(registry, ep->eid);
+	peer->shm.registry = registry;
+	peer->shm.counts = lnx_shm_registry_counts(registry);
+	peer->shm.unsettled = lnx_shm_slot_unsettled(registry, ep->eid);
 	/* Otherwise the core moves all data through its own buffers. */
 	if (!peer->self && !ep->conf->disable_cma)
-		peer->reach = lnx_shm_slot_reach(registry, ep->eid);
-	peer->notes = true;
-	peer->sure = lnx_exit_monitor_watch(peer);
+		peer->shm.reach = lnx_shm_slot_reach(registry, ep->eid);
+	peer->shm.notes = true;
+	peer->shm.sure = lnx_exit_monitor_watch(peer);
 	return true;
 }
 
@@ -327,30 +327,30 @@ static bool agree(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
 
-	if (!ep->registry)
+	if (!ep->local.registry)
 		return true;
 	registry_reclaim(ep);
-	return lnx_shm_slot_available(ep->registry, peer->eid) && claim_slot(peer) &&
-	       !lnx_shm_slot_claim(ep->registry, peer->eid);
+	return lnx_shm_slot_available(ep->local.registry, peer->eid) && claim_slot(peer) &&
+	       !lnx_shm_slot_claim(ep->local.registry, peer->eid);
 }
 
 /* Make the path over shared memory.  False: there is none. */
 static bool join_shm(struct lnx_peer *peer, const struct lnx_addr *a)
 {
-	if (peer->no_shm || !is_local(peer->ep, a) || !meets(peer))
+	if (peer->shm.unusable || !is_local(peer->ep, a) || !meets(peer))
 		return false;
 	if (!agree(peer) || !know_shm(peer)) {
-		if (peer->no_shm)
+		if (peer->shm.unusable)
 			return false;	/* a warning was given */
 		FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
 			     "shm takes no more local peers: this endpoint or the other knows %u already; such peers are reached over the network rails\n",
 			     LNX_SHM_SLOTS);
 		/* This is final: a message must not overtake one on the network. */
-		peer->no_shm = true;
+		peer->shm.unusable = true;
 		return false;
 	}
-	peer->shm_addr = peer->shm_core;
-	peer->reaches = !peer->reach;
+	peer->shm_addr = peer->shm.core;
+	peer->shm.reaches = !peer->shm.reach;
 	lnx_peer_set_direct(peer);
 	return true;
 }
@@ -363,9 +363,9 @@ static LNX_COLD void meet_registered(struct lnx_ep *ep)
 {
 	unsigned i;
 
-	ep->unknown_source = false;
-	for (i = 0; ep->registry && i < LNX_SHM_SLOTS; i++) {
-		uint64_t eid = lnx_shm_slot_peer(ep->registry, i);
+	ep->local.unknown_source = false;
+	for (i = 0; ep->local.registry && i < LNX_SHM_SLOTS; i++) {
+		uint64_t eid = lnx_shm_slot_peer(ep->local.registry, i);
 		struct lnx_addr a = { .eid = eid };
 		struct lnx_peer *peer;
 
@@ -375,11 +375,11 @@ static LNX_COLD void meet_registered(struct lnx_ep *ep)
 		if (!peer && lnx_host_meet(ep, eid) == LNX_HOST_MEETS)
 			peer = lnx_peer_unsolicited(ep, &a);
 		/* A peer that took a slot in our registry gave us one in its own. */
-		if (peer && peer->shm_core == FI_ADDR_NOTAVAIL &&
-		    !peer->no_shm && meets(peer) && claim_slot(peer))
+		if (peer && peer->shm.core == FI_ADDR_NOTAVAIL &&
+		    !peer->shm.unusable && meets(peer) && claim_slot(peer))
 			know_shm(peer);
 	}
-	if (ep->registry)
+	if (ep->local.registry)
 		registry_reclaim(ep);
 }
 
@@ -400,7 +400,7 @@ static void join_native(struct lnx_peer *peer, const struct lnx_addr *a)
 	bool first = ep->eid <= peer->eid;
 	char why[64];
 
-	if (lnx_addr_unpack(&me, ep->addr, sizeof(ep->addr), why, sizeof(why)))
+	if (lnx_addr_unpack(&me, ep->address.raw, sizeof(ep->address.raw), why, sizeof(why)))
 		return;
 	end[0] = first ? &me : a;
 	end[1] = first ? a : &me;
@@ -419,6 +419,7 @@ static void join_native(struct lnx_peer *peer, const struct lnx_addr *a)
 	lnx_list_init(&path->reads);
 	lnx_list_init(&path->gets);
 	path->remote_rail = (uint16_t)theirs;
+	path->remote = &path->own_remote;
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 		if (ep->rail[i]->wire_index == mine)
 			path->rail = ep->rail[i];
@@ -466,7 +467,7 @@ static void join(struct lnx_peer *peer, const struct lnx_addr *a)
 	if (peer->ep->native)
 		join_native(peer, a);
 	else
-		lnx_path_set_join(peer, peer->rails ? peer->rails : &rails);
+		lnx_path_set_join(peer, peer->address.rails ? peer->address.rails : &rails);
 	if (!peer->npath)
 		log_unreachable(peer, a);
 }
@@ -474,7 +475,7 @@ static void join(struct lnx_peer *peer, const struct lnx_addr *a)
 /* Update stored messages of a sender that now has an address, or no longer has one. */
 static void source_changed(struct lnx_peer *peer)
 {
-	peer->ep->source_changed(peer);
+	peer->ep->up->source_changed(peer);
 }
 
 /* ---- obj/ep.h ---- */
@@ -505,7 +506,7 @@ LNX_COLD struct lnx_peer *lnx_peer_make(struct lnx_ep *ep, fi_addr_t addr,
 		return NULL;
 	if (peer->unsolicited) {
 		peer->unsolicited = false;
-		ep->n_unsolicited--;
+		ep->peers.n_unsolicited--;
 	}
 	if (peer->addr != addr) {
 		peer->addr = addr;
@@ -524,17 +525,17 @@ LNX_COLD struct lnx_peer *lnx_peer_unsolicited(struct lnx_ep *ep,
 	/* It is in the AV: there was no memory for its peer. */
 	if (ep->av && lnx_av_find(ep->av, a->eid) != FI_ADDR_NOTAVAIL)
 		return NULL;
-	if (ep->n_unsolicited >= ep->conf->strangers) {
+	if (ep->peers.n_unsolicited >= ep->conf->strangers) {
 		FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
 			     "%u senders are in no address vector; frames of further ones are dropped (FI_LNX_STRANGERS)\n",
-			     ep->n_unsolicited);
+			     ep->peers.n_unsolicited);
 		return NULL;
 	}
 	/* Its paths are made when its hello is handled: not in a core's callback. */
 	peer = peer_new(ep, a->eid);
 	if (peer) {
 		peer->unsolicited = true;
-		ep->n_unsolicited++;
+		ep->peers.n_unsolicited++;
 	}
 	return peer;
 }
@@ -550,15 +551,15 @@ int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a,
 
 	if (peer->self || a->native || ep->native)
 		return 0;
-	if (!peer->rails)
-		peer->rails = calloc(1, sizeof(*all));
-	if (!peer->rails)
+	if (!peer->address.rails)
+		peer->address.rails = calloc(1, sizeof(*all));
+	if (!peer->address.rails)
 		return -FI_ENOMEM;
 	/* The newest hello counts; rails that it does not list stay as they were. */
-	lnx_rails_merge(peer->rails, all);
-	if (lnx_list_linked(&peer->learn_link))
+	lnx_rails_merge(peer->address.rails, all);
+	if (lnx_list_linked(&peer->address.learn_link))
 		return 0;
-	lnx_list_add_tail(&ep->learn_peers, &peer->learn_link);
+	lnx_list_add_tail(&ep->learn_peers, &peer->address.learn_link);
 	ep->work |= LNX_WORK_LEARN;
 	return 0;
 }
@@ -593,12 +594,12 @@ static void hello_apply(struct lnx_peer *peer)
 
 	/* A hello may be forged; the AV comes from the application. */
 	if (!peer->npath)
-		lnx_path_set_join(peer, known ? &av : peer->rails);
-	lnx_path_set_readdress(peer, peer->rails);
-	lnx_path_set_extend(peer, peer->rails);
-	if (known && same_rails(&av, peer->rails)) {
-		free(peer->rails);
-		peer->rails = NULL;
+		lnx_path_set_join(peer, known ? &av : peer->address.rails);
+	lnx_path_set_readdress(peer, peer->address.rails);
+	lnx_path_set_extend(peer, peer->address.rails);
+	if (known && same_rails(&av, peer->address.rails)) {
+		free(peer->address.rails);
+		peer->address.rails = NULL;
 	}
 }
 
@@ -608,12 +609,12 @@ void lnx_peers_join(struct lnx_ep *ep, void (*greet)(struct lnx_peer *peer))
 
 	while ((n = lnx_list_pop(&ep->learn_peers))) {
 		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer,
-						       learn_link);
+						       address.learn_link);
 
 		hello_apply(peer);
 		greet(peer);
 	}
-	if (ep->unknown_source)
+	if (ep->local.unknown_source)
 		meet_registered(ep);
 	ep->work &= ~LNX_WORK_LEARN;
 }
@@ -625,7 +626,7 @@ struct lnx_peer *lnx_peer_by_sid(const struct lnx_ep *ep, uint64_t sid)
 
 	p = ep->by_sid[(uint32_t)lnx_mix64(sid) & ep->by_eid_mask];
 	while (p && p->rx_sid != sid)
-		p = p->sid_next;
+		p = p->session.hash_next;
 	return p;
 }
 
@@ -634,7 +635,7 @@ void lnx_peer_pair(struct lnx_peer *peer, uint64_t sid, uint64_t stamp)
 	struct lnx_ep *ep = peer->ep;
 
 	peer->rx_sid = sid;
-	peer->rx_stamp = stamp;
+	peer->session.rx_stamp = stamp;
 	hash_sid(peer, ep->by_sid, ep->by_eid_mask);
 }
 
@@ -666,9 +667,9 @@ void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr)
 	struct lnx_node *n, *tmp;
 
 	/* Messages of an earlier session may be stored still. */
-	lnx_list_foreach(&ep->ended, n, tmp) {
+	lnx_list_foreach(&ep->peers.ended, n, tmp) {
 		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
-						    ended_link);
+						    session.ended_link);
 
 		if (p != peer && p->addr == addr) {
 			p->addr = FI_ADDR_NOTAVAIL;
@@ -689,13 +690,13 @@ void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr)
 	 */
 	lnx_peer_clear_direct(peer);
 	peer->shm_addr = FI_ADDR_NOTAVAIL;
-	if (!ep->registry && peer->shm_core != FI_ADDR_NOTAVAIL)
+	if (!ep->local.registry && peer->shm.core != FI_ADDR_NOTAVAIL)
 		forget_shm(peer);
 }
 
 bool lnx_peer_meet(struct lnx_peer *peer)
 {
-	return peer->shm_core != FI_ADDR_NOTAVAIL ||
+	return peer->shm.core != FI_ADDR_NOTAVAIL ||
 	       (meets(peer) && claim_slot(peer) && know_shm(peer));
 }
 
@@ -718,16 +719,16 @@ void lnx_peers_extend(struct lnx_ep *ep)
 {
 	struct lnx_node *n, *tmp;
 
-	lnx_list_foreach(&ep->peers, n, tmp) {
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 		struct lnx_rails av;
 
 		if (peer->self || !lnx_peer_open(peer) ||
-		    (!peer->npath && !peer->hello_done && !peer->rails))
+		    (!peer->npath && !peer->hello_done && !peer->address.rails))
 			continue;
-		if (peer->rails)
-			lnx_path_set_extend(peer, peer->rails);
+		if (peer->address.rails)
+			lnx_path_set_extend(peer, peer->address.rails);
 		else if (av_rails(peer, &av))
 			lnx_path_set_extend(peer, &av);
 	}

@@ -17,18 +17,18 @@ void lnx_peer_ended(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
 
-	if (!lnx_list_linked(&peer->ended_link))
-		lnx_list_add_tail(&ep->ended, &peer->ended_link);
-	if (!peer->ended_ns)
-		peer->ended_ns = lnx_clock_ns();
+	if (!lnx_list_linked(&peer->session.ended_link))
+		lnx_list_add_tail(&ep->peers.ended, &peer->session.ended_link);
+	if (!peer->session.ended_ns)
+		peer->session.ended_ns = lnx_clock_ns();
 	ep->work |= LNX_WORK_ENDED;
 }
 
 bool lnx_peer_may_begin(const struct lnx_peer *peer, uint64_t now)
 {
 	/* A local process that has ended does not come back. */
-	return !peer->self && peer->shm_core == FI_ADDR_NOTAVAIL &&
-	       (peer->alive || lnx_ns_since(now, peer->ended_ns) >= LNX_SESSION_BEGIN_NS);
+	return !peer->self && peer->shm.core == FI_ADDR_NOTAVAIL &&
+	       (peer->session.alive || lnx_ns_since(now, peer->session.ended_ns) >= LNX_SESSION_BEGIN_NS);
 }
 
 LNX_COLD void lnx_peer_detach(struct lnx_peer *peer)
@@ -41,8 +41,8 @@ LNX_COLD void lnx_peer_detach(struct lnx_peer *peer)
 	lnx_peer_unhash(peer);
 	/* HELLOs from before now are old, and nothing else would show it. */
 	if (peer->rx_sid)
-		ep->hello_nonce = 0;
-	ep->npeer--;
+		ep->refusals.hello_nonce = 0;
+	ep->peers.n--;
 	if (ep->last_from == peer)
 		ep->last_from = NULL;
 	if (addr != FI_ADDR_NOTAVAIL && lnx_peer_get(ep, addr) == peer)
@@ -50,9 +50,9 @@ LNX_COLD void lnx_peer_detach(struct lnx_peer *peer)
 			    [addr & (LNX_AV_CHUNK - 1)] = NULL;
 	if (peer->unsolicited) {
 		peer->unsolicited = false;
-		ep->n_unsolicited--;
+		ep->peers.n_unsolicited--;
 	}
-	lnx_list_del(&peer->learn_link);
+	lnx_list_del(&peer->address.learn_link);
 	lnx_peer_happens(peer, LNX_LIFE_DETACH);
 	lnx_peer_ended(peer);
 }
@@ -62,13 +62,13 @@ static bool unused(const struct lnx_peer *p)
 {
 	unsigned i;
 
-	if (!lnx_peer_dead(p) || p->nheld || p->n_clones || p->nrndv || p->n_segments ||
-	    p->npull || p->nserved || p->nreads || p->chan.nqueued || p->ndpend ||
-	    p->nconfirm || p->nflight || p->nanswer || !lnx_list_empty(&p->stored) ||
-	    p->shm_core != FI_ADDR_NOTAVAIL ||
+	if (!lnx_peer_dead(p) || p->nheld || p->n_clones || p->nrndv || p->rma.n_segments ||
+	    p->pull.n || p->rma.n_served || p->rma.n_reads || p->chan.nqueued || p->shm.nqueued ||
+	    p->confirm.n || p->shm.nflight || p->confirm.n_answers || !lnx_list_empty(&p->stored) ||
+	    p->shm.core != FI_ADDR_NOTAVAIL ||
 	    lnx_list_linked(&p->pump_link) || lnx_list_linked(&p->ack_link) ||
 	    lnx_list_linked(&p->retx_link) || lnx_list_linked(&p->detect_link) ||
-	    lnx_list_linked(&p->dpend_link))
+	    lnx_list_linked(&p->shm.queue_link))
 		return false;
 	for (i = 0; i < p->npath; i++)
 		if (p->path[i]->nread || !lnx_list_empty(&p->path[i]->reads) ||
@@ -86,11 +86,11 @@ static void peer_free(struct lnx_peer *p)
 	while (lnx_seq_drain(&p->chan.rx))
 		;
 	lnx_chan_fini(&p->chan);
-	free(p->put_keys);
+	free(p->rma.put_keys);
 	/* Queued direct sends are plain heap memory, link first. */
-	while ((q = lnx_list_pop(&p->dpend)))
+	while ((q = lnx_list_pop(&p->shm.queue)))
 		free(q);
-	lnx_shm_registry_close(p->registry);
+	lnx_shm_registry_close(p->shm.registry);
 	lnx_exit_monitor_forget(p);
 	for (i = 0; i < p->npath; i++) {
 		if (p->path[i]->detect.ping)
@@ -104,7 +104,7 @@ static void peer_free(struct lnx_peer *p)
 			free(p->path[i]->speed);
 		free(p->path[i]);
 	}
-	free(p->rails);
+	free(p->address.rails);
 	free(p);
 }
 
@@ -114,25 +114,25 @@ LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 	bool more = false;
 	unsigned i;
 
-	if (now < ep->reap_ns)
+	if (now < ep->due.reap_ns)
 		return;
-	ep->reap_ns = now + LNX_REAP_LOOK_NS;
-	lnx_list_foreach(&ep->ended, n, tmp) {
+	ep->due.reap_ns = now + LNX_REAP_LOOK_NS;
+	lnx_list_foreach(&ep->peers.ended, n, tmp) {
 		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
-						    ended_link);
+						    session.ended_link);
 
 		/* In the AV it waits for the next send, or the next session. */
 		if (!lnx_life_detached(p->life) && p->addr == FI_ADDR_NOTAVAIL &&
-		    p->shm_core == FI_ADDR_NOTAVAIL && !p->self &&
-		    lnx_ns_since(now, p->ended_ns) >=
+		    p->shm.core == FI_ADDR_NOTAVAIL && !p->self &&
+		    lnx_ns_since(now, p->session.ended_ns) >=
 			    (lnx_life_given_up(p->life) ? LNX_SESSION_TELL_NS : LNX_REAP_LOOK_NS))
 			lnx_peer_detach(p);
 		if (!lnx_life_detached(p->life)) {
 			more |= p->addr == FI_ADDR_NOTAVAIL &&
-				p->shm_core == FI_ADDR_NOTAVAIL;
+				p->shm.core == FI_ADDR_NOTAVAIL;
 			continue;
 		}
-		/* What it still has fails by progress (tx/frame.c). */
+		/* What it still has fails by progress (rel/send.c). */
 		if (!lnx_peer_dead(p) && !lnx_list_linked(&p->pump_link)) {
 			lnx_list_add_tail(&ep->pump_peers, &p->pump_link);
 			ep->work |= LNX_WORK_PUMP;
@@ -143,7 +143,7 @@ LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 		}
 		for (i = 0; i < p->npath; i++)
 			lnx_rail_remove(p->path[i]->rail, p->path[i]->core_addr);
-		lnx_list_del(&p->ended_link);
+		lnx_list_del(&p->session.ended_link);
 		lnx_list_del(&p->all_link);
 		peer_free(p);
 	}
@@ -156,7 +156,7 @@ void lnx_peers_destroy(struct lnx_ep *ep)
 	struct lnx_node *n;
 	uint32_t i;
 
-	while ((n = lnx_list_pop(&ep->peers)))
+	while ((n = lnx_list_pop(&ep->peers.all)))
 		peer_free(lnx_list_entry(n, struct lnx_peer, all_link));
 	for (i = 0; i < ep->npeer_chunk; i++)
 		free(ep->peer_tab[i]);

@@ -39,7 +39,7 @@ bool lnx_shm_registry_is_live(const struct lnx_shm_registry *registry);
 
 /*
  * Memory of the owner has counters: peers that write there must report it
- * (tx/confirm.h).  From then on the value that counts points to is not 0; it is valid
+ * (msg/confirm.h).  From then on the value that counts points to is not 0; it is valid
  * as long as the registry.
  */
 void lnx_shm_registry_count(struct lnx_shm_registry *registry);
@@ -118,7 +118,7 @@ void lnx_shm_key_unlist(struct lnx_shm_registry *registry, uint64_t key);
 
 /*
  * The byte of eid's slot, or NULL.  It is not 0 while the core has an operation of eid
- * and the note that belongs to it (tx/confirm.h) is still to be sent.  Valid as long as
+ * and the note that belongs to it (msg/confirm.h) is still to be sent.  Valid as long as
  * the registry.
  */
 uint8_t *lnx_shm_slot_unsettled(struct lnx_shm_registry *registry, uint64_t eid);

@@ -8,8 +8,8 @@
 #include "base/proc.h"
 #include "core/open.h"
 #include "ctl/nid.h"
-#include "tx/recovery.h"
-#include "tx/tx.h"
+#include "rel/recovery.h"
+#include "msg/tx.h"
 #include "wire/hdr.h"
 
 #define PING_MS		1000u		/* as long as lnetctl waits */
@@ -172,10 +172,10 @@ static int discover_run(struct lnx_ctl_job *job, struct lnx_ep *ep, uint64_t now
 
 static int local(const struct lnx_peer *peer, struct lnx_out *o)
 {
-	pid_t pid = peer->where.pid;
-	enum lnx_proc_life life = lnx_proc_life(pid, peer->where.started);
+	pid_t pid = peer->shm.where.pid;
+	enum lnx_proc_life life = lnx_proc_life(pid, peer->shm.where.started);
 
-	if (peer->where.started && life == LNX_PROC_ENDED) {
+	if (peer->shm.where.started && life == LNX_PROC_ENDED) {
 		lnx_out(o, "its process, %d, has ended", (int)pid);
 		return -FI_EHOSTUNREACH;
 	}

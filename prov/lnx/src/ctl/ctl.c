@@ -247,7 +247,7 @@ static void end_walk(struct lnx_ctl *c, const struct lnx_ep *ep)
 	w->on = false;
 	/* The paths first: peers refer to them. */
 	end_table(c->path_table, w, w->npath, w->npath);
-	end_table(c->peer_table, w, w->npeer, LNX_MAX(ep->npeer, w->npeer));
+	end_table(c->peer_table, w, w->npeer, LNX_MAX(ep->peers.n, w->npeer));
 	for (i = 0; i < ep->nrail; i++)
 		w->nrecovery += ep->rail[i]->health.value < LNX_HEALTH_MAX;
 	c->ep.nrecovery = w->nrecovery;
@@ -324,13 +324,13 @@ static void walk_some(struct lnx_ctl *c, struct lnx_ep *ep, uint64_t now)
  */
 static void schedule(struct lnx_ctl *c, struct lnx_ep *ep, uint64_t now)
 {
-	uint64_t passes = ep->pass - c->call_pass, took = lnx_ns_since(now, c->call_ns);
+	uint64_t passes = ep->poll.pass - c->call_pass, took = lnx_ns_since(now, c->call_ns);
 	bool slow = took * PASSES_MAX > LNX_STATE_LOOK_NS / 4 * LNX_MAX(passes, 1u);
 	bool soon = c->walk.on || lnx_mailbox_busy(&c->mailbox);
 
 	c->call_ns = now;
-	c->call_pass = ep->pass;
-	ep->ctl.pass = ep->pass + (slow || soon ? PASSES_MIN : PASSES_MAX);
+	c->call_pass = ep->poll.pass;
+	ep->ctl.pass = ep->poll.pass + (slow || soon ? PASSES_MIN : PASSES_MAX);
 }
 
 /* A child of a fork: the segment is its parent's. */
@@ -456,8 +456,8 @@ void lnx_ctl_open(struct lnx_ep *ep)
 	set_count(c->ep_table, 1, 1);
 	c->look_ns = now + LNX_STATE_LOOK_NS;
 	c->call_ns = now;
-	c->call_pass = ep->pass;
-	ep->ctl.pass = ep->pass + PASSES_MIN;
+	c->call_pass = ep->poll.pass;
+	ep->ctl.pass = ep->poll.pass + PASSES_MIN;
 }
 
 void lnx_ctl_close(struct lnx_ep *ep)

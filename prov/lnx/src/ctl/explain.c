@@ -9,11 +9,11 @@
 #include "core/open.h"
 #include "ctl/ask.h"
 #include "ctl/nid.h"
-#include "tx/admin.h"
-#include "tx/latency.h"
-#include "tx/path.h"
-#include "tx/recovery.h"
-#include "tx/tx.h"
+#include "rel/admin.h"
+#include "rel/latency.h"
+#include "rel/sched.h"
+#include "rel/recovery.h"
+#include "msg/tx.h"
 
 #define WHY_BYTES	200
 
@@ -38,7 +38,7 @@ static const char *way(const struct lnx_ep *ep, const struct lnx_peer *peer,
 	}
 	if (!ep->shm)
 		*why = "this endpoint has no shared memory rail";
-	else if (peer->no_shm)
+	else if (peer->shm.unusable)
 		*why = "shared memory has no room for the peer, or it is of another "
 		       "user";
 	else
@@ -48,9 +48,9 @@ static const char *way(const struct lnx_ep *ep, const struct lnx_peer *peer,
 
 static void form_direct(const struct lnx_peer *peer, uint64_t size, struct lnx_out *o)
 {
-	if (size <= LNX_INJECT_MAX || !peer->notes)
+	if (size <= LNX_INJECT_MAX || !peer->shm.notes)
 		lnx_out(o, "form one operation of the shm provider\n");
-	else if (peer->reaches)
+	else if (peer->shm.reaches)
 		lnx_out(o, "form announced; the receiver reads it from the sender's "
 			"memory, in one copy\n");
 	else
@@ -63,10 +63,10 @@ static void form_framed(const struct lnx_ep *ep, const struct lnx_peer *peer,
 {
 	const struct lnx_conf *c = ep->conf;
 
-	if (size <= ep->copy_limit)
+	if (size <= ep->limits.copy)
 		lnx_out(o, "form one frame with a copy of the payload: the send "
 			"completes at once\n");
-	else if (size <= ep->eager_limit)
+	else if (size <= ep->limits.eager)
 		lnx_out(o, "form one frame from the application's buffer: the send "
 			"completes when it is acknowledged\n");
 	else if (peer->n_stripe < 2 || (size < c->stripe_threshold && size <= c->chunk))
@@ -136,9 +136,7 @@ static void why_not_current(const struct choice *c, const struct lnx_path *path,
 			 path->class, cur->index, cur->class,
 			 lnx_params[lnx_param_find("multi_rail_selection", 20)].names
 				[c->ep->conf->multi_rail_selection]);
-	else if (c->ep->admin && lnx_admin_worth(c->peer, (struct lnx_path *)path,
-						 c->now) <
-				 lnx_admin_worth(c->peer, (struct lnx_path *)cur, c->now))
+	else if (c->ep->admin.any && lnx_admin_worth(path, c->now) < lnx_admin_worth(cur, c->now))
 		snprintf(why, WHY_BYTES, "its administrative weight is lower than that "
 			 "of path %u", cur->index);
 	else if (c->share[path->index] < c->share[cur->index])
@@ -159,7 +157,7 @@ static void judge(const struct choice *c, const struct lnx_path *path,
 {
 	const struct lnx_peer *peer = c->peer;
 	const char *bad = unusable(path);
-	bool large = c->size > c->ep->eager_limit;
+	bool large = c->size > c->ep->limits.eager;
 
 	*use = "no";
 	if (bad) {
@@ -207,7 +205,7 @@ static void put_path(const struct choice *c, const struct lnx_path *path,
 		" because %s\n", path->index, path->rail->name, path->remote_rail,
 		nid, use, state_name(path), path->class, path->detect.health.value,
 		path->rail->health.value,
-		lnx_detect_remote_health(c->peer, path)->value,
+		path->remote->health.value,
 		c->share[path->index],
 		c->peer->npath > 1 ? lnx_path_in_flight(c->peer, path) :
 				     c->peer->chan.una_bytes,
@@ -250,7 +248,7 @@ static void put_pairs(const struct lnx_ep *ep, const struct lnx_peer *peer,
 		      struct lnx_out *o)
 {
 	struct lnx_rails av;
-	const struct lnx_rails *r = peer->rails;
+	const struct lnx_rails *r = peer->address.rails;
 	struct lnx_av_entry *e;
 	struct lnx_addr a;
 	unsigned i, k;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Lists and sets health, for control requests.  See health.h.  Called by ctl/request.c;
- * calls tx/admin.c.
+ * calls rel/admin.c.
  */
 #include "ctl/health.h"
 
@@ -9,26 +9,15 @@
 
 #include "comp/comp.h"
 #include "policy/health.h"
-#include "tx/admin.h"
-#include "tx/detect.h"
-#include "tx/recovery.h"
+#include "rel/admin.h"
+#include "rel/detect.h"
+#include "rel/recovery.h"
 
 #define NAMES_MAX	8u	/* rails that a message lists */
 
 static bool has_health(const struct lnx_ep *ep, const struct lnx_rail *rail)
 {
 	return !ep->native && !lnx_kind_local(rail->kind);
-}
-
-/* The health of each of the peer's rails is kept in the first path to it. */
-static bool is_first(const struct lnx_peer *peer, unsigned i)
-{
-	unsigned k;
-
-	for (k = 0; k < i; k++)
-		if (peer->path[k]->remote_rail == peer->path[i]->remote_rail)
-			return false;
-	return true;
 }
 
 /* ---- list ---- */
@@ -65,15 +54,14 @@ static void list_peer(struct lnx_peer *peer, uint64_t now, struct lnx_out *o)
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path_detect *g = &peer->path[i]->detect;
+		const struct lnx_path *path = peer->path[i];
+		const struct lnx_health *h = &path->remote->health;
 
-		if (is_first(peer, i))
+		if (lnx_path_has_remote(path))
 			lnx_out(o, "remote %u@%016llx health %u %s%s\n",
-				peer->path[i]->remote_rail, eid,
-				g->remote.value,
-				updown(&g->remote, g->remote_down),
-				by(&g->remote,
-				   lnx_admin_remote_drains(peer->path[i], now)));
+				path->remote_rail, eid, h->value,
+				updown(h, path->detect.remote_down),
+				by(h, lnx_admin_remote_drains(path, now)));
 	}
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
@@ -102,7 +90,7 @@ void lnx_ctl_health_list(struct lnx_ep *ep, struct lnx_out *o)
 	}
 	if (ep->native)
 		return;
-	lnx_list_foreach(&ep->peers, n, tmp)
+	lnx_list_foreach(&ep->peers.all, n, tmp)
 		list_peer(lnx_list_entry(n, struct lnx_peer, all_link), now, o);
 }
 
@@ -140,10 +128,10 @@ static unsigned of_peer(const struct change *c, const struct lnx_target *t,
 			put(c, &path->detect.health);
 			n++;
 		}
-		if (is_first(peer, i) &&
+		if (lnx_path_has_remote(path) &&
 		    (!t || (t->kind == LNX_TARGET_REMOTE &&
 			    t->remote == path->remote_rail))) {
-			put(c, &path->detect.remote);
+			put(c, &path->remote->health);
 			n++;
 		}
 	}
@@ -176,7 +164,7 @@ static unsigned of_target(const struct change *c, const struct lnx_target *t)
 		count += of_rails(c, t);
 	if (t && t->kind == LNX_TARGET_RAIL)
 		return count;
-	lnx_list_foreach(&c->ep->peers, n, tmp) {
+	lnx_list_foreach(&c->ep->peers.all, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
@@ -211,9 +199,9 @@ static void check_paths(struct lnx_ep *ep)
 {
 	struct lnx_node *n, *tmp;
 
-	lnx_list_foreach(&ep->peers, n, tmp)
+	lnx_list_foreach(&ep->peers.all, n, tmp)
 		lnx_detect_watch(lnx_list_entry(n, struct lnx_peer, all_link));
-	ep->detect_ns = 0;
+	ep->due.detect_ns = 0;
 }
 
 int lnx_ctl_health_set(struct lnx_ep *ep, const char *text,

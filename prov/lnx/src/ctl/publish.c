@@ -11,10 +11,10 @@
 #include "core/warn_once.h"
 #include "ctl/nid.h"
 #include "ctl/settings.h"
-#include "tx/admin.h"
-#include "tx/latency.h"
-#include "tx/path.h"
-#include "tx/recovery.h"
+#include "rel/admin.h"
+#include "rel/latency.h"
+#include "rel/sched.h"
+#include "rel/recovery.h"
 
 static_assert(LNX_STATE_CLASSES == LNX_CLASS_COUNT - 1, "all classes but OK");
 static_assert((int)LNX_STATE_PATH_IDLE == (int)LNX_PATH_IDLE &&
@@ -48,17 +48,17 @@ void lnx_publish_ep(const struct lnx_ep *ep, struct lnx_state_ep *s)
 	s->flags = (ep->native ? LNX_STATE_EP_NATIVE : 0) |
 		   (ep->thread ? LNX_STATE_EP_THREAD : 0);
 	s->eid = ep->eid;
-	s->pass = ep->pass;
-	s->npeer = ep->npeer;
+	s->pass = ep->poll.pass;
+	s->npeer = ep->peers.n;
 	s->naddr = addresses(ep);
 	s->rail_ns = ep->plan.rail_ns;
 	s->nrail = ep->nrail;
 	s->msgs_alloc = frames_in_use(ep);
 	s->msgs_max = LNX_MAX(s->msgs_max, s->msgs_alloc);
-	s->rst_alloc = ep->rma.segment_pool.used + ep->nconfirm;
+	s->rst_alloc = ep->rma.segment_pool.used + ep->local.nconfirm;
 	if (!s->link[0])
 		snprintf(s->link, sizeof(s->link), "%s", ep->domain->rails->name);
-	if (!lnx_addr_unpack(&a, ep->addr, sizeof(ep->addr), why, sizeof(why)))
+	if (!lnx_addr_unpack(&a, ep->address.raw, sizeof(ep->address.raw), why, sizeof(why)))
 		lnx_addr_print(&a, s->address, sizeof(s->address));
 }
 
@@ -228,15 +228,15 @@ void lnx_publish_peer(const struct lnx_peer *peer, struct lnx_state_peer *s)
 		.flags = (local ? LNX_STATE_PEER_LOCAL : 0) |
 			 (peer->self ? LNX_STATE_PEER_SELF : 0) |
 			 (peer->unsolicited ? LNX_STATE_PEER_UNSOLICITED : 0) |
-			 (peer->key_refused ? LNX_STATE_PEER_KEY : 0) |
+			 (peer->session.key_refused ? LNX_STATE_PEER_KEY : 0) |
 			 (local || lnx_peer_acked(peer) ? LNX_STATE_PEER_MET : 0),
-		.pid = local ? (uint32_t)peer->where.pid : 0,
-		.window = peer->npath ? peer->ep->window : 0,
+		.pid = local ? (uint32_t)peer->shm.where.pid : 0,
+		.window = peer->npath ? peer->ep->limits.window : 0,
 		.in_flight = c->posted - c->una, .queued = c->nqueued,
-		.large = peer->nrndv + peer->npull + peer->nserved,
+		.large = peer->nrndv + peer->pull.n + peer->rma.n_served,
 		.in_flight_bytes = c->una_bytes,
 		.next = c->next, .expected = c->rx.next,
-		.began_wall_ns = peer->stamp, .silent_ns = peer->liveness.since_ns,
+		.began_wall_ns = peer->session.stamp, .silent_ns = peer->liveness.since_ns,
 	};
 }
 
@@ -281,7 +281,7 @@ void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,
 		.delivered_bytes = peer->npath > 1 ? path->delivered :
 				   path->sent - LNX_MIN(path->sent,
 							peer->chan.una_bytes),
-		.received_bytes = peer->rx_bytes[i],
+		.received_bytes = peer->rx.bytes[i],
 		.inflight_limit = path->inflight_limit,
 		.link_bps = path->link_bps,
 		.srtt_ns = d->rtt.srtt_ns, .rttvar_ns = d->rtt.var_ns,
@@ -299,7 +299,7 @@ void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,
 	s->health.next_ns = next_ping(peer, path, now);
 	if (d->health.value < LNX_HEALTH_MAX || path->state == LNX_PATH_DOWN)
 		s->health.flags |= LNX_STATE_HEALTH_RECOVERY;
-	health(lnx_detect_remote_health(peer, path), &s->remote);
+	health(&path->remote->health, &s->remote);
 	if (s->remote.value < LNX_HEALTH_MAX)
 		s->remote.flags |= LNX_STATE_HEALTH_RECOVERY;
 	if (lnx_admin_remote_drains(path, now))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Carries out control requests to an endpoint.  Called through api/ep.c by the
- * application, and by ctl/mailbox.c; calls comp/faults.c and the rest of ctl/.
+ * application, and by ctl/mailbox.c; calls rail/faults.c and the rest of ctl/.
  */
 #include "ctl/request.h"
 
@@ -9,10 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "comp/faults.h"
+#include "base/out.h"
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 #include "ctl/explain.h"
+#include "rail/faults.h"
 #include "ctl/health.h"
 #include "ctl/settings.h"
 #include "policy/request.h"

@@ -50,7 +50,7 @@ static void apply(struct lnx_ep *ep)
 	const struct lnx_conf *c = ep->conf;
 
 	lnx_plan_make(&ep->plan, c);
-	ep->idle_mask = pow2_up(c->poll_idle) - 1;
+	ep->poll.idle_mask = pow2_up(c->poll_idle) - 1;
 	ep->poll_hot = (uint32_t)c->poll_hot;
 	ep->ack_every = (uint32_t)c->ack_every;
 }

@@ -71,4 +71,22 @@ static inline struct lnx_av_entry *lnx_av_entry(const struct lnx_av *av,
  */
 fi_addr_t lnx_av_find(struct lnx_av *av, uint64_t eid);
 
+static inline struct lnx_av_entry *lnx_av_entry_at(const struct lnx_av *av,
+					    uint32_t i)
+{
+	return &av->chunk[i >> LNX_AV_CHUNK_BITS][i & (LNX_AV_CHUNK - 1)];
+}
+
+/*
+ * Slots contain the hash, so that neither a collision nor growing reads entries, which
+ * are not in the cache in a large AV.
+ */
+static inline uint32_t lnx_av_hash(uint64_t eid)
+{
+	return (uint32_t)lnx_mix64(eid);
+}
+
+/* Where eid is in av->hash, or the empty slot where it would be.  hash_lock held. */
+uint32_t lnx_av_slot_of(const struct lnx_av *av, uint64_t eid);
+
 #endif

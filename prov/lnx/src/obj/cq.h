@@ -17,6 +17,9 @@
 struct lnx_domain;
 struct lnx_wait;
 
+/* Most entries of a queue. */
+#define LNX_CQ_MAX	(1u << 26)
+
 /* One completion, one cache line. */
 struct lnx_cqe {
 	void *context;
@@ -26,7 +29,7 @@ struct lnx_cqe {
 	uint64_t data;
 	uint64_t tag;
 	fi_addr_t src;
-	struct fi_cq_err_entry *err;	/* owned (see api/cq.c); NULL: success */
+	struct fi_cq_err_entry *err;	/* owned (see lnx_cq_err_bare); NULL: success */
 };
 static_assert(sizeof(struct lnx_cqe) == 64, "one cache line");
 
@@ -90,8 +93,26 @@ LNX_INLINE bool lnx_cq_empty(const struct lnx_cq *cq)
 	       __atomic_load_n(&cq->tail, __ATOMIC_RELAXED);
 }
 
+/* ---- obj/cq.c; cq->lock held, except for lnx_cq_wake ---- */
+
+/* Room for more entries.  0 or -FI_ENOMEM: then FI_EOVERRUN is the last entry. */
 LNX_COLD int lnx_cq_grow(struct lnx_cq *cq);
+/* Wake the threads that sleep on it. */
 LNX_COLD void lnx_cq_wake(struct lnx_cq *cq);
+/* Forget all entries. */
+LNX_COLD void lnx_cq_drop(struct lnx_cq *cq);
+/* At close. */
+LNX_COLD void lnx_cq_free_ring(struct lnx_cq *cq);
+
+/*
+ * An error for which there was no memory: then e->err is no pointer but the error code,
+ * and the entry itself has the other values; in place of the source it has the excess
+ * length.
+ */
+static inline bool lnx_cq_err_bare(const struct fi_cq_err_entry *err)
+{
+	return (uintptr_t)err & 1;
+}
 
 /*
  * Add one completion.  Any thread that holds the owner lock of a bound endpoint.  Never

@@ -34,7 +34,7 @@ struct lnx_domain {
 	uint32_t mrs_mask;
 	uint32_t nmr;
 	uint32_t ncounted;		/* registrations with a counter; atomic */
-	struct lnx_amo_limits *amo;	/* tx/amo_limits.c; atomic, owned */
+	struct lnx_amo_limits *amo;	/* rma/amo_limits.c; atomic, owned */
 	struct lnx_job_key *job_key;	/* core/job_key.h; NULL: none; owned */
 };
 

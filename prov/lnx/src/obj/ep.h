@@ -23,6 +23,7 @@
 #include "obj/peer.h"
 #include "obj/rail.h"
 #include "obj/rma.h"
+#include "obj/up.h"
 #include "policy/health.h"
 
 #define LNX_IOV_MAX	4
@@ -38,7 +39,7 @@ struct lnx_exit_monitor;
 struct lnx_netwatch;
 struct lnx_thread;
 
-/* A frame that belongs to no session of ours.  Its sender is told so (tx/session.h). */
+/* A frame that belongs to no session of ours.  Its sender is told so (rel/session.h). */
 struct lnx_misdirected {
 	struct lnx_rail *rail;		/* the frame came over it */
 	uint64_t src, dst;		/* of the frame */
@@ -48,6 +49,140 @@ struct lnx_misdirected {
 	uint8_t raw[LNX_ADDR_RAW];	/* where rail reaches the sender */
 };
 #define LNX_MISDIRECTED_MAX	32u
+
+/* When what is done now and then is due, in ns. */
+struct lnx_ep_due {
+	uint64_t timers_ns;		/* slow timers of frames and peers */
+	uint64_t looked_ns;		/* when deadlines were checked last */
+	uint64_t detect_ns;		/* paths of the peers on detect_list */
+	uint64_t sweep_ns;		/* sockets, */
+	uint64_t sweep_gap_ns;		/* and the pause before that */
+	uint64_t reap_ns;		/* peers whose session has ended */
+};
+
+/* Our address, as peers see it. */
+struct lnx_ep_address {
+	uint8_t raw[LNX_ADDR_BYTES];
+	uint64_t epoch;			/* 1 + number of changes of it */
+	bool more;			/* it has not all rails: hellos do */
+	bool changed;			/* it differs from what peers may have inserted */
+	struct lnx_addr *want;		/* what fi_setname asked for, or NULL */
+};
+
+/* All peers. */
+struct lnx_ep_peers {
+	struct lnx_node all;
+	struct lnx_node ended;		/* lnx_peer_session.ended_link */
+	uint32_t n;
+	uint32_t rr_seed;		/* peers that joined so far: spreads them over
+					 * equal paths */
+	uint32_t n_unsolicited;		/* those that are in no AV, of all */
+};
+
+/* Frames that belong to no session of ours, and what HELLOs must show (rel/session.h). */
+struct lnx_ep_refusals {
+	struct lnx_misdirected to_send[LNX_MISDIRECTED_MAX];
+	unsigned n;
+	uint64_t unproven_ns;		/* when the last of them without a right hash
+					 * came */
+	uint64_t hello_nonce;		/* what HELLOs must have; 0: none is chosen */
+	bool key_warned;		/* the job keys differ: warning given */
+};
+
+/* Sensors of links, and interfaces that may appear (comp/links.h). */
+struct lnx_ep_links {
+	struct lnx_netwatch *netwatch;	/* NULL: links are not watched */
+	uint64_t watch_until_ns;	/* links are checked until then */
+	uint64_t hotplug_ns;		/* no search for more rails before */
+	bool hotplug;			/* there may be more rails */
+};
+
+/* Health and weights that were set by hand (rel/admin.h). */
+struct lnx_ep_admin {
+	bool any;			/* one was ever set */
+	uint32_t told;			/* bits of rails: peers were last told to avoid
+					 * them; */
+	uint64_t told_ns;		/* and when */
+};
+
+/* Large sends and writes that peers read (msg/rndv.c). */
+struct lnx_ep_rndv {
+	struct lnx_optab ops;		/* lnx_rndv, by their number on the wire */
+	struct lnx_node announced;	/* lnx_rndv.link: not yet pulled */
+	struct lnx_node dead;		/* ended, registrations not yet closed */
+};
+
+/* What is bound to the endpoint, beside the queues of the data path. */
+struct lnx_ep_bound {
+	struct lnx_node domain_link;	/* domain->eps, while enabled */
+	struct lnx_node av_link;	/* av->eps */
+	struct lnx_eq *eq;
+	struct lnx_ep_link tx_link;
+	struct lnx_ep_link rx_link;
+	struct lnx_ep_link cntr_link[LNX_CNTR_KINDS];
+	struct lnx_cq *null_cq;		/* for operations that report to no CQ */
+	uint64_t tx_flags;		/* flags of the CQ and counter binds */
+	uint64_t rx_flags;
+	struct lnx_inject_ops *inject;	/* api/inject.c, owned; or NULL */
+};
+
+/* A shared receive context and the endpoints that use it. */
+struct lnx_ep_shared {
+	struct lnx_ep *owner;		/* ep->srx, still set while that closes */
+	struct lnx_node link;		/* owner->shared.users */
+	struct lnx_node users;		/* of a shared receive context: its endpoints, */
+	uint32_t n_users;		/* and those that are still closing */
+};
+
+/* Messages up to these lengths, in bytes, and numbers of frames. */
+struct lnx_ep_limits {
+	uint32_t window;
+	uint32_t tx_size;		/* frames that may be queued for one peer */
+	uint32_t eager;
+	uint32_t copy;
+	uint32_t short_max;		/* messages up to this size are below every
+					 * limit */
+	size_t max_msg_size;
+};
+
+struct lnx_ep_poll {
+	uint32_t pass;
+	uint32_t idle_mask;		/* conf->poll_idle, rounded up, less 1 */
+	uint32_t idle_work;		/* bits that are set in `work` now and then; */
+	uint32_t watch_pass;		/* pass in which that was done last */
+};
+
+/* This node: what goes through shared memory, and the processes behind it. */
+struct lnx_ep_local {
+	struct lnx_node queued_peers;
+	struct lnx_node fetches;	/* lnx_rxe.link: local reads to do */
+	struct lnx_node copies;		/* lnx_rxe.link: waiting for copies instead */
+	struct lnx_node copied;		/* lnx_rndv.copy_link: copies to send */
+	struct lnx_node answers;	/* lnx_answer.link: of msg/confirm_answer.c */
+	struct lnx_node rma_failed;	/* lnx_confirm.link: to be repeated as copies,
+					 * when the core has no others to that peer */
+	struct lnx_node to_tell;	/* lnx_confirm.link: of msg/confirm.c: notes
+					 * to send */
+	struct lnx_node nameless;	/* lnx_rxe.of_peer: as peer->stored, for
+					 * senders that the shm core cannot name */
+	uint32_t nconfirm;		/* operations that wait, of all peers */
+	uint32_t ntell_later;		/* a note is due when the core is done */
+	uint32_t nrma_core;		/* reads and large writes in the shm core, */
+	uint32_t rma_seq;		/* and the number of the next one */
+	struct lnx_optab copy_ops;	/* lnx_rxe of `copies`, by their number */
+	struct lnx_pool confirm_pool;
+	struct lnx_shm_registry *registry; /* of the shm rail; NULL: it has none */
+	struct lnx_exit_monitor *exit_monitor;	/* NULL: exits are not reported */
+	uint64_t cookie;		/* eid while shm is open; peers may read it */
+	uint64_t watch_ns;		/* when local peers are checked next */
+	uint64_t probe_ns;		/* and those whose exits are not reported */
+	uint32_t user;			/* owner of the shm rail's region */
+	bool unknown_source;		/* shm had a message whose sender it does not
+					 * know */
+	/* It has the operations that the shm core will not complete, in shm.nflight; of a
+	 * peer it has nothing else (rma/copy.h). */
+	struct lnx_peer lost;
+};
 
 /*
  * struct lnx_ep is also a shared receive context: of class FI_CLASS_SRX_CTX and never
@@ -82,8 +217,7 @@ struct lnx_ep {
 	uint32_t work;			/* deferred lists that are not empty */
 
 	/* Hot: progress. */
-	uint32_t pass;
-	uint32_t idle_mask;		/* conf->poll_idle, rounded up, less 1 */
+	struct lnx_ep_poll poll;
 	bool saw;			/* FI_ORDER_SAW: messages after writes */
 	uint32_t nread_here;		/* large sends of ours that peers may be
 					 * reading */
@@ -102,15 +236,9 @@ struct lnx_ep {
 	struct lnx_peer *last_from;	/* sender of the last frame; NULL: none */
 
 	_Alignas(64)
-	uint32_t window;
-	uint32_t tx_size;		/* frames that may be queued for one peer */
-	uint32_t eager_limit;
-	uint32_t copy_limit;
-	uint32_t short_max;		/* messages up to this size are below every
-					 * limit */
-	size_t max_msg_size;
+	struct lnx_ep_limits limits;
 	struct lnx_node ack_list;	/* a deferred list, as those below */
-	struct lnx_faults *fault;	/* NULL except in tests (comp/faults.h) */
+	struct lnx_faults *fault;	/* NULL except in tests (rail/faults.h) */
 	uint32_t poll_hot;		/* conf->poll_hot */
 	uint32_t by_eid_mask;
 
@@ -128,125 +256,49 @@ struct lnx_ep {
 	struct lnx_node pump_peers;
 	struct lnx_node retx_list;
 	struct lnx_node detect_list;
-	uint64_t detect_ns;		/* when their paths are checked next */
-	uint64_t links_ns;		/* links are checked until then */
-	bool admin;			/* a health was ever set (tx/admin.h) */
-	uint32_t admin_told;		/* bits of rails: peers were last told */
-	uint64_t admin_ns;		/* to avoid them; and when */
 	struct lnx_node learn_peers;
-	struct lnx_node direct_peers;
 	struct lnx_node pulls;		/* lnx_pull.link: reads to post */
-	struct lnx_node fetches;	/* lnx_rxe.link: local reads to do */
-	struct lnx_node copies;		/* lnx_rxe.link: waiting for copies instead */
-	struct lnx_node copied;		/* lnx_rndv.copy_link: copies to send */
-	struct lnx_node answers;	/* lnx_answer.link: of rx/confirm.c */
-	struct lnx_node rma_failed;	/* lnx_confirm.link: to be repeated as copies,
-					 * when the core has no others to that peer */
-	struct lnx_node to_tell;	/* lnx_confirm.link: of tx/confirm.c: notes
-					 * to send */
-	uint32_t nconfirm;		/* operations that wait, of all peers */
-	uint32_t ntell_later;		/* a note is due when the core is done */
-	uint32_t nrma_core;		/* reads and large writes in the shm core, */
-	uint32_t rma_seq;		/* and the number of the next one */
-	struct lnx_node deferred;		/* lnx_rxe.link: large, left in the
-						 * core */
-	struct lnx_node nameless;	/* lnx_rxe.of_peer: as peer->stored, for
-					 * senders that the shm core cannot name */
-	uint64_t timer_ns;		/* when slow timers run next */
-	uint64_t looked_ns;		/* when deadlines were checked last */
-	uint64_t sweep_ns;		/* when sockets are checked next, */
-	uint64_t sweep_gap_ns;		/* and the pause before that */
-
-	uint8_t addr[LNX_ADDR_BYTES];
-	uint64_t address_epoch;			/* 1 + number of changes of our
-						 * address */
-	bool more;			/* the address has not all rails: hellos do */
-	bool addr_changed;			/* it differs from what peers may
-						 * have inserted */
-	uint32_t npeer;
-	uint32_t rr_seed;		/* peers that joined so far: spreads them
-					 * over equal paths */
-	uint32_t n_unsolicited;		/* peers that are in no AV, of all */
+	struct lnx_node deferred;	/* lnx_rxe.link: large, left in the core */
+	struct lnx_ep_due due;
+	struct lnx_ep_address address;
+	struct lnx_ep_peers peers;
+	struct lnx_ep_refusals refusals;
+	struct lnx_ep_links links;
+	struct lnx_ep_admin admin;
+	struct lnx_ep_rndv rndv;
+	struct lnx_rma_side rma;
+	struct lnx_ep_local local;
 	size_t ooo_bytes;		/* in peers' chan.rx.ooo */
-	struct lnx_node peers;		/* all of them */
-	struct lnx_node ended;		/* lnx_peer.ended_link */
-	uint64_t reap_ns;		/* when those are looked at next */
 
 	struct lnx_pool rxbuf_pool;
 	struct lnx_pool chunk_pool;
-	struct lnx_pool confirm_pool;
 	struct lnx_node reserve;	/* rxes kept for when memory is short */
 	struct lnx_node buf_reserve;	/* the same for frame buffers */
 	struct lnx_node owned;		/* rxe.link: own memory, on no other list */
 	size_t min_multi_recv;
-	struct lnx_optab rndv_ops;	/* lnx_rndv, by their number on the wire */
-	struct lnx_optab copy_ops;	/* lnx_rxe of `copies`, the same */
-	struct lnx_rma_side rma;
-	struct lnx_node domain_link;	/* domain->eps, while enabled */
-	struct lnx_node rndvs;		/* lnx_rndv.link: announced, not yet pulled */
-	struct lnx_node dead_rndvs;	/* ended, registrations not yet closed */
+	const struct lnx_up *up;	/* calls to higher layers */
 	const struct lnx_conf *conf;
 	struct lnx_health_plan plan;	/* from conf */
-	struct lnx_misdirected misdirected[LNX_MISDIRECTED_MAX];
-	unsigned n_misdirected;
-	uint64_t unproven_ns;		/* when the last of them without a right hash
-					 * came */
-	uint64_t hello_nonce;		/* what HELLOs must have (tx/session.h); 0:
-					 * none is chosen */
-	bool key_warned;		/* the job keys differ: warning given */
-	struct lnx_netwatch *netwatch;	/* NULL: links are not watched */
-	uint64_t hotplug_ns;		/* no search for more rails before */
-	bool hotplug;			/* there may be more rails */
 
 	struct lnx_domain *domain;
 	struct lnx_av *av;
-	struct lnx_eq *eq;
 	struct fi_info *info;
-	struct lnx_node av_link;	/* av->eps */
-	struct lnx_ep_link tx_link;
-	struct lnx_ep_link rx_link;
-	struct lnx_ep_link cntr_link[LNX_CNTR_KINDS];
-	struct lnx_cq *null_cq;		/* for operations that report to no CQ */
-	uint64_t tx_bind;		/* flags of the CQ and counter binds */
-	uint64_t rx_bind;
-	/* In rx/: a peer's address changed, and messages of it are stored. */
-	void (*source_changed)(struct lnx_peer *peer);
-	struct lnx_addr *want;		/* what fi_setname asked for, or NULL */
-	struct lnx_inject_ops *inject;	/* api/inject.c, owned; or NULL */
-	struct lnx_shm_registry *registry;		/* of the shm rail; NULL: it has none */
-	uint64_t cookie;			/* eid while shm is open; peers may
-						 * read it */
+	struct lnx_ep_bound bound;
 	int pid;			/* of the process that enabled it */
-	uint32_t shm_user;		/* owner of the shm rail's region */
-	struct lnx_exit_monitor *exit_monitor;	/* NULL: exits are not reported */
-	uint64_t watch_ns;		/* when local peers are checked next */
-	uint64_t probe_ns;		/* and those whose exits are not reported */
-	uint32_t idle_work;		/* bits that are set in `work` now and then; */
-	uint32_t watch_pass;		/* pass in which that was done last */
 	bool native;			/* all rails are native (obj/link.h) */
 	bool meets_all;			/* cores know peers as soon as they are
 					 * inserted */
-	bool unknown_source;			/* shm had a message whose sender it
-						 * does not know */
 	bool leaving;			/* out of domain->eps: gets no new core MRs */
 	bool look_soon;			/* a thread sleeps, and some rails have no
 					 * descriptors */
 	struct lnx_ep *srx;		/* whose receives it takes; NULL: its own */
-	struct lnx_ep *srx_owner;		/* the same, still set while it
-						 * closes */
-	struct lnx_node srx_link;	/* srx_owner->srx_users */
-	struct lnx_node srx_users;	/* of a shared receive context: its
-					 * endpoints, */
-	uint32_t n_srx_users;		/* and those that are still closing */
+	struct lnx_ep_shared shared;
 	struct lnx_thread *thread;
 	struct lnx_ctl_gate ctl;
-	/* It has the operations that the shm core will not complete, in nflight; of a
-	 * peer it has nothing else (tx/rma_copy.h). */
-	struct lnx_peer lost;
 };
 static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
-	      offsetof(struct lnx_ep, pass) % 64 == 0 &&
-	      offsetof(struct lnx_ep, window) % 64 == 0,
+	      offsetof(struct lnx_ep, poll) % 64 == 0 &&
+	      offsetof(struct lnx_ep, limits) % 64 == 0,
 	      "send, receive, progress and frames have lines of their own");
 
 /* Bits of ep->work; each stands for a list that progress handles. */
@@ -344,23 +396,34 @@ LNX_INLINE struct lnx_peer *lnx_peer_get(const struct lnx_ep *ep,
 	return ep->peer_tab[chunk][addr & (LNX_AV_CHUNK - 1)];
 }
 
+/* A pass, and one that polls everything, from below comp/. */
+LNX_INLINE void lnx_progress(struct lnx_ep *ep)
+{
+	ep->up->progress(ep);
+}
+
+LNX_INLINE void lnx_progress_all(struct lnx_ep *ep)
+{
+	ep->up->progress_all(ep);
+}
+
 /* Operations to peer take the fast path, except while some are queued, or while all of
- * them need more than the core offers (tx/confirm.h). */
+ * them need more than the core offers (msg/confirm.h). */
 LNX_INLINE void lnx_peer_set_direct(struct lnx_peer *peer)
 {
-	peer->direct = peer->ndpend ||
+	peer->direct = peer->shm.nqueued ||
 		       (peer->ep->tx_flags & FI_DELIVERY_COMPLETE) ?
 		       FI_ADDR_NOTAVAIL : peer->shm_addr;
-	peer->direct_read = peer->reaches && !peer->ep->lost.nflight ?
+	peer->shm.direct_read = peer->shm.reaches && !peer->ep->local.lost.shm.nflight ?
 			    peer->direct : FI_ADDR_NOTAVAIL;
-	peer->direct_write = peer->nflight ? FI_ADDR_NOTAVAIL : peer->direct;
+	peer->shm.direct_write = peer->shm.nflight ? FI_ADDR_NOTAVAIL : peer->direct;
 }
 
 /* Until lnx_peer_set_direct no operation takes the fast path. */
 LNX_INLINE void lnx_peer_clear_direct(struct lnx_peer *peer)
 {
 	peer->direct = FI_ADDR_NOTAVAIL;
-	peer->direct_read = peer->direct_write = FI_ADDR_NOTAVAIL;
+	peer->shm.direct_read = peer->shm.direct_write = FI_ADDR_NOTAVAIL;
 }
 
 /*

@@ -36,7 +36,14 @@ struct lnx_ping;
 struct lnx_rail;
 struct lnx_txe;
 
-/* Does the path deliver?  And after it failed: when is it tried again (tx/detect.h)? */
+/* One of a peer's rails.  It belongs to the first path to it, which outlives the others. */
+struct lnx_remote_rail {
+	struct lnx_health health;
+	uint16_t index;			/* among the peer's rails (wire/rails.h) */
+	uint8_t npath;			/* paths that lead to it */
+};
+
+/* Does the path deliver?  And after it failed: when is it tried again (rel/detect.h)? */
 struct lnx_path_detect {
 	uint64_t progress;			/* grows with everything that is
 						 * delivered */
@@ -47,8 +54,6 @@ struct lnx_path_detect {
 					 * is being taken */
 	struct lnx_rtt rtt;		/* rough round-trip time of the path */
 	struct lnx_health health;
-	struct lnx_health remote;	/* of the peer's rail, kept in the first path
-					 * to it */
 	uint64_t charged_ns;		/* last failure that was counted */
 	uint32_t nonce;			/* of the last PROBE over or about it */
 	/* While the path is DOWN. */
@@ -58,8 +63,8 @@ struct lnx_path_detect {
 	bool moved_away;		/* the peer's address changed since the last
 					 * ping */
 	bool drained;			/* DOWN because it was set so by hand
-					 * (tx/admin.h) */
-	/* Ports at which the two ends try to reach each other (tx/address_ack.c). */
+					 * (rel/admin.h) */
+	/* Ports at which the two ends try to reach each other (rel/address_ack.c). */
 	uint16_t acked_port;		/* port of our rail that the peer knows; 0:
 					 * the first */
 	uint16_t previous_port;		/* the peer's port before this one; 0: it has
@@ -88,13 +93,13 @@ struct lnx_path_detect {
 	uint64_t other_data;
 };
 
-/* How fast a path is, of a peer with several (tx/path.h). */
+/* How fast a path is, of a peer with several (rel/sched.h). */
 struct lnx_path_speed {
 	struct lnx_rate send;		/* of frames */
 	struct lnx_rate read;		/* of pieces that are read from the other end */
 	uint64_t delivered;		/* path->delivered at the last report */
 	bool read_failed;		/* the last read did: one at a time */
-	/* PROBEs over the path about itself (tx/latency.c). */
+	/* PROBEs over the path about itself (rel/latency.c). */
 	uint32_t probe;			/* number of the last one */
 	uint32_t unanswered;		/* and of the first one without an answer */
 	uint64_t probe_ns;		/* when the last one left; 0: none has */
@@ -110,13 +115,14 @@ struct lnx_path {
 	_Alignas(64)
 	struct lnx_rail *rail;
 	fi_addr_t core_addr;
-	uint16_t remote_rail;		/* index of the peer's rail (wire/rails.h) */
+	uint16_t remote_rail;		/* remote->index */
 	uint8_t index;			/* in peer->path */
 	uint8_t state;			/* enum lnx_path_state; lnx_path_happens */
 	uint8_t class;			/* 0: the best class (policy/select.h) */
 	uint64_t since_ns;		/* when CONNECTING began */
+	struct lnx_remote_rail *remote;	/* the peer's rail; of this path, or another */
 	/* Frames.  What is known of them matters only for a peer with several paths
-	 * (tx/path.h). */
+	 * (rel/sched.h). */
 	uint64_t sent;			/* bytes sent over it */
 	uint64_t delivered;			/* of these, bytes that the peer is
 						 * known to have */
@@ -135,10 +141,17 @@ struct lnx_path {
 	uint32_t nread;
 	uint64_t read_retry_ns;		/* no read before */
 	uint64_t read_done_ns;		/* when the last one ended */
-	struct lnx_node reads;		/* rx/pull.c: outstanding reads */
-	struct lnx_node gets;		/* tx/read.c: the same */
+	struct lnx_node reads;		/* msg/pull.c: outstanding reads */
+	struct lnx_node gets;		/* rma/read.c: the same */
 	struct lnx_path_detect detect;
+	struct lnx_remote_rail own_remote; /* used by the first path to a remote rail */
 };
+
+/* Is it the one with the object of its remote rail? */
+LNX_INLINE bool lnx_path_has_remote(const struct lnx_path *path)
+{
+	return path->remote == &path->own_remote;
+}
 
 /* The only place that changes its state. */
 LNX_INLINE void lnx_path_happens(struct lnx_path *path, enum lnx_path_event event)
@@ -164,6 +177,110 @@ struct lnx_cma_owner {
 	uint64_t started;		/* start time (core/pidwatch.h); 0: not known */
 };
 
+/* What came from the peer, by its path, and what is due to it for that.  The flags end one
+ * cache line, and bytes is the next one. */
+struct lnx_peer_arrived {
+	bool multipath;			/* its frames come over several paths */
+	uint8_t last_path;		/* of its frames */
+	uint8_t reported_path;		/* path of our last report to it */
+	uint8_t path_back;		/* ours, back to where its last frame came from: for
+					 * ACKs */
+	uint8_t pong_due;		/* bits of paths over which a PONG is due */
+	uint64_t bytes[LNX_PATHS_MAX];	/* of its frames that came */
+};
+
+/* The session with it, as far as that is not needed for each frame: its end, too. */
+struct lnx_peer_session {
+	uint64_t stamp;			/* when it began, by our clock */
+	uint64_t rx_stamp;		/* and by the peer's, from its HELLO */
+	uint64_t ended_ns;		/* since when it is not OPEN */
+	uint64_t refused_ns;		/* when a frame of it was last refused */
+	struct lnx_node ended_link;	/* ep->peers.ended: not OPEN */
+	struct lnx_peer *hash_next;	/* ep->by_sid */
+	bool refuse;			/* tell the peer that it has ended */
+	bool alive;			/* the peer ended it: another may begin */
+	bool key_refused;		/* the peer has another job key, or none */
+	uint8_t wrong_endpoint;		/* bits of paths whose far end is another
+					 * endpoint */
+};
+
+/* Where the peer is, and what it knows of where we are. */
+struct lnx_peer_address {
+	struct lnx_rails *rails;	/* from its hello; owned; NULL: as in the AV */
+	uint64_t epoch;			/* of its last hello (lnx_wire.h) */
+	uint64_t hello_epoch;		/* of our last one, which it may not have; 0: it
+					 * has */
+	uint32_t hello_seq;
+	uint32_t tell;			/* bits of ep->rail: link notices that are due to
+					 * it */
+	struct lnx_node learn_link;	/* ep->learn_peers: hello to handle */
+};
+
+/* Large messages of it that we read. */
+struct lnx_peer_pull {
+	uint64_t left;			/* bytes to be read that are not yet requested */
+	uint32_t n;			/* pulls of its large messages and writes */
+	uint32_t full_pass;		/* 1 + the pass in which no path took a read */
+};
+
+/* Memory: ours that it uses, and its own that we use. */
+struct lnx_peer_rma {
+	struct lnx_put_keys *put_keys;	/* owned; NULL: never needed */
+	uint32_t n_segments;		/* segments of our operations, not yet ended; among
+					 * them */
+	uint32_t n_reads;		/* those that the core reads alone (rma/read.c) */
+	uint32_t memory_seq;		/* number after the last frame about memory */
+	uint32_t n_unknown;		/* reads whose keys were not known */
+	uint32_t n_served;		/* its large writes and key requests */
+	uint8_t put_refused;		/* why a piece of the current incoming write was
+					 * refused (FI_E...); 0: none was */
+};
+
+/* Direct operations of ours that wait for its answer (msg/confirm.h), and its own that
+ * wait for ours (msg/confirm_answer.h). */
+struct lnx_peer_confirm {
+	struct lnx_node list;		/* lnx_confirm.link, by number */
+	uint64_t last_op;		/* the last number */
+	uint32_t n;
+	uint32_t n_answers;
+	struct lnx_answer *answer;	/* the last one that is to be sent, or NULL */
+};
+
+/* A peer on this node: what goes through shared memory, and its process. */
+struct lnx_peer_shm {
+	fi_addr_t core;			/* peer->shm_addr, also where only the peer may
+					 * send */
+	bool unusable;			/* no slot for it in shm, or another user's
+					 * process */
+	bool notes;			/* its large messages stay out of the core */
+	bool try_reach;			/* find out whether we may read its memory */
+	bool reaches;			/* as far as we know its core may read and write
+					 * our memory */
+	bool repeats;			/* some of ep->local.rma_failed go to it */
+	bool miss;			/* the check that it lives failed once */
+	bool sure;			/* `where` is certainly the peer's process */
+	/* Sends that the core was too busy for (msg/direct.c). */
+	struct lnx_node queue;
+	struct lnx_node queue_link;	/* ep->local.queued_peers */
+	uint32_t nqueued;
+	/* Large sends (msg/large.c). */
+	uint32_t nflight;		/* reads and large writes that the core has
+					 * (rma/copy.h); */
+	uint32_t nsmall;		/* small writes and atomics begun meanwhile */
+	int pidfd;			/* 1 + descriptor of its process; 0: none */
+	struct lnx_shm_registry *registry; /* the peer's own; NULL: not seen */
+	uint8_t *unsettled;		/* our slot's byte there; NULL: none */
+	const uint32_t *counts;		/* value not 0: it counts writes
+					 * (core/shm_registry.h) */
+	fi_addr_t direct_read;		/* peer->direct while `reaches`: for reads */
+	fi_addr_t direct_write;		/* peer->direct while not nflight: for small
+					 * writes and atomics */
+	uint8_t *reach;			/* our slot's other byte there; NULL: the core
+					 * needs none */
+	struct lnx_cma_owner where;	/* the peer's process */
+	uint64_t watched_ns;		/* when we last checked that it lives */
+};
+
 /*
  * Hot members come first, one cache line for each step of a frame; 64-byte aligned.
  * Between two frames the kernel sends and receives for us and empties much of the
@@ -181,6 +298,7 @@ struct lnx_peer {
 	uint8_t n_stripe;		/* the first n paths share large messages */
 	uint8_t n_rr;			/* messages go round robin over the first n
 					 * paths */
+	uint8_t rr_index;		/* and this was the path of the last frame */
 	bool self;			/* it is this endpoint itself */
 	bool hello_done;		/* our hello has its number */
 	uint8_t life;			/* enum lnx_life; lnx_peer_happens */
@@ -193,128 +311,47 @@ struct lnx_peer {
 	uint64_t rx_sid;		/* the peer's; 0: no HELLO has come */
 	struct lnx_path *cur;		/* path of frames while it is not backed up */
 	struct lnx_node retx_link;	/* ep->retx_list: has unacknowledged frames */
-	bool multipath;			/* its frames come over several paths */
-	uint8_t last_path;		/* of its frames */
-	uint8_t reported_path;		/* path of our last report to it */
-	uint8_t rr_index;			/* round robin: path of the last
-						 * frame */
-	uint8_t back;			/* path that its last frame came by; for ACKs */
-	uint8_t pong_due;		/* bits of paths over which a PONG is due */
-	bool notes;			/* its large messages stay out of the core */
-	bool try_reach;			/* find out whether we may read its memory */
+	struct lnx_peer_arrived rx;
 
-	_Alignas(64)
-	uint64_t rx_bytes[LNX_PATHS_MAX];	/* bytes of its frames that came, by
-						 * its path */
 	struct lnx_path first;		/* path[0] */
 	struct lnx_path *path[LNX_PATHS_MAX]; /* owned; NULL: never needed */
 
 	/* Less hot. */
+	uint32_t rx_reported[LNX_PATHS_MAX]; /* what we have reported of rx.bytes, less the
+					 * high bits */
 	struct lnx_node ack_link;	/* ep->ack_list */
 	struct lnx_liveness liveness;	/* of the peer as a whole */
 	struct lnx_loss loss;		/* of frames to it */
-	uint64_t stamp;			/* when the session began, by our clock */
-	uint64_t rx_stamp;		/* and by the peer's, from its HELLO */
-	uint64_t ended_ns;		/* since when it is not OPEN */
-	uint64_t refused_ns;		/* when a frame of it was last refused */
+	struct lnx_peer_session session;
+	struct lnx_peer_address address;
+	struct lnx_peer_pull pull;
+	struct lnx_peer_rma rma;
+	struct lnx_peer_confirm confirm;
+	struct lnx_peer_shm shm;
 	uint32_t nheld;			/* receive entries that name it as sender */
 	uint32_t n_clones;		/* its frames in rail->clones */
-	bool unsolicited;		/* counted in ep->n_unsolicited */
-	bool no_shm;			/* no slot for it in shm, or another user's
-					 * process */
-	bool refuse;			/* tell it that the session has ended */
-	bool alive;			/* it ended the session: another may begin */
-	bool key_refused;		/* it has another job key, or none */
+	uint32_t nrndv;			/* announced, not yet ended */
+	bool unsolicited;		/* counted in ep->peers.n_unsolicited */
 	bool blocked;			/* chan.queue waits for the window, a path or
 					 * earlier frames, and not only for the next
 					 * pass */
-	uint8_t wrong_endpoint;		/* bits of paths whose far end is another
-					 * endpoint */
-	uint8_t put_refused;		/* why a piece of the current incoming write was
-					 * refused (FI_E...); 0: none was */
-	struct lnx_node ended_link;	/* ep->ended: not OPEN */
-	struct lnx_peer *sid_next;	/* ep->by_sid */
-	uint32_t rx_reported[LNX_PATHS_MAX]; /* what we have reported of rx_bytes, less
-					 * the high bits */
-	fi_addr_t shm_core;		/* shm_addr, also where only the peer may
-					 * send */
-	uint32_t nrndv;			/* announced, not yet ended */
-	uint32_t n_segments;		/* segments of our RMA, not yet ended; among
-					 * them */
-	uint32_t nreads;		/* those that the core reads alone
-					 * (tx/read.c) */
-	uint32_t memory_seq;		/* number after the last frame about memory */
-	uint32_t nunknown;		/* reads whose keys were not known */
-	uint32_t nserved;		/* its large writes and key requests */
-	uint32_t npull;			/* pulls of its large messages and writes */
-
-	/* Direct sends that the core was too busy for (tx/direct.c). */
-	struct lnx_node dpend;
-	struct lnx_node dpend_link;	/* ep->direct_peers */
-
-	/* Large direct sends (tx/large.c). */
-	struct lnx_shm_registry *registry;		/* the peer's own; NULL: not
-							 * seen */
-	uint8_t *unsettled;		/* our slot's byte there; NULL: none */
-	const uint32_t *counts;		/* value not 0: it counts writes
-					 * (core/shm_registry.h) */
-	fi_addr_t direct_read;		/* `direct` while `reaches`: for reads */
-	fi_addr_t direct_write;		/* `direct` while not nflight: for small
-					 * writes and atomics */
-	uint32_t nflight;		/* reads and large writes that the core has
-					 * (tx/rma_copy.h); */
-	uint32_t nsmall;		/* small writes and atomics begun meanwhile */
-	uint8_t *reach;			/* our slot's other byte there; NULL: the
-					 * core needs none */
-	struct lnx_cma_owner where;	/* the peer's process */
-	uint64_t watched_ns;		/* when we last checked that it lives */
-	bool reaches;			/* as far as we know its core may read and
-					 * write our memory */
-	bool repeats;			/* some of ep->rma_failed go to it */
-	bool miss;			/* that check failed once */
-	bool sure;			/* `where` is certainly the peer's process */
-	int pidfd;			/* 1 + descriptor of its process; 0: none */
-
-	/* Direct operations of ours that wait for its answer (tx/confirm.h), and its
-	 * own that wait for ours (rx/confirm.h). */
-	struct lnx_node confirms;	/* lnx_confirm.link, by number */
-	uint32_t nconfirm;
-	uint32_t ndpend;		/* in dpend */
-	uint64_t confirm_op;		/* the last number */
-	struct lnx_answer *answer;	/* the last one that is to be sent, or NULL */
-	uint32_t nanswer;
-
-	/* Receive path. */
-	uint32_t full_pass;		/* 1 + the pass in which no path took a read */
-	struct lnx_node stored;		/* lnx_rxe.of_peer: its messages that no
-					 * receive matches */
-	uint64_t pull_left;		/* bytes to be read that are not yet
-					 * requested */
-	struct lnx_put_keys *put_keys;	/* owned; NULL: never needed */
+	struct lnx_node stored;		/* lnx_rxe.of_peer: its messages that no receive
+					 * matches */
+	uint64_t failing_ns;		/* since when every send fails; 0: they do not */
+	uint64_t pong_ns;		/* time of its last PONG, but for those about
+					 * latency */
 
 	/* Links of lists, each used only when there is something to do. */
 	struct lnx_node pump_link;	/* ep->pump_peers: frames to post */
 	struct lnx_node detect_link;	/* ep->detect_list: paths to check */
-	struct lnx_node learn_link;	/* ep->learn_peers: hello to handle */
-	struct lnx_rails *rails;	/* from its hello; owned; NULL: as in the AV */
-	struct lnx_node all_link;	/* ep->peers */
+	struct lnx_node all_link;	/* ep->peers.all */
 	struct lnx_peer *hash_next;	/* ep->by_eid */
-	uint64_t failing_ns;		/* since when every send fails; 0: they do
-					 * not */
-	uint64_t pong_ns;		/* time of its last PONG, but for
-					 * those about latency */
-	uint64_t address_epoch;			/* of its last hello (lnx_wire.h) */
-	uint64_t hello_epoch;		/* of our last one, which it may not have; 0:
-					 * it has */
-	uint32_t hello_seq;
-	uint32_t tell;			/* bits of ep->rail: link notices that are
-					 * due to it */
 };
 static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1344,
 	      "an idle peer with one path costs 1.5 KiB at most, with its table of frames");
 static_assert(offsetof(struct lnx_peer, chan.slot) == 64 &&
 	      offsetof(struct lnx_peer, chan.rx) == 128 &&
-	      offsetof(struct lnx_peer, rx_bytes) == 192,
+	      offsetof(struct lnx_peer, rx.bytes) == 192,
 	      "four lines of a peer for a frame, and one of its path");
 
 /* The only place that changes its life. */

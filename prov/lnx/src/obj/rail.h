@@ -20,6 +20,7 @@
 struct lnx_ep;
 struct lnx_netwatch;
 struct lnx_peer;
+struct lnx_rail_driver;
 
 /*
  * First member of everything that is passed to a core as a context.  The type routes
@@ -30,7 +31,8 @@ enum lnx_op_type {
 	LNX_OP_TXE = 1,			/* a frame being sent */
 	LNX_OP_RXBUF,			/* a receive buffer */
 	LNX_OP_CHUNK,			/* a piece being pulled by fi_read */
-	LNX_OP_READ,			/* a small read (tx/read.c) */
+	LNX_OP_READ,			/* a small read (rma/read.c) */
+	LNX_OP_NTYPE,
 };
 
 struct lnx_op {
@@ -64,7 +66,7 @@ struct lnx_rxbuf {
 
 /*
  * Direct rail: a counter of the endpoint, lent to the core for one kind.  Native rail:
- * the core has its own, whose growth comp/native.c adds to ours.
+ * the core has its own, whose growth rail/native.c adds to ours.
  */
 struct lnx_rail_cntr {
 	struct fid_peer_cntr peer;
@@ -75,7 +77,7 @@ struct lnx_rail_cntr {
 };
 
 /* While set, during a call of ours, what the direct core counts is not the
- * application's; some of its completions are tx/confirm.c's; some are tx/rma_copy.c's. */
+ * application's; some of its completions are msg/confirm.c's; some are rma/copy.c's. */
 #define LNX_MUTE_NOW	0x01u
 #define LNX_MUTE_SOME	0x02u
 #define LNX_MUTE_RMA	0x04u
@@ -89,6 +91,7 @@ struct lnx_rail {
 	uint32_t poll_credits;			/* passes left in which it is polled
 						 * every time */
 	uint32_t busy;			/* our frames and reads that the core has */
+	const struct lnx_rail_driver *driver;	/* of its kind (rail/rail.h) */
 	uint8_t kind;			/* enum lnx_rail_kind */
 	uint8_t prov;			/* enum lnx_prov_id */
 	uint16_t group;
@@ -97,7 +100,7 @@ struct lnx_rail {
 	uint8_t mute;			/* LNX_MUTE_*: completions are ours */
 	bool mr_virt;			/* remote addresses are virtual */
 	uint32_t nposted;
-	uint32_t want_posted;		/* comp/plain.c */
+	uint32_t want_posted;		/* rail/posted.c */
 	size_t inject_size;
 	uint32_t idle_polls;			/* polls since the last burst */
 	struct lnx_node unposted;		/* rxbufs to be posted later */
@@ -113,10 +116,10 @@ struct lnx_rail {
 	bool mr_prov_key;		/* the core picks keys */
 	bool mr_endpoint;		/* registrations belong to an endpoint */
 	bool no_cancel;			/* native: cancelling might crash the core
-					 * (rx/native.c) */
+					 * (msg/rx_native.c) */
 	struct lnx_node clones;		/* lnx_txe.link: still in the core, else
 					 * finished */
-	uint64_t reopened_ns;		/* or closed; 0: never (tx/detect.h) */
+	uint64_t reopened_ns;		/* or closed; 0: never (rel/detect.h) */
 	bool closed;			/* closed until a peer can be reached by it */
 	uint8_t unannounced;			/* opened anew without a way to
 						 * announce it */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What an endpoint keeps for remote memory access: its own operations that wait for an
- * answer (tx/rma.c), and requests of peers that cannot be answered inside a core's
- * callback (rx/serve.c).  Owner lock.
+ * answer (rma/rma.c), and requests of peers that cannot be answered inside a core's
+ * callback (rma/serve.c).  Owner lock.
  */
 #ifndef LNX_OBJ_RMA_H
 #define LNX_OBJ_RMA_H

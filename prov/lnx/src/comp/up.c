@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The calls from each layer to those above it (obj/up.h). */
+#include "comp/comp.h"
+#include "msg/rx.h"
+#include "msg/tx.h"
+#include "rel/rel.h"
+#include "rma/rma.h"
+
+/* All data of a receive has come, and its FIN has left. */
+static void sent(struct lnx_txe *txe)
+{
+	lnx_rx_done(txe->rxe);
+}
+
+static void unsent(struct lnx_txe *txe)
+{
+	lnx_rxe_put(txe->rxe);
+}
+
+static LNX_COLD void peer_failed(struct lnx_peer *peer, int err)
+{
+	lnx_rndv_fail_peer(peer, err);
+	lnx_pull_fail_peer(peer, err);
+	lnx_rma_fail_peer(peer, err);
+}
+
+static LNX_COLD void path_cut(struct lnx_path *path)
+{
+	lnx_pull_cut(path);
+	lnx_read_cut(path);
+}
+
+const struct lnx_up lnx_up = {
+	.frame = lnx_rx_frame,
+	.op = {
+		[LNX_OP_TXE] = { lnx_tx_core_done, lnx_tx_core_error },
+		[LNX_OP_CHUNK] = { lnx_pull_chunk_done, lnx_pull_core_error },
+		[LNX_OP_READ] = { lnx_read_done, lnx_read_core_error },
+	},
+	.deliver = lnx_rx_deliver_frame,
+	.sent = sent,
+	.unsent = unsent,
+	.peer_failed = peer_failed,
+	.path_down = lnx_pull_fail_over,
+	.path_cut = path_cut,
+	.source_changed = lnx_rx_source_changed,
+	.progress = lnx_ep_progress,
+	.progress_all = lnx_ep_progress_all,
+};

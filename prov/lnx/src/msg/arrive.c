@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A frame that is next in order.  Called by rel/recv.c through ep->up; matches it, and
+ * hands message and receive to msg/deliver.c, or keeps the message.
+ *
+ * Runs inside a core's progress on peer rails: nothing here may call a core.
+ */
+#include <stdlib.h>
+
+#include "msg/rx.h"
+#include "msg/tx.h"
+#include "rail/rail.h"
+#include "rma/rma.h"
+#include "rma/serve.h"
+
+/* Unexpected payloads up to this size are copied, so that no 16 KiB buffer is held for
+ * a few bytes. */
+#define COPY_OUT_MAX	4096
+
+static inline const uint8_t *frame_payload(const struct lnx_rxbuf *buf)
+{
+	return buf->frame + sizeof(struct lnx_wire_hdr);
+}
+
+static inline void set_message(struct lnx_rxe *rxe, struct lnx_peer *peer,
+			       const struct lnx_hdr *h)
+{
+	rxe->peer = peer;
+	rxe->tag = h->tag;
+	rxe->len = h->len;
+	if (h->flags & LNX_WIRE_F_DATA) {
+		rxe->data = h->data;
+		rxe->cq_flags |= FI_REMOTE_CQ_DATA;
+	}
+}
+
+/* 1: the message was kept, in buf; 0: kept in a copy; -FI_ENOMEM: not kept. */
+static int store_unexpected(struct lnx_ep *ep, struct lnx_peer *peer,
+			    const struct lnx_hdr *h, struct lnx_rxbuf *buf,
+			    bool tagged, struct lnx_rts *rts)
+{
+	struct lnx_rxe *rxe = lnx_rxe_get(ep);
+	int kept = 0;
+
+	if (!rxe)
+		return -FI_ENOMEM;
+	if (!rts && h->len > COPY_OUT_MAX && !lnx_rxbuf_may_keep(buf)) {
+		lnx_rxe_put(rxe);
+		return -FI_ENOMEM;
+	}
+	rxe->tagged = tagged;
+	set_message(rxe, peer, h);
+	rxe->more = true;
+	if (rts) {
+		rxe->payload_at = LNX_PAYLOAD_REMOTE;
+		rxe->rts = rts;
+	} else if (h->len > COPY_OUT_MAX) {
+		rxe->payload_at = LNX_PAYLOAD_BUF;
+		rxe->buf = buf;
+		lnx_rxbuf_keep(buf);
+		kept = 1;
+	} else {
+		rxe->payload_at = LNX_PAYLOAD_COPY;
+		rxe->payload = malloc(h->len ? h->len : 1);
+		if (!rxe->payload) {
+			lnx_rxe_put(rxe);
+			return -FI_ENOMEM;
+		}
+		memcpy(rxe->payload, frame_payload(buf), h->len);
+	}
+	rxe->state = LNX_RXE_UNEX;
+	rxe->unex.src = peer->addr;
+	rxe->unex.tag = tagged ? h->tag : 0;
+	lnx_rxe_holds(rxe);
+	lnx_rx_store(rxe);
+	ep->stats.unexpected++;
+	return kept;
+}
+
+static inline int handle_eager(struct lnx_ep *ep, struct lnx_peer *peer,
+			    const struct lnx_hdr *h, struct lnx_rxbuf *buf,
+			    bool tagged)
+{
+	struct lnx_rxe *rxe = lnx_rx_take(ep, tagged, peer->addr, h->tag,
+					  h->len);
+
+	ep->stats.recv_count++;
+	ep->stats.recv_length += h->len;
+	buf->rail->traffic.recvs++;
+	buf->rail->traffic.recv_length += h->len;
+	if (lnx_unlikely(!rxe))
+		return store_unexpected(ep, peer, h, buf, tagged, NULL);
+	ep->stats.matched++;
+	set_message(rxe, peer, h);
+	lnx_iov_put(rxe->iov, rxe->niov, frame_payload(buf), h->len);
+	lnx_rx_done(rxe);
+	return 0;
+}
+
+static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
+		      const struct lnx_hdr *h, struct lnx_rxbuf *buf,
+		      size_t payload, bool tagged)
+{
+	struct lnx_rts *rts = lnx_pull_rts_new();
+	struct lnx_rxe *rxe;
+	int ret;
+
+	if (!rts)
+		return -FI_ENOMEM;
+	if (lnx_rts_get(rts, frame_payload(buf), payload, h->len)) {
+		ep->stats.bad_frames++;
+		free(rts);
+		return 0;
+	}
+	ep->stats.recv_count++;
+	ep->stats.recv_length += h->len;
+	buf->rail->traffic.recvs++;
+	rxe = lnx_rx_take(ep, tagged, peer->addr, h->tag, h->len);
+	if (!rxe) {
+		ret = store_unexpected(ep, peer, h, buf, tagged, rts);
+		if (ret < 0)
+			free(rts);
+		return ret;
+	}
+	ep->stats.matched++;
+	set_message(rxe, peer, h);
+	rxe->payload_at = LNX_PAYLOAD_REMOTE;
+	rxe->more = true;
+	lnx_rxe_holds(rxe);
+	rxe->rts = rts;
+	rxe->state = LNX_RXE_ACTIVE;
+	lnx_pull_start(rxe);
+	return 0;
+}
+
+LNX_HOT
+int lnx_rx_deliver_frame(struct lnx_peer *peer, const struct lnx_hdr *h,
+			 struct lnx_rxbuf *buf, size_t len)
+{
+	struct lnx_ep *ep = peer->ep;
+
+	if (lnx_likely(h->kind == LNX_KIND_TAG))
+		return handle_eager(ep, peer, h, buf, true);
+	switch (h->kind) {
+	case LNX_KIND_MSG:
+		return handle_eager(ep, peer, h, buf, false);
+	case LNX_KIND_RTS_TAG:
+	case LNX_KIND_RTS_MSG:
+		return handle_rts(ep, peer, h, buf, len,
+				  h->kind == LNX_KIND_RTS_TAG);
+	case LNX_KIND_FIN:
+		lnx_tx_fin_moved(peer, h->data, frame_payload(buf), len);
+		lnx_tx_fin(peer, h->data, (int)LNX_MIN(h->len, LNX_ERR_MAX));
+		return 0;
+	case LNX_KIND_RESP:
+		lnx_rma_answer(ep, peer, h, frame_payload(buf));
+		return 0;
+	default:
+		return lnx_serve(ep, peer, h, frame_payload(buf), len);
+	}
+}
+
+int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,
+		uint64_t tag, uint64_t data, uint8_t flags,
+		const struct iovec *iov, size_t niov, size_t len)
+{
+	struct lnx_hdr h = {
+		.flags = flags, .tag = tag, .data = data, .len = len,
+	};
+	uint64_t src = peer ? peer->addr : FI_ADDR_UNSPEC;
+	struct lnx_rxe *rxe;
+	void *payload;
+
+	payload = malloc(len ? len : 1);
+	if (!payload)
+		return -FI_EAGAIN;
+	rxe = lnx_rx_take(ep, tagged, src, tag, len);
+	if (!rxe) {
+		rxe = lnx_rxe_get(ep);
+		if (!rxe) {
+			free(payload);
+			return -FI_EAGAIN;
+		}
+		rxe->state = LNX_RXE_UNEX;
+	}
+	rxe->tagged = tagged;
+	set_message(rxe, peer, &h);
+	lnx_iov_get(payload, iov, niov);
+	rxe->more = true;
+	rxe->payload = payload;
+	rxe->payload_at = LNX_PAYLOAD_COPY;
+	if (rxe->state == LNX_RXE_UNEX) {
+		rxe->unex.src = src;
+		rxe->unex.tag = tagged ? tag : 0;
+		lnx_rx_store(rxe);
+		ep->stats.unexpected++;
+	} else {
+		ep->stats.matched++;
+		lnx_rx_deliver(rxe);
+	}
+	return 0;
+}
+
+/*
+ * The source of a stored message was resolved: a receive that names it may be waiting.
+ * u stays stored when there is none.
+ */
+void lnx_rx_source_resolved(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src)
+{
+	struct lnx_match *m = lnx_rx_stored(ep, msg->tagged);
+	struct lnx_rxe *rxe;
+
+	lnx_match_set_src(m, &msg->unex, src);
+	if (src == FI_ADDR_UNSPEC)
+		return;
+	rxe = lnx_rx_take(ep, msg->tagged, src, msg->unex.tag, msg->len);
+	if (!rxe)
+		return;
+	lnx_rx_unstore(msg);
+	lnx_rx_adopt(msg, rxe);
+	lnx_rx_deliver(msg);
+}
+
+/*
+ * Match again the stored messages of a sender whose address became known, changed, or
+ * was removed.  Delivering one may call a core, which may change the list: so always
+ * take the first.
+ */
+void lnx_rx_source_changed(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_node *n, *tmp, left;
+
+	if (peer->shm.core != FI_ADDR_NOTAVAIL)
+		lnx_list_foreach(&ep->local.nameless, n, tmp) {
+			struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe,
+							     of_peer);
+
+			if (rxe->payload_at == LNX_PAYLOAD_CORE &&
+			    rxe->pe.t.addr == peer->shm.core)
+				lnx_rx_set_peer(rxe, peer);
+		}
+	lnx_list_init(&left);
+	lnx_list_splice(&left, &peer->stored);
+	while ((n = lnx_list_pop(&left))) {
+		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, of_peer);
+
+		lnx_list_add_tail(&peer->stored, n);
+		lnx_rx_source_resolved(ep, rxe, peer->addr);
+	}
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Notes from local peers about what their core did here (msg/confirm.h): to be counted,
+ * answered, or both.  Called by msg/fetch.c from inside cores, so answers wait for
+ * progress.  One answer covers all operations since the last one with the same result.
+ * Owner lock held.
+ */
+#ifndef LNX_RX_CONFIRM_H
+#define LNX_RX_CONFIRM_H
+
+#include "lnx_wire_shm.h"
+#include "obj/ep.h"
+
+/* An answer to be sent. */
+struct lnx_answer {
+	struct lnx_node link;		/* ep->answers */
+	struct lnx_peer *peer;
+	uint64_t op;			/* covers operations up to this */
+	int err;
+	/* A read, whose data goes first: rma/copy_target.c. */
+	bool read;
+	const uint8_t *kept;		/* a copy of the data; NULL: it is in place */
+	uint64_t len;
+	uint64_t off;			/* bytes sent */
+	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];
+};
+
+/* A PUT or GET came out of the core's queue.  Calls no core. */
+void lnx_confirm_note(struct lnx_ep *ep, const struct lnx_wire_note_put *n);
+/*
+ * A registration or ep is about to be closed: take the notes of the operations that the
+ * core has executed so far.  Waits for peers that have sent the operation only; a second
+ * at most.  Calls the core.
+ */
+LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep);
+/* From progress: send answers, and tell peers. */
+void lnx_confirm_run(struct lnx_ep *ep);
+/* At close. */
+void lnx_answers_drop(struct lnx_ep *ep);
+
+#endif

@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A message and a receive have met.  Called by msg/rx_post.c (the message came first)
+ * and by msg/srx_owner.c and rel/recv.c (the receive did); calls the core that
+ * holds the message, copies, or hands over to msg/pull.c; then msg/rx_done.c.
+ */
+#include <stdlib.h>
+
+#include "msg/rx.h"
+#include "rail/rail.h"
+
+/*
+ * Untagged: the receive may be a multi-receive buffer.  If its space is not enough for
+ * this message, it is retired and the next receive is tried; only a message that would
+ * not fit into an empty buffer is truncated.
+ */
+LNX_INLINE struct lnx_rxe *take_msg(struct lnx_ep *ep, struct lnx_ep *at,
+				    uint64_t src, size_t len)
+{
+	struct lnx_rxe *rxe, *child;
+	struct lnx_mrecv *r;
+
+	while ((r = lnx_match_find(&at->msg, src, 0))) {
+		size_t left;
+
+		rxe = lnx_container_of(r, struct lnx_rxe, post);
+		if (lnx_likely(!rxe->multi)) {
+			lnx_match_unpost(&at->msg, r);
+			if (at != ep)
+				lnx_rx_assign(rxe, ep);
+			return rxe;
+		}
+		/* Not before one that waits for an entry. */
+		if (lnx_unlikely(at->work & LNX_WORK_MATCH)) {
+			ep->work |= LNX_WORK_MATCH;
+			return NULL;
+		}
+		left = rxe->room - rxe->used;
+		if (len > left && rxe->used) {
+			lnx_match_unpost(&at->msg, r);
+			lnx_rx_multi_retire(ep, rxe);
+			continue;
+		}
+		child = lnx_rxe_get(ep);
+		if (!child) {
+			at->work |= LNX_WORK_MATCH;
+			ep->work |= LNX_WORK_MATCH;
+			return NULL;
+		}
+		child->tagged = false;
+		child->context = rxe->context;
+		child->cq_flags = FI_RECV | FI_MSG;
+		child->want_comp = rxe->want_comp;
+		if (at != ep)
+			lnx_rx_assign(child, ep);
+		child->niov = 1;
+		child->iov[0].iov_base = (char *)rxe->iov[0].iov_base + rxe->used;
+		child->iov[0].iov_len = child->room = LNX_MIN(len, left);
+		child->desc[0] = rxe->desc[0];
+		child->more = true;
+		child->parent = rxe;
+		rxe->n_children++;
+		rxe->used += child->room;
+		left -= child->room;
+		if (left < rxe->min_left || !left) {
+			lnx_match_unpost(&at->msg, r);
+			rxe->retired = true;
+		}
+		return child;
+	}
+	return NULL;
+}
+
+static LNX_COLD struct lnx_rxe *take_msg_shared(struct lnx_ep *ep, uint64_t src,
+						size_t len)
+{
+	return take_msg(ep, ep->srx, src, len);
+}
+
+struct lnx_rxe *lnx_rx_take_msg(struct lnx_ep *ep, uint64_t src, size_t len)
+{
+	struct lnx_rxe *rxe = take_msg(ep, ep, src, len);
+
+	if (lnx_unlikely(!rxe && ep->srx))
+		return take_msg_shared(ep, src, len);
+	return rxe;
+}
+
+void lnx_rx_rematch(struct lnx_ep *ep)
+{
+	struct lnx_ep *at = ep->srx ? ep->srx : ep;
+	struct lnx_munex *u, *next;
+
+	ep->work &= ~LNX_WORK_MATCH;
+	at->work &= ~LNX_WORK_MATCH;
+	for (u = lnx_match_first_unex(&at->msg); u; u = next) {
+		struct lnx_rxe *msg = lnx_container_of(u, struct lnx_rxe, unex);
+		struct lnx_rxe *child = lnx_rx_take_msg(msg->ep, u->src,
+						      msg->len);
+
+		next = lnx_match_next_unex(&at->msg, u);
+		if (at->work & LNX_WORK_MATCH) {
+			ep->work |= LNX_WORK_MATCH;
+			return;		/* memory is short again */
+		}
+		if (!child)
+			continue;
+		lnx_rx_unstore(msg);
+		lnx_rx_adopt(msg, child);
+		lnx_rx_deliver(msg);
+	}
+}
+
+void lnx_rx_adopt(struct lnx_rxe *msg, struct lnx_rxe *rxe)
+{
+	msg->context = rxe->context;
+	msg->want_comp = rxe->want_comp;
+	msg->cq_flags |= rxe->cq_flags;
+	msg->niov = rxe->niov;
+	memcpy(msg->iov, rxe->iov, sizeof(msg->iov));
+	msg->room = rxe->room;
+	if (rxe->parent) {
+		msg->more = true;
+		msg->parent = rxe->parent;
+		rxe->parent = NULL;
+	}
+	lnx_rxe_put(rxe);
+}
+
+void lnx_rx_arm_bounce(struct lnx_rxe *rxe)
+{
+	rxe->core_iov.iov_base = rxe->payload;
+	rxe->core_iov.iov_len = rxe->len;
+	rxe->pe.t.iov = &rxe->core_iov;
+	rxe->pe.t.count = 1;
+	rxe->pe.t.msg_size = rxe->len;
+	/* Our buffer is plain memory, whatever the application's is. */
+	memset(rxe->desc, 0, sizeof(rxe->desc));
+	rxe->pe.t.desc = rxe->desc;
+}
+
+static int start_core(struct lnx_rxe *rxe)
+{
+	struct fid_peer_srx *srx = rxe->pe.t.srx;
+	struct fi_peer_rx_entry *entry = lnx_peer_entry_out(&rxe->pe);
+	int ret;
+
+	rxe->pe.t.context = rxe;
+	rxe->pe.t.flags |= FI_COMPLETION;
+	lnx_list_del(&rxe->link);
+	ret = rxe->tagged ? srx->peer_ops->start_tag(entry) :
+			    srx->peer_ops->start_msg(entry);
+	return ret == -FI_EINPROGRESS ? 0 : ret;
+}
+
+static LNX_COLD void start_failed(struct lnx_rxe *rxe, int ret)
+{
+	struct fi_cq_err_entry err = { .err = -ret, .prov_errno = -ret };
+
+	rxe->core_done = true;
+	lnx_rx_core_failed(rxe, &err);
+}
+
+void lnx_rx_defer(struct lnx_rxe *rxe)
+{
+	rxe->more = true;
+	lnx_list_del(&rxe->link);
+	lnx_list_add_tail(&rxe->ep->deferred, &rxe->link);
+	rxe->ep->work |= LNX_WORK_DEFER;
+}
+
+/* False when memory is short; then the message stays where it is. */
+static bool start_bounce(struct lnx_rxe *rxe)
+{
+	int ret;
+
+	rxe->more = true;
+	rxe->payload = malloc(rxe->len ? rxe->len : 1);
+	if (!rxe->payload)
+		return false;
+	rxe->payload_at = LNX_PAYLOAD_BOUNCE;
+	rxe->starting = true;
+	lnx_rx_arm_bounce(rxe);
+	ret = start_core(rxe);
+	if (ret)
+		start_failed(rxe, ret);
+	else if (rxe->state != LNX_RXE_FREE && rxe->starting)
+		lnx_rxe_own(rxe);
+	return true;
+}
+
+static void deliver_core(struct lnx_rxe *rxe)
+{
+	int ret;
+
+	if (lnx_likely(rxe->len <= rxe->room)) {
+		rxe->pe.t.iov = rxe->iov;
+		rxe->pe.t.count = rxe->niov;
+		rxe->pe.t.desc = rxe->desc;
+		rxe->pe.t.msg_size = rxe->len;
+		ret = start_core(rxe);
+		if (lnx_unlikely(ret))
+			start_failed(rxe, ret);
+		return;
+	}
+	/* Too long for the receive; but a core must never truncate. */
+	rxe->waiting = true;
+	if (!start_bounce(rxe))
+		lnx_rx_defer(rxe);
+}
+
+void lnx_rx_deliver(struct lnx_rxe *rxe)
+{
+	rxe->state = LNX_RXE_ACTIVE;
+	switch (rxe->payload_at) {
+	case LNX_PAYLOAD_CORE:
+		deliver_core(rxe);
+		return;
+	case LNX_PAYLOAD_BOUNCE:
+		if (rxe->starting) {
+			rxe->waiting = true;
+			return;
+		}
+		lnx_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
+		break;
+	case LNX_PAYLOAD_COPY:
+		lnx_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
+		break;
+	case LNX_PAYLOAD_BUF:
+		lnx_iov_put(rxe->iov, rxe->niov,
+			    rxe->buf->frame + sizeof(struct lnx_wire_hdr),
+			    rxe->len);
+		break;
+	case LNX_PAYLOAD_REMOTE:
+		lnx_pull_start(rxe);
+		return;
+	case LNX_PAYLOAD_MEMORY:
+		lnx_fetch_start(rxe);
+		return;
+	default:
+		/* The core lost it while it was claimed. */
+		lnx_rx_fail(rxe, FI_EIO, FI_EIO);
+		return;
+	}
+	lnx_rx_done(rxe);
+}
+
+void lnx_rx_discard(struct lnx_rxe *rxe)
+{
+	rxe->state = LNX_RXE_ACTIVE;
+	rxe->discard = true;
+	switch (rxe->payload_at) {
+	case LNX_PAYLOAD_CORE:
+		/*
+		 * Never call a core's discard_*: start it into a scratch buffer and
+		 * drop it.
+		 */
+		if (!start_bounce(rxe))
+			lnx_rx_defer(rxe);
+		return;
+	case LNX_PAYLOAD_BOUNCE:
+		if (rxe->starting)
+			return;
+		break;
+	case LNX_PAYLOAD_REMOTE:
+		/* Nothing to read: the sender only needs its FIN. */
+		rxe->room = 0;
+		lnx_pull_start(rxe);
+		return;
+	case LNX_PAYLOAD_MEMORY:
+		lnx_fetch_start(rxe);
+		return;
+	default:
+		break;
+	}
+	lnx_rx_release(rxe);
+}
+
+void lnx_rx_deferred_run(struct lnx_ep *ep, uint64_t now)
+{
+	uint64_t park_ns = ep->conf->park * LNX_NS_PER_US;
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&ep->deferred, n, tmp) {
+		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, link);
+
+		if (rxe->payload_at == LNX_PAYLOAD_SHM_CTRL) {
+			/* The core's next pass comes after this one. */
+			int ret;
+
+			rxe->state = LNX_RXE_ACTIVE;
+			ret = start_core(rxe);
+			if (ret)
+				start_failed(rxe, ret);
+			tmp = ep->deferred.next;
+			continue;
+		}
+		if (!rxe->since_ns)
+			rxe->since_ns = now;
+		if (!rxe->discard && !rxe->waiting &&
+		    now - rxe->since_ns < park_ns)
+			continue;
+		if (rxe->payload_at == LNX_PAYLOAD_MEMORY) {
+			if (!lnx_fetch_keep(rxe))
+				break;
+			tmp = ep->deferred.next;
+			continue;
+		}
+		/* Only the core can tell which peer an unknown source is, and when. */
+		if (!rxe->peer && rxe->state == LNX_RXE_UNEX && ep->directed)
+			continue;
+		if (!start_bounce(rxe))
+			break;		/* memory is short: later */
+		ep->stats.deferred++;
+		/* Starting ran core code, which may have changed the list. */
+		tmp = ep->deferred.next;
+	}
+	if (lnx_list_empty(&ep->deferred))
+		ep->work &= ~LNX_WORK_DEFER;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Large sends over the direct rail.  Called by msg/submit.h and rel/send.c; announces
+ * the message with a control message, in order with all other messages to that peer.
+ * The peer reads the data (its msg/fetch.c) and ends with a control message that comes
+ * here, to lnx_tx_fin, through its receive path.
+ *
+ * The core has its own method for these, but its answers come back in one queue for all
+ * peers, in the order of the sends: one peer that computes, or is dead, holds up the
+ * completions of all.  It also assumes that a process which we may read may read us,
+ * and fails where that is not so.  A peer that may not read us says so, and gets
+ * copies, each of which goes through the core's own buffers.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "msg/rx.h"
+#include "msg/tx.h"
+#include "rail/direct.h"
+#include "rail/rail.h"
+#include "rma/copy.h"
+#include "wire/shm_ctrl.h"
+
+#define COPIES_AT_ONCE	16u		/* of one message, in one pass */
+
+/* A control message is no operation of the application: it is not counted. */
+ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
+		      const struct lnx_tx *tx)
+{
+	struct lnx_rail *rail = ep->shm;
+	ssize_t ret;
+
+	rail->mute |= LNX_MUTE_NOW;
+	ret = fi_inject(rail->core_ep, tx->iov->iov_base, tx->iov->iov_len,
+			dest);
+	rail->mute &= (uint8_t)~LNX_MUTE_NOW;
+	return ret;
+}
+
+static unsigned put_pieces(struct lnx_wire_shm_ctrl *n, const struct lnx_tx *tx)
+{
+	unsigned k = 0;
+	size_t i;
+
+	for (i = 0; i < tx->niov; i++) {
+		if (!tx->iov[i].iov_len)
+			continue;
+		n->piece[k].addr = (uint64_t)(uintptr_t)tx->iov[i].iov_base;
+		n->piece[k++].len = tx->iov[i].iov_len;
+	}
+	return k;
+}
+
+static void drop(struct lnx_rndv *rndv)
+{
+	lnx_list_del(&rndv->link);
+	lnx_optab_del(&rndv->peer->ep->rndv.ops, rndv->op);
+	rndv->peer->nrndv--;
+	free(rndv);
+}
+
+ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
+		     const struct lnx_tx *tx)
+{
+	bool tagged = lnx_call_tagged(tx->call);
+	struct lnx_wire_shm_ctrl n = {
+		.src = ep->eid, .dst = peer->eid,
+		.kind = tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG,
+		.pid = ep->pid, .cookie = (uint64_t)(uintptr_t)&ep->local.cookie,
+		.tag = tagged ? tx->tag : 0,
+		.len = lnx_iov_len(tx->iov, tx->niov),
+		.flags = ep->conf->disable_cma ? LNX_SHM_CTRL_F_COPY : 0,
+	};
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct lnx_tx note = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
+	struct lnx_rndv *rndv;
+	ssize_t ret;
+
+	if (lnx_unlikely(n.len > ep->limits.max_msg_size))
+		return -FI_EMSGSIZE;
+	if (lnx_unlikely(tx->op_flags & FI_INJECT))
+		return -FI_EINVAL;
+	if (lnx_call_data(tx->call) || (tx->op_flags & FI_REMOTE_CQ_DATA)) {
+		n.flags |= LNX_WIRE_F_DATA;
+		n.data = tx->data;
+	}
+	n.npiece = (uint8_t)put_pieces(&n, tx);
+	rndv = calloc(1, sizeof(*rndv));
+	if (!rndv)
+		return -FI_EAGAIN;
+	rndv->op = n.op = note.data = lnx_optab_add(&ep->rndv.ops, rndv);
+	if (!rndv->op) {
+		free(rndv);
+		return -FI_EAGAIN;
+	}
+	rndv->peer = peer;
+	rndv->context = tx->context;
+	rndv->cq_flags = FI_SEND | (tagged ? FI_TAGGED : FI_MSG);
+	rndv->want_comp = (tx->op_flags & FI_COMPLETION) != 0;
+	rndv->here = true;
+	rndv->niov = (unsigned)tx->niov;
+	memcpy(rndv->iov, tx->iov, tx->niov * sizeof(*tx->iov));
+	lnx_list_init(&rndv->copy_link);
+	lnx_list_add_tail(&ep->rndv.announced, &rndv->link);
+	peer->nrndv++;
+	ep->work |= LNX_WORK_WATCH;
+
+	lnx_shm_ctrl_put(bytes, &n);
+	ret = peer->shm.nqueued ? -FI_EAGAIN :
+	      lnx_shm_ctrl_post(ep, peer->shm_addr, &note);
+	if (lnx_unlikely(ret == -FI_EAGAIN))
+		ret = lnx_tx_direct_retry(ep, peer, &note);
+	if (lnx_likely(!ret) || !lnx_optab_get(&ep->rndv.ops, n.op))
+		return 0;		/* under way, or failed and reported */
+	drop(rndv);
+	return ret;
+}
+
+/* Answer the sender of a message. */
+static ssize_t answer(struct lnx_peer *peer, const struct lnx_wire_shm_ctrl *n)
+{
+	struct lnx_ep *ep = peer->ep;
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct lnx_tx note = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
+	ssize_t ret;
+
+	if (!lnx_peer_meet(peer))
+		return -FI_EHOSTUNREACH;
+	lnx_shm_ctrl_put(bytes, n);
+	ret = lnx_shm_ctrl_post(ep, peer->shm.core, &note);
+	/* The queue may be full for ever. */
+	return lnx_unlikely(ret == -FI_EAGAIN) && lnx_peer_dead(peer) ?
+	       -FI_EHOSTUNREACH : ret;
+}
+
+ssize_t lnx_tx_shm_fin(struct lnx_peer *peer, uint64_t op, int err)
+{
+	struct lnx_wire_shm_ctrl n = {
+		.src = peer->ep->eid, .dst = peer->eid, .kind = LNX_KIND_FIN,
+		.op = op, .len = (uint64_t)err,
+	};
+
+	return answer(peer, &n);
+}
+
+ssize_t lnx_tx_note_get(struct lnx_peer *peer, uint64_t op, uint64_t name,
+			uint64_t want)
+{
+	struct lnx_wire_shm_ctrl n = {
+		.src = peer->ep->eid, .dst = peer->eid, .kind = LNX_KIND_GET,
+		.op = op, .data = name, .len = want,
+	};
+
+	return answer(peer, &n);
+}
+
+/* ---- copies ---- */
+
+void lnx_tx_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
+		 uint64_t want)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_rndv *rndv = lnx_optab_get(&ep->rndv.ops, op);
+
+	if (!rndv || rndv->peer != peer || !rndv->here ||
+	    want > lnx_iov_len(rndv->iov, rndv->niov) ||
+	    lnx_list_linked(&rndv->copy_link)) {
+		ep->stats.bad_frames++;	/* an operation that we do not have */
+		return;
+	}
+	lnx_rma_unreached(peer);
+	rndv->copy_op = name;
+	rndv->copy_want = want;
+	rndv->copy_off = 0;
+	lnx_list_add_tail(&ep->local.copied, &rndv->copy_link);
+	ep->work |= LNX_WORK_COPY;
+	ep->stats.copied_sends++;
+}
+
+/* Copy len bytes of the message, from off on. */
+static void copy_from(void *dst, const struct lnx_rndv *rndv, uint64_t off,
+		      size_t len)
+{
+	const struct iovec *iov = rndv->iov;
+	char *p = dst;
+
+	for (; off >= iov->iov_len; iov++)
+		off -= iov->iov_len;
+	for (; len; iov++, off = 0) {
+		size_t n = LNX_MIN(len, iov->iov_len - off);
+
+		if (n)
+			memcpy(p, (const char *)iov->iov_base + off, n);
+		p += n;
+		len -= n;
+	}
+}
+
+static ssize_t send_copy(struct lnx_ep *ep, struct lnx_rndv *rndv)
+{
+	struct lnx_peer *peer = rndv->peer;
+	struct lnx_wire_copy c;
+	uint8_t bytes[LNX_COPY_BYTES];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct lnx_tx tx = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
+	void *data;
+	ssize_t ret;
+
+	c.src = ep->eid;
+	c.dst = peer->eid;
+	c.op = rndv->copy_op;
+	c.off = rndv->copy_off;
+	c.len = LNX_MIN(rndv->copy_want - c.off, (uint64_t)LNX_COPY_DATA);
+	data = lnx_copy_put(bytes, &c);
+	copy_from(data, rndv, c.off, c.len);
+	ret = lnx_shm_ctrl_post(ep, peer->shm.core, &tx);
+	if (!ret)
+		rndv->copy_off += c.len;
+	return ret;
+}
+
+/* One turn for each, so that a long message does not delay others. */
+void lnx_tx_copies(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	lnx_list_foreach(&ep->local.copied, n, tmp) {
+		struct lnx_rndv *rndv =
+			lnx_list_entry(n, struct lnx_rndv, copy_link);
+		ssize_t ret = 0;
+
+		for (i = 0; i < COPIES_AT_ONCE && !ret &&
+		     rndv->copy_off < rndv->copy_want; i++)
+			ret = send_copy(ep, rndv);
+		if (ret && ret != -FI_EAGAIN)
+			lnx_rndv_end(rndv, (int)-ret, (int)-ret);
+		else if (rndv->copy_off == rndv->copy_want)
+			lnx_list_del(&rndv->copy_link);
+	}
+	if (lnx_list_empty(&ep->local.copied))
+		ep->work &= ~LNX_WORK_COPY;
+}

@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Large messages: the receiver reads them from the sender's memory, piece by piece,
+ * into the application's buffer.  Started by msg/deliver.c or rel/recv.c when message
+ * and receive have met.  Progress runs it, because a match may happen inside a core's
+ * callback.  It ends with msg/rx_done.c and a FIN to the sender.
+ *
+ * A piece whose read fails is read again: reading changes nothing at the sender, and
+ * writing the same data twice is harmless.  Pieces are retried as long as others
+ * arrive; if none arrive, until FI_LNX_TRANSACTION_TIMEOUT has passed:
+ * FI_LNX_RETRY_COUNT times after the path's usual backoff, then after longer ones.
+ * Large reads and writes of remote memory (rma/rkey.c) are moved in the same way; when a
+ * piece of these fails and no path is left for it, the peer's keys are requested again.
+ * The receive completes only when no read is outstanding, so that nothing is written
+ * into a buffer that is the application's again.
+ */
+#include <stdlib.h>
+
+#include "base/interval.h"
+#include "msg/rx.h"
+#include "msg/tx.h"
+#include "policy/errclass.h"
+#include "rail/faults.h"
+#include "rail/post.h"
+#include "rail/rail.h"
+#include "rel/detect.h"
+#include "rel/sched.h"
+#include "rma/rkey.h"
+#include "rma/rma.h"
+
+#define PULL_DEPTH	4			/* reads of one message, over one path */
+#define REDO_SHIFT_MAX	3u			/* LNX_READ_REDO_NS, up to 8 times */
+
+/*
+ * Allocated together with the announcement, when that arrives, so that starting a pull
+ * needs no memory.  It is freed with rxe, whose rts points to it.
+ */
+struct lnx_pull {
+	struct lnx_rts rts;			/* first */
+	struct lnx_node link;			/* ep->pulls */
+	struct lnx_rxe *rxe;
+	struct lnx_peer *peer;
+	bool push;				/* write instead of reading */
+	size_t want;				/* bytes to read: what fits the
+						 * receive */
+	size_t posted;				/* bytes for which reads were made */
+	size_t done;
+	unsigned inflight;
+	int err;				/* first error that is final */
+	bool again;				/* only time resumes it */
+	uint64_t failing_ns;			/* since when reads fail; 0: they do
+						 * not */
+	/* While reads fail: */
+	uint64_t tried_ns;			/* when the last one failed */
+	unsigned tries;				/* failed tries; those at the same
+						 * time count once */
+	int why;				/* error of the last one */
+	bool asked;				/* keys were requested, and answered */
+	bool asking;				/* keys are requested: the answer
+						 * resumes it */
+	uint64_t retry_ns;
+	struct lnx_node redo;			/* lnx_chunk.link */
+	/* Position of `posted` in the sender's pieces and in our iov. */
+	unsigned seg;
+	size_t seg_off;
+	unsigned iov;
+	size_t iov_off;
+	uint64_t moved[LNX_PATHS_MAX];		/* of `done`, per path */
+};
+
+struct lnx_chunk {
+	struct lnx_op op;			/* first: context of fi_read */
+	bool stale;				/* transferred again over another
+						 * path */
+	struct lnx_node link;			/* pull->redo */
+	struct lnx_node out;			/* path->reads */
+	struct lnx_pull *pull;
+	struct lnx_path *path;
+	void *local;
+	size_t len;
+	unsigned seg;
+	size_t seg_off;
+};
+
+const size_t lnx_chunk_size = sizeof(struct lnx_chunk);
+
+struct lnx_rts *lnx_pull_rts_new(void)
+{
+	struct lnx_pull *p = malloc(sizeof(*p));
+
+	return p ? &p->rts : NULL;
+}
+
+void lnx_pull_start(struct lnx_rxe *rxe)
+{
+	struct lnx_ep *ep = rxe->ep;
+	struct lnx_pull *p = lnx_container_of(rxe->rts, struct lnx_pull, rts);
+
+	memset((char *)p + sizeof(p->rts), 0, sizeof(*p) - sizeof(p->rts));
+	p->rxe = rxe;
+	p->peer = rxe->peer;
+	p->want = LNX_MIN(rxe->len, rxe->room);
+	if (rxe->payload_at == LNX_PAYLOAD_RMA) {
+		p->err = rxe->refuse;
+		p->push = rxe->segment && rxe->segment->kind == LNX_RMA_SEGMENT_WRITE;
+	}
+	lnx_list_init(&p->redo);
+	p->peer->pull.left += p->want;
+	p->peer->pull.n++;
+	lnx_tx_watch(ep, p->peer);
+	lnx_list_add_tail(&ep->pulls, &p->link);
+	ep->work |= LNX_WORK_PULL;
+	ep->stats.pulls++;
+}
+
+/* Advance to the next piece, in the sender's pieces and our iovecs. */
+static void skip(struct lnx_pull *p)
+{
+	const struct lnx_rxe *rxe = p->rxe;
+	const struct lnx_rts *rts = &p->rts;
+
+	while (p->iov_off == rxe->iov[p->iov].iov_len) {
+		p->iov++;
+		p->iov_off = 0;
+	}
+	if (p->seg_off == rts->seg_len[p->seg]) {
+		p->seg++;
+		p->seg_off = 0;
+	}
+}
+
+/* Cut the next piece, within one of the sender's pieces and one iovec. */
+static void cut(struct lnx_pull *p, struct lnx_chunk *c, size_t n)
+{
+	struct lnx_rxe *rxe = p->rxe;
+
+	n = LNX_MIN(n, rxe->iov[p->iov].iov_len - p->iov_off);
+	n = LNX_MIN(n, p->rts.seg_len[p->seg] - p->seg_off);
+	c->local = (char *)rxe->iov[p->iov].iov_base + p->iov_off;
+	c->len = n;
+	c->seg = p->seg;
+	c->seg_off = p->seg_off;
+	p->posted += n;
+	p->iov_off += n;
+	p->seg_off += n;
+	p->peer->pull.left -= n;
+}
+
+/* Index of the key of a piece for the peer's end of a path; -1: there is none. */
+static int key_of(const struct lnx_rts *rts, unsigned seg,
+		  const struct lnx_path *path)
+{
+	unsigned k;
+
+	for (k = 0; k < rts->nkey; k++)
+		if (rts->key[seg][k].rail == path->remote_rail)
+			return (int)k;
+	return -1;
+}
+
+/* Start the transfer of one piece over a path.  0, or the core's error. */
+static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
+			  struct lnx_path *path, uint64_t now)
+{
+	int k = key_of(&p->rts, c->seg, path);
+	struct lnx_rail *rail = path->rail;
+	size_t len = c->len;
+	uint64_t addr, key;
+	ssize_t ret;
+
+	if (k < 0)
+		return -FI_ENOKEY;
+	addr = p->rts.key[c->seg][k].addr + c->seg_off;
+	key = p->rts.key[c->seg][k].key;
+	/* It may complete inside the call, and c be freed. */
+	c->path = path;
+	p->inflight++;
+	lnx_list_add_tail(&path->reads, &c->out);
+	lnx_path_read_posted(path, len, now);
+	/* No endpoint: it could not be opened again. */
+	ret = lnx_unlikely(!rail->core_ep) ? -FI_EAGAIN :
+	      lnx_unlikely(p->rxe->ep->fault != NULL) &&
+	      lnx_faults_piece(p->peer, path, c, p->push) ? 0 :
+	      p->push ? lnx_rail_write(rail, c->local, len, path->core_addr, addr, key,
+				       &c->op) :
+	      lnx_rail_read(rail, c->local, len, path->core_addr, addr, key, &c->op);
+	if (ret) {
+		p->inflight--;
+		lnx_list_del(&c->out);
+		lnx_path_read_refused(path, len, now);
+		return ret;
+	}
+	rail->poll_credits = p->rxe->ep->poll_hot;
+	if (p->peer->npath > 1 &&
+	    lnx_unlikely(!lnx_list_linked(&p->peer->detect_link)))
+		lnx_detect_watch(p->peer);
+	return 0;
+}
+
+/*
+ * There is no memory for a piece.  Ours is short; the core has its own error for that.
+ */
+#define NO_CHUNK	1
+/* All paths have enough to do: the end of a piece resumes this. */
+#define IN_LINE		2
+
+static struct lnx_chunk *new_chunk(struct lnx_pull *p, size_t n)
+{
+	struct lnx_chunk *c = lnx_pool_get(&p->rxe->ep->chunk_pool);
+
+	if (!c)
+		return NULL;
+	c->op.type = LNX_OP_CHUNK;
+	c->stale = false;
+	c->pull = p;
+	lnx_list_init(&c->link);
+	lnx_list_init(&c->out);
+	cut(p, c, n);
+	return c;
+}
+
+static struct lnx_chunk *redo_chunk(struct lnx_pull *p)
+{
+	struct lnx_node *n = lnx_list_pop(&p->redo);
+
+	return n ? lnx_list_entry(n, struct lnx_chunk, link) : NULL;
+}
+
+/* There is only one path, which takes everything. */
+static ssize_t feed_one(struct lnx_pull *p, uint64_t now)
+{
+	struct lnx_chunk *c;
+	ssize_t ret;
+
+	while (p->inflight < PULL_DEPTH) {
+		c = redo_chunk(p);
+		if (!c) {
+			if (p->posted == p->want)
+				return 0;
+			skip(p);
+			c = new_chunk(p, LNX_MIN(p->want - p->posted,
+						 p->rxe->ep->conf->chunk));
+			if (!c)
+				return NO_CHUNK;
+		}
+		ret = move_chunk(p, c, p->peer->path[0], now);
+		if (ret) {
+			lnx_list_add_head(&p->redo, &c->link);
+			return ret;
+		}
+	}
+	return IN_LINE;
+}
+
+/* Bits of paths over which the peer's memory can be reached. */
+static unsigned able(const struct lnx_pull *p, unsigned seg)
+{
+	const struct lnx_peer *peer = p->peer;
+	unsigned i, set = 0;
+
+	for (i = 0; i < peer->npath; i++)
+		if (key_of(&p->rts, seg, peer->path[i]) >= 0)
+			set |= 1u << i;
+	return set;
+}
+
+/* Each piece goes on the path that rel/sched.c chooses for it. */
+static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
+{
+	struct lnx_chunk *c;
+	struct lnx_path *path;
+	unsigned ways = 0;
+	bool line;
+	ssize_t ret;
+
+	/* Earlier pulls found no free path either, in this pass. */
+	if (p->peer->pull.full_pass == p->rxe->ep->poll.pass + 1)
+		return IN_LINE;
+	for (;;) {
+		c = redo_chunk(p);
+		if (!c && p->posted == p->want)
+			return 0;
+		if (!c)
+			skip(p);
+		ways = able(p, c ? c->seg : p->seg);
+		path = lnx_path_for_read(p->peer, ways, now, &line);
+		ret = !ways ? -FI_ENOKEY : line ? IN_LINE : -FI_EAGAIN;
+		if (path && !c) {
+			c = new_chunk(p, lnx_path_read_len(p->peer, path,
+						p->want - p->posted, ways,
+						now));
+			ret = NO_CHUNK;
+		}
+		if (!path || !c)
+			break;
+		ret = move_chunk(p, c, path, now);
+		/* That path pauses now: use the others meanwhile. */
+		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM)
+			lnx_list_add_head(&p->redo, &c->link);
+		else if (ret)
+			break;
+	}
+	if (c)
+		lnx_list_add_head(&p->redo, &c->link);
+	/* Other pulls may have keys for paths that this one has none for. */
+	if (ret == IN_LINE && ways == (1u << p->peer->npath) - 1)
+		p->peer->pull.full_pass = p->rxe->ep->poll.pass + 1;
+	return ret;
+}
+
+/*
+ * Post reads.  -FI_EAGAIN, NO_CHUNK: try again later; IN_LINE, 0: the end of a piece
+ * resumes it; else a final error.
+ */
+static ssize_t feed(struct lnx_pull *p, uint64_t now)
+{
+	const struct lnx_peer *peer = p->peer;
+
+	if (lnx_unlikely(p->asking))
+		return IN_LINE;
+	if (p->retry_ns > now)
+		return -FI_EAGAIN;
+	if (!peer->npath || lnx_peer_dead(peer))
+		return -FI_EHOSTUNREACH;
+	return lnx_likely(peer->npath == 1) ? feed_one(p, now) :
+					      feed_all(p, now);
+}
+
+static void drop_redo(struct lnx_pull *p)
+{
+	struct lnx_node *n;
+
+	while ((n = lnx_list_pop(&p->redo)))
+		lnx_pool_put(&p->rxe->ep->chunk_pool,
+			     lnx_list_entry(n, struct lnx_chunk, link));
+}
+
+/* A path that has not failed, for a piece that failed on another one. */
+static LNX_COLD bool other_way(const struct lnx_pull *p, unsigned seg,
+			       uint64_t now)
+{
+	unsigned i, ways = able(p, seg);
+
+	for (i = 0; i < p->peer->npath; i++)
+		if ((ways >> i & 1) && now >= p->peer->path[i]->read_retry_ns)
+			return true;
+	return false;
+}
+
+/*
+ * The segment of the application's own read or write of remote memory; NULL: there is
+ * none.
+ */
+static struct lnx_rma_segment *part_of(const struct lnx_pull *p)
+{
+	return p->rxe->payload_at == LNX_PAYLOAD_RMA ? p->rxe->segment : NULL;
+}
+
+static LNX_COLD void begin_failing(struct lnx_pull *p, uint64_t now)
+{
+	p->failing_ns = now;
+	p->tries = 0;
+	p->why = FI_ETIMEDOUT;
+	p->asked = false;
+}
+
+/*
+ * A piece failed, or could not be tried.  hopeless: it would fail again with these
+ * keys.  Calls no core.
+ */
+static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
+			    bool hopeless, uint64_t now)
+{
+	const struct lnx_conf *conf = p->rxe->ep->conf;
+	struct lnx_rma_segment *segment = part_of(p);
+	unsigned more;
+
+	if (p->err)
+		return;
+	if (!p->failing_ns)
+		begin_failing(p, now);
+	lnx_path_later(p->rxe->ep, &p->failing_ns, now);
+	p->why = err;
+	/* Pieces that fail at the same time are one failure. */
+	if (!p->tries || lnx_ns_since(now, p->tried_ns) >= LNX_READ_REDO_NS) {
+		p->tried_ns = now;
+		p->tries++;
+	}
+	if ((hopeless && (!segment || p->asked)) ||
+	    (p->tries > conf->retry_count && lnx_ns_since(now, p->failing_ns) >
+	     conf->transaction_timeout * LNX_NS_PER_MS)) {
+		p->err = err;
+		return;
+	}
+	more = p->tries > conf->retry_count ? p->tries - conf->retry_count : 0;
+	/* With several paths, only the one that failed pauses. */
+	if (p->peer->npath == 1 || more)
+		p->retry_ns = now + (LNX_READ_REDO_NS << LNX_MIN(more, REDO_SHIFT_MAX));
+	/* A broken connection looks like a closed registration. */
+	if (segment && !p->asking && !other_way(p, seg, now)) {
+		p->asking = true;
+		lnx_rkey_renew(segment);
+	}
+}
+
+void lnx_pull_renewed(struct lnx_rxe *rxe, int err)
+{
+	struct lnx_pull *p = lnx_container_of(rxe->rts, struct lnx_pull, rts);
+
+	p->asking = false;
+	p->asked = true;
+	if (!p->err)
+		p->err = err;
+	rxe->ep->work |= LNX_WORK_PULL;
+}
+
+/* List which of the sender's rails carried it, if the sender asked for that. */
+static unsigned tell_moved(const struct lnx_pull *p,
+			   struct lnx_moved moved[LNX_PATHS_MAX])
+{
+	const struct lnx_peer *peer = p->peer;
+	unsigned i, n = 0;
+
+	if (!(p->rts.flags & LNX_RTS_F_MOVED))
+		return 0;
+	for (i = 0; i < peer->npath; i++) {
+		if (!p->moved[i])
+			continue;
+		moved[n].rail = peer->path[i]->remote_rail;
+		moved[n++].bytes = p->moved[i];
+	}
+	return n;
+}
+
+/* True when the pull has ended and is freed. */
+static bool run_one(struct lnx_pull *p, uint64_t now)
+{
+	struct lnx_rxe *rxe = p->rxe;
+	struct lnx_ep *ep = rxe->ep;
+	struct lnx_peer *peer = p->peer;
+	struct lnx_moved moved[LNX_PATHS_MAX];
+	struct lnx_node *next;
+	unsigned nmoved;
+	int err;
+	bool ok;
+
+	p->again = false;
+	if (!p->err && p->done < p->want) {
+		ssize_t ret = feed(p, now);
+
+		p->again = ret == -FI_EAGAIN || ret == -FI_ENOMEM ||
+			   ret == NO_CHUNK;
+		if (ret == -FI_EAGAIN || ret == -FI_ENOMEM) {
+			/* If no read could start for long, the peer is dead. */
+			if (!p->inflight && !p->failing_ns)
+				begin_failing(p, now);
+			lnx_path_later(ep, &p->failing_ns, now);
+			if (!p->inflight && lnx_ns_since(now, p->failing_ns) >
+			    ep->conf->connect_timeout * LNX_NS_PER_MS)
+				p->err = p->why;
+		} else if (ret == -FI_EHOSTUNREACH) {
+			p->err = FI_EHOSTUNREACH;
+		} else if (ret < 0) {
+			failed(p, p->seg, (int)-ret, !part_of(p), now);
+			p->again = !p->asking;
+		}
+	}
+	if (p->inflight || (!p->err && p->done < p->want))
+		return false;
+	drop_redo(p);
+	p->peer->pull.left -= p->want - p->posted;
+	p->posted = p->want;
+	err = p->err;
+	if (rxe->payload_at == LNX_PAYLOAD_RMA && rxe->segment) {
+		struct lnx_rma_segment *segment = rxe->segment;
+
+		lnx_list_del(&p->link);
+		p->peer->pull.n--;
+		lnx_rxe_put(rxe);
+		lnx_rma_pulled(segment, err);
+		return true;
+	}
+	ok = !err && !rxe->discard;
+	/* The receive may complete inside the call, which frees p. */
+	next = p->link.next;
+	lnx_list_del(&p->link);
+	peer->pull.n--;
+	nmoved = tell_moved(p, moved);
+	if (lnx_tx_send_fin(ep, peer, p->rts.op, err, moved, nmoved,
+			    ok ? rxe : NULL)) {
+		peer->pull.n++;
+		lnx_list_insert_before(next, &p->link);
+		p->again = true;
+		return false;
+	}
+	/* A peer's write has no receive that could fail. */
+	if (rxe->discard || (!ok && rxe->payload_at == LNX_PAYLOAD_RMA))
+		lnx_rx_release(rxe);
+	else if (!ok)
+		lnx_rx_fail(rxe, err, err);
+	return true;
+}
+
+void lnx_pull_run(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+	uint64_t now = lnx_clock_ns();
+	bool stuck = false;
+
+	/* Before the loop: posting may run callbacks that set it again. */
+	ep->work &= ~LNX_WORK_PULL;
+	lnx_list_foreach(&ep->pulls, n, tmp) {
+		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, link);
+
+		/* Outstanding reads resume the others. */
+		if (!run_one(p, now) && p->again)
+			stuck = true;
+	}
+	if (stuck)
+		ep->work |= LNX_WORK_PULL;
+}
+
+/*
+ * The path is DOWN: what it was to bring is read again over others.  Late data from it
+ * is the same, but the buffer stays ours until its reads have ended.
+ */
+void lnx_pull_fail_over(struct lnx_path *path)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&path->reads, n, tmp) {
+		struct lnx_chunk *c = lnx_list_entry(n, struct lnx_chunk, out);
+		struct lnx_ep *ep = c->pull->rxe->ep;
+		struct lnx_chunk *again;
+
+		/* A late write would overwrite what others wrote since. */
+		if (c->stale || c->pull->push)
+			continue;
+		again = lnx_pool_get(&ep->chunk_pool);
+		if (!again)
+			return;		/* read again when it has failed */
+		*again = *c;
+		lnx_list_init(&again->link);
+		lnx_list_init(&again->out);
+		c->stale = true;
+		lnx_list_add_tail(&c->pull->redo, &again->link);
+		ep->stats.resend_count++;
+		ep->work |= LNX_WORK_PULL;
+	}
+}
+
+static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
+{
+	struct lnx_pull *p = c->pull;
+	struct lnx_ep *ep = p->rxe->ep;
+	struct lnx_rail *rail = c->path->rail;
+	uint64_t now = lnx_clock_ns();
+	unsigned class;
+
+	p->inflight--;
+	lnx_list_del(&c->out);
+	lnx_path_read_done(c->path, c->len, !err, now);
+	ep->work |= LNX_WORK_PULL;
+	if (lnx_unlikely(c->stale)) {
+		lnx_pool_put(&ep->chunk_pool, c);
+		return;
+	}
+	if (lnx_likely(!err)) {
+		lnx_liveness_seen(&p->peer->liveness);
+		p->done += c->len;
+		p->moved[c->path->index] += c->len;
+		if (p->rxe->payload_at != LNX_PAYLOAD_RMA)
+			rail->traffic.recv_length += c->len;
+		p->failing_ns = 0;
+		lnx_pool_put(&ep->chunk_pool, c);
+		return;
+	}
+	ep->stats.core_errors++;
+	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
+		       "rail %s: %s %zu bytes failed: %s (provider error %d); again\n",
+		       rail->name, p->push ? "writing" : "reading", c->len,
+		       fi_strerror(err), prov_errno);
+	lnx_list_add_tail(&p->redo, &c->link);
+	class = lnx_errclass(rail->prov, p->push ? LNX_WHILE_WRITE :
+						   LNX_WHILE_READ,
+			     err, prov_errno);
+	/* Pieces that fail at the same time are one failure. */
+	if (now >= c->path->detect.charged_ns + LNX_READ_REDO_NS)
+		lnx_detect_charge(p->peer, c->path, class, now);
+	failed(p, c->seg, err, class == LNX_CLASS_OK, now);
+}
+
+void lnx_pull_chunk_done(struct lnx_op *op)
+{
+	chunk_ended(lnx_container_of(op, struct lnx_chunk, op), 0, 0);
+}
+
+LNX_COLD bool lnx_pull_core_error(struct lnx_rail *rail, const struct fi_cq_err_entry *err)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_chunk *c = err->op_context;
+
+	if (!lnx_pool_owns(&ep->chunk_pool, c))
+		return false;
+	if (lnx_pool_lent(&ep->chunk_pool, c) && lnx_list_linked(&c->out)) {
+		rail->busy--;
+		chunk_ended(c, err->err, err->prov_errno);
+	}
+	return true;
+}
+
+/* Its core endpoint is closed: the reads that it did not report are over too. */
+void lnx_pull_cut(struct lnx_path *path)
+{
+	struct lnx_node *n;
+
+	while (!lnx_list_empty(&path->reads)) {
+		n = path->reads.next;
+		chunk_ended(lnx_list_entry(n, struct lnx_chunk, out), FI_ECANCELED, 0);
+	}
+}
+
+void lnx_pull_fail_peer(struct lnx_peer *peer, int err)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&peer->ep->pulls, n, tmp) {
+		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, link);
+
+		if (p->peer == peer && !p->err) {
+			p->err = err;
+			peer->ep->work |= LNX_WORK_PULL;
+		}
+	}
+}
+
+/* The endpoint closes; its cores are closed already. */
+void lnx_pulls_destroy(struct lnx_ep *ep)
+{
+	struct lnx_node *n;
+
+	while ((n = lnx_list_pop(&ep->pulls))) {
+		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, link);
+
+		lnx_rxe_put(p->rxe);
+	}
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Large sends and writes.  Called by rel/send.c and rma/rma.c; registers the
+ * application's buffer with the rails that lead to the peer and announces it with an
+ * RTS, which gets a number in the sequence like any message.  The peer reads the data
+ * (its msg/pull.c) and ends with a FIN, which comes here through rel/recv.c.  The
+ * buffer is only read, so a failed read can safely be repeated.
+ */
+#include <stdlib.h>
+
+#include "msg/rx.h"
+#include "msg/tx.h"
+#include "obj/mr.h"
+#include "rail/rail.h"
+
+/* Close all but the first `keep`. */
+static void close_mrs(struct lnx_rndv *rndv, unsigned keep)
+{
+	while (rndv->nmr > keep)
+		fi_close(&rndv->mr[--rndv->nmr]->fid);
+}
+
+/* Register one piece with one rail. */
+static int add_key(struct lnx_rndv *rndv, struct lnx_rail *rail,
+		   const struct iovec *iov, struct lnx_rts *rts, unsigned seg,
+		   unsigned key)
+{
+	struct fid_mr *mr;
+	int ret;
+
+	ret = lnx_rail_register(rail, iov->iov_base, iov->iov_len,
+				FI_REMOTE_READ, &mr);
+	if (ret)
+		return ret;
+	rndv->mr[rndv->nmr++] = mr;
+	rts->key[seg][key].rail = rail->wire_index;
+	rts->key[seg][key].key = fi_mr_key(mr);
+	rts->key[seg][key].addr = rail->mr_virt ?
+				  (uint64_t)(uintptr_t)iov->iov_base : 0;
+	return 0;
+}
+
+/*
+ * All rails over which the peer might read: the peer chooses, and may choose another
+ * one than we send on.
+ */
+static unsigned peer_rails(const struct lnx_peer *peer,
+			   struct lnx_rail *rail[LNX_RTS_KEYS])
+{
+	const struct lnx_ep *ep = peer->ep;
+	unsigned i, j, n = 0;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail && n < LNX_RTS_KEYS; i++) {
+		for (j = 0; j < peer->npath; j++)
+			if (peer->path[j]->rail->prov == ep->rail[i]->prov)
+				break;
+		if (j < peer->npath &&
+		    ep->rail[i]->wire_index != LNX_WIRE_INDEX_NONE)
+			rail[n++] = ep->rail[i];
+	}
+	return n;
+}
+
+/*
+ * Register all pieces with the rails.  A rail that cannot register them is left out if
+ * there is another.  0, or the last error.
+ */
+static int add_keys(struct lnx_rndv *rndv, struct lnx_peer *peer,
+		    const struct lnx_announce *a, struct lnx_rts *rts)
+{
+	struct lnx_rail *rail[LNX_RTS_KEYS];
+	unsigned k, nrail = peer_rails(peer, rail);
+	int ret = -FI_EHOSTUNREACH;
+	size_t i;
+
+	rts->nkey = 0;
+	for (k = 0; k < nrail; k++) {
+		unsigned before = rndv->nmr;
+
+		rts->nseg = 0;
+		for (i = 0, ret = 0; !ret && i < a->niov; i++) {
+			if (!a->iov[i].iov_len)
+				continue;
+			ret = add_key(rndv, rail[k], &a->iov[i], rts,
+				      rts->nseg, rts->nkey);
+			rts->seg_len[rts->nseg++] = a->iov[i].iov_len;
+		}
+		if (!ret) {
+			rts->nkey++;
+			continue;
+		}
+		FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
+			       "rail %s: a send buffer of %zu bytes cannot be registered: %s\n",
+			       rail[k]->name, a->len, fi_strerror(-ret));
+		close_mrs(rndv, before);
+	}
+	return rts->nkey ? 0 : ret;
+}
+
+/* Does anything show over which rails messages went? */
+static inline bool counts_rails(const struct lnx_ep *ep)
+{
+	return ep->conf->state || ep->conf->summary || ep->conf->stats_file;
+}
+
+ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
+			const struct lnx_announce *a)
+{
+	size_t head = a->n_targets * sizeof(struct lnx_wire_target);
+	struct lnx_hdr h = {
+		.kind = a->kind, .flags = a->flags, .tag = a->tag,
+		.data = a->data, .len = a->len,
+	};
+	struct lnx_rndv *rndv;
+	struct lnx_txe *txe;
+	struct lnx_rts rts;
+	uint8_t *at;
+	int ret;
+
+	rndv = calloc(1, sizeof(*rndv) +
+		      LNX_RTS_SEGS * LNX_RTS_KEYS * sizeof(*rndv->mr));
+	if (!rndv)
+		return -FI_EAGAIN;
+	rts.op = rndv->op = lnx_optab_add(&ep->rndv.ops, rndv);
+	if (!rts.op) {
+		free(rndv);
+		return -FI_EAGAIN;
+	}
+	/* Only the receiver knows over which rails it came. */
+	rts.flags = counts_rails(ep) && (a->cq_flags & FI_SEND) ?
+		    LNX_RTS_F_MOVED : 0;
+	ret = add_keys(rndv, peer, a, &rts);
+	if (ret)
+		goto err;
+	txe = lnx_txe_get(ep, head + lnx_rts_size(&rts));
+	if (!txe) {
+		ret = -FI_EAGAIN;
+		goto err;
+	}
+	rndv->peer = peer;
+	rndv->context = a->context;
+	rndv->cq_flags = a->cq_flags;
+	rndv->want_comp = a->want_comp;
+	rndv->len = a->cq_flags & FI_SEND ? a->len : 0;
+	lnx_list_init(&rndv->copy_link);
+	lnx_list_add_tail(&ep->rndv.announced, &rndv->link);
+	peer->nrndv++;
+	/* Cores answer reads when they are polled, and do not report them. */
+	ep->nread_here++;
+
+	at = txe->frame + sizeof(struct lnx_wire_hdr);
+	if (a->n_targets) {
+		lnx_rma_targets_put(at, a->place, a->n_targets);
+		h.tag = a->n_targets;
+	}
+	lnx_rts_put(at + head, &rts);
+	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + head +
+			      lnx_rts_size(&rts));
+	ep->stats.rndv_sends++;
+	return lnx_tx_queue(ep, peer, txe, &h, false);
+err:
+	lnx_optab_del(&ep->rndv.ops, rndv->op);
+	close_mrs(rndv, 0);
+	free(rndv);
+	return ret;
+}
+
+/*
+ * End a large send.  Its registrations are not closed here: this may run inside a
+ * core's callback.
+ */
+void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
+{
+	struct lnx_ep *ep = rndv->peer->ep;
+
+	lnx_list_del(&rndv->link);
+	lnx_list_del(&rndv->copy_link);
+	lnx_optab_del(&ep->rndv.ops, rndv->op);
+	rndv->peer->nrndv--;
+	ep->nread_here -= !rndv->here;
+	if (err) {
+		lnx_tx_fail(ep, rndv->context, rndv->cq_flags, err, prov_errno);
+	} else {
+		lnx_cntr_ok(ep, lnx_tx_cntr(rndv->cq_flags));
+		if (rndv->want_comp)
+			lnx_cq_write(ep->tx_cq, rndv->context, rndv->cq_flags,
+				     0, NULL, 0, 0, FI_ADDR_NOTAVAIL);
+	}
+	if (!rndv->nmr) {
+		free(rndv);
+		return;
+	}
+	lnx_list_add_tail(&ep->rndv.dead, &rndv->link);
+	ep->work |= LNX_WORK_MR;
+}
+
+void lnx_rndv_reap(struct lnx_ep *ep)
+{
+	struct lnx_node *n;
+
+	while ((n = lnx_list_pop(&ep->rndv.dead))) {
+		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
+
+		close_mrs(rndv, 0);
+		free(rndv);
+	}
+	ep->work &= ~LNX_WORK_MR;
+}
+
+void lnx_rndv_fail_peer(struct lnx_peer *peer, int err)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&peer->ep->rndv.announced, n, tmp) {
+		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
+
+		if (rndv->peer == peer)
+			lnx_rndv_end(rndv, err, err);
+	}
+}
+
+void lnx_tx_fin(struct lnx_peer *peer, uint64_t op, int err)
+{
+	struct lnx_rndv *rndv = lnx_optab_get(&peer->ep->rndv.ops, op);
+
+	if (!rndv || rndv->peer != peer) {
+		peer->ep->stats.bad_frames++;	/* an operation that we do not have */
+		return;
+	}
+	lnx_rndv_end(rndv, err, err);
+}
+
+static struct lnx_rail *rail_at(const struct lnx_ep *ep, uint16_t place)
+{
+	uint32_t i;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+		if (ep->rail[i]->wire_index == place)
+			return ep->rail[i];
+	return NULL;
+}
+
+void lnx_tx_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
+		      size_t size)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_rndv *rndv;
+	struct lnx_moved m[LNX_WIRE_PATHS];
+	unsigned i, n = lnx_moved_get(m, payload, size);
+	uint64_t left;
+
+	if (lnx_likely(!counts_rails(ep)))
+		return;
+	rndv = lnx_optab_get(&ep->rndv.ops, op);
+	if (!rndv || rndv->peer != peer || rndv->here)
+		return;
+	left = rndv->len;
+	for (i = 0; i < n; i++) {
+		struct lnx_rail *rail = rail_at(ep, m[i].rail);
+		uint64_t bytes = LNX_MIN(m[i].bytes, left);
+
+		if (!rail)
+			continue;
+		left -= bytes;
+		rail->traffic.send_length += bytes;
+	}
+}
+
+int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
+		    int err, const struct lnx_moved *moved, unsigned nmoved,
+		    struct lnx_rxe *rxe)
+{
+	struct lnx_hdr h = { .kind = LNX_KIND_FIN, .data = op,
+			     .len = (uint64_t)err };
+	struct lnx_txe *txe;
+
+	if (lnx_peer_dead(peer) || !peer->npath) {
+		/* No sender to tell. */
+		if (rxe)
+			lnx_rx_done(rxe);
+		return 0;
+	}
+	if (lnx_tx_ready(ep, peer))
+		return -FI_EAGAIN;
+	txe = lnx_txe_get(ep, nmoved * sizeof(struct lnx_wire_moved));
+	if (!txe)
+		return -FI_EAGAIN;
+	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) +
+			      nmoved * sizeof(struct lnx_wire_moved));
+	lnx_moved_put(txe->frame + sizeof(struct lnx_wire_hdr), moved, nmoved);
+	txe->rxe = rxe;
+	return lnx_tx_queue(ep, peer, txe, &h, false);
+}

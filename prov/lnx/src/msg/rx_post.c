@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The application posts a receive, looks for a message, or cancels a receive.  Called
+ * by api/; calls the matcher, then msg/deliver.c when a message is waiting.
+ */
+#include <stdlib.h>
+
+#include "msg/rx.h"
+#include "rail/rail.h"
+
+/* Copy the call's arguments into an entry. */
+static inline void fill(struct lnx_rxe *rxe, const struct lnx_recv *r)
+{
+	size_t i;
+
+	rxe->context = r->context;
+	rxe->want_comp = (r->flags & FI_COMPLETION) != 0;
+	rxe->tagged = r->tagged;
+	rxe->cq_flags |= FI_RECV | (r->tagged ? FI_TAGGED : FI_MSG);
+	rxe->niov = 1;
+	if (lnx_likely(r->niov == 1)) {
+		rxe->iov[0] = r->iov[0];
+		rxe->room = r->iov[0].iov_len;
+		return;
+	}
+	for (i = 0; i < r->niov; i++) {
+		rxe->iov[i] = r->iov[i];
+		rxe->room += r->iov[i].iov_len;
+	}
+	if (r->niov)
+		rxe->niov = (uint8_t)r->niov;
+}
+
+static inline uint64_t recv_src(const struct lnx_ep *ep,
+				const struct lnx_recv *r)
+{
+	return ep->directed ? r->src : FI_ADDR_UNSPEC;
+}
+
+static LNX_COLD ssize_t post_multi(struct lnx_ep *ep, const struct lnx_recv *r)
+{
+	struct lnx_match *m = &ep->msg;
+	uint64_t src = recv_src(ep, r);
+	struct lnx_munex *u;
+	struct lnx_rxe *rxe;
+
+	if (r->tagged || r->niov != 1 || !r->iov[0].iov_len)
+		return -FI_EINVAL;
+	rxe = lnx_rxe_get(ep);
+	if (!rxe)
+		return -FI_EAGAIN;
+	fill(rxe, r);
+	rxe->state = LNX_RXE_POSTED;
+	rxe->multi = true;
+	rxe->used = 0;
+	rxe->n_children = 0;
+	rxe->min_left = ep->min_multi_recv;
+	rxe->post.src = src;
+	rxe->post.tag = 0;
+	rxe->post.ignore = 0;
+	lnx_match_post(m, &rxe->post);
+
+	/*
+	 * Messages that were waiting come first, as long as there is space.  The buffer
+	 * may be used up and returned after any of them.
+	 */
+	while ((u = lnx_match_peek(m, src, 0, 0))) {
+		struct lnx_rxe *msg = lnx_container_of(u, struct lnx_rxe, unex);
+		struct lnx_rxe *child = lnx_rx_take_msg(msg->ep, u->src,
+						      msg->len);
+
+		if (!child)
+			break;
+		lnx_rx_unstore(msg);
+		lnx_rx_adopt(msg, child);
+		lnx_rx_deliver(msg);
+	}
+	return 0;
+}
+
+LNX_HOT
+ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r)
+{
+	struct lnx_match *m = lnx_rx_match(ep, r->tagged);
+	uint64_t src = recv_src(ep, r);
+	struct lnx_rxe *rxe;
+	ssize_t ret = 0;
+
+	if (lnx_unlikely(r->niov > LNX_IOV_MAX))
+		return -FI_EINVAL;
+	lnx_lock(&ep->lock);
+	if (lnx_unlikely(lnx_match_nunex(m))) {
+		struct lnx_munex *u;
+
+		/* Some may belong to a receive that was posted before. */
+		if (lnx_unlikely(ep->work & LNX_WORK_MATCH) && !r->tagged) {
+			lnx_rx_rematch(ep);
+			if (ep->work & LNX_WORK_MATCH) {
+				ret = -FI_EAGAIN;
+				goto out;
+			}
+		}
+		if ((r->flags & FI_MULTI_RECV) && !r->tagged) {
+			ret = post_multi(ep, r);
+			goto out;
+		}
+		u = lnx_match_claim(m, src, r->tag, r->ignore);
+		if (u) {
+			rxe = lnx_container_of(u, struct lnx_rxe, unex);
+			lnx_rx_claimed(rxe);
+			fill(rxe, r);
+			if (lnx_unlikely(rxe->ep != ep))
+				lnx_rx_assign(rxe, rxe->ep);
+			lnx_rx_deliver(rxe);
+			goto out;
+		}
+	} else if (lnx_unlikely((r->flags & FI_MULTI_RECV) &&
+				!r->tagged)) {
+		ret = post_multi(ep, r);
+		goto out;
+	}
+	rxe = lnx_rxe_get(ep);
+	if (lnx_unlikely(!rxe)) {
+		ret = -FI_EAGAIN;
+		goto out;
+	}
+	fill(rxe, r);
+	rxe->state = LNX_RXE_POSTED;
+	rxe->post.src = src;
+	rxe->post.tag = r->tag;
+	rxe->post.ignore = r->ignore;
+	lnx_match_post(m, &rxe->post);
+out:
+	lnx_unlock(&ep->lock);
+	return ret;
+}
+
+static void report_peek(struct lnx_ep *ep, const struct lnx_recv *r,
+			const struct lnx_rxe *rxe)
+{
+	uint64_t flags = FI_RECV | (r->tagged ? FI_TAGGED : FI_MSG);
+
+	if (!rxe) {
+		struct fi_cq_err_entry e = {
+			.op_context = r->context,
+			.flags = flags,
+			.tag = r->tag,
+			.err = FI_ENOMSG,
+			.prov_errno = FI_ENOMSG,
+			.src_addr = FI_ADDR_NOTAVAIL,
+		};
+
+		lnx_cq_write_err(ep->rx_cq, &e);
+		return;
+	}
+	flags |= rxe->cq_flags & FI_REMOTE_CQ_DATA;
+	lnx_cq_write(ep->rx_cq, r->context, flags, rxe->len, NULL, rxe->data,
+		     rxe->tag, rxe->peer ? rxe->peer->addr : FI_ADDR_NOTAVAIL);
+}
+
+/*
+ * FI_PEEK looks for a waiting message and always reports: what it found, or FI_ENOMSG.
+ * With FI_CLAIM the message found is set aside under the context, which then is a
+ * struct fi_context; with FI_DISCARD it is discarded.  FI_CLAIM alone receives the
+ * message set aside, FI_CLAIM with FI_DISCARD discards it.
+ *
+ * Not on a shared context: a claimed message would be freed with the endpoint it came
+ * to.
+ */
+ssize_t lnx_rx_post_special(struct lnx_ep *ep, const struct lnx_recv *r)
+{
+	struct lnx_match *m = lnx_rx_match(ep, r->tagged);
+	struct fi_context *ctx = r->context;
+	uint64_t src = recv_src(ep, r);
+	struct lnx_munex *u;
+	struct lnx_rxe *rxe;
+	ssize_t ret = 0;
+
+	if (lnx_ep_is_srx(ep))
+		return -FI_EOPNOTSUPP;
+	if (r->niov > LNX_IOV_MAX)
+		return -FI_EINVAL;
+	if ((r->flags & FI_CLAIM) && !ctx)
+		return -FI_EINVAL;
+	lnx_lock(&ep->lock);
+	if (r->flags & FI_PEEK) {
+		u = lnx_match_peek(m, src, r->tag, r->ignore);
+		if (!u) {
+			/* Callers loop on FI_PEEK alone: make progress. */
+			lnx_progress(ep);
+			u = lnx_match_peek(m, src, r->tag, r->ignore);
+		}
+		rxe = u ? lnx_container_of(u, struct lnx_rxe, unex) : NULL;
+		report_peek(ep, r, rxe);
+		if (rxe && (r->flags & (FI_CLAIM | FI_DISCARD))) {
+			lnx_rx_unstore(rxe);
+			if (r->flags & FI_DISCARD) {
+				lnx_rx_discard(rxe);
+			} else {
+				rxe->state = LNX_RXE_CLAIMED;
+				lnx_rxe_own(rxe);
+				ctx->internal[0] = rxe;
+			}
+		}
+		goto out;
+	}
+
+	rxe = ctx ? ctx->internal[0] : NULL;
+	if (!rxe || !lnx_pool_owns(&ep->rxe_pool, rxe) ||
+	    rxe->state != LNX_RXE_CLAIMED) {
+		ret = -FI_EINVAL;
+		goto out;
+	}
+	ctx->internal[0] = NULL;
+	lnx_list_del(&rxe->link);
+	if (r->flags & FI_DISCARD) {
+		struct lnx_rxe copy = *rxe;
+
+		lnx_rx_discard(rxe);
+		if (r->flags & FI_COMPLETION)
+			lnx_cq_write(ep->rx_cq, r->context, copy.cq_flags |
+				     FI_RECV | (r->tagged ? FI_TAGGED : FI_MSG),
+				     0, NULL, copy.data, copy.tag,
+				     FI_ADDR_NOTAVAIL);
+	} else {
+		fill(rxe, r);
+		lnx_rx_deliver(rxe);
+	}
+out:
+	lnx_unlock(&ep->lock);
+	return ret;
+}
+
+struct cancel_arg {
+	void *context;
+};
+
+static bool cancel_match(struct lnx_mrecv *post, void *arg)
+{
+	struct lnx_rxe *rxe = lnx_container_of(post, struct lnx_rxe, post);
+
+	return rxe->context == ((struct cancel_arg *)arg)->context;
+}
+
+/*
+ * Receives only.  -FI_ENOENT when no receive with that context waits (any more): a
+ * caller that gets 0 expects an FI_ECANCELED completion.
+ */
+ssize_t lnx_rx_cancel(struct lnx_ep *ep, void *context)
+{
+	struct cancel_arg arg = { .context = context };
+	struct lnx_match *m[2] = { &ep->tag, &ep->msg };
+	ssize_t ret = -FI_ENOENT;
+	unsigned i;
+
+	lnx_lock(&ep->lock);
+	for (i = 0; i < 2; i++) {
+		struct lnx_mrecv *post =
+			lnx_match_each_posted(m[i], cancel_match, &arg);
+		struct lnx_rxe *rxe;
+
+		if (!post)
+			continue;
+		rxe = lnx_container_of(post, struct lnx_rxe, post);
+		lnx_match_unpost(m[i], post);
+		ret = 0;
+		if (rxe->multi) {
+			rxe->cq_flags |= FI_MULTI_RECV;
+			if (rxe->n_children) {
+				/*
+				 * Messages are still coming in: the last of them ends
+				 * it.
+				 */
+				rxe->retired = true;
+				break;
+			}
+		}
+		if (lnx_unlikely(lnx_ep_is_srx(ep)))
+			lnx_rx_cancel_shared(ep, rxe);
+		else
+			lnx_rx_fail(rxe, FI_ECANCELED, FI_ECANCELED);
+		break;
+	}
+	lnx_unlock(&ep->lock);
+	return ret;
+}

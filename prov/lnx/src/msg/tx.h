@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sending messages.
+ *
+ *	api/ -> msg/submit.h -> rail/direct.h => core		(direct)
+ *	api/ -> msg/submit.h -> rel/short.c or msg/send.c -> rel/send.c -> rail/post.h
+ *								(framed)
+ *
+ * All functions: owner lock held.
+ */
+#ifndef LNX_TX_H
+#define LNX_TX_H
+
+#include "obj/tx.h"
+#include "rel/frame.h"
+
+struct lnx_rxe;
+
+/* A large send or write: announced by an RTS, read by the peer, ended by its FIN. */
+struct lnx_rndv {
+	struct lnx_node link;		/* ep->rndvs */
+	uint64_t op;			/* its number on the wire, in ep->rndv_ops */
+	struct lnx_peer *peer;
+	void *context;
+	uint64_t cq_flags;
+	bool want_comp;
+	bool here;			/* announced by a control message, to a peer
+					 * on this host */
+	size_t len;			/* of the message; 0: none */
+	/* `here`, for a peer that asked for copies: */
+	struct lnx_node copy_link;	/* ep->copied */
+	uint64_t copy_op;		/* the peer's number for them */
+	uint64_t copy_want;		/* bytes of them to send, */
+	uint64_t copy_off;		/* bytes of them sent */
+	struct iovec iov[LNX_IOV_MAX];	/* the message */
+	unsigned niov;
+	unsigned nmr;
+	struct fid_mr *mr[];		/* one for each piece and rail */
+};
+
+/* msg/send.c.  Slow half of lnx_tx_submit: for every peer without a direct rail, and
+ * every failed look-up (NULL).  0, or what fi_send returns. */
+ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
+		      const struct lnx_tx *tx);
+/* msg/direct.c.  A direct core was busy: make progress, retry a few times, queue. */
+LNX_COLD ssize_t lnx_tx_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
+				     const struct lnx_tx *tx);
+/* Queue it, however many wait: 0 or -FI_ENOMEM. */
+LNX_COLD int lnx_tx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
+				 const struct lnx_tx *tx);
+/* Post what was queued. */
+void lnx_tx_direct_pump(struct lnx_ep *ep);
+/* All queued ones end with an error. */
+LNX_COLD void lnx_tx_direct_fail(struct lnx_peer *peer, int err);
+/* msg/large.c.  A send that is lnx_tx_is_large to a peer with `notes`: 0, or what
+ * fi_send returns. */
+ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
+		     const struct lnx_tx *tx);
+/* peer cannot read the message op, and wants its first `want` bytes as copies under the
+ * number name.  Calls no core. */
+void lnx_tx_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
+		 uint64_t want);
+/* Send copies. */
+void lnx_tx_copies(struct lnx_ep *ep);
+/* Request copies.  0, -FI_EAGAIN, or an error: the sender cannot be reached. */
+ssize_t lnx_tx_note_get(struct lnx_peer *peer, uint64_t op, uint64_t name,
+			uint64_t want);
+/* One core call, with a control message or a copy. */
+ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
+		      const struct lnx_tx *tx);
+/* Tell the sender of op that its buffer is free again.  0, -FI_EAGAIN, or an error: the
+ * sender cannot be reached. */
+ssize_t lnx_tx_shm_fin(struct lnx_peer *peer, uint64_t op, int err);
+/* Arguments of lnx_tx_announce. */
+struct lnx_announce {
+	uint8_t kind;			/* LNX_KIND_RTS_MSG, ... */
+	uint8_t flags;			/* LNX_WIRE_F_* */
+	uint64_t tag;
+	uint64_t data;
+	const struct iovec *iov;
+	size_t niov;
+	size_t len;
+	const struct lnx_rma_target *place;	/* PUT_RTS: its target */
+	unsigned n_targets;
+	void *context;
+	uint64_t cq_flags;
+	bool want_comp;
+};
+
+/* msg/rndv.c.  0, -FI_EAGAIN, or the core's error from registering. */
+ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
+			const struct lnx_announce *a);
+void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno);
+/* Close the registrations of large sends that have ended. */
+void lnx_rndv_reap(struct lnx_ep *ep);
+void lnx_rndv_fail_peer(struct lnx_peer *peer, int err);
+void lnx_tx_fin(struct lnx_peer *peer, uint64_t op, int err);
+/* Before that, for a FIN from the network: which rails carried the message. */
+void lnx_tx_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
+		      size_t size);
+/*
+ * Tell the sender of op that its buffer is free again.  rxe, if not NULL, is reported
+ * as done when the FIN has left, and not before: the application may stop calling us
+ * once it has its message.  moved: bytes per rail, if the sender asked for them.  0, or
+ * -FI_EAGAIN.
+ */
+int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
+		    int err, const struct lnx_moved *moved, unsigned nmoved,
+		    struct lnx_rxe *rxe);
+
+#endif

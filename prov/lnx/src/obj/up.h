@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Calls from a layer to one above it: the only way up.  One constant table
+ * (comp/up.c), given to each endpoint when it is opened.  Owner lock held.
+ */
+#ifndef LNX_UP_H
+#define LNX_UP_H
+
+#include "obj/rail.h"
+
+struct lnx_hdr;
+struct lnx_path;
+struct lnx_peer;
+struct lnx_txe;
+
+/* An operation that a core had, by its type (enum lnx_op_type).  These call no core. */
+struct lnx_op_up {
+	void (*done)(struct lnx_op *op);
+	/* The core failed something, err->op_context, which may be anything, even an
+	 * operation that was over long ago.  False: it is none of this type. */
+	bool (*failed)(struct lnx_rail *rail, const struct fi_cq_err_entry *err);
+};
+
+struct lnx_up {
+	/* ---- rail/ ---- */
+
+	/* A frame of len bytes came in over rail.  True: buf is kept.  Calls no core. */
+	bool (*frame)(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len);
+	struct lnx_op_up op[LNX_OP_NTYPE];
+
+	/* ---- rel/ ---- */
+
+	/*
+	 * A frame that is next in order, with its payload of len bytes, other than those
+	 * of the channel itself.  1: buf was kept; 0: it is free; negative: not handled,
+	 * counts as not received.  Calls no core.
+	 */
+	int (*deliver)(struct lnx_peer *peer, const struct lnx_hdr *h,
+		       struct lnx_rxbuf *buf, size_t len);
+	/* A frame with txe->rxe has left for the first time, or never will. */
+	void (*sent)(struct lnx_txe *txe);
+	/* The endpoint closes, and it did not leave. */
+	void (*unsent)(struct lnx_txe *txe);
+	/* The session has ended: everything to and from peer ends with err. */
+	void (*peer_failed)(struct lnx_peer *peer, int err);
+	/* path is DOWN: what it was to bring is to come over others. */
+	void (*path_down)(struct lnx_path *path);
+	/* Its core endpoint is closed: operations that it did not report are over. */
+	void (*path_cut)(struct lnx_path *path);
+
+	/* ---- core/ ---- */
+
+	/* The address of a peer became known, changed, or was removed. */
+	void (*source_changed)(struct lnx_peer *peer);
+
+	/* ---- anything that waits ---- */
+
+	/* A pass (comp/progress.c); and one that polls everything, even if idle. */
+	void (*progress)(struct lnx_ep *ep);
+	void (*progress_all)(struct lnx_ep *ep);
+};
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The frame buffers of all framed rails: one pool, a reserve for cores that must always
+ * be given a buffer, and one for what must be dropped when that is used up.
+ */
+#include <stdlib.h>
+
+#include "rail/rail.h"
+
+/* Frame buffers set aside for peer rails, which must always be given one. */
+#define BUF_RESERVE	128
+
+/*
+ * Used when those are used up too: one buffer that any number of arrivals may be given
+ * at once, because what they leave in it is dropped.  No frame of ours is longer than
+ * LNX_FRAME_MAX; tcp;ofi_rxm sends in segments of 128 KiB, which it must not have to
+ * truncate.
+ */
+#define SCRATCH_BYTES	(128 * 1024)
+
+struct sink {
+	struct lnx_rxbuf buf;		/* first */
+	uint8_t scratch[SCRATCH_BYTES];
+};
+
+LNX_HOT
+struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_rxbuf *buf = lnx_pool_get(&ep->rxbuf_pool);
+
+	if (lnx_unlikely(!buf)) {
+		struct lnx_node *n = NULL;
+
+		if (rail->drop_buf)	/* a core asks, and must be given one */
+			n = lnx_list_pop(&ep->buf_reserve);
+		if (!n)
+			return rail->drop_buf;	/* plain: NULL */
+		ep->nbuf_reserve--;
+		buf = lnx_list_entry(n, struct lnx_rxbuf, link);
+	}
+	buf->op.type = LNX_OP_RXBUF;
+	buf->rail = rail;
+	buf->posted = false;
+	buf->in_core = false;
+	buf->kept = false;
+	buf->big = NULL;
+	buf->desc[0] = NULL;
+	lnx_list_init(&buf->link);
+	return buf;
+}
+
+LNX_HOT
+void lnx_rxbuf_put(struct lnx_rxbuf *buf)
+{
+	struct lnx_ep *ep = buf->rail->ep;
+
+	if (lnx_unlikely(ep->nbuf_reserve < 2 * ep->buf_reserve_min)) {
+		lnx_list_add_tail(&ep->buf_reserve, &buf->link);
+		ep->nbuf_reserve++;
+		return;
+	}
+	lnx_pool_put(&ep->rxbuf_pool, buf);
+}
+
+int lnx_rxbuf_reserve(struct lnx_ep *ep)
+{
+	unsigned i;
+
+	for (i = 0; i < ep->nrail; i++)
+		if (ep->rail[i]->kind == LNX_RAIL_PEER)
+			ep->buf_reserve_min = BUF_RESERVE / 2;
+	while (ep->nbuf_reserve < 2 * ep->buf_reserve_min) {
+		struct lnx_rxbuf *buf = lnx_pool_get(&ep->rxbuf_pool);
+
+		if (!buf)
+			return -FI_ENOMEM;
+		lnx_list_add_tail(&ep->buf_reserve, &buf->link);
+		ep->nbuf_reserve++;
+	}
+	return 0;
+}
+
+int lnx_rxbuf_make_drop_buf(struct lnx_rail *rail)
+{
+	struct sink *s = aligned_alloc(64, sizeof(*s));
+
+	if (!s)
+		return -FI_ENOMEM;
+	memset(&s->buf, 0, offsetof(struct lnx_rxbuf, frame));
+	s->buf.op.type = LNX_OP_RXBUF;
+	s->buf.rail = rail;
+	s->buf.kept = true;		/* never to be freed */
+	s->buf.big = s->scratch;	/* always to be dropped */
+	lnx_list_init(&s->buf.link);
+	rail->drop_buf = &s->buf;
+	return 0;
+}
+
+static uint8_t *scratch(const struct lnx_rail *rail)
+{
+	return lnx_container_of(rail->drop_buf, struct sink, buf)->scratch;
+}
+
+void lnx_rxbuf_enlarge(struct lnx_rxbuf *buf, size_t len)
+{
+	if (!buf->big)
+		buf->big = malloc(len);
+	if (!buf->big) {
+		buf->big = scratch(buf->rail);
+		len = LNX_MIN(len, SCRATCH_BYTES);
+	}
+	buf->iov.iov_base = buf->big;
+	buf->iov.iov_len = len;
+}
+
+void lnx_rxbuf_shrink(struct lnx_rxbuf *buf)
+{
+	struct lnx_rail *rail = buf->rail;
+
+	if (buf == rail->drop_buf) {
+		rail->ep->stats.mem_drops++;
+		return;
+	}
+	if (buf->big != scratch(rail))
+		free(buf->big);
+	buf->big = NULL;
+	rail->ep->stats.bad_frames++;
+}
+
+void lnx_rxbuf_drop(struct lnx_rxbuf *buf)
+{
+	buf->kept = false;
+	if (!buf->in_core)
+		lnx_rxbuf_put(buf);
+}

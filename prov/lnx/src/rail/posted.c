@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Plain rails: we post the receive buffers and read the core's CQ ourselves.
+ * Called through the driver of the rail; what came goes up through ep->up.
+ */
+#include "rail/rail.h"
+
+#define READ_BATCH	16
+
+/* Return buf to the pool of all rails. */
+static void give_up(struct lnx_rxbuf *buf)
+{
+	lnx_list_del(&buf->link);
+	lnx_rxbuf_put(buf);
+}
+
+/* Post buf, which is in rail->bufs.  If the core is full, progress tries again later. */
+static inline void post_buf(struct lnx_rail *rail, struct lnx_rxbuf *buf)
+{
+	ssize_t ret = -FI_EAGAIN;
+
+	if (lnx_likely(rail->core_ep != NULL))
+		ret = fi_recv(rail->core_ep, buf->frame, LNX_FRAME_MAX, NULL,
+			      FI_ADDR_UNSPEC, buf);
+	if (lnx_likely(!ret)) {
+		buf->posted = true;
+		rail->nposted++;
+		return;
+	}
+	give_up(buf);
+	rail->ep->work |= LNX_WORK_BUFS;
+}
+
+/* Post the buffers that were read again, unless enough are posted. */
+LNX_HOT
+static void post_spare(struct lnx_rail *rail)
+{
+	struct lnx_node *n;
+
+	while ((n = lnx_list_pop(&rail->unposted))) {
+		struct lnx_rxbuf *buf = lnx_list_entry(n, struct lnx_rxbuf, unposted);
+
+		if (lnx_likely(rail->nposted < rail->want_posted))
+			post_buf(rail, buf);
+		else
+			give_up(buf);
+	}
+}
+
+static uint32_t least_posted(const struct lnx_ep *ep)
+{
+	uint32_t n = 2 * LNX_MIN(ep->peers.n, LNX_PLAIN_PEERS);
+
+	return LNX_MIN(LNX_MAX(n, LNX_PLAIN_POSTED), ep->conf->rx_buffers);
+}
+
+static int fill(struct lnx_rail *rail)
+{
+	/*
+	 * The rail is closed, perhaps for hours; its buffers are posted when it is
+	 * opened.
+	 */
+	if (lnx_unlikely(!rail->core_ep))
+		return 0;
+	rail->want_posted = LNX_MAX(rail->want_posted, least_posted(rail->ep));
+	while (rail->nposted < rail->want_posted) {
+		struct lnx_rxbuf *buf = lnx_rxbuf_get(rail);
+		uint32_t before = rail->nposted;
+
+		if (!buf)
+			return -FI_ENOMEM;
+		lnx_list_add_tail(&rail->bufs, &buf->link);
+		post_buf(rail, buf);
+		if (rail->nposted == before)
+			return -FI_EAGAIN;
+	}
+	return 0;
+}
+
+static inline void plain_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
+			      size_t len)
+{
+	buf->posted = false;
+	rail->nposted--;
+	if (lnx_unlikely(rail->ep->up->frame(rail, buf, len))) {
+		buf = lnx_rxbuf_get(rail);
+		if (!buf) {
+			rail->ep->work |= LNX_WORK_BUFS;
+			return;
+		}
+		lnx_list_add_tail(&rail->bufs, &buf->link);
+	}
+	/* Not now: the application waits for what came, and may answer it. */
+	lnx_list_add_tail(&rail->unposted, &buf->unposted);
+}
+
+/* Too long for a frame, or flushed at close. */
+static LNX_COLD void recv_failed(struct lnx_rail *rail, struct lnx_rxbuf *buf, int err)
+{
+	if (!buf->posted)
+		return;
+	buf->posted = false;
+	rail->nposted--;
+	if (err == FI_ECANCELED || rail->ep->closing) {
+		give_up(buf);
+		if (!rail->ep->closing)
+			rail->ep->work |= LNX_WORK_BUFS;
+		return;
+	}
+	rail->ep->stats.bad_frames++;
+	post_buf(rail, buf);
+}
+
+/* A connection that breaks fails all of its operations: several errors may wait. */
+static LNX_COLD void read_errors(struct lnx_rail *rail)
+{
+	unsigned i;
+
+	for (i = 0; i < READ_BATCH; i++) {
+		struct fi_cq_err_entry err = { 0 };
+
+		if (fi_cq_readerr(rail->core_cq, &err, 0) != 1)
+			return;
+		lnx_core_error(rail, &err);
+	}
+}
+
+static LNX_COLD void want_fewer(struct lnx_rail *rail)
+{
+	rail->idle_polls = 0;
+	rail->want_posted = LNX_MAX(rail->want_posted / 2,
+				    least_posted(rail->ep));
+}
+
+/* A poll found n.  The next burst may take as many buffers as this one. */
+static inline void adapt(struct lnx_rail *rail, ssize_t n)
+{
+	if (lnx_unlikely(!rail->nposted)) {
+		rail->idle_polls = 0;
+		if (rail->want_posted >= rail->ep->conf->rx_buffers)
+			return;
+		rail->want_posted = LNX_MIN(2 * rail->want_posted,
+					    rail->ep->conf->rx_buffers);
+		rail->ep->work |= LNX_WORK_BUFS;
+	} else if (lnx_unlikely(n >= READ_BATCH / 2)) {
+		rail->idle_polls = 0;
+	} else if (lnx_unlikely(++rail->idle_polls == LNX_PLAIN_IDLE_POLLS)) {
+		want_fewer(rail);
+	}
+}
+
+/* tcp's fi_cq_read only calls the other one, through a pointer: that costs time after a
+ * system call, and each poll is one.  Other cores need not have both. */
+static inline ssize_t read_core(const struct lnx_rail *rail,
+				struct fi_cq_msg_entry *e)
+{
+	if (lnx_likely(rail->prov == LNX_PROV_TCP))
+		return fi_cq_readfrom(rail->core_cq, e, READ_BATCH, NULL);
+	return fi_cq_read(rail->core_cq, e, READ_BATCH);
+}
+
+LNX_HOT
+static int read_all(struct lnx_rail *rail)
+{
+	struct fi_cq_msg_entry e[READ_BATCH];
+	ssize_t n, i;
+
+	n = read_core(rail, e);
+	if (lnx_likely(n == -FI_EAGAIN)) {
+		if (!lnx_list_empty(&rail->unposted))
+			post_spare(rail);
+		return 0;
+	}
+	if (lnx_unlikely(n < 0)) {
+		if (n == -FI_EAVAIL)
+			read_errors(rail);
+		rail->poll_credits = rail->ep->poll_hot;
+		return 1;
+	}
+	for (i = 0; i < n; i++) {
+		struct lnx_op *op = e[i].op_context;
+
+		if (e[i].flags & FI_RECV) {
+			plain_recv(rail, (struct lnx_rxbuf *)op, e[i].len);
+		} else if (e[i].flags & (FI_SEND | FI_READ | FI_WRITE)) {
+			rail->busy--;
+			rail->ep->up->op[op->type].done(op);
+		}
+	}
+	adapt(rail, n);
+	if (rail->nposted < rail->want_posted / 2)
+		post_spare(rail);
+	rail->poll_credits = rail->ep->poll_hot;
+	return (int)n;
+}
+
+/*
+ * Messages that no receive matches must not take all buffers, which frames that
+ * complete receives, and acknowledgements, need: some buffers are always reposted at
+ * once.
+ */
+static bool may_keep(const struct lnx_rail *rail)
+{
+	struct lnx_ep *ep = rail->ep;
+	void *another;
+
+	if (rail->nposted >= rail->want_posted / 2)
+		return true;
+	another = lnx_pool_get(&ep->rxbuf_pool);
+	if (!another)
+		return false;
+	lnx_pool_put(&ep->rxbuf_pool, another);
+	return true;
+}
+
+/* No descriptor reports what a core has no buffer for. */
+static bool more(struct lnx_rail *rail)
+{
+	return !lnx_list_empty(&rail->unposted);
+}
+
+const struct lnx_rail_driver lnx_posted_driver = {
+	.poll = read_all,
+	.refill = fill,
+	.recv_failed = recv_failed,
+	.may_keep = may_keep,
+	.more = more,
+};

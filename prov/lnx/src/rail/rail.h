@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Rails in use: how each kind is polled, gets its receive buffers, and is emptied when its
+ * core endpoint closes.  The calls of cores on the data path are in this directory:
+ *
+ *	post.h		one frame or piece to a framed rail
+ *	direct.h	one operation of the application to one of the core
+ *	posted.c	framed, any provider: we post buffers and read its CQ
+ *	lent.c		framed, peer provider: it writes our CQ and asks for buffers
+ *	native.c	operations and receives are the core's own
+ *
+ * What a core reports goes up through ep->up.  Owner lock held.
+ */
+#ifndef LNX_RAIL_RAIL_H
+#define LNX_RAIL_RAIL_H
+
+#include "obj/ep.h"
+
+/* One for each kind of rail; rail->driver. */
+struct lnx_rail_driver {
+	/* Handle what the core has; what it handled, or 0. */
+	int (*poll)(struct lnx_rail *rail);
+	/* Give the core the receive buffers that it should have.  0; -FI_EAGAIN,
+	 * -FI_ENOMEM: try again (LNX_WORK_BUFS). */
+	int (*refill)(struct lnx_rail *rail);
+	/* The core failed a receive into buf, which is lent out. */
+	void (*recv_failed)(struct lnx_rail *rail, struct lnx_rxbuf *buf, int err);
+	/* May buf be kept?  Only if there is another for what comes next. */
+	bool (*may_keep)(const struct lnx_rail *rail);
+	/* Before a thread sleeps: is there more to read, or no buffer to read into? */
+	bool (*more)(struct lnx_rail *rail);
+};
+
+/* The driver of that kind. */
+const struct lnx_rail_driver *lnx_rail_driver(enum lnx_rail_kind kind);
+
+/* A rail was opened: it gets what it needs before it is polled.  0 or -FI_ENOMEM. */
+int lnx_rail_init(struct lnx_rail *rail);
+/* The rail's core endpoint is closed: handle what it reported about that, and take back
+ * the receive buffers that it did not report. */
+LNX_COLD void lnx_rail_drain(struct lnx_rail *rail);
+/* A core failed something on a framed rail, of either kind. */
+LNX_COLD void lnx_core_error(struct lnx_rail *rail,
+			     const struct fi_cq_err_entry *err);
+/* Reset the signal of the core's CQ before a thread sleeps.  True: look again. */
+LNX_COLD bool lnx_rail_trywait(struct lnx_rail *rail);
+
+/* Read the CQ that is lent to the shm core; it writes into ours meanwhile. */
+LNX_INLINE void lnx_rail_poll_lent(struct lnx_rail *rail)
+{
+	fi_cq_read(rail->core_cq, NULL, 0);
+}
+
+/* Poll rail once. */
+LNX_INLINE int lnx_rail_poll(struct lnx_rail *rail)
+{
+	return rail->driver->poll(rail);
+}
+
+extern const struct lnx_rail_driver lnx_posted_driver, lnx_lent_driver, lnx_native_driver;
+
+/* rail/lent.c: what is lent to peer cores on framed rails. */
+extern struct fi_ops_cq_owner lnx_framed_cq_ops;
+extern struct fi_ops lnx_peer_fid_ops;
+
+/*
+ * rail/posted.c: rails whose CQ we read and whose buffers we post.
+ *
+ * Cores fill buffers in turn, so each is out of the caches when its turn comes again:
+ * with fewer buffers posted, more of them stays in the caches.  A burst that uses all
+ * of them doubles their number, up to FI_LNX_RX_BUFFERS; a number of polls in a row
+ * that found little halves it.  But a peer that stops in the middle of a frame keeps
+ * its buffer: with more peers, the minimum is higher.
+ */
+#define LNX_PLAIN_POSTED	4u	/* at first, and at least */
+#define LNX_PLAIN_PEERS		8u	/* two for each peer, up to this many */
+#define LNX_PLAIN_IDLE_POLLS		65536u
+
+/* ---- rail/buffers.c: buffers of frames, for all framed rails ---- */
+
+struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail);
+void lnx_rxbuf_put(struct lnx_rxbuf *buf);
+/* Set some buffers aside for peer rails.  0 or -FI_ENOMEM. */
+int lnx_rxbuf_reserve(struct lnx_ep *ep);
+/* May buf be kept?  Only if there is another for what comes next. */
+LNX_INLINE bool lnx_rxbuf_may_keep(struct lnx_rxbuf *buf)
+{
+	return buf->rail->driver->may_keep(buf->rail);
+}
+/*
+ * Keep buf, with its data in it; on a peer rail it is not free until its core releases
+ * it too.
+ */
+LNX_INLINE void lnx_rxbuf_keep(struct lnx_rxbuf *buf)
+{
+	buf->kept = true;
+	lnx_list_del(&buf->link);	/* no longer in the rail's list */
+}
+/* Let buf, which a core asked for, take a message longer than any frame. */
+LNX_COLD void lnx_rxbuf_enlarge(struct lnx_rxbuf *buf, size_t len);
+/* Drop what came into an enlarged buffer, or into the drop buffer. */
+LNX_COLD void lnx_rxbuf_shrink(struct lnx_rxbuf *buf);
+/* Make a lent rail's drop buffer, before the rail is polled.  0 or -FI_ENOMEM. */
+int lnx_rxbuf_make_drop_buf(struct lnx_rail *rail);
+/* Release a kept buffer. */
+void lnx_rxbuf_drop(struct lnx_rxbuf *buf);
+
+#endif

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See admin.h.  Called by ctl/health.c when a health is set, by rel/detect.c on its
+ * timer, and by rel/link_notice.c for what peers tell.
+ */
+#include "rel/admin.h"
+
+#include "base/interval.h"
+#include "lnx_wire.h"
+#include "rel/detect.h"
+#include "rel/frame.h"
+#include "rel/recovery.h"
+#include "rel/sched.h"
+
+static unsigned least(unsigned worth, const struct lnx_health *h)
+{
+	return h->pinned ? LNX_MIN(worth, (unsigned)h->value) : worth;
+}
+
+bool lnx_admin_remote_drains(const struct lnx_path *path, uint64_t now)
+{
+	uint64_t told_ns = path->detect.drain_ns;
+
+	return told_ns && lnx_ns_since(now, told_ns) < LNX_DRAIN_TRUST_NS;
+}
+
+unsigned lnx_admin_worth(const struct lnx_path *path, uint64_t now)
+{
+	unsigned w = least(LNX_HEALTH_MAX, &path->detect.health);
+
+	if (lnx_admin_remote_drains(path, now))
+		return 0;
+	w = least(w, &path->rail->health);
+	return least(w, &path->remote->health);
+}
+
+static bool works(const struct lnx_path *path, uint64_t now)
+{
+	switch (path->state) {
+	case LNX_PATH_UP:
+	case LNX_PATH_IDLE:
+		return !lnx_path_link_down(path) && path->rail->core_ep;
+	case LNX_PATH_CONNECTING:
+		return path->rail->core_ep && path->since_ns &&
+		       lnx_ns_since(now, path->since_ns) <
+		       LNX_MIN(LNX_CONNECTING_NS, path->rail->ep->conf->connect_timeout *
+					   LNX_NS_PER_MS / 2);
+	default:
+		return false;
+	}
+}
+
+/* The path may be used again, once it has answered. */
+static void take_back(struct lnx_peer *peer, struct lnx_path *path,
+		      uint64_t now)
+{
+	struct lnx_path_detect *g = &path->detect;
+
+	g->drained = false;
+	if (path->state != LNX_PATH_DOWN)
+		return;
+	/* For its timers it has been DOWN since now. */
+	path->since_ns = now;
+	g->down_ns = now;
+	g->ping_ns = 0;
+	g->pinged = false;
+	g->back = false;
+	g->unanswered_ns = 0;
+	lnx_detect_watch(peer);
+}
+
+void lnx_admin_peer(struct lnx_peer *peer, uint64_t now)
+{
+	unsigned w[LNX_PATHS_MAX], best = 0, i;
+	int first = -1;
+
+	if (peer->npath < 2 || lnx_peer_dead(peer))
+		return;
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+
+		w[i] = lnx_admin_worth(path, now);
+		if (w[i] > best && works(path, now)) {
+			best = w[i];
+			first = (int)i;
+		}
+		/* From then on rel/sched.c asks for its share. */
+		if (w[i] < LNX_HEALTH_MAX && !path->detect.health.ready_ns)
+			path->detect.health.ready_ns = 1;
+	}
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+		bool spare = !w[i] && best;
+
+		if (spare && path->state != LNX_PATH_DOWN)
+			lnx_detect_path_down(peer, path, "its health was set to 0",
+					now);
+		if (spare)
+			path->detect.drained = true;
+		else if (path->detect.drained)
+			take_back(peer, path, now);
+	}
+	if (first >= 0 && w[peer->cur->index] < best)
+		peer->cur = peer->path[first];
+}
+
+/* ---- peers are told ---- */
+
+static bool unwanted(const struct lnx_rail *rail)
+{
+	return rail->health.pinned && !rail->health.value;
+}
+
+uint64_t lnx_admin_notice(const struct lnx_rail *rail)
+{
+	if (rail->link_down)
+		return LNX_WIRE_RAIL_DOWN;
+	return unwanted(rail) ? LNX_WIRE_RAIL_DRAIN : LNX_WIRE_RAIL_UP;
+}
+
+/*
+ * Bits of rails that peers are to avoid; also, once, of those they were last told of.
+ */
+static uint32_t to_tell(struct lnx_ep *ep)
+{
+	uint32_t now = 0, before = ep->admin.told;
+	unsigned i;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+		if (unwanted(ep->rail[i]))
+			now |= 1u << i;
+	ep->admin.told = now;
+	return now | before;
+}
+
+static void tell_all(struct lnx_ep *ep, uint32_t rails, uint64_t now)
+{
+	struct lnx_node *n, *tmp;
+
+	ep->admin.told_ns = now;
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+
+		/* Other peers do not know us yet. */
+		if (peer->npath < 2 || !lnx_peer_open(peer) ||
+		    (!lnx_peer_acked(peer) && !peer->chan.rx.next))
+			continue;
+		peer->address.tell |= rails;
+		lnx_detect_watch(peer);
+	}
+}
+
+bool lnx_admin_run(struct lnx_ep *ep, uint64_t now)
+{
+	if (ep->admin.told && lnx_ns_since(now, ep->admin.told_ns) >= LNX_DRAIN_REPEAT_NS)
+		tell_all(ep, to_tell(ep), now);
+	return ep->admin.told != 0;
+}
+
+void lnx_admin_remote(struct lnx_peer *peer, struct lnx_path *path, bool spare,
+		      uint64_t now)
+{
+	bool was = lnx_admin_remote_drains(path, now);
+
+	path->detect.drain_ns = spare ? now : 0;
+	if (spare == was)
+		return;
+	peer->ep->admin.any = true;
+	lnx_admin_peer(peer, now);
+	lnx_detect_watch(peer);
+}
+
+/* ---- setting health ---- */
+
+LNX_COLD void lnx_admin_set(struct lnx_ep *ep, struct lnx_health *h,
+			      int value, uint64_t now)
+{
+	if (value >= 0)
+		lnx_health_pin(h, &ep->plan, (unsigned)value, now);
+	else if (h->pinned)
+		lnx_health_unpin(h, &ep->plan, now);
+	ep->admin.any = true;
+}
+
+LNX_COLD void lnx_admin_apply(struct lnx_ep *ep, uint64_t now)
+{
+	struct lnx_node *n, *tmp;
+	uint32_t rails = to_tell(ep);
+
+	if (rails)
+		tell_all(ep, rails, now);
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+
+		lnx_admin_peer(peer, now);
+		if (peer->address.tell)
+			lnx_link_notice_send(peer, now);
+	}
+	ep->due.detect_ns = 0;
+	ep->work |= LNX_WORK_DETECT;
+}

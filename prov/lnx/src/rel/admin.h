@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Administrative weight: the health of our rails, of peers' rails and of paths that was
+ * set by hand.  A path has the lowest weight set for its three segments, or 1000 if
+ * none is set.  A path of weight 0 is not used while another path to the peer works: it
+ * is DOWN like one that delivers nothing, but no check of its delivery brings it there
+ * or back.  A weight in between is a share: of large messages, and of what spills from
+ * the path in use, which is the one with the highest weight.
+ *
+ * Peers are told of a rail of ours with weight 0 (RAIL) and avoid it as well: otherwise
+ * their frames would come over it, and pieces of our large messages would be read over
+ * it.
+ *
+ * An endpoint where nothing was ever set pays one test, each time the paths of its
+ * peers are checked.  Owner lock held.
+ */
+#ifndef LNX_ADMIN_H
+#define LNX_ADMIN_H
+
+#include "obj/ep.h"
+
+#define LNX_ADMIN_AUTO	(-1)
+
+/* Set the health of a segment, or LNX_ADMIN_AUTO.  It takes effect with
+ * lnx_admin_apply. */
+LNX_COLD void lnx_admin_set(struct lnx_ep *ep, struct lnx_health *h,
+			      int value, uint64_t now);
+/* Something was set: apply it to all peers, and tell them.  Calls cores. */
+LNX_COLD void lnx_admin_apply(struct lnx_ep *ep, uint64_t now);
+
+/* Called now and then for each peer of an endpoint where anything was ever set, because
+ * paths come and go.  Calls no core. */
+LNX_COLD void lnx_admin_peer(struct lnx_peer *peer, uint64_t now);
+/* The same for the endpoint: peers forget what is not repeated.  True: there is
+ * something to tell.  Calls no core. */
+LNX_COLD bool lnx_admin_run(struct lnx_ep *ep, uint64_t now);
+
+/* What a path is worth by what was set, 0 to 1000.  Calls no core. */
+unsigned lnx_admin_worth(const struct lnx_path *path, uint64_t now);
+
+/* The data of a RAIL frame about rail (lnx_wire.h). */
+LNX_COLD uint64_t lnx_admin_notice(const struct lnx_rail *rail);
+/* The peer told that its end of path is to be avoided, or no longer. */
+LNX_COLD void lnx_admin_remote(struct lnx_peer *peer, struct lnx_path *path,
+			       bool spare, uint64_t now);
+/* Does the peer tell us to avoid its end of path? */
+bool lnx_admin_remote_drains(const struct lnx_path *path, uint64_t now);
+
+#endif

@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Frames outside the sequence (acknowledgements, PROBE, PONG), and the slow timers of
+ * frames that stay unacknowledged.  Called by progress; such frames go straight to the
+ * core.
+ */
+#include "base/interval.h"
+#include "rail/rail.h"
+#include "rel/detect.h"
+#include "rel/frame.h"
+#include "rel/recovery.h"
+#include "rel/sched.h"
+#include "rel/session.h"
+
+int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
+		      struct lnx_path *path, struct lnx_hdr *h)
+{
+	uint32_t ack = peer->chan.rx.next;
+	struct lnx_wire_hdr w;
+	ssize_t ret;
+
+	if (lnx_unlikely(!path->rail->core_ep))
+		return -FI_EAGAIN;	/* its core endpoint could not be opened
+					 * again */
+	h->src = peer->sid;
+	h->dst = peer->eid;
+	h->seq = peer->chan.next;
+	if (h->kind == LNX_KIND_ACK)
+		lnx_path_report_put(peer, h);
+	lnx_hdr_put(&w, h);
+	lnx_hdr_set_path(&w, path->rail->wire_index, path->index);
+	lnx_hdr_set_ack(&w, ack);
+	ret = lnx_rail_inject(path->rail, &w, sizeof(w), path->core_addr);
+	if (ret)
+		return (int)ret;
+	path->rail->poll_credits = ep->poll_hot;
+	if (h->kind == LNX_KIND_ACK) {
+		lnx_path_report_sent(peer, h);
+		/* Only if no frame came while it left. */
+		if (ack == peer->chan.rx.next)
+			lnx_tx_ack_piggybacked(peer);
+	}
+	lnx_path_up(path);
+	return 0;
+}
+
+LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
+			       struct lnx_hdr *h)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_rail *rail = path->rail;
+	struct {
+		struct lnx_wire_hdr w;
+		uint8_t addr[LNX_ADDR_BYTES];
+	} frame;
+	ssize_t ret;
+
+	if (!rail->core_ep)
+		return -FI_EAGAIN;
+	if (rail->inject_size < sizeof(frame))
+		return -FI_ENOSYS;
+	h->src = peer->sid;
+	h->dst = peer->eid;
+	h->seq = peer->chan.next;
+	h->key = ep->address.epoch;
+	lnx_hdr_put(&frame.w, h);
+	lnx_hdr_set_path(&frame.w, rail->wire_index, path->index);
+	lnx_hdr_set_ack(&frame.w, peer->chan.rx.next);
+	memcpy(frame.addr, ep->address.raw, sizeof(frame.addr));
+	ret = lnx_rail_inject(rail, &frame, sizeof(frame), path->core_addr);
+	rail->poll_credits = ep->poll_hot;
+	return (int)ret;
+}
+
+/* Send it back over the path that the last frame came by, which is known to work. */
+static struct lnx_path *ack_path(struct lnx_peer *peer)
+{
+	struct lnx_path *path = peer->path[peer->rx.path_back];
+
+	/* Behind our hello, as long as the peer may not have it. */
+	return peer->npath > 1 && path->state == LNX_PATH_UP &&
+	       lnx_peer_acked(peer) ? path : lnx_path_live(peer);
+}
+
+int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
+{
+	struct lnx_path *path = ack_path(peer);
+	struct lnx_hdr h = { .kind = kind };
+
+	return path ? lnx_tx_control_on(ep, peer, path, &h) :
+		      -FI_EHOSTUNREACH;
+}
+
+static LNX_COLD void send_pong(struct lnx_peer *peer, struct lnx_path *path,
+			       unsigned about, uint64_t data)
+{
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_PONG, .tag = 1u + about, .data = data,
+		.key = peer->rx.bytes[about],
+	};
+
+	lnx_tx_control_on(peer->ep, peer, path, &h);
+}
+
+/* A PONG goes the way its PROBE came, or not at all: the PROBE asks about that path. */
+static LNX_COLD void send_pongs(struct lnx_peer *peer)
+{
+	unsigned i, k;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path_detect *d = &peer->path[i]->detect;
+		uint8_t about = d->pong_about, other = d->other_tag;
+
+		if (!(peer->rx.pong_due >> i & 1))
+			continue;
+		/* Clear it before: sending may receive another PROBE. */
+		peer->rx.pong_due &= (uint8_t)~(1u << i);
+		d->pong_about = d->other_tag = 0;
+		if (other)
+			send_pong(peer, peer->path[i], other - 1u, d->other_data);
+		for (k = 0; k < peer->npath; k++)
+			if (about >> k & 1)
+				send_pong(peer, peer->path[i], k,
+					  peer->path[k]->detect.pong_data);
+	}
+}
+
+void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
+{
+	uint64_t delay_ns = ep->conf->ack_delay * LNX_NS_PER_US;
+	struct lnx_node *n, *tmp;
+
+	/* Before the loop: sending may receive. */
+	ep->work &= ~LNX_WORK_ACK;
+	lnx_list_foreach(&ep->ack_list, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, ack_link);
+		struct lnx_path *path;
+
+		if (lnx_unlikely(peer->session.refuse)) {
+			lnx_session_say_ended(peer);
+			lnx_tx_ack_clear(peer);
+			continue;
+		}
+		if (lnx_unlikely(peer->rx.pong_due))
+			send_pongs(peer);
+		if (!lnx_tx_ack_pending(peer)) {
+			lnx_tx_ack_clear(peer);
+			continue;
+		}
+		if (!peer->chan.ack_since_ns)
+			peer->chan.ack_since_ns = now;
+		if (!all && !peer->chan.ack_now &&
+		    peer->chan.acks_pending < ep->ack_every &&
+		    lnx_ns_since(now, peer->chan.ack_since_ns) < delay_ns)
+			continue;
+		if (!peer->npath) {
+			/* We cannot answer this sender: nothing to wait for. */
+			lnx_tx_ack_clear(peer);
+			continue;
+		}
+		/* The peer takes nothing of a session that it does not know. */
+		if (lnx_unlikely(!peer->hello_done) && lnx_tx_ready(ep, peer)) {
+			ep->work |= LNX_WORK_ACK;
+			continue;
+		}
+		path = ack_path(peer);
+		if (path->state == LNX_PATH_CONNECTING &&
+		    now < path->retry_ns) {
+			ep->work |= LNX_WORK_ACK;
+			continue;
+		}
+		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK)) {
+			ep->stats.acks_sent++;
+			if (!lnx_tx_ack_pending(peer))
+				lnx_tx_ack_clear(peer);
+			/*
+			 * More frames may be about to come over a link that goes down.
+			 */
+			if (lnx_unlikely(ep->links.netwatch != NULL)) {
+				ep->links.watch_until_ns = now + LNX_LINKS_AFTER_ACK_NS;
+				ep->work |= LNX_WORK_DETECT;
+			}
+			continue;
+		}
+		ep->work |= LNX_WORK_ACK;
+		lnx_path_blocked(path, now);
+		if (!peer->chan.nqueued &&
+		    lnx_path_none_for(peer, now, LNX_ACK_GIVE_UP_NS)) {
+			/*
+			 * If it is lost, the peer sends again, which makes another ACK
+			 * due.
+			 */
+			lnx_path_happens(path, LNX_PATH_GAVE_UP);
+			if (path->state == LNX_PATH_IDLE)
+				path->since_ns = 0;
+			peer->chan.acks_pending = 0;
+			peer->chan.ack_now = false;
+			if (!lnx_tx_ack_pending(peer))
+				lnx_tx_ack_clear(peer);
+		}
+	}
+	if (lnx_list_empty(&ep->ack_list))
+		ep->work &= ~(LNX_WORK_ACK | LNX_WORK_ACK_PENDING);
+}
+
+/*
+ * All frames are acknowledged, but a large send is not pulled or a read not answered:
+ * does its peer still live?
+ */
+static LNX_COLD void ask_alive(struct lnx_ep *ep, struct lnx_peer *peer,
+			       uint64_t now)
+{
+	struct lnx_path *path = lnx_path_live(peer);
+
+	if (!path || !lnx_tx_control(ep, peer, LNX_KIND_PROBE))
+		return;
+	lnx_path_blocked(path, now);
+	lnx_loss_restart(&peer->loss, &peer->chan);
+	if (lnx_path_none_for(peer, now,
+			      ep->conf->connect_timeout * LNX_NS_PER_MS)) {
+		lnx_detect_expired(peer, now);
+		lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
+	}
+}
+
+/* Ask over the path of the oldest frame whether that frame came. */
+static LNX_COLD void ask_for_frame(struct lnx_peer *peer, uint64_t now)
+{
+	int which = lnx_loss_path(&peer->chan);
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_PROBE, .tag = 1u + (unsigned)which,
+		.data = LNX_WIRE_PROBE_LATENCY | (peer->loss.last + 1u),
+	};
+	struct lnx_path *path;
+
+	/* PROBEs go over each of several paths anyway (rel/latency.c). */
+	if (which < 0 || (unsigned)which >= peer->npath ||
+	    (peer->npath > 1 && lnx_list_linked(&peer->detect_link)))
+		return;
+	path = peer->path[which];
+	if (lnx_tx_control_on(peer->ep, peer, path, &h))
+		lnx_path_blocked(path, now);
+	else
+		lnx_loss_asked(&peer->loss, &peer->chan, path->index,
+			       peer->loss.last + 1u, now);
+}
+
+LNX_COLD void lnx_tx_answered(struct lnx_path *path, struct lnx_peer *peer,
+			      uint32_t number, uint64_t now)
+{
+	struct lnx_loss *l = &peer->loss;
+
+	if (peer->npath == 1 && number == l->last && l->probe_sent_ns) {
+		lnx_rtt_sample(&path->detect.rtt, lnx_ns_since(now, l->probe_sent_ns));
+		l->probe_sent_ns = 0;
+	}
+	if (!lnx_loss_answered(l, &peer->chan, path->index, number, now))
+		return;
+	peer->ep->stats.losses++;
+	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
+		       "rail %s: frames to peer %016llx are lost; sending again\n",
+		       path->rail->name, (unsigned long long)peer->eid);
+	lnx_tx_want_pump(peer);
+}
+
+/* The first timeout for what is due from the peer. */
+static uint64_t first_rto(const struct lnx_peer *peer, bool idle)
+{
+	const struct lnx_path *path = peer->cur;
+
+	/* Before its first acknowledgement it may not even run. */
+	if (idle || !lnx_peer_acked(peer) || !path)
+		return LNX_ALIVE_NS;
+	return path->detect.rtt.srtt_ns ?
+	       lnx_rtt_timeout(&path->detect.rtt, LNX_RTO_MIN_NS, LNX_ALIVE_NS) :
+	       LNX_RTO_FIRST_NS;
+}
+
+/* Acknowledgements have come.  Of several paths the failure detector knows by which. */
+static void works(struct lnx_peer *peer, uint64_t now)
+{
+	if (peer->npath == 1 && lnx_peer_acked(peer))
+		lnx_detect_good(peer, peer->path[0], now);
+}
+
+/* One peer of retx_list.  False: nothing is due from it any more. */
+static bool run_timers(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
+{
+	bool idle = lnx_chan_idle(&peer->chan);
+	enum lnx_loss_todo todo;
+	int err;
+
+	if (idle && !peer->nrndv && !peer->rma.n_segments && !peer->pull.n) {
+		lnx_liveness_seen(&peer->liveness);
+		works(peer, now);
+		return false;
+	}
+	todo = lnx_loss_look(&peer->loss, &peer->chan, first_rto(peer, idle), now);
+	if (todo == LNX_LOSS_MOVED) {
+		lnx_liveness_seen(&peer->liveness);
+		works(peer, now);
+	}
+	err = lnx_liveness_check(peer, now);
+	if (lnx_unlikely(err)) {
+		lnx_tx_peer_failed(peer, err);
+		return true;
+	}
+	if (todo == LNX_LOSS_INSIST)
+		lnx_tx_want_pump(peer);
+	if (todo == LNX_LOSS_ASK && idle)
+		ask_alive(ep, peer, now);
+	else if (todo == LNX_LOSS_ASK || todo == LNX_LOSS_INSIST)
+		ask_for_frame(peer, now);
+	return true;
+}
+
+/*
+ * A frame that stays unacknowledged may be lost in a connection that broke, or its
+ * receiver may just be computing (rel/loss.h).
+ */
+void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
+{
+	struct lnx_node *n, *tmp;
+
+	if (now < ep->due.timers_ns)
+		return;
+	ep->due.timers_ns = now + LNX_TIMERS_LOOK_NS;
+	lnx_path_look(ep, now);
+	lnx_list_foreach(&ep->retx_list, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, retx_link);
+
+		if (!run_timers(ep, peer, now))
+			lnx_list_del(&peer->retx_link);
+	}
+	if (lnx_list_empty(&ep->retx_list))
+		ep->work &= ~LNX_WORK_RETX;
+}

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The failure detector: which paths deliver nothing, and what then happens to them.
+ * See detect.h.
+ */
+#include "rel/detect.h"
+
+#include "base/interval.h"
+#include "policy/errclass.h"
+#include "rail/rail.h"
+#include "rel/admin.h"
+#include "rel/frame.h"
+#include "rel/latency.h"
+#include "rel/recovery.h"
+#include "rel/sched.h"
+#include "rel/session.h"
+#include "wire/hdr.h"
+
+#define SILENCE_TIMEOUT_MAX	8u			/* times FI_LNX_RAIL_TIMEOUT_MIN */
+#define SLOW_BPS	100000000u	/* of a rail whose speed is unknown */
+
+LNX_COLD void lnx_detect_watch(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+
+	if (peer->npath < 2 || lnx_list_linked(&peer->detect_link) ||
+	    !ep->plan.step[LNX_CLASS_OK])
+		return;
+	lnx_list_add_tail(&ep->detect_list, &peer->detect_link);
+	ep->work |= LNX_WORK_DETECT;
+}
+
+static bool frames_due(const struct lnx_peer *peer, const struct lnx_path *path)
+{
+	return peer->chan.una != peer->chan.posted &&
+	       lnx_path_in_flight(peer, path);
+}
+
+/* ---- a path goes DOWN ---- */
+
+static unsigned remote_rails(const struct lnx_peer *peer)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < peer->npath; i++)
+		n += lnx_path_has_remote(peer->path[i]);
+	return n;
+}
+
+void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	const struct lnx_health_plan *plan = &peer->ep->plan;
+
+	lnx_health_good(&path->detect.health, plan, now);
+	lnx_health_good(&path->rail->health, plan, now);
+	lnx_health_good(&path->remote->health, plan, now);
+}
+
+LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
+			      unsigned class, uint64_t now)
+{
+	struct lnx_ep *ep = peer->ep;
+	unsigned charge;
+
+	if (class == LNX_CLASS_OK)
+		return;
+	path->detect.charged_ns = now;
+	lnx_class_count(&ep->stats, class);
+	charge = lnx_class_charges(class, remote_rails(peer), peer->self);
+	lnx_health_fail(&path->detect.health, &ep->plan, class, now);
+	if (charge & LNX_CHARGE_LOCAL)
+		lnx_health_fail(&path->rail->health, &ep->plan, class, now);
+	if (charge & LNX_CHARGE_REMOTE)
+		lnx_health_fail(&path->remote->health, &ep->plan, class,
+				now);
+	/* The next pass acts on a number that has reached 0. */
+	lnx_detect_watch(peer);
+}
+
+LNX_COLD void lnx_detect_refused(struct lnx_peer *peer, struct lnx_path *path, int err,
+				 uint64_t now)
+{
+	/* Until it takes one again it is CONNECTING. */
+	if (path->state != LNX_PATH_CONNECTING)
+		lnx_detect_charge(peer, path,
+				  lnx_errclass(path->rail->prov, LNX_WHILE_POST, err, 0),
+				  now);
+}
+
+LNX_COLD void lnx_detect_expired(struct lnx_peer *peer, uint64_t now)
+{
+	enum lnx_while op = lnx_peer_acked(peer) ? LNX_WHILE_POST : LNX_WHILE_CONNECT;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		lnx_detect_charge(peer, peer->path[i],
+				  lnx_errclass(peer->path[i]->rail->prov, op, FI_EAGAIN, 0),
+				  now);
+}
+
+LNX_COLD void lnx_detect_aborted(struct lnx_rail *rail, uint64_t now)
+{
+	struct lnx_ep *ep = rail->ep;
+
+	if (!rail->busy)
+		return;
+	lnx_class_count(&ep->stats, LNX_CLASS_LOCAL_ABORTED);
+	lnx_health_fail(&rail->health, &ep->plan, LNX_CLASS_LOCAL_ABORTED, now);
+}
+
+/* Failures have taken its number to 0, and another path can do its work. */
+static bool is_spent(const struct lnx_peer *peer, const struct lnx_path *path)
+{
+	unsigned i;
+
+	if (lnx_likely(!path->detect.health.down) || path->detect.health.pinned)
+		return false;
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i] != path && lnx_path_usable(peer->path[i]) &&
+		    !peer->path[i]->detect.health.down)
+			return true;
+	return false;
+}
+
+LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
+			   const char *why, uint64_t now)
+{
+	struct lnx_path_detect *g = &path->detect;
+	unsigned i;
+
+	if (path->state == LNX_PATH_DOWN || peer->npath < 2 ||
+	    lnx_peer_dead(peer))
+		return;
+	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
+		       "rail %s: path %u to peer %016llx is down: %s\n",
+		       path->rail->name, path->index,
+		       (unsigned long long)peer->eid, why);
+	lnx_path_happens(path, LNX_PATH_LOST);
+	path->since_ns = now;		/* deadline of the peer, if no path works */
+	g->down_ns = now;
+	g->silence.stale_report = false;
+	g->pinged = false;
+	g->back = false;
+	g->unanswered_ns = 0;
+	g->refused_ns = 0;
+	g->probe_ns = 0;
+	g->timed_ns = 0;
+	peer->ep->stats.paths_down++;
+	if (peer->cur == path)
+		for (i = 0; i < peer->npath; i++)
+			if (lnx_path_usable(peer->path[i])) {
+				peer->cur = peer->path[i];
+				break;
+			}
+	lnx_tx_fail_over(path, peer);
+	peer->ep->up->path_down(path);
+	lnx_detect_watch(peer);
+}
+
+/* ---- is it silent? ---- */
+
+/* Ask the peer over each of the other paths: one of them may be silent too. */
+static LNX_COLD void send_probes(struct lnx_peer *peer, struct lnx_path *about)
+{
+	struct lnx_path_detect *g = &about->detect;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+		struct lnx_hdr h = {
+			.kind = LNX_KIND_PROBE, .tag = 1u + about->index,
+			.data = g->nonce,
+		};
+
+		if (path != about &&
+		    (lnx_path_usable(path) || path->detect.drained))
+			lnx_tx_control_on(peer->ep, peer, path, &h);
+	}
+}
+
+/* Measure how long frames take to be acknowledged, once for each check. */
+static void take_time(const struct lnx_peer *peer, struct lnx_path *path,
+		      uint64_t now)
+{
+	struct lnx_path_detect *g = &path->detect;
+
+	if (!g->timed_ns) {
+		g->timed_seq = peer->chan.posted;
+		g->timed_ns = now;
+	} else if ((int32_t)(peer->chan.una - g->timed_seq) >= 0) {
+		lnx_rtt_sample(&g->rtt, lnx_ns_since(now, g->timed_ns));
+		g->timed_ns = 0;
+	}
+}
+
+/*
+ * How long may the path be silent?  As long as an answer may take by RFC 6298.  A piece
+ * that is being read reports nothing before it ends, and outstanding pieces share the
+ * path.
+ */
+static uint64_t silence_timeout(const struct lnx_path *path,
+			 const struct lnx_health_plan *plan)
+{
+	const struct lnx_path_detect *g = &path->detect;
+	uint64_t ns = plan->rail_min_ns, rate = path->speed->read.rate;
+
+	if (g->rtt.srtt_ns)
+		ns = lnx_rtt_timeout(&g->rtt, ns, SILENCE_TIMEOUT_MAX * ns);
+	if (!rate)
+		rate = path->link_bps / 8;
+	if (!rate)
+		rate = SLOW_BPS / 8;
+	if (path->nread && rate)
+		ns += 2 * path->read_bytes * 1000 / LNX_MAX(rate / 1000000, 1u);
+	return LNX_MIN(ns, LNX_MAX(plan->rail_ns, plan->rail_min_ns));
+}
+
+/*
+ * A peer that has never answered cannot be asked either: without our hello it does not
+ * know us.  Its frames go to the next path in turn, and no path is set DOWN.
+ */
+static LNX_COLD void elsewhere(struct lnx_peer *peer, struct lnx_path *path)
+{
+	unsigned i;
+
+	for (i = 1; i < peer->npath; i++) {
+		struct lnx_path *next =
+			peer->path[(path->index + i) % peer->npath];
+
+		if (next->state == LNX_PATH_DOWN || !next->rail->core_ep)
+			continue;
+		lnx_tx_redirect(path, peer, next);
+		return;
+	}
+}
+
+/* Packets go both ways over the path, though what is due does not come. */
+static bool kernel_answers(const struct lnx_path *path)
+{
+	enum lnx_ping_result says = lnx_recovery_kernel(path);
+
+	return says == LNX_PING_ALIVE || says == LNX_PING_REFUSED;
+}
+
+/* True: the path must be checked again. */
+static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_path_detect *g = &path->detect;
+	bool kernel = g->silence.kernel_asked, asked = g->silence.probe_sent_ns;
+	struct lnx_silence_view v = {
+		.progress = g->progress, .una = peer->chan.una,
+		.frames = frames_due(peer, path), .reads = path->nread,
+		.acked = lnx_peer_acked(peer),
+		.timeout_ns = silence_timeout(path, &peer->ep->plan),
+		.kernel_answers = kernel && kernel_answers(path),
+	};
+	enum lnx_silence_verdict verdict = lnx_silence_look(&g->silence, &v, now);
+
+	if (v.frames)
+		take_time(peer, path, now);
+	else if (!v.reads)
+		g->timed_ns = 0;
+	/* Its answer is of no interest any more. */
+	if (lnx_unlikely(kernel && !g->silence.kernel_asked) && g->ping)
+		lnx_ping_stop(g->ping);
+	switch (verdict) {
+	case LNX_SILENCE_NOTHING:
+		return false;
+	case LNX_SILENCE_PROGRESS:
+		lnx_detect_good(peer, path, now);
+		break;
+	case LNX_SILENCE_ASK_KERNEL:
+		lnx_recovery_ping(path);
+		break;
+	case LNX_SILENCE_ASK:
+		/* A report from before this silence is no answer. */
+		g->nonce += !asked;
+		send_probes(peer, path);
+		break;
+	case LNX_SILENCE_ELSEWHERE:
+		elsewhere(peer, path);
+		break;
+	case LNX_SILENCE_DOWN:
+		lnx_detect_charge(peer, path, LNX_CLASS_NETWORK_TIMEOUT, now);
+		lnx_detect_path_down(peer, path, "it delivers nothing, and others do", now);
+		break;
+	case LNX_SILENCE_BEGINS:
+	case LNX_SILENCE_WAIT:
+		break;
+	}
+	return true;
+}
+
+LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
+			     const struct lnx_hdr *pong)
+{
+	uint64_t which = pong->tag - 1;
+	struct lnx_path_detect *g;
+	struct lnx_path *path;
+	uint64_t now, moved;
+
+	if (which >= peer->npath)
+		return;
+	path = peer->path[which];
+	g = &path->detect;
+	now = lnx_clock_ns();
+	if (lnx_unlikely(pong->data & LNX_WIRE_PROBE_PING)) {
+		if (path->rail == rail)
+			lnx_ctl_pong(&peer->ep->ctl, peer->eid, path->index,
+				     (uint32_t)pong->data, now);
+		return;
+	}
+	if (pong->data & LNX_WIRE_PROBE_LATENCY) {
+		if (lnx_latency_pong(path, rail, (uint32_t)pong->data, now))
+			lnx_detect_good(peer, path, now);
+		if (path->rail == rail)
+			lnx_tx_answered(path, peer, (uint32_t)pong->data, now);
+		return;
+	}
+	/* Answers about latency come all the time, and were not asked for because something
+	 * was missing. */
+	peer->pong_ns = now;
+	moved = g->progress;
+	lnx_path_report_one(peer, (unsigned)which, pong->key);
+	if (path->state != LNX_PATH_DOWN) {
+		lnx_silence_answered(&g->silence, g->progress != moved,
+				     pong->data == g->nonce);
+		return;
+	}
+	/* The answer must have come by the path itself. */
+	if (path->rail != rail || !g->pinged || pong->data != g->nonce)
+		return;
+	g->pinged = false;
+	g->back = true;
+	g->unanswered_ns = 0;
+	g->refused_ns = 0;
+	lnx_address_ack_all(peer, g->probe_epoch);
+	lnx_health_pong(&g->health, &peer->ep->plan, now);
+	lnx_detect_good(peer, path, now);
+}
+
+/* ---- a frame that is late ---- */
+
+/* The other paths work, and all that follows waits for it: it goes again over one of them. */
+static void look_for_late(struct lnx_peer *peer, uint64_t now)
+{
+	const struct lnx_health_plan *plan = &peer->ep->plan;
+	int which = lnx_loss_path(&peer->chan);
+	struct lnx_path_detect *g;
+	struct lnx_path *path;
+
+	if (which < 0 || which >= peer->npath)
+		return;
+	path = peer->path[which];
+	g = &path->detect;
+	switch (lnx_loss_late(&g->late, &peer->chan, silence_timeout(path, plan),
+			      peer->pong_ns, now)) {
+	case LNX_LOSS_ASK:
+		if (lnx_ns_since(now, g->silence.probe_sent_ns) <= plan->rail_min_ns)
+			break;
+		/* It is the same question as whether the path is silent. */
+		g->nonce += !g->silence.probe_sent_ns;
+		g->silence.probe_sent_ns = now;
+		send_probes(peer, path);
+		break;
+	case LNX_LOSS_INSIST:
+		lnx_tx_want_pump(peer);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- passes ---- */
+
+/* True: check peer again.  It is added here when it is added to retx_list. */
+static bool run_peer(struct lnx_peer *peer, uint64_t now)
+{
+	bool more = lnx_list_linked(&peer->retx_link);
+	unsigned i;
+
+	if (lnx_unlikely(!lnx_peer_open(peer)))
+		return lnx_reopen_end_reads(peer, now);
+	if (lnx_unlikely(peer->ep->admin.any))
+		lnx_admin_peer(peer, now);
+	if (lnx_unlikely(peer->address.hello_epoch))
+		lnx_address_ack_look(peer);
+	if (lnx_unlikely(peer->address.tell)) {
+		lnx_link_notice_send(peer, now);
+		more |= peer->address.tell != 0;
+	}
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+
+		if (lnx_unlikely(path->state == LNX_PATH_DOWN)) {
+			lnx_recovery_run(peer, path, now);
+			more = true;
+		} else if (lnx_unlikely(is_spent(peer, path))) {
+			lnx_detect_path_down(peer, path, "its health is 0", now);
+			more = true;
+		} else {
+			more |= look(peer, path, now);
+		}
+	}
+	if (peer->npath > 1) {
+		lnx_latency_run(peer, now);
+		look_for_late(peer, now);
+	}
+	/* Time alone changes which path may take a piece. */
+	if (peer->pull.left)
+		peer->ep->work |= LNX_WORK_PULL;
+	return more;
+}
+
+void lnx_detect_run(struct lnx_ep *ep, uint64_t now)
+{
+	struct lnx_node *n, *tmp;
+	bool closed, told;
+
+	if (now < ep->due.detect_ns)
+		return;
+	ep->due.detect_ns = now + LNX_DETECT_LOOK_NS;
+	closed = lnx_reopen_closed(ep, now);
+	told = lnx_unlikely(ep->admin.any) && lnx_admin_run(ep, now);
+	if (lnx_unlikely(ep->refusals.n))
+		lnx_session_tell(ep, now);
+	lnx_list_foreach(&ep->detect_list, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, detect_link);
+
+		if (!run_peer(peer, now))
+			lnx_list_del(&peer->detect_link);
+	}
+	if (lnx_list_empty(&ep->detect_list) && !closed && !told && !ep->refusals.n &&
+	    now >= ep->links.watch_until_ns)
+		ep->work &= ~LNX_WORK_DETECT;
+}

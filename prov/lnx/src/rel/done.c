@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The end of framed sends.  Called by rail/lent.c (the core released a frame) and
+ * rel/recv.c (the peer acknowledged it); calls lnx_cq_write.  A frame is free when
+ * both have happened, in either order.
+ */
+#include "base/interval.h"
+#include "policy/errclass.h"
+#include "rel/detect.h"
+#include "rel/frame.h"
+
+LNX_HOT
+void lnx_tx_posted(struct lnx_ep *ep, struct lnx_txe *txe)
+{
+	txe->reported = true;
+	if (lnx_unlikely(txe->counts))
+		lnx_cntr_ok(ep, lnx_tx_cntr(txe->cq_flags));
+	if (lnx_likely(txe->want_comp))
+		lnx_cq_write(ep->tx_cq, txe->context, txe->cq_flags, 0, NULL,
+			     0, 0, FI_ADDR_NOTAVAIL);
+}
+
+LNX_COLD void lnx_tx_fail(struct lnx_ep *ep, void *context, uint64_t cq_flags,
+			  int err, int prov_errno)
+{
+	struct fi_cq_err_entry e = {
+		.op_context = context,
+		.flags = cq_flags,
+		.err = err,
+		.prov_errno = prov_errno,
+		.src_addr = FI_ADDR_NOTAVAIL,
+	};
+
+	ep->stats.failed++;
+	lnx_cntr_err(ep, lnx_tx_cntr(cq_flags));
+	if (ep->tx_cq)
+		lnx_cq_write_err(ep->tx_cq, &e);
+}
+
+/* The send of a frame has failed. */
+static LNX_COLD void txe_failed(struct lnx_ep *ep, struct lnx_txe *txe, int err)
+{
+	txe->reported = true;
+	if (txe->want_comp || txe->tells)
+		lnx_tx_fail(ep, txe->context, txe->cq_flags, err, err);
+	else
+		lnx_cntr_err(ep, lnx_tx_cntr(txe->cq_flags));
+}
+
+/* It is over, but the core still has it; only the rail's list can find it. */
+static inline void core_has(struct lnx_txe *txe)
+{
+	struct lnx_rail *rail = txe->peer->path[txe->f.path]->rail;
+
+	txe->peer->n_clones++;
+	lnx_list_add_tail(&rail->clones, &txe->f.link);
+}
+
+static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
+{
+	txe->f.acked = true;
+	ep->stats.successful_resends += txe->f.retransmitted;
+	/*
+	 * A core that still has it, perhaps as a retransmission, may read the payload.
+	 */
+	if (lnx_unlikely(txe->f.comp_at_ack && lnx_txe_due(txe)) &&
+	    (!txe->f.in_core || !txe->f.niov))
+		lnx_tx_posted(ep, txe);
+	if (lnx_likely(!txe->f.in_core))
+		lnx_txe_put(ep, txe);
+	else
+		core_has(txe);
+}
+
+/* It was acknowledged (or given up) before, and now the core released it too. */
+void lnx_txe_settled(struct lnx_txe *txe)
+{
+	struct lnx_ep *ep = txe->peer->ep;
+
+	/* It was acknowledged inside the call that posts it, or it is a clone. */
+	if (lnx_list_linked(&txe->f.link)) {
+		lnx_list_del(&txe->f.link);
+		txe->peer->n_clones--;
+	}
+	if (lnx_txe_due(txe)) {
+		if (lnx_peer_dead(txe->peer))
+			txe_failed(ep, txe, FI_ETIMEDOUT);
+		else
+			lnx_tx_posted(ep, txe);
+	}
+	lnx_txe_put(ep, txe);
+}
+
+/* Slow half of lnx_tx_ack (rel/frame.h). */
+void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
+{
+	struct lnx_chan *c = &peer->chan;
+	uint32_t n = lnx_chan_ackable(c, ack);
+
+	if (lnx_unlikely(!n))
+		return;
+	while (n--) {
+		struct lnx_frame *f = lnx_chan_pop_una(c);
+
+		if (lnx_likely(f != NULL)) {
+			struct lnx_txe *txe = lnx_txe_of(f);
+
+			c->una_bytes -= lnx_txe_bytes(txe);
+			txe_acked(peer->ep, txe);
+		}
+	}
+	if (lnx_chan_idle(c))
+		lnx_path_all_delivered(peer);
+	if (lnx_chan_after_ack(c))
+		lnx_tx_want_pump(peer);
+}
+
+/* The core has finished with the frame: sent, as far as it can tell. */
+void lnx_tx_core_done(struct lnx_op *op)
+{
+	struct lnx_txe *txe = lnx_container_of(op, struct lnx_txe, op);
+	struct lnx_peer *peer = txe->peer;
+
+	txe->f.in_core = false;
+	if (lnx_unlikely(!peer))
+		return;
+	if (lnx_unlikely(peer->failing_ns))
+		peer->failing_ns = 0;
+	if (lnx_unlikely(txe->f.acked))
+		lnx_txe_settled(txe);
+}
+
+/*
+ * The core failed to send.  Frames behind it on the same connection may be lost too,
+ * although their sends succeeded: retransmit all that is not acknowledged.  The
+ * receiver drops duplicates.
+ */
+static LNX_COLD void core_failed(struct lnx_txe *txe, const struct fi_cq_err_entry *err)
+{
+	struct lnx_peer *peer = txe->peer;
+	struct lnx_path *path;
+	uint64_t now;
+
+	txe->f.in_core = false;
+	if (!peer)
+		return;
+	peer->ep->stats.core_errors++;
+	if (txe->f.acked) {
+		lnx_txe_settled(txe);
+		return;
+	}
+	path = peer->path[txe->f.path];
+	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
+		       "rail %s: a send failed: %s (provider error %d); sending again\n",
+		       path->rail->name, fi_strerror(err->err),
+		       err->prov_errno);
+	if (path->state == LNX_PATH_UP) {
+		/* The deadline runs until a frame is taken again. */
+		lnx_path_happens(path, LNX_PATH_BROKE);
+		path->since_ns = 0;
+		path->retry_ns = 0;
+	}
+	/* At once the first time; backoff for a core that fails everything it takes. */
+	now = lnx_clock_ns();
+	if (!peer->failing_ns)
+		peer->failing_ns = now;
+	else if (lnx_ns_since(now, peer->failing_ns) > LNX_FAIL_BACKOFF_MIN_NS)
+		path->retry_ns = now + LNX_FAIL_BACKOFF_MIN_NS;
+	if (!path->fail_backoff_ns || now >= path->retry_ns)
+		lnx_detect_charge(peer, path,
+				lnx_errclass(path->rail->prov, LNX_WHILE_SEND,
+					     err->err, err->prov_errno), now);
+	/* If there are other paths, they send the frames meanwhile. */
+	if (peer->npath > 1)
+		lnx_path_failed(path, now);
+	lnx_tx_retransmit(peer, 1u << path->index);
+}
+
+LNX_COLD bool lnx_tx_core_error(struct lnx_rail *rail, const struct fi_cq_err_entry *err)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_txe *txe = err->op_context;
+	unsigned i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(ep->txe_pool); i++) {
+		if (!lnx_pool_owns(&ep->txe_pool[i], txe))
+			continue;
+		if (!lnx_pool_lent(&ep->txe_pool[i], txe) || !txe->peer || !txe->f.in_core)
+			return true;
+		rail->busy--;
+		core_failed(txe, err);
+		return true;
+	}
+	return false;
+}
+
+LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
+{
+	struct lnx_chan *c = &peer->chan;
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_frame *f;
+
+	if (c->next != c->una || peer->nrndv || peer->rma.n_segments)
+		LNX_WARN(FI_LOG_EP_DATA,
+			 "peer %016llx: not reachable: %u frames and all large sends to it fail: %s\n",
+			 (unsigned long long)peer->eid,
+			 c->next - c->una, fi_strerror(err));
+	lnx_peer_happens(peer, LNX_LIFE_FAILED);
+	while (!lnx_chan_idle(c)) {
+		struct lnx_frame *f = lnx_chan_pop_una(c);
+		struct lnx_txe *txe;
+
+		if (!f)
+			continue;
+		txe = lnx_txe_of(f);
+		ep->stats.failed_resends += f->retransmitted;
+		if (lnx_txe_due(txe) && (!f->in_core || !f->niov))
+			txe_failed(ep, txe, err);
+		f->acked = true;
+		if (!f->in_core)
+			lnx_txe_put(ep, txe);
+		else
+			core_has(txe);
+	}
+	lnx_path_all_delivered(peer);
+	while ((f = lnx_chan_unqueue(c))) {
+		struct lnx_txe *txe = lnx_txe_of(f);
+
+		if (lnx_txe_due(txe))
+			txe_failed(ep, txe, err);
+		if (txe->rxe)
+			ep->up->sent(txe);
+		lnx_txe_put(ep, txe);
+	}
+	peer->blocked = false;
+	lnx_chan_end(c);
+	ep->up->peer_failed(peer, err);
+	lnx_list_del(&peer->retx_link);
+	lnx_tx_ack_clear(peer);
+	lnx_rx_ooo_free(peer);
+	lnx_peer_ended(peer);
+}
+
+/* It is closing: what is not acknowledged by now never will be. */
+void lnx_tx_bye(struct lnx_peer *peer)
+{
+	lnx_peer_happens(peer, LNX_LIFE_ENDED);
+	lnx_peer_ended(peer);
+	/* Progress fails what is outstanding: this may be inside a send to that same
+	 * peer.  A peer without anything outstanding becomes DEAD too, so that the next
+	 * send begins another session. */
+	lnx_tx_want_pump(peer);
+}
+
+void lnx_tx_drop_pending(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+		struct lnx_frame *f;
+
+		while ((f = lnx_chan_unqueue(&peer->chan))) {
+			struct lnx_txe *txe = lnx_txe_of(f);
+
+			if (txe->rxe)
+				ep->up->unsent(txe);
+		}
+	}
+}

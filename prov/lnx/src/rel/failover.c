@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What happens to the frames of a path that goes DOWN, and of a rail whose core
+ * endpoint is closed.  Called by rel/detect.c and rel/recovery.c; lnx_tx_pump
+ * (rel/send.c) posts what is sent again.
+ */
+#include "core/open.h"
+#include "rel/detect.h"
+#include "rel/frame.h"
+#include "rel/sched.h"
+#include "rel/session.h"
+
+/* A core has the frame and cannot be made to return it: a clone takes its place. */
+static LNX_COLD void send_clone(struct lnx_ep *ep, struct lnx_peer *peer,
+			       struct lnx_txe *txe)
+{
+	struct lnx_txe *clone;
+
+	/*
+	 * Its payload is in the application's buffer: the core must have released it.
+	 */
+	if (txe->f.niov)
+		return;
+	clone = lnx_txe_get(ep, txe->f.len - sizeof(struct lnx_wire_hdr));
+	if (!clone)
+		return;
+	clone->f.comp_at_ack = txe->f.comp_at_ack;
+	clone->want_comp = txe->want_comp;
+	clone->counts = txe->counts;
+	clone->tells = txe->tells;
+	clone->reported = txe->reported;
+	clone->f.path = txe->f.path;
+	clone->f.len = txe->f.len;
+	clone->f.seq = txe->f.seq;
+	clone->peer = peer;
+	clone->context = txe->context;
+	clone->cq_flags = txe->cq_flags;
+	memcpy(clone->frame, txe->frame, txe->f.len);
+	*lnx_chan_slot(&peer->chan, txe->f.seq) = &clone->f;
+	txe->reported = true;
+	txe->f.acked = true;		/* free as soon as the core releases it */
+	peer->n_clones++;
+	lnx_list_add_tail(&peer->path[txe->f.path]->rail->clones, &txe->f.link);
+}
+
+LNX_COLD void lnx_tx_fail_over(struct lnx_path *path, struct lnx_peer *peer)
+{
+	uint32_t seq;
+
+	for (seq = peer->chan.una; seq != peer->chan.posted; seq++) {
+		struct lnx_txe *txe = lnx_tx_at(peer, seq);
+
+		if (txe && txe->f.path == path->index && txe->f.in_core)
+			send_clone(peer->ep, peer, txe);
+	}
+	/* What still arrives over it is a duplicate. */
+	path->delivered = path->sent;
+	lnx_tx_retransmit(peer, 1u << path->index);
+}
+
+LNX_COLD bool lnx_tx_in_core(const struct lnx_path *path, struct lnx_peer *peer)
+{
+	uint32_t seq;
+
+	for (seq = peer->chan.una; seq != peer->chan.posted; seq++) {
+		const struct lnx_txe *txe = lnx_tx_at(peer, seq);
+
+		if (txe && txe->f.path == path->index && txe->f.in_core)
+			return true;
+	}
+	return false;
+}
+
+LNX_COLD void lnx_tx_redirect(struct lnx_path *path, struct lnx_peer *peer,
+			       const struct lnx_path *next)
+{
+	struct lnx_txe *first;
+
+	lnx_tx_fail_over(path, peer);
+	/* The other frames follow on the path of this one (rel/sched.c). */
+	first = lnx_tx_at(peer, peer->chan.una);
+	if (first)
+		first->f.path = next->index;
+	peer->cur = peer->path[next->index];
+	lnx_tx_retransmit(peer, 1u << next->index);
+}
+
+LNX_COLD void lnx_tx_cut(struct lnx_path *path, struct lnx_peer *peer)
+{
+	uint32_t seq;
+
+	for (seq = peer->chan.una; seq != peer->chan.posted; seq++) {
+		struct lnx_txe *txe = lnx_tx_at(peer, seq);
+
+		if (txe && txe->f.path == path->index && txe->f.in_core)
+			txe->f.in_core = false;
+	}
+	path->delivered = path->sent;
+	lnx_tx_retransmit(peer, 1u << path->index);
+}
+
+LNX_COLD void lnx_tx_cut_clones(struct lnx_rail *rail)
+{
+	while (!lnx_list_empty(&rail->clones)) {
+		struct lnx_txe *txe =
+			lnx_list_entry(rail->clones.next, struct lnx_txe, f.link);
+
+		txe->f.in_core = false;
+		lnx_txe_settled(txe);
+	}
+}
+
+LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_peer *peer, struct lnx_hdr *h)
+{
+	struct lnx_ep *ep = peer->ep;
+	uint8_t what[LNX_HELLO_BYTES];
+	size_t len = lnx_ep_hello(ep, what), proof;
+	struct lnx_txe *txe;
+
+	*h = (struct lnx_hdr){
+		.kind = LNX_KIND_HELLO, .key = ep->address.epoch,
+		.flags = ep->domain->job_key ? LNX_WIRE_F_KEYED : 0,
+		.tag = peer->session.stamp, .data = peer->rx_sid, .src = peer->sid,
+		.dst = peer->eid, .seq = peer->chan.next,
+	};
+	proof = lnx_proof_size(h);
+	txe = lnx_txe_get(ep, len + proof);
+	if (!txe)
+		return NULL;
+	memcpy(txe->frame + sizeof(struct lnx_wire_hdr), what, len);
+	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len + proof);
+	if (proof) {
+		lnx_hdr_put(lnx_txe_hdr(txe), h);
+		lnx_session_prove(peer, txe, 0);
+	}
+	return txe;
+}
+
+LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_txe *txe;
+	struct lnx_hdr h;
+
+	if (!lnx_peer_open(peer) || peer->self || !peer->npath)
+		return;
+	/* For a peer that only sends to us it is the first one. */
+	if (!peer->hello_done) {
+		lnx_tx_ready(ep, peer);
+		return;
+	}
+	txe = lnx_tx_hello(peer, &h);
+	if (!txe)
+		return;			/* they find out that the old one is dead */
+	lnx_address_ack_hello(peer);
+	if (lnx_tx_queue(ep, peer, txe, &h, false))
+		lnx_txe_put(ep, txe);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * How soon a peer answers over each path.  See latency.h.  Called by rel/detect.c;
+ * policy/stripe decides.
+ */
+#include "rel/latency.h"
+
+#include "base/interval.h"
+#include "rel/admin.h"
+#include "rel/frame.h"
+#include "rel/recovery.h"
+#include "rel/sched.h"
+#include "wire/hdr.h"
+
+/* A path with less than half of the best one's health carries no announcements. */
+#define SICK_SHARE	(LNX_WEIGHT_MAX / 2)
+/* Beside the number in lnx_hdr.data. */
+#define MARK		LNX_WIRE_PROBE_LATENCY
+
+uint64_t lnx_latency_of(const struct lnx_path *path, uint64_t now)
+{
+	const struct lnx_path_speed *s = path->speed;
+	uint64_t waited = s->unanswered_ns ? lnx_ns_since(now, s->unanswered_ns) : 0;
+
+	/* Before the first answer nothing is known to compare with. */
+	return s->answer_ns ? LNX_MAX(s->answer_ns, waited) : 0;
+}
+
+/* True: too long ago to say that an answer was not there before. */
+static bool was_away(struct lnx_path_speed *s, uint64_t now)
+{
+	return lnx_ns_since(now, s->seen_ns) > LNX_LATENCY_AWAY_NS;
+}
+
+static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_path_speed *s = path->speed;
+	struct lnx_hdr h = { .kind = LNX_KIND_PROBE, .tag = 1u + path->index };
+
+	/* While it is DOWN its PROBEs are the failure detector's. */
+	if (was_away(s, now) || !lnx_path_usable(path))
+		s->unanswered_ns = 0;
+	s->seen_ns = now;
+	if (!lnx_path_usable(path) || lnx_ns_since(now, s->probe_ns) < LNX_LATENCY_ASK_NS)
+		return;
+	h.data = MARK | (s->probe + 1);
+	if (lnx_tx_control_on(peer->ep, peer, path, &h))
+		return;
+	s->probe++;
+	s->probe_ns = now;
+	lnx_loss_asked(&peer->loss, &peer->chan, path->index, s->probe, now);
+	if (!s->unanswered_ns) {
+		s->unanswered_ns = now;
+		s->unanswered = s->probe;
+	}
+}
+
+void lnx_latency_run(struct lnx_peer *peer, uint64_t now)
+{
+	unsigned share[LNX_PATHS_MAX], i, least = 0;
+	uint64_t ns[LNX_PATHS_MAX];
+	bool usable[LNX_PATHS_MAX];
+
+	if (!lnx_peer_acked(peer))
+		return;
+	/* What was set by hand counts more. */
+	if (lnx_unlikely(peer->ep->admin.any))
+		least = lnx_admin_worth(peer->cur, now);
+	lnx_path_shares(peer, share);
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+
+		ask(peer, path, now);
+		usable[i] = lnx_path_usable(path) && share[i] >= SICK_SHARE &&
+			    (!least || lnx_admin_worth(path, now) >= least);
+		ns[i] = lnx_latency_of(path, now);
+	}
+	peer->cur = peer->path[lnx_stripe_stay(ns, usable, peer->npath,
+					       peer->cur->index)];
+}
+
+bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
+		      uint32_t number, uint64_t now)
+{
+	struct lnx_path_speed *s = path->speed;
+	uint32_t later;
+	uint64_t ns;
+
+	/* Latency is asked for only where there is a choice. */
+	if (!s)
+		return false;
+	later = number - s->unanswered;
+	if (path->rail != rail || !s->unanswered_ns || was_away(s, now) ||
+	    later > s->probe - s->unanswered)
+		return false;
+	/* They leave LNX_LATENCY_ASK_NS apart, or more. */
+	ns = lnx_ns_since(now, s->unanswered_ns);
+	ns -= LNX_MIN(ns, later * LNX_LATENCY_ASK_NS);
+	s->answer_ns = LNX_MAX(ns, 1ull);
+	s->unanswered_ns = later == s->probe - s->unanswered ? 0 :
+			   s->unanswered_ns + (later + 1) * LNX_LATENCY_ASK_NS;
+	s->unanswered += later + 1;
+	return true;
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Links that go down and come up: this host's, reported by comp/links.c, and the
+ * peer's, reported by its RAIL.  No PROBE is needed: paths go DOWN, or are tried again,
+ * at once.
+ */
+#include "rail/rail.h"
+#include "rel/admin.h"
+#include "rel/detect.h"
+#include "rel/frame.h"
+#include "rel/recovery.h"
+#include "rel/sched.h"
+#include "wire/hdr.h"
+
+static LNX_COLD void link_of(struct lnx_peer *peer, struct lnx_path *path,
+			     bool up, const char *why, uint64_t now)
+{
+	struct lnx_path_detect *g = &path->detect;
+
+	lnx_health_link(&g->health, &peer->ep->plan, !up, now);
+	if (!up)
+		lnx_detect_path_down(peer, path, why, now);
+	else
+		g->probe_ns = now;
+}
+
+/* Tell the present state of a rail's link.  True: a core took the frame. */
+static LNX_COLD bool tell(struct lnx_peer *peer, const struct lnx_rail *rail,
+			  uint64_t now)
+{
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_RAIL, .tag = rail->wire_index,
+		.data = lnx_admin_notice(rail),
+	};
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path =
+			peer->path[(peer->cur->index + i) % peer->npath];
+
+		if (path->state == LNX_PATH_DOWN ||
+		    (path->state == LNX_PATH_CONNECTING &&
+		     now < path->retry_ns))
+			continue;
+		if (!lnx_tx_control_on(peer->ep, peer, path, &h))
+			return true;
+		lnx_path_blocked(path, now);
+	}
+	return false;
+}
+
+LNX_COLD void lnx_link_notice_send(struct lnx_peer *peer, uint64_t now)
+{
+	struct lnx_ep *ep = peer->ep;
+	unsigned i;
+
+	for (i = 0; i < ep->nrail; i++)
+		if ((peer->address.tell >> i & 1) && tell(peer, ep->rail[i], now))
+			peer->address.tell &= ~(1u << i);
+}
+
+LNX_COLD void lnx_link_notice_local(struct lnx_rail *rail, bool up, uint64_t now)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	if (rail->link_down == !up)
+		return;
+	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: its link is %s\n", rail->name,
+		 up ? "up" : "down");
+	rail->link_down = !up;
+	ep->stats.link_downs += !up;
+	lnx_health_link(&rail->health, &ep->plan, !up, now);
+	if (!ep->plan.step[LNX_CLASS_OK])
+		return;
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+
+		if (peer->npath < 2)
+			continue;
+		for (i = 0; i < peer->npath; i++)
+			if (peer->path[i]->rail == rail)
+				link_of(peer, peer->path[i], up,
+					"its link is down", now);
+		/* Other peers do not know us yet. */
+		if (!lnx_peer_acked(peer) && !peer->chan.rx.next)
+			continue;
+		for (i = 0; i < ep->nrail; i++)
+			if (ep->rail[i] == rail)
+				peer->address.tell |= 1u << i;
+		lnx_link_notice_send(peer, now);
+		lnx_detect_watch(peer);
+	}
+}
+
+LNX_COLD void lnx_link_notice_trust(struct lnx_peer *peer, struct lnx_path *path,
+				bool up, uint64_t now)
+{
+	path->detect.remote_down = !up;
+	lnx_health_link(&path->remote->health, &peer->ep->plan,
+			!up, now);
+	link_of(peer, path, up, "the peer's link is down", now);
+}
+
+LNX_COLD void lnx_link_notice_rx(struct lnx_peer *peer, const struct lnx_hdr *h)
+{
+	bool up = h->data != LNX_WIRE_RAIL_DOWN;
+	uint64_t now = lnx_clock_ns();
+	unsigned i;
+
+	if (peer->npath < 2 || !peer->ep->plan.step[LNX_CLASS_OK])
+		return;
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+
+		if (path->remote_rail != h->tag)
+			continue;
+		if (path->detect.remote_down == up)
+			lnx_link_notice_trust(peer, path, up, now);
+		lnx_admin_remote(peer, path, h->data == LNX_WIRE_RAIL_DRAIN,
+				 now);
+	}
+}

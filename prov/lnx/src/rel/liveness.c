@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A peer from which nothing comes over any path: is it dead, or does it only compute?
+ * Its kernels know.  Called by rel/control.c.
+ *
+ * What a kernel knows is that a process has the sockets.  It is another process if the
+ * peer started one that inherited them, and then died: the sockets are close-on-exec
+ * (core/half_open.h), but a process that was only forked has them.  So a kernel's
+ * answer counts for FI_LNX_STALL_TIMEOUT.
+ */
+#include "base/interval.h"
+#include "rel/detect.h"
+#include "rel/recovery.h"
+#include "rel/session.h"
+
+static LNX_COLD void ask_kernels(struct lnx_peer *peer, uint64_t now)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (!peer->path[i]->rail->link_down)
+			lnx_recovery_ping(peer->path[i]);
+	lnx_liveness_asked(&peer->liveness, now);
+}
+
+/*
+ * It is not known which path to charge, but over this one nothing is reached.  Once it
+ * is DOWN, its end is found out by pings: long before a connection whose packets were
+ * lost tries again.
+ */
+static LNX_COLD void none_there(struct lnx_peer *peer, struct lnx_path *path,
+				  uint64_t now)
+{
+	if (lnx_peer_acked(peer) && peer->ep->plan.step[LNX_CLASS_OK] &&
+	    lnx_ns_since(now, peer->liveness.kernels_ns) >= LNX_KERNEL_MUTE_NS)
+		lnx_detect_path_down(peer, path, "not even its host answers", now);
+}
+
+/* What the kernels say, and what follows for each path. */
+static LNX_COLD enum lnx_liveness_verdict judge(struct lnx_peer *peer, uint64_t now)
+{
+	struct lnx_liveness_view v = {
+		.limit_ns = peer->ep->plan.transaction_ns,
+		.stall_limit_ns = peer->ep->conf->stall_timeout * LNX_NS_PER_S,
+		.npath = peer->npath,
+	};
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		/* The answer came before its link went down. */
+		if (peer->path[i]->rail->link_down) {
+			v.unknown++;
+			continue;
+		}
+		switch (lnx_recovery_kernel(peer->path[i])) {
+		case LNX_PING_ALIVE:
+			v.alive++;
+			/* An endpoint is there: is it this peer? */
+			lnx_session_ask(peer, peer->path[i]);
+			break;
+		case LNX_PING_REFUSED:
+			v.refused++;
+			break;
+		case LNX_PING_UNKNOWN:
+			v.unknown++;
+			break;
+		default:
+			none_there(peer, peer->path[i], now);
+			break;
+		}
+	}
+	return lnx_liveness_judge(&peer->liveness, &v, now);
+}
+
+LNX_COLD int lnx_liveness_check(struct lnx_peer *peer, uint64_t now)
+{
+	enum lnx_liveness_verdict verdict;
+
+	verdict = lnx_liveness_look(&peer->liveness, now);
+	if (!peer->npath)
+		return 0;
+	if (verdict == LNX_LIVENESS_LOOK)
+		verdict = judge(peer, now);
+	switch (verdict) {
+	case LNX_LIVENESS_ASK_KERNELS:
+		ask_kernels(peer, now);
+		return 0;
+	case LNX_LIVENESS_REFUSED:
+		return FI_ECONNREFUSED;
+	case LNX_LIVENESS_TIMED_OUT:
+		return FI_ETIMEDOUT;
+	default:
+		return 0;
+	}
+}

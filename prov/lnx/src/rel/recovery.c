@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Recovery of a path that is DOWN: pings, opening its rail anew, and restoring it.
+ * Called by rel/detect.c.
+ */
+#include <stdlib.h>
+
+#include "rel/recovery.h"
+#include "base/interval.h"
+#include "core/open.h"
+#include "core/path_set.h"
+#include "rel/detect.h"
+#include "rel/frame.h"
+#include "rel/sched.h"
+#include "wire/hdr.h"
+
+void lnx_recovery_ping(struct lnx_path *path)
+{
+	struct lnx_path_detect *g = &path->detect;
+	struct lnx_rail *rail = path->rail;
+	uint8_t to[LNX_ADDR_RAW];
+	size_t len = sizeof(to);
+
+	if (!g->ping)
+		g->ping = calloc(1, sizeof(*g->ping));
+	if (!g->ping)
+		return;
+	lnx_ping_stop(g->ping);
+	g->ping->result = LNX_PING_UNKNOWN;
+	if (fi_av_lookup(rail->av, path->core_addr, to, &len) ||
+	    len > sizeof(to))
+		return;
+	lnx_ping_start(g->ping, rail->addr, rail->addrlen, to, len, NULL);
+}
+
+enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path)
+{
+	struct lnx_ping *ping = path->detect.ping;
+
+	if (!ping)
+		return LNX_PING_UNKNOWN;
+	return ping->result == LNX_PING_WAITING ? lnx_ping_check(ping) :
+		(enum lnx_ping_result)ping->result;
+}
+
+static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path)
+{
+	struct lnx_ep *ep = peer->ep;
+
+	LNX_INFO(FI_LOG_EP_DATA, "rail %s: path %u to peer %016llx answers\n",
+		 path->rail->name, path->index, (unsigned long long)peer->eid);
+	if (path->detect.ping)
+		lnx_ping_stop(path->detect.ping);
+	lnx_path_happens(path, LNX_PATH_ANSWERED);
+	path->since_ns = 0;
+	path->retry_ns = 0;
+	path->read_retry_ns = 0;
+	path->fail_backoff_ns = 0;
+	path->detect.silence = (struct lnx_silence){ 0 };
+	path->rail->unannounced = 0;
+	/* Paths are in the order of policy. */
+	if (path->index < peer->cur->index)
+		peer->cur = path;
+	ep->stats.paths_restored++;
+	lnx_tx_want_pump(peer);
+	if (peer->pull.left)
+		ep->work |= LNX_WORK_PULL;
+}
+
+/* Does something hang in its core and keep others waiting? */
+static bool hangs(struct lnx_peer *peer, const struct lnx_path *path)
+{
+	return path->nread || !lnx_list_empty(&path->gets) ||
+	       lnx_tx_in_core(path, peer);
+}
+
+static bool wants_reopen(struct lnx_peer *peer, const struct lnx_path *path,
+			 uint64_t now)
+{
+	const struct lnx_path_detect *g = &path->detect;
+	const struct lnx_rail *rail = path->rail;
+
+	if (!rail->core_ep)
+		return false;
+	if (hangs(peer, path))
+		return lnx_ns_since(now, g->down_ns) >
+		       (lnx_path_link_down(path) ? LNX_REOPEN_DOWN_NS :
+						    LNX_REOPEN_READ_NS);
+	if (g->unanswered_ns)
+		return lnx_ns_since(now, g->unanswered_ns) > LNX_REOPEN_MUTE_NS;
+	/* Only the peer can be asked: its kernel cannot. */
+	return g->ping && g->ping->result == LNX_PING_UNKNOWN &&
+	       lnx_ns_since(now, g->down_ns) > LNX_REOPEN_UNANNOUNCED_NS &&
+	       rail->reopened_ns < g->down_ns;
+}
+
+/*
+ * There is no other path.  Resetting a hanging connection is enough if one of the two
+ * ends does it.  But an endpoint that is not where the peer looks for it must go there
+ * in any case (rel/address_ack.c).
+ */
+static bool wants_reopen_unannounced(const struct lnx_peer *peer,
+				 const struct lnx_path *path, bool due,
+				 uint64_t now)
+{
+	const struct lnx_path_detect *g = &path->detect;
+	bool stale_address = lnx_address_ack_port(path) != lnx_rail_port(path->rail);
+	uint64_t wait = stale_address || peer->ep->eid < peer->eid ?
+			LNX_REOPEN_MUTE_NS : LNX_REOPEN_YIELD_NS;
+
+	if (!path->rail->core_ep)
+		return false;
+	if (g->unanswered_ns)
+		return lnx_ns_since(now, g->unanswered_ns) > wait;
+	return stale_address && g->refused_ns &&
+	       lnx_ns_since(now, g->refused_ns) > wait &&
+	       (due || lnx_ns_since(now, g->down_ns) < LNX_LOOK_FOR_NS);
+}
+
+static void start_ping(struct lnx_path *path, uint64_t now)
+{
+	lnx_recovery_ping(path);
+	path->detect.ping_ns = now;
+	path->detect.moved_away = false;
+	path->detect.probe_ns = now;
+}
+
+static void probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_path_detect *g = &path->detect;
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_PROBE, .tag = 1u + path->index,
+		.data = g->nonce + 1,
+	};
+	int ret = -FI_ENOSYS;
+
+	if (!path->rail->core_ep)
+		return;
+	/* The peer may not know, or not yet know, where the rail is now. */
+	if (path->rail->reopened_ns)
+		ret = lnx_tx_probe_from(peer, path, &h);
+	g->probe_epoch = ret == -FI_ENOSYS ? 0 : peer->ep->address.epoch;
+	if (ret == -FI_ENOSYS)
+		ret = lnx_tx_control_on(peer->ep, peer, path, &h);
+	if (ret) {
+		g->probe_ns = now + LNX_PROBE_CONNECT_NS;	/* it may be connecting */
+		return;
+	}
+	g->probe_ns = 0;
+	g->nonce++;
+	g->pinged = true;
+}
+
+LNX_COLD void lnx_recovery_probed(struct lnx_path *path, const struct lnx_rail *rail)
+{
+	struct lnx_path_detect *g = &path->detect;
+
+	if (path->state != LNX_PATH_DOWN || path->rail != rail || g->back)
+		return;
+	/* The peer can be reached: the answer of its kernel is out of date. */
+	g->moved_away = true;
+	g->probe_ns = 1;
+	if (g->unanswered_ns)
+		g->unanswered_ns = lnx_clock_ns();
+}
+
+/*
+ * Its host says that it does not listen there, and it has no other path to tell us its
+ * address: it may be back at its previous port.
+ */
+static void look_elsewhere(struct lnx_peer *peer, struct lnx_path *path,
+			   uint64_t now)
+{
+	struct lnx_path_detect *g = &path->detect;
+
+	if (lnx_ns_since(now, g->ping_ns) <
+	    LNX_MAX(LNX_PING_REFUSED_NS, lnx_ns_since(now, g->refused_ns) / 4))
+		return;
+	lnx_path_set_previous(peer, path);
+	start_ping(path, now);
+}
+
+/* Would an endpoint of ours be of use there? */
+static bool reachable(const struct lnx_path *path, enum lnx_ping_result says,
+		      uint64_t now)
+{
+	switch (says) {
+	case LNX_PING_ALIVE:
+	case LNX_PING_REFUSED:		/* the peer has closed its own too */
+		return true;
+	case LNX_PING_UNKNOWN:
+		return path->detect.moved_away ||
+		       lnx_ns_since(now, path->rail->reopened_ns) >
+			       LNX_REOPEN_UNANNOUNCED_NS;
+	default:
+		return false;
+	}
+}
+
+LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
+			       uint64_t now)
+{
+	const struct lnx_health_plan *plan = &peer->ep->plan;
+	struct lnx_path_detect *g = &path->detect;
+	bool spare = lnx_path_alternative(peer, path, now);
+	bool due = lnx_list_linked(&peer->retx_link);
+	enum lnx_ping_result says;
+	enum lnx_health_todo todo;
+	bool down;
+
+	if (g->remote_down && lnx_ns_since(now, g->down_ns) >= LNX_LINK_TRUST_NS)
+		lnx_link_notice_trust(peer, path, true, now);
+	down = lnx_path_link_down(path);
+	/* What hangs does so whether the link is up or down. */
+	if (down && !hangs(peer, path))
+		return;
+	/* As far as we know it delivers: what is in it will complete. */
+	if (lnx_unlikely(g->drained) &&
+	    (!hangs(peer, path) || lnx_ns_since(now, g->down_ns) < LNX_DRAINED_NS))
+		return;
+	/* What hangs in an old connection would hang for long. */
+	if (!down && g->back &&
+	    (g->health.pinned || lnx_health_usable(&g->health, now)) &&
+	    (!spare || !path->nread)) {
+		restore(peer, path);
+		return;
+	}
+	/* Registrations that belong to the endpoint would be closed with it. */
+	if (!path->rail->mr_endpoint &&
+	    lnx_ns_since(now, path->rail->reopened_ns) >= LNX_REOPEN_BACKOFF_NS &&
+	    (spare ? wants_reopen(peer, path, now) :
+		     wants_reopen_unannounced(peer, path, due, now))) {
+		lnx_reopen_rail(path->rail, now);
+		if (!down && !g->drained)
+			start_ping(path, now);
+	}
+	if (down || g->drained)
+		return;
+	/* Use the last answer before asking again: it may have come long after the last
+	 * check. */
+	says = g->moved_away ? LNX_PING_WAITING : lnx_recovery_kernel(path);
+	while ((todo = lnx_health_poll(&g->health, plan, spare || due,
+				       LNX_PING_LOST_NS, now)) != LNX_HEALTH_NOTHING) {
+		if (todo == LNX_HEALTH_LOST) {
+			lnx_detect_charge(peer, path,
+					LNX_CLASS_RESPONSE_TIMEOUT, now);
+			continue;
+		}
+		start_ping(path, now);
+	}
+	/* It is DOWN although nothing counts against it. */
+	if (g->health.value == LNX_HEALTH_MAX && !g->back &&
+	    lnx_ns_since(now, g->ping_ns) >= plan->first_ns)
+		start_ping(path, now);
+	if (says != LNX_PING_ALIVE && says != LNX_PING_REFUSED)
+		says = lnx_recovery_kernel(path);
+	if (path->rail->closed && reachable(path, says, now))
+		lnx_reopen_open(path->rail, now);
+	/* The ping went to the peer's old address. */
+	if (g->moved_away)
+		says = LNX_PING_UNKNOWN;
+	switch (says) {
+	case LNX_PING_ALIVE:
+		g->refused_ns = 0;
+		if (!g->unanswered_ns && !g->back) {
+			g->unanswered_ns = now;
+			g->probe_ns = now;
+		}
+		break;
+	case LNX_PING_REFUSED:
+		g->probe_ns = 0;
+		g->unanswered_ns = 0;
+		if (!g->refused_ns)
+			g->refused_ns = now;
+		if (!spare)
+			look_elsewhere(peer, path, now);
+		return;
+	case LNX_PING_BROKEN:
+		g->probe_ns = 0;
+		g->unanswered_ns = 0;
+		g->refused_ns = 0;
+		return;
+	default:
+		break;
+	}
+	if (g->probe_ns && now >= g->probe_ns)
+		probe(peer, path, now);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Shared by detect.c, recovery.c, reopen.c, link_notice.c, liveness.c and
+ * address_ack.c; rel/detect.h is for all other files, and has the overview.  Owner lock
+ * held.
+ */
+#ifndef LNX_RECOVERY_H
+#define LNX_RECOVERY_H
+
+#include "core/ping.h"
+#include "obj/ep.h"
+
+static inline bool lnx_path_usable(const struct lnx_path *path)
+{
+	return path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE;
+}
+
+static inline bool lnx_path_link_down(const struct lnx_path *path)
+{
+	return path->rail->link_down || path->detect.remote_down;
+}
+
+/* ---- rel/detect.c ---- */
+/* Set path DOWN, unless it is the only one; why is for the log.  Calls no core. */
+LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
+			      const char *why, uint64_t now);
+/* Something came by path: raise its health, and that of its two ends. */
+void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now);
+/* ---- rel/recovery.c ---- */
+/* Recovery of a path that is DOWN.  Calls cores. */
+LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
+			    uint64_t now);
+/* Ask the kernel at the other end of path; and get its answer. */
+void lnx_recovery_ping(struct lnx_path *path);
+enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path);
+
+/* ---- rel/link_notice.c ---- */
+/* Send the link notices that peer->address.tell lists.  What no core takes stays there. */
+LNX_COLD void lnx_link_notice_send(struct lnx_peer *peer, uint64_t now);
+/* The link at the peer's end of path is down or up, as far as we know.  The notice that
+ * it is up may be lost, so the path is tried after a while in any case. */
+LNX_COLD void lnx_link_notice_trust(struct lnx_peer *peer, struct lnx_path *path,
+				bool up, uint64_t now);
+
+/* ---- rel/address_ack.c ---- */
+/* Was our last HELLO acknowledged?  To be called while peer->hello_epoch is set. */
+LNX_COLD void lnx_address_ack_look(struct lnx_peer *peer);
+/* The peer knows the addresses that our rails had at that ep->address_epoch. */
+LNX_COLD void lnx_address_ack_all(struct lnx_peer *peer, uint64_t moves);
+/* The port of path's rail at which the peer looks for us, as far as we know. */
+unsigned lnx_address_ack_port(const struct lnx_path *path);
+/* Is there a path of another rail, which delivers, to tell a new address over? */
+bool lnx_path_alternative(const struct lnx_peer *peer, const struct lnx_path *path,
+		     uint64_t now);
+/* True: some peer can be told of a new address only by the rail itself.  *port: the
+ * port to open it with; 0: any. */
+LNX_COLD bool lnx_address_ack_keep(const struct lnx_rail *rail, uint64_t now,
+			    unsigned *port);
+
+/* ---- rel/reopen.c: all call cores ---- */
+/*
+ * Close the rail's core endpoint, and with it all connections.  This is done at once,
+ * because what hangs in it keeps others waiting.  Frames in flight are sent again;
+ * registrations stay.  A new endpoint is opened at once if the rail is in use, else
+ * when a kernel answers over it: with tcp;ofi_rxm opening takes as long as many
+ * messages.
+ */
+LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now);
+/* Open what was closed, and tell peers. */
+LNX_COLD void lnx_reopen_open(struct lnx_rail *rail, uint64_t now);
+/* A dead peer, and reads of its memory that do not end: until they do, they keep
+ * buffers of the application busy.  True: there are some. */
+LNX_COLD bool lnx_reopen_end_reads(struct lnx_peer *peer, uint64_t now);
+/* Check rails that are closed.  No peer does that for us: the one a rail was closed for
+ * may be dead, others may have come, and opening the rail may have failed.  True: there
+ * is such a rail. */
+LNX_COLD bool lnx_reopen_closed(struct lnx_ep *ep, uint64_t now);
+
+#endif

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A frame has arrived.  Called by rail/ through ep->up; checks it (wire/hdr), ends what
+ * it acknowledges (rel/done.c), puts it in order (rel/seq), and hands it up
+ * (ep->up->deliver: msg/arrive.c), or handles it if it is one of the channel's own.
+ *
+ * Runs inside a core's progress on peer rails: nothing here may call a core.
+ */
+#include "core/path_set.h"
+#include "rail/faults.h"
+#include "rail/rail.h"
+#include "rel/detect.h"
+#include "rel/frame.h"
+#include "rel/recovery.h"
+#include "rel/session.h"
+#include "wire/rails.h"
+
+/* One peer may use 1/OOO_SHARE of FI_LNX_REORDER_LIMIT. */
+#define OOO_SHARE	16
+
+static inline const uint8_t *frame_payload(const struct lnx_rxbuf *buf)
+{
+	return buf->frame + sizeof(struct lnx_wire_hdr);
+}
+
+/* The hello of a sender that is in no AV of ours has the address to answer to.  Also
+ * called for a PROBE with an address, whose sender knows the session's id. */
+static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
+				 const struct lnx_hdr *h,
+				 struct lnx_rxbuf *buf, size_t payload)
+{
+	const uint8_t *p = frame_payload(buf);
+	struct lnx_rails all;
+	struct lnx_addr a;
+	char why[128];
+
+	if (!lnx_session_proven(ep, h, p, payload)) {
+		ep->stats.key_drops++;
+		return -FI_EACCES;
+	}
+	payload -= lnx_proof_size(h);
+	if (lnx_addr_unpack(&a, p, LNX_ADDR_BYTES, why, sizeof(why)) ||
+	    a.eid != peer->eid || (payload > LNX_ADDR_BYTES &&
+				lnx_rails_unpack(&all, p + LNX_ADDR_BYTES,
+						 payload - LNX_ADDR_BYTES))) {
+		ep->stats.bad_frames++;
+		return 0;
+	}
+	/* A newer one may have overtaken it on another path. */
+	if (h->key && h->key < peer->address.epoch)
+		return 0;
+	if (payload == LNX_ADDR_BYTES)
+		lnx_rails_of_addr(&all, &a);
+	if (lnx_peer_learn(peer, &a, &all))
+		return -FI_ENOMEM;
+	peer->address.epoch = LNX_MAX(peer->address.epoch, h->key);
+	return 0;
+}
+
+/* Handle one frame that is next in order: as ep->up->deliver. */
+LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
+		      const struct lnx_hdr *h, struct lnx_rxbuf *buf,
+		      size_t len)
+{
+	len -= sizeof(struct lnx_wire_hdr);
+	if (lnx_unlikely(h->kind == LNX_KIND_HELLO))
+		return handle_hello(ep, peer, h, buf, len);
+	return ep->up->deliver(peer, h, buf, len);
+}
+
+static bool keep_buf(struct lnx_rxbuf *buf)
+{
+	lnx_rxbuf_keep(buf);
+	return true;
+}
+
+/* ack_threshold was reached: the peer was on no list, or as many frames wait as may. */
+static void ack_list_join(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	if (!lnx_list_linked(&peer->ack_link)) {
+		peer->chan.ack_since_ns = 0;
+		peer->chan.ack_threshold = ep->ack_every;
+		lnx_list_add_tail(&ep->ack_list, &peer->ack_link);
+		ep->work |= LNX_WORK_ACK_PENDING;
+	}
+	/* Until then it may be piggybacked on an answer of the application. */
+	if (peer->chan.acks_pending >= ep->ack_every)
+		ep->work |= LNX_WORK_ACK;
+}
+
+static inline void ack_later(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	if (lnx_unlikely(lnx_chan_owe_ack(&peer->chan)))
+		ack_list_join(ep, peer);
+}
+
+static void ack_at_once(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	ack_later(ep, peer);
+	peer->chan.ack_now = true;
+	ep->work |= LNX_WORK_ACK;
+}
+
+/* Handle frames that came early and are next now. */
+static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	struct lnx_rxbuf *buf;
+
+	while ((buf = lnx_seq_pop(&peer->chan.rx))) {
+		struct lnx_hdr h;
+		int ret;
+
+		buf->kept = false;
+		ep->ooo_bytes -= sizeof(*buf);
+		lnx_hdr_get(&h, buf->frame, buf->len);
+		ret = handle(ep, peer, &h, buf, buf->len);
+		if (ret < 0) {
+			/* Treat it as lost: the sender still has it. */
+			lnx_rxbuf_drop(buf);
+			return;
+		}
+		lnx_seq_advance(&peer->chan.rx);
+		ack_later(ep, peer);
+		if (!ret)
+			lnx_rxbuf_drop(buf);
+	}
+}
+
+/*
+ * Queue a frame that is early.  That takes a whole buffer, however short the frame, and
+ * only its sender claims that there is a gap.  If it is dropped it counts as lost.
+ */
+static bool ooo_keep(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t seq,
+		       struct lnx_rxbuf *buf)
+{
+	struct lnx_seq *s = &peer->chan.rx;
+	size_t limit = ep->conf->reorder_limit;
+	size_t need = sizeof(*buf) + (s->ooo ? 0 : LNX_SEQ_OOO_BYTES);
+	int ret = -ENOMEM;
+
+	if (ep->ooo_bytes + need > limit ||
+	    (s->n_ooo + 1ul) * sizeof(*buf) > limit / OOO_SHARE)
+		FI_WARN_ONCE(&lnx_prov, FI_LOG_EP_DATA,
+			     "peer %016llx: frames out of order are dropped: %u of it and %zu bytes of all wait already (FI_LNX_REORDER_LIMIT)\n",
+			     (unsigned long long)peer->eid, s->n_ooo,
+			     ep->ooo_bytes);
+	else if (lnx_rxbuf_may_keep(buf))
+		ret = lnx_seq_ooo_add(s, seq, buf);
+	if (ret == -EEXIST) {
+		ep->stats.dup_drops++;
+		return false;
+	}
+	if (ret) {
+		ep->stats.ooo_drops++;
+		return false;
+	}
+	ep->ooo_bytes += need;
+	ep->stats.reorders++;
+	return keep_buf(buf);
+}
+
+LNX_COLD void lnx_rx_ooo_free(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_rxbuf *buf;
+
+	if (!peer->chan.rx.ooo)
+		return;
+	while ((buf = lnx_seq_drain(&peer->chan.rx))) {
+		ep->ooo_bytes -= sizeof(*buf);
+		lnx_rxbuf_drop(buf);
+	}
+	lnx_seq_fini(&peer->chan.rx);
+	ep->ooo_bytes -= LNX_SEQ_OOO_BYTES;
+}
+
+static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
+			      uint32_t seq, struct lnx_rxbuf *buf, size_t len)
+{
+	switch (lnx_seq_judge(&peer->chan.rx, seq)) {
+	case LNX_SEQ_AHEAD:
+		/* This is a gap, unless the missing frame comes over another path. */
+		if (peer->rx.multipath)
+			ack_later(ep, peer);
+		else
+			ack_at_once(ep, peer);
+		buf->len = len;
+		return ooo_keep(ep, peer, seq, buf);
+	case LNX_SEQ_OLD:
+		ep->stats.dup_drops++;
+		ack_at_once(ep, peer);
+		return false;
+	default:
+		ep->stats.bad_frames++;
+		return false;
+	}
+}
+
+static LNX_COLD void bad_frame(struct lnx_rail *rail,
+			       const struct lnx_rxbuf *buf, int err, size_t len)
+{
+	const struct lnx_wire_hdr *w = (const void *)buf->frame;
+
+	rail->ep->stats.bad_frames++;
+	if (err == -EPROTONOSUPPORT)
+		FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
+			       "rail %s: frame of wire version %u dropped; this library speaks version %d: run the same lnx release on all nodes\n",
+			       rail->name, w->version, LNX_WIRE_VERSION);
+	else
+		FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
+			       "rail %s: %zu bytes dropped that are no lnx frame\n",
+			       rail->name, len);
+}
+
+/* Several PROBEs may come over one path before any of them is answered. */
+static void asked(struct lnx_peer *peer, struct lnx_path *path,
+		  const struct lnx_hdr *probe)
+{
+	unsigned about = (unsigned)probe->tag - 1;
+
+	if (about < peer->npath && !(probe->data & LNX_WIRE_PROBE_LATENCY)) {
+		peer->path[about]->detect.pong_data = probe->data;
+		path->detect.pong_about |= (uint8_t)(1u << about);
+	} else {
+		path->detect.other_tag = (uint8_t)probe->tag;
+		path->detect.other_data = probe->data;
+	}
+	peer->rx.pong_due |= (uint8_t)(1u << path->index);
+}
+
+/* A frame outside the sequence. */
+static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
+		    const struct lnx_hdr *h)
+{
+	struct lnx_rail *rail = buf->rail;
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_path *path;
+	uint32_t i;
+
+	/* The peer lives, whatever else is wrong. */
+	lnx_liveness_seen(&peer->liveness);
+	switch (h->kind) {
+	case LNX_KIND_ACK:
+		ep->stats.acks_recv++;
+		lnx_path_report(peer, h);
+		break;
+	case LNX_KIND_PROBE:
+		if (lnx_unlikely(h->key))
+			handle_hello(ep, peer, h, buf, LNX_ADDR_BYTES);
+		path = lnx_path_back(peer, rail, h->rail);
+		if (h->tag && h->tag <= LNX_PATHS_MAX && path) {
+			asked(peer, path, h);
+			lnx_recovery_probed(path, rail);
+			/*
+			 * What it asks about may be waiting in a rail without poll
+			 * credits.
+			 */
+			for (i = 0; i < ep->nrail; i++)
+				ep->rail[i]->poll_credits = ep->poll_hot;
+		}
+		ack_at_once(ep, peer);
+		break;
+	case LNX_KIND_PONG:
+		lnx_detect_pong(peer, rail, h);
+		break;
+	case LNX_KIND_RAIL:
+		lnx_link_notice_rx(peer, h);
+		break;
+	case LNX_KIND_BYE:
+		if (h->seq == peer->chan.rx.next)
+			lnx_tx_bye(peer);
+		break;
+	default:
+		break;
+	}
+}
+
+LNX_HOT
+bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_peer *peer;
+	struct lnx_hdr h;
+	int ret;
+
+	lnx_assert_held(&ep->lock);
+	ret = lnx_hdr_get(&h, buf->frame, len);
+	if (lnx_unlikely(ret)) {
+		bad_frame(rail, buf, ret, len);
+		return false;
+	}
+	if (lnx_unlikely(ep->fault != NULL)) {
+		enum lnx_faults_rx f = lnx_faults_rx(rail, buf, &h, len);
+
+		if (f != LNX_FAULTS_GO)
+			return f == LNX_FAULTS_HELD;
+	}
+	if (lnx_unlikely(h.kind == LNX_KIND_NO_SESSION)) {
+		lnx_session_refused(rail, &h);
+		return false;
+	}
+	if (lnx_unlikely(h.dst != ep->eid)) {
+		/* Meant for the endpoint that had this address before. */
+		lnx_session_misdirected(rail, &h, frame_payload(buf),
+					len - sizeof(struct lnx_wire_hdr));
+		return false;
+	}
+	peer = lnx_peer_from(ep, h.src);
+	if (lnx_unlikely(!peer)) {
+		peer = lnx_session_open(rail, &h, frame_payload(buf),
+					len - sizeof(struct lnx_wire_hdr));
+		if (!peer)
+			return false;
+	}
+	if (lnx_unlikely(lnx_peer_dead(peer))) {
+		lnx_session_refuse(peer, rail, &h);
+		return false;
+	}
+	lnx_tx_ack(ep, peer, h.ack);
+	if (lnx_unlikely(!lnx_kind_sequenced(h.kind))) {
+		control(buf, peer, &h);
+		return false;
+	}
+	peer->rx.bytes[h.path] += len;
+	if (lnx_unlikely(h.path != peer->rx.last_path)) {
+		struct lnx_path *back = lnx_path_back(peer, rail, h.rail);
+
+		peer->rx.last_path = h.path;
+		peer->rx.multipath = true;
+		peer->rx.path_back = back ? back->index : 0;
+	}
+	if (lnx_unlikely(h.seq != peer->chan.rx.next))
+		return not_next(ep, peer, h.seq, buf, len);
+	ret = handle(ep, peer, &h, buf, len);
+	if (lnx_unlikely(ret < 0))
+		return false;
+	lnx_seq_advance(&peer->chan.rx);
+	ack_later(ep, peer);
+	if (h.flags & LNX_WIRE_F_ACK_NOW) {
+		peer->chan.ack_now = true;
+		ep->work |= LNX_WORK_ACK;
+	}
+	if (lnx_unlikely(peer->chan.rx.n_ooo))
+		ooo_drain(ep, peer);
+	return ret;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The reliable channel between two endpoints, seen from above.  Messages, remote memory
+ * access and progress use what is declared here; rel/ itself calls up only through
+ * ep->up (obj/up.h).
+ *
+ *	msg/, rma/ -> rel/send.c, rel/short.c -> rail/		frames out
+ *	rail/ -> rel/recv.c -> ep->up->deliver			frames in
+ *	comp/progress.c -> lnx_rel_run				what is due
+ *
+ * All functions: owner lock held.
+ */
+#ifndef LNX_REL_H
+#define LNX_REL_H
+
+#include "obj/ep.h"
+#include "wire/hdr.h"
+
+/* Most answers that may wait for a peer that does not take them. */
+#define LNX_LATER_MAX	4096u
+/* No error number from a peer is larger. */
+#define LNX_ERR_MAX	4096u
+
+struct lnx_rxe;
+
+/*
+ * A frame in flight, kept until it is acknowledged and the core has released it.  Its
+ * peer's chan finds it by its number.
+ */
+struct lnx_txe {
+	struct lnx_op op;		/* first: context of core sends */
+	uint8_t cls;			/* pool it came from */
+	bool reported;
+	/* What happens at its end; also as one word, which is mostly 0. */
+	union {
+		uint32_t matters;
+		struct {
+			bool want_comp;	/* report a success */
+			bool counts;	/* ends a send or write, and a counter is
+					 * bound; cq_flags say which */
+			bool tells;	/* report a failure in any case */
+			bool unused;
+		};
+	};
+	struct lnx_frame f;		/* f.len: bytes of frame[] to send; f.link: also
+					 * rail->clones */
+	struct lnx_peer *peer;
+	void *context;			/* the application's */
+	uint64_t cq_flags;
+	struct lnx_rxe *rxe;		/* FIN: receive to report once it has left */
+	struct iovec iov[LNX_IOV_MAX];	/* payload above the copy limit */
+	_Alignas(64) uint8_t frame[];
+};
+
+static_assert(offsetof(struct lnx_txe, unused) ==
+	      offsetof(struct lnx_txe, matters) + 3, "they are one word");
+
+LNX_INLINE struct lnx_txe *lnx_txe_of(struct lnx_frame *f)
+{
+	return lnx_container_of(f, struct lnx_txe, f);
+}
+
+/* Payload bytes of the frame classes (64 bytes of header on top). */
+#define LNX_TXE_SMALL	192
+#define LNX_TXE_MEDIUM	1984
+#define LNX_TXE_LARGE	LNX_PAYLOAD_MAX
+
+/* The counter of an operation with these completion flags. */
+static inline enum lnx_cntr_kind lnx_tx_cntr(uint64_t cq_flags)
+{
+	return cq_flags & FI_SEND ? LNX_CNTR_SEND :
+	       cq_flags & FI_READ ? LNX_CNTR_READ : LNX_CNTR_WRITE;
+}
+
+static inline struct lnx_wire_hdr *lnx_txe_hdr(struct lnx_txe *txe)
+{
+	return (struct lnx_wire_hdr *)txe->frame;
+}
+
+/* Bytes of the frame, in one place or several. */
+LNX_INLINE uint64_t lnx_txe_bytes(struct lnx_txe *txe)
+{
+	return lnx_likely(!txe->f.niov) ? txe->f.len :
+	       txe->f.len + le64toh(lnx_txe_hdr(txe)->len);
+}
+
+struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload);
+/* Return it to its pool.  Nothing may refer to it any more, except a core in error. */
+LNX_INLINE void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe)
+{
+	txe->peer = NULL;
+	lnx_pool_put(&ep->txe_pool[txe->cls], txe);
+}
+
+/*
+ * Number txe and send it, or queue it behind what waits already.  0.  With no_queue it
+ * is never queued: -FI_EAGAIN, and txe is still the caller's.
+ */
+int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
+		 struct lnx_txe *txe, struct lnx_hdr *h, bool no_queue);
+/* The same from inside a core's callback: progress sends it.  -FI_ENOMEM,
+ * -FI_EHOSTUNREACH: txe is still the caller's. */
+int lnx_tx_queue_later(struct lnx_ep *ep, struct lnx_peer *peer,
+		       struct lnx_txe *txe, struct lnx_hdr *h);
+/* The peer of that address, made if needed, with a path to it: 0, -FI_EINVAL,
+ * -FI_EAGAIN (memory is short) or -FI_EHOSTUNREACH. */
+ssize_t lnx_tx_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer);
+/* The same where it is known that the peer has yet to be made, or is dead. */
+LNX_COLD ssize_t lnx_tx_find_cold(struct lnx_ep *ep, fi_addr_t dest,
+				  struct lnx_peer **peer);
+/*
+ * May a frame go to peer now?  0, -FI_EAGAIN, -FI_EHOSTUNREACH.  flags: of the
+ * operation; FI_INJECT alone for calls that inject.  For these *no_queue may be set:
+ * then the frame may not be queued (lnx_tx_queue).
+ */
+ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
+		     bool *no_queue);
+/* How many sends with these flags may be queued for a peer. */
+static inline uint32_t lnx_tx_queue_max(const struct lnx_ep *ep, uint64_t flags)
+{
+	return flags & (FI_INJECT | FI_COMPLETION) ? ep->limits.tx_size :
+						     2 * ep->limits.tx_size;
+}
+
+/* Prepare peer for sending: its window exists, our hello is sent or queued. */
+int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer);
+/* Let the slow timers check peer: an acknowledgement or an answer from it is due. */
+void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer);
+/* Must the end of txe still be reported or counted? */
+LNX_INLINE bool lnx_txe_due(const struct lnx_txe *txe)
+{
+	return txe->matters && !txe->reported;
+}
+/* A frame came in over rail.  True: buf is kept.  Calls no core. */
+bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len);
+/* The core has finished with a frame; or failed something that may be a frame: false if it
+ * is none.  err->op_context is not trusted.  Call no core. */
+void lnx_tx_core_done(struct lnx_op *op);
+LNX_COLD bool lnx_tx_core_error(struct lnx_rail *rail,
+				const struct fi_cq_err_entry *err);
+
+/* What is due at that time: frames, acknowledgements, timers.  Calls cores. */
+void lnx_rel_run(struct lnx_ep *ep, uint64_t now);
+/* Acknowledge everything now: the application may not call us for a while.  Calls cores. */
+void lnx_rel_ack_all(struct lnx_ep *ep, uint64_t now);
+
+/* The link of a rail went down or came up.  Calls cores: peers are told. */
+LNX_COLD void lnx_link_notice_local(struct lnx_rail *rail, bool up, uint64_t now);
+/* Our address has changed: tell peer. */
+LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer);
+/* The peer has ended the session; what is outstanding fails in the next pass. */
+void lnx_tx_bye(struct lnx_peer *peer);
+/* Every operation to peer ends with an error; later ones fail at once. */
+LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err);
+/* At close: FINs that never left still hold receives that they would report. */
+void lnx_tx_drop_pending(struct lnx_ep *ep);
+
+/* ---- completions ---- */
+
+/* An error entry, and one more failed send if cq_flags has FI_SEND. */
+void lnx_tx_fail(struct lnx_ep *ep, void *context, uint64_t cq_flags, int err,
+		 int prov_errno);
+
+#endif

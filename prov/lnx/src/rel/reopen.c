@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A rail's core endpoint is closed, because something hangs in it, and a new one
+ * opened.  Called by rel/detect.c and rel/recovery.c; calls core/open.c, and tells peers.
+ */
+#include "base/interval.h"
+#include "core/half_open.h"
+#include "core/open.h"
+#include "rail/faults.h"
+#include "rail/rail.h"
+#include "rel/detect.h"
+#include "rel/frame.h"
+#include "rel/recovery.h"
+
+#define HALF_OPEN_TRIES	8u
+#define HALF_OPEN_POLLS	8u
+
+static LNX_COLD void retry_now(struct lnx_rail *rail)
+{
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	lnx_list_foreach(&rail->ep->peers.all, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+
+		for (i = 0; i < peer->npath; i++) {
+			struct lnx_path *path = peer->path[i];
+
+			if (path->rail != rail)
+				continue;
+			path->retry_ns = 0;
+			lnx_path_happens(path, LNX_PATH_REOPENED);
+		}
+	}
+}
+
+/*
+ * Wait until no connection to the rail is half open: closing the rail would leave it
+ * behind.  False: they do not come to an end.
+ */
+static LNX_COLD bool half_open_none(struct lnx_rail *rail)
+{
+	unsigned i, k;
+
+	for (i = 0; rail->core_ep && lnx_half_open_end(rail); i++) {
+		if (i == HALF_OPEN_TRIES)
+			return false;
+		for (k = 0; k < HALF_OPEN_POLLS; k++)
+			lnx_rail_poll(rail);
+	}
+	return true;
+}
+
+/*
+ * Does a path over the rail work?  If no peer has a path over it, one may still come.
+ */
+static LNX_COLD bool in_use(const struct lnx_rail *rail)
+{
+	struct lnx_node *n, *tmp;
+	bool down = false;
+	unsigned i;
+
+	lnx_list_foreach(&rail->ep->peers.all, n, tmp) {
+		const struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+
+		if (!lnx_peer_open(peer))
+			continue;
+		for (i = 0; i < peer->npath; i++) {
+			if (peer->path[i]->rail != rail)
+				continue;
+			if (peer->path[i]->state != LNX_PATH_DOWN)
+				return true;
+			down = true;
+		}
+	}
+	return !down && !rail->link_down;
+}
+
+LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_node *n, *tmp;
+	unsigned i, port;
+	bool cut_off;
+
+	rail->reopened_ns = now;
+	if (!half_open_none(rail))
+		return;
+	ep->stats.reopened++;
+	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: closed\n", rail->name);
+	/* No peer may go on using an old connection. */
+	cut_off = lnx_address_ack_keep(rail, now, &port);
+	if (cut_off)
+		lnx_half_open_reset(rail);
+	lnx_detect_aborted(rail, now);
+	lnx_rail_close_ep(rail);
+	lnx_rail_drain(rail);
+	lnx_faults_forget_rail(rail);
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, all_link);
+
+		for (i = 0; i < peer->npath; i++) {
+			struct lnx_path *path = peer->path[i];
+
+			if (path->rail != rail)
+				continue;
+			path->detect.pinged = false;
+			path->detect.unanswered_ns = 0;
+			path->detect.refused_ns = 0;
+			lnx_tx_cut(path, peer);
+			ep->up->path_cut(path);
+		}
+	}
+	lnx_tx_cut_clones(rail);
+	rail->closed = true;
+	if (in_use(rail) || (cut_off && !rail->link_down))
+		lnx_reopen_open(rail, now);
+}
+
+LNX_COLD void lnx_reopen_open(struct lnx_rail *rail, uint64_t now)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_node *n, *tmp;
+	uint8_t was[sizeof(rail->addr)];
+	size_t was_len = rail->addrlen;
+	unsigned port;
+
+	rail->closed = false;
+	rail->reopened_ns = now;
+	retry_now(rail);
+	memcpy(was, rail->addr, sizeof(was));
+	rail->unannounced = lnx_address_ack_keep(rail, now, &port) ?
+		      (uint8_t)(rail->unannounced + 1) : 0;
+	/* Another process may have taken that port meanwhile. */
+	if ((!port || lnx_rail_open_ep(rail, port)) && lnx_rail_open_ep(rail, 0))
+		return;			/* tried again later; meanwhile it takes
+					 * nothing */
+	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: opened anew, port %u\n", rail->name,
+		 lnx_rail_port(rail));
+	ep->work |= LNX_WORK_BUFS;
+	if (rail->addrlen == was_len && !memcmp(was, rail->addr, was_len))
+		return;
+	if (lnx_ep_address(ep))
+		return;
+	rail->moved_epoch = ep->address.epoch;
+	lnx_list_foreach(&ep->peers.all, n, tmp)
+		lnx_tx_hello_again(lnx_list_entry(n, struct lnx_peer,
+						  all_link));
+}
+
+LNX_COLD bool lnx_reopen_end_reads(struct lnx_peer *peer, uint64_t now)
+{
+	bool more = false;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+		struct lnx_path_detect *g = &path->detect;
+
+		if ((!path->nread && lnx_list_empty(&path->gets)) ||
+		    path->rail->mr_endpoint)
+			continue;
+		more = true;
+		if (!g->silence.since_ns || g->silence.progress != g->progress) {
+			g->silence.progress = g->progress;
+			g->silence.since_ns = now;
+		}
+		if (lnx_ns_since(now, g->silence.since_ns) > LNX_REOPEN_READ_NS &&
+		    lnx_ns_since(now, path->rail->reopened_ns) >= LNX_REOPEN_BACKOFF_NS)
+			lnx_reopen_rail(path->rail, now);
+	}
+	return more;
+}
+
+LNX_COLD bool lnx_reopen_closed(struct lnx_ep *ep, uint64_t now)
+{
+	bool closed = false;
+	unsigned i;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
+		struct lnx_rail *rail = ep->rail[i];
+
+		if (lnx_likely(rail->core_ep != NULL))
+			continue;
+		if (rail->closed ? in_use(rail) : lnx_ns_since(now, rail->reopened_ns) >=
+						LNX_REOPEN_BACKOFF_NS)
+			lnx_reopen_open(rail, now);
+		closed |= !rail->core_ep;
+	}
+	return closed;
+}

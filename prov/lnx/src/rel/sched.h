@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Which path to a peer the next frame, or the next piece of a large message, takes.
+ * policy/stripe decides from numbers that are collected here.
+ *
+ * Frames stay on peer->cur, which has the best latency, until the frames in flight on
+ * it would need longer than FI_LNX_SPILL: then each frame takes the path over which it
+ * arrives first.  The bytes in flight and the speed of a path are known from the peer's
+ * acknowledgements, which report how much came over which path.  A sender that is
+ * slower than its path never has so much in flight.
+ *
+ * All functions: owner lock held.
+ */
+#ifndef LNX_PATH_H
+#define LNX_PATH_H
+
+#include "obj/ep.h"
+
+struct lnx_hdr;
+
+/* Bytes of frames that the peer is not known to have. */
+LNX_INLINE uint64_t lnx_path_in_flight(const struct lnx_peer *peer,
+				       const struct lnx_path *path)
+{
+	return LNX_MIN(path->sent - path->delivered, peer->chan.una_bytes);
+}
+
+/* The path in use, if it works and there is no choice to make; else NULL. */
+LNX_INLINE struct lnx_path *lnx_path_usual(struct lnx_peer *peer)
+{
+	struct lnx_path *path = peer->cur;
+
+	if (lnx_unlikely(path->state != LNX_PATH_UP))
+		return NULL;
+	if (lnx_likely(peer->npath == 1) ||
+	    (peer->n_rr == 1 && lnx_path_in_flight(peer, path) <= path->inflight_limit))
+		return path;
+	return NULL;
+}
+
+/* Slow half of lnx_path_next: several paths, and the one in use is not good enough. */
+struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len);
+
+/*
+ * The path of the next frame, of len bytes.  NULL: there is none, or there are several,
+ * and all must pause for a while.  A single path is returned even if it must pause.
+ */
+LNX_INLINE struct lnx_path *lnx_path_next(struct lnx_peer *peer, size_t len)
+{
+	struct lnx_path *path = peer->cur;
+
+	if (lnx_likely(peer->npath == 1))
+		return path;
+	if (lnx_likely(path->state == LNX_PATH_UP && peer->n_rr == 1 &&
+		       lnx_path_in_flight(peer, path) <= path->inflight_limit))
+		return path;
+	return lnx_path_choose(peer, len);
+}
+
+/*
+ * What health leaves of each path's share, in thousandths of the best one's: a sick path
+ * gets less, and one that was down gets more and more for a while.  Equal shares if no path
+ * has any: then nothing else works.  share has room for LNX_PATHS_MAX.
+ */
+void lnx_path_shares(const struct lnx_peer *peer, unsigned *share);
+
+/* The path for frames that need no choice: the one in use, or else one that works;
+ * NULL: there is none. */
+struct lnx_path *lnx_path_find_live(struct lnx_peer *peer);
+
+LNX_INLINE struct lnx_path *lnx_path_live(struct lnx_peer *peer)
+{
+	struct lnx_path *path = peer->cur;
+
+	if (lnx_likely(peer->npath == 1 || path->state == LNX_PATH_UP))
+		return path;
+	return lnx_path_find_live(peer);
+}
+
+/*
+ * Deadlines advance only while they are checked.  A process that computes between two
+ * calls has not seen a peer fail: no connection was made meanwhile because it did not
+ * try.  *since_ns is the start of a deadline; of the time since the last check, at most
+ * a second counts.
+ */
+LNX_INLINE void lnx_path_later(const struct lnx_ep *ep, uint64_t *since_ns,
+			       uint64_t now)
+{
+	uint64_t seen_ns = LNX_MAX(*since_ns, ep->due.looked_ns);
+
+	if (*since_ns && lnx_ns_since(now, seen_ns) > LNX_NS_PER_S)
+		*since_ns += now - seen_ns - LNX_NS_PER_S;
+}
+
+/* Check the deadlines of peers that frames wait for. */
+void lnx_path_look(struct lnx_ep *ep, uint64_t now);
+
+/* Has no path taken anything for longer than that? */
+bool lnx_path_none_for(const struct lnx_peer *peer, uint64_t now,
+		       uint64_t limit_ns);
+
+/* The core did not take a frame: wait a little, longer each time. */
+LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now);
+
+/* The core failed a frame that it had taken: back off, longer each time until the path
+ * is known to have delivered something.  For peers with several paths. */
+LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now);
+
+LNX_INLINE void lnx_path_up(struct lnx_path *path)
+{
+	if (lnx_likely(path->state == LNX_PATH_UP))
+		return;
+	lnx_path_happens(path, LNX_PATH_TOOK);
+	if (path->state == LNX_PATH_UP)
+		path->since_ns = 0;
+}
+
+/* The path from our rail back to the peer's rail, or the one in use. */
+struct lnx_path *lnx_path_back(struct lnx_peer *peer,
+			       const struct lnx_rail *rail, uint16_t remote);
+
+/* The peer has received so many bytes of frames over one of our paths. */
+void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total);
+/* Read the report about paths in an ACK of the peer; and write one. */
+void lnx_path_report(struct lnx_peer *peer, const struct lnx_hdr *ack);
+void lnx_path_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack);
+/* The ACK with the report has left. */
+void lnx_path_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack);
+/* The peer has all that was ever sent to it.  Not needed for a single path. */
+LNX_INLINE void lnx_path_all_delivered(struct lnx_peer *peer)
+{
+	unsigned i, n = peer->npath;
+
+	for (i = 0; n > 1 && i < n; i++) {
+		struct lnx_path *path = peer->path[i];
+
+		/* Its next report includes these, and says nothing new about them. */
+		path->last_report += path->sent - path->delivered;
+		path->delivered = path->sent;
+	}
+	peer->chan.una_bytes = 0;
+}
+
+/*
+ * Several paths: the one for the next piece to be read, of those whose bit is set in
+ * able.  NULL: none now; *line: because all have enough, so that the end of a piece
+ * allows the next one.
+ */
+struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
+				   uint64_t now, bool *line);
+/* Length of that piece: rest bytes of this message are not yet requested. */
+size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,
+			 size_t rest, unsigned able, uint64_t now);
+void lnx_path_read_posted(struct lnx_path *path, size_t len, uint64_t now);
+/* The core did not take the read: undo it. */
+void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now);
+void lnx_path_read_done(struct lnx_path *path, size_t len, bool ok,
+			uint64_t now);
+
+#endif

@@ -1,0 +1,424 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Beginning and end of sessions: which HELLO begins one, what is refused, and what a
+ * refusal means to its receiver.  See session.h.
+ */
+#include "rel/session.h"
+
+#include "base/interval.h"
+#include "core/job_key.h"
+#include "core/open.h"
+#include "core/warn_once.h"
+#include "rel/frame.h"
+#include "rel/sched.h"
+#include "wire/hdr.h"
+#include "wire/rails.h"
+
+#define TRIES_MAX	20u
+
+/* With a job key, of what any process can send: refused at once. */
+#define UNPROVEN_MAX	(LNX_MISDIRECTED_MAX / 2)
+
+/* ---- the job key ---- */
+
+static bool proven(const struct lnx_ep *ep, const struct lnx_hdr *h,
+		   const void *payload, size_t len)
+{
+	const struct lnx_job_key *key = ep->domain->job_key;
+
+	if (!key || !(h->flags & LNX_WIRE_F_KEYED))
+		return !key && !(h->flags & LNX_WIRE_F_KEYED);
+	return lnx_job_key_verify(key, (const uint8_t *)payload -
+				  sizeof(struct lnx_wire_hdr),
+				  sizeof(struct lnx_wire_hdr) + len);
+}
+
+LNX_COLD bool lnx_session_proven(const struct lnx_ep *ep,
+				 const struct lnx_hdr *h, const void *payload,
+				 size_t len)
+{
+	return h->kind != LNX_KIND_HELLO || proven(ep, h, payload, len);
+}
+
+static struct lnx_wire_proof *proof_of(struct lnx_txe *txe)
+{
+	return (void *)(txe->frame + txe->f.len - sizeof(struct lnx_wire_proof));
+}
+
+LNX_COLD void lnx_session_prove(const struct lnx_peer *peer,
+				struct lnx_txe *txe, uint64_t nonce)
+{
+	nonce = htole64(nonce);
+	memcpy(&proof_of(txe)->nonce, &nonce, sizeof(nonce));
+	lnx_job_key_sign(peer->ep->domain->job_key, txe->frame, txe->f.len);
+}
+
+static LNX_COLD void warn_key(struct lnx_ep *ep)
+{
+	if (ep->refusals.key_warned)
+		return;
+	ep->refusals.key_warned = true;
+	lnx_warn_once(true, "the job keys differ: a process on another node was refused, or refused us, because %s; sends to it fail with FI_EACCES; give all processes of the job the same FI_LNX_JOB_KEY or FI_LNX_JOB_KEY_FILE",
+		      ep->domain->job_key ? "it has another key, or none" :
+					    "it has a key, and none is set here");
+}
+
+/* ---- frames that belong to no session ---- */
+
+/* May a process without the key make us send a refusal now? */
+static bool refuse_unproven(struct lnx_ep *ep)
+{
+	uint64_t now;
+
+	if (!ep->domain->job_key)
+		return true;
+	now = lnx_clock_ns();
+	if (ep->refusals.n >= UNPROVEN_MAX ||
+	    lnx_ns_since(now, ep->refusals.unproven_ns) < LNX_SESSION_UNPROVEN_NS)
+		return false;
+	ep->refusals.unproven_ns = now;
+	return true;
+}
+
+/* Have the sender told.  Only a HELLO or a PROBE says where it can be reached. */
+static LNX_COLD void note(struct lnx_rail *rail, const struct lnx_hdr *h,
+			  const void *payload, size_t len, uint64_t why,
+			  uint64_t data)
+{
+	const struct lnx_addr_rail *from;
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_rails all, more;
+	struct lnx_misdirected *s;
+	struct lnx_addr a;
+	unsigned i;
+	size_t n;
+
+	if ((h->kind != LNX_KIND_HELLO && h->kind != LNX_KIND_PROBE) ||
+	    len < LNX_ADDR_BYTES)
+		return;
+	n = len - lnx_proof_size(h);
+	if (lnx_addr_unpack(&a, payload, LNX_ADDR_BYTES, NULL, 0))
+		return;
+	lnx_rails_of_addr(&all, &a);
+	if (n > LNX_ADDR_BYTES) {
+		if (lnx_rails_unpack(&more, (const uint8_t *)payload +
+				     LNX_ADDR_BYTES, n - LNX_ADDR_BYTES))
+			return;
+		lnx_rails_merge(&all, &more);
+	}
+	from = lnx_rails_find(&all, h->rail);
+	if (!from || from->prov != rail->prov)
+		return;
+	for (i = 0; i < ep->refusals.n; i++)
+		if (ep->refusals.to_send[i].rail == rail && ep->refusals.to_send[i].src == h->src &&
+		    ep->refusals.to_send[i].dst == h->dst)
+			return;
+	/* More than that at once: they ask again. */
+	if (ep->refusals.n == LNX_MISDIRECTED_MAX)
+		return;
+	if ((h->kind != LNX_KIND_HELLO || why == LNX_REFUSED_KEY ||
+	     !proven(ep, h, payload, len)) && !refuse_unproven(ep))
+		return;
+	s = &ep->refusals.to_send[ep->refusals.n++];
+	*s = (struct lnx_misdirected){
+		.rail = rail, .src = h->src, .dst = h->dst, .why = why,
+		.data = data,
+	};
+	memcpy(s->raw, from->raw, sizeof(s->raw));
+	ep->work |= LNX_WORK_DETECT;
+}
+
+LNX_COLD void lnx_session_misdirected(struct lnx_rail *rail,
+				      const struct lnx_hdr *h,
+				      const void *payload, size_t len)
+{
+	rail->ep->stats.stale_frames++;
+	note(rail, h, payload, len, LNX_REFUSED_ENDPOINT, 0);
+}
+
+/* What a refusal of the frame with these ids says. */
+static struct lnx_hdr refusal(uint64_t src, uint64_t dst, uint64_t why,
+			      uint64_t data)
+{
+	return (struct lnx_hdr){
+		.kind = LNX_KIND_NO_SESSION, .src = dst, .dst = src,
+		.tag = why, .data = data,
+	};
+}
+
+/* True: told, or given up. */
+static bool tell(struct lnx_ep *ep, struct lnx_misdirected *s, uint64_t now)
+{
+	struct lnx_hdr h = refusal(s->src, s->dst, s->why, s->data);
+	struct lnx_rail *rail = s->rail;
+	struct lnx_wire_hdr w;
+	fi_addr_t to;
+	ssize_t ret;
+
+	if (!rail->core_ep || lnx_rail_insert(rail, s->raw, &to))
+		return true;
+	lnx_hdr_put(&w, &h);
+	lnx_hdr_set_path(&w, rail->wire_index, 0);
+	ret = lnx_rail_inject(rail, &w, sizeof(w), to);
+	lnx_rail_remove(rail, to);
+	rail->poll_credits = ep->poll_hot;
+	s->retry_ns = now + LNX_SESSION_TRY_NS;
+	return ret != -FI_EAGAIN || ++s->tries == TRIES_MAX;
+}
+
+LNX_COLD void lnx_session_tell(struct lnx_ep *ep, uint64_t now)
+{
+	unsigned i = 0;
+
+	while (i < ep->refusals.n) {
+		if (now >= ep->refusals.to_send[i].retry_ns &&
+		    tell(ep, &ep->refusals.to_send[i], now))
+			ep->refusals.to_send[i] = ep->refusals.to_send[--ep->refusals.n];
+		else
+			i++;
+	}
+}
+
+LNX_COLD void lnx_session_refuse(struct lnx_peer *peer,
+				 const struct lnx_rail *rail,
+				 const struct lnx_hdr *h)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_path *back;
+
+	ep->stats.stale_frames++;
+	if (!peer->npath || h->kind == LNX_KIND_BYE)
+		return;
+	back = lnx_path_back(peer, rail, h->rail);
+	peer->rx.path_back = back->index;
+	peer->session.refuse = true;
+	if (!lnx_list_linked(&peer->ack_link))
+		lnx_list_add_tail(&ep->ack_list, &peer->ack_link);
+	ep->work |= LNX_WORK_ACK;
+}
+
+LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer)
+{
+	struct lnx_hdr h = refusal(peer->rx_sid, peer->ep->eid,
+				   LNX_REFUSED_ENDED, 0);
+	struct lnx_path *path = peer->path[peer->rx.path_back];
+	struct lnx_rail *rail = path->rail;
+	uint64_t now = lnx_clock_ns();
+	struct lnx_wire_hdr w;
+
+	peer->session.refuse = false;
+	/* It sends again what is not acknowledged, and is told again. */
+	if (!rail->core_ep || lnx_ns_since(now, peer->session.refused_ns) < LNX_SESSION_REFUSE_NS)
+		return;
+	peer->session.refused_ns = now;
+	lnx_hdr_put(&w, &h);
+	lnx_hdr_set_path(&w, rail->wire_index, path->index);
+	lnx_rail_inject(rail, &w, sizeof(w), path->core_addr);
+	rail->poll_credits = peer->ep->poll_hot;
+}
+
+/* ---- beginning ---- */
+
+/* The HELLO of a session that peer, whose own has another id, takes to be the next. */
+static LNX_COLD struct lnx_peer *begin_anew(struct lnx_ep *ep,
+					    struct lnx_peer *peer,
+					    const struct lnx_addr *a)
+{
+	fi_addr_t addr = peer->addr;
+	bool unsolicited = peer->unsolicited;
+
+	LNX_INFO(FI_LOG_EP_DATA, "peer %016llx: begins another session\n",
+		 (unsigned long long)peer->eid);
+	/* What is outstanding in the old one fails. */
+	if (!lnx_peer_dead(peer))
+		lnx_tx_bye(peer);
+	lnx_peer_detach(peer);
+	if (addr != FI_ADDR_NOTAVAIL && !unsolicited)
+		return lnx_peer_by_eid(ep, a->eid);
+	return lnx_peer_unsolicited(ep, a);
+}
+
+/* Is the HELLO, whose hash is right, no older than our nonce? */
+static bool has_nonce(struct lnx_ep *ep, const void *payload, size_t len)
+{
+	struct lnx_wire_proof proof;
+
+	if (!ep->domain->job_key)
+		return true;
+	if (!ep->refusals.hello_nonce)
+		ep->refusals.hello_nonce = lnx_random_id();
+	memcpy(&proof, (const uint8_t *)payload + len - sizeof(proof),
+	       sizeof(proof));
+	return ep->refusals.hello_nonce && le64toh(proof.nonce) == ep->refusals.hello_nonce;
+}
+
+LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
+					   const struct lnx_hdr *h,
+					   const void *payload, size_t len)
+{
+	struct lnx_ep *ep = rail->ep;
+	struct lnx_peer *peer;
+	struct lnx_addr a;
+	char why[128];
+
+	if (!lnx_session_proven(ep, h, payload, len)) {
+		ep->stats.key_drops++;
+		warn_key(ep);
+		note(rail, h, payload, len, LNX_REFUSED_KEY, 0);
+		return NULL;
+	}
+	/* Of an ended session, or of one whose HELLO is yet to come by another path. */
+	if (h->kind != LNX_KIND_HELLO || h->seq) {
+		ep->stats.stale_frames++;
+		note(rail, h, payload, len, LNX_REFUSED_ENDED, 0);
+		return NULL;
+	}
+	if (lnx_addr_unpack(&a, payload, LNX_ADDR_BYTES, why, sizeof(why)) ||
+	    a.eid == ep->eid) {
+		ep->stats.bad_frames++;
+		return NULL;
+	}
+	peer = lnx_peer_by_eid(ep, a.eid);
+	/* It answers a session of ours that has ended, or one that we never had.  This
+	 * comes first: such a frame must not end the session that there is. */
+	if (h->data && (!peer || h->data != peer->sid || peer->rx_sid)) {
+		ep->stats.stale_frames++;
+		note(rail, h, payload, len, LNX_REFUSED_ENDED, 0);
+		return NULL;
+	}
+	/* Repeated on the way, by a path that is slow. */
+	if (peer && peer->rx_sid && h->tag <= peer->session.rx_stamp) {
+		ep->stats.stale_frames++;
+		note(rail, h, payload, len, LNX_REFUSED_OLD, peer->session.rx_stamp);
+		return NULL;
+	}
+	if (!h->data && !has_nonce(ep, payload, len)) {
+		note(rail, h, payload, len, LNX_REFUSED_NONCE, ep->refusals.hello_nonce);
+		return NULL;
+	}
+	if (peer && peer->rx_sid) {
+		peer = begin_anew(rail->ep, peer, &a);
+	} else if (!peer) {
+		peer = lnx_peer_unsolicited(ep, &a);
+	} else if (!lnx_peer_open(peer)) {
+		/* Given up before it said anything. */
+		peer = begin_anew(rail->ep, peer, &a);
+	}
+	if (!peer) {
+		ep->stats.unsolicited_drops++;
+		return NULL;
+	}
+	lnx_peer_pair(peer, h->src, h->tag);
+	return peer;
+}
+
+/* ---- end ---- */
+
+/* Another endpoint has the address of some paths; at other paths the peer may still be. */
+static LNX_COLD bool nowhere(struct lnx_peer *peer, const struct lnx_rail *rail)
+{
+	struct lnx_addr own;
+	uint8_t untold = 0;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i]->rail == rail)
+			peer->session.wrong_endpoint |= (uint8_t)(1u << i);
+	/* A rail for which our address has no room cannot ask: a PROBE has that address
+	 * only. */
+	if (!lnx_addr_unpack(&own, peer->ep->address.raw, LNX_ADDR_BYTES, NULL, 0))
+		for (i = 0; i < peer->npath; i++)
+			if (peer->path[i]->rail->wire_index >= own.nrail)
+				untold |= (uint8_t)(1u << i);
+	return (peer->session.wrong_endpoint | untold) == (1u << peer->npath) - 1;
+}
+
+/* Our HELLO, while it may be changed and sent again; or NULL. */
+static struct lnx_txe *first_hello(const struct lnx_peer *peer)
+{
+	struct lnx_txe *txe = peer->chan.slot ? lnx_tx_at(peer, 0) : NULL;
+
+	return lnx_peer_acked(peer) || !txe || txe->f.seq || txe->f.in_core ?
+	       NULL : txe;
+}
+
+static void hello_changed(struct lnx_peer *peer)
+{
+	lnx_chan_probe(&peer->chan);
+	lnx_tx_want_pump(peer);
+}
+
+/* Our HELLO is older than one that the peer had before: our clock went back. */
+static LNX_COLD void later_stamp(struct lnx_peer *peer, uint64_t stamp)
+{
+	struct lnx_txe *txe = first_hello(peer);
+
+	if (!txe || stamp < peer->session.stamp || stamp == UINT64_MAX)
+		return;
+	peer->session.stamp = stamp + 1;
+	lnx_txe_hdr(txe)->tag = htole64(peer->session.stamp);
+	if (peer->ep->domain->job_key)
+		lnx_session_prove(peer, txe, 0);
+	hello_changed(peer);
+}
+
+/* The peer wants to see that our HELLO is new. */
+static LNX_COLD void add_nonce(struct lnx_peer *peer, uint64_t nonce)
+{
+	struct lnx_txe *txe = first_hello(peer);
+
+	if (!txe || !peer->ep->domain->job_key)
+		return;
+	lnx_session_prove(peer, txe, nonce);
+	hello_changed(peer);
+}
+
+LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h)
+{
+	struct lnx_peer *peer = lnx_peer_by_eid(rail->ep, h->src);
+
+	/* Only what received a frame of this session knows its id. */
+	if (!peer || peer->sid != h->dst || !lnx_peer_open(peer) ||
+	    !peer->npath)
+		return;
+	switch (h->tag) {
+	case LNX_REFUSED_ENDPOINT:
+		if (!nowhere(peer, rail))
+			return;
+		LNX_WARN(FI_LOG_EP_DATA,
+			 "peer %016llx: another endpoint has its address\n",
+			 (unsigned long long)peer->eid);
+		break;
+	case LNX_REFUSED_ENDED:
+		/* Our HELLO was lost, and goes out again. */
+		if (!lnx_peer_acked(peer) && !peer->rx_sid)
+			return;
+		LNX_WARN(FI_LOG_EP_DATA,
+			 "peer %016llx: it has ended the session, or was started anew\n",
+			 (unsigned long long)peer->eid);
+		peer->session.alive = true;
+		break;
+	case LNX_REFUSED_OLD:
+		later_stamp(peer, h->data);
+		return;
+	case LNX_REFUSED_NONCE:
+		add_nonce(peer, h->data);
+		return;
+	case LNX_REFUSED_KEY:
+		if (lnx_peer_acked(peer) || peer->rx_sid)
+			return;
+		warn_key(rail->ep);
+		peer->session.key_refused = true;
+		break;
+	default:
+		return;
+	}
+	lnx_tx_bye(peer);
+}
+
+LNX_COLD void lnx_session_ask(struct lnx_peer *peer, struct lnx_path *path)
+{
+	struct lnx_hdr h = { .kind = LNX_KIND_PROBE };
+
+	lnx_tx_probe_from(peer, path, &h);
+}
