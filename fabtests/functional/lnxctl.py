@@ -14,6 +14,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,6 +26,7 @@ SO = os.environ.get("LNX_SO", os.path.join(BUILD, ".libs", "liblnx-fi.so"))
 TALK = os.path.join(BUILD, "fabtests", "functional", "talk")
 LNXCTL = os.path.join(BUILD, "lnxctl")
 OK, REFUSED, USAGE, PARTLY, NO_ANSWER = range(5)
+SHM = "/dev/shm/lnx-%d" % os.geteuid()
 HANGS_S = 60            # no limit for anything that works
 
 try:
@@ -156,7 +158,7 @@ def show(t, *args, **kw):
     return doc
 
 
-VOLATILE = re.compile("_ms$|_us$|age|last|since|seen|port|^state$|in use|progress")
+VOLATILE = re.compile("_ms$|_us$|age|last|since|seen|port|^state$|in use|progress|receive buffers")
 
 
 def shape(doc):
@@ -312,6 +314,30 @@ def case_killed():
     same(len(show(a, "path", "show")["path"]), 1, "paths of a dead process")
     run("-p", a.pid, "stats", "reset", status=NO_ANSWER)
     need("has ended" in run.said, run.said)
+
+
+def case_same_number():
+    """Numbers of processes are used again."""
+    a, b = pair()
+    send(a, b, 3, 10)
+    a.do("spin")
+    name, = [n for n in os.listdir(SHM) if n.startswith("%d." % a.pid)]
+    until("counters are published", lambda: stat_of(rails(a)["tcp:lo"])[0] == 3)
+    older = os.path.join(SHM, "%d.%d" % (a.pid, int(name.split(".")[1]) - 1))
+    oldest = os.path.join(SHM, "%d.1" % a.pid)
+    try:
+        for copy in older, oldest:
+            shutil.copy(os.path.join(SHM, name), copy)
+        send(a, b, 1, 10)
+        same(stat_of(rails(a)["tcp:lo"])[0], 4, "of the live one")
+        a.p.kill()
+        a.p.wait()
+        same(stat_of(rails(a)["tcp:lo"])[0], 4, "of the last dead one")
+        os.remove(os.path.join(SHM, name))
+        same(stat_of(rails(a)["tcp:lo"])[0], 3, "of the one before it")
+    finally:
+        for copy in older, oldest:
+            os.remove(copy)
 
 
 def case_silent():
@@ -839,6 +865,9 @@ def main():
             print("ok - %s: skipped: %s" % (n, e))
         except (Failed, subprocess.TimeoutExpired, BrokenPipeError) as e:
             print("FAILED: %s: %s" % (n, e))
+            for t in all_talks:
+                if t.p.poll() is not None:
+                    print("# process %d has ended: %d" % (t.p.pid, t.p.poll()))
             failed += 1
         finally:
             for t in list(all_talks):

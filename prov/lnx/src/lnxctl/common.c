@@ -118,6 +118,27 @@ static int choose_one(struct lnxctl *c)
 	return LNXCTL_OK;
 }
 
+/* Numbers of processes are used again: those with this one that live count, else the
+ * last of the dead.  A process has several segments if it has several copies of lnx. */
+static void choose_newest(struct lnxctl *c)
+{
+	uint64_t newest = 0;
+	bool live = false;
+	unsigned i;
+
+	for (i = 0; i < c->procs.n; i++) {
+		const struct lnx_statefile *f = &c->procs.proc[i].file;
+		bool lives = lnx_proc_life(f->pid, f->started) != LNX_PROC_ENDED;
+
+		if (lives != live ? lives : f->started > newest)
+			newest = f->started;
+		live |= lives;
+	}
+	for (i = c->procs.n; i-- > 0;)
+		if (c->procs.proc[i].file.started != newest)
+			drop(&c->procs, i);
+}
+
 static int none(const struct lnxctl *c)
 {
 	if (c->pid)
@@ -151,6 +172,8 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 		return lnxctl_refuse("%s", why);
 	if (c->by_job)
 		keep_job(c, job);
+	if (c->pid)
+		choose_newest(c);
 	if (!c->procs.n)
 		return any && !c->pid && !c->by_job ? LNXCTL_OK : none(c);
 	if (!c->all && !c->by_job && !c->pid && !any) {
