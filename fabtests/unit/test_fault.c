@@ -750,6 +750,27 @@ Test(fault, missed_hits_do_not_count)
 	lnx_fault_destroy(t);
 }
 
+/* The counts that are shown begin anew, and not what depends on them. */
+Test(fault, reset)
+{
+	struct lnx_fault *t = make("drop after=2 count=2; delay=5");
+	struct lnx_fault_count c;
+
+	drops_of(t, 3);
+	c = lnx_fault_count(t, 0);
+	cr_expect(c.matched == 3 && c.hit == 1);
+	lnx_fault_reset(t);
+	c = lnx_fault_count(t, 0);
+	cr_expect(!c.matched && !c.hit && !c.missed);
+	/* One is left of the two. */
+	drops_of(t, 3);
+	c = lnx_fault_count(t, 0);
+	cr_expect_eq(c.matched, 3u);
+	cr_expect_eq(c.hit, 1u);
+	cr_expect_eq(lnx_fault_count(t, 1).hit, 2u);
+	lnx_fault_destroy(t);
+}
+
 /* ---- rules that are added and removed ---- */
 
 Test(fault, add_and_del)

@@ -36,6 +36,8 @@
 
 /* In data of a PROBE: it asks how soon the peer answers over the path that it takes. */
 #define LNX_WIRE_PROBE_LATENCY	(UINT64_C(1) << 63)
+/* With the former: a user asks (lnxctl ping).  Its PONG is no sample. */
+#define LNX_WIRE_PROBE_PING	(UINT64_C(1) << 62)
 
 /* Every receiver takes frames up to this size, header included. */
 #define LNX_FRAME_MAX		16384

@@ -22,6 +22,8 @@
 #include "core/warn_once.h"
 #include "conf/rank.h"
 #include "core/topo.h"
+#include "ctl/state.h"
+#include "ctl/stats_file.h"
 #include "obj/peer_abi.h"
 #include "fi.h"
 #include "lnx_wire.h"
@@ -111,6 +113,9 @@ static void speak_up(const struct lnx_conf *c)
 	const char *own = lnx_rank(environ);
 
 	snprintf(lnx_globals.rank, sizeof(lnx_globals.rank), "%s", own ? own : "");
+	own = lnx_job(environ);
+	lnx_printable(own ? own : "", sizeof(lnx_globals.job), lnx_globals.job,
+		      sizeof(lnx_globals.job));
 	lnx_warn_aloud(!c->quiet && lnx_rank_speaks(environ));
 }
 
@@ -120,6 +125,20 @@ static bool shm_cma_disabled(void)
 
 	return text && *text && strcmp(text, "0") && strcasecmp(text, "no") &&
 	       strcasecmp(text, "false") && strcasecmp(text, "off");
+}
+
+/* The parameters that are in the environment: libfabric.conf has the others. */
+static uint64_t from_environment(void)
+{
+	uint64_t bits = 0;
+
+	for (char **e = environ; e && *e; e++) {
+		int i = lnx_param_find(*e, strcspn(*e, "="));
+
+		if (i >= 0 && !strncmp(*e, "FI_LNX_", 7))
+			bits |= 1ULL << i;
+	}
+	return bits;
 }
 
 /*
@@ -153,6 +172,7 @@ static int read_conf(void)
 			n++;
 	}
 	lnx_conf_read(&lnx_globals.conf, conf_env, conf_warn, &said);
+	lnx_globals.conf.in_config = lnx_globals.conf.given & ~from_environment();
 	speak_up(&lnx_globals.conf);
 	complain_all(&said);
 	/* A user that forbids it to shm does not want us to do it. */
@@ -202,6 +222,8 @@ static void cleanup(void)
 {
 	/* Endpoints that the application left open: no thread may run on. */
 	lnx_threads_stop();
+	lnx_state_fini();
+	lnx_stats_file_fini();
 	lnx_catalog_fini();
 	lnx_topo_fini();
 	lnx_key_pool_fini();

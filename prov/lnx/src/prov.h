@@ -13,6 +13,7 @@ extern struct lnx_globals {
 	char *filter;			/* owned; NULL: FI_PROVIDER is not set */
 	bool named_in_filter;
 	char rank[16];
+	char job[128];
 } lnx_globals;
 
 /* The parameters.  Any thread; valid until libfabric unloads us. */
@@ -29,5 +30,8 @@ bool lnx_named_in_filter(void);
 
 /* The rank of this process in its job, as digits; "" if no launcher tells it. */
 const char *lnx_job_rank(void);
+
+/* The id of its job; "" if it is not known.  Printable ASCII. */
+const char *lnx_job_id(void);
 
 #endif

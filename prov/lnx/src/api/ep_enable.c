@@ -13,6 +13,7 @@
 #include "core/exit_monitor.h"
 #include "core/nic.h"
 #include "core/open.h"
+#include "ctl/ctl.h"
 #include "obj/mr.h"
 #include "prov.h"
 #include "msg/rx.h"
@@ -338,6 +339,7 @@ int lnx_ep_enable(struct lnx_ep *ep)
 	ep->enabled = true;
 	lnx_ep_set_ops(ep, true);
 	meet_peers(ep);
+	lnx_ctl_open(ep);
 	lnx_unlock(&ep->lock);
 	pthread_mutex_unlock(&ep->domain->eps_lock);
 	if (ep->want_wait) {

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Tells whether a process has ended.  See pidwatch.h. */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "core/pidwatch.h"
 
 #ifndef SYS_pidfd_open
@@ -41,27 +39,7 @@ int lnx_pidwatch_open(pid_t pid)
 
 uint64_t lnx_pidwatch_started(pid_t pid)
 {
-	char path[40], text[1024], state, *p;
-	unsigned long long ticks;
-	long threads;
-	ssize_t n;
-	int fd;
+	uint64_t ticks;
 
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	n = read(fd, text, sizeof(text) - 1);
-	close(fd);
-	if (n <= 0)
-		return 0;
-	text[n] = '\0';
-	/* "17 (name) S ...": the name may contain anything, so the last ')' counts. */
-	p = strrchr(text, ')');
-	if (!p || sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
-			 "%*u %*u %*d %*d %*d %*d %ld %*d %llu",
-			 &state, &threads, &ticks) != 3)
-		return 0;
-	/* The first thread may end before the others. */
-	return (state == 'Z' || state == 'X') && threads <= 1 ? 0 : ticks;
+	return lnx_proc_start_time(pid, &ticks) > 0 ? ticks : 0;
 }

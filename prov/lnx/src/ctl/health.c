@@ -10,6 +10,7 @@
 #include "comp/comp.h"
 #include "policy/health.h"
 #include "rel/admin.h"
+#include "rel/detect.h"
 #include "rel/recovery.h"
 
 #define NAMES_MAX	8u	/* rails that a message lists */
@@ -98,13 +99,18 @@ void lnx_ctl_health_list(struct lnx_ep *ep, struct lnx_out *o)
 struct change {
 	struct lnx_ep *ep;
 	int value;			/* or LNX_ADMIN_AUTO */
+	bool once;			/* not fixed: it recovers from there */
 	bool dry;			/* only count the targets */
 	uint64_t now;
 };
 
 static void put(const struct change *c, struct lnx_health *h)
 {
-	if (!c->dry)
+	if (c->dry)
+		return;
+	if (c->once)
+		lnx_health_set(h, &c->ep->plan, (unsigned)c->value, c->now);
+	else
 		lnx_admin_set(c->ep, h, c->value, c->now);
 }
 
@@ -188,13 +194,24 @@ static int nothing(struct lnx_ep *ep, const char *text,
 	return -FI_EINVAL;
 }
 
+/* What became DOWN is left, and pinged. */
+static void check_paths(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&ep->peers.all, n, tmp)
+		lnx_detect_watch(lnx_list_entry(n, struct lnx_peer, all_link));
+	ep->due.detect_ns = 0;
+}
+
 int lnx_ctl_health_set(struct lnx_ep *ep, const char *text,
 		       const struct lnx_request *r, struct lnx_out *o)
 {
 	struct change c = {
 		.ep = ep, .dry = true, .now = lnx_clock_ns(),
-		.value = r->kind == LNX_REQUEST_HEALTH_SET ? (int)r->value :
-							     LNX_ADMIN_AUTO,
+		.value = r->kind == LNX_REQUEST_HEALTH_AUTO ? LNX_ADMIN_AUTO :
+							      (int)r->value,
+		.once = r->kind == LNX_REQUEST_HEALTH_ONCE,
 	};
 	unsigned i;
 
@@ -216,7 +233,10 @@ int lnx_ctl_health_set(struct lnx_ep *ep, const char *text,
 		of_target(&c, &r->target[i]);
 	if (r->all)
 		of_target(&c, NULL);
-	lnx_admin_apply(ep, c.now);
+	if (c.once)
+		check_paths(ep);
+	else
+		lnx_admin_apply(ep, c.now);
 	if (ep->thread)
 		lnx_thread_wake(ep->thread);
 	return 0;

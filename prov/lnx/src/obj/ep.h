@@ -18,6 +18,7 @@
 #include "obj/av.h"
 #include "obj/cntr.h"
 #include "obj/cq.h"
+#include "obj/ctl_gate.h"
 #include "obj/domain.h"
 #include "obj/peer.h"
 #include "obj/rail.h"
@@ -293,6 +294,7 @@ struct lnx_ep {
 	struct lnx_ep *srx;		/* whose receives it takes; NULL: its own */
 	struct lnx_ep_shared shared;
 	struct lnx_thread *thread;
+	struct lnx_ctl_gate ctl;
 };
 static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 	      offsetof(struct lnx_ep, poll) % 64 == 0 &&

@@ -37,3 +37,8 @@ const char *lnx_job_rank(void)
 {
 	return lnx_globals.rank;
 }
+
+const char *lnx_job_id(void)
+{
+	return lnx_globals.job;
+}

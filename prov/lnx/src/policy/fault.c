@@ -274,5 +274,19 @@ uint64_t lnx_fault_number(const struct lnx_fault *t, unsigned rule)
 
 struct lnx_fault_count lnx_fault_count(const struct lnx_fault *t, unsigned rule)
 {
-	return t->rule[rule].count;
+	const struct lnx_fault_rule *r = &t->rule[rule];
+
+	return (struct lnx_fault_count){
+		.matched = r->count.matched - r->base.matched,
+		.hit = r->count.hit - r->base.hit,
+		.missed = r->count.missed - r->base.missed,
+	};
+}
+
+void lnx_fault_reset(struct lnx_fault *t)
+{
+	unsigned i;
+
+	for (i = 0; i < t->nrule; i++)
+		t->rule[i].base = t->rule[i].count;
 }

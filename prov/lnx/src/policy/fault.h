@@ -142,6 +142,9 @@ int lnx_fault_add(struct lnx_fault *table, const char *text, uint64_t seed,
 bool lnx_fault_del(struct lnx_fault *table, uint64_t number);
 uint64_t lnx_fault_number(const struct lnx_fault *table, unsigned rule);
 
+/* Set the counts of all rules to 0; `after` and `count` go on. */
+void lnx_fault_reset(struct lnx_fault *table);
+
 /* Apply the rules to a frame, and count it.  now as in create; never goes back. */
 struct lnx_fault_verdict lnx_fault_judge(struct lnx_fault *table,
 					 enum lnx_fault_at at,

@@ -156,6 +156,12 @@ void lnx_faults_del_all(struct lnx_ep *ep)
 		lnx_fault_del(t, lnx_fault_number(t, 0));
 }
 
+void lnx_faults_reset(struct lnx_ep *ep)
+{
+	if (ep->fault)
+		lnx_fault_reset(ep->fault->table);
+}
+
 uint64_t lnx_faults_last(const struct lnx_ep *ep)
 {
 	unsigned n = ep->fault ? lnx_fault_nrule(ep->fault->table) : 0;

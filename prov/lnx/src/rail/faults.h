@@ -39,6 +39,8 @@ int lnx_faults_add(struct lnx_ep *ep, const char *rules);
 /* False: there is no rule of that number. */
 bool lnx_faults_del(struct lnx_ep *ep, uint64_t number);
 void lnx_faults_del_all(struct lnx_ep *ep);
+/* Set the counts of all rules to 0. */
+void lnx_faults_reset(struct lnx_ep *ep);
 /* Number of the last rule; 0 if there is none. */
 uint64_t lnx_faults_last(const struct lnx_ep *ep);
 /* A line for each rule with a number above after: "fault NUMBER RULE: matched N, hit N"

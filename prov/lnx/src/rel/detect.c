@@ -304,6 +304,12 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	path = peer->path[which];
 	g = &path->detect;
 	now = lnx_clock_ns();
+	if (lnx_unlikely(pong->data & LNX_WIRE_PROBE_PING)) {
+		if (path->rail == rail)
+			lnx_ctl_pong(&peer->ep->ctl, peer->eid, path->index,
+				     (uint32_t)pong->data, now);
+		return;
+	}
 	if (pong->data & LNX_WIRE_PROBE_LATENCY) {
 		if (lnx_latency_pong(path, rail, (uint32_t)pong->data, now))
 			lnx_detect_good(peer, path, now);
