@@ -19,8 +19,8 @@ void lnx_peer_ended(struct lnx_peer *peer)
 
 	if (!lnx_list_linked(&peer->session.ended_link))
 		lnx_list_add_tail(&ep->peers.ended, &peer->session.ended_link);
-	if (!peer->session.ended_ns)
-		peer->session.ended_ns = lnx_clock_ns();
+	if (!peer->session.ended_ms)
+		peer->session.ended_ms = lnx_stamp_ms(lnx_clock_ns());
 	ep->work |= LNX_WORK_ENDED;
 }
 
@@ -28,7 +28,8 @@ bool lnx_peer_may_begin(const struct lnx_peer *peer, uint64_t now)
 {
 	/* A local process that has ended does not come back. */
 	return !peer->self && peer->shm.core == FI_ADDR_NOTAVAIL &&
-	       (peer->session.alive || lnx_ns_since(now, peer->session.ended_ns) >= LNX_SESSION_BEGIN_NS);
+	       (peer->session.alive ||
+		lnx_ns_since_stamp(now, peer->session.ended_ms) >= LNX_SESSION_BEGIN_NS);
 }
 
 LNX_COLD void lnx_peer_detach(struct lnx_peer *peer)
@@ -124,7 +125,7 @@ LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 		/* In the AV it waits for the next send, or the next session. */
 		if (!lnx_life_detached(p->life) && p->addr == FI_ADDR_NOTAVAIL &&
 		    p->shm.core == FI_ADDR_NOTAVAIL && !p->self &&
-		    lnx_ns_since(now, p->session.ended_ns) >=
+		    lnx_ns_since_stamp(now, p->session.ended_ms) >=
 			    (lnx_life_given_up(p->life) ? LNX_SESSION_TELL_NS : LNX_REAP_LOOK_NS))
 			lnx_peer_detach(p);
 		if (!lnx_life_detached(p->life)) {

@@ -196,10 +196,11 @@ struct lnx_peer_session {
 					 * the session before */
 	uint64_t before_sid;		/* rx_sid of the session before that this end has
 					 * ended; 0: there was none */
-	uint64_t ended_ns;		/* since when it is not OPEN */
-	uint64_t refused_ns;		/* when a frame of it was last refused */
 	struct lnx_node ended_link;	/* ep->peers.ended: not OPEN */
 	struct lnx_peer *hash_next;	/* ep->by_sid */
+	uint32_t ended_ms;		/* lnx_stamp_ms: since when it is not OPEN; 0: it
+					 * is */
+	uint32_t refused_ms;		/* and when a frame of it was last refused */
 	bool refuse;			/* tell the peer that it has ended */
 	bool alive;			/* the peer ended it: another may begin */
 	bool key_refused;		/* the peer has another job key, or none */
@@ -352,7 +353,7 @@ struct lnx_peer {
 	struct lnx_node all_link;	/* ep->peers.all */
 	struct lnx_peer *hash_next;	/* ep->by_eid */
 };
-static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1408,
+static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1344,
 	      "an idle peer with one path costs 1.5 KiB at most, with its table of frames");
 static_assert(offsetof(struct lnx_peer, chan.slot) == 64 &&
 	      offsetof(struct lnx_peer, chan.rx) == 128 &&
