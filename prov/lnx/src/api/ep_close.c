@@ -12,6 +12,7 @@
 #include "base/interval.h"
 #include "rail/faults.h"
 #include "core/open.h"
+#include "core/policy.h"
 #include "core/shm_registry.h"
 #include "obj/mr.h"
 #include "prov.h"
@@ -270,6 +271,7 @@ int lnx_ep_close(struct fid *fid)
 		dump_stats(ep);
 	lnx_answers_drop(ep);
 	lnx_peers_destroy(ep);
+	lnx_policy_close(ep);
 	lnx_unlock(&ep->lock);
 
 	lnx_faults_close(ep);

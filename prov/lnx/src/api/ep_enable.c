@@ -13,6 +13,7 @@
 #include "core/exit_monitor.h"
 #include "core/nic.h"
 #include "core/open.h"
+#include "core/policy.h"
 #include "obj/mr.h"
 #include "prov.h"
 #include "msg/rx.h"
@@ -307,6 +308,8 @@ int lnx_ep_enable(struct lnx_ep *ep)
 		ret = lnx_rxbuf_reserve(ep);
 	if (!ret)
 		ret = lnx_ep_address(ep);
+	if (!ret)
+		ret = lnx_policy_rails(ep);
 	if (!ret)
 		ret = lnx_mr_join(ep);
 	if (!ret)

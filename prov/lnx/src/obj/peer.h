@@ -19,6 +19,7 @@
 #include "fi.h"
 #include "lnx_wire.h"
 #include "policy/health.h"
+#include "policy/rank.h"
 #include "policy/rtt.h"
 #include "policy/stripe.h"
 #include "rel/chan.h"
@@ -107,7 +108,22 @@ struct lnx_path_speed {
 					 * answered */
 	uint64_t seen_ns;		/* when this was last looked at */
 	uint64_t answer_ns;		/* how long the last answer took; 0: none */
+	uint64_t used;			/* stamp of the last message; LNET only */
 };
+
+/*
+ * What rules say of a peer's rails, and the order of its paths (rel/order.h).  Of a peer
+ * with several paths, or that a rule with a dst may be for.
+ */
+struct lnx_peer_policy {
+	struct lnx_rule_peer *table;	/* owned; by lnx_path.remote_rail; NULL: no rule
+					 * has a dst */
+	uint32_t generation;		/* ep->policy.generation that `rank` is of; 0: none */
+	uint16_t states;		/* enum lnx_rank_state of its paths then, two bits
+					 * for each */
+	struct lnx_ranking rank;	/* rank.n: paths that are in it */
+};
+static_assert(2 * LNX_WIRE_PATHS <= 16, "two bits for each path");
 
 /* One path to a peer.  State is per path; rails and peers summarise it. */
 struct lnx_path {
@@ -118,7 +134,6 @@ struct lnx_path {
 	uint16_t remote_rail;		/* remote->index */
 	uint8_t index;			/* in peer->path */
 	uint8_t state;			/* enum lnx_path_state; lnx_path_happens */
-	uint8_t class;			/* 0: the best class (policy/select.h) */
 	uint64_t since_ns;		/* when CONNECTING began */
 	struct lnx_remote_rail *remote;	/* the peer's rail; of this path, or another */
 	/* Frames.  What is known of them matters only for a peer with several paths
@@ -300,9 +315,9 @@ struct lnx_peer {
 	struct lnx_ep *ep;
 	uint64_t eid;
 	uint8_t npath;
-	uint8_t n_stripe;		/* the first n paths share large messages */
-	uint8_t n_rr;			/* messages go round robin over the first n
-					 * paths */
+	uint8_t stripe;			/* paths, as bits, that share large messages */
+	uint8_t rr;			/* those that messages use round robin; 0: no choice
+					 * for each message, */
 	uint8_t rr_index;		/* and this was the path of the last frame */
 	bool self;			/* it is this endpoint itself */
 	bool hello_done;		/* our hello has its number */
@@ -320,6 +335,7 @@ struct lnx_peer {
 
 	struct lnx_path first;		/* path[0] */
 	struct lnx_path *path[LNX_PATHS_MAX]; /* owned; NULL: never needed */
+	struct lnx_peer_policy *policy;	/* owned; NULL: one path at most, and no rules */
 
 	/* Less hot. */
 	uint32_t rx_reported[LNX_PATHS_MAX]; /* what we have reported of rx.bytes, less the

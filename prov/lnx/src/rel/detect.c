@@ -11,6 +11,7 @@
 #include "rel/admin.h"
 #include "rel/frame.h"
 #include "rel/latency.h"
+#include "rel/order.h"
 #include "rel/recovery.h"
 #include "rel/sched.h"
 #include "rel/session.h"
@@ -51,9 +52,12 @@ void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	const struct lnx_health_plan *plan = &peer->ep->plan;
 
-	lnx_health_good(&path->detect.health, plan, now);
-	lnx_health_good(&path->rail->health, plan, now);
-	lnx_health_good(&path->remote->health, plan, now);
+	unsigned changed = lnx_health_good(&path->detect.health, plan, now);
+
+	changed |= lnx_health_good(&path->rail->health, plan, now);
+	changed |= lnx_health_good(&path->remote->health, plan, now);
+	if (lnx_unlikely(changed))
+		lnx_policy_stale(peer->ep);
 }
 
 LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
@@ -73,6 +77,7 @@ LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
 	if (charge & LNX_CHARGE_REMOTE)
 		lnx_health_fail(&path->remote->health, &ep->plan, class,
 				now);
+	lnx_policy_stale(ep);
 	/* The next pass acts on a number that has reached 0. */
 	lnx_detect_watch(peer);
 }
@@ -106,6 +111,7 @@ LNX_COLD void lnx_detect_aborted(struct lnx_rail *rail, uint64_t now)
 		return;
 	lnx_class_count(&ep->stats, LNX_CLASS_LOCAL_ABORTED);
 	lnx_health_fail(&rail->health, &ep->plan, LNX_CLASS_LOCAL_ABORTED, now);
+	lnx_policy_stale(ep);
 }
 
 /* Failures have taken its number to 0, and another path can do its work. */
@@ -126,7 +132,6 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 			   const char *why, uint64_t now)
 {
 	struct lnx_path_detect *g = &path->detect;
-	unsigned i;
 
 	if (path->state == LNX_PATH_DOWN || peer->npath < 2 ||
 	    lnx_peer_dead(peer))
@@ -146,12 +151,7 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	g->probe_ns = 0;
 	g->timed_ns = 0;
 	peer->ep->stats.paths_down++;
-	if (peer->cur == path)
-		for (i = 0; i < peer->npath; i++)
-			if (lnx_path_usable(peer->path[i])) {
-				peer->cur = peer->path[i];
-				break;
-			}
+	lnx_order_make(peer, now);
 	lnx_tx_fail_over(path, peer);
 	peer->ep->up->path_down(path);
 	lnx_detect_watch(peer);
@@ -397,6 +397,7 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 		}
 	}
 	if (peer->npath > 1) {
+		lnx_order_look(peer, now);
 		lnx_latency_run(peer, now);
 		look_for_late(peer, now);
 	}
