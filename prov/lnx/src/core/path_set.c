@@ -74,8 +74,8 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	if (peer->npath == 1)
 		not_alone(peer);
 	peer->npath++;
-	if (peer->policy)
-		peer->policy->generation = 0;
+	if (peer->choice)
+		peer->choice->generation = 0;
 	/* A connection will be made: comp/progress.c must sweep it. */
 	peer->ep->due.sweep_ns = peer->ep->due.sweep_gap_ns = 0;
 	peer->ep->work |= LNX_WORK_SWEEP;

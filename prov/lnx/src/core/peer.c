@@ -144,7 +144,6 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	lnx_list_init(&p->ack_link);
 	lnx_list_init(&p->pump_link);
 	lnx_list_init(&p->retx_link);
-	lnx_list_init(&p->detect_link);
 	lnx_list_init(&p->session.ended_link);
 	lnx_list_add_tail(&ep->peers.all, &p->all_link);
 	ep->work |= LNX_WORK_BUFS;	/* it may hold some: lnx_plain_fill */

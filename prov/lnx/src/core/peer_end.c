@@ -68,7 +68,7 @@ static bool unused(const struct lnx_peer *p)
 	    p->confirm.n || p->shm.nflight || p->confirm.n_answers || !lnx_list_empty(&p->stored) ||
 	    p->shm.core != FI_ADDR_NOTAVAIL ||
 	    lnx_list_linked(&p->pump_link) || lnx_list_linked(&p->ack_link) ||
-	    lnx_list_linked(&p->retx_link) || lnx_list_linked(&p->detect_link) ||
+	    lnx_list_linked(&p->retx_link) || lnx_peer_watched(p) ||
 	    lnx_list_linked(&p->shm.queue_link))
 		return false;
 	for (i = 0; i < p->npath; i++)

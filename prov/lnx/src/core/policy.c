@@ -201,11 +201,16 @@ unsigned lnx_policy_index(const struct lnx_ep *ep, const struct lnx_rail *rail)
 
 /* ---- peers ---- */
 
-struct lnx_peer_policy *lnx_policy_of(struct lnx_peer *peer)
+struct lnx_peer_choice *lnx_policy_of(struct lnx_peer *peer)
 {
-	if (!peer->policy)
-		peer->policy = calloc(1, sizeof(*peer->policy));
-	return peer->policy;
+	if (!peer->choice) {
+		peer->choice = calloc(1, sizeof(*peer->choice));
+		if (!peer->choice)
+			return NULL;
+		peer->choice->peer = peer;
+		lnx_list_init(&peer->choice->detect_link);
+	}
+	return peer->choice;
 }
 
 unsigned lnx_policy_nids(const struct lnx_peer *peer, const struct lnx_rails *r,
@@ -237,9 +242,9 @@ void lnx_policy_peer(struct lnx_peer *peer, const struct lnx_rails *r, bool agai
 		return;
 	/* Without memory it stays stale, and its next use tries again. */
 	if (lnx_policy_of(peer) &&
-	    !lnx_rules_peer(rules, &peer->policy->table, nid,
+	    !lnx_rules_peer(rules, &peer->choice->table, nid,
 			    lnx_policy_nids(peer, r ? r : &known, nid)))
-		peer->policy->generation = 0;
+		peer->choice->generation = 0;
 }
 
 static void *next_peer(void *arg, void *at)
@@ -275,7 +280,7 @@ static struct lnx_rule_peer **peer_table(void *arg, void *at)
 	(void)arg;
 	none = NULL;
 	/* A peer that is not in use needs none. */
-	return lnx_likely(peer->npath != 0) && lnx_policy_of(peer) ? &peer->policy->table :
+	return lnx_likely(peer->npath != 0) && lnx_policy_of(peer) ? &peer->choice->table :
 								      &none;
 }
 
@@ -292,8 +297,8 @@ void lnx_policy_leave(struct lnx_peer *peer)
 	struct lnx_rules_peers peers = lnx_policy_peers(ep);
 
 	lnx_rules_sweep_forget(&ep->policy.sweep, &peers, peer);
-	if (peer->policy && peer->policy->table)
-		lnx_rules_leave(ep->policy.rules, peer->policy->table);
-	free(peer->policy);
-	peer->policy = NULL;
+	if (peer->choice && peer->choice->table)
+		lnx_rules_leave(ep->policy.rules, peer->choice->table);
+	free(peer->choice);
+	peer->choice = NULL;
 }

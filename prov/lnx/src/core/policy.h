@@ -54,12 +54,12 @@ LNX_INLINE void lnx_policy_stale(struct lnx_ep *ep)
  * knows.  Does nothing if there are no rules for it; again: although no rule changed.
  */
 void lnx_policy_peer(struct lnx_peer *peer, const struct lnx_rails *r, bool again);
-/* peer->policy, which is made if needed; NULL: no memory. */
-struct lnx_peer_policy *lnx_policy_of(struct lnx_peer *peer);
+/* peer->choice, which is made if needed; NULL: no memory. */
+struct lnx_peer_choice *lnx_policy_of(struct lnx_peer *peer);
 /* What rules say of peer's rails, or NULL. */
 LNX_INLINE const struct lnx_rule_peer *lnx_policy_table(const struct lnx_peer *peer)
 {
-	return peer->policy ? peer->policy->table : NULL;
+	return peer->choice ? peer->choice->table : NULL;
 }
 
 /* The names of peer's rails by their index in its address; how many places of nid are

@@ -115,13 +115,17 @@ struct lnx_path_speed {
  * What rules say of a peer's rails, and the order of its paths (rel/order.h).  Of a peer
  * with several paths, or that a rule with a dst may be for.
  */
-struct lnx_peer_policy {
+struct lnx_peer_choice {
+	struct lnx_peer *peer;
 	struct lnx_rule_peer *table;	/* owned; by lnx_path.remote_rail; NULL: no rule
 					 * has a dst */
 	uint32_t generation;		/* ep->policy.generation that `rank` is of; 0: none */
 	uint16_t states;		/* enum lnx_rank_state of its paths then, two bits
 					 * for each */
 	struct lnx_ranking rank;	/* rank.n: paths that are in it */
+	struct lnx_node detect_link;	/* ep->detect_list: paths to check */
+	uint64_t pong_ns;		/* time of its last PONG, but for those about
+					 * latency */
 };
 static_assert(2 * LNX_WIRE_PATHS <= 16, "two bits for each path");
 
@@ -335,7 +339,7 @@ struct lnx_peer {
 
 	struct lnx_path first;		/* path[0] */
 	struct lnx_path *path[LNX_PATHS_MAX]; /* owned; NULL: never needed */
-	struct lnx_peer_policy *policy;	/* owned; NULL: one path at most, and no rules */
+	struct lnx_peer_choice *choice;	/* owned; NULL: one path at most, and no rules */
 
 	/* Less hot. */
 	uint32_t rx_reported[LNX_PATHS_MAX]; /* what we have reported of rx.bytes, less the
@@ -359,21 +363,24 @@ struct lnx_peer {
 	struct lnx_node stored;		/* lnx_rxe.of_peer: its messages that no receive
 					 * matches */
 	uint64_t failing_ns;		/* since when every send fails; 0: they do not */
-	uint64_t pong_ns;		/* time of its last PONG, but for those about
-					 * latency */
 
 	/* Links of lists, each used only when there is something to do. */
 	struct lnx_node pump_link;	/* ep->pump_peers: frames to post */
-	struct lnx_node detect_link;	/* ep->detect_list: paths to check */
 	struct lnx_node all_link;	/* ep->peers.all */
 	struct lnx_peer *hash_next;	/* ep->by_eid */
 };
-static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1408,
+static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1344,
 	      "an idle peer with one path costs 1.5 KiB at most, with its table of frames");
 static_assert(offsetof(struct lnx_peer, chan.slot) == 64 &&
 	      offsetof(struct lnx_peer, chan.rx) == 128 &&
 	      offsetof(struct lnx_peer, rx.bytes) == 192,
 	      "four lines of a peer for a frame, and one of its path");
+
+/* Are its paths checked (rel/detect.h)? */
+LNX_INLINE bool lnx_peer_watched(const struct lnx_peer *peer)
+{
+	return peer->choice && lnx_list_linked(&peer->choice->detect_link);
+}
 
 /* The only place that changes its life. */
 LNX_INLINE void lnx_peer_happens(struct lnx_peer *peer,

@@ -24,10 +24,10 @@ LNX_COLD void lnx_detect_watch(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
 
-	if (peer->npath < 2 || lnx_list_linked(&peer->detect_link) ||
+	if (peer->npath < 2 || lnx_peer_watched(peer) ||
 	    !ep->plan.step[LNX_CLASS_OK])
 		return;
-	lnx_list_add_tail(&ep->detect_list, &peer->detect_link);
+	lnx_list_add_tail(&ep->detect_list, &peer->choice->detect_link);
 	ep->work |= LNX_WORK_DETECT;
 }
 
@@ -313,7 +313,8 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	}
 	/* Answers about latency come all the time, and were not asked for because something
 	 * was missing. */
-	peer->pong_ns = now;
+	if (peer->choice)
+		peer->choice->pong_ns = now;
 	moved = g->progress;
 	lnx_path_report_one(peer, (unsigned)which, pong->key);
 	if (path->state != LNX_PATH_DOWN) {
@@ -348,7 +349,7 @@ static void look_for_late(struct lnx_peer *peer, uint64_t now)
 	path = peer->path[which];
 	g = &path->detect;
 	switch (lnx_loss_late(&g->late, &peer->chan, silence_timeout(path, plan),
-			      peer->pong_ns, now)) {
+			      peer->choice->pong_ns, now)) {
 	case LNX_LOSS_ASK:
 		if (lnx_ns_since(now, g->silence.probe_sent_ns) <= plan->rail_min_ns)
 			break;
@@ -421,10 +422,10 @@ void lnx_detect_run(struct lnx_ep *ep, uint64_t now)
 		lnx_session_tell(ep, now);
 	lnx_list_foreach(&ep->detect_list, n, tmp) {
 		struct lnx_peer *peer =
-			lnx_list_entry(n, struct lnx_peer, detect_link);
+			lnx_list_entry(n, struct lnx_peer_choice, detect_link)->peer;
 
 		if (!run_peer(peer, now))
-			lnx_list_del(&peer->detect_link);
+			lnx_list_del(&peer->choice->detect_link);
 	}
 	if (lnx_list_empty(&ep->detect_list) && !closed && !told && !ep->refusals.n &&
 	    now >= ep->links.watch_until_ns)

@@ -79,7 +79,7 @@ static void view(const struct lnx_peer *peer, uint16_t states,
 
 static void say(const struct lnx_peer *peer)
 {
-	const struct lnx_ranking *r = &peer->policy->rank;
+	const struct lnx_ranking *r = &peer->choice->rank;
 	unsigned i;
 
 	for (i = 0; i < r->n; i++) {
@@ -101,17 +101,17 @@ static bool may_take(const struct lnx_peer *peer, const struct lnx_path *path, u
 		lnx_admin_worth(path, now) >= lnx_admin_worth(peer->cur, now));
 }
 
-/* Frames leave a path of a worse class at once. */
+/* Frames leave a path that is DOWN or of a worse class at once. */
 static void settle(struct lnx_peer *peer, uint64_t now)
 {
-	const struct lnx_ranking *r = &peer->policy->rank;
+	const struct lnx_ranking *r = &peer->choice->rank;
 	unsigned i;
 
 	for (i = 0; i < r->n; i++) {
 		struct lnx_path *path = peer->path[r->order[i]];
 
 		if (r->class[path->index] >= r->class[peer->cur->index] &&
-		    lnx_path_usable(peer->cur))
+		    peer->cur->state != LNX_PATH_DOWN)
 			return;
 		if (may_take(peer, path, now)) {
 			peer->cur = path;
@@ -123,31 +123,31 @@ static void settle(struct lnx_peer *peer, uint64_t now)
 void lnx_order_make(struct lnx_peer *peer, uint64_t now)
 {
 	struct lnx_rank_path path[LNX_RANK_PATHS];
-	struct lnx_peer_policy *policy = peer->policy;
+	struct lnx_peer_choice *choice = peer->choice;
 	struct lnx_rank_how how = how_of(peer->ep);
 	struct lnx_ranking was;
 
-	if (!policy || !peer->npath)
+	if (!choice || !peer->npath)
 		return;
 	lnx_policy_peer(peer, NULL, false);
-	was = policy->rank;
-	policy->states = states_of(peer, now);
-	view(peer, policy->states, path);
-	lnx_rank_make(path, peer->npath, &how, &policy->rank);
-	policy->generation = peer->ep->policy.generation;
-	peer->stripe = policy->rank.stripe;
-	peer->rr = policy->rank.rr & (policy->rank.rr - 1) ? policy->rank.rr : 0;
-	if (memcmp(&was, &policy->rank, sizeof(was)))
+	was = choice->rank;
+	choice->states = states_of(peer, now);
+	view(peer, choice->states, path);
+	lnx_rank_make(path, peer->npath, &how, &choice->rank);
+	choice->generation = peer->ep->policy.generation;
+	peer->stripe = choice->rank.stripe;
+	peer->rr = choice->rank.rr & (choice->rank.rr - 1) ? choice->rank.rr : 0;
+	if (memcmp(&was, &choice->rank, sizeof(was)))
 		say(peer);
 	settle(peer, now);
 }
 
 void lnx_order_look(struct lnx_peer *peer, uint64_t now)
 {
-	if (!peer->policy)
+	if (!peer->choice)
 		return;
-	if (peer->policy->generation != peer->ep->policy.generation ||
-	    peer->policy->states != states_of(peer, now))
+	if (peer->choice->generation != peer->ep->policy.generation ||
+	    peer->choice->states != states_of(peer, now))
 		lnx_order_make(peer, now);
 	else
 		settle(peer, now);
@@ -169,7 +169,7 @@ bool lnx_order_before(const struct lnx_peer *peer, const struct lnx_path *a,
 
 unsigned lnx_order_class(const struct lnx_peer *peer, unsigned class)
 {
-	const struct lnx_ranking *r = peer->policy ? &peer->policy->rank : NULL;
+	const struct lnx_ranking *r = peer->choice ? &peer->choice->rank : NULL;
 	unsigned i, mask = 0;
 
 	if (!r || r->n != peer->npath)

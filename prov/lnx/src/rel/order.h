@@ -3,7 +3,7 @@
  * The order in which the paths to a peer are used, and which of them share the traffic:
  * policy/rank.h with what is known of the paths now.
  *
- * A path keeps its index; peer->stripe, peer->rr and peer->policy->rank say the rest.
+ * A path keeps its index; peer->stripe, peer->rr and peer->choice->rank say the rest.
  * They are made anew when ep->policy.generation has moved (core/policy.h), which each
  * change of a health number, a state, a rule or a rail does: in passes of the failure
  * detector, and before a path is chosen where there is a choice to make.  A frame for
@@ -25,8 +25,8 @@ void lnx_order_make(struct lnx_peer *peer, uint64_t now);
 /* Before a choice: is the order out of date? */
 LNX_INLINE void lnx_order_fresh(struct lnx_peer *peer, uint64_t now)
 {
-	if (lnx_unlikely(peer->policy &&
-			 peer->policy->generation != peer->ep->policy.generation))
+	if (lnx_unlikely(peer->choice &&
+			 peer->choice->generation != peer->ep->policy.generation))
 		lnx_order_make(peer, now);
 }
 
@@ -36,8 +36,8 @@ void lnx_order_look(struct lnx_peer *peer, uint64_t now);
 /* The index of the i-th path in the order. */
 LNX_INLINE unsigned lnx_order_at(const struct lnx_peer *peer, unsigned i)
 {
-	return peer->policy && peer->policy->rank.n == peer->npath ?
-	       peer->policy->rank.order[i] : i;
+	return peer->choice && peer->choice->rank.n == peer->npath ?
+	       peer->choice->rank.order[i] : i;
 }
 
 /* Does path a come before path b? */
