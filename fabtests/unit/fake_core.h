@@ -131,6 +131,9 @@ struct fake_peer {
 
 /* lnx_config() of the program: the defaults, which tests change before fake_open. */
 extern struct lnx_conf fake_conf;
+/* lnx_config_file() and lnx_config_error(); NULL. */
+extern const struct lnx_config *fake_config;
+extern const char *fake_config_error;
 extern uint64_t fake_now_ns;
 /* Kind of the frame that left last; valid also after a close. */
 extern uint8_t fake_last_kind;

@@ -55,6 +55,20 @@ const struct lnx_conf *lnx_config(void)
 	return &fake_conf;
 }
 
+const struct lnx_config *fake_config;
+
+const struct lnx_config *lnx_config_file(void)
+{
+	return fake_config;
+}
+
+const char *fake_config_error;
+
+const char *lnx_config_error(void)
+{
+	return fake_config_error;
+}
+
 const char *lnx_job_rank(void)
 {
 	return "";
