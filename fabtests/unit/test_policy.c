@@ -342,10 +342,12 @@ Test(policy_file, is_used)
 	open_met(LNX_RAIL_PLAIN, 2, 1);
 	cr_expect_eq(seen_more(&side[0], 1, 10), 10u);
 	close_clean();
-	/* Names that the rules use and the variable does not have. */
+	/* A name that the rules use and the variable does not have. */
 	fake_conf.nets = "tcp7=127.0.0.0/16";
+	cr_expect_eq(lnx_policy_check(&fake_conf), -FI_EINVAL);
+	fake_conf.nets = NULL;
 	cr_expect_eq(lnx_policy_check(&fake_conf), 0);
-	fake_conf.udsp = "src: lan1, dst: tcp1, priority: 7";
+	fake_conf.udsp = "src: lan1, dst: lan1, priority: 7";
 	cr_expect_eq(lnx_policy_check(&fake_conf), -FI_EINVAL);
 	fake_config = NULL;
 	lnx_config_destroy(config);
