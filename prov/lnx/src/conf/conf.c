@@ -198,6 +198,13 @@ static bool set(struct lnx_conf *c, size_t i, const char *text)
 	}
 }
 
+bool lnx_param_accepts(const struct lnx_param *param, const char *text)
+{
+	struct lnx_conf scratch;
+
+	return set(&scratch, (size_t)(param - lnx_params), text);
+}
+
 const char *lnx_param_allowed(const struct lnx_param *p, char *buf, size_t size)
 {
 	size_t n = 0, i;

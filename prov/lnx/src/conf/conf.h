@@ -85,6 +85,9 @@ struct lnx_param;
 const char *lnx_param_allowed(const struct lnx_param *param, char *buf,
 			      size_t size);
 
+/* Would lnx_conf_read take that value for the parameter, which is a row of lnx_params? */
+bool lnx_param_accepts(const struct lnx_param *param, const char *text);
+
 /* The table, for libfabric's definitions, the man page and lnxctl. */
 struct lnx_param {
 	const char *name;		/* lower case, without FI_LNX_ */

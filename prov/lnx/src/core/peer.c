@@ -252,7 +252,7 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 			continue;
 		/* Read what it sent before it ended. */
 		if (!polled)
-			fi_cq_read(ep->shm->core_cq, NULL, 0);
+			ep->up->poll(ep->shm);
 		polled = true;
 		peer = known(ep, eid);
 		if (peer && !peer->shm.notes)

@@ -16,7 +16,7 @@
 
 #include "msg/rx.h"
 #include "msg/tx.h"
-#include "rail/direct.h"
+#include "rail/post.h"
 #include "rail/rail.h"
 #include "rma/copy.h"
 #include "wire/shm_ctrl.h"
@@ -31,8 +31,7 @@ ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
 	ssize_t ret;
 
 	rail->mute |= LNX_MUTE_NOW;
-	ret = fi_inject(rail->core_ep, tx->iov->iov_base, tx->iov->iov_len,
-			dest);
+	ret = lnx_rail_inject(rail, tx->iov->iov_base, tx->iov->iov_len, dest);
 	rail->mute &= (uint8_t)~LNX_MUTE_NOW;
 	return ret;
 }

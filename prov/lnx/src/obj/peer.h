@@ -192,7 +192,10 @@ struct lnx_peer_arrived {
 /* The session with it, as far as that is not needed for each frame: its end, too. */
 struct lnx_peer_session {
 	uint64_t stamp;			/* when it began, by our clock */
-	uint64_t rx_stamp;		/* and by the peer's, from its HELLO */
+	uint64_t rx_stamp;		/* and by the peer's, from its HELLO, or from that of
+					 * the session before */
+	uint64_t before_sid;		/* rx_sid of the session before that this end has
+					 * ended; 0: there was none */
 	uint64_t ended_ns;		/* since when it is not OPEN */
 	uint64_t refused_ns;		/* when a frame of it was last refused */
 	struct lnx_node ended_link;	/* ep->peers.ended: not OPEN */
@@ -200,6 +203,8 @@ struct lnx_peer_session {
 	bool refuse;			/* tell the peer that it has ended */
 	bool alive;			/* the peer ended it: another may begin */
 	bool key_refused;		/* the peer has another job key, or none */
+	bool unanswered;		/* the session before had sent a HELLO, and got
+					 * none: the peer may be in it */
 	uint8_t wrong_endpoint;		/* bits of paths whose far end is another
 					 * endpoint */
 };
@@ -347,7 +352,7 @@ struct lnx_peer {
 	struct lnx_node all_link;	/* ep->peers.all */
 	struct lnx_peer *hash_next;	/* ep->by_eid */
 };
-static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1344,
+static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1408,
 	      "an idle peer with one path costs 1.5 KiB at most, with its table of frames");
 static_assert(offsetof(struct lnx_peer, chan.slot) == 64 &&
 	      offsetof(struct lnx_peer, chan.rx) == 128 &&

@@ -229,16 +229,6 @@ static bool rule_is_for(const struct lnx_fault_rule *r, enum lnx_fault_at at)
 	return (r->action == LNX_FAULT_FAIL) == (at == LNX_FAULT_AT_SEND);
 }
 
-bool lnx_fault_any(const struct lnx_fault *t, enum lnx_fault_at at)
-{
-	unsigned i;
-
-	for (i = 0; i < t->nrule; i++)
-		if (rule_is_for(&t->rule[i], at))
-			return true;
-	return false;
-}
-
 struct lnx_fault_verdict lnx_fault_judge(struct lnx_fault *t,
 					 enum lnx_fault_at at,
 					 const struct lnx_fault_frame *frame,

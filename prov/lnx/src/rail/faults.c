@@ -210,15 +210,6 @@ void lnx_faults_log(const struct lnx_ep *ep)
 	}
 }
 
-size_t lnx_faults_show(const struct lnx_ep *ep, char *buf, size_t size)
-{
-	if (ep->fault)
-		return lnx_fault_show(ep->fault->table, buf, size);
-	if (size)
-		buf[0] = '\0';
-	return 0;
-}
-
 static void forget(struct lnx_node *n)
 {
 	lnx_list_del(n);

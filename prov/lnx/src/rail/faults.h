@@ -27,12 +27,8 @@ int lnx_faults_check(const struct lnx_conf *conf);
 int lnx_faults_open(struct lnx_ep *ep);
 /* To be called when its rails are closed. */
 void lnx_faults_close(struct lnx_ep *ep);
-/*
- * What every rule has hit: written to the log, and as lnx_fault_show ("" without
- * rules).
- */
+/* Write to the log what every rule has hit. */
 void lnx_faults_log(const struct lnx_ep *ep);
-size_t lnx_faults_show(const struct lnx_ep *ep, char *buf, size_t size);
 
 /*
  * Add and remove rules while the endpoint is in use.  New rules come after the present

@@ -197,68 +197,54 @@ static bool reachable(const struct lnx_path *path, enum lnx_ping_result says,
 	}
 }
 
-LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
-			       uint64_t now)
+/*
+ * Close the rail's endpoint and open another, if something hangs in it.  alternative: the
+ * peer can be told over another path.
+ */
+static void reopen_if_stuck(struct lnx_peer *peer, struct lnx_path *path, bool alternative,
+			    uint64_t now)
+{
+	bool due = lnx_list_linked(&peer->retx_link);
+
+	/* Registrations that belong to the endpoint would be closed with it. */
+	if (path->rail->mr_endpoint ||
+	    lnx_ns_since(now, path->rail->reopened_ns) < LNX_REOPEN_BACKOFF_NS)
+		return;
+	if (!(alternative ? wants_reopen(peer, path, now) :
+			    wants_reopen_unannounced(peer, path, due, now)))
+		return;
+	lnx_reopen_rail(path->rail, now);
+	if (!lnx_path_link_down(path) && !path->detect.drained)
+		start_ping(path, now);
+}
+
+/* Ping as the health of the path says, and because it is DOWN without a reason. */
+static void ping_when_due(struct lnx_peer *peer, struct lnx_path *path, bool wanted,
+			  uint64_t now)
 {
 	const struct lnx_health_plan *plan = &peer->ep->plan;
 	struct lnx_path_detect *g = &path->detect;
-	bool spare = lnx_path_alternative(peer, path, now);
-	bool due = lnx_list_linked(&peer->retx_link);
-	enum lnx_ping_result says;
 	enum lnx_health_todo todo;
-	bool down;
 
-	if (g->remote_down && lnx_ns_since(now, g->down_ns) >= LNX_LINK_TRUST_NS)
-		lnx_link_notice_trust(peer, path, true, now);
-	down = lnx_path_link_down(path);
-	/* What hangs does so whether the link is up or down. */
-	if (down && !hangs(peer, path))
-		return;
-	/* As far as we know it delivers: what is in it will complete. */
-	if (lnx_unlikely(g->drained) &&
-	    (!hangs(peer, path) || lnx_ns_since(now, g->down_ns) < LNX_DRAINED_NS))
-		return;
-	/* What hangs in an old connection would hang for long. */
-	if (!down && g->back &&
-	    (g->health.pinned || lnx_health_usable(&g->health, now)) &&
-	    (!spare || !path->nread)) {
-		restore(peer, path);
-		return;
-	}
-	/* Registrations that belong to the endpoint would be closed with it. */
-	if (!path->rail->mr_endpoint &&
-	    lnx_ns_since(now, path->rail->reopened_ns) >= LNX_REOPEN_BACKOFF_NS &&
-	    (spare ? wants_reopen(peer, path, now) :
-		     wants_reopen_unannounced(peer, path, due, now))) {
-		lnx_reopen_rail(path->rail, now);
-		if (!down && !g->drained)
+	while ((todo = lnx_health_poll(&g->health, plan, wanted, LNX_PING_LOST_NS, now)) !=
+	       LNX_HEALTH_NOTHING) {
+		if (todo == LNX_HEALTH_LOST)
+			lnx_detect_charge(peer, path, LNX_CLASS_RESPONSE_TIMEOUT, now);
+		else
 			start_ping(path, now);
-	}
-	if (down || g->drained)
-		return;
-	/* Use the last answer before asking again: it may have come long after the last
-	 * check. */
-	says = g->moved_away ? LNX_PING_WAITING : lnx_recovery_kernel(path);
-	while ((todo = lnx_health_poll(&g->health, plan, spare || due,
-				       LNX_PING_LOST_NS, now)) != LNX_HEALTH_NOTHING) {
-		if (todo == LNX_HEALTH_LOST) {
-			lnx_detect_charge(peer, path,
-					LNX_CLASS_RESPONSE_TIMEOUT, now);
-			continue;
-		}
-		start_ping(path, now);
 	}
 	/* It is DOWN although nothing counts against it. */
 	if (g->health.value == LNX_HEALTH_MAX && !g->back &&
 	    lnx_ns_since(now, g->ping_ns) >= plan->first_ns)
 		start_ping(path, now);
-	if (says != LNX_PING_ALIVE && says != LNX_PING_REFUSED)
-		says = lnx_recovery_kernel(path);
-	if (path->rail->closed && reachable(path, says, now))
-		lnx_reopen_open(path->rail, now);
-	/* The ping went to the peer's old address. */
-	if (g->moved_away)
-		says = LNX_PING_UNKNOWN;
+}
+
+/* What the peer's kernel says.  True: ask the peer itself, when that is due. */
+static bool kernel_says(struct lnx_peer *peer, struct lnx_path *path,
+			enum lnx_ping_result says, bool alternative, uint64_t now)
+{
+	struct lnx_path_detect *g = &path->detect;
+
 	switch (says) {
 	case LNX_PING_ALIVE:
 		g->refused_ns = 0;
@@ -266,23 +252,80 @@ LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
 			g->unanswered_ns = now;
 			g->probe_ns = now;
 		}
-		break;
+		return true;
 	case LNX_PING_REFUSED:
 		g->probe_ns = 0;
 		g->unanswered_ns = 0;
 		if (!g->refused_ns)
 			g->refused_ns = now;
-		if (!spare)
+		if (!alternative)
 			look_elsewhere(peer, path, now);
-		return;
+		return false;
 	case LNX_PING_BROKEN:
 		g->probe_ns = 0;
 		g->unanswered_ns = 0;
 		g->refused_ns = 0;
-		return;
+		return false;
 	default:
-		break;
+		return true;
 	}
-	if (g->probe_ns && now >= g->probe_ns)
+}
+
+/* May it be used again?  What hangs in an old connection would hang for long. */
+static bool may_restore(const struct lnx_path *path, bool alternative, uint64_t now)
+{
+	const struct lnx_path_detect *g = &path->detect;
+
+	return g->back && (!alternative || !path->nread) &&
+	       (g->health.pinned || lnx_health_usable(&g->health, now));
+}
+
+/* It stays DOWN as long as its link is, or it is drained, and nothing hangs in it. */
+static bool nothing_to_do(struct lnx_peer *peer, const struct lnx_path *path, uint64_t now)
+{
+	const struct lnx_path_detect *g = &path->detect;
+
+	/* What hangs does so whether the link is up or down. */
+	if (lnx_path_link_down(path) && !hangs(peer, path))
+		return true;
+	/* As far as we know it delivers: what is in it will complete. */
+	return lnx_unlikely(g->drained) &&
+	       (!hangs(peer, path) || lnx_ns_since(now, g->down_ns) < LNX_DRAINED_NS);
+}
+
+LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
+			       uint64_t now)
+{
+	struct lnx_path_detect *g = &path->detect;
+	bool alternative = lnx_path_alternative(peer, path, now);
+	bool due = lnx_list_linked(&peer->retx_link);
+	enum lnx_ping_result says;
+	bool down;
+
+	if (g->remote_down && lnx_ns_since(now, g->down_ns) >= LNX_LINK_TRUST_NS)
+		lnx_link_notice_trust(peer, path, true, now);
+	down = lnx_path_link_down(path);
+	if (nothing_to_do(peer, path, now))
+		return;
+	if (!down && may_restore(path, alternative, now)) {
+		restore(peer, path);
+		return;
+	}
+	reopen_if_stuck(peer, path, alternative, now);
+	if (down || g->drained)
+		return;
+	/* Use the last answer before asking again: it may have come long after the last
+	 * check. */
+	says = g->moved_away ? LNX_PING_WAITING : lnx_recovery_kernel(path);
+	ping_when_due(peer, path, alternative || due, now);
+	if (says != LNX_PING_ALIVE && says != LNX_PING_REFUSED)
+		says = lnx_recovery_kernel(path);
+	if (path->rail->closed && reachable(path, says, now))
+		lnx_reopen_open(path->rail, now);
+	/* The ping went to the peer's old address. */
+	if (g->moved_away)
+		says = LNX_PING_UNKNOWN;
+	if (kernel_says(peer, path, says, alternative, now) && g->probe_ns &&
+	    now >= g->probe_ns)
 		probe(peer, path, now);
 }

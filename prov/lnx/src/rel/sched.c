@@ -165,37 +165,47 @@ static uint64_t least_latency(const struct lnx_peer *peer, uint64_t now)
 	return least;
 }
 
-struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
+/* Fill the view for policy/stripe. */
+static void view_frames(const struct lnx_peer *peer, struct lnx_stripe_path *view,
+			uint64_t now)
 {
-	struct lnx_stripe_path view[LNX_PATHS_MAX];
-	struct lnx_path *cur = first_path(peer);
+	uint64_t near = least_latency(peer, now);
 	unsigned share[LNX_PATHS_MAX], i;
-	uint64_t now = 0, near = 0;
-	int pick;
 
-	if (!peer->npath)
-		return NULL;
 	lnx_path_shares(peer, share);
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = peer->path[i];
+		const struct lnx_path *path = peer->path[i];
 
 		view[i].usable = path->state == LNX_PATH_UP ||
-				 path->state == LNX_PATH_IDLE;
-		if (!view[i].usable && path->state != LNX_PATH_DOWN) {
-			if (!now)
-				now = lnx_clock_ns();
-			view[i].usable = now >= path->retry_ns;
-		}
+				 path->state == LNX_PATH_IDLE ||
+				 (path->state != LNX_PATH_DOWN && now >= path->retry_ns);
 		look_at(path, &path->speed->send, share[i], &view[i]);
 		view[i].out_bytes = lnx_path_in_flight(peer, path);
-		if (!now)
-			now = lnx_clock_ns();
-		if (!i)
-			near = least_latency(peer, now);
 		if (far(path, near, now))
 			view[i].delay_ns = LNX_MAX(view[i].delay_ns,
 						   lnx_latency_of(path, now));
 	}
+}
+
+/* Our HELLO is not acknowledged, and its path takes nothing now: is that path waited for? */
+static bool hello_waits(const struct lnx_peer *peer, const struct lnx_path *cur,
+			const struct lnx_stripe_path *view, uint64_t now)
+{
+	return !lnx_peer_acked(peer) && peer->chan.posted && !view[cur->index].usable &&
+	       cur->state != LNX_PATH_DOWN && cur->since_ns &&
+	       lnx_ns_since(now, cur->since_ns) < LNX_ALIVE_NS;
+}
+
+struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
+{
+	struct lnx_stripe_path view[LNX_PATHS_MAX];
+	struct lnx_path *cur = first_path(peer);
+	uint64_t now = lnx_clock_ns();
+	int pick;
+
+	if (!peer->npath)
+		return NULL;
+	view_frames(peer, view, now);
 	if (lnx_unlikely(peer->n_rr > 1 && lnx_peer_acked(peer))) {
 		struct lnx_path *next = round_robin(peer, view);
 
@@ -205,10 +215,7 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 		   (!lnx_peer_acked(peer) || view[cur->index].out_bytes <= cur->inflight_limit)) {
 		return cur;
 	}
-	/* now is set: since_ns is set only for paths that are blocked or DOWN. */
-	if (!lnx_peer_acked(peer) && peer->chan.posted && !view[cur->index].usable &&
-	    cur->state != LNX_PATH_DOWN && cur->since_ns &&
-	    lnx_ns_since(now, cur->since_ns) < LNX_ALIVE_NS)
+	if (hello_waits(peer, cur, view, now))
 		return NULL;
 	pick = lnx_stripe_shortest(view, peer->n_stripe, len);
 	if (pick < 0)
