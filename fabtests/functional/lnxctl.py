@@ -132,11 +132,15 @@ def send(a, b, n, size):
 # ---- lnxctl --------------------------------------------------------------
 
 
-def run(*args, status=OK, env=None, prefix=()):
-    """Standard output.  The status has to be that one."""
-    p = subprocess.run(list(prefix) + [LNXCTL] + [str(a) for a in args],
-                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                       env=env or clean_env(), timeout=HANGS_S)
+def run(*args, status=OK, env=None, prefix=(), wait=False):
+    """Standard output.  The status has to be that one.  wait: for processes that make
+    progress, however busy this machine is."""
+    for longer in ([], ["--wait", str(HANGS_S * 500)])[wait:]:
+        p = subprocess.run(list(prefix) + [LNXCTL] + longer + [str(a) for a in args],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                           env=env or clean_env(), timeout=HANGS_S)
+        if p.returncode != NO_ANSWER or status != OK:
+            break
     need(p.returncode == status, "lnxctl", *args, "ends with %d, not %d:" %
          (p.returncode, status), p.stderr or p.stdout)
     if status not in (OK, PARTLY) and "check" not in args:
@@ -178,9 +182,9 @@ def until(what, cond):
         time.sleep(0.02)
 
 
-def rails(t, *args):
+def rails(t, **kw):
     """The statistics of each rail, by its name."""
-    nets = show(t, "net", "show", "-v", 4, *args)["net"]
+    nets = show(t, "net", "show", "-v", 4, **kw)["net"]
     return {r["lnx"]["rail"]: r for n in nets for r in n["local NI(s)"]}
 
 
@@ -202,11 +206,11 @@ def counted(link, hosts, rail):
         send(b, a, n + 1, size)
     for t in a, b:
         own = t.counts()
-        all_rails = rails(t)
+        all_rails = rails(t, wait=True)
         same(stat_of(all_rails[rail]), own, "statistics of " + rail)
         for name, r in all_rails.items():
             need(name == rail or stat_of(r) == [0, 0, 0, 0], name, "is used too")
-        total = show(t, "stats", "show")["statistics"]
+        total = show(t, "stats", "show", wait=True)["statistics"]
         same([total[k] for k in ("send_count", "send_length", "recv_count",
                                  "recv_length")], own, "stats show")
         info = show(t, "info")
@@ -329,7 +333,7 @@ def case_same_number():
         for copy in older, oldest:
             shutil.copy(os.path.join(SHM, name), copy)
         send(a, b, 1, 10)
-        same(stat_of(rails(a)["tcp:lo"])[0], 4, "of the live one")
+        same(stat_of(rails(a, wait=True)["tcp:lo"])[0], 4, "of the live one")
         a.p.kill()
         a.p.wait()
         same(stat_of(rails(a)["tcp:lo"])[0], 4, "of the last dead one")
@@ -538,7 +542,7 @@ def case_forks():
     send(a, b, 3, 10)
     same(a.do("fork"), "0", "status of a child that closes")
     a.do("spin")
-    same(stat_of(rails(a)["tcp:lo"])[0], 3, "after a fork")
+    same(stat_of(rails(a, wait=True)["tcp:lo"])[0], 3, "after a fork")
     a.do("still")
     a.tell("child")
     mine = []

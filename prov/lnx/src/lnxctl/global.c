@@ -117,7 +117,7 @@ static void set(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *
 
 	(void)map;
 	translate(c->arg[0], c->arg[1], text, sizeof(text));
-	if (lnxctl_request(c, p, e, LNX_CLIENT_WAIT_MS, &reply, "set %s", text))
+	if (lnxctl_request(c, p, e, 0, &reply, "set %s", text))
 		free(reply);
 }
 

@@ -119,7 +119,7 @@ static void reset(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep
 	char *reply;
 
 	(void)map;
-	if (lnxctl_request(c, p, e, LNX_CLIENT_WAIT_MS, &reply, "stats reset"))
+	if (lnxctl_request(c, p, e, 0, &reply, "stats reset"))
 		free(reply);
 }
 
