@@ -258,7 +258,8 @@ static uint64_t next_ping(const struct lnx_peer *peer, const struct lnx_path *pa
 					lnx_path_alternative(peer, path, now),
 					LNX_PING_LOST_NS);
 
-	return path->state != LNX_PATH_DOWN || next == UINT64_MAX ? 0 : next;
+	return path->state != LNX_PATH_DOWN || next == UINT64_MAX ||
+	       lnx_recovery_given_up(peer, path, false, now) ? 0 : next;
 }
 
 void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,

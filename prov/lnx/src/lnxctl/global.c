@@ -17,10 +17,12 @@ struct alias {
 static const struct alias aliases[] = {
 	{ "numa_range", "numa_range", 1 },
 	{ "max_intf", "max_rails", 1 },
+	{ "discovery", "discovery", 1 },
 	{ "retry_count", "retry_count", 1 },
 	{ "transaction_timeout", "transaction_timeout", 1000 },
 	{ "health_sensitivity", "health_sensitivity", 1 },
 	{ "recovery_interval", "recovery_ping_interval", 1000 },
+	{ "recovery_limit", "recovery_limit", 1 },
 };
 
 static void put(struct lnx_doc *m, const struct alias *a, const struct lnx_snap_ep *e)
