@@ -261,10 +261,10 @@ def case_blocks():
     same([k for k in ni if k in want], [k for k in want if k in ni], "order of blocks")
     same(list(show(a, "net", "show", "--net", "tcp")["net"][0]["local NI(s)"][0]),
          ["nid", "status", "interfaces"], "blocks without -v")
-    same(list(show(a, "global", "show")["global"])[:3],
-         ["numa_range", "max_intf", "retry_count"] if "discovery" not in
-         show(a, "global", "show")["global"] else
-         ["numa_range", "max_intf", "discovery"], "global show")
+    same(list(show(a, "global", "show")["global"]),
+         ["numa_range", "max_intf", "discovery", "retry_count", "transaction_timeout",
+          "health_sensitivity", "recovery_interval", "recovery_limit", "lnd_timeout"],
+         "global show")
     lnet = ["msgs_alloc", "msgs_max", "rst_alloc", "errors", "send_count",
             "resend_count", "response_timeout_count", "local_interrupt_count",
             "local_dropped_count", "local_aborted_count", "local_no_route_count",
