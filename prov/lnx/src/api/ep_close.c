@@ -12,6 +12,7 @@
 #include "base/interval.h"
 #include "rail/faults.h"
 #include "core/open.h"
+#include "core/policy.h"
 #include "core/shm_registry.h"
 #include "ctl/ctl.h"
 #include "ctl/settings.h"
@@ -236,7 +237,7 @@ int lnx_ep_close(struct fid *fid)
 	struct lnx_node *n;
 	unsigned i;
 
-	if (ep->enabled && ep->pid != getpid()) {
+	if (ep->enabled && ep->local.pid != getpid()) {
 		close_inherited(ep);
 		return 0;
 	}
@@ -277,6 +278,7 @@ int lnx_ep_close(struct fid *fid)
 		dump_stats(ep);
 	lnx_answers_drop(ep);
 	lnx_peers_destroy(ep);
+	lnx_ep_policy_close(ep);
 	lnx_unlock(&ep->lock);
 
 	lnx_faults_close(ep);

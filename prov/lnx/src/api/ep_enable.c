@@ -13,6 +13,7 @@
 #include "core/exit_monitor.h"
 #include "core/nic.h"
 #include "core/open.h"
+#include "core/policy.h"
 #include "ctl/ctl.h"
 #include "obj/mr.h"
 #include "prov.h"
@@ -276,7 +277,7 @@ int lnx_ep_enable(struct lnx_ep *ep)
 				ep->cntr[i]->threads = true;
 	}
 	fix_flags(ep);
-	ep->pid = getpid();
+	ep->local.pid = getpid();
 	if (ep->info->tx_attr->op_flags & FI_INJECT) {
 		ret = lnx_inject_new(ep);
 		if (ret)
@@ -308,6 +309,8 @@ int lnx_ep_enable(struct lnx_ep *ep)
 		ret = lnx_rxbuf_reserve(ep);
 	if (!ret)
 		ret = lnx_ep_address(ep);
+	if (!ret)
+		ret = lnx_policy_rails(ep);
 	if (!ret)
 		ret = lnx_mr_join(ep);
 	if (!ret)

@@ -73,7 +73,7 @@ bool lnx_exit_monitor_watch(struct lnx_peer *peer)
 	bool sure;
 
 	/* Our own process need not be watched. */
-	if (l && !peer->shm.pidfd && peer->shm.where.pid != peer->ep->pid)
+	if (l && !peer->shm.pidfd && peer->shm.where.pid != peer->ep->local.pid)
 		pidfd = lnx_pidwatch_open(peer->shm.where.pid);
 	/*
 	 * Checked after opening: so the answer is about the process that is held, or

@@ -11,6 +11,7 @@
 #include "core/open.h"
 #include "core/ping.h"
 #include "core/path_set.h"
+#include "core/policy.h"
 #include "policy/pairs.h"
 
 /* ---- tables ---- */
@@ -143,7 +144,6 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	lnx_list_init(&p->ack_link);
 	lnx_list_init(&p->pump_link);
 	lnx_list_init(&p->retx_link);
-	lnx_list_init(&p->detect_link);
 	lnx_list_init(&p->session.ended_link);
 	lnx_list_add_tail(&ep->peers.all, &p->all_link);
 	ep->work |= LNX_WORK_BUFS;	/* it may hold some: lnx_plain_fill */
@@ -426,7 +426,7 @@ static void join_native(struct lnx_peer *peer, const struct lnx_addr *a)
 	if (path->rail && !lnx_rail_insert(path->rail, a->rail[theirs].raw,
 					   &path->core_addr) &&
 	    !by_core_set(path->rail, path->core_addr, peer))
-		peer->npath = peer->n_stripe = peer->n_rr = 1;
+		peer->npath = peer->stripe = 1;
 }
 
 static void log_unreachable(struct lnx_peer *peer, const struct lnx_addr *a)
@@ -580,6 +580,14 @@ static bool av_rails(const struct lnx_peer *peer, struct lnx_rails *r)
 	return true;
 }
 
+bool lnx_peer_rails(const struct lnx_peer *peer, struct lnx_rails *r)
+{
+	if (!peer->address.rails)
+		return av_rails(peer, r);
+	*r = *peer->address.rails;
+	return true;
+}
+
 static bool same_rails(const struct lnx_rails *a, const struct lnx_rails *b)
 {
 	return a->n == b->n && !memcmp(a->place, b->place, a->n) &&
@@ -604,6 +612,8 @@ static void hello_apply(struct lnx_peer *peer)
 	struct lnx_rails av;
 	bool known = av_rails(peer, &av);
 
+	if (peer->npath)
+		lnx_policy_peer(peer, peer->address.rails, true);
 	/* A hello may be forged; the AV comes from the application. */
 	if (!peer->npath)
 		lnx_path_set_join(peer, known ? &av : peer->address.rails);

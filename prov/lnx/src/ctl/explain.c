@@ -69,11 +69,11 @@ static void form_framed(const struct lnx_ep *ep, const struct lnx_peer *peer,
 	else if (size <= ep->limits.eager)
 		lnx_out(o, "form one frame from the application's buffer: the send "
 			"completes when it is acknowledged\n");
-	else if (peer->n_stripe < 2 || (size < c->stripe_threshold && size <= c->chunk))
+	else if (lnx_bits(peer->stripe) < 2 || (size < c->stripe_threshold && size <= c->chunk))
 		lnx_out(o, "form announced; the receiver reads it over one path\n");
 	else
 		lnx_out(o, "form announced; the receiver reads pieces over up to %u "
-			"paths at once, by their measured speed\n", peer->n_stripe);
+			"paths at once, by their measured speed\n", lnx_bits(peer->stripe));
 }
 
 /* ---- paths ---- */
@@ -122,6 +122,12 @@ static const char *unusable(const struct lnx_path *path)
 	return NULL;
 }
 
+static unsigned class_of(const struct lnx_peer *peer, const struct lnx_path *path)
+{
+	return peer->choice && path->index < peer->choice->rank.n ?
+	       peer->choice->rank.class[path->index] : 0;
+}
+
 /* Why frames stay on another path than this one, which could be used. */
 static void why_not_current(const struct choice *c, const struct lnx_path *path,
 			    char *why)
@@ -130,10 +136,11 @@ static void why_not_current(const struct choice *c, const struct lnx_path *path,
 	uint64_t mine = lnx_latency_of(path, c->now);
 	uint64_t its = lnx_latency_of(cur, c->now);
 
-	if (path->class > cur->class)
-		snprintf(why, WHY_BYTES, "rank %u, path %u has rank %u: worse by "
-			 "FI_LNX_MULTI_RAIL_SELECTION=%s, or further by NUMA distance",
-			 path->class, cur->index, cur->class,
+	if (class_of(c->peer, path) > class_of(c->peer, cur))
+		snprintf(why, WHY_BYTES, "rank %u, path %u has rank %u: %s; worse by rules "
+			 "or FI_LNX_MULTI_RAIL_SELECTION=%s, or further by NUMA distance",
+			 class_of(c->peer, path), cur->index, class_of(c->peer, cur),
+			 lnx_why_text(c->peer->choice->rank.why[path->index]),
 			 lnx_params[lnx_param_find("multi_rail_selection", 20)].names
 				[c->ep->conf->multi_rail_selection]);
 	else if (c->ep->admin.any && lnx_admin_worth(path, c->now) < lnx_admin_worth(cur, c->now))
@@ -164,10 +171,10 @@ static void judge(const struct choice *c, const struct lnx_path *path,
 		snprintf(why, WHY_BYTES, "%s", bad);
 		return;
 	}
-	if (peer->n_rr > 1 && path->index < peer->n_rr) {
+	if (lnx_bits(peer->rr) > 1 && (peer->rr >> path->index & 1)) {
 		*use = "frames";
 		snprintf(why, WHY_BYTES, "messages alternate between %u equal paths",
-			 peer->n_rr);
+			 lnx_bits(peer->rr));
 		return;
 	}
 	if (peer->cur == path) {
@@ -182,7 +189,7 @@ static void judge(const struct choice *c, const struct lnx_path *path,
 				 "latency");
 		return;
 	}
-	if (large && path->index < peer->n_stripe) {
+	if (large && (peer->stripe >> path->index & 1)) {
 		*use = "pieces";
 		snprintf(why, WHY_BYTES, "of equal rank: shares large messages by its "
 			 "measured speed and its health");
@@ -203,7 +210,7 @@ static void put_path(const struct choice *c, const struct lnx_path *path,
 		"rail_health %u remote_health %u share %u in_flight %" PRIu64
 		" limit %" PRIu64 " rate %" PRIu64 " latency_us %" PRIu64
 		" because %s\n", path->index, path->rail->name, path->remote_rail,
-		nid, use, state_name(path), path->class, path->detect.health.value,
+		nid, use, state_name(path), class_of(c->peer, path), path->detect.health.value,
 		path->rail->health.value,
 		path->remote->health.value,
 		c->share[path->index],

@@ -6,6 +6,9 @@
 #include <string.h>
 
 #include "base/out.h"
+#include "core/policy.h"
+#include "policy/rules_block.h"
+#include "rel/order.h"
 
 #define REPLY_MAX	(160u << 10)	/* more than any reply */
 
@@ -67,6 +70,23 @@ static size_t finish(char *buf, const struct lnx_out *o)
 	return len;
 }
 
+/* Blocks of records about rules (lnx_policy.h).  Length of the reply, or -FI_ENOMEM. */
+static ssize_t rules(struct lnx_ep *ep, const void *request, size_t len, char *reply,
+		     uint64_t now)
+{
+	struct lnx_rules *r = lnx_policy_rules(ep);
+	uint32_t before;
+	size_t n;
+
+	if (!r)
+		return -FI_ENOMEM;
+	before = lnx_rules_generation(r);
+	n = lnx_rules_request(r, request, len, reply, REPLY_MAX);
+	if (lnx_rules_generation(r) != before)
+		lnx_order_rules(ep, now);
+	return (ssize_t)n;
+}
+
 static void begin(struct lnx_mailbox_side *side, struct lnx_ep *ep,
 		  struct lnx_state_mailbox *m, uint32_t number, uint64_t now)
 {
@@ -86,6 +106,9 @@ static void begin(struct lnx_mailbox_side *side, struct lnx_ep *ep,
 		free(buf);
 	} else if (!text || !buf) {
 		answer(side, m, number, -FI_ENOMEM, buf, 0);
+	} else if (lnx_rules_is_request(text, LNX_MIN(len, (size_t)LNX_STATE_REQUEST - 1))) {
+		ret = rules(ep, text, LNX_MIN(len, (size_t)LNX_STATE_REQUEST - 1), buf, now);
+		answer(side, m, number, ret, buf, ret < 0 ? 0 : (size_t)ret);
 	} else {
 		ret = lnx_ctl_carry_out(ep, text, &side->job, now, &o);
 		/* A job writes its reply when it is finished. */

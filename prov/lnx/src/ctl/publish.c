@@ -223,8 +223,8 @@ void lnx_publish_peer(const struct lnx_peer *peer, struct lnx_state_peer *s)
 
 	*s = (struct lnx_state_peer){
 		.eid = peer->eid, .addr = peer->addr, .life = life(peer),
-		.npath = peer->npath, .n_stripe = peer->n_stripe,
-		.n_rr = peer->n_rr, .current = peer->npath ? peer->cur->index : 0,
+		.npath = peer->npath, .n_stripe = (uint8_t)lnx_bits(peer->stripe),
+		.n_rr = (uint8_t)lnx_bits(peer->rr), .current = peer->npath ? peer->cur->index : 0,
 		.flags = (local ? LNX_STATE_PEER_LOCAL : 0) |
 			 (peer->self ? LNX_STATE_PEER_SELF : 0) |
 			 (peer->unsolicited ? LNX_STATE_PEER_UNSOLICITED : 0) |
@@ -247,7 +247,7 @@ static uint16_t path_flags(const struct lnx_peer *peer, const struct lnx_path *p
 			  (path->detect.remote_down ?
 			   LNX_STATE_PATH_REMOTE_DOWN : 0) |
 			  (peer->cur == path ? LNX_STATE_PATH_CURRENT : 0) |
-			  (path->index < peer->n_stripe ?
+			  (peer->stripe >> path->index & 1 ?
 			   LNX_STATE_PATH_STRIPES : 0));
 }
 
@@ -275,7 +275,8 @@ void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,
 	*s = (struct lnx_state_path){
 		.eid = peer->eid, .index = i, .rail = rail,
 		.remote_rail = path->remote_rail, .state = path->state,
-		.rank = path->class, .flags = path_flags(peer, path),
+		.rank = peer->choice && i < peer->choice->rank.n ?
+			peer->choice->rank.class[i] : 0, .flags = path_flags(peer, path),
 		.share = (uint16_t)share[i],
 		.sent_bytes = path->sent,
 		/* With one path nothing is reported. */

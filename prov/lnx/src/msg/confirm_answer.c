@@ -128,7 +128,7 @@ LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep)
 	unsigned i;
 
 	if (!ep->local.registry || !ep->shm || !ep->shm->core_cq ||
-	    ep->pid != getpid())
+	    ep->local.pid != getpid())
 		return;
 	start = lnx_clock_ns();
 	while (lnx_shm_registry_unsettled(ep->local.registry)) {

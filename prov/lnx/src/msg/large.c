@@ -65,7 +65,7 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_wire_shm_ctrl n = {
 		.src = ep->eid, .dst = peer->eid,
 		.kind = tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG,
-		.pid = ep->pid, .cookie = (uint64_t)(uintptr_t)&ep->local.cookie,
+		.pid = ep->local.pid, .cookie = (uint64_t)(uintptr_t)&ep->local.cookie,
 		.tag = tagged ? tx->tag : 0,
 		.len = lnx_iov_len(tx->iov, tx->niov),
 		.flags = ep->conf->disable_cma ? LNX_SHM_CTRL_F_COPY : 0,

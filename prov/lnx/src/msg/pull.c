@@ -192,7 +192,7 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 	}
 	rail->poll_credits = p->rxe->ep->poll_hot;
 	if (p->peer->npath > 1 &&
-	    lnx_unlikely(!lnx_list_linked(&p->peer->detect_link)))
+	    lnx_unlikely(!lnx_peer_watched(p->peer)))
 		lnx_detect_watch(p->peer);
 	return 0;
 }

@@ -105,6 +105,17 @@ struct lnx_ep_admin {
 	uint64_t told_ns;		/* and when */
 };
 
+/* Rules of the user about paths (core/policy.h, rel/order.h). */
+struct lnx_ep_policy {
+	struct lnx_nets *nets;		/* owned; NULL: those of providers only */
+	struct lnx_rules *rules;	/* owned; NULL: there was none yet */
+	struct lnx_rules_sweep sweep;	/* renews the tables of peers */
+	uint32_t generation;		/* of all that the order of paths depends on;
+					 * never 0 */
+	bool sweeping;			/* rules or rails have changed, and not all peers
+					 * know */
+};
+
 /* Large sends and writes that peers read (msg/rndv.c). */
 struct lnx_ep_rndv {
 	struct lnx_optab ops;		/* lnx_rndv, by their number on the wire */
@@ -177,6 +188,7 @@ struct lnx_ep_local {
 	uint64_t watch_ns;		/* when local peers are checked next */
 	uint64_t probe_ns;		/* and those whose exits are not reported */
 	uint32_t user;			/* owner of the shm rail's region */
+	int pid;			/* of the process that enabled it */
 	bool unknown_source;		/* shm had a message whose sender it does not
 					 * know */
 	/* It has the operations that the shm core will not complete, in shm.nflight; of a
@@ -265,6 +277,7 @@ struct lnx_ep {
 	struct lnx_ep_refusals refusals;
 	struct lnx_ep_links links;
 	struct lnx_ep_admin admin;
+	struct lnx_ep_policy policy;
 	struct lnx_ep_rndv rndv;
 	struct lnx_rma_side rma;
 	struct lnx_ep_local local;
@@ -284,7 +297,6 @@ struct lnx_ep {
 	struct lnx_av *av;
 	struct fi_info *info;
 	struct lnx_ep_bound bound;
-	int pid;			/* of the process that enabled it */
 	bool native;			/* all rails are native (obj/link.h) */
 	bool meets_all;			/* cores know peers as soon as they are
 					 * inserted */
@@ -381,6 +393,8 @@ bool lnx_peer_meet(struct lnx_peer *peer);
 void lnx_peers_join(struct lnx_ep *ep, void (*greet)(struct lnx_peer *peer));
 /* A rail has been added: make paths to all peers that it leads to. */
 void lnx_peers_extend(struct lnx_ep *ep);
+/* All rails of peer that we know, from its hello or the AV.  False: none. */
+bool lnx_peer_rails(const struct lnx_peer *peer, struct lnx_rails *r);
 /* Take what a hello says about its sender.  0, or -FI_ENOMEM: nothing was taken. */
 int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a,
 		   const struct lnx_rails *all);

@@ -19,6 +19,7 @@
 #include "fi.h"
 #include "lnx_wire.h"
 #include "policy/health.h"
+#include "policy/rank.h"
 #include "policy/rtt.h"
 #include "policy/stripe.h"
 #include "rel/chan.h"
@@ -107,7 +108,26 @@ struct lnx_path_speed {
 					 * answered */
 	uint64_t seen_ns;		/* when this was last looked at */
 	uint64_t answer_ns;		/* how long the last answer took; 0: none */
+	uint64_t used;			/* stamp of the last message; LNET only */
 };
+
+/*
+ * What rules say of a peer's rails, and the order of its paths (rel/order.h).  Of a peer
+ * with several paths, or that a rule with a dst may be for.
+ */
+struct lnx_peer_choice {
+	struct lnx_peer *peer;
+	struct lnx_rule_peer *table;	/* owned; by lnx_path.remote_rail; NULL: no rule
+					 * has a dst */
+	uint32_t generation;		/* ep->policy.generation that `rank` is of; 0: none */
+	uint16_t states;		/* enum lnx_rank_state of its paths then, two bits
+					 * for each */
+	struct lnx_ranking rank;	/* rank.n: paths that are in it */
+	struct lnx_node detect_link;	/* ep->detect_list: paths to check */
+	uint64_t pong_ns;		/* time of its last PONG, but for those about
+					 * latency */
+};
+static_assert(2 * LNX_WIRE_PATHS <= 16, "two bits for each path");
 
 /* One path to a peer.  State is per path; rails and peers summarise it. */
 struct lnx_path {
@@ -118,7 +138,6 @@ struct lnx_path {
 	uint16_t remote_rail;		/* remote->index */
 	uint8_t index;			/* in peer->path */
 	uint8_t state;			/* enum lnx_path_state; lnx_path_happens */
-	uint8_t class;			/* 0: the best class (policy/select.h) */
 	uint64_t since_ns;		/* when CONNECTING began */
 	struct lnx_remote_rail *remote;	/* the peer's rail; of this path, or another */
 	/* Frames.  What is known of them matters only for a peer with several paths
@@ -196,10 +215,11 @@ struct lnx_peer_session {
 					 * the session before */
 	uint64_t before_sid;		/* rx_sid of the session before that this end has
 					 * ended; 0: there was none */
-	uint64_t ended_ns;		/* since when it is not OPEN */
-	uint64_t refused_ns;		/* when a frame of it was last refused */
 	struct lnx_node ended_link;	/* ep->peers.ended: not OPEN */
 	struct lnx_peer *hash_next;	/* ep->by_sid */
+	uint32_t ended_ms;		/* lnx_stamp_ms: since when it is not OPEN; 0: it
+					 * is */
+	uint32_t refused_ms;		/* and when a frame of it was last refused */
 	bool refuse;			/* tell the peer that it has ended */
 	bool alive;			/* the peer ended it: another may begin */
 	bool key_refused;		/* the peer has another job key, or none */
@@ -300,9 +320,9 @@ struct lnx_peer {
 	struct lnx_ep *ep;
 	uint64_t eid;
 	uint8_t npath;
-	uint8_t n_stripe;		/* the first n paths share large messages */
-	uint8_t n_rr;			/* messages go round robin over the first n
-					 * paths */
+	uint8_t stripe;			/* paths, as bits, that share large messages */
+	uint8_t rr;			/* those that messages use round robin; 0: no choice
+					 * for each message, */
 	uint8_t rr_index;		/* and this was the path of the last frame */
 	bool self;			/* it is this endpoint itself */
 	bool hello_done;		/* our hello has its number */
@@ -320,6 +340,7 @@ struct lnx_peer {
 
 	struct lnx_path first;		/* path[0] */
 	struct lnx_path *path[LNX_PATHS_MAX]; /* owned; NULL: never needed */
+	struct lnx_peer_choice *choice;	/* owned; NULL: one path at most, and no rules */
 
 	/* Less hot. */
 	uint32_t rx_reported[LNX_PATHS_MAX]; /* what we have reported of rx.bytes, less the
@@ -343,21 +364,24 @@ struct lnx_peer {
 	struct lnx_node stored;		/* lnx_rxe.of_peer: its messages that no receive
 					 * matches */
 	uint64_t failing_ns;		/* since when every send fails; 0: they do not */
-	uint64_t pong_ns;		/* time of its last PONG, but for those about
-					 * latency */
 
 	/* Links of lists, each used only when there is something to do. */
 	struct lnx_node pump_link;	/* ep->pump_peers: frames to post */
-	struct lnx_node detect_link;	/* ep->detect_list: paths to check */
 	struct lnx_node all_link;	/* ep->peers.all */
 	struct lnx_peer *hash_next;	/* ep->by_eid */
 };
-static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1408,
+static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1344,
 	      "an idle peer with one path costs 1.5 KiB at most, with its table of frames");
 static_assert(offsetof(struct lnx_peer, chan.slot) == 64 &&
 	      offsetof(struct lnx_peer, chan.rx) == 128 &&
 	      offsetof(struct lnx_peer, rx.bytes) == 192,
 	      "four lines of a peer for a frame, and one of its path");
+
+/* Are its paths checked (rel/detect.h)? */
+LNX_INLINE bool lnx_peer_watched(const struct lnx_peer *peer)
+{
+	return peer->choice && lnx_list_linked(&peer->choice->detect_link);
+}
 
 /* The only place that changes its life. */
 LNX_INLINE void lnx_peer_happens(struct lnx_peer *peer,

@@ -241,7 +241,8 @@ struct lnx_rules_peers {
 	 * and gets no table. */
 	unsigned (*nids)(void *arg, void *peer, struct lnx_nid *nid, unsigned max);
 	struct lnx_rule_peer **(*table)(void *arg, void *peer);
-	/* Its table is a new one: its ranking must be made anew. */
+	/* Its table says what the rules say now, or it needs none: its ranking must be
+	 * made anew. */
 	void (*renewed)(void *arg, void *peer);
 };
 

@@ -6,6 +6,7 @@
 #include "rel/admin.h"
 
 #include "base/interval.h"
+#include "core/policy.h"
 #include "lnx_wire.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
@@ -180,6 +181,7 @@ LNX_COLD void lnx_admin_set(struct lnx_ep *ep, struct lnx_health *h,
 		lnx_health_pin(h, &ep->plan, (unsigned)value, now);
 	else if (h->pinned)
 		lnx_health_unpin(h, &ep->plan, now);
+	lnx_policy_stale(ep);
 	ep->admin.any = true;
 }
 

@@ -240,7 +240,7 @@ static LNX_COLD void ask_for_frame(struct lnx_peer *peer, uint64_t now)
 
 	/* PROBEs go over each of several paths anyway (rel/latency.c). */
 	if (which < 0 || (unsigned)which >= peer->npath ||
-	    (peer->npath > 1 && lnx_list_linked(&peer->detect_link)))
+	    (peer->npath > 1 && lnx_peer_watched(peer)))
 		return;
 	path = peer->path[which];
 	if (lnx_tx_control_on(peer->ep, peer, path, &h))

@@ -11,6 +11,7 @@
 #include "rel/admin.h"
 #include "rel/frame.h"
 #include "rel/latency.h"
+#include "rel/order.h"
 #include "rel/recovery.h"
 #include "rel/sched.h"
 #include "rel/session.h"
@@ -23,10 +24,10 @@ LNX_COLD void lnx_detect_watch(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
 
-	if (peer->npath < 2 || lnx_list_linked(&peer->detect_link) ||
+	if (peer->npath < 2 || lnx_peer_watched(peer) ||
 	    !ep->plan.step[LNX_CLASS_OK])
 		return;
-	lnx_list_add_tail(&ep->detect_list, &peer->detect_link);
+	lnx_list_add_tail(&ep->detect_list, &peer->choice->detect_link);
 	ep->work |= LNX_WORK_DETECT;
 }
 
@@ -51,9 +52,12 @@ void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	const struct lnx_health_plan *plan = &peer->ep->plan;
 
-	lnx_health_good(&path->detect.health, plan, now);
-	lnx_health_good(&path->rail->health, plan, now);
-	lnx_health_good(&path->remote->health, plan, now);
+	unsigned changed = lnx_health_good(&path->detect.health, plan, now);
+
+	changed |= lnx_health_good(&path->rail->health, plan, now);
+	changed |= lnx_health_good(&path->remote->health, plan, now);
+	if (lnx_unlikely(changed))
+		lnx_policy_stale(peer->ep);
 }
 
 LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
@@ -73,6 +77,7 @@ LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
 	if (charge & LNX_CHARGE_REMOTE)
 		lnx_health_fail(&path->remote->health, &ep->plan, class,
 				now);
+	lnx_policy_stale(ep);
 	/* The next pass acts on a number that has reached 0. */
 	lnx_detect_watch(peer);
 }
@@ -106,6 +111,7 @@ LNX_COLD void lnx_detect_aborted(struct lnx_rail *rail, uint64_t now)
 		return;
 	lnx_class_count(&ep->stats, LNX_CLASS_LOCAL_ABORTED);
 	lnx_health_fail(&rail->health, &ep->plan, LNX_CLASS_LOCAL_ABORTED, now);
+	lnx_policy_stale(ep);
 }
 
 /* Failures have taken its number to 0, and another path can do its work. */
@@ -126,7 +132,6 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 			   const char *why, uint64_t now)
 {
 	struct lnx_path_detect *g = &path->detect;
-	unsigned i;
 
 	if (path->state == LNX_PATH_DOWN || peer->npath < 2 ||
 	    lnx_peer_dead(peer))
@@ -146,12 +151,7 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	g->probe_ns = 0;
 	g->timed_ns = 0;
 	peer->ep->stats.paths_down++;
-	if (peer->cur == path)
-		for (i = 0; i < peer->npath; i++)
-			if (lnx_path_usable(peer->path[i])) {
-				peer->cur = peer->path[i];
-				break;
-			}
+	lnx_order_make(peer, now);
 	lnx_tx_fail_over(path, peer);
 	peer->ep->up->path_down(path);
 	lnx_detect_watch(peer);
@@ -319,7 +319,8 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	}
 	/* Answers about latency come all the time, and were not asked for because something
 	 * was missing. */
-	peer->pong_ns = now;
+	if (peer->choice)
+		peer->choice->pong_ns = now;
 	moved = g->progress;
 	lnx_path_report_one(peer, (unsigned)which, pong->key);
 	if (path->state != LNX_PATH_DOWN) {
@@ -354,7 +355,7 @@ static void look_for_late(struct lnx_peer *peer, uint64_t now)
 	path = peer->path[which];
 	g = &path->detect;
 	switch (lnx_loss_late(&g->late, &peer->chan, silence_timeout(path, plan),
-			      peer->pong_ns, now)) {
+			      peer->choice->pong_ns, now)) {
 	case LNX_LOSS_ASK:
 		if (lnx_ns_since(now, g->silence.probe_sent_ns) <= plan->rail_min_ns)
 			break;
@@ -403,6 +404,7 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 		}
 	}
 	if (peer->npath > 1) {
+		lnx_order_look(peer, now);
 		lnx_latency_run(peer, now);
 		look_for_late(peer, now);
 	}
@@ -426,10 +428,10 @@ void lnx_detect_run(struct lnx_ep *ep, uint64_t now)
 		lnx_session_tell(ep, now);
 	lnx_list_foreach(&ep->detect_list, n, tmp) {
 		struct lnx_peer *peer =
-			lnx_list_entry(n, struct lnx_peer, detect_link);
+			lnx_list_entry(n, struct lnx_peer_choice, detect_link)->peer;
 
 		if (!run_peer(peer, now))
-			lnx_list_del(&peer->detect_link);
+			lnx_list_del(&peer->choice->detect_link);
 	}
 	if (lnx_list_empty(&ep->detect_list) && !closed && !told && !ep->refusals.n &&
 	    now >= ep->links.watch_until_ns)

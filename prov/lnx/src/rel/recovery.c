@@ -11,6 +11,7 @@
 #include "core/path_set.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
+#include "rel/order.h"
 #include "rel/sched.h"
 #include "wire/hdr.h"
 
@@ -43,7 +44,7 @@ enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path)
 		(enum lnx_ping_result)ping->result;
 }
 
-static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path)
+static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	struct lnx_ep *ep = peer->ep;
 
@@ -59,7 +60,8 @@ static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path)
 	path->detect.silence = (struct lnx_silence){ 0 };
 	path->rail->unannounced = 0;
 	/* Paths are in the order of policy. */
-	if (path->index < peer->cur->index)
+	lnx_order_make(peer, now);
+	if (lnx_order_before(peer, path, peer->cur))
 		peer->cur = path;
 	ep->stats.paths_restored++;
 	lnx_tx_want_pump(peer);
@@ -319,7 +321,7 @@ LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
 	if (nothing_to_do(peer, path, now))
 		return;
 	if (!down && may_restore(path, alternative, now)) {
-		restore(peer, path);
+		restore(peer, path, now);
 		return;
 	}
 	reopen_if_stuck(peer, path, alternative, now);

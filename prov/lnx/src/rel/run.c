@@ -2,9 +2,12 @@
 /* What the reliable channels of an endpoint have to do now; called by comp/progress.c. */
 #include "rel/detect.h"
 #include "rel/frame.h"
+#include "rel/order.h"
 
 void lnx_rel_run(struct lnx_ep *ep, uint64_t now)
 {
+	if (lnx_unlikely(ep->policy.sweeping))
+		lnx_order_run(ep, now);
 	if (ep->work & LNX_WORK_DETECT)
 		lnx_detect_run(ep, now);
 	if (ep->work & LNX_WORK_PUMP)

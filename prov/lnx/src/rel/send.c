@@ -127,7 +127,7 @@ void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer)
 	lnx_loss_restart(&peer->loss, &peer->chan);
 	lnx_list_add_tail(&ep->retx_list, &peer->retx_link);
 	ep->work |= LNX_WORK_RETX;
-	if (!lnx_list_linked(&peer->detect_link))
+	if (!lnx_peer_watched(peer))
 		lnx_detect_watch(peer);
 }
 

@@ -208,9 +208,10 @@ LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer)
 
 	peer->session.refuse = false;
 	/* It sends again what is not acknowledged, and is told again. */
-	if (!rail->core_ep || lnx_ns_since(now, peer->session.refused_ns) < LNX_SESSION_REFUSE_NS)
+	if (!rail->core_ep ||
+	    lnx_ns_since_stamp(now, peer->session.refused_ms) < LNX_SESSION_REFUSE_NS)
 		return;
-	peer->session.refused_ns = now;
+	peer->session.refused_ms = lnx_stamp_ms(now);
 	lnx_hdr_put(&w, &h);
 	lnx_hdr_set_path(&w, rail->wire_index, path->index);
 	lnx_rail_inject(rail, &w, sizeof(w), path->core_addr);
