@@ -11,6 +11,7 @@
 #ifndef LNX_DIRECT_H
 #define LNX_DIRECT_H
 
+#include "base/compiler.h"
 #include "obj/call.h"
 
 /* Messages. */
