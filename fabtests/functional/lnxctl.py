@@ -275,6 +275,41 @@ def case_blocks():
     same(list(show(a, "stats", "show")["statistics"]), lnet, "stats show")
 
 
+def case_kinds():
+    """Frames by kind, drops and failures; a reset."""
+    a, b = pair()
+    for t in a, b:
+        t.do("spin")
+    send(a, b, 5, 8)
+    show(b, "peer", "show")
+    run("-p", b.pid, "fault", "add", "drop kind=tag count=3")
+    send(a, b, 20, 8)
+    send(a, b, 2, 1000000)
+    ni, at = rails(a, wait=True)["tcp:lo"], rails(b, wait=True)["tcp:lo"]
+    same((ni["sent_stats"]["put"], at["received_stats"]["put"]), (27, 27), "put")
+    # Large messages are read by the receiver, and ended by a FIN.
+    need(at["sent_stats"]["get"] >= 2, at)
+    same(at["received_stats"]["reply"], at["sent_stats"]["get"], "reply")
+    need(ni["received_stats"]["ack"] >= 2 and at["sent_stats"]["ack"] >= 2, ni, at)
+    same((ni["sent_stats"]["hello"] >= 1, at["received_stats"]["hello"] >= 1),
+         (True, True), "hello")
+    peer, = show(b, "peer", "show", "-v", 2, wait=True)["peer"]
+    far, = peer["peer ni"]
+    same(far["statistics"]["recv_count"] >= 27, True, "frames of the peer")
+    path, = show(b, "path", "show", "-v", 2, wait=True)["path"]
+    reply = path["latency of replies"]
+    same(reply["samples"], at["received_stats"]["reply"], "latency of replies")
+    same(sum(reply["histogram_us"].values()), reply["samples"], "histogram")
+    run("-p", b.pid, "ping", 0)
+    path, = show(b, "path", "show", "-v", 2, wait=True)["path"]
+    same(path["latency of answers"]["samples"], 1, "latency of a ping")
+    run("-p", b.pid, "stats", "reset")
+    at = rails(b, wait=True)["tcp:lo"]
+    same((stat_of(at), set(at["received_stats"].values())), ([0] * 4, {0}), "reset")
+    far, = show(b, "peer", "show", "-v", 2, wait=True)["peer"][0]["peer ni"]
+    same(far["statistics"]["recv_count"], 0, "reset of a peer NI")
+
+
 def case_list():
     a, b = pair(SLURM_JOB_ID="job-%d" % os.getpid(), PMI_RANK="7")
     a.do("spin")
