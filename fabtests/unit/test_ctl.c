@@ -526,6 +526,10 @@ Test(ctl, settings)
 	cr_expect_eq(shared->spill, 500u, "other endpoints keep theirs");
 	cr_expect_eq(ask("set FI_LNX_HOLD_DOWN 300"), 0, "%s", text);
 	cr_expect_eq(f.lnx->plan.hold_ns, 300 * LNX_NS_PER_MS);
+	cr_expect_eq(ask("set recovery_limit 7"), 0, "%s", text);
+	cr_expect_eq(f.lnx->plan.limit_ns, 7 * LNX_NS_PER_S);
+	cr_expect_eq(ask("set discovery 0"), 0, "%s", text);
+	cr_expect_not(f.lnx->conf->discovery);
 	cr_expect_eq(ask("set ack_every 9"), 0);
 	cr_expect_eq(view_ack_every(f.lnx), 9u);
 	cr_expect_eq(ask("set poll_idle 33"), 0);

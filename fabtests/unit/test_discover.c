@@ -281,6 +281,71 @@ BOTH(all_rails_of_the_peer_get_a_path)
 	fake_close(&f);
 }
 
+/* Without discovery only what the address lists; at the ports where the hello says. */
+BOTH(rails_of_the_address_only)
+{
+	struct fake_core *core;
+	struct lnx_peer *peer;
+	struct sockaddr_in in;
+	struct lnx_rails r;
+	unsigned i;
+
+	fake_conf.discovery = false;
+	fake_conf.poll_idle = 1;
+	open_peer(kind, 3, 1);
+	r = rails_of(4, 6000);
+	hello(&r);
+	send_one();
+	our_hello(&i);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	peer = inside();
+	cr_assert_eq(peer->npath, 3u);
+	nopen = 4;
+	appears(7);
+	for (i = 0; i < 2; i++) {
+		fake_after_ms(&f, 200);
+		send_one();
+	}
+	fake_after_ms(&f, 200);
+	cr_expect_eq(peer->npath, 4u, "to the same rail, from the new one");
+	for (i = 0; i < peer->npath; i++) {
+		cr_expect_eq(peer->path[i]->remote_rail, 0u);
+		core = lnx_container_of(peer->path[i]->rail->fabric,
+					struct fake_core, fabric);
+		memcpy(&in, core->av_name[peer->path[i]->core_addr], sizeof(in));
+		cr_expect_eq(ntohs(in.sin_port), 6000u);
+	}
+	/* Switched on, all is used that the peer has said. */
+	((struct lnx_conf *)f.lnx->conf)->discovery = true;
+	lnx_lock(&f.lnx->lock);
+	lnx_peers_extend(f.lnx);
+	lnx_unlock(&f.lnx->lock);
+	for (i = 0; i < 4; i++) {
+		unsigned k;
+
+		for (k = 0; k < peer->npath; k++)
+			if (peer->path[k]->remote_rail == i)
+				break;
+		cr_expect_lt(k, peer->npath, "rail %u", i);
+	}
+	fake_close(&f);
+}
+
+/* A sender that is in no address vector has no other list. */
+BOTH(all_rails_of_an_unsolicited_peer)
+{
+	struct lnx_rails r;
+
+	fake_conf.discovery = false;
+	open_peer(kind, 2, 1);
+	cr_assert_eq(fi_av_remove(f.av, &p.addr, 1, 0), 0);
+	r = rails_of(2, 6000);
+	hello(&r);
+	cr_expect_gt(inside()->npath, 1u);
+	fake_close(&f);
+}
+
 /* Paths that are known and used do not change. */
 BOTH(paths_keep_their_numbers)
 {

@@ -289,3 +289,78 @@ BOTH(frames_leave_a_sick_path)
 	cr_expect_eq(f.lnx->stats.paths_down, 0u);
 	close_clean();
 }
+
+/* ---- FI_LNX_RECOVERY_LIMIT ---- */
+
+/* answers: the kernel does, so that no answer is outstanding later. */
+static void given_up_open(enum lnx_rail_kind kind, bool answers)
+{
+	open_met(kind, 2, 1);
+	until_well();
+	f.lnx->plan.limit_ns = 3 * LNX_NS_PER_S;
+	kernel_refuses[0] = answers;
+	path0_down();
+}
+
+static uint64_t last_ping(void)
+{
+	return path_of(&side[0], 0)->detect.ping_ns;
+}
+
+static void expect_given_up(void)
+{
+	uint64_t last = last_ping();
+
+	run_ms(2500);
+	cr_expect_gt(last_ping(), last, "it is pinged before the limit");
+	run_ms(2500);
+	last = last_ping();
+	run_ms(10000);
+	cr_expect_eq(last_ping(), last, "and not any more");
+	heal(0);
+	kernel_refuses[0] = false;
+	run_ms(3000);
+	cr_expect(is_down(&side[0], 0));
+}
+
+BOTH(given_up_until_the_peer_asks)
+{
+	struct lnx_hdr h = { .kind = LNX_KIND_PROBE, .tag = 1, .data = 1 };
+
+	given_up_open(kind, true);
+	expect_given_up();
+	from(&side[0], 0, 0, h, NULL, 0);
+	RUN_UNTIL(!is_down(&side[0], 0), 3000);
+	close_clean();
+}
+
+BOTH(given_up_until_its_link_comes)
+{
+	given_up_open(kind, true);
+	expect_given_up();
+	link_is(0, false);
+	run_ms(100);
+	link_is(0, true);
+	RUN_UNTIL(!is_down(&side[0], 0), 3000);
+	close_clean();
+}
+
+/* If nothing else works it is pinged as long as something has to go over it. */
+BOTH(not_given_up_while_it_is_needed)
+{
+	uint64_t last;
+	struct op *o;
+
+	given_up_open(kind, false);
+	run_ms(6000);
+	black_hole(1);
+	kernel_alive[1] = true;
+	last = last_ping();
+	o = send1(&side[0], 200);
+	run_ms(5000);
+	cr_expect_gt(last_ping(), last);
+	heal(0);
+	RUN_UNTIL(o->ncomp, 5000);
+	heal(1);
+	close_clean();
+}

@@ -27,6 +27,10 @@ static bool speeds(struct lnx_peer *peer, struct lnx_path *path)
 	if (!first->speed)
 		first->speed = calloc(1, sizeof(*first->speed));
 	path->speed = calloc(1, sizeof(*path->speed));
+	/* Without these there are fewer counters. */
+	if (!first->counts)
+		first->counts = calloc(1, sizeof(*first->counts));
+	path->counts = calloc(1, sizeof(*path->counts));
 	return first->speed && path->speed && lnx_policy_of(peer);
 }
 
@@ -56,6 +60,7 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 		peer->path[peer->npath] = path;
 	}
 	free(path->speed);
+	free(path->counts);
 	memset(path, 0, sizeof(*path));
 	if (peer->npath && !speeds(peer, path))
 		return false;

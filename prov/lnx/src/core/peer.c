@@ -594,6 +594,18 @@ static bool same_rails(const struct lnx_rails *a, const struct lnx_rails *b)
 	       !memcmp(a->rail, b->rail, a->n * sizeof(a->rail[0]));
 }
 
+/* Add paths for rails that have none.  Without discovery that is for those in the AV
+ * only, which may have other addresses now. */
+static void extend(struct lnx_peer *peer, const struct lnx_rails *av)
+{
+	const struct lnx_rails *hello = peer->address.rails;
+	bool narrow = av && !peer->ep->conf->discovery;
+
+	lnx_path_set_extend(peer, hello && !narrow ? hello : av);
+	if (hello && narrow)
+		lnx_path_set_readdress(peer, hello);
+}
+
 /* Apply what peer's hello and the AV say; what is in the AV need not be stored. */
 static void hello_apply(struct lnx_peer *peer)
 {
@@ -606,7 +618,7 @@ static void hello_apply(struct lnx_peer *peer)
 	if (!peer->npath)
 		lnx_path_set_join(peer, known ? &av : peer->address.rails);
 	lnx_path_set_readdress(peer, peer->address.rails);
-	lnx_path_set_extend(peer, peer->address.rails);
+	extend(peer, known ? &av : NULL);
 	if (known && same_rails(&av, peer->address.rails)) {
 		free(peer->address.rails);
 		peer->address.rails = NULL;
@@ -733,13 +745,13 @@ void lnx_peers_extend(struct lnx_ep *ep)
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 		struct lnx_rails av;
+		bool known;
 
 		if (peer->self || !lnx_peer_open(peer) ||
 		    (!peer->npath && !peer->hello_done && !peer->address.rails))
 			continue;
-		if (peer->address.rails)
-			lnx_path_set_extend(peer, peer->address.rails);
-		else if (av_rails(peer, &av))
-			lnx_path_set_extend(peer, &av);
+		known = av_rails(peer, &av);
+		if (known || peer->address.rails)
+			extend(peer, known ? &av : NULL);
 	}
 }

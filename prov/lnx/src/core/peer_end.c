@@ -100,10 +100,13 @@ static void peer_free(struct lnx_peer *p)
 		free(p->path[i]->detect.ping);
 	}
 	free(p->first.speed);
+	free(p->first.counts);
 	/* One may be here that no core took. */
 	for (i = 1; i < LNX_PATHS_MAX; i++) {
-		if (p->path[i])
+		if (p->path[i]) {
 			free(p->path[i]->speed);
+			free(p->path[i]->counts);
+		}
 		free(p->path[i]);
 	}
 	free(p->address.rails);

@@ -138,7 +138,7 @@ struct lnx_path {
 	uint16_t remote_rail;		/* remote->index */
 	uint8_t index;			/* in peer->path */
 	uint8_t state;			/* enum lnx_path_state; lnx_path_happens */
-	uint64_t since_ns;		/* when CONNECTING began */
+	uint64_t n_sent;		/* frames sent over it, in the sequence */
 	struct lnx_remote_rail *remote;	/* the peer's rail; of this path, or another */
 	/* Frames.  What is known of them matters only for a peer with several paths
 	 * (rel/sched.h). */
@@ -164,6 +164,8 @@ struct lnx_path {
 	struct lnx_node gets;		/* rma/read.c: the same */
 	struct lnx_path_detect detect;
 	struct lnx_remote_rail own_remote; /* used by the first path to a remote rail */
+	uint64_t since_ns;		/* when CONNECTING began */
+	struct lnx_path_counts *counts;	/* owned; NULL: not needed yet (obj/counts.h) */
 };
 
 /* Is it the one with the object of its remote rail? */

@@ -6,6 +6,7 @@
  */
 #include "base/interval.h"
 #include "rail/rail.h"
+#include "rel/count.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
 #include "rel/recovery.h"
@@ -34,6 +35,7 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (ret)
 		return (int)ret;
 	path->rail->poll_credits = ep->poll_hot;
+	lnx_count_sent(path, h->kind);
 	if (h->kind == LNX_KIND_ACK) {
 		lnx_path_report_sent(peer, h);
 		/* Only if no frame came while it left. */
@@ -69,6 +71,8 @@ LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
 	memcpy(frame.addr, ep->address.raw, sizeof(frame.addr));
 	ret = lnx_rail_inject(rail, &frame, sizeof(frame), path->core_addr);
 	rail->poll_credits = ep->poll_hot;
+	if (!ret)
+		lnx_count_sent(path, h->kind);
 	return (int)ret;
 }
 

@@ -9,6 +9,7 @@
 #include "policy/errclass.h"
 #include "rail/rail.h"
 #include "rel/admin.h"
+#include "rel/count.h"
 #include "rel/frame.h"
 #include "rel/latency.h"
 #include "rel/order.h"
@@ -70,6 +71,7 @@ LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
 		return;
 	path->detect.charged_ns = now;
 	lnx_class_count(&ep->stats, class);
+	lnx_count_failed(path, class);
 	charge = lnx_class_charges(class, remote_rails(peer), peer->self);
 	lnx_health_fail(&path->detect.health, &ep->plan, class, now);
 	if (charge & LNX_CHARGE_LOCAL)
@@ -110,6 +112,7 @@ LNX_COLD void lnx_detect_aborted(struct lnx_rail *rail, uint64_t now)
 	if (!rail->busy)
 		return;
 	lnx_class_count(&ep->stats, LNX_CLASS_LOCAL_ABORTED);
+	rail->counts.failed[LNX_CLASS_LOCAL_ABORTED]++;
 	lnx_health_fail(&rail->health, &ep->plan, LNX_CLASS_LOCAL_ABORTED, now);
 	lnx_policy_stale(ep);
 }
@@ -305,14 +308,20 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	g = &path->detect;
 	now = lnx_clock_ns();
 	if (lnx_unlikely(pong->data & LNX_WIRE_PROBE_PING)) {
-		if (path->rail == rail)
-			lnx_ctl_pong(&peer->ep->ctl, peer->eid, path->index,
-				     (uint32_t)pong->data, now);
+		if (path->rail == rail) {
+			uint64_t ns = lnx_ctl_pong(&peer->ep->ctl, peer->eid, path->index,
+						   (uint32_t)pong->data, now);
+
+			if (ns)
+				lnx_count_answer(path, ns);
+		}
 		return;
 	}
 	if (pong->data & LNX_WIRE_PROBE_LATENCY) {
-		if (lnx_latency_pong(path, rail, (uint32_t)pong->data, now))
+		if (lnx_latency_pong(path, rail, (uint32_t)pong->data, now)) {
+			lnx_count_answer(path, path->speed->answer_ns);
 			lnx_detect_good(peer, path, now);
+		}
 		if (path->rail == rail)
 			lnx_tx_answered(path, peer, (uint32_t)pong->data, now);
 		return;

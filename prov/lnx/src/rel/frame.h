@@ -121,6 +121,7 @@ LNX_INLINE void lnx_tx_sent(struct lnx_ep *ep, struct lnx_peer *peer,
 			    struct lnx_path *path, uint32_t ack, uint64_t bytes)
 {
 	path->sent += bytes;
+	path->n_sent++;
 	if (lnx_likely(ack == peer->chan.rx.next))
 		lnx_tx_ack_piggybacked(peer);
 	path->rail->poll_credits = ep->poll_hot;

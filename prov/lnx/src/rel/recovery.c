@@ -220,6 +220,17 @@ static void reopen_if_stuck(struct lnx_peer *peer, struct lnx_path *path, bool a
 		start_ping(path, now);
 }
 
+bool lnx_recovery_given_up(const struct lnx_peer *peer, const struct lnx_path *path,
+			   bool wanted, uint64_t now)
+{
+	const struct lnx_path_detect *g = &path->detect;
+	uint64_t limit_ns = peer->ep->plan.limit_ns;
+
+	/* A sign of life begins a new series of pings. */
+	return limit_ns && !wanted && !g->health.at_once && g->health.npings &&
+	       lnx_ns_since(now, g->down_ns) > limit_ns;
+}
+
 /* Ping as the health of the path says, and because it is DOWN without a reason. */
 static void ping_when_due(struct lnx_peer *peer, struct lnx_path *path, bool wanted,
 			  uint64_t now)
@@ -319,7 +330,8 @@ LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
 	/* Use the last answer before asking again: it may have come long after the last
 	 * check. */
 	says = g->moved_away ? LNX_PING_WAITING : lnx_recovery_kernel(path);
-	ping_when_due(peer, path, alternative || due, now);
+	if (!lnx_recovery_given_up(peer, path, due && !alternative, now))
+		ping_when_due(peer, path, alternative || due, now);
 	if (says != LNX_PING_ALIVE && says != LNX_PING_REFUSED)
 		says = lnx_recovery_kernel(path);
 	if (path->rail->closed && reachable(path, says, now))

@@ -30,6 +30,10 @@ void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 /* Recovery of a path that is DOWN.  Calls cores. */
 LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
 			    uint64_t now);
+/* Is path DOWN for so long that only a sign of life, a link or a hand has it pinged again?
+ * wanted: nothing else works, and something is due. */
+bool lnx_recovery_given_up(const struct lnx_peer *peer, const struct lnx_path *path,
+			   bool wanted, uint64_t now);
 /* Ask the kernel at the other end of path; and get its answer. */
 void lnx_recovery_ping(struct lnx_path *path);
 enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path);

@@ -12,6 +12,7 @@
 
 #include "rail/faults.h"
 #include "rel/admin.h"
+#include "rel/count.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
 #include "rel/session.h"
@@ -141,7 +142,8 @@ void lnx_tx_retransmit(struct lnx_peer *peer, unsigned paths)
  * which rails carried it (msg/rndv.c). */
 static inline void count_traffic(struct lnx_peer *peer, struct lnx_txe *txe)
 {
-	struct lnx_rail_traffic *t = &peer->path[txe->f.path]->rail->traffic;
+	struct lnx_path *path = peer->path[txe->f.path];
+	struct lnx_rail_traffic *t = &path->rail->traffic;
 	const struct lnx_wire_hdr *w = lnx_txe_hdr(txe);
 
 	switch (w->kind) {
@@ -153,6 +155,9 @@ static inline void count_traffic(struct lnx_peer *peer, struct lnx_txe *txe)
 	case LNX_KIND_RTS_MSG:
 	case LNX_KIND_RTS_TAG:
 		t->sends++;
+		break;
+	default:
+		lnx_count_sent(path, w->kind);
 		break;
 	}
 }

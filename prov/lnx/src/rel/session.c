@@ -162,6 +162,7 @@ static bool tell(struct lnx_ep *ep, struct lnx_misdirected *s, uint64_t now)
 	ret = lnx_rail_inject(rail, &w, sizeof(w), to);
 	lnx_rail_remove(rail, to);
 	rail->poll_credits = ep->poll_hot;
+	rail->counts.sent[h.kind] += !ret;
 	s->retry_ns = now + LNX_SESSION_TRY_NS;
 	return ret != -FI_EAGAIN || ++s->tries == TRIES_MAX;
 }
