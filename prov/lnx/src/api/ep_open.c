@@ -146,7 +146,10 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	if (ret)
 		goto err;
 	ret = lnx_faults_open(ep);
+	if (!ret)
+		ret = lnx_ep_timers_open(ep);
 	if (ret) {
+		lnx_faults_close(ep);
 		lnx_match_fini(&ep->tag);
 		lnx_match_fini(&ep->msg);
 		goto err;
@@ -182,7 +185,6 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	/* Only the core can tell the source of a message. */
 	ep->meets_all = ep->native && (info->caps & FI_SOURCE);
 	ep->up = &lnx_up;
-	ep->due.sweep_ns = UINT64_MAX;	/* until there is a path */
 	lnx_lock_init(&ep->lock, d->threads ||
 		      info->domain_attr->data_progress == FI_PROGRESS_AUTO);
 	ep->fid.fid.fclass = FI_CLASS_EP;

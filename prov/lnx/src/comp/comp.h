@@ -23,6 +23,12 @@ void lnx_ep_progress_all(struct lnx_ep *ep);
  * be, something to do that no descriptor reports; shared memory not counted. */
 bool lnx_ep_trywait(struct lnx_ep *ep);
 
+/* comp/timers.c: the timers of the endpoint as a whole.  0 or -FI_ENOMEM. */
+int lnx_ep_timers_open(struct lnx_ep *ep);
+void lnx_ep_timers_close(struct lnx_ep *ep);
+/* Close sockets of cores on exec: LNX_DUE_SWEEP.  Returns when to call it again. */
+uint64_t lnx_ep_sweep(struct lnx_ep *ep, uint64_t now);
+
 /*
  * comp/eps.c: the endpoints behind a CQ or a counter.  No lock is held; adding and
  * removing take eps->lock.

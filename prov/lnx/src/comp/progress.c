@@ -11,7 +11,6 @@
 #include "comp/comp.h"
 #include "rail/faults.h"
 #include "comp/links.h"
-#include "core/half_open.h"
 #include "msg/confirm_answer.h"
 #include "msg/rx.h"
 #include "msg/local_exit.h"
@@ -55,38 +54,15 @@ static LNX_COLD void refill(struct lnx_ep *ep)
 		ep->work &= ~LNX_WORK_BUFS;
 }
 
-#define SWEEP_COST	1000u		/* it may take 1/SWEEP_COST of the time */
-
-/*
- * Sockets that cores have opened must not be inherited by programs that the application
- * starts: a program that outlives it would keep them open, and peers would never know
- * that it is dead.  Cores connect some time after a peer came up, and again at any
- * time.  So this is done a few times then, and once in a second while anything is
- * polled.
- */
-static LNX_COLD void sweep(struct lnx_ep *ep, uint64_t now)
-{
-	uint64_t cost;
-	uint32_t i;
-
-	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
-		lnx_half_open_cloexec(ep->rail[i]);
-	cost = lnx_ns_since(lnx_clock_ns(), now);
-	ep->due.sweep_gap_ns = LNX_MIN(LNX_MAX(2 * ep->due.sweep_gap_ns,
-					   LNX_SWEEP_FIRST_NS), LNX_SWEEP_LAST_NS);
-	if (ep->due.sweep_gap_ns == LNX_SWEEP_LAST_NS)
-		ep->work &= ~LNX_WORK_SWEEP;
-	ep->due.sweep_ns = now + LNX_MAX(ep->due.sweep_gap_ns, SWEEP_COST * cost);
-}
-
 /* Work that needs the current time. */
 static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 {
 	uint64_t now = lnx_clock_ns(), detect_ns = ep->due.detect_ns;
 	uint64_t timers_ns = ep->due.timers_ns;
 
+	lnx_timers_run(&ep->due.timers, now, 64);
 	if (lnx_unlikely(now >= ep->due.sweep_ns))
-		sweep(ep, now);
+		lnx_ep_sweep(ep, now);
 	lnx_rel_run(ep, now);
 	/* Links are looked at whenever paths or peers were. */
 	if (lnx_unlikely(ep->links.netwatch != NULL) &&
@@ -94,19 +70,16 @@ static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 		lnx_links_poll(ep, now);
 	if (ep->work & LNX_WORK_DEFER)
 		lnx_rx_deferred_run(ep, now);
-	if (ep->work & LNX_WORK_WATCH)
-		lnx_local_exit_run(ep, now);
-	if (lnx_unlikely(ep->work & LNX_WORK_ENDED))
-		lnx_peers_reap(ep, now);
 	if (lnx_unlikely(ep->work & LNX_WORK_BUFS))
 		refill(ep);
+	if (!ep->due.timers.n)
+		ep->work &= ~LNX_WORK_TIMER;
 }
 
 /* Work that is not done in every pass, and some of it not in each of these. */
 static __attribute__((noinline)) void slow(struct lnx_ep *ep)
 {
-	const uint32_t may_wait = LNX_WORK_RETX | LNX_WORK_WATCH |
-				  LNX_WORK_SWEEP | LNX_WORK_ENDED;
+	const uint32_t may_wait = LNX_WORK_RETX | LNX_WORK_TIMER;
 
 	if ((ep->work & ~may_wait) == LNX_WORK_ACK_PENDING)
 		lnx_tx_acks_piggybacked(ep);
@@ -156,7 +129,8 @@ static LNX_COLD bool low(struct lnx_ep *ep)
 static LNX_COLD void look_at_peers(struct lnx_ep *ep)
 {
 	ep->poll.watch_pass = ep->poll.pass;
-	ep->work |= ep->poll.idle_work;
+	if (ep->poll.watch_idle)
+		lnx_ep_watch_local(ep);
 }
 
 LNX_HOT
@@ -228,8 +202,9 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 	lnx_ep_progress_all(ep);
 	for (i = 0; i < ep->nrail; i++)
 		more |= ep->rail[i]->driver->more(ep->rail[i]);
-	if (ep->work & LNX_WORK_SWEEP)
-		sweep(ep, lnx_clock_ns());
+	if (lnx_timer_armed(&ep->due.own[LNX_DUE_SWEEP]))
+		lnx_timer_arm(&ep->due.timers, &ep->due.own[LNX_DUE_SWEEP],
+			      lnx_ep_sweep(ep, lnx_clock_ns()));
 	/* Timers do not run while we sleep. */
 	if (ep->work & LNX_WORK_ACK_PENDING)
 		lnx_rel_ack_all(ep, lnx_clock_ns());
@@ -241,8 +216,7 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 	}
 	/* Unacknowledged frames need no timer here: a connection that breaks makes its
 	 * descriptor ready. */
-	work = ep->work & ~(LNX_WORK_RETX | LNX_WORK_WATCH | LNX_WORK_SWEEP |
-			    LNX_WORK_ENDED);
+	work = ep->work & ~(LNX_WORK_RETX | LNX_WORK_TIMER);
 	/* A path may be DOWN for hours. */
 	if (ep->thread && (work & LNX_WORK_DETECT)) {
 		lnx_thread_wake(ep->thread);

@@ -60,9 +60,9 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	if (peer->npath == 1)
 		not_alone(peer);
 	peer->npath++;
-	/* A connection will be made: comp/progress.c must sweep it. */
+	/* A connection will be made. */
 	peer->ep->due.sweep_ns = peer->ep->due.sweep_gap_ns = 0;
-	peer->ep->work |= LNX_WORK_SWEEP;
+	lnx_ep_due(peer->ep, LNX_DUE_SWEEP, 0);
 	return true;
 }
 

@@ -21,7 +21,7 @@ void lnx_peer_ended(struct lnx_peer *peer)
 		lnx_list_add_tail(&ep->peers.ended, &peer->session.ended_link);
 	if (!peer->session.ended_ns)
 		peer->session.ended_ns = lnx_clock_ns();
-	ep->work |= LNX_WORK_ENDED;
+	lnx_ep_due(ep, LNX_DUE_REAP, ep->due.reap_ns);
 }
 
 bool lnx_peer_may_begin(const struct lnx_peer *peer, uint64_t now)
@@ -108,14 +108,12 @@ static void peer_free(struct lnx_peer *p)
 	free(p);
 }
 
-LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
+LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
 	bool more = false;
 	unsigned i;
 
-	if (now < ep->due.reap_ns)
-		return;
 	ep->due.reap_ns = now + LNX_REAP_LOOK_NS;
 	lnx_list_foreach(&ep->peers.ended, n, tmp) {
 		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
@@ -147,8 +145,7 @@ LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 		lnx_list_del(&p->all_link);
 		peer_free(p);
 	}
-	if (!more)
-		ep->work &= ~LNX_WORK_ENDED;
+	return more ? ep->due.reap_ns : LNX_NEVER;
 }
 
 void lnx_peers_destroy(struct lnx_ep *ep)
