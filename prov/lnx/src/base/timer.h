@@ -98,6 +98,18 @@ LNX_INLINE void lnx_timer_arm_by(struct lnx_timers *s, struct lnx_timer *t,
  */
 unsigned lnx_timers_run(struct lnx_timers *s, uint64_t now, unsigned max);
 
+/* The earlier deadline. */
+LNX_INLINE uint64_t lnx_sooner(uint64_t a_ns, uint64_t b_ns)
+{
+	return LNX_MIN(a_ns, b_ns);
+}
+
+/* The earlier one of next, and of at_ns if that is still to come. */
+LNX_INLINE uint64_t lnx_next_of(uint64_t next, uint64_t at_ns, uint64_t now)
+{
+	return at_ns > now ? LNX_MIN(next, at_ns) : next;
+}
+
 /* All armed timers, in no order: i is 0 to s->n - 1, while none is armed or cancelled. */
 LNX_INLINE struct lnx_timer *lnx_timers_armed(const struct lnx_timers *s, uint32_t i)
 {

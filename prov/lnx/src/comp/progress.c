@@ -57,33 +57,34 @@ static LNX_COLD void refill(struct lnx_ep *ep)
 /* Work that needs the current time. */
 static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 {
-	uint64_t now = lnx_clock_ns(), detect_ns = ep->due.detect_ns;
-	uint64_t timers_ns = ep->due.timers_ns;
+	uint64_t now = lnx_clock_ns(), gap_ns = lnx_ns_since(now, ep->due.looked_ns);
+	uint32_t passes = ep->poll.pass - ep->due.looked_pass;
 
-	lnx_timers_run(&ep->due.timers, now, 64);
+	if (lnx_unlikely(ep->links.asleep)) {
+		ep->links.asleep = false;
+		lnx_ep_watch_links(ep);
+	}
+	lnx_rel_run(ep, now);
 	if (lnx_unlikely(now >= ep->due.sweep_ns))
 		lnx_ep_sweep(ep, now);
-	lnx_rel_run(ep, now);
-	/* Links are looked at whenever paths or peers were. */
-	if (lnx_unlikely(ep->links.netwatch != NULL) &&
-	    (ep->due.detect_ns != detect_ns || ep->due.timers_ns != timers_ns))
-		lnx_links_poll(ep, now);
 	if (ep->work & LNX_WORK_DEFER)
 		lnx_rx_deferred_run(ep, now);
 	if (lnx_unlikely(ep->work & LNX_WORK_BUFS))
 		refill(ep);
-	if (!ep->due.timers.n)
-		ep->work &= ~LNX_WORK_TIMER;
+	ep->due.looked_pass = ep->poll.pass;
+	/* If passes take long, 256 of them are too many to wait for. */
+	ep->due.soon_ns = gap_ns / LNX_PASS_SLOW_NS > passes ? LNX_NEVER :
+			  now + LNX_PASS_SOON_NS;
 }
 
 /* Work that is not done in every pass, and some of it not in each of these. */
 static __attribute__((noinline)) void slow(struct lnx_ep *ep)
 {
-	const uint32_t may_wait = LNX_WORK_RETX | LNX_WORK_TIMER;
+	uint32_t work = ep->work & ~LNX_WORK_TIMER;
 
-	if ((ep->work & ~may_wait) == LNX_WORK_ACK_PENDING)
+	if (work == LNX_WORK_ACK_PENDING)
 		lnx_tx_acks_piggybacked(ep);
-	if ((ep->work & ~may_wait) || !(ep->poll.pass & 0xff))
+	if (work || ep->due.timers.next_ns < ep->due.soon_ns || !(ep->poll.pass & 0xff))
 		timed(ep);
 }
 
@@ -180,10 +181,11 @@ void lnx_ep_progress_all(struct lnx_ep *ep)
 	lnx_ep_progress(ep);
 }
 
-bool lnx_ep_trywait(struct lnx_ep *ep)
+uint64_t lnx_ep_sleep_until(struct lnx_ep *ep)
 {
 	bool more = false;
-	uint32_t i, work;
+	uint64_t now;
+	uint32_t i;
 
 	lnx_ep_progress_all(ep);
 	for (i = 0; i < ep->nrail; i++) {
@@ -202,25 +204,18 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 	lnx_ep_progress_all(ep);
 	for (i = 0; i < ep->nrail; i++)
 		more |= ep->rail[i]->driver->more(ep->rail[i]);
+	now = lnx_clock_ns();
 	if (lnx_timer_armed(&ep->due.own[LNX_DUE_SWEEP]))
 		lnx_timer_arm(&ep->due.timers, &ep->due.own[LNX_DUE_SWEEP],
-			      lnx_ep_sweep(ep, lnx_clock_ns()));
-	/* Timers do not run while we sleep. */
+			      lnx_ep_sweep(ep, now));
+	/* That would be due at once. */
 	if (ep->work & LNX_WORK_ACK_PENDING)
-		lnx_rel_ack_all(ep, lnx_clock_ns());
+		lnx_rel_ack_all(ep, now);
 	/* Link events wake sleepers. */
-	if (ep->links.watch_until_ns) {
-		ep->links.watch_until_ns = 0;
-		ep->due.detect_ns = 0;
-		lnx_rel_run(ep, lnx_clock_ns());
+	ep->links.watch_until_ns = 0;
+	if (lnx_timer_armed(&ep->due.own[LNX_DUE_LINKS])) {
+		lnx_timer_cancel(&ep->due.timers, &ep->due.own[LNX_DUE_LINKS]);
+		ep->links.asleep = true;
 	}
-	/* Unacknowledged frames need no timer here: a connection that breaks makes its
-	 * descriptor ready. */
-	work = ep->work & ~(LNX_WORK_RETX | LNX_WORK_TIMER);
-	/* A path may be DOWN for hours. */
-	if (ep->thread && (work & LNX_WORK_DETECT)) {
-		lnx_thread_wake(ep->thread);
-		work &= ~LNX_WORK_DETECT;
-	}
-	return more || work;
+	return more || (ep->work & ~LNX_WORK_TIMER) ? 0 : ep->due.timers.next_ns;
 }

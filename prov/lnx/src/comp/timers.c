@@ -5,8 +5,12 @@
  */
 #include "base/interval.h"
 #include "comp/comp.h"
+#include "comp/links.h"
 #include "core/half_open.h"
 #include "msg/local_exit.h"
+#include "rel/admin.h"
+#include "rel/recovery.h"
+#include "rel/session.h"
 
 #define SWEEP_COST	1000u		/* it may take 1/SWEEP_COST of the time */
 
@@ -43,11 +47,19 @@ uint64_t lnx_ep_sweep(struct lnx_ep *ep, uint64_t now)
 
 OWN(sweep, LNX_DUE_SWEEP, lnx_ep_sweep)
 OWN(reap, LNX_DUE_REAP, lnx_peers_reap)
+OWN(links, LNX_DUE_LINKS, lnx_links_look)
+OWN(admin, LNX_DUE_ADMIN, lnx_admin_run)
+OWN(refusals, LNX_DUE_REFUSALS, lnx_session_tell)
+OWN(rails, LNX_DUE_RAILS, lnx_reopen_closed)
 OWN(local, LNX_DUE_LOCAL, lnx_local_exit_run)
 
 static void (*const due[LNX_DUE_N])(struct lnx_timer *t, uint64_t now) = {
 	[LNX_DUE_SWEEP] = sweep,
 	[LNX_DUE_REAP] = reap,
+	[LNX_DUE_LINKS] = links,
+	[LNX_DUE_ADMIN] = admin,
+	[LNX_DUE_REFUSALS] = refusals,
+	[LNX_DUE_RAILS] = rails,
 	[LNX_DUE_LOCAL] = local,
 };
 

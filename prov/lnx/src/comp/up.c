@@ -44,6 +44,8 @@ const struct lnx_up lnx_up = {
 	.path_down = lnx_pull_fail_over,
 	.path_cut = path_cut,
 	.source_changed = lnx_rx_source_changed,
+	.peer_look = lnx_peer_look,
+	.peer_retry = lnx_peer_retry,
 	.progress = lnx_ep_progress,
 	.progress_all = lnx_ep_progress_all,
 };

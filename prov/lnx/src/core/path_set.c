@@ -57,8 +57,10 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	lnx_health_init(&path->detect.remote);
 	if (lnx_rail_insert(path->rail, way->to->raw, &path->core_addr))
 		return false;
-	if (peer->npath == 1)
+	if (peer->npath == 1) {
 		not_alone(peer);
+		peer->ep->links.several = true;
+	}
 	peer->npath++;
 	/* A connection will be made. */
 	peer->ep->due.sweep_ns = peer->ep->due.sweep_gap_ns = 0;
@@ -153,8 +155,10 @@ void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
 		peer->session.wrong_endpoint &= (uint8_t)~(1u << i);
 		path->retry_ns = 0;
 		path->backoff_ns = 0;
+		lnx_peer_retry_now(peer);
 		path->detect.probe_ns = 1;	/* at once */
 		path->detect.moved_away = true;
+		lnx_peer_look_by(peer, 0);
 	}
 }
 

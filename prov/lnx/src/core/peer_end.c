@@ -67,7 +67,6 @@ static bool unused(const struct lnx_peer *p)
 	    p->confirm.n || p->shm.nflight || p->confirm.n_answers || !lnx_list_empty(&p->stored) ||
 	    p->shm.core != FI_ADDR_NOTAVAIL ||
 	    lnx_list_linked(&p->pump_link) || lnx_list_linked(&p->ack_link) ||
-	    lnx_list_linked(&p->retx_link) || lnx_list_linked(&p->detect_link) ||
 	    lnx_list_linked(&p->shm.queue_link))
 		return false;
 	for (i = 0; i < p->npath; i++)
@@ -82,6 +81,9 @@ static void peer_free(struct lnx_peer *p)
 	struct lnx_node *q;
 	unsigned i;
 
+	lnx_timer_cancel(&p->ep->due.timers, &p->look);
+	lnx_timer_cancel(&p->ep->due.timers, &p->retry);
+	lnx_timers_release(&p->ep->due.timers, LNX_PEER_TIMERS);
 	/* Buffers that it holds still go with the endpoint: lnx_rx_ooo_free. */
 	while (lnx_seq_drain(&p->chan.rx))
 		;

@@ -230,6 +230,6 @@ int lnx_ctl_health_set(struct lnx_ep *ep, const char *text,
 		of_target(&c, NULL);
 	lnx_admin_apply(ep, c.now);
 	if (ep->thread)
-		lnx_thread_wake(ep->thread);
+		lnx_thread_wake(ep->thread, 0);
 	return 0;
 }

@@ -191,9 +191,8 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 		return ret;
 	}
 	rail->poll_credits = p->rxe->ep->poll_hot;
-	if (p->peer->npath > 1 &&
-	    lnx_unlikely(!lnx_list_linked(&p->peer->detect_link)))
-		lnx_detect_watch(p->peer);
+	if (lnx_unlikely(!p->peer->watched))
+		lnx_tx_watch(p->peer->ep, p->peer);
 	return 0;
 }
 

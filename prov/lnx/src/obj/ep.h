@@ -7,6 +7,7 @@
 #define LNX_EP_H
 
 #include "base/clock.h"
+#include "base/interval.h"
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/pool.h"
@@ -54,17 +55,23 @@ struct lnx_misdirected {
 enum lnx_due {
 	LNX_DUE_SWEEP,			/* sockets of cores: comp/timers.c */
 	LNX_DUE_REAP,			/* lnx_peers_reap */
-	LNX_DUE_LOCAL,			/* msg/local_exit.h */
+	LNX_DUE_LINKS,			/* lnx_links_look */
+	LNX_DUE_ADMIN,			/* lnx_admin_run */
+	LNX_DUE_REFUSALS,		/* lnx_session_tell */
+	LNX_DUE_RAILS,			/* lnx_reopen_closed */
+	LNX_DUE_LOCAL,			/* lnx_local_exit_run */
 	LNX_DUE_N,
 };
 
 /* When what is done now and then is due, in ns. */
 struct lnx_ep_due {
-	struct lnx_timers timers;	/* the set of these: */
+	struct lnx_timers timers;	/* the set of these, and of the peers' */
 	struct lnx_timer own[LNX_DUE_N]; /* see lnx_ep_due */
-	uint64_t timers_ns;		/* slow timers of frames and peers */
-	uint64_t looked_ns;		/* when deadlines were checked last */
-	uint64_t detect_ns;		/* paths of the peers on detect_list */
+	uint64_t looked_ns;		/* when they were checked last; */
+	uint32_t looked_pass;		/* and in which pass */
+	uint64_t away_ns;		/* the end of the last pause of more than
+					 * LNX_LATENCY_AWAY_NS in that */
+	uint64_t soon_ns;		/* what is due before that is checked often */
 	uint64_t sweep_ns;		/* sockets: by then, if anything else is due; */
 	uint64_t sweep_gap_ns;		/* and the pause before that */
 	uint64_t reap_ns;		/* peers whose session has ended: not before */
@@ -102,7 +109,9 @@ struct lnx_ep_refusals {
 /* Sensors of links, and interfaces that may appear (comp/links.h). */
 struct lnx_ep_links {
 	struct lnx_netwatch *netwatch;	/* NULL: links are not watched */
-	uint64_t watch_until_ns;	/* links are checked until then */
+	uint64_t watch_until_ns;	/* links are checked until then, in any case */
+	bool several;			/* a peer has, or had, several paths */
+	bool asleep;			/* a thread sleeps, and is woken by events */
 	uint64_t hotplug_ns;		/* no search for more rails before */
 	bool hotplug;			/* there may be more rails */
 };
@@ -111,8 +120,7 @@ struct lnx_ep_links {
 struct lnx_ep_admin {
 	bool any;			/* one was ever set */
 	uint32_t told;			/* bits of rails: peers were last told to avoid
-					 * them; */
-	uint64_t told_ns;		/* and when */
+					 * them */
 };
 
 /* Large sends and writes that peers read (msg/rndv.c). */
@@ -264,8 +272,6 @@ struct lnx_ep {
 
 	/* Deferred work: what must not be done inside a core's callback. */
 	struct lnx_node pump_peers;
-	struct lnx_node retx_list;
-	struct lnx_node detect_list;
 	struct lnx_node learn_peers;
 	struct lnx_node pulls;		/* lnx_pull.link: reads to post */
 	struct lnx_node deferred;	/* lnx_rxe.link: large, left in the core */
@@ -315,7 +321,6 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_PUMP	0x02u
 #define LNX_WORK_PULL	0x04u
 #define LNX_WORK_DEFER	0x08u
-#define LNX_WORK_RETX	0x10u
 #define LNX_WORK_BUFS	0x20u
 #define LNX_WORK_MR	0x40u
 #define LNX_WORK_LEARN	0x80u
@@ -325,13 +330,11 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_ACK_PENDING	0x800u		/* as ACK, not yet due */
 #define LNX_WORK_FETCH	0x1000u
 #define LNX_WORK_FAULT	0x4000u
-#define LNX_WORK_DETECT	0x8000u
 #define LNX_WORK_COPY	0x10000u
 #define LNX_WORK_TIMER	0x20000u	/* ep->due.timers */
 #define LNX_WORK_CONFIRM 0x40000u
 /* Those that progress handles only now and then. */
-#define LNX_WORK_SLOW	(LNX_WORK_RETX | LNX_WORK_ACK_PENDING | LNX_WORK_DETECT | \
-			 LNX_WORK_TIMER)
+#define LNX_WORK_SLOW	(LNX_WORK_ACK_PENDING | LNX_WORK_TIMER)
 #define LNX_SLOW_PASSES	16u
 
 /* Run timer t, of ep or of one of its peers, at at_ns, or before if it is armed already. */
@@ -347,6 +350,29 @@ LNX_INLINE void lnx_ep_arm_by(struct lnx_ep *ep, struct lnx_timer *t, uint64_t a
 LNX_INLINE void lnx_ep_due(struct lnx_ep *ep, enum lnx_due which, uint64_t at_ns)
 {
 	lnx_ep_arm_by(ep, &ep->due.own[which], at_ns);
+}
+
+/* Look at the links from now on, while any peer is looked at. */
+LNX_INLINE void lnx_ep_watch_links(struct lnx_ep *ep)
+{
+	if (lnx_unlikely(ep->links.netwatch != NULL) &&
+	    !lnx_timer_armed(&ep->due.own[LNX_DUE_LINKS]))
+		lnx_ep_due(ep, LNX_DUE_LINKS, ep->due.looked_ns +
+			   (ep->links.several ? LNX_LINKS_SEVERAL_NS : LNX_LINKS_ONE_NS));
+}
+
+/* Look at peer at that time, or before; 0: as soon as possible. */
+LNX_INLINE void lnx_peer_look_by(struct lnx_peer *peer, uint64_t at_ns)
+{
+	lnx_ep_arm_by(peer->ep, &peer->look, at_ns);
+	lnx_ep_watch_links(peer->ep);
+}
+
+/* A path may be tried again now: if frames to peer wait for that. */
+LNX_INLINE void lnx_peer_retry_now(struct lnx_peer *peer)
+{
+	if (lnx_timer_armed(&peer->retry))
+		lnx_ep_arm_by(peer->ep, &peer->retry, 0);
 }
 
 /* Something of a local peer is outstanding: does its process live? */

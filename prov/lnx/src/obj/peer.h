@@ -16,6 +16,7 @@
 #define LNX_PEER_H
 
 #include "base/list.h"
+#include "base/timer.h"
 #include "fi.h"
 #include "lnx_wire.h"
 #include "policy/health.h"
@@ -42,9 +43,6 @@ struct lnx_path_detect {
 						 * delivered */
 	struct lnx_silence silence;
 	struct lnx_late late;		/* of the oldest frame, if it left over this path */
-	uint32_t timed_seq;		/* acknowledged up to here: gives a sample */
-	uint64_t timed_ns;		/* of frames that left by then; 0: no sample
-					 * is being taken */
 	struct lnx_rtt rtt;		/* rough round-trip time of the path */
 	struct lnx_health health;
 	struct lnx_health remote;	/* of the peer's rail, kept in the first path
@@ -100,7 +98,6 @@ struct lnx_path_speed {
 	uint64_t probe_ns;		/* when the last one left; 0: none has */
 	uint64_t unanswered_ns;		/* and when that first one did; 0: all are
 					 * answered */
-	uint64_t seen_ns;		/* when this was last looked at */
 	uint64_t answer_ns;		/* how long the last answer took; 0: none */
 };
 
@@ -147,6 +144,8 @@ LNX_INLINE void lnx_path_happens(struct lnx_path *path, enum lnx_path_event even
 }
 
 #define LNX_PATHS_MAX	LNX_WIRE_PATHS
+/* look and retry. */
+#define LNX_PEER_TIMERS	2u
 /* lnx_path.inflight_limit before the path's speed is known. */
 #define LNX_PATH_INFLIGHT_FIRST	32768u
 
@@ -289,6 +288,8 @@ struct lnx_peer {
 	bool self;			/* it is this endpoint itself */
 	bool hello_done;		/* our hello has its number */
 	uint8_t life;			/* enum lnx_life; lnx_peer_happens */
+	bool watched;			/* it will be looked at soon enough for what is sent
+					 * now; else lnx_tx_watch */
 
 	/* The end of this line, the next one, and the beginning of the one after it.  Its
 	 * ack_threshold: the first frame puts the peer on ack_list, then as many as may
@@ -297,7 +298,7 @@ struct lnx_peer {
 	uint64_t sid;			/* our session id: src of what we send */
 	uint64_t rx_sid;		/* the peer's; 0: no HELLO has come */
 	struct lnx_path *cur;		/* path of frames while it is not backed up */
-	struct lnx_node retx_link;	/* ep->retx_list: has unacknowledged frames */
+	struct lnx_timer look;		/* when to look at it next: rel/run.c */
 	struct lnx_peer_arrived rx;
 
 	struct lnx_path first;		/* path[0] */
@@ -319,6 +320,7 @@ struct lnx_peer {
 	uint32_t n_clones;		/* its frames in rail->clones */
 	uint32_t nrndv;			/* announced, not yet ended */
 	bool unsolicited;		/* counted in ep->peers.n_unsolicited */
+	bool awaited;			/* an acknowledgement or an answer is due from it */
 	bool blocked;			/* chan.queue waits for the window, a path or
 					 * earlier frames, and not only for the next
 					 * pass */
@@ -330,7 +332,7 @@ struct lnx_peer {
 
 	/* Links of lists, each used only when there is something to do. */
 	struct lnx_node pump_link;	/* ep->pump_peers: frames to post */
-	struct lnx_node detect_link;	/* ep->detect_list: paths to check */
+	struct lnx_timer retry;		/* when it has such again: all paths pause */
 	struct lnx_node all_link;	/* ep->peers.all */
 	struct lnx_peer *hash_next;	/* ep->by_eid */
 };

@@ -4,7 +4,6 @@
 
 #include "base/interval.h"
 
-
 static uint64_t doubled(uint64_t rto_ns)
 {
 	return LNX_MIN(rto_ns * 2, LNX_RTO_MAX_NS);
@@ -34,6 +33,12 @@ enum lnx_loss_todo lnx_loss_look(struct lnx_loss *l, struct lnx_chan *c,
 		return LNX_LOSS_ASK;
 	lnx_chan_probe(c);
 	return LNX_LOSS_INSIST;
+}
+
+uint64_t lnx_loss_next(const struct lnx_loss *l)
+{
+	/* The timeout has just begun: perhaps it will begin again soon. */
+	return l->since_ns + (l->rto_ns ? l->rto_ns : LNX_LOOK_ONE_NS);
 }
 
 enum lnx_loss_todo lnx_loss_late(struct lnx_late *l, struct lnx_chan *c,

@@ -251,6 +251,8 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 		if (h->tag && h->tag <= LNX_PATHS_MAX && path) {
 			asked(peer, path, h);
 			lnx_recovery_probed(path, rail);
+			if (path->state == LNX_PATH_DOWN)
+				lnx_detect_watch(peer);
 			/*
 			 * What it asks about may be waiting in a rail without poll
 			 * credits.
