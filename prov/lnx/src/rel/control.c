@@ -327,7 +327,7 @@ uint64_t lnx_tx_look(struct lnx_peer *peer, uint64_t now)
 		ask_alive(peer->ep, peer, now);
 	else if (todo == LNX_LOSS_ASK || todo == LNX_LOSS_INSIST)
 		ask_for_frame(peer, now);
-	return lnx_sooner(lnx_loss_next(&peer->loss),
+	return lnx_sooner(lnx_loss_next(&peer->loss, now),
 			  lnx_liveness_next(&peer->liveness,
 					    peer->ep->plan.transaction_ns, now));
 }

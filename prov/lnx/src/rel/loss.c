@@ -35,10 +35,16 @@ enum lnx_loss_todo lnx_loss_look(struct lnx_loss *l, struct lnx_chan *c,
 	return LNX_LOSS_INSIST;
 }
 
-uint64_t lnx_loss_next(const struct lnx_loss *l)
+uint64_t lnx_loss_next(const struct lnx_loss *l, uint64_t now)
 {
-	/* The timeout has just begun: perhaps it will begin again soon. */
-	return l->since_ns + (l->rto_ns ? l->rto_ns : LNX_LOOK_ONE_NS);
+	uint64_t ns = LNX_MAX(LNX_LOOK_ONE_NS, lnx_ns_since(now, l->since_ns) / 2);
+
+	/* The oldest frame was sent again: lnx_tx_acked tells when it is acknowledged. */
+	if (l->rto_ns >= LNX_RTO_INSIST_NS)
+		return l->since_ns + l->rto_ns;
+	/* Else some may be acknowledged until then, and the timeout begins again when they
+	 * are. */
+	return l->rto_ns ? LNX_MIN(l->since_ns + l->rto_ns, now + ns) : now + ns;
 }
 
 enum lnx_loss_todo lnx_loss_late(struct lnx_late *l, struct lnx_chan *c,

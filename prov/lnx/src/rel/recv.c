@@ -239,6 +239,8 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 
 	/* The peer lives, whatever else is wrong. */
 	lnx_liveness_seen(&peer->liveness);
+	if (lnx_unlikely(!peer->watched) && peer->awaited)
+		lnx_tx_watch(ep, peer);
 	switch (h->kind) {
 	case LNX_KIND_ACK:
 		ep->stats.acks_recv++;

@@ -72,27 +72,32 @@ enum lnx_silence_verdict lnx_silence_look(struct lnx_silence *s,
 	return LNX_SILENCE_ASK;
 }
 
+/* Until then it may deliver something: when it did matters for what comes after that. */
+static uint64_t meanwhile(const struct lnx_silence *s, const struct lnx_silence_view *v,
+			  uint64_t at_ns, uint64_t now)
+{
+	uint64_t ns = LNX_MIN(v->timeout_ns / LOOKS, LNX_LOOK_SEVERAL_NS);
+
+	/* The peer has never answered: the first time is not missed. */
+	if (!v->acked && !v->reads)
+		return at_ns;
+	return LNX_MIN(at_ns, now + LNX_MAX(ns, lnx_ns_since(now, s->since_ns) / 4));
+}
+
 uint64_t lnx_silence_next(const struct lnx_silence *s, const struct lnx_silence_view *v,
 			  enum lnx_silence_verdict verdict, uint64_t now)
 {
 	uint64_t end_ns = s->since_ns + v->timeout_ns;
 
-	switch (verdict) {
-	case LNX_SILENCE_NOTHING:
+	if (verdict == LNX_SILENCE_NOTHING)
 		return LNX_NEVER;
-	case LNX_SILENCE_DOWN:
+	/* The silence begins anew. */
+	if (verdict == LNX_SILENCE_DOWN || verdict == LNX_SILENCE_ELSEWHERE)
 		return now;
-	case LNX_SILENCE_PROGRESS:
-	case LNX_SILENCE_BEGINS:
-	case LNX_SILENCE_ELSEWHERE:
-		return now + LNX_MIN(v->timeout_ns / LOOKS, LNX_LOOK_SEVERAL_NS);
-	default:
-		break;
-	}
 	if (!s->kernel_asked)
-		return s->since_ns + v->timeout_ns / 2;
+		return meanwhile(s, v, s->since_ns + v->timeout_ns / 2, now);
 	if (now < end_ns)
-		return end_ns;
+		return meanwhile(s, v, end_ns, now);
 	if (s->answered)
 		return s->since_ns + LNX_SILENCE_KERNEL_TIMES * v->timeout_ns;
 	if (!v->acked && v->frames)
