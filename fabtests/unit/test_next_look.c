@@ -169,7 +169,7 @@ Test(next_look, path_that_nothing_is_due_on)
 
 struct life {
 	struct lnx_liveness l;
-	uint64_t asked_ns, ended_ns, next;
+	uint64_t kernels_ns, ended_ns, next;
 	unsigned looks, nasked;
 };
 
@@ -180,12 +180,12 @@ static void look_at_life(struct life *t, struct lnx_liveness_view v, uint64_t de
 	enum lnx_liveness_verdict verdict = lnx_liveness_look(&t->l, now);
 
 	t->looks++;
-	if (now - t->asked_ns < delay_ns)
+	if (now - t->kernels_ns < delay_ns)
 		v.alive = v.refused = 0;
 	if (verdict == LNX_LIVENESS_LOOK)
 		verdict = lnx_liveness_judge(&t->l, &v, now);
 	if (verdict == LNX_LIVENESS_ASK_KERNELS) {
-		t->asked_ns = now;
+		t->kernels_ns = now;
 		t->nasked++;
 		lnx_liveness_asked(&t->l, now);
 	} else if (verdict == LNX_LIVENESS_REFUSED || verdict == LNX_LIVENESS_TIMED_OUT) {
