@@ -20,6 +20,7 @@
 #include "core/hotplug.h"
 #include "core/open.h"
 #include "fake_core.h"
+#include "rel/order.h"
 #include "fake_watch.h"
 #include "msg/tx.h"
 
@@ -134,6 +135,26 @@ static struct lnx_peer *inside(void)
 	return lnx_peer_by_eid(f.lnx, p.eid);
 }
 
+static unsigned shared(struct lnx_peer *peer);
+
+static bool shared_over(struct lnx_peer *peer, const struct lnx_rail *rail)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < peer->npath; i++)
+		n += peer->path[i]->rail == rail && (shared(peer) >> i & 1);
+	return n;
+}
+
+/* The paths that share large messages, as bits. */
+static unsigned shared(struct lnx_peer *peer)
+{
+	lnx_lock(&f.lnx->lock);
+	lnx_order_fresh(peer, fake_now_ns);
+	lnx_unlock(&f.lnx->lock);
+	return peer->stripe;
+}
+
 /* The peer has n rails; its address lists as many as fit. */
 static void open_peer(enum lnx_rail_kind kind, unsigned ours, unsigned listed)
 {
@@ -239,7 +260,7 @@ BOTH(all_rails_of_the_peer_get_a_path)
 	open_peer(kind, 4, 1);
 	send_one();
 	peer = inside();
-	cr_assert_eq(peer->n_stripe, 4, "all of ours lead to its only one");
+	cr_assert_eq(peer->stripe, 0xf, "all of ours lead to its only one");
 	fake_close(&f);
 
 	open_peer(kind, 4, 2);
@@ -248,12 +269,11 @@ BOTH(all_rails_of_the_peer_get_a_path)
 	peer = inside();
 	cr_assert(peer->npath >= 4);
 	for (i = 0; i < 4; i++) {
-		unsigned k;
+		unsigned k, n = 0;
 
 		for (k = 0; k < peer->npath; k++)
-			if (peer->path[k]->remote_rail == i)
-				break;
-		cr_expect(k < peer->n_stripe, "remote rail %u is not used", i);
+			n += peer->path[k]->remote_rail == i && (shared(peer) >> k & 1);
+		cr_expect(n, "remote rail %u is not used", i);
 	}
 	for (i = 0; i < peer->npath; i++)
 		cr_expect_eq(peer->path[i]->index, i);
@@ -329,7 +349,7 @@ BOTH(no_more_paths_than_there_is_room_for)
 	for (i = 0; i < 20; i++)
 		hello(&r);
 	cr_expect_eq(inside()->npath, LNX_PATHS_MAX);
-	cr_expect(inside()->n_stripe <= LNX_PATHS_MAX);
+	cr_expect(shared(inside()) != 0);
 	fake_close(&f);
 
 	fake_conf.max_rails = 3;
@@ -471,7 +491,7 @@ BOTH(an_interface_that_appears_is_used)
 	cr_expect_neq(memcmp(address, f.lnx->address.raw, sizeof(address)), 0,
 		      "there is room for it in the address");
 	cr_expect_eq(peer->path[peer->npath - 1]->rail, f.lnx->rail[2]);
-	cr_expect_eq(peer->n_stripe, peer->npath);
+	cr_expect(shared_over(peer, f.lnx->rail[2]), "it is used");
 	our_hello(&count);
 	cr_expect_eq(count, 1, "the peer is told");
 	fake_close(&f);

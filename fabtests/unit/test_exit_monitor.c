@@ -52,7 +52,7 @@ static void end(struct lnx_peer *p)
 static void open_ep(void)
 {
 	ep.shm = &shm;
-	ep.pid = getpid();
+	ep.local.pid = getpid();
 	lnx_list_init(&ep.peers.all);
 	lnx_exit_monitor_open(&ep);
 }

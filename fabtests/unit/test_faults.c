@@ -196,6 +196,16 @@ BOTH(it_may_be_kept_as_unexpected)
 	fake_close(&f);
 }
 
+/* All rules of the endpoint, as a request is answered. */
+static void list(char *buf, size_t size)
+{
+	struct lnx_out o = { .buf = buf, .size = size };
+
+	buf[0] = '\0';
+	lnx_faults_list(f.lnx, 0, &o);
+	cr_assert_lt(o.n, size);
+}
+
 /* The memory for delayed frames is limited. */
 BOTH(too_many_are_not_delayed)
 {
@@ -212,9 +222,9 @@ BOTH(too_many_are_not_delayed)
 			fake_pass(&f);
 	}
 	fake_pass(&f);
-	lnx_faults_show(f.lnx, text, sizeof(text));
-	cr_expect_str_eq(text, "delay=1s kind=probe: matched 4099, hit 4096, "
-			 "missed 3\n");
+	list(text, sizeof(text));
+	cr_expect_str_eq(text, "fault 1 delay=1s kind=probe: matched 4099, "
+			 "hit 4096, missed 3\n");
 	fake_close(&f);
 }
 
@@ -366,12 +376,13 @@ Test(faults, rails_and_peers_are_told_apart)
 	h.rail = 0;
 	fake_frame_on(&f, &p, 0, h, NULL, 0);	/* 4th */
 	fake_passes(&f, 2);
-	lnx_faults_show(f.lnx, text, sizeof(text));
+	list(text, sizeof(text));
 	cr_expect_str_eq(text,
-		"drop rail=peer:* kind=probe: matched 1, hit 1\n"
-		"drop peer=1 kind=probe: matched 2, hit 2\n"
-		"drop rrail=3 peer=0000000000001111 kind=probe: matched 1, hit 1\n"
-		"drop rrail=0 kind=probe: matched 1, hit 1\n");
+		"fault 1 drop rail=peer:* kind=probe: matched 1, hit 1\n"
+		"fault 2 drop peer=1 kind=probe: matched 2, hit 2\n"
+		"fault 3 drop rrail=3 peer=0000000000001111 kind=probe: "
+		"matched 1, hit 1\n"
+		"fault 4 drop rrail=0 kind=probe: matched 1, hit 1\n");
 	fake_close(&f);
 }
 
@@ -405,7 +416,7 @@ Test(faults, without_rules)
 	cr_expect_eq(lnx_faults_check(&fake_conf), 0);
 	fake_open(&f, NULL);
 	cr_expect_null(f.lnx->fault);
-	cr_expect_eq(lnx_faults_show(f.lnx, buf, sizeof(buf)), 0);
+	list(buf, sizeof(buf));
 	cr_expect_str_eq(buf, "");
 	lnx_faults_forget_rail(f.lnx->rail[0]);
 	fake_close(&f);

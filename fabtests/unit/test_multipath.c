@@ -1475,7 +1475,7 @@ BOTH(second_class_paths_read_as_much)
 
 	open_met(kind, 2);
 	fake_passes(&f, 2);
-	inside()->n_stripe = 1;
+	inside()->stripe = 1;
 	inside()->path[0]->read_retry_ns = fake_now_ns + 100 * LNX_NS_PER_S;
 	f.core[1]->hold_reads = true;
 	cr_assert_eq(post_recv(buf, LARGE, &a), 0);

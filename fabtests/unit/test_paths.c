@@ -47,7 +47,8 @@ static void expect(unsigned max, const char *want, unsigned n_stripe,
 		   unsigned n_rr)
 {
 	struct lnx_path_choice way[LNX_PATHS_MAX];
-	struct lnx_select_counts s = lnx_paths_choose(&ep, &peer, NULL, way, max);
+	struct lnx_select_counts s = lnx_paths_choose(&ep, &peer, NULL, NULL, way,
+						      max);
 	char text[4 * LNX_PATHS_MAX + 1] = "";
 
 	for (unsigned i = 0; i < s.n; i++)
@@ -151,7 +152,8 @@ Test(paths, many)
 	rails("a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1 a1",
 	      "a1 a1 a1 a1 a1 a1 a1 a1");
 	for (k = 0; k < 2; k++) {
-		s = lnx_paths_choose(&ep, &peer, NULL, way, LNX_PATHS_MAX);
+		s = lnx_paths_choose(&ep, &peer, NULL, NULL, way,
+				     LNX_PATHS_MAX);
 		cr_expect_eq(s.n, LNX_PATHS_MAX);
 		cr_expect_eq(s.n_stripe, LNX_PATHS_MAX);
 		memset(used, 0, sizeof(used));

@@ -58,7 +58,7 @@ static off_t pages(int n)
 static struct lnx_shm_registry *made(uint64_t eid)
 {
 	ep.eid = eid;
-	ep.pid = getpid();
+	ep.local.pid = getpid();
 	file(eid, pages(4));
 	return lnx_shm_registry_open(&ep);
 }

@@ -7,6 +7,7 @@
 #include "rail/faults.h"
 #include "core/caps.h"
 #include "core/open.h"
+#include "core/policy.h"
 #include "policy/plan.h"
 #include "prov.h"
 #include "msg/rx.h"
@@ -127,6 +128,7 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->conf = lnx_config();
 	lnx_plan_make(&ep->plan, ep->conf);
 	ep->domain = d;
+	ep->native = d->rails->nrail && lnx_kind_native(d->rails->rail[0].kind);
 	ep->info = fi_dupinfo(info);
 	ep->by_eid_mask = 15;
 	ep->by_eid = calloc(ep->by_eid_mask + 1, sizeof(*ep->by_eid));
@@ -147,6 +149,11 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ret = lnx_faults_open(ep);
 	if (!ret)
 		ret = lnx_ep_timers_open(ep);
+	if (!ret) {
+		ret = lnx_ep_policy_open(ep);
+		if (ret)
+			lnx_ep_timers_close(ep);
+	}
 	if (ret) {
 		lnx_faults_close(ep);
 		lnx_match_fini(&ep->tag);
@@ -180,7 +187,6 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 			  LNX_MIN(info->tx_attr->inject_size, LNX_INJECT_MAX) :
 			  LNX_INJECT_MAX;
 	ep->directed = (info->caps & FI_DIRECTED_RECV) != 0;
-	ep->native = d->rails->nrail && lnx_kind_native(d->rails->rail[0].kind);
 	/* Only the core can tell the source of a message. */
 	ep->meets_all = ep->native && (info->caps & FI_SOURCE);
 	ep->up = &lnx_up;

@@ -169,6 +169,18 @@
 #define LNX_SESSION_TELL_NS	(10 * LNX_NS_PER_S)
 #define LNX_SESSION_BEGIN_NS	LNX_NS_PER_S
 
+/* ---- the state segment (ctl/ctl.h) ---- */
+
+/* Counters are published so often while the endpoint makes progress; everything, without
+ * a reader; and for so long after one was there, as soon as it can be. */
+#define LNX_STATE_LOOK_NS	(100 * LNX_NS_PER_MS)
+#define LNX_STATE_WALK_NS	LNX_NS_PER_S
+#define LNX_STATE_READER_NS	(5 * LNX_NS_PER_S)
+/* One pass may take so long for it. */
+#define LNX_STATE_PASS_NS	(50 * LNX_NS_PER_US)
+/* The segment of a process that was killed is kept for so long. */
+#define LNX_STATE_KEEP_NS	(3600 * LNX_NS_PER_S)
+
 /* ---- closing ---- */
 
 /* A peer that is stopped between an operation and its note is not waited for longer; and

@@ -12,6 +12,7 @@
 #include "core/netwatch.h"
 #include "core/nic.h"
 #include "core/open.h"
+#include "core/policy.h"
 #include "rel/detect.h"
 #include "rel/recovery.h"
 #include "rma/rkey.h"
@@ -171,6 +172,7 @@ static LNX_COLD void grow(struct lnx_ep *ep, uint64_t now)
 	lnx_nics_place(ep);
 	if (lnx_ep_address(ep))
 		return;
+	lnx_policy_rails(ep);
 	lnx_peers_extend(ep);
 	lnx_list_foreach(&ep->peers.all, n, tmp)
 		lnx_tx_hello_again(lnx_list_entry(n, struct lnx_peer,

@@ -88,6 +88,15 @@ static __attribute__((noinline)) void slow(struct lnx_ep *ep)
 		timed(ep);
 }
 
+/* In every LNX_SLOW_PASSES-th pass. */
+static __attribute__((noinline)) void now_and_then(struct lnx_ep *ep)
+{
+	if (ep->work)
+		slow(ep);
+	if (lnx_unlikely(lnx_ctl_due(&ep->ctl, ep->poll.pass)))
+		ep->ctl.run(ep, lnx_clock_ns());
+}
+
 /* Deferred work, which may call cores. */
 static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 {
@@ -112,7 +121,10 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 		lnx_tx_direct_pump(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_MATCH))
 		lnx_rx_rematch(ep);
-	slow(ep);
+	if (ep->poll.pass & (LNX_SLOW_PASSES - 1))
+		slow(ep);
+	else
+		now_and_then(ep);
 }
 
 /* Refill the reserves.  True: too little for a core that does not wait.  Without
@@ -162,8 +174,8 @@ void lnx_ep_progress(struct lnx_ep *ep)
 	}
 	if (lnx_unlikely(ep->work & ~LNX_WORK_SLOW))
 		deferred(ep);
-	else if (lnx_unlikely(!(ep->poll.pass & (LNX_SLOW_PASSES - 1)) && ep->work))
-		slow(ep);
+	else if (lnx_unlikely(!(ep->poll.pass & (LNX_SLOW_PASSES - 1))))
+		now_and_then(ep);
 }
 
 void lnx_ep_heat(struct lnx_ep *ep, uint32_t passes)

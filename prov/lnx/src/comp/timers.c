@@ -9,6 +9,7 @@
 #include "core/half_open.h"
 #include "msg/local_exit.h"
 #include "rel/admin.h"
+#include "rel/order.h"
 #include "rel/recovery.h"
 #include "rel/session.h"
 
@@ -51,6 +52,7 @@ OWN(links, LNX_DUE_LINKS, lnx_links_look)
 OWN(admin, LNX_DUE_ADMIN, lnx_admin_run)
 OWN(refusals, LNX_DUE_REFUSALS, lnx_session_tell)
 OWN(rails, LNX_DUE_RAILS, lnx_reopen_closed)
+OWN(policy, LNX_DUE_POLICY, lnx_order_run)
 OWN(local, LNX_DUE_LOCAL, lnx_local_exit_run)
 
 static void (*const due[LNX_DUE_N])(struct lnx_timer *t, uint64_t now) = {
@@ -60,6 +62,7 @@ static void (*const due[LNX_DUE_N])(struct lnx_timer *t, uint64_t now) = {
 	[LNX_DUE_ADMIN] = admin,
 	[LNX_DUE_REFUSALS] = refusals,
 	[LNX_DUE_RAILS] = rails,
+	[LNX_DUE_POLICY] = policy,
 	[LNX_DUE_LOCAL] = local,
 };
 

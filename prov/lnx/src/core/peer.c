@@ -11,6 +11,7 @@
 #include "core/open.h"
 #include "core/ping.h"
 #include "core/path_set.h"
+#include "core/policy.h"
 #include "policy/pairs.h"
 
 /* ---- tables ---- */
@@ -252,7 +253,7 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 			continue;
 		/* Read what it sent before it ended. */
 		if (!polled)
-			fi_cq_read(ep->shm->core_cq, NULL, 0);
+			ep->up->poll(ep->shm);
 		polled = true;
 		peer = known(ep, eid);
 		if (peer && !peer->shm.notes)
@@ -419,13 +420,14 @@ static void join_native(struct lnx_peer *peer, const struct lnx_addr *a)
 	lnx_list_init(&path->reads);
 	lnx_list_init(&path->gets);
 	path->remote_rail = (uint16_t)theirs;
+	path->remote = &path->own_remote;
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 		if (ep->rail[i]->wire_index == mine)
 			path->rail = ep->rail[i];
 	if (path->rail && !lnx_rail_insert(path->rail, a->rail[theirs].raw,
 					   &path->core_addr) &&
 	    !by_core_set(path->rail, path->core_addr, peer))
-		peer->npath = peer->n_stripe = peer->n_rr = 1;
+		peer->npath = peer->stripe = 1;
 }
 
 static void log_unreachable(struct lnx_peer *peer, const struct lnx_addr *a)
@@ -579,6 +581,14 @@ static bool av_rails(const struct lnx_peer *peer, struct lnx_rails *r)
 	return true;
 }
 
+bool lnx_peer_rails(const struct lnx_peer *peer, struct lnx_rails *r)
+{
+	if (!peer->address.rails)
+		return av_rails(peer, r);
+	*r = *peer->address.rails;
+	return true;
+}
+
 static bool same_rails(const struct lnx_rails *a, const struct lnx_rails *b)
 {
 	return a->n == b->n && !memcmp(a->place, b->place, a->n) &&
@@ -591,6 +601,8 @@ static void hello_apply(struct lnx_peer *peer)
 	struct lnx_rails av;
 	bool known = av_rails(peer, &av);
 
+	if (peer->npath)
+		lnx_policy_peer(peer, peer->address.rails, true);
 	/* A hello may be forged; the AV comes from the application. */
 	if (!peer->npath)
 		lnx_path_set_join(peer, known ? &av : peer->address.rails);

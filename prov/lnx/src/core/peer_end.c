@@ -10,6 +10,7 @@
 #include "core/exit_monitor.h"
 #include "core/open.h"
 #include "core/ping.h"
+#include "core/policy.h"
 #include "core/shm_registry.h"
 #include "obj/ep.h"
 
@@ -19,8 +20,8 @@ void lnx_peer_ended(struct lnx_peer *peer)
 
 	if (!lnx_list_linked(&peer->session.ended_link))
 		lnx_list_add_tail(&ep->peers.ended, &peer->session.ended_link);
-	if (!peer->session.ended_ns)
-		peer->session.ended_ns = lnx_clock_ns();
+	if (!peer->session.ended_ms)
+		peer->session.ended_ms = lnx_stamp_ms(lnx_clock_ns());
 	lnx_ep_due(ep, LNX_DUE_REAP, ep->due.reap_ns);
 }
 
@@ -28,7 +29,8 @@ bool lnx_peer_may_begin(const struct lnx_peer *peer, uint64_t now)
 {
 	/* A local process that has ended does not come back. */
 	return !peer->self && peer->shm.core == FI_ADDR_NOTAVAIL &&
-	       (peer->session.alive || lnx_ns_since(now, peer->session.ended_ns) >= LNX_SESSION_BEGIN_NS);
+	       (peer->session.alive ||
+		lnx_ns_since_stamp(now, peer->session.ended_ms) >= LNX_SESSION_BEGIN_NS);
 }
 
 LNX_COLD void lnx_peer_detach(struct lnx_peer *peer)
@@ -124,7 +126,7 @@ LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 		/* In the AV it waits for the next send, or the next session. */
 		if (!lnx_life_detached(p->life) && p->addr == FI_ADDR_NOTAVAIL &&
 		    p->shm.core == FI_ADDR_NOTAVAIL && !p->self &&
-		    lnx_ns_since(now, p->session.ended_ns) >=
+		    lnx_ns_since_stamp(now, p->session.ended_ms) >=
 			    (lnx_life_given_up(p->life) ? LNX_SESSION_TELL_NS : LNX_REAP_LOOK_NS))
 			lnx_peer_detach(p);
 		if (!lnx_life_detached(p->life)) {
@@ -144,6 +146,7 @@ LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 		for (i = 0; i < p->npath; i++)
 			lnx_rail_remove(p->path[i]->rail, p->path[i]->core_addr);
 		lnx_list_del(&p->session.ended_link);
+		lnx_policy_leave(p);
 		lnx_list_del(&p->all_link);
 		peer_free(p);
 	}
@@ -152,11 +155,16 @@ LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 
 void lnx_peers_destroy(struct lnx_ep *ep)
 {
-	struct lnx_node *n;
 	uint32_t i;
 
-	while ((n = lnx_list_pop(&ep->peers.all)))
-		peer_free(lnx_list_entry(n, struct lnx_peer, all_link));
+	while (!lnx_list_empty(&ep->peers.all)) {
+		struct lnx_peer *p = lnx_list_entry(ep->peers.all.next, struct lnx_peer,
+						    all_link);
+
+		lnx_policy_leave(p);
+		lnx_list_del(&p->all_link);
+		peer_free(p);
+	}
 	for (i = 0; i < ep->npeer_chunk; i++)
 		free(ep->peer_tab[i]);
 	free(ep->peer_tab);

@@ -14,6 +14,7 @@
 #include "core/shm_registry.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
+#include "rail/rail.h"
 #include "rma/copy.h"
 
 static LNX_COLD void died(struct lnx_peer *peer, const char *why)
@@ -45,7 +46,7 @@ void lnx_local_exit_look(struct lnx_ep *ep)
 	while ((peer = lnx_exit_monitor_next(ep))) {
 		/* Read its last messages: perhaps it has read what we sent. */
 		if (!polled && !lnx_rxe_low(ep))
-			fi_cq_read(ep->shm->core_cq, NULL, 0);
+			lnx_rail_poll_lent(ep->shm);
 		polled = true;
 		died(peer, "its process has ended");
 	}

@@ -20,6 +20,7 @@
 #include "obj/av.h"
 #include "obj/cntr.h"
 #include "obj/cq.h"
+#include "obj/ctl_gate.h"
 #include "obj/domain.h"
 #include "obj/peer.h"
 #include "obj/rail.h"
@@ -59,6 +60,7 @@ enum lnx_due {
 	LNX_DUE_ADMIN,			/* lnx_admin_run */
 	LNX_DUE_REFUSALS,		/* lnx_session_tell */
 	LNX_DUE_RAILS,			/* lnx_reopen_closed */
+	LNX_DUE_POLICY,			/* lnx_order_run */
 	LNX_DUE_LOCAL,			/* lnx_local_exit_run */
 	LNX_DUE_N,
 };
@@ -121,6 +123,17 @@ struct lnx_ep_admin {
 	bool any;			/* one was ever set */
 	uint32_t told;			/* bits of rails: peers were last told to avoid
 					 * them */
+};
+
+/* Rules of the user about paths (core/policy.h, rel/order.h). */
+struct lnx_ep_policy {
+	struct lnx_nets *nets;		/* owned; NULL: those of providers only */
+	struct lnx_rules *rules;	/* owned; NULL: there was none yet */
+	struct lnx_rules_sweep sweep;	/* renews the tables of peers */
+	uint32_t generation;		/* of all that the order of paths depends on;
+					 * never 0 */
+	bool sweeping;			/* rules or rails have changed, and not all peers
+					 * know */
 };
 
 /* Large sends and writes that peers read (msg/rndv.c). */
@@ -195,6 +208,7 @@ struct lnx_ep_local {
 	uint64_t watch_ns;		/* local peers are checked no sooner */
 	uint64_t probe_ns;		/* and those whose exits are not reported */
 	uint32_t user;			/* owner of the shm rail's region */
+	int pid;			/* of the process that enabled it */
 	bool unknown_source;		/* shm had a message whose sender it does not
 					 * know */
 	/* It has the operations that the shm core will not complete, in shm.nflight; of a
@@ -281,6 +295,7 @@ struct lnx_ep {
 	struct lnx_ep_refusals refusals;
 	struct lnx_ep_links links;
 	struct lnx_ep_admin admin;
+	struct lnx_ep_policy policy;
 	struct lnx_ep_rndv rndv;
 	struct lnx_rma_side rma;
 	struct lnx_ep_local local;
@@ -300,7 +315,6 @@ struct lnx_ep {
 	struct lnx_av *av;
 	struct fi_info *info;
 	struct lnx_ep_bound bound;
-	int pid;			/* of the process that enabled it */
 	bool native;			/* all rails are native (obj/link.h) */
 	bool meets_all;			/* cores know peers as soon as they are
 					 * inserted */
@@ -310,6 +324,7 @@ struct lnx_ep {
 	struct lnx_ep *srx;		/* whose receives it takes; NULL: its own */
 	struct lnx_ep_shared shared;
 	struct lnx_thread *thread;
+	struct lnx_ctl_gate ctl;
 };
 static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 	      offsetof(struct lnx_ep, poll) % 64 == 0 &&
@@ -437,6 +452,8 @@ bool lnx_peer_meet(struct lnx_peer *peer);
 void lnx_peers_join(struct lnx_ep *ep, void (*greet)(struct lnx_peer *peer));
 /* A rail has been added: make paths to all peers that it leads to. */
 void lnx_peers_extend(struct lnx_ep *ep);
+/* All rails of peer that we know, from its hello or the AV.  False: none. */
+bool lnx_peer_rails(const struct lnx_peer *peer, struct lnx_rails *r);
 /* Take what a hello says about its sender.  0, or -FI_ENOMEM: nothing was taken. */
 int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a,
 		   const struct lnx_rails *all);

@@ -20,6 +20,7 @@
 #include "fi.h"
 #include "lnx_wire.h"
 #include "policy/health.h"
+#include "policy/rank.h"
 #include "policy/rtt.h"
 #include "policy/stripe.h"
 #include "rel/chan.h"
@@ -37,6 +38,13 @@ struct lnx_ping;
 struct lnx_rail;
 struct lnx_txe;
 
+/* One of a peer's rails.  It belongs to the first path to it, which outlives the others. */
+struct lnx_remote_rail {
+	struct lnx_health health;
+	uint16_t index;			/* among the peer's rails (wire/rails.h) */
+	uint8_t npath;			/* paths that lead to it */
+};
+
 /* Does the path deliver?  And after it failed: when is it tried again (rel/detect.h)? */
 struct lnx_path_detect {
 	uint64_t progress;			/* grows with everything that is
@@ -45,8 +53,6 @@ struct lnx_path_detect {
 	struct lnx_late late;		/* of the oldest frame, if it left over this path */
 	struct lnx_rtt rtt;		/* rough round-trip time of the path */
 	struct lnx_health health;
-	struct lnx_health remote;	/* of the peer's rail, kept in the first path
-					 * to it */
 	uint64_t charged_ns;		/* last failure that was counted */
 	uint32_t nonce;			/* of the last PROBE over or about it */
 	/* While the path is DOWN. */
@@ -99,7 +105,25 @@ struct lnx_path_speed {
 	uint64_t unanswered_ns;		/* and when that first one did; 0: all are
 					 * answered */
 	uint64_t answer_ns;		/* how long the last answer took; 0: none */
+	uint64_t used;			/* stamp of the last message; LNET only */
 };
+
+/*
+ * What rules say of a peer's rails, and the order of its paths (rel/order.h).  Of a peer
+ * with several paths, or that a rule with a dst may be for.
+ */
+struct lnx_peer_choice {
+	struct lnx_peer *peer;
+	struct lnx_rule_peer *table;	/* owned; by lnx_path.remote_rail; NULL: no rule
+					 * has a dst */
+	uint32_t generation;		/* ep->policy.generation that `rank` is of; 0: none */
+	uint16_t states;		/* enum lnx_rank_state of its paths then, two bits
+					 * for each */
+	struct lnx_ranking rank;	/* rank.n: paths that are in it */
+	uint64_t pong_ns;		/* time of its last PONG, but for those about
+					 * latency */
+};
+static_assert(2 * LNX_WIRE_PATHS <= 16, "two bits for each path");
 
 /* One path to a peer.  State is per path; rails and peers summarise it. */
 struct lnx_path {
@@ -107,11 +131,11 @@ struct lnx_path {
 	_Alignas(64)
 	struct lnx_rail *rail;
 	fi_addr_t core_addr;
-	uint16_t remote_rail;		/* index of the peer's rail (wire/rails.h) */
+	uint16_t remote_rail;		/* remote->index */
 	uint8_t index;			/* in peer->path */
 	uint8_t state;			/* enum lnx_path_state; lnx_path_happens */
-	uint8_t class;			/* 0: the best class (policy/select.h) */
 	uint64_t since_ns;		/* when CONNECTING began */
+	struct lnx_remote_rail *remote;	/* the peer's rail; of this path, or another */
 	/* Frames.  What is known of them matters only for a peer with several paths
 	 * (rel/sched.h). */
 	uint64_t sent;			/* bytes sent over it */
@@ -135,7 +159,14 @@ struct lnx_path {
 	struct lnx_node reads;		/* msg/pull.c: outstanding reads */
 	struct lnx_node gets;		/* rma/read.c: the same */
 	struct lnx_path_detect detect;
+	struct lnx_remote_rail own_remote; /* used by the first path to a remote rail */
 };
+
+/* Is it the one with the object of its remote rail? */
+LNX_INLINE bool lnx_path_has_remote(const struct lnx_path *path)
+{
+	return path->remote == &path->own_remote;
+}
 
 /* The only place that changes its state. */
 LNX_INLINE void lnx_path_happens(struct lnx_path *path, enum lnx_path_event event)
@@ -178,14 +209,20 @@ struct lnx_peer_arrived {
 /* The session with it, as far as that is not needed for each frame: its end, too. */
 struct lnx_peer_session {
 	uint64_t stamp;			/* when it began, by our clock */
-	uint64_t rx_stamp;		/* and by the peer's, from its HELLO */
-	uint64_t ended_ns;		/* since when it is not OPEN */
-	uint64_t refused_ns;		/* when a frame of it was last refused */
+	uint64_t rx_stamp;		/* and by the peer's, from its HELLO, or from that of
+					 * the session before */
+	uint64_t before_sid;		/* rx_sid of the session before that this end has
+					 * ended; 0: there was none */
 	struct lnx_node ended_link;	/* ep->peers.ended: not OPEN */
 	struct lnx_peer *hash_next;	/* ep->by_sid */
+	uint32_t ended_ms;		/* lnx_stamp_ms: since when it is not OPEN; 0: it
+					 * is */
+	uint32_t refused_ms;		/* and when a frame of it was last refused */
 	bool refuse;			/* tell the peer that it has ended */
 	bool alive;			/* the peer ended it: another may begin */
 	bool key_refused;		/* the peer has another job key, or none */
+	bool unanswered;		/* the session before had sent a HELLO, and got
+					 * none: the peer may be in it */
 	uint8_t wrong_endpoint;		/* bits of paths whose far end is another
 					 * endpoint */
 };
@@ -281,9 +318,9 @@ struct lnx_peer {
 	struct lnx_ep *ep;
 	uint64_t eid;
 	uint8_t npath;
-	uint8_t n_stripe;		/* the first n paths share large messages */
-	uint8_t n_rr;			/* messages go round robin over the first n
-					 * paths */
+	uint8_t stripe;			/* paths, as bits, that share large messages */
+	uint8_t rr;			/* those that messages use round robin; 0: no choice
+					 * for each message, */
 	uint8_t rr_index;		/* and this was the path of the last frame */
 	bool self;			/* it is this endpoint itself */
 	bool hello_done;		/* our hello has its number */
@@ -303,6 +340,7 @@ struct lnx_peer {
 
 	struct lnx_path first;		/* path[0] */
 	struct lnx_path *path[LNX_PATHS_MAX]; /* owned; NULL: never needed */
+	struct lnx_peer_choice *choice;	/* owned; NULL: one path at most, and no rules */
 
 	/* Less hot. */
 	uint32_t rx_reported[LNX_PATHS_MAX]; /* what we have reported of rx.bytes, less the
@@ -327,8 +365,6 @@ struct lnx_peer {
 	struct lnx_node stored;		/* lnx_rxe.of_peer: its messages that no receive
 					 * matches */
 	uint64_t failing_ns;		/* since when every send fails; 0: they do not */
-	uint64_t pong_ns;		/* time of its last PONG, but for those about
-					 * latency */
 
 	/* Links of lists, each used only when there is something to do. */
 	struct lnx_node pump_link;	/* ep->pump_peers: frames to post */

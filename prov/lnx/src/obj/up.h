@@ -53,6 +53,8 @@ struct lnx_up {
 
 	/* The address of a peer became known, changed, or was removed. */
 	void (*source_changed)(struct lnx_peer *peer);
+	/* Handle what the core of a rail has, before what it is from is forgotten. */
+	void (*poll)(struct lnx_rail *rail);
 
 	/* ---- the timers of a peer ---- */
 

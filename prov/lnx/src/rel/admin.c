@@ -6,6 +6,7 @@
 #include "rel/admin.h"
 
 #include "base/interval.h"
+#include "core/policy.h"
 #include "lnx_wire.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
@@ -24,15 +25,14 @@ bool lnx_admin_remote_drains(const struct lnx_path *path, uint64_t now)
 	return told_ns && lnx_ns_since(now, told_ns) < LNX_DRAIN_TRUST_NS;
 }
 
-unsigned lnx_admin_worth(struct lnx_peer *peer, struct lnx_path *path,
-			 uint64_t now)
+unsigned lnx_admin_worth(const struct lnx_path *path, uint64_t now)
 {
 	unsigned w = least(LNX_HEALTH_MAX, &path->detect.health);
 
 	if (lnx_admin_remote_drains(path, now))
 		return 0;
 	w = least(w, &path->rail->health);
-	return least(w, lnx_detect_remote_health(peer, path));
+	return least(w, &path->remote->health);
 }
 
 /* Connecting for longer than that, a path does not work. */
@@ -85,7 +85,7 @@ void lnx_admin_peer(struct lnx_peer *peer, uint64_t now)
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
 
-		w[i] = lnx_admin_worth(peer, path, now);
+		w[i] = lnx_admin_worth(path, now);
 		if (w[i] > best && works(path, now)) {
 			best = w[i];
 			first = (int)i;
@@ -203,6 +203,7 @@ LNX_COLD void lnx_admin_set(struct lnx_ep *ep, struct lnx_health *h,
 		lnx_health_pin(h, &ep->plan, (unsigned)value, now);
 	else if (h->pinned)
 		lnx_health_unpin(h, &ep->plan, now);
+	lnx_policy_stale(ep);
 	ep->admin.any = true;
 }
 

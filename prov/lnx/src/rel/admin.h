@@ -38,7 +38,7 @@ LNX_COLD uint64_t lnx_admin_next(const struct lnx_peer *peer, uint64_t now);
 LNX_COLD uint64_t lnx_admin_run(struct lnx_ep *ep, uint64_t now);
 
 /* What a path is worth by what was set, 0 to 1000.  Calls no core. */
-unsigned lnx_admin_worth(struct lnx_peer *peer, struct lnx_path *path, uint64_t now);
+unsigned lnx_admin_worth(const struct lnx_path *path, uint64_t now);
 
 /* The data of a RAIL frame about rail (lnx_wire.h). */
 LNX_COLD uint64_t lnx_admin_notice(const struct lnx_rail *rail);

@@ -128,6 +128,35 @@ static LNX_COLD void send_pongs(struct lnx_peer *peer)
 	}
 }
 
+static void ack_left(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
+{
+	ep->stats.acks_sent++;
+	if (!lnx_tx_ack_pending(peer))
+		lnx_tx_ack_clear(peer);
+	/* More frames may be about to come over a link that goes down. */
+	if (lnx_unlikely(ep->links.netwatch != NULL)) {
+		ep->links.watch_until_ns = now + LNX_LINKS_AFTER_ACK_NS;
+		lnx_ep_watch_links(ep);
+	}
+}
+
+static LNX_COLD void ack_refused(struct lnx_ep *ep, struct lnx_peer *peer,
+				 struct lnx_path *path, uint64_t now)
+{
+	ep->work |= LNX_WORK_ACK;
+	lnx_path_blocked(path, now);
+	if (peer->chan.nqueued || !lnx_path_none_for(peer, now, LNX_ACK_GIVE_UP_NS))
+		return;
+	/* If it is lost, the peer sends again, which makes another ACK due. */
+	lnx_path_happens(path, LNX_PATH_GAVE_UP);
+	if (path->state == LNX_PATH_IDLE)
+		path->since_ns = 0;
+	peer->chan.acks_pending = 0;
+	peer->chan.ack_now = false;
+	if (!lnx_tx_ack_pending(peer))
+		lnx_tx_ack_clear(peer);
+}
+
 void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 {
 	uint64_t delay_ns = ep->conf->ack_delay * LNX_NS_PER_US;
@@ -173,35 +202,10 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			ep->work |= LNX_WORK_ACK;
 			continue;
 		}
-		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK)) {
-			ep->stats.acks_sent++;
-			if (!lnx_tx_ack_pending(peer))
-				lnx_tx_ack_clear(peer);
-			/*
-			 * More frames may be about to come over a link that goes down.
-			 */
-			if (lnx_unlikely(ep->links.netwatch != NULL)) {
-				ep->links.watch_until_ns = now + LNX_LINKS_AFTER_ACK_NS;
-				lnx_ep_watch_links(ep);
-			}
-			continue;
-		}
-		ep->work |= LNX_WORK_ACK;
-		lnx_path_blocked(path, now);
-		if (!peer->chan.nqueued &&
-		    lnx_path_none_for(peer, now, LNX_ACK_GIVE_UP_NS)) {
-			/*
-			 * If it is lost, the peer sends again, which makes another ACK
-			 * due.
-			 */
-			lnx_path_happens(path, LNX_PATH_GAVE_UP);
-			if (path->state == LNX_PATH_IDLE)
-				path->since_ns = 0;
-			peer->chan.acks_pending = 0;
-			peer->chan.ack_now = false;
-			if (!lnx_tx_ack_pending(peer))
-				lnx_tx_ack_clear(peer);
-		}
+		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK))
+			ack_left(ep, peer, now);
+		else
+			ack_refused(ep, peer, path, now);
 	}
 	if (lnx_list_empty(&ep->ack_list))
 		ep->work &= ~(LNX_WORK_ACK | LNX_WORK_ACK_PENDING);
@@ -321,8 +325,10 @@ uint64_t lnx_tx_look(struct lnx_peer *peer, uint64_t now)
 		lnx_tx_peer_failed(peer, err);
 		return LNX_NEVER;
 	}
-	if (todo == LNX_LOSS_INSIST)
+	if (todo == LNX_LOSS_INSIST) {
+		lnx_session_answer(peer);
 		lnx_tx_want_pump(peer);
+	}
 	if (todo == LNX_LOSS_ASK && idle)
 		ask_alive(peer->ep, peer, now);
 	else if (todo == LNX_LOSS_ASK || todo == LNX_LOSS_INSIST)

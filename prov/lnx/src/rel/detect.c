@@ -11,6 +11,7 @@
 #include "rel/admin.h"
 #include "rel/frame.h"
 #include "rel/latency.h"
+#include "rel/order.h"
 #include "rel/recovery.h"
 #include "rel/sched.h"
 #include "rel/session.h"
@@ -33,27 +34,12 @@ static bool frames_due(const struct lnx_peer *peer, const struct lnx_path *path)
 
 /* ---- a path goes DOWN ---- */
 
-struct lnx_health *lnx_detect_remote_health(const struct lnx_peer *peer,
-					const struct lnx_path *path)
-{
-	unsigned i = 0;
-
-	while (peer->path[i]->remote_rail != path->remote_rail)
-		i++;
-	return &peer->path[i]->detect.remote;
-}
-
 static unsigned remote_rails(const struct lnx_peer *peer)
 {
-	unsigned i, k, n = 0;
+	unsigned i, n = 0;
 
-	for (i = 0; i < peer->npath; i++) {
-		for (k = 0; k < i; k++)
-			if (peer->path[k]->remote_rail ==
-			    peer->path[i]->remote_rail)
-				break;
-		n += k == i;
-	}
+	for (i = 0; i < peer->npath; i++)
+		n += lnx_path_has_remote(peer->path[i]);
 	return n;
 }
 
@@ -61,9 +47,12 @@ void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	const struct lnx_health_plan *plan = &peer->ep->plan;
 
-	lnx_health_good(&path->detect.health, plan, now);
-	lnx_health_good(&path->rail->health, plan, now);
-	lnx_health_good(lnx_detect_remote_health(peer, path), plan, now);
+	unsigned changed = lnx_health_good(&path->detect.health, plan, now);
+
+	changed |= lnx_health_good(&path->rail->health, plan, now);
+	changed |= lnx_health_good(&path->remote->health, plan, now);
+	if (lnx_unlikely(changed))
+		lnx_policy_stale(peer->ep);
 }
 
 LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
@@ -81,8 +70,9 @@ LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
 	if (charge & LNX_CHARGE_LOCAL)
 		lnx_health_fail(&path->rail->health, &ep->plan, class, now);
 	if (charge & LNX_CHARGE_REMOTE)
-		lnx_health_fail(lnx_detect_remote_health(peer, path), &ep->plan, class,
+		lnx_health_fail(&path->remote->health, &ep->plan, class,
 				now);
+	lnx_policy_stale(ep);
 	/* The next pass acts on a number that has reached 0. */
 	lnx_detect_watch(peer);
 }
@@ -116,6 +106,7 @@ LNX_COLD void lnx_detect_aborted(struct lnx_rail *rail, uint64_t now)
 		return;
 	lnx_class_count(&ep->stats, LNX_CLASS_LOCAL_ABORTED);
 	lnx_health_fail(&rail->health, &ep->plan, LNX_CLASS_LOCAL_ABORTED, now);
+	lnx_policy_stale(ep);
 }
 
 /* Failures have taken its number to 0, and another path can do its work. */
@@ -136,7 +127,6 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 			   const char *why, uint64_t now)
 {
 	struct lnx_path_detect *g = &path->detect;
-	unsigned i;
 
 	if (path->state == LNX_PATH_DOWN || peer->npath < 2 ||
 	    lnx_peer_dead(peer))
@@ -155,12 +145,7 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	g->refused_ns = 0;
 	g->probe_ns = 0;
 	peer->ep->stats.paths_down++;
-	if (peer->cur == path)
-		for (i = 0; i < peer->npath; i++)
-			if (lnx_path_usable(peer->path[i])) {
-				peer->cur = peer->path[i];
-				break;
-			}
+	lnx_order_make(peer, now);
 	lnx_tx_fail_over(path, peer);
 	peer->ep->up->path_down(path);
 	lnx_detect_watch(peer);
@@ -293,6 +278,12 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	path = peer->path[which];
 	g = &path->detect;
 	now = lnx_clock_ns();
+	if (lnx_unlikely(pong->data & LNX_WIRE_PROBE_PING)) {
+		if (path->rail == rail)
+			lnx_ctl_pong(&peer->ep->ctl, peer->eid, path->index,
+				     (uint32_t)pong->data, now);
+		return;
+	}
 	if (pong->data & LNX_WIRE_PROBE_LATENCY) {
 		if (lnx_latency_pong(path, rail, (uint32_t)pong->data, now))
 			lnx_detect_good(peer, path, now);
@@ -302,7 +293,8 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	}
 	/* Answers about latency come all the time, and were not asked for because something
 	 * was missing. */
-	peer->pong_ns = now;
+	if (peer->choice)
+		peer->choice->pong_ns = now;
 	lnx_detect_watch(peer);
 	moved = g->progress;
 	lnx_path_report_one(peer, (unsigned)which, pong->key);
@@ -349,7 +341,8 @@ static uint64_t look_for_late(struct lnx_peer *peer, uint64_t now)
 	path = peer->path[which];
 	g = &path->detect;
 	timeout_ns = silence_timeout(path, &peer->ep->plan);
-	switch (lnx_loss_late(&g->late, &peer->chan, timeout_ns, peer->pong_ns, now)) {
+	switch (lnx_loss_late(&g->late, &peer->chan, timeout_ns, peer->choice->pong_ns,
+			      now)) {
 	case LNX_LOSS_ASK:
 		if (lnx_ns_since(now, g->silence.probe_sent_ns) > ask_late_ns(path, now)) {
 			g->nonce += !g->silence.probe_sent_ns;
@@ -400,7 +393,7 @@ static uint64_t look_at_path(struct lnx_peer *peer, struct lnx_path *path, uint6
 
 uint64_t lnx_detect_look(struct lnx_peer *peer, uint64_t now)
 {
-	uint64_t next;
+	uint64_t next, order_ns;
 	unsigned i;
 
 	if (!lnx_detects(peer))
@@ -410,8 +403,10 @@ uint64_t lnx_detect_look(struct lnx_peer *peer, uint64_t now)
 	next = look_at_peer(peer, now);
 	for (i = 0; i < peer->npath; i++)
 		next = lnx_sooner(next, look_at_path(peer, peer->path[i], now));
+	order_ns = lnx_order_look(peer, now);
 	if (!peer->awaited)
 		return next;
+	next = lnx_sooner(next, order_ns);
 	next = lnx_sooner(next, lnx_latency_run(peer, now));
 	next = lnx_sooner(next, look_for_late(peer, now));
 	/* Time alone changes which path may take a piece. */

@@ -8,12 +8,14 @@
 #include "base/interval.h"
 #include "rel/admin.h"
 #include "rel/frame.h"
+#include "rel/order.h"
 #include "rel/recovery.h"
 #include "rel/sched.h"
 #include "wire/hdr.h"
 
-/* A path with less than half of the best one's health carries no announcements. */
-#define SICK_SHARE	(LNX_WEIGHT_MAX / 2)
+/* A path with less than half of the best one's health carries no announcements, if both
+ * are of the first class. */
+#define SICK_SHARE(best)	((best) / 2)
 /* Beside the number in lnx_hdr.data. */
 #define MARK		LNX_WIRE_PROBE_LATENCY
 
@@ -81,7 +83,7 @@ static uint64_t next_look(const struct lnx_path *path, uint64_t now)
 
 uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 {
-	unsigned share[LNX_PATHS_MAX], i, least = 0;
+	unsigned share[LNX_PATHS_MAX], i, cur = 0, most = 0, least = 0, first;
 	uint64_t ns[LNX_PATHS_MAX], next = LNX_NEVER;
 	bool usable[LNX_PATHS_MAX];
 
@@ -89,19 +91,27 @@ uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 		return LNX_NEVER;
 	/* What was set by hand counts more. */
 	if (lnx_unlikely(peer->ep->admin.any))
-		least = lnx_admin_worth(peer, peer->cur, now);
+		least = lnx_admin_worth(peer->cur, now);
 	lnx_path_shares(peer, share);
+	first = lnx_order_class(peer, 0);
+	for (i = 0; i < peer->npath; i++)
+		if (first >> i & 1)
+			most = LNX_MAX(most, share[i]);
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = peer->path[i];
+		unsigned k = lnx_order_at(peer, i);
+		struct lnx_path *path = peer->path[k];
 
 		ask(peer, path, now);
-		usable[i] = lnx_path_usable(path) && share[i] >= SICK_SHARE &&
-			    (!least || lnx_admin_worth(peer, path, now) >= least);
+		if (path == peer->cur)
+			cur = i;
+		usable[i] = (first >> k & 1) && lnx_path_usable(path) &&
+			    share[k] >= SICK_SHARE(most) &&
+			    (!least || lnx_admin_worth(path, now) >= least);
 		ns[i] = lnx_latency_of(path, now);
 		next = lnx_sooner(next, next_look(path, now));
 	}
-	peer->cur = peer->path[lnx_stripe_stay(ns, usable, peer->npath,
-					       peer->cur->index)];
+	cur = (unsigned)lnx_stripe_stay(ns, usable, peer->npath, (int)cur);
+	peer->cur = peer->path[lnx_order_at(peer, cur)];
 	return next;
 }
 

@@ -4,6 +4,7 @@
  * peer's, reported by its RAIL.  No PROBE is needed: paths go DOWN, or are tried again,
  * at once.
  */
+#include "core/policy.h"
 #include "rail/rail.h"
 #include "rel/admin.h"
 #include "rel/detect.h"
@@ -18,6 +19,7 @@ static LNX_COLD void link_of(struct lnx_peer *peer, struct lnx_path *path,
 	struct lnx_path_detect *g = &path->detect;
 
 	lnx_health_link(&g->health, &peer->ep->plan, !up, now);
+	lnx_policy_stale(peer->ep);
 	if (!up)
 		lnx_detect_path_down(peer, path, why, now);
 	else
@@ -112,7 +114,7 @@ LNX_COLD void lnx_link_notice_trust(struct lnx_peer *peer, struct lnx_path *path
 				bool up, uint64_t now)
 {
 	path->detect.remote_down = !up;
-	lnx_health_link(lnx_detect_remote_health(peer, path), &peer->ep->plan,
+	lnx_health_link(&path->remote->health, &peer->ep->plan,
 			!up, now);
 	link_of(peer, path, up, "the peer's link is down", now);
 }

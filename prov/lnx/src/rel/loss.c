@@ -59,7 +59,8 @@ enum lnx_loss_todo lnx_loss_late(struct lnx_late *l, struct lnx_chan *c,
 		return LNX_LOSS_NOTHING;
 	if (pong_ns <= l->since_ns)
 		return LNX_LOSS_ASK;
-	l->since_ns = now;
+	/* Should it come back to this path, its time there begins with the next look. */
+	l->since_ns = 0;
 	lnx_chan_probe(c);
 	return LNX_LOSS_INSIST;
 }

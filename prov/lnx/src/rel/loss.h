@@ -55,7 +55,8 @@ struct lnx_loss {
 
 /* Of one path of several; zero-initialised. */
 struct lnx_late {
-	uint64_t since_ns;		/* the frame has been the oldest since */
+	uint64_t since_ns;		/* the frame has been the oldest since; 0: the next look
+					 * sets it */
 	uint32_t seq;			/* the frame: chan.una at the last look */
 };
 

@@ -26,10 +26,6 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 			      const char *why, uint64_t now);
 /* Something came by path: raise its health, and that of its two ends. */
 void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now);
-/* The health of the peer's end of path: kept in the first path to that end. */
-struct lnx_health *lnx_detect_remote_health(const struct lnx_peer *peer,
-					   const struct lnx_path *path);
-
 /* ---- rel/recovery.c ---- */
 /* Recovery of a path that is DOWN.  Returns when to do more; LNX_NEVER: not before its link
  * comes up, or it is no longer drained.  Calls cores. */

@@ -6,6 +6,7 @@
 #include "base/interval.h"
 #include "core/half_open.h"
 #include "core/open.h"
+#include "core/policy.h"
 #include "rail/faults.h"
 #include "rail/rail.h"
 #include "rel/detect.h"
@@ -153,6 +154,7 @@ LNX_COLD void lnx_reopen_open(struct lnx_rail *rail, uint64_t now)
 		return;
 	if (lnx_ep_address(ep))
 		return;
+	lnx_policy_rails(ep);
 	rail->moved_epoch = ep->address.epoch;
 	lnx_list_foreach(&ep->peers.all, n, tmp)
 		lnx_tx_hello_again(lnx_list_entry(n, struct lnx_peer,

@@ -10,6 +10,7 @@
 #include "base/interval.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
+#include "rel/order.h"
 
 /* Of 10 000 peers that are due at once, the last ones wait for 160 passes. */
 #define LOOKS_PER_PASS	64u

@@ -14,6 +14,7 @@
 #include "rel/admin.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
+#include "rel/session.h"
 
 /*
  * Tries before an application gets -FI_EAGAIN.  Some applications answer it with a
@@ -467,6 +468,7 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 LNX_COLD ssize_t lnx_tx_find_cold(struct lnx_ep *ep, fi_addr_t dest,
 				  struct lnx_peer **peer)
 {
+	struct lnx_peer *before = NULL;
 	int err;
 
 	*peer = lnx_peer_get(ep, dest);
@@ -474,11 +476,14 @@ LNX_COLD ssize_t lnx_tx_find_cold(struct lnx_ep *ep, fi_addr_t dest,
 		if (!lnx_peer_may_begin(*peer, lnx_clock_ns()))
 			return (*peer)->session.key_refused ? -FI_EACCES :
 						      -FI_EHOSTUNREACH;
-		lnx_peer_detach(*peer);
+		before = *peer;
+		lnx_peer_detach(before);
 	}
 	*peer = lnx_peer_make(ep, dest, &err);
 	if (!*peer)
 		return err == -FI_ENOMEM ? -FI_EAGAIN : err;
+	if (before)
+		lnx_session_follows(*peer, before);
 	if ((*peer)->shm_addr != FI_ADDR_NOTAVAIL || (*peer)->self)
 		return 0;
 	if (!(*peer)->npath)
