@@ -94,7 +94,7 @@ Test(exit_monitor, those_that_end_are_named_once)
 		start(&peer[i]);
 		cr_assert(lnx_exit_monitor_watch(&peer[i]));
 	}
-	cr_assert(view_idle_work(&ep, LNX_WORK_WATCH));
+	cr_assert(view_watches_local(&ep));
 	cr_assert_null(lnx_exit_monitor_next(&ep));
 	cr_assert_not(readable());
 	end(&peer[1]);
@@ -107,7 +107,7 @@ Test(exit_monitor, those_that_end_are_named_once)
 	cr_assert_not_null(lnx_exit_monitor_next(&ep));
 	cr_assert_not_null(lnx_exit_monitor_next(&ep));
 	cr_assert_null(lnx_exit_monitor_next(&ep));
-	cr_assert_not(view_idle_work(&ep, LNX_WORK_WATCH));
+	cr_assert_not(view_watches_local(&ep));
 	lnx_exit_monitor_close(&ep);
 }
 
@@ -157,7 +157,7 @@ Test(exit_monitor, forgotten)
 	end(&peer[0]);
 	cr_assert_not(readable());
 	cr_assert_null(lnx_exit_monitor_next(&ep));
-	cr_assert_not(view_idle_work(&ep, LNX_WORK_WATCH));
+	cr_assert_not(view_watches_local(&ep));
 	lnx_exit_monitor_close(&ep);
 }
 

@@ -134,11 +134,13 @@ BOTH(a_preferred_net_with_two_rails)
 	black_hole(0);
 	send1(s, 200);
 	RUN_UNTIL(is_down(s, 0), 5000);
+	run_ms(1);
 	cr_expect_eq(seen_more(s, 1, 10), 10u);
 	cr_expect_eq(s->nseen[2], n);
 	black_hole(1);
 	send1(s, 200);
 	RUN_UNTIL(is_down(s, 1), 5000);
+	run_ms(1);
 	cr_expect_eq(seen_more(s, 2, 10), 10u);
 	heal(1);
 	RUN_UNTIL(!is_down(s, 1), 20000);

@@ -1685,15 +1685,15 @@ Test(rx_plain, no_sleep_on_buffers)
 	open_met(LNX_RAIL_PLAIN);
 	fake_passes(&f, 4);
 	lnx_lock(&f.lnx->lock);
-	cr_expect_not(lnx_ep_trywait(f.lnx));
+	cr_expect_neq(lnx_ep_sleep_until(f.lnx), 0);
 	lnx_unlock(&f.lnx->lock);
 	fake_tag(&f, &p, 5, mem, 8);
 	core->late = 1;
 	lnx_lock(&f.lnx->lock);
-	cr_expect(lnx_ep_trywait(f.lnx));
+	cr_expect_eq(lnx_ep_sleep_until(f.lnx), 0);
 	cr_expect_eq(core->in, NULL);
 	cr_expect_eq(core->nposted, LNX_PLAIN_POSTED - 1);
-	cr_expect_not(lnx_ep_trywait(f.lnx));
+	cr_expect_neq(lnx_ep_sleep_until(f.lnx), 0);
 	cr_expect_eq(core->nposted, LNX_PLAIN_POSTED);
 	lnx_unlock(&f.lnx->lock);
 	fake_close_quick(&f);

@@ -442,9 +442,9 @@ bool view_work(const struct lnx_ep *ep, uint32_t bit)
 	return (ep->work & bit) != 0;
 }
 
-bool view_idle_work(const struct lnx_ep *ep, uint32_t bit)
+bool view_watches_local(const struct lnx_ep *ep)
 {
-	return (ep->poll.idle_work & bit) != 0;
+	return ep->poll.watch_idle;
 }
 
 void force_work(struct lnx_ep *ep, uint32_t bit)

@@ -176,9 +176,10 @@ struct lnx_pool *view_chunk_pool(struct lnx_ep *ep);
 #define VIEW_FRAME_SIZES	3u
 /* Bytes in out-of-order queues. */
 size_t view_ooo_bytes(const struct lnx_ep *ep);
-/* Is that deferred work to be done?  And is it watched while nothing else is done? */
+/* Is that deferred work to be done? */
 bool view_work(const struct lnx_ep *ep, uint32_t bit);
-bool view_idle_work(const struct lnx_ep *ep, uint32_t bit);
+/* Are local peers watched, whatever else is done? */
+bool view_watches_local(const struct lnx_ep *ep);
 void force_work(struct lnx_ep *ep, uint32_t bit);
 /* RMA operations of ours, their segments; and nothing of them waits for anything. */
 size_t view_rma_ops(const struct lnx_ep *ep);

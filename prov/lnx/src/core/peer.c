@@ -121,10 +121,12 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	if (!p)
 		return NULL;
 	p->sid = lnx_random_id();
-	if (!p->sid) {
+	if (!p->sid || lnx_timers_reserve(&ep->due.timers, LNX_PEER_TIMERS)) {
 		free(p);
 		return NULL;
 	}
+	lnx_timer_init(&p->look, ep->up->peer_look);
+	lnx_timer_init(&p->retry, ep->up->peer_retry);
 	p->session.stamp = lnx_clock_wall_ns();
 	p->ep = ep;
 	p->eid = eid;
@@ -143,7 +145,6 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	lnx_list_init(&p->address.learn_link);
 	lnx_list_init(&p->ack_link);
 	lnx_list_init(&p->pump_link);
-	lnx_list_init(&p->retx_link);
 	lnx_list_init(&p->session.ended_link);
 	lnx_list_add_tail(&ep->peers.all, &p->all_link);
 	ep->work |= LNX_WORK_BUFS;	/* it may hold some: lnx_plain_fill */

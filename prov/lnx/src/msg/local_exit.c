@@ -152,14 +152,11 @@ static bool any_due(const struct lnx_ep *ep)
 	return false;
 }
 
-void lnx_local_exit_run(struct lnx_ep *ep, uint64_t now)
+uint64_t lnx_local_exit_run(struct lnx_ep *ep, uint64_t now)
 {
-	if (now < ep->local.watch_ns)
-		return;
 	ep->local.watch_ns = now + LNX_EXIT_LOOK_NS;
 	lnx_local_exit_look(ep);
 	if (now >= ep->local.probe_ns)
 		probe(ep, now);
-	if (!any_due(ep))
-		ep->work &= ~LNX_WORK_WATCH;
+	return any_due(ep) ? ep->local.watch_ns : LNX_NEVER;
 }

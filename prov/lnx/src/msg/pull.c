@@ -195,9 +195,8 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 	}
 	rail->poll_credits = p->rxe->ep->poll_hot;
 	lnx_count_posted(path, p->push);
-	if (p->peer->npath > 1 &&
-	    lnx_unlikely(!lnx_peer_watched(p->peer)))
-		lnx_detect_watch(p->peer);
+	if (lnx_unlikely(!p->peer->watched))
+		lnx_tx_watch(p->peer->ep, p->peer);
 	return 0;
 }
 

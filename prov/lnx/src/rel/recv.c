@@ -247,6 +247,8 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 
 	/* The peer lives, whatever else is wrong. */
 	lnx_liveness_seen(&peer->liveness);
+	if (lnx_unlikely(!peer->watched) && peer->awaited)
+		lnx_tx_watch(ep, peer);
 	lnx_count_received(rail, lnx_likely(peer->npath <= 1) ? lnx_count_path(peer) :
 			   lnx_path_back(peer, rail, h->rail), h->kind);
 	switch (h->kind) {
@@ -261,6 +263,8 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 		if (h->tag && h->tag <= LNX_PATHS_MAX && path) {
 			asked(peer, path, h);
 			lnx_recovery_probed(path, rail);
+			if (path->state == LNX_PATH_DOWN)
+				lnx_detect_watch(peer);
 			/*
 			 * What it asks about may be waiting in a rail without poll
 			 * credits.
