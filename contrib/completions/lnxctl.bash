@@ -17,6 +17,9 @@ stats reset||
 global show||
 set||NAME
 params|--env|NAME
+udsp add|--src --dst --rte --priority --idx|
+udsp del|--idx --id --all --src --dst --rte --priority|
+udsp show|--idx --id --src --dst --rte|
 fault add||
 fault del||
 fault show||
@@ -50,6 +53,7 @@ _lnxctl_chosen() {
 		case ${COMP_WORDS[i]} in
 		-p) echo "-p ${COMP_WORDS[i + 1]}" ;;
 		--all) echo --all ;;
+		del) break ;;	# its --all is another one
 		esac
 	done
 }
@@ -61,7 +65,8 @@ _lnxctl() {
 	# The words of the command, without options and their arguments.
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-p|-f|--dir|--ep|--net|--nid|--health|--pin|--state|--timeout|--wait|-d|-n)
+		-p|-f|--dir|--ep|--net|--nid|--health|--pin|--state|--timeout|--wait|-d|-n|\
+		--src|--dst|--rte|--priority|--idx|--id)
 			((i++)) ;;
 		-*) ;;
 		*) words+=("${COMP_WORDS[i]}") ;;
@@ -76,6 +81,11 @@ _lnxctl() {
 		return ;;
 	--state)
 		mapfile -t COMPREPLY < <(compgen -W "up down" -- "$cur")
+		return ;;
+	--idx|--id)
+		# shellcheck disable=SC2046
+		mapfile -t COMPREPLY < <(compgen -W "$(_lnxctl_column "${prev#--}" \
+			$(_lnxctl_chosen) udsp show)" -- "$cur")
 		return ;;
 	--nid)
 		chosen=$(_lnxctl_chosen)

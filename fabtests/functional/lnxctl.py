@@ -557,6 +557,228 @@ def case_explain():
     same(show(c, "explain", 0, 64)["explain"][0]["way"], "direct", "way on one host")
 
 
+# Two rails on one interface, each in a net of its own.
+TWO_NETS = "tcp:lo+tcp;ofi_rxm:lo"
+TCP, RXM = "tcp:lo", "tcp;ofi_rxm:lo"
+
+
+def rules(t, *args):
+    return show(t, "udsp", "show", *args)["udsp"]
+
+
+def in_short(t):
+    """The rules of a process, each as its patterns and its priority."""
+    return ["%s>%s>%s:%s" % (r.get("src", ""), r.get("dst", ""), r.get("rte", ""),
+                             r.get("action", {}).get("priority", "")) for r in rules(t)]
+
+
+def case_udsp():
+    a, b = pair(SLURM_JOB_ID="udsp-%d" % os.getpid())
+    job = "--job=udsp-%d" % os.getpid()
+    send(a, b, 1, 1)
+    a.do("spin")
+    b.do("spin")
+    same(rules(a), [], "no rules")
+
+    def add(*args, **kw):
+        text = run("-p", a.pid, "--json", "udsp", "add", *args, **kw)
+        return json.loads(text)["udsp"][0] if text else None
+
+    same(add("--src", "tcp"), {"idx": 0, "id": 1}, "add")
+    same(add("--src", "127.0.0.*@tcp", "--priority", 7), {"idx": 1, "id": 2}, "NIDs")
+    same(add("--dst", "tcp9", "--priority=4294967294"), {"idx": 2, "id": 3}, "net of peers")
+    same(add("--dst", "10.0.0.1@tcp", "--idx", 0), {"idx": 0, "id": 4}, "--idx")
+    same(add("--src", "*.*.*.*@tcp", "--dst", "tcp", "--idx", 99), {"idx": 4, "id": 5},
+         "a pair, and an index that is too high")
+    same(add("--dst", "tcp*", "--rte", "10.0.0.9@tcp"), {"idx": 5, "id": 6}, "gateway")
+    same(add("--src", "tcp", "--priority", 3), {"idx": 1, "id": 1}, "another priority")
+    want = [">10.0.0.1@tcp>:0", "tcp>>:3", "127.0.0.*@tcp>>:7", ">tcp9>:4294967294",
+            "*.*.*.*@tcp>tcp>:", ">tcp*>10.0.0.9@tcp:"]
+    same(in_short(a), want, "in order")
+    same([r["idx"] for r in rules(a)], list(range(6)), "idx")
+    same([r["kind"] for r in rules(a)], ["remote rail", "net", "rail", "net", "pair",
+                                         "gateway"], "kinds")
+    applies = [r["applies to"] for r in rules(a)]
+    for k, what in (0, "waits for a rail of a peer"), (1, "1 rail of ours"), \
+            (2, "1 rail of ours"), (4, "1 rail of ours, to 1 rail of peers"), \
+            (5, "until routing is used"):
+        need(what in applies[k], "rule", k, "applies to", applies[k])
+    more = rules(a, "-v")[4]
+    same([more[k] for k in ("rails", "rails of peers", "matched", "decides")], [1] * 4,
+         "numbers of a pair")
+    same(rules(b), [], "of another process")
+
+    # Filters.
+    same([r["idx"] for r in rules(a, "--src", "tcp")], [1], "--src of show")
+    same([r["id"] for r in rules(a, "--src", "127.0.0.1@tcp")], [1, 2, 5], "one NID")
+    same([r["id"] for r in rules(a, "--dst", "tcp*")], [6], "an equal pattern")
+    same([r["id"] for r in rules(a, "--idx", 3)], [3], "--idx of show")
+    same([r["id"] for r in rules(a, "--id", 5)], [5], "--id of show")
+    for args in ("--idx", 6), ("--id", 77):
+        run("-p", a.pid, "udsp", "show", *args, status=REFUSED)
+        need("there is no rule" in run.said, run.said)
+
+    # What is refused changes nothing.
+    for args, why in ((("--src", "tcp", "--priority", 3), "there already"),
+                      (("--src", "tcp", "--rte", "1.1.1.1@tcp"), "cannot be combined"),
+                      (("--src", "tcp", "--dst", "tcp", "--rte", "1.1.1.1@tcp"),
+                       "cannot be combined"),
+                      (("--src", "tcp", "--dst", "tcp", "--priority", 1), "priority"),
+                      (("--rte", "1.1.1.1@tcp"), "dst"),
+                      (("--src", "10.0.0.300@tcp"), "255"),
+                      (("--src", "tcp[1-9/0]"), "stride"),
+                      (("--src", "tpc"), "tpc"), (("--src", "shm"), "shared memory")):
+        add(*args, status=REFUSED)
+        need(why in run.said, args, "is refused with:", run.said)
+    for args in ((), ("--priority", 1), ("--src",), ("--src", ""), ("--src", "a" * 256),
+                 ("--src", "tcp", "--priority", "best"), ("--src", "tcp", "--idx", -1),
+                 ("--src", "tcp", "--priority", "4294967295"), ("--id", 1),
+                 ("--src", "tcp", "--src", "tcp1"), ("--src", "tcp", "--all=1"),
+                 ("--src", "tcp", "more")):
+        add(*args, status=USAGE)
+    same(in_short(a), want, "after all that was refused")
+
+    # Deleting.
+    def del_(*args, **kw):
+        run("-p", a.pid, "udsp", "del", *args, **kw)
+
+    for args in ((), ("--idx", 0, "--all"), ("--idx", 0, "--id", 1), ("--priority", 1),
+                 ("--id", 0), ("--idx", "first"), ("--all", "--src", "tcp")):
+        del_(*args, status=USAGE)
+    for args in (("--idx", 6), ("--id", 99), ("--src", "tcp1"),
+                 ("--src", "tcp", "--priority", 9)):
+        del_(*args, status=REFUSED)
+        need("no " in run.said, run.said)
+    same(in_short(a), want, "nothing was deleted")
+    del_("--idx", 2)
+    del_("--id", 3)
+    del_("--src", "tcp", "--priority", 3)
+    del_("--dst", "tcp*", "--rte", "10.0.0.9@tcp")
+    same(in_short(a), [want[0], want[4]], "deleted")
+    same(add("--src", "tcp")["id"], 7, "no id comes twice")
+    del_("--all")
+    same(rules(a), [], "--all")
+    del_("--all")
+
+    # --all of "del" is all rules, and chooses no process.
+    add("--src", "tcp")
+    run("udsp", "del", "--all", status=USAGE)
+    need("choose one" in run.said, run.said)
+    text = run(job, "udsp", "add", "--src", "tcp", "--priority", 5, "--json", wait=True)
+    same([p["pid"] for p in json.loads(text)["process"]], [a.pid, b.pid], "of the job")
+    same((in_short(a), in_short(b)), (["tcp>>:5"], ["tcp>>:5"]), "in all processes")
+    run(job, "udsp", "del", "--all", wait=True)
+    same((rules(a), rules(b)), ([], []), "none in any process")
+
+    # More than one reply has room for.
+    for i in range(70):
+        add("--dst", "10.1.%d.*@tcp" % i)
+    same([r["idx"] for r in rules(a)], list(range(70)), "many rules")
+
+
+def case_udsp_silent():
+    a, b = pair(SLURM_JOB_ID="silent-%d" % os.getpid())
+    send(a, b, 1, 1)
+    a.do("still")
+    b.do("spin")
+    for args in ("add", "--src", "tcp"), ("del", "--all"), ("show",):
+        run("-p", a.pid, "udsp", *args, status=NO_ANSWER)
+        need("makes no progress" in run.said, run.said)
+    text = run("--job=silent-%d" % os.getpid(), "udsp", "add", "--src", "tcp", status=PARTLY)
+    need(str(b.pid) in text, "one of the two")
+    a.do("spin")
+    time.sleep(0.3)
+    same(rules(a), [], "requests that were withdrawn")
+    same(in_short(b), ["tcp>>:0"], "of the one that answers")
+    with tempfile.TemporaryDirectory() as where:
+        copy = os.path.join(where, "copy")
+        run("-p", a.pid, "dump", copy)
+        run("-f", copy, "udsp", "show", status=REFUSED)
+        run("-f", copy, "udsp", "add", "--src", "tcp", status=REFUSED)
+        need("copy" in run.said, run.said)
+    a.p.send_signal(signal.SIGKILL)
+    a.p.wait()
+    for args in ("add", "--src", "tcp"), ("show",):
+        run("-p", a.pid, "udsp", *args, status=NO_ANSWER)
+        need("has ended" in run.said, run.said)
+    c, d = pair(hosts=("c", "d"), FI_LNX_USE_SRQ="0")
+    c.do("spin")
+    run("-p", c.pid, "udsp", "add", "--src", "tcp")
+    need("no effect" in run.said, "with operations of the core:", run.said)
+
+
+def of_both(t, what):
+    """A number of each of the two rails.  They may do something meanwhile."""
+    text = run("-p", t.pid, "net", "show", "-v", 4, "--json", wait=True)
+    ni = {r["lnx"]["rail"]: r for n in json.loads(text)["net"] for r in n["local NI(s)"]}
+    return [ni[r]["statistics"][what] for r in (TCP, RXM)]
+
+
+def sent_by(t):
+    return of_both(t, "send_count")
+
+
+def received_by(t):
+    return of_both(t, "recv_length")
+
+
+def goes_by(a, b, rail):
+    """Messages go over that rail alone.  ms until they did."""
+    begin = time.monotonic()
+    while True:
+        before = sent_by(a)
+        took = time.monotonic() - begin
+        send(a, b, 50, 200)
+        moved = [x - y for x, y in zip(sent_by(a), before)]
+        if moved == ([50, 0] if rail == TCP else [0, 50]):
+            return 1000 * took
+        need(time.monotonic() - begin < HANGS_S, "messages do not go by", rail, moved)
+
+
+def used(t):
+    return [p["rail"] for p in explained(t) if p["use"] == "frames"]
+
+
+def explained(t):
+    return json.loads(run("-p", t.pid, "explain", 0, "--json",
+                          wait=True))["explain"][0]["paths"]
+
+
+def case_udsp_effect():
+    """Rules move the traffic of processes that run."""
+    a, b = pair(TWO_NETS)
+    send(a, b, 20, 200)
+    a.do("spin")
+    b.do("spin")
+    took = []
+    for i in range(5):
+        for rail in RXM, TCP:
+            # Names of nets are those of providers here.
+            run("-p", a.pid, "udsp", "add", "--src", rail.rsplit(":", 1)[0], wait=True)
+            took.append(goes_by(a, b, rail))
+            same(used(a), [rail], "explain with the rule")
+            other = [p for p in explained(a) if p["rail"] != rail][0]
+            need(other["rank"] > 0 and "rule" in other["because"], other)
+            run("-p", a.pid, "udsp", "del", "--all", wait=True)
+    print("# a rule moved the traffic after %.0f to %.0f ms" % (min(took), max(took)))
+    # A pair, from the other end; and what hid it is deleted.
+    run("-p", a.pid, "udsp", "add", "--dst", "tcp", wait=True)
+    goes_by(a, b, TCP)
+    run("-p", a.pid, "udsp", "add", "--src", "tcp;ofi_rxm", "--dst", "tcp;ofi_rxm",
+        wait=True)
+    goes_by(a, b, TCP)
+    run("-p", a.pid, "udsp", "del", "--idx", 0, wait=True)
+    goes_by(a, b, RXM)
+    # Large messages are read by the receiver, which has rules of its own.
+    run("-p", b.pid, "udsp", "add", "--src", "tcp;ofi_rxm", wait=True)
+    goes_by(b, a, RXM)
+    before = received_by(b)
+    send(a, b, 20, 1000000)
+    moved = [x - y for x, y in zip(received_by(b), before)]
+    same(sum(moved), 20000000, "read")
+    need(moved[0] * 20 < moved[1], "read over both rails:", moved)
+
+
 def case_endpoints():
     a, b = pair()
     send(a, b, 3, 10)
@@ -619,7 +841,8 @@ def case_users():
     # The build tree need not be readable for it.
     if subprocess.run(other + ["test", "-x", LNXCTL]).returncode:
         raise Skipped("another user cannot execute " + LNXCTL)
-    for args in ("net", "show"), ("stats", "reset"), ("info",), ("dump", "/tmp/x"):
+    for args in ("net", "show"), ("stats", "reset"), ("info",), ("dump", "/tmp/x"), \
+            ("udsp", "show"), ("udsp", "add", "--src", "tcp"), ("udsp", "del", "--all"):
         text = run("-p", a.pid, *args, status=REFUSED, prefix=other)
         same(text, "", "what another user is told")
     need(not {a.pid, b.pid} & {p["pid"] for p in json.loads(

@@ -20,6 +20,7 @@ static struct lnx_policy *policy;
 static struct {
 	unsigned calls;
 	size_t room;			/* it has no more for a reply */
+	bool blind;			/* it does not know the caller's room */
 	ssize_t fails;			/* the call returns that */
 	unsigned changes;		/* so often a rule changes behind a reply */
 	void (*spoil)(uint8_t *reply, ssize_t *len);
@@ -28,6 +29,7 @@ static struct {
 static ssize_t call(void *arg, const void *request, size_t len, void *reply,
 		    size_t size)
 {
+	static uint8_t large[LNX_RULES_MAX * sizeof(struct lnx_policy_rule)];
 	ssize_t ret;
 
 	cr_assert_eq(arg, &other);
@@ -35,8 +37,14 @@ static ssize_t call(void *arg, const void *request, size_t len, void *reply,
 	if (other.fails)
 		return other.fails;
 	cr_assert(lnx_rules_is_request(request, len));
-	ret = (ssize_t)lnx_rules_request(rules, request, len, reply,
+	ret = (ssize_t)lnx_rules_request(rules, request, len,
+					 other.blind ? large : reply,
+					 other.blind ? sizeof(large) :
 					 LNX_MIN(size, other.room));
+	if (other.blind) {
+		cr_assert_leq((size_t)ret, size);
+		memcpy(reply, large, (size_t)ret);
+	}
 	if (other.spoil)
 		other.spoil(reply, &ret);
 	if (other.changes) {
@@ -271,6 +279,15 @@ Test(policy_api, rules_come_in_pages)
 		check_all(100);
 		cr_assert_eq(other.calls, per < 32 ? 100 : 4);
 	}
+}
+
+/* A process with more room for replies than the caller has. */
+Test(policy_api, requests_say_how_long_the_reply_may_be)
+{
+	many(100);
+	other.blind = true;
+	check_all(100);
+	cr_assert_eq(other.calls, 4);
 }
 
 Test(policy_api, pages_of_rules_that_change)

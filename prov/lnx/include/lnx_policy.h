@@ -70,7 +70,8 @@ struct lnx_policy_block {
 	uint32_t total;
 	uint32_t generation;		/* reply: changes with the rules */
 	int32_t status;			/* reply: 0 or a negative errno */
-	uint32_t zero;
+	uint32_t room;			/* bytes that the reply may have; 0: as many as
+					 * the process has room for */
 };
 
 /*

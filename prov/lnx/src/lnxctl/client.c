@@ -25,6 +25,11 @@ struct box {
 	uint64_t at;			/* of the mailbox in the file */
 };
 
+struct blob {
+	const void *bytes;
+	size_t len;
+};
+
 #define MEMBER(m)	offsetof(struct lnx_state_mailbox, m)
 
 static bool get(const struct box *b, size_t member, void *buf, size_t len)
@@ -101,15 +106,16 @@ static int find_box(struct lnx_proc *p, struct box *b)
 /* ---- one request ---- */
 
 /* Write it.  Its number, or 0. */
-static uint32_t post(const struct box *b, uint64_t eid, const char *text, uint32_t skip)
+static uint32_t post(const struct box *b, uint64_t eid, const struct blob *r,
+		     uint32_t skip)
 {
-	uint32_t len = (uint32_t)strlen(text), number = word(b, MEMBER(request)) + 1;
+	uint32_t len = (uint32_t)r->len, number = word(b, MEMBER(request)) + 1;
 
 	number += !number;
 	if (!put(b, MEMBER(eid), &eid, sizeof(eid)) ||
 	    !put(b, MEMBER(skip), &skip, sizeof(skip)) ||
 	    !put(b, MEMBER(len), &len, sizeof(len)) ||
-	    !put(b, MEMBER(text), text, len + 1ul))
+	    (len && !put(b, MEMBER(text), r->bytes, len)))
 		return 0;
 	lnx_fence();
 	if (!put(b, MEMBER(request), &number, sizeof(number)))
@@ -141,10 +147,10 @@ static int wait_for(const struct box *b, uint32_t number, size_t member, uint64_
 }
 
 /* Carried out, or not at all: 0, or an error. */
-static int carry_out(const struct box *b, uint64_t eid, const char *text, uint32_t skip,
-		     unsigned take_ms, unsigned answer_ms)
+static int carry_out(const struct box *b, uint64_t eid, const struct blob *r,
+		     uint32_t skip, unsigned take_ms, unsigned answer_ms)
 {
-	uint32_t number = post(b, eid, text, skip);
+	uint32_t number = post(b, eid, r, skip);
 	uint64_t now = lnx_clock_ns();
 	int ret;
 
@@ -185,20 +191,21 @@ static int take_part(const struct box *b, char **text, uint32_t *have, uint32_t 
 	return !part && *have < *all ? -EPROTO : 0;
 }
 
-static void make_printable(char *text, uint32_t len)
+void lnx_client_printable(char *text, size_t len)
 {
-	uint32_t i;
+	size_t i;
 
 	for (i = 0; i < len; i++)
 		if (text[i] != '\n' && (text[i] < ' ' || text[i] > '~'))
 			text[i] = '?';
 }
 
-static int ask(const struct box *b, uint64_t eid, const char *text, unsigned take_ms,
-	       unsigned answer_ms, struct lnx_answer *a)
+static int ask(const struct box *b, uint64_t eid, const struct blob *r,
+	       unsigned take_ms, unsigned answer_ms, struct lnx_answer *a)
 {
+	static const struct blob more = { .bytes = "" };
 	uint32_t have = 0, all = 0;
-	int ret = carry_out(b, eid, text, 0, take_ms, answer_ms);
+	int ret = carry_out(b, eid, r, 0, take_ms, answer_ms);
 
 	if (ret)
 		return ret;
@@ -206,23 +213,24 @@ static int ask(const struct box *b, uint64_t eid, const char *text, unsigned tak
 		return -EPROTO;
 	ret = take_part(b, &a->text, &have, &all);
 	while (!ret && have < all) {
-		ret = carry_out(b, eid, "", have, take_ms, answer_ms);
+		ret = carry_out(b, eid, &more, have, take_ms, answer_ms);
 		if (!ret)
 			ret = take_part(b, &a->text, &have, &all);
 	}
-	if (!ret)
-		make_printable(a->text, have);
+	a->len = have;
 	return ret;
 }
 
-int lnx_client_ask(struct lnx_proc *p, uint64_t eid, const char *text,
-		   unsigned take_ms, unsigned answer_ms, struct lnx_answer *a)
+int lnx_client_send(struct lnx_proc *p, uint64_t eid, const void *request, size_t len,
+		    unsigned take_ms, unsigned answer_ms, struct lnx_answer *a)
 {
+	const struct blob r = { request, len };
 	struct box b;
 	int ret;
 
 	memset(a, 0, sizeof(*a));
-	if (strlen(text) >= LNX_STATE_REQUEST)
+	/* The process keeps the last byte for a NUL. */
+	if (len > LNX_CLIENT_REQUEST)
 		return -E2BIG;
 	ret = lnx_proc_open(p);
 	if (!ret)
@@ -232,10 +240,20 @@ int lnx_client_ask(struct lnx_proc *p, uint64_t eid, const char *text,
 	ret = lock(&b, lnx_clock_ns() + (take_ms + answer_ms) * LNX_NS_PER_MS);
 	if (ret)
 		return ret;
-	ret = ask(&b, eid, text, take_ms, answer_ms, a);
+	ret = ask(&b, eid, &r, take_ms, answer_ms, a);
 	unlock(&b);
 	if (ret)
 		lnx_answer_free(a);
+	return ret;
+}
+
+int lnx_client_ask(struct lnx_proc *p, uint64_t eid, const char *text,
+		   unsigned take_ms, unsigned answer_ms, struct lnx_answer *a)
+{
+	int ret = lnx_client_send(p, eid, text, strlen(text), take_ms, answer_ms, a);
+
+	if (!ret)
+		lnx_client_printable(a->text, a->len);
 	return ret;
 }
 

@@ -3,17 +3,21 @@
 #ifndef LNXCTL_CLIENT_H
 #define LNXCTL_CLIENT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lnxctl/find.h"
 
 /* A process that makes progress takes a request within that; it answers some later. */
 #define LNX_CLIENT_WAIT_MS	1000u
+#define LNX_CLIENT_REQUEST	(LNX_STATE_REQUEST - 1ul)	/* bytes of one, at most */
 
 struct lnx_answer {
 	int result;			/* 0, or what lnx_control_ops.request returned */
 	char *text;			/* the reply, or the sentence; owned, ends with
-					 * NUL; printable but for newlines */
+					 * NUL; of lnx_client_ask printable but for
+					 * newlines */
+	uint32_t len;			/* of text, without that NUL */
 };
 
 /*
@@ -28,7 +32,14 @@ struct lnx_answer {
  */
 int lnx_client_ask(struct lnx_proc *p, uint64_t eid, const char *text,
 		   unsigned take_ms, unsigned answer_ms, struct lnx_answer *a);
+/* The same of a request that is no text, such as a block of lnx_policy.h, and not empty.
+ * The reply is as the process wrote it. */
+int lnx_client_send(struct lnx_proc *p, uint64_t eid, const void *request, size_t len,
+		    unsigned take_ms, unsigned answer_ms, struct lnx_answer *a);
 void lnx_answer_free(struct lnx_answer *a);
+
+/* Put '?' for bytes from a process that a terminal might obey; newlines stay. */
+void lnx_client_printable(char *text, size_t len);
 
 /* A sentence for such an error. */
 const char *lnx_client_error(int err);

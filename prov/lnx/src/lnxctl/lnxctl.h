@@ -20,6 +20,7 @@
 #include "lnxctl/find.h"
 #include "lnxctl/reader.h"
 #include "lnxctl/render.h"
+#include "lnx_policy.h"
 
 enum lnxctl_exit {
 	LNXCTL_OK = 0,
@@ -35,7 +36,9 @@ enum lnxctl_exit {
 					 * progress */
 
 struct lnxctl_option {
-	const char *name;		/* without "--"; one letter: "-x" */
+	/* Without "--"; one letter: "-x".  Behind the verb, one of the verb's own counts
+	 * before one of all verbs that has the same name. */
+	const char *name;
 	const char *arg;		/* name of its argument, or NULL */
 	const char *help;
 };
@@ -124,6 +127,24 @@ bool lnxctl_request(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_
 		    unsigned answer_ms, char **reply, const char *fmt, ...)
 	LNX_PRINTF(6, 7);
 
+/* ---- rules: rules.c ---- */
+
+/* The calls of lnx_policy.h for one endpoint. */
+struct lnxctl_rules {
+	struct lnx_policy *policy;
+	struct lnxctl *c;
+	struct lnx_proc *p;
+	const struct lnx_snap_ep *e;
+	int failed;			/* of lnx_client_send in the last call, or 0 */
+};
+
+/* False after lnxctl_fail.  Otherwise *r stays where it is until it is closed. */
+bool lnxctl_rules_open(struct lnxctl_rules *r, struct lnxctl *c, struct lnx_proc *p,
+		       const struct lnx_snap_ep *e);
+void lnxctl_rules_close(struct lnxctl_rules *r);
+/* lnxctl_fail with the reason why the last call failed. */
+void lnxctl_rules_fail(const struct lnxctl_rules *r);
+
 /* ---- names ---- */
 
 /* Does a pattern of a user name it?  '*' and '?'; a port may be left out. */
@@ -183,6 +204,7 @@ extern const struct lnxctl_verb lnxctl_check, lnxctl_debug_recovery, lnxctl_disc
 	lnxctl_fault_reset, lnxctl_fault_show, lnxctl_global_show, lnxctl_info,
 	lnxctl_list, lnxctl_metrics, lnxctl_net_set, lnxctl_net_show, lnxctl_params,
 	lnxctl_path_show, lnxctl_peer_set, lnxctl_peer_show, lnxctl_ping, lnxctl_set,
-	lnxctl_stats_reset, lnxctl_stats_show, lnxctl_top;
+	lnxctl_stats_reset, lnxctl_stats_show, lnxctl_top, lnxctl_udsp_add,
+	lnxctl_udsp_del, lnxctl_udsp_show;
 
 #endif

@@ -23,6 +23,9 @@ static const struct lnxctl_verb *const verbs[] = {
 	&lnxctl_global_show,
 	&lnxctl_set,
 	&lnxctl_params,
+	&lnxctl_udsp_add,
+	&lnxctl_udsp_del,
+	&lnxctl_udsp_show,
 	&lnxctl_fault_add,
 	&lnxctl_fault_del,
 	&lnxctl_fault_show,
@@ -57,6 +60,19 @@ static const struct lnxctl_option common[] = {
 #define NCOMMON	LNX_ARRAY_SIZE(common)
 
 /* ---- help ---- */
+
+static const struct lnxctl_option *find(const struct lnxctl_option *o, size_t n,
+					const char *name, size_t len, size_t *index)
+{
+	size_t i;
+
+	for (i = 0; i < n && o[i].name; i++)
+		if (strlen(o[i].name) == len && !memcmp(o[i].name, name, len)) {
+			*index = i;
+			return &o[i];
+		}
+	return NULL;
+}
 
 static void put_option(const struct lnxctl_option *o)
 {
@@ -93,6 +109,7 @@ static int help(void)
 static int help_verb(const struct lnxctl_verb *v)
 {
 	unsigned i;
+	size_t at;
 
 	printf("usage: lnxctl %s %s\n\n%c%s.\n", v->name, v->args,
 	       toupper((unsigned char)v->help[0]), v->help + 1);
@@ -103,7 +120,9 @@ static int help_verb(const struct lnxctl_verb *v)
 	}
 	printf("\nOptions of all commands:\n");
 	for (i = 0; i < NCOMMON; i++)
-		put_option(&common[i]);
+		if (!find(v->option, LNXCTL_OPTIONS, common[i].name,
+			  strlen(common[i].name), &at))
+			put_option(&common[i]);
 	return LNXCTL_OK;
 }
 
@@ -183,19 +202,6 @@ static int take_common(struct lnxctl *c, const char *name, const char *value)
 	return 0;
 }
 
-static const struct lnxctl_option *find(const struct lnxctl_option *o, size_t n,
-					const char *name, size_t len, size_t *index)
-{
-	size_t i;
-
-	for (i = 0; i < n && o[i].name; i++)
-		if (strlen(o[i].name) == len && !memcmp(o[i].name, name, len)) {
-			*index = i;
-			return &o[i];
-		}
-	return NULL;
-}
-
 static int unknown(struct lnxctl *c, const char *word)
 {
 	char list[300] = "";
@@ -250,12 +256,12 @@ static int take_option(struct lnxctl *c, struct words *w, const char *word)
 	else if (!is_long && name[1])
 		inside = name + 1;
 	/* One letter with "--", or several with "-", is none. */
-	if (*name && (len > 1) == is_long)
-		o = find(common, NCOMMON, name, len, &i);
-	own = !o && c->verb && *name && (len > 1) == is_long ?
+	own = c->verb && *name && (len > 1) == is_long ?
 	      find(c->verb->option, LNXCTL_OPTIONS, name, len, &i) : NULL;
 	if (own)
 		o = own;
+	else if (*name && (len > 1) == is_long)
+		o = find(common, NCOMMON, name, len, &i);
 	if (!o)
 		return unknown(c, word);
 	if (o->arg) {

@@ -99,7 +99,7 @@ static int request(struct lnx_policy *p, enum lnx_policy_op op,
 	struct lnx_policy_block head = {
 		.magic = LNX_POLICY_MAGIC, .head = sizeof(head),
 		.op = (uint16_t)op, .type = type, .size = sizeof(*rule),
-		.count = (uint32_t)n, .skip = skip,
+		.count = (uint32_t)n, .skip = skip, .room = sizeof(p->reply),
 	};
 	size_t len = sizeof(head) + n * sizeof(*rule);
 	uint8_t *block;

@@ -379,6 +379,9 @@ size_t lnx_rules_request(struct lnx_rules *rules, const void *request, size_t le
 		return 0;
 	j.room = size - sizeof(j.out);
 	ret = check_head(&j, request, len);
+	if (j.in.room)
+		j.room = LNX_MIN(j.room, LNX_MAX(j.in.room, sizeof(j.out)) -
+					 sizeof(j.out));
 	if (!ret)
 		ret = check_records(&j, len);
 	if (!ret)

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The calls of lnx_policy.h, with blocks that go through the mailbox of an endpoint.  For
+ * "udsp" and "import".
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lnxctl/lnxctl.h"
+
+static ssize_t call(void *arg, const void *request, size_t len, void *reply, size_t size)
+{
+	struct lnxctl_rules *r = arg;
+	unsigned wait_ms = r->c->wait_ms ? r->c->wait_ms : LNX_CLIENT_WAIT_MS;
+	struct lnx_answer a;
+	ssize_t ret = lnx_client_send(r->p, r->e->ep.eid, request, len, wait_ms, wait_ms,
+				      &a);
+
+	r->failed = (int)ret;
+	if (ret)
+		return ret;
+	ret = a.result ? a.result : (ssize_t)a.len;
+	if (ret > (ssize_t)size)
+		ret = -EPROTO;
+	else if (ret > 0)
+		memcpy(reply, a.text, (size_t)ret);
+	lnx_answer_free(&a);
+	return ret;
+}
+
+bool lnxctl_rules_open(struct lnxctl_rules *r, struct lnxctl *c, struct lnx_proc *p,
+		       const struct lnx_snap_ep *e)
+{
+	*r = (struct lnxctl_rules){ .c = c, .p = p, .e = e };
+	if (c->file) {
+		lnxctl_fail(c, NULL, LNXCTL_REFUSED, "%s: it is a copy, which answers "
+			    "nothing", c->file);
+		return false;
+	}
+	r->policy = lnx_must(lnx_policy_open(call, r));
+	return true;
+}
+
+void lnxctl_rules_close(struct lnxctl_rules *r)
+{
+	lnx_policy_close(r->policy);
+	r->policy = NULL;
+}
+
+void lnxctl_rules_fail(const struct lnxctl_rules *r)
+{
+	char why[600];
+
+	/* It comes from the process. */
+	snprintf(why, sizeof(why), "%s", lnx_policy_error(r->policy));
+	lnx_client_printable(why, strlen(why));
+	if (r->failed)
+		lnxctl_fail(r->c, r->p, r->failed == -EACCES || r->failed == -E2BIG ?
+			    LNXCTL_REFUSED : LNXCTL_NO_ANSWER, "%s",
+			    lnx_client_error(r->failed));
+	else
+		lnxctl_fail(r->c, r->p, LNXCTL_REFUSED, "%s", why);
+}
