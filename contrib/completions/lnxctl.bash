@@ -20,6 +20,8 @@ params|--env|NAME
 udsp add|--src --dst --rte --priority --idx|
 udsp del|--idx --id --all --src --dst --rte --priority|
 udsp show|--idx --id --src --dst --rte|
+export||
+import|--dry-run --diff --live|FILE
 fault add||
 fault del||
 fault show||

@@ -779,6 +779,181 @@ def case_udsp_effect():
     need(moved[0] * 20 < moved[1], "read over both rails:", moved)
 
 
+def feed(t, text, *args, **kw):
+    """Import that text."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write(text)
+        f.flush()
+        return run("-p", t.pid, "import", *args, f.name, **kw)
+
+
+def with_yaml():
+    """A pair with nets of their own, and the rail names of those."""
+    a, b = pair(TWO_NETS, FI_LNX_NETS="left1=tcp;ofi_rxm", FI_LNX_HOLD_DOWN="123")
+    send(a, b, 1, 1)
+    a.do("spin")
+    b.do("spin")
+    p = subprocess.run([LNXCTL, "-p", str(a.pid), "--wait", str(HANGS_S * 500), "import",
+                        "--dry-run", "/dev/null"], stderr=subprocess.PIPE, text=True,
+                       timeout=HANGS_S)
+    if "libyaml" in p.stderr:
+        raise Skipped(p.stderr.strip())
+    same(p.returncode, OK, "an empty file: " + p.stderr)
+    return a, b
+
+
+def random_rule(r):
+    nets = ["tcp", "left1", "left*", "tcp[0-3]", "*.*.*.*@tcp", "127.0.0.1@left1",
+            "10.0.%d.*@tcp" % r.randrange(40), "127.0.0.[1,4-%d]@tcp" % r.randrange(5, 250)]
+    kind = r.randrange(4)
+    out = ["--dst" if kind else "--src", r.choice(nets)]
+    if kind == 3:
+        return out + ["--src", r.choice(nets)]
+    if kind == 2 and r.random() < 0.3:
+        return out + ["--rte", "10.9.0.%d@left1" % r.randrange(256)]
+    return out + ["--priority", r.choice((0, 1, r.randrange(2 ** 32 - 1)))]
+
+
+def change(t, r):
+    """A few random changes of rules and settings."""
+    for _ in range(r.randrange(1, 12)):
+        what = r.random()
+        if what < 0.55:
+            args = random_rule(r) + (["--idx", r.randrange(9)] if r.random() < 0.5 else [])
+            p = subprocess.run([LNXCTL, "-p", str(t.pid), "--wait", str(HANGS_S * 500),
+                                "udsp", "add", *map(str, args)], text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               timeout=HANGS_S)
+            need(p.returncode == OK or "there already" in p.stderr, args, p.stderr)
+        elif what < 0.8:
+            there = len(rules_now(t))
+            if there:
+                run("-p", t.pid, "udsp", "del", "--idx", r.randrange(there), wait=True)
+        else:
+            run("-p", t.pid, "set", *r.choice((
+                ("spill", r.randrange(1, 5000)), ("hold_down", r.randrange(1000)),
+                ("numa_range", r.randrange(50)), ("retry_count", r.randrange(1, 9)),
+                ("health_sensitivity_classes", "remote_timeout=%d" % r.randrange(900)))),
+                wait=True)
+
+
+def rules_now(t):
+    return json.loads(run("-p", t.pid, "udsp", "show", "--json", wait=True))["udsp"]
+
+
+def without_numbers(found):
+    return [{k: v for k, v in rule.items() if k not in ("id", "applies to")}
+            for rule in found]
+
+
+def exported(t, *args):
+    return run("-p", t.pid, "export", *args, wait=True)
+
+
+def case_export_import():
+    """To import what was exported restores just that."""
+    a, b = with_yaml()
+    seed = int(os.environ.get("LNX_SEED", time.time()))
+    print("# LNX_SEED=%d" % seed)
+    r = random.Random(seed)
+    run("-p", a.pid, "set", "health_sensitivity_classes", "remote_timeout=50")
+    for i in range(8):
+        change(a, r)
+        text, there, all_params = exported(a), rules_now(a), exported(a, "-v")
+        feed(a, text, wait=True)
+        same((exported(a), rules_now(a)), (text, there), "import of what there is")
+        change(a, r)
+        feed(a, text, wait=True)
+        same(exported(a), text, "seed %d, round %d: restored" % (seed, i))
+        same(exported(a, "-v"), all_params, "all parameters")
+        same(without_numbers(rules_now(a)), without_numbers(there), "rules")
+        same(json.loads(feed(a, text, "--diff", "--json", wait=True)), {"changes": []},
+             "nothing to change")
+        change(b, r)
+        feed(b, text, "--live", wait=True)
+        same(without_numbers(rules_now(b)), without_numbers(there), "of another process")
+    # A process that starts with it has it all.
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write(text)
+        f.flush()
+        c = Talk(TWO_NETS, "a", FI_LNX_CONFIG=f.name)
+        c.do("spin")
+        same(exported(c), text, "at the start of a process")
+        same(without_numbers(rules_now(c)), without_numbers(there), "rules from the start")
+
+
+def case_import():
+    a, b = with_yaml()
+    run("-p", a.pid, "udsp", "add", "--src", "left1")
+    run("-p", a.pid, "udsp", "add", "--dst", "tcp", "--priority", 4)
+    run("-p", a.pid, "set", "retry_count", 50)
+    before, rules_before = exported(a), rules_now(a)
+    for line in "left1: tcp", "hold_down: 123", "spill: 500", "src: left1", "priority: 4":
+        need(line in before, line, "in", before)
+    need(" window: " not in before and " window: 512" in exported(a, "-v"), "defaults")
+    for text, why in (
+            ("udsp:\n  - src: foo\n", ":2:10: udsp[0].src"),
+            ("udsp:\n  - prio: 3\n", "idx, src, dst, rte, priority, action"),
+            ("globl: {spill: 3}\n", "there is no such key"),
+            ("global: {spill: 3, window: 4}\n", "global.window"),
+            ("global: {spill: 3, hold_down: soon}\n", "hold_down"),
+            ("global: {spill: 3}\nnets: {left1: tcp}\n", "nets"),
+            ("global: {spill: 3}\nbuffers: {tiny: 3}\n", "buffers"),
+            ("global: {spill: 3, retry_count: 50, rail_timeout_min: 999}\n",
+             "FI_LNX_RAIL_TIMEOUT_MIN=999"),
+            # It fits to the defaults, but not to what the process has.
+            ("global: {spill: 3, rail_timeout_min: 900}\nudsp: []\n", "must be at most 98"),
+            ("udsp: [\n", "line"), ("- 3\n", ":1:1")):
+        feed(a, text, status=REFUSED)
+        need(why in run.said or why == "line", repr(text), "is refused with:", run.said)
+        same((exported(a), rules_now(a)), (before, rules_before), "after a refusal")
+    text = feed(a, "global: {window: 4, spill: 33}\n", "--live", "--json", wait=True)
+    same(json.loads(text), {"at start only": "global.window"}, "--live")
+    same(params(a, "spill")["value"], "33", "--live")
+    same(rules_now(a), rules_before, "without the key udsp")
+    # Two that fit only together, in either order.
+    both = "global: {retry_count: %d, rail_timeout_min: %d}\n"
+    for values in (9, 400), (1, 1000), (9, 400):
+        feed(a, both % values, wait=True)
+        same([params(a, n)["value"] for n in ("retry_count", "rail_timeout_min")],
+             [str(v) for v in values], "together")
+    feed(a, before, wait=True)
+    same(exported(a), before, "as before")
+    # --dry-run and --diff.
+    new = "global: {spill: 1k}\nudsp:\n  - dst: tcp\n    priority: 5\n  - src: tcp\n"
+    want = ["- global.spill: 500", "+ global.spill: 1024", "- udsp: src: left1, priority: 0",
+            "+ udsp: src: tcp, priority: 0", "~ udsp: dst: tcp: priority 4 -> 5"]
+    text = feed(a, new, "--dry-run", "--diff", "--json")
+    same(sorted(json.loads(text)["changes"]), sorted(want), "--diff")
+    same(exported(a), before, "--dry-run")
+    same(feed(a, new, "--dry-run"), "", "--dry-run prints nothing")
+    feed(a, new, wait=True)
+    same([(r["id"], r["idx"]) for r in rules_now(a)], [(2, 0), (3, 1)], "ids")
+    same(params(a, "spill")["value"], "1024", "a unit")
+    feed(a, "udsp: []\n", wait=True)
+    same(rules_now(a), [], "an empty list")
+    # More rules than one request has room for, upside down.
+    many = ["  - dst: 10.%d.0.*@tcp\n    priority: %d\n" % (i, i) for i in range(60)]
+    feed(a, "udsp:\n" + "".join(many), wait=True)
+    ids = [r["id"] for r in rules_now(a)]
+    feed(a, "udsp:\n" + "".join(many[5:] + many[:5]), wait=True)
+    same([r["id"] for r in rules_now(a)][:55], ids[5:], "those in order keep their ids")
+    same([r["action"]["priority"] for r in rules_now(a)], [*range(5, 60), *range(5)], "order")
+    feed(a, "udsp:\n" + "".join(many * 5), status=REFUSED)
+
+    for args in (), ("a", "b"), ("--frob", "x"), ("--diff=1", "x"):
+        run("-p", a.pid, "import", *args, status=USAGE)
+    for name in "/nonexistent", "/dev/zero", "/":
+        run("-p", a.pid, "import", name, status=REFUSED)
+    for args in ("--json",), ("--table",), ("x",):
+        run("-p", a.pid, "export", *args, status=USAGE)
+    run("--all", "export", status=USAGE)
+    a.do("still")
+    run("-p", a.pid, "export", status=NO_ANSWER)
+    feed(a, "udsp: []\n", status=NO_ANSWER)
+    need("makes no progress" in run.said, run.said)
+
+
 def case_endpoints():
     a, b = pair()
     send(a, b, 3, 10)
@@ -842,7 +1017,8 @@ def case_users():
     if subprocess.run(other + ["test", "-x", LNXCTL]).returncode:
         raise Skipped("another user cannot execute " + LNXCTL)
     for args in ("net", "show"), ("stats", "reset"), ("info",), ("dump", "/tmp/x"), \
-            ("udsp", "show"), ("udsp", "add", "--src", "tcp"), ("udsp", "del", "--all"):
+            ("udsp", "show"), ("udsp", "add", "--src", "tcp"), ("udsp", "del", "--all"), \
+            ("export",), ("import", "/dev/null"):
         text = run("-p", a.pid, *args, status=REFUSED, prefix=other)
         same(text, "", "what another user is told")
     need(not {a.pid, b.pid} & {p["pid"] for p in json.loads(
@@ -852,7 +1028,7 @@ def case_users():
     # One of the other user is seen by root only when asked for.
     c = Talk("tcp:lo", "c", before=other)
     c.do("spin")
-    need(c.pid in [p["pid"] for p in show(None, "--all", "list")["process"]],
+    need(c.pid in [p["pid"] for p in json.loads(run("--all", "list", "--json"))["process"]],
          "root sees all with --all")
     same(show(c, "info")["info"]["uid"], 65534, "uid")
     need(c.pid in [p["pid"] for p in json.loads(

@@ -10,7 +10,7 @@
 #include "policy/rules_block.h"
 #include "rel/order.h"
 
-#define REPLY_MAX	(160u << 10)	/* more than any reply */
+#define REPLY_MAX	(256u << 10)	/* more than replies have */
 
 static uint32_t load(const uint32_t *p)
 {
@@ -70,6 +70,16 @@ static size_t finish(char *buf, const struct lnx_out *o)
 	return len;
 }
 
+/* A part of a configuration would be another one. */
+static ssize_t too_long(struct lnx_out *o)
+{
+	size_t n = o->n;
+
+	o->n = 0;
+	lnx_out(o, "the reply has %zu bytes, and there is room for %u", n, REPLY_MAX - 1);
+	return -FI_EMSGSIZE;
+}
+
 /* Blocks of records about rules (lnx_policy.h).  Length of the reply, or -FI_ENOMEM. */
 static ssize_t rules(struct lnx_ep *ep, const void *request, size_t len, char *reply,
 		     uint64_t now)
@@ -111,6 +121,8 @@ static void begin(struct lnx_mailbox_side *side, struct lnx_ep *ep,
 		answer(side, m, number, ret, buf, ret < 0 ? 0 : (size_t)ret);
 	} else {
 		ret = lnx_ctl_carry_out(ep, text, &side->job, now, &o);
+		if (!ret && o.n >= REPLY_MAX)
+			ret = too_long(&o);
 		/* A job writes its reply when it is finished. */
 		if (ret == -FI_EINPROGRESS) {
 			side->number = number;

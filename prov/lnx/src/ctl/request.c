@@ -13,6 +13,7 @@
 #include "ctl/ask.h"
 #include "ctl/ctl.h"
 #include "ctl/explain.h"
+#include "ctl/export.h"
 #include "rail/faults.h"
 #include "ctl/health.h"
 #include "ctl/settings.h"
@@ -110,6 +111,8 @@ static int run(struct lnx_ep *ep, const char *text, const struct lnx_request *r,
 		return lnx_ctl_ask(ep, text, r, job, now, o);
 	case LNX_REQUEST_EXPLAIN:
 		return lnx_ctl_explain(ep, text, r, now, o);
+	case LNX_REQUEST_EXPORT:
+		return lnx_ctl_export(ep, r->all, o);
 	case LNX_REQUEST_STATS:
 		return stats(ep, o);
 	}

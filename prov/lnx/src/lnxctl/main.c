@@ -26,6 +26,8 @@ static const struct lnxctl_verb *const verbs[] = {
 	&lnxctl_udsp_add,
 	&lnxctl_udsp_del,
 	&lnxctl_udsp_show,
+	&lnxctl_export,
+	&lnxctl_import,
 	&lnxctl_fault_add,
 	&lnxctl_fault_del,
 	&lnxctl_fault_show,

@@ -300,6 +300,27 @@ static int parse_stats(struct parser *p, struct lnx_request *r)
 	return at_end(p, "stats");
 }
 
+/* A word that may follow; false: there is none. */
+static bool option(struct parser *p, struct lnx_span *w)
+{
+	*w = take(p);
+	return w->len != 0;
+}
+
+static int parse_export(struct parser *p, struct lnx_request *r)
+{
+	struct lnx_span w;
+
+	r->kind = LNX_REQUEST_EXPORT;
+	if (!option(p, &w))
+		return 0;
+	r->all = true;
+	if (!lnx_span_is(w, "all"))
+		return refuse(p, "\"%.*s\": \"export\" is followed by all, or by "
+			      "nothing", QUOTE(w));
+	return at_end(p, "export all");
+}
+
 static int parse_param(struct parser *p, struct lnx_request *r)
 {
 	struct lnx_span name = take(p);
@@ -318,13 +339,6 @@ static int parse_param(struct parser *p, struct lnx_request *r)
 		end--;
 	r->value_len = (unsigned)(end - p->pos);
 	return 0;
-}
-
-/* A word that follows PEER; false: there is none. */
-static bool option(struct parser *p, struct lnx_span *w)
-{
-	*w = take(p);
-	return w->len != 0;
 }
 
 static int parse_ping(struct parser *p, struct lnx_span w, struct lnx_request *r)
@@ -405,8 +419,10 @@ int lnx_request_parse(const char *text, struct lnx_request *out, char *why,
 		out->kind = LNX_REQUEST_EXPLAIN;
 		return parse_of_peer(&p, "explain", parse_explain, out);
 	}
+	if (lnx_span_is(w, "export"))
+		return parse_export(&p, out);
 	return refuse(&p, "\"%.*s\": a request begins with fault, health, stats, "
-		      "set, ping, discover or explain", QUOTE(w));
+		      "set, ping, discover, explain or export", QUOTE(w));
 }
 
 bool lnx_target_has_rail(const struct lnx_target *target, const char *rail)

@@ -16,6 +16,7 @@
  *		| 'ping' PEER [TIMEOUT]
  *		| 'discover' PEER ['force']
  *		| 'explain' PEER [SIZE]
+ *		| 'export' ['all']
  *	target ::= RAIL			a rail of ours
  *		| RAIL '@' PEER		the paths over it to a peer
  *		| NUMBER '@' PEER	a rail of the peer's, by its index
@@ -54,6 +55,7 @@ enum lnx_request_kind {
 	LNX_REQUEST_PING,
 	LNX_REQUEST_DISCOVER,
 	LNX_REQUEST_EXPLAIN,
+	LNX_REQUEST_EXPORT,
 };
 
 /* What a health belongs to. */
@@ -76,7 +78,8 @@ struct lnx_target {
 struct lnx_request {
 	enum lnx_request_kind kind;
 	const char *rules;		/* FAULT_ADD: the rest of the text */
-	bool all;			/* FAULT_DEL, HEALTH_AUTO; DISCOVER: force */
+	bool all;			/* FAULT_DEL, HEALTH_AUTO, EXPORT; DISCOVER:
+					 * force */
 	uint64_t number;		/* FAULT_DEL; PING: TIMEOUT, EXPLAIN: SIZE, 0:
 					 * none */
 	unsigned value;			/* HEALTH_SET, HEALTH_ONCE */

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Exports the configuration of an endpoint.  See export.h.  Called by ctl/request.c. */
+#include "ctl/export.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/config.h"
+#include "ctl/settings.h"
+
+/* The value of a parameter, for free(); NULL: no memory. */
+static char *value_of(const struct lnx_conf *c, size_t row)
+{
+	size_t len = lnx_conf_print(c, row, NULL, 0);
+	char *text = malloc(len + 1);
+
+	if (text)
+		lnx_conf_print(c, row, text, len + 1);
+	return text;
+}
+
+static bool is_default(const struct lnx_conf *def, size_t row, const char *value)
+{
+	char *text = value_of(def, row);
+	bool same = text && !strcmp(text, value);
+
+	free(text);
+	return same;
+}
+
+static int add_param(struct lnx_ep *ep, struct lnx_config *config, size_t row,
+		     const struct lnx_conf *def, struct lnx_out *notes)
+{
+	const char *name = lnx_params[row].name;
+	char *value;
+	int ret = 0;
+
+	if (lnx_config_param(name, NULL) < 0)
+		return 0;
+	value = value_of(ep->conf, row);
+	if (!value)
+		return -ENOMEM;
+	if (*value && (!def || lnx_settings_live(row) || !is_default(def, row, value)))
+		ret = lnx_config_set_global(config, name, value);
+	if (ret == -EINVAL) {
+		lnx_out(notes, "# %s: its value is no text that a file can have\n", name);
+		ret = 0;
+	}
+	free(value);
+	return ret;
+}
+
+static int collect(struct lnx_ep *ep, struct lnx_config *config, bool all,
+		   struct lnx_out *notes)
+{
+	struct lnx_conf def;
+	size_t i;
+	int ret = 0;
+
+	lnx_conf_read(&def, NULL, NULL, NULL);
+	for (i = 0; i < lnx_nparams && !ret; i++)
+		ret = add_param(ep, config, i, all ? NULL : &def, notes);
+	if (!ret && ep->policy.nets)
+		ret = lnx_config_set_nets(config, ep->policy.nets);
+	/* Also an empty list: to import it is to delete what there is. */
+	config->has[LNX_CONFIG_UDSP] = true;
+	if (!ret && ep->policy.rules)
+		ret = lnx_config_set_rules(config, ep->policy.rules);
+	return ret;
+}
+
+static int print(const struct lnx_config *config, const char *notes, struct lnx_out *o)
+{
+	size_t len = lnx_config_print(config, NULL, 0);
+	char *text = malloc(len + 1);
+
+	if (!text)
+		return -FI_ENOMEM;
+	lnx_config_print(config, text, len + 1);
+	lnx_out(o, "%s%s", text, notes);
+	free(text);
+	return 0;
+}
+
+int lnx_ctl_export(struct lnx_ep *ep, bool all, struct lnx_out *o)
+{
+	struct lnx_config *config = lnx_config_create();
+	char notes[1024] = "";
+	struct lnx_out n = { .buf = notes, .size = sizeof(notes) };
+	int ret = config ? collect(ep, config, all, &n) : -ENOMEM;
+
+	ret = ret ? -FI_ENOMEM : print(config, notes, o);
+	lnx_config_destroy(config);
+	return ret;
+}
