@@ -759,6 +759,9 @@ def case_udsp_effect():
             same(used(a), [rail], "explain with the rule")
             other = [p for p in explained(a) if p["rail"] != rail][0]
             need(other["rank"] > 0 and "rule" in other["because"], other)
+            decides, = [p["rules"] for p in explained(a) if p["rail"] == rail]
+            same(decides, rules_now(a)[0]["id"], "the rule that explain names")
+            need("rules" not in other, other)
             run("-p", a.pid, "udsp", "del", "--all", wait=True)
     print("# a rule moved the traffic after %.0f to %.0f ms" % (min(took), max(took)))
     # A pair, from the other end; and what hid it is deleted.
@@ -767,6 +770,10 @@ def case_udsp_effect():
     run("-p", a.pid, "udsp", "add", "--src", "tcp;ofi_rxm", "--dst", "tcp;ofi_rxm",
         wait=True)
     goes_by(a, b, TCP)
+    same([p.get("rules") for p in explained(a)], [11, 12], "rules of each path")
+    run("-p", a.pid, "udsp", "add", "--src", "tcp", "--priority", 9, wait=True)
+    same([p.get("rules") for p in explained(a)], ["13,11", 12], "two of one path")
+    run("-p", a.pid, "udsp", "del", "--id", 13, wait=True)
     run("-p", a.pid, "udsp", "del", "--idx", 0, wait=True)
     goes_by(a, b, RXM)
     # Large messages are read by the receiver, which has rules of its own.

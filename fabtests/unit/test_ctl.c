@@ -588,7 +588,31 @@ Test(ctl, secret)
 	key = lnx_snap_param(wake_and_look(), "job_key");
 	cr_expect(key->flags & LNX_STATE_PARAM_SECRET);
 	cr_expect_str_eq(key->value, "");
+	cr_expect_eq(ask("export all"), 0, "%s", text);
+	cr_expect(!strstr(text, "not to be seen") && !strstr(text, "job_key"), "%s", text);
 	fake_conf.job_key = NULL;
+	fake_close(&f);
+}
+
+/* What cannot be set at any time is there if it is not as by default; "all": anyway. */
+Test(ctl, export)
+{
+	const char *links = fake_conf.prov_links;
+
+	fake_conf.prov_links = "tcp:\xc3\xa4";
+	open_kind(LNX_RAIL_PLAIN);
+	cr_expect_eq(ask("set spill 700"), 0, "%s", text);
+	cr_expect_eq(ask("set numa_range 3"), 0, "%s", text);
+	cr_expect_eq(ask("export"), 0, "%s", text);
+	cr_expect(strstr(text, "numa:\n    range: 3\n"), "%s", text);
+	cr_expect(strstr(text, "\n    spill: 700\n"), "%s", text);
+	cr_expect(strstr(text, "\n    hold_down: "), "%s", text);
+	cr_expect(!strstr(text, " state: "), "%s", text);
+	cr_expect(strstr(text, "\nudsp: []\n"), "%s", text);
+	cr_expect(strstr(text, "\n# prov_links: "), "%s", text);
+	cr_expect_eq(ask("export all"), 0, "%s", text);
+	cr_expect(strstr(text, " state: ") && strstr(text, " window: "), "%s", text);
+	fake_conf.prov_links = links;
 	fake_close(&f);
 }
 

@@ -40,8 +40,8 @@ Test(request, verbs)
 	good("fault list", LNX_REQUEST_FAULT_LIST);
 	good("fault show", LNX_REQUEST_FAULT_LIST);
 	good("health\tlist\n", LNX_REQUEST_HEALTH_LIST);
-	bad("", "a request begins with fault, health, stats, set, ping, discover "
-	    "or explain");
+	bad("", "a request begins with fault, health, stats, set, ping, discover, "
+	    "explain or export");
 	bad(" \n", "\"\": a request begins");
 	bad("stat", "\"stat\": a request begins");
 	bad("stats now", "\"now\": nothing follows \"stats\"");
@@ -135,6 +135,12 @@ Test(request, peers)
 	cr_expect_eq(r.number, 0u);
 	bad("explain 3 64k", "\"64k\": behind the peer of \"explain\"");
 	bad("explain", "\"explain\" is followed by a peer");
+	good("export", LNX_REQUEST_EXPORT);
+	cr_expect(!r.all);
+	good("export ALL ", LNX_REQUEST_EXPORT);
+	cr_expect(r.all);
+	bad("export most", "\"most\": \"export\" is followed by all");
+	bad("export all 3", "\"3\": nothing follows \"export all\"");
 }
 
 Test(request, targets)

@@ -7,6 +7,7 @@
 
 #include "base/interval.h"
 #include "core/open.h"
+#include "core/policy.h"
 #include "ctl/ask.h"
 #include "ctl/nid.h"
 #include "rel/admin.h"
@@ -198,6 +199,37 @@ static void judge(const struct choice *c, const struct lnx_path *path,
 	why_not_current(c, path, why);
 }
 
+/* ---- rules ---- */
+
+static void put_id(struct lnx_out *o, uint32_t id, unsigned *n)
+{
+	if (id)
+		lnx_out(o, "%s%" PRIu32, (*n)++ ? "," : " rules ", id);
+}
+
+/* The ids of the rules that decide for the rails of a path, of each kind one. */
+static void put_rules(const struct choice *c, const struct lnx_path *path,
+		      struct lnx_out *o)
+{
+	const struct lnx_rules *rules = c->ep->policy.rules;
+	const struct lnx_rule_peer *table = lnx_policy_table(c->peer);
+	unsigned i, n = 0, local = lnx_policy_index(c->ep, path->rail);
+	const struct lnx_rule_local *l;
+	struct lnx_rule_info info;
+
+	if (!rules || local >= LNX_RULE_RAILS)
+		return;
+	l = lnx_rules_local(rules, local);
+	put_id(o, l->net_rule, &n);
+	put_id(o, l->rail_rule, &n);
+	if (!table || lnx_rules_stale(rules, table) || path->remote_rail >= table->n)
+		return;
+	for (i = 0; i < LNX_RULE_KINDS; i++)
+		if (table->remote[path->remote_rail].by[i] &&
+		    !lnx_rules_info(rules, table->remote[path->remote_rail].by[i] - 1u, &info))
+			put_id(o, info.rule->id, &n);
+}
+
 static void put_path(const struct choice *c, const struct lnx_path *path,
 		     struct lnx_out *o)
 {
@@ -208,8 +240,8 @@ static void put_path(const struct choice *c, const struct lnx_path *path,
 	lnx_nid_remote(path, nid, sizeof(nid));
 	lnx_out(o, "path %u rail %s to %u nid %s use %s state %s rank %u health %u "
 		"rail_health %u remote_health %u share %u in_flight %" PRIu64
-		" limit %" PRIu64 " rate %" PRIu64 " latency_us %" PRIu64
-		" because %s\n", path->index, path->rail->name, path->remote_rail,
+		" limit %" PRIu64 " rate %" PRIu64 " latency_us %" PRIu64,
+		path->index, path->rail->name, path->remote_rail,
 		nid, use, state_name(path), class_of(c->peer, path), path->detect.health.value,
 		path->rail->health.value,
 		path->remote->health.value,
@@ -218,7 +250,9 @@ static void put_path(const struct choice *c, const struct lnx_path *path,
 				     c->peer->chan.una_bytes,
 		c->peer->npath > 1 ? path->inflight_limit : 0,
 		path->speed ? path->speed->send.rate : 0,
-		path->speed ? lnx_latency_of(path, c->now) / 1000 : 0, why);
+		path->speed ? lnx_latency_of(path, c->now) / 1000 : 0);
+	put_rules(c, path, o);
+	lnx_out(o, " because %s\n", why);
 }
 
 /* ---- pairs of rails without a path ---- */
