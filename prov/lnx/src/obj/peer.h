@@ -22,6 +22,7 @@
 #include "policy/rtt.h"
 #include "policy/stripe.h"
 #include "rel/chan.h"
+#include "rel/hedge.h"
 #include "rel/life.h"
 #include "rel/loss.h"
 #include "rel/path.h"
@@ -94,6 +95,11 @@ struct lnx_path_speed {
 	struct lnx_rate read;		/* of pieces that are read from the other end */
 	uint64_t delivered;		/* path->delivered at the last report */
 	bool read_failed;		/* the last read did: one at a time */
+	struct lnx_tail tail;		/* of pieces: how late they are (msg/hedge.c) */
+	struct lnx_pause cut;		/* its connection is not cut again before */
+	/* Of the first path: of all paths to the peer. */
+	struct lnx_hedge hedge;		/* what is read twice */
+	uint64_t looked_ns;		/* when pieces were last looked at */
 	/* PROBEs over the path about itself (rel/latency.c). */
 	uint32_t probe;			/* number of the last one */
 	uint32_t unanswered;		/* and of the first one without an answer */
@@ -102,6 +108,12 @@ struct lnx_path_speed {
 					 * answered */
 	uint64_t seen_ns;		/* when this was last looked at */
 	uint64_t answer_ns;		/* how long the last answer took; 0: none */
+	uint64_t heard_ns;		/* when that came */
+	uint64_t doubt_ns;		/* something was last late here, and nothing was
+					 * delivered since; 0: it was */
+	struct lnx_late oldest;		/* the oldest frame, if it left over this path */
+	struct lnx_pause away;		/* frames were late here: they come back after
+					 * that */
 };
 
 /* One path to a peer.  State is per path; rails and peers summarise it. */

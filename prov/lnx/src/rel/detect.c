@@ -264,7 +264,8 @@ static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	bool kernel = g->silence.kernel_asked, asked = g->silence.probe_sent_ns;
 	struct lnx_silence_view v = {
 		.progress = g->progress, .una = peer->chan.una,
-		.frames = frames_due(peer, path), .reads = path->nread,
+		.frames = frames_due(peer, path),
+		.reads = path->nread || lnx_path_doubted(path),
 		.acked = lnx_peer_acked(peer),
 		.timeout_ns = silence_timeout(path, &peer->ep->plan),
 		.kernel_answers = kernel && kernel_answers(path),

@@ -16,6 +16,8 @@
 #define SICK_SHARE	(LNX_WEIGHT_MAX / 2)
 /* Beside the number in lnx_hdr.data. */
 #define MARK		LNX_WIRE_PROBE_LATENCY
+/* So many frames that are late are sent again at a time. */
+#define AGAIN_MAX	64u
 
 uint64_t lnx_latency_of(const struct lnx_path *path, uint64_t now)
 {
@@ -32,17 +34,11 @@ static bool was_away(struct lnx_path_speed *s, uint64_t now)
 	return lnx_ns_since(now, s->seen_ns) > LNX_LATENCY_AWAY_NS;
 }
 
-static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+static void send_probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	struct lnx_path_speed *s = path->speed;
 	struct lnx_hdr h = { .kind = LNX_KIND_PROBE, .tag = 1u + path->index };
 
-	/* While it is DOWN its PROBEs are the failure detector's. */
-	if (was_away(s, now) || !lnx_path_usable(path))
-		s->unanswered_ns = 0;
-	s->seen_ns = now;
-	if (!lnx_path_usable(path) || lnx_ns_since(now, s->probe_ns) < LNX_LATENCY_ASK_NS)
-		return;
 	h.data = MARK | (s->probe + 1);
 	if (lnx_tx_control_on(peer->ep, peer, path, &h))
 		return;
@@ -55,11 +51,91 @@ static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	}
 }
 
+static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_path_speed *s = path->speed;
+
+	/* While it is DOWN its PROBEs are the failure detector's. */
+	if (was_away(s, now) || !lnx_path_usable(path))
+		s->unanswered_ns = 0;
+	if (was_away(s, now))
+		s->oldest.since_ns = 0;
+	s->seen_ns = now;
+	if (lnx_path_usable(path) && lnx_ns_since(now, s->probe_ns) >= LNX_LATENCY_ASK_NS)
+		send_probe(peer, path, now);
+}
+
+void lnx_latency_ask(struct lnx_peer *peer, uint64_t now)
+{
+	unsigned i;
+
+	/* One that is under way will say no less. */
+	for (i = 0; i < peer->npath; i++)
+		if (lnx_path_usable(peer->path[i]) &&
+		    !peer->path[i]->speed->unanswered_ns)
+			send_probe(peer, peer->path[i], now);
+}
+
+/* Has the peer answered over another path at that time or later? */
+static bool heard_elsewhere(const struct lnx_peer *peer, const struct lnx_path *path,
+			    uint64_t ns)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i] != path && peer->path[i]->speed->heard_ns >= ns)
+			return true;
+	return false;
+}
+
+/* The path on which the oldest frame is late; NULL: it is not, as far as is known. */
+static struct lnx_path *late_path(struct lnx_peer *peer, uint64_t now)
+{
+	int which = lnx_loss_path(&peer->chan);
+	struct lnx_path_speed *s;
+	uint64_t usual_ns;
+
+	if (which < 0 || which >= peer->npath)
+		return NULL;
+	s = peer->path[which]->speed;
+	if (!s->oldest.since_ns || s->oldest.seq != peer->chan.una) {
+		s->oldest.since_ns = now;
+		s->oldest.seq = peer->chan.una;
+	}
+	usual_ns = 2 * s->answer_ns + LNX_LATE_MIN_NS;
+	if (lnx_ns_since(now, s->oldest.since_ns) < usual_ns)
+		return NULL;
+	if (heard_elsewhere(peer, peer->path[which], s->oldest.since_ns + usual_ns))
+		return peer->path[which];
+	lnx_latency_ask(peer, now);
+	return NULL;
+}
+
+static LNX_COLD void leave(struct lnx_path *path, uint64_t now)
+{
+	path->speed->doubt_ns = now;
+	lnx_pause_begin(&path->speed->away, LNX_AWAY_MIN_NS, LNX_AWAY_MAX_NS, now);
+}
+
+/* What left over path goes again, over others. */
+static LNX_COLD void send_again(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_chan *c = &peer->chan;
+
+	/* If that is late too, the next ones go after it. */
+	path->speed->oldest.since_ns = now;
+	peer->ep->stats.late_frames++;
+	lnx_chan_retransmit_before(c, 1u << path->index,
+				   c->una + LNX_MIN(c->posted - c->una, AGAIN_MAX));
+	lnx_tx_want_pump(peer);
+}
+
 void lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 {
 	unsigned share[LNX_PATHS_MAX], i, least = 0;
+	bool usable[LNX_PATHS_MAX], away[LNX_PATHS_MAX];
 	uint64_t ns[LNX_PATHS_MAX];
-	bool usable[LNX_PATHS_MAX];
+	struct lnx_path *late, *cur = peer->cur;
 
 	if (!lnx_peer_acked(peer))
 		return;
@@ -67,16 +143,27 @@ void lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 	if (lnx_unlikely(peer->ep->admin.any))
 		least = lnx_admin_worth(peer, peer->cur, now);
 	lnx_path_shares(peer, share);
+	for (i = 0; i < peer->npath; i++)
+		ask(peer, peer->path[i], now);
+	late = late_path(peer, now);
+	if (lnx_unlikely(late != NULL) && lnx_pause_over(&late->speed->away, now))
+		leave(late, now);
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
 
-		ask(peer, path, now);
 		usable[i] = lnx_path_usable(path) && share[i] >= SICK_SHARE &&
 			    (!least || lnx_admin_worth(peer, path, now) >= least);
 		ns[i] = lnx_latency_of(path, now);
+		away[i] = !lnx_pause_over(&path->speed->away, now);
 	}
-	peer->cur = peer->path[lnx_stripe_stay(ns, usable, peer->npath,
-					       peer->cur->index)];
+	peer->cur = peer->path[lnx_stripe_stay(ns, usable, away, peer->npath,
+					       cur->index)];
+	/* It was left, and not only for one that is to be preferred. */
+	if (lnx_unlikely(peer->cur->index > cur->index) && usable[cur->index] &&
+	    !away[cur->index])
+		leave(cur, now);
+	if (lnx_unlikely(late != NULL) && late != peer->cur)
+		send_again(peer, late, now);
 }
 
 bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
@@ -97,6 +184,7 @@ bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
 	ns = lnx_ns_since(now, s->unanswered_ns);
 	ns -= LNX_MIN(ns, later * LNX_LATENCY_ASK_NS);
 	s->answer_ns = LNX_MAX(ns, 1ull);
+	s->heard_ns = now;
 	s->unanswered_ns = later == s->probe - s->unanswered ? 0 :
 			   s->unanswered_ns + (later + 1) * LNX_LATENCY_ASK_NS;
 	s->unanswered += later + 1;

@@ -59,7 +59,8 @@ static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path)
 	path->detect.silence = (struct lnx_silence){ 0 };
 	path->rail->unannounced = 0;
 	/* Paths are in the order of policy. */
-	if (path->index < peer->cur->index)
+	if (path->index < peer->cur->index &&
+	    lnx_pause_over(&path->speed->away, lnx_clock_ns()))
 		peer->cur = path;
 	ep->stats.paths_restored++;
 	lnx_tx_want_pump(peer);

@@ -314,8 +314,10 @@ void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 	if (more > INT64_MAX)
 		return;
 	path->last_report = total;
-	if (more)
+	if (more) {
 		path->fail_backoff_ns = 0;
+		path->speed->doubt_ns = 0;
+	}
 	path->detect.progress += more;
 	more = LNX_MIN(more, flight);
 	speed = path->speed;
