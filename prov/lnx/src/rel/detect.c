@@ -417,7 +417,7 @@ static bool run_peer(struct lnx_peer *peer, uint64_t now)
 		look_for_late(peer, now);
 	}
 	/* Time alone changes which path may take a piece. */
-	if (peer->pull.left)
+	if (peer->pull.n)
 		peer->ep->work |= LNX_WORK_PULL;
 	return more;
 }

@@ -37,11 +37,17 @@ bool lnx_tail_late(struct lnx_tail *t, uint64_t posted_ns, uint32_t n, uint64_t 
 	return true;
 }
 
-void lnx_tail_came(struct lnx_tail *t, uint64_t late_by_ns, uint64_t bytes)
+void lnx_tail_came(struct lnx_tail *t, uint64_t posted_ns, uint64_t late_by_ns,
+		   uint64_t bytes)
 {
-	uint64_t err = late_by_ns > t->mean_ns ? late_by_ns - t->mean_ns :
-						 t->mean_ns - late_by_ns;
+	uint64_t err;
 
+	/* Those that were hedged say nothing of how late others may be. */
+	if (t->late_ns && posted_ns <= t->late_ns)
+		return;
+	/* All paths were late: the peer, or we, had no CPU.  Not too much of that. */
+	late_by_ns = LNX_MIN(late_by_ns, 2 * lnx_tail_ns(t));
+	err = late_by_ns > t->mean_ns ? late_by_ns - t->mean_ns : t->mean_ns - late_by_ns;
 	/* RFC 6298, 2.3. */
 	t->dev_ns = (3 * t->dev_ns + err) / 4;
 	t->mean_ns = (7 * t->mean_ns + late_by_ns) / 8;
@@ -63,7 +69,7 @@ void lnx_tail_ended(struct lnx_tail *t, uint64_t now)
 
 bool lnx_tail_room(const struct lnx_tail *t, uint64_t out)
 {
-	return lnx_likely(!t->window) || out < t->window;
+	return lnx_likely(!t->window) || !out || out + WINDOW_FIRST <= t->window;
 }
 
 /* ---- how much is read twice, of a peer ---- */

@@ -61,8 +61,10 @@ uint64_t lnx_tail_ns(const struct lnx_tail *t);
  * were posted before the last one that was late: nothing has changed. */
 bool lnx_tail_late(struct lnx_tail *t, uint64_t posted_ns, uint32_t n, uint64_t now);
 
-/* A piece of so many bytes, which was not hedged, came late_by_ns later than computed. */
-void lnx_tail_came(struct lnx_tail *t, uint64_t late_by_ns, uint64_t bytes);
+/* A piece of so many bytes that was posted at posted_ns came late_by_ns later than
+ * computed. */
+void lnx_tail_came(struct lnx_tail *t, uint64_t posted_ns, uint64_t late_by_ns,
+		   uint64_t bytes);
 
 /* A piece has ended, in any way. */
 void lnx_tail_ended(struct lnx_tail *t, uint64_t now);

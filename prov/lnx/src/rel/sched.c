@@ -402,6 +402,32 @@ static uint64_t relearn_ns(const struct lnx_stripe_path *slow)
 		       (slow->delay_ns + LNX_STRIPE_MIN * LNX_NS_PER_S / rate));
 }
 
+/*
+ * Pieces were late on some paths: these pause, and then have few pieces under way.  They do
+ * not pause if there is no other path, or if pieces hang on all others.
+ */
+static void keep_off_late(const struct lnx_peer *peer, uint64_t now,
+			  struct lnx_stripe_path *view)
+{
+	unsigned i, works = 0, pauses = 0;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_tail *t = &peer->path[i]->speed->tail;
+
+		if (!view[i].usable)
+			continue;
+		if (!lnx_pause_over(&t->pause, now))
+			pauses |= 1u << i;
+		else if (!lnx_tail_stuck(t))
+			works |= 1u << i;
+		if (!lnx_tail_room(t, view[i].out_bytes))
+			view[i].usable = false;
+	}
+	for (i = 0; i < peer->npath && works; i++)
+		if (pauses >> i & 1)
+			view[i].usable = false;
+}
+
 /* Fill the view for policy/stripe; returns which of the paths in able are in use (bits). */
 static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 			   uint64_t now, struct lnx_stripe_path *view)
@@ -426,6 +452,7 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 			busy |= 1u << i;
 		best = LNX_MAX(best, view[i].rate);
 	}
+	keep_off_late(peer, now, view);
 	/* Slow ones may have become faster; not if even a PROBE takes much longer. */
 	for (i = 0; i < peer->npath; i++)
 		if (!view[i].out &&
@@ -459,23 +486,30 @@ size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,
 {
 	struct lnx_stripe_path view[LNX_PATHS_MAX];
 	const struct lnx_conf *conf = peer->ep->conf;
+	size_t max;
 
 	if (rest < conf->stripe_threshold && rest <= conf->chunk &&
 	    rest == peer->pull.left)
 		return rest;
+	max = LNX_MIN(conf->chunk, lnx_tail_most(&path->speed->tail, path->read_bytes));
 	if (peer->n_stripe < peer->n_rr)
-		return LNX_MIN(rest, conf->chunk);
+		return LNX_MIN(rest, max);
 	view_reads(peer, able, now, view);
 	return lnx_stripe_len(view, peer->n_stripe, path->index, peer->pull.left,
-			      rest, conf->chunk);
+			      rest, max);
 }
 
-void lnx_path_read_posted(struct lnx_path *path, size_t len, uint64_t now)
+uint64_t lnx_path_read_posted(struct lnx_path *path, size_t len, uint64_t now)
 {
+	struct lnx_rate *r;
+
 	path->nread++;
 	path->read_bytes += len;
-	if (path->speed)
-		lnx_rate_posted(&path->speed->read, path->read_bytes, now);
+	if (!path->speed)
+		return 0;
+	r = &path->speed->read;
+	lnx_rate_posted(r, path->read_bytes, now);
+	return lnx_rate_expect(r, path->read_bytes);
 }
 
 void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now)
@@ -499,6 +533,7 @@ void lnx_path_read_done(struct lnx_path *path, size_t len, bool ok,
 						 path->read_bytes, now);
 
 		path->speed->read_failed = !ok;
+		lnx_tail_ended(&path->speed->tail, now);
 		if (ns)
 			lnx_rtt_sample(&path->detect.rtt, ns);
 	}

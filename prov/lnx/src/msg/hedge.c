@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Pieces of large messages that are late on one path are read again over another
+ * (rel/hedge.h).  Called by msg/pull.c, which posts them; uses rel/sched.h.
+ *
+ * Both reads go to the application's buffer: they write the same data there, so that it
+ * does not matter which comes first, or whether both come.  But as long as one of them is
+ * outstanding the buffer is not the application's again, and the sender's neither.  A
+ * buffer of ours would save only the first: a read that the sender has released the
+ * memory of is refused by its core, which then closes the connection (PEERS.md).  So the
+ * message waits until the read that was overtaken has ended.  If it does not end soon,
+ * its connection is cut: then the core reports it as failed.  What else was under way
+ * there goes again, and the path connects anew, without what TCP had to wait for.  Where
+ * there is no connection to cut, the failure detector ends the wait (rel/detect.h).
+ */
+#include "base/interval.h"
+#include "core/half_open.h"
+#include "msg/pull.h"
+#include "rel/latency.h"
+#include "rel/recovery.h"
+
+/* The budget of all paths to a peer. */
+static struct lnx_hedge *budget(const struct lnx_peer *peer)
+{
+	return &peer->path[0]->speed->hedge;
+}
+
+static struct lnx_chunk *oldest(const struct lnx_path *path)
+{
+	return lnx_list_entry(path->reads.next, struct lnx_chunk, out);
+}
+
+/* Has another path delivered, or answered, when the piece should have been there? */
+static bool overtaken(const struct lnx_peer *peer, const struct lnx_chunk *c)
+{
+	uint64_t then = c->posted_ns + c->expect_ns;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *path = peer->path[i];
+
+		if (path != c->path && lnx_path_usable(path) &&
+		    !lnx_tail_stuck(&path->speed->tail) &&
+		    (path->read_done_ns > then || path->speed->heard_ns > then))
+			return true;
+	}
+	return false;
+}
+
+/* Can it be read over another path? */
+static bool elsewhere(const struct lnx_peer *peer, const struct lnx_chunk *c)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *path = peer->path[i];
+
+		if (path != c->path && lnx_path_usable(path) &&
+		    !lnx_tail_stuck(&path->speed->tail) &&
+		    lnx_pull_key(&c->pull->rts, c->seg, path) >= 0)
+			return true;
+	}
+	return false;
+}
+
+/* False: no more now. */
+static LNX_COLD bool hedge(struct lnx_peer *peer, struct lnx_chunk *c)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_hedge *b = budget(peer);
+	struct lnx_chunk *twin;
+
+	if (!lnx_hedge_take(b, c->len))
+		return false;
+	twin = lnx_pool_get(&ep->chunk_pool);
+	if (!twin) {
+		lnx_hedge_put(b);
+		return false;
+	}
+	*twin = *c;
+	lnx_list_init(&twin->link);
+	lnx_list_init(&twin->out);
+	twin->not_on = (uint8_t)(1 + c->path->index);
+	twin->twin = c;
+	c->twin = twin;
+	lnx_list_add_tail(&c->pull->redo, &twin->link);
+	ep->stats.hedges++;
+	ep->stats.hedge_length += c->len;
+	ep->work |= LNX_WORK_PULL;
+	return true;
+}
+
+/* Connections deliver in order: if the oldest piece is late, those behind it are too. */
+static LNX_COLD void hedge_all(struct lnx_peer *peer, struct lnx_path *path)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&path->reads, n, tmp) {
+		struct lnx_chunk *c = lnx_list_entry(n, struct lnx_chunk, out);
+
+		/* A late write would overwrite what others wrote since. */
+		if (c->stale || c->twin || c->pull->push || c->pull->err ||
+		    !elsewhere(peer, c))
+			continue;
+		if (!hedge(peer, c))
+			return;
+	}
+}
+
+static void look_at(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_tail *t = &path->speed->tail;
+	struct lnx_chunk *c = oldest(path);
+
+	if (!c->expect_ns ||
+	    lnx_ns_since(now, c->posted_ns) < c->expect_ns + lnx_tail_ns(t))
+		return;
+	if (!overtaken(peer, c)) {
+		lnx_latency_ask(peer, now);
+		return;
+	}
+	if (lnx_tail_late(t, c->posted_ns, path->nread, now)) {
+		path->speed->doubt_ns = now;
+		peer->ep->stats.late_reads++;
+	}
+	hedge_all(peer, path);
+}
+
+void lnx_hedge_run(struct lnx_peer *peer, uint64_t now)
+{
+	uint64_t *looked_ns = &peer->path[0]->speed->looked_ns;
+	uint64_t since = lnx_ns_since(now, *looked_ns);
+	unsigned i;
+
+	if (since < LNX_DETECT_LOOK_NS)
+		return;
+	*looked_ns = now;
+	/* What came meanwhile has perhaps not been read yet. */
+	if (since > LNX_LATENCY_AWAY_NS)
+		return;
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+
+		if (!lnx_list_empty(&path->reads) && path->state != LNX_PATH_DOWN)
+			look_at(peer, path, now);
+	}
+}
+
+LNX_COLD void lnx_hedge_won(struct lnx_chunk *c)
+{
+	struct lnx_ep *ep = c->pull->rxe->ep;
+	struct lnx_chunk *twin = c->twin;
+
+	ep->stats.hedges_won += c->not_on != 0;
+	lnx_hedge_lost(c);
+	if (lnx_list_linked(&twin->link)) {
+		lnx_list_del(&twin->link);
+		lnx_pool_put(&ep->chunk_pool, twin);
+	} else {
+		twin->stale = true;
+	}
+}
+
+LNX_COLD void lnx_hedge_lost(struct lnx_chunk *c)
+{
+	struct lnx_chunk *twin = c->twin;
+
+	lnx_hedge_put(budget(c->pull->peer));
+	twin->twin = c->twin = NULL;
+	twin->not_on = 0;
+}
+
+void lnx_hedge_learn(const struct lnx_chunk *c, uint64_t now)
+{
+	struct lnx_path_speed *s = c->path->speed;
+
+	lnx_hedge_earn(budget(c->pull->peer), c->len);
+	s->doubt_ns = 0;
+	if (c->expect_ns)
+		lnx_tail_came(&s->tail, c->posted_ns,
+			      lnx_ns_since(now, c->posted_ns + c->expect_ns), c->len);
+}
+
+/* End what is under way over path. */
+static LNX_COLD void cut(struct lnx_ep *ep, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_path_speed *s = path->speed;
+
+	if (!lnx_pause_over(&s->cut, now))
+		return;
+	lnx_pause_begin(&s->cut, LNX_CUT_AGAIN_NS, LNX_CUT_AGAIN_MAX_NS, now);
+	if (!lnx_half_open_cut(path->rail, path->core_addr))
+		return;
+	ep->stats.cuts++;
+	/* It was ours: nobody is charged for it. */
+	path->detect.charged_ns = now;
+}
+
+LNX_COLD void lnx_hedge_wait(struct lnx_pull *p, uint64_t now)
+{
+	struct lnx_peer *peer = p->peer;
+	unsigned i;
+
+	if (!p->waits_ns)
+		p->waits_ns = now;
+	if (lnx_ns_since(now, p->waits_ns) < LNX_CUT_NS)
+		return;
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+		struct lnx_node *n, *tmp;
+
+		lnx_list_foreach(&path->reads, n, tmp)
+			if (lnx_list_entry(n, struct lnx_chunk, out)->pull == p) {
+				cut(p->rxe->ep, path, now);
+				break;
+			}
+	}
+}
