@@ -88,6 +88,11 @@ extern bool kernel_refuses[FAKE_RAILS];	/* it answers that there is no such port
 extern bool kernel_unknown;		/* it cannot be asked */
 extern unsigned kernel_takes_ms;
 
+/* Connections, which are cut where reads hang.  While cuts_work the reads that the core
+ * holds fail then; else there is no connection to cut. */
+extern bool cuts_work;
+extern unsigned ncut[FAKE_RAILS];	/* so often for each rail */
+
 extern unsigned nops;			/* sends and receives so far, below MANY */
 extern bool slot_used[NSLOT];
 extern size_t inject_size;		/* of the cores that the next test opens */

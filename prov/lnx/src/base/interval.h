@@ -96,7 +96,6 @@
  * connection is cut after that, but not so soon after the last time. */
 #define LNX_CUT_NS		(10 * LNX_NS_PER_MS)
 #define LNX_CUT_AGAIN_NS	(50 * LNX_NS_PER_MS)
-#define LNX_CUT_AGAIN_MAX_NS	LNX_NS_PER_S
 
 /* ---- silence (rel/silence.h) ---- */
 

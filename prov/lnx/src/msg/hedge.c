@@ -30,10 +30,10 @@ static struct lnx_chunk *oldest(const struct lnx_path *path)
 	return lnx_list_entry(path->reads.next, struct lnx_chunk, out);
 }
 
-/* Has another path delivered, or answered, when the piece should have been there? */
-static bool overtaken(const struct lnx_peer *peer, const struct lnx_chunk *c)
+/* Has another path delivered, or answered, since c was late?  If not, the peer may have no
+ * CPU. */
+static bool overtaken(const struct lnx_peer *peer, const struct lnx_chunk *c, uint64_t late_ns)
 {
-	uint64_t then = c->posted_ns + c->expect_ns;
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
@@ -41,7 +41,7 @@ static bool overtaken(const struct lnx_peer *peer, const struct lnx_chunk *c)
 
 		if (path != c->path && lnx_path_usable(path) &&
 		    !lnx_tail_stuck(&path->speed->tail) &&
-		    (path->read_done_ns > then || path->speed->heard_ns > then))
+		    (path->read_done_ns > late_ns || path->speed->heard_ns > late_ns))
 			return true;
 	}
 	return false;
@@ -90,8 +90,9 @@ static LNX_COLD bool hedge(struct lnx_peer *peer, struct lnx_chunk *c)
 	return true;
 }
 
-/* Connections deliver in order: if the oldest piece is late, those behind it are too. */
-static LNX_COLD void hedge_all(struct lnx_peer *peer, struct lnx_path *path)
+/* Connections deliver in order: if the oldest piece is late, those behind it are too.
+ * False: there is one that may not be read twice now. */
+static LNX_COLD bool hedge_all(struct lnx_peer *peer, struct lnx_path *path)
 {
 	struct lnx_node *n, *tmp;
 
@@ -103,19 +104,48 @@ static LNX_COLD void hedge_all(struct lnx_peer *peer, struct lnx_path *path)
 		    !elsewhere(peer, c))
 			continue;
 		if (!hedge(peer, c))
-			return;
+			return false;
 	}
+	return true;
+}
+
+static LNX_COLD bool has_writes(const struct lnx_path *path)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&path->reads, n, tmp)
+		if (lnx_list_entry(n, struct lnx_chunk, out)->pull->push)
+			return true;
+	return false;
+}
+
+/* End what is under way over path. */
+static LNX_COLD void cut(struct lnx_ep *ep, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_path_speed *s = path->speed;
+
+	/* How often that happens is limited by the path's pauses, too.  Writes are left
+	 * alone: what of them is in the network may come after they are repeated. */
+	if (lnx_ns_since(now, s->cut_try_ns) < LNX_CUT_AGAIN_NS || has_writes(path))
+		return;
+	s->cut_try_ns = now;
+	if (!lnx_half_open_cut(path->rail, path->core_addr))
+		return;
+	ep->stats.cuts++;
+	/* Nobody is charged for it. */
+	s->cut_ns = now;
+	path->detect.charged_ns = now;
 }
 
 static void look_at(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	struct lnx_tail *t = &path->speed->tail;
 	struct lnx_chunk *c = oldest(path);
+	uint64_t late_ns = c->posted_ns + c->expect_ns + lnx_tail_ns(t);
 
-	if (!c->expect_ns ||
-	    lnx_ns_since(now, c->posted_ns) < c->expect_ns + lnx_tail_ns(t))
+	if (!c->expect_ns || now < late_ns)
 		return;
-	if (!overtaken(peer, c)) {
+	if (!overtaken(peer, c, late_ns)) {
 		lnx_latency_ask(peer, now);
 		return;
 	}
@@ -123,7 +153,9 @@ static void look_at(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 		path->speed->doubt_ns = now;
 		peer->ep->stats.late_reads++;
 	}
-	hedge_all(peer, path);
+	/* Too much was read twice: without the connection nothing has to be. */
+	if (!hedge_all(peer, path) && lnx_ns_since(now, t->late_ns) >= LNX_CUT_NS)
+		cut(peer->ep, path, now);
 }
 
 void lnx_hedge_run(struct lnx_peer *peer, uint64_t now)
@@ -179,21 +211,6 @@ void lnx_hedge_learn(const struct lnx_chunk *c, uint64_t now)
 	if (c->expect_ns)
 		lnx_tail_came(&s->tail, c->posted_ns,
 			      lnx_ns_since(now, c->posted_ns + c->expect_ns), c->len);
-}
-
-/* End what is under way over path. */
-static LNX_COLD void cut(struct lnx_ep *ep, struct lnx_path *path, uint64_t now)
-{
-	struct lnx_path_speed *s = path->speed;
-
-	if (!lnx_pause_over(&s->cut, now))
-		return;
-	lnx_pause_begin(&s->cut, LNX_CUT_AGAIN_NS, LNX_CUT_AGAIN_MAX_NS, now);
-	if (!lnx_half_open_cut(path->rail, path->core_addr))
-		return;
-	ep->stats.cuts++;
-	/* It was ours: nobody is charged for it. */
-	path->detect.charged_ns = now;
 }
 
 LNX_COLD void lnx_hedge_wait(struct lnx_pull *p, uint64_t now)

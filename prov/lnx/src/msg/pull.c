@@ -524,6 +524,19 @@ void lnx_pull_fail_over(struct lnx_path *path)
 	}
 }
 
+/* We have cut the connection under it: it is moved again, unless its twin is left. */
+static LNX_COLD void cut_off(struct lnx_chunk *c)
+{
+	bool over = c->stale || c->twin;
+
+	if (c->twin)
+		lnx_hedge_lost(c);
+	if (over)
+		lnx_pool_put(&c->pull->rxe->ep->chunk_pool, c);
+	else
+		lnx_list_add_head(&c->pull->redo, &c->link);
+}
+
 static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 {
 	struct lnx_pull *p = c->pull;
@@ -534,8 +547,13 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 
 	p->inflight--;
 	lnx_list_del(&c->out);
-	lnx_path_read_done(c->path, c->len, !err, now);
 	ep->work |= LNX_WORK_PULL;
+	if (lnx_unlikely(err && lnx_hedge_was_cut(c))) {
+		lnx_path_read_cut(c->path, c->len, now);
+		cut_off(c);
+		return;
+	}
+	lnx_path_read_done(c->path, c->len, !err, now);
 	if (lnx_unlikely(c->stale)) {
 		lnx_pool_put(&ep->chunk_pool, c);
 		return;

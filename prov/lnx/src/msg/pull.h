@@ -89,6 +89,11 @@ void lnx_hedge_run(struct lnx_peer *peer, uint64_t now);
 LNX_COLD void lnx_hedge_won(struct lnx_chunk *c);
 /* c has failed, or nothing is expected of it any more: its twin is left. */
 LNX_COLD void lnx_hedge_lost(struct lnx_chunk *c);
+/* Was its connection cut, by us, after it was posted? */
+static inline bool lnx_hedge_was_cut(const struct lnx_chunk *c)
+{
+	return c->path->speed && c->path->speed->cut_ns >= c->posted_ns;
+}
 /* c was delivered: learn from when. */
 void lnx_hedge_learn(const struct lnx_chunk *c, uint64_t now);
 /* p lacks nothing but the end of reads that were overtaken. */

@@ -96,7 +96,8 @@ struct lnx_path_speed {
 	uint64_t delivered;		/* path->delivered at the last report */
 	bool read_failed;		/* the last read did: one at a time */
 	struct lnx_tail tail;		/* of pieces: how late they are (msg/hedge.c) */
-	struct lnx_pause cut;		/* its connection is not cut again before */
+	uint64_t cut_ns;		/* when its connection was last cut, */
+	uint64_t cut_try_ns;		/* and when that was last tried */
 	/* Of the first path: of all paths to the peer. */
 	struct lnx_hedge hedge;		/* what is read twice */
 	uint64_t looked_ns;		/* when pieces were last looked at */

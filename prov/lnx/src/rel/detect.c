@@ -265,7 +265,9 @@ static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	struct lnx_silence_view v = {
 		.progress = g->progress, .una = peer->chan.una,
 		.frames = frames_due(peer, path),
-		.reads = path->nread || lnx_path_doubted(path),
+		.reads = path->nread ||
+			 lnx_path_doubted(path, LNX_SILENCE_KERNEL_TIMES *
+					  peer->ep->plan.rail_min_ns, now),
 		.acked = lnx_peer_acked(peer),
 		.timeout_ns = silence_timeout(path, &peer->ep->plan),
 		.kernel_answers = kernel && kernel_answers(path),

@@ -53,6 +53,8 @@ void lnx_tail_came(struct lnx_tail *t, uint64_t posted_ns, uint64_t late_by_ns,
 	t->mean_ns = (7 * t->mean_ns + late_by_ns) / 8;
 	if (lnx_likely(!t->window))
 		return;
+	/* It was used all the same, because nothing else worked, and it works. */
+	t->pause.until_ns = LNX_MIN(t->pause.until_ns, posted_ns);
 	t->window += bytes;
 	if (t->window >= WINDOW_FULL)
 		t->window = 0;

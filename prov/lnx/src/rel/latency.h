@@ -34,11 +34,18 @@ void lnx_latency_ask(struct lnx_peer *peer, uint64_t now);
 /* How long an answer over the path takes, or has taken so far, in ns; 0: not known. */
 uint64_t lnx_latency_of(const struct lnx_path *path, uint64_t now);
 
-/* Something was late there, and the path has not delivered or answered since: an answer
- * is due, though what was late may have gone over other paths meanwhile. */
-static inline bool lnx_path_doubted(const struct lnx_path *path)
+/*
+ * Something was late there, and for longer than limit_ns the path has neither delivered nor
+ * answered since: that is due, though what was late may have gone over other paths
+ * meanwhile.
+ */
+static inline bool lnx_path_doubted(const struct lnx_path *path, uint64_t limit_ns,
+				    uint64_t now)
 {
-	return path->speed && path->speed->doubt_ns > path->speed->heard_ns;
+	const struct lnx_path_speed *s = path->speed;
+
+	return s && s->doubt_ns > s->heard_ns && s->unanswered_ns &&
+	       lnx_ns_since(now, s->unanswered_ns) > limit_ns;
 }
 
 #endif

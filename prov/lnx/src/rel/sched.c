@@ -403,13 +403,15 @@ static uint64_t relearn_ns(const struct lnx_stripe_path *slow)
 }
 
 /*
- * Pieces were late on some paths: these pause, and then have few pieces under way.  They do
- * not pause if there is no other path, or if pieces hang on all others.
+ * Pieces were late on some paths: these pause, and then have few pieces under way.  If
+ * pieces hang on all others, the one where that was longest ago does not pause.
  */
 static void keep_off_late(const struct lnx_peer *peer, uint64_t now,
 			  struct lnx_stripe_path *view)
 {
-	unsigned i, works = 0, pauses = 0;
+	uint64_t first_ns = UINT64_MAX;
+	unsigned i, pauses = 0;
+	bool works = false;
 
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_tail *t = &peer->path[i]->speed->tail;
@@ -418,13 +420,18 @@ static void keep_off_late(const struct lnx_peer *peer, uint64_t now,
 			continue;
 		if (!lnx_pause_over(&t->pause, now))
 			pauses |= 1u << i;
-		else if (!lnx_tail_stuck(t))
-			works |= 1u << i;
-		if (!lnx_tail_room(t, view[i].out_bytes))
+		else
+			works |= !lnx_tail_stuck(t);
+		if (!lnx_tail_stuck(t))
+			first_ns = LNX_MIN(first_ns, t->late_ns);
+		if (lnx_unlikely(!lnx_tail_room(t, view[i].out_bytes)))
 			view[i].usable = false;
 	}
-	for (i = 0; i < peer->npath && works; i++)
-		if (pauses >> i & 1)
+	if (lnx_likely(!pauses))
+		return;
+	for (i = 0; i < peer->npath; i++)
+		if ((pauses >> i & 1) &&
+		    (works || peer->path[i]->speed->tail.late_ns > first_ns))
 			view[i].usable = false;
 }
 
@@ -521,22 +528,34 @@ void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now)
 	path->read_retry_ns = now + LNX_READ_BUSY_NS;
 }
 
+/* A piece has ended, with so many bytes. */
+static inline void read_ended(struct lnx_path *path, size_t len, size_t got, uint64_t now)
+{
+	uint64_t ns;
+
+	path->nread--;
+	path->read_bytes -= len;
+	path->detect.progress += got;
+	if (!path->speed)
+		return;
+	ns = lnx_rate_delivered(&path->speed->read, got, path->read_bytes, now);
+	lnx_tail_ended(&path->speed->tail, now);
+	if (ns)
+		lnx_rtt_sample(&path->detect.rtt, ns);
+}
+
 void lnx_path_read_done(struct lnx_path *path, size_t len, bool ok,
 			uint64_t now)
 {
-	path->nread--;
-	path->read_bytes -= len;
+	read_ended(path, len, ok ? len : 0, now);
 	path->read_done_ns = now;
-	path->detect.progress += ok ? len : 0;
-	if (path->speed) {
-		uint64_t ns = lnx_rate_delivered(&path->speed->read, ok ? len : 0,
-						 path->read_bytes, now);
-
+	if (path->speed)
 		path->speed->read_failed = !ok;
-		lnx_tail_ended(&path->speed->tail, now);
-		if (ns)
-			lnx_rtt_sample(&path->detect.rtt, ns);
-	}
 	if (!ok)
 		path->read_retry_ns = now + LNX_READ_REDO_NS;
+}
+
+LNX_COLD void lnx_path_read_cut(struct lnx_path *path, size_t len, uint64_t now)
+{
+	read_ended(path, len, 0, now);
 }

@@ -157,5 +157,7 @@ uint64_t lnx_path_read_posted(struct lnx_path *path, size_t len, uint64_t now);
 void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now);
 void lnx_path_read_done(struct lnx_path *path, size_t len, bool ok,
 			uint64_t now);
+/* It failed because we have cut its connection: that says nothing of the path. */
+LNX_COLD void lnx_path_read_cut(struct lnx_path *path, size_t len, uint64_t now);
 
 #endif
