@@ -443,6 +443,7 @@ BOTH(a_dead_path_is_found_without_reads)
 {
 	struct side *s = &side[0];
 	struct op *o;
+	unsigned i;
 
 	open_used(kind, 2);
 	cuts_work = true;
@@ -451,7 +452,11 @@ BOTH(a_dead_path_is_found_without_reads)
 	RUN_UNTIL(o->ncomp, 100);
 	/* Nothing is under way there any more. */
 	cr_expect_eq(path_of(s, 0)->nread, 0u);
-	RUN_UNTIL(is_down(s, 0), 1000);
+	for (i = 0; i < 500 && !is_down(s, 0); i++) {
+		send1(s, 200);
+		run_ms(1);
+	}
+	cr_expect(is_down(s, 0));
 	heal(0);
 	f.core[0]->hold_reads = false;
 	RUN_UNTIL(!is_down(s, 0), 5000);
