@@ -18,6 +18,7 @@
 #include "msg/pull.h"
 #include "rel/latency.h"
 #include "rel/recovery.h"
+#include "rel/sched.h"
 
 /* The budget of all paths to a peer. */
 static struct lnx_hedge *budget(const struct lnx_peer *peer)
@@ -141,7 +142,8 @@ static void look_at(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	struct lnx_tail *t = &path->speed->tail;
 	struct lnx_chunk *c = oldest(path);
-	uint64_t late_ns = c->posted_ns + c->expect_ns + lnx_tail_ns(t);
+	uint64_t late_ns = lnx_path_read_since(path, c->posted_ns) + c->expect_ns +
+			   lnx_tail_ns(t);
 
 	if (!c->expect_ns || now < late_ns)
 		return;
@@ -202,15 +204,16 @@ LNX_COLD void lnx_hedge_lost(struct lnx_chunk *c)
 	twin->not_on = 0;
 }
 
-void lnx_hedge_learn(const struct lnx_chunk *c, uint64_t now)
+void lnx_hedge_learn(const struct lnx_chunk *c, uint64_t since_ns, uint64_t now)
 {
 	struct lnx_path_speed *s = c->path->speed;
 
 	lnx_hedge_earn(budget(c->pull->peer), c->len);
 	s->doubt_ns = 0;
+	/* If others could not overtake it, it was not so late. */
 	if (c->expect_ns)
-		lnx_tail_came(&s->tail, c->posted_ns,
-			      lnx_ns_since(now, c->posted_ns + c->expect_ns), c->len);
+		lnx_tail_came(&s->tail, c->twin ? now : c->posted_ns,
+			      lnx_ns_since(now, since_ns + c->expect_ns), c->len);
 }
 
 LNX_COLD void lnx_hedge_wait(struct lnx_pull *p, uint64_t now)

@@ -543,6 +543,7 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 	struct lnx_ep *ep = p->rxe->ep;
 	struct lnx_rail *rail = c->path->rail;
 	uint64_t now = lnx_clock_ns();
+	uint64_t since_ns = lnx_path_read_since(c->path, c->posted_ns);
 	unsigned class;
 
 	p->inflight--;
@@ -560,7 +561,7 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 	}
 	if (lnx_likely(!err)) {
 		if (c->path->speed)
-			lnx_hedge_learn(c, now);
+			lnx_hedge_learn(c, since_ns, now);
 		if (lnx_unlikely(c->twin != NULL))
 			lnx_hedge_won(c);
 		lnx_liveness_seen(&p->peer->liveness);

@@ -65,7 +65,8 @@ struct lnx_chunk {
 	unsigned seg;
 	size_t seg_off;
 	uint64_t posted_ns;
-	uint64_t expect_ns;			/* so long it should take; 0: not known */
+	uint64_t expect_ns;			/* so long it should take, when its turn
+						 * has come; 0: not known */
 };
 
 /* Index of the key of a piece for the peer's end of a path; -1: there is none. */
@@ -94,8 +95,8 @@ static inline bool lnx_hedge_was_cut(const struct lnx_chunk *c)
 {
 	return c->path->speed && c->path->speed->cut_ns >= c->posted_ns;
 }
-/* c was delivered: learn from when. */
-void lnx_hedge_learn(const struct lnx_chunk *c, uint64_t now);
+/* c was delivered, and its turn on the path had come at since_ns: learn from that. */
+void lnx_hedge_learn(const struct lnx_chunk *c, uint64_t since_ns, uint64_t now);
 /* p lacks nothing but the end of reads that were overtaken. */
 LNX_COLD void lnx_hedge_wait(struct lnx_pull *p, uint64_t now);
 

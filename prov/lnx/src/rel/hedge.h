@@ -6,10 +6,10 @@
  * these, and the first to come counts: a hedged request, as in Dean and Barroso, "The
  * Tail at Scale".  Does no I/O; the time is passed in.  Owner lock held.
  *
- * When is a piece late?  The rate of the path (rel/rate.h) says when it should come.  How
- * much later pieces usually come is learned from those that were not hedged, as RFC 6298
- * learns its timeout: a piece is late if it needs longer than the mean and four times the
- * deviation.  That is true for all paths when the peer has no CPU, so the caller hedges
+ * When is a piece late?  The rate of the path (rel/rate.h) says when it should come, after
+ * the one before it.  How much later pieces usually come is learned from those that others
+ * did not overtake, as RFC 6298 learns its timeout: a piece is late if it needs longer than
+ * the mean and four times the deviation.  That is true for all paths when the peer has no CPU, so the caller hedges
  * only if another path has delivered something that was posted later.
  *
  * After that the path starts slowly, as TCP does: one piece may be under way, then twice

@@ -40,8 +40,11 @@ static void send_probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t no
 	struct lnx_hdr h = { .kind = LNX_KIND_PROBE, .tag = 1u + path->index };
 
 	h.data = MARK | (s->probe + 1);
-	if (lnx_tx_control_on(peer->ep, peer, path, &h))
+	if (lnx_tx_control_on(peer->ep, peer, path, &h)) {
+		if (path->state == LNX_PATH_CONNECTING)
+			lnx_path_blocked(path, now);
 		return;
+	}
 	s->probe++;
 	s->probe_ns = now;
 	lnx_loss_asked(&peer->loss, &peer->chan, path->index, s->probe, now);
@@ -61,7 +64,11 @@ static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	if (was_away(s, now))
 		s->oldest.since_ns = 0;
 	s->seen_ns = now;
-	if (lnx_path_usable(path) && lnx_ns_since(now, s->probe_ns) >= LNX_LATENCY_ASK_NS)
+	if (lnx_ns_since(now, s->probe_ns) < LNX_LATENCY_ASK_NS)
+		return;
+	/* Nothing else may use it before it has connected again. */
+	if (lnx_path_usable(path) ||
+	    (path->state == LNX_PATH_CONNECTING && now >= path->retry_ns))
 		send_probe(peer, path, now);
 }
 

@@ -157,9 +157,9 @@ uint64_t lnx_rate_latency(const struct lnx_rate *r)
 	return r->delay_ns > ns ? r->delay_ns - ns : 0;
 }
 
-uint64_t lnx_rate_expect(const struct lnx_rate *r, uint64_t out)
+uint64_t lnx_rate_expect(const struct lnx_rate *r, uint64_t bytes)
 {
-	return r->rate ? lnx_rate_latency(r) + time_of(out, r->rate) + 1 : 0;
+	return r->rate ? lnx_rate_latency(r) + time_of(bytes, r->rate) + 1 : 0;
 }
 
 uint64_t lnx_rate_room(const struct lnx_rate *r)

@@ -516,7 +516,7 @@ uint64_t lnx_path_read_posted(struct lnx_path *path, size_t len, uint64_t now)
 		return 0;
 	r = &path->speed->read;
 	lnx_rate_posted(r, path->read_bytes, now);
-	return lnx_rate_expect(r, path->read_bytes);
+	return lnx_rate_expect(r, len);
 }
 
 void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now)
