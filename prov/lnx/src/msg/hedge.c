@@ -133,8 +133,9 @@ static LNX_COLD void cut(struct lnx_ep *ep, struct lnx_path *path, uint64_t now)
 	if (!lnx_half_open_cut(path->rail, path->core_addr))
 		return;
 	ep->stats.cuts++;
-	/* Nobody is charged for it. */
+	/* Nobody is charged for it, and what was asked there is asked again. */
 	s->cut_ns = now;
+	s->probe_ns = s->unanswered_ns = 0;
 	path->detect.charged_ns = now;
 }
 

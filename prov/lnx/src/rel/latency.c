@@ -192,6 +192,9 @@ bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
 	ns -= LNX_MIN(ns, later * LNX_LATENCY_ASK_NS);
 	s->answer_ns = LNX_MAX(ns, 1ull);
 	s->heard_ns = now;
+	/* Its silence timeout must not be shorter. */
+	if (ns > path->detect.rtt.srtt_ns)
+		lnx_rtt_sample(&path->detect.rtt, ns);
 	s->unanswered_ns = later == s->probe - s->unanswered ? 0 :
 			   s->unanswered_ns + (later + 1) * LNX_LATENCY_ASK_NS;
 	s->unanswered += later + 1;
