@@ -59,7 +59,7 @@ Test(hedge, pauses_are_forgotten, .init = begin)
 static void pieces(struct lnx_tail *t, unsigned n, uint64_t one, uint64_t other)
 {
 	while (n--) {
-		lnx_tail_came(t, now, n & 1 ? one : other, PIECE);
+		lnx_tail_came(t, now, n & 1 ? one : other, PIECE, false);
 		now += MS;
 	}
 }
@@ -91,7 +91,7 @@ Test(hedge, one_long_time_is_not_the_tail, .init = begin)
 	struct lnx_tail t = { 0 };
 
 	pieces(&t, 100, 0, 0);
-	lnx_tail_came(&t, now, 1000 * MS, PIECE);
+	lnx_tail_came(&t, now, 1000 * MS, PIECE, false);
 	cr_expect_leq(lnx_tail_ns(&t), 4 * LNX_LATE_MIN_NS);
 }
 
@@ -102,12 +102,40 @@ Test(hedge, what_was_hedged_teaches_nothing, .init = begin)
 
 	now += 20 * MS;
 	cr_expect(lnx_tail_late(&t, posted, 3, now));
-	lnx_tail_came(&t, posted, 200 * MS, PIECE);
-	lnx_tail_came(&t, now, 200 * MS, PIECE);
+	lnx_tail_came(&t, posted, 200 * MS, PIECE, false);
+	lnx_tail_came(&t, now, 200 * MS, PIECE, false);
 	cr_expect_eq(lnx_tail_ns(&t), LNX_LATE_MIN_NS);
 	cr_expect_eq(t.window, PIECE);
-	lnx_tail_came(&t, now + 1, 0, PIECE);
+	lnx_tail_came(&t, now + 1, 0, PIECE, false);
 	cr_expect_eq(t.window, 2 * PIECE);
+}
+
+/* If the other read of it was slower, it was not so late. */
+Test(hedge, what_came_first_counts, .init = begin)
+{
+	struct lnx_tail t = { 0 };
+	uint64_t posted = now;
+
+	now += 20 * MS;
+	cr_expect(lnx_tail_late(&t, posted, 1, now));
+	lnx_tail_came(&t, posted, 20 * MS, PIECE, true);
+	cr_expect_gt(lnx_tail_ns(&t), LNX_LATE_MIN_NS);
+	/* But it was late: the path still starts slowly. */
+	cr_expect_eq(t.window, PIECE);
+	cr_expect_eq(t.pause.until_ns, now + LNX_LATE_PAUSE_MIN_NS);
+}
+
+/* A path that is used in its pause, for want of another, may show that it works. */
+Test(hedge, what_works_does_not_pause, .init = begin)
+{
+	struct lnx_tail t = { 0 };
+
+	lnx_tail_late(&t, now - 20 * MS, 1, now);
+	lnx_tail_ended(&t, now);
+	cr_expect_not(lnx_pause_over(&t.pause, now));
+	now += MS;
+	lnx_tail_came(&t, now, 0, PIECE, false);
+	cr_expect(lnx_pause_over(&t.pause, now));
 }
 
 /* ---- the path after that ---- */
@@ -159,7 +187,7 @@ Test(hedge, it_starts_slowly, .init = begin)
 		cr_expect_eq(lnx_tail_most(&t, n * PIECE), 0u);
 		now += MS;
 		while (n--)
-			lnx_tail_came(&t, now, 0, PIECE);
+			lnx_tail_came(&t, now, 0, PIECE, false);
 	}
 	cr_expect_eq(rounds, 6u);
 	cr_expect(lnx_tail_room(&t, UINT64_MAX / 2));

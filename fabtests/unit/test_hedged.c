@@ -99,7 +99,7 @@ BOTH(an_overtaken_read_may_fail)
 	finish_all(0, FI_EIO);
 	run_ms(2);
 	cr_expect_eq(o->ncomp, 1u);
-	/* Nobody waited for it. */
+	/* No message waited for it. */
 	cr_expect_eq(path_of(&side[0], 0)->detect.health.value, LNX_HEALTH_MAX);
 	close_clean();
 }

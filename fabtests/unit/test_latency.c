@@ -321,7 +321,7 @@ BOTH(no_path_is_left_for_a_worse_one)
 }
 
 /* A peer that does not acknowledge has the frame, or has no CPU. */
-BOTH(a_frame_is_not_late_because_nobody_answers)
+BOTH(a_frame_is_not_late_because_no_answer_comes)
 {
 	struct side *s = &side[0];
 

@@ -69,22 +69,22 @@ static LNX_COLD bool hedge(struct lnx_peer *peer, struct lnx_chunk *c)
 {
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_hedge *b = budget(peer);
-	struct lnx_chunk *twin;
+	struct lnx_chunk *clone;
 
 	if (!lnx_hedge_take(b, c->len))
 		return false;
-	twin = lnx_pool_get(&ep->chunk_pool);
-	if (!twin) {
+	clone = lnx_pool_get(&ep->chunk_pool);
+	if (!clone) {
 		lnx_hedge_put(b);
 		return false;
 	}
-	*twin = *c;
-	lnx_list_init(&twin->link);
-	lnx_list_init(&twin->out);
-	twin->not_on = (uint8_t)(1 + c->path->index);
-	twin->twin = c;
-	c->twin = twin;
-	lnx_list_add_tail(&c->pull->redo, &twin->link);
+	*clone = *c;
+	lnx_list_init(&clone->link);
+	lnx_list_init(&clone->out);
+	clone->not_on = (uint8_t)(1 + c->path->index);
+	clone->clone = c;
+	c->clone = clone;
+	lnx_list_add_tail(&c->pull->redo, &clone->link);
 	ep->stats.hedges++;
 	ep->stats.hedge_length += c->len;
 	ep->work |= LNX_WORK_PULL;
@@ -101,7 +101,7 @@ static LNX_COLD bool hedge_all(struct lnx_peer *peer, struct lnx_path *path)
 		struct lnx_chunk *c = lnx_list_entry(n, struct lnx_chunk, out);
 
 		/* A late write would overwrite what others wrote since. */
-		if (c->stale || c->twin || c->pull->push || c->pull->err ||
+		if (c->stale || c->clone || c->pull->push || c->pull->err ||
 		    !elsewhere(peer, c))
 			continue;
 		if (!hedge(peer, c))
@@ -133,7 +133,7 @@ static LNX_COLD void cut(struct lnx_ep *ep, struct lnx_path *path, uint64_t now)
 	if (!lnx_half_open_cut(path->rail, path->core_addr))
 		return;
 	ep->stats.cuts++;
-	/* Nobody is charged for it, and what was asked there is asked again. */
+	/* No path is charged for it, and what was asked there is asked again. */
 	s->cut_ns = now;
 	s->probe_ns = s->unanswered_ns = 0;
 	path->detect.charged_ns = now;
@@ -184,25 +184,25 @@ void lnx_hedge_run(struct lnx_peer *peer, uint64_t now)
 LNX_COLD void lnx_hedge_won(struct lnx_chunk *c)
 {
 	struct lnx_ep *ep = c->pull->rxe->ep;
-	struct lnx_chunk *twin = c->twin;
+	struct lnx_chunk *clone = c->clone;
 
 	ep->stats.hedges_won += c->not_on != 0;
 	lnx_hedge_lost(c);
-	if (lnx_list_linked(&twin->link)) {
-		lnx_list_del(&twin->link);
-		lnx_pool_put(&ep->chunk_pool, twin);
+	if (lnx_list_linked(&clone->link)) {
+		lnx_list_del(&clone->link);
+		lnx_pool_put(&ep->chunk_pool, clone);
 	} else {
-		twin->stale = true;
+		clone->stale = true;
 	}
 }
 
 LNX_COLD void lnx_hedge_lost(struct lnx_chunk *c)
 {
-	struct lnx_chunk *twin = c->twin;
+	struct lnx_chunk *clone = c->clone;
 
 	lnx_hedge_put(budget(c->pull->peer));
-	twin->twin = c->twin = NULL;
-	twin->not_on = 0;
+	clone->clone = c->clone = NULL;
+	clone->not_on = 0;
 }
 
 void lnx_hedge_learn(const struct lnx_chunk *c, uint64_t since_ns, uint64_t now)
@@ -211,10 +211,10 @@ void lnx_hedge_learn(const struct lnx_chunk *c, uint64_t since_ns, uint64_t now)
 
 	lnx_hedge_earn(budget(c->pull->peer), c->len);
 	s->doubt_ns = 0;
-	/* If others could not overtake it, it was not so late. */
 	if (c->expect_ns)
-		lnx_tail_came(&s->tail, c->twin ? now : c->posted_ns,
-			      lnx_ns_since(now, since_ns + c->expect_ns), c->len);
+		lnx_tail_came(&s->tail, c->posted_ns,
+			      lnx_ns_since(now, since_ns + c->expect_ns), c->len,
+			      c->clone && !c->not_on);
 }
 
 LNX_COLD void lnx_hedge_wait(struct lnx_pull *p, uint64_t now)

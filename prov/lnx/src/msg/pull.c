@@ -152,7 +152,7 @@ static struct lnx_chunk *new_chunk(struct lnx_pull *p, size_t n)
 	c->op.type = LNX_OP_CHUNK;
 	c->stale = false;
 	c->not_on = 0;
-	c->twin = NULL;
+	c->clone = NULL;
 	c->pull = p;
 	lnx_list_init(&c->link);
 	lnx_list_init(&c->out);
@@ -294,7 +294,7 @@ static void drop_redo(struct lnx_pull *p)
 	while ((n = lnx_list_pop(&p->redo))) {
 		struct lnx_chunk *c = lnx_list_entry(n, struct lnx_chunk, link);
 
-		if (lnx_unlikely(c->twin != NULL))
+		if (lnx_unlikely(c->clone != NULL))
 			lnx_hedge_lost(c);
 		lnx_pool_put(&p->rxe->ep->chunk_pool, c);
 	}
@@ -506,7 +506,7 @@ void lnx_pull_fail_over(struct lnx_path *path)
 		/* A late write would overwrite what others wrote since. */
 		if (c->stale || c->pull->push)
 			continue;
-		if (lnx_unlikely(c->twin != NULL)) {
+		if (lnx_unlikely(c->clone != NULL)) {
 			lnx_hedge_lost(c);
 			c->stale = true;
 			continue;
@@ -524,12 +524,12 @@ void lnx_pull_fail_over(struct lnx_path *path)
 	}
 }
 
-/* We have cut the connection under it: it is moved again, unless its twin is left. */
+/* We have cut the connection under it: it is moved again, unless its clone is left. */
 static LNX_COLD void cut_off(struct lnx_chunk *c)
 {
-	bool over = c->stale || c->twin;
+	bool over = c->stale || c->clone;
 
-	if (c->twin)
+	if (c->clone)
 		lnx_hedge_lost(c);
 	if (over)
 		lnx_pool_put(&c->pull->rxe->ep->chunk_pool, c);
@@ -562,7 +562,7 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 	if (lnx_likely(!err)) {
 		if (c->path->speed)
 			lnx_hedge_learn(c, since_ns, now);
-		if (lnx_unlikely(c->twin != NULL))
+		if (lnx_unlikely(c->clone != NULL))
 			lnx_hedge_won(c);
 		lnx_liveness_seen(&p->peer->liveness);
 		p->done += c->len;
@@ -584,7 +584,7 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 	/* Pieces that fail at the same time are one failure. */
 	if (now >= c->path->detect.charged_ns + LNX_READ_REDO_NS)
 		lnx_detect_charge(p->peer, c->path, class, now);
-	if (lnx_unlikely(c->twin != NULL)) {
+	if (lnx_unlikely(c->clone != NULL)) {
 		lnx_hedge_lost(c);
 		lnx_pool_put(&ep->chunk_pool, c);
 		return;

@@ -53,7 +53,7 @@ struct lnx_chunk {
 						 * path: its end means nothing */
 	uint8_t not_on;				/* a hedge: 1 + index of the path where
 						 * the piece is late */
-	struct lnx_chunk *twin;			/* the same piece a second time, waiting
+	struct lnx_chunk *clone;			/* the same piece a second time, waiting
 						 * or under way: the first to come
 						 * counts; or NULL */
 	struct lnx_node link;			/* pull->redo */
@@ -86,9 +86,9 @@ static inline int lnx_pull_key(const struct lnx_rts *rts, unsigned seg,
 /* A look at what is being read from a peer with several paths: pieces that are late are
  * put on the redo lists of their pulls, for other paths.  Calls cores. */
 void lnx_hedge_run(struct lnx_peer *peer, uint64_t now);
-/* c was delivered: its twin is of no use any more. */
+/* c was delivered: its clone is of no use any more. */
 LNX_COLD void lnx_hedge_won(struct lnx_chunk *c);
-/* c has failed, or nothing is expected of it any more: its twin is left. */
+/* c has failed, or nothing is expected of it any more: its clone is left. */
 LNX_COLD void lnx_hedge_lost(struct lnx_chunk *c);
 /* Was its connection cut, by us, after it was posted? */
 static inline bool lnx_hedge_was_cut(const struct lnx_chunk *c)

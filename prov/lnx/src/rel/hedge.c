@@ -38,12 +38,13 @@ bool lnx_tail_late(struct lnx_tail *t, uint64_t posted_ns, uint32_t n, uint64_t 
 }
 
 void lnx_tail_came(struct lnx_tail *t, uint64_t posted_ns, uint64_t late_by_ns,
-		   uint64_t bytes)
+		   uint64_t bytes, bool first)
 {
+	bool late = t->late_ns && posted_ns <= t->late_ns;
 	uint64_t err;
 
-	/* Those that were hedged say nothing of how late others may be. */
-	if (t->late_ns && posted_ns <= t->late_ns)
+	/* Those that others overtook say nothing of how late a piece may be. */
+	if (late && !first)
 		return;
 	/* All paths were late: the peer, or we, had no CPU.  Not too much of that. */
 	late_by_ns = LNX_MIN(late_by_ns, 2 * lnx_tail_ns(t));
@@ -51,7 +52,7 @@ void lnx_tail_came(struct lnx_tail *t, uint64_t posted_ns, uint64_t late_by_ns,
 	/* RFC 6298, 2.3. */
 	t->dev_ns = (3 * t->dev_ns + err) / 4;
 	t->mean_ns = (7 * t->mean_ns + late_by_ns) / 8;
-	if (lnx_likely(!t->window))
+	if (lnx_likely(!t->window) || late)
 		return;
 	/* It was used all the same, because nothing else worked, and it works. */
 	t->pause.until_ns = LNX_MIN(t->pause.until_ns, posted_ns);

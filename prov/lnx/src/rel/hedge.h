@@ -62,9 +62,9 @@ uint64_t lnx_tail_ns(const struct lnx_tail *t);
 bool lnx_tail_late(struct lnx_tail *t, uint64_t posted_ns, uint32_t n, uint64_t now);
 
 /* A piece of so many bytes that was posted at posted_ns came late_by_ns later than
- * computed. */
+ * computed.  first: it was read twice, and came before the other read of it. */
 void lnx_tail_came(struct lnx_tail *t, uint64_t posted_ns, uint64_t late_by_ns,
-		   uint64_t bytes);
+		   uint64_t bytes, bool first);
 
 /* A piece has ended, in any way. */
 void lnx_tail_ended(struct lnx_tail *t, uint64_t now);
