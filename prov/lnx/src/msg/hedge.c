@@ -130,7 +130,7 @@ static LNX_COLD void cut(struct lnx_ep *ep, struct lnx_path *path, uint64_t now)
 	if (lnx_ns_since(now, s->cut_try_ns) < LNX_CUT_AGAIN_NS || has_writes(path))
 		return;
 	s->cut_try_ns = now;
-	if (!lnx_half_open_cut(path->rail, path->core_addr))
+	if (1 || !lnx_half_open_cut(path->rail, path->core_addr))
 		return;
 	ep->stats.cuts++;
 	/* No path is charged for it, and what was asked there is asked again. */
@@ -192,7 +192,7 @@ LNX_COLD void lnx_hedge_won(struct lnx_chunk *c)
 		lnx_list_del(&clone->link);
 		lnx_pool_put(&ep->chunk_pool, clone);
 	} else {
-		clone->stale = true;
+		;
 	}
 }
 

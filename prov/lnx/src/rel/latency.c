@@ -114,7 +114,6 @@ static struct lnx_path *late_path(struct lnx_peer *peer, uint64_t now)
 		return NULL;
 	if (heard_elsewhere(peer, peer->path[which], s->oldest.since_ns + usual_ns))
 		return peer->path[which];
-	lnx_latency_ask(peer, now);
 	return NULL;
 }
 
