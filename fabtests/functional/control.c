@@ -85,7 +85,7 @@ static int wrong(struct ft *ft, const struct ft_case *c)
 	static const char *const texts[][2] = {
 		{ "", "begins with" },
 		{ "helth list", "\"helth\"" },
-		{ "health", "list, set or auto" },
+		{ "health", "list, set, once or auto" },
 		{ "health show", "\"show\"" },
 		{ "health list now", "\"now\"" },
 		{ "health set", "missing" },

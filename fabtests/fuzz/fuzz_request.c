@@ -24,9 +24,9 @@ static void check_target(const struct lnx_target *t, const char *text)
 	FUZZ_CHECK(memchr(t->rail, '\0', sizeof(t->rail)));
 	if (t->kind == LNX_TARGET_REMOTE)
 		FUZZ_CHECK(t->remote < UINT16_MAX);
-	else
+	else if (t->kind != LNX_TARGET_PEER)
 		FUZZ_CHECK(t->rail[0]);
-	if (t->kind != LNX_TARGET_REMOTE)
+	if (t->kind == LNX_TARGET_RAIL || t->kind == LNX_TARGET_PATH)
 		lnx_target_has_rail(t, "tcp;ofi_rxm:eth0");
 	if (t->kind != LNX_TARGET_RAIL && !t->any_peer)
 		FUZZ_CHECK(lnx_target_has_peer(t, t->peer, t->peer));
@@ -64,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check_target(&r.target[i], text);
 	switch (r.kind) {
 	case LNX_REQUEST_HEALTH_SET:
+	case LNX_REQUEST_HEALTH_ONCE:
 		FUZZ_CHECK(r.value <= LNX_HEALTH_MAX && r.ntarget);
 		break;
 	case LNX_REQUEST_HEALTH_AUTO:
@@ -71,6 +72,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		break;
 	case LNX_REQUEST_FAULT_ADD:
 		FUZZ_CHECK(r.rules >= text && r.rules <= text + strlen(text));
+		break;
+	case LNX_REQUEST_SET:
+		FUZZ_CHECK(r.name_len && r.value_len);
+		FUZZ_CHECK(r.name_at + r.name_len < r.value_at);
+		FUZZ_CHECK(r.value_at + r.value_len <= strlen(text));
+		break;
+	case LNX_REQUEST_PING:
+	case LNX_REQUEST_DISCOVER:
+	case LNX_REQUEST_EXPLAIN:
+		FUZZ_CHECK(r.ntarget == 1);
 		break;
 	default:
 		FUZZ_CHECK(!r.ntarget);

@@ -969,6 +969,7 @@ static int ep_open(struct fid_domain *domain, struct fi_info *info,
 	if (scripted(&core->ep_fails))
 		return -FI_ENOMEM;
 	core->port = FAKE_PORT + core->nopen++;
+	core->network = in ? ntohl(in->sin_addr.s_addr) >> 8 & 0xff : 0;
 	if (in && in->sin_port)
 		core->port = ntohs(in->sin_port);
 	core->ep.fid.ops = &ep_fid_ops;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A scripted core provider, and an lnx endpoint on it: tx/, rx/ and comp/
- * without a network.  lnx opens its rails through fi_fabric as always; here
- * fi_fabric is ours.  The test does the rest: it scripts the core's answers,
- * checks the frames that left, makes frames arrive, and moves the clock.
+ * A scripted core provider, and an lnx endpoint on it: the data path without a
+ * network.  lnx opens its rails through fi_fabric as always; here fi_fabric is ours.
+ * The test does the rest: it scripts the core's answers, checks the frames that left,
+ * makes frames arrive, and moves the clock.
  *
  * Programs link with -Wl,--wrap=clock_gettime for the clock.
  */
@@ -11,6 +11,7 @@
 #define LNX_FAKE_CORE_H
 
 #include "obj/ep.h"
+#include "view.h"
 #include "wire/hdr.h"
 
 #define FAKE_RAILS	6
@@ -40,6 +41,7 @@ struct fake_core {
 	struct fid_ep ep;
 	struct fid_ep srx;
 	enum lnx_rail_kind kind;
+	unsigned network;		/* third byte of its IP address */
 
 	/* The script: so many of the next calls return -FI_EAGAIN (read_again
 	 * is for writes of remote memory, too) ... */
@@ -131,6 +133,13 @@ struct fake_peer {
 
 /* lnx_config() of the program: the defaults, which tests change before fake_open. */
 extern struct lnx_conf fake_conf;
+/* Each rail is in a network of its own, with addresses 127.0.RAIL.1 and a group.  Set it
+ * before fake_open. */
+extern bool fake_separate;
+extern bool fake_one_group;	/* but only one group */
+/* lnx_config_file() and lnx_config_error(); NULL. */
+extern const struct lnx_config *fake_config;
+extern const char *fake_config_error;
 extern uint64_t fake_now_ns;
 /* Kind of the frame that left last; valid also after a close. */
 extern uint8_t fake_last_kind;

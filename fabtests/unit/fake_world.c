@@ -45,6 +45,8 @@ static __attribute__((constructor)) void read_conf(void)
 	/* Nothing listens at the addresses of its peers. */
 	fake_conf.transaction_timeout = 3600000;
 	fake_conf.rx_buffers = 16;
+	/* Nothing outside of the test is changed. */
+	fake_conf.state = false;
 	conf_read = true;
 }
 
@@ -53,7 +55,26 @@ const struct lnx_conf *lnx_config(void)
 	return &fake_conf;
 }
 
+const struct lnx_config *fake_config;
+
+const struct lnx_config *lnx_config_file(void)
+{
+	return fake_config;
+}
+
+const char *fake_config_error;
+
+const char *lnx_config_error(void)
+{
+	return fake_config_error;
+}
+
 const char *lnx_job_rank(void)
+{
+	return "";
+}
+
+const char *lnx_job_id(void)
 {
 	return "";
 }
@@ -80,18 +101,31 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *ts)
 	return 0;
 }
 
-static struct sockaddr_in name_of(unsigned port)
+bool fake_separate, fake_one_group;
+
+/* The network of the i-th rail. */
+static unsigned network(unsigned i)
+{
+	return fake_separate ? i : 0;
+}
+
+static uint16_t group(unsigned i)
+{
+	return (uint16_t)(FAKE_GROUP + (fake_one_group ? 0 : network(i)));
+}
+
+static struct sockaddr_in name_of(unsigned port, unsigned net)
 {
 	return (struct sockaddr_in) {
 		.sin_family = AF_INET,
 		.sin_port = htons((uint16_t)port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK + (net << 8)),
 	};
 }
 
 int fake_own_name(const struct fake_core *core, void *addr, size_t *len)
 {
-	struct sockaddr_in in = name_of(core->port);
+	struct sockaddr_in in = name_of(core->port, core->network);
 
 	FAKE_CHECK(*len >= sizeof(in));
 	memcpy(addr, &in, sizeof(in));
@@ -112,9 +146,9 @@ static uint8_t kind_prov(enum lnx_rail_kind kind)
 	       kind == LNX_RAIL_PEER ? LNX_PROV_TCP_RXM : LNX_PROV_TCP;
 }
 
-static struct fi_info *core_info(enum lnx_rail_kind kind, size_t inject_size)
+static struct fi_info *core_info(enum lnx_rail_kind kind, size_t inject_size, unsigned net)
 {
-	struct sockaddr_in in = name_of(0);
+	struct sockaddr_in in = name_of(0, net);
 	struct fi_info *info = fi_allocinfo();
 
 	FAKE_CHECK(info);
@@ -142,8 +176,8 @@ static void add_rail(struct fake *f, enum lnx_rail_kind kind,
 	strcpy(spec->prov, kind_name[kind]);
 	strcpy(spec->dom, "fake");
 	spec->prov_id = kind_prov(kind);
-	spec->group = FAKE_GROUP;
-	spec->info = core_info(kind, inject_size);
+	spec->group = group(f->rails.nrail - 1);
+	spec->info = core_info(kind, inject_size, network(f->rails.nrail - 1));
 }
 
 static void set_info(struct fake *f, const struct fake_opt *opt)
@@ -277,12 +311,13 @@ void fake_peer_init(struct fake *f, struct fake_peer *p, uint64_t eid)
 	p->where.host = 1;
 	for (i = 0; i < f->rails.nrail; i++) {
 		struct lnx_addr_rail *r = &p->where.rail[p->where.nrail];
-		struct sockaddr_in in = name_of(5000 + (unsigned)eid % 50000);
+		struct sockaddr_in in = name_of(5000 + (unsigned)eid % 50000,
+						network(i));
 
 		if (f->rails.rail[i].kind == LNX_RAIL_DIRECT)
 			continue;
 		r->prov = f->rails.rail[i].prov_id;
-		r->group = FAKE_GROUP;
+		r->group = group(i);
 		r->rawlen = sizeof(in);
 		memcpy(r->raw, &in, sizeof(in));
 		p->where.nrail++;
@@ -315,7 +350,7 @@ static void begin_session(struct fake *f, const struct fake_peer *p,
 	    p->must_greet)
 		return;
 	peer = lnx_peer_by_eid(f->lnx, p->eid);
-	if (peer && !peer->rx_sid)
+	if (peer && !view_rx_sid(peer))
 		lnx_peer_pair(peer, p->sid, 1);
 }
 

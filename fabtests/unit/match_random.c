@@ -533,6 +533,17 @@ static void note_most(void)
 	any = sh->any;
 }
 
+/* What the matcher counts, without a look at each. */
+static size_t counted(void)
+{
+	size_t n = m.nodd;
+	unsigned int i;
+
+	for (i = 0; i < m.nshapes; i++)
+		n += m.shape[i].posted.n;
+	return n;
+}
+
 static void run(const struct profile *p, unsigned long ops)
 {
 	unsigned int every = p->cap > 1000 ? 2000 : 500;
@@ -553,7 +564,7 @@ static void run(const struct profile *p, unsigned long ops)
 			drain();
 		if (!rnd(2000))
 			do_set_src_all();
-		check(lnx_match_nposted(&m) == nposted, "nposted");
+		check(counted() == nposted, "nposted");
 		check(lnx_match_nunex(&m) == nunex, "nunex");
 		if (op % every == 0)
 			check_all();

@@ -644,3 +644,75 @@ Test(say, leaves_a_signal_that_was_pending)
 	cr_assert_eq(sigpending(&set), 0);
 	cr_expect(sigismember(&set, SIGPIPE));
 }
+
+/* ---- single rows ---- */
+
+Test(conf, find)
+{
+	int i = lnx_param_find("window", 6);
+	char variable[LNX_PARAM_VARIABLE_BYTES];
+
+	cr_assert(i >= 0);
+	cr_expect_str_eq(lnx_params[i].name, "window");
+	cr_expect_eq(lnx_param_find("FI_LNX_WINDOW", 13), i);
+	cr_expect_eq(lnx_param_find("fi_lnx_Window=5", 13), i);
+	cr_expect_eq(lnx_param_find("windo", 5), -1);
+	cr_expect_eq(lnx_param_find("", 0), -1);
+	cr_expect_eq(lnx_param_find("FI_LNX_", 7), -1);
+	cr_expect_str_eq(lnx_param_variable((size_t)i, variable), "FI_LNX_WINDOW");
+	cr_expect_str_eq(lnx_param_nearest("widnow", 6), "window");
+}
+
+/* What is printed of each row is read again as the same. */
+Test(conf, print_and_set)
+{
+	struct lnx_conf c, again;
+	char text[256], twice[256], why[300];
+	size_t i;
+
+	lnx_conf_read(&c, NULL, NULL, NULL);
+	memset(&again, 0, sizeof(again));
+	for (i = 0; i < lnx_nparams; i++) {
+		size_t n = lnx_conf_print(&c, i, text, sizeof(text));
+
+		cr_assert_eq(n, strlen(text), "%s", lnx_params[i].name);
+		cr_assert_eq(lnx_conf_set(&again, i, text, why, sizeof(why)), 0, "%s",
+			     why);
+		lnx_conf_print(&again, i, twice, sizeof(twice));
+		cr_assert_str_eq(twice, text, "%s", lnx_params[i].name);
+	}
+	i = (size_t)lnx_param_find("window", 6);
+	cr_expect_eq(lnx_conf_print(&c, i, text, 2), 3u);
+	cr_expect_str_eq(text, "5");
+	cr_expect_eq(lnx_conf_set(&c, i, "1", why, sizeof(why)), -EINVAL);
+	cr_expect(strstr(why, "window=\"1\": must be a whole number from 2"), "%s", why);
+	cr_expect_eq(c.window, 512u);
+	i = (size_t)lnx_param_find("yield", 5);
+	cr_expect_eq(lnx_conf_set(&c, i, "AUTO", why, sizeof(why)), 0);
+	lnx_conf_print(&c, i, text, sizeof(text));
+	cr_expect_str_eq(text, "auto");
+}
+
+Test(conf, origins)
+{
+	char *env[] = {
+		"FI_LNX_SPILL=7", "FI_LNX_WINDOW=x", "FI_LNX_HEALTH_SENSITIVITY=0", NULL
+	};
+	struct lnx_conf c;
+	uint64_t spill = 1ULL << lnx_param_find("spill", 5);
+	uint64_t window = 1ULL << lnx_param_find("window", 6);
+	uint64_t retry = 1ULL << lnx_param_find("retry_count", 11);
+
+	lnx_conf_read(&c, env, NULL, NULL);
+	cr_expect(c.given & spill);
+	cr_expect(!(c.given & window));
+	/* With health off it is 0. */
+	cr_expect_eq(c.derived, retry);
+	cr_expect(!(c.given & retry));
+}
+
+Test(conf, secrets)
+{
+	cr_expect(lnx_param_secret((size_t)lnx_param_find("job_key", 7)));
+	cr_expect(!lnx_param_secret((size_t)lnx_param_find("job_key_file", 12)));
+}

@@ -75,7 +75,7 @@ static void introduce(void)
 	fake_comp(&f, &a);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	cr_assert_eq(inside()->chan.una, 2);
+	cr_assert_eq(view_acked(inside()), 2);
 	cr_assert_eq(rail()->busy, 0);
 }
 
@@ -103,14 +103,14 @@ BOTH(a_dropped_frame_leaves_no_trace)
 	fake_after_ms(&f, 10);		/* everything is acknowledged */
 	fake_drop_all(&f, &p);
 	before = f.lnx->stats;
-	next = inside()->chan.rx.next;
+	next = view_rx_next(inside());
 	fake_tag(&f, &p, 5, "lost", 4);
 	fake_after_ms(&f, 10);
 	fake_quiet(&f);
 	fake_expect_none(&f);
 	cr_expect_eq(memcmp(&before, &f.lnx->stats, sizeof(before)), 0);
-	cr_expect_eq(inside()->chan.rx.next, next);
-	cr_expect_eq(inside()->chan.acks_pending, 0);
+	cr_expect_eq(view_rx_next(inside()), next);
+	cr_expect_eq(view_acks_pending(inside()), 0);
 	/* Its sender retransmits it. */
 	p.seq--;
 	fake_tag(&f, &p, 5, "here", 4);
@@ -129,10 +129,10 @@ BOTH(a_dropped_ack_acknowledges_nothing)
 	fake_comp(&f, &a);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	cr_expect_eq(inside()->chan.una, 0);
+	cr_expect_eq(view_acked(inside()), 0);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	cr_expect_eq(inside()->chan.una, 2);
+	cr_expect_eq(view_acked(inside()), 2);
 	fake_close(&f);
 }
 
@@ -145,13 +145,13 @@ BOTH(a_delayed_frame_comes_later)
 	fake_pass(&f);
 	fake_after_ms(&f, 19);
 	fake_quiet(&f);
-	cr_expect(f.lnx->work & LNX_WORK_FAULT, "otherwise a sleeper is not woken");
+	cr_expect(view_work(f.lnx, LNX_WORK_FAULT), "otherwise a sleeper is not woken");
 	fake_after_ms(&f, 2);
 	cr_expect_eq(fake_comp(&f, &a).len, 4);
 	cr_expect(!memcmp(buf, "late", 4));
 	fake_after_ms(&f, 20);
 	fake_quiet(&f);			/* and once only */
-	cr_expect(!(f.lnx->work & LNX_WORK_FAULT));
+	cr_expect(!view_work(f.lnx, LNX_WORK_FAULT));
 	fake_close(&f);
 }
 
@@ -165,12 +165,12 @@ BOTH(others_overtake_it)
 	recv_any(&a);
 	fake_pass(&f);
 	fake_after_ms(&f, 10);
-	cr_expect_eq(inside()->chan.rx.n_ooo, 1);
+	cr_expect_eq(view_ooo(inside()), 1);
 	fake_after_ms(&f, 15);
-	cr_expect_eq(inside()->chan.rx.n_ooo, 2);
+	cr_expect_eq(view_ooo(inside()), 2);
 	fake_quiet(&f);
 	fake_after_ms(&f, 30);
-	cr_expect_eq(inside()->chan.rx.n_ooo, 0);
+	cr_expect_eq(view_ooo(inside()), 0);
 	cr_expect_eq(fake_comp(&f, &a).tag, 1);
 	recv_any(&a);
 	cr_expect_eq(fake_comp(&f, &a).tag, 2);
@@ -196,6 +196,16 @@ BOTH(it_may_be_kept_as_unexpected)
 	fake_close(&f);
 }
 
+/* All rules of the endpoint, as a request is answered. */
+static void list(char *buf, size_t size)
+{
+	struct lnx_out o = { .buf = buf, .size = size };
+
+	buf[0] = '\0';
+	lnx_faults_list(f.lnx, 0, &o);
+	cr_assert_lt(o.n, size);
+}
+
 /* The memory for delayed frames is limited. */
 BOTH(too_many_are_not_delayed)
 {
@@ -212,9 +222,9 @@ BOTH(too_many_are_not_delayed)
 			fake_pass(&f);
 	}
 	fake_pass(&f);
-	lnx_faults_show(f.lnx, text, sizeof(text));
-	cr_expect_str_eq(text, "delay=1s kind=probe: matched 4099, hit 4096, "
-			 "missed 3\n");
+	list(text, sizeof(text));
+	cr_expect_str_eq(text, "fault 1 delay=1s kind=probe: matched 4099, "
+			 "hit 4096, missed 3\n");
 	fake_close(&f);
 }
 
@@ -248,7 +258,7 @@ BOTH(a_failed_send_does_not_leave)
 	cr_expect_eq(p.got, 3);
 	fake_ack(&f, &p);
 	fake_quiet(&f);
-	cr_expect_eq(inside()->chan.una, 3);
+	cr_expect_eq(view_acked(inside()), 3);
 	cr_expect_eq(core_errors(), 1);
 	cr_expect_eq(rail()->busy, 0);
 	fake_close(&f);
@@ -366,12 +376,13 @@ Test(faults, rails_and_peers_are_told_apart)
 	h.rail = 0;
 	fake_frame_on(&f, &p, 0, h, NULL, 0);	/* 4th */
 	fake_passes(&f, 2);
-	lnx_faults_show(f.lnx, text, sizeof(text));
+	list(text, sizeof(text));
 	cr_expect_str_eq(text,
-		"drop rail=peer:* kind=probe: matched 1, hit 1\n"
-		"drop peer=1 kind=probe: matched 2, hit 2\n"
-		"drop rrail=3 peer=0000000000001111 kind=probe: matched 1, hit 1\n"
-		"drop rrail=0 kind=probe: matched 1, hit 1\n");
+		"fault 1 drop rail=peer:* kind=probe: matched 1, hit 1\n"
+		"fault 2 drop peer=1 kind=probe: matched 2, hit 2\n"
+		"fault 3 drop rrail=3 peer=0000000000001111 kind=probe: "
+		"matched 1, hit 1\n"
+		"fault 4 drop rrail=0 kind=probe: matched 1, hit 1\n");
 	fake_close(&f);
 }
 
@@ -393,7 +404,7 @@ BOTH(forgetting_a_rail)
 	fake_after_ms(&f, 30);
 	fake_quiet(&f);
 	cr_expect_eq(core_errors(), 0);
-	cr_expect(!(f.lnx->work & LNX_WORK_FAULT));
+	cr_expect(!view_work(f.lnx, LNX_WORK_FAULT));
 	fake_close(&f);
 }
 
@@ -404,8 +415,8 @@ Test(faults, without_rules)
 	fake_conf.fault = NULL;
 	cr_expect_eq(lnx_faults_check(&fake_conf), 0);
 	fake_open(&f, NULL);
-	cr_expect_null(f.lnx->fault);
-	cr_expect_eq(lnx_faults_show(f.lnx, buf, sizeof(buf)), 0);
+	cr_expect_not(view_injects(f.lnx));
+	list(buf, sizeof(buf));
 	cr_expect_str_eq(buf, "");
 	lnx_faults_forget_rail(f.lnx->rail[0]);
 	fake_close(&f);
@@ -433,6 +444,6 @@ Test(faults, of_no_use_without_a_network)
 
 	fake_conf.fault = "drop";
 	fake_open(&f, &opt);
-	cr_expect_null(f.lnx->fault);
+	cr_expect_not(view_injects(f.lnx));
 	fake_close(&f);
 }

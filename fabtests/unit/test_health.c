@@ -1173,24 +1173,6 @@ Test(health, rtt)
 	cr_expect_eq(lnx_rtt_timeout(&rtt, 50 * MS, 20 * MS), 20 * MS);
 }
 
-Test(health, rtt_late)
-{
-	struct lnx_rtt rtt = { 0 };
-	unsigned i;
-
-	lnx_rtt_late(&rtt);
-	lnx_rtt_sample(&rtt, MS);
-	cr_expect_eq(rtt.late, 0);
-	for (i = 0; i < 5; i++, lnx_rtt_late(&rtt))
-		cr_expect_eq(lnx_rtt_timeout(&rtt, 50 * MS, 10 * S),
-			     (50 * MS) << i);
-	for (i = 0; i < 1000; i++, lnx_rtt_late(&rtt))
-		cr_expect_leq(lnx_rtt_timeout(&rtt, 50 * MS, 10 * S), 10 * S);
-	cr_expect_eq(lnx_rtt_timeout(&rtt, 50 * MS, 10 * S), 10 * S);
-	lnx_rtt_sample(&rtt, MS);
-	cr_expect_eq(lnx_rtt_timeout(&rtt, 50 * MS, 10 * S), 50 * MS);
-}
-
 Test(health, rtt_extremes)
 {
 	struct lnx_rtt rtt = { 0 };

@@ -166,7 +166,7 @@ Test(netmsg, names_end)
 	begin(&d, RTM_NEWLINK, &m, sizeof(m));
 	attr(&d, IFLA_IFNAME, name, sizeof(name));
 	cr_assert_eq(only(&d, &ev), 1);
-	cr_assert_eq(strlen(ev.name), LNX_NET_NAME_MAX - 1);
+	cr_assert_eq(strlen(ev.name), LNX_NETWATCH_NAME_MAX - 1);
 	d.len = 0;
 	begin(&d, RTM_NEWLINK, &m, sizeof(m));
 	attr(&d, IFLA_IFNAME, name, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Watching local processes for their end, with pidfds and without. */
+/* Watching local processes for their end. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -16,24 +16,25 @@
 
 #include "core/pidwatch.h"
 
-typedef int (*open_fn)(struct lnx_pidwatch *w, pid_t pid);
-
-static int open_default(struct lnx_pidwatch *w, pid_t pid)
+/* A descriptor of pid, as every kernel since Linux 5.3 gives one. */
+static int watch(pid_t pid)
 {
-	return lnx_pidwatch_open(w, pid);
+	int fd = lnx_pidwatch_open(pid);
+
+	if (fd == -ENOSYS || fd == -EPERM) {
+		if (pid != getpid())
+			kill(pid, SIGKILL);
+		cr_skip_test("this kernel has no pidfds");
+	}
+	return fd;
 }
 
-static int open_by_time(struct lnx_pidwatch *w, pid_t pid)
+static bool readable(int fd)
 {
-	return lnx_pidwatch_open_by_time(w, pid);
-}
+	struct pollfd p = { .fd = fd, .events = POLLIN };
 
-/* Each test runs with both ways of watching. */
-#define BOTH(name) \
-	static void name(open_fn watch); \
-	Test(pidwatch, name##_default) { name(open_default); } \
-	Test(pidwatch, name##_by_time) { name(open_by_time); } \
-	static void name(open_fn watch)
+	return poll(&p, 1, 0) == 1 && (p.revents & POLLIN);
+}
 
 static pid_t start_child(void (*does)(void))
 {
@@ -73,79 +74,99 @@ static int count_fds(void)
 	return n;
 }
 
-BOTH(lives_and_dies)
+Test(pidwatch, lives_and_dies)
 {
-	struct lnx_pidwatch w;
+	pid_t pid = start_child(NULL);
+	int fd = watch(pid);
+	uint64_t started = lnx_pidwatch_started(pid);
+
+	cr_assert_geq(fd, 0);
+	cr_assert_eq(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	cr_assert_not(readable(fd));
+	cr_assert_neq(started, 0);
+	cr_assert_eq(lnx_pidwatch_started(pid), started);
+	kill(pid, SIGKILL);
+	wait_for_end(pid);
+	cr_assert(readable(fd), "not reaped");
+	cr_assert_eq(lnx_pidwatch_started(pid), 0, "not reaped");
+	waitpid(pid, NULL, 0);
+	cr_assert(readable(fd), "reaped");
+	cr_assert_eq(lnx_pidwatch_started(pid), 0, "reaped");
+	close(fd);
+}
+
+/* One that waits for it is woken. */
+Test(pidwatch, descriptor_wakes)
+{
+	pid_t pid = start_child(NULL);
+	struct pollfd p = { .fd = watch(pid), .events = POLLIN };
+
+	cr_assert_geq(p.fd, 0);
+	cr_assert_eq(poll(&p, 1, 0), 0);
+	kill(pid, SIGKILL);
+	cr_assert_eq(poll(&p, 1, -1), 1);
+	waitpid(pid, NULL, 0);
+	close(p.fd);
+}
+
+Test(pidwatch, reaped_before_it_is_asked)
+{
+	pid_t pid = start_child(NULL);
+	int fd = watch(pid);
+
+	cr_assert_geq(fd, 0);
+	end(pid);
+	cr_assert(readable(fd));
+	close(fd);
+}
+
+Test(pidwatch, stopped_is_not_dead)
+{
+	pid_t pid = start_child(NULL);
+	int fd = watch(pid);
+	siginfo_t si;
+
+	cr_assert_geq(fd, 0);
+	kill(pid, SIGSTOP);
+	cr_assert_eq(waitid(P_PID, (id_t)pid, &si, WSTOPPED | WNOWAIT), 0);
+	cr_assert_not(readable(fd));
+	cr_assert_neq(lnx_pidwatch_started(pid), 0);
+	end(pid);
+	cr_assert(readable(fd));
+	close(fd);
+}
+
+Test(pidwatch, dead_from_the_start)
+{
 	pid_t pid = start_child(NULL);
 	int fds = count_fds();
 
-	cr_assert_eq(watch(&w, pid), 0);
-	cr_assert_eq(w.pid, pid);
-	cr_assert_not(lnx_pidwatch_dead(&w));
 	kill(pid, SIGKILL);
 	wait_for_end(pid);
-	cr_assert(lnx_pidwatch_dead(&w), "not reaped");
+	cr_assert_eq(watch(pid), -ESRCH, "not reaped");
 	waitpid(pid, NULL, 0);
-	cr_assert(lnx_pidwatch_dead(&w), "reaped");
-	lnx_pidwatch_close(&w);
+	cr_assert_eq(watch(pid), -ESRCH, "reaped");
+	cr_assert_eq(watch(INT_MAX), -ESRCH);
+	cr_assert_eq(watch(0), -EINVAL);
+	cr_assert_eq(watch(-1), -EINVAL);
 	cr_assert_eq(count_fds(), fds);
-	cr_assert_not(lnx_pidwatch_dead(&w), "no process is watched");
-	lnx_pidwatch_close(&w);
+	cr_assert_eq(lnx_pidwatch_started(INT_MAX), 0);
+	cr_assert_eq(lnx_pidwatch_started(0), 0);
+	cr_assert_eq(lnx_pidwatch_started(-1), 0);
 }
 
-BOTH(reaped_before_it_is_asked)
+Test(pidwatch, oneself_and_others)
 {
-	struct lnx_pidwatch w;
-	pid_t pid = start_child(NULL);
+	int fd = watch(getpid());
 
-	cr_assert_eq(watch(&w, pid), 0);
-	end(pid);
-	cr_assert(lnx_pidwatch_dead(&w));
-	lnx_pidwatch_close(&w);
-}
-
-BOTH(stopped_is_not_dead)
-{
-	struct lnx_pidwatch w;
-	pid_t pid = start_child(NULL);
-	siginfo_t si;
-
-	cr_assert_eq(watch(&w, pid), 0);
-	kill(pid, SIGSTOP);
-	cr_assert_eq(waitid(P_PID, (id_t)pid, &si, WSTOPPED | WNOWAIT), 0);
-	cr_assert_not(lnx_pidwatch_dead(&w));
-	end(pid);
-	cr_assert(lnx_pidwatch_dead(&w));
-	lnx_pidwatch_close(&w);
-}
-
-BOTH(dead_from_the_start)
-{
-	struct lnx_pidwatch w = { 0 };
-	pid_t pid = start_child(NULL);
-
-	kill(pid, SIGKILL);
-	wait_for_end(pid);
-	cr_assert_eq(watch(&w, pid), -ESRCH, "not reaped");
-	waitpid(pid, NULL, 0);
-	cr_assert_eq(watch(&w, pid), -ESRCH, "reaped");
-	cr_assert_eq(watch(&w, INT_MAX), -ESRCH);
-	cr_assert_eq(watch(&w, 0), -EINVAL);
-	cr_assert_eq(watch(&w, -1), -EINVAL);
-	cr_assert_eq(w.pid, 0, "changed by a failure");
-}
-
-BOTH(oneself_and_others)
-{
-	struct lnx_pidwatch w;
-
-	cr_assert_eq(watch(&w, getpid()), 0);
-	cr_assert_not(lnx_pidwatch_dead(&w));
-	lnx_pidwatch_close(&w);
+	cr_assert_geq(fd, 0);
+	cr_assert_not(readable(fd));
+	close(fd);
 	/* A process of root, whatever our user is; hidden on some systems. */
-	if (!watch(&w, 1)) {
-		cr_assert_not(lnx_pidwatch_dead(&w));
-		lnx_pidwatch_close(&w);
+	fd = lnx_pidwatch_open(1);
+	if (fd >= 0) {
+		cr_assert_not(readable(fd));
+		close(fd);
 	}
 }
 
@@ -186,94 +207,84 @@ static bool first_thread_is_a_zombie(pid_t pid)
 	return p && p[2] == 'Z';
 }
 
-BOTH(first_thread_ends)
+Test(pidwatch, first_thread_ends)
 {
-	struct lnx_pidwatch w;
+	uint64_t started;
 	pid_t pid;
+	int fd;
 
 	cr_assert_eq(pipe(go_on), 0);
 	pid = start_child(leave_a_thread);
 	close(go_on[0]);
+	started = lnx_pidwatch_started(pid);
 	while (!first_thread_is_a_zombie(pid))
 		usleep(1000);
-	cr_assert_eq(watch(&w, pid), 0);
-	cr_assert_not(lnx_pidwatch_dead(&w));
+	fd = watch(pid);
+	cr_assert_geq(fd, 0);
+	cr_assert_not(readable(fd));
+	cr_assert_neq(started, 0);
+	cr_assert_eq(lnx_pidwatch_started(pid), started);
 	close(go_on[1]);
 	wait_for_end(pid);
-	cr_assert(lnx_pidwatch_dead(&w));
+	cr_assert(readable(fd));
 	waitpid(pid, NULL, 0);
-	lnx_pidwatch_close(&w);
+	close(fd);
 }
 
 /* A process name may look like the fields that follow it. */
 static void special_name(void)
 {
+	char c = 0;
+
 	prctl(PR_SET_NAME, ") Z 1 (x");
+	if (write(go_on[1], &c, 1) != 1)
+		_exit(1);
 }
 
-BOTH(odd_names)
+Test(pidwatch, special_names)
 {
-	struct lnx_pidwatch w;
-	pid_t pid = start_child(special_name);
+	uint64_t started;
+	pid_t pid;
+	char c;
 
-	usleep(10000);
-	cr_assert_eq(watch(&w, pid), 0);
-	cr_assert_not(lnx_pidwatch_dead(&w));
+	cr_assert_eq(pipe(go_on), 0);
+	pid = start_child(special_name);
+	started = lnx_pidwatch_started(getpid());
+	cr_assert_eq(read(go_on[0], &c, 1), 1);
+	cr_assert_geq(lnx_pidwatch_started(pid), started);
 	end(pid);
-	cr_assert(lnx_pidwatch_dead(&w));
-	lnx_pidwatch_close(&w);
+	cr_assert_eq(lnx_pidwatch_started(pid), 0);
 }
 
-/* The pid belongs to a process that was started at another time. */
-Test(pidwatch, number_used_again)
+/* Another process has another start time, also if it gets the same number later: time
+ * goes on by ticks. */
+Test(pidwatch, start_times_differ)
 {
-	struct lnx_pidwatch w;
-	pid_t pid = start_child(NULL);
+	pid_t first = start_child(NULL), second = 0;
+	uint64_t started = lnx_pidwatch_started(first), later = started;
 
-	cr_assert_eq(lnx_pidwatch_open_by_time(&w, pid), 0);
-	cr_assert_eq(w.fd, -1);
-	w.started--;
-	cr_assert(lnx_pidwatch_dead(&w));
-	w.started++;
-	cr_assert(lnx_pidwatch_dead(&w), "dead for good");
-	lnx_pidwatch_close(&w);
-	end(pid);
-}
-
-Test(pidwatch, descriptor_tells)
-{
-	struct lnx_pidwatch w;
-	pid_t pid = start_child(NULL);
-	struct pollfd p = { .events = POLLIN };
-
-	cr_assert_eq(lnx_pidwatch_open(&w, pid), 0);
-	p.fd = lnx_pidwatch_fd(&w);
-	if (p.fd < 0) {
-		end(pid);
-		cr_skip_test("this kernel has no pidfds");
+	while (later == started) {
+		if (second)
+			end(second);
+		second = start_child(NULL);
+		later = lnx_pidwatch_started(second);
 	}
-	cr_assert_eq(fcntl(p.fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-	cr_assert_eq(poll(&p, 1, 0), 0);
-	kill(pid, SIGKILL);
-	cr_assert_eq(poll(&p, 1, -1), 1);
-	cr_assert(lnx_pidwatch_dead(&w));
-	waitpid(pid, NULL, 0);
-	lnx_pidwatch_close(&w);
-	cr_assert_eq(lnx_pidwatch_fd(&w), -1);
+	cr_assert_gt(later, started);
+	end(first);
+	end(second);
 }
 
-/* Running out of descriptors must not make a process count as dead. */
+/* Running out of descriptors is no sign that a process has ended. */
 Test(pidwatch, no_descriptor_left)
 {
-	struct lnx_pidwatch w, more;
 	pid_t pid = start_child(NULL);
+	int fd = watch(pid);
 
-	cr_assert_eq(lnx_pidwatch_open_by_time(&w, pid), 0);
+	cr_assert_geq(fd, 0);
 	while (dup(0) >= 0)
 		;
-	cr_assert_not(lnx_pidwatch_dead(&w));
-	cr_assert_eq(lnx_pidwatch_open(&more, pid), -EMFILE);
-	cr_assert_eq(lnx_pidwatch_open_by_time(&more, pid), -EMFILE);
+	cr_assert_not(readable(fd));
+	cr_assert_eq(lnx_pidwatch_open(pid), -EMFILE);
 	end(pid);
-	cr_assert(lnx_pidwatch_dead(&w));
+	cr_assert(readable(fd));
 }

@@ -38,14 +38,17 @@ Test(request, verbs)
 	good("stats", LNX_REQUEST_STATS);
 	good("  STATS \r\n", LNX_REQUEST_STATS);
 	good("fault list", LNX_REQUEST_FAULT_LIST);
+	good("fault show", LNX_REQUEST_FAULT_LIST);
 	good("health\tlist\n", LNX_REQUEST_HEALTH_LIST);
-	bad("", "a request begins with fault, health or stats");
+	bad("", "a request begins with fault, health, stats, set, ping, discover "
+	    "or explain");
 	bad(" \n", "\"\": a request begins");
 	bad("stat", "\"stat\": a request begins");
 	bad("stats now", "\"now\": nothing follows \"stats\"");
-	bad("fault", "add, list or del");
-	bad("fault lst", "\"lst\": \"fault\" is followed by add, list or del");
-	bad("health", "list, set or auto");
+	bad("fault", "add, list, del or reset");
+	bad("fault lst", "\"lst\": \"fault\" is followed by add, list, del or "
+	    "reset");
+	bad("health", "list, set, once or auto");
 	bad("health \x01\xff", "\"\?\?\"");
 }
 
@@ -65,6 +68,73 @@ Test(request, faults)
 	bad("fault del -1", "\"-1\"");
 	bad("fault del 99999999999999999999", "\"99999999999999999999\"");
 	bad("fault del 1 2", "\"2\": nothing follows");
+}
+
+Test(request, resets)
+{
+	good("fault reset", LNX_REQUEST_FAULT_RESET);
+	bad("fault reset all", "\"all\": nothing follows \"fault reset\"");
+	good("stats reset", LNX_REQUEST_STATS_RESET);
+	bad("stats reset 1", "\"1\": nothing follows \"stats reset\"");
+	bad("stats rest", "\"rest\": nothing follows \"stats\"");
+}
+
+Test(request, once)
+{
+	good("health once tcp:* 0@* 300", LNX_REQUEST_HEALTH_ONCE);
+	cr_expect_eq(r.value, 300u);
+	cr_expect_eq(r.ntarget, 2u);
+	bad("health once", "\"health once\" is missing");
+	bad("health once tcp:x", "the last word of \"health once\"");
+	bad("health once 7", "health once RAIL");
+}
+
+Test(request, parameters)
+{
+	const char *text = " set  spill  1k ";
+
+	good(text, LNX_REQUEST_SET);
+	cr_expect_eq(r.name_len, 5u);
+	cr_expect(!strncmp(text + r.name_at, "spill", 5));
+	cr_expect_eq(r.value_len, 2u);
+	cr_expect(!strncmp(text + r.value_at, "1k", 2));
+	text = "set health_sensitivity_classes a=1, b=2\n";
+	good(text, LNX_REQUEST_SET);
+	cr_expect_eq(r.value_len, 8u);
+	cr_expect(!strncmp(text + r.value_at, "a=1, b=2", 8));
+	bad("set", "the name of a parameter and its value");
+	bad("set spill", "the name of a parameter and its value");
+	bad("set spill \n", "the name of a parameter and its value");
+}
+
+Test(request, peers)
+{
+	good("ping 0123456789abcdef", LNX_REQUEST_PING);
+	cr_expect_eq(r.ntarget, 1u);
+	cr_expect_eq(r.target[0].kind, LNX_TARGET_PEER);
+	cr_expect(lnx_target_has_peer(&r.target[0], 0x0123456789abcdef, 1));
+	cr_expect_eq(r.number, 0u);
+	good("ping 17 250", LNX_REQUEST_PING);
+	cr_expect(lnx_target_has_peer(&r.target[0], 1, 17));
+	cr_expect_eq(r.number, 250u);
+	bad("ping", "\"ping\" is followed by a peer");
+	bad("ping *", "\"*\": \"ping\" is followed by a peer");
+	bad("ping tcp:x", "\"tcp:x\": \"ping\" is followed by a peer");
+	bad("ping 1 0", "\"0\": behind the peer");
+	bad("ping 1 600001", "from 1 to 600000");
+	bad("ping 1 5 5", "\"5\": nothing follows \"ping PEER TIMEOUT\"");
+	good("discover 3", LNX_REQUEST_DISCOVER);
+	cr_expect(!r.all);
+	good("discover 3 FORCE", LNX_REQUEST_DISCOVER);
+	cr_expect(r.all);
+	bad("discover 3 now", "\"now\": behind the peer of \"discover\"");
+	bad("discover 3 force 2", "nothing follows \"discover PEER force\"");
+	good("explain 3 65536", LNX_REQUEST_EXPLAIN);
+	cr_expect_eq(r.number, 65536u);
+	good("explain 3", LNX_REQUEST_EXPLAIN);
+	cr_expect_eq(r.number, 0u);
+	bad("explain 3 64k", "\"64k\": behind the peer of \"explain\"");
+	bad("explain", "\"explain\" is followed by a peer");
 }
 
 Test(request, targets)

@@ -60,15 +60,6 @@ static uint32_t away(const struct lnx_topo *topo, unsigned cpu,
 				 place(topo, text));
 }
 
-static enum lnx_topo_hops hops(const struct lnx_topo *topo, const char *a,
-			       const char *b)
-{
-	struct lnx_pci x = pci(a), y = pci(b);
-
-	cr_expect_eq(lnx_topo_hops(topo, &x, &y), lnx_topo_hops(topo, &y, &x));
-	return lnx_topo_hops(topo, &x, &y);
-}
-
 struct far {
 	unsigned cpu;
 	const char *nic;
@@ -144,15 +135,14 @@ Test(topo, gpus)
 {
 	struct lnx_topo *topo = machine("gpu");
 
-	cr_expect_eq(hops(topo, "0:3:0.0", "0:3:0.0"), LNX_HOPS_SWITCH);
-	cr_expect_eq(hops(topo, "0:3:0.0", "0:4:0.0"), LNX_HOPS_SWITCH);
-	cr_expect_eq(hops(topo, "0:23:0.0", "0:24:0.0"), LNX_HOPS_SWITCH);
-	/* The one next to the switch. */
-	cr_expect_eq(hops(topo, "0:23:0.0", "0:30:0.0"), LNX_HOPS_HOST);
-	/* The other switch of the socket, and the other socket. */
-	cr_expect_eq(hops(topo, "0:3:0.0", "0:24:0.0"), LNX_HOPS_NODE);
-	cr_expect_eq(hops(topo, "0:3:0.0", "0:84:0.0"), LNX_HOPS_FAR);
-	cr_expect_eq(hops(topo, "0:3:0.0", "0:99:0.0"), LNX_HOPS_UNKNOWN);
+	/* Behind a switch, beside it, and behind the other switch of the socket. */
+	cr_expect_eq(place(topo, "0:3:0.0"), 1);
+	cr_expect_eq(place(topo, "0:4:0.0"), 1);
+	cr_expect_eq(place(topo, "0:30:0.0"), 1);
+	cr_expect_eq(place(topo, "0:24:0.0"), 1);
+	/* The other socket; and none. */
+	cr_expect_eq(place(topo, "0:84:0.0"), 2);
+	cr_expect_eq(place(topo, "0:99:0.0"), 0);
 	cr_expect_eq(away(topo, 0, "0:24:0.0"), 10);
 	cr_expect_eq(away(topo, 0, "0:a4:0.0"), 32);
 	lnx_topo_free(topo);
@@ -170,9 +160,6 @@ Test(topo, sets_of_nodes)
 	cr_expect_eq(lnx_topo_distance(topo, 4, 0), LNX_TOPO_NEAR);
 	/* Nodes that do not exist. */
 	cr_expect_eq(lnx_topo_distance(topo, 1ull << 63, 1), LNX_TOPO_NEAR);
-	for (unsigned i = 0; i < 4; i++)
-		cr_expect_eq(lnx_topo_of_node(topo, i), 1u << i);
-	cr_expect_eq(lnx_topo_of_node(topo, 4), 0);
 	lnx_topo_free(topo);
 }
 
@@ -182,11 +169,8 @@ Test(topo, nothing_known)
 
 	cr_expect_eq(lnx_topo_of_pci(NULL, &p), 0);
 	cr_expect_eq(lnx_topo_of_cpu(NULL, 0), 0);
-	cr_expect_eq(lnx_topo_of_node(NULL, 0), 0);
 	cr_expect_eq(lnx_topo_of_thread(NULL), 0);
-	cr_expect_eq(lnx_topo_of_buffer(NULL, &p), 0);
 	cr_expect_eq(lnx_topo_distance(NULL, 1, 2), LNX_TOPO_NEAR);
-	cr_expect_eq(lnx_topo_hops(NULL, &p, &p), LNX_HOPS_UNKNOWN);
 	lnx_topo_free(NULL);
 }
 
@@ -210,7 +194,6 @@ Test(topo, files_that_are_none)
 Test(topo, this_machine)
 {
 	const struct lnx_topo *topo = lnx_topo_get();
-	static char buf[65536];
 	uint64_t here;
 
 	if (!topo)
@@ -219,10 +202,6 @@ Test(topo, this_machine)
 	here = lnx_topo_of_thread(topo);
 	cr_expect(here && !(here & (here - 1)), "this thread has no node");
 	cr_expect_eq(lnx_topo_distance(topo, here, here), LNX_TOPO_NEAR);
-	memset(buf, 1, sizeof(buf));
-	if (!lnx_topo_numa())
-		cr_expect(lnx_topo_of_buffer(topo, buf) == here ||
-			  !lnx_topo_of_buffer(topo, buf));
 	lnx_topo_fini();
 	cr_expect_not_null(lnx_topo_get());
 	lnx_topo_fini();

@@ -54,11 +54,13 @@ struct lnx_control_ops {
 	 *	-FI_EOPBADSTATE	the endpoint is not enabled
 	 *	-FI_EOPNOTSUPP	the endpoint has nothing that this applies to
 	 *	-FI_ENOSPC	there are too many fault rules already
+	 *	-FI_EBUSY	the parameter can be set only when an endpoint is opened
 	 *	-FI_ENOMEM	nothing was done
 	 *
 	 * A request counts as a call that uses ep, under the threading model of its
 	 * domain; it takes the endpoint's lock as other calls do, makes no progress,
-	 * and waits for nothing else.
+	 * and waits for nothing else.  "ping" and "discover", which have to wait for a
+	 * peer, are for lnxctl only: -FI_EOPNOTSUPP.
 	 */
 	ssize_t (*request)(struct fid *ep, const char *text, char *reply,
 			   size_t size);

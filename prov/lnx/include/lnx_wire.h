@@ -36,6 +36,8 @@
 
 /* In data of a PROBE: it asks how soon the peer answers over the path that it takes. */
 #define LNX_WIRE_PROBE_LATENCY	(UINT64_C(1) << 63)
+/* With the former: a user asks (lnxctl ping).  Its PONG is no sample. */
+#define LNX_WIRE_PROBE_PING	(UINT64_C(1) << 62)
 
 /* Every receiver takes frames up to this size, header included. */
 #define LNX_FRAME_MAX		16384
@@ -44,9 +46,10 @@ enum lnx_wire_kind {
 	LNX_KIND_HELLO = 1,	/* sequenced; payload: sender's address blob, and if
 				 * needed all its rails (lnx_wire_addr.h); key: 1 +
 				 * number of changes of these, or 0; data: the
-				 * receiver's session id, 0: not known; tag: when the
-				 * session began, of two the later one counts.  With
-				 * F_KEYED lnx_wire_proof ends the payload */
+				 * receiver's session id, 0: not known, or not yet
+				 * when the HELLO was sent first; tag: when the session
+				 * began, of two the later one counts.  With F_KEYED
+				 * lnx_wire_proof ends the payload */
 	LNX_KIND_MSG = 2,	/* sequenced; untagged message, whole payload */
 	LNX_KIND_TAG = 3,	/* sequenced; tagged message, whole payload */
 	LNX_KIND_RTS_MSG = 4,	/* sequenced; untagged, payload: lnx_wire_rts */
@@ -66,8 +69,9 @@ enum lnx_wire_kind {
 				 * number or a later one will follow */
 	LNX_KIND_NO_SESSION = 10, /* refuses a frame: src: its dst, dst: its src,
 				 * which only a receiver of it can know; tag:
-				 * LNX_REFUSED_*, data: with OLD, when the session
-				 * there began; with NONCE, the nonce */
+				 * LNX_REFUSED_*, data: with ENDED, 1 if the session
+				 * was known; with OLD, when the session there began;
+				 * with NONCE, the nonce */
 	LNX_KIND_PONG = 11,	/* answers a PROBE over the same path: its tag and
 				 * data; key: bytes of frames over that path */
 	LNX_KIND_RAIL = 12,	/* a rail of the sender's, tag: its index in the

@@ -17,14 +17,21 @@
 #include "api/info.h"
 #include "base/compiler.h"
 #include "comp/comp.h"
+#include "conf/config.h"
 #include "core/catalog.h"
 #include "core/key_pool.h"
+#include "core/policy.h"
 #include "core/warn_once.h"
 #include "conf/rank.h"
 #include "core/topo.h"
+#include "ctl/state.h"
+#include "ctl/stats_file.h"
 #include "obj/peer_abi.h"
 #include "fi.h"
 #include "lnx_wire.h"
+
+/* Parameters that a configuration file may have, at most. */
+#define LNX_CONFIG_PARAMS	64u
 
 static char **conf_env;			/* what conf was read from; owned */
 
@@ -111,6 +118,9 @@ static void speak_up(const struct lnx_conf *c)
 	const char *own = lnx_rank(environ);
 
 	snprintf(lnx_globals.rank, sizeof(lnx_globals.rank), "%s", own ? own : "");
+	own = lnx_job(environ);
+	lnx_printable(own ? own : "", sizeof(lnx_globals.job), lnx_globals.job,
+		      sizeof(lnx_globals.job));
 	lnx_warn_aloud(!c->quiet && lnx_rank_speaks(environ));
 }
 
@@ -122,6 +132,48 @@ static bool shm_cma_disabled(void)
 	       strcasecmp(text, "false") && strcasecmp(text, "off");
 }
 
+/* The parameters that are in the environment: libfabric.conf has the others. */
+static uint64_t from_environment(void)
+{
+	uint64_t bits = 0;
+
+	for (char **e = environ; e && *e; e++) {
+		int i = lnx_param_find(*e, strcspn(*e, "="));
+
+		if (i >= 0 && !strncmp(*e, "FI_LNX_", 7))
+			bits |= 1ULL << i;
+	}
+	return bits;
+}
+
+/*
+ * Read the configuration file, and append its parameters to the n that there are: each
+ * name counts where it is first.  An error is told when lnx is asked for something.
+ */
+static void read_config(size_t n)
+{
+	static const char name[] = "FI_LNX_CONFIG=";
+	const char *path = NULL;
+	char *more[LNX_CONFIG_PARAMS], why[LNX_REFUSAL_BYTES + 300];
+	int count;
+
+	for (size_t i = 0; i < n && !path; i++)
+		if (!strncasecmp(conf_env[i], name, sizeof(name) - 1))
+			path = conf_env[i] + sizeof(name) - 1;
+	if (lnx_policy_load(path && *path ? path : NULL, &lnx_globals.config, why,
+			    sizeof(why))) {
+		lnx_globals.config_error = strdup(why);
+		return;
+	}
+	if (!lnx_globals.config)
+		return;
+	count = lnx_config_env(lnx_globals.config, more, LNX_CONFIG_PARAMS);
+	for (int i = 0; i < count; i++) {
+		conf_env[n] = strdup(more[i]);
+		n += conf_env[n] != NULL;
+	}
+}
+
 /*
  * First the values that libfabric has, because they may also come from libfabric.conf.
  * Then our part of the environment, which has values that libfabric would not accept,
@@ -131,7 +183,7 @@ static bool shm_cma_disabled(void)
 static int read_conf(void)
 {
 	static const char prefix[] = "FI_LNX_";
-	size_t room = lnx_nparams + 1, n = 0;
+	size_t room = lnx_nparams + LNX_CONFIG_PARAMS + 1, n = 0;
 	struct sentences said = { 0 };
 
 	for (char **e = environ; e && *e; e++)
@@ -152,7 +204,9 @@ static int read_conf(void)
 		if (conf_env[n])
 			n++;
 	}
+	read_config(n);
 	lnx_conf_read(&lnx_globals.conf, conf_env, conf_warn, &said);
+	lnx_globals.conf.in_config = lnx_globals.conf.given & ~from_environment();
 	speak_up(&lnx_globals.conf);
 	complain_all(&said);
 	/* A user that forbids it to shm does not want us to do it. */
@@ -202,6 +256,8 @@ static void cleanup(void)
 {
 	/* Endpoints that the application left open: no thread may run on. */
 	lnx_threads_stop();
+	lnx_state_fini();
+	lnx_stats_file_fini();
 	lnx_catalog_fini();
 	lnx_topo_fini();
 	lnx_key_pool_fini();
@@ -215,6 +271,10 @@ static void cleanup(void)
 	free(conf_env);
 	conf_env = NULL;
 	memset(&lnx_globals.conf, 0, sizeof(lnx_globals.conf));
+	lnx_config_destroy(lnx_globals.config);
+	lnx_globals.config = NULL;
+	free(lnx_globals.config_error);
+	lnx_globals.config_error = NULL;
 	free(lnx_globals.filter);
 	lnx_globals.filter = NULL;
 	lnx_globals.named_in_filter = false;

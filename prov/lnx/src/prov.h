@@ -13,10 +13,19 @@ extern struct lnx_globals {
 	char *filter;			/* owned; NULL: FI_PROVIDER is not set */
 	bool named_in_filter;
 	char rank[16];
+	char job[128];
+	struct lnx_config *config;	/* owned; NULL: there is no configuration file */
+	char *config_error;		/* owned; NULL: it could be read */
 } lnx_globals;
 
 /* The parameters.  Any thread; valid until libfabric unloads us. */
 const struct lnx_conf *lnx_config(void);
+
+/* The configuration file (conf/config.h), or NULL; and the sentence that says why it could
+ * not be read, or NULL.  As above. */
+struct lnx_config;
+const struct lnx_config *lnx_config_file(void);
+const char *lnx_config_error(void);
 
 /*
  * FI_PROVIDER as libfabric read it (environment or libfabric.conf), or NULL.
@@ -29,5 +38,8 @@ bool lnx_named_in_filter(void);
 
 /* The rank of this process in its job, as digits; "" if no launcher tells it. */
 const char *lnx_job_rank(void);
+
+/* The id of its job; "" if it is not known.  Printable ASCII. */
+const char *lnx_job_id(void);
 
 #endif

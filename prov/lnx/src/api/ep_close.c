@@ -12,7 +12,11 @@
 #include "base/interval.h"
 #include "rail/faults.h"
 #include "core/open.h"
+#include "core/policy.h"
 #include "core/shm_registry.h"
+#include "ctl/ctl.h"
+#include "ctl/settings.h"
+#include "ctl/stats_file.h"
 #include "obj/mr.h"
 #include "prov.h"
 #include "msg/confirm_answer.h"
@@ -212,6 +216,7 @@ static void close_inherited(struct lnx_ep *ep)
 	lnx_rx_give_back(ep);
 	lnx_shm_registry_close(ep->local.registry);
 	ep->local.registry = NULL;
+	lnx_ctl_close(ep);
 	lnx_unlock(&ep->lock);
 	pthread_mutex_unlock(&ep->domain->eps_lock);
 
@@ -219,6 +224,7 @@ static void close_inherited(struct lnx_ep *ep)
 	lnx_cq_null_close(ep->bound.null_cq);
 	if (ep->bound.eq)
 		lnx_eq_unref(ep->bound.eq);
+	lnx_settings_free(ep);
 	fi_freeinfo(ep->info);
 	free(ep->address.want);
 	free(ep->bound.inject);
@@ -231,7 +237,7 @@ int lnx_ep_close(struct fid *fid)
 	struct lnx_node *n;
 	unsigned i;
 
-	if (ep->enabled && ep->pid != getpid()) {
+	if (ep->enabled && ep->local.pid != getpid()) {
 		close_inherited(ep);
 		return 0;
 	}
@@ -244,6 +250,8 @@ int lnx_ep_close(struct fid *fid)
 		linger(ep);
 		if (ep->conf->summary)
 			lnx_summary_say(ep);
+		lnx_ctl_close(ep);
+		lnx_stats_file_add(ep);
 		lnx_unlock(&ep->lock);
 		leave_domain(ep);
 		lnx_lock(&ep->lock);
@@ -270,6 +278,8 @@ int lnx_ep_close(struct fid *fid)
 		dump_stats(ep);
 	lnx_answers_drop(ep);
 	lnx_peers_destroy(ep);
+	lnx_ep_policy_close(ep);
+	lnx_ep_timers_close(ep);
 	lnx_unlock(&ep->lock);
 
 	lnx_faults_close(ep);
@@ -290,6 +300,7 @@ int lnx_ep_close(struct fid *fid)
 	if (ep->bound.eq)
 		lnx_eq_unref(ep->bound.eq);
 	lnx_lock_fini(&ep->lock);
+	lnx_settings_free(ep);
 	fi_freeinfo(ep->info);
 	free(ep->address.want);
 	free(ep->bound.inject);

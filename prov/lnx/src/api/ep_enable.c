@@ -13,6 +13,8 @@
 #include "core/exit_monitor.h"
 #include "core/nic.h"
 #include "core/open.h"
+#include "core/policy.h"
+#include "ctl/ctl.h"
 #include "obj/mr.h"
 #include "prov.h"
 #include "msg/rx.h"
@@ -275,7 +277,7 @@ int lnx_ep_enable(struct lnx_ep *ep)
 				ep->cntr[i]->threads = true;
 	}
 	fix_flags(ep);
-	ep->pid = getpid();
+	ep->local.pid = getpid();
 	if (ep->info->tx_attr->op_flags & FI_INJECT) {
 		ret = lnx_inject_new(ep);
 		if (ret)
@@ -308,6 +310,8 @@ int lnx_ep_enable(struct lnx_ep *ep)
 	if (!ret)
 		ret = lnx_ep_address(ep);
 	if (!ret)
+		ret = lnx_policy_rails(ep);
+	if (!ret)
 		ret = lnx_mr_join(ep);
 	if (!ret)
 		ret = add_wait_fds(ep);
@@ -338,6 +342,7 @@ int lnx_ep_enable(struct lnx_ep *ep)
 	ep->enabled = true;
 	lnx_ep_set_ops(ep, true);
 	meet_peers(ep);
+	lnx_ctl_open(ep);
 	lnx_unlock(&ep->lock);
 	pthread_mutex_unlock(&ep->domain->eps_lock);
 	if (ep->want_wait) {

@@ -8,6 +8,7 @@
 #include "api/api.h"
 #include "rail/faults.h"
 #include "core/job_key.h"
+#include "core/policy.h"
 #include "obj/peer_abi.h"
 #include "prov.h"
 
@@ -63,6 +64,8 @@ int lnx_fabric(struct fi_fabric_attr *attr, struct fid_fabric **out,
 	ret = lnx_peer_abi_check();
 	if (!ret)
 		ret = lnx_faults_check(lnx_config());
+	if (!ret)
+		ret = lnx_policy_check(lnx_config());
 	if (!ret)
 		ret = lnx_job_key_check(lnx_config());
 	if (ret)

@@ -19,6 +19,7 @@
 #include "core/caps.h"
 #include "core/catalog.h"
 #include "core/job_key.h"
+#include "core/policy.h"
 #include "core/warn_once.h"
 #include "core/open.h"
 #include "obj/peer_abi.h"
@@ -531,6 +532,8 @@ int lnx_getinfo(uint32_t version, const char *node, const char *service,
 		return -FI_ENODATA;
 	}
 	ret = lnx_faults_check(lnx_config());
+	if (!ret)
+		ret = lnx_policy_check(lnx_config());
 	if (!ret)
 		ret = lnx_job_key_check(lnx_config());
 	if (ret)

@@ -38,4 +38,23 @@ static inline uint64_t lnx_ns_since(uint64_t now, uint64_t then)
 	return now > then ? now - then : 0;
 }
 
+/* A time in 4 bytes, for what is looked at within days: in ms, about; never 0. */
+static inline uint32_t lnx_stamp_ms(uint64_t now)
+{
+	return (uint32_t)(now / LNX_NS_PER_MS) | 1u;
+}
+
+/*
+ * Time from that to now, in ns; 0 when it is later, by less than an hour.  UINT64_MAX for a
+ * stamp of 0.  Stamps are used again after 49 days.
+ */
+static inline uint64_t lnx_ns_since_stamp(uint64_t now, uint32_t stamp_ms)
+{
+	uint32_t ms = (uint32_t)(now / LNX_NS_PER_MS) - stamp_ms;
+
+	if (!stamp_ms)
+		return UINT64_MAX;
+	return ms > UINT32_MAX - 3600 * 1000u ? 0 : ms * LNX_NS_PER_MS;
+}
+
 #endif

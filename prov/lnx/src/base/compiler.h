@@ -46,4 +46,7 @@ LNX_INLINE void lnx_fence(void)
 #endif
 }
 
+/* Bits of v that are set. */
+#define lnx_bits(v)	((unsigned)__builtin_popcount(v))
+
 #endif

@@ -21,6 +21,8 @@
  *	5	locked		elements that no instruction can change at once
  *				(rma/amo_exec.c)
  *	5	machine_lock	the machine's topology (core/topo.c)
+ *	5	segment.lock	the process's state segment (ctl/state.c)
+ *	5	all.lock	closed endpoints (ctl/stats_file.c)
  *	5	pool->lock	random numbers for keys (core/key_pool.c)
  *	5	lib_lock	libsodium, while it is loaded (core/job_key.c)
  *	-	running_lock	helper threads (comp/thread.c); alone
@@ -44,6 +46,8 @@
 
 #include <pthread.h>
 #include <stdbool.h>
+#include <sys/types.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 
@@ -101,6 +105,34 @@ static inline void lnx_unlock(struct lnx_lock *l)
 #endif
 	if (lnx_unlikely(l->on))
 		pthread_mutex_unlock(&l->use->mutex);
+}
+
+/*
+ * A lock of a whole process, for what is rare.  Another thread may have held it when the
+ * process was forked; in the child that thread does not exist, so it begins anew there.
+ */
+struct lnx_process_lock {
+	pthread_mutex_t mutex;
+	pid_t pid;			/* 0: not yet used */
+};
+#define LNX_PROCESS_LOCK_INIT	{ .mutex = PTHREAD_MUTEX_INITIALIZER }
+
+static inline void lnx_process_lock(struct lnx_process_lock *l)
+{
+	pid_t pid = getpid(), was = __atomic_load_n(&l->pid, __ATOMIC_RELAXED);
+
+	if (lnx_unlikely(was != pid)) {
+		/* A child begins with one thread. */
+		if (was)
+			pthread_mutex_init(&l->mutex, NULL);
+		__atomic_store_n(&l->pid, pid, __ATOMIC_RELAXED);
+	}
+	pthread_mutex_lock(&l->mutex);
+}
+
+static inline void lnx_process_unlock(struct lnx_process_lock *l)
+{
+	pthread_mutex_unlock(&l->mutex);
 }
 
 /* For the start of functions that need the lock held; debug builds only. */

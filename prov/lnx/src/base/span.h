@@ -51,6 +51,16 @@ static inline bool lnx_span_is(struct lnx_span w, const char *word)
 	return strlen(word) == w.len && !strncasecmp(w.s, word, w.len);
 }
 
+/* w without the blanks at both ends. */
+static inline struct lnx_span lnx_span_trim(struct lnx_span w)
+{
+	while (w.len && lnx_is_blank(w.s[0]))
+		w.s++, w.len--;
+	while (w.len && lnx_is_blank(w.s[w.len - 1]))
+		w.len--;
+	return w;
+}
+
 /* The precision of a "%.*s" that quotes w in a sentence: at most max bytes. */
 static inline int lnx_span_quoted(struct lnx_span w, size_t max)
 {

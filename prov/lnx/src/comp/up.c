@@ -3,6 +3,7 @@
 #include "comp/comp.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
+#include "rail/rail.h"
 #include "rel/rel.h"
 #include "rma/rma.h"
 
@@ -22,6 +23,11 @@ static LNX_COLD void peer_failed(struct lnx_peer *peer, int err)
 	lnx_rndv_fail_peer(peer, err);
 	lnx_pull_fail_peer(peer, err);
 	lnx_rma_fail_peer(peer, err);
+}
+
+static LNX_COLD void poll_now(struct lnx_rail *rail)
+{
+	lnx_rail_poll(rail);
 }
 
 static LNX_COLD void path_cut(struct lnx_path *path)
@@ -44,6 +50,9 @@ const struct lnx_up lnx_up = {
 	.path_down = lnx_pull_fail_over,
 	.path_cut = path_cut,
 	.source_changed = lnx_rx_source_changed,
+	.poll = poll_now,
+	.peer_look = lnx_peer_look,
+	.peer_retry = lnx_peer_retry,
 	.progress = lnx_ep_progress,
 	.progress_all = lnx_ep_progress_all,
 };

@@ -5,6 +5,7 @@
  */
 #include "conf/conf.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -59,6 +60,13 @@ enum {
 static const size_t offsets[] = {
 #define LNX_PARAM(name, type, def, min, max, unit, names, help) \
 	offsetof(struct lnx_conf, name),
+#include "conf/params.def"
+#undef LNX_PARAM
+};
+
+static const size_t sizes[] = {
+#define LNX_PARAM(name, type, def, min, max, unit, names, help) \
+	sizeof(((struct lnx_conf *)0)->name),
 #include "conf/params.def"
 #undef LNX_PARAM
 };
@@ -190,6 +198,13 @@ static bool set(struct lnx_conf *c, size_t i, const char *text)
 	}
 }
 
+bool lnx_param_accepts(const struct lnx_param *param, const char *text)
+{
+	struct lnx_conf scratch;
+
+	return set(&scratch, (size_t)(param - lnx_params), text);
+}
+
 const char *lnx_param_allowed(const struct lnx_param *p, char *buf, size_t size)
 {
 	size_t n = 0, i;
@@ -257,8 +272,7 @@ static size_t distance(const char *a, size_t na, const char *b, size_t nb)
 	return prev[nb];
 }
 
-/* The known name that was probably meant, or NULL. */
-static const char *nearest(const char *name, size_t len)
+const char *lnx_param_nearest(const char *name, size_t len)
 {
 	size_t i, n, d, best = SIZE_MAX;
 	const char *found = NULL;
@@ -333,7 +347,7 @@ static void unknown(struct reader *r, const char *name, size_t len,
 {
 	char what[SENTENCE_BYTES], n[QUOTE_BYTES], v[QUOTE_BYTES];
 	char guess[NAME_MAX_LEN + PREFIX_LEN + 1];
-	const char *known = nearest(name, len);
+	const char *known = lnx_param_nearest(name, len);
 
 	quote(n, name, len);
 	if (secret(name, len) || (known && secret(known, strlen(known))))
@@ -424,10 +438,24 @@ static void contradictions(struct reader *r)
 	}
 }
 
+/* Rows whose values differ, as bits. */
+static uint64_t differing(const struct lnx_conf *a, const struct lnx_conf *b)
+{
+	uint64_t bits = 0;
+	size_t i;
+
+	for (i = 0; i < lnx_nparams; i++)
+		if (memcmp((const char *)a + offsets[i],
+			   (const char *)b + offsets[i], sizes[i]))
+			bits |= 1ULL << i;
+	return bits;
+}
+
 int lnx_conf_read(struct lnx_conf *c, char *const env[],
 		  void (*warn)(void *arg, const char *sentence), void *arg)
 {
 	struct reader r = { .conf = c, .warn = warn, .arg = arg };
+	struct lnx_conf before;
 	const char *name, *eq;
 	size_t i;
 
@@ -443,6 +471,79 @@ int lnx_conf_read(struct lnx_conf *c, char *const env[],
 			read_one(&r, name, (size_t)(eq - name), eq + 1);
 	}
 	contradictions(&r);
-	return r.warnings + lnx_plan_mend(c, r.given & 1ULL << ROW_retry_count,
-					    warn, arg);
+	c->given = r.given;
+	before = *c;
+	r.warnings += lnx_plan_mend(c, r.given & 1ULL << ROW_retry_count, warn,
+				    arg);
+	c->derived = differing(c, &before);
+	return r.warnings;
+}
+
+/* ---- single rows ---- */
+
+int lnx_param_find(const char *name, size_t len)
+{
+	size_t i;
+
+	if (len > PREFIX_LEN && !strncasecmp(name, PREFIX, PREFIX_LEN)) {
+		name += PREFIX_LEN;
+		len -= PREFIX_LEN;
+	}
+	for (i = 0; i < lnx_nparams; i++)
+		if (strlen(lnx_params[i].name) == len &&
+		    !strncasecmp(lnx_params[i].name, name, len))
+			return (int)i;
+	return -1;
+}
+
+const char *lnx_param_variable(size_t i, char buf[LNX_PARAM_VARIABLE_BYTES])
+{
+	return env_name(buf, LNX_PARAM_VARIABLE_BYTES, lnx_params[i].name);
+}
+
+bool lnx_param_secret(size_t i)
+{
+	return i == ROW_job_key;
+}
+
+size_t lnx_conf_print(const struct lnx_conf *c, size_t i, char *buf, size_t size)
+{
+	const struct lnx_param *p = &lnx_params[i];
+	const void *member = (const char *)c + offsets[i];
+	const char *text;
+	uint64_t v;
+	int n;
+
+	switch (p->type) {
+	case LNX_PARAM_BOOL:
+		n = snprintf(buf, size, "%d", *(const bool *)member);
+		break;
+	case LNX_PARAM_ENUM:
+		n = snprintf(buf, size, "%s", p->names[*(const int *)member]);
+		break;
+	case LNX_PARAM_STR:
+		text = *(const char *const *)member;
+		n = snprintf(buf, size, "%s", text ? text : "");
+		break;
+	default:
+		v = *(const uint64_t *)member;
+		if (p->names && v == LNX_CONF_AUTO)
+			n = snprintf(buf, size, "%s", p->names[0]);
+		else
+			n = snprintf(buf, size, "%" PRIu64, v);
+	}
+	return n > 0 ? (size_t)n : 0;
+}
+
+int lnx_conf_set(struct lnx_conf *c, size_t i, const char *text, char *why,
+		 size_t why_size)
+{
+	char v[QUOTE_BYTES], allowed[LNX_PARAM_ALLOWED_BYTES];
+
+	if (set(c, i, text))
+		return 0;
+	snprintf(why, why_size, "%s=\"%s\": must be %s", lnx_params[i].name,
+		 quote(v, text, strlen(text)),
+		 lnx_param_allowed(&lnx_params[i], allowed, sizeof(allowed)));
+	return -EINVAL;
 }

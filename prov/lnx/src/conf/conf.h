@@ -43,6 +43,11 @@ struct lnx_conf {
 	LNX_CONF_##type name;
 #include "conf/params.def"
 #undef LNX_PARAM
+	/* Where values come from; bit i: row i.  None: the default. */
+	uint64_t given;			/* set in the environment block that was read */
+	uint64_t derived;		/* changed to fit other parameters */
+	uint64_t in_config;		/* given, by libfabric.conf; prov.c sets this */
+	uint64_t live;			/* set since, by a request */
 };
 #undef LNX_CONF_BOOL
 #undef LNX_CONF_UINT
@@ -80,6 +85,9 @@ struct lnx_param;
 const char *lnx_param_allowed(const struct lnx_param *param, char *buf,
 			      size_t size);
 
+/* Would lnx_conf_read take that value for the parameter, which is a row of lnx_params? */
+bool lnx_param_accepts(const struct lnx_param *param, const char *text);
+
 /* The table, for libfabric's definitions, the man page and lnxctl. */
 struct lnx_param {
 	const char *name;		/* lower case, without FI_LNX_ */
@@ -94,5 +102,29 @@ struct lnx_param {
 };
 extern const struct lnx_param lnx_params[];
 extern const size_t lnx_nparams;
+
+/* ---- single rows, by their index in lnx_params ---- */
+
+/* The row of that name, with or without FI_LNX_, in any case; -1: there is none. */
+int lnx_param_find(const char *name, size_t len);
+/* The name that was probably meant, lower case, or NULL. */
+const char *lnx_param_nearest(const char *name, size_t len);
+/* The name of its variable, FI_LNX_...; returns buf. */
+#define LNX_PARAM_VARIABLE_BYTES	64
+const char *lnx_param_variable(size_t i, char buf[LNX_PARAM_VARIABLE_BYTES]);
+/* Is its value not to be shown? */
+bool lnx_param_secret(size_t i);
+/*
+ * Its value as text that lnx_conf_set reads again; "" for text that is unset.  Length
+ * without NUL, as snprintf: buf is cut at size.
+ */
+size_t lnx_conf_print(const struct lnx_conf *c, size_t i, char *buf, size_t size);
+/*
+ * Take a value as lnx_conf_read does, but refuse instead of using the default: 0, or
+ * -EINVAL with *c unchanged and in why[] what is allowed.  Does not check that
+ * parameters fit together (lnx_plan_check).  A text is not copied.
+ */
+int lnx_conf_set(struct lnx_conf *c, size_t i, const char *text, char *why,
+		 size_t why_size);
 
 #endif

@@ -26,6 +26,17 @@ static const char *const on_node[] = {
 	NULL
 };
 
+/* First those of batch systems, which users know. */
+static const char *const job_ids[] = {
+	"SLURM_JOB_ID",
+	"PBS_JOBID",
+	"LSB_JOBID",
+	"FLUX_JOB_ID",
+	"PALS_APID",
+	"PMIX_NAMESPACE",
+	NULL
+};
+
 static const char *value_of(char *const env[], const char *name)
 {
 	size_t n = strlen(name);
@@ -63,4 +74,16 @@ bool lnx_rank_speaks(char *const env[])
 	if (!rank)
 		rank = first_of(env, on_node);
 	return !rank || !rank[strspn(rank, "0")];
+}
+
+const char *lnx_job(char *const env[])
+{
+	const char *const *name, *value;
+
+	for (name = job_ids; *name; name++) {
+		value = value_of(env, *name);
+		if (value && *value)
+			return value;
+	}
+	return NULL;
 }

@@ -8,8 +8,7 @@
 
 #include "core/open.h"
 
-/* Describe rail for the wire.  False: peers cannot use its address. */
-static bool describe(const struct lnx_rail *rail, struct lnx_addr_rail *r)
+bool lnx_rail_describe(const struct lnx_rail *rail, struct lnx_addr_rail *r)
 {
 	memset(r, 0, sizeof(*r));
 	r->prov = rail->prov;
@@ -40,7 +39,7 @@ static int add_placed(const struct lnx_ep *ep, struct lnx_addr *a)
 	struct lnx_addr_rail r;
 	int place;
 
-	while ((rail = at_place(ep, a->nrail)) && describe(rail, &r)) {
+	while ((rail = at_place(ep, a->nrail)) && lnx_rail_describe(rail, &r)) {
 		place = lnx_addr_add(a, &r);
 		if (place < 0)
 			return place == -ENOSPC ? 0 : place;
@@ -60,7 +59,7 @@ static int add_new(const struct lnx_ep *ep, struct lnx_addr *a, unsigned *next)
 		struct lnx_rail *rail = ep->rail[i];
 
 		if (rail->wire_index != LNX_WIRE_INDEX_NONE ||
-		    !describe(rail, &r))
+		    !lnx_rail_describe(rail, &r))
 			continue;
 		place = lnx_addr_add(a, &r);
 		if (place >= 0)
@@ -77,7 +76,7 @@ static int add_new(const struct lnx_ep *ep, struct lnx_addr *a, unsigned *next)
 			continue;
 		a->more = true;
 		if (!ep->native && *next < LNX_WIRE_RAILS_MAX &&
-		    describe(rail, &r) && lnx_addr_rail_pack(&r, scratch) > 0)
+		    lnx_rail_describe(rail, &r) && lnx_addr_rail_pack(&r, scratch) > 0)
 			rail->wire_index = (uint16_t)(*next)++;
 	}
 	return 0;
@@ -122,7 +121,7 @@ size_t lnx_ep_hello(const struct lnx_ep *ep, uint8_t buf[LNX_HELLO_BYTES])
 	for (place = 0; place < LNX_WIRE_RAILS_MAX; place++) {
 		const struct lnx_rail *rail = at_place(ep, place);
 
-		if (!rail || !describe(rail, &all.rail[all.n]))
+		if (!rail || !lnx_rail_describe(rail, &all.rail[all.n]))
 			continue;
 		all.place[all.n++] = (uint8_t)place;
 	}

@@ -44,16 +44,15 @@ void lnx_exit_monitor_close(struct lnx_ep *ep)
 	ep->local.exit_monitor = NULL;
 }
 
-static void add(struct lnx_exit_monitor *l, struct lnx_peer *peer,
-		const struct lnx_pidwatch *w)
+static void add(struct lnx_exit_monitor *l, struct lnx_peer *peer, int pidfd)
 {
 	struct epoll_event e = { .events = EPOLLIN, .data.ptr = peer };
 
-	if (epoll_ctl(l->epfd, EPOLL_CTL_ADD, lnx_pidwatch_fd(w), &e))
+	if (epoll_ctl(l->epfd, EPOLL_CTL_ADD, pidfd, &e))
 		return;
-	peer->shm.pidfd = 1 + lnx_pidwatch_fd(w);
+	peer->shm.pidfd = 1 + pidfd;
 	l->n++;
-	peer->ep->poll.idle_work = LNX_WORK_WATCH;
+	peer->ep->poll.watch_idle = true;
 }
 
 static bool is_meant(const struct lnx_peer *peer)
@@ -70,22 +69,21 @@ static bool is_meant(const struct lnx_peer *peer)
 bool lnx_exit_monitor_watch(struct lnx_peer *peer)
 {
 	struct lnx_exit_monitor *l = peer->ep->local.exit_monitor;
-	struct lnx_pidwatch w = { .fd = -1 };
+	int pidfd = -1;
 	bool sure;
 
 	/* Our own process need not be watched. */
-	if (l && !peer->shm.pidfd && peer->shm.where.pid != peer->ep->pid &&
-	    lnx_pidwatch_open(&w, peer->shm.where.pid))
-		w.pid = 0;
+	if (l && !peer->shm.pidfd && peer->shm.where.pid != peer->ep->local.pid)
+		pidfd = lnx_pidwatch_open(peer->shm.where.pid);
 	/*
 	 * Checked after opening: so the answer is about the process that is held, or
 	 * about none.
 	 */
 	sure = is_meant(peer);
-	if (sure && lnx_pidwatch_fd(&w) >= 0)
-		add(l, peer, &w);
-	if (!peer->shm.pidfd)
-		lnx_pidwatch_close(&w);
+	if (sure && pidfd >= 0)
+		add(l, peer, pidfd);
+	if (pidfd >= 0 && peer->shm.pidfd != 1 + pidfd)
+		close(pidfd);
 	return sure;
 }
 
@@ -100,7 +98,7 @@ void lnx_exit_monitor_forget(struct lnx_peer *peer)
 	close(peer->shm.pidfd - 1);
 	peer->shm.pidfd = 0;
 	if (!--l->n)
-		peer->ep->poll.idle_work = 0;
+		peer->ep->poll.watch_idle = false;
 }
 
 struct lnx_peer *lnx_exit_monitor_next(struct lnx_ep *ep)

@@ -141,7 +141,7 @@ bool lnx_host_same_user(const struct lnx_ep *ep, int pid)
 	FILE *f;
 
 	/* Then it may be a number of another name space. */
-	if (ep->conf->host_id || pid == ep->pid)
+	if (ep->conf->host_id || pid == ep->local.pid)
 		return true;
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	f = fopen(path, "re");

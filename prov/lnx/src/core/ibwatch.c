@@ -27,7 +27,7 @@ struct ibwatch {
 	struct ibv_context *ctx;
 	uint8_t port;			/* 0: all */
 	int broken;			/* negative errno: no more events */
-	char name[LNX_NET_NAME_MAX];
+	char name[LNX_NETWATCH_NAME_MAX];
 };
 
 static struct ibwatch *ibwatch_of(struct lnx_netwatch *w)
@@ -212,7 +212,7 @@ int lnx_ibwatch_open_with(const struct lnx_ibcalls *calls, const char *device,
 	struct ibwatch *w;
 	int ret, flags;
 
-	if (strlen(device) >= LNX_NET_NAME_MAX)
+	if (strlen(device) >= LNX_NETWATCH_NAME_MAX)
 		return -ENODEV;
 	w = calloc(1, sizeof(*w));
 	if (!w)
@@ -241,13 +241,13 @@ int lnx_ibwatch_open_with(const struct lnx_ibcalls *calls, const char *device,
 int lnx_ibwatch_open(const char *device, uint8_t port,
 		     struct lnx_netwatch **w)
 {
-	char path[64 + LNX_NET_NAME_MAX];
+	char path[64 + LNX_NETWATCH_NAME_MAX];
 	struct lnx_ibcalls ib;
 	int ret;
 
 	/* Without such a device there is no need to load the library. */
 	if (!*device || strchr(device, '/') ||
-	    strlen(device) >= LNX_NET_NAME_MAX)
+	    strlen(device) >= LNX_NETWATCH_NAME_MAX)
 		return -ENODEV;
 	snprintf(path, sizeof(path), "/sys/class/infiniband/%s", device);
 	if (access(path, F_OK))

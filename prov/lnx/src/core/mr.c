@@ -350,7 +350,7 @@ static struct lnx_shm_registry *key_list(const struct lnx_rail *rail)
 
 	/* After fork() it is the other process's. */
 	return rail->prov == LNX_PROV_SHM && ep->local.registry &&
-	       ep->pid == getpid() ? ep->local.registry : NULL;
+	       ep->local.pid == getpid() ? ep->local.registry : NULL;
 }
 
 int lnx_mr_register(struct lnx_mr *mr, struct lnx_rail *rail,

@@ -27,7 +27,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LNX_NET_NAME_MAX	64	/* interfaces have 16, RDMA devices 64 */
+#define LNX_NETWATCH_NAME_MAX	64	/* interfaces have 16, RDMA devices 64 */
 
 enum lnx_net_what {
 	/* An interface or port appeared, changed or was renamed: see up. */
@@ -52,7 +52,7 @@ struct lnx_net_event {
 	bool up;			/* carries traffic; LNX_NET_ADDR: is there */
 	uint32_t ifindex;		/* 0: an RDMA device, or LNX_NET_LOST */
 	struct lnx_net_addr addr;	/* LNX_NET_ADDR */
-	char name[LNX_NET_NAME_MAX];	/* empty for LNX_NET_ADDR and _LOST */
+	char name[LNX_NETWATCH_NAME_MAX];	/* empty for LNX_NET_ADDR and _LOST */
 };
 
 /* The present state. */
@@ -60,7 +60,7 @@ struct lnx_net_state {
 	bool up;			/* carries traffic */
 	bool has_addr;			/* has the address that was asked for */
 	uint32_t ifindex;		/* 0: an RDMA device */
-	char name[LNX_NET_NAME_MAX];
+	char name[LNX_NETWATCH_NAME_MAX];
 };
 
 struct lnx_netwatch;

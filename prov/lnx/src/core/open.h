@@ -55,6 +55,9 @@ int lnx_rail_open_ep(struct lnx_rail *rail, unsigned port);
 /* The port that its core listens at; 0: it has none. */
 unsigned lnx_rail_port(const struct lnx_rail *rail);
 
+/* core/address.c: describe rail for the wire.  False: peers cannot use its address. */
+bool lnx_rail_describe(const struct lnx_rail *rail, struct lnx_addr_rail *r);
+
 /*
  * core/address.c: make ep->addr, and give each rail without an index one.  Called again
  * whenever an address has changed or a rail has been added.  0, or -EINVAL.

@@ -7,6 +7,7 @@
 #include "core/open.h"
 #include "core/paths.h"
 #include "core/path_set.h"
+#include "core/policy.h"
 
 /* A second path comes: from now on it matters what the first has delivered. */
 static void not_alone(struct lnx_peer *peer)
@@ -26,7 +27,24 @@ static bool speeds(struct lnx_peer *peer, struct lnx_path *path)
 	if (!first->speed)
 		first->speed = calloc(1, sizeof(*first->speed));
 	path->speed = calloc(1, sizeof(*path->speed));
-	return first->speed && path->speed;
+	/* Without these there are fewer counters. */
+	if (!first->counts)
+		first->counts = calloc(1, sizeof(*first->counts));
+	path->counts = calloc(1, sizeof(*path->counts));
+	return first->speed && path->speed && lnx_policy_of(peer);
+}
+
+/* The object of path's remote rail. */
+static struct lnx_remote_rail *remote_of(const struct lnx_peer *peer, struct lnx_path *path)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i]->remote_rail == path->remote_rail)
+			return peer->path[i]->remote;
+	lnx_health_init(&path->own_remote.health);
+	path->own_remote.index = path->remote_rail;
+	return &path->own_remote;
 }
 
 /* Add one path.  False: there is no memory for it, or the core has no room for its
@@ -42,27 +60,32 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 		peer->path[peer->npath] = path;
 	}
 	free(path->speed);
+	free(path->counts);
 	memset(path, 0, sizeof(*path));
 	if (peer->npath && !speeds(peer, path))
 		return false;
 	path->rail = way->rail;
 	path->remote_rail = way->remote;
-	path->class = way->class;
 	path->link_bps = path->rail->link_bps;
 	path->index = peer->npath;
 	path->inflight_limit = LNX_PATH_INFLIGHT_FIRST;
 	lnx_list_init(&path->reads);
 	lnx_list_init(&path->gets);
 	lnx_health_init(&path->detect.health);
-	lnx_health_init(&path->detect.remote);
+	path->remote = remote_of(peer, path);
 	if (lnx_rail_insert(path->rail, way->to->raw, &path->core_addr))
 		return false;
-	if (peer->npath == 1)
+	path->remote->npath++;
+	if (peer->npath == 1) {
 		not_alone(peer);
+		peer->ep->links.several = true;
+	}
 	peer->npath++;
-	/* A connection will be made: comp/progress.c must sweep it. */
+	if (peer->choice)
+		peer->choice->generation = 0;
+	/* A connection will be made. */
 	peer->ep->due.sweep_ns = peer->ep->due.sweep_gap_ns = 0;
-	peer->ep->work |= LNX_WORK_SWEEP;
+	lnx_ep_due(peer->ep, LNX_DUE_SWEEP, 0);
 	return true;
 }
 
@@ -72,16 +95,21 @@ void lnx_path_set_join(struct lnx_peer *peer, const struct lnx_rails *r)
 	struct lnx_select_counts s;
 	unsigned i;
 
-	s = lnx_paths_choose(peer->ep, r, NULL, way, LNX_PATHS_MAX);
+	lnx_policy_peer(peer, r, false);
+	s = lnx_paths_choose(peer->ep, r, lnx_policy_table(peer), NULL, way,
+			     LNX_PATHS_MAX);
+	/* Until rel/order.c makes the order, they are in this one. */
 	for (i = 0; i < s.n; i++) {
+		uint8_t bit = (uint8_t)(1u << peer->npath);
+
 		if (!add(peer, &way[i]))
 			continue;
-		peer->n_stripe += i < s.n_stripe;
-		peer->n_rr += i < s.n_rr;
+		peer->stripe |= i < s.n_stripe ? bit : 0;
+		peer->rr |= s.n_rr > 1 && i < s.n_rr ? bit : 0;
 	}
 	/* If all of the best class were refused, the next class is used. */
-	peer->n_stripe = LNX_MAX(peer->n_stripe, peer->npath != 0);
-	peer->n_rr = LNX_MAX(peer->n_rr, peer->npath != 0);
+	if (!peer->stripe)
+		peer->stripe = peer->npath != 0;
 }
 
 static uint16_t *port_in(uint8_t raw[LNX_ADDR_RAW], size_t len)
@@ -153,8 +181,10 @@ void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
 		peer->session.wrong_endpoint &= (uint8_t)~(1u << i);
 		path->retry_ns = 0;
 		path->backoff_ns = 0;
+		lnx_peer_retry_now(peer);
 		path->detect.probe_ns = 1;	/* at once */
 		path->detect.moved_away = true;
+		lnx_peer_look_by(peer, 0);
 	}
 }
 
@@ -175,34 +205,56 @@ static struct lnx_paths_but in_use(const struct lnx_peer *peer)
 	return but;
 }
 
-/*
- * Add the paths that are possible beside those rails.  A new path that is as good as
- * any is used for striping and round robin.  If that puts worse paths before it among
- * these, they are used too, each by its speed.
- */
+/* Add the paths that are possible beside those rails. */
 static unsigned add_beside(struct lnx_peer *peer, const struct lnx_rails *r,
 			   const struct lnx_paths_but *but)
 {
 	struct lnx_path_choice way[LNX_PATHS_MAX];
 	unsigned max = (unsigned)LNX_MIN(LNX_PATHS_MAX,
 					 peer->ep->conf->max_rails);
-	unsigned mode = (unsigned)peer->ep->conf->multi_rail_selection;
 	unsigned i, n = 0;
 	struct lnx_select_counts s;
 
 	if (peer->npath >= max)
 		return 0;
-	s = lnx_paths_choose(peer->ep, r, but, way, max - peer->npath);
-	for (i = 0; i < s.n; i++) {
-		if (!add(peer, &way[i]))
-			continue;
-		n++;
-		if (i < s.n_stripe && mode != LNX_SELECTION_LNET)
-			peer->n_stripe = peer->npath;
-		if (i < s.n_rr && mode != LNX_SELECTION_SPREAD)
-			peer->n_rr = peer->npath;
-	}
+	s = lnx_paths_choose(peer->ep, r, lnx_policy_table(peer), but, way,
+			     max - peer->npath);
+	for (i = 0; i < s.n; i++)
+		n += add(peer, &way[i]);
 	return n;
+}
+
+static bool has(const struct lnx_peer *peer, const struct lnx_path_choice *way)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i]->rail == way->rail &&
+		    peer->path[i]->remote_rail == way->remote)
+			return true;
+	return false;
+}
+
+LNX_COLD void lnx_path_set_wanted(struct lnx_peer *peer)
+{
+	struct lnx_path_choice way[LNX_PATHS_MAX];
+	struct lnx_ep *ep = peer->ep;
+	bool one = ep->conf->multi_rail_selection == LNX_SELECTION_PER_PEER, any = false;
+	unsigned max = (unsigned)LNX_MIN(LNX_PATHS_MAX, ep->conf->max_rails), i, n;
+	struct lnx_rails r;
+
+	if (!peer->npath || peer->self || !lnx_peer_rails(peer, &r))
+		return;
+	n = lnx_paths_best(ep, &r, lnx_policy_table(peer), way, LNX_PATHS_MAX);
+	for (i = 0; i < n; i++)
+		any |= has(peer, &way[i]);
+	/* One path is enough there, and the rules want it. */
+	if (one && any)
+		return;
+	max = one ? LNX_PATHS_MAX : max;
+	for (i = 0; i < n && peer->npath < max; i++)
+		if (!has(peer, &way[i]) && add(peer, &way[i]) && one)
+			return;
 }
 
 void lnx_path_set_extend(struct lnx_peer *peer, const struct lnx_rails *r)
@@ -210,6 +262,7 @@ void lnx_path_set_extend(struct lnx_peer *peer, const struct lnx_rails *r)
 	struct lnx_paths_but used, but;
 	unsigned n;
 
+	lnx_policy_peer(peer, r, false);
 	if (!peer->npath) {
 		lnx_path_set_join(peer, r);
 		return;

@@ -19,6 +19,11 @@ void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r);
 /* The peer's end of path is back at its previous port: exchange the two.  False: no
  * previous port is known.  Calls the core's AV. */
 LNX_COLD bool lnx_path_set_previous(struct lnx_peer *peer, struct lnx_path *path);
+/*
+ * Rules have changed: add the pairs of rails that they want most and that peer has no
+ * path for, up to FI_LNX_MAX_RAILS.
+ */
+LNX_COLD void lnx_path_set_wanted(struct lnx_peer *peer);
 /* Add paths for rails that have none yet, here or there; or make the first ones. */
 void lnx_path_set_extend(struct lnx_peer *peer, const struct lnx_rails *r);
 

@@ -3,6 +3,7 @@
 #include "core/paths.h"
 
 #include "policy/pairs.h"
+#include "policy/rank.h"
 
 #define PAIRS_MAX	(LNX_RAILS_MAX * LNX_WIRE_RAILS_MAX)
 static_assert(PAIRS_MAX <= LNX_SELECT_PATHS_MAX, "places in an order");
@@ -30,7 +31,7 @@ struct view {
 	struct lnx_ranked at[PAIRS_MAX];
 };
 
-/* Health, rules and use are not counted yet: all groups are as good as new. */
+/* Health and use are not counted yet: all groups are as good as new. */
 static uint8_t group_of(struct view *v, const struct lnx_pair *pair)
 {
 	const struct lnx_pair_rail *l = &v->end[0][pair->local];
@@ -52,6 +53,23 @@ static uint8_t group_of(struct view *v, const struct lnx_pair *pair)
 	};
 	v->ngroup++;
 	return (uint8_t)g;
+}
+
+/* A group has the best rule of any of its rails. */
+static void rules_of_group(struct view *v, const struct lnx_rules *rules,
+			   const struct lnx_rule_peer *table, const struct lnx_rails *a,
+			   struct lnx_view_path *p)
+{
+	struct lnx_view_group *g = &v->group[p->group];
+	struct lnx_rank_path says;
+
+	lnx_rank_rules(rules, table, v->mine[p->rail], a->place[v->theirs[p->remote]],
+		       &says);
+	g->local_rule = LNX_MIN(g->local_rule, says.net_rule);
+	g->peer_rule = LNX_MIN(g->peer_rule, says.peer_net_rule);
+	v->rail[p->rail].rule = says.local_view.rule;
+	v->remote[p->remote].rule = says.remote_view.rule;
+	p->preferred = says.preferred;
 }
 
 static void view_rails(struct view *v, struct lnx_rail *const *rail,
@@ -94,56 +112,92 @@ static void view_remotes(struct view *v, const struct lnx_rails *a,
 	v->ntheirs = k;
 }
 
+/* All paths in their order: v->at. */
+static struct lnx_select_counts order(struct lnx_ep *ep, const struct lnx_rails *a,
+				      const struct lnx_rule_peer *table,
+				      const struct lnx_paths_but *but, struct view *v,
+				      unsigned max)
+{
+	struct lnx_select_view ways = {
+		.numa_range = (uint32_t)ep->conf->numa_range,
+		.rules_first = !ep->conf->health_first,
+		.group = v->group, .rail = v->rail, .remote = v->remote, .path = v->path,
+	};
+	unsigned i;
+
+	lnx_assert_held(&ep->lock);
+	v->ngroup = 0;
+	view_rails(v, ep->rail + (ep->nrail - ep->nnet), ep->nnet, but ? but->local : 0);
+	view_remotes(v, a, but ? but->remote : 0);
+	ways.npath = lnx_pairs_find(v->end[0], v->nmine, v->end[1], v->ntheirs,
+				    v->pair, PAIRS_MAX);
+	for (i = 0; i < ways.npath; i++) {
+		v->path[i] = (struct lnx_view_path){
+			.group = group_of(v, &v->pair[i]),
+			.rail = (uint8_t)v->pair[i].local,
+			.remote = (uint8_t)v->pair[i].remote,
+			.health = LNX_HEALTH_MAX,
+		};
+		if (lnx_unlikely(ep->policy.rules != NULL))
+			rules_of_group(v, ep->policy.rules, table, a, &v->path[i]);
+	}
+	return lnx_select_order(&ways, (enum lnx_conf_selection)
+				ep->conf->multi_rail_selection, ep->peers.rr_seed,
+				v->at, max);
+}
+
+static struct lnx_path_choice choice(const struct lnx_ep *ep, const struct lnx_rails *a,
+				     const struct view *v, unsigned i)
+{
+	const struct lnx_view_path *p = &v->path[v->at[i].path];
+
+	return (struct lnx_path_choice){
+		.rail = ep->rail[ep->nrail - ep->nnet + v->mine[p->rail]],
+		.to = &a->rail[v->theirs[p->remote]],
+		.remote = a->place[v->theirs[p->remote]],
+		.class = v->at[i].class,
+	};
+}
+
 struct lnx_select_counts lnx_paths_choose(struct lnx_ep *ep, const struct lnx_rails *a,
+				   const struct lnx_rule_peer *table,
 				   const struct lnx_paths_but *but,
 				   struct lnx_path_choice *out, unsigned max)
 {
-	struct lnx_rail *const *rail = ep->rail + (ep->nrail - ep->nnet);
-	enum lnx_conf_selection mode = (enum lnx_conf_selection)
-		ep->conf->multi_rail_selection;
-	struct lnx_select_view ways = {
-		.numa_range = (uint32_t)ep->conf->numa_range,
-	};
 	struct lnx_select_counts s;
 	struct view v;
 	unsigned i, n;
 
-	lnx_assert_held(&ep->lock);
 	/* One rail for each peer. */
-	max = mode == LNX_SELECTION_PER_PEER ? LNX_MIN(max, 1u) :
-	      (unsigned)LNX_MIN(max, ep->conf->max_rails);
-	v.ngroup = 0;
-	view_rails(&v, rail, ep->nnet, but ? but->local : 0);
-	view_remotes(&v, a, but ? but->remote : 0);
-	ways.npath = lnx_pairs_find(v.end[0], v.nmine, v.end[1], v.ntheirs,
-				      v.pair, PAIRS_MAX);
-	for (i = 0; i < ways.npath; i++)
-		v.path[i] = (struct lnx_view_path){
-			.group = group_of(&v, &v.pair[i]),
-			.rail = (uint8_t)v.pair[i].local,
-			.remote = (uint8_t)v.pair[i].remote,
-			.health = LNX_HEALTH_MAX,
-		};
-	ways.group = v.group;
-	ways.rail = v.rail;
-	ways.remote = v.remote;
-	ways.path = v.path;
-	s = lnx_select_order(&ways, mode, ep->peers.rr_seed, v.at, max);
+	max = ep->conf->multi_rail_selection == LNX_SELECTION_PER_PEER ?
+	      LNX_MIN(max, 1u) : (unsigned)LNX_MIN(max, ep->conf->max_rails);
+	s = order(ep, a, table, but, &v, max);
 	ep->peers.rr_seed += s.n != 0;
 	for (i = n = 0; i < s.n; i++) {
-		const struct lnx_view_path *p = &v.path[v.at[i].path];
-
 		/* No rail of its own, or it may be out of reach. */
-		if (v.at[i].shared == 2 || (v.group[p->group].routed &&
+		if (v.at[i].shared == 2 || (v.group[v.path[v.at[i].path].group].routed &&
 					    (n || (but && but->routed))))
 			continue;
-		out[n].rail = rail[v.mine[p->rail]];
-		out[n].to = &a->rail[v.theirs[p->remote]];
-		out[n].remote = a->place[v.theirs[p->remote]];
-		out[n++].class = v.at[i].class;
+		out[n++] = choice(ep, a, &v, i);
 	}
 	s.n = n;
 	s.n_stripe = LNX_MIN(s.n_stripe, n);
 	s.n_rr = LNX_MIN(s.n_rr, n);
 	return s;
+}
+
+unsigned lnx_paths_best(struct lnx_ep *ep, const struct lnx_rails *a,
+			const struct lnx_rule_peer *table, struct lnx_path_choice *out,
+			unsigned max)
+{
+	struct lnx_select_counts s;
+	struct view v;
+	unsigned i, n = 0;
+
+	s = order(ep, a, table, NULL, &v, PAIRS_MAX);
+	for (i = 0; i < s.n && n < max; i++)
+		if (!v.at[i].class && v.at[i].shared != 2 &&
+		    !v.group[v.path[v.at[i].path].group].routed)
+			out[n++] = choice(ep, a, &v, i);
+	return n;
 }

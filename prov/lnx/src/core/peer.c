@@ -11,6 +11,7 @@
 #include "core/open.h"
 #include "core/ping.h"
 #include "core/path_set.h"
+#include "core/policy.h"
 #include "policy/pairs.h"
 
 /* ---- tables ---- */
@@ -120,10 +121,12 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	if (!p)
 		return NULL;
 	p->sid = lnx_random_id();
-	if (!p->sid) {
+	if (!p->sid || lnx_timers_reserve(&ep->due.timers, LNX_PEER_TIMERS)) {
 		free(p);
 		return NULL;
 	}
+	lnx_timer_init(&p->look, ep->up->peer_look);
+	lnx_timer_init(&p->retry, ep->up->peer_retry);
 	p->session.stamp = lnx_clock_wall_ns();
 	p->ep = ep;
 	p->eid = eid;
@@ -142,8 +145,6 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	lnx_list_init(&p->address.learn_link);
 	lnx_list_init(&p->ack_link);
 	lnx_list_init(&p->pump_link);
-	lnx_list_init(&p->retx_link);
-	lnx_list_init(&p->detect_link);
 	lnx_list_init(&p->session.ended_link);
 	lnx_list_add_tail(&ep->peers.all, &p->all_link);
 	ep->work |= LNX_WORK_BUFS;	/* it may hold some: lnx_plain_fill */
@@ -252,7 +253,7 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 			continue;
 		/* Read what it sent before it ended. */
 		if (!polled)
-			fi_cq_read(ep->shm->core_cq, NULL, 0);
+			ep->up->poll(ep->shm);
 		polled = true;
 		peer = known(ep, eid);
 		if (peer && !peer->shm.notes)
@@ -419,13 +420,14 @@ static void join_native(struct lnx_peer *peer, const struct lnx_addr *a)
 	lnx_list_init(&path->reads);
 	lnx_list_init(&path->gets);
 	path->remote_rail = (uint16_t)theirs;
+	path->remote = &path->own_remote;
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 		if (ep->rail[i]->wire_index == mine)
 			path->rail = ep->rail[i];
 	if (path->rail && !lnx_rail_insert(path->rail, a->rail[theirs].raw,
 					   &path->core_addr) &&
 	    !by_core_set(path->rail, path->core_addr, peer))
-		peer->npath = peer->n_stripe = peer->n_rr = 1;
+		peer->npath = peer->stripe = 1;
 }
 
 static void log_unreachable(struct lnx_peer *peer, const struct lnx_addr *a)
@@ -579,10 +581,30 @@ static bool av_rails(const struct lnx_peer *peer, struct lnx_rails *r)
 	return true;
 }
 
+bool lnx_peer_rails(const struct lnx_peer *peer, struct lnx_rails *r)
+{
+	if (!peer->address.rails)
+		return av_rails(peer, r);
+	*r = *peer->address.rails;
+	return true;
+}
+
 static bool same_rails(const struct lnx_rails *a, const struct lnx_rails *b)
 {
 	return a->n == b->n && !memcmp(a->place, b->place, a->n) &&
 	       !memcmp(a->rail, b->rail, a->n * sizeof(a->rail[0]));
+}
+
+/* Add paths for rails that have none.  Without discovery that is for those in the AV
+ * only, which may have other addresses now. */
+static void extend(struct lnx_peer *peer, const struct lnx_rails *av)
+{
+	const struct lnx_rails *hello = peer->address.rails;
+	bool narrow = av && !peer->ep->conf->discovery;
+
+	lnx_path_set_extend(peer, hello && !narrow ? hello : av);
+	if (hello && narrow)
+		lnx_path_set_readdress(peer, hello);
 }
 
 /* Apply what peer's hello and the AV say; what is in the AV need not be stored. */
@@ -591,11 +613,13 @@ static void hello_apply(struct lnx_peer *peer)
 	struct lnx_rails av;
 	bool known = av_rails(peer, &av);
 
+	if (peer->npath)
+		lnx_policy_peer(peer, peer->address.rails, true);
 	/* A hello may be forged; the AV comes from the application. */
 	if (!peer->npath)
 		lnx_path_set_join(peer, known ? &av : peer->address.rails);
 	lnx_path_set_readdress(peer, peer->address.rails);
-	lnx_path_set_extend(peer, peer->address.rails);
+	extend(peer, known ? &av : NULL);
 	if (known && same_rails(&av, peer->address.rails)) {
 		free(peer->address.rails);
 		peer->address.rails = NULL;
@@ -722,13 +746,13 @@ void lnx_peers_extend(struct lnx_ep *ep)
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 		struct lnx_rails av;
+		bool known;
 
 		if (peer->self || !lnx_peer_open(peer) ||
 		    (!peer->npath && !peer->hello_done && !peer->address.rails))
 			continue;
-		if (peer->address.rails)
-			lnx_path_set_extend(peer, peer->address.rails);
-		else if (av_rails(peer, &av))
-			lnx_path_set_extend(peer, &av);
+		known = av_rails(peer, &av);
+		if (known || peer->address.rails)
+			extend(peer, known ? &av : NULL);
 	}
 }

@@ -10,6 +10,7 @@
 #include "core/exit_monitor.h"
 #include "core/open.h"
 #include "core/ping.h"
+#include "core/policy.h"
 #include "core/shm_registry.h"
 #include "obj/ep.h"
 
@@ -19,16 +20,17 @@ void lnx_peer_ended(struct lnx_peer *peer)
 
 	if (!lnx_list_linked(&peer->session.ended_link))
 		lnx_list_add_tail(&ep->peers.ended, &peer->session.ended_link);
-	if (!peer->session.ended_ns)
-		peer->session.ended_ns = lnx_clock_ns();
-	ep->work |= LNX_WORK_ENDED;
+	if (!peer->session.ended_ms)
+		peer->session.ended_ms = lnx_stamp_ms(lnx_clock_ns());
+	lnx_ep_due(ep, LNX_DUE_REAP, ep->due.reap_ns);
 }
 
 bool lnx_peer_may_begin(const struct lnx_peer *peer, uint64_t now)
 {
 	/* A local process that has ended does not come back. */
 	return !peer->self && peer->shm.core == FI_ADDR_NOTAVAIL &&
-	       (peer->session.alive || lnx_ns_since(now, peer->session.ended_ns) >= LNX_SESSION_BEGIN_NS);
+	       (peer->session.alive ||
+		lnx_ns_since_stamp(now, peer->session.ended_ms) >= LNX_SESSION_BEGIN_NS);
 }
 
 LNX_COLD void lnx_peer_detach(struct lnx_peer *peer)
@@ -67,7 +69,6 @@ static bool unused(const struct lnx_peer *p)
 	    p->confirm.n || p->shm.nflight || p->confirm.n_answers || !lnx_list_empty(&p->stored) ||
 	    p->shm.core != FI_ADDR_NOTAVAIL ||
 	    lnx_list_linked(&p->pump_link) || lnx_list_linked(&p->ack_link) ||
-	    lnx_list_linked(&p->retx_link) || lnx_list_linked(&p->detect_link) ||
 	    lnx_list_linked(&p->shm.queue_link))
 		return false;
 	for (i = 0; i < p->npath; i++)
@@ -82,6 +83,9 @@ static void peer_free(struct lnx_peer *p)
 	struct lnx_node *q;
 	unsigned i;
 
+	lnx_timer_cancel(&p->ep->due.timers, &p->look);
+	lnx_timer_cancel(&p->ep->due.timers, &p->retry);
+	lnx_timers_release(&p->ep->due.timers, LNX_PEER_TIMERS);
 	/* Buffers that it holds still go with the endpoint: lnx_rx_ooo_free. */
 	while (lnx_seq_drain(&p->chan.rx))
 		;
@@ -98,24 +102,25 @@ static void peer_free(struct lnx_peer *p)
 		free(p->path[i]->detect.ping);
 	}
 	free(p->first.speed);
+	free(p->first.counts);
 	/* One may be here that no core took. */
 	for (i = 1; i < LNX_PATHS_MAX; i++) {
-		if (p->path[i])
+		if (p->path[i]) {
 			free(p->path[i]->speed);
+			free(p->path[i]->counts);
+		}
 		free(p->path[i]);
 	}
 	free(p->address.rails);
 	free(p);
 }
 
-LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
+LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
 	bool more = false;
 	unsigned i;
 
-	if (now < ep->due.reap_ns)
-		return;
 	ep->due.reap_ns = now + LNX_REAP_LOOK_NS;
 	lnx_list_foreach(&ep->peers.ended, n, tmp) {
 		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
@@ -124,7 +129,7 @@ LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 		/* In the AV it waits for the next send, or the next session. */
 		if (!lnx_life_detached(p->life) && p->addr == FI_ADDR_NOTAVAIL &&
 		    p->shm.core == FI_ADDR_NOTAVAIL && !p->self &&
-		    lnx_ns_since(now, p->session.ended_ns) >=
+		    lnx_ns_since_stamp(now, p->session.ended_ms) >=
 			    (lnx_life_given_up(p->life) ? LNX_SESSION_TELL_NS : LNX_REAP_LOOK_NS))
 			lnx_peer_detach(p);
 		if (!lnx_life_detached(p->life)) {
@@ -144,20 +149,25 @@ LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 		for (i = 0; i < p->npath; i++)
 			lnx_rail_remove(p->path[i]->rail, p->path[i]->core_addr);
 		lnx_list_del(&p->session.ended_link);
+		lnx_policy_leave(p);
 		lnx_list_del(&p->all_link);
 		peer_free(p);
 	}
-	if (!more)
-		ep->work &= ~LNX_WORK_ENDED;
+	return more ? ep->due.reap_ns : LNX_NEVER;
 }
 
 void lnx_peers_destroy(struct lnx_ep *ep)
 {
-	struct lnx_node *n;
 	uint32_t i;
 
-	while ((n = lnx_list_pop(&ep->peers.all)))
-		peer_free(lnx_list_entry(n, struct lnx_peer, all_link));
+	while (!lnx_list_empty(&ep->peers.all)) {
+		struct lnx_peer *p = lnx_list_entry(ep->peers.all.next, struct lnx_peer,
+						    all_link);
+
+		lnx_policy_leave(p);
+		lnx_list_del(&p->all_link);
+		peer_free(p);
+	}
 	for (i = 0; i < ep->npeer_chunk; i++)
 		free(ep->peer_tab[i]);
 	free(ep->peer_tab);

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Tells whether a process has ended.  See pidwatch.h. */
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <stdio.h>
-#include <string.h>
+#include <stdbool.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/proc.h"
 #include "core/pidwatch.h"
 
 #ifndef SYS_pidfd_open
@@ -22,126 +20,26 @@ static bool ended(int pidfd)
 	return poll(&p, 1, 0) > 0 && (p.revents & POLLIN);
 }
 
-/* ---- by number and time ---- */
-
-/*
- * 1, with the time when pid was started; 0: it has ended, and its parent has not
- * noticed; or a negative errno, -ENOENT if there is no information about it.
- */
-static int start_time(pid_t pid, uint64_t *ticks)
-{
-	unsigned long long t;
-	long threads;
-	char path[40], text[1024], state, *p;
-	ssize_t n;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n < 0)
-		n = errno == ESRCH ? -ENOENT : -errno;
-	close(fd);
-	if (n <= 0)
-		return n ? (int)n : -EBADMSG;
-	text[n] = '\0';
-	/* "17 (name) S ...": the name may contain anything, so the last ')' counts. */
-	p = strrchr(text, ')');
-	if (!p || sscanf(p + 1, " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u "
-			 "%*u %*u %*d %*d %*d %*d %ld %*d %llu",
-			 &state, &threads, &t) != 3)
-		return -EBADMSG;
-	/* The first thread may end before the others. */
-	if ((state == 'Z' || state == 'X') && threads <= 1)
-		return 0;
-	*ticks = t;
-	return 1;
-}
-
-uint64_t lnx_pidwatch_started(pid_t pid)
-{
-	uint64_t ticks;
-
-	return start_time(pid, &ticks) > 0 ? ticks : 0;
-}
-
-static bool is_gone(pid_t pid)
-{
-	return kill(pid, 0) && errno == ESRCH;
-}
-
-int lnx_pidwatch_open_by_time(struct lnx_pidwatch *w, pid_t pid)
-{
-	struct lnx_pidwatch new = { .pid = pid, .fd = -1 };
-	int ret;
-
-	if (pid <= 0)
-		return -EINVAL;
-	ret = start_time(pid, &new.started);
-	/*
-	 * Other users' processes may be hidden from us (hidepid), and there may be no
-	 * /proc.
-	 */
-	if (ret <= 0)
-		return !ret || is_gone(pid) ? -ESRCH : ret;
-	*w = new;
-	return 0;
-}
-
-static bool ended_by_time(const struct lnx_pidwatch *w)
-{
-	uint64_t started;
-	int ret;
-
-	ret = start_time(w->pid, &started);
-	if (ret > 0)
-		return started != w->started;
-	/*
-	 * A file that cannot be read now, for example without free descriptors, tells
-	 * nothing.
-	 */
-	return !ret || is_gone(w->pid);
-}
-
-/* ---- both methods ---- */
-
-int lnx_pidwatch_open(struct lnx_pidwatch *w, pid_t pid)
+int lnx_pidwatch_open(pid_t pid)
 {
 	int fd;
 
 	if (pid <= 0)
 		return -EINVAL;
 	fd = (int)syscall(SYS_pidfd_open, pid, 0);
-	if (fd < 0) {
-		/*
-		 * The kernel does not have it, or a filter that does not know it
-		 * forbids it.
-		 */
-		if (errno == ENOSYS || errno == EPERM)
-			return lnx_pidwatch_open_by_time(w, pid);
+	if (fd < 0)
 		/* The number of a thread, not of a process. */
 		return errno == EINVAL || errno == ENOENT ? -ESRCH : -errno;
-	}
 	if (ended(fd)) {
 		close(fd);
 		return -ESRCH;
 	}
-	*w = (struct lnx_pidwatch){ .pid = pid, .fd = fd };
-	return 0;
+	return fd;
 }
 
-bool lnx_pidwatch_dead(struct lnx_pidwatch *w)
+uint64_t lnx_pidwatch_started(pid_t pid)
 {
-	if (w->pid && !w->dead)
-		w->dead = w->fd >= 0 ? ended(w->fd) : ended_by_time(w);
-	return w->dead;
-}
+	uint64_t ticks;
 
-void lnx_pidwatch_close(struct lnx_pidwatch *w)
-{
-	if (w->pid && w->fd >= 0)
-		close(w->fd);
-	*w = (struct lnx_pidwatch){ .fd = -1 };
+	return lnx_proc_start_time(pid, &ticks) > 0 ? ticks : 0;
 }

@@ -185,20 +185,3 @@ void lnx_ping_stop(struct lnx_ping *p)
 	if (p->result == LNX_PING_WAITING)
 		settle(p, LNX_PING_UNKNOWN, ECANCELED);
 }
-
-const char *lnx_ping_result_name(enum lnx_ping_result result)
-{
-	switch (result) {
-	case LNX_PING_UNKNOWN:
-		return "unknown";
-	case LNX_PING_WAITING:
-		return "waiting";
-	case LNX_PING_ALIVE:
-		return "alive";
-	case LNX_PING_REFUSED:
-		return "refused";
-	case LNX_PING_BROKEN:
-		return "broken";
-	}
-	return "?";
-}

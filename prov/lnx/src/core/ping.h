@@ -82,7 +82,4 @@ enum lnx_ping_result lnx_ping_check(struct lnx_ping *p);
 /* Stop it, if it is under way.  The result stays. */
 void lnx_ping_stop(struct lnx_ping *p);
 
-/* "alive", for logs. */
-const char *lnx_ping_result_name(enum lnx_ping_result result);
-
 #endif

@@ -91,10 +91,10 @@ struct lnx_shm_registry *lnx_shm_registry_open(const struct lnx_ep *ep)
 	if (!b)
 		return NULL;
 	b->eid = ep->eid;
-	b->pid = ep->pid;
+	b->pid = ep->local.pid;
 	b->nslot = LNX_SHM_SLOTS;
 	b->cookie = (uint64_t)(uintptr_t)&ep->local.cookie;
-	b->started = lnx_pidwatch_started(ep->pid);
+	b->started = lnx_pidwatch_started(ep->local.pid);
 	__atomic_store_n(&b->magic, MAGIC, __ATOMIC_RELEASE);
 	return b;
 }

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/compiler.h"
@@ -21,13 +20,10 @@
 #endif
 
 #define NODES_MAX	64		/* bits of a place; further nodes are unknown */
-#define BRIDGES_MAX	8		/* between a device and its host bridge */
 
 struct device {
 	struct lnx_pci pci;
 	uint64_t nodes;
-	uint64_t host;			/* its host bridge; 0: none */
-	uint64_t bridge[BRIDGES_MAX];	/* on the way to it, then 0 */
 };
 
 struct lnx_topo {
@@ -113,8 +109,6 @@ static void trim(const struct hwloc *h, hwloc_topology_t t)
 	/* Where firmware splits packages, devices belong to the parts. */
 	h->topology_set_type_filter(t, HWLOC_OBJ_GROUP,
 				    HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
-	h->topology_set_type_filter(t, HWLOC_OBJ_BRIDGE,
-				    HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
 	h->topology_set_type_filter(t, HWLOC_OBJ_PCI_DEVICE,
 				    HWLOC_TYPE_FILTER_KEEP_IMPORTANT);
 }
@@ -199,7 +193,6 @@ static void read_device(const struct hwloc *h, const struct lnx_topo *topo,
 			hwloc_obj_t obj, struct device *dev)
 {
 	uint64_t all = topo->nnode < 64 ? (1ull << topo->nnode) - 1 : ~0ull;
-	unsigned n = 0;
 
 	dev->pci = (struct lnx_pci){
 		.domain = obj->attr->pcidev.domain,
@@ -208,14 +201,8 @@ static void read_device(const struct hwloc *h, const struct lnx_topo *topo,
 		.func = obj->attr->pcidev.func,
 	};
 	/* Normal objects have CPUs; the objects above a device have none. */
-	for (obj = obj->parent; obj && !obj->cpuset; obj = obj->parent) {
-		if (obj->type != HWLOC_OBJ_BRIDGE)
-			continue;
-		if (obj->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_HOST)
-			dev->host = obj->gp_index;
-		else if (n < BRIDGES_MAX)
-			dev->bridge[n++] = obj->gp_index;
-	}
+	for (obj = obj->parent; obj && !obj->cpuset; obj = obj->parent)
+		;
 	dev->nodes = obj ? nodes_in(h, topo, obj) : 0;
 	/* Firmware that does not know gives all nodes. */
 	if (dev->nodes == all && topo->nnode > 1)
@@ -377,16 +364,6 @@ uint64_t lnx_topo_of_cpu(const struct lnx_topo *topo, unsigned cpu)
 	return 1ull << (topo->node_of_cpu[cpu] - 1);
 }
 
-uint64_t lnx_topo_of_node(const struct lnx_topo *topo, unsigned node)
-{
-	unsigned i;
-
-	for (i = 0; topo && i < topo->nnode; i++)
-		if (topo->os_index[i] == node)
-			return 1ull << i;
-	return 0;
-}
-
 uint64_t lnx_topo_of_thread(const struct lnx_topo *topo)
 {
 	unsigned long mask[128];	/* no kernel has more CPUs */
@@ -408,18 +385,6 @@ uint64_t lnx_topo_of_thread(const struct lnx_topo *topo)
 	return now < 0 ? 0 : lnx_topo_of_cpu(topo, (unsigned)now);
 }
 
-uint64_t lnx_topo_of_buffer(const struct lnx_topo *topo, const void *buf)
-{
-	void *page = (void *)(uintptr_t)buf;
-	int node = -1;
-
-	/* Without target nodes the call only tells where the page is. */
-	if (!topo || syscall(SYS_move_pages, 0, 1ul, &page, NULL, &node, 0) ||
-	    node < 0)
-		return 0;
-	return lnx_topo_of_node(topo, (unsigned)node);
-}
-
 /* ---- distances ---- */
 
 uint32_t lnx_topo_distance(const struct lnx_topo *topo, uint64_t a, uint64_t b)
@@ -432,30 +397,4 @@ uint32_t lnx_topo_distance(const struct lnx_topo *topo, uint64_t a, uint64_t b)
 			if (b >> j & 1)
 				least = LNX_MIN(least, topo->distance[i][j]);
 	return least == UINT32_MAX ? LNX_TOPO_NEAR : least;
-}
-
-static bool same_switch(const struct device *a, const struct device *b)
-{
-	unsigned i, j;
-
-	for (i = 0; i < BRIDGES_MAX && a->bridge[i]; i++)
-		for (j = 0; j < BRIDGES_MAX && b->bridge[j]; j++)
-			if (a->bridge[i] == b->bridge[j])
-				return true;
-	return false;
-}
-
-enum lnx_topo_hops lnx_topo_hops(const struct lnx_topo *topo,
-				 const struct lnx_pci *a,
-				 const struct lnx_pci *b)
-{
-	const struct device *x = find(topo, a), *y = find(topo, b);
-
-	if (!x || !y)
-		return LNX_HOPS_UNKNOWN;
-	if (x == y || same_switch(x, y))
-		return LNX_HOPS_SWITCH;
-	if (x->host && x->host == y->host)
-		return LNX_HOPS_HOST;
-	return x->nodes & y->nodes ? LNX_HOPS_NODE : LNX_HOPS_FAR;
 }

@@ -23,15 +23,6 @@ struct lnx_pci {
 #define LNX_TOPO_AWAY	12		/* same package, if firmware does not tell */
 #define LNX_TOPO_FAR	20		/* another one, if firmware does not tell */
 
-/* From one device to another.  Smaller is nearer. */
-enum lnx_topo_hops {
-	LNX_HOPS_SWITCH,		/* a PCI switch or port in common */
-	LNX_HOPS_HOST,			/* a host bridge */
-	LNX_HOPS_NODE,			/* a NUMA node */
-	LNX_HOPS_FAR,
-	LNX_HOPS_UNKNOWN = LNX_HOPS_FAR,
-};
-
 /*
  * Read this machine, or the one in an XML file of hwloc.  0; -ENOSYS: there is no
  * hwloc; or another negative errno.  The result is heap memory for lnx_topo_free.
@@ -53,24 +44,12 @@ bool lnx_topo_numa(void);
 uint64_t lnx_topo_of_pci(const struct lnx_topo *topo, const struct lnx_pci *pci);
 /* Of a logical CPU, by its number in the operating system. */
 uint64_t lnx_topo_of_cpu(const struct lnx_topo *topo, unsigned cpu);
-/* Of a NUMA node, by its number in the operating system. */
-uint64_t lnx_topo_of_node(const struct lnx_topo *topo, unsigned node);
 /*
  * Of the calling thread: the node it is bound to, or if it is bound to several, the one
  * it runs on now.
  */
 uint64_t lnx_topo_of_thread(const struct lnx_topo *topo);
-/*
- * Of the page that buf is in; unknown before it was first touched.  It is a system
- * call, too slow for each message: so rails are judged from the thread that opens the
- * endpoint.
- */
-uint64_t lnx_topo_of_buffer(const struct lnx_topo *topo, const void *buf);
-
 /* Between the nearest two nodes of both sets; LNX_TOPO_NEAR when one is unknown. */
 uint32_t lnx_topo_distance(const struct lnx_topo *topo, uint64_t a, uint64_t b);
-enum lnx_topo_hops lnx_topo_hops(const struct lnx_topo *topo,
-				 const struct lnx_pci *a,
-				 const struct lnx_pci *b);
 
 #endif

@@ -10,6 +10,7 @@
 #include "comp/comp.h"
 #include "policy/health.h"
 #include "rel/admin.h"
+#include "rel/detect.h"
 #include "rel/recovery.h"
 
 #define NAMES_MAX	8u	/* rails that a message lists */
@@ -17,17 +18,6 @@
 static bool has_health(const struct lnx_ep *ep, const struct lnx_rail *rail)
 {
 	return !ep->native && !lnx_kind_local(rail->kind);
-}
-
-/* The health of each of the peer's rails is kept in the first path to it. */
-static bool is_first(const struct lnx_peer *peer, unsigned i)
-{
-	unsigned k;
-
-	for (k = 0; k < i; k++)
-		if (peer->path[k]->remote_rail == peer->path[i]->remote_rail)
-			return false;
-	return true;
 }
 
 /* ---- list ---- */
@@ -64,15 +54,14 @@ static void list_peer(struct lnx_peer *peer, uint64_t now, struct lnx_out *o)
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path_detect *g = &peer->path[i]->detect;
+		const struct lnx_path *path = peer->path[i];
+		const struct lnx_health *h = &path->remote->health;
 
-		if (is_first(peer, i))
+		if (lnx_path_has_remote(path))
 			lnx_out(o, "remote %u@%016llx health %u %s%s\n",
-				peer->path[i]->remote_rail, eid,
-				g->remote.value,
-				updown(&g->remote, g->remote_down),
-				by(&g->remote,
-				   lnx_admin_remote_drains(peer->path[i], now)));
+				path->remote_rail, eid, h->value,
+				updown(h, path->detect.remote_down),
+				by(h, lnx_admin_remote_drains(path, now)));
 	}
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
@@ -110,13 +99,18 @@ void lnx_ctl_health_list(struct lnx_ep *ep, struct lnx_out *o)
 struct change {
 	struct lnx_ep *ep;
 	int value;			/* or LNX_ADMIN_AUTO */
+	bool once;			/* not fixed: it recovers from there */
 	bool dry;			/* only count the targets */
 	uint64_t now;
 };
 
 static void put(const struct change *c, struct lnx_health *h)
 {
-	if (!c->dry)
+	if (c->dry)
+		return;
+	if (c->once)
+		lnx_health_set(h, &c->ep->plan, (unsigned)c->value, c->now);
+	else
 		lnx_admin_set(c->ep, h, c->value, c->now);
 }
 
@@ -134,10 +128,10 @@ static unsigned of_peer(const struct change *c, const struct lnx_target *t,
 			put(c, &path->detect.health);
 			n++;
 		}
-		if (is_first(peer, i) &&
+		if (lnx_path_has_remote(path) &&
 		    (!t || (t->kind == LNX_TARGET_REMOTE &&
 			    t->remote == path->remote_rail))) {
-			put(c, &path->detect.remote);
+			put(c, &path->remote->health);
 			n++;
 		}
 	}
@@ -200,13 +194,23 @@ static int nothing(struct lnx_ep *ep, const char *text,
 	return -FI_EINVAL;
 }
 
+/* What became DOWN is left, and pinged. */
+static void check_paths(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&ep->peers.all, n, tmp)
+		lnx_detect_watch(lnx_list_entry(n, struct lnx_peer, all_link));
+}
+
 int lnx_ctl_health_set(struct lnx_ep *ep, const char *text,
 		       const struct lnx_request *r, struct lnx_out *o)
 {
 	struct change c = {
 		.ep = ep, .dry = true, .now = lnx_clock_ns(),
-		.value = r->kind == LNX_REQUEST_HEALTH_SET ? (int)r->value :
-							     LNX_ADMIN_AUTO,
+		.value = r->kind == LNX_REQUEST_HEALTH_AUTO ? LNX_ADMIN_AUTO :
+							      (int)r->value,
+		.once = r->kind == LNX_REQUEST_HEALTH_ONCE,
 	};
 	unsigned i;
 
@@ -228,8 +232,11 @@ int lnx_ctl_health_set(struct lnx_ep *ep, const char *text,
 		of_target(&c, &r->target[i]);
 	if (r->all)
 		of_target(&c, NULL);
-	lnx_admin_apply(ep, c.now);
+	if (c.once)
+		check_paths(ep);
+	else
+		lnx_admin_apply(ep, c.now);
 	if (ep->thread)
-		lnx_thread_wake(ep->thread);
+		lnx_thread_wake(ep->thread, 0);
 	return 0;
 }

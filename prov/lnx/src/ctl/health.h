@@ -9,7 +9,7 @@
 
 /* A line for each network rail, and for each rail of a peer and path to it. */
 void lnx_ctl_health_list(struct lnx_ep *ep, struct lnx_out *o);
-/* HEALTH_SET and HEALTH_AUTO, whose text is `text`.  0; or a negative errno and a
+/* HEALTH_SET, HEALTH_ONCE and HEALTH_AUTO, whose text is `text`.  0; or a negative errno and a
  * sentence, and nothing has changed.  Calls cores. */
 int lnx_ctl_health_set(struct lnx_ep *ep, const char *text,
 		       const struct lnx_request *r, struct lnx_out *o);

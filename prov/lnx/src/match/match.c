@@ -520,16 +520,6 @@ struct lnx_mrecv *lnx_match_each_posted(struct lnx_match *m,
 	return NULL;
 }
 
-size_t lnx_match_nposted(const struct lnx_match *m)
-{
-	size_t n = m->nodd;
-	unsigned int i;
-
-	for (i = 0; i < m->nshapes; i++)
-		n += m->shape[i].posted.n;
-	return n;
-}
-
 size_t lnx_match_nunex(const struct lnx_match *m)
 {
 	return m->nunex;

@@ -226,8 +226,7 @@ void lnx_match_post_many(struct lnx_match *m, struct lnx_mrecv *r);
 struct lnx_mrecv *lnx_match_take_many(struct lnx_match *m, uint64_t src,
 				      uint64_t tag);
 
-/* Numbers for state dumps and tests. */
-size_t lnx_match_nposted(const struct lnx_match *m);
+/* Messages that are stored. */
 size_t lnx_match_nunex(const struct lnx_match *m);
 
 /* ---- the usual case, inline ---- */

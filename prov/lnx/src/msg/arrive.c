@@ -10,6 +10,7 @@
 #include "msg/rx.h"
 #include "msg/tx.h"
 #include "rail/rail.h"
+#include "rel/count.h"
 #include "rma/rma.h"
 #include "rma/serve.h"
 
@@ -148,6 +149,9 @@ int lnx_rx_deliver_frame(struct lnx_peer *peer, const struct lnx_hdr *h,
 	case LNX_KIND_RTS_MSG:
 		return handle_rts(ep, peer, h, buf, len,
 				  h->kind == LNX_KIND_RTS_TAG);
+	}
+	lnx_count_received(buf->rail, lnx_count_path(peer), h->kind);
+	switch (h->kind) {
 	case LNX_KIND_FIN:
 		lnx_tx_fin_moved(peer, h->data, frame_payload(buf), len);
 		lnx_tx_fin(peer, h->data, (int)LNX_MIN(h->len, LNX_ERR_MAX));

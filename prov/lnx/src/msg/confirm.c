@@ -68,7 +68,7 @@ void lnx_confirm_wait(struct lnx_confirm *c)
 	lnx_list_add_tail(&peer->confirm.list, &c->link);
 	peer->confirm.n++;
 	if (!peer->ep->local.nconfirm++)
-		peer->ep->work |= LNX_WORK_WATCH;
+		lnx_ep_watch_local(peer->ep);
 }
 
 void lnx_confirm_end(struct lnx_confirm *c, int err)
@@ -316,29 +316,21 @@ unsigned lnx_confirm_places(struct lnx_wire_target *place,
 	return (unsigned)n;
 }
 
-static ssize_t write_msg(struct lnx_ep *ep, struct lnx_peer *peer,
-			 const struct lnx_rma *r, void *context, uint64_t flags)
-{
-	struct fi_msg_rma msg = {
-		.msg_iov = r->iov, .iov_count = r->niov, .addr = peer->shm_addr,
-		.rma_iov = r->rma, .rma_iov_count = r->nrma,
-		.context = context, .data = r->data,
-	};
-
-	if (lnx_rma_data(r->call) || (r->op_flags & FI_REMOTE_CQ_DATA))
-		flags |= FI_REMOTE_CQ_DATA;
-	return fi_writemsg(ep->shm->core_ep, &msg, flags);
-}
-
 /* In order, and only we report it. */
 static ssize_t write_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
 			   const struct lnx_rma *r)
 {
 	struct lnx_rail *rail = ep->shm;
+	struct lnx_rma quiet = *r;
 	ssize_t ret;
 
+	quiet.call = LNX_WRITEMSG;
+	quiet.context = QUIET(rail);
+	quiet.flags = FI_INJECT;
+	if (lnx_rma_data(r->call) || (r->op_flags & FI_REMOTE_CQ_DATA))
+		quiet.flags |= FI_REMOTE_CQ_DATA;
 	rail->mute |= LNX_MUTE_NOW | LNX_MUTE_SOME;
-	ret = write_msg(ep, peer, r, QUIET(rail), FI_INJECT);
+	ret = lnx_rma_post(rail->core_ep, peer->shm_addr, &quiet, NULL);
 	rail->mute &= (uint8_t)~LNX_MUTE_NOW;
 	return ret;
 }
@@ -405,15 +397,14 @@ static ssize_t amo_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
 			 const struct lnx_amo_tx *t)
 {
 	struct lnx_rail *rail = ep->shm;
-	struct fi_msg_atomic msg = {
-		.msg_iov = t->iov, .iov_count = t->niov, .addr = peer->shm_addr,
-		.rma_iov = t->rma, .rma_iov_count = t->nrma,
-		.datatype = t->type, .op = t->op, .context = QUIET(rail),
-	};
+	struct lnx_amo_tx quiet = *t;
 	ssize_t ret;
 
+	quiet.call = LNX_ATOMICMSG;
+	quiet.context = QUIET(rail);
+	quiet.flags = FI_INJECT;
 	rail->mute |= LNX_MUTE_NOW | LNX_MUTE_SOME;
-	ret = fi_atomicmsg(rail->core_ep, &msg, FI_INJECT);
+	ret = lnx_amo_post(rail->core_ep, peer->shm_addr, quiet.call, &quiet);
 	rail->mute &= (uint8_t)~LNX_MUTE_NOW;
 	return ret;
 }

@@ -128,7 +128,7 @@ LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep)
 	unsigned i;
 
 	if (!ep->local.registry || !ep->shm || !ep->shm->core_cq ||
-	    ep->pid != getpid())
+	    ep->local.pid != getpid())
 		return;
 	start = lnx_clock_ns();
 	while (lnx_shm_registry_unsettled(ep->local.registry)) {
@@ -138,7 +138,7 @@ LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep)
 			lnx_shm_registry_settle(ep->local.registry, waited >= LNX_SETTLE_NS);
 			look = waited + LNX_SETTLE_LOOK_NS;
 		}
-		fi_cq_read(ep->shm->core_cq, NULL, 0);
+		lnx_rail_poll_lent(ep->shm);
 		/* Copies that the peer has queued may wait for answers. */
 		if (ep->work & LNX_WORK_CONFIRM)
 			lnx_confirm_run(ep);
@@ -146,7 +146,7 @@ LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep)
 	}
 	/* The notes are in the queue: the core hands them over. */
 	for (i = 0; i < 2; i++)
-		fi_cq_read(ep->shm->core_cq, NULL, 0);
+		lnx_rail_poll_lent(ep->shm);
 }
 
 /* ---- answers to peers ---- */

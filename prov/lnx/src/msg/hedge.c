@@ -16,7 +16,9 @@
 #include "base/interval.h"
 #include "core/half_open.h"
 #include "msg/pull.h"
+#include "rel/detect.h"
 #include "rel/latency.h"
+#include "rel/order.h"
 #include "rel/recovery.h"
 #include "rel/sched.h"
 
@@ -31,6 +33,15 @@ static struct lnx_chunk *oldest(const struct lnx_path *path)
 	return lnx_list_entry(path->reads.next, struct lnx_chunk, out);
 }
 
+/* Does path work, other than that of c, and is it as good, by the user's order of paths? */
+static bool is_other(const struct lnx_peer *peer, const struct lnx_path *path,
+		     const struct lnx_chunk *c)
+{
+	return path != c->path && lnx_path_usable(path) &&
+	       !lnx_tail_stuck(&path->speed->tail) &&
+	       (lnx_order_as_good(peer, c->path) >> path->index & 1);
+}
+
 /* Has another path delivered, or answered, since c was late?  If not, the peer may have no
  * CPU. */
 static bool overtaken(const struct lnx_peer *peer, const struct lnx_chunk *c, uint64_t late_ns)
@@ -40,8 +51,7 @@ static bool overtaken(const struct lnx_peer *peer, const struct lnx_chunk *c, ui
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
 
-		if (path != c->path && lnx_path_usable(path) &&
-		    !lnx_tail_stuck(&path->speed->tail) &&
+		if (is_other(peer, path, c) &&
 		    (path->read_done_ns > late_ns || path->speed->heard_ns > late_ns))
 			return true;
 	}
@@ -56,8 +66,7 @@ static bool elsewhere(const struct lnx_peer *peer, const struct lnx_chunk *c)
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
 
-		if (path != c->path && lnx_path_usable(path) &&
-		    !lnx_tail_stuck(&path->speed->tail) &&
+		if (is_other(peer, path, c) &&
 		    lnx_pull_key(&c->pull->rts, c->seg, path) >= 0)
 			return true;
 	}
@@ -130,7 +139,7 @@ static LNX_COLD void cut(struct lnx_ep *ep, struct lnx_path *path, uint64_t now)
 	if (lnx_ns_since(now, s->cut_try_ns) < LNX_CUT_AGAIN_NS || has_writes(path))
 		return;
 	s->cut_try_ns = now;
-	if (1 || !lnx_half_open_cut(path->rail, path->core_addr))
+	if (!lnx_half_open_cut(path->rail, path->core_addr))
 		return;
 	ep->stats.cuts++;
 	/* No path is charged for it, and what was asked there is asked again. */
@@ -139,18 +148,22 @@ static LNX_COLD void cut(struct lnx_ep *ep, struct lnx_path *path, uint64_t now)
 	path->detect.charged_ns = now;
 }
 
-static void look_at(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+/* Returns when to look again. */
+static uint64_t look_at(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	struct lnx_tail *t = &path->speed->tail;
 	struct lnx_chunk *c = oldest(path);
 	uint64_t late_ns = lnx_path_read_since(path, c->posted_ns) + c->expect_ns +
 			   lnx_tail_ns(t);
 
-	if (!c->expect_ns || now < late_ns)
-		return;
+	/* Of those behind it that may be known. */
+	if (!c->expect_ns)
+		return now + LNX_LOOK_SEVERAL_NS;
+	if (now < late_ns)
+		return late_ns;
 	if (!overtaken(peer, c, late_ns)) {
 		lnx_latency_ask(peer, now);
-		return;
+		return now + LNX_MIN(lnx_ns_since(now, late_ns) / 2, LNX_LOOK_SEVERAL_NS);
 	}
 	if (lnx_tail_late(t, c->posted_ns, path->nread, now)) {
 		path->speed->doubt_ns = now;
@@ -159,26 +172,44 @@ static void look_at(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	/* Too much was read twice: without the connection nothing has to be. */
 	if (!hedge_all(peer, path) && lnx_ns_since(now, t->late_ns) >= LNX_CUT_NS)
 		cut(peer->ep, path, now);
+	return now;
+}
+
+static void look_by(struct lnx_peer *peer, uint64_t at_ns)
+{
+	peer->path[0]->speed->look_ns = at_ns;
+	if (at_ns != LNX_NEVER)
+		lnx_peer_look_by(peer, at_ns);
 }
 
 void lnx_hedge_run(struct lnx_peer *peer, uint64_t now)
 {
-	uint64_t *looked_ns = &peer->path[0]->speed->looked_ns;
-	uint64_t since = lnx_ns_since(now, *looked_ns);
+	uint64_t next = LNX_NEVER;
 	unsigned i;
 
-	if (since < LNX_DETECT_LOOK_NS)
+	if (lnx_likely(now < peer->path[0]->speed->look_ns))
 		return;
-	*looked_ns = now;
-	/* What came meanwhile has perhaps not been read yet. */
-	if (since > LNX_LATENCY_AWAY_NS)
+	/* What came while nothing was looked at has perhaps not been read yet. */
+	if (lnx_ns_since(now, peer->ep->due.away_ns) < LNX_LOOK_MIN_NS) {
+		look_by(peer, now + LNX_LOOK_MIN_NS);
 		return;
+	}
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
 
 		if (!lnx_list_empty(&path->reads) && path->state != LNX_PATH_DOWN)
-			look_at(peer, path, now);
+			next = lnx_sooner(next, look_at(peer, path, now));
 	}
+	look_by(peer, next == LNX_NEVER ? next : LNX_MAX(next, now + LNX_LOOK_MIN_NS));
+}
+
+void lnx_hedge_posted(struct lnx_peer *peer, const struct lnx_chunk *c)
+{
+	uint64_t at_ns = c->posted_ns + c->expect_ns + lnx_tail_ns(&c->path->speed->tail);
+
+	/* Before the first look there is none that this one would be sooner than. */
+	if (c->expect_ns && at_ns < peer->path[0]->speed->look_ns)
+		look_by(peer, at_ns);
 }
 
 LNX_COLD void lnx_hedge_won(struct lnx_chunk *c)
@@ -192,7 +223,7 @@ LNX_COLD void lnx_hedge_won(struct lnx_chunk *c)
 		lnx_list_del(&clone->link);
 		lnx_pool_put(&ep->chunk_pool, clone);
 	} else {
-		;
+		clone->stale = true;
 	}
 }
 
@@ -224,8 +255,10 @@ LNX_COLD void lnx_hedge_wait(struct lnx_pull *p, uint64_t now)
 
 	if (!p->waits_ns)
 		p->waits_ns = now;
-	if (lnx_ns_since(now, p->waits_ns) < LNX_CUT_NS)
+	if (lnx_ns_since(now, p->waits_ns) < LNX_CUT_NS) {
+		lnx_peer_look_by(peer, p->waits_ns + LNX_CUT_NS);
 		return;
+	}
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
 		struct lnx_node *n, *tmp;
@@ -236,4 +269,5 @@ LNX_COLD void lnx_hedge_wait(struct lnx_pull *p, uint64_t now)
 				break;
 			}
 	}
+	lnx_peer_look_by(peer, now + LNX_CUT_AGAIN_NS);
 }

@@ -16,7 +16,7 @@
 
 #include "msg/rx.h"
 #include "msg/tx.h"
-#include "rail/direct.h"
+#include "rail/post.h"
 #include "rail/rail.h"
 #include "rma/copy.h"
 #include "wire/shm_ctrl.h"
@@ -31,8 +31,7 @@ ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
 	ssize_t ret;
 
 	rail->mute |= LNX_MUTE_NOW;
-	ret = fi_inject(rail->core_ep, tx->iov->iov_base, tx->iov->iov_len,
-			dest);
+	ret = lnx_rail_inject(rail, tx->iov->iov_base, tx->iov->iov_len, dest);
 	rail->mute &= (uint8_t)~LNX_MUTE_NOW;
 	return ret;
 }
@@ -66,7 +65,7 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_wire_shm_ctrl n = {
 		.src = ep->eid, .dst = peer->eid,
 		.kind = tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG,
-		.pid = ep->pid, .cookie = (uint64_t)(uintptr_t)&ep->local.cookie,
+		.pid = ep->local.pid, .cookie = (uint64_t)(uintptr_t)&ep->local.cookie,
 		.tag = tagged ? tx->tag : 0,
 		.len = lnx_iov_len(tx->iov, tx->niov),
 		.flags = ep->conf->disable_cma ? LNX_SHM_CTRL_F_COPY : 0,
@@ -104,7 +103,7 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_list_init(&rndv->copy_link);
 	lnx_list_add_tail(&ep->rndv.announced, &rndv->link);
 	peer->nrndv++;
-	ep->work |= LNX_WORK_WATCH;
+	lnx_ep_watch_local(ep);
 
 	lnx_shm_ctrl_put(bytes, &n);
 	ret = peer->shm.nqueued ? -FI_EAGAIN :

@@ -14,6 +14,7 @@
 #include "core/shm_registry.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
+#include "rail/rail.h"
 #include "rma/copy.h"
 
 static LNX_COLD void died(struct lnx_peer *peer, const char *why)
@@ -45,7 +46,7 @@ void lnx_local_exit_look(struct lnx_ep *ep)
 	while ((peer = lnx_exit_monitor_next(ep))) {
 		/* Read its last messages: perhaps it has read what we sent. */
 		if (!polled && !lnx_rxe_low(ep))
-			fi_cq_read(ep->shm->core_cq, NULL, 0);
+			lnx_rail_poll_lent(ep->shm);
 		polled = true;
 		died(peer, "its process has ended");
 	}
@@ -151,14 +152,11 @@ static bool any_due(const struct lnx_ep *ep)
 	return false;
 }
 
-void lnx_local_exit_run(struct lnx_ep *ep, uint64_t now)
+uint64_t lnx_local_exit_run(struct lnx_ep *ep, uint64_t now)
 {
-	if (now < ep->local.watch_ns)
-		return;
 	ep->local.watch_ns = now + LNX_EXIT_LOOK_NS;
 	lnx_local_exit_look(ep);
 	if (now >= ep->local.probe_ns)
 		probe(ep, now);
-	if (!any_due(ep))
-		ep->work &= ~LNX_WORK_WATCH;
+	return any_due(ep) ? ep->local.watch_ns : LNX_NEVER;
 }

@@ -24,6 +24,7 @@
 #include "rail/faults.h"
 #include "rail/post.h"
 #include "rail/rail.h"
+#include "rel/count.h"
 #include "rel/detect.h"
 #include "rel/sched.h"
 #include "rma/rkey.h"
@@ -116,6 +117,8 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 	p->inflight++;
 	lnx_list_add_tail(&path->reads, &c->out);
 	c->expect_ns = lnx_path_read_posted(path, len, now);
+	if (path->speed)
+		lnx_hedge_posted(p->peer, c);
 	/* No endpoint: it could not be opened again. */
 	ret = lnx_unlikely(!rail->core_ep) ? -FI_EAGAIN :
 	      lnx_unlikely(p->rxe->ep->fault != NULL) &&
@@ -130,9 +133,9 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 		return ret;
 	}
 	rail->poll_credits = p->rxe->ep->poll_hot;
-	if (p->peer->npath > 1 &&
-	    lnx_unlikely(!lnx_list_linked(&p->peer->detect_link)))
-		lnx_detect_watch(p->peer);
+	lnx_count_posted(path, p->push);
+	if (lnx_unlikely(!p->peer->watched))
+		lnx_tx_watch(p->peer->ep, p->peer);
 	return 0;
 }
 
@@ -480,7 +483,7 @@ void lnx_pull_run(struct lnx_ep *ep)
 	lnx_list_foreach(&ep->pulls, n, tmp) {
 		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, link);
 
-		if (p->peer->npath > 1)
+		if (lnx_detects(p->peer))
 			lnx_hedge_run(p->peer, now);
 		/* Outstanding reads resume the others. */
 		if (!run_one(p, now) && p->again)
@@ -565,6 +568,8 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 		if (lnx_unlikely(c->clone != NULL))
 			lnx_hedge_won(c);
 		lnx_liveness_seen(&p->peer->liveness);
+		if (!p->push)
+			lnx_count_read_done(c->path, lnx_ns_since(now, c->posted_ns));
 		p->done += c->len;
 		p->moved[c->path->index] += c->len;
 		if (p->rxe->payload_at != LNX_PAYLOAD_RMA)

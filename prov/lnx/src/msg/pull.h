@@ -83,9 +83,13 @@ static inline int lnx_pull_key(const struct lnx_rts *rts, unsigned seg,
 
 /* ---- msg/hedge.c ---- */
 
-/* A look at what is being read from a peer with several paths: pieces that are late are
- * put on the redo lists of their pulls, for other paths.  Calls cores. */
+/* A look, if it is due, at what is being read from a peer whose paths are watched
+ * (lnx_detects): pieces that are late are put on the redo lists of their pulls, for other
+ * paths.  Arms peer->look for the next one.  Calls cores. */
 void lnx_hedge_run(struct lnx_peer *peer, uint64_t now);
+/* c is about to be posted, of a peer with several paths: it may be late sooner than the
+ * next look is due. */
+void lnx_hedge_posted(struct lnx_peer *peer, const struct lnx_chunk *c);
 /* c was delivered: its clone is of no use any more. */
 LNX_COLD void lnx_hedge_won(struct lnx_chunk *c);
 /* c has failed, or nothing is expected of it any more: its clone is left. */

@@ -97,6 +97,12 @@ static int add_keys(struct lnx_rndv *rndv, struct lnx_peer *peer,
 	return rts->nkey ? 0 : ret;
 }
 
+/* Does anything show over which rails messages went? */
+static inline bool counts_rails(const struct lnx_ep *ep)
+{
+	return ep->conf->state || ep->conf->summary || ep->conf->stats_file;
+}
+
 ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_announce *a)
 {
@@ -121,7 +127,7 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 		return -FI_EAGAIN;
 	}
 	/* Only the receiver knows over which rails it came. */
-	rts.flags = ep->conf->summary && (a->cq_flags & FI_SEND) ?
+	rts.flags = counts_rails(ep) && (a->cq_flags & FI_SEND) ?
 		    LNX_RTS_F_MOVED : 0;
 	ret = add_keys(rndv, peer, a, &rts);
 	if (ret)
@@ -243,7 +249,7 @@ void lnx_tx_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
 	unsigned i, n = lnx_moved_get(m, payload, size);
 	uint64_t left;
 
-	if (lnx_likely(!ep->conf->summary))
+	if (lnx_likely(!counts_rails(ep)))
 		return;
 	rndv = lnx_optab_get(&ep->rndv.ops, op);
 	if (!rndv || rndv->peer != peer || rndv->here)

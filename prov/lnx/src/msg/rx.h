@@ -10,6 +10,7 @@
 #ifndef LNX_RX_H
 #define LNX_RX_H
 
+#include "obj/call.h"
 #include "obj/ep.h"
 #include "wire/hdr.h"
 #include "wire/shm_ctrl.h"
@@ -138,19 +139,6 @@ struct lnx_rxe {
 static_assert(offsetof(struct lnx_rxe, ep) == 128 &&
 	      offsetof(struct lnx_rxe, desc) == 192 &&
 	      offsetof(struct lnx_rxe, payload) == 320, "in cache lines");
-
-/* The arguments of an fi_recv-like call, in any of its forms. */
-struct lnx_recv {
-	const struct iovec *iov;
-	void **desc;
-	size_t niov;
-	fi_addr_t src;
-	uint64_t tag;
-	uint64_t ignore;
-	void *context;
-	uint64_t flags;
-	bool tagged;
-};
 
 /* rxe, with `more`, will refer to its peer when the call that makes it is over. */
 static inline void lnx_rxe_holds(struct lnx_rxe *rxe)

@@ -10,6 +10,7 @@
  */
 #include "msg/native.h"
 #include "msg/rx.h"
+#include "rail/direct.h"
 
 #define FLAGS	(FI_COMPLETION | FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD)
 
@@ -60,26 +61,9 @@ ssize_t lnx_native_post(struct lnx_ep *ep, const struct lnx_recv *r)
 	desc = lnx_native_desc(rail, r->desc, r->niov, core_desc);
 	if (lnx_unlikely(r->flags & FI_PEEK))
 		lnx_progress(ep);	/* callers loop on FI_PEEK alone */
-	if (r->tagged) {
-		struct fi_msg_tagged msg = {
-			.msg_iov = r->iov, .desc = desc,
-			.iov_count = r->niov,
-			.addr = core_src, .tag = r->tag, .ignore = r->ignore,
-			.context = r->context,
-		};
-
-		ret = fi_trecvmsg(rail->core_ep, &msg, r->flags & FLAGS);
-	} else {
-		struct fi_msg msg = {
-			.msg_iov = r->iov, .desc = desc,
-			.iov_count = r->niov,
-			.addr = core_src, .context = r->context,
-		};
-
-		ret = fi_recvmsg(rail->core_ep, &msg, r->flags & FLAGS);
-		if (core_src != FI_ADDR_UNSPEC && may_crash(rail))
-			rail->no_cancel = true;
-	}
+	ret = lnx_recv_post(rail->core_ep, core_src, r, desc, r->flags & FLAGS);
+	if (!r->tagged && core_src != FI_ADDR_UNSPEC && may_crash(rail))
+		rail->no_cancel = true;
 	lnx_native_busy(rail);
 out:
 	lnx_unlock(&ep->lock);

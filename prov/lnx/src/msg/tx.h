@@ -11,7 +11,7 @@
 #ifndef LNX_TX_H
 #define LNX_TX_H
 
-#include "obj/tx.h"
+#include "obj/call.h"
 #include "rel/frame.h"
 
 struct lnx_rxe;

@@ -23,6 +23,16 @@ const struct lnx_conf *lnx_config(void)
 	return &lnx_globals.conf;
 }
 
+const struct lnx_config *lnx_config_file(void)
+{
+	return lnx_globals.config;
+}
+
+const char *lnx_config_error(void)
+{
+	return lnx_globals.config_error;
+}
+
 const char *lnx_provider_filter(void)
 {
 	return lnx_globals.filter;
@@ -36,4 +46,9 @@ bool lnx_named_in_filter(void)
 const char *lnx_job_rank(void)
 {
 	return lnx_globals.rank;
+}
+
+const char *lnx_job_id(void)
+{
+	return lnx_globals.job;
 }

@@ -16,9 +16,11 @@
 #define LNX_PEER_H
 
 #include "base/list.h"
+#include "base/timer.h"
 #include "fi.h"
 #include "lnx_wire.h"
 #include "policy/health.h"
+#include "policy/rank.h"
 #include "policy/rtt.h"
 #include "policy/stripe.h"
 #include "rel/chan.h"
@@ -37,19 +39,21 @@ struct lnx_ping;
 struct lnx_rail;
 struct lnx_txe;
 
+/* One of a peer's rails.  It belongs to the first path to it, which outlives the others. */
+struct lnx_remote_rail {
+	struct lnx_health health;
+	uint16_t index;			/* among the peer's rails (wire/rails.h) */
+	uint8_t npath;			/* paths that lead to it */
+};
+
 /* Does the path deliver?  And after it failed: when is it tried again (rel/detect.h)? */
 struct lnx_path_detect {
 	uint64_t progress;			/* grows with everything that is
 						 * delivered */
 	struct lnx_silence silence;
 	struct lnx_late late;		/* of the oldest frame, if it left over this path */
-	uint32_t timed_seq;		/* acknowledged up to here: gives a sample */
-	uint64_t timed_ns;		/* of frames that left by then; 0: no sample
-					 * is being taken */
 	struct lnx_rtt rtt;		/* rough round-trip time of the path */
 	struct lnx_health health;
-	struct lnx_health remote;	/* of the peer's rail, kept in the first path
-					 * to it */
 	uint64_t charged_ns;		/* last failure that was counted */
 	uint32_t nonce;			/* of the last PROBE over or about it */
 	/* While the path is DOWN. */
@@ -100,14 +104,13 @@ struct lnx_path_speed {
 	uint64_t cut_try_ns;		/* and when that was last tried */
 	/* Of the first path: of all paths to the peer. */
 	struct lnx_hedge hedge;		/* what is read twice */
-	uint64_t looked_ns;		/* when pieces were last looked at */
+	uint64_t look_ns;		/* when pieces are to be looked at next */
 	/* PROBEs over the path about itself (rel/latency.c). */
 	uint32_t probe;			/* number of the last one */
 	uint32_t unanswered;		/* and of the first one without an answer */
 	uint64_t probe_ns;		/* when the last one left; 0: none has */
 	uint64_t unanswered_ns;		/* and when that first one did; 0: all are
 					 * answered */
-	uint64_t seen_ns;		/* when this was last looked at */
 	uint64_t answer_ns;		/* how long the last answer took; 0: none */
 	uint64_t heard_ns;		/* when that came */
 	uint64_t doubt_ns;		/* something was last late here, and nothing was
@@ -115,7 +118,25 @@ struct lnx_path_speed {
 	struct lnx_late oldest;		/* the oldest frame, if it left over this path */
 	struct lnx_pause away;		/* frames were late here: they come back after
 					 * that */
+	uint64_t used;			/* stamp of the last message; LNET only */
 };
+
+/*
+ * What rules say of a peer's rails, and the order of its paths (rel/order.h).  Of a peer
+ * with several paths, or that a rule with a dst may be for.
+ */
+struct lnx_peer_choice {
+	struct lnx_peer *peer;
+	struct lnx_rule_peer *table;	/* owned; by lnx_path.remote_rail; NULL: no rule
+					 * has a dst */
+	uint32_t generation;		/* ep->policy.generation that `rank` is of; 0: none */
+	uint16_t states;		/* enum lnx_rank_state of its paths then, two bits
+					 * for each */
+	struct lnx_ranking rank;	/* rank.n: paths that are in it */
+	uint64_t pong_ns;		/* time of its last PONG, but for those about
+					 * latency */
+};
+static_assert(2 * LNX_WIRE_PATHS <= 16, "two bits for each path");
 
 /* One path to a peer.  State is per path; rails and peers summarise it. */
 struct lnx_path {
@@ -123,11 +144,11 @@ struct lnx_path {
 	_Alignas(64)
 	struct lnx_rail *rail;
 	fi_addr_t core_addr;
-	uint16_t remote_rail;		/* index of the peer's rail (wire/rails.h) */
+	uint16_t remote_rail;		/* remote->index */
 	uint8_t index;			/* in peer->path */
 	uint8_t state;			/* enum lnx_path_state; lnx_path_happens */
-	uint8_t class;			/* 0: the best class (policy/select.h) */
-	uint64_t since_ns;		/* when CONNECTING began */
+	uint64_t n_sent;		/* frames sent over it, in the sequence */
+	struct lnx_remote_rail *remote;	/* the peer's rail; of this path, or another */
 	/* Frames.  What is known of them matters only for a peer with several paths
 	 * (rel/sched.h). */
 	uint64_t sent;			/* bytes sent over it */
@@ -151,7 +172,16 @@ struct lnx_path {
 	struct lnx_node reads;		/* msg/pull.c: outstanding reads */
 	struct lnx_node gets;		/* rma/read.c: the same */
 	struct lnx_path_detect detect;
+	struct lnx_remote_rail own_remote; /* used by the first path to a remote rail */
+	uint64_t since_ns;		/* when CONNECTING began */
+	struct lnx_path_counts *counts;	/* owned; NULL: not needed yet (obj/counts.h) */
 };
+
+/* Is it the one with the object of its remote rail? */
+LNX_INLINE bool lnx_path_has_remote(const struct lnx_path *path)
+{
+	return path->remote == &path->own_remote;
+}
 
 /* The only place that changes its state. */
 LNX_INLINE void lnx_path_happens(struct lnx_path *path, enum lnx_path_event event)
@@ -160,6 +190,8 @@ LNX_INLINE void lnx_path_happens(struct lnx_path *path, enum lnx_path_event even
 }
 
 #define LNX_PATHS_MAX	LNX_WIRE_PATHS
+/* look and retry. */
+#define LNX_PEER_TIMERS	2u
 /* lnx_path.inflight_limit before the path's speed is known. */
 #define LNX_PATH_INFLIGHT_FIRST	32768u
 
@@ -192,14 +224,20 @@ struct lnx_peer_arrived {
 /* The session with it, as far as that is not needed for each frame: its end, too. */
 struct lnx_peer_session {
 	uint64_t stamp;			/* when it began, by our clock */
-	uint64_t rx_stamp;		/* and by the peer's, from its HELLO */
-	uint64_t ended_ns;		/* since when it is not OPEN */
-	uint64_t refused_ns;		/* when a frame of it was last refused */
+	uint64_t rx_stamp;		/* and by the peer's, from its HELLO, or from that of
+					 * the session before */
+	uint64_t before_sid;		/* rx_sid of the session before that this end has
+					 * ended; 0: there was none */
 	struct lnx_node ended_link;	/* ep->peers.ended: not OPEN */
 	struct lnx_peer *hash_next;	/* ep->by_sid */
+	uint32_t ended_ms;		/* lnx_stamp_ms: since when it is not OPEN; 0: it
+					 * is */
+	uint32_t refused_ms;		/* and when a frame of it was last refused */
 	bool refuse;			/* tell the peer that it has ended */
 	bool alive;			/* the peer ended it: another may begin */
 	bool key_refused;		/* the peer has another job key, or none */
+	bool unanswered;		/* the session before had sent a HELLO, and got
+					 * none: the peer may be in it */
 	uint8_t wrong_endpoint;		/* bits of paths whose far end is another
 					 * endpoint */
 };
@@ -295,13 +333,15 @@ struct lnx_peer {
 	struct lnx_ep *ep;
 	uint64_t eid;
 	uint8_t npath;
-	uint8_t n_stripe;		/* the first n paths share large messages */
-	uint8_t n_rr;			/* messages go round robin over the first n
-					 * paths */
+	uint8_t stripe;			/* paths, as bits, that share large messages */
+	uint8_t rr;			/* those that messages use round robin; 0: no choice
+					 * for each message, */
 	uint8_t rr_index;		/* and this was the path of the last frame */
 	bool self;			/* it is this endpoint itself */
 	bool hello_done;		/* our hello has its number */
 	uint8_t life;			/* enum lnx_life; lnx_peer_happens */
+	bool watched;			/* it will be looked at soon enough for what is sent
+					 * now; else lnx_tx_watch */
 
 	/* The end of this line, the next one, and the beginning of the one after it.  Its
 	 * ack_threshold: the first frame puts the peer on ack_list, then as many as may
@@ -310,11 +350,12 @@ struct lnx_peer {
 	uint64_t sid;			/* our session id: src of what we send */
 	uint64_t rx_sid;		/* the peer's; 0: no HELLO has come */
 	struct lnx_path *cur;		/* path of frames while it is not backed up */
-	struct lnx_node retx_link;	/* ep->retx_list: has unacknowledged frames */
+	struct lnx_timer look;		/* when to look at it next: rel/run.c */
 	struct lnx_peer_arrived rx;
 
 	struct lnx_path first;		/* path[0] */
 	struct lnx_path *path[LNX_PATHS_MAX]; /* owned; NULL: never needed */
+	struct lnx_peer_choice *choice;	/* owned; NULL: one path at most, and no rules */
 
 	/* Less hot. */
 	uint32_t rx_reported[LNX_PATHS_MAX]; /* what we have reported of rx.bytes, less the
@@ -332,18 +373,17 @@ struct lnx_peer {
 	uint32_t n_clones;		/* its frames in rail->clones */
 	uint32_t nrndv;			/* announced, not yet ended */
 	bool unsolicited;		/* counted in ep->peers.n_unsolicited */
+	bool awaited;			/* an acknowledgement or an answer is due from it */
 	bool blocked;			/* chan.queue waits for the window, a path or
 					 * earlier frames, and not only for the next
 					 * pass */
 	struct lnx_node stored;		/* lnx_rxe.of_peer: its messages that no receive
 					 * matches */
 	uint64_t failing_ns;		/* since when every send fails; 0: they do not */
-	uint64_t pong_ns;		/* time of its last PONG, but for those about
-					 * latency */
 
 	/* Links of lists, each used only when there is something to do. */
 	struct lnx_node pump_link;	/* ep->pump_peers: frames to post */
-	struct lnx_node detect_link;	/* ep->detect_list: paths to check */
+	struct lnx_timer retry;		/* when it has such again: all paths pause */
 	struct lnx_node all_link;	/* ep->peers.all */
 	struct lnx_peer *hash_next;	/* ep->by_eid */
 };

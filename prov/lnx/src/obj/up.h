@@ -11,6 +11,7 @@
 struct lnx_hdr;
 struct lnx_path;
 struct lnx_peer;
+struct lnx_timer;
 struct lnx_txe;
 
 /* An operation that a core had, by its type (enum lnx_op_type).  These call no core. */
@@ -52,6 +53,13 @@ struct lnx_up {
 
 	/* The address of a peer became known, changed, or was removed. */
 	void (*source_changed)(struct lnx_peer *peer);
+	/* Handle what the core of a rail has, before what it is from is forgotten. */
+	void (*poll)(struct lnx_rail *rail);
+
+	/* ---- the timers of a peer ---- */
+
+	void (*peer_look)(struct lnx_timer *look, uint64_t now);
+	void (*peer_retry)(struct lnx_timer *retry, uint64_t now);
 
 	/* ---- anything that waits ---- */
 

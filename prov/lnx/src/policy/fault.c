@@ -229,16 +229,6 @@ static bool rule_is_for(const struct lnx_fault_rule *r, enum lnx_fault_at at)
 	return (r->action == LNX_FAULT_FAIL) == (at == LNX_FAULT_AT_SEND);
 }
 
-bool lnx_fault_any(const struct lnx_fault *t, enum lnx_fault_at at)
-{
-	unsigned i;
-
-	for (i = 0; i < t->nrule; i++)
-		if (rule_is_for(&t->rule[i], at))
-			return true;
-	return false;
-}
-
 struct lnx_fault_verdict lnx_fault_judge(struct lnx_fault *t,
 					 enum lnx_fault_at at,
 					 const struct lnx_fault_frame *frame,
@@ -284,5 +274,19 @@ uint64_t lnx_fault_number(const struct lnx_fault *t, unsigned rule)
 
 struct lnx_fault_count lnx_fault_count(const struct lnx_fault *t, unsigned rule)
 {
-	return t->rule[rule].count;
+	const struct lnx_fault_rule *r = &t->rule[rule];
+
+	return (struct lnx_fault_count){
+		.matched = r->count.matched - r->base.matched,
+		.hit = r->count.hit - r->base.hit,
+		.missed = r->count.missed - r->base.missed,
+	};
+}
+
+void lnx_fault_reset(struct lnx_fault *t)
+{
+	unsigned i;
+
+	for (i = 0; i < t->nrule; i++)
+		t->rule[i].base = t->rule[i].count;
 }

@@ -142,8 +142,8 @@ int lnx_fault_add(struct lnx_fault *table, const char *text, uint64_t seed,
 bool lnx_fault_del(struct lnx_fault *table, uint64_t number);
 uint64_t lnx_fault_number(const struct lnx_fault *table, unsigned rule);
 
-/* Is there a rule for that point? */
-bool lnx_fault_any(const struct lnx_fault *table, enum lnx_fault_at at);
+/* Set the counts of all rules to 0; `after` and `count` go on. */
+void lnx_fault_reset(struct lnx_fault *table);
 
 /* Apply the rules to a frame, and count it.  now as in create; never goes back. */
 struct lnx_fault_verdict lnx_fault_judge(struct lnx_fault *table,
@@ -170,10 +170,5 @@ struct lnx_fault_count lnx_fault_count(const struct lnx_fault *table,
  */
 size_t lnx_fault_print(const struct lnx_fault *table, unsigned rule, char *buf,
 		       size_t size);
-/*
- * All rules, a line each: "RULE: matched N, hit N" and, if any, ", missed N".
- * Length without NUL, as snprintf.
- */
-size_t lnx_fault_show(const struct lnx_fault *table, char *buf, size_t size);
 
 #endif

@@ -118,21 +118,3 @@ size_t lnx_fault_print(const struct lnx_fault *t, unsigned rule, char *buf,
 	put_rule(&o, &t->rule[rule]);
 	return o.n;
 }
-
-size_t lnx_fault_show(const struct lnx_fault *t, char *buf, size_t size)
-{
-	struct lnx_out o = { .buf = buf, .size = size };
-	unsigned i;
-
-	for (i = 0; i < t->nrule; i++) {
-		const struct lnx_fault_count *c = &t->rule[i].count;
-
-		put_rule(&o, &t->rule[i]);
-		lnx_out(&o, ": matched %" PRIu64 ", hit %" PRIu64, c->matched,
-			c->hit);
-		if (c->missed)
-			lnx_out(&o, ", missed %" PRIu64, c->missed);
-		lnx_out(&o, "\n");
-	}
-	return o.n;
-}

@@ -41,6 +41,7 @@ struct lnx_fault_rule {
 	uint32_t number;		/* in the table; from 1 */
 	uint64_t start_ns;		/* when it was added to the table */
 	struct lnx_fault_count count;
+	struct lnx_fault_count base;	/* count at the last lnx_fault_reset */
 	uint64_t state;			/* of the random numbers; never 0 */
 	bool begun;
 	uint64_t begin_ns;

@@ -70,6 +70,13 @@ static int at_end(struct parser *p, const char *after)
 
 /* ---- targets ---- */
 
+/* PEER; false: it is none. */
+static bool parse_peer(struct lnx_span w, struct lnx_target *t)
+{
+	t->by_eid = w.len > ADDR_DIGITS;
+	return t->by_eid ? lnx_span_hex64(w, &t->peer) : lnx_span_uint(w, &t->peer);
+}
+
 static bool rail_letter(char c)
 {
 	return c > ' ' && c <= '~' && !strchr(",|+\"'=@", c);
@@ -113,9 +120,7 @@ static int parse_target(struct parser *p, struct lnx_span all,
 	end.len = (size_t)(at - all.s);
 	peer = (struct lnx_span){ at + 1, all.len - end.len - 1 };
 	t->any_peer = lnx_span_is(peer, "*");
-	t->by_eid = peer.len > ADDR_DIGITS;
-	if (!t->any_peer && !(t->by_eid ? lnx_span_hex64(peer, &t->peer) :
-					  lnx_span_uint(peer, &t->peer)))
+	if (!parse_peer(peer, t) && !t->any_peer)
 		return refuse(p, "\"%.*s\": behind @ there must be the "
 			      "16 hex digits of an endpoint id, as \"health "
 			      "list\" shows it, or the number of an fi_addr_t, "
@@ -144,15 +149,20 @@ static int add_target(struct parser *p, struct lnx_span w,
 
 /* ---- health ---- */
 
+static const char *set_word(const struct lnx_request *r)
+{
+	return r->kind == LNX_REQUEST_HEALTH_ONCE ? "once" : "set";
+}
+
 static int parse_value(struct parser *p, struct lnx_span w,
 		       struct lnx_request *r)
 {
 	uint64_t v;
 
 	if (!lnx_span_uint(w, &v) || v > LNX_HEALTH_MAX)
-		return refuse(p, "\"%.*s\": the last word of \"health set\" "
+		return refuse(p, "\"%.*s\": the last word of \"health %s\" "
 			      "must be a health, a whole number from 0 to %d",
-			      QUOTE(w), LNX_HEALTH_MAX);
+			      QUOTE(w), set_word(r), LNX_HEALTH_MAX);
 	r->value = (unsigned)v;
 	return 0;
 }
@@ -163,8 +173,9 @@ static int parse_set(struct parser *p, struct lnx_request *r)
 	int ret = 0;
 
 	if (!w.len)
-		return refuse(p, "\"health set\" is missing what is set: "
-			      "health set RAIL|RAIL@PEER|N@PEER... VALUE");
+		return refuse(p, "\"health %s\" is missing what is set: "
+			      "health %s RAIL|RAIL@PEER|N@PEER... VALUE",
+			      set_word(r), set_word(r));
 	for (next = take(p); next.len && !ret; next = take(p)) {
 		ret = add_target(p, w, r);
 		w = next;
@@ -173,8 +184,8 @@ static int parse_set(struct parser *p, struct lnx_request *r)
 		ret = parse_value(p, w, r);
 	if (!ret && !r->ntarget)
 		ret = refuse(p, "\"%.*s\": before the value, name what is set: "
-			     "health set RAIL|RAIL@PEER|N@PEER... VALUE",
-			     QUOTE(w));
+			     "health %s RAIL|RAIL@PEER|N@PEER... VALUE",
+			     QUOTE(w), set_word(r));
 	return ret;
 }
 
@@ -208,12 +219,16 @@ static int parse_health(struct parser *p, struct lnx_request *r)
 		r->kind = LNX_REQUEST_HEALTH_SET;
 		return parse_set(p, r);
 	}
+	if (lnx_span_is(w, "once")) {
+		r->kind = LNX_REQUEST_HEALTH_ONCE;
+		return parse_set(p, r);
+	}
 	if (lnx_span_is(w, "auto")) {
 		r->kind = LNX_REQUEST_HEALTH_AUTO;
 		return parse_auto(p, r);
 	}
-	return refuse(p, "\"%.*s\": \"health\" is followed by list, set or "
-		      "auto", QUOTE(w));
+	return refuse(p, "\"%.*s\": \"health\" is followed by list, set, once "
+		      "or auto", QUOTE(w));
 }
 
 /* ---- faults ---- */
@@ -239,7 +254,7 @@ static int parse_del(struct parser *p, struct lnx_request *r)
 	r->all = lnx_span_is(w, "all");
 	if (!r->all && !lnx_span_uint(w, &r->number))
 		return refuse(p, "\"%.*s\": \"fault del\" is followed by the "
-			      "number of a rule, as \"fault list\" shows it, "
+			      "number of a rule, as \"fault show\" shows it, "
 			      "or all", QUOTE(w));
 	return at_end(p, r->all ? "fault del all" : "fault del NUMBER");
 }
@@ -252,7 +267,7 @@ static int parse_fault(struct parser *p, struct lnx_request *r)
 		r->kind = LNX_REQUEST_FAULT_ADD;
 		return parse_add(p, r);
 	}
-	if (lnx_span_is(w, "list")) {
+	if (lnx_span_is(w, "list") || lnx_span_is(w, "show")) {
 		r->kind = LNX_REQUEST_FAULT_LIST;
 		return at_end(p, "fault list");
 	}
@@ -260,8 +275,103 @@ static int parse_fault(struct parser *p, struct lnx_request *r)
 		r->kind = LNX_REQUEST_FAULT_DEL;
 		return parse_del(p, r);
 	}
-	return refuse(p, "\"%.*s\": \"fault\" is followed by add, list or del",
-		      QUOTE(w));
+	if (lnx_span_is(w, "reset")) {
+		r->kind = LNX_REQUEST_FAULT_RESET;
+		return at_end(p, "fault reset");
+	}
+	return refuse(p, "\"%.*s\": \"fault\" is followed by add, list, del or "
+		      "reset", QUOTE(w));
+}
+
+/* ---- counters, parameters, peers ---- */
+
+static int parse_stats(struct parser *p, struct lnx_request *r)
+{
+	struct lnx_span w;
+	size_t back = p->pos;
+
+	w = take(p);
+	if (lnx_span_is(w, "reset")) {
+		r->kind = LNX_REQUEST_STATS_RESET;
+		return at_end(p, "stats reset");
+	}
+	p->pos = back;
+	r->kind = LNX_REQUEST_STATS;
+	return at_end(p, "stats");
+}
+
+static int parse_param(struct parser *p, struct lnx_request *r)
+{
+	struct lnx_span name = take(p);
+	size_t end;
+
+	r->kind = LNX_REQUEST_SET;
+	skip(p);
+	if (!name.len || !p->text[p->pos])
+		return refuse(p, "\"set\" is followed by the name of a parameter "
+			      "and its value");
+	r->name_at = (unsigned)(name.s - p->text);
+	r->name_len = (unsigned)name.len;
+	r->value_at = (unsigned)p->pos;
+	end = strlen(p->text);
+	while (end > p->pos && lnx_is_blank(p->text[end - 1]))
+		end--;
+	r->value_len = (unsigned)(end - p->pos);
+	return 0;
+}
+
+/* A word that follows PEER; false: there is none. */
+static bool option(struct parser *p, struct lnx_span *w)
+{
+	*w = take(p);
+	return w->len != 0;
+}
+
+static int parse_ping(struct parser *p, struct lnx_span w, struct lnx_request *r)
+{
+	if (!lnx_span_uint(w, &r->number) || !r->number ||
+	    r->number > LNX_REQUEST_TIMEOUT_MAX)
+		return refuse(p, "\"%.*s\": behind the peer \"ping\" has a time "
+			      "limit in ms, from 1 to %u", QUOTE(w),
+			      LNX_REQUEST_TIMEOUT_MAX);
+	return at_end(p, "ping PEER TIMEOUT");
+}
+
+static int parse_discover(struct parser *p, struct lnx_span w, struct lnx_request *r)
+{
+	r->all = lnx_span_is(w, "force");
+	if (!r->all)
+		return refuse(p, "\"%.*s\": behind the peer of \"discover\" there "
+			      "may only be force", QUOTE(w));
+	return at_end(p, "discover PEER force");
+}
+
+static int parse_explain(struct parser *p, struct lnx_span w, struct lnx_request *r)
+{
+	if (!lnx_span_uint(w, &r->number))
+		return refuse(p, "\"%.*s\": behind the peer of \"explain\" there "
+			      "may be a size in bytes, a whole number", QUOTE(w));
+	return at_end(p, "explain PEER SIZE");
+}
+
+static int parse_of_peer(struct parser *p, const char *verb,
+			 int (*more)(struct parser *p, struct lnx_span w,
+				     struct lnx_request *r),
+			 struct lnx_request *r)
+{
+	struct lnx_target *t = &r->target[0];
+	struct lnx_span w = take(p);
+
+	t->kind = LNX_TARGET_PEER;
+	t->at = (unsigned)(w.s - p->text);
+	t->len = (unsigned)w.len;
+	if (!parse_peer(w, t))
+		return refuse(p, "\"%.*s\": \"%s\" is followed by a peer: the "
+			      "16 hex digits of its endpoint id, as \"health "
+			      "list\" shows it, or the number of an fi_addr_t",
+			      QUOTE(w), verb);
+	r->ntarget = 1;
+	return option(p, &w) ? more(p, w, r) : 0;
 }
 
 int lnx_request_parse(const char *text, struct lnx_request *out, char *why,
@@ -279,12 +389,24 @@ int lnx_request_parse(const char *text, struct lnx_request *out, char *why,
 		return parse_fault(&p, out);
 	if (lnx_span_is(w, "health"))
 		return parse_health(&p, out);
-	if (lnx_span_is(w, "stats")) {
-		out->kind = LNX_REQUEST_STATS;
-		return at_end(&p, "stats");
+	if (lnx_span_is(w, "stats"))
+		return parse_stats(&p, out);
+	if (lnx_span_is(w, "set"))
+		return parse_param(&p, out);
+	if (lnx_span_is(w, "ping")) {
+		out->kind = LNX_REQUEST_PING;
+		return parse_of_peer(&p, "ping", parse_ping, out);
 	}
-	return refuse(&p, "\"%.*s\": a request begins with fault, health or "
-		      "stats", QUOTE(w));
+	if (lnx_span_is(w, "discover")) {
+		out->kind = LNX_REQUEST_DISCOVER;
+		return parse_of_peer(&p, "discover", parse_discover, out);
+	}
+	if (lnx_span_is(w, "explain")) {
+		out->kind = LNX_REQUEST_EXPLAIN;
+		return parse_of_peer(&p, "explain", parse_explain, out);
+	}
+	return refuse(&p, "\"%.*s\": a request begins with fault, health, stats, "
+		      "set, ping, discover or explain", QUOTE(w));
 }
 
 bool lnx_target_has_rail(const struct lnx_target *target, const char *rail)

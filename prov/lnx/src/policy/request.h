@@ -4,19 +4,26 @@
  * a sentence out.
  *
  *	request ::= 'fault' 'add' RULE (';' RULE)*	(policy/fault.h)
- *		| 'fault' 'list'
+ *		| 'fault' ('list' | 'show')
  *		| 'fault' 'del' (NUMBER | 'all')
+ *		| 'fault' 'reset'
  *		| 'health' 'list'
  *		| 'health' 'set' target+ VALUE
+ *		| 'health' 'once' target+ VALUE
  *		| 'health' 'auto' (target+ | 'all')
- *		| 'stats'
+ *		| 'stats' ['reset']
+ *		| 'set' NAME VALUE	(conf/params.def; VALUE: the rest)
+ *		| 'ping' PEER [TIMEOUT]
+ *		| 'discover' PEER ['force']
+ *		| 'explain' PEER [SIZE]
  *	target ::= RAIL			a rail of ours
  *		| RAIL '@' PEER		the paths over it to a peer
  *		| NUMBER '@' PEER	a rail of the peer's, by its index
  *
  * RAIL is a name as in logs, PROVIDER:DOMAIN, '*' and '?'  in it; PEER an endpoint id,
- * 16 hex digits, or less: an fi_addr_t, or '*'.  VALUE is 0 to LNX_HEALTH_MAX.  Words
- * are separated by blanks; their case does not matter, but in names of rails.
+ * 16 hex digits, or less: an fi_addr_t, or '*' in a target.  VALUE of health is 0 to
+ * LNX_HEALTH_MAX, TIMEOUT is in ms, SIZE in bytes.  Words are separated by blanks; their
+ * case does not matter, but in names of rails.
  */
 #ifndef LNX_REQUEST_H
 #define LNX_REQUEST_H
@@ -30,15 +37,23 @@
 #define LNX_REQUEST_MAX		(LNX_FAULT_TEXT_MAX + 64)	/* with NUL */
 #define LNX_REQUEST_TARGETS	16
 #define LNX_REQUEST_NAME_MAX	LNX_FAULT_NAME_MAX
+#define LNX_REQUEST_TIMEOUT_MAX	600000u		/* ms */
 
 enum lnx_request_kind {
 	LNX_REQUEST_FAULT_ADD,
 	LNX_REQUEST_FAULT_LIST,
 	LNX_REQUEST_FAULT_DEL,
+	LNX_REQUEST_FAULT_RESET,
 	LNX_REQUEST_HEALTH_LIST,
 	LNX_REQUEST_HEALTH_SET,
+	LNX_REQUEST_HEALTH_ONCE,
 	LNX_REQUEST_HEALTH_AUTO,
 	LNX_REQUEST_STATS,
+	LNX_REQUEST_STATS_RESET,
+	LNX_REQUEST_SET,
+	LNX_REQUEST_PING,
+	LNX_REQUEST_DISCOVER,
+	LNX_REQUEST_EXPLAIN,
 };
 
 /* What a health belongs to. */
@@ -46,6 +61,7 @@ enum lnx_target_kind {
 	LNX_TARGET_RAIL,
 	LNX_TARGET_PATH,
 	LNX_TARGET_REMOTE,
+	LNX_TARGET_PEER,		/* as a whole; not of health */
 };
 
 struct lnx_target {
@@ -60,10 +76,13 @@ struct lnx_target {
 struct lnx_request {
 	enum lnx_request_kind kind;
 	const char *rules;		/* FAULT_ADD: the rest of the text */
-	bool all;			/* FAULT_DEL, HEALTH_AUTO */
-	uint64_t number;		/* FAULT_DEL */
-	unsigned value;			/* HEALTH_SET */
-	unsigned ntarget;		/* HEALTH_SET, HEALTH_AUTO */
+	bool all;			/* FAULT_DEL, HEALTH_AUTO; DISCOVER: force */
+	uint64_t number;		/* FAULT_DEL; PING: TIMEOUT, EXPLAIN: SIZE, 0:
+					 * none */
+	unsigned value;			/* HEALTH_SET, HEALTH_ONCE */
+	/* SET: two parts of the text. */
+	unsigned name_at, name_len, value_at, value_len;
+	unsigned ntarget;		/* HEALTH_*: any; PING, DISCOVER, EXPLAIN: 1 */
 	struct lnx_target target[LNX_REQUEST_TARGETS];
 };
 

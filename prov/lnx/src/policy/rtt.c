@@ -6,14 +6,12 @@
 
 /* No clock measures more, and sums of such values do not overflow. */
 #define SAMPLE_MAX_NS	(1ull << 56)
-#define LATE_MAX	32u
 
 void lnx_rtt_sample(struct lnx_rtt *rtt, uint64_t ns)
 {
 	uint64_t err;
 
 	ns = LNX_MIN(LNX_MAX(ns, 1ull), SAMPLE_MAX_NS);
-	rtt->late = 0;
 	if (!rtt->srtt_ns) {				/* 2.2 */
 		rtt->srtt_ns = ns;
 		rtt->var_ns = ns / 2;
@@ -25,12 +23,6 @@ void lnx_rtt_sample(struct lnx_rtt *rtt, uint64_t ns)
 	rtt->srtt_ns = LNX_MAX((7 * rtt->srtt_ns + ns) / 8, 1ull);
 }
 
-void lnx_rtt_late(struct lnx_rtt *rtt)
-{
-	if (rtt->late < LATE_MAX)
-		rtt->late++;
-}
-
 uint64_t lnx_rtt_timeout(const struct lnx_rtt *rtt, uint64_t floor,
 			 uint64_t ceil)
 {
@@ -40,8 +32,5 @@ uint64_t lnx_rtt_timeout(const struct lnx_rtt *rtt, uint64_t floor,
 		return ceil;
 	/* The granularity of the clock, G there, is 1 ns. */
 	ns = rtt->srtt_ns + LNX_MAX(4 * rtt->var_ns, 1ull);
-	ns = LNX_MAX(ns, floor);
-	if (ns >= ceil || ns > ceil >> rtt->late)
-		return ceil;
-	return ns << rtt->late;
+	return LNX_MIN(LNX_MAX(ns, floor), ceil);
 }

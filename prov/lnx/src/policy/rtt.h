@@ -4,9 +4,8 @@
  * estimator of RFC 6298, in ns.  Does no I/O.
  *
  * Callers must keep Karn's rule (section 3 there): what was sent more than once gives
- * no sample, because it is not known which of the sends was answered.  And a wait that
- * was too short stays doubled until there is a sample (5.5, 5.7): call lnx_rtt_late
- * once for each expiry, not once for each waiting frame.
+ * no sample, because it is not known which of the sends was answered.  They also make a
+ * wait longer that was too short (5.5): rel/loss.h does so for frames.
  */
 #ifndef LNX_RTT_H
 #define LNX_RTT_H
@@ -17,14 +16,10 @@
 struct lnx_rtt {
 	uint64_t srtt_ns;		/* smoothed; 0: no sample yet */
 	uint64_t var_ns;		/* deviation from it */
-	uint8_t late;			/* expiries since the last sample */
 };
 
 /* Something that was sent once over the path was answered after ns. */
 void lnx_rtt_sample(struct lnx_rtt *rtt, uint64_t ns);
-
-/* No answer came within lnx_rtt_timeout. */
-void lnx_rtt_late(struct lnx_rtt *rtt);
 
 /* Between floor and ceil; ceil while nothing is known, or if floor is above ceil. */
 uint64_t lnx_rtt_timeout(const struct lnx_rtt *rtt, uint64_t floor,

@@ -30,6 +30,7 @@ const char *lnx_why_text(enum lnx_why why)
 		[LNX_WHY_REMOTE_CREDITS] = "credits of the remote rail",
 		[LNX_WHY_REMOTE_USED] = "last use of the remote rail",
 		[LNX_WHY_PATH_DOWN] = "a part of the path is down",
+		[LNX_WHY_HELD] = "hold time of the path",
 		[LNX_WHY_PATH_HEALTH] = "health of the path",
 		[LNX_WHY_SPEED] = "speed of the link",
 		[LNX_WHY_SHARED] = "rails that are in use already",
@@ -126,6 +127,12 @@ static criteria by_worth = {
 	LNX_WHY_PATH_HEALTH, LNX_WHY_PEER_GROUP_RULE, LNX_WHY_GROUP_RULE,
 	LNX_WHY_RAIL_RULE, LNX_WHY_REMOTE_RULE, LNX_WHY_PAIR_RULE, LNX_WHY_BEST
 };
+static criteria by_rules = {
+	LNX_WHY_LINK_DOWN, LNX_WHY_PATH_DOWN, LNX_WHY_ROUTED,
+	LNX_WHY_PEER_GROUP_RULE, LNX_WHY_GROUP_RULE, LNX_WHY_RAIL_RULE,
+	LNX_WHY_REMOTE_RULE, LNX_WHY_PAIR_RULE, LNX_WHY_BEST
+};
+static criteria by_health = { LNX_WHY_PATH_HEALTH, LNX_WHY_BEST };
 static criteria by_distance = {
 	LNX_WHY_DEVICE, LNX_WHY_NUMA, LNX_WHY_BEST
 };
@@ -210,7 +217,8 @@ static const struct lnx_view_path *path_at(const struct order *o, unsigned i)
 
 static int differ_in_class(const struct order *o, unsigned i, unsigned j)
 {
-	int why = differ(o->v, path_at(o, i), path_at(o, j), by_worth);
+	int why = differ(o->v, path_at(o, i), path_at(o, j),
+			 o->v->rules_first ? by_rules : by_worth);
 
 	if (!why && o->mode == LNX_SELECTION_PER_PEER)
 		why = differ(o->v, path_at(o, i), path_at(o, j), by_distance);
@@ -219,8 +227,12 @@ static int differ_in_class(const struct order *o, unsigned i, unsigned j)
 
 static int differ_in_place(const struct order *o, unsigned i, unsigned j)
 {
-	int why = differ(o->v, path_at(o, i), path_at(o, j), by_distance);
+	int why = 0;
 
+	if (o->v->rules_first)
+		why = differ(o->v, path_at(o, i), path_at(o, j), by_health);
+	if (!why)
+		why = differ(o->v, path_at(o, i), path_at(o, j), by_distance);
 	return why ? why : differ(o->v, path_at(o, i), path_at(o, j),
 				  by_speed);
 }

@@ -58,7 +58,9 @@ enum lnx_why {
 	LNX_WHY_REMOTE_CREDITS,		/* higher */
 	LNX_WHY_REMOTE_USED,		/* lower */
 	/* of whole paths; lnx_select_order only */
-	LNX_WHY_PATH_DOWN,		/* a part has no health left */
+	LNX_WHY_PATH_DOWN,		/* a part has no health left, or it does not
+					 * deliver (policy/rank.h) */
+	LNX_WHY_HELD,			/* it is back, and must work for a while first */
 	LNX_WHY_PATH_HEALTH,		/* higher; of the worst part */
 	LNX_WHY_SPEED,			/* higher */
 	LNX_WHY_SHARED,			/* fewer rails that earlier paths use */
@@ -115,6 +117,9 @@ struct lnx_select_view {
 	/* NUMA distances below it count as equal; not for device memory. */
 	uint32_t numa_range;
 	bool device;			/* the buffer is device memory */
+	/* lnx_select_order, not with LNET: rules come before health, which only sorts
+	 * paths of one class. */
+	bool rules_first;
 };
 
 /*

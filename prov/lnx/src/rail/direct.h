@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One send descriptor to exactly one core call, the one that the application used.
- * Last step of a direct send; the completion goes straight from the core to
- * rail/lent.c.
+ * One descriptor (obj/call.h) to exactly one call of a direct or native core, the one
+ * that the descriptor names, which is in most cases the application's own.  With a
+ * constant there, nothing but that call is left.  Owner lock held; 0 or the core's error.
+ * Completions go from the core to msg/direct_cq.c or rail/native.c.
  *
  * desc has the core's descriptors of the application's buffers, or is NULL: the direct
  * rail needs none for host memory.
  */
-#ifndef LNX_POST_H
-#define LNX_POST_H
+#ifndef LNX_DIRECT_H
+#define LNX_DIRECT_H
 
-#include "obj/tx.h"
+#include "base/compiler.h"
+#include "obj/call.h"
 
+/* Messages. */
 LNX_INLINE ssize_t lnx_core_post(struct fid_ep *core, fi_addr_t dest,
 				 const struct lnx_tx *tx, void **desc)
 {
@@ -71,6 +74,145 @@ LNX_INLINE ssize_t lnx_core_post(struct fid_ep *core, fi_addr_t dest,
 				      tx->data, dest, tx->tag);
 	}
 	__builtin_unreachable();
+}
+
+/* A receive of a native rail, whose source is src at the core.  Flags that the core does
+ * not take are not set. */
+LNX_INLINE ssize_t lnx_recv_post(struct fid_ep *core, fi_addr_t src,
+				 const struct lnx_recv *r, void **desc,
+				 uint64_t flags)
+{
+	if (r->tagged) {
+		struct fi_msg_tagged msg = {
+			.msg_iov = r->iov, .desc = desc,
+			.iov_count = r->niov,
+			.addr = src, .tag = r->tag, .ignore = r->ignore,
+			.context = r->context,
+		};
+
+		return fi_trecvmsg(core, &msg, flags);
+	} else {
+		struct fi_msg msg = {
+			.msg_iov = r->iov, .desc = desc,
+			.iov_count = r->niov,
+			.addr = src, .context = r->context,
+		};
+
+		return fi_recvmsg(core, &msg, flags);
+	}
+}
+
+/* Remote memory. */
+LNX_INLINE ssize_t lnx_rma_post(struct fid_ep *core, fi_addr_t dest,
+				const struct lnx_rma *r, void **desc)
+{
+	void *one = desc ? desc[0] : NULL;
+
+	switch (r->call) {
+	case LNX_READ:
+		return fi_read(core, r->iov->iov_base, r->iov->iov_len, one,
+			       dest, r->rma->addr, r->rma->key, r->context);
+	case LNX_READV:
+		return fi_readv(core, r->iov, desc, r->niov, dest,
+				r->rma->addr, r->rma->key, r->context);
+	case LNX_WRITE:
+		return fi_write(core, r->iov->iov_base, r->iov->iov_len, one,
+				dest, r->rma->addr, r->rma->key, r->context);
+	case LNX_WRITEV:
+		return fi_writev(core, r->iov, desc, r->niov, dest,
+				 r->rma->addr, r->rma->key, r->context);
+	case LNX_READMSG:
+	case LNX_WRITEMSG: {
+		struct fi_msg_rma msg = {
+			.msg_iov = r->iov, .desc = desc, .iov_count = r->niov,
+			.addr = dest,
+			.rma_iov = r->rma, .rma_iov_count = r->nrma,
+			.context = r->context, .data = r->data,
+		};
+
+		return r->call == LNX_READMSG ?
+		       fi_readmsg(core, &msg, r->flags) :
+		       fi_writemsg(core, &msg, r->flags);
+	}
+	case LNX_INJECT_WRITE:
+		return fi_inject_write(core, r->iov->iov_base, r->iov->iov_len,
+				       dest, r->rma->addr, r->rma->key);
+	case LNX_WRITEDATA:
+		return fi_writedata(core, r->iov->iov_base, r->iov->iov_len,
+				    one, r->data, dest, r->rma->addr,
+				    r->rma->key, r->context);
+	case LNX_INJECT_WRITEDATA:
+		return fi_inject_writedata(core, r->iov->iov_base,
+					   r->iov->iov_len, r->data, dest,
+					   r->rma->addr, r->rma->key);
+	}
+	__builtin_unreachable();
+}
+
+/* Atomics; call is t->call.  Not with FI_DELIVERY_COMPLETE: see msg/confirm.h. */
+LNX_INLINE ssize_t lnx_amo_post(struct fid_ep *core, fi_addr_t dest,
+				enum lnx_amo_call call,
+				const struct lnx_amo_tx *t)
+{
+	const struct fi_ioc *iov = t->iov;
+	size_t niov = t->niov;
+	struct fi_msg_atomic msg;
+
+	/* A read needs no operand, but cores take the number of elements from it. */
+	if (call >= LNX_FETCH && lnx_unlikely(!niov)) {
+		iov = t->res;
+		niov = t->nres;
+	}
+	switch (call) {
+	case LNX_ATOMIC:
+		return fi_atomic(core, iov->addr, iov->count, NULL, dest,
+				 t->rma->addr, t->rma->key, t->type, t->op,
+				 t->context);
+	case LNX_ATOMICV:
+		return fi_atomicv(core, iov, NULL, niov, dest, t->rma->addr,
+				  t->rma->key, t->type, t->op, t->context);
+	case LNX_INJECT_ATOMIC:
+		return fi_inject_atomic(core, iov->addr, iov->count, dest,
+					t->rma->addr, t->rma->key, t->type,
+					t->op);
+	case LNX_FETCH:
+		return fi_fetch_atomic(core, iov->addr, iov->count, NULL,
+				       t->res->addr, NULL, dest, t->rma->addr,
+				       t->rma->key, t->type, t->op,
+				       t->context);
+	case LNX_FETCHV:
+		return fi_fetch_atomicv(core, iov, NULL, niov, t->res, NULL,
+					t->nres, dest, t->rma->addr,
+					t->rma->key, t->type, t->op,
+					t->context);
+	case LNX_COMPARE:
+		return fi_compare_atomic(core, iov->addr, iov->count, NULL,
+					 t->cmp->addr, NULL, t->res->addr,
+					 NULL, dest, t->rma->addr, t->rma->key,
+					 t->type, t->op, t->context);
+	case LNX_COMPAREV:
+		return fi_compare_atomicv(core, iov, NULL, niov, t->cmp, NULL,
+					  t->ncmp, t->res, NULL, t->nres, dest,
+					  t->rma->addr, t->rma->key, t->type,
+					  t->op, t->context);
+	case LNX_ATOMICMSG:
+	case LNX_FETCHMSG:
+	case LNX_COMPAREMSG:
+		break;
+	}
+	msg = (struct fi_msg_atomic) {
+		.msg_iov = iov, .iov_count = niov, .addr = dest,
+		.rma_iov = t->rma, .rma_iov_count = t->nrma,
+		.datatype = t->type, .op = t->op, .context = t->context,
+		.data = t->data,
+	};
+	if (call == LNX_ATOMICMSG)
+		return fi_atomicmsg(core, &msg, t->flags);
+	if (call == LNX_FETCHMSG)
+		return fi_fetch_atomicmsg(core, &msg, t->res, NULL, t->nres,
+					  t->flags);
+	return fi_compare_atomicmsg(core, &msg, t->cmp, NULL, t->ncmp, t->res,
+				    NULL, t->nres, t->flags);
 }
 
 #endif

@@ -156,6 +156,12 @@ void lnx_faults_del_all(struct lnx_ep *ep)
 		lnx_fault_del(t, lnx_fault_number(t, 0));
 }
 
+void lnx_faults_reset(struct lnx_ep *ep)
+{
+	if (ep->fault)
+		lnx_fault_reset(ep->fault->table);
+}
+
 uint64_t lnx_faults_last(const struct lnx_ep *ep)
 {
 	unsigned n = ep->fault ? lnx_fault_nrule(ep->fault->table) : 0;
@@ -202,15 +208,6 @@ void lnx_faults_log(const struct lnx_ep *ep)
 		       (unsigned long long)c.matched, (unsigned long long)c.hit,
 		       (unsigned long long)c.missed);
 	}
-}
-
-size_t lnx_faults_show(const struct lnx_ep *ep, char *buf, size_t size)
-{
-	if (ep->fault)
-		return lnx_fault_show(ep->fault->table, buf, size);
-	if (size)
-		buf[0] = '\0';
-	return 0;
 }
 
 static void forget(struct lnx_node *n)

@@ -27,12 +27,8 @@ int lnx_faults_check(const struct lnx_conf *conf);
 int lnx_faults_open(struct lnx_ep *ep);
 /* To be called when its rails are closed. */
 void lnx_faults_close(struct lnx_ep *ep);
-/*
- * What every rule has hit: written to the log, and as lnx_fault_show ("" without
- * rules).
- */
+/* Write to the log what every rule has hit. */
 void lnx_faults_log(const struct lnx_ep *ep);
-size_t lnx_faults_show(const struct lnx_ep *ep, char *buf, size_t size);
 
 /*
  * Add and remove rules while the endpoint is in use.  New rules come after the present
@@ -43,6 +39,8 @@ int lnx_faults_add(struct lnx_ep *ep, const char *rules);
 /* False: there is no rule of that number. */
 bool lnx_faults_del(struct lnx_ep *ep, uint64_t number);
 void lnx_faults_del_all(struct lnx_ep *ep);
+/* Set the counts of all rules to 0. */
+void lnx_faults_reset(struct lnx_ep *ep);
 /* Number of the last rule; 0 if there is none. */
 uint64_t lnx_faults_last(const struct lnx_ep *ep);
 /* A line for each rule with a number above after: "fault NUMBER RULE: matched N, hit N"

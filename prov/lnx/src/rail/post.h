@@ -2,8 +2,9 @@
 /*
  * One frame, or one piece of a large transfer, to a framed rail: one call of its core.
  * The only place that counts what the core has (rail->busy); completions take it off
- * again in posted.c and lent.c.  The rail's core endpoint exists, and the owner lock is
- * held.  0 or the core's error.  What is posted may complete inside the call.
+ * again in posted.c and lent.c.  lnx_rail_inject, which has no completion, is also for the
+ * direct rail.  The rail's core endpoint exists, and the owner lock is held.  0 or the
+ * core's error.  What is posted may complete inside the call.
  */
 #ifndef LNX_RAIL_POST_H
 #define LNX_RAIL_POST_H

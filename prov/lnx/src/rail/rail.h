@@ -4,7 +4,7 @@
  * core endpoint closes.  The calls of cores on the data path are in this directory:
  *
  *	post.h		one frame or piece to a framed rail
- *	direct.h	one operation of the application to one of the core
+ *	direct.h	one descriptor of an operation to a direct or native rail
  *	posted.c	framed, any provider: we post buffers and read its CQ
  *	lent.c		framed, peer provider: it writes our CQ and asks for buffers
  *	native.c	operations and receives are the core's own

@@ -63,7 +63,7 @@ bool lnx_path_alternative(const struct lnx_peer *peer, const struct lnx_path *pa
 		if (other->state == LNX_PATH_UP && other->rail != path->rail &&
 		    (!other->detect.silence.since_ns ||
 		     lnx_ns_since(now, LNX_MAX(other->detect.silence.since_ns,
-					       peer->pong_ns)) <=
+					       peer->choice->pong_ns)) <=
 			     LNX_ADDRESS_STALLED_NS))
 			return true;
 	}

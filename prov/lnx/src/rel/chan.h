@@ -7,7 +7,7 @@
  *
  * This is the state only.  The caller posts frames, carries headers, and has the clock:
  * nothing here calls libfabric, allocates frames, or knows what they contain.  How the
- * two ends work together is driven by fabtests/unit/test_chan.c without any network.
+ * two ends work together is driven by fabtests/unit/test_chan_random.c without a network.
  *
  *	una <= posted <= next	(numbers wrap)
  *	[una, posted)	in the window: posted, not acknowledged

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Frames outside the sequence (acknowledgements, PROBE, PONG), and the slow timers of
- * frames that stay unacknowledged.  Called by progress; such frames go straight to the
- * core.
+ * Frames outside the sequence (acknowledgements, PROBE, PONG), and looks at frames that
+ * stay unacknowledged.  Called by rel/run.c; such frames go straight to the core.
  */
 #include "base/interval.h"
 #include "rail/rail.h"
+#include "rel/count.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
 #include "rel/recovery.h"
@@ -19,9 +19,10 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_wire_hdr w;
 	ssize_t ret;
 
-	if (lnx_unlikely(!path->rail->core_ep))
-		return -FI_EAGAIN;	/* its core endpoint could not be opened
-					 * again */
+	if (lnx_unlikely(!path->rail->core_ep)) {
+		lnx_ep_due(ep, LNX_DUE_RAILS, 0);
+		return -FI_EAGAIN;
+	}
 	h->src = peer->sid;
 	h->dst = peer->eid;
 	h->seq = peer->chan.next;
@@ -34,13 +35,17 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (ret)
 		return (int)ret;
 	path->rail->poll_credits = ep->poll_hot;
+	lnx_count_sent(path, h->kind);
 	if (h->kind == LNX_KIND_ACK) {
 		lnx_path_report_sent(peer, h);
 		/* Only if no frame came while it left. */
 		if (ack == peer->chan.rx.next)
 			lnx_tx_ack_piggybacked(peer);
 	}
-	lnx_path_up(path);
+	if (lnx_unlikely(path->state != LNX_PATH_UP)) {
+		lnx_path_up(path);
+		lnx_peer_retry_now(peer);
+	}
 	return 0;
 }
 
@@ -69,6 +74,8 @@ LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
 	memcpy(frame.addr, ep->address.raw, sizeof(frame.addr));
 	ret = lnx_rail_inject(rail, &frame, sizeof(frame), path->core_addr);
 	rail->poll_credits = ep->poll_hot;
+	if (!ret)
+		lnx_count_sent(path, h->kind);
 	return (int)ret;
 }
 
@@ -125,6 +132,35 @@ static LNX_COLD void send_pongs(struct lnx_peer *peer)
 	}
 }
 
+static void ack_left(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
+{
+	ep->stats.acks_sent++;
+	if (!lnx_tx_ack_pending(peer))
+		lnx_tx_ack_clear(peer);
+	/* More frames may be about to come over a link that goes down. */
+	if (lnx_unlikely(ep->links.netwatch != NULL)) {
+		ep->links.watch_until_ns = now + LNX_LINKS_AFTER_ACK_NS;
+		lnx_ep_watch_links(ep);
+	}
+}
+
+static LNX_COLD void ack_refused(struct lnx_ep *ep, struct lnx_peer *peer,
+				 struct lnx_path *path, uint64_t now)
+{
+	ep->work |= LNX_WORK_ACK;
+	lnx_path_blocked(path, now);
+	if (peer->chan.nqueued || !lnx_path_none_for(peer, now, LNX_ACK_GIVE_UP_NS))
+		return;
+	/* If it is lost, the peer sends again, which makes another ACK due. */
+	lnx_path_happens(path, LNX_PATH_GAVE_UP);
+	if (path->state == LNX_PATH_IDLE)
+		path->since_ns = 0;
+	peer->chan.acks_pending = 0;
+	peer->chan.ack_now = false;
+	if (!lnx_tx_ack_pending(peer))
+		lnx_tx_ack_clear(peer);
+}
+
 void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 {
 	uint64_t delay_ns = ep->conf->ack_delay * LNX_NS_PER_US;
@@ -170,35 +206,10 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			ep->work |= LNX_WORK_ACK;
 			continue;
 		}
-		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK)) {
-			ep->stats.acks_sent++;
-			if (!lnx_tx_ack_pending(peer))
-				lnx_tx_ack_clear(peer);
-			/*
-			 * More frames may be about to come over a link that goes down.
-			 */
-			if (lnx_unlikely(ep->links.netwatch != NULL)) {
-				ep->links.watch_until_ns = now + LNX_LINKS_AFTER_ACK_NS;
-				ep->work |= LNX_WORK_DETECT;
-			}
-			continue;
-		}
-		ep->work |= LNX_WORK_ACK;
-		lnx_path_blocked(path, now);
-		if (!peer->chan.nqueued &&
-		    lnx_path_none_for(peer, now, LNX_ACK_GIVE_UP_NS)) {
-			/*
-			 * If it is lost, the peer sends again, which makes another ACK
-			 * due.
-			 */
-			lnx_path_happens(path, LNX_PATH_GAVE_UP);
-			if (path->state == LNX_PATH_IDLE)
-				path->since_ns = 0;
-			peer->chan.acks_pending = 0;
-			peer->chan.ack_now = false;
-			if (!lnx_tx_ack_pending(peer))
-				lnx_tx_ack_clear(peer);
-		}
+		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK))
+			ack_left(ep, peer, now);
+		else
+			ack_refused(ep, peer, path, now);
 	}
 	if (lnx_list_empty(&ep->ack_list))
 		ep->work &= ~(LNX_WORK_ACK | LNX_WORK_ACK_PENDING);
@@ -235,8 +246,7 @@ static LNX_COLD void ask_for_frame(struct lnx_peer *peer, uint64_t now)
 	struct lnx_path *path;
 
 	/* PROBEs go over each of several paths anyway (rel/latency.c). */
-	if (which < 0 || (unsigned)which >= peer->npath ||
-	    (peer->npath > 1 && lnx_list_linked(&peer->detect_link)))
+	if (which < 0 || (unsigned)which >= peer->npath || lnx_detects(peer))
 		return;
 	path = peer->path[which];
 	if (lnx_tx_control_on(peer->ep, peer, path, &h))
@@ -284,18 +294,31 @@ static void works(struct lnx_peer *peer, uint64_t now)
 		lnx_detect_good(peer, peer->path[0], now);
 }
 
-/* One peer of retx_list.  False: nothing is due from it any more. */
-static bool run_timers(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
+/* Nothing is due.  It may be only just now: while something was acknowledged since the last
+ * look, more may be about to leave. */
+static uint64_t look_idle(struct lnx_peer *peer, uint64_t now)
+{
+	bool moved = peer->loss.oldest != peer->chan.una;
+
+	lnx_liveness_seen(&peer->liveness);
+	works(peer, now);
+	lnx_loss_restart(&peer->loss, &peer->chan);
+	peer->awaited = moved;
+	return moved ? now + lnx_look_gap(peer) : LNX_NEVER;
+}
+
+/*
+ * A frame that stays unacknowledged may be lost in a connection that broke, or its
+ * receiver may just be computing (rel/loss.h).
+ */
+uint64_t lnx_tx_look(struct lnx_peer *peer, uint64_t now)
 {
 	bool idle = lnx_chan_idle(&peer->chan);
 	enum lnx_loss_todo todo;
 	int err;
 
-	if (idle && !peer->nrndv && !peer->rma.n_segments && !peer->pull.n) {
-		lnx_liveness_seen(&peer->liveness);
-		works(peer, now);
-		return false;
-	}
+	if (idle && !peer->nrndv && !peer->rma.n_segments && !peer->pull.n)
+		return look_idle(peer, now);
 	todo = lnx_loss_look(&peer->loss, &peer->chan, first_rto(peer, idle), now);
 	if (todo == LNX_LOSS_MOVED) {
 		lnx_liveness_seen(&peer->liveness);
@@ -304,36 +327,17 @@ static bool run_timers(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 	err = lnx_liveness_check(peer, now);
 	if (lnx_unlikely(err)) {
 		lnx_tx_peer_failed(peer, err);
-		return true;
+		return LNX_NEVER;
 	}
-	if (todo == LNX_LOSS_INSIST)
+	if (todo == LNX_LOSS_INSIST) {
+		lnx_session_answer(peer);
 		lnx_tx_want_pump(peer);
+	}
 	if (todo == LNX_LOSS_ASK && idle)
-		ask_alive(ep, peer, now);
+		ask_alive(peer->ep, peer, now);
 	else if (todo == LNX_LOSS_ASK || todo == LNX_LOSS_INSIST)
 		ask_for_frame(peer, now);
-	return true;
-}
-
-/*
- * A frame that stays unacknowledged may be lost in a connection that broke, or its
- * receiver may just be computing (rel/loss.h).
- */
-void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
-{
-	struct lnx_node *n, *tmp;
-
-	if (now < ep->due.timers_ns)
-		return;
-	ep->due.timers_ns = now + LNX_TIMERS_LOOK_NS;
-	lnx_path_look(ep, now);
-	lnx_list_foreach(&ep->retx_list, n, tmp) {
-		struct lnx_peer *peer =
-			lnx_list_entry(n, struct lnx_peer, retx_link);
-
-		if (!run_timers(ep, peer, now))
-			lnx_list_del(&peer->retx_link);
-	}
-	if (lnx_list_empty(&ep->retx_list))
-		ep->work &= ~LNX_WORK_RETX;
+	return lnx_sooner(lnx_loss_next(&peer->loss, now),
+			  lnx_liveness_next(&peer->liveness,
+					    peer->ep->plan.transaction_ns, now));
 }

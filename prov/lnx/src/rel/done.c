@@ -113,6 +113,9 @@ void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 		lnx_path_all_delivered(peer);
 	if (lnx_chan_after_ack(c))
 		lnx_tx_want_pump(peer);
+	/* The next look is far away: other frames are the oldest from now on. */
+	if (lnx_unlikely(!peer->watched) && peer->awaited)
+		lnx_tx_watch(peer->ep, peer);
 }
 
 /* The core has finished with the frame: sent, as far as it can tell. */
@@ -235,7 +238,10 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 	peer->blocked = false;
 	lnx_chan_end(c);
 	ep->up->peer_failed(peer, err);
-	lnx_list_del(&peer->retx_link);
+	peer->awaited = peer->watched = false;
+	lnx_timer_cancel(&ep->due.timers, &peer->retry);
+	/* Reads of its memory may not have ended. */
+	lnx_detect_watch(peer);
 	lnx_tx_ack_clear(peer);
 	lnx_rx_ooo_free(peer);
 	lnx_peer_ended(peer);

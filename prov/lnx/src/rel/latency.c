@@ -8,12 +8,14 @@
 #include "base/interval.h"
 #include "rel/admin.h"
 #include "rel/frame.h"
+#include "rel/order.h"
 #include "rel/recovery.h"
 #include "rel/sched.h"
 #include "wire/hdr.h"
 
-/* A path with less than half of the best one's health carries no announcements. */
-#define SICK_SHARE	(LNX_WEIGHT_MAX / 2)
+/* A path with less than half of the best one's health carries no announcements, if both
+ * are of the first class. */
+#define SICK_SHARE(best)	((best) / 2)
 /* Beside the number in lnx_hdr.data. */
 #define MARK		LNX_WIRE_PROBE_LATENCY
 /* So many frames that are late are sent again at a time. */
@@ -28,10 +30,34 @@ uint64_t lnx_latency_of(const struct lnx_path *path, uint64_t now)
 	return s->answer_ns ? LNX_MAX(s->answer_ns, waited) : 0;
 }
 
-/* True: too long ago to say that an answer was not there before. */
-static bool was_away(struct lnx_path_speed *s, uint64_t now)
+/* True: since the PROBE left nothing was looked at for so long that its answer may have been
+ * there all the time. */
+static bool was_away(const struct lnx_path *path, uint64_t now)
 {
-	return lnx_ns_since(now, s->seen_ns) > LNX_LATENCY_AWAY_NS;
+	const struct lnx_ep_due *due = &path->rail->ep->due;
+
+	return due->away_ns > path->speed->unanswered_ns ||
+	       lnx_ns_since(now, due->looked_ns) > LNX_LATENCY_AWAY_NS;
+}
+
+/* From the last PROBE to the next. */
+static uint64_t pause_ns(const struct lnx_path_speed *s, uint64_t now)
+{
+	uint64_t waited = s->unanswered_ns ? lnx_ns_since(now, s->unanswered_ns) : 0;
+
+	return LNX_MAX(LNX_LATENCY_ASK_NS, LNX_MIN(waited / 2, LNX_LATENCY_MUTE_NS));
+}
+
+/* When the next PROBE over it is due; LNX_NEVER: none is. */
+static uint64_t next_ask(const struct lnx_path *path, uint64_t now)
+{
+	const struct lnx_path_speed *s = path->speed;
+	uint64_t next = s->probe_ns ? s->probe_ns + pause_ns(s, now) : 0;
+
+	if (lnx_path_usable(path))
+		return next;
+	/* Nothing else may use it before it has connected again. */
+	return path->state == LNX_PATH_CONNECTING ? LNX_MAX(next, path->retry_ns) : LNX_NEVER;
 }
 
 static void send_probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
@@ -54,22 +80,29 @@ static void send_probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t no
 	}
 }
 
+/* Ask when its turn comes. */
 static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	struct lnx_path_speed *s = path->speed;
 
 	/* While it is DOWN its PROBEs are the failure detector's. */
-	if (was_away(s, now) || !lnx_path_usable(path))
+	if (s->unanswered_ns && (was_away(path, now) || !lnx_path_usable(path)))
 		s->unanswered_ns = 0;
-	if (was_away(s, now))
-		s->oldest.since_ns = 0;
-	s->seen_ns = now;
-	if (lnx_ns_since(now, s->probe_ns) < LNX_LATENCY_ASK_NS)
-		return;
-	/* Nothing else may use it before it has connected again. */
-	if (lnx_path_usable(path) ||
-	    (path->state == LNX_PATH_CONNECTING && now >= path->retry_ns))
+	if (now >= next_ask(path, now))
 		send_probe(peer, path, now);
+}
+
+/* While it is not answered, its path gets slower and slower. */
+static uint64_t next_look(const struct lnx_path *path, uint64_t now)
+{
+	const struct lnx_path_speed *s = path->speed;
+	uint64_t next = next_ask(path, now);
+
+	if (lnx_path_usable(path) && s->unanswered_ns)
+		next = lnx_sooner(next, now + lnx_ns_since(now, s->unanswered_ns) / 2);
+	if (!lnx_pause_over(&s->away, now))
+		next = lnx_sooner(next, s->away.until_ns);
+	return LNX_MAX(next, now);
 }
 
 void lnx_latency_ask(struct lnx_peer *peer, uint64_t now)
@@ -83,6 +116,8 @@ void lnx_latency_ask(struct lnx_peer *peer, uint64_t now)
 			send_probe(peer, peer->path[i], now);
 }
 
+/* ---- frames that are late ---- */
+
 /* Has the peer answered over another path at that time or later? */
 static bool heard_elsewhere(const struct lnx_peer *peer, const struct lnx_path *path,
 			    uint64_t ns)
@@ -95,25 +130,32 @@ static bool heard_elsewhere(const struct lnx_peer *peer, const struct lnx_path *
 	return false;
 }
 
-/* The path on which the oldest frame is late; NULL: it is not, as far as is known. */
-static struct lnx_path *late_path(struct lnx_peer *peer, uint64_t now)
+/* The path on which the oldest frame is late; NULL: it is not, as far as is known.  *next:
+ * when to look again. */
+static struct lnx_path *late_path(struct lnx_peer *peer, uint64_t now, uint64_t *next)
 {
 	int which = lnx_loss_path(&peer->chan);
 	struct lnx_path_speed *s;
-	uint64_t usual_ns;
+	uint64_t late_ns;
 
+	*next = LNX_NEVER;
 	if (which < 0 || which >= peer->npath)
 		return NULL;
 	s = peer->path[which]->speed;
-	if (!s->oldest.since_ns || s->oldest.seq != peer->chan.una) {
+	if (s->oldest.since_ns <= peer->ep->due.away_ns || s->oldest.seq != peer->chan.una) {
 		s->oldest.since_ns = now;
 		s->oldest.seq = peer->chan.una;
 	}
-	usual_ns = 2 * s->answer_ns + LNX_LATE_MIN_NS;
-	if (lnx_ns_since(now, s->oldest.since_ns) < usual_ns)
+	late_ns = s->oldest.since_ns + 2 * s->answer_ns + LNX_LATE_MIN_NS;
+	if (now < late_ns) {
+		*next = late_ns;
 		return NULL;
-	if (heard_elsewhere(peer, peer->path[which], s->oldest.since_ns + usual_ns))
+	}
+	/* Or when it is answered: next_look. */
+	*next = now + lnx_ns_since(now, s->oldest.since_ns) / 2;
+	if (heard_elsewhere(peer, peer->path[which], late_ns))
 		return peer->path[which];
+	lnx_latency_ask(peer, now);
 	return NULL;
 }
 
@@ -136,40 +178,61 @@ static LNX_COLD void send_again(struct lnx_peer *peer, struct lnx_path *path, ui
 	lnx_tx_want_pump(peer);
 }
 
-void lnx_latency_run(struct lnx_peer *peer, uint64_t now)
+/* ---- the path of frames ---- */
+
+/* The path on which they stay from now on. */
+static struct lnx_path *choose(const struct lnx_peer *peer, uint64_t now)
 {
-	unsigned share[LNX_PATHS_MAX], i, least = 0;
+	unsigned share[LNX_PATHS_MAX], i, cur = 0, most = 0, least = 0, first;
 	bool usable[LNX_PATHS_MAX], away[LNX_PATHS_MAX];
 	uint64_t ns[LNX_PATHS_MAX];
-	struct lnx_path *late, *cur = peer->cur;
 
-	if (!lnx_peer_acked(peer))
-		return;
 	/* What was set by hand counts more. */
 	if (lnx_unlikely(peer->ep->admin.any))
-		least = lnx_admin_worth(peer, peer->cur, now);
+		least = lnx_admin_worth(peer->cur, now);
 	lnx_path_shares(peer, share);
+	first = lnx_order_class(peer, 0);
 	for (i = 0; i < peer->npath; i++)
-		ask(peer, peer->path[i], now);
-	late = late_path(peer, now);
-	if (lnx_unlikely(late != NULL) && lnx_pause_over(&late->speed->away, now))
-		leave(late, now);
+		if (first >> i & 1)
+			most = LNX_MAX(most, share[i]);
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = peer->path[i];
+		unsigned k = lnx_order_at(peer, i);
+		const struct lnx_path *path = peer->path[k];
 
-		usable[i] = lnx_path_usable(path) && share[i] >= SICK_SHARE &&
-			    (!least || lnx_admin_worth(peer, path, now) >= least);
+		if (path == peer->cur)
+			cur = i;
+		usable[i] = (first >> k & 1) && lnx_path_usable(path) &&
+			    share[k] >= SICK_SHARE(most) &&
+			    (!least || lnx_admin_worth(path, now) >= least);
 		ns[i] = lnx_latency_of(path, now);
 		away[i] = !lnx_pause_over(&path->speed->away, now);
 	}
-	peer->cur = peer->path[lnx_stripe_stay(ns, usable, away, peer->npath,
-					       cur->index)];
-	/* It was left, and not only for one that is to be preferred. */
-	if (lnx_unlikely(peer->cur->index > cur->index) && usable[cur->index] &&
-	    !away[cur->index])
-		leave(cur, now);
+	i = (unsigned)lnx_stripe_stay(ns, usable, away, peer->npath, (int)cur);
+	/* It is left, and not only for one that is to be preferred. */
+	if (lnx_unlikely(i > cur) && usable[cur] && !away[cur])
+		leave(peer->cur, now);
+	return peer->path[lnx_order_at(peer, i)];
+}
+
+uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now)
+{
+	struct lnx_path *late;
+	uint64_t next;
+	unsigned i;
+
+	if (!lnx_peer_acked(peer))
+		return LNX_NEVER;
+	for (i = 0; i < peer->npath; i++)
+		ask(peer, peer->path[i], now);
+	late = late_path(peer, now, &next);
+	if (lnx_unlikely(late != NULL) && lnx_pause_over(&late->speed->away, now))
+		leave(late, now);
+	peer->cur = choose(peer, now);
 	if (lnx_unlikely(late != NULL) && late != peer->cur)
 		send_again(peer, late, now);
+	for (i = 0; i < peer->npath; i++)
+		next = lnx_sooner(next, next_look(peer->path[i], now));
+	return next;
 }
 
 bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
@@ -183,7 +246,7 @@ bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
 	if (!s)
 		return false;
 	later = number - s->unanswered;
-	if (path->rail != rail || !s->unanswered_ns || was_away(s, now) ||
+	if (path->rail != rail || !s->unanswered_ns || was_away(path, now) ||
 	    later > s->probe - s->unanswered)
 		return false;
 	/* They leave LNX_LATENCY_ASK_NS apart, or more. */
@@ -191,9 +254,7 @@ bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
 	ns -= LNX_MIN(ns, later * LNX_LATENCY_ASK_NS);
 	s->answer_ns = LNX_MAX(ns, 1ull);
 	s->heard_ns = now;
-	/* Its silence timeout must not be shorter. */
-	if (ns > path->detect.rtt.srtt_ns)
-		lnx_rtt_sample(&path->detect.rtt, ns);
+	lnx_rtt_sample(&path->detect.rtt, s->answer_ns);
 	s->unanswered_ns = later == s->probe - s->unanswered ? 0 :
 			   s->unanswered_ns + (later + 1) * LNX_LATENCY_ASK_NS;
 	s->unanswered += later + 1;

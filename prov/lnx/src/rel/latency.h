@@ -19,9 +19,9 @@
 
 #include "obj/ep.h"
 
-/* A pass over the paths of a peer with traffic: send PROBEs, choose peer->cur.  Calls
- * cores. */
-void lnx_latency_run(struct lnx_peer *peer, uint64_t now);
+/* A look at the paths of a peer that something is due from: send PROBEs, choose peer->cur.
+ * Returns when to look again.  Calls cores. */
+uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now);
 
 /* A PONG came over rail, with that number, about path.  False: it answers nothing that was
  * asked.  Calls no core. */
@@ -35,17 +35,16 @@ void lnx_latency_ask(struct lnx_peer *peer, uint64_t now);
 uint64_t lnx_latency_of(const struct lnx_path *path, uint64_t now);
 
 /*
- * Something was late there, and for longer than limit_ns the path has neither delivered nor
- * answered since: that is due, though what was late may have gone over other paths
- * meanwhile.
+ * Something was late there, and the path has neither delivered nor answered since: that is
+ * due, though what was late may have gone over other paths meanwhile.  When that has been so
+ * for limit_ns; LNX_NEVER: it is not so.
  */
-static inline bool lnx_path_doubted(const struct lnx_path *path, uint64_t limit_ns,
-				    uint64_t now)
+static inline uint64_t lnx_path_doubt_ns(const struct lnx_path *path, uint64_t limit_ns)
 {
 	const struct lnx_path_speed *s = path->speed;
 
-	return s && s->doubt_ns > s->heard_ns && s->unanswered_ns &&
-	       lnx_ns_since(now, s->unanswered_ns) > limit_ns;
+	return s && s->doubt_ns > s->heard_ns && s->unanswered_ns ?
+	       s->unanswered_ns + limit_ns : LNX_NEVER;
 }
 
 #endif

@@ -4,6 +4,7 @@
  * peer's, reported by its RAIL.  No PROBE is needed: paths go DOWN, or are tried again,
  * at once.
  */
+#include "core/policy.h"
 #include "rail/rail.h"
 #include "rel/admin.h"
 #include "rel/detect.h"
@@ -18,6 +19,7 @@ static LNX_COLD void link_of(struct lnx_peer *peer, struct lnx_path *path,
 	struct lnx_path_detect *g = &path->detect;
 
 	lnx_health_link(&g->health, &peer->ep->plan, !up, now);
+	lnx_policy_stale(peer->ep);
 	if (!up)
 		lnx_detect_path_down(peer, path, why, now);
 	else
@@ -57,6 +59,19 @@ LNX_COLD void lnx_link_notice_send(struct lnx_peer *peer, uint64_t now)
 	for (i = 0; i < ep->nrail; i++)
 		if ((peer->address.tell >> i & 1) && tell(peer, ep->rail[i], now))
 			peer->address.tell &= ~(1u << i);
+}
+
+LNX_COLD uint64_t lnx_link_notice_next(const struct lnx_peer *peer, uint64_t now)
+{
+	uint64_t next = LNX_NEVER;
+	unsigned i;
+
+	if (!peer->address.tell)
+		return LNX_NEVER;
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i]->state != LNX_PATH_DOWN)
+			next = lnx_sooner(next, LNX_MAX(now, peer->path[i]->retry_ns));
+	return next;
 }
 
 LNX_COLD void lnx_link_notice_local(struct lnx_rail *rail, bool up, uint64_t now)
@@ -99,7 +114,7 @@ LNX_COLD void lnx_link_notice_trust(struct lnx_peer *peer, struct lnx_path *path
 				bool up, uint64_t now)
 {
 	path->detect.remote_down = !up;
-	lnx_health_link(lnx_detect_remote_health(peer, path), &peer->ep->plan,
+	lnx_health_link(&path->remote->health, &peer->ep->plan,
 			!up, now);
 	link_of(peer, path, up, "the peer's link is down", now);
 }
@@ -121,5 +136,6 @@ LNX_COLD void lnx_link_notice_rx(struct lnx_peer *peer, const struct lnx_hdr *h)
 			lnx_link_notice_trust(peer, path, up, now);
 		lnx_admin_remote(peer, path, h->data == LNX_WIRE_RAIL_DRAIN,
 				 now);
+		lnx_detect_watch(peer);
 	}
 }

@@ -4,7 +4,6 @@
 
 #include "base/interval.h"
 
-
 static uint64_t doubled(uint64_t rto_ns)
 {
 	return LNX_MIN(rto_ns * 2, LNX_RTO_MAX_NS);
@@ -36,6 +35,18 @@ enum lnx_loss_todo lnx_loss_look(struct lnx_loss *l, struct lnx_chan *c,
 	return LNX_LOSS_INSIST;
 }
 
+uint64_t lnx_loss_next(const struct lnx_loss *l, uint64_t now)
+{
+	uint64_t ns = LNX_MAX(LNX_LOOK_ONE_NS, lnx_ns_since(now, l->since_ns) / 2);
+
+	/* The oldest frame was sent again: lnx_tx_acked tells when it is acknowledged. */
+	if (l->rto_ns >= LNX_RTO_INSIST_NS)
+		return l->since_ns + l->rto_ns;
+	/* Else some may be acknowledged until then, and the timeout begins again when they
+	 * are. */
+	return l->rto_ns ? LNX_MIN(l->since_ns + l->rto_ns, now + ns) : now + ns;
+}
+
 enum lnx_loss_todo lnx_loss_late(struct lnx_late *l, struct lnx_chan *c,
 				 uint64_t timeout_ns, uint64_t pong_ns, uint64_t now)
 {
@@ -48,7 +59,8 @@ enum lnx_loss_todo lnx_loss_late(struct lnx_late *l, struct lnx_chan *c,
 		return LNX_LOSS_NOTHING;
 	if (pong_ns <= l->since_ns)
 		return LNX_LOSS_ASK;
-	l->since_ns = now;
+	/* Should it come back to this path, its time there begins with the next look. */
+	l->since_ns = 0;
 	lnx_chan_probe(c);
 	return LNX_LOSS_INSIST;
 }

@@ -11,6 +11,7 @@
 #include "core/path_set.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
+#include "rel/order.h"
 #include "rel/sched.h"
 #include "wire/hdr.h"
 
@@ -43,7 +44,7 @@ enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path)
 		(enum lnx_ping_result)ping->result;
 }
 
-static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path)
+static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	struct lnx_ep *ep = peer->ep;
 
@@ -59,8 +60,9 @@ static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path)
 	path->detect.silence = (struct lnx_silence){ 0 };
 	path->rail->unannounced = 0;
 	/* Paths are in the order of policy. */
-	if (path->index < peer->cur->index &&
-	    lnx_pause_over(&path->speed->away, lnx_clock_ns()))
+	lnx_order_make(peer, now);
+	if (lnx_order_before(peer, path, peer->cur) &&
+	    lnx_pause_over(&path->speed->away, now))
 		peer->cur = path;
 	ep->stats.paths_restored++;
 	lnx_tx_want_pump(peer);
@@ -198,68 +200,65 @@ static bool reachable(const struct lnx_path *path, enum lnx_ping_result says,
 	}
 }
 
-LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
-			       uint64_t now)
+/*
+ * Close the rail's endpoint and open another, if something hangs in it.  alternative: the
+ * peer can be told over another path.
+ */
+static void reopen_if_stuck(struct lnx_peer *peer, struct lnx_path *path, bool alternative,
+			    uint64_t now)
+{
+	bool due = peer->awaited;
+
+	/* Registrations that belong to the endpoint would be closed with it. */
+	if (path->rail->mr_endpoint ||
+	    lnx_ns_since(now, path->rail->reopened_ns) < LNX_REOPEN_BACKOFF_NS)
+		return;
+	if (!(alternative ? wants_reopen(peer, path, now) :
+			    wants_reopen_unannounced(peer, path, due, now)))
+		return;
+	lnx_reopen_rail(path->rail, now);
+	if (!lnx_path_link_down(path) && !path->detect.drained)
+		start_ping(path, now);
+}
+
+bool lnx_recovery_given_up(const struct lnx_peer *peer, const struct lnx_path *path,
+			   bool wanted, uint64_t now)
+{
+	const struct lnx_path_detect *g = &path->detect;
+	uint64_t limit_ns = peer->ep->plan.limit_ns;
+
+	/* A sign of life begins a new series of pings. */
+	return limit_ns && !wanted && !g->health.at_once && g->health.npings &&
+	       lnx_ns_since(now, g->down_ns) > limit_ns;
+}
+
+/* Ping as the health of the path says, and because it is DOWN without a reason. */
+static void ping_when_due(struct lnx_peer *peer, struct lnx_path *path, bool wanted,
+			  uint64_t now)
 {
 	const struct lnx_health_plan *plan = &peer->ep->plan;
 	struct lnx_path_detect *g = &path->detect;
-	bool spare = lnx_path_alternative(peer, path, now);
-	bool due = lnx_list_linked(&peer->retx_link);
-	enum lnx_ping_result says;
 	enum lnx_health_todo todo;
-	bool down;
 
-	if (g->remote_down && lnx_ns_since(now, g->down_ns) >= LNX_LINK_TRUST_NS)
-		lnx_link_notice_trust(peer, path, true, now);
-	down = lnx_path_link_down(path);
-	/* What hangs does so whether the link is up or down. */
-	if (down && !hangs(peer, path))
-		return;
-	/* As far as we know it delivers: what is in it will complete. */
-	if (lnx_unlikely(g->drained) &&
-	    (!hangs(peer, path) || lnx_ns_since(now, g->down_ns) < LNX_DRAINED_NS))
-		return;
-	/* What hangs in an old connection would hang for long. */
-	if (!down && g->back &&
-	    (g->health.pinned || lnx_health_usable(&g->health, now)) &&
-	    (!spare || !path->nread)) {
-		restore(peer, path);
-		return;
-	}
-	/* Registrations that belong to the endpoint would be closed with it. */
-	if (!path->rail->mr_endpoint &&
-	    lnx_ns_since(now, path->rail->reopened_ns) >= LNX_REOPEN_BACKOFF_NS &&
-	    (spare ? wants_reopen(peer, path, now) :
-		     wants_reopen_unannounced(peer, path, due, now))) {
-		lnx_reopen_rail(path->rail, now);
-		if (!down && !g->drained)
+	while ((todo = lnx_health_poll(&g->health, plan, wanted, LNX_PING_LOST_NS, now)) !=
+	       LNX_HEALTH_NOTHING) {
+		if (todo == LNX_HEALTH_LOST)
+			lnx_detect_charge(peer, path, LNX_CLASS_RESPONSE_TIMEOUT, now);
+		else
 			start_ping(path, now);
-	}
-	if (down || g->drained)
-		return;
-	/* Use the last answer before asking again: it may have come long after the last
-	 * check. */
-	says = g->moved_away ? LNX_PING_WAITING : lnx_recovery_kernel(path);
-	while ((todo = lnx_health_poll(&g->health, plan, spare || due,
-				       LNX_PING_LOST_NS, now)) != LNX_HEALTH_NOTHING) {
-		if (todo == LNX_HEALTH_LOST) {
-			lnx_detect_charge(peer, path,
-					LNX_CLASS_RESPONSE_TIMEOUT, now);
-			continue;
-		}
-		start_ping(path, now);
 	}
 	/* It is DOWN although nothing counts against it. */
 	if (g->health.value == LNX_HEALTH_MAX && !g->back &&
 	    lnx_ns_since(now, g->ping_ns) >= plan->first_ns)
 		start_ping(path, now);
-	if (says != LNX_PING_ALIVE && says != LNX_PING_REFUSED)
-		says = lnx_recovery_kernel(path);
-	if (path->rail->closed && reachable(path, says, now))
-		lnx_reopen_open(path->rail, now);
-	/* The ping went to the peer's old address. */
-	if (g->moved_away)
-		says = LNX_PING_UNKNOWN;
+}
+
+/* What the peer's kernel says.  True: ask the peer itself, when that is due. */
+static bool kernel_says(struct lnx_peer *peer, struct lnx_path *path,
+			enum lnx_ping_result says, bool alternative, uint64_t now)
+{
+	struct lnx_path_detect *g = &path->detect;
+
 	switch (says) {
 	case LNX_PING_ALIVE:
 		g->refused_ns = 0;
@@ -267,23 +266,181 @@ LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
 			g->unanswered_ns = now;
 			g->probe_ns = now;
 		}
-		break;
+		return true;
 	case LNX_PING_REFUSED:
 		g->probe_ns = 0;
 		g->unanswered_ns = 0;
 		if (!g->refused_ns)
 			g->refused_ns = now;
-		if (!spare)
+		if (!alternative)
 			look_elsewhere(peer, path, now);
-		return;
+		return false;
 	case LNX_PING_BROKEN:
 		g->probe_ns = 0;
 		g->unanswered_ns = 0;
 		g->refused_ns = 0;
-		return;
+		return false;
 	default:
-		break;
+		return true;
 	}
-	if (g->probe_ns && now >= g->probe_ns)
+}
+
+/* May it be used again?  What hangs in an old connection would hang for long. */
+static bool may_restore(const struct lnx_path *path, bool alternative, uint64_t now)
+{
+	const struct lnx_path_detect *g = &path->detect;
+
+	return g->back && (!alternative || !path->nread) &&
+	       (g->health.pinned || lnx_health_usable(&g->health, now));
+}
+
+/* It stays DOWN as long as its link is, or it is drained, and nothing hangs in it. */
+static bool nothing_to_do(struct lnx_peer *peer, const struct lnx_path *path, uint64_t now)
+{
+	const struct lnx_path_detect *g = &path->detect;
+
+	/* What hangs does so whether the link is up or down. */
+	if (lnx_path_link_down(path) && !hangs(peer, path))
+		return true;
+	/* As far as we know it delivers: what is in it will complete. */
+	return lnx_unlikely(g->drained) &&
+	       (!hangs(peer, path) || lnx_ns_since(now, g->down_ns) < LNX_DRAINED_NS);
+}
+
+static LNX_COLD void recover(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_path_detect *g = &path->detect;
+	bool alternative = lnx_path_alternative(peer, path, now);
+	bool due = peer->awaited;
+	enum lnx_ping_result says;
+	bool down;
+
+	if (g->remote_down && lnx_ns_since(now, g->down_ns) >= LNX_LINK_TRUST_NS)
+		lnx_link_notice_trust(peer, path, true, now);
+	down = lnx_path_link_down(path);
+	if (nothing_to_do(peer, path, now))
+		return;
+	if (!down && may_restore(path, alternative, now)) {
+		restore(peer, path, now);
+		return;
+	}
+	reopen_if_stuck(peer, path, alternative, now);
+	if (down || g->drained)
+		return;
+	/* Use the last answer before asking again: it may have come long after the last
+	 * check. */
+	says = g->moved_away ? LNX_PING_WAITING : lnx_recovery_kernel(path);
+	if (!lnx_recovery_given_up(peer, path, due && !alternative, now))
+		ping_when_due(peer, path, alternative || due, now);
+	if (says != LNX_PING_ALIVE && says != LNX_PING_REFUSED)
+		says = lnx_recovery_kernel(path);
+	if (path->rail->closed && reachable(path, says, now))
+		lnx_reopen_open(path->rail, now);
+	/* The ping went to the peer's old address. */
+	if (g->moved_away)
+		says = LNX_PING_UNKNOWN;
+	if (kernel_says(peer, path, says, alternative, now) && g->probe_ns &&
+	    now >= g->probe_ns)
 		probe(peer, path, now);
+}
+
+/* ---- when to look again ---- */
+
+/* When time alone makes another path as good as none (lnx_path_alternative). */
+static uint64_t alternative_ends(const struct lnx_peer *peer, const struct lnx_path *path,
+			   uint64_t now)
+{
+	uint64_t next = LNX_NEVER;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *other = peer->path[i];
+		uint64_t since_ns = other->detect.silence.since_ns;
+
+		if (other->rail != path->rail && other->state == LNX_PATH_UP && since_ns)
+			next = lnx_next_of(next, LNX_MAX(since_ns, peer->choice->pong_ns) +
+					   LNX_ADDRESS_STALLED_NS + 1, now);
+	}
+	return next;
+}
+
+/* When its rail may be opened anew: see wants_reopen, wants_reopen_unannounced and
+ * reachable. */
+static uint64_t reopens(const struct lnx_path *path, uint64_t now)
+{
+	const struct lnx_path_detect *g = &path->detect;
+	const struct lnx_rail *rail = path->rail;
+	uint64_t first_ns = rail->reopened_ns ? rail->reopened_ns + LNX_REOPEN_BACKOFF_NS : 0;
+	const uint64_t at_ns[] = {
+		g->down_ns + LNX_REOPEN_DOWN_NS, g->down_ns + LNX_REOPEN_READ_NS,
+		g->down_ns + LNX_REOPEN_UNANNOUNCED_NS,
+		g->unanswered_ns ? g->unanswered_ns + LNX_REOPEN_MUTE_NS : 0,
+		g->unanswered_ns ? g->unanswered_ns + LNX_REOPEN_YIELD_NS : 0,
+		g->refused_ns ? g->refused_ns + LNX_REOPEN_MUTE_NS : 0,
+		g->refused_ns ? g->refused_ns + LNX_REOPEN_YIELD_NS : 0,
+	};
+	uint64_t next = lnx_next_of(LNX_NEVER, rail->reopened_ns +
+				    LNX_REOPEN_UNANNOUNCED_NS + 1, now);
+	unsigned i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(at_ns); i++)
+		next = lnx_next_of(next, LNX_MAX(at_ns[i] + 1, first_ns), now);
+	return next;
+}
+
+/* When the next ping or PROBE is due, or the answer to the last one should be looked for. */
+static uint64_t asks(const struct lnx_peer *peer, const struct lnx_path *path,
+		     bool alternative, uint64_t now)
+{
+	const struct lnx_health_plan *plan = &peer->ep->plan;
+	const struct lnx_path_detect *g = &path->detect;
+	uint64_t next = LNX_NEVER;
+
+	if (!lnx_recovery_given_up(peer, path, peer->awaited && !alternative, now)) {
+		next = lnx_health_next(&g->health, plan, alternative || peer->awaited,
+				       LNX_PING_LOST_NS);
+		if (g->health.value == LNX_HEALTH_MAX && !g->back)
+			next = lnx_sooner(next, g->ping_ns + plan->first_ns);
+	}
+	if (g->ping && g->ping->result == LNX_PING_WAITING)
+		next = lnx_sooner(next, now + LNX_MIN(lnx_ns_since(now, g->ping_ns) / 2,
+						   LNX_RECOVERY_ANSWER_NS));
+	if (g->probe_ns && path->rail->core_ep)
+		next = lnx_sooner(next, g->probe_ns);
+	if (g->refused_ns && !alternative)
+		next = lnx_sooner(next, g->ping_ns +
+			       LNX_MAX(LNX_PING_REFUSED_NS,
+				       lnx_ns_since(now, g->refused_ns) / 4));
+	return LNX_MAX(next, now);
+}
+
+LNX_COLD uint64_t lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
+				   uint64_t now)
+{
+	const struct lnx_path_detect *g = &path->detect;
+	uint64_t next = LNX_NEVER;
+	bool down, hung;
+
+	recover(peer, path, now);
+	/* It is restored: others may have waited for that. */
+	if (path->state != LNX_PATH_DOWN)
+		return now;
+	down = lnx_path_link_down(path);
+	hung = hangs(peer, path);
+	if (g->remote_down)
+		next = lnx_next_of(next, g->down_ns + LNX_LINK_TRUST_NS, now);
+	if ((down || g->drained) && !hung)
+		return next;
+	if (hung)
+		next = lnx_next_of(next, g->down_ns + LNX_DRAINED_NS, now);
+	next = lnx_sooner(next, reopens(path, now));
+	if (!down && !g->drained) {
+		next = lnx_next_of(next, g->health.ready_ns, now);
+		next = lnx_sooner(next, alternative_ends(peer, path, now));
+		next = lnx_sooner(next, asks(peer, path, lnx_path_alternative(peer, path, now),
+					  now));
+	}
+	/* What other peers of its rail change is not listed here. */
+	return LNX_MIN(next, now + LNX_MIN(LNX_MAX(lnx_ns_since(now, g->down_ns) / 4,
+						   LNX_LOOK_MIN_NS), LNX_RECOVERY_LOOK_NS));
 }

@@ -10,6 +10,7 @@
 #include "rail/rail.h"
 #include "rel/frame.h"
 #include "rel/latency.h"
+#include "rel/order.h"
 #include "rel/recovery.h"
 #include "wire/hdr.h"
 
@@ -73,26 +74,22 @@ static struct lnx_path *first_path(struct lnx_peer *peer)
 	return peer->cur;
 }
 
-/*
- * FI_LNX_MULTI_RAIL_SELECTION=PER_MSG, LNET: round robin; if the load counts, over the
- * paths with the least in flight.
- */
+/* FI_LNX_MULTI_RAIL_SELECTION=PER_MSG, LNET: the path of the next message. */
 static struct lnx_path *round_robin(struct lnx_peer *peer,
-				const struct lnx_stripe_path *view)
+				const struct lnx_stripe_path *view, uint64_t now)
 {
-	bool least = peer->ep->conf->multi_rail_selection == LNX_SELECTION_LNET;
+	unsigned i, usable = 0;
 	int best = -1;
-	unsigned i;
 
-	for (i = 1; i <= peer->n_rr; i++) {
-		unsigned k = (peer->rr_index + i) % peer->n_rr;
+	for (i = 0; i < peer->npath; i++)
+		usable |= (unsigned)view[i].usable << i;
+	if (peer->ep->conf->multi_rail_selection == LNX_SELECTION_LNET)
+		best = lnx_order_next(peer, usable, now);
+	for (i = 1; best < 0 && i <= peer->npath; i++) {
+		unsigned k = (peer->rr_index + i) % peer->npath;
 
-		if (!view[k].usable ||
-		    (best >= 0 && view[k].out_bytes >= view[best].out_bytes))
-			continue;
-		best = (int)k;
-		if (!least)
-			break;
+		if (usable & peer->rr & 1u << k)
+			best = (int)k;
 	}
 	if (best < 0)
 		return NULL;
@@ -107,7 +104,7 @@ void lnx_path_shares(const struct lnx_peer *peer, unsigned *share)
 
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
-		const struct lnx_health *remote = lnx_detect_remote_health(peer, path);
+		const struct lnx_health *remote = &path->remote->health;
 
 		share[i] = LNX_WEIGHT_MAX;
 		if (lnx_unlikely(!lnx_health_well(&path->detect.health) ||
@@ -165,39 +162,80 @@ static uint64_t least_latency(const struct lnx_peer *peer, uint64_t now)
 	return least;
 }
 
-struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
+/* Fill the view for policy/stripe. */
+static void view_frames(const struct lnx_peer *peer, struct lnx_stripe_path *view,
+			uint64_t now)
 {
-	struct lnx_stripe_path view[LNX_PATHS_MAX];
-	struct lnx_path *cur = first_path(peer);
+	uint64_t near = least_latency(peer, now);
 	unsigned share[LNX_PATHS_MAX], i;
-	uint64_t now = 0, near = 0;
-	int pick;
 
-	if (!peer->npath)
-		return NULL;
 	lnx_path_shares(peer, share);
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = peer->path[i];
+		const struct lnx_path *path = peer->path[i];
 
 		view[i].usable = path->state == LNX_PATH_UP ||
-				 path->state == LNX_PATH_IDLE;
-		if (!view[i].usable && path->state != LNX_PATH_DOWN) {
-			if (!now)
-				now = lnx_clock_ns();
-			view[i].usable = now >= path->retry_ns;
-		}
+				 path->state == LNX_PATH_IDLE ||
+				 (path->state != LNX_PATH_DOWN && now >= path->retry_ns);
 		look_at(path, &path->speed->send, share[i], &view[i]);
 		view[i].out_bytes = lnx_path_in_flight(peer, path);
-		if (!now)
-			now = lnx_clock_ns();
-		if (!i)
-			near = least_latency(peer, now);
 		if (far(path, near, now))
 			view[i].delay_ns = LNX_MAX(view[i].delay_ns,
 						   lnx_latency_of(path, now));
 	}
-	if (lnx_unlikely(peer->n_rr > 1 && lnx_peer_acked(peer))) {
-		struct lnx_path *next = round_robin(peer, view);
+}
+
+/* Our HELLO is not acknowledged, and its path takes nothing now: is that path waited for? */
+static bool hello_waits(const struct lnx_peer *peer, const struct lnx_path *cur,
+			const struct lnx_stripe_path *view, uint64_t now)
+{
+	return !lnx_peer_acked(peer) && peer->chan.posted && !view[cur->index].usable &&
+	       cur->state != LNX_PATH_DOWN && cur->since_ns &&
+	       lnx_ns_since(now, cur->since_ns) < LNX_ALIVE_NS;
+}
+
+/* Leave the paths whose bit is set in mask. */
+static void only(const struct lnx_peer *peer, const struct lnx_stripe_path *view,
+		 unsigned mask, struct lnx_stripe_path out[LNX_PATHS_MAX])
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		out[i] = view[i];
+		out[i].usable = view[i].usable && (mask >> i & 1);
+	}
+}
+
+/* Of the paths that share the traffic; or else of those of the first class that has a
+ * usable one. */
+static int shortest(const struct lnx_peer *peer, const struct lnx_stripe_path *view,
+		    size_t len)
+{
+	struct lnx_stripe_path some[LNX_PATHS_MAX];
+	unsigned mask = peer->stripe, class;
+	int pick = -1;
+
+	for (class = 0; mask && pick < 0; class++) {
+		only(peer, view, mask, some);
+		pick = lnx_stripe_shortest(some, peer->npath, len);
+		mask = lnx_order_class(peer, class);
+	}
+	return pick;
+}
+
+struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
+{
+	struct lnx_stripe_path view[LNX_PATHS_MAX];
+	uint64_t now = lnx_clock_ns();
+	struct lnx_path *cur;
+	int pick;
+
+	if (!peer->npath)
+		return NULL;
+	lnx_order_fresh(peer, now);
+	cur = first_path(peer);
+	view_frames(peer, view, now);
+	if (lnx_unlikely(peer->rr && lnx_peer_acked(peer))) {
+		struct lnx_path *next = round_robin(peer, view, now);
 
 		if (next)
 			return next;
@@ -205,14 +243,9 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 		   (!lnx_peer_acked(peer) || view[cur->index].out_bytes <= cur->inflight_limit)) {
 		return cur;
 	}
-	/* now is set: since_ns is set only for paths that are blocked or DOWN. */
-	if (!lnx_peer_acked(peer) && peer->chan.posted && !view[cur->index].usable &&
-	    cur->state != LNX_PATH_DOWN && cur->since_ns &&
-	    lnx_ns_since(now, cur->since_ns) < LNX_ALIVE_NS)
+	if (hello_waits(peer, cur, view, now))
 		return NULL;
-	pick = lnx_stripe_shortest(view, peer->n_stripe, len);
-	if (pick < 0)
-		pick = lnx_stripe_shortest(view, peer->npath, len);
+	pick = shortest(peer, view, len);
 	return pick < 0 ? NULL : peer->path[pick];
 }
 
@@ -225,7 +258,7 @@ struct lnx_path *lnx_path_find_live(struct lnx_peer *peer)
 		return NULL;
 	/* A path that was not tried yet comes before one that is to be tried again. */
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *other = peer->path[i];
+		struct lnx_path *other = peer->path[lnx_order_at(peer, i)];
 
 		if (other->state == LNX_PATH_UP)
 			return other;
@@ -247,25 +280,44 @@ static LNX_COLD void later(struct lnx_peer *peer, uint64_t now)
 	for (i = 0; i < peer->npath; i++)
 		lnx_path_later(peer->ep, &peer->path[i]->since_ns, now);
 	lnx_path_later(peer->ep, &peer->failing_ns, now);
+	lnx_path_later(peer->ep, &peer->liveness.since_ns, now);
+}
+
+/* Of each peer that something is due from, or that frames wait for. */
+static LNX_COLD void all_later(struct lnx_ep *ep, uint64_t now)
+{
+	const struct lnx_timers *set = &ep->due.timers;
+	struct lnx_node *n, *tmp;
+	uint32_t i;
+
+	for (i = 0; i < set->n; i++) {
+		struct lnx_timer *t = lnx_timers_armed(set, i);
+		struct lnx_peer *peer;
+
+		if (t->due == ep->up->peer_look) {
+			later(lnx_container_of(t, struct lnx_peer, look), now);
+		} else if (t->due == ep->up->peer_retry) {
+			peer = lnx_container_of(t, struct lnx_peer, retry);
+			if (!lnx_timer_armed(&peer->look))
+				later(peer, now);
+		}
+	}
+	lnx_list_foreach(&ep->pump_peers, n, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, pump_link);
+
+		if (!lnx_timer_armed(&peer->look))
+			later(peer, now);
+	}
 }
 
 void lnx_path_look(struct lnx_ep *ep, uint64_t now)
 {
-	struct lnx_node *n, *tmp;
+	uint64_t gap_ns = lnx_ns_since(now, ep->due.looked_ns);
 
-	if (lnx_unlikely(lnx_ns_since(now, ep->due.looked_ns) > LNX_NS_PER_S)) {
-		/* A peer on both lists gets a little more. */
-		lnx_list_foreach(&ep->retx_list, n, tmp) {
-			struct lnx_peer *peer =
-				lnx_list_entry(n, struct lnx_peer, retx_link);
-
-			later(peer, now);
-			lnx_path_later(ep, &peer->liveness.since_ns, now);
-		}
-		lnx_list_foreach(&ep->pump_peers, n, tmp)
-			later(lnx_list_entry(n, struct lnx_peer, pump_link),
-			      now);
-	}
+	if (lnx_unlikely(gap_ns > LNX_LATENCY_AWAY_NS))
+		ep->due.away_ns = now;
+	if (lnx_unlikely(gap_ns > LNX_NS_PER_S))
+		all_later(ep, now);
 	ep->due.looked_ns = now;
 }
 
@@ -402,36 +454,44 @@ static uint64_t relearn_ns(const struct lnx_stripe_path *slow)
 		       (slow->delay_ns + LNX_STRIPE_MIN * LNX_NS_PER_S / rate));
 }
 
-/*
- * Pieces were late on some paths: these pause, and then have few pieces under way.  If
- * pieces hang on all others, the one where that was longest ago does not pause.
- */
+/* Pieces were late on path: do others that are as good work, of those in able (bits)?  If
+ * pieces hang on all others, the one where that was longest ago does not pause. */
+static bool may_pause(const struct lnx_peer *peer, const struct lnx_path *path, unsigned able,
+		      uint64_t now)
+{
+	uint64_t first_ns = UINT64_MAX;
+	unsigned i;
+
+	able &= lnx_order_as_good(peer, path);
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_tail *t = &peer->path[i]->speed->tail;
+
+		if (!(able >> i & 1) || lnx_tail_stuck(t))
+			continue;
+		if (lnx_pause_over(&t->pause, now))
+			return true;
+		first_ns = LNX_MIN(first_ns, t->late_ns);
+	}
+	return path->speed->tail.late_ns > first_ns;
+}
+
+/* Pieces were late on some paths: these pause, and then have few pieces under way. */
 static void keep_off_late(const struct lnx_peer *peer, uint64_t now,
 			  struct lnx_stripe_path *view)
 {
-	uint64_t first_ns = UINT64_MAX;
-	unsigned i, pauses = 0;
-	bool works = false;
+	unsigned i, able = 0, pauses = 0;
 
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_tail *t = &peer->path[i]->speed->tail;
 
-		if (!view[i].usable)
-			continue;
-		if (!lnx_pause_over(&t->pause, now))
+		able |= (unsigned)view[i].usable << i;
+		if (lnx_unlikely(!lnx_pause_over(&t->pause, now)))
 			pauses |= 1u << i;
-		else
-			works |= !lnx_tail_stuck(t);
-		if (!lnx_tail_stuck(t))
-			first_ns = LNX_MIN(first_ns, t->late_ns);
 		if (lnx_unlikely(!lnx_tail_room(t, view[i].out_bytes)))
 			view[i].usable = false;
 	}
-	if (lnx_likely(!pauses))
-		return;
-	for (i = 0; i < peer->npath; i++)
-		if ((pauses >> i & 1) &&
-		    (works || peer->path[i]->speed->tail.late_ns > first_ns))
+	for (i = 0; lnx_unlikely(pauses >> i); i++)
+		if ((pauses >> i & 1) && may_pause(peer, peer->path[i], able, now))
 			view[i].usable = false;
 }
 
@@ -475,15 +535,22 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
 				   uint64_t now, bool *line)
 {
-	struct lnx_stripe_path view[LNX_PATHS_MAX];
-	unsigned busy = view_reads(peer, able, now, view);
-	/* With LNET a message uses one path, and each message its own. */
-	unsigned n = LNX_MAX(peer->n_stripe, peer->n_rr);
-	int pick = lnx_stripe_pick(view, n, peer->pull.left);
+	struct lnx_stripe_path view[LNX_PATHS_MAX], some[LNX_PATHS_MAX];
+	unsigned busy, mask, class;
+	int pick = -1;
 
+	lnx_order_fresh(peer, now);
+	busy = view_reads(peer, able, now, view);
+	/* With LNET a message uses one path, and each message its own. */
+	mask = peer->stripe | peer->rr;
 	/* The second-best paths, when the best do not work. */
-	if (pick < 0 && !(busy & ((1u << n) - 1)))
-		pick = lnx_stripe_pick(view, peer->npath, peer->pull.left);
+	for (class = 0; mask; class++) {
+		only(peer, view, mask, some);
+		pick = lnx_stripe_pick(some, peer->npath, peer->pull.left);
+		if (pick >= 0 || (busy & mask))
+			break;
+		mask = lnx_order_class(peer, class);
+	}
 	*line = pick < 0 && busy;
 	return pick < 0 ? NULL : peer->path[pick];
 }
@@ -491,18 +558,21 @@ struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
 size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,
 			 size_t rest, unsigned able, uint64_t now)
 {
-	struct lnx_stripe_path view[LNX_PATHS_MAX];
+	struct lnx_stripe_path view[LNX_PATHS_MAX], some[LNX_PATHS_MAX];
 	const struct lnx_conf *conf = peer->ep->conf;
+	unsigned mask = peer->stripe | 1u << path->index;
 	size_t max;
 
 	if (rest < conf->stripe_threshold && rest <= conf->chunk &&
 	    rest == peer->pull.left)
 		return rest;
 	max = LNX_MIN(conf->chunk, lnx_tail_most(&path->speed->tail, path->read_bytes));
-	if (peer->n_stripe < peer->n_rr)
+	/* LNET */
+	if (peer->rr && peer->stripe != peer->rr)
 		return LNX_MIN(rest, max);
 	view_reads(peer, able, now, view);
-	return lnx_stripe_len(view, peer->n_stripe, path->index, peer->pull.left,
+	only(peer, view, mask, some);
+	return lnx_stripe_len(some, peer->npath, path->index, peer->pull.left,
 			      rest, max);
 }
 

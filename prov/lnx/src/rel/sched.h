@@ -33,7 +33,7 @@ LNX_INLINE struct lnx_path *lnx_path_usual(struct lnx_peer *peer)
 	if (lnx_unlikely(path->state != LNX_PATH_UP))
 		return NULL;
 	if (lnx_likely(peer->npath == 1) ||
-	    (peer->n_rr == 1 && lnx_path_in_flight(peer, path) <= path->inflight_limit))
+	    (!peer->rr && lnx_path_in_flight(peer, path) <= path->inflight_limit))
 		return path;
 	return NULL;
 }
@@ -51,7 +51,7 @@ LNX_INLINE struct lnx_path *lnx_path_next(struct lnx_peer *peer, size_t len)
 
 	if (lnx_likely(peer->npath == 1))
 		return path;
-	if (lnx_likely(path->state == LNX_PATH_UP && peer->n_rr == 1 &&
+	if (lnx_likely(path->state == LNX_PATH_UP && !peer->rr &&
 		       lnx_path_in_flight(peer, path) <= path->inflight_limit))
 		return path;
 	return lnx_path_choose(peer, len);
@@ -92,7 +92,7 @@ LNX_INLINE void lnx_path_later(const struct lnx_ep *ep, uint64_t *since_ns,
 		*since_ns += now - seen_ns - LNX_NS_PER_S;
 }
 
-/* Check the deadlines of peers that frames wait for. */
+/* Deadlines are checked now: move them if they were not for a while. */
 void lnx_path_look(struct lnx_ep *ep, uint64_t now);
 
 /* Has no path taken anything for longer than that? */

@@ -125,7 +125,7 @@ static LNX_COLD void note(struct lnx_rail *rail, const struct lnx_hdr *h,
 		.data = data,
 	};
 	memcpy(s->raw, from->raw, sizeof(s->raw));
-	ep->work |= LNX_WORK_DETECT;
+	lnx_ep_due(ep, LNX_DUE_REFUSALS, 0);
 }
 
 LNX_COLD void lnx_session_misdirected(struct lnx_rail *rail,
@@ -162,21 +162,27 @@ static bool tell(struct lnx_ep *ep, struct lnx_misdirected *s, uint64_t now)
 	ret = lnx_rail_inject(rail, &w, sizeof(w), to);
 	lnx_rail_remove(rail, to);
 	rail->poll_credits = ep->poll_hot;
+	rail->counts.sent[h.kind] += !ret;
 	s->retry_ns = now + LNX_SESSION_TRY_NS;
 	return ret != -FI_EAGAIN || ++s->tries == TRIES_MAX;
 }
 
-LNX_COLD void lnx_session_tell(struct lnx_ep *ep, uint64_t now)
+LNX_COLD uint64_t lnx_session_tell(struct lnx_ep *ep, uint64_t now)
 {
+	uint64_t next = LNX_NEVER;
 	unsigned i = 0;
 
 	while (i < ep->refusals.n) {
-		if (now >= ep->refusals.to_send[i].retry_ns &&
-		    tell(ep, &ep->refusals.to_send[i], now))
-			ep->refusals.to_send[i] = ep->refusals.to_send[--ep->refusals.n];
-		else
+		struct lnx_misdirected *s = &ep->refusals.to_send[i];
+
+		if (now >= s->retry_ns && tell(ep, s, now)) {
+			*s = ep->refusals.to_send[--ep->refusals.n];
+		} else {
+			next = lnx_sooner(next, s->retry_ns);
 			i++;
+		}
 	}
+	return next;
 }
 
 LNX_COLD void lnx_session_refuse(struct lnx_peer *peer,
@@ -200,7 +206,7 @@ LNX_COLD void lnx_session_refuse(struct lnx_peer *peer,
 LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer)
 {
 	struct lnx_hdr h = refusal(peer->rx_sid, peer->ep->eid,
-				   LNX_REFUSED_ENDED, 0);
+				   LNX_REFUSED_ENDED, 1);
 	struct lnx_path *path = peer->path[peer->rx.path_back];
 	struct lnx_rail *rail = path->rail;
 	uint64_t now = lnx_clock_ns();
@@ -208,9 +214,10 @@ LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer)
 
 	peer->session.refuse = false;
 	/* It sends again what is not acknowledged, and is told again. */
-	if (!rail->core_ep || lnx_ns_since(now, peer->session.refused_ns) < LNX_SESSION_REFUSE_NS)
+	if (!rail->core_ep ||
+	    lnx_ns_since_stamp(now, peer->session.refused_ms) < LNX_SESSION_REFUSE_NS)
 		return;
-	peer->session.refused_ns = now;
+	peer->session.refused_ms = lnx_stamp_ms(now);
 	lnx_hdr_put(&w, &h);
 	lnx_hdr_set_path(&w, rail->wire_index, path->index);
 	lnx_rail_inject(rail, &w, sizeof(w), path->core_addr);
@@ -219,6 +226,16 @@ LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer)
 
 /* ---- beginning ---- */
 
+LNX_COLD void lnx_session_follows(struct lnx_peer *peer, const struct lnx_peer *before)
+{
+	if (peer->rx_sid)
+		return;
+	peer->session.before_sid = before->rx_sid ? before->rx_sid : before->session.before_sid;
+	peer->session.rx_stamp = before->session.rx_stamp;
+	peer->session.unanswered = !before->rx_sid && !before->session.key_refused &&
+			   (before->chan.posted || before->session.unanswered);
+}
+
 /* The HELLO of a session that peer, whose own has another id, takes to be the next. */
 static LNX_COLD struct lnx_peer *begin_anew(struct lnx_ep *ep,
 					    struct lnx_peer *peer,
@@ -226,6 +243,7 @@ static LNX_COLD struct lnx_peer *begin_anew(struct lnx_ep *ep,
 {
 	fi_addr_t addr = peer->addr;
 	bool unsolicited = peer->unsolicited;
+	struct lnx_peer *next;
 
 	LNX_INFO(FI_LOG_EP_DATA, "peer %016llx: begins another session\n",
 		 (unsigned long long)peer->eid);
@@ -233,9 +251,11 @@ static LNX_COLD struct lnx_peer *begin_anew(struct lnx_ep *ep,
 	if (!lnx_peer_dead(peer))
 		lnx_tx_bye(peer);
 	lnx_peer_detach(peer);
-	if (addr != FI_ADDR_NOTAVAIL && !unsolicited)
-		return lnx_peer_by_eid(ep, a->eid);
-	return lnx_peer_unsolicited(ep, a);
+	next = addr != FI_ADDR_NOTAVAIL && !unsolicited ?
+	       lnx_peer_by_eid(ep, a->eid) : lnx_peer_unsolicited(ep, a);
+	if (next)
+		lnx_session_follows(next, peer);
+	return next;
 }
 
 /* Is the HELLO, whose hash is right, no older than our nonce? */
@@ -252,12 +272,89 @@ static bool has_nonce(struct lnx_ep *ep, const void *payload, size_t len)
 	return ep->refusals.hello_nonce && le64toh(proof.nonce) == ep->refusals.hello_nonce;
 }
 
+/* Our HELLO, while it may be changed and sent again; or NULL. */
+static struct lnx_txe *first_hello(const struct lnx_peer *peer)
+{
+	const struct lnx_chan *c = &peer->chan;
+	struct lnx_txe *txe = c->slot ? lnx_tx_at(peer, 0) : NULL;
+
+	if (!c->posted && c->nqueued)
+		txe = lnx_txe_of(lnx_list_entry(c->queue.next, struct lnx_frame, link));
+	return lnx_peer_acked(peer) || !txe || txe->f.seq || txe->f.in_core ?
+	       NULL : txe;
+}
+
+/* A HELLO that answers none of our sessions acknowledges frames: of which?  A peer may
+ * learn of our session while its HELLO is on its way again. */
+static bool acks_another(const struct lnx_peer *peer, const struct lnx_hdr *h)
+{
+	if (!h->ack || (peer && peer->rx_sid))
+		return false;
+	return !peer || !lnx_peer_open(peer) || !peer->chan.posted;
+}
+
+LNX_COLD void lnx_session_answer(struct lnx_peer *peer)
+{
+	struct lnx_txe *txe = peer->rx_sid ? first_hello(peer) : NULL;
+
+	if (!txe || lnx_txe_hdr(txe)->data)
+		return;
+	lnx_txe_hdr(txe)->data = htole64(peer->rx_sid);
+	if (peer->ep->domain->job_key)
+		lnx_session_prove(peer, txe, 0);
+}
+
+#define NOT_REFUSED	0u
+#define SILENTLY	UINT64_MAX	/* it is dropped, and hears nothing */
+
+/*
+ * Why does a HELLO begin no session with peer, which is NULL if its sender is not known?
+ * LNX_REFUSED_*, with what its sender hears about it in *data, or one of the above.
+ */
+static uint64_t belated(const struct lnx_peer *peer, const struct lnx_hdr *h, uint64_t *data)
+{
+	*data = 0;
+	/* It answers a session of ours that has ended, or one that we never had.  This
+	 * comes first: such a frame must not end the session that there is. */
+	if (h->data && (!peer || h->data != peer->sid || peer->rx_sid))
+		return LNX_REFUSED_ENDED;
+	*data = 1;
+	/* It goes on in a session that we have given up: all in that has failed here, or
+	 * was delivered. */
+	if (peer && h->src == peer->session.before_sid)
+		return LNX_REFUSED_ENDED;
+	if (!h->data && acks_another(peer, h))
+		return LNX_REFUSED_ENDED;
+	/* Perhaps it was in the session before, and acknowledges that.  It will hear of
+	 * this one, and then answer it. */
+	if (!h->data && peer && !peer->rx_sid && lnx_peer_open(peer) &&
+	    peer->session.unanswered)
+		return SILENTLY;
+	/* Repeated on the way, by a path that is slow. */
+	if (!peer || (!peer->rx_sid && !peer->session.before_sid) ||
+	    h->tag > peer->session.rx_stamp)
+		return NOT_REFUSED;
+	*data = peer->session.rx_stamp;
+	return LNX_REFUSED_OLD;
+}
+
+/* The peer of the session that begins: peer, or another one.  NULL: there is no memory. */
+static struct lnx_peer *next_of(struct lnx_ep *ep, struct lnx_peer *peer,
+				const struct lnx_addr *a)
+{
+	if (!peer)
+		return lnx_peer_unsolicited(ep, a);
+	/* Or given up before it said anything. */
+	return peer->rx_sid || !lnx_peer_open(peer) ? begin_anew(ep, peer, a) : peer;
+}
+
 LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 					   const struct lnx_hdr *h,
 					   const void *payload, size_t len)
 {
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_peer *peer;
+	uint64_t refused, data;
 	struct lnx_addr a;
 	char why[128];
 
@@ -279,36 +376,24 @@ LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 		return NULL;
 	}
 	peer = lnx_peer_by_eid(ep, a.eid);
-	/* It answers a session of ours that has ended, or one that we never had.  This
-	 * comes first: such a frame must not end the session that there is. */
-	if (h->data && (!peer || h->data != peer->sid || peer->rx_sid)) {
+	refused = belated(peer, h, &data);
+	if (refused != NOT_REFUSED) {
 		ep->stats.stale_frames++;
-		note(rail, h, payload, len, LNX_REFUSED_ENDED, 0);
-		return NULL;
-	}
-	/* Repeated on the way, by a path that is slow. */
-	if (peer && peer->rx_sid && h->tag <= peer->session.rx_stamp) {
-		ep->stats.stale_frames++;
-		note(rail, h, payload, len, LNX_REFUSED_OLD, peer->session.rx_stamp);
+		if (refused != SILENTLY)
+			note(rail, h, payload, len, refused, data);
 		return NULL;
 	}
 	if (!h->data && !has_nonce(ep, payload, len)) {
 		note(rail, h, payload, len, LNX_REFUSED_NONCE, ep->refusals.hello_nonce);
 		return NULL;
 	}
-	if (peer && peer->rx_sid) {
-		peer = begin_anew(rail->ep, peer, &a);
-	} else if (!peer) {
-		peer = lnx_peer_unsolicited(ep, &a);
-	} else if (!lnx_peer_open(peer)) {
-		/* Given up before it said anything. */
-		peer = begin_anew(rail->ep, peer, &a);
-	}
+	peer = next_of(ep, peer, &a);
 	if (!peer) {
 		ep->stats.unsolicited_drops++;
 		return NULL;
 	}
 	lnx_peer_pair(peer, h->src, h->tag);
+	lnx_session_answer(peer);
 	return peer;
 }
 
@@ -331,15 +416,6 @@ static LNX_COLD bool nowhere(struct lnx_peer *peer, const struct lnx_rail *rail)
 			if (peer->path[i]->rail->wire_index >= own.nrail)
 				untold |= (uint8_t)(1u << i);
 	return (peer->session.wrong_endpoint | untold) == (1u << peer->npath) - 1;
-}
-
-/* Our HELLO, while it may be changed and sent again; or NULL. */
-static struct lnx_txe *first_hello(const struct lnx_peer *peer)
-{
-	struct lnx_txe *txe = peer->chan.slot ? lnx_tx_at(peer, 0) : NULL;
-
-	return lnx_peer_acked(peer) || !txe || txe->f.seq || txe->f.in_core ?
-	       NULL : txe;
 }
 
 static void hello_changed(struct lnx_peer *peer)
@@ -391,7 +467,7 @@ LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h
 		break;
 	case LNX_REFUSED_ENDED:
 		/* Our HELLO was lost, and goes out again. */
-		if (!lnx_peer_acked(peer) && !peer->rx_sid)
+		if (!lnx_peer_acked(peer) && !peer->rx_sid && !h->data)
 			return;
 		LNX_WARN(FI_LOG_EP_DATA,
 			 "peer %016llx: it has ended the session, or was started anew\n",

@@ -10,6 +10,11 @@
  * that knows the ids of both endpoints can begin a session in the name of one, and so
  * end the one before, unless there is a job key.
  *
+ * One end may give a session up while the other goes on.  What belongs to that session
+ * does not count in the next one: an end refuses the HELLO of a session that it has ended,
+ * and one that acknowledges frames of a session that is no more.  If its own HELLO got no
+ * answer in the session before, it takes only one that answers the present session.
+ *
  * With a job key (core/job_key.h), what begins a session, ends one or changes addresses
  * comes from a process with the key, and is not an old frame sent again:
  *
@@ -55,8 +60,9 @@ LNX_COLD void lnx_session_refuse(struct lnx_peer *peer,
 				 const struct lnx_hdr *h);
 /* Tell peer so, which peer->refuse asks for.  Calls cores. */
 LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer);
-/* Tell the senders of frames that belong to no session.  Calls cores. */
-LNX_COLD void lnx_session_tell(struct lnx_ep *ep, uint64_t now);
+/* Tell the senders of frames that belong to no session: LNX_DUE_REFUSALS.  Returns when to
+ * call it again.  Calls cores. */
+LNX_COLD uint64_t lnx_session_tell(struct lnx_ep *ep, uint64_t now);
 /* A NO_SESSION came.  Calls no core. */
 LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h);
 /*
@@ -69,6 +75,11 @@ LNX_COLD bool lnx_session_proven(const struct lnx_ep *ep,
 /* Write the proof of txe, a HELLO to peer with its header; again after a change. */
 LNX_COLD void lnx_session_prove(const struct lnx_peer *peer,
 				struct lnx_txe *txe, uint64_t nonce);
+/* peer is the next session with the endpoint of `before`, which has ended here. */
+LNX_COLD void lnx_session_follows(struct lnx_peer *peer, const struct lnx_peer *before);
+/* Our HELLO to peer says that we know no session of it.  If that has to go out again it
+ * names the one that we know now.  Calls no core. */
+LNX_COLD void lnx_session_answer(struct lnx_peer *peer);
 /* Ask whether it is still peer that is at the end of path, if the core takes that now. */
 LNX_COLD void lnx_session_ask(struct lnx_peer *peer, struct lnx_path *path);
 

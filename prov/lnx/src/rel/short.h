@@ -4,7 +4,7 @@
 #define LNX_SHORT_H
 
 #include "obj/ep.h"
-#include "obj/tx.h"
+#include "obj/call.h"
 
 /*
  * Calls with one buffer and the endpoint's own flags.  The descriptors of other calls

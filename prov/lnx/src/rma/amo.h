@@ -12,41 +12,14 @@
 #define LNX_TX_AMO_H
 
 #include "obj/ep.h"
+#include "rail/direct.h"
 #include "rma/amo_exec.h"
-
-enum lnx_amo_call {
-	LNX_ATOMIC, LNX_ATOMICV, LNX_ATOMICMSG, LNX_INJECT_ATOMIC,
-	LNX_FETCH, LNX_FETCHV, LNX_FETCHMSG,
-	LNX_COMPARE, LNX_COMPAREV, LNX_COMPAREMSG,
-};
-
-#define lnx_amo_inject(call)	((call) == LNX_INJECT_ATOMIC)
 
 LNX_INLINE enum lnx_amo_class lnx_amo_class(enum lnx_amo_call call)
 {
 	return call < LNX_FETCH ? LNX_AMO_BASE :
 	       call < LNX_COMPARE ? LNX_AMO_FETCH : LNX_AMO_COMPARE;
 }
-
-/* The arguments of an fi_atomic-like call, in any of its forms. */
-struct lnx_amo_tx {
-	enum lnx_amo_call call;
-	enum fi_op op;
-	enum fi_datatype type;
-	const struct fi_ioc *iov;
-	size_t niov;
-	const struct fi_ioc *cmp;	/* compare class */
-	size_t ncmp;
-	struct fi_ioc *res;		/* compare and fetch class */
-	size_t nres;
-	const struct fi_rma_ioc *rma;
-	size_t nrma;
-	fi_addr_t dest;
-	uint64_t data;
-	uint64_t flags;			/* as the core call wants them */
-	uint64_t op_flags;		/* with the endpoint's defaults added */
-	void *context;
-};
 
 /* ---- rma/amo_limits.c ---- */
 
@@ -78,73 +51,6 @@ ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t);
 /* A direct core was busy: make progress and retry a few times. */
 LNX_COLD ssize_t lnx_amo_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 				      const struct lnx_amo_tx *t);
-
-/* Map one operation to one core call, the one that the application used: call, which is
- * t->call.  Not with FI_DELIVERY_COMPLETE: see msg/confirm.h. */
-LNX_INLINE ssize_t lnx_amo_post(struct fid_ep *core, fi_addr_t dest,
-				enum lnx_amo_call call,
-				const struct lnx_amo_tx *t)
-{
-	const struct fi_ioc *iov = t->iov;
-	size_t niov = t->niov;
-	struct fi_msg_atomic msg;
-
-	/* A read needs no operand, but cores take the number of elements from it. */
-	if (call >= LNX_FETCH && lnx_unlikely(!niov)) {
-		iov = t->res;
-		niov = t->nres;
-	}
-	switch (call) {
-	case LNX_ATOMIC:
-		return fi_atomic(core, iov->addr, iov->count, NULL, dest,
-				 t->rma->addr, t->rma->key, t->type, t->op,
-				 t->context);
-	case LNX_ATOMICV:
-		return fi_atomicv(core, iov, NULL, niov, dest, t->rma->addr,
-				  t->rma->key, t->type, t->op, t->context);
-	case LNX_INJECT_ATOMIC:
-		return fi_inject_atomic(core, iov->addr, iov->count, dest,
-					t->rma->addr, t->rma->key, t->type,
-					t->op);
-	case LNX_FETCH:
-		return fi_fetch_atomic(core, iov->addr, iov->count, NULL,
-				       t->res->addr, NULL, dest, t->rma->addr,
-				       t->rma->key, t->type, t->op,
-				       t->context);
-	case LNX_FETCHV:
-		return fi_fetch_atomicv(core, iov, NULL, niov, t->res, NULL,
-					t->nres, dest, t->rma->addr,
-					t->rma->key, t->type, t->op,
-					t->context);
-	case LNX_COMPARE:
-		return fi_compare_atomic(core, iov->addr, iov->count, NULL,
-					 t->cmp->addr, NULL, t->res->addr,
-					 NULL, dest, t->rma->addr, t->rma->key,
-					 t->type, t->op, t->context);
-	case LNX_COMPAREV:
-		return fi_compare_atomicv(core, iov, NULL, niov, t->cmp, NULL,
-					  t->ncmp, t->res, NULL, t->nres, dest,
-					  t->rma->addr, t->rma->key, t->type,
-					  t->op, t->context);
-	case LNX_ATOMICMSG:
-	case LNX_FETCHMSG:
-	case LNX_COMPAREMSG:
-		break;
-	}
-	msg = (struct fi_msg_atomic) {
-		.msg_iov = iov, .iov_count = niov, .addr = dest,
-		.rma_iov = t->rma, .rma_iov_count = t->nrma,
-		.datatype = t->type, .op = t->op, .context = t->context,
-		.data = t->data,
-	};
-	if (call == LNX_ATOMICMSG)
-		return fi_atomicmsg(core, &msg, t->flags);
-	if (call == LNX_FETCHMSG)
-		return fi_fetch_atomicmsg(core, &msg, t->res, NULL, t->nres,
-					  t->flags);
-	return fi_compare_atomicmsg(core, &msg, t->cmp, NULL, t->ncmp, t->res,
-				    NULL, t->nres, t->flags);
-}
 
 /*
  * Would lnx_amo_check find nothing wrong?  For the usual calls only, which name one

@@ -8,6 +8,7 @@
 #include "core/cma.h"
 #include "core/shm_registry.h"
 #include "msg/rx.h"
+#include "rail/direct.h"
 #include "rail/rail.h"
 #include "wire/shm_ctrl.h"
 
@@ -76,13 +77,14 @@ static bool is_read(const struct lnx_confirm *c)
 static ssize_t post(struct lnx_confirm *c)
 {
 	struct fi_rma_iov rma[LNX_SHM_CTRL_PIECES];
-	struct fi_msg_rma msg = {
-		.msg_iov = c->iov, .iov_count = c->niov,
-		.addr = c->peer->shm_addr,
-		.rma_iov = rma, .rma_iov_count = c->n_targets,
+	const struct lnx_rma r = {
+		.call = is_read(c) ? LNX_READMSG : LNX_WRITEMSG,
+		.iov = c->iov, .niov = c->niov,
+		.rma = rma, .nrma = c->n_targets,
 		.context = c, .data = c->data,
+		.flags = FI_COMPLETION |
+			 (c->has_data && !is_read(c) ? FI_REMOTE_CQ_DATA : 0),
 	};
-	struct fid_ep *core = c->peer->ep->shm->core_ep;
 	unsigned i;
 
 	for (i = 0; i < c->n_targets; i++) {
@@ -90,9 +92,7 @@ static ssize_t post(struct lnx_confirm *c)
 		rma[i].len = c->place[i].len;
 		rma[i].key = c->place[i].key;
 	}
-	return is_read(c) ? fi_readmsg(core, &msg, FI_COMPLETION) :
-	       fi_writemsg(core, &msg, FI_COMPLETION |
-			   (c->has_data ? FI_REMOTE_CQ_DATA : 0));
+	return lnx_rma_post(c->peer->ep->shm->core_ep, c->peer->shm_addr, &r, NULL);
 }
 
 static inline void enter_core(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -103,7 +103,7 @@ static inline void enter_core(struct lnx_ep *ep, struct lnx_peer *peer,
 	ep->local.nrma_core++;
 	ep->shm->mute |= LNX_MUTE_RMA;
 	/* The core does not tell that the peer's process has ended. */
-	ep->work |= LNX_WORK_WATCH;
+	lnx_ep_watch_local(ep);
 	peer->shm.nflight++;
 	peer->shm.direct_write = FI_ADDR_NOTAVAIL;
 }
@@ -173,6 +173,7 @@ static ssize_t by_copies(struct lnx_ep *ep, struct lnx_peer *peer,
 LNX_HOT ssize_t lnx_rma_read_one(struct lnx_ep *ep, struct lnx_peer *peer,
 				 const struct lnx_rma *r)
 {
+	struct lnx_rma own = { .call = LNX_READ, .iov = r->iov, .rma = r->rma };
 	struct lnx_confirm *c;
 	ssize_t ret;
 
@@ -199,8 +200,8 @@ LNX_HOT ssize_t lnx_rma_read_one(struct lnx_ep *ep, struct lnx_peer *peer,
 	c->place[0].len = r->iov->iov_len;
 	c->iov[0] = *r->iov;
 	enter_core(ep, peer, c);
-	ret = fi_read(ep->shm->core_ep, r->iov->iov_base, r->iov->iov_len,
-		      NULL, peer->shm.direct_read, r->rma->addr, r->rma->key, c);
+	own.context = c;
+	ret = lnx_rma_post(ep->shm->core_ep, peer->shm.direct_read, &own, NULL);
 	if (lnx_likely(!ret))
 		return 0;
 	lnx_rma_left_core(c, false);

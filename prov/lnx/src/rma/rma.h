@@ -15,32 +15,7 @@
 
 #include "msg/rx.h"
 #include "msg/tx.h"
-
-enum lnx_rma_call {
-	LNX_READ, LNX_READV, LNX_READMSG,
-	LNX_WRITE, LNX_WRITEV, LNX_WRITEMSG, LNX_INJECT_WRITE,
-	LNX_WRITEDATA, LNX_INJECT_WRITEDATA,
-};
-
-#define lnx_rma_read(call)	((call) <= LNX_READMSG)
-#define lnx_rma_inject(call) \
-	((call) == LNX_INJECT_WRITE || (call) == LNX_INJECT_WRITEDATA)
-#define lnx_rma_data(call) \
-	((call) == LNX_WRITEDATA || (call) == LNX_INJECT_WRITEDATA)
-
-/* The arguments of an fi_write-like call, in any of its forms. */
-struct lnx_rma {
-	enum lnx_rma_call call;
-	const struct iovec *iov;
-	size_t niov;
-	const struct fi_rma_iov *rma;
-	size_t nrma;
-	fi_addr_t dest;
-	uint64_t data;
-	uint64_t flags;			/* as the core call wants them */
-	uint64_t op_flags;		/* with the endpoint's defaults added */
-	void *context;
-};
+#include "rail/direct.h"
 
 /* An operation of the application. */
 struct lnx_rma_op {
@@ -159,53 +134,6 @@ LNX_COLD void lnx_rma_fail_peer(struct lnx_peer *peer, int err);
 void lnx_rma_init(struct lnx_ep *ep);
 /* At close: cores are closed; nothing is reported. */
 void lnx_rma_fini(struct lnx_ep *ep);
-
-/* One operation to one core call, the one that the application used. */
-LNX_INLINE ssize_t lnx_rma_post(struct fid_ep *core, fi_addr_t dest,
-				const struct lnx_rma *r, void **desc)
-{
-	void *one = desc ? desc[0] : NULL;
-
-	switch (r->call) {
-	case LNX_READ:
-		return fi_read(core, r->iov->iov_base, r->iov->iov_len, one,
-			       dest, r->rma->addr, r->rma->key, r->context);
-	case LNX_READV:
-		return fi_readv(core, r->iov, desc, r->niov, dest,
-				r->rma->addr, r->rma->key, r->context);
-	case LNX_WRITE:
-		return fi_write(core, r->iov->iov_base, r->iov->iov_len, one,
-				dest, r->rma->addr, r->rma->key, r->context);
-	case LNX_WRITEV:
-		return fi_writev(core, r->iov, desc, r->niov, dest,
-				 r->rma->addr, r->rma->key, r->context);
-	case LNX_READMSG:
-	case LNX_WRITEMSG: {
-		struct fi_msg_rma msg = {
-			.msg_iov = r->iov, .desc = desc, .iov_count = r->niov,
-			.addr = dest,
-			.rma_iov = r->rma, .rma_iov_count = r->nrma,
-			.context = r->context, .data = r->data,
-		};
-
-		return r->call == LNX_READMSG ?
-		       fi_readmsg(core, &msg, r->flags) :
-		       fi_writemsg(core, &msg, r->flags);
-	}
-	case LNX_INJECT_WRITE:
-		return fi_inject_write(core, r->iov->iov_base, r->iov->iov_len,
-				       dest, r->rma->addr, r->rma->key);
-	case LNX_WRITEDATA:
-		return fi_writedata(core, r->iov->iov_base, r->iov->iov_len,
-				    one, r->data, dest, r->rma->addr,
-				    r->rma->key, r->context);
-	case LNX_INJECT_WRITEDATA:
-		return fi_inject_writedata(core, r->iov->iov_base,
-					   r->iov->iov_len, r->data, dest,
-					   r->rma->addr, r->rma->key);
-	}
-	__builtin_unreachable();
-}
 
 /* rma/copy.c.  A read or large write to a peer with a shm_addr: 0, or what fi_write
  * returns. */

@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+# Completion of lnxctl(8) for bash.  contrib/check-completions compares the table with
+# what lnxctl says.
+
+# Each command, its own options, and what its words are: NAME, PEER, FILE, COMMAND.
+_lnxctl_table() {
+	cat <<'TABLE'
+list||
+info||
+net show|--net --nid|
+net set|--nid --health --pin --auto --state|
+peer show|--nid|
+peer set|--nid --health --pin --auto --state|
+path show|--nid|
+stats show||
+stats reset||
+global show||
+set||NAME
+params|--env|NAME
+fault add||
+fault del||
+fault show||
+fault reset||
+ping|--timeout|PEER
+discover|--force|PEER
+debug recovery|--local --peer|
+explain||PEER
+check||COMMAND
+top|-d -n|
+metrics||
+dump||FILE
+TABLE
+}
+
+_lnxctl_common="-p --all --job --ep -f --dir --wait -v --json --table --yaml --help"
+
+# Values that processes know: the first column of a table that lnxctl prints.
+_lnxctl_column() {	# COLUMN ARGUMENT...
+	local column=$1
+	shift
+	"${COMP_WORDS[0]}" "$@" --table 2>/dev/null | awk -v name="$column" '
+		!at { for (i = 1; i <= NF; i++) if ($i == name) at = i; next }
+		at && NF >= at { print $at }'
+}
+
+# The options that choose a process, as far as they are typed.
+_lnxctl_chosen() {
+	local i
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		-p) echo "-p ${COMP_WORDS[i + 1]}" ;;
+		--all) echo --all ;;
+		esac
+	done
+}
+
+_lnxctl() {
+	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+	local words=() i name options kind chosen
+	COMPREPLY=()
+	# The words of the command, without options and their arguments.
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		-p|-f|--dir|--ep|--net|--nid|--health|--pin|--state|--timeout|--wait|-d|-n)
+			((i++)) ;;
+		-*) ;;
+		*) words+=("${COMP_WORDS[i]}") ;;
+		esac
+	done
+	case $prev in
+	-p)
+		mapfile -t COMPREPLY < <(compgen -W "$(_lnxctl_column pid list)" -- "$cur")
+		return ;;
+	-f|--dir)
+		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+		return ;;
+	--state)
+		mapfile -t COMPREPLY < <(compgen -W "up down" -- "$cur")
+		return ;;
+	--nid)
+		chosen=$(_lnxctl_chosen)
+		# shellcheck disable=SC2086
+		case ${words[0]-} in
+		net) i=$("${COMP_WORDS[0]}" $chosen net show 2>/dev/null |
+			sed -n 's/^ *- nid: //p') ;;
+		*) i=$("${COMP_WORDS[0]}" $chosen peer show 2>/dev/null |
+			sed -n 's/^ *- nid: //p') ;;
+		esac
+		mapfile -t COMPREPLY < <(compgen -W "$i" -- "$cur")
+		return ;;
+	esac
+	# The command, or its second word.
+	while IFS='|' read -r name options kind; do
+		[ "$name" = "${words[*]:0:2}" ] || [ "$name" = "${words[0]-}" ] || continue
+		if [[ $cur == -* ]]; then
+			mapfile -t COMPREPLY < <(compgen -W \
+				"$options $_lnxctl_common" -- "$cur")
+			return
+		fi
+		case $kind in
+		NAME)
+			mapfile -t COMPREPLY < <(compgen -W \
+				"$(_lnxctl_column name params --env)" -- "$cur") ;;
+		PEER)
+			chosen=$(_lnxctl_chosen)
+			# shellcheck disable=SC2086
+			mapfile -t COMPREPLY < <(compgen -W "$("${COMP_WORDS[0]}" $chosen \
+				peer show 2>/dev/null | sed -n 's/^ *- nid: //p')" \
+				-- "$cur") ;;
+		FILE) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
+		COMMAND) mapfile -t COMPREPLY < <(compgen -c -- "$cur") ;;
+		esac
+		return
+	done < <(_lnxctl_table)
+	if [[ $cur == -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -W \
+			"$_lnxctl_common --version --list-commands" -- "$cur")
+		return
+	fi
+	case ${#words[@]} in
+	0) i=$(_lnxctl_table | sed 's/[ |].*//' | uniq) ;;
+	1) i=$(_lnxctl_table | sed -n "s/^${words[0]} \([^|]*\)|.*/\1/p") ;;
+	*) i= ;;
+	esac
+	mapfile -t COMPREPLY < <(compgen -W "$i" -- "$cur")
+}
+
+complete -F _lnxctl lnxctl

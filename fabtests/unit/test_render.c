@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* lnxctl/render, base/openmetrics: YAML, JSON, tables and metrics as text. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/openmetrics.h"
+#include "lnxctl/render.h"
+
+static char *text;
+
+static const char *render(const struct lnx_doc *d, enum lnx_format format)
+{
+	size_t size;
+	FILE *f;
+
+	free(text);
+	f = open_memstream(&text, &size);
+	cr_assert(f);
+	cr_assert(lnx_render(d, format, f));
+	fclose(f);
+	return text;
+}
+
+static const char *scalar(const char *s)
+{
+	static char buf[256];
+	FILE *f = fmemopen(buf, sizeof(buf), "w");
+
+	lnx_yaml_scalar(f, s);
+	fclose(f);
+	return buf;
+}
+
+Test(render, scalars)
+{
+	static const char *const same[] = {
+		"tcp", "10.0.0.1@tcp", "10.0.0.1:4711@tcp", "shm+tcp:eth0,eth1", "0.1.0",
+		"/dev/shm/lnx-0/17.4", "drop kind=ack rate=2", "a b", "1.2.3.4", "0-3,8",
+		"tcp;ofi_rxm:eth0", "up",
+	}, *const quoted[] = {
+		"", "5", "-3", "1e9", "0x1f", "1:30", "1_000", "true", "No", "null", "~",
+		"12e4567890123456", "- a", "[0]", "a: b", "a:", " a", "a ", "#x", "a #b", "*",
+		"&a", "!b", "@x", "?", "{}", ".5", "on", "2026-11-24", "2026-11-24 06:31:09", "0-3",
+	};
+	unsigned i;
+
+	for (i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+		cr_expect_str_eq(scalar(same[i]), same[i]);
+	for (i = 0; i < sizeof(quoted) / sizeof(quoted[0]); i++) {
+		char want[64];
+
+		snprintf(want, sizeof(want), "\"%s\"", quoted[i]);
+		cr_expect_str_eq(scalar(quoted[i]), want);
+	}
+	cr_expect_str_eq(scalar("a\"b\\c"), "\"a\\\"b\\\\c\"");
+	cr_expect_str_eq(scalar("a\nb\x01"), "\"a\\nb\\x01\"");
+}
+
+static struct lnx_doc *sample(void)
+{
+	struct lnx_doc *d = lnx_doc_new(), *list, *m, *inner;
+
+	list = lnx_doc_list(d, "net");
+	m = lnx_doc_map(list, NULL);
+	lnx_doc_text(m, "net type", "tcp");
+	inner = lnx_doc_list(m, "local NI(s)");
+	m = lnx_doc_map(inner, NULL);
+	lnx_doc_text(m, "nid", "10.0.0.1@tcp");
+	lnx_doc_text(lnx_doc_map(m, "interfaces"), "0", "eth0");
+	lnx_doc_bool(m, "up", true);
+	lnx_doc_int(m, "dev cpt", -1);
+	lnx_doc_uint(m, "big", UINT64_MAX);
+	lnx_doc_real(m, "x", 1.25);
+	lnx_doc_list(d, "none");
+	return d;
+}
+
+/* As lnetctl writes it. */
+Test(render, yaml)
+{
+	struct lnx_doc *d = sample();
+
+	cr_expect_str_eq(render(d, LNX_FORMAT_YAML),
+			 "net:\n"
+			 "    - net type: tcp\n"
+			 "      local NI(s):\n"
+			 "        - nid: 10.0.0.1@tcp\n"
+			 "          interfaces:\n"
+			 "              0: eth0\n"
+			 "          up: True\n"
+			 "          dev cpt: -1\n"
+			 "          big: 18446744073709551615\n"
+			 "          x: 1.2\n"
+			 "none: []\n");
+	lnx_doc_free(d);
+}
+
+Test(render, table)
+{
+	struct lnx_doc *d = lnx_doc_new(), *list = lnx_doc_list(d, "path"), *m;
+
+	m = lnx_doc_map(list, NULL);
+	lnx_doc_text(m, "rail", "tcp:eth0");
+	lnx_doc_uint(lnx_doc_map(m, "sent"), "bytes", 7);
+	m = lnx_doc_map(list, NULL);
+	lnx_doc_text(m, "rail", "a");
+	lnx_doc_text(m, "note", "x");
+	lnx_doc_text(d, "since", "now");
+	cr_expect_str_eq(render(d, LNX_FORMAT_TABLE),
+			 "path:\n"
+			 "rail      sent.bytes  note\n"
+			 "tcp:eth0  7           -\n"
+			 "a         -           x\n"
+			 "since: now\n");
+	lnx_doc_free(d);
+}
+
+Test(render, json)
+{
+	struct lnx_doc *d;
+
+	if (!lnx_format_available(LNX_FORMAT_JSON)) {
+		cr_log_warn("skipped: built without jansson");
+		return;
+	}
+	d = lnx_doc_new();
+	lnx_doc_text(d, "a", "x\"y");
+	lnx_doc_uint(d, "n", 5);
+	lnx_doc_bool(d, "b", false);
+	lnx_doc_text(lnx_doc_list(d, "l"), NULL, "z");
+	cr_expect_str_eq(render(d, LNX_FORMAT_JSON),
+			 "{\n"
+			 "  \"a\": \"x\\\"y\",\n"
+			 "  \"n\": 5,\n"
+			 "  \"b\": false,\n"
+			 "  \"l\": [\n"
+			 "    \"z\"\n"
+			 "  ]\n"
+			 "}\n");
+	lnx_doc_free(d);
+}
+
+Test(render, metrics)
+{
+	static const char *const labels[] = {
+		"a", "x\"\\\n\x01", "empty", "", "b", "y", NULL,
+	}, *const none[] = { "empty", "", NULL };
+	char buf[500];
+	struct lnx_out o = { .buf = buf, .size = sizeof(buf) };
+
+	lnx_metric_family(&o, "lnx_x", LNX_METRIC_COUNTER, "some \"help\"");
+	lnx_metric_sample(&o, "lnx_x", LNX_METRIC_COUNTER, labels, 7);
+	lnx_metric_family(&o, "lnx_y", LNX_METRIC_GAUGE, "help");
+	lnx_metric_sample(&o, "lnx_y", LNX_METRIC_GAUGE, none, UINT64_MAX);
+	lnx_metric_end(&o);
+	cr_expect_str_eq(buf,
+			 "# TYPE lnx_x counter\n"
+			 "# HELP lnx_x some \\\"help\\\"\n"
+			 "lnx_x_total{a=\"x\\\"\\\\\\n?\",b=\"y\"} 7\n"
+			 "# TYPE lnx_y gauge\n"
+			 "# HELP lnx_y help\n"
+			 "lnx_y 18446744073709551615\n"
+			 "# EOF\n");
+}

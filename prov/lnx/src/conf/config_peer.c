@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Keys of a configuration: routes and peers.  See config.h. */
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "conf/config_reader.h"
+
+/* ---- route ---- */
+
+static int read_route_net(struct config_reader *rd, config_node *value, void *obj)
+{
+	struct lnx_config_route *route = obj;
+
+	return config_net_name(rd, value, &route->net);
+}
+
+static int read_gateway(struct config_reader *rd, config_node *value, void *obj)
+{
+	struct lnx_config_route *route = obj;
+
+	return config_nids(rd, value, false, &route->gateway);
+}
+
+static int read_hop(struct config_reader *rd, config_node *value, void *obj)
+{
+	struct lnx_config_route *route = obj;
+
+	/* lnetctl writes -1 where none was given. */
+	if (value->event == LNX_YAML_SCALAR && !strcmp(value->text, "-1")) {
+		route->hop = LNX_CONFIG_UNSET;
+		return 0;
+	}
+	return config_uint(rd, value, 1, 255, &route->hop);
+}
+
+static int read_route_priority(struct config_reader *rd, config_node *value, void *obj)
+{
+	struct lnx_config_route *route = obj;
+
+	return config_uint(rd, value, 0, LNX_RULE_PRIORITY_MAX, &route->priority);
+}
+
+/* Of which net is a gateway, if it is of one only? */
+static bool gateway_in(const struct lnx_pattern *p, const char *net)
+{
+	char text[LNX_PATTERN_TEXT_MAX];
+	struct lnx_nid_part only;
+	unsigned i;
+
+	for (i = 0; i < p->n; i++) {
+		only = p->part[i];
+		only.form = LNX_NID_NET;
+		lnx_pattern_print(&only, 1, text, sizeof(text));
+		if (!strcmp(text, net))
+			return true;
+	}
+	return false;
+}
+
+static int check_route(struct config_reader *rd, config_node *node,
+		       const struct lnx_config *c)
+{
+	const struct lnx_config_route *route = &c->route[c->n_route - 1];
+	struct lnx_pattern p;
+	unsigned i;
+
+	if (!route->net)
+		return config_missing(rd, node, "net");
+	if (!route->gateway)
+		return config_missing(rd, node, "gateway");
+	if (lnx_pattern_parse(&rd->nets,
+			      (struct lnx_span){ route->gateway,
+						 strlen(route->gateway) },
+			      &p, &rd->r))
+		return config_fail(rd, node, "%s", rd->r.why);
+	if (gateway_in(&p, route->net))
+		return config_fail(rd, node, "found the gateway %.60s, which is in "
+				   "the net %s itself; a route leads to another "
+				   "net", route->gateway, route->net);
+	for (i = 0; i + 1 < c->n_route; i++)
+		if (!strcmp(c->route[i].net, route->net) &&
+		    !strcmp(c->route[i].gateway, route->gateway))
+			return config_fail(rd, node, "found the same net and "
+					   "gateway as in route[%u]", i);
+	return 0;
+}
+
+static int route_item(struct config_reader *rd, config_node *node, void *obj)
+{
+	static const struct config_key keys[] = {
+		{ "net", read_route_net },
+		{ "gateway", read_gateway },
+		{ "hop", read_hop },
+		{ "priority", read_route_priority },
+	};
+	struct lnx_config *c = obj;
+	struct lnx_config_route *route;
+	int ret = config_more(rd, node, &c->route, &c->n_route, sizeof(*route));
+
+	if (ret)
+		return ret;
+	route = &c->route[c->n_route - 1];
+	route->at = (struct lnx_config_at){ node->line, node->column };
+	route->hop = LNX_CONFIG_UNSET;
+	ret = config_map(rd, node, CONFIG_KEYS(keys), route);
+	return ret ? ret : check_route(rd, node, c);
+}
+
+int config_read_route_key(struct config_reader *rd, config_node *value, void *obj)
+{
+	rd->config->has[LNX_CONFIG_ROUTE] = true;
+	return config_seq(rd, value, route_item, obj);
+}
+
+/* ---- peer ---- */
+
+static int read_nid(struct config_reader *rd, config_node *value, void *obj)
+{
+	return config_nids(rd, value, true, obj);
+}
+
+static int peer_nid(struct config_reader *rd, config_node *node, void *obj)
+{
+	static const struct config_key keys[] = { { "nid", read_nid } };
+	struct lnx_config_peer *peer = obj;
+	const char **nid = &peer->nid[peer->n];
+	unsigned i;
+	int ret;
+
+	if (peer->n == LNX_CONFIG_NIDS)
+		return config_fail(rd, node, "this is one too many, there can be "
+				   "%d", LNX_CONFIG_NIDS);
+	ret = config_map(rd, node, CONFIG_KEYS(keys), nid);
+	if (!ret && !*nid)
+		ret = config_missing(rd, node, "nid");
+	for (i = 0; !ret && i < peer->n; i++)
+		if (!strcmp(peer->nid[i], *nid))
+			ret = config_fail(rd, node, "found the NID %s again", *nid);
+	peer->n += !ret;
+	return ret;
+}
+
+static int read_primary(struct config_reader *rd, config_node *value, void *obj)
+{
+	struct lnx_config_peer *peer = obj;
+
+	return config_nids(rd, value, true, &peer->primary);
+}
+
+static int read_multi_rail(struct config_reader *rd, config_node *value, void *obj)
+{
+	struct lnx_config_peer *peer = obj;
+
+	return config_bool(rd, value, &peer->multi_rail);
+}
+
+static int read_peer_nis(struct config_reader *rd, config_node *value, void *obj)
+{
+	return config_seq(rd, value, peer_nid, obj);
+}
+
+static bool peer_has(const struct lnx_config_peer *peer, const char *nid)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->n; i++)
+		if (!strcmp(peer->nid[i], nid))
+			return true;
+	return !strcmp(peer->primary, nid);
+}
+
+static int check_peer(struct config_reader *rd, config_node *node, struct lnx_config *c)
+{
+	struct lnx_config_peer *peer = &c->peer[c->n_peer - 1];
+	unsigned i, k;
+
+	if (!peer->primary)
+		return config_missing(rd, node, "primary nid");
+	if (!peer->n)
+		peer->nid[peer->n++] = peer->primary;
+	for (k = 0; k < peer->n && strcmp(peer->nid[k], peer->primary); k++)
+		;
+	if (k == peer->n)
+		return config_fail(rd, node, "found the primary NID %s, which is not "
+				   "in \"peer ni\"", peer->primary);
+	if (!peer->multi_rail && peer->n > 1)
+		return config_fail(rd, node, "found %u NIDs of a peer that is not "
+				   "Multi-Rail, which has one", peer->n);
+	for (i = 0; i + 1 < c->n_peer; i++)
+		for (k = 0; k < peer->n; k++)
+			if (peer_has(&c->peer[i], peer->nid[k]))
+				return config_fail(rd, node, "found the NID %s, "
+						   "which is one of peer[%u]",
+						   peer->nid[k], i);
+	return 0;
+}
+
+static int peer_item(struct config_reader *rd, config_node *node, void *obj)
+{
+	static const struct config_key keys[] = {
+		{ "primary nid", read_primary },
+		{ "Multi-Rail", read_multi_rail },
+		{ "peer ni", read_peer_nis },
+	};
+	struct lnx_config *c = obj;
+	struct lnx_config_peer *peer;
+	int ret = config_more(rd, node, &c->peer, &c->n_peer, sizeof(*peer));
+
+	if (ret)
+		return ret;
+	peer = &c->peer[c->n_peer - 1];
+	peer->at = (struct lnx_config_at){ node->line, node->column };
+	peer->multi_rail = true;
+	ret = config_map(rd, node, CONFIG_KEYS(keys), peer);
+	return ret ? ret : check_peer(rd, node, c);
+}
+
+int config_read_peer_key(struct config_reader *rd, config_node *value, void *obj)
+{
+	rd->config->has[LNX_CONFIG_PEER] = true;
+	return config_seq(rd, value, peer_item, obj);
+}
+

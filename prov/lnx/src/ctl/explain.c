@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Explains choices of paths.  See explain.h.  Called by ctl/request.c. */
+#include "ctl/explain.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/interval.h"
+#include "core/open.h"
+#include "ctl/ask.h"
+#include "ctl/nid.h"
+#include "rel/admin.h"
+#include "rel/latency.h"
+#include "rel/sched.h"
+#include "rel/recovery.h"
+#include "msg/tx.h"
+
+#define WHY_BYTES	200
+
+/* ---- which way ---- */
+
+static const char *way(const struct lnx_ep *ep, const struct lnx_peer *peer,
+		       const char **why)
+{
+	if (ep->native) {
+		*why = "FI_LNX_PROTOCOL=direct or FI_LNX_USE_SRQ=0: operations are "
+		       "the core providers' own";
+		return "native";
+	}
+	if (peer->shm_addr != FI_ADDR_NOTAVAIL) {
+		*why = "the peer is on this host; shared memory comes before all "
+		       "networks";
+		return "direct";
+	}
+	if (!peer->npath) {
+		*why = "no rail of this endpoint reaches one of the peer's";
+		return "none";
+	}
+	if (!ep->shm)
+		*why = "this endpoint has no shared memory rail";
+	else if (peer->shm.unusable)
+		*why = "shared memory has no room for the peer, or it is of another "
+		       "user";
+	else
+		*why = "the peer is on another host";
+	return "framed";
+}
+
+static void form_direct(const struct lnx_peer *peer, uint64_t size, struct lnx_out *o)
+{
+	if (size <= LNX_INJECT_MAX || !peer->shm.notes)
+		lnx_out(o, "form one operation of the shm provider\n");
+	else if (peer->shm.reaches)
+		lnx_out(o, "form announced; the receiver reads it from the sender's "
+			"memory, in one copy\n");
+	else
+		lnx_out(o, "form announced; the sender copies it through shared "
+			"memory, because its memory cannot be read\n");
+}
+
+static void form_framed(const struct lnx_ep *ep, const struct lnx_peer *peer,
+			uint64_t size, struct lnx_out *o)
+{
+	const struct lnx_conf *c = ep->conf;
+
+	if (size <= ep->limits.copy)
+		lnx_out(o, "form one frame with a copy of the payload: the send "
+			"completes at once\n");
+	else if (size <= ep->limits.eager)
+		lnx_out(o, "form one frame from the application's buffer: the send "
+			"completes when it is acknowledged\n");
+	else if (lnx_bits(peer->stripe) < 2 || (size < c->stripe_threshold && size <= c->chunk))
+		lnx_out(o, "form announced; the receiver reads it over one path\n");
+	else
+		lnx_out(o, "form announced; the receiver reads pieces over up to %u "
+			"paths at once, by their measured speed\n", lnx_bits(peer->stripe));
+}
+
+/* ---- paths ---- */
+
+struct choice {
+	const struct lnx_ep *ep;
+	struct lnx_peer *peer;
+	uint64_t now;
+	uint64_t size;
+	unsigned share[LNX_PATHS_MAX];
+};
+
+static const char *state_name(const struct lnx_path *path)
+{
+	switch (path->state) {
+	case LNX_PATH_IDLE:
+		return "idle";
+	case LNX_PATH_CONNECTING:
+		return "connecting";
+	case LNX_PATH_UP:
+		return "up";
+	case LNX_PATH_DOWN:
+		return path->detect.drained ? "drained" : "down";
+	default:
+		return "dead";
+	}
+}
+
+/* Why it may not be used at all, or NULL. */
+static const char *unusable(const struct lnx_path *path)
+{
+	if (path->rail->link_down)
+		return "the link of the local rail is down";
+	if (path->detect.remote_down)
+		return "the peer says that the link of its rail is down";
+	if (path->detect.drained)
+		return "drained: a health of it was set to 0 by hand, here or at the "
+		       "peer";
+	if (path->state == LNX_PATH_DOWN)
+		return "it delivered nothing while others did; it is pinged until it "
+		       "answers";
+	if (path->state == LNX_PATH_DEAD)
+		return "no path to the peer has taken anything until its deadline";
+	if (!path->rail->core_ep)
+		return "the local rail is closed until a peer can be reached by it";
+	return NULL;
+}
+
+static unsigned class_of(const struct lnx_peer *peer, const struct lnx_path *path)
+{
+	return peer->choice && path->index < peer->choice->rank.n ?
+	       peer->choice->rank.class[path->index] : 0;
+}
+
+/* Why frames stay on another path than this one, which could be used. */
+static void why_not_current(const struct choice *c, const struct lnx_path *path,
+			    char *why)
+{
+	const struct lnx_path *cur = c->peer->cur;
+	uint64_t mine = lnx_latency_of(path, c->now);
+	uint64_t its = lnx_latency_of(cur, c->now);
+
+	if (class_of(c->peer, path) > class_of(c->peer, cur))
+		snprintf(why, WHY_BYTES, "rank %u, path %u has rank %u: %s; worse by rules "
+			 "or FI_LNX_MULTI_RAIL_SELECTION=%s, or further by NUMA distance",
+			 class_of(c->peer, path), cur->index, class_of(c->peer, cur),
+			 lnx_why_text(c->peer->choice->rank.why[path->index]),
+			 lnx_params[lnx_param_find("multi_rail_selection", 20)].names
+				[c->ep->conf->multi_rail_selection]);
+	else if (c->ep->admin.any && lnx_admin_worth(path, c->now) < lnx_admin_worth(cur, c->now))
+		snprintf(why, WHY_BYTES, "its administrative weight is lower than that "
+			 "of path %u", cur->index);
+	else if (c->share[path->index] < c->share[cur->index])
+		snprintf(why, WHY_BYTES, "its health leaves it %u of 1000, path %u "
+			 "has %u", c->share[path->index], cur->index,
+			 c->share[cur->index]);
+	else if (mine && its && mine > its)
+		snprintf(why, WHY_BYTES, "an answer takes %" PRIu64 " us over it, "
+			 "%" PRIu64 " us over path %u", mine / 1000, its / 1000,
+			 cur->index);
+	else
+		snprintf(why, WHY_BYTES, "as good as path %u, on which frames stay "
+			 "while it is not backed up", cur->index);
+}
+
+static void judge(const struct choice *c, const struct lnx_path *path,
+		  const char **use, char *why)
+{
+	const struct lnx_peer *peer = c->peer;
+	const char *bad = unusable(path);
+	bool large = c->size > c->ep->limits.eager;
+
+	*use = "no";
+	if (bad) {
+		snprintf(why, WHY_BYTES, "%s", bad);
+		return;
+	}
+	if (lnx_bits(peer->rr) > 1 && (peer->rr >> path->index & 1)) {
+		*use = "frames";
+		snprintf(why, WHY_BYTES, "messages alternate between %u equal paths",
+			 lnx_bits(peer->rr));
+		return;
+	}
+	if (peer->cur == path) {
+		*use = "frames";
+		if (peer->npath == 1)
+			snprintf(why, WHY_BYTES, "the only path");
+		else if (lnx_path_in_flight(peer, path) > path->inflight_limit)
+			snprintf(why, WHY_BYTES, "backed up: further frames take the "
+				 "path over which they arrive first");
+		else
+			snprintf(why, WHY_BYTES, "the best one by rank, health and "
+				 "latency");
+		return;
+	}
+	if (large && (peer->stripe >> path->index & 1)) {
+		*use = "pieces";
+		snprintf(why, WHY_BYTES, "of equal rank: shares large messages by its "
+			 "measured speed and its health");
+		return;
+	}
+	why_not_current(c, path, why);
+}
+
+static void put_path(const struct choice *c, const struct lnx_path *path,
+		     struct lnx_out *o)
+{
+	char nid[LNX_NAME_MAX * 2], why[WHY_BYTES];
+	const char *use;
+
+	judge(c, path, &use, why);
+	lnx_nid_remote(path, nid, sizeof(nid));
+	lnx_out(o, "path %u rail %s to %u nid %s use %s state %s rank %u health %u "
+		"rail_health %u remote_health %u share %u in_flight %" PRIu64
+		" limit %" PRIu64 " rate %" PRIu64 " latency_us %" PRIu64
+		" because %s\n", path->index, path->rail->name, path->remote_rail,
+		nid, use, state_name(path), class_of(c->peer, path), path->detect.health.value,
+		path->rail->health.value,
+		path->remote->health.value,
+		c->share[path->index],
+		c->peer->npath > 1 ? lnx_path_in_flight(c->peer, path) :
+				     c->peer->chan.una_bytes,
+		c->peer->npath > 1 ? path->inflight_limit : 0,
+		path->speed ? path->speed->send.rate : 0,
+		path->speed ? lnx_latency_of(path, c->now) / 1000 : 0, why);
+}
+
+/* ---- pairs of rails without a path ---- */
+
+static bool has_path(const struct lnx_peer *peer, const struct lnx_rail *rail,
+		     unsigned remote)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i]->rail == rail &&
+		    peer->path[i]->remote_rail == remote)
+			return true;
+	return false;
+}
+
+static const char *why_no_pair(const struct lnx_ep *ep, const struct lnx_rail *rail,
+			       const struct lnx_addr_rail *to, bool listed,
+			       const struct lnx_peer *peer)
+{
+	if (!listed)
+		return "FI_LNX_DISCOVERY=0: the peer's address does not list the rail";
+	if (rail->prov != to->prov)
+		return "different providers";
+	if (rail->group != to->group)
+		return "different networks: used only if no pair is on one";
+	if (peer->npath >= ep->conf->max_rails)
+		return "FI_LNX_MAX_RAILS paths are used already";
+	if (ep->conf->multi_rail_selection == LNX_SELECTION_PER_PEER)
+		return "FI_LNX_MULTI_RAIL_SELECTION=PER_PEER uses one path for each "
+		       "peer";
+	return "both rails have other paths to use";
+}
+
+static void put_pairs(const struct lnx_ep *ep, const struct lnx_peer *peer,
+		      struct lnx_out *o)
+{
+	const struct lnx_rails *r = peer->address.rails;
+	bool all = ep->conf->discovery || peer->addr == FI_ADDR_NOTAVAIL;
+	struct lnx_rails av = { 0 };
+	struct lnx_av_entry *e;
+	struct lnx_addr a;
+	unsigned i, k;
+	char why[64];
+
+	e = ep->av && peer->addr != FI_ADDR_NOTAVAIL ?
+	    lnx_av_entry(ep->av, peer->addr) : NULL;
+	if (e && !lnx_addr_unpack(&a, e->blob, sizeof(e->blob), why, sizeof(why)))
+		lnx_rails_of_addr(&av, &a);
+	if (!r)
+		r = &av;
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+		for (k = 0; k < r->n; k++)
+			if (!has_path(peer, ep->rail[i], r->place[k]))
+				lnx_out(o, "pair %s to %u because %s\n",
+					ep->rail[i]->name, r->place[k],
+					why_no_pair(ep, ep->rail[i], &r->rail[k],
+						    all || lnx_rails_find(&av,
+								r->place[k]),
+						    peer));
+}
+
+int lnx_ctl_explain(struct lnx_ep *ep, const char *text, const struct lnx_request *r,
+		    uint64_t now, struct lnx_out *o)
+{
+	struct choice c = { .ep = ep, .now = now, .size = r->number };
+	struct lnx_peer *peer;
+	const char *why, *how;
+	unsigned i;
+
+	peer = lnx_ctl_find_peer(ep, text, &r->target[0], true, o);
+	if (!peer)
+		return -FI_EINVAL;
+	c.peer = peer;
+	how = way(ep, peer, &why);
+	lnx_out(o, "peer %016llx", (unsigned long long)peer->eid);
+	if (peer->addr != FI_ADDR_NOTAVAIL)
+		lnx_out(o, " addr %llu", (unsigned long long)peer->addr);
+	lnx_out(o, "\nway %s\nbecause %s\n", how, why);
+	if (r->number)
+		lnx_out(o, "size %" PRIu64 "\n", r->number);
+	if (ep->native)
+		return 0;
+	if (r->number && peer->shm_addr != FI_ADDR_NOTAVAIL)
+		form_direct(peer, r->number, o);
+	else if (r->number && peer->npath)
+		form_framed(ep, peer, r->number, o);
+	lnx_path_shares(peer, c.share);
+	for (i = 0; i < peer->npath; i++)
+		put_path(&c, peer->path[i], o);
+	if (!peer->self && peer->shm_addr == FI_ADDR_NOTAVAIL)
+		put_pairs(ep, peer, o);
+	return 0;
+}

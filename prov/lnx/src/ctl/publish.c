@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Fills the records of the state segment.  See publish.h.  Called by ctl/ctl.c. */
+#include "ctl/publish.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interval.h"
+#include "core/open.h"
+#include "core/warn_once.h"
+#include "ctl/nid.h"
+#include "ctl/settings.h"
+#include "rel/admin.h"
+#include "rel/count.h"
+#include "rel/latency.h"
+#include "rel/sched.h"
+#include "rel/recovery.h"
+#include "wire/hdr.h"
+
+static_assert(LNX_STATE_CLASSES == LNX_CLASS_COUNT - 1, "all classes but OK");
+static_assert((int)LNX_STATE_PATH_IDLE == (int)LNX_PATH_IDLE &&
+	      (int)LNX_STATE_PATH_CONNECTING == (int)LNX_PATH_CONNECTING &&
+	      (int)LNX_STATE_PATH_UP == (int)LNX_PATH_UP &&
+	      (int)LNX_STATE_PATH_DEAD == (int)LNX_PATH_DEAD &&
+	      (int)LNX_STATE_PATH_DOWN == (int)LNX_PATH_DOWN, "states of a path");
+
+/* ---- the endpoint ---- */
+
+static uint64_t frames_in_use(const struct lnx_ep *ep)
+{
+	uint64_t n = 0;
+	unsigned i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(ep->txe_pool); i++)
+		n += ep->txe_pool[i].used;
+	return n;
+}
+
+static uint64_t addresses(const struct lnx_ep *ep)
+{
+	return ep->av ? __atomic_load_n(&ep->av->used, __ATOMIC_RELAXED) : 0;
+}
+
+void lnx_publish_ep(const struct lnx_ep *ep, struct lnx_state_ep *s)
+{
+	struct lnx_addr a;
+	char why[64];
+
+	s->flags = (ep->native ? LNX_STATE_EP_NATIVE : 0) |
+		   (ep->thread ? LNX_STATE_EP_THREAD : 0);
+	s->eid = ep->eid;
+	s->pass = ep->poll.pass;
+	s->npeer = ep->peers.n;
+	s->naddr = addresses(ep);
+	s->rail_ns = ep->plan.rail_ns;
+	s->nrail = ep->nrail;
+	s->msgs_alloc = frames_in_use(ep);
+	s->msgs_max = LNX_MAX(s->msgs_max, s->msgs_alloc);
+	s->rst_alloc = ep->rma.segment_pool.used + ep->local.nconfirm;
+	if (!s->link[0])
+		snprintf(s->link, sizeof(s->link), "%s", ep->domain->rails->name);
+	if (!lnx_addr_unpack(&a, ep->address.raw, sizeof(ep->address.raw), why, sizeof(why)))
+		lnx_addr_print(&a, s->address, sizeof(s->address));
+}
+
+void lnx_publish_param(const struct lnx_ep *ep, size_t i, struct lnx_state_param *s)
+{
+	const struct lnx_conf *c = ep->conf;
+	uint64_t bit = 1ULL << i;
+	char *text = NULL;
+	size_t len;
+
+	memset(s, 0, sizeof(*s));
+	snprintf(s->name, sizeof(s->name), "%s", lnx_params[i].name);
+	snprintf(s->unit, sizeof(s->unit), "%s", lnx_params[i].unit);
+	s->origin = c->live & bit ? LNX_STATE_SET :
+		    c->derived & bit ? LNX_STATE_DERIVED :
+		    c->in_config & bit ? LNX_STATE_CONFIG :
+		    c->given & bit ? LNX_STATE_ENVIRONMENT : LNX_STATE_DEFAULT;
+	if (lnx_settings_live(i))
+		s->flags |= LNX_STATE_PARAM_LIVE;
+	if (lnx_param_secret(i)) {
+		s->flags |= LNX_STATE_PARAM_SECRET;
+		return;
+	}
+	len = lnx_conf_print(c, i, NULL, 0);
+	text = malloc(len + 1);
+	if (!text)
+		return;
+	lnx_conf_print(c, i, text, len + 1);
+	lnx_printable(text, len, s->value, sizeof(s->value));
+	if (len >= sizeof(s->value))
+		s->flags |= LNX_STATE_PARAM_CUT;
+	free(text);
+}
+
+/* ---- health ---- */
+
+static void health(const struct lnx_health *h, struct lnx_state_health *s)
+{
+	*s = (struct lnx_state_health){
+		.value = h->value, .npings = h->npings, .flaps = h->flaps,
+		.ready_ns = h->ready_ns,
+		.flags = (uint16_t)((h->down ? LNX_STATE_HEALTH_DOWN : 0) |
+				    (h->fatal ? LNX_STATE_HEALTH_FATAL : 0) |
+				    (h->out ? LNX_STATE_HEALTH_OUT : 0) |
+				    (h->pinging ? LNX_STATE_HEALTH_PINGING : 0) |
+				    (h->pinned ? LNX_STATE_HEALTH_PINNED : 0)),
+	};
+}
+
+/* ---- rails ---- */
+
+/* As far as the kernel tells it: of an interface, or of an RDMA device. */
+static int numa_node(const char *interface)
+{
+	static const char *const places[] = {
+		"/sys/class/net/%s/device/numa_node",
+		"/sys/class/infiniband/%s/device/numa_node",
+	};
+	char path[160];
+	int node = -1;
+	unsigned i;
+
+	if (!interface[0] || strchr(interface, '/'))
+		return -1;
+	for (i = 0; i < LNX_ARRAY_SIZE(places); i++) {
+		FILE *f;
+
+		snprintf(path, sizeof(path), places[i], interface);
+		f = fopen(path, "re");
+		if (!f)
+			continue;
+		if (fscanf(f, "%d", &node) != 1)
+			node = -1;
+		fclose(f);
+		break;
+	}
+	return node;
+}
+
+static uint32_t rail_flags(const struct lnx_ep *ep, const struct lnx_rail *rail)
+{
+	bool local = lnx_kind_local(rail->kind);
+
+	return (local ? LNX_STATE_RAIL_LOCAL : 0) |
+	       (rail->link_down ? LNX_STATE_RAIL_LINK_DOWN : 0) |
+	       (rail->closed ? LNX_STATE_RAIL_CLOSED : 0) |
+	       (rail->devgone ? LNX_STATE_RAIL_GONE : 0) |
+	       (local || ep->native ? 0 : LNX_STATE_RAIL_HEALTH);
+}
+
+/* What a frame is for LNet. */
+static const uint8_t op_of[LNX_KIND_MAX] = {
+	[0] = LNX_STATE_HELLO,
+	[LNX_KIND_HELLO] = LNX_STATE_HELLO,
+	[LNX_KIND_MSG] = LNX_STATE_PUT,
+	[LNX_KIND_TAG] = LNX_STATE_PUT,
+	[LNX_KIND_RTS_MSG] = LNX_STATE_PUT,
+	[LNX_KIND_RTS_TAG] = LNX_STATE_PUT,
+	[LNX_KIND_FIN] = LNX_STATE_ACK,
+	[LNX_KIND_ACK] = LNX_STATE_ACK,
+	[LNX_KIND_PROBE] = LNX_STATE_HELLO,
+	[LNX_KIND_BYE] = LNX_STATE_HELLO,
+	[LNX_KIND_NO_SESSION] = LNX_STATE_HELLO,
+	[LNX_KIND_PONG] = LNX_STATE_HELLO,
+	[LNX_KIND_RAIL] = LNX_STATE_HELLO,
+	[LNX_KIND_PUT] = LNX_STATE_PUT,
+	[LNX_KIND_PUT_RTS] = LNX_STATE_PUT,
+	[LNX_KIND_GET] = LNX_STATE_GET,
+	[LNX_KIND_KEYS] = LNX_STATE_GET,
+	[LNX_KIND_ATOMIC] = LNX_STATE_PUT,
+	[LNX_KIND_RESP] = LNX_STATE_REPLY_OP,
+};
+
+/* t->sent and received have the messages already. */
+static void counts(const struct lnx_counts *c, struct lnx_state_traffic *t)
+{
+	unsigned i;
+
+	for (i = 0; i < LNX_KIND_MAX; i++) {
+		t->sent[op_of[i]] += c->sent[i];
+		t->received[op_of[i]] += c->received[i];
+		t->dropped[op_of[i]] += c->dropped[i];
+		t->drop_count += c->dropped[i];
+	}
+	t->drop_length = c->drop_length;
+	t->sent[LNX_STATE_GET] += c->reads;
+	t->sent[LNX_STATE_PUT] += c->writes;
+	t->received[LNX_STATE_REPLY_OP] += c->reads_done;
+}
+
+/* All classes but OK. */
+static void failures(const struct lnx_counts *c, uint64_t failed[LNX_STATE_CLASSES])
+{
+	memcpy(failed, &c->failed[1], LNX_STATE_CLASSES * sizeof(*failed));
+}
+
+static void rail_traffic(const struct lnx_ep *ep, const struct lnx_rail *rail,
+			 struct lnx_state_traffic *t)
+{
+	const struct lnx_stats *s = &ep->stats;
+
+	memset(t, 0, sizeof(*t));
+	if (rail == ep->shm) {
+		t->send_count = s->direct_sends;
+		t->send_length = s->direct_send_length;
+		t->recv_count = s->direct_recvs;
+		t->recv_length = s->direct_recv_length;
+		return;
+	}
+	t->send_count = t->sent[LNX_STATE_PUT] = rail->traffic.sends;
+	t->send_length = rail->traffic.send_length;
+	t->recv_count = t->received[LNX_STATE_PUT] = rail->traffic.recvs;
+	t->recv_length = rail->traffic.recv_length;
+	counts(&rail->counts, t);
+}
+
+static uint32_t rail_have(const struct lnx_ep *ep, const struct lnx_rail *rail)
+{
+	return ep->native ? 0 : lnx_kind_local(rail->kind) ? LNX_STATE_HAVE_COUNTS :
+	       LNX_STATE_HAVE_COUNTS | LNX_STATE_HAVE_DROPS | LNX_STATE_HAVE_OPS |
+	       LNX_STATE_HAVE_CLASSES;
+}
+
+void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail *s)
+{
+	const struct lnx_rail *rail = ep->rail[i];
+
+	if (!s->name[0]) {
+		snprintf(s->name, sizeof(s->name), "%s", rail->name);
+		snprintf(s->interface, sizeof(s->interface), "%s",
+			 lnx_nid_interface(rail));
+		lnx_nid_net(rail, s->net, sizeof(s->net));
+		s->numa_node = numa_node(s->interface);
+		s->index = i;
+	}
+	lnx_nid_rail(rail, s->nid, sizeof(s->nid));
+	s->flags = rail_flags(ep, rail);
+	s->have = rail_have(ep, rail);
+	s->wire_index = lnx_kind_local(rail->kind) ||
+			rail->wire_index == LNX_WIRE_INDEX_NONE ? UINT32_MAX :
+			rail->wire_index;
+	health(&rail->health, &s->health);
+	if (rail->health.value < LNX_HEALTH_MAX)
+		s->health.flags |= LNX_STATE_HEALTH_RECOVERY;
+	s->link_bps = rail->link_bps;
+	s->numa = rail->numa;
+	s->busy = rail->busy;
+	s->nposted = rail->nposted;
+	s->reopened_ns = rail->reopened_ns;
+	s->port = lnx_kind_local(rail->kind) ? 0 : lnx_rail_port(rail);
+	rail_traffic(ep, rail, &s->traffic);
+	failures(&rail->counts, s->failed);
+}
+
+/* ---- peers ---- */
+
+static uint8_t life(const struct lnx_peer *peer)
+{
+	switch (peer->life) {
+	case LNX_LIFE_OPEN:
+		return LNX_STATE_LIFE_OPEN;
+	case LNX_LIFE_CLOSING:
+		return LNX_STATE_LIFE_CLOSING;
+	case LNX_LIFE_CLOSED:
+		return LNX_STATE_LIFE_CLOSED;
+	case LNX_LIFE_DEAD:
+		return LNX_STATE_LIFE_DEAD;
+	default:
+		return LNX_STATE_LIFE_OTHER;
+	}
+}
+
+void lnx_publish_peer(const struct lnx_peer *peer, struct lnx_state_peer *s)
+{
+	const struct lnx_chan *c = &peer->chan;
+	bool local = peer->shm_addr != FI_ADDR_NOTAVAIL;
+
+	*s = (struct lnx_state_peer){
+		.eid = peer->eid, .addr = peer->addr, .life = life(peer),
+		.npath = peer->npath, .n_stripe = (uint8_t)lnx_bits(peer->stripe),
+		.n_rr = (uint8_t)lnx_bits(peer->rr), .current = peer->npath ? peer->cur->index : 0,
+		.flags = (local ? LNX_STATE_PEER_LOCAL : 0) |
+			 (peer->self ? LNX_STATE_PEER_SELF : 0) |
+			 (peer->unsolicited ? LNX_STATE_PEER_UNSOLICITED : 0) |
+			 (peer->session.key_refused ? LNX_STATE_PEER_KEY : 0) |
+			 (local || lnx_peer_acked(peer) ? LNX_STATE_PEER_MET : 0),
+		.pid = local ? (uint32_t)peer->shm.where.pid : 0,
+		.window = peer->npath ? peer->ep->limits.window : 0,
+		.in_flight = c->posted - c->una, .queued = c->nqueued,
+		.large = peer->nrndv + peer->pull.n + peer->rma.n_served,
+		.in_flight_bytes = c->una_bytes,
+		.next = c->next, .expected = c->rx.next,
+		.began_wall_ns = peer->session.stamp, .silent_ns = peer->liveness.since_ns,
+	};
+}
+
+static uint16_t path_flags(const struct lnx_peer *peer, const struct lnx_path *path)
+{
+	return (uint16_t)((path->detect.drained ? LNX_STATE_PATH_DRAINED : 0) |
+			  (path->rail->link_down ? LNX_STATE_PATH_LINK_DOWN : 0) |
+			  (path->detect.remote_down ?
+			   LNX_STATE_PATH_REMOTE_DOWN : 0) |
+			  (peer->cur == path ? LNX_STATE_PATH_CURRENT : 0) |
+			  (peer->stripe >> path->index & 1 ?
+			   LNX_STATE_PATH_STRIPES : 0));
+}
+
+static uint64_t next_ping(const struct lnx_peer *peer, const struct lnx_path *path,
+			  uint64_t now)
+{
+	uint64_t next = lnx_health_next(&path->detect.health, &peer->ep->plan,
+					lnx_path_alternative(peer, path, now),
+					LNX_PING_LOST_NS);
+
+	return path->state != LNX_PATH_DOWN || next == UINT64_MAX ||
+	       lnx_recovery_given_up(peer, path, false, now) ? 0 : next;
+}
+
+/* Frames in the sequence that came by path, and their bytes. */
+static uint64_t received(const struct lnx_peer *peer, const struct lnx_path *path,
+			 uint64_t *bytes)
+{
+	unsigned i;
+
+	*bytes = 0;
+	if (peer->rx.multipath && peer->npath > 1) {
+		*bytes = path->counts ? path->counts->received_bytes : 0;
+		return path->counts ? path->counts->received : 0;
+	}
+	if (path->index != peer->rx.path_back)
+		return 0;
+	for (i = 0; i < LNX_PATHS_MAX; i++)
+		*bytes += peer->rx.bytes[i];
+	return peer->chan.rx.next;
+}
+
+/* Frames in the sequence that are no messages, and counted as such. */
+static uint64_t in_sequence(const uint64_t n[LNX_KIND_MAX])
+{
+	uint64_t sum = 0;
+	unsigned i;
+
+	for (i = 1; i < LNX_KIND_MAX; i++)
+		sum += lnx_kind_sequenced((uint8_t)i) ? n[i] : 0;
+	return sum;
+}
+
+static void latency(const struct lnx_latency_counts *l, struct lnx_state_latency *s)
+{
+	s->samples = l->samples;
+	s->min_ns = l->min_ns;
+	s->max_ns = l->max_ns;
+	s->sum_ns = l->sum_ns;
+	memcpy(s->bucket, l->bucket, sizeof(s->bucket));
+}
+
+static void path_traffic(const struct lnx_peer *peer, const struct lnx_path *path,
+			 struct lnx_state_path *s)
+{
+	const struct lnx_path_counts *c = path->counts;
+	struct lnx_state_traffic *t = &s->traffic;
+	uint64_t n, bytes, others;
+
+	n = received(peer, path, &bytes);
+	s->have = LNX_STATE_HAVE_COUNTS;
+	t->send_count = path->n_sent - (c ? c->sent_base : 0);
+	t->send_length = path->sent - (c ? c->sent_bytes_base : 0);
+	t->recv_count = n - (c ? LNX_MIN(n, c->received_base) : 0);
+	t->recv_length = bytes - (c ? LNX_MIN(bytes, c->received_bytes_base) : 0);
+	if (!c)
+		return;
+	s->have |= LNX_STATE_HAVE_DROPS | LNX_STATE_HAVE_OPS | LNX_STATE_HAVE_CLASSES |
+		   LNX_STATE_HAVE_LATENCY;
+	others = in_sequence(c->c.sent);
+	t->sent[LNX_STATE_PUT] = t->send_count - LNX_MIN(t->send_count, others);
+	others = in_sequence(c->c.received);
+	t->received[LNX_STATE_PUT] = t->recv_count - LNX_MIN(t->recv_count, others);
+	counts(&c->c, t);
+	failures(&c->c, s->failed);
+	latency(&c->ack, &s->ack);
+	latency(&c->reply, &s->reply);
+}
+
+void lnx_publish_reset(const struct lnx_peer *peer)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+		struct lnx_path_counts *c = lnx_path_counts_get(path);
+		uint64_t n, bytes;
+
+		if (!c)
+			continue;
+		n = received(peer, path, &bytes);
+		memset(&c->c, 0, sizeof(c->c));
+		memset(&c->ack, 0, sizeof(c->ack));
+		memset(&c->reply, 0, sizeof(c->reply));
+		c->sent_base = path->n_sent;
+		c->sent_bytes_base = path->sent;
+		c->received_base = n;
+		c->received_bytes_base = bytes;
+	}
+}
+
+void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,
+		      struct lnx_state_path *s)
+{
+	const struct lnx_path *path = peer->path[i];
+	const struct lnx_path_detect *d = &path->detect;
+	unsigned share[LNX_PATHS_MAX], rail = 0;
+
+	while (rail < peer->ep->nrail && peer->ep->rail[rail] != path->rail)
+		rail++;
+	lnx_path_shares(peer, share);
+	*s = (struct lnx_state_path){
+		.eid = peer->eid, .index = i, .rail = rail,
+		.remote_rail = path->remote_rail, .state = path->state,
+		.rank = peer->choice && i < peer->choice->rank.n ?
+			peer->choice->rank.class[i] : 0, .flags = path_flags(peer, path),
+		.share = (uint16_t)share[i],
+		.sent_bytes = path->sent,
+		/* With one path nothing is reported. */
+		.delivered_bytes = peer->npath > 1 ? path->delivered :
+				   path->sent - LNX_MIN(path->sent,
+							peer->chan.una_bytes),
+		.received_bytes = peer->rx.bytes[i],
+		.inflight_limit = path->inflight_limit,
+		.link_bps = path->link_bps,
+		.srtt_ns = d->rtt.srtt_ns, .rttvar_ns = d->rtt.var_ns,
+		.read_bytes = path->read_bytes,
+		.down_ns = path->state == LNX_PATH_DOWN ? d->down_ns : 0,
+		.retry_ns = path->retry_ns,
+	};
+	if (path->speed) {
+		s->send_rate = path->speed->send.rate;
+		s->read_rate = path->speed->read.rate;
+		s->answer_ns = lnx_latency_of(path, now);
+	}
+	path_traffic(peer, path, s);
+	lnx_nid_remote(path, s->nid, sizeof(s->nid));
+	health(&d->health, &s->health);
+	s->health.next_ns = next_ping(peer, path, now);
+	if (d->health.value < LNX_HEALTH_MAX || path->state == LNX_PATH_DOWN)
+		s->health.flags |= LNX_STATE_HEALTH_RECOVERY;
+	health(&path->remote->health, &s->remote);
+	if (s->remote.value < LNX_HEALTH_MAX)
+		s->remote.flags |= LNX_STATE_HEALTH_RECOVERY;
+	if (lnx_admin_remote_drains(path, now))
+		s->remote.flags |= LNX_STATE_HEALTH_DRAIN;
+}

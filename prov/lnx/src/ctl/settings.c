@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Sets parameters of an open endpoint.  See settings.h.  Called by ctl/request.c. */
+#include "ctl/settings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "policy/plan.h"
+
+#define WHY_BYTES	600
+
+/* Those that are read when they are used, or that apply() copies. */
+static const char *const live_names[] = {
+	"ack_delay", "ack_every", "chunk", "connect_timeout", "discovery",
+	"dump_stats", "flap_window", "health_sensitivity", "health_sensitivity_classes",
+	"hold_down", "hold_down_max", "linger", "max_rails",
+	"max_recovery_ping_interval", "numa_range", "park", "poll_hot",
+	"poll_idle", "rail_timeout_min", "ramp_time", "recovery_limit",
+	"recovery_ping_interval", "reorder_limit", "retry_count", "spare_ping_interval", "spill",
+	"stall_timeout", "strangers", "stripe_threshold", "transaction_timeout",
+};
+
+struct lnx_settings {
+	struct lnx_conf conf;
+	char *classes;			/* text of a parameter, owned */
+};
+
+bool lnx_settings_live(size_t row)
+{
+	size_t i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(live_names); i++)
+		if (!strcmp(live_names[i], lnx_params[row].name))
+			return true;
+	return false;
+}
+
+static uint32_t pow2_up(uint64_t v)
+{
+	uint32_t p = 1;
+
+	while (p < v)
+		p *= 2;
+	return p;
+}
+
+/* What ep_open.c made of them. */
+static void apply(struct lnx_ep *ep)
+{
+	const struct lnx_conf *c = ep->conf;
+
+	lnx_plan_make(&ep->plan, c);
+	ep->poll.idle_mask = pow2_up(c->poll_idle) - 1;
+	ep->poll_hot = (uint32_t)c->poll_hot;
+	ep->ack_every = (uint32_t)c->ack_every;
+	/* Peers may have listed rails that were not to be used. */
+	if (c->discovery)
+		lnx_peers_extend(ep);
+}
+
+static int unknown(const char *name, size_t len, struct lnx_out *o)
+{
+	const char *known = lnx_param_nearest(name, len);
+
+	lnx_out(o, "\"%.*s\": there is no such parameter%s%s; \"params\" lists "
+		"them", (int)LNX_MIN(len, 40u), name,
+		known ? "; the nearest one is " : "", known ? known : "");
+	return -FI_EINVAL;
+}
+
+/* Take the value of `row` into *c, and check that all fit. */
+static int check(struct lnx_conf *c, size_t row, const char *value, char *why)
+{
+	if (lnx_conf_set(c, row, value, why, WHY_BYTES))
+		return -FI_EINVAL;
+	return lnx_plan_check(c, why, WHY_BYTES) ? -FI_EINVAL : 0;
+}
+
+int lnx_settings_set(struct lnx_ep *ep, const char *name, size_t name_len,
+		     const char *value, struct lnx_out *o)
+{
+	struct lnx_settings *s = ep->ctl.settings;
+	int row = lnx_param_find(name, name_len), ret;
+	struct lnx_conf c = *ep->conf;
+	char why[WHY_BYTES], variable[LNX_PARAM_VARIABLE_BYTES];
+	char *text;
+
+	if (row < 0)
+		return unknown(name, name_len, o);
+	if (!lnx_settings_live((size_t)row)) {
+		lnx_out(o, "\"%s\" can be set at start only, by the variable %s",
+			lnx_params[row].name,
+			lnx_param_variable((size_t)row, variable));
+		return -FI_EBUSY;
+	}
+	ret = check(&c, (size_t)row, value, why);
+	if (ret) {
+		lnx_out(o, "%s", why);
+		return ret;
+	}
+	text = strdup(value);
+	if (text && !s)
+		s = calloc(1, sizeof(*s));
+	if (!text || !s) {
+		free(text);
+		return -FI_ENOMEM;
+	}
+	/* The only parameter of text among them. */
+	if (c.health_sensitivity_classes == value) {
+		free(s->classes);
+		s->classes = text;
+		c.health_sensitivity_classes = text;
+	} else {
+		free(text);
+	}
+	c.live |= 1ULL << row;
+	c.derived &= ~(1ULL << row);
+	s->conf = c;
+	ep->ctl.settings = s;
+	ep->conf = &s->conf;
+	ep->ctl.nset++;
+	apply(ep);
+	return 0;
+}
+
+void lnx_settings_free(struct lnx_ep *ep)
+{
+	if (!ep->ctl.settings)
+		return;
+	free(ep->ctl.settings->classes);
+	free(ep->ctl.settings);
+	ep->ctl.settings = NULL;
+}

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the verbs share: choosing processes, requests, names.  See lnxctl.h. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/glob.h"
+#include "base/metrics.h"
+#include "base/span.h"
+#include "conf/rank.h"
+#include "lnxctl/lnxctl.h"
+
+/* ---- sentences ---- */
+
+int lnxctl_refuse(const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "lnxctl: ");
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	return LNXCTL_REFUSED;
+}
+
+void lnxctl_fail(struct lnxctl *c, const struct lnx_proc *p, enum lnxctl_exit status,
+		 const char *fmt, ...)
+{
+	va_list ap;
+
+	fprintf(stderr, "lnxctl: ");
+	if (p)
+		fprintf(stderr, "process %d: ", (int)p->file.pid);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	c->nfailed++;
+	c->failure = status;
+}
+
+bool lnxctl_number(const char *text, uint64_t max, uint64_t *v)
+{
+	struct lnx_span w = { text, strlen(text) };
+
+	return lnx_span_uint(w, v) && *v <= max;
+}
+
+const char *lnxctl_value(const struct lnxctl *c, const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < LNXCTL_OPTIONS && c->verb->option[i].name; i++)
+		if (!strcmp(c->verb->option[i].name, name))
+			return c->value[i];
+	return NULL;
+}
+
+uint64_t lnxctl_now(void)
+{
+	return lnx_clock_ns();
+}
+
+/* ---- which processes ---- */
+
+static void drop(struct lnx_procs *procs, unsigned i)
+{
+	struct lnx_proc *p = &procs->proc[i];
+
+	if (p->fd >= 0)
+		close(p->fd);
+	lnx_snap_free(p->snap);
+	procs->n--;
+	memmove(p, p + 1, (procs->n - i) * sizeof(*p));
+}
+
+static void keep_job(struct lnxctl *c, const char *job)
+{
+	unsigned i = 0;
+
+	while (i < c->procs.n) {
+		struct lnx_proc *p = &c->procs.proc[i];
+
+		if (!lnx_proc_open(p))
+			lnx_proc_read(p);
+		if (p->snap && !strcmp(p->snap->h.job, job))
+			i++;
+		else
+			drop(&c->procs, i);
+	}
+}
+
+/* Of several processes those that live count, if nothing else was said. */
+static int choose_one(struct lnxctl *c)
+{
+	unsigned i, live = 0, which = 0;
+
+	for (i = 0; i < c->procs.n; i++) {
+		struct lnx_proc *p = &c->procs.proc[i];
+
+		if (lnx_proc_life(p->file.pid, p->file.started) != LNX_PROC_ENDED) {
+			live++;
+			which = i;
+		}
+	}
+	if (live != 1 && c->procs.n != 1)
+		return lnxctl_usage(c, "there are %u processes, %u of them live: choose "
+				    "one with -p PID, or --all; \"lnxctl list\" lists "
+				    "them", c->procs.n, live);
+	for (i = c->procs.n; c->procs.n > 1 && i-- > 0;)
+		if (i != which)
+			drop(&c->procs, i);
+	return LNXCTL_OK;
+}
+
+/* Numbers of processes are used again: those with this one that live count, else the
+ * last of the dead.  A process has several segments if it has several copies of lnx. */
+static void choose_newest(struct lnxctl *c)
+{
+	uint64_t newest = 0;
+	bool live = false;
+	unsigned i;
+
+	for (i = 0; i < c->procs.n; i++) {
+		const struct lnx_statefile *f = &c->procs.proc[i].file;
+		bool lives = lnx_proc_life(f->pid, f->started) != LNX_PROC_ENDED;
+
+		if (lives != live ? lives : f->started > newest)
+			newest = f->started;
+		live |= lives;
+	}
+	for (i = c->procs.n; i-- > 0;)
+		if (c->procs.proc[i].file.started != newest)
+			drop(&c->procs, i);
+}
+
+static int none(const struct lnxctl *c)
+{
+	if (c->pid)
+		return lnxctl_refuse("process %d: it has no lnx endpoint that this user "
+				     "may see%s", (int)c->pid, c->procs.denied ?
+				     ", perhaps because it is another user's" : "");
+	if (c->by_job)
+		return lnxctl_refuse("there is no process of that job on this host");
+	return lnxctl_refuse("no process of this user has an lnx endpoint with a state "
+			     "segment in %s", c->root);
+}
+
+int lnxctl_select(struct lnxctl *c, bool peers, bool any)
+{
+	bool all_users = !geteuid() && (c->all || c->pid || c->by_job || any);
+	const char *job = c->job;
+	char why[300];
+	int ret;
+
+	if (c->file) {
+		ret = lnx_procs_file(c->file, &c->procs, why, sizeof(why));
+		return ret ? lnxctl_refuse("%s", why) : LNXCTL_OK;
+	}
+	if (c->by_job && !job)
+		job = lnx_job(c->env);
+	if (c->by_job && !job)
+		return lnxctl_usage(c, "--job: lnxctl runs in no job; give its id, "
+				    "--job=ID");
+	ret = lnx_procs_find(c->root, all_users, c->pid, &c->procs, why, sizeof(why));
+	if (ret)
+		return lnxctl_refuse("%s", why);
+	if (c->by_job)
+		keep_job(c, job);
+	if (c->pid)
+		choose_newest(c);
+	if (!c->procs.n)
+		return any && !c->pid && !c->by_job ? LNXCTL_OK : none(c);
+	if (!c->all && !c->by_job && !c->pid && !any) {
+		ret = choose_one(c);
+		if (ret)
+			return ret;
+	}
+	lnx_procs_read(&c->procs, c->wait_ms ? c->wait_ms : LNXCTL_WAIT_MS, peers);
+	return LNXCTL_OK;
+}
+
+bool lnxctl_wants_ep(const struct lnxctl *c, const struct lnx_snap_ep *e)
+{
+	struct lnx_span w;
+	uint64_t v;
+
+	if (!c->ep)
+		return true;
+	w = (struct lnx_span){ c->ep, strlen(c->ep) };
+	if (lnx_span_hex64(w, &v))
+		return v == e->ep.eid;
+	return lnx_span_uint(w, &v) && v == e->ep.number;
+}
+
+static unsigned wanted(const struct lnxctl *c, const struct lnx_snap *s)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < s->nep; i++)
+		n += lnxctl_wants_ep(c, &s->ep[i]);
+	return n;
+}
+
+static void each_ep(struct lnxctl *c, struct lnx_proc *p, struct lnx_doc *map,
+		    void (*fn)(struct lnxctl *c, struct lnx_proc *p,
+			       const struct lnx_snap_ep *e, struct lnx_doc *map))
+{
+	unsigned i, n = wanted(c, p->snap);
+	struct lnx_doc *list = n > 1 ? lnx_doc_list(map, "endpoint") : NULL;
+
+	for (i = 0; i < p->snap->nep; i++) {
+		const struct lnx_snap_ep *e = &p->snap->ep[i];
+		struct lnx_doc *m = map;
+
+		if (!lnxctl_wants_ep(c, e))
+			continue;
+		if (list) {
+			m = lnx_doc_map(list, NULL);
+			lnx_doc_printf(m, "id", "%016llx",
+				       (unsigned long long)e->ep.eid);
+		}
+		fn(c, p, e, m);
+	}
+}
+
+static struct lnx_doc *process_map(struct lnx_doc *list, const struct lnx_proc *p)
+{
+	struct lnx_doc *m = lnx_doc_map(list, NULL);
+
+	lnx_doc_int(m, "pid", p->file.pid);
+	if (p->snap->h.rank[0])
+		lnx_doc_text(m, "rank", p->snap->h.rank);
+	lnx_doc_text(m, "program", p->snap->h.program);
+	return m;
+}
+
+int lnxctl_each(struct lnxctl *c, bool peers,
+		void (*fn)(struct lnxctl *c, struct lnx_proc *p,
+			   const struct lnx_snap_ep *e, struct lnx_doc *map))
+{
+	int ret = lnxctl_select(c, peers, false);
+	struct lnx_doc *list = NULL, *map;
+	unsigned i;
+
+	if (ret)
+		return ret;
+	c->doc = lnx_doc_new();
+	if (c->all || c->by_job || c->procs.n > 1)
+		list = lnx_doc_list(c->doc, "process");
+	for (i = 0; i < c->procs.n; i++) {
+		struct lnx_proc *p = &c->procs.proc[i];
+		unsigned failed = c->nfailed;
+
+		if (!p->snap) {
+			lnxctl_fail(c, p, LNXCTL_REFUSED, "%s", p->why);
+			continue;
+		}
+		if (!wanted(c, p->snap)) {
+			lnxctl_fail(c, p, LNXCTL_REFUSED, c->ep ?
+				    "it has no such endpoint" : "it has no endpoint now");
+			continue;
+		}
+		map = list ? process_map(list, p) : c->doc;
+		if (c->process)
+			c->process(c, p, map);
+		each_ep(c, p, map, fn);
+		c->ndone += c->nfailed == failed;
+	}
+	return lnxctl_finish(c);
+}
+
+int lnxctl_finish(struct lnxctl *c)
+{
+	if (c->doc && c->doc->child && !lnx_render(c->doc, c->format, stdout))
+		return lnxctl_refuse("writing the output failed");
+	if (!c->nfailed)
+		return LNXCTL_OK;
+	return c->ndone ? LNXCTL_PARTLY : c->failure;
+}
+
+/* ---- requests ---- */
+
+bool lnxctl_request(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
+		    unsigned answer_ms, char **reply, const char *fmt, ...)
+{
+	unsigned wait_ms = c->wait_ms ? c->wait_ms : LNX_CLIENT_WAIT_MS;
+	struct lnx_answer a;
+	char *text = NULL;
+	va_list ap;
+	int ret;
+
+	va_start(ap, fmt);
+	ret = vasprintf(&text, fmt, ap);
+	va_end(ap);
+	lnx_must(ret < 0 ? NULL : text);
+	if (c->file) {
+		lnxctl_fail(c, NULL, LNXCTL_REFUSED, "%s: it is a copy, which answers "
+			    "nothing", c->file);
+		free(text);
+		return false;
+	}
+	ret = lnx_client_ask(p, e->ep.eid, text, wait_ms, wait_ms + answer_ms, &a);
+	free(text);
+	if (ret) {
+		lnxctl_fail(c, p, ret == -EACCES || ret == -E2BIG ? LNXCTL_REFUSED :
+			    LNXCTL_NO_ANSWER, "%s", lnx_client_error(ret));
+		return false;
+	}
+	*reply = a.text;
+	if (!a.result)
+		return true;
+	lnxctl_fail(c, p, a.result == -ETIMEDOUT ? LNXCTL_NO_ANSWER : LNXCTL_REFUSED,
+		    "%s", a.text[0] ? a.text : strerror(-a.result));
+	lnx_answer_free(&a);
+	*reply = NULL;
+	return false;
+}
+
+/* ---- names ---- */
+
+bool lnxctl_nid_is(const char *pattern, const char *nid)
+{
+	const char *at = strrchr(nid, '@'), *colon;
+	char bare[LNX_STATE_NAME];
+
+	if (lnx_glob(pattern, nid))
+		return true;
+	/* 10.0.0.1:4711@tcp, [fe80::1]:4711@tcp */
+	for (colon = at; colon && colon > nid && *colon != ':' && *colon != ']'; colon--)
+		;
+	if (!colon || *colon != ':' || strlen(nid) >= sizeof(bare))
+		return false;
+	snprintf(bare, sizeof(bare), "%.*s%s", (int)(colon - nid), nid, at);
+	return lnx_glob(pattern, bare);
+}
+
+bool lnxctl_rail_is(const char *pattern, const struct lnx_state_rail *rail)
+{
+	return lnxctl_nid_is(pattern, rail->nid) || lnx_glob(pattern, rail->name);
+}
+
+bool lnxctl_peer_is(const char *pattern, const struct lnx_snap_peer *peer)
+{
+	struct lnx_span w = { pattern, strlen(pattern) };
+	char nid[LNX_STATE_NAME];
+	uint64_t v;
+	unsigned i;
+
+	if (lnx_span_hex64(w, &v))
+		return v == peer->p.eid;
+	if (lnx_span_uint(w, &v))
+		return v == peer->p.addr;
+	lnxctl_peer_nid(peer, nid, sizeof(nid));
+	if (lnx_glob(pattern, nid))
+		return true;
+	for (i = 0; i < peer->npath; i++)
+		if (lnxctl_nid_is(pattern, peer->path[i]->nid))
+			return true;
+	return false;
+}
+
+void lnxctl_peer_nid(const struct lnx_snap_peer *peer, char *buf, size_t size)
+{
+	if (peer->npath && !(peer->p.flags & LNX_STATE_PEER_LOCAL))
+		snprintf(buf, size, "%s", peer->path[0]->nid);
+	else
+		snprintf(buf, size, "%016llx@%s", (unsigned long long)peer->p.eid,
+			 peer->p.flags & LNX_STATE_PEER_LOCAL ? "shm" : "none");
+}
+
+const char *lnxctl_path_state(const struct lnx_state_path *p)
+{
+	switch (p->state) {
+	case LNX_STATE_PATH_IDLE:
+		return "idle";
+	case LNX_STATE_PATH_CONNECTING:
+		return "connecting";
+	case LNX_STATE_PATH_UP:
+		return "up";
+	case LNX_STATE_PATH_DOWN:
+		return p->flags & LNX_STATE_PATH_DRAINED ? "drained" : "down";
+	case LNX_STATE_PATH_DEAD:
+		return "dead";
+	default:
+		return "unknown";
+	}
+}
+
+bool lnxctl_rail_up(const struct lnx_state_rail *rail)
+{
+	return lnx_metrics_rail_up(rail);
+}
+
+void lnxctl_age(char *buf, size_t size, uint64_t ns)
+{
+	if (ns < 10 * LNX_NS_PER_S)
+		snprintf(buf, size, "%.1f s", (double)ns / 1e9);
+	else
+		snprintf(buf, size, "%llu s", (unsigned long long)(ns / LNX_NS_PER_S));
+}

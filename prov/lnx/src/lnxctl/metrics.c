@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* lnxctl metrics: all processes as OpenMetrics text (base/metrics.h). */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/metrics.h"
+#include "lnxctl/lnxctl.h"
+
+static const char *name_of(const void *names, unsigned i, const char **help)
+{
+	const struct lnx_snap *s = names;
+
+	*help = s->counter[i].help;
+	return s->counter[i].name;
+}
+
+static unsigned collect(struct lnxctl *c, struct lnx_metrics_ep *out)
+{
+	unsigned i, k, n = 0;
+
+	for (i = 0; i < c->procs.n; i++) {
+		const struct lnx_proc *p = &c->procs.proc[i];
+
+		for (k = 0; p->snap && k < p->snap->nep; k++) {
+			const struct lnx_snap_ep *e = &p->snap->ep[k];
+
+			if (!lnxctl_wants_ep(c, e))
+				continue;
+			if (out)
+				out[n] = (struct lnx_metrics_ep){
+					.pid = (int)p->file.pid,
+					.program = p->snap->h.program,
+					.job = p->snap->h.job, .rank = p->snap->h.rank,
+					.ep = &e->ep, .rail = e->rail, .nrail = e->nrail,
+					.ncounter = p->snap->ncounter,
+					.value = e->now.value, .name = name_of,
+					.names = p->snap,
+				};
+			n++;
+		}
+	}
+	return n;
+}
+
+static int run(struct lnxctl *c)
+{
+	struct lnx_metrics_ep *ep;
+	struct lnx_out o = { 0 };
+	int ret = lnxctl_select(c, false, true);
+	unsigned i, n;
+
+	if (ret)
+		return ret;
+	for (i = 0; i < c->procs.n; i++) {
+		if (c->procs.proc[i].snap)
+			c->ndone++;
+		else
+			lnxctl_fail(c, &c->procs.proc[i], LNXCTL_REFUSED, "%s",
+				    c->procs.proc[i].why);
+	}
+	n = collect(c, NULL);
+	ep = lnx_must(calloc(n ? n : 1, sizeof(*ep)));
+	collect(c, ep);
+	lnx_metrics_print(&o, ep, n);
+	o.buf = lnx_must(malloc(o.n + 1));
+	o.size = o.n + 1;
+	o.n = 0;
+	lnx_metrics_print(&o, ep, n);
+	fputs(o.buf, stdout);
+	free(o.buf);
+	free(ep);
+	return lnxctl_finish(c);
+}
+
+const struct lnxctl_verb lnxctl_metrics = {
+	.name = "metrics", .args = "",
+	.help = "all processes as OpenMetrics text, for a collector",
+	.run = run,
+};

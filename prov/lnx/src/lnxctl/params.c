@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * lnxctl params: parameters of an endpoint, their values and where these come from.
+ * Without a process: of this environment, as a process that is started in it has them.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/glob.h"
+#include "conf/conf.h"
+#include "lnxctl/lnxctl.h"
+
+static const char *origin_name(unsigned origin)
+{
+	switch (origin) {
+	case LNX_STATE_DEFAULT:
+		return "default";
+	case LNX_STATE_ENVIRONMENT:
+		return "environment";
+	case LNX_STATE_CONFIG:
+		return "libfabric.conf";
+	case LNX_STATE_DERIVED:
+		return "derived";
+	case LNX_STATE_SET:
+		return "set";
+	default:
+		return "unknown";
+	}
+}
+
+static bool wanted(const struct lnxctl *c, const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < c->narg; i++)
+		if (lnx_glob(c->arg[i], name))
+			return true;
+	return !c->narg;
+}
+
+static void put_more(struct lnx_doc *m, const char *name)
+{
+	int row = lnx_param_find(name, strlen(name));
+	char allowed[LNX_PARAM_ALLOWED_BYTES];
+
+	if (row < 0)
+		return;			/* of another release */
+	lnx_doc_text(m, "default", lnx_params[row].def);
+	lnx_doc_text(m, "allowed", lnx_param_allowed(&lnx_params[row], allowed,
+						     sizeof(allowed)));
+	lnx_doc_text(m, "help", lnx_params[row].help);
+}
+
+static void put(struct lnxctl *c, struct lnx_doc *list, const struct lnx_state_param *p)
+{
+	struct lnx_doc *m = lnx_doc_map(list, NULL);
+
+	lnx_doc_text(m, "name", p->name);
+	lnx_doc_printf(m, "value", "%s%s", p->flags & LNX_STATE_PARAM_SECRET ?
+		       "(not shown)" : p->value,
+		       p->flags & LNX_STATE_PARAM_CUT ? "..." : "");
+	lnx_doc_text(m, "unit", p->unit);
+	lnx_doc_text(m, "origin", origin_name(p->origin));
+	lnx_doc_text(m, "set", p->flags & LNX_STATE_PARAM_LIVE ? "any time" : "at start");
+	if (c->verbose)
+		put_more(m, p->name);
+}
+
+static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
+		 struct lnx_doc *map)
+{
+	struct lnx_doc *list = lnx_doc_list(map, "params");
+	unsigned i, n = 0;
+
+	for (i = 0; i < e->nparam; i++)
+		if (wanted(c, e->param[i].name)) {
+			put(c, list, &e->param[i]);
+			n++;
+		}
+	if (!n)
+		lnxctl_fail(c, p, LNXCTL_REFUSED, "there is no such parameter");
+}
+
+/* ---- of this environment ---- */
+
+static void warn(void *arg, const char *sentence)
+{
+	(void)arg;
+	fprintf(stderr, "lnxctl: %s\n", sentence);
+}
+
+static int show_environment(struct lnxctl *c)
+{
+	struct lnx_conf conf;
+	struct lnx_doc *list;
+	size_t i;
+	int warnings = lnx_conf_read(&conf, c->env, warn, NULL);
+
+	c->doc = lnx_doc_new();
+	list = lnx_doc_list(c->doc, "params");
+	for (i = 0; i < lnx_nparams; i++) {
+		struct lnx_state_param p = { 0 };
+
+		if (!wanted(c, lnx_params[i].name))
+			continue;
+		snprintf(p.name, sizeof(p.name), "%s", lnx_params[i].name);
+		snprintf(p.unit, sizeof(p.unit), "%s", lnx_params[i].unit);
+		lnx_conf_print(&conf, i, p.value, sizeof(p.value));
+		p.origin = conf.derived >> i & 1 ? LNX_STATE_DERIVED :
+			   conf.given >> i & 1 ? LNX_STATE_ENVIRONMENT :
+						 LNX_STATE_DEFAULT;
+		p.flags = lnx_param_secret(i) ? LNX_STATE_PARAM_SECRET : 0;
+		put(c, list, &p);
+	}
+	if (!list->child)
+		return lnxctl_refuse("there is no such parameter");
+	if (!lnx_render(c->doc, c->format, stdout))
+		return lnxctl_refuse("writing the output failed");
+	return warnings ? LNXCTL_REFUSED : LNXCTL_OK;
+}
+
+static int run(struct lnxctl *c)
+{
+	if (lnxctl_value(c, "env"))
+		return show_environment(c);
+	return lnxctl_each(c, false, show);
+}
+
+const struct lnxctl_verb lnxctl_params = {
+	.name = "params", .args = "[-v] [--env] [NAME...]",
+	.help = "parameters, their values, and where these come from",
+	.option = {
+		{ "env", NULL, "as a process has them that is started in this "
+		  "environment" },
+	},
+	.max_args = 64, .run = run,
+};
