@@ -100,7 +100,7 @@ BOTH(an_overtaken_read_may_fail)
 	run_ms(2);
 	cr_expect_eq(o->ncomp, 1u);
 	/* No message waited for it. */
-	cr_expect_eq(path_of(&side[0], 0)->detect.health.value, LNX_HEALTH_MAX);
+	cr_expect_eq(view_health(path_of(&side[0], 0)), LNX_HEALTH_MAX);
 	close_clean();
 }
 
@@ -122,7 +122,7 @@ BOTH(a_hanging_read_is_cut)
 	cr_expect_eq(fake_held(f.core[0]), 0u);
 	/* It is no failure of the path, and the path is used again. */
 	cr_expect_eq(f.lnx->stats.paths_down, 0u);
-	cr_expect_eq(path_of(&side[0], 0)->detect.health.value, LNX_HEALTH_MAX);
+	cr_expect_eq(view_health(path_of(&side[0], 0)), LNX_HEALTH_MAX);
 	cr_expect_eq(f.lnx->stats.reopened, 0u);
 	f.core[0]->hold_reads = false;
 	close_clean();
@@ -291,7 +291,7 @@ BOTH(the_peer_leaves)
 	run_ms(5);
 	cr_expect_eq(o->ncomp, 0u);
 	cr_expect_eq(o->nerr, 1u);
-	cr_expect_eq(f.lnx->chunk_pool.used, 0u);
+	cr_expect_eq(view_chunks(f.lnx), 0u);
 	close_now();
 }
 
@@ -351,7 +351,6 @@ BOTH(computing_makes_nothing_late)
 BOTH(hedges_are_few)
 {
 	struct side *s = &side[0];
-	struct lnx_hedge *h;
 	struct op *o[8];
 	uint64_t read = 0;
 	unsigned i, k;
@@ -361,13 +360,12 @@ BOTH(hedges_are_few)
 	f.lnx->plan.rail_min_ns = f.lnx->plan.rail_ns = 3600 * LNX_NS_PER_S;
 	fake_conf.chunk = PIECE;
 	f.core[0]->hold_reads = true;
-	h = &inside(s)->path[0]->speed->hedge;
 	for (i = 0; i < 20; i++) {
 		for (k = 0; k < LNX_ARRAY_SIZE(o); k++, read += LARGE)
 			o[k] = large_from(s);
 		for (k = 0; k < 100; k++) {
 			run_ms(1);
-			cr_assert_leq(h->n, LNX_HEDGE_MAX);
+			cr_assert_leq(view_hedges(inside(s)), LNX_HEDGE_MAX);
 		}
 		/* What was late comes at last; the next are late again. */
 		fake_finish_all(f.core[0]);
@@ -412,7 +410,7 @@ BOTH(a_path_recovers)
 		cr_assert_lt(ms, 2000u);
 	}
 	run_ms(10);
-	cr_expect_eq(inside(s)->path[0]->speed->tail.window, 0u);
+	cr_expect_eq(view_read_window(path_of(s, 0)), 0u);
 	close_clean();
 }
 
@@ -451,7 +449,7 @@ BOTH(a_dead_path_is_found_without_reads)
 	black_hole(0);
 	RUN_UNTIL(o->ncomp, 100);
 	/* Nothing is under way there any more. */
-	cr_expect_eq(path_of(s, 0)->nread, 0u);
+	cr_expect_eq(view_nread(path_of(s, 0)), 0u);
 	for (i = 0; i < 500 && !is_down(s, 0); i++) {
 		send1(s, 200);
 		run_ms(1);

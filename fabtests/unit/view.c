@@ -210,6 +210,16 @@ bool view_no_reads(const struct lnx_path *path)
 	return !path->nread && lnx_list_empty(&path->reads);
 }
 
+uint64_t view_read_window(const struct lnx_path *path)
+{
+	return path->speed->tail.window;
+}
+
+unsigned view_hedges(const struct lnx_peer *peer)
+{
+	return peer->path[0]->speed->hedge.n;
+}
+
 unsigned view_health(const struct lnx_path *path)
 {
 	return path->detect.health.value;

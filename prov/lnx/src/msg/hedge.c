@@ -182,6 +182,13 @@ static void look_by(struct lnx_peer *peer, uint64_t at_ns)
 		lnx_peer_look_by(peer, at_ns);
 }
 
+/* What came while nothing was looked at has perhaps not been read yet. */
+static bool was_away(const struct lnx_ep_due *due, uint64_t now)
+{
+	return lnx_ns_since(now, due->looked_ns) > LNX_LATENCY_AWAY_NS ||
+	       lnx_ns_since(now, due->away_ns) < LNX_LOOK_MIN_NS;
+}
+
 void lnx_hedge_run(struct lnx_peer *peer, uint64_t now)
 {
 	uint64_t next = LNX_NEVER;
@@ -189,8 +196,7 @@ void lnx_hedge_run(struct lnx_peer *peer, uint64_t now)
 
 	if (lnx_likely(now < peer->path[0]->speed->look_ns))
 		return;
-	/* What came while nothing was looked at has perhaps not been read yet. */
-	if (lnx_ns_since(now, peer->ep->due.away_ns) < LNX_LOOK_MIN_NS) {
+	if (was_away(&peer->ep->due, now)) {
 		look_by(peer, now + LNX_LOOK_MIN_NS);
 		return;
 	}
