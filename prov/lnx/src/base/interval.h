@@ -106,7 +106,7 @@
 #define LNX_LATE_MIN_NS		(2 * LNX_LOOK_MIN_NS)
 /* A path with late pieces pauses from, to: it is to be used again within two seconds. */
 #define LNX_LATE_PAUSE_MIN_NS	(8 * LNX_NS_PER_MS)
-#define LNX_LATE_PAUSE_MAX_NS	LNX_NS_PER_S
+#define LNX_LATE_PAUSE_MAX_NS	(500 * LNX_NS_PER_MS)
 /* A path that frames have left because they were late there: they stay away from, to. */
 #define LNX_AWAY_MIN_NS		(500 * LNX_NS_PER_MS)
 #define LNX_AWAY_MAX_NS		(8 * LNX_NS_PER_S)

@@ -445,11 +445,14 @@ static uint64_t stuck(const struct lnx_path *path, uint64_t least, uint64_t now)
 	return far(path, least, now) ? LNX_MAX(ns, lnx_latency_of(path, now)) : ns;
 }
 
-/* How long a path as slow as that rests. */
-static uint64_t relearn_ns(const struct lnx_stripe_path *slow)
+/* How long a path as slow as that rests.  Not longer if pieces were late there: what is
+ * known is of that time, and the piece that tries it again goes elsewhere if it is late. */
+static uint64_t relearn_ns(const struct lnx_stripe_path *slow, const struct lnx_tail *t)
 {
 	uint64_t rate = LNX_MAX(slow->rate, 1ull);
 
+	if (t->window)
+		return LNX_LATE_PAUSE_MAX_NS;
 	return LNX_MAX(LNX_RELEARN_NS, RELEARN_SHARE *
 		       (slow->delay_ns + LNX_STRIPE_MIN * LNX_NS_PER_S / rate));
 }
@@ -526,7 +529,7 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 		    share[i] > LNX_WEIGHT_MAX / 2 &&
 		    (view[i].rate < best / 2 || view[i].delay_ns > LNX_FAR_NS) &&
 		    lnx_ns_since(now, peer->path[i]->read_done_ns) >
-			    relearn_ns(&view[i]) &&
+			    relearn_ns(&view[i], &peer->path[i]->speed->tail) &&
 		    !far(peer->path[i], least, now))
 			view[i].rate = view[i].room = view[i].delay_ns = 0;
 	return busy;
@@ -576,9 +579,25 @@ size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,
 			      rest, max);
 }
 
+/* How long so many bytes take at the rate of our link. */
+static uint64_t nominal_ns(const struct lnx_path *path, size_t len)
+{
+	uint64_t bps = path->link_bps ? path->link_bps : LNX_NS_PER_S;
+
+	return (uint64_t)((double)len * 8 * LNX_NS_PER_S / (double)bps);
+}
+
+/* Pieces were late there, and the one that is being posted is the first one since. */
+static bool tries_again(const struct lnx_path *path, uint64_t now)
+{
+	return lnx_unlikely(path->speed->tail.window) && path->nread == 1 &&
+	       lnx_ns_since(now, path->read_done_ns) > LNX_LATE_PAUSE_MAX_NS;
+}
+
 uint64_t lnx_path_read_posted(struct lnx_path *path, size_t len, uint64_t now)
 {
 	struct lnx_rate *r;
+	uint64_t ns;
 
 	path->nread++;
 	path->read_bytes += len;
@@ -586,7 +605,8 @@ uint64_t lnx_path_read_posted(struct lnx_path *path, size_t len, uint64_t now)
 		return 0;
 	r = &path->speed->read;
 	lnx_rate_posted(r, path->read_bytes, now);
-	return lnx_rate_expect(r, len);
+	ns = lnx_rate_expect(r, len);
+	return tries_again(path, now) ? LNX_MIN(ns, LNX_FAR_NS + nominal_ns(path, len)) : ns;
 }
 
 void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now)
