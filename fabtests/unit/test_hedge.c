@@ -125,6 +125,25 @@ Test(hedge, what_came_first_counts, .init = begin)
 	cr_expect_eq(t.pause.until_ns, now + LNX_LATE_PAUSE_MIN_NS);
 }
 
+/* Then its pauses do not grow either. */
+Test(hedge, what_came_first_shortens_the_pause, .init = begin)
+{
+	struct lnx_tail t = { 0 };
+	unsigned i;
+
+	for (i = 0; i < 5; i++) {
+		cr_expect(lnx_tail_late(&t, now, 1, now + MS));
+		lnx_tail_ended(&t, now + MS);
+		now = t.pause.until_ns + 1;
+	}
+	cr_expect_eq(t.pause.ns, 16 * LNX_LATE_PAUSE_MIN_NS);
+	cr_expect(lnx_tail_late(&t, now, 1, now + MS));
+	cr_expect_eq(t.pause.ns, 32 * LNX_LATE_PAUSE_MIN_NS);
+	lnx_tail_came(&t, now, 20 * MS, PIECE, true);
+	cr_expect_eq(t.pause.ns, LNX_LATE_PAUSE_MIN_NS);
+	cr_expect(lnx_pause_over(&t.pause, now + MS + LNX_LATE_PAUSE_MIN_NS));
+}
+
 /* A path that is used in its pause, for want of another, may show that it works. */
 Test(hedge, what_works_does_not_pause, .init = begin)
 {

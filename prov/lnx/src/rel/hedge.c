@@ -52,6 +52,12 @@ void lnx_tail_came(struct lnx_tail *t, uint64_t posted_ns, uint64_t late_by_ns,
 	/* RFC 6298, 2.3. */
 	t->dev_ns = (3 * t->dev_ns + err) / 4;
 	t->mean_ns = (7 * t->mean_ns + late_by_ns) / 8;
+	/* No other path was sooner, so this one is not to be left for long. */
+	if (lnx_unlikely(late)) {
+		t->pause.ns = LNX_LATE_PAUSE_MIN_NS;
+		t->pause.until_ns = LNX_MIN(t->pause.until_ns,
+					    t->late_ns + LNX_LATE_PAUSE_MIN_NS);
+	}
 	if (lnx_likely(!t->window) || late)
 		return;
 	/* It was used all the same, because nothing else worked, and it works. */
