@@ -87,6 +87,8 @@ extern bool kernel_alive[FAKE_RAILS];	/* it answers although frames are lost */
 extern bool kernel_refuses[FAKE_RAILS];	/* it answers that there is no such port */
 extern bool kernel_unknown;		/* it cannot be asked */
 extern unsigned kernel_takes_ms;
+/* What the kernels of peers say that are no sides. */
+extern enum lnx_ping_result kernel_says;
 
 /* Connections, which are cut where reads hang.  While cuts_work the reads that the core
  * holds fail then; else there is no connection to cut. */

@@ -235,6 +235,9 @@ struct lnx_peer_session {
 	uint32_t refused_ms;		/* and when a frame of it was last refused */
 	bool refuse;			/* tell the peer that it has ended */
 	bool alive;			/* the peer ended it: another may begin */
+	bool keepalive;			/* a sign of life is due from it, though it is idle
+					 * (rel/keepalive.h); */
+	uint8_t mute;			/* and so many times in turn none came */
 	bool key_refused;		/* the peer has another job key, or none */
 	bool unanswered;		/* the session before had sent a HELLO, and got
 					 * none: the peer may be in it */

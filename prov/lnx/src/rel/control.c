@@ -8,6 +8,7 @@
 #include "rel/count.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
+#include "rel/keepalive.h"
 #include "rel/recovery.h"
 #include "rel/sched.h"
 #include "rel/session.h"
@@ -216,13 +217,13 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 }
 
 /*
- * All frames are acknowledged, but a large send is not pulled or a read not answered:
- * does its peer still live?
+ * All frames are acknowledged, but a large send is not pulled or a read not answered; or
+ * nothing is due but a sign of life.  Does its peer still live?
  */
-static LNX_COLD void ask_alive(struct lnx_ep *ep, struct lnx_peer *peer,
-			       uint64_t now)
+static LNX_COLD void ask_alive(struct lnx_peer *peer, bool nothing, uint64_t now)
 {
 	struct lnx_path *path = lnx_path_live(peer);
+	struct lnx_ep *ep = peer->ep;
 
 	if (!path || !lnx_tx_control(ep, peer, LNX_KIND_PROBE))
 		return;
@@ -231,7 +232,8 @@ static LNX_COLD void ask_alive(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_path_none_for(peer, now,
 			      ep->conf->connect_timeout * LNX_NS_PER_MS)) {
 		lnx_detect_expired(peer, now);
-		lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
+		if (!lnx_keepalive_stays(peer, nothing, FI_ETIMEDOUT))
+			lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
 	}
 }
 
@@ -314,10 +316,11 @@ static uint64_t look_idle(struct lnx_peer *peer, uint64_t now)
 uint64_t lnx_tx_look(struct lnx_peer *peer, uint64_t now)
 {
 	bool idle = lnx_chan_idle(&peer->chan);
+	bool nothing = idle && !peer->nrndv && !peer->rma.n_segments && !peer->pull.n;
 	enum lnx_loss_todo todo;
 	int err;
 
-	if (idle && !peer->nrndv && !peer->rma.n_segments && !peer->pull.n)
+	if (nothing && lnx_likely(!lnx_keepalive_due(peer)))
 		return look_idle(peer, now);
 	todo = lnx_loss_look(&peer->loss, &peer->chan, first_rto(peer, idle), now);
 	if (todo == LNX_LOSS_MOVED) {
@@ -326,6 +329,8 @@ uint64_t lnx_tx_look(struct lnx_peer *peer, uint64_t now)
 	}
 	err = lnx_liveness_check(peer, now);
 	if (lnx_unlikely(err)) {
+		if (lnx_keepalive_stays(peer, nothing, err))
+			return look_idle(peer, now);
 		lnx_tx_peer_failed(peer, err);
 		return LNX_NEVER;
 	}
@@ -334,7 +339,7 @@ uint64_t lnx_tx_look(struct lnx_peer *peer, uint64_t now)
 		lnx_tx_want_pump(peer);
 	}
 	if (todo == LNX_LOSS_ASK && idle)
-		ask_alive(peer->ep, peer, now);
+		ask_alive(peer, nothing, now);
 	else if (todo == LNX_LOSS_ASK || todo == LNX_LOSS_INSIST)
 		ask_for_frame(peer, now);
 	return lnx_sooner(lnx_loss_next(&peer->loss, now),
