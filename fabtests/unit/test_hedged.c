@@ -324,6 +324,24 @@ BOTH(a_peer_without_cpu)
 	close_clean();
 }
 
+/* What the user put last is not used because others are late: that they fail is needed. */
+BOTH(hedges_keep_the_order_of_the_user)
+{
+	struct side *s = &side[0];
+	struct op *o;
+
+	open_used(kind, 2);
+	f.lnx->plan.rail_min_ns = f.lnx->plan.rail_ns = LNX_NS_PER_S;
+	force_second(inside(s), path_of(s, 1));
+	o = stuck_on(0);
+	run_ms(200);
+	cr_expect_eq(f.lnx->stats.hedges, 0u);
+	cr_expect_eq(o->ncomp, 0u);
+	finish_all(0, 0);
+	RUN_UNTIL(o->ncomp, 100);
+	close_clean();
+}
+
 /* Nor is it one that this process did not look for long. */
 BOTH(computing_makes_nothing_late)
 {

@@ -255,6 +255,12 @@ void force_stripe(struct lnx_peer *peer, unsigned paths)
 	peer->stripe = (uint8_t)paths;
 }
 
+void force_second(struct lnx_peer *peer, const struct lnx_path *path)
+{
+	peer->choice->rank.class[path->index] = 1;
+	peer->stripe = (uint8_t)(((1u << peer->npath) - 1) & ~(1u << path->index));
+}
+
 void force_state(struct lnx_path *path, enum lnx_path_state state)
 {
 	path->state = (uint8_t)state;

@@ -107,6 +107,9 @@ uint64_t view_last_ping(const struct lnx_path *path);
 bool view_pings(const struct lnx_path *path, const struct lnx_ping *ping);
 
 void force_stripe(struct lnx_peer *peer, unsigned paths);
+/* path is of the second class, and its peer's other paths share the traffic: until the
+ * order of paths is made anew. */
+void force_second(struct lnx_peer *peer, const struct lnx_path *path);
 void force_state(struct lnx_path *path, enum lnx_path_state state);
 /* So many bytes more, or less, were posted over path and are not acknowledged.  NULL:
  * only their sum over all paths changes. */

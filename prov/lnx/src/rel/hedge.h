@@ -9,12 +9,13 @@
  * When is a piece late?  The rate of the path (rel/rate.h) says when it should come, after
  * the one before it.  How much later pieces usually come is learned from those that others
  * did not overtake, as RFC 6298 learns its timeout: a piece is late if it needs longer than
- * the mean and four times the deviation.  That is true for all paths when the peer has no CPU, so the caller hedges
- * only if another path has delivered something that was posted later.
+ * the mean and four times the deviation.  That is true for all paths when the peer has no
+ * CPU, so the caller hedges only if another path has delivered or answered meanwhile.
  *
  * After that the path starts slowly, as TCP does: one piece may be under way, then twice
  * as much for each that comes in time.  Before that it pauses, twice as long each time, so
- * that a rail that stays sick costs little, and one that is well again is used soon.
+ * that a rail that stays sick costs little, and one that is well again is used soon.  The
+ * pause is short again when a late piece still came before its second read.
  *
  * What is read twice is at most a share of what is read at all.
  */
