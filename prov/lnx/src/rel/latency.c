@@ -66,9 +66,9 @@ static void send_probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t no
 	struct lnx_hdr h = { .kind = LNX_KIND_PROBE, .tag = 1u + path->index };
 
 	h.data = MARK | (s->probe + 1);
-	if (lnx_tx_control_on(peer->ep, peer, path, &h)) {
+	if (lnx_control_send_on(peer->ep, peer, path, &h)) {
 		if (path->state == LNX_PATH_CONNECTING)
-			lnx_path_blocked(path, now);
+			lnx_sched_blocked(path, now);
 		return;
 	}
 	s->probe++;
@@ -175,7 +175,7 @@ static LNX_COLD void send_again(struct lnx_peer *peer, struct lnx_path *path, ui
 	peer->ep->stats.late_frames++;
 	lnx_chan_retransmit_before(c, 1u << path->index,
 				   c->una + LNX_MIN(c->posted - c->una, AGAIN_MAX));
-	lnx_tx_want_pump(peer);
+	lnx_send_want(peer);
 }
 
 /* ---- the path of frames ---- */
@@ -190,7 +190,7 @@ static struct lnx_path *choose(const struct lnx_peer *peer, uint64_t now)
 	/* What was set by hand counts more. */
 	if (lnx_unlikely(peer->ep->admin.any))
 		least = lnx_admin_worth(peer->cur, now);
-	lnx_path_shares(peer, share);
+	lnx_sched_shares(peer, share);
 	first = lnx_order_class(peer, 0);
 	for (i = 0; i < peer->npath; i++)
 		if (first >> i & 1)
