@@ -153,7 +153,7 @@ static uint64_t look_at(struct lnx_peer *peer, struct lnx_path *path, uint64_t n
 {
 	struct lnx_tail *t = &path->speed->tail;
 	struct lnx_chunk *c = oldest(path);
-	uint64_t late_ns = lnx_path_read_since(path, c->posted_ns) + c->expect_ns +
+	uint64_t late_ns = lnx_sched_read_since(path, c->posted_ns) + c->expect_ns +
 			   lnx_tail_ns(t);
 
 	/* Of those behind it that may be known. */

@@ -546,14 +546,14 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 	struct lnx_ep *ep = p->rxe->ep;
 	struct lnx_rail *rail = c->path->rail;
 	uint64_t now = lnx_clock_ns();
-	uint64_t since_ns = lnx_path_read_since(c->path, c->posted_ns);
+	uint64_t since_ns = lnx_sched_read_since(c->path, c->posted_ns);
 	unsigned class;
 
 	p->inflight--;
 	lnx_list_del(&c->out);
 	ep->work |= LNX_WORK_PULL;
 	if (lnx_unlikely(err && lnx_hedge_was_cut(c))) {
-		lnx_path_read_cut(c->path, c->len, now);
+		lnx_sched_read_cut(c->path, c->len, now);
 		cut_off(c);
 		return;
 	}

@@ -645,7 +645,7 @@ void lnx_sched_read_done(struct lnx_path *path, size_t len, bool ok,
 		path->read_retry_ns = now + LNX_READ_REDO_NS;
 }
 
-LNX_COLD void lnx_path_read_cut(struct lnx_path *path, size_t len, uint64_t now)
+LNX_COLD void lnx_sched_read_cut(struct lnx_path *path, size_t len, uint64_t now)
 {
 	read_ended(path, len, 0, now);
 }
