@@ -86,7 +86,7 @@ static void peer_free(struct lnx_peer *p)
 	lnx_timer_cancel(&p->ep->due.timers, &p->look);
 	lnx_timer_cancel(&p->ep->due.timers, &p->retry);
 	lnx_timers_release(&p->ep->due.timers, LNX_PEER_TIMERS);
-	/* Buffers that it holds still go with the endpoint: lnx_rx_ooo_free. */
+	/* Buffers that it holds still go with the endpoint: lnx_recv_ooo_free. */
 	while (lnx_seq_drain(&p->chan.rx))
 		;
 	lnx_chan_fini(&p->chan);

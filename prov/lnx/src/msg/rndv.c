@@ -103,7 +103,7 @@ static inline bool counts_rails(const struct lnx_ep *ep)
 	return ep->conf->state || ep->conf->summary || ep->conf->stats_file;
 }
 
-ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
+ssize_t lnx_rndv_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_announce *a)
 {
 	size_t head = a->n_targets * sizeof(struct lnx_wire_target);
@@ -157,7 +157,7 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + head +
 			      lnx_rts_size(&rts));
 	ep->stats.rndv_sends++;
-	return lnx_tx_queue(ep, peer, txe, &h, false);
+	return lnx_rel_send(ep, peer, txe, &h, false);
 err:
 	lnx_optab_del(&ep->rndv.ops, rndv->op);
 	close_mrs(rndv, 0);
@@ -179,9 +179,9 @@ void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
 	rndv->peer->nrndv--;
 	ep->nread_here -= !rndv->here;
 	if (err) {
-		lnx_tx_fail(ep, rndv->context, rndv->cq_flags, err, prov_errno);
+		lnx_rel_op_failed(ep, rndv->context, rndv->cq_flags, err, prov_errno);
 	} else {
-		lnx_cntr_ok(ep, lnx_tx_cntr(rndv->cq_flags));
+		lnx_cntr_ok(ep, lnx_txe_cntr(rndv->cq_flags));
 		if (rndv->want_comp)
 			lnx_cq_write(ep->tx_cq, rndv->context, rndv->cq_flags,
 				     0, NULL, 0, 0, FI_ADDR_NOTAVAIL);
@@ -219,7 +219,7 @@ void lnx_rndv_fail_peer(struct lnx_peer *peer, int err)
 	}
 }
 
-void lnx_tx_fin(struct lnx_peer *peer, uint64_t op, int err)
+void lnx_rndv_fin(struct lnx_peer *peer, uint64_t op, int err)
 {
 	struct lnx_rndv *rndv = lnx_optab_get(&peer->ep->rndv.ops, op);
 
@@ -240,7 +240,7 @@ static struct lnx_rail *rail_at(const struct lnx_ep *ep, uint16_t place)
 	return NULL;
 }
 
-void lnx_tx_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
+void lnx_rndv_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
 		      size_t size)
 {
 	struct lnx_ep *ep = peer->ep;
@@ -266,7 +266,7 @@ void lnx_tx_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
 	}
 }
 
-int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
+int lnx_rndv_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 		    int err, const struct lnx_moved *moved, unsigned nmoved,
 		    struct lnx_rxe *rxe)
 {
@@ -280,7 +280,7 @@ int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 			lnx_rx_done(rxe);
 		return 0;
 	}
-	if (lnx_tx_ready(ep, peer))
+	if (lnx_rel_ready(ep, peer))
 		return -FI_EAGAIN;
 	txe = lnx_txe_get(ep, nmoved * sizeof(struct lnx_wire_moved));
 	if (!txe)
@@ -289,5 +289,5 @@ int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 			      nmoved * sizeof(struct lnx_wire_moved));
 	lnx_moved_put(txe->frame + sizeof(struct lnx_wire_hdr), moved, nmoved);
 	txe->rxe = rxe;
-	return lnx_tx_queue(ep, peer, txe, &h, false);
+	return lnx_rel_send(ep, peer, txe, &h, false);
 }

@@ -10,7 +10,7 @@
 #include "rail/direct.h"
 
 LNX_HOT
-ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
+ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_tx *tx)
 {
 	bool tagged = lnx_call_tagged(tx->call);
@@ -24,14 +24,14 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	size_t len;
 
 	if (lnx_unlikely(!peer || !peer->npath || lnx_peer_dead(peer))) {
-		ret = lnx_tx_find_cold(ep, tx->dest, &peer);
+		ret = lnx_rel_find_cold(ep, tx->dest, &peer);
 		if (ret)
 			return ret;
 	}
 	/* A local peer that was made only now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
-		if (peer->shm.notes && lnx_tx_is_large(tx)) {
-			ret = lnx_tx_large(ep, peer, tx);
+		if (peer->shm.notes && lnx_msg_is_large(tx)) {
+			ret = lnx_large_send(ep, peer, tx);
 		} else if ((tx->op_flags & FI_DELIVERY_COMPLETE) &&
 			   (!lnx_call_inject(tx->call) ||
 			    ep->cntr[LNX_CNTR_SEND])) {
@@ -41,7 +41,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 			      lnx_core_post(ep->shm->core_ep, peer->shm_addr,
 					    tx, NULL);
 			if (ret == -FI_EAGAIN)
-				ret = lnx_tx_direct_retry(ep, peer, tx);
+				ret = lnx_direct_retry(ep, peer, tx);
 		}
 		if (!ret) {
 			ep->stats.direct_sends++;
@@ -67,7 +67,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 				     0, 0, FI_ADDR_NOTAVAIL);
 		return 0;
 	}
-	ret = lnx_tx_admit(ep, peer, lnx_call_inject(tx->call) ? FI_INJECT :
+	ret = lnx_rel_room(ep, peer, lnx_call_inject(tx->call) ? FI_INJECT :
 							  tx->op_flags,
 		    &no_queue);
 	if (lnx_unlikely(ret))
@@ -83,7 +83,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 			.want_comp = (tx->op_flags & FI_COMPLETION) != 0,
 		};
 
-		ret = lnx_tx_announce(ep, peer, &a);
+		ret = lnx_rndv_announce(ep, peer, &a);
 		if (!ret) {
 			ep->stats.send_count++;
 			ep->stats.send_length += len;
@@ -139,7 +139,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	h.data = tx->data;
 	h.len = len;
 	h.key = 0;
-	ret = lnx_tx_queue(ep, peer, txe, &h, no_queue);
+	ret = lnx_rel_send(ep, peer, txe, &h, no_queue);
 	if (lnx_unlikely(ret)) {
 		lnx_txe_put(ep, txe);
 		return ret;

@@ -30,7 +30,7 @@ LNX_COLD void lnx_detect_watch(struct lnx_peer *peer)
 static bool frames_due(const struct lnx_peer *peer, const struct lnx_path *path)
 {
 	return peer->chan.una != peer->chan.posted &&
-	       lnx_path_in_flight(peer, path);
+	       lnx_sched_in_flight(peer, path);
 }
 
 /* ---- a path goes DOWN ---- */
@@ -149,7 +149,7 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	g->probe_ns = 0;
 	peer->ep->stats.paths_down++;
 	lnx_order_make(peer, now);
-	lnx_tx_fail_over(path, peer);
+	lnx_failover_path(path, peer);
 	peer->ep->up->path_down(path);
 	lnx_detect_watch(peer);
 }
@@ -171,7 +171,7 @@ static LNX_COLD void send_probes(struct lnx_peer *peer, struct lnx_path *about)
 
 		if (path != about &&
 		    (lnx_path_usable(path) || path->detect.drained))
-			lnx_tx_control_on(peer->ep, peer, path, &h);
+			lnx_control_send_on(peer->ep, peer, path, &h);
 	}
 }
 
@@ -211,7 +211,7 @@ static LNX_COLD void elsewhere(struct lnx_peer *peer, struct lnx_path *path)
 
 		if (next->state == LNX_PATH_DOWN || !next->rail->core_ep)
 			continue;
-		lnx_tx_redirect(path, peer, next);
+		lnx_failover_redirect(path, peer, next);
 		return;
 	}
 }
@@ -229,9 +229,12 @@ static uint64_t look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	struct lnx_path_detect *g = &path->detect;
 	bool kernel = g->silence.kernel_asked, asked = g->silence.probe_sent_ns;
+	uint64_t doubt_ns = lnx_sched_doubt_ns(path, LNX_SILENCE_KERNEL_TIMES *
+					      peer->ep->plan.rail_min_ns);
 	struct lnx_silence_view v = {
 		.progress = g->progress, .una = peer->chan.una,
-		.frames = frames_due(peer, path), .reads = path->nread,
+		.frames = frames_due(peer, path),
+		.reads = path->nread || now >= doubt_ns,
 		.acked = lnx_peer_acked(peer),
 		.timeout_ns = silence_timeout(path, &peer->ep->plan),
 		.kernel_answers = kernel && kernel_answers(path),
@@ -265,7 +268,7 @@ static uint64_t look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	case LNX_SILENCE_WAIT:
 		break;
 	}
-	return lnx_silence_next(&g->silence, &v, verdict, now);
+	return lnx_next_of(lnx_silence_next(&g->silence, &v, verdict, now), doubt_ns, now);
 }
 
 LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
@@ -297,7 +300,7 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 			lnx_detect_good(peer, path, now);
 		}
 		if (path->rail == rail)
-			lnx_tx_answered(path, peer, (uint32_t)pong->data, now);
+			lnx_control_answered(path, peer, (uint32_t)pong->data, now);
 		return;
 	}
 	/* Answers about latency come all the time, and were not asked for because something
@@ -306,7 +309,7 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 		peer->choice->pong_ns = now;
 	lnx_detect_watch(peer);
 	moved = g->progress;
-	lnx_path_report_one(peer, (unsigned)which, pong->key);
+	lnx_sched_report_one(peer, (unsigned)which, pong->key);
 	if (path->state != LNX_PATH_DOWN) {
 		lnx_silence_answered(&g->silence, g->progress != moved,
 				     pong->data == g->nonce);
@@ -361,7 +364,7 @@ static uint64_t look_for_late(struct lnx_peer *peer, uint64_t now)
 		/* Or when it is answered. */
 		return g->silence.probe_sent_ns + ask_late_ns(path, now) + 1;
 	case LNX_LOSS_INSIST:
-		lnx_tx_want_pump(peer);
+		lnx_send_want(peer);
 		break;
 	default:
 		break;
@@ -418,10 +421,9 @@ uint64_t lnx_detect_look(struct lnx_peer *peer, uint64_t now)
 	next = lnx_sooner(next, order_ns);
 	next = lnx_sooner(next, lnx_latency_run(peer, now));
 	next = lnx_sooner(next, look_for_late(peer, now));
-	/* Time alone changes which path may take a piece. */
-	if (peer->pull.left) {
+	/* Time alone changes which path may take a piece, and makes pieces late: msg/hedge.c
+	 * says when. */
+	if (peer->pull.n)
 		peer->ep->work |= LNX_WORK_PULL;
-		next = now;
-	}
-	return next;
+	return peer->pull.left ? now : next;
 }

@@ -194,6 +194,17 @@ unsigned lnx_order_class(const struct lnx_peer *peer, unsigned class)
 	return mask;
 }
 
+unsigned lnx_order_as_good(const struct lnx_peer *peer, const struct lnx_path *path)
+{
+	unsigned class = 0, mask = 0, of = 1;
+
+	while (of && !(mask >> path->index & 1)) {
+		of = lnx_order_class(peer, class++);
+		mask |= of;
+	}
+	return mask;
+}
+
 /* ---- LNET ---- */
 
 /* Bytes that wait on all paths of a rail, or that lead to a remote rail, as credits. */
@@ -205,7 +216,7 @@ static int32_t credits(const struct lnx_peer *peer, const struct lnx_path *path,
 	for (i = 0; i < peer->npath; i++)
 		if (local ? peer->path[i]->rail == path->rail :
 			    peer->path[i]->remote == path->remote)
-			bytes += lnx_path_in_flight(peer, peer->path[i]);
+			bytes += lnx_sched_in_flight(peer, peer->path[i]);
 	return -(int32_t)LNX_MIN(bytes, (uint64_t)INT32_MAX);
 }
 

@@ -20,7 +20,7 @@
  * share of the time. */
 #define RELEARN_SHARE	20u
 
-LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
+LNX_COLD void lnx_sched_blocked(struct lnx_path *path, uint64_t now)
 {
 	if (path->state == LNX_PATH_DOWN)
 		return;			/* only an answer of its peer ends that */
@@ -47,7 +47,7 @@ LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
 	path->retry_ns = now + path->backoff_ns;
 }
 
-LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now)
+LNX_COLD void lnx_sched_failed(struct lnx_path *path, uint64_t now)
 {
 	/* All frames in the core fail together: that counts once. */
 	if (path->fail_backoff_ns && now < path->retry_ns)
@@ -97,7 +97,7 @@ static struct lnx_path *round_robin(struct lnx_peer *peer,
 	return peer->path[best];
 }
 
-void lnx_path_shares(const struct lnx_peer *peer, unsigned *share)
+void lnx_sched_shares(const struct lnx_peer *peer, unsigned *share)
 {
 	unsigned i, best = 0;
 	uint64_t now = 0;
@@ -169,7 +169,7 @@ static void view_frames(const struct lnx_peer *peer, struct lnx_stripe_path *vie
 	uint64_t near = least_latency(peer, now);
 	unsigned share[LNX_PATHS_MAX], i;
 
-	lnx_path_shares(peer, share);
+	lnx_sched_shares(peer, share);
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
 
@@ -177,7 +177,7 @@ static void view_frames(const struct lnx_peer *peer, struct lnx_stripe_path *vie
 				 path->state == LNX_PATH_IDLE ||
 				 (path->state != LNX_PATH_DOWN && now >= path->retry_ns);
 		look_at(path, &path->speed->send, share[i], &view[i]);
-		view[i].out_bytes = lnx_path_in_flight(peer, path);
+		view[i].out_bytes = lnx_sched_in_flight(peer, path);
 		if (far(path, near, now))
 			view[i].delay_ns = LNX_MAX(view[i].delay_ns,
 						   lnx_latency_of(path, now));
@@ -222,7 +222,7 @@ static int shortest(const struct lnx_peer *peer, const struct lnx_stripe_path *v
 	return pick;
 }
 
-struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
+struct lnx_path *lnx_sched_choose(struct lnx_peer *peer, size_t len)
 {
 	struct lnx_stripe_path view[LNX_PATHS_MAX];
 	uint64_t now = lnx_clock_ns();
@@ -249,7 +249,7 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 	return pick < 0 ? NULL : peer->path[pick];
 }
 
-struct lnx_path *lnx_path_find_live(struct lnx_peer *peer)
+struct lnx_path *lnx_sched_find_live(struct lnx_peer *peer)
 {
 	struct lnx_path *path = peer->cur;
 	unsigned i;
@@ -278,9 +278,9 @@ static LNX_COLD void later(struct lnx_peer *peer, uint64_t now)
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++)
-		lnx_path_later(peer->ep, &peer->path[i]->since_ns, now);
-	lnx_path_later(peer->ep, &peer->failing_ns, now);
-	lnx_path_later(peer->ep, &peer->liveness.since_ns, now);
+		lnx_sched_later(peer->ep, &peer->path[i]->since_ns, now);
+	lnx_sched_later(peer->ep, &peer->failing_ns, now);
+	lnx_sched_later(peer->ep, &peer->liveness.since_ns, now);
 }
 
 /* Of each peer that something is due from, or that frames wait for. */
@@ -310,7 +310,7 @@ static LNX_COLD void all_later(struct lnx_ep *ep, uint64_t now)
 	}
 }
 
-void lnx_path_look(struct lnx_ep *ep, uint64_t now)
+void lnx_sched_look(struct lnx_ep *ep, uint64_t now)
 {
 	uint64_t gap_ns = lnx_ns_since(now, ep->due.looked_ns);
 
@@ -321,7 +321,7 @@ void lnx_path_look(struct lnx_ep *ep, uint64_t now)
 	ep->due.looked_ns = now;
 }
 
-bool lnx_path_none_for(const struct lnx_peer *peer, uint64_t now,
+bool lnx_sched_none_for(const struct lnx_peer *peer, uint64_t now,
 		       uint64_t limit_ns)
 {
 	unsigned i;
@@ -333,7 +333,7 @@ bool lnx_path_none_for(const struct lnx_peer *peer, uint64_t now,
 	return true;
 }
 
-struct lnx_path *lnx_path_back(struct lnx_peer *peer,
+struct lnx_path *lnx_sched_back(struct lnx_peer *peer,
 			       const struct lnx_rail *rail, uint16_t remote)
 {
 	unsigned i;
@@ -342,10 +342,10 @@ struct lnx_path *lnx_path_back(struct lnx_peer *peer,
 		if (peer->path[i]->rail == rail &&
 		    peer->path[i]->remote_rail == remote)
 			return peer->path[i];
-	return lnx_path_live(peer);
+	return lnx_sched_live(peer);
 }
 
-void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
+void lnx_sched_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 {
 	struct lnx_path_speed *speed;
 	struct lnx_path *path;
@@ -366,8 +366,10 @@ void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 	if (more > INT64_MAX)
 		return;
 	path->last_report = total;
-	if (more)
+	if (more) {
 		path->fail_backoff_ns = 0;
+		path->speed->doubt_ns = 0;
+	}
 	path->detect.progress += more;
 	more = LNX_MIN(more, flight);
 	speed = path->speed;
@@ -382,17 +384,17 @@ void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 	path->inflight_limit = LNX_MAX(path->inflight_limit, INFLIGHT_MIN);
 }
 
-void lnx_path_report(struct lnx_peer *peer, const struct lnx_hdr *ack)
+void lnx_sched_report(struct lnx_peer *peer, const struct lnx_hdr *ack)
 {
 	if (peer->npath < 2)
 		return;
 	if (ack->tag && ack->tag <= LNX_PATHS_MAX)
-		lnx_path_report_one(peer, (unsigned)ack->tag - 1, ack->data);
+		lnx_sched_report_one(peer, (unsigned)ack->tag - 1, ack->data);
 	if (ack->len && ack->len <= LNX_PATHS_MAX)
-		lnx_path_report_one(peer, (unsigned)ack->len - 1, ack->key);
+		lnx_sched_report_one(peer, (unsigned)ack->len - 1, ack->key);
 }
 
-void lnx_path_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack)
+void lnx_sched_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack)
 {
 	unsigned i, p = peer->rx.reported_path;
 
@@ -416,7 +418,7 @@ static void report_sent_one(struct lnx_peer *peer, unsigned which, uint64_t tota
 	peer->rx.reported_path = (uint8_t)which;
 }
 
-void lnx_path_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack)
+void lnx_sched_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack)
 {
 	if (ack->tag)
 		report_sent_one(peer, (unsigned)ack->tag - 1, ack->data);
@@ -443,13 +445,57 @@ static uint64_t stuck(const struct lnx_path *path, uint64_t least, uint64_t now)
 	return far(path, least, now) ? LNX_MAX(ns, lnx_latency_of(path, now)) : ns;
 }
 
-/* How long a path as slow as that rests. */
-static uint64_t relearn_ns(const struct lnx_stripe_path *slow)
+/* How long a path as slow as that rests.  Not longer if pieces were late there: what is
+ * known is of that time, and the piece that tries it again goes elsewhere if it is late. */
+static uint64_t relearn_ns(const struct lnx_stripe_path *slow, const struct lnx_tail *t)
 {
 	uint64_t rate = LNX_MAX(slow->rate, 1ull);
 
+	if (t->window)
+		return LNX_LATE_PAUSE_MAX_NS;
 	return LNX_MAX(LNX_RELEARN_NS, RELEARN_SHARE *
 		       (slow->delay_ns + LNX_STRIPE_MIN * LNX_NS_PER_S / rate));
+}
+
+/* Pieces were late on path: do others that are as good work, of those in able (bits)?  If
+ * pieces hang on all others, the one where that was longest ago does not pause. */
+static bool may_pause(const struct lnx_peer *peer, const struct lnx_path *path, unsigned able,
+		      uint64_t now)
+{
+	uint64_t first_ns = UINT64_MAX;
+	unsigned i;
+
+	able &= lnx_order_as_good(peer, path);
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_tail *t = &peer->path[i]->speed->tail;
+
+		if (!(able >> i & 1) || lnx_tail_stuck(t))
+			continue;
+		if (lnx_pause_over(&t->pause, now))
+			return true;
+		first_ns = LNX_MIN(first_ns, t->late_ns);
+	}
+	return path->speed->tail.late_ns > first_ns;
+}
+
+/* Pieces were late on some paths: these pause, and then have few pieces under way. */
+static void keep_off_late(const struct lnx_peer *peer, uint64_t now,
+			  struct lnx_stripe_path *view)
+{
+	unsigned i, able = 0, pauses = 0;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_tail *t = &peer->path[i]->speed->tail;
+
+		able |= (unsigned)view[i].usable << i;
+		if (lnx_unlikely(!lnx_pause_over(&t->pause, now)))
+			pauses |= 1u << i;
+		if (lnx_unlikely(!lnx_tail_room(t, view[i].out_bytes)))
+			view[i].usable = false;
+	}
+	for (i = 0; lnx_unlikely(pauses >> i); i++)
+		if ((pauses >> i & 1) && may_pause(peer, peer->path[i], able, now))
+			view[i].usable = false;
 }
 
 /* Fill the view for policy/stripe; returns which of the paths in able are in use (bits). */
@@ -459,7 +505,7 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 	uint64_t best = 0, least = least_latency(peer, now);
 	unsigned share[LNX_PATHS_MAX], i, busy = 0;
 
-	lnx_path_shares(peer, share);
+	lnx_sched_shares(peer, share);
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
 
@@ -476,19 +522,20 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 			busy |= 1u << i;
 		best = LNX_MAX(best, view[i].rate);
 	}
+	keep_off_late(peer, now, view);
 	/* Slow ones may have become faster; not if even a PROBE takes much longer. */
 	for (i = 0; i < peer->npath; i++)
 		if (!view[i].out &&
 		    share[i] > LNX_WEIGHT_MAX / 2 &&
 		    (view[i].rate < best / 2 || view[i].delay_ns > LNX_FAR_NS) &&
 		    lnx_ns_since(now, peer->path[i]->read_done_ns) >
-			    relearn_ns(&view[i]) &&
+			    relearn_ns(&view[i], &peer->path[i]->speed->tail) &&
 		    !far(peer->path[i], least, now))
 			view[i].rate = view[i].room = view[i].delay_ns = 0;
 	return busy;
 }
 
-struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
+struct lnx_path *lnx_sched_for_read(struct lnx_peer *peer, unsigned able,
 				   uint64_t now, bool *line)
 {
 	struct lnx_stripe_path view[LNX_PATHS_MAX], some[LNX_PATHS_MAX];
@@ -511,34 +558,58 @@ struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
 	return pick < 0 ? NULL : peer->path[pick];
 }
 
-size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,
+size_t lnx_sched_read_len(struct lnx_peer *peer, const struct lnx_path *path,
 			 size_t rest, unsigned able, uint64_t now)
 {
 	struct lnx_stripe_path view[LNX_PATHS_MAX], some[LNX_PATHS_MAX];
 	const struct lnx_conf *conf = peer->ep->conf;
 	unsigned mask = peer->stripe | 1u << path->index;
+	size_t max;
 
 	if (rest < conf->stripe_threshold && rest <= conf->chunk &&
 	    rest == peer->pull.left)
 		return rest;
+	max = LNX_MIN(conf->chunk, lnx_tail_most(&path->speed->tail, path->read_bytes));
 	/* LNET */
 	if (peer->rr && peer->stripe != peer->rr)
-		return LNX_MIN(rest, conf->chunk);
+		return LNX_MIN(rest, max);
 	view_reads(peer, able, now, view);
 	only(peer, view, mask, some);
 	return lnx_stripe_len(some, peer->npath, path->index, peer->pull.left,
-			      rest, conf->chunk);
+			      rest, max);
 }
 
-void lnx_path_read_posted(struct lnx_path *path, size_t len, uint64_t now)
+/* How long so many bytes take at the rate of our link. */
+static uint64_t nominal_ns(const struct lnx_path *path, size_t len)
 {
+	uint64_t bps = path->link_bps ? path->link_bps : LNX_NS_PER_S;
+
+	return (uint64_t)((double)len * 8 * LNX_NS_PER_S / (double)bps);
+}
+
+/* Pieces were late there, and the one that is being posted is the first one since. */
+static bool tries_again(const struct lnx_path *path, uint64_t now)
+{
+	return lnx_unlikely(path->speed->tail.window) && path->nread == 1 &&
+	       lnx_ns_since(now, path->read_done_ns) > LNX_LATE_PAUSE_MAX_NS;
+}
+
+uint64_t lnx_sched_read_posted(struct lnx_path *path, size_t len, uint64_t now)
+{
+	struct lnx_rate *r;
+	uint64_t ns;
+
 	path->nread++;
 	path->read_bytes += len;
-	if (path->speed)
-		lnx_rate_posted(&path->speed->read, path->read_bytes, now);
+	if (!path->speed)
+		return 0;
+	r = &path->speed->read;
+	lnx_rate_posted(r, path->read_bytes, now);
+	ns = lnx_rate_expect(r, len);
+	return tries_again(path, now) ? LNX_MIN(ns, LNX_FAR_NS + nominal_ns(path, len)) : ns;
 }
 
-void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now)
+void lnx_sched_read_refused(struct lnx_path *path, size_t len, uint64_t now)
 {
 	path->nread--;
 	path->read_bytes -= len;
@@ -547,21 +618,34 @@ void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now)
 	path->read_retry_ns = now + LNX_READ_BUSY_NS;
 }
 
-void lnx_path_read_done(struct lnx_path *path, size_t len, bool ok,
-			uint64_t now)
+/* A piece has ended, with so many bytes. */
+static inline void read_ended(struct lnx_path *path, size_t len, size_t got, uint64_t now)
 {
+	uint64_t ns;
+
 	path->nread--;
 	path->read_bytes -= len;
-	path->read_done_ns = now;
-	path->detect.progress += ok ? len : 0;
-	if (path->speed) {
-		uint64_t ns = lnx_rate_delivered(&path->speed->read, ok ? len : 0,
-						 path->read_bytes, now);
+	path->detect.progress += got;
+	if (!path->speed)
+		return;
+	ns = lnx_rate_delivered(&path->speed->read, got, path->read_bytes, now);
+	lnx_tail_ended(&path->speed->tail, now);
+	if (ns)
+		lnx_rtt_sample(&path->detect.rtt, ns);
+}
 
+void lnx_sched_read_done(struct lnx_path *path, size_t len, bool ok,
+			uint64_t now)
+{
+	read_ended(path, len, ok ? len : 0, now);
+	path->read_done_ns = now;
+	if (path->speed)
 		path->speed->read_failed = !ok;
-		if (ns)
-			lnx_rtt_sample(&path->detect.rtt, ns);
-	}
 	if (!ok)
 		path->read_retry_ns = now + LNX_READ_REDO_NS;
+}
+
+LNX_COLD void lnx_sched_read_cut(struct lnx_path *path, size_t len, uint64_t now)
+{
+	read_ended(path, len, 0, now);
 }
