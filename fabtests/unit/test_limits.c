@@ -207,7 +207,7 @@ BOTH(ooo_frames_of_one_peer)
 	const unsigned room = 15, n = 40;
 	struct fi_cq_tagged_entry e;
 
-	fake_conf.reorder_limit = 16 * (room * sizeof(struct lnx_rxbuf) + 100);
+	fake_conf.reorder_limit = 16 * (room * f.lnx->rxbuf_pool.size + 100);
 	open_met(kind);
 	post(n + 1);
 	for (uint32_t i = 1; i <= n; i++)
@@ -216,7 +216,7 @@ BOTH(ooo_frames_of_one_peer)
 	cr_expect_eq(f.lnx->stats.reorders, room);
 	cr_expect_eq(f.lnx->stats.ooo_drops, n - room);
 	cr_expect_eq(f.lnx->stats.dup_drops, 0);
-	cr_expect_eq(f.lnx->ooo_bytes, room * sizeof(struct lnx_rxbuf) +
+	cr_expect_eq(f.lnx->ooo_bytes, room * f.lnx->rxbuf_pool.size +
 		     LNX_SEQ_OOO_BYTES);
 	cr_expect_eq(received(), 0);
 	/* A frame that fills the gap is always accepted. */

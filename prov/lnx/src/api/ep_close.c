@@ -272,6 +272,7 @@ int lnx_ep_close(struct fid *fid)
 		lnx_ep_close_rails(ep);
 		lnx_pulls_destroy(ep);
 		lnx_fetches_destroy(ep);
+		lnx_parts_sends_destroy(ep);
 	}
 	lnx_rx_give_back(ep);
 	if (ep->conf->dump_stats)

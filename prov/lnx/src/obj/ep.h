@@ -123,6 +123,15 @@ struct lnx_ep_rndv {
 	struct lnx_node dead;		/* ended, registrations not yet closed */
 };
 
+/* Large frames: what their receiver may have to store, and those whose sends wait for the
+ * peer or a copy (rel/keep.c). */
+struct lnx_ep_eager {
+	struct lnx_credit_pool pool;
+	struct lnx_node keep;		/* lnx_txe.f.link */
+	uint32_t keep_pass;		/* pass in which the first of them joined */
+	struct lnx_node sends;		/* lnx_parts_send.link */
+};
+
 /* What is bound to the endpoint, beside the queues of the data path. */
 struct lnx_ep_bound {
 	struct lnx_node domain_link;	/* domain->eps, while enabled */
@@ -153,6 +162,7 @@ struct lnx_ep_limits {
 	uint32_t copy;
 	uint32_t short_max;		/* messages up to this size are below every
 					 * limit */
+	uint32_t rx_frame;		/* longest frame that rxbufs have room for */
 	size_t max_msg_size;
 };
 
@@ -257,7 +267,7 @@ struct lnx_ep {
 	_Alignas(64)
 	struct lnx_peer **by_eid;	/* hash of peers; and one by rx_sid, */
 	struct lnx_peer **by_sid;	/* of the same size */
-	struct lnx_pool txe_pool[3];	/* by frame size: LNX_TXE_SMALL, … */
+	struct lnx_pool txe_pool[4];	/* by frame size: LNX_TXE_SMALL, … */
 
 	_Alignas(64)
 	struct lnx_stats stats;		/* hot ones first */
@@ -279,6 +289,7 @@ struct lnx_ep {
 	struct lnx_ep_admin admin;
 	struct lnx_ep_policy policy;
 	struct lnx_ep_rndv rndv;
+	struct lnx_ep_eager eager;
 	struct lnx_rma_side rma;
 	struct lnx_ep_local local;
 	size_t ooo_bytes;		/* in peers' chan.rx.ooo */
@@ -334,6 +345,7 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_SWEEP	0x20000u
 #define LNX_WORK_CONFIRM 0x40000u
 #define LNX_WORK_ENDED	0x80000u
+#define LNX_WORK_KEEP	0x100000u
 /* Those that progress handles only now and then. */
 #define LNX_WORK_SLOW	(LNX_WORK_RETX | LNX_WORK_ACK_PENDING | LNX_WORK_WATCH | \
 			 LNX_WORK_DETECT | LNX_WORK_SWEEP | LNX_WORK_ENDED)

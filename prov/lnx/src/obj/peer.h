@@ -23,6 +23,7 @@
 #include "policy/rtt.h"
 #include "policy/stripe.h"
 #include "rel/chan.h"
+#include "rel/credit.h"
 #include "rel/life.h"
 #include "rel/loss.h"
 #include "rel/path.h"
@@ -35,6 +36,7 @@ struct lnx_shm_registry;
 struct lnx_ep;
 struct lnx_ping;
 struct lnx_rail;
+struct lnx_rxe;
 struct lnx_txe;
 
 /* One of a peer's rails.  It belongs to the first path to it, which outlives the others. */
@@ -241,6 +243,20 @@ struct lnx_peer_address {
 	struct lnx_node learn_link;	/* ep->learn_peers: hello to handle */
 };
 
+/* Large frames, in both directions. */
+struct lnx_peer_eager {
+	struct lnx_credit credit;
+	/* Copies that complete sends (rel/keep.c): */
+	uint64_t kept;			/* bytes of them */
+	uint64_t unasked;		/* bytes sent since a frame asked for its ack */
+	bool full;			/* frames wait because there are too many */
+	uint64_t starved;		/* credit.limit that it was waited for in vain */
+	/* The message that it sends in several frames: msg/parts.c. */
+	uint64_t len;			/* bytes of it in frames; 0: there is none now */
+	uint64_t got;			/* of these, bytes that came */
+	struct lnx_rxe *rxe;		/* where they go; NULL: they are dropped */
+};
+
 /* Large messages of it that we read. */
 struct lnx_peer_pull {
 	uint64_t left;			/* bytes to be read that are not yet requested */
@@ -350,6 +366,7 @@ struct lnx_peer {
 	struct lnx_loss loss;		/* of frames to it */
 	struct lnx_peer_session session;
 	struct lnx_peer_address address;
+	struct lnx_peer_eager eager;
 	struct lnx_peer_pull pull;
 	struct lnx_peer_rma rma;
 	struct lnx_peer_confirm confirm;
@@ -370,7 +387,7 @@ struct lnx_peer {
 	struct lnx_node all_link;	/* ep->peers.all */
 	struct lnx_peer *hash_next;	/* ep->by_eid */
 };
-static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1344,
+static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1536,
 	      "an idle peer with one path costs 1.5 KiB at most, with its table of frames");
 static_assert(offsetof(struct lnx_peer, chan.slot) == 64 &&
 	      offsetof(struct lnx_peer, chan.rx) == 128 &&

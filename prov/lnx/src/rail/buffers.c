@@ -18,11 +18,6 @@
  */
 #define SCRATCH_BYTES	(128 * 1024)
 
-struct sink {
-	struct lnx_rxbuf buf;		/* first */
-	uint8_t scratch[SCRATCH_BYTES];
-};
-
 LNX_HOT
 struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail)
 {
@@ -83,23 +78,23 @@ int lnx_rxbuf_reserve(struct lnx_ep *ep)
 
 int lnx_rxbuf_make_drop_buf(struct lnx_rail *rail)
 {
-	struct sink *s = aligned_alloc(64, sizeof(*s));
+	struct lnx_rxbuf *buf = aligned_alloc(64, sizeof(*buf) + SCRATCH_BYTES);
 
-	if (!s)
+	if (!buf)
 		return -FI_ENOMEM;
-	memset(&s->buf, 0, offsetof(struct lnx_rxbuf, frame));
-	s->buf.op.type = LNX_OP_RXBUF;
-	s->buf.rail = rail;
-	s->buf.kept = true;		/* never to be freed */
-	s->buf.big = s->scratch;	/* always to be dropped */
-	lnx_list_init(&s->buf.link);
-	rail->drop_buf = &s->buf;
+	memset(buf, 0, sizeof(*buf));
+	buf->op.type = LNX_OP_RXBUF;
+	buf->rail = rail;
+	buf->kept = true;		/* never to be freed */
+	buf->big = buf->frame;		/* always to be dropped */
+	lnx_list_init(&buf->link);
+	rail->drop_buf = buf;
 	return 0;
 }
 
 static uint8_t *scratch(const struct lnx_rail *rail)
 {
-	return lnx_container_of(rail->drop_buf, struct sink, buf)->scratch;
+	return rail->drop_buf->frame;
 }
 
 void lnx_rxbuf_enlarge(struct lnx_rxbuf *buf, size_t len)

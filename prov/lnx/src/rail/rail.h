@@ -74,6 +74,7 @@ extern struct fi_ops lnx_peer_fid_ops;
  */
 #define LNX_PLAIN_POSTED	4u	/* at first, and at least */
 #define LNX_PLAIN_PEERS		8u	/* two for each peer, up to this many */
+#define LNX_PLAIN_LARGE		4u	/* and up to this many for bursts of large frames */
 #define LNX_PLAIN_IDLE_POLLS		65536u
 
 /* ---- rail/buffers.c: buffers of frames, for all framed rails ---- */

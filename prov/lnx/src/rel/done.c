@@ -9,12 +9,33 @@
 #include "rel/detect.h"
 #include "rel/frame.h"
 
+static LNX_COLD void part_over(struct lnx_ep *ep, struct lnx_txe *txe, int err)
+{
+	struct lnx_tx_group *g = txe->context;
+
+	if (!g->err)
+		g->err = err;
+	if (!--g->left)
+		ep->up->group_over(g);
+}
+
+/* What is rare of a success; true: that is all. */
+static LNX_COLD bool posted_rare(struct lnx_ep *ep, struct lnx_txe *txe)
+{
+	if (txe->part) {
+		part_over(ep, txe, 0);
+		return true;
+	}
+	lnx_cntr_ok(ep, lnx_tx_cntr(txe->cq_flags));
+	return false;
+}
+
 LNX_HOT
 void lnx_tx_posted(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->reported = true;
-	if (lnx_unlikely(txe->counts))
-		lnx_cntr_ok(ep, lnx_tx_cntr(txe->cq_flags));
+	if (lnx_unlikely(txe->counts | txe->part) && posted_rare(ep, txe))
+		return;
 	if (lnx_likely(txe->want_comp))
 		lnx_cq_write(ep->tx_cq, txe->context, txe->cq_flags, 0, NULL,
 			     0, 0, FI_ADDR_NOTAVAIL);
@@ -41,7 +62,9 @@ LNX_COLD void lnx_tx_fail(struct lnx_ep *ep, void *context, uint64_t cq_flags,
 static LNX_COLD void txe_failed(struct lnx_ep *ep, struct lnx_txe *txe, int err)
 {
 	txe->reported = true;
-	if (txe->want_comp || txe->tells)
+	if (txe->part)
+		part_over(ep, txe, err);
+	else if (txe->want_comp || txe->tells)
 		lnx_tx_fail(ep, txe->context, txe->cq_flags, err, err);
 	else
 		lnx_cntr_err(ep, lnx_tx_cntr(txe->cq_flags));
@@ -56,10 +79,19 @@ static inline void core_has(struct lnx_txe *txe)
 	lnx_list_add_tail(&rail->clones, &txe->f.link);
 }
 
+static LNX_COLD void not_kept(const struct lnx_txe *txe)
+{
+	txe->peer->eager.kept -= txe->f.len - sizeof(struct lnx_wire_hdr);
+}
+
 static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->f.acked = true;
 	ep->stats.successful_resends += txe->f.retransmitted;
+	/* It no longer waits for a copy; or it was one. */
+	lnx_list_del(&txe->f.link);
+	if (lnx_unlikely(txe->keep == LNX_KEEP_IS))
+		not_kept(txe);
 	/*
 	 * A core that still has it, perhaps as a retransmission, may read the payload.
 	 */
@@ -109,8 +141,12 @@ void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 			txe_acked(peer->ep, txe);
 		}
 	}
-	if (lnx_chan_idle(c))
+	if (lnx_unlikely(peer->eager.full))
+		lnx_keep_again(peer);
+	if (lnx_chan_idle(c)) {
+		peer->eager.unasked = 0;
 		lnx_path_all_delivered(peer);
+	}
 	if (lnx_chan_after_ack(c))
 		lnx_tx_want_pump(peer);
 }
@@ -128,6 +164,8 @@ void lnx_tx_core_done(struct lnx_op *op)
 		peer->failing_ns = 0;
 	if (lnx_unlikely(txe->f.acked))
 		lnx_txe_settled(txe);
+	else if (txe->keep == LNX_KEEP_MAY && lnx_txe_due(txe))
+		lnx_keep_wait(txe);
 }
 
 /*
@@ -214,6 +252,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 			continue;
 		txe = lnx_txe_of(f);
 		ep->stats.failed_resends += f->retransmitted;
+		lnx_list_del(&f->link);
 		if (lnx_txe_due(txe) && (!f->in_core || !f->niov))
 			txe_failed(ep, txe, err);
 		f->acked = true;
@@ -222,6 +261,9 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 		else
 			core_has(txe);
 	}
+	peer->eager.kept = 0;
+	peer->eager.full = false;
+	lnx_credit_end(&peer->eager.credit, &ep->eager.pool);
 	lnx_path_all_delivered(peer);
 	while ((f = lnx_chan_unqueue(c))) {
 		struct lnx_txe *txe = lnx_txe_of(f);

@@ -46,6 +46,7 @@ static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 		ep->stats.bad_frames++;
 		return 0;
 	}
+	lnx_credit_learn(&peer->eager.credit, h->len);
 	/* A newer one may have overtaken it on another path. */
 	if (h->key && h->key < peer->address.epoch)
 		return 0;
@@ -101,6 +102,13 @@ static void ack_at_once(struct lnx_ep *ep, struct lnx_peer *peer)
 	ep->work |= LNX_WORK_ACK;
 }
 
+void lnx_rx_credit(struct lnx_peer *peer)
+{
+	if (lnx_credit_urgent(&peer->eager.credit, &peer->ep->eager.pool) &&
+	    !lnx_peer_dead(peer) && !peer->ep->closing)
+		ack_at_once(peer->ep, peer);
+}
+
 /* Handle frames that came early and are next now. */
 static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 {
@@ -111,7 +119,7 @@ static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 		int ret;
 
 		buf->kept = false;
-		ep->ooo_bytes -= sizeof(*buf);
+		ep->ooo_bytes -= ep->rxbuf_pool.size;
 		lnx_hdr_get(&h, buf->frame, buf->len);
 		ret = handle(ep, peer, &h, buf, buf->len);
 		if (ret < 0) {
@@ -135,11 +143,12 @@ static bool ooo_keep(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t seq,
 {
 	struct lnx_seq *s = &peer->chan.rx;
 	size_t limit = ep->conf->reorder_limit;
-	size_t need = sizeof(*buf) + (s->ooo ? 0 : LNX_SEQ_OOO_BYTES);
+	size_t size = ep->rxbuf_pool.size;
+	size_t need = size + (s->ooo ? 0 : LNX_SEQ_OOO_BYTES);
 	int ret = -ENOMEM;
 
 	if (ep->ooo_bytes + need > limit ||
-	    (s->n_ooo + 1ul) * sizeof(*buf) > limit / OOO_SHARE)
+	    (s->n_ooo + 1ul) * size > limit / OOO_SHARE)
 		FI_WARN_ONCE(&lnx_prov, FI_LOG_EP_DATA,
 			     "peer %016llx: frames out of order are dropped: %u of it and %zu bytes of all wait already (FI_LNX_REORDER_LIMIT)\n",
 			     (unsigned long long)peer->eid, s->n_ooo,
@@ -167,7 +176,7 @@ LNX_COLD void lnx_rx_ooo_free(struct lnx_peer *peer)
 	if (!peer->chan.rx.ooo)
 		return;
 	while ((buf = lnx_seq_drain(&peer->chan.rx))) {
-		ep->ooo_bytes -= sizeof(*buf);
+		ep->ooo_bytes -= ep->rxbuf_pool.size;
 		lnx_rxbuf_drop(buf);
 	}
 	lnx_seq_fini(&peer->chan.rx);
@@ -230,7 +239,7 @@ static void asked(struct lnx_peer *peer, struct lnx_path *path,
 
 /* A frame outside the sequence. */
 static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
-		    const struct lnx_hdr *h)
+		    const struct lnx_hdr *h, size_t len)
 {
 	struct lnx_rail *rail = buf->rail;
 	struct lnx_ep *ep = rail->ep;
@@ -243,6 +252,8 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 	case LNX_KIND_ACK:
 		ep->stats.acks_recv++;
 		lnx_path_report(peer, h);
+		lnx_credit_learn(&peer->eager.credit,
+				 lnx_credit_get(frame_payload(buf), len));
 		break;
 	case LNX_KIND_PROBE:
 		if (lnx_unlikely(h->key))
@@ -318,7 +329,7 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	}
 	lnx_tx_ack(ep, peer, h.ack);
 	if (lnx_unlikely(!lnx_kind_sequenced(h.kind))) {
-		control(buf, peer, &h);
+		control(buf, peer, &h, len - sizeof(struct lnx_wire_hdr));
 		return false;
 	}
 	peer->rx.bytes[h.path] += len;

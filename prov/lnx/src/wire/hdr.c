@@ -19,9 +19,18 @@ const char *lnx_kind_name(uint8_t kind)
 		[LNX_KIND_GET] = "GET", [LNX_KIND_KEYS] = "KEYS",
 		[LNX_KIND_ATOMIC] = "ATOMIC", [LNX_KIND_RESP] = "RESP",
 		[LNX_KIND_PONG] = "PONG", [LNX_KIND_RAIL] = "RAIL",
+		[LNX_KIND_PART_MSG] = "PART_MSG",
+		[LNX_KIND_PART_TAG] = "PART_TAG", [LNX_KIND_MORE] = "MORE",
 	};
 
 	return kind < LNX_KIND_MAX && names[kind] ? names[kind] : "unknown";
+}
+
+static bool may_be_large(uint8_t kind)
+{
+	return kind == LNX_KIND_MSG || kind == LNX_KIND_TAG ||
+	       kind == LNX_KIND_PART_MSG || kind == LNX_KIND_PART_TAG ||
+	       kind == LNX_KIND_MORE;
 }
 
 static uint8_t flags_of(uint8_t kind)
@@ -51,10 +60,18 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		return -EBADMSG;
 
 	payload = frame_len - sizeof(*w);
+	if (payload > LNX_PAYLOAD_MAX && !may_be_large(h->kind))
+		return -EBADMSG;
 	switch (h->kind) {
 	case LNX_KIND_MSG:
 	case LNX_KIND_TAG:
 		return h->len == payload ? 0 : -EBADMSG;
+	case LNX_KIND_PART_MSG:
+	case LNX_KIND_PART_TAG:
+		return payload && h->len > payload ? 0 : -EBADMSG;
+	case LNX_KIND_MORE:
+		return payload && h->len == payload &&
+		       h->tag <= UINT64_MAX - payload ? 0 : -EBADMSG;
 	case LNX_KIND_HELLO:
 		if (payload < lnx_proof_size(h))
 			return -EBADMSG;
@@ -82,7 +99,10 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		return h->len == payload ? 0 : -EBADMSG;
 	case LNX_KIND_RTS_MSG:
 	case LNX_KIND_RTS_TAG:
-		return payload >= sizeof(struct lnx_wire_rts) && h->len ?
+		return payload >= sizeof(struct lnx_wire_rts) && h->len &&
+		       h->key < h->len ? 0 : -EBADMSG;
+	case LNX_KIND_ACK:
+		return !payload || payload == sizeof(struct lnx_wire_credit) ?
 		       0 : -EBADMSG;
 	case LNX_KIND_PROBE:
 		return payload == LNX_ADDR_BYTES || (payload == 0 && !h->key) ?
@@ -93,7 +113,6 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 				  sizeof(struct lnx_wire_moved) ?
 		       0 : -EBADMSG;
 	case LNX_KIND_KEYS:
-	case LNX_KIND_ACK:
 	case LNX_KIND_PONG:
 	case LNX_KIND_RAIL:
 	case LNX_KIND_BYE:
