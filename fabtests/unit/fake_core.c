@@ -821,7 +821,23 @@ static struct fi_ops_cm cm_ops = {
 	.setname = setname,
 };
 
-static struct fi_ops_ep ep_ops = { .size = sizeof(struct fi_ops_ep) };
+size_t fake_rxm_buffer;
+
+/* ofi_rxm tells the size of its buffers in this way. */
+static int ep_getopt(fid_t fid, int level, int name, void *val, size_t *len)
+{
+	(void)fid;
+	FAKE_CHECK(level == FI_OPT_ENDPOINT && name == FI_OPT_MIN_MULTI_RECV);
+	FAKE_CHECK(*len >= sizeof(size_t));
+	*(size_t *)val = fake_rxm_buffer ? fake_rxm_buffer : LNX_FRAME_MAX;
+	*len = sizeof(size_t);
+	return 0;
+}
+
+static struct fi_ops_ep ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.getopt = ep_getopt,
+};
 
 static int av_insert(struct fid_av *av, const void *addr, size_t count,
 		     fi_addr_t *fi_addr, uint64_t flags, void *context)

@@ -12,7 +12,8 @@
  * Credit bounds what a receiver has to store of messages that no receive matches yet.
  * It is the number of payload bytes in PARTs, MOREs, and MSGs and TAGs longer than
  * LNX_PAYLOAD_MAX that it takes since the session began: the number only grows, and of
- * two the larger one counts.  A sender without credit announces its messages.
+ * two the larger one counts.  A sender without credit announces its messages; the FIN of
+ * such a message is the first frame that may grant some.
  *
  * A session is what two endpoints have with each other.  Each end names it by a random
  * number of its own, the session id, which is `src` of every frame that it sends.  The
@@ -46,7 +47,7 @@
 
 /* Every receiver takes frames up to this size, header included. */
 #define LNX_FRAME_MAX		16384
-/* One whose HELLO has credit takes frames of MSG, TAG, PART and MORE up to this size over
+/* One that has granted credit takes frames of MSG, TAG, PART and MORE up to this size over
  * rails that carry messages as long; both ends know from the provider which ones do. */
 #define LNX_FRAME_LARGE		(98304 + 64)
 
@@ -56,9 +57,8 @@ enum lnx_wire_kind {
 				 * number of changes of these, or 0; data: the
 				 * receiver's session id, 0: not known, or not yet
 				 * when the HELLO was sent first; tag: when the session
-				 * began, of two the later one counts; len: credit, 0:
-				 * none, and no frames but those of before there was
-				 * any.  With F_KEYED lnx_wire_proof ends the payload */
+				 * began, of two the later one counts.  With F_KEYED
+				 * lnx_wire_proof ends the payload */
 	LNX_KIND_MSG = 2,	/* sequenced; untagged message, whole payload; key:
 				 * credit */
 	LNX_KIND_TAG = 3,	/* sequenced; tagged message, the same */

@@ -292,6 +292,7 @@ int lnx_ep_close(struct fid *fid)
 	for (i = 0; i < LNX_ARRAY_SIZE(ep->txe_pool); i++)
 		lnx_pool_fini(&ep->txe_pool[i]);
 	lnx_pool_fini(&ep->rxbuf_pool);
+	lnx_pool_fini(&ep->eager.small_bufs);
 	lnx_pool_fini(&ep->chunk_pool);
 	lnx_rma_fini(ep);
 	lnx_confirm_fini(ep);

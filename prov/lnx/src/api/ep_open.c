@@ -184,6 +184,8 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	set_eager(ep);
 	lnx_pool_init(&ep->rxbuf_pool, sizeof(struct lnx_rxbuf) + ep->limits.rx_frame,
 		      SLAB_BUF);
+	lnx_pool_init(&ep->eager.small_bufs, sizeof(struct lnx_rxbuf) + LNX_FRAME_MAX,
+		      SLAB_BUF);
 	lnx_pool_init(&ep->chunk_pool, lnx_chunk_size, SLAB_BUF);
 	lnx_confirm_init(ep);
 	ep->limits.window = pow2_up(ep->conf->window);

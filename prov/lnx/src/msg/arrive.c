@@ -15,13 +15,21 @@
 #include "rma/serve.h"
 
 /* Unexpected payloads up to this size are copied, so that no buffer is held for a few
- * bytes. */
+ * bytes; with buffers for large frames up to half of one, if there is memory. */
 #define COPY_OUT_MAX	4096
 
-static size_t copy_out_max(const struct lnx_ep *ep)
+/* A copy of an unexpected payload, or NULL: it stays in its buffer if that may be kept. */
+static void *copy_out(const struct lnx_ep *ep, const uint8_t *payload, size_t len)
 {
-	return ep->limits.rx_frame > LNX_FRAME_MAX ? ep->limits.rx_frame / 2 :
-						     COPY_OUT_MAX;
+	void *copy;
+
+	if (len > COPY_OUT_MAX && (ep->limits.rx_frame == LNX_FRAME_MAX ||
+				   len > ep->limits.rx_frame / 2))
+		return NULL;
+	copy = malloc(len ? len : 1);
+	if (copy)
+		memcpy(copy, payload, len);
+	return copy;
 }
 
 static inline const uint8_t *frame_payload(const struct lnx_rxbuf *buf)
@@ -41,11 +49,11 @@ static inline void set_message(struct lnx_rxe *rxe, struct lnx_peer *peer,
 	}
 }
 
-/* A large frame: is there credit for it?  Then it counts. */
+/* A large frame: is there credit for it? */
 static LNX_COLD bool credit_for(struct lnx_peer *peer, const struct lnx_hdr *h)
 {
-	lnx_credit_learn(&peer->eager.credit, h->key);
-	if (lnx_credit_allows(&peer->eager.credit, h->len))
+	lnx_tx_credit(peer, h->key);
+	if (peer->eager && lnx_credit_allows(&peer->eager->credit, h->len))
 		return true;
 	peer->ep->stats.bad_frames++;
 	return false;
@@ -57,13 +65,17 @@ static int store_unexpected(struct lnx_ep *ep, struct lnx_peer *peer,
 			    bool tagged, struct lnx_rts *rts)
 {
 	struct lnx_rxe *rxe = lnx_rxe_get(ep);
+	void *copy = NULL;
 	int kept = 0;
 
 	if (!rxe)
 		return -FI_ENOMEM;
-	if (!rts && h->len > copy_out_max(ep) && !lnx_rxbuf_may_keep(buf)) {
-		lnx_rxe_put(rxe);
-		return -FI_ENOMEM;
+	if (!rts) {
+		copy = copy_out(ep, frame_payload(buf), h->len);
+		if (!copy && (h->len <= COPY_OUT_MAX || !lnx_rxbuf_may_keep(buf))) {
+			lnx_rxe_put(rxe);
+			return -FI_ENOMEM;
+		}
 	}
 	rxe->tagged = tagged;
 	set_message(rxe, peer, h);
@@ -77,19 +89,14 @@ static int store_unexpected(struct lnx_ep *ep, struct lnx_peer *peer,
 			return -FI_ENOMEM;
 		}
 		rxe->rts = rts;
-	} else if (h->len > copy_out_max(ep)) {
+	} else if (copy) {
+		rxe->payload_at = LNX_PAYLOAD_COPY;
+		rxe->payload = copy;
+	} else {
 		rxe->payload_at = LNX_PAYLOAD_BUF;
 		rxe->buf = buf;
 		lnx_rxbuf_keep(buf);
 		kept = 1;
-	} else {
-		rxe->payload_at = LNX_PAYLOAD_COPY;
-		rxe->payload = malloc(h->len ? h->len : 1);
-		if (!rxe->payload) {
-			lnx_rxe_put(rxe);
-			return -FI_ENOMEM;
-		}
-		memcpy(rxe->payload, frame_payload(buf), h->len);
 	}
 	rxe->state = LNX_RXE_UNEX;
 	rxe->unex.src = peer->addr;
@@ -189,7 +196,8 @@ static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
 		free(rts);
 		return 0;
 	}
-	if (!lnx_credit_allows(&peer->eager.credit, h->key)) {
+	if (h->key && !(peer->eager &&
+			lnx_credit_allows(&peer->eager->credit, h->key))) {
 		ep->stats.bad_frames++;
 		free(rts);
 		return -FI_EACCES;
@@ -241,7 +249,7 @@ int lnx_rx_deliver_frame(struct lnx_peer *peer, const struct lnx_hdr *h,
 		buf->rail->traffic.recv_length += len;
 		return lnx_parts_more(peer, h, frame_payload(buf));
 	case LNX_KIND_FIN:
-		lnx_credit_learn(&peer->eager.credit, h->key);
+		lnx_tx_credit(peer, h->key);
 		lnx_tx_fin_moved(peer, h->data, frame_payload(buf), len);
 		lnx_tx_fin(peer, h->data, (int)LNX_MIN(h->len, LNX_ERR_MAX));
 		return 0;

@@ -51,7 +51,7 @@ static void complete(struct lnx_rxe *rxe)
 
 static void add(struct lnx_peer *peer, const void *data, size_t len)
 {
-	struct lnx_peer_eager *e = &peer->eager;
+	struct lnx_peer_eager *e = peer->eager;
 	struct lnx_rxe *rxe = e->rxe;
 
 	if (rxe && rxe->payload) {
@@ -62,7 +62,7 @@ static void add(struct lnx_peer *peer, const void *data, size_t len)
 			put_at(rxe->iov, rxe->niov, e->got, data, len);
 		lnx_rx_credit_used(peer, len);
 	}
-	e->got += len;
+	e->got += (uint32_t)len;
 	if (e->got < e->len)
 		return;
 	e->len = 0;
@@ -73,7 +73,7 @@ static void add(struct lnx_peer *peer, const void *data, size_t len)
 
 bool lnx_parts_begin(struct lnx_peer *peer, struct lnx_rxe *rxe, uint64_t len)
 {
-	struct lnx_peer_eager *e = &peer->eager;
+	struct lnx_peer_eager *e = peer->eager;
 
 	if (rxe->state == LNX_RXE_UNEX) {
 		rxe->payload = malloc(len);
@@ -85,7 +85,7 @@ bool lnx_parts_begin(struct lnx_peer *peer, struct lnx_rxe *rxe, uint64_t len)
 	}
 	rxe->incoming = true;
 	e->rxe = rxe;
-	e->len = len;
+	e->len = (uint32_t)len;
 	e->got = 0;
 	return true;
 }
@@ -97,9 +97,9 @@ void lnx_parts_first(struct lnx_peer *peer, const void *data, size_t len)
 
 int lnx_parts_more(struct lnx_peer *peer, const struct lnx_hdr *h, const void *data)
 {
-	struct lnx_peer_eager *e = &peer->eager;
+	struct lnx_peer_eager *e = peer->eager;
 
-	if (h->len > e->len - LNX_MIN(e->len, e->got) || h->tag != e->got) {
+	if (!lnx_parts_expected(peer) || h->tag != e->got || h->len > e->len - e->got) {
 		peer->ep->stats.bad_frames++;
 		return 0;
 	}
@@ -113,7 +113,7 @@ int lnx_parts_more(struct lnx_peer *peer, const struct lnx_hdr *h, const void *d
 
 void lnx_parts_matched(struct lnx_rxe *rxe)
 {
-	uint64_t got = rxe->incoming ? rxe->peer->eager.got : rxe->charged;
+	uint64_t got = rxe->incoming ? rxe->peer->eager->got : rxe->charged;
 
 	lnx_iov_put(rxe->iov, rxe->niov, rxe->payload, got);
 	free(rxe->payload);
@@ -130,14 +130,13 @@ void lnx_parts_drop(struct lnx_rxe *rxe)
 	if (!rxe->incoming)
 		return;
 	rxe->incoming = false;
-	rxe->peer->eager.rxe = NULL;
+	rxe->peer->eager->rxe = NULL;
 }
 
 LNX_COLD void lnx_parts_fail_peer(struct lnx_peer *peer, int err)
 {
-	struct lnx_rxe *rxe = peer->eager.rxe;
+	struct lnx_rxe *rxe = peer->eager ? peer->eager->rxe : NULL;
 
-	peer->eager.len = 0;
 	if (!rxe)
 		return;
 	lnx_parts_drop(rxe);

@@ -8,7 +8,7 @@
 /* Is one under way? */
 static inline bool lnx_parts_expected(const struct lnx_peer *peer)
 {
-	return peer->eager.len != 0;
+	return peer->eager && peer->eager->len;
 }
 
 /*

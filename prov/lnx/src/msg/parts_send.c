@@ -181,8 +181,8 @@ ssize_t lnx_tx_parts(struct lnx_ep *ep, struct lnx_peer *peer,
 	s->cq_flags = a->cq_flags;
 	s->want_comp = a->want_comp;
 	lnx_list_add_tail(&ep->eager.sends, &s->link);
-	lnx_credit_spend(&peer->eager.credit, a->len);
-	h.key = lnx_credit_grant(&peer->eager.credit, &ep->eager.pool);
+	lnx_credit_spend(&peer->eager->credit, a->len);
+	h.key = lnx_rx_grant(peer);
 	last = at_ack ? LNX_WIRE_F_ACK_NOW : lnx_keep_flags(peer, a->len);
 	for (i = 0; i < n; i++) {
 		if (txe[i]->f.niov && !at_ack)

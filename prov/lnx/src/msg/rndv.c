@@ -143,7 +143,7 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 		nmore = lnx_parts_make(ep, a, a->head, &a->room, &rndv->group, more);
 	if (nmore) {
 		h.key = a->head;
-		lnx_credit_spend(&peer->eager.credit, a->head);
+		lnx_credit_spend(&peer->eager->credit, a->head);
 	}
 	rndv->group.rndv = true;
 	rndv->group.left = 1 + nmore;
@@ -322,6 +322,9 @@ int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) +
 			      nmoved * sizeof(struct lnx_wire_moved));
 	lnx_moved_put(txe->frame + sizeof(struct lnx_wire_hdr), moved, nmoved);
+	/* The next message may come at once. */
+	if (rxe && rxe->payload_at == LNX_PAYLOAD_REMOTE)
+		h.key = lnx_rx_grant(peer);
 	txe->rxe = rxe;
 	return lnx_tx_queue(ep, peer, txe, &h, false);
 }

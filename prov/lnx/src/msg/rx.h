@@ -153,7 +153,7 @@ static inline void lnx_rxe_holds(struct lnx_rxe *rxe)
 /* n bytes of credit of the peer came, and are not stored. */
 static inline void lnx_rx_credit_used(struct lnx_peer *peer, uint64_t n)
 {
-	lnx_credit_came(&peer->eager.credit, &peer->ep->eager.pool, n, false);
+	lnx_credit_came(&peer->eager->credit, &peer->ep->eager.pool, n, false);
 	lnx_rx_credit(peer);
 }
 
@@ -161,7 +161,7 @@ static inline void lnx_rx_credit_used(struct lnx_peer *peer, uint64_t n)
 static inline void lnx_rxe_charge(struct lnx_rxe *rxe, uint64_t n)
 {
 	rxe->charged += n;
-	lnx_credit_came(&rxe->peer->eager.credit, &rxe->peer->ep->eager.pool, n, true);
+	lnx_credit_came(&rxe->peer->eager->credit, &rxe->peer->ep->eager.pool, n, true);
 }
 
 static inline struct lnx_match *lnx_rx_match(struct lnx_ep *ep, bool tagged)

@@ -15,7 +15,7 @@ void lnx_rxe_uncharge(struct lnx_rxe *rxe)
 
 	if (lnx_likely(!rxe->charged))
 		return;
-	lnx_credit_free(&peer->eager.credit, &peer->ep->eager.pool, rxe->charged);
+	lnx_credit_free(&peer->eager->credit, &peer->ep->eager.pool, rxe->charged);
 	rxe->charged = 0;
 	lnx_rx_credit(peer);
 }

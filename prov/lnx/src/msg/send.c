@@ -36,17 +36,16 @@ static struct lnx_frame_room room_of(const struct lnx_peer *peer)
  */
 static LNX_COLD bool wait_for_credit(struct lnx_ep *ep, struct lnx_peer *peer, size_t len)
 {
-	uint64_t limit = peer->eager.credit.limit;
 	unsigned i;
 
-	if (!limit || peer->eager.starved == limit)
+	if (peer->eager->starved)
 		return false;
 	for (i = 0; i < CREDIT_TRIES && !lnx_chan_idle(&peer->chan); i++) {
 		lnx_progress_all(ep);
-		if (lnx_credit_has(&peer->eager.credit, len))
+		if (lnx_credit_has(&peer->eager->credit, len))
 			return !lnx_peer_dead(peer);
 	}
-	peer->eager.starved = peer->eager.credit.limit;
+	peer->eager->starved = true;
 	return false;
 }
 
@@ -54,8 +53,9 @@ static LNX_COLD bool wait_for_credit(struct lnx_ep *ep, struct lnx_peer *peer, s
 static bool at_once(struct lnx_ep *ep, struct lnx_peer *peer, size_t len,
 		    const struct lnx_frame_room *room)
 {
-	return len <= ep->conf->eager_limit && len <= LNX_PARTS_MAX * room->payload &&
-	       (lnx_credit_has(&peer->eager.credit, len) ||
+	return peer->eager && peer->eager->credit.limit &&
+	       len <= ep->conf->eager_limit && len <= LNX_PARTS_MAX * room->payload &&
+	       (lnx_credit_has(&peer->eager->credit, len) ||
 		wait_for_credit(ep, peer, len));
 }
 
@@ -69,8 +69,9 @@ static size_t head_of(const struct lnx_ep *ep, const struct lnx_peer *peer, size
 {
 	size_t head = room->payload;
 
-	return peer->npath == 1 && head < len && head <= ep->conf->eager_limit &&
-	       lnx_credit_has(&peer->eager.credit, head) ? head : 0;
+	return peer->npath == 1 && peer->eager && head < len &&
+	       head <= ep->conf->eager_limit &&
+	       lnx_credit_has(&peer->eager->credit, head) ? head : 0;
 }
 
 /* A message that is more than one frame. */
@@ -220,14 +221,14 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	h.data = tx->data;
 	h.len = len;
 	if (lnx_unlikely(large))
-		h.key = lnx_credit_grant(&peer->eager.credit, &ep->eager.pool);
+		h.key = lnx_rx_grant(peer);
 	ret = lnx_tx_queue(ep, peer, txe, &h, no_queue);
 	if (lnx_unlikely(ret)) {
 		lnx_txe_put(ep, txe);
 		return ret;
 	}
 	if (lnx_unlikely(large))
-		lnx_credit_spend(&peer->eager.credit, len);
+		lnx_credit_spend(&peer->eager->credit, len);
 	ep->stats.send_count++;
 	ep->stats.send_length += len;
 	return 0;

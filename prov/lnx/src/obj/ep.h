@@ -129,7 +129,9 @@ struct lnx_ep_eager {
 	struct lnx_credit_pool pool;
 	struct lnx_node keep;		/* lnx_txe.f.link */
 	uint32_t keep_pass;		/* pass in which the first of them joined */
-	struct lnx_node sends;		/* lnx_parts_send.link */
+	struct lnx_node sends;		/* msg/parts_send.c: not yet complete */
+	struct lnx_pool small_bufs;	/* lnx_rxbuf for frames of LNX_FRAME_MAX, to keep
+					 * them in */
 };
 
 /* What is bound to the endpoint, beside the queues of the data path. */
@@ -382,6 +384,8 @@ void lnx_peer_pair(struct lnx_peer *peer, uint64_t sid, uint64_t stamp);
 LNX_COLD void lnx_peer_unhash(struct lnx_peer *peer);
 /* The session has ended: lnx_peers_reap is to free peer once it is not needed. */
 void lnx_peer_ended(struct lnx_peer *peer);
+/* peer->eager, made if needed; NULL: memory is short. */
+LNX_COLD struct lnx_peer_eager *lnx_peer_eager(struct lnx_peer *peer);
 /* May another session with peer, which is DEAD, begin? */
 bool lnx_peer_may_begin(const struct lnx_peer *peer, uint64_t now);
 /*

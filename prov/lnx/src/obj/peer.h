@@ -243,17 +243,18 @@ struct lnx_peer_address {
 	struct lnx_node learn_link;	/* ep->learn_peers: hello to handle */
 };
 
-/* Large frames, in both directions. */
+/* Large frames, in both directions, of a peer that has sent or received a large message.
+ * Bytes; none of the 32-bit numbers is larger than the credit or FI_LNX_SEND_BUFFER. */
 struct lnx_peer_eager {
 	struct lnx_credit credit;
 	/* Copies that complete sends (rel/keep.c): */
-	uint64_t kept;			/* bytes of them */
-	uint64_t unasked;		/* bytes sent since a frame asked for its ack */
+	uint32_t kept;			/* bytes of them */
+	uint32_t unasked;		/* sent since a frame asked for its ack */
 	bool full;			/* frames wait because there are too many */
-	uint64_t starved;		/* credit.limit that it was waited for in vain */
-	/* The message that it sends in several frames: msg/parts.c. */
-	uint64_t len;			/* bytes of it in frames; 0: there is none now */
-	uint64_t got;			/* of these, bytes that came */
+	bool starved;			/* it was waited for credit in vain */
+	/* The message that it sends in several frames (msg/parts.c): */
+	uint32_t len;			/* in frames; 0: there is no such message now */
+	uint32_t got;			/* of that, what came */
 	struct lnx_rxe *rxe;		/* where they go; NULL: they are dropped */
 };
 
@@ -366,7 +367,7 @@ struct lnx_peer {
 	struct lnx_loss loss;		/* of frames to it */
 	struct lnx_peer_session session;
 	struct lnx_peer_address address;
-	struct lnx_peer_eager eager;
+	struct lnx_peer_eager *eager;	/* owned; NULL: never needed */
 	struct lnx_peer_pull pull;
 	struct lnx_peer_rma rma;
 	struct lnx_peer_confirm confirm;
@@ -387,7 +388,7 @@ struct lnx_peer {
 	struct lnx_node all_link;	/* ep->peers.all */
 	struct lnx_peer *hash_next;	/* ep->by_eid */
 };
-static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1536,
+static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1344,
 	      "an idle peer with one path costs 1.5 KiB at most, with its table of frames");
 static_assert(offsetof(struct lnx_peer, chan.slot) == 64 &&
 	      offsetof(struct lnx_peer, chan.rx) == 128 &&

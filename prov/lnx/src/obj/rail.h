@@ -52,6 +52,7 @@ struct lnx_rxbuf {
 	bool in_core;			/* peer rail: the core has the entry */
 	bool kept;			/* an unexpected message or the window uses
 					 * it */
+	bool small;			/* of ep->eager.small_bufs; no core has it */
 	void *big;			/* peer rail, a message to be dropped:
 					 * scratch memory */
 	size_t len;			/* of the frame, while it is kept */

@@ -35,10 +35,9 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_hdr_set_path(&frame.w, path->rail->wire_index, path->index);
 	lnx_hdr_set_ack(&frame.w, ack);
 	/* To a peer that has used some of it, and so knows of credit. */
-	if (h->kind == LNX_KIND_ACK && peer->eager.credit.came &&
+	if (h->kind == LNX_KIND_ACK && peer->eager && peer->eager->credit.came &&
 	    path->rail->inject_size >= sizeof(frame)) {
-		lnx_credit_put(&frame.credit,
-			       lnx_credit_grant(&peer->eager.credit, &ep->eager.pool));
+		lnx_credit_put(&frame.credit, lnx_rx_grant(peer));
 		len = sizeof(frame);
 	}
 	ret = lnx_rail_inject(path->rail, &frame, len, path->core_addr);

@@ -41,14 +41,14 @@ void lnx_credit_came(struct lnx_credit *c, struct lnx_credit_pool *pool, uint64_
 {
 	c->came += n;
 	if (stored)
-		c->stored += n;
+		c->stored += (uint32_t)n;
 	else
 		pool->used -= n;
 }
 
 void lnx_credit_free(struct lnx_credit *c, struct lnx_credit_pool *pool, uint64_t n)
 {
-	c->stored -= n;
+	c->stored -= (uint32_t)n;
 	pool->used -= n;
 }
 

@@ -34,8 +34,11 @@ struct lnx_credit {
 	/* Receiving. */
 	uint64_t came;			/* bytes that came */
 	uint64_t granted;		/* so many may come: told, or about to be told */
-	uint64_t stored;		/* of those that came, so many wait for receives */
+	uint32_t stored;		/* of those that came, so many wait for receives */
 };
+
+/* Most that lnx_credit_pool.peer may be. */
+#define LNX_CREDIT_MAX	(1u << 30)
 
 /* ---- sending ---- */
 
@@ -50,10 +53,14 @@ LNX_INLINE void lnx_credit_spend(struct lnx_credit *c, uint64_t n)
 	c->sent += n;
 }
 
-/* The peer grants that much; an old number, or 0, changes nothing. */
-LNX_INLINE void lnx_credit_learn(struct lnx_credit *c, uint64_t limit)
+/* The peer grants that much.  False: that is not more than before; an old number, or 0,
+ * changes nothing. */
+LNX_INLINE bool lnx_credit_learn(struct lnx_credit *c, uint64_t limit)
 {
-	c->limit = LNX_MAX(c->limit, limit);
+	if (limit <= c->limit)
+		return false;
+	c->limit = limit;
+	return true;
 }
 
 /* ---- receiving ---- */

@@ -81,7 +81,7 @@ static inline void core_has(struct lnx_txe *txe)
 
 static LNX_COLD void not_kept(const struct lnx_txe *txe)
 {
-	txe->peer->eager.kept -= txe->f.len - sizeof(struct lnx_wire_hdr);
+	txe->peer->eager->kept -= txe->f.len - (uint32_t)sizeof(struct lnx_wire_hdr);
 }
 
 static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
@@ -141,12 +141,10 @@ void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 			txe_acked(peer->ep, txe);
 		}
 	}
-	if (lnx_unlikely(peer->eager.full))
-		lnx_keep_again(peer);
-	if (lnx_chan_idle(c)) {
-		peer->eager.unasked = 0;
+	if (peer->eager)
+		lnx_keep_acked(peer);
+	if (lnx_chan_idle(c))
 		lnx_path_all_delivered(peer);
-	}
 	if (lnx_chan_after_ack(c))
 		lnx_tx_want_pump(peer);
 }
@@ -261,9 +259,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 		else
 			core_has(txe);
 	}
-	peer->eager.kept = 0;
-	peer->eager.full = false;
-	lnx_credit_end(&peer->eager.credit, &ep->eager.pool);
+	lnx_keep_end(peer);
 	lnx_path_all_delivered(peer);
 	while ((f = lnx_chan_unqueue(c))) {
 		struct lnx_txe *txe = lnx_txe_of(f);

@@ -119,7 +119,6 @@ LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_peer *peer, struct lnx_hdr *h)
 
 	*h = (struct lnx_hdr){
 		.kind = LNX_KIND_HELLO, .key = ep->address.epoch,
-		.len = lnx_credit_grant(&peer->eager.credit, &ep->eager.pool),
 		.flags = ep->domain->job_key ? LNX_WIRE_F_KEYED : 0,
 		.tag = peer->session.stamp, .data = peer->rx_sid, .src = peer->sid,
 		.dst = peer->eid, .seq = peer->chan.next,

@@ -93,8 +93,11 @@ LNX_INLINE struct lnx_txe *lnx_tx_at(const struct lnx_peer *peer, uint32_t seq)
 /* The core let go of a frame in the application's buffer, which is not acknowledged. */
 void lnx_keep_wait(struct lnx_txe *txe);
 void lnx_keep_run(struct lnx_ep *ep);
-/* Frames of the peer were acknowledged: those that found no room may find it now. */
-LNX_COLD void lnx_keep_again(struct lnx_peer *peer);
+/* Frames of the peer, which has `eager`, were acknowledged: those that found no room may find
+ * it now. */
+LNX_COLD void lnx_keep_acked(struct lnx_peer *peer);
+/* The peer's window is empty, and nothing more is sent or comes. */
+LNX_COLD void lnx_keep_end(struct lnx_peer *peer);
 /* LNX_WIRE_F_*, for the last frame of so many bytes that leave in the application's
  * buffer and may be copied later. */
 uint8_t lnx_keep_flags(struct lnx_peer *peer, uint64_t bytes);

@@ -43,24 +43,27 @@ void lnx_keep_wait(struct lnx_txe *txe)
 
 uint8_t lnx_keep_flags(struct lnx_peer *peer, uint64_t bytes)
 {
-	struct lnx_peer_eager *e = &peer->eager;
+	struct lnx_peer_eager *e = lnx_peer_eager(peer);
 	uint64_t room = peer->ep->conf->send_buffer;
 
 	/* One message alone finds room. */
+	if (!e)
+		return LNX_WIRE_F_ACK_NOW;
 	if (e->unasked ? e->unasked + bytes > room / 2 : bytes > room) {
 		e->unasked = 0;
 		return LNX_WIRE_F_ACK_NOW;
 	}
-	e->unasked += bytes;
+	e->unasked += (uint32_t)bytes;
 	return 0;
 }
 
-LNX_COLD void lnx_keep_again(struct lnx_peer *peer)
+/* Those that found no room before. */
+static LNX_COLD void keep_again(struct lnx_peer *peer)
 {
-	uint64_t left = peer->ep->conf->send_buffer - peer->eager.kept;
+	uint64_t left = peer->ep->conf->send_buffer - peer->eager->kept;
 	uint32_t seq;
 
-	peer->eager.full = false;
+	peer->eager->full = false;
 	for (seq = peer->chan.una; seq != peer->chan.posted; seq++) {
 		struct lnx_txe *txe = lnx_tx_at(peer, seq);
 		uint64_t bytes;
@@ -70,12 +73,47 @@ LNX_COLD void lnx_keep_again(struct lnx_peer *peer)
 			continue;
 		bytes = lnx_txe_bytes(txe);
 		if (bytes > left) {
-			peer->eager.full = true;
+			peer->eager->full = true;
 			return;
 		}
 		left -= bytes;
 		lnx_keep_wait(txe);
 	}
+}
+
+LNX_COLD void lnx_keep_acked(struct lnx_peer *peer)
+{
+	if (peer->eager->full)
+		keep_again(peer);
+	if (lnx_chan_idle(&peer->chan))
+		peer->eager->unasked = 0;
+}
+
+LNX_COLD void lnx_keep_end(struct lnx_peer *peer)
+{
+	struct lnx_peer_eager *e = peer->eager;
+
+	if (!e)
+		return;
+	e->kept = 0;
+	e->full = false;
+	lnx_credit_end(&e->credit, &peer->ep->eager.pool);
+}
+
+void lnx_tx_credit(struct lnx_peer *peer, uint64_t limit)
+{
+	if (limit && lnx_peer_eager(peer) &&
+	    lnx_credit_learn(&peer->eager->credit, limit))
+		peer->eager->starved = false;
+}
+
+uint64_t lnx_rx_grant(struct lnx_peer *peer)
+{
+	struct lnx_credit_pool *pool = &peer->ep->eager.pool;
+
+	if (!pool->peer || !lnx_peer_eager(peer))
+		return 0;
+	return lnx_credit_grant(&peer->eager->credit, pool);
 }
 
 /* The copy takes the frame's place in the window, and the send completes.  Without memory
@@ -84,14 +122,15 @@ static void keep(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	struct lnx_peer *peer = txe->peer;
 	uint64_t payload = lnx_txe_bytes(txe) - sizeof(struct lnx_wire_hdr);
+	struct lnx_peer_eager *e = peer->eager;	/* lnx_keep_flags made it */
 	struct lnx_txe *copy;
 	uint8_t *to;
 	unsigned i;
 
-	copy = peer->eager.kept + payload > ep->conf->send_buffer ?
-		       NULL : lnx_txe_get(ep, payload);
+	copy = e->kept + payload > ep->conf->send_buffer ? NULL :
+							   lnx_txe_get(ep, payload);
 	if (!copy) {
-		peer->eager.full = true;
+		e->full = true;
 		return;
 	}
 	memcpy(copy->frame, txe->frame, sizeof(struct lnx_wire_hdr));
@@ -112,7 +151,7 @@ static void keep(struct lnx_ep *ep, struct lnx_txe *txe)
 	/* Its acknowledgement does more than release it. */
 	copy->f.comp_at_ack = true;
 	*lnx_chan_slot(&peer->chan, txe->f.seq) = &copy->f;
-	peer->eager.kept += payload;
+	e->kept += (uint32_t)payload;
 	ep->stats.send_copies++;
 	lnx_txe_put(ep, txe);
 	lnx_tx_posted(ep, copy);

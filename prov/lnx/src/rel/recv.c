@@ -46,7 +46,6 @@ static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 		ep->stats.bad_frames++;
 		return 0;
 	}
-	lnx_credit_learn(&peer->eager.credit, h->len);
 	/* A newer one may have overtaken it on another path. */
 	if (h->key && h->key < peer->address.epoch)
 		return 0;
@@ -67,12 +66,6 @@ LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_unlikely(h->kind == LNX_KIND_HELLO))
 		return handle_hello(ep, peer, h, buf, len);
 	return ep->up->deliver(peer, h, buf, len);
-}
-
-static bool keep_buf(struct lnx_rxbuf *buf)
-{
-	lnx_rxbuf_keep(buf);
-	return true;
 }
 
 /* ack_threshold was reached: the peer was on no list, or as many frames wait as may. */
@@ -104,7 +97,7 @@ static void ack_at_once(struct lnx_ep *ep, struct lnx_peer *peer)
 
 void lnx_rx_credit(struct lnx_peer *peer)
 {
-	if (lnx_credit_urgent(&peer->eager.credit, &peer->ep->eager.pool) &&
+	if (lnx_credit_urgent(&peer->eager->credit, &peer->ep->eager.pool) &&
 	    !lnx_peer_dead(peer) && !peer->ep->closing)
 		ack_at_once(peer->ep, peer);
 }
@@ -119,7 +112,7 @@ static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 		int ret;
 
 		buf->kept = false;
-		ep->ooo_bytes -= ep->rxbuf_pool.size;
+		ep->ooo_bytes -= lnx_rxbuf_bytes(buf);
 		lnx_hdr_get(&h, buf->frame, buf->len);
 		ret = handle(ep, peer, &h, buf, buf->len);
 		if (ret < 0) {
@@ -135,17 +128,20 @@ static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 }
 
 /*
- * Queue a frame that is early.  That takes a whole buffer, however short the frame, and
+ * Queue a frame that is early.  That takes a buffer of some size, however short it is, and
  * only its sender claims that there is a gap.  If it is dropped it counts as lost.
  */
 static bool ooo_keep(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t seq,
-		       struct lnx_rxbuf *buf)
+		     struct lnx_rxbuf *buf, size_t len)
 {
+	struct lnx_rxbuf *copy = lnx_rxbuf_small(buf, len), *keep = copy ? copy : buf;
 	struct lnx_seq *s = &peer->chan.rx;
 	size_t limit = ep->conf->reorder_limit;
-	size_t size = ep->rxbuf_pool.size;
+	size_t size = lnx_rxbuf_bytes(keep);
 	size_t need = size + (s->ooo ? 0 : LNX_SEQ_OOO_BYTES);
 	int ret = -ENOMEM;
+
+	keep->len = len;
 
 	if (ep->ooo_bytes + need > limit ||
 	    (s->n_ooo + 1ul) * size > limit / OOO_SHARE)
@@ -153,19 +149,21 @@ static bool ooo_keep(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t seq,
 			     "peer %016llx: frames out of order are dropped: %u of it and %zu bytes of all wait already (FI_LNX_REORDER_LIMIT)\n",
 			     (unsigned long long)peer->eid, s->n_ooo,
 			     ep->ooo_bytes);
-	else if (lnx_rxbuf_may_keep(buf))
-		ret = lnx_seq_ooo_add(s, seq, buf);
-	if (ret == -EEXIST) {
-		ep->stats.dup_drops++;
-		return false;
-	}
+	else if (copy || lnx_rxbuf_may_keep(buf))
+		ret = lnx_seq_ooo_add(s, seq, keep);
 	if (ret) {
-		ep->stats.ooo_drops++;
+		if (copy)
+			lnx_rxbuf_put(copy);
+		if (ret == -EEXIST)
+			ep->stats.dup_drops++;
+		else
+			ep->stats.ooo_drops++;
 		return false;
 	}
 	ep->ooo_bytes += need;
 	ep->stats.reorders++;
-	return keep_buf(buf);
+	lnx_rxbuf_keep(keep);
+	return !copy;
 }
 
 LNX_COLD void lnx_rx_ooo_free(struct lnx_peer *peer)
@@ -176,7 +174,7 @@ LNX_COLD void lnx_rx_ooo_free(struct lnx_peer *peer)
 	if (!peer->chan.rx.ooo)
 		return;
 	while ((buf = lnx_seq_drain(&peer->chan.rx))) {
-		ep->ooo_bytes -= ep->rxbuf_pool.size;
+		ep->ooo_bytes -= lnx_rxbuf_bytes(buf);
 		lnx_rxbuf_drop(buf);
 	}
 	lnx_seq_fini(&peer->chan.rx);
@@ -193,8 +191,7 @@ static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
 			ack_later(ep, peer);
 		else
 			ack_at_once(ep, peer);
-		buf->len = len;
-		return ooo_keep(ep, peer, seq, buf);
+		return ooo_keep(ep, peer, seq, buf, len);
 	case LNX_SEQ_OLD:
 		ep->stats.dup_drops++;
 		ack_at_once(ep, peer);
@@ -252,8 +249,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 	case LNX_KIND_ACK:
 		ep->stats.acks_recv++;
 		lnx_path_report(peer, h);
-		lnx_credit_learn(&peer->eager.credit,
-				 lnx_credit_get(frame_payload(buf), len));
+		lnx_tx_credit(peer, lnx_credit_get(frame_payload(buf), len));
 		break;
 	case LNX_KIND_PROBE:
 		if (lnx_unlikely(h->key))

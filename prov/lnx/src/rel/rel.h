@@ -153,6 +153,12 @@ LNX_INLINE bool lnx_txe_due(const struct lnx_txe *txe)
 }
 /* A frame came in over rail.  True: buf is kept.  Calls no core. */
 bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len);
+/* ---- rel/keep.c: credit (rel/credit.h) ---- */
+
+/* The peer grants so much. */
+void lnx_tx_credit(struct lnx_peer *peer, uint64_t limit);
+/* What we grant it: to be told now.  0: none. */
+uint64_t lnx_rx_grant(struct lnx_peer *peer);
 /* Of the peer's credit some is free again: tell it, if it may soon have none. */
 void lnx_rx_credit(struct lnx_peer *peer);
 /* The core has finished with a frame; or failed something that may be a frame: false if it
