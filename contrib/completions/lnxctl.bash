@@ -32,7 +32,7 @@ dump||FILE
 TABLE
 }
 
-_lnxctl_common="-p --all --job --ep -f --dir -v --json --table --yaml --help"
+_lnxctl_common="-p --all --job --ep -f --dir --wait -v --json --table --yaml --help"
 
 # Values that processes know: the first column of a table that lnxctl prints.
 _lnxctl_column() {	# COLUMN ARGUMENT...
@@ -61,7 +61,7 @@ _lnxctl() {
 	# The words of the command, without options and their arguments.
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-p|-f|--dir|--ep|--net|--nid|--health|--pin|--state|--timeout|-d|-n)
+		-p|-f|--dir|--ep|--net|--nid|--health|--pin|--state|--timeout|--wait|-d|-n)
 			((i++)) ;;
 		-*) ;;
 		*) words+=("${COMP_WORDS[i]}") ;;

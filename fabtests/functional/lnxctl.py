@@ -132,11 +132,15 @@ def send(a, b, n, size):
 # ---- lnxctl --------------------------------------------------------------
 
 
-def run(*args, status=OK, env=None, prefix=()):
-    """Standard output.  The status has to be that one."""
-    p = subprocess.run(list(prefix) + [LNXCTL] + [str(a) for a in args],
-                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                       env=env or clean_env(), timeout=HANGS_S)
+def run(*args, status=OK, env=None, prefix=(), wait=False):
+    """Standard output.  The status has to be that one.  wait: for processes that make
+    progress, however busy this machine is."""
+    for longer in ([], ["--wait", str(HANGS_S * 500)])[wait:]:
+        p = subprocess.run(list(prefix) + [LNXCTL] + longer + [str(a) for a in args],
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                           env=env or clean_env(), timeout=HANGS_S)
+        if p.returncode != NO_ANSWER or status != OK:
+            break
     need(p.returncode == status, "lnxctl", *args, "ends with %d, not %d:" %
          (p.returncode, status), p.stderr or p.stdout)
     if status not in (OK, PARTLY) and "check" not in args:
@@ -178,9 +182,9 @@ def until(what, cond):
         time.sleep(0.02)
 
 
-def rails(t, *args):
+def rails(t, **kw):
     """The statistics of each rail, by its name."""
-    nets = show(t, "net", "show", "-v", 4, *args)["net"]
+    nets = show(t, "net", "show", "-v", 4, **kw)["net"]
     return {r["lnx"]["rail"]: r for n in nets for r in n["local NI(s)"]}
 
 
@@ -202,11 +206,11 @@ def counted(link, hosts, rail):
         send(b, a, n + 1, size)
     for t in a, b:
         own = t.counts()
-        all_rails = rails(t)
+        all_rails = rails(t, wait=True)
         same(stat_of(all_rails[rail]), own, "statistics of " + rail)
         for name, r in all_rails.items():
             need(name == rail or stat_of(r) == [0, 0, 0, 0], name, "is used too")
-        total = show(t, "stats", "show")["statistics"]
+        total = show(t, "stats", "show", wait=True)["statistics"]
         same([total[k] for k in ("send_count", "send_length", "recv_count",
                                  "recv_length")], own, "stats show")
         info = show(t, "info")
@@ -257,10 +261,10 @@ def case_blocks():
     same([k for k in ni if k in want], [k for k in want if k in ni], "order of blocks")
     same(list(show(a, "net", "show", "--net", "tcp")["net"][0]["local NI(s)"][0]),
          ["nid", "status", "interfaces"], "blocks without -v")
-    same(list(show(a, "global", "show")["global"])[:3],
-         ["numa_range", "max_intf", "retry_count"] if "discovery" not in
-         show(a, "global", "show")["global"] else
-         ["numa_range", "max_intf", "discovery"], "global show")
+    same(list(show(a, "global", "show")["global"]),
+         ["numa_range", "max_intf", "discovery", "retry_count", "transaction_timeout",
+          "health_sensitivity", "recovery_interval", "recovery_limit", "lnd_timeout"],
+         "global show")
     lnet = ["msgs_alloc", "msgs_max", "rst_alloc", "errors", "send_count",
             "resend_count", "response_timeout_count", "local_interrupt_count",
             "local_dropped_count", "local_aborted_count", "local_no_route_count",
@@ -269,6 +273,41 @@ def case_blocks():
             "recv_count", "route_count", "drop_count", "send_length", "recv_length",
             "route_length", "drop_length"]
     same(list(show(a, "stats", "show")["statistics"]), lnet, "stats show")
+
+
+def case_kinds():
+    """Frames by kind, drops and failures; a reset."""
+    a, b = pair()
+    for t in a, b:
+        t.do("spin")
+    send(a, b, 5, 8)
+    show(b, "peer", "show")
+    run("-p", b.pid, "fault", "add", "drop kind=tag count=3")
+    send(a, b, 20, 8)
+    send(a, b, 2, 1000000)
+    ni, at = rails(a, wait=True)["tcp:lo"], rails(b, wait=True)["tcp:lo"]
+    same((ni["sent_stats"]["put"], at["received_stats"]["put"]), (27, 27), "put")
+    # Large messages are read by the receiver, and ended by a FIN.
+    need(at["sent_stats"]["get"] >= 2, at)
+    same(at["received_stats"]["reply"], at["sent_stats"]["get"], "reply")
+    need(ni["received_stats"]["ack"] >= 2 and at["sent_stats"]["ack"] >= 2, ni, at)
+    same((ni["sent_stats"]["hello"] >= 1, at["received_stats"]["hello"] >= 1),
+         (True, True), "hello")
+    peer, = show(b, "peer", "show", "-v", 2, wait=True)["peer"]
+    far, = peer["peer ni"]
+    same(far["statistics"]["recv_count"] >= 27, True, "frames of the peer")
+    path, = show(b, "path", "show", "-v", 2, wait=True)["path"]
+    reply = path["latency of replies"]
+    same(reply["samples"], at["received_stats"]["reply"], "latency of replies")
+    same(sum(reply["histogram_us"].values()), reply["samples"], "histogram")
+    run("-p", b.pid, "ping", 0)
+    path, = show(b, "path", "show", "-v", 2, wait=True)["path"]
+    same(path["latency of answers"]["samples"], 1, "latency of a ping")
+    run("-p", b.pid, "stats", "reset")
+    at = rails(b, wait=True)["tcp:lo"]
+    same((stat_of(at), set(at["received_stats"].values())), ([0] * 4, {0}), "reset")
+    far, = show(b, "peer", "show", "-v", 2, wait=True)["peer"][0]["peer ni"]
+    same(far["statistics"]["recv_count"], 0, "reset of a peer NI")
 
 
 def case_list():
@@ -329,7 +368,7 @@ def case_same_number():
         for copy in older, oldest:
             shutil.copy(os.path.join(SHM, name), copy)
         send(a, b, 1, 10)
-        same(stat_of(rails(a)["tcp:lo"])[0], 4, "of the live one")
+        same(stat_of(rails(a, wait=True)["tcp:lo"])[0], 4, "of the live one")
         a.p.kill()
         a.p.wait()
         same(stat_of(rails(a)["tcp:lo"])[0], 4, "of the last dead one")
@@ -538,7 +577,7 @@ def case_forks():
     send(a, b, 3, 10)
     same(a.do("fork"), "0", "status of a child that closes")
     a.do("spin")
-    same(stat_of(rails(a)["tcp:lo"])[0], 3, "after a fork")
+    same(stat_of(rails(a, wait=True)["tcp:lo"])[0], 3, "after a fork")
     a.do("still")
     a.tell("child")
     mine = []

@@ -106,8 +106,8 @@ static void framed(const uint8_t *data, size_t n)
 	struct lnx_hdr h = {
 		.kind = data[1] % (LNX_KIND_MAX + 1),
 		.flags = data[2] % (LNX_WIRE_F_ALL + 1),
-		.seq = (in ? in->chan.rx.next : 0) + (uint32_t)(int8_t)data[3],
-		.ack = (in ? in->chan.una : 0) + (uint32_t)(int8_t)data[4],
+		.seq = (in ? view_rx_next(in) : 0) + (uint32_t)(int8_t)data[3],
+		.ack = (in ? view_acked(in) : 0) + (uint32_t)(int8_t)data[4],
 		.src = p->eid, .dst = OWN_ID, .tag = data[5] & 3,
 		.data = data[5] >> 2,
 	};
@@ -119,7 +119,7 @@ static void framed(const uint8_t *data, size_t n)
 	if (h.kind == LNX_KIND_HELLO && (h.flags & LNX_WIRE_F_DATA)) {
 		static uint8_t hello[sizeof(p->blob) +
 				     sizeof(struct lnx_wire_proof)];
-		uint64_t nonce = htole64(f.lnx->refusals.hello_nonce);
+		uint64_t nonce = htole64(view_hello_nonce(f.lnx));
 
 		memcpy(hello, p->blob, sizeof(p->blob));
 		memcpy(hello + sizeof(p->blob), &nonce, sizeof(nonce));
@@ -180,7 +180,7 @@ static void announce(const uint8_t *data)
 
 	for (i = 0; i < nseg; i++)
 		seg[i] = 1 + (data[3] + i) % 4 * 1023;
-	p->seq = in ? in->chan.rx.next : 0;
+	p->seq = in ? view_rx_next(in) : 0;
 	fake_rts(&f, p, data[0] & 2, data[1] & 3, data[0], memory, seg, nseg);
 }
 
@@ -213,7 +213,7 @@ static void announce_write(const uint8_t *data)
 	rts.key[0][0].addr = THEIR_BASE;
 	lnx_rma_targets_put(payload, place, n);
 	lnx_rts_put(payload + head, &rts);
-	p->seq = in ? in->chan.rx.next : 0;
+	p->seq = in ? view_rx_next(in) : 0;
 	fake_next(&f, p, h, payload, head + lnx_rts_size(&rts));
 }
 
@@ -260,7 +260,7 @@ static void atomic(const uint8_t *data)
 	lnx_atomic_put(payload, &a);
 	for (at = lnx_atomic_head(&a); at < h.len; at++)
 		payload[at] = (uint8_t)(data[12] * at);
-	p->seq = in ? in->chan.rx.next : 0;
+	p->seq = in ? view_rx_next(in) : 0;
 	fake_next(&f, p, h, payload, h.len);
 }
 
@@ -278,7 +278,7 @@ static void answer(const uint8_t *data)
 
 	k.key[0].key = THEIR_KEY;
 	k.key[0].addr = THEIR_BASE;
-	known.seq = in ? in->chan.rx.next : 0;
+	known.seq = in ? view_rx_next(in) : 0;
 	switch (data[2] % 3) {
 	case 0:
 		h.len = lnx_keys_size(1);
@@ -418,7 +418,7 @@ static void acknowledge(struct fake_peer *p)
 
 	if (!in)
 		return;
-	p->got = in->chan.posted;
+	p->got = view_posted(in);
 	fake_ack(&f, p);
 }
 

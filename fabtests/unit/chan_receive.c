@@ -83,6 +83,7 @@ void session_ack(struct session *s, const struct packet *p)
 		if (s->probed)
 			model_retransmit(s, 1u << s->probed_path, s->posted);
 		s->probed = false;
+		session_watch(s);
 	}
 	if (lnx_chan_idle(&s->c))
 		session_all_delivered(s);
@@ -239,7 +240,7 @@ static void pong(struct session *s, const struct packet *p)
 			answered(s, p);
 		return;
 	}
-	s->pong_ns = w.now;
+	s->pong_ns = s->look_ns = w.now;
 	path_report(s, p->about, p->bytes[p->about]);
 	if (path->state != LNX_PATH_DOWN) {
 		lnx_silence_answered(&path->silence, path->progress != moved,
@@ -266,6 +267,7 @@ void session_arrive(struct session *s, const struct packet *p)
 		return;
 	}
 	lnx_liveness_seen(&s->liveness);
+	session_watch(s);
 	switch (p->kind) {
 	case ACK:
 		for (i = 0; i < w.mode.npath; i++)

@@ -242,11 +242,12 @@ static void posted_first(struct session *s, struct frame *f)
 	lnx_chan_posted(&s->c, &f->f, frame_bytes(f));
 	s->posted++;
 	CHECK(f->id == s->posted);
-	if (!s->on_retx_list) {
+	if (!s->awaited) {
 		CHECK(idle);
 		lnx_loss_restart(&s->loss, &s->c);
-		s->on_retx_list = true;
+		s->awaited = true;
 	}
+	session_watch(s);
 }
 
 static bool send_frame(struct session *s, struct frame *f, bool may_queue)

@@ -8,8 +8,6 @@
 
 #include "chan_world.h"
 
-#define DETECT_NS	LNX_DETECT_LOOK_NS
-
 struct ledger ledger[SESSIONS_MAX];
 
 /* Names of sessions, and of endpoints, are never used again. */
@@ -90,7 +88,7 @@ void session_fail(struct session *s)
 	CHECK(l->acked + l->failed == l->sent && l->acked == s->una);
 	lnx_chan_end(&s->c);
 	CHECK(!lnx_chan_next_out(&s->c, &(enum lnx_chan_what){ 0 }));
-	s->on_retx_list = s->on_ack_list = false;
+	s->awaited = s->on_ack_list = false;
 	s->c.ack_threshold = 0;
 	drop_early(s);
 	session_check(s);
@@ -274,20 +272,13 @@ void end_open(unsigned at)
 void end_pass(unsigned at)
 {
 	struct end *e = &w.end[at];
-	bool timers = w.now >= e->timers_ns, detect = w.now >= e->detect_ns;
 	struct session *s;
 
-	if (timers)
-		e->timers_ns = w.now + LNX_TIMERS_LOOK_NS;
-	if (detect)
-		e->detect_ns = w.now + DETECT_NS;
 	for (s = e->sessions; s; s = s->next) {
 		if (!is_open(s) && !lnx_life_dead(s->life))
 			session_fail(s);
-		if (is_open(s) && timers)
-			session_timers(s);
-		if (is_open(s) && detect)
-			session_detect(s);
+		if (is_open(s))
+			session_look(s);
 		if (is_open(s))
 			session_pass(s);
 	}

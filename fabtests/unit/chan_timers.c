@@ -177,17 +177,23 @@ static bool check_liveness(struct session *s)
 	return verdict != LNX_LIVENESS_TIMED_OUT;
 }
 
-void session_timers(struct session *s)
+static uint64_t look_gap(void)
 {
-	bool idle = lnx_chan_idle(&s->c);
+	return w.mode.npath > 1 ? LNX_LOOK_SEVERAL_NS : LNX_LOOK_ONE_NS;
+}
+
+/* As lnx_tx_look. */
+static uint64_t look_at_frames(struct session *s)
+{
+	bool idle = lnx_chan_idle(&s->c), moved;
 	enum lnx_loss_todo todo;
 
-	if (!s->on_retx_list)
-		return;
 	if (idle) {
+		moved = s->loss.oldest != s->c.una;
 		lnx_liveness_seen(&s->liveness);
-		s->on_retx_list = false;
-		return;
+		lnx_loss_restart(&s->loss, &s->c);
+		s->awaited = moved;
+		return moved ? w.now + look_gap() : LNX_NEVER;
 	}
 	todo = lnx_loss_look(&s->loss, &s->c, first_rto(s, idle), w.now);
 	if (todo == LNX_LOSS_MOVED)
@@ -195,11 +201,13 @@ void session_timers(struct session *s)
 	if (!check_liveness(s)) {
 		w.t.timed_out++;
 		session_fail(s);
-		return;
+		return LNX_NEVER;
 	}
 	w.t.insisted += todo == LNX_LOSS_INSIST;
 	if (todo == LNX_LOSS_ASK || todo == LNX_LOSS_INSIST)
 		ask_for_frame(s);
+	return lnx_sooner(lnx_loss_next(&s->loss, w.now),
+			  lnx_liveness_next(&s->liveness, TRANSACTION_NS, w.now));
 }
 
 /* A core holds a frame of a path that is DOWN: a clone takes its place. */
@@ -247,7 +255,7 @@ void session_path_down(struct session *s, unsigned which)
 	path_happens(p, LNX_PATH_LOST);
 	CHECK(p->state == LNX_PATH_DOWN);
 	w.t.downs++;
-	p->since_ns = w.now;
+	p->since_ns = s->look_ns = w.now;
 	p->silence.stale_report = p->pinged = false;
 	p->probe_ns = 0;
 	for (i = 0; i < w.mode.npath && s->path[s->cur].state == LNX_PATH_DOWN; i++)
@@ -286,8 +294,9 @@ static void elsewhere(struct session *s, unsigned which)
 	session_retransmit(s, 1u << next, s->posted - s->una);
 }
 
-static void look(struct session *s, unsigned which)
+static uint64_t look(struct session *s, unsigned which)
 {
+	enum lnx_silence_verdict verdict;
 	struct path *p = &s->path[which];
 	bool probed = p->silence.probe_sent_ns;
 	struct lnx_silence_view v = {
@@ -298,7 +307,8 @@ static void look(struct session *s, unsigned which)
 		.kernel_answers = p->silence.kernel_asked && !w.hole[which],
 	};
 
-	switch (lnx_silence_look(&p->silence, &v, w.now)) {
+	verdict = lnx_silence_look(&p->silence, &v, w.now);
+	switch (verdict) {
 	case LNX_SILENCE_ASK:
 		p->nonce += !probed;
 		ask_elsewhere(s, which);
@@ -313,50 +323,54 @@ static void look(struct session *s, unsigned which)
 	default:
 		break;
 	}
+	return lnx_silence_next(&p->silence, &v, verdict, w.now);
 }
 
-static void recover(struct session *s, unsigned which)
+static uint64_t recover(struct session *s, unsigned which)
 {
 	struct path *p = &s->path[which];
 
 	if (w.now < p->probe_ns)
-		return;
+		return p->probe_ns;
 	p->probe_ns = w.now + RECOVERY_NS;
 	if (send_probe(s, which, which, p->nonce + 1, false)) {
 		p->nonce++;
 		p->pinged = true;
 	}
+	return p->probe_ns;
 }
 
-static void ask_latency(struct session *s, unsigned which)
+static uint64_t ask_latency(struct session *s, unsigned which)
 {
 	struct path *p = &s->path[which];
 
-	if (p->state == LNX_PATH_DOWN ||
-	    lnx_ns_since(w.now, p->latency_ns) < LNX_LATENCY_ASK_NS ||
-	    !send_probe(s, which, which, p->latency + 1u, true))
-		return;
-	p->latency++;
-	p->latency_ns = w.now;
-	asked_for_frame(s, which, p->latency);
+	if (p->state == LNX_PATH_DOWN)
+		return LNX_NEVER;
+	if (lnx_ns_since(w.now, p->latency_ns) >= LNX_LATENCY_ASK_NS &&
+	    send_probe(s, which, which, p->latency + 1u, true)) {
+		p->latency++;
+		p->latency_ns = w.now;
+		asked_for_frame(s, which, p->latency);
+	}
+	return LNX_MAX(p->latency_ns + LNX_LATENCY_ASK_NS, w.now);
 }
 
-static void look_for_late(struct session *s)
+static uint64_t look_for_late(struct session *s)
 {
 	int which = lnx_loss_path(&s->c);
 	struct path *p;
 
 	if (which < 0)
-		return;
+		return LNX_NEVER;
 	p = &s->path[which];
 	switch (lnx_loss_late(&p->late, &s->c, silence_timeout(p), s->pong_ns, w.now)) {
 	case LNX_LOSS_ASK:
-		if (lnx_ns_since(w.now, p->silence.probe_sent_ns) <= RAIL_TIMEOUT_NS)
-			break;
-		p->nonce += !p->silence.probe_sent_ns;
-		p->silence.probe_sent_ns = w.now;
-		ask_elsewhere(s, (unsigned)which);
-		break;
+		if (lnx_ns_since(w.now, p->silence.probe_sent_ns) > RAIL_TIMEOUT_NS) {
+			p->nonce += !p->silence.probe_sent_ns;
+			p->silence.probe_sent_ns = w.now;
+			ask_elsewhere(s, (unsigned)which);
+		}
+		return p->silence.probe_sent_ns + RAIL_TIMEOUT_NS + 1;
 	case LNX_LOSS_INSIST:
 		w.t.late++;
 		CHECK(s->c.flags & LNX_CHAN_PROBE_DUE);
@@ -364,21 +378,43 @@ static void look_for_late(struct session *s)
 	default:
 		break;
 	}
+	return p->late.since_ns + silence_timeout(p);
 }
 
-void session_detect(struct session *s)
+/* As lnx_detect_look. */
+static uint64_t look_at_paths(struct session *s)
 {
+	uint64_t next = LNX_NEVER;
 	unsigned i;
 
 	if (w.mode.npath < 2)
-		return;
-	for (i = 0; i < w.mode.npath && !lnx_life_dead(s->life); i++) {
-		if (s->path[i].state == LNX_PATH_DOWN)
-			recover(s, i);
-		else
-			look(s, i);
-	}
+		return LNX_NEVER;
+	for (i = 0; i < w.mode.npath && !lnx_life_dead(s->life); i++)
+		next = lnx_sooner(next, s->path[i].state == LNX_PATH_DOWN ?
+				  recover(s, i) : look(s, i));
+	if (!s->awaited)
+		return next;
 	for (i = 0; i < w.mode.npath && lnx_chan_acked_any(&s->c); i++)
-		ask_latency(s, i);
-	look_for_late(s);
+		next = lnx_sooner(next, ask_latency(s, i));
+	return lnx_sooner(next, look_for_late(s));
+}
+
+void session_look(struct session *s)
+{
+	uint64_t next;
+
+	if (w.now < s->look_ns)
+		return;
+	s->look_ns = LNX_NEVER;
+	next = look_at_paths(s);
+	if (s->awaited)
+		next = lnx_sooner(next, look_at_frames(s));
+	next = lnx_sooner(next, s->look_ns);
+	s->look_ns = next == LNX_NEVER ? next : LNX_MAX(next, w.now + LNX_LOOK_MIN_NS);
+}
+
+void session_watch(struct session *s)
+{
+	if (s->awaited && s->look_ns > w.now + look_gap())
+		s->look_ns = w.now + (w.mode.npath > 1 ? LNX_LOOK_MIN_NS : LNX_LOOK_ONE_NS);
 }

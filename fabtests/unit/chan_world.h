@@ -25,6 +25,7 @@
 
 #include "base/clock.h"
 #include "base/interval.h"
+#include "base/timer.h"
 #include "policy/rtt.h"
 #include "rel/chan.h"
 #include "rel/life.h"
@@ -107,8 +108,9 @@ struct session {
 	struct path path[PATHS];
 	unsigned cur, back, last_path;
 	uint64_t rx_bytes[PATHS];
-	bool multipath, hello_done, refuse, on_ack_list, on_retx_list;
-	uint64_t pong_ns, timers_ns;
+	bool multipath, hello_done, refuse, on_ack_list, awaited;
+	uint64_t pong_ns;
+	uint64_t look_ns;		/* when to look at it next */
 	struct lnx_node in_core;
 	/* The model. */
 	uint64_t numbered, posted, una;	/* frames that were; */
@@ -135,7 +137,6 @@ struct ledger {
 struct end {
 	uint64_t eid;
 	uint64_t computes_ns;		/* does nothing until then */
-	uint64_t timers_ns, detect_ns;
 	uint64_t stamp_floor;		/* of HELLOs of ... */
 	uint64_t stamp_eid;		/* this endpoint */
 	struct session *sessions;
@@ -212,8 +213,10 @@ void session_ack(struct session *s, const struct packet *p);
 void session_arrive(struct session *s, const struct packet *p);
 /* One pass of progress. */
 void session_pass(struct session *s);
-void session_timers(struct session *s);
-void session_detect(struct session *s);
+/* A look at it, if one is due: as rel/run.c. */
+void session_look(struct session *s);
+/* Something is due from it, or came from it: look soon, if the next look is far away. */
+void session_watch(struct session *s);
 /* The core has finished with a frame; or failed it. */
 void session_core_done(struct session *s, bool ok);
 /* Of the window, the first n frames. */

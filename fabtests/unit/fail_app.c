@@ -214,7 +214,7 @@ bool all_there_of(const struct side *s)
 	const struct lnx_peer *peer = inside(s);
 
 	return s->mute || !peer ||
-	       (peer->chan.una == peer->chan.next && !peer->chan.nqueued &&
+	       (view_all_acked(peer) && !view_queued(peer) &&
 		s->acked == s->p.seq);
 }
 
@@ -243,9 +243,9 @@ static void introduce(void)
 	}
 	RUN_UNTIL(all_there(), 100);
 	for (i = 0; i < nside; i++) {
-		cr_assert_eq(inside(&side[i])->npath, nrail);
+		cr_assert_eq(view_npath(inside(&side[i])), nrail);
 		for (k = 0; k < nrail; k++)
-			cr_assert_eq(path_of(&side[i], k)->remote_rail, k);
+			cr_assert_eq(view_remote(path_of(&side[i], k)), k);
 		memset(side[i].nseen, 0, sizeof(side[i].nseen));
 		memset(side[i].nprobe, 0, sizeof(side[i].nprobe));
 	}
@@ -318,13 +318,12 @@ void close_clean(void)
 		const struct lnx_peer *peer = inside(&side[i]);
 
 		check_side(&side[i]);
-		cr_expect_eq(peer->chan.una_bytes, 0u);
+		cr_expect_eq(view_unacked_bytes(peer), 0u);
 		for (k = 0; k < nrail; k++) {
-			const struct lnx_path *path = peer->path[k];
+			const struct lnx_path *path = view_path(peer, k);
 
 			cr_expect_eq(lnx_path_in_flight(peer, path), 0u);
-			cr_expect_eq(path->nread, 0u);
-			cr_expect(lnx_list_empty(&path->reads));
+			cr_expect(view_no_reads(path));
 		}
 	}
 	for (i = 0; i < nrail; i++) {
@@ -333,9 +332,8 @@ void close_clean(void)
 		cr_expect(lnx_list_empty(&f.lnx->rail[i]->clones));
 		cr_expect_eq(f.core[i]->nav_in, nside);
 	}
-	cr_expect_eq(f.lnx->chunk_pool.used, 0u);
-	cr_expect_eq(f.lnx->txe_pool[0].used + f.lnx->txe_pool[1].used +
-		     f.lnx->txe_pool[2].used, 0u);
+	cr_expect_eq(view_chunks(f.lnx), 0u);
+	cr_expect_eq(view_frames(f.lnx), 0u);
 	close_now();
 }
 

@@ -28,19 +28,15 @@ struct lnx_peer *inside(const struct side *s)
 
 struct lnx_path *path_of(const struct side *s, unsigned rail)
 {
-	struct lnx_peer *peer = inside(s);
-	unsigned i;
+	struct lnx_path *path = view_path_over(inside(s), f.lnx->rail[rail]);
 
-	for (i = 0; i < peer->npath; i++)
-		if (peer->path[i]->rail == f.lnx->rail[rail])
-			return peer->path[i];
-	cr_assert_fail("no path over rail %u", rail);
-	return NULL;
+	cr_assert_not_null(path, "no path over rail %u", rail);
+	return path;
 }
 
 bool is_down(const struct side *s, unsigned rail)
 {
-	return path_of(s, rail)->state == LNX_PATH_DOWN;
+	return view_state(path_of(s, rail)) == LNX_PATH_DOWN;
 }
 
 unsigned port_known(const struct side *s, unsigned rail)
@@ -65,7 +61,7 @@ unsigned port_used(const struct side *s, unsigned rail)
 {
 	struct sockaddr_in in;
 
-	memcpy(&in, f.core[rail]->av_name[path_of(s, rail)->core_addr],
+	memcpy(&in, f.core[rail]->av_name[view_core_addr(path_of(s, rail))],
 	       sizeof(in));
 	return ntohs(in.sin_port);
 }
@@ -95,11 +91,11 @@ static enum lnx_ping_result kernel(const struct lnx_ping *ping)
 		const struct lnx_peer *peer = inside(&side[i]);
 		unsigned rail;
 
-		for (k = 0; peer && k < peer->npath; k++) {
-			if (peer->path[k]->detect.ping != ping)
+		for (k = 0; peer && k < view_npath(peer); k++) {
+			if (!view_pings(view_path(peer, k), ping))
 				continue;
 			for (rail = 0; rail < nrail - 1; rail++)
-				if (f.lnx->rail[rail] == peer->path[k]->rail)
+				if (f.lnx->rail[rail] == view_rail(view_path(peer, k)))
 					break;
 			if (kernel_refuses[rail])
 				return LNX_PING_REFUSED;
@@ -249,8 +245,8 @@ static void check_payload(const struct fake_sent *s)
 
 void look_at(struct side *s, unsigned rail, const struct fake_sent *m)
 {
-	cr_assert_eq(m->h.src, inside(s)->sid);
-	cr_assert_eq(m->h.path, path_of(s, rail)->index);
+	cr_assert_eq(m->h.src, view_sid(inside(s)));
+	cr_assert_eq(m->h.path, view_index(path_of(s, rail)));
 	if ((int32_t)(m->h.ack - s->acked) > 0)
 		s->acked = m->h.ack;
 	s->last_rail = rail;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A scripted core provider, and an lnx endpoint on it: tx/, rx/ and comp/
- * without a network.  lnx opens its rails through fi_fabric as always; here
- * fi_fabric is ours.  The test does the rest: it scripts the core's answers,
- * checks the frames that left, makes frames arrive, and moves the clock.
+ * A scripted core provider, and an lnx endpoint on it: the data path without a
+ * network.  lnx opens its rails through fi_fabric as always; here fi_fabric is ours.
+ * The test does the rest: it scripts the core's answers, checks the frames that left,
+ * makes frames arrive, and moves the clock.
  *
  * Programs link with -Wl,--wrap=clock_gettime for the clock.
  */
@@ -11,6 +11,7 @@
 #define LNX_FAKE_CORE_H
 
 #include "obj/ep.h"
+#include "view.h"
 #include "wire/hdr.h"
 
 #define FAKE_RAILS	6

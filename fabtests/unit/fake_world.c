@@ -351,7 +351,7 @@ static void begin_session(struct fake *f, const struct fake_peer *p,
 	    p->must_greet)
 		return;
 	peer = lnx_peer_by_eid(f->lnx, p->eid);
-	if (peer && !peer->rx_sid)
+	if (peer && !view_rx_sid(peer))
 		lnx_peer_pair(peer, p->sid, 1);
 }
 

@@ -95,6 +95,8 @@ BOTH(rail_is_set_to_0_and_the_other_fails)
 	link_is(1, false);
 	send1(s, 200);
 	RUN_UNTIL(!is_down(s, 0), 5000);
+	run_ms(1);
+	cr_expect_eq(s->nseen[0], 1u);
 	cr_expect_eq(seen_more(s, 0, 5), 5u);
 	heal(1);
 	link_is(1, true);
@@ -119,6 +121,8 @@ BOTH(rail_is_set_to_0_and_the_other_falls_silent)
 	black_hole(1);
 	send1(s, 200);
 	RUN_UNTIL(!is_down(s, 0), 5000);
+	run_ms(1);
+	cr_expect_eq(s->nseen[0], 1u);
 	cr_expect_eq(seen_more(s, 0, 5), 5u);
 	heal(1);
 	set_rail(0, NULL);

@@ -85,7 +85,7 @@ BOTH(all_silent_and_connections_hang)
 static void move_unannounced(struct side *s, bool announced)
 {
 	struct op *o = force_reopen(s);
-	uint32_t seq = inside(s)->chan.next;
+	uint32_t seq = view_next(inside(s));
 
 	/* A new port is allowed while there is another path. */
 	f.core[0]->hold_reads = false;
@@ -97,7 +97,7 @@ static void move_unannounced(struct side *s, bool announced)
 	RUN_UNTIL(o->ncomp, 1000);
 	if (announced) {
 		RUN_UNTIL(port_known(s, 0) == OLD_PORT + 1, 100);
-		RUN_UNTIL((int32_t)(inside(s)->chan.una - seq) > 0, 100);
+		RUN_UNTIL((int32_t)(view_acked(inside(s)) - seq) > 0, 100);
 		run_ms(10);
 	}
 }

@@ -287,7 +287,7 @@ Test(atomics, without_memory_it_is_not_done)
 	no_aligned = false;
 	fake_drop_all(&f, &p);
 	cr_expect_eq(mem[1], 1001);
-	cr_expect_eq(lnx_peer_by_eid(f.lnx, p.eid)->chan.rx.next, seq);
+	cr_expect_eq(view_rx_next(lnx_peer_by_eid(f.lnx, p.eid)), seq);
 	send_ask(&at, seq, 9, v);
 	fake_passes(&f, 3);
 	s = fake_expect(&f, &p, LNX_KIND_RESP);
@@ -582,7 +582,7 @@ Test(atomics, many_outstanding)
 		fake_pass(&f);
 	}
 	cr_expect_eq(ret, -FI_EAGAIN, "%u atomics outstanding", n);
-	cr_expect_geq(n, f.lnx->limits.tx_size);
+	cr_expect_geq(n, view_tx_size(f.lnx));
 	cr_assert_eq(got, n);
 	for (i = 0; i < got; i++) {
 		respond(&p, op[i], 0, NULL, 0);

@@ -101,7 +101,7 @@ static void framed(enum lnx_rail_kind kind)
 	fake_expect_drop(&f, &p, LNX_KIND_TAG);
 	fake_comp(&f, &b);
 	peer = lnx_peer_get(f.lnx, p.addr);
-	txe = lnx_txe_of(*lnx_chan_slot(&peer->chan, peer->chan.una));
+	txe = view_oldest(peer);
 	cr_assert_not_null(txe);
 	nonsense(txe);
 	cr_expect(txe->f.in_core, "still the core's");
@@ -109,7 +109,7 @@ static void framed(enum lnx_rail_kind kind)
 	fake_finish_all(core);
 	fake_ack(&f, &p);
 	fake_quiet(&f);
-	cr_expect_eq(peer->chan.una, peer->chan.posted);
+	cr_expect_eq(view_acked(peer), view_posted(peer));
 
 	/* Its end once more: the entry is not in use any more. */
 	error(txe, FI_SEND | FI_MSG);
@@ -219,9 +219,9 @@ Test(core_errors, only_the_first_opening_warns)
 		for (int first = 0; first < 2; first++) {
 			lnx_rail_close_ep(rail);
 			core->ep_fails = 1;
-			f.lnx->enabled = !first;
+			force_enabled(f.lnx, !first);
 			cr_assert_neq(lnx_rail_open_ep(rail, 0), 0);
-			f.lnx->enabled = true;
+			force_enabled(f.lnx, true);
 			if (quiet || !first) {
 				cr_expect_str_eq(said(fd[0]), "");
 				continue;

@@ -158,7 +158,7 @@ Test(ctl, without)
 	fake_conf.state = false;
 	open_kind(LNX_RAIL_PLAIN);
 	cr_expect_eq(find_files(), 0u);
-	cr_expect_null(f.lnx->ctl.look);
+	cr_expect_not(view_published(f.lnx));
 	introduce();
 	fake_close(&f);
 }
@@ -223,7 +223,7 @@ Test(ctl, reader)
 	cr_expect_eq(strncmp(e->peer[0].path[0]->nid, "127.0.0.1:", 10), 0, "%s",
 		     e->peer[0].path[0]->nid);
 	cr_expect_eq(e->peer[0].path[0]->sent_bytes,
-		     lnx_peer_get(f.lnx, p.addr)->path[0]->sent);
+		     view_sent(view_path(lnx_peer_get(f.lnx, p.addr), 0)));
 	cr_expect(lnx_proc_fresh(&procs.proc[0], true));
 	fake_close(&f);
 }
@@ -526,10 +526,14 @@ Test(ctl, settings)
 	cr_expect_eq(shared->spill, 500u, "other endpoints keep theirs");
 	cr_expect_eq(ask("set FI_LNX_HOLD_DOWN 300"), 0, "%s", text);
 	cr_expect_eq(f.lnx->plan.hold_ns, 300 * LNX_NS_PER_MS);
+	cr_expect_eq(ask("set recovery_limit 7"), 0, "%s", text);
+	cr_expect_eq(f.lnx->plan.limit_ns, 7 * LNX_NS_PER_S);
+	cr_expect_eq(ask("set discovery 0"), 0, "%s", text);
+	cr_expect_not(f.lnx->conf->discovery);
 	cr_expect_eq(ask("set ack_every 9"), 0);
-	cr_expect_eq(f.lnx->ack_every, 9u);
+	cr_expect_eq(view_ack_every(f.lnx), 9u);
 	cr_expect_eq(ask("set poll_idle 33"), 0);
-	cr_expect_eq(f.lnx->poll.idle_mask, 63u);
+	cr_expect_eq(view_poll_idle_mask(f.lnx), 63u);
 	cr_expect_eq(ask("set health_sensitivity_classes local_error=7, remote_error=9"),
 		     0, "%s", text);
 	cr_expect_eq(f.lnx->plan.step[LNX_CLASS_LOCAL_ERROR], 7u);
@@ -580,7 +584,7 @@ Test(ctl, secret)
 	open_kind(LNX_RAIL_PLAIN);
 	fake_conf.job_key = "not to be seen by others";
 	/* Published again, with all others. */
-	f.lnx->ctl.nset++;
+	force_settings_changed(f.lnx);
 	key = lnx_snap_param(wake_and_look(), "job_key");
 	cr_expect(key->flags & LNX_STATE_PARAM_SECRET);
 	cr_expect_str_eq(key->value, "");
@@ -716,14 +720,14 @@ Test(ctl, ping_without_answer)
 	cr_assert_eq(m->taken, number);
 	m->cancel = number;
 	fake_passes(&f, 2 * PASSES);
-	cr_expect_null(f.lnx->ctl.ping);
+	cr_expect_not(view_asked_ping(f.lnx));
 	fake_answer(&f, &p);
 	fake_passes(&f, 2 * PASSES);
 	cr_expect_neq(m->done, number);
 	/* And one that is under way when the endpoint is closed. */
 	post(f.lnx->eid, "ping 0000000000001111 1000", 0);
 	fake_passes(&f, PASSES);
-	cr_expect(f.lnx->ctl.ping);
+	cr_expect(view_asked_ping(f.lnx));
 	fake_close(&f);
 }
 
@@ -813,7 +817,7 @@ Test(ctl, explain_paths)
 	fake_meet(&f, &p);
 	peer = lnx_peer_get(f.lnx, p.addr);
 	cr_assert(peer);
-	cr_assert_eq(peer->npath, 3u);
+	cr_assert_eq(view_npath(peer), 3u);
 	cr_assert_eq(ask("explain 0 16"), 0, "%s", text);
 	cr_expect_eq(count("use frames"), 1u, "%s", text);
 	cr_expect_eq(count("use no"), 2u, "%s", text);
@@ -826,15 +830,16 @@ Test(ctl, explain_paths)
 	cr_expect(strstr(text, "up to 3 paths at once"), "%s", text);
 	/* What keeps a path from being used. */
 	f.lnx->rail[1]->link_down = true;
-	lnx_health_set(&peer->path[2]->detect.health, &f.lnx->plan, 500, fake_now_ns);
-	peer->path[2]->detect.health.ready_ns = 1;
+	lnx_health_set(view_path_health(view_path(peer, 2)), &f.lnx->plan, 500,
+		       fake_now_ns);
+	view_path_health(view_path(peer, 2))->ready_ns = 1;
 	cr_assert_eq(ask("explain 0 16"), 0);
 	cr_expect_eq(count("because the link of the local rail is down"), 1u, "%s", text);
 	cr_expect_eq(count("because its health leaves it 500 of 1000, path 0 has 1000"),
 		     1u, "%s", text);
 	f.lnx->rail[1]->link_down = false;
 	lnx_lock(&f.lnx->lock);
-	lnx_path_happens(peer->path[1], LNX_PATH_LOST);
+	lnx_path_happens(view_path(peer, 1), LNX_PATH_LOST);
 	lnx_unlock(&f.lnx->lock);
 	cr_assert_eq(ask("explain 0 16"), 0);
 	cr_expect(strstr(text, "state down"), "%s", text);
@@ -869,7 +874,7 @@ static void child_passes(void)
 		fake_now_ns += 100 * LNX_NS_PER_MS;
 		fake_pass(&f);
 	}
-	if (f.lnx->ctl.look)
+	if (view_published(f.lnx))
 		_exit(1);
 	fi_close(&f.ep->fid);
 }
@@ -1014,7 +1019,7 @@ Test(ctl, removed)
 static void no_segment(void)
 {
 	open_kind(LNX_RAIL_PLAIN);
-	cr_expect_null(f.lnx->ctl.look);
+	cr_expect_not(view_published(f.lnx));
 	introduce();
 	fake_after_ms(&f, 1100);
 	fake_passes(&f, PASSES);

@@ -141,8 +141,8 @@ static bool shared_over(struct lnx_peer *peer, const struct lnx_rail *rail)
 {
 	unsigned i, n = 0;
 
-	for (i = 0; i < peer->npath; i++)
-		n += peer->path[i]->rail == rail && (shared(peer) >> i & 1);
+	for (i = 0; i < view_npath(peer); i++)
+		n += view_rail(view_path(peer, i)) == rail && (shared(peer) >> i & 1);
 	return n;
 }
 
@@ -152,7 +152,7 @@ static unsigned shared(struct lnx_peer *peer)
 	lnx_lock(&f.lnx->lock);
 	lnx_order_fresh(peer, fake_now_ns);
 	lnx_unlock(&f.lnx->lock);
-	return peer->stripe;
+	return view_stripe(peer);
 }
 
 /* The peer has n rails; its address lists as many as fit. */
@@ -260,23 +260,89 @@ BOTH(all_rails_of_the_peer_get_a_path)
 	open_peer(kind, 4, 1);
 	send_one();
 	peer = inside();
-	cr_assert_eq(peer->stripe, 0xf, "all of ours lead to its only one");
+	cr_assert_eq(view_stripe(peer), 0xfu, "all of ours lead to its only one");
 	fake_close(&f);
 
 	open_peer(kind, 4, 2);
 	r = rails_of(4, 6000);
 	hello(&r);
 	peer = inside();
-	cr_assert(peer->npath >= 4);
+	cr_assert(view_npath(peer) >= 4);
 	for (i = 0; i < 4; i++) {
 		unsigned k, n = 0;
 
-		for (k = 0; k < peer->npath; k++)
-			n += peer->path[k]->remote_rail == i && (shared(peer) >> k & 1);
+		for (k = 0; k < view_npath(peer); k++)
+			n += view_remote(view_path(peer, k)) == i &&
+			     (shared(peer) >> k & 1);
 		cr_expect(n, "remote rail %u is not used", i);
 	}
-	for (i = 0; i < peer->npath; i++)
-		cr_expect_eq(peer->path[i]->index, i);
+	for (i = 0; i < view_npath(peer); i++)
+		cr_expect_eq(view_index(view_path(peer, i)), i);
+	fake_close(&f);
+}
+
+/* Without discovery only what the address lists; at the ports where the hello says. */
+BOTH(rails_of_the_address_only)
+{
+	struct fake_core *core;
+	struct lnx_peer *peer;
+	struct sockaddr_in in;
+	struct lnx_rails r;
+	unsigned i;
+
+	fake_conf.discovery = false;
+	fake_conf.poll_idle = 1;
+	open_peer(kind, 3, 1);
+	r = rails_of(4, 6000);
+	hello(&r);
+	send_one();
+	our_hello(&i);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	peer = inside();
+	cr_assert_eq(peer->npath, 3u);
+	nopen = 4;
+	appears(7);
+	for (i = 0; i < 2; i++) {
+		fake_after_ms(&f, 200);
+		send_one();
+	}
+	fake_after_ms(&f, 200);
+	cr_expect_eq(peer->npath, 4u, "to the same rail, from the new one");
+	for (i = 0; i < peer->npath; i++) {
+		cr_expect_eq(peer->path[i]->remote_rail, 0u);
+		core = lnx_container_of(peer->path[i]->rail->fabric,
+					struct fake_core, fabric);
+		memcpy(&in, core->av_name[peer->path[i]->core_addr], sizeof(in));
+		cr_expect_eq(ntohs(in.sin_port), 6000u);
+	}
+	/* Switched on, all is used that the peer has said. */
+	((struct lnx_conf *)f.lnx->conf)->discovery = true;
+	lnx_lock(&f.lnx->lock);
+	lnx_peers_extend(f.lnx);
+	lnx_unlock(&f.lnx->lock);
+	for (i = 0; i < 4; i++) {
+		unsigned k;
+
+		for (k = 0; k < peer->npath; k++)
+			if (peer->path[k]->remote_rail == i)
+				break;
+		cr_expect_lt(k, peer->npath, "rail %u", i);
+	}
+	fake_close(&f);
+}
+
+/* A sender that is in no address vector has no other list. */
+BOTH(all_rails_of_an_unsolicited_peer)
+{
+	struct lnx_rails r;
+
+	fake_conf.discovery = false;
+	open_peer(kind, 2, 1);
+	cr_assert_eq(fi_av_remove(f.av, &p.addr, 1, 0), 0);
+	r = rails_of(2, 6000);
+	hello(&r);
+	cr_expect_gt(inside()->npath, 1u);
 	fake_close(&f);
 }
 
@@ -284,29 +350,36 @@ BOTH(all_rails_of_the_peer_get_a_path)
 BOTH(paths_keep_their_numbers)
 {
 	struct lnx_rails r;
+	const struct lnx_rail *rail;
 	struct lnx_peer *peer;
-	struct lnx_path first;
+	struct lnx_path *first;
+	fi_addr_t addr;
+	unsigned remote;
 
 	open_peer(kind, 2, 1);
 	r = rails_of(1, 6000);
 	hello(&r);
 	send_one();
 	peer = inside();
-	first = *peer->path[0];
+	first = view_path(peer, 0);
+	rail = view_rail(first);
+	addr = view_core_addr(first);
+	remote = view_remote(first);
 	r = rails_of(2, 6000);
 	hello(&r);
-	cr_expect_eq(peer->path[0]->rail, first.rail);
-	cr_expect_eq(peer->path[0]->core_addr, first.core_addr);
-	cr_expect_eq(peer->path[0]->remote_rail, first.remote_rail);
-	cr_expect(peer->npath > 1);
+	first = view_path(peer, 0);
+	cr_expect_eq(view_rail(first), rail);
+	cr_expect_eq(view_core_addr(first), addr);
+	cr_expect_eq(view_remote(first), remote);
+	cr_expect(view_npath(peer) > 1);
 	/* The same list again changes nothing. */
 	{
-		unsigned n = peer->npath, in = f.core[0]->nav_in +
+		unsigned n = view_npath(peer), in = f.core[0]->nav_in +
 					       f.core[1]->nav_in;
 
 		hello(&r);
 		hello(&r);
-		cr_expect_eq(peer->npath, n);
+		cr_expect_eq(view_npath(peer), n);
 		cr_expect_eq(f.core[0]->nav_in + f.core[1]->nav_in, in);
 	}
 	fake_close(&f);
@@ -324,16 +397,16 @@ BOTH(new_addresses_of_unlisted_rails)
 	r = rails_of(2, 6000);
 	hello(&r);
 	peer = inside();
-	n = peer->npath;
+	n = view_npath(peer);
 	for (i = 0; i < n; i++)
-		old[i] = peer->path[i]->core_addr;
+		old[i] = view_core_addr(view_path(peer, i));
 	r = rails_of(2, 6100);
 	r.rail[0] = rails_of(2, 6000).rail[0];
 	hello(&r);
-	cr_expect_eq(peer->npath, n);
+	cr_expect_eq(view_npath(peer), n);
 	for (i = 0; i < n; i++)
-		cr_expect_eq(peer->path[i]->core_addr != old[i],
-			     peer->path[i]->remote_rail == 1);
+		cr_expect_eq(view_core_addr(view_path(peer, i)) != old[i],
+			     view_remote(view_path(peer, i)) == 1);
 	cr_expect_eq(f.core[0]->nav_in + f.core[1]->nav_in, n,
 		     "the old ones are forgotten");
 	fake_close(&f);
@@ -348,14 +421,14 @@ BOTH(no_more_paths_than_there_is_room_for)
 	r = rails_of(LNX_WIRE_RAILS_MAX, 6000);
 	for (i = 0; i < 20; i++)
 		hello(&r);
-	cr_expect_eq(inside()->npath, LNX_PATHS_MAX);
+	cr_expect_eq(view_npath(inside()), LNX_PATHS_MAX);
 	cr_expect(shared(inside()) != 0);
 	fake_close(&f);
 
 	fake_conf.max_rails = 3;
 	open_peer(kind, 6, 1);
 	hello(&r);
-	cr_expect_eq(inside()->npath, 3, "FI_LNX_MAX_RAILS");
+	cr_expect_eq(view_npath(inside()), 3, "FI_LNX_MAX_RAILS");
 	fake_close(&f);
 }
 
@@ -369,7 +442,7 @@ BOTH(hostile_lists)
 
 	open_peer(kind, 2, 1);
 	send_one();
-	npath = inside()->npath;
+	npath = view_npath(inside());
 	r = rails_of(2, 6000);
 	memcpy(payload, p.blob, LNX_ADDR_BYTES);
 	n = lnx_rails_pack(&r, payload + LNX_ADDR_BYTES);
@@ -382,15 +455,15 @@ BOTH(hostile_lists)
 		  LNX_ADDR_BYTES + (size_t)n);
 	fake_passes(&f, 4);
 	cr_expect_eq(f.lnx->stats.bad_frames, bad + 2);
-	cr_expect_eq(inside()->npath, npath);
+	cr_expect_eq(view_npath(inside()), npath);
 	/* Rails of a kind that we do not have, and of another network. */
 	r.rail[0].prov = r.rail[1].prov = LNX_PROV_SOCKETS;
 	hello(&r);
-	cr_expect_eq(inside()->npath, npath);
+	cr_expect_eq(view_npath(inside()), npath);
 	r = rails_of(2, 6000);
 	r.rail[1].group++;
 	hello(&r);
-	cr_expect_eq(inside()->npath, npath, "only used without another one");
+	cr_expect_eq(view_npath(inside()), npath, "only used without another one");
 	fake_close(&f);
 }
 
@@ -406,21 +479,22 @@ BOTH(second_path_in_the_middle)
 	for (i = 0; i < 5; i++)
 		send_one();
 	peer = inside();
-	cr_assert_eq(peer->npath, 1u);
+	cr_assert_eq(view_npath(peer), 1u);
 	our_hello(&count);
 	fake_ack(&f, &p);
 	fake_passes(&f, 4);
-	cr_assert_eq(peer->chan.una, peer->chan.posted);
+	cr_assert_eq(view_acked(peer), view_posted(peer));
 	for (i = 0; i < 3; i++)
 		send_one();
 	fake_passes(&f, 4);
-	cr_assert_neq(peer->chan.una_bytes, 0u);
+	cr_assert_neq(view_unacked_bytes(peer), 0u);
 	r = rails_of(2, 6000);
 	hello(&r);
-	cr_assert_eq(peer->npath, 2u);
-	first = peer->path[0];
-	cr_expect_eq(first->sent - first->delivered, peer->chan.una_bytes);
-	cr_expect_eq(first->last_report, first->delivered);
+	cr_assert_eq(view_npath(peer), 2u);
+	first = view_path(peer, 0);
+	cr_expect_eq(view_sent(first) - view_delivered(first),
+		     view_unacked_bytes(peer));
+	cr_expect_eq(view_reported(first), view_delivered(first));
 	fake_close(&f);
 }
 
@@ -431,7 +505,7 @@ BOTH(more_rails_are_announced)
 	unsigned count, i;
 
 	open_peer(kind, 6, 4);
-	cr_assert(f.lnx->address.more);
+	cr_assert(view_address_is_short(f.lnx));
 	fake_hello(&f, &p);
 	fake_passes(&f, 8);
 	all = our_hello(&count);
@@ -444,7 +518,7 @@ BOTH(more_rails_are_announced)
 	fake_close(&f);
 
 	open_peer(kind, 4, 4);
-	cr_assert(!f.lnx->address.more);
+	cr_assert(!view_address_is_short(f.lnx));
 	fake_hello(&f, &p);
 	fake_passes(&f, 8);
 	all = our_hello(&count);
@@ -466,7 +540,7 @@ BOTH(an_interface_that_appears_is_used)
 	/* Two rails at first, so that links are watched. */
 	open_peer(kind, 2, 2);
 	cr_assert_not_null(watch);
-	memcpy(address, f.lnx->address.raw, sizeof(address));
+	memcpy(address, view_address(f.lnx), sizeof(address));
 	r = rails_of(3, 6000);
 	hello(&r);
 	send_one();
@@ -488,9 +562,9 @@ BOTH(an_interface_that_appears_is_used)
 	cr_expect_eq(f.lnx->nnet, 3);
 	cr_expect_eq(f.lnx->stats.rails_added, 1);
 	cr_expect_eq(f.lnx->rail[2]->wire_index, 2);
-	cr_expect_neq(memcmp(address, f.lnx->address.raw, sizeof(address)), 0,
+	cr_expect_neq(memcmp(address, view_address(f.lnx), sizeof(address)), 0,
 		      "there is room for it in the address");
-	cr_expect_eq(peer->path[peer->npath - 1]->rail, f.lnx->rail[2]);
+	cr_expect_eq(view_rail(view_path(peer, view_npath(peer) - 1)), f.lnx->rail[2]);
 	cr_expect(shared_over(peer, f.lnx->rail[2]), "it is used");
 	our_hello(&count);
 	cr_expect_eq(count, 1, "the peer is told");
@@ -515,8 +589,7 @@ BOTH(a_rail_that_comes_wakes_sleepers)
 	open_peer(kind, 2, 2);
 	send_one();
 	cr_assert_eq(lnx_wait_open(FI_WAIT_FD, &wait), 0);
-	f.lnx->rx_cq->wait = wait;
-	f.lnx->thread = (struct lnx_thread *)wait;	/* as if there was a thread */
+	force_sleeper(f.lnx, wait);
 	nwoken = 0;
 	come_fd = eventfd(0, EFD_NONBLOCK);
 	cr_assert_geq(come_fd, 0);
@@ -535,8 +608,7 @@ BOTH(a_rail_that_comes_wakes_sleepers)
 	lnx_rails_wait_del(f.lnx, come_fd);
 	cr_expect_eq(nwoken, 0);
 	cr_expect_not(wakes(wait), "it is not watched any more");
-	f.lnx->thread = NULL;
-	f.lnx->rx_cq->wait = NULL;
+	force_sleeper(f.lnx, NULL);
 	f.lnx->rail[2]->wait_fd = -1;
 	lnx_wait_close(wait);
 	close(come_fd);
@@ -602,7 +674,7 @@ BOTH(no_more_rails_than_there_is_room_for)
 		fake_after_ms(&f, 200);
 	}
 	cr_expect_eq(f.lnx->nrail, LNX_RAILS_MAX);
-	cr_expect(inside()->npath <= LNX_PATHS_MAX);
+	cr_expect(view_npath(inside()) <= LNX_PATHS_MAX);
 	fake_close(&f);
 }
 

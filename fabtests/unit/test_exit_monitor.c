@@ -11,6 +11,7 @@
 
 #include "core/cma.h"
 #include "core/exit_monitor.h"
+#include "view.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open	434
@@ -36,24 +37,22 @@ static void start(struct lnx_peer *p)
 			pause();
 	}
 	cr_assert_gt(pid, 0);
-	*p = (struct lnx_peer){
-		.ep = &ep, .shm.where = { .pid = pid, .eid = EID,
-				      .cookie = (uint64_t)(uintptr_t)&cookie },
-	};
-	lnx_list_add_tail(&ep.peers.all, &p->all_link);
+	memset(p, 0, sizeof(*p));
+	make_peer(p, &ep);
+	force_process(p, pid, EID, &cookie);
 }
 
 static void end(struct lnx_peer *p)
 {
-	kill(p->shm.where.pid, SIGKILL);
-	waitpid(p->shm.where.pid, NULL, 0);
+	kill(view_process(p)->pid, SIGKILL);
+	waitpid(view_process(p)->pid, NULL, 0);
 }
 
 static void open_ep(void)
 {
 	ep.shm = &shm;
-	ep.local.pid = getpid();
-	lnx_list_init(&ep.peers.all);
+	force_pid(&ep, getpid());
+	make_no_peers(&ep);
 	lnx_exit_monitor_open(&ep);
 }
 
@@ -68,9 +67,9 @@ static bool works(void)
 	if (fd >= 0)
 		close(fd);
 	start(&peer[N - 1]);
-	reads = lnx_cma_probe(&peer[N - 1].shm.where);
+	reads = lnx_cma_probe(view_process(&peer[N - 1]));
 	end(&peer[N - 1]);
-	lnx_list_del(&peer[N - 1].all_link);
+	drop_peer(&peer[N - 1]);
 	return fd >= 0 && reads;
 }
 
@@ -95,7 +94,7 @@ Test(exit_monitor, those_that_end_are_named_once)
 		start(&peer[i]);
 		cr_assert(lnx_exit_monitor_watch(&peer[i]));
 	}
-	cr_assert(ep.poll.idle_work & LNX_WORK_WATCH);
+	cr_assert(view_watches_local(&ep));
 	cr_assert_null(lnx_exit_monitor_next(&ep));
 	cr_assert_not(readable());
 	end(&peer[1]);
@@ -108,7 +107,7 @@ Test(exit_monitor, those_that_end_are_named_once)
 	cr_assert_not_null(lnx_exit_monitor_next(&ep));
 	cr_assert_not_null(lnx_exit_monitor_next(&ep));
 	cr_assert_null(lnx_exit_monitor_next(&ep));
-	cr_assert_eq(ep.poll.idle_work, 0);
+	cr_assert_not(view_watches_local(&ep));
 	lnx_exit_monitor_close(&ep);
 }
 
@@ -117,9 +116,9 @@ Test(exit_monitor, another_process_is_no_peer)
 {
 	MUST_WORK();
 	start(&peer[0]);
-	peer[0].shm.where.eid++;
+	view_process(&peer[0])->eid++;
 	cr_assert_not(lnx_exit_monitor_watch(&peer[0]));
-	cr_assert_eq(peer[0].shm.pidfd, 0);
+	cr_assert_not(view_watched(&peer[0]));
 	end(&peer[0]);
 	cr_assert_not(readable());
 	cr_assert_null(lnx_exit_monitor_next(&ep));
@@ -141,9 +140,9 @@ Test(exit_monitor, our_own_process)
 	MUST_WORK();
 	start(&peer[0]);
 	end(&peer[0]);
-	peer[0].shm.where.pid = getpid();
+	view_process(&peer[0])->pid = getpid();
 	cr_assert(lnx_exit_monitor_watch(&peer[0]), "it can be read");
-	cr_assert_eq(peer[0].shm.pidfd, 0, "but need not be watched");
+	cr_assert_not(view_watched(&peer[0]), "but need not be watched");
 	lnx_exit_monitor_close(&ep);
 }
 
@@ -158,7 +157,7 @@ Test(exit_monitor, forgotten)
 	end(&peer[0]);
 	cr_assert_not(readable());
 	cr_assert_null(lnx_exit_monitor_next(&ep));
-	cr_assert_eq(ep.poll.idle_work, 0);
+	cr_assert_not(view_watches_local(&ep));
 	lnx_exit_monitor_close(&ep);
 }
 
@@ -168,7 +167,7 @@ Test(exit_monitor, closed_with_some_left)
 	start(&peer[0]);
 	cr_assert(lnx_exit_monitor_watch(&peer[0]));
 	lnx_exit_monitor_close(&ep);
-	cr_assert_eq(peer[0].shm.pidfd, 0);
+	cr_assert_not(view_watched(&peer[0]));
 	cr_assert_eq(lnx_exit_monitor_fd(&ep), -1);
 	cr_assert_null(lnx_exit_monitor_next(&ep));
 	lnx_exit_monitor_close(&ep);
@@ -176,7 +175,7 @@ Test(exit_monitor, closed_with_some_left)
 	/* Peers may come afterwards: their exits are not reported. */
 	start(&peer[1]);
 	cr_assert(lnx_exit_monitor_watch(&peer[1]));
-	cr_assert_eq(peer[1].shm.pidfd, 0);
+	cr_assert_not(view_watched(&peer[1]));
 	end(&peer[1]);
 }
 

@@ -124,7 +124,7 @@ BOTH(at_random)
 	for (r = 0; r < 1500; r++) {
 		s = &side[rnd(nside)];
 		if (rnd(3) == 0 && nops < MANY - 100 &&
-		    inside(s)->chan.next < MANY - 300)
+		    view_next(inside(s)) < MANY - 300)
 			send_flags(s, rnd(3) ? rnd(300) : rnd(16000),
 				   rnd(3) ? 0 : FI_DELIVERY_COMPLETE);
 		if (rnd(3) == 0 && nops < MANY - 100 && s->p.seq < MANY - 300) {

@@ -75,7 +75,7 @@ static void introduce(void)
 	fake_comp(&f, &a);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	cr_assert_eq(inside()->chan.una, 2);
+	cr_assert_eq(view_acked(inside()), 2);
 	cr_assert_eq(rail()->busy, 0);
 }
 
@@ -103,14 +103,14 @@ BOTH(a_dropped_frame_leaves_no_trace)
 	fake_after_ms(&f, 10);		/* everything is acknowledged */
 	fake_drop_all(&f, &p);
 	before = f.lnx->stats;
-	next = inside()->chan.rx.next;
+	next = view_rx_next(inside());
 	fake_tag(&f, &p, 5, "lost", 4);
 	fake_after_ms(&f, 10);
 	fake_quiet(&f);
 	fake_expect_none(&f);
 	cr_expect_eq(memcmp(&before, &f.lnx->stats, sizeof(before)), 0);
-	cr_expect_eq(inside()->chan.rx.next, next);
-	cr_expect_eq(inside()->chan.acks_pending, 0);
+	cr_expect_eq(view_rx_next(inside()), next);
+	cr_expect_eq(view_acks_pending(inside()), 0);
 	/* Its sender retransmits it. */
 	p.seq--;
 	fake_tag(&f, &p, 5, "here", 4);
@@ -129,10 +129,10 @@ BOTH(a_dropped_ack_acknowledges_nothing)
 	fake_comp(&f, &a);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	cr_expect_eq(inside()->chan.una, 0);
+	cr_expect_eq(view_acked(inside()), 0);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	cr_expect_eq(inside()->chan.una, 2);
+	cr_expect_eq(view_acked(inside()), 2);
 	fake_close(&f);
 }
 
@@ -145,13 +145,13 @@ BOTH(a_delayed_frame_comes_later)
 	fake_pass(&f);
 	fake_after_ms(&f, 19);
 	fake_quiet(&f);
-	cr_expect(f.lnx->work & LNX_WORK_FAULT, "otherwise a sleeper is not woken");
+	cr_expect(view_work(f.lnx, LNX_WORK_FAULT), "otherwise a sleeper is not woken");
 	fake_after_ms(&f, 2);
 	cr_expect_eq(fake_comp(&f, &a).len, 4);
 	cr_expect(!memcmp(buf, "late", 4));
 	fake_after_ms(&f, 20);
 	fake_quiet(&f);			/* and once only */
-	cr_expect(!(f.lnx->work & LNX_WORK_FAULT));
+	cr_expect(!view_work(f.lnx, LNX_WORK_FAULT));
 	fake_close(&f);
 }
 
@@ -165,12 +165,12 @@ BOTH(others_overtake_it)
 	recv_any(&a);
 	fake_pass(&f);
 	fake_after_ms(&f, 10);
-	cr_expect_eq(inside()->chan.rx.n_ooo, 1);
+	cr_expect_eq(view_ooo(inside()), 1);
 	fake_after_ms(&f, 15);
-	cr_expect_eq(inside()->chan.rx.n_ooo, 2);
+	cr_expect_eq(view_ooo(inside()), 2);
 	fake_quiet(&f);
 	fake_after_ms(&f, 30);
-	cr_expect_eq(inside()->chan.rx.n_ooo, 0);
+	cr_expect_eq(view_ooo(inside()), 0);
 	cr_expect_eq(fake_comp(&f, &a).tag, 1);
 	recv_any(&a);
 	cr_expect_eq(fake_comp(&f, &a).tag, 2);
@@ -258,7 +258,7 @@ BOTH(a_failed_send_does_not_leave)
 	cr_expect_eq(p.got, 3);
 	fake_ack(&f, &p);
 	fake_quiet(&f);
-	cr_expect_eq(inside()->chan.una, 3);
+	cr_expect_eq(view_acked(inside()), 3);
 	cr_expect_eq(core_errors(), 1);
 	cr_expect_eq(rail()->busy, 0);
 	fake_close(&f);
@@ -404,7 +404,7 @@ BOTH(forgetting_a_rail)
 	fake_after_ms(&f, 30);
 	fake_quiet(&f);
 	cr_expect_eq(core_errors(), 0);
-	cr_expect(!(f.lnx->work & LNX_WORK_FAULT));
+	cr_expect(!view_work(f.lnx, LNX_WORK_FAULT));
 	fake_close(&f);
 }
 
@@ -415,7 +415,7 @@ Test(faults, without_rules)
 	fake_conf.fault = NULL;
 	cr_expect_eq(lnx_faults_check(&fake_conf), 0);
 	fake_open(&f, NULL);
-	cr_expect_null(f.lnx->fault);
+	cr_expect_not(view_injects(f.lnx));
 	list(buf, sizeof(buf));
 	cr_expect_str_eq(buf, "");
 	lnx_faults_forget_rail(f.lnx->rail[0]);
@@ -444,6 +444,6 @@ Test(faults, of_no_use_without_a_network)
 
 	fake_conf.fault = "drop";
 	fake_open(&f, &opt);
-	cr_expect_null(f.lnx->fault);
+	cr_expect_not(view_injects(f.lnx));
 	fake_close(&f);
 }

@@ -11,6 +11,7 @@
 
 #include "core/half_open.h"
 #include "obj/ep.h"
+#include "view.h"
 #include "wire/addr.h"
 
 #define WAIT_MS		10000
@@ -194,12 +195,9 @@ static void meet(const struct lnx_rail *other)
 	};
 
 	av.ops = &ops;
-	lnx_list_init(&ep.peers.all);
-	lnx_list_add_tail(&ep.peers.all, &peer.all_link);
-	peer.npath = 1;
-	peer.path[0] = &peer.first;
-	peer.first.rail = &rail;
-	peer.first.core_addr = 7;
+	make_no_peers(&ep);
+	make_peer(&peer, &ep);
+	make_path(&peer, &rail, 7);
 	rail.av = &av;
 	rail.ep = &ep;
 	memcpy(&at, other->addr, sizeof(at));

@@ -17,7 +17,7 @@
 
 static struct lnx_health *remote_of(struct side *s, unsigned rail)
 {
-	return &path_of(s, rail)->remote->health;
+	return view_remote_health(path_of(s, rail));
 }
 
 static bool all_well(void)
@@ -28,7 +28,7 @@ static bool all_well(void)
 		if (f.lnx->rail[r]->health.value != FULL)
 			return false;
 		for (i = 0; i < nside; i++)
-			if (path_of(&side[i], r)->detect.health.value != FULL ||
+			if (view_health(path_of(&side[i], r)) != FULL ||
 			    remote_of(&side[i], r)->value != FULL)
 				return false;
 	}
@@ -54,7 +54,7 @@ static void until_well(void)
 	}
 	for (i = 0; i < nrail * nside; i++)
 		cr_assert(all_well(), "%u: path %u, rail %u, remote %u", i,
-			  path_of(&side[i / nrail], i % nrail)->detect.health.value,
+			  view_health(path_of(&side[i / nrail], i % nrail)),
 			  f.lnx->rail[i % nrail]->health.value,
 			  remote_of(&side[i / nrail], i % nrail)->value);
 }
@@ -74,18 +74,18 @@ static void one_class(enum lnx_rail_kind kind, unsigned rails, unsigned class)
 	/* The counter of the class, and no other. */
 	lnx_class_count(&stats, class);
 	cr_expect_eq(memcmp(&stats, &f.lnx->stats, sizeof(stats)), 0, "%s", name);
-	cr_expect_eq(path_of(&side[0], 0)->detect.health.value, FULL - step, "%s", name);
+	cr_expect_eq(view_health(path_of(&side[0], 0)), FULL - step, "%s", name);
 	cr_expect_eq(f.lnx->rail[0]->health.value,
 		     FULL - (charges & LNX_CHARGE_LOCAL ? step : 0), "%s", name);
 	cr_expect_eq(remote_of(&side[0], 0)->value,
 		     FULL - (charges & LNX_CHARGE_REMOTE ? step : 0), "%s", name);
 	/* The innocents. */
 	for (r = 0; r < rails; r++) {
-		cr_expect_eq(path_of(&side[1], r)->detect.health.value, FULL);
+		cr_expect_eq(view_health(path_of(&side[1], r)), FULL);
 		cr_expect_eq(remote_of(&side[1], r)->value, FULL);
 		if (!r)
 			continue;
-		cr_expect_eq(path_of(&side[0], r)->detect.health.value, FULL);
+		cr_expect_eq(view_health(path_of(&side[0], r)), FULL);
 		cr_expect_eq(f.lnx->rail[r]->health.value, FULL);
 		cr_expect_eq(remote_of(&side[0], r)->value, FULL);
 	}
@@ -119,7 +119,7 @@ BOTH(a_spent_path_goes_down)
 	until_well();
 	for (i = 0; i < FULL; i++)
 		charge(&side[0], 0, LNX_CLASS_REMOTE_ERROR);
-	cr_expect_eq(path_of(&side[0], 0)->detect.health.value, 0u);
+	cr_expect_eq(view_health(path_of(&side[0], 0)), 0u);
 	send1(&side[0], 200);
 	RUN_UNTIL(is_down(&side[0], 0), 10);
 	cr_expect(!is_down(&side[0], 1));
@@ -138,7 +138,7 @@ BOTH(the_only_path_stays)
 	open_met(kind, 1, 1);
 	for (i = 0; i < FULL; i++)
 		charge(&side[0], 0, LNX_CLASS_NETWORK_TIMEOUT);
-	cr_expect_eq(path_of(&side[0], 0)->detect.health.value, 0u);
+	cr_expect_eq(view_health(path_of(&side[0], 0)), 0u);
 	o = send1(&side[0], 200);
 	RUN_UNTIL(o->ncomp, 100);
 	cr_expect(!is_down(&side[0], 0));
@@ -169,9 +169,9 @@ static size_t piece(struct side *s, unsigned rail)
 	size_t len;
 
 	lnx_lock(&f.lnx->lock);
-	peer->pull.left = 64 * LARGE;
+	force_pull_left(peer, 64 * LARGE);
 	len = lnx_path_read_len(peer, path_of(s, rail), 64 * LARGE, 3, fake_now_ns);
-	peer->pull.left = 0;
+	force_pull_left(peer, 0);
 	lnx_unlock(&f.lnx->lock);
 	return len;
 }
@@ -185,21 +185,19 @@ BOTH(a_sick_path_gets_less)
 	fake_conf.chunk = 64 * LARGE;
 	open_met(kind, 2, 1);
 	until_well();
-	for (r = 0; r < 2; r++) {
-		path_of(s, r)->speed->read.rate = 1000000000;
-		path_of(s, r)->read_done_ns = fake_now_ns;
-	}
+	for (r = 0; r < 2; r++)
+		force_read_rate(path_of(s, r), 1000000000, false, fake_now_ns);
 	well = piece(s, 0);
 	cr_expect_geq(piece(s, 1), well - well / 10);
 	cr_expect_leq(piece(s, 1), well + well / 10);
-	for (i = 0; path_of(s, 0)->detect.health.value > 600; i++)
+	for (i = 0; view_health(path_of(s, 0)) > 600; i++)
 		charge(s, 0, LNX_CLASS_REMOTE_ERROR);
 	less = piece(s, 0);
 	other = piece(s, 1);
 	cr_expect_lt(less, well * 9 / 10, "%zu of %zu", less, well);
 	cr_expect_geq(other, well - well / 10, "%zu, was %zu", other, well);
 	/* If all are sick, all are equal again. */
-	for (i = 0; path_of(s, 1)->detect.health.value > 600; i++)
+	for (i = 0; view_health(path_of(s, 1)) > 600; i++)
 		charge(s, 1, LNX_CLASS_REMOTE_ERROR);
 	cr_expect_geq(piece(s, 0), well - well / 10);
 	close_clean();
@@ -223,7 +221,7 @@ BOTH(refused_posts)
 		core->refuse_err = -FI_EHOSTUNREACH;
 		core->inject_again = core->send_again = 5;
 		o = send1(&side[0], 200);
-		n = path_of(&side[0], 0)->detect.health.value;
+		n = view_health(path_of(&side[0], 0));
 		cr_expect_eq(n, FULL - f.lnx->plan.step[class]);
 		RUN_UNTIL(o->ncomp && all_there(), 200);
 		lnx_class_count(&want, class);
@@ -282,12 +280,87 @@ BOTH(frames_leave_a_sick_path)
 
 	open_met(kind, 2, 1);
 	run_ms(200);
-	first = inside(s)->cur->index;
+	first = view_frame_path(inside(s));
 	for (i = 0; i < 6; i++)
 		charge(s, first, LNX_CLASS_REMOTE_ERROR);
 	send1(s, 200);
-	RUN_UNTIL(inside(s)->cur->index != first, 10);
+	RUN_UNTIL(view_frame_path(inside(s)) != first, 10);
 	until_well();
 	cr_expect_eq(f.lnx->stats.paths_down, 0u);
+	close_clean();
+}
+
+/* ---- FI_LNX_RECOVERY_LIMIT ---- */
+
+/* answers: the kernel does, so that no answer is outstanding later. */
+static void given_up_open(enum lnx_rail_kind kind, bool answers)
+{
+	open_met(kind, 2, 1);
+	until_well();
+	f.lnx->plan.limit_ns = 3 * LNX_NS_PER_S;
+	kernel_refuses[0] = answers;
+	path0_down();
+}
+
+static uint64_t last_ping(void)
+{
+	return path_of(&side[0], 0)->detect.ping_ns;
+}
+
+static void expect_given_up(void)
+{
+	uint64_t last = last_ping();
+
+	run_ms(2500);
+	cr_expect_gt(last_ping(), last, "it is pinged before the limit");
+	run_ms(2500);
+	last = last_ping();
+	run_ms(10000);
+	cr_expect_eq(last_ping(), last, "and not any more");
+	heal(0);
+	kernel_refuses[0] = false;
+	run_ms(3000);
+	cr_expect(is_down(&side[0], 0));
+}
+
+BOTH(given_up_until_the_peer_asks)
+{
+	struct lnx_hdr h = { .kind = LNX_KIND_PROBE, .tag = 1, .data = 1 };
+
+	given_up_open(kind, true);
+	expect_given_up();
+	from(&side[0], 0, 0, h, NULL, 0);
+	RUN_UNTIL(!is_down(&side[0], 0), 3000);
+	close_clean();
+}
+
+BOTH(given_up_until_its_link_comes)
+{
+	given_up_open(kind, true);
+	expect_given_up();
+	link_is(0, false);
+	run_ms(100);
+	link_is(0, true);
+	RUN_UNTIL(!is_down(&side[0], 0), 3000);
+	close_clean();
+}
+
+/* If nothing else works it is pinged as long as something has to go over it. */
+BOTH(not_given_up_while_it_is_needed)
+{
+	uint64_t last;
+	struct op *o;
+
+	given_up_open(kind, false);
+	run_ms(6000);
+	black_hole(1);
+	kernel_alive[1] = true;
+	last = last_ping();
+	o = send1(&side[0], 200);
+	run_ms(5000);
+	cr_expect_gt(last_ping(), last);
+	heal(0);
+	RUN_UNTIL(o->ncomp, 5000);
+	heal(1);
 	close_clean();
 }

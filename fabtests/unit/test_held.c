@@ -59,7 +59,7 @@ static void held_sends(enum lnx_rail_kind kind, enum what one, enum what two,
 
 	open_met(kind, 2, 1);
 	f.core[0]->flush = flush;
-	seq = inside(s)->chan.next;
+	seq = view_next(inside(s));
 	s->no_acks = true;
 	f.core[0]->hold_sends = true;
 	black_hole(0);
@@ -102,7 +102,7 @@ BOTH(held_by_several_paths)
 	uint32_t seq;
 
 	open_met(kind, 3, 1);
-	seq = inside(s)->chan.next;
+	seq = view_next(inside(s));
 	for (i = 0; i < 2; i++) {
 		f.core[i]->hold_sends = true;
 		black_hole(i);
@@ -134,7 +134,7 @@ static void not_copied(enum lnx_rail_kind kind, enum what w, bool flush)
 	fake_conf.copy_limit = 1000;
 	open_met(kind, 2, 1);
 	f.core[0]->flush = flush;
-	seq = inside(s)->chan.next;
+	seq = view_next(inside(s));
 	f.core[0]->hold_sends = true;
 	black_hole(0);
 	o = send1(s, 8000);
@@ -189,7 +189,7 @@ static void acked_in_core(enum lnx_rail_kind kind, bool flush)
 	o = send1(s, 8000);
 	o2 = send_flags(s, 100, FI_TRANSMIT_COMPLETE);
 	run_ms(5);			/* the peer has them and acknowledges */
-	cr_assert_eq(inside(s)->chan.una, inside(s)->chan.next);
+	cr_assert_eq(view_acked(inside(s)), view_next(inside(s)));
 	cr_expect_eq(o->ncomp, 0u);	/* the core may still read the buffer */
 	cr_expect_eq(o2->ncomp, 1u);
 	path0_down();

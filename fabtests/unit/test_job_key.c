@@ -294,7 +294,7 @@ static uint64_t begin(uint64_t sid, uint64_t stamp)
 	nonce = refused(LNX_REFUSED_NONCE, sid);
 	cr_expect_neq(nonce, 0);
 	hello(right, sid, stamp, 0, nonce);
-	cr_assert_eq(inside()->rx_sid, sid);
+	cr_assert_eq(view_rx_sid(inside()), sid);
 	p.sid = sid;
 	p.seq = 1;
 	return nonce;
@@ -357,10 +357,10 @@ static void open_met(enum lnx_rail_kind kind)
 /* What was sent in open_met comes to its end in the session of then. */
 static void goes_on(void)
 {
-	cr_expect_eq(inside()->rx_sid, 0x51u);
+	cr_expect_eq(view_rx_sid(inside()), 0x51u);
 	cr_expect(lnx_peer_open(inside()));
 	discard();
-	p.got = inside()->chan.next;
+	p.got = view_next(inside());
 	fake_ack(&f, &p);
 	fake_comp(&f, &b);
 }
@@ -382,15 +382,15 @@ BOTH(another_key_or_none_does_not)
 	fake_after_ms(&f, 100);
 	hello(NULL, 0x52, 100, 0, 0);
 	refused(LNX_REFUSED_KEY, 0x52);
-	cr_expect_eq(inside()->rx_sid, 0u);
+	cr_expect_eq(view_rx_sid(inside()), 0u);
 	cr_expect_eq(f.lnx->stats.key_drops, 2);
-	cr_expect_eq(f.lnx->peers.n_unsolicited, 0u);
+	cr_expect_eq(view_unsolicited(f.lnx), 0u);
 	/* Nor with the nonce. */
 	begin(0x53, 100);
 	discard();
-	hello(wrong, 0x54, 200, 0, f.lnx->refusals.hello_nonce);
+	hello(wrong, 0x54, 200, 0, view_hello_nonce(f.lnx));
 	hello(NULL, 0x54, 200, 0, 0);
-	cr_expect_eq(inside()->rx_sid, 0x53u);
+	cr_expect_eq(view_rx_sid(inside()), 0x53u);
 	close_all();
 }
 
@@ -399,10 +399,10 @@ BOTH(no_key_here)
 	open_with(kind, NULL);
 	hello(right, 0x51, 100, 0, 0);
 	refused(LNX_REFUSED_KEY, 0x51);
-	cr_expect_eq(inside()->rx_sid, 0u);
+	cr_expect_eq(view_rx_sid(inside()), 0u);
 	cr_expect_eq(f.lnx->stats.key_drops, 1);
 	hello(NULL, 0x51, 100, 0, 0);
-	cr_expect_eq(inside()->rx_sid, 0x51u);
+	cr_expect_eq(view_rx_sid(inside()), 0x51u);
 	close_all();
 }
 
@@ -414,7 +414,7 @@ BOTH(a_changed_hello_does_nothing)
 	size_t i, len;
 
 	open_met(kind);
-	nonce = f.lnx->refusals.hello_nonce;
+	nonce = view_hello_nonce(f.lnx);
 	make(right, 0x52, 0, 200, 0, nonce);
 	memcpy(whole, last, sizeof(last));
 	len = last_len;
@@ -425,12 +425,12 @@ BOTH(a_changed_hello_does_nothing)
 		memcpy(last, whole, sizeof(last));
 		last[i] ^= 1u << i % 8;
 		arrive();
-		cr_expect_eq(inside()->rx_sid, 0x51u, "byte %zu", i);
+		cr_expect_eq(view_rx_sid(inside()), 0x51u, "byte %zu", i);
 	}
 	for (last_len = 0; last_len < len; last_len++) {
 		memcpy(last, whole, sizeof(last));
 		arrive();
-		cr_expect_eq(inside()->rx_sid, 0x51u, "length %zu", i);
+		cr_expect_eq(view_rx_sid(inside()), 0x51u, "length %zu", i);
 	}
 	goes_on();
 	/* It was right before. */
@@ -438,7 +438,7 @@ BOTH(a_changed_hello_does_nothing)
 	memcpy(last, whole, sizeof(last));
 	last_len = len;
 	arrive();
-	cr_expect_eq(inside()->rx_sid, 0x52u);
+	cr_expect_eq(view_rx_sid(inside()), 0x52u);
 	close_all();
 }
 
@@ -456,12 +456,12 @@ BOTH(an_old_hello_does_nothing)
 	len = last_len;
 	arrive();
 	goes_on();
-	data = inside()->sid;
+	data = view_sid(inside());
 	begin(0x52, 200);
-	cr_expect_neq(inside()->sid, data);
+	cr_expect_neq(view_sid(inside()), data);
 	memcpy(last, old, last_len = len);
 	arrive();
-	cr_expect_eq(inside()->rx_sid, 0x52u);
+	cr_expect_eq(view_rx_sid(inside()), 0x52u);
 	discard();
 	/* We begin another one, in which the peer has not yet said anything. */
 	begin(0x53, 300);
@@ -471,15 +471,15 @@ BOTH(an_old_hello_does_nothing)
 	fake_passes(&f, 4);
 	cr_expect(!lnx_peer_open(inside()));
 	lnx_peer_detach(inside());
-	cr_assert_eq(inside()->rx_sid, 0u);
+	cr_assert_eq(view_rx_sid(inside()), 0u);
 	discard();
 	memcpy(last, old, last_len);
 	arrive();
-	cr_expect_eq(inside()->rx_sid, 0u);
+	cr_expect_eq(view_rx_sid(inside()), 0u);
 	/* Any number of times. */
 	for (i = 0; i < 3; i++) {
 		arrive();
-		cr_expect_eq(inside()->rx_sid, 0u);
+		cr_expect_eq(view_rx_sid(inside()), 0u);
 	}
 	close_all();
 }
@@ -493,14 +493,14 @@ BOTH(an_old_answer_does_nothing)
 	cr_assert_eq(send1(&a), 0);
 	fake_comp(&f, &a);
 	our_hello(0);
-	sid = inside()->sid;
+	sid = view_sid(inside());
 	hello(right, 0x51, 100, sid ^ 1, 0);
 	refused(LNX_REFUSED_ENDED, 0x51);
-	cr_expect_eq(inside()->rx_sid, 0u);
+	cr_expect_eq(view_rx_sid(inside()), 0u);
 	hello(right, 0x51, 100, sid, 0);
-	cr_expect_eq(inside()->rx_sid, 0x51u);
+	cr_expect_eq(view_rx_sid(inside()), 0x51u);
 	hello(right, 0x52, 200, sid, 0);
-	cr_expect_eq(inside()->rx_sid, 0x51u);
+	cr_expect_eq(view_rx_sid(inside()), 0x51u);
 	close_all();
 }
 
@@ -511,15 +511,15 @@ BOTH(a_forged_hello)
 	open_met(kind);
 	hello(NULL, 0x666, 1ULL << 62, 0, 0);
 	hello(wrong, 0x666, 1ULL << 62, 0, 0);
-	hello(wrong, 0x666, 1ULL << 62, 0, f.lnx->refusals.hello_nonce);
-	hello(wrong, 0x666, 1ULL << 62, inside()->sid, f.lnx->refusals.hello_nonce);
+	hello(wrong, 0x666, 1ULL << 62, 0, view_hello_nonce(f.lnx));
+	hello(wrong, 0x666, 1ULL << 62, view_sid(inside()), view_hello_nonce(f.lnx));
 	goes_on();
 	close_all();
 	fake_conf.job_key = NULL;
 	open_with(kind, NULL);
 	hello(NULL, 0x51, 100, 0, 0);
 	hello(NULL, 0x666, 1ULL << 62, 0, 0);
-	cr_expect_eq(inside()->rx_sid, 0x666u);
+	cr_expect_eq(view_rx_sid(inside()), 0x666u);
 	close_all();
 }
 
@@ -529,18 +529,18 @@ BOTH(a_later_hello)
 	uint32_t next;
 
 	open_met(kind);
-	next = inside()->chan.rx.next;
+	next = view_rx_next(inside());
 	make(wrong, 0x51, next, 100, 0, 0);
 	arrive();
 	make(NULL, 0x51, next, 100, 0, 0);
 	arrive();
-	cr_expect_eq(inside()->chan.rx.next, next);
-	cr_expect_eq(inside()->address.epoch, 0);
+	cr_expect_eq(view_rx_next(inside()), next);
+	cr_expect_eq(view_address_epoch(inside()), 0);
 	cr_expect_eq(f.lnx->stats.key_drops, 2);
 	make(right, 0x51, next, 100, 0, 0);
 	arrive();
-	cr_expect_eq(inside()->chan.rx.next, next + 1);
-	cr_expect_eq(inside()->address.epoch, next);
+	cr_expect_eq(view_rx_next(inside()), next + 1);
+	cr_expect_eq(view_address_epoch(inside()), next);
 	goes_on();
 	close_all();
 }
@@ -549,7 +549,7 @@ static void say_no(uint64_t why, uint64_t data)
 {
 	fake_frame(&f, &p, (struct lnx_hdr) {
 		   .kind = LNX_KIND_NO_SESSION, .src = p.eid,
-		   .dst = inside()->sid, .tag = why, .data = data }, NULL, 0);
+		   .dst = view_sid(inside()), .tag = why, .data = data }, NULL, 0);
 	fake_passes(&f, 2);
 }
 
@@ -577,7 +577,7 @@ BOTH(our_hello_gets_the_nonce)
 	/* Now p takes it, and the message again. */
 	p.got = 1;
 	discard();
-	hello(right, 0x51, 100, inside()->sid, 0);
+	hello(right, 0x51, 100, view_sid(inside()), 0);
 	p.sid = 0x51;
 	fake_ack(&f, &p);
 	fake_passes(&f, 4);
@@ -629,7 +629,7 @@ BOTH(a_flood)
 		make(i % 2 ? wrong : NULL, 0x10000 + i, 0, 100, 0, 0);
 		fake_arrive(core, last, last_len);
 		fake_pass(&f);
-		cr_expect_leq(f.lnx->refusals.n, LNX_MISDIRECTED_MAX / 2);
+		cr_expect_leq(view_misdirected(f.lnx), LNX_MISDIRECTED_MAX / 2);
 	}
 	while ((s = fake_take(core))) {
 		told += s->h.kind == LNX_KIND_NO_SESSION;
@@ -637,7 +637,7 @@ BOTH(a_flood)
 	}
 	cr_expect_leq(told, 10, "%u of %u were answered", told, i);
 	cr_expect_eq(f.lnx->stats.key_drops, 2000);
-	cr_expect_leq(f.lnx->peers.n, 1u);
+	cr_expect_leq(view_peers(f.lnx), 1u);
 	goes_on();
 	close_all();
 }

@@ -43,7 +43,7 @@ static void run(unsigned ms)
 
 static unsigned cur(void)
 {
-	return inside(&side[0])->cur->index;
+	return view_frame_path(inside(&side[0]));
 }
 
 static void open_with(enum lnx_rail_kind kind, unsigned first, unsigned second)
@@ -182,7 +182,7 @@ static unsigned burst_ms(void)
 		send1(s, 4000);
 	step();
 	for (ms = 0; ms < 5000; ms++) {
-		if (inside(s)->chan.una == inside(s)->chan.next)
+		if (view_all_acked(inside(s)))
 			break;
 		odd = false;
 		run(1);

@@ -82,13 +82,13 @@ BOTH(unknown_errors_change_nothing)
 	fake_drop_all(&f, &p);
 	fake_ack(&f, &p);
 	fake_passes(&f, 4);
-	cr_assert_eq(ep->chunk_pool.used, 0);
+	cr_assert_eq(view_chunks(ep), 0);
 
-	for (i = 0; i < LNX_ARRAY_SIZE(ep->txe_pool); i++)
-		core_error(some_free(&ep->txe_pool[i]), FI_SEND);
-	core_error(some_free(&ep->chunk_pool), FI_READ);
-	core_error(some_free(&ep->rxbuf_pool), FI_RECV);
-	core_error((char *)some_free(&ep->chunk_pool) + 64, FI_READ);
+	for (i = 0; i < VIEW_FRAME_SIZES; i++)
+		core_error(some_free(view_frame_pool(ep, i)), FI_SEND);
+	core_error(some_free(view_chunk_pool(ep)), FI_READ);
+	core_error(some_free(view_rxbuf_pool(ep)), FI_RECV);
+	core_error((char *)some_free(view_chunk_pool(ep)) + 64, FI_READ);
 	core_error(&b, FI_SEND);
 	core_error(NULL, FI_RECV);
 	cr_expect_eq(core->nposted, kind == LNX_RAIL_PLAIN ?
@@ -153,8 +153,8 @@ BOTH(unsolicited_peers_are_limited)
 		fake_tag(&f, &s[i], i, mem, 10);
 	}
 	cr_expect_eq(received(), 3);
-	cr_expect_eq(f.lnx->peers.n_unsolicited, 3);
-	cr_expect_eq(f.lnx->peers.n, 4);
+	cr_expect_eq(view_unsolicited(f.lnx), 3);
+	cr_expect_eq(view_peers(f.lnx), 4);
 	cr_expect_eq(f.lnx->stats.unsolicited_drops, 2);
 	/* A peer in the address vector is not limited, ... */
 	fake_tag(&f, &p, 1, mem, 10);
@@ -165,15 +165,15 @@ BOTH(unsolicited_peers_are_limited)
 	fake_hello(&f, &s[3]);
 	fake_tag(&f, &s[3], 3, mem, 10);
 	cr_expect_eq(received(), 1);
-	cr_expect_eq(f.lnx->peers.n_unsolicited, 3);
+	cr_expect_eq(view_unsolicited(f.lnx), 3);
 	/* One unsolicited peer fewer makes room for another. */
 	fake_peer_insert(&f, &s[0]);
-	cr_expect_eq(f.lnx->peers.n_unsolicited, 2);
+	cr_expect_eq(view_unsolicited(f.lnx), 2);
 	s[4].seq = 0;
 	fake_hello(&f, &s[4]);
 	fake_tag(&f, &s[4], 4, mem, 10);
 	cr_expect_eq(received(), 1);
-	cr_expect_eq(f.lnx->peers.n_unsolicited, 3);
+	cr_expect_eq(view_unsolicited(f.lnx), 3);
 	cr_expect_eq(f.lnx->stats.unsolicited_drops, 2);
 	fake_close(&f);
 }
@@ -189,7 +189,7 @@ BOTH(no_unsolicited_peers)
 	fake_hello(&f, &s);
 	fake_tag(&f, &s, 0, mem, 10);
 	cr_expect_eq(received(), 0);
-	cr_expect_eq(f.lnx->peers.n, 1);
+	cr_expect_eq(view_peers(f.lnx), 1);
 	cr_expect_eq(f.lnx->stats.unsolicited_drops, 1);
 	fake_close(&f);
 }
@@ -219,13 +219,13 @@ BOTH(ooo_frames_of_one_peer)
 	cr_expect_eq(f.lnx->stats.reorders, room);
 	cr_expect_eq(f.lnx->stats.ooo_drops, n - room);
 	cr_expect_eq(f.lnx->stats.dup_drops, 0);
-	cr_expect_eq(f.lnx->ooo_bytes, room * BUF_BYTES +
+	cr_expect_eq(view_ooo_bytes(f.lnx), room * BUF_BYTES +
 		     LNX_SEQ_OOO_BYTES);
 	cr_expect_eq(received(), 0);
 	/* A frame that fills the gap is always accepted. */
 	tag_at(&p, p.seq);
 	cr_expect_eq(received(), 1 + room);
-	cr_expect_eq(f.lnx->ooo_bytes, LNX_SEQ_OOO_BYTES);
+	cr_expect_eq(view_ooo_bytes(f.lnx), LNX_SEQ_OOO_BYTES);
 	/* Then the rest, which its sender retransmits. */
 	for (uint32_t i = n; i > room; i--)
 		tag_at(&p, p.seq + i);
@@ -237,7 +237,7 @@ BOTH(ooo_frames_of_one_peer)
 		e = fake_comp(&f, &a);
 		cr_expect_eq(e.tag, p.seq + i);
 	}
-	cr_expect_eq(f.lnx->ooo_bytes, LNX_SEQ_OOO_BYTES);
+	cr_expect_eq(view_ooo_bytes(f.lnx), LNX_SEQ_OOO_BYTES);
 	fake_drop_all(&f, &p);
 	fake_close(&f);
 }
@@ -257,9 +257,9 @@ BOTH(ooo_frames_of_all)
 		for (uint32_t k = 1; k < 5; k++)
 			tag_at(&s[i], s[i].seq + k);
 		fake_passes(&f, 2);
-		cr_assert_leq(f.lnx->ooo_bytes, limit);
+		cr_assert_leq(view_ooo_bytes(f.lnx), limit);
 	}
-	cr_expect_gt(f.lnx->ooo_bytes, limit / 2);
+	cr_expect_gt(view_ooo_bytes(f.lnx), limit / 2);
 	cr_expect_gt(f.lnx->stats.reorders, 8);
 	cr_expect_eq(f.lnx->stats.reorders + f.lnx->stats.ooo_drops,
 		     4 * PEERS);
@@ -269,7 +269,7 @@ BOTH(ooo_frames_of_all)
 			tag_at(&s[i], s[i].seq + k);
 	fake_passes(&f, 100);
 	cr_expect_eq(received(), PEERS * 5);
-	cr_expect_eq(f.lnx->ooo_bytes % LNX_SEQ_OOO_BYTES, 0,
+	cr_expect_eq(view_ooo_bytes(f.lnx) % LNX_SEQ_OOO_BYTES, 0,
 		     "tables are left, no frames");
 	fake_close(&f);
 }

@@ -75,7 +75,7 @@ static void open_n(enum lnx_rail_kind kind, unsigned n)
 
 static void look_at(unsigned rail, const struct fake_sent *s)
 {
-	cr_assert_eq(s->h.src, inside()->sid);
+	cr_assert_eq(s->h.src, view_sid(inside()));
 	cr_assert_eq(s->h.rail, rail);
 	cr_assert_eq(s->h.path, rail);
 	if ((int32_t)(s->h.ack - acked) > 0)
@@ -146,14 +146,14 @@ static void settle(void)
 
 	for (i = 0; i < 200; i++) {
 		fake_passes(&f, 2);
-		if (!receive_all() && inside()->chan.una == inside()->chan.next)
+		if (!receive_all() && view_all_acked(inside()))
 			return;
 		ack();
 		fake_after_ms(&f, i < 100 ? 1 : 100);
 	}
 	cr_assert_fail("frames stay unacknowledged: %u of %u",
-		       inside()->chan.next - inside()->chan.una,
-		       inside()->chan.next);
+		       view_next(inside()) - view_acked(inside()),
+		       view_next(inside()));
 }
 
 static ssize_t send1(uint64_t tag, void *context)
@@ -249,18 +249,17 @@ static void close_clean(void)
 
 	if (!lnx_peer_dead(peer))
 		settle();
-	cr_expect_eq(peer->chan.una_bytes, 0u);
-	cr_expect_eq(peer->pull.left, 0u);
-	for (i = 0; i < peer->npath; i++) {
-		cr_expect_eq(lnx_path_in_flight(peer, peer->path[i]), 0u);
-		cr_expect_eq(peer->path[i]->nread, 0u);
-		cr_expect_eq(peer->path[i]->read_bytes, 0u);
+	cr_expect_eq(view_unacked_bytes(peer), 0u);
+	cr_expect_eq(view_pull_left(peer), 0u);
+	for (i = 0; i < view_npath(peer); i++) {
+		cr_expect_eq(lnx_path_in_flight(peer, view_path(peer, i)), 0u);
+		cr_expect_eq(view_nread(view_path(peer, i)), 0u);
+		cr_expect_eq(view_read_bytes(view_path(peer, i)), 0u);
 	}
 	for (i = 0; i < f.lnx->nrail; i++)
 		cr_expect_eq(f.lnx->rail[i]->busy, 0u);
-	cr_expect_eq(f.lnx->chunk_pool.used, 0u);
-	cr_expect_eq(f.lnx->txe_pool[0].used + f.lnx->txe_pool[1].used +
-		     f.lnx->txe_pool[2].used, 0u);
+	cr_expect_eq(view_chunks(f.lnx), 0u);
+	cr_expect_eq(view_frames(f.lnx), 0u);
 	fake_quiet(&f);
 	fake_close(&f);
 }
@@ -277,7 +276,7 @@ BOTH(nothing_is_spread_before_the_peer_knows_us)
 		cr_assert_eq(send1(i, &a), 0);
 		fake_comp(&f, &a);
 	}
-	cr_expect_eq(inside()->npath, 2);
+	cr_expect_eq(view_npath(inside()), 2);
 	s = fake_take(f.core[0]);
 	cr_assert_eq(s->h.kind, LNX_KIND_HELLO);
 	look_at(0, s);
@@ -355,8 +354,8 @@ BOTH(spill)
 	p.got -= 1;
 	ack();
 	fake_pass(&f);
-	cr_expect_eq(lnx_path_in_flight(inside(), inside()->path[0]), 0u);
-	cr_expect_eq(lnx_path_in_flight(inside(), inside()->path[1]), FRAME);
+	cr_expect_eq(lnx_path_in_flight(inside(), view_path(inside(), 0)), 0u);
+	cr_expect_eq(lnx_path_in_flight(inside(), view_path(inside(), 1)), FRAME);
 	cr_assert_eq(send1(99, &a), 0);
 	fake_comp(&f, &a);
 	cr_expect_eq(receive(0, UINT32_MAX), 1u);
@@ -386,7 +385,7 @@ Test(multipath, one_at_most)
 
 	fake_conf.max_rails = 1;
 	open_introduced(LNX_RAIL_PLAIN, 3);
-	cr_expect_eq(inside()->npath, 1);
+	cr_expect_eq(view_npath(inside()), 1);
 	for (i = 0; i < 100; i++) {
 		cr_assert_eq(send1(i, &a), 0);
 		fake_comp(&f, &a);
@@ -407,7 +406,7 @@ BOTH(reports_of_what_is_known)
 	unsigned i;
 
 	open_introduced(kind, 2);
-	path = inside()->path[0];
+	path = view_path(inside(), 0);
 	from_hello();
 	for (i = 0; i < 20; i++) {
 		cr_assert_eq(send1(i, &a), 0);
@@ -417,7 +416,7 @@ BOTH(reports_of_what_is_known)
 		cr_assert_eq(post_recv(buf2, 8, &b), 0);
 		fake_comp(&f, &b);
 	}
-	cr_assert_eq(inside()->chan.una_bytes, 0u);
+	cr_assert_eq(view_unacked_bytes(inside()), 0u);
 	for (i = 0; i < 8; i++) {
 		cr_assert_eq(send1(i, &a), 0);
 		fake_comp(&f, &a);
@@ -426,7 +425,7 @@ BOTH(reports_of_what_is_known)
 	receive(0, 1);			/* one of the frames may be an ACK of ours */
 	while (f.core[0]->sent && !nseen[0])
 		receive(0, 1);
-	i = 8 - (unsigned)((bytes[0] - path->last_report) / FRAME);
+	i = 8 - (unsigned)((bytes[0] - view_reported(path)) / FRAME);
 	ack();
 	fake_pass(&f);
 	cr_expect_eq(lnx_path_in_flight(inside(), path), i * FRAME);
@@ -456,8 +455,9 @@ BOTH(hostile_reports)
 			   .len = odd[(i + 2) % n], .key = odd[i % 7] },
 			   NULL, 0);
 		fake_pass(&f);
-		for (k = 0; k < peer->npath; k++)
-			cr_assert_leq(peer->path[k]->delivered, peer->path[k]->sent);
+		for (k = 0; k < view_npath(peer); k++)
+			cr_assert_leq(view_delivered(view_path(peer, k)),
+				      view_sent(view_path(peer, k)));
 		if (i % 10 == 9) {
 			receive_all();
 			fake_ack(&f, &p);
@@ -465,9 +465,9 @@ BOTH(hostile_reports)
 		}
 	}
 	for (k = 2; k < LNX_PATHS_MAX; k++)
-		cr_expect_null(peer->path[k]);
+		cr_expect_null(view_path(peer, k));
 	settle();
-	for (i = 0; i < peer->chan.next; i++)
+	for (i = 0; i < view_next(peer); i++)
 		cr_expect_eq(seen[i], 1u, "%u: %u times", i, seen[i]);
 	close_clean();
 }
@@ -491,8 +491,8 @@ static void one_closed(enum lnx_rail_kind kind, unsigned closed)
 		}
 	}
 	settle();
-	cr_expect_eq(inside()->chan.next, 302u);
-	for (i = 0; i < inside()->chan.next; i++) {
+	cr_expect_eq(view_next(inside()), 302u);
+	for (i = 0; i < view_next(inside()); i++) {
 		cr_expect_eq(seen[i], 1u, "%u: %u times", i, seen[i]);
 		if (i > 1)
 			cr_expect_eq(tags[i], i - 2);
@@ -543,13 +543,13 @@ BOTH(all_closed)
 	/* Long ago by now: it is tried again, in another session. */
 	for (i = 0; i < 3; i++)
 		f.core[i]->send_again = 0;
-	sid = inside()->sid;
+	sid = view_sid(inside());
 	cr_expect_eq(send1(9, &a), 0);
-	cr_expect_neq(inside()->sid, sid);
+	cr_expect_neq(view_sid(inside()), sid);
 	for (i = n = 0; i < 3; i++)
 		while ((out = fake_take(f.core[i]))) {
 			n += out->h.kind == LNX_KIND_HELLO &&
-			     out->h.src == inside()->sid;
+			     out->h.src == view_sid(inside());
 			free(out);
 		}
 	cr_expect_eq(n, 1u);
@@ -577,7 +577,7 @@ BOTH(busy_is_not_dead)
 	f.core[1]->inject_again = 1;	/* refuses our ACK */
 	fake_after_ms(&f, 1);
 	cr_expect_eq(f.core[1]->inject_again, 0u);
-	cr_expect_neq(inside()->path[1]->state, LNX_PATH_UP);
+	cr_expect_neq(view_state(view_path(inside(), 1)), LNX_PATH_UP);
 	fake_now_ns += 20 * LNX_NS_PER_MS;
 	for (i = 0; i < 50; i++) {
 		ret = fi_tinject(f.ep, buf, 100, p.addr, 7);
@@ -635,7 +635,7 @@ BOTH(path_that_fails_all)
 		ack();
 		fake_pass(&f);
 	}
-	cr_expect_eq(p.got, inside()->chan.next);
+	cr_expect_eq(p.got, view_next(inside()));
 	cr_expect_leq(f.core[0]->nsend, 20u, "%u", f.core[0]->nsend);
 	f.core[0]->send_fails = 0;
 	for (i = 0; i < 20; i++) {
@@ -675,7 +675,7 @@ static void acked_in_inject(bool refuse)
 	for (i = 0; i < 20; i++)
 		fake_after_ms(&f, 100);
 	cr_expect_null(f.core[0]->in_inject);
-	cr_expect_eq(inside()->chan.una, inside()->chan.next);
+	cr_expect_eq(view_acked(inside()), view_next(inside()));
 	receive_all();
 	cr_expect_eq(seen[2], refuse ? 1u : 2u, "%u", seen[2]);
 	close_clean();
@@ -692,13 +692,13 @@ Test(multipath, blocked_just_now_is_not_for_long)
 	cr_assert_eq(send1(0, &a), 0);
 	fake_comp(&f, &a);
 	peer = inside();
-	for (i = 0; i < peer->npath; i++)
-		peer->path[i]->since_ns = fake_now_ns + 1;
+	for (i = 0; i < view_npath(peer); i++)
+		force_since(view_path(peer, i), fake_now_ns + 1);
 	cr_expect_not(lnx_path_none_for(peer, fake_now_ns, LNX_NS_PER_S));
 	cr_expect(lnx_path_none_for(peer, fake_now_ns + 2 * LNX_NS_PER_S,
 				    LNX_NS_PER_S));
-	for (i = 0; i < peer->npath; i++)
-		peer->path[i]->since_ns = 0;
+	for (i = 0; i < view_npath(peer); i++)
+		force_since(view_path(peer, i), 0);
 	fake_close(&f);
 }
 
@@ -710,9 +710,9 @@ Test(multipath, closed_rail_wants_no_buffers)
 	open_n(LNX_RAIL_PLAIN, 2);
 	core = f.lnx->rail[0]->core_ep;
 	f.lnx->rail[0]->core_ep = NULL;
-	f.lnx->work |= LNX_WORK_BUFS;
+	force_work(f.lnx, LNX_WORK_BUFS);
 	fake_pass(&f);
-	cr_expect_eq(f.lnx->work & LNX_WORK_BUFS, 0);
+	cr_expect_eq(view_work(f.lnx, LNX_WORK_BUFS), 0);
 	f.lnx->rail[0]->core_ep = core;
 	fake_close(&f);
 }
@@ -985,7 +985,7 @@ BOTH(peer_goes)
 	fake_passes(&f, 4);
 	cr_assert(fake_held(f.core[0]) && fake_held(f.core[1]));
 	cr_assert_eq(fi_av_remove(f.av, &p.addr, 1, 0), 0);
-	cr_assert_eq(inside()->npath, 2);
+	cr_assert_eq(view_npath(inside()), 2);
 	lnx_lock(&f.lnx->lock);
 	lnx_tx_peer_failed(inside(), FI_ECONNRESET);
 	lnx_unlock(&f.lnx->lock);
@@ -1304,7 +1304,7 @@ BOTH(at_random)
 			comp[(char *)e.op_context - ctx]++;
 	}
 	cr_expect_eq(next_tag, recv_n);
-	cr_expect_eq(inside()->chan.next, sent_n + !!sent_n);
+	cr_expect_eq(view_next(inside()), sent_n + !!sent_n);
 	for (i = 0; i < sent_n; i++) {
 		cr_assert_eq(comp[i], 1, "%u: %u completions", i, comp[i]);
 		cr_assert_eq(tags[i + 1], i + 1, "%u is another", i);
@@ -1322,8 +1322,8 @@ BOTH(spill_by_time)
 	unsigned i;
 
 	open_introduced(kind, 2);
-	path = inside()->path[0];
-	cr_expect_eq(path->inflight_limit, SPILL);
+	path = view_path(inside(), 0);
+	cr_expect_eq(view_inflight_limit(path), SPILL);
 	/* Busy without a pause, 20 frames in 10 ms. */
 	for (i = 0; i < 60; i++) {
 		cr_assert_eq(send1(i, &a), 0);
@@ -1337,8 +1337,8 @@ BOTH(spill_by_time)
 		fake_pass(&f);
 		p.got += 1;
 	}
-	cr_expect_lt(path->inflight_limit, SPILL);
-	cr_expect_geq(path->inflight_limit, 4096u);
+	cr_expect_lt(view_inflight_limit(path), SPILL);
+	cr_expect_geq(view_inflight_limit(path), 4096u);
 	close_clean();
 }
 
@@ -1367,8 +1367,7 @@ BOTH(least_on_its_way)
 
 	fake_conf.multi_rail_selection = LNX_SELECTION_LNET;
 	open_introduced(kind, 3);
-	inside()->path[1]->sent += 100 * FRAME;
-	inside()->chan.una_bytes += 100 * FRAME;
+	force_unacked(inside(), view_path(inside(), 1), 100 * FRAME);
 	for (i = 0; i < 40; i++) {
 		cr_assert_eq(send1(i, &a), 0);
 		fake_comp(&f, &a);
@@ -1377,7 +1376,7 @@ BOTH(least_on_its_way)
 	cr_expect_leq(nseen[1], 1u);
 	cr_expect(nseen[0] >= 18 && nseen[2] >= 18, "%u and %u", nseen[0],
 		  nseen[2]);
-	inside()->chan.una_bytes -= 100 * FRAME;
+	force_unacked(inside(), NULL, -(int64_t)(100 * FRAME));
 	close_clean();
 }
 
@@ -1450,7 +1449,7 @@ BOTH(reads_of_a_path_that_hangs_are_not_waited_for)
 {
 	open_met(kind, 2);
 	read_over_one(20);
-	cr_assert(inside()->pull.left);
+	cr_assert(view_pull_left(inside()));
 	cr_expect_leq(idle_ms(), 20u);
 	read_rest();
 }
@@ -1475,8 +1474,8 @@ BOTH(second_class_paths_read_as_much)
 
 	open_met(kind, 2);
 	fake_passes(&f, 2);
-	inside()->stripe = 1;
-	inside()->path[0]->read_retry_ns = fake_now_ns + 100 * LNX_NS_PER_S;
+	force_stripe(inside(), 1);
+	force_read_retry(view_path(inside(), 0), fake_now_ns + 100 * LNX_NS_PER_S);
 	f.core[1]->hold_reads = true;
 	cr_assert_eq(post_recv(buf, LARGE, &a), 0);
 	rts_from(1, 5, LARGE - 3, 3);
@@ -1487,7 +1486,7 @@ BOTH(second_class_paths_read_as_much)
 		fake_finish_all(f.core[1]);
 	}
 	cr_expect_geq(most, 2u);
-	inside()->path[0]->read_retry_ns = 0;
+	force_read_retry(view_path(inside(), 0), 0);
 	f.core[1]->hold_reads = false;
 	pulled(buf, LARGE - 3, &a, 1000);
 	close_clean();
@@ -1507,11 +1506,9 @@ BOTH(a_very_slow_path_is_tried_rarely)
 		fake_finish_all(f.core[0]);
 		fake_finish_all(f.core[1]);
 		pulled(buf, LARGE - 3, &a, 1000);
-		slow = inside()->path[1];
-		slow->speed->read.rate = 20000;
-		slow->speed->read.best = 20000;
+		slow = view_path(inside(), 1);
+		force_read_rate(slow, 20000, true, fake_now_ns);
 		fake_now_ns += rest_s[i] * LNX_NS_PER_S;
-		slow->read_done_ns = fake_now_ns - rest_s[i] * LNX_NS_PER_S;
 		n = f.core[1]->nread;
 		read_over_one(1);
 		cr_expect_eq(f.core[1]->nread - n > 0, rest_s[i] > 16, "after %u s: %u",

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "core/paths.h"
+#include "view.h"
 
 /* An endpoint that has only rails, and the address of a peer. */
 static struct lnx_conf conf;
@@ -68,7 +69,7 @@ Test(paths, none)
 	expect(8, "", 0, 0);
 	rails("a1", "b1");
 	expect(8, "", 0, 0);
-	cr_expect_eq(ep.peers.rr_seed, 0, "nothing was dealt");
+	cr_expect_eq(view_dealt(&ep), 0, "nothing was dealt");
 }
 
 Test(paths, modes)
@@ -80,7 +81,7 @@ Test(paths, modes)
 	conf.multi_rail_selection = LNX_SELECTION_LNET;
 	expect(8, "00 11", 1, 2);
 	conf.multi_rail_selection = LNX_SELECTION_PER_PEER;
-	ep.peers.rr_seed = 0;
+	force_dealt(&ep, 0);
 	expect(8, "00", 1, 1);
 	expect(8, "11", 1, 1);
 	expect(1, "00", 1, 1);

@@ -104,7 +104,7 @@ BOTH(a_preferred_net_has_all_until_it_is_down)
 	open_with(kind, 3, 1, nets3, "src: lan1");
 	cr_expect_eq(seen_more(s, 2, 10), 10u);
 	/* what is large, too */
-	cr_expect_eq(inside(s)->stripe, 1u << path_of(s, 2)->index);
+	cr_expect_eq(view_stripe(inside(s)), 1u << view_index(path_of(s, 2)));
 	/* sick is no reason to leave it */
 	charge(s, 2, 5);
 	cr_expect_eq(seen_more(s, 2, 10), 10u);
@@ -113,7 +113,7 @@ BOTH(a_preferred_net_has_all_until_it_is_down)
 	RUN_UNTIL(is_down(s, 2), 5000);
 	RUN_UNTIL(all_there(), 5000);
 	cr_expect_eq(seen_more(s, 2, 10), 0u);
-	cr_expect_eq(inside(s)->stripe & 1u << path_of(s, 2)->index, 0u);
+	cr_expect_eq(view_stripe(inside(s)) & 1u << view_index(path_of(s, 2)), 0u);
 	heal(2);
 	RUN_UNTIL(!is_down(s, 2), 20000);
 	run_ms(2000);
@@ -134,11 +134,13 @@ BOTH(a_preferred_net_with_two_rails)
 	black_hole(0);
 	send1(s, 200);
 	RUN_UNTIL(is_down(s, 0), 5000);
+	run_ms(1);
 	cr_expect_eq(seen_more(s, 1, 10), 10u);
 	cr_expect_eq(s->nseen[2], n);
 	black_hole(1);
 	send1(s, 200);
 	RUN_UNTIL(is_down(s, 1), 5000);
+	run_ms(1);
 	cr_expect_eq(seen_more(s, 2, 10), 10u);
 	heal(1);
 	RUN_UNTIL(!is_down(s, 1), 20000);
@@ -161,8 +163,8 @@ BOTH(health_first)
 	charge(s, 1, 1);
 	send1(s, 200);
 	run_ms(1);
-	cr_expect_eq(inside(s)->stripe, 1u << path_of(s, 0)->index);
-	cr_expect_eq(inside(s)->cur, path_of(s, 0));
+	cr_expect_eq(view_stripe(inside(s)), 1u << view_index(path_of(s, 0)));
+	cr_expect_eq(view_frame_path(inside(s)), view_index(path_of(s, 0)));
 	close_clean();
 }
 
@@ -194,7 +196,7 @@ BOTH(a_change_counts_at_once)
 	cr_expect_eq(f.lnx->stats.reopened, 0u);
 	del_rules();
 	run_ms(300);
-	cr_expect_eq(inside(s)->stripe, 3u);
+	cr_expect_eq(view_stripe(inside(s)), 3u);
 	add_rule("src: lan0");
 	cr_expect_eq(seen_more(s, 0, 5), 5u);
 	close_clean();
@@ -233,23 +235,23 @@ BOTH(pairs_that_were_no_paths)
 	fake_one_group = true;
 	open_met(kind, 2, 1);
 	peer = inside(s);
-	cr_assert_eq(peer->npath, 2u);
+	cr_assert_eq(view_npath(peer), 2u);
 	lnx_lock(&f.lnx->lock);
 	lnx_path_set_wanted(peer);
 	lnx_unlock(&f.lnx->lock);
-	cr_expect_eq(peer->npath, 2u, "without rules nothing is added");
+	cr_expect_eq(view_npath(peer), 2u, "without rules nothing is added");
 	/* N:1 */
 	add_rule("src: 127.0.[0-1].1@lan, dst: 127.0.1.1@lan");
-	cr_assert_eq(peer->npath, 3u);
-	for (i = k = 0; i < peer->npath; i++) {
-		bool wanted = peer->path[i]->remote_rail == 1;
+	cr_assert_eq(view_npath(peer), 3u);
+	for (i = k = 0; i < view_npath(peer); i++) {
+		bool wanted = view_remote(view_path(peer, i)) == 1;
 
-		cr_expect_eq(peer->stripe >> i & 1, wanted, "path %u", i);
-		cr_expect_eq(peer->path[i]->index, i);
+		cr_expect_eq(view_stripe(peer) >> i & 1, wanted, "path %u", i);
+		cr_expect_eq(view_index(view_path(peer, i)), i);
 		k += wanted;
 	}
 	cr_expect_eq(k, 2u);
-	cr_expect_eq(peer->cur->remote_rail, 1u);
+	cr_expect_eq(view_remote(view_path(peer, view_frame_path(peer))), 1u);
 	close_now();
 }
 
@@ -266,12 +268,12 @@ BOTH(pairs_of_a_newcomer)
 	send1(&side[0], 200);
 	run_ms(10);
 	peer = inside(&side[0]);
-	cr_assert_geq(peer->npath, 1u);
-	cr_expect_eq(peer->path[0]->rail, f.lnx->rail[0]);
-	cr_expect_eq(peer->path[0]->remote_rail, 1u);
-	cr_expect_eq(peer->stripe, 1u);
-	for (i = 1; i < peer->npath; i++)
-		cr_expect_neq(peer->path[i]->remote_rail, 1u);
+	cr_assert_geq(view_npath(peer), 1u);
+	cr_expect_eq(view_rail(view_path(peer, 0)), f.lnx->rail[0]);
+	cr_expect_eq(view_remote(view_path(peer, 0)), 1u);
+	cr_expect_eq(view_stripe(peer), 1u);
+	for (i = 1; i < view_npath(peer); i++)
+		cr_expect_neq(view_remote(view_path(peer, i)), 1u);
 	close_now();
 }
 
@@ -289,10 +291,11 @@ BOTH(lnet)
 	add_rule("src: lan1");
 	cr_expect_eq(seen_more(s, 1, 10), 10u);
 	charge(s, 1, 1);
-	cr_expect_eq(path_of(s, 1)->rail->health.value < LNX_HEALTH_MAX, true);
+	cr_expect_eq(view_rail(path_of(s, 1))->health.value < LNX_HEALTH_MAX, true);
 	send1(s, 200);
 	run_ms(5);
-	cr_expect_eq(inside(s)->cur, path_of(s, 0), "health comes before rules");
+	cr_expect_eq(view_frame_path(inside(s)), view_index(path_of(s, 0)),
+		     "health comes before rules");
 	close_clean();
 }
 

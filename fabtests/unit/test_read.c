@@ -37,7 +37,7 @@ static void ack_all(void)
 	fake_drop_all(&f, &p);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	cr_assert_eq(inside()->chan.una, inside()->chan.posted);
+	cr_assert_eq(view_acked(inside()), view_posted(inside()));
 }
 
 static void open_introduced(enum lnx_rail_kind kind)
@@ -133,10 +133,10 @@ static void close_clean(void)
 	ack_all();
 	fake_passes(&f, 4);
 	fake_drop_all(&f, &p);
-	cr_expect_eq(f.lnx->rma.rma_op_pool.used, 0u);
-	cr_expect_eq(f.lnx->rma.segment_pool.used, 0u);
-	cr_expect_eq(inside()->rma.n_segments, 0u);
-	cr_expect_eq(inside()->rma.n_reads, 0u);
+	cr_expect_eq(view_rma_ops(f.lnx), 0u);
+	cr_expect_eq(view_rma_segments(f.lnx), 0u);
+	cr_expect_eq(view_segments(inside()), 0u);
+	cr_expect_eq(view_core_reads(inside()), 0u);
 	fake_quiet(&f);
 	fake_close(&f);
 }
@@ -160,7 +160,7 @@ BOTH(keys_used_once_are_not_asked_for)
 {
 	open_introduced(kind);
 	for (unsigned i = 0; i < 20; i++) {
-		inside()->rma.n_unknown = 0;
+		force_keys_known(inside());
 		read_by_frame(i, 10);
 	}
 	fake_expect_none(&f);
@@ -315,7 +315,7 @@ BOTH(reads_of_a_closed_core_go_out_as_frames)
 	open_with_keys(kind, LNX_WIRE_KEYS_READ);
 	core->hold_reads = true;
 	cr_assert_eq(rd(7, 10, &b), 0);
-	lnx_read_cut(inside()->path[0]);
+	lnx_read_cut(view_path(inside(), 0));
 	fake_passes(&f, 2);
 	id = id_of(LNX_KIND_GET);
 	answer(id, 0, mem + 7, 10);
@@ -340,8 +340,8 @@ BOTH(peer_that_goes)
 	fake_finish(core, 0, FI_ECONNRESET);
 	fake_err(&f, &b, FI_ECONNRESET);
 	fake_drop_all(&f, &p);
-	cr_expect_eq(f.lnx->rma.segment_pool.used, 0u);
-	cr_expect_eq(inside()->rma.n_reads, 0u);
+	cr_expect_eq(view_rma_segments(f.lnx), 0u);
+	cr_expect_eq(view_core_reads(inside()), 0u);
 	fake_quiet(&f);
 	fake_close(&f);
 }
@@ -354,7 +354,7 @@ BOTH(hostile_answers)
 	open_with_keys(kind, LNX_WIRE_KEYS_READ);
 	core->hold_reads = true;
 	cr_assert_eq(rd(7, 10, &b), 0);
-	part = lnx_list_entry(f.lnx->rma.segments.prev, struct lnx_rma_segment, all);
+	part = view_last_segment(f.lnx);
 	answer(part->id, 0, mem, 10);
 	answer(part->id, FI_EIO, NULL, 0);
 	fake_quiet(&f);

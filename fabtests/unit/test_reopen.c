@@ -151,12 +151,12 @@ BOTH(no_other_while_closed)
 		send1(&side[i], 100);
 		RUN_UNTIL(side[i].p.got == 2, 1000);
 		/* Peers get rails in turn. */
-		if (inside(&side[i])->path[0]->rail == f.lnx->rail[0])
+		if (view_rail(view_path(inside(&side[i]), 0)) == f.lnx->rail[0])
 			s = &side[i];
 	}
 	fake_conf.max_rails = 8;
 	cr_assert_not_null(s);
-	cr_assert_eq(inside(s)->npath, 1u);
+	cr_assert_eq(view_npath(inside(s)), 1u);
 	force_reopen(&side[0]);
 	f.core[0]->ep_fails = FAKE_ALWAYS;
 	RUN_UNTIL(!f.core[0]->enabled, 3000);
@@ -219,13 +219,13 @@ BOTH(moved)
 	unsigned i;
 
 	open_met(kind, 2, 2);
-	first = path_of(s, 0)->core_addr;
-	second = path_of(s, 1)->core_addr;
+	first = view_core_addr(path_of(s, 0));
+	second = view_core_addr(path_of(s, 1));
 	move(s, 1, 7001);
 	say(s, 0, LNX_KIND_HELLO, 0);
 	run_ms(2);
-	cr_expect_eq(path_of(s, 0)->core_addr, first);
-	cr_expect_neq(path_of(s, 1)->core_addr, second);
+	cr_expect_eq(view_core_addr(path_of(s, 0)), first);
+	cr_expect_neq(view_core_addr(path_of(s, 1)), second);
 	cr_expect_eq(port_used(s, 1), 7001u);
 	cr_expect(f.core[1]->av_gone[second]);
 	cr_expect_eq(f.core[1]->nav_in, 2u);
@@ -234,7 +234,7 @@ BOTH(moved)
 		send1(s, 4000);
 	run_ms(10);
 	cr_expect_gt(s->nseen[1], 0u);
-	cr_expect_eq(s->dest[1], path_of(s, 1)->core_addr);
+	cr_expect_eq(s->dest[1], view_core_addr(path_of(s, 1)));
 	/* The other peer has not moved. */
 	cr_expect_eq(port_used(&side[1], 1), 5000 + 0x2222u);
 	close_clean();
@@ -293,7 +293,7 @@ BOTH(hostile_hellos)
 	open_met(kind, 2, 1);
 	good = s->p.where;
 	for (i = 0; i < 2; i++)
-		at[i] = path_of(s, i)->core_addr;
+		at[i] = view_core_addr(path_of(s, i));
 	for (i = 0; i < 4; i++) {
 		s->p.where = good;
 		move(s, 0, 7000 + i);
@@ -315,8 +315,8 @@ BOTH(hostile_hellos)
 		cr_assert_eq(lnx_addr_pack(&s->p.where, s->p.blob), 0);
 		say(s, 0, LNX_KIND_HELLO, 0);
 		run_ms(2);
-		cr_expect_eq(path_of(s, 0)->core_addr, at[0], "%u", i);
-		cr_expect_eq(path_of(s, 1)->core_addr, at[1], "%u", i);
+		cr_expect_eq(view_core_addr(path_of(s, 0)), at[0], "%u", i);
+		cr_expect_eq(view_core_addr(path_of(s, 1)), at[1], "%u", i);
 	}
 	/* Fewer rails: those that exist are used. */
 	s->p.where = good;
@@ -326,7 +326,7 @@ BOTH(hostile_hellos)
 	say(s, 0, LNX_KIND_HELLO, 0);
 	run_ms(2);
 	cr_expect_eq(port_used(s, 0), 8000u);
-	cr_expect_eq(path_of(s, 1)->core_addr, at[1]);
+	cr_expect_eq(view_core_addr(path_of(s, 1)), at[1]);
 	/* An index out of range. */
 	s->p.where = good;
 	move(s, 0, 8001);

@@ -59,7 +59,7 @@ static void introduce(void)
 	fake_drop_all(&f, &p);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	cr_assert_eq(inside()->chan.una, inside()->chan.posted);
+	cr_assert_eq(view_acked(inside()), view_posted(inside()));
 }
 
 static void open_introduced(enum lnx_rail_kind kind)
@@ -75,16 +75,13 @@ static void all_gone(void)
 	fake_ack(&f, &p);
 	fake_passes(&f, 4);
 	fake_drop_all(&f, &p);
-	cr_expect_eq(f.lnx->rma.rma_op_pool.used, 0u);
-	cr_expect_eq(f.lnx->rma.segment_pool.used, 0u);
-	cr_expect_eq(f.lnx->chunk_pool.used, 0u);
-	cr_expect(lnx_list_empty(&f.lnx->rma.segments));
-	cr_expect(lnx_list_empty(&f.lnx->rma.waiting));
-	cr_expect(lnx_list_empty(&f.lnx->pulls));
-	cr_expect_eq(inside()->rma.n_segments, 0u);
-	cr_expect_eq(inside()->nrndv, 0u);
-	cr_expect_eq(f.lnx->txe_pool[0].used + f.lnx->txe_pool[1].used +
-		     f.lnx->txe_pool[2].used, 0u);
+	cr_expect_eq(view_rma_ops(f.lnx), 0u);
+	cr_expect_eq(view_rma_segments(f.lnx), 0u);
+	cr_expect_eq(view_chunks(f.lnx), 0u);
+	cr_expect(view_rma_idle(f.lnx));
+	cr_expect_eq(view_segments(inside()), 0u);
+	cr_expect_eq(view_announced(inside()), 0u);
+	cr_expect_eq(view_frames(f.lnx), 0u);
 }
 
 static void close_clean(void)
@@ -292,7 +289,7 @@ BOTH(bad_calls)
 	cr_expect_eq(fi_inject_write(f.ep, buf, LNX_INJECT_MAX + 1, p.addr, 0,
 				     KEY), -FI_EINVAL);
 	cr_expect_eq(fi_write(f.ep, buf, 1, NULL, 99, 0, KEY, &a), -FI_EINVAL);
-	cr_expect_eq(fi_read(f.ep, buf, f.lnx->limits.max_msg_size + 1, NULL, p.addr,
+	cr_expect_eq(fi_read(f.ep, buf, view_max_msg_size(f.lnx) + 1, NULL, p.addr,
 			     0, KEY, &a), -FI_EMSGSIZE);
 	fake_expect_none(&f);
 	close_clean();
@@ -892,7 +889,7 @@ BOTH(many_outstanding)
 		fake_pass(&f);
 	}
 	cr_expect_eq(ret, -FI_EAGAIN, "%u reads outstanding", n);
-	cr_expect_geq(n, f.lnx->limits.tx_size);
+	cr_expect_geq(n, view_tx_size(f.lnx));
 	cr_expect_eq(got, n);
 	for (unsigned i = 0; i < got; i++) {
 		answer(id[i], 0, mem, 8);
@@ -1020,7 +1017,7 @@ BOTH(answers_of_the_wrong_length)
 	for (size_t len = 0; len < 30; len++) {
 		if (len == 10)
 			continue;
-		inside()->rma.n_unknown = 0;	/* no request for keys is among them */
+		force_keys_known(inside());	/* no request for keys is among them */
 		cr_assert_eq(rd(10, &a), 0);
 		answer(id_of(LNX_KIND_GET), 0, mem, len);
 		fake_err(&f, &a, FI_EIO);
@@ -1081,9 +1078,9 @@ BOTH(flood_of_answers)
 	}
 	fake_passes(&f, 10);
 	fake_drop_all(&f, &p);
-	cr_expect_leq(f.lnx->rma.segment_pool.used, 1u);
-	cr_expect_leq(f.lnx->txe_pool[0].used, 1u);
-	cr_expect_eq(f.lnx->txe_pool[1].used + f.lnx->txe_pool[2].used, 0u);
+	cr_expect_leq(view_rma_segments(f.lnx), 1u);
+	cr_expect_leq(view_frames_of(f.lnx, 0), 1u);
+	cr_expect_eq(view_frames_of(f.lnx, 1) + view_frames_of(f.lnx, 2), 0u);
 	fake_close(&f);
 }
 
@@ -1234,7 +1231,7 @@ BOTH(peer_given_up_by_what_must_leave)
 	fake_ack(&f, &p);
 	fake_pass(&f);
 	/* As after a long pause: connecting, and nothing is queued. */
-	inside()->path[0]->state = LNX_PATH_IDLE;
+	force_state(view_path(inside(), 0), LNX_PATH_IDLE);
 	core->send_again = FAKE_ALWAYS;
 	for (unsigned i = 0; i < 100; i++) {
 		ret = op(false, two, 2, FI_INJECT, &b);
@@ -1680,7 +1677,7 @@ BOTH(read_that_cannot_get_better)
 	t0 = fake_now_ns;
 	for (unsigned i = 0; i < 500 && (fake_held(f.core[0]) ||
 					 fake_held(f.core[1]) ||
-					 f.lnx->rma.segment_pool.used); i++) {
+					 view_rma_segments(f.lnx)); i++) {
 		for (unsigned k = 0; k < 2; k++)
 			while (fake_held(f.core[k]))
 				fake_finish(f.core[k], 0, FI_ENOKEY);
@@ -1748,7 +1745,7 @@ BOTH(keys_of_many_registrations)
 		fake_drop_all(&f, &p);
 		fake_ack(&f, &p);
 	}
-	cr_expect_leq(f.lnx->rma.ops.n, 64u);
+	cr_expect_leq(view_rma_numbers(f.lnx), 64u);
 	close_clean();
 }
 

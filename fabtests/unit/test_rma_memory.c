@@ -122,7 +122,7 @@ static uint32_t received(void)
 {
 	struct lnx_peer *peer = lnx_peer_by_eid(f.lnx, p.eid);
 
-	return peer ? peer->chan.rx.next : 0;
+	return peer ? view_rx_next(peer) : 0;
 }
 
 /* Retransmits what was not received; one pass. */
@@ -343,10 +343,10 @@ static void every_sort(enum lnx_rail_kind kind)
 	cr_expect_arr_eq(ours + 60000, mem, 30000);
 	cr_expect_eq(ours[99], 0xee);
 	cr_expect_eq(ours[90000], 0xee);
-	cr_expect_eq(f.lnx->rma.rma_op_pool.used, 0u);
-	cr_expect_eq(f.lnx->rma.segment_pool.used, 0u);
-	cr_expect_eq(f.lnx->chunk_pool.used, 0u);
-	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	cr_expect_eq(view_rma_ops(f.lnx), 0u);
+	cr_expect_eq(view_rma_segments(f.lnx), 0u);
+	cr_expect_eq(view_chunks(f.lnx), 0u);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
 	cr_expect_eq(core->nmr_open, 1u);
 	cr_expect_eq(fi_close(&mr->fid), 0);
 }

@@ -79,10 +79,9 @@ static void recv_any(void *to, size_t len, void *context)
 static void expect_no_entries(void)
 {
 	fake_pass(&f);			/* posts what was consumed */
-	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
-	cr_expect_eq(f.lnx->chunk_pool.used, 0);
-	cr_expect_eq(f.lnx->rxbuf_pool.used,
-		     f.lnx->nbuf_reserve + f.lnx->rail[0]->nposted);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
+	cr_expect_eq(view_chunks(f.lnx), 0);
+	cr_expect_eq(view_rxbufs(f.lnx), f.lnx->rail[0]->nposted);
 }
 
 BOTH(in_order)
@@ -151,7 +150,7 @@ BOTH(ooo_frames_wait_for_their_turn)
 		cr_expect_eq(to[i][0], '1' + i);
 	}
 	fake_after_ms(&f, 1);
-	cr_expect_eq(inside(&p)->chan.rx.next, 5);
+	cr_expect_eq(view_rx_next(inside(&p)), 5);
 	expect_no_entries();
 	fake_close(&f);
 }
@@ -215,7 +214,7 @@ BOTH(beyond_the_window_is_dropped)
 BOTH(over_the_wrap_around)
 {
 	open_met(kind);
-	inside(&p)->chan.rx.next = 0u - 50;
+	force_rx_next(inside(&p), 0u - 50);
 	for (uint32_t i = 0; i < 100; i += 2) {
 		recv_any(buf, 8, &a);
 		recv_any(buf, 8, &b);
@@ -229,7 +228,7 @@ BOTH(over_the_wrap_around)
 		cr_expect_eq(fake_comp(&f, &b).tag, i + 1);
 	}
 	fake_quiet(&f);
-	cr_expect_eq(inside(&p)->chan.rx.next, 50);
+	cr_expect_eq(view_rx_next(inside(&p)), 50);
 	expect_no_entries();
 	fake_close(&f);
 }
@@ -900,9 +899,8 @@ static void close_shared(size_t posted)
 	cr_assert_eq(fi_close(&f.ep->fid), 0);
 	f.ep = NULL;
 	cr_expect_eq(fi_close(&shared->fid), -FI_EBUSY);
-	cr_expect_eq(srx->rxe_pool.used, srx->nreserve + posted);
-	cr_expect_eq(lnx_match_nunex(&srx->tag) + lnx_match_nunex(&srx->msg),
-		     0);
+	cr_expect_eq(view_rxes(srx), posted);
+	cr_expect_eq(view_unexpected(srx), 0);
 }
 
 static void end_shared(void)
@@ -983,7 +981,7 @@ BOTH(shared_receives_without_memory)
 		n++;
 	}
 	cr_expect_gt(n, 0);
-	cr_expect_eq(lnx_match_nunex(&f.lnx->srx->msg), 0);
+	cr_expect_eq(view_unexpected(lnx_container_of(shared, struct lnx_ep, fid)), 0);
 	close_shared(1);
 	end_shared();
 }
@@ -1141,7 +1139,7 @@ BOTH(short_of_memory)
 {
 	open_met(kind);
 	for (int how = 0; how < 3; how++) {
-		uint32_t next = inside(&p)->chan.rx.next, nth;
+		uint32_t next = view_rx_next(inside(&p)), nth;
 
 		/* Use up everything that is already allocated. */
 		for (nth = 0; nth < 3000; nth++)
@@ -1161,8 +1159,8 @@ BOTH(short_of_memory)
 				 &(uint64_t) { 100000 }, 1);
 		low_pass();
 		/* Only a payload that stays in its buffer needs no memory. */
-		cr_expect_eq(inside(&p)->chan.rx.next, next + (how == 1));
-		if (inside(&p)->chan.rx.next == next) {
+		cr_expect_eq(view_rx_next(inside(&p)), next + (how == 1));
+		if (view_rx_next(inside(&p)) == next) {
 			/* Retransmitted, it is accepted. */
 			p.seq--;
 			core->nregion = 0;
@@ -1173,7 +1171,7 @@ BOTH(short_of_memory)
 					 &(uint64_t) { 100000 }, 1);
 		}
 		fake_pass(&f);
-		cr_expect_eq(inside(&p)->chan.rx.next, next + 1);
+		cr_expect_eq(view_rx_next(inside(&p)), next + 1);
 		recv_any(buf, sizeof(buf), &b);
 		fake_passes(&f, 5);
 		cr_expect_eq(fake_comp(&f, &b).len, arrive_len[how]);
@@ -1227,7 +1225,7 @@ Test(rx_direct, expected_and_unexpected)
 				     &b), 0);
 		cr_expect_eq(fake_comp(&f, &b).len, len[i]);
 	}
-	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
 	fake_direct(core, true, 0, 5, NULL, mem, 10);
 	fake_direct(core, true, 0, 5, NULL, mem, 10000);
 	fake_quiet(&f);
@@ -1249,7 +1247,7 @@ Test(rx_direct, truncated)
 		recv_any(buf, 1, &a);
 		truncated_end(len, 1);
 	}
-	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
 	fake_close(&f);
 }
 
@@ -1275,7 +1273,7 @@ Test(rx_direct, peek_claim_discard)
 		fake_quiet(&f);
 		cr_expect_null(core->kept, "nothing stays in the core");
 	}
-	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
 	fake_close(&f);
 }
 
@@ -1416,7 +1414,7 @@ Test(rx_direct, announced)
 	truncated_end(50000, 150);
 	fin_left(0);
 	fake_quiet(&f);
-	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
 	/* One that is never received. */
 	ctrl_arrives(&n);
 	fake_close(&f);
@@ -1447,7 +1445,7 @@ Test(rx_direct, announced_by_a_dead_peer)
 	ctrl_arrives(&n);
 	fake_err(&f, &a, FI_EIO);
 	fin_left(EFAULT);
-	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
 	fake_close(&f);
 }
 
@@ -1477,7 +1475,7 @@ Test(rx_direct, answer_waits_for_a_busy_core)
 	fin_left(0);
 	recv_any(buf, 50000, &a);
 	ctrl_end(50000);
-	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
 	fake_close(&f);
 }
 
@@ -1514,7 +1512,7 @@ Test(rx_direct, as_long_as_a_control_message)
 	ctrl_arrives(&n);
 	fake_quiet(&f);
 	cr_expect_eq(f.lnx->stats.bad_frames, 1);
-	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
 	fake_close(&f);
 }
 
@@ -1546,7 +1544,7 @@ Test(rx_direct, many_control_messages_in_one_poll_without_memory)
 	fake_quiet(&f);
 	cr_expect_eq(f.lnx->stats.lost, 0);
 	cr_expect_null(core->kept);
-	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
 	fake_close(&f);
 }
 
@@ -1688,15 +1686,15 @@ Test(rx_plain, no_sleep_on_buffers)
 	open_met(LNX_RAIL_PLAIN);
 	fake_passes(&f, 4);
 	lnx_lock(&f.lnx->lock);
-	cr_expect_not(lnx_ep_trywait(f.lnx));
+	cr_expect_neq(lnx_ep_sleep_until(f.lnx), 0);
 	lnx_unlock(&f.lnx->lock);
 	fake_tag(&f, &p, 5, mem, 8);
 	core->late = 1;
 	lnx_lock(&f.lnx->lock);
-	cr_expect(lnx_ep_trywait(f.lnx));
+	cr_expect_eq(lnx_ep_sleep_until(f.lnx), 0);
 	cr_expect_eq(core->in, NULL);
 	cr_expect_eq(core->nposted, LNX_PLAIN_POSTED - 1);
-	cr_expect_not(lnx_ep_trywait(f.lnx));
+	cr_expect_neq(lnx_ep_sleep_until(f.lnx), 0);
 	cr_expect_eq(core->nposted, LNX_PLAIN_POSTED);
 	lnx_unlock(&f.lnx->lock);
 	fake_close_quick(&f);
@@ -1732,8 +1730,8 @@ BOTH(many_arrivals_in_one_poll_without_memory)
 	no_memory = true;
 	fake_passes(&f, 10);
 	no_memory = false;
-	cr_expect_lt(inside(&p)->chan.rx.next, 601);
-	while ((i = inside(&p)->chan.rx.next) < 601) {
+	cr_expect_lt(view_rx_next(inside(&p)), 601);
+	while ((i = view_rx_next(inside(&p))) < 601) {
 		p.seq = i;
 		fake_tag(&f, &p, i - 1, mem + i - 1, 10000);
 		fake_pass(&f);
@@ -1759,7 +1757,7 @@ BOTH(posted_receives_complete_without_memory)
 		fake_err(&f, &b, FI_ECANCELED);
 	no_memory = true;
 	for (unsigned i = 0; i < 600; i++) {
-		p.seq = inside(&p)->chan.rx.next;
+		p.seq = view_rx_next(inside(&p));
 		fake_tag(&f, &p, 6, mem, 10000);
 		/* And some out of order. */
 		p.seq += i % 100;
@@ -1769,7 +1767,7 @@ BOTH(posted_receives_complete_without_memory)
 	for (unsigned i = 0; i < 100; i++) {
 		cr_assert_eq(fi_trecv(f.ep, buf, 10000, NULL, FI_ADDR_UNSPEC,
 				      7, 0, &a), 0);
-		p.seq = inside(&p)->chan.rx.next;
+		p.seq = view_rx_next(inside(&p));
 		fake_tag(&f, &p, 7, mem, 10000);
 		cr_expect_eq(fake_comp(&f, &a).tag, 7);
 	}
@@ -1868,7 +1866,7 @@ BOTH(multi_receive_without_memory)
 	fake_quiet(&f);
 	give_back_entries(n);
 	/* Send it again if it was dropped; in any case in the original order. */
-	if (inside(&p)->chan.rx.next == 1) {
+	if (view_rx_next(inside(&p)) == 1) {
 		p.seq = 1;
 		core->nregion = 0;
 		fake_msg(&f, &p, mem, 100);
@@ -1945,10 +1943,10 @@ BOTH(hello_without_memory)
 		fake_hello(&f, &p);
 		fake_pass(&f);
 		fail_armed = false;
-		if (inside(&p) && inside(&p)->chan.rx.next)
+		if (inside(&p) && view_rx_next(inside(&p)))
 			break;
 	}
-	if (!inside(&p) || !inside(&p)->chan.rx.next) {
+	if (!inside(&p) || !view_rx_next(inside(&p))) {
 		p.seq = 0;
 		fake_hello(&f, &p);
 	}
@@ -1989,7 +1987,7 @@ Test(rx_direct, many_arrivals_in_one_poll_without_memory)
 	}
 	fake_quiet(&f);
 	cr_expect_null(core->kept);
-	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
 	fake_close(&f);
 }
 
@@ -2031,7 +2029,7 @@ Test(rx_direct, core_without_memory)
 	fake_err(&f, &a, FI_ENOMEM);
 	cr_expect_eq(f.lnx->stats.lost, 3);
 	fake_quiet(&f);
-	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
 	fake_close(&f);
 }
 
@@ -2051,7 +2049,7 @@ Test(rx_direct, truncated_without_memory)
 	no_memory = false;
 	fake_after_ms(&f, 10);
 	truncated_end(10000, 1000);
-	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
 	fake_close(&f);
 }
 
@@ -2132,7 +2130,7 @@ static uint32_t received(void)
 {
 	struct lnx_peer *peer = inside(&p);
 
-	return peer ? peer->chan.rx.next : 0;
+	return peer ? view_rx_next(peer) : 0;
 }
 
 static void armed_pass(void)
@@ -2416,10 +2414,9 @@ static void every_sort(enum lnx_rail_kind kind)
 	for (unsigned i = 0; i < nframe; i++)
 		cr_expect_leq(nfin[i], 1);
 	cr_expect_eq(f.lnx->stats.lost, 0);
-	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
-	cr_expect_eq(f.lnx->chunk_pool.used, 0);
-	cr_expect_eq(f.lnx->rxbuf_pool.used,
-		     f.lnx->nbuf_reserve + f.lnx->rail[1]->nposted);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
+	cr_expect_eq(view_chunks(f.lnx), 0);
+	cr_expect_eq(view_rxbufs(f.lnx), f.lnx->rail[1]->nposted);
 	cr_expect_null(f.core[0]->kept);
 }
 

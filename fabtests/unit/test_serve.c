@@ -107,12 +107,11 @@ static void close_clean(void)
 	fake_passes(&f, 4);
 	fake_drop_all(&f, &p);
 	guarded();
-	cr_expect_eq(f.lnx->rxe_pool.used, f.lnx->nreserve);
-	cr_expect_eq(f.lnx->chunk_pool.used, 0u);
-	cr_expect_eq(f.lnx->txe_pool[0].used + f.lnx->txe_pool[1].used +
-		     f.lnx->txe_pool[2].used, 0u);
-	cr_expect(lnx_list_empty(&f.lnx->rma.asks));
-	cr_expect_eq(inside()->rma.n_served, 0u);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
+	cr_expect_eq(view_chunks(f.lnx), 0u);
+	cr_expect_eq(view_frames(f.lnx), 0u);
+	cr_expect(view_rma_idle(f.lnx));
+	cr_expect_eq(view_served(inside()), 0u);
 	if (mr)
 		cr_expect_eq(fi_close(&mr->fid), 0);
 	fake_close(&f);
@@ -672,7 +671,7 @@ BOTH(peer_goes_in_the_middle_of_a_pull)
 		fake_finish(core, 0, FI_EIO);
 	fake_passes(&f, 4);
 	fake_quiet(&f);
-	cr_expect_eq(inside()->rma.n_served, 0u);
+	cr_expect_eq(view_served(inside()), 0u);
 	close_clean();
 }
 
@@ -828,8 +827,7 @@ BOTH(repeated_frames)
 
 static size_t txes(void)
 {
-	return f.lnx->txe_pool[0].used + f.lnx->txe_pool[1].used +
-	       f.lnx->txe_pool[2].used;
+	return view_frames(f.lnx);
 }
 
 /* It goes on after the last frame that was received, as if the others were lost. */
@@ -841,11 +839,11 @@ static unsigned flood(unsigned n, void (*one)(unsigned i))
 		uint32_t next;
 
 		fake_pass(&f);
-		next = inside()->chan.rx.next;
+		next = view_rx_next(inside());
 		p.seq = next;
 		one(i);
 		fake_pass(&f);
-		got += inside()->chan.rx.next != next;
+		got += view_rx_next(inside()) != next;
 		for (struct fake_sent *s; (s = fake_take(core));)
 			free(s);
 	}
@@ -887,12 +885,12 @@ static void bounded_at(enum lnx_rail_kind kind, void (*one)(unsigned i),
 	open_met(kind);
 	core->hold_reads = hold;
 	flood(6000, one);
-	high = txes() + inside()->rma.n_served;
+	high = txes() + view_served(inside());
 	flood(2000, one);
-	cr_expect_eq(txes() + inside()->rma.n_served, high,
-		     "%zu and then %zu", high, txes() + inside()->rma.n_served);
+	cr_expect_eq(txes() + view_served(inside()), high,
+		     "%zu and then %zu", high, txes() + view_served(inside()));
 	cr_expect_leq(high, 6000u);
-	cr_expect_leq(f.lnx->rxe_pool.used, 6000u);
+	cr_expect_leq(view_rxes(f.lnx), 6000u);
 	close_rough();
 }
 
@@ -1021,13 +1019,13 @@ BOTH(late_requests)
 {
 	open_met(kind);
 	lnx_lock(&f.lnx->lock);
-	f.lnx->leaving = true;
+	force_leaving(f.lnx, true);
 	lnx_unlock(&f.lnx->lock);
 	put(KEY, 0, mem, 10, 5, 10, LNX_WIRE_F_LAST | LNX_WIRE_F_DATA);
 	fake_quiet(&f);
 	cr_expect(untouched());
-	cr_expect_eq(inside()->chan.rx.next, p.seq - 1);
-	f.lnx->leaving = false;
+	cr_expect_eq(view_rx_next(inside()), p.seq - 1);
+	force_leaving(f.lnx, false);
 	p.seq--;
 	put(KEY, 0, mem, 10, 5, 10, LNX_WIRE_F_LAST | LNX_WIRE_F_DATA);
 	event(10);
@@ -1059,7 +1057,7 @@ static void expect_message_then_answer(void)
 	fake_expect_none(&f);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	cr_expect_eq(inside()->chan.una, inside()->chan.next);
+	cr_expect_eq(view_acked(inside()), view_next(inside()));
 }
 
 /*
@@ -1105,12 +1103,12 @@ Test(serve_peer, asked_in_an_inject_that_is_refused)
 	fake_comp(&f, &ctx);
 
 	/* and, because of the answer, also for a path that is connecting. */
-	inside()->path[0]->state = LNX_PATH_CONNECTING;
+	force_state(view_path(inside(), 0), LNX_PATH_CONNECTING);
 	core->in_inject = asks_meanwhile;
 	core->inject_again = 1;
 	cr_expect_eq(fi_tinject(f.ep, "z", 1, p.addr, 4), 0);
 	expect_message_then_answer();
-	inside()->path[0]->state = LNX_PATH_CONNECTING;
+	force_state(view_path(inside(), 0), LNX_PATH_CONNECTING);
 	core->inject_again = 1;
 	cr_expect_eq(fi_tinject(f.ep, "z", 1, p.addr, 5), -FI_EAGAIN);
 	fake_after_ms(&f, 20);

@@ -79,7 +79,7 @@ static void open_met(enum lnx_rail_kind kind)
 	fake_ack(&f, &p);
 	fake_passes(&f, 2);
 	fake_drop_all(&f, &p);
-	cr_assert_eq(inside()->rx_sid, 0x51u);
+	cr_assert_eq(view_rx_sid(inside()), 0x51u);
 }
 
 /* A send that is complete only when p has it. */
@@ -139,11 +139,11 @@ BOTH(an_answer_names_our_session)
 	open_with(kind);
 	cr_assert_eq(send1(&a), 0);
 	fake_comp(&f, &a);
-	hello(0x51, 100, inside()->sid ^ 1);
-	cr_expect_eq(inside()->rx_sid, 0u);
+	hello(0x51, 100, view_sid(inside()) ^ 1);
+	cr_expect_eq(view_rx_sid(inside()), 0u);
 	fake_drop_all(&f, &p);
-	hello(0x51, 100, inside()->sid);
-	cr_expect_eq(inside()->rx_sid, 0x51u);
+	hello(0x51, 100, view_sid(inside()));
+	cr_expect_eq(view_rx_sid(inside()), 0x51u);
 	fake_close(&f);
 }
 
@@ -170,14 +170,14 @@ BOTH(a_peer_that_begins_again)
 	uint64_t sid;
 
 	open_met(kind);
-	sid = inside()->sid;
+	sid = view_sid(inside());
 	send_acked(&b);
 	fake_expect_drop(&f, &p, LNX_KIND_MSG);
 	hello(0x52, 200, 0);
 	fake_err(&f, &b, FI_ECONNRESET);
 	fake_quiet(&f);
-	cr_expect_neq(inside()->sid, sid);
-	cr_expect_eq(inside()->rx_sid, 0x52u);
+	cr_expect_neq(view_sid(inside()), sid);
+	cr_expect_eq(view_rx_sid(inside()), 0x52u);
 	recv1(&a);
 	fake_tag(&f, &p, 1, "y", 1);
 	fake_comp(&f, &a);
@@ -188,8 +188,8 @@ BOTH(a_peer_that_begins_again)
 	fake_comp(&f, &a);
 	fake_ack(&f, &p);
 	reap();
-	cr_expect_eq(f.lnx->peers.n, 1u);
-	cr_expect(lnx_list_empty(&f.lnx->peers.ended));
+	cr_expect_eq(view_peers(f.lnx), 1u);
+	cr_expect(view_none_ended(f.lnx));
 	fake_close(&f);
 }
 
@@ -223,15 +223,15 @@ BOTH(an_older_hello_ends_nothing)
 	uint64_t sid;
 
 	open_met(kind);
-	sid = inside()->sid;
+	sid = view_sid(inside());
 	send_acked(&b);
 	fake_drop_all(&f, &p);
 	hello(0x50, 99, 0);
 	expect_refusal(LNX_REFUSED_OLD, 0x50);
 	hello(0x50, 100, 0);
 	expect_refusal(LNX_REFUSED_OLD, 0x50);
-	cr_expect_eq(inside()->sid, sid);
-	cr_expect_eq(inside()->rx_sid, 0x51u);
+	cr_expect_eq(view_sid(inside()), sid);
+	cr_expect_eq(view_rx_sid(inside()), 0x51u);
 	p.sid = 0x51;
 	fake_ack(&f, &p);
 	fake_comp(&f, &b);
@@ -249,8 +249,8 @@ BOTH(our_clock_went_back)
 	cr_assert_eq(send1(&a), 0);
 	fake_comp(&f, &a);
 	fake_drop_all(&f, &p);
-	stamp = inside()->session.stamp;
-	sid = inside()->sid;
+	stamp = view_began(inside());
+	sid = view_sid(inside());
 	fake_frame(&f, &p, (struct lnx_hdr) {
 		   .kind = LNX_KIND_NO_SESSION, .src = p.eid, .dst = sid,
 		   .tag = LNX_REFUSED_OLD, .data = stamp + 1000 }, NULL, 0);
@@ -295,7 +295,7 @@ BOTH(forged_ends)
 	fake_quiet(&f);
 	cr_expect(lnx_peer_open(inside()));
 	fake_drop_all(&f, &p);
-	p.got = inside()->chan.next;
+	p.got = view_next(inside());
 	fake_ack(&f, &p);
 	fake_comp(&f, &b);
 	fake_close(&f);
@@ -308,7 +308,7 @@ BOTH(refused_by_the_peer)
 	uint64_t sid;
 
 	open_met(kind);
-	sid = inside()->sid;
+	sid = view_sid(inside());
 	send_acked(&b);
 	fake_drop_all(&f, &p);
 	fake_frame(&f, &p, (struct lnx_hdr) {
@@ -317,12 +317,12 @@ BOTH(refused_by_the_peer)
 	fake_pass(&f);
 	fake_err(&f, &b, FI_ECONNRESET);
 	cr_assert_eq(send1(&a), 0);
-	cr_expect_neq(inside()->sid, sid);
+	cr_expect_neq(view_sid(inside()), sid);
 	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
 	fake_expect_drop(&f, &p, LNX_KIND_TAG);
 	fake_comp(&f, &a);
-	hello(0x52, 200, inside()->sid);
-	cr_expect_eq(inside()->rx_sid, 0x52u);
+	hello(0x52, 200, view_sid(inside()));
+	cr_expect_eq(view_rx_sid(inside()), 0x52u);
 	fake_close(&f);
 }
 
@@ -332,14 +332,14 @@ BOTH(refused_with_nothing_due)
 	uint64_t sid;
 
 	open_met(kind);
-	sid = inside()->sid;
+	sid = view_sid(inside());
 	fake_frame(&f, &p, (struct lnx_hdr) {
 		   .kind = LNX_KIND_NO_SESSION, .src = p.eid, .dst = sid,
 		   .tag = LNX_REFUSED_ENDED }, NULL, 0);
 	fake_passes(&f, 2);
 	fake_quiet(&f);
 	cr_assert_eq(send1(&a), 0);
-	cr_expect_neq(inside()->sid, sid);
+	cr_expect_neq(view_sid(inside()), sid);
 	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
 	fake_expect_drop(&f, &p, LNX_KIND_TAG);
 	fake_comp(&f, &a);
@@ -354,7 +354,7 @@ BOTH(given_up)
 
 	fake_conf.connect_timeout = 200;
 	open_met(kind);
-	sid = inside()->sid;
+	sid = view_sid(inside());
 	core->send_again = core->inject_again = FAKE_ALWAYS;
 	send_acked(&b);
 	for (i = 0; i < 10; i++)
@@ -372,7 +372,7 @@ BOTH(given_up)
 	expect_refusal(LNX_REFUSED_ENDED, 0x51);
 	/* It does so. */
 	hello(0x52, 200, 0);
-	cr_expect_neq(inside()->sid, sid);
+	cr_expect_neq(view_sid(inside()), sid);
 	fake_tag(&f, &p, 1, "y", 1);
 	fake_comp(&f, &a);
 	cr_expect_eq(buf[0], 'y');
@@ -387,7 +387,7 @@ BOTH(given_up_and_tried_again)
 
 	fake_conf.connect_timeout = 200;
 	open_met(kind);
-	sid = inside()->sid;
+	sid = view_sid(inside());
 	core->send_again = core->inject_again = FAKE_ALWAYS;
 	send_acked(&b);
 	for (i = 0; i < 100 && !lnx_peer_dead(inside()); i++)
@@ -397,7 +397,7 @@ BOTH(given_up_and_tried_again)
 	cr_expect_eq(send1(&a), -FI_EHOSTUNREACH);
 	fake_after_ms(&f, 1100);
 	cr_assert_eq(send1(&a), 0);
-	cr_expect_neq(inside()->sid, sid);
+	cr_expect_neq(view_sid(inside()), sid);
 	fake_comp(&f, &a);
 	fake_close(&f);
 }
@@ -429,12 +429,12 @@ BOTH(an_idle_peer_is_small)
 		fake_hello(&f, &q[i]);
 		cr_assert_eq(fi_tsend(f.ep, "x", 1, NULL, q[i].addr, 1, &a), 0);
 		fake_comp(&f, &a);
-		q[i].got = lnx_peer_by_eid(f.lnx, q[i].eid)->chan.next;
+		q[i].got = view_next(lnx_peer_by_eid(f.lnx, q[i].eid));
 		fake_ack(&f, &q[i]);
 		fake_passes(&f, 2);
 		while (core->sent)
 			free(fake_take(core));
-		made += lnx_peer_by_eid(f.lnx, q[i].eid)->chan.una == 2;
+		made += view_acked(lnx_peer_by_eid(f.lnx, q[i].eid)) == 2;
 	}
 	after = mallinfo2();
 	cr_expect_eq(made, PEERS);
@@ -468,10 +468,10 @@ BOTH(many_lifetimes)
 			free(fake_take(core));
 	}
 	reap();
-	cr_expect_eq(f.lnx->peers.n_unsolicited, 0u);
+	cr_expect_eq(view_unsolicited(f.lnx), 0u);
 	cr_expect_eq(f.lnx->stats.unsolicited_drops, 0u);
-	cr_expect_leq(f.lnx->peers.n, 1u);
-	cr_expect(lnx_list_empty(&f.lnx->peers.ended));
+	cr_expect_leq(view_peers(f.lnx), 1u);
+	cr_expect(view_none_ended(f.lnx));
 	fake_close(&f);
 }
 
@@ -492,11 +492,11 @@ BOTH(early_frames_of_ended_sessions)
 				   .kind = LNX_KIND_TAG, .seq = q.seq + k,
 				   .tag = 9, .len = 1 }, "x", 1);
 		fake_passes(&f, 4);
-		cr_assert_gt(f.lnx->ooo_bytes, 0);
+		cr_assert_gt(view_ooo_bytes(f.lnx), 0);
 		fake_frame(&f, &q, (struct lnx_hdr) { .kind = LNX_KIND_BYE,
 						      .seq = q.seq }, NULL, 0);
 		fake_passes(&f, 2);
-		cr_assert_eq(f.lnx->ooo_bytes, 0);
+		cr_assert_eq(view_ooo_bytes(f.lnx), 0);
 		fake_drop_all(&f, &q);
 	}
 	reap();
@@ -525,6 +525,6 @@ BOTH(stored_messages_outlive_their_session)
 	fake_comp(&f, &b);
 	cr_expect_eq(buf[0], 'n');
 	reap();
-	cr_expect(lnx_list_empty(&f.lnx->peers.ended));
+	cr_expect(view_none_ended(f.lnx));
 	fake_close(&f);
 }

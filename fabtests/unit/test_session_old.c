@@ -107,13 +107,13 @@ BOTH(given_up_by_the_peer_before_any_answer)
 	fake_drop_all(&f, &p);
 	/* It does not know the session: our HELLO was lost, and goes out again. */
 	fake_frame(&f, &p, (struct lnx_hdr) {
-		   .kind = LNX_KIND_NO_SESSION, .src = p.eid, .dst = inside()->sid,
+		   .kind = LNX_KIND_NO_SESSION, .src = p.eid, .dst = view_sid(inside()),
 		   .tag = LNX_REFUSED_ENDED }, NULL, 0);
 	fake_quiet(&f);
 	cr_expect(lnx_peer_open(inside()));
 	/* It had it, and has ended it. */
 	fake_frame(&f, &p, (struct lnx_hdr) {
-		   .kind = LNX_KIND_NO_SESSION, .src = p.eid, .dst = inside()->sid,
+		   .kind = LNX_KIND_NO_SESSION, .src = p.eid, .dst = view_sid(inside()),
 		   .tag = LNX_REFUSED_ENDED, .data = 1 }, NULL, 0);
 	fake_pass(&f);
 	fake_err(&f, &a, FI_ECONNRESET);
@@ -157,7 +157,7 @@ BOTH(messages_of_a_session_that_we_gave_up)
 	hello(100, 0);
 	fake_tag(&f, &p, 1, "x", 1);
 	fake_quiet(&f);
-	cr_expect_neq(inside()->rx_sid, 0x51u);
+	cr_expect_neq(view_rx_sid(inside()), 0x51u);
 	fake_close(&f);
 }
 
@@ -183,7 +183,7 @@ BOTH(acknowledgements_of_a_session_that_we_gave_up)
 	/* It hears of the new one, and answers that. */
 	p.sid = 0x52;
 	p.got = 0;
-	hello(200, inside()->sid);
+	hello(200, view_sid(inside()));
 	fake_quiet(&f);
 	p.got = 2;
 	fake_ack(&f, &p);
@@ -203,12 +203,12 @@ BOTH(a_hello_that_acknowledges_a_session_that_we_gave_up)
 	give_up_both();
 	p.got = 2;
 	hello(100, 0);
-	cr_expect_eq(inside()->rx_sid, 0u);
+	cr_expect_eq(view_rx_sid(inside()), 0u);
 	/* It begins another one, and has nothing of us. */
 	p.sid = 0x52;
 	p.got = 0;
 	hello(200, 0);
-	cr_expect_eq(inside()->rx_sid, 0x52u);
+	cr_expect_eq(view_rx_sid(inside()), 0x52u);
 	recv1(&b);
 	fake_tag(&f, &p, 1, "x", 1);
 	fake_comp(&f, &b);
@@ -227,7 +227,7 @@ BOTH(both_begin_at_once)
 	fake_drop_all(&f, &p);
 	p.got = 0;
 	hello(100, 0);
-	cr_assert_eq(inside()->rx_sid, 0x51u);
+	cr_assert_eq(view_rx_sid(inside()), 0x51u);
 	for (i = 0; i < 40; i++) {
 		fake_after_ms(&f, 50);
 		while ((s = fake_take(core)) && s->h.kind != LNX_KIND_HELLO)

@@ -9,6 +9,7 @@
 
 #include "core/shm_registry.h"
 #include "core/open.h"
+#include "view.h"
 
 /* Made from the test's process id, also in its children. */
 #define EID		id_of(main_pid)
@@ -58,7 +59,7 @@ static off_t pages(int n)
 static struct lnx_shm_registry *made(uint64_t eid)
 {
 	ep.eid = eid;
-	ep.local.pid = getpid();
+	force_pid(&ep, getpid());
 	file(eid, pages(4));
 	return lnx_shm_registry_open(&ep);
 }
@@ -174,7 +175,7 @@ Test(shm_registry, is_found_by_others)
 			_exit(1);
 		lnx_shm_registry_owner(seen, &owner);
 		_exit(owner.pid != getppid() || owner.eid != EID ||
-		      owner.cookie != (uintptr_t)&ep.local.cookie ||
+		      owner.cookie != (uintptr_t)view_cookie(&ep) ||
 		      !lnx_shm_registry_is_live(seen));
 	}
 	waitpid(pid, &status, 0);

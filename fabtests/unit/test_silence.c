@@ -19,7 +19,7 @@ BOTH(silent_path_goes_down)
 	uint32_t seq;
 
 	open_met(kind, 2, 1);
-	seq = inside(s)->chan.next;
+	seq = view_next(inside(s));
 	black_hole(0);
 	for (i = 0; i < 5; i++) {
 		o[i] = send1(s, 200);
@@ -88,7 +88,7 @@ BOTH(stale_report)
 	receive(s, 8);
 	say(s, 1, LNX_KIND_TAG, ++s->next_tag);
 	run_ms(1);
-	cr_assert_eq(inside(s)->chan.una + 1, inside(s)->chan.posted);
+	cr_assert_eq(view_acked(inside(s)) + 1, view_posted(inside(s)));
 	for (i = 0; i < 60 && !s->nprobe[1]; i++)
 		run_ms(1);
 	cr_assert_eq(s->nprobe[1], 1u);
@@ -390,7 +390,7 @@ BOTH(answers)
 				cr_expect_eq(i, 2u);
 				cr_expect_eq(m->h.tag, 1u);
 				cr_expect_eq(m->h.data, 0x1234567890u);
-				cr_expect_eq(m->h.key, inside(s)->rx.bytes[0]);
+				cr_expect_eq(m->h.key, view_rx_bytes(inside(s), 0));
 			}
 			free(m);
 		}
@@ -401,7 +401,7 @@ BOTH(answers)
 
 static void asks_for_a_pong(void)
 {
-	unsigned rail = inside(&side[0])->cur->index;
+	unsigned rail = view_frame_path(inside(&side[0]));
 
 	f.core[0]->in_inject = f.core[1]->in_inject = NULL;
 	from(&side[0], rail, 0, (struct lnx_hdr) { .kind = LNX_KIND_PROBE,
@@ -434,7 +434,7 @@ Test(silence_peer, answers_what_came_in_a_send)
 
 static void says_more(void)
 {
-	unsigned rail = inside(&side[0])->rx.path_back;
+	unsigned rail = view_ack_path(inside(&side[0]));
 
 	f.core[0]->in_inject = f.core[1]->in_inject = NULL;
 	say(&side[0], rail, LNX_KIND_TAG, ++side[0].next_tag);

@@ -45,7 +45,7 @@ static void introduce(void)
 	fake_comp(&f, &a);
 	fake_ack(&f, &p);
 	fake_pass(&f);
-	cr_assert_eq(inside()->chan.una, inside()->chan.posted);
+	cr_assert_eq(view_acked(inside()), view_posted(inside()));
 }
 
 static void open_introduced(enum lnx_rail_kind kind)
@@ -56,8 +56,7 @@ static void open_introduced(enum lnx_rail_kind kind)
 
 static size_t txes(void)
 {
-	return f.lnx->txe_pool[0].used + f.lnx->txe_pool[1].used +
-	       f.lnx->txe_pool[2].used;
+	return view_frames(f.lnx);
 }
 
 static ssize_t send1(uint64_t tag, void *context)
@@ -103,7 +102,7 @@ BOTH(hello_goes_first)
 	s = fake_expect(&f, &p, LNX_KIND_HELLO);
 	cr_expect_eq(s->h.seq, 0);
 	cr_expect_eq(s->len, sizeof(struct lnx_wire_hdr) + LNX_ADDR_BYTES);
-	cr_expect_eq(memcmp(s->bytes + sizeof(struct lnx_wire_hdr), f.lnx->address.raw,
+	cr_expect_eq(memcmp(s->bytes + sizeof(struct lnx_wire_hdr), view_address(f.lnx),
 			    LNX_ADDR_BYTES), 0);
 	free(s);
 	s = fake_expect(&f, &p, LNX_KIND_TAG);
@@ -523,7 +522,7 @@ BOTH(limits_of_short_messages)
 	fake_conf.copy_limit = fake_conf.eager_limit = 4096;
 	open_with(kind, (struct fake_opt) { .inject_size = 256 });
 	introduce();
-	f.lnx->limits.max_msg_size = f.lnx->limits.short_max = 5;
+	force_max_msg_size(f.lnx, 5);
 	cr_expect_eq(fi_tsend(f.ep, text, 6, NULL, p.addr, 2, &b), -FI_EMSGSIZE);
 	cr_expect_eq(fi_tinject(f.ep, text, 6, p.addr, 2), -FI_EMSGSIZE);
 	fake_quiet(&f);
@@ -618,8 +617,7 @@ BOTH(window_over_the_wrap_around)
 	fake_conf.window = 16;
 	open_introduced(kind);
 	peer = inside();
-	peer->chan.next = peer->chan.posted = start;
-	peer->chan.una = start;
+	force_first(peer, start);
 	p.got = start;
 	for (uint64_t i = 0; i < 1400; i++, seq++) {
 		cr_assert_eq(send1(i, &a), 0);
@@ -628,7 +626,7 @@ BOTH(window_over_the_wrap_around)
 		if (i == 698) {
 			/* A loss at the edge of the window: everything that is
 			 * not acked is retransmitted. */
-			uint32_t una = peer->chan.una;
+			uint32_t una = view_acked(peer);
 
 			core->hold_sends = true;
 			cr_assert_eq(send1(5000, &a), 0);
@@ -647,7 +645,7 @@ BOTH(window_over_the_wrap_around)
 		if (i % 7 == 0) {
 			fake_ack(&f, &p);
 			fake_pass(&f);
-			cr_assert_eq(peer->chan.una, p.got);
+			cr_assert_eq(view_acked(peer), p.got);
 		}
 	}
 	cr_expect_gt(700, p.got - 600);
@@ -961,7 +959,7 @@ BOTH(receiver_drops_what_comes_twice)
 	fake_open(&f, &opt);
 	fake_open(&g, &opt);
 	core = f.core[0];
-	cr_assert_eq(fi_av_insert(f.av, g.lnx->address.raw, 1, &to, 0, NULL), 1);
+	cr_assert_eq(fi_av_insert(f.av, view_address(g.lnx), 1, &to, 0, NULL), 1);
 	for (int i = 0; i < 40; i++)
 		cr_assert_eq(fi_trecv(g.ep, &got[i], 8, NULL, FI_ADDR_UNSPEC,
 				      0, ~0ull, &got[i]), 0);
@@ -1116,12 +1114,12 @@ BOTH(ack_of_frames_never_sent_is_ignored)
 	m.addr = p.addr;
 	for (int i = 0; i < 3; i++)
 		cr_assert_eq(fi_sendmsg(f.ep, &m, FI_DELIVERY_COMPLETE), 0);
-	posted = inside()->chan.posted;
+	posted = view_posted(inside());
 	for (size_t i = 0; i < LNX_ARRAY_SIZE(off); i++) {
 		p.got = posted + (uint32_t)off[i];
 		fake_ack(&f, &p);
 		fake_quiet(&f);
-		cr_expect_eq(inside()->chan.una, posted - 3, "off %d", off[i]);
+		cr_expect_eq(view_acked(inside()), posted - 3, "off %d", off[i]);
 	}
 	/* Frames that wait are not sent either. */
 	core->send_again = FAKE_ALWAYS;
@@ -1145,7 +1143,7 @@ BOTH(ack_before_anything_was_sent)
 	fake_passes(&f, 3);
 	cr_assert_eq(send1(1, &a), 0);
 	fake_comp(&f, &a);
-	cr_expect_eq(inside()->chan.una, 0);
+	cr_expect_eq(view_acked(inside()), 0);
 	fake_close(&f);
 }
 
@@ -1164,8 +1162,8 @@ BOTH(stale_id_is_dropped)
 	fake_comp(&f, &a);
 	fake_quiet(&f);
 	cr_expect_eq(f.lnx->stats.stale_frames, 2);
-	cr_expect_eq(inside()->chan.una, 2, "its ack counts as little");
-	cr_expect_eq(inside()->chan.rx.next, 0);
+	cr_expect_eq(view_acked(inside()), 2, "its ack counts as little");
+	cr_expect_eq(view_rx_next(inside()), 0);
 	fake_close(&f);
 }
 
@@ -1646,12 +1644,13 @@ BOTH(many_misdirected_at_once)
 			   p.blob, LNX_ADDR_BYTES);
 		fake_pass(&f);
 	}
-	cr_expect_eq(f.lnx->refusals.n, LNX_MISDIRECTED_MAX, "%u", f.lnx->refusals.n);
+	cr_expect_eq(view_misdirected(f.lnx), LNX_MISDIRECTED_MAX, "%u",
+		     view_misdirected(f.lnx));
 	fake_after_ms(&f, 20);
 	core->inject_again = core->send_again = 0;
 	for (i = 0; i < 20; i++)
 		fake_after_ms(&f, 20);
-	cr_expect_eq(f.lnx->refusals.n, 0u);
+	cr_expect_eq(view_misdirected(f.lnx), 0u);
 	while (core->sent) {
 		struct fake_sent *s = fake_take(core);
 
@@ -1697,7 +1696,7 @@ BOTH(a_peer_whose_place_is_taken)
 	open_introduced(kind);
 	m.addr = p.addr;
 	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_DELIVERY_COMPLETE), 0);
-	sid = lnx_peer_by_eid(f.lnx, p.eid)->sid;
+	sid = view_sid(lnx_peer_by_eid(f.lnx, p.eid));
 	/* Of no peer; by a process that never got a frame of this session; for an
 	 * unknown reason: nothing happens. */
 	refuse(99, sid, LNX_REFUSED_ENDPOINT);
@@ -1804,7 +1803,7 @@ static fi_addr_t open_direct(size_t tx_size)
 	shm_file(p.eid, true);
 	fake_peer_insert(&f, &p);
 	shm_file(p.eid, false);
-	cr_assert_neq(inside()->shm_addr, FI_ADDR_NOTAVAIL);
+	cr_assert(view_local(inside()));
 	return p.addr;
 }
 
@@ -1888,10 +1887,7 @@ static fi_addr_t open_readable(size_t tx_size)
 	fi_addr_t to = open_direct(tx_size);
 
 	cookie = p.eid;
-	inside()->shm.notes = inside()->shm.sure = true;
-	inside()->shm.where.pid = getpid();
-	inside()->shm.where.cookie = (uintptr_t)&cookie;
-	inside()->shm.where.eid = p.eid;
+	force_process(inside(), getpid(), p.eid, &cookie);
 	return to;
 }
 
@@ -1968,7 +1964,7 @@ Test(tx_direct, large_sends_are_announced)
 	fake_err(&f, &a, FI_ENOMEM);
 	fake_expect_none(&f);
 	cr_expect_eq(f.lnx->stats.bad_frames, 1);
-	cr_expect(lnx_list_empty(&f.lnx->rndv.announced));
+	cr_expect(view_none_announced(f.lnx));
 	/* One that never ends: closing cancels it. */
 	cr_assert_eq(fi_tsend(f.ep, big, 5000, NULL, to, 7, &a), 0);
 	take_ctrl(LNX_KIND_RTS_TAG);
@@ -1989,7 +1985,7 @@ Test(tx_direct, announcements_wait_in_order)
 	cr_assert_eq(fi_tinject(f.ep, "def", 4, to, 3), 0);
 	cr_expect_eq(fi_tsend(f.ep, big, 5000, NULL, to, 4, &b), -FI_EAGAIN);
 	cr_expect_null(f.core[0]->sent, "none overtakes");
-	cr_expect_eq(inside()->nrndv, 1, "a refused send leaves nothing");
+	cr_expect_eq(view_announced(inside()), 1, "a refused send leaves nothing");
 	f.core[0]->send_again = 0;
 	fake_comp(&f, &a);
 	s = fake_take(f.core[0]);
@@ -2026,8 +2022,8 @@ Test(tx_direct, dead_receivers_are_noticed)
 	fake_err(&f, &a, FI_ECONNRESET);
 	fake_err(&f, &b, FI_ECONNRESET);
 	fake_quiet(&f);
-	cr_expect_eq(inside()->nrndv, 0);
-	cr_expect_eq(inside()->shm.nqueued, 0);
+	cr_expect_eq(view_announced(inside()), 0);
+	cr_expect_eq(view_local_queued(inside()), 0);
 	fake_close(&f);
 }
 

@@ -494,7 +494,7 @@ static uint64_t time_of(const char **text)
 
 	for (i = 0; i < sizeof(units) / sizeof(units[0]); i++)
 		if (end != *text && !strncmp(end, units[i].unit, strlen(units[i].unit))) {
-			*text = end + strlen(units[i].unit);
+			*text += end - *text + (ptrdiff_t)strlen(units[i].unit);
 			*text += strspn(*text, " ");
 			return BEGIN + n * units[i].ns;
 		}

@@ -244,7 +244,7 @@ struct lnx_state_health {
 	uint64_t next_ns;		/* of the next ping; 0: none is due */
 };
 
-/* Messages, and bytes of messages, as LNet counts them. */
+/* What a frame, or an operation of a core, is for LNet. */
 enum lnx_state_op {
 	LNX_STATE_PUT,			/* messages, and writes */
 	LNX_STATE_GET,			/* reads that are asked for */
@@ -254,6 +254,13 @@ enum lnx_state_op {
 	LNX_STATE_NOPS,
 };
 
+/*
+ * Of a rail: messages of the application, and their bytes.  Of a path: frames in the
+ * sequence, and their bytes with headers; what is read by the core is in sent[GET] and
+ * received[REPLY] only.  A path without LNX_STATE_HAVE_OPS is not counted further: that
+ * begins when there are several paths to the peer, when something fails, or when a
+ * reader looks.  So PUT may have some frames of other kinds from before.
+ */
 struct lnx_state_traffic {
 	uint64_t send_count, send_length;
 	uint64_t recv_count, recv_length;
@@ -397,8 +404,8 @@ struct lnx_state_path {
 	/* Since the last reset, which sets these to 0. */
 	struct lnx_state_traffic traffic;
 	uint64_t failed[LNX_STATE_CLASSES];
-	struct lnx_state_latency ack;	/* from a frame to its acknowledgement */
-	struct lnx_state_latency reply;	/* from a GET to its reply */
+	struct lnx_state_latency ack;	/* from a PROBE about latency to its answer */
+	struct lnx_state_latency reply;	/* from a read that is posted to its end */
 };
 
 static_assert(sizeof(struct lnx_state_front) % 64 == 0, "tables follow it");

@@ -105,7 +105,7 @@ static int entry_new(struct lnx_av *av, const uint8_t *blob, uint64_t eid,
 	__atomic_store_n(&e->refs, 1, __ATOMIC_RELEASE);
 	if (i == av->n)
 		__atomic_store_n(&av->n, i + 1, __ATOMIC_RELEASE);
-	av->used++;
+	__atomic_store_n(&av->used, av->used + 1, __ATOMIC_RELAXED);
 	*addr = i;
 	return 0;
 }
@@ -241,7 +241,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count,
 		}
 		e->next_free = av->free;
 		av->free = (uint32_t)fi_addr[i] + 1;
-		av->used--;
+		__atomic_store_n(&av->used, av->used - 1, __ATOMIC_RELAXED);
 	}
 	lnx_unlock(&av->lock);
 	return ret;

@@ -38,7 +38,7 @@ void lnx_cntr_progress(struct lnx_cntr *cntr)
 		lnx_eps_progress(&cntr->eps, cntr->threads);
 }
 
-static bool look(struct lnx_cntr *cntr, bool count_shm)
+static uint64_t look(struct lnx_cntr *cntr, bool count_shm)
 {
 	return lnx_unlikely(of_memory(cntr)) ?
 	       lnx_domain_look(cntr->domain, count_shm) :
@@ -162,17 +162,15 @@ static int reached(const struct goal *g)
 	return 1;
 }
 
-static enum lnx_look wait_look(void *obj)
+static bool wait_look(void *obj, uint64_t *until_ns)
 {
 	const struct goal *g = obj;
 	const struct lnx_cntr *cntr = g->cntr;
-	bool more = look(g->cntr, true);
 
-	if (get(&cntr->ok) + get(&cntr->ok_base) >= g->threshold ||
-	    get(&cntr->err) != get(&cntr->err_read) ||
-	    get(&cntr->err) + get(&cntr->err_base) != g->err)
-		return LNX_LOOK_READY;
-	return more ? LNX_LOOK_SOON : LNX_LOOK_QUIET;
+	*until_ns = look(g->cntr, true);
+	return get(&cntr->ok) + get(&cntr->ok_base) >= g->threshold ||
+	       get(&cntr->err) != get(&cntr->err_read) ||
+	       get(&cntr->err) + get(&cntr->err_base) != g->err;
 }
 
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
@@ -208,12 +206,13 @@ int lnx_cntr_trywait(struct fid *fid)
 {
 	struct lnx_cntr *cntr =
 		lnx_container_of(fid, struct lnx_cntr, fid.fid);
-	uint64_t err;
+	uint64_t err, until_ns;
 
 	if (!cntr->wait)
 		return -FI_EINVAL;
 	lnx_wait_arm(cntr->wait);
-	if (look(cntr, false))
+	until_ns = look(cntr, false);
+	if (!until_ns)
 		return -FI_EAGAIN;
 	/* Report an error once only: not every application reads it. */
 	err = get(&cntr->err);
@@ -221,7 +220,9 @@ int lnx_cntr_trywait(struct fid *fid)
 		set(&cntr->err_read, err);
 		return -FI_EAGAIN;
 	}
-	return get(&cntr->ok) != get(&cntr->ok_read) ? -FI_EAGAIN : 0;
+	if (get(&cntr->ok) != get(&cntr->ok_read))
+		return -FI_EAGAIN;
+	return lnx_wait_until(cntr->wait, until_ns) ? -FI_EAGAIN : 0;
 }
 
 /* ---- for poll sets ---- */

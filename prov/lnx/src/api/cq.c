@@ -197,14 +197,12 @@ static const char *cq_strerror(struct fid_cq *fid, int prov_errno,
 
 /* ---- waiting ---- */
 
-static enum lnx_look cq_look(void *obj)
+static bool cq_look(void *obj, uint64_t *until_ns)
 {
 	struct lnx_cq *cq = obj;
-	bool more = lnx_eps_look(&cq->eps, true);
 
-	if (!lnx_cq_empty(cq) || lnx_wait_kicked(cq->wait))
-		return LNX_LOOK_READY;
-	return more ? LNX_LOOK_SOON : LNX_LOOK_QUIET;
+	*until_ns = lnx_eps_look(&cq->eps, true);
+	return !lnx_cq_empty(cq) || lnx_wait_kicked(cq->wait);
 }
 
 static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count,
@@ -252,13 +250,16 @@ static int cq_signal(struct fid_cq *fid)
 /* May the application block on the descriptor?  0: yes; -FI_EAGAIN: read first. */
 static int cq_trywait(struct lnx_cq *cq)
 {
+	uint64_t until_ns;
+
 	if (!cq->wait)
 		return -FI_EINVAL;
 	lnx_wait_arm(cq->wait);
 	/* The helper thread polls shm while the application sleeps. */
-	if (lnx_eps_look(&cq->eps, false))
+	until_ns = lnx_eps_look(&cq->eps, false);
+	if (!until_ns || !lnx_cq_empty(cq))
 		return -FI_EAGAIN;
-	return lnx_cq_empty(cq) ? 0 : -FI_EAGAIN;
+	return lnx_wait_until(cq->wait, until_ns) ? -FI_EAGAIN : 0;
 }
 
 int lnx_trywait(struct fid_fabric *fabric, struct fid **fids, int count)

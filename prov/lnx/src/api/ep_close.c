@@ -280,6 +280,7 @@ int lnx_ep_close(struct fid *fid)
 	lnx_answers_drop(ep);
 	lnx_peers_destroy(ep);
 	lnx_ep_policy_close(ep);
+	lnx_ep_timers_close(ep);
 	lnx_unlock(&ep->lock);
 
 	lnx_faults_close(ep);

@@ -30,8 +30,7 @@ static uint32_t pow2_up(uint64_t v)
 void lnx_ep_init_lists(struct lnx_ep *ep)
 {
 	struct lnx_node *heads[] = {
-		&ep->ack_list, &ep->pump_peers, &ep->retx_list, &ep->detect_list,
-		&ep->learn_peers, &ep->local.queued_peers, &ep->pulls, &ep->deferred,
+		&ep->ack_list, &ep->pump_peers, &ep->learn_peers, &ep->local.queued_peers, &ep->pulls, &ep->deferred,
 		&ep->local.fetches, &ep->local.copies, &ep->local.copied, &ep->local.nameless,
 		&ep->local.answers,
 		&ep->peers.all, &ep->peers.ended, &ep->reserve, &ep->buf_reserve, &ep->rndv.announced,
@@ -164,12 +163,15 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	if (ret)
 		goto err;
 	ret = lnx_faults_open(ep);
+	if (!ret)
+		ret = lnx_ep_timers_open(ep);
 	if (!ret) {
 		ret = lnx_ep_policy_open(ep);
 		if (ret)
-			lnx_faults_close(ep);
+			lnx_ep_timers_close(ep);
 	}
 	if (ret) {
+		lnx_faults_close(ep);
 		lnx_match_fini(&ep->tag);
 		lnx_match_fini(&ep->msg);
 		goto err;
@@ -210,7 +212,6 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	/* Only the core can tell the source of a message. */
 	ep->meets_all = ep->native && (info->caps & FI_SOURCE);
 	ep->up = &lnx_up;
-	ep->due.sweep_ns = UINT64_MAX;	/* until there is a path */
 	lnx_lock_init(&ep->lock, d->threads ||
 		      info->domain_attr->data_progress == FI_PROGRESS_AUTO);
 	ep->fid.fid.fclass = FI_CLASS_EP;

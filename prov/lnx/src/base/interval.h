@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * All fixed intervals of the library, in ns: how long something is waited for, how often
- * something is looked at.  What a user may set is a parameter (conf/params.def).  Lengths
+ * something is looked at.  What is waited for has a timer (base/timer.h); progress does
+ * not look before that.  What a user may set is a parameter (conf/params.def).  Lengths
  * that are measured, not chosen, are where they are used: rel/rate.c, policy/yield.c and
  * policy/stripe.c.
  *
@@ -15,10 +16,20 @@
 
 /* ---- passes: how often progress looks ---- */
 
-/* At deadlines of frames and peers: RTO, silence of a peer, blocked paths. */
-#define LNX_TIMERS_LOOK_NS	(50 * LNX_NS_PER_MS)
-/* At paths on which something is due: the shortest FI_LNX_RAIL_TIMEOUT_MIN is longer. */
-#define LNX_DETECT_LOOK_NS	(2 * LNX_NS_PER_MS)
+/* The clock is read in every 16th pass, and not only in every 256th, if a timer is due
+ * within so long; or if passes take longer than that. */
+#define LNX_PASS_SOON_NS	LNX_NS_PER_MS
+#define LNX_PASS_SLOW_NS	(20 * LNX_NS_PER_US)
+/* At a peer, from one look to the next, at least. */
+#define LNX_LOOK_MIN_NS		(2 * LNX_NS_PER_MS)
+/* At a peer while frames to it are acknowledged, so that it is known since when they are
+ * not: with one path; with several, of which one may fail.  It is looked at that soon, too,
+ * when frames are sent after a time without any. */
+#define LNX_LOOK_ONE_NS		(50 * LNX_NS_PER_MS)
+#define LNX_LOOK_SEVERAL_NS	(10 * LNX_NS_PER_MS)
+/* At links, while a peer is looked at: with one path each; if one has several. */
+#define LNX_LINKS_ONE_NS	(50 * LNX_NS_PER_MS)
+#define LNX_LINKS_SEVERAL_NS	(2 * LNX_NS_PER_MS)
 /* At a rail without traffic. */
 #define LNX_IDLE_RAIL_NS	(50 * LNX_NS_PER_US)
 /* At links, for so long after an ACK left: more frames may be about to come. */
@@ -36,8 +47,13 @@
 /* The helper thread, while there is traffic, and at most. */
 #define LNX_THREAD_MIN_NS	(100 * LNX_NS_PER_US)
 #define LNX_THREAD_MAX_NS	(2 * LNX_NS_PER_MS)
-/* A waiting call polls for so long before it sleeps. */
+/* It sleeps for no longer: until another thread has something that is due sooner. */
+#define LNX_THREAD_SLEEP_NS	(50 * LNX_NS_PER_MS)
+/* A waiting call polls for so long before it sleeps.  It sleeps for no longer than that
+ * while something may come that does not wake it; and at most, as above. */
 #define LNX_WAIT_SPIN_NS	(20 * LNX_NS_PER_US)
+#define LNX_WAIT_LOOK_NS	LNX_NS_PER_MS
+#define LNX_WAIT_MAX_NS		(100 * LNX_NS_PER_MS)
 
 /* ---- frames (rel/loss.h) ---- */
 
@@ -75,6 +91,8 @@
 
 /* Between two PROBEs about latency over a path with traffic. */
 #define LNX_LATENCY_ASK_NS	(100 * LNX_NS_PER_MS)
+/* The same while none is answered: half the time that it has taken so far, up to that. */
+#define LNX_LATENCY_MUTE_NS	LNX_NS_PER_S
 /* Nothing was looked at for so long: an answer may have been there all the time. */
 #define LNX_LATENCY_AWAY_NS	(20 * LNX_NS_PER_MS)
 /* A difference of delays that is none of the usual ones of a network. */
@@ -92,6 +110,8 @@
 /* A peer's kernels are asked when it has been silent for so long, again after so long. */
 #define LNX_LIVENESS_SILENT_NS	(500 * LNX_NS_PER_MS)
 #define LNX_LIVENESS_ASK_NS	LNX_NS_PER_S
+/* Their answers are looked for after that, first. */
+#define LNX_LIVENESS_LOOK_NS	(50 * LNX_NS_PER_MS)
 /* From one look at a stalled peer to the next, no more than this counts. */
 #define LNX_LIVENESS_STALL_STEP_NS (2 * LNX_NS_PER_S)
 /* Paths of a silent peer whose kernel has not answered for so long go DOWN. */
@@ -99,6 +119,9 @@
 
 /* ---- a path that is DOWN (rel/recovery.h); policy/plan.c has the pings ---- */
 
+/* Between two looks at such a path: while an answer of its kernel may come; at most. */
+#define LNX_RECOVERY_ANSWER_NS	(50 * LNX_NS_PER_MS)
+#define LNX_RECOVERY_LOOK_NS	LNX_NS_PER_S
 /* A PROBE waits for a connection. */
 #define LNX_PROBE_CONNECT_NS	(5 * LNX_NS_PER_MS)
 /* A ping without answer for so long is lost. */

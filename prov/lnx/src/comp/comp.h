@@ -19,9 +19,16 @@ void lnx_ep_progress(struct lnx_ep *ep);
 void lnx_ep_heat(struct lnx_ep *ep, uint32_t passes);
 /* Poll everything, even if idle; for waiting and closing. */
 void lnx_ep_progress_all(struct lnx_ep *ep);
-/* To be called before sleeping on the rails' descriptors.  True: there is, or may soon
- * be, something to do that no descriptor reports; shared memory not counted. */
-bool lnx_ep_trywait(struct lnx_ep *ep);
+/* To be called before sleeping on the rails' descriptors.  Until when that is possible:
+ * LNX_NEVER: until a descriptor is ready.  0: there is, or may soon be, something to do
+ * that no descriptor reports and that has no deadline; shared memory not counted. */
+uint64_t lnx_ep_sleep_until(struct lnx_ep *ep);
+
+/* comp/timers.c: the timers of the endpoint as a whole.  0 or -FI_ENOMEM. */
+int lnx_ep_timers_open(struct lnx_ep *ep);
+void lnx_ep_timers_close(struct lnx_ep *ep);
+/* Close sockets of cores on exec: LNX_DUE_SWEEP.  Returns when to call it again. */
+uint64_t lnx_ep_sweep(struct lnx_ep *ep, uint64_t now);
 
 /*
  * comp/eps.c: the endpoints behind a CQ or a counter.  No lock is held; adding and
@@ -36,15 +43,16 @@ void lnx_eps_progress_all(struct lnx_eps *eps, bool threads);
 /* Time has passed: poll all rails in the next `passes` passes. */
 void lnx_eps_heat(struct lnx_eps *eps, uint32_t passes);
 /*
- * Poll everything.  True when something may come that no descriptor reports: work of
- * ours that waits for its time, or shared memory (with count_shm false only if no
- * helper thread polls that).
+ * Poll everything.  Until when may the caller sleep on the descriptors?  LNX_NEVER: until
+ * one is ready.  0: something may come that no descriptor reports, as from shared memory
+ * (with count_shm false only if no helper thread polls that).  Deadlines of endpoints with
+ * a helper thread are left to it.
  */
-bool lnx_eps_look(struct lnx_eps *eps, bool count_shm);
-bool lnx_ep_look(struct lnx_ep *ep, bool count_shm);
+uint64_t lnx_eps_look(struct lnx_eps *eps, bool count_shm);
+uint64_t lnx_ep_look(struct lnx_ep *ep, bool count_shm);
 /* The same for all enabled endpoints of a domain; take eps_lock. */
 void lnx_domain_progress(struct lnx_domain *d);
-bool lnx_domain_look(struct lnx_domain *d, bool count_shm);
+uint64_t lnx_domain_look(struct lnx_domain *d, bool count_shm);
 
 /* One pass; threads: others may bind or close endpoints meanwhile. */
 LNX_INLINE void lnx_eps_progress(struct lnx_eps *eps, bool threads)
@@ -70,13 +78,6 @@ void lnx_idle_init(struct lnx_idle *idle);
 LNX_COLD void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,
 		       struct lnx_eps *eps, uint32_t found);
 
-/* Result of the last check before sleeping. */
-enum lnx_look {
-	LNX_LOOK_QUIET,
-	LNX_LOOK_SOON,			/* check again soon: lnx_eps_look() */
-	LNX_LOOK_READY,			/* what was waited for is there */
-};
-
 /* A blocking call.  Its time limit is in ms from now, negative: none. */
 struct lnx_nap {
 	uint64_t spin_ns;
@@ -88,17 +89,17 @@ struct lnx_nap {
 void lnx_nap_init(struct lnx_nap *nap, int timeout);
 /*
  * Nothing was found: spin, or sleep on wait (NULL: give up the processor).  False when
- * the time is over, else the caller checks again.
+ * the time is over, else the caller checks again.  look is the last check before sleeping.
+ * True: what was waited for is there; else *until_ns is as of lnx_eps_look.
  */
 bool lnx_nap(struct lnx_nap *nap, struct lnx_wait *wait,
-	     enum lnx_look (*look)(void *), void *obj);
+	     bool (*look)(void *obj, uint64_t *until_ns), void *obj);
 
 /* comp/thread.c: the helper thread of an endpoint. */
 int lnx_thread_start(struct lnx_ep *ep);
 void lnx_thread_stop(struct lnx_ep *ep);
-/* Paths must be checked (rel/detect.h): the thread must not sleep for long now.  Owner
- * lock held. */
-void lnx_thread_wake(struct lnx_thread *t);
+/* Something is due at that time: the thread must not sleep for longer.  Owner lock held. */
+void lnx_thread_wake(struct lnx_thread *t, uint64_t at_ns);
 /* Let a descriptor wake the thread, or stop that; the thread may be asleep.  Owner lock
  * held.  0 or a negative errno. */
 int lnx_thread_watch(struct lnx_thread *t, int fd);

@@ -9,11 +9,6 @@
 #include "base/interval.h"
 #include "comp/comp.h"
 
-/* shm has no descriptor to wait for: check it that often. */
-#define SHM_LOOK_MS	1
-/* Deadlines have none either. */
-#define TIMER_LOOK_MS	100
-
 void lnx_eps_init(struct lnx_eps *eps)
 {
 	pthread_mutex_init(&eps->lock, NULL);
@@ -100,29 +95,35 @@ void lnx_eps_heat(struct lnx_eps *eps, uint32_t passes)
 	pthread_mutex_unlock(&eps->lock);
 }
 
-bool lnx_eps_look(struct lnx_eps *eps, bool count_shm)
+uint64_t lnx_eps_look(struct lnx_eps *eps, bool count_shm)
 {
+	uint64_t until_ns = LNX_NEVER;
 	struct lnx_node *n, *tmp;
-	bool more = false;
 
 	pthread_mutex_lock(&eps->lock);
-	lnx_list_foreach(&eps->list, n, tmp)
-		if (lnx_ep_look(ep_of(n), count_shm))
-			more = true;
+	lnx_list_foreach(&eps->list, n, tmp) {
+		uint64_t ns = lnx_ep_look(ep_of(n), count_shm);
+
+		until_ns = LNX_MIN(until_ns, ns);
+	}
 	pthread_mutex_unlock(&eps->lock);
-	return more;
+	return until_ns;
 }
 
-bool lnx_ep_look(struct lnx_ep *ep, bool count_shm)
+uint64_t lnx_ep_look(struct lnx_ep *ep, bool count_shm)
 {
-	bool more;
+	uint64_t until_ns;
 
 	lnx_lock(&ep->lock);
-	more = ep->enabled && lnx_ep_trywait(ep);
+	until_ns = ep->enabled ? lnx_ep_sleep_until(ep) : LNX_NEVER;
+	if (until_ns && ep->thread) {
+		lnx_thread_wake(ep->thread, until_ns);
+		until_ns = LNX_NEVER;
+	}
 	if ((ep->shm && (count_shm || !ep->thread)) || ep->look_soon)
-		more = true;
+		until_ns = 0;
 	lnx_unlock(&ep->lock);
-	return more;
+	return until_ns;
 }
 
 void lnx_domain_progress(struct lnx_domain *d)
@@ -142,10 +143,10 @@ void lnx_domain_progress(struct lnx_domain *d)
 	pthread_mutex_unlock(&d->eps_lock);
 }
 
-bool lnx_domain_look(struct lnx_domain *d, bool count_shm)
+uint64_t lnx_domain_look(struct lnx_domain *d, bool count_shm)
 {
+	uint64_t until_ns = LNX_NEVER;
 	struct lnx_node *n, *tmp;
-	bool more = false;
 
 	pthread_mutex_lock(&d->eps_lock);
 	lnx_list_foreach(&d->eps, n, tmp) {
@@ -155,11 +156,11 @@ bool lnx_domain_look(struct lnx_domain *d, bool count_shm)
 		/*
 		 * Its descriptors wake the threads that wait for what it is bound to.
 		 */
-		if (lnx_ep_look(ep, count_shm) || !ep->thread)
-			more = true;
+		if (!lnx_ep_look(ep, count_shm) || !ep->thread)
+			until_ns = 0;
 	}
 	pthread_mutex_unlock(&d->eps_lock);
-	return more;
+	return until_ns;
 }
 
 void lnx_nap_init(struct lnx_nap *nap, int timeout)
@@ -174,11 +175,9 @@ void lnx_nap_init(struct lnx_nap *nap, int timeout)
 }
 
 bool lnx_nap(struct lnx_nap *nap, struct lnx_wait *wait,
-	     enum lnx_look (*look)(void *), void *obj)
+	     bool (*look)(void *obj, uint64_t *until_ns), void *obj)
 {
-	uint64_t now = lnx_clock_ns();
-	enum lnx_look found;
-	int ms = TIMER_LOOK_MS;
+	uint64_t now = lnx_clock_ns(), until_ns, ns;
 
 	if (now >= nap->end_ns)
 		return false;
@@ -191,18 +190,12 @@ bool lnx_nap(struct lnx_nap *nap, struct lnx_wait *wait,
 	/* Arm, check everything once more, then sleep. */
 	nap->slept = true;
 	lnx_wait_arm(wait);
-	found = look(obj);
-	if (found == LNX_LOOK_READY)
+	if (look(obj, &until_ns))
 		return true;
-	if (found == LNX_LOOK_SOON)
-		ms = SHM_LOOK_MS;
-	if (nap->timeout >= 0) {
-		uint64_t left = (nap->end_ns - now + LNX_NS_PER_MS - 1) /
-				LNX_NS_PER_MS;
-
-		if (left < (uint64_t)ms)
-			ms = (int)left;
-	}
-	lnx_wait_block(wait, ms);
+	/* Other threads may have what is due sooner than what was so far. */
+	ns = until_ns ? LNX_MIN(lnx_ns_since(until_ns, now), LNX_WAIT_MAX_NS) :
+	     LNX_WAIT_LOOK_NS;
+	ns = LNX_MIN(ns, nap->end_ns - now);
+	lnx_wait_block(wait, (int)((ns + LNX_NS_PER_MS - 1) / LNX_NS_PER_MS));
 	return true;
 }

@@ -148,7 +148,6 @@ static LNX_COLD void move(struct lnx_rail *rail, struct lnx_rail_spec *spec,
 	lnx_reopen_rail(rail, now);
 	find_link(rail);
 	look_at(rail->ep, rail, now);
-	rail->ep->work |= LNX_WORK_DETECT;	/* it may still be closed */
 }
 
 static LNX_COLD void grow(struct lnx_ep *ep, uint64_t now)
@@ -249,6 +248,33 @@ void lnx_links_poll(struct lnx_ep *ep, uint64_t now)
 						   ep->rail[i]->devwatch));
 		lnx_links_close(ep);
 	}
+}
+
+/* Is anything of interest now that a link does? */
+static bool matters(const struct lnx_ep *ep, uint64_t now)
+{
+	uint32_t own = 0, i;
+
+	for (i = 0; i < LNX_DUE_N; i++)
+		own += lnx_timer_armed(&ep->due.own[i]);
+	/* Any peer is looked at, or an acknowledgement has just left, or interfaces that
+	 * came are still to be looked for. */
+	if (ep->due.timers.n > own || now < ep->links.watch_until_ns ||
+	    (ep->links.hotplug && !ep->closing))
+		return true;
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+		if (ep->rail[i]->link_down)
+			return true;
+	return false;
+}
+
+uint64_t lnx_links_look(struct lnx_ep *ep, uint64_t now)
+{
+	if (ep->links.netwatch)
+		lnx_links_poll(ep, now);
+	if (!ep->links.netwatch || !matters(ep, now))
+		return LNX_NEVER;
+	return now + (ep->links.several ? LNX_LINKS_SEVERAL_NS : LNX_LINKS_ONE_NS);
 }
 
 /* Our hello names our session.  Without it the peer takes nothing from us, not even an

@@ -16,5 +16,7 @@ void lnx_links_close(struct lnx_ep *ep);
 LNX_COLD void lnx_links_learn(struct lnx_ep *ep);
 /* Pass events on to rel/link_notice.c. */
 void lnx_links_poll(struct lnx_ep *ep, uint64_t now);
+/* The same from time to time: LNX_DUE_LINKS.  Returns when to call it again. */
+uint64_t lnx_links_look(struct lnx_ep *ep, uint64_t now);
 
 #endif

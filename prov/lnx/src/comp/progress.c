@@ -11,7 +11,6 @@
 #include "comp/comp.h"
 #include "rail/faults.h"
 #include "comp/links.h"
-#include "core/half_open.h"
 #include "msg/confirm_answer.h"
 #include "msg/rx.h"
 #include "msg/local_exit.h"
@@ -55,62 +54,37 @@ static LNX_COLD void refill(struct lnx_ep *ep)
 		ep->work &= ~LNX_WORK_BUFS;
 }
 
-#define SWEEP_COST	1000u		/* it may take 1/SWEEP_COST of the time */
-
-/*
- * Sockets that cores have opened must not be inherited by programs that the application
- * starts: a program that outlives it would keep them open, and peers would never know
- * that it is dead.  Cores connect some time after a peer came up, and again at any
- * time.  So this is done a few times then, and once in a second while anything is
- * polled.
- */
-static LNX_COLD void sweep(struct lnx_ep *ep, uint64_t now)
-{
-	uint64_t cost;
-	uint32_t i;
-
-	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
-		lnx_half_open_cloexec(ep->rail[i]);
-	cost = lnx_ns_since(lnx_clock_ns(), now);
-	ep->due.sweep_gap_ns = LNX_MIN(LNX_MAX(2 * ep->due.sweep_gap_ns,
-					   LNX_SWEEP_FIRST_NS), LNX_SWEEP_LAST_NS);
-	if (ep->due.sweep_gap_ns == LNX_SWEEP_LAST_NS)
-		ep->work &= ~LNX_WORK_SWEEP;
-	ep->due.sweep_ns = now + LNX_MAX(ep->due.sweep_gap_ns, SWEEP_COST * cost);
-}
-
 /* Work that needs the current time. */
 static __attribute__((noinline)) void timed(struct lnx_ep *ep)
 {
-	uint64_t now = lnx_clock_ns(), detect_ns = ep->due.detect_ns;
-	uint64_t timers_ns = ep->due.timers_ns;
+	uint64_t now = lnx_clock_ns(), gap_ns = lnx_ns_since(now, ep->due.looked_ns);
+	uint32_t passes = ep->poll.pass - ep->due.looked_pass;
 
-	if (lnx_unlikely(now >= ep->due.sweep_ns))
-		sweep(ep, now);
+	if (lnx_unlikely(ep->links.asleep)) {
+		ep->links.asleep = false;
+		lnx_ep_watch_links(ep);
+	}
 	lnx_rel_run(ep, now);
-	/* Links are looked at whenever paths or peers were. */
-	if (lnx_unlikely(ep->links.netwatch != NULL) &&
-	    (ep->due.detect_ns != detect_ns || ep->due.timers_ns != timers_ns))
-		lnx_links_poll(ep, now);
+	if (lnx_unlikely(now >= ep->due.sweep_ns))
+		lnx_ep_sweep(ep, now);
 	if (ep->work & LNX_WORK_DEFER)
 		lnx_rx_deferred_run(ep, now);
-	if (ep->work & LNX_WORK_WATCH)
-		lnx_local_exit_run(ep, now);
-	if (lnx_unlikely(ep->work & LNX_WORK_ENDED))
-		lnx_peers_reap(ep, now);
 	if (lnx_unlikely(ep->work & LNX_WORK_BUFS))
 		refill(ep);
+	ep->due.looked_pass = ep->poll.pass;
+	/* If passes take long, 256 of them are too many to wait for. */
+	ep->due.soon_ns = gap_ns / LNX_PASS_SLOW_NS > passes ? LNX_NEVER :
+			  now + LNX_PASS_SOON_NS;
 }
 
 /* Work that is not done in every pass, and some of it not in each of these. */
 static __attribute__((noinline)) void slow(struct lnx_ep *ep)
 {
-	const uint32_t may_wait = LNX_WORK_RETX | LNX_WORK_WATCH |
-				  LNX_WORK_SWEEP | LNX_WORK_ENDED;
+	uint32_t work = ep->work & ~LNX_WORK_TIMER;
 
-	if ((ep->work & ~may_wait) == LNX_WORK_ACK_PENDING)
+	if (work == LNX_WORK_ACK_PENDING)
 		lnx_tx_acks_piggybacked(ep);
-	if ((ep->work & ~may_wait) || !(ep->poll.pass & 0xff))
+	if (work || ep->due.timers.next_ns < ep->due.soon_ns || !(ep->poll.pass & 0xff))
 		timed(ep);
 }
 
@@ -170,7 +144,8 @@ static LNX_COLD bool low(struct lnx_ep *ep)
 static LNX_COLD void look_at_peers(struct lnx_ep *ep)
 {
 	ep->poll.watch_pass = ep->poll.pass;
-	ep->work |= ep->poll.idle_work;
+	if (ep->poll.watch_idle)
+		lnx_ep_watch_local(ep);
 }
 
 LNX_HOT
@@ -220,10 +195,11 @@ void lnx_ep_progress_all(struct lnx_ep *ep)
 	lnx_ep_progress(ep);
 }
 
-bool lnx_ep_trywait(struct lnx_ep *ep)
+uint64_t lnx_ep_sleep_until(struct lnx_ep *ep)
 {
 	bool more = false;
-	uint32_t i, work;
+	uint64_t now;
+	uint32_t i;
 
 	lnx_ep_progress_all(ep);
 	for (i = 0; i < ep->nrail; i++) {
@@ -242,25 +218,18 @@ bool lnx_ep_trywait(struct lnx_ep *ep)
 	lnx_ep_progress_all(ep);
 	for (i = 0; i < ep->nrail; i++)
 		more |= ep->rail[i]->driver->more(ep->rail[i]);
-	if (ep->work & LNX_WORK_SWEEP)
-		sweep(ep, lnx_clock_ns());
-	/* Timers do not run while we sleep. */
+	now = lnx_clock_ns();
+	if (lnx_timer_armed(&ep->due.own[LNX_DUE_SWEEP]))
+		lnx_timer_arm(&ep->due.timers, &ep->due.own[LNX_DUE_SWEEP],
+			      lnx_ep_sweep(ep, now));
+	/* That would be due at once. */
 	if (ep->work & LNX_WORK_ACK_PENDING)
-		lnx_rel_ack_all(ep, lnx_clock_ns());
+		lnx_rel_ack_all(ep, now);
 	/* Link events wake sleepers. */
-	if (ep->links.watch_until_ns) {
-		ep->links.watch_until_ns = 0;
-		ep->due.detect_ns = 0;
-		lnx_rel_run(ep, lnx_clock_ns());
+	ep->links.watch_until_ns = 0;
+	if (lnx_timer_armed(&ep->due.own[LNX_DUE_LINKS])) {
+		lnx_timer_cancel(&ep->due.timers, &ep->due.own[LNX_DUE_LINKS]);
+		ep->links.asleep = true;
 	}
-	/* Unacknowledged frames need no timer here: a connection that breaks makes its
-	 * descriptor ready. */
-	work = ep->work & ~(LNX_WORK_RETX | LNX_WORK_WATCH | LNX_WORK_SWEEP |
-			    LNX_WORK_ENDED);
-	/* A path may be DOWN for hours. */
-	if (ep->thread && (work & LNX_WORK_DETECT)) {
-		lnx_thread_wake(ep->thread);
-		work &= ~LNX_WORK_DETECT;
-	}
-	return more || work;
+	return more || (ep->work & ~LNX_WORK_TIMER) ? 0 : ep->due.timers.next_ns;
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The helper thread of an endpoint.  It makes progress for an application that does not
- * call libfabric (FI_PROGRESS_AUTO), or that sleeps on a descriptor, which reports
- * neither shared memory nor deadlines.  Without shm it sleeps in epoll over the rails'
- * descriptors; with shm it polls every 100 us while there is traffic, backing off to 2
+ * call libfabric (FI_PROGRESS_AUTO), or that sleeps on a descriptor, which reports no
+ * shared memory.  Without shm it sleeps in epoll over the rails' descriptors, until the
+ * next deadline; with shm it polls every 100 us while there is traffic, backing off to 2
  * ms when there is none.
  */
 #include <signal.h>
@@ -17,8 +17,6 @@
 #include "comp/comp.h"
 #include "comp/rails.h"
 
-#define IDLE_MS		50		/* without shm: timers only */
-
 struct lnx_thread {
 	struct lnx_node link;		/* in `running`; under running_lock */
 	pthread_t thread;
@@ -26,7 +24,8 @@ struct lnx_thread {
 	int epfd;
 	int evfd;
 	int stop;			/* atomic */
-	bool deep;			/* about to sleep for IDLE_MS; owner lock */
+	uint64_t until_ns;		/* it sleeps until then; 0: it looks soon; owner
+					 * lock */
 };
 
 /*
@@ -52,14 +51,14 @@ static void awake(struct lnx_thread *t)
 	(void)ret;
 }
 
-void lnx_thread_wake(struct lnx_thread *t)
+void lnx_thread_wake(struct lnx_thread *t, uint64_t at_ns)
 {
 	uint64_t one = 1;
 	ssize_t ret;
 
-	if (!t->deep)
+	if (t->until_ns <= at_ns)
 		return;
-	t->deep = false;
+	t->until_ns = 0;
 	ret = write(t->evfd, &one, sizeof(one));
 	(void)ret;			/* the thread wakes by itself, a little later */
 }
@@ -71,30 +70,31 @@ static void *run(void *arg)
 	uint64_t look_ns = LNX_THREAD_MIN_NS, last = 0;
 
 	while (!__atomic_load_n(&t->stop, __ATOMIC_ACQUIRE)) {
+		uint64_t now, count, until_ns, ns;
 		struct epoll_event e;
-		uint64_t now;
-		bool poll_soon;
 
 		lnx_lock(&ep->lock);
-		poll_soon = lnx_ep_trywait(ep) || ep->shm ||
-			    (ep->work & LNX_WORK_DETECT);
-		t->deep = !poll_soon;
-		now = traffic(ep);
+		until_ns = lnx_ep_sleep_until(ep);
+		if (ep->shm)
+			until_ns = 0;
+		now = lnx_clock_ns();
+		if (until_ns)
+			until_ns = LNX_MIN(until_ns, now + LNX_THREAD_SLEEP_NS);
+		t->until_ns = until_ns;
+		count = traffic(ep);
 		lnx_unlock(&ep->lock);
-		look_ns = now != last ? LNX_THREAD_MIN_NS :
+		look_ns = count != last ? LNX_THREAD_MIN_NS :
 			  LNX_MIN(look_ns * 2, LNX_THREAD_MAX_NS);
-		last = now;
-		if (poll_soon && look_ns < LNX_NS_PER_MS) {
-			struct timespec ts = { .tv_nsec = (long)look_ns };
+		last = count;
+		ns = until_ns ? lnx_ns_since(until_ns, now) : look_ns;
+		if (!until_ns && ns < LNX_NS_PER_MS) {
+			struct timespec ts = { .tv_nsec = (long)ns };
 
 			nanosleep(&ts, NULL);
-		} else {
-			int n = epoll_wait(t->epfd, &e, 1, poll_soon ?
-					   (int)(look_ns / LNX_NS_PER_MS) :
-					   IDLE_MS);
-
-			if (n == 1 && e.data.fd == t->evfd)
-				awake(t);
+		} else if (epoll_wait(t->epfd, &e, 1, (int)((ns + LNX_NS_PER_MS - 1) /
+							  LNX_NS_PER_MS)) == 1 &&
+			   e.data.fd == t->evfd) {
+			awake(t);
 		}
 	}
 	return NULL;

@@ -54,6 +54,8 @@ const struct lnx_up lnx_up = {
 	.path_cut = path_cut,
 	.source_changed = lnx_rx_source_changed,
 	.poll = poll_now,
+	.peer_look = lnx_peer_look,
+	.peer_retry = lnx_peer_retry,
 	.progress = lnx_ep_progress,
 	.progress_all = lnx_ep_progress_all,
 };

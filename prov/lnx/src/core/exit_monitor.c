@@ -52,7 +52,7 @@ static void add(struct lnx_exit_monitor *l, struct lnx_peer *peer, int pidfd)
 		return;
 	peer->shm.pidfd = 1 + pidfd;
 	l->n++;
-	peer->ep->poll.idle_work = LNX_WORK_WATCH;
+	peer->ep->poll.watch_idle = true;
 }
 
 static bool is_meant(const struct lnx_peer *peer)
@@ -98,7 +98,7 @@ void lnx_exit_monitor_forget(struct lnx_peer *peer)
 	close(peer->shm.pidfd - 1);
 	peer->shm.pidfd = 0;
 	if (!--l->n)
-		peer->ep->poll.idle_work = 0;
+		peer->ep->poll.watch_idle = false;
 }
 
 struct lnx_peer *lnx_exit_monitor_next(struct lnx_ep *ep)

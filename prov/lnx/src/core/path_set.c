@@ -27,6 +27,10 @@ static bool speeds(struct lnx_peer *peer, struct lnx_path *path)
 	if (!first->speed)
 		first->speed = calloc(1, sizeof(*first->speed));
 	path->speed = calloc(1, sizeof(*path->speed));
+	/* Without these there are fewer counters. */
+	if (!first->counts)
+		first->counts = calloc(1, sizeof(*first->counts));
+	path->counts = calloc(1, sizeof(*path->counts));
 	return first->speed && path->speed && lnx_policy_of(peer);
 }
 
@@ -56,6 +60,7 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 		peer->path[peer->npath] = path;
 	}
 	free(path->speed);
+	free(path->counts);
 	memset(path, 0, sizeof(*path));
 	if (peer->npath && !speeds(peer, path))
 		return false;
@@ -71,14 +76,16 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	if (lnx_rail_insert(path->rail, way->to->raw, &path->core_addr))
 		return false;
 	path->remote->npath++;
-	if (peer->npath == 1)
+	if (peer->npath == 1) {
 		not_alone(peer);
+		peer->ep->links.several = true;
+	}
 	peer->npath++;
 	if (peer->choice)
 		peer->choice->generation = 0;
-	/* A connection will be made: comp/progress.c must sweep it. */
+	/* A connection will be made. */
 	peer->ep->due.sweep_ns = peer->ep->due.sweep_gap_ns = 0;
-	peer->ep->work |= LNX_WORK_SWEEP;
+	lnx_ep_due(peer->ep, LNX_DUE_SWEEP, 0);
 	return true;
 }
 
@@ -174,8 +181,10 @@ void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
 		peer->session.wrong_endpoint &= (uint8_t)~(1u << i);
 		path->retry_ns = 0;
 		path->backoff_ns = 0;
+		lnx_peer_retry_now(peer);
 		path->detect.probe_ns = 1;	/* at once */
 		path->detect.moved_away = true;
+		lnx_peer_look_by(peer, 0);
 	}
 }
 

@@ -121,10 +121,12 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	if (!p)
 		return NULL;
 	p->sid = lnx_random_id();
-	if (!p->sid) {
+	if (!p->sid || lnx_timers_reserve(&ep->due.timers, LNX_PEER_TIMERS)) {
 		free(p);
 		return NULL;
 	}
+	lnx_timer_init(&p->look, ep->up->peer_look);
+	lnx_timer_init(&p->retry, ep->up->peer_retry);
 	p->session.stamp = lnx_clock_wall_ns();
 	p->ep = ep;
 	p->eid = eid;
@@ -143,7 +145,6 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	lnx_list_init(&p->address.learn_link);
 	lnx_list_init(&p->ack_link);
 	lnx_list_init(&p->pump_link);
-	lnx_list_init(&p->retx_link);
 	lnx_list_init(&p->session.ended_link);
 	lnx_list_add_tail(&ep->peers.all, &p->all_link);
 	ep->work |= LNX_WORK_BUFS;	/* it may hold some: lnx_plain_fill */
@@ -601,6 +602,18 @@ static bool same_rails(const struct lnx_rails *a, const struct lnx_rails *b)
 	       !memcmp(a->rail, b->rail, a->n * sizeof(a->rail[0]));
 }
 
+/* Add paths for rails that have none.  Without discovery that is for those in the AV
+ * only, which may have other addresses now. */
+static void extend(struct lnx_peer *peer, const struct lnx_rails *av)
+{
+	const struct lnx_rails *hello = peer->address.rails;
+	bool narrow = av && !peer->ep->conf->discovery;
+
+	lnx_path_set_extend(peer, hello && !narrow ? hello : av);
+	if (hello && narrow)
+		lnx_path_set_readdress(peer, hello);
+}
+
 /* Apply what peer's hello and the AV say; what is in the AV need not be stored. */
 static void hello_apply(struct lnx_peer *peer)
 {
@@ -613,7 +626,7 @@ static void hello_apply(struct lnx_peer *peer)
 	if (!peer->npath)
 		lnx_path_set_join(peer, known ? &av : peer->address.rails);
 	lnx_path_set_readdress(peer, peer->address.rails);
-	lnx_path_set_extend(peer, peer->address.rails);
+	extend(peer, known ? &av : NULL);
 	if (known && same_rails(&av, peer->address.rails)) {
 		free(peer->address.rails);
 		peer->address.rails = NULL;
@@ -740,13 +753,13 @@ void lnx_peers_extend(struct lnx_ep *ep)
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 		struct lnx_rails av;
+		bool known;
 
 		if (peer->self || !lnx_peer_open(peer) ||
 		    (!peer->npath && !peer->hello_done && !peer->address.rails))
 			continue;
-		if (peer->address.rails)
-			lnx_path_set_extend(peer, peer->address.rails);
-		else if (av_rails(peer, &av))
-			lnx_path_set_extend(peer, &av);
+		known = av_rails(peer, &av);
+		if (known || peer->address.rails)
+			extend(peer, known ? &av : NULL);
 	}
 }

@@ -22,7 +22,7 @@ void lnx_peer_ended(struct lnx_peer *peer)
 		lnx_list_add_tail(&ep->peers.ended, &peer->session.ended_link);
 	if (!peer->session.ended_ms)
 		peer->session.ended_ms = lnx_stamp_ms(lnx_clock_ns());
-	ep->work |= LNX_WORK_ENDED;
+	lnx_ep_due(ep, LNX_DUE_REAP, ep->due.reap_ns);
 }
 
 bool lnx_peer_may_begin(const struct lnx_peer *peer, uint64_t now)
@@ -69,7 +69,6 @@ static bool unused(const struct lnx_peer *p)
 	    p->confirm.n || p->shm.nflight || p->confirm.n_answers || !lnx_list_empty(&p->stored) ||
 	    p->shm.core != FI_ADDR_NOTAVAIL ||
 	    lnx_list_linked(&p->pump_link) || lnx_list_linked(&p->ack_link) ||
-	    lnx_list_linked(&p->retx_link) || lnx_peer_watched(p) ||
 	    lnx_list_linked(&p->shm.queue_link))
 		return false;
 	for (i = 0; i < p->npath; i++)
@@ -84,6 +83,9 @@ static void peer_free(struct lnx_peer *p)
 	struct lnx_node *q;
 	unsigned i;
 
+	lnx_timer_cancel(&p->ep->due.timers, &p->look);
+	lnx_timer_cancel(&p->ep->due.timers, &p->retry);
+	lnx_timers_release(&p->ep->due.timers, LNX_PEER_TIMERS);
 	/* Buffers that it holds still go with the endpoint: lnx_rx_ooo_free. */
 	while (lnx_seq_drain(&p->chan.rx))
 		;
@@ -101,24 +103,25 @@ static void peer_free(struct lnx_peer *p)
 		free(p->path[i]->detect.ping);
 	}
 	free(p->first.speed);
+	free(p->first.counts);
 	/* One may be here that no core took. */
 	for (i = 1; i < LNX_PATHS_MAX; i++) {
-		if (p->path[i])
+		if (p->path[i]) {
 			free(p->path[i]->speed);
+			free(p->path[i]->counts);
+		}
 		free(p->path[i]);
 	}
 	free(p->address.rails);
 	free(p);
 }
 
-LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
+LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
 	bool more = false;
 	unsigned i;
 
-	if (now < ep->due.reap_ns)
-		return;
 	ep->due.reap_ns = now + LNX_REAP_LOOK_NS;
 	lnx_list_foreach(&ep->peers.ended, n, tmp) {
 		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
@@ -151,8 +154,7 @@ LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 		lnx_list_del(&p->all_link);
 		peer_free(p);
 	}
-	if (!more)
-		ep->work &= ~LNX_WORK_ENDED;
+	return more ? ep->due.reap_ns : LNX_NEVER;
 }
 
 void lnx_peers_destroy(struct lnx_ep *ep)

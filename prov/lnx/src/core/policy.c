@@ -184,7 +184,7 @@ int lnx_policy_rails(struct lnx_ep *ep)
 	if (lnx_rules_generation(ep->policy.rules) != generation && ep->enabled) {
 		lnx_policy_stale(ep);
 		ep->policy.sweeping = true;
-		ep->work |= LNX_WORK_DETECT;
+		lnx_ep_due(ep, LNX_DUE_POLICY, 0);
 	}
 	return ret;
 }
@@ -208,7 +208,6 @@ struct lnx_peer_choice *lnx_policy_of(struct lnx_peer *peer)
 		if (!peer->choice)
 			return NULL;
 		peer->choice->peer = peer;
-		lnx_list_init(&peer->choice->detect_link);
 	}
 	return peer->choice;
 }

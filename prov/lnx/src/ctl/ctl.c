@@ -11,6 +11,7 @@
 #include "ctl/publish.h"
 #include "ctl/settings.h"
 #include "ctl/state.h"
+#include "rel/count.h"
 
 /* Passes between two calls, while there are few a second, or much to do; and else. */
 #define PASSES_MIN	LNX_SLOW_PASSES
@@ -262,6 +263,9 @@ static bool put_paths(struct lnx_ctl *c, const struct lnx_peer *peer, uint64_t n
 	if (!grow(&c->paths, c->path_table, w->npath + peer->npath))
 		return false;
 	for (i = 0; i < peer->npath; i++) {
+		/* From now on there is more to see. */
+		if (c->reader)
+			(void)lnx_path_counts_get(peer->path[i]);
 		lnx_publish_path(peer, i, now, &p);
 		p.rec.walk = (uint32_t)w->number;
 		w->nrecovery += (p.health.flags & LNX_STATE_HEALTH_RECOVERY) != 0;
@@ -386,7 +390,8 @@ LNX_COLD void lnx_ctl_pass(struct lnx_ep *ep, uint64_t now)
 int lnx_ctl_reset(struct lnx_ep *ep, uint64_t now, struct lnx_out *o)
 {
 	struct lnx_ctl *c = ep->ctl.ctl;
-	unsigned i;
+	struct lnx_node *node, *tmp;
+	unsigned i, n = 0;
 
 	if (!c) {
 		lnx_out(o, "\"stats reset\": the endpoint has no state segment, "
@@ -404,6 +409,10 @@ int lnx_ctl_reset(struct lnx_ep *ep, uint64_t now, struct lnx_out *o)
 		       sizeof(c->rail[i].failed));
 	}
 	put_rails(c, ep);
+	lnx_list_foreach(&ep->peers.all, node, tmp)
+		if (n++ < PEERS_MAX)
+			lnx_publish_reset(lnx_list_entry(node, struct lnx_peer,
+							 all_link));
 	return 0;
 }
 

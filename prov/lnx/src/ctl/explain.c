@@ -236,9 +236,11 @@ static bool has_path(const struct lnx_peer *peer, const struct lnx_rail *rail,
 }
 
 static const char *why_no_pair(const struct lnx_ep *ep, const struct lnx_rail *rail,
-			       const struct lnx_addr_rail *to,
+			       const struct lnx_addr_rail *to, bool listed,
 			       const struct lnx_peer *peer)
 {
+	if (!listed)
+		return "FI_LNX_DISCOVERY=0: the peer's address does not list the rail";
 	if (rail->prov != to->prov)
 		return "different providers";
 	if (rail->group != to->group)
@@ -254,28 +256,28 @@ static const char *why_no_pair(const struct lnx_ep *ep, const struct lnx_rail *r
 static void put_pairs(const struct lnx_ep *ep, const struct lnx_peer *peer,
 		      struct lnx_out *o)
 {
-	struct lnx_rails av;
 	const struct lnx_rails *r = peer->address.rails;
+	bool all = ep->conf->discovery || peer->addr == FI_ADDR_NOTAVAIL;
+	struct lnx_rails av = { 0 };
 	struct lnx_av_entry *e;
 	struct lnx_addr a;
 	unsigned i, k;
 	char why[64];
 
-	if (!r) {
-		e = ep->av && peer->addr != FI_ADDR_NOTAVAIL ?
-		    lnx_av_entry(ep->av, peer->addr) : NULL;
-		if (!e || lnx_addr_unpack(&a, e->blob, sizeof(e->blob), why,
-					  sizeof(why)))
-			return;
+	e = ep->av && peer->addr != FI_ADDR_NOTAVAIL ?
+	    lnx_av_entry(ep->av, peer->addr) : NULL;
+	if (e && !lnx_addr_unpack(&a, e->blob, sizeof(e->blob), why, sizeof(why)))
 		lnx_rails_of_addr(&av, &a);
+	if (!r)
 		r = &av;
-	}
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 		for (k = 0; k < r->n; k++)
 			if (!has_path(peer, ep->rail[i], r->place[k]))
 				lnx_out(o, "pair %s to %u because %s\n",
 					ep->rail[i]->name, r->place[k],
 					why_no_pair(ep, ep->rail[i], &r->rail[k],
+						    all || lnx_rails_find(&av,
+								r->place[k]),
 						    peer));
 }
 

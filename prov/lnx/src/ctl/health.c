@@ -201,7 +201,6 @@ static void check_paths(struct lnx_ep *ep)
 
 	lnx_list_foreach(&ep->peers.all, n, tmp)
 		lnx_detect_watch(lnx_list_entry(n, struct lnx_peer, all_link));
-	ep->due.detect_ns = 0;
 }
 
 int lnx_ctl_health_set(struct lnx_ep *ep, const char *text,
@@ -238,6 +237,6 @@ int lnx_ctl_health_set(struct lnx_ep *ep, const char *text,
 	else
 		lnx_admin_apply(ep, c.now);
 	if (ep->thread)
-		lnx_thread_wake(ep->thread);
+		lnx_thread_wake(ep->thread, 0);
 	return 0;
 }

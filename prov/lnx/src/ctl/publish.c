@@ -12,9 +12,11 @@
 #include "ctl/nid.h"
 #include "ctl/settings.h"
 #include "rel/admin.h"
+#include "rel/count.h"
 #include "rel/latency.h"
 #include "rel/sched.h"
 #include "rel/recovery.h"
+#include "wire/hdr.h"
 
 static_assert(LNX_STATE_CLASSES == LNX_CLASS_COUNT - 1, "all classes but OK");
 static_assert((int)LNX_STATE_PATH_IDLE == (int)LNX_PATH_IDLE &&
@@ -149,6 +151,52 @@ static uint32_t rail_flags(const struct lnx_ep *ep, const struct lnx_rail *rail)
 	       (local || ep->native ? 0 : LNX_STATE_RAIL_HEALTH);
 }
 
+/* What a frame is for LNet. */
+static const uint8_t op_of[LNX_KIND_MAX] = {
+	[0] = LNX_STATE_HELLO,
+	[LNX_KIND_HELLO] = LNX_STATE_HELLO,
+	[LNX_KIND_MSG] = LNX_STATE_PUT,
+	[LNX_KIND_TAG] = LNX_STATE_PUT,
+	[LNX_KIND_RTS_MSG] = LNX_STATE_PUT,
+	[LNX_KIND_RTS_TAG] = LNX_STATE_PUT,
+	[LNX_KIND_FIN] = LNX_STATE_ACK,
+	[LNX_KIND_ACK] = LNX_STATE_ACK,
+	[LNX_KIND_PROBE] = LNX_STATE_HELLO,
+	[LNX_KIND_BYE] = LNX_STATE_HELLO,
+	[LNX_KIND_NO_SESSION] = LNX_STATE_HELLO,
+	[LNX_KIND_PONG] = LNX_STATE_HELLO,
+	[LNX_KIND_RAIL] = LNX_STATE_HELLO,
+	[LNX_KIND_PUT] = LNX_STATE_PUT,
+	[LNX_KIND_PUT_RTS] = LNX_STATE_PUT,
+	[LNX_KIND_GET] = LNX_STATE_GET,
+	[LNX_KIND_KEYS] = LNX_STATE_GET,
+	[LNX_KIND_ATOMIC] = LNX_STATE_PUT,
+	[LNX_KIND_RESP] = LNX_STATE_REPLY_OP,
+};
+
+/* t->sent and received have the messages already. */
+static void counts(const struct lnx_counts *c, struct lnx_state_traffic *t)
+{
+	unsigned i;
+
+	for (i = 0; i < LNX_KIND_MAX; i++) {
+		t->sent[op_of[i]] += c->sent[i];
+		t->received[op_of[i]] += c->received[i];
+		t->dropped[op_of[i]] += c->dropped[i];
+		t->drop_count += c->dropped[i];
+	}
+	t->drop_length = c->drop_length;
+	t->sent[LNX_STATE_GET] += c->reads;
+	t->sent[LNX_STATE_PUT] += c->writes;
+	t->received[LNX_STATE_REPLY_OP] += c->reads_done;
+}
+
+/* All classes but OK. */
+static void failures(const struct lnx_counts *c, uint64_t failed[LNX_STATE_CLASSES])
+{
+	memcpy(failed, &c->failed[1], LNX_STATE_CLASSES * sizeof(*failed));
+}
+
 static void rail_traffic(const struct lnx_ep *ep, const struct lnx_rail *rail,
 			 struct lnx_state_traffic *t)
 {
@@ -162,10 +210,18 @@ static void rail_traffic(const struct lnx_ep *ep, const struct lnx_rail *rail,
 		t->recv_length = s->direct_recv_length;
 		return;
 	}
-	t->send_count = rail->traffic.sends;
+	t->send_count = t->sent[LNX_STATE_PUT] = rail->traffic.sends;
 	t->send_length = rail->traffic.send_length;
-	t->recv_count = rail->traffic.recvs;
+	t->recv_count = t->received[LNX_STATE_PUT] = rail->traffic.recvs;
 	t->recv_length = rail->traffic.recv_length;
+	counts(&rail->counts, t);
+}
+
+static uint32_t rail_have(const struct lnx_ep *ep, const struct lnx_rail *rail)
+{
+	return ep->native ? 0 : lnx_kind_local(rail->kind) ? LNX_STATE_HAVE_COUNTS :
+	       LNX_STATE_HAVE_COUNTS | LNX_STATE_HAVE_DROPS | LNX_STATE_HAVE_OPS |
+	       LNX_STATE_HAVE_CLASSES;
 }
 
 void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail *s)
@@ -182,7 +238,7 @@ void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail
 	}
 	lnx_nid_rail(rail, s->nid, sizeof(s->nid));
 	s->flags = rail_flags(ep, rail);
-	s->have = ep->native ? 0 : LNX_STATE_HAVE_COUNTS;
+	s->have = rail_have(ep, rail);
 	s->wire_index = lnx_kind_local(rail->kind) ||
 			rail->wire_index == LNX_WIRE_INDEX_NONE ? UINT32_MAX :
 			rail->wire_index;
@@ -196,6 +252,7 @@ void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail
 	s->reopened_ns = rail->reopened_ns;
 	s->port = lnx_kind_local(rail->kind) ? 0 : lnx_rail_port(rail);
 	rail_traffic(ep, rail, &s->traffic);
+	failures(&rail->counts, s->failed);
 }
 
 /* ---- peers ---- */
@@ -258,7 +315,95 @@ static uint64_t next_ping(const struct lnx_peer *peer, const struct lnx_path *pa
 					lnx_path_alternative(peer, path, now),
 					LNX_PING_LOST_NS);
 
-	return path->state != LNX_PATH_DOWN || next == UINT64_MAX ? 0 : next;
+	return path->state != LNX_PATH_DOWN || next == UINT64_MAX ||
+	       lnx_recovery_given_up(peer, path, false, now) ? 0 : next;
+}
+
+/* Frames in the sequence that came by path, and their bytes. */
+static uint64_t received(const struct lnx_peer *peer, const struct lnx_path *path,
+			 uint64_t *bytes)
+{
+	unsigned i;
+
+	*bytes = 0;
+	if (peer->rx.multipath && peer->npath > 1) {
+		*bytes = path->counts ? path->counts->received_bytes : 0;
+		return path->counts ? path->counts->received : 0;
+	}
+	if (path->index != peer->rx.path_back)
+		return 0;
+	for (i = 0; i < LNX_PATHS_MAX; i++)
+		*bytes += peer->rx.bytes[i];
+	return peer->chan.rx.next;
+}
+
+/* Frames in the sequence that are no messages, and counted as such. */
+static uint64_t in_sequence(const uint64_t n[LNX_KIND_MAX])
+{
+	uint64_t sum = 0;
+	unsigned i;
+
+	for (i = 1; i < LNX_KIND_MAX; i++)
+		sum += lnx_kind_sequenced((uint8_t)i) ? n[i] : 0;
+	return sum;
+}
+
+static void latency(const struct lnx_latency_counts *l, struct lnx_state_latency *s)
+{
+	s->samples = l->samples;
+	s->min_ns = l->min_ns;
+	s->max_ns = l->max_ns;
+	s->sum_ns = l->sum_ns;
+	memcpy(s->bucket, l->bucket, sizeof(s->bucket));
+}
+
+static void path_traffic(const struct lnx_peer *peer, const struct lnx_path *path,
+			 struct lnx_state_path *s)
+{
+	const struct lnx_path_counts *c = path->counts;
+	struct lnx_state_traffic *t = &s->traffic;
+	uint64_t n, bytes, others;
+
+	n = received(peer, path, &bytes);
+	s->have = LNX_STATE_HAVE_COUNTS;
+	t->send_count = path->n_sent - (c ? c->sent_base : 0);
+	t->send_length = path->sent - (c ? c->sent_bytes_base : 0);
+	t->recv_count = n - (c ? LNX_MIN(n, c->received_base) : 0);
+	t->recv_length = bytes - (c ? LNX_MIN(bytes, c->received_bytes_base) : 0);
+	if (!c)
+		return;
+	s->have |= LNX_STATE_HAVE_DROPS | LNX_STATE_HAVE_OPS | LNX_STATE_HAVE_CLASSES |
+		   LNX_STATE_HAVE_LATENCY;
+	others = in_sequence(c->c.sent);
+	t->sent[LNX_STATE_PUT] = t->send_count - LNX_MIN(t->send_count, others);
+	others = in_sequence(c->c.received);
+	t->received[LNX_STATE_PUT] = t->recv_count - LNX_MIN(t->recv_count, others);
+	counts(&c->c, t);
+	failures(&c->c, s->failed);
+	latency(&c->ack, &s->ack);
+	latency(&c->reply, &s->reply);
+}
+
+void lnx_publish_reset(const struct lnx_peer *peer)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+		struct lnx_path_counts *c = lnx_path_counts_get(path);
+		uint64_t n, bytes;
+
+		if (!c)
+			continue;
+		n = received(peer, path, &bytes);
+		memset(&c->c, 0, sizeof(c->c));
+		memset(&c->ack, 0, sizeof(c->ack));
+		memset(&c->reply, 0, sizeof(c->reply));
+		c->sent_base = path->n_sent;
+		c->sent_bytes_base = path->sent;
+		c->received_base = n;
+		c->received_bytes_base = bytes;
+	}
 }
 
 void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,
@@ -295,6 +440,7 @@ void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,
 		s->read_rate = path->speed->read.rate;
 		s->answer_ns = lnx_latency_of(path, now);
 	}
+	path_traffic(peer, path, s);
 	lnx_nid_remote(path, s->nid, sizeof(s->nid));
 	health(&d->health, &s->health);
 	s->health.next_ns = next_ping(peer, path, now);

@@ -249,8 +249,8 @@ const char *lnx_client_error(int err)
 {
 	switch (err) {
 	case -ETIMEDOUT:
-		return "it makes no progress: no call of libfabric's for a second; the "
-		       "request was withdrawn";
+		return "it makes no progress: it has made no call that polls all that "
+		       "time (see --wait); the request was withdrawn";
 	case -ETIME:
 		return "it took the request and did not answer in time";
 	case -ESRCH:

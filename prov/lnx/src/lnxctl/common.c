@@ -181,7 +181,7 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 		if (ret)
 			return ret;
 	}
-	lnx_procs_read(&c->procs, LNXCTL_WAIT_MS, peers);
+	lnx_procs_read(&c->procs, c->wait_ms ? c->wait_ms : LNXCTL_WAIT_MS, peers);
 	return LNXCTL_OK;
 }
 
@@ -289,6 +289,7 @@ int lnxctl_finish(struct lnxctl *c)
 bool lnxctl_request(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
 		    unsigned answer_ms, char **reply, const char *fmt, ...)
 {
+	unsigned wait_ms = c->wait_ms ? c->wait_ms : LNX_CLIENT_WAIT_MS;
 	struct lnx_answer a;
 	char *text = NULL;
 	va_list ap;
@@ -304,7 +305,7 @@ bool lnxctl_request(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_
 		free(text);
 		return false;
 	}
-	ret = lnx_client_ask(p, e->ep.eid, text, LNX_CLIENT_WAIT_MS, answer_ms, &a);
+	ret = lnx_client_ask(p, e->ep.eid, text, wait_ms, wait_ms + answer_ms, &a);
 	free(text);
 	if (ret) {
 		lnxctl_fail(c, p, ret == -EACCES || ret == -E2BIG ? LNXCTL_REFUSED :

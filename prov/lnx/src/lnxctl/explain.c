@@ -62,7 +62,7 @@ static void one(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *
 
 	if (size)
 		snprintf(words, sizeof(words), " %" PRIu64, size);
-	if (!lnxctl_request(c, p, e, LNX_CLIENT_WAIT_MS, &reply, "explain %s%s", peer,
+	if (!lnxctl_request(c, p, e, 0, &reply, "explain %s%s", peer,
 			    words))
 		return;
 	m = lnx_doc_map(list, NULL);

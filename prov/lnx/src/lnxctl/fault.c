@@ -63,7 +63,7 @@ static void request(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_
 {
 	char *words = join(c), *reply;
 
-	if (lnxctl_request(c, p, e, LNX_CLIENT_WAIT_MS, &reply, "fault %s%s%s", verb,
+	if (lnxctl_request(c, p, e, 0, &reply, "fault %s%s%s", verb,
 			   *words ? " " : "", words)) {
 		if (list)
 			put_rules(map, reply);

@@ -17,10 +17,12 @@ struct alias {
 static const struct alias aliases[] = {
 	{ "numa_range", "numa_range", 1 },
 	{ "max_intf", "max_rails", 1 },
+	{ "discovery", "discovery", 1 },
 	{ "retry_count", "retry_count", 1 },
 	{ "transaction_timeout", "transaction_timeout", 1000 },
 	{ "health_sensitivity", "health_sensitivity", 1 },
 	{ "recovery_interval", "recovery_ping_interval", 1000 },
+	{ "recovery_limit", "recovery_limit", 1 },
 };
 
 static void put(struct lnx_doc *m, const struct alias *a, const struct lnx_snap_ep *e)
@@ -117,7 +119,7 @@ static void set(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *
 
 	(void)map;
 	translate(c->arg[0], c->arg[1], text, sizeof(text));
-	if (lnxctl_request(c, p, e, LNX_CLIENT_WAIT_MS, &reply, "set %s", text))
+	if (lnxctl_request(c, p, e, 0, &reply, "set %s", text))
 		free(reply);
 }
 

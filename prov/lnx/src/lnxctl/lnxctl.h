@@ -30,6 +30,7 @@ enum lnxctl_exit {
 };
 
 #define LNXCTL_OPTIONS	12		/* of one verb, at most */
+#define LNXCTL_WAIT_MAX	600000u		/* of --wait */
 #define LNXCTL_WAIT_MS	300u		/* for fresh data, of processes that make
 					 * progress */
 
@@ -62,6 +63,7 @@ struct lnxctl {
 	const char *file;		/* of a dump, or NULL */
 	const char *ep;			/* id or number of an endpoint, or NULL */
 	int verbose;
+	unsigned wait_ms;		/* for a process; 0: as usual */
 	/* Of the verb, in the order of verb->option; NULL: not given, "": without an
 	 * argument. */
 	const char *value[LNXCTL_OPTIONS];
@@ -115,8 +117,8 @@ bool lnxctl_wants_ep(const struct lnxctl *c, const struct lnx_snap_ep *e);
 /* ---- requests ---- */
 
 /*
- * Have an endpoint carry out a request.  True, with the reply, to be freed; false after
- * lnxctl_fail.
+ * Have an endpoint carry out a request.  answer_ms: how long the answer may take beyond
+ * the usual.  True, with the reply, to be freed; false after lnxctl_fail.
  */
 bool lnxctl_request(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
 		    unsigned answer_ms, char **reply, const char *fmt, ...)

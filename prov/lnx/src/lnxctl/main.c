@@ -47,6 +47,7 @@ static const struct lnxctl_option common[] = {
 	{ "f", "FILE", "a copy that \"lnxctl dump\" made, instead of processes" },
 	{ "dir", "DIR", "a directory instead of /dev/shm, as of a container: "
 	  "/proc/PID/root/dev/shm" },
+	{ "wait", "MS", "how long a process may take to answer; else 1000" },
 	{ "v", "N", "more: 1 without N, up to 4" },
 	{ "json", NULL, "JSON" },
 	{ "table", NULL, "tables" },
@@ -162,6 +163,11 @@ static int take_common(struct lnxctl *c, const char *name, const char *value)
 		c->file = value;
 	} else if (!strcmp(name, "dir")) {
 		c->root = value;
+	} else if (!strcmp(name, "wait")) {
+		if (!lnxctl_number(value, LNXCTL_WAIT_MAX, &v) || !v)
+			return lnxctl_usage(c, "--wait \"%s\": must be a number of ms, "
+					    "at most %u", value, LNXCTL_WAIT_MAX);
+		c->wait_ms = (unsigned)v;
 	} else if (!strcmp(name, "v")) {
 		if (*value && !lnxctl_number(value, 4, &v))
 			return lnxctl_usage(c, "-v \"%s\": must be a number from 0 to 4",

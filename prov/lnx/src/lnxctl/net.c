@@ -186,7 +186,7 @@ static void set(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *
 		if (!(r->flags & LNX_STATE_RAIL_HEALTH) || !lnxctl_rail_is(nid, r))
 			continue;
 		n++;
-		if (!lnxctl_request(c, p, e, LNX_CLIENT_WAIT_MS, &reply, "health %s %s%s",
+		if (!lnxctl_request(c, p, e, 0, &reply, "health %s %s%s",
 				    lnxctl_health_verb(c), r->name,
 				    lnxctl_health_value(c, words, sizeof(words))))
 			return;

@@ -53,7 +53,7 @@ static void put_path(struct lnxctl *c, const struct lnx_snap_ep *e,
 	if (c->verbose >= 1)
 		put_numbers(p, m);
 	if (c->verbose >= 2 && (p->have & LNX_STATE_HAVE_LATENCY)) {
-		lnxctl_put_latency(m, "latency of acknowledgements", &p->ack);
+		lnxctl_put_latency(m, "latency of answers", &p->ack);
 		lnxctl_put_latency(m, "latency of replies", &p->reply);
 	}
 }

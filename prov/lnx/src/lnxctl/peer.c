@@ -180,7 +180,7 @@ static bool set_peer(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap
 		if (by_nid && !lnxctl_nid_is(nid, r[i].first->nid))
 			continue;
 		(*n)++;
-		if (!lnxctl_request(c, p, e, LNX_CLIENT_WAIT_MS, &reply,
+		if (!lnxctl_request(c, p, e, 0, &reply,
 				    "health %s %" PRIu32 "@%016" PRIx64 "%s",
 				    lnxctl_health_verb(c), r[i].index, peer->p.eid,
 				    lnxctl_health_value(c, words, sizeof(words))))

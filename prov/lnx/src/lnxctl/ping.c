@@ -84,13 +84,13 @@ static void ping(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep 
 		 struct lnx_doc *map)
 {
 	const char *timeout = lnxctl_value(c, "timeout");
-	uint64_t ms = LNX_CLIENT_WAIT_MS;
+	uint64_t ms = c->wait_ms ? c->wait_ms : LNX_CLIENT_WAIT_MS;
 	char peer[64], *reply;
 
 	if (timeout)
 		lnxctl_number(timeout, TIMEOUT_MAX, &ms);
 	if (!name_of(c, p, e, peer, sizeof(peer)) ||
-	    !lnxctl_request(c, p, e, (unsigned)ms + LNX_CLIENT_WAIT_MS, &reply,
+	    !lnxctl_request(c, p, e, (unsigned)ms, &reply,
 			    "ping %s %" PRIu64, peer, ms))
 		return;
 	put_reply(map, "ping", reply);
@@ -114,7 +114,7 @@ static void discover(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap
 	char peer[64], *reply;
 
 	if (!name_of(c, p, e, peer, sizeof(peer)) ||
-	    !lnxctl_request(c, p, e, 2 * LNX_CLIENT_WAIT_MS, &reply, "discover %s%s", peer,
+	    !lnxctl_request(c, p, e, LNX_CLIENT_WAIT_MS, &reply, "discover %s%s", peer,
 			    lnxctl_value(c, "force") ? " force" : ""))
 		return;
 	put_reply(map, "discover", reply);

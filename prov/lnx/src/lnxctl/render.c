@@ -253,8 +253,10 @@ static void each_value(const struct lnx_doc *row, const char *prefix,
 	char name[NAME_MAX_LEN];
 
 	for (c = row->child; c; c = c->next) {
-		snprintf(name, sizeof(name), "%s%s%s", prefix, *prefix ? "." : "",
-			 c->key ? c->key : "");
+		/* No document of lnx goes so deep that a name is cut. */
+		if (snprintf(name, sizeof(name), "%s%s%s", prefix, *prefix ? "." : "",
+			     c->key ? c->key : "") >= (int)sizeof(name))
+			continue;
 		if (is_leaf(c))
 			fn(arg, name, c);
 		else if (c->type == LNX_DOC_MAP)

@@ -41,6 +41,17 @@ static uint64_t drops(const struct lnx_snap *s, const struct lnx_snap_ep *e)
 	return n;
 }
 
+/* And their bytes, which are counted by rail. */
+static uint64_t drop_bytes(const struct lnx_snap_ep *e)
+{
+	uint64_t n = 0;
+	unsigned i;
+
+	for (i = 0; i < e->nrail; i++)
+		n += e->rail[i].traffic.drop_length - e->rail[i].base.drop_length;
+	return n;
+}
+
 /* LNet counts all messages, whatever they take. */
 static uint64_t sum(const struct lnx_snap *s, const struct lnx_snap_ep *e, const char *a,
 		    const char *b)
@@ -61,6 +72,8 @@ static uint64_t value(const struct lnx_snap *s, const struct lnx_snap_ep *e,
 		return lnx_snap_value(s, e, "failed");
 	if (!strcmp(name, "drop_count"))
 		return drops(s, e);
+	if (!strcmp(name, "drop_length"))
+		return drop_bytes(e);
 	if (!strcmp(name, "send_count"))
 		return sum(s, e, name, "direct_sends");
 	if (!strcmp(name, "recv_count"))
@@ -119,7 +132,7 @@ static void reset(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep
 	char *reply;
 
 	(void)map;
-	if (lnxctl_request(c, p, e, LNX_CLIENT_WAIT_MS, &reply, "stats reset"))
+	if (lnxctl_request(c, p, e, 0, &reply, "stats reset"))
 		free(reply);
 }
 

@@ -11,6 +11,7 @@
 #include "msg/rx.h"
 #include "msg/tx.h"
 #include "rail/rail.h"
+#include "rel/count.h"
 #include "rma/rma.h"
 #include "rma/serve.h"
 
@@ -248,6 +249,9 @@ int lnx_rx_deliver_frame(struct lnx_peer *peer, const struct lnx_hdr *h,
 	case LNX_KIND_MORE:
 		buf->rail->traffic.recv_length += len;
 		return lnx_parts_more(peer, h, frame_payload(buf));
+	}
+	lnx_count_received(buf->rail, lnx_count_path(peer), h->kind);
+	switch (h->kind) {
 	case LNX_KIND_FIN:
 		lnx_tx_credit(peer, h->key);
 		lnx_tx_fin_moved(peer, h->data, frame_payload(buf), len);

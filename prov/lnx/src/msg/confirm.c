@@ -68,7 +68,7 @@ void lnx_confirm_wait(struct lnx_confirm *c)
 	lnx_list_add_tail(&peer->confirm.list, &c->link);
 	peer->confirm.n++;
 	if (!peer->ep->local.nconfirm++)
-		peer->ep->work |= LNX_WORK_WATCH;
+		lnx_ep_watch_local(peer->ep);
 }
 
 void lnx_confirm_end(struct lnx_confirm *c, int err)

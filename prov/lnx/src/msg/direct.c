@@ -71,7 +71,8 @@ int lnx_tx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_peer_clear_direct(peer);
 		lnx_list_add_tail(&ep->local.queued_peers, &peer->shm.queue_link);
 		/* The core does not tell that the peer's process has ended. */
-		ep->work |= LNX_WORK_DIRECT | LNX_WORK_WATCH;
+		lnx_ep_watch_local(ep);
+		ep->work |= LNX_WORK_DIRECT;
 	}
 	ep->stats.direct_queued++;
 	return 0;

@@ -275,7 +275,7 @@ static LNX_COLD int ask_for_copies(struct lnx_rxe *rxe)
 	lnx_list_add_tail(&ep->local.copies, &rxe->link);
 	ret = lnx_tx_note_get(rxe->peer, f->op, f->name, wanted(rxe));
 	if (!ret) {
-		ep->work |= LNX_WORK_WATCH;	/* the sender's process may end */
+		lnx_ep_watch_local(ep);	/* the sender's process may end */
 		return 0;
 	}
 	lnx_list_del(&rxe->link);

@@ -103,7 +103,7 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_list_init(&rndv->copy_link);
 	lnx_list_add_tail(&ep->rndv.announced, &rndv->link);
 	peer->nrndv++;
-	ep->work |= LNX_WORK_WATCH;
+	lnx_ep_watch_local(ep);
 
 	lnx_shm_ctrl_put(bytes, &n);
 	ret = peer->shm.nqueued ? -FI_EAGAIN :

@@ -5,7 +5,7 @@
  *
  * Nothing of this is in the path of a message.  Sleeping threads are woken
  * (core/exit_monitor.h).  Progress checks while a large send, or one that the core did
- * not take, is outstanding (LNX_WORK_WATCH), and together with a network rail that is
+ * not take, is outstanding (LNX_DUE_LOCAL), and together with a network rail that is
  * idle.
  *
  * Owner lock held, not inside a core's callback.
@@ -17,7 +17,8 @@
 
 /* Check now: one system call. */
 void lnx_local_exit_look(struct lnx_ep *ep);
-/* Check from time to time, also peers without a descriptor. */
-void lnx_local_exit_run(struct lnx_ep *ep, uint64_t now);
+/* Check from time to time, also peers without a descriptor: LNX_DUE_LOCAL.  Returns when
+ * to call it again. */
+uint64_t lnx_local_exit_run(struct lnx_ep *ep, uint64_t now);
 
 #endif

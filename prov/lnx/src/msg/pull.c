@@ -24,6 +24,7 @@
 #include "rail/faults.h"
 #include "rail/post.h"
 #include "rail/rail.h"
+#include "rel/count.h"
 #include "rel/detect.h"
 #include "rel/sched.h"
 #include "rma/rkey.h"
@@ -79,6 +80,7 @@ struct lnx_chunk {
 	struct lnx_path *path;
 	void *local;
 	size_t len;
+	uint64_t posted_ns;
 	unsigned seg;
 	size_t seg_off;
 };
@@ -197,6 +199,7 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 	key = p->rts.key[c->seg][k].key;
 	/* It may complete inside the call, and c be freed. */
 	c->path = path;
+	c->posted_ns = now;
 	p->inflight++;
 	lnx_list_add_tail(&path->reads, &c->out);
 	lnx_path_read_posted(path, len, now);
@@ -214,9 +217,9 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 		return ret;
 	}
 	rail->poll_credits = p->rxe->ep->poll_hot;
-	if (p->peer->npath > 1 &&
-	    lnx_unlikely(!lnx_peer_watched(p->peer)))
-		lnx_detect_watch(p->peer);
+	lnx_count_posted(path, p->push);
+	if (lnx_unlikely(!p->peer->watched))
+		lnx_tx_watch(p->peer->ep, p->peer);
 	return 0;
 }
 
@@ -591,6 +594,8 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 	}
 	if (lnx_likely(!err)) {
 		lnx_liveness_seen(&p->peer->liveness);
+		if (!p->push)
+			lnx_count_read_done(c->path, lnx_ns_since(now, c->posted_ns));
 		p->done += c->len;
 		p->moved[c->path->index] += c->len;
 		if (p->rxe->payload_at != LNX_PAYLOAD_RMA)

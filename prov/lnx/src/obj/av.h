@@ -42,7 +42,7 @@ struct lnx_av {
 	struct lnx_lock lock;
 	enum fi_av_type type;
 	uint32_t n;			/* indexes handed out so far */
-	uint32_t used;
+	uint32_t used;			/* written under `lock`, read without */
 	uint32_t free;			/* list head, index + 1; 0 = none */
 	struct lnx_av_entry **chunk;	/* [LNX_AV_CHUNKS] */
 	pthread_mutex_t hash_lock;	/* innermost: hash, hash_mask */

@@ -45,16 +45,18 @@ LNX_INLINE bool lnx_ctl_due(const struct lnx_ctl_gate *g, uint32_t pass)
 			   (int32_t)(pass - g->pass) >= 0);
 }
 
-/* A PONG with LNX_WIRE_PROBE_PING came from that peer over that path. */
-static inline void lnx_ctl_pong(const struct lnx_ctl_gate *g, uint64_t eid,
+/* A PONG with LNX_WIRE_PROBE_PING came from that peer over that path: how long it took;
+ * 0: none was asked for. */
+static inline uint64_t lnx_ctl_pong(const struct lnx_ctl_gate *g, uint64_t eid,
 				unsigned path, uint32_t number, uint64_t now)
 {
 	struct lnx_ctl_ping *p = g->ping;
 
-	if (p && p->eid == eid && p->number == number &&
-	    path < LNX_CTL_PING_PATHS && p->sent_ns[path] && !p->took_ns[path])
-		p->took_ns[path] = now > p->sent_ns[path] ?
-				   now - p->sent_ns[path] : 1;
+	if (!p || p->eid != eid || p->number != number ||
+	    path >= LNX_CTL_PING_PATHS || !p->sent_ns[path] || p->took_ns[path])
+		return 0;
+	p->took_ns[path] = now > p->sent_ns[path] ? now - p->sent_ns[path] : 1;
+	return p->took_ns[path];
 }
 
 #endif

@@ -7,10 +7,12 @@
 #define LNX_EP_H
 
 #include "base/clock.h"
+#include "base/interval.h"
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/pool.h"
 #include "base/stats.h"
+#include "base/timer.h"
 #include "conf/conf.h"
 #include "obj/link.h"
 #include "fi.h"
@@ -50,14 +52,31 @@ struct lnx_misdirected {
 };
 #define LNX_MISDIRECTED_MAX	32u
 
+/* What is done now and then for an endpoint as a whole. */
+enum lnx_due {
+	LNX_DUE_SWEEP,			/* sockets of cores: comp/timers.c */
+	LNX_DUE_REAP,			/* lnx_peers_reap */
+	LNX_DUE_LINKS,			/* lnx_links_look */
+	LNX_DUE_ADMIN,			/* lnx_admin_run */
+	LNX_DUE_REFUSALS,		/* lnx_session_tell */
+	LNX_DUE_RAILS,			/* lnx_reopen_closed */
+	LNX_DUE_POLICY,			/* lnx_order_run */
+	LNX_DUE_LOCAL,			/* lnx_local_exit_run */
+	LNX_DUE_N,
+};
+
 /* When what is done now and then is due, in ns. */
 struct lnx_ep_due {
-	uint64_t timers_ns;		/* slow timers of frames and peers */
-	uint64_t looked_ns;		/* when deadlines were checked last */
-	uint64_t detect_ns;		/* paths of the peers on detect_list */
-	uint64_t sweep_ns;		/* sockets, */
+	struct lnx_timers timers;	/* the set of these, and of the peers' */
+	struct lnx_timer own[LNX_DUE_N]; /* see lnx_ep_due */
+	uint64_t looked_ns;		/* when they were checked last; */
+	uint32_t looked_pass;		/* and in which pass */
+	uint64_t away_ns;		/* the end of the last pause of more than
+					 * LNX_LATENCY_AWAY_NS in that */
+	uint64_t soon_ns;		/* what is due before that is checked often */
+	uint64_t sweep_ns;		/* sockets: by then, if anything else is due; */
 	uint64_t sweep_gap_ns;		/* and the pause before that */
-	uint64_t reap_ns;		/* peers whose session has ended */
+	uint64_t reap_ns;		/* peers whose session has ended: not before */
 };
 
 /* Our address, as peers see it. */
@@ -92,7 +111,9 @@ struct lnx_ep_refusals {
 /* Sensors of links, and interfaces that may appear (comp/links.h). */
 struct lnx_ep_links {
 	struct lnx_netwatch *netwatch;	/* NULL: links are not watched */
-	uint64_t watch_until_ns;	/* links are checked until then */
+	uint64_t watch_until_ns;	/* links are checked until then, in any case */
+	bool several;			/* a peer has, or had, several paths */
+	bool asleep;			/* a thread sleeps, and is woken by events */
 	uint64_t hotplug_ns;		/* no search for more rails before */
 	bool hotplug;			/* there may be more rails */
 };
@@ -101,8 +122,7 @@ struct lnx_ep_links {
 struct lnx_ep_admin {
 	bool any;			/* one was ever set */
 	uint32_t told;			/* bits of rails: peers were last told to avoid
-					 * them; */
-	uint64_t told_ns;		/* and when */
+					 * them */
 };
 
 /* Rules of the user about paths (core/policy.h, rel/order.h). */
@@ -171,8 +191,8 @@ struct lnx_ep_limits {
 struct lnx_ep_poll {
 	uint32_t pass;
 	uint32_t idle_mask;		/* conf->poll_idle, rounded up, less 1 */
-	uint32_t idle_work;		/* bits that are set in `work` now and then; */
-	uint32_t watch_pass;		/* pass in which that was done last */
+	uint32_t watch_pass;		/* the last one in which, with nothing due, */
+	bool watch_idle;		/* LNX_DUE_LOCAL was asked for */
 };
 
 /* This node: what goes through shared memory, and the processes behind it. */
@@ -197,9 +217,11 @@ struct lnx_ep_local {
 	struct lnx_shm_registry *registry; /* of the shm rail; NULL: it has none */
 	struct lnx_exit_monitor *exit_monitor;	/* NULL: exits are not reported */
 	uint64_t cookie;		/* eid while shm is open; peers may read it */
-	uint64_t watch_ns;		/* when local peers are checked next */
+	uint64_t watch_ns;		/* local peers are checked no sooner */
 	uint64_t probe_ns;		/* and those whose exits are not reported */
 	uint32_t user;			/* owner of the shm rail's region */
+	uint8_t round;			/* number of the last check of all those, less its
+					 * high bits */
 	int pid;			/* of the process that enabled it */
 	bool unknown_source;		/* shm had a message whose sender it does not
 					 * know */
@@ -278,8 +300,6 @@ struct lnx_ep {
 
 	/* Deferred work: what must not be done inside a core's callback. */
 	struct lnx_node pump_peers;
-	struct lnx_node retx_list;
-	struct lnx_node detect_list;
 	struct lnx_node learn_peers;
 	struct lnx_node pulls;		/* lnx_pull.link: reads to post */
 	struct lnx_node deferred;	/* lnx_rxe.link: large, left in the core */
@@ -331,7 +351,6 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_PUMP	0x02u
 #define LNX_WORK_PULL	0x04u
 #define LNX_WORK_DEFER	0x08u
-#define LNX_WORK_RETX	0x10u
 #define LNX_WORK_BUFS	0x20u
 #define LNX_WORK_MR	0x40u
 #define LNX_WORK_LEARN	0x80u
@@ -340,18 +359,59 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_RMA	0x400u
 #define LNX_WORK_ACK_PENDING	0x800u		/* as ACK, not yet due */
 #define LNX_WORK_FETCH	0x1000u
-#define LNX_WORK_WATCH	0x2000u
 #define LNX_WORK_FAULT	0x4000u
-#define LNX_WORK_DETECT	0x8000u
 #define LNX_WORK_COPY	0x10000u
-#define LNX_WORK_SWEEP	0x20000u
+#define LNX_WORK_TIMER	0x20000u	/* ep->due.timers */
 #define LNX_WORK_CONFIRM 0x40000u
-#define LNX_WORK_ENDED	0x80000u
-#define LNX_WORK_KEEP	0x100000u
+#define LNX_WORK_KEEP	0x80000u
 /* Those that progress handles only now and then. */
-#define LNX_WORK_SLOW	(LNX_WORK_RETX | LNX_WORK_ACK_PENDING | LNX_WORK_WATCH | \
-			 LNX_WORK_DETECT | LNX_WORK_SWEEP | LNX_WORK_ENDED)
+#define LNX_WORK_SLOW	(LNX_WORK_ACK_PENDING | LNX_WORK_TIMER)
 #define LNX_SLOW_PASSES	16u
+
+/* Run timer t, of ep or of one of its peers, at at_ns, or before if it is armed already. */
+LNX_INLINE void lnx_ep_arm_by(struct lnx_ep *ep, struct lnx_timer *t, uint64_t at_ns)
+{
+	if (lnx_timer_at(&ep->due.timers, t) <= at_ns)
+		return;
+	lnx_timer_arm(&ep->due.timers, t, at_ns);
+	ep->work |= LNX_WORK_TIMER;
+}
+
+/* The same for the endpoint's own. */
+LNX_INLINE void lnx_ep_due(struct lnx_ep *ep, enum lnx_due which, uint64_t at_ns)
+{
+	lnx_ep_arm_by(ep, &ep->due.own[which], at_ns);
+}
+
+/* Look at the links from now on, while any peer is looked at. */
+LNX_INLINE void lnx_ep_watch_links(struct lnx_ep *ep)
+{
+	if (lnx_unlikely(ep->links.netwatch != NULL) &&
+	    !lnx_timer_armed(&ep->due.own[LNX_DUE_LINKS]))
+		lnx_ep_due(ep, LNX_DUE_LINKS, ep->due.looked_ns +
+			   (ep->links.several ? LNX_LINKS_SEVERAL_NS : LNX_LINKS_ONE_NS));
+}
+
+/* Look at peer at that time, or before; 0: as soon as possible. */
+LNX_INLINE void lnx_peer_look_by(struct lnx_peer *peer, uint64_t at_ns)
+{
+	lnx_ep_arm_by(peer->ep, &peer->look, at_ns);
+	lnx_ep_watch_links(peer->ep);
+}
+
+/* A path may be tried again now: if frames to peer wait for that. */
+LNX_INLINE void lnx_peer_retry_now(struct lnx_peer *peer)
+{
+	if (lnx_timer_armed(&peer->retry))
+		lnx_ep_arm_by(peer->ep, &peer->retry, 0);
+}
+
+/* Something of a local peer is outstanding: does its process live? */
+LNX_INLINE void lnx_ep_watch_local(struct lnx_ep *ep)
+{
+	if (lnx_unlikely(!lnx_timer_armed(&ep->due.own[LNX_DUE_LOCAL])))
+		lnx_ep_due(ep, LNX_DUE_LOCAL, ep->local.watch_ns);
+}
 
 /* ---- core/peer.c, core/peer_end.c: peers of an endpoint.  Owner lock held. ---- */
 
@@ -394,8 +454,9 @@ bool lnx_peer_may_begin(const struct lnx_peer *peer, uint64_t now);
  * core.
  */
 LNX_COLD void lnx_peer_detach(struct lnx_peer *peer);
-/* Detach and free the peers whose session ended and that are not needed.  Calls cores. */
-LNX_COLD void lnx_peers_reap(struct lnx_ep *ep, uint64_t now);
+/* Detach and free the peers whose session ended and that are not needed: LNX_DUE_REAP.
+ * Returns when to call it again.  Calls cores. */
+LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now);
 /* The AV lost (addr), or gained, an address that this endpoint may know already. */
 void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr);
 int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,

@@ -16,6 +16,7 @@
 #define LNX_PEER_H
 
 #include "base/list.h"
+#include "base/timer.h"
 #include "fi.h"
 #include "lnx_wire.h"
 #include "policy/health.h"
@@ -52,9 +53,6 @@ struct lnx_path_detect {
 						 * delivered */
 	struct lnx_silence silence;
 	struct lnx_late late;		/* of the oldest frame, if it left over this path */
-	uint32_t timed_seq;		/* acknowledged up to here: gives a sample */
-	uint64_t timed_ns;		/* of frames that left by then; 0: no sample
-					 * is being taken */
 	struct lnx_rtt rtt;		/* rough round-trip time of the path */
 	struct lnx_health health;
 	uint64_t charged_ns;		/* last failure that was counted */
@@ -108,7 +106,6 @@ struct lnx_path_speed {
 	uint64_t probe_ns;		/* when the last one left; 0: none has */
 	uint64_t unanswered_ns;		/* and when that first one did; 0: all are
 					 * answered */
-	uint64_t seen_ns;		/* when this was last looked at */
 	uint64_t answer_ns;		/* how long the last answer took; 0: none */
 	uint64_t used;			/* stamp of the last message; LNET only */
 };
@@ -125,7 +122,6 @@ struct lnx_peer_choice {
 	uint16_t states;		/* enum lnx_rank_state of its paths then, two bits
 					 * for each */
 	struct lnx_ranking rank;	/* rank.n: paths that are in it */
-	struct lnx_node detect_link;	/* ep->detect_list: paths to check */
 	uint64_t pong_ns;		/* time of its last PONG, but for those about
 					 * latency */
 };
@@ -140,7 +136,7 @@ struct lnx_path {
 	uint16_t remote_rail;		/* remote->index */
 	uint8_t index;			/* in peer->path */
 	uint8_t state;			/* enum lnx_path_state; lnx_path_happens */
-	uint64_t since_ns;		/* when CONNECTING began */
+	uint64_t n_sent;		/* frames sent over it, in the sequence */
 	struct lnx_remote_rail *remote;	/* the peer's rail; of this path, or another */
 	/* Frames.  What is known of them matters only for a peer with several paths
 	 * (rel/sched.h). */
@@ -166,6 +162,8 @@ struct lnx_path {
 	struct lnx_node gets;		/* rma/read.c: the same */
 	struct lnx_path_detect detect;
 	struct lnx_remote_rail own_remote; /* used by the first path to a remote rail */
+	uint64_t since_ns;		/* when CONNECTING began */
+	struct lnx_path_counts *counts;	/* owned; NULL: not needed yet (obj/counts.h) */
 };
 
 /* Is it the one with the object of its remote rail? */
@@ -181,6 +179,8 @@ LNX_INLINE void lnx_path_happens(struct lnx_path *path, enum lnx_path_event even
 }
 
 #define LNX_PATHS_MAX	LNX_WIRE_PATHS
+/* look and retry. */
+#define LNX_PEER_TIMERS	2u
 /* lnx_path.inflight_limit before the path's speed is known. */
 #define LNX_PATH_INFLIGHT_FIRST	32768u
 
@@ -301,6 +301,8 @@ struct lnx_peer_shm {
 	bool repeats;			/* some of ep->local.rma_failed go to it */
 	bool miss;			/* the check that it lives failed once */
 	bool sure;			/* `where` is certainly the peer's process */
+	uint8_t round;			/* ep->local.round when we last checked that it
+					 * lives */
 	/* Sends that the core was too busy for (msg/direct.c). */
 	struct lnx_node queue;
 	struct lnx_node queue_link;	/* ep->local.queued_peers */
@@ -320,7 +322,6 @@ struct lnx_peer_shm {
 	uint8_t *reach;			/* our slot's other byte there; NULL: the core
 					 * needs none */
 	struct lnx_cma_owner where;	/* the peer's process */
-	uint64_t watched_ns;		/* when we last checked that it lives */
 };
 
 /*
@@ -344,6 +345,8 @@ struct lnx_peer {
 	bool self;			/* it is this endpoint itself */
 	bool hello_done;		/* our hello has its number */
 	uint8_t life;			/* enum lnx_life; lnx_peer_happens */
+	bool watched;			/* it will be looked at soon enough for what is sent
+					 * now; else lnx_tx_watch */
 
 	/* The end of this line, the next one, and the beginning of the one after it.  Its
 	 * ack_threshold: the first frame puts the peer on ack_list, then as many as may
@@ -352,7 +355,7 @@ struct lnx_peer {
 	uint64_t sid;			/* our session id: src of what we send */
 	uint64_t rx_sid;		/* the peer's; 0: no HELLO has come */
 	struct lnx_path *cur;		/* path of frames while it is not backed up */
-	struct lnx_node retx_link;	/* ep->retx_list: has unacknowledged frames */
+	struct lnx_timer look;		/* when to look at it next: rel/run.c */
 	struct lnx_peer_arrived rx;
 
 	struct lnx_path first;		/* path[0] */
@@ -376,6 +379,7 @@ struct lnx_peer {
 	uint32_t n_clones;		/* its frames in rail->clones */
 	uint32_t nrndv;			/* announced, not yet ended */
 	bool unsolicited;		/* counted in ep->peers.n_unsolicited */
+	bool awaited;			/* an acknowledgement or an answer is due from it */
 	bool blocked;			/* chan.queue waits for the window, a path or
 					 * earlier frames, and not only for the next
 					 * pass */
@@ -385,6 +389,7 @@ struct lnx_peer {
 
 	/* Links of lists, each used only when there is something to do. */
 	struct lnx_node pump_link;	/* ep->pump_peers: frames to post */
+	struct lnx_timer retry;		/* when it has such again: all paths pause */
 	struct lnx_node all_link;	/* ep->peers.all */
 	struct lnx_peer *hash_next;	/* ep->by_eid */
 };
@@ -394,12 +399,6 @@ static_assert(offsetof(struct lnx_peer, chan.slot) == 64 &&
 	      offsetof(struct lnx_peer, chan.rx) == 128 &&
 	      offsetof(struct lnx_peer, rx.bytes) == 192,
 	      "four lines of a peer for a frame, and one of its path");
-
-/* Are its paths checked (rel/detect.h)? */
-LNX_INLINE bool lnx_peer_watched(const struct lnx_peer *peer)
-{
-	return peer->choice && lnx_list_linked(&peer->choice->detect_link);
-}
 
 /* The only place that changes its life. */
 LNX_INLINE void lnx_peer_happens(struct lnx_peer *peer,

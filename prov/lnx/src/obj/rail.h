@@ -11,6 +11,7 @@
 #include "base/list.h"
 #include "base/pool.h"
 #include "obj/cntr.h"
+#include "obj/counts.h"
 #include "obj/peer_abi.h"
 #include "obj/link.h"
 #include "policy/health.h"
@@ -160,6 +161,7 @@ struct lnx_rail {
 	bool unclosable;		/* fi_enable failed: it must stay */
 	int wait_fd;			/* of core_cq; -1 when it has none */
 	char name[LNX_NAME_MAX * 2];	/* "tcp:eth0", for logs */
+	struct lnx_counts counts;
 	uint8_t addr[64];		/* fi_getname */
 	size_t addrlen;
 };

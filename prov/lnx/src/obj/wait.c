@@ -8,11 +8,16 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
+
+#include "base/clock.h"
+#include "base/timer.h"
 
 struct lnx_wait {
 	int epfd;
 	int evfd;
+	int clockfd;			/* -1 until it is needed; atomic */
 	int armed;			/* a thread is about to sleep; atomic */
 	int kicked;			/* atomic */
 };
@@ -34,6 +39,7 @@ int lnx_wait_open(enum fi_wait_obj obj, struct lnx_wait **out)
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return -FI_ENOMEM;
+	w->clockfd = -1;
 	w->evfd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (w->evfd < 0) {
 		ret = -errno;
@@ -64,6 +70,8 @@ void lnx_wait_close(struct lnx_wait *w)
 		return;
 	close(w->epfd);
 	close(w->evfd);
+	if (w->clockfd >= 0)
+		close(w->clockfd);
 	free(w);
 }
 
@@ -120,11 +128,55 @@ bool lnx_wait_kicked(const struct lnx_wait *w)
 	return __atomic_load_n(&w->kicked, __ATOMIC_SEQ_CST) != 0;
 }
 
+/* The clock's descriptor, or a negative errno. */
+static int clock_of(struct lnx_wait *w)
+{
+	int fd = __atomic_load_n(&w->clockfd, __ATOMIC_ACQUIRE), none = -1, ret;
+
+	if (fd >= 0)
+		return fd;
+	fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	ret = lnx_wait_add_fd(w, fd);
+	if (ret) {
+		close(fd);
+		return ret;
+	}
+	if (__atomic_compare_exchange_n(&w->clockfd, &none, fd, false, __ATOMIC_ACQ_REL,
+					__ATOMIC_ACQUIRE))
+		return fd;
+	/* Another thread was faster. */
+	lnx_wait_del_fd(w, fd);
+	close(fd);
+	return none;
+}
+
+int lnx_wait_until(struct lnx_wait *w, uint64_t at_ns)
+{
+	struct itimerspec when = {
+		.it_value.tv_sec = (time_t)(at_ns / LNX_NS_PER_S),
+		.it_value.tv_nsec = (long)(at_ns % LNX_NS_PER_S),
+	};
+	int fd;
+
+	if (at_ns == LNX_NEVER)
+		return 0;
+	fd = clock_of(w);
+	if (fd < 0)
+		return fd;
+	return timerfd_settime(fd, TFD_TIMER_ABSTIME, &when, NULL) ? -errno : 0;
+}
+
 void lnx_wait_arm(struct lnx_wait *w)
 {
+	int fd = __atomic_load_n(&w->clockfd, __ATOMIC_ACQUIRE);
 	uint64_t n;
 	ssize_t ret = read(w->evfd, &n, sizeof(n));
 
+	/* That is over.  One that is to come may be another thread's. */
+	if (fd >= 0)
+		ret = read(fd, &n, sizeof(n));
 	(void)ret;			/* empty, or emptied just now */
 	__atomic_store_n(&w->armed, 1, __ATOMIC_SEQ_CST);
 }

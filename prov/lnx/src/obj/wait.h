@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The object that a thread of the application sleeps on.  One epoll
- * descriptor over an eventfd of ours and the descriptors of the rails.  Any thread, no
- * lock.
+ * descriptor over an eventfd of ours, a clock, and the descriptors of the rails.  Any
+ * thread, no lock.
  */
 #ifndef LNX_WAIT_H
 #define LNX_WAIT_H
@@ -35,6 +35,9 @@ bool lnx_wait_signalled(struct lnx_wait *wait);
 bool lnx_wait_kicked(const struct lnx_wait *wait);
 /* Request a signal from now on; then check again before sleeping. */
 void lnx_wait_arm(struct lnx_wait *wait);
+/* Wake threads that sleep on the descriptor then at that time (lnx_clock_ns); LNX_NEVER:
+ * not by the clock.  0, or a negative errno: there is no clock for that. */
+int lnx_wait_until(struct lnx_wait *wait, uint64_t at_ns);
 /* Let the descriptor of a rail wake the sleeper, or stop that. */
 int lnx_wait_add_fd(struct lnx_wait *wait, int fd);
 void lnx_wait_del_fd(struct lnx_wait *wait, int fd);

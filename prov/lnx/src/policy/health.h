@@ -69,6 +69,8 @@ struct lnx_health_plan {
 	uint64_t rail_min_ns;		/* shortest, however fast the path */
 	uint64_t first_ns;		/* pings: before the first, then doubled */
 	uint64_t max_ns;		/* up to that; */
+	uint64_t limit_ns;		/* DOWN for longer: pinged no more; 0: for
+					 * ever */
 	uint64_t spare_ns;		/* instead of max_ns while other paths are
 					 * healthy */
 	uint64_t hold_ns;		/* before it is used again, the first time */

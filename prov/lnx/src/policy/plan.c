@@ -239,6 +239,7 @@ void lnx_plan_make(struct lnx_health_plan *plan, const struct lnx_conf *c)
 	plan->first_ns = c->recovery_ping_interval * NS_PER_MS;
 	plan->max_ns = LNX_MAX(c->max_recovery_ping_interval * NS_PER_S,
 			       plan->first_ns);
+	plan->limit_ns = c->recovery_limit * NS_PER_S;
 	plan->spare_ns = LNX_MAX(c->spare_ping_interval * NS_PER_MS,
 				 plan->first_ns);
 	plan->hold_ns = c->hold_down * NS_PER_MS;

@@ -146,12 +146,14 @@ void lnx_rxbuf_shrink(struct lnx_rxbuf *buf)
 
 	if (buf == rail->drop_buf) {
 		rail->ep->stats.mem_drops++;
+		lnx_counts_drop(&rail->counts, 0, 0);
 		return;
 	}
 	if (buf->big != scratch(rail))
 		free(buf->big);
 	buf->big = NULL;
 	rail->ep->stats.bad_frames++;
+	lnx_counts_drop(&rail->counts, 0, buf->iov.iov_len);
 }
 
 void lnx_rxbuf_drop(struct lnx_rxbuf *buf)

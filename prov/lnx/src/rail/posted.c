@@ -108,6 +108,7 @@ static LNX_COLD void recv_failed(struct lnx_rail *rail, struct lnx_rxbuf *buf, i
 		return;
 	}
 	rail->ep->stats.bad_frames++;
+	lnx_counts_drop(&rail->counts, 0, 0);
 	post_buf(rail, buf);
 }
 

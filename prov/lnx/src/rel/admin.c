@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See admin.h.  Called by ctl/health.c when a health is set, by rel/detect.c on its
+ * See admin.h.  Called by ctl/health.c when a health is set, by rel/detect.c and by a
  * timer, and by rel/link_notice.c for what peers tell.
  */
 #include "rel/admin.h"
@@ -35,6 +35,13 @@ unsigned lnx_admin_worth(const struct lnx_path *path, uint64_t now)
 	return least(w, &path->remote->health);
 }
 
+/* Connecting for longer than that, a path does not work. */
+static uint64_t connecting_ns(const struct lnx_path *path)
+{
+	return LNX_MIN(LNX_CONNECTING_NS,
+		       path->rail->ep->conf->connect_timeout * LNX_NS_PER_MS / 2);
+}
+
 static bool works(const struct lnx_path *path, uint64_t now)
 {
 	switch (path->state) {
@@ -43,9 +50,7 @@ static bool works(const struct lnx_path *path, uint64_t now)
 		return !lnx_path_link_down(path) && path->rail->core_ep;
 	case LNX_PATH_CONNECTING:
 		return path->rail->core_ep && path->since_ns &&
-		       lnx_ns_since(now, path->since_ns) <
-		       LNX_MIN(LNX_CONNECTING_NS, path->rail->ep->conf->connect_timeout *
-					   LNX_NS_PER_MS / 2);
+		       lnx_ns_since(now, path->since_ns) < connecting_ns(path);
 	default:
 		return false;
 	}
@@ -105,6 +110,21 @@ void lnx_admin_peer(struct lnx_peer *peer, uint64_t now)
 		peer->cur = peer->path[first];
 }
 
+uint64_t lnx_admin_next(const struct lnx_peer *peer, uint64_t now)
+{
+	uint64_t next = LNX_NEVER;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *path = peer->path[i];
+
+		next = lnx_next_of(next, path->detect.drain_ns + LNX_DRAIN_TRUST_NS, now);
+		if (path->state == LNX_PATH_CONNECTING)
+			next = lnx_next_of(next, path->since_ns + connecting_ns(path), now);
+	}
+	return next;
+}
+
 /* ---- peers are told ---- */
 
 static bool unwanted(const struct lnx_rail *rail)
@@ -138,7 +158,8 @@ static void tell_all(struct lnx_ep *ep, uint32_t rails, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
 
-	ep->admin.told_ns = now;
+	if (ep->admin.told)
+		lnx_ep_due(ep, LNX_DUE_ADMIN, now + LNX_DRAIN_REPEAT_NS);
 	lnx_list_foreach(&ep->peers.all, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
@@ -152,11 +173,12 @@ static void tell_all(struct lnx_ep *ep, uint32_t rails, uint64_t now)
 	}
 }
 
-bool lnx_admin_run(struct lnx_ep *ep, uint64_t now)
+uint64_t lnx_admin_run(struct lnx_ep *ep, uint64_t now)
 {
-	if (ep->admin.told && lnx_ns_since(now, ep->admin.told_ns) >= LNX_DRAIN_REPEAT_NS)
-		tell_all(ep, to_tell(ep), now);
-	return ep->admin.told != 0;
+	if (!ep->admin.told)
+		return LNX_NEVER;
+	tell_all(ep, to_tell(ep), now);
+	return ep->admin.told ? now + LNX_DRAIN_REPEAT_NS : LNX_NEVER;
 }
 
 void lnx_admin_remote(struct lnx_peer *peer, struct lnx_path *path, bool spare,
@@ -200,6 +222,4 @@ LNX_COLD void lnx_admin_apply(struct lnx_ep *ep, uint64_t now)
 		if (peer->address.tell)
 			lnx_link_notice_send(peer, now);
 	}
-	ep->due.detect_ns = 0;
-	ep->work |= LNX_WORK_DETECT;
 }

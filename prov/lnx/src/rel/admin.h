@@ -31,9 +31,11 @@ LNX_COLD void lnx_admin_apply(struct lnx_ep *ep, uint64_t now);
 /* Called now and then for each peer of an endpoint where anything was ever set, because
  * paths come and go.  Calls no core. */
 LNX_COLD void lnx_admin_peer(struct lnx_peer *peer, uint64_t now);
-/* The same for the endpoint: peers forget what is not repeated.  True: there is
- * something to tell.  Calls no core. */
-LNX_COLD bool lnx_admin_run(struct lnx_ep *ep, uint64_t now);
+/* When time alone changes what that does; LNX_NEVER: it does not. */
+LNX_COLD uint64_t lnx_admin_next(const struct lnx_peer *peer, uint64_t now);
+/* The same for the endpoint, since peers forget what is not repeated: LNX_DUE_ADMIN.
+ * Returns when to call it again.  Calls no core. */
+LNX_COLD uint64_t lnx_admin_run(struct lnx_ep *ep, uint64_t now);
 
 /* What a path is worth by what was set, 0 to 1000.  Calls no core. */
 unsigned lnx_admin_worth(const struct lnx_path *path, uint64_t now);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Frames outside the sequence (acknowledgements, PROBE, PONG), and the slow timers of
- * frames that stay unacknowledged.  Called by progress; such frames go straight to the
- * core.
+ * Frames outside the sequence (acknowledgements, PROBE, PONG), and looks at frames that
+ * stay unacknowledged.  Called by rel/run.c; such frames go straight to the core.
  */
 #include "base/interval.h"
 #include "rail/rail.h"
+#include "rel/count.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
 #include "rel/recovery.h"
@@ -23,9 +23,10 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	size_t len = sizeof(frame.w);
 	ssize_t ret;
 
-	if (lnx_unlikely(!path->rail->core_ep))
-		return -FI_EAGAIN;	/* its core endpoint could not be opened
-					 * again */
+	if (lnx_unlikely(!path->rail->core_ep)) {
+		lnx_ep_due(ep, LNX_DUE_RAILS, 0);
+		return -FI_EAGAIN;
+	}
 	h->src = peer->sid;
 	h->dst = peer->eid;
 	h->seq = peer->chan.next;
@@ -44,13 +45,17 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (ret)
 		return (int)ret;
 	path->rail->poll_credits = ep->poll_hot;
+	lnx_count_sent(path, h->kind);
 	if (h->kind == LNX_KIND_ACK) {
 		lnx_path_report_sent(peer, h);
 		/* Only if no frame came while it left. */
 		if (ack == peer->chan.rx.next)
 			lnx_tx_ack_piggybacked(peer);
 	}
-	lnx_path_up(path);
+	if (lnx_unlikely(path->state != LNX_PATH_UP)) {
+		lnx_path_up(path);
+		lnx_peer_retry_now(peer);
+	}
 	return 0;
 }
 
@@ -79,6 +84,8 @@ LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
 	memcpy(frame.addr, ep->address.raw, sizeof(frame.addr));
 	ret = lnx_rail_inject(rail, &frame, sizeof(frame), path->core_addr);
 	rail->poll_credits = ep->poll_hot;
+	if (!ret)
+		lnx_count_sent(path, h->kind);
 	return (int)ret;
 }
 
@@ -143,7 +150,7 @@ static void ack_left(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 	/* More frames may be about to come over a link that goes down. */
 	if (lnx_unlikely(ep->links.netwatch != NULL)) {
 		ep->links.watch_until_ns = now + LNX_LINKS_AFTER_ACK_NS;
-		ep->work |= LNX_WORK_DETECT;
+		lnx_ep_watch_links(ep);
 	}
 }
 
@@ -249,8 +256,7 @@ static LNX_COLD void ask_for_frame(struct lnx_peer *peer, uint64_t now)
 	struct lnx_path *path;
 
 	/* PROBEs go over each of several paths anyway (rel/latency.c). */
-	if (which < 0 || (unsigned)which >= peer->npath ||
-	    (peer->npath > 1 && lnx_peer_watched(peer)))
+	if (which < 0 || (unsigned)which >= peer->npath || lnx_detects(peer))
 		return;
 	path = peer->path[which];
 	if (lnx_tx_control_on(peer->ep, peer, path, &h))
@@ -298,18 +304,31 @@ static void works(struct lnx_peer *peer, uint64_t now)
 		lnx_detect_good(peer, peer->path[0], now);
 }
 
-/* One peer of retx_list.  False: nothing is due from it any more. */
-static bool run_timers(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
+/* Nothing is due.  It may be only just now: while something was acknowledged since the last
+ * look, more may be about to leave. */
+static uint64_t look_idle(struct lnx_peer *peer, uint64_t now)
+{
+	bool moved = peer->loss.oldest != peer->chan.una;
+
+	lnx_liveness_seen(&peer->liveness);
+	works(peer, now);
+	lnx_loss_restart(&peer->loss, &peer->chan);
+	peer->awaited = moved;
+	return moved ? now + lnx_look_gap(peer) : LNX_NEVER;
+}
+
+/*
+ * A frame that stays unacknowledged may be lost in a connection that broke, or its
+ * receiver may just be computing (rel/loss.h).
+ */
+uint64_t lnx_tx_look(struct lnx_peer *peer, uint64_t now)
 {
 	bool idle = lnx_chan_idle(&peer->chan);
 	enum lnx_loss_todo todo;
 	int err;
 
-	if (idle && !peer->nrndv && !peer->rma.n_segments && !peer->pull.n) {
-		lnx_liveness_seen(&peer->liveness);
-		works(peer, now);
-		return false;
-	}
+	if (idle && !peer->nrndv && !peer->rma.n_segments && !peer->pull.n)
+		return look_idle(peer, now);
 	todo = lnx_loss_look(&peer->loss, &peer->chan, first_rto(peer, idle), now);
 	if (todo == LNX_LOSS_MOVED) {
 		lnx_liveness_seen(&peer->liveness);
@@ -318,38 +337,17 @@ static bool run_timers(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 	err = lnx_liveness_check(peer, now);
 	if (lnx_unlikely(err)) {
 		lnx_tx_peer_failed(peer, err);
-		return true;
+		return LNX_NEVER;
 	}
 	if (todo == LNX_LOSS_INSIST) {
 		lnx_session_answer(peer);
 		lnx_tx_want_pump(peer);
 	}
 	if (todo == LNX_LOSS_ASK && idle)
-		ask_alive(ep, peer, now);
+		ask_alive(peer->ep, peer, now);
 	else if (todo == LNX_LOSS_ASK || todo == LNX_LOSS_INSIST)
 		ask_for_frame(peer, now);
-	return true;
-}
-
-/*
- * A frame that stays unacknowledged may be lost in a connection that broke, or its
- * receiver may just be computing (rel/loss.h).
- */
-void lnx_tx_timers(struct lnx_ep *ep, uint64_t now)
-{
-	struct lnx_node *n, *tmp;
-
-	if (now < ep->due.timers_ns)
-		return;
-	ep->due.timers_ns = now + LNX_TIMERS_LOOK_NS;
-	lnx_path_look(ep, now);
-	lnx_list_foreach(&ep->retx_list, n, tmp) {
-		struct lnx_peer *peer =
-			lnx_list_entry(n, struct lnx_peer, retx_link);
-
-		if (!run_timers(ep, peer, now))
-			lnx_list_del(&peer->retx_link);
-	}
-	if (lnx_list_empty(&ep->retx_list))
-		ep->work &= ~LNX_WORK_RETX;
+	return lnx_sooner(lnx_loss_next(&peer->loss, now),
+			  lnx_liveness_next(&peer->liveness,
+					    peer->ep->plan.transaction_ns, now));
 }

@@ -9,6 +9,7 @@
 #include "policy/errclass.h"
 #include "rail/rail.h"
 #include "rel/admin.h"
+#include "rel/count.h"
 #include "rel/frame.h"
 #include "rel/latency.h"
 #include "rel/order.h"
@@ -22,13 +23,8 @@
 
 LNX_COLD void lnx_detect_watch(struct lnx_peer *peer)
 {
-	struct lnx_ep *ep = peer->ep;
-
-	if (peer->npath < 2 || lnx_peer_watched(peer) ||
-	    !ep->plan.step[LNX_CLASS_OK])
-		return;
-	lnx_list_add_tail(&ep->detect_list, &peer->choice->detect_link);
-	ep->work |= LNX_WORK_DETECT;
+	if (lnx_detects(peer))
+		lnx_peer_look_by(peer, 0);
 }
 
 static bool frames_due(const struct lnx_peer *peer, const struct lnx_path *path)
@@ -70,6 +66,7 @@ LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
 		return;
 	path->detect.charged_ns = now;
 	lnx_class_count(&ep->stats, class);
+	lnx_count_failed(path, class);
 	charge = lnx_class_charges(class, remote_rails(peer), peer->self);
 	lnx_health_fail(&path->detect.health, &ep->plan, class, now);
 	if (charge & LNX_CHARGE_LOCAL)
@@ -110,6 +107,7 @@ LNX_COLD void lnx_detect_aborted(struct lnx_rail *rail, uint64_t now)
 	if (!rail->busy)
 		return;
 	lnx_class_count(&ep->stats, LNX_CLASS_LOCAL_ABORTED);
+	rail->counts.failed[LNX_CLASS_LOCAL_ABORTED]++;
 	lnx_health_fail(&rail->health, &ep->plan, LNX_CLASS_LOCAL_ABORTED, now);
 	lnx_policy_stale(ep);
 }
@@ -149,7 +147,6 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	g->unanswered_ns = 0;
 	g->refused_ns = 0;
 	g->probe_ns = 0;
-	g->timed_ns = 0;
 	peer->ep->stats.paths_down++;
 	lnx_order_make(peer, now);
 	lnx_tx_fail_over(path, peer);
@@ -175,21 +172,6 @@ static LNX_COLD void send_probes(struct lnx_peer *peer, struct lnx_path *about)
 		if (path != about &&
 		    (lnx_path_usable(path) || path->detect.drained))
 			lnx_tx_control_on(peer->ep, peer, path, &h);
-	}
-}
-
-/* Measure how long frames take to be acknowledged, once for each check. */
-static void take_time(const struct lnx_peer *peer, struct lnx_path *path,
-		      uint64_t now)
-{
-	struct lnx_path_detect *g = &path->detect;
-
-	if (!g->timed_ns) {
-		g->timed_seq = peer->chan.posted;
-		g->timed_ns = now;
-	} else if ((int32_t)(peer->chan.una - g->timed_seq) >= 0) {
-		lnx_rtt_sample(&g->rtt, lnx_ns_since(now, g->timed_ns));
-		g->timed_ns = 0;
 	}
 }
 
@@ -242,8 +224,8 @@ static bool kernel_answers(const struct lnx_path *path)
 	return says == LNX_PING_ALIVE || says == LNX_PING_REFUSED;
 }
 
-/* True: the path must be checked again. */
-static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+/* Returns when the path must be checked again, or LNX_NEVER. */
+static uint64_t look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	struct lnx_path_detect *g = &path->detect;
 	bool kernel = g->silence.kernel_asked, asked = g->silence.probe_sent_ns;
@@ -256,16 +238,10 @@ static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	};
 	enum lnx_silence_verdict verdict = lnx_silence_look(&g->silence, &v, now);
 
-	if (v.frames)
-		take_time(peer, path, now);
-	else if (!v.reads)
-		g->timed_ns = 0;
 	/* Its answer is of no interest any more. */
 	if (lnx_unlikely(kernel && !g->silence.kernel_asked) && g->ping)
 		lnx_ping_stop(g->ping);
 	switch (verdict) {
-	case LNX_SILENCE_NOTHING:
-		return false;
 	case LNX_SILENCE_PROGRESS:
 		lnx_detect_good(peer, path, now);
 		break;
@@ -284,11 +260,12 @@ static bool look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 		lnx_detect_charge(peer, path, LNX_CLASS_NETWORK_TIMEOUT, now);
 		lnx_detect_path_down(peer, path, "it delivers nothing, and others do", now);
 		break;
+	case LNX_SILENCE_NOTHING:
 	case LNX_SILENCE_BEGINS:
 	case LNX_SILENCE_WAIT:
 		break;
 	}
-	return true;
+	return lnx_silence_next(&g->silence, &v, verdict, now);
 }
 
 LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
@@ -305,14 +282,20 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	g = &path->detect;
 	now = lnx_clock_ns();
 	if (lnx_unlikely(pong->data & LNX_WIRE_PROBE_PING)) {
-		if (path->rail == rail)
-			lnx_ctl_pong(&peer->ep->ctl, peer->eid, path->index,
-				     (uint32_t)pong->data, now);
+		if (path->rail == rail) {
+			uint64_t ns = lnx_ctl_pong(&peer->ep->ctl, peer->eid, path->index,
+						   (uint32_t)pong->data, now);
+
+			if (ns)
+				lnx_count_answer(path, ns);
+		}
 		return;
 	}
 	if (pong->data & LNX_WIRE_PROBE_LATENCY) {
-		if (lnx_latency_pong(path, rail, (uint32_t)pong->data, now))
+		if (lnx_latency_pong(path, rail, (uint32_t)pong->data, now)) {
+			lnx_count_answer(path, path->speed->answer_ns);
 			lnx_detect_good(peer, path, now);
+		}
 		if (path->rail == rail)
 			lnx_tx_answered(path, peer, (uint32_t)pong->data, now);
 		return;
@@ -321,6 +304,7 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	 * was missing. */
 	if (peer->choice)
 		peer->choice->pong_ns = now;
+	lnx_detect_watch(peer);
 	moved = g->progress;
 	lnx_path_report_one(peer, (unsigned)which, pong->key);
 	if (path->state != LNX_PATH_DOWN) {
@@ -342,98 +326,102 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 
 /* ---- a frame that is late ---- */
 
-/* The other paths work, and all that follows waits for it: it goes again over one of them. */
-static void look_for_late(struct lnx_peer *peer, uint64_t now)
+/* Ask for it again after so long: it is the same question as whether its path is silent. */
+static uint64_t ask_late_ns(const struct lnx_path *path, uint64_t now)
 {
-	const struct lnx_health_plan *plan = &peer->ep->plan;
+	const struct lnx_path_detect *g = &path->detect;
+
+	return LNX_MAX(path->rail->ep->plan.rail_min_ns,
+		       LNX_MIN(lnx_ns_since(now, g->late.since_ns) / 2,
+			       LNX_SILENCE_ASK_MAX_NS));
+}
+
+/* The other paths work, and all that follows waits for it: it goes again over one of them.
+ * Returns when to look again. */
+static uint64_t look_for_late(struct lnx_peer *peer, uint64_t now)
+{
 	int which = lnx_loss_path(&peer->chan);
 	struct lnx_path_detect *g;
 	struct lnx_path *path;
+	uint64_t timeout_ns;
 
 	if (which < 0 || which >= peer->npath)
-		return;
+		return LNX_NEVER;
 	path = peer->path[which];
 	g = &path->detect;
-	switch (lnx_loss_late(&g->late, &peer->chan, silence_timeout(path, plan),
-			      peer->choice->pong_ns, now)) {
+	timeout_ns = silence_timeout(path, &peer->ep->plan);
+	switch (lnx_loss_late(&g->late, &peer->chan, timeout_ns, peer->choice->pong_ns,
+			      now)) {
 	case LNX_LOSS_ASK:
-		if (lnx_ns_since(now, g->silence.probe_sent_ns) <= plan->rail_min_ns)
-			break;
-		/* It is the same question as whether the path is silent. */
-		g->nonce += !g->silence.probe_sent_ns;
-		g->silence.probe_sent_ns = now;
-		send_probes(peer, path);
-		break;
+		if (lnx_ns_since(now, g->silence.probe_sent_ns) > ask_late_ns(path, now)) {
+			g->nonce += !g->silence.probe_sent_ns;
+			g->silence.probe_sent_ns = now;
+			send_probes(peer, path);
+		}
+		/* Or when it is answered. */
+		return g->silence.probe_sent_ns + ask_late_ns(path, now) + 1;
 	case LNX_LOSS_INSIST:
 		lnx_tx_want_pump(peer);
 		break;
 	default:
 		break;
 	}
+	return g->late.since_ns + timeout_ns;
 }
 
-/* ---- passes ---- */
+/* ---- looks ---- */
 
-/* True: check peer again.  It is added here when it is added to retx_list. */
-static bool run_peer(struct lnx_peer *peer, uint64_t now)
+/* What is due from the peer does not matter for these. */
+static uint64_t look_at_peer(struct lnx_peer *peer, uint64_t now)
 {
-	bool more = lnx_list_linked(&peer->retx_link);
-	unsigned i;
+	uint64_t next = LNX_NEVER;
 
-	if (lnx_unlikely(!lnx_peer_open(peer)))
-		return lnx_reopen_end_reads(peer, now);
-	if (lnx_unlikely(peer->ep->admin.any))
+	if (lnx_unlikely(peer->ep->admin.any)) {
 		lnx_admin_peer(peer, now);
+		next = lnx_admin_next(peer, now);
+	}
 	if (lnx_unlikely(peer->address.hello_epoch))
 		lnx_address_ack_look(peer);
 	if (lnx_unlikely(peer->address.tell)) {
 		lnx_link_notice_send(peer, now);
-		more |= peer->address.tell != 0;
+		next = lnx_sooner(next, lnx_link_notice_next(peer, now));
 	}
-	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = peer->path[i];
-
-		if (lnx_unlikely(path->state == LNX_PATH_DOWN)) {
-			lnx_recovery_run(peer, path, now);
-			more = true;
-		} else if (lnx_unlikely(is_spent(peer, path))) {
-			lnx_detect_path_down(peer, path, "its health is 0", now);
-			more = true;
-		} else {
-			more |= look(peer, path, now);
-		}
-	}
-	if (peer->npath > 1) {
-		lnx_order_look(peer, now);
-		lnx_latency_run(peer, now);
-		look_for_late(peer, now);
-	}
-	/* Time alone changes which path may take a piece. */
-	if (peer->pull.left)
-		peer->ep->work |= LNX_WORK_PULL;
-	return more;
+	return next;
 }
 
-void lnx_detect_run(struct lnx_ep *ep, uint64_t now)
+static uint64_t look_at_path(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
-	struct lnx_node *n, *tmp;
-	bool closed, told;
-
-	if (now < ep->due.detect_ns)
-		return;
-	ep->due.detect_ns = now + LNX_DETECT_LOOK_NS;
-	closed = lnx_reopen_closed(ep, now);
-	told = lnx_unlikely(ep->admin.any) && lnx_admin_run(ep, now);
-	if (lnx_unlikely(ep->refusals.n))
-		lnx_session_tell(ep, now);
-	lnx_list_foreach(&ep->detect_list, n, tmp) {
-		struct lnx_peer *peer =
-			lnx_list_entry(n, struct lnx_peer_choice, detect_link)->peer;
-
-		if (!run_peer(peer, now))
-			lnx_list_del(&peer->choice->detect_link);
+	if (lnx_unlikely(path->state == LNX_PATH_DOWN))
+		return lnx_recovery_run(peer, path, now);
+	if (lnx_unlikely(is_spent(peer, path))) {
+		lnx_detect_path_down(peer, path, "its health is 0", now);
+		return now;
 	}
-	if (lnx_list_empty(&ep->detect_list) && !closed && !told && !ep->refusals.n &&
-	    now >= ep->links.watch_until_ns)
-		ep->work &= ~LNX_WORK_DETECT;
+	return look(peer, path, now);
+}
+
+uint64_t lnx_detect_look(struct lnx_peer *peer, uint64_t now)
+{
+	uint64_t next, order_ns;
+	unsigned i;
+
+	if (!lnx_detects(peer))
+		return LNX_NEVER;
+	if (lnx_unlikely(!lnx_peer_open(peer)))
+		return lnx_reopen_end_reads(peer, now);
+	next = look_at_peer(peer, now);
+	for (i = 0; i < peer->npath; i++)
+		next = lnx_sooner(next, look_at_path(peer, peer->path[i], now));
+	order_ns = lnx_order_look(peer, now);
+	if (!peer->awaited)
+		return next;
+	next = lnx_sooner(next, order_ns);
+	next = lnx_sooner(next, lnx_latency_run(peer, now));
+	next = lnx_sooner(next, look_for_late(peer, now));
+	/* Time alone changes which path may take a piece. */
+	if (peer->pull.left) {
+		peer->ep->work |= LNX_WORK_PULL;
+		next = now;
+	}
+	return next;
 }

@@ -36,10 +36,16 @@
 
 struct lnx_hdr;
 
-/* Something is due from peer: check its paths. */
+/* Are peer's paths checked? */
+static inline bool lnx_detects(const struct lnx_peer *peer)
+{
+	return peer->npath > 1 && peer->ep->plan.step[LNX_CLASS_OK];
+}
+
+/* Something has changed: check them in the next pass. */
 LNX_COLD void lnx_detect_watch(struct lnx_peer *peer);
-/* Check the paths of all peers on detect_list.  Calls cores. */
-void lnx_detect_run(struct lnx_ep *ep, uint64_t now);
+/* Check them.  Returns when to do so again, or LNX_NEVER.  Calls cores. */
+uint64_t lnx_detect_look(struct lnx_peer *peer, uint64_t now);
 /* A PONG, or a RAIL, came in over rail.  Call no core. */
 LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
 			     const struct lnx_hdr *pong);

@@ -79,19 +79,23 @@ static inline void core_has(struct lnx_txe *txe)
 	lnx_list_add_tail(&rail->clones, &txe->f.link);
 }
 
-static LNX_COLD void not_kept(const struct lnx_txe *txe)
+/* An acknowledged frame that waits for a copy does so no longer; or it was one. */
+static LNX_COLD void keep_over(struct lnx_txe *txe)
 {
-	txe->peer->eager->kept -= txe->f.len - (uint32_t)sizeof(struct lnx_wire_hdr);
+	if (txe->keep == LNX_KEEP_IS)
+		txe->peer->eager->kept -= txe->f.len -
+					  (uint32_t)sizeof(struct lnx_wire_hdr);
+	else
+		lnx_list_del(&txe->f.link);
+	txe->keep = LNX_KEEP_NO;
 }
 
 static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->f.acked = true;
 	ep->stats.successful_resends += txe->f.retransmitted;
-	/* It no longer waits for a copy; or it was one. */
-	lnx_list_del(&txe->f.link);
-	if (lnx_unlikely(txe->keep == LNX_KEEP_IS))
-		not_kept(txe);
+	if (lnx_unlikely(txe->keep))
+		keep_over(txe);
 	/*
 	 * A core that still has it, perhaps as a retransmission, may read the payload.
 	 */
@@ -147,6 +151,9 @@ void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 		lnx_path_all_delivered(peer);
 	if (lnx_chan_after_ack(c))
 		lnx_tx_want_pump(peer);
+	/* The next look is far away: other frames are the oldest from now on. */
+	if (lnx_unlikely(!peer->watched) && peer->awaited)
+		lnx_tx_watch(peer->ep, peer);
 }
 
 /* The core has finished with the frame: sent, as far as it can tell. */
@@ -250,7 +257,8 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 			continue;
 		txe = lnx_txe_of(f);
 		ep->stats.failed_resends += f->retransmitted;
-		lnx_list_del(&f->link);
+		if (txe->keep)
+			keep_over(txe);
 		if (lnx_txe_due(txe) && (!f->in_core || !f->niov))
 			txe_failed(ep, txe, err);
 		f->acked = true;
@@ -273,7 +281,10 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 	peer->blocked = false;
 	lnx_chan_end(c);
 	ep->up->peer_failed(peer, err);
-	lnx_list_del(&peer->retx_link);
+	peer->awaited = peer->watched = false;
+	lnx_timer_cancel(&ep->due.timers, &peer->retry);
+	/* Reads of its memory may not have ended. */
+	lnx_detect_watch(peer);
 	lnx_tx_ack_clear(peer);
 	lnx_rx_ooo_free(peer);
 	lnx_peer_ended(peer);

@@ -68,10 +68,13 @@ LNX_INLINE void lnx_tx_acks_piggybacked(struct lnx_ep *ep)
 	if (lnx_list_empty(&ep->ack_list))
 		ep->work &= ~LNX_WORK_ACK_PENDING;
 }
+/* From one look at peer to the next, while frames to it are acknowledged. */
+uint64_t lnx_look_gap(const struct lnx_peer *peer);
 /* Send acknowledgements that are due. */
 void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all);
-/* Check frames that stay unacknowledged. */
-void lnx_tx_timers(struct lnx_ep *ep, uint64_t now);
+/* Check what is due from peer: frames that stay unacknowledged, and whether it lives.
+ * Returns when to check again; LNX_NEVER: nothing is due any more.  Calls cores. */
+uint64_t lnx_tx_look(struct lnx_peer *peer, uint64_t now);
 
 /* rel/recv.c: peer is DEAD: free the frames of it that came early. */
 LNX_COLD void lnx_rx_ooo_free(struct lnx_peer *peer);
@@ -135,6 +138,7 @@ LNX_INLINE void lnx_tx_sent(struct lnx_ep *ep, struct lnx_peer *peer,
 			    struct lnx_path *path, uint32_t ack, uint64_t bytes)
 {
 	path->sent += bytes;
+	path->n_sent++;
 	if (lnx_likely(ack == peer->chan.rx.next))
 		lnx_tx_ack_piggybacked(peer);
 	path->rail->poll_credits = ep->poll_hot;
@@ -148,7 +152,7 @@ LNX_INLINE void lnx_tx_in_window(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_chan_posted(&peer->chan, &txe->f, bytes);
 	if (lnx_txe_due(txe) && !txe->f.comp_at_ack)
 		lnx_tx_posted(ep, txe);
-	if (lnx_unlikely(!lnx_list_linked(&peer->retx_link)))
+	if (lnx_unlikely(!peer->watched))
 		lnx_tx_watch(ep, peer);
 }
 

@@ -28,10 +28,22 @@ uint64_t lnx_latency_of(const struct lnx_path *path, uint64_t now)
 	return s->answer_ns ? LNX_MAX(s->answer_ns, waited) : 0;
 }
 
-/* True: too long ago to say that an answer was not there before. */
-static bool was_away(struct lnx_path_speed *s, uint64_t now)
+/* True: since the PROBE left nothing was looked at for so long that its answer may have been
+ * there all the time. */
+static bool was_away(const struct lnx_path *path, uint64_t now)
 {
-	return lnx_ns_since(now, s->seen_ns) > LNX_LATENCY_AWAY_NS;
+	const struct lnx_ep_due *due = &path->rail->ep->due;
+
+	return due->away_ns > path->speed->unanswered_ns ||
+	       lnx_ns_since(now, due->looked_ns) > LNX_LATENCY_AWAY_NS;
+}
+
+/* From the last PROBE to the next. */
+static uint64_t pause_ns(const struct lnx_path_speed *s, uint64_t now)
+{
+	uint64_t waited = s->unanswered_ns ? lnx_ns_since(now, s->unanswered_ns) : 0;
+
+	return LNX_MAX(LNX_LATENCY_ASK_NS, LNX_MIN(waited / 2, LNX_LATENCY_MUTE_NS));
 }
 
 static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
@@ -40,10 +52,9 @@ static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	struct lnx_hdr h = { .kind = LNX_KIND_PROBE, .tag = 1u + path->index };
 
 	/* While it is DOWN its PROBEs are the failure detector's. */
-	if (was_away(s, now) || !lnx_path_usable(path))
+	if (s->unanswered_ns && (was_away(path, now) || !lnx_path_usable(path)))
 		s->unanswered_ns = 0;
-	s->seen_ns = now;
-	if (!lnx_path_usable(path) || lnx_ns_since(now, s->probe_ns) < LNX_LATENCY_ASK_NS)
+	if (!lnx_path_usable(path) || lnx_ns_since(now, s->probe_ns) < pause_ns(s, now))
 		return;
 	h.data = MARK | (s->probe + 1);
 	if (lnx_tx_control_on(peer->ep, peer, path, &h))
@@ -57,14 +68,27 @@ static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	}
 }
 
-void lnx_latency_run(struct lnx_peer *peer, uint64_t now)
+/* While it is not answered, its path gets slower and slower. */
+static uint64_t next_look(const struct lnx_path *path, uint64_t now)
+{
+	const struct lnx_path_speed *s = path->speed;
+	uint64_t next = s->probe_ns + pause_ns(s, now);
+
+	if (!lnx_path_usable(path))
+		return LNX_NEVER;
+	if (s->unanswered_ns)
+		next = lnx_sooner(next, now + lnx_ns_since(now, s->unanswered_ns) / 2);
+	return LNX_MAX(next, now);
+}
+
+uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 {
 	unsigned share[LNX_PATHS_MAX], i, cur = 0, most = 0, least = 0, first;
-	uint64_t ns[LNX_PATHS_MAX];
+	uint64_t ns[LNX_PATHS_MAX], next = LNX_NEVER;
 	bool usable[LNX_PATHS_MAX];
 
 	if (!lnx_peer_acked(peer))
-		return;
+		return LNX_NEVER;
 	/* What was set by hand counts more. */
 	if (lnx_unlikely(peer->ep->admin.any))
 		least = lnx_admin_worth(peer->cur, now);
@@ -84,9 +108,11 @@ void lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 			    share[k] >= SICK_SHARE(most) &&
 			    (!least || lnx_admin_worth(path, now) >= least);
 		ns[i] = lnx_latency_of(path, now);
+		next = lnx_sooner(next, next_look(path, now));
 	}
 	cur = (unsigned)lnx_stripe_stay(ns, usable, peer->npath, (int)cur);
 	peer->cur = peer->path[lnx_order_at(peer, cur)];
+	return next;
 }
 
 bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
@@ -100,13 +126,14 @@ bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
 	if (!s)
 		return false;
 	later = number - s->unanswered;
-	if (path->rail != rail || !s->unanswered_ns || was_away(s, now) ||
+	if (path->rail != rail || !s->unanswered_ns || was_away(path, now) ||
 	    later > s->probe - s->unanswered)
 		return false;
 	/* They leave LNX_LATENCY_ASK_NS apart, or more. */
 	ns = lnx_ns_since(now, s->unanswered_ns);
 	ns -= LNX_MIN(ns, later * LNX_LATENCY_ASK_NS);
 	s->answer_ns = LNX_MAX(ns, 1ull);
+	lnx_rtt_sample(&path->detect.rtt, s->answer_ns);
 	s->unanswered_ns = later == s->probe - s->unanswered ? 0 :
 			   s->unanswered_ns + (later + 1) * LNX_LATENCY_ASK_NS;
 	s->unanswered += later + 1;

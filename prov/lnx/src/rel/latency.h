@@ -13,9 +13,9 @@
 
 #include "obj/ep.h"
 
-/* A pass over the paths of a peer with traffic: send PROBEs, choose peer->cur.  Calls
- * cores. */
-void lnx_latency_run(struct lnx_peer *peer, uint64_t now);
+/* A look at the paths of a peer that something is due from: send PROBEs, choose peer->cur.
+ * Returns when to look again.  Calls cores. */
+uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now);
 
 /* A PONG came over rail, with that number, about path.  False: it answers nothing that was
  * asked.  Calls no core. */

@@ -61,6 +61,19 @@ LNX_COLD void lnx_link_notice_send(struct lnx_peer *peer, uint64_t now)
 			peer->address.tell &= ~(1u << i);
 }
 
+LNX_COLD uint64_t lnx_link_notice_next(const struct lnx_peer *peer, uint64_t now)
+{
+	uint64_t next = LNX_NEVER;
+	unsigned i;
+
+	if (!peer->address.tell)
+		return LNX_NEVER;
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i]->state != LNX_PATH_DOWN)
+			next = lnx_sooner(next, LNX_MAX(now, peer->path[i]->retry_ns));
+	return next;
+}
+
 LNX_COLD void lnx_link_notice_local(struct lnx_rail *rail, bool up, uint64_t now)
 {
 	struct lnx_ep *ep = rail->ep;
@@ -123,5 +136,6 @@ LNX_COLD void lnx_link_notice_rx(struct lnx_peer *peer, const struct lnx_hdr *h)
 			lnx_link_notice_trust(peer, path, up, now);
 		lnx_admin_remote(peer, path, h->data == LNX_WIRE_RAIL_DRAIN,
 				 now);
+		lnx_detect_watch(peer);
 	}
 }

@@ -4,7 +4,6 @@
 
 #include "base/interval.h"
 
-
 static uint64_t doubled(uint64_t rto_ns)
 {
 	return LNX_MIN(rto_ns * 2, LNX_RTO_MAX_NS);
@@ -34,6 +33,18 @@ enum lnx_loss_todo lnx_loss_look(struct lnx_loss *l, struct lnx_chan *c,
 		return LNX_LOSS_ASK;
 	lnx_chan_probe(c);
 	return LNX_LOSS_INSIST;
+}
+
+uint64_t lnx_loss_next(const struct lnx_loss *l, uint64_t now)
+{
+	uint64_t ns = LNX_MAX(LNX_LOOK_ONE_NS, lnx_ns_since(now, l->since_ns) / 2);
+
+	/* The oldest frame was sent again: lnx_tx_acked tells when it is acknowledged. */
+	if (l->rto_ns >= LNX_RTO_INSIST_NS)
+		return l->since_ns + l->rto_ns;
+	/* Else some may be acknowledged until then, and the timeout begins again when they
+	 * are. */
+	return l->rto_ns ? LNX_MIN(l->since_ns + l->rto_ns, now + ns) : now + ns;
 }
 
 enum lnx_loss_todo lnx_loss_late(struct lnx_late *l, struct lnx_chan *c,

@@ -37,7 +37,6 @@
 
 #include "rel/chan.h"
 
-
 struct lnx_loss {
 	uint64_t since_ns;		/* the current timeout began; 0: the next look sets
 					 * it */
@@ -82,6 +81,9 @@ LNX_INLINE void lnx_loss_restart(struct lnx_loss *l, const struct lnx_chan *c)
  */
 enum lnx_loss_todo lnx_loss_look(struct lnx_loss *l, struct lnx_chan *c,
 				 uint64_t rto_ns, uint64_t now);
+
+/* When to look next, after a look at `now`. */
+uint64_t lnx_loss_next(const struct lnx_loss *l, uint64_t now);
 
 /*
  * Is the oldest frame late?  For peers with several paths: l is that of its path, and

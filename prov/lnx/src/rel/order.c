@@ -142,15 +142,30 @@ void lnx_order_make(struct lnx_peer *peer, uint64_t now)
 	settle(peer, now);
 }
 
-void lnx_order_look(struct lnx_peer *peer, uint64_t now)
+/* When its state may change although nothing happens. */
+static uint64_t ready_at(const struct lnx_path *path, uint64_t now)
 {
+	uint64_t at_ns = lnx_next_of(LNX_NEVER, path->detect.health.ready_ns, now);
+
+	at_ns = lnx_next_of(at_ns, path->rail->health.ready_ns, now);
+	return lnx_next_of(at_ns, path->remote->health.ready_ns, now);
+}
+
+uint64_t lnx_order_look(struct lnx_peer *peer, uint64_t now)
+{
+	uint64_t next = LNX_NEVER;
+	unsigned i;
+
 	if (!peer->choice)
-		return;
+		return LNX_NEVER;
 	if (peer->choice->generation != peer->ep->policy.generation ||
 	    peer->choice->states != states_of(peer, now))
 		lnx_order_make(peer, now);
 	else
 		settle(peer, now);
+	for (i = 0; i < peer->npath; i++)
+		next = lnx_sooner(next, ready_at(peer->path[i], now));
+	return next;
 }
 
 bool lnx_order_before(const struct lnx_peer *peer, const struct lnx_path *a,
@@ -250,23 +265,21 @@ static void renewed(void *arg, void *at)
 		peer->ep->work |= LNX_WORK_PULL;
 }
 
-LNX_COLD void lnx_order_run(struct lnx_ep *ep, uint64_t now)
+LNX_COLD uint64_t lnx_order_run(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_rules_peers peers = lnx_policy_peers(ep);
 
-	(void)now;
 	peers.renewed = renewed;
 	if (!ep->policy.rules ||
 	    lnx_rules_sweep(ep->policy.rules, &ep->policy.sweep, &peers, LNX_RULES_SWEEP))
 		ep->policy.sweeping = false;
-	else
-		ep->work |= LNX_WORK_DETECT;
+	/* Not in this pass. */
+	return ep->policy.sweeping ? now + 1 : LNX_NEVER;
 }
 
 LNX_COLD void lnx_order_rules(struct lnx_ep *ep, uint64_t now)
 {
 	lnx_policy_stale(ep);
 	ep->policy.sweeping = true;
-	ep->work |= LNX_WORK_DETECT;
-	lnx_order_run(ep, now);
+	lnx_ep_due(ep, LNX_DUE_POLICY, lnx_order_run(ep, now));
 }

@@ -30,8 +30,9 @@ LNX_INLINE void lnx_order_fresh(struct lnx_peer *peer, uint64_t now)
 		lnx_order_make(peer, now);
 }
 
-/* The same in passes, where a path may also be usable again because time has passed. */
-void lnx_order_look(struct lnx_peer *peer, uint64_t now);
+/* The same in looks, where a path may also be usable again because time has passed.
+ * Returns when that may be; LNX_NEVER: it depends on no time. */
+uint64_t lnx_order_look(struct lnx_peer *peer, uint64_t now);
 
 /* The index of the i-th path in the order. */
 LNX_INLINE unsigned lnx_order_at(const struct lnx_peer *peer, unsigned i)
@@ -57,7 +58,8 @@ int lnx_order_next(struct lnx_peer *peer, unsigned usable, uint64_t now);
 /* The rules of ep, or its rails, have changed: the peers are told, a few at once, the
  * others by the next passes.  Calls cores: peers may get paths. */
 LNX_COLD void lnx_order_rules(struct lnx_ep *ep, uint64_t now);
-/* Go on with that, while ep->policy.sweeping. */
-LNX_COLD void lnx_order_run(struct lnx_ep *ep, uint64_t now);
+/* Go on with that, while ep->policy.sweeping: LNX_DUE_POLICY.  Returns when to call it
+ * again. */
+LNX_COLD uint64_t lnx_order_run(struct lnx_ep *ep, uint64_t now);
 
 #endif

@@ -206,7 +206,7 @@ static bool reachable(const struct lnx_path *path, enum lnx_ping_result says,
 static void reopen_if_stuck(struct lnx_peer *peer, struct lnx_path *path, bool alternative,
 			    uint64_t now)
 {
-	bool due = lnx_list_linked(&peer->retx_link);
+	bool due = peer->awaited;
 
 	/* Registrations that belong to the endpoint would be closed with it. */
 	if (path->rail->mr_endpoint ||
@@ -218,6 +218,17 @@ static void reopen_if_stuck(struct lnx_peer *peer, struct lnx_path *path, bool a
 	lnx_reopen_rail(path->rail, now);
 	if (!lnx_path_link_down(path) && !path->detect.drained)
 		start_ping(path, now);
+}
+
+bool lnx_recovery_given_up(const struct lnx_peer *peer, const struct lnx_path *path,
+			   bool wanted, uint64_t now)
+{
+	const struct lnx_path_detect *g = &path->detect;
+	uint64_t limit_ns = peer->ep->plan.limit_ns;
+
+	/* A sign of life begins a new series of pings. */
+	return limit_ns && !wanted && !g->health.at_once && g->health.npings &&
+	       lnx_ns_since(now, g->down_ns) > limit_ns;
 }
 
 /* Ping as the health of the path says, and because it is DOWN without a reason. */
@@ -295,12 +306,11 @@ static bool nothing_to_do(struct lnx_peer *peer, const struct lnx_path *path, ui
 	       (!hangs(peer, path) || lnx_ns_since(now, g->down_ns) < LNX_DRAINED_NS);
 }
 
-LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
-			       uint64_t now)
+static LNX_COLD void recover(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	struct lnx_path_detect *g = &path->detect;
 	bool alternative = lnx_path_alternative(peer, path, now);
-	bool due = lnx_list_linked(&peer->retx_link);
+	bool due = peer->awaited;
 	enum lnx_ping_result says;
 	bool down;
 
@@ -319,7 +329,8 @@ LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
 	/* Use the last answer before asking again: it may have come long after the last
 	 * check. */
 	says = g->moved_away ? LNX_PING_WAITING : lnx_recovery_kernel(path);
-	ping_when_due(peer, path, alternative || due, now);
+	if (!lnx_recovery_given_up(peer, path, due && !alternative, now))
+		ping_when_due(peer, path, alternative || due, now);
 	if (says != LNX_PING_ALIVE && says != LNX_PING_REFUSED)
 		says = lnx_recovery_kernel(path);
 	if (path->rail->closed && reachable(path, says, now))
@@ -330,4 +341,105 @@ LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
 	if (kernel_says(peer, path, says, alternative, now) && g->probe_ns &&
 	    now >= g->probe_ns)
 		probe(peer, path, now);
+}
+
+/* ---- when to look again ---- */
+
+/* When time alone makes another path as good as none (lnx_path_alternative). */
+static uint64_t alternative_ends(const struct lnx_peer *peer, const struct lnx_path *path,
+			   uint64_t now)
+{
+	uint64_t next = LNX_NEVER;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *other = peer->path[i];
+		uint64_t since_ns = other->detect.silence.since_ns;
+
+		if (other->rail != path->rail && other->state == LNX_PATH_UP && since_ns)
+			next = lnx_next_of(next, LNX_MAX(since_ns, peer->choice->pong_ns) +
+					   LNX_ADDRESS_STALLED_NS + 1, now);
+	}
+	return next;
+}
+
+/* When its rail may be opened anew: see wants_reopen, wants_reopen_unannounced and
+ * reachable. */
+static uint64_t reopens(const struct lnx_path *path, uint64_t now)
+{
+	const struct lnx_path_detect *g = &path->detect;
+	const struct lnx_rail *rail = path->rail;
+	uint64_t first_ns = rail->reopened_ns ? rail->reopened_ns + LNX_REOPEN_BACKOFF_NS : 0;
+	const uint64_t at_ns[] = {
+		g->down_ns + LNX_REOPEN_DOWN_NS, g->down_ns + LNX_REOPEN_READ_NS,
+		g->down_ns + LNX_REOPEN_UNANNOUNCED_NS,
+		g->unanswered_ns ? g->unanswered_ns + LNX_REOPEN_MUTE_NS : 0,
+		g->unanswered_ns ? g->unanswered_ns + LNX_REOPEN_YIELD_NS : 0,
+		g->refused_ns ? g->refused_ns + LNX_REOPEN_MUTE_NS : 0,
+		g->refused_ns ? g->refused_ns + LNX_REOPEN_YIELD_NS : 0,
+	};
+	uint64_t next = lnx_next_of(LNX_NEVER, rail->reopened_ns +
+				    LNX_REOPEN_UNANNOUNCED_NS + 1, now);
+	unsigned i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(at_ns); i++)
+		next = lnx_next_of(next, LNX_MAX(at_ns[i] + 1, first_ns), now);
+	return next;
+}
+
+/* When the next ping or PROBE is due, or the answer to the last one should be looked for. */
+static uint64_t asks(const struct lnx_peer *peer, const struct lnx_path *path,
+		     bool alternative, uint64_t now)
+{
+	const struct lnx_health_plan *plan = &peer->ep->plan;
+	const struct lnx_path_detect *g = &path->detect;
+	uint64_t next = LNX_NEVER;
+
+	if (!lnx_recovery_given_up(peer, path, peer->awaited && !alternative, now)) {
+		next = lnx_health_next(&g->health, plan, alternative || peer->awaited,
+				       LNX_PING_LOST_NS);
+		if (g->health.value == LNX_HEALTH_MAX && !g->back)
+			next = lnx_sooner(next, g->ping_ns + plan->first_ns);
+	}
+	if (g->ping && g->ping->result == LNX_PING_WAITING)
+		next = lnx_sooner(next, now + LNX_MIN(lnx_ns_since(now, g->ping_ns) / 2,
+						   LNX_RECOVERY_ANSWER_NS));
+	if (g->probe_ns && path->rail->core_ep)
+		next = lnx_sooner(next, g->probe_ns);
+	if (g->refused_ns && !alternative)
+		next = lnx_sooner(next, g->ping_ns +
+			       LNX_MAX(LNX_PING_REFUSED_NS,
+				       lnx_ns_since(now, g->refused_ns) / 4));
+	return LNX_MAX(next, now);
+}
+
+LNX_COLD uint64_t lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
+				   uint64_t now)
+{
+	const struct lnx_path_detect *g = &path->detect;
+	uint64_t next = LNX_NEVER;
+	bool down, hung;
+
+	recover(peer, path, now);
+	/* It is restored: others may have waited for that. */
+	if (path->state != LNX_PATH_DOWN)
+		return now;
+	down = lnx_path_link_down(path);
+	hung = hangs(peer, path);
+	if (g->remote_down)
+		next = lnx_next_of(next, g->down_ns + LNX_LINK_TRUST_NS, now);
+	if ((down || g->drained) && !hung)
+		return next;
+	if (hung)
+		next = lnx_next_of(next, g->down_ns + LNX_DRAINED_NS, now);
+	next = lnx_sooner(next, reopens(path, now));
+	if (!down && !g->drained) {
+		next = lnx_next_of(next, g->health.ready_ns, now);
+		next = lnx_sooner(next, alternative_ends(peer, path, now));
+		next = lnx_sooner(next, asks(peer, path, lnx_path_alternative(peer, path, now),
+					  now));
+	}
+	/* What other peers of its rail change is not listed here. */
+	return LNX_MIN(next, now + LNX_MIN(LNX_MAX(lnx_ns_since(now, g->down_ns) / 4,
+						   LNX_LOOK_MIN_NS), LNX_RECOVERY_LOOK_NS));
 }

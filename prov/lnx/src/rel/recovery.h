@@ -27,9 +27,14 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 /* Something came by path: raise its health, and that of its two ends. */
 void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now);
 /* ---- rel/recovery.c ---- */
-/* Recovery of a path that is DOWN.  Calls cores. */
-LNX_COLD void lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
-			    uint64_t now);
+/* Recovery of a path that is DOWN.  Returns when to do more; LNX_NEVER: not before its link
+ * comes up, or it is no longer drained.  Calls cores. */
+LNX_COLD uint64_t lnx_recovery_run(struct lnx_peer *peer, struct lnx_path *path,
+				   uint64_t now);
+/* Is path DOWN for so long that only a sign of life, a link or a hand has it pinged again?
+ * wanted: nothing else works, and something is due. */
+bool lnx_recovery_given_up(const struct lnx_peer *peer, const struct lnx_path *path,
+			   bool wanted, uint64_t now);
 /* Ask the kernel at the other end of path; and get its answer. */
 void lnx_recovery_ping(struct lnx_path *path);
 enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path);
@@ -37,6 +42,8 @@ enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path);
 /* ---- rel/link_notice.c ---- */
 /* Send the link notices that peer->address.tell lists.  What no core takes stays there. */
 LNX_COLD void lnx_link_notice_send(struct lnx_peer *peer, uint64_t now);
+/* When to do so; LNX_NEVER: there is none, or no path but such that are DOWN. */
+LNX_COLD uint64_t lnx_link_notice_next(const struct lnx_peer *peer, uint64_t now);
 /* The link at the peer's end of path is down or up, as far as we know.  The notice that
  * it is up may be lost, so the path is tried after a while in any case. */
 LNX_COLD void lnx_link_notice_trust(struct lnx_peer *peer, struct lnx_path *path,
@@ -69,11 +76,12 @@ LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now);
 /* Open what was closed, and tell peers. */
 LNX_COLD void lnx_reopen_open(struct lnx_rail *rail, uint64_t now);
 /* A dead peer, and reads of its memory that do not end: until they do, they keep
- * buffers of the application busy.  True: there are some. */
-LNX_COLD bool lnx_reopen_end_reads(struct lnx_peer *peer, uint64_t now);
-/* Check rails that are closed.  No peer does that for us: the one a rail was closed for
- * may be dead, others may have come, and opening the rail may have failed.  True: there
- * is such a rail. */
-LNX_COLD bool lnx_reopen_closed(struct lnx_ep *ep, uint64_t now);
+ * buffers of the application busy.  Returns when to look again; LNX_NEVER: there are
+ * none. */
+LNX_COLD uint64_t lnx_reopen_end_reads(struct lnx_peer *peer, uint64_t now);
+/* Check rails that are closed: LNX_DUE_RAILS.  No peer does that for us: the one a rail
+ * was closed for may be dead, others may have come, and opening the rail may have failed.
+ * Returns when to call it again. */
+LNX_COLD uint64_t lnx_reopen_closed(struct lnx_ep *ep, uint64_t now);
 
 #endif

@@ -9,6 +9,7 @@
 #include "core/path_set.h"
 #include "rail/faults.h"
 #include "rail/rail.h"
+#include "rel/count.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
 #include "rel/recovery.h"
@@ -36,6 +37,7 @@ static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	if (!lnx_session_proven(ep, h, p, payload)) {
 		ep->stats.key_drops++;
+		lnx_count_drop(buf->rail, lnx_count_path(peer), h->kind, payload);
 		return -FI_EACCES;
 	}
 	payload -= lnx_proof_size(h);
@@ -44,6 +46,7 @@ static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 				lnx_rails_unpack(&all, p + LNX_ADDR_BYTES,
 						 payload - LNX_ADDR_BYTES))) {
 		ep->stats.bad_frames++;
+		lnx_count_drop(buf->rail, lnx_count_path(peer), h->kind, payload);
 		return 0;
 	}
 	/* A newer one may have overtaken it on another path. */
@@ -63,8 +66,10 @@ LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 		      size_t len)
 {
 	len -= sizeof(struct lnx_wire_hdr);
-	if (lnx_unlikely(h->kind == LNX_KIND_HELLO))
+	if (lnx_unlikely(h->kind == LNX_KIND_HELLO)) {
+		lnx_count_received(buf->rail, lnx_count_path(peer), h->kind);
 		return handle_hello(ep, peer, h, buf, len);
+	}
 	return ep->up->deliver(peer, h, buf, len);
 }
 
@@ -131,7 +136,7 @@ static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
  * Queue a frame that is early.  That takes a buffer of some size, however short it is, and
  * only its sender claims that there is a gap.  If it is dropped it counts as lost.
  */
-static bool ooo_keep(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t seq,
+static bool ooo_keep(struct lnx_ep *ep, struct lnx_peer *peer, const struct lnx_hdr *h,
 		     struct lnx_rxbuf *buf, size_t len)
 {
 	struct lnx_rxbuf *copy = lnx_rxbuf_small(buf, len), *keep = copy ? copy : buf;
@@ -150,7 +155,7 @@ static bool ooo_keep(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t seq,
 			     (unsigned long long)peer->eid, s->n_ooo,
 			     ep->ooo_bytes);
 	else if (copy || lnx_rxbuf_may_keep(buf))
-		ret = lnx_seq_ooo_add(s, seq, keep);
+		ret = lnx_seq_ooo_add(s, h->seq, keep);
 	if (ret) {
 		if (copy)
 			lnx_rxbuf_put(copy);
@@ -158,6 +163,7 @@ static bool ooo_keep(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t seq,
 			ep->stats.dup_drops++;
 		else
 			ep->stats.ooo_drops++;
+		lnx_count_drop(buf->rail, lnx_count_path(peer), h->kind, len);
 		return false;
 	}
 	ep->ooo_bytes += need;
@@ -182,24 +188,26 @@ LNX_COLD void lnx_rx_ooo_free(struct lnx_peer *peer)
 }
 
 static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
-			      uint32_t seq, struct lnx_rxbuf *buf, size_t len)
+			      const struct lnx_hdr *h, struct lnx_rxbuf *buf, size_t len)
 {
-	switch (lnx_seq_judge(&peer->chan.rx, seq)) {
+	switch (lnx_seq_judge(&peer->chan.rx, h->seq)) {
 	case LNX_SEQ_AHEAD:
 		/* This is a gap, unless the missing frame comes over another path. */
 		if (peer->rx.multipath)
 			ack_later(ep, peer);
 		else
 			ack_at_once(ep, peer);
-		return ooo_keep(ep, peer, seq, buf, len);
+		return ooo_keep(ep, peer, h, buf, len);
 	case LNX_SEQ_OLD:
 		ep->stats.dup_drops++;
 		ack_at_once(ep, peer);
-		return false;
+		break;
 	default:
 		ep->stats.bad_frames++;
-		return false;
+		break;
 	}
+	lnx_count_drop(buf->rail, lnx_count_path(peer), h->kind, len);
+	return false;
 }
 
 static LNX_COLD void bad_frame(struct lnx_rail *rail,
@@ -208,6 +216,7 @@ static LNX_COLD void bad_frame(struct lnx_rail *rail,
 	const struct lnx_wire_hdr *w = (const void *)buf->frame;
 
 	rail->ep->stats.bad_frames++;
+	lnx_counts_drop(&rail->counts, 0, len);
 	if (err == -EPROTONOSUPPORT)
 		FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
 			       "rail %s: frame of wire version %u dropped; this library speaks version %d: run the same lnx release on all nodes\n",
@@ -245,6 +254,10 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 
 	/* The peer lives, whatever else is wrong. */
 	lnx_liveness_seen(&peer->liveness);
+	if (lnx_unlikely(!peer->watched) && peer->awaited)
+		lnx_tx_watch(ep, peer);
+	lnx_count_received(rail, lnx_likely(peer->npath <= 1) ? lnx_count_path(peer) :
+			   lnx_path_back(peer, rail, h->rail), h->kind);
 	switch (h->kind) {
 	case LNX_KIND_ACK:
 		ep->stats.acks_recv++;
@@ -258,6 +271,8 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 		if (h->tag && h->tag <= LNX_PATHS_MAX && path) {
 			asked(peer, path, h);
 			lnx_recovery_probed(path, rail);
+			if (path->state == LNX_PATH_DOWN)
+				lnx_detect_watch(peer);
 			/*
 			 * What it asks about may be waiting in a rail without poll
 			 * credits.
@@ -310,17 +325,21 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		/* Meant for the endpoint that had this address before. */
 		lnx_session_misdirected(rail, &h, frame_payload(buf),
 					len - sizeof(struct lnx_wire_hdr));
+		lnx_count_drop(rail, NULL, h.kind, len);
 		return false;
 	}
 	peer = lnx_peer_from(ep, h.src);
 	if (lnx_unlikely(!peer)) {
 		peer = lnx_session_open(rail, &h, frame_payload(buf),
 					len - sizeof(struct lnx_wire_hdr));
-		if (!peer)
+		if (!peer) {
+			lnx_count_drop(rail, NULL, h.kind, len);
 			return false;
+		}
 	}
 	if (lnx_unlikely(lnx_peer_dead(peer))) {
 		lnx_session_refuse(peer, rail, &h);
+		lnx_count_drop(rail, NULL, h.kind, len);
 		return false;
 	}
 	lnx_tx_ack(ep, peer, h.ack);
@@ -332,12 +351,16 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	if (lnx_unlikely(h.path != peer->rx.last_path)) {
 		struct lnx_path *back = lnx_path_back(peer, rail, h.rail);
 
+		if (!peer->rx.multipath)
+			lnx_count_first_frames(peer);
 		peer->rx.last_path = h.path;
 		peer->rx.multipath = true;
 		peer->rx.path_back = back ? back->index : 0;
 	}
+	if (lnx_unlikely(peer->rx.multipath))
+		lnx_count_frame(peer, len);
 	if (lnx_unlikely(h.seq != peer->chan.rx.next))
-		return not_next(ep, peer, h.seq, buf, len);
+		return not_next(ep, peer, &h, buf, len);
 	ret = handle(ep, peer, &h, buf, len);
 	if (lnx_unlikely(ret < 0))
 		return false;

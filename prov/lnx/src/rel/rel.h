@@ -144,7 +144,8 @@ static inline uint32_t lnx_tx_queue_max(const struct lnx_ep *ep, uint64_t flags)
 
 /* Prepare peer for sending: its window exists, our hello is sent or queued. */
 int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer);
-/* Let the slow timers check peer: an acknowledgement or an answer from it is due. */
+/* Look at peer from now on: an acknowledgement or an answer from it is due.  To be called
+ * if it is not peer->watched. */
 void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer);
 /* Must the end of txe still be reported or counted? */
 LNX_INLINE bool lnx_txe_due(const struct lnx_txe *txe)
@@ -167,8 +168,13 @@ void lnx_tx_core_done(struct lnx_op *op);
 LNX_COLD bool lnx_tx_core_error(struct lnx_rail *rail,
 				const struct fi_cq_err_entry *err);
 
-/* What is due at that time: frames, acknowledgements, timers.  Calls cores. */
-void lnx_rel_run(struct lnx_ep *ep, uint64_t now);
+/* What is due at that time: timers, also those of the endpoint as a whole, frames and
+ * acknowledgements.  Returns when something is due next; LNX_NEVER: not before something
+ * happens.  Calls cores. */
+uint64_t lnx_rel_run(struct lnx_ep *ep, uint64_t now);
+/* The timers of a peer; called by lnx_rel_run. */
+void lnx_peer_look(struct lnx_timer *look, uint64_t now);
+void lnx_peer_retry(struct lnx_timer *retry, uint64_t now);
 /* Acknowledge everything now: the application may not call us for a while.  Calls cores. */
 void lnx_rel_ack_all(struct lnx_ep *ep, uint64_t now);
 

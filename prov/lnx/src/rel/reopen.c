@@ -32,6 +32,9 @@ static LNX_COLD void retry_now(struct lnx_rail *rail)
 				continue;
 			path->retry_ns = 0;
 			lnx_path_happens(path, LNX_PATH_REOPENED);
+			lnx_peer_retry_now(peer);
+			if (path->state == LNX_PATH_DOWN)
+				lnx_detect_watch(peer);
 		}
 	}
 }
@@ -113,10 +116,13 @@ LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now)
 			path->detect.refused_ns = 0;
 			lnx_tx_cut(path, peer);
 			ep->up->path_cut(path);
+			if (path->state == LNX_PATH_DOWN)
+				lnx_detect_watch(peer);
 		}
 	}
 	lnx_tx_cut_clones(rail);
 	rail->closed = true;
+	lnx_ep_due(ep, LNX_DUE_RAILS, now + LNX_LOOK_MIN_NS);
 	if (in_use(rail) || (cut_off && !rail->link_down))
 		lnx_reopen_open(rail, now);
 }
@@ -136,9 +142,11 @@ LNX_COLD void lnx_reopen_open(struct lnx_rail *rail, uint64_t now)
 	rail->unannounced = lnx_address_ack_keep(rail, now, &port) ?
 		      (uint8_t)(rail->unannounced + 1) : 0;
 	/* Another process may have taken that port meanwhile. */
-	if ((!port || lnx_rail_open_ep(rail, port)) && lnx_rail_open_ep(rail, 0))
-		return;			/* tried again later; meanwhile it takes
-					 * nothing */
+	if ((!port || lnx_rail_open_ep(rail, port)) && lnx_rail_open_ep(rail, 0)) {
+		/* Until then it takes nothing. */
+		lnx_ep_due(ep, LNX_DUE_RAILS, now + LNX_REOPEN_BACKOFF_NS);
+		return;
+	}
 	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: opened anew, port %u\n", rail->name,
 		 lnx_rail_port(rail));
 	ep->work |= LNX_WORK_BUFS;
@@ -153,9 +161,9 @@ LNX_COLD void lnx_reopen_open(struct lnx_rail *rail, uint64_t now)
 						  all_link));
 }
 
-LNX_COLD bool lnx_reopen_end_reads(struct lnx_peer *peer, uint64_t now)
+LNX_COLD uint64_t lnx_reopen_end_reads(struct lnx_peer *peer, uint64_t now)
 {
-	bool more = false;
+	uint64_t next = LNX_NEVER;
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
@@ -165,7 +173,7 @@ LNX_COLD bool lnx_reopen_end_reads(struct lnx_peer *peer, uint64_t now)
 		if ((!path->nread && lnx_list_empty(&path->gets)) ||
 		    path->rail->mr_endpoint)
 			continue;
-		more = true;
+		next = lnx_sooner(next, now + LNX_REOPEN_READ_NS / 4);
 		if (!g->silence.since_ns || g->silence.progress != g->progress) {
 			g->silence.progress = g->progress;
 			g->silence.since_ns = now;
@@ -174,12 +182,12 @@ LNX_COLD bool lnx_reopen_end_reads(struct lnx_peer *peer, uint64_t now)
 		    lnx_ns_since(now, path->rail->reopened_ns) >= LNX_REOPEN_BACKOFF_NS)
 			lnx_reopen_rail(path->rail, now);
 	}
-	return more;
+	return next;
 }
 
-LNX_COLD bool lnx_reopen_closed(struct lnx_ep *ep, uint64_t now)
+LNX_COLD uint64_t lnx_reopen_closed(struct lnx_ep *ep, uint64_t now)
 {
-	bool closed = false;
+	uint64_t next = LNX_NEVER;
 	unsigned i;
 
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
@@ -190,7 +198,13 @@ LNX_COLD bool lnx_reopen_closed(struct lnx_ep *ep, uint64_t now)
 		if (rail->closed ? in_use(rail) : lnx_ns_since(now, rail->reopened_ns) >=
 						LNX_REOPEN_BACKOFF_NS)
 			lnx_reopen_open(rail, now);
-		closed |= !rail->core_ep;
+		if (rail->core_ep)
+			continue;
+		/* Or when a frame is to take it. */
+		next = lnx_sooner(next, rail->closed ?
+			       now + LNX_MIN(lnx_ns_since(now, rail->reopened_ns) / 2,
+					     LNX_RECOVERY_LOOK_NS) :
+			       rail->reopened_ns + LNX_REOPEN_BACKOFF_NS);
 	}
-	return closed;
+	return next == LNX_NEVER ? next : LNX_MAX(next, now + LNX_LOOK_MIN_NS);
 }

@@ -280,25 +280,44 @@ static LNX_COLD void later(struct lnx_peer *peer, uint64_t now)
 	for (i = 0; i < peer->npath; i++)
 		lnx_path_later(peer->ep, &peer->path[i]->since_ns, now);
 	lnx_path_later(peer->ep, &peer->failing_ns, now);
+	lnx_path_later(peer->ep, &peer->liveness.since_ns, now);
+}
+
+/* Of each peer that something is due from, or that frames wait for. */
+static LNX_COLD void all_later(struct lnx_ep *ep, uint64_t now)
+{
+	const struct lnx_timers *set = &ep->due.timers;
+	struct lnx_node *n, *tmp;
+	uint32_t i;
+
+	for (i = 0; i < set->n; i++) {
+		struct lnx_timer *t = lnx_timers_armed(set, i);
+		struct lnx_peer *peer;
+
+		if (t->due == ep->up->peer_look) {
+			later(lnx_container_of(t, struct lnx_peer, look), now);
+		} else if (t->due == ep->up->peer_retry) {
+			peer = lnx_container_of(t, struct lnx_peer, retry);
+			if (!lnx_timer_armed(&peer->look))
+				later(peer, now);
+		}
+	}
+	lnx_list_foreach(&ep->pump_peers, n, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, pump_link);
+
+		if (!lnx_timer_armed(&peer->look))
+			later(peer, now);
+	}
 }
 
 void lnx_path_look(struct lnx_ep *ep, uint64_t now)
 {
-	struct lnx_node *n, *tmp;
+	uint64_t gap_ns = lnx_ns_since(now, ep->due.looked_ns);
 
-	if (lnx_unlikely(lnx_ns_since(now, ep->due.looked_ns) > LNX_NS_PER_S)) {
-		/* A peer on both lists gets a little more. */
-		lnx_list_foreach(&ep->retx_list, n, tmp) {
-			struct lnx_peer *peer =
-				lnx_list_entry(n, struct lnx_peer, retx_link);
-
-			later(peer, now);
-			lnx_path_later(ep, &peer->liveness.since_ns, now);
-		}
-		lnx_list_foreach(&ep->pump_peers, n, tmp)
-			later(lnx_list_entry(n, struct lnx_peer, pump_link),
-			      now);
-	}
+	if (lnx_unlikely(gap_ns > LNX_LATENCY_AWAY_NS))
+		ep->due.away_ns = now;
+	if (lnx_unlikely(gap_ns > LNX_NS_PER_S))
+		all_later(ep, now);
 	ep->due.looked_ns = now;
 }
 

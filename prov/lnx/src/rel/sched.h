@@ -92,7 +92,7 @@ LNX_INLINE void lnx_path_later(const struct lnx_ep *ep, uint64_t *since_ns,
 		*since_ns += now - seen_ns - LNX_NS_PER_S;
 }
 
-/* Check the deadlines of peers that frames wait for. */
+/* Deadlines are checked now: move them if they were not for a while. */
 void lnx_path_look(struct lnx_ep *ep, uint64_t now);
 
 /* Has no path taken anything for longer than that? */

@@ -5,13 +5,14 @@
  * without a number.
  *
  * A frame that cannot leave (no window, the core says EAGAIN) waits in order on
- * peer->chan.queue; progress pumps it.  The application sees -FI_EAGAIN when as many frames
+ * peer->chan.queue; progress pumps it, when the window opens or a path may be tried again.  The application sees -FI_EAGAIN when as many frames
  * wait as its tx size allows, and for injects also while the path is connecting.
  */
 #include <stdlib.h>
 
 #include "rail/faults.h"
 #include "rel/admin.h"
+#include "rel/count.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
 #include "rel/session.h"
@@ -51,9 +52,10 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct iovec iov[1 + LNX_IOV_MAX];
 	ssize_t ret;
 
-	if (lnx_unlikely(!rail->core_ep))
-		return -FI_EAGAIN;	/* its core endpoint could not be opened
-					 * again */
+	if (lnx_unlikely(!rail->core_ep)) {
+		lnx_ep_due(ep, LNX_DUE_RAILS, 0);
+		return -FI_EAGAIN;
+	}
 	lnx_hdr_set_path(w, rail->wire_index, path->index);
 	lnx_hdr_set_ack(w, ack);
 	txe->f.path = path->index;
@@ -123,13 +125,11 @@ void lnx_tx_want_pump(struct lnx_peer *peer)
 
 void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer)
 {
-	if (lnx_list_linked(&peer->retx_link))
-		return;
-	lnx_loss_restart(&peer->loss, &peer->chan);
-	lnx_list_add_tail(&ep->retx_list, &peer->retx_link);
-	ep->work |= LNX_WORK_RETX;
-	if (!lnx_peer_watched(peer))
-		lnx_detect_watch(peer);
+	if (!peer->awaited)
+		lnx_loss_restart(&peer->loss, &peer->chan);
+	peer->awaited = peer->watched = true;
+	lnx_peer_look_by(peer, ep->due.looked_ns + (lnx_detects(peer) ?
+			 LNX_LOOK_MIN_NS : LNX_LOOK_ONE_NS));
 }
 
 void lnx_tx_retransmit(struct lnx_peer *peer, unsigned paths)
@@ -142,7 +142,8 @@ void lnx_tx_retransmit(struct lnx_peer *peer, unsigned paths)
  * which rails carried it (msg/rndv.c). */
 static inline void count_traffic(struct lnx_peer *peer, struct lnx_txe *txe)
 {
-	struct lnx_rail_traffic *t = &peer->path[txe->f.path]->rail->traffic;
+	struct lnx_path *path = peer->path[txe->f.path];
+	struct lnx_rail_traffic *t = &path->rail->traffic;
 	const struct lnx_wire_hdr *w = lnx_txe_hdr(txe);
 
 	switch (w->kind) {
@@ -160,6 +161,9 @@ static inline void count_traffic(struct lnx_peer *peer, struct lnx_txe *txe)
 	case LNX_KIND_RTS_MSG:
 	case LNX_KIND_RTS_TAG:
 		t->sends++;
+		break;
+	default:
+		lnx_count_sent(path, w->kind);
 		break;
 	}
 }
@@ -385,16 +389,57 @@ static bool connects(const struct lnx_peer *peer, uint64_t now)
 	       path->backoff_ns && now >= path->retry_ns;
 }
 
+/* All its paths are blocked: when may a frame leave, or is the peer to be given up? */
+static uint64_t retry_at(const struct lnx_peer *peer, uint64_t now, uint64_t give_up_ns)
+{
+	uint64_t at_ns = LNX_NEVER, last_ns = 0;
+	bool all = true;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *path = peer->path[i];
+
+		/* The end of that is not a matter of time (rel/recovery.c). */
+		if (path->state != LNX_PATH_DOWN)
+			at_ns = lnx_sooner(at_ns, path->retry_ns);
+		all &= path->since_ns != 0;
+		last_ns = LNX_MAX(last_ns, path->since_ns);
+	}
+	if (all)
+		at_ns = lnx_sooner(at_ns, last_ns + give_up_ns + 1);
+	if (peer->failing_ns)
+		at_ns = lnx_sooner(at_ns, peer->failing_ns + give_up_ns + 1);
+	/* Other paths wait for that of the HELLO, but not for ever. */
+	if (peer->npath > 1 && !lnx_peer_acked(peer))
+		at_ns = lnx_sooner(at_ns, peer->cur->since_ns + LNX_ALIVE_NS);
+	return LNX_MAX(at_ns, now + LNX_BACKOFF_MIN_NS);
+}
+
+/* Until then nothing can be posted for it. */
+static void pause_until(struct lnx_peer *peer, uint64_t at_ns)
+{
+	lnx_list_del(&peer->pump_link);
+	lnx_ep_arm_by(peer->ep, &peer->retry, at_ns);
+}
+
+void lnx_peer_retry(struct lnx_timer *retry, uint64_t now)
+{
+	(void)now;
+	lnx_tx_want_pump(lnx_container_of(retry, struct lnx_peer, retry));
+}
+
 void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 {
 	uint64_t give_up_ns = ep->conf->connect_timeout * LNX_NS_PER_MS;
 	unsigned tries = CONNECTS_PER_PASS;
 	struct lnx_node *n, *tmp;
+	bool more = false;
 
-	lnx_path_look(ep, now);
 	lnx_list_foreach(&ep->pump_peers, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, pump_link);
+
+		lnx_timer_cancel(&ep->due.timers, &peer->retry);
 		if (lnx_peer_ending(peer)) {
 			lnx_list_del(&peer->pump_link);
 			lnx_tx_peer_failed(peer, peer->session.key_refused ?
@@ -407,8 +452,11 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 			continue;
 		}
 		if (connects(peer, now)) {
-			if (!tries)
-				continue;	/* in another pass */
+			if (!tries) {
+				pause_until(peer, now);
+				more = true;	/* in the next pass */
+				continue;
+			}
 			tries--;
 		}
 		if (pump_peer(ep, peer, now)) {
@@ -421,9 +469,10 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 			lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
 		} else {
 			block(ep, peer);
+			pause_until(peer, retry_at(peer, now, give_up_ns));
 		}
 	}
-	if (lnx_list_empty(&ep->pump_peers))
+	if (lnx_list_empty(&ep->pump_peers) && !more)
 		ep->work &= ~LNX_WORK_PUMP;
 }
 

@@ -125,7 +125,7 @@ static LNX_COLD void note(struct lnx_rail *rail, const struct lnx_hdr *h,
 		.data = data,
 	};
 	memcpy(s->raw, from->raw, sizeof(s->raw));
-	ep->work |= LNX_WORK_DETECT;
+	lnx_ep_due(ep, LNX_DUE_REFUSALS, 0);
 }
 
 LNX_COLD void lnx_session_misdirected(struct lnx_rail *rail,
@@ -162,21 +162,27 @@ static bool tell(struct lnx_ep *ep, struct lnx_misdirected *s, uint64_t now)
 	ret = lnx_rail_inject(rail, &w, sizeof(w), to);
 	lnx_rail_remove(rail, to);
 	rail->poll_credits = ep->poll_hot;
+	rail->counts.sent[h.kind] += !ret;
 	s->retry_ns = now + LNX_SESSION_TRY_NS;
 	return ret != -FI_EAGAIN || ++s->tries == TRIES_MAX;
 }
 
-LNX_COLD void lnx_session_tell(struct lnx_ep *ep, uint64_t now)
+LNX_COLD uint64_t lnx_session_tell(struct lnx_ep *ep, uint64_t now)
 {
+	uint64_t next = LNX_NEVER;
 	unsigned i = 0;
 
 	while (i < ep->refusals.n) {
-		if (now >= ep->refusals.to_send[i].retry_ns &&
-		    tell(ep, &ep->refusals.to_send[i], now))
-			ep->refusals.to_send[i] = ep->refusals.to_send[--ep->refusals.n];
-		else
+		struct lnx_misdirected *s = &ep->refusals.to_send[i];
+
+		if (now >= s->retry_ns && tell(ep, s, now)) {
+			*s = ep->refusals.to_send[--ep->refusals.n];
+		} else {
+			next = lnx_sooner(next, s->retry_ns);
 			i++;
+		}
 	}
+	return next;
 }
 
 LNX_COLD void lnx_session_refuse(struct lnx_peer *peer,

@@ -60,8 +60,9 @@ LNX_COLD void lnx_session_refuse(struct lnx_peer *peer,
 				 const struct lnx_hdr *h);
 /* Tell peer so, which peer->refuse asks for.  Calls cores. */
 LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer);
-/* Tell the senders of frames that belong to no session.  Calls cores. */
-LNX_COLD void lnx_session_tell(struct lnx_ep *ep, uint64_t now);
+/* Tell the senders of frames that belong to no session: LNX_DUE_REFUSALS.  Returns when to
+ * call it again.  Calls cores. */
+LNX_COLD uint64_t lnx_session_tell(struct lnx_ep *ep, uint64_t now);
 /* A NO_SESSION came.  Calls no core. */
 LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h);
 /*

@@ -5,6 +5,10 @@
 #include "base/clock.h"
 #include "base/compiler.h"
 #include "base/interval.h"
+#include "base/timer.h"
+
+/* A path that delivers is looked at so often in its timeout. */
+#define LOOKS		8u
 
 /* ---- of a path ---- */
 
@@ -68,6 +72,41 @@ enum lnx_silence_verdict lnx_silence_look(struct lnx_silence *s,
 	return LNX_SILENCE_ASK;
 }
 
+/* Until then it may deliver something: when it did matters for what comes after that. */
+static uint64_t meanwhile(const struct lnx_silence *s, const struct lnx_silence_view *v,
+			  uint64_t at_ns, uint64_t now)
+{
+	uint64_t ns = LNX_MIN(v->timeout_ns / LOOKS, LNX_LOOK_SEVERAL_NS);
+
+	/* The peer has never answered: the first time is not missed. */
+	if (!v->acked && !v->reads)
+		return at_ns;
+	return LNX_MIN(at_ns, now + LNX_MAX(ns, lnx_ns_since(now, s->since_ns) / 4));
+}
+
+uint64_t lnx_silence_next(const struct lnx_silence *s, const struct lnx_silence_view *v,
+			  enum lnx_silence_verdict verdict, uint64_t now)
+{
+	uint64_t end_ns = s->since_ns + v->timeout_ns;
+
+	if (verdict == LNX_SILENCE_NOTHING)
+		return LNX_NEVER;
+	/* The silence begins anew. */
+	if (verdict == LNX_SILENCE_DOWN || verdict == LNX_SILENCE_ELSEWHERE)
+		return now;
+	if (!s->kernel_asked)
+		return meanwhile(s, v, s->since_ns + v->timeout_ns / 2, now);
+	if (now < end_ns)
+		return meanwhile(s, v, end_ns, now);
+	if (s->answered)
+		return s->since_ns + LNX_SILENCE_KERNEL_TIMES * v->timeout_ns;
+	if (!v->acked && v->frames)
+		return end_ns + v->timeout_ns;
+	/* Asked again when twice as much time has passed as until then. */
+	return s->probe_sent_ns + LNX_MIN(lnx_ns_since(s->probe_sent_ns, s->since_ns),
+					  LNX_SILENCE_ASK_MAX_NS);
+}
+
 void lnx_silence_answered(struct lnx_silence *s, bool moved, bool about_this)
 {
 	s->stale_report |= moved;
@@ -119,4 +158,23 @@ enum lnx_liveness_verdict lnx_liveness_judge(struct lnx_liveness *l,
 		return lnx_ns_since(now, l->kernels_ns) >= LNX_LIVENESS_ASK_NS ?
 		       LNX_LIVENESS_ASK_KERNELS : LNX_LIVENESS_WAIT;
 	return v->refused == v->npath ? LNX_LIVENESS_REFUSED : LNX_LIVENESS_TIMED_OUT;
+}
+
+uint64_t lnx_liveness_next(const struct lnx_liveness *l, uint64_t limit_ns, uint64_t now)
+{
+	const uint64_t at_ns[] = {
+		l->since_ns + LNX_LIVENESS_SILENT_NS,
+		/* If they were asked. */
+		l->kernels_ns + LNX_LIVENESS_LOOK_NS,
+		l->kernels_ns + LNX_KERNEL_MUTE_NS,
+		l->kernels_ns + LNX_LIVENESS_SILENT_NS,
+		l->kernels_ns + LNX_LIVENESS_ASK_NS,
+		l->since_ns + limit_ns,
+	};
+	unsigned i, n = l->kernels_ns > l->since_ns ? LNX_ARRAY_SIZE(at_ns) : 1;
+	uint64_t next = LNX_NEVER;
+
+	for (i = 0; i < n; i++)
+		next = lnx_next_of(next, at_ns[i], now);
+	return next == LNX_NEVER ? now : next;
 }

@@ -65,6 +65,11 @@ enum lnx_silence_verdict {
 enum lnx_silence_verdict lnx_silence_look(struct lnx_silence *s,
 					  const struct lnx_silence_view *v, uint64_t now);
 
+/* When to look next, after a look at `now` with that verdict; LNX_NEVER: not before
+ * something is due, or the peer answers. */
+uint64_t lnx_silence_next(const struct lnx_silence *s, const struct lnx_silence_view *v,
+			  enum lnx_silence_verdict verdict, uint64_t now);
+
 /* The peer answered.  moved: its answer reports progress; about_this: it answers the last
  * question about this path. */
 void lnx_silence_answered(struct lnx_silence *s, bool moved, bool about_this);
@@ -107,6 +112,8 @@ enum lnx_liveness_verdict lnx_liveness_look(struct lnx_liveness *l, uint64_t now
 enum lnx_liveness_verdict lnx_liveness_judge(struct lnx_liveness *l,
 					     const struct lnx_liveness_view *v,
 					     uint64_t now);
+/* When to do so next, after one of these at `now`.  limit_ns: that of the view. */
+uint64_t lnx_liveness_next(const struct lnx_liveness *l, uint64_t limit_ns, uint64_t now);
 /* They are asked. */
 void lnx_liveness_asked(struct lnx_liveness *l, uint64_t now);
 

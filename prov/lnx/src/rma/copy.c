@@ -103,7 +103,7 @@ static inline void enter_core(struct lnx_ep *ep, struct lnx_peer *peer,
 	ep->local.nrma_core++;
 	ep->shm->mute |= LNX_MUTE_RMA;
 	/* The core does not tell that the peer's process has ended. */
-	ep->work |= LNX_WORK_WATCH;
+	lnx_ep_watch_local(ep);
 	peer->shm.nflight++;
 	peer->shm.direct_write = FI_ADDR_NOTAVAIL;
 }

@@ -10,6 +10,7 @@
  * fails end only when its core reports it, which is later than the silence timeout.
  */
 #include "rail/post.h"
+#include "rel/count.h"
 #include "rel/sched.h"
 #include "rma/rkey.h"
 #include "rma/rma.h"
@@ -74,6 +75,7 @@ ssize_t lnx_read_core(struct lnx_ep *ep, struct lnx_peer *peer,
 		return ret;
 	}
 	rail->poll_credits = ep->poll_hot;
+	lnx_count_posted(path, false);
 	lnx_rma_op_done(rma_op, 0);
 	return 0;
 }
@@ -85,6 +87,9 @@ static void ended(struct lnx_rma_segment *segment, int err, int prov_errno)
 	struct lnx_rail *rail = segment->path->rail;
 
 	if (lnx_likely(!err)) {
+		rail->counts.reads_done++;
+		if (segment->path->counts)
+			segment->path->counts->c.reads_done++;
 		peer->rma.n_reads--;
 		lnx_liveness_seen(&peer->liveness);
 		lnx_rma_segment_end(segment, 0);

@@ -143,7 +143,7 @@ struct lnx_rma_segment *lnx_rma_segment_get(struct lnx_rma_op *rma_op, struct ln
 	rma_op->n_segments++;
 	/* Its peer's paths are checked until it ends. */
 	peer->rma.n_segments++;
-	if (lnx_unlikely(!lnx_list_linked(&peer->retx_link)))
+	if (lnx_unlikely(!peer->watched))
 		lnx_tx_watch(ep, peer);
 	return segment;
 }

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What is counted of rails and paths beside the application's messages: frames by kind,
+ * drops, failures, answers.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl/publish.h"
+#include "fake_core.h"
+#include "fake_inside.h"
+#include "rel/count.h"
+#include "rel/detect.h"
+
+static struct fake f;
+static struct fake_peer p;
+static char a;				/* a context */
+static struct lnx_peer *peer;
+static struct lnx_state_rail rail;
+static struct lnx_state_path path;
+
+#define BOTH(name)							\
+	static void name(enum lnx_rail_kind kind);			\
+	Test(counts_plain, name) { name(LNX_RAIL_PLAIN); }		\
+	Test(counts_peer, name) { name(LNX_RAIL_PEER); }		\
+	static void name(enum lnx_rail_kind kind)
+
+static void open_met(enum lnx_rail_kind kind, unsigned nrail)
+{
+	struct fake_opt opt = { .nrail = nrail };
+	unsigned i;
+
+	for (i = 0; i < nrail; i++)
+		opt.kind[i] = kind;
+	fake_open(&f, &opt);
+	fake_peer_init(&f, &p, 0x1111);
+	fake_peer_insert(&f, &p);
+	fake_meet(&f, &p);
+	peer = lnx_peer_get(f.lnx, p.addr);
+	cr_assert(peer);
+}
+
+/* What readers would see. */
+static void look(unsigned r, unsigned i)
+{
+	memset(&rail, 0, sizeof(rail));
+	lnx_lock(&f.lnx->lock);
+	lnx_publish_rail(f.lnx, r, &rail);
+	lnx_publish_path(peer, i, fake_now_ns, &path);
+	lnx_unlock(&f.lnx->lock);
+}
+
+static void reader_looks(void)
+{
+	lnx_lock(&f.lnx->lock);
+	cr_assert(lnx_path_counts_get(peer->path[0]));
+	lnx_unlock(&f.lnx->lock);
+}
+
+static void send1(void)
+{
+	cr_assert_eq(fi_tsend(f.ep, "hello", 5, NULL, p.addr, 1, &a), 0);
+	fake_comp(&f, &a);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+}
+
+static void receive1(void)
+{
+	static char buf[8];
+
+	cr_assert_eq(fi_trecv(f.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 7, 0, &a), 0);
+	fake_tag(&f, &p, 7, "x", 1);
+	fake_passes(&f, 4);
+	fake_comp(&f, &a);
+}
+
+BOTH(frames_by_kind)
+{
+	struct lnx_state_traffic before;
+
+	open_met(kind, 1);
+	look(0, 0);
+	cr_expect_eq(rail.traffic.sent[LNX_STATE_HELLO], 1u);
+	cr_expect_eq(rail.traffic.received[LNX_STATE_HELLO], 1u);
+	reader_looks();
+	before = rail.traffic;
+	send1();
+	receive1();
+	receive1();
+	fake_after_ms(&f, 10);
+	look(0, 0);
+	cr_expect_eq(rail.traffic.send_count, 1u);
+	cr_expect_eq(rail.traffic.sent[LNX_STATE_PUT], 1u);
+	cr_expect_eq(rail.traffic.received[LNX_STATE_PUT], 2u);
+	cr_expect_eq(rail.traffic.received[LNX_STATE_ACK],
+		     before.received[LNX_STATE_ACK] + 1);
+	cr_expect_eq(rail.traffic.sent[LNX_STATE_ACK], before.sent[LNX_STATE_ACK] + 1);
+	cr_expect_eq(rail.traffic.drop_count, 0u);
+	/* The path counts frames: the HELLO too. */
+	cr_expect_eq(path.traffic.send_count, 2u);
+	cr_expect_eq(path.traffic.recv_count, 3u);
+	cr_expect_eq(path.traffic.send_length, peer->path[0]->sent);
+	cr_expect_eq(path.traffic.recv_length, peer->rx.bytes[0]);
+	cr_expect_eq(path.traffic.received[LNX_STATE_ACK], 1u);
+	fake_close(&f);
+}
+
+BOTH(a_peer_needs_none_until_a_reader_looks)
+{
+	open_met(kind, 1);
+	send1();
+	cr_expect_null(peer->path[0]->counts);
+	look(0, 0);
+	cr_expect_eq(path.have, (uint32_t)LNX_STATE_HAVE_COUNTS);
+	cr_expect_eq(path.traffic.send_count, 2u);
+	reader_looks();
+	look(0, 0);
+	cr_expect(path.have & LNX_STATE_HAVE_OPS);
+	cr_expect_eq(path.traffic.send_count, 2u, "all since the beginning");
+	fake_close(&f);
+}
+
+BOTH(drops)
+{
+	struct lnx_hdr h = { .kind = LNX_KIND_TAG, .tag = 7, .len = 1 };
+	static const uint8_t rubbish[80] = { 1 };
+
+	open_met(kind, 1);
+	receive1();
+	/* The same again, and something that is no frame. */
+	h.seq = p.seq - 1;
+	fake_frame(&f, &p, h, "x", 1);
+	fake_arrive(f.core[0], rubbish, sizeof(rubbish));
+	fake_passes(&f, 4);
+	look(0, 0);
+	cr_expect_eq(f.lnx->stats.dup_drops, 1u);
+	cr_expect_eq(f.lnx->stats.bad_frames, 1u);
+	cr_expect_eq(rail.traffic.drop_count, 2u);
+	cr_expect_eq(rail.traffic.dropped[LNX_STATE_PUT], 1u);
+	cr_expect_eq(rail.traffic.dropped[LNX_STATE_HELLO], 1u);
+	cr_expect_eq(rail.traffic.drop_length, sizeof(struct lnx_wire_hdr) + 1 + 80);
+	/* Only one of them is known to be the peer's. */
+	cr_expect(path.have & LNX_STATE_HAVE_DROPS);
+	cr_expect_eq(path.traffic.drop_count, 1u);
+	cr_expect_eq(path.traffic.dropped[LNX_STATE_PUT], 1u);
+	fake_close(&f);
+}
+
+/* Of several paths, each frame counts for the one over which it came. */
+BOTH(frames_by_path)
+{
+	struct lnx_hdr h = { .kind = LNX_KIND_TAG, .tag = 9, .len = 1 };
+	unsigned i, n[2] = { 0, 0 }, r;
+	uint64_t first;
+
+	open_met(kind, 2);
+	cr_assert_eq(peer->npath, 2u);
+	look(0, 0);
+	first = path.traffic.recv_count;
+	cr_expect_eq(first, (uint64_t)peer->chan.rx.next);
+	for (i = 0; i < 12; i++) {
+		r = i % 4 == 3;
+		h.rail = h.path = (uint8_t)r;
+		h.seq = p.seq++;
+		fake_frame_on(&f, &p, r, h, "x", 1);
+		fake_passes(&f, 2);
+		n[r]++;
+	}
+	look(0, 0);
+	cr_expect_eq(path.traffic.recv_count, first + n[0]);
+	look(1, 1);
+	cr_expect_eq(path.traffic.recv_count, n[1]);
+	cr_expect_eq(path.traffic.recv_length, n[1] * (sizeof(struct lnx_wire_hdr) + 1));
+	fake_close_quick(&f);
+}
+
+BOTH(failures)
+{
+	unsigned class, i;
+
+	open_met(kind, 2);
+	for (class = 1; class < LNX_CLASS_COUNT; class++) {
+		lnx_lock(&f.lnx->lock);
+		for (i = 0; i < class; i++)
+			lnx_detect_charge(peer, peer->path[0], class, fake_now_ns);
+		lnx_unlock(&f.lnx->lock);
+	}
+	look(0, 0);
+	for (class = 1; class < LNX_CLASS_COUNT; class++) {
+		cr_expect_eq(rail.failed[class - 1], class, "%s", lnx_class_name(class));
+		cr_expect_eq(path.failed[class - 1], class, "%s", lnx_class_name(class));
+	}
+	/* The innocents. */
+	look(1, 1);
+	for (class = 1; class < LNX_CLASS_COUNT; class++) {
+		cr_expect_eq(rail.failed[class - 1], 0u);
+		cr_expect_eq(path.failed[class - 1], 0u);
+	}
+	fake_close_quick(&f);
+}
+
+BOTH(large_messages)
+{
+	static uint8_t mem[100000], buf[100000];
+	const uint64_t seg[] = { sizeof(mem) };
+	uint64_t n;
+
+	open_met(kind, 1);
+	reader_looks();
+	cr_assert_eq(fi_trecv(f.ep, buf, sizeof(buf), NULL, FI_ADDR_UNSPEC, 3, 0, &a), 0);
+	fake_rts(&f, &p, true, 3, 1, mem, seg, 1);
+	fake_passes(&f, 8);
+	fake_comp(&f, &a);
+	look(0, 0);
+	n = rail.traffic.sent[LNX_STATE_GET];
+	cr_expect_geq(n, 1u);
+	cr_expect_eq(rail.traffic.received[LNX_STATE_REPLY_OP], n);
+	cr_expect_eq(path.traffic.sent[LNX_STATE_GET], n);
+	cr_expect_eq(path.reply.samples, n);
+	/* The FIN. */
+	cr_expect_geq(path.traffic.sent[LNX_STATE_ACK], 1u);
+	fake_close_quick(&f);
+}
+
+BOTH(reset)
+{
+	struct lnx_state_traffic *t = &path.traffic;
+	unsigned i;
+
+	open_met(kind, 1);
+	send1();
+	receive1();
+	lnx_lock(&f.lnx->lock);
+	lnx_detect_charge(peer, peer->path[0], LNX_CLASS_REMOTE_ERROR, fake_now_ns);
+	lnx_publish_reset(peer);
+	lnx_unlock(&f.lnx->lock);
+	look(0, 0);
+	cr_expect_eq(t->send_count + t->recv_count + t->send_length + t->recv_length, 0u);
+	for (i = 0; i < LNX_STATE_NOPS; i++)
+		cr_expect_eq(t->sent[i] + t->received[i], 0u);
+	for (i = 0; i < LNX_STATE_CLASSES; i++)
+		cr_expect_eq(path.failed[i], 0u);
+	cr_expect_lt(path.health.value, 1000u, "health stays");
+	send1();
+	look(0, 0);
+	cr_expect_eq(t->send_count, 1u);
+	cr_expect_eq(t->sent[LNX_STATE_PUT], 1u);
+	fake_close_quick(&f);
+}
+
+/* ---- times ---- */
+
+Test(counts, buckets)
+{
+	struct lnx_latency_counts l = { 0 };
+	unsigned i;
+
+	lnx_latency_count(&l, 0);
+	lnx_latency_count(&l, UINT64_MAX / 4);
+	cr_expect_eq(l.bucket[0], 1u, "below 1 us");
+	cr_expect_eq(l.bucket[LNX_LATENCY_BUCKETS - 1], 1u, "all others");
+	cr_expect_eq(l.samples, 2u);
+	cr_expect_eq(l.min_ns, 0u);
+	cr_expect_eq(l.max_ns, UINT64_MAX / 4);
+	/* The border of each. */
+	for (i = 0; i < LNX_LATENCY_BUCKETS - 1; i++) {
+		memset(&l, 0, sizeof(l));
+		lnx_latency_count(&l, (1000ull << i) - 1);
+		lnx_latency_count(&l, 1000ull << i);
+		cr_expect_eq(l.bucket[i], 1u, "bucket %u", i);
+		cr_expect_eq(l.bucket[i + 1], 1u, "bucket %u", i + 1);
+	}
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Ten thousand peers that wait, or that nothing is due from: what a pass costs must not
+ * depend on them.  Counted are steps, looks at peers, and not time.
+ */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "comp/comp.h"
+#include "fail_world.h"
+
+#define N		10000u
+#define PASS_NS		(100 * LNX_NS_PER_US)
+#define LOOKS_PER_PASS	64u
+#define CONNECTS_PER_PASS 4u
+
+static struct fake_peer peer[N];
+static unsigned nlooks, nretries;
+/* The largest numbers of one pass. */
+static unsigned most_looks, most_retries, most_refused;
+
+static void count_look(struct lnx_timer *t, uint64_t now)
+{
+	nlooks++;
+	lnx_up.peer_look(t, now);
+}
+
+static void count_retry(struct lnx_timer *t, uint64_t now)
+{
+	nretries++;
+	lnx_up.peer_retry(t, now);
+}
+
+static void open_many(unsigned nrails)
+{
+	struct fake_opt opt = { .nrail = nrails };
+	static struct lnx_up up;
+	unsigned i;
+
+	for (i = 0; i < nrails; i++)
+		opt.kind[i] = LNX_RAIL_PLAIN;
+	/* No kernel tells that a peer lives, nor that it does not. */
+	kernel_unknown = true;
+	fake_conf.transaction_timeout = 5000;
+	fake_open(&f, &opt);
+	up = lnx_up;
+	up.peer_look = count_look;
+	up.peer_retry = count_retry;
+	f.lnx->up = &up;
+	for (i = 0; i < N; i++) {
+		fake_peer_init(&f, &peer[i], 100 + i);
+		fake_peer_insert(&f, &peer[i]);
+	}
+}
+
+static unsigned refused(void)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < f.rails.nrail; i++)
+		n += f.core[i]->nrefused;
+	return n;
+}
+
+/* Passes for so long; what leaves arrives nowhere. */
+static void pass_ms(unsigned ms)
+{
+	uint64_t end = fake_now_ns + ms * LNX_NS_PER_MS;
+	struct fake_sent *s;
+	unsigned i;
+
+	while (fake_now_ns < end) {
+		unsigned looks = nlooks, retries = nretries, before = refused();
+
+		fake_now_ns += PASS_NS;
+		fake_pass(&f);
+		most_looks = LNX_MAX(most_looks, nlooks - looks);
+		most_retries = LNX_MAX(most_retries, nretries - retries);
+		most_refused = LNX_MAX(most_refused, refused() - before);
+		for (i = 0; i < f.rails.nrail; i++)
+			while ((s = fake_take(f.core[i])))
+				free(s);
+	}
+}
+
+static void send_all(void)
+{
+	static char text[8] = "waiting";
+	unsigned i;
+
+	for (i = 0; i < N; i++)
+		cr_assert_eq(fi_tsend(f.ep, text, sizeof(text), NULL, peer[i].addr, 1,
+				      NULL), 0);
+}
+
+/* Each acknowledges what was sent to it. */
+static void ack_all(void)
+{
+	unsigned i;
+
+	for (i = 0; i < N; i++) {
+		peer[i].got = lnx_peer_by_eid(f.lnx, peer[i].eid)->chan.posted;
+		cr_assert_gt(peer[i].got, 0u);
+		fake_ack(&f, &peer[i]);
+	}
+	while (f.core[0]->in)
+		pass_ms(1);
+}
+
+/* They say hello, and have ours. */
+static void meet_all(void)
+{
+	unsigned i;
+
+	for (i = 0; i < N; i++)
+		fake_hello(&f, &peer[i]);
+	while (f.core[0]->in)
+		pass_ms(1);
+	pass_ms(10);
+	ack_all();
+	/* The last of them are looked at, and new sockets. */
+	pass_ms(3000);
+}
+
+static void expect_nothing_due(void)
+{
+	unsigned before = nlooks;
+
+	cr_expect_eq(f.lnx->due.timers.n, 0u);
+	cr_expect_eq(f.lnx->due.timers.next_ns, LNX_NEVER);
+	cr_expect_eq(f.lnx->work, 0u, "0x%x", f.lnx->work);
+	pass_ms(1000);
+	cr_expect_eq(nlooks, before);
+}
+
+static unsigned unacked(void)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < N; i++) {
+		const struct lnx_peer *q = lnx_peer_by_eid(f.lnx, peer[i].eid);
+
+		n += !lnx_chan_idle(&q->chan);
+		cr_assert(lnx_peer_open(q));
+	}
+	return n;
+}
+
+/* All of them wait for so long; each is looked at no more often than that. */
+static void wait_s(unsigned seconds, unsigned looks)
+{
+	unsigned before = nlooks;
+
+	most_looks = 0;
+	pass_ms(seconds * 1000);
+	cr_expect_eq(unacked(), N);
+	cr_expect_leq(most_looks, LOOKS_PER_PASS);
+	cr_expect_geq(nlooks - before, N * seconds, "each is looked at");
+	cr_expect_leq(nlooks - before, N * looks, "%u looks at each in %u s",
+		      (nlooks - before) / N, seconds);
+}
+
+static void wait_for_acks(unsigned nrails, unsigned at_first, unsigned later)
+{
+	open_many(nrails);
+	meet_all();
+	expect_nothing_due();
+	send_all();
+	wait_s(2, at_first);
+	pass_ms(10000);
+	wait_s(2, later);
+	/* All is acknowledged: soon there is nothing to do. */
+	ack_all();
+	pass_ms(1000);
+	cr_expect_eq(unacked(), 0u);
+	expect_nothing_due();
+	fake_close_quick(&f);
+}
+
+Test(many_peers, one_path, .timeout = 300) { wait_for_acks(1, 30, 12); }
+Test(many_peers, two_paths, .timeout = 300) { wait_for_acks(2, 50, 24); }
+
+/* They have never said anything. */
+Test(many_peers, never_there, .timeout = 300)
+{
+	open_many(2);
+	send_all();
+	wait_s(2, 100);
+	fake_close_quick(&f);
+}
+
+/* Cores that take nothing: a few peers are tried in each pass, in turn. */
+Test(many_peers, refused, .timeout = 300)
+{
+	unsigned i, ms, before;
+
+	open_many(1);
+	f.core[0]->send_again = f.core[0]->inject_again = FAKE_ALWAYS;
+	send_all();
+	most_looks = most_retries = most_refused = 0;
+	pass_ms(2000);
+	cr_expect_leq(most_retries, LOOKS_PER_PASS);
+	cr_expect_leq(most_looks, LOOKS_PER_PASS);
+	cr_expect_leq(most_refused, CONNECTS_PER_PASS);
+	before = refused();
+	cr_expect_gt(before, N, "each was tried again");
+	/* They were not looked at: that is not their fault. */
+	fake_now_ns += 2 * fake_conf.connect_timeout * LNX_NS_PER_MS;
+	pass_ms(100);
+	cr_expect_eq(f.lnx->stats.failed, 0u);
+	/* They are there. */
+	f.core[0]->send_again = f.core[0]->inject_again = 0;
+	for (ms = 0; ms < 20000; ms += 100) {
+		pass_ms(100);
+		for (i = 0; i < N; i++)
+			if (lnx_peer_by_eid(f.lnx, peer[i].eid)->chan.nqueued)
+				break;
+		if (i == N)
+			break;
+	}
+	cr_expect_eq(i, N, "frames to %u wait still", i);
+	cr_expect_eq(f.lnx->stats.failed, 0u);
+	fake_close_quick(&f);
+}
