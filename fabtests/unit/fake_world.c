@@ -359,7 +359,7 @@ static void frame_on(struct fake *f, struct fake_peer *p,
 		     struct fake_core *core, struct lnx_hdr h,
 		     const void *payload, size_t len)
 {
-	static _Alignas(64) uint8_t frame[1 << 16];
+	static _Alignas(64) uint8_t frame[1 << 17];
 
 	FAKE_CHECK(len <= sizeof(frame) - sizeof(struct lnx_wire_hdr));
 	if (!h.src)

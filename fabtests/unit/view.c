@@ -28,6 +28,11 @@ bool view_all_acked(const struct lnx_peer *peer)
 	return peer->chan.una == peer->chan.next;
 }
 
+uint64_t view_kept(const struct lnx_peer *peer)
+{
+	return peer->eager ? peer->eager->kept : 0;
+}
+
 uint64_t view_unacked_bytes(const struct lnx_peer *peer)
 {
 	return peer->chan.una_bytes;

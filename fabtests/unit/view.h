@@ -25,6 +25,8 @@ uint32_t view_acked(const struct lnx_peer *peer);
 bool view_all_acked(const struct lnx_peer *peer);
 /* Bytes of frames that are posted and not acknowledged. */
 uint64_t view_unacked_bytes(const struct lnx_peer *peer);
+/* Bytes of copies that completed sends before their acknowledgements. */
+uint64_t view_kept(const struct lnx_peer *peer);
 /* Frames that wait for the window or a path. */
 uint32_t view_queued(const struct lnx_peer *peer);
 /* The oldest frame that is not acknowledged; there is one. */

@@ -36,14 +36,18 @@ static struct lnx_frame_room room_of(const struct lnx_peer *peer)
  */
 static LNX_COLD bool wait_for_credit(struct lnx_ep *ep, struct lnx_peer *peer, size_t len)
 {
+	fi_addr_t dest = peer->addr;
 	unsigned i;
 
 	if (peer->eager->starved)
 		return false;
 	for (i = 0; i < CREDIT_TRIES && !lnx_chan_idle(&peer->chan); i++) {
 		lnx_progress_all(ep);
+		/* Its session may have ended meanwhile. */
+		if (lnx_peer_get(ep, dest) != peer || lnx_peer_dead(peer))
+			return false;
 		if (lnx_credit_has(&peer->eager->credit, len))
-			return !lnx_peer_dead(peer);
+			return true;
 	}
 	peer->eager->starved = true;
 	return false;
@@ -187,6 +191,8 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_unlikely(len > ep->limits.eager && !inject)) {
 		room = room_of(peer);
 		large = at_once(ep, peer, len, &room);
+		if (lnx_unlikely(lnx_peer_get(ep, tx->dest) != peer || lnx_peer_dead(peer)))
+			return -FI_EAGAIN;
 		if (!large || len > room.payload)
 			return send_long(ep, peer, tx, len, cq_flags, data, &room,
 					 large);
