@@ -60,6 +60,11 @@ void force_first(struct lnx_peer *peer, uint32_t seq)
 
 /* ---- frames from the peer ---- */
 
+uint64_t view_exposure(const struct lnx_ep *ep)
+{
+	return ep->eager.pool.used;
+}
+
 uint32_t view_rx_next(const struct lnx_peer *peer)
 {
 	return peer->chan.rx.next;

@@ -41,6 +41,9 @@ void force_first(struct lnx_peer *peer, uint32_t seq);
 
 /* Number of the next one in order. */
 uint32_t view_rx_next(const struct lnx_peer *peer);
+/* Bytes that all peers together may make the endpoint store: credit that they have, and what
+ * is stored. */
+uint64_t view_exposure(const struct lnx_ep *ep);
 /* Frames in the out-of-order queue. */
 uint32_t view_ooo(const struct lnx_peer *peer);
 /* Frames that are not yet acknowledged. */
