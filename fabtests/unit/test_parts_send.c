@@ -246,23 +246,53 @@ BOTH(delivery_complete_of_a_short_end)
 	levels(kind, FI_DELIVERY_COMPLETE, 3 * LNX_PAYLOAD_LARGE - 50000);
 }
 
-/* One error, however many frames it has, and also when some were copied. */
-BOTH(peer_ends)
+/* Successes and errors of a send so far. */
+static void count_ends(unsigned ends[2], const void *context)
 {
-	for (unsigned passes = 0; passes < 40; passes += 10) {
+	struct fi_cq_tagged_entry e;
+	struct fi_cq_err_entry ee = { 0 };
+	ssize_t ret;
+
+	while ((ret = fi_cq_read(f.cq, &e, 1)) != -FI_EAGAIN) {
+		if (ret == 1) {
+			ends[0] += e.op_context == context;
+			continue;
+		}
+		cr_assert_eq(ret, -FI_EAVAIL);
+		cr_assert_eq(fi_cq_readerr(f.cq, &ee, 0), 1);
+		cr_expect_eq(ee.err, FI_ECONNRESET);
+		ends[1] += ee.op_context == context;
+	}
+}
+
+/* One end of each send, however many frames it has, also when some were copied. */
+static void peer_ends(enum lnx_rail_kind kind, uint64_t level)
+{
+	unsigned passes;
+
+	for (passes = 0; passes < 60; passes += 3) {
+		unsigned ends[2] = { 0 };
+
 		open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
-		send_len(256 << 10, FI_DELIVERY_COMPLETE, &a);
-		send_len(256 << 10, 0, &b);
+		send_len(256 << 10, level, &a);
 		fake_passes(&f, passes);
 		fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_BYE, .seq = p.seq },
 			   NULL, 0);
 		fake_passes(&f, 4);
-		fake_err(&f, &a, FI_ECONNRESET);
-		if (!passes)
-			fake_err(&f, &b, FI_ECONNRESET);
+		count_ends(ends, &a);
+		cr_expect_eq(ends[0] + ends[1], 1u, "%u passes: %u, %u", passes, ends[0],
+			     ends[1]);
+		if (level || !passes)
+			cr_expect_eq(ends[1], 1u);
+		else if (passes > 40)
+			cr_expect_eq(ends[0], 1u);
+		cr_expect_eq(view_kept(lnx_peer_by_eid(f.lnx, p.eid)), 0u);
 		fake_close_quick(&f);
 	}
 }
+
+BOTH(peer_ends_after_a_while) { peer_ends(kind, 0); }
+BOTH(peer_ends_before_delivery) { peer_ends(kind, FI_DELIVERY_COMPLETE); }
 
 BOTH(close_before_the_end)
 {
