@@ -10,7 +10,7 @@
 
 #include "../common/rma.h"
 
-#define ACTORS_MAX	16
+#define ACTORS_MAX	24
 #define ACTOR_ROOM	(1 << 20)
 #define ACTOR_LOG	4096
 

@@ -28,7 +28,7 @@
 
 #define CONNECT_MS	"2000"
 #define TRANSACTION_MS	"2000"
-#define STRANGERS	"64"
+#define STRANGERS	"16"
 
 #define SECRET		0x5c
 #define OURS		0x33
@@ -780,6 +780,43 @@ static int many_servers(struct ft *ft, const struct ft_case *c)
 	return grown(ft, before, n - warm);
 }
 
+/* ---- clients that are killed while nothing is due from them ---- */
+
+#define CLIENTS		(ACTORS_MAX - 1)	/* more than STRANGERS */
+
+/* The server knows none of them, and none takes its leave: those that are dead make room
+ * for the next ones. */
+static int killed_clients(struct ft *ft, const struct ft_case *c)
+{
+	struct actor_order open = { .what = ACTOR_OPEN };
+	struct actor_order send = { .what = ACTOR_SEND, .n = 1, .size = 64, .key = 5 };
+	uint64_t drops;
+	int i;
+
+	(void)c;
+	for (i = 0; i < CLIENTS; i++)
+		FT_TRY(actor_start(ft, i, actor_obeys));
+	FT_TRY(actor_open(ft, NULL, 0));
+	for (i = 0; i < CLIENTS; i++) {
+		struct ft_op *rx = ft_op_new(ft);
+		struct ft_msg m = { .tagged = true, .addr = FI_ADDR_UNSPEC, .tag = 5,
+				    .buf = bufs[0], .len = 64 };
+
+		FT_TRY(actor_do(ft, &actors[i], &open, NULL, true));
+		FT_TRY(know(ft, &actors[i]));
+		FT_CALL(ft, ft_recv(ft, rx, &m));
+		FT_TRY(actor_do(ft, &actors[i], &send, NULL, false));
+		FT_DONE(ft, rx);
+		/* The last acknowledgements. */
+		ft_linger(ft, 0.2);
+		actor_kill(&actors[i]);
+		ft_ops_drop(ft);
+	}
+	drops = actor_stat(ft, "unsolicited_drops");
+	FT_CHECK(ft, drops, "there was room for all: it shows nothing");
+	return FT_PASS;
+}
+
 /* ---- others that are not there ---- */
 
 #define DEAD		200
@@ -956,6 +993,7 @@ int main(int argc, char **argv)
 		{ .name = "many-lives-300", .body = many_lives, .a = 300 },
 		{ .name = "many-lives-20000", .body = many_lives, .a = 20000,
 		  .slow = true, .guard_s = 3000 },
+		{ .name = "killed-clients", .body = killed_clients },
 		{ .name = "many-servers-300", .body = many_servers, .a = 300 },
 		{ .name = "many-servers-20000", .body = many_servers,
 		  .a = 20000, .slow = true, .guard_s = 3000 },

@@ -182,7 +182,7 @@ static uint64_t look_gap(void)
 	return w.mode.npath > 1 ? LNX_LOOK_SEVERAL_NS : LNX_LOOK_ONE_NS;
 }
 
-/* As lnx_tx_look. */
+/* As lnx_control_look. */
 static uint64_t look_at_frames(struct session *s)
 {
 	bool idle = lnx_chan_idle(&s->c), moved;

@@ -98,6 +98,8 @@ extern bool kernel_alive[FAKE_RAILS];	/* it answers although frames are lost */
 extern bool kernel_refuses[FAKE_RAILS];	/* it answers that there is no such port */
 extern bool kernel_unknown;		/* it cannot be asked */
 extern unsigned kernel_takes_ms;
+/* What the kernels of peers say that are no sides. */
+extern enum lnx_ping_result kernel_says;
 
 extern unsigned nops;			/* sends and receives so far, below MANY */
 extern bool slot_used[NSLOT];

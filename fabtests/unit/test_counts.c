@@ -12,6 +12,7 @@
 #include "fake_inside.h"
 #include "rel/count.h"
 #include "rel/detect.h"
+#include "view.h"
 
 static struct fake f;
 static struct fake_peer p;
@@ -54,7 +55,7 @@ static void look(unsigned r, unsigned i)
 static void reader_looks(void)
 {
 	lnx_lock(&f.lnx->lock);
-	cr_assert(lnx_path_counts_get(peer->path[0]));
+	cr_assert(lnx_path_counts_get(view_path(peer, 0)));
 	lnx_unlock(&f.lnx->lock);
 }
 
@@ -102,8 +103,8 @@ BOTH(frames_by_kind)
 	/* The path counts frames: the HELLO too. */
 	cr_expect_eq(path.traffic.send_count, 2u);
 	cr_expect_eq(path.traffic.recv_count, 3u);
-	cr_expect_eq(path.traffic.send_length, peer->path[0]->sent);
-	cr_expect_eq(path.traffic.recv_length, peer->rx.bytes[0]);
+	cr_expect_eq(path.traffic.send_length, view_sent(view_path(peer, 0)));
+	cr_expect_eq(path.traffic.recv_length, view_rx_bytes(peer, 0));
 	cr_expect_eq(path.traffic.received[LNX_STATE_ACK], 1u);
 	fake_close(&f);
 }
@@ -112,7 +113,7 @@ BOTH(a_peer_needs_none_until_a_reader_looks)
 {
 	open_met(kind, 1);
 	send1();
-	cr_expect_null(peer->path[0]->counts);
+	cr_expect_not(view_counts(view_path(peer, 0)));
 	look(0, 0);
 	cr_expect_eq(path.have, (uint32_t)LNX_STATE_HAVE_COUNTS);
 	cr_expect_eq(path.traffic.send_count, 2u);
@@ -157,10 +158,10 @@ BOTH(frames_by_path)
 	uint64_t first;
 
 	open_met(kind, 2);
-	cr_assert_eq(peer->npath, 2u);
+	cr_assert_eq(view_npath(peer), 2u);
 	look(0, 0);
 	first = path.traffic.recv_count;
-	cr_expect_eq(first, (uint64_t)peer->chan.rx.next);
+	cr_expect_eq(first, (uint64_t)view_rx_next(peer));
 	for (i = 0; i < 12; i++) {
 		r = i % 4 == 3;
 		h.rail = h.path = (uint8_t)r;
@@ -185,7 +186,7 @@ BOTH(failures)
 	for (class = 1; class < LNX_CLASS_COUNT; class++) {
 		lnx_lock(&f.lnx->lock);
 		for (i = 0; i < class; i++)
-			lnx_detect_charge(peer, peer->path[0], class, fake_now_ns);
+			lnx_detect_charge(peer, view_path(peer, 0), class, fake_now_ns);
 		lnx_unlock(&f.lnx->lock);
 	}
 	look(0, 0);
@@ -234,7 +235,7 @@ BOTH(reset)
 	send1();
 	receive1();
 	lnx_lock(&f.lnx->lock);
-	lnx_detect_charge(peer, peer->path[0], LNX_CLASS_REMOTE_ERROR, fake_now_ns);
+	lnx_detect_charge(peer, view_path(peer, 0), LNX_CLASS_REMOTE_ERROR, fake_now_ns);
 	lnx_publish_reset(peer);
 	lnx_unlock(&f.lnx->lock);
 	look(0, 0);

@@ -23,6 +23,7 @@
 #include "rel/order.h"
 #include "fake_watch.h"
 #include "msg/tx.h"
+#include "view.h"
 
 #define HDR	sizeof(struct lnx_wire_hdr)
 
@@ -300,7 +301,7 @@ BOTH(rails_of_the_address_only)
 	fake_ack(&f, &p);
 	fake_passes(&f, 4);
 	peer = inside();
-	cr_assert_eq(peer->npath, 3u);
+	cr_assert_eq(view_npath(peer), 3u);
 	nopen = 4;
 	appears(7);
 	for (i = 0; i < 2; i++) {
@@ -308,12 +309,14 @@ BOTH(rails_of_the_address_only)
 		send_one();
 	}
 	fake_after_ms(&f, 200);
-	cr_expect_eq(peer->npath, 4u, "to the same rail, from the new one");
-	for (i = 0; i < peer->npath; i++) {
-		cr_expect_eq(peer->path[i]->remote_rail, 0u);
-		core = lnx_container_of(peer->path[i]->rail->fabric,
+	cr_expect_eq(view_npath(peer), 4u, "to the same rail, from the new one");
+	for (i = 0; i < view_npath(peer); i++) {
+		const struct lnx_path *path = view_path(peer, i);
+
+		cr_expect_eq(view_remote(path), 0u);
+		core = lnx_container_of(view_rail(path)->fabric,
 					struct fake_core, fabric);
-		memcpy(&in, core->av_name[peer->path[i]->core_addr], sizeof(in));
+		memcpy(&in, core->av_name[view_core_addr(path)], sizeof(in));
 		cr_expect_eq(ntohs(in.sin_port), 6000u);
 	}
 	/* Switched on, all is used that the peer has said. */
@@ -324,10 +327,10 @@ BOTH(rails_of_the_address_only)
 	for (i = 0; i < 4; i++) {
 		unsigned k;
 
-		for (k = 0; k < peer->npath; k++)
-			if (peer->path[k]->remote_rail == i)
+		for (k = 0; k < view_npath(peer); k++)
+			if (view_remote(view_path(peer, k)) == i)
 				break;
-		cr_expect_lt(k, peer->npath, "rail %u", i);
+		cr_expect_lt(k, view_npath(peer), "rail %u", i);
 	}
 	fake_close(&f);
 }
@@ -342,7 +345,7 @@ BOTH(all_rails_of_an_unsolicited_peer)
 	cr_assert_eq(fi_av_remove(f.av, &p.addr, 1, 0), 0);
 	r = rails_of(2, 6000);
 	hello(&r);
-	cr_expect_gt(inside()->npath, 1u);
+	cr_expect_gt(view_npath(inside()), 1u);
 	fake_close(&f);
 }
 

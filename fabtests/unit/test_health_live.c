@@ -11,6 +11,7 @@
 #include "rel/detect.h"
 #include "rel/sched.h"
 #include "rel/recovery.h"
+#include "view.h"
 
 #define BOTH(name)	FAIL_BOTH(health_live, name)
 #define FULL		LNX_HEALTH_MAX
@@ -170,7 +171,7 @@ static size_t piece(struct side *s, unsigned rail)
 
 	lnx_lock(&f.lnx->lock);
 	force_pull_left(peer, 64 * LARGE);
-	len = lnx_path_read_len(peer, path_of(s, rail), 64 * LARGE, 3, fake_now_ns);
+	len = lnx_sched_read_len(peer, path_of(s, rail), 64 * LARGE, 3, fake_now_ns);
 	force_pull_left(peer, 0);
 	lnx_unlock(&f.lnx->lock);
 	return len;
@@ -304,7 +305,7 @@ static void given_up_open(enum lnx_rail_kind kind, bool answers)
 
 static uint64_t last_ping(void)
 {
-	return path_of(&side[0], 0)->detect.ping_ns;
+	return view_last_ping(path_of(&side[0], 0));
 }
 
 static void expect_given_up(void)

@@ -9,6 +9,7 @@
 
 #include "comp/comp.h"
 #include "fail_world.h"
+#include "view.h"
 
 #define N		10000u
 #define PASS_NS		(100 * LNX_NS_PER_US)
@@ -47,7 +48,7 @@ static void open_many(unsigned nrails)
 	up = lnx_up;
 	up.peer_look = count_look;
 	up.peer_retry = count_retry;
-	f.lnx->up = &up;
+	force_up(f.lnx, &up);
 	for (i = 0; i < N; i++) {
 		fake_peer_init(&f, &peer[i], 100 + i);
 		fake_peer_insert(&f, &peer[i]);
@@ -100,7 +101,7 @@ static void ack_all(void)
 	unsigned i;
 
 	for (i = 0; i < N; i++) {
-		peer[i].got = lnx_peer_by_eid(f.lnx, peer[i].eid)->chan.posted;
+		peer[i].got = view_posted(lnx_peer_by_eid(f.lnx, peer[i].eid));
 		cr_assert_gt(peer[i].got, 0u);
 		fake_ack(&f, &peer[i]);
 	}
@@ -127,9 +128,8 @@ static void expect_nothing_due(void)
 {
 	unsigned before = nlooks;
 
-	cr_expect_eq(f.lnx->due.timers.n, 0u);
-	cr_expect_eq(f.lnx->due.timers.next_ns, LNX_NEVER);
-	cr_expect_eq(f.lnx->work, 0u, "0x%x", f.lnx->work);
+	cr_expect_eq(view_due(f.lnx), LNX_NEVER);
+	cr_expect_not(view_work(f.lnx, ~0u));
 	pass_ms(1000);
 	cr_expect_eq(nlooks, before);
 }
@@ -141,7 +141,7 @@ static unsigned unacked(void)
 	for (i = 0; i < N; i++) {
 		const struct lnx_peer *q = lnx_peer_by_eid(f.lnx, peer[i].eid);
 
-		n += !lnx_chan_idle(&q->chan);
+		n += !view_all_acked(q);
 		cr_assert(lnx_peer_open(q));
 	}
 	return n;
@@ -214,7 +214,7 @@ Test(many_peers, refused, .timeout = 300)
 	for (ms = 0; ms < 20000; ms += 100) {
 		pass_ms(100);
 		for (i = 0; i < N; i++)
-			if (lnx_peer_by_eid(f.lnx, peer[i].eid)->chan.nqueued)
+			if (view_queued(lnx_peer_by_eid(f.lnx, peer[i].eid)))
 				break;
 		if (i == N)
 			break;

@@ -252,7 +252,7 @@ static void close_clean(void)
 	cr_expect_eq(view_unacked_bytes(peer), 0u);
 	cr_expect_eq(view_pull_left(peer), 0u);
 	for (i = 0; i < view_npath(peer); i++) {
-		cr_expect_eq(lnx_path_in_flight(peer, view_path(peer, i)), 0u);
+		cr_expect_eq(lnx_sched_in_flight(peer, view_path(peer, i)), 0u);
 		cr_expect_eq(view_nread(view_path(peer, i)), 0u);
 		cr_expect_eq(view_read_bytes(view_path(peer, i)), 0u);
 	}
@@ -354,8 +354,8 @@ BOTH(spill)
 	p.got -= 1;
 	ack();
 	fake_pass(&f);
-	cr_expect_eq(lnx_path_in_flight(inside(), view_path(inside(), 0)), 0u);
-	cr_expect_eq(lnx_path_in_flight(inside(), view_path(inside(), 1)), FRAME);
+	cr_expect_eq(lnx_sched_in_flight(inside(), view_path(inside(), 0)), 0u);
+	cr_expect_eq(lnx_sched_in_flight(inside(), view_path(inside(), 1)), FRAME);
 	cr_assert_eq(send1(99, &a), 0);
 	fake_comp(&f, &a);
 	cr_expect_eq(receive(0, UINT32_MAX), 1u);
@@ -421,14 +421,14 @@ BOTH(reports_of_what_is_known)
 		cr_assert_eq(send1(i, &a), 0);
 		fake_comp(&f, &a);
 	}
-	cr_assert_eq(lnx_path_in_flight(inside(), path), 8 * FRAME);
+	cr_assert_eq(lnx_sched_in_flight(inside(), path), 8 * FRAME);
 	receive(0, 1);			/* one of the frames may be an ACK of ours */
 	while (f.core[0]->sent && !nseen[0])
 		receive(0, 1);
 	i = 8 - (unsigned)((bytes[0] - view_reported(path)) / FRAME);
 	ack();
 	fake_pass(&f);
-	cr_expect_eq(lnx_path_in_flight(inside(), path), i * FRAME);
+	cr_expect_eq(lnx_sched_in_flight(inside(), path), i * FRAME);
 	close_clean();
 }
 
@@ -694,8 +694,8 @@ Test(multipath, blocked_just_now_is_not_for_long)
 	peer = inside();
 	for (i = 0; i < view_npath(peer); i++)
 		force_since(view_path(peer, i), fake_now_ns + 1);
-	cr_expect_not(lnx_path_none_for(peer, fake_now_ns, LNX_NS_PER_S));
-	cr_expect(lnx_path_none_for(peer, fake_now_ns + 2 * LNX_NS_PER_S,
+	cr_expect_not(lnx_sched_none_for(peer, fake_now_ns, LNX_NS_PER_S));
+	cr_expect(lnx_sched_none_for(peer, fake_now_ns + 2 * LNX_NS_PER_S,
 				    LNX_NS_PER_S));
 	for (i = 0; i < view_npath(peer); i++)
 		force_since(view_path(peer, i), 0);
@@ -987,7 +987,7 @@ BOTH(peer_goes)
 	cr_assert_eq(fi_av_remove(f.av, &p.addr, 1, 0), 0);
 	cr_assert_eq(view_npath(inside()), 2);
 	lnx_lock(&f.lnx->lock);
-	lnx_tx_peer_failed(inside(), FI_ECONNRESET);
+	lnx_rel_peer_failed(inside(), FI_ECONNRESET);
 	lnx_unlock(&f.lnx->lock);
 	fake_quiet(&f);			/* the core may still write there */
 	for (i = 0; i < 2; i++)

@@ -124,7 +124,7 @@ BOTH(none_while_closed)
 {
 	without_core(kind, 2);
 	lnx_lock(&f.lnx->lock);
-	lnx_tx_peer_failed(inside(&side[0]), FI_ETIMEDOUT);
+	lnx_rel_peer_failed(inside(&side[0]), FI_ETIMEDOUT);
 	lnx_unlock(&f.lnx->lock);
 	run_ms(2000);
 	f.core[0]->ep_fails = 0;
@@ -395,7 +395,7 @@ static void close_in(enum lnx_rail_kind kind, unsigned state, bool flush)
 	}
 	if (state == 8) {
 		lnx_lock(&f.lnx->lock);
-		lnx_tx_peer_failed(inside(s), FI_ETIMEDOUT);
+		lnx_rel_peer_failed(inside(s), FI_ETIMEDOUT);
 		lnx_unlock(&f.lnx->lock);
 		run_ms(10);
 	}
@@ -452,7 +452,7 @@ static void reader_of_one_that_goes(enum lnx_rail_kind kind, bool bye)
 		     NULL, 0);
 	} else {
 		lnx_lock(&f.lnx->lock);
-		lnx_tx_peer_failed(inside(s), FI_ETIMEDOUT);
+		lnx_rel_peer_failed(inside(s), FI_ETIMEDOUT);
 		lnx_unlock(&f.lnx->lock);
 	}
 	RUN_UNTIL(o->ncomp + o->nerr, 5000);

@@ -235,6 +235,16 @@ struct lnx_health *view_remote_health(const struct lnx_path *path)
 	return &path->remote->health;
 }
 
+bool view_counts(const struct lnx_path *path)
+{
+	return path->counts != NULL;
+}
+
+uint64_t view_last_ping(const struct lnx_path *path)
+{
+	return path->detect.ping_ns;
+}
+
 bool view_pings(const struct lnx_path *path, const struct lnx_ping *ping)
 {
 	return path->detect.ping == ping;
@@ -452,6 +462,11 @@ bool view_work(const struct lnx_ep *ep, uint32_t bit)
 	return (ep->work & bit) != 0;
 }
 
+uint64_t view_due(const struct lnx_ep *ep)
+{
+	return ep->due.timers.n ? ep->due.timers.next_ns : LNX_NEVER;
+}
+
 bool view_watches_local(const struct lnx_ep *ep)
 {
 	return ep->poll.watch_idle;
@@ -552,6 +567,11 @@ void force_max_msg_size(struct lnx_ep *ep, size_t n)
 {
 	ep->limits.max_msg_size = n;
 	ep->limits.short_max = LNX_MIN(ep->limits.short_max, (uint32_t)n);
+}
+
+void force_up(struct lnx_ep *ep, const struct lnx_up *up)
+{
+	ep->up = up;
 }
 
 void force_settings_changed(struct lnx_ep *ep)

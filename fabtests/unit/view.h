@@ -101,6 +101,9 @@ bool view_no_reads(const struct lnx_path *path);
 unsigned view_health(const struct lnx_path *path);
 struct lnx_health *view_path_health(struct lnx_path *path);
 struct lnx_health *view_remote_health(const struct lnx_path *path);
+/* It has counters of its own.  When its far end was pinged last. */
+bool view_counts(const struct lnx_path *path);
+uint64_t view_last_ping(const struct lnx_path *path);
 /* Is that the ping of its far end? */
 bool view_pings(const struct lnx_path *path, const struct lnx_ping *ping);
 
@@ -183,6 +186,8 @@ struct lnx_pool *view_chunk_pool(struct lnx_ep *ep);
 size_t view_ooo_bytes(const struct lnx_ep *ep);
 /* Is that deferred work to be done? */
 bool view_work(const struct lnx_ep *ep, uint32_t bit);
+/* The next deadline; LNX_NEVER: no timer is armed. */
+uint64_t view_due(const struct lnx_ep *ep);
 /* Are local peers watched, whatever else is done? */
 bool view_watches_local(const struct lnx_ep *ep);
 void force_work(struct lnx_ep *ep, uint32_t bit);
@@ -217,6 +222,8 @@ size_t view_max_msg_size(const struct lnx_ep *ep);
 
 void force_dealt(struct lnx_ep *ep, uint32_t n);
 void force_max_msg_size(struct lnx_ep *ep, size_t n);
+/* It calls higher layers so.  Kept. */
+void force_up(struct lnx_ep *ep, const struct lnx_up *up);
 /* As if a setting had been changed. */
 void force_settings_changed(struct lnx_ep *ep);
 void force_enabled(struct lnx_ep *ep, bool enabled);

@@ -70,8 +70,8 @@ static void linger(struct lnx_ep *ep)
 						    all_link);
 
 		if (p->npath && !lnx_peer_dead(p) &&
-		    lnx_path_live(p)->state == LNX_PATH_UP)
-			lnx_tx_control(ep, p, LNX_KIND_BYE);
+		    lnx_sched_live(p)->state == LNX_PATH_UP)
+			lnx_control_send(ep, p, LNX_KIND_BYE);
 	}
 	for (i = 0; i < 16; i++)
 		lnx_ep_progress_all(ep);
@@ -267,7 +267,7 @@ int lnx_ep_close(struct fid *fid)
 			lnx_rail_stop(ep->rail[i]);
 		lnx_rndv_reap(ep);
 		/* Before the rails are closed: frame buffers belong to a rail. */
-		lnx_tx_drop_pending(ep);
+		lnx_rel_close(ep);
 		lnx_rxe_free_owned(ep);
 		lnx_ep_close_rails(ep);
 		lnx_pulls_destroy(ep);

@@ -12,7 +12,7 @@
 #define POST_SPECIAL	lnx_native_post
 #define OPS		lnx_native_msg_ops
 #else
-#define SUBMIT		lnx_tx_submit
+#define SUBMIT		lnx_msg_submit
 #define POST		lnx_rx_post
 #define POST_SPECIAL	lnx_rx_post_special
 #define OPS		lnx_msg_ops

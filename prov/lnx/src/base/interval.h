@@ -41,6 +41,9 @@
 #define LNX_SWEEP_LAST_NS	LNX_NS_PER_S
 /* At objects of ended peers, which may be freed. */
 #define LNX_REAP_LOOK_NS	(500 * LNX_NS_PER_MS)
+/* At idle peers that are in no address vector; and if there is no room for more. */
+#define LNX_KEEPALIVE_NS	(60 * LNX_NS_PER_S)
+#define LNX_KEEPALIVE_FULL_NS	LNX_NS_PER_S
 /* At processes of this node, all behind one descriptor; and at each by itself. */
 #define LNX_EXIT_LOOK_NS	(10 * LNX_NS_PER_MS)
 #define LNX_EXIT_PROBE_NS	(100 * LNX_NS_PER_MS)
@@ -114,6 +117,8 @@
 #define LNX_LIVENESS_LOOK_NS	(50 * LNX_NS_PER_MS)
 /* From one look at a stalled peer to the next, no more than this counts. */
 #define LNX_LIVENESS_STALL_STEP_NS (2 * LNX_NS_PER_S)
+/* An idle peer is given up when its kernels were mute so many times in turn. */
+#define LNX_KEEPALIVE_TRIES	10u
 /* Paths of a silent peer whose kernel has not answered for so long go DOWN. */
 #define LNX_KERNEL_MUTE_NS	(200 * LNX_NS_PER_MS)
 

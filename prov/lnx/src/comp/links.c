@@ -175,7 +175,7 @@ static LNX_COLD void grow(struct lnx_ep *ep, uint64_t now)
 	lnx_policy_rails(ep);
 	lnx_peers_extend(ep);
 	lnx_list_foreach(&ep->peers.all, n, tmp)
-		lnx_tx_hello_again(lnx_list_entry(n, struct lnx_peer,
+		lnx_rel_hello_again(lnx_list_entry(n, struct lnx_peer,
 						  all_link));
 }
 
@@ -285,7 +285,7 @@ static LNX_COLD void greet(struct lnx_peer *peer)
 
 	lnx_rkeys_outdate(peer);
 	if (!peer->hello_done && peer->npath && !lnx_peer_dead(peer))
-		lnx_tx_ready(ep, peer);
+		lnx_rel_ready(ep, peer);
 }
 
 LNX_COLD void lnx_links_learn(struct lnx_ep *ep)

@@ -83,7 +83,7 @@ static __attribute__((noinline)) void slow(struct lnx_ep *ep)
 	uint32_t work = ep->work & ~LNX_WORK_TIMER;
 
 	if (work == LNX_WORK_ACK_PENDING)
-		lnx_tx_acks_piggybacked(ep);
+		lnx_control_acks_piggybacked(ep);
 	if (work || ep->due.timers.next_ns < ep->due.soon_ns || !(ep->poll.pass & 0xff))
 		timed(ep);
 }
@@ -108,7 +108,7 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 	if (ep->work & LNX_WORK_FETCH)
 		lnx_fetch_run(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_COPY))
-		lnx_tx_copies(ep);
+		lnx_large_copies(ep);
 	if (ep->work & LNX_WORK_CONFIRM)
 		lnx_confirm_run(ep);
 	if (ep->work & LNX_WORK_PULL)
@@ -120,7 +120,7 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 	if (ep->work & LNX_WORK_RMA)
 		lnx_rma_run(ep);
 	if (ep->work & LNX_WORK_DIRECT)
-		lnx_tx_direct_pump(ep);
+		lnx_direct_pump(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_MATCH))
 		lnx_rx_rematch(ep);
 	if (ep->poll.pass & (LNX_SLOW_PASSES - 1))

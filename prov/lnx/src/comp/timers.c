@@ -9,6 +9,7 @@
 #include "core/half_open.h"
 #include "msg/local_exit.h"
 #include "rel/admin.h"
+#include "rel/keepalive.h"
 #include "rel/order.h"
 #include "rel/recovery.h"
 #include "rel/session.h"
@@ -48,6 +49,7 @@ uint64_t lnx_ep_sweep(struct lnx_ep *ep, uint64_t now)
 
 OWN(sweep, LNX_DUE_SWEEP, lnx_ep_sweep)
 OWN(reap, LNX_DUE_REAP, lnx_peers_reap)
+OWN(keepalive, LNX_DUE_KEEPALIVE, lnx_keepalive_run)
 OWN(links, LNX_DUE_LINKS, lnx_links_look)
 OWN(admin, LNX_DUE_ADMIN, lnx_admin_run)
 OWN(refusals, LNX_DUE_REFUSALS, lnx_session_tell)
@@ -58,6 +60,7 @@ OWN(local, LNX_DUE_LOCAL, lnx_local_exit_run)
 static void (*const due[LNX_DUE_N])(struct lnx_timer *t, uint64_t now) = {
 	[LNX_DUE_SWEEP] = sweep,
 	[LNX_DUE_REAP] = reap,
+	[LNX_DUE_KEEPALIVE] = keepalive,
 	[LNX_DUE_LINKS] = links,
 	[LNX_DUE_ADMIN] = admin,
 	[LNX_DUE_REFUSALS] = refusals,

@@ -39,9 +39,9 @@ static LNX_COLD void path_cut(struct lnx_path *path)
 }
 
 const struct lnx_up lnx_up = {
-	.frame = lnx_rx_frame,
+	.frame = lnx_rel_rx_frame,
 	.op = {
-		[LNX_OP_TXE] = { lnx_tx_core_done, lnx_tx_core_error },
+		[LNX_OP_TXE] = { lnx_rel_core_done, lnx_rel_core_failed },
 		[LNX_OP_CHUNK] = { lnx_pull_chunk_done, lnx_pull_core_error },
 		[LNX_OP_READ] = { lnx_read_done, lnx_read_core_error },
 	},

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interval.h"
 #include "core/shm_registry.h"
 #include "core/exit_monitor.h"
 #include "core/open.h"
@@ -537,6 +538,7 @@ LNX_COLD struct lnx_peer *lnx_peer_unsolicited(struct lnx_ep *ep,
 		FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
 			     "%u senders are in no address vector; frames of further ones are dropped (FI_LNX_STRANGERS)\n",
 			     ep->peers.n_unsolicited);
+		lnx_ep_due(ep, LNX_DUE_KEEPALIVE, 0);
 		return NULL;
 	}
 	/* Its paths are made when its hello is handled: not in a core's callback. */
@@ -544,6 +546,7 @@ LNX_COLD struct lnx_peer *lnx_peer_unsolicited(struct lnx_ep *ep,
 	if (peer) {
 		peer->unsolicited = true;
 		ep->peers.n_unsolicited++;
+		lnx_ep_due(ep, LNX_DUE_KEEPALIVE, ep->due.looked_ns + LNX_KEEPALIVE_NS);
 	}
 	return peer;
 }

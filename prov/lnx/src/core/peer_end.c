@@ -86,7 +86,7 @@ static void peer_free(struct lnx_peer *p)
 	lnx_timer_cancel(&p->ep->due.timers, &p->look);
 	lnx_timer_cancel(&p->ep->due.timers, &p->retry);
 	lnx_timers_release(&p->ep->due.timers, LNX_PEER_TIMERS);
-	/* Buffers that it holds still go with the endpoint: lnx_rx_ooo_free. */
+	/* Buffers that it holds still go with the endpoint: lnx_recv_ooo_free. */
 	while (lnx_seq_drain(&p->chan.rx))
 		;
 	lnx_chan_fini(&p->chan);
@@ -116,6 +116,13 @@ static void peer_free(struct lnx_peer *p)
 	free(p);
 }
 
+/* It may come back and use the session that was given up.  The keepalive gives up only
+ * those whose processes are gone. */
+static bool is_told(const struct lnx_peer *p)
+{
+	return lnx_life_given_up(p->life) && !p->session.keepalive;
+}
+
 LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
@@ -131,7 +138,7 @@ LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 		if (!lnx_life_detached(p->life) && p->addr == FI_ADDR_NOTAVAIL &&
 		    p->shm.core == FI_ADDR_NOTAVAIL && !p->self &&
 		    lnx_ns_since_stamp(now, p->session.ended_ms) >=
-			    (lnx_life_given_up(p->life) ? LNX_SESSION_TELL_NS : LNX_REAP_LOOK_NS))
+			    (is_told(p) ? LNX_SESSION_TELL_NS : LNX_REAP_LOOK_NS))
 			lnx_peer_detach(p);
 		if (!lnx_life_detached(p->life)) {
 			more |= p->addr == FI_ADDR_NOTAVAIL &&

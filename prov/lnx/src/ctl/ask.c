@@ -70,7 +70,7 @@ static bool ping_some(struct lnx_peer *peer, struct lnx_ctl_ping *p, uint64_t no
 		/* It knows us by the HELLO only. */
 		if (p->sent_ns[i] || !lnx_peer_acked(peer) || lnx_path_link_down(path))
 			continue;
-		if (!lnx_tx_control_on(peer->ep, peer, path, &h))
+		if (!lnx_control_send_on(peer->ep, peer, path, &h))
 			p->sent_ns[i] = now;
 	}
 	return all;
@@ -193,7 +193,7 @@ static int begin(struct lnx_ep *ep, struct lnx_peer *peer,
 	memset(job, 0, sizeof(*job));
 	job->eid = peer->eid;
 	job->end_ns = now + ms * LNX_NS_PER_MS;
-	if (lnx_tx_ready(ep, peer)) {
+	if (lnx_rel_ready(ep, peer)) {
 		lnx_out(o, "no session with the peer can be begun: memory is short");
 		return -FI_ENOMEM;
 	}
@@ -201,7 +201,7 @@ static int begin(struct lnx_ep *ep, struct lnx_peer *peer,
 		job->run = discover_run;
 		job->forced = r->all;
 		if (r->all)
-			lnx_tx_hello_again(peer);
+			lnx_rel_hello_again(peer);
 	} else {
 		job->run = ping_run;
 		job->ping.eid = peer->eid;

@@ -181,7 +181,7 @@ static void judge(const struct choice *c, const struct lnx_path *path,
 		*use = "frames";
 		if (peer->npath == 1)
 			snprintf(why, WHY_BYTES, "the only path");
-		else if (lnx_path_in_flight(peer, path) > path->inflight_limit)
+		else if (lnx_sched_in_flight(peer, path) > path->inflight_limit)
 			snprintf(why, WHY_BYTES, "backed up: further frames take the "
 				 "path over which they arrive first");
 		else
@@ -214,7 +214,7 @@ static void put_path(const struct choice *c, const struct lnx_path *path,
 		path->rail->health.value,
 		path->remote->health.value,
 		c->share[path->index],
-		c->peer->npath > 1 ? lnx_path_in_flight(c->peer, path) :
+		c->peer->npath > 1 ? lnx_sched_in_flight(c->peer, path) :
 				     c->peer->chan.una_bytes,
 		c->peer->npath > 1 ? path->inflight_limit : 0,
 		path->speed ? path->speed->send.rate : 0,
@@ -306,7 +306,7 @@ int lnx_ctl_explain(struct lnx_ep *ep, const char *text, const struct lnx_reques
 		form_direct(peer, r->number, o);
 	else if (r->number && peer->npath)
 		form_framed(ep, peer, r->number, o);
-	lnx_path_shares(peer, c.share);
+	lnx_sched_shares(peer, c.share);
 	for (i = 0; i < peer->npath; i++)
 		put_path(&c, peer->path[i], o);
 	if (!peer->self && peer->shm_addr == FI_ADDR_NOTAVAIL)

@@ -415,7 +415,7 @@ void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,
 
 	while (rail < peer->ep->nrail && peer->ep->rail[rail] != path->rail)
 		rail++;
-	lnx_path_shares(peer, share);
+	lnx_sched_shares(peer, share);
 	*s = (struct lnx_state_path){
 		.eid = peer->eid, .index = i, .rail = rail,
 		.remote_rail = path->remote_rail, .state = path->state,

@@ -254,8 +254,8 @@ int lnx_rx_deliver_frame(struct lnx_peer *peer, const struct lnx_hdr *h,
 	switch (h->kind) {
 	case LNX_KIND_FIN:
 		lnx_tx_credit(peer, h->key);
-		lnx_tx_fin_moved(peer, h->data, frame_payload(buf), len);
-		lnx_tx_fin(peer, h->data, (int)LNX_MIN(h->len, LNX_ERR_MAX));
+		lnx_rndv_fin_moved(peer, h->data, frame_payload(buf), len);
+		lnx_rndv_fin(peer, h->data, (int)LNX_MIN(h->len, LNX_ERR_MAX));
 		return 0;
 	case LNX_KIND_RESP:
 		lnx_rma_answer(ep, peer, h, frame_payload(buf));

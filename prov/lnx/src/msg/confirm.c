@@ -81,11 +81,11 @@ void lnx_confirm_end(struct lnx_confirm *c, int err)
 		if (c->want_comp)
 			lnx_cq_write(ep->tx_cq, c->context, c->cq_flags, 0,
 				     NULL, 0, 0, FI_ADDR_NOTAVAIL);
-		lnx_cntr_ok(ep, lnx_tx_cntr(c->cq_flags));
+		lnx_cntr_ok(ep, lnx_txe_cntr(c->cq_flags));
 	} else if (c->tells) {
-		lnx_tx_fail(ep, c->context, c->cq_flags, err, err);
+		lnx_rel_op_failed(ep, c->context, c->cq_flags, err, err);
 	} else {
-		lnx_cntr_err(ep, lnx_tx_cntr(c->cq_flags));
+		lnx_cntr_err(ep, lnx_txe_cntr(c->cq_flags));
 	}
 	if (lnx_likely(!c->queued)) {
 		lnx_confirm_put(c);
@@ -145,7 +145,7 @@ static int say(struct lnx_peer *peer, uint64_t op, uint8_t flags,
 	if (lnx_likely(!peer->shm.nqueued))
 		ret = lnx_shm_ctrl_post(ep, peer->shm_addr, &note);
 	if (lnx_unlikely(ret == -FI_EAGAIN))
-		ret = lnx_tx_direct_queue(ep, peer, &note);
+		ret = lnx_direct_queue(ep, peer, &note);
 	return (int)ret;
 }
 
@@ -260,7 +260,7 @@ static ssize_t send_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
 		ep->shm->mute &= (uint8_t)~LNX_MUTE_NOW;
 	}
 	return lnx_unlikely(ret == -FI_EAGAIN) ?
-	       lnx_tx_direct_retry(ep, peer, &quiet) : ret;
+	       lnx_direct_retry(ep, peer, &quiet) : ret;
 }
 
 /* A send that the core completes when it has been received. */
@@ -274,7 +274,7 @@ static ssize_t send_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (!peer->shm.nqueued)
 		ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, &plain,
 				    NULL);
-	return ret == -FI_EAGAIN ? lnx_tx_direct_retry(ep, peer, &plain) : ret;
+	return ret == -FI_EAGAIN ? lnx_direct_retry(ep, peer, &plain) : ret;
 }
 
 ssize_t lnx_confirm_send(struct lnx_ep *ep, struct lnx_peer *peer,

@@ -44,7 +44,7 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 	return ret;
 }
 
-int lnx_tx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
+int lnx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_tx *tx)
 {
 	bool copy = lnx_call_inject(tx->call) || (tx->op_flags & FI_INJECT);
@@ -81,14 +81,14 @@ int lnx_tx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 static int queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		 const struct lnx_tx *tx)
 {
-	if (peer->shm.nqueued >= lnx_tx_queue_max(ep, lnx_call_inject(tx->call) ?
+	if (peer->shm.nqueued >= lnx_rel_queue_max(ep, lnx_call_inject(tx->call) ?
 					     FI_INJECT : tx->op_flags) ||
-	    lnx_tx_direct_queue(ep, peer, tx))
+	    lnx_direct_queue(ep, peer, tx))
 		return -FI_EAGAIN;
 	return 0;
 }
 
-LNX_COLD ssize_t lnx_tx_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
+LNX_COLD ssize_t lnx_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 				     const struct lnx_tx *tx)
 {
 	unsigned i;
@@ -117,20 +117,20 @@ static void fail(struct lnx_peer *peer, const struct lnx_tx *tx, int err)
 	} else if (tx->call == LNX_SHM_CTRL) {
 		/* It may have ended with all others of its peer. */
 		if (lnx_optab_get(&ep->rndv.ops, tx->data))
-			lnx_tx_fin(peer, tx->data, err);
+			lnx_rndv_fin(peer, tx->data, err);
 		lnx_confirm_fail(peer, err);
 	} else if (tx->op_flags & LNX_TX_QUIET) {
 		lnx_confirm_fail(peer, err);
 	} else if (lnx_call_inject(tx->call)) {
 		lnx_cntr_err(ep, LNX_CNTR_SEND);
 	} else {
-		lnx_tx_fail(ep, tx->context, FI_SEND |
+		lnx_rel_op_failed(ep, tx->context, FI_SEND |
 			    (lnx_call_tagged(tx->call) ? FI_TAGGED : FI_MSG),
 			    err, err);
 	}
 }
 
-LNX_COLD void lnx_tx_direct_fail(struct lnx_peer *peer, int err)
+LNX_COLD void lnx_direct_fail(struct lnx_peer *peer, int err)
 {
 	while (peer->shm.nqueued) {
 		struct lnx_dtx *d = lnx_list_entry(peer->shm.queue.next,
@@ -145,7 +145,7 @@ LNX_COLD void lnx_tx_direct_fail(struct lnx_peer *peer, int err)
 	lnx_list_del(&peer->shm.queue_link);
 }
 
-void lnx_tx_direct_pump(struct lnx_ep *ep)
+void lnx_direct_pump(struct lnx_ep *ep)
 {
 	struct lnx_node *n, *tmp;
 

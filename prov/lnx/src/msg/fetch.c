@@ -196,12 +196,12 @@ void lnx_rx_shm_ctrl(struct lnx_rxe *rxe)
 		struct lnx_peer *peer = lnx_peer_by_eid(ep, n.src);
 
 		if (peer)
-			lnx_tx_fin(peer, n.op, (int)LNX_MIN(n.len, 4096));
+			lnx_rndv_fin(peer, n.op, (int)LNX_MIN(n.len, 4096));
 	} else if (n.kind == LNX_KIND_GET) {
 		struct lnx_peer *peer = lnx_peer_by_eid(ep, n.src);
 
 		if (peer)
-			lnx_tx_copy(peer, n.op, n.data, n.len);
+			lnx_large_copy(peer, n.op, n.data, n.len);
 	} else {
 		announced(ep, &n);
 	}
@@ -273,7 +273,7 @@ static LNX_COLD int ask_for_copies(struct lnx_rxe *rxe)
 	if (!f->name)
 		return -FI_EAGAIN;
 	lnx_list_add_tail(&ep->local.copies, &rxe->link);
-	ret = lnx_tx_note_get(rxe->peer, f->op, f->name, wanted(rxe));
+	ret = lnx_large_ask_copy(rxe->peer, f->op, f->name, wanted(rxe));
 	if (!ret) {
 		lnx_ep_watch_local(ep);	/* the sender's process may end */
 		return 0;
@@ -321,7 +321,7 @@ void lnx_fetch_run(struct lnx_ep *ep)
 				lnx_list_add_tail(&stuck, &rxe->link);
 			continue;
 		}
-		if (lnx_tx_shm_fin(rxe->peer, f->op, f->err) == -FI_EAGAIN)
+		if (lnx_large_fin(rxe->peer, f->op, f->err) == -FI_EAGAIN)
 			lnx_list_add_tail(&stuck, &rxe->link);
 		else
 			finish(rxe);
@@ -358,7 +358,7 @@ bool lnx_fetch_keep(struct lnx_rxe *rxe)
 		free(iov.iov_base);
 		return true;
 	}
-	if (lnx_tx_shm_fin(rxe->peer, f->op, 0) == -FI_EAGAIN) {
+	if (lnx_large_fin(rxe->peer, f->op, 0) == -FI_EAGAIN) {
 		f->read = false;
 		rxe->since_ns = 0;	/* after another delay */
 		free(iov.iov_base);
@@ -389,7 +389,7 @@ void lnx_fetch_fail_peer(struct lnx_peer *peer)
 /* The message is discarded with the endpoint. */
 void lnx_fetch_refuse(struct lnx_rxe *rxe)
 {
-	lnx_tx_shm_fin(rxe->peer, rxe->fetch.op, FI_ECONNABORTED);
+	lnx_large_fin(rxe->peer, rxe->fetch.op, FI_ECONNABORTED);
 }
 
 void lnx_fetches_destroy(struct lnx_ep *ep)

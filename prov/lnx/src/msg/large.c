@@ -3,7 +3,7 @@
  * Large sends over the direct rail.  Called by msg/submit.h and rel/send.c; announces
  * the message with a control message, in order with all other messages to that peer.
  * The peer reads the data (its msg/fetch.c) and ends with a control message that comes
- * here, to lnx_tx_fin, through its receive path.
+ * here, to lnx_rndv_fin, through its receive path.
  *
  * The core has its own method for these, but its answers come back in one queue for all
  * peers, in the order of the sends: one peer that computes, or is dead, holds up the
@@ -58,7 +58,7 @@ static void drop(struct lnx_rndv *rndv)
 	free(rndv);
 }
 
-ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
+ssize_t lnx_large_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		     const struct lnx_tx *tx)
 {
 	bool tagged = lnx_call_tagged(tx->call);
@@ -109,7 +109,7 @@ ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	ret = peer->shm.nqueued ? -FI_EAGAIN :
 	      lnx_shm_ctrl_post(ep, peer->shm_addr, &note);
 	if (lnx_unlikely(ret == -FI_EAGAIN))
-		ret = lnx_tx_direct_retry(ep, peer, &note);
+		ret = lnx_direct_retry(ep, peer, &note);
 	if (lnx_likely(!ret) || !lnx_optab_get(&ep->rndv.ops, n.op))
 		return 0;		/* under way, or failed and reported */
 	drop(rndv);
@@ -134,7 +134,7 @@ static ssize_t answer(struct lnx_peer *peer, const struct lnx_wire_shm_ctrl *n)
 	       -FI_EHOSTUNREACH : ret;
 }
 
-ssize_t lnx_tx_shm_fin(struct lnx_peer *peer, uint64_t op, int err)
+ssize_t lnx_large_fin(struct lnx_peer *peer, uint64_t op, int err)
 {
 	struct lnx_wire_shm_ctrl n = {
 		.src = peer->ep->eid, .dst = peer->eid, .kind = LNX_KIND_FIN,
@@ -144,7 +144,7 @@ ssize_t lnx_tx_shm_fin(struct lnx_peer *peer, uint64_t op, int err)
 	return answer(peer, &n);
 }
 
-ssize_t lnx_tx_note_get(struct lnx_peer *peer, uint64_t op, uint64_t name,
+ssize_t lnx_large_ask_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
 			uint64_t want)
 {
 	struct lnx_wire_shm_ctrl n = {
@@ -157,7 +157,7 @@ ssize_t lnx_tx_note_get(struct lnx_peer *peer, uint64_t op, uint64_t name,
 
 /* ---- copies ---- */
 
-void lnx_tx_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
+void lnx_large_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
 		 uint64_t want)
 {
 	struct lnx_ep *ep = peer->ep;
@@ -221,7 +221,7 @@ static ssize_t send_copy(struct lnx_ep *ep, struct lnx_rndv *rndv)
 }
 
 /* One turn for each, so that a long message does not delay others. */
-void lnx_tx_copies(struct lnx_ep *ep)
+void lnx_large_copies(struct lnx_ep *ep)
 {
 	struct lnx_node *n, *tmp;
 	unsigned i;

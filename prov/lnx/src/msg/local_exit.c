@@ -32,8 +32,8 @@ static LNX_COLD void died(struct lnx_peer *peer, const char *why)
 	if (!peer->nrndv && !peer->shm.nqueued && !peer->rma.n_segments && !peer->npath &&
 	    !peer->confirm.n && !peer->shm.nflight)
 		return;
-	lnx_tx_peer_failed(peer, FI_ECONNRESET);
-	lnx_tx_direct_fail(peer, FI_ECONNRESET);
+	lnx_rel_peer_failed(peer, FI_ECONNRESET);
+	lnx_direct_fail(peer, FI_ECONNRESET);
 	lnx_confirm_fail(peer, FI_ECONNRESET);
 	lnx_rma_peer_died(peer, FI_ECONNRESET);
 }

@@ -97,7 +97,7 @@ void lnx_tx_group_over(struct lnx_tx_group *group)
 		return;
 	}
 	if (group->err) {
-		lnx_tx_fail(ep, s->context, s->cq_flags, group->err, group->err);
+		lnx_rel_op_failed(ep, s->context, s->cq_flags, group->err, group->err);
 	} else {
 		lnx_cntr_ok(ep, LNX_CNTR_SEND);
 		if (s->want_comp)
@@ -150,7 +150,7 @@ void lnx_parts_queue_more(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_t
 		};
 
 		off += h.len;
-		lnx_tx_queue(ep, peer, txe[i], &h, false);
+		lnx_rel_send(ep, peer, txe[i], &h, false);
 	}
 }
 
@@ -190,7 +190,7 @@ ssize_t lnx_tx_parts(struct lnx_ep *ep, struct lnx_peer *peer,
 		txe[i]->f.comp_at_ack = at_ack || txe[i]->f.niov;
 	}
 	first = lnx_txe_bytes(txe[0]) - sizeof(struct lnx_wire_hdr);
-	lnx_tx_queue(ep, peer, txe[0], &h, false);
+	lnx_rel_send(ep, peer, txe[0], &h, false);
 	lnx_parts_queue_more(ep, peer, txe + 1, n - 1, first, last);
 	return 0;
 }

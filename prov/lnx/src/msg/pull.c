@@ -148,7 +148,7 @@ void lnx_pull_start(struct lnx_rxe *rxe)
 	skip_head(p);
 	p->peer->pull.left += p->want - p->posted;
 	p->peer->pull.n++;
-	lnx_tx_watch(ep, p->peer);
+	lnx_rel_watch(ep, p->peer);
 	lnx_list_add_tail(&ep->pulls, &p->link);
 	ep->work |= LNX_WORK_PULL;
 	ep->stats.pulls++;
@@ -202,7 +202,7 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 	c->posted_ns = now;
 	p->inflight++;
 	lnx_list_add_tail(&path->reads, &c->out);
-	lnx_path_read_posted(path, len, now);
+	lnx_sched_read_posted(path, len, now);
 	/* No endpoint: it could not be opened again. */
 	ret = lnx_unlikely(!rail->core_ep) ? -FI_EAGAIN :
 	      lnx_unlikely(p->rxe->ep->fault != NULL) &&
@@ -213,13 +213,13 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 	if (ret) {
 		p->inflight--;
 		lnx_list_del(&c->out);
-		lnx_path_read_refused(path, len, now);
+		lnx_sched_read_refused(path, len, now);
 		return ret;
 	}
 	rail->poll_credits = p->rxe->ep->poll_hot;
 	lnx_count_posted(path, p->push);
 	if (lnx_unlikely(!p->peer->watched))
-		lnx_tx_watch(p->peer->ep, p->peer);
+		lnx_rel_watch(p->peer->ep, p->peer);
 	return 0;
 }
 
@@ -309,10 +309,10 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 		if (!c)
 			skip(p);
 		ways = able(p, c ? c->seg : p->seg);
-		path = lnx_path_for_read(p->peer, ways, now, &line);
+		path = lnx_sched_for_read(p->peer, ways, now, &line);
 		ret = !ways ? -FI_ENOKEY : line ? IN_LINE : -FI_EAGAIN;
 		if (path && !c) {
-			c = new_chunk(p, lnx_path_read_len(p->peer, path,
+			c = new_chunk(p, lnx_sched_read_len(p->peer, path,
 						p->want - p->posted, ways,
 						now));
 			ret = NO_CHUNK;
@@ -405,7 +405,7 @@ static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
 		return;
 	if (!p->failing_ns)
 		begin_failing(p, now);
-	lnx_path_later(p->rxe->ep, &p->failing_ns, now);
+	lnx_sched_later(p->rxe->ep, &p->failing_ns, now);
 	p->why = err;
 	/* Pieces that fail at the same time are one failure. */
 	if (!p->tries || lnx_ns_since(now, p->tried_ns) >= LNX_READ_REDO_NS) {
@@ -480,7 +480,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 			/* If no read could start for long, the peer is dead. */
 			if (!p->inflight && !p->failing_ns)
 				begin_failing(p, now);
-			lnx_path_later(ep, &p->failing_ns, now);
+			lnx_sched_later(ep, &p->failing_ns, now);
 			if (!p->inflight && lnx_ns_since(now, p->failing_ns) >
 			    ep->conf->connect_timeout * LNX_NS_PER_MS)
 				p->err = p->why;
@@ -513,7 +513,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	lnx_list_del(&p->link);
 	peer->pull.n--;
 	nmoved = tell_moved(p, moved);
-	if (lnx_tx_send_fin(ep, peer, p->rts.op, err, moved, nmoved,
+	if (lnx_rndv_send_fin(ep, peer, p->rts.op, err, moved, nmoved,
 			    ok ? rxe : NULL)) {
 		peer->pull.n++;
 		lnx_list_insert_before(next, &p->link);
@@ -586,7 +586,7 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 
 	p->inflight--;
 	lnx_list_del(&c->out);
-	lnx_path_read_done(c->path, c->len, !err, now);
+	lnx_sched_read_done(c->path, c->len, !err, now);
 	ep->work |= LNX_WORK_PULL;
 	if (lnx_unlikely(c->stale)) {
 		lnx_pool_put(&ep->chunk_pool, c);

@@ -103,7 +103,7 @@ static inline bool counts_rails(const struct lnx_ep *ep)
 	return ep->conf->state || ep->conf->summary || ep->conf->stats_file;
 }
 
-ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
+ssize_t lnx_rndv_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_announce *a)
 {
 	size_t head = a->n_targets * sizeof(struct lnx_wire_target);
@@ -167,7 +167,7 @@ ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + head +
 			      lnx_rts_size(&rts));
 	ep->stats.rndv_sends++;
-	lnx_tx_queue(ep, peer, txe, &h, false);
+	lnx_rel_send(ep, peer, txe, &h, false);
 	for (i = 0; i < nmore; i++)
 		more[i]->f.comp_at_ack = true;
 	lnx_parts_queue_more(ep, peer, more, nmore, 0, 0);
@@ -190,10 +190,10 @@ static void finish(struct lnx_rndv *rndv)
 	lnx_list_del(&rndv->link);
 	rndv->peer->nrndv--;
 	if (rndv->err) {
-		lnx_tx_fail(ep, rndv->context, rndv->cq_flags, rndv->err,
+		lnx_rel_op_failed(ep, rndv->context, rndv->cq_flags, rndv->err,
 			    rndv->prov_errno);
 	} else {
-		lnx_cntr_ok(ep, lnx_tx_cntr(rndv->cq_flags));
+		lnx_cntr_ok(ep, lnx_txe_cntr(rndv->cq_flags));
 		if (rndv->want_comp)
 			lnx_cq_write(ep->tx_cq, rndv->context, rndv->cq_flags,
 				     0, NULL, 0, 0, FI_ADDR_NOTAVAIL);
@@ -253,7 +253,7 @@ void lnx_rndv_fail_peer(struct lnx_peer *peer, int err)
 	}
 }
 
-void lnx_tx_fin(struct lnx_peer *peer, uint64_t op, int err)
+void lnx_rndv_fin(struct lnx_peer *peer, uint64_t op, int err)
 {
 	struct lnx_rndv *rndv = lnx_optab_get(&peer->ep->rndv.ops, op);
 
@@ -274,7 +274,7 @@ static struct lnx_rail *rail_at(const struct lnx_ep *ep, uint16_t place)
 	return NULL;
 }
 
-void lnx_tx_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
+void lnx_rndv_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
 		      size_t size)
 {
 	struct lnx_ep *ep = peer->ep;
@@ -300,7 +300,7 @@ void lnx_tx_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
 	}
 }
 
-int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
+int lnx_rndv_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 		    int err, const struct lnx_moved *moved, unsigned nmoved,
 		    struct lnx_rxe *rxe)
 {
@@ -314,7 +314,7 @@ int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 			lnx_rx_done(rxe);
 		return 0;
 	}
-	if (lnx_tx_ready(ep, peer))
+	if (lnx_rel_ready(ep, peer))
 		return -FI_EAGAIN;
 	txe = lnx_txe_get(ep, nmoved * sizeof(struct lnx_wire_moved));
 	if (!txe)
@@ -326,5 +326,5 @@ int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 	if (rxe && rxe->payload_at == LNX_PAYLOAD_REMOTE)
 		h.key = lnx_rx_grant(peer);
 	txe->rxe = rxe;
-	return lnx_tx_queue(ep, peer, txe, &h, false);
+	return lnx_rel_send(ep, peer, txe, &h, false);
 }

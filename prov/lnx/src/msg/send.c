@@ -100,7 +100,7 @@ static ssize_t send_long(struct lnx_ep *ep, struct lnx_peer *peer,
 		a.kind = tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG;
 		a.head = head_of(ep, peer, len, room);
 		a.room = *room;
-		ret = lnx_tx_announce(ep, peer, &a);
+		ret = lnx_rndv_announce(ep, peer, &a);
 	}
 	if (!ret) {
 		ep->stats.send_count++;
@@ -124,7 +124,7 @@ static void refer(struct lnx_peer *peer, struct lnx_txe *txe, const struct lnx_t
 }
 
 LNX_HOT
-ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
+ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_tx *tx)
 {
 	bool tagged = lnx_call_tagged(tx->call);
@@ -139,14 +139,14 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	size_t len;
 
 	if (lnx_unlikely(!peer || !peer->npath || lnx_peer_dead(peer))) {
-		ret = lnx_tx_find_cold(ep, tx->dest, &peer);
+		ret = lnx_rel_find_cold(ep, tx->dest, &peer);
 		if (ret)
 			return ret;
 	}
 	/* A local peer that was made only now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
-		if (peer->shm.notes && lnx_tx_is_large(tx)) {
-			ret = lnx_tx_large(ep, peer, tx);
+		if (peer->shm.notes && lnx_msg_is_large(tx)) {
+			ret = lnx_large_send(ep, peer, tx);
 		} else if ((tx->op_flags & FI_DELIVERY_COMPLETE) &&
 			   (!lnx_call_inject(tx->call) ||
 			    ep->cntr[LNX_CNTR_SEND])) {
@@ -156,7 +156,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 			      lnx_core_post(ep->shm->core_ep, peer->shm_addr,
 					    tx, NULL);
 			if (ret == -FI_EAGAIN)
-				ret = lnx_tx_direct_retry(ep, peer, tx);
+				ret = lnx_direct_retry(ep, peer, tx);
 		}
 		if (!ret) {
 			ep->stats.direct_sends++;
@@ -182,7 +182,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 				     0, 0, FI_ADDR_NOTAVAIL);
 		return 0;
 	}
-	ret = lnx_tx_admit(ep, peer, lnx_call_inject(tx->call) ? FI_INJECT :
+	ret = lnx_rel_room(ep, peer, lnx_call_inject(tx->call) ? FI_INJECT :
 							  tx->op_flags,
 		    &no_queue);
 	if (lnx_unlikely(ret))
@@ -228,7 +228,7 @@ ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
 	h.len = len;
 	if (lnx_unlikely(large))
 		h.key = lnx_rx_grant(peer);
-	ret = lnx_tx_queue(ep, peer, txe, &h, no_queue);
+	ret = lnx_rel_send(ep, peer, txe, &h, no_queue);
 	if (lnx_unlikely(ret)) {
 		lnx_txe_put(ep, txe);
 		return ret;

@@ -14,7 +14,7 @@
 #include "rel/short.h"
 
 /* Longer than what a core copies through its own buffers. */
-LNX_INLINE bool lnx_tx_is_large(const struct lnx_tx *tx)
+LNX_INLINE bool lnx_msg_is_large(const struct lnx_tx *tx)
 {
 	if (lnx_call_inject(tx->call))
 		return false;
@@ -25,13 +25,13 @@ LNX_INLINE bool lnx_tx_is_large(const struct lnx_tx *tx)
 }
 
 /* Length of the payload; with a constant number of pieces where the call has one. */
-LNX_INLINE size_t lnx_tx_len(const struct lnx_tx *tx)
+LNX_INLINE size_t lnx_msg_len(const struct lnx_tx *tx)
 {
 	return lnx_call_single(tx->call) ? tx->iov->iov_len :
 					   lnx_iov_len(tx->iov, tx->niov);
 }
 
-LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
+LNX_INLINE ssize_t lnx_msg_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 {
 	/*
 	 * The address of `own` is never taken, so `call` stays a constant and nothing
@@ -59,31 +59,31 @@ LNX_INLINE ssize_t lnx_tx_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL) &&
 	    !((tx->call == LNX_SENDMSG || tx->call == LNX_TSENDMSG) &&
 	      lnx_unlikely(tx->flags & FI_DELIVERY_COMPLETE))) {
-		if (lnx_unlikely(lnx_tx_is_large(&own)) && peer->shm.notes) {
+		if (lnx_unlikely(lnx_msg_is_large(&own)) && peer->shm.notes) {
 			slow = own;
-			ret = lnx_tx_large(ep, peer, &slow);
+			ret = lnx_large_send(ep, peer, &slow);
 		} else {
 			ret = lnx_core_post(ep->shm->core_ep, peer->direct, &own,
 					    NULL);
 			if (lnx_unlikely(ret == -FI_EAGAIN)) {
 				slow = own;
-				ret = lnx_tx_direct_retry(ep, peer, &slow);
+				ret = lnx_direct_retry(ep, peer, &slow);
 			}
 		}
 		if (lnx_likely(!ret)) {
 			ep->stats.direct_sends++;
-			ep->stats.direct_send_length += lnx_tx_len(&own);
+			ep->stats.direct_send_length += lnx_msg_len(&own);
 		}
 	} else if (lnx_call_single(own.call) &&
 		   !(own.op_flags & (FI_INJECT | LNX_LEVELS)) &&
-		   lnx_likely(lnx_tx_short(ep, peer, own.iov->iov_base,
+		   lnx_likely(lnx_rel_short(ep, peer, own.iov->iov_base,
 					   own.iov->iov_len, own.tag,
 					   lnx_short_what(own.call),
 					   own.data, own.context))) {
 		ret = 0;
 	} else {
 		slow = own;
-		ret = lnx_tx_framed(ep, peer, &slow);
+		ret = lnx_msg_send(ep, peer, &slow);
 	}
 	lnx_unlock(&ep->lock);
 	return ret;

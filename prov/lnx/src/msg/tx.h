@@ -41,46 +41,46 @@ struct lnx_rndv {
 	struct fid_mr *mr[];		/* one for each piece and rail */
 };
 
-/* msg/send.c.  Slow half of lnx_tx_submit: for every peer without a direct rail, and
+/* msg/send.c.  Slow half of lnx_msg_submit: for every peer without a direct rail, and
  * every failed look-up (NULL).  0, or what fi_send returns. */
-ssize_t lnx_tx_framed(struct lnx_ep *ep, struct lnx_peer *peer,
+ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_tx *tx);
 /* msg/direct.c.  A direct core was busy: make progress, retry a few times, queue. */
-LNX_COLD ssize_t lnx_tx_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
+LNX_COLD ssize_t lnx_direct_retry(struct lnx_ep *ep, struct lnx_peer *peer,
 				     const struct lnx_tx *tx);
 /* Queue it, however many wait: 0 or -FI_ENOMEM. */
-LNX_COLD int lnx_tx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
+LNX_COLD int lnx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 				 const struct lnx_tx *tx);
 /* Post what was queued. */
-void lnx_tx_direct_pump(struct lnx_ep *ep);
+void lnx_direct_pump(struct lnx_ep *ep);
 /* All queued ones end with an error. */
-LNX_COLD void lnx_tx_direct_fail(struct lnx_peer *peer, int err);
-/* msg/large.c.  A send that is lnx_tx_is_large to a peer with `notes`: 0, or what
+LNX_COLD void lnx_direct_fail(struct lnx_peer *peer, int err);
+/* msg/large.c.  A send that is lnx_msg_is_large to a peer with `notes`: 0, or what
  * fi_send returns. */
-ssize_t lnx_tx_large(struct lnx_ep *ep, struct lnx_peer *peer,
+ssize_t lnx_large_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		     const struct lnx_tx *tx);
 /* peer cannot read the message op, and wants its first `want` bytes as copies under the
  * number name.  Calls no core. */
-void lnx_tx_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
+void lnx_large_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
 		 uint64_t want);
 /* Send copies. */
-void lnx_tx_copies(struct lnx_ep *ep);
+void lnx_large_copies(struct lnx_ep *ep);
 /* Request copies.  0, -FI_EAGAIN, or an error: the sender cannot be reached. */
-ssize_t lnx_tx_note_get(struct lnx_peer *peer, uint64_t op, uint64_t name,
+ssize_t lnx_large_ask_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
 			uint64_t want);
 /* One core call, with a control message or a copy. */
 ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
 		      const struct lnx_tx *tx);
 /* Tell the sender of op that its buffer is free again.  0, -FI_EAGAIN, or an error: the
  * sender cannot be reached. */
-ssize_t lnx_tx_shm_fin(struct lnx_peer *peer, uint64_t op, int err);
+ssize_t lnx_large_fin(struct lnx_peer *peer, uint64_t op, int err);
 /* What fits into one frame on every path of a peer. */
 struct lnx_frame_room {
 	size_t payload;			/* bytes */
 	size_t pieces;			/* of an iov */
 };
 
-/* Arguments of lnx_tx_announce. */
+/* Arguments of lnx_rndv_announce. */
 struct lnx_announce {
 	uint8_t kind;			/* LNX_KIND_RTS_MSG, ... */
 	uint8_t flags;			/* LNX_WIRE_F_* */
@@ -123,16 +123,16 @@ void lnx_tx_group_over(struct lnx_tx_group *group);
 void lnx_parts_sends_destroy(struct lnx_ep *ep);
 
 /* msg/rndv.c.  0, -FI_EAGAIN, or the core's error from registering. */
-ssize_t lnx_tx_announce(struct lnx_ep *ep, struct lnx_peer *peer,
+ssize_t lnx_rndv_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_announce *a);
 void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno);
 void lnx_rndv_group_over(struct lnx_tx_group *group);
 /* Close the registrations of large sends that have ended. */
 void lnx_rndv_reap(struct lnx_ep *ep);
 void lnx_rndv_fail_peer(struct lnx_peer *peer, int err);
-void lnx_tx_fin(struct lnx_peer *peer, uint64_t op, int err);
+void lnx_rndv_fin(struct lnx_peer *peer, uint64_t op, int err);
 /* Before that, for a FIN from the network: which rails carried the message. */
-void lnx_tx_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
+void lnx_rndv_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
 		      size_t size);
 /*
  * Tell the sender of op that its buffer is free again.  rxe, if not NULL, is reported
@@ -140,7 +140,7 @@ void lnx_tx_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
  * once it has its message.  moved: bytes per rail, if the sender asked for them.  0, or
  * -FI_EAGAIN.
  */
-int lnx_tx_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
+int lnx_rndv_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 		    int err, const struct lnx_moved *moved, unsigned nmoved,
 		    struct lnx_rxe *rxe);
 

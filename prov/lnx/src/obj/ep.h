@@ -56,6 +56,7 @@ struct lnx_misdirected {
 enum lnx_due {
 	LNX_DUE_SWEEP,			/* sockets of cores: comp/timers.c */
 	LNX_DUE_REAP,			/* lnx_peers_reap */
+	LNX_DUE_KEEPALIVE,		/* lnx_keepalive_run */
 	LNX_DUE_LINKS,			/* lnx_links_look */
 	LNX_DUE_ADMIN,			/* lnx_admin_run */
 	LNX_DUE_REFUSALS,		/* lnx_session_tell */

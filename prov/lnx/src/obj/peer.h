@@ -224,6 +224,9 @@ struct lnx_peer_session {
 	uint32_t refused_ms;		/* and when a frame of it was last refused */
 	bool refuse;			/* tell the peer that it has ended */
 	bool alive;			/* the peer ended it: another may begin */
+	bool keepalive;			/* a sign of life is due from it, though it is idle
+					 * (rel/keepalive.h); */
+	uint8_t mute;			/* and so many times in turn none came */
 	bool key_refused;		/* the peer has another job key, or none */
 	bool unanswered;		/* the session before had sent a HELLO, and got
 					 * none: the peer may be in it */
@@ -346,7 +349,7 @@ struct lnx_peer {
 	bool hello_done;		/* our hello has its number */
 	uint8_t life;			/* enum lnx_life; lnx_peer_happens */
 	bool watched;			/* it will be looked at soon enough for what is sent
-					 * now; else lnx_tx_watch */
+					 * now; else lnx_rel_watch */
 
 	/* The end of this line, the next one, and the beginning of the one after it.  Its
 	 * ack_threshold: the first frame puts the peer on ack_list, then as many as may

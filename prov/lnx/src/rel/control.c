@@ -8,11 +8,12 @@
 #include "rel/count.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
+#include "rel/keepalive.h"
 #include "rel/recovery.h"
 #include "rel/sched.h"
 #include "rel/session.h"
 
-int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
+int lnx_control_send_on(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_path *path, struct lnx_hdr *h)
 {
 	uint32_t ack = peer->chan.rx.next;
@@ -31,7 +32,7 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	h->dst = peer->eid;
 	h->seq = peer->chan.next;
 	if (h->kind == LNX_KIND_ACK)
-		lnx_path_report_put(peer, h);
+		lnx_sched_report_put(peer, h);
 	lnx_hdr_put(&frame.w, h);
 	lnx_hdr_set_path(&frame.w, path->rail->wire_index, path->index);
 	lnx_hdr_set_ack(&frame.w, ack);
@@ -47,19 +48,19 @@ int lnx_tx_control_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	path->rail->poll_credits = ep->poll_hot;
 	lnx_count_sent(path, h->kind);
 	if (h->kind == LNX_KIND_ACK) {
-		lnx_path_report_sent(peer, h);
+		lnx_sched_report_sent(peer, h);
 		/* Only if no frame came while it left. */
 		if (ack == peer->chan.rx.next)
-			lnx_tx_ack_piggybacked(peer);
+			lnx_frame_ack_piggybacked(peer);
 	}
 	if (lnx_unlikely(path->state != LNX_PATH_UP)) {
-		lnx_path_up(path);
+		lnx_sched_up(path);
 		lnx_peer_retry_now(peer);
 	}
 	return 0;
 }
 
-LNX_COLD int lnx_tx_probe_from(struct lnx_peer *peer, struct lnx_path *path,
+LNX_COLD int lnx_control_probe_from(struct lnx_peer *peer, struct lnx_path *path,
 			       struct lnx_hdr *h)
 {
 	struct lnx_ep *ep = peer->ep;
@@ -96,15 +97,15 @@ static struct lnx_path *ack_path(struct lnx_peer *peer)
 
 	/* Behind our hello, as long as the peer may not have it. */
 	return peer->npath > 1 && path->state == LNX_PATH_UP &&
-	       lnx_peer_acked(peer) ? path : lnx_path_live(peer);
+	       lnx_peer_acked(peer) ? path : lnx_sched_live(peer);
 }
 
-int lnx_tx_control(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
+int lnx_control_send(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
 {
 	struct lnx_path *path = ack_path(peer);
 	struct lnx_hdr h = { .kind = kind };
 
-	return path ? lnx_tx_control_on(ep, peer, path, &h) :
+	return path ? lnx_control_send_on(ep, peer, path, &h) :
 		      -FI_EHOSTUNREACH;
 }
 
@@ -116,7 +117,7 @@ static LNX_COLD void send_pong(struct lnx_peer *peer, struct lnx_path *path,
 		.key = peer->rx.bytes[about],
 	};
 
-	lnx_tx_control_on(peer->ep, peer, path, &h);
+	lnx_control_send_on(peer->ep, peer, path, &h);
 }
 
 /* A PONG goes the way its PROBE came, or not at all: the PROBE asks about that path. */
@@ -145,8 +146,8 @@ static LNX_COLD void send_pongs(struct lnx_peer *peer)
 static void ack_left(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 {
 	ep->stats.acks_sent++;
-	if (!lnx_tx_ack_pending(peer))
-		lnx_tx_ack_clear(peer);
+	if (!lnx_control_ack_pending(peer))
+		lnx_control_ack_clear(peer);
 	/* More frames may be about to come over a link that goes down. */
 	if (lnx_unlikely(ep->links.netwatch != NULL)) {
 		ep->links.watch_until_ns = now + LNX_LINKS_AFTER_ACK_NS;
@@ -158,8 +159,8 @@ static LNX_COLD void ack_refused(struct lnx_ep *ep, struct lnx_peer *peer,
 				 struct lnx_path *path, uint64_t now)
 {
 	ep->work |= LNX_WORK_ACK;
-	lnx_path_blocked(path, now);
-	if (peer->chan.nqueued || !lnx_path_none_for(peer, now, LNX_ACK_GIVE_UP_NS))
+	lnx_sched_blocked(path, now);
+	if (peer->chan.nqueued || !lnx_sched_none_for(peer, now, LNX_ACK_GIVE_UP_NS))
 		return;
 	/* If it is lost, the peer sends again, which makes another ACK due. */
 	lnx_path_happens(path, LNX_PATH_GAVE_UP);
@@ -167,11 +168,11 @@ static LNX_COLD void ack_refused(struct lnx_ep *ep, struct lnx_peer *peer,
 		path->since_ns = 0;
 	peer->chan.acks_pending = 0;
 	peer->chan.ack_now = false;
-	if (!lnx_tx_ack_pending(peer))
-		lnx_tx_ack_clear(peer);
+	if (!lnx_control_ack_pending(peer))
+		lnx_control_ack_clear(peer);
 }
 
-void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
+void lnx_control_acks(struct lnx_ep *ep, uint64_t now, bool all)
 {
 	uint64_t delay_ns = ep->conf->ack_delay * LNX_NS_PER_US;
 	struct lnx_node *n, *tmp;
@@ -185,13 +186,13 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 
 		if (lnx_unlikely(peer->session.refuse)) {
 			lnx_session_say_ended(peer);
-			lnx_tx_ack_clear(peer);
+			lnx_control_ack_clear(peer);
 			continue;
 		}
 		if (lnx_unlikely(peer->rx.pong_due))
 			send_pongs(peer);
-		if (!lnx_tx_ack_pending(peer)) {
-			lnx_tx_ack_clear(peer);
+		if (!lnx_control_ack_pending(peer)) {
+			lnx_control_ack_clear(peer);
 			continue;
 		}
 		if (!peer->chan.ack_since_ns)
@@ -202,11 +203,11 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			continue;
 		if (!peer->npath) {
 			/* We cannot answer this sender: nothing to wait for. */
-			lnx_tx_ack_clear(peer);
+			lnx_control_ack_clear(peer);
 			continue;
 		}
 		/* The peer takes nothing of a session that it does not know. */
-		if (lnx_unlikely(!peer->hello_done) && lnx_tx_ready(ep, peer)) {
+		if (lnx_unlikely(!peer->hello_done) && lnx_rel_ready(ep, peer)) {
 			ep->work |= LNX_WORK_ACK;
 			continue;
 		}
@@ -216,7 +217,7 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			ep->work |= LNX_WORK_ACK;
 			continue;
 		}
-		if (!lnx_tx_control(ep, peer, LNX_KIND_ACK))
+		if (!lnx_control_send(ep, peer, LNX_KIND_ACK))
 			ack_left(ep, peer, now);
 		else
 			ack_refused(ep, peer, path, now);
@@ -226,22 +227,23 @@ void lnx_tx_acks(struct lnx_ep *ep, uint64_t now, bool all)
 }
 
 /*
- * All frames are acknowledged, but a large send is not pulled or a read not answered:
- * does its peer still live?
+ * All frames are acknowledged, but a large send is not pulled or a read not answered; or
+ * nothing is due but a sign of life.  Does its peer still live?
  */
-static LNX_COLD void ask_alive(struct lnx_ep *ep, struct lnx_peer *peer,
-			       uint64_t now)
+static LNX_COLD void ask_alive(struct lnx_peer *peer, bool nothing, uint64_t now)
 {
-	struct lnx_path *path = lnx_path_live(peer);
+	struct lnx_path *path = lnx_sched_live(peer);
+	struct lnx_ep *ep = peer->ep;
 
-	if (!path || !lnx_tx_control(ep, peer, LNX_KIND_PROBE))
+	if (!path || !lnx_control_send(ep, peer, LNX_KIND_PROBE))
 		return;
-	lnx_path_blocked(path, now);
+	lnx_sched_blocked(path, now);
 	lnx_loss_restart(&peer->loss, &peer->chan);
-	if (lnx_path_none_for(peer, now,
+	if (lnx_sched_none_for(peer, now,
 			      ep->conf->connect_timeout * LNX_NS_PER_MS)) {
 		lnx_detect_expired(peer, now);
-		lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
+		if (!lnx_keepalive_stays(peer, nothing, FI_ETIMEDOUT))
+			lnx_rel_peer_failed(peer, FI_ETIMEDOUT);
 	}
 }
 
@@ -259,14 +261,14 @@ static LNX_COLD void ask_for_frame(struct lnx_peer *peer, uint64_t now)
 	if (which < 0 || (unsigned)which >= peer->npath || lnx_detects(peer))
 		return;
 	path = peer->path[which];
-	if (lnx_tx_control_on(peer->ep, peer, path, &h))
-		lnx_path_blocked(path, now);
+	if (lnx_control_send_on(peer->ep, peer, path, &h))
+		lnx_sched_blocked(path, now);
 	else
 		lnx_loss_asked(&peer->loss, &peer->chan, path->index,
 			       peer->loss.last + 1u, now);
 }
 
-LNX_COLD void lnx_tx_answered(struct lnx_path *path, struct lnx_peer *peer,
+LNX_COLD void lnx_control_answered(struct lnx_path *path, struct lnx_peer *peer,
 			      uint32_t number, uint64_t now)
 {
 	struct lnx_loss *l = &peer->loss;
@@ -281,7 +283,7 @@ LNX_COLD void lnx_tx_answered(struct lnx_path *path, struct lnx_peer *peer,
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
 		       "rail %s: frames to peer %016llx are lost; sending again\n",
 		       path->rail->name, (unsigned long long)peer->eid);
-	lnx_tx_want_pump(peer);
+	lnx_send_want(peer);
 }
 
 /* The first timeout for what is due from the peer. */
@@ -321,13 +323,14 @@ static uint64_t look_idle(struct lnx_peer *peer, uint64_t now)
  * A frame that stays unacknowledged may be lost in a connection that broke, or its
  * receiver may just be computing (rel/loss.h).
  */
-uint64_t lnx_tx_look(struct lnx_peer *peer, uint64_t now)
+uint64_t lnx_control_look(struct lnx_peer *peer, uint64_t now)
 {
 	bool idle = lnx_chan_idle(&peer->chan);
+	bool nothing = idle && !peer->nrndv && !peer->rma.n_segments && !peer->pull.n;
 	enum lnx_loss_todo todo;
 	int err;
 
-	if (idle && !peer->nrndv && !peer->rma.n_segments && !peer->pull.n)
+	if (nothing && lnx_likely(!lnx_keepalive_due(peer)))
 		return look_idle(peer, now);
 	todo = lnx_loss_look(&peer->loss, &peer->chan, first_rto(peer, idle), now);
 	if (todo == LNX_LOSS_MOVED) {
@@ -336,15 +339,17 @@ uint64_t lnx_tx_look(struct lnx_peer *peer, uint64_t now)
 	}
 	err = lnx_liveness_check(peer, now);
 	if (lnx_unlikely(err)) {
-		lnx_tx_peer_failed(peer, err);
+		if (lnx_keepalive_stays(peer, nothing, err))
+			return look_idle(peer, now);
+		lnx_rel_peer_failed(peer, err);
 		return LNX_NEVER;
 	}
 	if (todo == LNX_LOSS_INSIST) {
 		lnx_session_answer(peer);
-		lnx_tx_want_pump(peer);
+		lnx_send_want(peer);
 	}
 	if (todo == LNX_LOSS_ASK && idle)
-		ask_alive(peer->ep, peer, now);
+		ask_alive(peer, nothing, now);
 	else if (todo == LNX_LOSS_ASK || todo == LNX_LOSS_INSIST)
 		ask_for_frame(peer, now);
 	return lnx_sooner(lnx_loss_next(&peer->loss, now),

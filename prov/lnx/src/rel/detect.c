@@ -30,7 +30,7 @@ LNX_COLD void lnx_detect_watch(struct lnx_peer *peer)
 static bool frames_due(const struct lnx_peer *peer, const struct lnx_path *path)
 {
 	return peer->chan.una != peer->chan.posted &&
-	       lnx_path_in_flight(peer, path);
+	       lnx_sched_in_flight(peer, path);
 }
 
 /* ---- a path goes DOWN ---- */
@@ -149,7 +149,7 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	g->probe_ns = 0;
 	peer->ep->stats.paths_down++;
 	lnx_order_make(peer, now);
-	lnx_tx_fail_over(path, peer);
+	lnx_failover_path(path, peer);
 	peer->ep->up->path_down(path);
 	lnx_detect_watch(peer);
 }
@@ -171,7 +171,7 @@ static LNX_COLD void send_probes(struct lnx_peer *peer, struct lnx_path *about)
 
 		if (path != about &&
 		    (lnx_path_usable(path) || path->detect.drained))
-			lnx_tx_control_on(peer->ep, peer, path, &h);
+			lnx_control_send_on(peer->ep, peer, path, &h);
 	}
 }
 
@@ -211,7 +211,7 @@ static LNX_COLD void elsewhere(struct lnx_peer *peer, struct lnx_path *path)
 
 		if (next->state == LNX_PATH_DOWN || !next->rail->core_ep)
 			continue;
-		lnx_tx_redirect(path, peer, next);
+		lnx_failover_redirect(path, peer, next);
 		return;
 	}
 }
@@ -297,7 +297,7 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 			lnx_detect_good(peer, path, now);
 		}
 		if (path->rail == rail)
-			lnx_tx_answered(path, peer, (uint32_t)pong->data, now);
+			lnx_control_answered(path, peer, (uint32_t)pong->data, now);
 		return;
 	}
 	/* Answers about latency come all the time, and were not asked for because something
@@ -306,7 +306,7 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 		peer->choice->pong_ns = now;
 	lnx_detect_watch(peer);
 	moved = g->progress;
-	lnx_path_report_one(peer, (unsigned)which, pong->key);
+	lnx_sched_report_one(peer, (unsigned)which, pong->key);
 	if (path->state != LNX_PATH_DOWN) {
 		lnx_silence_answered(&g->silence, g->progress != moved,
 				     pong->data == g->nonce);
@@ -361,7 +361,7 @@ static uint64_t look_for_late(struct lnx_peer *peer, uint64_t now)
 		/* Or when it is answered. */
 		return g->silence.probe_sent_ns + ask_late_ns(path, now) + 1;
 	case LNX_LOSS_INSIST:
-		lnx_tx_want_pump(peer);
+		lnx_send_want(peer);
 		break;
 	default:
 		break;

@@ -26,12 +26,12 @@ static LNX_COLD bool posted_rare(struct lnx_ep *ep, struct lnx_txe *txe)
 		part_over(ep, txe, 0);
 		return true;
 	}
-	lnx_cntr_ok(ep, lnx_tx_cntr(txe->cq_flags));
+	lnx_cntr_ok(ep, lnx_txe_cntr(txe->cq_flags));
 	return false;
 }
 
 LNX_HOT
-void lnx_tx_posted(struct lnx_ep *ep, struct lnx_txe *txe)
+void lnx_done_posted(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->reported = true;
 	if (lnx_unlikely(txe->counts | txe->part) && posted_rare(ep, txe))
@@ -41,7 +41,7 @@ void lnx_tx_posted(struct lnx_ep *ep, struct lnx_txe *txe)
 			     0, 0, FI_ADDR_NOTAVAIL);
 }
 
-LNX_COLD void lnx_tx_fail(struct lnx_ep *ep, void *context, uint64_t cq_flags,
+LNX_COLD void lnx_rel_op_failed(struct lnx_ep *ep, void *context, uint64_t cq_flags,
 			  int err, int prov_errno)
 {
 	struct fi_cq_err_entry e = {
@@ -53,7 +53,7 @@ LNX_COLD void lnx_tx_fail(struct lnx_ep *ep, void *context, uint64_t cq_flags,
 	};
 
 	ep->stats.failed++;
-	lnx_cntr_err(ep, lnx_tx_cntr(cq_flags));
+	lnx_cntr_err(ep, lnx_txe_cntr(cq_flags));
 	if (ep->tx_cq)
 		lnx_cq_write_err(ep->tx_cq, &e);
 }
@@ -65,9 +65,9 @@ static LNX_COLD void txe_failed(struct lnx_ep *ep, struct lnx_txe *txe, int err)
 	if (txe->part)
 		part_over(ep, txe, err);
 	else if (txe->want_comp || txe->tells)
-		lnx_tx_fail(ep, txe->context, txe->cq_flags, err, err);
+		lnx_rel_op_failed(ep, txe->context, txe->cq_flags, err, err);
 	else
-		lnx_cntr_err(ep, lnx_tx_cntr(txe->cq_flags));
+		lnx_cntr_err(ep, lnx_txe_cntr(txe->cq_flags));
 }
 
 /* It is over, but the core still has it; only the rail's list can find it. */
@@ -101,7 +101,7 @@ static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 	 */
 	if (lnx_unlikely(txe->f.comp_at_ack && lnx_txe_due(txe)) &&
 	    (!txe->f.in_core || !txe->f.niov))
-		lnx_tx_posted(ep, txe);
+		lnx_done_posted(ep, txe);
 	if (lnx_likely(!txe->f.in_core))
 		lnx_txe_put(ep, txe);
 	else
@@ -109,7 +109,7 @@ static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 }
 
 /* It was acknowledged (or given up) before, and now the core released it too. */
-void lnx_txe_settled(struct lnx_txe *txe)
+void lnx_done_settled(struct lnx_txe *txe)
 {
 	struct lnx_ep *ep = txe->peer->ep;
 
@@ -122,13 +122,13 @@ void lnx_txe_settled(struct lnx_txe *txe)
 		if (lnx_peer_dead(txe->peer))
 			txe_failed(ep, txe, FI_ETIMEDOUT);
 		else
-			lnx_tx_posted(ep, txe);
+			lnx_done_posted(ep, txe);
 	}
 	lnx_txe_put(ep, txe);
 }
 
-/* Slow half of lnx_tx_ack (rel/frame.h). */
-void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
+/* Slow half of lnx_frame_ack (rel/frame.h). */
+void lnx_done_acked(struct lnx_peer *peer, uint32_t ack)
 {
 	struct lnx_chan *c = &peer->chan;
 	uint32_t n = lnx_chan_ackable(c, ack);
@@ -148,16 +148,16 @@ void lnx_tx_acked(struct lnx_peer *peer, uint32_t ack)
 	if (peer->eager)
 		lnx_keep_acked(peer);
 	if (lnx_chan_idle(c))
-		lnx_path_all_delivered(peer);
+		lnx_sched_all_delivered(peer);
 	if (lnx_chan_after_ack(c))
-		lnx_tx_want_pump(peer);
+		lnx_send_want(peer);
 	/* The next look is far away: other frames are the oldest from now on. */
 	if (lnx_unlikely(!peer->watched) && peer->awaited)
-		lnx_tx_watch(peer->ep, peer);
+		lnx_rel_watch(peer->ep, peer);
 }
 
 /* The core has finished with the frame: sent, as far as it can tell. */
-void lnx_tx_core_done(struct lnx_op *op)
+void lnx_rel_core_done(struct lnx_op *op)
 {
 	struct lnx_txe *txe = lnx_container_of(op, struct lnx_txe, op);
 	struct lnx_peer *peer = txe->peer;
@@ -168,7 +168,7 @@ void lnx_tx_core_done(struct lnx_op *op)
 	if (lnx_unlikely(peer->failing_ns))
 		peer->failing_ns = 0;
 	if (lnx_unlikely(txe->f.acked))
-		lnx_txe_settled(txe);
+		lnx_done_settled(txe);
 	else if (txe->keep == LNX_KEEP_MAY && lnx_txe_due(txe))
 		lnx_keep_wait(txe);
 }
@@ -189,7 +189,7 @@ static LNX_COLD void core_failed(struct lnx_txe *txe, const struct fi_cq_err_ent
 		return;
 	peer->ep->stats.core_errors++;
 	if (txe->f.acked) {
-		lnx_txe_settled(txe);
+		lnx_done_settled(txe);
 		return;
 	}
 	path = peer->path[txe->f.path];
@@ -215,11 +215,11 @@ static LNX_COLD void core_failed(struct lnx_txe *txe, const struct fi_cq_err_ent
 					     err->err, err->prov_errno), now);
 	/* If there are other paths, they send the frames meanwhile. */
 	if (peer->npath > 1)
-		lnx_path_failed(path, now);
-	lnx_tx_retransmit(peer, 1u << path->index);
+		lnx_sched_failed(path, now);
+	lnx_send_retransmit(peer, 1u << path->index);
 }
 
-LNX_COLD bool lnx_tx_core_error(struct lnx_rail *rail, const struct fi_cq_err_entry *err)
+LNX_COLD bool lnx_rel_core_failed(struct lnx_rail *rail, const struct fi_cq_err_entry *err)
 {
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_txe *txe = err->op_context;
@@ -237,7 +237,7 @@ LNX_COLD bool lnx_tx_core_error(struct lnx_rail *rail, const struct fi_cq_err_en
 	return false;
 }
 
-LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
+LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 {
 	struct lnx_chan *c = &peer->chan;
 	struct lnx_ep *ep = peer->ep;
@@ -268,7 +268,7 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 			core_has(txe);
 	}
 	lnx_keep_end(peer);
-	lnx_path_all_delivered(peer);
+	lnx_sched_all_delivered(peer);
 	while ((f = lnx_chan_unqueue(c))) {
 		struct lnx_txe *txe = lnx_txe_of(f);
 
@@ -285,23 +285,23 @@ LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err)
 	lnx_timer_cancel(&ep->due.timers, &peer->retry);
 	/* Reads of its memory may not have ended. */
 	lnx_detect_watch(peer);
-	lnx_tx_ack_clear(peer);
-	lnx_rx_ooo_free(peer);
+	lnx_control_ack_clear(peer);
+	lnx_recv_ooo_free(peer);
 	lnx_peer_ended(peer);
 }
 
 /* It is closing: what is not acknowledged by now never will be. */
-void lnx_tx_bye(struct lnx_peer *peer)
+void lnx_rel_peer_ended(struct lnx_peer *peer)
 {
 	lnx_peer_happens(peer, LNX_LIFE_ENDED);
 	lnx_peer_ended(peer);
 	/* Progress fails what is outstanding: this may be inside a send to that same
 	 * peer.  A peer without anything outstanding becomes DEAD too, so that the next
 	 * send begins another session. */
-	lnx_tx_want_pump(peer);
+	lnx_send_want(peer);
 }
 
-void lnx_tx_drop_pending(struct lnx_ep *ep)
+void lnx_rel_close(struct lnx_ep *ep)
 {
 	struct lnx_node *n, *tmp;
 

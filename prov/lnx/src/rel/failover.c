@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * What happens to the frames of a path that goes DOWN, and of a rail whose core
- * endpoint is closed.  Called by rel/detect.c and rel/recovery.c; lnx_tx_pump
+ * endpoint is closed.  Called by rel/detect.c and rel/recovery.c; lnx_send_pump
  * (rel/send.c) posts what is sent again.
  */
 #include "core/open.h"
@@ -44,27 +44,27 @@ static LNX_COLD void send_clone(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_list_add_tail(&peer->path[txe->f.path]->rail->clones, &txe->f.link);
 }
 
-LNX_COLD void lnx_tx_fail_over(struct lnx_path *path, struct lnx_peer *peer)
+LNX_COLD void lnx_failover_path(struct lnx_path *path, struct lnx_peer *peer)
 {
 	uint32_t seq;
 
 	for (seq = peer->chan.una; seq != peer->chan.posted; seq++) {
-		struct lnx_txe *txe = lnx_tx_at(peer, seq);
+		struct lnx_txe *txe = lnx_frame_at(peer, seq);
 
 		if (txe && txe->f.path == path->index && txe->f.in_core)
 			send_clone(peer->ep, peer, txe);
 	}
 	/* What still arrives over it is a duplicate. */
 	path->delivered = path->sent;
-	lnx_tx_retransmit(peer, 1u << path->index);
+	lnx_send_retransmit(peer, 1u << path->index);
 }
 
-LNX_COLD bool lnx_tx_in_core(const struct lnx_path *path, struct lnx_peer *peer)
+LNX_COLD bool lnx_failover_in_core(const struct lnx_path *path, struct lnx_peer *peer)
 {
 	uint32_t seq;
 
 	for (seq = peer->chan.una; seq != peer->chan.posted; seq++) {
-		const struct lnx_txe *txe = lnx_tx_at(peer, seq);
+		const struct lnx_txe *txe = lnx_frame_at(peer, seq);
 
 		if (txe && txe->f.path == path->index && txe->f.in_core)
 			return true;
@@ -72,46 +72,46 @@ LNX_COLD bool lnx_tx_in_core(const struct lnx_path *path, struct lnx_peer *peer)
 	return false;
 }
 
-LNX_COLD void lnx_tx_redirect(struct lnx_path *path, struct lnx_peer *peer,
+LNX_COLD void lnx_failover_redirect(struct lnx_path *path, struct lnx_peer *peer,
 			       const struct lnx_path *next)
 {
 	struct lnx_txe *first;
 
-	lnx_tx_fail_over(path, peer);
+	lnx_failover_path(path, peer);
 	/* The other frames follow on the path of this one (rel/sched.c). */
-	first = lnx_tx_at(peer, peer->chan.una);
+	first = lnx_frame_at(peer, peer->chan.una);
 	if (first)
 		first->f.path = next->index;
 	peer->cur = peer->path[next->index];
-	lnx_tx_retransmit(peer, 1u << next->index);
+	lnx_send_retransmit(peer, 1u << next->index);
 }
 
-LNX_COLD void lnx_tx_cut(struct lnx_path *path, struct lnx_peer *peer)
+LNX_COLD void lnx_failover_cut(struct lnx_path *path, struct lnx_peer *peer)
 {
 	uint32_t seq;
 
 	for (seq = peer->chan.una; seq != peer->chan.posted; seq++) {
-		struct lnx_txe *txe = lnx_tx_at(peer, seq);
+		struct lnx_txe *txe = lnx_frame_at(peer, seq);
 
 		if (txe && txe->f.path == path->index && txe->f.in_core)
 			txe->f.in_core = false;
 	}
 	path->delivered = path->sent;
-	lnx_tx_retransmit(peer, 1u << path->index);
+	lnx_send_retransmit(peer, 1u << path->index);
 }
 
-LNX_COLD void lnx_tx_cut_clones(struct lnx_rail *rail)
+LNX_COLD void lnx_failover_cut_clones(struct lnx_rail *rail)
 {
 	while (!lnx_list_empty(&rail->clones)) {
 		struct lnx_txe *txe =
 			lnx_list_entry(rail->clones.next, struct lnx_txe, f.link);
 
 		txe->f.in_core = false;
-		lnx_txe_settled(txe);
+		lnx_done_settled(txe);
 	}
 }
 
-LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_peer *peer, struct lnx_hdr *h)
+LNX_COLD struct lnx_txe *lnx_failover_hello(struct lnx_peer *peer, struct lnx_hdr *h)
 {
 	struct lnx_ep *ep = peer->ep;
 	uint8_t what[LNX_HELLO_BYTES];
@@ -137,7 +137,7 @@ LNX_COLD struct lnx_txe *lnx_tx_hello(struct lnx_peer *peer, struct lnx_hdr *h)
 	return txe;
 }
 
-LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer)
+LNX_COLD void lnx_rel_hello_again(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_txe *txe;
@@ -147,13 +147,13 @@ LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer)
 		return;
 	/* For a peer that only sends to us it is the first one. */
 	if (!peer->hello_done) {
-		lnx_tx_ready(ep, peer);
+		lnx_rel_ready(ep, peer);
 		return;
 	}
-	txe = lnx_tx_hello(peer, &h);
+	txe = lnx_failover_hello(peer, &h);
 	if (!txe)
 		return;			/* they find out that the old one is dead */
 	lnx_address_ack_hello(peer);
-	if (lnx_tx_queue(ep, peer, txe, &h, false))
+	if (lnx_rel_send(ep, peer, txe, &h, false))
 		lnx_txe_put(ep, txe);
 }

@@ -65,7 +65,7 @@ static LNX_COLD void keep_again(struct lnx_peer *peer)
 
 	peer->eager->full = false;
 	for (seq = peer->chan.una; seq != peer->chan.posted; seq++) {
-		struct lnx_txe *txe = lnx_tx_at(peer, seq);
+		struct lnx_txe *txe = lnx_frame_at(peer, seq);
 		uint64_t bytes;
 
 		if (!txe || txe->keep != LNX_KEEP_MAY || txe->f.in_core ||
@@ -154,7 +154,7 @@ static void keep(struct lnx_ep *ep, struct lnx_txe *txe)
 	e->kept += (uint32_t)payload;
 	ep->stats.send_copies++;
 	lnx_txe_put(ep, txe);
-	lnx_tx_posted(ep, copy);
+	lnx_done_posted(ep, copy);
 }
 
 void lnx_keep_run(struct lnx_ep *ep)

@@ -57,7 +57,7 @@ static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	if (!lnx_path_usable(path) || lnx_ns_since(now, s->probe_ns) < pause_ns(s, now))
 		return;
 	h.data = MARK | (s->probe + 1);
-	if (lnx_tx_control_on(peer->ep, peer, path, &h))
+	if (lnx_control_send_on(peer->ep, peer, path, &h))
 		return;
 	s->probe++;
 	s->probe_ns = now;
@@ -92,7 +92,7 @@ uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 	/* What was set by hand counts more. */
 	if (lnx_unlikely(peer->ep->admin.any))
 		least = lnx_admin_worth(peer->cur, now);
-	lnx_path_shares(peer, share);
+	lnx_sched_shares(peer, share);
 	first = lnx_order_class(peer, 0);
 	for (i = 0; i < peer->npath; i++)
 		if (first >> i & 1)

@@ -44,9 +44,9 @@ static LNX_COLD bool tell(struct lnx_peer *peer, const struct lnx_rail *rail,
 		    (path->state == LNX_PATH_CONNECTING &&
 		     now < path->retry_ns))
 			continue;
-		if (!lnx_tx_control_on(peer->ep, peer, path, &h))
+		if (!lnx_control_send_on(peer->ep, peer, path, &h))
 			return true;
-		lnx_path_blocked(path, now);
+		lnx_sched_blocked(path, now);
 	}
 	return false;
 }

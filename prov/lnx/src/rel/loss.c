@@ -39,7 +39,7 @@ uint64_t lnx_loss_next(const struct lnx_loss *l, uint64_t now)
 {
 	uint64_t ns = LNX_MAX(LNX_LOOK_ONE_NS, lnx_ns_since(now, l->since_ns) / 2);
 
-	/* The oldest frame was sent again: lnx_tx_acked tells when it is acknowledged. */
+	/* The oldest frame was sent again: lnx_done_acked tells when it is acknowledged. */
 	if (l->rto_ns >= LNX_RTO_INSIST_NS)
 		return l->since_ns + l->rto_ns;
 	/* Else some may be acknowledged until then, and the timeout begins again when they

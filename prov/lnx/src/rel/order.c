@@ -205,7 +205,7 @@ static int32_t credits(const struct lnx_peer *peer, const struct lnx_path *path,
 	for (i = 0; i < peer->npath; i++)
 		if (local ? peer->path[i]->rail == path->rail :
 			    peer->path[i]->remote == path->remote)
-			bytes += lnx_path_in_flight(peer, peer->path[i]);
+			bytes += lnx_sched_in_flight(peer, peer->path[i]);
 	return -(int32_t)LNX_MIN(bytes, (uint64_t)INT32_MAX);
 }
 

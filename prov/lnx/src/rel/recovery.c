@@ -64,7 +64,7 @@ static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path, uint6
 	if (lnx_order_before(peer, path, peer->cur))
 		peer->cur = path;
 	ep->stats.paths_restored++;
-	lnx_tx_want_pump(peer);
+	lnx_send_want(peer);
 	if (peer->pull.left)
 		ep->work |= LNX_WORK_PULL;
 }
@@ -73,7 +73,7 @@ static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path, uint6
 static bool hangs(struct lnx_peer *peer, const struct lnx_path *path)
 {
 	return path->nread || !lnx_list_empty(&path->gets) ||
-	       lnx_tx_in_core(path, peer);
+	       lnx_failover_in_core(path, peer);
 }
 
 static bool wants_reopen(struct lnx_peer *peer, const struct lnx_path *path,
@@ -140,10 +140,10 @@ static void probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 		return;
 	/* The peer may not know, or not yet know, where the rail is now. */
 	if (path->rail->reopened_ns)
-		ret = lnx_tx_probe_from(peer, path, &h);
+		ret = lnx_control_probe_from(peer, path, &h);
 	g->probe_epoch = ret == -FI_ENOSYS ? 0 : peer->ep->address.epoch;
 	if (ret == -FI_ENOSYS)
-		ret = lnx_tx_control_on(peer->ep, peer, path, &h);
+		ret = lnx_control_send_on(peer->ep, peer, path, &h);
 	if (ret) {
 		g->probe_ns = now + LNX_PROBE_CONNECT_NS;	/* it may be connecting */
 		return;

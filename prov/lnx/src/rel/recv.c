@@ -172,7 +172,7 @@ static bool ooo_keep(struct lnx_ep *ep, struct lnx_peer *peer, const struct lnx_
 	return !copy;
 }
 
-LNX_COLD void lnx_rx_ooo_free(struct lnx_peer *peer)
+LNX_COLD void lnx_recv_ooo_free(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_rxbuf *buf;
@@ -255,19 +255,19 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 	/* The peer lives, whatever else is wrong. */
 	lnx_liveness_seen(&peer->liveness);
 	if (lnx_unlikely(!peer->watched) && peer->awaited)
-		lnx_tx_watch(ep, peer);
+		lnx_rel_watch(ep, peer);
 	lnx_count_received(rail, lnx_likely(peer->npath <= 1) ? lnx_count_path(peer) :
-			   lnx_path_back(peer, rail, h->rail), h->kind);
+			   lnx_sched_back(peer, rail, h->rail), h->kind);
 	switch (h->kind) {
 	case LNX_KIND_ACK:
 		ep->stats.acks_recv++;
-		lnx_path_report(peer, h);
+		lnx_sched_report(peer, h);
 		lnx_tx_credit(peer, lnx_credit_get(frame_payload(buf), len));
 		break;
 	case LNX_KIND_PROBE:
 		if (lnx_unlikely(h->key))
 			handle_hello(ep, peer, h, buf, LNX_ADDR_BYTES);
-		path = lnx_path_back(peer, rail, h->rail);
+		path = lnx_sched_back(peer, rail, h->rail);
 		if (h->tag && h->tag <= LNX_PATHS_MAX && path) {
 			asked(peer, path, h);
 			lnx_recovery_probed(path, rail);
@@ -290,7 +290,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 		break;
 	case LNX_KIND_BYE:
 		if (h->seq == peer->chan.rx.next)
-			lnx_tx_bye(peer);
+			lnx_rel_peer_ended(peer);
 		break;
 	default:
 		break;
@@ -298,7 +298,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 }
 
 LNX_HOT
-bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
+bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 {
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_peer *peer;
@@ -342,14 +342,14 @@ bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		lnx_count_drop(rail, NULL, h.kind, len);
 		return false;
 	}
-	lnx_tx_ack(ep, peer, h.ack);
+	lnx_frame_ack(ep, peer, h.ack);
 	if (lnx_unlikely(!lnx_kind_sequenced(h.kind))) {
 		control(buf, peer, &h, len - sizeof(struct lnx_wire_hdr));
 		return false;
 	}
 	peer->rx.bytes[h.path] += len;
 	if (lnx_unlikely(h.path != peer->rx.last_path)) {
-		struct lnx_path *back = lnx_path_back(peer, rail, h.rail);
+		struct lnx_path *back = lnx_sched_back(peer, rail, h.rail);
 
 		if (!peer->rx.multipath)
 			lnx_count_first_frames(peer);

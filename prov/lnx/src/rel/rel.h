@@ -82,7 +82,7 @@ struct lnx_tx_group {
 #define LNX_TXE_HUGE	LNX_PAYLOAD_LARGE
 
 /* The counter of an operation with these completion flags. */
-static inline enum lnx_cntr_kind lnx_tx_cntr(uint64_t cq_flags)
+static inline enum lnx_cntr_kind lnx_txe_cntr(uint64_t cq_flags)
 {
 	return cq_flags & FI_SEND ? LNX_CNTR_SEND :
 	       cq_flags & FI_READ ? LNX_CNTR_READ : LNX_CNTR_WRITE;
@@ -116,44 +116,44 @@ LNX_INLINE void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe)
  * Number txe and send it, or queue it behind what waits already.  0.  With no_queue it
  * is never queued: -FI_EAGAIN, and txe is still the caller's.
  */
-int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
+int lnx_rel_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		 struct lnx_txe *txe, struct lnx_hdr *h, bool no_queue);
 /* The same from inside a core's callback: progress sends it.  -FI_ENOMEM,
  * -FI_EHOSTUNREACH: txe is still the caller's. */
-int lnx_tx_queue_later(struct lnx_ep *ep, struct lnx_peer *peer,
+int lnx_rel_send_later(struct lnx_ep *ep, struct lnx_peer *peer,
 		       struct lnx_txe *txe, struct lnx_hdr *h);
 /* The peer of that address, made if needed, with a path to it: 0, -FI_EINVAL,
  * -FI_EAGAIN (memory is short) or -FI_EHOSTUNREACH. */
-ssize_t lnx_tx_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer);
+ssize_t lnx_rel_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer);
 /* The same where it is known that the peer has yet to be made, or is dead. */
-LNX_COLD ssize_t lnx_tx_find_cold(struct lnx_ep *ep, fi_addr_t dest,
+LNX_COLD ssize_t lnx_rel_find_cold(struct lnx_ep *ep, fi_addr_t dest,
 				  struct lnx_peer **peer);
 /*
  * May a frame go to peer now?  0, -FI_EAGAIN, -FI_EHOSTUNREACH.  flags: of the
  * operation; FI_INJECT alone for calls that inject.  For these *no_queue may be set:
- * then the frame may not be queued (lnx_tx_queue).
+ * then the frame may not be queued (lnx_rel_send).
  */
-ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
+ssize_t lnx_rel_room(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
 		     bool *no_queue);
 /* How many sends with these flags may be queued for a peer. */
-static inline uint32_t lnx_tx_queue_max(const struct lnx_ep *ep, uint64_t flags)
+static inline uint32_t lnx_rel_queue_max(const struct lnx_ep *ep, uint64_t flags)
 {
 	return flags & (FI_INJECT | FI_COMPLETION) ? ep->limits.tx_size :
 						     2 * ep->limits.tx_size;
 }
 
 /* Prepare peer for sending: its window exists, our hello is sent or queued. */
-int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer);
+int lnx_rel_ready(struct lnx_ep *ep, struct lnx_peer *peer);
 /* Look at peer from now on: an acknowledgement or an answer from it is due.  To be called
  * if it is not peer->watched. */
-void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer);
+void lnx_rel_watch(struct lnx_ep *ep, struct lnx_peer *peer);
 /* Must the end of txe still be reported or counted? */
 LNX_INLINE bool lnx_txe_due(const struct lnx_txe *txe)
 {
 	return txe->matters && !txe->reported;
 }
 /* A frame came in over rail.  True: buf is kept.  Calls no core. */
-bool lnx_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len);
+bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len);
 /* ---- rel/keep.c: credit (rel/credit.h) ---- */
 
 /* The peer grants so much. */
@@ -164,8 +164,8 @@ uint64_t lnx_rx_grant(struct lnx_peer *peer);
 void lnx_rx_credit(struct lnx_peer *peer);
 /* The core has finished with a frame; or failed something that may be a frame: false if it
  * is none.  err->op_context is not trusted.  Call no core. */
-void lnx_tx_core_done(struct lnx_op *op);
-LNX_COLD bool lnx_tx_core_error(struct lnx_rail *rail,
+void lnx_rel_core_done(struct lnx_op *op);
+LNX_COLD bool lnx_rel_core_failed(struct lnx_rail *rail,
 				const struct fi_cq_err_entry *err);
 
 /* What is due at that time: timers, also those of the endpoint as a whole, frames and
@@ -181,18 +181,18 @@ void lnx_rel_ack_all(struct lnx_ep *ep, uint64_t now);
 /* The link of a rail went down or came up.  Calls cores: peers are told. */
 LNX_COLD void lnx_link_notice_local(struct lnx_rail *rail, bool up, uint64_t now);
 /* Our address has changed: tell peer. */
-LNX_COLD void lnx_tx_hello_again(struct lnx_peer *peer);
+LNX_COLD void lnx_rel_hello_again(struct lnx_peer *peer);
 /* The peer has ended the session; what is outstanding fails in the next pass. */
-void lnx_tx_bye(struct lnx_peer *peer);
+void lnx_rel_peer_ended(struct lnx_peer *peer);
 /* Every operation to peer ends with an error; later ones fail at once. */
-LNX_COLD void lnx_tx_peer_failed(struct lnx_peer *peer, int err);
+LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err);
 /* At close: FINs that never left still hold receives that they would report. */
-void lnx_tx_drop_pending(struct lnx_ep *ep);
+void lnx_rel_close(struct lnx_ep *ep);
 
 /* ---- completions ---- */
 
 /* An error entry, and one more failed send if cq_flags has FI_SEND. */
-void lnx_tx_fail(struct lnx_ep *ep, void *context, uint64_t cq_flags, int err,
+void lnx_rel_op_failed(struct lnx_ep *ep, void *context, uint64_t cq_flags, int err,
 		 int prov_errno);
 
 #endif

@@ -114,13 +114,13 @@ LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now)
 			path->detect.pinged = false;
 			path->detect.unanswered_ns = 0;
 			path->detect.refused_ns = 0;
-			lnx_tx_cut(path, peer);
+			lnx_failover_cut(path, peer);
 			ep->up->path_cut(path);
 			if (path->state == LNX_PATH_DOWN)
 				lnx_detect_watch(peer);
 		}
 	}
-	lnx_tx_cut_clones(rail);
+	lnx_failover_cut_clones(rail);
 	rail->closed = true;
 	lnx_ep_due(ep, LNX_DUE_RAILS, now + LNX_LOOK_MIN_NS);
 	if (in_use(rail) || (cut_off && !rail->link_down))
@@ -157,7 +157,7 @@ LNX_COLD void lnx_reopen_open(struct lnx_rail *rail, uint64_t now)
 	lnx_policy_rails(ep);
 	rail->moved_epoch = ep->address.epoch;
 	lnx_list_foreach(&ep->peers.all, n, tmp)
-		lnx_tx_hello_again(lnx_list_entry(n, struct lnx_peer,
+		lnx_rel_hello_again(lnx_list_entry(n, struct lnx_peer,
 						  all_link));
 }
 

@@ -27,7 +27,7 @@ void lnx_peer_look(struct lnx_timer *look, uint64_t now)
 	uint64_t next = lnx_detect_look(peer, now);
 
 	if (peer->awaited)
-		next = lnx_sooner(next, lnx_tx_look(peer, now));
+		next = lnx_sooner(next, lnx_control_look(peer, now));
 	/* What it changed may have asked for another one. */
 	next = lnx_sooner(next, lnx_timer_at(set, look));
 	peer->watched = peer->awaited && next <= now + lnx_look_gap(peer);
@@ -38,12 +38,12 @@ void lnx_peer_look(struct lnx_timer *look, uint64_t now)
 
 uint64_t lnx_rel_run(struct lnx_ep *ep, uint64_t now)
 {
-	lnx_path_look(ep, now);
+	lnx_sched_look(ep, now);
 	lnx_timers_run(&ep->due.timers, now, LOOKS_PER_PASS);
 	if (ep->work & LNX_WORK_PUMP)
-		lnx_tx_pump(ep, now);
+		lnx_send_pump(ep, now);
 	if (ep->work & (LNX_WORK_ACK | LNX_WORK_ACK_PENDING))
-		lnx_tx_acks(ep, now, false);
+		lnx_control_acks(ep, now, false);
 	if (!ep->due.timers.n)
 		ep->work &= ~LNX_WORK_TIMER;
 	return ep->work & (LNX_WORK_PUMP | LNX_WORK_ACK) ? now : ep->due.timers.next_ns;
@@ -51,5 +51,5 @@ uint64_t lnx_rel_run(struct lnx_ep *ep, uint64_t now)
 
 void lnx_rel_ack_all(struct lnx_ep *ep, uint64_t now)
 {
-	lnx_tx_acks(ep, now, true);
+	lnx_control_acks(ep, now, true);
 }

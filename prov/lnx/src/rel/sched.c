@@ -20,7 +20,7 @@
  * share of the time. */
 #define RELEARN_SHARE	20u
 
-LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
+LNX_COLD void lnx_sched_blocked(struct lnx_path *path, uint64_t now)
 {
 	if (path->state == LNX_PATH_DOWN)
 		return;			/* only an answer of its peer ends that */
@@ -47,7 +47,7 @@ LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now)
 	path->retry_ns = now + path->backoff_ns;
 }
 
-LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now)
+LNX_COLD void lnx_sched_failed(struct lnx_path *path, uint64_t now)
 {
 	/* All frames in the core fail together: that counts once. */
 	if (path->fail_backoff_ns && now < path->retry_ns)
@@ -97,7 +97,7 @@ static struct lnx_path *round_robin(struct lnx_peer *peer,
 	return peer->path[best];
 }
 
-void lnx_path_shares(const struct lnx_peer *peer, unsigned *share)
+void lnx_sched_shares(const struct lnx_peer *peer, unsigned *share)
 {
 	unsigned i, best = 0;
 	uint64_t now = 0;
@@ -169,7 +169,7 @@ static void view_frames(const struct lnx_peer *peer, struct lnx_stripe_path *vie
 	uint64_t near = least_latency(peer, now);
 	unsigned share[LNX_PATHS_MAX], i;
 
-	lnx_path_shares(peer, share);
+	lnx_sched_shares(peer, share);
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
 
@@ -177,7 +177,7 @@ static void view_frames(const struct lnx_peer *peer, struct lnx_stripe_path *vie
 				 path->state == LNX_PATH_IDLE ||
 				 (path->state != LNX_PATH_DOWN && now >= path->retry_ns);
 		look_at(path, &path->speed->send, share[i], &view[i]);
-		view[i].out_bytes = lnx_path_in_flight(peer, path);
+		view[i].out_bytes = lnx_sched_in_flight(peer, path);
 		if (far(path, near, now))
 			view[i].delay_ns = LNX_MAX(view[i].delay_ns,
 						   lnx_latency_of(path, now));
@@ -222,7 +222,7 @@ static int shortest(const struct lnx_peer *peer, const struct lnx_stripe_path *v
 	return pick;
 }
 
-struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
+struct lnx_path *lnx_sched_choose(struct lnx_peer *peer, size_t len)
 {
 	struct lnx_stripe_path view[LNX_PATHS_MAX];
 	uint64_t now = lnx_clock_ns();
@@ -249,7 +249,7 @@ struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len)
 	return pick < 0 ? NULL : peer->path[pick];
 }
 
-struct lnx_path *lnx_path_find_live(struct lnx_peer *peer)
+struct lnx_path *lnx_sched_find_live(struct lnx_peer *peer)
 {
 	struct lnx_path *path = peer->cur;
 	unsigned i;
@@ -278,9 +278,9 @@ static LNX_COLD void later(struct lnx_peer *peer, uint64_t now)
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++)
-		lnx_path_later(peer->ep, &peer->path[i]->since_ns, now);
-	lnx_path_later(peer->ep, &peer->failing_ns, now);
-	lnx_path_later(peer->ep, &peer->liveness.since_ns, now);
+		lnx_sched_later(peer->ep, &peer->path[i]->since_ns, now);
+	lnx_sched_later(peer->ep, &peer->failing_ns, now);
+	lnx_sched_later(peer->ep, &peer->liveness.since_ns, now);
 }
 
 /* Of each peer that something is due from, or that frames wait for. */
@@ -310,7 +310,7 @@ static LNX_COLD void all_later(struct lnx_ep *ep, uint64_t now)
 	}
 }
 
-void lnx_path_look(struct lnx_ep *ep, uint64_t now)
+void lnx_sched_look(struct lnx_ep *ep, uint64_t now)
 {
 	uint64_t gap_ns = lnx_ns_since(now, ep->due.looked_ns);
 
@@ -321,7 +321,7 @@ void lnx_path_look(struct lnx_ep *ep, uint64_t now)
 	ep->due.looked_ns = now;
 }
 
-bool lnx_path_none_for(const struct lnx_peer *peer, uint64_t now,
+bool lnx_sched_none_for(const struct lnx_peer *peer, uint64_t now,
 		       uint64_t limit_ns)
 {
 	unsigned i;
@@ -333,7 +333,7 @@ bool lnx_path_none_for(const struct lnx_peer *peer, uint64_t now,
 	return true;
 }
 
-struct lnx_path *lnx_path_back(struct lnx_peer *peer,
+struct lnx_path *lnx_sched_back(struct lnx_peer *peer,
 			       const struct lnx_rail *rail, uint16_t remote)
 {
 	unsigned i;
@@ -342,10 +342,10 @@ struct lnx_path *lnx_path_back(struct lnx_peer *peer,
 		if (peer->path[i]->rail == rail &&
 		    peer->path[i]->remote_rail == remote)
 			return peer->path[i];
-	return lnx_path_live(peer);
+	return lnx_sched_live(peer);
 }
 
-void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
+void lnx_sched_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 {
 	struct lnx_path_speed *speed;
 	struct lnx_path *path;
@@ -382,17 +382,17 @@ void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 	path->inflight_limit = LNX_MAX(path->inflight_limit, INFLIGHT_MIN);
 }
 
-void lnx_path_report(struct lnx_peer *peer, const struct lnx_hdr *ack)
+void lnx_sched_report(struct lnx_peer *peer, const struct lnx_hdr *ack)
 {
 	if (peer->npath < 2)
 		return;
 	if (ack->tag && ack->tag <= LNX_PATHS_MAX)
-		lnx_path_report_one(peer, (unsigned)ack->tag - 1, ack->data);
+		lnx_sched_report_one(peer, (unsigned)ack->tag - 1, ack->data);
 	if (ack->len && ack->len <= LNX_PATHS_MAX)
-		lnx_path_report_one(peer, (unsigned)ack->len - 1, ack->key);
+		lnx_sched_report_one(peer, (unsigned)ack->len - 1, ack->key);
 }
 
-void lnx_path_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack)
+void lnx_sched_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack)
 {
 	unsigned i, p = peer->rx.reported_path;
 
@@ -416,7 +416,7 @@ static void report_sent_one(struct lnx_peer *peer, unsigned which, uint64_t tota
 	peer->rx.reported_path = (uint8_t)which;
 }
 
-void lnx_path_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack)
+void lnx_sched_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack)
 {
 	if (ack->tag)
 		report_sent_one(peer, (unsigned)ack->tag - 1, ack->data);
@@ -459,7 +459,7 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 	uint64_t best = 0, least = least_latency(peer, now);
 	unsigned share[LNX_PATHS_MAX], i, busy = 0;
 
-	lnx_path_shares(peer, share);
+	lnx_sched_shares(peer, share);
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
 
@@ -488,7 +488,7 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 	return busy;
 }
 
-struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
+struct lnx_path *lnx_sched_for_read(struct lnx_peer *peer, unsigned able,
 				   uint64_t now, bool *line)
 {
 	struct lnx_stripe_path view[LNX_PATHS_MAX], some[LNX_PATHS_MAX];
@@ -511,7 +511,7 @@ struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
 	return pick < 0 ? NULL : peer->path[pick];
 }
 
-size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,
+size_t lnx_sched_read_len(struct lnx_peer *peer, const struct lnx_path *path,
 			 size_t rest, unsigned able, uint64_t now)
 {
 	struct lnx_stripe_path view[LNX_PATHS_MAX], some[LNX_PATHS_MAX];
@@ -530,7 +530,7 @@ size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,
 			      rest, conf->chunk);
 }
 
-void lnx_path_read_posted(struct lnx_path *path, size_t len, uint64_t now)
+void lnx_sched_read_posted(struct lnx_path *path, size_t len, uint64_t now)
 {
 	path->nread++;
 	path->read_bytes += len;
@@ -538,7 +538,7 @@ void lnx_path_read_posted(struct lnx_path *path, size_t len, uint64_t now)
 		lnx_rate_posted(&path->speed->read, path->read_bytes, now);
 }
 
-void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now)
+void lnx_sched_read_refused(struct lnx_path *path, size_t len, uint64_t now)
 {
 	path->nread--;
 	path->read_bytes -= len;
@@ -547,7 +547,7 @@ void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now)
 	path->read_retry_ns = now + LNX_READ_BUSY_NS;
 }
 
-void lnx_path_read_done(struct lnx_path *path, size_t len, bool ok,
+void lnx_sched_read_done(struct lnx_path *path, size_t len, bool ok,
 			uint64_t now)
 {
 	path->nread--;

@@ -19,42 +19,42 @@
 struct lnx_hdr;
 
 /* Bytes of frames that the peer is not known to have. */
-LNX_INLINE uint64_t lnx_path_in_flight(const struct lnx_peer *peer,
+LNX_INLINE uint64_t lnx_sched_in_flight(const struct lnx_peer *peer,
 				       const struct lnx_path *path)
 {
 	return LNX_MIN(path->sent - path->delivered, peer->chan.una_bytes);
 }
 
 /* The path in use, if it works and there is no choice to make; else NULL. */
-LNX_INLINE struct lnx_path *lnx_path_usual(struct lnx_peer *peer)
+LNX_INLINE struct lnx_path *lnx_sched_usual(struct lnx_peer *peer)
 {
 	struct lnx_path *path = peer->cur;
 
 	if (lnx_unlikely(path->state != LNX_PATH_UP))
 		return NULL;
 	if (lnx_likely(peer->npath == 1) ||
-	    (!peer->rr && lnx_path_in_flight(peer, path) <= path->inflight_limit))
+	    (!peer->rr && lnx_sched_in_flight(peer, path) <= path->inflight_limit))
 		return path;
 	return NULL;
 }
 
-/* Slow half of lnx_path_next: several paths, and the one in use is not good enough. */
-struct lnx_path *lnx_path_choose(struct lnx_peer *peer, size_t len);
+/* Slow half of lnx_sched_next: several paths, and the one in use is not good enough. */
+struct lnx_path *lnx_sched_choose(struct lnx_peer *peer, size_t len);
 
 /*
  * The path of the next frame, of len bytes.  NULL: there is none, or there are several,
  * and all must pause for a while.  A single path is returned even if it must pause.
  */
-LNX_INLINE struct lnx_path *lnx_path_next(struct lnx_peer *peer, size_t len)
+LNX_INLINE struct lnx_path *lnx_sched_next(struct lnx_peer *peer, size_t len)
 {
 	struct lnx_path *path = peer->cur;
 
 	if (lnx_likely(peer->npath == 1))
 		return path;
 	if (lnx_likely(path->state == LNX_PATH_UP && !peer->rr &&
-		       lnx_path_in_flight(peer, path) <= path->inflight_limit))
+		       lnx_sched_in_flight(peer, path) <= path->inflight_limit))
 		return path;
-	return lnx_path_choose(peer, len);
+	return lnx_sched_choose(peer, len);
 }
 
 /*
@@ -62,19 +62,19 @@ LNX_INLINE struct lnx_path *lnx_path_next(struct lnx_peer *peer, size_t len)
  * gets less, and one that was down gets more and more for a while.  Equal shares if no path
  * has any: then nothing else works.  share has room for LNX_PATHS_MAX.
  */
-void lnx_path_shares(const struct lnx_peer *peer, unsigned *share);
+void lnx_sched_shares(const struct lnx_peer *peer, unsigned *share);
 
 /* The path for frames that need no choice: the one in use, or else one that works;
  * NULL: there is none. */
-struct lnx_path *lnx_path_find_live(struct lnx_peer *peer);
+struct lnx_path *lnx_sched_find_live(struct lnx_peer *peer);
 
-LNX_INLINE struct lnx_path *lnx_path_live(struct lnx_peer *peer)
+LNX_INLINE struct lnx_path *lnx_sched_live(struct lnx_peer *peer)
 {
 	struct lnx_path *path = peer->cur;
 
 	if (lnx_likely(peer->npath == 1 || path->state == LNX_PATH_UP))
 		return path;
-	return lnx_path_find_live(peer);
+	return lnx_sched_find_live(peer);
 }
 
 /*
@@ -83,7 +83,7 @@ LNX_INLINE struct lnx_path *lnx_path_live(struct lnx_peer *peer)
  * try.  *since_ns is the start of a deadline; of the time since the last check, at most
  * a second counts.
  */
-LNX_INLINE void lnx_path_later(const struct lnx_ep *ep, uint64_t *since_ns,
+LNX_INLINE void lnx_sched_later(const struct lnx_ep *ep, uint64_t *since_ns,
 			       uint64_t now)
 {
 	uint64_t seen_ns = LNX_MAX(*since_ns, ep->due.looked_ns);
@@ -93,20 +93,20 @@ LNX_INLINE void lnx_path_later(const struct lnx_ep *ep, uint64_t *since_ns,
 }
 
 /* Deadlines are checked now: move them if they were not for a while. */
-void lnx_path_look(struct lnx_ep *ep, uint64_t now);
+void lnx_sched_look(struct lnx_ep *ep, uint64_t now);
 
 /* Has no path taken anything for longer than that? */
-bool lnx_path_none_for(const struct lnx_peer *peer, uint64_t now,
+bool lnx_sched_none_for(const struct lnx_peer *peer, uint64_t now,
 		       uint64_t limit_ns);
 
 /* The core did not take a frame: wait a little, longer each time. */
-LNX_COLD void lnx_path_blocked(struct lnx_path *path, uint64_t now);
+LNX_COLD void lnx_sched_blocked(struct lnx_path *path, uint64_t now);
 
 /* The core failed a frame that it had taken: back off, longer each time until the path
  * is known to have delivered something.  For peers with several paths. */
-LNX_COLD void lnx_path_failed(struct lnx_path *path, uint64_t now);
+LNX_COLD void lnx_sched_failed(struct lnx_path *path, uint64_t now);
 
-LNX_INLINE void lnx_path_up(struct lnx_path *path)
+LNX_INLINE void lnx_sched_up(struct lnx_path *path)
 {
 	if (lnx_likely(path->state == LNX_PATH_UP))
 		return;
@@ -116,18 +116,18 @@ LNX_INLINE void lnx_path_up(struct lnx_path *path)
 }
 
 /* The path from our rail back to the peer's rail, or the one in use. */
-struct lnx_path *lnx_path_back(struct lnx_peer *peer,
+struct lnx_path *lnx_sched_back(struct lnx_peer *peer,
 			       const struct lnx_rail *rail, uint16_t remote);
 
 /* The peer has received so many bytes of frames over one of our paths. */
-void lnx_path_report_one(struct lnx_peer *peer, unsigned which, uint64_t total);
+void lnx_sched_report_one(struct lnx_peer *peer, unsigned which, uint64_t total);
 /* Read the report about paths in an ACK of the peer; and write one. */
-void lnx_path_report(struct lnx_peer *peer, const struct lnx_hdr *ack);
-void lnx_path_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack);
+void lnx_sched_report(struct lnx_peer *peer, const struct lnx_hdr *ack);
+void lnx_sched_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack);
 /* The ACK with the report has left. */
-void lnx_path_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack);
+void lnx_sched_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack);
 /* The peer has all that was ever sent to it.  Not needed for a single path. */
-LNX_INLINE void lnx_path_all_delivered(struct lnx_peer *peer)
+LNX_INLINE void lnx_sched_all_delivered(struct lnx_peer *peer)
 {
 	unsigned i, n = peer->npath;
 
@@ -146,15 +146,15 @@ LNX_INLINE void lnx_path_all_delivered(struct lnx_peer *peer)
  * able.  NULL: none now; *line: because all have enough, so that the end of a piece
  * allows the next one.
  */
-struct lnx_path *lnx_path_for_read(struct lnx_peer *peer, unsigned able,
+struct lnx_path *lnx_sched_for_read(struct lnx_peer *peer, unsigned able,
 				   uint64_t now, bool *line);
 /* Length of that piece: rest bytes of this message are not yet requested. */
-size_t lnx_path_read_len(struct lnx_peer *peer, const struct lnx_path *path,
+size_t lnx_sched_read_len(struct lnx_peer *peer, const struct lnx_path *path,
 			 size_t rest, unsigned able, uint64_t now);
-void lnx_path_read_posted(struct lnx_path *path, size_t len, uint64_t now);
+void lnx_sched_read_posted(struct lnx_path *path, size_t len, uint64_t now);
 /* The core did not take the read: undo it. */
-void lnx_path_read_refused(struct lnx_path *path, size_t len, uint64_t now);
-void lnx_path_read_done(struct lnx_path *path, size_t len, bool ok,
+void lnx_sched_read_refused(struct lnx_path *path, size_t len, uint64_t now);
+void lnx_sched_read_done(struct lnx_path *path, size_t len, bool ok,
 			uint64_t now);
 
 #endif

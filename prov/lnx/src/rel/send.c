@@ -71,7 +71,7 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 			goto refused;
 		txe->f.in_core = false;
 		if (lnx_unlikely(txe->f.acked))
-			lnx_txe_settled(txe);
+			lnx_done_settled(txe);
 		goto left;
 	}
 	iov[0].iov_base = txe->frame;
@@ -82,7 +82,7 @@ static ssize_t post(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_unlikely(ret))
 		goto refused;
 left:
-	lnx_tx_sent(ep, peer, path, ack, bytes);
+	lnx_frame_sent(ep, peer, path, ack, bytes);
 	return 0;
 
 refused:
@@ -93,7 +93,7 @@ refused:
 	 * too.
 	 */
 	if (txe->f.acked) {
-		lnx_txe_settled(txe);
+		lnx_done_settled(txe);
 		return 0;
 	}
 	if (ret != -FI_EAGAIN)
@@ -111,10 +111,10 @@ static inline ssize_t post_new(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_unlikely(txe->f.len > rail->inject_size || txe->f.niov ||
 			 !rail->core_ep || ep->fault))
 		return post(ep, peer, path, txe);
-	return lnx_tx_inject_new(ep, peer, path, txe);
+	return lnx_frame_inject(ep, peer, path, txe);
 }
 
-void lnx_tx_want_pump(struct lnx_peer *peer)
+void lnx_send_want(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
 
@@ -123,7 +123,7 @@ void lnx_tx_want_pump(struct lnx_peer *peer)
 	ep->work |= LNX_WORK_PUMP;
 }
 
-void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer)
+void lnx_rel_watch(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	if (!peer->awaited)
 		lnx_loss_restart(&peer->loss, &peer->chan);
@@ -132,10 +132,10 @@ void lnx_tx_watch(struct lnx_ep *ep, struct lnx_peer *peer)
 			 LNX_LOOK_MIN_NS : LNX_LOOK_ONE_NS));
 }
 
-void lnx_tx_retransmit(struct lnx_peer *peer, unsigned paths)
+void lnx_send_retransmit(struct lnx_peer *peer, unsigned paths)
 {
 	lnx_chan_retransmit(&peer->chan, paths);
-	lnx_tx_want_pump(peer);
+	lnx_send_want(peer);
 }
 
 /* A message counts on the rail that it first leaves by; the FIN of a large one tells
@@ -172,7 +172,7 @@ static inline void posted_first(struct lnx_ep *ep, struct lnx_peer *peer,
 				struct lnx_txe *txe)
 {
 	count_traffic(peer, txe);
-	lnx_tx_in_window(ep, peer, txe, lnx_txe_bytes(txe));
+	lnx_frame_in_window(ep, peer, txe, lnx_txe_bytes(txe));
 	if (lnx_unlikely(txe->rxe != NULL)) {
 		ep->up->sent(txe);
 		txe->rxe = NULL;
@@ -192,13 +192,13 @@ static void wait_turn(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	ep->stats.queued += peer->blocked;
 	lnx_chan_queue(&peer->chan, &txe->f, first);
-	lnx_tx_want_pump(peer);
+	lnx_send_want(peer);
 }
 
-void lnx_tx_refused(struct lnx_ep *ep, struct lnx_peer *peer,
+void lnx_send_refused(struct lnx_ep *ep, struct lnx_peer *peer,
 		    struct lnx_path *path, struct lnx_txe *txe)
 {
-	lnx_path_blocked(path, lnx_clock_ns());
+	lnx_sched_blocked(path, lnx_clock_ns());
 	/*
 	 * Put it before what a core's callbacks queued meanwhile: that has later
 	 * numbers.
@@ -211,7 +211,7 @@ void lnx_tx_refused(struct lnx_ep *ep, struct lnx_peer *peer,
 static void line_up(struct lnx_ep *ep, struct lnx_peer *peer,
 		    struct lnx_txe *txe, struct lnx_hdr *h)
 {
-	lnx_tx_number(peer, NULL, txe, h);
+	lnx_frame_number(peer, NULL, txe, h);
 	wait_turn(ep, peer, txe, false);
 }
 
@@ -226,7 +226,7 @@ LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer,
 		return -FI_ENOMEM;
 	if (lnx_unlikely(ep->admin.any))
 		lnx_admin_peer(peer, lnx_clock_ns());
-	txe = lnx_tx_hello(peer, &h);
+	txe = lnx_failover_hello(peer, &h);
 	if (!txe)
 		return -FI_ENOMEM;
 	peer->hello_done = true;
@@ -235,15 +235,15 @@ LNX_COLD static int start_tx(struct lnx_ep *ep, struct lnx_peer *peer,
 		line_up(ep, peer, txe, &h);
 		return 0;
 	}
-	return lnx_tx_queue(ep, peer, txe, &h, false);
+	return lnx_rel_send(ep, peer, txe, &h, false);
 }
 
-int lnx_tx_ready(struct lnx_ep *ep, struct lnx_peer *peer)
+int lnx_rel_ready(struct lnx_ep *ep, struct lnx_peer *peer)
 {
 	return lnx_likely(peer->hello_done) ? 0 : start_tx(ep, peer, false);
 }
 
-int lnx_tx_queue_later(struct lnx_ep *ep, struct lnx_peer *peer,
+int lnx_rel_send_later(struct lnx_ep *ep, struct lnx_peer *peer,
 		       struct lnx_txe *txe, struct lnx_hdr *h)
 {
 	if (lnx_unlikely(lnx_peer_dead(peer)))
@@ -283,46 +283,46 @@ static LNX_COLD int try_connect(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (!path || (peer->chan.flags & (LNX_CHAN_QUEUED | LNX_CHAN_RETRANSMIT)) ||
 	    !lnx_chan_window_open(&peer->chan) || now < path->retry_ns)
 		return -FI_EAGAIN;
-	lnx_tx_number(peer, NULL, txe, h);
+	lnx_frame_number(peer, NULL, txe, h);
 	if (!post(ep, peer, path, txe)) {
-		lnx_path_up(path);
+		lnx_sched_up(path);
 		posted_first(ep, peer, txe);
 		return 0;
 	}
 	if (!lnx_chan_unnumber(&peer->chan, &txe->f)) {
 		/* A callback queued a frame behind it. */
-		lnx_tx_refused(ep, peer, path, txe);
+		lnx_send_refused(ep, peer, path, txe);
 		return 0;
 	}
-	lnx_path_blocked(path, now);
-	if (!lnx_path_none_for(peer, now,
+	lnx_sched_blocked(path, now);
+	if (!lnx_sched_none_for(peer, now,
 			       ep->conf->connect_timeout * LNX_NS_PER_MS))
 		return -FI_EAGAIN;
 	lnx_detect_expired(peer, now);
 	lnx_path_happens(path, LNX_PATH_EXPIRED);
-	lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
+	lnx_rel_peer_failed(peer, FI_ETIMEDOUT);
 	return -FI_EHOSTUNREACH;
 }
 
 LNX_HOT
-int lnx_tx_queue(struct lnx_ep *ep, struct lnx_peer *peer,
+int lnx_rel_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		 struct lnx_txe *txe, struct lnx_hdr *h, bool no_queue)
 {
-	struct lnx_path *path = lnx_path_next(peer, lnx_txe_bytes(txe));
+	struct lnx_path *path = lnx_sched_next(peer, lnx_txe_bytes(txe));
 
 	if (lnx_likely(can_post(peer, path))) {
-		lnx_tx_number(peer, path, txe, h);
+		lnx_frame_number(peer, path, txe, h);
 		if (lnx_likely(!post_new(ep, peer, path, txe))) {
-			lnx_path_up(path);
+			lnx_sched_up(path);
 			posted_first(ep, peer, txe);
 			return 0;
 		}
 		if (lnx_likely(!no_queue ||
 			       !lnx_chan_unnumber(&peer->chan, &txe->f))) {
-			lnx_tx_refused(ep, peer, path, txe);
+			lnx_send_refused(ep, peer, path, txe);
 			return 0;
 		}
-		lnx_path_blocked(path, lnx_clock_ns());
+		lnx_sched_blocked(path, lnx_clock_ns());
 		return -FI_EAGAIN;
 	}
 	if (no_queue)
@@ -342,14 +342,14 @@ static bool post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 	unsigned tries = peer->npath;
 
 	/* now may be old, and backoffs that count from it over. */
-	while (tries-- && (path = lnx_path_next(peer, lnx_txe_bytes(txe)))) {
+	while (tries-- && (path = lnx_sched_next(peer, lnx_txe_bytes(txe)))) {
 		if (path->state != LNX_PATH_UP && now < path->retry_ns)
 			return false;
 		if (!post(ep, peer, path, txe)) {
-			lnx_path_up(path);
+			lnx_sched_up(path);
 			return true;
 		}
-		lnx_path_blocked(path, now);
+		lnx_sched_blocked(path, now);
 	}
 	return false;
 }
@@ -425,10 +425,10 @@ static void pause_until(struct lnx_peer *peer, uint64_t at_ns)
 void lnx_peer_retry(struct lnx_timer *retry, uint64_t now)
 {
 	(void)now;
-	lnx_tx_want_pump(lnx_container_of(retry, struct lnx_peer, retry));
+	lnx_send_want(lnx_container_of(retry, struct lnx_peer, retry));
 }
 
-void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
+void lnx_send_pump(struct lnx_ep *ep, uint64_t now)
 {
 	uint64_t give_up_ns = ep->conf->connect_timeout * LNX_NS_PER_MS;
 	unsigned tries = CONNECTS_PER_PASS;
@@ -442,13 +442,13 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 		lnx_timer_cancel(&ep->due.timers, &peer->retry);
 		if (lnx_peer_ending(peer)) {
 			lnx_list_del(&peer->pump_link);
-			lnx_tx_peer_failed(peer, peer->session.key_refused ?
+			lnx_rel_peer_failed(peer, peer->session.key_refused ?
 					   FI_EACCES : FI_ECONNRESET);
 			continue;
 		}
 		if (peer->failing_ns && now > peer->failing_ns + give_up_ns) {
 			lnx_list_del(&peer->pump_link);
-			lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
+			lnx_rel_peer_failed(peer, FI_ETIMEDOUT);
 			continue;
 		}
 		if (connects(peer, now)) {
@@ -463,10 +463,10 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 			/* The rest waits for the window: acks resume it. */
 			lnx_list_del(&peer->pump_link);
 			block(ep, peer);
-		} else if (lnx_path_none_for(peer, now, give_up_ns)) {
+		} else if (lnx_sched_none_for(peer, now, give_up_ns)) {
 			lnx_list_del(&peer->pump_link);
 			lnx_detect_expired(peer, now);
-			lnx_tx_peer_failed(peer, FI_ETIMEDOUT);
+			lnx_rel_peer_failed(peer, FI_ETIMEDOUT);
 		} else {
 			block(ep, peer);
 			pause_until(peer, retry_at(peer, now, give_up_ns));
@@ -477,7 +477,7 @@ void lnx_tx_pump(struct lnx_ep *ep, uint64_t now)
 }
 
 /* Peers to which no path works, and look-ups that failed. */
-LNX_COLD ssize_t lnx_tx_find_cold(struct lnx_ep *ep, fi_addr_t dest,
+LNX_COLD ssize_t lnx_rel_find_cold(struct lnx_ep *ep, fi_addr_t dest,
 				  struct lnx_peer **peer)
 {
 	struct lnx_peer *before = NULL;
@@ -523,31 +523,31 @@ static LNX_COLD bool drain_to(struct lnx_ep *ep, struct lnx_peer *peer,
  * an application sends from its completion handlers are such sends.  So they may be
  * queued even when the queue is full for others.
  */
-ssize_t lnx_tx_admit(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
+ssize_t lnx_rel_room(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
 		     bool *no_queue)
 {
 	uint32_t max;
 
 	if (lnx_unlikely(lnx_peer_dead(peer)))
 		return peer->session.key_refused ? -FI_EACCES : -FI_EHOSTUNREACH;
-	if (lnx_tx_ready(ep, peer))
+	if (lnx_rel_ready(ep, peer))
 		return -FI_EAGAIN;
 	flags &= FI_INJECT | FI_COMPLETION;
 	*no_queue = flags == FI_INJECT &&
-		      lnx_path_live(peer)->state != LNX_PATH_UP;
+		      lnx_sched_live(peer)->state != LNX_PATH_UP;
 	if (lnx_likely(!(peer->chan.flags & LNX_CHAN_QUEUED)))
 		return 0;
-	max = *no_queue ? 0 : lnx_tx_queue_max(ep, flags) - 1;
+	max = *no_queue ? 0 : lnx_rel_queue_max(ep, flags) - 1;
 	if (peer->chan.nqueued > max && !drain_to(ep, peer, max))
 		return !lnx_peer_dead(peer) ? -FI_EAGAIN :
 		       peer->session.key_refused ? -FI_EACCES : -FI_EHOSTUNREACH;
 	return 0;
 }
 
-ssize_t lnx_tx_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer)
+ssize_t lnx_rel_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer)
 {
 	*peer = lnx_peer_get(ep, dest);
 	if (lnx_likely(*peer && (*peer)->npath && !lnx_peer_dead(*peer)))
 		return 0;
-	return lnx_tx_find_cold(ep, dest, peer);
+	return lnx_rel_find_cold(ep, dest, peer);
 }

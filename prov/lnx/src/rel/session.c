@@ -195,7 +195,7 @@ LNX_COLD void lnx_session_refuse(struct lnx_peer *peer,
 	ep->stats.stale_frames++;
 	if (!peer->npath || h->kind == LNX_KIND_BYE)
 		return;
-	back = lnx_path_back(peer, rail, h->rail);
+	back = lnx_sched_back(peer, rail, h->rail);
 	peer->rx.path_back = back->index;
 	peer->session.refuse = true;
 	if (!lnx_list_linked(&peer->ack_link))
@@ -249,7 +249,7 @@ static LNX_COLD struct lnx_peer *begin_anew(struct lnx_ep *ep,
 		 (unsigned long long)peer->eid);
 	/* What is outstanding in the old one fails. */
 	if (!lnx_peer_dead(peer))
-		lnx_tx_bye(peer);
+		lnx_rel_peer_ended(peer);
 	lnx_peer_detach(peer);
 	next = addr != FI_ADDR_NOTAVAIL && !unsolicited ?
 	       lnx_peer_by_eid(ep, a->eid) : lnx_peer_unsolicited(ep, a);
@@ -276,7 +276,7 @@ static bool has_nonce(struct lnx_ep *ep, const void *payload, size_t len)
 static struct lnx_txe *first_hello(const struct lnx_peer *peer)
 {
 	const struct lnx_chan *c = &peer->chan;
-	struct lnx_txe *txe = c->slot ? lnx_tx_at(peer, 0) : NULL;
+	struct lnx_txe *txe = c->slot ? lnx_frame_at(peer, 0) : NULL;
 
 	if (!c->posted && c->nqueued)
 		txe = lnx_txe_of(lnx_list_entry(c->queue.next, struct lnx_frame, link));
@@ -421,7 +421,7 @@ static LNX_COLD bool nowhere(struct lnx_peer *peer, const struct lnx_rail *rail)
 static void hello_changed(struct lnx_peer *peer)
 {
 	lnx_chan_probe(&peer->chan);
-	lnx_tx_want_pump(peer);
+	lnx_send_want(peer);
 }
 
 /* Our HELLO is older than one that the peer had before: our clock went back. */
@@ -489,12 +489,12 @@ LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h
 	default:
 		return;
 	}
-	lnx_tx_bye(peer);
+	lnx_rel_peer_ended(peer);
 }
 
 LNX_COLD void lnx_session_ask(struct lnx_peer *peer, struct lnx_path *path)
 {
 	struct lnx_hdr h = { .kind = LNX_KIND_PROBE };
 
-	lnx_tx_probe_from(peer, path, &h);
+	lnx_control_probe_from(peer, path, &h);
 }

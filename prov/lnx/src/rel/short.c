@@ -10,7 +10,7 @@
 #include "rel/frame.h"
 
 LNX_HOT
-bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
+bool lnx_rel_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 		  size_t len, uint64_t tag, unsigned what, uint64_t data,
 		  void *context)
 {
@@ -26,7 +26,7 @@ bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 	if (lnx_unlikely(!peer || peer->chan.flags || lnx_peer_dead(peer) ||
 			 peer->shm_addr != FI_ADDR_NOTAVAIL || ep->fault))
 		return false;
-	path = lnx_path_usual(peer);
+	path = lnx_sched_usual(peer);
 	if (lnx_unlikely(!path || !lnx_chan_window_open(&peer->chan)))
 		return false;
 	rail = path->rail;
@@ -46,17 +46,17 @@ bool lnx_tx_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 		txe->want_comp = (ep->tx_flags & FI_COMPLETION) != 0;
 		txe->tells = true;
 	}
-	lnx_tx_number(peer, path, txe, &h);
+	lnx_frame_number(peer, path, txe, &h);
 	if (lnx_likely(len))
 		memcpy(txe->frame + sizeof(struct lnx_wire_hdr), buf, len);
 	ep->stats.send_count++;
 	ep->stats.send_length += len;
-	if (lnx_unlikely(lnx_tx_inject_new(ep, peer, path, txe))) {
-		lnx_tx_refused(ep, peer, path, txe);
+	if (lnx_unlikely(lnx_frame_inject(ep, peer, path, txe))) {
+		lnx_send_refused(ep, peer, path, txe);
 		return true;
 	}
 	rail->traffic.sends++;
 	rail->traffic.send_length += len;
-	lnx_tx_in_window(ep, peer, txe, frame_len);
+	lnx_frame_in_window(ep, peer, txe, frame_len);
 	return true;
 }

@@ -180,7 +180,7 @@ static ssize_t send_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 	fill(txe->frame + sizeof(struct lnx_wire_hdr), a, t);
 	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len);
 	h.data = segment->id;
-	ret = lnx_tx_queue(ep, peer, txe, &h, no_queue);
+	ret = lnx_rel_send(ep, peer, txe, &h, no_queue);
 	if (lnx_unlikely(ret)) {
 		lnx_txe_put(ep, txe);
 		return ret;
@@ -217,7 +217,7 @@ ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 	bool no_queue = false;
 	ssize_t ret;
 
-	ret = lnx_tx_find(ep, t->dest, &peer);
+	ret = lnx_rel_find(ep, t->dest, &peer);
 	if (lnx_unlikely(ret))
 		return ret;
 	/* A local peer that was made only now, or has sends queued. */
@@ -232,7 +232,7 @@ ssize_t lnx_amo_framed(struct lnx_ep *ep, const struct lnx_amo_tx *t)
 			if (ret)
 				return ret;
 		}
-		ret = lnx_tx_admit(ep, peer, lnx_amo_inject(t->call) ?
+		ret = lnx_rel_room(ep, peer, lnx_amo_inject(t->call) ?
 				   FI_INJECT : t->op_flags, &no_queue);
 		if (lnx_likely(!ret))
 			ret = lnx_rma_op_admit(ep, peer);

@@ -224,7 +224,7 @@ static int queue(struct lnx_confirm *c)
 	c->at = 0;
 	c->asked = c->over = false;
 	c->cursor = (struct lnx_cursor) { .iov = c->iov, .n = c->niov };
-	ret = lnx_tx_direct_queue(peer->ep, peer, &tx);
+	ret = lnx_direct_queue(peer->ep, peer, &tx);
 	if (lnx_unlikely(ret))
 		return ret;
 	c->queued = true;
@@ -240,7 +240,7 @@ static ssize_t by_copies(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_confirm *c;
 	unsigned i;
 
-	if (lnx_unlikely(peer->shm.nqueued >= lnx_tx_queue_max(ep, r->op_flags)))
+	if (lnx_unlikely(peer->shm.nqueued >= lnx_rel_queue_max(ep, r->op_flags)))
 		return -FI_EAGAIN;
 	if (lnx_unlikely(!lnx_confirm_room(ep, peer)))
 		return -FI_EAGAIN;
@@ -258,7 +258,7 @@ static ssize_t by_copies(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_pool_put(&ep->local.confirm_pool, c);
 		return gone ? -FI_EHOSTUNREACH : -FI_EAGAIN;
 	}
-	lnx_tx_direct_pump(ep);
+	lnx_direct_pump(ep);
 	return 0;
 }
 
@@ -403,7 +403,7 @@ static void fail(struct lnx_confirm *c, int err, int prov_errno)
 {
 	struct lnx_ep *ep = c->peer->ep;
 
-	lnx_tx_fail(ep, c->context, c->cq_flags, err, prov_errno);
+	lnx_rel_op_failed(ep, c->context, c->cq_flags, err, prov_errno);
 	lnx_pool_put(&ep->local.confirm_pool, c);
 }
 
@@ -541,7 +541,7 @@ static void end_otherwise(const struct in_core *all, size_t i)
 
 	n = lnx_pool_get(&ep->local.confirm_pool);
 	if (!n) {
-		lnx_tx_fail(ep, c->context, c->cq_flags, FI_ENOMEM, FI_ENOMEM);
+		lnx_rel_op_failed(ep, c->context, c->cq_flags, FI_ENOMEM, FI_ENOMEM);
 		lose(c);
 		return;
 	}
@@ -584,7 +584,7 @@ LNX_COLD void lnx_rma_peer_died(struct lnx_peer *dead, int err)
 
 		if (c->peer == dead) {
 			stuck = true;
-			lnx_tx_fail(ep, c->context, c->cq_flags, err, err);
+			lnx_rel_op_failed(ep, c->context, c->cq_flags, err, err);
 			lose(c);
 		} else if (stuck) {
 			end_otherwise(&all, i);

@@ -171,7 +171,7 @@ LNX_COLD void lnx_read_by_frame(struct lnx_rma_segment *segment)
 	}
 	lnx_list_del(&segment->link);
 	txe->f.len = sizeof(struct lnx_wire_hdr);
-	lnx_tx_queue(peer->ep, peer, txe, &h, false);
+	lnx_rel_send(peer->ep, peer, txe, &h, false);
 	peer->rma.n_reads--;
 	peer->rma.memory_seq = peer->chan.next;
 }

@@ -101,7 +101,7 @@ static int rkey_ask(struct lnx_peer *peer, uint64_t key, struct lnx_rma_segment 
 	h.data = k->op;
 	txe->f.len = sizeof(struct lnx_wire_hdr);
 	/* An answer, even a forged one, may come inside: k and segment may be freed. */
-	lnx_tx_queue(ep, peer, txe, &h, false);
+	lnx_rel_send(ep, peer, txe, &h, false);
 	return 0;
 }
 
@@ -286,7 +286,7 @@ static int tell_written(struct lnx_rma_segment *segment)
 		       sizeof(w));
 		txe[i]->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) +
 					 sizeof(w));
-		lnx_tx_queue(ep, segment->peer, txe[i], &h, false);
+		lnx_rel_send(ep, segment->peer, txe[i], &h, false);
 	}
 	return 0;
 }
@@ -304,7 +304,7 @@ static int tell_read(struct lnx_rma_segment *segment)
 	if (!txe)
 		return not_told(segment);
 	txe->f.len = sizeof(struct lnx_wire_hdr);
-	lnx_tx_queue(ep, segment->peer, txe, &h, false);
+	lnx_rel_send(ep, segment->peer, txe, &h, false);
 	return 0;
 }
 

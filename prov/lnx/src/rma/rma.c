@@ -75,7 +75,7 @@ static int batch_send(struct lnx_ep *ep, struct lnx_peer *peer,
 			.tag = le64toh(w->tag), .data = le64toh(w->data),
 			.len = le64toh(w->len), .key = le64toh(w->key),
 		};
-		int ret = lnx_tx_queue(ep, peer, txe, &h, no_queue);
+		int ret = lnx_rel_send(ep, peer, txe, &h, no_queue);
 
 		if (lnx_unlikely(ret)) {
 			lnx_txe_put(ep, txe);
@@ -258,7 +258,7 @@ static ssize_t put_large(struct lnx_ep *ep, struct lnx_peer *peer,
 		place[i].key = r->rma[i].key;
 		place[i].len = r->rma[i].len;
 	}
-	return lnx_tx_announce(ep, peer, &a);
+	return lnx_rndv_announce(ep, peer, &a);
 }
 
 /* ---- reads ---- */
@@ -405,7 +405,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 	bool no_queue;
 	ssize_t ret;
 
-	ret = lnx_tx_find(ep, r->dest, &peer);
+	ret = lnx_rel_find(ep, r->dest, &peer);
 	if (lnx_unlikely(ret))
 		return ret;
 	/* A local peer that was made only now, or has sends queued. */
@@ -441,7 +441,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 		if (ret)
 			return ret;
 	}
-	ret = lnx_tx_admit(ep, peer, lnx_rma_inject(r->call) ? FI_INJECT :
+	ret = lnx_rel_room(ep, peer, lnx_rma_inject(r->call) ? FI_INJECT :
 							       r->op_flags,
 			   &no_queue);
 	if (lnx_unlikely(ret))

@@ -105,13 +105,13 @@ void lnx_rma_op_done(struct lnx_rma_op *rma_op, int err)
 	if (--rma_op->n_segments)
 		return;
 	if (lnx_unlikely(rma_op->err)) {
-		lnx_tx_fail(ep, rma_op->context, rma_op->cq_flags, rma_op->err,
+		lnx_rel_op_failed(ep, rma_op->context, rma_op->cq_flags, rma_op->err,
 			    rma_op->err);
 	} else {
 		if (rma_op->want_comp)
 			lnx_cq_write(ep->tx_cq, rma_op->context, rma_op->cq_flags, 0,
 				     NULL, 0, 0, FI_ADDR_NOTAVAIL);
-		lnx_cntr_ok(ep, lnx_tx_cntr(rma_op->cq_flags));
+		lnx_cntr_ok(ep, lnx_txe_cntr(rma_op->cq_flags));
 	}
 	lnx_pool_put(&ep->rma.rma_op_pool, rma_op);
 }
@@ -144,7 +144,7 @@ struct lnx_rma_segment *lnx_rma_segment_get(struct lnx_rma_op *rma_op, struct ln
 	/* Its peer's paths are checked until it ends. */
 	peer->rma.n_segments++;
 	if (lnx_unlikely(!peer->watched))
-		lnx_tx_watch(ep, peer);
+		lnx_rel_watch(ep, peer);
 	return segment;
 }
 

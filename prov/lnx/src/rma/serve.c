@@ -53,7 +53,7 @@ int lnx_serve_answer(struct lnx_ep *ep, struct lnx_peer *peer,
 	int ret;
 
 	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len);
-	ret = lnx_tx_queue_later(ep, peer, txe, &h);
+	ret = lnx_rel_send_later(ep, peer, txe, &h);
 	if (lnx_unlikely(ret))
 		lnx_txe_put(ep, txe);
 	/* A peer that was given up gets no answer, and need not ask again. */
