@@ -74,7 +74,7 @@ Test(credit, the_end_gives_back_what_did_not_come)
 	cr_expect_eq(pool.used, 0u);
 }
 
-Test(credit, nothing_for_anybody)
+Test(credit, nothing_for_any_peer)
 {
 	open_pool(0, 1 << 20);
 	cr_expect_eq(lnx_credit_grant(&c, &pool), 0u);

@@ -39,7 +39,7 @@ static LNX_COLD bool wait_for_credit(struct lnx_ep *ep, struct lnx_peer *peer, s
 	fi_addr_t dest = peer->addr;
 	unsigned i;
 
-	if (peer->eager->starved)
+	if (peer->eager->none_soon)
 		return false;
 	for (i = 0; i < CREDIT_TRIES && !lnx_chan_idle(&peer->chan); i++) {
 		lnx_progress_all(ep);
@@ -49,7 +49,7 @@ static LNX_COLD bool wait_for_credit(struct lnx_ep *ep, struct lnx_peer *peer, s
 		if (lnx_credit_has(&peer->eager->credit, len))
 			return true;
 	}
-	peer->eager->starved = true;
+	peer->eager->none_soon = true;
 	return false;
 }
 

@@ -254,7 +254,7 @@ struct lnx_peer_eager {
 	uint32_t kept;			/* bytes of them */
 	uint32_t unasked;		/* sent since a frame asked for its ack */
 	bool full;			/* frames wait because there are too many */
-	bool starved;			/* it was waited for credit in vain */
+	bool none_soon;			/* we have waited for credit in vain */
 	/* The message that it sends in several frames (msg/parts.c): */
 	uint32_t len;			/* in frames; 0: there is no such message now */
 	uint32_t got;			/* of that, what came */

@@ -104,7 +104,7 @@ void lnx_tx_credit(struct lnx_peer *peer, uint64_t limit)
 {
 	if (limit && lnx_peer_eager(peer) &&
 	    lnx_credit_learn(&peer->eager->credit, limit))
-		peer->eager->starved = false;
+		peer->eager->none_soon = false;
 }
 
 uint64_t lnx_rx_grant(struct lnx_peer *peer)

@@ -29,8 +29,25 @@ const char *lnx_kind_name(uint8_t kind)
 static bool may_be_large(uint8_t kind)
 {
 	return kind == LNX_KIND_MSG || kind == LNX_KIND_TAG ||
-	       kind == LNX_KIND_PART_MSG || kind == LNX_KIND_PART_TAG ||
-	       kind == LNX_KIND_MORE;
+	       (kind >= LNX_KIND_PART_MSG && kind <= LNX_KIND_MORE);
+}
+
+/* The lengths in a frame of a message of the application. */
+static bool message_sound(const struct lnx_hdr *h, size_t payload)
+{
+	switch (h->kind) {
+	case LNX_KIND_PART_MSG:
+	case LNX_KIND_PART_TAG:
+		return payload && h->len > payload;
+	case LNX_KIND_MORE:
+		return payload && h->len == payload && h->tag <= UINT64_MAX - payload;
+	case LNX_KIND_RTS_MSG:
+	case LNX_KIND_RTS_TAG:
+		return payload >= sizeof(struct lnx_wire_rts) && h->len &&
+		       h->key < h->len;
+	default:
+		return h->len == payload;
+	}
 }
 
 static uint8_t flags_of(uint8_t kind)
@@ -65,13 +82,12 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 	switch (h->kind) {
 	case LNX_KIND_MSG:
 	case LNX_KIND_TAG:
-		return h->len == payload ? 0 : -EBADMSG;
 	case LNX_KIND_PART_MSG:
 	case LNX_KIND_PART_TAG:
-		return payload && h->len > payload ? 0 : -EBADMSG;
 	case LNX_KIND_MORE:
-		return payload && h->len == payload &&
-		       h->tag <= UINT64_MAX - payload ? 0 : -EBADMSG;
+	case LNX_KIND_RTS_MSG:
+	case LNX_KIND_RTS_TAG:
+		return message_sound(h, payload) ? 0 : -EBADMSG;
 	case LNX_KIND_HELLO:
 		if (payload < lnx_proof_size(h))
 			return -EBADMSG;
@@ -97,10 +113,6 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		return payload == 0 && h->len <= LNX_PAYLOAD_MAX ? 0 : -EBADMSG;
 	case LNX_KIND_ATOMIC:
 		return h->len == payload ? 0 : -EBADMSG;
-	case LNX_KIND_RTS_MSG:
-	case LNX_KIND_RTS_TAG:
-		return payload >= sizeof(struct lnx_wire_rts) && h->len &&
-		       h->key < h->len ? 0 : -EBADMSG;
 	case LNX_KIND_ACK:
 		return !payload || payload == sizeof(struct lnx_wire_credit) ?
 		       0 : -EBADMSG;
