@@ -248,7 +248,6 @@ static void read_filter(void)
  * Cores read these variables when they initialise, which is after us.  Set only if lnx is
  * going to be used, and never over a value that the user chose.
  */
-#define RXM_BUFFER_SIZE	"98368"
 static void tune_cores(void)
 {
 	if (!lnx_globals.conf.prov_links && !lnx_globals.named_in_filter)
@@ -256,7 +255,7 @@ static void tune_cores(void)
 	setenv("FI_OFI_RXM_MSG_RX_SIZE", "128", 0);
 	if (lnx_globals.conf.prov_links &&
 	    strcasestr(lnx_globals.conf.prov_links, "tcp;ofi_rxm"))
-		setenv("FI_OFI_RXM_BUFFER_SIZE", RXM_BUFFER_SIZE, 0);
+		setenv("FI_OFI_RXM_BUFFER_SIZE", "98368", 0);
 	setenv("FI_TCP_MAX_INJECT", "512", 0);
 }
 

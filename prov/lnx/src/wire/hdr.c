@@ -67,7 +67,7 @@ static uint8_t flags_of(uint8_t kind)
 int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		  size_t frame_len)
 {
-	size_t payload;
+	size_t payload, put;
 
 	if (w->magic != LNX_WIRE_MAGIC)
 		return -EBADMSG;
@@ -77,17 +77,11 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		return -EBADMSG;
 
 	payload = frame_len - sizeof(*w);
-	if (payload > LNX_PAYLOAD_MAX && !may_be_large(h->kind))
+	if (may_be_large(h->kind))
+		return message_sound(h, payload) ? 0 : -EBADMSG;
+	if (payload > LNX_PAYLOAD_MAX)
 		return -EBADMSG;
 	switch (h->kind) {
-	case LNX_KIND_MSG:
-	case LNX_KIND_TAG:
-	case LNX_KIND_PART_MSG:
-	case LNX_KIND_PART_TAG:
-	case LNX_KIND_MORE:
-	case LNX_KIND_RTS_MSG:
-	case LNX_KIND_RTS_TAG:
-		return message_sound(h, payload) ? 0 : -EBADMSG;
 	case LNX_KIND_HELLO:
 		if (payload < lnx_proof_size(h))
 			return -EBADMSG;
@@ -97,12 +91,8 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 			payload <= LNX_ADDR_BYTES + LNX_WIRE_RAILS_BYTES) ?
 		       0 : -EBADMSG;
 	case LNX_KIND_PUT:
-		if (h->flags & LNX_WIRE_F_PUT)
-			return payload >= sizeof(struct lnx_wire_put) &&
-			       h->len == payload -
-					 sizeof(struct lnx_wire_put) ?
-			       0 : -EBADMSG;
-		return h->len == payload ? 0 : -EBADMSG;
+		put = h->flags & LNX_WIRE_F_PUT ? sizeof(struct lnx_wire_put) : 0;
+		return payload >= put && h->len == payload - put ? 0 : -EBADMSG;
 	case LNX_KIND_PUT_RTS:
 		return h->tag && h->tag <= LNX_RMA_TARGETS_MAX && h->len &&
 		       payload >= h->tag * sizeof(struct lnx_wire_target) +
@@ -113,6 +103,9 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		return payload == 0 && h->len <= LNX_PAYLOAD_MAX ? 0 : -EBADMSG;
 	case LNX_KIND_ATOMIC:
 		return h->len == payload ? 0 : -EBADMSG;
+	case LNX_KIND_RTS_MSG:
+	case LNX_KIND_RTS_TAG:
+		return message_sound(h, payload) ? 0 : -EBADMSG;
 	case LNX_KIND_ACK:
 		return !payload || payload == sizeof(struct lnx_wire_credit) ?
 		       0 : -EBADMSG;
