@@ -139,6 +139,28 @@ void __wrap_lnx_ping_stop(struct lnx_ping *ping)
 		ping->result = LNX_PING_UNKNOWN;
 }
 
+/* ---- connections ---- */
+
+bool cuts_work;
+unsigned ncut[FAKE_RAILS];
+
+unsigned __wrap_lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to);
+
+unsigned __wrap_lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to)
+{
+	unsigned i = 0;
+
+	cr_assert_neq(to, FI_ADDR_NOTAVAIL);
+	while (f.lnx->rail[i] != rail)
+		i++;
+	if (!cuts_work)
+		return 0;
+	ncut[i]++;
+	while (fake_held(f.core[i]))
+		fake_finish(f.core[i], 0, FI_ECANCELED);
+	return 1;
+}
+
 /* ---- the network, and the peers at its other end ---- */
 
 void from(struct side *s, unsigned rail, uint32_t seq, struct lnx_hdr h,

@@ -278,3 +278,92 @@ Test(half_open, of_others)
 	cr_assert_eq(lnx_half_open_end(&rail), 0);
 	still_works(client, server);
 }
+
+/* ---- cut ---- */
+
+static struct fid_ep core;
+
+/* One connection is cut: our core finds its end, and what the network has not taken is
+ * dropped: it would keep the other end waiting. */
+static void is_cut(int ours, int other)
+{
+	static char some[65536];
+	ssize_t n;
+
+	rail.core_ep = &core;
+	while (send(ours, some, sizeof(some), MSG_DONTWAIT) > 0)
+		;
+	cr_assert_eq(lnx_half_open_cut(&rail, 7), 1);
+	cr_assert_eq(recv(ours, some, sizeof(some), 0), 0);
+	close(ours);
+	while ((n = recv(other, some, sizeof(some), 0)) > 0)
+		;
+	cr_assert_eq(n, -1);
+	cr_assert_eq(errno, ECONNRESET);
+}
+
+Test(half_open, cut_of_those_made)
+{
+	struct lnx_rail there;
+	int client, server, another, its_server;
+
+	start();
+	there = rail;
+	try_connect(&client, &server);
+	((struct sockaddr_in *)(void *)rail.addr)->sin_port ^= 1;
+	meet(&there);
+	is_cut(client, server);
+	/* To the same host, but no path leads there. */
+	rail = there;
+	start();
+	try_connect(&another, &its_server);
+	((struct sockaddr_in *)(void *)rail.addr)->sin_port ^= 1;
+	meet(&there);
+	rail.core_ep = &core;
+	cr_assert_eq(lnx_half_open_cut(&rail, 7), 0);
+	still_works(another, its_server);
+}
+
+Test(half_open, cut_of_those_accepted)
+{
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK + 1),
+	};
+	struct lnx_rail there;
+	int client, server, far, its_server;
+
+	start();
+	there = rail;
+	/* The peer listens at another port of that host. */
+	((struct sockaddr_in *)(void *)there.addr)->sin_port ^= 1;
+	meet(&there);
+	try_connect(&client, &server);
+	/* One from another host. */
+	far = socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_eq(bind(far, (void *)&sin, sizeof(sin)), 0);
+	memcpy(&sin, rail.addr, sizeof(sin));
+	cr_assert_eq(connect(far, (void *)&sin, sizeof(sin)), 0);
+	its_server = accept(listener, NULL, NULL);
+	is_cut(server, client);
+	still_works(far, its_server);
+	/* The listening socket still works. */
+	try_connect(&client, &server);
+	still_works(client, server);
+}
+
+Test(half_open, no_cut)
+{
+	struct lnx_rail there;
+	int client, server;
+
+	start();
+	there = rail;
+	try_connect(&client, &server);
+	meet(&there);
+	/* Its core endpoint is closed; or has no sockets. */
+	cr_assert_eq(lnx_half_open_cut(&rail, 7), 0);
+	rail.core_ep = &core;
+	rail.prov = LNX_PROV_SHM;
+	cr_assert_eq(lnx_half_open_cut(&rail, 7), 0);
+	still_works(client, server);
+}

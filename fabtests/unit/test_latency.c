@@ -16,17 +16,19 @@ static unsigned delay_ms[FAKE_RAILS];	/* of an answer */
 static unsigned answered[FAKE_RAILS];
 static unsigned waited_ms[FAKE_RAILS];
 static bool odd;
+static unsigned gap = 1;
 
-/* A message every 2 ms. */
+/* A message every 1 + gap ms. */
 static void run(unsigned ms)
 {
 	struct side *s = &side[0];
+	static unsigned n;
 	unsigned r;
 
 	while (ms--) {
 		if (odd)
 			send1(s, 200);
-		odd = !odd;
+		odd = !odd && !(++n % gap);
 		run_ms(1);
 		for (r = 0; r < nrail; r++) {
 			struct fake_core *core = f.core[r];
@@ -210,6 +212,150 @@ BOTH(a_black_hole_is_found)
 		ms += burst_ms();
 	cr_expect_leq(ms, 200u);
 	close_now();
+}
+
+/* Until what is sent now is acknowledged, in ms. */
+static unsigned acked_after_ms(void)
+{
+	struct side *s = &side[0];
+	uint32_t end;
+	unsigned ms;
+
+	send1(s, 200);
+	end = view_next(inside(s));
+	for (ms = 0; (int32_t)(view_acked(inside(s)) - end) < 0; ms++) {
+		cr_assert_lt(ms, 1000u);
+		run(1);
+	}
+	return ms;
+}
+
+static void rail0_works(bool works)
+{
+	lost_to[0] = !works;
+	delay_ms[0] = works ? 1 : NEVER;
+}
+
+/* The other path tells that it is late, long before the next PROBE is due. */
+BOTH(a_late_frame_goes_elsewhere)
+{
+	unsigned i, most = 0, n = 0;
+
+	open_with(kind, 1, 1);
+	for (i = 0; i < 40; i++) {
+		unsigned ms;
+
+		/* At any time between two PROBEs. */
+		run(7 * i % 100);
+		if (cur())
+			continue;
+		cr_expect_leq(acked_after_ms(), 3u);
+		rail0_works(false);
+		ms = acked_after_ms();
+		n++;
+		most = LNX_MAX(most, ms);
+		cr_expect_eq(cur(), 1u);
+		cr_expect_eq(f.lnx->stats.late_frames, n);
+		rail0_works(true);
+		cr_expect_leq(acked_after_ms(), 3u);
+	}
+	cr_expect_gt(n, 1u);
+	/* 10 until it is seen, 6 until it is late, and the answers. */
+	cr_expect_leq(most, 20u, "%u ms", most);
+	cr_expect_eq(f.lnx->stats.paths_down, 0u);
+	close_clean();
+}
+
+/* How long frames stay away from the first path, in ms. */
+static unsigned away_ms(void)
+{
+	unsigned ms;
+
+	rail0_works(false);
+	acked_after_ms();
+	cr_assert_eq(cur(), 1u);
+	rail0_works(true);
+	for (ms = 0; cur(); ms++) {
+		cr_assert_lt(ms, 20000u);
+		run(1);
+	}
+	return ms;
+}
+
+BOTH(frames_stay_away_longer_each_time)
+{
+	unsigned i, ms, before = 0;
+
+	open_with(kind, 1, 1);
+	gap = 40;
+	for (i = 0; i < 6; i++) {
+		ms = away_ms();
+		cr_expect_geq(ms, 450u << LNX_MIN(i, 4u));
+		cr_expect_gt(ms, before + (i > 4 ? 0 : before / 2), "%u ms after %u", ms,
+			     before);
+		cr_expect_lt(ms, 10000u);
+		before = i > 3 ? 0 : ms;
+	}
+	/* All was well for long. */
+	run(60000);
+	cr_expect_eq(cur(), 0u);
+	cr_expect_lt(away_ms(), 1000u);
+	close_clean();
+}
+
+/* If the other one is far, frames come back at once. */
+BOTH(no_path_is_left_for_a_worse_one)
+{
+	unsigned i;
+
+	open_with(kind, 1, 1);
+	rail0_works(false);
+	acked_after_ms();
+	cr_assert_eq(cur(), 1u);
+	rail0_works(true);
+	delay_ms[1] = 60;
+	for (i = 0; i < 300 && cur(); i++)
+		run(1);
+	cr_expect_eq(cur(), 0u, "after %u ms", i);
+	cr_expect_lt(i, 250u);
+	close_clean();
+}
+
+/* A peer that does not acknowledge has the frame, or has no CPU. */
+BOTH(a_frame_is_not_late_because_no_answer_comes)
+{
+	struct side *s = &side[0];
+
+	open_with(kind, 1, 1);
+	s->mute = true;
+	delay_ms[0] = delay_ms[1] = NEVER;
+	run(400);
+	cr_expect_eq(f.lnx->stats.late_frames, 0u);
+	s->mute = false;
+	delay_ms[0] = delay_ms[1] = 1;
+	close_clean();
+}
+
+/* Not all of a full window at once: the peer has most of it. */
+BOTH(few_late_frames_at_a_time)
+{
+	struct side *s = &side[0];
+	uint64_t n;
+	unsigned i;
+
+	open_with(kind, 1, 1);
+	n = f.lnx->stats.resend_count;
+	rail0_works(false);
+	for (i = 0; i < 150; i++)
+		send1(s, 64);
+	for (i = 0; i < 50 && !f.lnx->stats.late_frames; i++)
+		run(1);
+	cr_assert_eq(f.lnx->stats.late_frames, 1u);
+	run(1);
+	cr_expect_leq(f.lnx->stats.resend_count - n, 64u, "%lu",
+		      f.lnx->stats.resend_count - n);
+	rail0_works(true);
+	close_clean();
 }
 
 /* What the best path has no room for does not go where it takes 50 ms longer. */

@@ -220,6 +220,16 @@ bool view_no_reads(const struct lnx_path *path)
 	return !path->nread && lnx_list_empty(&path->reads);
 }
 
+uint64_t view_read_window(const struct lnx_path *path)
+{
+	return path->speed->tail.window;
+}
+
+unsigned view_hedges(const struct lnx_peer *peer)
+{
+	return peer->path[0]->speed->hedge.n;
+}
+
 unsigned view_health(const struct lnx_path *path)
 {
 	return path->detect.health.value;
@@ -253,6 +263,12 @@ bool view_pings(const struct lnx_path *path, const struct lnx_ping *ping)
 void force_stripe(struct lnx_peer *peer, unsigned paths)
 {
 	peer->stripe = (uint8_t)paths;
+}
+
+void force_second(struct lnx_peer *peer, const struct lnx_path *path)
+{
+	peer->choice->rank.class[path->index] = 1;
+	peer->stripe = (uint8_t)(((1u << peer->npath) - 1) & ~(1u << path->index));
 }
 
 void force_state(struct lnx_path *path, enum lnx_path_state state)

@@ -96,6 +96,10 @@ uint64_t view_inflight_limit(const struct lnx_path *path);
 unsigned view_nread(const struct lnx_path *path);
 uint64_t view_read_bytes(const struct lnx_path *path);
 bool view_no_reads(const struct lnx_path *path);
+/* Bytes of them that may be under way after some were late; 0: no limit. */
+uint64_t view_read_window(const struct lnx_path *path);
+/* Pieces that are being read twice, over all paths. */
+unsigned view_hedges(const struct lnx_peer *peer);
 /* Health of the path, as a number; of it and of the remote rail, with all that belongs
  * to it. */
 unsigned view_health(const struct lnx_path *path);
@@ -108,6 +112,9 @@ uint64_t view_last_ping(const struct lnx_path *path);
 bool view_pings(const struct lnx_path *path, const struct lnx_ping *ping);
 
 void force_stripe(struct lnx_peer *peer, unsigned paths);
+/* path is of the second class, and its peer's other paths share the traffic: until the
+ * order of paths is made anew. */
+void force_second(struct lnx_peer *peer, const struct lnx_path *path);
 void force_state(struct lnx_path *path, enum lnx_path_state state);
 /* So many bytes more, or less, were posted over path and are not acknowledged.  NULL:
  * only their sum over all paths changes. */

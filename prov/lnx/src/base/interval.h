@@ -103,6 +103,21 @@
 /* A path that is not used because it is slow is tried again after that. */
 #define LNX_RELEARN_NS		LNX_NS_PER_S
 
+/* ---- what is late on one path, while others deliver (rel/hedge.h) ---- */
+
+/* The least time by which it must be late: two looks. */
+#define LNX_LATE_MIN_NS		(2 * LNX_LOOK_MIN_NS)
+/* A path with late pieces pauses from, to: it is to be used again within two seconds. */
+#define LNX_LATE_PAUSE_MIN_NS	(8 * LNX_NS_PER_MS)
+#define LNX_LATE_PAUSE_MAX_NS	(500 * LNX_NS_PER_MS)
+/* A path that frames have left because they were late there: they stay away from, to. */
+#define LNX_AWAY_MIN_NS		(500 * LNX_NS_PER_MS)
+#define LNX_AWAY_MAX_NS		(8 * LNX_NS_PER_S)
+/* A message lacks nothing but the end of reads that others have overtaken: their
+ * connection is cut after that, but not so soon after the last time. */
+#define LNX_CUT_NS		(10 * LNX_NS_PER_MS)
+#define LNX_CUT_AGAIN_NS	(50 * LNX_NS_PER_MS)
+
 /* ---- silence (rel/silence.h) ---- */
 
 /* Between two questions about a silent path, at most. */

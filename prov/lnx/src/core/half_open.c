@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "obj/ep.h"
 #include "wire/addr.h"
@@ -69,7 +70,8 @@ static bool half_open(int fd, const struct lnx_rail *rail)
 
 /* Act on each descriptor of this process; returns for how many act was true. */
 static unsigned each(const struct lnx_rail *rail,
-		     bool (*act)(int fd, const struct lnx_rail *rail))
+		     bool (*act)(int fd, const struct lnx_rail *rail, const void *arg),
+		     const void *arg)
 {
 	struct dirent *e;
 	unsigned n = 0;
@@ -85,14 +87,15 @@ static unsigned each(const struct lnx_rail *rail,
 		long fd = strtol(e->d_name, &end, 10);
 
 		if (end != e->d_name && !*end)
-			n += act((int)fd, rail);
+			n += act((int)fd, rail, arg);
 	}
 	closedir(dir);
 	return n;
 }
 
-static bool half_open_end(int fd, const struct lnx_rail *rail)
+static bool half_open_end(int fd, const struct lnx_rail *rail, const void *arg)
 {
+	(void)arg;
 	if (!half_open(fd, rail))
 		return false;
 	shutdown(fd, SHUT_RDWR);
@@ -101,7 +104,7 @@ static bool half_open_end(int fd, const struct lnx_rail *rail)
 
 unsigned lnx_half_open_end(const struct lnx_rail *rail)
 {
-	return each(rail, half_open_end);
+	return each(rail, half_open_end, NULL);
 }
 
 /* Does a path of the rail lead there? */
@@ -134,12 +137,13 @@ static bool leads_to(const struct lnx_rail *rail,
  * and new to us?  Once the address is found to be the rail's, the descriptor belongs to
  * its core, which opens and closes under the owner lock only: it cannot change
  * meanwhile. */
-static bool close_on_exec(int fd, const struct lnx_rail *rail)
+static bool close_on_exec(int fd, const struct lnx_rail *rail, const void *arg)
 {
 	struct sockaddr_storage here, there;
 	socklen_t hlen = sizeof(here), tlen = sizeof(there);
 	int flags = fcntl(fd, F_GETFD);
 
+	(void)arg;
 	if (flags < 0 || (flags & FD_CLOEXEC))
 		return false;
 	memset(&here, 0, sizeof(here));
@@ -155,16 +159,23 @@ static bool close_on_exec(int fd, const struct lnx_rail *rail)
 
 unsigned lnx_half_open_cloexec(const struct lnx_rail *rail)
 {
-	return each(rail, close_on_exec);
+	return each(rail, close_on_exec, NULL);
+}
+
+static bool reset_on_close(int fd)
+{
+	static const struct linger none = { .l_onoff = 1, .l_linger = 0 };
+
+	return !setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 }
 
 /* Accepted by the rail, or made to a peer of it? */
-static bool reset_when_closed(int fd, const struct lnx_rail *rail)
+static bool reset_when_closed(int fd, const struct lnx_rail *rail, const void *arg)
 {
-	static const struct linger none = { .l_onoff = 1, .l_linger = 0 };
 	struct sockaddr_storage here, there;
 	socklen_t hlen = sizeof(here), tlen = sizeof(there);
 
+	(void)arg;
 	memset(&here, 0, sizeof(here));
 	memset(&there, 0, sizeof(there));
 	/*
@@ -175,10 +186,70 @@ static bool reset_when_closed(int fd, const struct lnx_rail *rail)
 	    (!same(&here, rail->addr, rail->addrlen) &&
 	     !leads_to(rail, &there)))
 		return false;
-	return !setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
+	return reset_on_close(fd);
 }
 
 unsigned lnx_half_open_reset(const struct lnx_rail *rail)
 {
-	return each(rail, reset_when_closed);
+	return each(rail, reset_when_closed, NULL);
+}
+
+/* The same address, of any port? */
+static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return a->ss_family == AF_INET6 &&
+	       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
+}
+
+/* Made by the rail to that address, or accepted by it from that host? */
+static bool between(int fd, const struct lnx_rail *rail, const struct sockaddr_storage *to)
+{
+	struct sockaddr_storage here, there, own;
+	socklen_t hlen = sizeof(here), tlen = sizeof(there);
+
+	memset(&here, 0, sizeof(here));
+	memset(&there, 0, sizeof(there));
+	memset(&own, 0, sizeof(own));
+	memcpy(&own, rail->addr, LNX_MIN(rail->addrlen, sizeof(own)));
+	if (getsockname(fd, (void *)&here, &hlen) ||
+	    getpeername(fd, (void *)&there, &tlen) || !same_host(&there, to))
+		return false;
+	return same(&here, rail->addr, rail->addrlen) ||
+	       (same_host(&here, &own) && same(&there, to, sizeof(*to)));
+}
+
+/*
+ * A connection that the rail has made may as well be another endpoint's, whose lock we do
+ * not have: a second descriptor keeps it the one that was looked at.
+ */
+static bool cut(int fd, const struct lnx_rail *rail, const void *to)
+{
+	bool ok;
+
+	if (!between(fd, rail, to))
+		return false;
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	ok = between(fd, rail, to) && reset_on_close(fd) && !shutdown(fd, SHUT_RDWR);
+	close(fd);
+	return ok;
+}
+
+unsigned lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to)
+{
+	struct sockaddr_storage sa;
+	size_t len = sizeof(sa);
+
+	memset(&sa, 0, sizeof(sa));
+	if (!rail->core_ep || fi_av_lookup(rail->av, to, &sa, &len) || len > sizeof(sa))
+		return 0;
+	return each(rail, cut, &sa);
 }

@@ -25,6 +25,14 @@ unsigned lnx_half_open_end(const struct lnx_rail *rail);
 unsigned lnx_half_open_reset(const struct lnx_rail *rail);
 
 /*
+ * Cut the connections between the rail and the host of that address: what is under way
+ * in them fails at once, and the other end notices.  They may be several, of peers in
+ * several processes; all take the same way through the network.  Returns how many there
+ * were.
+ */
+unsigned lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to);
+
+/*
  * The rail's listener and connections, from either side, are to be closed in programs
  * that this process starts.  Returns how many were not.  For descriptors that were, the
  * cost is one system call each.

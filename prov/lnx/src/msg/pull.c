@@ -18,6 +18,7 @@
 
 #include "base/interval.h"
 #include "msg/parts.h"
+#include "msg/pull.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
 #include "policy/errclass.h"
@@ -32,58 +33,6 @@
 
 #define PULL_DEPTH	4			/* reads of one message, over one path */
 #define REDO_SHIFT_MAX	3u			/* LNX_READ_REDO_NS, up to 8 times */
-
-/*
- * Allocated together with the announcement, when that arrives, so that starting a pull
- * needs no memory.  It is freed with rxe, whose rts points to it.
- */
-struct lnx_pull {
-	struct lnx_rts rts;			/* first */
-	struct lnx_node link;			/* ep->pulls */
-	struct lnx_rxe *rxe;
-	struct lnx_peer *peer;
-	bool push;				/* write instead of reading */
-	size_t want;				/* bytes to read: what fits the
-						 * receive */
-	size_t posted;				/* bytes for which reads were made */
-	size_t done;
-	unsigned inflight;
-	int err;				/* first error that is final */
-	bool again;				/* only time resumes it */
-	uint64_t failing_ns;			/* since when reads fail; 0: they do
-						 * not */
-	/* While reads fail: */
-	uint64_t tried_ns;			/* when the last one failed */
-	unsigned tries;				/* failed tries; those at the same
-						 * time count once */
-	int why;				/* error of the last one */
-	bool asked;				/* keys were requested, and answered */
-	bool asking;				/* keys are requested: the answer
-						 * resumes it */
-	uint64_t retry_ns;
-	struct lnx_node redo;			/* lnx_chunk.link */
-	/* Position of `posted` in the sender's pieces and in our iov. */
-	unsigned seg;
-	size_t seg_off;
-	unsigned iov;
-	size_t iov_off;
-	uint64_t moved[LNX_PATHS_MAX];		/* of `done`, per path */
-};
-
-struct lnx_chunk {
-	struct lnx_op op;			/* first: context of fi_read */
-	bool stale;				/* transferred again over another
-						 * path */
-	struct lnx_node link;			/* pull->redo */
-	struct lnx_node out;			/* path->reads */
-	struct lnx_pull *pull;
-	struct lnx_path *path;
-	void *local;
-	size_t len;
-	uint64_t posted_ns;
-	unsigned seg;
-	size_t seg_off;
-};
 
 const size_t lnx_chunk_size = sizeof(struct lnx_chunk);
 
@@ -171,23 +120,11 @@ static void cut(struct lnx_pull *p, struct lnx_chunk *c, size_t n)
 	p->peer->pull.left -= n;
 }
 
-/* Index of the key of a piece for the peer's end of a path; -1: there is none. */
-static int key_of(const struct lnx_rts *rts, unsigned seg,
-		  const struct lnx_path *path)
-{
-	unsigned k;
-
-	for (k = 0; k < rts->nkey; k++)
-		if (rts->key[seg][k].rail == path->remote_rail)
-			return (int)k;
-	return -1;
-}
-
 /* Start the transfer of one piece over a path.  0, or the core's error. */
 static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 			  struct lnx_path *path, uint64_t now)
 {
-	int k = key_of(&p->rts, c->seg, path);
+	int k = lnx_pull_key(&p->rts, c->seg, path);
 	struct lnx_rail *rail = path->rail;
 	size_t len = c->len;
 	uint64_t addr, key;
@@ -202,7 +139,9 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 	c->posted_ns = now;
 	p->inflight++;
 	lnx_list_add_tail(&path->reads, &c->out);
-	lnx_sched_read_posted(path, len, now);
+	c->expect_ns = lnx_sched_read_posted(path, len, now);
+	if (path->speed)
+		lnx_hedge_posted(p->peer, c);
 	/* No endpoint: it could not be opened again. */
 	ret = lnx_unlikely(!rail->core_ep) ? -FI_EAGAIN :
 	      lnx_unlikely(p->rxe->ep->fault != NULL) &&
@@ -238,6 +177,8 @@ static struct lnx_chunk *new_chunk(struct lnx_pull *p, size_t n)
 		return NULL;
 	c->op.type = LNX_OP_CHUNK;
 	c->stale = false;
+	c->not_on = 0;
+	c->clone = NULL;
 	c->pull = p;
 	lnx_list_init(&c->link);
 	lnx_list_init(&c->out);
@@ -285,9 +226,28 @@ static unsigned able(const struct lnx_pull *p, unsigned seg)
 	unsigned i, set = 0;
 
 	for (i = 0; i < peer->npath; i++)
-		if (key_of(&p->rts, seg, peer->path[i]) >= 0)
+		if (lnx_pull_key(&p->rts, seg, peer->path[i]) >= 0)
 			set |= 1u << i;
 	return set;
+}
+
+/* The next piece that is to be moved again, and the paths that may take it (bits). */
+static struct lnx_chunk *redo_elsewhere(struct lnx_pull *p, unsigned *ways)
+{
+	struct lnx_chunk *c;
+
+	while ((c = redo_chunk(p))) {
+		*ways = able(p, c->seg);
+		if (lnx_likely(!c->not_on))
+			return c;
+		*ways &= ~(1u << (c->not_on - 1));
+		if (*ways)
+			return c;
+		/* There is no other way for it any more. */
+		lnx_hedge_lost(c);
+		lnx_pool_put(&p->rxe->ep->chunk_pool, c);
+	}
+	return NULL;
 }
 
 /* Each piece goes on the path that rel/sched.c chooses for it. */
@@ -303,12 +263,13 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 	if (p->peer->pull.full_pass == p->rxe->ep->poll.pass + 1)
 		return IN_LINE;
 	for (;;) {
-		c = redo_chunk(p);
+		c = redo_elsewhere(p, &ways);
 		if (!c && p->posted == p->want)
 			return 0;
-		if (!c)
+		if (!c) {
 			skip(p);
-		ways = able(p, c ? c->seg : p->seg);
+			ways = able(p, p->seg);
+		}
 		path = lnx_sched_for_read(p->peer, ways, now, &line);
 		ret = !ways ? -FI_ENOKEY : line ? IN_LINE : -FI_EAGAIN;
 		if (path && !c) {
@@ -356,9 +317,13 @@ static void drop_redo(struct lnx_pull *p)
 {
 	struct lnx_node *n;
 
-	while ((n = lnx_list_pop(&p->redo)))
-		lnx_pool_put(&p->rxe->ep->chunk_pool,
-			     lnx_list_entry(n, struct lnx_chunk, link));
+	while ((n = lnx_list_pop(&p->redo))) {
+		struct lnx_chunk *c = lnx_list_entry(n, struct lnx_chunk, link);
+
+		if (lnx_unlikely(c->clone != NULL))
+			lnx_hedge_lost(c);
+		lnx_pool_put(&p->rxe->ep->chunk_pool, c);
+	}
 }
 
 /* A path that has not failed, for a piece that failed on another one. */
@@ -491,8 +456,11 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 			p->again = !p->asking;
 		}
 	}
-	if (p->inflight || (!p->err && (p->done < p->want || rxe->incoming)))
+	if (p->inflight || (!p->err && (p->done < p->want || rxe->incoming))) {
+		if (lnx_unlikely(p->inflight && p->done == p->want))
+			lnx_hedge_wait(p, now);
 		return false;
+	}
 	lnx_parts_drop(rxe);
 	drop_redo(p);
 	p->peer->pull.left -= p->want - p->posted;
@@ -539,6 +507,8 @@ void lnx_pull_run(struct lnx_ep *ep)
 	lnx_list_foreach(&ep->pulls, n, tmp) {
 		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, link);
 
+		if (lnx_detects(p->peer))
+			lnx_hedge_run(p->peer, now);
 		/* Outstanding reads resume the others. */
 		if (!run_one(p, now) && p->again)
 			stuck = true;
@@ -563,6 +533,11 @@ void lnx_pull_fail_over(struct lnx_path *path)
 		/* A late write would overwrite what others wrote since. */
 		if (c->stale || c->pull->push)
 			continue;
+		if (lnx_unlikely(c->clone != NULL)) {
+			lnx_hedge_lost(c);
+			c->stale = true;
+			continue;
+		}
 		again = lnx_pool_get(&ep->chunk_pool);
 		if (!again)
 			return;		/* read again when it has failed */
@@ -576,23 +551,46 @@ void lnx_pull_fail_over(struct lnx_path *path)
 	}
 }
 
+/* We have cut the connection under it: it is moved again, unless its clone is left. */
+static LNX_COLD void cut_off(struct lnx_chunk *c)
+{
+	bool over = c->stale || c->clone;
+
+	if (c->clone)
+		lnx_hedge_lost(c);
+	if (over)
+		lnx_pool_put(&c->pull->rxe->ep->chunk_pool, c);
+	else
+		lnx_list_add_head(&c->pull->redo, &c->link);
+}
+
 static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 {
 	struct lnx_pull *p = c->pull;
 	struct lnx_ep *ep = p->rxe->ep;
 	struct lnx_rail *rail = c->path->rail;
 	uint64_t now = lnx_clock_ns();
+	uint64_t since_ns = lnx_sched_read_since(c->path, c->posted_ns);
 	unsigned class;
 
 	p->inflight--;
 	lnx_list_del(&c->out);
-	lnx_sched_read_done(c->path, c->len, !err, now);
 	ep->work |= LNX_WORK_PULL;
+	if (lnx_unlikely(err && lnx_hedge_was_cut(c))) {
+		lnx_sched_read_cut(c->path, c->len, now);
+		cut_off(c);
+		return;
+	}
+	lnx_sched_read_done(c->path, c->len, !err, now);
 	if (lnx_unlikely(c->stale)) {
 		lnx_pool_put(&ep->chunk_pool, c);
 		return;
 	}
 	if (lnx_likely(!err)) {
+		if (c->path->speed)
+			lnx_hedge_learn(c, since_ns, now);
+		if (lnx_unlikely(c->clone != NULL))
+			lnx_hedge_won(c);
 		lnx_liveness_seen(&p->peer->liveness);
 		if (!p->push)
 			lnx_count_read_done(c->path, lnx_ns_since(now, c->posted_ns));
@@ -609,13 +607,18 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 		       "rail %s: %s %zu bytes failed: %s (provider error %d); again\n",
 		       rail->name, p->push ? "writing" : "reading", c->len,
 		       fi_strerror(err), prov_errno);
-	lnx_list_add_tail(&p->redo, &c->link);
 	class = lnx_errclass(rail->prov, p->push ? LNX_WHILE_WRITE :
 						   LNX_WHILE_READ,
 			     err, prov_errno);
 	/* Pieces that fail at the same time are one failure. */
 	if (now >= c->path->detect.charged_ns + LNX_READ_REDO_NS)
 		lnx_detect_charge(p->peer, c->path, class, now);
+	if (lnx_unlikely(c->clone != NULL)) {
+		lnx_hedge_lost(c);
+		lnx_pool_put(&ep->chunk_pool, c);
+		return;
+	}
+	lnx_list_add_tail(&p->redo, &c->link);
 	failed(p, c->seg, err, class == LNX_CLASS_OK, now);
 }
 

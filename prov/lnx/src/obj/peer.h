@@ -25,6 +25,7 @@
 #include "policy/stripe.h"
 #include "rel/chan.h"
 #include "rel/credit.h"
+#include "rel/hedge.h"
 #include "rel/life.h"
 #include "rel/loss.h"
 #include "rel/path.h"
@@ -100,6 +101,12 @@ struct lnx_path_speed {
 	struct lnx_rate read;		/* of pieces that are read from the other end */
 	uint64_t delivered;		/* path->delivered at the last report */
 	bool read_failed;		/* the last read did: one at a time */
+	struct lnx_tail tail;		/* of pieces: how late they are (msg/hedge.c) */
+	uint64_t cut_ns;		/* when its connection was last cut, */
+	uint64_t cut_try_ns;		/* and when that was last tried */
+	/* Of the first path: of all paths to the peer. */
+	struct lnx_hedge hedge;		/* what is read twice */
+	uint64_t look_ns;		/* when pieces are to be looked at next */
 	/* PROBEs over the path about itself (rel/latency.c). */
 	uint32_t probe;			/* number of the last one */
 	uint32_t unanswered;		/* and of the first one without an answer */
@@ -107,6 +114,12 @@ struct lnx_path_speed {
 	uint64_t unanswered_ns;		/* and when that first one did; 0: all are
 					 * answered */
 	uint64_t answer_ns;		/* how long the last answer took; 0: none */
+	uint64_t heard_ns;		/* when that came */
+	uint64_t doubt_ns;		/* something was last late here, and nothing was
+					 * delivered since; 0: it was */
+	struct lnx_late oldest;		/* the oldest frame, if it left over this path */
+	struct lnx_pause away;		/* frames were late here: they come back after
+					 * that */
 	uint64_t used;			/* stamp of the last message; LNET only */
 };
 

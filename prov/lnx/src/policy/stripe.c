@@ -155,20 +155,34 @@ int lnx_stripe_shortest(const struct lnx_stripe_path *path, unsigned npath,
 	return best;
 }
 
-int lnx_stripe_stay(const uint64_t *ns, const bool *usable, unsigned npath, int cur)
+static bool much_later(uint64_t ns, uint64_t best_ns)
 {
-	int best = -1;
+	return ns > 2 * best_ns + MUCH_NS;
+}
+
+int lnx_stripe_stay(const uint64_t *ns, const bool *usable, const bool *away,
+		    unsigned npath, int cur)
+{
+	int best = -1, near = -1;
 	unsigned i;
 
-	for (i = 0; i < npath; i++)
-		if (usable[i] && ns[i] && (best < 0 || ns[i] < ns[best]))
+	for (i = 0; i < npath; i++) {
+		if (!usable[i] || !ns[i])
+			continue;
+		if (best < 0 || ns[i] < ns[best])
 			best = (int)i;
+		if (!away[i] && (near < 0 || ns[i] < ns[near]))
+			near = (int)i;
+	}
 	if (best < 0 || !ns[cur])
 		return cur;
-	if (usable[cur] && ns[cur] <= 2 * ns[best] + MUCH_NS)
+	if (near >= 0 && !much_later(ns[near], ns[best]))
+		best = near;
+	if (usable[cur] && (!away[cur] || best == cur) &&
+	    !much_later(ns[cur], ns[best]))
 		best = cur;
 	for (i = 0; (int)i < best; i++)
-		if (usable[i] && ns[i] &&
+		if (usable[i] && ns[i] && !away[i] &&
 		    ns[i] <= ns[best] + LNX_MAX(ns[best] / 4, LITTLE_NS))
 			return (int)i;
 	return best;

@@ -58,8 +58,10 @@ int lnx_stripe_shortest(const struct lnx_stripe_path *path, unsigned npath,
 /*
  * The path on which frames stay: of the usable ones, cur, unless another answers much
  * sooner; or one before cur, if it answers about as soon.  ns: how long an answer takes
- * over each path, 0: not known.  Returns cur if none is better.
+ * over each path, 0: not known.  away: frames have left the path because they were late
+ * there; it is used only if all others answer much later.  Returns cur if none is better.
  */
-int lnx_stripe_stay(const uint64_t *ns, const bool *usable, unsigned npath, int cur);
+int lnx_stripe_stay(const uint64_t *ns, const bool *usable, const bool *away,
+		    unsigned npath, int cur);
 
 #endif

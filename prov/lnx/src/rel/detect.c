@@ -229,9 +229,12 @@ static uint64_t look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	struct lnx_path_detect *g = &path->detect;
 	bool kernel = g->silence.kernel_asked, asked = g->silence.probe_sent_ns;
+	uint64_t doubt_ns = lnx_sched_doubt_ns(path, LNX_SILENCE_KERNEL_TIMES *
+					      peer->ep->plan.rail_min_ns);
 	struct lnx_silence_view v = {
 		.progress = g->progress, .una = peer->chan.una,
-		.frames = frames_due(peer, path), .reads = path->nread,
+		.frames = frames_due(peer, path),
+		.reads = path->nread || now >= doubt_ns,
 		.acked = lnx_peer_acked(peer),
 		.timeout_ns = silence_timeout(path, &peer->ep->plan),
 		.kernel_answers = kernel && kernel_answers(path),
@@ -265,7 +268,7 @@ static uint64_t look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	case LNX_SILENCE_WAIT:
 		break;
 	}
-	return lnx_silence_next(&g->silence, &v, verdict, now);
+	return lnx_next_of(lnx_silence_next(&g->silence, &v, verdict, now), doubt_ns, now);
 }
 
 LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail,
@@ -418,10 +421,9 @@ uint64_t lnx_detect_look(struct lnx_peer *peer, uint64_t now)
 	next = lnx_sooner(next, order_ns);
 	next = lnx_sooner(next, lnx_latency_run(peer, now));
 	next = lnx_sooner(next, look_for_late(peer, now));
-	/* Time alone changes which path may take a piece. */
-	if (peer->pull.left) {
+	/* Time alone changes which path may take a piece, and makes pieces late: msg/hedge.c
+	 * says when. */
+	if (peer->pull.n)
 		peer->ep->work |= LNX_WORK_PULL;
-		next = now;
-	}
-	return next;
+	return peer->pull.left ? now : next;
 }

@@ -18,6 +18,8 @@
 #define SICK_SHARE(best)	((best) / 2)
 /* Beside the number in lnx_hdr.data. */
 #define MARK		LNX_WIRE_PROBE_LATENCY
+/* So many frames that are late are sent again at a time. */
+#define AGAIN_MAX	64u
 
 uint64_t lnx_latency_of(const struct lnx_path *path, uint64_t now)
 {
@@ -46,19 +48,29 @@ static uint64_t pause_ns(const struct lnx_path_speed *s, uint64_t now)
 	return LNX_MAX(LNX_LATENCY_ASK_NS, LNX_MIN(waited / 2, LNX_LATENCY_MUTE_NS));
 }
 
-static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+/* When the next PROBE over it is due; LNX_NEVER: none is. */
+static uint64_t next_ask(const struct lnx_path *path, uint64_t now)
+{
+	const struct lnx_path_speed *s = path->speed;
+	uint64_t next = s->probe_ns ? s->probe_ns + pause_ns(s, now) : 0;
+
+	if (lnx_path_usable(path))
+		return next;
+	/* Nothing else may use it before it has connected again. */
+	return path->state == LNX_PATH_CONNECTING ? LNX_MAX(next, path->retry_ns) : LNX_NEVER;
+}
+
+static void send_probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	struct lnx_path_speed *s = path->speed;
 	struct lnx_hdr h = { .kind = LNX_KIND_PROBE, .tag = 1u + path->index };
 
-	/* While it is DOWN its PROBEs are the failure detector's. */
-	if (s->unanswered_ns && (was_away(path, now) || !lnx_path_usable(path)))
-		s->unanswered_ns = 0;
-	if (!lnx_path_usable(path) || lnx_ns_since(now, s->probe_ns) < pause_ns(s, now))
-		return;
 	h.data = MARK | (s->probe + 1);
-	if (lnx_control_send_on(peer->ep, peer, path, &h))
+	if (lnx_control_send_on(peer->ep, peer, path, &h)) {
+		if (path->state == LNX_PATH_CONNECTING)
+			lnx_sched_blocked(path, now);
 		return;
+	}
 	s->probe++;
 	s->probe_ns = now;
 	lnx_loss_asked(&peer->loss, &peer->chan, path->index, s->probe, now);
@@ -68,27 +80,113 @@ static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	}
 }
 
+/* Ask when its turn comes. */
+static void ask(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_path_speed *s = path->speed;
+
+	/* While it is DOWN its PROBEs are the failure detector's. */
+	if (s->unanswered_ns && (was_away(path, now) || !lnx_path_usable(path)))
+		s->unanswered_ns = 0;
+	if (now >= next_ask(path, now))
+		send_probe(peer, path, now);
+}
+
 /* While it is not answered, its path gets slower and slower. */
 static uint64_t next_look(const struct lnx_path *path, uint64_t now)
 {
 	const struct lnx_path_speed *s = path->speed;
-	uint64_t next = s->probe_ns + pause_ns(s, now);
+	uint64_t next = next_ask(path, now);
 
-	if (!lnx_path_usable(path))
-		return LNX_NEVER;
-	if (s->unanswered_ns)
+	if (lnx_path_usable(path) && s->unanswered_ns)
 		next = lnx_sooner(next, now + lnx_ns_since(now, s->unanswered_ns) / 2);
+	if (!lnx_pause_over(&s->away, now))
+		next = lnx_sooner(next, s->away.until_ns);
 	return LNX_MAX(next, now);
 }
 
-uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now)
+void lnx_latency_ask(struct lnx_peer *peer, uint64_t now)
+{
+	unsigned i;
+
+	/* One that is under way will say no less. */
+	for (i = 0; i < peer->npath; i++)
+		if (lnx_path_usable(peer->path[i]) &&
+		    !peer->path[i]->speed->unanswered_ns)
+			send_probe(peer, peer->path[i], now);
+}
+
+/* ---- frames that are late ---- */
+
+/* Has the peer answered over another path at that time or later? */
+static bool heard_elsewhere(const struct lnx_peer *peer, const struct lnx_path *path,
+			    uint64_t ns)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i] != path && peer->path[i]->speed->heard_ns >= ns)
+			return true;
+	return false;
+}
+
+/* The path on which the oldest frame is late; NULL: it is not, as far as is known.  *next:
+ * when to look again. */
+static struct lnx_path *late_path(struct lnx_peer *peer, uint64_t now, uint64_t *next)
+{
+	int which = lnx_loss_path(&peer->chan);
+	struct lnx_path_speed *s;
+	uint64_t late_ns;
+
+	*next = LNX_NEVER;
+	if (which < 0 || which >= peer->npath)
+		return NULL;
+	s = peer->path[which]->speed;
+	if (s->oldest.since_ns <= peer->ep->due.away_ns || s->oldest.seq != peer->chan.una) {
+		s->oldest.since_ns = now;
+		s->oldest.seq = peer->chan.una;
+	}
+	late_ns = s->oldest.since_ns + 2 * s->answer_ns + LNX_LATE_MIN_NS;
+	if (now < late_ns) {
+		*next = late_ns;
+		return NULL;
+	}
+	/* Or when it is answered: next_look. */
+	*next = now + lnx_ns_since(now, s->oldest.since_ns) / 2;
+	if (heard_elsewhere(peer, peer->path[which], late_ns))
+		return peer->path[which];
+	lnx_latency_ask(peer, now);
+	return NULL;
+}
+
+static LNX_COLD void leave(struct lnx_path *path, uint64_t now)
+{
+	path->speed->doubt_ns = now;
+	lnx_pause_begin(&path->speed->away, LNX_AWAY_MIN_NS, LNX_AWAY_MAX_NS, now);
+}
+
+/* What left over path goes again, over others. */
+static LNX_COLD void send_again(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_chan *c = &peer->chan;
+
+	/* If that is late too, the next ones go after it. */
+	path->speed->oldest.since_ns = now;
+	peer->ep->stats.late_frames++;
+	lnx_chan_retransmit_before(c, 1u << path->index,
+				   c->una + LNX_MIN(c->posted - c->una, AGAIN_MAX));
+	lnx_send_want(peer);
+}
+
+/* ---- the path of frames ---- */
+
+/* The path on which they stay from now on. */
+static struct lnx_path *choose(const struct lnx_peer *peer, uint64_t now)
 {
 	unsigned share[LNX_PATHS_MAX], i, cur = 0, most = 0, least = 0, first;
-	uint64_t ns[LNX_PATHS_MAX], next = LNX_NEVER;
-	bool usable[LNX_PATHS_MAX];
+	bool usable[LNX_PATHS_MAX], away[LNX_PATHS_MAX];
+	uint64_t ns[LNX_PATHS_MAX];
 
-	if (!lnx_peer_acked(peer))
-		return LNX_NEVER;
 	/* What was set by hand counts more. */
 	if (lnx_unlikely(peer->ep->admin.any))
 		least = lnx_admin_worth(peer->cur, now);
@@ -99,19 +197,41 @@ uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 			most = LNX_MAX(most, share[i]);
 	for (i = 0; i < peer->npath; i++) {
 		unsigned k = lnx_order_at(peer, i);
-		struct lnx_path *path = peer->path[k];
+		const struct lnx_path *path = peer->path[k];
 
-		ask(peer, path, now);
 		if (path == peer->cur)
 			cur = i;
 		usable[i] = (first >> k & 1) && lnx_path_usable(path) &&
 			    share[k] >= SICK_SHARE(most) &&
 			    (!least || lnx_admin_worth(path, now) >= least);
 		ns[i] = lnx_latency_of(path, now);
-		next = lnx_sooner(next, next_look(path, now));
+		away[i] = !lnx_pause_over(&path->speed->away, now);
 	}
-	cur = (unsigned)lnx_stripe_stay(ns, usable, peer->npath, (int)cur);
-	peer->cur = peer->path[lnx_order_at(peer, cur)];
+	i = (unsigned)lnx_stripe_stay(ns, usable, away, peer->npath, (int)cur);
+	/* It is left, and not only for one that is to be preferred. */
+	if (lnx_unlikely(i > cur) && usable[cur] && !away[cur])
+		leave(peer->cur, now);
+	return peer->path[lnx_order_at(peer, i)];
+}
+
+uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now)
+{
+	struct lnx_path *late;
+	uint64_t next;
+	unsigned i;
+
+	if (!lnx_peer_acked(peer))
+		return LNX_NEVER;
+	for (i = 0; i < peer->npath; i++)
+		ask(peer, peer->path[i], now);
+	late = late_path(peer, now, &next);
+	if (lnx_unlikely(late != NULL) && lnx_pause_over(&late->speed->away, now))
+		leave(late, now);
+	peer->cur = choose(peer, now);
+	if (lnx_unlikely(late != NULL) && late != peer->cur)
+		send_again(peer, late, now);
+	for (i = 0; i < peer->npath; i++)
+		next = lnx_sooner(next, next_look(peer->path[i], now));
 	return next;
 }
 
@@ -133,6 +253,7 @@ bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
 	ns = lnx_ns_since(now, s->unanswered_ns);
 	ns -= LNX_MIN(ns, later * LNX_LATENCY_ASK_NS);
 	s->answer_ns = LNX_MAX(ns, 1ull);
+	s->heard_ns = now;
 	lnx_rtt_sample(&path->detect.rtt, s->answer_ns);
 	s->unanswered_ns = later == s->probe - s->unanswered ? 0 :
 			   s->unanswered_ns + (later + 1) * LNX_LATENCY_ASK_NS;

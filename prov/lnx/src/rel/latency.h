@@ -6,6 +6,12 @@
  * are few bytes, but all else waits for them: on a path with a delay of 50 ms they would
  * hold up what the other paths could carry.
  *
+ * On a path that loses packets an answer may come soon, and the next frame late.  So a
+ * frame that waits much longer than answers take makes us ask over all paths at once.  If
+ * the peer answers over another one that it still lacks the frame, the frame is late: it
+ * and those behind it go again over a better path (rel/hedge.h), and frames stay away from
+ * theirs for a while, longer each time.
+ *
  * For peers with several paths.  All functions: owner lock held.
  */
 #ifndef LNX_LATENCY_H
@@ -22,7 +28,23 @@ uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now);
 bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
 		      uint32_t number, uint64_t now);
 
+/* Something is late: ask over each path now, not only when its turn comes.  Calls cores. */
+void lnx_latency_ask(struct lnx_peer *peer, uint64_t now);
+
 /* How long an answer over the path takes, or has taken so far, in ns; 0: not known. */
 uint64_t lnx_latency_of(const struct lnx_path *path, uint64_t now);
+
+/*
+ * Something was late there, and the path has neither delivered nor answered since: that is
+ * due, though what was late may have gone over other paths meanwhile.  When that has been so
+ * for limit_ns; LNX_NEVER: it is not so.
+ */
+static inline uint64_t lnx_sched_doubt_ns(const struct lnx_path *path, uint64_t limit_ns)
+{
+	const struct lnx_path_speed *s = path->speed;
+
+	return s && s->doubt_ns > s->heard_ns && s->unanswered_ns ?
+	       s->unanswered_ns + limit_ns : LNX_NEVER;
+}
 
 #endif

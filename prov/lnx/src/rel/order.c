@@ -194,6 +194,17 @@ unsigned lnx_order_class(const struct lnx_peer *peer, unsigned class)
 	return mask;
 }
 
+unsigned lnx_order_as_good(const struct lnx_peer *peer, const struct lnx_path *path)
+{
+	unsigned class = 0, mask = 0, of = 1;
+
+	while (of && !(mask >> path->index & 1)) {
+		of = lnx_order_class(peer, class++);
+		mask |= of;
+	}
+	return mask;
+}
+
 /* ---- LNET ---- */
 
 /* Bytes that wait on all paths of a rail, or that lead to a remote rail, as credits. */

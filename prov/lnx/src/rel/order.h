@@ -49,6 +49,9 @@ bool lnx_order_before(const struct lnx_peer *peer, const struct lnx_path *a,
  * order is made. */
 unsigned lnx_order_class(const struct lnx_peer *peer, unsigned class);
 
+/* The paths of its class and of better ones, as bits. */
+unsigned lnx_order_as_good(const struct lnx_peer *peer, const struct lnx_path *path);
+
 /*
  * FI_LNX_MULTI_RAIL_SELECTION=LNET: the path of the next message by LNet's tables, of
  * those whose bit is set in usable; -1: usable is 0.  It counts as used.

@@ -157,6 +157,11 @@ uint64_t lnx_rate_latency(const struct lnx_rate *r)
 	return r->delay_ns > ns ? r->delay_ns - ns : 0;
 }
 
+uint64_t lnx_rate_expect(const struct lnx_rate *r, uint64_t bytes)
+{
+	return r->rate ? lnx_rate_latency(r) + time_of(bytes, r->rate) + 1 : 0;
+}
+
 uint64_t lnx_rate_room(const struct lnx_rate *r)
 {
 	uint64_t bytes = bytes_in(r->rate, r->delay_ns);

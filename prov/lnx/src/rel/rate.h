@@ -65,6 +65,9 @@ void lnx_rate_forget(struct lnx_rate *r);
 /* How long a byte takes that waits for no other, in ns; about. */
 uint64_t lnx_rate_latency(const struct lnx_rate *r);
 
+/* How long so many bytes take that wait for no others, in ns; 0: not known. */
+uint64_t lnx_rate_expect(const struct lnx_rate *r, uint64_t bytes);
+
 /* How many bytes may be outstanding, for the sake of the path. */
 uint64_t lnx_rate_room(const struct lnx_rate *r);
 

@@ -61,7 +61,8 @@ static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path, uint6
 	path->rail->unannounced = 0;
 	/* Paths are in the order of policy. */
 	lnx_order_make(peer, now);
-	if (lnx_order_before(peer, path, peer->cur))
+	if (lnx_order_before(peer, path, peer->cur) &&
+	    lnx_pause_over(&path->speed->away, now))
 		peer->cur = path;
 	ep->stats.paths_restored++;
 	lnx_send_want(peer);

@@ -366,8 +366,10 @@ void lnx_sched_report_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 	if (more > INT64_MAX)
 		return;
 	path->last_report = total;
-	if (more)
+	if (more) {
 		path->fail_backoff_ns = 0;
+		path->speed->doubt_ns = 0;
+	}
 	path->detect.progress += more;
 	more = LNX_MIN(more, flight);
 	speed = path->speed;
@@ -443,13 +445,57 @@ static uint64_t stuck(const struct lnx_path *path, uint64_t least, uint64_t now)
 	return far(path, least, now) ? LNX_MAX(ns, lnx_latency_of(path, now)) : ns;
 }
 
-/* How long a path as slow as that rests. */
-static uint64_t relearn_ns(const struct lnx_stripe_path *slow)
+/* How long a path as slow as that rests.  Not longer if pieces were late there: what is
+ * known is of that time, and the piece that tries it again goes elsewhere if it is late. */
+static uint64_t relearn_ns(const struct lnx_stripe_path *slow, const struct lnx_tail *t)
 {
 	uint64_t rate = LNX_MAX(slow->rate, 1ull);
 
+	if (t->window)
+		return LNX_LATE_PAUSE_MAX_NS;
 	return LNX_MAX(LNX_RELEARN_NS, RELEARN_SHARE *
 		       (slow->delay_ns + LNX_STRIPE_MIN * LNX_NS_PER_S / rate));
+}
+
+/* Pieces were late on path: do others that are as good work, of those in able (bits)?  If
+ * pieces hang on all others, the one where that was longest ago does not pause. */
+static bool may_pause(const struct lnx_peer *peer, const struct lnx_path *path, unsigned able,
+		      uint64_t now)
+{
+	uint64_t first_ns = UINT64_MAX;
+	unsigned i;
+
+	able &= lnx_order_as_good(peer, path);
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_tail *t = &peer->path[i]->speed->tail;
+
+		if (!(able >> i & 1) || lnx_tail_stuck(t))
+			continue;
+		if (lnx_pause_over(&t->pause, now))
+			return true;
+		first_ns = LNX_MIN(first_ns, t->late_ns);
+	}
+	return path->speed->tail.late_ns > first_ns;
+}
+
+/* Pieces were late on some paths: these pause, and then have few pieces under way. */
+static void keep_off_late(const struct lnx_peer *peer, uint64_t now,
+			  struct lnx_stripe_path *view)
+{
+	unsigned i, able = 0, pauses = 0;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_tail *t = &peer->path[i]->speed->tail;
+
+		able |= (unsigned)view[i].usable << i;
+		if (lnx_unlikely(!lnx_pause_over(&t->pause, now)))
+			pauses |= 1u << i;
+		if (lnx_unlikely(!lnx_tail_room(t, view[i].out_bytes)))
+			view[i].usable = false;
+	}
+	for (i = 0; lnx_unlikely(pauses >> i); i++)
+		if ((pauses >> i & 1) && may_pause(peer, peer->path[i], able, now))
+			view[i].usable = false;
 }
 
 /* Fill the view for policy/stripe; returns which of the paths in able are in use (bits). */
@@ -476,13 +522,14 @@ static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
 			busy |= 1u << i;
 		best = LNX_MAX(best, view[i].rate);
 	}
+	keep_off_late(peer, now, view);
 	/* Slow ones may have become faster; not if even a PROBE takes much longer. */
 	for (i = 0; i < peer->npath; i++)
 		if (!view[i].out &&
 		    share[i] > LNX_WEIGHT_MAX / 2 &&
 		    (view[i].rate < best / 2 || view[i].delay_ns > LNX_FAR_NS) &&
 		    lnx_ns_since(now, peer->path[i]->read_done_ns) >
-			    relearn_ns(&view[i]) &&
+			    relearn_ns(&view[i], &peer->path[i]->speed->tail) &&
 		    !far(peer->path[i], least, now))
 			view[i].rate = view[i].room = view[i].delay_ns = 0;
 	return busy;
@@ -517,25 +564,49 @@ size_t lnx_sched_read_len(struct lnx_peer *peer, const struct lnx_path *path,
 	struct lnx_stripe_path view[LNX_PATHS_MAX], some[LNX_PATHS_MAX];
 	const struct lnx_conf *conf = peer->ep->conf;
 	unsigned mask = peer->stripe | 1u << path->index;
+	size_t max;
 
 	if (rest < conf->stripe_threshold && rest <= conf->chunk &&
 	    rest == peer->pull.left)
 		return rest;
+	max = LNX_MIN(conf->chunk, lnx_tail_most(&path->speed->tail, path->read_bytes));
 	/* LNET */
 	if (peer->rr && peer->stripe != peer->rr)
-		return LNX_MIN(rest, conf->chunk);
+		return LNX_MIN(rest, max);
 	view_reads(peer, able, now, view);
 	only(peer, view, mask, some);
 	return lnx_stripe_len(some, peer->npath, path->index, peer->pull.left,
-			      rest, conf->chunk);
+			      rest, max);
 }
 
-void lnx_sched_read_posted(struct lnx_path *path, size_t len, uint64_t now)
+/* How long so many bytes take at the rate of our link. */
+static uint64_t nominal_ns(const struct lnx_path *path, size_t len)
 {
+	uint64_t bps = path->link_bps ? path->link_bps : LNX_NS_PER_S;
+
+	return (uint64_t)((double)len * 8 * LNX_NS_PER_S / (double)bps);
+}
+
+/* Pieces were late there, and the one that is being posted is the first one since. */
+static bool tries_again(const struct lnx_path *path, uint64_t now)
+{
+	return lnx_unlikely(path->speed->tail.window) && path->nread == 1 &&
+	       lnx_ns_since(now, path->read_done_ns) > LNX_LATE_PAUSE_MAX_NS;
+}
+
+uint64_t lnx_sched_read_posted(struct lnx_path *path, size_t len, uint64_t now)
+{
+	struct lnx_rate *r;
+	uint64_t ns;
+
 	path->nread++;
 	path->read_bytes += len;
-	if (path->speed)
-		lnx_rate_posted(&path->speed->read, path->read_bytes, now);
+	if (!path->speed)
+		return 0;
+	r = &path->speed->read;
+	lnx_rate_posted(r, path->read_bytes, now);
+	ns = lnx_rate_expect(r, len);
+	return tries_again(path, now) ? LNX_MIN(ns, LNX_FAR_NS + nominal_ns(path, len)) : ns;
 }
 
 void lnx_sched_read_refused(struct lnx_path *path, size_t len, uint64_t now)
@@ -547,21 +618,34 @@ void lnx_sched_read_refused(struct lnx_path *path, size_t len, uint64_t now)
 	path->read_retry_ns = now + LNX_READ_BUSY_NS;
 }
 
+/* A piece has ended, with so many bytes. */
+static inline void read_ended(struct lnx_path *path, size_t len, size_t got, uint64_t now)
+{
+	uint64_t ns;
+
+	path->nread--;
+	path->read_bytes -= len;
+	path->detect.progress += got;
+	if (!path->speed)
+		return;
+	ns = lnx_rate_delivered(&path->speed->read, got, path->read_bytes, now);
+	lnx_tail_ended(&path->speed->tail, now);
+	if (ns)
+		lnx_rtt_sample(&path->detect.rtt, ns);
+}
+
 void lnx_sched_read_done(struct lnx_path *path, size_t len, bool ok,
 			uint64_t now)
 {
-	path->nread--;
-	path->read_bytes -= len;
+	read_ended(path, len, ok ? len : 0, now);
 	path->read_done_ns = now;
-	path->detect.progress += ok ? len : 0;
-	if (path->speed) {
-		uint64_t ns = lnx_rate_delivered(&path->speed->read, ok ? len : 0,
-						 path->read_bytes, now);
-
+	if (path->speed)
 		path->speed->read_failed = !ok;
-		if (ns)
-			lnx_rtt_sample(&path->detect.rtt, ns);
-	}
 	if (!ok)
 		path->read_retry_ns = now + LNX_READ_REDO_NS;
+}
+
+LNX_COLD void lnx_sched_read_cut(struct lnx_path *path, size_t len, uint64_t now)
+{
+	read_ended(path, len, 0, now);
 }

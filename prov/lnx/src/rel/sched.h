@@ -151,10 +151,19 @@ struct lnx_path *lnx_sched_for_read(struct lnx_peer *peer, unsigned able,
 /* Length of that piece: rest bytes of this message are not yet requested. */
 size_t lnx_sched_read_len(struct lnx_peer *peer, const struct lnx_path *path,
 			 size_t rest, unsigned able, uint64_t now);
-void lnx_sched_read_posted(struct lnx_path *path, size_t len, uint64_t now);
+/* Returns how long it should take, in ns, when its turn has come; 0: not known. */
+uint64_t lnx_sched_read_posted(struct lnx_path *path, size_t len, uint64_t now);
+/* When the turn of a piece that was posted at posted_ns came, if it is the oldest on its
+ * path: pieces are delivered one by one, in order. */
+static inline uint64_t lnx_sched_read_since(const struct lnx_path *path, uint64_t posted_ns)
+{
+	return LNX_MAX(posted_ns, path->read_done_ns);
+}
 /* The core did not take the read: undo it. */
 void lnx_sched_read_refused(struct lnx_path *path, size_t len, uint64_t now);
 void lnx_sched_read_done(struct lnx_path *path, size_t len, bool ok,
 			uint64_t now);
+/* It failed because we have cut its connection: that says nothing of the path. */
+LNX_COLD void lnx_sched_read_cut(struct lnx_path *path, size_t len, uint64_t now);
 
 #endif

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Pieces of large messages that are late on one path are read again over another
+ * (rel/hedge.h).  Called by msg/pull.c, which posts them; uses rel/sched.h.
+ *
+ * Both reads go to the application's buffer: they write the same data there, so that it
+ * does not matter which comes first, or whether both come.  But as long as one of them is
+ * outstanding the buffer is not the application's again, and the sender's neither.  A
+ * buffer of ours would save only the first: a read that the sender has released the
+ * memory of is refused by its core, which then closes the connection (PEERS.md).  So the
+ * message waits until the read that was overtaken has ended.  If it does not end soon,
+ * its connection is cut: then the core reports it as failed.  What else was under way
+ * there goes again, and the path connects anew, without what TCP had to wait for.  Where
+ * there is no connection to cut, the failure detector ends the wait (rel/detect.h).
+ */
+#include "base/interval.h"
+#include "core/half_open.h"
+#include "msg/pull.h"
+#include "rel/detect.h"
+#include "rel/latency.h"
+#include "rel/order.h"
+#include "rel/recovery.h"
+#include "rel/sched.h"
+
+/* The budget of all paths to a peer. */
+static struct lnx_hedge *budget(const struct lnx_peer *peer)
+{
+	return &peer->path[0]->speed->hedge;
+}
+
+static struct lnx_chunk *oldest(const struct lnx_path *path)
+{
+	return lnx_list_entry(path->reads.next, struct lnx_chunk, out);
+}
+
+/* Does path work, other than that of c, and is it as good, by the user's order of paths? */
+static bool is_other(const struct lnx_peer *peer, const struct lnx_path *path,
+		     const struct lnx_chunk *c)
+{
+	return path != c->path && lnx_path_usable(path) &&
+	       !lnx_tail_stuck(&path->speed->tail) &&
+	       (lnx_order_as_good(peer, c->path) >> path->index & 1);
+}
+
+/* Has another path delivered, or answered, since c was late?  If not, the peer may have no
+ * CPU. */
+static bool overtaken(const struct lnx_peer *peer, const struct lnx_chunk *c, uint64_t late_ns)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *path = peer->path[i];
+
+		if (is_other(peer, path, c) &&
+		    (path->read_done_ns > late_ns || path->speed->heard_ns > late_ns))
+			return true;
+	}
+	return false;
+}
+
+/* Can it be read over another path? */
+static bool elsewhere(const struct lnx_peer *peer, const struct lnx_chunk *c)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *path = peer->path[i];
+
+		if (is_other(peer, path, c) &&
+		    lnx_pull_key(&c->pull->rts, c->seg, path) >= 0)
+			return true;
+	}
+	return false;
+}
+
+/* False: no more now. */
+static LNX_COLD bool hedge(struct lnx_peer *peer, struct lnx_chunk *c)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_hedge *b = budget(peer);
+	struct lnx_chunk *clone;
+
+	if (!lnx_hedge_take(b, c->len))
+		return false;
+	clone = lnx_pool_get(&ep->chunk_pool);
+	if (!clone) {
+		lnx_hedge_put(b);
+		return false;
+	}
+	*clone = *c;
+	lnx_list_init(&clone->link);
+	lnx_list_init(&clone->out);
+	clone->not_on = (uint8_t)(1 + c->path->index);
+	clone->clone = c;
+	c->clone = clone;
+	lnx_list_add_tail(&c->pull->redo, &clone->link);
+	ep->stats.hedges++;
+	ep->stats.hedge_length += c->len;
+	ep->work |= LNX_WORK_PULL;
+	return true;
+}
+
+/* Connections deliver in order: if the oldest piece is late, those behind it are too.
+ * False: there is one that may not be read twice now. */
+static LNX_COLD bool hedge_all(struct lnx_peer *peer, struct lnx_path *path)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&path->reads, n, tmp) {
+		struct lnx_chunk *c = lnx_list_entry(n, struct lnx_chunk, out);
+
+		/* A late write would overwrite what others wrote since. */
+		if (c->stale || c->clone || c->pull->push || c->pull->err ||
+		    !elsewhere(peer, c))
+			continue;
+		if (!hedge(peer, c))
+			return false;
+	}
+	return true;
+}
+
+static LNX_COLD bool has_writes(const struct lnx_path *path)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&path->reads, n, tmp)
+		if (lnx_list_entry(n, struct lnx_chunk, out)->pull->push)
+			return true;
+	return false;
+}
+
+/* End what is under way over path. */
+static LNX_COLD void cut(struct lnx_ep *ep, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_path_speed *s = path->speed;
+
+	/* How often that happens is limited by the path's pauses, too.  Writes are left
+	 * alone: what of them is in the network may come after they are repeated. */
+	if (lnx_ns_since(now, s->cut_try_ns) < LNX_CUT_AGAIN_NS || has_writes(path))
+		return;
+	s->cut_try_ns = now;
+	if (!lnx_half_open_cut(path->rail, path->core_addr))
+		return;
+	ep->stats.cuts++;
+	/* No path is charged for it, and what was asked there is asked again. */
+	s->cut_ns = now;
+	s->probe_ns = s->unanswered_ns = 0;
+	path->detect.charged_ns = now;
+}
+
+/* Returns when to look again. */
+static uint64_t look_at(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_tail *t = &path->speed->tail;
+	struct lnx_chunk *c = oldest(path);
+	uint64_t late_ns = lnx_sched_read_since(path, c->posted_ns) + c->expect_ns +
+			   lnx_tail_ns(t);
+
+	/* Of those behind it that may be known. */
+	if (!c->expect_ns)
+		return now + LNX_LOOK_SEVERAL_NS;
+	if (now < late_ns)
+		return late_ns;
+	if (!overtaken(peer, c, late_ns)) {
+		lnx_latency_ask(peer, now);
+		return now + LNX_MIN(lnx_ns_since(now, late_ns) / 2, LNX_LOOK_SEVERAL_NS);
+	}
+	if (lnx_tail_late(t, c->posted_ns, path->nread, now)) {
+		path->speed->doubt_ns = now;
+		peer->ep->stats.late_reads++;
+	}
+	/* Too much was read twice: without the connection nothing has to be. */
+	if (!hedge_all(peer, path) && lnx_ns_since(now, t->late_ns) >= LNX_CUT_NS)
+		cut(peer->ep, path, now);
+	return now;
+}
+
+static void look_by(struct lnx_peer *peer, uint64_t at_ns)
+{
+	peer->path[0]->speed->look_ns = at_ns;
+	if (at_ns != LNX_NEVER)
+		lnx_peer_look_by(peer, at_ns);
+}
+
+/* What came while nothing was looked at has perhaps not been read yet. */
+static bool was_away(const struct lnx_ep_due *due, uint64_t now)
+{
+	return lnx_ns_since(now, due->looked_ns) > LNX_LATENCY_AWAY_NS ||
+	       lnx_ns_since(now, due->away_ns) < LNX_LOOK_MIN_NS;
+}
+
+void lnx_hedge_run(struct lnx_peer *peer, uint64_t now)
+{
+	uint64_t next = LNX_NEVER;
+	unsigned i;
+
+	if (lnx_likely(now < peer->path[0]->speed->look_ns))
+		return;
+	if (was_away(&peer->ep->due, now)) {
+		look_by(peer, now + LNX_LOOK_MIN_NS);
+		return;
+	}
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+
+		if (!lnx_list_empty(&path->reads) && path->state != LNX_PATH_DOWN)
+			next = lnx_sooner(next, look_at(peer, path, now));
+	}
+	look_by(peer, next == LNX_NEVER ? next : LNX_MAX(next, now + LNX_LOOK_MIN_NS));
+}
+
+void lnx_hedge_posted(struct lnx_peer *peer, const struct lnx_chunk *c)
+{
+	uint64_t at_ns = c->posted_ns + c->expect_ns + lnx_tail_ns(&c->path->speed->tail);
+
+	/* Before the first look there is none that this one would be sooner than. */
+	if (c->expect_ns && at_ns < peer->path[0]->speed->look_ns)
+		look_by(peer, at_ns);
+}
+
+LNX_COLD void lnx_hedge_won(struct lnx_chunk *c)
+{
+	struct lnx_ep *ep = c->pull->rxe->ep;
+	struct lnx_chunk *clone = c->clone;
+
+	ep->stats.hedges_won += c->not_on != 0;
+	lnx_hedge_lost(c);
+	if (lnx_list_linked(&clone->link)) {
+		lnx_list_del(&clone->link);
+		lnx_pool_put(&ep->chunk_pool, clone);
+	} else {
+		clone->stale = true;
+	}
+}
+
+LNX_COLD void lnx_hedge_lost(struct lnx_chunk *c)
+{
+	struct lnx_chunk *clone = c->clone;
+
+	lnx_hedge_put(budget(c->pull->peer));
+	clone->clone = c->clone = NULL;
+	clone->not_on = 0;
+}
+
+void lnx_hedge_learn(const struct lnx_chunk *c, uint64_t since_ns, uint64_t now)
+{
+	struct lnx_path_speed *s = c->path->speed;
+
+	lnx_hedge_earn(budget(c->pull->peer), c->len);
+	s->doubt_ns = 0;
+	if (c->expect_ns)
+		lnx_tail_came(&s->tail, c->posted_ns,
+			      lnx_ns_since(now, since_ns + c->expect_ns), c->len,
+			      c->clone && !c->not_on);
+}
+
+LNX_COLD void lnx_hedge_wait(struct lnx_pull *p, uint64_t now)
+{
+	struct lnx_peer *peer = p->peer;
+	unsigned i;
+
+	if (!p->waits_ns)
+		p->waits_ns = now;
+	if (lnx_ns_since(now, p->waits_ns) < LNX_CUT_NS) {
+		lnx_peer_look_by(peer, p->waits_ns + LNX_CUT_NS);
+		return;
+	}
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+		struct lnx_node *n, *tmp;
+
+		lnx_list_foreach(&path->reads, n, tmp)
+			if (lnx_list_entry(n, struct lnx_chunk, out)->pull == p) {
+				cut(p->rxe->ep, path, now);
+				break;
+			}
+	}
+	lnx_peer_look_by(peer, now + LNX_CUT_AGAIN_NS);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A large transfer and its pieces: what msg/pull.c, which moves them, and msg/hedge.c,
+ * which has those that are late moved a second time, share.  Owner lock held.
+ */
+#ifndef LNX_PULL_H
+#define LNX_PULL_H
+
+#include "msg/rx.h"
+
+/*
+ * Allocated together with the announcement, when that arrives, so that starting a pull
+ * needs no memory.  It is freed with rxe, whose rts points to it.
+ */
+struct lnx_pull {
+	struct lnx_rts rts;			/* first */
+	struct lnx_node link;			/* ep->pulls */
+	struct lnx_rxe *rxe;
+	struct lnx_peer *peer;
+	bool push;				/* write instead of reading */
+	size_t want;				/* bytes to read: what fits the
+						 * receive */
+	size_t posted;				/* bytes for which reads were made */
+	size_t done;
+	unsigned inflight;
+	int err;				/* first error that is final */
+	bool again;				/* only time resumes it */
+	uint64_t failing_ns;			/* since when reads fail; 0: they do
+						 * not */
+	/* While reads fail: */
+	uint64_t tried_ns;			/* when the last one failed */
+	unsigned tries;				/* failed tries; those at the same
+						 * time count once */
+	int why;				/* error of the last one */
+	bool asked;				/* keys were requested, and answered */
+	bool asking;				/* keys are requested: the answer
+						 * resumes it */
+	uint64_t retry_ns;
+	struct lnx_node redo;			/* lnx_chunk.link */
+	uint64_t waits_ns;			/* it has all, and waits for reads to end
+						 * since; 0: it does not */
+	/* Position of `posted` in the sender's pieces and in our iov. */
+	unsigned seg;
+	size_t seg_off;
+	unsigned iov;
+	size_t iov_off;
+	uint64_t moved[LNX_PATHS_MAX];		/* of `done`, per path */
+};
+
+struct lnx_chunk {
+	struct lnx_op op;			/* first: context of fi_read */
+	bool stale;				/* transferred again over another
+						 * path: its end means nothing */
+	uint8_t not_on;				/* a hedge: 1 + index of the path where
+						 * the piece is late */
+	struct lnx_chunk *clone;			/* the same piece a second time, waiting
+						 * or under way: the first to come
+						 * counts; or NULL */
+	struct lnx_node link;			/* pull->redo */
+	struct lnx_node out;			/* path->reads */
+	struct lnx_pull *pull;
+	struct lnx_path *path;
+	void *local;
+	size_t len;
+	unsigned seg;
+	size_t seg_off;
+	uint64_t posted_ns;
+	uint64_t expect_ns;			/* so long it should take, when its turn
+						 * has come; 0: not known */
+};
+
+/* Index of the key of a piece for the peer's end of a path; -1: there is none. */
+static inline int lnx_pull_key(const struct lnx_rts *rts, unsigned seg,
+			       const struct lnx_path *path)
+{
+	unsigned k;
+
+	for (k = 0; k < rts->nkey; k++)
+		if (rts->key[seg][k].rail == path->remote_rail)
+			return (int)k;
+	return -1;
+}
+
+/* ---- msg/hedge.c ---- */
+
+/* A look, if it is due, at what is being read from a peer whose paths are watched
+ * (lnx_detects): pieces that are late are put on the redo lists of their pulls, for other
+ * paths.  Arms peer->look for the next one.  Calls cores. */
+void lnx_hedge_run(struct lnx_peer *peer, uint64_t now);
+/* c is about to be posted, of a peer with several paths: it may be late sooner than the
+ * next look is due. */
+void lnx_hedge_posted(struct lnx_peer *peer, const struct lnx_chunk *c);
+/* c was delivered: its clone is of no use any more. */
+LNX_COLD void lnx_hedge_won(struct lnx_chunk *c);
+/* c has failed, or nothing is expected of it any more: its clone is left. */
+LNX_COLD void lnx_hedge_lost(struct lnx_chunk *c);
+/* Was its connection cut, by us, after it was posted? */
+static inline bool lnx_hedge_was_cut(const struct lnx_chunk *c)
+{
+	return c->path->speed && c->path->speed->cut_ns >= c->posted_ns;
+}
+/* c was delivered, and its turn on the path had come at since_ns: learn from that. */
+void lnx_hedge_learn(const struct lnx_chunk *c, uint64_t since_ns, uint64_t now);
+/* p lacks nothing but the end of reads that were overtaken. */
+LNX_COLD void lnx_hedge_wait(struct lnx_pull *p, uint64_t now);
+
+#endif
