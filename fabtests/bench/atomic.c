@@ -136,7 +136,7 @@ int main(int argc, char **argv)
 	desc = ft_mr_desc(&ft, &local);
 	mine[0] = 1;
 	ft_guard(&ft, name);
-	if (bench_wants(&ft, 8)) {
+	if (ft.run->size == UINT64_MAX || ft.run->size == 8) {
 		t = run(&b, ft.run->warmup ? ft.run->warmup : 500);
 		n = ft.run->iters;
 		if (!n && !ft.rank)

@@ -8,11 +8,11 @@
 
 struct fi_context2 bench_tx[BENCH_SLOTS], bench_rx[BENCH_SLOTS];
 
-const size_t bench_sizes[] = {
+size_t bench_sizes[] = {
 	1, 8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10,
-	1 << 20, 4 << 20
+	1 << 20, BENCH_MAX_SIZE
 };
-const int bench_nsizes = sizeof(bench_sizes) / sizeof(bench_sizes[0]);
+int bench_nsizes = sizeof(bench_sizes) / sizeof(bench_sizes[0]);
 
 void bench_open(struct bench *b, struct ft *ft, uint64_t caps)
 {
@@ -39,6 +39,12 @@ void bench_open(struct bench *b, struct ft *ft, uint64_t caps)
 	b->repeats = ft->run->repeats ? (int)ft->run->repeats : 5;
 	if (b->repeats > BENCH_MAX_REPEATS)
 		b->repeats = BENCH_MAX_REPEATS;
+	if (ft->run->size != UINT64_MAX) {
+		if (ft->run->size > BENCH_BUF_BYTES)
+			ft_die(ft, "-s: %u bytes are the most", BENCH_BUF_BYTES);
+		bench_sizes[0] = ft->run->size;
+		bench_nsizes = 1;
+	}
 	b->slice_s = ft->run->arg ? (double)ft->run->arg * 1e-3 : 0.02;
 }
 
@@ -64,11 +70,6 @@ void *bench_buf(struct ft *ft, size_t len)
 		ft_die(ft, "out of memory");
 	memset(p, 0, size);
 	return p;
-}
-
-bool bench_wants(struct ft *ft, size_t size)
-{
-	return ft->run->size == UINT64_MAX || ft->run->size == size;
 }
 
 static int by_value(const void *a, const void *b)

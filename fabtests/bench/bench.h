@@ -23,9 +23,13 @@ struct bench {
 	uint64_t rx_done, tx_done;	/* completions since bench_reset */
 };
 
-/* The sizes measured without -s. */
-extern const size_t bench_sizes[];
-extern const int bench_nsizes;
+/* The sizes to measure: without -s these, up to BENCH_MAX_SIZE.  Valid once
+ * bench_open has returned. */
+#define BENCH_MAX_SIZE	(4u << 20)
+extern size_t bench_sizes[];
+extern int bench_nsizes;
+/* Room for every size, also for one just above the largest. */
+#define BENCH_BUF_BYTES	(BENCH_MAX_SIZE + 4096u)
 
 /* Open, exchange, and set defaults.  If that fails the program ends, with 77 if
  * the provider is not there. */
@@ -37,9 +41,6 @@ void *bench_buf(struct ft *ft, size_t len);
 extern struct fi_context2 bench_tx[], bench_rx[];
 #define BENCH_SLOTS	1024
 #define BENCH_TAG	0x17ULL
-
-/* Is the size part of this run? */
-bool bench_wants(struct ft *ft, size_t size);
 
 double bench_median(double *v, int n);
 void bench_print(struct ft *ft, const char *name, size_t size, double *ns,

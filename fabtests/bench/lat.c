@@ -79,13 +79,11 @@ int main(int argc, char **argv)
 	ft_init(&ft, argc, argv, "latency (-m tagged or msg, -r repeats, "
 		"-N ms per repeat)", 2);
 	bench_open(&b, &ft, FI_MSG | FI_TAGGED);
-	sbuf = bench_buf(&ft, 4 << 20);
-	rbuf = bench_buf(&ft, 4 << 20);
+	sbuf = bench_buf(&ft, BENCH_BUF_BYTES);
+	rbuf = bench_buf(&ft, BENCH_BUF_BYTES);
 	for (i = 0; i < bench_nsizes; i++) {
 		size_t size = bench_sizes[i];
 
-		if (!bench_wants(&ft, size))
-			continue;
 		ft_guard(&ft, "latency");
 		iters = warm_up(&b, size);
 		for (r = 0; r < b.repeats; r++)

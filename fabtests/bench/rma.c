@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_BYTES	(4u << 20)
+#define MAX_BYTES	BENCH_BUF_BYTES
 #define POOL_BYTES	(16u << 20)
 #define WINDOW		64u
 
@@ -285,8 +285,6 @@ int main(int argc, char **argv)
 	for (i = 0; i < bench_nsizes; i++) {
 		size_t size = bench_sizes[i];
 
-		if (!bench_wants(&ft, size))
-			continue;
 		ft_guard(&ft, m->name);
 		iters = warm_up(&b, m, size);
 		for (r = 0; r < b.repeats; r++)

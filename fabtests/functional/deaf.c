@@ -163,6 +163,61 @@ static int deaf(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
+/* ---- a peer that computes ---- */
+
+/*
+ * Rank 1 has received messages and posted more receives, and computes.  Sends of rank 0
+ * complete all the same, as bare tcp's do, whose socket buffers take as much: two rounds,
+ * with what rank 1 has read between them.
+ */
+static int computes(struct ft *ft, const struct ft_case *c)
+{
+	enum { SENDS = 2 };
+	void (*idle)(void *) = ft->oob.idle;
+	struct ft_op *op[SENDS], *rx;
+	size_t len = c->a;
+	int i, round, left = 0;
+
+	if (ft_lnx_over_shm(ft))
+		return ft_skip(ft, "shared memory has no such buffers");
+	ft_known(ft, NULL, "a receiver that computes holds up its sender");
+	prepare(ft, SENDS * len);
+	for (i = 0; i < 4 && ft->rank < 2; i++) {
+		rx = ft->rank ? post(ft, true, 0, 1, ins, len) :
+		     put(ft, true, 1, 1, 0, len);
+		FT_CHECK(ft, rx, "no contact");
+		FT_TRY(all_done(ft, &rx, 1, "first messages"));
+	}
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < SENDS && ft->rank == 1; i++) {
+			op[i] = post(ft, true, 0, (uint64_t)i + 2, ins + (size_t)i * len,
+				     len);
+			FT_CHECK(ft, op[i], "receive not posted");
+		}
+		ft_barrier(ft);
+		if (!ft->rank) {
+			for (i = 0; i < SENDS; i++) {
+				op[i] = put(ft, true, 1, (uint64_t)i + 2, (uint64_t)i, len);
+				FT_CHECK(ft, op[i], "send not taken");
+			}
+			left += missing(ft, op, SENDS, time_limit(ft));
+		} else if (ft->rank == 1) {
+			ft->oob.idle = NULL;
+		}
+		i = oob_barrier(&ft->oob);
+		ft->oob.idle = idle;
+		FT_CHECK(ft, !i, "lost the other rank");
+		if (ft->rank < 2)
+			FT_TRY(all_done(ft, op, SENDS, "operations"));
+		for (i = 0; i < SENDS && ft->rank == 1; i++)
+			FT_TRY(check(ft, op[i], ins + (size_t)i * len, len, 0, (uint64_t)i));
+		ft_barrier(ft);
+	}
+	FT_CHECK(ft, !left, "%d sends did not complete while their receiver computed",
+		 left);
+	return FT_PASS;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct ft_case cases[] = {
@@ -171,6 +226,8 @@ int main(int argc, char **argv)
 		{ .name = "deaf-4000", .fn = deaf, .a = 4000, .ranks = 3 },
 		{ .name = "deaf-10000", .fn = deaf, .a = 10000, .ranks = 3 },
 		{ .name = "deaf-100000", .fn = deaf, .a = 100000, .ranks = 3 },
+		{ .name = "computes-20000", .fn = computes, .a = 20000, .ranks = 3 },
+		{ .name = "computes-65536", .fn = computes, .a = 65536, .ranks = 3 },
 	};
 
 	return ft_main(argc, argv, "a peer that does not answer", cases,

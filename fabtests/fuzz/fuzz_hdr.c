@@ -168,7 +168,18 @@ static void frame(const uint8_t *data, size_t size)
 	case LNX_KIND_RTS_MSG:
 	case LNX_KIND_RTS_TAG:
 		FUZZ_CHECK(h.len && payload >= sizeof(struct lnx_wire_rts));
+		FUZZ_CHECK(h.key < h.len);
 		rts(data + HDR, payload, h.len);
+		break;
+	case LNX_KIND_PART_MSG:
+	case LNX_KIND_PART_TAG:
+		FUZZ_CHECK(payload && payload < h.len);
+		break;
+	case LNX_KIND_MORE:
+		FUZZ_CHECK(payload && h.len == payload && h.tag + h.len > h.tag);
+		break;
+	case LNX_KIND_ACK:
+		FUZZ_CHECK(!payload || payload == sizeof(struct lnx_wire_credit));
 		break;
 	case LNX_KIND_FIN:
 		moved(data + HDR, payload);

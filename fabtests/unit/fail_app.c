@@ -12,18 +12,18 @@
 #include "rel/rel.h"
 #include "rel/sched.h"
 
-#define SLOT	16384u
-
 size_t inject_size;
 unsigned nops;
 bool slot_used[NSLOT];
-static uint8_t slot[NSLOT][SLOT];
+static uint8_t slot[NSLOT][SEND_MAX];
+static size_t slot_len[NSLOT];
 static struct op ops[MANY];		/* by context */
 
 /* ---- sending and receiving ---- */
 
 static void fill_slot(int i, uint64_t tag, size_t len)
 {
+	slot_len[i] = len;
 	memset(slot[i], (int)(uint8_t)(tag * 31 + 7), len);
 	if (len >= 8)
 		memcpy(slot[i], &tag, 8);
@@ -46,7 +46,7 @@ static void give_slot(int i)
 {
 	slot_used[i] = false;
 	/* The buffer is the application's again. */
-	memset(slot[i], 0xdd, SLOT);
+	memset(slot[i], 0xdd, slot_len[i]);
 }
 
 static void ended(struct op *o)
@@ -87,8 +87,8 @@ static void completions(void)
 		cr_assert_eq(e.tag, o->tag, "%lu for %lu", e.tag, o->tag);
 		o->from->nrecv++;
 		cr_assert_eq(e.len, o->len);
-		if (o->len == LARGE)
-			cr_assert_eq(memcmp(o->buf, mem, LARGE), 0);
+		if (o->len == LARGE || o->len == PARTS)
+			cr_assert_eq(memcmp(o->buf, mem, o->len), 0);
 		else
 			cr_assert_eq(memcmp(o->buf, &e.tag, 8), 0);
 	}
@@ -272,12 +272,31 @@ static void all_ended(void)
 /* Everything that was sent arrived, in order. */
 static void check_side(const struct side *s)
 {
-	uint64_t tag = 0;
+	uint64_t tag = 0, at = 0, end = 0;
 	uint32_t i;
 
-	for (i = 0; i < s->p.got; i++)
-		if (s->kind[i] == LNX_KIND_TAG)
+	for (i = 0; i < s->p.got; i++) {
+		switch (s->kind[i]) {
+		case LNX_KIND_TAG:
+		case LNX_KIND_PART_TAG:
+		case LNX_KIND_RTS_TAG:
 			cr_assert_eq(s->tag[i], ++tag);
+			/* Nothing comes between the frames of a message. */
+			cr_assert_eq(at, end);
+			at = s->kind[i] == LNX_KIND_RTS_TAG ? 0 : s->part[i];
+			end = s->kind[i] == LNX_KIND_RTS_TAG ? s->part[i] : s->len[i];
+			break;
+		case LNX_KIND_MORE:
+			cr_assert_eq(s->tag[i], at);
+			cr_assert_eq(s->byte[i], (uint8_t)(tag * 31 + 7));
+			at += s->len[i];
+			cr_assert_leq(at, end);
+			break;
+		default:
+			break;
+		}
+	}
+	cr_assert_eq(at, end);
 	cr_assert_eq(tag, s->nsent, "%lu of %lu", tag, s->nsent);
 	cr_assert_eq(s->nrecv, s->next_tag);
 }
@@ -319,6 +338,7 @@ void close_clean(void)
 
 		check_side(&side[i]);
 		cr_expect_eq(view_unacked_bytes(peer), 0u);
+		cr_expect_eq(view_kept(peer), 0u);
 		for (k = 0; k < nrail; k++) {
 			const struct lnx_path *path = view_path(peer, k);
 

@@ -20,6 +20,7 @@ struct side side[SIDES];
 unsigned nside, nrail;
 bool lost_to[FAKE_RAILS], lost_from[FAKE_RAILS];
 uint8_t mem[LARGE];
+uint64_t credit;
 
 struct lnx_peer *inside(const struct side *s)
 {
@@ -178,6 +179,7 @@ static void post_out(struct side *s, unsigned rail, uint32_t seq)
 	uint64_t tag = s->out[seq].tag;
 	uint8_t payload[512];
 	struct lnx_rts rts = { .op = tag, .nseg = 1, .seg_len[0] = LARGE };
+	uint64_t n;
 	unsigned i;
 
 	switch (s->out[seq].kind) {
@@ -188,6 +190,19 @@ static void post_out(struct side *s, unsigned rail, uint32_t seq)
 	case LNX_KIND_TAG:
 		from(s, rail, seq, (struct lnx_hdr) { .kind = LNX_KIND_TAG,
 		     .tag = tag, .len = 8 }, &tag, 8);
+		break;
+	case LNX_KIND_PART_TAG:
+		from(s, rail, seq, (struct lnx_hdr) { .kind = LNX_KIND_PART_TAG,
+		     .tag = tag, .len = PARTS, .key = s->came + credit }, mem, SEGMENT);
+		break;
+	case LNX_KIND_MORE:
+		n = LNX_MIN(SEGMENT, PARTS - tag);
+		from(s, rail, seq, (struct lnx_hdr) { .kind = LNX_KIND_MORE,
+		     .tag = tag, .len = n }, mem + tag, n);
+		break;
+	case LNX_KIND_FIN:
+		from(s, rail, seq, (struct lnx_hdr) { .kind = LNX_KIND_FIN,
+		     .data = tag, .key = s->came + credit }, NULL, 0);
 		break;
 	default:
 		rts.nkey = (uint8_t)nrail;
@@ -205,6 +220,11 @@ static void post_out(struct side *s, unsigned rail, uint32_t seq)
 	}
 }
 
+bool may_part(const struct side *s)
+{
+	return s->granted >= s->spent + PARTS;
+}
+
 void say(struct side *s, unsigned rail, uint8_t kind, uint64_t tag)
 {
 	uint32_t seq = s->p.seq++;
@@ -213,17 +233,25 @@ void say(struct side *s, unsigned rail, uint8_t kind, uint64_t tag)
 	s->out[seq].kind = kind;
 	s->out[seq].tag = tag;
 	post_out(s, rail, seq);
+	if (kind == LNX_KIND_PART_TAG) {
+		s->spent += PARTS;
+		tag = 0;
+	}
+	if ((kind == LNX_KIND_PART_TAG || kind == LNX_KIND_MORE) && tag + SEGMENT < PARTS)
+		say(s, rail, LNX_KIND_MORE, tag + SEGMENT);
 }
 
 void ack_on(struct side *s, unsigned rail)
 {
+	struct lnx_wire_credit grant;
 	unsigned i;
 
+	lnx_credit_put(&grant, s->came + credit);
 	for (i = 0; i < nrail; i += 2)
 		from(s, rail, 0, (struct lnx_hdr) { .kind = LNX_KIND_ACK,
 		     .tag = 1 + i, .data = s->bytes[i],
 		     .len = i + 1 < nrail ? 2 + i : 0,
-		     .key = s->bytes[i + 1] }, NULL, 0);
+		     .key = s->bytes[i + 1] }, &grant, credit ? sizeof(grant) : 0);
 }
 
 void pong(struct side *s, unsigned rail, uint64_t tag, uint64_t data)
@@ -254,16 +282,61 @@ static struct side *side_of(uint64_t eid)
 	return NULL;
 }
 
-static void check_payload(const struct fake_sent *s)
+static void check_bytes(const uint8_t *b, size_t len, uint64_t tag)
 {
-	const uint8_t *b = s->bytes + HDR;
-	size_t i, len = s->len - HDR;
+	size_t i;
 
-	cr_assert_eq(len, s->h.len);
 	if (len >= 8)
-		cr_assert_eq(memcmp(b, &s->h.tag, 8), 0);
+		cr_assert_eq(memcmp(b, &tag, 8), 0);
 	for (i = 8; i < len; i++)
-		cr_assert_eq(b[i], (uint8_t)(s->h.tag * 31 + 7));
+		cr_assert_eq(b[i], (uint8_t)(tag * 31 + 7));
+}
+
+static void grants(struct side *s, uint64_t limit)
+{
+	s->granted = LNX_MAX(s->granted, limit);
+}
+
+/* A frame of a message that it does not have yet. */
+static void new_part(struct side *s, unsigned rail, const struct fake_sent *m)
+{
+	const uint8_t *b = m->bytes + HDR;
+	size_t i, len = m->len - HDR;
+	uint32_t seq = m->h.seq;
+	struct lnx_rts rts;
+
+	s->len[seq] = m->h.len;
+	s->part[seq] = len;
+	switch (m->h.kind) {
+	case LNX_KIND_TAG:
+		cr_assert_eq(len, m->h.len);
+		if (len > LNX_PAYLOAD_MAX) {
+			s->came += len;
+			grants(s, m->h.key);
+		}
+		break;
+	case LNX_KIND_PART_TAG:
+		s->came += len;
+		grants(s, m->h.key);
+		break;
+	case LNX_KIND_MORE:
+		for (i = 1; i < len; i++)
+			cr_assert_eq(b[i], b[0]);
+		s->byte[seq] = b[0];
+		s->came += len;
+		break;
+	case LNX_KIND_RTS_TAG:
+		s->part[seq] = m->h.key;
+		cr_assert_eq(lnx_rts_get(&rts, b, len, m->h.len), 0);
+		cr_assert_eq(rts.nseg, 1u);
+		/* It reads the message now; its first bytes may come later. */
+		check_bytes((const uint8_t *)(uintptr_t)rts.key[0][0].addr, m->h.len,
+			    m->h.tag);
+		say(s, rail, LNX_KIND_FIN, rts.op);
+		break;
+	default:
+		break;
+	}
 }
 
 void look_at(struct side *s, unsigned rail, const struct fake_sent *m)
@@ -291,11 +364,17 @@ void look_at(struct side *s, unsigned rail, const struct fake_sent *m)
 		s->nrail++;
 		s->rail = m->h;
 	}
+	if (m->h.kind == LNX_KIND_ACK)
+		grants(s, lnx_credit_get(m->bytes + HDR, m->len - HDR));
 	if (!lnx_kind_sequenced(m->h.kind))
 		return;
 	cr_assert_lt(m->h.seq, MANY);
-	if (m->h.kind == LNX_KIND_TAG)
-		check_payload(m);
+	if (m->h.kind == LNX_KIND_FIN)
+		grants(s, m->h.key);
+	if (m->h.kind == LNX_KIND_TAG || m->h.kind == LNX_KIND_PART_TAG)
+		check_bytes(m->bytes + HDR, m->len - HDR, m->h.tag);
+	if (!s->seen[m->h.seq])
+		new_part(s, rail, m);
 	if (s->seen[m->h.seq]++) {
 		/* A retransmitted frame is the same. */
 		cr_assert_eq(s->kind[m->h.seq], m->h.kind);

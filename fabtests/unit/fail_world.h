@@ -19,6 +19,9 @@
 
 #define MANY	4096u			/* more frames than any test sends */
 #define LARGE	(1ul << 20)		/* bytes of a message that is read */
+#define SEGMENT	80000u			/* of a message in several frames, by a peer */
+#define PARTS	200000u			/* bytes of such a message */
+#define SEND_MAX	300000u		/* the longest send of ours */
 #define SIDES	3u
 #define NSLOT	256u			/* sends that are not complete, at most */
 #define OLD_PORT	4000		/* of a rail that is opened first */
@@ -44,6 +47,11 @@ struct side {
 	uint64_t sum[MANY];		/* checksum of its content */
 	uint64_t tag[MANY];
 	uint8_t kind[MANY];
+	uint64_t len[MANY];		/* of its message; MORE: of the frame */
+	uint64_t part[MANY];		/* of that, bytes in frames */
+	uint8_t byte[MANY];		/* MORE: what it consists of */
+	uint64_t came;			/* bytes that need credit */
+	uint64_t spent, granted;	/* the other direction */
 	unsigned nseen[FAKE_RAILS];	/* sequenced frames, by rail */
 	uint64_t bytes[LNX_WIRE_PATHS];
 	unsigned nprobe[FAKE_RAILS];
@@ -81,6 +89,9 @@ extern struct side side[SIDES];
 extern unsigned nside, nrail;
 extern bool lost_to[FAKE_RAILS], lost_from[FAKE_RAILS]; /* everything on a rail is lost */
 extern uint8_t mem[LARGE];		/* the content of each large message of a peer */
+
+/* What peers let us send before it came, as credit; 0: they know of no credit. */
+extern uint64_t credit;
 
 /* Kernels, which answer for peers that compute. */
 extern bool kernel_alive[FAKE_RAILS];	/* it answers although frames are lost */
@@ -122,10 +133,13 @@ void heal(unsigned rail);
 /* A frame of a peer arrives over a rail, unless the rail loses it. */
 void from(struct side *s, unsigned rail, uint32_t seq, struct lnx_hdr h,
 	  const void *payload, size_t len);
-/* It sends something new over a rail: HELLO, TAG (8 bytes) or RTS_TAG (LARGE).
- * It repeats that until it is acknowledged. */
+/* It sends something new over a rail: HELLO, TAG (8 bytes), RTS_TAG (LARGE), PART_TAG
+ * (PARTS, with the frames that follow), or FIN (tag: the op).  It repeats that until it is
+ * acknowledged. */
 void say(struct side *s, unsigned rail, uint8_t kind, uint64_t tag);
 void ack_on(struct side *s, unsigned rail);
+/* Has it credit for PARTS? */
+bool may_part(const struct side *s);
 void pong(struct side *s, unsigned rail, uint64_t tag, uint64_t data);
 
 /* A frame of ours reaches a peer, which records it. */

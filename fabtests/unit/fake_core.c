@@ -155,6 +155,14 @@ void fake_region_rw(struct fake_core *core, uint64_t key, uint64_t base,
 /* ---- sending ---- */
 
 uint8_t fake_last_kind;
+size_t fake_rxm_buffer;
+
+/* The longest message that the core carries well. */
+static size_t longest(const struct fake_core *core)
+{
+	return core->kind == LNX_RAIL_PLAIN ? LNX_FRAME_LARGE :
+	       fake_rxm_buffer ? fake_rxm_buffer : LNX_FRAME_MAX;
+}
 
 static void note_sent(struct fake_core *core, const char *call,
 		      const struct iovec *iov, size_t niov, fi_addr_t dest,
@@ -183,7 +191,7 @@ static void note_sent(struct fake_core *core, const char *call,
 	/* Every frame that leaves on a framed rail is valid. */
 	if (core->kind != LNX_RAIL_DIRECT)
 		FAKE_CHECK(!lnx_hdr_get(&s->h, s->bytes, s->len) &&
-			   s->len <= LNX_FRAME_MAX);
+			   s->len <= longest(core));
 	fake_last_kind = s->h.kind;
 	*core->sent_end = s;
 	core->sent_end = &s->next;
@@ -821,7 +829,21 @@ static struct fi_ops_cm cm_ops = {
 	.setname = setname,
 };
 
-static struct fi_ops_ep ep_ops = { .size = sizeof(struct fi_ops_ep) };
+/* ofi_rxm tells the size of its buffers in this way. */
+static int ep_getopt(fid_t fid, int level, int name, void *val, size_t *len)
+{
+	(void)fid;
+	FAKE_CHECK(level == FI_OPT_ENDPOINT && name == FI_OPT_MIN_MULTI_RECV);
+	FAKE_CHECK(*len >= sizeof(size_t));
+	*(size_t *)val = fake_rxm_buffer ? fake_rxm_buffer : LNX_FRAME_MAX;
+	*len = sizeof(size_t);
+	return 0;
+}
+
+static struct fi_ops_ep ep_ops = {
+	.size = sizeof(struct fi_ops_ep),
+	.getopt = ep_getopt,
+};
 
 static int av_insert(struct fid_av *av, const void *addr, size_t count,
 		     fi_addr_t *fi_addr, uint64_t flags, void *context)

@@ -141,6 +141,8 @@ extern bool fake_one_group;	/* but only one group */
 extern const struct lnx_config *fake_config;
 extern const char *fake_config_error;
 extern uint64_t fake_now_ns;
+/* Bytes of the buffers of a peer rail's core, before fake_open; 0: LNX_FRAME_MAX. */
+extern size_t fake_rxm_buffer;
 /* Kind of the frame that left last; valid also after a close. */
 extern uint8_t fake_last_kind;
 /* The core allocates memory: fake_memory.c must not refuse it. */

@@ -155,6 +155,7 @@ static struct fi_info *core_info(enum lnx_rail_kind kind, size_t inject_size, un
 	info->fabric_attr->name = strdup(kind_name[kind]);
 	info->domain_attr->name = strdup("fake");
 	info->domain_attr->mr_mode = FI_MR_VIRT_ADDR;
+	info->tx_attr->iov_limit = LNX_IOV_MAX;
 	info->tx_attr->inject_size =
 		kind == LNX_RAIL_DIRECT ? 4096 : inject_size;
 	if (kind != LNX_RAIL_DIRECT) {
@@ -358,7 +359,7 @@ static void frame_on(struct fake *f, struct fake_peer *p,
 		     struct fake_core *core, struct lnx_hdr h,
 		     const void *payload, size_t len)
 {
-	static _Alignas(64) uint8_t frame[1 << 16];
+	static _Alignas(64) uint8_t frame[1 << 17];
 
 	FAKE_CHECK(len <= sizeof(frame) - sizeof(struct lnx_wire_hdr));
 	if (!h.src)

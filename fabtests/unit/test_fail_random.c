@@ -120,19 +120,23 @@ BOTH(at_random)
 	fake_conf.chunk = 65536;
 	if (rnd(2))
 		fake_conf.copy_limit = 1000;
+	credit = rnd(4) ? 1 << (17 + rnd(4)) : 0;
+	fake_conf.send_buffer = rnd(3) ? 1 << (14 + rnd(6)) : 0;
+	fake_rxm_buffer = rnd(2) ? LNX_FRAME_LARGE : 0;
 	open_met(kind, 2 + rnd(2), 1 + rnd(3));
 	for (r = 0; r < 1500; r++) {
 		s = &side[rnd(nside)];
 		if (rnd(3) == 0 && nops < MANY - 100 &&
 		    view_next(inside(s)) < MANY - 300)
-			send_flags(s, rnd(3) ? rnd(300) : rnd(16000),
+			send_flags(s, rnd(3) ? rnd(300) : rnd(4) ? rnd(16000) :
+				   rnd(SEND_MAX),
 				   rnd(3) ? 0 : FI_DELIVERY_COMPLETE);
 		if (rnd(3) == 0 && nops < MANY - 100 && s->p.seq < MANY - 300) {
-			bool large = !rnd(20);
+			bool large = !rnd(20), part = !rnd(5) && may_part(s);
 
-			receive(s, large ? LARGE : 8);
+			receive(s, large ? LARGE : part ? PARTS : 8);
 			say(s, rnd(nrail), large ? LNX_KIND_RTS_TAG :
-			    LNX_KIND_TAG, ++s->next_tag);
+			    part ? LNX_KIND_PART_TAG : LNX_KIND_TAG, ++s->next_tag);
 		}
 		if (!rnd(6))
 			disturb();

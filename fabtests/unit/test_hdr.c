@@ -13,7 +13,7 @@
 #define HDR	sizeof(struct lnx_wire_hdr)
 
 /* One byte more than the longest frame, and aligned as receive buffers are. */
-static _Alignas(64) uint8_t frame[LNX_FRAME_MAX + 64];
+static _Alignas(64) uint8_t frame[LNX_FRAME_LARGE + 64];
 
 static struct lnx_hdr sample(uint8_t kind)
 {
@@ -38,6 +38,14 @@ static size_t build(struct lnx_hdr *h, uint8_t kind)
 		payload = 100;
 		h->len = 100;
 		break;
+	case LNX_KIND_PART_MSG:
+	case LNX_KIND_PART_TAG:
+		payload = 100;
+		h->len = 1000;
+		break;
+	case LNX_KIND_MORE:
+		payload = h->len = 100;
+		break;
 	case LNX_KIND_HELLO:
 		payload = LNX_WIRE_ADDR_BYTES;
 		break;
@@ -46,6 +54,7 @@ static size_t build(struct lnx_hdr *h, uint8_t kind)
 		payload = sizeof(struct lnx_wire_rts) + 8 +
 			  sizeof(struct lnx_wire_key);
 		h->len = 1ULL << 40;
+		h->key = LNX_PAYLOAD_LARGE;
 		break;
 	case LNX_KIND_PUT_RTS:
 		payload = sizeof(struct lnx_wire_target) +
@@ -204,6 +213,7 @@ Test(hdr, every_wrong_length_is_found)
 		struct lnx_hdr h;
 		size_t good = build(&h, (uint8_t)kind), len;
 		bool rts = kind == LNX_KIND_RTS_MSG || kind == LNX_KIND_RTS_TAG;
+		bool part = kind == LNX_KIND_PART_MSG || kind == LNX_KIND_PART_TAG;
 		size_t head = 0;
 
 		if (kind == LNX_KIND_PUT_RTS) {
@@ -214,6 +224,8 @@ Test(hdr, every_wrong_length_is_found)
 		for (len = 0; len < HDR + 800; len++) {
 			/* lnx_rts_get checks the length of an RTS. */
 			bool ok = len == good ||
+				  /* All but the last bytes of the message. */
+				  (part && len > HDR) ||
 				  (rts && len >= HDR + head +
 				   sizeof(struct lnx_wire_rts)) ||
 				  (kind == LNX_KIND_PROBE &&
@@ -222,6 +234,8 @@ Test(hdr, every_wrong_length_is_found)
 				   !((len - HDR) % sizeof(struct lnx_wire_moved)) &&
 				   (len - HDR) / sizeof(struct lnx_wire_moved) <=
 				   LNX_WIRE_PATHS) ||
+				  (kind == LNX_KIND_ACK &&
+				   len == HDR + sizeof(struct lnx_wire_credit)) ||
 				  /* And lnx_rails_unpack that of a list. */
 				  (kind == LNX_KIND_HELLO && len > good +
 				   LNX_WIRE_RAILS_HEAD && len <= good +
@@ -272,22 +286,69 @@ Test(hdr, probe_with_a_key_has_an_address)
 }
 
 /* Longer than any buffer for frames: such a length from a core is not trusted. */
-Test(hdr, no_kind_is_longer_than_a_frame)
+/* Of kinds for which credit is needed, if the payload is as long as that. */
+static bool may_be_large(unsigned kind)
+{
+	return kind == LNX_KIND_MSG || kind == LNX_KIND_TAG || kind == LNX_KIND_MORE ||
+	       kind == LNX_KIND_PART_MSG || kind == LNX_KIND_PART_TAG;
+}
+
+Test(hdr, no_kind_is_longer_than_its_frames)
 {
 	for (unsigned kind = 1; kind < LNX_KIND_MAX; kind++) {
 		static const size_t len[] = {
-			LNX_FRAME_MAX + 1, LNX_FRAME_MAX + 64, SIZE_MAX,
+			LNX_FRAME_MAX + 1, LNX_FRAME_MAX + 64, LNX_FRAME_LARGE,
+			LNX_FRAME_LARGE + 1, LNX_FRAME_LARGE + 64, SIZE_MAX,
 		};
 		struct lnx_hdr h;
 
 		build(&h, (uint8_t)kind);
 		for (size_t i = 0; i < LNX_ARRAY_SIZE(len); i++) {
-			uint64_t payload = htole64(len[i] - HDR);
+			bool part = kind == LNX_KIND_PART_MSG || kind == LNX_KIND_PART_TAG;
+			uint64_t payload = htole64(len[i] - HDR + part);
 
 			memcpy(frame + 48, &payload, sizeof(payload));
-			cr_expect_eq(get(len[i]), -EBADMSG, "%s of %zu",
-				     lnx_kind_name((uint8_t)kind), len[i]);
+			cr_expect_eq(get(len[i]), may_be_large(kind) &&
+				     len[i] <= LNX_FRAME_LARGE ? 0 : -EBADMSG,
+				     "%s of %zu", lnx_kind_name((uint8_t)kind), len[i]);
 		}
+	}
+}
+
+/* The first frame of several is not the last, the others do not wrap, and some of an
+ * announced message is left to be read. */
+Test(hdr, lengths_of_parts)
+{
+	static const struct {
+		uint8_t kind;
+		uint64_t len, tag, key;
+		size_t payload;
+		int ret;
+	} row[] = {
+		{ LNX_KIND_PART_TAG, 101, 0, 0, 100, 0 },
+		{ LNX_KIND_PART_TAG, UINT64_MAX, 0, 0, 100, 0 },
+		{ LNX_KIND_PART_TAG, 100, 0, 0, 100, -EBADMSG },
+		{ LNX_KIND_PART_MSG, 99, 0, 0, 100, -EBADMSG },
+		{ LNX_KIND_PART_MSG, 100, 0, 0, 0, -EBADMSG },
+		{ LNX_KIND_MORE, 100, 0, 0, 100, 0 },
+		{ LNX_KIND_MORE, 100, UINT64_MAX - 100, 0, 100, 0 },
+		{ LNX_KIND_MORE, 100, UINT64_MAX - 99, 0, 100, -EBADMSG },
+		{ LNX_KIND_MORE, 99, 0, 0, 100, -EBADMSG },
+		{ LNX_KIND_MORE, 101, 0, 0, 100, -EBADMSG },
+		{ LNX_KIND_MORE, 0, 0, 0, 0, -EBADMSG },
+		{ LNX_KIND_RTS_TAG, 1000, 0, 999, 64, 0 },
+		{ LNX_KIND_RTS_TAG, 1000, 0, 1000, 64, -EBADMSG },
+		{ LNX_KIND_RTS_MSG, 1000, 0, UINT64_MAX, 64, -EBADMSG },
+	};
+
+	for (size_t i = 0; i < LNX_ARRAY_SIZE(row); i++) {
+		struct lnx_hdr h = sample(row[i].kind);
+
+		h.len = row[i].len;
+		h.tag = row[i].tag;
+		h.key = row[i].key;
+		lnx_hdr_put((struct lnx_wire_hdr *)frame, &h);
+		cr_expect_eq(get(HDR + row[i].payload), row[i].ret, "row %zu", i);
 	}
 }
 
@@ -312,8 +373,9 @@ Test(hdr, message_length_is_the_payload_s)
 		{ 0, 0, 0 },
 		{ 1, 1, 0 },
 		{ LNX_PAYLOAD_MAX, LNX_PAYLOAD_MAX, 0 },
-		{ LNX_PAYLOAD_MAX + 1, LNX_PAYLOAD_MAX + 1, -EBADMSG },
-		{ LNX_PAYLOAD_MAX + 64, LNX_PAYLOAD_MAX + 64, -EBADMSG },
+		{ LNX_PAYLOAD_LARGE, LNX_PAYLOAD_LARGE, 0 },
+		{ LNX_PAYLOAD_LARGE + 1, LNX_PAYLOAD_LARGE + 1, -EBADMSG },
+		{ LNX_PAYLOAD_LARGE + 64, LNX_PAYLOAD_LARGE + 64, -EBADMSG },
 		{ 1, 0, -EBADMSG },
 		{ 0, 1, -EBADMSG },
 		{ 99, 100, -EBADMSG },

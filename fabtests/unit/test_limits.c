@@ -202,12 +202,15 @@ static void tag_at(struct fake_peer *from, uint32_t seq)
 		   .seq = seq, .tag = seq, .len = 10 }, mem, 10);
 }
 
+/* Of a frame of up to LNX_FRAME_MAX bytes that waits. */
+#define BUF_BYTES	(sizeof(struct lnx_rxbuf) + LNX_FRAME_MAX)
+
 BOTH(ooo_frames_of_one_peer)
 {
 	const unsigned room = 15, n = 40;
 	struct fi_cq_tagged_entry e;
 
-	fake_conf.reorder_limit = 16 * (room * sizeof(struct lnx_rxbuf) + 100);
+	fake_conf.reorder_limit = 16 * (room * BUF_BYTES + 100);
 	open_met(kind);
 	post(n + 1);
 	for (uint32_t i = 1; i <= n; i++)
@@ -216,7 +219,7 @@ BOTH(ooo_frames_of_one_peer)
 	cr_expect_eq(f.lnx->stats.reorders, room);
 	cr_expect_eq(f.lnx->stats.ooo_drops, n - room);
 	cr_expect_eq(f.lnx->stats.dup_drops, 0);
-	cr_expect_eq(view_ooo_bytes(f.lnx), room * sizeof(struct lnx_rxbuf) +
+	cr_expect_eq(view_ooo_bytes(f.lnx), room * BUF_BYTES +
 		     LNX_SEQ_OOO_BYTES);
 	cr_expect_eq(received(), 0);
 	/* A frame that fills the gap is always accepted. */

@@ -853,14 +853,15 @@ BOTH(multi_receive_and_pulls)
 
 	open_met(kind);
 	core->hold_reads = true;
-	post_multi(150000);
+	post_multi(110000);
 	fake_rts(&f, &p, false, 0, 77, mem, &len, 1);
 	fake_passes(&f, 3);
 	core->nregion = 0;
 	fake_rts(&f, &p, false, 0, 78, mem, &len, 1);
 	fake_passes(&f, 3);
-	fake_msg(&f, &p, mem, 49990);
-	fake_passes(&f, 3);
+	/* What is left then takes no other message. */
+	fake_msg(&f, &p, mem, 9990);
+	expect_multi(2 * len, 9990, 0);
 	cr_assert_eq(fake_held(core), 2);
 	/* The buffer is released after its last message is complete. */
 	fake_finish(core, 1, 0);
@@ -870,7 +871,7 @@ BOTH(multi_receive_and_pulls)
 	cr_expect_eq(e.flags, FI_RECV | FI_MSG);
 	fake_finish(core, 0, 0);
 	fake_passes(&f, 3);
-	expect_multi(0, len, 0);
+	expect_multi(0, len, FI_MULTI_RECV);
 	fake_close(&f);
 }
 
@@ -991,7 +992,7 @@ BOTH(close_with_multi_receive_under_way)
 
 	open_met(kind);
 	core->hold_reads = true;
-	post_multi(150000);
+	post_multi(110000);
 	fake_rts(&f, &p, false, 0, 77, mem, &len, 1);
 	fake_passes(&f, 3);
 	fake_close(&f);

@@ -490,6 +490,7 @@ BOTH(limits_of_short_messages)
 	struct lnx_rts r;
 
 	fake_conf.copy_limit = 3;
+	fake_conf.send_buffer = 0;
 	open_with(kind, (struct fake_opt) { .inject_size = 256 });
 	introduce();
 	cr_assert_eq(fi_tsend(f.ep, text, 3, NULL, p.addr, 2, &b), 0);
@@ -751,6 +752,7 @@ BOTH(silent_sends_that_fail_are_reported)
 
 	fake_conf.window = 4;
 	fake_conf.copy_limit = 1024;
+	fake_conf.send_buffer = 0;
 	open_with(kind, (struct fake_opt) { .tx_bind =
 					    FI_SELECTIVE_COMPLETION });
 	m.addr = p.addr;
@@ -782,7 +784,8 @@ BOTH(silent_sends_that_fail_are_reported)
 	fake_close(&f);
 }
 
-/* Above the copy limit the payload stays in the application's buffer until the ack. */
+/* Above the copy limit the payload stays in the application's buffer until the ack, if it
+ * may not be copied later. */
 BOTH(uncopied_payload_completes_at_the_ack)
 {
 	char buf[1000], part[300];
@@ -790,6 +793,7 @@ BOTH(uncopied_payload_completes_at_the_ack)
 	struct fake_sent *s;
 
 	fake_conf.copy_limit = 500;
+	fake_conf.send_buffer = 0;
 	memset(buf, 'a', sizeof(buf));
 	memset(part, 'b', sizeof(part));
 	open_introduced(kind);

@@ -28,6 +28,11 @@ bool view_all_acked(const struct lnx_peer *peer)
 	return peer->chan.una == peer->chan.next;
 }
 
+uint64_t view_kept(const struct lnx_peer *peer)
+{
+	return peer->eager ? peer->eager->kept : 0;
+}
+
 uint64_t view_unacked_bytes(const struct lnx_peer *peer)
 {
 	return peer->chan.una_bytes;
@@ -54,6 +59,11 @@ void force_first(struct lnx_peer *peer, uint32_t seq)
 }
 
 /* ---- frames from the peer ---- */
+
+uint64_t view_exposure(const struct lnx_ep *ep)
+{
+	return ep->eager.pool.used;
+}
 
 uint32_t view_rx_next(const struct lnx_peer *peer)
 {

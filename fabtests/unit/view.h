@@ -25,6 +25,8 @@ uint32_t view_acked(const struct lnx_peer *peer);
 bool view_all_acked(const struct lnx_peer *peer);
 /* Bytes of frames that are posted and not acknowledged. */
 uint64_t view_unacked_bytes(const struct lnx_peer *peer);
+/* Bytes of copies that completed sends before their acknowledgements. */
+uint64_t view_kept(const struct lnx_peer *peer);
 /* Frames that wait for the window or a path. */
 uint32_t view_queued(const struct lnx_peer *peer);
 /* The oldest frame that is not acknowledged; there is one. */
@@ -39,6 +41,9 @@ void force_first(struct lnx_peer *peer, uint32_t seq);
 
 /* Number of the next one in order. */
 uint32_t view_rx_next(const struct lnx_peer *peer);
+/* Bytes that all peers together may make the endpoint store: credit that they have, and what
+ * is stored. */
+uint64_t view_exposure(const struct lnx_ep *ep);
 /* Frames in the out-of-order queue. */
 uint32_t view_ooo(const struct lnx_peer *peer);
 /* Frames that are not yet acknowledged. */
@@ -183,7 +188,7 @@ size_t view_chunks(const struct lnx_ep *ep);
 struct lnx_pool *view_rxbuf_pool(struct lnx_ep *ep);
 struct lnx_pool *view_frame_pool(struct lnx_ep *ep, unsigned size);
 struct lnx_pool *view_chunk_pool(struct lnx_ep *ep);
-#define VIEW_FRAME_SIZES	3u
+#define VIEW_FRAME_SIZES	4u
 /* Bytes in out-of-order queues. */
 size_t view_ooo_bytes(const struct lnx_ep *ep);
 /* Is that deferred work to be done? */

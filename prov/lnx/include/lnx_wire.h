@@ -9,6 +9,12 @@
  * sent as 0, or not sent, and receivers of this version ignore them.  So later versions
  * may use them for things that old receivers can ignore.
  *
+ * Credit bounds what a receiver has to store of messages that no receive matches yet.
+ * It is the number of payload bytes in PARTs, MOREs, and MSGs and TAGs longer than
+ * LNX_PAYLOAD_MAX that it takes since the session began: the number only grows, and of
+ * two the larger one counts.  A sender without credit announces its messages; the FIN of
+ * such a message is the first frame that may grant some.
+ *
  * A session is what two endpoints have with each other.  Each end names it by a random
  * number of its own, the session id, which is `src` of every frame that it sends.  The
  * HELLO with number 0 begins the session and says which endpoint the id belongs to.  A
@@ -41,6 +47,9 @@
 
 /* Every receiver takes frames up to this size, header included. */
 #define LNX_FRAME_MAX		16384
+/* One that has granted credit takes frames of MSG, TAG, PART and MORE up to this size over
+ * rails that carry messages as long; both ends know from the provider which ones do. */
+#define LNX_FRAME_LARGE		(98304 + 64)
 
 enum lnx_wire_kind {
 	LNX_KIND_HELLO = 1,	/* sequenced; payload: sender's address blob, and if
@@ -50,15 +59,19 @@ enum lnx_wire_kind {
 				 * when the HELLO was sent first; tag: when the session
 				 * began, of two the later one counts.  With F_KEYED
 				 * lnx_wire_proof ends the payload */
-	LNX_KIND_MSG = 2,	/* sequenced; untagged message, whole payload */
-	LNX_KIND_TAG = 3,	/* sequenced; tagged message, whole payload */
-	LNX_KIND_RTS_MSG = 4,	/* sequenced; untagged, payload: lnx_wire_rts */
-	LNX_KIND_RTS_TAG = 5,	/* sequenced; tagged, payload: lnx_wire_rts */
-	LNX_KIND_FIN = 6,	/* sequenced; data: the RTS's op, len: error;
-				 * payload: lnx_wire_moved, if the RTS asked */
+	LNX_KIND_MSG = 2,	/* sequenced; untagged message, whole payload; key:
+				 * credit */
+	LNX_KIND_TAG = 3,	/* sequenced; tagged message, the same */
+	LNX_KIND_RTS_MSG = 4,	/* sequenced; untagged, payload: lnx_wire_rts; key:
+				 * bytes of the message that follow in MOREs, all
+				 * others are read */
+	LNX_KIND_RTS_TAG = 5,	/* sequenced; tagged, the same */
+	LNX_KIND_FIN = 6,	/* sequenced; data: the RTS's op, len: error; key:
+				 * credit; payload: lnx_wire_moved, if the RTS asked */
 	LNX_KIND_ACK = 7,	/* carries ack, and what came over a path: tag: 1 +
 				 * path or 0, data: bytes of frames; len, key: the
-				 * same for another path */
+				 * same for another path.  Payload: none, or
+				 * lnx_wire_credit */
 	LNX_KIND_PROBE = 8,	/* asks for an ACK now: does the peer live?  With
 				 * tag, 1 + a path of the sender's: asks for a PONG.
 				 * data: a number, with LNX_WIRE_PROBE_LATENCY or
@@ -86,6 +99,13 @@ enum lnx_wire_kind {
 	LNX_KIND_KEYS = 16,	/* data: op; wants lnx_wire_keys in the RESP */
 	LNX_KIND_ATOMIC = 17,	/* data: op; payload: lnx_wire_atomic */
 	LNX_KIND_RESP = 18,	/* data: op; tag: error or 0; payload: len bytes */
+	/* A message in several frames: the first one, and the others.  No other message
+	 * or RTS comes between them.  To receivers that gave credit only. */
+	LNX_KIND_PART_MSG = 19,	/* sequenced; untagged; len: of the message, key:
+				 * credit; payload: its first bytes, not all */
+	LNX_KIND_PART_TAG = 20,	/* sequenced; tagged, the same */
+	LNX_KIND_MORE = 21,	/* sequenced; tag: offset in the message, where the
+				 * frame before ended; len: bytes, the payload */
 	LNX_KIND_MAX
 };
 
@@ -134,6 +154,7 @@ struct lnx_wire_hdr {
 static_assert(sizeof(struct lnx_wire_hdr) == 64, "header is one cache line");
 
 #define LNX_PAYLOAD_MAX		(LNX_FRAME_MAX - 64)
+#define LNX_PAYLOAD_LARGE	(LNX_FRAME_LARGE - 64)
 
 /* Paths that a sender may have to one receiver: 0..LNX_WIRE_PATHS - 1. */
 #define LNX_WIRE_PATHS		8
@@ -152,6 +173,12 @@ struct lnx_wire_proof {
 	uint8_t hash[LNX_WIRE_HASH_BYTES];
 };
 static_assert(sizeof(struct lnx_wire_proof) == 40, "proof");
+
+/* Payload of an ACK, if any. */
+struct lnx_wire_credit {
+	uint64_t limit;
+};
+static_assert(sizeof(struct lnx_wire_credit) == 8, "credit");
 
 /*
  * Payload of an RTS: where the receiver may read the message.  The source is nseg

@@ -240,15 +240,22 @@ static void read_filter(void)
  * ofi_rxm posts 4096 receive buffers of 16 KiB per endpoint, but our rails need few:
  * 138 MB become 38, and reopening a rail takes 1.8 ms instead of 29.  tcp injects up to
  * 128 bytes; ofi_rxm can inject that less its own 64-byte header, which our header
- * would fill, so small frames would not be injected.  Cores read these variables when
- * they initialise, which is after us.  Set only if lnx is going to be used, and never
- * over a value that the user chose.
+ * would fill, so small frames would not be injected.  Its messages of up to 16 KiB leave
+ * from one buffer, longer ones in several, which does not survive a broken connection:
+ * with buffers for our longest frames, 64 KiB take two thirds of the time.  Both ends need
+ * buffers of the same size, so that this is done only where a link names it.
+ *
+ * Cores read these variables when they initialise, which is after us.  Set only if lnx is
+ * going to be used, and never over a value that the user chose.
  */
 static void tune_cores(void)
 {
 	if (!lnx_globals.conf.prov_links && !lnx_globals.named_in_filter)
 		return;
 	setenv("FI_OFI_RXM_MSG_RX_SIZE", "128", 0);
+	if (lnx_globals.conf.prov_links &&
+	    strcasestr(lnx_globals.conf.prov_links, "tcp;ofi_rxm"))
+		setenv("FI_OFI_RXM_BUFFER_SIZE", "98368", 0);
 	setenv("FI_TCP_MAX_INJECT", "512", 0);
 }
 

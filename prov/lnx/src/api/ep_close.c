@@ -272,6 +272,7 @@ int lnx_ep_close(struct fid *fid)
 		lnx_ep_close_rails(ep);
 		lnx_pulls_destroy(ep);
 		lnx_fetches_destroy(ep);
+		lnx_parts_sends_destroy(ep);
 	}
 	lnx_rx_give_back(ep);
 	if (ep->conf->dump_stats)
@@ -292,6 +293,7 @@ int lnx_ep_close(struct fid *fid)
 	for (i = 0; i < LNX_ARRAY_SIZE(ep->txe_pool); i++)
 		lnx_pool_fini(&ep->txe_pool[i]);
 	lnx_pool_fini(&ep->rxbuf_pool);
+	lnx_pool_fini(&ep->eager.small_bufs);
 	lnx_pool_fini(&ep->chunk_pool);
 	lnx_rma_fini(ep);
 	lnx_confirm_fini(ep);

@@ -16,6 +16,7 @@
 #include "msg/tx.h"
 
 #define SLAB_BUF		64
+#define SLAB_HUGE		8
 
 static uint32_t pow2_up(uint64_t v)
 {
@@ -33,7 +34,7 @@ void lnx_ep_init_lists(struct lnx_ep *ep)
 		&ep->local.fetches, &ep->local.copies, &ep->local.copied, &ep->local.nameless,
 		&ep->local.answers,
 		&ep->peers.all, &ep->peers.ended, &ep->reserve, &ep->buf_reserve, &ep->rndv.announced,
-		&ep->rndv.dead, &ep->bound.av_link, &ep->owned,
+		&ep->rndv.dead, &ep->eager.keep, &ep->eager.sends, &ep->bound.av_link, &ep->owned,
 		&ep->bound.domain_link, &ep->shared.link, &ep->shared.users,
 	};
 	unsigned i;
@@ -108,12 +109,27 @@ static int take_source(struct lnx_ep *ep, const struct fi_info *info)
 	return 0;
 }
 
+/* What is granted to peers for large frames, and room for these. */
+static void set_eager(struct lnx_ep *ep)
+{
+	const struct lnx_link_rails *rails = ep->domain->rails;
+	unsigned i;
+
+	ep->eager.pool.peer = ep->conf->eager_peer;
+	ep->eager.pool.total = ep->conf->eager_total;
+	ep->limits.rx_frame = LNX_FRAME_MAX;
+	for (i = 0; ep->eager.pool.peer && i < rails->nrail; i++)
+		if (rails->rail[i].prov_id == LNX_PROV_TCP ||
+		    rails->rail[i].prov_id == LNX_PROV_TCP_RXM)
+			ep->limits.rx_frame = LNX_FRAME_LARGE;
+}
+
 int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 		struct fid_ep **out, void *context)
 {
 	struct lnx_domain *d = lnx_container_of(domain, struct lnx_domain, fid);
-	static const size_t frame[3] = {
-		LNX_TXE_SMALL, LNX_TXE_MEDIUM, LNX_TXE_LARGE,
+	static const size_t frame[] = {
+		LNX_TXE_SMALL, LNX_TXE_MEDIUM, LNX_TXE_LARGE, LNX_TXE_HUGE,
 	};
 	struct lnx_ep *ep;
 	unsigned i;
@@ -162,17 +178,23 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	}
 	lnx_ep_init_lists(ep);
 	lnx_rma_init(ep);
-	for (i = 0; i < 3; i++)
+	static_assert(LNX_ARRAY_SIZE(frame) == LNX_ARRAY_SIZE(ep->txe_pool), "all");
+	for (i = 0; i < LNX_ARRAY_SIZE(frame); i++)
 		lnx_pool_init(&ep->txe_pool[i], sizeof(struct lnx_txe) +
-			      sizeof(struct lnx_wire_hdr) + frame[i], SLAB_BUF);
-	lnx_pool_init(&ep->rxbuf_pool, sizeof(struct lnx_rxbuf), SLAB_BUF);
+			      sizeof(struct lnx_wire_hdr) + frame[i],
+			      frame[i] < LNX_TXE_HUGE ? SLAB_BUF : SLAB_HUGE);
+	set_eager(ep);
+	lnx_pool_init(&ep->rxbuf_pool, sizeof(struct lnx_rxbuf) + ep->limits.rx_frame,
+		      SLAB_BUF);
+	lnx_pool_init(&ep->eager.small_bufs, sizeof(struct lnx_rxbuf) + LNX_FRAME_MAX,
+		      SLAB_BUF);
 	lnx_pool_init(&ep->chunk_pool, lnx_chunk_size, SLAB_BUF);
 	lnx_confirm_init(ep);
 	ep->limits.window = pow2_up(ep->conf->window);
 	ep->poll.idle_mask = pow2_up(ep->conf->poll_idle) - 1;
 	ep->poll_hot = (uint32_t)ep->conf->poll_hot;
 	ep->ack_every = (uint32_t)ep->conf->ack_every;
-	ep->limits.eager = (uint32_t)ep->conf->eager_limit;
+	ep->limits.eager = (uint32_t)LNX_MIN(ep->conf->eager_limit, LNX_PAYLOAD_MAX);
 	ep->limits.max_msg_size = info->ep_attr->max_msg_size ?
 			   LNX_MIN(info->ep_attr->max_msg_size,
 				   LNX_MSG_SIZE_MAX) : LNX_MSG_SIZE_MAX;

@@ -113,6 +113,8 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 		lnx_confirm_run(ep);
 	if (ep->work & LNX_WORK_PULL)
 		lnx_pull_run(ep);
+	if (ep->work & LNX_WORK_KEEP)
+		lnx_keep_run(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_MR))
 		lnx_rndv_reap(ep);
 	if (ep->work & LNX_WORK_RMA)

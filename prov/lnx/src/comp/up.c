@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The calls from each layer to those above it (obj/up.h). */
 #include "comp/comp.h"
+#include "msg/parts.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
 #include "rail/rail.h"
@@ -20,6 +21,7 @@ static void unsent(struct lnx_txe *txe)
 
 static LNX_COLD void peer_failed(struct lnx_peer *peer, int err)
 {
+	lnx_parts_fail_peer(peer, err);
 	lnx_rndv_fail_peer(peer, err);
 	lnx_pull_fail_peer(peer, err);
 	lnx_rma_fail_peer(peer, err);
@@ -46,6 +48,7 @@ const struct lnx_up lnx_up = {
 	.deliver = lnx_rx_deliver_frame,
 	.sent = sent,
 	.unsent = unsent,
+	.group_over = lnx_tx_group_over,
 	.peer_failed = peer_failed,
 	.path_down = lnx_pull_fail_over,
 	.path_cut = path_cut,

@@ -320,6 +320,25 @@ static int enable(struct lnx_rail *rail)
 	return failed(rail, "fi_enable", ret);
 }
 
+/*
+ * The longest frame that the rail carries.  ofi_rxm has buffers of one size, which both ends
+ * must have, and which it reports as the smallest multi-receive while it has no receive
+ * context; what is longer is not sound there.  Of other providers than tcp it is not known
+ * that longer frames are faster.
+ */
+static uint32_t frame_max(const struct lnx_rail *rail)
+{
+	size_t room, len = sizeof(room);
+
+	if (rail->prov == LNX_PROV_TCP && rail->kind == LNX_RAIL_PLAIN)
+		return LNX_FRAME_LARGE;
+	if (rail->prov != LNX_PROV_TCP_RXM ||
+	    fi_getopt(&rail->core_ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV,
+		      &room, &len) || len != sizeof(room))
+		return LNX_FRAME_MAX;
+	return (uint32_t)LNX_MAX(LNX_MIN(room, (size_t)LNX_FRAME_LARGE), LNX_FRAME_MAX);
+}
+
 static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 			const struct lnx_rail_owner *owner)
 {
@@ -352,6 +371,7 @@ static int open_objects(struct lnx_ep *ep, struct lnx_rail *rail,
 	ret = fi_endpoint(rail->domain, rail->info, &rail->core_ep, NULL);
 	if (ret)
 		return failed(rail, "fi_endpoint", ret);
+	rail->frame_max = frame_max(rail);
 	ret = fi_ep_bind(rail->core_ep, &rail->av->fid, 0);
 	if (ret)
 		return failed(rail, "fi_ep_bind (av)", ret);

@@ -482,6 +482,13 @@ static void source_changed(struct lnx_peer *peer)
 
 /* ---- obj/ep.h ---- */
 
+LNX_COLD struct lnx_peer_eager *lnx_peer_eager(struct lnx_peer *peer)
+{
+	if (!peer->eager)
+		peer->eager = calloc(1, sizeof(*peer->eager));
+	return peer->eager;
+}
+
 LNX_COLD struct lnx_peer *lnx_peer_make(struct lnx_ep *ep, fi_addr_t addr,
 					int *err)
 {

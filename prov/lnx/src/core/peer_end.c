@@ -91,6 +91,7 @@ static void peer_free(struct lnx_peer *p)
 		;
 	lnx_chan_fini(&p->chan);
 	free(p->rma.put_keys);
+	free(p->eager);
 	/* Queued direct sends are plain heap memory, link first. */
 	while ((q = lnx_list_pop(&p->shm.queue)))
 		free(q);

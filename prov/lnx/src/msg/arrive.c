@@ -7,6 +7,7 @@
  */
 #include <stdlib.h>
 
+#include "msg/parts.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
 #include "rail/rail.h"
@@ -14,9 +15,23 @@
 #include "rma/rma.h"
 #include "rma/serve.h"
 
-/* Unexpected payloads up to this size are copied, so that no 16 KiB buffer is held for
- * a few bytes. */
+/* Unexpected payloads up to this size are copied, so that no buffer is held for a few
+ * bytes; with buffers for large frames up to half of one, if there is memory. */
 #define COPY_OUT_MAX	4096
+
+/* A copy of an unexpected payload, or NULL: it stays in its buffer if that may be kept. */
+static void *copy_out(const struct lnx_ep *ep, const uint8_t *payload, size_t len)
+{
+	void *copy;
+
+	if (len > COPY_OUT_MAX && (ep->limits.rx_frame == LNX_FRAME_MAX ||
+				   len > ep->limits.rx_frame / 2))
+		return NULL;
+	copy = malloc(len ? len : 1);
+	if (copy)
+		memcpy(copy, payload, len);
+	return copy;
+}
 
 static inline const uint8_t *frame_payload(const struct lnx_rxbuf *buf)
 {
@@ -35,44 +50,61 @@ static inline void set_message(struct lnx_rxe *rxe, struct lnx_peer *peer,
 	}
 }
 
+/* A large frame: is there credit for it? */
+static LNX_COLD bool credit_for(struct lnx_peer *peer, const struct lnx_hdr *h)
+{
+	lnx_tx_credit(peer, h->key);
+	if (peer->eager && lnx_credit_allows(&peer->eager->credit, h->len))
+		return true;
+	peer->ep->stats.bad_frames++;
+	return false;
+}
+
 /* 1: the message was kept, in buf; 0: kept in a copy; -FI_ENOMEM: not kept. */
 static int store_unexpected(struct lnx_ep *ep, struct lnx_peer *peer,
 			    const struct lnx_hdr *h, struct lnx_rxbuf *buf,
 			    bool tagged, struct lnx_rts *rts)
 {
 	struct lnx_rxe *rxe = lnx_rxe_get(ep);
+	void *copy = NULL;
 	int kept = 0;
 
 	if (!rxe)
 		return -FI_ENOMEM;
-	if (!rts && h->len > COPY_OUT_MAX && !lnx_rxbuf_may_keep(buf)) {
-		lnx_rxe_put(rxe);
-		return -FI_ENOMEM;
+	if (!rts) {
+		copy = copy_out(ep, frame_payload(buf), h->len);
+		if (!copy && (h->len <= COPY_OUT_MAX || !lnx_rxbuf_may_keep(buf))) {
+			lnx_rxe_put(rxe);
+			return -FI_ENOMEM;
+		}
 	}
 	rxe->tagged = tagged;
 	set_message(rxe, peer, h);
 	rxe->more = true;
 	if (rts) {
 		rxe->payload_at = LNX_PAYLOAD_REMOTE;
+		rxe->state = LNX_RXE_UNEX;
+		if (rts->head && !lnx_parts_begin(peer, rxe, rts->head)) {
+			rxe->more = false;
+			lnx_rxe_put(rxe);
+			return -FI_ENOMEM;
+		}
 		rxe->rts = rts;
-	} else if (h->len > COPY_OUT_MAX) {
+	} else if (copy) {
+		rxe->payload_at = LNX_PAYLOAD_COPY;
+		rxe->payload = copy;
+	} else {
 		rxe->payload_at = LNX_PAYLOAD_BUF;
 		rxe->buf = buf;
 		lnx_rxbuf_keep(buf);
 		kept = 1;
-	} else {
-		rxe->payload_at = LNX_PAYLOAD_COPY;
-		rxe->payload = malloc(h->len ? h->len : 1);
-		if (!rxe->payload) {
-			lnx_rxe_put(rxe);
-			return -FI_ENOMEM;
-		}
-		memcpy(rxe->payload, frame_payload(buf), h->len);
 	}
 	rxe->state = LNX_RXE_UNEX;
 	rxe->unex.src = peer->addr;
 	rxe->unex.tag = tagged ? h->tag : 0;
 	lnx_rxe_holds(rxe);
+	if (!rts && lnx_unlikely(h->len > LNX_PAYLOAD_MAX))
+		lnx_rxe_charge(rxe, h->len);
 	lnx_rx_store(rxe);
 	ep->stats.unexpected++;
 	return kept;
@@ -82,9 +114,12 @@ static inline int handle_eager(struct lnx_ep *ep, struct lnx_peer *peer,
 			    const struct lnx_hdr *h, struct lnx_rxbuf *buf,
 			    bool tagged)
 {
-	struct lnx_rxe *rxe = lnx_rx_take(ep, tagged, peer->addr, h->tag,
-					  h->len);
+	bool large = lnx_unlikely(h->len > LNX_PAYLOAD_MAX);
+	struct lnx_rxe *rxe;
 
+	if (large && !credit_for(peer, h))
+		return -FI_EACCES;
+	rxe = lnx_rx_take(ep, tagged, peer->addr, h->tag, h->len);
 	ep->stats.recv_count++;
 	ep->stats.recv_length += h->len;
 	buf->rail->traffic.recvs++;
@@ -94,7 +129,55 @@ static inline int handle_eager(struct lnx_ep *ep, struct lnx_peer *peer,
 	ep->stats.matched++;
 	set_message(rxe, peer, h);
 	lnx_iov_put(rxe->iov, rxe->niov, frame_payload(buf), h->len);
+	if (large)
+		lnx_rx_credit_used(peer, h->len);
 	lnx_rx_done(rxe);
+	return 0;
+}
+
+/* The first frame of several. */
+static int handle_part(struct lnx_ep *ep, struct lnx_peer *peer, const struct lnx_hdr *h,
+		       struct lnx_rxbuf *buf, size_t len, bool tagged)
+{
+	struct lnx_rxe *rxe;
+
+	if (lnx_parts_expected(peer)) {
+		ep->stats.bad_frames++;
+		return 0;
+	}
+	/* For all of it. */
+	if (!credit_for(peer, h))
+		return -FI_EACCES;
+	rxe = lnx_rx_take(ep, tagged, peer->addr, h->tag, h->len);
+	if (!rxe) {
+		rxe = lnx_rxe_get(ep);
+		if (!rxe)
+			return -FI_ENOMEM;
+		rxe->state = LNX_RXE_UNEX;
+		rxe->tagged = tagged;
+		rxe->payload_at = LNX_PAYLOAD_COPY;
+	}
+	set_message(rxe, peer, h);
+	rxe->more = true;
+	lnx_rxe_holds(rxe);
+	if (!lnx_parts_begin(peer, rxe, h->len)) {
+		lnx_rxe_put(rxe);
+		return -FI_ENOMEM;
+	}
+	ep->stats.recv_count++;
+	ep->stats.recv_length += h->len;
+	buf->rail->traffic.recvs++;
+	buf->rail->traffic.recv_length += len;
+	if (rxe->state == LNX_RXE_UNEX) {
+		rxe->unex.src = peer->addr;
+		rxe->unex.tag = tagged ? h->tag : 0;
+		lnx_rx_store(rxe);
+		ep->stats.unexpected++;
+	} else {
+		rxe->state = LNX_RXE_ACTIVE;
+		ep->stats.matched++;
+	}
+	lnx_parts_first(peer, frame_payload(buf), len);
 	return 0;
 }
 
@@ -108,11 +191,19 @@ static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	if (!rts)
 		return -FI_ENOMEM;
-	if (lnx_rts_get(rts, frame_payload(buf), payload, h->len)) {
+	if (lnx_rts_get(rts, frame_payload(buf), payload, h->len) ||
+	    (h->key && lnx_parts_expected(peer))) {
 		ep->stats.bad_frames++;
 		free(rts);
 		return 0;
 	}
+	if (h->key && !(peer->eager &&
+			lnx_credit_allows(&peer->eager->credit, h->key))) {
+		ep->stats.bad_frames++;
+		free(rts);
+		return -FI_EACCES;
+	}
+	rts->head = h->key;
 	ep->stats.recv_count++;
 	ep->stats.recv_length += h->len;
 	buf->rail->traffic.recvs++;
@@ -130,6 +221,8 @@ static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_rxe_holds(rxe);
 	rxe->rts = rts;
 	rxe->state = LNX_RXE_ACTIVE;
+	if (rts->head)
+		lnx_parts_begin(peer, rxe, rts->head);
 	lnx_pull_start(rxe);
 	return 0;
 }
@@ -149,10 +242,18 @@ int lnx_rx_deliver_frame(struct lnx_peer *peer, const struct lnx_hdr *h,
 	case LNX_KIND_RTS_MSG:
 		return handle_rts(ep, peer, h, buf, len,
 				  h->kind == LNX_KIND_RTS_TAG);
+	case LNX_KIND_PART_TAG:
+	case LNX_KIND_PART_MSG:
+		return handle_part(ep, peer, h, buf, len,
+				   h->kind == LNX_KIND_PART_TAG);
+	case LNX_KIND_MORE:
+		buf->rail->traffic.recv_length += len;
+		return lnx_parts_more(peer, h, frame_payload(buf));
 	}
 	lnx_count_received(buf->rail, lnx_count_path(peer), h->kind);
 	switch (h->kind) {
 	case LNX_KIND_FIN:
+		lnx_tx_credit(peer, h->key);
 		lnx_rndv_fin_moved(peer, h->data, frame_payload(buf), len);
 		lnx_rndv_fin(peer, h->data, (int)LNX_MIN(h->len, LNX_ERR_MAX));
 		return 0;

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "msg/parts.h"
 #include "msg/rx.h"
 #include "rail/rail.h"
 
@@ -224,6 +225,10 @@ void lnx_rx_deliver(struct lnx_rxe *rxe)
 		lnx_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
 		break;
 	case LNX_PAYLOAD_COPY:
+		if (lnx_unlikely(rxe->incoming)) {
+			lnx_parts_matched(rxe);
+			return;
+		}
 		lnx_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
 		break;
 	case LNX_PAYLOAD_BUF:
@@ -232,6 +237,8 @@ void lnx_rx_deliver(struct lnx_rxe *rxe)
 			    rxe->len);
 		break;
 	case LNX_PAYLOAD_REMOTE:
+		if (rxe->payload)
+			lnx_parts_matched(rxe);
 		lnx_pull_start(rxe);
 		return;
 	case LNX_PAYLOAD_MEMORY:
@@ -264,6 +271,7 @@ void lnx_rx_discard(struct lnx_rxe *rxe)
 		break;
 	case LNX_PAYLOAD_REMOTE:
 		/* Nothing to read: the sender only needs its FIN. */
+		lnx_parts_drop(rxe);
 		rxe->room = 0;
 		lnx_pull_start(rxe);
 		return;
@@ -271,6 +279,7 @@ void lnx_rx_discard(struct lnx_rxe *rxe)
 		lnx_fetch_start(rxe);
 		return;
 	default:
+		lnx_parts_drop(rxe);
 		break;
 	}
 	lnx_rx_release(rxe);

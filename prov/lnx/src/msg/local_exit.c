@@ -72,11 +72,12 @@ static bool is_dead(const struct lnx_peer *peer)
 	}
 }
 
-static bool seems_dead(struct lnx_peer *peer, uint64_t now)
+/* A peer whose last check was 256 rounds ago is checked in the next one. */
+static bool seems_dead(struct lnx_peer *peer)
 {
-	if (peer->shm.watched_ns == now)
+	if (peer->shm.round == peer->ep->local.round)
 		return false;
-	peer->shm.watched_ns = now;
+	peer->shm.round = peer->ep->local.round;
 	if (!is_dead(peer)) {
 		peer->shm.miss = false;
 		return false;
@@ -95,20 +96,21 @@ static bool rma_due(const struct lnx_ep *ep)
 	return ep->local.nrma_core > ep->local.lost.shm.nflight;
 }
 
-static struct lnx_peer *find_dead(struct lnx_ep *ep, uint64_t now)
+static struct lnx_peer *find_dead(struct lnx_ep *ep)
 {
 	struct lnx_node *n, *tmp;
 
+	ep->local.round++;
 	lnx_list_foreach(&ep->rndv.announced, n, tmp) {
 		struct lnx_rndv *rndv = lnx_list_entry(n, struct lnx_rndv, link);
 
-		if (rndv->here && seems_dead(rndv->peer, now))
+		if (rndv->here && seems_dead(rndv->peer))
 			return rndv->peer;
 	}
 	lnx_list_foreach(&ep->local.copies, n, tmp) {
 		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, link);
 
-		if (seems_dead(rxe->peer, now))
+		if (seems_dead(rxe->peer))
 			return rxe->peer;
 	}
 	lnx_list_foreach(&ep->local.queued_peers, n, tmp) {
@@ -116,7 +118,7 @@ static struct lnx_peer *find_dead(struct lnx_ep *ep, uint64_t now)
 			lnx_list_entry(n, struct lnx_peer, shm.queue_link);
 
 		/* Of other peers nothing is known. */
-		if (peer->shm.notes && seems_dead(peer, now))
+		if (peer->shm.notes && seems_dead(peer))
 			return peer;
 	}
 	for (n = ep->peers.all.next; (ep->local.nconfirm || rma_due(ep)) &&
@@ -124,7 +126,7 @@ static struct lnx_peer *find_dead(struct lnx_ep *ep, uint64_t now)
 		struct lnx_peer *peer =
 			lnx_container_of(n, struct lnx_peer, all_link);
 
-		if ((peer->confirm.n || peer->shm.nflight) && seems_dead(peer, now))
+		if ((peer->confirm.n || peer->shm.nflight) && seems_dead(peer))
 			return peer;
 	}
 	return NULL;
@@ -132,7 +134,7 @@ static struct lnx_peer *find_dead(struct lnx_ep *ep, uint64_t now)
 
 static void probe(struct lnx_ep *ep, uint64_t now)
 {
-	struct lnx_peer *peer = find_dead(ep, now);
+	struct lnx_peer *peer = find_dead(ep);
 
 	ep->local.probe_ns = peer ? 0 : now + LNX_EXIT_PROBE_NS;
 	if (peer)

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 
 #include "base/interval.h"
+#include "msg/parts.h"
 #include "msg/pull.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
@@ -39,29 +40,10 @@ struct lnx_rts *lnx_pull_rts_new(void)
 {
 	struct lnx_pull *p = malloc(sizeof(*p));
 
-	return p ? &p->rts : NULL;
-}
-
-void lnx_pull_start(struct lnx_rxe *rxe)
-{
-	struct lnx_ep *ep = rxe->ep;
-	struct lnx_pull *p = lnx_container_of(rxe->rts, struct lnx_pull, rts);
-
-	memset((char *)p + sizeof(p->rts), 0, sizeof(*p) - sizeof(p->rts));
-	p->rxe = rxe;
-	p->peer = rxe->peer;
-	p->want = LNX_MIN(rxe->len, rxe->room);
-	if (rxe->payload_at == LNX_PAYLOAD_RMA) {
-		p->err = rxe->refuse;
-		p->push = rxe->segment && rxe->segment->kind == LNX_RMA_SEGMENT_WRITE;
-	}
-	lnx_list_init(&p->redo);
-	p->peer->pull.left += p->want;
-	p->peer->pull.n++;
-	lnx_rel_watch(ep, p->peer);
-	lnx_list_add_tail(&ep->pulls, &p->link);
-	ep->work |= LNX_WORK_PULL;
-	ep->stats.pulls++;
+	if (!p)
+		return NULL;
+	p->rts.head = 0;
+	return &p->rts;
 }
 
 /* Advance to the next piece, in the sender's pieces and our iovecs. */
@@ -78,6 +60,47 @@ static void skip(struct lnx_pull *p)
 		p->seg++;
 		p->seg_off = 0;
 	}
+}
+
+static void skip_head(struct lnx_pull *p)
+{
+	size_t left = LNX_MIN(p->rts.head, p->want);
+
+	p->posted = p->done = left;
+	while (left) {
+		size_t n = left;
+
+		skip(p);
+		n = LNX_MIN(n, p->rxe->iov[p->iov].iov_len - p->iov_off);
+		n = LNX_MIN(n, p->rts.seg_len[p->seg] - p->seg_off);
+		p->iov_off += n;
+		p->seg_off += n;
+		left -= n;
+	}
+}
+
+void lnx_pull_start(struct lnx_rxe *rxe)
+{
+	struct lnx_ep *ep = rxe->ep;
+	struct lnx_pull *p = lnx_container_of(rxe->rts, struct lnx_pull, rts);
+
+	memset((char *)p + sizeof(p->rts), 0, sizeof(*p) - sizeof(p->rts));
+	p->rxe = rxe;
+	p->peer = rxe->peer;
+	p->want = LNX_MIN(rxe->len, rxe->room);
+	if (rxe->payload_at == LNX_PAYLOAD_RMA) {
+		p->err = rxe->refuse;
+		p->push = rxe->segment && rxe->segment->kind == LNX_RMA_SEGMENT_WRITE;
+	}
+	lnx_list_init(&p->redo);
+	/* These come by themselves. */
+	skip_head(p);
+	p->peer->pull.left += p->want - p->posted;
+	p->peer->pull.n++;
+	lnx_rel_watch(ep, p->peer);
+	lnx_list_add_tail(&ep->pulls, &p->link);
+	ep->work |= LNX_WORK_PULL;
+	ep->stats.pulls++;
 }
 
 /* Cut the next piece, within one of the sender's pieces and one iovec. */
@@ -433,11 +456,12 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 			p->again = !p->asking;
 		}
 	}
-	if (p->inflight || (!p->err && p->done < p->want)) {
-		if (lnx_unlikely(p->done == p->want))
+	if (p->inflight || (!p->err && (p->done < p->want || rxe->incoming))) {
+		if (lnx_unlikely(p->inflight && p->done == p->want))
 			lnx_hedge_wait(p, now);
 		return false;
 	}
+	lnx_parts_drop(rxe);
 	drop_redo(p);
 	p->peer->pull.left -= p->want - p->posted;
 	p->posted = p->want;

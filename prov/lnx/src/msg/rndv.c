@@ -111,10 +111,12 @@ ssize_t lnx_rndv_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 		.kind = a->kind, .flags = a->flags, .tag = a->tag,
 		.data = a->data, .len = a->len,
 	};
+	struct lnx_txe *txe, *more[LNX_PARTS_MAX];
+	unsigned nmore = 0;
 	struct lnx_rndv *rndv;
-	struct lnx_txe *txe;
 	struct lnx_rts rts;
 	uint8_t *at;
+	unsigned i;
 	int ret;
 
 	rndv = calloc(1, sizeof(*rndv) +
@@ -137,6 +139,14 @@ ssize_t lnx_rndv_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 		ret = -FI_EAGAIN;
 		goto err;
 	}
+	if (a->head)
+		nmore = lnx_parts_make(ep, a, a->head, &a->room, &rndv->group, more);
+	if (nmore) {
+		h.key = a->head;
+		lnx_credit_spend(&peer->eager->credit, a->head);
+	}
+	rndv->group.rndv = true;
+	rndv->group.left = 1 + nmore;
 	rndv->peer = peer;
 	rndv->context = a->context;
 	rndv->cq_flags = a->cq_flags;
@@ -157,7 +167,11 @@ ssize_t lnx_rndv_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + head +
 			      lnx_rts_size(&rts));
 	ep->stats.rndv_sends++;
-	return lnx_rel_send(ep, peer, txe, &h, false);
+	lnx_rel_send(ep, peer, txe, &h, false);
+	for (i = 0; i < nmore; i++)
+		more[i]->f.comp_at_ack = true;
+	lnx_parts_queue_more(ep, peer, more, nmore, 0, 0);
+	return 0;
 err:
 	lnx_optab_del(&ep->rndv.ops, rndv->op);
 	close_mrs(rndv, 0);
@@ -166,20 +180,18 @@ err:
 }
 
 /*
- * End a large send.  Its registrations are not closed here: this may run inside a
- * core's callback.
+ * No core reads the buffer any more.  Its registrations are not closed here: this may run
+ * inside a core's callback.
  */
-void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
+static void finish(struct lnx_rndv *rndv)
 {
 	struct lnx_ep *ep = rndv->peer->ep;
 
 	lnx_list_del(&rndv->link);
-	lnx_list_del(&rndv->copy_link);
-	lnx_optab_del(&ep->rndv.ops, rndv->op);
 	rndv->peer->nrndv--;
-	ep->nread_here -= !rndv->here;
-	if (err) {
-		lnx_rel_op_failed(ep, rndv->context, rndv->cq_flags, err, prov_errno);
+	if (rndv->err) {
+		lnx_rel_op_failed(ep, rndv->context, rndv->cq_flags, rndv->err,
+			    rndv->prov_errno);
 	} else {
 		lnx_cntr_ok(ep, lnx_txe_cntr(rndv->cq_flags));
 		if (rndv->want_comp)
@@ -192,6 +204,28 @@ void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
 	}
 	lnx_list_add_tail(&ep->rndv.dead, &rndv->link);
 	ep->work |= LNX_WORK_MR;
+}
+
+void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
+{
+	struct lnx_ep *ep = rndv->peer->ep;
+
+	if (rndv->ended)
+		return;
+	rndv->ended = true;
+	rndv->err = err;
+	rndv->prov_errno = prov_errno;
+	lnx_list_del(&rndv->copy_link);
+	lnx_optab_del(&ep->rndv.ops, rndv->op);
+	ep->nread_here -= !rndv->here;
+	/* A frame of it may have been sent again, and still be in a core. */
+	if (rndv->here || !--rndv->group.left)
+		finish(rndv);
+}
+
+void lnx_rndv_group_over(struct lnx_tx_group *group)
+{
+	finish(lnx_container_of(group, struct lnx_rndv, group));
 }
 
 void lnx_rndv_reap(struct lnx_ep *ep)
@@ -288,6 +322,9 @@ int lnx_rndv_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) +
 			      nmoved * sizeof(struct lnx_wire_moved));
 	lnx_moved_put(txe->frame + sizeof(struct lnx_wire_hdr), moved, nmoved);
+	/* The next message may come at once. */
+	if (rxe && rxe->payload_at == LNX_PAYLOAD_REMOTE)
+		h.key = lnx_rx_grant(peer);
 	txe->rxe = rxe;
 	return lnx_rel_send(ep, peer, txe, &h, false);
 }

@@ -12,6 +12,7 @@
 
 #include "obj/call.h"
 #include "obj/ep.h"
+#include "rel/rel.h"
 #include "wire/hdr.h"
 #include "wire/shm_ctrl.h"
 
@@ -98,6 +99,7 @@ struct lnx_rxe {
 	bool more;			/* see above; or ep is not its home */
 	bool holds;			/* `more`: it is one of peer->nheld */
 	bool refused;			/* UNEX: ignore the next free_entry */
+	bool incoming;			/* parts of it are still to come (msg/parts.h) */
 
 	_Alignas(64)
 	struct lnx_ep *ep;
@@ -120,6 +122,7 @@ struct lnx_rxe {
 	void *payload;			/* LNX_PAYLOAD_COPY, _BOUNCE: owned memory */
 	struct lnx_rxbuf *buf;		/* LNX_PAYLOAD_BUF: owned */
 	struct lnx_rts *rts;		/* LNX_PAYLOAD_REMOTE: owned */
+	uint64_t charged;		/* credit of its peer, while the payload is stored */
 	uint64_t since_ns;		/* LNX_PAYLOAD_CORE and large: when it came */
 	struct lnx_node link;		/* ep->deferred, or ep->reserve */
 	/* Multi-receive: the parent holds the buffer, children the messages. */
@@ -145,6 +148,20 @@ static inline void lnx_rxe_holds(struct lnx_rxe *rxe)
 {
 	rxe->holds = true;
 	rxe->peer->nheld++;
+}
+
+/* n bytes of credit of the peer came, and are not stored. */
+static inline void lnx_rx_credit_used(struct lnx_peer *peer, uint64_t n)
+{
+	lnx_credit_came(&peer->eager->credit, &peer->ep->eager.pool, n, false);
+	lnx_rx_credit(peer);
+}
+
+/* n bytes of credit of its peer came, and are stored in rxe, which `holds`. */
+static inline void lnx_rxe_charge(struct lnx_rxe *rxe, uint64_t n)
+{
+	rxe->charged += n;
+	lnx_credit_came(&rxe->peer->eager->credit, &rxe->peer->ep->eager.pool, n, true);
 }
 
 static inline struct lnx_match *lnx_rx_match(struct lnx_ep *ep, bool tagged)
@@ -313,6 +330,8 @@ void lnx_rxe_make(void *obj, struct lnx_pool *p);
 /* The same for what cannot be refused: may use the last of the reserve. */
 LNX_COLD struct lnx_rxe *lnx_rxe_get_last(struct lnx_ep *ep);
 void lnx_rxe_put(struct lnx_rxe *rxe);
+/* Its payload is no longer stored. */
+void lnx_rxe_uncharge(struct lnx_rxe *rxe);
 int lnx_rxe_reserve(struct lnx_ep *ep);
 void lnx_rxe_own(struct lnx_rxe *rxe);
 /* At close, when all cores are closed: free what still holds memory. */

@@ -9,6 +9,17 @@
 #include "obj/mr.h"
 #include "rail/rail.h"
 
+void lnx_rxe_uncharge(struct lnx_rxe *rxe)
+{
+	struct lnx_peer *peer = rxe->peer;
+
+	if (lnx_likely(!rxe->charged))
+		return;
+	lnx_credit_free(&peer->eager->credit, &peer->ep->eager.pool, rxe->charged);
+	rxe->charged = 0;
+	lnx_rx_credit(peer);
+}
+
 void lnx_rxe_make(void *obj, struct lnx_pool *p)
 {
 	struct lnx_rxe *rxe = obj;
@@ -18,6 +29,7 @@ void lnx_rxe_make(void *obj, struct lnx_pool *p)
 	rxe->payload = NULL;
 	rxe->buf = NULL;
 	rxe->rts = NULL;
+	rxe->charged = 0;
 	rxe->since_ns = 0;
 	rxe->parent = NULL;
 	lnx_list_init(&rxe->link);
@@ -34,6 +46,7 @@ static LNX_COLD struct lnx_ep *clean(struct lnx_rxe *rxe)
 
 	free(rxe->payload);
 	free(rxe->rts);
+	lnx_rxe_uncharge(rxe);
 	if (rxe->holds)
 		rxe->peer->nheld--;
 	if (rxe->payload_at == LNX_PAYLOAD_RMA && !rxe->segment)
@@ -68,6 +81,7 @@ static void rxe_init(struct lnx_ep *ep, struct lnx_rxe *rxe)
 	rxe->retired = false;
 	rxe->more = false;
 	rxe->refused = false;
+	rxe->incoming = false;
 	rxe->ep = ep;
 	rxe->cq_flags = 0;
 	rxe->data = 0;

@@ -9,6 +9,120 @@
 #include "msg/tx.h"
 #include "rail/direct.h"
 
+/* Passes to wait for credit. */
+#define CREDIT_TRIES	64u
+
+static struct lnx_frame_room room_of(const struct lnx_peer *peer)
+{
+	size_t bytes = LNX_FRAME_LARGE, pieces = 1 + LNX_IOV_MAX;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_rail *rail = peer->path[i]->rail;
+
+		bytes = LNX_MIN(bytes, rail->frame_max);
+		pieces = LNX_MIN(pieces, rail->info->tx_attr->iov_limit);
+	}
+	return (struct lnx_frame_room){
+		.payload = bytes - sizeof(struct lnx_wire_hdr),
+		.pieces = pieces ? pieces - 1 : 0,
+	};
+}
+
+/*
+ * A sender that is faster than the receiver has no credit until the next acknowledgement,
+ * which is about to come.  If none comes, or it brings none, the receiver stores what came:
+ * then there is nothing to wait for until it grants more.
+ */
+static LNX_COLD bool wait_for_credit(struct lnx_ep *ep, struct lnx_peer *peer, size_t len)
+{
+	fi_addr_t dest = peer->addr;
+	unsigned i;
+
+	if (peer->eager->none_soon)
+		return false;
+	for (i = 0; i < CREDIT_TRIES && !lnx_chan_idle(&peer->chan); i++) {
+		lnx_progress_all(ep);
+		/* Its session may have ended meanwhile. */
+		if (lnx_peer_get(ep, dest) != peer || lnx_peer_dead(peer))
+			return false;
+		if (lnx_credit_has(&peer->eager->credit, len))
+			return true;
+	}
+	peer->eager->none_soon = true;
+	return false;
+}
+
+/* May so long a message be sent at once? */
+static bool at_once(struct lnx_ep *ep, struct lnx_peer *peer, size_t len,
+		    const struct lnx_frame_room *room)
+{
+	return peer->eager && peer->eager->credit.limit &&
+	       len <= ep->conf->eager_limit && len <= LNX_PARTS_MAX * room->payload &&
+	       (lnx_credit_has(&peer->eager->credit, len) ||
+		wait_for_credit(ep, peer, len));
+}
+
+/*
+ * How much of a message that is announced leaves with the RTS: one frame, which is under way
+ * while the receiver begins to read.  With several paths none: its pieces go over all of
+ * them.
+ */
+static size_t head_of(const struct lnx_ep *ep, const struct lnx_peer *peer, size_t len,
+		      const struct lnx_frame_room *room)
+{
+	size_t head = room->payload;
+
+	return peer->npath == 1 && peer->eager && head < len &&
+	       head <= ep->conf->eager_limit &&
+	       lnx_credit_has(&peer->eager->credit, head) ? head : 0;
+}
+
+/* A message that is more than one frame. */
+static ssize_t send_long(struct lnx_ep *ep, struct lnx_peer *peer,
+			 const struct lnx_tx *tx, size_t len, uint64_t cq_flags,
+			 bool data, const struct lnx_frame_room *room, bool eager)
+{
+	bool tagged = lnx_call_tagged(tx->call);
+	struct lnx_announce a = {
+		.flags = data ? LNX_WIRE_F_DATA : 0, .tag = tx->tag,
+		.data = tx->data, .iov = tx->iov, .niov = tx->niov,
+		.len = len, .context = tx->context, .cq_flags = cq_flags,
+		.want_comp = (tx->op_flags & FI_COMPLETION) != 0,
+	};
+	ssize_t ret;
+
+	if (eager) {
+		a.kind = tagged ? LNX_KIND_PART_TAG : LNX_KIND_PART_MSG;
+		ret = lnx_tx_parts(ep, peer, &a, room,
+				   (tx->op_flags & LNX_LEVELS) != 0);
+	} else {
+		a.kind = tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG;
+		a.head = head_of(ep, peer, len, room);
+		a.room = *room;
+		ret = lnx_rndv_announce(ep, peer, &a);
+	}
+	if (!ret) {
+		ep->stats.send_count++;
+		ep->stats.send_length += len;
+	}
+	return ret;
+}
+
+/* The payload stays where it is, until the peer has it or it is copied. */
+static void refer(struct lnx_peer *peer, struct lnx_txe *txe, const struct lnx_tx *tx,
+		  size_t len, struct lnx_hdr *h)
+{
+	memcpy(txe->iov, tx->iov, tx->niov * sizeof(*tx->iov));
+	txe->f.niov = (uint8_t)tx->niov;
+	txe->f.len = sizeof(struct lnx_wire_hdr);
+	if (!txe->f.comp_at_ack) {
+		txe->keep = LNX_KEEP_MAY;
+		h->flags |= lnx_keep_flags(peer, len);
+	}
+	txe->f.comp_at_ack = true;
+}
+
 LNX_HOT
 ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		      const struct lnx_tx *tx)
@@ -17,7 +131,8 @@ ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	bool data = lnx_call_data(tx->call) ||
 		    (tx->op_flags & FI_REMOTE_CQ_DATA);
 	uint64_t cq_flags = FI_SEND | (tagged ? FI_TAGGED : FI_MSG);
-	bool no_queue;
+	bool no_queue, inject, copied, large = false;
+	struct lnx_frame_room room;
 	struct lnx_hdr h;
 	struct lnx_txe *txe;
 	ssize_t ret;
@@ -72,26 +187,20 @@ ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		    &no_queue);
 	if (lnx_unlikely(ret))
 		return ret;
-	if (lnx_unlikely(len > ep->limits.eager && !lnx_call_inject(tx->call) &&
-			 !(tx->op_flags & FI_INJECT))) {
-		struct lnx_announce a = {
-			.kind = tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG,
-			.flags = data ? LNX_WIRE_F_DATA : 0, .tag = tx->tag,
-			.data = tx->data, .iov = tx->iov, .niov = tx->niov,
-			.len = len, .context = tx->context,
-			.cq_flags = cq_flags,
-			.want_comp = (tx->op_flags & FI_COMPLETION) != 0,
-		};
-
-		ret = lnx_rndv_announce(ep, peer, &a);
-		if (!ret) {
-			ep->stats.send_count++;
-			ep->stats.send_length += len;
-		}
-		return ret;
+	inject = lnx_call_inject(tx->call) || (tx->op_flags & FI_INJECT);
+	if (lnx_unlikely(len > ep->limits.eager && !inject)) {
+		room = room_of(peer);
+		large = at_once(ep, peer, len, &room);
+		if (lnx_unlikely(lnx_peer_get(ep, tx->dest) != peer || lnx_peer_dead(peer)))
+			return -FI_EAGAIN;
+		if (!large || len > room.payload)
+			return send_long(ep, peer, tx, len, cq_flags, data, &room,
+					 large);
 	}
-
-	txe = lnx_txe_get(ep, len > ep->limits.copy ? 0 : len);
+	copied = lnx_likely(len <= ep->limits.copy) || inject;
+	if (lnx_unlikely(!copied))
+		copied = tx->niov > room_of(peer).pieces;
+	txe = lnx_txe_get(ep, copied ? len : 0);
 	if (lnx_unlikely(!txe))
 		return -FI_EAGAIN;
 	txe->context = tx->context;
@@ -103,47 +212,29 @@ ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	txe->tells = !lnx_call_inject(tx->call);
 	/* An inject that is not counted ends unseen, at any time. */
 	txe->f.comp_at_ack = (tx->op_flags & LNX_LEVELS) && txe->matters;
-	if (lnx_likely(len <= ep->limits.copy ||
-		       (tx->op_flags & FI_INJECT) ||
-		       lnx_call_inject(tx->call))) {
-		if (lnx_unlikely(len > ep->limits.copy)) {
-			/* An injected payload is always copied. */
-			struct lnx_txe *big = lnx_txe_get(ep, len);
-
-			if (!big) {
-				lnx_txe_put(ep, txe);
-				return -FI_EAGAIN;
-			}
-			big->context = txe->context;
-			big->cq_flags = txe->cq_flags;
-			big->want_comp = txe->want_comp;
-			big->counts = txe->counts;
-			big->tells = txe->tells;
-			big->f.comp_at_ack = txe->f.comp_at_ack;
-			lnx_txe_put(ep, txe);
-			txe = big;
-		}
+	h.flags = (data ? LNX_WIRE_F_DATA : 0) |
+		  (txe->f.comp_at_ack ? LNX_WIRE_F_ACK_NOW : 0);
+	h.key = 0;
+	if (copied) {
 		lnx_iov_get(txe->frame + sizeof(struct lnx_wire_hdr), tx->iov,
 			    tx->niov);
 		txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len);
 	} else {
-		memcpy(txe->iov, tx->iov, tx->niov * sizeof(*tx->iov));
-		txe->f.niov = (uint8_t)tx->niov;
-		txe->f.comp_at_ack = true;
-		txe->f.len = sizeof(struct lnx_wire_hdr);
+		refer(peer, txe, tx, len, &h);
 	}
 	h.kind = tagged ? LNX_KIND_TAG : LNX_KIND_MSG;
-	h.flags = (data ? LNX_WIRE_F_DATA : 0) |
-		  (txe->f.comp_at_ack ? LNX_WIRE_F_ACK_NOW : 0);
 	h.tag = tx->tag;
 	h.data = tx->data;
 	h.len = len;
-	h.key = 0;
+	if (lnx_unlikely(large))
+		h.key = lnx_rx_grant(peer);
 	ret = lnx_rel_send(ep, peer, txe, &h, no_queue);
 	if (lnx_unlikely(ret)) {
 		lnx_txe_put(ep, txe);
 		return ret;
 	}
+	if (lnx_unlikely(large))
+		lnx_credit_spend(&peer->eager->credit, len);
 	ep->stats.send_count++;
 	ep->stats.send_length += len;
 	return 0;

@@ -353,8 +353,8 @@ static int framed_get(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr,
 
 	lnx_assert_held(&rail->ep->lock);
 	buf->iov.iov_base = buf->frame;
-	buf->iov.iov_len = LNX_FRAME_MAX;
-	if (lnx_unlikely(attr->msg_size > LNX_FRAME_MAX))
+	buf->iov.iov_len = rail->ep->limits.rx_frame;
+	if (lnx_unlikely(attr->msg_size > rail->ep->limits.rx_frame))
 		lnx_rxbuf_enlarge(buf, attr->msg_size);
 	buf->pe.t.srx = srx;
 	buf->pe.t.addr = attr->addr;

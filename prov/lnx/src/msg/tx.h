@@ -18,7 +18,10 @@ struct lnx_rxe;
 
 /* A large send or write: announced by an RTS, read by the peer, ended by its FIN. */
 struct lnx_rndv {
-	struct lnx_node link;		/* ep->rndvs */
+	struct lnx_node link;		/* ep->rndv.announced, .dead */
+	struct lnx_tx_group group;	/* its FIN, and frames that the RTS announced */
+	int err, prov_errno;		/* what it ends with, once the FIN has come */
+	bool ended;			/* it has */
 	uint64_t op;			/* its number on the wire, in ep->rndv_ops */
 	struct lnx_peer *peer;
 	void *context;
@@ -71,6 +74,12 @@ ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
 /* Tell the sender of op that its buffer is free again.  0, -FI_EAGAIN, or an error: the
  * sender cannot be reached. */
 ssize_t lnx_large_fin(struct lnx_peer *peer, uint64_t op, int err);
+/* What fits into one frame on every path of a peer. */
+struct lnx_frame_room {
+	size_t payload;			/* bytes */
+	size_t pieces;			/* of an iov */
+};
+
 /* Arguments of lnx_rndv_announce. */
 struct lnx_announce {
 	uint8_t kind;			/* LNX_KIND_RTS_MSG, ... */
@@ -80,6 +89,9 @@ struct lnx_announce {
 	const struct iovec *iov;
 	size_t niov;
 	size_t len;
+	size_t head;			/* bytes that follow the RTS in frames, if there
+					 * is memory for those */
+	struct lnx_frame_room room;	/* if head is not 0 */
 	const struct lnx_rma_target *place;	/* PUT_RTS: its target */
 	unsigned n_targets;
 	void *context;
@@ -87,10 +99,34 @@ struct lnx_announce {
 	bool want_comp;
 };
 
+/* ---- msg/parts_send.c ---- */
+
+/* Frames of one message, at most.  Where more are needed, because the rails carry short ones
+ * only, it is announced: to be read takes less time. */
+#define LNX_PARTS_MAX	8u
+
+/* Send a message that peer has credit for in several frames.  at_ack: it completes when
+ * it is acknowledged.  0, or -FI_EAGAIN. */
+ssize_t lnx_tx_parts(struct lnx_ep *ep, struct lnx_peer *peer,
+		     const struct lnx_announce *a, const struct lnx_frame_room *room,
+		     bool at_ack);
+/* Make the frames of the first len bytes, which belong to group; queue MOREs that begin at
+ * off, the last one with those flags. */
+unsigned lnx_parts_make(struct lnx_ep *ep, const struct lnx_announce *a, size_t len,
+			const struct lnx_frame_room *room, struct lnx_tx_group *group,
+			struct lnx_txe **txe);
+void lnx_parts_queue_more(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_txe **txe,
+			  unsigned n, size_t off, uint8_t last);
+/* ep->up->group_over. */
+void lnx_tx_group_over(struct lnx_tx_group *group);
+/* At close: free what has not ended. */
+void lnx_parts_sends_destroy(struct lnx_ep *ep);
+
 /* msg/rndv.c.  0, -FI_EAGAIN, or the core's error from registering. */
 ssize_t lnx_rndv_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 			const struct lnx_announce *a);
 void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno);
+void lnx_rndv_group_over(struct lnx_tx_group *group);
 /* Close the registrations of large sends that have ended. */
 void lnx_rndv_reap(struct lnx_ep *ep);
 void lnx_rndv_fail_peer(struct lnx_peer *peer, int err);

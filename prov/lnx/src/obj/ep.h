@@ -144,6 +144,17 @@ struct lnx_ep_rndv {
 	struct lnx_node dead;		/* ended, registrations not yet closed */
 };
 
+/* Large frames: what their receiver may have to store, and those whose sends wait for the
+ * peer or a copy (rel/keep.c). */
+struct lnx_ep_eager {
+	struct lnx_credit_pool pool;
+	struct lnx_node keep;		/* lnx_txe.f.link */
+	uint32_t keep_pass;		/* pass in which the first of them joined */
+	struct lnx_node sends;		/* msg/parts_send.c: not yet complete */
+	struct lnx_pool small_bufs;	/* lnx_rxbuf for frames of LNX_FRAME_MAX, to keep
+					 * them in */
+};
+
 /* What is bound to the endpoint, beside the queues of the data path. */
 struct lnx_ep_bound {
 	struct lnx_node domain_link;	/* domain->eps, while enabled */
@@ -174,6 +185,7 @@ struct lnx_ep_limits {
 	uint32_t copy;
 	uint32_t short_max;		/* messages up to this size are below every
 					 * limit */
+	uint32_t rx_frame;		/* longest frame that rxbufs have room for */
 	size_t max_msg_size;
 };
 
@@ -209,6 +221,8 @@ struct lnx_ep_local {
 	uint64_t watch_ns;		/* local peers are checked no sooner */
 	uint64_t probe_ns;		/* and those whose exits are not reported */
 	uint32_t user;			/* owner of the shm rail's region */
+	uint8_t round;			/* number of the last check of all those, less its
+					 * high bits */
 	int pid;			/* of the process that enabled it */
 	bool unknown_source;		/* shm had a message whose sender it does not
 					 * know */
@@ -278,7 +292,7 @@ struct lnx_ep {
 	_Alignas(64)
 	struct lnx_peer **by_eid;	/* hash of peers; and one by rx_sid, */
 	struct lnx_peer **by_sid;	/* of the same size */
-	struct lnx_pool txe_pool[3];	/* by frame size: LNX_TXE_SMALL, … */
+	struct lnx_pool txe_pool[4];	/* by frame size: LNX_TXE_SMALL, … */
 
 	_Alignas(64)
 	struct lnx_stats stats;		/* hot ones first */
@@ -298,6 +312,7 @@ struct lnx_ep {
 	struct lnx_ep_admin admin;
 	struct lnx_ep_policy policy;
 	struct lnx_ep_rndv rndv;
+	struct lnx_ep_eager eager;
 	struct lnx_rma_side rma;
 	struct lnx_ep_local local;
 	size_t ooo_bytes;		/* in peers' chan.rx.ooo */
@@ -349,6 +364,7 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_COPY	0x10000u
 #define LNX_WORK_TIMER	0x20000u	/* ep->due.timers */
 #define LNX_WORK_CONFIRM 0x40000u
+#define LNX_WORK_KEEP	0x80000u
 /* Those that progress handles only now and then. */
 #define LNX_WORK_SLOW	(LNX_WORK_ACK_PENDING | LNX_WORK_TIMER)
 #define LNX_SLOW_PASSES	16u
@@ -429,6 +445,8 @@ void lnx_peer_pair(struct lnx_peer *peer, uint64_t sid, uint64_t stamp);
 LNX_COLD void lnx_peer_unhash(struct lnx_peer *peer);
 /* The session has ended: lnx_peers_reap is to free peer once it is not needed. */
 void lnx_peer_ended(struct lnx_peer *peer);
+/* peer->eager, made if needed; NULL: memory is short. */
+LNX_COLD struct lnx_peer_eager *lnx_peer_eager(struct lnx_peer *peer);
 /* May another session with peer, which is DEAD, begin? */
 bool lnx_peer_may_begin(const struct lnx_peer *peer, uint64_t now);
 /*

@@ -24,6 +24,7 @@
 #include "policy/rtt.h"
 #include "policy/stripe.h"
 #include "rel/chan.h"
+#include "rel/credit.h"
 #include "rel/hedge.h"
 #include "rel/life.h"
 #include "rel/loss.h"
@@ -37,6 +38,7 @@ struct lnx_shm_registry;
 struct lnx_ep;
 struct lnx_ping;
 struct lnx_rail;
+struct lnx_rxe;
 struct lnx_txe;
 
 /* One of a peer's rails.  It belongs to the first path to it, which outlives the others. */
@@ -257,6 +259,21 @@ struct lnx_peer_address {
 	struct lnx_node learn_link;	/* ep->learn_peers: hello to handle */
 };
 
+/* Large frames, in both directions, of a peer that has sent or received a large message.
+ * Bytes; none of the 32-bit numbers is larger than the credit or FI_LNX_SEND_BUFFER. */
+struct lnx_peer_eager {
+	struct lnx_credit credit;
+	/* Copies that complete sends (rel/keep.c): */
+	uint32_t kept;			/* bytes of them */
+	uint32_t unasked;		/* sent since a frame asked for its ack */
+	bool full;			/* frames wait because there are too many */
+	bool none_soon;			/* we have waited for credit in vain */
+	/* The message that it sends in several frames (msg/parts.c): */
+	uint32_t len;			/* in frames; 0: there is no such message now */
+	uint32_t got;			/* of that, what came */
+	struct lnx_rxe *rxe;		/* where they go; NULL: they are dropped */
+};
+
 /* Large messages of it that we read. */
 struct lnx_peer_pull {
 	uint64_t left;			/* bytes to be read that are not yet requested */
@@ -300,6 +317,8 @@ struct lnx_peer_shm {
 	bool repeats;			/* some of ep->local.rma_failed go to it */
 	bool miss;			/* the check that it lives failed once */
 	bool sure;			/* `where` is certainly the peer's process */
+	uint8_t round;			/* ep->local.round when we last checked that it
+					 * lives */
 	/* Sends that the core was too busy for (msg/direct.c). */
 	struct lnx_node queue;
 	struct lnx_node queue_link;	/* ep->local.queued_peers */
@@ -319,7 +338,6 @@ struct lnx_peer_shm {
 	uint8_t *reach;			/* our slot's other byte there; NULL: the core
 					 * needs none */
 	struct lnx_cma_owner where;	/* the peer's process */
-	uint64_t watched_ns;		/* when we last checked that it lives */
 };
 
 /*
@@ -368,6 +386,7 @@ struct lnx_peer {
 	struct lnx_loss loss;		/* of frames to it */
 	struct lnx_peer_session session;
 	struct lnx_peer_address address;
+	struct lnx_peer_eager *eager;	/* owned; NULL: never needed */
 	struct lnx_peer_pull pull;
 	struct lnx_peer_rma rma;
 	struct lnx_peer_confirm confirm;

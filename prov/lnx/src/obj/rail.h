@@ -17,6 +17,7 @@
 #include "policy/health.h"
 #include "fi.h"
 #include "lnx_wire.h"
+#include "wire/addr.h"
 
 struct lnx_ep;
 struct lnx_netwatch;
@@ -52,6 +53,7 @@ struct lnx_rxbuf {
 	bool in_core;			/* peer rail: the core has the entry */
 	bool kept;			/* an unexpected message or the window uses
 					 * it */
+	bool small;			/* of ep->eager.small_bufs; no core has it */
 	void *big;			/* peer rail, a message to be dropped:
 					 * scratch memory */
 	size_t len;			/* of the frame, while it is kept */
@@ -59,7 +61,7 @@ struct lnx_rxbuf {
 	struct lnx_peer_entry pe;	/* peer rails */
 	struct iovec iov;
 	void *desc[4];
-	_Alignas(64) uint8_t frame[LNX_FRAME_MAX];
+	_Alignas(64) uint8_t frame[];	/* ep->limits.rx_frame */
 };
 
 /* A rail that is not in our address: peers cannot name it. */
@@ -104,6 +106,7 @@ struct lnx_rail {
 	uint32_t want_posted;		/* rail/posted.c */
 	size_t inject_size;
 	uint32_t idle_polls;			/* polls since the last burst */
+	uint32_t frame_max;		/* the longest frame it carries */
 	struct lnx_node unposted;		/* rxbufs to be posted later */
 	/* Messages of the application and their bytes.  Of a large message each rail
 	 * counts what went over it.  Network rails only; without remote memory access. */

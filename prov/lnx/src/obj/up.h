@@ -12,6 +12,7 @@ struct lnx_hdr;
 struct lnx_path;
 struct lnx_peer;
 struct lnx_timer;
+struct lnx_tx_group;
 struct lnx_txe;
 
 /* An operation that a core had, by its type (enum lnx_op_type).  These call no core. */
@@ -42,6 +43,8 @@ struct lnx_up {
 	void (*sent)(struct lnx_txe *txe);
 	/* The endpoint closes, and it did not leave. */
 	void (*unsent)(struct lnx_txe *txe);
+	/* No frame of the group needs the application's buffer any more. */
+	void (*group_over)(struct lnx_tx_group *group);
 	/* The session has ended: everything to and from peer ends with err. */
 	void (*peer_failed)(struct lnx_peer *peer, int err);
 	/* path is DOWN: what it was to bring is to come over others. */

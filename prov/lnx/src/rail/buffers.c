@@ -18,11 +18,6 @@
  */
 #define SCRATCH_BYTES	(128 * 1024)
 
-struct sink {
-	struct lnx_rxbuf buf;		/* first */
-	uint8_t scratch[SCRATCH_BYTES];
-};
-
 LNX_HOT
 struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail)
 {
@@ -44,6 +39,7 @@ struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail)
 	buf->posted = false;
 	buf->in_core = false;
 	buf->kept = false;
+	buf->small = false;
 	buf->big = NULL;
 	buf->desc[0] = NULL;
 	lnx_list_init(&buf->link);
@@ -55,12 +51,42 @@ void lnx_rxbuf_put(struct lnx_rxbuf *buf)
 {
 	struct lnx_ep *ep = buf->rail->ep;
 
+	if (lnx_unlikely(buf->small)) {
+		lnx_pool_put(&ep->eager.small_bufs, buf);
+		return;
+	}
 	if (lnx_unlikely(ep->nbuf_reserve < 2 * ep->buf_reserve_min)) {
 		lnx_list_add_tail(&ep->buf_reserve, &buf->link);
 		ep->nbuf_reserve++;
 		return;
 	}
 	lnx_pool_put(&ep->rxbuf_pool, buf);
+}
+
+struct lnx_rxbuf *lnx_rxbuf_small(const struct lnx_rxbuf *buf, size_t len)
+{
+	struct lnx_ep *ep = buf->rail->ep;
+	struct lnx_rxbuf *copy;
+
+	if (ep->limits.rx_frame == LNX_FRAME_MAX || len > LNX_FRAME_MAX)
+		return NULL;
+	copy = lnx_pool_get(&ep->eager.small_bufs);
+	if (!copy)
+		return NULL;
+	memset(copy, 0, sizeof(*copy));
+	copy->op.type = LNX_OP_RXBUF;
+	copy->rail = buf->rail;
+	copy->small = true;
+	lnx_list_init(&copy->link);
+	memcpy(copy->frame, buf->frame, len);
+	return copy;
+}
+
+size_t lnx_rxbuf_bytes(const struct lnx_rxbuf *buf)
+{
+	const struct lnx_ep *ep = buf->rail->ep;
+
+	return buf->small ? ep->eager.small_bufs.size : ep->rxbuf_pool.size;
 }
 
 int lnx_rxbuf_reserve(struct lnx_ep *ep)
@@ -83,23 +109,23 @@ int lnx_rxbuf_reserve(struct lnx_ep *ep)
 
 int lnx_rxbuf_make_drop_buf(struct lnx_rail *rail)
 {
-	struct sink *s = aligned_alloc(64, sizeof(*s));
+	struct lnx_rxbuf *buf = aligned_alloc(64, sizeof(*buf) + SCRATCH_BYTES);
 
-	if (!s)
+	if (!buf)
 		return -FI_ENOMEM;
-	memset(&s->buf, 0, offsetof(struct lnx_rxbuf, frame));
-	s->buf.op.type = LNX_OP_RXBUF;
-	s->buf.rail = rail;
-	s->buf.kept = true;		/* never to be freed */
-	s->buf.big = s->scratch;	/* always to be dropped */
-	lnx_list_init(&s->buf.link);
-	rail->drop_buf = &s->buf;
+	memset(buf, 0, sizeof(*buf));
+	buf->op.type = LNX_OP_RXBUF;
+	buf->rail = rail;
+	buf->kept = true;		/* never to be freed */
+	buf->big = buf->frame;		/* always to be dropped */
+	lnx_list_init(&buf->link);
+	rail->drop_buf = buf;
 	return 0;
 }
 
 static uint8_t *scratch(const struct lnx_rail *rail)
 {
-	return lnx_container_of(rail->drop_buf, struct sink, buf)->scratch;
+	return rail->drop_buf->frame;
 }
 
 void lnx_rxbuf_enlarge(struct lnx_rxbuf *buf, size_t len)

@@ -20,8 +20,8 @@ static inline void post_buf(struct lnx_rail *rail, struct lnx_rxbuf *buf)
 	ssize_t ret = -FI_EAGAIN;
 
 	if (lnx_likely(rail->core_ep != NULL))
-		ret = fi_recv(rail->core_ep, buf->frame, LNX_FRAME_MAX, NULL,
-			      FI_ADDR_UNSPEC, buf);
+		ret = fi_recv(rail->core_ep, buf->frame, rail->ep->limits.rx_frame,
+			      NULL, FI_ADDR_UNSPEC, buf);
 	if (lnx_likely(!ret)) {
 		buf->posted = true;
 		rail->nposted++;
@@ -133,12 +133,27 @@ static LNX_COLD void want_fewer(struct lnx_rail *rail)
 				    least_posted(rail->ep));
 }
 
+/* Bytes of the frames that came: those of large ones need more of the caches than a wait
+ * for a buffer costs. */
+static LNX_COLD bool large_burst(const struct lnx_rail *rail,
+				 const struct fi_cq_msg_entry *e, ssize_t n)
+{
+	size_t bytes = 0;
+	ssize_t i;
+
+	for (i = 0; i < n; i++)
+		bytes += e[i].flags & FI_RECV ? e[i].len : 0;
+	return bytes > LNX_FRAME_LARGE && rail->want_posted >= LNX_PLAIN_LARGE;
+}
+
 /* A poll found n.  The next burst may take as many buffers as this one. */
-static inline void adapt(struct lnx_rail *rail, ssize_t n)
+static inline void adapt(struct lnx_rail *rail, const struct fi_cq_msg_entry *e,
+			 ssize_t n)
 {
 	if (lnx_unlikely(!rail->nposted)) {
 		rail->idle_polls = 0;
-		if (rail->want_posted >= rail->ep->conf->rx_buffers)
+		if (rail->want_posted >= rail->ep->conf->rx_buffers ||
+		    large_burst(rail, e, n))
 			return;
 		rail->want_posted = LNX_MIN(2 * rail->want_posted,
 					    rail->ep->conf->rx_buffers);
@@ -188,7 +203,7 @@ static int read_all(struct lnx_rail *rail)
 			rail->ep->up->op[op->type].done(op);
 		}
 	}
-	adapt(rail, n);
+	adapt(rail, e, n);
 	if (rail->nposted < rail->want_posted / 2)
 		post_spare(rail);
 	rail->poll_credits = rail->ep->poll_hot;

@@ -74,6 +74,7 @@ extern struct fi_ops lnx_peer_fid_ops;
  */
 #define LNX_PLAIN_POSTED	4u	/* at first, and at least */
 #define LNX_PLAIN_PEERS		8u	/* two for each peer, up to this many */
+#define LNX_PLAIN_LARGE		4u	/* and up to this many for bursts of large frames */
 #define LNX_PLAIN_IDLE_POLLS		65536u
 
 /* ---- rail/buffers.c: buffers of frames, for all framed rails ---- */
@@ -96,6 +97,11 @@ LNX_INLINE void lnx_rxbuf_keep(struct lnx_rxbuf *buf)
 	buf->kept = true;
 	lnx_list_del(&buf->link);	/* no longer in the rail's list */
 }
+/* A copy of its frame, of len bytes, in a buffer that is no larger than it must be; NULL:
+ * there is none, keep buf itself. */
+LNX_COLD struct lnx_rxbuf *lnx_rxbuf_small(const struct lnx_rxbuf *buf, size_t len);
+/* Memory that buf takes. */
+size_t lnx_rxbuf_bytes(const struct lnx_rxbuf *buf);
 /* Let buf, which a core asked for, take a message longer than any frame. */
 LNX_COLD void lnx_rxbuf_enlarge(struct lnx_rxbuf *buf, size_t len);
 /* Drop what came into an enlarged buffer, or into the drop buffer. */

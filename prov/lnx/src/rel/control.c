@@ -17,7 +17,11 @@ int lnx_control_send_on(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_path *path, struct lnx_hdr *h)
 {
 	uint32_t ack = peer->chan.rx.next;
-	struct lnx_wire_hdr w;
+	struct {
+		struct lnx_wire_hdr w;
+		struct lnx_wire_credit credit;
+	} frame;
+	size_t len = sizeof(frame.w);
 	ssize_t ret;
 
 	if (lnx_unlikely(!path->rail->core_ep)) {
@@ -29,10 +33,16 @@ int lnx_control_send_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	h->seq = peer->chan.next;
 	if (h->kind == LNX_KIND_ACK)
 		lnx_sched_report_put(peer, h);
-	lnx_hdr_put(&w, h);
-	lnx_hdr_set_path(&w, path->rail->wire_index, path->index);
-	lnx_hdr_set_ack(&w, ack);
-	ret = lnx_rail_inject(path->rail, &w, sizeof(w), path->core_addr);
+	lnx_hdr_put(&frame.w, h);
+	lnx_hdr_set_path(&frame.w, path->rail->wire_index, path->index);
+	lnx_hdr_set_ack(&frame.w, ack);
+	/* To a peer that has used some of it, and so knows of credit. */
+	if (h->kind == LNX_KIND_ACK && peer->eager && peer->eager->credit.came &&
+	    path->rail->inject_size >= sizeof(frame)) {
+		lnx_credit_put(&frame.credit, lnx_rx_grant(peer));
+		len = sizeof(frame);
+	}
+	ret = lnx_rail_inject(path->rail, &frame, len, path->core_addr);
 	if (ret)
 		return (int)ret;
 	path->rail->poll_credits = ep->poll_hot;

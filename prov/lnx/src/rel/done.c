@@ -9,12 +9,33 @@
 #include "rel/detect.h"
 #include "rel/frame.h"
 
+static LNX_COLD void part_over(struct lnx_ep *ep, struct lnx_txe *txe, int err)
+{
+	struct lnx_tx_group *g = txe->context;
+
+	if (!g->err)
+		g->err = err;
+	if (!--g->left)
+		ep->up->group_over(g);
+}
+
+/* What is rare of a success; true: that is all. */
+static LNX_COLD bool posted_rare(struct lnx_ep *ep, struct lnx_txe *txe)
+{
+	if (txe->part) {
+		part_over(ep, txe, 0);
+		return true;
+	}
+	lnx_cntr_ok(ep, lnx_txe_cntr(txe->cq_flags));
+	return false;
+}
+
 LNX_HOT
 void lnx_done_posted(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->reported = true;
-	if (lnx_unlikely(txe->counts))
-		lnx_cntr_ok(ep, lnx_txe_cntr(txe->cq_flags));
+	if (lnx_unlikely(txe->counts | txe->part) && posted_rare(ep, txe))
+		return;
 	if (lnx_likely(txe->want_comp))
 		lnx_cq_write(ep->tx_cq, txe->context, txe->cq_flags, 0, NULL,
 			     0, 0, FI_ADDR_NOTAVAIL);
@@ -41,7 +62,9 @@ LNX_COLD void lnx_rel_op_failed(struct lnx_ep *ep, void *context, uint64_t cq_fl
 static LNX_COLD void txe_failed(struct lnx_ep *ep, struct lnx_txe *txe, int err)
 {
 	txe->reported = true;
-	if (txe->want_comp || txe->tells)
+	if (txe->part)
+		part_over(ep, txe, err);
+	else if (txe->want_comp || txe->tells)
 		lnx_rel_op_failed(ep, txe->context, txe->cq_flags, err, err);
 	else
 		lnx_cntr_err(ep, lnx_txe_cntr(txe->cq_flags));
@@ -56,10 +79,23 @@ static inline void core_has(struct lnx_txe *txe)
 	lnx_list_add_tail(&rail->clones, &txe->f.link);
 }
 
+/* An acknowledged frame that waits for a copy does so no longer; or it was one. */
+static LNX_COLD void keep_over(struct lnx_txe *txe)
+{
+	if (txe->keep == LNX_KEEP_IS)
+		txe->peer->eager->kept -= txe->f.len -
+					  (uint32_t)sizeof(struct lnx_wire_hdr);
+	else
+		lnx_list_del(&txe->f.link);
+	txe->keep = LNX_KEEP_NO;
+}
+
 static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->f.acked = true;
 	ep->stats.successful_resends += txe->f.retransmitted;
+	if (lnx_unlikely(txe->keep))
+		keep_over(txe);
 	/*
 	 * A core that still has it, perhaps as a retransmission, may read the payload.
 	 */
@@ -109,6 +145,8 @@ void lnx_done_acked(struct lnx_peer *peer, uint32_t ack)
 			txe_acked(peer->ep, txe);
 		}
 	}
+	if (peer->eager)
+		lnx_keep_acked(peer);
 	if (lnx_chan_idle(c))
 		lnx_sched_all_delivered(peer);
 	if (lnx_chan_after_ack(c))
@@ -131,6 +169,8 @@ void lnx_rel_core_done(struct lnx_op *op)
 		peer->failing_ns = 0;
 	if (lnx_unlikely(txe->f.acked))
 		lnx_done_settled(txe);
+	else if (txe->keep == LNX_KEEP_MAY && lnx_txe_due(txe))
+		lnx_keep_wait(txe);
 }
 
 /*
@@ -217,6 +257,8 @@ LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 			continue;
 		txe = lnx_txe_of(f);
 		ep->stats.failed_resends += f->retransmitted;
+		if (txe->keep)
+			keep_over(txe);
 		if (lnx_txe_due(txe) && (!f->in_core || !f->niov))
 			txe_failed(ep, txe, err);
 		f->acked = true;
@@ -225,6 +267,7 @@ LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 		else
 			core_has(txe);
 	}
+	lnx_keep_end(peer);
 	lnx_sched_all_delivered(peer);
 	while ((f = lnx_chan_unqueue(c))) {
 		struct lnx_txe *txe = lnx_txe_of(f);

@@ -25,10 +25,11 @@ static LNX_COLD void send_clone(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (!clone)
 		return;
 	clone->f.comp_at_ack = txe->f.comp_at_ack;
-	clone->want_comp = txe->want_comp;
-	clone->counts = txe->counts;
-	clone->tells = txe->tells;
+	clone->matters = txe->matters;
 	clone->reported = txe->reported;
+	/* If it is a copy, its bytes are still kept for that. */
+	clone->keep = txe->keep;
+	txe->keep = LNX_KEEP_NO;
 	clone->f.path = txe->f.path;
 	clone->f.len = txe->f.len;
 	clone->f.seq = txe->f.seq;

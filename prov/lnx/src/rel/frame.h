@@ -92,6 +92,19 @@ LNX_INLINE struct lnx_txe *lnx_frame_at(const struct lnx_peer *peer, uint32_t se
 	return f ? lnx_txe_of(f) : NULL;
 }
 
+/* ---- rel/keep.c ---- */
+/* The core let go of a frame in the application's buffer, which is not acknowledged. */
+void lnx_keep_wait(struct lnx_txe *txe);
+void lnx_keep_run(struct lnx_ep *ep);
+/* Frames of the peer, which has `eager`, were acknowledged: those that found no room may find
+ * it now. */
+LNX_COLD void lnx_keep_acked(struct lnx_peer *peer);
+/* The peer's window is empty, and nothing more is sent or comes. */
+LNX_COLD void lnx_keep_end(struct lnx_peer *peer);
+/* LNX_WIRE_F_*, for the last frame of so many bytes that leave in the application's
+ * buffer and may be copied later. */
+uint8_t lnx_keep_flags(struct lnx_peer *peer, uint64_t bytes);
+
 /* rel/failover.c: our next frame to peer, a HELLO, and its header.  It must be numbered
  * before any other.  NULL: memory is short. */
 LNX_COLD struct lnx_txe *lnx_failover_hello(struct lnx_peer *peer, struct lnx_hdr *h);
@@ -113,6 +126,7 @@ LNX_INLINE void lnx_txe_init(struct lnx_txe *txe, uint8_t cls)
 	txe->cls = cls;
 	txe->f.acked = false;
 	txe->reported = false;
+	txe->keep = LNX_KEEP_NO;
 	txe->matters = 0;
 	txe->f.slow_ack = 0;
 	txe->rxe = NULL;

@@ -73,12 +73,6 @@ LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 	return ep->up->deliver(peer, h, buf, len);
 }
 
-static bool keep_buf(struct lnx_rxbuf *buf)
-{
-	lnx_rxbuf_keep(buf);
-	return true;
-}
-
 /* ack_threshold was reached: the peer was on no list, or as many frames wait as may. */
 static void ack_list_join(struct lnx_ep *ep, struct lnx_peer *peer)
 {
@@ -106,6 +100,13 @@ static void ack_at_once(struct lnx_ep *ep, struct lnx_peer *peer)
 	ep->work |= LNX_WORK_ACK;
 }
 
+void lnx_rx_credit(struct lnx_peer *peer)
+{
+	if (lnx_credit_urgent(&peer->eager->credit, &peer->ep->eager.pool) &&
+	    !lnx_peer_dead(peer) && !peer->ep->closing)
+		ack_at_once(peer->ep, peer);
+}
+
 /* Handle frames that came early and are next now. */
 static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 {
@@ -116,7 +117,7 @@ static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 		int ret;
 
 		buf->kept = false;
-		ep->ooo_bytes -= sizeof(*buf);
+		ep->ooo_bytes -= lnx_rxbuf_bytes(buf);
 		lnx_hdr_get(&h, buf->frame, buf->len);
 		ret = handle(ep, peer, &h, buf, buf->len);
 		if (ret < 0) {
@@ -132,36 +133,43 @@ static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 }
 
 /*
- * Queue a frame that is early.  That takes a whole buffer, however short the frame, and
+ * Queue a frame that is early.  That takes a buffer of some size, however short it is, and
  * only its sender claims that there is a gap.  If it is dropped it counts as lost.
  */
 static bool ooo_keep(struct lnx_ep *ep, struct lnx_peer *peer, const struct lnx_hdr *h,
-		     struct lnx_rxbuf *buf)
+		     struct lnx_rxbuf *buf, size_t len)
 {
+	struct lnx_rxbuf *copy = lnx_rxbuf_small(buf, len), *keep = copy ? copy : buf;
 	struct lnx_seq *s = &peer->chan.rx;
 	size_t limit = ep->conf->reorder_limit;
-	size_t need = sizeof(*buf) + (s->ooo ? 0 : LNX_SEQ_OOO_BYTES);
+	size_t size = lnx_rxbuf_bytes(keep);
+	size_t need = size + (s->ooo ? 0 : LNX_SEQ_OOO_BYTES);
 	int ret = -ENOMEM;
 
+	keep->len = len;
+
 	if (ep->ooo_bytes + need > limit ||
-	    (s->n_ooo + 1ul) * sizeof(*buf) > limit / OOO_SHARE)
+	    (s->n_ooo + 1ul) * size > limit / OOO_SHARE)
 		FI_WARN_ONCE(&lnx_prov, FI_LOG_EP_DATA,
 			     "peer %016llx: frames out of order are dropped: %u of it and %zu bytes of all wait already (FI_LNX_REORDER_LIMIT)\n",
 			     (unsigned long long)peer->eid, s->n_ooo,
 			     ep->ooo_bytes);
-	else if (lnx_rxbuf_may_keep(buf))
-		ret = lnx_seq_ooo_add(s, h->seq, buf);
+	else if (copy || lnx_rxbuf_may_keep(buf))
+		ret = lnx_seq_ooo_add(s, h->seq, keep);
 	if (ret) {
+		if (copy)
+			lnx_rxbuf_put(copy);
 		if (ret == -EEXIST)
 			ep->stats.dup_drops++;
 		else
 			ep->stats.ooo_drops++;
-		lnx_count_drop(buf->rail, lnx_count_path(peer), h->kind, buf->len);
+		lnx_count_drop(buf->rail, lnx_count_path(peer), h->kind, len);
 		return false;
 	}
 	ep->ooo_bytes += need;
 	ep->stats.reorders++;
-	return keep_buf(buf);
+	lnx_rxbuf_keep(keep);
+	return !copy;
 }
 
 LNX_COLD void lnx_recv_ooo_free(struct lnx_peer *peer)
@@ -172,7 +180,7 @@ LNX_COLD void lnx_recv_ooo_free(struct lnx_peer *peer)
 	if (!peer->chan.rx.ooo)
 		return;
 	while ((buf = lnx_seq_drain(&peer->chan.rx))) {
-		ep->ooo_bytes -= sizeof(*buf);
+		ep->ooo_bytes -= lnx_rxbuf_bytes(buf);
 		lnx_rxbuf_drop(buf);
 	}
 	lnx_seq_fini(&peer->chan.rx);
@@ -189,8 +197,7 @@ static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
 			ack_later(ep, peer);
 		else
 			ack_at_once(ep, peer);
-		buf->len = len;
-		return ooo_keep(ep, peer, h, buf);
+		return ooo_keep(ep, peer, h, buf, len);
 	case LNX_SEQ_OLD:
 		ep->stats.dup_drops++;
 		ack_at_once(ep, peer);
@@ -238,7 +245,7 @@ static void asked(struct lnx_peer *peer, struct lnx_path *path,
 
 /* A frame outside the sequence. */
 static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
-		    const struct lnx_hdr *h)
+		    const struct lnx_hdr *h, size_t len)
 {
 	struct lnx_rail *rail = buf->rail;
 	struct lnx_ep *ep = rail->ep;
@@ -255,6 +262,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 	case LNX_KIND_ACK:
 		ep->stats.acks_recv++;
 		lnx_sched_report(peer, h);
+		lnx_tx_credit(peer, lnx_credit_get(frame_payload(buf), len));
 		break;
 	case LNX_KIND_PROBE:
 		if (lnx_unlikely(h->key))
@@ -336,7 +344,7 @@ bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	}
 	lnx_frame_ack(ep, peer, h.ack);
 	if (lnx_unlikely(!lnx_kind_sequenced(h.kind))) {
-		control(buf, peer, &h);
+		control(buf, peer, &h, len - sizeof(struct lnx_wire_hdr));
 		return false;
 	}
 	peer->rx.bytes[h.path] += len;

@@ -23,6 +23,13 @@
 
 struct lnx_rxe;
 
+/* lnx_txe.keep: may its payload be copied, so that its send completes (rel/keep.c)? */
+enum {
+	LNX_KEEP_NO,			/* no, or it is a copy that completed at once */
+	LNX_KEEP_MAY,
+	LNX_KEEP_IS,			/* it is such a copy */
+};
+
 /*
  * A frame in flight, kept until it is acknowledged and the core has released it.  Its
  * peer's chan finds it by its number.
@@ -31,6 +38,7 @@ struct lnx_txe {
 	struct lnx_op op;		/* first: context of core sends */
 	uint8_t cls;			/* pool it came from */
 	bool reported;
+	uint8_t keep;			/* LNX_KEEP_* */
 	/* What happens at its end; also as one word, which is mostly 0. */
 	union {
 		uint32_t matters;
@@ -39,7 +47,7 @@ struct lnx_txe {
 			bool counts;	/* ends a send or write, and a counter is
 					 * bound; cq_flags say which */
 			bool tells;	/* report a failure in any case */
-			bool unused;
+			bool part;	/* context is a struct lnx_tx_group */
 		};
 	};
 	struct lnx_frame f;		/* f.len: bytes of frame[] to send; f.link: also
@@ -52,7 +60,7 @@ struct lnx_txe {
 	_Alignas(64) uint8_t frame[];
 };
 
-static_assert(offsetof(struct lnx_txe, unused) ==
+static_assert(offsetof(struct lnx_txe, part) ==
 	      offsetof(struct lnx_txe, matters) + 3, "they are one word");
 
 LNX_INLINE struct lnx_txe *lnx_txe_of(struct lnx_frame *f)
@@ -60,10 +68,18 @@ LNX_INLINE struct lnx_txe *lnx_txe_of(struct lnx_frame *f)
 	return lnx_container_of(f, struct lnx_txe, f);
 }
 
+/* Frames of one message, which end as one: ep->up->group_over. */
+struct lnx_tx_group {
+	uint32_t left;			/* those that may need the application's buffer */
+	int err;			/* of the first that failed, or 0 */
+	bool rndv;			/* part of a struct lnx_rndv */
+};
+
 /* Payload bytes of the frame classes (64 bytes of header on top). */
 #define LNX_TXE_SMALL	192
 #define LNX_TXE_MEDIUM	1984
 #define LNX_TXE_LARGE	LNX_PAYLOAD_MAX
+#define LNX_TXE_HUGE	LNX_PAYLOAD_LARGE
 
 /* The counter of an operation with these completion flags. */
 static inline enum lnx_cntr_kind lnx_txe_cntr(uint64_t cq_flags)
@@ -78,10 +94,14 @@ static inline struct lnx_wire_hdr *lnx_txe_hdr(struct lnx_txe *txe)
 }
 
 /* Bytes of the frame, in one place or several. */
-LNX_INLINE uint64_t lnx_txe_bytes(struct lnx_txe *txe)
+LNX_INLINE uint64_t lnx_txe_bytes(const struct lnx_txe *txe)
 {
-	return lnx_likely(!txe->f.niov) ? txe->f.len :
-	       txe->f.len + le64toh(lnx_txe_hdr(txe)->len);
+	uint64_t bytes = txe->f.len;
+	unsigned i;
+
+	for (i = 0; lnx_unlikely(i < txe->f.niov); i++)
+		bytes += txe->iov[i].iov_len;
+	return bytes;
 }
 
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload);
@@ -134,6 +154,14 @@ LNX_INLINE bool lnx_txe_due(const struct lnx_txe *txe)
 }
 /* A frame came in over rail.  True: buf is kept.  Calls no core. */
 bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len);
+/* ---- rel/keep.c: credit (rel/credit.h) ---- */
+
+/* The peer grants so much. */
+void lnx_tx_credit(struct lnx_peer *peer, uint64_t limit);
+/* What we grant it: to be told now.  0: none. */
+uint64_t lnx_rx_grant(struct lnx_peer *peer);
+/* Of the peer's credit some is free again: tell it, if it may soon have none. */
+void lnx_rx_credit(struct lnx_peer *peer);
 /* The core has finished with a frame; or failed something that may be a frame: false if it
  * is none.  err->op_context is not trusted.  Call no core. */
 void lnx_rel_core_done(struct lnx_op *op);

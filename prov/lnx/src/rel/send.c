@@ -30,7 +30,8 @@ LNX_HOT
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
 {
 	unsigned cls = payload <= LNX_TXE_SMALL ? 0 :
-		       payload <= LNX_TXE_MEDIUM ? 1 : 2;
+		       payload <= LNX_TXE_MEDIUM ? 1 :
+		       payload <= LNX_TXE_LARGE ? 2 : 3;
 	struct lnx_txe *txe = lnx_pool_get(&ep->txe_pool[cls]);
 
 	if (lnx_unlikely(!txe))
@@ -150,6 +151,12 @@ static inline void count_traffic(struct lnx_peer *peer, struct lnx_txe *txe)
 	case LNX_KIND_TAG:
 		t->send_length += le64toh(w->len);
 		t->sends++;
+		break;
+	case LNX_KIND_PART_MSG:
+	case LNX_KIND_PART_TAG:
+		t->sends++;		/* fall through */
+	case LNX_KIND_MORE:
+		t->send_length += lnx_txe_bytes(txe) - sizeof(*w);
 		break;
 	case LNX_KIND_RTS_MSG:
 	case LNX_KIND_RTS_TAG:
@@ -301,7 +308,7 @@ LNX_HOT
 int lnx_rel_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		 struct lnx_txe *txe, struct lnx_hdr *h, bool no_queue)
 {
-	struct lnx_path *path = lnx_sched_next(peer, txe->f.len);
+	struct lnx_path *path = lnx_sched_next(peer, lnx_txe_bytes(txe));
 
 	if (lnx_likely(can_post(peer, path))) {
 		lnx_frame_number(peer, path, txe, h);
@@ -335,7 +342,7 @@ static bool post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 	unsigned tries = peer->npath;
 
 	/* now may be old, and backoffs that count from it over. */
-	while (tries-- && (path = lnx_sched_next(peer, txe->f.len))) {
+	while (tries-- && (path = lnx_sched_next(peer, lnx_txe_bytes(txe)))) {
 		if (path->state != LNX_PATH_UP && now < path->retry_ns)
 			return false;
 		if (!post(ep, peer, path, txe)) {

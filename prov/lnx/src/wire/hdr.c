@@ -19,9 +19,35 @@ const char *lnx_kind_name(uint8_t kind)
 		[LNX_KIND_GET] = "GET", [LNX_KIND_KEYS] = "KEYS",
 		[LNX_KIND_ATOMIC] = "ATOMIC", [LNX_KIND_RESP] = "RESP",
 		[LNX_KIND_PONG] = "PONG", [LNX_KIND_RAIL] = "RAIL",
+		[LNX_KIND_PART_MSG] = "PART_MSG",
+		[LNX_KIND_PART_TAG] = "PART_TAG", [LNX_KIND_MORE] = "MORE",
 	};
 
 	return kind < LNX_KIND_MAX && names[kind] ? names[kind] : "unknown";
+}
+
+static bool may_be_large(uint8_t kind)
+{
+	return kind == LNX_KIND_MSG || kind == LNX_KIND_TAG ||
+	       (kind >= LNX_KIND_PART_MSG && kind <= LNX_KIND_MORE);
+}
+
+/* The lengths in a frame of a message of the application. */
+static bool message_sound(const struct lnx_hdr *h, size_t payload)
+{
+	switch (h->kind) {
+	case LNX_KIND_PART_MSG:
+	case LNX_KIND_PART_TAG:
+		return payload && h->len > payload;
+	case LNX_KIND_MORE:
+		return payload && h->len == payload && h->tag <= UINT64_MAX - payload;
+	case LNX_KIND_RTS_MSG:
+	case LNX_KIND_RTS_TAG:
+		return payload >= sizeof(struct lnx_wire_rts) && h->len &&
+		       h->key < h->len;
+	default:
+		return h->len == payload;
+	}
 }
 
 static uint8_t flags_of(uint8_t kind)
@@ -41,7 +67,7 @@ static uint8_t flags_of(uint8_t kind)
 int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		  size_t frame_len)
 {
-	size_t payload;
+	size_t payload, put;
 
 	if (w->magic != LNX_WIRE_MAGIC)
 		return -EBADMSG;
@@ -51,10 +77,11 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		return -EBADMSG;
 
 	payload = frame_len - sizeof(*w);
+	if (may_be_large(h->kind))
+		return message_sound(h, payload) ? 0 : -EBADMSG;
+	if (payload > LNX_PAYLOAD_MAX)
+		return -EBADMSG;
 	switch (h->kind) {
-	case LNX_KIND_MSG:
-	case LNX_KIND_TAG:
-		return h->len == payload ? 0 : -EBADMSG;
 	case LNX_KIND_HELLO:
 		if (payload < lnx_proof_size(h))
 			return -EBADMSG;
@@ -64,12 +91,8 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 			payload <= LNX_ADDR_BYTES + LNX_WIRE_RAILS_BYTES) ?
 		       0 : -EBADMSG;
 	case LNX_KIND_PUT:
-		if (h->flags & LNX_WIRE_F_PUT)
-			return payload >= sizeof(struct lnx_wire_put) &&
-			       h->len == payload -
-					 sizeof(struct lnx_wire_put) ?
-			       0 : -EBADMSG;
-		return h->len == payload ? 0 : -EBADMSG;
+		put = h->flags & LNX_WIRE_F_PUT ? sizeof(struct lnx_wire_put) : 0;
+		return payload >= put && h->len == payload - put ? 0 : -EBADMSG;
 	case LNX_KIND_PUT_RTS:
 		return h->tag && h->tag <= LNX_RMA_TARGETS_MAX && h->len &&
 		       payload >= h->tag * sizeof(struct lnx_wire_target) +
@@ -82,7 +105,9 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		return h->len == payload ? 0 : -EBADMSG;
 	case LNX_KIND_RTS_MSG:
 	case LNX_KIND_RTS_TAG:
-		return payload >= sizeof(struct lnx_wire_rts) && h->len ?
+		return message_sound(h, payload) ? 0 : -EBADMSG;
+	case LNX_KIND_ACK:
+		return !payload || payload == sizeof(struct lnx_wire_credit) ?
 		       0 : -EBADMSG;
 	case LNX_KIND_PROBE:
 		return payload == LNX_ADDR_BYTES || (payload == 0 && !h->key) ?
@@ -93,7 +118,6 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 				  sizeof(struct lnx_wire_moved) ?
 		       0 : -EBADMSG;
 	case LNX_KIND_KEYS:
-	case LNX_KIND_ACK:
 	case LNX_KIND_PONG:
 	case LNX_KIND_RAIL:
 	case LNX_KIND_BYE:

@@ -35,6 +35,7 @@ struct lnx_rts {
 	unsigned nseg;
 	unsigned nkey;
 	uint32_t flags;			/* LNX_RTS_F_* */
+	uint64_t head;			/* bytes that come in frames: the header's key */
 	uint64_t seg_len[LNX_RTS_SEGS];
 	struct {
 		uint16_t rail;
@@ -125,8 +126,8 @@ LNX_INLINE void lnx_hdr_set_path(struct lnx_wire_hdr *w, uint16_t rail,
 LNX_INLINE int lnx_hdr_get(struct lnx_hdr *h, const void *frame,
 			   size_t frame_len);
 
-/* Slow half of lnx_hdr_get: kinds other than MSG and TAG, and all errors except a wrong
- * frame length. */
+/* Slow half of lnx_hdr_get: kinds other than MSG and TAG, and all errors except a frame
+ * of a length that none has. */
 int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 		  size_t frame_len);
 
@@ -152,6 +153,23 @@ void lnx_keys_put(void *payload, const struct lnx_keys *k);
 /* 0 or -EBADMSG. */
 int lnx_keys_get(struct lnx_keys *k, const void *payload, size_t size);
 
+/* The payload of an ACK that lnx_hdr_get accepted; 0: it has none. */
+static inline uint64_t lnx_credit_get(const void *payload, size_t size)
+{
+	struct lnx_wire_credit w = { 0 };
+
+	if (size == sizeof(w))
+		memcpy(&w, payload, sizeof(w));
+	return le64toh(w.limit);
+}
+
+static inline void lnx_credit_put(void *payload, uint64_t limit)
+{
+	struct lnx_wire_credit w = { .limit = htole64(limit) };
+
+	memcpy(payload, &w, sizeof(w));
+}
+
 const char *lnx_kind_name(uint8_t kind);
 
 static_assert(offsetof(struct lnx_wire_hdr, magic) == 0 &&
@@ -168,7 +186,7 @@ LNX_INLINE int lnx_hdr_get(struct lnx_hdr *h, const void *frame,
 	uint32_t first;
 
 	/* One comparison for both limits: too short becomes very long. */
-	if (lnx_unlikely(frame_len - sizeof(*w) > LNX_PAYLOAD_MAX))
+	if (lnx_unlikely(frame_len - sizeof(*w) > LNX_PAYLOAD_LARGE))
 		return -EBADMSG;
 	h->kind = w->kind;
 	h->flags = w->flags;

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Credit for large frames (rel/credit.c): single steps, and many peers at random. */
+#include <criterion/criterion.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "rel/credit.h"
+
+static struct lnx_credit_pool pool;
+static struct lnx_credit c;
+
+static void open_pool(uint64_t peer, uint64_t total)
+{
+	pool = (struct lnx_credit_pool) { .peer = peer, .total = total };
+	c = (struct lnx_credit) { 0 };
+}
+
+Test(credit, a_peer_gets_its_share_and_no_more)
+{
+	open_pool(1000, 1 << 20);
+	cr_expect_eq(lnx_credit_grant(&c, &pool), 1000u);
+	cr_expect_eq(lnx_credit_grant(&c, &pool), 1000u, "nothing came");
+	cr_expect_eq(pool.used, 1000u);
+	cr_expect(lnx_credit_allows(&c, 1000));
+	cr_expect(!lnx_credit_allows(&c, 1001));
+	cr_expect(!lnx_credit_allows(&c, UINT64_MAX));
+	lnx_credit_came(&c, &pool, 600, false);
+	cr_expect_eq(pool.used, 400u);
+	cr_expect_eq(lnx_credit_grant(&c, &pool), 1600u);
+}
+
+Test(credit, what_is_stored_is_not_granted_again)
+{
+	open_pool(1000, 1 << 20);
+	lnx_credit_grant(&c, &pool);
+	lnx_credit_came(&c, &pool, 1000, true);
+	cr_expect_eq(lnx_credit_grant(&c, &pool), 1000u);
+	cr_expect_eq(pool.used, 1000u);
+	lnx_credit_free(&c, &pool, 400);
+	cr_expect_eq(lnx_credit_grant(&c, &pool), 1400u);
+	cr_expect_eq(pool.used, 1000u);
+}
+
+/* The peer is told before it has none, and not for a few bytes. */
+Test(credit, urgent_when_half_is_used)
+{
+	open_pool(1000, 1 << 20);
+	cr_expect(lnx_credit_urgent(&c, &pool));
+	lnx_credit_grant(&c, &pool);
+	cr_expect(!lnx_credit_urgent(&c, &pool));
+	lnx_credit_came(&c, &pool, 500, false);
+	cr_expect(!lnx_credit_urgent(&c, &pool));
+	lnx_credit_came(&c, &pool, 1, false);
+	cr_expect(lnx_credit_urgent(&c, &pool));
+	lnx_credit_grant(&c, &pool);
+	/* Stored: there is nothing to tell. */
+	lnx_credit_came(&c, &pool, 900, true);
+	cr_expect(!lnx_credit_urgent(&c, &pool));
+}
+
+Test(credit, the_end_gives_back_what_did_not_come)
+{
+	open_pool(1000, 1 << 20);
+	lnx_credit_grant(&c, &pool);
+	lnx_credit_came(&c, &pool, 300, true);
+	lnx_credit_end(&c, &pool);
+	cr_expect_eq(pool.used, 300u);
+	lnx_credit_end(&c, &pool);
+	cr_expect_eq(pool.used, 300u);
+	cr_expect(!lnx_credit_allows(&c, 1));
+	lnx_credit_free(&c, &pool, 300);
+	cr_expect_eq(pool.used, 0u);
+}
+
+Test(credit, nothing_for_any_peer)
+{
+	open_pool(0, 1 << 20);
+	cr_expect_eq(lnx_credit_grant(&c, &pool), 0u);
+	cr_expect(!lnx_credit_urgent(&c, &pool));
+	cr_expect(!lnx_credit_allows(&c, 1));
+}
+
+Test(credit, the_sender_keeps_the_larger_number)
+{
+	open_pool(1, 1);
+	cr_expect(!lnx_credit_has(&c, 1));
+	cr_expect(lnx_credit_learn(&c, 500));
+	cr_expect(!lnx_credit_learn(&c, 400));
+	cr_expect(!lnx_credit_learn(&c, 0));
+	cr_expect(lnx_credit_has(&c, 500));
+	cr_expect(!lnx_credit_has(&c, 501));
+	lnx_credit_spend(&c, 500);
+	cr_expect(lnx_credit_has(&c, 0));
+	cr_expect(!lnx_credit_has(&c, 1));
+	cr_expect(!lnx_credit_has(&c, UINT64_MAX));
+}
+
+/* ---- many peers, whose frames and grants are late ---- */
+
+#define PEERS	20u
+
+struct end {
+	struct lnx_credit tx, rx;	/* the peer's end and ours */
+	uint64_t told;			/* a grant that is on its way */
+	uint64_t flying;		/* bytes on their way */
+	uint64_t stored;
+};
+
+static uint64_t rnd_state;
+
+static uint64_t rnd(uint64_t n)
+{
+	rnd_state = rnd_state * 6364136223846793005ull + 1442695040888963407ull;
+	return (rnd_state >> 33) % n;
+}
+
+static uint64_t take_seed(void)
+{
+	const char *given = getenv("LNX_SEED");
+	uint64_t seed = 0;
+	int fd;
+
+	if (given)
+		return strtoull(given, NULL, 0);
+	fd = open("/dev/urandom", O_RDONLY);
+	cr_assert(fd >= 0 && read(fd, &seed, sizeof(seed)) == sizeof(seed));
+	close(fd);
+	return seed;
+}
+
+static void step(struct end *e)
+{
+	uint64_t n = 1 + rnd(100000);
+
+	switch (rnd(6)) {
+	case 0:
+		e->told = lnx_credit_grant(&e->rx, &pool);
+		break;
+	case 1:
+		lnx_credit_learn(&e->tx, e->told);
+		break;
+	case 2:
+	case 3:
+		if (!lnx_credit_has(&e->tx, n))
+			break;
+		lnx_credit_spend(&e->tx, n);
+		e->flying += n;
+		break;
+	case 4:
+		n = LNX_MIN(n, e->flying);
+		if (!n)
+			break;
+		/* What its sender had credit for is allowed. */
+		cr_assert(lnx_credit_allows(&e->rx, n));
+		e->flying -= n;
+		if (rnd(2)) {
+			lnx_credit_came(&e->rx, &pool, n, true);
+			e->stored += n;
+		} else {
+			lnx_credit_came(&e->rx, &pool, n, false);
+		}
+		break;
+	default:
+		n = LNX_MIN(n, e->stored);
+		lnx_credit_free(&e->rx, &pool, n);
+		e->stored -= n;
+	}
+}
+
+Test(credit, at_random)
+{
+	static struct end end[PEERS];
+	unsigned r, i;
+
+	rnd_state = take_seed();
+	fprintf(stderr, "seed %lu (repeat with LNX_SEED=%lu)\n", rnd_state, rnd_state);
+	open_pool(1 + rnd(1 << 20), 1 + rnd(1 << 24));
+	for (r = 0; r < 200000; r++) {
+		struct end *e = &end[rnd(PEERS)];
+		uint64_t stored = 0, sum = 0;
+
+		if (!rnd(2000)) {
+			/* Its session ends, what is stored goes, and the next begins. */
+			lnx_credit_end(&e->rx, &pool);
+			lnx_credit_free(&e->rx, &pool, e->stored);
+			*e = (struct end) { 0 };
+		}
+		step(e);
+		for (i = 0; i < PEERS; i++) {
+			uint64_t one = end[i].rx.granted - end[i].rx.came + end[i].stored;
+
+			stored += end[i].stored;
+			sum += one;
+			cr_assert_leq(one, pool.peer);
+			cr_assert_eq(end[i].rx.stored, end[i].stored);
+		}
+		cr_assert_eq(pool.used, sum);
+		cr_assert_leq(sum, pool.total);
+		cr_assert_leq(stored, sum);
+	}
+	for (i = 0; i < PEERS; i++) {
+		lnx_credit_end(&end[i].rx, &pool);
+		lnx_credit_free(&end[i].rx, &pool, end[i].stored);
+	}
+	cr_expect_eq(pool.used, 0u);
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sending messages longer than one frame at once, on a scripted core: what leaves with and
+ * without credit, and when the sends complete (rel/keep.c).
+ */
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "fake_core.h"
+#include "view.h"
+
+#define HDR	sizeof(struct lnx_wire_hdr)
+
+static struct fake f;
+static struct fake_core *core;
+static struct fake_peer p;
+static char a, b, c;			/* contexts */
+static uint8_t text[1 << 20];
+
+#define BOTH(name)							\
+	static void name(enum lnx_rail_kind kind);			\
+	Test(parts_send_plain, name) { name(LNX_RAIL_PLAIN); }		\
+	Test(parts_send_peer, name) { name(LNX_RAIL_PEER); }		\
+	static void name(enum lnx_rail_kind kind)
+
+static void grant(uint64_t limit)
+{
+	struct lnx_wire_credit w;
+
+	lnx_credit_put(&w, limit);
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_ACK }, &w, sizeof(w));
+	fake_pass(&f);
+}
+
+/* A peer that grants so much; frames of the rail have up to `longest` bytes. */
+static void open_granted(enum lnx_rail_kind kind, uint64_t limit, size_t longest)
+{
+	struct fake_opt opt = { .nrail = 1, .kind[0] = kind };
+
+	fake_rxm_buffer = longest;
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	fake_peer_insert(&f, &p);
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (uint8_t)(i * 5 + i / 253);
+	fake_meet(&f, &p);
+	grant(limit);
+}
+
+static void send_len(size_t len, uint64_t flags, void *context)
+{
+	struct iovec iov = { text, len };
+	struct fi_msg_tagged m = { .msg_iov = &iov, .iov_count = 1, .addr = p.addr,
+				   .tag = 9, .context = context };
+
+	cr_assert_eq(fi_tsendmsg(f.ep, &m, flags | FI_COMPLETION), 0);
+}
+
+/* The frames of one message of len bytes; returns their number. */
+static unsigned expect_parts(size_t len)
+{
+	struct fake_sent *s = fake_expect(&f, &p, LNX_KIND_PART_TAG);
+	size_t at = s->len - HDR;
+	unsigned n = 1;
+
+	cr_expect_eq(s->h.len, len);
+	cr_expect_eq(s->h.tag, 9);
+	cr_expect(!memcmp(s->bytes + HDR, text, at));
+	free(s);
+	while (at < len) {
+		s = fake_expect(&f, &p, LNX_KIND_MORE);
+		cr_assert_eq(s->h.tag, at);
+		cr_assert_leq(at + s->len - HDR, len);
+		cr_expect(!memcmp(s->bytes + HDR, text + at, s->len - HDR));
+		at += s->len - HDR;
+		n++;
+		free(s);
+	}
+	fake_expect_none(&f);
+	return n;
+}
+
+BOTH(without_credit_it_is_announced)
+{
+	struct fake_sent *s;
+
+	open_granted(kind, 0, LNX_FRAME_LARGE);
+	send_len(100000, 0, &a);
+	s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
+	cr_expect_eq(s->h.key, 0u);
+	free(s);
+	fake_expect_none(&f);
+	fake_close(&f);
+}
+
+BOTH(one_large_frame)
+{
+	struct fake_sent *s;
+
+	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
+	send_len(LNX_PAYLOAD_LARGE, 0, &a);
+	s = fake_expect(&f, &p, LNX_KIND_TAG);
+	cr_expect_eq(s->h.len, LNX_PAYLOAD_LARGE);
+	cr_expect(!memcmp(s->bytes + HDR, text, LNX_PAYLOAD_LARGE));
+	free(s);
+	fake_ack(&f, &p);
+	fake_comp(&f, &a);
+	fake_close(&f);
+}
+
+BOTH(several_frames)
+{
+	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
+	send_len(256 << 10, 0, &a);
+	cr_expect_eq(expect_parts(256 << 10), 3u);
+	fake_ack(&f, &p);
+	fake_comp(&f, &a);
+	fake_quiet(&f);
+	send_len((256 << 10) + 1, 0, &b);
+	fake_expect_drop(&f, &p, LNX_KIND_RTS_TAG);
+	fake_close_quick(&f);
+}
+
+/* Where rails carry short frames only, up to LNX_PARTS_MAX of these. */
+Test(parts_send_peer, short_frames)
+{
+	open_granted(LNX_RAIL_PEER, 1 << 20, 0);
+	send_len(8 * LNX_PAYLOAD_MAX, 0, &a);
+	cr_expect_eq(expect_parts(8 * LNX_PAYLOAD_MAX), 8u);
+	send_len(8 * LNX_PAYLOAD_MAX + 1, 0, &b);
+	fake_expect_drop(&f, &p, LNX_KIND_RTS_TAG);
+	fake_close_quick(&f);
+}
+
+/* The frames of one message are in one credit: all or none. */
+BOTH(credit_is_used_up)
+{
+	struct fake_sent *s;
+
+	open_granted(kind, 150000, LNX_FRAME_LARGE);
+	send_len(100000, 0, &a);
+	expect_parts(100000);
+	send_len(50001, 0, &b);
+	s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
+	cr_expect_eq(s->h.key, 0u);
+	free(s);
+	/* An old number changes nothing. */
+	grant(100);
+	send_len(50000, 0, &c);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_close_quick(&f);
+}
+
+/* What is too long to be sent at once has one frame that leaves with the RTS. */
+BOTH(head_of_an_announced_one)
+{
+	struct fake_sent *s;
+
+	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
+	send_len(1 << 20, 0, &a);
+	s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
+	cr_expect_eq(s->h.key, LNX_PAYLOAD_LARGE);
+	free(s);
+	s = fake_expect(&f, &p, LNX_KIND_MORE);
+	cr_expect_eq(s->h.tag, 0u);
+	cr_expect_eq(s->h.len, LNX_PAYLOAD_LARGE);
+	free(s);
+	fake_expect_none(&f);
+	/* It ends when its FIN has come and the frame is acknowledged. */
+	fake_ack(&f, &p);
+	fake_quiet(&f);
+	fake_close_quick(&f);
+}
+
+/* ---- completion ---- */
+
+/* The peer's program does nothing: no acknowledgement comes. */
+BOTH(completes_without_the_peer)
+{
+	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
+	send_len(64 << 10, 0, &a);
+	send_len(128 << 10, 0, &b);
+	fake_passes(&f, 200);
+	fake_comp(&f, &a);
+	fake_comp(&f, &b);
+	cr_expect_eq(view_kept(lnx_peer_by_eid(f.lnx, p.eid)), 192u << 10);
+	/* The buffer is the application's again; what is sent again is the copy. */
+	memset(text, 0, sizeof(text));
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	fake_quiet(&f);
+	cr_expect_eq(view_kept(lnx_peer_by_eid(f.lnx, p.eid)), 0u);
+	fake_close(&f);
+}
+
+/* FI_LNX_SEND_BUFFER is full: those behind it wait for the peer. */
+BOTH(send_buffer_is_full)
+{
+	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
+	send_len(LNX_PAYLOAD_LARGE, 0, &a);
+	send_len(256 << 10, 0, &b);
+	fake_passes(&f, 400);
+	fake_comp(&f, &a);
+	fake_quiet(&f);
+	cr_expect_leq(view_kept(lnx_peer_by_eid(f.lnx, p.eid)), 256u << 10);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	fake_comp(&f, &b);
+	cr_expect_eq(view_kept(lnx_peer_by_eid(f.lnx, p.eid)), 0u);
+	fake_close(&f);
+}
+
+BOTH(no_send_buffer)
+{
+	fake_conf.send_buffer = 0;
+	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
+	send_len(20000, 0, &a);
+	fake_passes(&f, 400);
+	fake_quiet(&f);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	fake_comp(&f, &a);
+	fake_close(&f);
+}
+
+/* These mean that the peer has it. */
+static void levels(enum lnx_rail_kind kind, uint64_t level, size_t len)
+{
+	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
+	send_len(len, level, &a);
+	fake_passes(&f, 400);
+	fake_quiet(&f);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	fake_comp(&f, &a);
+	fake_quiet(&f);
+	fake_close(&f);
+}
+
+BOTH(transmit_complete) { levels(kind, FI_TRANSMIT_COMPLETE, 64 << 10); }
+BOTH(delivery_complete) { levels(kind, FI_DELIVERY_COMPLETE, 256 << 10); }
+/* Its last frame is so short that it is copied. */
+BOTH(delivery_complete_of_a_short_end)
+{
+	levels(kind, FI_DELIVERY_COMPLETE, 3 * LNX_PAYLOAD_LARGE - 50000);
+}
+
+/* Successes and errors of a send so far. */
+static void count_ends(unsigned ends[2], const void *context)
+{
+	struct fi_cq_tagged_entry e;
+	struct fi_cq_err_entry ee = { 0 };
+	ssize_t ret;
+
+	while ((ret = fi_cq_read(f.cq, &e, 1)) != -FI_EAGAIN) {
+		if (ret == 1) {
+			ends[0] += e.op_context == context;
+			continue;
+		}
+		cr_assert_eq(ret, -FI_EAVAIL);
+		cr_assert_eq(fi_cq_readerr(f.cq, &ee, 0), 1);
+		cr_expect_eq(ee.err, FI_ECONNRESET);
+		ends[1] += ee.op_context == context;
+	}
+}
+
+/* One end of each send, however many frames it has, also when some were copied. */
+static void peer_ends(enum lnx_rail_kind kind, uint64_t level)
+{
+	unsigned passes;
+
+	for (passes = 0; passes < 60; passes += 3) {
+		unsigned ends[2] = { 0 };
+
+		open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
+		send_len(256 << 10, level, &a);
+		fake_passes(&f, passes);
+		fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_BYE, .seq = p.seq },
+			   NULL, 0);
+		fake_passes(&f, 4);
+		count_ends(ends, &a);
+		cr_expect_eq(ends[0] + ends[1], 1u, "%u passes: %u, %u", passes, ends[0],
+			     ends[1]);
+		if (level || !passes)
+			cr_expect_eq(ends[1], 1u);
+		else if (passes > 40)
+			cr_expect_eq(ends[0], 1u);
+		cr_expect_eq(view_kept(lnx_peer_by_eid(f.lnx, p.eid)), 0u);
+		fake_close_quick(&f);
+	}
+}
+
+BOTH(peer_ends_after_a_while) { peer_ends(kind, 0); }
+BOTH(peer_ends_before_delivery) { peer_ends(kind, FI_DELIVERY_COMPLETE); }
+
+BOTH(close_before_the_end)
+{
+	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
+	send_len(256 << 10, 0, &a);
+	send_len(100000, FI_DELIVERY_COMPLETE, &b);
+	fake_close(&f);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sends that leave at once in several frames: a PART and its MOREs.  Called by
+ * msg/send.c; hands the frames to rel/send.c, with numbers that follow each other.  The
+ * payload stays in the application's buffer until the peer has it or it is copied
+ * (rel/keep.c); when that is so for all frames, the send completes.
+ */
+#include <stdlib.h>
+
+#include "msg/tx.h"
+
+struct parts_send {
+	struct lnx_tx_group group;	/* first */
+	struct lnx_node link;		/* ep->eager.sends */
+	struct lnx_ep *ep;
+	void *context;
+	uint64_t cq_flags;
+	bool want_comp;
+};
+
+/* Where the next frame begins in the message. */
+struct cursor {
+	const struct iovec *iov;
+	size_t off;
+};
+
+/* Point at the next len bytes; returns the number of pieces, which out has room for. */
+static unsigned cut(struct cursor *c, size_t len, struct iovec out[LNX_IOV_MAX])
+{
+	unsigned n = 0;
+
+	while (len) {
+		size_t k = LNX_MIN(c->iov->iov_len - c->off, len);
+
+		if (k) {
+			out[n].iov_base = (char *)c->iov->iov_base + c->off;
+			out[n++].iov_len = k;
+		}
+		len -= k;
+		c->off += k;
+		if (c->off == c->iov->iov_len) {
+			c->iov++;
+			c->off = 0;
+		}
+	}
+	return n;
+}
+
+/* Let the frame carry the next len bytes: in place, if the rails take so many pieces.
+ * Without memory for a copy: false. */
+static struct lnx_txe *carry(struct lnx_ep *ep, struct cursor *c, size_t len,
+			     size_t pieces)
+{
+	struct iovec iov[LNX_IOV_MAX];
+	unsigned i, n = cut(c, len, iov);
+	bool copy = n > pieces || len <= LNX_TXE_SMALL;
+	struct lnx_txe *txe = lnx_txe_get(ep, copy ? len : 0);
+	uint8_t *to;
+
+	if (!txe)
+		return NULL;
+	txe->f.len = sizeof(struct lnx_wire_hdr);
+	if (!copy) {
+		memcpy(txe->iov, iov, n * sizeof(*iov));
+		txe->f.niov = (uint8_t)n;
+		return txe;
+	}
+	to = txe->frame + txe->f.len;
+	for (i = 0; i < n; i++) {
+		memcpy(to, iov[i].iov_base, iov[i].iov_len);
+		to += iov[i].iov_len;
+	}
+	txe->f.len += (uint32_t)len;
+	return txe;
+}
+
+/* Bytes of each of n frames; the last one may be shorter.  Large ones are equal, so that
+ * the receiver copies each while the next one comes. */
+static size_t share(size_t len, size_t max, unsigned n)
+{
+	return max > LNX_PAYLOAD_MAX ? ((len + n - 1) / n + 63) / 64 * 64 : max;
+}
+
+static void drop(struct parts_send *s)
+{
+	lnx_list_del(&s->link);
+	free(s);
+}
+
+void lnx_tx_group_over(struct lnx_tx_group *group)
+{
+	struct parts_send *s = lnx_container_of(group, struct parts_send, group);
+	struct lnx_ep *ep = s->ep;
+
+	if (group->rndv) {
+		lnx_rndv_group_over(group);
+		return;
+	}
+	if (group->err) {
+		lnx_rel_op_failed(ep, s->context, s->cq_flags, group->err, group->err);
+	} else {
+		lnx_cntr_ok(ep, LNX_CNTR_SEND);
+		if (s->want_comp)
+			lnx_cq_write(ep->tx_cq, s->context, s->cq_flags, 0, NULL, 0,
+				     0, FI_ADDR_NOTAVAIL);
+	}
+	drop(s);
+}
+
+void lnx_parts_sends_destroy(struct lnx_ep *ep)
+{
+	while (!lnx_list_empty(&ep->eager.sends))
+		drop(lnx_list_entry(ep->eager.sends.next, struct parts_send, link));
+}
+
+unsigned lnx_parts_make(struct lnx_ep *ep, const struct lnx_announce *a, size_t len,
+			const struct lnx_frame_room *room, struct lnx_tx_group *group,
+			struct lnx_txe **txe)
+{
+	unsigned i, n = (unsigned)((len + room->payload - 1) / room->payload);
+	size_t each = share(len, room->payload, n);
+	struct cursor at = { .iov = a->iov };
+
+	if (n > LNX_PARTS_MAX)
+		return 0;
+	for (i = 0; i < n; i++) {
+		txe[i] = carry(ep, &at, LNX_MIN(each, len - i * each), room->pieces);
+		if (!txe[i])
+			break;
+		txe[i]->context = group;
+		txe[i]->part = true;
+	}
+	if (i == n)
+		return n;
+	while (i)
+		lnx_txe_put(ep, txe[--i]);
+	return 0;
+}
+
+void lnx_parts_queue_more(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_txe **txe,
+			  unsigned n, size_t off, uint8_t last)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		struct lnx_hdr h = {
+			.kind = LNX_KIND_MORE, .flags = i + 1 == n ? last : 0,
+			.tag = off,
+			.len = lnx_txe_bytes(txe[i]) - sizeof(struct lnx_wire_hdr),
+		};
+
+		off += h.len;
+		lnx_rel_send(ep, peer, txe[i], &h, false);
+	}
+}
+
+ssize_t lnx_tx_parts(struct lnx_ep *ep, struct lnx_peer *peer,
+		     const struct lnx_announce *a, const struct lnx_frame_room *room,
+		     bool at_ack)
+{
+	struct lnx_hdr h = {
+		.kind = a->kind, .flags = a->flags, .tag = a->tag, .data = a->data,
+		.len = a->len,
+	};
+	struct lnx_txe *txe[LNX_PARTS_MAX];
+	struct parts_send *s = calloc(1, sizeof(*s));
+	size_t first;
+	uint8_t last;
+	unsigned i, n;
+
+	if (!s)
+		return -FI_EAGAIN;
+	n = lnx_parts_make(ep, a, a->len, room, &s->group, txe);
+	if (!n) {
+		free(s);
+		return -FI_EAGAIN;
+	}
+	s->group.left = n;
+	s->ep = ep;
+	s->context = a->context;
+	s->cq_flags = a->cq_flags;
+	s->want_comp = a->want_comp;
+	lnx_list_add_tail(&ep->eager.sends, &s->link);
+	lnx_credit_spend(&peer->eager->credit, a->len);
+	h.key = lnx_rx_grant(peer);
+	last = at_ack ? LNX_WIRE_F_ACK_NOW : lnx_keep_flags(peer, a->len);
+	for (i = 0; i < n; i++) {
+		if (txe[i]->f.niov && !at_ack)
+			txe[i]->keep = LNX_KEEP_MAY;
+		txe[i]->f.comp_at_ack = at_ack || txe[i]->f.niov;
+	}
+	first = lnx_txe_bytes(txe[0]) - sizeof(struct lnx_wire_hdr);
+	lnx_rel_send(ep, peer, txe[0], &h, false);
+	lnx_parts_queue_more(ep, peer, txe + 1, n - 1, first, last);
+	return 0;
+}
