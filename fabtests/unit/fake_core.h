@@ -141,6 +141,8 @@ extern bool fake_one_group;	/* but only one group */
 extern const struct lnx_config *fake_config;
 extern const char *fake_config_error;
 extern uint64_t fake_now_ns;
+/* lnx_ticks(), which else stands still: no pass comes after a pause. */
+extern uint64_t fake_ticks;
 /* Bytes of the buffers of a peer rail's core, before fake_open; 0: LNX_FRAME_MAX. */
 extern size_t fake_rxm_buffer;
 /* Kind of the frame that left last; valid also after a close. */

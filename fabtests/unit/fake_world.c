@@ -89,6 +89,14 @@ bool lnx_named_in_filter(void)
 	return false;
 }
 
+/* With -Wl,--wrap=lnx_ticks. */
+uint64_t fake_ticks;
+uint64_t __wrap_lnx_ticks(void);
+uint64_t __wrap_lnx_ticks(void)
+{
+	return fake_ticks;
+}
+
 /* With -Wl,--wrap=clock_gettime.  Time advances a little, so that no wait is
  * endless. */
 int __wrap_clock_gettime(clockid_t id, struct timespec *ts);

@@ -51,6 +51,38 @@ Test(cq, a_read_polls_the_cores_once)
 	fake_close(&f);
 }
 
+/* A program that reads rarely: each of its reads polls an idle rail, and asks for what is
+ * due. */
+Test(cq, a_read_after_a_pause_does_all)
+{
+	struct iovec iov = { (void *)"x", 1 };
+	struct fi_msg_tagged m = { .msg_iov = &iov, .iov_count = 1 };
+	struct fi_cq_tagged_entry e;
+	static struct fake_peer p;
+	unsigned i, before;
+
+	open_one();
+	fake_peer_init(&f, &p, 7);
+	fake_peer_insert(&f, &p);
+	fake_hello(&f, &p);
+	fake_pass(&f);
+	m.addr = p.addr;
+	cr_assert_eq(fi_tsendmsg(f.ep, &m, FI_DELIVERY_COMPLETE), 0);
+	fake_pass(&f);
+	for (i = 0; i < 2 * fake_conf.poll_hot; i++)
+		fi_cq_read(f.cq, &e, 1);
+	fake_drop_all(&f, &p);
+	before = f.core[0]->npolls;
+	for (i = 0; i < 10; i++) {
+		fake_now_ns += 3 * LNX_NS_PER_S;
+		fake_ticks += LNX_TICKS_PAUSE + 1;
+		fi_cq_read(f.cq, &e, 1);
+	}
+	cr_expect_eq(f.core[0]->npolls - before, 10u);
+	cr_expect_not_null(f.core[0]->sent, "it asked for nothing");
+	fake_close(&f);
+}
+
 /* A reader that finds an entry in every read still polls the cores now and then. */
 Test(cq, entries_do_not_stop_polling)
 {

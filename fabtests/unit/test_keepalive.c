@@ -115,6 +115,26 @@ Test(keepalive, dead_ones_are_freed)
 	fake_close(&f);
 }
 
+/* They were inserted, answered and removed, as servers do. */
+Test(keepalive, dead_ones_that_were_removed_are_freed)
+{
+	unsigned i;
+
+	open_server(1);
+	come(CLIENTS);
+	for (i = 0; i < CLIENTS; i++)
+		fake_peer_insert(&f, &client[i]);
+	cr_assert_eq(view_unsolicited(f.lnx), 0u);
+	pass_s(300);
+	cr_assert_eq(view_peers(f.lnx), CLIENTS + 1);
+	for (i = 0; i < CLIENTS; i++)
+		cr_assert_eq(fi_av_remove(f.av, &client[i].addr, 1, 0), 0);
+	kernel_says = LNX_PING_REFUSED;
+	pass_s(120);
+	expect_gone();
+	fake_close(&f);
+}
+
 Test(keepalive, dead_ones_of_two_rails_are_freed)
 {
 	open_server(2);

@@ -140,6 +140,21 @@ static void post(unsigned n)
 				      FI_ADDR_UNSPEC, 0, ~0ull, &a), 0);
 }
 
+/* So many were told that there is no room. */
+static void expect_full(unsigned n)
+{
+	struct fake_sent *s;
+
+	while ((s = fake_take(core))) {
+		if (s->h.kind == LNX_KIND_NO_SESSION) {
+			cr_expect_eq(s->h.tag, LNX_REFUSED_FULL);
+			n--;
+		}
+		free(s);
+	}
+	cr_expect_eq(n, 0u);
+}
+
 BOTH(unsolicited_peers_are_limited)
 {
 	static struct fake_peer s[5];
@@ -156,6 +171,8 @@ BOTH(unsolicited_peers_are_limited)
 	cr_expect_eq(view_unsolicited(f.lnx), 3);
 	cr_expect_eq(view_peers(f.lnx), 4);
 	cr_expect_eq(f.lnx->stats.unsolicited_drops, 2);
+	fake_after_ms(&f, 3);
+	expect_full(2);
 	/* A peer in the address vector is not limited, ... */
 	fake_tag(&f, &p, 1, mem, 10);
 	cr_expect_eq(received(), 1);

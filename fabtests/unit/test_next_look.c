@@ -16,8 +16,8 @@
 #include "rel/loss.h"
 #include "rel/silence.h"
 
-#define MS	LNX_NS_PER_MS
-#define BEGIN	(1000 * LNX_NS_PER_S)
+#define MS	((uint64_t)LNX_NS_PER_MS)	/* for %lu */
+#define BEGIN	((uint64_t)(1000 * LNX_NS_PER_S))
 
 static uint32_t state;
 

@@ -313,7 +313,7 @@ BOTH(refused_by_the_peer)
 	fake_drop_all(&f, &p);
 	fake_frame(&f, &p, (struct lnx_hdr) {
 		   .kind = LNX_KIND_NO_SESSION, .src = p.eid, .dst = sid,
-		   .tag = LNX_REFUSED_ENDED }, NULL, 0);
+		   .tag = LNX_REFUSED_ENDED, .data = 1 }, NULL, 0);
 	fake_pass(&f);
 	fake_err(&f, &b, FI_ECONNRESET);
 	cr_assert_eq(send1(&a), 0);
@@ -335,7 +335,7 @@ BOTH(refused_with_nothing_due)
 	sid = view_sid(inside());
 	fake_frame(&f, &p, (struct lnx_hdr) {
 		   .kind = LNX_KIND_NO_SESSION, .src = p.eid, .dst = sid,
-		   .tag = LNX_REFUSED_ENDED }, NULL, 0);
+		   .tag = LNX_REFUSED_ENDED, .data = 1 }, NULL, 0);
 	fake_passes(&f, 2);
 	fake_quiet(&f);
 	cr_assert_eq(send1(&a), 0);
@@ -343,6 +343,68 @@ BOTH(refused_with_nothing_due)
 	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
 	fake_expect_drop(&f, &p, LNX_KIND_TAG);
 	fake_comp(&f, &a);
+	fake_close(&f);
+}
+
+/* It refused a frame that left before our HELLO, had that meanwhile, and has answered it. */
+BOTH(a_refusal_that_is_late_ends_nothing)
+{
+	open_met(kind);
+	send_acked(&b);
+	fake_drop_all(&f, &p);
+	fake_frame(&f, &p, (struct lnx_hdr) {
+		   .kind = LNX_KIND_NO_SESSION, .src = p.eid, .dst = view_sid(inside()),
+		   .tag = LNX_REFUSED_ENDED }, NULL, 0);
+	fake_quiet(&f);
+	cr_expect(lnx_peer_open(inside()));
+	fake_ack(&f, &p);
+	fake_comp(&f, &b);
+	fake_close(&f);
+}
+
+/* ... and what we would have refused, but for the HELLO right behind it, we do not. */
+BOTH(a_hello_right_behind_a_probe)
+{
+	open_with(kind);
+	p.sid = 0x51;
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_PROBE, .tag = 1 },
+		   p.blob, sizeof(p.blob));
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO, .tag = 100 },
+		  p.blob, sizeof(p.blob));
+	fake_after_ms(&f, 30);
+	fake_after_ms(&f, 30);
+	cr_expect_eq(f.lnx->stats.stale_frames, 1u);
+	cr_expect_eq(view_rx_sid(inside()), 0x51u);
+	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
+	fake_expect_none(&f);
+	fake_close(&f);
+}
+
+/* There is no room for us there: we ask again and again, and not more and more rarely. */
+BOTH(no_room_yet)
+{
+	unsigned i, n = 0;
+
+	open_with(kind);
+	send_acked(&b);
+	for (i = 0; i < 600; i++) {
+		struct fake_sent *s;
+
+		fake_after_ms(&f, 100);
+		while ((s = fake_take(core))) {
+			if (s->h.kind == LNX_KIND_HELLO) {
+				n++;
+				fake_frame(&f, &p, (struct lnx_hdr) {
+					.kind = LNX_KIND_NO_SESSION, .src = p.eid,
+					.dst = s->h.src, .tag = LNX_REFUSED_FULL },
+					NULL, 0);
+			}
+			free(s);
+		}
+	}
+	cr_expect(lnx_peer_open(inside()));
+	cr_expect_geq(n, 50u);
+	cr_expect_leq(n, 130u);
 	fake_close(&f);
 }
 

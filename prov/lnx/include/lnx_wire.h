@@ -83,7 +83,7 @@ enum lnx_wire_kind {
 	LNX_KIND_NO_SESSION = 10, /* refuses a frame: src: its dst, dst: its src,
 				 * which only a receiver of it can know; tag:
 				 * LNX_REFUSED_*, data: with ENDED, 1 if the session
-				 * was known; with OLD, when the session there began;
+				 * was known, or the frame acknowledges anything; with OLD, when the session there began;
 				 * with NONCE, the nonce */
 	LNX_KIND_PONG = 11,	/* answers a PROBE over the same path: its tag and
 				 * data; key: bytes of frames over that path */
@@ -124,6 +124,8 @@ enum lnx_wire_kind {
 #define LNX_REFUSED_OLD		3	/* a later session has begun */
 #define LNX_REFUSED_NONCE	4	/* a HELLO without this nonce: send it again */
 #define LNX_REFUSED_KEY		5	/* a HELLO of another job key, or of none */
+#define LNX_REFUSED_FULL	6	/* a HELLO for which there is no room now: send it
+					 * again */
 
 #define LNX_WIRE_F_DATA		0x01	/* data holds the application's CQ data */
 #define LNX_WIRE_F_ROUTED	0x02	/* reserved: came through a gateway */

@@ -148,6 +148,37 @@ static LNX_COLD void look_at_peers(struct lnx_ep *ep)
 		lnx_ep_watch_local(ep);
 }
 
+void lnx_ep_heat(struct lnx_ep *ep, uint32_t passes)
+{
+	uint32_t i;
+
+	for (i = 0; i < ep->nrail; i++)
+		ep->rail[i]->poll_credits = LNX_MAX(ep->rail[i]->poll_credits, passes);
+}
+
+/* The next pass polls every rail and runs every timer that is due. */
+static LNX_COLD void do_all(struct lnx_ep *ep)
+{
+	lnx_ep_heat(ep, 1);
+	ep->poll.pass |= 0xff;
+}
+
+/*
+ * What is done in every n-th pass must not be late because the program calls rarely: then a
+ * pass does all.  Traffic that only goes through shared memory, with nothing due from other
+ * nodes, does not pay for that.
+ */
+static inline bool after_pause(struct lnx_ep *ep)
+{
+	uint64_t ticks, before = ep->poll.ticks;
+
+	if (ep->shm && lnx_likely(!ep->work))
+		return false;
+	ticks = lnx_ticks();
+	ep->poll.ticks = ticks;
+	return lnx_unlikely(ticks - before > LNX_TICKS_PAUSE);
+}
+
 LNX_HOT
 void lnx_ep_progress(struct lnx_ep *ep)
 {
@@ -155,6 +186,8 @@ void lnx_ep_progress(struct lnx_ep *ep)
 	uint32_t i;
 
 	lnx_assert_held(&ep->lock);
+	if (after_pause(ep))
+		do_all(ep);
 	if (lnx_rxe_low(ep) && low(ep))
 		shm = NULL;
 	ep->poll.pass++;
@@ -180,18 +213,9 @@ void lnx_ep_progress(struct lnx_ep *ep)
 		now_and_then(ep);
 }
 
-void lnx_ep_heat(struct lnx_ep *ep, uint32_t passes)
-{
-	uint32_t i;
-
-	for (i = 0; i < ep->nrail; i++)
-		ep->rail[i]->poll_credits = LNX_MAX(ep->rail[i]->poll_credits, passes);
-}
-
 void lnx_ep_progress_all(struct lnx_ep *ep)
 {
-	lnx_ep_heat(ep, 1);
-	ep->poll.pass |= 0xff;
+	do_all(ep);
 	lnx_ep_progress(ep);
 }
 

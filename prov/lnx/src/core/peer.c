@@ -717,6 +717,7 @@ void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr)
 	source_changed(peer);
 	if (!lnx_peer_open(peer))
 		lnx_peer_ended(peer);
+	lnx_ep_due(ep, LNX_DUE_KEEPALIVE, ep->due.looked_ns + LNX_KEEPALIVE_NS);
 	/*
 	 * It stays in the core while it may send to us (registry_reclaim); else its
 	 * messages in the core would have no source.

@@ -151,6 +151,20 @@ static int none(const struct lnxctl *c)
 			     "segment in %s", c->root);
 }
 
+/* Processes that have closed their segment since it was found. */
+static void forget_gone(struct lnxctl *c)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < c->procs.n; i++) {
+		struct lnx_proc *p = &c->procs.proc[i];
+
+		if (p->snap || p->err != -ENOENT)
+			c->procs.proc[n++] = *p;
+	}
+	c->procs.n = n;
+}
+
 int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 {
 	bool all_users = !geteuid() && (c->all || c->pid || c->by_job || any);
@@ -182,7 +196,10 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 			return ret;
 	}
 	lnx_procs_read(&c->procs, c->wait_ms ? c->wait_ms : LNXCTL_WAIT_MS, peers);
-	return LNXCTL_OK;
+	/* Nobody asked for that one. */
+	if (!c->pid)
+		forget_gone(c);
+	return c->procs.n || any ? LNXCTL_OK : none(c);
 }
 
 bool lnxctl_wants_ep(const struct lnxctl *c, const struct lnx_snap_ep *e)

@@ -96,7 +96,9 @@ struct lnx_ep_peers {
 	uint32_t n;
 	uint32_t rr_seed;		/* peers that joined so far: spreads them over
 					 * equal paths */
-	uint32_t n_unsolicited;		/* those that are in no AV, of all */
+	uint32_t n_unsolicited;		/* those that are in no AV, of all, and never were */
+	uint32_t n_in_av;		/* so many that the keepalive looked at last, in turn,
+					 * need none */
 };
 
 /* Frames that belong to no session of ours, and what HELLOs must show (rel/session.h). */
@@ -192,6 +194,7 @@ struct lnx_ep_limits {
 struct lnx_ep_poll {
 	uint32_t pass;
 	uint32_t idle_mask;		/* conf->poll_idle, rounded up, less 1 */
+	uint64_t ticks;			/* lnx_ticks of the last one that was timed so */
 	uint32_t watch_pass;		/* the last one in which, with nothing due, */
 	bool watch_idle;		/* LNX_DUE_LOCAL was asked for */
 };

@@ -7,10 +7,16 @@
 /* Peers in one run: so many questions at most leave at a time. */
 #define PEERS_PER_RUN	64u
 
+/* Or no longer. */
+static bool in_no_av(const struct lnx_peer *peer)
+{
+	return peer->addr == FI_ADDR_NOTAVAIL && !peer->self &&
+	       peer->shm.core == FI_ADDR_NOTAVAIL;
+}
+
 static bool is_asked(const struct lnx_peer *peer)
 {
-	return peer->unsolicited && lnx_peer_open(peer) && !peer->self &&
-	       peer->shm.core == FI_ADDR_NOTAVAIL && peer->npath && !peer->awaited;
+	return in_no_av(peer) && lnx_peer_open(peer) && peer->npath && !peer->awaited;
 }
 
 static void ask(struct lnx_peer *peer, uint64_t now)
@@ -25,7 +31,7 @@ LNX_COLD uint64_t lnx_keepalive_run(struct lnx_ep *ep, uint64_t now)
 {
 	uint32_t all = ep->peers.n, n = LNX_MIN(all, PEERS_PER_RUN), i;
 
-	if (!ep->peers.n_unsolicited)
+	if (!n)
 		return LNX_NEVER;
 	/* Those at the head were asked longest ago. */
 	for (i = 0; i < n; i++) {
@@ -33,8 +39,14 @@ LNX_COLD uint64_t lnx_keepalive_run(struct lnx_ep *ep, uint64_t now)
 		struct lnx_peer *peer = lnx_list_entry(first, struct lnx_peer, all_link);
 
 		lnx_list_add_tail(&ep->peers.all, first);
+		ep->peers.n_in_av = in_no_av(peer) ? 0 : ep->peers.n_in_av + 1;
 		if (is_asked(peer))
 			ask(peer, now);
+	}
+	/* All are in an address vector. */
+	if (ep->peers.n_in_av >= all && !ep->peers.n_unsolicited) {
+		ep->peers.n_in_av = 0;
+		return LNX_NEVER;
 	}
 	/* Others wait for the room of those that are dead. */
 	return now + (ep->peers.n_unsolicited >= ep->conf->strangers ?

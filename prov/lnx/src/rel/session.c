@@ -155,6 +155,9 @@ static bool tell(struct lnx_ep *ep, struct lnx_misdirected *s, uint64_t now)
 	fi_addr_t to;
 	ssize_t ret;
 
+	/* Its HELLO has come since. */
+	if (s->why != LNX_REFUSED_ENDPOINT && lnx_peer_by_sid(ep, s->src))
+		return true;
 	if (!rail->core_ep || lnx_rail_insert(rail, s->raw, &to))
 		return true;
 	lnx_hdr_put(&w, &h);
@@ -367,7 +370,7 @@ LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 	/* Of an ended session, or of one whose HELLO is yet to come by another path. */
 	if (h->kind != LNX_KIND_HELLO || h->seq) {
 		ep->stats.stale_frames++;
-		note(rail, h, payload, len, LNX_REFUSED_ENDED, 0);
+		note(rail, h, payload, len, LNX_REFUSED_ENDED, h->ack != 0);
 		return NULL;
 	}
 	if (lnx_addr_unpack(&a, payload, LNX_ADDR_BYTES, why, sizeof(why)) ||
@@ -390,6 +393,7 @@ LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 	peer = next_of(ep, peer, &a);
 	if (!peer) {
 		ep->stats.unsolicited_drops++;
+		note(rail, h, payload, len, LNX_REFUSED_FULL, 0);
 		return NULL;
 	}
 	lnx_peer_pair(peer, h->src, h->tag);
@@ -449,6 +453,17 @@ static LNX_COLD void add_nonce(struct lnx_peer *peer, uint64_t nonce)
 	hello_changed(peer);
 }
 
+/* The peer lives, and has no room for us yet.  Others come all the time: our HELLO must not
+ * go out more and more rarely. */
+static LNX_COLD void ask_again_soon(struct lnx_peer *peer)
+{
+	if (lnx_peer_acked(peer) || peer->rx_sid)
+		return;
+	lnx_liveness_seen(&peer->liveness);
+	lnx_loss_restart(&peer->loss, &peer->chan);
+	lnx_peer_look_by(peer, 0);
+}
+
 LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h)
 {
 	struct lnx_peer *peer = lnx_peer_by_eid(rail->ep, h->src);
@@ -466,8 +481,9 @@ LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h
 			 (unsigned long long)peer->eid);
 		break;
 	case LNX_REFUSED_ENDED:
-		/* Our HELLO was lost, and goes out again. */
-		if (!lnx_peer_acked(peer) && !peer->rx_sid && !h->data)
+		/* Our HELLO was lost, and goes out again; or it came after the frame that is
+		 * refused, and the peer has answered it. */
+		if (!h->data && (!lnx_peer_acked(peer) || peer->rx_sid))
 			return;
 		LNX_WARN(FI_LOG_EP_DATA,
 			 "peer %016llx: it has ended the session, or was started anew\n",
@@ -479,6 +495,9 @@ LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h
 		return;
 	case LNX_REFUSED_NONCE:
 		add_nonce(peer, h->data);
+		return;
+	case LNX_REFUSED_FULL:
+		ask_again_soon(peer);
 		return;
 	case LNX_REFUSED_KEY:
 		if (lnx_peer_acked(peer) || peer->rx_sid)
