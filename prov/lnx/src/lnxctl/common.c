@@ -196,7 +196,7 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 			return ret;
 	}
 	lnx_procs_read(&c->procs, c->wait_ms ? c->wait_ms : LNXCTL_WAIT_MS, peers);
-	/* Nobody asked for that one. */
+	/* Those were not named. */
 	if (!c->pid)
 		forget_gone(c);
 	return c->procs.n || any ? LNXCTL_OK : none(c);
