@@ -127,25 +127,23 @@ BOTH(slow_path_stays_up)
 	for (i = 0; i < 30; i++)
 		send1(s, 200);
 	for (i = 0; i < 60; i++) {
-		struct fake_sent *held = f.core[0]->sent, *one = held;
+		struct fake_sent *held = f.core[0]->sent, *one = held, **end;
 
+		f.core[0]->sent = NULL;
+		f.core[0]->sent_end = &f.core[0]->sent;
 		/* One frame passes every 25 ms. */
 		if (one) {
-			f.core[0]->sent = NULL;
-			f.core[0]->sent_end = &f.core[0]->sent;
 			held = one->next;
 			look_at(s, 0, one);
 			free(one);
 		}
 		for (k = 0; k < 25; k++) {
-			struct fake_sent *mine = held;
-
-			f.core[0]->sent = NULL;
-			f.core[0]->sent_end = &f.core[0]->sent;
 			run_ms(1);
-			held = mine;
 		}
-		/* Retransmitted frames were seen; the rest waits. */
+		/* Retransmitted frames were seen; the rest waits, before what left last. */
+		for (end = &held; *end; end = &(*end)->next)
+			;
+		*end = f.core[0]->sent;
 		f.core[0]->sent = held;
 		f.core[0]->sent_end = &f.core[0]->sent;
 		while (*f.core[0]->sent_end)
