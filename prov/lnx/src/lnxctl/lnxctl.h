@@ -106,8 +106,9 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any);
 
 /*
  * For each process that was selected, and each of its endpoints that --ep names: call fn
- * with a map to fill; before that, if it is set, c->process once for the process.  A process that cannot be read fails.  Then the document is
- * written, unless it is empty.  Returns the status.
+ * with a map to fill; before that, if it is set, c->process once for the process.  A
+ * process that cannot be read fails.  Then the document is written, unless it is empty.
+ * Returns the status.
  */
 int lnxctl_each(struct lnxctl *c, bool peers,
 		void (*fn)(struct lnxctl *c, struct lnx_proc *p,

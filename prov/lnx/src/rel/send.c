@@ -5,8 +5,9 @@
  * without a number.
  *
  * A frame that cannot leave (no window, the core says EAGAIN) waits in order on
- * peer->chan.queue; progress pumps it, when the window opens or a path may be tried again.  The application sees -FI_EAGAIN when as many frames
- * wait as its tx size allows, and for injects also while the path is connecting.
+ * peer->chan.queue; progress pumps it, when the window opens or a path may be tried again.
+ * The application sees -FI_EAGAIN when as many frames wait as its tx size allows, and for
+ * injects also while the path is connecting.
  */
 #include <stdlib.h>
 
