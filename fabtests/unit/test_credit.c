@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Credit for large frames (rel/credit.c): single steps, and many peers at random. */
 #include <criterion/criterion.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "rel/credit.h"
+#include "seed.h"
 
 static struct lnx_credit_pool pool;
 static struct lnx_credit c;
@@ -108,28 +105,6 @@ struct end {
 	uint64_t stored;
 };
 
-static uint64_t rnd_state;
-
-static uint64_t rnd(uint64_t n)
-{
-	rnd_state = rnd_state * 6364136223846793005ull + 1442695040888963407ull;
-	return (rnd_state >> 33) % n;
-}
-
-static uint64_t take_seed(void)
-{
-	const char *given = getenv("LNX_SEED");
-	uint64_t seed = 0;
-	int fd;
-
-	if (given)
-		return strtoull(given, NULL, 0);
-	fd = open("/dev/urandom", O_RDONLY);
-	cr_assert(fd >= 0 && read(fd, &seed, sizeof(seed)) == sizeof(seed));
-	close(fd);
-	return seed;
-}
-
 static void step(struct end *e)
 {
 	uint64_t n = 1 + rnd(100000);
@@ -174,8 +149,7 @@ Test(credit, at_random)
 	static struct end end[PEERS];
 	unsigned r, i;
 
-	rnd_state = take_seed();
-	fprintf(stderr, "seed %lu (repeat with LNX_SEED=%lu)\n", rnd_state, rnd_state);
+	rnd_begin();
 	open_pool(1 + rnd(1 << 20), 1 + rnd(1 << 24));
 	for (r = 0; r < 200000; r++) {
 		struct end *e = &end[rnd(PEERS)];

@@ -57,10 +57,10 @@ bool lnx_keepalive_due(struct lnx_peer *peer)
 {
 	const struct lnx_liveness *l = &peer->liveness;
 
-	/* Something came; or its kernel says that its process has the socket, which it may
-	 * do for hours.  Whether it is another process, the PROBE shows (rel/session.c). */
 	if (lnx_likely(!peer->session.keepalive))
 		return false;
+	/* Something came; or its kernel says that its process has the socket, which it may
+	 * do for hours.  Whether it is another process, the PROBE shows (rel/session.c). */
 	if (!l->since_ns || l->stalled_ns) {
 		peer->session.keepalive = false;
 		peer->session.mute = 0;
