@@ -815,6 +815,8 @@ Test(ctl, explain)
 	cr_expect(!strstr(text, "form "), "%s", text);
 	cr_assert_eq(ask("explain 0 100"), 0);
 	cr_expect(strstr(text, "form one frame with a copy"), "%s", text);
+	cr_assert_eq(ask("explain 0 100000"), 0);
+	cr_expect(strstr(text, "form frames"), "%s", text);
 	cr_assert_eq(ask("explain 0 1000000"), 0);
 	cr_expect(strstr(text, "form announced"), "%s", text);
 	f.lnx->rail[0]->link_down = true;

@@ -432,6 +432,51 @@ BOTH(reports_of_what_is_known)
 	close_clean();
 }
 
+/* Frames leave over the first path, and the peer gets one of those under way; then the PROBE
+ * that left before them is answered.  Something is always under way. */
+static void ask_and_answer(uint64_t tag)
+{
+	unsigned before = f.core[0]->nlatency;
+
+	fake_after_ms(&f, 110);
+	cr_assert_gt(f.core[0]->nlatency, before);
+	cr_assert_eq(send1(tag, &a), 0);
+	fake_comp(&f, &a);
+	receive(0, 1);
+	ack();
+	fake_answer(&f, &p);
+	fake_pass(&f);
+}
+
+/*
+ * What is lost with a connection is sent again over another path, and never reported.  It
+ * counts as under way until the second answer, no longer: else the path would look busier
+ * for ever.
+ */
+BOTH(what_is_lost_is_not_in_flight)
+{
+	const struct lnx_path *path;
+	unsigned i;
+
+	open_introduced(kind, 2);
+	path = view_path(inside(), 0);
+	for (i = 0; i < 8; i++) {
+		cr_assert_eq(send1(i, &a), 0);
+		fake_comp(&f, &a);
+	}
+	receive(0, 7);
+	cr_assert_eq(nseen[0], 7u);
+	bytes[0] -= 6 * FRAME;
+	ack();
+	fake_pass(&f);
+	cr_assert_eq(view_sent(path) - view_delivered(path), 7 * FRAME);
+	for (i = 0; i < 4; i++)
+		ask_and_answer(8 + i);
+	cr_expect_leq(view_sent(path) - view_delivered(path), 2 * FRAME);
+	cr_expect_eq(f.lnx->stats.resend_count, 0u);
+	close_clean();
+}
+
 BOTH(hostile_reports)
 {
 	static const uint64_t odd[] = {

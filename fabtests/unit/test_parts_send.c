@@ -32,10 +32,10 @@ static void grant(uint64_t limit)
 	fake_pass(&f);
 }
 
-/* A peer that grants so much; frames of the rail have up to `longest` bytes. */
-static void open_granted(enum lnx_rail_kind kind, uint64_t limit, size_t longest)
+/* A peer that grants so much; frames of the rails have up to `longest` bytes. */
+static void open_rails(unsigned nrail, enum lnx_rail_kind kind, uint64_t limit, size_t longest)
 {
-	struct fake_opt opt = { .nrail = 1, .kind[0] = kind };
+	struct fake_opt opt = { .nrail = nrail, .kind = { kind, kind } };
 
 	fake_rxm_buffer = longest;
 	fake_open(&f, &opt);
@@ -46,6 +46,11 @@ static void open_granted(enum lnx_rail_kind kind, uint64_t limit, size_t longest
 		text[i] = (uint8_t)(i * 5 + i / 253);
 	fake_meet(&f, &p);
 	grant(limit);
+}
+
+static void open_granted(enum lnx_rail_kind kind, uint64_t limit, size_t longest)
+{
+	open_rails(1, kind, limit, longest);
 }
 
 static void send_len(size_t len, uint64_t flags, void *context)
@@ -87,6 +92,27 @@ BOTH(without_credit_it_is_announced)
 
 	open_granted(kind, 0, LNX_FRAME_LARGE);
 	send_len(100000, 0, &a);
+	s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
+	cr_expect_eq(s->h.key, 0u);
+	free(s);
+	fake_expect_none(&f);
+	fake_close(&f);
+}
+
+/* What several rails share is read in pieces, with all the credit there is; what is too short
+ * for that is not. */
+BOTH(several_rails_share_it)
+{
+	struct fake_sent *s;
+
+	open_rails(2, kind, 1 << 20, LNX_FRAME_LARGE);
+	send_len((32 << 10) - 1, 0, &a);
+	s = fake_expect(&f, &p, LNX_KIND_TAG);
+	cr_expect_eq(s->h.len, (32 << 10) - 1);
+	free(s);
+	fake_ack(&f, &p);
+	fake_comp(&f, &a);
+	send_len(32 << 10, 0, &b);
 	s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
 	cr_expect_eq(s->h.key, 0u);
 	free(s);

@@ -63,6 +63,7 @@ static void form_framed(const struct lnx_ep *ep, const struct lnx_peer *peer,
 			uint64_t size, struct lnx_out *o)
 {
 	const struct lnx_conf *c = ep->conf;
+	bool shared = lnx_bits(peer->stripe) > 1 && size >= c->stripe_threshold;
 
 	if (size <= ep->limits.copy)
 		lnx_out(o, "form one frame with a copy of the payload: the send "
@@ -70,6 +71,10 @@ static void form_framed(const struct lnx_ep *ep, const struct lnx_peer *peer,
 	else if (size <= ep->limits.eager)
 		lnx_out(o, "form one frame from the application's buffer: the send "
 			"completes when it is acknowledged\n");
+	else if (size <= c->eager_limit && c->eager_peer && !shared)
+		lnx_out(o, "form frames from the application's buffer, as far as the "
+			"receiver has granted credit: the send completes when they are "
+			"acknowledged or copied; without credit it is announced\n");
 	else if (lnx_bits(peer->stripe) < 2 || (size < c->stripe_threshold && size <= c->chunk))
 		lnx_out(o, "form announced; the receiver reads it over one path\n");
 	else

@@ -53,11 +53,22 @@ static LNX_COLD bool wait_for_credit(struct lnx_ep *ep, struct lnx_peer *peer, s
 	return false;
 }
 
+/*
+ * Do several rails share it?  Then it is announced, and read in pieces: that is sooner, and a
+ * sick rail holds up what it carries and no more (msg/hedge.c).  Frames come in order: one
+ * that is late holds up all behind it.
+ */
+static bool is_shared(const struct lnx_peer *peer, size_t len)
+{
+	return lnx_unlikely(peer->npath > 1) && lnx_bits(peer->stripe) > 1 &&
+	       len >= peer->ep->conf->stripe_threshold;
+}
+
 /* May so long a message be sent at once? */
 static bool at_once(struct lnx_ep *ep, struct lnx_peer *peer, size_t len,
 		    const struct lnx_frame_room *room)
 {
-	return peer->eager && peer->eager->credit.limit &&
+	return peer->eager && peer->eager->credit.limit && !is_shared(peer, len) &&
 	       len <= ep->conf->eager_limit && len <= LNX_PARTS_MAX * room->payload &&
 	       (lnx_credit_has(&peer->eager->credit, len) ||
 		wait_for_credit(ep, peer, len));

@@ -73,6 +73,7 @@ static void send_probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t no
 	}
 	s->probe++;
 	s->probe_ns = now;
+	s->probe_sent = path->sent;
 	lnx_loss_asked(&peer->loss, &peer->chan, path->index, s->probe, now);
 	if (!s->unanswered_ns) {
 		s->unanswered_ns = now;
@@ -235,6 +236,19 @@ uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 	return next;
 }
 
+/*
+ * The last PROBE is answered, and it could not overtake what was sent before.  By the next
+ * answer the peer has reported how much of that came.  The rest is lost with a connection:
+ * it is not under way any more, and must not count as if it were.
+ */
+static void settle(struct lnx_path *path)
+{
+	struct lnx_path_speed *s = path->speed;
+
+	path->delivered = LNX_MAX(path->delivered, s->settled);
+	s->settled = s->probe_sent;
+}
+
 bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
 		      uint32_t number, uint64_t now)
 {
@@ -258,5 +272,7 @@ bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
 	s->unanswered_ns = later == s->probe - s->unanswered ? 0 :
 			   s->unanswered_ns + (later + 1) * LNX_LATENCY_ASK_NS;
 	s->unanswered += later + 1;
+	if (!s->unanswered_ns)
+		settle(path);
 	return true;
 }
