@@ -635,7 +635,7 @@ LNX_COLD bool lnx_pull_core_error(struct lnx_rail *rail, const struct fi_cq_err_
 	if (!lnx_pool_owns(&ep->chunk_pool, c))
 		return false;
 	if (lnx_pool_lent(&ep->chunk_pool, c) && lnx_list_linked(&c->out)) {
-		rail->busy--;
+		lnx_rail_op_ended(rail);
 		chunk_ended(c, err->err, err->prov_errno);
 	}
 	return true;

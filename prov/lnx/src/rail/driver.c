@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* What is the same for all kinds of rails (rail/rail.h). */
+#include "rail/post.h"
 #include "rail/rail.h"
 
 const struct lnx_rail_driver *lnx_rail_driver(enum lnx_rail_kind kind)
@@ -37,7 +38,7 @@ LNX_COLD void lnx_rail_drain(struct lnx_rail *rail)
 	}
 	rail->nposted = 0;
 	/* What it did not report is over, too: ep->up->path_cut. */
-	rail->busy = 0;
+	lnx_rail_op_none(rail);
 }
 
 LNX_COLD bool lnx_rail_trywait(struct lnx_rail *rail)

@@ -11,6 +11,7 @@
 
 #include "core/warn_once.h"
 #include "policy/fault.h"
+#include "rail/post.h"
 #include "rail/rail.h"
 #include "wire/hdr.h"
 
@@ -257,7 +258,7 @@ static bool fail(const struct lnx_peer *peer, struct lnx_path *path, void *op,
 	e->op = op;
 	e->class = v.class;
 	lnx_list_add_tail(&f->failing, &e->link);
-	path->rail->busy++;		/* as if its core had it */
+	lnx_rail_op_began(path->rail);	/* as if its core had it */
 	peer->ep->work |= LNX_WORK_FAULT;
 	return true;
 }

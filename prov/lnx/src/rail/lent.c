@@ -4,6 +4,7 @@
  * them, with the owner lock held, and are given buffers by our SRX (msg/srx_owner.c).
  * What came goes up through ep->up.  Nothing here may call a core, except to poll.
  */
+#include "rail/post.h"
 #include "rail/rail.h"
 
 static inline struct lnx_rail *cq_rail(struct fid_peer_cq *cq)
@@ -70,7 +71,7 @@ static ssize_t framed_write(struct fid_peer_cq *cq, void *context,
 	if (flags & FI_RECV) {
 		framed_recv(rail, context, len);
 	} else if ((flags & (FI_SEND | FI_READ | FI_WRITE)) && op) {
-		rail->busy--;
+		lnx_rail_op_ended(rail);
 		rail->ep->up->op[op->type].done(op);
 	}
 	return 0;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * One frame, or one piece of a large transfer, to a framed rail: one call of its core.
- * The only place that counts what the core has (rail->busy); completions take it off
- * again in posted.c and lent.c.  lnx_rail_inject, which has no completion, is also for the
+ * The only file that counts what the core has (rail->busy): the end of an operation is
+ * told with lnx_rail_op_ended by posted.c and lent.c, and by those that own it if the core
+ * failed it.  lnx_rail_inject, which has no completion, is also for the
  * direct rail.  The rail's core endpoint exists, and the owner lock is held.  0 or the
  * core's error.  What is posted may complete inside the call.
  */
@@ -10,6 +11,24 @@
 #define LNX_RAIL_POST_H
 
 #include "obj/ep.h"
+
+/* The core, or what stands for it, has one more operation of ours. */
+LNX_INLINE void lnx_rail_op_began(struct lnx_rail *rail)
+{
+	rail->busy++;
+}
+
+/* The core has reported it, as done or as failed. */
+LNX_INLINE void lnx_rail_op_ended(struct lnx_rail *rail)
+{
+	rail->busy--;
+}
+
+/* The core endpoint is closed: it has none. */
+LNX_INLINE void lnx_rail_op_none(struct lnx_rail *rail)
+{
+	rail->busy = 0;
+}
 
 /* len bytes, at most rail->inject_size, which the core copies. */
 LNX_INLINE ssize_t lnx_rail_inject(struct lnx_rail *rail, const void *frame, size_t len,
@@ -24,12 +43,12 @@ LNX_INLINE ssize_t lnx_rail_send(struct lnx_rail *rail, const struct iovec *iov,
 {
 	ssize_t ret;
 
-	rail->busy++;
+	lnx_rail_op_began(rail);
 	ret = lnx_likely(niov == 1) ?
 	      fi_send(rail->core_ep, iov->iov_base, iov->iov_len, NULL, dest, op) :
 	      fi_sendv(rail->core_ep, iov, NULL, niov, dest, op);
 	if (lnx_unlikely(ret))
-		rail->busy--;
+		lnx_rail_op_ended(rail);
 	return ret;
 }
 
@@ -40,10 +59,10 @@ LNX_INLINE ssize_t lnx_rail_read(struct lnx_rail *rail, void *local, size_t len,
 {
 	ssize_t ret;
 
-	rail->busy++;
+	lnx_rail_op_began(rail);
 	ret = fi_read(rail->core_ep, local, len, NULL, from, addr, key, op);
 	if (lnx_unlikely(ret))
-		rail->busy--;
+		lnx_rail_op_ended(rail);
 	return ret;
 }
 
@@ -61,10 +80,10 @@ LNX_INLINE ssize_t lnx_rail_write(struct lnx_rail *rail, void *local, size_t len
 	};
 	ssize_t ret;
 
-	rail->busy++;
+	lnx_rail_op_began(rail);
 	ret = fi_writemsg(rail->core_ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE);
 	if (lnx_unlikely(ret))
-		rail->busy--;
+		lnx_rail_op_ended(rail);
 	return ret;
 }
 

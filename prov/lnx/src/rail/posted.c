@@ -3,6 +3,7 @@
  * Plain rails: we post the receive buffers and read the core's CQ ourselves.
  * Called through the driver of the rail; what came goes up through ep->up.
  */
+#include "rail/post.h"
 #include "rail/rail.h"
 
 #define READ_BATCH	16
@@ -199,7 +200,7 @@ static int read_all(struct lnx_rail *rail)
 		if (e[i].flags & FI_RECV) {
 			plain_recv(rail, (struct lnx_rxbuf *)op, e[i].len);
 		} else if (e[i].flags & (FI_SEND | FI_READ | FI_WRITE)) {
-			rail->busy--;
+			lnx_rail_op_ended(rail);
 			rail->ep->up->op[op->type].done(op);
 		}
 	}

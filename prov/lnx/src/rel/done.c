@@ -6,6 +6,7 @@
  */
 #include "base/interval.h"
 #include "policy/errclass.h"
+#include "rail/post.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
 
@@ -230,7 +231,7 @@ LNX_COLD bool lnx_rel_core_failed(struct lnx_rail *rail, const struct fi_cq_err_
 			continue;
 		if (!lnx_pool_lent(&ep->txe_pool[i], txe) || !txe->peer || !txe->f.in_core)
 			return true;
-		rail->busy--;
+		lnx_rail_op_ended(rail);
 		core_failed(txe, err);
 		return true;
 	}

@@ -128,7 +128,7 @@ LNX_COLD bool lnx_read_core_error(struct lnx_rail *rail, const struct fi_cq_err_
 		return false;
 	if (lnx_pool_lent(&ep->rma.segment_pool, segment) &&
 	    segment->kind == LNX_RMA_SEGMENT_CORE) {
-		rail->busy--;
+		lnx_rail_op_ended(rail);
 		ended(segment, err->err, err->prov_errno);
 	}
 	return true;
