@@ -10,6 +10,7 @@ print their seed and take LNX_SEED.
   lnxctl.py [NAME...]     only the cases of these names
 """
 
+import errno
 import json
 import os
 import random
@@ -143,7 +144,10 @@ def run(*args, status=OK, env=None, prefix=(), wait=False):
             break
     need(p.returncode == status, "lnxctl", *args, "ends with %d, not %d:" %
          (p.returncode, status), p.stderr or p.stdout)
-    if status not in (OK, PARTLY) and "check" not in args:
+    if status in (REFUSED, NO_ANSWER) and "check" not in args and (
+            "--json" in args or "--yaml" in args):
+        run.error = (json.loads if "--json" in args else yaml.safe_load)(p.stderr)
+    elif status not in (OK, PARTLY) and "check" not in args:
         need(p.stderr.startswith("lnxctl: "), "lnxctl", *args, "does not say why")
     run.said = p.stderr
     return p.stdout
@@ -487,6 +491,72 @@ def case_health():
     run("-p", a.pid, "net", "set", "--nid", "10.9.9.9@tcp", "--auto", status=REFUSED)
     run("-p", a.pid, "net", "set", "--nid", "shm:shm", "--auto", status=REFUSED)
     run("-p", a.pid, "peer", "set", "--nid", 77, "--auto", status=REFUSED)
+
+
+def case_nets():
+    """NIDs have the names of the user's nets, as rules have them."""
+    a, b = pair("tcp:lo+tcp;ofi_rxm:lo", FI_LNX_NETS="left1=tcp;ofi_rxm")
+    send(a, b, 1, 1)
+    a.do("spin")
+    b.do("spin")
+    nets = {n["net type"]: n["local NI(s)"] for n in show(a, "net", "show")["net"]}
+    same(sorted(nets), ["left1", "tcp"], "nets")
+    same([n["nid"] for n in nets["left1"]], ["127.0.0.1@left1"], "NID of the rail")
+    same([n["net type"] for n in show(a, "net", "show", "--net", "left1")["net"]],
+         ["left1"], "--net")
+    remote = [n["nid"] for n in show(a, "peer", "show")["peer"][0]["peer ni"]]
+    same(sorted(n.split("@")[1] for n in remote), ["left1", "tcp"], "NIDs of the peer")
+    far, = (n for n in remote if n.endswith("@left1"))
+    same(show(a, "ping", far)["ping"]["peer"], show(b, "info")["endpoint info"]["id"],
+         "ping")
+    need(far in [p["nid"] for p in show(a, "explain", far)["explain"][0]["paths"]],
+         "explain")
+    run("-p", a.pid, "udsp", "add", "--src", "127.0.0.1@left1")
+    same(rules(a)[0]["applies to"][:6], "1 rail", "the rule has that name, too")
+    run("-p", a.pid, "udsp", "add", "--dst", "tcp", "--priority", 2)
+    run("-p", a.pid, "udsp", "add", "--src", "127.0.0.1@left1", "--dst", far)
+    send(a, b, 1, 1)
+    a.do("spin")
+    b.do("spin")
+    same({n["net type"]: n["local NI(s)"][0]["udsp info"]
+          for n in show(a, "net", "show", "-v", 4)["net"]},
+         {"left1": {"net priority": -1, "nid priority": 0},
+          "tcp": {"net priority": -1, "nid priority": -1}}, "udsp info of rails")
+    same({n["nid"].split("@")[1]: n["udsp info"]
+          for n in show(a, "peer", "show", "-v", 4)["peer"][0]["peer ni"]},
+         {"left1": {"net priority": -1, "nid priority": -1,
+                    "Preferred source NIDs": ["127.0.0.1@left1"]},
+          "tcp": {"net priority": 2, "nid priority": -1}}, "udsp info of the peer's")
+    run("-p", a.pid, "net", "set", "--nid", "*@left1", "--pin", 300)
+    values = {n["net type"]: n["local NI(s)"][0]["health stats"]["health value"]
+              for n in show(a, "net", "show", "-v", 3)["net"]}
+    same(values, {"left1": 300, "tcp": 1000}, "net set")
+
+
+def case_errors():
+    """Documents for programs, as lnetctl's."""
+    a, b = pair()
+    a.do("spin")
+    run("-p", a.pid, "udsp", "add", "--src", "tcp", "--priority", 3)
+    for form in ["--json"] + ["--yaml"] * bool(yaml):
+        for args, action, item, number, why in (
+                (("udsp", "add", "--src", "tcp", "--priority", 3), "add", "udsp",
+                 errno.EALREADY, "already"),
+                (("udsp", "del", "--idx", 9), "del", "udsp", errno.ENOENT, "9"),
+                (("net", "set", "--nid", "nonsense", "--auto"), "set", "net",
+                 errno.ENOENT, "\"nonsense\""),
+                (("set", "window", 16), "set", "set", errno.EBUSY, "at start only"),
+                (("import", "/nonexistent"), "import", "import", errno.ENOENT,
+                 "/nonexistent")):
+            run("-p", a.pid, form, *args, status=REFUSED)
+            same(list(run.error), [action], run.error)
+            one, = run.error[action]
+            same((list(one), sorted(one[item])), ([item], ["descr", "errno"]), run.error)
+            same(one[item]["errno"], -number, run.error)
+            need(why in one[item]["descr"], run.error)
+    a.do("still")
+    run("-p", a.pid, "--json", "set", "spill", 50, status=NO_ANSWER)
+    same(run.error["set"][0]["set"]["errno"], -errno.ETIMEDOUT, "no answer")
 
 
 def case_fault():

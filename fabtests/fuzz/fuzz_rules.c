@@ -24,6 +24,7 @@
 #include <string.h>
 
 #include "policy/rules_block.h"
+#include "../unit/rules_view.h"
 
 #define TEXT_BYTES	(LNX_RULES_MAX * LNX_RULE_TEXT_MAX)
 
@@ -56,7 +57,7 @@ static size_t print(const struct lnx_rules *rules, char *buf)
 		n += lnx_rule_print(info.rule, buf + n, LNX_RULE_TEXT_MAX);
 		FUZZ_CHECK(strlen(buf) == n);
 	}
-	FUZZ_CHECK(i == lnx_rules_count(rules));
+	FUZZ_CHECK(i == rules_count(rules));
 	return n;
 }
 
@@ -87,7 +88,7 @@ static void check_text(const char *text)
 		FUZZ_CHECK(strlen(why.why) > 10);
 		for (p = why.why; *p; p++)
 			FUZZ_CHECK(*p >= ' ' && *p <= '~');
-		FUZZ_CHECK(!lnx_rules_count(rules));
+		FUZZ_CHECK(!rules_count(rules));
 	}
 	check_identity(rules);
 	lnx_rules_destroy(rules);

@@ -53,7 +53,7 @@ BOTH(rail_is_set_to_0)
 	cr_expect(is_down(s, 0) && is_down(&side[1], 0));
 	ask("health list");
 	cr_expect(strstr(reply, " health 0 down by-hand\n"), "%s", reply);
-	cr_expect(strstr(reply, " to 0 health 1000 spare "), "%s", reply);
+	cr_expect(strstr(reply, " to 0 health 1000 drained "), "%s", reply);
 	step();
 	cr_expect_eq(s->nrail, 1u);
 	cr_expect_eq(s->rail.tag, 0u);

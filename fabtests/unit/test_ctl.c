@@ -140,9 +140,9 @@ Test(ctl, appears_and_goes)
 	cr_expect(strstr(e->ep.address, "lnx://"), "%s", e->ep.address);
 	cr_assert_eq(e->nrail, 1u);
 	cr_expect_str_eq(e->rail[0].name, "plain:fake");
-	cr_expect_str_eq(e->rail[0].net, "plain");
+	cr_expect_str_eq(e->rail[0].net, "tcp");
 	cr_expect_str_eq(e->rail[0].interface, "fake");
-	cr_expect_str_eq(e->rail[0].nid, "127.0.0.1@plain");
+	cr_expect_str_eq(e->rail[0].nid, "127.0.0.1@tcp");
 	cr_expect_eq(e->rail[0].health.value, 1000u);
 	cr_expect_eq(e->nparam, lnx_nparams);
 	cr_expect_str_eq(lnx_snap_param(e, "window")->value, "512");

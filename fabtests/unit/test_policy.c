@@ -16,6 +16,7 @@
 #include "rel/detect.h"
 #include "rel/order.h"
 #include "rel/sched.h"
+#include "rules_view.h"
 
 #define BOTH(name)	FAIL_BOTH(policy, name)
 
@@ -82,7 +83,7 @@ static void del_rules(void)
 	struct lnx_refusal r = { 0 };
 
 	lnx_lock(&f.lnx->lock);
-	cr_expect_eq(lnx_rules_del(lnx_policy_rules(f.lnx), &all, NULL, &r), 0);
+	cr_expect_eq(rules_del(lnx_policy_rules(f.lnx), &all, NULL, &r), 0);
 	lnx_order_rules(f.lnx, fake_now_ns);
 	lnx_unlock(&f.lnx->lock);
 }

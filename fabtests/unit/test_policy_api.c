@@ -10,6 +10,7 @@
 #include "base/compiler.h"
 #include "lnx_policy.h"
 #include "policy/rules_block.h"
+#include "rules_view.h"
 
 static struct lnx_nets nets;
 static struct lnx_rules *rules;
@@ -147,7 +148,7 @@ Test(policy_api, nids_and_pairs)
 		     -EINVAL);
 	cr_assert_eq(lnx_policy_add_nid(policy, (enum lnx_policy_end)7, "x", 1,
 					NULL), -EINVAL);
-	cr_assert_eq(lnx_rules_count(rules), 3);
+	cr_assert_eq(rules_count(rules), 3);
 	/* deleting by the id of another kind */
 	cr_assert_eq(lnx_policy_del_net(policy, LNX_POLICY_SRC, NULL, nid), -ENOENT);
 	cr_assert_not_null(strstr(lnx_policy_error(policy), "rules for NIDs"));
@@ -205,7 +206,7 @@ Test(policy_api, any_rules_together)
 	strcpy(add[0].src, "tcp2");
 	strcpy(add[1].dst, "foo");
 	cr_assert_eq(lnx_policy_add(policy, add, 2, id), -EINVAL);
-	cr_assert_eq(lnx_rules_count(rules), 3);
+	cr_assert_eq(rules_count(rules), 3);
 	cr_assert_eq(lnx_policy_add(policy, add, 0, id), -EINVAL);
 	/* by index, by filter, and all */
 	cr_assert_eq(lnx_policy_del(policy, &del, 1, &deleted), 0);
@@ -235,7 +236,7 @@ Test(policy_api, any_rules_together)
 	cr_assert_eq(n, 0);
 	cr_assert_eq(lnx_policy_del(policy, NULL, 0, &deleted), 0);
 	cr_assert_eq(deleted, 2);
-	cr_assert_eq(lnx_rules_count(rules), 0);
+	cr_assert_eq(rules_count(rules), 0);
 }
 
 /* ---- paging ---- */
@@ -321,7 +322,7 @@ Test(policy_api, a_reply_without_room_for_one_rule)
 	other.room = sizeof(struct lnx_policy_block);
 	cr_assert_eq(lnx_policy_add_net(policy, LNX_POLICY_SRC, "tcp9", 0, NULL),
 		     -EINVAL);
-	cr_assert_eq(lnx_rules_count(rules), 1);
+	cr_assert_eq(rules_count(rules), 1);
 }
 
 /* ---- requests that are malformed ---- */
@@ -386,7 +387,7 @@ Test(policy_api, heads_that_are_wrong)
 	size_t len;
 
 	cr_assert_eq(ask(&q, WHOLE(q)), 0);
-	lnx_rules_del(rules, &(struct lnx_rules_which){ 0 }, NULL, &why);
+	rules_del(rules, &(struct lnx_rules_which){ 0 }, NULL, &why);
 	for (len = 0; len < WHOLE(q); len++)
 		cr_assert_eq(ask(&q, len), -EINVAL, "%zu bytes", len);
 	q.head.magic ^= 1;
@@ -419,10 +420,10 @@ Test(policy_api, heads_that_are_wrong)
 	q = good;
 	q.head.op = LNX_POLICY_SHOW;		/* two filters */
 	cr_assert_eq(ask(&q, WHOLE(good)), -EINVAL);
-	cr_assert_eq(lnx_rules_count(rules), 0);
+	cr_assert_eq(rules_count(rules), 0);
 	cr_assert_eq(lnx_rules_request(rules, &good, WHOLE(good), reply.bytes,
 				       sizeof(reply.head) - 1), 0);
-	cr_assert_eq(lnx_rules_count(rules), 0);
+	cr_assert_eq(rules_count(rules), 0);
 }
 
 /* Records and head of a later version are longer; those of an earlier one shorter. */
@@ -440,7 +441,7 @@ Test(policy_api, unknown_tails_are_skipped_and_short_records_refused)
 	for (i = 0; i < 3; i++)
 		memcpy(later + head + i * size, &q.rec[i], sizeof(q.rec[i]));
 	cr_assert_eq(ask(later, sizeof(later)), 0);
-	cr_assert_eq(lnx_rules_count(rules), 3);
+	cr_assert_eq(rules_count(rules), 3);
 	cr_assert_eq(reply.head.type, LNX_POLICY_IDS);
 	cr_assert_eq(reply.head.count, 3);
 
@@ -450,7 +451,7 @@ Test(policy_api, unknown_tails_are_skipped_and_short_records_refused)
 	cr_assert_not_null(strstr(SENTENCE, "too short"));
 	q.head.size = 0;
 	cr_assert_eq(ask(&q, sizeof(q.head)), -EINVAL);
-	cr_assert_eq(lnx_rules_count(rules), 3);
+	cr_assert_eq(rules_count(rules), 3);
 }
 
 Test(policy_api, records_that_are_wrong)
@@ -468,14 +469,14 @@ Test(policy_api, records_that_are_wrong)
 	q = good;
 	q.rec[2].src[0] = '\0';
 	cr_assert_eq(ask(&q, WHOLE(q)), -EINVAL);
-	cr_assert_eq(lnx_rules_count(rules), 0);
+	cr_assert_eq(rules_count(rules), 0);
 	/* deleted together or not at all */
 	cr_assert_eq(ask(&good, WHOLE(good)), 0);
 	q = request(LNX_POLICY_DEL, LNX_POLICY_ANY, 3);
 	strcpy(q.rec[2].src, "tcp9");
 	cr_assert_eq(ask(&q, WHOLE(q)), -ENOENT);
 	cr_assert_eq(reply.head.skip, 2);
-	cr_assert_eq(lnx_rules_count(rules), 3);
+	cr_assert_eq(rules_count(rules), 3);
 	/* all of one type */
 	q = request(LNX_POLICY_DEL, LNX_POLICY_NID, 0);
 	cr_assert_eq(ask(&q, WHOLE(q)), 0);

@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "policy/rules.h"
 #include "policy/rules_inside.h"
+#include "rules_view.h"
 
 static struct lnx_nets nets;
 static struct lnx_rules *rules;
@@ -51,7 +52,7 @@ static int del(enum lnx_rules_by by, uint32_t number)
 {
 	struct lnx_rules_which w = { .by = by, .number = number };
 
-	return lnx_rules_del(rules, &w, NULL, &why);
+	return rules_del(rules, &w, NULL, &why);
 }
 
 /* All rules in their order, a line each. */
@@ -68,7 +69,7 @@ static const char *all(void)
 		n += lnx_rule_print(info.rule, buf + n, LNX_RULE_TEXT_MAX);
 		n += (size_t)sprintf(buf + n, "\n");
 	}
-	cr_assert_eq(i, lnx_rules_count(rules));
+	cr_assert_eq(i, rules_count(rules));
 	return buf;
 }
 
@@ -160,7 +161,7 @@ Test(rules, what_is_refused_changes_nothing)
 				   why.why);
 		for (p = why.why; *p; p++)
 			cr_assert(isprint((unsigned char)*p));
-		cr_assert_eq(lnx_rules_count(rules), 0);
+		cr_assert_eq(rules_count(rules), 0);
 		cr_assert_eq(lnx_rules_generation(rules), generation);
 	}
 	/* where the error is */
@@ -269,7 +270,7 @@ Test(rules, deleting)
 
 	cr_assert_eq(del(LNX_RULES_BY_INDEX, 0), -ENOENT);
 	cr_assert_not_null(strstr(why.why, "there are none"));
-	cr_assert_eq(lnx_rules_del(rules, &(struct lnx_rules_which){ 0 }, &n, &why),
+	cr_assert_eq(rules_del(rules, &(struct lnx_rules_which){ 0 }, &n, &why),
 		     0);
 	cr_assert_eq(n, 0);
 	cr_assert_eq(add("tcp1", NULL, NULL, 1, NO, NULL), 0);
@@ -281,27 +282,27 @@ Test(rules, deleting)
 	cr_assert_eq(del(LNX_RULES_BY_ID, 0), -ENOENT);
 
 	w.spec.side[LNX_RULE_SRC] = "tcp9";
-	cr_assert_eq(lnx_rules_del(rules, &w, &n, &why), -ENOENT);
+	cr_assert_eq(rules_del(rules, &w, &n, &why), -ENOENT);
 	w.spec.side[LNX_RULE_SRC] = "foo";
-	cr_assert_eq(lnx_rules_del(rules, &w, &n, &why), -EINVAL);
+	cr_assert_eq(rules_del(rules, &w, &n, &why), -EINVAL);
 	/* with a priority this has to be the same, too */
 	w.spec.side[LNX_RULE_SRC] = "tcp1";
 	w.spec.has_priority = true;
 	w.spec.priority = 2;
-	cr_assert_eq(lnx_rules_del(rules, &w, &n, &why), -ENOENT);
+	cr_assert_eq(rules_del(rules, &w, &n, &why), -ENOENT);
 	cr_assert_not_null(strstr(why.why, "this priority"));
-	cr_assert_eq(lnx_rules_count(rules), 3);
+	cr_assert_eq(rules_count(rules), 3);
 	w.spec.has_priority = false;
-	cr_assert_eq(lnx_rules_del(rules, &w, &n, &why), 0);
+	cr_assert_eq(rules_del(rules, &w, &n, &why), 0);
 	cr_assert_eq(n, 1);
 	cr_assert_eq(del(LNX_RULES_BY_ID, id), 0);
 	cr_assert_str_eq(all(), "src: tcp3, dst: tcp*\n");
 	/* a side less is another rule */
 	w.spec = (struct lnx_rule_spec){ .side = { "tcp3" } };
-	cr_assert_eq(lnx_rules_del(rules, &w, &n, &why), -ENOENT);
+	cr_assert_eq(rules_del(rules, &w, &n, &why), -ENOENT);
 	w.spec.side[LNX_RULE_DST] = "tcp*";
-	cr_assert_eq(lnx_rules_del(rules, &w, &n, &why), 0);
-	cr_assert_eq(lnx_rules_count(rules), 0);
+	cr_assert_eq(rules_del(rules, &w, &n, &why), 0);
+	cr_assert_eq(rules_count(rules), 0);
 }
 
 Test(rules, as_many_as_there_can_be)
@@ -317,7 +318,7 @@ Test(rules, as_many_as_there_can_be)
 	cr_assert_not_null(strstr(why.why, "256"));
 	/* updates still fit */
 	cr_assert_eq(add("tcp5", NULL, NULL, 9, NO, NULL), 0);
-	cr_assert_eq(lnx_rules_del(rules, &(struct lnx_rules_which){ 0 }, &n, &why),
+	cr_assert_eq(rules_del(rules, &(struct lnx_rules_which){ 0 }, &n, &why),
 		     0);
 	cr_assert_eq(n, LNX_RULES_MAX);
 	cr_assert_str_eq(all(), "");
@@ -337,7 +338,7 @@ Test(rules, numbers_that_are_used_up)
 	/* the generation is never 0 */
 	cr_assert_eq(add("tcp1", NULL, NULL, 5, NO, &id), 0);
 	cr_assert_eq(lnx_rules_generation(rules), 1);
-	cr_assert_eq(lnx_rules_count(rules), 1);
+	cr_assert_eq(rules_count(rules), 1);
 }
 
 /* ---- several changes at once ---- */
@@ -532,7 +533,7 @@ Test(rules, replace_refuses_as_a_whole)
 	cr_assert_eq(which, LNX_RULES_MAX);
 	cr_assert_str_eq(all(), "src: tcp1, priority: 1\n");
 	cr_assert_eq(lnx_rules_replace(rules, many, i - 1, &which, &why), 0);
-	cr_assert_eq(lnx_rules_count(rules), LNX_RULES_MAX);
+	cr_assert_eq(rules_count(rules), LNX_RULES_MAX);
 }
 
 /* ---- show ---- */

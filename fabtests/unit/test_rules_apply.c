@@ -11,6 +11,7 @@
 
 #include "base/compiler.h"
 #include "policy/rules.h"
+#include "rules_view.h"
 
 #define NONE	LNX_RULE_NONE
 
@@ -42,7 +43,7 @@ static void del(uint32_t index)
 {
 	struct lnx_rules_which w = { .by = LNX_RULES_BY_INDEX, .number = index };
 
-	cr_assert_eq(lnx_rules_del(rules, &w, NULL, &why), 0, "%s", why.why);
+	cr_assert_eq(rules_del(rules, &w, NULL, &why), 0, "%s", why.why);
 }
 
 /* The rail of tcp with that address: in the net tcp1, tcp2 or tcp. */
@@ -159,7 +160,7 @@ Test(rules_apply, the_lowest_index_counts_for_our_rails)
 	/* The priority 0 is one, too. */
 	add("src: 10.9.0.1@tcp");
 	cr_assert_str_eq(local(2), "9 0");
-	lnx_rules_del(rules, &(struct lnx_rules_which){ 0 }, NULL, &why);
+	rules_del(rules, &(struct lnx_rules_which){ 0 }, NULL, &why);
 	cr_assert_str_eq(local(0), "-1 -1");
 	cr_assert_str_eq(local(2), "-1 -1");
 }
@@ -235,7 +236,7 @@ Test(rules_apply, rules_of_peers)
 	p = peer(NULL, "10.1.0.8", NULL);
 	cr_assert_str_eq(remote(p, 0), "1 -1 0");
 	/* the last rule for peers goes */
-	lnx_rules_del(rules, &(struct lnx_rules_which){ 0 }, NULL, &why);
+	rules_del(rules, &(struct lnx_rules_which){ 0 }, NULL, &why);
 	cr_assert(lnx_rules_stale(rules, p));
 	p = peer(p, "10.1.0.8", NULL);
 	cr_assert_null(p);

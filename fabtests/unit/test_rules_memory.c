@@ -8,6 +8,7 @@
 #include "conf/config.h"
 #include "fake_memory.h"
 #include "policy/rules_block.h"
+#include "rules_view.h"
 
 static struct lnx_nets nets;
 static struct lnx_rules *rules;
@@ -97,7 +98,7 @@ static int del_one(void)
 	struct lnx_rules_which which = { .by = LNX_RULES_EXACT,
 					 .spec = { .side = { "tcp1" } } };
 
-	return lnx_rules_del(rules, &which, NULL, &why);
+	return rules_del(rules, &which, NULL, &why);
 }
 
 static int replace(void)

@@ -309,6 +309,8 @@ struct lnx_state_rail {
 	struct lnx_state_traffic base;	/* the same, as of the last reset */
 	uint64_t failed[LNX_STATE_CLASSES];
 	uint64_t failed_base[LNX_STATE_CLASSES];
+	/* What rules (lnx_udsp(5)) give it: 1 + priority; 0: none. */
+	uint32_t net_priority, nid_priority;
 };
 
 enum lnx_state_life {			/* as enum lnx_life */
@@ -406,6 +408,10 @@ struct lnx_state_path {
 	uint64_t failed[LNX_STATE_CLASSES];
 	struct lnx_state_latency ack;	/* from a PROBE about latency to its answer */
 	struct lnx_state_latency reply;	/* from a read that is posted to its end */
+	/* What rules give the peer's rail: 1 + priority; 0: none. */
+	uint32_t net_priority, nid_priority;
+	uint32_t preferred;		/* rails that pair rules prefer for it: bits, by index */
+	uint32_t reserved2;
 };
 
 static_assert(sizeof(struct lnx_state_front) % 64 == 0, "tables follow it");

@@ -127,13 +127,6 @@ size_t lnx_config_error_print(const struct lnx_config_error *e, const char *file
 			      char *buf, size_t size);
 
 /*
- * An error as lnetctl writes it: action ("add") and item ("udsp") are keys.  Length
- * without NUL, as snprintf.
- */
-size_t lnx_config_error_yaml(const char *action, const char *item, int err,
-			     const char *sentence, char *buf, size_t size);
-
-/*
  * The configuration as YAML in its canonical form, which reads to the same.  Length
  * without NUL, as snprintf.
  */

@@ -235,13 +235,3 @@ size_t lnx_config_print(const struct lnx_config *c, char *buf, size_t size)
 		put_rules(&o, c);
 	return o.n;
 }
-
-size_t lnx_config_error_yaml(const char *action, const char *item, int err,
-			     const char *sentence, char *buf, size_t size)
-{
-	struct lnx_out o = { .buf = buf, .size = size };
-
-	lnx_out(&o, "%s:\n    - %s:\n          errno: %d\n", action, item, err);
-	key_text(&o, "          ", "descr", sentence);
-	return o.n;
-}

@@ -132,6 +132,12 @@ void lnx_ep_policy_close(struct lnx_ep *ep)
 	ep->policy.nets = NULL;
 }
 
+int lnx_policy_nid(const struct lnx_ep *ep, const struct lnx_addr_rail *rail,
+		   struct lnx_nid *nid)
+{
+	return lnx_nid_of(nets_of(ep), rail, nid);
+}
+
 static void set_rails(struct lnx_ep *ep)
 {
 	struct lnx_nid nid[LNX_RAILS_MAX];
@@ -141,7 +147,7 @@ static void set_rails(struct lnx_ep *ep)
 	memset(nid, 0, sizeof(nid));
 	for (i = 0; i < ep->nnet; i++)
 		if (lnx_rail_describe(ep->rail[ep->nrail - ep->nnet + i], &r))
-			(void)lnx_nid_of(nets_of(ep), &r, &nid[i]);
+			(void)lnx_policy_nid(ep, &r, &nid[i]);
 	lnx_rules_rails(ep->policy.rules, nid, ep->nnet);
 }
 
@@ -219,7 +225,7 @@ unsigned lnx_policy_nids(const struct lnx_peer *peer, const struct lnx_rails *r,
 
 	memset(nid, 0, LNX_WIRE_RAILS_MAX * sizeof(*nid));
 	for (i = 0; i < r->n; i++) {
-		if (lnx_nid_of(nets_of(peer->ep), &r->rail[i], &nid[r->place[i]]))
+		if (lnx_policy_nid(peer->ep, &r->rail[i], &nid[r->place[i]]))
 			memset(&nid[r->place[i]], 0, sizeof(*nid));
 		n = r->place[i] + 1u;
 	}

@@ -67,6 +67,10 @@ LNX_INLINE const struct lnx_rule_peer *lnx_policy_table(const struct lnx_peer *p
 unsigned lnx_policy_nids(const struct lnx_peer *peer, const struct lnx_rails *r,
 			 struct lnx_nid nid[LNX_WIRE_RAILS_MAX]);
 
+/* The name of a rail, with the nets of the user.  -EINVAL: it is malformed. */
+int lnx_policy_nid(const struct lnx_ep *ep, const struct lnx_addr_rail *rail,
+		   struct lnx_nid *nid);
+
 /* Which of the network rails is it? */
 unsigned lnx_policy_index(const struct lnx_ep *ep, const struct lnx_rail *rail);
 

@@ -9,6 +9,7 @@
 #include "core/open.h"
 #include "core/policy.h"
 #include "ctl/ask.h"
+#include "ctl/health.h"
 #include "ctl/nid.h"
 #include "rel/admin.h"
 #include "rel/latency.h"
@@ -91,22 +92,6 @@ struct choice {
 	uint64_t size;
 	unsigned share[LNX_PATHS_MAX];
 };
-
-static const char *state_name(const struct lnx_path *path)
-{
-	switch (path->state) {
-	case LNX_PATH_IDLE:
-		return "idle";
-	case LNX_PATH_CONNECTING:
-		return "connecting";
-	case LNX_PATH_UP:
-		return "up";
-	case LNX_PATH_DOWN:
-		return path->detect.drained ? "drained" : "down";
-	default:
-		return "dead";
-	}
-}
 
 /* Why it may not be used at all, or NULL. */
 static const char *unusable(const struct lnx_path *path)
@@ -247,7 +232,7 @@ static void put_path(const struct choice *c, const struct lnx_path *path,
 		"rail_health %u remote_health %u share %u in_flight %" PRIu64
 		" limit %" PRIu64 " rate %" PRIu64 " latency_us %" PRIu64,
 		path->index, path->rail->name, path->remote_rail,
-		nid, use, state_name(path), class_of(c->peer, path), path->detect.health.value,
+		nid, use, lnx_ctl_path_state(path), class_of(c->peer, path), path->detect.health.value,
 		path->rail->health.value,
 		path->remote->health.value,
 		c->share[path->index],

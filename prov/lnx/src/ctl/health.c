@@ -32,7 +32,7 @@ static const char *by(const struct lnx_health *h, bool by_peer)
 	return h->pinned ? " by-hand" : by_peer ? " by-peer" : "";
 }
 
-static const char *state(const struct lnx_path *path)
+const char *lnx_ctl_path_state(const struct lnx_path *path)
 {
 	switch (path->state) {
 	case LNX_PATH_IDLE:
@@ -42,7 +42,7 @@ static const char *state(const struct lnx_path *path)
 	case LNX_PATH_UP:
 		return "up";
 	case LNX_PATH_DOWN:
-		return path->detect.drained ? "spare" : "left";
+		return path->detect.drained ? "drained" : "down";
 	default:
 		return "dead";
 	}
@@ -68,7 +68,7 @@ static void list_peer(struct lnx_peer *peer, uint64_t now, struct lnx_out *o)
 
 		lnx_out(o, "path %s@%016llx to %u health %u %s%s sent %" PRIu64
 			"\n", path->rail->name, eid, path->remote_rail,
-			path->detect.health.value, state(path),
+			path->detect.health.value, lnx_ctl_path_state(path),
 			by(&path->detect.health, false), path->sent);
 	}
 }

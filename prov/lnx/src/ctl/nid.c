@@ -2,19 +2,13 @@
 /* Writes NIDs.  See nid.h.  Called by ctl/publish.c and ctl/explain.c. */
 #include "ctl/nid.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/out.h"
+#include "conf/nid.h"
 #include "core/open.h"
-
-void lnx_nid_net(const struct lnx_rail *rail, char *buf, size_t size)
-{
-	/* Domains may contain a colon, providers do not. */
-	snprintf(buf, size, "%.*s", (int)strcspn(rail->name, ":"), rail->name);
-}
+#include "core/policy.h"
 
 const char *lnx_nid_interface(const struct lnx_rail *rail)
 {
@@ -23,75 +17,69 @@ const char *lnx_nid_interface(const struct lnx_rail *rail)
 	return domain && !lnx_kind_local(rail->kind) ? domain + 1 : "";
 }
 
-/* False: it is no address of IP. */
-static bool ip_text(struct lnx_out *o, const uint8_t *addr, size_t len, bool port)
+/* The provider alone.  Domains may contain a colon, providers do not. */
+static void provider(const struct lnx_rail *rail, char *buf, size_t size)
 {
-	struct sockaddr_in in;
-	struct sockaddr_in6 in6;
-	char text[INET6_ADDRSTRLEN];
-	unsigned number;
-
-	if (len < sizeof(in))
-		return false;
-	memcpy(&in, addr, sizeof(in));
-	if (in.sin_family == AF_INET) {
-		inet_ntop(AF_INET, &in.sin_addr, text, sizeof(text));
-		lnx_out(o, "%s", text);
-		number = ntohs(in.sin_port);
-	} else if (in.sin_family == AF_INET6 && len >= sizeof(in6)) {
-		memcpy(&in6, addr, sizeof(in6));
-		inet_ntop(AF_INET6, &in6.sin6_addr, text, sizeof(text));
-		lnx_out(o, "[%s]", text);
-		number = ntohs(in6.sin6_port);
-	} else {
-		return false;
-	}
-	if (port && number)
-		lnx_out(o, ":%u", number);
-	return true;
+	snprintf(buf, size, "%.*s", (int)strcspn(rail->name, ":"), rail->name);
 }
 
-static bool is_ip(const struct lnx_rail *rail)
+void lnx_nid_net(const struct lnx_rail *rail, char *buf, size_t size)
 {
-	uint32_t format = rail->info ? rail->info->addr_format : 0;
+	struct lnx_addr_rail r;
+	struct lnx_nid nid;
 
-	return format == FI_SOCKADDR || format == FI_SOCKADDR_IN ||
-	       format == FI_SOCKADDR_IN6;
+	if (!lnx_rail_describe(rail, &r) || lnx_policy_nid(rail->ep, &r, &nid))
+		provider(rail, buf, size);
+	else if (nid.number)
+		snprintf(buf, size, "%s%u", nid.net, nid.number);
+	else
+		snprintf(buf, size, "%s", nid.net);
 }
 
-static void nid(const struct lnx_rail *rail, const uint8_t *addr, size_t len,
-		bool port, char *buf, size_t size)
+/* The address is none that its provider has, or it has none. */
+static void unknown(const struct lnx_rail *rail, const struct lnx_addr_rail *r, char *buf,
+		    size_t size)
 {
 	struct lnx_out o = { .buf = buf, .size = size };
 	char net[LNX_NAME_MAX];
-	size_t i;
+	unsigned i;
 
-	lnx_nid_net(rail, net, sizeof(net));
-	if (!is_ip(rail) || !ip_text(&o, addr, len, port)) {
-		lnx_out(&o, "0x");
-		for (i = 0; i < len; i++)
-			lnx_out(&o, "%02x", addr[i]);
-	}
+	provider(rail, net, sizeof(net));
+	lnx_out(&o, "0x");
+	for (i = 0; i < r->rawlen; i++)
+		lnx_out(&o, "%02x", r->raw[i]);
 	lnx_out(&o, "@%s", net);
 }
 
 void lnx_nid_rail(const struct lnx_rail *rail, char *buf, size_t size)
 {
+	struct lnx_addr_rail r;
+	struct lnx_nid nid;
+
 	/* Shared memory has no address that tells a user anything. */
-	if (lnx_kind_local(rail->kind))
+	if (lnx_kind_local(rail->kind)) {
 		snprintf(buf, size, "%016llx@shm", (unsigned long long)rail->ep->eid);
-	else
-		nid(rail, rail->addr, rail->addrlen, false, buf, size);
+	} else if (!lnx_rail_describe(rail, &r) || lnx_policy_nid(rail->ep, &r, &nid)) {
+		unknown(rail, &r, buf, size);
+	} else {
+		nid.port = 0;
+		lnx_nid_print(&nid, buf, size);
+	}
 }
 
 void lnx_nid_remote(const struct lnx_path *path, char *buf, size_t size)
 {
-	uint8_t addr[LNX_ADDR_RAW];
-	size_t len = sizeof(addr);
+	const struct lnx_rail *rail = path->rail;
+	/* Rails reach those of their own group. */
+	struct lnx_addr_rail r = { .prov = rail->prov, .group = rail->group };
+	size_t len = sizeof(r.raw);
+	struct lnx_nid nid;
 
-	if (!path->rail->av ||
-	    fi_av_lookup(path->rail->av, path->core_addr, addr, &len) ||
-	    len > sizeof(addr))
-		len = 0;
-	nid(path->rail, addr, len, true, buf, size);
+	if (rail->av && !fi_av_lookup(rail->av, path->core_addr, r.raw, &len) &&
+	    len <= sizeof(r.raw))
+		r.rawlen = (uint8_t)len;
+	if (lnx_policy_nid(rail->ep, &r, &nid))
+		unknown(rail, &r, buf, size);
+	else
+		lnx_nid_print(&nid, buf, size);
 }

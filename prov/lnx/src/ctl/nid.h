@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Names of rails as LNet writes them: NID = ADDRESS[:PORT]@NET.  NET is the core
- * provider; IPv6 addresses are in brackets, addresses without a text form in hex.  A
+ * Names of rails as users write them in rules (conf/nid.h), with the nets of the user.  A
  * rail of ours is named without its port, because it has one address whatever its port;
  * a peer's rail with it, because several peers may be on one host.
  */
@@ -12,7 +11,7 @@
 
 #include "obj/ep.h"
 
-/* "tcp"; text that is as long as the rail. */
+/* "tcp", "tcp1", "shm" */
 void lnx_nid_net(const struct lnx_rail *rail, char *buf, size_t size);
 /* The name of the interface or device below the rail; "" for shared memory. */
 const char *lnx_nid_interface(const struct lnx_rail *rail);

@@ -8,6 +8,7 @@
 
 #include "base/interval.h"
 #include "core/open.h"
+#include "core/policy.h"
 #include "core/warn_once.h"
 #include "ctl/nid.h"
 #include "ctl/settings.h"
@@ -224,6 +225,35 @@ static uint32_t rail_have(const struct lnx_ep *ep, const struct lnx_rail *rail)
 	       LNX_STATE_HAVE_CLASSES;
 }
 
+static_assert(LNX_RULE_NONE + 1u == 0, "no priority is published as 0");
+
+static void rail_rules(const struct lnx_ep *ep, const struct lnx_rail *rail,
+		       struct lnx_state_rail *s)
+{
+	const struct lnx_rule_local *l;
+
+	if (!ep->policy.rules || lnx_kind_local(rail->kind))
+		return;
+	l = lnx_rules_local(ep->policy.rules, lnx_policy_index(ep, rail));
+	s->net_priority = l->net + 1;
+	s->nid_priority = l->rail + 1;
+}
+
+static void path_rules(const struct lnx_peer *peer, const struct lnx_path *path,
+		       struct lnx_state_path *s)
+{
+	const struct lnx_rule_peer *table = lnx_policy_table(peer);
+	const struct lnx_rule_remote *r;
+
+	if (!table || path->remote_rail >= table->n)
+		return;
+	r = &table->remote[path->remote_rail];
+	s->net_priority = r->net + 1;
+	s->nid_priority = r->remote + 1;
+	/* Rules know the network rails only. */
+	s->preferred = r->preferred << (peer->ep->nrail - peer->ep->nnet);
+}
+
 void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail *s)
 {
 	const struct lnx_rail *rail = ep->rail[i];
@@ -232,10 +262,10 @@ void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail
 		snprintf(s->name, sizeof(s->name), "%s", rail->name);
 		snprintf(s->interface, sizeof(s->interface), "%s",
 			 lnx_nid_interface(rail));
-		lnx_nid_net(rail, s->net, sizeof(s->net));
 		s->numa_node = numa_node(s->interface);
 		s->index = i;
 	}
+	lnx_nid_net(rail, s->net, sizeof(s->net));
 	lnx_nid_rail(rail, s->nid, sizeof(s->nid));
 	s->flags = rail_flags(ep, rail);
 	s->have = rail_have(ep, rail);
@@ -251,6 +281,7 @@ void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail
 	s->nposted = rail->nposted;
 	s->reopened_ns = rail->reopened_ns;
 	s->port = lnx_kind_local(rail->kind) ? 0 : lnx_rail_port(rail);
+	rail_rules(ep, rail, s);
 	rail_traffic(ep, rail, &s->traffic);
 	failures(&rail->counts, s->failed);
 }
@@ -440,6 +471,7 @@ void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,
 		s->read_rate = path->speed->read.rate;
 		s->answer_ns = lnx_latency_of(path, now);
 	}
+	path_rules(peer, path, s);
 	path_traffic(peer, path, s);
 	lnx_nid_remote(path, s->nid, sizeof(s->nid));
 	health(&d->health, &s->health);

@@ -39,6 +39,16 @@ void lnxctl_put_ops(struct lnx_doc *map, const struct lnx_state_traffic *now,
 	put_one(map, "dropped_stats", now->dropped, base->dropped);
 }
 
+struct lnx_doc *lnxctl_put_udsp(struct lnx_doc *map, uint32_t net_priority,
+				uint32_t nid_priority)
+{
+	struct lnx_doc *m = lnx_doc_map(map, "udsp info");
+
+	lnx_doc_int(m, "net priority", (int64_t)net_priority - 1);
+	lnx_doc_int(m, "nid priority", (int64_t)nid_priority - 1);
+	return m;
+}
+
 void lnxctl_put_latency(struct lnx_doc *map, const char *key,
 			const struct lnx_state_latency *l)
 {

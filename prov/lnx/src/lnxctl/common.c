@@ -14,35 +14,7 @@
 #include "conf/rank.h"
 #include "lnxctl/lnxctl.h"
 
-/* ---- sentences ---- */
-
-int lnxctl_refuse(const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(stderr, "lnxctl: ");
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	return LNXCTL_REFUSED;
-}
-
-void lnxctl_fail(struct lnxctl *c, const struct lnx_proc *p, enum lnxctl_exit status,
-		 const char *fmt, ...)
-{
-	va_list ap;
-
-	fprintf(stderr, "lnxctl: ");
-	if (p)
-		fprintf(stderr, "process %d: ", (int)p->file.pid);
-	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
-	va_end(ap);
-	fputc('\n', stderr);
-	c->nfailed++;
-	c->failure = status;
-}
+/* ---- arguments ---- */
 
 bool lnxctl_number(const char *text, uint64_t max, uint64_t *v)
 {
@@ -142,13 +114,13 @@ static void choose_newest(struct lnxctl *c)
 static int none(const struct lnxctl *c)
 {
 	if (c->pid)
-		return lnxctl_refuse("process %d: it has no lnx endpoint that this user "
-				     "may see%s", (int)c->pid, c->procs.denied ?
+		return lnxctl_refuse(c, -ENOENT, "process %d: it has no lnx endpoint that "
+				     "this user may see%s", (int)c->pid, c->procs.denied ?
 				     ", perhaps because it is another user's" : "");
 	if (c->by_job)
-		return lnxctl_refuse("there is no process of that job on this host");
-	return lnxctl_refuse("no process of this user has an lnx endpoint with a state "
-			     "segment in %s", c->root);
+		return lnxctl_refuse(c, -ENOENT, "there is no process of that job on this host");
+	return lnxctl_refuse(c, -ENOENT, "no process of this user has an lnx endpoint with "
+			     "a state segment in %s", c->root);
 }
 
 /* Processes that have closed their segment since it was found. */
@@ -174,7 +146,7 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 
 	if (c->file) {
 		ret = lnx_procs_file(c->file, &c->procs, why, sizeof(why));
-		return ret ? lnxctl_refuse("%s", why) : LNXCTL_OK;
+		return ret ? lnxctl_refuse(c, ret, "%s", why) : LNXCTL_OK;
 	}
 	if (c->by_job && !job)
 		job = lnx_job(c->env);
@@ -183,7 +155,7 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 				    "--job=ID");
 	ret = lnx_procs_find(c->root, all_users, c->pid, &c->procs, why, sizeof(why));
 	if (ret)
-		return lnxctl_refuse("%s", why);
+		return lnxctl_refuse(c, ret, "%s", why);
 	if (c->by_job)
 		keep_job(c, job);
 	if (c->pid)
@@ -275,11 +247,11 @@ int lnxctl_each(struct lnxctl *c, bool peers,
 		unsigned failed = c->nfailed;
 
 		if (!p->snap) {
-			lnxctl_fail(c, p, LNXCTL_REFUSED, "%s", p->why);
+			lnxctl_fail(c, p, LNXCTL_REFUSED, p->err, "%s", p->why);
 			continue;
 		}
 		if (!wanted(c, p->snap)) {
-			lnxctl_fail(c, p, LNXCTL_REFUSED, c->ep ?
+			lnxctl_fail(c, p, LNXCTL_REFUSED, -ENOENT, c->ep ?
 				    "it has no such endpoint" : "it has no endpoint now");
 			continue;
 		}
@@ -295,7 +267,7 @@ int lnxctl_each(struct lnxctl *c, bool peers,
 int lnxctl_finish(struct lnxctl *c)
 {
 	if (c->doc && c->doc->child && !lnx_render(c->doc, c->format, stdout))
-		return lnxctl_refuse("writing the output failed");
+		return lnxctl_refuse(c, -EIO, "writing the output failed");
 	if (!c->nfailed)
 		return LNXCTL_OK;
 	return c->ndone ? LNXCTL_PARTLY : c->failure;
@@ -317,8 +289,8 @@ bool lnxctl_request(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_
 	va_end(ap);
 	lnx_must(ret < 0 ? NULL : text);
 	if (c->file) {
-		lnxctl_fail(c, NULL, LNXCTL_REFUSED, "%s: it is a copy, which answers "
-			    "nothing", c->file);
+		lnxctl_fail(c, NULL, LNXCTL_REFUSED, -EROFS, "%s: it is a copy, which "
+			    "answers nothing", c->file);
 		free(text);
 		return false;
 	}
@@ -326,14 +298,14 @@ bool lnxctl_request(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_
 	free(text);
 	if (ret) {
 		lnxctl_fail(c, p, ret == -EACCES || ret == -E2BIG ? LNXCTL_REFUSED :
-			    LNXCTL_NO_ANSWER, "%s", lnx_client_error(ret));
+			    LNXCTL_NO_ANSWER, ret, "%s", lnx_client_error(ret));
 		return false;
 	}
 	*reply = a.text;
 	if (!a.result)
 		return true;
 	lnxctl_fail(c, p, a.result == -ETIMEDOUT ? LNXCTL_NO_ANSWER : LNXCTL_REFUSED,
-		    "%s", a.text[0] ? a.text : strerror(-a.result));
+		    a.result, "%s", a.text[0] ? a.text : strerror(-a.result));
 	lnx_answer_free(&a);
 	*reply = NULL;
 	return false;

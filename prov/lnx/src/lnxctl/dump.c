@@ -47,10 +47,10 @@ static int run(struct lnxctl *c)
 		return lnxctl_usage(c, "\"dump\" copies one process: choose it with -p PID");
 	p = &c->procs.proc[0];
 	if (!p->snap)
-		return lnxctl_refuse("process %d: %s", (int)p->file.pid, p->why);
+		return lnxctl_refuse(c, p->err, "process %d: %s", (int)p->file.pid, p->why);
 	fd = open(c->arg[0], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return lnxctl_refuse("%s: %s", c->arg[0], errno == EEXIST ?
+		return lnxctl_refuse(c, -errno, "%s: %s", c->arg[0], errno == EEXIST ?
 				     "it exists, and is not overwritten" : strerror(errno));
 	ret = copy(p->fd, fd);
 	if (close(fd) && !ret)
@@ -58,7 +58,7 @@ static int run(struct lnxctl *c)
 	if (!ret)
 		return LNXCTL_OK;
 	unlink(c->arg[0]);
-	return lnxctl_refuse("%s: %s", c->arg[0], strerror(-ret));
+	return lnxctl_refuse(c, ret, "%s: %s", c->arg[0], strerror(-ret));
 }
 
 const struct lnxctl_verb lnxctl_dump = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* lnxctl explain: which way a message to a peer takes, and why no other one. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,7 +111,7 @@ static void explain(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_
 			n++;
 		}
 	if (!n)
-		lnxctl_fail(c, p, LNXCTL_REFUSED, "\"%s\": it has met no such peer; name "
+		lnxctl_fail(c, p, LNXCTL_REFUSED, -ENOENT, "\"%s\": it has met no such peer; name "
 			    "another one by its number in the address vector", text);
 }
 

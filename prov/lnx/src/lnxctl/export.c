@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* lnxctl export: the configuration of a process as YAML, for import and lnx.conf(5). */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +23,7 @@ static void one(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *
 		return;
 	}
 	if (strcmp(exported, reply))
-		lnxctl_fail(c, p, LNXCTL_REFUSED, "its endpoints are configured in "
+		lnxctl_fail(c, p, LNXCTL_REFUSED, -EINVAL, "its endpoints are configured in "
 			    "different ways; choose one with --ep, \"lnxctl list\" and "
 			    "\"lnxctl info\" name them");
 	free(reply);
@@ -40,7 +41,7 @@ static int run(struct lnxctl *c)
 				    "-p PID");
 	ret = lnxctl_each(c, false, one);
 	if (!ret && exported && fputs(exported, stdout) < 0)
-		ret = lnxctl_refuse("writing the output failed");
+		ret = lnxctl_refuse(c, -EIO, "writing the output failed");
 	free(exported);
 	return ret;
 }

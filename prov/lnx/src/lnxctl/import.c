@@ -34,19 +34,20 @@ struct import {
 
 static bool refuse(const struct import *im, const char *why)
 {
-	lnxctl_fail(im->c, im->p, LNXCTL_REFUSED, "%s", why);
+	lnxctl_fail(im->c, im->p, LNXCTL_REFUSED, -EINVAL, "%s", why);
 	return false;
 }
 
 /* ---- the file ---- */
 
-static int read_file(const char *name)
+static int read_file(const struct lnxctl *c, const char *name)
 {
 	FILE *f = strcmp(name, "-") ? fopen(name, "re") : stdin;
 	int err = errno;
 
 	if (!f)
-		return lnxctl_refuse("%s: it cannot be read: %s", name, strerror(err));
+		return lnxctl_refuse(c, -err, "%s: it cannot be read: %s", name,
+				     strerror(err));
 	text = lnx_must(malloc(FILE_BYTES + 1));
 	errno = 0;
 	text_len = fread(text, 1, FILE_BYTES + 1, f);
@@ -54,9 +55,10 @@ static int read_file(const char *name)
 	if (f != stdin)
 		fclose(f);
 	if (err)
-		return lnxctl_refuse("%s: it cannot be read: %s", name, strerror(err));
+		return lnxctl_refuse(c, -err, "%s: it cannot be read: %s", name,
+				     strerror(err));
 	if (text_len > FILE_BYTES)
-		return lnxctl_refuse("%s: it is longer than 1 MiB", name);
+		return lnxctl_refuse(c, -EFBIG, "%s: it is longer than 1 MiB", name);
 	return LNXCTL_OK;
 }
 
@@ -226,7 +228,8 @@ static int set(const struct import *im, size_t row, const char *value,
 	ret = lnx_client_ask(im->p, im->e->ep.eid, request, wait_ms, wait_ms, a);
 	free(request);
 	if (ret)
-		lnxctl_fail(im->c, im->p, LNXCTL_NO_ANSWER, "%s", lnx_client_error(ret));
+		lnxctl_fail(im->c, im->p, LNXCTL_NO_ANSWER, ret, "%s",
+			    lnx_client_error(ret));
 	return ret ? ret : a->result;
 }
 
@@ -324,7 +327,7 @@ static void one(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *
 
 static int run(struct lnxctl *c)
 {
-	int ret = read_file(c->arg[0]);
+	int ret = read_file(c, c->arg[0]);
 
 	if (!ret)
 		ret = lnxctl_each(c, false, one);

@@ -4,6 +4,7 @@
  * missing is inserted, each in as few requests as have room for it; the longest part of
  * the rules that is in the same order stays.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,7 @@ static bool flush(struct work *w, bool add)
 		ret = add ? lnx_policy_add(w->r->policy, w->batch, n, NULL) :
 			    lnx_policy_del(w->r->policy, w->batch, n, NULL);
 	if (ret)
-		lnxctl_rules_fail(w->r);
+		lnxctl_rules_fail(w->r, ret);
 	return !ret;
 }
 
@@ -126,9 +127,10 @@ static bool check(struct work *w)
 	struct lnx_policy_rule *now = NULL;
 	size_t n = 0, i;
 	bool good;
+	int ret = lnx_policy_show(w->r->policy, NULL, &now, &n);
 
-	if (lnx_policy_show(w->r->policy, NULL, &now, &n)) {
-		lnxctl_rules_fail(w->r);
+	if (ret) {
+		lnxctl_rules_fail(w->r, ret);
 		return false;
 	}
 	good = n == w->nwant;
@@ -136,7 +138,7 @@ static bool check(struct work *w)
 		good = same(&now[i], &w->want[i]) && now[i].priority == w->want[i].priority;
 	free(now);
 	if (!good)
-		lnxctl_fail(w->r->c, w->r->p, LNXCTL_REFUSED, "its rules are not those of "
+		lnxctl_fail(w->r->c, w->r->p, LNXCTL_REFUSED, -EAGAIN, "its rules are not those of "
 			    "the file: something else changes them at the same time; try "
 			    "again");
 	return good;
@@ -149,10 +151,12 @@ static bool replace(struct lnxctl_rules *r, const struct lnx_config *config)
 	size_t n = 0;
 	unsigned i;
 	bool good = false;
+	int ret;
 
 	w->r = r;
-	if (lnx_policy_show(r->policy, NULL, &live, &n)) {
-		lnxctl_rules_fail(r);
+	ret = lnx_policy_show(r->policy, NULL, &live, &n);
+	if (ret) {
+		lnxctl_rules_fail(r, ret);
 		free(w);
 		return false;
 	}

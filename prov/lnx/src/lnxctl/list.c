@@ -85,7 +85,7 @@ static int run(struct lnxctl *c)
 		const struct lnx_proc *p = &c->procs.proc[i];
 
 		if (!p->snap) {
-			lnxctl_fail(c, p, LNXCTL_REFUSED, "%s", p->why);
+			lnxctl_fail(c, p, LNXCTL_REFUSED, p->err, "%s", p->why);
 			continue;
 		}
 		put_process(c, p, lnx_doc_map(list, NULL));

@@ -87,10 +87,12 @@ const char *lnxctl_value(const struct lnxctl *c, const char *name);
 
 /* A sentence on standard error; the status. */
 int lnxctl_usage(const struct lnxctl *c, const char *fmt, ...) LNX_PRINTF(2, 3);
-int lnxctl_refuse(const char *fmt, ...) LNX_PRINTF(1, 2);
+/* The same, or a document with err, a negative errno, if --json or --yaml is given. */
+int lnxctl_refuse(const struct lnxctl *c, int err, const char *fmt, ...)
+	LNX_PRINTF(3, 4);
 /* The same of one process of several. */
 void lnxctl_fail(struct lnxctl *c, const struct lnx_proc *p, enum lnxctl_exit status,
-		 const char *fmt, ...) LNX_PRINTF(4, 5);
+		 int err, const char *fmt, ...) LNX_PRINTF(5, 6);
 
 /* A whole number of at most max; false: it is none. */
 bool lnxctl_number(const char *text, uint64_t max, uint64_t *v);
@@ -143,8 +145,8 @@ struct lnxctl_rules {
 bool lnxctl_rules_open(struct lnxctl_rules *r, struct lnxctl *c, struct lnx_proc *p,
 		       const struct lnx_snap_ep *e);
 void lnxctl_rules_close(struct lnxctl_rules *r);
-/* lnxctl_fail with the reason why the last call failed. */
-void lnxctl_rules_fail(const struct lnxctl_rules *r);
+/* lnxctl_fail with the reason why the last call failed, which returned err. */
+void lnxctl_rules_fail(const struct lnxctl_rules *r, int err);
 
 /* ---- names ---- */
 
@@ -168,6 +170,9 @@ void lnxctl_put_traffic(struct lnx_doc *map, const struct lnx_state_traffic *now
 			const struct lnx_state_traffic *base, uint32_t have);
 void lnxctl_put_ops(struct lnx_doc *map, const struct lnx_state_traffic *now,
 		    const struct lnx_state_traffic *base);
+/* "udsp info" with the priorities that rules give, as they are in the state segment. */
+struct lnx_doc *lnxctl_put_udsp(struct lnx_doc *map, uint32_t net_priority,
+				uint32_t nid_priority);
 void lnxctl_put_latency(struct lnx_doc *map, const char *key,
 			const struct lnx_state_latency *l);
 void lnxctl_add_traffic(struct lnx_state_traffic *sum, const struct lnx_state_traffic *t);

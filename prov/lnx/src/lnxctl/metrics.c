@@ -55,8 +55,8 @@ static int run(struct lnxctl *c)
 		if (c->procs.proc[i].snap)
 			c->ndone++;
 		else
-			lnxctl_fail(c, &c->procs.proc[i], LNXCTL_REFUSED, "%s",
-				    c->procs.proc[i].why);
+			lnxctl_fail(c, &c->procs.proc[i], LNXCTL_REFUSED,
+				    c->procs.proc[i].err, "%s", c->procs.proc[i].why);
 	}
 	n = collect(c, NULL);
 	ep = lnx_must(calloc(n ? n : 1, sizeof(*ep)));

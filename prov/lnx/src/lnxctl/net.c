@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* lnxctl net: the rails of an endpoint, as LNet's nets and local NIs. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,6 +113,8 @@ static void put_rail(struct lnxctl *c, const struct lnx_snap *s,
 		put_tunables(e, r, m);
 		put_detail(r, &s->h, m);
 	}
+	if (c->verbose >= 4 && (r->flags & LNX_STATE_RAIL_HEALTH))
+		lnxctl_put_udsp(m, r->net_priority, r->nid_priority);
 	if (c->verbose >= 4)
 		put_own(r, m);
 }
@@ -151,7 +154,7 @@ static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep 
 		}
 	}
 	if (!nets->child && (lnxctl_value(c, "net") || lnxctl_value(c, "nid")))
-		lnxctl_fail(c, p, LNXCTL_REFUSED, "it has no such rail; \"net show\" "
+		lnxctl_fail(c, p, LNXCTL_REFUSED, -ENOENT, "it has no such rail; \"net show\" "
 			    "lists those it has");
 }
 
@@ -193,7 +196,7 @@ static void set(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *
 		free(reply);
 	}
 	if (!n)
-		lnxctl_fail(c, p, LNXCTL_REFUSED, "\"%s\": no rail with a health has "
+		lnxctl_fail(c, p, LNXCTL_REFUSED, -ENOENT, "\"%s\": no rail with a health has "
 			    "that NID or name; \"net show\" lists the rails", nid);
 }
 

@@ -3,6 +3,7 @@
  * lnxctl params: parameters of an endpoint, their values and where these come from.
  * Without a process: of this environment, as a process that is started in it has them.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,7 @@ static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep 
 			n++;
 		}
 	if (!n)
-		lnxctl_fail(c, p, LNXCTL_REFUSED, "there is no such parameter");
+		lnxctl_fail(c, p, LNXCTL_REFUSED, -ENOENT, "there is no such parameter");
 }
 
 /* ---- of this environment ---- */
@@ -114,9 +115,9 @@ static int show_environment(struct lnxctl *c)
 		put(c, list, &p);
 	}
 	if (!list->child)
-		return lnxctl_refuse("there is no such parameter");
+		return lnxctl_refuse(c, -ENOENT, "there is no such parameter");
 	if (!lnx_render(c->doc, c->format, stdout))
-		return lnxctl_refuse("writing the output failed");
+		return lnxctl_refuse(c, -EIO, "writing the output failed");
 	return warnings ? LNXCTL_REFUSED : LNXCTL_OK;
 }
 

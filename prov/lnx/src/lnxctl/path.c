@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* lnxctl path show: the paths to peers, which LNet has no word for. */
+#include <errno.h>
 #include <inttypes.h>
 
 #include "lnxctl/lnxctl.h"
@@ -74,7 +75,7 @@ static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep 
 			put_path(c, e, &e->peer[i], e->peer[i].path[k], list);
 	}
 	if (nid && !any)
-		lnxctl_fail(c, p, LNXCTL_REFUSED, "\"%s\": it has met no such peer; "
+		lnxctl_fail(c, p, LNXCTL_REFUSED, -ENOENT, "\"%s\": it has met no such peer; "
 			    "\"peer show\" lists those it has", nid);
 }
 

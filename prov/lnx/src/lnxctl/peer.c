@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* lnxctl peer: the peers of an endpoint, as LNet's peers and peer NIs. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,24 @@ static void put_credits(const struct lnx_state_peer *p, struct lnx_doc *m)
 	lnx_doc_uint(m, "tx_q_num_of_buf", p->queued);
 }
 
+static void put_rules(const struct lnx_snap_ep *e, const struct lnx_state_path *path,
+		      struct lnx_doc *map)
+{
+	struct lnx_doc *m = lnxctl_put_udsp(map, path->net_priority, path->nid_priority);
+	struct lnx_doc *list = NULL;
+	unsigned i;
+
+	for (i = 0; i < e->nrail; i++) {
+		if (e->rail[i].index >= 32 || !(path->preferred >> e->rail[i].index & 1))
+			continue;
+		if (!list)
+			list = lnx_doc_list(m, "Preferred source NIDs");
+		lnx_doc_text(list, NULL, e->rail[i].nid);
+	}
+}
+
 static void put_remote(struct lnxctl *c, const struct lnx_snap *s,
+		       const struct lnx_snap_ep *e,
 		       const struct lnx_state_peer *p, const struct lnxctl_remote *r,
 		       struct lnx_doc *list)
 {
@@ -75,6 +93,7 @@ static void put_remote(struct lnxctl *c, const struct lnx_snap *s,
 		put_health(s, r, m);
 	}
 	if (c->verbose >= 4) {
+		put_rules(e, r->first, m);
 		lnx_doc_uint(m, "index", r->index);
 		lnx_doc_bool(m, "pinned",
 			     (r->first->remote.flags & LNX_STATE_HEALTH_PINNED) != 0);
@@ -109,6 +128,7 @@ static void put_own(const struct lnx_snap_peer *peer, struct lnx_doc *map)
 }
 
 static void put_peer(struct lnxctl *c, const struct lnx_snap *s,
+		     const struct lnx_snap_ep *e,
 		     const struct lnx_snap_peer *peer, struct lnx_doc *list)
 {
 	struct lnx_doc *m = lnx_doc_map(list, NULL), *remotes;
@@ -123,7 +143,7 @@ static void put_peer(struct lnxctl *c, const struct lnx_snap *s,
 		lnx_doc_text(m, "peer state", life_name(peer->p.life));
 	remotes = lnx_doc_list(m, "peer ni");
 	for (i = 0; i < n; i++)
-		put_remote(c, s, &peer->p, &r[i], remotes);
+		put_remote(c, s, e, &peer->p, &r[i], remotes);
 	if (c->verbose >= 3)
 		put_own(peer, m);
 }
@@ -143,9 +163,9 @@ static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep 
 
 	for (i = 0; i < e->npeer; i++)
 		if (!nid || lnxctl_peer_is(nid, &e->peer[i]))
-			put_peer(c, p->snap, &e->peer[i], list);
+			put_peer(c, p->snap, e, &e->peer[i], list);
 	if (nid && !list->child)
-		lnxctl_fail(c, p, LNXCTL_REFUSED, "\"%s\": it has met no such peer; "
+		lnxctl_fail(c, p, LNXCTL_REFUSED, -ENOENT, "\"%s\": it has met no such peer; "
 			    "\"peer show\" lists those it has", nid);
 	put_rest(e, map);
 }
@@ -202,7 +222,7 @@ static void set(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *
 		    !set_peer(c, p, e, &e->peer[i], nid, &n))
 			return;
 	if (!n)
-		lnxctl_fail(c, p, LNXCTL_REFUSED, "\"%s\": it has met no peer with such "
+		lnxctl_fail(c, p, LNXCTL_REFUSED, -ENOENT, "\"%s\": it has met no peer with such "
 			    "a rail; \"peer show\" lists them", nid);
 }
 

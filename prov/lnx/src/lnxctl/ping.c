@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* lnxctl ping, discover: have an endpoint ask a peer. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,7 +76,7 @@ static bool name_of(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_
 			snprintf(buf, size, "%016" PRIx64, e->peer[i].p.eid);
 			return true;
 		}
-	lnxctl_fail(c, p, LNXCTL_REFUSED, "\"%s\": it has met no such peer; name another "
+	lnxctl_fail(c, p, LNXCTL_REFUSED, -ENOENT, "\"%s\": it has met no such peer; name another "
 		    "one by its number in the address vector", text);
 	return false;
 }

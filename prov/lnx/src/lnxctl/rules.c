@@ -35,8 +35,8 @@ bool lnxctl_rules_open(struct lnxctl_rules *r, struct lnxctl *c, struct lnx_proc
 {
 	*r = (struct lnxctl_rules){ .c = c, .p = p, .e = e };
 	if (c->file) {
-		lnxctl_fail(c, NULL, LNXCTL_REFUSED, "%s: it is a copy, which answers "
-			    "nothing", c->file);
+		lnxctl_fail(c, NULL, LNXCTL_REFUSED, -EROFS, "%s: it is a copy, which "
+			    "answers nothing", c->file);
 		return false;
 	}
 	r->policy = lnx_must(lnx_policy_open(call, r));
@@ -49,7 +49,7 @@ void lnxctl_rules_close(struct lnxctl_rules *r)
 	r->policy = NULL;
 }
 
-void lnxctl_rules_fail(const struct lnxctl_rules *r)
+void lnxctl_rules_fail(const struct lnxctl_rules *r, int err)
 {
 	char why[600];
 
@@ -58,8 +58,8 @@ void lnxctl_rules_fail(const struct lnxctl_rules *r)
 	lnx_client_printable(why, strlen(why));
 	if (r->failed)
 		lnxctl_fail(r->c, r->p, r->failed == -EACCES || r->failed == -E2BIG ?
-			    LNXCTL_REFUSED : LNXCTL_NO_ANSWER, "%s",
+			    LNXCTL_REFUSED : LNXCTL_NO_ANSWER, r->failed, "%s",
 			    lnx_client_error(r->failed));
 	else
-		lnxctl_fail(r->c, r->p, LNXCTL_REFUSED, "%s", why);
+		lnxctl_fail(r->c, r->p, LNXCTL_REFUSED, err, "%s", why);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* lnxctl top: what the rails of all processes do, refreshed. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -187,10 +188,10 @@ static int loop(struct lnxctl *c, uint64_t delay_s, uint64_t count)
 
 	/* On a pipe curses would write what no program reads. */
 	if (!isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
-		return lnxctl_refuse("top needs a terminal; \"stats show\" and \"metrics\" "
-				     "do not");
+		return lnxctl_refuse(c, -ENOTTY, "top needs a terminal; \"stats show\" and "
+				     "\"metrics\" do not");
 	if (!newterm(NULL, stdout, stdin))
-		return lnxctl_refuse("top cannot use this terminal (TERM=%s)",
+		return lnxctl_refuse(c, -ENOTTY, "top cannot use this terminal (TERM=%s)",
 				     termname() ? termname() : "");
 	cbreak();
 	noecho();
@@ -221,7 +222,7 @@ static int run(struct lnxctl *c)
 static int run(struct lnxctl *c)
 {
 	(void)c;
-	return lnxctl_refuse("top: this lnxctl was built without ncurses");
+	return lnxctl_refuse(c, -ENOTSUP, "top: this lnxctl was built without ncurses");
 }
 #endif
 

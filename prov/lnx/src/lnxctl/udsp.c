@@ -93,11 +93,13 @@ static void add(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *
 	struct lnx_policy_id id;
 	struct lnxctl_rules r;
 	struct lnx_doc *m;
+	int ret;
 
 	if (take_rule(c, &rule) || !lnxctl_rules_open(&r, c, p, e))
 		return;
-	if (lnx_policy_add(r.policy, &rule, 1, &id)) {
-		lnxctl_rules_fail(&r);
+	ret = lnx_policy_add(r.policy, &rule, 1, &id);
+	if (ret) {
+		lnxctl_rules_fail(&r, ret);
 	} else {
 		m = lnx_doc_map(lnx_doc_list(map, "udsp"), NULL);
 		lnx_doc_uint(m, "idx", id.index);
@@ -140,12 +142,14 @@ static void del(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *
 {
 	struct lnx_policy_rule rule;
 	struct lnxctl_rules r;
+	int ret;
 
 	(void)map;
 	if (take_rule(c, &rule) || !lnxctl_rules_open(&r, c, p, e))
 		return;
-	if (lnx_policy_del(r.policy, &rule, lnxctl_value(c, "all") ? 0 : 1, NULL))
-		lnxctl_rules_fail(&r);
+	ret = lnx_policy_del(r.policy, &rule, lnxctl_value(c, "all") ? 0 : 1, NULL);
+	if (ret)
+		lnxctl_rules_fail(&r, ret);
 	lnxctl_rules_close(&r);
 }
 
@@ -257,11 +261,13 @@ static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep 
 	struct lnxctl_rules r;
 	struct lnx_doc *list;
 	size_t n = 0, i;
+	int ret;
 
 	if (take_rule(c, &filter) || !lnxctl_rules_open(&r, c, p, e))
 		return;
-	if (lnx_policy_show(r.policy, ways(c) ? &filter : NULL, &rules, &n)) {
-		lnxctl_rules_fail(&r);
+	ret = lnx_policy_show(r.policy, ways(c) ? &filter : NULL, &rules, &n);
+	if (ret) {
+		lnxctl_rules_fail(&r, ret);
 	} else {
 		list = lnx_doc_list(map, "udsp");
 		for (i = 0; i < n; i++)

@@ -40,11 +40,6 @@ uint32_t lnx_rules_generation(const struct lnx_rules *rules)
 	return rules->generation;
 }
 
-unsigned lnx_rules_count(const struct lnx_rules *rules)
-{
-	return rules->list.n;
-}
-
 const struct lnx_nets *lnx_rules_nets(const struct lnx_rules *rules)
 {
 	return rules->nets;
@@ -338,20 +333,4 @@ int lnx_rules_edit_del(struct lnx_rules_edit *edit,
 	remove_at(edit, (unsigned)at);
 	*n = 1;
 	return 0;
-}
-
-int lnx_rules_del(struct lnx_rules *rules, const struct lnx_rules_which *which,
-		  unsigned *n, struct lnx_refusal *r)
-{
-	struct lnx_rules_edit *edit = lnx_rules_edit(rules);
-	int ret;
-
-	if (!edit)
-		return no_memory(r);
-	ret = lnx_rules_edit_del(edit, which, n, r);
-	if (ret)
-		lnx_rules_abort(edit);
-	else
-		lnx_rules_commit(edit);
-	return ret;
 }

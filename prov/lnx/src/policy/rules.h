@@ -42,7 +42,6 @@ void lnx_rules_destroy(struct lnx_rules *rules);
 
 /* Never 0; changes with the rules and our rails. */
 uint32_t lnx_rules_generation(const struct lnx_rules *rules);
-unsigned lnx_rules_count(const struct lnx_rules *rules);
 const struct lnx_nets *lnx_rules_nets(const struct lnx_rules *rules);
 
 /* ---- changes ---- */
@@ -74,13 +73,6 @@ struct lnx_rules_which {
 };
 
 /*
- * Delete a rule, or all; of these *n (may be NULL) becomes the number.  -ENOENT: there
- * is none; that is no error for ALL.  -EINVAL, -ENOMEM: as lnx_rule_make.  r as above.
- */
-int lnx_rules_del(struct lnx_rules *rules, const struct lnx_rules_which *which,
-		  unsigned *n, struct lnx_refusal *r);
-
-/*
  * Several changes that are made together or not at all.  One edit at a time; until it
  * ends, the rules are as before.  ids that an aborted edit gave out are not used again.
  */
@@ -88,6 +80,8 @@ struct lnx_rules_edit;
 struct lnx_rules_edit *lnx_rules_edit(struct lnx_rules *rules);	/* NULL: no memory */
 int lnx_rules_edit_add(struct lnx_rules_edit *edit, const struct lnx_rule_spec *spec,
 		       uint32_t *id, struct lnx_refusal *r);
+/* Delete a rule, or all; of these *n (may be NULL) becomes the number.  -ENOENT: there is
+ * none; that is no error for ALL.  -EINVAL, -ENOMEM: as lnx_rule_make.  r as above. */
 int lnx_rules_edit_del(struct lnx_rules_edit *edit,
 		       const struct lnx_rules_which *which, unsigned *n,
 		       struct lnx_refusal *r);

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What lnxctl says when something is refused: a sentence, or, when a format is asked for, a
+ * document like lnetctl's, which programs can read.
+ */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lnxctl/lnxctl.h"
+
+/* "udsp add": add: - udsp: errno, descr. */
+static void put_document(const struct lnxctl *c, int err, const char *text)
+{
+	const char *name = c->verb ? c->verb->name : "lnxctl", *second = strchr(name, ' ');
+	struct lnx_doc *doc = lnx_doc_new(), *m;
+	char item[32];
+
+	snprintf(item, sizeof(item), "%.*s", (int)strcspn(name, " "), name);
+	m = lnx_doc_map(lnx_doc_list(doc, second ? second + 1 : name), NULL);
+	m = lnx_doc_map(m, item);
+	lnx_doc_int(m, "errno", err);
+	lnx_doc_text(m, "descr", text);
+	lnx_render(doc, c->format, stderr);
+	lnx_doc_free(doc);
+}
+
+static void put(const struct lnxctl *c, const struct lnx_proc *p, int err, const char *fmt,
+		va_list ap)
+{
+	char *what = NULL, *text = NULL;
+	int ret = vasprintf(&what, fmt, ap);
+
+	lnx_must(ret < 0 ? NULL : what);
+	ret = p ? asprintf(&text, "process %d: %s", (int)p->file.pid, what) :
+		  asprintf(&text, "%s", what);
+	lnx_must(ret < 0 ? NULL : text);
+	if (c->format_set && c->format != LNX_FORMAT_TABLE)
+		put_document(c, err, text);
+	else
+		fprintf(stderr, "lnxctl: %s\n", text);
+	free(text);
+	free(what);
+}
+
+int lnxctl_refuse(const struct lnxctl *c, int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put(c, NULL, err, fmt, ap);
+	va_end(ap);
+	return LNXCTL_REFUSED;
+}
+
+void lnxctl_fail(struct lnxctl *c, const struct lnx_proc *p, enum lnxctl_exit status,
+		 int err, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put(c, p, err, fmt, ap);
+	va_end(ap);
+	c->nfailed++;
+	c->failure = status;
+}
