@@ -69,22 +69,24 @@ static int add_keys(struct lnx_rndv *rndv, struct lnx_peer *peer,
 		    const struct lnx_announce *a, struct lnx_rts *rts)
 {
 	struct lnx_rail *rail[LNX_RTS_KEYS];
-	unsigned k, nrail = peer_rails(peer, rail);
+	const struct iovec *piece[LNX_RTS_SEGS];
+	unsigned k, seg, nrail = peer_rails(peer, rail);
 	int ret = -FI_EHOSTUNREACH;
 	size_t i;
 
+	/* Whatever becomes of the rails. */
+	for (i = 0, rts->nseg = 0; i < a->niov; i++) {
+		if (!a->iov[i].iov_len)
+			continue;
+		piece[rts->nseg] = &a->iov[i];
+		rts->seg_len[rts->nseg++] = a->iov[i].iov_len;
+	}
 	rts->nkey = 0;
 	for (k = 0; k < nrail; k++) {
 		unsigned before = rndv->nmr;
 
-		rts->nseg = 0;
-		for (i = 0, ret = 0; !ret && i < a->niov; i++) {
-			if (!a->iov[i].iov_len)
-				continue;
-			ret = add_key(rndv, rail[k], &a->iov[i], rts,
-				      rts->nseg, rts->nkey);
-			rts->seg_len[rts->nseg++] = a->iov[i].iov_len;
-		}
+		for (seg = 0, ret = 0; !ret && seg < rts->nseg; seg++)
+			ret = add_key(rndv, rail[k], piece[seg], rts, seg, rts->nkey);
 		if (!ret) {
 			rts->nkey++;
 			continue;
