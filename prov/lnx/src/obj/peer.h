@@ -111,8 +111,11 @@ struct lnx_path_speed {
 	uint32_t probe;			/* number of the last one */
 	uint32_t unanswered;		/* and of the first one without an answer */
 	uint64_t probe_ns;		/* when the last one left; 0: none has */
-	uint64_t probe_sent;		/* path->sent then */
-	uint64_t settled;		/* of what was sent, so much has arrived or is lost */
+	/* One PROBE, whose answer tells what is lost of the frames before it: */
+	uint32_t mark;			/* its number; */
+	uint64_t mark_sent;		/* path->sent, */
+	uint64_t mark_report;		/* and path->last_report, when it left; mark_sent 0:
+					 * there is none */
 	uint64_t unanswered_ns;		/* and when that first one did; 0: all are
 					 * answered */
 	uint64_t answer_ns;		/* how long the last answer took; 0: none */

@@ -9,6 +9,7 @@
 #include "rel/detect.h"
 #include "rel/frame.h"
 #include "rel/keepalive.h"
+#include "rel/latency.h"
 #include "rel/recovery.h"
 #include "rel/sched.h"
 #include "rel/session.h"
@@ -261,11 +262,13 @@ static LNX_COLD void ask_for_frame(struct lnx_peer *peer, uint64_t now)
 	if (which < 0 || (unsigned)which >= peer->npath || lnx_detects(peer))
 		return;
 	path = peer->path[which];
-	if (lnx_control_send_on(peer->ep, peer, path, &h))
+	if (lnx_control_send_on(peer->ep, peer, path, &h)) {
 		lnx_sched_blocked(path, now);
-	else
-		lnx_loss_asked(&peer->loss, &peer->chan, path->index,
-			       peer->loss.last + 1u, now);
+		return;
+	}
+	lnx_loss_asked(&peer->loss, &peer->chan, path->index, (uint32_t)h.data, now);
+	if (path->speed)
+		lnx_latency_mark(path, (uint32_t)h.data);
 }
 
 LNX_COLD void lnx_control_answered(struct lnx_path *path, struct lnx_peer *peer,

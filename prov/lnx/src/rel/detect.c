@@ -295,6 +295,8 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 		return;
 	}
 	if (pong->data & LNX_WIRE_PROBE_LATENCY) {
+		if (path->rail == rail)
+			lnx_latency_settle(peer, path, (uint32_t)pong->data, pong->key);
 		if (lnx_latency_pong(path, rail, (uint32_t)pong->data, now)) {
 			lnx_count_answer(path, path->speed->answer_ns);
 			lnx_detect_good(peer, path, now);

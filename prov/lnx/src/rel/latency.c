@@ -71,9 +71,8 @@ static void send_probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t no
 			lnx_sched_blocked(path, now);
 		return;
 	}
-	s->probe++;
+	lnx_latency_mark(path, s->probe + 1);
 	s->probe_ns = now;
-	s->probe_sent = path->sent;
 	lnx_loss_asked(&peer->loss, &peer->chan, path->index, s->probe, now);
 	if (!s->unanswered_ns) {
 		s->unanswered_ns = now;
@@ -236,17 +235,42 @@ uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 	return next;
 }
 
-/*
- * The last PROBE is answered, and it could not overtake what was sent before.  By the next
- * answer the peer has reported how much of that came.  The rest is lost with a connection:
- * it is not under way any more, and must not count as if it were.
- */
-static void settle(struct lnx_path *path)
+LNX_COLD void lnx_latency_mark(struct lnx_path *path, uint32_t number)
 {
 	struct lnx_path_speed *s = path->speed;
 
-	path->delivered = LNX_MAX(path->delivered, s->settled);
-	s->settled = s->probe_sent;
+	s->probe = number;
+	if (s->mark_sent)
+		return;
+	s->mark = number;
+	s->mark_sent = path->sent;
+	s->mark_report = path->last_report;
+}
+
+/*
+ * An answer also reports.  And the PROBE could not overtake what was sent before, so of that
+ * the peer has what it reports, and no more will come.  The rest is lost with a connection: it is not under way
+ * any more, and must not count as if it were.
+ */
+LNX_COLD void lnx_latency_settle(struct lnx_peer *peer, struct lnx_path *path,
+				 uint32_t number, uint64_t total)
+{
+	struct lnx_path_speed *s = path->speed;
+	bool marked;
+
+	if (!s)
+		return;
+	marked = s->mark_sent && number - s->mark <= s->probe - s->mark;
+	/* What was lost, and acknowledged after it came over another path, is in last_report,
+	 * but never in a report. */
+	if (marked && path->last_report == s->mark_report &&
+	    (int64_t)(total - path->last_report) < 0)
+		path->last_report = total;
+	lnx_sched_report_one(peer, path->index, total);
+	if (!marked)
+		return;
+	path->delivered = LNX_MAX(path->delivered, s->mark_sent);
+	s->mark_sent = 0;
 }
 
 bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
@@ -272,7 +296,5 @@ bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
 	s->unanswered_ns = later == s->probe - s->unanswered ? 0 :
 			   s->unanswered_ns + (later + 1) * LNX_LATENCY_ASK_NS;
 	s->unanswered += later + 1;
-	if (!s->unanswered_ns)
-		settle(path);
 	return true;
 }

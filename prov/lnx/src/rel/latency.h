@@ -28,6 +28,13 @@ uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now);
 bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
 		      uint32_t number, uint64_t now);
 
+/* A PROBE with that number left over path, of several. */
+LNX_COLD void lnx_latency_mark(struct lnx_path *path, uint32_t number);
+/* It, or a later one, was answered over path; total: the bytes that the peer has received
+ * over it.  Calls no core. */
+LNX_COLD void lnx_latency_settle(struct lnx_peer *peer, struct lnx_path *path,
+				 uint32_t number, uint64_t total);
+
 /* Something is late: ask over each path now, not only when its turn comes.  Calls cores. */
 void lnx_latency_ask(struct lnx_peer *peer, uint64_t now);
 
