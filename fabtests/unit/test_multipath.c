@@ -464,6 +464,37 @@ static void ask_and_answer(uint64_t tag, unsigned behind, unsigned ms)
 	fake_pass(&f);
 }
 
+/* A frame fails once, and then all leave by calls that have no completion: the peer
+ * acknowledges them, so it is not given up when the deadline for failures has passed. */
+BOTH(what_is_acknowledged_has_not_failed)
+{
+	unsigned i;
+
+	open_introduced(kind, 2);
+	f.lnx->rail[1]->inject_size = 16384;
+	f.core[0]->hold_sends = true;
+	cr_assert_eq(send1(1, &a), 0);
+	fake_comp(&f, &a);
+	fake_finish(f.core[0], 0, FI_EIO);
+	fake_passes(&f, 2);
+	settle();
+	for (i = 0; i < 80; i++) {
+		cr_assert_eq(fi_tsend(f.ep, buf, 8, NULL, p.addr, i, &a), 0);
+		fake_comp(&f, &a);
+		settle();
+		fake_after_ms(&f, 500);
+	}
+	f.core[0]->send_again = f.core[1]->inject_again = 1;
+	cr_assert_eq(fi_tsend(f.ep, buf, 8, NULL, p.addr, i, &a), 0);
+	fake_after_ms(&f, 100);
+	fake_comp(&f, &a);
+	cr_expect(!lnx_peer_dead(inside()));
+	f.core[0]->hold_sends = false;
+	fake_finish_all(f.core[0]);
+	fake_pass(&f);
+	close_clean();
+}
+
 /* Bytes of the first path that were lost with a connection. */
 static uint64_t lost;
 

@@ -128,6 +128,13 @@ void lnx_done_settled(struct lnx_txe *txe)
 	lnx_txe_put(ep, txe);
 }
 
+/* Sends to the peer work. */
+static LNX_COLD void works(struct lnx_peer *peer)
+{
+	peer->chan.flags &= (uint8_t)~LNX_CHAN_FAILING;
+	peer->failing_ns = 0;
+}
+
 /* Slow half of lnx_frame_ack (rel/frame.h). */
 void lnx_done_acked(struct lnx_peer *peer, uint32_t ack)
 {
@@ -136,6 +143,9 @@ void lnx_done_acked(struct lnx_peer *peer, uint32_t ack)
 
 	if (lnx_unlikely(!n))
 		return;
+	/* What cores copy has no completion. */
+	if (lnx_unlikely(c->flags & LNX_CHAN_FAILING))
+		works(peer);
 	while (n--) {
 		struct lnx_frame *f = lnx_chan_pop_una(c);
 
@@ -167,7 +177,7 @@ void lnx_rel_core_done(struct lnx_op *op)
 	if (lnx_unlikely(!peer))
 		return;
 	if (lnx_unlikely(peer->failing_ns))
-		peer->failing_ns = 0;
+		works(peer);
 	if (lnx_unlikely(txe->f.acked))
 		lnx_done_settled(txe);
 	else if (txe->keep == LNX_KEEP_MAY && lnx_txe_due(txe))
@@ -206,9 +216,10 @@ static LNX_COLD void core_failed(struct lnx_txe *txe, const struct fi_cq_err_ent
 	}
 	/* At once the first time; backoff for a core that fails everything it takes. */
 	now = lnx_clock_ns();
-	if (!peer->failing_ns)
+	if (!peer->failing_ns) {
 		peer->failing_ns = now;
-	else if (lnx_ns_since(now, peer->failing_ns) > LNX_FAIL_BACKOFF_MIN_NS)
+		peer->chan.flags |= LNX_CHAN_FAILING;
+	} else if (lnx_ns_since(now, peer->failing_ns) > LNX_FAIL_BACKOFF_MIN_NS)
 		path->retry_ns = now + LNX_FAIL_BACKOFF_MIN_NS;
 	if (!path->fail_backoff_ns || now >= path->retry_ns)
 		lnx_detect_charge(peer, path,
