@@ -431,7 +431,7 @@ static ssize_t post_rma(struct fid_ep *fid, uint64_t flags, void *buf,
 
 	FAKE_CHECK(core->enabled && known(core, peer));
 	if (scripted(&core->read_again))
-		return -FI_EAGAIN;
+		return core->refuse_err ? core->refuse_err : -FI_EAGAIN;
 	*(flags & FI_READ ? &core->nread : &core->nwrite) += 1;
 	op = op_new(flags | FI_RMA, context);
 	op->buf = buf;

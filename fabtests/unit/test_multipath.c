@@ -1597,6 +1597,43 @@ BOTH(the_last_rail_cannot_register)
 	cannot_register(1);
 }
 
+/* A core takes no read, for another reason than that it is busy: the other one reads. */
+BOTH(a_read_that_is_rejected_goes_elsewhere)
+{
+	open_met(kind, 2);
+	f.core[0]->read_again = FAKE_ALWAYS;
+	f.core[0]->refuse_err = -FI_ENETUNREACH;
+	cr_assert_eq(post_recv(buf, LARGE, &a), 0);
+	rts_from(1, 5, LARGE - 3, 3);
+	fake_passes(&f, 400);
+	fake_comp(&f, &a);
+	cr_expect(!memcmp(buf, mem, LARGE - 3));
+	cr_expect_gt(f.core[1]->nread, 0u);
+	cr_expect_lt(view_health(view_path(inside(), 0)), LNX_HEALTH_MAX);
+	cr_expect_eq(view_health(view_path(inside(), 1)), LNX_HEALTH_MAX);
+	f.core[0]->read_again = 0;
+	f.core[0]->refuse_err = 0;
+	close_clean();
+}
+
+/* With one path it is tried again, for as long as reads may fail. */
+BOTH(a_read_that_is_rejected_is_tried_again)
+{
+	unsigned i;
+
+	open_met(kind, 1);
+	f.core[0]->read_again = 3;
+	f.core[0]->refuse_err = -FI_ENETUNREACH;
+	cr_assert_eq(post_recv(buf, LARGE, &a), 0);
+	rts_from(1, 5, LARGE - 3, 1);
+	for (i = 0; i < 4; i++)
+		fake_after_ms(&f, 100);
+	fake_passes(&f, 400);
+	fake_comp(&f, &a);
+	cr_expect(!memcmp(buf, mem, LARGE - 3));
+	close_clean();
+}
+
 /* A large message is read over two paths; only the first one's reads end, at once. */
 static void read_over_one(unsigned rounds)
 {

@@ -120,7 +120,24 @@ static void cut(struct lnx_pull *p, struct lnx_chunk *c, size_t n)
 	p->peer->pull.left -= n;
 }
 
-/* Start the transfer of one piece over a path.  0, or the core's error. */
+static void failed(struct lnx_pull *p, unsigned seg, int err, bool hopeless, uint64_t now);
+
+/* The core of path takes no read, and not because it is busy: other paths may.  -FI_EAGAIN. */
+static LNX_COLD ssize_t rejected(struct lnx_pull *p, const struct lnx_chunk *c, int err,
+				 uint64_t now)
+{
+	struct lnx_path *path = c->path;
+	unsigned class = lnx_errclass(path->rail->prov, LNX_WHILE_POST, err, 0);
+
+	path->read_retry_ns = now + LNX_READ_REDO_NS;
+	/* Pieces that fail at the same time are one failure. */
+	if (now >= path->detect.charged_ns + LNX_READ_REDO_NS)
+		lnx_detect_charge(p->peer, path, class, now);
+	failed(p, c->seg, err, false, now);
+	return -FI_EAGAIN;
+}
+
+/* Start the transfer of one piece over a path.  0, -FI_EAGAIN, -FI_ENOMEM, or -FI_ENOKEY. */
 static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 			  struct lnx_path *path, uint64_t now)
 {
@@ -153,7 +170,8 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 		p->inflight--;
 		lnx_list_del(&c->out);
 		lnx_sched_read_refused(path, len, now);
-		return ret;
+		return lnx_likely(ret == -FI_EAGAIN || ret == -FI_ENOMEM) ? ret :
+		       rejected(p, c, (int)-ret, now);
 	}
 	rail->poll_credits = p->rxe->ep->poll_hot;
 	lnx_count_posted(path, p->push);
