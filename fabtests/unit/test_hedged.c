@@ -14,21 +14,26 @@
 #define BOTH(name)	FAIL_BOTH(hedged, name)
 #define PIECE		65536u
 
-/* The speed of both rails is known. */
-static void open_used(enum lnx_rail_kind kind, unsigned rails)
+/* The speed of all rails is known, to all peers. */
+static void open_peers(enum lnx_rail_kind kind, unsigned rails, unsigned peers)
 {
 	struct op *o;
 	unsigned i;
 
 	fake_conf.chunk = PIECE;
-	open_met(kind, rails, 1);
-	for (i = 0; i < 3; i++) {
-		o = large_from(&side[0]);
+	open_met(kind, rails, peers);
+	for (i = 0; i < 3 * peers; i++) {
+		o = large_from(&side[i % peers]);
 		RUN_UNTIL(o->ncomp, 100);
 	}
 	run_ms(300);			/* PROBEs were answered */
 	cr_assert_eq(f.lnx->stats.hedges, 0u);
 	cr_assert_gt(f.core[0]->nread, 0u);
+}
+
+static void open_used(enum lnx_rail_kind kind, unsigned rails)
+{
+	open_peers(kind, rails, 1);
 }
 
 /* A message of which the rail holds pieces, and the others bring the rest. */
@@ -124,6 +129,35 @@ BOTH(a_hanging_read_is_cut)
 	cr_expect_eq(f.lnx->stats.paths_down, 0u);
 	cr_expect_eq(view_health(path_of(&side[0], 0)), LNX_HEALTH_MAX);
 	cr_expect_eq(f.lnx->stats.reopened, 0u);
+	f.core[0]->hold_reads = false;
+	close_clean();
+}
+
+/* Two peers on one host: what is cut for one is cut for the other, too, which is no failure
+ * of its path, and not cut again for that one. */
+BOTH(peers_of_one_host_are_cut_together)
+{
+	struct op *o[2];
+	unsigned i, k;
+
+	open_peers(kind, 2, 2);
+	f.lnx->plan.rail_min_ns = f.lnx->plan.rail_ns = 3600 * LNX_NS_PER_S;
+	cuts_work = true;
+	f.core[0]->hold_reads = true;
+	for (k = 0; k < 3 && fake_held(f.core[0]) < 2; k++) {
+		for (i = 0; i < 2; i++)
+			o[i] = large_from(&side[i]);
+		run_ms(2);
+	}
+	cr_assert_geq(view_nread(path_of(&side[0], 0)), 1u);
+	cr_assert_geq(view_nread(path_of(&side[1], 0)), 1u);
+	for (i = 0; i < 1000 && !(o[0]->ncomp && o[1]->ncomp); i++)
+		run_ms(1);
+	cr_expect_eq(o[0]->ncomp + o[1]->ncomp, 2u);
+	cr_expect_leq(ncut[0], 1u + i / 50, "%u cuts in %u ms", ncut[0], i);
+	cr_expect_gt(ncut[0], 0u);
+	for (i = 0; i < 2; i++)
+		cr_expect_eq(view_health(path_of(&side[i], 0)), LNX_HEALTH_MAX);
 	f.core[0]->hold_reads = false;
 	close_clean();
 }

@@ -243,13 +243,26 @@ static bool cut(int fd, const struct lnx_rail *rail, const void *to)
 	return ok;
 }
 
+static bool look_up(const struct lnx_rail *rail, fi_addr_t addr, struct sockaddr_storage *sa)
+{
+	size_t len = sizeof(*sa);
+
+	memset(sa, 0, sizeof(*sa));
+	return !fi_av_lookup(rail->av, addr, sa, &len) && len <= sizeof(*sa);
+}
+
 unsigned lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to)
 {
 	struct sockaddr_storage sa;
-	size_t len = sizeof(sa);
 
-	memset(&sa, 0, sizeof(sa));
-	if (!rail->core_ep || fi_av_lookup(rail->av, to, &sa, &len) || len > sizeof(sa))
+	if (!rail->core_ep || !look_up(rail, to, &sa))
 		return 0;
 	return each(rail, cut, &sa);
+}
+
+bool lnx_half_open_same_host(const struct lnx_rail *rail, fi_addr_t a, fi_addr_t b)
+{
+	struct sockaddr_storage sa, sb;
+
+	return look_up(rail, a, &sa) && look_up(rail, b, &sb) && same_host(&sa, &sb);
 }

@@ -32,6 +32,9 @@ unsigned lnx_half_open_reset(const struct lnx_rail *rail);
  */
 unsigned lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to);
 
+/* Do these addresses belong to one host, so that their connections are cut together? */
+bool lnx_half_open_same_host(const struct lnx_rail *rail, fi_addr_t a, fi_addr_t b);
+
 /*
  * The rail's listener and connections, from either side, are to be closed in programs
  * that this process starts.  Returns how many were not.  For descriptors that were, the

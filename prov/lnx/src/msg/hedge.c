@@ -129,23 +129,62 @@ static LNX_COLD bool has_writes(const struct lnx_path *path)
 	return false;
 }
 
-/* End what is under way over path. */
-static LNX_COLD void cut(struct lnx_ep *ep, struct lnx_path *path, uint64_t now)
+/* Call fn for each path, of whatever peer, whose connections are cut with those of path;
+ * until it returns false, which is then returned. */
+static LNX_COLD bool each_beside(struct lnx_path *path,
+				 bool (*fn)(struct lnx_path *beside, uint64_t now), uint64_t now)
+{
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	lnx_list_foreach(&path->rail->ep->peers.all, n, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, all_link);
+
+		for (i = 0; i < peer->npath; i++) {
+			struct lnx_path *beside = peer->path[i];
+
+			if (beside->rail == path->rail &&
+			    (beside == path ||
+			     lnx_half_open_same_host(path->rail, path->core_addr,
+						     beside->core_addr)) &&
+			    !fn(beside, now))
+				return false;
+		}
+	}
+	return true;
+}
+
+/* How often it is cut is limited by the path's pauses, too.  Writes are left alone: what of
+ * them is in the network may come after they are repeated. */
+static LNX_COLD bool may_cut(struct lnx_path *path, uint64_t now)
+{
+	return !has_writes(path) &&
+	       (!path->speed || lnx_ns_since(now, path->speed->cut_try_ns) >= LNX_CUT_AGAIN_NS);
+}
+
+/* No path is charged for it, and what was asked there is asked again. */
+static LNX_COLD bool was_cut(struct lnx_path *path, uint64_t now)
 {
 	struct lnx_path_speed *s = path->speed;
 
-	/* How often that happens is limited by the path's pauses, too.  Writes are left
-	 * alone: what of them is in the network may come after they are repeated. */
-	if (lnx_ns_since(now, s->cut_try_ns) < LNX_CUT_AGAIN_NS || has_writes(path))
+	path->detect.charged_ns = now;
+	if (s) {
+		s->cut_ns = s->cut_try_ns = now;
+		s->probe_ns = s->unanswered_ns = 0;
+	}
+	return true;
+}
+
+/* End what is under way over path, and over all that go to the same host. */
+static LNX_COLD void cut(struct lnx_ep *ep, struct lnx_path *path, uint64_t now)
+{
+	if (!each_beside(path, may_cut, now))
 		return;
-	s->cut_try_ns = now;
+	path->speed->cut_try_ns = now;
 	if (!lnx_half_open_cut(path->rail, path->core_addr))
 		return;
 	ep->stats.cuts++;
-	/* No path is charged for it, and what was asked there is asked again. */
-	s->cut_ns = now;
-	s->probe_ns = s->unanswered_ns = 0;
-	path->detect.charged_ns = now;
+	each_beside(path, was_cut, now);
 }
 
 /* Returns when to look again. */

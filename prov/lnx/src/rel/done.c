@@ -221,7 +221,10 @@ static LNX_COLD void core_failed(struct lnx_txe *txe, const struct fi_cq_err_ent
 		peer->chan.flags |= LNX_CHAN_FAILING;
 	} else if (lnx_ns_since(now, peer->failing_ns) > LNX_FAIL_BACKOFF_MIN_NS)
 		path->retry_ns = now + LNX_FAIL_BACKOFF_MIN_NS;
-	if (!path->fail_backoff_ns || now >= path->retry_ns)
+	/* Not if we have cut its connection (msg/hedge.c). */
+	if ((!path->fail_backoff_ns || now >= path->retry_ns) &&
+	    !(path->speed && path->speed->cut_ns &&
+	      lnx_ns_since(now, path->speed->cut_ns) < LNX_CUT_AGAIN_NS))
 		lnx_detect_charge(peer, path,
 				lnx_errclass(path->rail->prov, LNX_WHILE_SEND,
 					     err->err, err->prov_errno), now);
