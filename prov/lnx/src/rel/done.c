@@ -284,8 +284,8 @@ LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 	ep->up->peer_failed(peer, err);
 	peer->awaited = peer->watched = false;
 	lnx_timer_cancel(&ep->due.timers, &peer->retry);
-	/* Reads of its memory may not have ended. */
-	lnx_detect_watch(peer);
+	/* Reads of its memory may not have ended, and a core may have frames to it. */
+	lnx_peer_look_by(peer, 0);
 	lnx_control_ack_clear(peer);
 	lnx_recv_ooo_free(peer);
 	lnx_peer_ended(peer);

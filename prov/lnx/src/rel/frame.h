@@ -18,7 +18,8 @@ void lnx_send_retransmit(struct lnx_peer *peer, unsigned paths);
 /* A path goes DOWN: its frames are sent again over others, also those that its core
  * still has. */
 LNX_COLD void lnx_failover_path(struct lnx_path *path, struct lnx_peer *peer);
-/* Has its core frames that cannot be sent from elsewhere? */
+/* Has its core frames that cannot be sent from elsewhere, or that are over, but sends wait
+ * until it lets go of the application's buffer? */
 LNX_COLD bool lnx_failover_in_core(const struct lnx_path *path, struct lnx_peer *peer);
 /* The peer knows nothing of path yet: its frames, and later ones, go out over next. */
 LNX_COLD void lnx_failover_redirect(struct lnx_path *path, struct lnx_peer *peer,
