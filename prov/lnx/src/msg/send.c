@@ -128,8 +128,9 @@ static void refer(struct lnx_peer *peer, struct lnx_txe *txe, const struct lnx_t
 	txe->f.niov = (uint8_t)tx->niov;
 	txe->f.len = sizeof(struct lnx_wire_hdr);
 	if (!txe->f.comp_at_ack) {
-		txe->keep = LNX_KEEP_MAY;
 		h->flags |= lnx_keep_flags(peer, len);
+		/* Without memory to note copies in, there is none. */
+		txe->keep = peer->eager ? LNX_KEEP_MAY : LNX_KEEP_NO;
 	}
 	txe->f.comp_at_ack = true;
 }
