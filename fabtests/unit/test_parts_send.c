@@ -320,6 +320,37 @@ static void peer_ends(enum lnx_rail_kind kind, uint64_t level)
 BOTH(peer_ends_after_a_while) { peer_ends(kind, 0); }
 BOTH(peer_ends_before_delivery) { peer_ends(kind, FI_DELIVERY_COMPLETE); }
 
+/* Posted again, the core keeps it, and the peer ends: whether the first copy was acknowledged
+ * before that says how the send ends. */
+static void held_again(enum lnx_rail_kind kind, bool acked)
+{
+	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
+	send_len(64 << 10, FI_DELIVERY_COMPLETE, &a);
+	fake_quiet(&f);
+	core->hold_sends = true;
+	for (unsigned i = 0; i < 100 && !fake_held(core); i++)
+		fake_after_ms(&f, 1000);
+	cr_assert_eq(fake_held(core), 1u);
+	if (acked) {
+		fake_drop_all(&f, &p);
+		fake_ack(&f, &p);
+		fake_quiet(&f);
+	}
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_BYE, .seq = p.seq }, NULL, 0);
+	fake_passes(&f, 4);
+	fake_quiet(&f);
+	fake_finish(core, 0, FI_EIO);
+	if (acked)
+		fake_comp(&f, &a);
+	else
+		fake_err(&f, &a, FI_ECONNRESET);
+	fake_quiet(&f);
+	fake_close(&f);
+}
+
+BOTH(peer_ends_after_the_first_copy) { held_again(kind, true); }
+BOTH(peer_ends_before_the_first_copy) { held_again(kind, false); }
+
 BOTH(close_before_the_end)
 {
 	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);

@@ -120,8 +120,8 @@ void lnx_done_settled(struct lnx_txe *txe)
 		txe->peer->n_clones--;
 	}
 	if (lnx_txe_due(txe)) {
-		if (lnx_peer_dead(txe->peer))
-			txe_failed(ep, txe, FI_ETIMEDOUT);
+		if (lnx_unlikely(txe->keep == LNX_KEEP_FAILED))
+			txe_failed(ep, txe, txe->err);
 		else
 			lnx_done_posted(ep, txe);
 	}
@@ -263,6 +263,8 @@ LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 		if (lnx_txe_due(txe) && (!f->in_core || !f->niov))
 			txe_failed(ep, txe, err);
 		f->acked = true;
+		txe->keep = LNX_KEEP_FAILED;
+		txe->err = err;
 		if (!f->in_core)
 			lnx_txe_put(ep, txe);
 		else
