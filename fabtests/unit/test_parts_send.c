@@ -159,6 +159,17 @@ Test(parts_send_peer, short_frames)
 	fake_close_quick(&f);
 }
 
+/* Equal frames are no longer than the rails carry. */
+Test(parts_send_peer, frames_of_an_odd_length)
+{
+	open_granted(LNX_RAIL_PEER, 1 << 20, 30000);
+	send_len(2 * (30000 - HDR), 0, &a);
+	cr_expect_eq(expect_parts(2 * (30000 - HDR)), 2u);
+	send_len(2 * (30000 - HDR) + 1, 0, &b);
+	cr_expect_eq(expect_parts(2 * (30000 - HDR) + 1), 3u);
+	fake_close_quick(&f);
+}
+
 /* The frames of one message are in one credit: all or none. */
 BOTH(credit_is_used_up)
 {
