@@ -157,6 +157,27 @@ BOTH(not_copied_error) { not_copied(kind, CORE_ERR, false); }
 BOTH(not_copied_reopen) { not_copied(kind, CUT, false); }
 BOTH(not_copied_reopen_with_errors) { not_copied(kind, CUT, true); }
 
+/* The core is closed, and the other one takes nothing: the buffer is copied all the same. */
+BOTH(not_copied_reopen_without_another)
+{
+	struct side *s = &side[0];
+	struct op *o;
+
+	fake_conf.copy_limit = 1000;
+	open_met(kind, 2, 1);
+	f.core[0]->hold_sends = true;
+	black_hole(0);
+	o = send1(s, 8000);
+	RUN_UNTIL(is_down(s, 0), 5000);
+	f.core[1]->send_again = FAKE_ALWAYS;
+	cr_expect_eq(o->ncomp, 0u);
+	RUN_UNTIL(!f.core[0]->enabled, 1000);
+	run_ms(100);
+	cr_expect_eq(o->ncomp, 1u);
+	f.core[1]->send_again = 0;
+	close_clean();
+}
+
 /* Frames after it cannot be delivered either: the core endpoint is closed,
  * although the network never comes back. */
 BOTH(not_copied_in_a_black_hole)

@@ -231,6 +231,23 @@ BOTH(completes_without_the_peer)
 	fake_close(&f);
 }
 
+/* The core fails to send it, and takes nothing more: the buffer is copied all the same. */
+BOTH(completes_after_the_core_failed)
+{
+	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
+	core->hold_sends = true;
+	send_len(64 << 10, 0, &a);
+	fake_quiet(&f);
+	core->send_again = FAKE_ALWAYS;
+	fake_finish(core, 0, FI_EIO);
+	fake_passes(&f, 200);
+	fake_comp(&f, &a);
+	cr_expect_eq(view_kept(lnx_peer_by_eid(f.lnx, p.eid)), 64u << 10);
+	core->send_again = 0;
+	fake_drop_all(&f, &p);
+	fake_close_quick(&f);
+}
+
 /* FI_LNX_SEND_BUFFER is full: those behind it wait for the peer. */
 BOTH(send_buffer_is_full)
 {

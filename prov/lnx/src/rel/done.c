@@ -170,8 +170,8 @@ void lnx_rel_core_done(struct lnx_op *op)
 		peer->failing_ns = 0;
 	if (lnx_unlikely(txe->f.acked))
 		lnx_done_settled(txe);
-	else if (txe->keep == LNX_KEEP_MAY && lnx_txe_due(txe))
-		lnx_keep_wait(txe);
+	else
+		lnx_frame_let_go(txe);
 }
 
 /*
@@ -193,6 +193,7 @@ static LNX_COLD void core_failed(struct lnx_txe *txe, const struct fi_cq_err_ent
 		lnx_done_settled(txe);
 		return;
 	}
+	lnx_frame_let_go(txe);
 	path = peer->path[txe->f.path];
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
 		       "rail %s: a send failed: %s (provider error %d); sending again\n",

@@ -110,7 +110,7 @@ LNX_COLD void lnx_failover_cut(struct lnx_path *path, struct lnx_peer *peer)
 		struct lnx_txe *txe = lnx_frame_at(peer, seq);
 
 		if (txe && txe->f.path == path->index && txe->f.in_core)
-			txe->f.in_core = false;
+			lnx_frame_let_go(txe);
 	}
 	path->delivered = path->sent;
 	lnx_send_retransmit(peer, 1u << path->index);

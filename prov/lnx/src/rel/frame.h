@@ -97,6 +97,13 @@ LNX_INLINE struct lnx_txe *lnx_frame_at(const struct lnx_peer *peer, uint32_t se
 /* The core let go of a frame in the application's buffer, which is not acknowledged. */
 void lnx_keep_wait(struct lnx_txe *txe);
 void lnx_keep_run(struct lnx_ep *ep);
+/* The core has, or never will have, sent a frame that is not acknowledged. */
+LNX_INLINE void lnx_frame_let_go(struct lnx_txe *txe)
+{
+	txe->f.in_core = false;
+	if (lnx_unlikely(txe->keep == LNX_KEEP_MAY) && lnx_txe_due(txe))
+		lnx_keep_wait(txe);
+}
 /* Frames of the peer, which has `eager`, were acknowledged: those that found no room may find
  * it now. */
 LNX_COLD void lnx_keep_acked(struct lnx_peer *peer);
