@@ -265,6 +265,29 @@ BOTH(send_buffer_is_full)
 	fake_close(&f);
 }
 
+/* What fits exactly into the room that an acknowledgement makes is copied then. */
+BOTH(send_buffer_is_full_again)
+{
+	fake_conf.send_buffer = 128 << 10;
+	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
+	send_len(64 << 10, 0, &a);
+	send_len(64 << 10, 0, &b);
+	send_len(64 << 10, 0, &c);
+	fake_passes(&f, 400);
+	fake_comp(&f, &a);
+	fake_comp(&f, &b);
+	fake_quiet(&f);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_ack(&f, &p);
+	fake_passes(&f, 400);
+	fake_comp(&f, &c);
+	cr_expect_eq(view_kept(lnx_peer_by_eid(f.lnx, p.eid)), 128u << 10);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	fake_quiet(&f);
+	fake_close(&f);
+}
+
 BOTH(no_send_buffer)
 {
 	fake_conf.send_buffer = 0;
