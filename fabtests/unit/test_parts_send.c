@@ -210,6 +210,50 @@ BOTH(head_of_an_announced_one)
 	fake_close_quick(&f);
 }
 
+/* The peer tells of its second rail, which carries short frames only, while long ones wait
+ * for the first: they are not for the second (the core checks that). */
+Test(parts_send_peer, rail_of_short_frames_comes_later)
+{
+	struct fake_opt opt = { .nrail = 2, .kind = { LNX_RAIL_PLAIN, LNX_RAIL_PEER } };
+	struct fake_sent *s;
+	unsigned i;
+
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	p.where.nrail = 1;
+	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
+	fake_peer_insert(&f, &p);
+	fake_meet(&f, &p);
+	grant(1 << 20);
+	core->send_again = FAKE_ALWAYS;
+	send_len(LNX_PAYLOAD_LARGE, 0, &a);
+	send_len(LNX_PAYLOAD_LARGE, 0, &b);
+	p.where.nrail = 2;
+	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO, .key = 2 }, p.blob,
+		  sizeof(p.blob));
+	for (i = 0; i < 100; i++)
+		fake_after_ms(&f, 10);
+	cr_assert_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2u);
+	fake_expect_none(&f);
+	while ((s = fake_take(f.core[1]))) {
+		cr_expect(!lnx_kind_sequenced(s->h.kind));
+		free(s);
+	}
+	core->send_again = 0;
+	fake_after_ms(&f, 1000);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	/* From now on frames are for both. */
+	send_len(LNX_PAYLOAD_MAX + 1, 0, &c);
+	while ((s = fake_take(core))) {
+		cr_expect_leq(s->len, LNX_FRAME_MAX);
+		free(s);
+	}
+	fake_close_quick(&f);
+}
+
 /* ---- completion ---- */
 
 /* The peer's program does nothing: no acknowledgement comes. */

@@ -205,6 +205,8 @@ ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		large = at_once(ep, peer, len, &room);
 		if (lnx_unlikely(lnx_peer_get(ep, tx->dest) != peer || lnx_peer_dead(peer)))
 			return -FI_EAGAIN;
+		/* A path may have been added meanwhile. */
+		room = room_of(peer);
 		if (!large || len > room.payload)
 			return send_long(ep, peer, tx, len, cq_flags, data, &room,
 					 large);
