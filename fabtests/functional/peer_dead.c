@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const size_t sizes[] = { 8, 5000, 65536, 0, 16320, 300000, 4096, 4097 };
+static const size_t sizes[] = { 8, 5000, 65536, 0, 16320, 300000, 4096, 4097,
+				200000 };
 #define NSIZES		(int)(sizeof(sizes) / sizeof(sizes[0]))
 #define N		(4 * NSIZES)
 #define ROOM		300000

@@ -101,8 +101,8 @@ extern unsigned kernel_takes_ms;
 /* What the kernels of peers say that are no sides. */
 extern enum lnx_ping_result kernel_says;
 
-/* Connections, which are cut where reads hang.  While cuts_work the reads that the core
- * holds fail then; else there is no connection to cut. */
+/* Connections, which are cut where reads hang.  While cuts_work what the core holds fails
+ * then; else there is no connection to cut. */
 extern bool cuts_work;
 extern unsigned ncut[FAKE_RAILS];	/* so often for each rail */
 

@@ -56,6 +56,7 @@ struct fake_core {
 	bool hold_sends, hold_reads;	/* until fake_finish() */
 	/* peer, direct: polls inside sends and registrations, as some cores do */
 	bool poll_in_send, poll_in_mr;
+	bool may_truncate;		/* peer: what arrives, if its buffer is too short */
 	unsigned late;			/* plain: so many polls do not see what arrived */
 	void (*in_inject)(void);	/* framed, all but PROBE and PONG: called before
 					 * the script above */
@@ -63,6 +64,7 @@ struct fake_core {
 	/* What was counted. */
 	unsigned nsend, ninject, nrecv, nread, nwrite, npolls, nstart;
 	unsigned nrefused;		/* sends and injects */
+	size_t buffer_max;		/* peer: the longest buffer that it was given */
 	unsigned nlatency;		/* PROBEs about latency, which arrive nowhere; */
 	struct lnx_hdr latency;		/* the last one, */
 #define FAKE_LATENCIES	8u

@@ -157,6 +157,27 @@ BOTH(not_copied_error) { not_copied(kind, CORE_ERR, false); }
 BOTH(not_copied_reopen) { not_copied(kind, CUT, false); }
 BOTH(not_copied_reopen_with_errors) { not_copied(kind, CUT, true); }
 
+/* The core is closed, and the other one takes nothing: the buffer is copied all the same. */
+BOTH(not_copied_reopen_without_another)
+{
+	struct side *s = &side[0];
+	struct op *o;
+
+	fake_conf.copy_limit = 1000;
+	open_met(kind, 2, 1);
+	f.core[0]->hold_sends = true;
+	black_hole(0);
+	o = send1(s, 8000);
+	RUN_UNTIL(is_down(s, 0), 5000);
+	f.core[1]->send_again = FAKE_ALWAYS;
+	cr_expect_eq(o->ncomp, 0u);
+	RUN_UNTIL(!f.core[0]->enabled, 1000);
+	run_ms(100);
+	cr_expect_eq(o->ncomp, 1u);
+	f.core[1]->send_again = 0;
+	close_clean();
+}
+
 /* Frames after it cannot be delivered either: the core endpoint is closed,
  * although the network never comes back. */
 BOTH(not_copied_in_a_black_hole)
@@ -202,6 +223,83 @@ static void acked_in_core(enum lnx_rail_kind kind, bool flush)
 
 BOTH(acked_in_core_that_closes) { acked_in_core(kind, false); }
 BOTH(acked_in_core_with_errors) { acked_in_core(kind, true); }
+
+/* The host is gone, but another path works: the kernel that does not answer is no reason to
+ * wait. */
+BOTH(acked_in_core_in_a_black_hole)
+{
+	struct side *s = &side[0];
+	struct op *o;
+
+	fake_conf.copy_limit = 1000;
+	open_met(kind, 2, 1);
+	f.core[0]->hold_sends = true;
+	o = send1(s, 8000);
+	run_ms(5);
+	cr_assert_eq(view_acked(inside(s)), view_next(inside(s)));
+	cr_expect_eq(o->ncomp, 0u);
+	f.core[0]->hold_sends = false;
+	path0_down();
+	RUN_UNTIL(o->ncomp, 2000);
+	close_clean();
+}
+
+/* ---- of a peer that is given up ---- */
+
+/* A send from the application's buffer ends soon after its peer, however long the core
+ * would keep it.  Nothing else is disturbed if it is the only path. */
+static void held_of_dead(enum lnx_rail_kind kind, unsigned rails, bool cut)
+{
+	struct side *s = &side[0];
+	struct op *o;
+	unsigned i;
+
+	fake_conf.copy_limit = 1000;
+	cuts_work = cut;
+	open_met(kind, rails, 1);
+	for (i = 0; i < rails; i++) {
+		f.core[i]->hold_sends = true;
+		black_hole(i);
+	}
+	o = send1(s, 8000);
+	RUN_UNTIL(lnx_peer_dead(inside(s)), 20000);
+	cr_assert_eq(o->ncomp, 0u);
+	RUN_UNTIL(o->nerr, 3000);
+	run_ms(3000);
+	cr_expect_eq(o->nerr, 1u);
+	cr_expect_eq(o->ncomp, 0u);
+	cr_expect_eq(o->err, FI_ETIMEDOUT);
+	if (rails == 1) {
+		cr_expect_eq(ncut[0], 1u);
+		cr_expect_eq(f.core[0]->nopen, 1u);
+	}
+	close_now();
+}
+
+BOTH(dead_over_one_that_is_cut) { held_of_dead(kind, 1, true); }
+BOTH(dead_over_two_that_are_cut) { held_of_dead(kind, 2, true); }
+BOTH(dead_over_two_that_are_closed) { held_of_dead(kind, 2, false); }
+
+BOTH(dead_with_a_read_over_one)
+{
+	struct side *s = &side[0];
+	struct op *o;
+
+	cuts_work = true;
+	open_met(kind, 1, 1);
+	f.core[0]->hold_reads = true;
+	o = receive(s, LARGE);
+	say(s, 0, LNX_KIND_RTS_TAG, ++s->next_tag);
+	step();
+	cr_assert_gt(fake_held(f.core[0]), 0u);
+	black_hole(0);
+	RUN_UNTIL(lnx_peer_dead(inside(s)), 20000);
+	RUN_UNTIL(o->nerr, 3000);
+	run_ms(1000);
+	cr_expect_eq(o->nerr, 1u);
+	cr_expect_eq(ncut[0], 1u);
+	close_now();
+}
 
 /* ---- reads ---- */
 

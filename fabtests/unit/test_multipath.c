@@ -941,6 +941,37 @@ BOTH(out_of_order)
 	close_clean();
 }
 
+/* A frame that asks for its acknowledgement comes before the one in front of it: it is asked
+ * for all the same. */
+BOTH(early_frame_wants_its_ack)
+{
+	char ctx[4];
+	unsigned i;
+
+	fake_conf.ack_delay = 1000000;
+	open_met(kind, 2);
+	for (i = 0; i < 4; i++)
+		cr_assert_eq(post_recv(buf2, 8, &ctx[i]), 0);
+	tag_from(0, 1, 0);
+	tag_from(1, 2, 1);
+	fake_comp(&f, &ctx[0]);
+	fake_comp(&f, &ctx[1]);
+	fake_passes(&f, 4);
+	receive_all();
+	cr_expect_lt(acked, 3u, "nothing asks for it");
+	from(1, 4, (struct lnx_hdr) { .kind = LNX_KIND_TAG, .tag = 3, .len = 8,
+				      .flags = LNX_WIRE_F_ACK_NOW }, mem, 8);
+	fake_quiet(&f);
+	tag_from(0, 3, 2);
+	p.seq += 4;
+	fake_pass(&f);
+	receive_all();
+	cr_expect_eq(acked, 5u);
+	fake_comp(&f, &ctx[2]);
+	fake_comp(&f, &ctx[3]);
+	close_clean();
+}
+
 /* The path for acks is blocked: acks use the other path, even if no data is sent. */
 BOTH(acks_take_what_is_open)
 {

@@ -471,6 +471,61 @@ BOTH(peer_ends_within_a_claimed)
 	fake_close(&f);
 }
 
+/* It is gone without a word: nothing answers, not even its kernel. */
+static void peer_vanishes(void)
+{
+	struct lnx_peer *peer = lnx_peer_by_eid(f.lnx, p.eid);
+
+	for (unsigned i = 0; i < 100 && !lnx_peer_dead(peer); i++)
+		fake_after_ms(&f, 1000);
+	cr_assert(lnx_peer_dead(peer), "it is not given up");
+	cr_expect_eq(view_exposure(f.lnx), 0u);
+}
+
+BOTH(peer_vanishes_within_a_receive)
+{
+	fake_conf.transaction_timeout = 5000;
+	open_met(kind);
+	recv_any(buf, sizeof(buf), &a);
+	part(true, 5, LEN, FIRST);
+	fake_quiet(&f);
+	cr_expect_eq(fi_cancel(&f.ep->fid, &a), -FI_ENOENT);
+	peer_vanishes();
+	fake_err(&f, &a, FI_ECONNREFUSED);
+	fake_quiet(&f);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
+	fake_close(&f);
+}
+
+/* What is stored of its message captures no receive any more. */
+BOTH(peer_vanishes_within_an_unexpected)
+{
+	fake_conf.transaction_timeout = 5000;
+	open_met(kind);
+	part(true, 5, LEN, FIRST);
+	fake_quiet(&f);
+	peer_vanishes();
+	recv_any(buf, sizeof(buf), &a);
+	fake_quiet(&f);
+	cr_expect_eq(fi_cancel(&f.ep->fid, &a), 0);
+	fake_err(&f, &a, FI_ECANCELED);
+	fake_close(&f);
+}
+
+/* Once the message is whole nothing is due from its sender. */
+BOTH(peer_vanishes_after_a_message)
+{
+	fake_conf.transaction_timeout = 5000;
+	open_met(kind);
+	recv_any(buf, sizeof(buf), &a);
+	message(true, 5);
+	expect_whole(&a, 5);
+	for (unsigned i = 0; i < 30; i++)
+		fake_after_ms(&f, 1000);
+	cr_expect(!lnx_peer_dead(lnx_peer_by_eid(f.lnx, p.eid)));
+	fake_close(&f);
+}
+
 BOTH(close_within_a_message)
 {
 	open_met(kind);

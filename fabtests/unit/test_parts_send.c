@@ -159,6 +159,17 @@ Test(parts_send_peer, short_frames)
 	fake_close_quick(&f);
 }
 
+/* Equal frames are no longer than the rails carry. */
+Test(parts_send_peer, frames_of_an_odd_length)
+{
+	open_granted(LNX_RAIL_PEER, 1 << 20, 30000);
+	send_len(2 * (30000 - HDR), 0, &a);
+	cr_expect_eq(expect_parts(2 * (30000 - HDR)), 2u);
+	send_len(2 * (30000 - HDR) + 1, 0, &b);
+	cr_expect_eq(expect_parts(2 * (30000 - HDR) + 1), 3u);
+	fake_close_quick(&f);
+}
+
 /* The frames of one message are in one credit: all or none. */
 BOTH(credit_is_used_up)
 {
@@ -199,6 +210,50 @@ BOTH(head_of_an_announced_one)
 	fake_close_quick(&f);
 }
 
+/* The peer tells of its second rail, which carries short frames only, while long ones wait
+ * for the first: they are not for the second (the core checks that). */
+Test(parts_send_peer, rail_of_short_frames_comes_later)
+{
+	struct fake_opt opt = { .nrail = 2, .kind = { LNX_RAIL_PLAIN, LNX_RAIL_PEER } };
+	struct fake_sent *s;
+	unsigned i;
+
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	p.where.nrail = 1;
+	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
+	fake_peer_insert(&f, &p);
+	fake_meet(&f, &p);
+	grant(1 << 20);
+	core->send_again = FAKE_ALWAYS;
+	send_len(LNX_PAYLOAD_LARGE, 0, &a);
+	send_len(LNX_PAYLOAD_LARGE, 0, &b);
+	p.where.nrail = 2;
+	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO, .key = 2 }, p.blob,
+		  sizeof(p.blob));
+	for (i = 0; i < 100; i++)
+		fake_after_ms(&f, 10);
+	cr_assert_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2u);
+	fake_expect_none(&f);
+	while ((s = fake_take(f.core[1]))) {
+		cr_expect(!lnx_kind_sequenced(s->h.kind));
+		free(s);
+	}
+	core->send_again = 0;
+	fake_after_ms(&f, 1000);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	/* From now on frames are for both. */
+	send_len(LNX_PAYLOAD_MAX + 1, 0, &c);
+	while ((s = fake_take(core))) {
+		cr_expect_leq(s->len, LNX_FRAME_MAX);
+		free(s);
+	}
+	fake_close_quick(&f);
+}
+
 /* ---- completion ---- */
 
 /* The peer's program does nothing: no acknowledgement comes. */
@@ -220,6 +275,23 @@ BOTH(completes_without_the_peer)
 	fake_close(&f);
 }
 
+/* The core fails to send it, and takes nothing more: the buffer is copied all the same. */
+BOTH(completes_after_the_core_failed)
+{
+	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
+	core->hold_sends = true;
+	send_len(64 << 10, 0, &a);
+	fake_quiet(&f);
+	core->send_again = FAKE_ALWAYS;
+	fake_finish(core, 0, FI_EIO);
+	fake_passes(&f, 200);
+	fake_comp(&f, &a);
+	cr_expect_eq(view_kept(lnx_peer_by_eid(f.lnx, p.eid)), 64u << 10);
+	core->send_again = 0;
+	fake_drop_all(&f, &p);
+	fake_close_quick(&f);
+}
+
 /* FI_LNX_SEND_BUFFER is full: those behind it wait for the peer. */
 BOTH(send_buffer_is_full)
 {
@@ -234,6 +306,29 @@ BOTH(send_buffer_is_full)
 	fake_ack(&f, &p);
 	fake_comp(&f, &b);
 	cr_expect_eq(view_kept(lnx_peer_by_eid(f.lnx, p.eid)), 0u);
+	fake_close(&f);
+}
+
+/* What fits exactly into the room that an acknowledgement makes is copied then. */
+BOTH(send_buffer_is_full_again)
+{
+	fake_conf.send_buffer = 128 << 10;
+	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
+	send_len(64 << 10, 0, &a);
+	send_len(64 << 10, 0, &b);
+	send_len(64 << 10, 0, &c);
+	fake_passes(&f, 400);
+	fake_comp(&f, &a);
+	fake_comp(&f, &b);
+	fake_quiet(&f);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_ack(&f, &p);
+	fake_passes(&f, 400);
+	fake_comp(&f, &c);
+	cr_expect_eq(view_kept(lnx_peer_by_eid(f.lnx, p.eid)), 128u << 10);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	fake_quiet(&f);
 	fake_close(&f);
 }
 
@@ -319,6 +414,37 @@ static void peer_ends(enum lnx_rail_kind kind, uint64_t level)
 
 BOTH(peer_ends_after_a_while) { peer_ends(kind, 0); }
 BOTH(peer_ends_before_delivery) { peer_ends(kind, FI_DELIVERY_COMPLETE); }
+
+/* Posted again, the core keeps it, and the peer ends: whether the first copy was acknowledged
+ * before that says how the send ends. */
+static void held_again(enum lnx_rail_kind kind, bool acked)
+{
+	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
+	send_len(64 << 10, FI_DELIVERY_COMPLETE, &a);
+	fake_quiet(&f);
+	core->hold_sends = true;
+	for (unsigned i = 0; i < 100 && !fake_held(core); i++)
+		fake_after_ms(&f, 1000);
+	cr_assert_eq(fake_held(core), 1u);
+	if (acked) {
+		fake_drop_all(&f, &p);
+		fake_ack(&f, &p);
+		fake_quiet(&f);
+	}
+	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_BYE, .seq = p.seq }, NULL, 0);
+	fake_passes(&f, 4);
+	fake_quiet(&f);
+	fake_finish(core, 0, FI_EIO);
+	if (acked)
+		fake_comp(&f, &a);
+	else
+		fake_err(&f, &a, FI_ECONNRESET);
+	fake_quiet(&f);
+	fake_close(&f);
+}
+
+BOTH(peer_ends_after_the_first_copy) { held_again(kind, true); }
+BOTH(peer_ends_before_the_first_copy) { held_again(kind, false); }
 
 BOTH(close_before_the_end)
 {

@@ -17,6 +17,7 @@
 #include "fake_memory.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
+#include "rail/rail.h"
 
 static struct fake f;
 static struct fake_core *core;
@@ -1956,6 +1957,38 @@ BOTH(hello_without_memory)
 	fake_passes(&f, 5);
 	fake_comp(&f, &a);
 	expect_fin(77, 0);
+	fake_close(&f);
+}
+
+/* All buffers are with a core that has not ended with them, and there is no memory for more:
+ * a message of any length gets the drop buffer, and no more than there is of it. */
+Test(rx_peer, longer_than_the_drop_buffer)
+{
+	struct lnx_rxbuf *taken[1024], *drop;
+	struct lnx_rail *rail;
+	unsigned n = 0;
+
+	open_met(LNX_RAIL_PEER);
+	rail = f.lnx->rail[0];
+	drop = rail->drop_buf;
+	no_memory = true;
+	while ((taken[n] = lnx_rxbuf_get(rail)) != drop)
+		cr_assert_lt(++n, LNX_ARRAY_SIZE(taken));
+	core->may_truncate = true;
+	core->buffer_max = 0;
+	fake_arrive(core, mem, 200000);
+	fake_arrive(core, mem, 100);
+	fake_arrive(core, mem, 128 << 10);
+	fake_pass(&f);
+	no_memory = false;
+	cr_expect_eq(core->buffer_max, 128u << 10);
+	cr_expect_eq(f.lnx->stats.mem_drops, 3u);
+	while (n)
+		lnx_rxbuf_put(taken[--n]);
+	recv_any(buf, 100, &a);
+	fake_tag(&f, &p, 1, mem, 100);
+	fake_comp(&f, &a);
+	expect_no_entries();
 	fake_close(&f);
 }
 

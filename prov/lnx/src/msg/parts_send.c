@@ -74,11 +74,12 @@ static struct lnx_txe *carry(struct lnx_ep *ep, struct cursor *c, size_t len,
 	return txe;
 }
 
-/* Bytes of each of n frames; the last one may be shorter.  Large ones are equal, so that
- * the receiver copies each while the next one comes. */
+/* Bytes of each of n frames, at most max; the last one may be shorter.  Large ones are
+ * equal, so that the receiver copies each while the next one comes. */
 static size_t share(size_t len, size_t max, unsigned n)
 {
-	return max > LNX_PAYLOAD_MAX ? ((len + n - 1) / n + 63) / 64 * 64 : max;
+	return max > LNX_PAYLOAD_MAX ? LNX_MIN(((len + n - 1) / n + 63) / 64 * 64, max) :
+				       max;
 }
 
 static void drop(struct parts_send *s)

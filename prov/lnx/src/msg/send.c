@@ -128,8 +128,9 @@ static void refer(struct lnx_peer *peer, struct lnx_txe *txe, const struct lnx_t
 	txe->f.niov = (uint8_t)tx->niov;
 	txe->f.len = sizeof(struct lnx_wire_hdr);
 	if (!txe->f.comp_at_ack) {
-		txe->keep = LNX_KEEP_MAY;
 		h->flags |= lnx_keep_flags(peer, len);
+		/* Without memory to note copies in, there is none. */
+		txe->keep = peer->eager ? LNX_KEEP_MAY : LNX_KEEP_NO;
 	}
 	txe->f.comp_at_ack = true;
 }
@@ -204,6 +205,8 @@ ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		large = at_once(ep, peer, len, &room);
 		if (lnx_unlikely(lnx_peer_get(ep, tx->dest) != peer || lnx_peer_dead(peer)))
 			return -FI_EAGAIN;
+		/* A path may have been added meanwhile. */
+		room = room_of(peer);
 		if (!large || len > room.payload)
 			return send_long(ep, peer, tx, len, cq_flags, data, &room,
 					 large);

@@ -66,6 +66,8 @@ struct lnx_path_detect {
 					 * ping */
 	bool drained;			/* DOWN because it was set so by hand
 					 * (rel/admin.h) */
+	bool cut;			/* the peer is dead, and what hung in its
+					 * connection was cut */
 	/* Ports at which the two ends try to reach each other (rel/address_ack.c). */
 	uint16_t acked_port;		/* port of our rail that the peer knows; 0:
 					 * the first */

@@ -132,10 +132,11 @@ void lnx_rxbuf_enlarge(struct lnx_rxbuf *buf, size_t len)
 {
 	if (!buf->big)
 		buf->big = malloc(len);
-	if (!buf->big) {
+	if (!buf->big)
 		buf->big = scratch(buf->rail);
+	/* Also if buf is the drop buffer. */
+	if (buf->big == scratch(buf->rail))
 		len = LNX_MIN(len, SCRATCH_BYTES);
-	}
 	buf->iov.iov_base = buf->big;
 	buf->iov.iov_len = len;
 }

@@ -228,8 +228,8 @@ void lnx_control_acks(struct lnx_ep *ep, uint64_t now, bool all)
 }
 
 /*
- * All frames are acknowledged, but a large send is not pulled or a read not answered; or
- * nothing is due but a sign of life.  Does its peer still live?
+ * All frames are acknowledged, but a large send is not pulled, a read not answered or a
+ * message not whole; or nothing is due but a sign of life.  Does its peer still live?
  */
 static LNX_COLD void ask_alive(struct lnx_peer *peer, bool nothing, uint64_t now)
 {
@@ -309,6 +309,13 @@ static void works(struct lnx_peer *peer, uint64_t now)
 		lnx_detect_good(peer, peer->path[0], now);
 }
 
+/* Does an operation, or a message that comes in several frames, wait for the peer? */
+static inline bool is_busy(const struct lnx_peer *peer)
+{
+	return peer->nrndv || peer->rma.n_segments || peer->pull.n ||
+	       (peer->eager && peer->eager->len);
+}
+
 /* Nothing is due.  It may be only just now: while something was acknowledged since the last
  * look, more may be about to leave. */
 static uint64_t look_idle(struct lnx_peer *peer, uint64_t now)
@@ -329,7 +336,7 @@ static uint64_t look_idle(struct lnx_peer *peer, uint64_t now)
 uint64_t lnx_control_look(struct lnx_peer *peer, uint64_t now)
 {
 	bool idle = lnx_chan_idle(&peer->chan);
-	bool nothing = idle && !peer->nrndv && !peer->rma.n_segments && !peer->pull.n;
+	bool nothing = idle && !is_busy(peer);
 	enum lnx_loss_todo todo;
 	int err;
 

@@ -410,10 +410,10 @@ uint64_t lnx_detect_look(struct lnx_peer *peer, uint64_t now)
 	uint64_t next, order_ns;
 	unsigned i;
 
+	if (lnx_unlikely(!lnx_peer_open(peer)))
+		return lnx_reopen_end_held(peer, now);
 	if (!lnx_detects(peer))
 		return LNX_NEVER;
-	if (lnx_unlikely(!lnx_peer_open(peer)))
-		return lnx_reopen_end_reads(peer, now);
 	next = look_at_peer(peer, now);
 	for (i = 0; i < peer->npath; i++)
 		next = lnx_sooner(next, look_at_path(peer, peer->path[i], now));

@@ -120,8 +120,8 @@ void lnx_done_settled(struct lnx_txe *txe)
 		txe->peer->n_clones--;
 	}
 	if (lnx_txe_due(txe)) {
-		if (lnx_peer_dead(txe->peer))
-			txe_failed(ep, txe, FI_ETIMEDOUT);
+		if (lnx_unlikely(txe->keep == LNX_KEEP_FAILED))
+			txe_failed(ep, txe, txe->err);
 		else
 			lnx_done_posted(ep, txe);
 	}
@@ -180,8 +180,8 @@ void lnx_rel_core_done(struct lnx_op *op)
 		works(peer);
 	if (lnx_unlikely(txe->f.acked))
 		lnx_done_settled(txe);
-	else if (txe->keep == LNX_KEEP_MAY && lnx_txe_due(txe))
-		lnx_keep_wait(txe);
+	else
+		lnx_frame_let_go(txe);
 }
 
 /*
@@ -203,6 +203,7 @@ static LNX_COLD void core_failed(struct lnx_txe *txe, const struct fi_cq_err_ent
 		lnx_done_settled(txe);
 		return;
 	}
+	lnx_frame_let_go(txe);
 	path = peer->path[txe->f.path];
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
 		       "rail %s: a send failed: %s (provider error %d); sending again\n",
@@ -277,6 +278,8 @@ LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 		if (lnx_txe_due(txe) && (!f->in_core || !f->niov))
 			txe_failed(ep, txe, err);
 		f->acked = true;
+		txe->keep = LNX_KEEP_FAILED;
+		txe->err = err;
 		if (!f->in_core)
 			lnx_txe_put(ep, txe);
 		else
@@ -298,8 +301,8 @@ LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 	ep->up->peer_failed(peer, err);
 	peer->awaited = peer->watched = false;
 	lnx_timer_cancel(&ep->due.timers, &peer->retry);
-	/* Reads of its memory may not have ended. */
-	lnx_detect_watch(peer);
+	/* Reads of its memory may not have ended, and a core may have frames to it. */
+	lnx_peer_look_by(peer, 0);
 	lnx_control_ack_clear(peer);
 	lnx_recv_ooo_free(peer);
 	lnx_peer_ended(peer);

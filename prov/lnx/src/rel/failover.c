@@ -59,6 +59,22 @@ LNX_COLD void lnx_failover_path(struct lnx_path *path, struct lnx_peer *peer)
 	lnx_send_retransmit(peer, 1u << path->index);
 }
 
+/* Does a send wait until the core lets go of a frame that is over? */
+static bool holds_over(const struct lnx_path *path, const struct lnx_peer *peer)
+{
+	struct lnx_node *n, *tmp;
+
+	if (!peer->n_clones)
+		return false;
+	lnx_list_foreach(&path->rail->clones, n, tmp) {
+		const struct lnx_txe *txe = lnx_list_entry(n, struct lnx_txe, f.link);
+
+		if (txe->peer == peer && txe->f.path == path->index && lnx_txe_due(txe))
+			return true;
+	}
+	return false;
+}
+
 LNX_COLD bool lnx_failover_in_core(const struct lnx_path *path, struct lnx_peer *peer)
 {
 	uint32_t seq;
@@ -69,7 +85,7 @@ LNX_COLD bool lnx_failover_in_core(const struct lnx_path *path, struct lnx_peer 
 		if (txe && txe->f.path == path->index && txe->f.in_core)
 			return true;
 	}
-	return false;
+	return holds_over(path, peer);
 }
 
 LNX_COLD void lnx_failover_redirect(struct lnx_path *path, struct lnx_peer *peer,
@@ -94,7 +110,7 @@ LNX_COLD void lnx_failover_cut(struct lnx_path *path, struct lnx_peer *peer)
 		struct lnx_txe *txe = lnx_frame_at(peer, seq);
 
 		if (txe && txe->f.path == path->index && txe->f.in_core)
-			txe->f.in_core = false;
+			lnx_frame_let_go(txe);
 	}
 	path->delivered = path->sent;
 	lnx_send_retransmit(peer, 1u << path->index);

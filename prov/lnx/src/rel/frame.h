@@ -18,7 +18,8 @@ void lnx_send_retransmit(struct lnx_peer *peer, unsigned paths);
 /* A path goes DOWN: its frames are sent again over others, also those that its core
  * still has. */
 LNX_COLD void lnx_failover_path(struct lnx_path *path, struct lnx_peer *peer);
-/* Has its core frames that cannot be sent from elsewhere? */
+/* Has its core frames that cannot be sent from elsewhere, or that are over, but sends wait
+ * until it lets go of the application's buffer? */
 LNX_COLD bool lnx_failover_in_core(const struct lnx_path *path, struct lnx_peer *peer);
 /* The peer knows nothing of path yet: its frames, and later ones, go out over next. */
 LNX_COLD void lnx_failover_redirect(struct lnx_path *path, struct lnx_peer *peer,
@@ -96,6 +97,13 @@ LNX_INLINE struct lnx_txe *lnx_frame_at(const struct lnx_peer *peer, uint32_t se
 /* The core let go of a frame in the application's buffer, which is not acknowledged. */
 void lnx_keep_wait(struct lnx_txe *txe);
 void lnx_keep_run(struct lnx_ep *ep);
+/* The core has, or never will have, sent a frame that is not acknowledged. */
+LNX_INLINE void lnx_frame_let_go(struct lnx_txe *txe)
+{
+	txe->f.in_core = false;
+	if (lnx_unlikely(txe->keep == LNX_KEEP_MAY) && lnx_txe_due(txe))
+		lnx_keep_wait(txe);
+}
 /* Frames of the peer, which has `eager`, were acknowledged: those that found no room may find
  * it now. */
 LNX_COLD void lnx_keep_acked(struct lnx_peer *peer);

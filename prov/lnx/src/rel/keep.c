@@ -71,7 +71,7 @@ static LNX_COLD void keep_again(struct lnx_peer *peer)
 		if (!txe || txe->keep != LNX_KEEP_MAY || txe->f.in_core ||
 		    !lnx_txe_due(txe))
 			continue;
-		bytes = lnx_txe_bytes(txe);
+		bytes = lnx_txe_bytes(txe) - sizeof(struct lnx_wire_hdr);
 		if (bytes > left) {
 			peer->eager->full = true;
 			return;

@@ -75,10 +75,10 @@ LNX_COLD bool lnx_address_ack_keep(const struct lnx_rail *rail, uint64_t now,
 LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now);
 /* Open what was closed, and tell peers. */
 LNX_COLD void lnx_reopen_open(struct lnx_rail *rail, uint64_t now);
-/* A dead peer, and reads of its memory that do not end: until they do, they keep
- * buffers of the application busy.  Returns when to look again; LNX_NEVER: there are
- * none. */
-LNX_COLD uint64_t lnx_reopen_end_reads(struct lnx_peer *peer, uint64_t now);
+/* A dead peer, and reads of its memory or frames to it that do not end: until they do,
+ * they keep buffers of the application busy.  Returns when to look again; LNX_NEVER: there
+ * are none, or no more can be done. */
+LNX_COLD uint64_t lnx_reopen_end_held(struct lnx_peer *peer, uint64_t now);
 /* Check rails that are closed: LNX_DUE_RAILS.  No peer does that for us: the one a rail
  * was closed for may be dead, others may have come, and opening the rail may have failed.
  * Returns when to call it again. */

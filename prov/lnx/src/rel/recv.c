@@ -107,6 +107,17 @@ void lnx_rx_credit(struct lnx_peer *peer)
 		ack_at_once(peer->ep, peer);
 }
 
+/* A frame of the sequence was taken, and its sender may wait for the acknowledgement. */
+static inline void ack_as_asked(struct lnx_ep *ep, struct lnx_peer *peer,
+				const struct lnx_hdr *h)
+{
+	ack_later(ep, peer);
+	if (h->flags & LNX_WIRE_F_ACK_NOW) {
+		peer->chan.ack_now = true;
+		ep->work |= LNX_WORK_ACK;
+	}
+}
+
 /* Handle frames that came early and are next now. */
 static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 {
@@ -126,7 +137,7 @@ static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 			return;
 		}
 		lnx_seq_advance(&peer->chan.rx);
-		ack_later(ep, peer);
+		ack_as_asked(ep, peer, &h);
 		if (!ret)
 			lnx_rxbuf_drop(buf);
 	}
@@ -365,11 +376,7 @@ bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	if (lnx_unlikely(ret < 0))
 		return false;
 	lnx_seq_advance(&peer->chan.rx);
-	ack_later(ep, peer);
-	if (h.flags & LNX_WIRE_F_ACK_NOW) {
-		peer->chan.ack_now = true;
-		ep->work |= LNX_WORK_ACK;
-	}
+	ack_as_asked(ep, peer, &h);
 	if (lnx_unlikely(peer->chan.rx.n_ooo))
 		ooo_drain(ep, peer);
 	return ret;

@@ -28,6 +28,8 @@ enum {
 	LNX_KEEP_NO,			/* no, or it is a copy that completed at once */
 	LNX_KEEP_MAY,
 	LNX_KEEP_IS,			/* it is such a copy */
+	LNX_KEEP_FAILED,		/* no: its peer was given up before it was
+					 * acknowledged */
 };
 
 /*
@@ -57,6 +59,7 @@ struct lnx_txe {
 	uint64_t cq_flags;
 	struct lnx_rxe *rxe;		/* FIN: receive to report once it has left */
 	struct iovec iov[LNX_IOV_MAX];	/* payload above the copy limit */
+	int err;			/* LNX_KEEP_FAILED: FI_E... */
 	_Alignas(64) uint8_t frame[];
 };
 

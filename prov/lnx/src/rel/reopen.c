@@ -161,7 +161,31 @@ LNX_COLD void lnx_reopen_open(struct lnx_rail *rail, uint64_t now)
 						  all_link));
 }
 
-LNX_COLD uint64_t lnx_reopen_end_reads(struct lnx_peer *peer, uint64_t now)
+static bool may_reopen(const struct lnx_peer *peer, const struct lnx_path *path)
+{
+	return lnx_detects(peer) && !path->rail->mr_endpoint;
+}
+
+/*
+ * Something hangs in a path to a dead peer.  Its connection is cut.  If that does not help,
+ * the rail's endpoint is opened anew, at another port; but not if it is the only path: then
+ * other peers could not be told where it is.
+ */
+static void end_held(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_path_detect *g = &path->detect;
+	bool cut = g->cut;
+
+	g->cut = true;
+	g->silence.since_ns = now;
+	if (!cut && lnx_half_open_cut(path->rail, path->core_addr))
+		return;
+	if (may_reopen(peer, path) &&
+	    lnx_ns_since(now, path->rail->reopened_ns) >= LNX_REOPEN_BACKOFF_NS)
+		lnx_reopen_rail(path->rail, now);
+}
+
+LNX_COLD uint64_t lnx_reopen_end_held(struct lnx_peer *peer, uint64_t now)
 {
 	uint64_t next = LNX_NEVER;
 	unsigned i;
@@ -169,18 +193,20 @@ LNX_COLD uint64_t lnx_reopen_end_reads(struct lnx_peer *peer, uint64_t now)
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
 		struct lnx_path_detect *g = &path->detect;
+		bool reads = path->nread || !lnx_list_empty(&path->gets);
+		uint64_t wait_ns = reads && lnx_detects(peer) ? LNX_REOPEN_READ_NS :
+								LNX_HELD_NS;
 
-		if ((!path->nread && lnx_list_empty(&path->gets)) ||
-		    path->rail->mr_endpoint)
+		if ((!reads && !lnx_failover_in_core(path, peer)) ||
+		    (g->cut && !may_reopen(peer, path)))
 			continue;
-		next = lnx_sooner(next, now + LNX_REOPEN_READ_NS / 4);
+		next = lnx_sooner(next, now + wait_ns / 4);
 		if (!g->silence.since_ns || g->silence.progress != g->progress) {
 			g->silence.progress = g->progress;
 			g->silence.since_ns = now;
 		}
-		if (lnx_ns_since(now, g->silence.since_ns) > LNX_REOPEN_READ_NS &&
-		    lnx_ns_since(now, path->rail->reopened_ns) >= LNX_REOPEN_BACKOFF_NS)
-			lnx_reopen_rail(path->rail, now);
+		if (lnx_ns_since(now, g->silence.since_ns) > wait_ns)
+			end_held(peer, path, now);
 	}
 	return next;
 }

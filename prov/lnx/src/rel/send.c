@@ -16,6 +16,7 @@
 #include "rel/count.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
+#include "rel/recovery.h"
 #include "rel/session.h"
 
 /*
@@ -305,11 +306,57 @@ static LNX_COLD int try_connect(struct lnx_ep *ep, struct lnx_peer *peer,
 	return -FI_EHOSTUNREACH;
 }
 
+/* Does its core carry so long a frame, of so many pieces? */
+static inline bool carries(const struct lnx_path *path, const struct lnx_txe *txe)
+{
+	const struct lnx_rail *rail = path->rail;
+
+	return lnx_txe_bytes(txe) <= rail->frame_max &&
+	       (!txe->f.niov || txe->f.niov < rail->info->tx_attr->iov_limit);
+}
+
+/*
+ * `chosen` was added after the frame was made, and does not carry it: it waits for a path
+ * that does.  If each of these is DOWN, or has taken nothing for as long as a peer has, the
+ * core of `chosen` must do what it can.
+ */
+static LNX_COLD struct lnx_path *carrier(const struct lnx_peer *peer,
+					 const struct lnx_txe *txe,
+					 struct lnx_path *chosen)
+{
+	uint64_t now = lnx_clock_ns();
+	uint64_t give_up_ns = peer->ep->conf->connect_timeout * LNX_NS_PER_MS;
+	struct lnx_path *waits = NULL;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+
+		if (path->state == LNX_PATH_DOWN || !carries(path, txe))
+			continue;
+		if (lnx_path_usable(path))
+			return path;
+		if (!path->since_ns || lnx_ns_since(now, path->since_ns) <= give_up_ns)
+			waits = path;
+	}
+	return waits ? waits : chosen;
+}
+
+/* The path of txe: see lnx_sched_next. */
+static inline struct lnx_path *next_path(struct lnx_peer *peer, const struct lnx_txe *txe)
+{
+	struct lnx_path *path = lnx_sched_next(peer, lnx_txe_bytes(txe));
+
+	if (lnx_likely(peer->npath == 1) || !path || lnx_likely(carries(path, txe)))
+		return path;
+	return carrier(peer, txe, path);
+}
+
 LNX_HOT
 int lnx_rel_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		 struct lnx_txe *txe, struct lnx_hdr *h, bool no_queue)
 {
-	struct lnx_path *path = lnx_sched_next(peer, lnx_txe_bytes(txe));
+	struct lnx_path *path = next_path(peer, txe);
 
 	if (lnx_likely(can_post(peer, path))) {
 		lnx_frame_number(peer, path, txe, h);
@@ -343,7 +390,7 @@ static bool post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 	unsigned tries = peer->npath;
 
 	/* now may be old, and backoffs that count from it over. */
-	while (tries-- && (path = lnx_sched_next(peer, lnx_txe_bytes(txe)))) {
+	while (tries-- && (path = next_path(peer, txe))) {
 		if (path->state != LNX_PATH_UP && now < path->retry_ns)
 			return false;
 		if (!post(ep, peer, path, txe)) {
