@@ -152,6 +152,7 @@ static void untouched(void)
 {
 	const struct lnx_path *path = view_path(inside(), 0);
 
+	cr_expect_eq(view_health(path), LNX_HEALTH_MAX);
 	cr_expect_eq(view_segments(inside()), 0u);
 	cr_expect_eq(view_core_reads(inside()), 0u);
 	cr_expect_eq(view_pull_left(inside()), 0u);
