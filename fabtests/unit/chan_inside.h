@@ -14,6 +14,12 @@ static inline struct frame *frame_of(struct lnx_frame *f)
 	return lnx_container_of(f, struct frame, f);
 }
 
+/* What a frame says to have received. */
+static inline uint32_t wire_ack(const struct session *s)
+{
+	return s->rx_sid ? s->c.rx.next - first_number(s->rx_sid) : 0;
+}
+
 static inline uint64_t frame_bytes(const struct frame *f)
 {
 	return f->f.len + (f->f.niov ? PIECES_BYTES : 0);

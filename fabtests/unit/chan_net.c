@@ -168,3 +168,14 @@ bool net_empty(void)
 				return false;
 	return true;
 }
+
+bool net_has(unsigned to, uint64_t from)
+{
+	unsigned path, i;
+
+	for (path = 0; path < w.mode.npath; path++)
+		for (i = pipes[to][path].first; i != pipes[to][path].end; i++)
+			if (pipes[to][path].p[i].from == from)
+				return true;
+	return false;
+}

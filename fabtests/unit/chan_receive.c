@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One session of an end: what comes from the other one.  As rx/arrive.c, tx/done.c and
+ * One session of an end: what comes from the other one.  As rel/recv.c, rel/done.c and
  * rel/detect.c do it.  See chan_world.h.
  */
 #include <errno.h>
@@ -53,23 +53,20 @@ static void acked(struct session *s, struct frame *f)
 
 void session_ack(struct session *s, const struct packet *p)
 {
+	uint32_t n, ack = p->ack + first_number(s->sid);
+	uint64_t want = p->nack > s->una && p->nack <= s->posted ? p->nack - s->una : 0;
 	struct lnx_frame *f;
-	uint64_t want = p->nack > s->una ? p->nack - s->una : 0;
-	uint32_t n;
 
-	/* Only a peer that knows this session acknowledges. */
-	if (!p->acks)
-		return;
-	if (p->ack == s->c.una) {
+	if (ack == s->c.una) {
 		CHECK(!want);
 		return;
 	}
-	f = lnx_chan_ack_one(&s->c, p->ack);
+	f = lnx_chan_ack_one(&s->c, ack);
 	if (f) {
 		CHECK(want == 1 && !f->slow_ack);
 		acked(s, frame_of(f));
 	} else {
-		n = lnx_chan_ackable(&s->c, p->ack);
+		n = lnx_chan_ackable(&s->c, ack);
 		CHECK(n == want);
 		if (!n)
 			return;
@@ -152,7 +149,8 @@ static void ahead(struct session *s, const struct packet *p)
 		net_lost(p);
 		return;
 	}
-	ret = lnx_seq_ooo_add(&s->c.rx, p->seq, (void *)(uintptr_t)p->id);
+	ret = lnx_seq_ooo_add(&s->c.rx, p->seq + first_number(s->rx_sid),
+			      (void *)(uintptr_t)p->id);
 	CHECK(!ret || ret == -EEXIST);
 }
 
@@ -166,7 +164,7 @@ static void data(struct session *s, const struct packet *p)
 		s->multipath = w.mode.npath > 1;
 		s->back = p->path;
 	}
-	switch (lnx_seq_judge(&s->c.rx, p->seq)) {
+	switch (lnx_seq_judge(&s->c.rx, p->seq + first_number(s->rx_sid))) {
 	case LNX_SEQ_NEXT:
 		CHECK(p->id == delivered + 1);
 		if (!handle(s, p->id))
@@ -280,7 +278,7 @@ void session_arrive(struct session *s, const struct packet *p)
 		pong(s, p);
 		break;
 	case BYE:
-		if (p->seq == s->c.rx.next)
+		if (p->seq == wire_ack(s))
 			session_bye(s);
 		break;
 	default:

@@ -129,9 +129,9 @@ struct packet session_packet(struct session *s, enum kind kind, unsigned path)
 {
 	return (struct packet){
 		.kind = kind, .to = 1 - s->at, .path = path, .src = s->sid, .dst = s->eid,
-		.from = w.end[s->at].eid, .seq = s->c.next, .ack = s->c.rx.next,
+		.from = w.end[s->at].eid,
+		.seq = s->c.next - first_number(s->sid), .ack = wire_ack(s),
 		.nack = s->rx_sid ? ledger[s->rx_sid].delivered : 0,
-		.acks = s->rx_sid,
 	};
 }
 
@@ -199,11 +199,11 @@ static bool post(struct session *s, struct frame *f, unsigned path, bool fresh)
 	bool *due = session_due(s, f->id), was_due = *due;
 	uint8_t before = f->f.path;
 
-	p.seq = f->f.seq;
+	p.seq = f->f.seq - first_number(s->sid);
 	p.id = f->id;
 	p.hello = f->hello;
 	p.stamp = f->stamp;
-	p.answers = f->answers;
+	p.names = f->names;
 	f->f.path = (uint8_t)path;
 	/* A frame that is acknowledged inside the call stays until that returns. */
 	if (!fresh || stays)
@@ -230,7 +230,7 @@ static bool post(struct session *s, struct frame *f, unsigned path, bool fresh)
 		if (f->f.acked)
 			frame_settled(f);
 	}
-	if (p.ack == s->c.rx.next)
+	if (p.ack == wire_ack(s))
 		piggybacked(s);
 	return true;
 }
@@ -295,7 +295,7 @@ void session_hello(struct session *s)
 	f->f.len = 200;
 	f->hello = true;
 	f->stamp = s->stamp;
-	f->answers = s->rx_sid;
+	f->names = s->rx_sid ? s->rx_sid : s->named;
 	send_frame(s, f, true);
 }
 

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The sessions of an end: which HELLO begins one, what is refused, what ends one, and
- * that nothing of one gets into another.  As rel/session.c.  See chan_world.h.
+ * The sessions of an end: how they begin and end, by the rules of rel/begin.c, and that
+ * nothing of one gets into another.  As rel/session.c.  See chan_world.h.
  */
 #include <stdlib.h>
 #include <string.h>
 
-#include "chan_world.h"
+#include "chan_inside.h"
+#include "lnx_wire.h"
+#include "rel/begin.h"
 
 struct ledger ledger[SESSIONS_MAX];
 
@@ -26,7 +28,7 @@ static struct session *session_new(unsigned at, uint64_t eid)
 	s->at = at;
 	s->sid = ++last_sid;
 	s->eid = eid;
-	s->stamp = s->sid;		/* later ones are larger */
+	s->stamp = w.now + w.end[at].clock_ns;
 	lnx_list_init(&s->in_core);
 	lnx_chan_init(&s->c);
 	cr_assert_eq(lnx_chan_open(&s->c, w.mode.window), 0);
@@ -43,6 +45,8 @@ static struct session *session_new(unsigned at, uint64_t eid)
 static void happens(struct session *s, enum lnx_life_event event)
 {
 	s->life = lnx_life_table[s->life][event];
+	if (!s->ended_ns)
+		s->ended_ns = w.now;
 	s->ended |= event == LNX_LIFE_ENDED;
 	s->failed |= event == LNX_LIFE_FAILED;
 	s->detached |= event == LNX_LIFE_DETACH;
@@ -94,7 +98,6 @@ void session_fail(struct session *s)
 	session_check(s);
 }
 
-/* The peer has ended it.  What is outstanding fails in the next pass. */
 void session_bye(struct session *s)
 {
 	happens(s, LNX_LIFE_ENDED);
@@ -124,7 +127,7 @@ static void session_free(struct session **at)
 	free(s);
 }
 
-/* ---- finding and beginning ---- */
+/* ---- finding ---- */
 
 static struct session *by_rx_sid(unsigned at, uint64_t sid)
 {
@@ -148,86 +151,227 @@ static struct session *by_eid(unsigned at, uint64_t eid)
 	return found;
 }
 
-struct session *end_session(unsigned at)
+static struct lnx_begin facts(const struct session *s)
 {
-	struct session *s = by_eid(at, peer_of(at)->eid);
-
-	if (s && lnx_life_dead(s->life)) {
-		detach(s);
-		s = NULL;
-	}
-	return s ? s : session_new(at, peer_of(at)->eid);
+	return (struct lnx_begin){
+		.sid = s->sid, .stamp = s->stamp, .rx_sid = s->rx_sid, .named = s->named,
+		.before_sid = s->before_sid, .rx_stamp = s->rx_stamp, .open = is_open(s), .sent = s->posted != 0,
+		.acked = lnx_chan_acked_any(&s->c), .unanswered = s->unanswered,
+	};
 }
 
-static void refuse(const struct packet *p, enum why why)
+/* The next session with the endpoint of one that ends here. */
+static struct session *session_next(struct session *before)
 {
-	struct packet back = {
-		.kind = NO_SESSION, .to = 1 - p->to, .path = p->path, .dst = p->src,
-		.why = why,
-	};
+	struct lnx_begin known = facts(before);
+	struct lnx_begin_before b = lnx_begin_follows(&known);
+	struct session *s;
+
+	detach(before);
+	s = session_new(before->at, before->eid);
+	s->before_sid = b.sid;
+	s->stamp = LNX_MAX(s->stamp, b.stamp);
+	s->rx_stamp = b.rx_stamp;
+	s->unanswered = b.unanswered;
+	w.t.uncertain += b.unanswered;
+	return s;
+}
+
+struct session *end_current(unsigned at)
+{
+	return by_eid(at, peer_of(at)->eid);
+}
+
+struct session *end_session(unsigned at)
+{
+	struct session *s = end_current(at);
+
+	if (!s)
+		return session_new(at, peer_of(at)->eid);
+	if (!lnx_life_dead(s->life))
+		return s;
+	/* As lnx_peer_may_begin. */
+	if (!s->alive && lnx_ns_since(w.now, s->ended_ns) < LNX_SESSION_BEGIN_NS)
+		return NULL;
+	return session_next(s);
+}
+
+/* ---- refusals ---- */
+
+/* As `note` in rel/session.c: the sender of that is told in the next pass. */
+static void note(const struct packet *p, uint64_t why, uint64_t data)
+{
+	struct end *e = &w.end[p->to];
 
 	w.t.stale++;
 	net_lost(p);
-	if (p->kind != BYE && p->kind != NO_SESSION)
-		net_send(&back);
+	if (!p->hello && !(p->kind == PROBE && p->has_address))
+		return;
+	if (e->nrefusal == REFUSALS_MAX)
+		return;
+	e->refusal[e->nrefusal++] = (struct packet){
+		.kind = NO_SESSION, .to = 1 - p->to, .path = p->path, .src = p->dst,
+		.dst = p->src, .why = why, .data = data,
+	};
 }
 
-/* What it says is of the session that it is about, or of none. */
+static void say_refused(unsigned at)
+{
+	struct end *e = &w.end[at];
+	unsigned i;
+
+	for (i = 0; i < e->nrefusal; i++)
+		/* Or its HELLO has come since. */
+		if (e->refusal[i].why == LNX_REFUSED_ENDPOINT ||
+		    !by_rx_sid(at, e->refusal[i].dst))
+			net_send(&e->refusal[i]);
+	e->nrefusal = 0;
+}
+
+/* As lnx_session_say_ended. */
+static void say_ended(struct session *s)
+{
+	struct packet p = {
+		.kind = NO_SESSION, .to = 1 - s->at, .path = s->back,
+		.src = w.end[s->at].eid, .dst = s->rx_sid, .why = LNX_REFUSED_ENDED,
+		.data = 1,
+	};
+
+	s->refuse = false;
+	if (lnx_ns_since(w.now, s->refused_ns) < LNX_SESSION_REFUSE_NS)
+		return;
+	s->refused_ns = w.now;
+	net_send(&p);
+}
+
+/* Our HELLO, while it may be changed and sent again; or NULL. */
+static struct frame *first_hello(struct session *s)
+{
+	struct lnx_frame *f = NULL;
+
+	if (lnx_chan_acked_any(&s->c))
+		return NULL;
+	if (s->posted)
+		f = *lnx_chan_slot(&s->c, first_number(s->sid));
+	else if (s->c.nqueued)
+		f = lnx_list_entry(s->c.queue.next, struct lnx_frame, link);
+	return f && !f->in_core ? lnx_container_of(f, struct frame, f) : NULL;
+}
+
+/* False: it does so already, or cannot be changed now. */
+static bool name(struct session *s)
+{
+	uint64_t sid = s->rx_sid ? s->rx_sid : s->named;
+	struct frame *f = first_hello(s);
+
+	if (!f || f->names == sid)
+		return false;
+	CHECK(f->hello);
+	f->names = sid;
+	w.t.answers++;
+	return true;
+}
+
+void session_answer(struct session *s)
+{
+	name(s);
+}
+
+static void later_stamp(struct session *s, uint64_t told)
+{
+	struct frame *f = first_hello(s);
+	uint64_t stamp = lnx_begin_stamp(s->stamp, told);
+
+	if (!f || !stamp)
+		return;
+	f->stamp = s->stamp = stamp;
+	lnx_chan_probe(&s->c);
+}
+
 static void refused(unsigned at, const struct packet *p)
 {
-	struct session *s = p->dst < SESSIONS_MAX ? ledger[p->dst].s : NULL;
+	struct session *s = by_eid(at, p->src);
+	struct lnx_begin known;
 
-	if (!s || s->at != at)
+	if (!s)
 		return;
-	/* Our HELLO was lost, and goes out again. */
-	if (p->why == UNKNOWN && !lnx_chan_acked_any(&s->c) && !s->rx_sid)
+	known = facts(s);
+	switch (lnx_begin_refused(&known, p->dst, p->why, p->data)) {
+	case LNX_BEGIN_NOT_THERE:
+		s->wrong_endpoint |= (uint8_t)(1u << p->path);
+		if (s->wrong_endpoint != (1u << w.mode.npath) - 1)
+			return;
+		w.t.misdirected++;
+		break;
+	case LNX_BEGIN_ENDED:
+		s->alive = true;
+		w.t.ended++;
+		break;
+	case LNX_BEGIN_LATER_STAMP:
+		later_stamp(s, p->data);
 		return;
+	case LNX_BEGIN_GOES_ON:
+		return;
+	default:
+		CHECK(!"job keys and full endpoints are not part of this");
+	}
 	session_bye(s);
 }
+
+/* ---- beginning ---- */
 
 static void pair(struct session *s, const struct packet *p)
 {
 	struct ledger *l = &ledger[p->src];
-	struct end *e = &w.end[s->at];
 
 	/* Not again, after it has ended here. */
 	CHECK(!l->received && !l->delivered && !s->rx_sid);
 	l->received = true;
 	s->rx_sid = p->src;
-	s->rx_stamp = e->stamp_floor = p->stamp;
-	e->stamp_eid = p->from;
+	s->rx_stamp = p->stamp;
 	s->c.rx.next = first_number(p->src);
+	session_answer(s);
 }
 
-/* A frame that belongs to no session here.  NULL: it begins none. */
+static void name_in_doubt(struct session *s, const struct packet *p)
+{
+	s->named = p->src;
+	s->rx_stamp = p->stamp;
+	s->greet = !s->hello_done;
+	if (s->hello_done && name(s))
+		lnx_chan_probe(&s->c);
+	w.t.doubts++;
+}
+
+/* A frame whose session is not known: as lnx_session_open.  NULL: it begins none. */
 static struct session *begin(unsigned at, const struct packet *p)
 {
-	struct end *e = &w.end[at];
-	struct session *s;
+	struct lnx_begin_frame frame = {
+		.begins = p->hello, .acks = p->ack != 0, .src = p->src,
+		.stamp = p->stamp, .names = p->names,
+	};
+	struct session *s = p->hello || p->has_address ? by_eid(at, p->from) : NULL;
+	struct lnx_begin known = s ? facts(s) : (struct lnx_begin){ 0 };
+	struct lnx_begin_verdict v = lnx_begin_judge(s ? &known : NULL, &frame);
 
-	if (p->kind != DATA || !p->hello) {
-		refuse(p, UNKNOWN);
+	if (v.what == LNX_BEGIN_REFUSE) {
+		note(p, v.why, v.data);
 		return NULL;
 	}
-	s = by_eid(at, p->from);
-	if (p->answers && (!s || p->answers != s->sid || s->rx_sid)) {
-		refuse(p, UNKNOWN);
-		return NULL;
-	}
-	/* It was repeated on the way, or is late, or this end has given up its session. */
-	if (p->from == e->stamp_eid ? p->stamp <= e->stamp_floor :
-				      p->from < e->stamp_eid) {
-		refuse(p, ENDED);
-		return NULL;
-	}
-	if (s && (s->rx_sid || !is_open(s))) {
+	if (v.next) {
+		w.t.begun_again++;
 		if (!lnx_life_dead(s->life))
 			session_bye(s);
-		detach(s);
-		s = NULL;
+		s = session_next(s);
 	}
 	if (!s)
 		s = session_new(at, p->from);
+	if (v.what == LNX_BEGIN_NAME) {
+		w.t.stale++;
+		net_lost(p);
+		name_in_doubt(s, p);
+		return NULL;
+	}
 	pair(s, p);
 	return s;
 }
@@ -242,8 +386,7 @@ void end_arrive(unsigned at, const struct packet *p)
 		return;
 	}
 	if (p->dst != w.end[at].eid) {
-		if (p->hello || p->has_address)
-			refuse(p, ENDPOINT);
+		note(p, LNX_REFUSED_ENDPOINT, 0);
 		return;
 	}
 	s = by_rx_sid(at, p->src);
@@ -252,11 +395,10 @@ void end_arrive(unsigned at, const struct packet *p)
 	if (!s)
 		return;
 	CHECK(s->at == at && s->rx_sid == p->src);
-	/* Both have begun, and then one of them again: neither session is whole. */
-	if (p->acks && p->acks != s->sid && is_open(s))
-		session_bye(s);
-	if (!is_open(s)) {
-		refuse(p, ENDED);
+	if (lnx_life_dead(s->life)) {
+		w.t.stale++;
+		net_lost(p);
+		s->refuse |= p->kind != BYE;
 		return;
 	}
 	session_arrive(s, p);
@@ -266,7 +408,7 @@ void end_arrive(unsigned at, const struct packet *p)
 
 void end_open(unsigned at)
 {
-	w.end[at] = (struct end){ .eid = ++last_eid };
+	w.end[at] = (struct end){ .eid = ++last_eid, .clock_ns = 1 + rnd(1u << 30) };
 }
 
 void end_pass(unsigned at)
@@ -277,11 +419,16 @@ void end_pass(unsigned at)
 	for (s = e->sessions; s; s = s->next) {
 		if (!is_open(s) && !lnx_life_dead(s->life))
 			session_fail(s);
+		if (s->refuse)
+			say_ended(s);
+		if (is_open(s) && s->greet && !s->hello_done)
+			session_hello(s);
 		if (is_open(s))
 			session_look(s);
 		if (is_open(s))
 			session_pass(s);
 	}
+	say_refused(at);
 }
 
 /* Frames that its cores hold are gone with the process. */
@@ -305,34 +452,40 @@ static void kill_session(struct session *s)
 	drop_early(s);
 }
 
-void end_restart(unsigned at)
+static void say_bye(struct session *s)
+{
+	struct packet p = {
+		.kind = BYE, .to = 1 - s->at, .path = s->cur, .src = s->sid, .dst = s->eid,
+		.seq = s->c.next - first_number(s->sid), .ack = wire_ack(s),
+		.nack = s->rx_sid ? ledger[s->rx_sid].delivered : 0,
+	};
+
+	net_send(&p);
+	w.t.closed++;
+}
+
+void end_restart(unsigned at, bool close)
 {
 	struct end *e = &w.end[at];
 	struct session *s;
 
-	for (s = e->sessions; s; s = s->next)
+	for (s = e->sessions; s; s = s->next) {
+		if (close && is_open(s) && s->hello_done)
+			say_bye(s);
 		kill_session(s);
+	}
 	while (e->sessions)
 		session_free(&e->sessions);
 	end_open(at);
 	w.t.restarts++;
 }
 
-void end_close(unsigned at)
+/* Its endpoint is no more.  It is remembered, as for LNX_SESSION_TELL_NS, until nothing of
+ * that is under way any more. */
+static bool may_forget(const struct session *s)
 {
-	struct session *s = by_eid(at, peer_of(at)->eid);
-	struct packet p;
-
-	if (!s || !is_open(s) || !s->rx_sid)
-		return;
-	session_fail(s);
-	p = (struct packet){
-		.kind = BYE, .to = 1 - at, .path = s->cur, .src = s->sid, .dst = s->eid,
-		.from = w.end[at].eid, .seq = s->c.next, .ack = s->c.rx.next,
-		.nack = ledger[s->rx_sid].delivered, .acks = s->rx_sid,
-	};
-	net_send(&p);
-	detach(s);
+	return s->eid != peer_of(s->at)->eid && lnx_chan_idle(&s->c) && !s->c.nqueued &&
+	       w.t.events % 16 == 0 && !net_has(s->at, s->eid);
 }
 
 void end_reap(unsigned at, bool all)
@@ -342,8 +495,7 @@ void end_reap(unsigned at, bool all)
 	while (*p) {
 		struct session *s = *p;
 
-		if (all || (s->eid != peer_of(at)->eid && lnx_chan_idle(&s->c) &&
-			    !s->c.nqueued)) {
+		if (all || may_forget(s)) {
 			if (!lnx_life_dead(s->life))
 				session_fail(s);
 			detach(s);

@@ -204,6 +204,8 @@ static uint64_t look_at_frames(struct session *s)
 		return LNX_NEVER;
 	}
 	w.t.insisted += todo == LNX_LOSS_INSIST;
+	if (todo == LNX_LOSS_INSIST)
+		session_answer(s);
 	if (todo == LNX_LOSS_ASK || todo == LNX_LOSS_INSIST)
 		ask_for_frame(s);
 	return lnx_sooner(lnx_loss_next(&s->loss, w.now),
@@ -225,7 +227,7 @@ static void clone_frame(struct session *s, struct frame *f)
 	clone->id = f->id;
 	clone->hello = f->hello;
 	clone->stamp = f->stamp;
-	clone->answers = f->answers;
+	clone->names = f->names;
 	*lnx_chan_slot(&s->c, f->f.seq) = &clone->f;
 	f->f.acked = true;
 	w.t.clones++;

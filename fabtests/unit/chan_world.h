@@ -3,7 +3,7 @@
  * Two endpoints that talk over the reliable channel (rel/), with paths between them
  * that lose, repeat, swap and hold back what they carry, and a clock that only the test
  * moves.
- * They do what tx/ and rx/ do around rel/, without cores and bytes.
+ * They do what the rest of rel/ does around its pure files, without cores and bytes.
  *
  *	chan_net.c		the paths, and what is under way
  *	chan_send.c		one session of an end: how its frames leave,
@@ -39,29 +39,25 @@
 #define SESSIONS_MAX	(1u << 17)
 
 enum kind { DATA, ACK, PROBE, PONG, BYE, NO_SESSION };
-/* Of NO_SESSION: another endpoint is here, the session has ended, it is not known. */
-enum why { ENDPOINT, ENDED, UNKNOWN };
 
 struct packet {
 	uint64_t due_ns;
 	enum kind kind;
 	unsigned to, path;
-	uint64_t src;			/* session of the sender; NO_SESSION: 0 */
+	uint64_t src;			/* session of the sender; NO_SESSION: endpoint */
 	uint64_t dst;			/* endpoint; NO_SESSION: session it is about */
-	uint64_t from;			/* endpoint that sent it */
-	uint32_t seq, ack;
+	uint32_t seq, ack;		/* from 0, as real ones: see first_number */
 	uint64_t id;			/* DATA: number of the frame, from 1, no wrap */
-	uint64_t acks;			/* the session of the receiver, or 0; real frames do
-					 * not name it: see tx/session.h */
-	uint64_t nack;			/* frames that had come when it left, no wrap */
+	uint64_t nack;			/* ack, no wrap */
 	bool hello;			/* DATA: begins a session; */
-	uint64_t stamp, answers;	/* then: its age, the session it answers or 0 */
+	uint64_t from;			/* then: endpoint that sent it, */
+	uint64_t stamp, names;		/* its age, the session it names or 0 */
 	bool has_address;		/* PROBE: a refusal can be sent back */
 	bool latency;			/* PROBE, PONG: data is a number of rel/loss */
 	unsigned about;			/* PROBE, PONG: path */
-	uint64_t data;
+	uint64_t data;			/* PROBE, PONG, NO_SESSION */
 	uint64_t bytes[PATHS];		/* ACK, PONG: came over each path */
-	enum why why;
+	uint64_t why;			/* NO_SESSION: LNX_REFUSED_* */
 };
 
 struct session;
@@ -72,7 +68,7 @@ struct frame {
 	struct session *s;
 	uint64_t id;
 	bool hello;
-	uint64_t stamp, answers;
+	uint64_t stamp, names;
 	struct lnx_node core_link;	/* s->in_core, while f.in_core */
 };
 
@@ -101,6 +97,10 @@ struct session {
 	uint64_t sid, rx_sid;		/* its name, the peer's or 0 */
 	uint64_t eid;			/* the peer's endpoint */
 	uint64_t stamp, rx_stamp;
+	uint64_t before_sid, named;	/* as in obj/peer.h; */
+	bool unanswered, alive;		/* so are these, */
+	uint8_t wrong_endpoint;
+	uint64_t ended_ns, refused_ns;	/* and these */
 	uint8_t life;
 	struct lnx_chan c;
 	struct lnx_loss loss;
@@ -108,7 +108,7 @@ struct session {
 	struct path path[PATHS];
 	unsigned cur, back, last_path;
 	uint64_t rx_bytes[PATHS];
-	bool multipath, hello_done, refuse, on_ack_list, awaited;
+	bool multipath, hello_done, greet, refuse, on_ack_list, awaited;
 	uint64_t pong_ns;
 	uint64_t look_ns;		/* when to look at it next */
 	struct lnx_node in_core;
@@ -134,18 +134,22 @@ struct ledger {
 	struct session *s;		/* or NULL: freed */
 };
 
+#define REFUSALS_MAX	16u
+
 struct end {
 	uint64_t eid;
 	uint64_t computes_ns;		/* does nothing until then */
-	uint64_t stamp_floor;		/* of HELLOs of ... */
-	uint64_t stamp_eid;		/* this endpoint */
+	uint64_t clock_ns;		/* added to the time, for stamps; it is set at times */
 	struct session *sessions;
+	struct packet refusal[REFUSALS_MAX]; /* NO_SESSIONs that are to be sent */
+	unsigned nrefusal;
 };
 
 /* How bad it is; test_chan_random.c sets it. */
 struct world_mode {
 	unsigned npath;
 	bool in_order;			/* each path keeps the order */
+	bool restless;			/* sessions end all the time */
 	unsigned loss, repeat;		/* of 1000 */
 	unsigned busy;			/* refused by cores, of 1000 */
 	unsigned window;
@@ -156,7 +160,8 @@ struct tally {
 	unsigned long events, arrived, delivered, lost, repeated, early, old, again,
 		probes, questions, found_lost, insisted, late, forged, refused,
 		sessions, restarts, given_up, timed_out, downs, restored, clones,
-		grown, stale, dropped, wrapped, failed, acked, silences;
+		grown, stale, dropped, wrapped, failed, acked, silences, closed,
+		ended, misdirected, begun_again, uncertain, doubts, answers;
 };
 
 struct world {
@@ -197,18 +202,26 @@ void net_break(unsigned path);
 void net_hole(unsigned path);
 void net_heal(unsigned path, bool loses);
 bool net_empty(void);
+/* Is something of that endpoint on its way to that end? */
+bool net_has(unsigned to, uint64_t from);
 
 /* ---- one session ---- */
 
 /* The application sends one message.  False: refused, nothing has happened. */
 bool session_send(struct session *s, bool may_queue);
-/* The number of a session's first frame: 0, as in tx/, or soon the numbers wrap. */
+/*
+ * The number of a session's first frame inside the two channels: 0, or soon the numbers
+ * wrap.  On the wire it is 0 in any case, as in lnx_wire.h: acknowledgements of one session
+ * look like those of another.
+ */
 static inline uint32_t first_number(uint64_t sid)
 {
 	return sid & 1 ? 0u - 1u - (uint32_t)(sid * 37 % 300) : 0;
 }
 /* Our HELLO, before anything else. */
 void session_hello(struct session *s);
+/* If it has to go again, it names the peer's session: as lnx_session_answer. */
+void session_answer(struct session *s);
 void session_ack(struct session *s, const struct packet *p);
 void session_arrive(struct session *s, const struct packet *p);
 /* One pass of progress. */
@@ -229,18 +242,20 @@ void session_check(struct session *s);
 /* ---- chan_session.c ---- */
 
 void end_open(unsigned at);
-/* The session in which that end sends now; begun if need be. */
+/* The session in which that end sends now; begun if need be.  NULL: not yet again. */
 struct session *end_session(unsigned at);
+/* The same, if there is one. */
+struct session *end_current(unsigned at);
 /* Something comes from the network. */
 void end_arrive(unsigned at, const struct packet *p);
 void end_pass(unsigned at);
-/* A process dies, and another one takes its place. */
-void end_restart(unsigned at);
-void end_close(unsigned at);
+/* A process dies, and another one takes its place; close: it says so before. */
+void end_restart(unsigned at, bool close);
 /* Free sessions that have ended, and those with endpoints that are no more. */
 void end_reap(unsigned at, bool all);
 
 void session_fail(struct session *s);
+/* The peer has ended it.  What is outstanding fails in the next pass. */
 void session_bye(struct session *s);
 
 #endif

@@ -3,7 +3,8 @@
  * Random events between two ends of the reliable channel (chan_world.h), more than a
  * million in all.  In each session everything that was sent arrives once and in order;
  * what a give-up loses was not acknowledged, and fails once; nothing crosses sessions.
- * When the network works again all arrives, found by the loss detector alone.
+ * When the network works again all arrives, found by the loss detector alone, and both
+ * ends come to one session.
  */
 #include <stdio.h>
 #include <string.h>
@@ -64,7 +65,7 @@ static void send_some(unsigned at)
 	struct session *s = end_session(at);
 	unsigned n = rnd(8) ? 1 : 1 + rnd(2 * w.mode.window);
 
-	for (; n && s->c.nqueued < 64; n--)
+	for (; s && n && s->c.nqueued < 64; n--)
 		session_send(s, rnd(8) != 0);
 }
 
@@ -81,16 +82,16 @@ static void core_done(unsigned at)
 /* An acknowledgement of what was never posted, or long ago. */
 static void forge(unsigned at)
 {
-	struct session *s = end_session(at);
-	struct packet p = {
-		.kind = ACK, .to = at, .src = s->rx_sid, .dst = w.end[at].eid,
-		.acks = s->sid,
-	};
-	uint32_t beyond = s->c.posted + 1, queued = s->c.next - s->c.posted;
+	struct packet p = { .kind = ACK, .to = at, .dst = w.end[at].eid };
+	struct session *s = end_current(at);
+	uint32_t beyond, queued;
 
-	if (!s->rx_sid || s->life != LNX_LIFE_OPEN)
+	if (!s || !s->rx_sid || s->life != LNX_LIFE_OPEN)
 		return;
 	w.t.forged++;
+	p.src = s->rx_sid;
+	beyond = (uint32_t)s->posted + 1;
+	queued = (uint32_t)(s->numbered - s->posted);
 	switch (rnd(4)) {
 	case 0:
 		p.ack = beyond + (queued ? rnd(queued) : 0);
@@ -99,13 +100,14 @@ static void forge(unsigned at)
 		p.ack = beyond + rnd(1u << 30);
 		break;
 	case 2:
-		p.ack = s->c.una - 1 - rnd(1u << 30);
+		p.ack = (uint32_t)s->una - 1 - rnd(1u << 30);
 		break;
 	default:
 		p.kind = rnd(2) ? DATA : PONG;
-		p.acks = 0;
+		p.ack = (uint32_t)s->una;
 		/* Numbers that no sender may use, and answers to no question. */
-		p.seq = s->c.rx.next + LNX_SEQ_WINDOW + rnd(1u << 30);
+		p.seq = (uint32_t)ledger[s->rx_sid].delivered + LNX_SEQ_WINDOW +
+			rnd(1u << 30);
 		p.latency = rnd(2);
 		p.data = s->loss.last + 1 + rnd(1u << 30);
 		p.path = p.about = rnd(w.mode.npath);
@@ -168,12 +170,13 @@ static void dark(void)
 /* Frames of a path are sent again: all of them, or only the oldest. */
 static void retransmit(unsigned at)
 {
-	struct session *s = end_session(at);
-	uint64_t n = s->posted - s->una;
+	struct session *s = end_current(at);
+	uint64_t n;
 
-	if (s->life == LNX_LIFE_OPEN)
-		session_retransmit(s, 1u << rnd(w.mode.npath),
-				   rnd(2) ? n : rnd((unsigned)n + 1));
+	if (!s || s->life != LNX_LIFE_OPEN)
+		return;
+	n = s->posted - s->una;
+	session_retransmit(s, 1u << rnd(w.mode.npath), rnd(2) ? n : rnd((unsigned)n + 1));
 }
 
 static void give_up(unsigned at)
@@ -184,6 +187,14 @@ static void give_up(unsigned at)
 		return;
 	w.t.given_up++;
 	session_fail(s);
+}
+
+static void path_down(unsigned at)
+{
+	struct session *s = end_current(at);
+
+	if (s)
+		session_path_down(s, rnd(w.mode.npath));
 }
 
 static void rare(unsigned at)
@@ -197,17 +208,34 @@ static void rare(unsigned at)
 	else if (what < 75)
 		long_time();
 	else if (what < 80)
-		session_path_down(end_session(at), rnd(w.mode.npath));
+		path_down(at);
 	else if (what < 82)
 		dark();
-	else if (what < 87)
+	else if (what < 86)
 		give_up(at);
-	else if (what < 90)
+	else if (what < 89)
 		give_up(0), give_up(1);
-	else if (what < 95)
-		end_close(at);
+	else if (what < 93)
+		w.end[at].clock_ns = 1 + rnd(1u << 30);
 	else
-		end_restart(at);
+		end_restart(at, rnd(2));
+}
+
+/* Sessions of which one end knows nothing, and frames of those that are no more. */
+static void change_session(unsigned at)
+{
+	unsigned what = rnd(8);
+
+	if (what < 3)
+		disturb_path();
+	else if (what < 5)
+		give_up(at);
+	else if (what < 6)
+		step(LNX_SESSION_BEGIN_NS);
+	else if (what < 7)
+		send_some(at);
+	else
+		w.end[at].clock_ns = 1 + rnd(1u << 30);
 }
 
 static void event(void)
@@ -235,6 +263,8 @@ static void event(void)
 		retransmit(at);
 	else if (what < 990)
 		rare(at);
+	else if (w.mode.restless)
+		change_session(at);
 	end_reap(at, false);
 }
 
@@ -281,16 +311,13 @@ static void show(void)
 				s->c.nqueued, s->c.flags);
 }
 
-static void settle(void)
+/* Until all that was sent has arrived, or failed. */
+static void come_to_rest(void)
 {
 	uint64_t begin = w.now;
 	struct session *s;
-	unsigned i, at;
+	unsigned at;
 
-	w.quiet = true;
-	for (i = 0; i < w.mode.npath; i++)
-		net_heal(i, rnd(2));
-	w.end[0].computes_ns = w.end[1].computes_ns = 0;
 	while (!settled()) {
 		step(net_empty() ? 10 * MS : MS / 2);
 		core_done(0);
@@ -303,6 +330,48 @@ static void settle(void)
 	for (at = 0; at < 2; at++)
 		for (s = w.end[at].sessions; s; s = s->next)
 			compare(s);
+}
+
+/* Is each end in the session that the other one is in? */
+static bool together(void)
+{
+	const struct session *a = end_current(0), *b = end_current(1);
+
+	return a && b && a->life == LNX_LIFE_OPEN && b->life == LNX_LIFE_OPEN &&
+	       a->rx_sid == b->sid && b->rx_sid == a->sid;
+}
+
+/* That the session has ended may be found out only when something is sent; but then it
+ * is. */
+static void talk(void)
+{
+	struct session *s;
+	unsigned i, at;
+
+	for (i = 0; i < 8 && !together(); i++) {
+		for (at = 0; at < 2; at++) {
+			s = end_session(at);
+			if (s)
+				session_send(s, true);
+		}
+		come_to_rest();
+		step(LNX_SESSION_BEGIN_NS);
+	}
+	if (!together())
+		show();
+	CHECK(together());
+}
+
+static void settle(void)
+{
+	unsigned i;
+
+	w.quiet = true;
+	for (i = 0; i < w.mode.npath; i++)
+		net_heal(i, rnd(2));
+	w.end[0].computes_ns = w.end[1].computes_ns = 0;
+	come_to_rest();
+	talk();
 	w.quiet = false;
 }
 
@@ -312,7 +381,7 @@ static void new_mode(unsigned npath)
 
 	w.mode = (struct world_mode){
 		.npath = npath,
-		.in_order = rnd(2),
+		.in_order = rnd(2), .restless = !rnd(3),
 		.loss = rnd(3) ? rnd(100) : 0,
 		.repeat = rnd(3) ? rnd(50) : 0,
 		.busy = rnd(3) ? rnd(30) : 0,
@@ -337,7 +406,9 @@ static void check_tally(unsigned npath)
 		ROW(probes, 50), ROW(questions, 100), ROW(found_lost, 30),
 		ROW(insisted, 20), ROW(forged, 1000), ROW(refused, 5), ROW(dropped, 30),
 		ROW(grown, 50), ROW(wrapped, 10), ROW(stale, 1000), ROW(sessions, 200),
-		ROW(restarts, 20), ROW(given_up, 20), ROW(timed_out, 5),
+		ROW(restarts, 20), ROW(given_up, 20), ROW(timed_out, 5), ROW(closed, 5),
+		ROW(ended, 20), ROW(misdirected, 5), ROW(begun_again, 20),
+		ROW(uncertain, 3), ROW(doubts, 5), ROW(answers, 50),
 		/* Of several paths one can fail. */
 		ROW(downs, npath > 1 ? 20 : 0), ROW(silences, npath > 1 ? 10 : 0),
 		ROW(restored, npath > 1 ? 10 : 0), ROW(clones, npath > 1 ? 50 : 0),

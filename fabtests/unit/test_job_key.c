@@ -230,7 +230,7 @@ static void make(const struct lnx_job_key *key, uint64_t sid, uint32_t seq,
 	struct lnx_hdr h = {
 		.kind = LNX_KIND_HELLO, .flags = key ? LNX_WIRE_F_KEYED : 0,
 		.src = sid, .dst = f.lnx->eid, .tag = stamp, .data = data,
-		.seq = seq, .ack = p.got, .key = seq,
+		.seq = seq, .ack = sid == p.sid ? p.got : 0, .key = seq,
 	};
 
 	nonce = htole64(nonce);
@@ -495,11 +495,12 @@ BOTH(an_old_answer_does_nothing)
 	our_hello(0);
 	sid = view_sid(inside());
 	hello(right, 0x51, 100, sid ^ 1, 0);
-	refused(LNX_REFUSED_ENDED, 0x51);
+	refused(LNX_REFUSED_NONCE, 0x51);
 	cr_expect_eq(view_rx_sid(inside()), 0u);
 	hello(right, 0x51, 100, sid, 0);
 	cr_expect_eq(view_rx_sid(inside()), 0x51u);
 	hello(right, 0x52, 200, sid, 0);
+	refused(LNX_REFUSED_NONCE, 0x52);
 	cr_expect_eq(view_rx_sid(inside()), 0x51u);
 	close_all();
 }

@@ -55,6 +55,9 @@ static void recv1(void *context)
 /* p's next hello: of another session than before, if its id or stamp differ. */
 static void hello(uint64_t sid, uint64_t stamp, uint64_t data)
 {
+	/* It has nothing of ours yet. */
+	if (sid != p.sid)
+		p.got = 0;
 	p.sid = sid;
 	p.seq = 0;
 	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO, .tag = stamp,
@@ -233,6 +236,7 @@ BOTH(an_older_hello_ends_nothing)
 	cr_expect_eq(view_sid(inside()), sid);
 	cr_expect_eq(view_rx_sid(inside()), 0x51u);
 	p.sid = 0x51;
+	p.got = view_next(inside());
 	fake_ack(&f, &p);
 	fake_comp(&f, &b);
 	cr_expect(lnx_peer_open(inside()));

@@ -194,6 +194,8 @@ BOTH(acknowledgements_of_a_session_that_we_gave_up)
 /* The same, and we have nothing to send to it any more. */
 BOTH(a_hello_that_acknowledges_a_session_that_we_gave_up)
 {
+	struct fake_sent *s;
+
 	open_with(kind);
 	send_acked(&a);
 	fake_passes(&f, 2);
@@ -204,10 +206,21 @@ BOTH(a_hello_that_acknowledges_a_session_that_we_gave_up)
 	p.got = 2;
 	hello(100, 0);
 	cr_expect_eq(view_rx_sid(inside()), 0u);
-	/* It begins another one, and has nothing of us. */
+	fake_after_ms(&f, 3);
+	while (core->sent)
+		free(fake_take(core));
+	/* It begins another one, and has nothing of us, as far as we know.  So our HELLO
+	 * names that, and then its own names ours. */
 	p.sid = 0x52;
 	p.got = 0;
 	hello(200, 0);
+	cr_expect_eq(view_rx_sid(inside()), 0u);
+	s = fake_take(core);
+	cr_assert_not_null(s);
+	cr_expect_eq(s->h.kind, LNX_KIND_HELLO);
+	cr_expect_eq(s->h.data, 0x52u);
+	free(s);
+	hello(200, view_sid(inside()));
 	cr_expect_eq(view_rx_sid(inside()), 0x52u);
 	recv1(&b);
 	fake_tag(&f, &p, 1, "x", 1);
@@ -240,6 +253,81 @@ BOTH(both_begin_at_once)
 	cr_expect_eq(s->h.data, 0x51u);
 	free(s);
 	fake_drop_all(&f, &p);
+	p.got = 2;
+	fake_ack(&f, &p);
+	fake_comp(&f, &a);
+	fake_close(&f);
+}
+
+/* The network was away, and both gave up and begin again.  Neither knows whether the other
+ * one has had its first HELLO; so each names the other. */
+BOTH(both_gave_up_and_begin_again)
+{
+	struct fake_sent *s;
+
+	open_with(kind);
+	send_acked(&a);
+	fake_passes(&f, 2);
+	fake_drop_all(&f, &p);
+	core->send_again = core->inject_again = FAKE_ALWAYS;
+	send_acked(&b);
+	give_up_both();
+	send_acked(&a);
+	fake_passes(&f, 2);
+	s = fake_expect(&f, &p, LNX_KIND_HELLO);
+	cr_expect_eq(s->h.data, 0u);
+	free(s);
+	fake_drop_all(&f, &p);
+	p.sid = 0x52;
+	p.got = 0;
+	hello(200, 0);
+	cr_expect_eq(view_rx_sid(inside()), 0u);
+	s = fake_expect(&f, &p, LNX_KIND_HELLO);
+	cr_expect_eq(s->h.data, 0x52u);
+	free(s);
+	/* Once is enough, until it has been waited for. */
+	hello(200, 0);
+	fake_expect_none(&f);
+	p.got = 2;
+	hello(200, view_sid(inside()));
+	cr_expect_eq(view_rx_sid(inside()), 0x52u);
+	fake_comp(&f, &a);
+	fake_close(&f);
+}
+
+/* p answers what we gave up, and goes on with acknowledgements of that: they do not count in
+ * our next session. */
+BOTH(an_answer_to_a_session_that_we_gave_up)
+{
+	struct fake_sent *s;
+	uint64_t sid;
+
+	open_with(kind);
+	send_acked(&a);
+	fake_passes(&f, 2);
+	sid = view_sid(inside());
+	fake_drop_all(&f, &p);
+	core->send_again = core->inject_again = FAKE_ALWAYS;
+	send_acked(&b);
+	give_up_both();
+	p.got = 2;
+	hello(100, sid);
+	cr_expect_neq(view_sid(inside()), sid);
+	cr_expect_eq(view_rx_sid(inside()), 0u);
+	s = fake_take(core);
+	cr_assert_not_null(s);
+	cr_expect_eq(s->h.kind, LNX_KIND_HELLO);
+	cr_expect_eq(s->h.data, 0x51u);
+	free(s);
+	send_acked(&a);
+	p.got = 2;
+	fake_ack(&f, &p);
+	fake_quiet(&f);
+	cr_expect_eq(view_acked(inside()), 0u);
+	/* It hears of ours, and begins another one. */
+	p.sid = 0x52;
+	p.got = 0;
+	hello(200, view_sid(inside()));
 	p.got = 2;
 	fake_ack(&f, &p);
 	fake_comp(&f, &a);

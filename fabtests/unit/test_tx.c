@@ -1678,6 +1678,7 @@ BOTH(next_session_ends_what_is_outstanding)
 	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_DELIVERY_COMPLETE), 0);
 	fake_quiet(&f);
 	p.sid ^= 1;
+	p.got = 0;
 	fake_frame(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO,
 					      .tag = 2 }, p.blob,
 		   sizeof(p.blob));

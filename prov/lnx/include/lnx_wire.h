@@ -56,8 +56,9 @@ enum lnx_wire_kind {
 				 * needed all its rails (lnx_wire_addr.h); key: 1 +
 				 * number of changes of these, or 0; data: the
 				 * receiver's session id, 0: not known, or not yet
-				 * when the HELLO was sent first; tag: when the session
-				 * began, of two the later one counts.  With F_KEYED
+				 * when the HELLO was sent first: the sender's session
+				 * is with that one, or is free for it; tag: when the
+				 * session began, of two the later one counts.  With F_KEYED
 				 * lnx_wire_proof ends the payload */
 	LNX_KIND_MSG = 2,	/* sequenced; untagged message, whole payload; key:
 				 * credit */

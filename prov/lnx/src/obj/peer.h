@@ -233,12 +233,15 @@ struct lnx_peer_arrived {
 /* The session with it, as far as that is not needed for each frame: its end, too. */
 struct lnx_peer_session {
 	uint64_t stamp;			/* when it began, by our clock */
-	uint64_t rx_stamp;		/* and by the peer's, from its HELLO, or from that of
-					 * the session before */
+	uint64_t rx_stamp;		/* the last of the peer's that we have heard of */
 	uint64_t before_sid;		/* rx_sid of the session before that this end has
 					 * ended; 0: there was none */
 	struct lnx_node ended_link;	/* ep->peers.ended: not OPEN */
-	struct lnx_peer *hash_next;	/* ep->by_sid */
+	union {
+		struct lnx_peer *hash_next; /* ep->by_sid, once rx_sid is known; until then */
+		uint64_t named;		/* its session that our HELLO names in doubt
+					 * (rel/begin.h); 0: none */
+	};
 	uint32_t ended_ms;		/* lnx_stamp_ms: since when it is not OPEN; 0: it
 					 * is */
 	uint32_t refused_ms;		/* and when a frame of it was last refused */

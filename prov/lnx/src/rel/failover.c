@@ -137,7 +137,8 @@ LNX_COLD struct lnx_txe *lnx_failover_hello(struct lnx_peer *peer, struct lnx_hd
 	*h = (struct lnx_hdr){
 		.kind = LNX_KIND_HELLO, .key = ep->address.epoch,
 		.flags = ep->domain->job_key ? LNX_WIRE_F_KEYED : 0,
-		.tag = peer->session.stamp, .data = peer->rx_sid, .src = peer->sid,
+		.tag = peer->session.stamp, .src = peer->sid,
+		.data = peer->rx_sid ? peer->rx_sid : peer->session.named,
 		.dst = peer->eid, .seq = peer->chan.next,
 	};
 	proof = lnx_proof_size(h);

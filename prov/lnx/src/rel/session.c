@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Beginning and end of sessions: which HELLO begins one, what is refused, and what a
- * refusal means to its receiver.  See session.h.
+ * Beginning and end of sessions.  rel/begin.c decides which HELLO begins one, what is
+ * refused, and what a refusal means to its receiver; here it happens.  See session.h.
  */
 #include "rel/session.h"
 
@@ -9,6 +9,7 @@
 #include "core/job_key.h"
 #include "core/open.h"
 #include "core/warn_once.h"
+#include "rel/begin.h"
 #include "rel/frame.h"
 #include "rel/sched.h"
 #include "wire/hdr.h"
@@ -229,14 +230,36 @@ LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer)
 
 /* ---- beginning ---- */
 
+static LNX_COLD void facts(struct lnx_begin *s, const struct lnx_peer *peer)
+{
+	*s = (struct lnx_begin){
+		.sid = peer->sid,
+		.stamp = peer->session.stamp,
+		.rx_sid = peer->rx_sid,
+		.named = peer->rx_sid ? 0 : peer->session.named,
+		.before_sid = peer->session.before_sid,
+		.rx_stamp = peer->session.rx_stamp,
+		.open = lnx_peer_open(peer),
+		.sent = peer->chan.posted != 0,
+		.acked = lnx_peer_acked(peer),
+		.unanswered = peer->session.unanswered,
+		.key_refused = peer->session.key_refused,
+	};
+}
+
 LNX_COLD void lnx_session_follows(struct lnx_peer *peer, const struct lnx_peer *before)
 {
+	struct lnx_begin_before b;
+	struct lnx_begin s;
+
 	if (peer->rx_sid)
 		return;
-	peer->session.before_sid = before->rx_sid ? before->rx_sid : before->session.before_sid;
-	peer->session.rx_stamp = before->session.rx_stamp;
-	peer->session.unanswered = !before->rx_sid && !before->session.key_refused &&
-			   (before->chan.posted || before->session.unanswered);
+	facts(&s, before);
+	b = lnx_begin_follows(&s);
+	peer->session.before_sid = b.sid;
+	peer->session.stamp = LNX_MAX(peer->session.stamp, b.stamp);
+	peer->session.rx_stamp = b.rx_stamp;
+	peer->session.unanswered = b.unanswered;
 }
 
 /* The HELLO of a session that peer, whose own has another id, takes to be the next. */
@@ -287,79 +310,88 @@ static struct lnx_txe *first_hello(const struct lnx_peer *peer)
 	       NULL : txe;
 }
 
-/* A HELLO that answers none of our sessions acknowledges frames: of which?  A peer may
- * learn of our session while its HELLO is on its way again. */
-static bool acks_another(const struct lnx_peer *peer, const struct lnx_hdr *h)
+static void hello_changed(struct lnx_peer *peer)
 {
-	if (!h->ack || (peer && peer->rx_sid))
+	lnx_chan_probe(&peer->chan);
+	lnx_send_want(peer);
+}
+
+/* False: it does so already, or cannot be changed now. */
+static bool name(struct lnx_peer *peer)
+{
+	uint64_t sid = htole64(peer->rx_sid ? peer->rx_sid : peer->session.named);
+	struct lnx_txe *txe = first_hello(peer);
+
+	if (!txe || lnx_txe_hdr(txe)->data == sid)
 		return false;
-	return !peer || !lnx_peer_open(peer) || !peer->chan.posted;
+	lnx_txe_hdr(txe)->data = sid;
+	if (peer->ep->domain->job_key)
+		lnx_session_prove(peer, txe, 0);
+	return true;
 }
 
 LNX_COLD void lnx_session_answer(struct lnx_peer *peer)
 {
-	struct lnx_txe *txe = peer->rx_sid ? first_hello(peer) : NULL;
-
-	if (!txe || lnx_txe_hdr(txe)->data)
-		return;
-	lnx_txe_hdr(txe)->data = htole64(peer->rx_sid);
-	if (peer->ep->domain->job_key)
-		lnx_session_prove(peer, txe, 0);
+	name(peer);
 }
 
-#define NOT_REFUSED	0u
-#define SILENTLY	UINT64_MAX	/* it is dropped, and hears nothing */
-
-/*
- * Why does a HELLO begin no session with peer, which is NULL if its sender is not known?
- * LNX_REFUSED_*, with what its sender hears about it in *data, or one of the above.
- */
-static uint64_t belated(const struct lnx_peer *peer, const struct lnx_hdr *h, uint64_t *data)
+/* Another end of the session than ours may be in doubt: our HELLO tells it which one we
+ * are ready for.  Its own, which comes again, is taken then. */
+static LNX_COLD void name_in_doubt(struct lnx_peer *peer, const struct lnx_hdr *h,
+				   const struct lnx_addr *a, const uint8_t *more,
+				   size_t n)
 {
-	*data = 0;
-	/* It answers a session of ours that has ended, or one that we never had.  This
-	 * comes first: such a frame must not end the session that there is. */
-	if (h->data && (!peer || h->data != peer->sid || peer->rx_sid))
-		return LNX_REFUSED_ENDED;
-	*data = 1;
-	/* It goes on in a session that we have given up: all in that has failed here, or
-	 * was delivered. */
-	if (peer && h->src == peer->session.before_sid)
-		return LNX_REFUSED_ENDED;
-	if (!h->data && acks_another(peer, h))
-		return LNX_REFUSED_ENDED;
-	/* Perhaps it was in the session before, and acknowledges that.  It will hear of
-	 * this one, and then answer it. */
-	if (!h->data && peer && !peer->rx_sid && lnx_peer_open(peer) &&
-	    peer->session.unanswered)
-		return SILENTLY;
-	/* Repeated on the way, by a path that is slow. */
-	if (!peer || (!peer->rx_sid && !peer->session.before_sid) ||
-	    h->tag > peer->session.rx_stamp)
-		return NOT_REFUSED;
-	*data = peer->session.rx_stamp;
-	return LNX_REFUSED_OLD;
+	struct lnx_rails all;
+
+	peer->session.named = h->src;
+	peer->session.rx_stamp = h->tag;
+	if (peer->hello_done) {
+		if (name(peer))
+			hello_changed(peer);
+		return;
+	}
+	/* It leaves once there are paths. */
+	if (!n)
+		lnx_rails_of_addr(&all, a);
+	else if (lnx_rails_unpack(&all, more, n))
+		return;
+	lnx_peer_learn(peer, a, &all);
 }
 
 /* The peer of the session that begins: peer, or another one.  NULL: there is no memory. */
 static struct lnx_peer *next_of(struct lnx_ep *ep, struct lnx_peer *peer,
-				const struct lnx_addr *a)
+				bool next, const struct lnx_addr *a)
 {
 	if (!peer)
 		return lnx_peer_unsolicited(ep, a);
-	/* Or given up before it said anything. */
-	return peer->rx_sid || !lnx_peer_open(peer) ? begin_anew(ep, peer, a) : peer;
+	return next ? begin_anew(ep, peer, a) : peer;
+}
+
+/* Does the frame say which endpoint sent it? */
+static bool addressed(const struct lnx_hdr *h, const void *payload, size_t len,
+		      struct lnx_addr *a)
+{
+	char why[128];
+
+	return (h->kind == LNX_KIND_HELLO || h->kind == LNX_KIND_PROBE) &&
+	       len >= LNX_ADDR_BYTES &&
+	       !lnx_addr_unpack(a, payload, LNX_ADDR_BYTES, why, sizeof(why));
 }
 
 LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 					   const struct lnx_hdr *h,
 					   const void *payload, size_t len)
 {
+	struct lnx_begin_frame frame = {
+		.begins = h->kind == LNX_KIND_HELLO && !h->seq, .acks = h->ack != 0,
+		.src = h->src, .stamp = h->tag, .names = h->data,
+	};
 	struct lnx_ep *ep = rail->ep;
+	struct lnx_begin_verdict v;
+	struct lnx_begin known;
 	struct lnx_peer *peer;
-	uint64_t refused, data;
 	struct lnx_addr a;
-	char why[128];
+	bool from;
 
 	if (!lnx_session_proven(ep, h, payload, len)) {
 		ep->stats.key_drops++;
@@ -367,33 +399,35 @@ LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 		note(rail, h, payload, len, LNX_REFUSED_KEY, 0);
 		return NULL;
 	}
-	/* Of an ended session, or of one whose HELLO is yet to come by another path. */
-	if (h->kind != LNX_KIND_HELLO || h->seq) {
-		ep->stats.stale_frames++;
-		note(rail, h, payload, len, LNX_REFUSED_ENDED, h->ack != 0);
-		return NULL;
-	}
-	if (lnx_addr_unpack(&a, payload, LNX_ADDR_BYTES, why, sizeof(why)) ||
-	    a.eid == ep->eid) {
+	from = addressed(h, payload, len, &a) && a.eid != ep->eid;
+	if (frame.begins && !from) {
 		ep->stats.bad_frames++;
 		return NULL;
 	}
-	peer = lnx_peer_by_eid(ep, a.eid);
-	refused = belated(peer, h, &data);
-	if (refused != NOT_REFUSED) {
+	peer = from ? lnx_peer_by_eid(ep, a.eid) : NULL;
+	if (peer)
+		facts(&known, peer);
+	v = lnx_begin_judge(peer ? &known : NULL, &frame);
+	if (v.what == LNX_BEGIN_REFUSE) {
 		ep->stats.stale_frames++;
-		if (refused != SILENTLY)
-			note(rail, h, payload, len, refused, data);
+		note(rail, h, payload, len, v.why, v.data);
 		return NULL;
 	}
-	if (!h->data && !has_nonce(ep, payload, len)) {
+	/* One that names the session which it begins is not older than that. */
+	if (!(peer && h->data == peer->sid && !v.next) && !has_nonce(ep, payload, len)) {
 		note(rail, h, payload, len, LNX_REFUSED_NONCE, ep->refusals.hello_nonce);
 		return NULL;
 	}
-	peer = next_of(ep, peer, &a);
+	peer = next_of(ep, peer, v.next, &a);
 	if (!peer) {
 		ep->stats.unsolicited_drops++;
 		note(rail, h, payload, len, LNX_REFUSED_FULL, 0);
+		return NULL;
+	}
+	if (v.what == LNX_BEGIN_NAME) {
+		ep->stats.stale_frames++;
+		name_in_doubt(peer, h, &a, (const uint8_t *)payload + LNX_ADDR_BYTES,
+			      len - LNX_ADDR_BYTES - lnx_proof_size(h));
 		return NULL;
 	}
 	lnx_peer_pair(peer, h->src, h->tag);
@@ -422,20 +456,15 @@ static LNX_COLD bool nowhere(struct lnx_peer *peer, const struct lnx_rail *rail)
 	return (peer->session.wrong_endpoint | untold) == (1u << peer->npath) - 1;
 }
 
-static void hello_changed(struct lnx_peer *peer)
-{
-	lnx_chan_probe(&peer->chan);
-	lnx_send_want(peer);
-}
-
 /* Our HELLO is older than one that the peer had before: our clock went back. */
 static LNX_COLD void later_stamp(struct lnx_peer *peer, uint64_t stamp)
 {
 	struct lnx_txe *txe = first_hello(peer);
 
-	if (!txe || stamp < peer->session.stamp || stamp == UINT64_MAX)
+	stamp = lnx_begin_stamp(peer->session.stamp, stamp);
+	if (!txe || !stamp)
 		return;
-	peer->session.stamp = stamp + 1;
+	peer->session.stamp = stamp;
 	lnx_txe_hdr(txe)->tag = htole64(peer->session.stamp);
 	if (peer->ep->domain->job_key)
 		lnx_session_prove(peer, txe, 0);
@@ -457,8 +486,6 @@ static LNX_COLD void add_nonce(struct lnx_peer *peer, uint64_t nonce)
  * go out more and more rarely. */
 static LNX_COLD void ask_again_soon(struct lnx_peer *peer)
 {
-	if (lnx_peer_acked(peer) || peer->rx_sid)
-		return;
 	lnx_liveness_seen(&peer->liveness);
 	lnx_loss_restart(&peer->loss, &peer->chan);
 	lnx_peer_look_by(peer, 0);
@@ -467,45 +494,39 @@ static LNX_COLD void ask_again_soon(struct lnx_peer *peer)
 LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h)
 {
 	struct lnx_peer *peer = lnx_peer_by_eid(rail->ep, h->src);
+	struct lnx_begin s;
 
-	/* Only what received a frame of this session knows its id. */
-	if (!peer || peer->sid != h->dst || !lnx_peer_open(peer) ||
-	    !peer->npath)
+	if (!peer || !peer->npath)
 		return;
-	switch (h->tag) {
-	case LNX_REFUSED_ENDPOINT:
+	facts(&s, peer);
+	switch (lnx_begin_refused(&s, h->dst, h->tag, h->data)) {
+	case LNX_BEGIN_NOT_THERE:
 		if (!nowhere(peer, rail))
 			return;
 		LNX_WARN(FI_LOG_EP_DATA,
 			 "peer %016llx: another endpoint has its address\n",
 			 (unsigned long long)peer->eid);
 		break;
-	case LNX_REFUSED_ENDED:
-		/* Our HELLO was lost, and goes out again; or it came after the frame that is
-		 * refused, and the peer has answered it. */
-		if (!h->data && (!lnx_peer_acked(peer) || peer->rx_sid))
-			return;
+	case LNX_BEGIN_ENDED:
 		LNX_WARN(FI_LOG_EP_DATA,
 			 "peer %016llx: it has ended the session, or was started anew\n",
 			 (unsigned long long)peer->eid);
 		peer->session.alive = true;
 		break;
-	case LNX_REFUSED_OLD:
-		later_stamp(peer, h->data);
-		return;
-	case LNX_REFUSED_NONCE:
-		add_nonce(peer, h->data);
-		return;
-	case LNX_REFUSED_FULL:
-		ask_again_soon(peer);
-		return;
-	case LNX_REFUSED_KEY:
-		if (lnx_peer_acked(peer) || peer->rx_sid)
-			return;
+	case LNX_BEGIN_OTHER_KEY:
 		warn_key(rail->ep);
 		peer->session.key_refused = true;
 		break;
-	default:
+	case LNX_BEGIN_LATER_STAMP:
+		later_stamp(peer, h->data);
+		return;
+	case LNX_BEGIN_ADD_NONCE:
+		add_nonce(peer, h->data);
+		return;
+	case LNX_BEGIN_ASK_AGAIN:
+		ask_again_soon(peer);
+		return;
+	case LNX_BEGIN_GOES_ON:
 		return;
 	}
 	lnx_rel_peer_ended(peer);

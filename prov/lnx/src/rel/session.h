@@ -12,16 +12,17 @@
  *
  * One end may give a session up while the other goes on.  What belongs to that session
  * does not count in the next one: an end refuses the HELLO of a session that it has ended,
- * and one that acknowledges frames of a session that is no more.  If its own HELLO got no
- * answer in the session before, it takes only one that answers the present session.
+ * and one that acknowledges frames of a session that is no more.  If it may be that the
+ * sender of a HELLO is in an earlier session with us, our own HELLO names that, and its
+ * answer is waited for.  rel/begin.h has these rules.
  *
  * With a job key (core/job_key.h), what begins a session, ends one or changes addresses
  * comes from a process with the key, and is not an old frame sent again:
  *
  * - A HELLO, also a later one, has a hash of all that it says.  Without the right hash it
  *   is dropped, and its sender told so now and then.
- * - A HELLO that begins a session names our session's id or, before the peer can know
- *   that, a nonce.  The id is a random number of this peer object, which takes one HELLO.
+ * - A HELLO that begins a session names that session's id at our end or, before the peer
+ *   can know that, a nonce.  So does one that ends another one by that.  The id is a random number of this peer object, which takes one HELLO.
  *   The nonce is one of the endpoint, and is told by a NO_SESSION to the sender of a
  *   HELLO that lacks it and is right otherwise; that one sends it again.  A recorded
  *   HELLO with the nonce is older than the session that it began, or than a later one, as
@@ -77,8 +78,8 @@ LNX_COLD void lnx_session_prove(const struct lnx_peer *peer,
 				struct lnx_txe *txe, uint64_t nonce);
 /* peer is the next session with the endpoint of `before`, which has ended here. */
 LNX_COLD void lnx_session_follows(struct lnx_peer *peer, const struct lnx_peer *before);
-/* Our HELLO to peer says that we know no session of it.  If that has to go out again it
- * names the one that we know now.  Calls no core. */
+/* If our HELLO to peer has to go out again, it names the session of the peer that we know
+ * now.  Calls no core. */
 LNX_COLD void lnx_session_answer(struct lnx_peer *peer);
 /* Ask whether it is still peer that is at the end of path, if the core takes that now. */
 LNX_COLD void lnx_session_ask(struct lnx_peer *peer, struct lnx_path *path);
