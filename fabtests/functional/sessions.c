@@ -9,7 +9,8 @@
  * anything that lasts.
  *
  * Shared memory is off: sessions are between nodes.  sessions_forged.c has the cases
- * with hostile senders.
+ * with hostile senders, sessions_given_up.c those in which an endpoint gives up one that
+ * lives.
  */
 #include "actor.h"
 #include "sessions.h"
@@ -263,11 +264,11 @@ static int reuse_send(struct ft *ft, const struct ft_case *c)
 
 #define WARM_READS	13		/* small ones, until lnx requests keys */
 
-static int rma(struct ft *ft, struct ft_op **op, int call, void *buf,
-	       size_t len, uint64_t key)
+int sessions_rma(struct ft *ft, struct ft_op **op, int as, int call, void *buf,
+		 size_t len, uint64_t key)
 {
 	struct ft_rma r = {
-		.call = call, .addr = ft->addr[1], .niov = 1, .nrma = 1,
+		.call = call, .addr = ft->addr[as], .niov = 1, .nrma = 1,
 		.iov[0] = { buf, len }, .rma[0] = { 0, len, key },
 		.flags = FI_DELIVERY_COMPLETE,
 	};
@@ -276,12 +277,12 @@ static int rma(struct ft *ft, struct ft_op **op, int call, void *buf,
 	return ft_rma(ft, *op, &r);
 }
 
-static int atomic(struct ft *ft, struct ft_op **op, int call, void *buf,
-		  void *res, size_t count, uint64_t key)
+int sessions_atomic(struct ft *ft, struct ft_op **op, int as, int call, void *buf,
+		    void *res, size_t count, uint64_t key)
 {
 	struct ft_atomic a = {
 		.call = call, .type = FI_UINT64, .op = FI_SUM,
-		.addr = ft->addr[1], .niov = 1, .nrma = 1,
+		.addr = ft->addr[as], .niov = 1, .nrma = 1,
 		.iov[0] = { buf, count }, .res[0] = { res, count },
 		.rma[0] = { 0, count, key },
 		.flags = FI_DELIVERY_COMPLETE,
@@ -301,15 +302,16 @@ static int start_rma(struct ft *ft, uint64_t key, struct ft_op **op, int *n)
 	for (i = 0; i < 4; i++) {
 		for (k = 0; k < 4; k++, buf++) {
 			if (k < 2)
-				ret = rma(ft, &op[*n], k ? FT_READMSG :
-					  FT_WRITEMSG, bufs[buf], len[i], key);
+				ret = sessions_rma(ft, &op[*n], 1, k ? FT_READMSG :
+						   FT_WRITEMSG, bufs[buf], len[i],
+						   key);
 			else if (len[i] > 5000)
 				continue;
 			else
-				ret = atomic(ft, &op[*n], k == 2 ?
-					     FT_ATOMICMSG : FT_FETCHMSG,
-					     bufs[39], bufs[buf], len[i] / 8,
-					     key);
+				ret = sessions_atomic(ft, &op[*n], 1, k == 2 ?
+						      FT_ATOMICMSG : FT_FETCHMSG,
+						      bufs[39], bufs[buf],
+						      len[i] / 8, key);
 			FT_CHECK(ft, !ret || ret == -FI_EHOSTUNREACH,
 				 "operation %d: %s", buf, fi_strerror(-ret));
 			*n += !ret;
@@ -330,13 +332,14 @@ static int reuse_rma(struct ft *ft, const struct ft_case *c)
 	key += !key;
 	FT_TRY(begin_with(ft, b, name, key));
 	for (i = 0; i <= WARM_READS; i++) {
-		FT_CALL(ft, rma(ft, &op[0], FT_READMSG, bufs[0],
-				i == WARM_READS ? BIG : 64, key));
+		FT_CALL(ft, sessions_rma(ft, &op[0], 1, FT_READMSG, bufs[0],
+					 i == WARM_READS ? BIG : 64, key));
 		FT_DONE(ft, op[0]);
 	}
-	FT_CALL(ft, rma(ft, &op[0], FT_WRITEMSG, bufs[0], BIG, key));
+	FT_CALL(ft, sessions_rma(ft, &op[0], 1, FT_WRITEMSG, bufs[0], BIG, key));
 	FT_DONE(ft, op[0]);
-	FT_CALL(ft, atomic(ft, &op[0], FT_FETCHMSG, bufs[0], bufs[1], 1, key));
+	FT_CALL(ft, sessions_atomic(ft, &op[0], 1, FT_FETCHMSG, bufs[0], bufs[1], 1,
+				    key));
 	FT_DONE(ft, op[0]);
 	if (c->a == UNDER_WAY) {
 		kill(b->pid, SIGSTOP);
@@ -990,6 +993,8 @@ int main(int argc, char **argv)
 		{ .name = "reopened-other-process", .body = reopened,
 		  .a = OTHER_PROCESS },
 		{ .name = "reopened-killed", .body = reopened, .a = KILLED },
+		{ .name = "given-up", .body = sessions_given_up },
+		{ .name = "given-up-begins", .body = sessions_given_up, .a = 1 },
 		{ .name = "many-lives-300", .body = many_lives, .a = 300 },
 		{ .name = "many-lives-20000", .body = many_lives, .a = 20000,
 		  .slow = true, .guard_s = 3000 },
