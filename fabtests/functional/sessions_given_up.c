@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STALL_S		"3"		/* A's patience */
+#define STALL_S		"3"		/* of A */
 #define BIG		300000
 #define OURS		0x33
 #define KEY		0x7654321u	/* of both */
@@ -63,8 +63,8 @@ static int reg(struct ft *ft, void *mem)
 	return FT_PASS;
 }
 
-static int from(struct ft *ft, struct ft_op **op, fi_addr_t source, uint64_t tag, void *buf,
-		size_t len)
+static int from(struct ft *ft, struct ft_op **op, fi_addr_t source, uint64_t tag,
+		void *buf, size_t len)
 {
 	struct ft_msg m = { .tagged = true, .addr = source, .tag = tag, .buf = buf,
 			    .len = len };
@@ -80,7 +80,8 @@ static int start(struct ft *ft, int as, struct ft_op **op)
 	addend = ADDEND;
 	FT_CALL(ft, actor_put(ft, &op[LARGE], ft->addr[as], true, T_LARGE, out, BIG, 0));
 	FT_CALL(ft, sessions_rma(ft, &op[READ], as, FT_READMSG, result, BIG, KEY));
-	FT_CALL(ft, sessions_atomic(ft, &op[FETCH], as, FT_FETCHMSG, &addend, in, 1, KEY));
+	FT_CALL(ft, sessions_atomic(ft, &op[FETCH], as, FT_FETCHMSG, &addend, in, 1,
+				    KEY));
 	FT_CALL(ft, actor_put(ft, &op[SMALL], ft->addr[as], true, T_SMALL, out, 64, 0));
 	return FT_PASS;
 }
@@ -301,7 +302,8 @@ static int begin_next(struct ft *ft)
 
 	pattern_fill(out, next_sizes[0], ft->run->seed, 0, 0);
 	do {
-		ret = actor_put(ft, &op, ft->addr[1], true, T_NEXT, out, next_sizes[0], 0);
+		ret = actor_put(ft, &op, ft->addr[1], true, T_NEXT, out, next_sizes[0],
+				0);
 		FT_CHECK(ft, !ret || ret == -FI_EHOSTUNREACH, "send: %s",
 			 fi_strerror(-ret));
 		FT_CHECK(ft, ft_now() < end, "no other session may begin");
@@ -341,7 +343,8 @@ int sessions_given_up(struct ft *ft, const struct ft_case *c)
 	FT_CALL(ft, from(ft, &op[1], ft->addr[1], T_LARGE, trap[1], BIG));
 	FT_TRY(announced(ft));
 	FT_TRY(give_up(ft, b));
-	FT_CHECK(ft, pattern_is_filled(b->target, BIG, OURS) < 0, "B's memory was changed");
+	FT_CHECK(ft, pattern_is_filled(b->target, BIG, OURS) < 0,
+		 "B's memory was changed");
 	if (pattern_random(&seed) % 2)
 		FT_TRY(actor_ask(ft, "fault del all"));
 	FT_TRY(tell_b(ft, MEND));
