@@ -211,6 +211,18 @@ uint64_t actor_stat(struct ft *ft, const char *name)
 	return UINT64_MAX;
 }
 
+int actor_ask(struct ft *ft, const char *request)
+{
+	struct lnx_control_ops *control;
+	char reply[FT_WHY_MAX];
+
+	FT_CALL(ft, fi_open_ops(&ft->o.ep->fid, LNX_CONTROL_OPS, 0, (void **)&control,
+				NULL));
+	FT_CHECK(ft, control->request(&ft->o.ep->fid, request, reply, sizeof(reply)) >= 0,
+		 "\"%s\": %.150s", request, reply);
+	return FT_PASS;
+}
+
 int actor_put(struct ft *ft, struct ft_op **op, fi_addr_t to, bool tagged,
 	      uint64_t tag, const void *buf, size_t len, uint64_t data)
 {

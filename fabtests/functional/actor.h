@@ -116,6 +116,8 @@ int actor_open(struct ft *ft, const unsigned char *name, size_t name_len);
 void actor_close(struct ft *ft);
 /* A counter of the endpoint over lnx; UINT64_MAX: there is none of that name. */
 uint64_t actor_stat(struct ft *ft, const char *name);
+/* Make a request of lnx's control interface to ft->o.ep: "fault add drop". */
+int actor_ask(struct ft *ft, const char *request);
 /* Start a send that completes when the peer has it.  -FI_E* of the call. */
 int actor_put(struct ft *ft, struct ft_op **op, fi_addr_t to, bool tagged,
 	      uint64_t tag, const void *buf, size_t len, uint64_t data);

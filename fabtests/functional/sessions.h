@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What sessions.c and sessions_forged.c share. */
+/* What the files of the program share. */
 #ifndef SESSIONS_H
 #define SESSIONS_H
 
@@ -8,6 +8,15 @@
 /* The port of the first rail in an lnx address that has IPv4 rails. */
 void sessions_set_port(unsigned char *name, uint16_t port);
 
+/* Start an operation that ends when the peer has executed it: on the first bytes of the
+ * memory with that key, of the endpoint at addr[as].  -FI_E* of the call. */
+int sessions_rma(struct ft *ft, struct ft_op **op, int as, int call, void *buf,
+		 size_t len, uint64_t key);
+/* The same: add `count` numbers of 64 bits at buf; their old values go to res. */
+int sessions_atomic(struct ft *ft, struct ft_op **op, int as, int call, void *buf,
+		    void *res, size_t count, uint64_t key);
+
+int sessions_given_up(struct ft *ft, const struct ft_case *c);
 int sessions_stranger(struct ft *ft, const struct ft_case *c);
 int sessions_forged(struct ft *ft, const struct ft_case *c);
 
