@@ -16,43 +16,6 @@ static int meet(struct ft *ft)
 	       FT_PASS;
 }
 
-/* What arrived twice, or should not have arrived, would be here now. */
-static int nothing_left(struct ft *ft)
-{
-	struct ft_op *op[2];
-	int i;
-
-	/* Other providers die when receives are cancelled. */
-	if (!ft_is_bare(ft, "lnx"))
-		return FT_PASS;
-	FT_TRY(meet(ft));
-	for (i = 0; i < 2; i++) {
-		struct ft_msg m = {
-			.tagged = i, .addr = FI_ADDR_UNSPEC, .buf = ft_mem.local,
-			.len = SOAK_BIG_BYTES, .ignore = ~0ull,
-		};
-
-		op[i] = ft_op_new(ft);
-		FT_CALL(ft, ft_recv(ft, op[i], &m));
-	}
-	ft_linger(ft, 0.5);
-	for (i = 0; i < 2; i++)
-		FT_CHECK(ft, !op[i]->done, "after the last round there was a "
-			 "message of %zu bytes, tag %#llx", op[i]->len,
-			 (unsigned long long)op[i]->tag);
-	FT_CHECK(ft, !ft->nevents, "after the last round there were %u events",
-		 ft->nevents);
-	FT_CHECK(ft, !ft->unexpected[0], "after the last round: %s", ft->unexpected);
-	for (i = 0; i < 2; i++) {
-		FT_CALL(ft, fi_cancel(&ft->o.ep->fid, op[i]));
-		FT_CHECK(ft, !ft_wait(ft, op[i]) && op[i]->err == FI_ECANCELED,
-			 "cancelled receive: error %d", op[i]->err);
-	}
-	FT_TRY(meet(ft));
-	ft_ops_drop(ft);
-	return FT_PASS;
-}
-
 static int run(struct ft *ft, const struct ft_case *c)
 {
 	uint64_t rounds = ft->run->iters ? ft->run->iters :
@@ -82,7 +45,7 @@ static int run(struct ft *ft, const struct ft_case *c)
 			fflush(stdout);
 		}
 	}
-	FT_TRY(nothing_left(ft));
+	FT_TRY(soak_nothing_left(ft));
 	if (!ft->rank)
 		printf("# seed %llu: %llu rounds, %llu messages, %llu writes, "
 		       "%llu reads, %llu atomics, %.2f GB, in %.1f s\n",

@@ -28,6 +28,8 @@ static uint64_t *one;			/* what is added */
 static unsigned char *in;		/* where messages arrive */
 static uint64_t before[SOAK_SUMS];	/* the counters when the round began */
 static bool starting;
+/* Injects that were started in this round, and in the one before. */
+static unsigned ninject, ninject_before;
 /* Of a round that was hit: the last untagged message that is known to have come, in the
  * order of its sender; and receives that ended with an error had one, too. */
 static int last_untagged;
@@ -156,6 +158,8 @@ static void prepare(struct ft *ft)
 	memcpy(before, soak.sums, sizeof(before));
 	last_untagged = -1;
 	lost_untagged = false;
+	ninject_before = ninject;
+	ninject = 0;
 	for (i = 0; i < nplan; i++) {
 		if (mine[i].use == SOAK_MESSAGE || mine[i].use == SOAK_WRITE)
 			pattern_fill(ft_mem.local + mine[i].at, mine[i].len,
@@ -231,6 +235,9 @@ static void stuck(struct ft *ft)
 		post_late(ft);
 	if (soak.look)
 		soak.look(ft);
+	/* It may be that nothing else was outstanding. */
+	if (soak.inject_errors && soak.may_fail(ft, soak.inject_err))
+		ft->abandoned = true;
 }
 
 static bool injects(const struct item *t)
@@ -282,6 +289,7 @@ static int start(struct ft *ft, struct item *t, int i)
 	t->op = injects(t) ? NULL : ft_op_new(ft);
 	FT_TRY(started(ft, call_item(ft, t, i), "the start of an operation"));
 	t->started = true;
+	ninject += !t->op;
 	if (!t->op && t->use != SOAK_ADD)
 		/* The buffer is ours again. */
 		memset(ft_mem.local + t->at, 0xee, t->len);
@@ -444,7 +452,9 @@ static int do_round(struct ft *ft)
 	FT_TRY(check_sums(ft));
 	FT_CHECK(ft, !ft->unexpected[0], "round %llu: %s",
 		 (unsigned long long)soak.round, ft->unexpected);
-	return soak.meet(ft);
+	FT_TRY(soak.meet(ft));
+	/* Executed, but the peer has died before it said so. */
+	return soak.inject_errors ? SOAK_HIT : FT_PASS;
 }
 
 int soak_round(struct ft *ft)
@@ -459,8 +469,46 @@ int soak_round(struct ft *ft)
 	if (ret != FT_PASS)
 		return ret;
 	ft_ops_drop(ft);
+	nplan = 0;
+	memcpy(before, soak.sums, sizeof(before));
 	soak.done.rounds++;
 	soak.round++;
+	return FT_PASS;
+}
+
+int soak_nothing_left(struct ft *ft)
+{
+	struct ft_op *op[2];
+	int i;
+
+	/* Other providers die when receives are cancelled. */
+	if (!ft_is_bare(ft, "lnx"))
+		return FT_PASS;
+	FT_TRY(soak.meet(ft));
+	for (i = 0; i < 2; i++) {
+		struct ft_msg m = {
+			.tagged = i, .addr = FI_ADDR_UNSPEC, .buf = ft_mem.local,
+			.len = SOAK_BIG_BYTES, .ignore = ~0ull,
+		};
+
+		op[i] = ft_op_new(ft);
+		FT_CALL(ft, ft_recv(ft, op[i], &m));
+	}
+	ft_linger(ft, 0.5);
+	for (i = 0; i < 2; i++)
+		FT_CHECK(ft, !op[i]->done, "after the last round there was a "
+			 "message of %zu bytes, tag %#llx", op[i]->len,
+			 (unsigned long long)op[i]->tag);
+	FT_CHECK(ft, !ft->nevents, "after the last round there were %u events",
+		 ft->nevents);
+	FT_CHECK(ft, !ft->unexpected[0], "after the last round: %s", ft->unexpected);
+	for (i = 0; i < 2; i++) {
+		FT_CALL(ft, fi_cancel(&ft->o.ep->fid, op[i]));
+		FT_CHECK(ft, !ft_wait(ft, op[i]) && op[i]->err == FI_ECANCELED,
+			 "cancelled receive: error %d", op[i]->err);
+	}
+	FT_TRY(soak.meet(ft));
+	ft_ops_drop(ft);
 	return FT_PASS;
 }
 
@@ -517,11 +565,17 @@ int soak_take(struct ft *ft, const struct ft_op *op, bool tagged, const void *bu
 static int settle_receives(struct ft *ft)
 {
 	struct item *theirs = plan[!ft->rank], *t;
-	int n, j;
+	int n, j, ret;
 
-	for (j = 0; j < nplan; j++)
-		if (theirs[j].recv && theirs[j].recv->posted && !theirs[j].recv->done)
-			FT_CALL(ft, fi_cancel(&ft->o.ep->fid, theirs[j].recv));
+	for (j = 0; j < nplan; j++) {
+		t = &theirs[j];
+		if (!t->recv || !t->recv->posted || t->recv->done)
+			continue;
+		/* -FI_ENOENT: it has a message, or its completion is not read yet. */
+		ret = (int)fi_cancel(&ft->o.ep->fid, t->recv);
+		FT_CHECK(ft, !ret || ret == -FI_ENOENT, "fi_cancel: %s",
+			 fi_strerror(-ret));
+	}
 	for (n = 0; n < nplan; n++) {
 		j = in_order(!ft->rank, n);
 		t = &theirs[j];
@@ -555,6 +609,14 @@ int soak_settle(struct ft *ft, unsigned *errors)
 		if (mine[i].use == SOAK_READ && !mine[i].op->err)
 			FT_TRY(read_is_right(ft, &mine[i], i));
 	}
+	FT_CHECK(ft, !soak.inject_errors || soak.may_fail(ft, soak.inject_err),
+		 "round %llu: an inject failed with %s", (unsigned long long)soak.round,
+		 fi_strerror(soak.inject_err));
+	/* Some of the round before may not have been acknowledged yet. */
+	FT_CHECK(ft, soak.inject_errors <= ninject + ninject_before,
+		 "round %llu: %u of %u injects failed", (unsigned long long)soak.round,
+		 soak.inject_errors, ninject + ninject_before);
+	*errors += soak.inject_errors;
 	return settle_receives(ft);
 }
 
@@ -648,4 +710,5 @@ void soak_reset(struct ft *ft)
 	*one = SOAK_ONE;
 	ft_ops_drop(ft);
 	nplan = 0;
+	soak.inject_errors = ninject = 0;
 }

@@ -45,6 +45,8 @@ struct soak {
 	uint64_t round;			/* number of the next round, or of this one */
 	struct soak_counts done;
 	uint64_t sums[SOAK_SUMS];	/* what the counters have to be */
+	unsigned inject_errors;		/* injects that failed; the last error */
+	int inject_err;
 	/* A barrier: FT_PASS, FT_FAIL or SOAK_HIT. */
 	int (*meet)(struct ft *ft);
 	/* Called at intervals while something is waited for.  Sets ft->abandoned if
@@ -61,6 +63,10 @@ extern struct soak soak;
 int soak_begin(struct ft *ft);
 /* FT_PASS, FT_FAIL or SOAK_HIT.  The next round has the next number. */
 int soak_round(struct ft *ft);
+
+/* After the last one: what arrived twice, or should not have arrived, would be here now.
+ * FT_PASS or FT_FAIL. */
+int soak_nothing_left(struct ft *ft);
 
 /*
  * After SOAK_HIT: until all operations of this rank have ended, and with its receives
