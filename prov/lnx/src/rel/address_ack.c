@@ -8,7 +8,7 @@
  * path.  That path may fail before they get the message, for both ends at once.  Then
  * each end would try the other at an address where no rail is, for ever.  So a rail
  * whose peer has no other path is opened at the port where that peer is known to look
- * for it.  So is one in which reads hang of a peer that was given up.
+ * for it.  So is one of a peer that was given up a short while ago.
  *
  * A peer knows a port when it has acknowledged the HELLO, or answered the PROBE, that
  * told it.  If that answer is lost, the peer knows more than we think; but it remembers
@@ -99,21 +99,22 @@ static bool try_another(const struct lnx_rail *rail,
 }
 
 /*
- * A peer that was given up hears of no new port, while its reads still hang in the rail.
- * When it can be reached again, it looks for us where we were; and it may have moved, too.
+ * A peer that was given up because it was silent hears of no new port.  When it can be
+ * reached again, it looks for us where we were; and it may have moved, too.
  */
 static bool ended_keeps(const struct lnx_peer *peer, const struct lnx_rail *rail,
-			unsigned *port)
+			uint64_t now, unsigned *port)
 {
 	unsigned i;
 
+	if (!peer->session.silent ||
+	    lnx_ns_since_stamp(now, peer->session.ended_ms) >= LNX_SESSION_TELL_NS)
+		return false;
 	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path *path = peer->path[i];
-
-		if (path->rail != rail ||
-		    (!path->nread && lnx_list_empty(&path->gets)))
+		if (peer->path[i]->rail != rail)
 			continue;
-		*port = try_another(rail, peer) ? 0 : lnx_address_ack_port(path);
+		*port = try_another(rail, peer) ?
+			0 : lnx_address_ack_port(peer->path[i]);
 		return true;
 	}
 	return false;
@@ -132,7 +133,7 @@ LNX_COLD bool lnx_address_ack_keep(const struct lnx_rail *rail, uint64_t now,
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
 		if (!lnx_peer_open(peer)) {
-			keep |= ended_keeps(peer, rail, port);
+			keep |= ended_keeps(peer, rail, now, port);
 			continue;
 		}
 		if (peer->address.hello_epoch)
