@@ -153,6 +153,9 @@ struct ft {
 	bool spoiled;			/* close the objects after this case */
 	/* Called at intervals while an operation waits; may be NULL. */
 	void (*stuck)(struct ft *ft);
+	/* An error entry without a context, of an inject: true if it is expected.  NULL:
+	 * never.  It must not make progress. */
+	bool (*inject_failed)(struct ft *ft, const struct fi_cq_err_entry *ee);
 
 	char why[FT_WHY_MAX];		/* of a skip or a failure */
 	char todo[FT_WHY_MAX];		/* known deviation of a bare provider */

@@ -152,6 +152,8 @@ static int read_error(struct ft *ft)
 				 "-FI_EAVAIL", ret);
 		return ret < 0 ? (int)ret : -FI_EOTHER;
 	}
+	if (!ee.op_context && ft->inject_failed && ft->inject_failed(ft, &ee))
+		return 1;
 	op = account(ft, ee.op_context, ee.flags);
 	if (!op)
 		return 1;

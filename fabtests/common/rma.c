@@ -206,6 +206,8 @@ int ft_await_pattern(struct ft *ft, const void *buf, size_t len,
 				       "rank %u wrote", at, bad, len, sender);
 		for (i = 0; i < 64; i++)
 			ft_progress(ft);
+		if (ft->stuck)
+			ft->stuck(ft);
 		sched_yield();
 	}
 }

@@ -526,6 +526,45 @@ LNX_COLD struct lnx_peer *lnx_peer_make(struct lnx_ep *ep, fi_addr_t addr,
 	return peer;
 }
 
+/* The ports of ours that the peer knows. */
+static void inherit_ports(struct lnx_peer *peer, const struct lnx_peer *before)
+{
+	unsigned i, k;
+
+	for (i = 0; i < peer->npath; i++)
+		for (k = 0; k < before->npath; k++)
+			if (peer->path[i]->rail == before->path[k]->rail &&
+			    peer->path[i]->remote_rail == before->path[k]->remote_rail)
+				peer->path[i]->detect.acked_port =
+					before->path[k]->detect.acked_port;
+}
+
+/*
+ * Its rails may have moved since it was inserted in the AV, and if each end forgot where the
+ * other one is, neither would find it.  But a process that was started anew under the same
+ * name is where the AV says.  A session that heard nothing is followed by one that looks at
+ * the other place.
+ */
+LNX_COLD void lnx_peer_inherit(struct lnx_peer *peer, const struct lnx_peer *before)
+{
+	const struct lnx_rails *known = before->address.rails;
+
+	if (peer->rx_sid || peer->address.rails || peer->ep->native)
+		return;
+	inherit_ports(peer, before);
+	if (!known)
+		return;
+	peer->session.av_first = before->rx_sid ?
+		!before->session.silent && !before->session.alive :
+		!before->session.av_first;
+	peer->address.rails = malloc(sizeof(*known));
+	if (!peer->address.rails)
+		return;
+	*peer->address.rails = *known;
+	if (!peer->session.av_first)
+		lnx_path_set_readdress(peer, known);
+}
+
 LNX_COLD struct lnx_peer *lnx_peer_unsolicited(struct lnx_ep *ep,
 					    const struct lnx_addr *a)
 {

@@ -427,6 +427,9 @@ LNX_COLD struct lnx_peer *lnx_peer_make(struct lnx_ep *ep, fi_addr_t addr,
  * or there are too many. */
 LNX_COLD struct lnx_peer *lnx_peer_unsolicited(struct lnx_ep *ep,
 					    const struct lnx_addr *a);
+/* Peer is the next session after that with before: take over what both ends know about
+ * each other's rails.  Calls cores. */
+LNX_COLD void lnx_peer_inherit(struct lnx_peer *peer, const struct lnx_peer *before);
 /* The peer with that endpoint id: known, or made from the AV; or NULL. */
 struct lnx_peer *lnx_peer_by_eid(struct lnx_ep *ep, uint64_t eid);
 /* The peer with that session id, or NULL. */

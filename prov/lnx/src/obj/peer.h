@@ -247,6 +247,10 @@ struct lnx_peer_session {
 	uint32_t refused_ms;		/* and when a frame of it was last refused */
 	bool refuse;			/* tell the peer that it has ended */
 	bool alive;			/* the peer ended it: another may begin */
+	bool silent : 1;		/* it ended because nothing came: the peer may be
+					 * where it was */
+	bool av_first : 1;		/* the AV's rails are tried, though the session
+					 * before had others */
 	bool keepalive;			/* a sign of life is due from it, though it is idle
 					 * (rel/keepalive.h); */
 	uint8_t mute;			/* and so many times in turn none came */

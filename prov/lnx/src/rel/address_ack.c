@@ -8,7 +8,7 @@
  * path.  That path may fail before they get the message, for both ends at once.  Then
  * each end would try the other at an address where no rail is, for ever.  So a rail
  * whose peer has no other path is opened at the port where that peer is known to look
- * for it.
+ * for it.  So is one of a peer that was given up a short while ago.
  *
  * A peer knows a port when it has acknowledged the HELLO, or answered the PROBE, that
  * told it.  If that answer is lost, the peer knows more than we think; but it remembers
@@ -98,6 +98,28 @@ static bool try_another(const struct lnx_rail *rail,
 	return rail->unannounced % every == every - 1;
 }
 
+/*
+ * A peer that was given up because it was silent hears of no new port.  When it can be
+ * reached again, it looks for us where we were; and it may have moved, too.
+ */
+static bool ended_keeps(const struct lnx_peer *peer, const struct lnx_rail *rail,
+			uint64_t now, unsigned *port)
+{
+	unsigned i;
+
+	if (!peer->session.silent ||
+	    lnx_ns_since_stamp(now, peer->session.ended_ms) >= LNX_SESSION_TELL_NS)
+		return false;
+	for (i = 0; i < peer->npath; i++) {
+		if (peer->path[i]->rail != rail)
+			continue;
+		*port = try_another(rail, peer) ?
+			0 : lnx_address_ack_port(peer->path[i]);
+		return true;
+	}
+	return false;
+}
+
 LNX_COLD bool lnx_address_ack_keep(const struct lnx_rail *rail, uint64_t now,
 			    unsigned *port)
 {
@@ -110,8 +132,10 @@ LNX_COLD bool lnx_address_ack_keep(const struct lnx_rail *rail, uint64_t now,
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
-		if (!lnx_peer_open(peer))
+		if (!lnx_peer_open(peer)) {
+			keep |= ended_keeps(peer, rail, now, port);
 			continue;
+		}
 		if (peer->address.hello_epoch)
 			lnx_address_ack_look(peer);
 		for (i = 0; i < peer->npath; i++) {

@@ -542,8 +542,10 @@ LNX_COLD ssize_t lnx_rel_find_cold(struct lnx_ep *ep, fi_addr_t dest,
 	*peer = lnx_peer_make(ep, dest, &err);
 	if (!*peer)
 		return err == -FI_ENOMEM ? -FI_EAGAIN : err;
-	if (before)
+	if (before) {
 		lnx_session_follows(*peer, before);
+		lnx_peer_inherit(*peer, before);
+	}
 	if ((*peer)->shm_addr != FI_ADDR_NOTAVAIL || (*peer)->self)
 		return 0;
 	if (!(*peer)->npath)

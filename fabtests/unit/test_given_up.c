@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A peer that was given up, and the session that follows: each end still has to know
+ * where the rails of the other one are.
+ */
+#include <criterion/criterion.h>
+
+#include "fail_world.h"
+#include "msg/tx.h"
+
+#define BOTH(name)	FAIL_BOTH(given_up, name)
+
+static void give_up(struct side *s, int err)
+{
+	lnx_lock(&f.lnx->lock);
+	lnx_rel_peer_failed(inside(s), err);
+	lnx_unlock(&f.lnx->lock);
+}
+
+/* A read of the peer hangs in a rail, and nothing else does.  The peer will look for it
+ * where it was. */
+BOTH(a_rail_keeps_the_port_that_the_peer_knows)
+{
+	struct side *s = &side[0];
+	struct op *o;
+	unsigned i;
+
+	open_met(kind, 2, 1);
+	o = force_reopen(s);
+	black_hole(1);
+	run_ms(10);
+	give_up(s, FI_ETIMEDOUT);
+	RUN_UNTIL(o->ncomp + o->nerr && f.core[0]->nopen == 2, 10000);
+	cr_expect_eq(f.core[0]->port, (unsigned)OLD_PORT);
+	for (i = 0; i < 2; i++)
+		heal(i);
+	close_now();
+}
+
+/* The peer's first rail moves, and we hear of it. */
+static unsigned moved_away(enum lnx_rail_kind kind)
+{
+	struct side *s = &side[0];
+	unsigned before;
+
+	open_met(kind, 2, 1);
+	before = port_used(s, 0);
+	move(s, 0, 7001);
+	say(s, 1, LNX_KIND_HELLO, 0);
+	run_ms(2);
+	cr_expect_eq(port_used(s, 0), 7001u);
+	return before;
+}
+
+/* The next session with the peer, that it does not answer. */
+static void next_session(struct side *s)
+{
+	unsigned i;
+
+	for (i = 0; i < 2; i++)
+		black_hole(i);
+	run_ms(1100);
+	cr_assert(lnx_peer_dead(inside(s)));
+	send1(s, 8);
+	cr_assert(!lnx_peer_dead(inside(s)));
+	run_ms(1);
+}
+
+/* Nothing says that its process has ended: it is where it was.  If it is not heard there, it
+ * may be where the AV says, and so in turn. */
+BOTH(a_silent_peer_is_looked_for_where_it_was)
+{
+	struct side *s = &side[0];
+	unsigned before = moved_away(kind), i;
+
+	give_up(s, FI_ETIMEDOUT);
+	for (i = 0; i < 4; i++) {
+		next_session(s);
+		cr_expect_eq(port_used(s, 0), i % 2 ? before : 7001u, "session %u", i);
+		give_up(s, FI_ETIMEDOUT);
+	}
+	close_now();
+}
+
+/* Its process has ended.  Another one with its name is where the AV says. */
+BOTH(one_that_has_ended_is_looked_for_where_the_av_says)
+{
+	struct side *s = &side[0];
+	unsigned before = moved_away(kind);
+
+	give_up(s, FI_ECONNREFUSED);
+	next_session(s);
+	cr_expect_eq(port_used(s, 0), before);
+	close_now();
+}
