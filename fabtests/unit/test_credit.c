@@ -79,6 +79,68 @@ Test(credit, nothing_for_any_peer)
 	cr_expect(!lnx_credit_allows(&c, 1));
 }
 
+/* With the default limits each of many peers gets so much that it is of use, or nothing. */
+Test(credit, many_peers_ask)
+{
+	static struct lnx_credit peer[400];
+	const uint64_t least = 16321;
+	unsigned i;
+
+	open_pool(1 << 20, 256 << 20);
+	pool.least = least;
+	for (i = 0; i < 400; i++) {
+		uint64_t got = lnx_credit_grant(&peer[i], &pool);
+
+		cr_expect_geq(got, least, "peer %u: %lu", i, got);
+		cr_expect_leq(got, 1u << 20);
+	}
+	cr_expect_eq(peer[0].granted, 1u << 20);
+	/* Until there is not enough of it left. */
+	for (i = 0; i < 1000; i++) {
+		struct lnx_credit one = { 0 };
+		uint64_t got = lnx_credit_grant(&one, &pool);
+
+		cr_expect(!got || got >= least, "%lu", got);
+	}
+	cr_expect_leq(pool.used, pool.total);
+	cr_expect_lt(pool.total - pool.used, least);
+	/* The first one that has none has it again when another one ends. */
+	c = (struct lnx_credit) { 0 };
+	cr_expect_eq(lnx_credit_grant(&c, &pool), 0u);
+	lnx_credit_end(&peer[0], &pool);
+	cr_expect_geq(lnx_credit_grant(&c, &pool), least);
+}
+
+/* What is left of an earlier grant counts. */
+Test(credit, little_is_added_to_what_there_is)
+{
+	open_pool(1000, 1 << 20);
+	pool.least = 400;
+	lnx_credit_grant(&c, &pool);
+	lnx_credit_came(&c, &pool, 500, true);
+	lnx_credit_free(&c, &pool, 100);
+	cr_expect_eq(lnx_credit_grant(&c, &pool), 1100u, "600 may come");
+	lnx_credit_came(&c, &pool, 600, true);
+	lnx_credit_free(&c, &pool, 399);
+	cr_expect_eq(lnx_credit_grant(&c, &pool), 1100u, "399 are of no use");
+	lnx_credit_free(&c, &pool, 1);
+	cr_expect_eq(lnx_credit_grant(&c, &pool), 1500u);
+}
+
+/* Little is left for all: then that is told without delay, too. */
+Test(credit, urgent_when_the_pool_is_small)
+{
+	struct lnx_credit other = { 0 };
+
+	open_pool(1000, 6400);
+	lnx_credit_grant(&c, &pool);
+	cr_expect_lt(c.granted, 250u);
+	lnx_credit_came(&c, &pool, c.granted, false);
+	cr_expect(lnx_credit_urgent(&c, &pool));
+	pool.total = pool.used;
+	cr_expect(!lnx_credit_urgent(&other, &pool), "there is none");
+}
+
 Test(credit, the_sender_keeps_the_larger_number)
 {
 	open_pool(1, 1);
@@ -151,6 +213,7 @@ Test(credit, at_random)
 
 	rnd_begin();
 	open_pool(1 + rnd(1 << 20), 1 + rnd(1 << 24));
+	pool.least = rnd(2) ? rnd(1 << 15) : 0;
 	for (r = 0; r < 200000; r++) {
 		struct end *e = &end[rnd(PEERS)];
 		uint64_t stored = 0, sum = 0;

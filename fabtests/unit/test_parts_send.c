@@ -189,6 +189,28 @@ BOTH(credit_is_used_up)
 	fake_close_quick(&f);
 }
 
+/* Once it has waited in vain, it does not wait again for so little that nothing can be sent
+ * with it. */
+BOTH(credit_that_is_of_no_use)
+{
+	unsigned npolls;
+
+	open_granted(kind, 20000, LNX_FRAME_LARGE);
+	send_len(20000, 0, &a);
+	npolls = core->npolls;
+	send_len(20000, 0, &b);
+	cr_expect_geq(core->npolls - npolls, 64u, "it waits");
+	grant(20000 + LNX_PAYLOAD_MAX);
+	npolls = core->npolls;
+	send_len(20000, 0, &c);
+	cr_expect_lt(core->npolls - npolls, 64u);
+	grant(40000);
+	fake_drop_all(&f, &p);
+	send_len(20000, 0, &c);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_close_quick(&f);
+}
+
 /* What is too long to be sent at once has one frame that leaves with the RTS. */
 BOTH(head_of_an_announced_one)
 {

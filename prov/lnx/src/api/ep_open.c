@@ -117,6 +117,7 @@ static void set_eager(struct lnx_ep *ep)
 
 	ep->eager.pool.peer = ep->conf->eager_peer;
 	ep->eager.pool.total = ep->conf->eager_total;
+	ep->eager.pool.least = LNX_PAYLOAD_MAX + 1;
 	ep->limits.rx_frame = LNX_FRAME_MAX;
 	for (i = 0; ep->eager.pool.peer && i < rails->nrail; i++)
 		if (rails->rail[i].prov_id == LNX_PROV_TCP ||

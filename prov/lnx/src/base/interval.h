@@ -159,7 +159,7 @@
 #define LNX_REOPEN_READ_NS	(20 * LNX_NS_PER_MS)
 #define LNX_REOPEN_BACKOFF_NS	LNX_NS_PER_S
 /* Frames to a dead peer that its core still has are cut after so long. */
-#define LNX_HELD_NS		LNX_NS_PER_S
+#define LNX_HANGS_NS		LNX_NS_PER_S
 /* If two peers have no other path, one waits so much longer than the other. */
 #define LNX_REOPEN_YIELD_NS	(250 * LNX_NS_PER_MS)
 /* What hangs for so long in a path that was drained counts as lost. */

@@ -2,8 +2,9 @@
 /* Credit for large eager frames.  See credit.h. */
 #include "rel/credit.h"
 
-/* A peer gets at most this part of what the pool has left. */
-#define SHARE		4u
+/* A peer gets at most this part of what the pool has left: with the default limits 192
+ * peers get all that they may have, and the 300 after them less and less. */
+#define SHARE		64u
 
 /* What the peer may make us store. */
 static uint64_t exposure(const struct lnx_credit *c)
@@ -11,14 +12,23 @@ static uint64_t exposure(const struct lnx_credit *c)
 	return c->granted - c->came + c->stored;
 }
 
-/* By how much `granted` can grow. */
+/* What a peer may get now. */
+static uint64_t share(const struct lnx_credit_pool *pool)
+{
+	uint64_t left = pool->total - pool->used;
+
+	return LNX_MIN(LNX_MAX(left / SHARE, pool->least), left);
+}
+
+/* By how much `granted` can grow; 0 also if that would be of no use. */
 static uint64_t more(const struct lnx_credit *c, const struct lnx_credit_pool *pool)
 {
-	uint64_t now = exposure(c);
+	uint64_t now = exposure(c), n;
 
 	if (now >= pool->peer)
 		return 0;
-	return LNX_MIN(pool->peer - now, (pool->total - pool->used) / SHARE);
+	n = LNX_MIN(pool->peer - now, share(pool));
+	return c->granted - c->came + n < pool->least ? 0 : n;
 }
 
 uint64_t lnx_credit_grant(struct lnx_credit *c, struct lnx_credit_pool *pool)
@@ -32,8 +42,10 @@ uint64_t lnx_credit_grant(struct lnx_credit *c, struct lnx_credit_pool *pool)
 
 bool lnx_credit_urgent(const struct lnx_credit *c, const struct lnx_credit_pool *pool)
 {
-	return c->granted - c->came < pool->peer / 2 &&
-	       more(c, pool) >= pool->peer / 4;
+	uint64_t n = more(c, pool);
+
+	return c->granted - c->came < pool->peer / 2 && n &&
+	       n >= LNX_MIN(pool->peer / 4, share(pool));
 }
 
 void lnx_credit_came(struct lnx_credit *c, struct lnx_credit_pool *pool, uint64_t n,

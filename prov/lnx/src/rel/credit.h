@@ -6,9 +6,10 @@
  *	exposure = granted - came + stored
  *
  * is what one peer may make it store.  Their sum over all peers is never more than the
- * total; of what is left of that, a peer gets at most a quarter at once, so that many peers
- * get less each and not the last ones nothing.  What a receive takes at once is not stored
- * and gives the credit back.
+ * total; of what is left of that, a peer gets at most a small part at once, so that many
+ * peers get less each and not the last ones nothing; but it gets none if that is so little
+ * that no message fits.  What a receive takes at once is not stored and gives the credit
+ * back.
  *
  * Does no I/O.  One per peer, under the owner lock.
  */
@@ -24,6 +25,7 @@
 struct lnx_credit_pool {
 	uint64_t peer;			/* most for one peer; 0: none for any */
 	uint64_t total;			/* most for all */
+	uint64_t least;			/* a peer can do nothing with less */
 	uint64_t used;			/* sum of their exposures */
 };
 
@@ -65,7 +67,8 @@ LNX_INLINE bool lnx_credit_learn(struct lnx_credit *c, uint64_t limit)
 
 /* ---- receiving ---- */
 
-/* Raise what is granted as far as the pool allows; returns it: it must be told now. */
+/* Raise what is granted as far as the pool allows and it is of use; returns it: it must be
+ * told now. */
 uint64_t lnx_credit_grant(struct lnx_credit *c, struct lnx_credit_pool *pool);
 
 /* Would it be raised by so much that the peer should be told without delay, because soon

@@ -103,7 +103,8 @@ LNX_COLD void lnx_keep_end(struct lnx_peer *peer)
 void lnx_tx_credit(struct lnx_peer *peer, uint64_t limit)
 {
 	if (limit && lnx_peer_eager(peer) &&
-	    lnx_credit_learn(&peer->eager->credit, limit))
+	    lnx_credit_learn(&peer->eager->credit, limit) &&
+	    lnx_credit_has(&peer->eager->credit, LNX_PAYLOAD_MAX + 1))
 		peer->eager->none_soon = false;
 }
 

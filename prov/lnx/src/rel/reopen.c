@@ -195,7 +195,7 @@ LNX_COLD uint64_t lnx_reopen_end_held(struct lnx_peer *peer, uint64_t now)
 		struct lnx_path_detect *g = &path->detect;
 		bool reads = path->nread || !lnx_list_empty(&path->gets);
 		uint64_t wait_ns = reads && lnx_detects(peer) ? LNX_REOPEN_READ_NS :
-								LNX_HELD_NS;
+								LNX_HANGS_NS;
 
 		if ((!reads && !lnx_failover_in_core(path, peer)) ||
 		    (g->cut && !may_reopen(peer, path)))
