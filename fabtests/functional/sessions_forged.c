@@ -545,6 +545,7 @@ static int turns(struct ft *ft, struct actor *x, uint64_t *n, double *slower)
 	char byte = 1;
 	int i;
 
+	*slower = 0;
 	for (i = 0; i < TURNS; i++) {
 		start = ft_now();
 		for (trips = 0; trips < TIMED; trips++)
