@@ -115,8 +115,7 @@ static int classes_man(FILE *out)
 		put_roff(out, c->help);
 		fputs(".\n.br\nCharged: ", out);
 		put_roff(out, targets[c->pays]);
-		fprintf(out, ".\nLNet sends again: %s.\n",
-			c->lnet_resends ? "yes" : "no");
+		fputs(".\n", out);
 		if (!c->sure)
 			fputs("It may have arrived.\n", out);
 	}

@@ -62,30 +62,20 @@ static const struct {
 	unsigned class;
 	const char *name;
 	unsigned pays;
-	bool lnet, sure;
+	bool sure;
 } class_table[] = {
-	{ LNX_CLASS_OK, "ok", 0, false, false },
-	{ LNX_CLASS_LOCAL_INTERRUPT, "local_interrupt", LNX_CHARGE_LOCAL,
-	  true, true },
-	{ LNX_CLASS_LOCAL_DROPPED, "local_dropped", LNX_CHARGE_LOCAL,
-	  true, true },
-	{ LNX_CLASS_LOCAL_ABORTED, "local_aborted", LNX_CHARGE_LOCAL,
-	  true, true },
-	{ LNX_CLASS_LOCAL_NO_ROUTE, "local_no_route", LNX_CHARGE_LOCAL,
-	  true, true },
-	{ LNX_CLASS_LOCAL_ERROR, "local_error", LNX_CHARGE_LOCAL, false, true },
-	{ LNX_CLASS_LOCAL_TIMEOUT, "local_timeout", LNX_CHARGE_LOCAL,
-	  true, true },
-	{ LNX_CLASS_REMOTE_ERROR, "remote_error", LNX_CHARGE_REMOTE,
-	  false, false },
-	{ LNX_CLASS_REMOTE_DROPPED, "remote_dropped", LNX_CHARGE_REMOTE,
-	  true, true },
-	{ LNX_CLASS_REMOTE_TIMEOUT, "remote_timeout", LNX_CHARGE_REMOTE,
-	  false, false },
-	{ LNX_CLASS_NETWORK_TIMEOUT, "network_timeout", LNX_CHARGE_BOTH,
-	  false, false },
-	{ LNX_CLASS_RESPONSE_TIMEOUT, "response_timeout", LNX_CHARGE_REMOTE,
-	  false, false },
+	{ LNX_CLASS_OK, "ok", 0, false },
+	{ LNX_CLASS_LOCAL_INTERRUPT, "local_interrupt", LNX_CHARGE_LOCAL, true },
+	{ LNX_CLASS_LOCAL_DROPPED, "local_dropped", LNX_CHARGE_LOCAL, true },
+	{ LNX_CLASS_LOCAL_ABORTED, "local_aborted", LNX_CHARGE_LOCAL, true },
+	{ LNX_CLASS_LOCAL_NO_ROUTE, "local_no_route", LNX_CHARGE_LOCAL, true },
+	{ LNX_CLASS_LOCAL_ERROR, "local_error", LNX_CHARGE_LOCAL, true },
+	{ LNX_CLASS_LOCAL_TIMEOUT, "local_timeout", LNX_CHARGE_LOCAL, true },
+	{ LNX_CLASS_REMOTE_ERROR, "remote_error", LNX_CHARGE_REMOTE, false },
+	{ LNX_CLASS_REMOTE_DROPPED, "remote_dropped", LNX_CHARGE_REMOTE, true },
+	{ LNX_CLASS_REMOTE_TIMEOUT, "remote_timeout", LNX_CHARGE_REMOTE, false },
+	{ LNX_CLASS_NETWORK_TIMEOUT, "network_timeout", LNX_CHARGE_BOTH, false },
+	{ LNX_CLASS_RESPONSE_TIMEOUT, "response_timeout", LNX_CHARGE_REMOTE, false },
 };
 
 Test(health, classes)
@@ -102,8 +92,6 @@ Test(health, classes)
 		cr_expect_eq(lnx_class_find(name, strlen(name)), (int)i);
 		cr_expect_eq(lnx_class_find(name, strlen(name) - 1), -1);
 		cr_expect_eq(lnx_class_rows[i].pays, pays, "%s", name);
-		cr_expect_eq(lnx_class_rows[i].lnet_resends,
-			     class_table[i].lnet, "%s", name);
 		cr_expect_eq(lnx_class_rows[i].sure, class_table[i].sure,
 			     "%s", name);
 		cr_expect(strlen(lnx_class_rows[i].help) > 5);
@@ -115,17 +103,9 @@ Test(health, classes)
 			     0, "%s", name);
 		charged = lnx_class_charges(i, 2, true);
 		cr_expect_eq(charged, pays & LNX_CHARGE_LOCAL, "%s", name);
-		/* An operation that may have arrived is retransmitted only if
-		 * that is harmless. */
-		cr_expect_eq(lnx_class_may_resend(i, true), i != 0);
-		cr_expect_eq(lnx_class_may_resend(i, false),
-			     class_table[i].sure, "%s", name);
-		/* Whatever LNet resends has certainly not arrived. */
-		cr_expect(!class_table[i].lnet || class_table[i].sure);
 	}
 	cr_expect_str_eq(lnx_class_name(LNX_CLASS_COUNT), "unknown");
 	cr_expect_eq(lnx_class_charges(LNX_CLASS_COUNT, 9, false), 0);
-	cr_expect(!lnx_class_may_resend(LNX_CLASS_COUNT, true));
 	cr_expect_eq(lnx_class_find("Remote_DROPPED", 14),
 		     LNX_CLASS_REMOTE_DROPPED);
 	cr_expect_eq(lnx_class_find("", 0), -1);

@@ -240,14 +240,33 @@ BOTH(refused_posts)
 /* What our own close cuts is no fault of a peer. */
 BOTH(cut_by_our_own_close)
 {
+	const struct lnx_stats *stats;
+	unsigned r, before;
+	uint64_t silent;
 	struct op *o;
-	unsigned r;
 
 	open_met(kind, 2, 1);
 	until_well();
+	stats = &f.lnx->stats;
 	o = force_reopen(&side[0]);
-	RUN_UNTIL(o->ncomp, 5000);
-	cr_expect_eq(f.lnx->stats.local_aborted_count, 1u);
+	/* All the time, or it would be well again before it is looked at. */
+	for (r = 0; r < 5000 && !o->ncomp; r++) {
+		before = remote_of(&side[0], 0)->value;
+		silent = stats->network_timeout_count;
+		run_ms(1);
+		/* The silence before that may come from either end, the close does not. */
+		if (stats->network_timeout_count == silent)
+			cr_assert_geq(remote_of(&side[0], 0)->value, before,
+				      "the peer's rail");
+		cr_assert_eq(remote_of(&side[0], 1)->value, FULL, "its other one");
+		cr_assert_eq(view_health(path_of(&side[0], 1)), FULL, "the other path");
+		cr_assert_eq(f.lnx->rail[1]->health.value, FULL, "our other rail");
+	}
+	cr_assert(o->ncomp);
+	cr_expect_lt(view_health(path_of(&side[0], 0)), FULL);
+	cr_expect_lt(f.lnx->rail[0]->health.value, remote_of(&side[0], 0)->value);
+	cr_expect_eq(stats->local_aborted_count, 1u);
+	cr_expect_eq(stats->network_timeout_count, 1u);
 	for (r = 0; r < 2; r++)
 		cr_expect_eq(f.lnx->rail[r]->health.down, false);
 	close_clean();
@@ -256,8 +275,8 @@ BOTH(cut_by_our_own_close)
 /* No connection to it, until the deadline. */
 BOTH(an_expired_connect)
 {
+	unsigned class, charges, step;
 	struct lnx_stats want;
-	unsigned class;
 	struct op *o;
 
 	open_n(kind, 1, 2);
@@ -269,6 +288,15 @@ BOTH(an_expired_connect)
 	RUN_UNTIL(o->nerr, 60000);
 	cr_expect_eq(f.lnx->stats.network_timeout_count, want.network_timeout_count);
 	cr_expect_eq(f.lnx->stats.remote_dropped_count, want.remote_dropped_count);
+	/* Charged is what the table of classes says, and nothing else. */
+	step = f.lnx->plan.step[class];
+	charges = lnx_class_charges(class, 1, false);
+	cr_assert_gt(step, 0u);
+	cr_expect_eq(view_health(path_of(&side[0], 0)), FULL - step);
+	cr_expect_eq(f.lnx->rail[0]->health.value,
+		     FULL - (charges & LNX_CHARGE_LOCAL ? step : 0));
+	cr_expect_eq(remote_of(&side[0], 0)->value,
+		     FULL - (charges & LNX_CHARGE_REMOTE ? step : 0));
 	f.core[0]->inject_again = f.core[0]->send_again = 0;
 	close_now();
 }

@@ -190,21 +190,30 @@ Test(many_peers, never_there, .timeout = 300)
 	fake_close_quick(&f);
 }
 
-/* Cores that take nothing: a few peers are tried in each pass, in turn. */
+/* Cores that take nothing: a few peers are tried in each pass, in turn; and each one more
+ * and more rarely, at last once a second. */
 Test(many_peers, refused, .timeout = 300)
 {
 	unsigned i, ms, before;
 
+	fake_conf.connect_timeout = 60000;
 	open_many(1);
 	f.core[0]->send_again = f.core[0]->inject_again = FAKE_ALWAYS;
 	send_all();
 	most_looks = most_retries = most_refused = 0;
+	before = refused();
 	pass_ms(2000);
+	cr_expect_leq(refused() - before, CONNECTS_PER_PASS * (2000 * LNX_NS_PER_MS / PASS_NS));
 	cr_expect_leq(most_retries, LOOKS_PER_PASS);
 	cr_expect_leq(most_looks, LOOKS_PER_PASS);
 	cr_expect_leq(most_refused, CONNECTS_PER_PASS);
 	before = refused();
 	cr_expect_gt(before, N, "each was tried again");
+	pass_ms(18000);
+	before = refused();
+	pass_ms(4000);
+	cr_expect_leq(refused() - before, 4 * N * 3 / 2);
+	cr_expect_geq(refused() - before, 4 * N / 2);
 	/* They were not looked at: that is not their fault. */
 	fake_now_ns += 2 * fake_conf.connect_timeout * LNX_NS_PER_MS;
 	pass_ms(100);
@@ -221,5 +230,26 @@ Test(many_peers, refused, .timeout = 300)
 	}
 	cr_expect_eq(i, N, "frames to %u wait still", i);
 	cr_expect_eq(f.lnx->stats.failed, 0u);
+	fake_close_quick(&f);
+}
+
+/* The same for what is no message: acknowledgements that are due to all of them. */
+Test(many_peers, refused_acks, .timeout = 300)
+{
+	unsigned i, before;
+
+	open_many(1);
+	meet_all();
+	f.core[0]->send_again = f.core[0]->inject_again = FAKE_ALWAYS;
+	for (i = 0; i < N; i++)
+		fake_tag(&f, &peer[i], 1, "x", 1);
+	while (f.core[0]->in)
+		pass_ms(1);
+	/* Each has been refused once: from now on these are tries to connect. */
+	most_refused = 0;
+	before = refused();
+	pass_ms(500);
+	cr_expect_gt(refused(), before, "they are tried again");
+	cr_expect_leq(most_refused, CONNECTS_PER_PASS);
 	fake_close_quick(&f);
 }

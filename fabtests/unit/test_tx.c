@@ -281,7 +281,10 @@ BOTH(fin_says_which_rail_carried_it)
 /* A core that returns EAGAIN is tried again, with growing pauses. */
 BOTH(closed_path_is_not_hammered)
 {
+	uint64_t begin;
+
 	open_introduced(kind);
+	begin = fake_now_ns;
 	core->send_again = FAKE_ALWAYS;
 	send1(1, &a);
 	core->nrefused = 0;
@@ -293,9 +296,21 @@ BOTH(closed_path_is_not_hammered)
 		      core->nrefused);
 	cr_expect_leq(core->nrefused, 60, "%u tries in a second",
 		      core->nrefused);
-	/* What it costs to find out is an eighth of what has passed. */
+	/* From 10 to 12 s the pauses are the longest: a second each. */
+	while (fake_now_ns - begin < 10 * LNX_NS_PER_S) {
+		fake_now_ns += LNX_NS_PER_MS;
+		fake_pass(&f);
+	}
+	core->nrefused = 0;
+	while (fake_now_ns - begin < 12 * LNX_NS_PER_S) {
+		fake_now_ns += 100 * LNX_NS_PER_US;
+		fake_pass(&f);
+	}
+	cr_expect_geq(core->nrefused, 1, "none in two seconds");
+	cr_expect_leq(core->nrefused, 3, "%u tries in two seconds", core->nrefused);
+	/* What it costs to find out is an eighth of what has passed, and no more than that. */
 	core->send_again = 0;
-	fake_after_ms(&f, 130);
+	fake_after_ms(&f, 1001);
 	expect_tag(1, 2);
 	fake_close(&f);
 }

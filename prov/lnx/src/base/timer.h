@@ -83,14 +83,6 @@ LNX_INLINE uint64_t lnx_timer_at(const struct lnx_timers *s, const struct lnx_ti
 void lnx_timer_arm(struct lnx_timers *s, struct lnx_timer *t, uint64_t at_ns);
 void lnx_timer_cancel(struct lnx_timers *s, struct lnx_timer *t);
 
-/* The same as lnx_timer_arm, unless its deadline is as early already. */
-LNX_INLINE void lnx_timer_arm_by(struct lnx_timers *s, struct lnx_timer *t,
-				 uint64_t at_ns)
-{
-	if (lnx_timer_at(s, t) > at_ns)
-		lnx_timer_arm(s, t, at_ns);
-}
-
 /*
  * Run the timers that are due, the earliest deadline first, no more than max of them:
  * those that are left are due at the next call.  A timer that is armed again meanwhile,

@@ -78,6 +78,7 @@ struct lnx_ep_due {
 	uint64_t sweep_ns;		/* sockets: by then, if anything else is due; */
 	uint64_t sweep_gap_ns;		/* and the pause before that */
 	uint64_t reap_ns;		/* peers whose session has ended: not before */
+	uint8_t connects;		/* tries that are left in this pass (rel/sched.h) */
 };
 
 /* Our address, as peers see it. */

@@ -8,9 +8,9 @@
 #include "base/stats.h"
 
 const struct lnx_class_row lnx_class_rows[LNX_CLASS_COUNT] = {
-	[LNX_CLASS_OK] = { "ok", "it went well", LNX_CHARGE_NONE, false, false },
-#define LNX_CLASS(NAME, name, pays, lnet, sure, help) \
-	[LNX_CLASS_##NAME] = { #name, help, LNX_CHARGE_##pays, lnet, sure },
+	[LNX_CLASS_OK] = { "ok", "it went well", LNX_CHARGE_NONE, false },
+#define LNX_CLASS(NAME, name, pays, sure, help) \
+	[LNX_CLASS_##NAME] = { #name, help, LNX_CHARGE_##pays, sure },
 #include "policy/classes.def"
 #undef LNX_CLASS
 };
@@ -48,7 +48,7 @@ unsigned lnx_class_charges(unsigned class, unsigned nremote, bool to_self)
 void lnx_class_count(struct lnx_stats *stats, unsigned class)
 {
 	switch (class) {
-#define LNX_CLASS(NAME, name, pays, lnet, sure, help) \
+#define LNX_CLASS(NAME, name, pays, sure, help) \
 	case LNX_CLASS_##NAME: stats->name##_count++; break;
 #include "policy/classes.def"
 #undef LNX_CLASS

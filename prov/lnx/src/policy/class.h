@@ -11,7 +11,7 @@
 
 enum lnx_health_class {
 	LNX_CLASS_OK,			/* not a failure */
-#define LNX_CLASS(NAME, name, pays, lnet, sure, help) LNX_CLASS_##NAME,
+#define LNX_CLASS(NAME, name, pays, sure, help) LNX_CLASS_##NAME,
 #include "policy/classes.def"
 #undef LNX_CLASS
 	LNX_CLASS_COUNT
@@ -30,7 +30,6 @@ struct lnx_class_row {
 	const char *name;		/* "remote_dropped" */
 	const char *help;		/* half a sentence */
 	unsigned char pays;		/* enum lnx_charge, without PATH */
-	bool lnet_resends;		/* LNet would send again; lnx always does */
 	bool sure;			/* it has certainly not arrived */
 };
 
@@ -53,16 +52,5 @@ unsigned lnx_class_charges(unsigned class, unsigned nremote, bool to_self);
 /* Count one failure in <name>_count. */
 struct lnx_stats;
 void lnx_class_count(struct lnx_stats *stats, unsigned class);
-
-/*
- * May the message be sent again?  harmless: it may arrive twice, because the receiver
- * drops duplicates (frames), or because it makes no difference (reads, writes of the
- * same bytes).  The caller counts the tries and checks deadlines.
- */
-static inline bool lnx_class_may_resend(unsigned class, bool harmless)
-{
-	return class && class < LNX_CLASS_COUNT &&
-	       (harmless || lnx_class_rows[class].sure);
-}
 
 #endif

@@ -214,7 +214,7 @@ void lnx_control_acks(struct lnx_ep *ep, uint64_t now, bool all)
 		}
 		path = ack_path(peer);
 		if (path->state == LNX_PATH_CONNECTING &&
-		    now < path->retry_ns) {
+		    !lnx_sched_may_try(ep, path, now)) {
 			ep->work |= LNX_WORK_ACK;
 			continue;
 		}
@@ -236,9 +236,13 @@ static LNX_COLD void ask_alive(struct lnx_peer *peer, bool nothing, uint64_t now
 	struct lnx_path *path = lnx_sched_live(peer);
 	struct lnx_ep *ep = peer->ep;
 
-	if (!path || !lnx_control_send(ep, peer, LNX_KIND_PROBE))
+	if (!path)
 		return;
-	lnx_sched_blocked(path, now);
+	if (lnx_sched_may_try(ep, path, now)) {
+		if (!lnx_control_send(ep, peer, LNX_KIND_PROBE))
+			return;
+		lnx_sched_blocked(path, now);
+	}
 	lnx_loss_restart(&peer->loss, &peer->chan);
 	if (lnx_sched_none_for(peer, now,
 			      ep->conf->connect_timeout * LNX_NS_PER_MS)) {
@@ -262,6 +266,8 @@ static LNX_COLD void ask_for_frame(struct lnx_peer *peer, uint64_t now)
 	if (which < 0 || (unsigned)which >= peer->npath || lnx_detects(peer))
 		return;
 	path = peer->path[which];
+	if (!lnx_sched_may_try(peer->ep, path, now))
+		return;
 	if (lnx_control_send_on(peer->ep, peer, path, &h)) {
 		lnx_sched_blocked(path, now);
 		return;

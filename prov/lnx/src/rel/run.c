@@ -39,6 +39,7 @@ void lnx_peer_look(struct lnx_timer *look, uint64_t now)
 uint64_t lnx_rel_run(struct lnx_ep *ep, uint64_t now)
 {
 	lnx_sched_look(ep, now);
+	ep->due.connects = LNX_CONNECTS_PER_PASS;
 	lnx_timers_run(&ep->due.timers, now, LOOKS_PER_PASS);
 	if (ep->work & LNX_WORK_PUMP)
 		lnx_send_pump(ep, now);

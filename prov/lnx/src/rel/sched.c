@@ -47,6 +47,22 @@ LNX_COLD void lnx_sched_blocked(struct lnx_path *path, uint64_t now)
 	path->retry_ns = now + path->backoff_ns;
 }
 
+LNX_COLD bool lnx_sched_may_try(struct lnx_ep *ep, const struct lnx_path *path,
+				uint64_t now)
+{
+	if (path->state == LNX_PATH_UP)
+		return true;
+	if (now < path->retry_ns)
+		return false;
+	/* Nothing was refused yet. */
+	if (path->state != LNX_PATH_CONNECTING || !path->backoff_ns)
+		return true;
+	if (!ep->due.connects)
+		return false;
+	ep->due.connects--;
+	return true;
+}
+
 LNX_COLD void lnx_sched_failed(struct lnx_path *path, uint64_t now)
 {
 	/* All frames in the core fail together: that counts once. */

@@ -99,6 +99,17 @@ void lnx_sched_look(struct lnx_ep *ep, uint64_t now);
 bool lnx_sched_none_for(const struct lnx_peer *peer, uint64_t now,
 		       uint64_t limit_ns);
 
+/* Peers that are not there must not keep others waiting: more tries are for the next pass. */
+#define LNX_CONNECTS_PER_PASS	4u
+
+/*
+ * May path be asked to take something now?  Not in its pause; and if that may be a try to
+ * connect, only if this pass has one left, which it counts.  A call of the application
+ * that may not wait need not ask: it tries one path, after its pause.
+ */
+LNX_COLD bool lnx_sched_may_try(struct lnx_ep *ep, const struct lnx_path *path,
+				uint64_t now);
+
 /* The core did not take a frame: wait a little, longer each time. */
 LNX_COLD void lnx_sched_blocked(struct lnx_path *path, uint64_t now);
 

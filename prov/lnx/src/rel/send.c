@@ -25,8 +25,6 @@
  * handles entries twice).
  */
 #define TRIES		64
-/* Peers that are not there must not keep others waiting. */
-#define CONNECTS_PER_PASS	4u
 
 LNX_HOT
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
@@ -479,7 +477,6 @@ void lnx_peer_retry(struct lnx_timer *retry, uint64_t now)
 void lnx_send_pump(struct lnx_ep *ep, uint64_t now)
 {
 	uint64_t give_up_ns = ep->conf->connect_timeout * LNX_NS_PER_MS;
-	unsigned tries = CONNECTS_PER_PASS;
 	struct lnx_node *n, *tmp;
 	bool more = false;
 
@@ -500,12 +497,12 @@ void lnx_send_pump(struct lnx_ep *ep, uint64_t now)
 			continue;
 		}
 		if (connects(peer, now)) {
-			if (!tries) {
+			if (!ep->due.connects) {
 				pause_until(peer, now);
 				more = true;	/* in the next pass */
 				continue;
 			}
-			tries--;
+			ep->due.connects--;
 		}
 		if (pump_peer(ep, peer, now)) {
 			/* The rest waits for the window: acks resume it. */
