@@ -419,9 +419,10 @@ static bool may_connect(struct lnx_ep *ep, struct lnx_path *path, uint64_t now)
 static void connect_tried(struct lnx_ep *ep, bool refused, uint64_t start_ns)
 {
 	uint64_t ns = refused ? lnx_ns_since(lnx_clock_ns(), start_ns) : 0;
+	uint64_t *gap_ns = &ep->due.connect_gap_ns;
 
 	ns = LNX_MIN(ns * CONNECT_SHARE, LNX_CONNECT_GAP_MAX_NS);
-	ep->due.connect_gap_ns = (3 * ep->due.connect_gap_ns + ns) / 4;
+	*gap_ns = *gap_ns ? (3 * *gap_ns + ns) / 4 : ns;
 }
 
 /* All its paths are blocked: when may a frame leave, or is the peer to be given up? */
