@@ -118,8 +118,8 @@ static int alone(struct ft *ft, struct ft_op **op, struct times *t)
 
 /* An address like a peer's, but of a loopback address of its own, and at a port where
  * nothing listens. */
-static int no_endpoint(struct ft *ft, const unsigned char *like, uint16_t port, unsigned i,
-		       fi_addr_t *addr)
+static int no_endpoint(struct ft *ft, const unsigned char *like, uint16_t port,
+		       unsigned i, fi_addr_t *addr)
 {
 	struct in_addr ip = { .s_addr = htonl(0x7f010000u + i) };
 	unsigned char name[FT_NAME_MAX];
@@ -179,8 +179,8 @@ static int beside(struct ft *ft, struct ft_op **op, const fi_addr_t *absent,
 	FT_CHECK(ft, first > limit * 0.9, "a send to no endpoint ended after %.2f s "
 		 "already", first);
 	FT_CHECK(ft, !ft->unexpected[0], "%s", ft->unexpected);
-	printf("# sends to %d absent peers ended after %.2f to %.2f s; %u tries to connect "
-	       "took %.3f of the time\n", ABSENT, first, ended - started,
+	printf("# sends to %d absent peers ended after %.2f to %.2f s; %u tries to "
+	       "connect took %.3f of the time\n", ABSENT, first, ended - started,
 	       connects - tried, *share);
 	FT_CHECK(ft, connects > tried, "none was tried again");
 	return FT_PASS;
@@ -249,6 +249,6 @@ int sessions_unreachable(struct ft *ft, const struct ft_case *c)
 		if (worst <= 1)
 			return FT_PASS;
 	}
-	return ft_fail(ft, "round trips, or tries to connect, take %.1f times as long as "
-		       "they may beside %d peers that are not there", worst, ABSENT);
+	return ft_fail(ft, "round trips, or tries to connect, take %.1f times as long "
+		       "as they may beside %d peers that are not there", worst, ABSENT);
 }
