@@ -10,19 +10,16 @@
  *
  * Shared memory is off: sessions are between nodes.  sessions_forged.c has the cases
  * with hostile senders, sessions_given_up.c those in which an endpoint gives up one that
- * lives.
+ * lives, and sessions_absent.c the one with peers that are not there.
  */
 #include "actor.h"
 #include "sessions.h"
 
-#include <arpa/inet.h>
 #include <malloc.h>
-#include <netinet/in.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "lnx_wire_addr.h"
@@ -837,164 +834,6 @@ static int killed_clients(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
-/* ---- others that are not there ---- */
-
-#define DEAD		200
-#define TRIPS		400
-#define RATIO_MAX	5.0
-#define TRIES		3
-/* Where a round trip takes so long, other work has the cores: then the ratio says
- * nothing. */
-#define JUDGED_S	200e-6
-
-static int by_size(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
-/* One round trip of 64 bytes, in seconds. */
-static int trip(struct ft *ft, double *s)
-{
-	struct ft_msg out = { .tagged = true, .addr = ft->addr[1], .tag = 1,
-			      .buf = bufs[0], .len = 64 };
-	struct ft_msg in = { .tagged = true, .addr = ft->addr[1], .tag = 2,
-			     .buf = bufs[1], .len = 64 };
-	static struct ft_op *tx, *rx;
-	double start;
-
-	if (!s) {
-		tx = ft_op_new(ft);
-		rx = ft_op_new(ft);
-		return FT_PASS;
-	}
-	ft_op_reset(tx);
-	ft_op_reset(rx);
-	start = ft_now();
-	FT_CALL(ft, ft_recv(ft, rx, &in));
-	FT_CALL(ft, ft_send(ft, tx, &out));
-	FT_DONE(ft, rx);
-	*s = ft_now() - start;
-	FT_DONE(ft, tx);
-	return FT_PASS;
-}
-
-static int median(struct ft *ft, double *m)
-{
-	double s[TRIPS];
-	int i;
-
-	for (i = 0; i < TRIPS; i++)
-		FT_TRY(trip(ft, &s[i]));
-	qsort(s, TRIPS, sizeof(s[0]), by_size);
-	*m = s[TRIPS / 2];
-	return FT_PASS;
-}
-
-/* An address without an endpoint: like a peer's, at a port where nothing listens.  It
- * stays ours, so that no other program gets it. */
-static int no_endpoint(struct ft *ft, const unsigned char *like, int as, int *port)
-{
-	struct sockaddr_in in = { .sin_family = AF_INET };
-	socklen_t len = sizeof(in);
-	unsigned char name[FT_NAME_MAX];
-	uint64_t id = pattern_random(&seed);
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	FT_CHECK(ft, fd >= 0 && !bind(fd, (void *)&in, sizeof(in)) &&
-		 !getsockname(fd, (void *)&in, &len), "no port");
-	*port = fd;
-	memcpy(name, like, sizeof(name));
-	memcpy(name + EID_AT, &id, sizeof(id));
-	sessions_set_port(name, ntohs(in.sin_port));
-	return insert(ft, name, as);
-}
-
-static int beside_dead(struct ft *ft, const unsigned char *name, double *ratio)
-{
-	double limit = atof(getenv("FI_LNX_CONNECT_TIMEOUT")) / 1000;
-	double alone, beside, started, began, ended = 0;
-	static struct ft_op *op[DEAD];
-	fi_addr_t healthy = ft->addr[1], dead[DEAD];
-	int port[DEAD];
-	double s[20000];
-	int i, n = 0, kept, left = DEAD;
-
-	FT_TRY(median(ft, &alone));
-	for (i = 0; i < DEAD; i++) {
-		FT_TRY(no_endpoint(ft, name, 1, &port[i]));
-		dead[i] = ft->addr[1];
-	}
-	ft->addr[1] = healthy;
-	started = ft_now();
-	for (i = 0; i < DEAD; i++)
-		FT_CALL(ft, actor_put(ft, &op[i], dead[i], true, 1, bufs[2],
-				      64, 0));
-	began = ft_now();
-	while (left) {
-		double t;
-
-		FT_TRY(trip(ft, &t));
-		s[n++ % 20000] = t;
-		for (i = left = 0; i < DEAD; i++)
-			left += !op[i]->done;
-		if (left == DEAD)
-			ended = ft_now();
-		FT_CHECK(ft, ft_now() < started + limit + ft->run->timeout_s,
-			 "%d of %d sends to no endpoint do not end", left, DEAD);
-	}
-	kept = n < 20000 ? n : 20000;
-	qsort(s, (size_t)kept, sizeof(s[0]), by_size);
-	beside = s[kept / 2];
-	printf("# median round trip: %.1f us alone, %.1f us beside %d dead, "
-	       "99%%: %.1f us, mean: %.1f us; sends ended after %.2f s to "
-	       "%.2f s\n", alone * 1e6, beside * 1e6, DEAD,
-	       s[kept * 99 / 100] * 1e6, (ft_now() - began) / n * 1e6,
-	       ended - started, ft_now() - started);
-	*ratio = beside / alone;
-	for (i = 0; i < DEAD; i++)
-		FT_CHECK(ft, op[i]->err, "a send to no endpoint succeeded");
-	FT_CHECK(ft, ended - started > limit * 0.9, "a send to no endpoint ended "
-		 "after %.2f s already", ended - started);
-	FT_CHECK(ft, !ft->unexpected[0], "%s", ft->unexpected);
-	FT_CALL(ft, fi_av_remove(ft->o.av, dead, DEAD, 0));
-	for (i = 0; i < DEAD; i++)
-		close(port[i]);
-	if (alone > JUDGED_S) {
-		printf("# too much other work to judge the ratio\n");
-		*ratio = 0;
-	}
-	return FT_PASS;
-}
-
-static int unreachable(struct ft *ft, const struct ft_case *c)
-{
-	struct actor_order o = { .what = ACTOR_OPEN };
-	struct actor *b = &actors[0];
-	struct actor_answer say;
-	double ratio = 0;
-	int i;
-
-	(void)c;
-	seed = ft->run->seed;
-	FT_TRY(actor_start(ft, 0, actor_obeys));
-	FT_TRY(actor_do(ft, b, &o, &say, true));
-	FT_TRY(actor_open(ft, NULL, 0));
-	FT_TRY(insert(ft, say.name, 1));
-	FT_TRY(know(ft, b));
-	o = (struct actor_order){ .what = ACTOR_ECHO, .size = 64, .key = 1 };
-	FT_TRY(actor_tell(ft, b, &o, sizeof(o)));
-	trip(ft, NULL);
-	for (i = 0; i < TRIES; i++) {
-		FT_TRY(beside_dead(ft, say.name, &ratio));
-		if (ratio <= RATIO_MAX)
-			return FT_PASS;
-	}
-	return ft_fail(ft, "round trips take %.1f times as long beside %d "
-		       "peers that are not there", ratio, DEAD);
-}
-
 int main(int argc, char **argv)
 {
 	static struct ft_case cases[] = {
@@ -1023,7 +862,7 @@ int main(int argc, char **argv)
 		{ .name = "stranger-endpoint", .body = sessions_stranger,
 		  .a = 1 },
 		{ .name = "forged", .body = sessions_forged },
-		{ .name = "unreachable-others", .body = unreachable },
+		{ .name = "unreachable-others", .body = sessions_unreachable },
 	};
 	size_t i, n = sizeof(cases) / sizeof(cases[0]);
 	const char *filter = getenv("FI_PROVIDER");

@@ -5,8 +5,10 @@
 
 #include "actor.h"
 
-/* The port of the first rail in an lnx address that has IPv4 rails. */
-void sessions_set_port(unsigned char *name, uint16_t port);
+#include <netinet/in.h>
+
+/* The address of the first rail in an lnx address that has IPv4 rails. */
+void sessions_set_address(unsigned char *name, struct in_addr ip, uint16_t port);
 
 /* Start an operation that ends when the peer has executed it: on the first bytes of the
  * memory with that key, of the endpoint at addr[as].  -FI_E* of the call. */
@@ -17,6 +19,7 @@ int sessions_atomic(struct ft *ft, struct ft_op **op, int as, int call, void *bu
 		    void *res, size_t count, uint64_t key);
 
 int sessions_given_up(struct ft *ft, const struct ft_case *c);
+int sessions_unreachable(struct ft *ft, const struct ft_case *c);
 int sessions_stranger(struct ft *ft, const struct ft_case *c);
 int sessions_forged(struct ft *ft, const struct ft_case *c);
 

@@ -37,8 +37,9 @@
 /* Of what must be told to no stranger, so many bytes in turn are no accident. */
 #define RUN		16
 
-void sessions_set_port(unsigned char *name, uint16_t port)
+void sessions_set_address(unsigned char *name, struct in_addr ip, uint16_t port)
 {
+	memcpy(name + IP_AT, &ip, sizeof(ip));
 	name[PORT_AT] = (unsigned char)port;
 	name[PORT_AT + 1] = (unsigned char)(port >> 8);
 }
@@ -211,8 +212,7 @@ static void own_address(struct ft *ft, const struct plan *p, uint64_t id,
 	memcpy(at, p->name[0], LNX_WIRE_ADDR_BYTES);
 	id = htole64(id);
 	memcpy(at + offsetof(struct lnx_wire_addr, eid), &id, sizeof(id));
-	memcpy(at + IP_AT, &me.sin_addr, 4);
-	sessions_set_port(at, ntohs(me.sin_port));
+	sessions_set_address(at, me.sin_addr, ntohs(me.sin_port));
 }
 
 static uint64_t id_for(struct plan *p)

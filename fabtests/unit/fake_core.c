@@ -240,6 +240,7 @@ static ssize_t post_send(struct fid_ep *fid, const char *call,
 		poll_peer(core);
 	if (scripted(&core->send_again)) {
 		core->nrefused++;
+		fake_now_ns += core->refuse_ns;
 		return core->refuse_err ? core->refuse_err : -FI_EAGAIN;
 	}
 	core->nsend++;
@@ -270,6 +271,7 @@ static ssize_t post_inject(struct fid_ep *fid, const char *call,
 	}
 	if (scripted(&core->inject_again)) {
 		core->nrefused++;
+		fake_now_ns += core->refuse_ns;
 		return core->refuse_err ? core->refuse_err : -FI_EAGAIN;
 	}
 	core->ninject++;

@@ -253,3 +253,29 @@ Test(many_peers, refused_acks, .timeout = 300)
 	cr_expect_leq(most_refused, CONNECTS_PER_PASS);
 	fake_close_quick(&f);
 }
+
+#define TRY_NS		(50 * LNX_NS_PER_US)
+
+/* The same, and each try takes time: most of it is left for other work.  No peer is looked
+ * at in vain. */
+Test(many_peers, refused_slowly, .timeout = 300)
+{
+	unsigned before, tries;
+	uint64_t start_ns;
+
+	open_many(1);
+	f.core[0]->send_again = f.core[0]->inject_again = FAKE_ALWAYS;
+	send_all();
+	f.core[0]->refuse_ns = TRY_NS;
+	start_ns = fake_now_ns;
+	before = refused();
+	nretries = most_retries = 0;
+	pass_ms(4000);
+	tries = refused() - before;
+	cr_expect_leq(tries * TRY_NS, (fake_now_ns - start_ns) / 12);
+	cr_expect_geq(tries * TRY_NS, (fake_now_ns - start_ns) / 24, "the time is used");
+	cr_expect_leq(most_retries, LOOKS_PER_PASS);
+	cr_expect_leq(nretries, tries + N, "%u looks for %u tries", nretries, tries);
+	cr_expect_eq(f.lnx->stats.failed, 0u);
+	fake_close_quick(&f);
+}

@@ -81,6 +81,8 @@
 #define LNX_BACKOFF_MIN_NS	(50 * LNX_NS_PER_US)
 #define LNX_BACKOFF_MAX_NS	(10 * LNX_NS_PER_MS)
 #define LNX_REFUSED_MAX_NS	LNX_NS_PER_S
+/* From one try to connect to the next, to all peers that are not there, at most. */
+#define LNX_CONNECT_GAP_MAX_NS	LNX_NS_PER_MS
 /* A pause so long is unusual: a connection may have failed. */
 #define LNX_UNUSUAL_NS		(2 * LNX_NS_PER_MS)
 /* Failed by the core after it was taken: the same. */

@@ -25,6 +25,9 @@
  * handles entries twice).
  */
 #define TRIES		64
+/* Peers that are not there must not keep others waiting: tries to connect take one of so
+ * many parts of the time. */
+#define CONNECT_SHARE		16u
 
 LNX_HOT
 struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload)
@@ -435,6 +438,39 @@ static bool connects(const struct lnx_peer *peer, uint64_t now)
 	       path->backoff_ns && now >= path->retry_ns;
 }
 
+/*
+ * Is there time for it?  A try that is refused at once costs a socket, so what it takes is
+ * measured, and the next one waits for many times as long.  Other peers that are due
+ * meanwhile reserve the times after that, each its own: so none is looked at in vain.
+ */
+static bool may_connect(struct lnx_ep *ep, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_ep_due *due = &ep->due;
+
+	if (path->reserved) {
+		path->reserved = false;
+		return true;
+	}
+	if (due->connect_ns <= now) {
+		due->connect_ns = now + due->connect_gap_ns;
+		return true;
+	}
+	path->reserved = true;
+	path->retry_ns = due->connect_ns;
+	due->connect_ns += due->connect_gap_ns;
+	return false;
+}
+
+/* A try that began then was refused; or the peer is there. */
+static void connect_tried(struct lnx_ep *ep, bool refused, uint64_t start_ns)
+{
+	uint64_t ns = refused ? lnx_ns_since(lnx_clock_ns(), start_ns) : 0;
+	uint64_t *gap_ns = &ep->due.connect_gap_ns;
+
+	ns = LNX_MIN(ns * CONNECT_SHARE, LNX_CONNECT_GAP_MAX_NS);
+	*gap_ns = *gap_ns ? (3 * *gap_ns + ns) / 4 : ns;
+}
+
 /* All its paths are blocked: when may a frame leave, or is the peer to be given up? */
 static uint64_t retry_at(const struct lnx_peer *peer, uint64_t now, uint64_t give_up_ns)
 {
@@ -478,11 +514,12 @@ void lnx_send_pump(struct lnx_ep *ep, uint64_t now)
 {
 	uint64_t give_up_ns = ep->conf->connect_timeout * LNX_NS_PER_MS;
 	struct lnx_node *n, *tmp;
-	bool more = false;
+	bool more = false, done;
 
 	lnx_list_foreach(&ep->pump_peers, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, pump_link);
+		uint64_t start_ns = 0;
 
 		lnx_timer_cancel(&ep->due.timers, &peer->retry);
 		if (lnx_peer_ending(peer)) {
@@ -502,9 +539,17 @@ void lnx_send_pump(struct lnx_ep *ep, uint64_t now)
 				more = true;	/* in the next pass */
 				continue;
 			}
+			if (!may_connect(ep, peer->cur, now)) {
+				pause_until(peer, retry_at(peer, now, give_up_ns));
+				continue;
+			}
 			ep->due.connects--;
+			start_ns = lnx_clock_ns();
 		}
-		if (pump_peer(ep, peer, now)) {
+		done = pump_peer(ep, peer, now);
+		if (lnx_unlikely(start_ns))
+			connect_tried(ep, !done, start_ns);
+		if (done) {
 			/* The rest waits for the window: acks resume it. */
 			lnx_list_del(&peer->pump_link);
 			block(ep, peer);
