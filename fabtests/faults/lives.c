@@ -143,7 +143,7 @@ static int open_all(struct ft *ft)
 	return soak_begin(ft);
 }
 
-/* ---- who is there ---- */
+/* ---- which processes there are ---- */
 
 static int swap_names(struct ft *ft)
 {
@@ -333,7 +333,7 @@ static int reach_each_other(struct ft *ft)
 	FT_TRY(end_drain(ft));
 	if (fresh)
 		return FT_PASS;
-	/* Nobody knows what a process that has ended knew. */
+	/* What a process knew that has ended is lost. */
 	if (theirs.fresh)
 		memset(got.ended, SOAK_MAYBE, sizeof(got.ended));
 	else
