@@ -49,9 +49,10 @@ static void read_orders(struct ft *ft)
 		control.end |= c == 'e';
 		control.quit |= c == 'q';
 		control.healed |= c == 'h';
+		control.silent |= c == 's';
 		if (c == 'c') {
 			control.cut = true;
-			control.healed = false;
+			control.healed = control.silent = false;
 		}
 	}
 	ft->abandoned |= control.end;
@@ -121,10 +122,13 @@ static int receive(struct ft *ft, unsigned kind, void *theirs, size_t len)
 
 	for (;;) {
 		/* A block of CONTROL_AGAIN is left for the call that wants it. */
-		while (of_round(kind) && !readable(fd(ft)) && !soak.inject_errors)
+		while (of_round(kind) && !readable(fd(ft)) && !soak.inject_errors &&
+		       !ft->abandoned) {
 			idle(ft);
+			soak.look(ft);
+		}
 		peek(ft);
-		if (of_round(kind) && (control.again || control.lost ||
+		if (of_round(kind) && (control.again || control.lost || ft->abandoned ||
 				       soak.inject_errors))
 			return SOAK_HIT;
 		ret = oob_recv(&ft->oob, other(ft), &h, sizeof(h));

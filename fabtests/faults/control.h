@@ -28,6 +28,7 @@ struct control {
 	bool again;			/* it has sent a CONTROL_AGAIN */
 	/* Told by fabtests/faults/run. */
 	bool cut;			/* 'c': it cuts the two off from each other */
+	bool silent;			/* 's': now nothing passes */
 	bool healed;			/* 'h': and has ended that */
 	bool end;			/* 'e': end at once, but in an orderly way */
 	bool quit;			/* 'q': no more rounds */

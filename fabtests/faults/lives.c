@@ -25,6 +25,7 @@
 #include <sys/socket.h>
 
 #define SENTINEL_TAG	0xfefefefeULL
+#define WITNESS_TAG	0xfdfdfdfdULL
 #define MAGIC		0x6c69766573ULL
 #define CANARY		0xa5
 
@@ -60,6 +61,7 @@ static bool fresh = true;		/* has not met the other one yet */
 static bool allowed;			/* errors, until they have met */
 static unsigned errors;			/* operations that ended so */
 static unsigned restarts, give_ups;
+static struct ft_op *witness;		/* see begin_witness */
 
 /* ---- rounds ---- */
 
@@ -81,6 +83,37 @@ static bool may_fail(struct ft *ft, int err)
 			ft_linger(ft, 0.005);
 	}
 	return allowed && is_documented(err);
+}
+
+/*
+ * It may be that all operations of this side had ended when the cut came.  So one more
+ * begins once nothing passes, which then has to fail.
+ */
+static void begin_witness(struct ft *ft)
+{
+	static uint64_t buf;
+	struct ft_msg m = {
+		.tagged = true, .call = FT_SENDMSG, .addr = ft->addr[!ft->rank],
+		.buf = &buf, .len = sizeof(buf), .tag = WITNESS_TAG,
+		.flags = FI_DELIVERY_COMPLETE,
+	};
+
+	witness = ft_op_new(ft);
+	witness->posted = true;
+	if (!ft_try_send(ft->o.ep, witness, &m))
+		return;
+	/* Again at the next look, or it is given up already. */
+	witness->posted = false;
+	witness = NULL;
+}
+
+static void look(struct ft *ft)
+{
+	control_look(ft);
+	if (control.silent && !witness && !ft->abandoned)
+		begin_witness(ft);
+	if (witness && witness->done)
+		ft->abandoned = true;
 }
 
 static bool inject_failed(struct ft *ft, const struct fi_cq_err_entry *ee)
@@ -143,7 +176,7 @@ static int open_all(struct ft *ft)
 	return soak_begin(ft);
 }
 
-/* ---- who is there ---- */
+/* ---- which processes there are ---- */
 
 static int swap_names(struct ft *ft)
 {
@@ -195,7 +228,15 @@ static int settle(struct ft *ft, bool *settled)
 	if (*settled || fresh)
 		return FT_PASS;
 	*settled = true;
-	return soak_settle(ft, &errors);
+	FT_TRY(soak_settle(ft, &errors));
+	if (!witness)
+		return FT_PASS;
+	FT_CHECK(ft, !ft_wait(ft, witness), "a send that began while nothing passed does "
+		 "not end");
+	FT_CHECK(ft, !witness->err || may_fail(ft, witness->err), "a send that began while "
+		 "nothing passed ended with %s", fi_strerror(witness->err));
+	errors += witness->err != 0;
+	return FT_PASS;
 }
 
 /* ---- it is reached ---- */
@@ -243,7 +284,8 @@ static int look_drain(struct ft *ft, int tagged)
 	} else if (!op->err) {
 		FT_CHECK(ft, !seen[tagged], "a message of %zu bytes, tag %#llx, came "
 			 "in another session", op->len, (unsigned long long)op->tag);
-		FT_TRY(soak_take(ft, op, tagged, drained[tagged]));
+		if (!tagged || op->tag != WITNESS_TAG)
+			FT_TRY(soak_take(ft, op, tagged, drained[tagged]));
 	}
 	return post_drain(ft, tagged);
 }
@@ -333,7 +375,7 @@ static int reach_each_other(struct ft *ft)
 	FT_TRY(end_drain(ft));
 	if (fresh)
 		return FT_PASS;
-	/* Nobody knows what a process that has ended knew. */
+	/* What a process knew that has ended is lost. */
 	if (theirs.fresh)
 		memset(got.ended, SOAK_MAYBE, sizeof(got.ended));
 	else
@@ -441,7 +483,8 @@ static int meet_again(struct ft *ft)
 	say_met();
 	theirs.lives = mine.lives;
 	soak.round++;
-	fresh = allowed = false;
+	fresh = allowed = control.silent = false;
+	witness = NULL;
 	return FT_PASS;
 }
 
@@ -506,7 +549,7 @@ int main(int argc, char **argv)
 	control_begin(&ft);
 	soak.levels = true;
 	soak.meet = meet;
-	soak.look = control_look;
+	soak.look = look;
 	soak.may_fail = may_fail;
 	ft.inject_failed = inject_failed;
 	ret = live(&ft);
