@@ -10,7 +10,8 @@
  *
  * Shared memory is off: sessions are between nodes.  sessions_forged.c has the cases
  * with hostile senders, sessions_given_up.c those in which an endpoint gives up one that
- * lives, and sessions_absent.c the one with peers that are not there.
+ * lives, sessions_absent.c and sessions_idle.c those with peers that are not there, and
+ * with idle ones.
  */
 #include "actor.h"
 #include "sessions.h"
@@ -863,6 +864,8 @@ int main(int argc, char **argv)
 		  .a = 1 },
 		{ .name = "forged", .body = sessions_forged },
 		{ .name = "unreachable-others", .body = sessions_unreachable },
+		{ .name = "idle-peers", .body = sessions_idle, .a = 1536,
+		  .slow = true },
 	};
 	size_t i, n = sizeof(cases) / sizeof(cases[0]);
 	const char *filter = getenv("FI_PROVIDER");

@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 
 /* The address of the first rail in an lnx address that has IPv4 rails. */
+struct sockaddr_in sessions_address(const unsigned char *name);
 void sessions_set_address(unsigned char *name, struct in_addr ip, uint16_t port);
 
 /* Start an operation that ends when the peer has executed it: on the first bytes of the
@@ -19,6 +20,7 @@ int sessions_atomic(struct ft *ft, struct ft_op **op, int as, int call, void *bu
 		    void *res, size_t count, uint64_t key);
 
 int sessions_given_up(struct ft *ft, const struct ft_case *c);
+int sessions_idle(struct ft *ft, const struct ft_case *c);
 int sessions_unreachable(struct ft *ft, const struct ft_case *c);
 int sessions_stranger(struct ft *ft, const struct ft_case *c);
 int sessions_forged(struct ft *ft, const struct ft_case *c);
