@@ -191,9 +191,9 @@ static int one_try(struct ft *ft, const unsigned char *name, struct ft_op **op,
 		   double *worst)
 {
 	fi_addr_t absent[ABSENT];
-	struct times a, b;
-	uint16_t port;
-	double share;
+	struct times a, b = { 0 };
+	uint16_t port = 0;
+	double share = 0;
 	unsigned i;
 	int fd;
 

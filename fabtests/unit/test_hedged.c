@@ -137,7 +137,7 @@ BOTH(a_hanging_read_is_cut)
  * of its path, and not cut again for that one. */
 BOTH(peers_of_one_host_are_cut_together)
 {
-	struct op *o[2];
+	struct op *o[2] = { NULL, NULL };
 	unsigned i, k;
 
 	open_peers(kind, 2, 2);
