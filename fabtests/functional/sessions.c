@@ -851,7 +851,7 @@ int main(int argc, char **argv)
 		  .a = OTHER_PROCESS },
 		{ .name = "reopened-killed", .body = reopened, .a = KILLED },
 		{ .name = "given-up", .body = sessions_given_up },
-		{ .name = "given-up-begins", .body = sessions_given_up, .a = 1 },
+		{ .name = "given-up-begins", .body = sessions_given_up, .a = 1, .slow = true },
 		{ .name = "many-lives", .body = many_lives, .a = 300, .b = 60 },
 		{ .name = "very-many-lives", .body = many_lives, .a = 20000,
 		  .b = 20000, .slow = true, .guard_s = 3000 },
