@@ -105,6 +105,19 @@ static inline bool mc_more(const struct mc *mc, long round)
 	return more;
 }
 
+static inline int mc_by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The smallest first. */
+static inline void mc_sort(double *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), mc_by_value);
+}
+
 static inline int mc_fini(const struct mc *mc)
 {
 	MPI_Barrier(MPI_COMM_WORLD);

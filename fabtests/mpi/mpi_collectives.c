@@ -51,13 +51,6 @@ static void all_to_all(struct job *j, int bytes)
 			 r * mc->n + mc->rank, j->seq, "all to all");
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void measure(struct job *j, const char *name, int bytes,
 		    void (*op)(struct job *j, int bytes))
 {
@@ -76,7 +69,7 @@ static void measure(struct job *j, const char *name, int bytes,
 			op(j, bytes);
 		ns[s] = (MPI_Wtime() - start) * 1e9 / (double)j->mc->count;
 	}
-	qsort(ns, SLICES, sizeof(ns[0]), by_value);
+	mc_sort(ns, SLICES);
 	if (!j->mc->rank)
 		printf("%s %d %.1f\n", name, bytes, ns[SLICES / 2]);
 	fflush(stdout);

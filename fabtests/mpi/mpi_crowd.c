@@ -93,13 +93,6 @@ static void step(struct halo *h, int len, uint64_t seq)
 			 (dir ? h->next : h->prev) * 2 + dir, seq, "halo");
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static void measure(struct halo *h, int len, uint64_t *seq)
 {
 	const struct mc *mc = h->mc;
@@ -118,7 +111,7 @@ static void measure(struct halo *h, int len, uint64_t *seq)
 		MPI_Barrier(MPI_COMM_WORLD);
 		ns[s] = (MPI_Wtime() - start) * 1e9 / (double)mc->count;
 	}
-	qsort(ns, SLICES, sizeof(ns[0]), by_value);
+	mc_sort(ns, SLICES);
 	if (!mc->rank)
 		printf("halo %d %.1f %.1f\n", len, ns[SLICES / 2], ns[0]);
 	fflush(stdout);

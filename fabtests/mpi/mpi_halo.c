@@ -65,13 +65,6 @@ static void step(struct halo *h, int bytes, long units)
 	h->seq++;
 }
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* ns per step, on all ranks the same. */
 static double measure(struct halo *h, int bytes, long units)
 {
@@ -89,7 +82,7 @@ static double measure(struct halo *h, int bytes, long units)
 		MPI_Barrier(MPI_COMM_WORLD);
 		ns[s] = (MPI_Wtime() - start) * 1e9 / (double)h->mc->count;
 	}
-	qsort(ns, SLICES, sizeof(ns[0]), by_value);
+	mc_sort(ns, SLICES);
 	MPI_Bcast(&ns[SLICES / 2], 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
 	return ns[SLICES / 2];
 }

@@ -249,8 +249,8 @@ LNX_COLD void lnx_latency_mark(struct lnx_path *path, uint32_t number)
 
 /*
  * An answer also reports.  And the PROBE could not overtake what was sent before, so of that
- * the peer has what it reports, and no more will come.  The rest is lost with a connection: it is not under way
- * any more, and must not count as if it were.
+ * the peer has what it reports, and no more will come.  The rest is lost with a connection:
+ * it is not under way any more, and must not count as if it were.
  */
 LNX_COLD void lnx_latency_settle(struct lnx_peer *peer, struct lnx_path *path,
 				 uint32_t number, uint64_t total)

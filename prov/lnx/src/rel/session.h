@@ -22,8 +22,9 @@
  * - A HELLO, also a later one, has a hash of all that it says.  Without the right hash it
  *   is dropped, and its sender told so now and then.
  * - A HELLO that begins a session names that session's id at our end or, before the peer
- *   can know that, a nonce.  So does one that ends another one by that.  The id is a random number of this peer object, which takes one HELLO.
- *   The nonce is one of the endpoint, and is told by a NO_SESSION to the sender of a
+ *   can know that, a nonce.  So does one that ends another one by that.  The id is a random
+ *   number of this peer object, which takes one HELLO.  The nonce is one of the endpoint, and
+ *   is told by a NO_SESSION to the sender of a
  *   HELLO that lacks it and is right otherwise; that one sends it again.  A recorded
  *   HELLO with the nonce is older than the session that it began, or than a later one, as
  *   long as we remember the session.  When one is forgotten (lnx_peer_detach), the nonce
