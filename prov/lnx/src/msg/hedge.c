@@ -178,10 +178,14 @@ static LNX_COLD bool was_cut(struct lnx_path *path, uint64_t now)
 /* End what is under way over path, and over all that go to the same host. */
 static LNX_COLD void cut(struct lnx_ep *ep, struct lnx_path *path, uint64_t now)
 {
-	if (!each_beside(path, may_cut, now))
+	bool may;
+
+	/* Most calls end here: the walk over all peers is as rare as the cut. */
+	if (!may_cut(path, now))
 		return;
+	may = each_beside(path, may_cut, now);
 	path->speed->cut_try_ns = now;
-	if (!lnx_half_open_cut(path->rail, path->core_addr))
+	if (!may || !lnx_half_open_cut(path->rail, path->core_addr))
 		return;
 	ep->stats.cuts++;
 	each_beside(path, was_cut, now);
