@@ -373,14 +373,16 @@ static uint64_t look_for_late(struct session *s)
 			ask_elsewhere(s, (unsigned)which);
 		}
 		return p->silence.probe_sent_ns + RAIL_TIMEOUT_NS + 1;
-	case LNX_LOSS_INSIST:
+	case LNX_LOSS_LATE:
 		w.t.late++;
-		CHECK(s->c.flags & LNX_CHAN_PROBE_DUE);
+		lnx_loss_late_again(&p->late, &s->c, (unsigned)which);
+		model_retransmit(s, 1u << which, s->una +
+				 LNX_MIN(s->posted - s->una, LNX_LATE_AGAIN_MAX));
 		break;
 	default:
 		break;
 	}
-	return p->late.since_ns + silence_timeout(p);
+	return lnx_loss_late_next(&p->late, silence_timeout(p), w.now);
 }
 
 /* As lnx_detect_look. */

@@ -393,3 +393,35 @@ BOTH(not_given_up_while_it_is_needed)
 	heal(1);
 	close_clean();
 }
+
+/* Operations that end because we close a rail say nothing about the peers that they were
+ * with, nor about paths. */
+static void we_close_a_rail(enum lnx_rail_kind kind, bool flush)
+{
+	unsigned less, i;
+
+	open_met(kind, 2, 2);
+	until_well();
+	less = f.lnx->plan.step[LNX_CLASS_LOCAL_ABORTED];
+	f.core[0]->flush = flush;
+	f.core[0]->hold_sends = f.core[0]->hold_reads = true;
+	for (i = 0; i < nside; i++) {
+		large_from(&side[i]);
+		send1(&side[i], 4000);
+	}
+	step();
+	cr_assert_gt(fake_held(f.core[0]), 3u);
+	f.core[0]->hold_sends = f.core[0]->hold_reads = false;
+	lnx_lock(&f.lnx->lock);
+	lnx_reopen_rail(f.lnx->rail[0], fake_now_ns);
+	lnx_unlock(&f.lnx->lock);
+	cr_expect_eq(f.lnx->rail[0]->health.value, FULL - less);
+	for (i = 0; i < nside; i++) {
+		cr_expect_eq(view_health(path_of(&side[i], 0)), FULL, "side %u", i);
+		cr_expect_eq(remote_of(&side[i], 0)->value, FULL, "side %u", i);
+	}
+	close_clean();
+}
+
+BOTH(closing_a_rail_charges_no_peer) { we_close_a_rail(kind, false); }
+BOTH(closing_a_rail_that_reports_it_charges_no_peer) { we_close_a_rail(kind, true); }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * tx/latency: frames stay on the path over which the peer answers soon enough.  The
+ * rel/latency: frames stay on the path over which the peer answers soon enough.  The
  * tests answer the PROBEs about that, each rail with its own delay.
  */
 #include "fail_world.h"
@@ -373,6 +373,36 @@ BOTH(nothing_spills_to_a_far_path)
 	step();
 	cr_expect_leq(s->nseen[1] - n, 1u, "%u of 30", s->nseen[1] - n);
 	s->no_acks = false;
+	close_now();
+}
+
+/* Nor to one where frames were late, while it may be so again. */
+BOTH(nothing_spills_to_a_path_that_was_left)
+{
+	struct side *s = &side[0];
+	unsigned i, n;
+
+	open_with(kind, 1, 1);
+	rail0_works(false);
+	acked_after_ms();
+	cr_assert_eq(cur(), 1u);
+	rail0_works(true);
+	run(150);
+	cr_assert_eq(cur(), 1u);
+	n = s->nseen[0];
+	s->no_acks = true;
+	for (i = 0; i < 30; i++)
+		send1(s, 4000);
+	step();
+	cr_expect_eq(s->nseen[0], n, "%u of 30", s->nseen[0] - n);
+	s->no_acks = false;
+	run(50);
+	/* If the other one does not work it is used all the same. */
+	black_hole(1);
+	delay_ms[1] = NEVER;
+	n = s->nseen[0];
+	RUN_UNTIL((send1(s, 200), s->nseen[0] > n), 200);
+	heal(1);
 	close_now();
 }
 

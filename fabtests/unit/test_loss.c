@@ -423,32 +423,38 @@ Test(loss, retransmissions_overlap)
 Test(loss, a_late_frame)
 {
 	struct lnx_late l = { 0 };
-	uint64_t pong = 0;
+	uint64_t heard = 0, next;
 	unsigned i;
 
 	open_world(MS);
 	first_frame();
-	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, pong, w.now), LNX_LOSS_NOTHING);
 	send_on(0);
-	for (i = 0; i < 20; i++, w.now += MS)
-		cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, pong, w.now),
+	for (i = 0; i < 20; i++, w.now += MS) {
+		cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, heard, w.now),
 			     LNX_LOSS_NOTHING);
-	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, pong, w.now), LNX_LOSS_ASK);
+		next = lnx_loss_late_next(&l, 20 * MS, w.now);
+		cr_expect_eq(next, l.since_ns + 20 * MS);
+	}
+	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, heard, w.now), LNX_LOSS_ASK);
+	/* While no answer comes it is looked at less and less often. */
+	cr_expect_eq(lnx_loss_late_next(&l, 20 * MS, w.now), w.now + 10 * MS);
 	/* An answer from before that time says nothing. */
-	pong = l.since_ns;
-	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, pong, w.now), LNX_LOSS_ASK);
-	pong = w.now;
-	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, pong, w.now), LNX_LOSS_INSIST);
-	cr_expect(w.c.flags & LNX_CHAN_PROBE_DUE);
+	heard = w.now - 1;
+	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, heard, w.now), LNX_LOSS_ASK);
+	heard = w.now;
+	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, heard, w.now), LNX_LOSS_LATE);
+	cr_expect(!lnx_chan_retransmits(&w.c));
+	lnx_loss_late_again(&l, &w.c, 0);
+	cr_expect(lnx_chan_retransmits(&w.c));
 	/* Then it has as long again; another oldest frame, too. */
 	w.now += 19 * MS;
-	pong = w.now;
-	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, pong, w.now), LNX_LOSS_NOTHING);
+	heard = w.now;
+	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, heard, w.now), LNX_LOSS_NOTHING);
 	send_on(1);
 	w.next = w.c.una + 1;
 	acked();
 	w.now += 19 * MS;
-	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, pong, w.now), LNX_LOSS_NOTHING);
+	cr_expect_eq(lnx_loss_late(&l, &w.c, 20 * MS, heard, w.now), LNX_LOSS_NOTHING);
 	cr_expect_eq(l.seq, w.c.una);
 	close_world();
 }

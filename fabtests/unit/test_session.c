@@ -594,3 +594,107 @@ BOTH(stored_messages_outlive_their_session)
 	cr_expect(view_none_ended(f.lnx));
 	fake_close(&f);
 }
+
+/*
+ * A process that is in no AV stops after its first messages, and no acknowledgement reaches
+ * it.  When it goes on, this end has given it up and forgotten it long ago.  What it sends
+ * again must not be delivered again; it hears that the session has ended.
+ */
+BOTH(a_forgotten_session_does_not_begin_again)
+{
+	struct fake_peer q;
+	unsigned i;
+
+	open_met(kind);
+	fake_drop_all(&f, &p);
+	fake_peer_init(&f, &q, 0x2222);
+	q.must_greet = true;
+	q.sid = 0x77;
+	for (i = 0; i < 2; i++) {
+		q.seq = 0;
+		recv1(&b);
+		fake_hello(&f, &q);
+		fake_tag(&f, &q, 1, "x", 1);
+		if (i)
+			break;
+		fake_comp(&f, &b);
+		lnx_lock(&f.lnx->lock);
+		lnx_rel_peer_failed(lnx_peer_by_eid(f.lnx, q.eid), FI_ETIMEDOUT);
+		lnx_unlock(&f.lnx->lock);
+		reap();
+		cr_assert_null(lnx_peer_by_eid(f.lnx, q.eid));
+		while (core->sent)
+			free(fake_take(core));
+	}
+	expect_refusal(LNX_REFUSED_ENDED, 0x77);
+	fake_quiet(&f);
+	/* A later session of the same process does. */
+	q.sid = 0x78;
+	q.seq = 0;
+	fake_next(&f, &q, (struct lnx_hdr) { .kind = LNX_KIND_HELLO, .tag = 2 },
+		  q.blob, sizeof(q.blob));
+	fake_tag(&f, &q, 1, "y", 1);
+	fake_comp(&f, &b);
+	cr_expect_eq(buf[0], 'y');
+	fake_close(&f);
+}
+
+/* Another endpoint has the address of one of its rails, and the peer lives at the other. */
+static void refuse_path(unsigned path)
+{
+	fake_frame(&f, &p, (struct lnx_hdr) {
+		.kind = LNX_KIND_NO_SESSION, .tag = LNX_REFUSED_ENDPOINT,
+		.src = p.eid, .dst = view_sid(inside()), .key = path,
+	}, NULL, 0);
+	fake_passes(&f, 4);
+}
+
+BOTH(one_of_two_remote_rails_is_another_endpoint)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { kind } };
+
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	p.must_greet = true;
+	p.where.rail[1] = p.where.rail[0];
+	p.where.rail[1].raw[3] ^= 1;		/* port */
+	p.where.nrail = 2;
+	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
+	fake_peer_insert(&f, &p);
+	hello(0x51, 100, 0);
+	fake_drop_all(&f, &p);
+	p.got = view_next(inside());
+	fake_ack(&f, &p);
+	fake_passes(&f, 2);
+	cr_assert_eq(view_npath(inside()), 2u);
+	refuse_path(1);
+	cr_expect(!lnx_peer_dead(inside()));
+	/* Over a path that there is not. */
+	refuse_path(3);
+	cr_expect(!lnx_peer_dead(inside()));
+	refuse_path(2);
+	fake_passes(&f, 4);
+	cr_expect(lnx_peer_dead(inside()));
+	fake_close(&f);
+}
+
+/* A refusal says which path the refused frame took. */
+BOTH(the_refusal_names_the_path)
+{
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_HELLO, .tag = 5, .path = 3, .dst = 0x999,
+	};
+	struct fake_sent *s;
+
+	open_with(kind);
+	fake_frame(&f, &p, h, p.blob, sizeof(p.blob));
+	fake_after_ms(&f, 3);
+	s = fake_take(core);
+	cr_assert_not_null(s);
+	cr_expect_eq(s->h.kind, LNX_KIND_NO_SESSION);
+	cr_expect_eq(s->h.tag, LNX_REFUSED_ENDPOINT);
+	cr_expect_eq(s->h.key, 4u);
+	free(s);
+	fake_close(&f);
+}

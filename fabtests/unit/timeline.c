@@ -195,8 +195,9 @@ static bool look_for_late(void)
 			p->silence.probe_sent_ns = t.now;
 		}
 		break;
-	case LNX_LOSS_INSIST:
+	case LNX_LOSS_LATE:
 		say("late AGAIN");
+		lnx_loss_late_again(&p->late, &t.c, (unsigned)which);
 		return true;
 	default:
 		break;

@@ -84,8 +84,10 @@ enum lnx_wire_kind {
 	LNX_KIND_NO_SESSION = 10, /* refuses a frame: src: its dst, dst: its src,
 				 * which only a receiver of it can know; tag:
 				 * LNX_REFUSED_*, data: with ENDED, 1 if the session
-				 * was known, or the frame acknowledges anything; with OLD, when the session there began;
-				 * with NONCE, the nonce */
+				 * was known, or the frame acknowledges anything;
+				 * with OLD, when the session there began; with
+				 * NONCE, the nonce; key: with ENDPOINT, 1 + the
+				 * frame's path, 0: not known */
 	LNX_KIND_PONG = 11,	/* answers a PROBE over the same path: its tag and
 				 * data; key: bytes of frames over that path */
 	LNX_KIND_RAIL = 12,	/* a rail of the sender's, tag: its index in the

@@ -123,6 +123,30 @@ static bool is_told(const struct lnx_peer *p)
 	return lnx_life_given_up(p->life) && !p->session.keepalive;
 }
 
+/* The session must not begin again if its first frames come again.  False: memory is short. */
+static bool remember(struct lnx_ep *ep, uint64_t sid)
+{
+	struct lnx_ep_refusals *r = &ep->refusals;
+
+	if (!r->given_up)
+		r->given_up = calloc(LNX_GIVEN_UP_MAX, sizeof(*r->given_up));
+	if (!r->given_up)
+		return false;
+	r->given_up[r->n_given_up++ % LNX_GIVEN_UP_MAX] = sid;
+	return true;
+}
+
+LNX_COLD bool lnx_peer_was_given_up(const struct lnx_ep *ep, uint64_t sid)
+{
+	const struct lnx_ep_refusals *r = &ep->refusals;
+	uint32_t i;
+
+	for (i = 0; i < LNX_MIN(r->n_given_up, LNX_GIVEN_UP_MAX); i++)
+		if (r->given_up[i] == sid)
+			return true;
+	return false;
+}
+
 LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
@@ -138,7 +162,8 @@ LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 		if (!lnx_life_detached(p->life) && p->addr == FI_ADDR_NOTAVAIL &&
 		    p->shm.core == FI_ADDR_NOTAVAIL && !p->self &&
 		    lnx_ns_since_stamp(now, p->session.ended_ms) >=
-			    (is_told(p) ? LNX_SESSION_TELL_NS : LNX_REAP_LOOK_NS))
+			    (is_told(p) ? LNX_SESSION_TELL_NS : LNX_REAP_LOOK_NS) &&
+		    (!lnx_life_given_up(p->life) || !p->rx_sid || remember(ep, p->rx_sid)))
 			lnx_peer_detach(p);
 		if (!lnx_life_detached(p->life)) {
 			more |= p->addr == FI_ADDR_NOTAVAIL &&
@@ -181,6 +206,9 @@ void lnx_peers_destroy(struct lnx_ep *ep)
 	free(ep->peer_tab);
 	free(ep->by_eid);
 	free(ep->by_sid);
+	free(ep->refusals.given_up);
+	ep->refusals.given_up = NULL;
+	ep->refusals.n_given_up = 0;
 	ep->peer_tab = NULL;
 	ep->by_eid = NULL;
 	ep->by_sid = NULL;

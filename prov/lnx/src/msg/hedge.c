@@ -52,7 +52,7 @@ static bool overtaken(const struct lnx_peer *peer, const struct lnx_chunk *c, ui
 		const struct lnx_path *path = peer->path[i];
 
 		if (is_other(peer, path, c) &&
-		    (path->read_done_ns > late_ns || path->speed->heard_ns > late_ns))
+		    (path->read_done_ns > late_ns || path->speed->answered_ns > late_ns))
 			return true;
 	}
 	return false;
@@ -167,9 +167,9 @@ static LNX_COLD bool was_cut(struct lnx_path *path, uint64_t now)
 {
 	struct lnx_path_speed *s = path->speed;
 
-	path->detect.charged_ns = now;
+	lnx_detect_we_cut(path, now);
 	if (s) {
-		s->cut_ns = s->cut_try_ns = now;
+		s->cut_try_ns = now;
 		s->probe_ns = s->unanswered_ns = 0;
 	}
 	return true;

@@ -46,6 +46,7 @@ struct lnx_misdirected {
 	struct lnx_rail *rail;		/* the frame came over it */
 	uint64_t src, dst;		/* of the frame */
 	uint64_t why, data;		/* LNX_REFUSED_* */
+	uint8_t path;			/* of the frame */
 	uint64_t retry_ns;
 	unsigned tries;
 	uint8_t raw[LNX_ADDR_RAW];	/* where rail reaches the sender */
@@ -111,8 +112,13 @@ struct lnx_ep_refusals {
 	uint64_t unproven_ns;		/* when the last of them without a right hash
 					 * came */
 	uint64_t hello_nonce;		/* what HELLOs must have; 0: none is chosen */
+	/* Sessions that this end gave up with peers that it has forgotten since; by index
+	 * modulo LNX_GIVEN_UP_MAX.  NULL: none.  Their senders may still be in them. */
+	uint64_t *given_up;
+	uint32_t n_given_up;		/* so far */
 	bool key_warned;		/* the job keys differ: warning given */
 };
+#define LNX_GIVEN_UP_MAX	1024u
 
 /* Sensors of links, and interfaces that may appear (comp/links.h). */
 struct lnx_ep_links {
@@ -467,6 +473,8 @@ LNX_COLD void lnx_peer_detach(struct lnx_peer *peer);
 /* Detach and free the peers whose session ended and that are not needed: LNX_DUE_REAP.
  * Returns when to call it again.  Calls cores. */
 LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now);
+/* Is sid one of the last LNX_GIVEN_UP_MAX sessions of peers in no AV that this end gave up? */
+LNX_COLD bool lnx_peer_was_given_up(const struct lnx_ep *ep, uint64_t sid);
 /* The AV lost (addr), or gained, an address that this endpoint may know already. */
 void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr);
 int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,

@@ -53,7 +53,6 @@ struct lnx_path_detect {
 	uint64_t progress;			/* grows with everything that is
 						 * delivered */
 	struct lnx_silence silence;
-	struct lnx_late late;		/* of the oldest frame, if it left over this path */
 	struct lnx_rtt rtt;		/* rough round-trip time of the path */
 	struct lnx_health health;
 	uint64_t charged_ns;		/* last failure that was counted */
@@ -121,7 +120,7 @@ struct lnx_path_speed {
 	uint64_t unanswered_ns;		/* and when that first one did; 0: all are
 					 * answered */
 	uint64_t answer_ns;		/* how long the last answer took; 0: none */
-	uint64_t heard_ns;		/* when that came */
+	uint64_t answered_ns;		/* when that came */
 	uint64_t doubt_ns;		/* something was last late here, and nothing was
 					 * delivered since; 0: it was */
 	struct lnx_late oldest;		/* the oldest frame, if it left over this path */

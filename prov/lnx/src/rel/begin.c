@@ -58,7 +58,7 @@ struct lnx_begin_verdict lnx_begin_judge(const struct lnx_begin *s,
 	if (!f->begins)
 		return no_hello(s, f);
 	if (!s)
-		return f->names || f->acks ? refuse(LNX_REFUSED_ENDED, 1) : v;
+		return f->names || f->acks || f->given_up ? refuse(LNX_REFUSED_ENDED, 1) : v;
 	/* It goes on in a session that we have given up: all in that has failed here, or
 	 * was delivered. */
 	if (f->src == s->before_sid)

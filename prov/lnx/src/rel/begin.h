@@ -49,6 +49,8 @@ struct lnx_begin {
 struct lnx_begin_frame {
 	bool begins;			/* it is a HELLO with number 0 */
 	bool acks;			/* it acknowledges anything */
+	bool given_up;			/* its session is one that this end gave up, and
+					 * nothing else is known of its sender */
 	uint64_t src;			/* the sender's name of the session */
 	/* Of such a HELLO: */
 	uint64_t stamp;			/* when the session began, by the sender's clock */

@@ -100,12 +100,28 @@ LNX_COLD void lnx_detect_expired(struct lnx_peer *peer, uint64_t now)
 				  now);
 }
 
+LNX_COLD void lnx_detect_we_cut(struct lnx_path *path, uint64_t now)
+{
+	path->detect.charged_ns = now;
+	if (path->speed)
+		path->speed->cut_ns = now;
+}
+
 LNX_COLD void lnx_detect_aborted(struct lnx_rail *rail, uint64_t now)
 {
 	struct lnx_ep *ep = rail->ep;
+	struct lnx_node *n, *tmp;
+	unsigned i;
 
 	if (!rail->busy)
 		return;
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, all_link);
+
+		for (i = 0; i < peer->npath; i++)
+			if (peer->path[i]->rail == rail)
+				lnx_detect_we_cut(peer->path[i], now);
+	}
 	lnx_class_count(&ep->stats, LNX_CLASS_LOCAL_ABORTED);
 	rail->counts.failed[LNX_CLASS_LOCAL_ABORTED]++;
 	lnx_health_fail(&rail->health, &ep->plan, LNX_CLASS_LOCAL_ABORTED, now);
@@ -329,51 +345,6 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	lnx_detect_good(peer, path, now);
 }
 
-/* ---- a frame that is late ---- */
-
-/* Ask for it again after so long: it is the same question as whether its path is silent. */
-static uint64_t ask_late_ns(const struct lnx_path *path, uint64_t now)
-{
-	const struct lnx_path_detect *g = &path->detect;
-
-	return LNX_MAX(path->rail->ep->plan.rail_min_ns,
-		       LNX_MIN(lnx_ns_since(now, g->late.since_ns) / 2,
-			       LNX_SILENCE_ASK_MAX_NS));
-}
-
-/* The other paths work, and all that follows waits for it: it goes again over one of them.
- * Returns when to look again. */
-static uint64_t look_for_late(struct lnx_peer *peer, uint64_t now)
-{
-	int which = lnx_loss_path(&peer->chan);
-	struct lnx_path_detect *g;
-	struct lnx_path *path;
-	uint64_t timeout_ns;
-
-	if (which < 0 || which >= peer->npath)
-		return LNX_NEVER;
-	path = peer->path[which];
-	g = &path->detect;
-	timeout_ns = silence_timeout(path, &peer->ep->plan);
-	switch (lnx_loss_late(&g->late, &peer->chan, timeout_ns, peer->choice->pong_ns,
-			      now)) {
-	case LNX_LOSS_ASK:
-		if (lnx_ns_since(now, g->silence.probe_sent_ns) > ask_late_ns(path, now)) {
-			g->nonce += !g->silence.probe_sent_ns;
-			g->silence.probe_sent_ns = now;
-			send_probes(peer, path);
-		}
-		/* Or when it is answered. */
-		return g->silence.probe_sent_ns + ask_late_ns(path, now) + 1;
-	case LNX_LOSS_INSIST:
-		lnx_send_want(peer);
-		break;
-	default:
-		break;
-	}
-	return g->late.since_ns + timeout_ns;
-}
-
 /* ---- looks ---- */
 
 /* What is due from the peer does not matter for these. */
@@ -422,7 +393,6 @@ uint64_t lnx_detect_look(struct lnx_peer *peer, uint64_t now)
 		return next;
 	next = lnx_sooner(next, order_ns);
 	next = lnx_sooner(next, lnx_latency_run(peer, now));
-	next = lnx_sooner(next, look_for_late(peer, now));
 	/* Time alone changes which path may take a piece, and makes pieces late: msg/hedge.c
 	 * says when. */
 	if (peer->pull.n)

@@ -64,6 +64,8 @@ LNX_COLD void lnx_detect_refused(struct lnx_peer *peer, struct lnx_path *path, i
 				 uint64_t now);
 /* No path of peer has taken anything until its deadline. */
 LNX_COLD void lnx_detect_expired(struct lnx_peer *peer, uint64_t now);
+/* We have cut what is under way over path: what of that fails is charged to nothing. */
+LNX_COLD void lnx_detect_we_cut(struct lnx_path *path, uint64_t now);
 /* We close rail's endpoint while it has operations of ours: no peer is charged. */
 LNX_COLD void lnx_detect_aborted(struct lnx_rail *rail, uint64_t now);
 /*

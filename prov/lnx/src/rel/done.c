@@ -184,6 +184,17 @@ void lnx_rel_core_done(struct lnx_op *op)
 		lnx_frame_let_go(txe);
 }
 
+/* Frames that fail at the same time are one failure; and it is none if we have cut what was
+ * under way. */
+static bool is_charged(const struct lnx_path *path, uint64_t now)
+{
+	if (path->speed)
+		return path->speed->cut_ns &&
+		       lnx_ns_since(now, path->speed->cut_ns) < LNX_CUT_AGAIN_NS;
+	return path->detect.charged_ns &&
+	       lnx_ns_since(now, path->detect.charged_ns) < LNX_READ_REDO_NS;
+}
+
 /*
  * The core failed to send.  Frames behind it on the same connection may be lost too,
  * although their sends succeeded: retransmit all that is not acknowledged.  The
@@ -222,10 +233,7 @@ static LNX_COLD void core_failed(struct lnx_txe *txe, const struct fi_cq_err_ent
 		peer->chan.flags |= LNX_CHAN_FAILING;
 	} else if (lnx_ns_since(now, peer->failing_ns) > LNX_FAIL_BACKOFF_MIN_NS)
 		path->retry_ns = now + LNX_FAIL_BACKOFF_MIN_NS;
-	/* Not if we have cut its connection (msg/hedge.c). */
-	if ((!path->fail_backoff_ns || now >= path->retry_ns) &&
-	    !(path->speed && path->speed->cut_ns &&
-	      lnx_ns_since(now, path->speed->cut_ns) < LNX_CUT_AGAIN_NS))
+	if ((!path->fail_backoff_ns || now >= path->retry_ns) && !is_charged(path, now))
 		lnx_detect_charge(peer, path,
 				lnx_errclass(path->rail->prov, LNX_WHILE_SEND,
 					     err->err, err->prov_errno), now);

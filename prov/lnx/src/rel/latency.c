@@ -18,8 +18,6 @@
 #define SICK_SHARE(best)	((best) / 2)
 /* Beside the number in lnx_hdr.data. */
 #define MARK		LNX_WIRE_PROBE_LATENCY
-/* So many frames that are late are sent again at a time. */
-#define AGAIN_MAX	64u
 
 uint64_t lnx_latency_of(const struct lnx_path *path, uint64_t now)
 {
@@ -118,16 +116,16 @@ void lnx_latency_ask(struct lnx_peer *peer, uint64_t now)
 
 /* ---- frames that are late ---- */
 
-/* Has the peer answered over another path at that time or later? */
-static bool heard_elsewhere(const struct lnx_peer *peer, const struct lnx_path *path,
-			    uint64_t ns)
+/* When the peer last answered over another path; 0: not yet. */
+static uint64_t heard_elsewhere(const struct lnx_peer *peer, const struct lnx_path *path)
 {
+	uint64_t ns = 0;
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++)
-		if (peer->path[i] != path && peer->path[i]->speed->heard_ns >= ns)
-			return true;
-	return false;
+		if (peer->path[i] != path)
+			ns = LNX_MAX(ns, peer->path[i]->speed->answered_ns);
+	return ns;
 }
 
 /* The path on which the oldest frame is late; NULL: it is not, as far as is known.  *next:
@@ -135,28 +133,24 @@ static bool heard_elsewhere(const struct lnx_peer *peer, const struct lnx_path *
 static struct lnx_path *late_path(struct lnx_peer *peer, uint64_t now, uint64_t *next)
 {
 	int which = lnx_loss_path(&peer->chan);
+	enum lnx_loss_todo todo;
 	struct lnx_path_speed *s;
-	uint64_t late_ns;
+	uint64_t limit_ns;
 
 	*next = LNX_NEVER;
 	if (which < 0 || which >= peer->npath)
 		return NULL;
 	s = peer->path[which]->speed;
-	if (s->oldest.since_ns <= peer->ep->due.away_ns || s->oldest.seq != peer->chan.una) {
-		s->oldest.since_ns = now;
-		s->oldest.seq = peer->chan.una;
-	}
-	late_ns = s->oldest.since_ns + 2 * s->answer_ns + LNX_LATE_MIN_NS;
-	if (now < late_ns) {
-		*next = late_ns;
-		return NULL;
-	}
+	limit_ns = 2 * s->answer_ns + LNX_LATE_MIN_NS;
+	if (s->oldest.since_ns <= peer->ep->due.away_ns)
+		s->oldest.since_ns = 0;
+	todo = lnx_loss_late(&s->oldest, &peer->chan, limit_ns,
+			     heard_elsewhere(peer, peer->path[which]), now);
 	/* Or when it is answered: next_look. */
-	*next = now + lnx_ns_since(now, s->oldest.since_ns) / 2;
-	if (heard_elsewhere(peer, peer->path[which], late_ns))
-		return peer->path[which];
-	lnx_latency_ask(peer, now);
-	return NULL;
+	*next = lnx_loss_late_next(&s->oldest, limit_ns, now);
+	if (todo == LNX_LOSS_ASK)
+		lnx_latency_ask(peer, now);
+	return todo == LNX_LOSS_LATE ? peer->path[which] : NULL;
 }
 
 static LNX_COLD void leave(struct lnx_path *path, uint64_t now)
@@ -166,15 +160,10 @@ static LNX_COLD void leave(struct lnx_path *path, uint64_t now)
 }
 
 /* What left over path goes again, over others. */
-static LNX_COLD void send_again(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+static LNX_COLD void send_again(struct lnx_peer *peer, struct lnx_path *path)
 {
-	struct lnx_chan *c = &peer->chan;
-
-	/* If that is late too, the next ones go after it. */
-	path->speed->oldest.since_ns = now;
+	lnx_loss_late_again(&path->speed->oldest, &peer->chan, path->index);
 	peer->ep->stats.late_frames++;
-	lnx_chan_retransmit_before(c, 1u << path->index,
-				   c->una + LNX_MIN(c->posted - c->una, AGAIN_MAX));
 	lnx_send_want(peer);
 }
 
@@ -229,7 +218,7 @@ uint64_t lnx_latency_run(struct lnx_peer *peer, uint64_t now)
 		leave(late, now);
 	peer->cur = choose(peer, now);
 	if (lnx_unlikely(late != NULL) && late != peer->cur)
-		send_again(peer, late, now);
+		send_again(peer, late);
 	for (i = 0; i < peer->npath; i++)
 		next = lnx_sooner(next, next_look(peer->path[i], now));
 	return next;
@@ -291,7 +280,7 @@ bool lnx_latency_pong(struct lnx_path *path, const struct lnx_rail *rail,
 	ns = lnx_ns_since(now, s->unanswered_ns);
 	ns -= LNX_MIN(ns, later * LNX_LATENCY_ASK_NS);
 	s->answer_ns = LNX_MAX(ns, 1ull);
-	s->heard_ns = now;
+	s->answered_ns = now;
 	lnx_rtt_sample(&path->detect.rtt, s->answer_ns);
 	s->unanswered_ns = later == s->probe - s->unanswered ? 0 :
 			   s->unanswered_ns + (later + 1) * LNX_LATENCY_ASK_NS;

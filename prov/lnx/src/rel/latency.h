@@ -50,7 +50,7 @@ static inline uint64_t lnx_sched_doubt_ns(const struct lnx_path *path, uint64_t 
 {
 	const struct lnx_path_speed *s = path->speed;
 
-	return s && s->doubt_ns > s->heard_ns && s->unanswered_ns ?
+	return s && s->doubt_ns > s->answered_ns && s->unanswered_ns ?
 	       s->unanswered_ns + limit_ns : LNX_NEVER;
 }
 

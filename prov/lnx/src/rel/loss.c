@@ -47,22 +47,31 @@ uint64_t lnx_loss_next(const struct lnx_loss *l, uint64_t now)
 	return l->rto_ns ? LNX_MIN(l->since_ns + l->rto_ns, now + ns) : now + ns;
 }
 
-enum lnx_loss_todo lnx_loss_late(struct lnx_late *l, struct lnx_chan *c,
-				 uint64_t timeout_ns, uint64_t pong_ns, uint64_t now)
+enum lnx_loss_todo lnx_loss_late(struct lnx_late *l, const struct lnx_chan *c,
+				 uint64_t limit_ns, uint64_t heard_ns, uint64_t now)
 {
-	if (lnx_chan_idle(c) || c->una != l->seq || !l->since_ns) {
+	if (c->una != l->seq || !l->since_ns) {
 		l->seq = c->una;
 		l->since_ns = now;
-		return LNX_LOSS_NOTHING;
 	}
-	if (now - l->since_ns < timeout_ns)
+	if (now - l->since_ns < limit_ns)
 		return LNX_LOSS_NOTHING;
-	if (pong_ns <= l->since_ns)
-		return LNX_LOSS_ASK;
+	return heard_ns >= l->since_ns + limit_ns ? LNX_LOSS_LATE : LNX_LOSS_ASK;
+}
+
+uint64_t lnx_loss_late_next(const struct lnx_late *l, uint64_t limit_ns, uint64_t now)
+{
+	uint64_t waited_ns = lnx_ns_since(now, l->since_ns);
+
+	return waited_ns < limit_ns ? l->since_ns + limit_ns : now + waited_ns / 2;
+}
+
+void lnx_loss_late_again(struct lnx_late *l, struct lnx_chan *c, unsigned path)
+{
 	/* Should it come back to this path, its time there begins with the next look. */
 	l->since_ns = 0;
-	lnx_chan_probe(c);
-	return LNX_LOSS_INSIST;
+	lnx_chan_retransmit_before(c, 1u << path,
+				   c->una + LNX_MIN(c->posted - c->una, LNX_LATE_AGAIN_MAX));
 }
 
 /* The oldest frame, if it has left and is not about to leave again. */

@@ -26,8 +26,9 @@
  *
  * A frame may be late, too: its connection waits until a packet is sent again, for a second
  * or more, while the other paths to the peer work.  All that follows waits for it.  So if
- * the peer answers over another path, and lacks the oldest frame for longer than a path may
- * be silent, that frame is sent again over another one.
+ * the oldest frame waits much longer than answers over its path take, the peer is asked over
+ * all paths.  If it answers over another one that it still lacks the frame, what left over
+ * that path is sent again over a better one (rel/latency.c).
  *
  * State only, like rel/chan.h: the caller has the clock and posts frames.  One per peer,
  * under the owner lock.
@@ -65,6 +66,7 @@ enum lnx_loss_todo {
 	LNX_LOSS_MOVED,			/* something was acknowledged since the last look */
 	LNX_LOSS_ASK,			/* send a PROBE, then lnx_loss_asked */
 	LNX_LOSS_INSIST,		/* the same, and lnx_chan_probe was called */
+	LNX_LOSS_LATE,			/* leave the path; lnx_loss_late_again over another */
 };
 
 /* The channel has nothing unacknowledged, or begins to have. */
@@ -86,13 +88,21 @@ enum lnx_loss_todo lnx_loss_look(struct lnx_loss *l, struct lnx_chan *c,
 uint64_t lnx_loss_next(const struct lnx_loss *l, uint64_t now);
 
 /*
- * Is the oldest frame late?  For peers with several paths: l is that of its path, and
- * timeout_ns too; pong_ns is when the peer last answered a question about a path.
- * LNX_LOSS_ASK: ask it over the other paths.  LNX_LOSS_INSIST: lnx_chan_probe was called.
+ * Is the oldest frame, which lnx_loss_path says left over the path of l, late?  limit_ns: how
+ * long it may take; heard_ns: when the peer last answered over another path.  LNX_LOSS_ASK:
+ * it would be, if the peer answers over another path; ask over all.  LNX_LOSS_LATE: it is.
  * Else LNX_LOSS_NOTHING.
  */
-enum lnx_loss_todo lnx_loss_late(struct lnx_late *l, struct lnx_chan *c,
-				 uint64_t timeout_ns, uint64_t pong_ns, uint64_t now);
+enum lnx_loss_todo lnx_loss_late(struct lnx_late *l, const struct lnx_chan *c,
+				 uint64_t limit_ns, uint64_t heard_ns, uint64_t now);
+
+/* When to look next, after a look at `now`, if no answer comes before. */
+uint64_t lnx_loss_late_next(const struct lnx_late *l, uint64_t limit_ns, uint64_t now);
+
+/* So many at a time: a whole window would be much more than the peer lacks. */
+#define LNX_LATE_AGAIN_MAX	64u
+/* The oldest frames that left over path are to be retransmitted, over another one. */
+void lnx_loss_late_again(struct lnx_late *l, struct lnx_chan *c, unsigned path);
 
 /* The path that the oldest frame took; -1: there is nothing to ask, or the frame is about to
  * leave again. */

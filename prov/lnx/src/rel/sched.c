@@ -178,6 +178,24 @@ static uint64_t least_latency(const struct lnx_peer *peer, uint64_t now)
 	return least;
 }
 
+/* Frames were late on some paths, and stay away from these while another that is as good
+ * works: what does not fit on that one waits for it. */
+static void keep_away(const struct lnx_peer *peer, uint64_t now,
+		      struct lnx_stripe_path *view)
+{
+	unsigned i, well = 0, away = 0;
+
+	for (i = 0; i < peer->npath; i++) {
+		bool over = lnx_pause_over(&peer->path[i]->speed->away, now);
+
+		well |= (unsigned)(view[i].usable && over) << i;
+		away |= (unsigned)!over << i;
+	}
+	for (i = 0; lnx_unlikely(away >> i); i++)
+		if ((away >> i & 1) && (well & lnx_order_as_good(peer, peer->path[i])))
+			view[i].usable = false;
+}
+
 /* Fill the view for policy/stripe. */
 static void view_frames(const struct lnx_peer *peer, struct lnx_stripe_path *view,
 			uint64_t now)
@@ -198,6 +216,7 @@ static void view_frames(const struct lnx_peer *peer, struct lnx_stripe_path *vie
 			view[i].delay_ns = LNX_MAX(view[i].delay_ns,
 						   lnx_latency_of(path, now));
 	}
+	keep_away(peer, now, view);
 }
 
 /* Our HELLO is not acknowledged, and its path takes nothing now: is that path waited for? */

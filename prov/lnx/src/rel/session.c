@@ -123,7 +123,7 @@ static LNX_COLD void note(struct lnx_rail *rail, const struct lnx_hdr *h,
 	s = &ep->refusals.to_send[ep->refusals.n++];
 	*s = (struct lnx_misdirected){
 		.rail = rail, .src = h->src, .dst = h->dst, .why = why,
-		.data = data,
+		.data = data, .path = h->path,
 	};
 	memcpy(s->raw, from->raw, sizeof(s->raw));
 	lnx_ep_due(ep, LNX_DUE_REFUSALS, 0);
@@ -161,6 +161,8 @@ static bool tell(struct lnx_ep *ep, struct lnx_misdirected *s, uint64_t now)
 		return true;
 	if (!rail->core_ep || lnx_rail_insert(rail, s->raw, &to))
 		return true;
+	if (s->why == LNX_REFUSED_ENDPOINT)
+		h.key = 1u + s->path;
 	lnx_hdr_put(&w, &h);
 	lnx_hdr_set_path(&w, rail->wire_index, 0);
 	ret = lnx_rail_inject(rail, &w, sizeof(w), to);
@@ -407,6 +409,8 @@ LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 	peer = from ? lnx_peer_by_eid(ep, a.eid) : NULL;
 	if (peer)
 		facts(&known, peer);
+	else if (frame.begins)
+		frame.given_up = lnx_peer_was_given_up(ep, h->src);
 	v = lnx_begin_judge(peer ? &known : NULL, &frame);
 	if (v.what == LNX_BEGIN_REFUSE) {
 		ep->stats.stale_frames++;
@@ -437,16 +441,28 @@ LNX_COLD struct lnx_peer *lnx_session_open(struct lnx_rail *rail,
 
 /* ---- end ---- */
 
-/* Another endpoint has the address of some paths; at other paths the peer may still be. */
-static LNX_COLD bool nowhere(struct lnx_peer *peer, const struct lnx_rail *rail)
+/* Another endpoint has the address of the path that a refused frame took, or of any over
+ * rail if it is not known which: bits of paths. */
+static LNX_COLD uint8_t refused_paths(const struct lnx_peer *peer, const struct lnx_rail *rail,
+				      uint64_t path)
+{
+	uint8_t bits = 0;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i]->rail == rail && (!path || path == 1u + i))
+			bits |= (uint8_t)(1u << i);
+	return bits;
+}
+
+/* At paths whose address no other endpoint has the peer may still be. */
+static LNX_COLD bool nowhere(struct lnx_peer *peer, uint8_t refused)
 {
 	struct lnx_addr own;
 	uint8_t untold = 0;
 	unsigned i;
 
-	for (i = 0; i < peer->npath; i++)
-		if (peer->path[i]->rail == rail)
-			peer->session.wrong_endpoint |= (uint8_t)(1u << i);
+	peer->session.wrong_endpoint |= refused;
 	/* A rail for which our address has no room cannot ask: a PROBE has that address
 	 * only. */
 	if (!lnx_addr_unpack(&own, peer->ep->address.raw, LNX_ADDR_BYTES, NULL, 0))
@@ -501,7 +517,7 @@ LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h
 	facts(&s, peer);
 	switch (lnx_begin_refused(&s, h->dst, h->tag, h->data)) {
 	case LNX_BEGIN_NOT_THERE:
-		if (!nowhere(peer, rail))
+		if (!nowhere(peer, refused_paths(peer, rail, h->key)))
 			return;
 		LNX_WARN(FI_LOG_EP_DATA,
 			 "peer %016llx: another endpoint has its address\n",
