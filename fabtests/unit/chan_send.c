@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * One session of an end: its frames, and how they leave.  As rel/send.c and tx/done.c do
+ * One session of an end: its frames, and how they leave.  As rel/send.c and rel/done.c do
  * it.  See chan_world.h.
  */
 #include <stdlib.h>

@@ -389,6 +389,7 @@ struct op *force_reopen(struct side *s)
 void link_is(unsigned rail, bool up)
 {
 	lnx_lock(&f.lnx->lock);
-	lnx_link_notice_local(f.lnx->rail[rail], up, lnx_clock_ns());
+	lnx_rel_link(f.lnx->rail[rail], up ? LNX_REL_LINK_UP : LNX_REL_LINK_DOWN,
+		     lnx_clock_ns());
 	lnx_unlock(&f.lnx->lock);
 }

@@ -10,7 +10,7 @@
 #include "ctl/publish.h"
 #include "fake_core.h"
 #include "fake_inside.h"
-#include "rel/count.h"
+#include "obj/counting.h"
 #include "rel/detect.h"
 #include "view.h"
 

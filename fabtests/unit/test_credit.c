@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Credit for large frames (rel/credit.c): single steps, and many peers at random. */
+/* Credit for large frames (policy/credit.c): single steps, and many peers at random. */
 #include <criterion/criterion.h>
 
-#include "rel/credit.h"
+#include "policy/credit.h"
 #include "seed.h"
 
 static struct lnx_credit_pool pool;

@@ -171,7 +171,7 @@ static size_t piece(struct side *s, unsigned rail)
 
 	lnx_lock(&f.lnx->lock);
 	force_pull_left(peer, 64 * LARGE);
-	len = lnx_sched_read_len(peer, path_of(s, rail), 64 * LARGE, 3, fake_now_ns);
+	len = lnx_piece_len(peer, path_of(s, rail), 64 * LARGE, 3, fake_now_ns);
 	force_pull_left(peer, 0);
 	lnx_unlock(&f.lnx->lock);
 	return len;

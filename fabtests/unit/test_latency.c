@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * rel/latency: frames stay on the path over which the peer answers soon enough.  The
+ * rel/latency.c: frames stay on the path over which the peer answers soon enough.  The
  * tests answer the PROBEs about that, each rail with its own delay.
  */
 #include "fail_world.h"

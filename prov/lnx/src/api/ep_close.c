@@ -22,7 +22,7 @@
 #include "msg/confirm_answer.h"
 #include "msg/rx.h"
 #include "msg/confirm.h"
-#include "rel/sched.h"
+#include "rel/rel.h"
 #include "rma/rma.h"
 #include "msg/tx.h"
 
@@ -58,21 +58,13 @@ static bool all_left(const struct lnx_ep *ep)
 static void linger(struct lnx_ep *ep)
 {
 	uint64_t end = lnx_clock_ns() + ep->conf->linger * LNX_NS_PER_MS;
-	struct lnx_node *n, *tmp;
 	unsigned i;
 
 	if (lnx_list_empty(&ep->peers.all))
 		return;
 	while (!all_left(ep) && lnx_clock_ns() < end)
 		lnx_ep_progress_all(ep);
-	lnx_list_foreach(&ep->peers.all, n, tmp) {
-		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
-						    all_link);
-
-		if (p->npath && !lnx_peer_dead(p) &&
-		    lnx_sched_live(p)->state == LNX_PATH_UP)
-			lnx_control_send(ep, p, LNX_KIND_BYE);
-	}
+	lnx_rel_bye(ep);
 	for (i = 0; i < 16; i++)
 		lnx_ep_progress_all(ep);
 }

@@ -13,8 +13,7 @@
 #include "core/nic.h"
 #include "core/open.h"
 #include "core/policy.h"
-#include "rel/detect.h"
-#include "rel/recovery.h"
+#include "rel/rel.h"
 #include "rma/rkey.h"
 #include "msg/tx.h"
 
@@ -52,7 +51,7 @@ static LNX_COLD void look_at(struct lnx_ep *ep, struct lnx_rail *rail,
 	}
 	/* If one of the two says that it is down, it is down. */
 	if (told && !(up && unsure))
-		lnx_link_notice_local(rail, up, now);
+		lnx_rel_link(rail, up ? LNX_REL_LINK_UP : LNX_REL_LINK_DOWN, now);
 }
 
 /* ---- RDMA devices ---- */
@@ -145,7 +144,7 @@ static LNX_COLD void move(struct lnx_rail *rail, struct lnx_rail_spec *spec,
 	rail->info = spec->info;
 	spec->info = old;
 	LNX_INFO(FI_LOG_EP_CTRL, "rail %s: has another address\n", rail->name);
-	lnx_reopen_rail(rail, now);
+	lnx_rel_link(rail, LNX_REL_LINK_MOVED, now);
 	find_link(rail);
 	look_at(rail->ep, rail, now);
 }
@@ -175,8 +174,7 @@ static LNX_COLD void grow(struct lnx_ep *ep, uint64_t now)
 	lnx_policy_rails(ep);
 	lnx_peers_extend(ep);
 	lnx_list_foreach(&ep->peers.all, n, tmp)
-		lnx_rel_hello_again(lnx_list_entry(n, struct lnx_peer,
-						  all_link));
+		lnx_rel_hello(lnx_list_entry(n, struct lnx_peer, all_link), true);
 }
 
 /* ---- watching ---- */
@@ -281,11 +279,9 @@ uint64_t lnx_links_look(struct lnx_ep *ep, uint64_t now)
  * acknowledgement. */
 static LNX_COLD void greet(struct lnx_peer *peer)
 {
-	struct lnx_ep *ep = peer->ep;
-
 	lnx_rkeys_outdate(peer);
 	if (!peer->hello_done && peer->npath && !lnx_peer_dead(peer))
-		lnx_rel_ready(ep, peer);
+		lnx_rel_hello(peer, false);
 }
 
 LNX_COLD void lnx_links_learn(struct lnx_ep *ep)

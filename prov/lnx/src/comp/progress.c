@@ -14,7 +14,7 @@
 #include "msg/confirm_answer.h"
 #include "msg/rx.h"
 #include "msg/local_exit.h"
-#include "rel/frame.h"
+#include "rel/rel.h"
 #include "rma/rma.h"
 #include "msg/tx.h"
 
@@ -82,8 +82,6 @@ static __attribute__((noinline)) void slow(struct lnx_ep *ep)
 {
 	uint32_t work = ep->work & ~LNX_WORK_TIMER;
 
-	if (work == LNX_WORK_ACK_PENDING)
-		lnx_control_acks_piggybacked(ep);
 	if (work || ep->due.timers.next_ns < ep->due.soon_ns || !(ep->poll.pass & 0xff))
 		timed(ep);
 }
@@ -114,7 +112,7 @@ static __attribute__((noinline)) void deferred(struct lnx_ep *ep)
 	if (ep->work & LNX_WORK_PULL)
 		lnx_pull_run(ep);
 	if (ep->work & LNX_WORK_KEEP)
-		lnx_keep_run(ep);
+		lnx_rel_keep(ep);
 	if (lnx_unlikely(ep->work & LNX_WORK_MR))
 		lnx_rndv_reap(ep);
 	if (ep->work & LNX_WORK_RMA)

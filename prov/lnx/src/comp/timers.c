@@ -8,11 +8,7 @@
 #include "comp/links.h"
 #include "core/half_open.h"
 #include "msg/local_exit.h"
-#include "rel/admin.h"
-#include "rel/keepalive.h"
-#include "rel/order.h"
-#include "rel/recovery.h"
-#include "rel/session.h"
+#include "rel/rel.h"
 
 #define SWEEP_COST	1000u		/* it may take 1/SWEEP_COST of the time */
 
@@ -44,18 +40,18 @@ uint64_t lnx_ep_sweep(struct lnx_ep *ep, uint64_t now)
 		struct lnx_ep *ep = lnx_container_of(t, struct lnx_ep,	\
 						     due.own[which]);	\
 									\
-		lnx_ep_due(ep, which, run(ep, now));			\
+		lnx_ep_due(ep, which, run);				\
 	}
 
-OWN(sweep, LNX_DUE_SWEEP, lnx_ep_sweep)
-OWN(reap, LNX_DUE_REAP, lnx_peers_reap)
-OWN(keepalive, LNX_DUE_KEEPALIVE, lnx_keepalive_run)
-OWN(links, LNX_DUE_LINKS, lnx_links_look)
-OWN(admin, LNX_DUE_ADMIN, lnx_admin_run)
-OWN(refusals, LNX_DUE_REFUSALS, lnx_session_tell)
-OWN(rails, LNX_DUE_RAILS, lnx_reopen_closed)
-OWN(policy, LNX_DUE_POLICY, lnx_order_run)
-OWN(local, LNX_DUE_LOCAL, lnx_local_exit_run)
+OWN(sweep, LNX_DUE_SWEEP, lnx_ep_sweep(ep, now))
+OWN(reap, LNX_DUE_REAP, lnx_peers_reap(ep, now))
+OWN(keepalive, LNX_DUE_KEEPALIVE, lnx_rel_due(ep, LNX_DUE_KEEPALIVE, now))
+OWN(links, LNX_DUE_LINKS, lnx_links_look(ep, now))
+OWN(admin, LNX_DUE_ADMIN, lnx_rel_due(ep, LNX_DUE_ADMIN, now))
+OWN(refusals, LNX_DUE_REFUSALS, lnx_rel_due(ep, LNX_DUE_REFUSALS, now))
+OWN(rails, LNX_DUE_RAILS, lnx_rel_due(ep, LNX_DUE_RAILS, now))
+OWN(policy, LNX_DUE_POLICY, lnx_rel_due(ep, LNX_DUE_POLICY, now))
+OWN(local, LNX_DUE_LOCAL, lnx_local_exit_run(ep, now))
 
 static void (*const due[LNX_DUE_N])(struct lnx_timer *t, uint64_t now) = {
 	[LNX_DUE_SWEEP] = sweep,

@@ -115,6 +115,12 @@ static struct lnx_peer *known(const struct lnx_ep *ep, uint64_t eid)
 	return p;
 }
 
+void lnx_peer_retry(struct lnx_timer *retry, uint64_t now)
+{
+	(void)now;
+	lnx_peer_pump(lnx_container_of(retry, struct lnx_peer, retry));
+}
+
 static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 {
 	struct lnx_peer *p = lnx_lines_get(sizeof(*p));
@@ -481,13 +487,6 @@ static void source_changed(struct lnx_peer *peer)
 }
 
 /* ---- obj/ep.h ---- */
-
-LNX_COLD struct lnx_peer_eager *lnx_peer_eager(struct lnx_peer *peer)
-{
-	if (!peer->eager)
-		peer->eager = calloc(1, sizeof(*peer->eager));
-	return peer->eager;
-}
 
 LNX_COLD struct lnx_peer *lnx_peer_make(struct lnx_ep *ep, fi_addr_t addr,
 					int *err)

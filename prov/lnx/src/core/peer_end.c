@@ -170,11 +170,9 @@ LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 				p->shm.core == FI_ADDR_NOTAVAIL;
 			continue;
 		}
-		/* What it still has fails by progress (rel/send.c). */
-		if (!lnx_peer_dead(p) && !lnx_list_linked(&p->pump_link)) {
-			lnx_list_add_tail(&ep->pump_peers, &p->pump_link);
-			ep->work |= LNX_WORK_PUMP;
-		}
+		/* What it still has fails by progress (rel/pump.c). */
+		if (!lnx_peer_dead(p))
+			lnx_peer_pump(p);
 		if (!unused(p)) {
 			more = true;
 			continue;

@@ -8,7 +8,7 @@
 #include "base/proc.h"
 #include "core/open.h"
 #include "ctl/nid.h"
-#include "rel/recovery.h"
+#include "rel/rel.h"
 #include "msg/tx.h"
 #include "wire/hdr.h"
 
@@ -60,17 +60,12 @@ static bool ping_some(struct lnx_peer *peer, struct lnx_ctl_ping *p, uint64_t no
 
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
-		struct lnx_hdr h = {
-			.kind = LNX_KIND_PROBE, .tag = 1u + i,
-			.data = LNX_WIRE_PROBE_LATENCY | LNX_WIRE_PROBE_PING |
-				p->number,
-		};
 
 		all &= p->took_ns[i] != 0;
 		/* It knows us by the HELLO only. */
 		if (p->sent_ns[i] || !lnx_peer_acked(peer) || lnx_path_link_down(path))
 			continue;
-		if (!lnx_control_send_on(peer->ep, peer, path, &h))
+		if (!lnx_rel_ping(peer, path, p->number))
 			p->sent_ns[i] = now;
 	}
 	return all;
@@ -193,7 +188,7 @@ static int begin(struct lnx_ep *ep, struct lnx_peer *peer,
 	memset(job, 0, sizeof(*job));
 	job->eid = peer->eid;
 	job->end_ns = now + ms * LNX_NS_PER_MS;
-	if (lnx_rel_ready(ep, peer)) {
+	if (lnx_rel_hello(peer, false)) {
 		lnx_out(o, "no session with the peer can be begun: memory is short");
 		return -FI_ENOMEM;
 	}
@@ -201,7 +196,7 @@ static int begin(struct lnx_ep *ep, struct lnx_peer *peer,
 		job->run = discover_run;
 		job->forced = r->all;
 		if (r->all)
-			lnx_rel_hello_again(peer);
+			lnx_rel_hello(peer, true);
 	} else {
 		job->run = ping_run;
 		job->ping.eid = peer->eid;

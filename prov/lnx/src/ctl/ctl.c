@@ -11,7 +11,7 @@
 #include "ctl/publish.h"
 #include "ctl/settings.h"
 #include "ctl/state.h"
-#include "rel/count.h"
+#include "obj/counting.h"
 
 /* Passes between two calls, while there are few a second, or much to do; and else. */
 #define PASSES_MIN	LNX_SLOW_PASSES

@@ -11,11 +11,8 @@
 #include "ctl/ask.h"
 #include "ctl/health.h"
 #include "ctl/nid.h"
-#include "rel/admin.h"
-#include "rel/latency.h"
-#include "rel/sched.h"
-#include "rel/recovery.h"
 #include "msg/tx.h"
+#include "rel/rel.h"
 
 #define WHY_BYTES	200
 
@@ -90,7 +87,7 @@ struct choice {
 	struct lnx_peer *peer;
 	uint64_t now;
 	uint64_t size;
-	unsigned share[LNX_PATHS_MAX];
+	struct lnx_path_view view[LNX_PATHS_MAX];
 };
 
 /* Why it may not be used at all, or NULL. */
@@ -124,8 +121,8 @@ static void why_not_current(const struct choice *c, const struct lnx_path *path,
 			    char *why)
 {
 	const struct lnx_path *cur = c->peer->cur;
-	uint64_t mine = lnx_latency_of(path, c->now);
-	uint64_t its = lnx_latency_of(cur, c->now);
+	const struct lnx_path_view *mine = &c->view[path->index];
+	const struct lnx_path_view *its = &c->view[cur->index];
 
 	if (class_of(c->peer, path) > class_of(c->peer, cur))
 		snprintf(why, WHY_BYTES, "rank %u, path %u has rank %u: %s; worse by rules "
@@ -134,17 +131,16 @@ static void why_not_current(const struct choice *c, const struct lnx_path *path,
 			 lnx_why_text(c->peer->choice->rank.why[path->index]),
 			 lnx_params[lnx_param_find("multi_rail_selection", 20)].names
 				[c->ep->conf->multi_rail_selection]);
-	else if (c->ep->admin.any && lnx_admin_worth(path, c->now) < lnx_admin_worth(cur, c->now))
+	else if (c->ep->admin.any && mine->weight < its->weight)
 		snprintf(why, WHY_BYTES, "its administrative weight is lower than that "
 			 "of path %u", cur->index);
-	else if (c->share[path->index] < c->share[cur->index])
+	else if (mine->share < its->share)
 		snprintf(why, WHY_BYTES, "its health leaves it %u of 1000, path %u "
-			 "has %u", c->share[path->index], cur->index,
-			 c->share[cur->index]);
-	else if (mine && its && mine > its)
+			 "has %u", mine->share, cur->index, its->share);
+	else if (mine->latency_ns && its->latency_ns && mine->latency_ns > its->latency_ns)
 		snprintf(why, WHY_BYTES, "an answer takes %" PRIu64 " us over it, "
-			 "%" PRIu64 " us over path %u", mine / 1000, its / 1000,
-			 cur->index);
+			 "%" PRIu64 " us over path %u", mine->latency_ns / 1000,
+			 its->latency_ns / 1000, cur->index);
 	else
 		snprintf(why, WHY_BYTES, "as good as path %u, on which frames stay "
 			 "while it is not backed up", cur->index);
@@ -172,7 +168,7 @@ static void judge(const struct choice *c, const struct lnx_path *path,
 		*use = "frames";
 		if (peer->npath == 1)
 			snprintf(why, WHY_BYTES, "the only path");
-		else if (lnx_sched_in_flight(peer, path) > path->inflight_limit)
+		else if (c->view[path->index].in_flight > path->inflight_limit)
 			snprintf(why, WHY_BYTES, "backed up: further frames take the "
 				 "path over which they arrive first");
 		else
@@ -223,6 +219,7 @@ static void put_rules(const struct choice *c, const struct lnx_path *path,
 static void put_path(const struct choice *c, const struct lnx_path *path,
 		     struct lnx_out *o)
 {
+	const struct lnx_path_view *view = &c->view[path->index];
 	char nid[LNX_NAME_MAX * 2], why[WHY_BYTES];
 	const char *use;
 
@@ -235,12 +232,10 @@ static void put_path(const struct choice *c, const struct lnx_path *path,
 		nid, use, lnx_ctl_path_state(path), class_of(c->peer, path), path->detect.health.value,
 		path->rail->health.value,
 		path->remote->health.value,
-		c->share[path->index],
-		c->peer->npath > 1 ? lnx_sched_in_flight(c->peer, path) :
-				     c->peer->chan.una_bytes,
+		view->share, view->in_flight,
 		c->peer->npath > 1 ? path->inflight_limit : 0,
 		path->speed ? path->speed->send.rate : 0,
-		path->speed ? lnx_latency_of(path, c->now) / 1000 : 0);
+		view->latency_ns / 1000);
 	put_rules(c, path, o);
 	lnx_out(o, " because %s\n", why);
 }
@@ -330,7 +325,8 @@ int lnx_ctl_explain(struct lnx_ep *ep, const char *text, const struct lnx_reques
 		form_direct(peer, r->number, o);
 	else if (r->number && peer->npath)
 		form_framed(ep, peer, r->number, o);
-	lnx_sched_shares(peer, c.share);
+	for (i = 0; i < peer->npath; i++)
+		lnx_rel_view(peer, peer->path[i], now, &c.view[i]);
 	for (i = 0; i < peer->npath; i++)
 		put_path(&c, peer->path[i], o);
 	if (!peer->self && peer->shm_addr == FI_ADDR_NOTAVAIL)

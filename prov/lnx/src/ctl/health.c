@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Lists and sets health, for control requests.  See health.h.  Called by ctl/request.c;
- * calls rel/admin.c.
+ * calls lnx_rel_set.
  */
 #include "ctl/health.h"
 
@@ -9,10 +9,9 @@
 
 #include "comp/comp.h"
 #include "policy/health.h"
-#include "rel/admin.h"
-#include "rel/detect.h"
-#include "rel/recovery.h"
+#include "rel/rel.h"
 
+#define AUTO		(-1)	/* a health that is not fixed */
 #define NAMES_MAX	8u	/* rails that a message lists */
 
 static bool has_health(const struct lnx_ep *ep, const struct lnx_rail *rail)
@@ -56,12 +55,15 @@ static void list_peer(struct lnx_peer *peer, uint64_t now, struct lnx_out *o)
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
 		const struct lnx_health *h = &path->remote->health;
+		struct lnx_path_view view;
 
-		if (lnx_path_has_remote(path))
-			lnx_out(o, "remote %u@%016llx health %u %s%s\n",
-				path->remote_rail, eid, h->value,
-				updown(h, path->detect.remote_down),
-				by(h, lnx_admin_remote_drains(path, now)));
+		if (!lnx_path_has_remote(path))
+			continue;
+		lnx_rel_view(peer, path, now, &view);
+		lnx_out(o, "remote %u@%016llx health %u %s%s\n",
+			path->remote_rail, eid, h->value,
+			updown(h, path->detect.remote_down),
+			by(h, view.remote_drains));
 	}
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
@@ -98,7 +100,7 @@ void lnx_ctl_health_list(struct lnx_ep *ep, struct lnx_out *o)
 
 struct change {
 	struct lnx_ep *ep;
-	int value;			/* or LNX_ADMIN_AUTO */
+	int value;			/* or AUTO */
 	bool once;			/* not fixed: it recovers from there */
 	bool dry;			/* only count the targets */
 	uint64_t now;
@@ -110,8 +112,10 @@ static void put(const struct change *c, struct lnx_health *h)
 		return;
 	if (c->once)
 		lnx_health_set(h, &c->ep->plan, (unsigned)c->value, c->now);
-	else
-		lnx_admin_set(c->ep, h, c->value, c->now);
+	else if (c->value != AUTO)
+		lnx_health_pin(h, &c->ep->plan, (unsigned)c->value, c->now);
+	else if (h->pinned)
+		lnx_health_unpin(h, &c->ep->plan, c->now);
 }
 
 /* t NULL: all there are.  How many it was. */
@@ -194,21 +198,12 @@ static int nothing(struct lnx_ep *ep, const char *text,
 	return -FI_EINVAL;
 }
 
-/* What became DOWN is left, and pinged. */
-static void check_paths(struct lnx_ep *ep)
-{
-	struct lnx_node *n, *tmp;
-
-	lnx_list_foreach(&ep->peers.all, n, tmp)
-		lnx_detect_watch(lnx_list_entry(n, struct lnx_peer, all_link));
-}
-
 int lnx_ctl_health_set(struct lnx_ep *ep, const char *text,
 		       const struct lnx_request *r, struct lnx_out *o)
 {
 	struct change c = {
 		.ep = ep, .dry = true, .now = lnx_clock_ns(),
-		.value = r->kind == LNX_REQUEST_HEALTH_AUTO ? LNX_ADMIN_AUTO :
+		.value = r->kind == LNX_REQUEST_HEALTH_AUTO ? AUTO :
 							      (int)r->value,
 		.once = r->kind == LNX_REQUEST_HEALTH_ONCE,
 	};
@@ -232,10 +227,7 @@ int lnx_ctl_health_set(struct lnx_ep *ep, const char *text,
 		of_target(&c, &r->target[i]);
 	if (r->all)
 		of_target(&c, NULL);
-	if (c.once)
-		check_paths(ep);
-	else
-		lnx_admin_apply(ep, c.now);
+	lnx_rel_set(ep, c.once ? LNX_REL_SET_HEALTH : LNX_REL_SET_WEIGHT, c.now);
 	if (ep->thread)
 		lnx_thread_wake(ep->thread, 0);
 	return 0;

@@ -8,7 +8,7 @@
 #include "base/out.h"
 #include "core/policy.h"
 #include "policy/rules_block.h"
-#include "rel/order.h"
+#include "rel/rel.h"
 
 #define REPLY_MAX	(256u << 10)	/* more than replies have */
 
@@ -93,7 +93,7 @@ static ssize_t rules(struct lnx_ep *ep, const void *request, size_t len, char *r
 	before = lnx_rules_generation(r);
 	n = lnx_rules_request(r, request, len, reply, REPLY_MAX);
 	if (lnx_rules_generation(r) != before)
-		lnx_order_rules(ep, now);
+		lnx_rel_set(ep, LNX_REL_SET_RULES, now);
 	return (ssize_t)n;
 }
 

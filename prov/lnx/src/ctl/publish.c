@@ -12,11 +12,8 @@
 #include "core/warn_once.h"
 #include "ctl/nid.h"
 #include "ctl/settings.h"
-#include "rel/admin.h"
-#include "rel/count.h"
-#include "rel/latency.h"
-#include "rel/sched.h"
-#include "rel/recovery.h"
+#include "obj/counting.h"
+#include "rel/rel.h"
 #include "wire/hdr.h"
 
 static_assert(LNX_STATE_CLASSES == LNX_CLASS_COUNT - 1, "all classes but OK");
@@ -339,17 +336,6 @@ static uint16_t path_flags(const struct lnx_peer *peer, const struct lnx_path *p
 			   LNX_STATE_PATH_STRIPES : 0));
 }
 
-static uint64_t next_ping(const struct lnx_peer *peer, const struct lnx_path *path,
-			  uint64_t now)
-{
-	uint64_t next = lnx_health_next(&path->detect.health, &peer->ep->plan,
-					lnx_path_alternative(peer, path, now),
-					LNX_PING_LOST_NS);
-
-	return path->state != LNX_PATH_DOWN || next == UINT64_MAX ||
-	       lnx_recovery_given_up(peer, path, false, now) ? 0 : next;
-}
-
 /* Frames in the sequence that came by path, and their bytes. */
 static uint64_t received(const struct lnx_peer *peer, const struct lnx_path *path,
 			 uint64_t *bytes)
@@ -442,17 +428,18 @@ void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,
 {
 	const struct lnx_path *path = peer->path[i];
 	const struct lnx_path_detect *d = &path->detect;
-	unsigned share[LNX_PATHS_MAX], rail = 0;
+	struct lnx_path_view view;
+	unsigned rail = 0;
 
 	while (rail < peer->ep->nrail && peer->ep->rail[rail] != path->rail)
 		rail++;
-	lnx_sched_shares(peer, share);
+	lnx_rel_view(peer, path, now, &view);
 	*s = (struct lnx_state_path){
 		.eid = peer->eid, .index = i, .rail = rail,
 		.remote_rail = path->remote_rail, .state = path->state,
 		.rank = peer->choice && i < peer->choice->rank.n ?
 			peer->choice->rank.class[i] : 0, .flags = path_flags(peer, path),
-		.share = (uint16_t)share[i],
+		.share = (uint16_t)view.share,
 		.sent_bytes = path->sent,
 		/* With one path nothing is reported. */
 		.delivered_bytes = peer->npath > 1 ? path->delivered :
@@ -469,18 +456,18 @@ void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,
 	if (path->speed) {
 		s->send_rate = path->speed->send.rate;
 		s->read_rate = path->speed->read.rate;
-		s->answer_ns = lnx_latency_of(path, now);
+		s->answer_ns = view.latency_ns;
 	}
 	path_rules(peer, path, s);
 	path_traffic(peer, path, s);
 	lnx_nid_remote(path, s->nid, sizeof(s->nid));
 	health(&d->health, &s->health);
-	s->health.next_ns = next_ping(peer, path, now);
+	s->health.next_ns = view.next_ping_ns;
 	if (d->health.value < LNX_HEALTH_MAX || path->state == LNX_PATH_DOWN)
 		s->health.flags |= LNX_STATE_HEALTH_RECOVERY;
 	health(&path->remote->health, &s->remote);
 	if (s->remote.value < LNX_HEALTH_MAX)
 		s->remote.flags |= LNX_STATE_HEALTH_RECOVERY;
-	if (lnx_admin_remote_drains(path, now))
+	if (view.remote_drains)
 		s->remote.flags |= LNX_STATE_HEALTH_DRAIN;
 }

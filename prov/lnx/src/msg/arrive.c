@@ -11,7 +11,7 @@
 #include "msg/rx.h"
 #include "msg/tx.h"
 #include "rail/rail.h"
-#include "rel/count.h"
+#include "obj/counting.h"
 #include "rma/rma.h"
 #include "rma/serve.h"
 
@@ -53,7 +53,7 @@ static inline void set_message(struct lnx_rxe *rxe, struct lnx_peer *peer,
 /* A large frame: is there credit for it? */
 static LNX_COLD bool credit_for(struct lnx_peer *peer, const struct lnx_hdr *h)
 {
-	lnx_tx_credit(peer, h->key);
+	lnx_eager_learn(peer, h->key);
 	if (peer->eager && lnx_credit_allows(&peer->eager->credit, h->len))
 		return true;
 	peer->ep->stats.bad_frames++;
@@ -253,7 +253,7 @@ int lnx_rx_deliver_frame(struct lnx_peer *peer, const struct lnx_hdr *h,
 	lnx_count_received(buf->rail, lnx_count_path(peer), h->kind);
 	switch (h->kind) {
 	case LNX_KIND_FIN:
-		lnx_tx_credit(peer, h->key);
+		lnx_eager_learn(peer, h->key);
 		lnx_rndv_fin_moved(peer, h->data, frame_payload(buf), len);
 		lnx_rndv_fin(peer, h->data, (int)LNX_MIN(h->len, LNX_ERR_MAX));
 		return 0;

@@ -81,11 +81,11 @@ void lnx_confirm_end(struct lnx_confirm *c, int err)
 		if (c->want_comp)
 			lnx_cq_write(ep->tx_cq, c->context, c->cq_flags, 0,
 				     NULL, 0, 0, FI_ADDR_NOTAVAIL);
-		lnx_cntr_ok(ep, lnx_txe_cntr(c->cq_flags));
+		lnx_cntr_ok(ep, lnx_op_cntr(c->cq_flags));
 	} else if (c->tells) {
-		lnx_rel_op_failed(ep, c->context, c->cq_flags, err, err);
+		lnx_op_failed(ep, c->context, c->cq_flags, err, err);
 	} else {
-		lnx_cntr_err(ep, lnx_txe_cntr(c->cq_flags));
+		lnx_cntr_err(ep, lnx_op_cntr(c->cq_flags));
 	}
 	if (lnx_likely(!c->queued)) {
 		lnx_confirm_put(c);

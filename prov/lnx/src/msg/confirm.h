@@ -3,7 +3,7 @@
  * Direct operations that the peer's lnx must confirm or count: those with
  * FI_DELIVERY_COMPLETE, and writes to peers whose memory has counters.
  *
- *	rel/send.c, rma/rma.c, rma/amo.c → msg/confirm.c → core: the operation, a note
+ *	msg/send.c, rma/rma.c, rma/amo.c → msg/confirm.c → core: the operation, a note
  *	the peer's msg/confirm_answer.c → core: a note with the answer
  *	msg/fetch.c → lnx_confirm_answered
  *

@@ -81,7 +81,7 @@ int lnx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 static int queue(struct lnx_ep *ep, struct lnx_peer *peer,
 		 const struct lnx_tx *tx)
 {
-	if (peer->shm.nqueued >= lnx_rel_queue_max(ep, lnx_call_inject(tx->call) ?
+	if (peer->shm.nqueued >= lnx_ep_queue_max(ep, lnx_call_inject(tx->call) ?
 					     FI_INJECT : tx->op_flags) ||
 	    lnx_direct_queue(ep, peer, tx))
 		return -FI_EAGAIN;
@@ -124,7 +124,7 @@ static void fail(struct lnx_peer *peer, const struct lnx_tx *tx, int err)
 	} else if (lnx_call_inject(tx->call)) {
 		lnx_cntr_err(ep, LNX_CNTR_SEND);
 	} else {
-		lnx_rel_op_failed(ep, tx->context, FI_SEND |
+		lnx_op_failed(ep, tx->context, FI_SEND |
 			    (lnx_call_tagged(tx->call) ? FI_TAGGED : FI_MSG),
 			    err, err);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Pieces of large messages that are late on one path are read again over another
- * (rel/hedge.h).  Called by msg/pull.c, which posts them; uses rel/sched.h.
+ * (rel/hedge.h).  Called by msg/pull.c, which posts them; uses rel/piece.c.
  *
  * Both reads go to the application's buffer: they write the same data there, so that it
  * does not matter which comes first, or whether both come.  But as long as one of them is
@@ -16,11 +16,7 @@
 #include "base/interval.h"
 #include "core/half_open.h"
 #include "msg/pull.h"
-#include "rel/detect.h"
-#include "rel/latency.h"
-#include "rel/order.h"
-#include "rel/recovery.h"
-#include "rel/sched.h"
+#include "rel/rel.h"
 
 /* The budget of all paths to a peer. */
 static struct lnx_hedge *budget(const struct lnx_peer *peer)
@@ -33,43 +29,15 @@ static struct lnx_chunk *oldest(const struct lnx_path *path)
 	return lnx_list_entry(path->reads.next, struct lnx_chunk, out);
 }
 
-/* Does path work, other than that of c, and is it as good, by the user's order of paths? */
-static bool is_other(const struct lnx_peer *peer, const struct lnx_path *path,
-		     const struct lnx_chunk *c)
-{
-	return path != c->path && lnx_path_usable(path) &&
-	       !lnx_tail_stuck(&path->speed->tail) &&
-	       (lnx_order_as_good(peer, c->path) >> path->index & 1);
-}
-
-/* Has another path delivered, or answered, since c was late?  If not, the peer may have no
- * CPU. */
-static bool overtaken(const struct lnx_peer *peer, const struct lnx_chunk *c, uint64_t late_ns)
+/* Can it be read over another path, of these (bits)? */
+static bool elsewhere(const struct lnx_peer *peer, const struct lnx_chunk *c, unsigned others)
 {
 	unsigned i;
 
-	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path *path = peer->path[i];
-
-		if (is_other(peer, path, c) &&
-		    (path->read_done_ns > late_ns || path->speed->answered_ns > late_ns))
+	for (i = 0; i < peer->npath; i++)
+		if ((others >> i & 1) &&
+		    lnx_pull_key(&c->pull->rts, c->seg, peer->path[i]) >= 0)
 			return true;
-	}
-	return false;
-}
-
-/* Can it be read over another path? */
-static bool elsewhere(const struct lnx_peer *peer, const struct lnx_chunk *c)
-{
-	unsigned i;
-
-	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path *path = peer->path[i];
-
-		if (is_other(peer, path, c) &&
-		    lnx_pull_key(&c->pull->rts, c->seg, path) >= 0)
-			return true;
-	}
 	return false;
 }
 
@@ -102,7 +70,7 @@ static LNX_COLD bool hedge(struct lnx_peer *peer, struct lnx_chunk *c)
 
 /* Connections deliver in order: if the oldest piece is late, those behind it are too.
  * False: there is one that may not be read twice now. */
-static LNX_COLD bool hedge_all(struct lnx_peer *peer, struct lnx_path *path)
+static LNX_COLD bool hedge_all(struct lnx_peer *peer, struct lnx_path *path, unsigned others)
 {
 	struct lnx_node *n, *tmp;
 
@@ -111,7 +79,7 @@ static LNX_COLD bool hedge_all(struct lnx_peer *peer, struct lnx_path *path)
 
 		/* A late write would overwrite what others wrote since. */
 		if (c->stale || c->clone || c->pull->push || c->pull->err ||
-		    !elsewhere(peer, c))
+		    !elsewhere(peer, c, others))
 			continue;
 		if (!hedge(peer, c))
 			return false;
@@ -162,16 +130,9 @@ static LNX_COLD bool may_cut(struct lnx_path *path, uint64_t now)
 	       (!path->speed || lnx_ns_since(now, path->speed->cut_try_ns) >= LNX_CUT_AGAIN_NS);
 }
 
-/* No path is charged for it, and what was asked there is asked again. */
 static LNX_COLD bool was_cut(struct lnx_path *path, uint64_t now)
 {
-	struct lnx_path_speed *s = path->speed;
-
-	lnx_detect_we_cut(path, now);
-	if (s) {
-		s->cut_try_ns = now;
-		s->probe_ns = s->unanswered_ns = 0;
-	}
+	lnx_rel_path_cut(path, now);
 	return true;
 }
 
@@ -196,24 +157,23 @@ static uint64_t look_at(struct lnx_peer *peer, struct lnx_path *path, uint64_t n
 {
 	struct lnx_tail *t = &path->speed->tail;
 	struct lnx_chunk *c = oldest(path);
-	uint64_t late_ns = lnx_sched_read_since(path, c->posted_ns) + c->expect_ns +
-			   lnx_tail_ns(t);
+	uint64_t late_ns = lnx_chunk_since(c) + c->expect_ns + lnx_tail_ns(t);
+	unsigned others;
 
 	/* Of those behind it that may be known. */
 	if (!c->expect_ns)
 		return now + LNX_LOOK_SEVERAL_NS;
 	if (now < late_ns)
 		return late_ns;
-	if (!overtaken(peer, c, late_ns)) {
-		lnx_latency_ask(peer, now);
+	others = lnx_rel_piece_late(peer, path, late_ns, now);
+	if (!others)
 		return now + LNX_MIN(lnx_ns_since(now, late_ns) / 2, LNX_LOOK_SEVERAL_NS);
-	}
 	if (lnx_tail_late(t, c->posted_ns, path->nread, now)) {
 		path->speed->doubt_ns = now;
 		peer->ep->stats.late_reads++;
 	}
 	/* Too much was read twice: without the connection nothing has to be. */
-	if (!hedge_all(peer, path) && lnx_ns_since(now, t->late_ns) >= LNX_CUT_NS)
+	if (!hedge_all(peer, path, others) && lnx_ns_since(now, t->late_ns) >= LNX_CUT_NS)
 		cut(peer->ep, path, now);
 	return now;
 }

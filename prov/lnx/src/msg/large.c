@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Large sends over the direct rail.  Called by msg/submit.h and rel/send.c; announces
+ * Large sends over the direct rail.  Called by msg/submit.h and msg/send.c; announces
  * the message with a control message, in order with all other messages to that peer.
  * The peer reads the data (its msg/fetch.c) and ends with a control message that comes
  * here, to lnx_rndv_fin, through its receive path.

@@ -4,7 +4,7 @@
  * RTS.  Called by msg/arrive.c.  The sequence brings them in order with no other message
  * between them, so that a peer has at most one of these, and each MORE begins where the
  * frame before it ended.  What has found its receive goes straight into that; else it is
- * stored, for which the peer has credit (rel/credit.h).
+ * stored, for which the peer has credit (policy/credit.h).
  *
  * Runs inside a core's progress on peer rails: nothing here may call a core.
  */

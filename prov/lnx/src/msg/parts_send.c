@@ -98,7 +98,7 @@ void lnx_tx_group_over(struct lnx_tx_group *group)
 		return;
 	}
 	if (group->err) {
-		lnx_rel_op_failed(ep, s->context, s->cq_flags, group->err, group->err);
+		lnx_op_failed(ep, s->context, s->cq_flags, group->err, group->err);
 	} else {
 		lnx_cntr_ok(ep, LNX_CNTR_SEND);
 		if (s->want_comp)
@@ -183,8 +183,8 @@ ssize_t lnx_tx_parts(struct lnx_ep *ep, struct lnx_peer *peer,
 	s->want_comp = a->want_comp;
 	lnx_list_add_tail(&ep->eager.sends, &s->link);
 	lnx_credit_spend(&peer->eager->credit, a->len);
-	h.key = lnx_rx_grant(peer);
-	last = at_ack ? LNX_WIRE_F_ACK_NOW : lnx_keep_flags(peer, a->len);
+	h.key = lnx_eager_grant(peer);
+	last = at_ack ? LNX_WIRE_F_ACK_NOW : lnx_eager_ack_flags(peer, a->len);
 	for (i = 0; i < n; i++) {
 		if (txe[i]->f.niov && !at_ack)
 			txe[i]->keep = LNX_KEEP_MAY;

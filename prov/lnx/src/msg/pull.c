@@ -21,13 +21,12 @@
 #include "msg/pull.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
+#include "obj/counting.h"
 #include "policy/errclass.h"
 #include "rail/faults.h"
 #include "rail/post.h"
 #include "rail/rail.h"
-#include "rel/count.h"
-#include "rel/detect.h"
-#include "rel/sched.h"
+#include "rel/rel.h"
 #include "rma/rkey.h"
 #include "rma/rma.h"
 
@@ -130,9 +129,7 @@ static LNX_COLD ssize_t rejected(struct lnx_pull *p, const struct lnx_chunk *c, 
 	unsigned class = lnx_errclass(path->rail->prov, LNX_WHILE_POST, err, 0);
 
 	path->read_retry_ns = now + LNX_READ_REDO_NS;
-	/* Pieces that fail at the same time are one failure. */
-	if (now >= path->detect.charged_ns + LNX_READ_REDO_NS)
-		lnx_detect_charge(p->peer, path, class, now);
+	lnx_rel_piece_charge(p->peer, path, class, now);
 	failed(p, c->seg, err, false, now);
 	return -FI_EAGAIN;
 }
@@ -156,7 +153,7 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 	c->posted_ns = now;
 	p->inflight++;
 	lnx_list_add_tail(&path->reads, &c->out);
-	c->expect_ns = lnx_sched_read_posted(path, len, now);
+	c->expect_ns = lnx_rel_piece_posted(path, len, now);
 	if (path->speed)
 		lnx_hedge_posted(p->peer, c);
 	/* No endpoint: it could not be opened again. */
@@ -169,7 +166,7 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 	if (ret) {
 		p->inflight--;
 		lnx_list_del(&c->out);
-		lnx_sched_read_refused(path, len, now);
+		lnx_rel_piece_ended(path, len, LNX_PIECE_REFUSED, now);
 		return lnx_likely(ret == -FI_EAGAIN || ret == -FI_ENOMEM) ? ret :
 		       rejected(p, c, (int)-ret, now);
 	}
@@ -268,12 +265,13 @@ static struct lnx_chunk *redo_elsewhere(struct lnx_pull *p, unsigned *ways)
 	return NULL;
 }
 
-/* Each piece goes on the path that rel/sched.c chooses for it. */
+/* Each piece goes on the path that rel/piece.c chooses for it. */
 static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 {
 	struct lnx_chunk *c;
 	struct lnx_path *path;
 	unsigned ways = 0;
+	size_t len;
 	bool line;
 	ssize_t ret;
 
@@ -288,12 +286,11 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 			skip(p);
 			ways = able(p, p->seg);
 		}
-		path = lnx_sched_for_read(p->peer, ways, now, &line);
+		len = p->want - p->posted;
+		path = lnx_rel_piece(p->peer, ways, c ? NULL : &len, now, &line);
 		ret = !ways ? -FI_ENOKEY : line ? IN_LINE : -FI_EAGAIN;
 		if (path && !c) {
-			c = new_chunk(p, lnx_sched_read_len(p->peer, path,
-						p->want - p->posted, ways,
-						now));
+			c = new_chunk(p, len);
 			ret = NO_CHUNK;
 		}
 		if (!path || !c)
@@ -388,7 +385,7 @@ static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
 		return;
 	if (!p->failing_ns)
 		begin_failing(p, now);
-	lnx_sched_later(p->rxe->ep, &p->failing_ns, now);
+	lnx_ep_later(p->rxe->ep, &p->failing_ns, now);
 	p->why = err;
 	/* Pieces that fail at the same time are one failure. */
 	if (!p->tries || lnx_ns_since(now, p->tried_ns) >= LNX_READ_REDO_NS) {
@@ -463,7 +460,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 			/* If no read could start for long, the peer is dead. */
 			if (!p->inflight && !p->failing_ns)
 				begin_failing(p, now);
-			lnx_sched_later(ep, &p->failing_ns, now);
+			lnx_ep_later(ep, &p->failing_ns, now);
 			if (!p->inflight && lnx_ns_since(now, p->failing_ns) >
 			    ep->conf->connect_timeout * LNX_NS_PER_MS)
 				p->err = p->why;
@@ -588,18 +585,18 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 	struct lnx_ep *ep = p->rxe->ep;
 	struct lnx_rail *rail = c->path->rail;
 	uint64_t now = lnx_clock_ns();
-	uint64_t since_ns = lnx_sched_read_since(c->path, c->posted_ns);
+	uint64_t since_ns = lnx_chunk_since(c);
 	unsigned class;
 
 	p->inflight--;
 	lnx_list_del(&c->out);
 	ep->work |= LNX_WORK_PULL;
 	if (lnx_unlikely(err && lnx_hedge_was_cut(c))) {
-		lnx_sched_read_cut(c->path, c->len, now);
+		lnx_rel_piece_ended(c->path, c->len, LNX_PIECE_CUT, now);
 		cut_off(c);
 		return;
 	}
-	lnx_sched_read_done(c->path, c->len, !err, now);
+	lnx_rel_piece_ended(c->path, c->len, err ? LNX_PIECE_FAILED : LNX_PIECE_CAME, now);
 	if (lnx_unlikely(c->stale)) {
 		lnx_pool_put(&ep->chunk_pool, c);
 		return;
@@ -628,9 +625,7 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 	class = lnx_errclass(rail->prov, p->push ? LNX_WHILE_WRITE :
 						   LNX_WHILE_READ,
 			     err, prov_errno);
-	/* Pieces that fail at the same time are one failure. */
-	if (now >= c->path->detect.charged_ns + LNX_READ_REDO_NS)
-		lnx_detect_charge(p->peer, c->path, class, now);
+	lnx_rel_piece_charge(p->peer, c->path, class, now);
 	if (lnx_unlikely(c->clone != NULL)) {
 		lnx_hedge_lost(c);
 		lnx_pool_put(&ep->chunk_pool, c);

@@ -81,6 +81,13 @@ static inline int lnx_pull_key(const struct lnx_rts *rts, unsigned seg,
 	return -1;
 }
 
+/* When the turn of c, which is under way, came, if it is the oldest on its path: pieces are
+ * delivered one by one, in order. */
+static inline uint64_t lnx_chunk_since(const struct lnx_chunk *c)
+{
+	return LNX_MAX(c->posted_ns, c->path->read_done_ns);
+}
+
 /* ---- msg/hedge.c ---- */
 
 /* A look, if it is due, at what is being read from a peer whose paths are watched

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Large sends and writes.  Called by rel/send.c and rma/rma.c; registers the
+ * Large sends and writes.  Called by msg/send.c and rma/rma.c; registers the
  * application's buffer with the rails that lead to the peer and announces it with an
  * RTS, which gets a number in the sequence like any message.  The peer reads the data
  * (its msg/pull.c) and ends with a FIN, which comes here through rel/recv.c.  The
@@ -192,10 +192,10 @@ static void finish(struct lnx_rndv *rndv)
 	lnx_list_del(&rndv->link);
 	rndv->peer->nrndv--;
 	if (rndv->err) {
-		lnx_rel_op_failed(ep, rndv->context, rndv->cq_flags, rndv->err,
+		lnx_op_failed(ep, rndv->context, rndv->cq_flags, rndv->err,
 			    rndv->prov_errno);
 	} else {
-		lnx_cntr_ok(ep, lnx_txe_cntr(rndv->cq_flags));
+		lnx_cntr_ok(ep, lnx_op_cntr(rndv->cq_flags));
 		if (rndv->want_comp)
 			lnx_cq_write(ep->tx_cq, rndv->context, rndv->cq_flags,
 				     0, NULL, 0, 0, FI_ADDR_NOTAVAIL);
@@ -316,7 +316,7 @@ int lnx_rndv_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 			lnx_rx_done(rxe);
 		return 0;
 	}
-	if (lnx_rel_ready(ep, peer))
+	if (lnx_rel_hello(peer, false))
 		return -FI_EAGAIN;
 	txe = lnx_txe_get(ep, nmoved * sizeof(struct lnx_wire_moved));
 	if (!txe)
@@ -326,7 +326,7 @@ int lnx_rndv_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 	lnx_moved_put(txe->frame + sizeof(struct lnx_wire_hdr), moved, nmoved);
 	/* The next message may come at once. */
 	if (rxe && rxe->payload_at == LNX_PAYLOAD_REMOTE)
-		h.key = lnx_rx_grant(peer);
+		h.key = lnx_eager_grant(peer);
 	txe->rxe = rxe;
 	return lnx_rel_send(ep, peer, txe, &h, false);
 }

@@ -154,7 +154,7 @@ static inline void lnx_rxe_holds(struct lnx_rxe *rxe)
 static inline void lnx_rx_credit_used(struct lnx_peer *peer, uint64_t n)
 {
 	lnx_credit_came(&peer->eager->credit, &peer->ep->eager.pool, n, false);
-	lnx_rx_credit(peer);
+	lnx_rel_credit(peer);
 }
 
 /* n bytes of credit of its peer came, and are stored in rxe, which `holds`. */

@@ -17,7 +17,7 @@ void lnx_rxe_uncharge(struct lnx_rxe *rxe)
 		return;
 	lnx_credit_free(&peer->eager->credit, &peer->ep->eager.pool, rxe->charged);
 	rxe->charged = 0;
-	lnx_rx_credit(peer);
+	lnx_rel_credit(peer);
 }
 
 void lnx_rxe_make(void *obj, struct lnx_pool *p)

@@ -128,7 +128,7 @@ static void refer(struct lnx_peer *peer, struct lnx_txe *txe, const struct lnx_t
 	txe->f.niov = (uint8_t)tx->niov;
 	txe->f.len = sizeof(struct lnx_wire_hdr);
 	if (!txe->f.comp_at_ack) {
-		h->flags |= lnx_keep_flags(peer, len);
+		h->flags |= lnx_eager_ack_flags(peer, len);
 		/* Without memory to note copies in, there is none. */
 		txe->keep = peer->eager ? LNX_KEEP_MAY : LNX_KEEP_NO;
 	}
@@ -151,7 +151,7 @@ ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	size_t len;
 
 	if (lnx_unlikely(!peer || !peer->npath || lnx_peer_dead(peer))) {
-		ret = lnx_rel_find_cold(ep, tx->dest, &peer);
+		ret = lnx_rel_find(ep, tx->dest, &peer);
 		if (ret)
 			return ret;
 	}
@@ -217,13 +217,8 @@ ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	txe = lnx_txe_get(ep, copied ? len : 0);
 	if (lnx_unlikely(!txe))
 		return -FI_EAGAIN;
-	txe->context = tx->context;
-	txe->cq_flags = cq_flags;
-	txe->want_comp = !lnx_call_inject(tx->call) &&
-			 (tx->op_flags & FI_COMPLETION);
-	txe->counts = ep->cntr[LNX_CNTR_SEND] != NULL;
-	/* Its success may not be reported, but its failure is. */
-	txe->tells = !lnx_call_inject(tx->call);
+	lnx_txe_message(ep, txe, tx->context, cq_flags, lnx_call_inject(tx->call),
+			(tx->op_flags & FI_COMPLETION) != 0);
 	/* An inject that is not counted ends unseen, at any time. */
 	txe->f.comp_at_ack = (tx->op_flags & LNX_LEVELS) && txe->matters;
 	h.flags = (data ? LNX_WIRE_F_DATA : 0) |
@@ -241,7 +236,7 @@ ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	h.data = tx->data;
 	h.len = len;
 	if (lnx_unlikely(large))
-		h.key = lnx_rx_grant(peer);
+		h.key = lnx_eager_grant(peer);
 	ret = lnx_rel_send(ep, peer, txe, &h, no_queue);
 	if (lnx_unlikely(ret)) {
 		lnx_txe_put(ep, txe);

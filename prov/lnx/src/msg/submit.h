@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The send path's first step.  Called by api/msg.c and api/tagged.c; looks the
- * peer up and calls rail/direct.h (direct rail), rel/short.c or rel/send.c.  Always
+ * peer up and calls rail/direct.h (direct rail), rel/send.c or msg/send.c.  Always
  * inline: with `call` a constant, each API function compiles to its own straight
  * code.
  */
@@ -11,7 +11,7 @@
 #include "msg/rx.h"
 #include "msg/tx.h"
 #include "rail/direct.h"
-#include "rel/short.h"
+#include "rel/rel.h"
 
 /* Longer than what a core copies through its own buffers. */
 LNX_INLINE bool lnx_msg_is_large(const struct lnx_tx *tx)

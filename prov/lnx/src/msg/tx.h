@@ -3,7 +3,7 @@
  * Sending messages.
  *
  *	api/ -> msg/submit.h -> rail/direct.h => core		(direct)
- *	api/ -> msg/submit.h -> rel/short.c or msg/send.c -> rel/send.c -> rail/post.h
+ *	api/ -> msg/submit.h -> msg/send.c -> rel/send.c -> rail/post.h
  *								(framed)
  *
  * All functions: owner lock held.
@@ -12,7 +12,7 @@
 #define LNX_TX_H
 
 #include "obj/call.h"
-#include "rel/frame.h"
+#include "rel/rel.h"
 
 struct lnx_rxe;
 

@@ -30,6 +30,15 @@ enum lnx_call {
 	((call) == LNX_SENDDATA || (call) == LNX_INJECTDATA || \
 	 (call) == LNX_TSENDDATA || (call) == LNX_TINJECTDATA)
 
+/*
+ * Calls with one buffer and the endpoint's own flags.  The descriptors of other calls
+ * have more than lnx_rel_short takes (rel/rel.h).
+ */
+#define lnx_call_single(call) \
+	(lnx_call_inject(call) || (call) == LNX_SEND || \
+	 (call) == LNX_SENDDATA || (call) == LNX_TSEND || \
+	 (call) == LNX_TSENDDATA)
+
 /* The arguments of an fi_send-like call. */
 struct lnx_tx {
 	enum lnx_call call;

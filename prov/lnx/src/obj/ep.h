@@ -57,12 +57,13 @@ struct lnx_misdirected {
 enum lnx_due {
 	LNX_DUE_SWEEP,			/* sockets of cores: comp/timers.c */
 	LNX_DUE_REAP,			/* lnx_peers_reap */
-	LNX_DUE_KEEPALIVE,		/* lnx_keepalive_run */
+	LNX_DUE_KEEPALIVE,		/* lnx_rel_due; so are ADMIN, REFUSALS, RAILS and
+					 * POLICY */
 	LNX_DUE_LINKS,			/* lnx_links_look */
-	LNX_DUE_ADMIN,			/* lnx_admin_run */
-	LNX_DUE_REFUSALS,		/* lnx_session_tell */
-	LNX_DUE_RAILS,			/* lnx_reopen_closed */
-	LNX_DUE_POLICY,			/* lnx_order_run */
+	LNX_DUE_ADMIN,			/* peers are told of weights again */
+	LNX_DUE_REFUSALS,		/* senders without a session are told so */
+	LNX_DUE_RAILS,			/* rails that are closed */
+	LNX_DUE_POLICY,			/* peers that do not know new rules yet */
 	LNX_DUE_LOCAL,			/* lnx_local_exit_run */
 	LNX_DUE_N,
 };
@@ -81,7 +82,7 @@ struct lnx_ep_due {
 	uint64_t reap_ns;		/* peers whose session has ended: not before */
 	uint8_t connects;		/* tries that are left in this pass (rel/sched.h) */
 	uint64_t connect_ns;		/* another try to connect, if nothing is reserved; */
-	uint64_t connect_gap_ns;	/* and from one to the next (rel/send.c) */
+	uint64_t connect_gap_ns;	/* and from one to the next (rel/pump.c) */
 };
 
 /* Our address, as peers see it. */
@@ -419,11 +420,52 @@ LNX_INLINE void lnx_peer_retry_now(struct lnx_peer *peer)
 		lnx_ep_arm_by(peer->ep, &peer->retry, 0);
 }
 
+/* Let progress post what waits for peer. */
+LNX_INLINE void lnx_peer_pump(struct lnx_peer *peer)
+{
+	if (!lnx_list_linked(&peer->pump_link))
+		lnx_list_add_tail(&peer->ep->pump_peers, &peer->pump_link);
+	peer->ep->work |= LNX_WORK_PUMP;
+}
+
+/*
+ * Deadlines advance only while they are checked.  A process that computes between two
+ * calls has not seen a peer fail: no connection was made meanwhile because it did not
+ * try.  *since_ns is the start of a deadline; of the time since the last check, at most
+ * a second counts.
+ */
+LNX_INLINE void lnx_ep_later(const struct lnx_ep *ep, uint64_t *since_ns, uint64_t now)
+{
+	uint64_t seen_ns = LNX_MAX(*since_ns, ep->due.looked_ns);
+
+	if (*since_ns && lnx_ns_since(now, seen_ns) > LNX_NS_PER_S)
+		*since_ns += now - seen_ns - LNX_NS_PER_S;
+}
+
 /* Something of a local peer is outstanding: does its process live? */
 LNX_INLINE void lnx_ep_watch_local(struct lnx_ep *ep)
 {
 	if (lnx_unlikely(!lnx_timer_armed(&ep->due.own[LNX_DUE_LOCAL])))
 		lnx_ep_due(ep, LNX_DUE_LOCAL, ep->local.watch_ns);
+}
+
+/* ---- paths ---- */
+
+/* Is a frame posted over it without asking when it may be tried again? */
+LNX_INLINE bool lnx_path_usable(const struct lnx_path *path)
+{
+	return path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE;
+}
+
+LNX_INLINE bool lnx_path_link_down(const struct lnx_path *path)
+{
+	return path->rail->link_down || path->detect.remote_down;
+}
+
+/* Are the paths of peer checked, so that they may fail over? */
+LNX_INLINE bool lnx_detects(const struct lnx_peer *peer)
+{
+	return peer->npath > 1 && peer->ep->plan.step[LNX_CLASS_OK];
 }
 
 /* ---- core/peer.c, core/peer_end.c: peers of an endpoint.  Owner lock held. ---- */
@@ -460,8 +502,6 @@ void lnx_peer_pair(struct lnx_peer *peer, uint64_t sid, uint64_t stamp);
 LNX_COLD void lnx_peer_unhash(struct lnx_peer *peer);
 /* The session has ended: lnx_peers_reap is to free peer once it is not needed. */
 void lnx_peer_ended(struct lnx_peer *peer);
-/* peer->eager, made if needed; NULL: memory is short. */
-LNX_COLD struct lnx_peer_eager *lnx_peer_eager(struct lnx_peer *peer);
 /* May another session with peer, which is DEAD, begin? */
 bool lnx_peer_may_begin(const struct lnx_peer *peer, uint64_t now);
 /*
@@ -475,6 +515,8 @@ LNX_COLD void lnx_peer_detach(struct lnx_peer *peer);
 LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now);
 /* Is sid one of the last LNX_GIVEN_UP_MAX sessions of peers in no AV that this end gave up? */
 LNX_COLD bool lnx_peer_was_given_up(const struct lnx_ep *ep, uint64_t sid);
+/* What lnx_peer.retry runs: frames may be posted again. */
+void lnx_peer_retry(struct lnx_timer *retry, uint64_t now);
 /* The AV lost (addr), or gained, an address that this endpoint may know already. */
 void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr);
 int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
@@ -548,6 +590,25 @@ LNX_INLINE void lnx_cntr_ok(struct lnx_ep *ep, enum lnx_cntr_kind kind)
 LNX_INLINE void lnx_cntr_err(struct lnx_ep *ep, enum lnx_cntr_kind kind)
 {
 	lnx_cntr_add_err(ep->cntr[kind]);
+}
+
+/* The counter of an operation with these completion flags. */
+static inline enum lnx_cntr_kind lnx_op_cntr(uint64_t cq_flags)
+{
+	return cq_flags & FI_SEND ? LNX_CNTR_SEND :
+	       cq_flags & FI_READ ? LNX_CNTR_READ : LNX_CNTR_WRITE;
+}
+
+/* An operation of ep that is reported has failed: an error entry, and one more failure on
+ * its counter. */
+LNX_COLD void lnx_op_failed(struct lnx_ep *ep, void *context, uint64_t cq_flags, int err,
+			    int prov_errno);
+
+/* How many sends with these flags may be queued for a peer. */
+static inline uint32_t lnx_ep_queue_max(const struct lnx_ep *ep, uint64_t flags)
+{
+	return flags & (FI_INJECT | FI_COMPLETION) ? ep->limits.tx_size :
+						     2 * ep->limits.tx_size;
 }
 
 #endif

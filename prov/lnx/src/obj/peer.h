@@ -24,7 +24,7 @@
 #include "policy/rtt.h"
 #include "policy/stripe.h"
 #include "rel/chan.h"
-#include "rel/credit.h"
+#include "policy/credit.h"
 #include "rel/hedge.h"
 #include "rel/life.h"
 #include "rel/loss.h"
@@ -96,7 +96,7 @@ struct lnx_path_detect {
 	uint64_t other_data;
 };
 
-/* How fast a path is, of a peer with several (rel/sched.h). */
+/* How fast a path is, of a peer with several (rel/sched.h, rel/piece.c). */
 struct lnx_path_speed {
 	struct lnx_rate send;		/* of frames */
 	struct lnx_rate read;		/* of pieces that are read from the other end */
@@ -155,7 +155,7 @@ struct lnx_path {
 	uint16_t remote_rail;		/* remote->index */
 	uint8_t index;			/* in peer->path */
 	uint8_t state;			/* enum lnx_path_state; lnx_path_happens */
-	bool reserved;			/* its try to connect at retry_ns (rel/send.c) */
+	bool reserved;			/* its try to connect at retry_ns (rel/pump.c) */
 	uint64_t n_sent;		/* frames sent over it, in the sequence */
 	struct lnx_remote_rail *remote;	/* the peer's rail; of this path, or another */
 	/* Frames.  What is known of them matters only for a peer with several paths

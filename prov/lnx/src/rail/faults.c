@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Fault injection for an endpoint.  Called by rel/send.c and msg/pull.c before they call
+ * Fault injection for an endpoint.  Called by rel/pump.c and msg/pull.c before they call
  * a core, by rel/recv.c before it handles a frame, and by progress; passes errors to
  * rail/lent.c and late frames to rel/recv.c.
  */

@@ -10,6 +10,7 @@
 #include "lnx_wire.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
+#include "rel/order.h"
 #include "rel/recovery.h"
 #include "rel/sched.h"
 
@@ -194,20 +195,9 @@ void lnx_admin_remote(struct lnx_peer *peer, struct lnx_path *path, bool spare,
 	lnx_detect_watch(peer);
 }
 
-/* ---- setting health ---- */
+/* ---- what was set by hand ---- */
 
-LNX_COLD void lnx_admin_set(struct lnx_ep *ep, struct lnx_health *h,
-			      int value, uint64_t now)
-{
-	if (value >= 0)
-		lnx_health_pin(h, &ep->plan, (unsigned)value, now);
-	else if (h->pinned)
-		lnx_health_unpin(h, &ep->plan, now);
-	lnx_policy_stale(ep);
-	ep->admin.any = true;
-}
-
-LNX_COLD void lnx_admin_apply(struct lnx_ep *ep, uint64_t now)
+static LNX_COLD void apply_weights(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
 	uint32_t rails = to_tell(ep);
@@ -221,5 +211,31 @@ LNX_COLD void lnx_admin_apply(struct lnx_ep *ep, uint64_t now)
 		lnx_admin_peer(peer, now);
 		if (peer->address.tell)
 			lnx_link_notice_send(peer, now);
+	}
+}
+
+/* What became DOWN is left, and pinged. */
+static LNX_COLD void check_paths(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&ep->peers.all, n, tmp)
+		lnx_detect_watch(lnx_list_entry(n, struct lnx_peer, all_link));
+}
+
+LNX_COLD void lnx_rel_set(struct lnx_ep *ep, enum lnx_rel_set what, uint64_t now)
+{
+	switch (what) {
+	case LNX_REL_SET_HEALTH:
+		check_paths(ep);
+		break;
+	case LNX_REL_SET_WEIGHT:
+		lnx_policy_stale(ep);
+		ep->admin.any = true;
+		apply_weights(ep, now);
+		break;
+	case LNX_REL_SET_RULES:
+		lnx_order_rules(ep, now);
+		break;
 	}
 }

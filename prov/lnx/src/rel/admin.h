@@ -19,15 +19,6 @@
 
 #include "obj/ep.h"
 
-#define LNX_ADMIN_AUTO	(-1)
-
-/* Set the health of a segment, or LNX_ADMIN_AUTO.  It takes effect with
- * lnx_admin_apply. */
-LNX_COLD void lnx_admin_set(struct lnx_ep *ep, struct lnx_health *h,
-			      int value, uint64_t now);
-/* Something was set: apply it to all peers, and tell them.  Calls cores. */
-LNX_COLD void lnx_admin_apply(struct lnx_ep *ep, uint64_t now);
-
 /* Called now and then for each peer of an endpoint where anything was ever set, because
  * paths come and go.  Calls no core. */
 LNX_COLD void lnx_admin_peer(struct lnx_peer *peer, uint64_t now);

@@ -5,7 +5,7 @@
  */
 #include "base/interval.h"
 #include "rail/rail.h"
-#include "rel/count.h"
+#include "obj/counting.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
 #include "rel/keepalive.h"
@@ -40,7 +40,7 @@ int lnx_control_send_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	/* To a peer that has used some of it, and so knows of credit. */
 	if (h->kind == LNX_KIND_ACK && peer->eager && peer->eager->credit.came &&
 	    path->rail->inject_size >= sizeof(frame)) {
-		lnx_credit_put(&frame.credit, lnx_rx_grant(peer));
+		lnx_credit_put(&frame.credit, lnx_eager_grant(peer));
 		len = sizeof(frame);
 	}
 	ret = lnx_rail_inject(path->rail, &frame, len, path->core_addr);
@@ -101,13 +101,37 @@ static struct lnx_path *ack_path(struct lnx_peer *peer)
 	       lnx_peer_acked(peer) ? path : lnx_sched_live(peer);
 }
 
-int lnx_control_send(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
+/* A frame outside the sequence: ACK, PROBE, BYE.  May fail silently. */
+static int send_kind(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind)
 {
 	struct lnx_path *path = ack_path(peer);
 	struct lnx_hdr h = { .kind = kind };
 
 	return path ? lnx_control_send_on(ep, peer, path, &h) :
 		      -FI_EHOSTUNREACH;
+}
+
+LNX_COLD void lnx_rel_bye(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, all_link);
+
+		if (peer->npath && !lnx_peer_dead(peer) &&
+		    lnx_sched_live(peer)->state == LNX_PATH_UP)
+			send_kind(ep, peer, LNX_KIND_BYE);
+	}
+}
+
+LNX_COLD int lnx_rel_ping(struct lnx_peer *peer, struct lnx_path *path, uint32_t number)
+{
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_PROBE, .tag = 1u + path->index,
+		.data = LNX_WIRE_PROBE_LATENCY | LNX_WIRE_PROBE_PING | number,
+	};
+
+	return lnx_control_send_on(peer->ep, peer, path, &h);
 }
 
 static LNX_COLD void send_pong(struct lnx_peer *peer, struct lnx_path *path,
@@ -208,7 +232,7 @@ void lnx_control_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			continue;
 		}
 		/* The peer takes nothing of a session that it does not know. */
-		if (lnx_unlikely(!peer->hello_done) && lnx_rel_ready(ep, peer)) {
+		if (lnx_unlikely(!peer->hello_done) && lnx_hello_start(peer, false)) {
 			ep->work |= LNX_WORK_ACK;
 			continue;
 		}
@@ -218,7 +242,7 @@ void lnx_control_acks(struct lnx_ep *ep, uint64_t now, bool all)
 			ep->work |= LNX_WORK_ACK;
 			continue;
 		}
-		if (!lnx_control_send(ep, peer, LNX_KIND_ACK))
+		if (!send_kind(ep, peer, LNX_KIND_ACK))
 			ack_left(ep, peer, now);
 		else
 			ack_refused(ep, peer, path, now);
@@ -239,7 +263,7 @@ static LNX_COLD void ask_alive(struct lnx_peer *peer, bool nothing, uint64_t now
 	if (!path)
 		return;
 	if (lnx_sched_may_try(ep, path, now)) {
-		if (!lnx_control_send(ep, peer, LNX_KIND_PROBE))
+		if (!send_kind(ep, peer, LNX_KIND_PROBE))
 			return;
 		lnx_sched_blocked(path, now);
 	}
@@ -292,7 +316,7 @@ LNX_COLD void lnx_control_answered(struct lnx_path *path, struct lnx_peer *peer,
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
 		       "rail %s: frames to peer %016llx are lost; sending again\n",
 		       path->rail->name, (unsigned long long)peer->eid);
-	lnx_send_want(peer);
+	lnx_peer_pump(peer);
 }
 
 /* The first timeout for what is due from the peer. */
@@ -362,7 +386,7 @@ uint64_t lnx_control_look(struct lnx_peer *peer, uint64_t now)
 	}
 	if (todo == LNX_LOSS_INSIST) {
 		lnx_session_answer(peer);
-		lnx_send_want(peer);
+		lnx_peer_pump(peer);
 	}
 	if (todo == LNX_LOSS_ASK && idle)
 		ask_alive(peer, nothing, now);

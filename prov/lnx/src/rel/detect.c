@@ -9,7 +9,7 @@
 #include "policy/errclass.h"
 #include "rail/rail.h"
 #include "rel/admin.h"
-#include "rel/count.h"
+#include "obj/counting.h"
 #include "rel/frame.h"
 #include "rel/latency.h"
 #include "rel/order.h"

@@ -36,12 +36,6 @@
 
 struct lnx_hdr;
 
-/* Are peer's paths checked? */
-static inline bool lnx_detects(const struct lnx_peer *peer)
-{
-	return peer->npath > 1 && peer->ep->plan.step[LNX_CLASS_OK];
-}
-
 /* Something has changed: check them in the next pass. */
 LNX_COLD void lnx_detect_watch(struct lnx_peer *peer);
 /* Check them.  Returns when to do so again, or LNX_NEVER.  Calls cores. */

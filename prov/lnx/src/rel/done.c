@@ -27,7 +27,7 @@ static LNX_COLD bool posted_rare(struct lnx_ep *ep, struct lnx_txe *txe)
 		part_over(ep, txe, 0);
 		return true;
 	}
-	lnx_cntr_ok(ep, lnx_txe_cntr(txe->cq_flags));
+	lnx_cntr_ok(ep, lnx_op_cntr(txe->cq_flags));
 	return false;
 }
 
@@ -42,23 +42,6 @@ void lnx_done_posted(struct lnx_ep *ep, struct lnx_txe *txe)
 			     0, 0, FI_ADDR_NOTAVAIL);
 }
 
-LNX_COLD void lnx_rel_op_failed(struct lnx_ep *ep, void *context, uint64_t cq_flags,
-			  int err, int prov_errno)
-{
-	struct fi_cq_err_entry e = {
-		.op_context = context,
-		.flags = cq_flags,
-		.err = err,
-		.prov_errno = prov_errno,
-		.src_addr = FI_ADDR_NOTAVAIL,
-	};
-
-	ep->stats.failed++;
-	lnx_cntr_err(ep, lnx_txe_cntr(cq_flags));
-	if (ep->tx_cq)
-		lnx_cq_write_err(ep->tx_cq, &e);
-}
-
 /* The send of a frame has failed. */
 static LNX_COLD void txe_failed(struct lnx_ep *ep, struct lnx_txe *txe, int err)
 {
@@ -66,9 +49,9 @@ static LNX_COLD void txe_failed(struct lnx_ep *ep, struct lnx_txe *txe, int err)
 	if (txe->part)
 		part_over(ep, txe, err);
 	else if (txe->want_comp || txe->tells)
-		lnx_rel_op_failed(ep, txe->context, txe->cq_flags, err, err);
+		lnx_op_failed(ep, txe->context, txe->cq_flags, err, err);
 	else
-		lnx_cntr_err(ep, lnx_txe_cntr(txe->cq_flags));
+		lnx_cntr_err(ep, lnx_op_cntr(txe->cq_flags));
 }
 
 /* It is over, but the core still has it; only the rail's list can find it. */
@@ -161,7 +144,7 @@ void lnx_done_acked(struct lnx_peer *peer, uint32_t ack)
 	if (lnx_chan_idle(c))
 		lnx_sched_all_delivered(peer);
 	if (lnx_chan_after_ack(c))
-		lnx_send_want(peer);
+		lnx_peer_pump(peer);
 	/* The next look is far away: other frames are the oldest from now on. */
 	if (lnx_unlikely(!peer->watched) && peer->awaited)
 		lnx_rel_watch(peer->ep, peer);
@@ -318,14 +301,14 @@ LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 }
 
 /* It is closing: what is not acknowledged by now never will be. */
-void lnx_rel_peer_ended(struct lnx_peer *peer)
+void lnx_done_peer_ended(struct lnx_peer *peer)
 {
 	lnx_peer_happens(peer, LNX_LIFE_ENDED);
 	lnx_peer_ended(peer);
 	/* Progress fails what is outstanding: this may be inside a send to that same
 	 * peer.  A peer without anything outstanding becomes DEAD too, so that the next
 	 * send begins another session. */
-	lnx_send_want(peer);
+	lnx_peer_pump(peer);
 }
 
 void lnx_rel_close(struct lnx_ep *ep)

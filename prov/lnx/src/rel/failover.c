@@ -2,7 +2,7 @@
 /*
  * What happens to the frames of a path that goes DOWN, and of a rail whose core
  * endpoint is closed.  Called by rel/detect.c and rel/recovery.c; lnx_send_pump
- * (rel/send.c) posts what is sent again.
+ * (rel/pump.c) posts what is sent again.
  */
 #include "core/open.h"
 #include "rel/detect.h"
@@ -125,52 +125,4 @@ LNX_COLD void lnx_failover_cut_clones(struct lnx_rail *rail)
 		txe->f.in_core = false;
 		lnx_done_settled(txe);
 	}
-}
-
-LNX_COLD struct lnx_txe *lnx_failover_hello(struct lnx_peer *peer, struct lnx_hdr *h)
-{
-	struct lnx_ep *ep = peer->ep;
-	uint8_t what[LNX_HELLO_BYTES];
-	size_t len = lnx_ep_hello(ep, what), proof;
-	struct lnx_txe *txe;
-
-	*h = (struct lnx_hdr){
-		.kind = LNX_KIND_HELLO, .key = ep->address.epoch,
-		.flags = ep->domain->job_key ? LNX_WIRE_F_KEYED : 0,
-		.tag = peer->session.stamp, .src = peer->sid,
-		.data = peer->rx_sid ? peer->rx_sid : peer->session.named,
-		.dst = peer->eid, .seq = peer->chan.next,
-	};
-	proof = lnx_proof_size(h);
-	txe = lnx_txe_get(ep, len + proof);
-	if (!txe)
-		return NULL;
-	memcpy(txe->frame + sizeof(struct lnx_wire_hdr), what, len);
-	txe->f.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len + proof);
-	if (proof) {
-		lnx_hdr_put(lnx_txe_hdr(txe), h);
-		lnx_session_prove(peer, txe, 0);
-	}
-	return txe;
-}
-
-LNX_COLD void lnx_rel_hello_again(struct lnx_peer *peer)
-{
-	struct lnx_ep *ep = peer->ep;
-	struct lnx_txe *txe;
-	struct lnx_hdr h;
-
-	if (!lnx_peer_open(peer) || peer->self || !peer->npath)
-		return;
-	/* For a peer that only sends to us it is the first one. */
-	if (!peer->hello_done) {
-		lnx_rel_ready(ep, peer);
-		return;
-	}
-	txe = lnx_failover_hello(peer, &h);
-	if (!txe)
-		return;			/* they find out that the old one is dead */
-	lnx_address_ack_hello(peer);
-	if (lnx_rel_send(ep, peer, txe, &h, false))
-		lnx_txe_put(ep, txe);
 }

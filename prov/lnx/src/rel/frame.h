@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Frames in flight: what the files of rel/ share, and what others fill in before they
- * send one.  Owner lock held.
+ * Frames in flight: what the files of rel/ share.  Others include rel/rel.h.  Owner lock
+ * held.
  */
 #ifndef LNX_FRAME_H
 #define LNX_FRAME_H
 
+#include "obj/counting.h"
 #include "obj/ep.h"
 #include "rail/post.h"
 #include "rel/detect.h"
@@ -13,8 +14,42 @@
 #include "rel/sched.h"
 #include "wire/hdr.h"
 
+/* ---- rel/hello.c ---- */
+
+/* Prepare peer for sending, once: its window is made, our HELLO is sent or queued.  later: do
+ * not send now, this may be a core's callback.  0 or -FI_ENOMEM. */
+LNX_COLD int lnx_hello_start(struct lnx_peer *peer, bool later);
+
+/* ---- rel/send.c ---- */
+
+/* Put a new frame behind what waits; progress posts it. */
+void lnx_send_line_up(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_txe *txe,
+		      struct lnx_hdr *h);
+
+/* What waits cannot leave: from now on peer counts as blocked. */
+static inline void lnx_send_block(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	if (!peer->blocked)
+		ep->stats.queued += peer->chan.nqueued;
+	peer->blocked = peer->chan.nqueued != 0;
+}
+
+/* ---- rel/pump.c ---- */
+
+/* Post one frame, which has its number, to the path's core.  0 or the core's error. */
+ssize_t lnx_frame_post(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_path *path,
+		       struct lnx_txe *txe);
+/* Slow half of lnx_frame_path: `chosen` does not carry txe. */
+LNX_COLD struct lnx_path *lnx_frame_carrier(const struct lnx_peer *peer,
+					    const struct lnx_txe *txe,
+					    struct lnx_path *chosen);
 /* Retransmit all frames that left over these paths (bits) and are not acknowledged. */
 void lnx_send_retransmit(struct lnx_peer *peer, unsigned paths);
+/* Post what waits on all peers that have something to post. */
+void lnx_send_pump(struct lnx_ep *ep, uint64_t now);
+
+/* ---- rel/failover.c ---- */
+
 /* A path goes DOWN: its frames are sent again over others, also those that its core
  * still has. */
 LNX_COLD void lnx_failover_path(struct lnx_path *path, struct lnx_peer *peer);
@@ -27,6 +62,9 @@ LNX_COLD void lnx_failover_redirect(struct lnx_path *path, struct lnx_peer *peer
 /* Its core endpoint is closed; the frames that it did not report are over too. */
 LNX_COLD void lnx_failover_cut(struct lnx_path *path, struct lnx_peer *peer);
 LNX_COLD void lnx_failover_cut_clones(struct lnx_rail *rail);
+
+/* ---- rel/control.c ---- */
+
 /* Send an unsequenced frame over one path.  0, or the core's error. */
 int lnx_control_send_on(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_path *path, struct lnx_hdr *h);
@@ -37,12 +75,6 @@ LNX_COLD void lnx_control_answered(struct lnx_path *path, struct lnx_peer *peer,
 /* A PROBE that tells our address.  -FI_ENOSYS: the core has no room for that. */
 LNX_COLD int lnx_control_probe_from(struct lnx_peer *peer, struct lnx_path *path,
 			       struct lnx_hdr *h);
-/* Let progress post what waits for peer. */
-void lnx_send_want(struct lnx_peer *peer);
-/* Post what waits on all peers that have something to post. */
-void lnx_send_pump(struct lnx_ep *ep, uint64_t now);
-/* A frame outside the sequence: ACK, PROBE, BYE.  May fail silently. */
-int lnx_control_send(struct lnx_ep *ep, struct lnx_peer *peer, uint8_t kind);
 /* Is an acknowledgement, a report or an answer due to peer? */
 LNX_INLINE bool lnx_control_ack_pending(const struct lnx_peer *peer)
 {
@@ -54,37 +86,30 @@ LNX_INLINE void lnx_control_ack_clear(struct lnx_peer *peer)
 	lnx_list_del(&peer->ack_link);
 	peer->chan.ack_threshold = 0;
 }
-/* Remove peers from the ack list whose acknowledgements were piggybacked. */
-LNX_INLINE void lnx_control_acks_piggybacked(struct lnx_ep *ep)
-{
-	struct lnx_node *n, *tmp;
-
-	lnx_list_foreach(&ep->ack_list, n, tmp) {
-		struct lnx_peer *peer =
-			lnx_list_entry(n, struct lnx_peer, ack_link);
-
-		if (!lnx_control_ack_pending(peer))
-			lnx_control_ack_clear(peer);
-	}
-	if (lnx_list_empty(&ep->ack_list))
-		ep->work &= ~LNX_WORK_ACK_PENDING;
-}
-/* From one look at peer to the next, while frames to it are acknowledged. */
-uint64_t lnx_look_gap(const struct lnx_peer *peer);
 /* Send acknowledgements that are due. */
 void lnx_control_acks(struct lnx_ep *ep, uint64_t now, bool all);
 /* Check what is due from peer: frames that stay unacknowledged, and whether it lives.
  * Returns when to check again; LNX_NEVER: nothing is due any more.  Calls cores. */
 uint64_t lnx_control_look(struct lnx_peer *peer, uint64_t now);
 
-/* rel/recv.c: peer is DEAD: free the frames of it that came early. */
+/* ---- rel/run.c ---- */
+
+/* From one look at peer to the next, while frames to it are acknowledged. */
+uint64_t lnx_look_gap(const struct lnx_peer *peer);
+
+/* ---- rel/recv.c ---- */
+
+/* peer is DEAD: free the frames of it that came early. */
 LNX_COLD void lnx_recv_ooo_free(struct lnx_peer *peer);
 
 /* ---- rel/done.c ---- */
+
 void lnx_done_acked(struct lnx_peer *peer, uint32_t ack);
 void lnx_done_settled(struct lnx_txe *txe);
 /* The application may have its completion, unless it waits for the ack. */
 void lnx_done_posted(struct lnx_ep *ep, struct lnx_txe *txe);
+/* The peer has ended the session; what is outstanding fails in the next pass. */
+void lnx_done_peer_ended(struct lnx_peer *peer);
 /* The frame of that number in peer's window; NULL: it was given away. */
 LNX_INLINE struct lnx_txe *lnx_frame_at(const struct lnx_peer *peer, uint32_t seq)
 {
@@ -94,9 +119,9 @@ LNX_INLINE struct lnx_txe *lnx_frame_at(const struct lnx_peer *peer, uint32_t se
 }
 
 /* ---- rel/keep.c ---- */
+
 /* The core let go of a frame in the application's buffer, which is not acknowledged. */
 void lnx_keep_wait(struct lnx_txe *txe);
-void lnx_keep_run(struct lnx_ep *ep);
 /* The core has, or never will have, sent a frame that is not acknowledged. */
 LNX_INLINE void lnx_frame_let_go(struct lnx_txe *txe)
 {
@@ -109,13 +134,28 @@ LNX_INLINE void lnx_frame_let_go(struct lnx_txe *txe)
 LNX_COLD void lnx_keep_acked(struct lnx_peer *peer);
 /* The peer's window is empty, and nothing more is sent or comes. */
 LNX_COLD void lnx_keep_end(struct lnx_peer *peer);
-/* LNX_WIRE_F_*, for the last frame of so many bytes that leave in the application's
- * buffer and may be copied later. */
-uint8_t lnx_keep_flags(struct lnx_peer *peer, uint64_t bytes);
 
-/* rel/failover.c: our next frame to peer, a HELLO, and its header.  It must be numbered
- * before any other.  NULL: memory is short. */
-LNX_COLD struct lnx_txe *lnx_failover_hello(struct lnx_peer *peer, struct lnx_hdr *h);
+/* ---- a frame leaves ---- */
+
+/* Does its core carry so long a frame, of so many pieces? */
+LNX_INLINE bool lnx_frame_carried(const struct lnx_path *path, const struct lnx_txe *txe)
+{
+	const struct lnx_rail *rail = path->rail;
+
+	return lnx_txe_bytes(txe) <= rail->frame_max &&
+	       (!txe->f.niov || txe->f.niov < rail->info->tx_attr->iov_limit);
+}
+
+/* The path of txe: see lnx_sched_next. */
+LNX_INLINE struct lnx_path *lnx_frame_path(struct lnx_peer *peer, const struct lnx_txe *txe)
+{
+	struct lnx_path *path = lnx_sched_next(peer, lnx_txe_bytes(txe));
+
+	if (lnx_likely(peer->npath == 1) || !path ||
+	    lnx_likely(lnx_frame_carried(path, txe)))
+		return path;
+	return lnx_frame_carrier(peer, txe, path);
+}
 
 /* A frame has left that acknowledges all we have received. */
 LNX_INLINE void lnx_frame_ack_piggybacked(struct lnx_peer *peer)
@@ -125,20 +165,6 @@ LNX_INLINE void lnx_frame_ack_piggybacked(struct lnx_peer *peer)
 		return;
 	/* It stays on ack_list: it would be back with the next frame. */
 	lnx_chan_ack_sent(&peer->chan);
-}
-
-/* Initialise a frame that was just taken from that pool. */
-LNX_INLINE void lnx_txe_init(struct lnx_txe *txe, uint8_t cls)
-{
-	txe->op.type = LNX_OP_TXE;
-	txe->cls = cls;
-	txe->f.acked = false;
-	txe->reported = false;
-	txe->keep = LNX_KEEP_NO;
-	txe->matters = 0;
-	txe->f.slow_ack = 0;
-	txe->rxe = NULL;
-	lnx_list_init(&txe->f.link);
 }
 
 /* A frame has left that acknowledges all we had received when it left. */
@@ -162,6 +188,54 @@ LNX_INLINE void lnx_frame_in_window(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_done_posted(ep, txe);
 	if (lnx_unlikely(!peer->watched))
 		lnx_rel_watch(ep, peer);
+}
+
+/* A message of len bytes, all in one frame, first leaves by that rail, on which it counts. */
+LNX_INLINE void lnx_frame_count_message(struct lnx_rail *rail, uint64_t len)
+{
+	rail->traffic.sends++;
+	rail->traffic.send_length += len;
+}
+
+/* The same for any frame; the FIN of a large message tells which rails carried it
+ * (msg/rndv.c). */
+LNX_INLINE void lnx_frame_count(struct lnx_peer *peer, struct lnx_txe *txe)
+{
+	struct lnx_path *path = peer->path[txe->f.path];
+	struct lnx_rail_traffic *t = &path->rail->traffic;
+	const struct lnx_wire_hdr *w = lnx_txe_hdr(txe);
+
+	switch (w->kind) {
+	case LNX_KIND_MSG:
+	case LNX_KIND_TAG:
+		lnx_frame_count_message(path->rail, le64toh(w->len));
+		break;
+	case LNX_KIND_PART_MSG:
+	case LNX_KIND_PART_TAG:
+		t->sends++;		/* fall through */
+	case LNX_KIND_MORE:
+		t->send_length += lnx_txe_bytes(txe) - sizeof(*w);
+		break;
+	case LNX_KIND_RTS_MSG:
+	case LNX_KIND_RTS_TAG:
+		t->sends++;
+		break;
+	default:
+		lnx_count_sent(path, w->kind);
+		break;
+	}
+}
+
+/* Any frame was posted for the first time. */
+LNX_INLINE void lnx_frame_first(struct lnx_ep *ep, struct lnx_peer *peer,
+				struct lnx_txe *txe)
+{
+	lnx_frame_count(peer, txe);
+	lnx_frame_in_window(ep, peer, txe, lnx_txe_bytes(txe));
+	if (lnx_unlikely(txe->rxe != NULL)) {
+		ep->up->sent(txe);
+		txe->rxe = NULL;
+	}
 }
 
 /* Give the frame the next number; path: the one that it takes if it leaves at once, so
@@ -198,10 +272,42 @@ LNX_INLINE ssize_t lnx_frame_inject(struct lnx_ep *ep, struct lnx_peer *peer,
 	return ret;
 }
 
-/* rel/send.c: the path did not take a frame that has its number, the first one not
- * posted.  The frame waits in the queue. */
-LNX_COLD void lnx_send_refused(struct lnx_ep *ep, struct lnx_peer *peer,
-			     struct lnx_path *path, struct lnx_txe *txe);
+/* Nearly all new frames are such. */
+LNX_INLINE bool lnx_frame_injectable(const struct lnx_ep *ep, const struct lnx_rail *rail,
+				     const struct lnx_txe *txe)
+{
+	return txe->f.len <= rail->inject_size && !txe->f.niov && rail->core_ep &&
+	       !ep->fault;
+}
+
+/*
+ * A new frame leaves over path, with nothing before it: it gets its number, is posted and
+ * comes into the window.  All new frames do so here, but those that have to wait.  0; or the
+ * core's error: then the frame has its number, and is the caller's to queue or to unnumber.
+ *
+ * short_msg, a constant: it is a message in one frame that is injectable, and path is UP.
+ * Then half of the steps have nothing to do.
+ */
+LNX_INLINE ssize_t lnx_frame_leave(struct lnx_ep *ep, struct lnx_peer *peer,
+				   struct lnx_path *path, struct lnx_txe *txe,
+				   struct lnx_hdr *h, bool short_msg)
+{
+	ssize_t ret;
+
+	lnx_frame_number(peer, path, txe, h);
+	ret = short_msg || lnx_likely(lnx_frame_injectable(ep, path->rail, txe)) ?
+	      lnx_frame_inject(ep, peer, path, txe) : lnx_frame_post(ep, peer, path, txe);
+	if (lnx_unlikely(ret))
+		return ret;
+	if (short_msg) {
+		lnx_frame_count_message(path->rail, h->len);
+		lnx_frame_in_window(ep, peer, txe, txe->f.len);
+	} else {
+		lnx_sched_up(path);
+		lnx_frame_first(ep, peer, txe);
+	}
+	return 0;
+}
 
 /* The peer acknowledges all frames before number ack. */
 LNX_INLINE void lnx_frame_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t ack)

@@ -13,6 +13,7 @@
  * asks for its acknowledgement: so what was sent after the last such frame finds room as soon
  * as that one is acknowledged, even if the peer's program says nothing more.
  */
+#include "obj/eager.h"
 #include "rel/frame.h"
 
 /* Passes that find something to do while a send waits. */
@@ -39,22 +40,6 @@ void lnx_keep_wait(struct lnx_txe *txe)
 		ep->eager.keep_pass = ep->poll.pass;
 	lnx_list_add_tail(&ep->eager.keep, &txe->f.link);
 	ep->work |= LNX_WORK_KEEP;
-}
-
-uint8_t lnx_keep_flags(struct lnx_peer *peer, uint64_t bytes)
-{
-	struct lnx_peer_eager *e = lnx_peer_eager(peer);
-	uint64_t room = peer->ep->conf->send_buffer;
-
-	/* One message alone finds room. */
-	if (!e)
-		return LNX_WIRE_F_ACK_NOW;
-	if (e->unasked ? e->unasked + bytes > room / 2 : bytes > room) {
-		e->unasked = 0;
-		return LNX_WIRE_F_ACK_NOW;
-	}
-	e->unasked += (uint32_t)bytes;
-	return 0;
 }
 
 /* Those that found no room before. */
@@ -100,30 +85,13 @@ LNX_COLD void lnx_keep_end(struct lnx_peer *peer)
 	lnx_credit_end(&e->credit, &peer->ep->eager.pool);
 }
 
-void lnx_tx_credit(struct lnx_peer *peer, uint64_t limit)
-{
-	if (limit && lnx_peer_eager(peer) &&
-	    lnx_credit_learn(&peer->eager->credit, limit) &&
-	    lnx_credit_has(&peer->eager->credit, LNX_PAYLOAD_MAX + 1))
-		peer->eager->none_soon = false;
-}
-
-uint64_t lnx_rx_grant(struct lnx_peer *peer)
-{
-	struct lnx_credit_pool *pool = &peer->ep->eager.pool;
-
-	if (!pool->peer || !lnx_peer_eager(peer))
-		return 0;
-	return lnx_credit_grant(&peer->eager->credit, pool);
-}
-
 /* The copy takes the frame's place in the window, and the send completes.  Without memory
  * or room it waits for the next acknowledgement. */
 static void keep(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	struct lnx_peer *peer = txe->peer;
 	uint64_t payload = lnx_txe_bytes(txe) - sizeof(struct lnx_wire_hdr);
-	struct lnx_peer_eager *e = peer->eager;	/* lnx_keep_flags made it */
+	struct lnx_peer_eager *e = peer->eager;	/* lnx_eager_ack_flags made it */
 	struct lnx_txe *copy;
 	uint8_t *to;
 	unsigned i;
@@ -158,7 +126,7 @@ static void keep(struct lnx_ep *ep, struct lnx_txe *txe)
 	lnx_done_posted(ep, copy);
 }
 
-void lnx_keep_run(struct lnx_ep *ep)
+void lnx_rel_keep(struct lnx_ep *ep)
 {
 	struct lnx_node *n;
 

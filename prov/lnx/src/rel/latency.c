@@ -164,7 +164,7 @@ static LNX_COLD void send_again(struct lnx_peer *peer, struct lnx_path *path)
 {
 	lnx_loss_late_again(&path->speed->oldest, &peer->chan, path->index);
 	peer->ep->stats.late_frames++;
-	lnx_send_want(peer);
+	lnx_peer_pump(peer);
 }
 
 /* ---- the path of frames ---- */

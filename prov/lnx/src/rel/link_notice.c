@@ -74,7 +74,7 @@ LNX_COLD uint64_t lnx_link_notice_next(const struct lnx_peer *peer, uint64_t now
 	return next;
 }
 
-LNX_COLD void lnx_link_notice_local(struct lnx_rail *rail, bool up, uint64_t now)
+static LNX_COLD void link_changed(struct lnx_rail *rail, bool up, uint64_t now)
 {
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_node *n, *tmp;
@@ -108,6 +108,14 @@ LNX_COLD void lnx_link_notice_local(struct lnx_rail *rail, bool up, uint64_t now
 		lnx_link_notice_send(peer, now);
 		lnx_detect_watch(peer);
 	}
+}
+
+LNX_COLD void lnx_rel_link(struct lnx_rail *rail, enum lnx_rel_link what, uint64_t now)
+{
+	if (what == LNX_REL_LINK_MOVED)
+		lnx_reopen_rail(rail, now);
+	else
+		link_changed(rail, what == LNX_REL_LINK_UP, now);
 }
 
 LNX_COLD void lnx_link_notice_trust(struct lnx_peer *peer, struct lnx_path *path,

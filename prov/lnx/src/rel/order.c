@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The order of the paths to a peer.  See order.h.  Called by rel/sched.c, rel/latency.c
- * and rel/detect.c; policy/rank.c decides. */
+/* The order of the paths to a peer.  See order.h.  Called by rel/sched.c, rel/piece.c,
+ * rel/latency.c and rel/detect.c; policy/rank.c decides. */
 #include "rel/order.h"
 
 #include "core/path_set.h"

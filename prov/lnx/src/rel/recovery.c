@@ -65,7 +65,7 @@ static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path, uint6
 	    lnx_pause_over(&path->speed->away, now))
 		peer->cur = path;
 	ep->stats.paths_restored++;
-	lnx_send_want(peer);
+	lnx_peer_pump(peer);
 	if (peer->pull.left)
 		ep->work |= LNX_WORK_PULL;
 }

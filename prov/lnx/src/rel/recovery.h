@@ -10,16 +10,6 @@
 #include "core/ping.h"
 #include "obj/ep.h"
 
-static inline bool lnx_path_usable(const struct lnx_path *path)
-{
-	return path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE;
-}
-
-static inline bool lnx_path_link_down(const struct lnx_path *path)
-{
-	return path->rail->link_down || path->detect.remote_down;
-}
-
 /* ---- rel/detect.c ---- */
 /* Set path DOWN, unless it is the only one; why is for the log.  Calls no core. */
 LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,

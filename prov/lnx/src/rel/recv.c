@@ -9,7 +9,7 @@
 #include "core/path_set.h"
 #include "rail/faults.h"
 #include "rail/rail.h"
-#include "rel/count.h"
+#include "obj/counting.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
 #include "rel/recovery.h"
@@ -100,7 +100,7 @@ static void ack_at_once(struct lnx_ep *ep, struct lnx_peer *peer)
 	ep->work |= LNX_WORK_ACK;
 }
 
-void lnx_rx_credit(struct lnx_peer *peer)
+void lnx_rel_credit(struct lnx_peer *peer)
 {
 	if (lnx_credit_urgent(&peer->eager->credit, &peer->ep->eager.pool) &&
 	    !lnx_peer_dead(peer) && !peer->ep->closing)
@@ -273,7 +273,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 	case LNX_KIND_ACK:
 		ep->stats.acks_recv++;
 		lnx_sched_report(peer, h);
-		lnx_tx_credit(peer, lnx_credit_get(frame_payload(buf), len));
+		lnx_eager_learn(peer, lnx_credit_get(frame_payload(buf), len));
 		break;
 	case LNX_KIND_PROBE:
 		if (lnx_unlikely(h->key))
@@ -301,7 +301,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 		break;
 	case LNX_KIND_BYE:
 		if (h->seq == peer->chan.rx.next)
-			lnx_rel_peer_ended(peer);
+			lnx_done_peer_ended(peer);
 		break;
 	default:
 		break;

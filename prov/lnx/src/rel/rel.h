@@ -1,19 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The reliable channel between two endpoints, seen from above.  Messages, remote memory
- * access and progress use what is declared here; rel/ itself calls up only through
- * ep->up (obj/up.h).
+ * The reliable channel between two endpoints, seen from outside: all that other layers
+ * call.  rel/ itself calls up only through ep->up (obj/up.h).  The other headers of rel/
+ * are for its own files; those of its pure files are also in struct lnx_peer.
  *
- *	msg/, rma/ -> rel/send.c, rel/short.c -> rail/		frames out
- *	rail/ -> rel/recv.c -> ep->up->deliver			frames in
+ *	msg/, rma/ -> lnx_rel_send -> rail/			frames out
+ *	rail/ -> lnx_rel_rx_frame -> ep->up->deliver		frames in
  *	comp/progress.c -> lnx_rel_run				what is due
  *
- * All functions: owner lock held.
+ * Each end has one session with a peer.  A frame that was taken arrives once, in order, on
+ * whatever path works; or its peer is given up, and everything to it fails (life, in
+ * obj/peer.h).  The channel finds paths that fail, and restores them, by itself.
+ *
+ * All functions: the endpoint's owner lock is held.  Those that may call cores say so, and
+ * are not for a core's callbacks.  Times are of lnx_clock_ns(), in ns.
  */
 #ifndef LNX_REL_H
 #define LNX_REL_H
 
+#include "obj/call.h"
+#include "obj/eager.h"
 #include "obj/ep.h"
+#include "obj/txe.h"
 #include "wire/hdr.h"
 
 /* Most answers that may wait for a peer that does not take them. */
@@ -21,181 +29,182 @@
 /* No error number from a peer is larger. */
 #define LNX_ERR_MAX	4096u
 
-struct lnx_rxe;
+/* ---- frames ---- */
 
-/* lnx_txe.keep: may its payload be copied, so that its send completes (rel/keep.c)? */
-enum {
-	LNX_KEEP_NO,			/* no, or it is a copy that completed at once */
-	LNX_KEEP_MAY,
-	LNX_KEEP_IS,			/* it is such a copy */
-	LNX_KEEP_FAILED,		/* no: its peer was given up before it was
-					 * acknowledged */
-};
+/* The peer of that address, made if needed, with a path to it: 0, -FI_EINVAL,
+ * -FI_EAGAIN (memory is short), -FI_EHOSTUNREACH or -FI_EACCES (the job keys differ). */
+ssize_t lnx_rel_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer);
 
 /*
- * A frame in flight, kept until it is acknowledged and the core has released it.  Its
- * peer's chan finds it by its number.
+ * May a frame go to peer now?  Begins the session if there is none.  flags: of the
+ * operation; FI_INJECT alone for calls that inject.  For these *no_queue may be set: then
+ * the frame may not be queued (lnx_rel_send).  0; -FI_EAGAIN: too many are queued, or
+ * memory is short; -FI_EHOSTUNREACH, -FI_EACCES: the peer is given up.  Calls cores.
  */
-struct lnx_txe {
-	struct lnx_op op;		/* first: context of core sends */
-	uint8_t cls;			/* pool it came from */
-	bool reported;
-	uint8_t keep;			/* LNX_KEEP_* */
-	/* What happens at its end; also as one word, which is mostly 0. */
-	union {
-		uint32_t matters;
-		struct {
-			bool want_comp;	/* report a success */
-			bool counts;	/* ends a send or write, and a counter is
-					 * bound; cq_flags say which */
-			bool tells;	/* report a failure in any case */
-			bool part;	/* context is a struct lnx_tx_group */
-		};
-	};
-	struct lnx_frame f;		/* f.len: bytes of frame[] to send; f.link: also
-					 * rail->clones */
-	struct lnx_peer *peer;
-	void *context;			/* the application's */
-	uint64_t cq_flags;
-	struct lnx_rxe *rxe;		/* FIN: receive to report once it has left */
-	struct iovec iov[LNX_IOV_MAX];	/* payload above the copy limit */
-	int err;			/* LNX_KEEP_FAILED: FI_E... */
-	_Alignas(64) uint8_t frame[];
-};
-
-static_assert(offsetof(struct lnx_txe, part) ==
-	      offsetof(struct lnx_txe, matters) + 3, "they are one word");
-
-LNX_INLINE struct lnx_txe *lnx_txe_of(struct lnx_frame *f)
-{
-	return lnx_container_of(f, struct lnx_txe, f);
-}
-
-/* Frames of one message, which end as one: ep->up->group_over. */
-struct lnx_tx_group {
-	uint32_t left;			/* those that may need the application's buffer */
-	int err;			/* of the first that failed, or 0 */
-	bool rndv;			/* part of a struct lnx_rndv */
-};
-
-/* Payload bytes of the frame classes (64 bytes of header on top). */
-#define LNX_TXE_SMALL	192
-#define LNX_TXE_MEDIUM	1984
-#define LNX_TXE_LARGE	LNX_PAYLOAD_MAX
-#define LNX_TXE_HUGE	LNX_PAYLOAD_LARGE
-
-/* The counter of an operation with these completion flags. */
-static inline enum lnx_cntr_kind lnx_txe_cntr(uint64_t cq_flags)
-{
-	return cq_flags & FI_SEND ? LNX_CNTR_SEND :
-	       cq_flags & FI_READ ? LNX_CNTR_READ : LNX_CNTR_WRITE;
-}
-
-static inline struct lnx_wire_hdr *lnx_txe_hdr(struct lnx_txe *txe)
-{
-	return (struct lnx_wire_hdr *)txe->frame;
-}
-
-/* Bytes of the frame, in one place or several. */
-LNX_INLINE uint64_t lnx_txe_bytes(const struct lnx_txe *txe)
-{
-	uint64_t bytes = txe->f.len;
-	unsigned i;
-
-	for (i = 0; lnx_unlikely(i < txe->f.niov); i++)
-		bytes += txe->iov[i].iov_len;
-	return bytes;
-}
-
-struct lnx_txe *lnx_txe_get(struct lnx_ep *ep, size_t payload);
-/* Return it to its pool.  Nothing may refer to it any more, except a core in error. */
-LNX_INLINE void lnx_txe_put(struct lnx_ep *ep, struct lnx_txe *txe)
-{
-	txe->peer = NULL;
-	lnx_pool_put(&ep->txe_pool[txe->cls], txe);
-}
+ssize_t lnx_rel_room(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
+		     bool *no_queue);
 
 /*
- * Number txe and send it, or queue it behind what waits already.  0.  With no_queue it
- * is never queued: -FI_EAGAIN, and txe is still the caller's.
+ * Number txe, write its header from h and send it, or queue it behind what waits already:
+ * 0, and txe is the channel's.  h: kind, flags, tag, data, len and key are the caller's.
+ * With no_queue it is never queued: -FI_EAGAIN, -FI_EHOSTUNREACH, and txe is still the
+ * caller's.  Calls cores.
  */
-int lnx_rel_send(struct lnx_ep *ep, struct lnx_peer *peer,
-		 struct lnx_txe *txe, struct lnx_hdr *h, bool no_queue);
+int lnx_rel_send(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_txe *txe,
+		 struct lnx_hdr *h, bool no_queue);
+
 /* The same from inside a core's callback: progress sends it.  -FI_ENOMEM,
  * -FI_EHOSTUNREACH: txe is still the caller's. */
 int lnx_rel_send_later(struct lnx_ep *ep, struct lnx_peer *peer,
 		       struct lnx_txe *txe, struct lnx_hdr *h);
-/* The peer of that address, made if needed, with a path to it: 0, -FI_EINVAL,
- * -FI_EAGAIN (memory is short) or -FI_EHOSTUNREACH. */
-ssize_t lnx_rel_find(struct lnx_ep *ep, fi_addr_t dest, struct lnx_peer **peer);
-/* The same where it is known that the peer has yet to be made, or is dead. */
-LNX_COLD ssize_t lnx_rel_find_cold(struct lnx_ep *ep, fi_addr_t dest,
-				  struct lnx_peer **peer);
+
+/* What lnx_rel_short is to send, for a call that is lnx_call_single: kind, flags, and
+ * LNX_SHORT_INJECT. */
+#define LNX_SHORT_INJECT	0x10000u
+#define lnx_short_what(call) \
+	((lnx_call_tagged(call) ? LNX_KIND_TAG : LNX_KIND_MSG) | \
+	 (lnx_call_data(call) ? LNX_WIRE_F_DATA << 8 : 0) | \
+	 (lnx_call_inject(call) ? LNX_SHORT_INJECT : 0))
+
 /*
- * May a frame go to peer now?  0, -FI_EAGAIN, -FI_EHOSTUNREACH.  flags: of the
- * operation; FI_INJECT alone for calls that inject.  For these *no_queue may be set:
- * then the frame may not be queued (lnx_rel_send).
+ * The fast half of lnx_rel_send: fill and send a message that fits into a frame which the
+ * core copies, to a peer in its usual state (NULL: the peer has yet to be made).  The
+ * arguments are in registers, so that no struct lnx_tx is needed.  what: lnx_short_what of
+ * a call that is lnx_call_single, while the endpoint's flags have none of FI_INJECT,
+ * FI_TRANSMIT_COMPLETE and FI_DELIVERY_COMPLETE.  True: it is sent, or queued with its
+ * number; false: nothing was done, call lnx_msg_send.  Calls cores.
  */
-ssize_t lnx_rel_room(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
-		     bool *no_queue);
-/* How many sends with these flags may be queued for a peer. */
-static inline uint32_t lnx_rel_queue_max(const struct lnx_ep *ep, uint64_t flags)
-{
-	return flags & (FI_INJECT | FI_COMPLETION) ? ep->limits.tx_size :
-						     2 * ep->limits.tx_size;
-}
+bool lnx_rel_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
+		   size_t len, uint64_t tag, unsigned what, uint64_t data,
+		   void *context);
 
-/* Prepare peer for sending: its window exists, our hello is sent or queued. */
-int lnx_rel_ready(struct lnx_ep *ep, struct lnx_peer *peer);
-/* Look at peer from now on: an acknowledgement or an answer from it is due.  To be called
- * if it is not peer->watched. */
+/* Begin the session with peer, if it has not begun: its window exists, our HELLO is sent or
+ * queued.  again: our address has changed, so another HELLO tells it.  0, or -FI_ENOMEM;
+ * again: 0, if it cannot be told it finds the address by itself.  Calls cores. */
+LNX_COLD int lnx_rel_hello(struct lnx_peer *peer, bool again);
+
+/* An operation waits for the peer: look at it from now on, so that its end is noticed.  To be
+ * called if it is not peer->watched. */
 void lnx_rel_watch(struct lnx_ep *ep, struct lnx_peer *peer);
-/* Must the end of txe still be reported or counted? */
-LNX_INLINE bool lnx_txe_due(const struct lnx_txe *txe)
-{
-	return txe->matters && !txe->reported;
-}
-/* A frame came in over rail.  True: buf is kept.  Calls no core. */
-bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len);
-/* ---- rel/keep.c: credit (rel/credit.h) ---- */
 
-/* The peer grants so much. */
-void lnx_tx_credit(struct lnx_peer *peer, uint64_t limit);
-/* What we grant it: to be told now.  0: none. */
-uint64_t lnx_rx_grant(struct lnx_peer *peer);
-/* Of the peer's credit some is free again: tell it, if it may soon have none. */
-void lnx_rx_credit(struct lnx_peer *peer);
+/* Of the credit that peer has from us some is free again: it is told with the next
+ * acknowledgement, at once if it may soon have none.  peer->eager is there. */
+void lnx_rel_credit(struct lnx_peer *peer);
+
+/* ---- given to the layers below, in ep->up; call no core ---- */
+
+/* A frame of len bytes came in over rail.  True: buf is kept. */
+bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len);
 /* The core has finished with a frame; or failed something that may be a frame: false if it
- * is none.  err->op_context is not trusted.  Call no core. */
+ * is none.  err->op_context is not trusted. */
 void lnx_rel_core_done(struct lnx_op *op);
-LNX_COLD bool lnx_rel_core_failed(struct lnx_rail *rail,
-				const struct fi_cq_err_entry *err);
+LNX_COLD bool lnx_rel_core_failed(struct lnx_rail *rail, const struct fi_cq_err_entry *err);
+/* What lnx_peer.look runs.  May call cores. */
+void lnx_rel_peer_look(struct lnx_timer *look, uint64_t now);
+
+/* ---- progress: call cores ---- */
 
 /* What is due at that time: timers, also those of the endpoint as a whole, frames and
  * acknowledgements.  Returns when something is due next; LNX_NEVER: not before something
- * happens.  Calls cores. */
+ * happens. */
 uint64_t lnx_rel_run(struct lnx_ep *ep, uint64_t now);
-/* The timers of a peer; called by lnx_rel_run. */
-void lnx_peer_look(struct lnx_timer *look, uint64_t now);
-void lnx_peer_retry(struct lnx_timer *retry, uint64_t now);
-/* Acknowledge everything now: the application may not call us for a while.  Calls cores. */
+/* LNX_WORK_KEEP: apart from lnx_rel_run because it is done in each pass, and needs no
+ * clock. */
+void lnx_rel_keep(struct lnx_ep *ep);
+/* The timer of the endpoint for one of LNX_DUE_KEEPALIVE, ADMIN, REFUSALS, RAILS and
+ * POLICY.  Returns when it is due again, or LNX_NEVER. */
+LNX_COLD uint64_t lnx_rel_due(struct lnx_ep *ep, enum lnx_due which, uint64_t now);
+/* Acknowledge everything now: the application may not call us for a while. */
 void lnx_rel_ack_all(struct lnx_ep *ep, uint64_t now);
 
-/* The link of a rail went down or came up.  Calls cores: peers are told. */
-LNX_COLD void lnx_link_notice_local(struct lnx_rail *rail, bool up, uint64_t now);
-/* Our address has changed: tell peer. */
-LNX_COLD void lnx_rel_hello_again(struct lnx_peer *peer);
-/* The peer has ended the session; what is outstanding fails in the next pass. */
-void lnx_rel_peer_ended(struct lnx_peer *peer);
-/* Every operation to peer ends with an error; later ones fail at once. */
+/* ---- what happens around it: call cores ---- */
+
+/* The link of a rail went down or came up; or its interface has another address, which is in
+ * rail->info.  The peers are told. */
+enum lnx_rel_link { LNX_REL_LINK_DOWN, LNX_REL_LINK_UP, LNX_REL_LINK_MOVED };
+LNX_COLD void lnx_rel_link(struct lnx_rail *rail, enum lnx_rel_link what, uint64_t now);
+
+/* Something that the order of paths depends on was set by hand: it takes effect. */
+enum lnx_rel_set {
+	LNX_REL_SET_HEALTH,		/* health, which recovers from there */
+	LNX_REL_SET_WEIGHT,		/* health was fixed, or is no longer (rel/admin.h) */
+	LNX_REL_SET_RULES,		/* ep->policy.rules */
+};
+LNX_COLD void lnx_rel_set(struct lnx_ep *ep, enum lnx_rel_set what, uint64_t now);
+
+/* The peer is gone: every operation to it ends with err, an FI_E...; later ones fail at
+ * once. */
 LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err);
-/* At close: FINs that never left still hold receives that they would report. */
-void lnx_rel_close(struct lnx_ep *ep);
 
-/* ---- completions ---- */
+/* The endpoint closes, and its cores still work: tell the peers (BYE). */
+LNX_COLD void lnx_rel_bye(struct lnx_ep *ep);
+/* Its cores are stopped: what never left is dropped, with the receives that it would
+ * report (ep->up->unsent).  Calls no core. */
+LNX_COLD void lnx_rel_close(struct lnx_ep *ep);
 
-/* An error entry, and one more failed send if cq_flags has FI_SEND. */
-void lnx_rel_op_failed(struct lnx_ep *ep, void *context, uint64_t cq_flags, int err,
-		 int prov_errno);
+/* ---- for those that show and explain ---- */
+
+/* What the channel thinks of a path now. */
+struct lnx_path_view {
+	unsigned share;			/* that health leaves it of what goes over several
+					 * paths, in thousandths of the best one's */
+	unsigned weight;		/* the least that was set by hand, 0 to
+					 * LNX_HEALTH_MAX */
+	bool remote_drains;		/* the peer asks us to avoid its end */
+	uint64_t in_flight;		/* bytes of frames that the peer is not known to have */
+	uint64_t latency_ns;		/* how long an answer takes, or has taken so far; 0: not
+					 * known */
+	uint64_t next_ping_ns;		/* while it is DOWN; 0: it is not, or is not pinged */
+};
+void lnx_rel_view(const struct lnx_peer *peer, const struct lnx_path *path, uint64_t now,
+		  struct lnx_path_view *v);
+
+/* Ask the peer over one path for an answer over that path, which ep->ctl.ping gets.  0, or
+ * the core's error.  Calls a core. */
+LNX_COLD int lnx_rel_ping(struct lnx_peer *peer, struct lnx_path *path, uint32_t number);
+
+/* ---- pieces ---- */
+
+/*
+ * Large transfers are no frames: the caller reads or writes them in pieces, and posts these
+ * to rail/.  The channel knows the paths, so it says which one the next piece takes, and
+ * learns from each how fast its path is.  None of these but lnx_rel_piece_late calls cores.
+ */
+
+/*
+ * Several paths: the one for the next piece, of those whose bit is set in able.  *len: bytes
+ * of the transfer that are not yet requested; becomes the length of the piece; NULL: it has
+ * one.  NULL: no path now; *line: because all have enough, so that the end of a piece allows
+ * the next one.
+ */
+struct lnx_path *lnx_rel_piece(struct lnx_peer *peer, unsigned able, size_t *len,
+			       uint64_t now, bool *line);
+/* Called before a core gets a piece of len bytes, since that may end inside the call.
+ * Returns how long it should take when its turn has come; 0: not known. */
+uint64_t lnx_rel_piece_posted(struct lnx_path *path, size_t len, uint64_t now);
+/* And once for each of these. */
+enum lnx_rel_piece {
+	LNX_PIECE_CAME,
+	LNX_PIECE_FAILED,
+	LNX_PIECE_REFUSED,		/* the core did not take it */
+	LNX_PIECE_CUT,			/* failed because we have cut its connection: that
+					 * says nothing of the path */
+};
+void lnx_rel_piece_ended(struct lnx_path *path, size_t len, enum lnx_rel_piece how,
+			 uint64_t now);
+/* It failed, or was refused, with an error of that class: the path is charged, once for all
+ * that fail at the same time. */
+LNX_COLD void lnx_rel_piece_charge(struct lnx_peer *peer, struct lnx_path *path,
+				   unsigned class, uint64_t now);
+/* We have cut its connection: no path is charged for that, and what was asked over it is asked
+ * again. */
+LNX_COLD void lnx_rel_path_cut(struct lnx_path *path, uint64_t now);
+/*
+ * The oldest piece on `path` should have come at due_ns.  Is it late: has another path, as
+ * good by the user's order, delivered or answered since?  Returns the paths as good that work
+ * (bits); 0: none has, perhaps because the peer has no CPU, and it is asked over each path.
+ */
+unsigned lnx_rel_piece_late(struct lnx_peer *peer, const struct lnx_path *path,
+			    uint64_t due_ns, uint64_t now);
 
 #endif

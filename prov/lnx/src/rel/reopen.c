@@ -157,8 +157,7 @@ LNX_COLD void lnx_reopen_open(struct lnx_rail *rail, uint64_t now)
 	lnx_policy_rails(ep);
 	rail->moved_epoch = ep->address.epoch;
 	lnx_list_foreach(&ep->peers.all, n, tmp)
-		lnx_rel_hello_again(lnx_list_entry(n, struct lnx_peer,
-						  all_link));
+		lnx_rel_hello(lnx_list_entry(n, struct lnx_peer, all_link), true);
 }
 
 static bool may_reopen(const struct lnx_peer *peer, const struct lnx_path *path)

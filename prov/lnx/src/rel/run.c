@@ -8,19 +8,34 @@
  * nothing between two looks, and one that nothing is due from costs nothing at all.
  */
 #include "base/interval.h"
+#include "rel/admin.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
+#include "rel/keepalive.h"
 #include "rel/order.h"
+#include "rel/recovery.h"
+#include "rel/session.h"
 
 /* Of 10 000 peers that are due at once, the last ones wait for 160 passes. */
 #define LOOKS_PER_PASS	64u
+
+/* ---- looks at a peer ---- */
 
 uint64_t lnx_look_gap(const struct lnx_peer *peer)
 {
 	return lnx_detects(peer) ? LNX_LOOK_SEVERAL_NS : LNX_LOOK_ONE_NS;
 }
 
-void lnx_peer_look(struct lnx_timer *look, uint64_t now)
+void lnx_rel_watch(struct lnx_ep *ep, struct lnx_peer *peer)
+{
+	if (!peer->awaited)
+		lnx_loss_restart(&peer->loss, &peer->chan);
+	peer->awaited = peer->watched = true;
+	lnx_peer_look_by(peer, ep->due.looked_ns + (lnx_detects(peer) ?
+			 LNX_LOOK_MIN_NS : LNX_LOOK_ONE_NS));
+}
+
+void lnx_rel_peer_look(struct lnx_timer *look, uint64_t now)
 {
 	struct lnx_peer *peer = lnx_container_of(look, struct lnx_peer, look);
 	struct lnx_timers *set = &peer->ep->due.timers;
@@ -36,9 +51,81 @@ void lnx_peer_look(struct lnx_timer *look, uint64_t now)
 		lnx_peer_look_by(peer, LNX_MAX(next, now + LNX_LOOK_MIN_NS));
 }
 
+/* ---- deadlines after a pause ---- */
+
+static LNX_COLD void later(struct lnx_peer *peer, uint64_t now)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		lnx_ep_later(peer->ep, &peer->path[i]->since_ns, now);
+	lnx_ep_later(peer->ep, &peer->failing_ns, now);
+	lnx_ep_later(peer->ep, &peer->liveness.since_ns, now);
+}
+
+/* Of each peer that something is due from, or that frames wait for. */
+static LNX_COLD void all_later(struct lnx_ep *ep, uint64_t now)
+{
+	const struct lnx_timers *set = &ep->due.timers;
+	struct lnx_node *n, *tmp;
+	uint32_t i;
+
+	for (i = 0; i < set->n; i++) {
+		struct lnx_timer *t = lnx_timers_armed(set, i);
+		struct lnx_peer *peer;
+
+		if (t->due == ep->up->peer_look) {
+			later(lnx_container_of(t, struct lnx_peer, look), now);
+		} else if (t->due == ep->up->peer_retry) {
+			peer = lnx_container_of(t, struct lnx_peer, retry);
+			if (!lnx_timer_armed(&peer->look))
+				later(peer, now);
+		}
+	}
+	lnx_list_foreach(&ep->pump_peers, n, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, pump_link);
+
+		if (!lnx_timer_armed(&peer->look))
+			later(peer, now);
+	}
+}
+
+/* Deadlines are checked now: move them if they were not for a while. */
+static void checked(struct lnx_ep *ep, uint64_t now)
+{
+	uint64_t gap_ns = lnx_ns_since(now, ep->due.looked_ns);
+
+	if (lnx_unlikely(gap_ns > LNX_LATENCY_AWAY_NS))
+		ep->due.away_ns = now;
+	if (lnx_unlikely(gap_ns > LNX_NS_PER_S))
+		all_later(ep, now);
+	ep->due.looked_ns = now;
+}
+
+/* ---- a pass ---- */
+
+/* Remove peers from the ack list whose acknowledgements were piggybacked. */
+static void drop_piggybacked(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&ep->ack_list, n, tmp) {
+		struct lnx_peer *peer =
+			lnx_list_entry(n, struct lnx_peer, ack_link);
+
+		if (!lnx_control_ack_pending(peer))
+			lnx_control_ack_clear(peer);
+	}
+	if (lnx_list_empty(&ep->ack_list))
+		ep->work &= ~LNX_WORK_ACK_PENDING;
+}
+
 uint64_t lnx_rel_run(struct lnx_ep *ep, uint64_t now)
 {
-	lnx_sched_look(ep, now);
+	/* Often that is all. */
+	if ((ep->work & ~LNX_WORK_TIMER) == LNX_WORK_ACK_PENDING)
+		drop_piggybacked(ep);
+	checked(ep, now);
 	ep->due.connects = LNX_CONNECTS_PER_PASS;
 	lnx_timers_run(&ep->due.timers, now, LOOKS_PER_PASS);
 	if (ep->work & LNX_WORK_PUMP)
@@ -53,4 +140,22 @@ uint64_t lnx_rel_run(struct lnx_ep *ep, uint64_t now)
 void lnx_rel_ack_all(struct lnx_ep *ep, uint64_t now)
 {
 	lnx_control_acks(ep, now, true);
+}
+
+LNX_COLD uint64_t lnx_rel_due(struct lnx_ep *ep, enum lnx_due which, uint64_t now)
+{
+	switch (which) {
+	case LNX_DUE_KEEPALIVE:
+		return lnx_keepalive_run(ep, now);
+	case LNX_DUE_ADMIN:
+		return lnx_admin_run(ep, now);
+	case LNX_DUE_REFUSALS:
+		return lnx_session_tell(ep, now);
+	case LNX_DUE_RAILS:
+		return lnx_reopen_closed(ep, now);
+	case LNX_DUE_POLICY:
+		return lnx_order_run(ep, now);
+	default:
+		return LNX_NEVER;
+	}
 }

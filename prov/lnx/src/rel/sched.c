@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which path is next.  Called by rel/send.c for frames and by msg/pull.c for pieces;
- * uses policy/stripe.
+ * Which path is next, for frames.  Called by rel/send.c and rel/pump.c; uses policy/stripe.
+ * rel/piece.c does the same for pieces.
  */
 #include "rel/sched.h"
 
@@ -16,9 +16,6 @@
 
 #define US_PER_S	1e6
 #define INFLIGHT_MIN	4096u
-/* The message with the piece that tries a slow path again waits for it, for at most this
- * share of the time. */
-#define RELEARN_SHARE	20u
 
 LNX_COLD void lnx_sched_blocked(struct lnx_path *path, uint64_t now)
 {
@@ -147,7 +144,7 @@ static uint64_t part(uint64_t rate, unsigned share)
 	return LNX_MAX(rate * share / LNX_WEIGHT_MAX, 1u);
 }
 
-static void look_at(const struct lnx_path *path, const struct lnx_rate *r, unsigned share,
+void lnx_sched_rate(const struct lnx_path *path, const struct lnx_rate *r, unsigned share,
 		    struct lnx_stripe_path *view)
 {
 	view->rate = part(r->rate, share);
@@ -157,14 +154,12 @@ static void look_at(const struct lnx_path *path, const struct lnx_rate *r, unsig
 	view->drain = r->drain;
 }
 
-/* An answer takes far longer over it than over the best path. */
-static bool far(const struct lnx_path *path, uint64_t least, uint64_t now)
+bool lnx_sched_far(const struct lnx_path *path, uint64_t least, uint64_t now)
 {
 	return lnx_latency_of(path, now) > 2 * least + LNX_FAR_NS;
 }
 
-/* The least time that an answer takes over any path. */
-static uint64_t least_latency(const struct lnx_peer *peer, uint64_t now)
+uint64_t lnx_sched_least_latency(const struct lnx_peer *peer, uint64_t now)
 {
 	uint64_t least = 0;
 	unsigned i;
@@ -200,7 +195,7 @@ static void keep_away(const struct lnx_peer *peer, uint64_t now,
 static void view_frames(const struct lnx_peer *peer, struct lnx_stripe_path *view,
 			uint64_t now)
 {
-	uint64_t near = least_latency(peer, now);
+	uint64_t near = lnx_sched_least_latency(peer, now);
 	unsigned share[LNX_PATHS_MAX], i;
 
 	lnx_sched_shares(peer, share);
@@ -210,9 +205,9 @@ static void view_frames(const struct lnx_peer *peer, struct lnx_stripe_path *vie
 		view[i].usable = path->state == LNX_PATH_UP ||
 				 path->state == LNX_PATH_IDLE ||
 				 (path->state != LNX_PATH_DOWN && now >= path->retry_ns);
-		look_at(path, &path->speed->send, share[i], &view[i]);
+		lnx_sched_rate(path, &path->speed->send, share[i], &view[i]);
 		view[i].out_bytes = lnx_sched_in_flight(peer, path);
-		if (far(path, near, now))
+		if (lnx_sched_far(path, near, now))
 			view[i].delay_ns = LNX_MAX(view[i].delay_ns,
 						   lnx_latency_of(path, now));
 	}
@@ -228,8 +223,7 @@ static bool hello_waits(const struct lnx_peer *peer, const struct lnx_path *cur,
 	       lnx_ns_since(now, cur->since_ns) < LNX_ALIVE_NS;
 }
 
-/* Leave the paths whose bit is set in mask. */
-static void only(const struct lnx_peer *peer, const struct lnx_stripe_path *view,
+void lnx_sched_only(const struct lnx_peer *peer, const struct lnx_stripe_path *view,
 		 unsigned mask, struct lnx_stripe_path out[LNX_PATHS_MAX])
 {
 	unsigned i;
@@ -250,7 +244,7 @@ static int shortest(const struct lnx_peer *peer, const struct lnx_stripe_path *v
 	int pick = -1;
 
 	for (class = 0; mask && pick < 0; class++) {
-		only(peer, view, mask, some);
+		lnx_sched_only(peer, view, mask, some);
 		pick = lnx_stripe_shortest(some, peer->npath, len);
 		mask = lnx_order_class(peer, class);
 	}
@@ -306,54 +300,6 @@ struct lnx_path *lnx_sched_find_live(struct lnx_peer *peer)
 			path = other;
 	}
 	return path;
-}
-
-static LNX_COLD void later(struct lnx_peer *peer, uint64_t now)
-{
-	unsigned i;
-
-	for (i = 0; i < peer->npath; i++)
-		lnx_sched_later(peer->ep, &peer->path[i]->since_ns, now);
-	lnx_sched_later(peer->ep, &peer->failing_ns, now);
-	lnx_sched_later(peer->ep, &peer->liveness.since_ns, now);
-}
-
-/* Of each peer that something is due from, or that frames wait for. */
-static LNX_COLD void all_later(struct lnx_ep *ep, uint64_t now)
-{
-	const struct lnx_timers *set = &ep->due.timers;
-	struct lnx_node *n, *tmp;
-	uint32_t i;
-
-	for (i = 0; i < set->n; i++) {
-		struct lnx_timer *t = lnx_timers_armed(set, i);
-		struct lnx_peer *peer;
-
-		if (t->due == ep->up->peer_look) {
-			later(lnx_container_of(t, struct lnx_peer, look), now);
-		} else if (t->due == ep->up->peer_retry) {
-			peer = lnx_container_of(t, struct lnx_peer, retry);
-			if (!lnx_timer_armed(&peer->look))
-				later(peer, now);
-		}
-	}
-	lnx_list_foreach(&ep->pump_peers, n, tmp) {
-		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, pump_link);
-
-		if (!lnx_timer_armed(&peer->look))
-			later(peer, now);
-	}
-}
-
-void lnx_sched_look(struct lnx_ep *ep, uint64_t now)
-{
-	uint64_t gap_ns = lnx_ns_since(now, ep->due.looked_ns);
-
-	if (lnx_unlikely(gap_ns > LNX_LATENCY_AWAY_NS))
-		ep->due.away_ns = now;
-	if (lnx_unlikely(gap_ns > LNX_NS_PER_S))
-		all_later(ep, now);
-	ep->due.looked_ns = now;
 }
 
 bool lnx_sched_none_for(const struct lnx_peer *peer, uint64_t now,
@@ -460,227 +406,4 @@ void lnx_sched_report_sent(struct lnx_peer *peer, const struct lnx_hdr *ack)
 	if (ack->len)
 		report_sent_one(peer, (unsigned)ack->len - 1, ack->key);
 	peer->rx.multipath = false;
-}
-
-/* ---- pieces of large messages ---- */
-
-/*
- * Its pieces, or the answer to a PROBE, should have come long ago: it may take as long
- * again until they do.
- */
-static uint64_t stuck(const struct lnx_path *path, uint64_t least, uint64_t now)
-{
-	const struct lnx_rate *r = &path->speed->read;
-	uint64_t ns = 0;
-
-	if (path->nread)
-		ns = lnx_ns_since(now, LNX_MAX(path->read_done_ns, r->round_ns));
-	if (ns < 2 * r->delay_ns + LNX_FAR_NS)
-		ns = 0;
-	return far(path, least, now) ? LNX_MAX(ns, lnx_latency_of(path, now)) : ns;
-}
-
-/* How long a path as slow as that rests.  Not longer if pieces were late there: what is
- * known is of that time, and the piece that tries it again goes elsewhere if it is late. */
-static uint64_t relearn_ns(const struct lnx_stripe_path *slow, const struct lnx_tail *t)
-{
-	uint64_t rate = LNX_MAX(slow->rate, 1ull);
-
-	if (t->window)
-		return LNX_LATE_PAUSE_MAX_NS;
-	return LNX_MAX(LNX_RELEARN_NS, RELEARN_SHARE *
-		       (slow->delay_ns + LNX_STRIPE_MIN * LNX_NS_PER_S / rate));
-}
-
-/* Pieces were late on path: do others that are as good work, of those in able (bits)?  If
- * pieces hang on all others, the one where that was longest ago does not pause. */
-static bool may_pause(const struct lnx_peer *peer, const struct lnx_path *path, unsigned able,
-		      uint64_t now)
-{
-	uint64_t first_ns = UINT64_MAX;
-	unsigned i;
-
-	able &= lnx_order_as_good(peer, path);
-	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_tail *t = &peer->path[i]->speed->tail;
-
-		if (!(able >> i & 1) || lnx_tail_stuck(t))
-			continue;
-		if (lnx_pause_over(&t->pause, now))
-			return true;
-		first_ns = LNX_MIN(first_ns, t->late_ns);
-	}
-	return path->speed->tail.late_ns > first_ns;
-}
-
-/* Pieces were late on some paths: these pause, and then have few pieces under way. */
-static void keep_off_late(const struct lnx_peer *peer, uint64_t now,
-			  struct lnx_stripe_path *view)
-{
-	unsigned i, able = 0, pauses = 0;
-
-	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_tail *t = &peer->path[i]->speed->tail;
-
-		able |= (unsigned)view[i].usable << i;
-		if (lnx_unlikely(!lnx_pause_over(&t->pause, now)))
-			pauses |= 1u << i;
-		if (lnx_unlikely(!lnx_tail_room(t, view[i].out_bytes)))
-			view[i].usable = false;
-	}
-	for (i = 0; lnx_unlikely(pauses >> i); i++)
-		if ((pauses >> i & 1) && may_pause(peer, peer->path[i], able, now))
-			view[i].usable = false;
-}
-
-/* Fill the view for policy/stripe; returns which of the paths in able are in use (bits). */
-static unsigned view_reads(const struct lnx_peer *peer, unsigned able,
-			   uint64_t now, struct lnx_stripe_path *view)
-{
-	uint64_t best = 0, least = least_latency(peer, now);
-	unsigned share[LNX_PATHS_MAX], i, busy = 0;
-
-	lnx_sched_shares(peer, share);
-	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path *path = peer->path[i];
-
-		look_at(path, &path->speed->read, share[i], &view[i]);
-		view[i].delay_ns = LNX_MAX(view[i].delay_ns, stuck(path, least, now));
-		if (lnx_unlikely(path->speed->read_failed))
-			view[i].rate = view[i].room = 0;
-		view[i].out = path->nread;
-		view[i].out_bytes = path->read_bytes;
-		view[i].usable = (able >> i & 1) && now >= path->read_retry_ns &&
-				 path->state != LNX_PATH_DOWN;
-		if (path->nread && (able >> i & 1) &&
-		    path->state != LNX_PATH_DOWN)
-			busy |= 1u << i;
-		best = LNX_MAX(best, view[i].rate);
-	}
-	keep_off_late(peer, now, view);
-	/* Slow ones may have become faster; not if even a PROBE takes much longer. */
-	for (i = 0; i < peer->npath; i++)
-		if (!view[i].out &&
-		    share[i] > LNX_WEIGHT_MAX / 2 &&
-		    (view[i].rate < best / 2 || view[i].delay_ns > LNX_FAR_NS) &&
-		    lnx_ns_since(now, peer->path[i]->read_done_ns) >
-			    relearn_ns(&view[i], &peer->path[i]->speed->tail) &&
-		    !far(peer->path[i], least, now))
-			view[i].rate = view[i].room = view[i].delay_ns = 0;
-	return busy;
-}
-
-struct lnx_path *lnx_sched_for_read(struct lnx_peer *peer, unsigned able,
-				   uint64_t now, bool *line)
-{
-	struct lnx_stripe_path view[LNX_PATHS_MAX], some[LNX_PATHS_MAX];
-	unsigned busy, mask, class;
-	int pick = -1;
-
-	lnx_order_fresh(peer, now);
-	busy = view_reads(peer, able, now, view);
-	/* With LNET a message uses one path, and each message its own. */
-	mask = peer->stripe | peer->rr;
-	/* The second-best paths, when the best do not work. */
-	for (class = 0; mask; class++) {
-		only(peer, view, mask, some);
-		pick = lnx_stripe_pick(some, peer->npath, peer->pull.left);
-		if (pick >= 0 || (busy & mask))
-			break;
-		mask = lnx_order_class(peer, class);
-	}
-	*line = pick < 0 && busy;
-	return pick < 0 ? NULL : peer->path[pick];
-}
-
-size_t lnx_sched_read_len(struct lnx_peer *peer, const struct lnx_path *path,
-			 size_t rest, unsigned able, uint64_t now)
-{
-	struct lnx_stripe_path view[LNX_PATHS_MAX], some[LNX_PATHS_MAX];
-	const struct lnx_conf *conf = peer->ep->conf;
-	unsigned mask = peer->stripe | 1u << path->index;
-	size_t max;
-
-	if (rest < conf->stripe_threshold && rest <= conf->chunk &&
-	    rest == peer->pull.left)
-		return rest;
-	max = LNX_MIN(conf->chunk, lnx_tail_most(&path->speed->tail, path->read_bytes));
-	/* LNET */
-	if (peer->rr && peer->stripe != peer->rr)
-		return LNX_MIN(rest, max);
-	view_reads(peer, able, now, view);
-	only(peer, view, mask, some);
-	return lnx_stripe_len(some, peer->npath, path->index, peer->pull.left,
-			      rest, max);
-}
-
-/* How long so many bytes take at the rate of our link. */
-static uint64_t nominal_ns(const struct lnx_path *path, size_t len)
-{
-	uint64_t bps = path->link_bps ? path->link_bps : LNX_NS_PER_S;
-
-	return (uint64_t)((double)len * 8 * LNX_NS_PER_S / (double)bps);
-}
-
-/* Pieces were late there, and the one that is being posted is the first one since. */
-static bool tries_again(const struct lnx_path *path, uint64_t now)
-{
-	return lnx_unlikely(path->speed->tail.window) && path->nread == 1 &&
-	       lnx_ns_since(now, path->read_done_ns) > LNX_LATE_PAUSE_MAX_NS;
-}
-
-uint64_t lnx_sched_read_posted(struct lnx_path *path, size_t len, uint64_t now)
-{
-	struct lnx_rate *r;
-	uint64_t ns;
-
-	path->nread++;
-	path->read_bytes += len;
-	if (!path->speed)
-		return 0;
-	r = &path->speed->read;
-	lnx_rate_posted(r, path->read_bytes, now);
-	ns = lnx_rate_expect(r, len);
-	return tries_again(path, now) ? LNX_MIN(ns, LNX_FAR_NS + nominal_ns(path, len)) : ns;
-}
-
-void lnx_sched_read_refused(struct lnx_path *path, size_t len, uint64_t now)
-{
-	path->nread--;
-	path->read_bytes -= len;
-	if (!path->nread && path->speed)
-		lnx_rate_forget(&path->speed->read);
-	path->read_retry_ns = now + LNX_READ_BUSY_NS;
-}
-
-/* A piece has ended, with so many bytes. */
-static inline void read_ended(struct lnx_path *path, size_t len, size_t got, uint64_t now)
-{
-	uint64_t ns;
-
-	path->nread--;
-	path->read_bytes -= len;
-	path->detect.progress += got;
-	if (!path->speed)
-		return;
-	ns = lnx_rate_delivered(&path->speed->read, got, path->read_bytes, now);
-	lnx_tail_ended(&path->speed->tail, now);
-	if (ns)
-		lnx_rtt_sample(&path->detect.rtt, ns);
-}
-
-void lnx_sched_read_done(struct lnx_path *path, size_t len, bool ok,
-			uint64_t now)
-{
-	read_ended(path, len, ok ? len : 0, now);
-	path->read_done_ns = now;
-	if (path->speed)
-		path->speed->read_failed = !ok;
-	if (!ok)
-		path->read_retry_ns = now + LNX_READ_REDO_NS;
-}
-
-LNX_COLD void lnx_sched_read_cut(struct lnx_path *path, size_t len, uint64_t now)
-{
-	read_ended(path, len, 0, now);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which path to a peer the next frame, or the next piece of a large message, takes.
- * policy/stripe decides from numbers that are collected here.
+ * Which path to a peer the next frame takes; rel/piece.c chooses for pieces of large
+ * transfers.  policy/stripe decides from numbers that are collected here.
  *
  * Frames stay on peer->cur, which has the best latency, until the frames in flight on
  * it would need longer than FI_LNX_SPILL: then each frame takes the path over which it
@@ -11,8 +11,8 @@
  *
  * All functions: owner lock held.
  */
-#ifndef LNX_PATH_H
-#define LNX_PATH_H
+#ifndef LNX_SCHED_H
+#define LNX_SCHED_H
 
 #include "obj/ep.h"
 
@@ -77,24 +77,6 @@ LNX_INLINE struct lnx_path *lnx_sched_live(struct lnx_peer *peer)
 	return lnx_sched_find_live(peer);
 }
 
-/*
- * Deadlines advance only while they are checked.  A process that computes between two
- * calls has not seen a peer fail: no connection was made meanwhile because it did not
- * try.  *since_ns is the start of a deadline; of the time since the last check, at most
- * a second counts.
- */
-LNX_INLINE void lnx_sched_later(const struct lnx_ep *ep, uint64_t *since_ns,
-			       uint64_t now)
-{
-	uint64_t seen_ns = LNX_MAX(*since_ns, ep->due.looked_ns);
-
-	if (*since_ns && lnx_ns_since(now, seen_ns) > LNX_NS_PER_S)
-		*since_ns += now - seen_ns - LNX_NS_PER_S;
-}
-
-/* Deadlines are checked now: move them if they were not for a while. */
-void lnx_sched_look(struct lnx_ep *ep, uint64_t now);
-
 /* Has no path taken anything for longer than that? */
 bool lnx_sched_none_for(const struct lnx_peer *peer, uint64_t now,
 		       uint64_t limit_ns);
@@ -152,29 +134,24 @@ LNX_INLINE void lnx_sched_all_delivered(struct lnx_peer *peer)
 	peer->chan.una_bytes = 0;
 }
 
-/*
- * Several paths: the one for the next piece to be read, of those whose bit is set in
- * able.  NULL: none now; *line: because all have enough, so that the end of a piece
- * allows the next one.
- */
-struct lnx_path *lnx_sched_for_read(struct lnx_peer *peer, unsigned able,
-				   uint64_t now, bool *line);
-/* Length of that piece: rest bytes of this message are not yet requested. */
-size_t lnx_sched_read_len(struct lnx_peer *peer, const struct lnx_path *path,
-			 size_t rest, unsigned able, uint64_t now);
-/* Returns how long it should take, in ns, when its turn has come; 0: not known. */
-uint64_t lnx_sched_read_posted(struct lnx_path *path, size_t len, uint64_t now);
-/* When the turn of a piece that was posted at posted_ns came, if it is the oldest on its
- * path: pieces are delivered one by one, in order. */
-static inline uint64_t lnx_sched_read_since(const struct lnx_path *path, uint64_t posted_ns)
-{
-	return LNX_MAX(posted_ns, path->read_done_ns);
-}
-/* The core did not take the read: undo it. */
-void lnx_sched_read_refused(struct lnx_path *path, size_t len, uint64_t now);
-void lnx_sched_read_done(struct lnx_path *path, size_t len, bool ok,
-			uint64_t now);
-/* It failed because we have cut its connection: that says nothing of the path. */
-LNX_COLD void lnx_sched_read_cut(struct lnx_path *path, size_t len, uint64_t now);
+/* ---- shared with rel/piece.c ---- */
+
+/* Length of the piece that path takes, of several: rest bytes of the transfer are not yet
+ * requested, and may go over the paths in able (bits). */
+size_t lnx_piece_len(struct lnx_peer *peer, const struct lnx_path *path, size_t rest,
+		     unsigned able, uint64_t now);
+
+struct lnx_stripe_path;
+
+/* Fill in what is known of a path's rate, of which health leaves it that share. */
+void lnx_sched_rate(const struct lnx_path *path, const struct lnx_rate *r, unsigned share,
+		    struct lnx_stripe_path *view);
+/* The least time that an answer takes over any path; 0: not known. */
+uint64_t lnx_sched_least_latency(const struct lnx_peer *peer, uint64_t now);
+/* Does an answer take far longer over path than that? */
+bool lnx_sched_far(const struct lnx_path *path, uint64_t least, uint64_t now);
+/* Leave the paths whose bit is set in mask. */
+void lnx_sched_only(const struct lnx_peer *peer, const struct lnx_stripe_path *view,
+		    unsigned mask, struct lnx_stripe_path out[LNX_PATHS_MAX]);
 
 #endif

@@ -277,7 +277,7 @@ static LNX_COLD struct lnx_peer *begin_anew(struct lnx_ep *ep,
 		 (unsigned long long)peer->eid);
 	/* What is outstanding in the old one fails. */
 	if (!lnx_peer_dead(peer))
-		lnx_rel_peer_ended(peer);
+		lnx_done_peer_ended(peer);
 	lnx_peer_detach(peer);
 	next = addr != FI_ADDR_NOTAVAIL && !unsolicited ?
 	       lnx_peer_by_eid(ep, a->eid) : lnx_peer_unsolicited(ep, a);
@@ -315,7 +315,7 @@ static struct lnx_txe *first_hello(const struct lnx_peer *peer)
 static void hello_changed(struct lnx_peer *peer)
 {
 	lnx_chan_probe(&peer->chan);
-	lnx_send_want(peer);
+	lnx_peer_pump(peer);
 }
 
 /* False: it does so already, or cannot be changed now. */
@@ -545,7 +545,7 @@ LNX_COLD void lnx_session_refused(struct lnx_rail *rail, const struct lnx_hdr *h
 	case LNX_BEGIN_GOES_ON:
 		return;
 	}
-	lnx_rel_peer_ended(peer);
+	lnx_done_peer_ended(peer);
 }
 
 LNX_COLD void lnx_session_ask(struct lnx_peer *peer, struct lnx_path *path)

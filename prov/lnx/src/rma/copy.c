@@ -240,7 +240,7 @@ static ssize_t by_copies(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_confirm *c;
 	unsigned i;
 
-	if (lnx_unlikely(peer->shm.nqueued >= lnx_rel_queue_max(ep, r->op_flags)))
+	if (lnx_unlikely(peer->shm.nqueued >= lnx_ep_queue_max(ep, r->op_flags)))
 		return -FI_EAGAIN;
 	if (lnx_unlikely(!lnx_confirm_room(ep, peer)))
 		return -FI_EAGAIN;
@@ -403,7 +403,7 @@ static void fail(struct lnx_confirm *c, int err, int prov_errno)
 {
 	struct lnx_ep *ep = c->peer->ep;
 
-	lnx_rel_op_failed(ep, c->context, c->cq_flags, err, prov_errno);
+	lnx_op_failed(ep, c->context, c->cq_flags, err, prov_errno);
 	lnx_pool_put(&ep->local.confirm_pool, c);
 }
 
@@ -541,7 +541,7 @@ static void end_otherwise(const struct in_core *all, size_t i)
 
 	n = lnx_pool_get(&ep->local.confirm_pool);
 	if (!n) {
-		lnx_rel_op_failed(ep, c->context, c->cq_flags, FI_ENOMEM, FI_ENOMEM);
+		lnx_op_failed(ep, c->context, c->cq_flags, FI_ENOMEM, FI_ENOMEM);
 		lose(c);
 		return;
 	}
@@ -584,7 +584,7 @@ LNX_COLD void lnx_rma_peer_died(struct lnx_peer *dead, int err)
 
 		if (c->peer == dead) {
 			stuck = true;
-			lnx_rel_op_failed(ep, c->context, c->cq_flags, err, err);
+			lnx_op_failed(ep, c->context, c->cq_flags, err, err);
 			lose(c);
 		} else if (stuck) {
 			end_otherwise(&all, i);

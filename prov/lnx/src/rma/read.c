@@ -10,8 +10,8 @@
  * fails end only when its core reports it, which is later than the silence timeout.
  */
 #include "rail/post.h"
-#include "rel/count.h"
-#include "rel/sched.h"
+#include "obj/counting.h"
+#include "rel/rel.h"
 #include "rma/rkey.h"
 #include "rma/rma.h"
 

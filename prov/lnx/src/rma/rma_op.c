@@ -105,13 +105,13 @@ void lnx_rma_op_done(struct lnx_rma_op *rma_op, int err)
 	if (--rma_op->n_segments)
 		return;
 	if (lnx_unlikely(rma_op->err)) {
-		lnx_rel_op_failed(ep, rma_op->context, rma_op->cq_flags, rma_op->err,
+		lnx_op_failed(ep, rma_op->context, rma_op->cq_flags, rma_op->err,
 			    rma_op->err);
 	} else {
 		if (rma_op->want_comp)
 			lnx_cq_write(ep->tx_cq, rma_op->context, rma_op->cq_flags, 0,
 				     NULL, 0, 0, FI_ADDR_NOTAVAIL);
-		lnx_cntr_ok(ep, lnx_txe_cntr(rma_op->cq_flags));
+		lnx_cntr_ok(ep, lnx_op_cntr(rma_op->cq_flags));
 	}
 	lnx_pool_put(&ep->rma.rma_op_pool, rma_op);
 }

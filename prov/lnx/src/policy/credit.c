@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Credit for large eager frames.  See credit.h. */
-#include "rel/credit.h"
+#include "policy/credit.h"
 
 /* A peer gets at most this part of what the pool has left: with the default limits 192
  * peers get all that they may have, and the 300 after them less and less. */

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Large eager frames to and from a peer.  See eager.h. */
+#include "obj/eager.h"
+
+#include <stdlib.h>
+
+LNX_COLD struct lnx_peer_eager *lnx_peer_eager(struct lnx_peer *peer)
+{
+	if (!peer->eager)
+		peer->eager = calloc(1, sizeof(*peer->eager));
+	return peer->eager;
+}
+
+void lnx_eager_learn(struct lnx_peer *peer, uint64_t limit)
+{
+	if (limit && lnx_peer_eager(peer) &&
+	    lnx_credit_learn(&peer->eager->credit, limit) &&
+	    lnx_credit_has(&peer->eager->credit, LNX_PAYLOAD_MAX + 1))
+		peer->eager->none_soon = false;
+}
+
+uint64_t lnx_eager_grant(struct lnx_peer *peer)
+{
+	struct lnx_credit_pool *pool = &peer->ep->eager.pool;
+
+	if (!pool->peer || !lnx_peer_eager(peer))
+		return 0;
+	return lnx_credit_grant(&peer->eager->credit, pool);
+}
+
+uint8_t lnx_eager_ack_flags(struct lnx_peer *peer, uint64_t bytes)
+{
+	struct lnx_peer_eager *e = lnx_peer_eager(peer);
+	uint64_t room = peer->ep->conf->send_buffer;
+
+	/* One message alone finds room. */
+	if (!e)
+		return LNX_WIRE_F_ACK_NOW;
+	if (e->unasked ? e->unasked + bytes > room / 2 : bytes > room) {
+		e->unasked = 0;
+		return LNX_WIRE_F_ACK_NOW;
+	}
+	e->unasked += (uint32_t)bytes;
+	return 0;
+}
