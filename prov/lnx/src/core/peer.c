@@ -1,119 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Peers of an endpoint: made from address blobs at first use, with the paths that
- * lead to them.  Slow path; declared in obj/ep.h.
+ * lead to them.  Slow path; declared in obj/ep.h.  Where they are found: peer_table.c;
+ * those on this host: peer_shm.c.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/interval.h"
-#include "core/shm_registry.h"
-#include "core/exit_monitor.h"
 #include "core/open.h"
-#include "core/ping.h"
 #include "core/path_set.h"
+#include "core/peer.h"
 #include "core/policy.h"
+#include "core/shm_registry.h"
 #include "policy/pairs.h"
-
-/* ---- tables ---- */
-
-static int tab_set(struct lnx_ep *ep, fi_addr_t addr, struct lnx_peer *peer)
-{
-	uint64_t chunk = addr >> LNX_AV_CHUNK_BITS;
-
-	if (chunk >= ep->npeer_chunk) {
-		uint32_t n = (uint32_t)chunk + 1;
-		struct lnx_peer ***tab;
-
-		tab = realloc(ep->peer_tab, n * sizeof(*tab));
-		if (!tab)
-			return -FI_ENOMEM;
-		memset(tab + ep->npeer_chunk, 0,
-		       (n - ep->npeer_chunk) * sizeof(*tab));
-		ep->peer_tab = tab;
-		ep->npeer_chunk = n;
-	}
-	if (!ep->peer_tab[chunk]) {
-		ep->peer_tab[chunk] = calloc(LNX_AV_CHUNK,
-					     sizeof(**ep->peer_tab));
-		if (!ep->peer_tab[chunk])
-			return -FI_ENOMEM;
-	}
-	ep->peer_tab[chunk][addr & (LNX_AV_CHUNK - 1)] = peer;
-	return 0;
-}
-
-static void hash_eid(struct lnx_peer *p, struct lnx_peer **tab, uint32_t mask)
-{
-	uint32_t i = (uint32_t)lnx_mix64(p->eid) & mask;
-
-	p->hash_next = tab[i];
-	tab[i] = p;
-}
-
-static void hash_sid(struct lnx_peer *p, struct lnx_peer **tab, uint32_t mask)
-{
-	uint32_t i = (uint32_t)lnx_mix64(p->rx_sid) & mask;
-
-	p->session.hash_next = tab[i];
-	tab[i] = p;
-}
-
-static void hash_grow(struct lnx_ep *ep)
-{
-	uint32_t mask = ep->by_eid_mask * 2 + 1;
-	struct lnx_peer **eid = calloc(mask + 1ul, sizeof(*eid));
-	struct lnx_peer **sid = calloc(mask + 1ul, sizeof(*sid));
-	struct lnx_node *n, *tmp;
-
-	if (!eid || !sid) {
-		free(eid);
-		free(sid);
-		return;			/* longer chains, still correct */
-	}
-	lnx_list_foreach(&ep->peers.all, n, tmp) {
-		struct lnx_peer *p = lnx_list_entry(n, struct lnx_peer,
-						    all_link);
-
-		if (lnx_life_detached(p->life))
-			continue;
-		hash_eid(p, eid, mask);
-		if (p->rx_sid)
-			hash_sid(p, sid, mask);
-	}
-	free(ep->by_eid);
-	free(ep->by_sid);
-	ep->by_eid = eid;
-	ep->by_sid = sid;
-	ep->by_eid_mask = mask;
-}
-
-LNX_COLD void lnx_peer_unhash(struct lnx_peer *p)
-{
-	struct lnx_ep *ep = p->ep;
-	struct lnx_peer **at;
-
-	at = &ep->by_eid[(uint32_t)lnx_mix64(p->eid) & ep->by_eid_mask];
-	while (*at != p)
-		at = &(*at)->hash_next;
-	*at = p->hash_next;
-	if (!p->rx_sid)
-		return;
-	at = &ep->by_sid[(uint32_t)lnx_mix64(p->rx_sid) & ep->by_eid_mask];
-	while (*at != p)
-		at = &(*at)->session.hash_next;
-	*at = p->session.hash_next;
-}
-
-static struct lnx_peer *known(const struct lnx_ep *ep, uint64_t eid)
-{
-	struct lnx_peer *p;
-
-	p = ep->by_eid[(uint32_t)lnx_mix64(eid) & ep->by_eid_mask];
-	while (p && p->eid != eid)
-		p = p->hash_next;
-	return p;
-}
 
 void lnx_peer_retry(struct lnx_timer *retry, uint64_t now)
 {
@@ -155,241 +55,11 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 	lnx_list_init(&p->session.ended_link);
 	lnx_list_add_tail(&ep->peers.all, &p->all_link);
 	ep->work |= LNX_WORK_BUFS;	/* it may hold some: lnx_plain_fill */
-	if (++ep->peers.n > ep->by_eid_mask)
-		hash_grow(ep);		/* links p as well */
-	if (known(ep, eid) != p)
-		hash_eid(p, ep->by_eid, ep->by_eid_mask);
+	lnx_peer_hash(p);
 	return p;
 }
 
 /* ---- paths to a peer ---- */
-
-static int by_core_set(struct lnx_rail *rail, fi_addr_t core_addr,
-		       struct lnx_peer *peer)
-{
-	if (core_addr >= rail->nby_core) {
-		size_t n = (core_addr + 64) & ~(size_t)63;
-		struct lnx_peer **tab = realloc(rail->by_core, n * sizeof(*tab));
-
-		if (!tab)
-			return -FI_ENOMEM;
-		memset(tab + rail->nby_core, 0,
-		       (n - rail->nby_core) * sizeof(*tab));
-		rail->by_core = tab;
-		rail->nby_core = n;
-	}
-	rail->by_core[core_addr] = peer;
-	return 0;
-}
-
-static bool is_local(const struct lnx_ep *ep, const struct lnx_addr *a)
-{
-	return ep->shm && a->has_shm && a->host &&
-	       a->host == ep->domain->host;
-}
-
-/* Insert peer into the shm core, which then names it as the source of its messages. */
-static bool know_shm(struct lnx_peer *peer)
-{
-	struct lnx_rail *rail = peer->ep->shm;
-	char name[LNX_SHM_NAME_BYTES];
-	fi_addr_t core_addr;
-
-	if (peer->shm.core != FI_ADDR_NOTAVAIL)
-		return true;
-	lnx_addr_shm_name(peer->eid, name);
-	if (lnx_rail_insert(rail, name, &core_addr) ||
-	    by_core_set(rail, core_addr, peer))
-		return false;
-	peer->shm.core = core_addr;
-	/* The core had messages of it before we could name their source. */
-	peer->ep->up->source_changed(peer);
-	return true;
-}
-
-static void forget_shm(struct lnx_peer *peer)
-{
-	struct lnx_rail *rail = peer->ep->shm;
-
-	rail->by_core[peer->shm.core] = NULL;
-	lnx_rail_remove(rail, peer->shm.core);
-	lnx_peer_clear_direct(peer);
-	peer->shm_addr = peer->shm.core = FI_ADDR_NOTAVAIL;
-	peer->shm.counts = &lnx_shm_registry_no_counts;
-	peer->shm.unsettled = NULL;
-	peer->shm.reach = NULL;
-	lnx_shm_registry_close(peer->shm.registry);
-	peer->shm.registry = NULL;
-	lnx_exit_monitor_forget(peer);
-}
-
-/* Remove from the core a peer that it knows only because that peer sent something. */
-static void forget_registered(struct lnx_rail *rail, uint64_t eid)
-{
-	char name[LNX_SHM_NAME_BYTES];
-	fi_addr_t core_addr;
-
-	lnx_addr_shm_name(eid, name);
-	if (!lnx_rail_insert(rail, name, &core_addr))
-		lnx_rail_remove(rail, core_addr);
-}
-
-/* With fewer free slots than this, look for more: new peers that get no slot are told
- * so before we know of them. */
-#define SLOTS_LOW	32
-
-/*
- * Free the slots of dead endpoints.  A peer that the application still has in the AV
- * keeps its slot.  So does a peer whose large messages the core may have in part (one
- * without a registry): the core would look for the rest at the wrong place.
- */
-static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
-{
-	bool polled = false;
-	unsigned i;
-
-	if (lnx_shm_slots_free(ep->local.registry) >= SLOTS_LOW)
-		return;
-	for (i = 0; i < LNX_SHM_SLOTS; i++) {
-		uint64_t eid = lnx_shm_slot_peer(ep->local.registry, i);
-		struct lnx_peer *peer;
-
-		if (!eid || eid == ep->eid ||
-		    (ep->av && lnx_av_find(ep->av, eid) != FI_ADDR_NOTAVAIL) ||
-		    !lnx_shm_registry_dead(eid))
-			continue;
-		/* Read what it sent before it ended. */
-		if (!polled)
-			ep->up->poll(ep->shm);
-		polled = true;
-		peer = known(ep, eid);
-		if (peer && !peer->shm.notes)
-			continue;
-		if (peer && peer->shm.core != FI_ADDR_NOTAVAIL)
-			forget_shm(peer);
-		else
-			forget_registered(ep->shm, eid);
-		lnx_shm_slot_release(ep->local.registry, i);
-	}
-}
-
-static LNX_COLD bool foreign(struct lnx_peer *peer)
-{
-	FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
-		     "peer %016llx, on this host, is of another user (we are user %u): shared memory is used by processes of one user, others are reached over the network rails of the link\n",
-		     (unsigned long long)peer->eid, peer->ep->local.user);
-	/* This is final: a message must not overtake one on the network. */
-	peer->shm.unusable = true;
-	return false;
-}
-
-/* Is peer on this host, and may each of us open the other's memory? */
-static bool meets(struct lnx_peer *peer)
-{
-	switch (lnx_host_meet(peer->ep, peer->eid)) {
-	case LNX_HOST_MEETS:
-		return true;
-	case LNX_HOST_FOREIGN:
-		return foreign(peer);
-	default:
-		return false;
-	}
-}
-
-/*
- * Take a slot in peer's registry, and watch its process.  False: there is no slot, or
- * the process no longer belongs to our user.
- */
-static bool claim_slot(struct lnx_peer *peer)
-{
-	struct lnx_ep *ep = peer->ep;
-	struct lnx_shm_registry *registry;
-
-	if (peer->shm.registry || lnx_shm_registry_find(peer->eid, &registry))
-		return true;		/* a peer without a registry */
-	lnx_shm_registry_owner(registry, &peer->shm.where);
-	if (!lnx_host_same_user(ep, peer->shm.where.pid)) {
-		lnx_shm_registry_close(registry);
-		return foreign(peer);
-	}
-	if (lnx_shm_slot_claim(registry, ep->eid)) {
-		lnx_shm_registry_close(registry);
-		return false;
-	}
-	peer->shm.registry = registry;
-	peer->shm.counts = lnx_shm_registry_counts(registry);
-	peer->shm.unsettled = lnx_shm_slot_unsettled(registry, ep->eid);
-	/* Otherwise the core moves all data through its own buffers. */
-	if (!peer->self && !ep->conf->disable_cma)
-		peer->shm.reach = lnx_shm_slot_reach(registry, ep->eid);
-	peer->shm.notes = true;
-	peer->shm.sure = lnx_exit_monitor_watch(peer);
-	return true;
-}
-
-/*
- * May we and peer use shared memory?  Each needs a slot in the other's registry.  An
- * endpoint that has no slot to give says so first, so that none is taken in vain.
- */
-static bool agree(struct lnx_peer *peer)
-{
-	struct lnx_ep *ep = peer->ep;
-
-	if (!ep->local.registry)
-		return true;
-	registry_reclaim(ep);
-	return lnx_shm_slot_available(ep->local.registry, peer->eid) && claim_slot(peer) &&
-	       !lnx_shm_slot_claim(ep->local.registry, peer->eid);
-}
-
-/* Make the path over shared memory.  False: there is none. */
-static bool join_shm(struct lnx_peer *peer, const struct lnx_addr *a)
-{
-	if (peer->shm.unusable || !is_local(peer->ep, a) || !meets(peer))
-		return false;
-	if (!agree(peer) || !know_shm(peer)) {
-		if (peer->shm.unusable)
-			return false;	/* a warning was given */
-		FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
-			     "shm takes no more local peers: this endpoint or the other knows %u already; such peers are reached over the network rails\n",
-			     LNX_SHM_SLOTS);
-		/* This is final: a message must not overtake one on the network. */
-		peer->shm.unusable = true;
-		return false;
-	}
-	peer->shm_addr = peer->shm.core;
-	peer->shm.reaches = !peer->shm.reach;
-	lnx_peer_set_direct(peer);
-	return true;
-}
-
-/*
- * A message came over shm from a source that is not inserted.  It is in our registry,
- * and so is every other possible source: insert all of them.
- */
-static LNX_COLD void meet_registered(struct lnx_ep *ep)
-{
-	unsigned i;
-
-	ep->local.unknown_source = false;
-	for (i = 0; ep->local.registry && i < LNX_SHM_SLOTS; i++) {
-		uint64_t eid = lnx_shm_slot_peer(ep->local.registry, i);
-		struct lnx_addr a = { .eid = eid };
-		struct lnx_peer *peer;
-
-		if (!eid)
-			continue;
-		peer = lnx_peer_by_eid(ep, eid);
-		if (!peer && lnx_host_meet(ep, eid) == LNX_HOST_MEETS)
-			peer = lnx_peer_unsolicited(ep, &a);
-		/* A peer that took a slot in our registry gave us one in its own. */
-		if (peer && peer->shm.core == FI_ADDR_NOTAVAIL &&
-		    !peer->shm.unusable && meets(peer) && claim_slot(peer))
-			know_shm(peer);
-	}
-	if (ep->local.registry)
-		registry_reclaim(ep);
-}
 
 /*
  * The path over native rails.  A receive waits in the queue of the rail that its source
@@ -433,7 +103,7 @@ static void join_native(struct lnx_peer *peer, const struct lnx_addr *a)
 			path->rail = ep->rail[i];
 	if (path->rail && !lnx_rail_insert(path->rail, a->rail[theirs].raw,
 					   &path->core_addr) &&
-	    !by_core_set(path->rail, path->core_addr, peer))
+	    !lnx_peer_by_core_set(path->rail, path->core_addr, peer))
 		peer->npath = peer->stripe = 1;
 }
 
@@ -466,7 +136,7 @@ static void join(struct lnx_peer *peer, const struct lnx_addr *a)
 		log_other_way(a);
 		return;
 	}
-	if (peer->shm_addr != FI_ADDR_NOTAVAIL || join_shm(peer, a) ||
+	if (peer->shm_addr != FI_ADDR_NOTAVAIL || lnx_peer_shm_join(peer, a) ||
 	    peer->npath)
 		return;
 	if (peer->self && !peer->ep->native)
@@ -502,15 +172,15 @@ LNX_COLD struct lnx_peer *lnx_peer_make(struct lnx_ep *ep, fi_addr_t addr,
 				  sizeof(why)))
 		return NULL;
 	*err = -FI_ENOMEM;
-	if (tab_set(ep, addr, lnx_peer_get(ep, addr)))
+	if (lnx_peer_tab_set(ep, addr, lnx_peer_get(ep, addr)))
 		return NULL;
-	peer = known(ep, a.eid);
+	peer = lnx_peer_known(ep, a.eid);
 	if (!peer) {
 		peer = peer_new(ep, a.eid);
 		if (!peer)
 			return NULL;
 	}
-	if (tab_set(ep, addr, peer))
+	if (lnx_peer_tab_set(ep, addr, peer))
 		return NULL;
 	if (peer->unsolicited) {
 		peer->unsolicited = false;
@@ -686,33 +356,13 @@ void lnx_peers_join(struct lnx_ep *ep, void (*greet)(struct lnx_peer *peer))
 		greet(peer);
 	}
 	if (ep->local.unknown_source)
-		meet_registered(ep);
+		lnx_peer_shm_registered(ep);
 	ep->work &= ~LNX_WORK_LEARN;
-}
-
-LNX_HOT
-struct lnx_peer *lnx_peer_by_sid(const struct lnx_ep *ep, uint64_t sid)
-{
-	struct lnx_peer *p;
-
-	p = ep->by_sid[(uint32_t)lnx_mix64(sid) & ep->by_eid_mask];
-	while (p && p->rx_sid != sid)
-		p = p->session.hash_next;
-	return p;
-}
-
-void lnx_peer_pair(struct lnx_peer *peer, uint64_t sid, uint64_t stamp)
-{
-	struct lnx_ep *ep = peer->ep;
-
-	peer->rx_sid = sid;
-	peer->session.rx_stamp = stamp;
-	hash_sid(peer, ep->by_sid, ep->by_eid_mask);
 }
 
 struct lnx_peer *lnx_peer_by_eid(struct lnx_ep *ep, uint64_t eid)
 {
-	struct lnx_peer *peer = known(ep, eid);
+	struct lnx_peer *peer = lnx_peer_known(ep, eid);
 	fi_addr_t addr;
 
 	if (lnx_likely(peer != NULL))
@@ -722,10 +372,10 @@ struct lnx_peer *lnx_peer_by_eid(struct lnx_ep *ep, uint64_t eid)
 	 * The table entry first: a peer that is made but not in the table would never
 	 * be found.
 	 */
-	if (addr == FI_ADDR_NOTAVAIL || tab_set(ep, addr, NULL))
+	if (addr == FI_ADDR_NOTAVAIL || lnx_peer_tab_set(ep, addr, NULL))
 		return NULL;
 	peer = peer_new(ep, eid);
-	if (!peer || tab_set(ep, addr, peer))
+	if (!peer || lnx_peer_tab_set(ep, addr, peer))
 		return NULL;
 	/* Paths to it are made by its hello, or by our first send. */
 	peer->addr = addr;
@@ -763,13 +413,7 @@ void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr)
 	lnx_peer_clear_direct(peer);
 	peer->shm_addr = FI_ADDR_NOTAVAIL;
 	if (!ep->local.registry && peer->shm.core != FI_ADDR_NOTAVAIL)
-		forget_shm(peer);
-}
-
-bool lnx_peer_meet(struct lnx_peer *peer)
-{
-	return peer->shm.core != FI_ADDR_NOTAVAIL ||
-	       (meets(peer) && claim_slot(peer) && know_shm(peer));
+		lnx_peer_shm_forget(peer);
 }
 
 int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
@@ -781,8 +425,8 @@ int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,
 	 * Remote peers are made with the first message, in either direction.  So are
 	 * those whose address says that they are local, and which are not here.
 	 */
-	if (!ep->meets_all && !known(ep, a->eid) &&
-	    (!is_local(ep, a) || lnx_host_meet(ep, a->eid) != LNX_HOST_MEETS))
+	if (!ep->meets_all && !lnx_peer_known(ep, a->eid) &&
+	    (!lnx_peer_shm_local(ep, a) || lnx_host_meet(ep, a->eid) != LNX_HOST_MEETS))
 		return 0;
 	return lnx_peer_make(ep, addr, &err) ? 0 : err;
 }

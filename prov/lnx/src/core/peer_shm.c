@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Peers on this host: whether both may use shared memory, and the slots that each has in
+ * the other's registry.  Called by core/peer.c.
+ */
+#include "core/exit_monitor.h"
+#include "core/open.h"
+#include "core/peer.h"
+#include "core/shm_registry.h"
+
+bool lnx_peer_shm_local(const struct lnx_ep *ep, const struct lnx_addr *a)
+{
+	return ep->shm && a->has_shm && a->host &&
+	       a->host == ep->domain->host;
+}
+
+/* Insert peer into the shm core, which then names it as the source of its messages. */
+static bool know_shm(struct lnx_peer *peer)
+{
+	struct lnx_rail *rail = peer->ep->shm;
+	char name[LNX_SHM_NAME_BYTES];
+	fi_addr_t core_addr;
+
+	if (peer->shm.core != FI_ADDR_NOTAVAIL)
+		return true;
+	lnx_addr_shm_name(peer->eid, name);
+	if (lnx_rail_insert(rail, name, &core_addr) ||
+	    lnx_peer_by_core_set(rail, core_addr, peer))
+		return false;
+	peer->shm.core = core_addr;
+	/* The core had messages of it before we could name their source. */
+	peer->ep->up->source_changed(peer);
+	return true;
+}
+
+void lnx_peer_shm_forget(struct lnx_peer *peer)
+{
+	struct lnx_rail *rail = peer->ep->shm;
+
+	rail->by_core[peer->shm.core] = NULL;
+	lnx_rail_remove(rail, peer->shm.core);
+	lnx_peer_clear_direct(peer);
+	peer->shm_addr = peer->shm.core = FI_ADDR_NOTAVAIL;
+	peer->shm.counts = &lnx_shm_registry_no_counts;
+	peer->shm.unsettled = NULL;
+	peer->shm.reach = NULL;
+	lnx_shm_registry_close(peer->shm.registry);
+	peer->shm.registry = NULL;
+	lnx_exit_monitor_forget(peer);
+}
+
+/* Remove from the core a peer that it knows only because that peer sent something. */
+static void forget_registered(struct lnx_rail *rail, uint64_t eid)
+{
+	char name[LNX_SHM_NAME_BYTES];
+	fi_addr_t core_addr;
+
+	lnx_addr_shm_name(eid, name);
+	if (!lnx_rail_insert(rail, name, &core_addr))
+		lnx_rail_remove(rail, core_addr);
+}
+
+/* With fewer free slots than this, look for more: new peers that get no slot are told
+ * so before we know of them. */
+#define SLOTS_LOW	32
+
+/*
+ * Free the slots of dead endpoints.  A peer that the application still has in the AV
+ * keeps its slot.  So does a peer whose large messages the core may have in part (one
+ * without a registry): the core would look for the rest at the wrong place.
+ */
+static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
+{
+	bool polled = false;
+	unsigned i;
+
+	if (lnx_shm_slots_free(ep->local.registry) >= SLOTS_LOW)
+		return;
+	for (i = 0; i < LNX_SHM_SLOTS; i++) {
+		uint64_t eid = lnx_shm_slot_peer(ep->local.registry, i);
+		struct lnx_peer *peer;
+
+		if (!eid || eid == ep->eid ||
+		    (ep->av && lnx_av_find(ep->av, eid) != FI_ADDR_NOTAVAIL) ||
+		    !lnx_shm_registry_dead(eid))
+			continue;
+		/* Read what it sent before it ended. */
+		if (!polled)
+			ep->up->poll(ep->shm);
+		polled = true;
+		peer = lnx_peer_known(ep, eid);
+		if (peer && !peer->shm.notes)
+			continue;
+		if (peer && peer->shm.core != FI_ADDR_NOTAVAIL)
+			lnx_peer_shm_forget(peer);
+		else
+			forget_registered(ep->shm, eid);
+		lnx_shm_slot_release(ep->local.registry, i);
+	}
+}
+
+static LNX_COLD bool foreign(struct lnx_peer *peer)
+{
+	FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
+		     "peer %016llx, on this host, is of another user (we are user %u): shared memory is used by processes of one user, others are reached over the network rails of the link\n",
+		     (unsigned long long)peer->eid, peer->ep->local.user);
+	/* This is final: a message must not overtake one on the network. */
+	peer->shm.unusable = true;
+	return false;
+}
+
+/* Is peer on this host, and may each of us open the other's memory? */
+static bool meets(struct lnx_peer *peer)
+{
+	switch (lnx_host_meet(peer->ep, peer->eid)) {
+	case LNX_HOST_MEETS:
+		return true;
+	case LNX_HOST_FOREIGN:
+		return foreign(peer);
+	default:
+		return false;
+	}
+}
+
+/*
+ * Take a slot in peer's registry, and watch its process.  False: there is no slot, or
+ * the process no longer belongs to our user.
+ */
+static bool claim_slot(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_shm_registry *registry;
+
+	if (peer->shm.registry || lnx_shm_registry_find(peer->eid, &registry))
+		return true;		/* a peer without a registry */
+	lnx_shm_registry_owner(registry, &peer->shm.where);
+	if (!lnx_host_same_user(ep, peer->shm.where.pid)) {
+		lnx_shm_registry_close(registry);
+		return foreign(peer);
+	}
+	if (lnx_shm_slot_claim(registry, ep->eid)) {
+		lnx_shm_registry_close(registry);
+		return false;
+	}
+	peer->shm.registry = registry;
+	peer->shm.counts = lnx_shm_registry_counts(registry);
+	peer->shm.unsettled = lnx_shm_slot_unsettled(registry, ep->eid);
+	/* Otherwise the core moves all data through its own buffers. */
+	if (!peer->self && !ep->conf->disable_cma)
+		peer->shm.reach = lnx_shm_slot_reach(registry, ep->eid);
+	peer->shm.notes = true;
+	peer->shm.sure = lnx_exit_monitor_watch(peer);
+	return true;
+}
+
+/*
+ * May we and peer use shared memory?  Each needs a slot in the other's registry.  An
+ * endpoint that has no slot to give says so first, so that none is taken in vain.
+ */
+static bool agree(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+
+	if (!ep->local.registry)
+		return true;
+	registry_reclaim(ep);
+	return lnx_shm_slot_available(ep->local.registry, peer->eid) && claim_slot(peer) &&
+	       !lnx_shm_slot_claim(ep->local.registry, peer->eid);
+}
+
+bool lnx_peer_shm_join(struct lnx_peer *peer, const struct lnx_addr *a)
+{
+	if (peer->shm.unusable || !lnx_peer_shm_local(peer->ep, a) || !meets(peer))
+		return false;
+	if (!agree(peer) || !know_shm(peer)) {
+		if (peer->shm.unusable)
+			return false;	/* a warning was given */
+		FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
+			     "shm takes no more local peers: this endpoint or the other knows %u already; such peers are reached over the network rails\n",
+			     LNX_SHM_SLOTS);
+		/* This is final: a message must not overtake one on the network. */
+		peer->shm.unusable = true;
+		return false;
+	}
+	peer->shm_addr = peer->shm.core;
+	peer->shm.reaches = !peer->shm.reach;
+	lnx_peer_set_direct(peer);
+	return true;
+}
+
+/* The source is in our registry, and so is every other possible one: insert all of them. */
+LNX_COLD void lnx_peer_shm_registered(struct lnx_ep *ep)
+{
+	unsigned i;
+
+	ep->local.unknown_source = false;
+	for (i = 0; ep->local.registry && i < LNX_SHM_SLOTS; i++) {
+		uint64_t eid = lnx_shm_slot_peer(ep->local.registry, i);
+		struct lnx_addr a = { .eid = eid };
+		struct lnx_peer *peer;
+
+		if (!eid)
+			continue;
+		peer = lnx_peer_by_eid(ep, eid);
+		if (!peer && lnx_host_meet(ep, eid) == LNX_HOST_MEETS)
+			peer = lnx_peer_unsolicited(ep, &a);
+		/* A peer that took a slot in our registry gave us one in its own. */
+		if (peer && peer->shm.core == FI_ADDR_NOTAVAIL &&
+		    !peer->shm.unusable && meets(peer) && claim_slot(peer))
+			know_shm(peer);
+	}
+	if (ep->local.registry)
+		registry_reclaim(ep);
+}
+
+bool lnx_peer_meet(struct lnx_peer *peer)
+{
+	return peer->shm.core != FI_ADDR_NOTAVAIL ||
+	       (meets(peer) && claim_slot(peer) && know_shm(peer));
+}
