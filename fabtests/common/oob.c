@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The out-of-band channel of test programs: connections to rank 0, what goes over them,
+ * and barriers.  See oob.h.
+ */
 #include "oob.h"
 
 #include <arpa/inet.h>

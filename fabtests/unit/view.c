@@ -348,7 +348,7 @@ struct lnx_cma_owner *view_process(struct lnx_peer *peer)
 void force_process(struct lnx_peer *peer, pid_t pid, uint64_t id,
 		   const uint64_t *cookie)
 {
-	peer->shm.notes = peer->shm.sure = true;
+	peer->shm.ctrl = peer->shm.sure = true;
 	peer->shm.where = (struct lnx_cma_owner){
 		.pid = pid, .eid = id, .cookie = (uint64_t)(uintptr_t)cookie,
 	};

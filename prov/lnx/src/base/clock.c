@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A counter of the CPU that costs less than a clock.  See clock.h. */
 #include "base/clock.h"
 
 uint64_t lnx_ticks(void)

@@ -89,7 +89,7 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 			ep->up->poll(ep->shm);
 		polled = true;
 		peer = lnx_peer_known(ep, eid);
-		if (peer && !peer->shm.notes)
+		if (peer && !peer->shm.ctrl)
 			continue;
 		if (peer && peer->shm.core != FI_ADDR_NOTAVAIL)
 			lnx_peer_shm_forget(peer);
@@ -148,7 +148,7 @@ static bool claim_slot(struct lnx_peer *peer)
 	/* Otherwise the core moves all data through its own buffers. */
 	if (!peer->self && !ep->conf->disable_cma)
 		peer->shm.reach = lnx_shm_slot_reach(registry, ep->eid);
-	peer->shm.notes = true;
+	peer->shm.ctrl = true;
 	peer->shm.sure = lnx_exit_monitor_watch(peer);
 	return true;
 }

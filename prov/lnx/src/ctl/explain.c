@@ -47,7 +47,7 @@ static const char *way(const struct lnx_ep *ep, const struct lnx_peer *peer,
 
 static void form_direct(const struct lnx_peer *peer, uint64_t size, struct lnx_out *o)
 {
-	if (size <= LNX_INJECT_MAX || !peer->shm.notes)
+	if (size <= LNX_INJECT_MAX || !peer->shm.ctrl)
 		lnx_out(o, "form one operation of the shm provider\n");
 	else if (peer->shm.reaches)
 		lnx_out(o, "form announced; the receiver reads it from the sender's "

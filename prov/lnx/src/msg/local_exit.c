@@ -118,7 +118,7 @@ static struct lnx_peer *find_dead(struct lnx_ep *ep)
 			lnx_list_entry(n, struct lnx_peer, shm.queue_link);
 
 		/* Of other peers nothing is known. */
-		if (peer->shm.notes && seems_dead(peer))
+		if (peer->shm.ctrl && seems_dead(peer))
 			return peer;
 	}
 	for (n = ep->peers.all.next; (ep->local.nconfirm || rma_due(ep)) &&

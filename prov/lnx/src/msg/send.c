@@ -157,7 +157,7 @@ ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	/* A local peer that was made only now, or has sends queued. */
 	if (lnx_unlikely(peer->shm_addr != FI_ADDR_NOTAVAIL)) {
-		if (peer->shm.notes && lnx_msg_is_large(tx)) {
+		if (peer->shm.ctrl && lnx_msg_is_large(tx)) {
 			ret = lnx_large_send(ep, peer, tx);
 		} else if ((tx->op_flags & FI_DELIVERY_COMPLETE) &&
 			   (!lnx_call_inject(tx->call) ||

@@ -59,7 +59,7 @@ LNX_INLINE ssize_t lnx_msg_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 	if (lnx_likely(peer && peer->direct != FI_ADDR_NOTAVAIL) &&
 	    !((tx->call == LNX_SENDMSG || tx->call == LNX_TSENDMSG) &&
 	      lnx_unlikely(tx->flags & FI_DELIVERY_COMPLETE))) {
-		if (lnx_unlikely(lnx_msg_is_large(&own)) && peer->shm.notes) {
+		if (lnx_unlikely(lnx_msg_is_large(&own)) && peer->shm.ctrl) {
 			slow = own;
 			ret = lnx_large_send(ep, peer, &slow);
 		} else {

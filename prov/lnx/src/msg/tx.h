@@ -55,7 +55,7 @@ LNX_COLD int lnx_direct_queue(struct lnx_ep *ep, struct lnx_peer *peer,
 void lnx_direct_pump(struct lnx_ep *ep);
 /* All queued ones end with an error. */
 LNX_COLD void lnx_direct_fail(struct lnx_peer *peer, int err);
-/* msg/large.c.  A send that is lnx_msg_is_large to a peer with `notes`: 0, or what
+/* msg/large.c.  A send that is lnx_msg_is_large to a peer with shm.ctrl: 0, or what
  * fi_send returns. */
 ssize_t lnx_large_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		     const struct lnx_tx *tx);

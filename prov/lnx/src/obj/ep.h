@@ -468,7 +468,7 @@ LNX_INLINE bool lnx_detects(const struct lnx_peer *peer)
 	return peer->npath > 1 && peer->ep->plan.step[LNX_CLASS_OK];
 }
 
-/* ---- core/peer.c, core/peer_end.c: peers of an endpoint.  Owner lock held. ---- */
+/* ---- core/peer*.c: peers of an endpoint.  Owner lock held. ---- */
 
 /* Make (or find) the peer of AV index addr.  NULL with *err: -FI_EINVAL (no such
  * address), -FI_ENOMEM. */

@@ -324,7 +324,8 @@ struct lnx_peer_shm {
 					 * send */
 	bool unusable;			/* no slot for it in shm, or another user's
 					 * process */
-	bool notes;			/* its large messages stay out of the core */
+	bool ctrl;			/* its large messages stay out of the core: they are
+					 * announced by shm control messages */
 	bool try_reach;			/* find out whether we may read its memory */
 	bool reaches;			/* as far as we know its core may read and write
 					 * our memory */

@@ -97,12 +97,12 @@ void lnx_admin_peer(struct lnx_peer *peer, uint64_t now)
 	}
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
-		bool spare = !w[i] && best;
+		bool drain = !w[i] && best;
 
-		if (spare && path->state != LNX_PATH_DOWN)
+		if (drain && path->state != LNX_PATH_DOWN)
 			lnx_detect_path_down(peer, path, "its health was set to 0",
 					now);
-		if (spare)
+		if (drain)
 			path->detect.drained = true;
 		else if (path->detect.drained)
 			take_back(peer, path, now);
@@ -182,13 +182,13 @@ uint64_t lnx_admin_run(struct lnx_ep *ep, uint64_t now)
 	return ep->admin.told ? now + LNX_DRAIN_REPEAT_NS : LNX_NEVER;
 }
 
-void lnx_admin_remote(struct lnx_peer *peer, struct lnx_path *path, bool spare,
+void lnx_admin_remote(struct lnx_peer *peer, struct lnx_path *path, bool drain,
 		      uint64_t now)
 {
 	bool was = lnx_admin_remote_drains(path, now);
 
-	path->detect.drain_ns = spare ? now : 0;
-	if (spare == was)
+	path->detect.drain_ns = drain ? now : 0;
+	if (drain == was)
 		return;
 	peer->ep->admin.any = true;
 	lnx_admin_peer(peer, now);

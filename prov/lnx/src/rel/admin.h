@@ -35,7 +35,7 @@ unsigned lnx_admin_worth(const struct lnx_path *path, uint64_t now);
 LNX_COLD uint64_t lnx_admin_notice(const struct lnx_rail *rail);
 /* The peer told that its end of path is to be avoided, or no longer. */
 LNX_COLD void lnx_admin_remote(struct lnx_peer *peer, struct lnx_path *path,
-			       bool spare, uint64_t now);
+			       bool drain, uint64_t now);
 /* Does the peer tell us to avoid its end of path? */
 bool lnx_admin_remote_drains(const struct lnx_path *path, uint64_t now);
 

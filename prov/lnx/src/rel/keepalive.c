@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Asks idle peers that are in no address vector for a sign of life.  See keepalive.h.  Called
+ * by rel/run.c, when its time has come, and by rel/control.c for the peer that it looks at.
+ */
 #include "rel/keepalive.h"
 
 #include "base/interval.h"
