@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Foreign connections to the ports where core endpoints listen: probes of lnx
- * (core/ping.h) and less polite ones.  Thousands of them must not disturb
+ * (os/ping.h) and less polite ones.  Thousands of them must not disturb
  * traffic, leave descriptors open or make progress slower, whether the process
  * makes progress, computes or is stopped meanwhile.  prov/lnx/PEERS.md has the
  * figures that it prints.
@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/ping.h"
+#include "os/ping.h"
 
 enum kind {
 	PING,				/* reset before the third packet */

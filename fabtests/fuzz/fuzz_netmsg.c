@@ -3,7 +3,7 @@
  * Any bytes as a datagram of rtnetlink.  Messages are inside it and use all of it; an
  * event has an interface, a name that is terminated, and an address of its family.
  *
- * Sources: core/netmsg.c
+ * Sources: os/netmsg.c
  */
 #define LNX_FUZZ_NAME "netmsg"
 #include "fuzz.h"
@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "core/netmsg.h"
+#include "os/netmsg.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/ping.h"
+#include "os/ping.h"
 #include "fail_world.h"
 
 #define HDR	sizeof(struct lnx_wire_hdr)

@@ -8,7 +8,7 @@
  * A program has one world, so names are short.  Rails are numbered as they are
  * here; each reaches the peers' rail of the same number.  Programs link with
  * fail_ldflags, because the world also replaces the kernels that lnx asks
- * (core/ping.h).
+ * (os/ping.h).
  */
 #ifndef FAIL_WORLD_H
 #define FAIL_WORLD_H

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A watch whose events and states the test writes.  For its user it is like any
- * other watch (core/netwatch.h): its descriptor is readable while there is an
+ * other watch (os/netwatch.h): its descriptor is readable while there is an
  * event.
  */
 #ifndef FAKE_WATCH_H
 #define FAKE_WATCH_H
 
-#include "core/netwatch.h"
+#include "os/netwatch.h"
 
 /* Closed with lnx_netwatch_close. */
 struct lnx_netwatch *fake_watch_open(void);

@@ -25,8 +25,8 @@
 
 #include "base/clock.h"
 #include "base/compiler.h"
-#include "core/netwatch.h"
-#include "core/ping.h"
+#include "os/netwatch.h"
+#include "os/ping.h"
 
 /* No test depends on it: it only ends what hangs. */
 #define HANG_NS		(30 * LNX_NS_PER_S)

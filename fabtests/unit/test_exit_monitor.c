@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/cma.h"
+#include "os/cma.h"
 #include "core/exit_monitor.h"
 #include "view.h"
 

@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "core/ping.h"
+#include "os/ping.h"
 #include "fail_world.h"
 #include "view.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/netmsg.h"
+#include "os/netmsg.h"
 
 /* ---- building a datagram ---- */
 

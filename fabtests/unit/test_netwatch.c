@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/ibwatch.h"
+#include "os/ibwatch.h"
 #include "fake_watch.h"
 
 static bool readable(const struct lnx_netwatch *w)

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/pidwatch.h"
+#include "os/pidwatch.h"
 
 /* A descriptor of pid, as every kernel since Linux 5.3 gives one. */
 static int watch(pid_t pid)

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/cma.h"
+#include "os/cma.h"
 #include "lnx_wire.h"
 #include "wire/shm_ctrl.h"
 

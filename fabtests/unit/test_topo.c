@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "core/nic.h"
-#include "core/topo.h"
+#include "os/topo.h"
 
 /* ---- machines ---- */
 

@@ -23,7 +23,7 @@
 #include "core/policy.h"
 #include "core/warn_once.h"
 #include "conf/rank.h"
-#include "core/topo.h"
+#include "os/topo.h"
 #include "ctl/state.h"
 #include "ctl/stats_file.h"
 #include "obj/peer_abi.h"

@@ -20,7 +20,7 @@
  *	4	domain->mr_lock	index of registrations
  *	5	locked		elements that no instruction can change at once
  *				(rma/amo_exec.c)
- *	5	machine_lock	the machine's topology (core/topo.c)
+ *	5	machine_lock	the machine's topology (os/topo.c)
  *	5	segment.lock	the process's state segment (ctl/state.c)
  *	5	all.lock	closed endpoints (ctl/stats_file.c)
  *	5	pool->lock	random numbers for keys (core/key_pool.c)

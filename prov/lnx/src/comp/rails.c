@@ -7,7 +7,7 @@
 
 #include "comp/comp.h"
 #include "core/exit_monitor.h"
-#include "core/netwatch.h"
+#include "os/netwatch.h"
 #include "core/open.h"
 #include "msg/rx.h"
 

@@ -6,8 +6,8 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "core/cma.h"
-#include "core/pidwatch.h"
+#include "os/cma.h"
+#include "os/pidwatch.h"
 
 struct lnx_exit_monitor {
 	int epfd;

@@ -8,7 +8,7 @@
 #include <strings.h>
 
 #include "core/catalog.h"
-#include "core/netwatch.h"
+#include "os/netwatch.h"
 #include "core/resolve.h"
 #include "prov.h"
 

@@ -3,7 +3,7 @@
 #ifndef LNX_NIC_H
 #define LNX_NIC_H
 
-#include "core/topo.h"
+#include "os/topo.h"
 #include "obj/ep.h"
 
 struct lnx_nic {

@@ -9,7 +9,7 @@
 #include "base/interval.h"
 #include "core/exit_monitor.h"
 #include "core/open.h"
-#include "core/ping.h"
+#include "os/ping.h"
 #include "core/policy.h"
 #include "core/shm_registry.h"
 #include "obj/ep.h"

@@ -11,7 +11,7 @@
 
 #include "core/shm_registry.h"
 #include "core/open.h"
-#include "core/pidwatch.h"
+#include "os/pidwatch.h"
 
 #define MAGIC		0x35306b6f6f62786eULL	/* "nxbook05" */
 

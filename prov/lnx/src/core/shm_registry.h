@@ -20,7 +20,7 @@
 #ifndef LNX_SHM_REGISTRY_H
 #define LNX_SHM_REGISTRY_H
 
-#include "core/cma.h"
+#include "os/cma.h"
 #include "obj/ep.h"
 
 #define LNX_SHM_SLOTS	256		/* size of shm's peer map */

@@ -9,7 +9,7 @@
 #include <signal.h>
 
 #include "base/interval.h"
-#include "core/cma.h"
+#include "os/cma.h"
 #include "core/exit_monitor.h"
 #include "core/shm_registry.h"
 #include "msg/rx.h"

@@ -19,6 +19,7 @@
 #include "base/timer.h"
 #include "fi.h"
 #include "lnx_wire.h"
+#include "os/cma.h"
 #include "policy/health.h"
 #include "policy/rank.h"
 #include "policy/rtt.h"
@@ -208,14 +209,6 @@ LNX_INLINE void lnx_path_happens(struct lnx_path *path, enum lnx_path_event even
 struct lnx_put_keys {
 	uint64_t key[LNX_RMA_TARGETS_MAX];
 	unsigned n;
-};
-
-/* A process, and where the id is in its memory while that may be read. */
-struct lnx_cma_owner {
-	int pid;
-	uint64_t cookie;
-	uint64_t eid;
-	uint64_t started;		/* start time (core/pidwatch.h); 0: not known */
 };
 
 /* What came from the peer, by its path, and what is due to it for that.  The flags end one

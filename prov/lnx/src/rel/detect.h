@@ -11,7 +11,7 @@
  * that goes down, here or at the peer, which then reports it (RAIL), needs no PROBE.
  *
  * A path that is DOWN is pinged as policy/health.h says: the kernel at its other end
- * (core/ping.h), and the peer over the path itself.  If the peer answers, the path is
+ * (os/ping.h), and the peer over the path itself.  If the peer answers, the path is
  * used again.  If its kernel answers and the peer does not, a connection hangs, which
  * would need minutes to notice that its network works again; while it hangs it may keep
  * a buffer of the application busy.  Then the rail's core endpoint is opened anew, and

@@ -7,7 +7,7 @@
 #ifndef LNX_RECOVERY_H
 #define LNX_RECOVERY_H
 
-#include "core/ping.h"
+#include "os/ping.h"
 #include "obj/ep.h"
 
 /* ---- rel/detect.c ---- */

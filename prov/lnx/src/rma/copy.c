@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/cma.h"
+#include "os/cma.h"
 #include "core/shm_registry.h"
 #include "msg/rx.h"
 #include "rail/direct.h"

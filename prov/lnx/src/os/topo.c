@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Reads the machine's topology with hwloc.  See topo.h. */
-#include "core/topo.h"
+#include "os/topo.h"
 
 #include <errno.h>
 #include <pthread.h>

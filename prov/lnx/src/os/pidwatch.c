@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/proc.h"
-#include "core/pidwatch.h"
+#include "os/pidwatch.h"
 
 #ifndef SYS_pidfd_open
 #define SYS_pidfd_open 434		/* the same on all machines */

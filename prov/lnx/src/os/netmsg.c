@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
-#include "core/netmsg.h"
+#include "os/netmsg.h"
 
 /* ---- addresses ---- */
 

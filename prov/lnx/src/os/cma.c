@@ -9,7 +9,7 @@
 #include <sys/prctl.h>
 
 #include "base/compiler.h"
-#include "core/cma.h"
+#include "os/cma.h"
 
 /* The kernel moves no more than 2 GiB in a call. */
 #define STEP_BYTES	((size_t)1 << 30)

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/compiler.h"
-#include "core/netmsg.h"
+#include "os/netmsg.h"
 
 /* Events have 8 KiB at most, answers as much as there is room for. */
 #define DATAGRAM_MAX	16384

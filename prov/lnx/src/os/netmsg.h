@@ -7,7 +7,7 @@
 #ifndef LNX_NETMSG_H
 #define LNX_NETMSG_H
 
-#include "core/netwatch.h"
+#include "os/netwatch.h"
 
 /* What is left of a datagram. */
 struct lnx_netmsgs {

@@ -2,7 +2,7 @@
 /* Watches an RDMA device through libibverbs.  See ibwatch.h. */
 #include <errno.h>
 
-#include "core/ibwatch.h"
+#include "os/ibwatch.h"
 
 #ifdef HAVE_IBVERBS
 #include <arpa/inet.h>

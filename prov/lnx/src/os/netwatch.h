@@ -6,7 +6,7 @@
  *
  * A watch is a file descriptor that becomes readable, and events to read from it.
  * There are several kinds behind one interface: the kernel's rtnetlink (here), RDMA
- * devices (core/ibwatch.h), and scripts in unit tests.
+ * devices (os/ibwatch.h), and scripts in unit tests.
  *
  * An event says that something has changed and what it was then; in a burst it may be
  * out of date.  So before acting on one, call lnx_netwatch_look for the present state.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A watch (core/netwatch.h) of one RDMA device: ports that fail and come back, and the
+ * A watch (os/netwatch.h) of one RDMA device: ports that fail and come back, and the
  * device's own failure.  The events come from libibverbs, which is not linked, but
  * loaded when a device is watched.
  *
@@ -11,7 +11,7 @@
 #ifndef LNX_IBWATCH_H
 #define LNX_IBWATCH_H
 
-#include "core/netwatch.h"
+#include "os/netwatch.h"
 
 /*
  * Watch a device by its name ("mlx5_0"), one port of it or, with 0, all.

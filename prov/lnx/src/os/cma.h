@@ -12,7 +12,14 @@
 #include <sys/uio.h>
 
 #include "lnx_wire_shm.h"
-#include "obj/peer.h"
+
+/* A process, and where the id is in its memory while that may be read. */
+struct lnx_cma_owner {
+	int pid;
+	uint64_t cookie;
+	uint64_t eid;
+	uint64_t started;		/* start time (os/pidwatch.h); 0: not known */
+};
 
 /*
  * Do that process and its endpoint live, and may we read it?  0; ESRCH: one of them
