@@ -128,19 +128,19 @@ Test(shm_ctrl, copies)
 
 /* ---- a message after an operation of the core, and its answer ---- */
 
-static struct lnx_wire_note_put good_put(void)
+static struct lnx_wire_shm_put good_put(void)
 {
-	return (struct lnx_wire_note_put) {
+	return (struct lnx_wire_shm_put) {
 		.src = YOU, .dst = ME, .kind = LNX_KIND_PUT,
 		.flags = LNX_SHM_CTRL_F_COUNT, .n_targets = 2, .op = 7,
 		.place = { { 1, 2, 3 }, { UINT64_MAX, 0, UINT64_MAX } },
 	};
 }
 
-static int parse_put(const struct lnx_wire_note_put *n)
+static int parse_put(const struct lnx_wire_shm_put *n)
 {
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
-	struct lnx_wire_note_put back;
+	struct lnx_wire_shm_put back;
 
 	lnx_shm_ctrl_put_put(bytes, n);
 	return lnx_shm_ctrl_put_get(&back, bytes, ME);
@@ -148,7 +148,7 @@ static int parse_put(const struct lnx_wire_note_put *n)
 
 Test(shm_ctrl, a_put_comes_back_as_it_was)
 {
-	struct lnx_wire_note_put n = good_put(), back;
+	struct lnx_wire_shm_put n = good_put(), back;
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 	struct lnx_wire_shm_ctrl other;
 
@@ -162,7 +162,7 @@ Test(shm_ctrl, a_put_comes_back_as_it_was)
 		     "it is not an announcement");
 	bytes[0] ^= 1;
 	cr_expect_eq(lnx_shm_ctrl_put_get(&back, bytes, ME), -EBADMSG, "magic");
-	n = (struct lnx_wire_note_put) {
+	n = (struct lnx_wire_shm_put) {
 		.src = YOU, .dst = ME, .kind = LNX_KIND_RESP, .op = 1,
 		.err = 13,
 	};
@@ -170,7 +170,7 @@ Test(shm_ctrl, a_put_comes_back_as_it_was)
 }
 
 #define BAD_PUT(change) do {						\
-	struct lnx_wire_note_put n = good_put();			\
+	struct lnx_wire_shm_put n = good_put();			\
 									\
 	change;								\
 	cr_expect_eq(parse_put(&n), -EBADMSG, #change);			\
@@ -201,7 +201,7 @@ Test(shm_ctrl, what_is_no_put_is_none)
 
 Test(shm_ctrl, a_read_and_a_request_for_copies_differ)
 {
-	struct lnx_wire_note_put read = good_put(), back;
+	struct lnx_wire_shm_put read = good_put(), back;
 	struct lnx_wire_shm_ctrl copies = {
 		.src = YOU, .dst = ME, .kind = LNX_KIND_GET, .op = 3, .data = 4,
 		.len = 5,

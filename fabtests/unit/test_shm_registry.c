@@ -235,7 +235,7 @@ Test(shm_registry, ends_with_the_process)
 	file(id_of(pid), -1);
 }
 
-/* A process that is killed between an operation and its note leaves its mark: that
+/* A process that is killed between an operation and its control message leaves its mark: that
  * counts for nothing.  The mark of one that lives counts until it is given up. */
 Test(shm_registry, marks_end_with_the_process)
 {

@@ -56,7 +56,8 @@ struct lnx_wire_shm_ctrl {
 		uint64_t len;	/* not 0; their sum is len */
 	} piece[LNX_SHM_CTRL_PIECES];
 };
-static_assert(sizeof(struct lnx_wire_shm_ctrl) == LNX_SHM_CTRL_BYTES - 1, "note");
+static_assert(sizeof(struct lnx_wire_shm_ctrl) == LNX_SHM_CTRL_BYTES - 1,
+	      "a control message");
 
 #define LNX_COPY_MAGIC		0x3179706f63786e6cULL	/* "lnxcopy1" */
 #define LNX_COPY_BYTES		4081	/* a core takes no more by copying */
@@ -108,7 +109,7 @@ static_assert(sizeof(struct lnx_wire_rma_copy) == LNX_COPY_BYTES - 1, "RMA copy"
 #define LNX_RMA_COPY_F_ALL	0x07
 
 /* The same bytes as of a lnx_wire_shm_ctrl, as a PUT, GET or RESP. */
-struct lnx_wire_note_put {
+struct lnx_wire_shm_put {
 	uint64_t magic;
 	uint64_t src;
 	uint64_t dst;
@@ -125,7 +126,8 @@ struct lnx_wire_note_put {
 	/* What was written or changed; none: it was a message.  GET: what to read. */
 	struct lnx_wire_target place[LNX_SHM_CTRL_PIECES];
 };
-static_assert(sizeof(struct lnx_wire_note_put) == LNX_SHM_CTRL_BYTES - 1, "note");
+static_assert(sizeof(struct lnx_wire_shm_put) == LNX_SHM_CTRL_BYTES - 1,
+	      "a control message");
 
 #define LNX_SHM_CTRL_F_COUNT	0x01	/* counters of this memory must count it */
 #define LNX_SHM_CTRL_F_READ		0x02	/* it was read there too */

@@ -207,8 +207,8 @@
 
 /* ---- closing ---- */
 
-/* A peer that is stopped between an operation and its note is not waited for longer; and
- * is looked at. */
+/* A peer that is stopped between an operation and its control message is not waited for
+ * longer; and is looked at. */
 #define LNX_SETTLE_NS		LNX_NS_PER_S
 #define LNX_SETTLE_LOOK_NS	(10 * LNX_NS_PER_MS)
 /* A lock that another thread held when the process was forked is tried for so long. */

@@ -24,8 +24,8 @@ struct lnx_shm_registry {
 	uint64_t cookie;				/* 0: the owner has closed */
 	uint64_t started;			/* of its process; 0: not known */
 	uint64_t slot[LNX_SHM_SLOTS];	/* 0: free */
-	uint32_t counts;			/* notes must follow writes */
-	uint8_t unsettled[LNX_SHM_SLOTS];	/* a note is to follow, of that slot */
+	uint32_t counts;			/* control messages must follow writes */
+	uint8_t unsettled[LNX_SHM_SLOTS];	/* one is to follow, of that slot */
 	uint8_t reach[LNX_SHM_SLOTS];		/* the owner may read its memory */
 };
 static_assert(!(LNX_SHM_KEY_USED & (FI_REMOTE_READ | FI_REMOTE_WRITE)), "a bit of ours");

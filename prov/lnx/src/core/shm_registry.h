@@ -118,8 +118,8 @@ void lnx_shm_key_unlist(struct lnx_shm_registry *registry, uint64_t key);
 
 /*
  * The byte of eid's slot, or NULL.  It is not 0 while the core has an operation of eid
- * and the note that belongs to it (msg/confirm.h) is still to be sent.  Valid as long as
- * the registry.
+ * and the control message that belongs to it (msg/confirm.h) is still to be sent.  Valid as
+ * long as the registry.
  */
 uint8_t *lnx_shm_slot_unsettled(struct lnx_shm_registry *registry, uint64_t eid);
 /*

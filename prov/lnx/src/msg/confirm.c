@@ -123,29 +123,29 @@ LNX_COLD void lnx_confirm_fail(struct lnx_peer *peer, int err)
 				err);
 }
 
-/* ---- notes ---- */
+/* ---- control messages ---- */
 
-/* Send a note behind what went to peer before.  0, or -FI_E*: it was not sent. */
+/* Send one behind what went to peer before.  0, or -FI_E*: it was not sent. */
 static int say(struct lnx_peer *peer, uint64_t op, uint8_t flags,
 	       const struct lnx_wire_target *place, unsigned n_targets)
 {
 	struct lnx_ep *ep = peer->ep;
-	struct lnx_wire_note_put n = {
+	struct lnx_wire_shm_put n = {
 		.src = ep->eid, .dst = peer->eid, .kind = LNX_KIND_PUT,
 		.flags = flags, .n_targets = (uint8_t)n_targets, .op = op,
 	};
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 	struct iovec iov = { bytes, sizeof(bytes) };
-	struct lnx_tx note = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
+	struct lnx_tx ctrl = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
 	ssize_t ret = -FI_EAGAIN;
 
 	if (n_targets)
 		memcpy(n.place, place, n_targets * sizeof(*place));
 	lnx_shm_ctrl_put_put(bytes, &n);
 	if (lnx_likely(!peer->shm.nqueued))
-		ret = lnx_shm_ctrl_post(ep, peer->shm_addr, &note);
+		ret = lnx_shm_ctrl_post(ep, peer->shm_addr, &ctrl);
 	if (lnx_unlikely(ret == -FI_EAGAIN))
-		ret = lnx_direct_queue(ep, peer, &note);
+		ret = lnx_direct_queue(ep, peer, &ctrl);
 	return (int)ret;
 }
 

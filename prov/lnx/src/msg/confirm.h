@@ -3,17 +3,18 @@
  * Direct operations that the peer's lnx must confirm or count: those with
  * FI_DELIVERY_COMPLETE, and writes to peers whose memory has counters.
  *
- *	msg/send.c, rma/rma.c, rma/amo.c → msg/confirm.c → core: the operation, a note
- *	the peer's msg/confirm_answer.c → core: a note with the answer
+ *	msg/send.c, rma/rma.c, rma/amo.c → msg/confirm.c → core: the operation, and
+ *								a control message
+ *	the peer's msg/confirm_answer.c → core: a control message with the answer
  *	msg/fetch.c → lnx_confirm_answered
  *
  * The core of shm 2.1 completes an inject when it is in the peer's queue, whatever the
  * endpoint's level is; it returns a buffer twice when an atomic has
  * FI_DELIVERY_COMPLETE; and a message with that level holds up all later completions
  * until it is matched.  So the core gets such operations without a level, as injects,
- * which it executes in the order of its queue: when the note is received, the operation
- * before it has been executed.  Larger operations complete in the core when they have
- * been executed.
+ * which it executes in the order of its queue: when the control message is received, the
+ * operation before it has been executed.  Larger operations complete in the core when they
+ * have been executed.
  *
  * Reads and large writes are in rma/copy.c.
  *
@@ -66,9 +67,9 @@ struct lnx_confirm {
 };
 
 /*
- * Around an operation and the note that follows it: until both are in its queue, the
- * peer does not close a registration or the endpoint.  Its program may see what the
- * operation did and go on to close, before it gets the note that asks for an answer.
+ * Around an operation and the control message that follows it: until both are in its
+ * queue, the peer does not close a registration or the endpoint.  Its program may see what
+ * the operation did and go on to close, before it gets the message that asks for an answer.
  */
 LNX_INLINE void lnx_confirm_open(const struct lnx_peer *peer)
 {

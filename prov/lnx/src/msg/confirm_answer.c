@@ -20,11 +20,11 @@
  * what is finished. */
 #define ANSWERS_MAX	65536u
 
-/* ---- notes from peers ---- */
+/* ---- control messages from peers ---- */
 
 /* read: n is a GET without errors. */
 static void answer(struct lnx_ep *ep, struct lnx_peer *peer,
-		   const struct lnx_wire_note_put *n, bool read, int err)
+		   const struct lnx_wire_shm_put *n, bool read, int err)
 {
 	struct lnx_answer *a = peer->confirm.answer;
 	uint64_t op = n->op;
@@ -64,7 +64,7 @@ static void answer(struct lnx_ep *ep, struct lnx_peer *peer,
 
 /* Check it as the core did, which reported no result. */
 static int check(struct lnx_ep *ep, const struct lnx_peer *peer,
-		 const struct lnx_wire_note_put *n)
+		 const struct lnx_wire_shm_put *n)
 {
 	uint64_t access = n->kind == LNX_KIND_GET ? 0 : FI_REMOTE_WRITE;
 	unsigned i;
@@ -89,7 +89,7 @@ static int check(struct lnx_ep *ep, const struct lnx_peer *peer,
 	return 0;
 }
 
-void lnx_confirm_note(struct lnx_ep *ep, const struct lnx_wire_note_put *n)
+void lnx_confirm_ctrl(struct lnx_ep *ep, const struct lnx_wire_shm_put *n)
 {
 	struct lnx_peer *peer = lnx_shm_ctrl_sender(ep, n->src);
 	uint64_t key[LNX_SHM_CTRL_PIECES];
@@ -144,7 +144,7 @@ LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep)
 			lnx_confirm_run(ep);
 		sched_yield();
 	}
-	/* The notes are in the queue: the core hands them over. */
+	/* They are in the queue: the core hands them over. */
 	for (i = 0; i < 2; i++)
 		lnx_rail_poll_lent(ep->shm);
 }
@@ -155,13 +155,13 @@ static ssize_t send_answer(struct lnx_answer *a)
 {
 	struct lnx_peer *peer = a->peer;
 	struct lnx_ep *ep = peer->ep;
-	struct lnx_wire_note_put n = {
+	struct lnx_wire_shm_put n = {
 		.src = ep->eid, .dst = peer->eid, .kind = LNX_KIND_RESP,
 		.op = a->op,
 	};
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 	struct iovec iov = { bytes, sizeof(bytes) };
-	struct lnx_tx note = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
+	struct lnx_tx ctrl = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
 
 	if (lnx_peer_dead(peer) || !lnx_peer_meet(peer))
 		return -FI_EHOSTUNREACH;
@@ -176,7 +176,7 @@ static ssize_t send_answer(struct lnx_answer *a)
 	}
 	n.err = (uint32_t)a->err;
 	lnx_shm_ctrl_put_put(bytes, &n);
-	return lnx_shm_ctrl_post(ep, peer->shm.core, &note);
+	return lnx_shm_ctrl_post(ep, peer->shm.core, &ctrl);
 }
 
 static void done(struct lnx_answer *a)

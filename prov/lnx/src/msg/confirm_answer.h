@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Notes from local peers about what their core did here (msg/confirm.h): to be counted,
- * answered, or both.  Called by msg/fetch.c from inside cores, so answers wait for
+ * Control messages from local peers about what their core did here (msg/confirm.h): to be
+ * counted, answered, or both.  Called by msg/fetch.c from inside cores, so answers wait for
  * progress.  One answer covers all operations since the last one with the same result.
  * Owner lock held.
  */
@@ -26,10 +26,10 @@ struct lnx_answer {
 };
 
 /* A PUT or GET came out of the core's queue.  Calls no core. */
-void lnx_confirm_note(struct lnx_ep *ep, const struct lnx_wire_note_put *n);
+void lnx_confirm_ctrl(struct lnx_ep *ep, const struct lnx_wire_shm_put *n);
 /*
- * A registration or ep is about to be closed: take the notes of the operations that the
- * core has executed so far.  Waits for peers that have sent the operation only; a second
+ * A registration or ep is about to be closed: take the control messages of the
+ * operations that the core has executed so far.  Waits for peers that have sent the operation only; a second
  * at most.  Calls the core.
  */
 LNX_COLD void lnx_confirm_settle(struct lnx_ep *ep);

@@ -155,13 +155,13 @@ static bool copy_came(struct lnx_ep *ep, const uint8_t *bytes)
 /* False: it is no such control message. */
 static bool confirm(struct lnx_ep *ep, const void *bytes)
 {
-	struct lnx_wire_note_put n;
+	struct lnx_wire_shm_put n;
 	struct lnx_peer *peer;
 
 	if (lnx_shm_ctrl_put_get(&n, bytes, ep->eid))
 		return false;
 	if (n.kind != LNX_KIND_RESP) {
-		lnx_confirm_note(ep, &n);
+		lnx_confirm_ctrl(ep, &n);
 		return true;
 	}
 	peer = lnx_peer_by_eid(ep, n.src);

@@ -72,7 +72,7 @@ ssize_t lnx_large_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	};
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 	struct iovec iov = { bytes, sizeof(bytes) };
-	struct lnx_tx note = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
+	struct lnx_tx ctrl = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
 	struct lnx_rndv *rndv;
 	ssize_t ret;
 
@@ -88,7 +88,7 @@ ssize_t lnx_large_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	rndv = calloc(1, sizeof(*rndv));
 	if (!rndv)
 		return -FI_EAGAIN;
-	rndv->op = n.op = note.data = lnx_optab_add(&ep->rndv.ops, rndv);
+	rndv->op = n.op = ctrl.data = lnx_optab_add(&ep->rndv.ops, rndv);
 	if (!rndv->op) {
 		free(rndv);
 		return -FI_EAGAIN;
@@ -107,9 +107,9 @@ ssize_t lnx_large_send(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	lnx_shm_ctrl_put(bytes, &n);
 	ret = peer->shm.nqueued ? -FI_EAGAIN :
-	      lnx_shm_ctrl_post(ep, peer->shm_addr, &note);
+	      lnx_shm_ctrl_post(ep, peer->shm_addr, &ctrl);
 	if (lnx_unlikely(ret == -FI_EAGAIN))
-		ret = lnx_direct_retry(ep, peer, &note);
+		ret = lnx_direct_retry(ep, peer, &ctrl);
 	if (lnx_likely(!ret) || !lnx_optab_get(&ep->rndv.ops, n.op))
 		return 0;		/* under way, or failed and reported */
 	drop(rndv);
@@ -122,13 +122,13 @@ static ssize_t answer(struct lnx_peer *peer, const struct lnx_wire_shm_ctrl *n)
 	struct lnx_ep *ep = peer->ep;
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 	struct iovec iov = { bytes, sizeof(bytes) };
-	struct lnx_tx note = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
+	struct lnx_tx ctrl = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
 	ssize_t ret;
 
 	if (!lnx_peer_meet(peer))
 		return -FI_EHOSTUNREACH;
 	lnx_shm_ctrl_put(bytes, n);
-	ret = lnx_shm_ctrl_post(ep, peer->shm.core, &note);
+	ret = lnx_shm_ctrl_post(ep, peer->shm.core, &ctrl);
 	/* The queue may be full for ever. */
 	return lnx_unlikely(ret == -FI_EAGAIN) && lnx_peer_dead(peer) ?
 	       -FI_EHOSTUNREACH : ret;

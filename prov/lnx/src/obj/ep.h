@@ -218,12 +218,12 @@ struct lnx_ep_local {
 	struct lnx_node answers;	/* lnx_answer.link: of msg/confirm_answer.c */
 	struct lnx_node rma_failed;	/* lnx_confirm.link: to be repeated as copies,
 					 * when the core has no others to that peer */
-	struct lnx_node to_tell;	/* lnx_confirm.link: of msg/confirm.c: notes
-					 * to send */
+	struct lnx_node to_tell;	/* lnx_confirm.link: of msg/confirm.c: control
+					 * messages to send */
 	struct lnx_node nameless;	/* lnx_rxe.of_peer: as peer->stored, for
 					 * senders that the shm core cannot name */
 	uint32_t nconfirm;		/* operations that wait, of all peers */
-	uint32_t ntell_later;		/* a note is due when the core is done */
+	uint32_t ntell_later;		/* one is due when the core is done */
 	uint32_t nrma_core;		/* reads and large writes in the shm core, */
 	uint32_t rma_seq;		/* and the number of the next one */
 	struct lnx_optab copy_ops;	/* lnx_rxe of `copies`, by their number */

@@ -309,7 +309,7 @@ static ssize_t send_part(struct lnx_confirm *c)
 static ssize_t ask(struct lnx_confirm *c)
 {
 	struct lnx_peer *peer = c->peer;
-	struct lnx_wire_note_put n = {
+	struct lnx_wire_shm_put n = {
 		.src = peer->ep->eid, .dst = peer->eid,
 		.kind = is_read(c) ? LNX_KIND_GET : LNX_KIND_PUT,
 		.flags = LNX_SHM_CTRL_F_TRY, .n_targets = c->n_targets,
@@ -317,12 +317,12 @@ static ssize_t ask(struct lnx_confirm *c)
 	};
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 	struct iovec iov = { bytes, sizeof(bytes) };
-	struct lnx_tx note = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
+	struct lnx_tx ctrl = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
 	ssize_t ret;
 
 	memcpy(n.place, c->place, c->n_targets * sizeof(*c->place));
 	lnx_shm_ctrl_put_put(bytes, &n);
-	ret = lnx_shm_ctrl_post(peer->ep, peer->shm_addr, &note);
+	ret = lnx_shm_ctrl_post(peer->ep, peer->shm_addr, &ctrl);
 	c->asked = !ret;
 	return ret;
 }

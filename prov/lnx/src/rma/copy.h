@@ -3,8 +3,8 @@
  * Reads and large writes over the direct rail: in the core, or by copies.
  *
  *	rma/rma.c → rma/copy.c → core: the operation
- *				 → msg/direct.c → core: copies, a note
- *	the peer's rma/copy_target.c → core: copies, a note with the answer
+ *				 → msg/direct.c → core: copies, a control message
+ *	the peer's rma/copy_target.c → core: copies, a control message
  *	msg/fetch.c → lnx_rma_copy_read, lnx_confirm_answered
  *
  * The core of shm 2.1 has the target read or write our memory, for reads of any size
@@ -52,9 +52,9 @@ LNX_COLD void lnx_rma_repeat_later(struct lnx_peer *peer, bool ok);
  *
  * The core never completes these, nor what it was given after them for other peers,
  * because it handles answers in order.  Of that, writes end when their peer answers a
- * note, which it gets behind them; reads are repeated by copies, or fail with FI_EIO
- * where that could break a promised order.  All later operations are copied.  May call
- * cores.
+ * control message, which it gets behind them; reads are repeated by copies, or fail with
+ * FI_EIO where that could break a promised order.  All later operations are copied.  May
+ * call cores.
  */
 LNX_COLD void lnx_rma_peer_died(struct lnx_peer *peer, int err);
 

@@ -41,8 +41,8 @@ static void write_came(struct lnx_ep *ep, struct lnx_peer *peer,
 		peer->rma.put_refused = 0;
 		lnx_serve_keys_done(peer, false);
 	}
-	/* Before any of it is done.  The note that follows has the error:
-	 * msg/confirm_answer.c. */
+	/* Before any of it is done.  The control message that follows has the
+	 * error: msg/confirm_answer.c. */
 	err = -lnx_mr_check(ep->domain, w->key, w->addr, w->rest,
 			    FI_REMOTE_WRITE, &to, NULL);
 	if (!err && lnx_unlikely(lnx_mrs_counted(ep->domain)))
@@ -120,7 +120,7 @@ static void keep(struct lnx_answer *a)
 }
 
 struct lnx_answer *lnx_rma_copy_answer(struct lnx_ep *ep,
-				       const struct lnx_wire_note_put *n)
+				       const struct lnx_wire_shm_put *n)
 {
 	struct lnx_answer *a;
 	uint64_t len = 0;

@@ -17,7 +17,7 @@ bool lnx_rma_copy_came(struct lnx_ep *ep, const void *bytes);
  * with free().
  */
 struct lnx_answer *lnx_rma_copy_answer(struct lnx_ep *ep,
-				       const struct lnx_wire_note_put *n);
+				       const struct lnx_wire_shm_put *n);
 /* Send what is left of its data: 0, -FI_EAGAIN, or an error of the core.  If memory may
  * no longer be read, a->err says so. */
 ssize_t lnx_rma_copy_send(struct lnx_answer *a);

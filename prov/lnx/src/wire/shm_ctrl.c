@@ -88,16 +88,16 @@ int lnx_rma_copy_get(struct lnx_wire_rma_copy *c, const void *bytes,
 	       (c->flags & ~LNX_RMA_COPY_F_ALL) ? -EBADMSG : 0;
 }
 
-void lnx_shm_ctrl_put_put(void *bytes, const struct lnx_wire_note_put *n)
+void lnx_shm_ctrl_put_put(void *bytes, const struct lnx_wire_shm_put *n)
 {
-	struct lnx_wire_note_put w = *n;
+	struct lnx_wire_shm_put w = *n;
 
 	w.magic = LNX_SHM_CTRL_MAGIC;
 	memcpy(bytes, &w, sizeof(w));
 	((char *)bytes)[sizeof(w)] = 0;
 }
 
-int lnx_shm_ctrl_put_get(struct lnx_wire_note_put *n, const void *bytes,
+int lnx_shm_ctrl_put_get(struct lnx_wire_shm_put *n, const void *bytes,
 		     uint64_t dst)
 {
 	memcpy(n, bytes, sizeof(*n));
