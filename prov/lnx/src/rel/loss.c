@@ -48,7 +48,7 @@ uint64_t lnx_loss_next(const struct lnx_loss *l, uint64_t now)
 }
 
 enum lnx_loss_todo lnx_loss_late(struct lnx_late *l, const struct lnx_chan *c,
-				 uint64_t limit_ns, uint64_t heard_ns, uint64_t now)
+				 uint64_t limit_ns, uint64_t answered_ns, uint64_t now)
 {
 	if (c->una != l->seq || !l->since_ns) {
 		l->seq = c->una;
@@ -56,7 +56,7 @@ enum lnx_loss_todo lnx_loss_late(struct lnx_late *l, const struct lnx_chan *c,
 	}
 	if (now - l->since_ns < limit_ns)
 		return LNX_LOSS_NOTHING;
-	return heard_ns >= l->since_ns + limit_ns ? LNX_LOSS_LATE : LNX_LOSS_ASK;
+	return answered_ns >= l->since_ns + limit_ns ? LNX_LOSS_LATE : LNX_LOSS_ASK;
 }
 
 uint64_t lnx_loss_late_next(const struct lnx_late *l, uint64_t limit_ns, uint64_t now)

@@ -89,12 +89,12 @@ uint64_t lnx_loss_next(const struct lnx_loss *l, uint64_t now);
 
 /*
  * Is the oldest frame, which lnx_loss_path says left over the path of l, late?  limit_ns: how
- * long it may take; heard_ns: when the peer last answered over another path.  LNX_LOSS_ASK:
+ * long it may take; answered_ns: when the peer last answered over another path.  LNX_LOSS_ASK:
  * it would be, if the peer answers over another path; ask over all.  LNX_LOSS_LATE: it is.
  * Else LNX_LOSS_NOTHING.
  */
 enum lnx_loss_todo lnx_loss_late(struct lnx_late *l, const struct lnx_chan *c,
-				 uint64_t limit_ns, uint64_t heard_ns, uint64_t now);
+				 uint64_t limit_ns, uint64_t answered_ns, uint64_t now);
 
 /* When to look next, after a look at `now`, if no answer comes before. */
 uint64_t lnx_loss_late_next(const struct lnx_late *l, uint64_t limit_ns, uint64_t now);
