@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Memory that runs out, by wrapping the allocation functions; see fake_memory.h. */
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "fake_core.h"
 #include "fake_memory.h"
@@ -17,6 +18,8 @@ void *__real_realloc(void *old, size_t size);
 void *__wrap_realloc(void *old, size_t size);
 void *__real_aligned_alloc(size_t align, size_t size);
 void *__wrap_aligned_alloc(size_t align, size_t size);
+void *__real_mmap(void *at, size_t size, int prot, int flags, int fd, off_t off);
+void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t off);
 
 static bool refused(void)
 {
@@ -52,4 +55,9 @@ void *__wrap_aligned_alloc(size_t align, size_t size)
 	if (no_aligned && !fake_allocating)
 		return NULL;
 	return refused() ? NULL : __real_aligned_alloc(align, size);
+}
+
+void *__wrap_mmap(void *at, size_t size, int prot, int flags, int fd, off_t off)
+{
+	return refused() ? MAP_FAILED : __real_mmap(at, size, prot, flags, fd, off);
 }
