@@ -189,13 +189,22 @@ static void run_posted_same(struct bench *b)
 	}
 }
 
+static struct lnx_munex *claim(struct bench *b, uint64_t tag)
+{
+	struct lnx_munex *u = lnx_match_peek(&b->m, SRC, tag, 0);
+
+	if (u)
+		lnx_match_drop(&b->m, u);
+	return u;
+}
+
 static void run_unex(struct bench *b)
 {
 	struct lnx_munex *u;
 	size_t k, at = 0;
 
 	for (k = 0; k < b->ops; k++) {
-		u = lnx_match_claim(&b->m, SRC, b->order[at], 0);
+		u = claim(b, b->order[at]);
 		if (++at == b->n)
 			at = 0;
 		if (u)
@@ -211,7 +220,7 @@ static void run_unex_same(struct bench *b)
 	size_t k;
 
 	for (k = 0; k < b->ops; k++) {
-		u = lnx_match_claim(&b->m, SRC, 0, 0);
+		u = claim(b, 0);
 		if (u)
 			lnx_match_store(&b->m, u);
 		else

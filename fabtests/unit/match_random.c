@@ -101,6 +101,13 @@ void *lnx_mtab_alloc(size_t bytes)
 	return calloc(1, bytes);
 }
 
+void *lnx_match_get_side(struct lnx_slabs *s)
+{
+	if (starving && rnd(100) < prof->starve)
+		return NULL;
+	return lnx_slabs_get(s);
+}
+
 static void fail(const char *what)
 {
 	printf("%s differs at operation %lu, profile %s\n"
@@ -313,10 +320,20 @@ static bool do_take(uint64_t src, uint64_t tag)
 	return r;
 }
 
+/* Search, and remove what is found. */
+static struct lnx_munex *claim(uint64_t src, uint64_t tag, uint64_t ignore)
+{
+	struct lnx_munex *u = lnx_match_peek(&m, src, tag, ignore);
+
+	if (u)
+		lnx_match_drop(&m, u);
+	return u;
+}
+
 static bool do_claim(uint64_t src, uint64_t tag, uint64_t ignore)
 {
 	size_t i = model_unex(src, tag, ignore);
-	struct lnx_munex *u = lnx_match_claim(&m, src, tag, ignore);
+	struct lnx_munex *u = claim(src, tag, ignore);
 
 	check(u == (i < nunex ? &unex[i]->u : NULL), "claim");
 	if (u)
@@ -449,10 +466,11 @@ static void check_all(void)
 	check(!lnx_match_each_posted(&m, mark, &n), "each_posted");
 	check(n == nposted, "each_posted (number)");
 	check(m.indexed || nunex <= LNX_MATCH_FEW, "too many not indexed");
+	check(m.nbare <= nunex && (prof->starve || !m.nbare), "messages without side");
 	for (i = 0; i < m.nshapes; i++) {
 		check_table(&m.shape[i].posted, &m.shape[i], LNX_MPOSTED_OFF);
 		check_table(&m.shape[i].unex, &m.shape[i], LNX_MUNEX_OFF(i));
-		check(m.shape[i].unex.n == (m.indexed ? nunex : 0),
+		check(m.shape[i].unex.n == (m.indexed ? nunex - (i ? m.nbare : 0) : 0),
 		      "unexpected of a shape");
 	}
 }

@@ -21,6 +21,11 @@ void *lnx_mtab_alloc(size_t bytes)
 	return starve ? NULL : calloc(1, bytes);
 }
 
+void *lnx_match_get_side(struct lnx_slabs *s)
+{
+	return starve ? NULL : lnx_slabs_get(s);
+}
+
 static void setup(void)
 {
 	cr_assert_eq(lnx_match_init(&m), 0);
@@ -56,6 +61,16 @@ static bool count(struct lnx_mrecv *r, void *arg)
 	return false;
 }
 
+/* Search, and remove what is found. */
+static struct lnx_munex *claim(uint64_t src, uint64_t tag, uint64_t ignore)
+{
+	struct lnx_munex *u = lnx_match_peek(&m, src, tag, ignore);
+
+	if (u)
+		lnx_match_drop(&m, u);
+	return u;
+}
+
 static size_t nposted(void)
 {
 	size_t n = 0;
@@ -66,7 +81,7 @@ static size_t nposted(void)
 
 #define takes(src, tag, r)	cr_assert_eq(lnx_match_take(&m, src, tag), r)
 #define claims(src, tag, ignore, u) \
-	cr_assert_eq(lnx_match_claim(&m, src, tag, ignore), u)
+	cr_assert_eq(claim(src, tag, ignore), u)
 
 Test(match, empty)
 {
@@ -379,6 +394,58 @@ Test(match, messages_are_indexed_when_they_are_many)
 	while (lnx_match_first_unex(&m))
 		lnx_match_drop(&m, lnx_match_first_unex(&m));
 	cr_assert_not(m.indexed);
+}
+
+/* What a second shape needs for each message, and that it goes back. */
+Test(match, other_shapes_take_memory_only_when_used)
+{
+	struct lnx_munex *u = calloc(MANY, sizeof(*u));
+	struct lnx_mrecv few[LNX_MATCH_FEW], r[2];
+
+	cr_assert(u);
+	fill_few(few);
+	post(&r[0], 2, 5, 0);
+	for (int i = 0; i < MANY; i++)
+		store(&u[i], 1, (uint64_t)i);
+	cr_expect_eq(m.nshapes, 1);
+	cr_expect(lnx_list_empty(&m.sides.part) && lnx_list_empty(&m.sides.full));
+	post(&r[1], LNX_ANY_SRC, 1ULL << 40, 0);
+	cr_expect_eq(m.nshapes, 2);
+	cr_expect_not(lnx_list_empty(&m.sides.full));
+	for (int i = MANY; i-- > 0;)
+		claims(i % 2 ? 1 : LNX_ANY_SRC, (uint64_t)i, 0, &u[i]);
+	cr_expect(lnx_list_empty(&m.sides.full));
+	cr_expect_leq(m.spares.bytes, LNX_SLAB_BYTES);
+	free(u);
+}
+
+/* Without memory for them, messages are found all the same, and in order. */
+Test(match, no_memory_for_other_shapes)
+{
+	struct lnx_mrecv few[LNX_MATCH_FEW], r[2];
+	struct lnx_munex u[40];
+	int i;
+
+	fill_few(few);
+	post(&r[0], 2, 5, 0);
+	post(&r[1], LNX_ANY_SRC, 1ULL << 40, 0);
+	for (i = 0; i < 40; i++) {
+		/* Some find memory. */
+		starve = i % 3 == 0;
+		store(&u[i], 1, (uint64_t)i % 10);
+	}
+	starve = false;
+	cr_assert_gt(m.nbare, 0);
+	for (i = 0; i < 20; i++)
+		claims(LNX_ANY_SRC, (uint64_t)i % 10, 0, &u[i]);
+	lnx_match_set_src(&m, &u[23], 9);
+	claims(1, 3, 0, &u[33]);
+	claims(LNX_ANY_SRC, 3, 0, &u[23]);
+	for (i = 20; i < 40; i++)
+		if (i % 10 != 3)
+			claims(i % 2 ? LNX_ANY_SRC : 1, (uint64_t)i % 10, 0, &u[i]);
+	cr_expect_eq(m.nbare, 0);
+	cr_expect_eq(lnx_match_nunex(&m), 0);
 }
 
 Test(match, an_idle_shape_gives_way)

@@ -282,6 +282,38 @@ BOTH(unexpected_more_than_buffers)
 	fake_close(&f);
 }
 
+/* What does not stay in its buffer takes its size and little more, until it is received. */
+BOTH(unexpected_takes_its_size)
+{
+	static const size_t len[] = { 1, 100, 4096, 5000, 16000 };
+	size_t before = 0;
+
+	open_met(kind);
+	for (unsigned k = 0; k < LNX_ARRAY_SIZE(len); k++) {
+		for (uint64_t i = 0; i < 100; i++) {
+			fake_tag(&f, &p, i, mem + i, len[k]);
+			fake_passes(&f, 2);
+		}
+		cr_expect_eq(view_unexpected(f.lnx), 100);
+		cr_expect_eq(view_held_bufs(f.lnx), len[k] > 4096 ? 16 : 0);
+		before = view_stored_bytes(f.lnx);
+		cr_expect_geq(before, 84 * len[k]);
+		cr_expect_leq(before, 100 * (len[k] > 4096 ? len[k] * 11 / 10 :
+					     128 + len[k] * 9 / 8));
+		cr_expect(len[k] > 1 || before <= 100 * 128);
+		for (uint64_t i = 100; i-- > 0;) {
+			cr_assert_eq(fi_trecv(f.ep, buf, len[k], NULL, FI_ADDR_UNSPEC, i,
+					      0, &a), 0);
+			cr_expect_eq(fake_comp(&f, &a).len, len[k]);
+			cr_expect_arr_eq(buf, mem + i, len[k]);
+		}
+		cr_expect_eq(view_stored_bytes(f.lnx), 0);
+		cr_expect_eq(view_held_bufs(f.lnx), 0);
+	}
+	expect_no_entries();
+	fake_close(&f);
+}
+
 /* ---- truncation ---- */
 
 static void truncated_end(size_t len, size_t room)

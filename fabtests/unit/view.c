@@ -529,6 +529,16 @@ size_t view_unexpected(const struct lnx_ep *ep)
 	return lnx_match_nunex(&ep->tag) + lnx_match_nunex(&ep->msg);
 }
 
+size_t view_stored_bytes(const struct lnx_ep *ep)
+{
+	return ep->kept.used;
+}
+
+unsigned view_held_bufs(const struct lnx_ep *ep)
+{
+	return ep->eager.n_held_bufs;
+}
+
 bool view_injects(const struct lnx_ep *ep)
 {
 	return ep->fault != NULL;

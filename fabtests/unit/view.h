@@ -210,6 +210,9 @@ size_t view_rma_numbers(const struct lnx_ep *ep);
 bool view_none_announced(const struct lnx_ep *ep);
 /* Messages that no receive matches. */
 size_t view_unexpected(const struct lnx_ep *ep);
+/* Bytes of those that are by themselves; and frame buffers that others are in. */
+size_t view_stored_bytes(const struct lnx_ep *ep);
+unsigned view_held_bufs(const struct lnx_ep *ep);
 /* It injects faults. */
 bool view_injects(const struct lnx_ep *ep);
 /* It has a state segment for other processes; and a ping that one of them asked for is

@@ -75,10 +75,16 @@ static void drop_stored(struct lnx_match *m)
 
 	/* The core frees the entries that it holds when it is closed. */
 	while ((u = lnx_match_first_unex(m))) {
-		struct lnx_rxe *rxe = lnx_container_of(u, struct lnx_rxe, unex);
+		struct lnx_unex *msg = lnx_unex_of(u);
+		struct lnx_rxe *rxe;
 
 		lnx_match_drop(m, u);
-		lnx_rx_claimed(rxe);
+		lnx_list_del(&msg->of_peer);
+		if (!msg->entry) {
+			lnx_unex_free(msg);
+			continue;
+		}
+		rxe = lnx_unex_rxe(msg);
 		if (!rxe->starting)
 			lnx_list_del(&rxe->link);
 		if (rxe->payload_at == LNX_PAYLOAD_MEMORY)
@@ -282,6 +288,7 @@ int lnx_ep_close(struct fid *fid)
 	lnx_match_fini(&ep->msg);
 	lnx_rxe_free_owned(ep);
 	lnx_pool_fini(&ep->rxe_pool);
+	lnx_arena_fini(&ep->kept);
 	for (i = 0; i < LNX_ARRAY_SIZE(ep->txe_pool); i++)
 		lnx_pool_fini(&ep->txe_pool[i]);
 	lnx_pool_fini(&ep->rxbuf_pool);

@@ -56,6 +56,7 @@ int lnx_ep_init_rx(struct lnx_ep *ep)
 	}
 	lnx_pool_init(&ep->rxe_pool, sizeof(struct lnx_rxe), LNX_SLAB_RXE);
 	ep->rxe_pool.make = lnx_rxe_make;
+	lnx_arena_init(&ep->kept);
 	ep->min_multi_recv = LNX_MIN_MULTI_RECV;
 	return 0;
 }

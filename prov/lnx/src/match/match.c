@@ -22,7 +22,17 @@ static struct lnx_mrecv *recv_of(struct lnx_mlink *l)
 
 static struct lnx_munex *unex_of(struct lnx_mlink *l, unsigned int i)
 {
-	return lnx_container_of(l - i, struct lnx_munex, link);
+	if (lnx_likely(!i))
+		return lnx_container_of(l, struct lnx_munex, first);
+	return lnx_container_of(l - (i - 1), struct lnx_mside, link[0])->of;
+}
+
+/* Its link for shape i; NULL: it has none. */
+static struct lnx_mlink *link_of(struct lnx_munex *u, unsigned int i)
+{
+	if (lnx_likely(!i))
+		return &u->first;
+	return u->side ? &u->side->link[i - 1] : NULL;
 }
 
 static struct lnx_mline *first_lines(const struct lnx_match *m, unsigned int i)
@@ -44,6 +54,8 @@ int lnx_match_init(struct lnx_match *m)
 		return -ENOMEM;
 	m->odd.next = &m->odd;
 	m->odd.prev = &m->odd;
+	lnx_spares_init(&m->spares, LNX_SLAB_BYTES);
+	lnx_slabs_init(&m->sides, sizeof(struct lnx_mside), &m->spares);
 	for (i = 0; i < LNX_MATCH_SHAPES; i++) {
 		lnx_mtab_init(&m->shape[i].posted, first_lines(m, 2 * i));
 		lnx_mtab_init(&m->shape[i].unex, first_lines(m, 2 * i + 1));
@@ -59,17 +71,50 @@ void lnx_match_fini(struct lnx_match *m)
 		lnx_mtab_fini(&m->shape[i].posted);
 		lnx_mtab_fini(&m->shape[i].unex);
 	}
+	if (m->first_mem)
+		lnx_slabs_fini(&m->sides);
 	free(m->first_mem);
 	*m = (struct lnx_match){0};
+}
+
+__attribute__((weak)) void *lnx_match_get_side(struct lnx_slabs *s)
+{
+	return lnx_slabs_get(s);
+}
+
+/* u, which is in no table, is to be in those of several shapes. */
+static void add_side(struct lnx_match *m, struct lnx_munex *u)
+{
+	u->side = lnx_match_get_side(&m->sides);
+	if (lnx_unlikely(!u->side)) {
+		m->nbare++;
+		return;
+	}
+	u->side->key = u->key;
+	u->side->of = u;
 }
 
 static void index_unex(struct lnx_match *m, struct lnx_munex *u,
 		       unsigned int i)
 {
 	struct lnx_mshape *sh = &m->shape[i];
-	struct lnx_mprobe p = lnx_mprobe(sh, u->src, u->tag, LNX_MUNEX_OFF(i));
+	struct lnx_mlink *l = link_of(u, i);
+	struct lnx_mprobe p;
 
-	lnx_mtab_add(&sh->unex, &p, &u->link[i]);
+	if (lnx_unlikely(!l))
+		return;
+	p = lnx_mprobe(sh, u->src, u->tag, LNX_MUNEX_OFF(i));
+	lnx_mtab_add(&sh->unex, &p, l);
+}
+
+static void index_all(struct lnx_match *m, struct lnx_munex *u)
+{
+	unsigned int i;
+
+	if (m->nshapes > 1)
+		add_side(m, u);
+	for (i = 0; i < m->nshapes; i++)
+		index_unex(m, u, i);
 }
 
 /*
@@ -108,8 +153,11 @@ new_shape(struct lnx_match *m, uint64_t any, uint64_t keep)
 	m->scanned = 0;
 	m->shape[i].any = any;
 	m->shape[i].keep = keep;
-	for (u = m->unex_first; m->indexed && u; u = u->next)
+	for (u = m->unex_first; m->indexed && u; u = u->next) {
+		if (m->nshapes == 2 && !u->side)
+			add_side(m, u);
 		index_unex(m, u, i);
+	}
 	return i;
 }
 
@@ -289,9 +337,8 @@ void lnx_match_unpost(struct lnx_match *m, struct lnx_mrecv *r)
 
 void lnx_match_store(struct lnx_match *m, struct lnx_munex *u)
 {
-	unsigned int i;
-
 	u->stamp = ++m->stamp;
+	u->side = NULL;
 	u->next = NULL;
 	u->prev = m->unex_last;
 	if (u->prev)
@@ -303,14 +350,12 @@ void lnx_match_store(struct lnx_match *m, struct lnx_munex *u)
 		return;
 	if (m->indexed) {
 		m->nunex++;
-		for (i = 0; i < m->nshapes; i++)
-			index_unex(m, u, i);
+		index_all(m, u);
 		return;
 	}
 	m->indexed = true;
 	for (u = m->unex_first; u; u = u->next)
-		for (i = 0; i < m->nshapes; i++)
-			index_unex(m, u, i);
+		index_all(m, u);
 }
 
 static __attribute__((noinline)) struct lnx_munex *
@@ -339,34 +384,27 @@ struct lnx_munex *lnx_match_peek(struct lnx_match *m, uint64_t src,
 	if (!m->indexed)
 		return scan_unex(m, src, tag, ignore);
 	i = shape_of(m, src, ignore);
-	if (lnx_unlikely(i == ODD))
+	if (lnx_unlikely(i == ODD || (i && m->nbare)))
 		return scan_unex(m, src, tag, ignore);
 	p = lnx_mprobe(&m->shape[i], src, tag, LNX_MUNEX_OFF(i));
 	l = lnx_mtab_find(&m->shape[i].unex, &p, &pos);
 	return l ? unex_of(l, i) : NULL;
 }
 
-struct lnx_munex *lnx_match_claim(struct lnx_match *m, uint64_t src,
-				  uint64_t tag, uint64_t ignore)
-{
-	struct lnx_munex *u = lnx_match_peek(m, src, tag, ignore);
-
-	if (u)
-		lnx_match_drop(m, u);
-	return u;
-}
-
 static void unindex(struct lnx_match *m, struct lnx_munex *u, unsigned int i)
 {
 	struct lnx_mshape *sh = &m->shape[i];
+	struct lnx_mlink *l = link_of(u, i);
 	struct lnx_mprobe p;
 
-	if (!lnx_mlink_is_head(&u->link[i])) {
-		lnx_mtab_del_other(&sh->unex, &u->link[i]);
+	if (lnx_unlikely(!l))
+		return;
+	if (!lnx_mlink_is_head(l)) {
+		lnx_mtab_del_other(&sh->unex, l);
 		return;
 	}
 	p = lnx_mprobe(sh, u->src, u->tag, LNX_MUNEX_OFF(i));
-	lnx_mtab_del(&sh->unex, &p, &u->link[i]);
+	lnx_mtab_del(&sh->unex, &p, l);
 }
 
 void lnx_match_drop(struct lnx_match *m, struct lnx_munex *u)
@@ -375,6 +413,13 @@ void lnx_match_drop(struct lnx_match *m, struct lnx_munex *u)
 
 	for (i = 0; m->indexed && i < m->nshapes; i++)
 		unindex(m, u, i);
+	if (u->side) {
+		lnx_slabs_put(&m->sides, u->side);
+		u->side = NULL;
+	} else if (lnx_unlikely(m->nbare)) {
+		/* All were to have one. */
+		m->nbare--;
+	}
 	if (u->prev)
 		u->prev->next = u->next;
 	else
@@ -391,12 +436,14 @@ void lnx_match_drop(struct lnx_match *m, struct lnx_munex *u)
 static void index_by_stamp(struct lnx_match *m, struct lnx_munex *u,
 			   unsigned int i)
 {
-	struct lnx_mlink *l = &u->link[i], *head, *at;
+	struct lnx_mlink *l = link_of(u, i), *head, *at;
 	const ptrdiff_t off = LNX_MUNEX_OFF(i);
 	struct lnx_mtab *t = &m->shape[i].unex;
 	struct lnx_mprobe p = lnx_mprobe(&m->shape[i], u->src, u->tag, off);
 	struct lnx_mpos pos;
 
+	if (lnx_unlikely(!l))
+		return;
 	head = lnx_mtab_find(t, &p, &pos);
 	t->n++;
 	if (!head) {
@@ -415,6 +462,13 @@ static void index_by_stamp(struct lnx_match *m, struct lnx_munex *u,
 	l->chain = l;
 }
 
+static void set_key_src(struct lnx_munex *u, uint64_t src)
+{
+	u->src = src;
+	if (u->side)
+		u->side->key.src = src;
+}
+
 void lnx_match_set_src(struct lnx_match *m, struct lnx_munex *u, uint64_t src)
 {
 	uint64_t was = u->src;
@@ -426,12 +480,12 @@ void lnx_match_set_src(struct lnx_match *m, struct lnx_munex *u, uint64_t src)
 	for (i = 0; m->indexed && i < m->nshapes; i++) {
 		if (m->shape[i].any)
 			continue;
-		u->src = was;
+		set_key_src(u, was);
 		unindex(m, u, i);
-		u->src = src;
+		set_key_src(u, src);
 		index_by_stamp(m, u, i);
 	}
-	u->src = src;
+	set_key_src(u, src);
 }
 
 struct lnx_munex *lnx_match_first_unex(struct lnx_match *m)

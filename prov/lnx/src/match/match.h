@@ -22,9 +22,11 @@
  * as much as it costs to index the stored messages again.  So shapes that are used only
  * in the beginning do not keep later ones slow for ever.
  *
- * Nothing here allocates per entry or can fail after init: links are embedded in the
- * caller's objects.  Hash tables grow by doubling, a little with every insertion; if
- * there is no memory for a larger table, the old one stays and gets slower.
+ * Nothing here can fail after init: links are embedded in the caller's objects.  Only
+ * those of unexpected messages for all shapes but the first one are allocated; if there is
+ * no memory for them, a receive of such a shape searches the messages in order.  Hash
+ * tables grow by doubling, a little with every insertion; if there is no memory for a
+ * larger table, the old one stays and gets slower.
  *
  * Locking: none.  The caller holds the endpoint's owner lock.
  */
@@ -35,6 +37,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#include "base/slab.h"
 
 /* Equals FI_ADDR_UNSPEC; this layer does not include libfabric. */
 #define LNX_ANY_SRC		UINT64_MAX
@@ -106,7 +110,18 @@ struct lnx_munex {
 	};
 	struct lnx_munex *next;		/* all of them, in arrival order */
 	struct lnx_munex *prev;
-	struct lnx_mlink link[LNX_MATCH_SHAPES];
+	struct lnx_mlink first;		/* of shape 0 */
+	struct lnx_mside *side;		/* of the other shapes; NULL: there is none */
+};
+
+/*
+ * Its links for the shapes above 0.  Many programs use only one, and there can be many
+ * messages: so this is allocated once a second shape is seen.
+ */
+struct lnx_mside {
+	struct lnx_mkey key;		/* the same as of */
+	struct lnx_munex *of;
+	struct lnx_mlink link[LNX_MATCH_SHAPES - 1];
 };
 
 struct lnx_mline;			/* one bucket, see mtab.h */
@@ -151,8 +166,12 @@ struct lnx_match {
 	size_t nodd;
 	bool mixed;			/* they do not all look the same */
 	bool indexed;			/* unexpected messages are in tables */
+	size_t nbare;			/* of these, so many are only in that of shape 0:
+					 * there was no memory for the others */
 	size_t scanned;			/* entries passed in scans in order */
 	void *first_mem;		/* the first, small tables */
+	struct lnx_slabs sides;		/* struct lnx_mside */
+	struct lnx_spares spares;	/* of them */
 	struct lnx_mshape shape[LNX_MATCH_SHAPES];
 };
 
@@ -182,14 +201,10 @@ void lnx_match_unpost(struct lnx_match *m, struct lnx_mrecv *r);
 /* Keep a message that no posted receive matches. */
 void lnx_match_store(struct lnx_match *m, struct lnx_munex *u);
 
-/*
- * The oldest unexpected message that a receive (src, tag, ignore) takes, or
- * NULL.  peek leaves it queued, claim removes it.
- */
+/* The oldest unexpected message that a receive (src, tag, ignore) takes, or NULL.  It stays
+ * queued. */
 struct lnx_munex *lnx_match_peek(struct lnx_match *m, uint64_t src,
 				 uint64_t tag, uint64_t ignore);
-struct lnx_munex *lnx_match_claim(struct lnx_match *m, uint64_t src,
-				  uint64_t tag, uint64_t ignore);
 
 /* Remove one unexpected message. */
 void lnx_match_drop(struct lnx_match *m, struct lnx_munex *u);

@@ -67,9 +67,11 @@ struct lnx_mpos {
 #define LNX_MPOSTED_OFF	((ptrdiff_t)offsetof(struct lnx_mrecv, key) - \
 			 (ptrdiff_t)offsetof(struct lnx_mrecv, link))
 #define LNX_MUNEX_OFF(i) \
-	((ptrdiff_t)offsetof(struct lnx_munex, key) - \
-	 (ptrdiff_t)offsetof(struct lnx_munex, link) - \
-	 (ptrdiff_t)((i) * sizeof(struct lnx_mlink)))
+	((i) ? (ptrdiff_t)offsetof(struct lnx_mside, key) - \
+	       (ptrdiff_t)offsetof(struct lnx_mside, link) - \
+	       ((ptrdiff_t)(i) - 1) * (ptrdiff_t)sizeof(struct lnx_mlink) : \
+	       (ptrdiff_t)offsetof(struct lnx_munex, key) - \
+	       (ptrdiff_t)offsetof(struct lnx_munex, first))
 
 /* Number of lines of a table of the first size. */
 void lnx_mtab_init(struct lnx_mtab *t, struct lnx_mline *first);
@@ -90,6 +92,8 @@ void lnx_mtab_unchain(struct lnx_mpos pos, const struct lnx_mprobe *p,
  * it and let it fail.  Released with free().
  */
 void *lnx_mtab_alloc(size_t bytes);
+/* The same for a struct lnx_mside of s, not zeroed. */
+void *lnx_match_get_side(struct lnx_slabs *s);
 
 LNX_INLINE size_t lnx_mtab_lines(unsigned int shift)
 {

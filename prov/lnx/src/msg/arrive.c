@@ -15,22 +15,19 @@
 #include "rma/rma.h"
 #include "rma/serve.h"
 
-/* Unexpected payloads up to this size are copied, so that no buffer is held for a few
- * bytes; with buffers for large frames up to half of one, if there is memory. */
+/*
+ * Payloads of messages without a receive are copied into memory of their size, so that no
+ * buffer is held for fewer bytes.  Only the first few of those that are longer than
+ * COPY_OUT_MAX stay in their buffers: most programs never have more.
+ */
 #define COPY_OUT_MAX	4096
+#define HELD_BUFS_MAX	16
 
-/* A copy of an unexpected payload, or NULL: it stays in its buffer if that may be kept. */
-static void *copy_out(const struct lnx_ep *ep, const uint8_t *payload, size_t len)
+/* May a payload of that length stay in buf? */
+static bool may_hold(const struct lnx_ep *ep, struct lnx_rxbuf *buf, size_t len)
 {
-	void *copy;
-
-	if (len > COPY_OUT_MAX && (ep->limits.rx_frame == LNX_FRAME_MAX ||
-				   len > ep->limits.rx_frame / 2))
-		return NULL;
-	copy = malloc(len ? len : 1);
-	if (copy)
-		memcpy(copy, payload, len);
-	return copy;
+	return len > COPY_OUT_MAX && ep->eager.n_held_bufs < HELD_BUFS_MAX &&
+	       lnx_rxbuf_may_keep(buf);
 }
 
 static inline const uint8_t *frame_payload(const struct lnx_rxbuf *buf)
@@ -60,54 +57,90 @@ static LNX_COLD bool credit_for(struct lnx_peer *peer, const struct lnx_hdr *h)
 	return false;
 }
 
-/* 1: the message was kept, in buf; 0: kept in a copy; -FI_ENOMEM: not kept. */
-static int store_unexpected(struct lnx_ep *ep, struct lnx_peer *peer,
-			    const struct lnx_hdr *h, struct lnx_rxbuf *buf,
-			    bool tagged, struct lnx_rts *rts)
+/* An announced message. */
+static int store_announced(struct lnx_peer *peer, const struct lnx_hdr *h, bool tagged,
+			   struct lnx_rts *rts)
 {
+	struct lnx_ep *ep = peer->ep;
 	struct lnx_rxe *rxe = lnx_rxe_get(ep);
-	void *copy = NULL;
-	int kept = 0;
 
 	if (!rxe)
 		return -FI_ENOMEM;
-	if (!rts) {
-		copy = copy_out(ep, frame_payload(buf), h->len);
-		if (!copy && (h->len <= COPY_OUT_MAX || !lnx_rxbuf_may_keep(buf))) {
-			lnx_rxe_put(rxe);
-			return -FI_ENOMEM;
-		}
+	rxe->tagged = tagged;
+	set_message(rxe, peer, h);
+	rxe->more = true;
+	rxe->payload_at = LNX_PAYLOAD_REMOTE;
+	rxe->state = LNX_RXE_UNEX;
+	if (rts->head && !lnx_parts_begin(peer, rxe, rts->head)) {
+		rxe->more = false;
+		lnx_rxe_put(rxe);
+		return -FI_ENOMEM;
+	}
+	rxe->rts = rts;
+	rxe->unex.m.src = peer->addr;
+	rxe->unex.m.tag = tagged ? h->tag : 0;
+	lnx_rxe_holds(rxe);
+	lnx_rx_store(rxe);
+	ep->stats.unexpected++;
+	return 0;
+}
+
+/*
+ * A message that stays in its buffer, or is too large to be compact: then the peer has
+ * credit for it.  1: it is kept, in buf; 0: in a copy; -FI_ENOMEM: not kept.
+ */
+static int store_in_entry(struct lnx_peer *peer, const struct lnx_hdr *h,
+			  struct lnx_rxbuf *buf, bool tagged)
+{
+	struct lnx_ep *ep = peer->ep;
+	struct lnx_rxe *rxe = lnx_rxe_get(ep);
+	void *copy = NULL;
+
+	if (!rxe)
+		return -FI_ENOMEM;
+	if (!may_hold(ep, buf, h->len))
+		copy = malloc(h->len);
+	if (!copy && !lnx_rxbuf_may_keep(buf)) {
+		lnx_rxe_put(rxe);
+		return -FI_ENOMEM;
 	}
 	rxe->tagged = tagged;
 	set_message(rxe, peer, h);
 	rxe->more = true;
-	if (rts) {
-		rxe->payload_at = LNX_PAYLOAD_REMOTE;
-		rxe->state = LNX_RXE_UNEX;
-		if (rts->head && !lnx_parts_begin(peer, rxe, rts->head)) {
-			rxe->more = false;
-			lnx_rxe_put(rxe);
-			return -FI_ENOMEM;
-		}
-		rxe->rts = rts;
-	} else if (copy) {
+	if (copy) {
+		memcpy(copy, frame_payload(buf), h->len);
 		rxe->payload_at = LNX_PAYLOAD_COPY;
 		rxe->payload = copy;
 	} else {
 		rxe->payload_at = LNX_PAYLOAD_BUF;
 		rxe->buf = buf;
 		lnx_rxbuf_keep(buf);
-		kept = 1;
+		ep->eager.n_held_bufs++;
 	}
 	rxe->state = LNX_RXE_UNEX;
-	rxe->unex.src = peer->addr;
-	rxe->unex.tag = tagged ? h->tag : 0;
+	rxe->unex.m.src = peer->addr;
+	rxe->unex.m.tag = tagged ? h->tag : 0;
 	lnx_rxe_holds(rxe);
-	if (!rts && lnx_unlikely(h->len > LNX_PAYLOAD_MAX))
+	if (lnx_unlikely(h->len > LNX_PAYLOAD_MAX))
 		lnx_rxe_charge(rxe, h->len);
 	lnx_rx_store(rxe);
 	ep->stats.unexpected++;
-	return kept;
+	return !copy;
+}
+
+/* As store_in_entry, for any. */
+static int store_unexpected(struct lnx_peer *peer, const struct lnx_hdr *h,
+			    struct lnx_rxbuf *buf, bool tagged)
+{
+	if (lnx_unlikely(h->len > LNX_PAYLOAD_MAX) || may_hold(peer->ep, buf, h->len))
+		return store_in_entry(peer, h, buf, tagged);
+	if (lnx_likely(lnx_unex_keep(peer, h, frame_payload(buf), tagged))) {
+		peer->ep->stats.unexpected++;
+		return 0;
+	}
+	if (h->len <= COPY_OUT_MAX)
+		return -FI_ENOMEM;
+	return store_in_entry(peer, h, buf, tagged);
 }
 
 static inline int handle_eager(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -125,7 +158,7 @@ static inline int handle_eager(struct lnx_ep *ep, struct lnx_peer *peer,
 	buf->rail->traffic.recvs++;
 	buf->rail->traffic.recv_length += h->len;
 	if (lnx_unlikely(!rxe))
-		return store_unexpected(ep, peer, h, buf, tagged, NULL);
+		return store_unexpected(peer, h, buf, tagged);
 	ep->stats.matched++;
 	set_message(rxe, peer, h);
 	lnx_iov_put(rxe->iov, rxe->niov, frame_payload(buf), h->len);
@@ -169,8 +202,8 @@ static int handle_part(struct lnx_ep *ep, struct lnx_peer *peer, const struct ln
 	buf->rail->traffic.recvs++;
 	buf->rail->traffic.recv_length += len;
 	if (rxe->state == LNX_RXE_UNEX) {
-		rxe->unex.src = peer->addr;
-		rxe->unex.tag = tagged ? h->tag : 0;
+		rxe->unex.m.src = peer->addr;
+		rxe->unex.m.tag = tagged ? h->tag : 0;
 		lnx_rx_store(rxe);
 		ep->stats.unexpected++;
 	} else {
@@ -209,7 +242,7 @@ static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
 	buf->rail->traffic.recvs++;
 	rxe = lnx_rx_take(ep, tagged, peer->addr, h->tag, h->len);
 	if (!rxe) {
-		ret = store_unexpected(ep, peer, h, buf, tagged, rts);
+		ret = store_announced(peer, h, tagged, rts);
 		if (ret < 0)
 			free(rts);
 		return ret;
@@ -295,8 +328,8 @@ int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,
 	rxe->payload = payload;
 	rxe->payload_at = LNX_PAYLOAD_COPY;
 	if (rxe->state == LNX_RXE_UNEX) {
-		rxe->unex.src = src;
-		rxe->unex.tag = tagged ? tag : 0;
+		rxe->unex.m.src = src;
+		rxe->unex.m.tag = tagged ? tag : 0;
 		lnx_rx_store(rxe);
 		ep->stats.unexpected++;
 	} else {
@@ -310,20 +343,19 @@ int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,
  * The source of a stored message was resolved: a receive that names it may be waiting.
  * u stays stored when there is none.
  */
-void lnx_rx_source_resolved(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src)
+void lnx_rx_source_resolved(struct lnx_ep *ep, struct lnx_unex *u, uint64_t src)
 {
-	struct lnx_match *m = lnx_rx_stored(ep, msg->tagged);
+	struct lnx_unex_about msg = lnx_unex_about(u);
 	struct lnx_rxe *rxe;
 
-	lnx_match_set_src(m, &msg->unex, src);
+	lnx_match_set_src(lnx_rx_stored(ep, msg.tagged), &u->m, src);
 	if (src == FI_ADDR_UNSPEC)
 		return;
-	rxe = lnx_rx_take(ep, msg->tagged, src, msg->unex.tag, msg->len);
+	rxe = lnx_rx_take(ep, msg.tagged, src, u->m.tag, msg.len);
 	if (!rxe)
 		return;
-	lnx_rx_unstore(msg);
-	lnx_rx_adopt(msg, rxe);
-	lnx_rx_deliver(msg);
+	lnx_unex_unstore(u);
+	lnx_rx_meets(u, rxe);
 }
 
 /*
@@ -339,7 +371,7 @@ void lnx_rx_source_changed(struct lnx_peer *peer)
 	if (peer->shm.core != FI_ADDR_NOTAVAIL)
 		lnx_list_foreach(&ep->local.nameless, n, tmp) {
 			struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe,
-							     of_peer);
+							     unex.of_peer);
 
 			if (rxe->payload_at == LNX_PAYLOAD_CORE &&
 			    rxe->pe.t.addr == peer->shm.core)
@@ -348,9 +380,8 @@ void lnx_rx_source_changed(struct lnx_peer *peer)
 	lnx_list_init(&left);
 	lnx_list_splice(&left, &peer->stored);
 	while ((n = lnx_list_pop(&left))) {
-		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, of_peer);
-
 		lnx_list_add_tail(&peer->stored, n);
-		lnx_rx_source_resolved(ep, rxe, peer->addr);
+		lnx_rx_source_resolved(ep, lnx_list_entry(n, struct lnx_unex, of_peer),
+				       peer->addr);
 	}
 }

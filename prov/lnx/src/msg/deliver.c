@@ -95,9 +95,9 @@ void lnx_rx_rematch(struct lnx_ep *ep)
 	ep->work &= ~LNX_WORK_MATCH;
 	at->work &= ~LNX_WORK_MATCH;
 	for (u = lnx_match_first_unex(&at->msg); u; u = next) {
-		struct lnx_rxe *msg = lnx_container_of(u, struct lnx_rxe, unex);
-		struct lnx_rxe *child = lnx_rx_take_msg(msg->ep, u->src,
-						      msg->len);
+		struct lnx_unex *msg = lnx_unex_of(u);
+		struct lnx_unex_about about = lnx_unex_about(msg);
+		struct lnx_rxe *child = lnx_rx_take_msg(about.ep, u->src, about.len);
 
 		next = lnx_match_next_unex(&at->msg, u);
 		if (at->work & LNX_WORK_MATCH) {
@@ -106,9 +106,8 @@ void lnx_rx_rematch(struct lnx_ep *ep)
 		}
 		if (!child)
 			continue;
-		lnx_rx_unstore(msg);
-		lnx_rx_adopt(msg, child);
-		lnx_rx_deliver(msg);
+		lnx_unex_unstore(msg);
+		lnx_rx_meets(msg, child);
 	}
 }
 
@@ -241,6 +240,9 @@ void lnx_rx_deliver(struct lnx_rxe *rxe)
 			lnx_parts_matched(rxe);
 		lnx_pull_start(rxe);
 		return;
+	case LNX_PAYLOAD_KEPT:
+		lnx_iov_put(rxe->iov, rxe->niov, lnx_unex_payload(rxe->kept), rxe->len);
+		break;
 	case LNX_PAYLOAD_MEMORY:
 		lnx_fetch_start(rxe);
 		return;
@@ -326,4 +328,51 @@ void lnx_rx_deferred_run(struct lnx_ep *ep, uint64_t now)
 	}
 	if (lnx_list_empty(&ep->deferred))
 		ep->work &= ~LNX_WORK_DEFER;
+}
+
+/* ---- compact messages ---- */
+
+static void set_message(struct lnx_rxe *rxe, const struct lnx_unex *u)
+{
+	rxe->peer = u->peer;
+	rxe->tag = u->m.tag;
+	rxe->len = u->len;
+	if (u->has_data) {
+		rxe->data = lnx_unex_data(u);
+		rxe->cq_flags |= FI_REMOTE_CQ_DATA;
+	}
+}
+
+void lnx_rx_meets(struct lnx_unex *u, struct lnx_rxe *rxe)
+{
+	if (lnx_unlikely(u->entry)) {
+		struct lnx_rxe *msg = lnx_unex_rxe(u);
+
+		lnx_rx_adopt(msg, rxe);
+		lnx_rx_deliver(msg);
+		return;
+	}
+	set_message(rxe, u);
+	lnx_iov_put(rxe->iov, rxe->niov, lnx_unex_payload(u), u->len);
+	lnx_unex_free(u);
+	lnx_rx_done(rxe);
+}
+
+struct lnx_rxe *lnx_rx_entry(struct lnx_unex *u)
+{
+	struct lnx_rxe *rxe;
+
+	if (u->entry)
+		return lnx_unex_rxe(u);
+	rxe = lnx_rxe_get(u->peer->ep);
+	if (!rxe)
+		return NULL;
+	lnx_unex_unstore(u);
+	rxe->tagged = u->tagged;
+	set_message(rxe, u);
+	rxe->more = true;
+	rxe->payload_at = LNX_PAYLOAD_KEPT;
+	rxe->kept = u;
+	lnx_rxe_holds(rxe);
+	return rxe;
 }

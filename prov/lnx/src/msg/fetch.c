@@ -92,8 +92,8 @@ static void announced(struct lnx_ep *ep, const struct lnx_wire_shm_ctrl *n)
 	rxe->tagged = tagged;
 	set_message(rxe, peer, n);
 	rxe->state = LNX_RXE_UNEX;
-	rxe->unex.src = peer->addr;
-	rxe->unex.tag = n->tag;
+	rxe->unex.m.src = peer->addr;
+	rxe->unex.m.tag = n->tag;
 	rxe->more = true;
 	lnx_rxe_holds(rxe);
 	lnx_rx_store(rxe);

@@ -11,6 +11,7 @@
 #define LNX_RX_H
 
 #include "obj/call.h"
+#include "msg/unex.h"
 #include "obj/ep.h"
 #include "rel/rel.h"
 #include "wire/hdr.h"
@@ -50,6 +51,7 @@ enum lnx_rxe_payload {
 					 * coming to it */
 	LNX_PAYLOAD_BUF,			/* framed: in the frame buffer `buf` */
 	LNX_PAYLOAD_COPY,			/* framed: in heap memory `payload` */
+	LNX_PAYLOAD_KEPT,		/* framed: in `kept`; a claimed message */
 	LNX_PAYLOAD_REMOTE,		/* framed: to be pulled, `rts` */
 	LNX_PAYLOAD_MEMORY,		/* direct: in its sender's memory, `fetch` */
 	LNX_PAYLOAD_SHM_CTRL,			/* no message: a control message, in
@@ -121,6 +123,7 @@ struct lnx_rxe {
 	/* Valid while `more` is set. */
 	void *payload;			/* LNX_PAYLOAD_COPY, _BOUNCE: owned memory */
 	struct lnx_rxbuf *buf;		/* LNX_PAYLOAD_BUF: owned */
+	struct lnx_unex *kept;		/* LNX_PAYLOAD_KEPT: owned; compact */
 	struct lnx_rts *rts;		/* LNX_PAYLOAD_REMOTE: owned */
 	uint64_t charged;		/* credit of its peer, while the payload is stored */
 	uint64_t since_ns;		/* LNX_PAYLOAD_CORE and large: when it came */
@@ -129,8 +132,7 @@ struct lnx_rxe {
 	struct lnx_rxe *parent;
 	struct lnx_ep *home;		/* the endpoint whose pool it is from; const */
 
-	struct lnx_node of_peer;	/* UNEX: peer->stored, or ep->nameless */
-	struct lnx_munex unex;		/* UNEX */
+	struct lnx_unex unex;		/* UNEX: an entry */
 	uint32_t n_children;			/* parent: messages not yet complete */
 
 	/* LNX_PAYLOAD_RMA only. */
@@ -142,6 +144,12 @@ struct lnx_rxe {
 static_assert(offsetof(struct lnx_rxe, ep) == 128 &&
 	      offsetof(struct lnx_rxe, desc) == 192 &&
 	      offsetof(struct lnx_rxe, payload) == 320, "in cache lines");
+
+/* The entry that u is part of. */
+static inline struct lnx_rxe *lnx_unex_rxe(struct lnx_unex *u)
+{
+	return lnx_container_of(u, struct lnx_rxe, unex);
+}
 
 /* rxe, with `more`, will refer to its peer when the call that makes it is over. */
 static inline void lnx_rxe_holds(struct lnx_rxe *rxe)
@@ -180,34 +188,29 @@ static inline struct lnx_match *lnx_rx_stored(struct lnx_ep *ep, bool tagged)
 }
 
 /*
- * Keep a message that no receive matches; unex.src and unex.tag are set.  It is also in
- * a list of its peer, so that work for one peer need not search the messages of all.
+ * Keep a message that no receive matches; unex.m.src and unex.m.tag are set.  It is also
+ * in a list of its peer, so that work for one peer need not search the messages of all.
  */
 static inline void lnx_rx_store(struct lnx_rxe *rxe)
 {
-	lnx_match_store(lnx_rx_stored(rxe->ep, rxe->tagged), &rxe->unex);
+	rxe->unex.entry = true;
+	lnx_match_store(lnx_rx_stored(rxe->ep, rxe->tagged), &rxe->unex.m);
 	lnx_list_add_tail(rxe->peer ? &rxe->peer->stored : &rxe->ep->local.nameless,
-			  &rxe->of_peer);
-}
-
-/* Remove it; claimed: the matcher has removed it already. */
-static inline void lnx_rx_claimed(struct lnx_rxe *rxe)
-{
-	lnx_list_del(&rxe->of_peer);
+			  &rxe->unex.of_peer);
 }
 
 static inline void lnx_rx_unstore(struct lnx_rxe *rxe)
 {
-	lnx_match_drop(lnx_rx_stored(rxe->ep, rxe->tagged), &rxe->unex);
-	lnx_rx_claimed(rxe);
+	lnx_match_drop(lnx_rx_stored(rxe->ep, rxe->tagged), &rxe->unex.m);
+	lnx_list_del(&rxe->unex.of_peer);
 }
 
 /* Its source was unknown. */
 static inline void lnx_rx_set_peer(struct lnx_rxe *rxe, struct lnx_peer *peer)
 {
 	rxe->peer = peer;
-	lnx_list_del(&rxe->of_peer);
-	lnx_list_add_tail(&peer->stored, &rxe->of_peer);
+	lnx_list_del(&rxe->unex.of_peer);
+	lnx_list_add_tail(&peer->stored, &rxe->unex.of_peer);
 }
 
 static inline bool lnx_ep_is_srx(const struct lnx_ep *ep)
@@ -241,7 +244,7 @@ extern struct fi_ops_cntr_owner lnx_direct_cntr_ops;
 int lnx_rx_deliver_frame(struct lnx_peer *peer, const struct lnx_hdr *h,
 			 struct lnx_rxbuf *buf, size_t len);
 void lnx_rx_source_changed(struct lnx_peer *peer);
-void lnx_rx_source_resolved(struct lnx_ep *ep, struct lnx_rxe *msg, uint64_t src);
+void lnx_rx_source_resolved(struct lnx_ep *ep, struct lnx_unex *u, uint64_t src);
 /* A message that is in memory; it is copied.  peer NULL: unknown.  0 or -FI_EAGAIN. */
 int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,
 		uint64_t tag, uint64_t data, uint8_t flags,
@@ -272,6 +275,13 @@ void lnx_rx_adopt(struct lnx_rxe *msg, struct lnx_rxe *rxe);
 LNX_INLINE struct lnx_rxe *lnx_rx_take(struct lnx_ep *ep, bool tagged,
 				       uint64_t src, uint64_t tag, size_t len);
 struct lnx_rxe *lnx_rx_take_msg(struct lnx_ep *ep, uint64_t src, size_t len);
+/* u, which is no longer stored, has found the receive rxe: transfer its data. */
+void lnx_rx_meets(struct lnx_unex *u, struct lnx_rxe *rxe);
+/*
+ * u as an entry: a compact one, which then is no longer stored, gets a new one,
+ * LNX_PAYLOAD_KEPT.  NULL: there is no memory, and nothing was done.
+ */
+struct lnx_rxe *lnx_rx_entry(struct lnx_unex *u);
 /* rxe is a stored message whose receive has been filled in: transfer its data. */
 void lnx_rx_deliver(struct lnx_rxe *rxe);
 /* Let the core of a direct rail put its message into rxe->payload. */

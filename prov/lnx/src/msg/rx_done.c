@@ -28,12 +28,13 @@ void lnx_rxe_make(void *obj, struct lnx_pool *p)
 	rxe->ep = NULL;
 	rxe->payload = NULL;
 	rxe->buf = NULL;
+	rxe->kept = NULL;
 	rxe->rts = NULL;
 	rxe->charged = 0;
 	rxe->since_ns = 0;
 	rxe->parent = NULL;
 	lnx_list_init(&rxe->link);
-	lnx_list_init(&rxe->of_peer);
+	lnx_list_init(&rxe->unex.of_peer);
 	rxe->more = false;
 	rxe->holds = false;
 	rxe->state = LNX_RXE_FREE;
@@ -53,8 +54,12 @@ static LNX_COLD struct lnx_ep *clean(struct lnx_rxe *rxe)
 		rxe->peer->rma.n_served--;
 	while (rxe->payload_at == LNX_PAYLOAD_RMA && rxe->nmr)
 		lnx_mr_unuse(rxe->mr[--rxe->nmr]);
-	if (rxe->buf)
+	if (rxe->buf) {
 		lnx_rxbuf_drop(rxe->buf);
+		rxe->ep->eager.n_held_bufs--;
+	}
+	if (rxe->kept)
+		lnx_unex_free(rxe->kept);
 	lnx_list_del(&rxe->link);
 	lnx_rxe_make(rxe, &rxe->home->rxe_pool);
 	/* Discarded with its endpoint, before its multi-receive buffer was told:
@@ -150,7 +155,7 @@ void lnx_rxe_put(struct lnx_rxe *rxe)
 	if (lnx_unlikely(rxe->more))
 		ep = clean(rxe);
 #ifdef LNX_DEBUG
-	assert(!rxe->payload && !rxe->buf && !rxe->rts && !rxe->since_ns &&
+	assert(!rxe->payload && !rxe->buf && !rxe->kept && !rxe->rts && !rxe->since_ns &&
 	       !lnx_list_linked(&rxe->link) && ep == rxe->home);
 #endif
 	rxe->state = LNX_RXE_FREE;

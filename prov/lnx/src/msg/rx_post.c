@@ -65,16 +65,43 @@ static LNX_COLD ssize_t post_multi(struct lnx_ep *ep, const struct lnx_recv *r)
 	 * may be used up and returned after any of them.
 	 */
 	while ((u = lnx_match_peek(m, src, 0, 0))) {
-		struct lnx_rxe *msg = lnx_container_of(u, struct lnx_rxe, unex);
-		struct lnx_rxe *child = lnx_rx_take_msg(msg->ep, u->src,
-						      msg->len);
+		struct lnx_unex *msg = lnx_unex_of(u);
+		struct lnx_unex_about about = lnx_unex_about(msg);
+		struct lnx_rxe *child = lnx_rx_take_msg(about.ep, u->src, about.len);
 
 		if (!child)
 			break;
-		lnx_rx_unstore(msg);
-		lnx_rx_adopt(msg, child);
-		lnx_rx_deliver(msg);
+		lnx_unex_unstore(msg);
+		lnx_rx_meets(msg, child);
 	}
+	return 0;
+}
+
+/* A message that waits in m, and the receive of this call. */
+static ssize_t receive_stored(struct lnx_ep *ep, struct lnx_match *m, struct lnx_unex *u,
+			      const struct lnx_recv *r)
+{
+	struct lnx_rxe *rxe;
+
+	if (lnx_unlikely(u->entry)) {
+		rxe = lnx_unex_rxe(u);
+		lnx_match_drop(m, &u->m);
+		lnx_list_del(&u->of_peer);
+		fill(rxe, r);
+		if (lnx_unlikely(rxe->ep != ep))
+			lnx_rx_assign(rxe, rxe->ep);
+		lnx_rx_deliver(rxe);
+		return 0;
+	}
+	rxe = lnx_rxe_get(u->peer->ep);
+	if (lnx_unlikely(!rxe))
+		return -FI_EAGAIN;
+	lnx_match_drop(m, &u->m);
+	lnx_list_del(&u->of_peer);
+	fill(rxe, r);
+	if (lnx_unlikely(rxe->ep != ep))
+		lnx_rx_assign(rxe, rxe->ep);
+	lnx_rx_meets(u, rxe);
 	return 0;
 }
 
@@ -104,14 +131,9 @@ ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r)
 			ret = post_multi(ep, r);
 			goto out;
 		}
-		u = lnx_match_claim(m, src, r->tag, r->ignore);
+		u = lnx_match_peek(m, src, r->tag, r->ignore);
 		if (u) {
-			rxe = lnx_container_of(u, struct lnx_rxe, unex);
-			lnx_rx_claimed(rxe);
-			fill(rxe, r);
-			if (lnx_unlikely(rxe->ep != ep))
-				lnx_rx_assign(rxe, rxe->ep);
-			lnx_rx_deliver(rxe);
+			ret = receive_stored(ep, m, lnx_unex_of(u), r);
 			goto out;
 		}
 	} else if (lnx_unlikely((r->flags & FI_MULTI_RECV) &&
@@ -136,11 +158,11 @@ out:
 }
 
 static void report_peek(struct lnx_ep *ep, const struct lnx_recv *r,
-			const struct lnx_rxe *rxe)
+			const struct lnx_unex_about *msg)
 {
 	uint64_t flags = FI_RECV | (r->tagged ? FI_TAGGED : FI_MSG);
 
-	if (!rxe) {
+	if (!msg) {
 		struct fi_cq_err_entry e = {
 			.op_context = r->context,
 			.flags = flags,
@@ -153,9 +175,48 @@ static void report_peek(struct lnx_ep *ep, const struct lnx_recv *r,
 		lnx_cq_write_err(ep->rx_cq, &e);
 		return;
 	}
-	flags |= rxe->cq_flags & FI_REMOTE_CQ_DATA;
-	lnx_cq_write(ep->rx_cq, r->context, flags, rxe->len, NULL, rxe->data,
-		     rxe->tag, rxe->peer ? rxe->peer->addr : FI_ADDR_NOTAVAIL);
+	lnx_cq_write(ep->rx_cq, r->context, flags | msg->flags, msg->len, NULL,
+		     msg->data, msg->tag,
+		     msg->peer ? msg->peer->addr : FI_ADDR_NOTAVAIL);
+}
+
+static ssize_t peek(struct lnx_ep *ep, const struct lnx_recv *r)
+{
+	struct lnx_match *m = lnx_rx_match(ep, r->tagged);
+	struct fi_context *ctx = r->context;
+	uint64_t src = recv_src(ep, r);
+	struct lnx_munex *u = lnx_match_peek(m, src, r->tag, r->ignore);
+	struct lnx_unex_about msg;
+	struct lnx_rxe *rxe;
+
+	if (!u) {
+		/* Callers loop on FI_PEEK alone: make progress. */
+		lnx_progress(ep);
+		u = lnx_match_peek(m, src, r->tag, r->ignore);
+	}
+	if (!u) {
+		report_peek(ep, r, NULL);
+		return 0;
+	}
+	msg = lnx_unex_about(lnx_unex_of(u));
+	if (r->flags & (FI_CLAIM | FI_DISCARD)) {
+		rxe = lnx_rx_entry(lnx_unex_of(u));
+		if (!rxe)
+			return -FI_EAGAIN;
+		report_peek(ep, r, &msg);
+		if (rxe->state == LNX_RXE_UNEX)
+			lnx_rx_unstore(rxe);
+		if (r->flags & FI_DISCARD) {
+			lnx_rx_discard(rxe);
+			return 0;
+		}
+		rxe->state = LNX_RXE_CLAIMED;
+		lnx_rxe_own(rxe);
+		ctx->internal[0] = rxe;
+		return 0;
+	}
+	report_peek(ep, r, &msg);
+	return 0;
 }
 
 /*
@@ -169,10 +230,7 @@ static void report_peek(struct lnx_ep *ep, const struct lnx_recv *r,
  */
 ssize_t lnx_rx_post_special(struct lnx_ep *ep, const struct lnx_recv *r)
 {
-	struct lnx_match *m = lnx_rx_match(ep, r->tagged);
 	struct fi_context *ctx = r->context;
-	uint64_t src = recv_src(ep, r);
-	struct lnx_munex *u;
 	struct lnx_rxe *rxe;
 	ssize_t ret = 0;
 
@@ -184,24 +242,7 @@ ssize_t lnx_rx_post_special(struct lnx_ep *ep, const struct lnx_recv *r)
 		return -FI_EINVAL;
 	lnx_lock(&ep->lock);
 	if (r->flags & FI_PEEK) {
-		u = lnx_match_peek(m, src, r->tag, r->ignore);
-		if (!u) {
-			/* Callers loop on FI_PEEK alone: make progress. */
-			lnx_progress(ep);
-			u = lnx_match_peek(m, src, r->tag, r->ignore);
-		}
-		rxe = u ? lnx_container_of(u, struct lnx_rxe, unex) : NULL;
-		report_peek(ep, r, rxe);
-		if (rxe && (r->flags & (FI_CLAIM | FI_DISCARD))) {
-			lnx_rx_unstore(rxe);
-			if (r->flags & FI_DISCARD) {
-				lnx_rx_discard(rxe);
-			} else {
-				rxe->state = LNX_RXE_CLAIMED;
-				lnx_rxe_own(rxe);
-				ctx->internal[0] = rxe;
-			}
-		}
+		ret = peek(ep, r);
 		goto out;
 	}
 

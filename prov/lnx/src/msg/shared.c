@@ -69,7 +69,7 @@ static void take_along(struct lnx_match *from, struct lnx_match *to,
 
 	for (u = lnx_match_first_unex(from); u; u = next) {
 		next = lnx_match_next_unex(from, u);
-		if (lnx_container_of(u, struct lnx_rxe, unex)->ep != ep)
+		if (lnx_unex_about(lnx_unex_of(u)).ep != ep)
 			continue;
 		lnx_match_drop(from, u);
 		lnx_match_store(to, u);

@@ -228,8 +228,8 @@ static int direct_queue(struct fi_peer_rx_entry *entry)
 		ep->work |= LNX_WORK_DEFER;
 		return end_pass(rxe);
 	}
-	rxe->unex.src = rxe->peer ? rxe->peer->addr : FI_ADDR_UNSPEC;
-	rxe->unex.tag = rxe->tagged ? rxe->tag : 0;
+	rxe->unex.m.src = rxe->peer ? rxe->peer->addr : FI_ADDR_UNSPEC;
+	rxe->unex.m.tag = rxe->tagged ? rxe->tag : 0;
 	lnx_rx_store(rxe);
 	/*
 	 * Large messages block the sender's later completions: do not leave them for
@@ -250,7 +250,7 @@ static void direct_foreach_unspec(struct fid_peer_srx *srx,
 	lnx_list_init(&left);
 	lnx_list_splice(&left, &ep->local.nameless);
 	while ((n = lnx_list_pop(&left))) {
-		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, of_peer);
+		struct lnx_rxe *rxe = lnx_list_entry(n, struct lnx_rxe, unex.of_peer);
 		struct lnx_peer *peer;
 
 		lnx_list_add_tail(&ep->local.nameless, n);
@@ -266,7 +266,7 @@ static void direct_foreach_unspec(struct fid_peer_srx *srx,
 		 * inside fi_av_insert, where cores allow that.
 		 */
 		if (peer->addr != FI_ADDR_NOTAVAIL)
-			lnx_rx_source_resolved(ep, rxe, peer->addr);
+			lnx_rx_source_resolved(ep, &rxe->unex, peer->addr);
 	}
 }
 

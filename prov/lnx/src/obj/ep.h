@@ -6,6 +6,7 @@
 #ifndef LNX_EP_H
 #define LNX_EP_H
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/interval.h"
 #include "base/list.h"
@@ -165,6 +166,7 @@ struct lnx_ep_eager {
 	struct lnx_node sends;		/* msg/parts_send.c: not yet complete */
 	struct lnx_pool small_bufs;	/* lnx_rxbuf for frames of LNX_FRAME_MAX, to keep
 					 * them in */
+	uint32_t n_held_bufs;		/* buffers that stored messages are in */
 };
 
 /* What is bound to the endpoint, beside the queues of the data path. */
@@ -220,7 +222,7 @@ struct lnx_ep_local {
 					 * when the core has no others to that peer */
 	struct lnx_node to_tell;	/* lnx_confirm.link: of msg/confirm.c: control
 					 * messages to send */
-	struct lnx_node nameless;	/* lnx_rxe.of_peer: as peer->stored, for
+	struct lnx_node nameless;	/* lnx_unex.of_peer: as peer->stored, for
 					 * senders that the shm core cannot name */
 	uint32_t nconfirm;		/* operations that wait, of all peers */
 	uint32_t ntell_later;		/* one is due when the core is done */
@@ -311,6 +313,7 @@ struct lnx_ep {
 	struct lnx_stats stats;		/* hot ones first */
 	struct lnx_match tag;
 	struct lnx_match msg;
+	struct lnx_arena kept;		/* messages that no receive matches (msg/unex.h) */
 
 	/* Deferred work: what must not be done inside a core's callback. */
 	struct lnx_node pump_peers;
