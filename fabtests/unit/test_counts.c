@@ -55,7 +55,7 @@ static void look(unsigned r, unsigned i)
 static void reader_looks(void)
 {
 	lnx_lock(&f.lnx->lock);
-	cr_assert(lnx_path_counts_get(view_path(peer, 0)));
+	cr_assert(lnx_path_counts_get(peer, view_path(peer, 0)));
 	lnx_unlock(&f.lnx->lock);
 }
 
@@ -148,6 +148,97 @@ BOTH(drops)
 	cr_expect_eq(path.traffic.drop_count, 1u);
 	cr_expect_eq(path.traffic.dropped[LNX_STATE_PUT], 1u);
 	fake_close(&f);
+}
+
+/* A HELLO from before a reader looked is no message. */
+BOTH(kinds_begin_when_a_reader_looks)
+{
+	open_met(kind, 1);
+	send1();
+	receive1();
+	reader_looks();
+	look(0, 0);
+	cr_expect_eq(path.traffic.send_count, 2u);
+	cr_expect_eq(path.traffic.recv_count, 2u);
+	cr_expect_eq(path.traffic.sent[LNX_STATE_PUT], 0u);
+	cr_expect_eq(path.traffic.received[LNX_STATE_PUT], 0u);
+	send1();
+	receive1();
+	receive1();
+	look(0, 0);
+	cr_expect_eq(path.traffic.sent[LNX_STATE_PUT], 1u);
+	cr_expect_eq(path.traffic.received[LNX_STATE_PUT], 2u);
+	fake_close(&f);
+}
+
+/* A frame that comes twice has come twice, and was taken once. */
+BOTH(duplicates_came)
+{
+	struct lnx_hdr h = { .kind = LNX_KIND_TAG, .tag = 7, .len = 1 };
+	unsigned i;
+
+	open_met(kind, 1);
+	reader_looks();
+	receive1();
+	for (i = 0; i < 3; i++) {
+		h.seq = p.seq - 1;
+		fake_frame(&f, &p, h, "x", 1);
+		fake_passes(&f, 4);
+	}
+	look(0, 0);
+	cr_expect_eq(path.traffic.recv_count, 1u + 1 + 3, "the HELLO, and all others");
+	cr_expect_eq(path.traffic.recv_length, view_rx_bytes(peer, 0));
+	cr_expect_eq(path.traffic.received[LNX_STATE_PUT], 1u);
+	cr_expect_eq(path.traffic.dropped[LNX_STATE_PUT], 3u);
+	cr_expect_eq(path.traffic.drop_length, 3 * (sizeof(struct lnx_wire_hdr) + 1));
+	lnx_lock(&f.lnx->lock);
+	lnx_publish_reset(peer);
+	lnx_unlock(&f.lnx->lock);
+	look(0, 0);
+	cr_expect_eq(path.traffic.recv_count, 0u, "after a reset");
+	receive1();
+	look(0, 0);
+	cr_expect_eq(path.traffic.recv_count, 1u);
+	cr_expect_eq(path.traffic.received[LNX_STATE_PUT], 1u);
+	fake_close(&f);
+}
+
+/* Writes are operations of the rail. */
+BOTH(writes)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { kind }, .caps = FI_RMA };
+	struct lnx_hdr h = {
+		.kind = LNX_KIND_PUT, .key = 5, .flags = LNX_WIRE_F_LAST, .len = 20,
+	};
+	static uint8_t mem[100], from[64];
+	struct fid_mr *mr;
+
+	fake_open(&f, &opt);
+	fake_peer_init(&f, &p, 0x1111);
+	fake_peer_insert(&f, &p);
+	fake_meet(&f, &p);
+	peer = lnx_peer_get(f.lnx, p.addr);
+	cr_assert_eq(fi_mr_reg(&f.domain.fid, mem, sizeof(mem), FI_REMOTE_WRITE, 0, 5, 0,
+			       &mr, NULL), 0);
+	cr_assert_eq(fi_write(f.ep, from, sizeof(from), NULL, p.addr, 0, 9, &a), 0);
+	fake_comp(&f, &a);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	/* Two pieces of one write. */
+	h.flags = 0;
+	fake_next(&f, &p, h, from, 20);
+	h.flags = LNX_WIRE_F_LAST;
+	fake_next(&f, &p, h, from, 20);
+	fake_passes(&f, 4);
+	look(0, 0);
+	cr_expect_eq(rail.traffic.send_count, 1u);
+	cr_expect_eq(rail.traffic.send_length, 64u);
+	cr_expect_eq(rail.traffic.sent[LNX_STATE_PUT], 1u);
+	cr_expect_eq(rail.traffic.recv_count, 1u);
+	cr_expect_eq(rail.traffic.recv_length, 40u);
+	cr_expect_eq(rail.traffic.received[LNX_STATE_PUT], 1u);
+	cr_expect_eq(fi_close(&mr->fid), 0);
+	fake_close_quick(&f);
 }
 
 /* Of several paths, each frame counts for the one over which it came. */

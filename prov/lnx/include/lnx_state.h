@@ -255,11 +255,17 @@ enum lnx_state_op {
 };
 
 /*
- * Of a rail: messages of the application, and their bytes.  Of a path: frames in the
- * sequence, and their bytes with headers; what is read by the core is in sent[GET] and
- * received[REPLY] only.  A path without LNX_STATE_HAVE_OPS is not counted further: that
- * begins when there are several paths to the peer, when something fails, or when a
- * reader looks.  So PUT may have some frames of other kinds from before.
+ * Of a rail: operations of the application, and their payload.  send: messages, writes
+ * and atomics; recv: the same of peers, and own reads; the bytes that reads and atomics
+ * return are received.  PUT is these without the reads; other kinds are frames, and pieces
+ * that a core reads.  Of shared memory only messages are counted.  drop_length: of whole
+ * frames.
+ *
+ * Of a path: frames in the sequence, each time that they leave or come, also those that
+ * are dropped then, and their bytes with headers.  What a core reads or writes is in
+ * sent[GET], received[REPLY] and sent[PUT] only, frames outside the sequence in ACK and
+ * HELLO only.  A path without LNX_STATE_HAVE_OPS is not counted by kind: that begins when
+ * there are several paths to the peer, when something fails, or when a reader looks.
  */
 struct lnx_state_traffic {
 	uint64_t send_count, send_length;

@@ -29,7 +29,7 @@ static bool speeds(struct lnx_peer *peer, struct lnx_path *path)
 	path->speed = calloc(1, sizeof(*path->speed));
 	/* Without these there are fewer counters. */
 	if (!first->counts)
-		first->counts = calloc(1, sizeof(*first->counts));
+		first->counts = lnx_path_counts_new(peer, first);
 	path->counts = calloc(1, sizeof(*path->counts));
 	return first->speed && path->speed && lnx_policy_of(peer);
 }

@@ -265,7 +265,7 @@ static bool put_paths(struct lnx_ctl *c, const struct lnx_peer *peer, uint64_t n
 	for (i = 0; i < peer->npath; i++) {
 		/* From now on there is more to see. */
 		if (c->reader)
-			(void)lnx_path_counts_get(peer->path[i]);
+			(void)lnx_path_counts_get(peer, peer->path[i]);
 		lnx_publish_path(peer, i, now, &p);
 		p.rec.walk = (uint32_t)w->number;
 		w->nrecovery += (p.health.flags & LNX_STATE_HEALTH_RECOVERY) != 0;

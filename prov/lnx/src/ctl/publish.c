@@ -208,11 +208,14 @@ static void rail_traffic(const struct lnx_ep *ep, const struct lnx_rail *rail,
 		t->recv_length = s->direct_recv_length;
 		return;
 	}
-	t->send_count = t->sent[LNX_STATE_PUT] = rail->traffic.sends;
-	t->send_length = rail->traffic.send_length;
-	t->recv_count = t->received[LNX_STATE_PUT] = rail->traffic.recvs;
-	t->recv_length = rail->traffic.recv_length;
 	counts(&rail->counts, t);
+	/* Operations, not frames. */
+	t->sent[LNX_STATE_PUT] = rail->traffic.sends;
+	t->received[LNX_STATE_PUT] = rail->traffic.recvs;
+	t->send_count = rail->traffic.sends;
+	t->send_length = rail->traffic.send_length;
+	t->recv_count = rail->traffic.recvs + rail->traffic.reads;
+	t->recv_length = rail->traffic.recv_length;
 }
 
 static uint32_t rail_have(const struct lnx_ep *ep, const struct lnx_rail *rail)
@@ -336,7 +339,7 @@ static uint16_t path_flags(const struct lnx_peer *peer, const struct lnx_path *p
 			   LNX_STATE_PATH_STRIPES : 0));
 }
 
-/* Frames in the sequence that came by path, and their bytes. */
+/* Frames in the sequence that came by path, also those that were dropped, and their bytes. */
 static uint64_t received(const struct lnx_peer *peer, const struct lnx_path *path,
 			 uint64_t *bytes)
 {
@@ -351,7 +354,17 @@ static uint64_t received(const struct lnx_peer *peer, const struct lnx_path *pat
 		return 0;
 	for (i = 0; i < LNX_PATHS_MAX; i++)
 		*bytes += peer->rx.bytes[i];
-	return peer->chan.rx.next;
+	return lnx_count_arrived(peer, path->counts);
+}
+
+/* Of n such frames those that were taken, and not dropped or still kept. */
+static uint64_t taken(const struct lnx_peer *peer, const struct lnx_path *path, uint64_t n)
+{
+	uint64_t less = lnx_count_dropped(path->counts);
+
+	if (!peer->rx.multipath || peer->npath <= 1)
+		less += path->index == peer->rx.path_back ? peer->chan.rx.n_ooo : 0;
+	return n - LNX_MIN(n, less);
 }
 
 /* Frames in the sequence that are no messages, and counted as such. */
@@ -363,6 +376,13 @@ static uint64_t in_sequence(const uint64_t n[LNX_KIND_MAX])
 	for (i = 1; i < LNX_KIND_MAX; i++)
 		sum += lnx_kind_sequenced((uint8_t)i) ? n[i] : 0;
 	return sum;
+}
+
+/* Messages and their parts: what is no other kind. */
+static uint64_t messages(uint64_t n, uint64_t before, const uint64_t kinds[LNX_KIND_MAX])
+{
+	before += in_sequence(kinds);
+	return n - LNX_MIN(n, before);
 }
 
 static void latency(const struct lnx_latency_counts *l, struct lnx_state_latency *s)
@@ -379,7 +399,7 @@ static void path_traffic(const struct lnx_peer *peer, const struct lnx_path *pat
 {
 	const struct lnx_path_counts *c = path->counts;
 	struct lnx_state_traffic *t = &s->traffic;
-	uint64_t n, bytes, others;
+	uint64_t n, bytes;
 
 	n = received(peer, path, &bytes);
 	s->have = LNX_STATE_HAVE_COUNTS;
@@ -391,10 +411,9 @@ static void path_traffic(const struct lnx_peer *peer, const struct lnx_path *pat
 		return;
 	s->have |= LNX_STATE_HAVE_DROPS | LNX_STATE_HAVE_OPS | LNX_STATE_HAVE_CLASSES |
 		   LNX_STATE_HAVE_LATENCY;
-	others = in_sequence(c->c.sent);
-	t->sent[LNX_STATE_PUT] = t->send_count - LNX_MIN(t->send_count, others);
-	others = in_sequence(c->c.received);
-	t->received[LNX_STATE_PUT] = t->recv_count - LNX_MIN(t->recv_count, others);
+	t->sent[LNX_STATE_PUT] = messages(path->n_sent, c->kinds_sent, c->c.sent);
+	t->received[LNX_STATE_PUT] = messages(taken(peer, path, n), c->kinds_received,
+					      c->c.received);
 	counts(&c->c, t);
 	failures(&c->c, s->failed);
 	latency(&c->ack, &s->ack);
@@ -407,19 +426,26 @@ void lnx_publish_reset(const struct lnx_peer *peer)
 
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
-		struct lnx_path_counts *c = lnx_path_counts_get(path);
-		uint64_t n, bytes;
+		struct lnx_path_counts *c = lnx_path_counts_get(peer, path);
+		uint64_t n, bytes, taken_by;
 
 		if (!c)
 			continue;
 		n = received(peer, path, &bytes);
+		taken_by = taken(peer, path, n);
 		memset(&c->c, 0, sizeof(c->c));
 		memset(&c->ack, 0, sizeof(c->ack));
 		memset(&c->reply, 0, sizeof(c->reply));
-		c->sent_base = path->n_sent;
+		c->sent_base = c->kinds_sent = path->n_sent;
 		c->sent_bytes_base = path->sent;
+		/* Without those dropped before. */
+		if (peer->rx.multipath && peer->npath > 1)
+			c->received = n = taken_by;
+		else
+			n = received(peer, path, &bytes);
 		c->received_base = n;
 		c->received_bytes_base = bytes;
+		c->kinds_received = taken_by;
 	}
 }
 

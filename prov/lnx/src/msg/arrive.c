@@ -143,22 +143,35 @@ static int store_unexpected(struct lnx_peer *peer, const struct lnx_hdr *h,
 	return store_in_entry(peer, h, buf, tagged);
 }
 
+/* A message came over rail, and so many bytes of it. */
+static inline void count(struct lnx_ep *ep, struct lnx_rail *rail, uint64_t len, uint64_t here)
+{
+	ep->stats.recv_count++;
+	ep->stats.recv_length += len;
+	rail->traffic.recvs++;
+	rail->traffic.recv_length += here;
+}
+
 static inline int handle_eager(struct lnx_ep *ep, struct lnx_peer *peer,
 			    const struct lnx_hdr *h, struct lnx_rxbuf *buf,
 			    bool tagged)
 {
 	bool large = lnx_unlikely(h->len > LNX_PAYLOAD_MAX);
+	struct lnx_rail *rail = buf->rail;
 	struct lnx_rxe *rxe;
+	int ret;
 
 	if (large && !credit_for(peer, h))
 		return -FI_EACCES;
 	rxe = lnx_rx_take(ep, tagged, peer->addr, h->tag, h->len);
-	ep->stats.recv_count++;
-	ep->stats.recv_length += h->len;
-	buf->rail->traffic.recvs++;
-	buf->rail->traffic.recv_length += h->len;
-	if (lnx_unlikely(!rxe))
-		return store_unexpected(peer, h, buf, tagged);
+	if (lnx_unlikely(!rxe)) {
+		ret = store_unexpected(peer, h, buf, tagged);
+		/* Else it will come again. */
+		if (ret >= 0)
+			count(ep, rail, h->len, h->len);
+		return ret;
+	}
+	count(ep, rail, h->len, h->len);
 	ep->stats.matched++;
 	set_message(rxe, peer, h);
 	lnx_iov_put(rxe->iov, rxe->niov, frame_payload(buf), h->len);
@@ -197,10 +210,7 @@ static int handle_part(struct lnx_ep *ep, struct lnx_peer *peer, const struct ln
 		lnx_rxe_put(rxe);
 		return -FI_ENOMEM;
 	}
-	ep->stats.recv_count++;
-	ep->stats.recv_length += h->len;
-	buf->rail->traffic.recvs++;
-	buf->rail->traffic.recv_length += len;
+	count(ep, buf->rail, h->len, len);
 	if (rxe->state == LNX_RXE_UNEX) {
 		rxe->unex.m.src = peer->addr;
 		rxe->unex.m.tag = tagged ? h->tag : 0;
@@ -237,16 +247,16 @@ static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
 		return -FI_EACCES;
 	}
 	rts->head = h->key;
-	ep->stats.recv_count++;
-	ep->stats.recv_length += h->len;
-	buf->rail->traffic.recvs++;
 	rxe = lnx_rx_take(ep, tagged, peer->addr, h->tag, h->len);
 	if (!rxe) {
 		ret = store_announced(peer, h, tagged, rts);
 		if (ret < 0)
 			free(rts);
+		else
+			count(ep, buf->rail, h->len, 0);
 		return ret;
 	}
+	count(ep, buf->rail, h->len, 0);
 	ep->stats.matched++;
 	set_message(rxe, peer, h);
 	rxe->payload_at = LNX_PAYLOAD_REMOTE;
@@ -260,11 +270,32 @@ static int handle_rts(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
+/* A frame that is part of no message. */
+static int no_message(struct lnx_ep *ep, struct lnx_peer *peer, const struct lnx_hdr *h,
+		      struct lnx_rxbuf *buf, size_t len)
+{
+	switch (h->kind) {
+	case LNX_KIND_FIN:
+		lnx_eager_learn(peer, h->key);
+		lnx_rndv_fin_moved(peer, h->data, frame_payload(buf), len);
+		lnx_rndv_fin(peer, h->data, (int)LNX_MIN(h->len, LNX_ERR_MAX));
+		return 0;
+	case LNX_KIND_RESP:
+		buf->rail->traffic.recv_length +=
+			lnx_rma_answer(ep, peer, h, frame_payload(buf));
+		return 0;
+	default:
+		return lnx_serve(ep, peer, h, frame_payload(buf), len);
+	}
+}
+
 LNX_HOT
 int lnx_rx_deliver_frame(struct lnx_peer *peer, const struct lnx_hdr *h,
 			 struct lnx_rxbuf *buf, size_t len)
 {
+	struct lnx_rail_traffic *t = &buf->rail->traffic;
 	struct lnx_ep *ep = peer->ep;
+	int ret;
 
 	if (lnx_likely(h->kind == LNX_KIND_TAG))
 		return handle_eager(ep, peer, h, buf, true);
@@ -280,22 +311,17 @@ int lnx_rx_deliver_frame(struct lnx_peer *peer, const struct lnx_hdr *h,
 		return handle_part(ep, peer, h, buf, len,
 				   h->kind == LNX_KIND_PART_TAG);
 	case LNX_KIND_MORE:
-		buf->rail->traffic.recv_length += len;
-		return lnx_parts_more(peer, h, frame_payload(buf));
+		ret = lnx_parts_more(peer, h, frame_payload(buf));
+		if (ret >= 0)
+			buf->rail->traffic.recv_length += len;
+		return ret;
 	}
-	lnx_count_received(buf->rail, lnx_count_path(peer), h->kind);
-	switch (h->kind) {
-	case LNX_KIND_FIN:
-		lnx_eager_learn(peer, h->key);
-		lnx_rndv_fin_moved(peer, h->data, frame_payload(buf), len);
-		lnx_rndv_fin(peer, h->data, (int)LNX_MIN(h->len, LNX_ERR_MAX));
-		return 0;
-	case LNX_KIND_RESP:
-		lnx_rma_answer(ep, peer, h, frame_payload(buf));
-		return 0;
-	default:
-		return lnx_serve(ep, peer, h, frame_payload(buf), len);
+	ret = no_message(ep, peer, h, buf, len);
+	if (ret >= 0) {
+		lnx_count_received(buf->rail, lnx_count_path(peer), h->kind);
+		lnx_count_memory((const void *)buf->frame, &t->recvs, &t->recv_length);
 	}
+	return ret;
 }
 
 int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,

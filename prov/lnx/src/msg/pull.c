@@ -611,7 +611,9 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 			lnx_count_read_done(c->path, lnx_ns_since(now, c->posted_ns));
 		p->done += c->len;
 		p->moved[c->path->index] += c->len;
-		if (p->rxe->payload_at != LNX_PAYLOAD_RMA)
+		if (p->push)
+			rail->traffic.send_length += c->len;
+		else
 			rail->traffic.recv_length += c->len;
 		p->failing_ns = 0;
 		lnx_pool_put(&ep->chunk_pool, c);

@@ -131,8 +131,7 @@ ssize_t lnx_rndv_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 		return -FI_EAGAIN;
 	}
 	/* Only the receiver knows over which rails it came. */
-	rts.flags = counts_rails(ep) && (a->cq_flags & FI_SEND) ?
-		    LNX_RTS_F_MOVED : 0;
+	rts.flags = counts_rails(ep) ? LNX_RTS_F_MOVED : 0;
 	ret = add_keys(rndv, peer, a, &rts);
 	if (ret)
 		goto err;
@@ -153,7 +152,7 @@ ssize_t lnx_rndv_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 	rndv->context = a->context;
 	rndv->cq_flags = a->cq_flags;
 	rndv->want_comp = a->want_comp;
-	rndv->len = a->cq_flags & FI_SEND ? a->len : 0;
+	rndv->len = a->len;
 	lnx_list_init(&rndv->copy_link);
 	lnx_list_add_tail(&ep->rndv.announced, &rndv->link);
 	peer->nrndv++;

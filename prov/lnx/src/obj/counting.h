@@ -3,15 +3,16 @@
 #ifndef LNX_COUNT_H
 #define LNX_COUNT_H
 
-#include <stdlib.h>
-
 #include "obj/ep.h"
+#include "wire/atomic.h"
+#include "wire/hdr.h"
 
 /* The counts of path, made if needed; NULL: memory is short. */
-static inline struct lnx_path_counts *lnx_path_counts_get(struct lnx_path *path)
+static inline struct lnx_path_counts *lnx_path_counts_get(const struct lnx_peer *peer,
+							  struct lnx_path *path)
 {
 	if (!path->counts)
-		path->counts = calloc(1, sizeof(*path->counts));
+		path->counts = lnx_path_counts_new(peer, path);
 	return path->counts;
 }
 
@@ -29,6 +30,13 @@ static inline void lnx_count_sent(struct lnx_path *path, uint8_t kind)
 		path->counts->c.sent[kind]++;
 }
 
+/* A frame has left once more.  Rails count each frame once. */
+static inline void lnx_count_resent(struct lnx_path *path, uint8_t kind)
+{
+	if (path->counts && !lnx_kind_message(kind))
+		path->counts->c.sent[kind]++;
+}
+
 /* And has come.  path: NULL, not known. */
 static inline void lnx_count_received(struct lnx_rail *rail, struct lnx_path *path,
 				      uint8_t kind)
@@ -38,18 +46,22 @@ static inline void lnx_count_received(struct lnx_rail *rail, struct lnx_path *pa
 		path->counts->c.received[kind]++;
 }
 
-static inline void lnx_count_drop(struct lnx_rail *rail, struct lnx_path *path,
+/* A frame of len bytes with its header was dropped.  peer: NULL, not known. */
+static inline void lnx_count_drop(struct lnx_rail *rail, const struct lnx_peer *peer,
 				  unsigned kind, size_t len)
 {
+	struct lnx_path *path = peer ? lnx_count_path(peer) : NULL;
+
 	lnx_counts_drop(&rail->counts, kind, len);
-	if (path && lnx_path_counts_get(path))
+	if (path && lnx_path_counts_get(peer, path))
 		lnx_counts_drop(&path->counts->c, kind, len);
 }
 
-static inline void lnx_count_failed(struct lnx_path *path, unsigned class)
+static inline void lnx_count_failed(const struct lnx_peer *peer, struct lnx_path *path,
+				    unsigned class)
 {
 	path->rail->counts.failed[class]++;
-	if (lnx_path_counts_get(path))
+	if (lnx_path_counts_get(peer, path))
 		path->counts->c.failed[class]++;
 }
 
@@ -76,10 +88,53 @@ static inline void lnx_count_read_done(struct lnx_path *path, uint64_t ns)
 }
 
 /* A PROBE over path was answered over it. */
-static inline void lnx_count_answer(struct lnx_path *path, uint64_t ns)
+static inline void lnx_count_answer(const struct lnx_peer *peer, struct lnx_path *path,
+				    uint64_t ns)
 {
-	if (lnx_path_counts_get(path))
+	if (lnx_path_counts_get(peer, path))
 		lnx_latency_count(&path->counts->ack, ns);
+}
+
+/* A frame about memory: writes and atomics, of which it is the last one, and their bytes.
+ * What tells of a write by a core has none. */
+static inline void lnx_count_memory(const struct lnx_wire_hdr *w, uint64_t *n,
+				    uint64_t *bytes)
+{
+	switch (w->kind) {
+	case LNX_KIND_PUT:
+		*n += (w->flags & LNX_WIRE_F_LAST) != 0;
+		*bytes += le64toh(w->len);
+		break;
+	case LNX_KIND_PUT_RTS:
+		(*n)++;
+		break;
+	case LNX_KIND_ATOMIC:
+		(*n)++;
+		*bytes += lnx_atomic_operands(w + 1, le64toh(w->len));
+		break;
+	default:
+		break;
+	}
+}
+
+/* Frames in the sequence that were dropped. */
+static inline uint64_t lnx_count_dropped(const struct lnx_path_counts *c)
+{
+	uint64_t n = 0;
+	unsigned i;
+
+	for (i = 1; i < LNX_KIND_MAX; i++)
+		n += lnx_kind_sequenced((uint8_t)i) ? c->c.dropped[i] : 0;
+	return n;
+}
+
+/* Frames in the sequence that came, while all of them come over one path; c: its counts, or
+ * NULL. */
+static inline uint64_t lnx_count_arrived(const struct lnx_peer *peer,
+					 const struct lnx_path_counts *c)
+{
+	return (uint64_t)peer->chan.rx.next + peer->chan.rx.n_ooo +
+	       (c ? lnx_count_dropped(c) : 0);
 }
 
 /* One more frame of a peer whose frames come over several paths. */
@@ -99,7 +154,7 @@ static inline void lnx_count_first_frames(struct lnx_peer *peer)
 	struct lnx_path *path = lnx_count_path(peer);
 
 	if (path && path->counts) {
-		path->counts->received = peer->chan.rx.next;
+		path->counts->received = lnx_count_arrived(peer, path->counts);
 		path->counts->received_bytes = peer->rx.bytes[peer->rx.last_path];
 	}
 }

@@ -20,7 +20,7 @@ struct lnx_counts {
 	uint64_t received[LNX_KIND_MAX];
 	/* All frames that the channel drops; [0]: what is no valid frame. */
 	uint64_t dropped[LNX_KIND_MAX];
-	uint64_t drop_length;		/* bytes, with headers */
+	uint64_t drop_length;		/* bytes, with headers, as far as they came */
 	/* Operations of the core: pieces of large transfers, and small reads. */
 	uint64_t reads, writes;		/* posted, */
 	uint64_t reads_done;		/* and ended without an error */
@@ -48,6 +48,8 @@ struct lnx_path_counts {
 	/* As of the last reset: */
 	uint64_t sent_base, sent_bytes_base;
 	uint64_t received_base, received_bytes_base;
+	/* Frames before kinds were counted. */
+	uint64_t kinds_sent, kinds_received;
 };
 
 /* A frame of that kind, 0: not known, was dropped. */

@@ -15,10 +15,13 @@
 #ifndef LNX_PEER_H
 #define LNX_PEER_H
 
+#include <stdlib.h>
+
 #include "base/list.h"
 #include "base/timer.h"
 #include "fi.h"
 #include "lnx_wire.h"
+#include "obj/counts.h"
 #include "os/cma.h"
 #include "policy/health.h"
 #include "policy/rank.h"
@@ -446,6 +449,21 @@ LNX_INLINE bool lnx_peer_ending(const struct lnx_peer *peer)
 LNX_INLINE bool lnx_peer_dead(const struct lnx_peer *peer)
 {
 	return lnx_life_dead(peer->life);
+}
+
+/* Counts for a path of peer that has none yet: kinds are counted from now on.  NULL: memory
+ * is short. */
+static inline struct lnx_path_counts *lnx_path_counts_new(const struct lnx_peer *peer,
+							  const struct lnx_path *path)
+{
+	struct lnx_path_counts *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->kinds_sent = path->n_sent;
+	if (path->index == peer->rx.path_back && !peer->rx.multipath)
+		c->kinds_received = peer->chan.rx.next;
+	return c;
 }
 
 /* Has it acknowledged anything? */

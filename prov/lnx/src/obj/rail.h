@@ -108,11 +108,15 @@ struct lnx_rail {
 	uint32_t idle_polls;			/* polls since the last burst */
 	uint32_t frame_max;		/* the longest frame it carries */
 	struct lnx_node unposted;		/* rxbufs to be posted later */
-	/* Messages of the application and their bytes.  Of a large message each rail
-	 * counts what went over it.  Network rails only; without remote memory access. */
+	/* Operations of the application, and their payload.  Of a large one each rail
+	 * counts the bytes that went over it.  Network rails only.  What the peer's core
+	 * reads or writes by itself is not known here. */
 	struct lnx_rail_traffic {
-		uint64_t sends, send_length;
-		uint64_t recvs, recv_length;
+		uint64_t sends;		/* messages, writes and atomics */
+		uint64_t send_length;
+		uint64_t recvs;		/* messages, writes and atomics of peers */
+		uint64_t reads;		/* of our own */
+		uint64_t recv_length;	/* with what reads and atomics return */
 	} traffic;
 	uint64_t idle_ns;		/* last idle poll by comp/progress.c; it saw */
 	uint64_t idle_seen;		/* this much traffic over shm */

@@ -66,7 +66,7 @@ LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
 		return;
 	path->detect.charged_ns = now;
 	lnx_class_count(&ep->stats, class);
-	lnx_count_failed(path, class);
+	lnx_count_failed(peer, path, class);
 	charge = lnx_class_charges(class, remote_rails(peer), peer->self);
 	lnx_health_fail(&path->detect.health, &ep->plan, class, now);
 	if (charge & LNX_CHARGE_LOCAL)
@@ -306,7 +306,7 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 						   (uint32_t)pong->data, now);
 
 			if (ns)
-				lnx_count_answer(path, ns);
+				lnx_count_answer(peer, path, ns);
 		}
 		return;
 	}
@@ -314,7 +314,7 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 		if (path->rail == rail)
 			lnx_latency_settle(peer, path, (uint32_t)pong->data, pong->key);
 		if (lnx_latency_pong(path, rail, (uint32_t)pong->data, now)) {
-			lnx_count_answer(path, path->speed->answer_ns);
+			lnx_count_answer(peer, path, path->speed->answer_ns);
 			lnx_detect_good(peer, path, now);
 		}
 		if (path->rail == rail)

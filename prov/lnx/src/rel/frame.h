@@ -222,6 +222,7 @@ LNX_INLINE void lnx_frame_count(struct lnx_peer *peer, struct lnx_txe *txe)
 		break;
 	default:
 		lnx_count_sent(path, w->kind);
+		lnx_count_memory(w, &t->sends, &t->send_length);
 		break;
 	}
 }

@@ -106,8 +106,8 @@ LNX_COLD struct lnx_path *lnx_frame_carrier(const struct lnx_peer *peer,
 	return waits ? waits : chosen;
 }
 
-/* Post on the next path.  False: all are blocked. */
-static bool post_next(struct lnx_ep *ep, struct lnx_peer *peer,
+/* Post on the next path, and return that.  NULL: all are blocked. */
+static struct lnx_path *post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_txe *txe, uint64_t now)
 {
 	struct lnx_path *path;
@@ -116,14 +116,14 @@ static bool post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 	/* now may be old, and backoffs that count from it over. */
 	while (tries-- && (path = lnx_frame_path(peer, txe))) {
 		if (path->state != LNX_PATH_UP && now < path->retry_ns)
-			return false;
+			return NULL;
 		if (!lnx_frame_post(ep, peer, path, txe)) {
 			lnx_sched_up(path);
-			return true;
+			return path;
 		}
 		lnx_sched_blocked(path, now);
 	}
-	return false;
+	return NULL;
 }
 
 /* Post again what may be lost, then what waits.  False: the paths are blocked. */
@@ -135,13 +135,16 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 
 	while ((f = lnx_chan_next_out(c, &what))) {
 		struct lnx_txe *txe = lnx_txe_of(f);
+		uint8_t before = f->path, kind = lnx_txe_hdr(txe)->kind;
+		struct lnx_path *path;
 		uint32_t seq = f->seq;
-		uint8_t before = f->path;
 
-		if (!post_next(ep, peer, txe, now))
+		path = post_next(ep, peer, txe, now);
+		if (!path)
 			return false;
 		lnx_chan_out(c, what, seq, before);
 		if (what != LNX_CHAN_OUT_NEW) {
+			lnx_count_resent(path, kind);
 			ep->stats.resend_count++;
 			continue;
 		}

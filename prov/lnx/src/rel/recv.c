@@ -37,7 +37,6 @@ static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 
 	if (!lnx_session_proven(ep, h, p, payload)) {
 		ep->stats.key_drops++;
-		lnx_count_drop(buf->rail, lnx_count_path(peer), h->kind, payload);
 		return -FI_EACCES;
 	}
 	payload -= lnx_proof_size(h);
@@ -46,7 +45,6 @@ static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 				lnx_rails_unpack(&all, p + LNX_ADDR_BYTES,
 						 payload - LNX_ADDR_BYTES))) {
 		ep->stats.bad_frames++;
-		lnx_count_drop(buf->rail, lnx_count_path(peer), h->kind, payload);
 		return 0;
 	}
 	/* A newer one may have overtaken it on another path. */
@@ -67,8 +65,11 @@ LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	len -= sizeof(struct lnx_wire_hdr);
 	if (lnx_unlikely(h->kind == LNX_KIND_HELLO)) {
-		lnx_count_received(buf->rail, lnx_count_path(peer), h->kind);
-		return handle_hello(ep, peer, h, buf, len);
+		int ret = handle_hello(ep, peer, h, buf, len);
+
+		if (ret >= 0)
+			lnx_count_received(buf->rail, lnx_count_path(peer), h->kind);
+		return ret;
 	}
 	return ep->up->deliver(peer, h, buf, len);
 }
@@ -133,6 +134,7 @@ static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 		ret = handle(ep, peer, &h, buf, buf->len);
 		if (ret < 0) {
 			/* Treat it as lost: the sender still has it. */
+			lnx_count_drop(buf->rail, peer, h.kind, buf->len);
 			lnx_rxbuf_drop(buf);
 			return;
 		}
@@ -174,7 +176,7 @@ static bool ooo_keep(struct lnx_ep *ep, struct lnx_peer *peer, const struct lnx_
 			ep->stats.dup_drops++;
 		else
 			ep->stats.ooo_drops++;
-		lnx_count_drop(buf->rail, lnx_count_path(peer), h->kind, len);
+		lnx_count_drop(buf->rail, peer, h->kind, len);
 		return false;
 	}
 	ep->ooo_bytes += need;
@@ -217,7 +219,7 @@ static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
 		ep->stats.bad_frames++;
 		break;
 	}
-	lnx_count_drop(buf->rail, lnx_count_path(peer), h->kind, len);
+	lnx_count_drop(buf->rail, peer, h->kind, len);
 	return false;
 }
 
@@ -373,8 +375,10 @@ bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	if (lnx_unlikely(h.seq != peer->chan.rx.next))
 		return not_next(ep, peer, &h, buf, len);
 	ret = handle(ep, peer, &h, buf, len);
-	if (lnx_unlikely(ret < 0))
+	if (lnx_unlikely(ret < 0)) {
+		lnx_count_drop(rail, peer, h.kind, len);
 		return false;
+	}
 	lnx_seq_advance(&peer->chan.rx);
 	ack_as_asked(ep, peer, &h);
 	if (lnx_unlikely(peer->chan.rx.n_ooo))

@@ -76,6 +76,7 @@ ssize_t lnx_read_core(struct lnx_ep *ep, struct lnx_peer *peer,
 	}
 	rail->poll_credits = ep->poll_hot;
 	lnx_count_posted(path, false);
+	rail->traffic.reads++;
 	lnx_rma_op_done(rma_op, 0);
 	return 0;
 }
@@ -88,6 +89,7 @@ static void ended(struct lnx_rma_segment *segment, int err, int prov_errno)
 
 	if (lnx_likely(!err)) {
 		rail->counts.reads_done++;
+		rail->traffic.recv_length += segment->len;
 		if (segment->path->counts)
 			segment->path->counts->c.reads_done++;
 		peer->rma.n_reads--;

@@ -316,8 +316,13 @@ static void finish(struct lnx_rma_segment *segment)
 		    !lnx_peer_dead(segment->peer);
 
 	if (segment->kind == LNX_RMA_SEGMENT_WRITE) {
-		if (last && (rma_op->tell || rma_op->has_data) && tell_written(segment))
+		bool tell = rma_op->tell || rma_op->has_data;
+
+		if (last && tell && tell_written(segment))
 			return;
+		/* What tells of it is counted as it. */
+		if (last && !tell)
+			segment->peer->cur->rail->traffic.sends++;
 		rma_op->written += segment->len;
 	} else if (segment->tell && last) {
 		/* Its answer ends the segment, and may come inside the call. */

@@ -453,6 +453,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 		ret = len <= LNX_GET_MAX ? get(ep, peer, r, no_queue) :
 					   get_large(ep, peer, r);
 		ep->stats.reads += !ret;
+		peer->cur->rail->traffic.reads += !ret;
 		peer->rma.memory_seq = peer->chan.next;
 		return ret;
 	}

@@ -123,8 +123,9 @@ LNX_COLD int lnx_read_wait(struct lnx_ep *ep, struct lnx_peer *peer);
 /* A LNX_RMA_SEGMENT_DATA for which no frame has left. */
 LNX_COLD void lnx_read_by_frame(struct lnx_rma_segment *segment);
 
-/* Answers of peers, from rel/recv.c: nothing here calls a core. */
-void lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,
+/* Answers of peers, from rel/recv.c: nothing here calls a core.  Returns the bytes that a
+ * read or an atomic of ours got. */
+size_t lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,
 		    const struct lnx_hdr *h, const uint8_t *payload);
 /* The pull of a large read or write is over (msg/pull.c). */
 void lnx_rma_pulled(struct lnx_rma_segment *segment, int err);

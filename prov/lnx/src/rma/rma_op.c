@@ -196,11 +196,12 @@ static LNX_COLD void refused(struct lnx_ep *ep, const struct lnx_peer *peer,
 		       (unsigned long long)peer->eid, fi_strerror(err));
 }
 
-void lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,
-		    const struct lnx_hdr *h, const uint8_t *payload)
+size_t lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,
+		      const struct lnx_hdr *h, const uint8_t *payload)
 {
 	struct lnx_rma_segment *segment = lnx_optab_get(&ep->rma.ops, h->data);
 	int err = (int)LNX_MIN(h->tag, LNX_ERR_MAX);
+	size_t taken = 0;
 
 	if (lnx_unlikely(!segment)) {
 		/* Or of a write that ended long ago: its target refused it. */
@@ -208,17 +209,17 @@ void lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,
 			refused(ep, peer, err);
 		else
 			ep->stats.bad_frames++;
-		return;
+		return 0;
 	}
 	if (segment->kind == LNX_RMA_SEGMENT_KEYS) {
 		lnx_rkey_answer(ep, (struct lnx_rkey *)segment, peer, h, payload);
-		return;
+		return 0;
 	}
 	if (lnx_unlikely(segment->peer != peer ||
 			 (segment->kind != LNX_RMA_SEGMENT_DATA &&
 			  segment->kind != LNX_RMA_SEGMENT_STATUS))) {
 		ep->stats.bad_frames++;
-		return;
+		return 0;
 	}
 	if (segment->kind == LNX_RMA_SEGMENT_DATA && !err) {
 		if (lnx_unlikely(h->len != segment->len)) {
@@ -226,9 +227,11 @@ void lnx_rma_answer(struct lnx_ep *ep, struct lnx_peer *peer,
 			err = FI_EIO;
 		} else {
 			lnx_iov_put(segment->iov, segment->niov, payload, h->len);
+			taken = h->len;
 		}
 	}
 	lnx_rma_segment_end(segment, err);
+	return taken;
 }
 
 /* ---- beginning and end ---- */

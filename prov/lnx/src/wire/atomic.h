@@ -7,8 +7,10 @@
 #ifndef LNX_ATOMIC_WIRE_H
 #define LNX_ATOMIC_WIRE_H
 
+#include <endian.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "lnx_wire.h"
 
@@ -44,6 +46,19 @@ static inline size_t lnx_atomic_bytes(const struct lnx_atomic *a)
 static inline size_t lnx_atomic_size(const struct lnx_atomic *a)
 {
 	return lnx_atomic_head(a) + a->noperand * lnx_atomic_bytes(a);
+}
+
+/* Bytes of the operands, as a payload of size bytes says. */
+static inline size_t lnx_atomic_operands(const void *payload, size_t size)
+{
+	struct lnx_wire_atomic w;
+	size_t len;
+
+	if (size < sizeof(w))
+		return 0;
+	memcpy(&w, payload, sizeof(w));
+	len = (size_t)w.noperand * w.size * le16toh(w.count);
+	return len < size ? len : 0;
 }
 
 /* Write everything but the operands. */

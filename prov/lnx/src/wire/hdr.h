@@ -172,6 +172,15 @@ static inline void lnx_credit_put(void *payload, uint64_t limit)
 
 const char *lnx_kind_name(uint8_t kind);
 
+/* Does it carry a message of the application, or announce one? */
+static inline bool lnx_kind_message(uint8_t kind)
+{
+	return (1u << kind & (1u << LNX_KIND_MSG | 1u << LNX_KIND_TAG |
+			      1u << LNX_KIND_RTS_MSG | 1u << LNX_KIND_RTS_TAG |
+			      1u << LNX_KIND_PART_MSG | 1u << LNX_KIND_PART_TAG |
+			      1u << LNX_KIND_MORE)) != 0;
+}
+
 static_assert(offsetof(struct lnx_wire_hdr, magic) == 0 &&
 	      offsetof(struct lnx_wire_hdr, version) == 1 &&
 	      offsetof(struct lnx_wire_hdr, kind) == 2 &&
