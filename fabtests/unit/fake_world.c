@@ -47,6 +47,7 @@ static __attribute__((constructor)) void read_conf(void)
 	fake_conf.rx_buffers = 16;
 	/* Nothing outside of the test is changed. */
 	fake_conf.state = false;
+	fake_conf.health_board = false;
 	conf_read = true;
 }
 

@@ -630,3 +630,8 @@ void force_locks(struct lnx_ep *ep)
 {
 	ep->lock.on = ep->tx_cq->lock.on = ep->rx_cq->lock.on = true;
 }
+
+void force_board_look(struct lnx_ep *ep)
+{
+	ep->due.board_ns = 0;
+}

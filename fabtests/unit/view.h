@@ -245,5 +245,7 @@ void force_netwatch(struct lnx_ep *ep, struct lnx_netwatch *w);
 void force_sleeper(struct lnx_ep *ep, struct lnx_wait *wait);
 /* Other threads use it. */
 void force_locks(struct lnx_ep *ep);
+/* The next look at the health board is not too soon. */
+void force_board_look(struct lnx_ep *ep);
 
 #endif

@@ -11,6 +11,8 @@
  * the first endpoint and goes with the last.  After a process was killed it stays, for
  * post-mortem reading, until a later process of the user removes it.
  *
+ * Beside it is the health board (policy/board.h), if there is one.
+ *
  * A file is a header, with the mailbox and the directory of tables in it, then tables,
  * anywhere.  A table is an array of records of one kind, of the process (owner 0) or
  * of one endpoint (owner: its number).  Integers are in the byte order of the machine,
@@ -233,6 +235,8 @@ struct lnx_state_ep {
 #define LNX_STATE_HEALTH_PINNED	16u	/* set by hand */
 #define LNX_STATE_HEALTH_DRAIN	32u	/* the peer asks to avoid it */
 #define LNX_STATE_HEALTH_RECOVERY 64u	/* it is pinged */
+#define LNX_STATE_HEALTH_HEARSAY 128u	/* the value is another process's; nothing has come
+					 * over the rail yet */
 
 struct lnx_state_health {
 	uint16_t value;			/* 0 to 1000 */
@@ -317,6 +321,12 @@ struct lnx_state_rail {
 	uint64_t failed_base[LNX_STATE_CLASSES];
 	/* What rules (lnx_udsp(5)) give it: 1 + priority; 0: none. */
 	uint32_t net_priority, nid_priority;
+	/* The health board: the last news of another process that was trusted, and what
+	 * this process told last; times are 0 if there was none. */
+	uint64_t heard_ns, told_ns;
+	uint64_t heard_speed;		/* bytes per second; 0: not known */
+	uint32_t heard_pid;
+	uint16_t heard, told;		/* health, 0 to 1000 */
 };
 
 enum lnx_state_life {			/* as enum lnx_life */

@@ -202,6 +202,15 @@
 #define LNX_STATE_READER_NS	(5 * LNX_NS_PER_S)
 /* One pass may take so long for it. */
 #define LNX_STATE_PASS_NS	(50 * LNX_NS_PER_US)
+/* At the health board (core/health_board.h), while a rail is bad; else; and at least. */
+#define LNX_BOARD_SOON_NS	LNX_NS_PER_S
+#define LNX_BOARD_LOOK_NS	(10 * LNX_NS_PER_S)
+#define LNX_BOARD_GAP_NS	(100 * LNX_NS_PER_MS)
+/* Bad news is trusted for so long, and repeated after so long. */
+#define LNX_BOARD_TRUST_NS	(30 * LNX_NS_PER_S)
+#define LNX_BOARD_REPEAT_NS	(10 * LNX_NS_PER_S)
+/* What was written so much later than now is no news: clocks of CPUs differ less. */
+#define LNX_BOARD_SLACK_NS	LNX_NS_PER_S
 /* The segment of a process that was killed is kept for so long. */
 #define LNX_STATE_KEEP_NS	(3600 * LNX_NS_PER_S)
 

@@ -7,6 +7,7 @@
 #include "comp/comp.h"
 #include "comp/links.h"
 #include "core/half_open.h"
+#include "core/health_board.h"
 #include "msg/local_exit.h"
 #include "rel/rel.h"
 
@@ -52,6 +53,7 @@ OWN(refusals, LNX_DUE_REFUSALS, lnx_rel_due(ep, LNX_DUE_REFUSALS, now))
 OWN(rails, LNX_DUE_RAILS, lnx_rel_due(ep, LNX_DUE_RAILS, now))
 OWN(policy, LNX_DUE_POLICY, lnx_rel_due(ep, LNX_DUE_POLICY, now))
 OWN(local, LNX_DUE_LOCAL, lnx_local_exit_run(ep, now))
+OWN(board, LNX_DUE_BOARD, lnx_board_run(ep, now))
 
 static void (*const due[LNX_DUE_N])(struct lnx_timer *t, uint64_t now) = {
 	[LNX_DUE_SWEEP] = sweep,
@@ -63,6 +65,7 @@ static void (*const due[LNX_DUE_N])(struct lnx_timer *t, uint64_t now) = {
 	[LNX_DUE_RAILS] = rails,
 	[LNX_DUE_POLICY] = policy,
 	[LNX_DUE_LOCAL] = local,
+	[LNX_DUE_BOARD] = board,
 };
 
 int lnx_ep_timers_open(struct lnx_ep *ep)

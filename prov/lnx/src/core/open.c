@@ -9,6 +9,7 @@
 #include "core/shm_registry.h"
 #include "core/warn_once.h"
 #include "core/half_open.h"
+#include "core/health_board.h"
 #include "core/open.h"
 #include "obj/mr.h"
 
@@ -452,6 +453,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	}
 	rail->first_port = (uint16_t)lnx_rail_port(rail);
 	lnx_half_open_cloexec(rail);
+	lnx_board_rail(rail, lnx_clock_ns());
 	if (rail->prov == LNX_PROV_SHM) {
 		ep->local.cookie = ep->eid;
 		lnx_host_own_region(ep);

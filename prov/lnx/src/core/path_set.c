@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interval.h"
+#include "core/health_board.h"
 #include "core/open.h"
 #include "core/paths.h"
 #include "core/path_set.h"
@@ -79,6 +81,7 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	if (peer->npath == 1) {
 		not_alone(peer);
 		peer->ep->links.several = true;
+		lnx_board_due(peer->ep, peer->ep->due.looked_ns + LNX_BOARD_SOON_NS);
 	}
 	peer->npath++;
 	if (peer->choice)

@@ -104,6 +104,7 @@ static void health(const struct lnx_health *h, struct lnx_state_health *s)
 				    (h->fatal ? LNX_STATE_HEALTH_FATAL : 0) |
 				    (h->out ? LNX_STATE_HEALTH_OUT : 0) |
 				    (h->pinging ? LNX_STATE_HEALTH_PINGING : 0) |
+				    (h->hearsay ? LNX_STATE_HEALTH_HEARSAY : 0) |
 				    (h->pinned ? LNX_STATE_HEALTH_PINNED : 0)),
 	};
 }
@@ -281,6 +282,12 @@ void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail
 	s->nposted = rail->nposted;
 	s->reopened_ns = rail->reopened_ns;
 	s->port = lnx_kind_local(rail->kind) ? 0 : lnx_rail_port(rail);
+	s->heard_ns = rail->board.heard_ns;
+	s->heard_speed = rail->board.heard_speed;
+	s->heard_pid = rail->board.heard_pid;
+	s->heard = rail->board.heard;
+	s->told_ns = rail->board.told_ns;
+	s->told = rail->board.told;
 	rail_rules(ep, rail, s);
 	rail_traffic(ep, rail, &s->traffic);
 	failures(&rail->counts, s->failed);

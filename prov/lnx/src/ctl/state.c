@@ -28,6 +28,7 @@
 #include "base/proc.h"
 #include "base/stats.h"
 #include "base/statefile.h"
+#include "core/health_board.h"
 #include "core/warn_once.h"
 #include "fi.h"
 #include "policy/class.h"
@@ -279,6 +280,7 @@ static void clean_up(int dir)
 	c->pid_ns = lnx_proc_pid_ns();
 	c->self = getpid();
 	lnx_statefile_each(dir, FILES_MAX, clean_one, c);
+	lnx_board_clean(dir, c->uid, c->now);
 	free(c);
 }
 
@@ -545,6 +547,7 @@ static void remove_file(void)
 
 	if (fd >= 0) {
 		unlinkat(dir, segment.name, 0);
+		lnx_board_clean(dir, segment.uid, lnx_clock_ns());
 		close(fd);
 		close(dir);
 	}

@@ -75,6 +75,25 @@ static void put_detail(const struct lnx_state_rail *r, const struct lnx_state_he
 	lnx_doc_printf(m, "CPT", "[%s]", h->cpus);
 }
 
+/* What it and other processes of this node tell each other of the rail. */
+static void put_board(const struct lnx_state_rail *r, struct lnx_doc *map)
+{
+	struct lnx_doc *m;
+
+	if (!r->heard_ns && !r->told_ns)
+		return;
+	m = lnx_doc_map(map, "health board");
+	if (r->told_ns)
+		lnx_doc_uint(m, "told", r->told);
+	if (!r->heard_ns)
+		return;
+	lnx_doc_uint(m, "heard", r->heard);
+	lnx_doc_uint(m, "from process", r->heard_pid);
+	if (r->heard_speed)
+		lnx_doc_uint(m, "speed_mbps", r->heard_speed / 125000);
+	lnx_doc_bool(m, "trusted", (r->health.flags & LNX_STATE_HEALTH_HEARSAY) != 0);
+}
+
 /* -v 4: what only lnx has. */
 static void put_own(const struct lnx_state_rail *r, struct lnx_doc *map)
 {
@@ -91,6 +110,7 @@ static void put_own(const struct lnx_state_rail *r, struct lnx_doc *map)
 	lnx_doc_bool(m, "closed", (r->flags & LNX_STATE_RAIL_CLOSED) != 0);
 	lnx_doc_bool(m, "reopened", r->reopened_ns != 0);
 	lnx_doc_uint(m, "flaps", r->health.flaps);
+	put_board(r, m);
 }
 
 static void put_rail(struct lnxctl *c, const struct lnx_snap *s,

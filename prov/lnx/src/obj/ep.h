@@ -66,6 +66,7 @@ enum lnx_due {
 	LNX_DUE_RAILS,			/* rails that are closed */
 	LNX_DUE_POLICY,			/* peers that do not know new rules yet */
 	LNX_DUE_LOCAL,			/* lnx_local_exit_run */
+	LNX_DUE_BOARD,			/* lnx_board_run */
 	LNX_DUE_N,
 };
 
@@ -84,6 +85,7 @@ struct lnx_ep_due {
 	uint8_t connects;		/* tries that are left in this pass (rel/sched.h) */
 	uint64_t connect_ns;		/* another try to connect, if nothing is reserved; */
 	uint64_t connect_gap_ns;	/* and from one to the next (rel/pump.c) */
+	uint64_t board_ns;		/* the health board: not before */
 };
 
 /* Our address, as peers see it. */

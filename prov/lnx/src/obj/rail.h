@@ -135,6 +135,16 @@ struct lnx_rail {
 	uint64_t moved_epoch;			/* ep->address_epoch since it has its
 						 * present port */
 	struct lnx_health health;
+	/* What other processes said of it, and what they were told (core/health_board.h). */
+	struct lnx_rail_board {
+		uint64_t came;		/* a number that everything changes that comes */
+		uint64_t told_ns;	/* the last time; 0: never */
+		uint64_t heard_ns;	/* when what was trusted last was written */
+		uint64_t heard_speed;
+		uint32_t heard_pid;
+		uint16_t heard, told;	/* health */
+		bool told_fatal;
+	} board;
 	bool link_down;			/* comp/links.c */
 	uint32_t ifindex;		/* 0: not known */
 	struct lnx_netwatch *devwatch;	/* of its RDMA device, or NULL */

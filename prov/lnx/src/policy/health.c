@@ -81,6 +81,7 @@ unsigned lnx_health_fail(struct lnx_health *h,
 	step = plan->step[class];
 	if (!step)
 		return 0;
+	h->hearsay = false;
 	if (h->value == LNX_HEALTH_MAX) {
 		h->mark_ns = now;
 		change |= LNX_HEALTH_SICK;
@@ -108,10 +109,11 @@ LNX_COLD unsigned lnx_health_better(struct lnx_health *h,
 	/* A late event from before the link went down. */
 	if (h->fatal)
 		return 0;
+	change |= lnx_health_unhear(h);
 	restore(h, plan, now);
 	h->npings = 0;
 	if (!step || h->value == LNX_HEALTH_MAX || h->pinned)
-		return 0;
+		return change;
 	h->value += (uint16_t)LNX_MIN(step, LNX_HEALTH_MAX - (unsigned)h->value);
 	change |= LNX_HEALTH_VALUE;
 	if (h->value == LNX_HEALTH_MAX) {
@@ -137,6 +139,7 @@ unsigned lnx_health_link(struct lnx_health *h,
 		return 0;
 	h->fatal = fatal;
 	h->pinging = false;
+	(void)lnx_health_unhear(h);
 	if (fatal)
 		return go_down(h) | go_out(h, plan, now);
 	restore(h, plan, now);
@@ -153,6 +156,7 @@ unsigned lnx_health_set(struct lnx_health *h,
 	unsigned change = 0;
 
 	value = LNX_MIN(value, (unsigned)LNX_HEALTH_MAX);
+	h->hearsay = false;
 	if (value != h->value)
 		change |= LNX_HEALTH_VALUE;
 	if (value < LNX_HEALTH_MAX && h->value == LNX_HEALTH_MAX)
@@ -197,6 +201,26 @@ unsigned lnx_health_unpin(struct lnx_health *h,
 {
 	h->pinned = false;
 	return lnx_health_set(h, plan, LNX_HEALTH_MAX, now);
+}
+
+unsigned lnx_health_hearsay(struct lnx_health *h, unsigned value, uint64_t now)
+{
+	if (h->value != LNX_HEALTH_MAX || h->down || h->fatal || h->pinned ||
+	    value >= LNX_HEALTH_MAX)
+		return 0;
+	h->value = (uint16_t)value;
+	h->hearsay = true;
+	h->mark_ns = now;
+	return LNX_HEALTH_VALUE | LNX_HEALTH_SICK;
+}
+
+unsigned lnx_health_unhear(struct lnx_health *h)
+{
+	if (!h->hearsay)
+		return 0;
+	h->hearsay = false;
+	h->value = LNX_HEALTH_MAX;
+	return LNX_HEALTH_VALUE | LNX_HEALTH_WELL;
 }
 
 /* When the next ping is due, if none is under way. */

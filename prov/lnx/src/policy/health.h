@@ -89,6 +89,8 @@ struct lnx_health {
 	bool at_once : 1;		/* the next ping does not wait */
 	bool pinned : 1;		/* set by hand: nothing else changes the
 					 * number */
+	bool hearsay : 1;		/* the number is what another process found: the
+					 * first proof of life overrules it */
 	uint8_t npings;			/* unanswered; the exponent */
 	uint8_t flaps;			/* recent ones; the hold time's exponent + 1 */
 	uint64_t mark_ns;		/* last ping, else start of the series */
@@ -160,6 +162,16 @@ unsigned lnx_health_pin(struct lnx_health *h,
 			uint64_t now);
 unsigned lnx_health_unpin(struct lnx_health *h,
 			  const struct lnx_health_plan *plan, uint64_t now);
+
+/*
+ * Another process says that it has that number.  Taken only by one that is as good as new,
+ * and whose link is not down; its state stays UP.  Until the first proof of life, which makes
+ * it as good as new again; a failure or a link event is an experience of our own, and ends
+ * that too.
+ */
+unsigned lnx_health_hearsay(struct lnx_health *h, unsigned value, uint64_t now);
+/* No process says so any more. */
+unsigned lnx_health_unhear(struct lnx_health *h);
 
 enum lnx_health_todo {
 	LNX_HEALTH_NOTHING,

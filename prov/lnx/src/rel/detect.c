@@ -6,6 +6,7 @@
 #include "rel/detect.h"
 
 #include "base/interval.h"
+#include "core/health_board.h"
 #include "policy/errclass.h"
 #include "rail/rail.h"
 #include "rel/admin.h"
@@ -75,6 +76,7 @@ LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
 		lnx_health_fail(&path->remote->health, &ep->plan, class,
 				now);
 	lnx_policy_stale(ep);
+	lnx_board_due(ep, 0);
 	/* The next pass acts on a number that has reached 0. */
 	lnx_detect_watch(peer);
 }
@@ -164,6 +166,7 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	g->refused_ns = 0;
 	g->probe_ns = 0;
 	peer->ep->stats.paths_down++;
+	lnx_board_due(peer->ep, 0);
 	lnx_order_make(peer, now);
 	lnx_failover_path(path, peer);
 	peer->ep->up->path_down(path);
