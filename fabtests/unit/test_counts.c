@@ -269,6 +269,43 @@ BOTH(frames_by_path)
 	fake_close_quick(&f);
 }
 
+/* And still does when it comes over another path after a while, and back. */
+BOTH(frames_by_changing_paths)
+{
+	struct lnx_hdr h = { .kind = LNX_KIND_TAG, .tag = 9, .len = 1 };
+	unsigned i, k, n[2] = { 0, 0 };
+	uint64_t first;
+
+	open_met(kind, 2);
+	look(0, 0);
+	first = path.traffic.recv_count;
+	for (k = 0; k < 6; k++) {
+		for (i = 0; i < 3 + k; i++) {
+			h.rail = h.path = k % 2;
+			h.seq = p.seq++;
+			fake_frame_on(&f, &p, k % 2, h, "x", 1);
+			fake_passes(&f, 2);
+		}
+		n[k % 2] += 3 + k;
+		/* Acknowledged, with reports of both paths. */
+		fake_after_ms(&f, 10);
+		fake_drop_all(&f, &p);
+		if (k == 3) {
+			lnx_lock(&f.lnx->lock);
+			lnx_publish_reset(peer);
+			lnx_unlock(&f.lnx->lock);
+			first = n[0] = n[1] = 0;
+		}
+		for (i = 0; i < 2; i++) {
+			look(i, i);
+			cr_expect_eq(path.traffic.recv_count, (i ? 0 : first) + n[i],
+				     "turn %u, path %u: %u", k, i,
+				     (unsigned)path.traffic.recv_count);
+		}
+	}
+	fake_close_quick(&f);
+}
+
 BOTH(failures)
 {
 	unsigned class, i;

@@ -154,14 +154,44 @@ struct use {
 	uint64_t speed;
 };
 
+/* Its PROBEs have been unanswered for long, and since then the peer has answered others. */
+static bool is_mute(const struct lnx_peer *peer, const struct lnx_path *path, uint64_t now)
+{
+	const struct lnx_path_speed *s = path->speed;
+	unsigned i;
+
+	if (!s || !s->unanswered_ns || lnx_ns_since(now, s->unanswered_ns) < LNX_CONNECTING_NS)
+		return false;
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path_speed *other = peer->path[i]->speed;
+
+		if (other && other != s && other->answered_ns > s->unanswered_ns)
+			return true;
+	}
+	return false;
+}
+
 /* It delivers nothing, though it is not drained and its link is up. */
 static bool is_dead(const struct lnx_peer *peer, const struct lnx_path *path, uint64_t now)
 {
 	if (path->state == LNX_PATH_DOWN)
 		return !path->detect.drained && !path->detect.remote_down &&
 		       !path->rail->link_down;
-	return path->state == LNX_PATH_CONNECTING && path != peer->cur && path->since_ns &&
-	       lnx_peer_acked(peer) && lnx_ns_since(now, path->since_ns) > LNX_CONNECTING_NS;
+	if (path->state == LNX_PATH_UP)
+		return is_mute(peer, path, now);
+	return path->state == LNX_PATH_CONNECTING && path->since_ns && lnx_peer_acked(peer) &&
+	       lnx_ns_since(now, path->since_ns) > LNX_CONNECTING_NS;
+}
+
+/* Something else reaches the peer. */
+static bool reached(const struct lnx_peer *peer, const struct lnx_path *but)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i] != but && peer->path[i]->state == LNX_PATH_UP)
+			return true;
+	return false;
 }
 
 static void look_at_peer(const struct lnx_ep *ep, const struct lnx_peer *peer,
@@ -172,11 +202,12 @@ static void look_at_peer(const struct lnx_ep *ep, const struct lnx_peer *peer,
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
 		unsigned r = lnx_policy_index(ep, path->rail);
+		bool dead = is_dead(peer, path, now);
 
 		if (r >= LNX_RAILS_MAX)
 			continue;
-		use[r].up += path->state == LNX_PATH_UP;
-		use[r].dead += is_dead(peer, path, now);
+		use[r].up += !dead && path->state == LNX_PATH_UP;
+		use[r].dead += dead && reached(peer, path);
 		if (path->speed)
 			use[r].speed = LNX_MAX(use[r].speed,
 					       LNX_MAX(path->speed->send.rate,
@@ -203,7 +234,8 @@ static bool look_at_peers(const struct lnx_ep *ep, struct use use[LNX_RAILS_MAX]
 		n++;
 		look_at_peer(ep, peer, use, now);
 		for (i = 0; i < peer->npath; i++)
-			connecting |= peer->path[i]->state == LNX_PATH_CONNECTING;
+			connecting |= peer->path[i]->state == LNX_PATH_CONNECTING ||
+				      is_mute(peer, peer->path[i], now);
 	}
 	return connecting;
 }

@@ -350,18 +350,14 @@ static uint16_t path_flags(const struct lnx_peer *peer, const struct lnx_path *p
 static uint64_t received(const struct lnx_peer *peer, const struct lnx_path *path,
 			 uint64_t *bytes)
 {
-	unsigned i;
+	const struct lnx_path_counts *c = path->counts;
+	uint64_t n = 0;
 
 	*bytes = 0;
-	if (peer->rx.multipath && peer->npath > 1) {
-		*bytes = path->counts ? path->counts->received_bytes : 0;
-		return path->counts ? path->counts->received : 0;
-	}
-	if (path->index != peer->rx.path_back)
-		return 0;
-	for (i = 0; i < LNX_PATHS_MAX; i++)
-		*bytes += peer->rx.bytes[i];
-	return lnx_count_arrived(peer, path->counts);
+	if (path->index == peer->rx.path_back)
+		n = lnx_count_lately(peer, bytes);
+	*bytes += c ? c->received_bytes : 0;
+	return n + (c ? c->received : 0);
 }
 
 /* Of n such frames those that were taken, and not dropped or still kept. */
@@ -369,8 +365,7 @@ static uint64_t taken(const struct lnx_peer *peer, const struct lnx_path *path, 
 {
 	uint64_t less = lnx_count_dropped(path->counts);
 
-	if (!peer->rx.multipath || peer->npath <= 1)
-		less += path->index == peer->rx.path_back ? peer->chan.rx.n_ooo : 0;
+	less += path->index == peer->rx.path_back ? peer->chan.rx.n_ooo : 0;
 	return n - LNX_MIN(n, less);
 }
 
@@ -427,32 +422,38 @@ static void path_traffic(const struct lnx_peer *peer, const struct lnx_path *pat
 	latency(&c->reply, &s->reply);
 }
 
+/* What it has counted is forgotten. */
+static void reset(const struct lnx_path *path, struct lnx_path_counts *c)
+{
+	memset(&c->c, 0, sizeof(c->c));
+	memset(&c->ack, 0, sizeof(c->ack));
+	memset(&c->reply, 0, sizeof(c->reply));
+	c->sent_base = c->kinds_sent = path->n_sent;
+	c->sent_bytes_base = path->sent;
+	c->received = c->received_bytes = 0;
+}
+
 void lnx_publish_reset(const struct lnx_peer *peer)
 {
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
-		struct lnx_path *path = peer->path[i];
-		struct lnx_path_counts *c = lnx_path_counts_get(peer, path);
-		uint64_t n, bytes, taken_by;
+		struct lnx_path_counts *c = lnx_path_counts_get(peer, peer->path[i]);
+
+		if (c)
+			reset(peer->path[i], c);
+	}
+	/* All frames so far came by one path now. */
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *path = peer->path[i];
+		struct lnx_path_counts *c = path->counts;
+		uint64_t n;
 
 		if (!c)
 			continue;
-		n = received(peer, path, &bytes);
-		taken_by = taken(peer, path, n);
-		memset(&c->c, 0, sizeof(c->c));
-		memset(&c->ack, 0, sizeof(c->ack));
-		memset(&c->reply, 0, sizeof(c->reply));
-		c->sent_base = c->kinds_sent = path->n_sent;
-		c->sent_bytes_base = path->sent;
-		/* Without those dropped before. */
-		if (peer->rx.multipath && peer->npath > 1)
-			c->received = n = taken_by;
-		else
-			n = received(peer, path, &bytes);
+		n = received(peer, path, &c->received_bytes_base);
 		c->received_base = n;
-		c->received_bytes_base = bytes;
-		c->kinds_received = taken_by;
+		c->kinds_received = taken(peer, path, n);
 	}
 }
 

@@ -318,7 +318,7 @@ int lnx_rx_deliver_frame(struct lnx_peer *peer, const struct lnx_hdr *h,
 	}
 	ret = no_message(ep, peer, h, buf, len);
 	if (ret >= 0) {
-		lnx_count_received(buf->rail, lnx_count_path(peer), h->kind);
+		lnx_count_received(buf->rail, lnx_count_came(peer, buf->rail, h), h->kind);
 		lnx_count_memory((const void *)buf->frame, &t->recvs, &t->recv_length);
 	}
 	return ret;

@@ -22,6 +22,19 @@ static inline struct lnx_path *lnx_count_path(const struct lnx_peer *peer)
 	return peer->npath ? peer->path[peer->rx.path_back] : NULL;
 }
 
+/* The path by which a frame of peer came over rail: it may have waited since. */
+static inline struct lnx_path *lnx_count_came(const struct lnx_peer *peer,
+					      const struct lnx_rail *rail,
+					      const struct lnx_hdr *h)
+{
+	unsigned i;
+
+	for (i = 0; peer->npath > 1 && i < peer->npath; i++)
+		if (peer->path[i]->rail == rail && peer->path[i]->remote_rail == h->rail)
+			return peer->path[i];
+	return lnx_count_path(peer);
+}
+
 /* A frame that is no message has left. */
 static inline void lnx_count_sent(struct lnx_path *path, uint8_t kind)
 {
@@ -48,9 +61,10 @@ static inline void lnx_count_received(struct lnx_rail *rail, struct lnx_path *pa
 
 /* A frame of len bytes with its header was dropped.  peer: NULL, not known. */
 static inline void lnx_count_drop(struct lnx_rail *rail, const struct lnx_peer *peer,
-				  unsigned kind, size_t len)
+				  const struct lnx_hdr *h, size_t len)
 {
-	struct lnx_path *path = peer ? lnx_count_path(peer) : NULL;
+	struct lnx_path *path = peer ? lnx_count_came(peer, rail, h) : NULL;
+	unsigned kind = h->kind;
 
 	lnx_counts_drop(&rail->counts, kind, len);
 	if (path && lnx_path_counts_get(peer, path))
@@ -123,39 +137,41 @@ static inline uint64_t lnx_count_dropped(const struct lnx_path_counts *c)
 	uint64_t n = 0;
 	unsigned i;
 
-	for (i = 1; i < LNX_KIND_MAX; i++)
+	for (i = 1; c && i < LNX_KIND_MAX; i++)
 		n += lnx_kind_sequenced((uint8_t)i) ? c->c.dropped[i] : 0;
 	return n;
 }
 
-/* Frames in the sequence that came, while all of them come over one path; c: its counts, or
- * NULL. */
-static inline uint64_t lnx_count_arrived(const struct lnx_peer *peer,
-					 const struct lnx_path_counts *c)
+/* Frames in the sequence, and their bytes, that have come over the path by which the last one
+ * came, since that is so.  Those before it are in the counts of their paths. */
+static inline uint64_t lnx_count_lately(const struct lnx_peer *peer, uint64_t *bytes)
 {
-	return (uint64_t)peer->chan.rx.next + peer->chan.rx.n_ooo +
-	       (c ? lnx_count_dropped(c) : 0);
-}
+	uint64_t n = (uint64_t)peer->chan.rx.next + peer->chan.rx.n_ooo;
+	unsigned i;
 
-/* One more frame of a peer whose frames come over several paths. */
-static inline void lnx_count_frame(struct lnx_peer *peer, size_t len)
-{
-	struct lnx_path *path = lnx_count_path(peer);
+	*bytes = 0;
+	for (i = 0; i < LNX_PATHS_MAX; i++)
+		*bytes += peer->rx.bytes[i];
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path_counts *c = peer->path[i]->counts;
 
-	if (path && path->counts) {
-		path->counts->received++;
-		path->counts->received_bytes += len;
+		n += lnx_count_dropped(c);
+		n -= c ? c->received : 0;
+		*bytes -= c ? c->received_bytes : 0;
 	}
+	return n;
 }
 
-/* Until now all of them came over one. */
-static inline void lnx_count_first_frames(struct lnx_peer *peer)
+/* From now on frames come over another path.  The first one, of len bytes, is in rx.bytes
+ * already, and has not been handled. */
+static inline void lnx_count_switch(struct lnx_peer *peer, size_t len)
 {
 	struct lnx_path *path = lnx_count_path(peer);
+	uint64_t bytes, n = lnx_count_lately(peer, &bytes);
 
 	if (path && path->counts) {
-		path->counts->received = lnx_count_arrived(peer, path->counts);
-		path->counts->received_bytes = peer->rx.bytes[peer->rx.last_path];
+		path->counts->received += n;
+		path->counts->received_bytes += bytes - len;
 	}
 }
 

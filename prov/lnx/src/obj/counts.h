@@ -43,8 +43,8 @@ struct lnx_path_counts {
 	struct lnx_counts c;
 	struct lnx_latency_counts ack;	/* from a PROBE to its answer */
 	struct lnx_latency_counts reply; /* from a read to its end */
-	uint64_t received, received_bytes; /* frames in the sequence, while they come
-					 * over several paths */
+	uint64_t received, received_bytes; /* frames in the sequence, before the last
+					 * time that another path took its place */
 	/* As of the last reset: */
 	uint64_t sent_base, sent_bytes_base;
 	uint64_t received_base, received_bytes_base;

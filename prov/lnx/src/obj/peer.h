@@ -461,7 +461,7 @@ static inline struct lnx_path_counts *lnx_path_counts_new(const struct lnx_peer 
 	if (!c)
 		return NULL;
 	c->kinds_sent = path->n_sent;
-	if (path->index == peer->rx.path_back && !peer->rx.multipath)
+	if (path->index == peer->rx.path_back)
 		c->kinds_received = peer->chan.rx.next;
 	return c;
 }

@@ -68,7 +68,8 @@ LNX_INLINE int handle(struct lnx_ep *ep, struct lnx_peer *peer,
 		int ret = handle_hello(ep, peer, h, buf, len);
 
 		if (ret >= 0)
-			lnx_count_received(buf->rail, lnx_count_path(peer), h->kind);
+			lnx_count_received(buf->rail, lnx_count_came(peer, buf->rail, h),
+					   h->kind);
 		return ret;
 	}
 	return ep->up->deliver(peer, h, buf, len);
@@ -134,7 +135,7 @@ static LNX_COLD void ooo_drain(struct lnx_ep *ep, struct lnx_peer *peer)
 		ret = handle(ep, peer, &h, buf, buf->len);
 		if (ret < 0) {
 			/* Treat it as lost: the sender still has it. */
-			lnx_count_drop(buf->rail, peer, h.kind, buf->len);
+			lnx_count_drop(buf->rail, peer, &h, buf->len);
 			lnx_rxbuf_drop(buf);
 			return;
 		}
@@ -176,7 +177,7 @@ static bool ooo_keep(struct lnx_ep *ep, struct lnx_peer *peer, const struct lnx_
 			ep->stats.dup_drops++;
 		else
 			ep->stats.ooo_drops++;
-		lnx_count_drop(buf->rail, peer, h->kind, len);
+		lnx_count_drop(buf->rail, peer, h, len);
 		return false;
 	}
 	ep->ooo_bytes += need;
@@ -219,7 +220,7 @@ static LNX_COLD bool not_next(struct lnx_ep *ep, struct lnx_peer *peer,
 		ep->stats.bad_frames++;
 		break;
 	}
-	lnx_count_drop(buf->rail, peer, h->kind, len);
+	lnx_count_drop(buf->rail, peer, h, len);
 	return false;
 }
 
@@ -269,8 +270,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 	lnx_liveness_seen(&peer->liveness);
 	if (lnx_unlikely(!peer->watched) && peer->awaited)
 		lnx_rel_watch(ep, peer);
-	lnx_count_received(rail, lnx_likely(peer->npath <= 1) ? lnx_count_path(peer) :
-			   lnx_sched_back(peer, rail, h->rail), h->kind);
+	lnx_count_received(rail, lnx_count_came(peer, rail, h), h->kind);
 	switch (h->kind) {
 	case LNX_KIND_ACK:
 		ep->stats.acks_recv++;
@@ -338,7 +338,7 @@ bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		/* Meant for the endpoint that had this address before. */
 		lnx_session_misdirected(rail, &h, frame_payload(buf),
 					len - sizeof(struct lnx_wire_hdr));
-		lnx_count_drop(rail, NULL, h.kind, len);
+		lnx_count_drop(rail, NULL, &h, len);
 		return false;
 	}
 	peer = lnx_peer_from(ep, h.src);
@@ -346,13 +346,13 @@ bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		peer = lnx_session_open(rail, &h, frame_payload(buf),
 					len - sizeof(struct lnx_wire_hdr));
 		if (!peer) {
-			lnx_count_drop(rail, NULL, h.kind, len);
+			lnx_count_drop(rail, NULL, &h, len);
 			return false;
 		}
 	}
 	if (lnx_unlikely(lnx_peer_dead(peer))) {
 		lnx_session_refuse(peer, rail, &h);
-		lnx_count_drop(rail, NULL, h.kind, len);
+		lnx_count_drop(rail, NULL, &h, len);
 		return false;
 	}
 	lnx_frame_ack(ep, peer, h.ack);
@@ -364,19 +364,16 @@ bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	if (lnx_unlikely(h.path != peer->rx.last_path)) {
 		struct lnx_path *back = lnx_sched_back(peer, rail, h.rail);
 
-		if (!peer->rx.multipath)
-			lnx_count_first_frames(peer);
+		lnx_count_switch(peer, len);
 		peer->rx.last_path = h.path;
 		peer->rx.multipath = true;
 		peer->rx.path_back = back ? back->index : 0;
 	}
-	if (lnx_unlikely(peer->rx.multipath))
-		lnx_count_frame(peer, len);
 	if (lnx_unlikely(h.seq != peer->chan.rx.next))
 		return not_next(ep, peer, &h, buf, len);
 	ret = handle(ep, peer, &h, buf, len);
 	if (lnx_unlikely(ret < 0)) {
-		lnx_count_drop(rail, peer, h.kind, len);
+		lnx_count_drop(rail, peer, &h, len);
 		return false;
 	}
 	lnx_seq_advance(&peer->chan.rx);

@@ -223,6 +223,26 @@ static bool hello_waits(const struct lnx_peer *peer, const struct lnx_path *cur,
 	       lnx_ns_since(now, cur->since_ns) < LNX_ALIVE_NS;
 }
 
+/* Another process has said that path's rail is dead: it is not used first just because it
+ * connects sooner than another one.  No PROBE can tell before the peer knows us. */
+static bool hearsay_waits(const struct lnx_peer *peer, const struct lnx_path *path,
+			  uint64_t now)
+{
+	unsigned i;
+
+	if (!path->rail->health.hearsay || lnx_peer_acked(peer))
+		return false;
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *other = peer->path[i];
+
+		if (other->state == LNX_PATH_CONNECTING && other->since_ns &&
+		    !other->rail->health.hearsay &&
+		    lnx_ns_since(now, other->since_ns) < peer->ep->plan.rail_min_ns)
+			return true;
+	}
+	return false;
+}
+
 void lnx_sched_only(const struct lnx_peer *peer, const struct lnx_stripe_path *view,
 		 unsigned mask, struct lnx_stripe_path out[LNX_PATHS_MAX])
 {
@@ -275,7 +295,9 @@ struct lnx_path *lnx_sched_choose(struct lnx_peer *peer, size_t len)
 	if (hello_waits(peer, cur, view, now))
 		return NULL;
 	pick = shortest(peer, view, len);
-	return pick < 0 ? NULL : peer->path[pick];
+	if (pick < 0 || lnx_unlikely(hearsay_waits(peer, peer->path[pick], now)))
+		return NULL;
+	return peer->path[pick];
 }
 
 struct lnx_path *lnx_sched_find_live(struct lnx_peer *peer)
