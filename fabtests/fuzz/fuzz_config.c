@@ -10,6 +10,9 @@
  * Sources: conf/config_peer.c
  * Sources: conf/config_print.c
  * Sources: conf/config_read.c
+ * Sources: conf/config_route.c
+ * Sources: conf/routes.c
+ * Sources: conf/routes_text.c
  * Sources: conf/yaml.c
  * Sources: conf/conf.c
  * Sources: policy/plan.c

@@ -25,6 +25,7 @@
 
 #include "conf/conf.h"
 #include "conf/nets.h"
+#include "conf/routes.h"
 #include "policy/rules.h"
 
 #define LNX_CONFIG_LIST		1024	/* entries of a list; of peers and routes */
@@ -155,6 +156,19 @@ int lnx_config_env(struct lnx_config *config, char **env, unsigned max);
 int lnx_config_rules(const struct lnx_config *config, struct lnx_rules *rules,
 		     struct lnx_refusal *r);
 
+/*
+ * Make the table's routes those of `route`, if that is given, or none of them after an
+ * error.  nets: as for lnx_config_read, replaced by those of the configuration; host and
+ * errors: as of lnx_routes_add.  r->why names the entry.
+ */
+int lnx_config_routes(const struct lnx_config *config, const struct lnx_nets *nets,
+		      struct lnx_routes *t, const struct lnx_route_host *host,
+		      struct lnx_refusal *r);
+/* The routes of one entry, one for each gateway.  As lnx_routes_expand. */
+int lnx_config_route_each(const struct lnx_config_route *route,
+			  const struct lnx_nets *nets, lnx_route_each *each, void *arg,
+			  struct lnx_refusal *r);
+
 /* ---- to make one that is printed (export); 0, -ENOMEM, or -EINVAL ---- */
 
 /* A parameter by its name without FI_LNX_.  -EINVAL: it is unknown, or the value is
@@ -162,6 +176,8 @@ int lnx_config_rules(const struct lnx_config *config, struct lnx_rules *rules,
 int lnx_config_set_global(struct lnx_config *config, const char *name,
 			  const char *value);
 int lnx_config_set_nets(struct lnx_config *config, const struct lnx_nets *nets);
+/* All routes of a table, in the order in which they were added. */
+int lnx_config_set_routes(struct lnx_config *config, const struct lnx_routes *t);
 /* All rules of a set, in their order. */
 int lnx_config_set_rules(struct lnx_config *config, const struct lnx_rules *rules);
 

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "conf/config_reader.h"
+#include "conf/routes.h"
 
 /* ---- route ---- */
 
@@ -41,49 +42,39 @@ static int read_route_priority(struct config_reader *rd, config_node *value, voi
 	return config_uint(rd, value, 0, LNX_RULE_PRIORITY_MAX, &route->priority);
 }
 
-/* Of which net is a gateway, if it is of one only? */
-static bool gateway_in(const struct lnx_pattern *p, const char *net)
-{
-	char text[LNX_PATTERN_TEXT_MAX];
-	struct lnx_nid_part only;
-	unsigned i;
+/* The gateways of all routes that were read: the same one twice is an error. */
+struct routes_in {
+	struct lnx_config *config;
+	struct lnx_routes table;
+};
 
-	for (i = 0; i < p->n; i++) {
-		only = p->part[i];
-		only.form = LNX_NID_NET;
-		lnx_pattern_print(&only, 1, text, sizeof(text));
-		if (!strcmp(text, net))
-			return true;
-	}
-	return false;
+static int add_route(void *arg, const struct lnx_route_spec *spec, struct lnx_span w,
+		     struct lnx_refusal *r)
+{
+	(void)w;
+	return lnx_routes_add(arg, spec, NULL, r);
 }
 
-static int check_route(struct config_reader *rd, config_node *node,
-		       const struct lnx_config *c)
+static int check_route(struct config_reader *rd, config_node *node, struct routes_in *in)
 {
+	const struct lnx_config *c = in->config;
 	const struct lnx_config_route *route = &c->route[c->n_route - 1];
-	struct lnx_pattern p;
 	unsigned i;
+	int ret;
 
 	if (!route->net)
 		return config_missing(rd, node, "net");
 	if (!route->gateway)
 		return config_missing(rd, node, "gateway");
-	if (lnx_pattern_parse(&rd->nets,
-			      (struct lnx_span){ route->gateway,
-						 strlen(route->gateway) },
-			      &p, &rd->r))
-		return config_fail(rd, node, "%s", rd->r.why);
-	if (gateway_in(&p, route->net))
-		return config_fail(rd, node, "found the gateway %.60s, which is in "
-				   "the net %s itself; a route leads to another "
-				   "net", route->gateway, route->net);
 	for (i = 0; i + 1 < c->n_route; i++)
 		if (!strcmp(c->route[i].net, route->net) &&
 		    !strcmp(c->route[i].gateway, route->gateway))
 			return config_fail(rd, node, "found the same net and "
 					   "gateway as in route[%u]", i);
-	return 0;
+	ret = lnx_config_route_each(route, &rd->nets, add_route, &in->table, &rd->r);
+	if (ret == -ENOMEM)
+		return config_no_memory(rd, node);
+	return ret ? config_fail(rd, node, "%s", rd->r.why) : 0;
 }
 
 static int route_item(struct config_reader *rd, config_node *node, void *obj)
@@ -94,7 +85,8 @@ static int route_item(struct config_reader *rd, config_node *node, void *obj)
 		{ "hop", read_hop },
 		{ "priority", read_route_priority },
 	};
-	struct lnx_config *c = obj;
+	struct routes_in *in = obj;
+	struct lnx_config *c = in->config;
 	struct lnx_config_route *route;
 	int ret = config_more(rd, node, &c->route, &c->n_route, sizeof(*route));
 
@@ -104,13 +96,19 @@ static int route_item(struct config_reader *rd, config_node *node, void *obj)
 	route->at = (struct lnx_config_at){ node->line, node->column };
 	route->hop = LNX_CONFIG_UNSET;
 	ret = config_map(rd, node, CONFIG_KEYS(keys), route);
-	return ret ? ret : check_route(rd, node, c);
+	return ret ? ret : check_route(rd, node, in);
 }
 
 int config_read_route_key(struct config_reader *rd, config_node *value, void *obj)
 {
+	struct routes_in in = { .config = obj };
+	int ret;
+
+	lnx_routes_init(&in.table, 0);
 	rd->config->has[LNX_CONFIG_ROUTE] = true;
-	return config_seq(rd, value, route_item, obj);
+	ret = config_seq(rd, value, route_item, &in);
+	lnx_routes_fini(&in.table);
+	return ret;
 }
 
 /* ---- peer ---- */
