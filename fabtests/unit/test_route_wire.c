@@ -97,6 +97,7 @@ Test(route_wire, envelope_bytes)
 	cr_assert_eq(memcmp(buf, want, sizeof(want)), 0);
 	for (size_t i = sizeof(want); i < 64; i++)
 		cr_assert_eq(buf[i], 0, "byte %zu", i);
+	cr_assert_eq(memcmp(lnx_route_rail(buf), want + 28, 9), 0);
 	cr_assert_eq(lnx_route_kind(buf, 64), LNX_ROUTE_FRAME);
 	cr_assert_eq(lnx_route_kind(buf, 3), 0);
 	buf[0] = LNX_WIRE_MAGIC;

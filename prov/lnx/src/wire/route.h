@@ -69,6 +69,12 @@ int lnx_route_rail_put(uint8_t p[LNX_ROUTE_RAIL_BYTES],
 int lnx_route_rail_get(struct lnx_addr_rail *r,
 		       const uint8_t p[LNX_ROUTE_RAIL_BYTES]);
 
+/* The bytes of the destination in an envelope. */
+static inline const uint8_t *lnx_route_rail(const void *buf)
+{
+	return (const uint8_t *)buf + offsetof(struct lnx_wire_route, rail);
+}
+
 struct lnx_route_note {
 	uint8_t reason;			/* enum lnx_route_reason */
 	uint8_t hops_done;

@@ -1,0 +1,755 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* A gateway: what it forwards, and each reason for which it does not. */
+#include "rtd_world.h"
+#include "seed.h"
+
+TestSuite(rtd_relay, .init = world_begin, .fini = world_end);
+
+/* ---- forwarding ---- */
+
+Test(rtd_relay, forwards)
+{
+	struct frame f = frame(0x77, 2, 1);
+	const struct end *b = end_at(2, 1);
+
+	rx_frames(f, 0, 10);
+	core_run();
+	cr_assert_eq(got_of(b, 0x77), 10);
+	for (unsigned i = 0; i < 10; i++) {
+		const struct got *g = &w.log[i];
+
+		cr_assert_eq(g->seq, i);
+		cr_assert_eq(g->len, 136);
+		cr_assert_eq(g->env.hops_left, 7);
+		cr_assert_eq(g->env.hops_done, 1);
+		cr_assert_eq(g->env.via, GW_ID);
+		cr_assert_eq(g->env.len, 72);
+		cr_assert_eq(memcmp(&g->env.rail, &f.env.rail, sizeof(f.env.rail)), 0);
+		/* The frame itself is unchanged. */
+		cr_assert_eq(g->bytes[128], i);
+		cr_assert_eq(g->bytes[64], LNX_WIRE_MAGIC);
+	}
+	cr_assert_eq(dropped_all(), 0);
+	cr_assert_eq(rtd_relay_counts(w.r)->frames_in, 10);
+	cr_assert_eq(rtd_relay_counts(w.r)->frames_out, 10);
+	cr_assert_eq(rtd_relay_counts(w.r)->bytes_out, 1360);
+}
+
+/* Each length lands in its pool; a large one is not copied. */
+Test(rtd_relay, copies_short_ones)
+{
+	static const struct {
+		uint32_t len;
+		enum rtd_class class;
+	} rows[] = {
+		{ 128, RTD_TINY }, { 256, RTD_TINY }, { 257, RTD_SMALL },
+		{ 4096, RTD_SMALL }, { 4097, RTD_LARGE }, { LNX_FRAME_LARGE, RTD_LARGE },
+	};
+	struct frame f = frame(1, 2, 1);
+
+	end_at(2, 1)->does = STANDS;
+	for (size_t i = 0; i < LNX_ARRAY_SIZE(rows); i++) {
+		uint32_t before = rtd_pool_used(rtd_relay_pool(w.r), rows[i].class);
+
+		f.env.len = rows[i].len - 64;
+		rx_frame(&f);
+		cr_expect_eq(rtd_pool_used(rtd_relay_pool(w.r), rows[i].class), before + 1,
+			     "%u bytes", rows[i].len);
+	}
+	cr_assert_eq(rtd_relay_counts(w.r)->copied, 4);
+	cr_assert_eq(rtd_relay_counts(w.r)->taken, 2);
+	end_at(2, 1)->does = TAKES;
+	core_run();
+	cr_assert_eq(w.ngot, 6);
+	cr_assert_eq(w.log[5].len, LNX_FRAME_LARGE);
+}
+
+/* ---- the reasons ---- */
+
+static void expect_drop(const struct frame *f, enum rtd_reason reason, unsigned host,
+			unsigned note, const char *why)
+{
+	const struct rtd_example *x = rtd_relay_example(w.r, reason);
+	uint64_t before = dropped(reason), all = dropped_all();
+	struct lnx_route_note n;
+	unsigned ngot;
+
+	later(100 * MS);
+	ngot = w.ngot;
+	rx_frame(f);
+	core_run();
+	cr_expect_eq(dropped(reason), before + 1, "%s", rtd_reason_name(reason));
+	cr_expect_eq(dropped_all(), all + 1, "%s", rtd_reason_name(reason));
+	cr_expect_eq(x->at_ns, w.now);
+	cr_expect_eq(x->arrival, f->net - 1);
+	cr_expect_eq(memcmp(&x->to, &f->env.rail, sizeof(x->to)), 0);
+	cr_expect(!why || (x->why && strstr(x->why, why)), "%s: %s",
+		  rtd_reason_name(reason), x->why ? x->why : "nothing");
+	cr_expect_eq(w.ngot, ngot + (note != 0), "%s: %u notes", rtd_reason_name(reason),
+		     w.ngot - ngot);
+	cr_expect(!note || rtd_reason_note(reason) == note);
+	if (!note || !note_to(host, &n))
+		return;
+	cr_expect_eq(n.reason, note, "%s: %s", rtd_reason_name(reason),
+		     lnx_route_reason_name(n.reason));
+	cr_expect_eq(n.id, GW_ID);
+	cr_expect_eq(n.count, 1);
+	cr_expect_eq(n.src, f->src);
+	cr_expect_eq(n.seq, f->seq);
+	cr_expect_eq(n.hops_done, f->env.hops_done);
+	cr_expect_eq(memcmp(&n.rail, &f->env.rail, sizeof(n.rail)), 0);
+}
+
+Test(rtd_relay, reasons)
+{
+	struct frame good = frame(0x1005, 2, 1), f;
+	struct rtd_settings s;
+	uint8_t bytes[128] = { 0 };
+
+	good.env.account = announce(5, NULL);
+	good.seq = 3;
+	cr_assert_neq(good.env.account, 0);
+
+	f = good, f.env.hops_left = 0;
+	expect_drop(&f, RTD_TTL, 5, LNX_NOTE_TTL, NULL);
+	f = good, f.env.hops_done = 1, f.env.via = GW_ID;
+	expect_drop(&f, RTD_LOOP, 5, LNX_NOTE_TTL, "last one");
+	f = good, f.env.rail = at(4, 1, PORT);
+	expect_drop(&f, RTD_NO_ROUTE, 5, LNX_NOTE_NO_ROUTE, NULL);
+	f = good, f.env.rail = at(1, 9, PORT);
+	expect_drop(&f, RTD_ARRIVAL_NET, 5, LNX_NOTE_UNKNOWN_DST, NULL);
+	f = good, f.env.rail = at(2, 254, PORT);
+	expect_drop(&f, RTD_OWN_ID, 5, LNX_NOTE_UNKNOWN_DST, NULL);
+	f = good, f.env.rail = at(2, 1, 1023);
+	expect_drop(&f, RTD_NOT_ALLOWED, 5, LNX_NOTE_FORBIDDEN, "below 1024");
+	f = good, f.env.rail = at(2, 1, 1024);
+	rx_frame(&f);
+	/* 127.0.0.1 and 169.254.0.1, whatever group they claim. */
+	f = good;
+	f.env.rail.raw[4] = 127;
+	expect_drop(&f, RTD_NOT_ALLOWED, 5, LNX_NOTE_FORBIDDEN, "loopback");
+	f.env.rail.raw[4] = 169, f.env.rail.raw[5] = 254;
+	expect_drop(&f, RTD_NOT_ALLOWED, 5, LNX_NOTE_FORBIDDEN, "link-local");
+
+	/* The key: no note, because its sender is not known. */
+	f = good, f.env.key = 1;
+	expect_drop(&f, RTD_NOT_ALLOWED, 5, 0, "route key");
+
+	rtd_relay_rail_up(w.r, 1, false, w.now);
+	later(2 * S);
+	f = good;
+	expect_drop(&f, RTD_UNREACHABLE, 5, LNX_NOTE_UNREACHABLE, "rail");
+	rtd_relay_rail_up(w.r, 1, true, w.now);
+	later(2 * S);
+
+	/* Bytes that are no envelope, and one of another version. */
+	rx(0, bytes, 1);
+	rx(0, bytes, 128);
+	bytes[0] = LNX_ROUTE_MAGIC;
+	bytes[1] = LNX_ROUTE_VERSION;
+	bytes[2] = LNX_ROUTE_FRAME;
+	rx(0, bytes, 128);
+	cr_assert_eq(dropped(RTD_BAD_ENVELOPE), 3);
+	bytes[1]++;
+	rx(0, bytes, 128);
+	bytes[2] = LNX_ROUTE_NOTE;
+	rx(0, bytes, 88);
+	cr_assert_eq(dropped(RTD_VERSION), 2);
+
+	/* Rules. */
+	s = w.s;
+	s.nrule = 1;
+	s.rule[0] = (struct rtd_rule){ .deny = true };
+	s.rule[0].from = (struct lnx_nid_part){ .net = "tcp", .prov = LNX_PROV_TCP,
+						.number = lnx_expr_range(1, 1, 9) };
+	s.rule[0].to = s.rule[0].from;
+	s.rule[0].to.number = lnx_expr_range(3, 3, 9);
+	cr_assert_eq(rtd_relay_set(w.r, &s), 0);
+	later(2 * S);
+	f = good, f.env.rail = at(3, 1, PORT);
+	expect_drop(&f, RTD_NOT_ALLOWED, 5, LNX_NOTE_FORBIDDEN, "no rule");
+	f.net = 2, f.env.account = 0;
+	rx_frame(&f);
+	core_run();
+	cr_assert_eq(got_of(end_at(3, 1), 0), 1);
+	s.id++;
+	cr_assert_eq(rtd_relay_set(w.r, &s), -EINVAL);
+}
+
+Test(rtd_relay, too_big)
+{
+	struct rtd_rail rail = own_rail(4);
+	struct frame f = frame(0x1005, 4, 1);
+
+	rail.frame_max = LNX_FRAME_MAX;
+	cr_assert_eq(rtd_relay_add_rail(w.r, &rail), 3);
+	f.env.account = announce(5, NULL);
+	f.env.len = LNX_FRAME_MAX - 64;
+	rx_frame(&f);
+	f.env.len++;
+	expect_drop(&f, RTD_TOO_BIG, 5, LNX_NOTE_TOO_BIG, NULL);
+	cr_assert_eq(got_of(end_at(4, 1), 0), 1);
+}
+
+Test(rtd_relay, names)
+{
+	for (unsigned i = 0; i < RTD_REASONS; i++)
+		cr_assert(strlen(rtd_reason_name(i)) > 2);
+	cr_assert_str_eq(rtd_reason_name(RTD_REASONS), "unknown");
+	cr_assert_eq(rtd_reason_note(RTD_REASONS), 0);
+}
+
+/* ---- destinations that fail ---- */
+
+Test(rtd_relay, refused)
+{
+	struct frame f = frame(0x1005, 2, 1);
+	struct end *b = end_at(2, 1);
+	struct lnx_route_note n;
+	unsigned i;
+
+	f.env.account = announce(5, NULL);
+	b->does = REFUSES;
+	rx_frames(f, 0, 20);
+	core_run();
+	cr_assert_eq(dropped(RTD_REFUSED), 20);
+	cr_assert(note_to(5, &n));
+	cr_assert_eq(n.reason, LNX_NOTE_REFUSED);
+	cr_assert_eq(n.wait_ms, 1000);
+	/* For a second nothing is tried; then it is, and the pause doubles. */
+	b->calls = 0;
+	for (i = 0; i < 9; i++) {
+		w.now += 100 * MS;
+		rx_frames(f, 0, 1);
+		core_run();
+	}
+	cr_assert_eq(b->calls, 0);
+	cr_assert_eq(dropped(RTD_REFUSED), 29);
+	w.now += 100 * MS;
+	rx_frames(f, 0, 1);
+	core_run();
+	cr_assert_eq(b->calls, 1);
+	w.now += 1900 * MS;
+	rx_frames(f, 0, 1);
+	cr_assert_eq(b->calls, 1);
+	/* Once it takes frames all is forgotten. */
+	b->does = TAKES;
+	w.now += 200 * MS;
+	rx_frames(f, 0, 1);
+	core_run();
+	cr_assert_eq(got_of(b, 0), 1);
+	b->does = REFUSES;
+	rx_frames(f, 0, 1);
+	core_run();
+	b->does = TAKES;
+	w.now += 1100 * MS;
+	rx_frames(f, 0, 1);
+	core_run();
+	cr_assert_eq(got_of(b, 0), 2);
+}
+
+/* Its core says EAGAIN for ever: after connect_ns that is an answer, too, and until then
+ * the core is not asked thousands of times. */
+Test(rtd_relay, never_connected)
+{
+	struct frame f = frame(1, 2, 1);
+	struct end *b = end_at(2, 1);
+	unsigned i;
+
+	b->does = SAYS_AGAIN;
+	rx_frames(f, 0, 5);
+	for (i = 0; i < 4900; i++)
+		later(MS);
+	cr_assert_eq(dropped_all(), 0);
+	cr_assert_lt(b->calls, 120, "%u calls", b->calls);
+	cr_assert_gt(b->calls, 20);
+	for (i = 0; i < 300; i++)
+		later(MS);
+	cr_assert_eq(dropped(RTD_UNREACHABLE), 5);
+	/* The same for one whose core takes frames and delivers none. */
+	b = end_at(2, 2);
+	b->does = STANDS;
+	rx_frames(frame(1, 2, 2), 0, 60);
+	later(0);
+	later(4900 * MS);
+	cr_assert_eq(dropped(RTD_UNREACHABLE), 5);
+	later(200 * MS);
+	rx_frames(frame(1, 2, 2), 60, 1);
+	cr_assert_eq(b->nflying, 60);
+	cr_assert_eq(dropped(RTD_UNREACHABLE), 5 + 1);
+}
+
+/* One that has delivered once is waited for as long as it takes. */
+Test(rtd_relay, computes)
+{
+	struct frame f = frame(1, 2, 1);
+	struct end *b = end_at(2, 1);
+
+	rx_frames(f, 0, 1);
+	core_run();
+	b->does = STANDS;
+	rx_frames(f, 1, 30);
+	for (unsigned i = 0; i < 600; i++)
+		later(S);
+	cr_assert_eq(dropped_all(), 0);
+	b->does = TAKES;
+	core_run();
+	cr_assert_eq(got_of(b, 0), 31);
+	/* The same with a core that takes nothing. */
+	b->does = SAYS_AGAIN;
+	rx_frames(f, 31, 30);
+	for (unsigned i = 0; i < 60; i++)
+		later(S);
+	b->does = TAKES;
+	later(100 * MS);
+	cr_assert_eq(got_of(b, 0), 61);
+	cr_assert_eq(dropped_all(), 0);
+}
+
+/* One that has worked, and whose core says EAGAIN from then on, is asked about: its kernel
+ * knows whether it computes. */
+Test(rtd_relay, asked_about)
+{
+	struct frame f = frame(1, 2, 1);
+	struct end *b = end_at(2, 1);
+	unsigned i;
+
+	rx_frames(f, 0, 1);
+	core_run();
+	b->does = SAYS_AGAIN;
+	rx_frames(f, 1, 10);
+	for (i = 0; i < 4900; i++)
+		later(MS);
+	cr_assert_eq(w.asked.cookie, 0);
+	for (i = 0; i < 200; i++)
+		later(MS);
+	cr_assert_neq(w.asked.cookie, 0);
+	cr_assert_eq(memcmp(&w.asked.to, &b->addr, sizeof(b->addr)), 0);
+	rtd_relay_told(w.r, w.asked.cookie, LNX_TELL_ALIVE, w.now);
+	w.asked.cookie = 0;
+	later(MS);
+	cr_assert_eq(dropped_all(), 0);
+	for (i = 0; i < 5200; i++)
+		later(MS);
+	cr_assert_neq(w.asked.cookie, 0);
+	rtd_relay_told(w.r, w.asked.cookie, LNX_TELL_REFUSED, w.now);
+	cr_assert_eq(dropped(RTD_REFUSED), 10);
+	/* An answer that comes when it works again has no effect. */
+	b->does = TAKES;
+	later(2 * S);
+	rx_frames(f, 11, 1);
+	core_run();
+	b->does = SAYS_AGAIN;
+	rx_frames(f, 12, 1);
+	w.asked.cookie = 0;
+	for (i = 0; i < 5200; i++)
+		later(MS);
+	b->does = TAKES;
+	later(100 * MS);
+	cr_assert_neq(w.asked.cookie, 0);
+	rtd_relay_told(w.r, w.asked.cookie, LNX_TELL_REFUSED, w.now);
+	rx_frames(f, 13, 1);
+	core_run();
+	cr_assert_eq(got_of(b, 0), 4);
+}
+
+/* A connection that breaks loses what the core had; the next frame makes another one. */
+Test(rtd_relay, broken)
+{
+	struct frame f = frame(1, 2, 1);
+	struct end *b = end_at(2, 1);
+
+	rx_frames(f, 0, 1);
+	core_run();
+	b->does = STANDS;
+	rx_frames(f, 1, 10);
+	core_run();
+	cr_assert_eq(b->nflying, 10);
+	b->does = BREAKS;
+	core_step((unsigned)(b - w.end), 4);
+	later(MS);
+	b->does = TAKES;
+	rx_frames(f, 11, 5);
+	core_run();
+	cr_assert_eq(dropped(RTD_BROKEN), 10);
+	cr_assert_eq(got_of(b, 0), 6);
+	/* But one that breaks again and again is no way. */
+	b->does = BREAKS;
+	rx_frames(f, 16, 1);
+	core_run();
+	rx_frames(f, 17, 1);
+	core_run();
+	rx_frames(f, 18, 1);
+	core_run();
+	cr_assert_eq(dropped(RTD_UNREACHABLE), 1);
+	b->does = FAILS;
+	w.now += 2 * S;
+	rx_frames(f, 19, 2);
+	core_run();
+	cr_assert_eq(dropped(RTD_CORE_ERROR), 2);
+}
+
+/* ---- the table of destinations ---- */
+
+Test(rtd_relay, table_full)
+{
+	struct rtd_settings s = w.s;
+	struct frame f;
+	unsigned i;
+
+	s.dests = 4;
+	rtd_relay_set(w.r, &s);
+	for (i = 1; i <= 4; i++) {
+		f = frame(1, 2, i);
+		end_at(2, i)->does = i == 1 ? STANDS : TAKES;
+		rx_frames(f, 0, 1);
+		later(MS);
+	}
+	/* 1 has a frame: 2 goes for 5. */
+	rx_frames(frame(1, 2, 5), 0, 1);
+	core_run();
+	cr_assert_eq(rtd_relay_ndests(w.r), 4);
+	cr_assert(end_at(2, 1)->open);
+	cr_assert(!end_at(2, 2)->open);
+	cr_assert_eq(got_of(end_at(2, 5), 0), 1);
+	/* All have frames. */
+	for (i = 3; i <= 5; i++) {
+		end_at(2, i)->does = STANDS;
+		rx_frames(frame(1, 2, i), 1, 1);
+	}
+	rtd_relay_run(w.r, w.now);
+	rx_frames(frame(1, 2, 6), 0, 1);
+	cr_assert_eq(dropped(RTD_DEST_CAP), 1);
+	/* Unused ones go by themselves. */
+	for (i = 1; i <= 6; i++)
+		end_at(2, i)->does = TAKES;
+	core_run();
+	later(59 * S);
+	cr_assert_eq(rtd_relay_ndests(w.r), 4);
+	later(2 * S);
+	cr_assert_eq(rtd_relay_ndests(w.r), 0);
+	cr_assert_eq(w.nopen, w.nclose);
+}
+
+/* A source may begin 100 destinations in a second; one with more delays only itself. */
+Test(rtd_relay, connects_limited)
+{
+	struct frame f;
+	unsigned i;
+
+	w.by_default = TAKES;
+	f = frame(1, 2, 0);
+	f.env.account = announce(5, NULL);
+	for (i = 0; i < 150; i++) {
+		f.env.rail = at(2, 100 + i, PORT);
+		rx_frame(&f);
+		core_run();
+	}
+	/* One of its 100 was for the info. */
+	cr_assert_eq(dropped(RTD_QUOTA), 51, "%lu", (unsigned long)dropped(RTD_QUOTA));
+	cr_assert_eq(rtd_relay_counts(w.r)->connect_limited, 51);
+	f = frame(2, 2, 1);
+	f.env.account = announce(6, NULL);
+	rx_frame(&f);
+	core_run();
+	cr_assert_eq(got_of(end_at(2, 1), 2), 1);
+}
+
+/* ---- notes ---- */
+
+Test(rtd_relay, notes_are_few)
+{
+	struct frame f = frame(0x1005, 4, 1);
+	struct lnx_route_note n;
+	unsigned i, notes = 0, told = 0;
+
+	f.env.account = announce(5, NULL);
+	w.ngot = 0;
+	for (i = 0; i < 20000; i++) {
+		rx_frame(&f);
+		if (i % 20 == 19)
+			later(MS);
+	}
+	for (i = 0; i < w.ngot; i++) {
+		cr_assert_eq(lnx_route_note_get(&n, w.log[i].bytes, w.log[i].len, NULL),
+			     0);
+		cr_assert_eq(n.reason, LNX_NOTE_NO_ROUTE);
+		notes++;
+		told += n.count;
+	}
+	/* A second: 100, and those that may come at once. */
+	cr_assert(notes >= 90 && notes <= 120, "%u notes", notes);
+	cr_assert(told > 19000 && told <= 20000, "%u told", told);
+	cr_assert_eq(dropped(RTD_NO_ROUTE), 20000);
+	cr_assert_eq(rtd_relay_counts(w.r)->notes_sent, notes);
+	cr_assert_eq(rtd_relay_counts(w.r)->notes_held, 20000 - notes);
+	/* After a pause the next one comes at once. */
+	later(S);
+	w.ngot = 0;
+	rx_frame(&f);
+	core_run();
+	cr_assert_eq(w.ngot, 1);
+}
+
+/* ---- hello, info, ask ---- */
+
+Test(rtd_relay, info)
+{
+	struct lnx_gw_info info;
+	uint16_t account = announce(5, &info);
+
+	cr_assert_neq(account, 0);
+	cr_assert_eq(info.gw.id, GW_ID);
+	cr_assert_eq(info.gw.flags, LNX_GW_F_ROUTING);
+	cr_assert_eq(info.gw.rails.n, 3);
+	cr_assert_eq(info.nnet, 3);
+	cr_assert_eq(info.net[1].group, 2);
+	cr_assert_eq(info.net[1].hops, 1);
+	cr_assert_eq(info.frame_max, LNX_FRAME_LARGE);
+	cr_assert(info.state[0].up && info.state[1].up && info.state[2].up);
+	/* The same again, not another account. */
+	cr_assert_eq(announce(5, &info), account);
+	cr_assert_eq(rtd_relay_nsources(w.r), 1);
+	/* A rail that goes down is told without a question. */
+	w.ngot = 0;
+	rtd_relay_rail_up(w.r, 2, false, w.now);
+	core_run();
+	cr_assert_eq(w.ngot, 1);
+	cr_assert_eq(lnx_gw_info_get(&info, w.log[0].bytes, w.log[0].len, NULL), 0);
+	cr_assert(info.state[1].up && !info.state[2].up);
+	cr_assert_eq(info.gw.nonce, 0);
+	/* A source that says nothing for long is forgotten. */
+	later(61 * S);
+	cr_assert_eq(rtd_relay_nsources(w.r), 0);
+}
+
+Test(rtd_relay, asks)
+{
+	struct lnx_gw_ask a = { .id = 0x1005, .nonce = 9, .rail = at(2, 1, PORT) };
+	uint8_t buf[64];
+
+	lnx_gw_ask_put(buf, &a);
+	/* From a source that it does not know. */
+	rx(0, buf, 64);
+	cr_assert_eq(rtd_relay_counts(w.r)->bad_control, 1);
+	announce(5, NULL);
+	w.ngot = 0;
+	rx(0, buf, 64);
+	core_run();
+	cr_assert_eq(w.ngot, 0);
+	cr_assert_neq(w.asked.cookie, 0);
+	cr_assert_eq(memcmp(&w.asked.to, &a.rail, sizeof(a.rail)), 0);
+	rtd_relay_told(w.r, w.asked.cookie + 1, LNX_TELL_ALIVE, w.now);
+	rtd_relay_told(w.r, w.asked.cookie, LNX_TELL_REFUSED, w.now);
+	rtd_relay_told(w.r, w.asked.cookie, LNX_TELL_ALIVE, w.now);
+	core_run();
+	cr_assert_eq(w.ngot, 1);
+	cr_assert_eq(lnx_gw_ask_get(&a, w.log[0].bytes, w.log[0].len, NULL), 0);
+	cr_assert_eq(a.tell, LNX_TELL_REFUSED);
+	cr_assert_eq(a.nonce, 9);
+	cr_assert_eq(a.id, GW_ID);
+	/* What it knows itself. */
+	rtd_relay_rail_up(w.r, 1, false, w.now);
+	later(2 * S);
+	w.ngot = 0;
+	rx(0, buf, 64);
+	core_run();
+	cr_assert_eq(w.ngot, 1);
+	cr_assert_eq(lnx_gw_ask_get(&a, w.log[0].bytes, w.log[0].len, NULL), 0);
+	cr_assert_eq(a.tell, LNX_TELL_RAIL_DOWN);
+	a = (struct lnx_gw_ask){ .id = 0x1005, .nonce = 9, .rail = at(4, 1, PORT) };
+	lnx_gw_ask_put(buf, &a);
+	rx(0, buf, 64);
+	core_run();
+	cr_assert_eq(lnx_gw_ask_get(&a, w.log[w.ngot - 1].bytes, 64, NULL), 0);
+	cr_assert_eq(a.tell, LNX_TELL_NO_ROUTE);
+}
+
+/* ---- over another gateway ---- */
+
+static void add_routes(const char *text)
+{
+	struct lnx_refusal why;
+
+	cr_assert_eq(lnx_routes_parse(&w.routes, &w.nets, text, NULL, &why), 0, "%s",
+		     why.why);
+}
+
+/* The next gateway, host 200 of net 2, answers the hello that it got. */
+static uint16_t answer_hello(bool routing)
+{
+	struct lnx_gw_info info = { .large = 5, .small = 5, .frame_max = 9000, .hops = 1 };
+	uint8_t buf[LNX_GW_INFO_BYTES_MAX];
+	struct lnx_gw_hello h;
+	unsigned i;
+	int len;
+
+	for (i = w.ngot; i-- && w.log[i].kind != LNX_ROUTE_GW_HELLO;)
+		;
+	cr_assert_lt(i, w.ngot, "no hello");
+	cr_assert_eq(lnx_gw_hello_get(&h, w.log[i].bytes, w.log[i].len, NULL), 0);
+	cr_assert_eq(h.id, GW_ID);
+	cr_assert(h.flags & LNX_GW_F_GATEWAY);
+	info.gw = (struct lnx_gw_hello){ .flags = routing ? LNX_GW_F_ROUTING : 0,
+					 .oldest = 1, .newest = 1, .account = 77,
+					 .id = 0x200, .nonce = h.nonce };
+	info.gw.rails.n = 1;
+	info.gw.rails.rail[0] = at(2, 200, 7988);
+	info.state[0].up = true;
+	len = lnx_gw_info_put(buf, sizeof(buf), &info);
+	cr_assert_gt(len, 0);
+	rx(1, buf, (size_t)len);
+	return 77;
+}
+
+Test(rtd_relay, two_hops)
+{
+	struct frame f = frame(0x1005, 4, 1);
+	struct lnx_route_note n = { .reason = LNX_NOTE_REFUSED, .id = 0x200, .count = 1,
+				    .rail = f.env.rail, .wait_ms = 1000 };
+	uint8_t buf[LNX_ROUTE_NOTE_LEN];
+	unsigned i;
+
+	add_routes("tcp4 via 10.2.0.200@tcp2");
+	f.env.account = announce(5, NULL);
+	w.ngot = 0;
+	rx_frame(&f);
+	core_run();
+	/* The hello and the frame leave together. */
+	cr_assert_eq(w.ngot, 2);
+	for (i = 0; i < 2 && w.log[i].kind != LNX_ROUTE_FRAME; i++)
+		;
+	cr_assert_eq(memcmp(&w.end[w.log[i].end].addr, (struct lnx_addr_rail[1]){
+			at(2, 200, 7988) }, sizeof(struct lnx_addr_rail)), 0);
+	/* The destination in the envelope is still the end. */
+	cr_assert_eq(memcmp(&w.log[i].env.rail, &f.env.rail, sizeof(f.env.rail)), 0);
+	cr_assert_eq(w.log[i].env.account, 0);
+	answer_hello(true);
+	rx_frame(&f);
+	core_run();
+	cr_assert_eq(w.log[w.ngot - 1].env.account, 77);
+
+	/* It came from there: a loop. */
+	f.env.via = 0x200;
+	f.env.hops_done = 1;
+	expect_drop(&f, RTD_LOOP, 5, LNX_NOTE_TTL, "last one");
+	f.env.via = f.env.hops_done = 0;
+
+	/* A note of its about the end: frames to that end are refused here, others not. */
+	n.rail = f.env.rail;
+	lnx_route_note_put(buf, &n);
+	rx(1, buf, sizeof(buf));
+	expect_drop(&f, RTD_REFUSED, 5, LNX_NOTE_REFUSED, NULL);
+	f.env.rail = at(4, 2, PORT);
+	w.ngot = 0;
+	rx_frame(&f);
+	core_run();
+	cr_assert_eq(w.ngot, 1);
+	/* A note from an id that is no gateway of ours has no effect. */
+	n.id = 0x201;
+	n.rail = f.env.rail;
+	lnx_route_note_put(buf, &n);
+	rx(1, buf, sizeof(buf));
+	w.ngot = 0;
+	rx_frame(&f);
+	core_run();
+	cr_assert_eq(w.ngot, 1);
+}
+
+/* Of two equal gateways the one that dies is passed over. */
+Test(rtd_relay, other_gateway)
+{
+	struct frame f = frame(1, 4, 1);
+	struct lnx_addr_rail g[2] = { at(2, 200, 7988), at(3, 200, 7988) };
+	unsigned i, k, used[2] = { 0 };
+
+	add_routes("tcp4 via 10.2.0.200@tcp2,10.3.0.200@tcp3");
+	for (k = 1; k <= 40; k++) {
+		f.env.rail = at(4, k, PORT);
+		rx_frame(&f);
+	}
+	core_run();
+	for (i = 0; i < w.ngot; i++)
+		for (k = 0; k < 2; k++)
+			used[k] += w.log[i].kind == LNX_ROUTE_FRAME &&
+				   !memcmp(&w.end[w.log[i].end].addr, &g[k],
+					   sizeof(g[k]));
+	cr_assert_eq(used[0] + used[1], 40);
+	cr_assert(used[0] > 5 && used[1] > 5, "%u and %u", used[0], used[1]);
+	for (i = 0; i < w.nend; i++)
+		if (!memcmp(&w.end[i].addr, &g[0], sizeof(g[0])))
+			w.end[i].does = REFUSES;
+	for (k = 1; k <= 40; k++) {
+		f.env.rail = at(4, k, PORT);
+		rx_frame(&f);
+	}
+	core_run();
+	w.ngot = 0;
+	for (k = 1; k <= 40; k++) {
+		f.env.rail = at(4, k, PORT);
+		rx_frame(&f);
+	}
+	core_run();
+	for (i = used[1] = 0; i < w.ngot; i++)
+		used[1] += w.log[i].kind == LNX_ROUTE_FRAME &&
+			   !memcmp(&w.end[w.log[i].end].addr, &g[1], sizeof(g[1]));
+	cr_assert_eq(used[1], 40);
+}
+
+/* ---- on, off ---- */
+
+Test(rtd_relay, drained)
+{
+	struct frame f = frame(0x1005, 2, 1);
+	struct end *b = end_at(2, 1);
+	struct lnx_gw_info info;
+
+	f.env.account = announce(5, NULL);
+	b->does = STANDS;
+	rx_frames(f, 0, 10);
+	rtd_relay_stop(w.r, w.now);
+	w.ngot = 0;
+	later(MS);
+	cr_assert_eq(rtd_relay_state(w.r), RTD_DRAINING);
+	/* Its sources are told, and what they send meanwhile is forwarded. */
+	cr_assert_eq(w.ngot, 1);
+	cr_assert_eq(lnx_gw_info_get(&info, w.log[0].bytes, w.log[0].len, NULL), 0);
+	cr_assert_eq(info.gw.flags, LNX_GW_F_ROUTING | LNX_GW_F_DRAINING);
+	cr_assert_eq(rtd_relay_start(w.r, w.now), -EBUSY);
+	rx_frames(f, 10, 10);
+	later(3 * S);
+	b->does = TAKES;
+	later(MS);
+	cr_assert_eq(got_of(b, 0), 20);
+	later(MS);
+	cr_assert_eq(rtd_relay_state(w.r), RTD_OFF);
+	cr_assert_eq(dropped_all(), 0);
+	cr_assert_leq(rtd_relay_pool(w.r)->class[RTD_LARGE].total, 64);
+	expect_drop(&f, RTD_ROUTING_OFF, 5, LNX_NOTE_NOT_ROUTER, NULL);
+	/* And on again. */
+	cr_assert_eq(rtd_relay_start(w.r, w.now), 0);
+	rx_frames(f, 20, 1);
+	core_run();
+	cr_assert_eq(got_of(b, 0), 21);
+	cr_assert_eq(rtd_relay_pool(w.r)->class[RTD_LARGE].total, 128);
+}
+
+/* What cannot be sent within drain_ns is dropped. */
+Test(rtd_relay, drained_by_force)
+{
+	struct frame f = frame(1, 2, 1);
+	struct end *b = end_at(2, 1);
+
+	rx_frames(f, 0, 1);
+	core_run();
+	b->does = SAYS_AGAIN;
+	rx_frames(f, 0, 10);
+	rtd_relay_stop(w.r, w.now);
+	later(29 * S);
+	cr_assert_eq(rtd_relay_state(w.r), RTD_DRAINING);
+	cr_assert_eq(rtd_relay_held(w.r), 10);
+	later(2 * S);
+	cr_assert_eq(rtd_relay_state(w.r), RTD_OFF);
+	cr_assert_eq(dropped(RTD_ROUTING_OFF), 10);
+	cr_assert_eq(rtd_relay_held(w.r), 0);
+}

@@ -1,0 +1,537 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What a gateway says and is told beside frames: notes, hellos and infos, questions.  Each
+ * has a limit of its own, and waits in the queue of its receiver before frames do.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "lnxrtd/inside.h"
+
+#define NOTE_GAP_NS	(2 * LNX_NS_PER_MS)	/* between two of one reason */
+#define NOTE_BURST	16u
+#define HELLOS		500u			/* per second and rail */
+#define ASKS		100u			/* per second and source */
+#define CONTROL_MAX	4096u			/* that wait at a time */
+#define SWEEP_NS	(1 * LNX_NS_PER_S)
+
+static bool key_fits(const struct rtd_relay *r, uint64_t key)
+{
+	return key == r->s.key;
+}
+
+/* A buffer for a record of len bytes at most. */
+static struct rtd_buf *control_buf(struct rtd_relay *r, size_t len)
+{
+	struct rtd_buf *buf;
+
+	if (r->control >= CONTROL_MAX)
+		return NULL;
+	buf = rtd_pool_get(&r->pool, rtd_class_of(len));
+	if (buf)
+		buf->control = 1;
+	return buf;
+}
+
+/* Queue it to an address that a source has named.  Frees it if that fails. */
+static bool queue_to(struct rtd_relay *r, struct rtd_buf *buf, struct rtd_source *s,
+		     const struct lnx_addr_rail *to, uint64_t now)
+{
+	enum rtd_reason reason;
+	const char *why;
+	struct rtd_dest *d = rtd_target(r, to, s, &reason, &why, now);
+
+	if (d && d->next)
+		d = NULL;
+	if (!d || now < d->failed_ns || !rtd_dest_queue(r, d, buf)) {
+		rtd_pool_put(&r->pool, buf);
+		return false;
+	}
+	r->control++;
+	return true;
+}
+
+static const struct rtd_back *back_of(const struct rtd_relay *r,
+				      const struct rtd_source *s)
+{
+	unsigned i;
+
+	for (i = 0; i < s->nback; i++)
+		if (r->out[s->back[i].rail].rail.up)
+			return &s->back[i];
+	return NULL;
+}
+
+/* ---- notes ---- */
+
+void rtd_note(struct rtd_relay *r, struct rtd_source *s, unsigned reason,
+	      const uint8_t *bytes, uint32_t wait_ms, uint64_t now)
+{
+	const struct rtd_back *back = back_of(r, s);
+	struct lnx_route_note n = { .reason = (uint8_t)reason, .account = s->account,
+				    .id = r->s.id, .key = r->s.key,
+				    .wait_ms = wait_ms };
+	struct lnx_wire_route env;
+	struct lnx_wire_hdr h;
+	struct rtd_buf *buf;
+
+	if (!s->account || !back)
+		return;
+	s->note[reason].count++;
+	memcpy(&h, bytes + LNX_ROUTE_HEAD, sizeof(h));
+	memcpy(&env, bytes, sizeof(env));
+	/* Once it is queued the envelope says that this gateway has forwarded it. */
+	n.hops_done = (uint8_t)(env.hops_done - (reason != LNX_NOTE_TTL &&
+						le64toh(env.via) == r->s.id));
+	if (lnx_route_rail_get(&n.rail, lnx_route_rail(bytes)))
+		return;
+	if ((s->note[reason].at_ns &&
+	     lnx_ns_since(now, s->note[reason].at_ns) < NOTE_GAP_NS) ||
+	    !rtd_limit_take(&s->notes, r->s.notes, NOTE_BURST, now)) {
+		r->counts.notes_held++;
+		return;
+	}
+	buf = control_buf(r, LNX_ROUTE_NOTE_LEN);
+	if (!buf) {
+		r->counts.notes_held++;
+		return;
+	}
+	n.count = s->note[reason].count;
+	n.src = le64toh(h.src);
+	n.dst = le64toh(h.dst);
+	n.seq = le32toh(h.seq);
+	buf->len = (uint32_t)lnx_route_note_put(buf->bytes, &n);
+	if (!queue_to(r, buf, s, &back->to, now)) {
+		r->counts.notes_held++;
+		return;
+	}
+	s->note[reason].at_ns = now;
+	s->note[reason].count = 0;
+	r->counts.notes_sent++;
+}
+
+/* A note from the next gateway: frames to that end are dropped here as well for a time,
+ * and their sources told. */
+static void note_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)
+{
+	uint8_t key[LNX_ROUTE_RAIL_BYTES];
+	struct rtd_gateway *gw = NULL;
+	struct lnx_route_note n;
+	struct rtd_dest *d;
+	unsigned i;
+
+	if (lnx_route_note_get(&n, bytes, len, NULL) || !key_fits(r, n.key)) {
+		r->counts.bad_control++;
+		return;
+	}
+	for (i = 0; i < r->ngateway && !gw; i++)
+		if (r->gateway[i].g.id == n.id)
+			gw = &r->gateway[i];
+	if (!gw) {
+		r->counts.bad_control++;
+		return;
+	}
+	r->counts.notes_received++;
+	lnx_gateway_note(&gw->g, n.reason, n.count, now);
+	if (lnx_route_rail_put(key, &n.rail))
+		return;
+	d = rtd_dest_find(r, key, now);
+	if (!d || d->next != gw->dest)
+		return;
+	switch (n.reason) {
+	case LNX_NOTE_REFUSED:
+		rtd_dest_fail(r, d, RTD_REFUSED, now);
+		break;
+	case LNX_NOTE_UNREACHABLE:
+		rtd_dest_fail(r, d, RTD_UNREACHABLE, now);
+		break;
+	case LNX_NOTE_NO_ROUTE:
+		rtd_dest_fail(r, d, RTD_NO_ROUTE, now);
+		break;
+	case LNX_NOTE_TTL:
+		rtd_dest_fail(r, d, RTD_LOOP, now);
+		break;
+	case LNX_NOTE_FORBIDDEN:
+		rtd_dest_fail(r, d, RTD_NOT_ALLOWED, now);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- hello and info ---- */
+
+static void own_rails(const struct rtd_relay *r, struct lnx_rails *rails)
+{
+	unsigned i;
+
+	for (i = 0; i < r->nout; i++) {
+		rails->place[i] = (uint8_t)i;
+		rails->rail[i] = r->out[i].rail.addr;
+	}
+	rails->n = r->nout;
+}
+
+static void own_nets(const struct rtd_relay *r, struct lnx_gw_info *info)
+{
+	unsigned i, k;
+
+	for (i = 0; i < r->nout; i++) {
+		const struct lnx_addr_rail *a = &r->out[i].rail.addr;
+
+		for (k = 0; k < info->nnet; k++)
+			if (info->net[k].prov == a->prov && info->net[k].group == a->group)
+				break;
+		if (k == info->nnet)
+			info->net[info->nnet++] = (struct lnx_wire_gw_net){
+				.prov = a->prov, .hops = 1, .group = a->group };
+	}
+}
+
+/* The longest frame that all rails take. */
+static uint32_t frame_max(const struct rtd_relay *r)
+{
+	uint32_t max = LNX_FRAME_LARGE;
+	unsigned i;
+
+	for (i = 0; i < r->nout; i++)
+		max = LNX_MIN(max, r->out[i].rail.frame_max);
+	return max;
+}
+
+static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint32_t nonce,
+		      uint64_t now)
+{
+	const struct rtd_back *back = back_of(r, s);
+	struct lnx_gw_info info = { .hops = r->routes->n ? LNX_ROUTE_HOPS_MAX : 1 };
+	struct rtd_buf *buf;
+	unsigned i;
+	int len;
+
+	if (!back)
+		return false;
+	buf = control_buf(r, LNX_GW_INFO_BYTES_MAX);
+	if (!buf)
+		return false;
+	info.gw = (struct lnx_gw_hello){
+		.flags = r->state == RTD_ON ? LNX_GW_F_ROUTING :
+			 r->state == RTD_DRAINING ? LNX_GW_F_ROUTING | LNX_GW_F_DRAINING : 0,
+		.oldest = LNX_ROUTE_VERSION, .newest = LNX_ROUTE_VERSION,
+		.account = s->account, .id = r->s.id, .key = r->s.key, .nonce = nonce,
+		.host = r->s.host,
+	};
+	own_rails(r, &info.gw.rails);
+	own_nets(r, &info);
+	info.large = rtd_grant(r, RTD_GRANT_LARGE);
+	info.small = rtd_grant(r, RTD_GRANT_SMALL);
+	info.frame_max = frame_max(r);
+	for (i = 0; i < r->nout; i++) {
+		info.state[i].up = r->out[i].rail.up;
+		info.state[i].health = LNX_HEALTH_MAX;
+	}
+	len = lnx_gw_info_put(buf->bytes, RTD_SMALL_BYTES, &info);
+	if (len < 0) {
+		rtd_pool_put(&r->pool, buf);
+		return false;
+	}
+	buf->len = (uint32_t)len;
+	if (!queue_to(r, buf, s, &back->to, now))
+		return false;
+	s->told[RTD_GRANT_LARGE] = info.large;
+	s->told[RTD_GRANT_SMALL] = info.small;
+	s->told_epoch = r->epoch;
+	r->counts.infos++;
+	return true;
+}
+
+static void hello_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, size_t len,
+		     uint64_t now)
+{
+	struct lnx_gw_hello h;
+	struct rtd_source *s;
+
+	/* Cheap checks first: hellos cost the most of what a stranger can send. */
+	if (!rtd_limit_take(&r->out[rail].hellos, HELLOS, HELLOS, now) ||
+	    lnx_gw_hello_get(&h, bytes, len, NULL) || !key_fits(r, h.key) ||
+	    h.id == r->s.id) {
+		r->counts.bad_control++;
+		return;
+	}
+	r->counts.hellos++;
+	s = rtd_source_hello(r, &h, now);
+	if (s)
+		send_info(r, s, h.nonce, now);
+	/* With one more source the others may fill less. */
+	if (s && !r->sweep_ns)
+		r->sweep_ns = now + SWEEP_NS;
+}
+
+/* Few sources in one call, each told only what it does not know. */
+void rtd_sweep(struct rtd_relay *r, uint64_t now)
+{
+	uint32_t large = rtd_grant(r, RTD_GRANT_LARGE);
+	uint32_t small = rtd_grant(r, RTD_GRANT_SMALL);
+	struct lnx_node *n, *tmp;
+	bool more = false;
+
+	if (!r->sweep_ns || now < r->sweep_ns)
+		return;
+	lnx_list_foreach(&r->sources, n, tmp) {
+		struct rtd_source *s = lnx_list_entry(n, struct rtd_source, lru);
+
+		if (s->told_epoch == r->epoch && s->told[RTD_GRANT_LARGE] == large &&
+		    s->told[RTD_GRANT_SMALL] == small)
+			continue;
+		if (r->control >= CONTROL_MAX / 2) {
+			more = true;
+			break;
+		}
+		/* One that cannot be told has to ask. */
+		if (!send_info(r, s, 0, now))
+			s->told_epoch = r->epoch;
+	}
+	r->sweep_ns = more ? now + LNX_NS_PER_MS : 0;
+}
+
+static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)
+{
+	struct lnx_gateway_facts f = { 0 };
+	struct rtd_gateway *gw = NULL;
+	struct lnx_gw_info info;
+	unsigned i, k;
+
+	if (lnx_gw_info_get(&info, bytes, len, NULL) || !key_fits(r, info.gw.key))
+		goto bad;
+	for (i = 0; i < r->ngateway && !gw; i++) {
+		struct rtd_gateway *one = &r->gateway[i];
+
+		/* An answer to our hello, or news from one that has answered before. */
+		if ((info.gw.nonce && info.gw.nonce == one->nonce) ||
+		    (!info.gw.nonce && info.gw.id == one->g.id))
+			gw = one;
+	}
+	if (!gw)
+		goto bad;
+	f.id = info.gw.id;
+	f.account = info.gw.account;
+	f.routing = info.gw.flags & LNX_GW_F_ROUTING;
+	f.draining = info.gw.flags & LNX_GW_F_DRAINING;
+	f.large = info.large;
+	f.small = info.small;
+	f.nrail = info.gw.rails.n;
+	for (k = 0; k < f.nrail; k++) {
+		f.rail[k].place = info.gw.rails.place[k];
+		f.rail[k].up = info.state[k].up;
+		f.rail[k].health = info.state[k].health;
+	}
+	lnx_gateway_info(&gw->g, &f, now);
+	return;
+bad:
+	r->counts.bad_control++;
+}
+
+uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
+{
+	uint64_t next = UINT64_MAX;
+	unsigned i;
+
+	for (i = 0; i < r->ngateway; i++) {
+		struct rtd_gateway *gw = &r->gateway[i];
+		struct lnx_gw_hello h = {
+			.flags = LNX_GW_F_GATEWAY, .oldest = LNX_ROUTE_VERSION,
+			.newest = LNX_ROUTE_VERSION, .account = gw->g.account,
+			.id = r->s.id, .key = r->s.key, .host = r->s.host,
+		};
+		enum lnx_gateway_todo todo;
+		struct rtd_buf *buf;
+		int len;
+
+		while ((todo = lnx_gateway_poll(&gw->g, &r->plan, gw->dest->pins > 1,
+						now)) != LNX_GATEWAY_NOTHING) {
+			if (todo != LNX_GATEWAY_HELLO)
+				continue;
+			buf = control_buf(r, LNX_GW_INFO_BYTES_MAX);
+			if (!buf)
+				break;
+			gw->nonce = (uint32_t)lnx_mix64(r->s.id ^ now) | 1u;
+			h.nonce = gw->nonce;
+			h.rail = gw->dest->rail;
+			own_rails(r, &h.rails);
+			len = lnx_gw_hello_put(buf->bytes, RTD_SMALL_BYTES, &h);
+			if (len < 0 || now < gw->dest->failed_ns) {
+				rtd_pool_put(&r->pool, buf);
+				break;
+			}
+			buf->len = (uint32_t)len;
+			if (rtd_dest_queue(r, gw->dest, buf))
+				r->control++;
+			else
+				rtd_pool_put(&r->pool, buf);
+		}
+		next = LNX_MIN(next, lnx_gateway_next(&gw->g, &r->plan));
+	}
+	return next;
+}
+
+/* ---- ask and tell ---- */
+
+static void tell(struct rtd_relay *r, struct rtd_source *s, const struct lnx_gw_ask *ask,
+		 enum lnx_route_tell what, uint64_t now)
+{
+	const struct rtd_back *back = back_of(r, s);
+	struct lnx_gw_ask a = *ask;
+	struct rtd_buf *buf;
+	int len;
+
+	if (!back)
+		return;
+	buf = control_buf(r, sizeof(struct lnx_wire_gw_ask));
+	if (!buf)
+		return;
+	a.tell = (uint8_t)what;
+	a.id = r->s.id;
+	a.key = r->s.key;
+	a.account = s->account;
+	len = lnx_gw_ask_put(buf->bytes, &a);
+	if (len < 0) {
+		rtd_pool_put(&r->pool, buf);
+		return;
+	}
+	buf->len = (uint32_t)len;
+	queue_to(r, buf, s, &back->to, now);
+}
+
+static struct rtd_ask *free_ask(struct rtd_relay *r)
+{
+	unsigned i;
+
+	for (i = 0; i < RTD_ASKS; i++)
+		if (!r->ask[i].cookie)
+			return &r->ask[i];
+	return NULL;
+}
+
+/* A question to a kernel is under way.  False: it cannot be asked. */
+static bool ask_kernel(struct rtd_relay *r, unsigned rail, const struct lnx_addr_rail *to,
+		       uint64_t source, uint32_t nonce)
+{
+	struct rtd_ask *slot = free_ask(r);
+
+	if (!slot)
+		return false;
+	if (!++r->last_cookie)
+		r->last_cookie++;
+	*slot = (struct rtd_ask){ .cookie = r->last_cookie, .nonce = nonce,
+				  .source = source, .to = *to };
+	if (!r->ops.ask(r->ops.arg, rail, to, slot->cookie))
+		return true;
+	slot->cookie = 0;
+	return false;
+}
+
+void rtd_ask_dest(struct rtd_relay *r, const struct rtd_dest *d)
+{
+	ask_kernel(r, d->rail, &d->addr, 0, 0);
+}
+
+/* The answer to that. */
+static void dest_told(struct rtd_relay *r, const struct lnx_addr_rail *to,
+		      enum lnx_route_tell what, uint64_t now)
+{
+	uint8_t key[LNX_ROUTE_RAIL_BYTES];
+	struct rtd_dest *d;
+
+	if (lnx_route_rail_put(key, to))
+		return;
+	d = rtd_dest_find(r, key, now);
+	/* Something may have arrived meanwhile. */
+	if (!d || !d->trying_ns || now < d->failed_ns)
+		return;
+	if (what == LNX_TELL_REFUSED)
+		rtd_dest_fail(r, d, RTD_REFUSED, now);
+	else if (what == LNX_TELL_UNREACHABLE || what == LNX_TELL_SILENT)
+		rtd_dest_fail(r, d, RTD_UNREACHABLE, now);
+}
+
+/* What can be said at once; 0: the kernel has to be asked over rail. */
+static enum lnx_route_tell known_answer(struct rtd_relay *r, const struct lnx_gw_ask *a,
+					struct rtd_source *s, unsigned *rail, uint64_t now)
+{
+	enum rtd_reason reason;
+	const char *why;
+	struct rtd_dest *d = rtd_target(r, &a->rail, s, &reason, &why, now);
+
+	if (!d)
+		return reason == RTD_NO_ROUTE ? LNX_TELL_NO_ROUTE : LNX_TELL_UNKNOWN;
+	*rail = d->rail;
+	if (!r->out[d->rail].rail.up)
+		return LNX_TELL_RAIL_DOWN;
+	/* Behind another gateway only that one can ask. */
+	return d->next ? LNX_TELL_UNKNOWN : 0;
+}
+
+static void ask_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)
+{
+	enum lnx_route_tell what;
+	struct rtd_source *s;
+	struct lnx_gw_ask a;
+	unsigned rail = 0;
+
+	if (lnx_gw_ask_get(&a, bytes, len, NULL) || !key_fits(r, a.key) || a.tell) {
+		r->counts.bad_control++;
+		return;
+	}
+	s = rtd_source_find(r, a.id);
+	if (!s || !rtd_limit_take(&s->asks, ASKS, ASKS, now)) {
+		r->counts.bad_control++;
+		return;
+	}
+	r->counts.asks++;
+	what = known_answer(r, &a, s, &rail, now);
+	if (!what && ask_kernel(r, rail, &a.rail, a.id, a.nonce))
+		return;
+	tell(r, s, &a, what ? what : LNX_TELL_UNKNOWN, now);
+}
+
+void rtd_relay_told(struct rtd_relay *r, uint32_t cookie, enum lnx_route_tell what,
+		    uint64_t now)
+{
+	struct rtd_source *s;
+	struct lnx_gw_ask a;
+	unsigned i;
+
+	for (i = 0; i < RTD_ASKS && (!cookie || r->ask[i].cookie != cookie); i++)
+		;
+	if (i == RTD_ASKS)
+		return;
+	a = (struct lnx_gw_ask){ .nonce = r->ask[i].nonce, .rail = r->ask[i].to };
+	s = r->ask[i].source ? rtd_source_find(r, r->ask[i].source) : NULL;
+	r->ask[i].cookie = 0;
+	if (!r->ask[i].source)
+		dest_told(r, &a.rail, what, now);
+	else if (s)
+		tell(r, s, &a, what, now);
+}
+
+void rtd_control_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, size_t len,
+		    uint64_t now)
+{
+	switch (lnx_route_kind(bytes, len)) {
+	case LNX_ROUTE_NOTE:
+		note_rx(r, bytes, len, now);
+		break;
+	case LNX_ROUTE_GW_HELLO:
+		hello_rx(r, rail, bytes, len, now);
+		break;
+	case LNX_ROUTE_GW_INFO:
+		info_rx(r, bytes, len, now);
+		break;
+	case LNX_ROUTE_GW_ASK:
+	case LNX_ROUTE_GW_TELL:
+		ask_rx(r, bytes, len, now);
+		break;
+	default:
+		r->counts.bad_control++;
+		break;
+	}
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the files of the relay share.  Others see relay.h. */
+#ifndef LNX_RTD_INSIDE_H
+#define LNX_RTD_INSIDE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/timer.h"
+#include "lnxrtd/relay.h"
+#include "policy/route.h"
+
+#define RTD_HASH		4096u	/* chains of each table */
+#define RTD_GATEWAYS		64	/* that own routes lead over */
+#define RTD_WINDOW_BYTES	524288u	/* a destination may have in its core, or one frame */
+#define RTD_SHARE_MIN		4u	/* buffers that any destination may fill */
+
+/* So many per second, at most burst at once.  Zeroed: full. */
+struct rtd_limit {
+	uint64_t full_ns;		/* when all are back */
+};
+
+bool rtd_limit_take(struct rtd_limit *l, uint32_t per_second, uint32_t burst,
+		    uint64_t now);
+
+/* What a source may fill: frames of the large class, and others. */
+enum { RTD_GRANT_SMALL, RTD_GRANT_LARGE, RTD_GRANTS };
+
+static inline unsigned rtd_grant_of(unsigned class)
+{
+	return class == RTD_LARGE ? RTD_GRANT_LARGE : RTD_GRANT_SMALL;
+}
+
+/* Where a source can be reached: one of its rails, over one of ours. */
+struct rtd_back {
+	uint8_t rail;
+	struct lnx_addr_rail to;
+};
+
+#define RTD_BACKS	4
+
+struct rtd_source {
+	struct lnx_node lru;		/* heard longest ago first; unannounced: in none */
+	struct rtd_source *chain;	/* by id */
+	uint16_t account;		/* 0: all that are unannounced, of one rail */
+	bool gateway;
+	uint64_t id;
+	uint64_t heard_ns;
+	uint32_t used[RTD_GRANTS];
+	uint32_t told[RTD_GRANTS];	/* the grant that it knows of */
+	uint32_t told_epoch;		/* the rest of what it knows of */
+	int64_t min_credits;
+	uint64_t frames, bytes, dropped;
+	struct rtd_limit connects, notes, asks;
+	struct {
+		uint64_t at_ns;
+		uint32_t count;		/* since then */
+	} note[LNX_NOTE_MAX];
+	unsigned nback;
+	struct rtd_back back[RTD_BACKS];
+};
+
+/* The frames of one source that wait for one destination; only while there are some. */
+struct rtd_flow {
+	struct lnx_node link;		/* of dest->flows */
+	struct lnx_node frames;
+	struct rtd_flow *chain;
+	struct rtd_source *source;	/* NULL: control */
+	struct rtd_dest *dest;
+};
+
+struct rtd_dest {
+	struct lnx_node lru;		/* used longest ago first */
+	struct lnx_node ready;		/* of its rail: frames wait, and it may send */
+	struct lnx_timer retry;
+	struct rtd_relay *relay;
+	struct rtd_dest *chain;
+	uint8_t key[LNX_ROUTE_RAIL_BYTES];
+	struct lnx_addr_rail addr;
+	uint8_t rail;
+	bool opened;			/* handle is valid */
+	bool proven;			/* something has arrived since it failed last */
+	struct rtd_dest *next;		/* NULL: it is reached directly */
+	uint32_t pins;			/* destinations and gateways that it is the next of */
+	uint32_t routes;		/* of which changes it knows */
+	uint16_t allowed;		/* from which rails: bits */
+	uint64_t handle;
+	uint8_t failed;			/* enum rtd_reason while now < failed_ns */
+	uint8_t fails;			/* one after the other */
+	uint64_t failed_ns;
+	uint64_t trying_ns;		/* since when its core says EAGAIN; 0: it does not */
+	uint32_t breaking;		/* frames in its core that a broken connection had */
+	uint64_t backoff_ns;		/* not 0: the timer says when to try again */
+	uint64_t used_ns;
+	struct lnx_node flows;		/* in turn */
+	uint32_t held[RTD_CLASSES];	/* buffers, queued and in the core */
+	uint32_t queued, flying;
+	uint64_t flying_bytes;
+	int64_t min_credits;
+	uint64_t frames, bytes, failures;
+};
+
+struct rtd_out {
+	struct rtd_rail rail;
+	struct lnx_node ready;		/* destinations, in turn */
+	uint32_t flying;
+	struct rtd_source unannounced;
+	struct rtd_limit hellos;
+};
+
+/* Another gateway that one of our routes leads over. */
+struct rtd_gateway {
+	struct lnx_nid nid;
+	struct lnx_gateway g;
+	struct rtd_dest *dest;		/* pinned */
+	uint32_t nonce;
+};
+
+struct rtd_ask {
+	uint32_t cookie;		/* 0: free */
+	uint32_t nonce;
+	uint64_t source;		/* id; 0: this gateway itself */
+	struct lnx_addr_rail to;
+};
+
+struct rtd_relay {
+	struct rtd_settings s;
+	struct rtd_ops ops;
+	const struct lnx_nets *nets;
+	const struct lnx_routes *routes;
+	struct lnx_route_plan plan;
+	enum rtd_state state;
+	uint64_t drain_until_ns;
+	unsigned nout;
+	struct rtd_out out[RTD_RAILS];
+	struct rtd_pool pool;
+	unsigned landings;		/* lent for receiving */
+	unsigned held;			/* frames, without control */
+	unsigned control;		/* notes and infos that are queued */
+
+	struct rtd_source *by_account[65536];
+	struct rtd_source *by_id[RTD_HASH];
+	struct lnx_node sources;
+	unsigned nsource;
+	uint16_t last_account;
+	uint32_t epoch;			/* of what infos say */
+	uint64_t sweep_ns;		/* when sources are told next; 0: none waits */
+
+	struct rtd_dest *dests[RTD_HASH];
+	struct lnx_node dest_lru;
+	unsigned ndest;
+	struct rtd_flow *flows[RTD_HASH];
+	struct lnx_timers timers;
+
+	unsigned ngateway;
+	struct rtd_gateway gateway[RTD_GATEWAYS];
+	struct rtd_ask ask[RTD_ASKS];
+	uint32_t last_cookie;
+
+	struct rtd_counts counts;
+	struct rtd_example example[RTD_REASONS];
+};
+
+/* ---- relay.c ---- */
+
+/* The frame at bytes is dropped: counts, keeps an example, and notes it to the source.
+ * The caller frees its buffer.  bytes may be malformed with a reason that says so. */
+void rtd_drop(struct rtd_relay *r, enum rtd_reason reason, const char *why,
+	      struct rtd_source *source, unsigned arrival, const uint8_t *bytes, size_t len,
+	      uint64_t now);
+/* A buffer's frame is dropped, and the buffer freed. */
+void rtd_drop_buf(struct rtd_relay *r, enum rtd_reason reason, const char *why,
+		  struct rtd_buf *buf, uint64_t now);
+/* The buffer is not needed any more. */
+void rtd_free_buf(struct rtd_relay *r, struct rtd_buf *buf);
+
+/* ---- rules.c ---- */
+
+/*
+ * The destination of a rail, made if it is not there: NULL with *reason and *why if no frame
+ * may go there.  source (NULL: this gateway itself) is charged for one that is new.
+ */
+struct rtd_dest *rtd_target(struct rtd_relay *r, const struct lnx_addr_rail *to,
+			    struct rtd_source *source, enum rtd_reason *reason,
+			    const char **why, uint64_t now);
+/* The rail of ours that is on the net of that one, or -1. */
+int rtd_rail_to(const struct rtd_relay *r, const struct lnx_addr_rail *to);
+/* The gateway that this destination is, or NULL. */
+struct rtd_gateway *rtd_gateway_of(struct rtd_relay *r, const struct rtd_dest *dest);
+
+/* ---- source.c ---- */
+
+/* The source to charge for a frame. */
+struct rtd_source *rtd_source_of(struct rtd_relay *r, unsigned rail, uint16_t account,
+				 uint64_t now);
+/* The announced one with that id, or NULL. */
+struct rtd_source *rtd_source_find(struct rtd_relay *r, uint64_t id);
+/* Make or renew the one that a hello is from.  NULL: there are too many, or no memory. */
+struct rtd_source *rtd_source_hello(struct rtd_relay *r, const struct lnx_gw_hello *h,
+				    uint64_t now);
+/* What a source may fill now. */
+uint32_t rtd_grant(const struct rtd_relay *r, unsigned grant);
+/* May it fill one more buffer of the class?  If so, it has. */
+bool rtd_source_charge(struct rtd_relay *r, struct rtd_source *s, unsigned class);
+void rtd_source_release(struct rtd_source *s, unsigned class);
+/* Free those that were not heard for long. */
+void rtd_sources_expire(struct rtd_relay *r, uint64_t now);
+void rtd_sources_free(struct rtd_relay *r);
+
+/* ---- dest.c ---- */
+
+/* The destination with that key, or NULL; it counts as used. */
+struct rtd_dest *rtd_dest_find(struct rtd_relay *r,
+			       const uint8_t key[LNX_ROUTE_RAIL_BYTES], uint64_t now);
+/* A new one.  NULL: the table is full of destinations in use, or no memory. */
+struct rtd_dest *rtd_dest_make(struct rtd_relay *r,
+			       const uint8_t key[LNX_ROUTE_RAIL_BYTES],
+			       const struct lnx_addr_rail *addr, uint64_t now);
+/* It cannot be used until failed_ns: what waits for it is dropped. */
+void rtd_dest_fail(struct rtd_relay *r, struct rtd_dest *d, enum rtd_reason reason,
+		   uint64_t now);
+/* How many buffers of the class it may fill. */
+uint32_t rtd_dest_share(const struct rtd_relay *r, unsigned class);
+/* The buffer waits for d, behind others of its source; control comes first.  false: no
+ * memory. */
+bool rtd_dest_queue(struct rtd_relay *r, struct rtd_dest *d, struct rtd_buf *buf);
+/* Drop everything that waits for it. */
+void rtd_dest_purge(struct rtd_relay *r, struct rtd_dest *d, enum rtd_reason reason,
+		    const char *why, uint64_t now);
+/* Send what may be sent. */
+void rtd_dests_run(struct rtd_relay *r, uint64_t now);
+void rtd_dests_expire(struct rtd_relay *r, uint64_t now);
+void rtd_dests_free(struct rtd_relay *r);
+
+/* ---- control.c ---- */
+
+void rtd_control_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, size_t len,
+		    uint64_t now);
+/* A note to a source: count frames like the one with that envelope were dropped. */
+void rtd_note(struct rtd_relay *r, struct rtd_source *s, unsigned reason,
+	      const uint8_t *bytes, uint32_t wait_ms, uint64_t now);
+/* Ask whether the host of a destination answers; one that does not fails. */
+void rtd_ask_dest(struct rtd_relay *r, const struct rtd_dest *d);
+/* Tell all sources what has changed; few at a time. */
+void rtd_sweep(struct rtd_relay *r, uint64_t now);
+/* Ask other gateways. */
+uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now);
+
+static inline uint32_t rtd_hash(const uint8_t *p, size_t n)
+{
+	uint32_t h = 2166136261u;
+
+	while (n--)
+		h = (h ^ *p++) * 16777619u;
+	return (h ^ h >> 15) % RTD_HASH;
+}
+
+static inline uint32_t rtd_hash64(uint64_t v)
+{
+	return (uint32_t)(lnx_mix64(v) >> 20) % RTD_HASH;
+}
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Where a gateway sends a frame: may it, which of its rails is on that net, and if none is,
+ * which other gateway is nearer.  What is found is kept in the destination, so that all
+ * but its first frame cost a look-up.
+ */
+#include <errno.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "lnxrtd/inside.h"
+
+#define PORT_MIN	1024u
+
+int rtd_rail_to(const struct rtd_relay *r, const struct lnx_addr_rail *to)
+{
+	int best = -1;
+	unsigned i;
+
+	for (i = 0; i < r->nout; i++) {
+		const struct rtd_rail *rail = &r->out[i].rail;
+
+		if (rail->addr.prov != to->prov || rail->addr.group != to->group)
+			continue;
+		/* Of several the one that is up, and then the one with less to do. */
+		if (best < 0 || rail->up > r->out[best].rail.up ||
+		    (rail->up == r->out[best].rail.up &&
+		     r->out[i].flying < r->out[best].flying))
+			best = (int)i;
+	}
+	return best;
+}
+
+/* ---- addresses that are no destination ---- */
+
+static bool same_host(const struct lnx_addr_rail *a, const struct lnx_nid *b)
+{
+	static const struct lnx_nets none;
+	struct lnx_nid nid;
+
+	return !lnx_nid_of(&none, a, &nid) && nid.prov && nid.len == b->len &&
+	       !memcmp(nid.addr, b->addr, b->len);
+}
+
+/* Of this host, whatever port: a gateway must not be led to services beside it. */
+static bool own_host(const struct rtd_relay *r, const struct lnx_addr_rail *to)
+{
+	unsigned i;
+
+	for (i = 0; i < r->nout; i++)
+		if (same_host(to, &r->out[i].rail.nid))
+			return true;
+	return false;
+}
+
+static bool own_rail(const struct rtd_relay *r, const struct lnx_addr_rail *to)
+{
+	unsigned i;
+
+	for (i = 0; i < r->nout; i++)
+		if (r->out[i].rail.addr.prov == to->prov &&
+		    r->out[i].rail.addr.rawlen == to->rawlen &&
+		    !memcmp(r->out[i].rail.addr.raw, to->raw, to->rawlen))
+			return true;
+	return false;
+}
+
+/* Multicast, unspecified and link-local IPv6 addresses never come out of the decoder. */
+static const char *forbidden(const struct lnx_addr_rail *to, bool loopback)
+{
+	static const struct lnx_nets none;
+	struct lnx_nid n;
+
+	if (lnx_nid_of(&none, to, &n))
+		return "its address is malformed";
+	if (!lnx_net_ip(to->prov))
+		return NULL;
+	if (n.port < PORT_MIN)
+		return "its port is below 1024";
+	if (loopback)
+		return NULL;
+	if (n.len == 4 && n.addr[0] == 127)
+		return "it is a loopback address";
+	if (n.len == 4 && n.addr[0] == 169 && n.addr[1] == 254)
+		return "it is a link-local address";
+	if (n.len == 16 && !memcmp(n.addr, &in6addr_loopback, 16))
+		return "it is a loopback address";
+	if (n.len == 16 && IN6_IS_ADDR_V4MAPPED((const struct in6_addr *)n.addr))
+		return "it is an IPv4 address as IPv6";
+	return NULL;
+}
+
+/* ---- rules ---- */
+
+static bool net_fits(const struct lnx_nid_part *net, const struct lnx_nid *nid)
+{
+	return !net->prov || lnx_nid_part_has(net, nid);
+}
+
+/* From which of our rails frames may go there. */
+static uint16_t allowed_from(const struct rtd_relay *r, const struct lnx_nid *to)
+{
+	uint16_t bits = 0;
+	unsigned i, k;
+
+	for (i = 0; i < r->nout; i++) {
+		for (k = 0; k < r->s.nrule; k++)
+			if (net_fits(&r->s.rule[k].from, &r->out[i].rail.nid) &&
+			    net_fits(&r->s.rule[k].to, to))
+				break;
+		if (k == r->s.nrule || !r->s.rule[k].deny)
+			bits |= (uint16_t)(1u << i);
+	}
+	return bits;
+}
+
+/* ---- other gateways ---- */
+
+static int addr_of(const struct lnx_nid *nid, uint16_t group, struct lnx_addr_rail *out)
+{
+	uint16_t port = htons(nid->port ? nid->port : LNX_ROUTE_PORT);
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = port };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = port };
+
+	memset(out, 0, sizeof(*out));
+	out->prov = nid->prov;
+	out->group = group;
+	if (!lnx_net_ip(nid->prov)) {
+		out->rawlen = nid->len;
+		memcpy(out->raw, nid->addr, nid->len);
+	} else if (nid->len == 4) {
+		memcpy(&in.sin_addr, nid->addr, 4);
+		memcpy(out->raw, &in, sizeof(in));
+		out->rawlen = sizeof(in);
+	} else {
+		memcpy(&in6.sin6_addr, nid->addr, 16);
+		memcpy(out->raw, &in6, sizeof(in6));
+		out->rawlen = sizeof(in6);
+	}
+	return 0;
+}
+
+static bool same_nid(const struct lnx_nid *a, const struct lnx_nid *b)
+{
+	return a->prov == b->prov && a->port == b->port && a->len == b->len &&
+	       !memcmp(a->addr, b->addr, a->len);
+}
+
+/* The rail of ours in the gateway's net. */
+static int rail_in_net(const struct rtd_relay *r, const struct lnx_nid *nid)
+{
+	unsigned i;
+
+	for (i = 0; i < r->nout; i++)
+		if (r->out[i].rail.nid.prov == nid->prov &&
+		    r->out[i].rail.nid.number == nid->number &&
+		    !strcmp(r->out[i].rail.nid.net, nid->net))
+			return (int)i;
+	return -1;
+}
+
+static struct rtd_gateway *gateway_get(struct rtd_relay *r, const struct lnx_nid *nid,
+				       uint64_t now)
+{
+	uint8_t key[LNX_ROUTE_RAIL_BYTES];
+	struct rtd_gateway *gw;
+	struct lnx_addr_rail addr;
+	struct rtd_dest *d;
+	unsigned i;
+	int rail;
+
+	for (i = 0; i < r->ngateway; i++)
+		if (same_nid(&r->gateway[i].nid, nid))
+			return &r->gateway[i];
+	rail = rail_in_net(r, nid);
+	if (r->ngateway == RTD_GATEWAYS || rail < 0 ||
+	    addr_of(nid, r->out[rail].rail.addr.group, &addr) ||
+	    lnx_route_rail_put(key, &addr))
+		return NULL;
+	d = rtd_dest_find(r, key, now);
+	if (!d)
+		d = rtd_dest_make(r, key, &addr, now);
+	if (!d)
+		return NULL;
+	d->rail = (uint8_t)rail;
+	d->routes = r->routes->changes;
+	d->allowed = 0;		/* not as an end of frames */
+	d->pins++;
+	gw = &r->gateway[r->ngateway++];
+	*gw = (struct rtd_gateway){ .nid = *nid, .dest = d };
+	lnx_gateway_init(&gw->g);
+	return gw;
+}
+
+struct rtd_gateway *rtd_gateway_of(struct rtd_relay *r, const struct rtd_dest *dest)
+{
+	unsigned i;
+
+	for (i = 0; i < r->ngateway; i++)
+		if (r->gateway[i].dest == dest)
+			return &r->gateway[i];
+	return NULL;
+}
+
+struct usable {
+	struct rtd_relay *r;
+	uint64_t now;
+};
+
+/* One that is dead, does not forward, or could not be reached a moment ago is passed
+ * over. */
+static bool usable(void *arg, const struct lnx_route *route)
+{
+	struct usable *u = arg;
+	struct rtd_gateway *gw = gateway_get(u->r, &route->spec.gateway, u->now);
+
+	return gw && gw->g.state != LNX_GATEWAY_DEAD && gw->g.routing &&
+	       u->now >= gw->dest->failed_ns && u->r->out[gw->dest->rail].rail.up;
+}
+
+/* The next gateway on the way there; among equal ones always the same for one end, so that
+ * its frames stay together. */
+static struct rtd_gateway *next_gateway(struct rtd_relay *r, const struct lnx_nid *to,
+					const uint8_t key[LNX_ROUTE_RAIL_BYTES],
+					uint64_t now)
+{
+	const struct lnx_route *route[RTD_GATEWAYS];
+	struct usable u = { .r = r, .now = now };
+	unsigned n = lnx_routes_best(r->routes, to, usable, &u, route, RTD_GATEWAYS);
+
+	if (!n)
+		return NULL;
+	return gateway_get(r, &route[rtd_hash(key, LNX_ROUTE_RAIL_BYTES) % n]->spec.gateway,
+			   now);
+}
+
+/* ---- all of it ---- */
+
+static bool connects(struct rtd_relay *r, struct rtd_source *s, uint64_t now)
+{
+	if (!s || rtd_limit_take(&s->connects, r->s.connects, r->s.connects, now))
+		return true;
+	r->counts.connect_limited++;
+	return false;
+}
+
+static struct rtd_dest *none(enum rtd_reason *reason, const char **why,
+			     enum rtd_reason which, const char *text)
+{
+	*reason = which;
+	*why = text;
+	return NULL;
+}
+
+/* Lead d, which is on none of our nets, over another gateway. */
+static bool lead(struct rtd_relay *r, struct rtd_dest *d, const struct lnx_nid *nid,
+		 uint64_t now)
+{
+	struct rtd_gateway *gw = next_gateway(r, nid, d->key, now);
+
+	if (d->next)
+		d->next->pins--;
+	d->next = gw ? gw->dest : NULL;
+	d->routes = r->routes->changes;
+	if (!gw)
+		return false;
+	gw->dest->pins++;
+	d->rail = gw->dest->rail;
+	return true;
+}
+
+/* Another rail of ours on that net is up, and that of d is not. */
+static void move(struct rtd_relay *r, struct rtd_dest *d, int rail)
+{
+	if (rail == d->rail || r->out[d->rail].rail.up || !r->out[rail].rail.up ||
+	    d->queued || d->flying)
+		return;
+	if (d->opened)
+		r->ops.close(r->ops.arg, d->rail, d->handle);
+	d->opened = false;
+	d->proven = false;
+	d->rail = (uint8_t)rail;
+}
+
+/* A known destination: is the way there still what it was? */
+static struct rtd_dest *known(struct rtd_relay *r, struct rtd_dest *d,
+			      enum rtd_reason *reason, const char **why, uint64_t now)
+{
+	struct rtd_gateway *gw = d->next ? rtd_gateway_of(r, d->next) : NULL;
+	struct lnx_nid nid;
+	int rail = d->next ? -1 : rtd_rail_to(r, &d->addr);
+
+	if (rail >= 0) {
+		move(r, d, rail);
+		return d;
+	}
+	if (gw && d->routes == r->routes->changes && now >= d->next->failed_ns &&
+	    gw->g.state != LNX_GATEWAY_DEAD && gw->g.routing)
+		return d;
+	if (lnx_nid_of(r->nets, &d->addr, &nid) || !lead(r, d, &nid, now))
+		return none(reason, why, RTD_NO_ROUTE, NULL);
+	return d;
+}
+
+struct rtd_dest *rtd_target(struct rtd_relay *r, const struct lnx_addr_rail *to,
+			    struct rtd_source *source, enum rtd_reason *reason,
+			    const char **why, uint64_t now)
+{
+	uint8_t key[LNX_ROUTE_RAIL_BYTES];
+	struct rtd_dest *d;
+	struct lnx_nid nid;
+	const char *text;
+	int rail;
+
+	*why = NULL;
+	if (lnx_route_rail_put(key, to))
+		return none(reason, why, RTD_BAD_ENVELOPE, "its destination is malformed");
+	d = rtd_dest_find(r, key, now);
+	if (d)
+		return known(r, d, reason, why, now);
+	text = forbidden(to, r->s.loopback);
+	if (text)
+		return none(reason, why, RTD_NOT_ALLOWED, text);
+	if (r->s.loopback ? own_rail(r, to) : own_host(r, to))
+		return none(reason, why, RTD_OWN_ID, NULL);
+	if (lnx_nid_of(r->nets, to, &nid))
+		return none(reason, why, RTD_NO_ROUTE, NULL);
+	rail = rtd_rail_to(r, to);
+	if (rail < 0 && !next_gateway(r, &nid, key, now))
+		return none(reason, why, RTD_NO_ROUTE, NULL);
+	if (!connects(r, source, now))
+		return none(reason, why, RTD_QUOTA, "too many new destinations at once");
+	d = rtd_dest_make(r, key, to, now);
+	if (!d)
+		return none(reason, why, RTD_DEST_CAP, "there are too many destinations");
+	d->allowed = allowed_from(r, &nid);
+	if (rail >= 0) {
+		d->rail = (uint8_t)rail;
+		d->routes = r->routes->changes;
+	} else if (!lead(r, d, &nid, now)) {
+		return none(reason, why, RTD_NO_ROUTE, NULL);
+	}
+	return d;
+}

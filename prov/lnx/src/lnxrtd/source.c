@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Sources of a gateway: what each may fill.  A grant is in buffers: large ones, and others.
+ * It is that of the settings as long as all grants together fit the pools; else the pools
+ * are divided, so that no source, however many frames it sends, takes the share of
+ * another.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lnxrtd/inside.h"
+
+bool rtd_limit_take(struct rtd_limit *l, uint32_t per_second, uint32_t burst, uint64_t now)
+{
+	uint64_t each = LNX_NS_PER_S / LNX_MAX(per_second, 1u);
+	uint64_t from = LNX_MAX(l->full_ns, now);
+
+	if (from + each > now + (uint64_t)burst * each)
+		return false;
+	l->full_ns = from + each;
+	return true;
+}
+
+uint32_t rtd_grant(const struct rtd_relay *r, unsigned grant)
+{
+	/* Unannounced ones share one grant on each rail. */
+	uint32_t n = r->nsource + r->nout;
+	uint32_t whole, most;
+
+	if (grant == RTD_GRANT_LARGE) {
+		whole = r->pool.class[RTD_LARGE].want;
+		/* What is posted for receiving holds no frame. */
+		whole = whole > r->landings ? whole - r->landings : 0;
+		most = r->s.grant_large;
+	} else {
+		whole = r->pool.class[RTD_TINY].want + r->pool.class[RTD_SMALL].want;
+		most = r->s.grant_small;
+	}
+	return LNX_MAX(LNX_MIN(whole / LNX_MAX(n, 1u), most), 1u);
+}
+
+bool rtd_source_charge(struct rtd_relay *r, struct rtd_source *s, unsigned class)
+{
+	unsigned grant = rtd_grant_of(class);
+	int64_t left = (int64_t)rtd_grant(r, grant) - s->used[grant] - 1;
+
+	s->min_credits = LNX_MIN(s->min_credits, left);
+	if (left < 0)
+		return false;
+	s->used[grant]++;
+	return true;
+}
+
+void rtd_source_release(struct rtd_source *s, unsigned class)
+{
+	s->used[rtd_grant_of(class)]--;
+}
+
+static bool idle(const struct rtd_source *s)
+{
+	return !s->used[RTD_GRANT_SMALL] && !s->used[RTD_GRANT_LARGE];
+}
+
+static void heard(struct rtd_relay *r, struct rtd_source *s, uint64_t now)
+{
+	s->heard_ns = now;
+	if (!s->account)
+		return;
+	lnx_list_del(&s->lru);
+	lnx_list_add_tail(&r->sources, &s->lru);
+}
+
+struct rtd_source *rtd_source_of(struct rtd_relay *r, unsigned rail, uint16_t account,
+				 uint64_t now)
+{
+	struct rtd_source *s = account ? r->by_account[account] : NULL;
+
+	/* One that this gateway does not know was given by the process before it. */
+	if (!s)
+		s = &r->out[rail].unannounced;
+	heard(r, s, now);
+	return s;
+}
+
+struct rtd_source *rtd_source_find(struct rtd_relay *r, uint64_t id)
+{
+	struct rtd_source *s = r->by_id[rtd_hash64(id)];
+
+	while (s && s->id != id)
+		s = s->chain;
+	return s;
+}
+
+/* Frames that wait refer to it: only idle ones go. */
+static void remove_source(struct rtd_relay *r, struct rtd_source *s)
+{
+	struct rtd_source **p = &r->by_id[rtd_hash64(s->id)];
+
+	while (*p != s)
+		p = &(*p)->chain;
+	*p = s->chain;
+	r->by_account[s->account] = NULL;
+	lnx_list_del(&s->lru);
+	r->nsource--;
+	free(s);
+}
+
+static bool make_room(struct rtd_relay *r)
+{
+	struct lnx_node *n, *tmp;
+	unsigned tries = 0;
+
+	if (r->nsource < LNX_MIN(r->s.sources, RTD_SOURCES_MAX))
+		return true;
+	lnx_list_foreach(&r->sources, n, tmp) {
+		struct rtd_source *s = lnx_list_entry(n, struct rtd_source, lru);
+
+		if (idle(s)) {
+			remove_source(r, s);
+			return true;
+		}
+		if (++tries == 64)
+			break;
+	}
+	return false;
+}
+
+static struct rtd_source *make(struct rtd_relay *r, uint64_t id)
+{
+	struct rtd_source *s;
+
+	if (!make_room(r))
+		return NULL;
+	s = calloc(1, sizeof(*s));
+	if (!s)
+		return NULL;
+	do {
+		s->account = ++r->last_account;
+	} while (!s->account || r->by_account[s->account]);
+	s->id = id;
+	s->min_credits = INT64_MAX;
+	s->chain = r->by_id[rtd_hash64(id)];
+	r->by_id[rtd_hash64(id)] = s;
+	r->by_account[s->account] = s;
+	lnx_list_init(&s->lru);
+	r->nsource++;
+	return s;
+}
+
+/* Where its notes go: first the rail that it says it sent from. */
+static void find_backs(struct rtd_relay *r, struct rtd_source *s,
+		       const struct lnx_gw_hello *h)
+{
+	unsigned pass, i;
+
+	s->nback = 0;
+	for (pass = 0; pass < 2; pass++) {
+		for (i = 0; i < h->rails.n && s->nback < RTD_BACKS; i++) {
+			int rail = rtd_rail_to(r, &h->rails.rail[i]);
+
+			if (rail < 0 || (h->rails.place[i] == h->rail) != (pass == 0))
+				continue;
+			s->back[s->nback].rail = (uint8_t)rail;
+			s->back[s->nback++].to = h->rails.rail[i];
+		}
+	}
+}
+
+struct rtd_source *rtd_source_hello(struct rtd_relay *r, const struct lnx_gw_hello *h,
+				    uint64_t now)
+{
+	struct rtd_source *s = rtd_source_find(r, h->id);
+
+	if (!s)
+		s = make(r, h->id);
+	if (!s)
+		return NULL;
+	s->gateway = h->flags & LNX_GW_F_GATEWAY;
+	find_backs(r, s, h);
+	heard(r, s, now);
+	return s;
+}
+
+void rtd_sources_expire(struct rtd_relay *r, uint64_t now)
+{
+	unsigned tries;
+
+	for (tries = 0; tries < 64 && !lnx_list_empty(&r->sources); tries++) {
+		struct rtd_source *s = lnx_list_entry(r->sources.next,
+						      struct rtd_source, lru);
+
+		if (lnx_ns_since(now, s->heard_ns) < r->s.idle_ns)
+			return;
+		if (idle(s))
+			remove_source(r, s);
+		else
+			heard(r, s, now);
+	}
+}
+
+void rtd_sources_free(struct rtd_relay *r)
+{
+	while (!lnx_list_empty(&r->sources))
+		remove_source(r, lnx_list_entry(r->sources.next, struct rtd_source, lru));
+}
