@@ -5,6 +5,7 @@
  *
  * Sources: conf/config.c
  * Sources: conf/config_diff.c
+ * Sources: conf/config_gateway.c
  * Sources: conf/config_keys.c
  * Sources: conf/config_net.c
  * Sources: conf/config_peer.c

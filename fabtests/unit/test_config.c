@@ -240,13 +240,14 @@ Test(config, errors_say_where_and_what)
 		/* keys */
 		{ "colour: 3", 1, 1, "colour",
 		  "\"colour\", and there is no such key; allowed are net, nets, "
-		  "route, peer, routing, buffers, numa, global, udsp" },
+		  "route, peer, routing, buffers, numa, global, udsp, limits, "
+		  "allow" },
 		{ "udsp:\n- src: tcp1\n  prio: 3\n", 3, 3, "udsp[0].prio",
 		  "allowed are idx, src, dst, rte, priority, action" },
 		{ "udsp:\n- src: tcp1\n  action:\n    weight: 3\n", 4, 5,
 		  "udsp[0].action.weight", "allowed are priority" },
 		{ "routing: {enable: 1, enabled: 1}", 1, 22, "routing.enabled",
-		  "allowed are enable" },
+		  "allowed are enable, port, key, state" },
 		{ "buffers: {tiny: 1, tiny: 2}", 1, 20, "buffers.tiny",
 		  "there already" },
 		{ "udsp: []\nudsp: []\n", 2, 1, "udsp", "there already" },

@@ -14,7 +14,8 @@ const char *const lnx_config_names[LNX_CONFIG_SECTIONS] = {
 	[LNX_CONFIG_ROUTE] = "route", [LNX_CONFIG_PEER] = "peer",
 	[LNX_CONFIG_ROUTING] = "routing", [LNX_CONFIG_BUFFERS] = "buffers",
 	[LNX_CONFIG_NUMA] = "numa", [LNX_CONFIG_GLOBAL] = "global",
-	[LNX_CONFIG_UDSP] = "udsp",
+	[LNX_CONFIG_UDSP] = "udsp", [LNX_CONFIG_LIMITS_KEY] = "limits",
+	[LNX_CONFIG_ALLOW] = "allow",
 };
 
 /* ---- memory ---- */
@@ -66,7 +67,8 @@ struct lnx_config *lnx_config_create(void)
 
 	if (!c)
 		return NULL;
-	c->routing = c->tiny = c->small = c->large = LNX_CONFIG_UNSET;
+	c->routing = c->port = c->tiny = c->small = c->large = LNX_CONFIG_UNSET;
+	memset(c->limit, 0xff, sizeof(c->limit));	/* LNX_CONFIG_UNSET */
 	c->global = lnx_config_get(c, lnx_nparams * sizeof(*c->global));
 	if (c->global)
 		return c;

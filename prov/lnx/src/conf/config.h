@@ -7,11 +7,13 @@
  *	nets:		names of nets
  *	route:		gateways to other nets
  *	peer:		NIDs of peers
- *	routing:	enable
+ *	routing:	enable; of a gateway port, key and state as well
  *	buffers:	tiny, small, large
  *	numa:		range
  *	global:		any parameter of conf/params.def, without FI_LNX_
  *	udsp:		rules (policy/rule.h)
+ *	limits:		of a gateway, numbers (lnxrtd(8))
+ *	allow:		between which nets a gateway forwards
  *
  * The keys are lnetctl's, so far as lnx has such things.  A text is read as a whole:
  * with the first thing that is wrong it is refused, and there is no configuration.
@@ -38,7 +40,7 @@
 enum lnx_config_section {
 	LNX_CONFIG_NET, LNX_CONFIG_NETS, LNX_CONFIG_ROUTE, LNX_CONFIG_PEER,
 	LNX_CONFIG_ROUTING, LNX_CONFIG_BUFFERS, LNX_CONFIG_NUMA, LNX_CONFIG_GLOBAL,
-	LNX_CONFIG_UDSP,
+	LNX_CONFIG_UDSP, LNX_CONFIG_LIMITS_KEY, LNX_CONFIG_ALLOW,
 	LNX_CONFIG_SECTIONS
 };
 
@@ -85,17 +87,45 @@ struct lnx_config_rule {
 	struct lnx_rule_spec spec;	/* without index; canonical patterns */
 };
 
+/* Numbers of a gateway. */
+enum lnx_config_limit_id {
+	LNX_CONFIG_GRANT_LARGE, LNX_CONFIG_GRANT_SMALL, LNX_CONFIG_DESTINATIONS,
+	LNX_CONFIG_SOURCES, LNX_CONFIG_CONNECTS, LNX_CONFIG_NOTES,
+	LNX_CONFIG_IDLE, LNX_CONFIG_CONNECT_TIMEOUT, LNX_CONFIG_DRAIN,	/* s */
+	LNX_CONFIG_LIMITS
+};
+
+struct lnx_config_limit {
+	const char *name;
+	uint32_t min, max;
+};
+
+extern const struct lnx_config_limit lnx_config_limits[LNX_CONFIG_LIMITS];
+
+#define LNX_CONFIG_ALLOW_MAX	64
+
+/* The first entry that fits decides; if none does, frames are forwarded. */
+struct lnx_config_allow {
+	struct lnx_config_at at;
+	const char *from, *to;		/* canonical names of nets; NULL: any */
+	bool deny;
+};
+
 /* All pointers are into the configuration, and const; lists are made by the functions
  * below. */
 struct lnx_config {
 	bool has[LNX_CONFIG_SECTIONS];	/* the text has that key */
 	struct lnx_nets nets;
-	unsigned n_net, n_route, n_peer, n_rule;
+	unsigned n_net, n_route, n_peer, n_rule, n_allow;
 	struct lnx_config_net *net;
 	struct lnx_config_route *route;
 	struct lnx_config_peer *peer;
 	struct lnx_config_rule *rule;
+	struct lnx_config_allow *allow;
 	uint32_t routing;		/* 0, 1, or LNX_CONFIG_UNSET */
+	uint32_t port;			/* of a gateway's rails, or LNX_CONFIG_UNSET */
+	const char *key_file, *state_file;	/* NULL: not given */
+	uint32_t limit[LNX_CONFIG_LIMITS];	/* or LNX_CONFIG_UNSET */
 	/* Numbers of buffers, or LNX_CONFIG_UNSET. */
 	uint32_t tiny, small, large;
 	const char **global;		/* by row of lnx_params: value, or NULL */

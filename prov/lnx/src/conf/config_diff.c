@@ -112,6 +112,22 @@ static void flat_section(struct lnx_out *o, const struct lnx_config *c,
 		break;
 	case LNX_CONFIG_ROUTING:
 		number(o, "routing", "enable", c->routing);
+		number(o, "routing", "port", c->port);
+		if (c->key_file)
+			lnx_out(o, "routing.key: %s\n", c->key_file);
+		if (c->state_file)
+			lnx_out(o, "routing.state: %s\n", c->state_file);
+		break;
+	case LNX_CONFIG_LIMITS_KEY:
+		for (i = 0; i < LNX_CONFIG_LIMITS; i++)
+			number(o, "limits", lnx_config_limits[i].name, c->limit[i]);
+		break;
+	case LNX_CONFIG_ALLOW:
+		for (i = 0; i < c->n_allow; i++)
+			lnx_out(o, "allow[%u]: %s from %s to %s\n", i,
+				c->allow[i].deny ? "deny" : "allow",
+				c->allow[i].from ? c->allow[i].from : "any",
+				c->allow[i].to ? c->allow[i].to : "any");
 		break;
 	case LNX_CONFIG_BUFFERS:
 		number(o, "buffers", "tiny", c->tiny);

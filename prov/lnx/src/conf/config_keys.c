@@ -22,7 +22,10 @@ static int read_enable(struct config_reader *rd, config_node *value, void *obj)
 
 static int read_routing(struct config_reader *rd, config_node *value, void *obj)
 {
-	static const struct config_key keys[] = { { "enable", read_enable } };
+	static const struct config_key keys[] = {
+		{ "enable", read_enable }, { "port", config_read_port },
+		{ "key", config_read_key_file }, { "state", config_read_state_file },
+	};
 
 	rd->config->has[LNX_CONFIG_ROUTING] = true;
 	return config_map(rd, value, CONFIG_KEYS(keys), obj);
@@ -326,6 +329,8 @@ int config_read_all(struct config_reader *rd)
 		[LNX_CONFIG_NUMA] = { "numa", read_numa },
 		[LNX_CONFIG_GLOBAL] = { "global", read_global },
 		[LNX_CONFIG_UDSP] = { "udsp", read_udsp },
+		[LNX_CONFIG_LIMITS_KEY] = { "limits", config_read_limits_key },
+		[LNX_CONFIG_ALLOW] = { "allow", config_read_allow_key },
 	};
 	struct lnx_yaml_node node, end;
 	int ret = config_next(rd, &node);

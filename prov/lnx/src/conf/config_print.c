@@ -156,8 +156,39 @@ static void put_peers(struct lnx_out *o, const struct lnx_config *c)
 
 static void put_routing(struct lnx_out *o, const struct lnx_config *c)
 {
-	section(o, LNX_CONFIG_ROUTING, false, c->routing != LNX_CONFIG_UNSET);
+	section(o, LNX_CONFIG_ROUTING, false, c->routing != LNX_CONFIG_UNSET ||
+		c->port != LNX_CONFIG_UNSET || c->key_file || c->state_file);
 	key_number(o, "    ", "enable", c->routing);
+	key_number(o, "    ", "port", c->port);
+	if (c->key_file)
+		key_text(o, "    ", "key", c->key_file);
+	if (c->state_file)
+		key_text(o, "    ", "state", c->state_file);
+}
+
+static void put_limits(struct lnx_out *o, const struct lnx_config *c)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < LNX_CONFIG_LIMITS; i++)
+		n += c->limit[i] != LNX_CONFIG_UNSET;
+	section(o, LNX_CONFIG_LIMITS_KEY, false, n);
+	for (i = 0; i < LNX_CONFIG_LIMITS; i++)
+		key_number(o, "    ", lnx_config_limits[i].name, c->limit[i]);
+}
+
+static void put_allow(struct lnx_out *o, const struct lnx_config *c)
+{
+	unsigned i;
+
+	section(o, LNX_CONFIG_ALLOW, true, c->n_allow);
+	for (i = 0; i < c->n_allow; i++) {
+		lnx_out(o, "    - deny: %s\n", c->allow[i].deny ? "True" : "False");
+		if (c->allow[i].from)
+			key_text(o, "      ", "from", c->allow[i].from);
+		if (c->allow[i].to)
+			key_text(o, "      ", "to", c->allow[i].to);
+	}
 }
 
 static void put_buffers(struct lnx_out *o, const struct lnx_config *c)
@@ -233,5 +264,9 @@ size_t lnx_config_print(const struct lnx_config *c, char *buf, size_t size)
 		put_params(&o, c, false);
 	if (c->has[LNX_CONFIG_UDSP])
 		put_rules(&o, c);
+	if (c->has[LNX_CONFIG_LIMITS_KEY])
+		put_limits(&o, c);
+	if (c->has[LNX_CONFIG_ALLOW])
+		put_allow(&o, c);
 	return o.n;
 }

@@ -93,5 +93,11 @@ int config_read_net_key(struct config_reader *rd, config_node *value, void *obj)
 /* conf/config_peer.c */
 int config_read_route_key(struct config_reader *rd, config_node *value, void *obj);
 int config_read_peer_key(struct config_reader *rd, config_node *value, void *obj);
+/* conf/config_gateway.c */
+int config_read_limits_key(struct config_reader *rd, config_node *value, void *obj);
+int config_read_allow_key(struct config_reader *rd, config_node *value, void *obj);
+int config_read_port(struct config_reader *rd, config_node *value, void *obj);
+int config_read_key_file(struct config_reader *rd, config_node *value, void *obj);
+int config_read_state_file(struct config_reader *rd, config_node *value, void *obj);
 
 #endif

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * One end behind a gateway, without lnx: an endpoint of a core provider that sends and
+ * receives frames in envelopes, for fabtests/functional/check-lnxrtd.  It reads commands
+ * from standard input and answers each with a line:
+ *
+ *	address				-> PROVIDER:ADDRESS:PORT#GROUP
+ *	peer NAME PROVIDER:ADDRESS:PORT#GROUP	an address for the commands below
+ *	gateway NAME			what frames are sent to
+ *	hello				announces itself -> "account N grant L S flags F"
+ *	send NAME N LEN [HOPS] [KEY]	n frames, numbered, of LEN bytes -> "sent N"
+ *	receive N MS			until N frames have come, or MS milliseconds are
+ *					over -> "got N order ok|BAD hops H via ID notes M"
+ *	notes MS			-> the reasons of notes that have come, and counts
+ *	ask NAME			-> "tell alive"
+ *	quit
+ *
+ * usage: envelope PROVIDER INTERFACE
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "wire/route.h"
+
+#define RECVS	64
+#define PEERS	8
+#define BYTES	LNX_FRAME_LARGE
+
+static struct fi_info *info;
+static struct fid_fabric *fabric;
+static struct fid_domain *domain;
+static struct fid_av *av;
+static struct fid_cq *cq;
+static struct fid_ep *ep;
+static uint8_t *recv_buf[RECVS], send_buf[BYTES];
+static struct lnx_addr_rail own;
+static uint64_t own_id, key;
+static uint16_t account;
+
+static struct peer {
+	char name[16];
+	struct lnx_addr_rail addr;
+	fi_addr_t fi;
+	uint32_t seq;
+} peers[PEERS];
+static unsigned npeer;
+static struct peer *gateway;
+
+/* What has come. */
+static unsigned got, notes[LNX_NOTE_MAX], note_frames, hops_seen;
+static bool in_order = true, told, informed;
+static uint64_t via_seen;
+static struct { uint64_t src; uint32_t next; } from[64];
+static struct lnx_gw_info gw_info;
+static struct lnx_gw_ask answer;
+static bool sending;
+static int send_err;
+
+static void __attribute__((noreturn)) die(const char *what, long err)
+{
+	printf("error %s: %s\n", what, fi_strerror((int)-err));
+	exit(1);
+}
+
+static void must(const char *what, long ret)
+{
+	if (ret)
+		die(what, ret);
+}
+
+/* ---- addresses ---- */
+
+static void print_addr(const struct lnx_addr_rail *a)
+{
+	struct sockaddr_in in;
+	char text[64];
+
+	memcpy(&in, a->raw, sizeof(in));
+	inet_ntop(AF_INET, &in.sin_addr, text, sizeof(text));
+	printf("%u:%s:%u#%u\n", a->prov, text, ntohs(in.sin_port), a->group);
+}
+
+static bool parse_addr(const char *text, struct lnx_addr_rail *a)
+{
+	struct sockaddr_in in = { .sin_family = AF_INET };
+	unsigned prov, port, group;
+	char ip[64];
+
+	if (sscanf(text, "%u:%63[^:]:%u#%u", &prov, ip, &port, &group) != 4 ||
+	    inet_pton(AF_INET, ip, &in.sin_addr) != 1)
+		return false;
+	in.sin_port = htons((uint16_t)port);
+	*a = (struct lnx_addr_rail){ .prov = (uint8_t)prov, .group = (uint16_t)group,
+				     .rawlen = sizeof(in) };
+	memcpy(a->raw, &in, sizeof(in));
+	return true;
+}
+
+static struct peer *find(const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < npeer; i++)
+		if (!strcmp(peers[i].name, name))
+			return &peers[i];
+	return NULL;
+}
+
+/* ---- the endpoint ---- */
+
+static void post(unsigned i)
+{
+	must("fi_recv", fi_recv(ep, recv_buf[i], BYTES, NULL, FI_ADDR_UNSPEC,
+				(void *)(uintptr_t)(i + 1)));
+}
+
+static void open_all(const char *prov, const char *interface)
+{
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_MSG };
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	struct fi_info *hints = fi_allocinfo(), *list, *i;
+	size_t len = sizeof(own.raw);
+	unsigned k;
+
+	hints->fabric_attr->prov_name = strdup(prov);
+	hints->caps = FI_MSG;
+	hints->ep_attr->type = FI_EP_RDM;
+	must("fi_getinfo", fi_getinfo(FI_VERSION(2, 1), NULL, NULL, 0, hints, &list));
+	for (i = list; i; i = i->next)
+		if (!strcasecmp(i->fabric_attr->prov_name, prov) &&
+		    !strcmp(i->domain_attr->name, interface) &&
+		    ((struct sockaddr *)i->src_addr)->sa_family == AF_INET)
+			break;
+	if (!i)
+		die("no such interface", -FI_ENODATA);
+	info = fi_dupinfo(i);
+	fi_freeinfo(list);
+	fi_freeinfo(hints);
+	must("fi_fabric", fi_fabric(info->fabric_attr, &fabric, NULL));
+	must("fi_domain", fi_domain(fabric, info, &domain, NULL));
+	must("fi_av_open", fi_av_open(domain, &av_attr, &av, NULL));
+	must("fi_cq_open", fi_cq_open(domain, &cq_attr, &cq, NULL));
+	must("fi_endpoint", fi_endpoint(domain, info, &ep, NULL));
+	must("fi_ep_bind", fi_ep_bind(ep, &av->fid, 0));
+	must("fi_ep_bind", fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV));
+	must("fi_enable", fi_enable(ep));
+	must("fi_getname", fi_getname(&ep->fid, own.raw, &len));
+	own.rawlen = (uint8_t)len;
+	own.prov = lnx_addr_prov_id(prov);
+	own.group = lnx_addr_group(own.prov, info->fabric_attr->name);
+	for (k = 0; k < RECVS; k++) {
+		recv_buf[k] = malloc(BYTES);
+		post(k);
+	}
+}
+
+/* ---- what comes ---- */
+
+static void take_frame(const uint8_t *bytes, size_t len)
+{
+	struct lnx_route_env e;
+	struct lnx_wire_hdr h;
+	const char *why;
+	uint32_t seq, i;
+
+	if (lnx_route_get(&e, bytes, len, &why)) {
+		printf("error envelope: %s\n", why);
+		exit(1);
+	}
+	memcpy(&h, bytes + 64, sizeof(h));
+	seq = le32toh(h.seq);
+	for (i = 0; i < 64 && from[i].src && from[i].src != h.src; i++)
+		;
+	if (i == 64)
+		die("too many sources", -FI_ENOSPC);
+	from[i].src = h.src;
+	/* Some may be missing; none may come late or twice, and none changed. */
+	in_order &= seq >= from[i].next && e.rail.rawlen == own.rawlen &&
+		    !memcmp(e.rail.raw, own.raw, own.rawlen);
+	for (size_t k = 128; k < len; k++)
+		in_order &= bytes[k] == (uint8_t)(seq + k);
+	from[i].next = seq + 1;
+	hops_seen = e.hops_done;
+	via_seen = e.via;
+	got++;
+}
+
+static void take(const uint8_t *bytes, size_t len)
+{
+	struct lnx_route_note n;
+
+	switch (lnx_route_kind(bytes, len)) {
+	case LNX_ROUTE_FRAME:
+		take_frame(bytes, len);
+		break;
+	case LNX_ROUTE_NOTE:
+		if (lnx_route_note_get(&n, bytes, len, NULL))
+			die("note", -FI_EINVAL);
+		notes[n.reason]++;
+		note_frames += n.count;
+		break;
+	case LNX_ROUTE_GW_INFO:
+		if (lnx_gw_info_get(&gw_info, bytes, len, NULL))
+			die("info", -FI_EINVAL);
+		account = gw_info.gw.account;
+		informed = true;
+		break;
+	case LNX_ROUTE_GW_TELL:
+		if (lnx_gw_ask_get(&answer, bytes, len, NULL))
+			die("tell", -FI_EINVAL);
+		told = true;
+		break;
+	default:
+		die("what is this", -FI_EINVAL);
+	}
+}
+
+static void progress(void)
+{
+	struct fi_cq_err_entry err = { 0 };
+	struct fi_cq_msg_entry e[16];
+	ssize_t n = fi_cq_read(cq, e, 16), i;
+
+	if (n == -FI_EAVAIL) {
+		if (fi_cq_readerr(cq, &err, 0) == 1 && !err.op_context) {
+			sending = false;
+			send_err = err.err;
+		}
+		return;
+	}
+	for (i = 0; i < n; i++) {
+		unsigned at = (unsigned)(uintptr_t)e[i].op_context;
+
+		if (!at) {
+			sending = false;
+			continue;
+		}
+		take(recv_buf[at - 1], e[i].len);
+		post(at - 1);
+	}
+}
+
+static void wait_until(uint64_t deadline, const bool *flag)
+{
+	while (!*flag && lnx_clock_ns() < deadline)
+		progress();
+}
+
+/* 0, or what the core says. */
+static int send_it(size_t len, unsigned ms)
+{
+	uint64_t deadline = lnx_clock_ns() + ms * LNX_NS_PER_MS;
+	ssize_t ret;
+
+	send_err = 0;
+	sending = true;
+	do {
+		ret = fi_send(ep, send_buf, len, NULL, gateway->fi, NULL);
+		if (ret)
+			progress();
+	} while (ret == -FI_EAGAIN && lnx_clock_ns() < deadline);
+	if (ret)
+		return (int)-ret;
+	while (sending && lnx_clock_ns() < deadline)
+		progress();
+	return sending ? FI_ETIMEDOUT : send_err;
+}
+
+/* ---- commands ---- */
+
+static void do_send(struct peer *to, unsigned n, unsigned len, unsigned hops,
+		    uint64_t with_key)
+{
+	struct lnx_route_env e = { .hops_left = (uint8_t)hops, .len = len - 64,
+				   .account = account, .key = with_key,
+				   .rail = to->addr };
+	unsigned i, failed = 0;
+	size_t k;
+
+	for (i = 0; i < n; i++) {
+		struct lnx_hdr h = { .kind = LNX_KIND_TAG, .src = own_id, .dst = 1,
+				     .seq = to->seq, .len = len - 128 };
+		struct lnx_wire_hdr w;
+
+		if (lnx_route_put(send_buf, &e) < 0)
+			die("lnx_route_put", -FI_EINVAL);
+		lnx_hdr_put(&w, &h);
+		memcpy(send_buf + 64, &w, sizeof(w));
+		for (k = 128; k < len; k++)
+			send_buf[k] = (uint8_t)(to->seq + k);
+		to->seq++;
+		failed += send_it(len, 5000) != 0;
+	}
+	printf("sent %u failed %u\n", n - failed, failed);
+}
+
+static void do_hello(void)
+{
+	struct lnx_gw_hello h = { .oldest = 1, .newest = 1, .id = own_id, .key = key,
+				  .account = account, .nonce = 12345 };
+	int len;
+
+	h.rails.n = 1;
+	h.rails.rail[0] = own;
+	len = lnx_gw_hello_put(send_buf, sizeof(send_buf), &h);
+	informed = false;
+	if (len < 0 || send_it((size_t)len, 5000)) {
+		printf("error hello\n");
+		return;
+	}
+	wait_until(lnx_clock_ns() + 5 * LNX_NS_PER_S, &informed);
+	if (informed)
+		printf("account %u grant %u %u flags %u rails %u id %016llx\n", account,
+		       gw_info.large, gw_info.small, gw_info.gw.flags,
+		       gw_info.gw.rails.n, (unsigned long long)gw_info.gw.id);
+	else
+		printf("error no info\n");
+}
+
+static void do_receive(unsigned n, unsigned ms)
+{
+	uint64_t deadline = lnx_clock_ns() + ms * LNX_NS_PER_MS;
+	unsigned sum = 0, i;
+
+	while (got < n && lnx_clock_ns() < deadline)
+		progress();
+	for (i = 0; i < LNX_NOTE_MAX; i++)
+		sum += notes[i];
+	printf("got %u order %s hops %u via %016llx notes %u\n", got,
+	       in_order ? "ok" : "BAD", hops_seen, (unsigned long long)via_seen, sum);
+	got = 0;
+}
+
+static void do_notes(unsigned ms)
+{
+	bool never = false;
+	unsigned i;
+
+	wait_until(lnx_clock_ns() + ms * LNX_NS_PER_MS, &never);
+	printf("frames %u", note_frames);
+	for (i = 1; i < LNX_NOTE_MAX; i++)
+		if (notes[i])
+			printf(" %s", lnx_route_reason_name(i));
+	printf("\n");
+	memset(notes, 0, sizeof(notes));
+	note_frames = 0;
+}
+
+static void do_ask(const struct peer *to)
+{
+	struct lnx_gw_ask a = { .id = own_id, .key = key, .nonce = 77,
+				.account = account, .rail = to->addr };
+	int len = lnx_gw_ask_put(send_buf, &a);
+
+	told = false;
+	if (len < 0 || send_it((size_t)len, 5000)) {
+		printf("error ask\n");
+		return;
+	}
+	wait_until(lnx_clock_ns() + 5 * LNX_NS_PER_S, &told);
+	printf("tell %s\n", told ? lnx_route_tell_name(answer.tell) : "nothing");
+}
+
+static void add_peer(const char *name, const char *text)
+{
+	struct peer *p = find(name);
+	struct lnx_addr_rail a;
+
+	if (!p && npeer == PEERS)
+		die("too many peers", -FI_ENOSPC);
+	if (!parse_addr(text, &a))
+		die("address", -FI_EINVAL);
+	if (!p) {
+		p = &peers[npeer++];
+		snprintf(p->name, sizeof(p->name), "%s", name);
+	}
+	p->addr = a;
+	if (fi_av_insert(av, a.raw, 1, &p->fi, 0, NULL) != 1)
+		die("fi_av_insert", -FI_EINVAL);
+	printf("ok\n");
+}
+
+static bool command(char *line)
+{
+	char what[16] = "", name[16] = "", text[96] = "";
+	unsigned n = 0, len = 0, hops = 8;
+	unsigned long long with_key = key;
+
+	sscanf(line, "%15s", what);
+	if (!strcmp(what, "quit"))
+		return false;
+	if (!strcmp(what, "address"))
+		print_addr(&own);
+	else if (!strcmp(what, "peer") && sscanf(line, "%*s %15s %95s", name, text) == 2)
+		add_peer(name, text);
+	else if (!strcmp(what, "gateway") && sscanf(line, "%*s %15s", name) == 1)
+		printf("%s\n", (gateway = find(name)) ? "ok" : "error no peer");
+	else if (!strcmp(what, "key") && sscanf(line, "%*s %llx", &with_key) == 1)
+		printf("ok %llx\n", (unsigned long long)(key = with_key));
+	else if (!strcmp(what, "hello"))
+		do_hello();
+	else if (!strcmp(what, "send") &&
+		 sscanf(line, "%*s %15s %u %u %u %llx", name, &n, &len, &hops,
+			&with_key) >= 3 && find(name) && len >= 128 && len <= BYTES)
+		do_send(find(name), n, len, hops, with_key);
+	else if (!strcmp(what, "receive") && sscanf(line, "%*s %u %u", &n, &len) == 2)
+		do_receive(n, len);
+	else if (!strcmp(what, "notes") && sscanf(line, "%*s %u", &n) == 1)
+		do_notes(n);
+	else if (!strcmp(what, "ask") && sscanf(line, "%*s %15s", name) == 1 && find(name))
+		do_ask(find(name));
+	else
+		printf("error command\n");
+	return true;
+}
+
+int main(int argc, char **argv)
+{
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+	char line[256];
+
+	if (argc != 3) {
+		fprintf(stderr, "usage: envelope PROVIDER INTERFACE\n");
+		return 2;
+	}
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	setvbuf(stdin, NULL, _IONBF, 0);
+	if (getentropy(&own_id, sizeof(own_id)))
+		return 1;
+	open_all(argv[1], argv[2]);
+	for (;;) {
+		/* Connections need progress while nothing is asked for. */
+		while (!poll(&in, 1, 1))
+			progress();
+		if (!fgets(line, sizeof(line), stdin) || !command(line))
+			return 0;
+	}
+}

@@ -1,0 +1,411 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Cases of the gateway lnxrtd with real endpoints on loopback: A speaks tcp, B speaks
+tcp;ofi_rxm, and the gateway has a rail on both.  A and B are fabtests/functional/envelope.
+
+Usage: lnxrtd.py [CASE...]; in the directory of the build, or with top_builddir."""
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+BUILD = os.environ.get("top_builddir", ".")
+# Hang guards, which no working run comes near.
+GUARD = 60 * float(os.environ.get("FT_TIMEOUT_S", 60)) / 60
+work = tempfile.TemporaryDirectory(prefix="lnxrtd-")
+children = []
+
+
+class Failed(Exception):
+    pass
+
+
+def want(condition, what):
+    if not condition:
+        raise Failed(what)
+
+
+def free_ports():
+    """Two free ports, one behind the other."""
+    while True:
+        with socket.socket() as s:
+            s.bind(("127.0.0.1", 0))
+            port = s.getsockname()[1]
+        with socket.socket() as s:
+            try:
+                s.bind(("127.0.0.1", port + 1))
+            except (OSError, OverflowError):
+                continue
+        if port > 1024:
+            return port
+
+
+class Gateway:
+    def __init__(self, port=None, more="", routing=""):
+        self.port = port or free_ports()
+        self.state_file = os.path.join(work.name, "state-%d" % self.port)
+        self.conf = os.path.join(work.name, "conf-%d" % self.port)
+        self.write(more, routing)
+        self.process = None
+        self.start()
+
+    def write(self, more="", routing=""):
+        with open(self.conf, "w", encoding="ascii") as f:
+            f.write("net:\n"
+                    "- {net type: tcp, local NI(s): [{interfaces: {0: lo}}]}\n"
+                    "- {net type: tcp;ofi_rxm, local NI(s): [{interfaces: {0: lo}}]}\n"
+                    "routing: {port: %d, state: %s%s}\n%s\n" %
+                    (self.port, self.state_file, routing, more))
+
+    def start(self):
+        if os.path.exists(self.state_file):
+            os.unlink(self.state_file)
+        # pylint: disable-next=consider-using-with
+        self.process = subprocess.Popen(
+            [os.path.join(BUILD, "lnxrtd"), "--loopback", "-c", self.conf],
+            stderr=subprocess.PIPE, text=True)
+        children.append(self.process)
+        end = time.monotonic() + GUARD
+        while not os.path.exists(self.state_file):
+            want(self.process.poll() is None, "lnxrtd ended: " +
+                 (self.process.stderr.read() if self.process.poll() is not None else ""))
+            want(time.monotonic() < end, "lnxrtd writes no state")
+            time.sleep(0.01)
+
+    def kill(self, number):
+        self.process.send_signal(number)
+        return self.process.wait(GUARD)
+
+    def version(self):
+        """Another one each time: the new file exists before the old one goes."""
+        s = os.stat(self.state_file)
+        return s.st_ino, s.st_mtime_ns
+
+    def state(self):
+        """The state as it is now."""
+        before = self.version()
+        end = time.monotonic() + GUARD
+        self.process.send_signal(signal.SIGUSR1)
+        while self.version() == before:
+            want(time.monotonic() < end, "lnxrtd does not answer SIGUSR1")
+            time.sleep(0.005)
+        with open(self.state_file, encoding="ascii") as f:
+            return f.read()
+
+    def count(self, name):
+        """A counter, or the count of a reason to drop."""
+        found = re.search(r"^    %s:\s+(?:count: )?(\d+)" % name, self.state(), re.M)
+        want(found, "the state has no " + name)
+        return int(found[1])
+
+    def address(self, of):
+        """Where an end reaches it: of is the end's own address."""
+        prov, group = of.split(":")[0], of.split("#")[1]
+        port = self.port + (prov == "3")
+        return "%s:127.0.0.1:%d#%s" % (prov, port, group)
+
+
+class End:
+    def __init__(self, prov, gateway=None):
+        # pylint: disable-next=consider-using-with
+        self.process = subprocess.Popen(
+            [os.path.join(BUILD, "fabtests/functional/envelope"), prov, "lo"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        children.append(self.process)
+        self.address = self.do("address")
+        if gateway:
+            self.peer("g", gateway.address(self.address))
+            self.do("gateway g")
+
+    def begin(self, command):
+        self.process.stdin.write((command + "\n").encode())
+        self.process.stdin.flush()
+
+    def answer(self):
+        line = b""
+        end = time.monotonic() + GUARD
+        while not line.endswith(b"\n"):
+            left = end - time.monotonic()
+            want(left > 0 and select.select([self.process.stdout], [], [], left)[0],
+                 "envelope does not answer")
+            more = os.read(self.process.stdout.fileno(), 4096)
+            want(more, "envelope ended")
+            line += more
+        return line.decode().strip()
+
+    def do(self, command):
+        self.begin(command)
+        line = self.answer()
+        want(not line.startswith("error"), "%s: %s" % (command, line))
+        return line
+
+    def peer(self, name, address):
+        self.do("peer %s %s" % (name, address))
+
+
+def pair(gateway):
+    a, b = End("tcp", gateway), End("tcp;ofi_rxm", gateway)
+    a.peer("b", b.address)
+    b.peer("a", a.address)
+    return a, b
+
+
+def same(got, wanted, what):
+    want(got == wanted, "%s: got %r, not %r" % (what, got, wanted))
+
+
+def received(end, n):
+    line = end.do("receive %d %d" % (n, GUARD * 1000))
+    found = re.match(r"got (\d+) order (\w+) hops (\d+) via (\w+) notes (\d+)", line)
+    want(found, line)
+    return found
+
+
+# ---- cases ----
+
+def case_forwards():
+    """Frames of all lengths go both ways, whole and in order."""
+    g = Gateway()
+    a, b = pair(g)
+    gw_id = re.search(r"id (\w+)", a.do("hello"))[1]
+    b.do("hello")
+    for one, other, name in ((a, b, "b"), (b, a, "a")):
+        for n, length in ((30, 128), (30, 256), (30, 257), (30, 4096), (16, 4097),
+                          (16, 16384)):
+            one.begin("send %s %d %d" % (name, n, length))
+            got = received(other, n)
+            same(one.answer(), "sent %d failed 0" % n, "send")
+            same((got[1], got[2], got[3], got[4]), (str(n), "ok", "1", gw_id),
+                 "%d bytes to %s" % (length, name))
+    same(g.count("route_count"), 2 * (4 * 30 + 2 * 16), "route_count")
+    same(g.count("held"), 0, "held")
+    same(g.kill(signal.SIGTERM), 0, "exit status")
+
+
+def case_many():
+    """Some thousand, as many at a time as the grant has."""
+    g = Gateway()
+    a, b = pair(g)
+    a.do("hello")
+    for _ in range(40):
+        a.begin("send b 60 200")
+        got = received(b, 60)
+        same(a.answer(), "sent 60 failed 0", "send")
+        same((got[1], got[2]), ("60", "ok"), "frames")
+    same(g.count("route_count"), 2400, "route_count")
+
+
+def case_reasons():
+    """What is not forwarded has a reason, a counter, an example, and a note."""
+    g = Gateway(more="limits: {notes: 1000}")
+    a, b = pair(g)
+    a.peer("none", b.address.rsplit("#", 1)[0] + "#77")
+    a.peer("near", a.address)
+    a.peer("low", re.sub(r":\d+#", ":80#", b.address))
+    a.peer("self", g.address(b.address))
+    a.do("hello")
+    for command, reason, note in (
+            ("send b 1 200 0", "ttl", "ttl"),
+            ("send none 1 200", "no_route", "no_route"),
+            ("send near 1 200", "arrival_net", "unknown_dst"),
+            ("send self 1 200", "own_id", "unknown_dst"),
+            ("send low 1 200", "not_allowed", "forbidden"),
+            ("send b 1 20000", "too_big", "too_big")):
+        same(g.count(reason), 0, reason)
+        same(a.do(command), "sent 1 failed 0", command)
+        same(a.do("notes 200"), "frames 1 " + note, command)
+        same(g.count(reason), 1, reason)
+        want(re.search(r"    %s:\n        count: 1\n        last: \{ms_ago" % reason,
+                       g.state()), "no example of " + reason)
+    # With another key there is no note.
+    same(a.do("send b 1 200 8 1234"), "sent 1 failed 0", "send")
+    same(a.do("notes 200"), "frames 0", "notes")
+    same(g.count("not_allowed"), 2, "not_allowed")
+    same(g.count("route_count"), 0, "route_count")
+
+
+def case_peer_gone():
+    """A destination that has gone: refused or unreachable, soon, and asked about."""
+    g = Gateway(more="limits: {connect_timeout: 2}")
+    a, b = pair(g)
+    a.do("hello")
+    a.do("send b 5 200")
+    same(received(b, 5)[1], "5", "frames")
+    same(a.do("ask b"), "tell alive", "ask")
+    b.process.kill()
+    b.process.wait()
+    same(a.do("ask b"), "tell refused", "ask")
+    end = time.monotonic() + GUARD
+    while g.count("refused") + g.count("unreachable") < 3:
+        want(time.monotonic() < end, "frames to a dead peer are not dropped")
+        a.do("send b 1 200")
+        time.sleep(0.1)
+    want(re.match(r"frames \d+.*(refused|unreachable)", a.do("notes 300")), "no note")
+    # Others notice nothing.
+    c = End("tcp;ofi_rxm")
+    a.peer("c", c.address)
+    a.do("send c 10 200")
+    same(received(c, 10)[1], "10", "frames to another peer")
+    end = time.monotonic() + GUARD
+    while g.count("held"):
+        want(time.monotonic() < end, "frames to a dead peer are held for ever")
+        time.sleep(0.1)
+
+
+def case_restart():
+    """A gateway that is killed and begun again forwards without being told anything."""
+    g = Gateway()
+    a, b = pair(g)
+    a.do("hello")
+    a.do("send b 20 200")
+    same(received(b, 20)[1], "20", "frames")
+    g.kill(signal.SIGKILL)
+    g.start()
+    end = time.monotonic() + GUARD
+    got = 0
+    # The connection is found broken by what is lost with it.
+    while not got:
+        want(time.monotonic() < end, "nothing passes a gateway that was begun again")
+        a.do("send b 1 200")
+        line = b.do("receive 1 300")
+        want("order ok" in line, line)
+        got = int(line.split()[1])
+    same(g.count("route_count"), 1, "route_count")
+
+
+def case_drain():
+    """SIGTERM ends it when all is delivered; SIGHUP switches routing off and on."""
+    g = Gateway()
+    a, b = pair(g)
+    a.do("hello")
+    a.do("send b 1 200")
+    received(b, 1)
+    g.write(routing=", enable: 0")
+    g.process.send_signal(signal.SIGHUP)
+    end = time.monotonic() + GUARD
+    while "routing: {state: off" not in g.state():
+        want(time.monotonic() < end, "SIGHUP does not switch routing off")
+    a.do("send b 1 200")
+    want("not_router" in a.do("notes 300"), "no note")
+    same(g.count("routing_off"), 1, "routing_off")
+    g.write()
+    g.process.send_signal(signal.SIGHUP)
+    while "routing: {state: on" not in g.state():
+        want(time.monotonic() < end, "SIGHUP does not switch routing on")
+    a.begin("send b 30 9000")
+    same(received(b, 30)[1], "30", "frames")
+    a.answer()
+    same(g.kill(signal.SIGTERM), 0, "exit status")
+    with open(g.state_file, encoding="ascii") as f:
+        want(re.search(r"route_count: 31\n", f.read()), "the state at the end")
+
+
+def case_idle():
+    """It sleeps while there is nothing to do."""
+    g = Gateway()
+    a, b = pair(g)
+    a.do("hello")
+    a.do("send b 10 200")
+    received(b, 10)
+
+    def ticks():
+        with open("/proc/%d/stat" % g.process.pid, encoding="ascii") as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+    time.sleep(1.5)
+    before, begun = ticks(), time.monotonic()
+    time.sleep(3)
+    used = (ticks() - before) / os.sysconf("SC_CLK_TCK")
+    share = used / (time.monotonic() - begun)
+    want(share < 0.1, "it uses %.0f %% of a CPU" % (100 * share))
+
+
+def case_configuration():
+    """What is wrong with a configuration is said, and nothing begins."""
+    g = Gateway()
+    lnxrtd = os.path.join(BUILD, "lnxrtd")
+    key = os.path.join(work.name, "key")
+    with open(key, "w", encoding="ascii") as f:
+        f.write("0123456789abcdef\n")
+    os.chmod(key, 0o644)
+    for more, routing, says in (
+            ("colour: 1", "", "colour"),
+            ("limits: {speed: 1}", "", "speed"),
+            ("limits: {connects: 0}", "", "limits.connects"),
+            ("allow: [{from: nonet}]", "", "nonet"),
+            ("route: [{net: cxi, gateway: '10.0.0.*@tcp'}]", "", "route[0]"),
+            ("", ", key: key", "begins with '/'"),
+            ("", ", key: " + key, "chmod 600"),
+            ("", ", port: 80", "1024")):
+        g.write(more, routing if "port" not in routing else routing)
+        if "port" in routing:
+            with open(g.conf, encoding="ascii") as f:
+                text = f.read().replace("port: %d, " % g.port, "")
+            with open(g.conf, "w", encoding="ascii") as f:
+                f.write(text)
+        p = subprocess.run([lnxrtd, "-t", "-c", g.conf], capture_output=True, text=True,
+                           timeout=GUARD, check=False)
+        same(p.returncode, 1, says)
+        want(says in p.stderr, "%r is not in %r" % (says, p.stderr))
+    os.chmod(key, 0o600)
+    g.write("allow: [{from: tcp, to: tcp;ofi_rxm, deny: true}]", ", key: " + key)
+    p = subprocess.run([lnxrtd, "-t", "-c", g.conf], capture_output=True, text=True,
+                       timeout=GUARD, check=False)
+    same((p.returncode, p.stderr), (0, ""), "a good configuration")
+    # The same port twice.
+    g.write()
+    p = subprocess.run([lnxrtd, "--loopback", "-c", g.conf], capture_output=True,
+                       text=True, timeout=GUARD, check=False)
+    same(p.returncode, 1, "a port in use")
+    want(str(g.port) in p.stderr, p.stderr)
+    same(subprocess.run([lnxrtd, "--nothing"], capture_output=True, timeout=GUARD,
+                        check=False).returncode, 2, "an unknown option")
+
+
+def case_key():
+    """Frames with the key pass, others do not; denied nets do not."""
+    key = os.path.join(work.name, "key2")
+    with open(key, "w", encoding="ascii") as f:
+        f.write("00000000000000ab\n")
+    os.chmod(key, 0o600)
+    g = Gateway(routing=", key: " + key,
+                more="allow: [{from: tcp;ofi_rxm, deny: true}]")
+    a, b = pair(g)
+    a.do("key ab")
+    b.do("key ab")
+    a.do("hello")
+    b.do("hello")
+    a.do("send b 3 200")
+    same(received(b, 3)[1], "3", "frames")
+    a.do("send b 3 200 8 ac")
+    b.do("send a 1 200")
+    want("forbidden" in b.do("notes 300"), "no note of a denied net")
+    same(g.count("not_allowed"), 4, "not_allowed")
+
+
+def main():
+    cases = {name[5:]: case for name, case in globals().items()
+             if name.startswith("case_")}
+    chosen = sys.argv[1:] or list(cases)
+    failed = 0
+    for name in chosen:
+        try:
+            cases[name]()
+            print("ok   " + name, flush=True)
+        except (Failed, subprocess.TimeoutExpired) as e:
+            print("FAIL %s: %s" % (name, e), flush=True)
+            failed += 1
+        for child in children:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+        children.clear()
+    print("%d cases, %d failed" % (len(chosen), failed))
+    return failed > 0
+
+
+sys.exit(main())

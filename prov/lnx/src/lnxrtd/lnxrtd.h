@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* What the files of the program share; the relay itself is relay.h. */
+#ifndef LNX_RTD_H
+#define LNX_RTD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "conf/config.h"
+#include "lnxrtd/relay.h"
+
+#define RTD_CONF	"/etc/lnxrtd.conf"
+#define RTD_WHY		512		/* bytes of a sentence, with NUL */
+
+struct rtd_port;			/* a rail in libfabric: port.c */
+
+/* One rail as the configuration names it. */
+struct rtd_port_conf {
+	char prov[32];			/* name of the core provider */
+	char interface[64];
+	uint16_t number;		/* of the port that it listens on */
+	uint32_t tx_max;		/* 0: the provider's */
+};
+
+/* All that a configuration file says. */
+struct rtd_conf {
+	struct lnx_config *config;
+	struct rtd_settings settings;
+	bool enable;
+	unsigned nport;
+	struct rtd_port_conf port[RTD_RAILS];
+	char state_file[256];
+};
+
+/* Read a file.  0, or -1 with a sentence in why; conf is unchanged then. */
+int rtd_conf_read(struct rtd_conf *conf, const char *file, char why[RTD_WHY]);
+void rtd_conf_free(struct rtd_conf *conf);
+
+/* ---- port.c ---- */
+
+/* The rails of the program, and the relay that they serve. */
+struct rtd_ports {
+	struct rtd_relay *relay;
+	struct rtd_port *port[RTD_RAILS];
+	unsigned n;
+};
+
+/*
+ * Open the core endpoint of a rail: it listens on the interface's address and the port.
+ * 0, or -1 with a sentence in why.
+ */
+int rtd_port_open(struct rtd_port **out, const struct rtd_port_conf *conf,
+		  const struct lnx_nets *nets, char why[RTD_WHY]);
+void rtd_port_close(struct rtd_port *p);
+const struct rtd_rail *rtd_port_rail(const struct rtd_port *p);
+const char *rtd_port_interface(const struct rtd_port *p);
+/* It is rail number rail of the relay now. */
+void rtd_port_bind(struct rtd_port *p, struct rtd_relay *relay, unsigned rail);
+
+extern const struct rtd_ops rtd_port_ops;	/* arg: struct rtd_ports */
+
+/* Post receives, as many as there are buffers. */
+void rtd_port_fill(struct rtd_port *p);
+/* Handle what the core has completed; returns how many. */
+unsigned rtd_port_poll(struct rtd_port *p);
+/* A descriptor that becomes readable when there is something; -1: it has none, and has to
+ * be polled. */
+int rtd_port_fd(const struct rtd_port *p);
+/* May one wait for that descriptor now? */
+bool rtd_port_quiet(struct rtd_port *p);
+/* Questions to kernels that are under way. */
+unsigned rtd_port_asking(struct rtd_port *p, uint64_t now);
+
+/* ---- state.c ---- */
+
+/* Write the state as YAML, so that readers see the old or the new one.  0 or -errno. */
+int rtd_state_write(const struct rtd_relay *r, const char *file, uint64_t now);
+/* The same as text.  Length without NUL, as snprintf. */
+size_t rtd_state_print(const struct rtd_relay *r, char *buf, size_t size, uint64_t now);
+
+#endif

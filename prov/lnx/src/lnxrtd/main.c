@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * lnxrtd: relays frames of lnx between fabrics.  One thread, which sleeps in epoll while
+ * nothing is to be done.  The work is in relay.c, libfabric in port.c.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "lnxrtd/lnxrtd.h"
+
+#define STATE_NS	LNX_NS_PER_S
+#define POLL_MS		1		/* cores without a descriptor, and pings */
+#define MANAGE_MS	20		/* cores that make connections only when called */
+
+struct program {
+	const char *file;
+	bool check, loopback;
+	struct rtd_conf conf;
+	struct lnx_routes routes;
+	struct rtd_ports ports;
+	int epoll, signals;
+	bool ending, unclean;
+	bool changed;			/* since the state was written */
+	uint64_t state_ns;		/* when it was written last */
+};
+
+static int usage(void)
+{
+	fprintf(stderr, "usage: lnxrtd [-c FILE] [-t] [--loopback]\n"
+		"  -c FILE     configuration; else " RTD_CONF "\n"
+		"  -t          check the configuration and exit\n"
+		"  --loopback  forward to this host as well: for tests on one node\n");
+	return 2;
+}
+
+static int fail(const char *why)
+{
+	fprintf(stderr, "lnxrtd: %s\n", why);
+	return 1;
+}
+
+/* ---- set-up ---- */
+
+static int open_ports(struct program *m, char why[RTD_WHY])
+{
+	struct rtd_conf *c = &m->conf;
+	unsigned i, k;
+
+	for (i = 0; i < c->nport; i++) {
+		/* Several on one interface listen on ports one behind the other. */
+		for (k = 0; k < i; k++)
+			c->port[i].number = (uint16_t)(c->port[i].number +
+				!strcmp(c->port[k].interface, c->port[i].interface));
+		if (rtd_port_open(&m->ports.port[i], &c->port[i], &c->config->nets, why))
+			return -1;
+		m->ports.n++;
+	}
+	return 0;
+}
+
+static int open_routes(struct program *m, char why[RTD_WHY])
+{
+	struct lnx_nid rails[RTD_RAILS];
+	struct lnx_route_host host = { .rail = rails, .n = m->ports.n };
+	struct lnx_refusal r;
+	unsigned i;
+
+	for (i = 0; i < m->ports.n; i++)
+		rails[i] = rtd_port_rail(m->ports.port[i])->nid;
+	lnx_routes_init(&m->routes, m->conf.settings.id);
+	if (!lnx_config_routes(m->conf.config, NULL, &m->routes, &host, &r))
+		return 0;
+	snprintf(why, RTD_WHY, "%.500s", r.why);
+	return -1;
+}
+
+static int start_relay(struct program *m, char why[RTD_WHY])
+{
+	struct rtd_ops ops = rtd_port_ops;
+	struct rtd_relay *r;
+	unsigned i;
+
+	m->conf.settings.loopback = m->loopback;
+	ops.arg = &m->ports;
+	r = rtd_relay_create(&m->conf.settings, &ops, &m->conf.config->nets, &m->routes);
+	m->ports.relay = r;
+	if (!r || (m->conf.enable && rtd_relay_start(r, lnx_clock_ns()))) {
+		snprintf(why, RTD_WHY, "memory is short for the buffers: %u, %u and %u",
+			 m->conf.settings.count[RTD_TINY],
+			 m->conf.settings.count[RTD_SMALL],
+			 m->conf.settings.count[RTD_LARGE]);
+		return -1;
+	}
+	for (i = 0; i < m->ports.n; i++) {
+		int rail = rtd_relay_add_rail(r, rtd_port_rail(m->ports.port[i]));
+
+		rtd_port_bind(m->ports.port[i], r, (unsigned)rail);
+		rtd_port_fill(m->ports.port[i]);
+	}
+	return 0;
+}
+
+static int watch(struct program *m, char why[RTD_WHY])
+{
+	struct epoll_event e = { .events = EPOLLIN };
+	sigset_t set;
+	unsigned i;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	signal(SIGPIPE, SIG_IGN);
+	m->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+	m->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (m->signals < 0 || m->epoll < 0 ||
+	    epoll_ctl(m->epoll, EPOLL_CTL_ADD, m->signals, &e))
+		goto failed;
+	for (i = 0; i < m->ports.n; i++) {
+		int fd = rtd_port_fd(m->ports.port[i]);
+
+		if (fd >= 0 && epoll_ctl(m->epoll, EPOLL_CTL_ADD, fd, &e))
+			goto failed;
+	}
+	return 0;
+failed:
+	snprintf(why, RTD_WHY, "epoll: %s", strerror(errno));
+	return -1;
+}
+
+/* ---- while it runs ---- */
+
+static void write_state(struct program *m, uint64_t now)
+{
+	m->state_ns = now;
+	m->changed = false;
+	if (m->conf.state_file[0])
+		rtd_state_write(m->ports.relay, m->conf.state_file, now);
+}
+
+/* What can change without opening rails again: settings, and whether it forwards. */
+static void reload(struct program *m, uint64_t now)
+{
+	struct rtd_conf new;
+	char why[RTD_WHY];
+
+	if (rtd_conf_read(&new, m->file, why)) {
+		fail(why);
+		return;
+	}
+	new.settings.id = m->conf.settings.id;
+	new.settings.key = m->conf.settings.key;
+	new.settings.loopback = m->loopback;
+	if (rtd_relay_set(m->ports.relay, &new.settings))
+		fail("memory is short for the buffers: they stay as they were");
+	if (new.enable && rtd_relay_start(m->ports.relay, now))
+		fail("routing stops at present: it is not switched on");
+	if (!new.enable)
+		rtd_relay_stop(m->ports.relay, now);
+	rtd_conf_free(&new);
+}
+
+static void take_signals(struct program *m, uint64_t now)
+{
+	struct signalfd_siginfo s;
+
+	while (read(m->signals, &s, sizeof(s)) == sizeof(s)) {
+		switch (s.ssi_signo) {
+		case SIGHUP:
+			reload(m, now);
+			break;
+		case SIGUSR1:
+			write_state(m, now);
+			break;
+		default:
+			/* The second one does not wait. */
+			m->unclean = m->ending;
+			m->ending = true;
+			rtd_relay_stop(m->ports.relay, now);
+		}
+	}
+}
+
+static int wait_ms(const struct program *m, uint64_t next, uint64_t now, bool asking)
+{
+	uint64_t ms = next == UINT64_MAX ? 60000 :
+		      (lnx_ns_since(next, now) + LNX_NS_PER_MS - 1) / LNX_NS_PER_MS;
+	unsigned i;
+
+	for (i = 0; i < m->ports.n; i++) {
+		if (asking || rtd_port_fd(m->ports.port[i]) < 0)
+			ms = LNX_MIN(ms, (uint64_t)POLL_MS);
+		else if (rtd_port_rail(m->ports.port[i])->addr.prov != LNX_PROV_TCP)
+			ms = LNX_MIN(ms, (uint64_t)MANAGE_MS);
+	}
+	return (int)LNX_MIN(ms, (uint64_t)60000);
+}
+
+static bool quiet(const struct program *m)
+{
+	unsigned i;
+
+	for (i = 0; i < m->ports.n; i++)
+		if (!rtd_port_quiet(m->ports.port[i]))
+			return false;
+	return true;
+}
+
+static void run(struct program *m)
+{
+	struct epoll_event e[RTD_RAILS + 1];
+
+	while (!m->unclean &&
+	       (!m->ending || rtd_relay_state(m->ports.relay) != RTD_OFF)) {
+		unsigned i, n = 0, asking = 0;
+		uint64_t now, next;
+
+		for (i = 0; i < m->ports.n; i++)
+			n += rtd_port_poll(m->ports.port[i]);
+		now = lnx_clock_ns();
+		next = rtd_relay_run(m->ports.relay, now);
+		for (i = 0; i < m->ports.n; i++) {
+			rtd_port_fill(m->ports.port[i]);
+			asking += rtd_port_asking(m->ports.port[i], now);
+		}
+		m->changed |= n || !m->state_ns;
+		if (m->changed && lnx_ns_since(now, m->state_ns) >= STATE_NS)
+			write_state(m, now);
+		if (m->changed)
+			next = LNX_MIN(next, m->state_ns + STATE_NS);
+		take_signals(m, now);
+		if (!n && next > now && quiet(m))
+			epoll_wait(m->epoll, e, RTD_RAILS + 1,
+				   wait_ms(m, next, now, asking));
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "loopback", no_argument, NULL, 'l' }, { "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	static struct program m = { .file = RTD_CONF };
+	char why[RTD_WHY];
+	unsigned i;
+	int opt;
+
+	while ((opt = getopt_long(argc, argv, "c:th", options, NULL)) != -1) {
+		if (opt == 'c')
+			m.file = optarg;
+		else if (opt == 't')
+			m.check = true;
+		else if (opt == 'l')
+			m.loopback = true;
+		else
+			return usage();
+	}
+	if (optind < argc)
+		return usage();
+	if (rtd_conf_read(&m.conf, m.file, why))
+		return fail(why);
+	if (m.check)
+		return 0;
+	if (open_ports(&m, why) || open_routes(&m, why) || start_relay(&m, why) ||
+	    watch(&m, why))
+		return fail(why);
+	run(&m);
+	write_state(&m, lnx_clock_ns());
+	for (i = 0; i < m.ports.n; i++)
+		rtd_port_close(m.ports.port[i]);
+	return m.unclean;
+}
