@@ -162,7 +162,7 @@ static void untouched(void)
 }
 
 /* Each of `due` has one error, and nothing else came. */
-static void each_failed_once(void)
+static void each_failed_once_with(int with)
 {
 	unsigned seen[3] = { 0 }, i;
 	struct fi_cq_tagged_entry e;
@@ -171,7 +171,7 @@ static void each_failed_once(void)
 
 	while ((ret = fi_cq_read(f.cq, &e, 1)) == -FI_EAVAIL) {
 		cr_assert_eq(fi_cq_readerr(f.cq, &err, 0), 1);
-		cr_expect_eq(err.err, FI_ECONNRESET, "%s", fi_strerror(err.err));
+		cr_expect_eq(err.err, with, "%s", fi_strerror(err.err));
 		for (i = 0; i < 3 && err.op_context != &due[i]; i++)
 			;
 		cr_assert_lt(i, 3u);
@@ -180,6 +180,11 @@ static void each_failed_once(void)
 	cr_expect_eq(ret, -FI_EAGAIN);
 	for (i = 0; i < 3; i++)
 		cr_expect_eq(seen[i], 1, "operation %u: %u errors", i, seen[i]);
+}
+
+static void each_failed_once(void)
+{
+	each_failed_once_with(FI_ECONNRESET);
 }
 
 /* The core ends what it has; i-th by that, or all by turns. */
@@ -253,6 +258,39 @@ BOTH(not_before_the_core_lets_go)
 	fake_quiet(&f);
 	core_ends(FI_EIO, false);
 	each_failed_once();
+	fake_close(&f);
+}
+
+/* The peer is silent and given up; then its connection is cut, which the core reports in its
+ * own words.  A short read is the core's own operation, a long one is not. */
+static void give_up(void)
+{
+	lnx_lock(&f.lnx->lock);
+	lnx_rel_peer_failed(inside(), FI_ETIMEDOUT);
+	lnx_unlock(&f.lnx->lock);
+	fake_passes(&f, 10);
+	core_ends(FI_ECANCELED, false);
+}
+
+BOTH(given_up_with_long_operations)
+{
+	open_met(kind);
+	begin_all();
+	give_up();
+	each_failed_once_with(FI_ETIMEDOUT);
+	fake_close(&f);
+}
+
+BOTH(given_up_with_a_short_read)
+{
+	open_met(kind);
+	core->hold_reads = true;
+	cr_assert_eq(fi_read(f.ep, buf[0], 200, NULL, p.addr, 0, KEY, &due[0]), 0);
+	core->hold_reads = false;
+	cr_assert_eq(fake_held(core), 1u);
+	give_up();
+	fake_err(&f, &due[0], FI_ETIMEDOUT);
+	fake_quiet(&f);
 	fake_close(&f);
 }
 

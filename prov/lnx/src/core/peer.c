@@ -224,7 +224,7 @@ LNX_COLD void lnx_peer_inherit(struct lnx_peer *peer, const struct lnx_peer *bef
 	if (!known)
 		return;
 	peer->session.av_first = before->rx_sid ?
-		!before->session.silent && !before->session.alive :
+		before->session.err != FI_ETIMEDOUT && !before->session.alive :
 		!before->session.av_first;
 	peer->address.rails = malloc(sizeof(*known));
 	if (!peer->address.rails)

@@ -465,7 +465,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 			    ep->conf->connect_timeout * LNX_NS_PER_MS)
 				p->err = p->why;
 		} else if (ret == -FI_EHOSTUNREACH) {
-			p->err = FI_EHOSTUNREACH;
+			p->err = lnx_peer_error(p->peer);
 		} else if (ret < 0) {
 			failed(p, p->seg, (int)-ret, !part_of(p), now);
 			p->again = !p->asking;

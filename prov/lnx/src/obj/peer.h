@@ -242,9 +242,10 @@ struct lnx_peer_session {
 					 * is */
 	uint32_t refused_ms;		/* and when a frame of it was last refused */
 	bool refuse;			/* tell the peer that it has ended */
-	bool alive;			/* the peer ended it: another may begin */
-	bool silent : 1;		/* it ended because nothing came: the peer may be
-					 * where it was */
+	uint8_t err;			/* FI_E... that its operations end with, once all
+					 * have failed; FI_ETIMEDOUT: nothing came, the peer
+					 * may be where it was */
+	bool alive : 1;			/* the peer ended it: another may begin */
 	bool av_first : 1;		/* the AV's rails are tried, though the session
 					 * before had others */
 	bool keepalive;			/* a sign of life is due from it, though it is idle
@@ -449,6 +450,12 @@ LNX_INLINE bool lnx_peer_ending(const struct lnx_peer *peer)
 LNX_INLINE bool lnx_peer_dead(const struct lnx_peer *peer)
 {
 	return lnx_life_dead(peer->life);
+}
+
+/* What operations to it end with once its session has ended: FI_E... */
+static inline int lnx_peer_error(const struct lnx_peer *peer)
+{
+	return peer->session.err ? peer->session.err : FI_ECONNRESET;
 }
 
 /* Counts for a path of peer that has none yet: kinds are counted from now on.  NULL: memory

@@ -107,7 +107,7 @@ static bool ended_keeps(const struct lnx_peer *peer, const struct lnx_rail *rail
 {
 	unsigned i;
 
-	if (!peer->session.silent ||
+	if (peer->session.err != FI_ETIMEDOUT ||
 	    lnx_ns_since_stamp(now, peer->session.ended_ms) >= LNX_SESSION_TELL_NS)
 		return false;
 	for (i = 0; i < peer->npath; i++) {

@@ -255,7 +255,8 @@ LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 			 "peer %016llx: not reachable: %u frames and all large sends to it fail: %s\n",
 			 (unsigned long long)peer->eid,
 			 c->next - c->una, fi_strerror(err));
-	peer->session.silent |= err == FI_ETIMEDOUT;
+	if (!peer->session.err)
+		peer->session.err = (uint8_t)err;
 	lnx_peer_happens(peer, LNX_LIFE_FAILED);
 	while (!lnx_chan_idle(c)) {
 		struct lnx_frame *f = lnx_chan_pop_una(c);

@@ -105,7 +105,7 @@ static void ended(struct lnx_rma_segment *segment, int err, int prov_errno)
 	lnx_rkey_forget(peer, segment->key);
 	if (lnx_peer_dead(peer)) {
 		peer->rma.n_reads--;
-		lnx_rma_segment_end(segment, err);
+		lnx_rma_segment_end(segment, lnx_peer_error(peer));
 		return;
 	}
 	/* It still delays frames, until its GET has a number; and reads. */
