@@ -3,7 +3,7 @@
  * Any bytes are no health board, or one whose news are in range, and belief in them ends with
  * the first proof of life.
  *
- * Sources: policy/board.c, policy/health.c
+ * Sources: policy/board.c policy/health.c
  */
 #define LNX_FUZZ_NAME "board"
 #define FUZZ_CHANGES 2000
