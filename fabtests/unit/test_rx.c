@@ -1693,6 +1693,30 @@ Test(rx_plain, posted_follow_the_bursts)
 	fake_close(&f);
 }
 
+/* Many peers begin at once: each poll finds something, and each of them may call for more
+ * buffers.  Those that were read are posted again first. */
+Test(rx_plain, many_hellos_take_no_more_buffers)
+{
+	static struct fake_peer more[2000];
+	const unsigned max = 64;
+	unsigned i, most = 0;
+
+	fake_conf.rx_buffers = max;
+	open_met(LNX_RAIL_PLAIN);
+	for (i = 0; i < LNX_ARRAY_SIZE(more); i++) {
+		fake_peer_init(&f, &more[i], 100 + i);
+		fake_peer_insert(&f, &more[i]);
+		fake_hello(&f, &more[i]);
+	}
+	while (core->in) {
+		fake_pass(&f);
+		most = LNX_MAX(most, view_rail_bufs(f.lnx->rail[0]));
+	}
+	cr_expect_geq(most, 16);
+	cr_expect_leq(most, 2 * max, "%u buffers", most);
+	fake_close_quick(&f);
+}
+
 /* Each peer may have stopped in the middle of a frame, which keeps a buffer. */
 Test(rx_plain, more_are_posted_for_many_peers)
 {

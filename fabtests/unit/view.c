@@ -427,6 +427,16 @@ size_t view_rxes(const struct lnx_ep *ep)
 	return ep->rxe_pool.used - ep->nreserve;
 }
 
+unsigned view_rail_bufs(const struct lnx_rail *rail)
+{
+	struct lnx_node *node, *tmp;
+	unsigned n = 0;
+
+	lnx_list_foreach(&rail->bufs, node, tmp)
+		n++;
+	return n;
+}
+
 size_t view_rxbufs(const struct lnx_ep *ep)
 {
 	return ep->rxbuf_pool.used - ep->nbuf_reserve;

@@ -181,6 +181,8 @@ unsigned view_misdirected(const struct lnx_ep *ep);
  * ours, of all sizes or of one (LNX_TXE_SMALL, ...); pieces that are being pulled. */
 size_t view_rxes(const struct lnx_ep *ep);
 size_t view_rxbufs(const struct lnx_ep *ep);
+/* Those that a plain rail has, posted or about to be. */
+unsigned view_rail_bufs(const struct lnx_rail *rail);
 size_t view_frames(const struct lnx_ep *ep);
 size_t view_frames_of(const struct lnx_ep *ep, unsigned size);
 size_t view_chunks(const struct lnx_ep *ep);

@@ -64,6 +64,8 @@ static int fill(struct lnx_rail *rail)
 	if (lnx_unlikely(!rail->core_ep))
 		return 0;
 	rail->want_posted = LNX_MAX(rail->want_posted, least_posted(rail->ep));
+	/* While each poll finds something, no poll posts them. */
+	post_spare(rail);
 	while (rail->nposted < rail->want_posted) {
 		struct lnx_rxbuf *buf = lnx_rxbuf_get(rail);
 		uint32_t before = rail->nposted;
