@@ -128,8 +128,8 @@ static int store_in_entry(struct lnx_peer *peer, const struct lnx_hdr *h,
 	return !copy;
 }
 
-/* As store_in_entry, for any. */
-static int store_unexpected(struct lnx_peer *peer, const struct lnx_hdr *h,
+/* As store_in_entry, for any.  Not part of its caller, whose usual way is short. */
+static __attribute__((noinline)) int store_unexpected(struct lnx_peer *peer, const struct lnx_hdr *h,
 			    struct lnx_rxbuf *buf, bool tagged)
 {
 	if (lnx_unlikely(h->len > LNX_PAYLOAD_MAX) || may_hold(peer->ep, buf, h->len))
@@ -152,12 +152,12 @@ static inline void count(struct lnx_ep *ep, struct lnx_rail *rail, uint64_t len,
 	rail->traffic.recv_length += here;
 }
 
-static inline int handle_eager(struct lnx_ep *ep, struct lnx_peer *peer,
-			    const struct lnx_hdr *h, struct lnx_rxbuf *buf,
-			    bool tagged)
+static int handle_eager(struct lnx_peer *peer, const struct lnx_hdr *h,
+			struct lnx_rxbuf *buf, bool tagged)
 {
 	bool large = lnx_unlikely(h->len > LNX_PAYLOAD_MAX);
 	struct lnx_rail *rail = buf->rail;
+	struct lnx_ep *ep = peer->ep;
 	struct lnx_rxe *rxe;
 	int ret;
 
@@ -289,19 +289,15 @@ static int no_message(struct lnx_ep *ep, struct lnx_peer *peer, const struct lnx
 	}
 }
 
-LNX_HOT
-int lnx_rx_deliver_frame(struct lnx_peer *peer, const struct lnx_hdr *h,
-			 struct lnx_rxbuf *buf, size_t len)
+/* All but messages in one frame. */
+static __attribute__((noinline)) int deliver_other(struct lnx_peer *peer, const struct lnx_hdr *h,
+						   struct lnx_rxbuf *buf, size_t len)
 {
 	struct lnx_rail_traffic *t = &buf->rail->traffic;
 	struct lnx_ep *ep = peer->ep;
 	int ret;
 
-	if (lnx_likely(h->kind == LNX_KIND_TAG))
-		return handle_eager(ep, peer, h, buf, true);
 	switch (h->kind) {
-	case LNX_KIND_MSG:
-		return handle_eager(ep, peer, h, buf, false);
 	case LNX_KIND_RTS_TAG:
 	case LNX_KIND_RTS_MSG:
 		return handle_rts(ep, peer, h, buf, len,
@@ -322,6 +318,17 @@ int lnx_rx_deliver_frame(struct lnx_peer *peer, const struct lnx_hdr *h,
 		lnx_count_memory((const void *)buf->frame, &t->recvs, &t->recv_length);
 	}
 	return ret;
+}
+
+LNX_HOT
+int lnx_rx_deliver_frame(struct lnx_peer *peer, const struct lnx_hdr *h,
+			 struct lnx_rxbuf *buf, size_t len)
+{
+	if (lnx_likely(h->kind == LNX_KIND_TAG))
+		return handle_eager(peer, h, buf, true);
+	if (lnx_likely(h->kind == LNX_KIND_MSG))
+		return handle_eager(peer, h, buf, false);
+	return deliver_other(peer, h, buf, len);
 }
 
 int lnx_rx_copy(struct lnx_ep *ep, struct lnx_peer *peer, bool tagged,

@@ -131,7 +131,11 @@ LNX_COLD bool lnx_chan_grow(struct lnx_chan *c);
 /* May one more frame be posted? */
 LNX_INLINE bool lnx_chan_window_open(struct lnx_chan *c)
 {
-	return lnx_likely(c->posted - c->una <= c->mask) || lnx_chan_grow(c);
+	/* Not as one expression: then gcc takes all that follows in its callers to be as rare
+	 * as the call. */
+	if (lnx_likely(c->posted - c->una <= c->mask))
+		return true;
+	return lnx_chan_grow(c);
 }
 
 /* The next number, for a frame that is to be posted or queued now. */
