@@ -85,7 +85,8 @@ static void event(struct ft *ft, const struct fi_cq_tagged_entry *e,
 	ev->src = src;
 }
 
-static struct ft_op *account(struct ft *ft, void *context, uint64_t flags)
+/* err: 0, or that of an error entry. */
+static struct ft_op *account(struct ft *ft, void *context, uint64_t flags, int err)
 {
 	struct ft_op *op = op_of(ft, context);
 
@@ -97,13 +98,18 @@ static struct ft_op *account(struct ft *ft, void *context, uint64_t flags)
 		op->done++;
 		return op;
 	}
-	if (!ft->unexpected[0])
-		snprintf(ft->unexpected, sizeof(ft->unexpected),
-			 "a completion with context %p and flags %#llx that "
-			 "belongs to %s", context, (unsigned long long)flags,
-			 !op ? "no operation" : !op->posted ?
-			 "an operation that was not started" :
-			 "an operation that was complete already");
+	if (ft->unexpected[0])
+		return NULL;
+	snprintf(ft->unexpected, sizeof(ft->unexpected),
+		 "a completion with context %p, flags %#llx and error %d that belongs to %s",
+		 context, (unsigned long long)flags, err, !op ? "no operation" :
+		 !op->posted ? "an operation that was not started" :
+		 "an operation that was complete already");
+	if (op && op->posted)
+		snprintf(ft->unexpected + strlen(ft->unexpected),
+			 sizeof(ft->unexpected) - strlen(ft->unexpected),
+			 ", number %td, with flags %#llx and error %d", op - ft->ops,
+			 (unsigned long long)op->flags, op->err);
 	return NULL;
 }
 
@@ -120,7 +126,7 @@ static void complete(struct ft *ft, const void *entry, fi_addr_t src)
 	}
 	/* Each format is the beginning of the next one, so a larger one can be read. */
 	op = account(ft, e->op_context, format >= FI_CQ_FORMAT_MSG ?
-		     e->flags : 0);
+		     e->flags : 0, 0);
 	if (!op)
 		return;
 	op->src = src;
@@ -154,7 +160,7 @@ static int read_error(struct ft *ft)
 	}
 	if (!ee.op_context && ft->inject_failed && ft->inject_failed(ft, &ee))
 		return 1;
-	op = account(ft, ee.op_context, ee.flags);
+	op = account(ft, ee.op_context, ee.flags, ee.err);
 	if (!op)
 		return 1;
 	op->err = ee.err ? ee.err : FI_EOTHER;
