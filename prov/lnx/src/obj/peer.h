@@ -458,6 +458,12 @@ static inline int lnx_peer_error(const struct lnx_peer *peer)
 	return peer->session.err ? peer->session.err : FI_ECONNRESET;
 }
 
+/* Frames of it that were handled so far: their numbers begin with 0, and wrap. */
+static inline uint64_t lnx_peer_handled(const struct lnx_peer *peer)
+{
+	return (uint64_t)peer->chan.rx.wraps << 32 | peer->chan.rx.next;
+}
+
 /* Counts for a path of peer that has none yet: kinds are counted from now on.  NULL: memory
  * is short. */
 static inline struct lnx_path_counts *lnx_path_counts_new(const struct lnx_peer *peer,
@@ -469,7 +475,7 @@ static inline struct lnx_path_counts *lnx_path_counts_new(const struct lnx_peer 
 		return NULL;
 	c->kinds_sent = path->n_sent;
 	if (path->index == peer->rx.path_back)
-		c->kinds_received = peer->chan.rx.next;
+		c->kinds_received = lnx_peer_handled(peer);
 	return c;
 }
 
