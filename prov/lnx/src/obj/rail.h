@@ -112,7 +112,8 @@ struct lnx_rail {
 	struct lnx_tx_credits credits;
 	uint32_t credits_fast;		/* with fewer, one more may leave without asking;
 					 * 0: ask */
-	uint32_t n_delayed;		/* frames that wait for credits of it */
+	uint32_t credits_call;		/* with more in use, one that is given back does more:
+					 * credits.most; 0 while frames wait */
 	/* Operations of the application, and their payload.  Of a large one each rail
 	 * counts the bytes that went over it.  Network rails only.  What the peer's core
 	 * reads or writes by itself is not known here. */
@@ -128,6 +129,7 @@ struct lnx_rail {
 
 	uint32_t credits_max;		/* limits: of its frames, and of those of one path */
 	uint32_t peer_credits_max;	/* over it; 0: none (core/credits.h) */
+	uint32_t n_delayed;		/* frames that wait for credits of it */
 	struct lnx_node delayed;	/* lnx_path.delayed: whose peers wait for credits of
 					 * it, in order */
 	struct lnx_node unposted;		/* rxbufs to be posted later */

@@ -90,7 +90,7 @@ static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 		core_has(txe);
 		return;
 	}
-	lnx_credits_give(ep, txe->peer->path[txe->f.path]);
+	lnx_credits_give(txe->peer->path[txe->f.path]);
 	lnx_txe_put(ep, txe);
 }
 
@@ -110,7 +110,7 @@ void lnx_done_settled(struct lnx_txe *txe)
 		else
 			lnx_done_posted(ep, txe);
 	}
-	lnx_credits_give(ep, txe->peer->path[txe->f.path]);
+	lnx_credits_give(txe->peer->path[txe->f.path]);
 	if (lnx_unlikely(txe->peer->chan.nqueued))
 		lnx_peer_pump(txe->peer);
 	lnx_txe_put(ep, txe);
@@ -279,7 +279,7 @@ LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 		txe->keep = LNX_KEEP_FAILED;
 		txe->err = err;
 		if (!f->in_core) {
-			lnx_credits_give(ep, peer->path[f->path]);
+			lnx_credits_give(peer->path[f->path]);
 			lnx_txe_put(ep, txe);
 		} else {
 			core_has(txe);

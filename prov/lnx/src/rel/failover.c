@@ -98,7 +98,7 @@ LNX_COLD void lnx_failover_redirect(struct lnx_path *path, struct lnx_peer *peer
 	/* The other frames follow on the path of this one (rel/sched.c). */
 	first = lnx_frame_at(peer, peer->chan.una);
 	if (first) {
-		lnx_credits_move(peer->ep, peer->path[first->f.path],
+		lnx_credits_move(peer->path[first->f.path],
 				 peer->path[next->index]);
 		first->f.path = next->index;
 	}

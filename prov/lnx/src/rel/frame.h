@@ -325,7 +325,7 @@ LNX_INLINE void lnx_frame_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t
 		lnx_done_acked(peer, ack);
 		return;
 	}
-	lnx_credits_give(ep, lnx_likely(peer->npath == 1) ? peer->cur : peer->path[f->path]);
+	lnx_credits_give(lnx_likely(peer->npath == 1) ? peer->cur : peer->path[f->path]);
 	lnx_txe_put(ep, lnx_txe_of(f));
 	if (peer->npath > 1 && lnx_chan_idle(&peer->chan))
 		lnx_sched_all_delivered(peer);

@@ -33,7 +33,7 @@ ssize_t lnx_frame_post(struct lnx_ep *ep, struct lnx_peer *peer,
 	txe->f.path = path->index;
 	/* It is one that leaves again: its credit goes with it. */
 	if (lnx_unlikely(before != path->index) && txe->f.retransmitted)
-		lnx_credits_move(ep, peer->path[before], path);
+		lnx_credits_move(peer->path[before], path);
 	/* A frame that is acknowledged inside the call stays until the call returns. */
 	txe->f.in_core = true;
 	if (lnx_unlikely(ep->fault != NULL) && lnx_faults_tx(peer, path, txe, w->kind))
@@ -63,7 +63,7 @@ left:
 refused:
 	txe->f.in_core = false;
 	if (before != path->index && txe->f.retransmitted)
-		lnx_credits_move(ep, path, peer->path[before]);
+		lnx_credits_move(path, peer->path[before]);
 	txe->f.path = before;
 	/*
 	 * While a core was busy sending, it may have received the ack of this frame

@@ -22,9 +22,18 @@ LNX_COLD bool lnx_credits_ask(const struct lnx_path *path)
 	       of_rail(path);
 }
 
-LNX_COLD void lnx_credits_move(struct lnx_ep *ep, struct lnx_path *from, struct lnx_path *to)
+LNX_COLD void lnx_credits_note(struct lnx_rail *rail)
 {
-	lnx_credits_give(ep, from);
+	lnx_tx_credits_wanted(&rail->credits, 0);
+	if (rail->n_delayed)
+		rail->ep->work |= LNX_WORK_CREDITS;
+	else
+		rail->credits_call = rail->credits.most;
+}
+
+LNX_COLD void lnx_credits_move(struct lnx_path *from, struct lnx_path *to)
+{
+	lnx_credits_give(from);
 	lnx_credits_take(to);
 }
 
@@ -35,6 +44,7 @@ static void less(struct lnx_rail *rail, uint32_t n)
 	rail->n_delayed -= LNX_MIN(rail->n_delayed, n);
 	if (lnx_list_empty(&rail->delayed))
 		rail->n_delayed = 0;
+	rail->credits_call = rail->n_delayed ? 0 : rail->credits.most;
 	rail->credits_fast = lnx_credits_fast(rail);
 }
 
@@ -71,6 +81,7 @@ LNX_COLD void lnx_credits_wait(struct lnx_peer *peer, struct lnx_path *path)
 	rail->n_delayed += peer->chan.nqueued;
 	lnx_tx_credits_wanted(&rail->credits, rail->n_delayed);
 	rail->credits_fast = lnx_credits_fast(rail);
+	rail->credits_call = 0;
 }
 
 LNX_COLD void lnx_credits_queued(struct lnx_peer *peer)

@@ -37,19 +37,22 @@ LNX_INLINE void lnx_credits_take(struct lnx_path *path)
 	lnx_tx_credits_take(&path->rail->credits);
 }
 
+/* Slow half of lnx_credits_give: there never were so many in use, or frames wait. */
+LNX_COLD void lnx_credits_note(struct lnx_rail *rail);
+
 /* A frame that was last posted over path is over. */
-LNX_INLINE void lnx_credits_give(struct lnx_ep *ep, struct lnx_path *path)
+LNX_INLINE void lnx_credits_give(struct lnx_path *path)
 {
 	struct lnx_rail *rail = path->rail;
 
 	lnx_tx_credits_give(&path->credits);
-	lnx_tx_credits_give(&rail->credits);
-	if (lnx_unlikely(rail->n_delayed))
-		ep->work |= LNX_WORK_CREDITS;
+	if (lnx_unlikely(rail->credits.used > rail->credits_call))
+		lnx_credits_note(rail);
+	rail->credits.used--;
 }
 
 /* It is posted over another path. */
-LNX_COLD void lnx_credits_move(struct lnx_ep *ep, struct lnx_path *from, struct lnx_path *to);
+LNX_COLD void lnx_credits_move(struct lnx_path *from, struct lnx_path *to);
 
 /* The next frame of peer's queue has no credit of path: it waits for one. */
 LNX_COLD void lnx_credits_wait(struct lnx_peer *peer, struct lnx_path *path);
