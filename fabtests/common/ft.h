@@ -202,6 +202,11 @@ int ft_exchange(struct ft *ft, struct ft_objs *o, fi_addr_t *addr);
  */
 int ft_fake_name(struct ft *ft, uint64_t n, bool local, unsigned char *at);
 
+/* For programs that do what lines on standard input say: answer "ok" and our own address in
+ * hex; insert that of another one, and answer with its number. */
+void ft_say_name(const struct ft_objs *o);
+void ft_know(const struct ft_objs *o, const char *hex);
+
 /* Does this job run over the provider itself, not through lnx? */
 bool ft_is_bare(const struct ft *ft, const char *prov);
 /* Does it run over lnx with shared memory in its link? */

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Addresses of peers that do not exist, for address vectors of any length. */
+/* Addresses of peers that do not exist, for address vectors of any length; and addresses as
+ * text, for scripts. */
 #include "ft.h"
 
+#include <inttypes.h>
 #include <netinet/in.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Offsets of the 8-byte identities of endpoint and host in lnx's address. */
@@ -35,4 +38,29 @@ int ft_fake_name(struct ft *ft, uint64_t n, bool local, unsigned char *at)
 		memcpy(at + LNX_HOST_AT, &id, sizeof(id));
 	}
 	return 0;
+}
+
+void ft_say_name(const struct ft_objs *o)
+{
+	size_t i;
+
+	printf("ok ");
+	for (i = 0; i < o->name_len; i++)
+		printf("%02x", o->name[i]);
+	printf("\n");
+}
+
+void ft_know(const struct ft_objs *o, const char *hex)
+{
+	unsigned char blob[FT_NAME_MAX];
+	fi_addr_t addr;
+	unsigned v;
+	size_t n = 0;
+
+	for (; n < sizeof(blob) && sscanf(hex, "%2x", &v) == 1; hex += 2)
+		blob[n++] = (unsigned char)v;
+	if (fi_av_insert(o->av, blob, 1, &addr, 0, NULL) == 1)
+		printf("ok %" PRIu64 "\n", (uint64_t)addr);
+	else
+		printf("error not an address\n");
 }

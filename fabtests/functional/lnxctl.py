@@ -4,7 +4,8 @@
 
 Processes over loopback do as they are told and say what they counted (talk.c); lnxctl
 has to say the same of them, live, silent and killed, and change what it is asked to.
-Needs nothing but Python; python3-yaml, tmux and root make it check more.  Random parts
+Needs nothing but Python; python3-yaml, python3-prometheus-client, tmux and root make it check
+more.  Random parts
 print their seed and take LNX_SEED.
 
   lnxctl.py [NAME...]     only the cases of these names
@@ -34,6 +35,10 @@ try:
     import yaml
 except ImportError:
     yaml = None
+try:
+    from prometheus_client.openmetrics.parser import text_string_to_metric_families
+except ImportError:
+    text_string_to_metric_families = None
 
 
 class Failed(Exception):
@@ -535,6 +540,27 @@ def case_nets():
     same(values, {"left1": 300, "tcp": 1000}, "net set")
 
 
+def case_rules_first():
+    """A rule for peers is there before the first one is met."""
+    a, b = Talk(TWO_NETS, "a"), Talk(TWO_NETS, "b")
+    a.do("spin")
+    run("-p", a.pid, "udsp", "add", "--dst", "tcp;ofi_rxm", "--priority", 1)
+    run("-p", a.pid, "udsp", "add", "--dst", "tcp7", "--priority", 0)
+    need("waits for a rail of a peer" in rules(a)[0]["applies to"], rules(a))
+    names = a.do("name"), b.do("name")
+    a.do("know " + names[1])
+    b.do("know " + names[0])
+    send(a, b, 30, 200)
+    b.do("spin")
+    goes_by(a, b, RXM)
+    same({n["nid"].split("@")[1]: n["udsp info"]
+          for n in show(a, "peer", "show", "-v", 4, wait=True)["peer"][0]["peer ni"]},
+         {"tcp;ofi_rxm": {"net priority": 1, "nid priority": -1},
+          "tcp": {"net priority": -1, "nid priority": -1}}, "udsp info")
+    need("1 rail of peers" in rules(a)[0]["applies to"] and
+         "waits" in rules(a)[1]["applies to"], "a net that is not there does no harm", rules(a))
+
+
 def case_errors():
     """Documents for programs, as lnetctl's."""
     a, b = pair()
@@ -870,6 +896,238 @@ def case_udsp_effect():
     need(moved[0] * 20 < moved[1], "read over both rails:", moved)
 
 
+def flowing(a, b, size=200):
+    """Messages go from a to b, on and on."""
+    b.do("sink %d" % size)
+    a.do("flow 0 %d" % size)
+    a.do("spin")
+    b.do("spin")
+
+
+def flown(a, n):
+    """What both rails send while that many messages leave."""
+    first = sent_by(a)
+    while True:
+        moved = [x - y for x, y in zip(sent_by(a), first)]
+        if sum(moved) >= n:
+            return moved
+
+
+def case_live():
+    """A change is in effect for the next message: while messages flow, those that leave
+    after lnxctl has ended are counted, so that it does not matter how fast anything is."""
+    a, b = pair(TWO_NETS)
+    send(a, b, 20, 200)
+    flowing(a, b)
+    run("-p", a.pid, "udsp", "add", "--src", "tcp", "--priority", 5, wait=True)
+    until("messages flow by " + TCP, lambda: flown(a, 500)[1] == 0)
+    took, before = [], []
+    for i in range(5):
+        for new, priority in (1, 0), (0, 9):
+            first, begin = sent_by(a), time.monotonic()
+            run("-p", a.pid, "udsp", "add", "--src", "tcp;ofi_rxm", "--priority", priority,
+                wait=True)
+            took.append(1000 * (time.monotonic() - begin))
+            at = sent_by(a)
+            before.append(at[not new] - first[not new])
+            moved = flown(a, 2000)
+            # What a core refuses for a moment may take the other rail.
+            need(moved[not new] * 100 <= moved[new], "by the new and the old rail, after the "
+                 "command:", moved[new], moved[not new])
+    print("# udsp add: %.0f to %.0f ms with the start of lnxctl, %d to %d messages by the old "
+          "rail meanwhile, %d of %d after it" % (min(took), max(took), min(before), max(before),
+                                                 moved[0], sum(moved)))
+    # Rules that go, and weights.
+    run("-p", a.pid, "udsp", "add", "--src", "tcp;ofi_rxm", "--priority", 0, wait=True)
+    need(flown(a, 2000)[0] * 100 <= 2000, "by tcp;ofi_rxm")
+    run("-p", a.pid, "udsp", "del", "--src", "tcp;ofi_rxm", "--priority", 0, wait=True)
+    moved = flown(a, 2000)
+    need(moved[1] * 100 <= moved[0], "after udsp del:", moved)
+    a.do("ebb")
+
+
+def case_preferred():
+    """A preferred net keeps its traffic although frames are lost and sends fail."""
+    a, b = pair(TWO_NETS, FI_LNX_UDSP="src: tcp;ofi_rxm")
+    send(a, b, 20, 200)
+    flowing(a, b, 2000)
+    until("messages flow by " + RXM, lambda: flown(a, 500)[0] == 0)
+    for what in "drop kind=tag count=1", "fail=local_error kind=tag count=1":
+        first = of_both(a, "send_length")
+        run("-p", (b if "drop" in what else a).pid, "fault", "add", what, wait=True)
+        begin = time.monotonic()
+        # The backoff after a failure is the same however much goes by.
+        while time.monotonic() - begin < 4:
+            flown(a, 5000)
+        moved = [x - y for x, y in zip(of_both(a, "send_length"), first)]
+        print("# %s: %d of %d bytes by the preferred net" % (what, moved[1], sum(moved)))
+        need(moved[1] * 100 >= sum(moved) * 99, what, "and then by each rail:", moved)
+        hit = [r for t in (a, b) for r in rules_of_faults(t)]
+        same(sum(hit), 1, "faults that happened")
+        for t in a, b:
+            run("-p", t.pid, "fault", "del", "all", wait=True)
+    a.do("ebb")
+
+
+def rules_of_faults(t):
+    text = run("-p", t.pid, "--json", "fault", "show", wait=True)
+    return [r["hit"] for r in json.loads(text)["fault"]]
+
+
+def case_udsp_soak():
+    """Rules change while frames are lost, repeated and late: all arrives, once."""
+    seed = int(os.environ.get("LNX_SEED", time.time()))
+    print("# LNX_SEED=%d" % seed)
+    r = random.Random(seed)
+    a, b = pair(TWO_NETS)
+    send(a, b, 20, 200)
+    for t in a, b:
+        t.do("spin")
+        for rule in ("drop kind=tag rate=200", "delay=2ms kind=tag rate=100",
+                     "drop kind=ack rate=50"):
+            run("-p", t.pid, "fault", "add", rule, wait=True)
+    flowing(a, b)
+    for i in range(25):
+        t, net = r.choice((a, b)), r.choice(("tcp", "tcp;ofi_rxm"))
+        what = r.choice(("src", "dst", "pair", "del"))
+        if what == "del":
+            run("-p", t.pid, "udsp", "del", "--all", wait=True)
+        elif what == "pair":
+            try_add(t, "--src", net, "--dst", net, "--idx", 0)
+        else:
+            try_add(t, "--" + what, net, "--priority", r.randrange(5))
+        flown_one(a)
+    for t in a, b:
+        run("-p", t.pid, "fault", "del", "all", wait=True)
+    a.do("ebb")
+    sent = a.counts()[0]
+    until("all arrives", lambda: b.counts()[2] >= sent)
+    time.sleep(0.3)
+    same(b.counts()[2:], a.counts()[:2], "messages and bytes that arrive")
+    need(show(a, "stats", "show", wait=True)["statistics"]["resend_count"] > 0, "sent again")
+
+
+def try_add(t, *args):
+    """Perhaps it is there already."""
+    p = subprocess.run([LNXCTL, "-p", str(t.pid), "--wait", str(HANGS_S * 500), "udsp",
+                        "add", *map(str, args)], text=True, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, timeout=HANGS_S)
+    need(p.returncode == OK or "there already" in p.stderr, args, p.stderr)
+
+
+def tx_credits(t):
+    """Of the rail and of the peer's rail: max, available, min, queued."""
+    text = run("-p", t.pid, "net", "show", "-v", "--net", "tcp", "--json", wait=True)
+    r = json.loads(text)["net"][0]["local NI(s)"][0]
+    text = run("-p", t.pid, "peer", "show", "-v", "--json", wait=True)
+    p = json.loads(text)["peer"][0]["peer ni"][0]
+    return [[d[k] for k in (most, "available_tx_credits", "min_tx_credits",
+                            "tx_q_num_of_buf")]
+            for d, most in ((r, "max_tx_credits"), (p, "max_ni_tx_credits"))]
+
+
+def in_use(c):
+    return c[0] - c[1] - c[3]
+
+
+def case_credits():
+    """FI_LNX_CREDITS and FI_LNX_PEER_CREDITS: shown, kept to, changed at any time."""
+    a, b = pair("tcp:lo", FI_LNX_CREDITS="7", FI_LNX_PEER_CREDITS="3")
+    send(a, b, 500, 8)
+    send(b, a, 500, 5000)
+    a.do("spin")
+    b.do("spin")
+    for t in a, b:
+        until("all is acknowledged", lambda: not any(in_use(c) for c in tx_credits(t)))
+        rail, peer = tx_credits(t)
+        same((rail[0], peer[0]), (7, 3), "limits")
+        same((rail[1], rail[3], peer[1], peer[3]), (7, 0, 3, 0), "nothing is under way")
+        need(4 <= rail[2] < 7, "rail: 3 of 7 were in use at most, not", rail[2])
+        need(peer[2] < 0, "peer: some waited:", peer[2])
+    tunables = show(a, "net", "show", "-v", "--net", "tcp")["net"][0]["local NI(s)"][0][
+        "tunables"]
+    same((tunables["credits"], tunables["peer_credits"]), (7, 3), "tunables")
+    same(params(a, "credits"), {"name": "credits", "value": "7", "unit": "frames",
+                                "origin": "environment", "set": "any time"}, "params")
+    for name in "credits", "peer_credits":
+        for value in "3.5", 65536, "many":
+            run("-p", a.pid, "set", name, value, status=REFUSED)
+            need('%s="%s": must be a whole number from 0 to 65535' % (name, value) in
+                 run.said, run.said)
+    # While messages flow.
+    flowing(a, b)
+    for name, which in ("peer_credits", 1), ("credits", 0):
+        for value in 1, 2, 50, 4, 1:
+            run("-p", a.pid, "set", name, value, wait=True)
+            # Those that were under way.
+            until("%s %d" % (name, value), lambda: in_use(tx_credits(a)[which]) <= value)
+            for i in range(5):
+                c = tx_credits(a)[which]
+                need(c[0] == value and in_use(c) <= value, name, value, "but", c)
+            flown_one(a)
+        run("-p", a.pid, "set", name, 0, wait=True)
+    a.do("ebb")
+    until("all is acknowledged", lambda: not any(in_use(c) for c in tx_credits(a)))
+    need(tx_credits(a)[0][2] < 0, "without a limit min_tx_credits tells the most")
+    same(tx_credits(a)[1][0], 512, "the window")
+
+
+def case_credits_file():
+    """Tunables of an interface count more than parameters; what is exported has both."""
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write("""net:
+    - net type: tcp
+      local NI(s):
+        - interfaces: {0: eth77, 1: lo}
+          tunables: {peer_credits: 5, credits: 40}
+    - net type: verbs
+      local NI(s):
+        - interfaces: [lo]
+          tunables: {credits: 3}
+global: {credits: 9}
+""")
+        f.flush()
+        a, b = pair(TWO_NETS, FI_LNX_CONFIG=f.name)
+    a.do("spin")
+    b.do("spin")
+    if not yaml:
+        raise Skipped("there is no python3-yaml")
+
+    def limits(t):
+        nets = json.loads(run("-p", t.pid, "net", "show", "-v", "--json", wait=True))["net"]
+        return {n["net type"]: [n["local NI(s)"][0]["tunables"][k]
+                                for k in ("credits", "peer_credits")] for n in nets}
+
+    want = {"tcp": [40, 5], "tcp;ofi_rxm": [9, 512]}
+    same(limits(a), want, "limits of each rail")
+    text = exported(a)
+    found = yaml.safe_load(text)
+    same(found["net"], [{"net type": "tcp", "local NI(s)": [
+        {"interfaces": {0: "lo"}, "tunables": {"peer_credits": 5, "credits": 40}}]}], "export")
+    same(int(found["global"]["credits"]), 9, "export")
+    feed(a, text, wait=True)
+    same(json.loads(feed(a, text, "--diff", "--json", wait=True)), {"changes": []},
+         "nothing to change")
+    feed(a, text.replace("credits: 40", "credits: 41"), status=REFUSED)
+    need("only the start of a process" in run.said, run.said)
+    feed(a, "global: {credits: 11, peer_credits: 2}\n", wait=True)
+    same(limits(a), {"tcp": [40, 5], "tcp;ofi_rxm": [11, 2]}, "import")
+    feed(a, text, wait=True)
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write(text)
+        f.flush()
+        c = Talk(TWO_NETS, "a", FI_LNX_CONFIG=f.name)
+        c.do("spin")
+        same(limits(c), want, "of a process that starts with it")
+        same(exported(c), text, "its export")
+
+
+def flown_one(a):
+    """It goes on."""
+    n = int(a.do("counts").split()[0])
+    until("messages flow", lambda: int(a.do("counts").split()[0]) > n + 100)
+
+
 def feed(t, text, *args, **kw):
     """Import that text."""
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
@@ -924,6 +1182,7 @@ def change(t, r):
             run("-p", t.pid, "set", *r.choice((
                 ("spill", r.randrange(1, 5000)), ("hold_down", r.randrange(1000)),
                 ("numa_range", r.randrange(50)), ("retry_count", r.randrange(1, 9)),
+                ("credits", r.randrange(50)), ("peer_credits", r.randrange(50)),
                 ("health_sensitivity_classes", "remote_timeout=%d" % r.randrange(900)))),
                 wait=True)
 
@@ -1181,9 +1440,21 @@ SAMPLE = re.compile(r'^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-z_]+="(?:[^"\\]|\\.
                     r'([0-9]+)$')
 
 
+def by_client(text):
+    """Its parser is the one of the format's authors."""
+    if not text_string_to_metric_families:
+        return
+    try:
+        families = list(text_string_to_metric_families(text))
+    except ValueError as e:
+        raise Failed("python3-prometheus-client refuses the metrics: %s" % e)
+    need(len(families) > 40 and all(f.documentation for f in families), "families")
+
+
 def parse_metrics(text):
     """By name and labels.  Each family is in one piece, and the end is there."""
     need(text.endswith("# EOF\n"), "no end of metrics")
+    by_client(text)
     out, seen, keys, family, kind = {}, set(), set(), None, None
     for line in text.split("\n")[:-2]:
         if line.startswith("# TYPE "):
@@ -1386,6 +1657,8 @@ def main():
     failed = 0
     if not yaml:
         print("# YAML is not read again: there is no python3-yaml")
+    if not text_string_to_metric_families:
+        print("# metrics are not read again: there is no python3-prometheus-client")
     for n in names:
         try:
             cases[n]()

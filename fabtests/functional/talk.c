@@ -10,6 +10,9 @@
  *	send ADDR N SIZE	N tagged messages
  *	recv N SIZE		N of up to that size, from any source
  *	spin, still		while it waits for a line it makes progress, or none
+ *	flow ADDR SIZE		while it spins it also sends tagged messages, on and on
+ *	sink SIZE		while it spins it also receives such
+ *	ebb			no more of them; what was begun ends
  *	counts			messages and bytes sent, received: what completions said
  *	more			open another endpoint, and leave it alone
  *	less			close that again
@@ -47,6 +50,11 @@ struct side {
 };
 
 static struct side tx, rx;
+/* What goes on while it spins. */
+static struct side flow;
+static bool flows, flow_sends;
+static size_t flow_size;
+static fi_addr_t flow_to;
 
 static bool is_of(const struct side *s, const void *ctx)
 {
@@ -72,6 +80,10 @@ static bool progress(void)
 	for (i = 0; i < n; i++) {
 		if (is_of(&tx, e[i].op_context)) {
 			tx.done++;
+		} else if (is_of(&flow, e[i].op_context)) {
+			flow.done++;
+			recvs += !flow_sends;
+			recv_bytes += flow_sends ? 0 : e[i].len;
 		} else if (is_of(&rx, e[i].op_context)) {
 			rx.done++;
 			recvs++;
@@ -140,32 +152,47 @@ static ssize_t recv_one(void *ctx, size_t size, fi_addr_t addr)
 	return fi_trecv(own.ep, mem, size, NULL, addr, 1, 0, ctx);
 }
 
+/* One more of the flow, if there is room.  False: an error was printed. */
+static bool go_on(void)
+{
+	void *ctx = &flow.ctx[flow.started % AT_ONCE];
+	ssize_t ret;
+
+	if (!flows || flow.started - flow.done >= AT_ONCE)
+		return true;
+	ret = flow_sends ? send_one(ctx, flow_size, flow_to) :
+			   recv_one(ctx, flow_size, FI_ADDR_UNSPEC);
+	flow.started += !ret;
+	if (!ret || ret == -FI_EAGAIN)
+		return true;
+	printf("error %s\n", fi_strerror((int)-ret));
+	return false;
+}
+
+static void begin_flow(bool sends_it, size_t size, fi_addr_t to)
+{
+	if (flows || !enough(size)) {
+		printf("error a flow already, or out of memory\n");
+		return;
+	}
+	flow.started = flow.done = 0;
+	flow_sends = sends_it;
+	flow_size = size;
+	flow_to = to;
+	flows = true;
+	printf("ok\n");
+}
+
+static void end_flow(void)
+{
+	flows = false;
+	while (flow_sends && flow.done < flow.started)
+		if (!progress())
+			return;
+	printf("ok\n");
+}
+
 /* ---- lines ---- */
-
-static void name(void)
-{
-	size_t i;
-
-	printf("ok ");
-	for (i = 0; i < own.name_len; i++)
-		printf("%02x", own.name[i]);
-	printf("\n");
-}
-
-static void know(const char *hex)
-{
-	unsigned char blob[FT_NAME_MAX];
-	fi_addr_t addr;
-	unsigned v;
-	size_t n = 0;
-
-	for (; n < sizeof(blob) && sscanf(hex, "%2x", &v) == 1; hex += 2)
-		blob[n++] = (unsigned char)v;
-	if (fi_av_insert(own.av, blob, 1, &addr, 0, NULL) == 1)
-		printf("ok %" PRIu64 "\n", (uint64_t)addr);
-	else
-		printf("error not an address\n");
-}
 
 static void open_more(bool open)
 {
@@ -213,9 +240,9 @@ static void obey(char *line)
 	if (!strcmp(line, "pid")) {
 		printf("ok %d\n", (int)getpid());
 	} else if (!strcmp(line, "name")) {
-		name();
+		ft_say_name(&own);
 	} else if (!strncmp(line, "know ", 5)) {
-		know(line + 5);
+		ft_know(&own, line + 5);
 	} else if (sscanf(line, "send %" SCNu64 " %" SCNu64 " %" SCNu64, &a, &n,
 			  &size) == 3) {
 		if (run(&tx, n, (size_t)size, a, send_one))
@@ -226,6 +253,12 @@ static void obey(char *line)
 	} else if (!strcmp(line, "spin") || !strcmp(line, "still")) {
 		spins = line[1] == 'p';
 		printf("ok\n");
+	} else if (sscanf(line, "flow %" SCNu64 " %" SCNu64, &a, &size) == 2) {
+		begin_flow(true, (size_t)size, a);
+	} else if (sscanf(line, "sink %" SCNu64, &size) == 1) {
+		begin_flow(false, (size_t)size, 0);
+	} else if (!strcmp(line, "ebb")) {
+		end_flow();
 	} else if (!strcmp(line, "counts")) {
 		printf("ok %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n", sends,
 		       send_bytes, recvs, recv_bytes);
@@ -244,7 +277,7 @@ static bool wait_line(void)
 	struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
 
 	while (!poll(&p, 1, spins ? 0 : 1000))
-		if (spins && !progress())
+		if (spins && (!go_on() || !progress()))
 			return false;
 	return true;
 }

@@ -166,31 +166,6 @@ static void first(fi_addr_t to)
 
 /* ---- lines ---- */
 
-static void name(void)
-{
-	size_t i;
-
-	printf("ok ");
-	for (i = 0; i < own.name_len; i++)
-		printf("%02x", own.name[i]);
-	printf("\n");
-}
-
-static void know(const char *hex)
-{
-	unsigned char blob[FT_NAME_MAX];
-	fi_addr_t addr;
-	unsigned v;
-	size_t n = 0;
-
-	for (; n < sizeof(blob) && sscanf(hex, "%2x", &v) == 1; hex += 2)
-		blob[n++] = (unsigned char)v;
-	if (fi_av_insert(own.av, blob, 1, &addr, 0, NULL) == 1)
-		printf("ok %" PRIu64 "\n", (uint64_t)addr);
-	else
-		printf("error not an address\n");
-}
-
 static void counts(void)
 {
 	unsigned i;
@@ -236,13 +211,13 @@ static void obey(char *line)
 	if (!strcmp(line, "pid"))
 		printf("ok %d\n", (int)getpid());
 	else if (!strcmp(line, "name"))
-		name();
+		ft_say_name(&own);
 	else if (!strcmp(line, "memory"))
 		printf("ok %" PRIu64 " %" PRIu64 "\n",
 		       ft_mr_mode(&own) & FI_MR_VIRT_ADDR ? (uint64_t)(uintptr_t)target : 0,
 		       fi_mr_key(remote.mr));
 	else if (!strncmp(line, "know ", 5))
-		know(line + 5);
+		ft_know(&own, line + 5);
 	else if (!strcmp(line, "counts"))
 		counts();
 	else if (sscanf(line, "first %" SCNu64, &a) == 1)

@@ -347,6 +347,7 @@ void close_clean(void)
 		}
 	}
 	for (i = 0; i < nrail; i++) {
+		cr_expect_eq(f.lnx->rail[i]->credits.used, 0u);
 		cr_expect_eq(f.lnx->rail[i]->busy, 0u, "%u",
 			     f.lnx->rail[i]->busy);
 		cr_expect(lnx_list_empty(&f.lnx->rail[i]->clones));

@@ -640,6 +640,37 @@ static char *manual(const char *page, const char *behind)
 	return text;
 }
 
+Test(config, interfaces_that_are_exported)
+{
+	static const char want[] =
+		"net:\n"
+		"    - net type: tcp1\n"
+		"      local NI(s):\n"
+		"        - interfaces:\n"
+		"              0: eth0\n"
+		"          tunables:\n"
+		"              credits: 40\n"
+		"        - interfaces:\n"
+		"              0: eth1\n"
+		"          tunables:\n"
+		"              peer_credits: 5\n"
+		"    - net type: o2ib\n"
+		"      local NI(s):\n"
+		"        - interfaces:\n"
+		"              0: ib0\n"
+		"          tunables:\n"
+		"              peer_credits: 0\n"
+		"              credits: 7\n";
+	char text[1000];
+
+	config = lnx_config_create();
+	cr_assert_eq(lnx_config_set_ni(config, "tcp1", "eth0", 40, LNX_CONFIG_UNSET), 0);
+	cr_assert_eq(lnx_config_set_ni(config, "o2ib", "ib0", 7, 0), 0);
+	cr_assert_eq(lnx_config_set_ni(config, "tcp1", "eth1", LNX_CONFIG_UNSET, 5), 0);
+	lnx_config_print(config, text, sizeof(text));
+	cr_assert_str_eq(text, want, "%s", text);
+}
+
 Test(config, examples_of_the_manual)
 {
 	char *text = manual("lnx.conf.5", ".SH EXAMPLE");

@@ -306,6 +306,33 @@ BOTH(frames_by_changing_paths)
 	fake_close_quick(&f);
 }
 
+/* Numbers on the wire have 32 bits, counts have not. */
+BOTH(more_than_32_bits)
+{
+	const uint64_t before = UINT32_MAX - 2u;
+	unsigned i;
+
+	open_met(kind, 1);
+	lnx_lock(&f.lnx->lock);
+	force_rx_next(peer, (uint32_t)before);
+	lnx_unlock(&f.lnx->lock);
+	p.seq = (uint32_t)before;
+	look(0, 0);
+	cr_expect_eq(path.traffic.recv_count, before);
+	for (i = 1; i < 7; i++) {
+		receive1();
+		look(0, 0);
+		cr_expect_eq(path.traffic.recv_count, before + i, "%u: %lx", i,
+			     (unsigned long)path.traffic.recv_count);
+	}
+	/* With counts by kind. */
+	reader_looks();
+	receive1();
+	look(0, 0);
+	cr_expect_eq(path.traffic.recv_count, before + 7);
+	fake_close_quick(&f);
+}
+
 BOTH(failures)
 {
 	unsigned class, i;

@@ -39,6 +39,7 @@ static struct fake_peer p;
 /* ---- the system's answers ---- */
 
 static unsigned nopen, ngrow;		/* number of rails, and of queries for it */
+static bool elsewhere;			/* new ones have the address 127.0.2.1 */
 static struct lnx_netwatch *watch;
 
 unsigned __wrap_lnx_hotplug_find(const struct lnx_ep *ep, struct lnx_hotplug_rail *out,
@@ -52,6 +53,9 @@ unsigned __wrap_lnx_hotplug_find(const struct lnx_ep *ep, struct lnx_hotplug_rai
 	for (i = ep->nrail; i < nopen && n < max; i++, n++) {
 		out[n].spec = f.rails.rail[0];
 		out[n].spec.info = fi_dupinfo(f.rails.rail[0].info);
+		if (elsewhere)
+			((struct sockaddr_in *)out[n].spec.info->src_addr)->sin_addr.s_addr =
+				htonl(0x7f000201);
 		out[n].was = NULL;
 	}
 	return n;
@@ -571,6 +575,47 @@ BOTH(an_interface_that_appears_is_used)
 	cr_expect(shared_over(peer, f.lnx->rail[2]), "it is used");
 	our_hello(&count);
 	cr_expect_eq(count, 1, "the peer is told");
+	fake_close(&f);
+}
+
+/* With two rails; the third one appears later. */
+static void open_and_grow(enum lnx_rail_kind kind)
+{
+	struct lnx_rails r;
+	unsigned count;
+
+	fake_conf.poll_idle = 1;
+	open_peer(kind, 2, 2);
+	r = rails_of(3, 6000);
+	hello(&r);
+	send_one();
+	our_hello(&count);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	cr_expect_gt(lnx_bits(shared(inside())), 1u);
+	nopen = 3;
+	appears(9);
+	fake_after_ms(&f, 200);
+	send_one();
+	fake_after_ms(&f, 200);
+	cr_assert_eq(f.lnx->nrail, 3);
+}
+
+/* A rule that waits for a rail counts when that appears. */
+BOTH(rules_before_the_rail)
+{
+	struct lnx_peer *peer;
+	unsigned i;
+
+	elsewhere = true;
+	fake_conf.udsp = kind == LNX_RAIL_PLAIN ? "src: 127.0.2.1@tcp" :
+						  "src: 127.0.2.1@tcp;ofi_rxm";
+	open_and_grow(kind);
+	peer = inside();
+	cr_expect(shared_over(peer, f.lnx->rail[2]));
+	for (i = 0; i < view_npath(peer); i++)
+		cr_expect(view_rail(view_path(peer, i)) == f.lnx->rail[2] ||
+			  !(shared(peer) >> i & 1), "path %u over another rail", i);
 	fake_close(&f);
 }
 

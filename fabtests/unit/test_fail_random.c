@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/policy.h"
 #include "fail_world.h"
+#include "rel/order.h"
+#include "rules_view.h"
 
 #define BOTH(name)	FAIL_BOTH(fail_random, name)
 
@@ -106,9 +109,35 @@ static void mend(void)
 		side[i].mute = false;
 }
 
+/* Rules change, too: of the nets of FI_LNX_NETS, one for each rail. */
+static void change_rules(void)
+{
+	static const char *const text[] = {
+		"src: lan0", "src: lan1", "dst: lan0, priority: 3", "dst: lan1, priority: 2",
+		"src: lan2, idx: 0", "src: 127.0.1.1@lan1, dst: lan1, idx: 0",
+		"src: lan0, priority: 9", "src: *.*.*.*@lan1, dst: 127.0.1.1@lan1",
+	};
+	struct lnx_refusal r = { 0 };
+	struct lnx_rules_which all = { .by = LNX_RULES_ALL };
+
+	lnx_lock(&f.lnx->lock);
+	if (!rnd(4)) {
+		cr_assert_eq(rules_del(lnx_policy_rules(f.lnx), &all, NULL, &r), 0);
+	} else {
+		int ret;
+
+		r.text = text[rnd(LNX_ARRAY_SIZE(text))];
+		ret = lnx_rules_add_text(lnx_policy_rules(f.lnx), r.text, &r);
+		cr_assert(!ret || ret == -EALREADY, "%s: %s", r.text, r.why);
+	}
+	lnx_order_rules(f.lnx, fake_now_ns);
+	lnx_unlock(&f.lnx->lock);
+}
+
 BOTH(at_random)
 {
 	struct side *s;
+	bool rules;
 	unsigned r;
 
 	rnd_state = take_seed();
@@ -118,11 +147,22 @@ BOTH(at_random)
 	fake_conf.retry_count = 50;
 	fake_conf.window = 64;
 	fake_conf.chunk = 65536;
+	fake_conf.credits = rnd(2) ? 0 : 1 + rnd(40);
+	fake_conf.peer_credits = rnd(2) ? 0 : 1 + rnd(20);
 	if (rnd(2))
 		fake_conf.copy_limit = 1000;
 	credit = rnd(4) ? 1 << (17 + rnd(4)) : 0;
 	fake_conf.send_buffer = rnd(3) ? 1 << (14 + rnd(6)) : 0;
 	fake_rxm_buffer = rnd(2) ? LNX_FRAME_LARGE : 0;
+	rules = rnd(2);
+	fake_separate = rules;
+	if (rules)
+		fake_conf.nets = kind == LNX_RAIL_PLAIN ?
+			"lan0=tcp/127.0.0.0/24; lan1=tcp/127.0.1.0/24; lan2=tcp/127.0.2.0/24" :
+			"lan0=tcp;ofi_rxm/127.0.0.0/24; lan1=tcp;ofi_rxm/127.0.1.0/24; "
+			"lan2=tcp;ofi_rxm/127.0.2.0/24";
+	fake_conf.multi_rail_selection = rnd(2) ? LNX_SELECTION_SPREAD :
+					 rnd(2) ? LNX_SELECTION_PER_MSG : LNX_SELECTION_LNET;
 	open_met(kind, 2 + rnd(2), 1 + rnd(3));
 	for (r = 0; r < 1500; r++) {
 		s = &side[rnd(nside)];
@@ -140,11 +180,14 @@ BOTH(at_random)
 		}
 		if (!rnd(6))
 			disturb();
+		if (rules && !rnd(12))
+			change_rules();
 		if (!rnd(60)) {
 			mend();
 			run_ms(rnd(300));
 		}
 		run_ms(rnd(4));
+		cr_assert(view_credits_agree(f.lnx), "credits, in round %u", r);
 	}
 	mend();
 	RUN_UNTIL(all_there(), 60000);

@@ -224,11 +224,79 @@ BOTH(a_change_during_a_rendezvous)
 	close_clean();
 }
 
+/* The whole time from the death of the only preferred rail to the arrival of what was sent
+ * meanwhile, over the other net. */
+static void moves_soon(enum lnx_rail_kind kind, bool told)
+{
+	struct side *s = &side[0];
+	uint64_t died_ns;
+	uint32_t seq;
+	unsigned i;
+
+	open_with(kind, 2, 1, nets2, "src: lan1");
+	/* The detector knows how soon answers come. */
+	cr_expect_eq(seen_more(s, 1, 40), 40u);
+	black_hole(1);
+	died_ns = fake_now_ns;
+	seq = view_next(inside(s));
+	if (told)
+		link_is(1, false);
+	for (i = 0; i < 20; i++) {
+		send1(s, 200);
+		run_ms(1);
+	}
+	RUN_UNTIL(s->seen[seq], 5000);
+	cr_expect_leq(fake_now_ns - died_ns, 100 * LNX_NS_PER_MS, "%lu ms",
+		      (unsigned long)((fake_now_ns - died_ns) / LNX_NS_PER_MS));
+	heal(1);
+	if (told)
+		link_is(1, true);
+	RUN_UNTIL(!is_down(s, 1), 20000);
+	run_ms(2000);
+	send1(s, 200);
+	run_ms(20);
+	cr_expect_eq(seen_more(s, 1, 10), 10u, "it comes back");
+	close_clean();
+}
+
+BOTH(moves_soon_when_the_link_goes_down) { moves_soon(kind, true); }
+BOTH(moves_soon_from_a_black_hole) { moves_soon(kind, false); }
+
+/* A rule counts however messages are divided among rails, and without it they are. */
+static void in_mode(enum lnx_rail_kind kind, int mode, unsigned least)
+{
+	struct side *s = &side[0];
+	unsigned n;
+
+	fake_conf.multi_rail_selection = mode;
+	fake_conf.udsp = "src: lan1";
+	set_nets(kind, nets2);
+	open_n(kind, 2, 1);
+	send1(s, 200);
+	run_ms(10);
+	cr_expect_eq(seen_more(s, 1, 10), 10u);
+	add_rule("src: lan0, idx: 0; src: lan1, priority: 1");
+	run_ms(10);
+	cr_expect_eq(seen_more(s, 0, 10), 10u, "the other net, from now on");
+	del_rules();
+	run_ms(10);
+	n = seen_more(s, 0, 10);
+	n = LNX_MIN(n, 10 - n);
+	cr_expect_geq(n, least, "%u of 10 by the other rail", n);
+	close_now();
+}
+
+BOTH(rules_with_spread) { in_mode(kind, LNX_SELECTION_SPREAD, 0); }
+BOTH(rules_with_per_peer) { in_mode(kind, LNX_SELECTION_PER_PEER, 0); }
+BOTH(rules_with_per_msg) { in_mode(kind, LNX_SELECTION_PER_MSG, 4); }
+BOTH(rules_with_lnet) { in_mode(kind, LNX_SELECTION_LNET, 4); }
+
 /* In one network there are four pairs of two rails, of which two are paths at first:
  * rules that want the other two get them. */
 BOTH(pairs_that_were_no_paths)
 {
 	struct side *s = &side[0];
+	uint64_t before[LNX_WIRE_PATHS], sent;
 	struct lnx_peer *peer;
 	unsigned i, k;
 
@@ -253,6 +321,20 @@ BOTH(pairs_that_were_no_paths)
 	}
 	cr_expect_eq(k, 2u);
 	cr_expect_eq(view_remote(view_path(peer, view_frame_path(peer))), 1u);
+	/* By counters: frames that the pairs do not name get none. */
+	for (i = 0; i < view_npath(peer); i++)
+		before[i] = view_sent(view_path(peer, i));
+	for (i = 0; i < 20; i++) {
+		send1(s, 200);
+		run_ms(3);
+	}
+	for (i = sent = 0; i < view_npath(peer); i++) {
+		uint64_t more = view_sent(view_path(peer, i)) - before[i];
+
+		sent += more;
+		cr_expect(view_remote(view_path(peer, i)) == 1 || !more, "path %u", i);
+	}
+	cr_expect_geq(sent, 20 * 200u);
 	close_now();
 }
 

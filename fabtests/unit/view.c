@@ -2,6 +2,8 @@
 /* See view.h. */
 #include "view.h"
 
+#include "obj/txe.h"
+
 #include "msg/tx.h"
 #include "rel/rel.h"
 #include "rma/rma.h"
@@ -253,6 +255,70 @@ bool view_counts(const struct lnx_path *path)
 uint64_t view_last_ping(const struct lnx_path *path)
 {
 	return path->detect.ping_ns;
+}
+
+unsigned view_credits(const struct lnx_path *path)
+{
+	return path->credits.used;
+}
+
+unsigned view_credits_most(const struct lnx_path *path)
+{
+	return lnx_tx_credits_most(&path->credits);
+}
+
+/* Frames in the window that were last posted over path, and those that are over, but which
+ * the core has. */
+static unsigned frames_over(const struct lnx_peer *peer, const struct lnx_path *path)
+{
+	const struct lnx_node *n;
+	unsigned used = 0;
+	uint32_t seq;
+
+	for (seq = peer->chan.una; seq != peer->chan.posted; seq++) {
+		const struct lnx_frame *frame = *lnx_chan_slot(&peer->chan, seq);
+
+		used += frame && frame->path == path->index;
+	}
+	for (n = path->rail->clones.next; n != &path->rail->clones; n = n->next) {
+		const struct lnx_txe *txe = lnx_list_entry(n, struct lnx_txe, f.link);
+
+		used += txe->peer == peer && txe->f.path == path->index;
+	}
+	return used;
+}
+
+static unsigned delayed(const struct lnx_rail *rail)
+{
+	const struct lnx_node *n;
+	unsigned frames = 0;
+
+	for (n = rail->delayed.next; n != &rail->delayed; n = n->next)
+		frames += lnx_list_entry(n, struct lnx_path, delayed)->delayed_peer->chan.nqueued;
+	return frames;
+}
+
+bool view_credits_agree(const struct lnx_ep *ep)
+{
+	unsigned used[LNX_RAILS_MAX] = { 0 }, i, k;
+	const struct lnx_node *n;
+
+	for (n = ep->peers.all.next; n != &ep->peers.all; n = n->next) {
+		const struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, all_link);
+
+		for (i = 0; i < peer->npath; i++) {
+			if (frames_over(peer, peer->path[i]) != peer->path[i]->credits.used)
+				return false;
+			for (k = 0; k < ep->nrail && ep->rail[k] != peer->path[i]->rail;)
+				k++;
+			used[k] += peer->path[i]->credits.used;
+		}
+	}
+	for (k = 0; k < ep->nrail; k++)
+		if (used[k] != ep->rail[k]->credits.used ||
+		    delayed(ep->rail[k]) != ep->rail[k]->n_delayed)
+			return false;
+	return true;
 }
 
 bool view_pings(const struct lnx_path *path, const struct lnx_ping *ping)

@@ -111,6 +111,12 @@ uint64_t view_last_ping(const struct lnx_path *path);
 /* Is that the ping of its far end? */
 bool view_pings(const struct lnx_path *path, const struct lnx_ping *ping);
 
+/* Frames that use credits of the path, and the most that did or waited. */
+unsigned view_credits(const struct lnx_path *path);
+unsigned view_credits_most(const struct lnx_path *path);
+/* Do all paths and rails count as used what their frames are, and what waits as waiting? */
+bool view_credits_agree(const struct lnx_ep *ep);
+
 void force_stripe(struct lnx_peer *peer, unsigned paths);
 /* path is of the second class, and its peer's other paths share the traffic: until the
  * order of paths is made anew. */

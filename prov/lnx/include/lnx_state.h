@@ -327,6 +327,12 @@ struct lnx_state_rail {
 	uint64_t heard_speed;		/* bytes per second; 0: not known */
 	uint32_t heard_pid;
 	uint16_t heard, told;		/* health, 0 to 1000 */
+	/* Credits, in frames: limits, 0: none; those in use, and the most that were in use
+	 * or waited for; frames that wait for them. */
+	uint32_t credits_max, peer_credits_max;
+	uint32_t credits_used, credits_most;
+	uint32_t credits_queued;
+	uint32_t reserved2;
 };
 
 enum lnx_state_life {			/* as enum lnx_life */
@@ -427,7 +433,10 @@ struct lnx_state_path {
 	/* What rules give the peer's rail: 1 + priority; 0: none. */
 	uint32_t net_priority, nid_priority;
 	uint32_t preferred;		/* rails that pair rules prefer for it: bits, by index */
-	uint32_t reserved2;
+	/* Credits, in frames, as those of a rail; credits_most has those that waited for
+	 * other reasons, too. */
+	uint32_t credits_max;		/* 0: the peer's window is the limit */
+	uint32_t credits_used, credits_most;
 };
 
 static_assert(sizeof(struct lnx_state_front) % 64 == 0, "tables follow it");

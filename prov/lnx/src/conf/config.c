@@ -184,6 +184,43 @@ int lnx_config_set_nets(struct lnx_config *c, const struct lnx_nets *nets)
 	return 0;
 }
 
+/* The net of that name, made if needed; NULL: no memory. */
+static struct lnx_config_net *net_of(struct lnx_config *c, const char *name)
+{
+	void *list;
+	unsigned i;
+
+	for (i = 0; i < c->n_net; i++)
+		if (!strcmp(c->net[i].net, name))
+			return &c->net[i];
+	list = lnx_config_more(c, c->net, &c->n_net, sizeof(*c->net));
+	if (!list)
+		return NULL;
+	c->net = list;
+	c->net[i] = (struct lnx_config_net){ .net = lnx_config_copy(c, name, strlen(name)) };
+	return c->net[i].net ? &c->net[i] : NULL;
+}
+
+int lnx_config_set_ni(struct lnx_config *c, const char *name, const char *interface,
+		      uint32_t credits, uint32_t peer_credits)
+{
+	struct lnx_config_net *net = net_of(c, name);
+	void *list = net ? lnx_config_more(c, net->ni, &net->n, sizeof(*net->ni)) : NULL;
+	struct lnx_config_ni *ni;
+
+	if (!list)
+		return -ENOMEM;
+	net->ni = list;
+	ni = &net->ni[net->n - 1];
+	*ni = (struct lnx_config_ni){
+		.n = 1, .interface[0] = lnx_config_copy(c, interface, strlen(interface)),
+		.peer_timeout = LNX_CONFIG_UNSET, .peer_buffer_credits = LNX_CONFIG_UNSET,
+		.credits = credits, .peer_credits = peer_credits,
+	};
+	c->has[LNX_CONFIG_NET] = true;
+	return ni->interface[0] ? 0 : -ENOMEM;
+}
+
 static int add_rule(struct lnx_config *c, const struct lnx_rule *rule)
 {
 	void *list = lnx_config_more(c, c->rule, &c->n_rule, sizeof(*c->rule));

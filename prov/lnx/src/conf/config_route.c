@@ -21,27 +21,13 @@ int lnx_config_route_each(const struct lnx_config_route *route,
 				 route->priority, each, arg, r);
 }
 
-struct adding {
-	struct lnx_routes *to;
-	const struct lnx_route_host *host;
-};
-
-static int add_one(void *arg, const struct lnx_route_spec *spec, struct lnx_span w,
-		   struct lnx_refusal *r)
-{
-	struct adding *a = arg;
-
-	(void)w;
-	return lnx_routes_add(a->to, spec, a->host, r);
-}
-
 int lnx_config_routes(const struct lnx_config *c, const struct lnx_nets *nets,
 		      struct lnx_routes *t, const struct lnx_route_host *host,
 		      struct lnx_refusal *r)
 {
 	char why[LNX_REFUSAL_BYTES];
 	struct lnx_routes new;
-	struct adding a = { .to = &new, .host = host };
+	struct lnx_routes_adding a = { .to = &new, .host = host };
 	unsigned i;
 	int ret = 0;
 
@@ -53,7 +39,8 @@ int lnx_config_routes(const struct lnx_config *c, const struct lnx_nets *nets,
 	new.last_id = t->last_id;
 	new.changes = t->changes + 1;
 	for (i = 0; !ret && i < c->n_route; i++) {
-		ret = lnx_config_route_each(&c->route[i], nets, add_one, &a, r);
+		ret = lnx_config_route_each(&c->route[i], nets, lnx_routes_add_one,
+					    &a, r);
 		if (!ret)
 			continue;
 		memcpy(why, r->why, sizeof(why));

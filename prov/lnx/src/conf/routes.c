@@ -280,15 +280,10 @@ int lnx_routes_add(struct lnx_routes *t, const struct lnx_route_spec *spec,
 	return 0;
 }
 
-struct adding {
-	struct lnx_routes *to;
-	const struct lnx_route_host *host;
-};
-
-static int add_one(void *arg, const struct lnx_route_spec *spec, struct lnx_span w,
-		   struct lnx_refusal *r)
+int lnx_routes_add_one(void *arg, const struct lnx_route_spec *spec, struct lnx_span w,
+		       struct lnx_refusal *r)
 {
-	struct adding *a = arg;
+	struct lnx_routes_adding *a = arg;
 
 	(void)w;
 	return lnx_routes_add(a->to, spec, a->host, r);
@@ -316,12 +311,12 @@ int lnx_routes_parse(struct lnx_routes *t, const struct lnx_nets *nets, const ch
 		     const struct lnx_route_host *host, struct lnx_refusal *r)
 {
 	struct lnx_routes new;
-	struct adding a = { .to = &new, .host = host };
+	struct lnx_routes_adding a = { .to = &new, .host = host };
 	int ret;
 
 	if (copy(&new, t))
 		return no_memory(r);
-	ret = lnx_routes_read(nets, text, add_one, &a, r);
+	ret = lnx_routes_read(nets, text, lnx_routes_add_one, &a, r);
 	free(ret ? new.route : t->route);
 	if (!ret)
 		*t = new;

@@ -120,6 +120,14 @@ int lnx_routes_expand(const struct lnx_nets *nets, struct lnx_span net,
 		      struct lnx_span gateways, uint8_t hop, uint32_t priority,
 		      lnx_route_each *each, void *arg, struct lnx_refusal *r);
 
+/* An lnx_route_each that adds each route to a table; arg is a struct lnx_routes_adding. */
+struct lnx_routes_adding {
+	struct lnx_routes *to;
+	const struct lnx_route_host *host;	/* as of lnx_routes_add */
+};
+int lnx_routes_add_one(void *arg, const struct lnx_route_spec *spec, struct lnx_span w,
+		       struct lnx_refusal *r);
+
 /*
  * Delete routes: text is "NET", all to that net, or "NET via NID[,NID]", what else a route
  * has is not compared.  All that are named, or none.  0; -EINVAL; -ENOENT: there is no

@@ -427,6 +427,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	rail->wait_fd = -1;
 	lnx_list_init(&rail->bufs);
 	lnx_list_init(&rail->unposted);
+	lnx_list_init(&rail->delayed);
 	lnx_list_init(&rail->regs);
 	lnx_list_init(&rail->clones);
 	lnx_health_init(&rail->health);

@@ -73,6 +73,7 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	path->inflight_limit = LNX_PATH_INFLIGHT_FIRST;
 	lnx_list_init(&path->reads);
 	lnx_list_init(&path->gets);
+	lnx_list_init(&path->delayed);
 	lnx_health_init(&path->detect.health);
 	path->remote = remote_of(peer, path);
 	if (lnx_rail_insert(path->rail, way->to->raw, &path->core_addr))

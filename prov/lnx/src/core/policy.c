@@ -2,10 +2,12 @@
 /* The rules of the user of one endpoint.  See policy.h. */
 #include "core/policy.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "conf/config.h"
+#include "core/credits.h"
 #include "core/open.h"
 #include "core/warn_once.h"
 #include "prov.h"
@@ -181,8 +183,10 @@ static int check_rails(const struct lnx_ep *ep)
 int lnx_policy_rails(struct lnx_ep *ep)
 {
 	int ret = ep->native ? 0 : check_rails(ep);
-	uint32_t generation;
+	uint32_t generation, i;
 
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+		lnx_credits_rail(ep->rail[i]);
 	if (!ep->policy.rules)
 		return ret;
 	generation = lnx_rules_generation(ep->policy.rules);
@@ -193,6 +197,27 @@ int lnx_policy_rails(struct lnx_ep *ep)
 		lnx_ep_due(ep, LNX_DUE_POLICY, 0);
 	}
 	return ret;
+}
+
+bool lnx_policy_net(const struct lnx_rail *rail, char *buf, size_t size)
+{
+	struct lnx_addr_rail r;
+	struct lnx_nid nid;
+
+	if (!lnx_rail_describe(rail, &r) || lnx_policy_nid(rail->ep, &r, &nid))
+		return false;
+	if (nid.number)
+		snprintf(buf, size, "%s%u", nid.net, nid.number);
+	else
+		snprintf(buf, size, "%s", nid.net);
+	return true;
+}
+
+const char *lnx_policy_interface(const struct lnx_rail *rail)
+{
+	const char *domain = strchr(rail->name, ':');
+
+	return domain ? domain + 1 : "";
 }
 
 unsigned lnx_policy_index(const struct lnx_ep *ep, const struct lnx_rail *rail)

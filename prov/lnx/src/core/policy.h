@@ -36,7 +36,8 @@ void lnx_ep_policy_close(struct lnx_ep *ep);
 struct lnx_rules *lnx_policy_rules(struct lnx_ep *ep);
 
 /*
- * The rails of ep have changed: they were opened, opened anew, or there are more.
+ * The rails of ep have changed: they were opened, opened anew, or there are more.  They get
+ * their credits (core/credits.h).
  * -FI_EINVAL, with a warning: they do not fit the nets of the user.  Then rules are not
  * applied to those that do not.
  */
@@ -70,6 +71,11 @@ unsigned lnx_policy_nids(const struct lnx_peer *peer, const struct lnx_rails *r,
 /* The name of a rail, with the nets of the user.  -EINVAL: it is malformed. */
 int lnx_policy_nid(const struct lnx_ep *ep, const struct lnx_addr_rail *rail,
 		   struct lnx_nid *nid);
+
+/* The name of its net ("tcp1"), and of the interface of a network rail.  False: it has no address
+ * of its provider. */
+bool lnx_policy_net(const struct lnx_rail *rail, char *buf, size_t size);
+const char *lnx_policy_interface(const struct lnx_rail *rail);
 
 /* Which of the network rails is it? */
 unsigned lnx_policy_index(const struct lnx_ep *ep, const struct lnx_rail *rail);

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "conf/config.h"
+#include "core/credits.h"
+#include "core/policy.h"
 #include "ctl/settings.h"
 
 /* The value of a parameter, for free(); NULL: no memory. */
@@ -50,6 +52,26 @@ static int add_param(struct lnx_ep *ep, struct lnx_config *config, size_t row,
 	return ret;
 }
 
+/* What the file says of the rails' interfaces, which counts more than parameters. */
+static int add_rails(const struct lnx_ep *ep, struct lnx_config *config)
+{
+	int ret = 0;
+	uint32_t i;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail && !ret; i++) {
+		const struct lnx_config_ni *ni = lnx_credits_tunables(ep->rail[i]);
+		char net[LNX_NAME_MAX];
+
+		if (ni && (ni->credits != LNX_CONFIG_UNSET ||
+			   ni->peer_credits != LNX_CONFIG_UNSET) &&
+		    lnx_policy_net(ep->rail[i], net, sizeof(net)))
+			ret = lnx_config_set_ni(config, net,
+						lnx_policy_interface(ep->rail[i]),
+						ni->credits, ni->peer_credits);
+	}
+	return ret;
+}
+
 static int collect(struct lnx_ep *ep, struct lnx_config *config, bool all,
 		   struct lnx_out *notes)
 {
@@ -62,6 +84,8 @@ static int collect(struct lnx_ep *ep, struct lnx_config *config, bool all,
 		ret = add_param(ep, config, i, all ? NULL : &def, notes);
 	if (!ret && ep->policy.nets)
 		ret = lnx_config_set_nets(config, ep->policy.nets);
+	if (!ret)
+		ret = add_rails(ep, config);
 	/* Also an empty list: to import it is to delete what there is. */
 	config->has[LNX_CONFIG_UDSP] = true;
 	if (!ret && ep->policy.rules)

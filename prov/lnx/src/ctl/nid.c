@@ -12,9 +12,7 @@
 
 const char *lnx_nid_interface(const struct lnx_rail *rail)
 {
-	const char *domain = strchr(rail->name, ':');
-
-	return domain && !lnx_kind_local(rail->kind) ? domain + 1 : "";
+	return lnx_kind_local(rail->kind) ? "" : lnx_policy_interface(rail);
 }
 
 /* The provider alone.  Domains may contain a colon, providers do not. */
@@ -25,15 +23,8 @@ static void provider(const struct lnx_rail *rail, char *buf, size_t size)
 
 void lnx_nid_net(const struct lnx_rail *rail, char *buf, size_t size)
 {
-	struct lnx_addr_rail r;
-	struct lnx_nid nid;
-
-	if (!lnx_rail_describe(rail, &r) || lnx_policy_nid(rail->ep, &r, &nid))
+	if (!lnx_policy_net(rail, buf, size))
 		provider(rail, buf, size);
-	else if (nid.number)
-		snprintf(buf, size, "%s%u", nid.net, nid.number);
-	else
-		snprintf(buf, size, "%s", nid.net);
 }
 
 /* The address is none that its provider has, or it has none. */

@@ -288,6 +288,11 @@ void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail
 	s->heard = rail->board.heard;
 	s->told_ns = rail->board.told_ns;
 	s->told = rail->board.told;
+	s->credits_max = rail->credits_max;
+	s->peer_credits_max = rail->peer_credits_max;
+	s->credits_used = rail->credits.used;
+	s->credits_most = lnx_tx_credits_most(&rail->credits);
+	s->credits_queued = rail->n_delayed;
 	rail_rules(ep, rail, s);
 	rail_traffic(ep, rail, &s->traffic);
 	failures(&rail->counts, s->failed);
@@ -486,6 +491,9 @@ void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,
 		.read_bytes = path->read_bytes,
 		.down_ns = path->state == LNX_PATH_DOWN ? d->down_ns : 0,
 		.retry_ns = path->retry_ns,
+		.credits_max = path->rail->peer_credits_max,
+		.credits_used = path->credits.used,
+		.credits_most = lnx_tx_credits_most(&path->credits),
 	};
 	if (path->speed) {
 		s->send_rate = path->speed->send.rate;

@@ -5,16 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/credits.h"
 #include "policy/plan.h"
 
 #define WHY_BYTES	600
 
 /* Those that are read when they are used, or that apply() copies. */
 static const char *const live_names[] = {
-	"ack_delay", "ack_every", "chunk", "connect_timeout", "discovery",
+	"ack_delay", "ack_every", "chunk", "connect_timeout", "credits", "discovery",
 	"dump_stats", "flap_window", "health_sensitivity", "health_sensitivity_classes",
 	"hold_down", "hold_down_max", "linger", "max_rails",
-	"max_recovery_ping_interval", "numa_range", "park", "poll_hot",
+	"max_recovery_ping_interval", "numa_range", "park", "peer_credits", "poll_hot",
 	"poll_idle", "rail_timeout_min", "ramp_time", "recovery_limit",
 	"recovery_ping_interval", "reorder_limit", "retry_count", "spare_ping_interval", "spill",
 	"stall_timeout", "strangers", "stripe_threshold", "transaction_timeout",
@@ -53,6 +54,7 @@ static void apply(struct lnx_ep *ep)
 	ep->poll.idle_mask = pow2_up(c->poll_idle) - 1;
 	ep->poll_hot = (uint32_t)c->poll_hot;
 	ep->ack_every = (uint32_t)c->ack_every;
+	lnx_credits_changed(ep);
 	/* Peers may have listed rails that were not to be used. */
 	if (c->discovery)
 		lnx_peers_extend(ep);

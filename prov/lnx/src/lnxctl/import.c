@@ -157,13 +157,43 @@ static bool nets_differ(const struct import *im)
 	return a->n != b->n;
 }
 
+/* Has the process that interface in the net, with the same credits? */
+static bool has_ni(const struct lnx_config *c, const char *net, const char *interface,
+		   const struct lnx_config_ni *want)
+{
+	unsigned i, k;
+
+	for (i = 0; i < c->n_net; i++)
+		for (k = 0; !strcmp(c->net[i].net, net) && k < c->net[i].n; k++)
+			if (!strcmp(c->net[i].ni[k].interface[0], interface))
+				return c->net[i].ni[k].credits == want->credits &&
+				       c->net[i].ni[k].peer_credits == want->peer_credits;
+	return false;
+}
+
+static bool nis_differ(const struct import *im)
+{
+	unsigned i, k, at;
+
+	for (i = 0; i < im->new->n_net; i++)
+		for (k = 0; k < im->new->net[i].n; k++) {
+			const struct lnx_config_ni *ni = &im->new->net[i].ni[k];
+
+			for (at = 0; at < ni->n; at++)
+				if (!has_ni(im->old, im->new->net[i].net,
+					    ni->interface[at], ni))
+					return true;
+		}
+	return false;
+}
+
 /* Of the sections that a process reads when it starts, those that have something. */
 static void find_late(struct import *im)
 {
 	const struct lnx_config *n = im->new;
 	size_t i;
 
-	if (n->n_net)
+	if (nis_differ(im))
 		add_late(im, lnx_config_names[LNX_CONFIG_NET], "");
 	if (n->has[LNX_CONFIG_NETS] && nets_differ(im))
 		add_late(im, lnx_config_names[LNX_CONFIG_NETS], "");

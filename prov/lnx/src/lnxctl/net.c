@@ -53,15 +53,28 @@ static uint64_t param(const struct lnx_snap_ep *e, const char *name)
 	return p && lnxctl_number(p->value, UINT64_MAX, &v) ? v : 0;
 }
 
+/* Without a limit, which is 0, less than 0 is left: so many frames are under way. */
+static void put_credits(const struct lnx_state_rail *r, struct lnx_doc *m)
+{
+	const int64_t max = r->credits_max;
+
+	lnx_doc_uint(m, "max_tx_credits", r->credits_max);
+	lnx_doc_int(m, "available_tx_credits", max - r->credits_used - r->credits_queued);
+	lnx_doc_int(m, "min_tx_credits", max - r->credits_most);
+	lnx_doc_uint(m, "tx_q_num_of_buf", r->credits_queued);
+}
+
 static void put_tunables(const struct lnx_snap_ep *e, const struct lnx_state_rail *r,
 			 struct lnx_doc *map)
 {
 	struct lnx_doc *m = lnx_doc_map(map, "tunables");
 
 	lnx_doc_uint(m, "peer_timeout", param(e, "transaction_timeout") / 1000);
-	lnx_doc_uint(m, "peer_credits", param(e, "window"));
+	lnx_doc_uint(m, "peer_credits", r->peer_credits_max ? r->peer_credits_max :
+		     param(e, "window"));
 	lnx_doc_uint(m, "peer_buffer_credits", param(e, "rx_buffers"));
-	/* What its core has of ours: nothing limits it but the core itself. */
+	lnx_doc_uint(m, "credits", r->credits_max);
+	/* What its core has of ours. */
 	lnx_doc_uint(m, "in use", r->busy);
 	lnx_doc_uint(m, "receive buffers", r->nposted);
 	lnx_doc_uint(m, "bandwidth_mbps", r->link_bps / 1000000);
@@ -129,6 +142,8 @@ static void put_rail(struct lnxctl *c, const struct lnx_snap *s,
 		lnxctl_put_ops(m, &r->traffic, &r->base);
 	if (c->verbose >= 2 && (r->flags & LNX_STATE_RAIL_HEALTH))
 		put_health(s, r, m);
+	if (c->verbose >= 1 && (r->flags & LNX_STATE_RAIL_HEALTH))
+		put_credits(r, m);
 	if (c->verbose >= 1) {
 		put_tunables(e, r, m);
 		put_detail(r, &s->h, m);

@@ -46,14 +46,35 @@ static void put_health(const struct lnx_snap *s, const struct lnxctl_remote *r,
 							      r->failed, NULL));
 }
 
-/* All rails of a peer share its window. */
-static void put_credits(const struct lnx_state_peer *p, struct lnx_doc *m)
+/* Those of all paths to one of the peer's rails.  What is queued waits for the path in use.
+ * Without a limit of their own all rails share the peer's window. */
+static void put_credits(const struct lnx_snap_peer *peer, const struct lnxctl_remote *r,
+			struct lnx_doc *m)
 {
-	int64_t left = (int64_t)p->window - p->in_flight - p->queued;
+	int64_t max = peer->p.window, used = peer->p.in_flight, most = 0, limit = 0, own = 0;
+	uint32_t queued = peer->p.queued;
+	bool current = false;
+	unsigned i;
 
-	lnx_doc_uint(m, "max_ni_tx_credits", p->window);
-	lnx_doc_int(m, "available_tx_credits", left);
-	lnx_doc_uint(m, "tx_q_num_of_buf", p->queued);
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_state_path *path = peer->path[i];
+
+		if (path->remote_rail != r->index)
+			continue;
+		limit += path->credits_max;
+		own += path->credits_used;
+		most += path->credits_most;
+		current |= (path->flags & LNX_STATE_PATH_CURRENT) != 0;
+	}
+	if (limit) {
+		max = limit;
+		used = own;
+		queued = current ? queued : 0;
+	}
+	lnx_doc_int(m, "max_ni_tx_credits", max);
+	lnx_doc_int(m, "available_tx_credits", max - used - queued);
+	lnx_doc_int(m, "min_tx_credits", max - most);
+	lnx_doc_uint(m, "tx_q_num_of_buf", queued);
 }
 
 static void put_rules(const struct lnx_snap_ep *e, const struct lnx_state_path *path,
@@ -74,7 +95,7 @@ static void put_rules(const struct lnx_snap_ep *e, const struct lnx_state_path *
 
 static void put_remote(struct lnxctl *c, const struct lnx_snap *s,
 		       const struct lnx_snap_ep *e,
-		       const struct lnx_state_peer *p, const struct lnxctl_remote *r,
+		       const struct lnx_snap_peer *peer, const struct lnxctl_remote *r,
 		       struct lnx_doc *list)
 {
 	static const struct lnx_state_traffic none;
@@ -83,7 +104,7 @@ static void put_remote(struct lnxctl *c, const struct lnx_snap *s,
 	lnx_doc_text(m, "nid", r->first->nid);
 	lnx_doc_text(m, "state", r->up ? "up" : "down");
 	if (c->verbose >= 1) {
-		put_credits(p, m);
+		put_credits(peer, r, m);
 		if (r->have & LNX_STATE_HAVE_COUNTS)
 			lnxctl_put_traffic(m, &r->traffic, &none, r->have);
 	}
@@ -143,7 +164,7 @@ static void put_peer(struct lnxctl *c, const struct lnx_snap *s,
 		lnx_doc_text(m, "peer state", life_name(peer->p.life));
 	remotes = lnx_doc_list(m, "peer ni");
 	for (i = 0; i < n; i++)
-		put_remote(c, s, e, &peer->p, &r[i], remotes);
+		put_remote(c, s, e, peer, &r[i], remotes);
 	if (c->verbose >= 3)
 		put_own(peer, m);
 }

@@ -146,7 +146,7 @@ static inline uint64_t lnx_count_dropped(const struct lnx_path_counts *c)
  * came, since that is so.  Those before it are in the counts of their paths. */
 static inline uint64_t lnx_count_lately(const struct lnx_peer *peer, uint64_t *bytes)
 {
-	uint64_t n = (uint64_t)peer->chan.rx.next + peer->chan.rx.n_ooo;
+	uint64_t n = lnx_peer_handled(peer) + peer->chan.rx.n_ooo;
 	unsigned i;
 
 	*bytes = 0;

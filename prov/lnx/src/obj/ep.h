@@ -150,6 +150,8 @@ struct lnx_ep_policy {
 					 * never 0 */
 	bool sweeping;			/* rules or rails have changed, and not all peers
 					 * know */
+	bool limited;			/* a rail has, or had, a limit of frames
+					 * (rel/tx_credits.h) */
 };
 
 /* Large sends and writes that peers read (msg/rndv.c). */
@@ -383,6 +385,7 @@ static_assert(offsetof(struct lnx_ep, rx_flags) % 64 == 0 &&
 #define LNX_WORK_TIMER	0x20000u	/* ep->due.timers */
 #define LNX_WORK_CONFIRM 0x40000u
 #define LNX_WORK_KEEP	0x80000u
+#define LNX_WORK_CREDITS 0x100000u	/* rail->delayed */
 /* Those that progress handles only now and then. */
 #define LNX_WORK_SLOW	(LNX_WORK_ACK_PENDING | LNX_WORK_TIMER)
 #define LNX_SLOW_PASSES	16u

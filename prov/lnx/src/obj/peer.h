@@ -23,6 +23,7 @@
 #include "lnx_wire.h"
 #include "obj/counts.h"
 #include "os/cma.h"
+#include "policy/tx_credits.h"
 #include "policy/health.h"
 #include "policy/rank.h"
 #include "policy/rtt.h"
@@ -160,6 +161,7 @@ struct lnx_path {
 	uint8_t index;			/* in peer->path */
 	uint8_t state;			/* enum lnx_path_state; lnx_path_happens */
 	bool reserved;			/* its try to connect at retry_ns (rel/pump.c) */
+	bool credit_turn;		/* its peer has waited for credits, and is next */
 	uint64_t n_sent;		/* frames sent over it, in the sequence */
 	struct lnx_remote_rail *remote;	/* the peer's rail; of this path, or another */
 	/* Frames.  What is known of them matters only for a peer with several paths
@@ -167,7 +169,8 @@ struct lnx_path {
 	uint64_t sent;			/* bytes sent over it */
 	uint64_t delivered;			/* of these, bytes that the peer is
 						 * known to have */
-	uint64_t last_report;			/* what it reported last */
+	struct lnx_tx_credits credits;	/* frames that its core has or that are not
+					 * acknowledged (rel/tx_credits.h) */
 	uint64_t inflight_limit;			/* with more than that in
 							 * flight it is backed up */
 
@@ -188,6 +191,10 @@ struct lnx_path {
 	struct lnx_remote_rail own_remote; /* used by the first path to a remote rail */
 	uint64_t since_ns;		/* when CONNECTING began */
 	struct lnx_path_counts *counts;	/* owned; NULL: not needed yet (obj/counts.h) */
+	uint64_t last_report;		/* bytes that the peer reported last */
+	/* Its peer waits for credits of its rail (rel/tx_credits.h): */
+	struct lnx_node delayed;	/* rail->delayed */
+	struct lnx_peer *delayed_peer;	/* that peer; NULL: it does not wait */
 };
 
 /* Is it the one with the object of its remote rail? */
@@ -458,6 +465,12 @@ static inline int lnx_peer_error(const struct lnx_peer *peer)
 	return peer->session.err ? peer->session.err : FI_ECONNRESET;
 }
 
+/* Frames of it that were handled so far: their numbers begin with 0, and wrap. */
+static inline uint64_t lnx_peer_handled(const struct lnx_peer *peer)
+{
+	return (uint64_t)peer->chan.rx.wraps << 32 | peer->chan.rx.next;
+}
+
 /* Counts for a path of peer that has none yet: kinds are counted from now on.  NULL: memory
  * is short. */
 static inline struct lnx_path_counts *lnx_path_counts_new(const struct lnx_peer *peer,
@@ -469,7 +482,7 @@ static inline struct lnx_path_counts *lnx_path_counts_new(const struct lnx_peer 
 		return NULL;
 	c->kinds_sent = path->n_sent;
 	if (path->index == peer->rx.path_back)
-		c->kinds_received = peer->chan.rx.next;
+		c->kinds_received = lnx_peer_handled(peer);
 	return c;
 }
 

@@ -14,6 +14,7 @@
 #include "obj/counts.h"
 #include "obj/peer_abi.h"
 #include "obj/link.h"
+#include "policy/tx_credits.h"
 #include "policy/health.h"
 #include "fi.h"
 #include "lnx_wire.h"
@@ -107,7 +108,12 @@ struct lnx_rail {
 	size_t inject_size;
 	uint32_t idle_polls;			/* polls since the last burst */
 	uint32_t frame_max;		/* the longest frame it carries */
-	struct lnx_node unposted;		/* rxbufs to be posted later */
+	/* Frames that its core has or that are not acknowledged (rel/tx_credits.h). */
+	struct lnx_tx_credits credits;
+	uint32_t credits_fast;		/* with fewer, one more may leave without asking;
+					 * 0: ask */
+	uint32_t credits_call;		/* with more in use, one that is given back does more:
+					 * credits.most; 0 while frames wait */
 	/* Operations of the application, and their payload.  Of a large one each rail
 	 * counts the bytes that went over it.  Network rails only.  What the peer's core
 	 * reads or writes by itself is not known here. */
@@ -121,6 +127,12 @@ struct lnx_rail {
 	uint64_t idle_ns;		/* last idle poll by comp/progress.c; it saw */
 	uint64_t idle_seen;		/* this much traffic over shm */
 
+	uint32_t credits_max;		/* limits: of its frames, and of those of one path */
+	uint32_t peer_credits_max;	/* over it; 0: none (core/credits.h) */
+	uint32_t n_delayed;		/* frames that wait for credits of it */
+	struct lnx_node delayed;	/* lnx_path.delayed: whose peers wait for credits of
+					 * it, in order */
+	struct lnx_node unposted;		/* rxbufs to be posted later */
 	bool mr_prov_key;		/* the core picks keys */
 	bool mr_endpoint;		/* registrations belong to an endpoint */
 	bool no_cancel;			/* native: cancelling might crash the core

@@ -86,10 +86,12 @@ static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 	if (lnx_unlikely(txe->f.comp_at_ack && lnx_txe_due(txe)) &&
 	    (!txe->f.in_core || !txe->f.niov))
 		lnx_done_posted(ep, txe);
-	if (lnx_likely(!txe->f.in_core))
-		lnx_txe_put(ep, txe);
-	else
+	if (lnx_unlikely(txe->f.in_core)) {
 		core_has(txe);
+		return;
+	}
+	lnx_credits_give(txe->peer->path[txe->f.path]);
+	lnx_txe_put(ep, txe);
 }
 
 /* It was acknowledged (or given up) before, and now the core released it too. */
@@ -108,6 +110,9 @@ void lnx_done_settled(struct lnx_txe *txe)
 		else
 			lnx_done_posted(ep, txe);
 	}
+	lnx_credits_give(txe->peer->path[txe->f.path]);
+	if (lnx_unlikely(txe->peer->chan.nqueued))
+		lnx_peer_pump(txe->peer);
 	lnx_txe_put(ep, txe);
 }
 
@@ -273,11 +278,14 @@ LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 		f->acked = true;
 		txe->keep = LNX_KEEP_FAILED;
 		txe->err = err;
-		if (!f->in_core)
+		if (!f->in_core) {
+			lnx_credits_give(peer->path[f->path]);
 			lnx_txe_put(ep, txe);
-		else
+		} else {
 			core_has(txe);
+		}
 	}
+	lnx_credits_leave(peer);
 	lnx_keep_end(peer);
 	lnx_sched_all_delivered(peer);
 	while ((f = lnx_chan_unqueue(c))) {

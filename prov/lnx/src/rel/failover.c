@@ -40,6 +40,7 @@ static LNX_COLD void send_clone(struct lnx_ep *ep, struct lnx_peer *peer,
 	*lnx_chan_slot(&peer->chan, txe->f.seq) = &clone->f;
 	txe->reported = true;
 	txe->f.acked = true;		/* free as soon as the core releases it */
+	lnx_credits_take(peer->path[txe->f.path]);
 	peer->n_clones++;
 	lnx_list_add_tail(&peer->path[txe->f.path]->rail->clones, &txe->f.link);
 }
@@ -96,8 +97,11 @@ LNX_COLD void lnx_failover_redirect(struct lnx_path *path, struct lnx_peer *peer
 	lnx_failover_path(path, peer);
 	/* The other frames follow on the path of this one (rel/sched.c). */
 	first = lnx_frame_at(peer, peer->chan.una);
-	if (first)
+	if (first) {
+		lnx_credits_move(peer->path[first->f.path],
+				 peer->path[next->index]);
 		first->f.path = next->index;
+	}
 	peer->cur = peer->path[next->index];
 	lnx_send_retransmit(peer, 1u << next->index);
 }

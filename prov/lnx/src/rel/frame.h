@@ -12,6 +12,7 @@
 #include "rel/detect.h"
 #include "rel/rel.h"
 #include "rel/sched.h"
+#include "rel/tx_credits.h"
 #include "wire/hdr.h"
 
 /* ---- rel/hello.c ---- */
@@ -178,12 +179,14 @@ LNX_INLINE void lnx_frame_sent(struct lnx_ep *ep, struct lnx_peer *peer,
 	path->rail->poll_credits = ep->poll_hot;
 }
 
-/* A new frame was posted: put it into the window, and give the application its
+/* A new frame was posted over path: put it into the window, and give the application its
  * completion unless that waits for the acknowledgement. */
 LNX_INLINE void lnx_frame_in_window(struct lnx_ep *ep, struct lnx_peer *peer,
-				 struct lnx_txe *txe, uint64_t bytes)
+				    struct lnx_path *path, struct lnx_txe *txe,
+				    uint64_t bytes)
 {
 	lnx_chan_posted(&peer->chan, &txe->f, bytes);
+	lnx_credits_take(path);
 	if (lnx_txe_due(txe) && !txe->f.comp_at_ack)
 		lnx_done_posted(ep, txe);
 	if (lnx_unlikely(!peer->watched))
@@ -232,7 +235,7 @@ LNX_INLINE void lnx_frame_first(struct lnx_ep *ep, struct lnx_peer *peer,
 				struct lnx_txe *txe)
 {
 	lnx_frame_count(peer, txe);
-	lnx_frame_in_window(ep, peer, txe, lnx_txe_bytes(txe));
+	lnx_frame_in_window(ep, peer, peer->path[txe->f.path], txe, lnx_txe_bytes(txe));
 	if (lnx_unlikely(txe->rxe != NULL)) {
 		ep->up->sent(txe);
 		txe->rxe = NULL;
@@ -302,7 +305,7 @@ LNX_INLINE ssize_t lnx_frame_leave(struct lnx_ep *ep, struct lnx_peer *peer,
 		return ret;
 	if (short_msg) {
 		lnx_frame_count_message(path->rail, h->len);
-		lnx_frame_in_window(ep, peer, txe, txe->f.len);
+		lnx_frame_in_window(ep, peer, path, txe, txe->f.len);
 	} else {
 		lnx_sched_up(path);
 		lnx_frame_first(ep, peer, txe);
@@ -322,6 +325,7 @@ LNX_INLINE void lnx_frame_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t
 		lnx_done_acked(peer, ack);
 		return;
 	}
+	lnx_credits_give(lnx_likely(peer->npath == 1) ? peer->cur : peer->path[f->path]);
 	lnx_txe_put(ep, lnx_txe_of(f));
 	if (peer->npath > 1 && lnx_chan_idle(&peer->chan))
 		lnx_sched_all_delivered(peer);

@@ -207,17 +207,28 @@ unsigned lnx_order_as_good(const struct lnx_peer *peer, const struct lnx_path *p
 
 /* ---- LNET ---- */
 
-/* Bytes that wait on all paths of a rail, or that lead to a remote rail, as credits. */
-static int32_t credits(const struct lnx_peer *peer, const struct lnx_path *path, bool local)
+/* Credits that are left of a rail: of all peers. */
+static int32_t rail_credits(const struct lnx_rail *rail)
 {
-	uint64_t bytes = 0;
+	return lnx_tx_credits_rank(rail->credits_max,
+				   (uint64_t)rail->credits.used + rail->n_delayed);
+}
+
+/* Of all paths to a remote rail. */
+static int32_t remote_credits(const struct lnx_peer *peer, const struct lnx_path *path)
+{
+	uint64_t max = 0, used = 0;
 	unsigned i;
 
-	for (i = 0; i < peer->npath; i++)
-		if (local ? peer->path[i]->rail == path->rail :
-			    peer->path[i]->remote == path->remote)
-			bytes += lnx_sched_in_flight(peer, peer->path[i]);
-	return -(int32_t)LNX_MIN(bytes, (uint64_t)INT32_MAX);
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *p = peer->path[i];
+
+		if (p->remote != path->remote)
+			continue;
+		max += p->rail->peer_credits_max;
+		used += p->credits.used;
+	}
+	return lnx_tx_credits_rank((uint32_t)max, used);
 }
 
 static uint64_t last_use(const struct lnx_peer *peer, const struct lnx_path *path, bool local)
@@ -246,8 +257,8 @@ int lnx_order_next(struct lnx_peer *peer, unsigned usable, uint64_t now)
 
 		if (!(usable >> i & 1))
 			path[i].state = LNX_RANK_DOWN;
-		path[i].local_view.credits = credits(peer, p, true);
-		path[i].remote_view.credits = credits(peer, p, false);
+		path[i].local_view.credits = rail_credits(p->rail);
+		path[i].remote_view.credits = remote_credits(peer, p);
 		path[i].net_used = path[i].local_view.used = last_use(peer, p, true);
 		path[i].peer_net_used = path[i].remote_view.used = last_use(peer, p, false);
 		stamp = LNX_MAX(stamp, p->speed->used);

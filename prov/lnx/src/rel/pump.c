@@ -31,6 +31,9 @@ ssize_t lnx_frame_post(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_hdr_set_path(w, rail->wire_index, path->index);
 	lnx_hdr_set_ack(w, ack);
 	txe->f.path = path->index;
+	/* It is one that leaves again: its credit goes with it. */
+	if (lnx_unlikely(before != path->index) && txe->f.retransmitted)
+		lnx_credits_move(peer->path[before], path);
 	/* A frame that is acknowledged inside the call stays until the call returns. */
 	txe->f.in_core = true;
 	if (lnx_unlikely(ep->fault != NULL) && lnx_faults_tx(peer, path, txe, w->kind))
@@ -59,6 +62,8 @@ left:
 
 refused:
 	txe->f.in_core = false;
+	if (before != path->index && txe->f.retransmitted)
+		lnx_credits_move(path, peer->path[before]);
 	txe->f.path = before;
 	/*
 	 * While a core was busy sending, it may have received the ack of this frame
@@ -106,9 +111,10 @@ LNX_COLD struct lnx_path *lnx_frame_carrier(const struct lnx_peer *peer,
 	return waits ? waits : chosen;
 }
 
-/* Post on the next path, and return that.  NULL: all are blocked. */
+/* Post on the next path, and return that.  NULL: all are blocked; or, of a new frame, it has no
+ * credit: then *no_credit. */
 static struct lnx_path *post_next(struct lnx_ep *ep, struct lnx_peer *peer,
-		      struct lnx_txe *txe, uint64_t now)
+		      struct lnx_txe *txe, bool new, uint64_t now, bool *no_credit)
 {
 	struct lnx_path *path;
 	unsigned tries = peer->npath;
@@ -117,6 +123,11 @@ static struct lnx_path *post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 	while (tries-- && (path = lnx_frame_path(peer, txe))) {
 		if (path->state != LNX_PATH_UP && now < path->retry_ns)
 			return NULL;
+		if (new && lnx_unlikely(!lnx_credits_left(path))) {
+			lnx_credits_wait(peer, path);
+			*no_credit = true;
+			return NULL;
+		}
 		if (!lnx_frame_post(ep, peer, path, txe)) {
 			lnx_sched_up(path);
 			return path;
@@ -126,7 +137,8 @@ static struct lnx_path *post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 	return NULL;
 }
 
-/* Post again what may be lost, then what waits.  False: the paths are blocked. */
+/* Post again what may be lost, then what waits: for the window, or for credits.  False: the
+ * paths are blocked. */
 static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 {
 	struct lnx_chan *c = &peer->chan;
@@ -138,10 +150,11 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 		uint8_t before = f->path, kind = lnx_txe_hdr(txe)->kind;
 		struct lnx_path *path;
 		uint32_t seq = f->seq;
+		bool no_credit = false;
 
-		path = post_next(ep, peer, txe, now);
+		path = post_next(ep, peer, txe, what == LNX_CHAN_OUT_NEW, now, &no_credit);
 		if (!path)
-			return false;
+			return no_credit;
 		lnx_chan_out(c, what, seq, before);
 		if (what != LNX_CHAN_OUT_NEW) {
 			lnx_count_resent(path, kind);
@@ -150,6 +163,8 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 		}
 		if (!c->nqueued)
 			peer->blocked = false;
+		if (lnx_unlikely(ep->policy.limited))
+			lnx_credits_unqueued(peer);
 		lnx_frame_first(ep, peer, txe);
 	}
 	return true;
@@ -270,7 +285,7 @@ void lnx_send_pump(struct lnx_ep *ep, uint64_t now)
 		if (lnx_unlikely(start_ns))
 			connect_tried(ep, !done, start_ns);
 		if (done) {
-			/* The rest waits for the window: acks resume it. */
+			/* The rest waits for the window or credits: acks resume it. */
 			lnx_list_del(&peer->pump_link);
 			lnx_send_block(ep, peer);
 		} else if (lnx_sched_none_for(peer, now, give_up_ns)) {

@@ -128,6 +128,8 @@ uint64_t lnx_rel_run(struct lnx_ep *ep, uint64_t now)
 	checked(ep, now);
 	ep->due.connects = LNX_CONNECTS_PER_PASS;
 	lnx_timers_run(&ep->due.timers, now, LOOKS_PER_PASS);
+	if (lnx_unlikely(ep->work & LNX_WORK_CREDITS))
+		lnx_credits_run(ep);
 	if (ep->work & LNX_WORK_PUMP)
 		lnx_send_pump(ep, now);
 	if (ep->work & (LNX_WORK_ACK | LNX_WORK_ACK_PENDING))

@@ -191,6 +191,22 @@ static void keep_away(const struct lnx_peer *peer, uint64_t now,
 			view[i].usable = false;
 }
 
+/* A path without credits is left for another that is as good; but not that of our HELLO. */
+static void keep_credits(const struct lnx_peer *peer, struct lnx_stripe_path *view)
+{
+	unsigned i, with = 0, without = 0;
+
+	for (i = 0; lnx_peer_acked(peer) && i < peer->npath; i++) {
+		bool left = lnx_credits_left(peer->path[i]);
+
+		with |= (unsigned)(view[i].usable && left) << i;
+		without |= (unsigned)!left << i;
+	}
+	for (i = 0; lnx_unlikely(without >> i); i++)
+		if ((without >> i & 1) && (with & lnx_order_as_good(peer, peer->path[i])))
+			view[i].usable = false;
+}
+
 /* Fill the view for policy/stripe. */
 static void view_frames(const struct lnx_peer *peer, struct lnx_stripe_path *view,
 			uint64_t now)
@@ -212,6 +228,7 @@ static void view_frames(const struct lnx_peer *peer, struct lnx_stripe_path *vie
 						   lnx_latency_of(path, now));
 	}
 	keep_away(peer, now, view);
+	keep_credits(peer, view);
 }
 
 /* Our HELLO is not acknowledged, and its path takes nothing now: is that path waited for? */

@@ -15,6 +15,7 @@
 #define LNX_SCHED_H
 
 #include "obj/ep.h"
+#include "rel/tx_credits.h"
 
 struct lnx_hdr;
 
@@ -43,7 +44,8 @@ struct lnx_path *lnx_sched_choose(struct lnx_peer *peer, size_t len);
 
 /*
  * The path of the next frame, of len bytes.  NULL: there is none, or there are several,
- * and all must pause for a while.  A single path is returned even if it must pause.
+ * and all must pause for a while.  A single path is returned even if it must pause.  If none
+ * that is as good has credits left, one without is returned: it is for the caller to wait.
  */
 LNX_INLINE struct lnx_path *lnx_sched_next(struct lnx_peer *peer, size_t len)
 {
@@ -52,7 +54,8 @@ LNX_INLINE struct lnx_path *lnx_sched_next(struct lnx_peer *peer, size_t len)
 	if (lnx_likely(peer->npath == 1))
 		return path;
 	if (lnx_likely(path->state == LNX_PATH_UP && !peer->rr &&
-		       lnx_sched_in_flight(peer, path) <= path->inflight_limit))
+		       lnx_sched_in_flight(peer, path) <= path->inflight_limit &&
+		       lnx_credits_left(path)))
 		return path;
 	return lnx_sched_choose(peer, len);
 }

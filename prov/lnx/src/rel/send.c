@@ -4,8 +4,9 @@
  * path (rel/frame.h, lnx_frame_leave).  Then come the core, rail/ and rel/done.c.
  * rel/control.c sends frames without a number.
  *
- * A frame that cannot leave (no window, the core says EAGAIN) waits in order on
- * peer->chan.queue; rel/pump.c posts it when the window opens or a path may be tried again.
+ * A frame that cannot leave (no window, no credit, the core says EAGAIN) waits in order on
+ * peer->chan.queue; rel/pump.c posts it when the window opens, a credit is free or a path may
+ * be tried again.
  * The application sees -FI_EAGAIN when as many frames wait as its tx size allows, and for
  * injects also while the path is connecting.
  */
@@ -25,6 +26,9 @@ static void wait_turn(struct lnx_ep *ep, struct lnx_peer *peer,
 {
 	ep->stats.queued += peer->blocked;
 	lnx_chan_queue(&peer->chan, &txe->f, first);
+	lnx_tx_credits_wanted(&peer->cur->credits, peer->chan.nqueued);
+	if (lnx_unlikely(ep->policy.limited))
+		lnx_credits_queued(peer);
 	lnx_peer_pump(peer);
 }
 
@@ -66,7 +70,8 @@ bool lnx_rel_short(struct lnx_ep *ep, struct lnx_peer *peer, const void *buf,
 			 peer->shm_addr != FI_ADDR_NOTAVAIL || ep->fault))
 		return false;
 	path = lnx_sched_usual(peer);
-	if (lnx_unlikely(!path || !lnx_chan_window_open(&peer->chan)))
+	if (lnx_unlikely(!path || !lnx_chan_window_open(&peer->chan) ||
+			 !lnx_credits_left(path)))
 		return false;
 	if (lnx_unlikely(!path->rail->core_ep || len > ep->limits.short_max ||
 			 frame_len > path->rail->inject_size))
@@ -96,7 +101,7 @@ static inline bool may_leave(struct lnx_peer *peer, const struct lnx_path *path)
 {
 	return !lnx_chan_retransmits(&peer->chan) && path &&
 	       (path->state == LNX_PATH_UP || path->state == LNX_PATH_IDLE) &&
-	       lnx_chan_window_open(&peer->chan);
+	       lnx_chan_window_open(&peer->chan) && lnx_credits_left(path);
 }
 
 static inline bool can_post(struct lnx_peer *peer, const struct lnx_path *path)
@@ -116,7 +121,8 @@ static LNX_COLD int try_connect(struct lnx_ep *ep, struct lnx_peer *peer,
 	uint64_t now = lnx_clock_ns();
 
 	if (!path || (peer->chan.flags & (LNX_CHAN_QUEUED | LNX_CHAN_RETRANSMIT)) ||
-	    !lnx_chan_window_open(&peer->chan) || now < path->retry_ns)
+	    !lnx_chan_window_open(&peer->chan) || !lnx_credits_left(path) ||
+	    now < path->retry_ns)
 		return -FI_EAGAIN;
 	if (!lnx_frame_leave(ep, peer, path, txe, h, false))
 		return 0;

@@ -7,6 +7,7 @@
 #ifndef LNX_SEQ_H
 #define LNX_SEQ_H
 
+#include <assert.h>
 #include <stdint.h>
 
 #include "base/compiler.h"
@@ -18,9 +19,11 @@
 
 struct lnx_seq {
 	uint32_t next;			/* the next number to handle */
-	uint32_t n_ooo;			/* frames in ooo[] */
+	uint16_t wraps;			/* how often that was 0 again */
+	uint16_t n_ooo;			/* frames in ooo[] */
 	void **ooo;			/* [LNX_SEQ_WINDOW], NULL until a gap */
 };
+static_assert(LNX_SEQ_WINDOW <= UINT16_MAX, "n_ooo has room for all");
 
 enum lnx_seq_verdict {
 	LNX_SEQ_NEXT,			/* handle it, then lnx_seq_pop */
@@ -47,7 +50,8 @@ int lnx_seq_ooo_add(struct lnx_seq *s, uint32_t seq, void *frame);
 /* Count the frame at `next` as handled. */
 LNX_INLINE void lnx_seq_advance(struct lnx_seq *s)
 {
-	s->next++;
+	if (lnx_unlikely(!++s->next))
+		s->wraps++;
 }
 
 /* The queued frame that is next now, removed, or NULL. */

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The limits of credits for frames.  See credits.h. */
+#include "core/credits.h"
+
+#include <string.h>
+
+#include "conf/config.h"
+#include "core/policy.h"
+#include "prov.h"
+
+/* ---- the configuration file ---- */
+
+static bool has(const struct lnx_config_ni *ni, const char *interface)
+{
+	unsigned i;
+
+	for (i = 0; i < ni->n; i++)
+		if (!strcmp(ni->interface[i], interface))
+			return true;
+	return false;
+}
+
+LNX_COLD const struct lnx_config_ni *lnx_credits_tunables(const struct lnx_rail *rail)
+{
+	const struct lnx_config *c = lnx_config_file();
+	const char *interface = lnx_policy_interface(rail);
+	char net[LNX_NAME_MAX];
+	unsigned i, k;
+
+	if (!c || !c->n_net || !lnx_policy_net(rail, net, sizeof(net)))
+		return NULL;
+	for (i = 0; i < c->n_net; i++)
+		for (k = 0; !strcmp(c->net[i].net, net) && k < c->net[i].n; k++)
+			if (has(&c->net[i].ni[k], interface))
+				return &c->net[i].ni[k];
+	return NULL;
+}
+
+/* ---- limits ---- */
+
+void lnx_credits_rail(struct lnx_rail *rail)
+{
+	const struct lnx_conf *conf = rail->ep->conf;
+	const struct lnx_config_ni *ni = lnx_credits_tunables(rail);
+
+	rail->credits_max = (uint32_t)conf->credits;
+	rail->peer_credits_max = (uint32_t)conf->peer_credits;
+	if (ni && ni->credits != LNX_CONFIG_UNSET)
+		rail->credits_max = ni->credits;
+	if (ni && ni->peer_credits != LNX_CONFIG_UNSET)
+		rail->peer_credits_max = ni->peer_credits;
+	rail->ep->policy.limited |= rail->credits_max || rail->peer_credits_max;
+	rail->credits_fast = lnx_credits_fast(rail);
+}
+
+LNX_COLD void lnx_credits_changed(struct lnx_ep *ep)
+{
+	struct lnx_node *n, *tmp;
+	uint32_t i;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+		lnx_credits_rail(ep->rail[i]);
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, all_link);
+
+		if (peer->chan.nqueued)
+			lnx_peer_pump(peer);
+	}
+	ep->work |= LNX_WORK_CREDITS;
+}
