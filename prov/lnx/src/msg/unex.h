@@ -4,7 +4,7 @@
  *
  * - an entry: part of a receive entry (lnx_rxe.unex), for what a core, a frame buffer or
  *   its sender still has, or what has not come completely;
- * - compact: by itself, with the payload behind it, in ep->kept.  There can be very many
+ * - compact: by itself, with the payload behind it, in ep->backlog.kept.  There can be very many
  *   of these: one with a payload of 1 byte takes LNX_UNEX_HEAD + 1 bytes.
  *
  * Both are in a matcher, and in a list of the sender.  Owner lock held.
@@ -20,7 +20,7 @@ struct lnx_rxe;
 
 struct lnx_unex {
 	struct lnx_munex m;
-	struct lnx_node of_peer;	/* peer->stored, or ep->local.nameless */
+	struct lnx_node of_peer;	/* peer->backlog.stored, or ep->local.nameless */
 	/* Compact only: */
 	struct lnx_peer *peer;		/* its sender */
 	uint32_t len;			/* bytes of payload */

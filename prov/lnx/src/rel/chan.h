@@ -61,6 +61,8 @@ static_assert(offsetof(struct lnx_frame, niov) ==
 #define LNX_CHAN_PROBE_DUE	0x10u	/* the oldest is to be posted again */
 #define LNX_CHAN_FAILING	0x20u	/* the caller's: posts fail, and an acknowledgement
 					 * ends that */
+#define LNX_CHAN_THROTTLED	0x40u	/* the caller's: not every message may begin
+					 * (rel/throttle.h) */
 
 /* The first members are used for every frame: see obj/peer.h for their cache lines. */
 struct lnx_chan {

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Peers that are throttled, or that throttle us.  See throttle.h. */
+#include "obj/throttle.h"
+
+#include <stdlib.h>
+
+LNX_COLD struct lnx_peer_throttle *lnx_peer_throttle(struct lnx_peer *peer)
+{
+	struct lnx_peer_throttle *t = peer->backlog.throttle;
+
+	if (t)
+		return t;
+	t = calloc(1, sizeof(*t));
+	if (!t)
+		return NULL;
+	t->peer = peer;
+	lnx_list_init(&t->link);
+	lnx_list_init(&t->queue);
+	peer->backlog.throttle = t;
+	return t;
+}
+
+LNX_COLD void lnx_peer_unthrottle(struct lnx_peer *peer)
+{
+	if (peer->backlog.throttle)
+		lnx_list_del(&peer->backlog.throttle->link);
+}
