@@ -15,6 +15,12 @@
 static struct lnx_backlog sum;
 static struct lnx_allowance a;
 
+/* May the message begin in the frame with that number, if each frame before it is one? */
+static bool allows(const struct lnx_allowance *w, uint32_t seq)
+{
+	return !lnx_allowance_throttles(w) || lnx_allowance_left(w, seq);
+}
+
 static void limit_of(uint64_t frames)
 {
 	sum = (struct lnx_backlog) {
@@ -29,7 +35,7 @@ Test(backlog, none_is_throttled_while_there_is_room)
 	sum.used = FRAMES(50);
 	cr_expect(!lnx_backlog_near(&sum, FRAMES(50)));
 	cr_expect(!lnx_backlog_look(&sum, &a, FRAMES(50), 50, false));
-	cr_expect(lnx_allowance_allows(&a, 51));
+	cr_expect(!lnx_allowance_throttles(&a));
 	cr_expect_eq(a.change, 0u);
 }
 
@@ -38,7 +44,7 @@ Test(backlog, a_peer_alone_uses_nearly_all)
 	uint32_t seq;
 
 	limit_of(100);
-	for (seq = 0; lnx_allowance_allows(&a, seq); seq++) {
+	for (seq = 0; allows(&a, seq); seq++) {
 		sum.used += FRAME;
 		lnx_backlog_look(&sum, &a, sum.used, seq + 1, false);
 		cr_assert_lt(seq, 100u);
@@ -59,7 +65,7 @@ Test(backlog, peers_get_equal_shares)
 	limit_of(1000);
 	for (seq = 0; seq < 1000; seq++)
 		for (i = 0; i < 10; i++)
-			if (lnx_allowance_allows(&each[i], (uint32_t)(used[i] / FRAME))) {
+			if (allows(&each[i], (uint32_t)(used[i] / FRAME))) {
 				used[i] += FRAME;
 				sum.used += FRAME;
 				lnx_backlog_look(&sum, &each[i], used[i],
@@ -83,11 +89,11 @@ Test(backlog, a_peer_with_nothing_may_send_one)
 	limit_of(2);
 	sum.used = FRAMES(2);
 	cr_expect(lnx_backlog_look(&sum, &a, 0, 7, false));
-	cr_expect(lnx_allowance_allows(&a, 7));
-	cr_expect(!lnx_allowance_allows(&a, 8));
+	cr_expect(allows(&a, 7));
+	cr_expect(!allows(&a, 8));
 	sum.used += 1;
 	cr_expect(!lnx_backlog_look(&sum, &a, 1, 8, false));
-	cr_expect(!lnx_allowance_allows(&a, 8));
+	cr_expect(!allows(&a, 8));
 }
 
 /* Throttled, with nothing left, at that number. */
@@ -96,7 +102,7 @@ static void spend(uint64_t used, uint32_t next)
 	sum.used = FRAMES(100);
 	cr_assert(lnx_backlog_look(&sum, &a, used, next, false));
 	cr_assert(lnx_allowance_throttles(&a));
-	cr_assert(!lnx_allowance_allows(&a, next));
+	cr_assert(!allows(&a, next));
 }
 
 Test(backlog, gives_way_by_one_frame_to_what_is_wanted)
@@ -108,8 +114,8 @@ Test(backlog, gives_way_by_one_frame_to_what_is_wanted)
 	cr_expect(!lnx_backlog_look(&sum, &a, FRAMES(90), 90, false));
 	for (i = 0; i < 20; i++) {
 		cr_expect(lnx_backlog_look(&sum, &a, FRAMES(90 + i), 90 + i, true));
-		cr_expect(lnx_allowance_allows(&a, 90 + i));
-		cr_expect(!lnx_allowance_allows(&a, 91 + i));
+		cr_expect(allows(&a, 90 + i));
+		cr_expect(!allows(&a, 91 + i));
 		/* Until that has come there is no more. */
 		cr_expect(!lnx_backlog_look(&sum, &a, FRAMES(90 + i), 90 + i, true));
 		sum.used += FRAME;
@@ -124,16 +130,16 @@ Test(backlog, gives_way_faster_to_what_finds_its_receive)
 	spend(FRAMES(90), next);
 	while (next < 90 + 40 * WINDOW) {
 		told += lnx_backlog_look(&sum, &a, FRAMES(90), next, true);
-		cr_assert(lnx_allowance_allows(&a, next));
+		cr_assert(allows(&a, next));
 		next++;
 	}
 	cr_expect_eq(a.step, WINDOW);
 	cr_expect_leq(told, 3u + 2 * 40, "told %u times", told);
 	/* One is stored: slowly again. */
-	while (lnx_allowance_allows(&a, next))
+	while (allows(&a, next))
 		next++;
 	cr_expect(lnx_backlog_look(&sum, &a, FRAMES(90) + 1, next, true));
-	cr_expect(!lnx_allowance_allows(&a, next + 1));
+	cr_expect(!allows(&a, next + 1));
 }
 
 Test(backlog, what_is_received_allows_more)
@@ -142,36 +148,58 @@ Test(backlog, what_is_received_allows_more)
 	spend(FRAMES(100), 100);
 	sum.used -= FRAMES(4);
 	cr_expect(lnx_backlog_look(&sum, &a, FRAMES(30), 100, false));
-	cr_expect(lnx_allowance_allows(&a, 103));
-	cr_expect(!lnx_allowance_allows(&a, 104));
+	cr_expect(allows(&a, 103));
+	cr_expect(!allows(&a, 104));
 	/* Not for each message. */
 	sum.used -= FRAMES(1);
 	cr_expect(!lnx_backlog_look(&sum, &a, FRAMES(29), 100, false));
 	sum.used = FRAMES(10);
 	cr_expect(lnx_backlog_look(&sum, &a, FRAMES(10), 104, false));
 	cr_expect(!lnx_allowance_throttles(&a));
-	cr_expect(lnx_allowance_allows(&a, 1000000));
+	cr_expect(allows(&a, 1000000));
 }
 
 Test(backlog, of_two_changes_the_later_counts)
 {
-	struct lnx_allowance peer = { 0 };
+	struct lnx_allowed peer = { 0 };
 
-	cr_expect(!lnx_allowance_learn(&peer, 0, 0));
-	cr_expect(lnx_allowance_learn(&peer, 3, 50));
-	cr_expect(!lnx_allowance_learn(&peer, 3, 60));
-	cr_expect(!lnx_allowance_learn(&peer, 1, 90));
-	cr_expect(!lnx_allowance_learn(&peer, 2, 0), "it was allowed everything before that");
-	cr_expect(lnx_allowance_allows(&peer, 49));
-	cr_expect(!lnx_allowance_allows(&peer, 50));
-	cr_expect(lnx_allowance_learn(&peer, 4, 0));
-	cr_expect(lnx_allowance_allows(&peer, 50));
+	cr_expect(lnx_allowed_begin(&peer));
+	cr_expect(!lnx_allowed_news(&peer, 0));
+	cr_expect(lnx_allowed_news(&peer, 3));
+	lnx_allowed_learn(&peer, 3, 5, 3);
+	cr_expect(!lnx_allowed_news(&peer, 3));
+	cr_expect(!lnx_allowed_news(&peer, 1));
+	cr_expect(!lnx_allowed_news(&peer, 2));
+	cr_expect(lnx_allowed_begin(&peer));
+	cr_expect(lnx_allowed_begin(&peer));
+	cr_expect(!lnx_allowed_begin(&peer), "three had left, and two have begun");
+	lnx_allowed_learn(&peer, 5, 2, 3);
+	cr_expect(!lnx_allowed_begin(&peer), "more have left than are allowed");
+	lnx_allowed_learn(&peer, 6, 0, 3);
+	cr_expect(lnx_allowed_begin(&peer));
 	/* Numbers wrap. */
 	peer.change = UINT32_MAX - 1;
-	cr_expect(lnx_allowance_learn(&peer, UINT32_MAX, UINT32_MAX));
-	cr_expect(!lnx_allowance_allows(&peer, 2));
-	cr_expect(lnx_allowance_learn(&peer, 1, 3));
-	cr_expect(lnx_allowance_allows(&peer, 2));
+	cr_expect(lnx_allowed_news(&peer, UINT32_MAX));
+	cr_expect(lnx_allowed_news(&peer, 1));
+	cr_expect(!lnx_allowed_news(&peer, UINT32_MAX - 3));
+}
+
+/* Frames that are no messages may come in any number: what is allowed is not lost. */
+Test(backlog, other_frames_take_nothing)
+{
+	struct lnx_allowed peer = { 0 };
+	uint32_t next = 90, told = 0;
+
+	limit_of(100);
+	spend(FRAMES(90), next);
+	/* 50 accesses to memory are always under way. */
+	for (; next < 1000; next += 50)
+		if (lnx_backlog_look(&sum, &a, FRAMES(90), next, true)) {
+			told++;
+			lnx_allowed_learn(&peer, a.change, lnx_allowance_left(&a, next), 0);
+			cr_expect(lnx_allowed_begin(&peer));
+		}
+	cr_expect_gt(told, 10u);
 }
 
 Test(backlog, no_limit)
@@ -190,8 +218,9 @@ Test(backlog, no_limit)
 
 struct sender {
 	struct lnx_allowance told;	/* as we have told it */
-	struct lnx_allowance ours;	/* as it knows */
-	struct lnx_allowance way[3];	/* acknowledgements under way: any may come next */
+	struct lnx_allowed ours;	/* as it knows */
+	/* Acknowledgements under way: any may come next. */
+	struct { uint32_t change, n, ack; } way[3];
 	uint32_t sent, came;		/* [came, sent) are under way */
 	uint32_t stored, received;	/* all that came are the one or the other */
 	uint32_t want;			/* a receive waits for that one; MESSAGES: none does */
@@ -209,7 +238,11 @@ static void store(struct sender *s, int n)
 
 static void tell(struct sender *s)
 {
-	s->way[rnd(3)] = s->told;
+	unsigned i = (unsigned)rnd(3);
+
+	s->way[i].change = s->told.change;
+	s->way[i].n = lnx_allowance_left(&s->told, s->came);
+	s->way[i].ack = s->came;
 }
 
 static void arrives(struct sender *s)
@@ -253,21 +286,23 @@ static void receives(struct sender *s)
 
 static void step(struct sender *s, bool receive)
 {
+	unsigned i;
+
 	switch (rnd(receive ? 5 : 4)) {
 	case 0:
 		if (s->sent < MESSAGES && s->sent - s->came < WINDOW &&
-		    lnx_allowance_allows(&s->ours, s->sent))
+		    lnx_allowed_begin(&s->ours))
 			s->sent++;
 		break;
 	case 1:
 		arrives(s);
 		break;
-	case 2: {
-		struct lnx_allowance *w = &s->way[rnd(3)];
-
-		lnx_allowance_learn(&s->ours, w->change, w->end);
+	case 2:
+		i = (unsigned)rnd(3);
+		if (lnx_allowed_news(&s->ours, s->way[i].change))
+			lnx_allowed_learn(&s->ours, s->way[i].change, s->way[i].n,
+					  s->sent - s->way[i].ack);
 		break;
-	}
 	case 3:
 		if (lnx_allowance_throttles(&s->told) &&
 		    lnx_backlog_look(&sum, &s->told, s->used, s->came, s->want < MESSAGES))

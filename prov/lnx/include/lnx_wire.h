@@ -187,14 +187,13 @@ static_assert(sizeof(struct lnx_wire_credit) == 8, "credit");
 
 /*
  * and then perhaps this: how many messages the receiver of the ACK may begin, while too many
- * wait for receives.  The number grows with each change, by less than half of its range
- * between two that come, and of two the later one counts.
+ * wait for receives.  The number of the change grows with each, by less than half of its
+ * range between two that come; of two the later one counts.
  */
 struct lnx_wire_allowance {
 	uint32_t change;	/* odd: throttled */
-	uint32_t end;		/* then: no frame with this number or a later one may be
-				 * a MSG, TAG, RTS or PART.  MOREs of those before it
-				 * may come later */
+	uint32_t n;		/* then: of the frames with the number `ack` and later ones
+				 * so many may be MSG, TAG, RTS or PART */
 };
 static_assert(sizeof(struct lnx_wire_allowance) == 8, "allowance");
 

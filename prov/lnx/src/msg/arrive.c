@@ -136,7 +136,7 @@ static int store_unexpected(struct lnx_peer *peer, const struct lnx_hdr *h,
 {
 	if (lnx_unlikely(h->len > LNX_PAYLOAD_MAX) || may_hold(peer->ep, buf, h->len))
 		return store_in_entry(peer, h, buf, tagged);
-	if (lnx_likely(lnx_unex_keep(peer, h, frame_payload(buf), tagged))) {
+	if (lnx_likely(lnx_unex_keep(peer, h, frame_payload(buf), tagged, false))) {
 		peer->ep->stats.unexpected++;
 		return 0;
 	}

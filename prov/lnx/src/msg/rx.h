@@ -297,6 +297,9 @@ struct lnx_rxe *lnx_rx_entry(struct lnx_unex *u);
 void lnx_rx_deliver(struct lnx_rxe *rxe);
 /* Let the core of a direct rail put its message into rxe->payload. */
 void lnx_rx_arm_bounce(struct lnx_rxe *rxe);
+/* Take a message that a direct core has just queued, and that is stored, out of it: in as
+ * little memory as there can be.  For one that the core copies at once. */
+LNX_COLD void lnx_rx_copy_out(struct lnx_rxe *rxe);
 /* Leave a message in its core until there is memory or time to take it out. */
 void lnx_rx_defer(struct lnx_rxe *rxe);
 /* Take deferred messages that waited too long out of their core. */

@@ -293,7 +293,7 @@ struct lnx_peer_throttle {
 	struct lnx_allowance its;
 	struct lnx_node link;		/* ep->backlog.throttled */
 	/* We by it (rel/throttle.h): */
-	struct lnx_allowance ours;
+	struct lnx_allowed ours;
 	struct lnx_node queue;		/* lnx_frame.link: frames that wait, and have no
 					 * number yet */
 	uint32_t n;			/* so many */

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The backlog of an endpoint: memory of messages that no receive matches yet.  It has a
- * limit.  A peer that nears its share of that is throttled: it is told an end, and may begin
- * no message in a frame with that number or a later one, until it is told another.  Its own
- * sends wait meanwhile.  What it has begun, and frames that are no messages, go on.
+ * limit.  A peer that nears its share of that is throttled: it is told how many messages it
+ * may begin, and no more until it is told another number.  Its own sends wait meanwhile.
+ * What it has begun, and frames that are no messages, go on.
  *
  *	share of a peer = LNX_BACKLOG_PART times what is not used yet
  *
  * So a peer alone may use nearly all, n peers the same each, and one that comes later finds
- * something left.  What a throttled peer may send is counted in frames, each of which is
- * taken to be as long as it may be: so that what it is allowed fits.
+ * something left.  Each message is taken to be as long as a frame may be, so that what is
+ * allowed fits; and each frame that comes, to begin one, so that the receiver need not count
+ * them.  The sender knows better: of those that the receiver had not acknowledged when it
+ * told the number, it counts what are messages.
  *
  * Messages of a peer come in order.  A receive may wait for one that is behind others which
  * no receive wants, so the limit gives way: while a receive, or a look for a message, waits
- * for something of a peer that may send no more, that peer is allowed one more frame, and
- * then one more.  If these find their receives, what is allowed doubles each time.  And a
+ * for something of a peer that may send no more, that peer is allowed one more message,
+ * and then one more.  If these find their receives, what is allowed doubles each time.  And a
  * peer with nothing in the backlog may always send one message.
  *
  * What is under way when a peer is told comes all the same: a window of frames.
@@ -44,10 +46,16 @@ struct lnx_backlog {
 /* What a peer may send, as we tell it.  Zero-initialised: everything. */
 struct lnx_allowance {
 	uint32_t change;		/* grows with each change; odd: throttled */
-	uint32_t end;			/* then: number of the first frame that may begin no
-					 * message */
-	uint32_t step;			/* frames by which the limit gave way last */
+	uint32_t base;			/* then: in frames with this number and later ones */
+	uint32_t n;			/* so many messages may begin */
+	uint32_t step;			/* by so many the limit gave way last */
 	uint64_t used;			/* by the peer, then */
+};
+
+/* The same, as the peer knows it.  Zero-initialised. */
+struct lnx_allowed {
+	uint32_t change;
+	uint32_t left;			/* so many may begin now, while it is throttled */
 };
 
 /* ---- the receiver ---- */
@@ -80,29 +88,50 @@ LNX_INLINE bool lnx_backlog_near(const struct lnx_backlog *b, uint64_t used)
 bool lnx_backlog_look(const struct lnx_backlog *b, struct lnx_allowance *a, uint64_t used,
 		      uint32_t next, bool wanted);
 
+/* What is left of it when all frames before number `next` have come. */
+LNX_INLINE uint32_t lnx_allowance_left(const struct lnx_allowance *a, uint32_t next)
+{
+	uint32_t came = next - a->base;
+
+	return came < a->n ? a->n - came : 0;
+}
+
 /* Has the peer soon nothing left that it may send?  Only then it matters what is wanted. */
 LNX_INLINE bool lnx_allowance_low(const struct lnx_allowance *a, uint32_t next)
 {
-	return lnx_allowance_throttles(a) &&
-	       (int32_t)(a->end - next) <= (int32_t)(a->step / 2);
+	return lnx_allowance_throttles(a) && lnx_allowance_left(a, next) <= a->step / 2;
 }
 
 /* ---- the sender ---- */
 
-/* It was told that.  False: it has heard of this, or of a later change. */
-LNX_INLINE bool lnx_allowance_learn(struct lnx_allowance *a, uint32_t change, uint32_t end)
+LNX_INLINE bool lnx_allowed_throttled(const struct lnx_allowed *a)
 {
-	if ((int32_t)(change - a->change) <= 0)
-		return false;
-	a->change = change;
-	a->end = end;
-	return true;
+	return (a->change & 1) != 0;
 }
 
-/* May a message begin in a frame with that number? */
-LNX_INLINE bool lnx_allowance_allows(const struct lnx_allowance *a, uint32_t seq)
+/* Has it not heard of that change yet, nor of a later one? */
+LNX_INLINE bool lnx_allowed_news(const struct lnx_allowed *a, uint32_t change)
 {
-	return !lnx_allowance_throttles(a) || (int32_t)(a->end - seq) > 0;
+	return (int32_t)(change - a->change) > 0;
+}
+
+/* The peer told n, when it had not yet received `begun` messages that have left. */
+LNX_INLINE void lnx_allowed_learn(struct lnx_allowed *a, uint32_t change, uint32_t n,
+				  uint32_t begun)
+{
+	a->change = change;
+	a->left = n > begun ? n - begun : 0;
+}
+
+/* A message is about to begin.  False: it must wait. */
+LNX_INLINE bool lnx_allowed_begin(struct lnx_allowed *a)
+{
+	if (!lnx_allowed_throttled(a))
+		return true;
+	if (!a->left)
+		return false;
+	a->left--;
+	return true;
 }
 
 #endif

@@ -30,7 +30,8 @@ static size_t tell_room(struct lnx_peer *peer, size_t max, struct ack_frame *ack
 
 	if (lnx_unlikely(t && t->its.change) && max >= sizeof(*ack)) {
 		lnx_credit_put(&ack->credit, credit ? lnx_eager_grant(peer) : 0);
-		lnx_allowance_put(&ack->allowance, t->its.change, t->its.end);
+		lnx_allowance_put(&ack->allowance, t->its.change,
+				  lnx_allowance_left(&t->its, peer->chan.rx.next));
 		return sizeof(ack->credit) + sizeof(ack->allowance);
 	}
 	if (!credit || max < sizeof(ack->w) + sizeof(ack->credit))

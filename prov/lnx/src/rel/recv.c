@@ -264,7 +264,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 	struct lnx_rail *rail = buf->rail;
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_path *path;
-	uint32_t i, change, end;
+	uint32_t i, change, n;
 
 	/* The peer lives, whatever else is wrong. */
 	lnx_liveness_seen(&peer->liveness);
@@ -276,8 +276,8 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 		ep->stats.acks_recv++;
 		lnx_sched_report(peer, h);
 		lnx_eager_learn(peer, lnx_credit_get(frame_payload(buf), len));
-		if (lnx_unlikely(lnx_allowance_get(frame_payload(buf), len, &change, &end)))
-			lnx_throttle_learn(peer, change, end);
+		if (lnx_unlikely(lnx_allowance_get(frame_payload(buf), len, &change, &n)))
+			lnx_throttle_learn(peer, change, n);
 		break;
 	case LNX_KIND_PROBE:
 		if (lnx_unlikely(h->key))

@@ -22,11 +22,13 @@ LNX_COLD int lnx_throttle_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (!lnx_kind_message(h->kind))
 		return 1;
 	/* A MORE is behind its first frame, here or there. */
-	if (!t->n && (h->kind == LNX_KIND_MORE ||
-		      lnx_allowance_allows(&t->ours, peer->chan.next)))
+	if (!t->n && h->kind == LNX_KIND_MORE)
 		return 1;
+	/* It may not leave after all: then it must not count. */
 	if (no_queue)
 		return -FI_EAGAIN;
+	if (!t->n && lnx_allowed_begin(&t->ours))
+		return 1;
 	txe->peer = peer;
 	h->seq = h->ack = 0;
 	h->src = peer->sid;
@@ -39,13 +41,37 @@ LNX_COLD int lnx_throttle_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
-LNX_COLD void lnx_throttle_learn(struct lnx_peer *peer, uint32_t change, uint32_t end)
+static bool begins(const struct lnx_frame *f)
+{
+	const struct lnx_txe *txe = lnx_container_of(f, struct lnx_txe, f);
+
+	return lnx_kind_begins(((const struct lnx_wire_hdr *)txe->frame)->kind);
+}
+
+/* Messages in frames that have a number and are not acknowledged. */
+static uint32_t begun(const struct lnx_chan *c)
+{
+	const struct lnx_node *node;
+	uint32_t seq, n = 0;
+
+	for (seq = c->una; seq != c->posted; seq++) {
+		const struct lnx_frame *f = *lnx_chan_slot(c, seq);
+
+		n += f && begins(f);
+	}
+	for (node = c->queue.next; node != &c->queue; node = node->next)
+		n += begins(lnx_container_of(node, struct lnx_frame, link));
+	return n;
+}
+
+LNX_COLD void lnx_throttle_learn(struct lnx_peer *peer, uint32_t change, uint32_t n)
 {
 	struct lnx_peer_throttle *t = lnx_peer_throttle(peer);
 
-	if (!t || !lnx_allowance_learn(&t->ours, change, end))
+	if (!t || !lnx_allowed_news(&t->ours, change))
 		return;
-	if (lnx_allowance_throttles(&t->ours))
+	lnx_allowed_learn(&t->ours, change, n, begun(&peer->chan));
+	if (lnx_allowed_throttled(&t->ours))
 		peer->chan.flags |= LNX_CHAN_THROTTLED;
 	else if (!t->n)
 		peer->chan.flags &= (uint8_t)~LNX_CHAN_THROTTLED;
@@ -57,19 +83,16 @@ LNX_COLD void lnx_throttle_release(struct lnx_peer *peer)
 {
 	struct lnx_peer_throttle *t = peer->backlog.throttle;
 	struct lnx_chan *c = &peer->chan;
-	struct lnx_txe *txe;
 	struct lnx_frame *f;
 
 	while ((f = first(t))) {
-		struct lnx_wire_hdr *w = lnx_txe_hdr(lnx_txe_of(f));
-
-		if (lnx_kind_begins(w->kind) && !lnx_allowance_allows(&t->ours, c->next))
+		if (begins(f) && !lnx_allowed_begin(&t->ours))
 			return;
-		txe = lnx_throttle_pop(peer);
-		lnx_hdr_set_seq(w, lnx_chan_number(c, &txe->f));
-		lnx_chan_queue(c, &txe->f, false);
+		lnx_throttle_pop(peer);
+		lnx_hdr_set_seq(lnx_txe_hdr(lnx_txe_of(f)), lnx_chan_number(c, f));
+		lnx_chan_queue(c, f, false);
 	}
-	if (!lnx_allowance_throttles(&t->ours))
+	if (!lnx_allowed_throttled(&t->ours))
 		c->flags &= (uint8_t)~LNX_CHAN_THROTTLED;
 }
 

@@ -20,8 +20,8 @@ struct lnx_hdr;
  * 1: it may leave; -FI_EAGAIN: it may not, and with no_queue does not wait either. */
 LNX_COLD int lnx_throttle_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 				struct lnx_txe *txe, struct lnx_hdr *h, bool no_queue);
-/* The peer told that.  Calls no core. */
-LNX_COLD void lnx_throttle_learn(struct lnx_peer *peer, uint32_t change, uint32_t end);
+/* The peer told that, in an ACK that has been taken into account.  Calls no core. */
+LNX_COLD void lnx_throttle_learn(struct lnx_peer *peer, uint32_t change, uint32_t n);
 /* Number and queue in chan.queue those that may leave now. */
 LNX_COLD void lnx_throttle_release(struct lnx_peer *peer);
 /* The first one that waits, which never leaves; NULL: none. */

@@ -187,7 +187,7 @@ static inline void lnx_credit_put(void *payload, uint64_t limit)
 
 /* The other part of it; false: there is none. */
 static inline bool lnx_allowance_get(const void *payload, size_t size, uint32_t *change,
-				     uint32_t *end)
+				     uint32_t *n)
 {
 	struct lnx_wire_allowance w;
 
@@ -195,13 +195,13 @@ static inline bool lnx_allowance_get(const void *payload, size_t size, uint32_t 
 		return false;
 	memcpy(&w, (const char *)payload + sizeof(struct lnx_wire_credit), sizeof(w));
 	*change = le32toh(w.change);
-	*end = le32toh(w.end);
+	*n = le32toh(w.n);
 	return true;
 }
 
-static inline void lnx_allowance_put(void *payload, uint32_t change, uint32_t end)
+static inline void lnx_allowance_put(void *payload, uint32_t change, uint32_t n)
 {
-	struct lnx_wire_allowance w = { .change = htole32(change), .end = htole32(end) };
+	struct lnx_wire_allowance w = { .change = htole32(change), .n = htole32(n) };
 
 	memcpy(payload, &w, sizeof(w));
 }
