@@ -39,8 +39,7 @@ static void send_all(const struct mc *mc, MPI_Request *req, char **buf)
 }
 
 /* Message seq of one rank, or of any that has not sent it yet: returns which. */
-static int receive_one(const struct mc *mc, char *buf, int src, int seq, long turn,
-		       MPI_Status *st)
+static int receive_one(char *buf, int src, int seq, long turn, MPI_Status *st)
 {
 	MPI_Message msg;
 	MPI_Request req;
@@ -96,7 +95,7 @@ int main(int argc, char **argv)
 		for (k = 1; k < mc.n; k++, turn++) {
 			bool any = seq % 3 == 0;
 
-			from = receive_one(&mc, buf, any ? MPI_ANY_SOURCE :
+			from = receive_one(buf, any ? MPI_ANY_SOURCE :
 					   (mc.rank + k) % mc.n, (int)seq, turn, &st);
 			if (from == mc.rank || came[from])
 				mc_fail(&mc, "message %ld came twice from %d", seq, from);

@@ -62,8 +62,11 @@ static int store_announced(struct lnx_peer *peer, const struct lnx_hdr *h, bool 
 			   struct lnx_rts *rts)
 {
 	struct lnx_ep *ep = peer->ep;
-	struct lnx_rxe *rxe = lnx_rxe_get(ep);
+	struct lnx_rxe *rxe;
 
+	if (lnx_backlog_refuses(peer))
+		return -FI_EACCES;
+	rxe = lnx_rxe_get(ep);
 	if (!rxe)
 		return -FI_ENOMEM;
 	rxe->tagged = tagged;
@@ -134,6 +137,8 @@ static int store_in_entry(struct lnx_peer *peer, const struct lnx_hdr *h,
 static int store_unexpected(struct lnx_peer *peer, const struct lnx_hdr *h,
 			    struct lnx_rxbuf *buf, bool tagged)
 {
+	if (lnx_backlog_refuses(peer))
+		return -FI_EACCES;
 	if (lnx_unlikely(h->len > LNX_PAYLOAD_MAX) || may_hold(peer->ep, buf, h->len))
 		return store_in_entry(peer, h, buf, tagged);
 	if (lnx_likely(lnx_unex_keep(peer, h, frame_payload(buf), tagged, false))) {
@@ -198,6 +203,8 @@ static int handle_part(struct lnx_ep *ep, struct lnx_peer *peer, const struct ln
 		return -FI_EACCES;
 	rxe = lnx_rx_take(ep, tagged, peer->addr, h->tag, h->len);
 	if (!rxe) {
+		if (lnx_backlog_refuses(peer))
+			return -FI_EACCES;
 		rxe = lnx_rxe_get(ep);
 		if (!rxe)
 			return -FI_ENOMEM;

@@ -63,6 +63,7 @@ static bool look(struct lnx_peer *peer, struct lnx_peer_throttle *t, bool is_wan
 	if (!lnx_backlog_look(&peer->ep->backlog.sum, &t->its, peer->backlog.used,
 			      peer->chan.rx.next, is_wanted))
 		return false;
+	t->beyond = 0;
 	if (!lnx_allowance_throttles(&t->its))
 		lnx_list_del(&t->link);
 	else if (!before)
@@ -80,8 +81,12 @@ LNX_COLD void lnx_backlog_judge(struct lnx_peer *peer)
 	if (!lnx_peer_open(peer) || ep->closing || !can_be_told(peer))
 		return;
 	t = lnx_peer_throttle(peer);
-	if (!t || lnx_allowance_throttles(&t->its))
+	if (!t)
 		return;
+	if (lnx_allowance_throttles(&t->its)) {
+		t->beyond += !lnx_allowance_left(&t->its, peer->chan.rx.next);
+		return;
+	}
 	if (look(peer, t, false)) {
 		lnx_list_add_tail(&ep->backlog.throttled, &t->link);
 		lnx_backlog_moved(ep);

@@ -18,6 +18,18 @@ LNX_COLD void lnx_backlog_peeked(struct lnx_ep *ep, uint64_t src);
 /* LNX_DUE_BACKLOG: looks at peers that are throttled.  Returns when to do so again. */
 LNX_COLD uint64_t lnx_backlog_run(struct lnx_ep *ep, uint64_t now);
 
+/*
+ * Has peer been throttled for so long, and sends all the same, that it does not keep to what
+ * it is told?  Its messages that no receive wants are lost then.
+ */
+LNX_INLINE bool lnx_backlog_refuses(const struct lnx_peer *peer)
+{
+	const struct lnx_peer_throttle *t = peer->backlog.throttle;
+
+	return lnx_unlikely(t != NULL) && t->beyond > LNX_SEQ_WINDOW &&
+	       lnx_allowance_throttles(&t->its);
+}
+
 LNX_INLINE bool lnx_backlog_throttles(const struct lnx_ep *ep)
 {
 	return lnx_unlikely(!lnx_list_empty(&ep->backlog.throttled));

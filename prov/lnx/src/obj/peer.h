@@ -291,6 +291,8 @@ struct lnx_peer_throttle {
 	struct lnx_peer *peer;
 	/* It by us (msg/backlog.h): */
 	struct lnx_allowance its;
+	uint32_t beyond;		/* so many came since that changed and were not
+					 * allowed */
 	struct lnx_node link;		/* ep->backlog.throttled */
 	/* We by it (rel/throttle.h): */
 	struct lnx_allowed ours;
