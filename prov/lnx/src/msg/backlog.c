@@ -58,16 +58,12 @@ static bool can_be_told(const struct lnx_peer *peer)
 
 static bool look(struct lnx_peer *peer, struct lnx_peer_throttle *t, bool is_wanted)
 {
-	bool before = lnx_allowance_throttles(&t->its);
-
 	if (!lnx_backlog_look(&peer->ep->backlog.sum, &t->its, peer->backlog.used,
 			      peer->chan.rx.next, is_wanted))
 		return false;
 	t->beyond = 0;
 	if (!lnx_allowance_throttles(&t->its))
-		lnx_list_del(&t->link);
-	else if (!before)
-		peer->ep->stats.throttles++;
+		lnx_peer_unthrottle(peer);
 	lnx_rel_tell(peer);
 	return true;
 }
@@ -87,10 +83,11 @@ LNX_COLD void lnx_backlog_judge(struct lnx_peer *peer)
 		t->beyond += !lnx_allowance_left(&t->its, peer->chan.rx.next);
 		return;
 	}
-	if (look(peer, t, false)) {
-		lnx_list_add_tail(&ep->backlog.throttled, &t->link);
-		lnx_backlog_moved(ep);
-	}
+	if (!look(peer, t, false))
+		return;
+	lnx_list_add_tail(&ep->backlog.throttled, &t->link);
+	ep->stats.throttles++;
+	lnx_backlog_moved(ep);
 }
 
 LNX_COLD void lnx_backlog_moved(struct lnx_ep *ep)

@@ -22,6 +22,10 @@ LNX_COLD struct lnx_peer_throttle *lnx_peer_throttle(struct lnx_peer *peer)
 
 LNX_COLD void lnx_peer_unthrottle(struct lnx_peer *peer)
 {
-	if (peer->backlog.throttle)
-		lnx_list_del(&peer->backlog.throttle->link);
+	struct lnx_peer_throttle *t = peer->backlog.throttle;
+
+	if (!t || !lnx_list_linked(&t->link))
+		return;
+	lnx_list_del(&t->link);
+	lnx_backlog_end(&peer->ep->backlog.sum, &t->its);
 }

@@ -10,7 +10,7 @@
 
 /* peer->backlog.throttle, made if needed; NULL: memory is short. */
 LNX_COLD struct lnx_peer_throttle *lnx_peer_throttle(struct lnx_peer *peer);
-/* The session has ended: the peer need not be told anything any more. */
+/* The peer is throttled no longer, or its session has ended. */
 LNX_COLD void lnx_peer_unthrottle(struct lnx_peer *peer);
 
 #endif

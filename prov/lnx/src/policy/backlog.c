@@ -3,13 +3,15 @@
 #include "policy/backlog.h"
 
 /* Messages that fit into what a peer may use more; it may always send one first message. */
-static uint32_t room_of(const struct lnx_backlog *b, uint64_t used)
+static uint32_t room_of(const struct lnx_backlog *b, const struct lnx_allowance *a,
+			uint64_t used)
 {
-	uint64_t n = lnx_backlog_left(b, used) / (b->reserve / b->window);
+	uint64_t frame = b->reserve / b->window, others = (b->allowed - a->n) * frame;
+	uint64_t left = b->used < b->limit ? b->limit - b->used : 0;
+	uint64_t n = LNX_MIN(lnx_backlog_left(b, used), left / LNX_MAX(b->n_throttled, 1u));
 
-	if (!n && !used)
-		return 1;
-	return (uint32_t)LNX_MIN(n, 2ul * b->window);
+	n = LNX_MIN(n, left > others ? left - others : 0) / frame;
+	return n || used ? (uint32_t)LNX_MIN(n, 2ul * b->window) : 1;
 }
 
 /* By how many messages the limit gives way: more if the last ones have found receives. */
@@ -19,38 +21,65 @@ static uint32_t step_of(const struct lnx_backlog *b, const struct lnx_allowance 
 	return a->step && used <= a->used ? LNX_MIN(2 * a->step, b->window) : 1;
 }
 
-/* Throttled from now on, or allowed more. */
-static bool allow(struct lnx_allowance *a, uint32_t next, uint32_t n, uint32_t step,
-		  uint64_t used)
+/* It may begin n messages from that frame on. */
+static void set(struct lnx_backlog *b, struct lnx_allowance *a, uint32_t next, uint32_t n)
 {
-	a->change += lnx_allowance_throttles(a) ? 2 : 1;
+	b->allowed += n;
+	b->allowed -= a->n;
 	a->base = next;
 	a->n = n;
-	a->step = step;
+}
+
+static bool allow(struct lnx_backlog *b, struct lnx_allowance *a, uint32_t next, uint32_t n,
+		  uint64_t used)
+{
+	a->change += 2;
+	set(b, a, next, n);
 	a->used = used;
 	return true;
 }
 
-bool lnx_backlog_look(const struct lnx_backlog *b, struct lnx_allowance *a, uint64_t used,
+void lnx_backlog_end(struct lnx_backlog *b, struct lnx_allowance *a)
+{
+	if (!lnx_allowance_throttles(a))
+		return;
+	a->change++;
+	b->n_throttled--;
+	set(b, a, a->base, 0);
+}
+
+bool lnx_backlog_look(struct lnx_backlog *b, struct lnx_allowance *a, uint64_t used,
 		      uint32_t next, bool wanted)
 {
-	uint32_t room = room_of(b, used), step = 0;
-	uint32_t left = lnx_allowance_left(a, next);
+	uint32_t room, left;
 
 	if (!lnx_allowance_throttles(a)) {
 		if (!lnx_backlog_near(b, used))
 			return false;
-		return allow(a, next, room, 0, used);
+		b->n_throttled++;
+		a->change--;
+		a->step = 0;
+		return allow(b, a, next, room_of(b, a, used), used);
 	}
 	/* Half of this is in use before it is throttled again. */
-	if (room >= 2 * b->window) {
-		a->change++;
+	if (lnx_backlog_left(b, used) >= 2 * b->reserve) {
+		lnx_backlog_end(b, a);
 		return true;
 	}
-	if (!room && wanted)
-		room = step = step_of(b, a, used);
-	/* Not each time that something is received; but before it has nothing left. */
-	if (left > room / 2 || left >= room)
+	/* What has come is not allowed any more. */
+	left = lnx_allowance_left(a, next);
+	set(b, a, next, left);
+	room = room_of(b, a, used);
+	if (room) {
+		/* Not each time that something is received; but before it has nothing
+		 * left. */
+		if (left > room / 2 || left >= room)
+			return false;
+		a->step = 0;
+		return allow(b, a, next, room, used);
+	}
+	if (!wanted || !lnx_allowance_low(a, next))
 		return false;
-	return allow(a, next, room, step, used);
+	a->step = step_of(b, a, used);
+	return allow(b, a, next, a->step, used);
 }

@@ -8,7 +8,8 @@
  *	share of a peer = LNX_BACKLOG_PART times what is not used yet
  *
  * So a peer alone may use nearly all, n peers the same each, and one that comes later finds
- * something left.  Each message is taken to be as long as a frame may be, so that what is
+ * something left.  Throttled peers are allowed equal parts of what is left, and all of these
+ * together fit.  Each message is taken to be as long as a frame may be, so that what is
  * allowed fits; and each frame that comes, to begin one, so that the receiver need not count
  * them.  The sender knows better: of those that the receiver had not acknowledged when it
  * told the number, it counts what are messages.
@@ -39,6 +40,8 @@ struct lnx_backlog {
 	uint64_t used;
 	uint64_t reserve;		/* what a window of frames may bring */
 	uint32_t window;		/* frames that a peer may have under way */
+	uint32_t n_throttled;		/* peers, */
+	uint64_t allowed;		/* and the sum of their n */
 };
 
 #define LNX_BACKLOG_NONE	(UINT64_MAX / (2 * LNX_BACKLOG_PART))
@@ -85,8 +88,10 @@ LNX_INLINE bool lnx_backlog_near(const struct lnx_backlog *b, uint64_t used)
  * wanted: something that it has not sent may be waited for.  True: a has changed, and the peer
  * is to be told.  To be called after each message that is stored, and while it is throttled.
  */
-bool lnx_backlog_look(const struct lnx_backlog *b, struct lnx_allowance *a, uint64_t used,
+bool lnx_backlog_look(struct lnx_backlog *b, struct lnx_allowance *a, uint64_t used,
 		      uint32_t next, bool wanted);
+/* The peer will send no more.  Again: nothing. */
+void lnx_backlog_end(struct lnx_backlog *b, struct lnx_allowance *a);
 
 /* What is left of it when all frames before number `next` have come. */
 LNX_INLINE uint32_t lnx_allowance_left(const struct lnx_allowance *a, uint32_t next)
