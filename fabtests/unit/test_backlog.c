@@ -21,6 +21,14 @@ static bool allows(const struct lnx_allowance *w, uint32_t seq)
 	return !lnx_allowance_throttles(w) || lnx_allowance_left(w, seq);
 }
 
+/* A look at a peer whose messages are all as long as a frame. */
+static bool look(struct lnx_allowance *w, uint64_t used, uint32_t next, bool wanted)
+{
+	struct lnx_backlog_use use = { .bytes = used, .n = (uint32_t)(used / FRAME) };
+
+	return lnx_backlog_look(&sum, w, &use, next, wanted);
+}
+
 static void limit_of(uint64_t frames)
 {
 	sum = (struct lnx_backlog) {
@@ -34,7 +42,7 @@ Test(backlog, none_is_throttled_while_there_is_room)
 	limit_of(100);
 	sum.used = FRAMES(50);
 	cr_expect(!lnx_backlog_near(&sum, FRAMES(50)));
-	cr_expect(!lnx_backlog_look(&sum, &a, FRAMES(50), 50, false));
+	cr_expect(!look(&a, FRAMES(50), 50, false));
 	cr_expect(!lnx_allowance_throttles(&a));
 	cr_expect_eq(a.change, 0u);
 }
@@ -46,7 +54,7 @@ Test(backlog, a_peer_alone_uses_nearly_all)
 	limit_of(100);
 	for (seq = 0; allows(&a, seq); seq++) {
 		sum.used += FRAME;
-		lnx_backlog_look(&sum, &a, sum.used, seq + 1, false);
+		look(&a, sum.used, seq + 1, false);
 		cr_assert_lt(seq, 100u);
 	}
 	cr_expect_geq(seq, 80u, "%u of 100 frames", seq);
@@ -67,7 +75,7 @@ Test(backlog, peers_get_equal_shares)
 			if (allows(&each[i], (uint32_t)(used[i] / FRAME))) {
 				used[i] += FRAME;
 				sum.used += FRAME;
-				lnx_backlog_look(&sum, &each[i], used[i],
+				look(&each[i], used[i],
 						 (uint32_t)(used[i] / FRAME), false);
 			}
 	for (i = 0; i < 10; i++) {
@@ -87,11 +95,11 @@ Test(backlog, a_peer_with_nothing_may_send_one)
 {
 	limit_of(2);
 	sum.used = FRAMES(2);
-	cr_expect(lnx_backlog_look(&sum, &a, 0, 7, false));
+	cr_expect(look(&a, 0, 7, false));
 	cr_expect(allows(&a, 7));
 	cr_expect(!allows(&a, 8));
 	sum.used += 1;
-	cr_expect(!lnx_backlog_look(&sum, &a, 1, 8, false));
+	cr_expect(!look(&a, 1, 8, false));
 	cr_expect(!allows(&a, 8));
 }
 
@@ -99,7 +107,7 @@ Test(backlog, a_peer_with_nothing_may_send_one)
 static void spend(uint64_t used, uint32_t next)
 {
 	sum.used = FRAMES(100);
-	cr_assert(lnx_backlog_look(&sum, &a, used, next, false));
+	cr_assert(look(&a, used, next, false));
 	cr_assert(lnx_allowance_throttles(&a));
 	cr_assert(!allows(&a, next));
 }
@@ -110,13 +118,13 @@ Test(backlog, gives_way_by_one_frame_to_what_is_wanted)
 
 	limit_of(100);
 	spend(FRAMES(90), 90);
-	cr_expect(!lnx_backlog_look(&sum, &a, FRAMES(90), 90, false));
+	cr_expect(!look(&a, FRAMES(90), 90, false));
 	for (i = 0; i < 20; i++) {
-		cr_expect(lnx_backlog_look(&sum, &a, FRAMES(90 + i), 90 + i, true));
+		cr_expect(look(&a, FRAMES(90 + i), 90 + i, true));
 		cr_expect(allows(&a, 90 + i));
 		cr_expect(!allows(&a, 91 + i));
 		/* Until that has come there is no more. */
-		cr_expect(!lnx_backlog_look(&sum, &a, FRAMES(90 + i), 90 + i, true));
+		cr_expect(!look(&a, FRAMES(90 + i), 90 + i, true));
 		sum.used += FRAME;
 	}
 }
@@ -128,7 +136,7 @@ Test(backlog, gives_way_faster_to_what_finds_its_receive)
 	limit_of(100);
 	spend(FRAMES(90), next);
 	while (next < 90 + 40 * WINDOW) {
-		told += lnx_backlog_look(&sum, &a, FRAMES(90), next, true);
+		told += look(&a, FRAMES(90), next, true);
 		cr_assert(allows(&a, next));
 		next++;
 	}
@@ -137,8 +145,24 @@ Test(backlog, gives_way_faster_to_what_finds_its_receive)
 	/* One is stored: slowly again. */
 	while (allows(&a, next))
 		next++;
-	cr_expect(lnx_backlog_look(&sum, &a, FRAMES(90) + 1, next, true));
+	cr_expect(look(&a, FRAMES(90) + 1, next, true));
 	cr_expect(!allows(&a, next + 1));
+}
+
+/* As many short ones as are as long as one. */
+Test(backlog, gives_way_by_several_short_messages)
+{
+	struct lnx_backlog_use use = { .bytes = FRAMES(90), .n = FRAMES(90) / 1024 };
+
+	limit_of(100);
+	spend(FRAMES(90), 90);
+	cr_expect(lnx_backlog_look(&sum, &a, &use, 90, true));
+	cr_expect_eq(a.n, LNX_BACKLOG_STEP / 1024);
+	use.bytes += 4096;
+	use.n += 4;
+	cr_expect(!lnx_backlog_look(&sum, &a, &use, 91, true));
+	cr_expect(lnx_backlog_look(&sum, &a, &use, 94, true));
+	cr_expect_eq(a.n, LNX_BACKLOG_STEP / 1024);
 }
 
 Test(backlog, what_is_received_allows_more)
@@ -146,14 +170,14 @@ Test(backlog, what_is_received_allows_more)
 	limit_of(100);
 	spend(FRAMES(100), 100);
 	sum.used -= FRAMES(4);
-	cr_expect(lnx_backlog_look(&sum, &a, FRAMES(20), 100, false));
+	cr_expect(look(&a, FRAMES(20), 100, false));
 	cr_expect(allows(&a, 103));
 	cr_expect(!allows(&a, 104));
 	/* Not for each message. */
 	sum.used -= FRAMES(1);
-	cr_expect(!lnx_backlog_look(&sum, &a, FRAMES(19), 100, false));
+	cr_expect(!look(&a, FRAMES(19), 100, false));
 	sum.used = FRAMES(10);
-	cr_expect(lnx_backlog_look(&sum, &a, FRAMES(10), 104, false));
+	cr_expect(look(&a, FRAMES(10), 104, false));
 	cr_expect(!lnx_allowance_throttles(&a));
 	cr_expect(allows(&a, 1000000));
 }
@@ -193,7 +217,7 @@ Test(backlog, other_frames_take_nothing)
 	spend(FRAMES(90), next);
 	/* 50 accesses to memory are always under way. */
 	for (; next < 1000; next += 50)
-		if (lnx_backlog_look(&sum, &a, FRAMES(90), next, true)) {
+		if (look(&a, FRAMES(90), next, true)) {
 			told++;
 			lnx_allowed_learn(&peer, a.change, lnx_allowance_left(&a, next), 0);
 			cr_expect(lnx_allowed_begin(&peer));
@@ -207,7 +231,7 @@ Test(backlog, no_limit)
 	sum.limit = LNX_BACKLOG_NONE;
 	sum.used = (uint64_t)1 << 50;
 	cr_expect(!lnx_backlog_near(&sum, sum.used));
-	cr_expect(!lnx_backlog_look(&sum, &a, sum.used, 5, false));
+	cr_expect(!look(&a, sum.used, 5, false));
 }
 
 /* ---- at random ---- */
@@ -258,7 +282,7 @@ static void arrives(struct sender *s)
 		s->stored++;
 	}
 	s->came++;
-	if (lnx_backlog_look(&sum, &s->told, s->used, s->came, s->want < MESSAGES) ||
+	if (look(&s->told, s->used, s->came, s->want < MESSAGES) ||
 	    !rnd(3))
 		tell(s);
 }
@@ -307,7 +331,7 @@ static void step(struct sender *s, bool receive)
 		break;
 	case 3:
 		if (lnx_allowance_throttles(&s->told) &&
-		    lnx_backlog_look(&sum, &s->told, s->used, s->came, s->want < MESSAGES))
+		    look(&s->told, s->used, s->came, s->want < MESSAGES))
 			tell(s);
 		else if (!rnd(20))
 			tell(s);	/* it asks */

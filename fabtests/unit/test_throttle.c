@@ -115,14 +115,14 @@ BOTH(receiver_tells_and_gives_way)
 	for (i = 0; i < 50; i++) {
 		cr_assert(told_soon(&change, &n), "the limit does not give way");
 		cr_expect_eq(change, before += 2);
-		cr_expect_eq(n, 1u);
-		come(1, 7);
+		cr_expect_leq(n, 4u);
+		come(n, 7);
 	}
 	cr_assert(told_soon(&change, &n));
 	come(1, 8);
 	fake_comp(&f, &a);
 	/* Nothing is wanted any more. */
-	come(1, 7);
+	come(4, 7);
 	cr_expect(!told_soon(&change, &n));
 	fake_close(&f);
 }
@@ -179,8 +179,8 @@ BOTH(peek_waits_for_one_that_is_behind)
 		cr_assert_eq(fi_trecvmsg(f.ep, &m, FI_PEEK), 0);
 		fake_err(&f, &a, FI_ENOMSG);
 		cr_assert(told_soon(&change, &n), "FI_PEEK has no effect");
-		cr_expect_eq(n, 1u);
-		come(1, 7);
+		cr_expect_leq(n, 4u);
+		come(n, 7);
 	}
 	come(1, 8);
 	cr_assert_eq(fi_trecvmsg(f.ep, &m, FI_PEEK), 0);
@@ -301,6 +301,27 @@ BOTH(sends_wait)
 	cr_expect_eq(left(&next), 1u);
 	cr_expect_eq(next, tag);
 	cr_expect_eq(f.lnx->stats.throttled_frames, 6u);
+	fake_close(&f);
+}
+
+/* What waits for the window has a number; it loses that again. */
+BOTH(queued_messages_wait_too)
+{
+	uint64_t next = 1, tag = 1;
+	unsigned i;
+
+	open_met(kind, 0);
+	for (i = 0; i < WINDOW + 5; i++)
+		cr_assert_eq(send1(tag++, &a), 0);
+	cr_expect_eq(left(&next), WINDOW);
+	tell(1, 2);
+	cr_expect_eq(left(&next), 2u);
+	cr_expect_eq(f.lnx->stats.throttled_frames, 5u);
+	tell(3, 1);
+	cr_expect_eq(left(&next), 1u);
+	tell(4, 0);
+	cr_expect_eq(left(&next), 2u);
+	cr_expect_eq(completed(), WINDOW + 5);
 	fake_close(&f);
 }
 

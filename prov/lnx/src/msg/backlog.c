@@ -58,7 +58,7 @@ static bool can_be_told(const struct lnx_peer *peer)
 
 static bool look(struct lnx_peer *peer, struct lnx_peer_throttle *t, bool is_wanted)
 {
-	if (!lnx_backlog_look(&peer->ep->backlog.sum, &t->its, peer->backlog.used,
+	if (!lnx_backlog_look(&peer->ep->backlog.sum, &t->its, &peer->backlog.use,
 			      peer->chan.rx.next, is_wanted))
 		return false;
 	t->beyond = 0;

@@ -41,11 +41,12 @@ LNX_INLINE void lnx_backlog_take(struct lnx_peer *peer, uint64_t n)
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_backlog *b = &ep->backlog.sum;
 
-	peer->backlog.used += n;
+	peer->backlog.use.bytes += n;
+	peer->backlog.use.n++;
 	b->used += n;
 	if (b->used > ep->stats.unexpected_peak)
 		ep->stats.unexpected_peak = b->used;
-	if (lnx_unlikely(lnx_backlog_near(b, peer->backlog.used)))
+	if (lnx_unlikely(lnx_backlog_near(b, peer->backlog.use.bytes)))
 		lnx_backlog_judge(peer);
 }
 
@@ -54,7 +55,8 @@ LNX_INLINE void lnx_backlog_give(struct lnx_peer *peer, uint64_t n)
 {
 	struct lnx_ep *ep = peer->ep;
 
-	peer->backlog.used -= n;
+	peer->backlog.use.bytes -= n;
+	peer->backlog.use.n--;
 	ep->backlog.sum.used -= n;
 	if (lnx_backlog_throttles(ep))
 		lnx_backlog_moved(ep);

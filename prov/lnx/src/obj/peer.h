@@ -299,12 +299,14 @@ struct lnx_peer_throttle {
 	struct lnx_node queue;		/* lnx_frame.link: frames that wait, and have no
 					 * number yet */
 	uint32_t n;			/* so many */
+	bool take_back;			/* it told us something: what is in chan.queue is to
+					 * wait there, too */
 };
 
 /* Messages of it that no receive matches. */
 struct lnx_peer_backlog {
 	struct lnx_node stored;		/* lnx_unex.of_peer */
-	uint64_t used;			/* bytes of memory that they take */
+	struct lnx_backlog_use use;	/* memory that they take */
 	struct lnx_peer_throttle *throttle; /* owned; NULL: never needed */
 };
 

@@ -16,9 +16,13 @@ static uint32_t room_of(const struct lnx_backlog *b, const struct lnx_allowance 
 
 /* By how many messages the limit gives way: more if the last ones have found receives. */
 static uint32_t step_of(const struct lnx_backlog *b, const struct lnx_allowance *a,
-			uint64_t used)
+			const struct lnx_backlog_use *use)
 {
-	return a->step && used <= a->used ? LNX_MIN(2 * a->step, b->window) : 1;
+	uint64_t n = (uint64_t)LNX_BACKLOG_STEP * use->n / LNX_MAX(use->bytes, 1u);
+
+	if (a->step && use->bytes <= a->used)
+		n = LNX_MAX(n, 2ul * a->step);
+	return (uint32_t)LNX_MIN(LNX_MAX(n, 1u), b->window);
 }
 
 /* It may begin n messages from that frame on. */
@@ -48,9 +52,10 @@ void lnx_backlog_end(struct lnx_backlog *b, struct lnx_allowance *a)
 	set(b, a, a->base, 0);
 }
 
-bool lnx_backlog_look(struct lnx_backlog *b, struct lnx_allowance *a, uint64_t used,
-		      uint32_t next, bool wanted)
+bool lnx_backlog_look(struct lnx_backlog *b, struct lnx_allowance *a,
+		      const struct lnx_backlog_use *use, uint32_t next, bool wanted)
 {
+	uint64_t used = use->bytes;
 	uint32_t room, left;
 
 	if (!lnx_allowance_throttles(a)) {
@@ -80,6 +85,6 @@ bool lnx_backlog_look(struct lnx_backlog *b, struct lnx_allowance *a, uint64_t u
 	}
 	if (!wanted || !lnx_allowance_low(a, next))
 		return false;
-	a->step = step_of(b, a, used);
+	a->step = step_of(b, a, use);
 	return allow(b, a, next, a->step, used);
 }

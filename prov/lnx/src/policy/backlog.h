@@ -16,9 +16,9 @@
  *
  * Messages of a peer come in order.  A receive may wait for one that is behind others which
  * no receive wants, so the limit gives way: while a receive, or a look for a message, waits
- * for something of a peer that may send no more, that peer is allowed one more message,
- * and then one more.  If these find their receives, what is allowed doubles each time.  And a
- * peer with nothing in the backlog may always send one message.
+ * for something of a peer that may send no more, that peer is allowed one more message, or a
+ * few short ones, and then again.  If these find their receives, what is allowed doubles each
+ * time.  And a peer with nothing in the backlog may always send one message.
  *
  * What is under way when a peer is told comes all the same: a window of frames.
  *
@@ -33,6 +33,8 @@
 #include "base/compiler.h"
 
 #define LNX_BACKLOG_PART	8u
+/* By so many bytes the limit gives way at a time, if messages are as long as those before. */
+#define LNX_BACKLOG_STEP	4096u
 
 /* Of an endpoint.  Bytes. */
 struct lnx_backlog {
@@ -46,13 +48,19 @@ struct lnx_backlog {
 
 #define LNX_BACKLOG_NONE	(UINT64_MAX / (2 * LNX_BACKLOG_PART))
 
+/* Of a peer. */
+struct lnx_backlog_use {
+	uint64_t bytes;
+	uint32_t n;			/* messages */
+};
+
 /* What a peer may send, as we tell it.  Zero-initialised: everything. */
 struct lnx_allowance {
 	uint32_t change;		/* grows with each change; odd: throttled */
 	uint32_t base;			/* then: in frames with this number and later ones */
 	uint32_t n;			/* so many messages may begin */
 	uint32_t step;			/* by so many the limit gave way last */
-	uint64_t used;			/* by the peer, then */
+	uint64_t used;			/* bytes of the peer, then */
 };
 
 /* The same, as the peer knows it.  Zero-initialised. */
@@ -84,12 +92,12 @@ LNX_INLINE bool lnx_backlog_near(const struct lnx_backlog *b, uint64_t used)
 }
 
 /*
- * A look at what a peer is allowed: it uses `used`, its next frame has the number `next`, and
+ * A look at what a peer is allowed: it uses *use, its next frame has the number `next`, and
  * wanted: something that it has not sent may be waited for.  True: a has changed, and the peer
  * is to be told.  To be called after each message that is stored, and while it is throttled.
  */
-bool lnx_backlog_look(struct lnx_backlog *b, struct lnx_allowance *a, uint64_t used,
-		      uint32_t next, bool wanted);
+bool lnx_backlog_look(struct lnx_backlog *b, struct lnx_allowance *a,
+		      const struct lnx_backlog_use *use, uint32_t next, bool wanted);
 /* The peer will send no more.  Again: nothing. */
 void lnx_backlog_end(struct lnx_backlog *b, struct lnx_allowance *a);
 

@@ -247,6 +247,8 @@ LNX_INLINE struct lnx_frame *lnx_chan_ack_one(struct lnx_chan *c, uint32_t ack)
 
 /* The first frame of the queue leaves it, without being posted; or NULL. */
 struct lnx_frame *lnx_chan_unqueue(struct lnx_chan *c);
+/* The last frame of the queue, which is not empty, leaves it without its number. */
+struct lnx_frame *lnx_chan_take_back(struct lnx_chan *c);
 /* Window and queue are empty, and nothing will be sent any more. */
 void lnx_chan_end(struct lnx_chan *c);
 

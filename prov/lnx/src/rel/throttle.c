@@ -27,7 +27,7 @@ LNX_COLD int lnx_throttle_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 	/* It may not leave after all: then it must not count. */
 	if (no_queue)
 		return -FI_EAGAIN;
-	if (!t->n && lnx_allowed_begin(&t->ours))
+	if (!t->n && !t->take_back && lnx_allowed_begin(&t->ours))
 		return 1;
 	txe->peer = peer;
 	h->seq = h->ack = 0;
@@ -41,17 +41,21 @@ LNX_COLD int lnx_throttle_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
-static bool begins(const struct lnx_frame *f)
+static uint8_t kind_of(const struct lnx_frame *f)
 {
 	const struct lnx_txe *txe = lnx_container_of(f, struct lnx_txe, f);
 
-	return lnx_kind_begins(((const struct lnx_wire_hdr *)txe->frame)->kind);
+	return ((const struct lnx_wire_hdr *)txe->frame)->kind;
 }
 
-/* Messages in frames that have a number and are not acknowledged. */
+static bool begins(const struct lnx_frame *f)
+{
+	return lnx_kind_begins(kind_of(f));
+}
+
+/* Messages in frames that have left and are not acknowledged. */
 static uint32_t begun(const struct lnx_chan *c)
 {
-	const struct lnx_node *node;
 	uint32_t seq, n = 0;
 
 	for (seq = c->una; seq != c->posted; seq++) {
@@ -59,8 +63,6 @@ static uint32_t begun(const struct lnx_chan *c)
 
 		n += f && begins(f);
 	}
-	for (node = c->queue.next; node != &c->queue; node = node->next)
-		n += begins(lnx_container_of(node, struct lnx_frame, link));
 	return n;
 }
 
@@ -71,12 +73,43 @@ LNX_COLD void lnx_throttle_learn(struct lnx_peer *peer, uint32_t change, uint32_
 	if (!t || !lnx_allowed_news(&t->ours, change))
 		return;
 	lnx_allowed_learn(&t->ours, change, n, begun(&peer->chan));
+	/* Not now: one of the queue may be about to be posted. */
+	t->take_back = lnx_allowed_throttled(&t->ours) && peer->chan.nqueued;
 	if (lnx_allowed_throttled(&t->ours))
 		peer->chan.flags |= LNX_CHAN_THROTTLED;
 	else if (!t->n)
 		peer->chan.flags &= (uint8_t)~LNX_CHAN_THROTTLED;
-	if (t->n)
+	if (t->n || t->take_back)
 		lnx_peer_pump(peer);
+}
+
+/*
+ * Messages at the end of chan.queue, whole ones, are to wait here again, before the others.
+ * Those that are before a frame of another kind stay, and count as begun.
+ */
+static void take_back(struct lnx_peer *peer)
+{
+	struct lnx_peer_throttle *t = peer->backlog.throttle;
+	struct lnx_chan *c = &peer->chan;
+	const struct lnx_node *node;
+	uint32_t n = 0, whole = 0, stay = 0;
+
+	t->take_back = false;
+	for (node = c->queue.prev; node != &c->queue; node = node->prev) {
+		const struct lnx_frame *f = lnx_container_of(node, struct lnx_frame, link);
+
+		if (!lnx_kind_message(kind_of(f)))
+			break;
+		n++;
+		if (begins(f))
+			whole = n;
+	}
+	for (; node != &c->queue; node = node->prev)
+		stay += begins(lnx_container_of(node, struct lnx_frame, link));
+	peer->ep->stats.throttled_frames += whole;
+	for (; whole; whole--, t->n++)
+		lnx_list_add_head(&t->queue, &lnx_chan_take_back(c)->link);
+	t->ours.left -= LNX_MIN(stay, t->ours.left);
 }
 
 LNX_COLD void lnx_throttle_release(struct lnx_peer *peer)
@@ -85,6 +118,8 @@ LNX_COLD void lnx_throttle_release(struct lnx_peer *peer)
 	struct lnx_chan *c = &peer->chan;
 	struct lnx_frame *f;
 
+	if (t->take_back)
+		take_back(peer);
 	while ((f = first(t))) {
 		if (begins(f) && !lnx_allowed_begin(&t->ours))
 			return;
