@@ -19,10 +19,26 @@ void lnx_eager_learn(struct lnx_peer *peer, uint64_t limit)
 		peer->eager->none_soon = false;
 }
 
+/* While too many of its messages wait for receives it gets no more. */
+static bool is_throttled(const struct lnx_peer *peer)
+{
+	const struct lnx_peer_throttle *t = peer->backlog.throttle;
+
+	return lnx_unlikely(t != NULL) && lnx_allowance_throttles(&t->its);
+}
+
+bool lnx_eager_urgent(const struct lnx_peer *peer)
+{
+	return !is_throttled(peer) &&
+	       lnx_credit_urgent(&peer->eager->credit, &peer->ep->eager.pool);
+}
+
 uint64_t lnx_eager_grant(struct lnx_peer *peer)
 {
 	struct lnx_credit_pool *pool = &peer->ep->eager.pool;
 
+	if (is_throttled(peer))
+		return peer->eager ? peer->eager->credit.granted : 0;
 	if (!pool->peer || !lnx_peer_eager(peer))
 		return 0;
 	return lnx_credit_grant(&peer->eager->credit, pool);

@@ -67,6 +67,7 @@ enum lnx_due {
 	LNX_DUE_POLICY,			/* peers that do not know new rules yet */
 	LNX_DUE_LOCAL,			/* lnx_local_exit_run */
 	LNX_DUE_BOARD,			/* lnx_board_run */
+	LNX_DUE_BACKLOG,		/* lnx_backlog_run */
 	LNX_DUE_N,
 };
 
@@ -173,6 +174,17 @@ struct lnx_ep_eager {
 	uint32_t n_held_bufs;		/* buffers that stored messages are in */
 };
 
+/* Messages that no receive matches (msg/unex.h, msg/backlog.h). */
+struct lnx_ep_backlog {
+	struct lnx_backlog sum;		/* of those that came in frames */
+	struct lnx_arena kept;		/* the compact ones */
+	struct lnx_node throttled;	/* lnx_peer_throttle.link: peers */
+	uint64_t look_gap_ns;		/* from one look at these to the next */
+	uint64_t peeked_src;		/* FI_PEEK has found nothing from there since the last
+					 * look, */
+	bool peeked;			/* if this is set */
+};
+
 /* What is bound to the endpoint, beside the queues of the data path. */
 struct lnx_ep_bound {
 	struct lnx_node domain_link;	/* domain->eps, while enabled */
@@ -226,7 +238,7 @@ struct lnx_ep_local {
 					 * when the core has no others to that peer */
 	struct lnx_node to_tell;	/* lnx_confirm.link: of msg/confirm.c: control
 					 * messages to send */
-	struct lnx_node nameless;	/* lnx_unex.of_peer: as peer->stored, for
+	struct lnx_node nameless;	/* lnx_unex.of_peer: as peer->backlog.stored, for
 					 * senders that the shm core cannot name */
 	uint32_t nconfirm;		/* operations that wait, of all peers */
 	uint32_t ntell_later;		/* one is due when the core is done */
@@ -317,7 +329,7 @@ struct lnx_ep {
 	struct lnx_stats stats;		/* hot ones first */
 	struct lnx_match tag;
 	struct lnx_match msg;
-	struct lnx_arena kept;		/* messages that no receive matches (msg/unex.h) */
+	struct lnx_ep_backlog backlog;
 
 	/* Deferred work: what must not be done inside a core's callback. */
 	struct lnx_node pump_peers;

@@ -29,6 +29,7 @@
 #include "policy/rtt.h"
 #include "policy/stripe.h"
 #include "rel/chan.h"
+#include "policy/backlog.h"
 #include "policy/credit.h"
 #include "rel/hedge.h"
 #include "rel/life.h"
@@ -292,6 +293,30 @@ struct lnx_peer_eager {
 	struct lnx_rxe *rxe;		/* where they go; NULL: they are dropped */
 };
 
+/* Of a peer that is throttled, or throttles us, or was and did. */
+struct lnx_peer_throttle {
+	struct lnx_peer *peer;
+	/* It by us (msg/backlog.h): */
+	struct lnx_allowance its;
+	uint32_t beyond;		/* so many came since that changed and were not
+					 * allowed */
+	struct lnx_node link;		/* ep->backlog.throttled */
+	/* We by it (rel/throttle.h): */
+	struct lnx_allowed ours;
+	struct lnx_node queue;		/* lnx_frame.link: frames that wait, and have no
+					 * number yet */
+	uint32_t n;			/* so many */
+	bool take_back;			/* it told us something: what is in chan.queue is to
+					 * wait there, too */
+};
+
+/* Messages of it that no receive matches. */
+struct lnx_peer_backlog {
+	struct lnx_node stored;		/* lnx_unex.of_peer */
+	struct lnx_backlog_use use;	/* memory that they take */
+	struct lnx_peer_throttle *throttle; /* owned; NULL: never needed */
+};
+
 /* Large messages of it that we read. */
 struct lnx_peer_pull {
 	uint64_t left;			/* bytes to be read that are not yet requested */
@@ -418,8 +443,7 @@ struct lnx_peer {
 	bool blocked;			/* chan.queue waits for the window, a path or
 					 * earlier frames, and not only for the next
 					 * pass */
-	struct lnx_node stored;		/* lnx_unex.of_peer: its messages that no receive
-					 * matches */
+	struct lnx_peer_backlog backlog;
 	uint64_t failing_ns;		/* since when every send fails; 0: they do not */
 
 	/* Links of lists, each used only when there is something to do. */
@@ -428,7 +452,7 @@ struct lnx_peer {
 	struct lnx_node all_link;	/* ep->peers.all */
 	struct lnx_peer *hash_next;	/* ep->by_eid */
 };
-static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1344,
+static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1408,
 	      "an idle peer with one path costs 1.5 KiB at most, with its table of frames");
 static_assert(offsetof(struct lnx_peer, chan.slot) == 64 &&
 	      offsetof(struct lnx_peer, chan.rx) == 128 &&
@@ -457,6 +481,12 @@ LNX_INLINE bool lnx_peer_ending(const struct lnx_peer *peer)
 LNX_INLINE bool lnx_peer_dead(const struct lnx_peer *peer)
 {
 	return lnx_life_dead(peer->life);
+}
+
+/* Frames that wait for their number: it throttles us. */
+LNX_INLINE uint32_t lnx_peer_nthrottled(const struct lnx_peer *peer)
+{
+	return lnx_unlikely(peer->backlog.throttle != NULL) ? peer->backlog.throttle->n : 0;
 }
 
 /* What operations to it end with once its session has ended: FI_E... */
