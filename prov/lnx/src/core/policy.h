@@ -22,7 +22,7 @@ struct lnx_config;
  */
 int lnx_policy_load(const char *path, struct lnx_config **out, char *why, size_t size);
 
-/* Are the nets and rules of the user right?  Then 0; otherwise it warns of the first
+/* Are the nets, rules and routes of the user right?  Then 0; otherwise it warns of the first
  * error, once, and returns -FI_EINVAL, or -FI_ENOMEM. */
 int lnx_policy_check(const struct lnx_conf *conf);
 

@@ -39,6 +39,7 @@
 struct lnx_shm_registry;
 struct lnx_faults;
 struct lnx_exit_monitor;
+struct lnx_gateways;
 struct lnx_netwatch;
 struct lnx_thread;
 
@@ -146,6 +147,8 @@ struct lnx_ep_policy {
 	struct lnx_nets *nets;		/* owned; NULL: those of providers only */
 	struct lnx_rules *rules;	/* owned; NULL: there was none yet */
 	struct lnx_rules_sweep sweep;	/* renews the tables of peers */
+	struct lnx_gateways *gateways;	/* owned; NULL: there are no routes
+					 * (obj/gateway.h) */
 	uint32_t generation;		/* of all that the order of paths depends on;
 					 * never 0 */
 	bool sweeping;			/* rules or rails have changed, and not all peers

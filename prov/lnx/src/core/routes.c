@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* Routes of the user.  See routes.h. */
+#include "core/routes.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "conf/config.h"
+#include "core/open.h"
+#include "core/policy.h"
+#include "core/warn_once.h"
+#include "prov.h"
+
+bool lnx_routes_wanted(const struct lnx_conf *conf)
+{
+	const struct lnx_config *config = lnx_config_file();
+
+	return conf->routes || (config && config->n_route);
+}
+
+/* One warning, which says where the routes come from. */
+static int refused(const struct lnx_conf *conf, const struct lnx_refusal *r)
+{
+	char shown[300];
+
+	if (conf->routes)
+		lnx_warn_once(true, "FI_LNX_ROUTES=\"%s\", character %zu: %s",
+			      lnx_printable(conf->routes, sizeof(shown), shown,
+					    sizeof(shown)), r->at + 1, r->why);
+	else
+		lnx_warn_once(true, "FI_LNX_NETS and the routes of the configuration do "
+			      "not fit together: %s", r->why);
+	return -FI_EINVAL;
+}
+
+/* Hand each route of the user to `each`. */
+static int read_all(const struct lnx_conf *conf, const struct lnx_nets *nets,
+		    lnx_route_each *each, void *arg)
+{
+	const struct lnx_config *config = lnx_config_file();
+	struct lnx_refusal r = { .text = conf->routes };
+	unsigned i;
+	int ret = 0;
+
+	if (conf->routes)
+		ret = lnx_routes_read(nets, conf->routes, each, arg, &r);
+	else
+		for (i = 0; config && i < config->n_route && !ret; i++)
+			ret = lnx_config_route_each(&config->route[i], nets, each, arg, &r);
+	if (!ret || ret == -ENOMEM)
+		return ret ? -FI_ENOMEM : 0;
+	return refused(conf, &r);
+}
+
+/* ---- without rails ---- */
+
+static int add(void *arg, const struct lnx_route_spec *spec, struct lnx_span w,
+	       struct lnx_refusal *r)
+{
+	(void)w;
+	return lnx_routes_add(arg, spec, NULL, r);
+}
+
+int lnx_routes_user_check(const struct lnx_conf *conf, const struct lnx_nets *nets)
+{
+	struct lnx_routes t;
+	int ret;
+
+	if (!lnx_routes_wanted(conf))
+		return 0;
+	lnx_routes_init(&t, 0);
+	ret = read_all(conf, nets, add, &t);
+	lnx_routes_fini(&t);
+	if (!ret && lnx_conf_native(conf))
+		lnx_warn_once(true, "with FI_LNX_USE_SRQ=0 or FI_LNX_PROTOCOL=direct routes "
+			      "(FI_LNX_ROUTES, route) have no effect: gateways forward "
+			      "frames only");
+	return ret;
+}
+
+/* ---- for the rails of an endpoint ---- */
+
+struct reading {
+	struct lnx_routes *to;
+	struct lnx_nid nid[LNX_RAILS_MAX];
+	struct lnx_route_host host;
+};
+
+static int add_fitting(void *arg, const struct lnx_route_spec *spec, struct lnx_span w,
+		       struct lnx_refusal *r)
+{
+	struct reading *reading = arg;
+	char text[LNX_ROUTE_TEXT_MAX];
+
+	(void)w;
+	/* By itself it is right: lnx_routes_user_check. */
+	if (lnx_route_check(spec, &reading->host, r)) {
+		lnx_route_print(spec, text, sizeof(text));
+		LNX_INFO(FI_LOG_EP_CTRL, "the route \"%s\" is passed over: %s\n", text, r->why);
+		return 0;
+	}
+	return lnx_routes_add(reading->to, spec, &reading->host, r);
+}
+
+int lnx_routes_user_read(const struct lnx_ep *ep, struct lnx_routes *t)
+{
+	struct reading reading = { .to = t, .host.rail = reading.nid };
+	struct lnx_addr_rail r;
+	unsigned i;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+		if (lnx_rail_describe(ep->rail[i], &r) &&
+		    !lnx_policy_nid(ep, &r, &reading.nid[reading.host.n]))
+			reading.host.n++;
+	return read_all(ep->conf, ep->policy.nets, add_fitting, &reading);
+}

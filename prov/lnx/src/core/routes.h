@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Routes of the user (conf/routes.h): FI_LNX_ROUTES, or else `route` of the configuration.
+ * The same text is for all nodes of a cluster, so that an endpoint passes over routes to
+ * nets that are local to it, over gateways that none of its rails reaches, and over itself.
+ */
+#ifndef LNX_CORE_ROUTES_H
+#define LNX_CORE_ROUTES_H
+
+#include "conf/routes.h"
+#include "obj/ep.h"
+
+/* Does the user want routes? */
+bool lnx_routes_wanted(const struct lnx_conf *conf);
+
+/* Are they right, as far as that can be told without rails?  0; -FI_EINVAL, after a warning;
+ * -FI_ENOMEM.  nets: as read from conf. */
+int lnx_routes_user_check(const struct lnx_conf *conf, const struct lnx_nets *nets);
+
+/*
+ * The routes for the rails of ep go into t, which is initialised and empty.  Others are
+ * passed over.  0; -FI_EINVAL, after a warning; -FI_ENOMEM.  Owner lock held.
+ */
+int lnx_routes_user_read(const struct lnx_ep *ep, struct lnx_routes *t);
+
+#endif
