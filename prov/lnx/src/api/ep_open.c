@@ -8,6 +8,7 @@
 #include "core/caps.h"
 #include "core/open.h"
 #include "core/policy.h"
+#include "core/routes.h"
 #include "policy/plan.h"
 #include "prov.h"
 #include "msg/rx.h"
@@ -124,6 +125,9 @@ static void set_eager(struct lnx_ep *ep)
 		if (rails->rail[i].prov_id == LNX_PROV_TCP ||
 		    rails->rail[i].prov_id == LNX_PROV_TCP_RXM)
 			ep->limits.rx_frame = LNX_FRAME_LARGE;
+	/* Gateways send envelopes with them. */
+	if (lnx_routes_wanted(ep->conf))
+		ep->limits.rx_frame = LNX_FRAME_LARGE;
 }
 
 int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,

@@ -4,6 +4,7 @@
 #include "msg/parts.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
+#include "rail/leg.h"
 #include "rail/rail.h"
 #include "rel/rel.h"
 #include "rma/rma.h"
@@ -44,6 +45,7 @@ const struct lnx_up lnx_up = {
 		[LNX_OP_TXE] = { lnx_rel_core_done, lnx_rel_core_failed },
 		[LNX_OP_CHUNK] = { lnx_pull_chunk_done, lnx_pull_core_error },
 		[LNX_OP_READ] = { lnx_read_done, lnx_read_core_error },
+		[LNX_OP_LEG] = { lnx_leg_done, lnx_leg_failed },
 	},
 	.deliver = lnx_rx_deliver_frame,
 	.sent = sent,

@@ -203,7 +203,7 @@ unsigned lnx_policy_index(const struct lnx_ep *ep, const struct lnx_rail *rail)
 	unsigned i;
 
 	for (i = 0; i < ep->nnet; i++)
-		if (ep->rail[ep->nrail - ep->nnet + i] == rail)
+		if (ep->rail[ep->nrail - ep->nnet + i] == rail->below)
 			return i;
 	return LNX_RULE_RAILS;
 }

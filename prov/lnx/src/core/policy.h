@@ -71,7 +71,7 @@ unsigned lnx_policy_nids(const struct lnx_peer *peer, const struct lnx_rails *r,
 int lnx_policy_nid(const struct lnx_ep *ep, const struct lnx_addr_rail *rail,
 		   struct lnx_nid *nid);
 
-/* Which of the network rails is it? */
+/* Which of the network rails is it, or does the leg send over? */
 unsigned lnx_policy_index(const struct lnx_ep *ep, const struct lnx_rail *rail);
 
 /* The peers of ep for lnx_rules_sweep, without `renewed`. */

@@ -7,8 +7,10 @@
 
 #include "conf/config.h"
 #include "core/open.h"
+#include "core/paths.h"
 #include "core/policy.h"
 #include "core/warn_once.h"
+#include "obj/gateway.h"
 #include "prov.h"
 
 bool lnx_routes_wanted(const struct lnx_conf *conf)
@@ -76,6 +78,61 @@ int lnx_routes_user_check(const struct lnx_conf *conf, const struct lnx_nets *ne
 			      "(FI_LNX_ROUTES, route) have no effect: gateways forward "
 			      "frames only");
 	return ret;
+}
+
+/* ---- paths ---- */
+
+static struct lnx_gw *gateway_of(const struct lnx_gateways *all, const struct lnx_route *route)
+{
+	unsigned i;
+
+	for (i = 0; i < all->n; i++)
+		if (!memcmp(&all->gw[i]->nid, &route->spec.gateway, sizeof(all->gw[i]->nid)))
+			return all->gw[i];
+	return NULL;
+}
+
+static bool not_dead(void *arg, const struct lnx_route *route)
+{
+	const struct lnx_gw *gw = gateway_of(arg, route);
+
+	return gw && gw->state.state != LNX_GATEWAY_DEAD && gw->state.routing;
+}
+
+/* Legs to one rail of a peer. */
+static unsigned to_rail(struct lnx_gateways *all, const struct lnx_rails *r, unsigned at,
+			struct lnx_path_choice *out, unsigned max)
+{
+	const struct lnx_route *best[LNX_PATHS_MAX];
+	unsigned i, k, nbest, n = 0;
+	struct lnx_nid nid;
+
+	if (lnx_policy_nid(all->ep, &r->rail[at], &nid))
+		return 0;
+	nbest = lnx_routes_best(&all->table, &nid, not_dead, all, best, LNX_PATHS_MAX);
+	if (!nbest)
+		nbest = lnx_routes_best(&all->table, &nid, NULL, NULL, best, LNX_PATHS_MAX);
+	for (i = 0; i < nbest; i++) {
+		const struct lnx_gw *gw = gateway_of(all, best[i]);
+
+		for (k = 0; gw && k < gw->nleg && n < max; k++)
+			out[n++] = (struct lnx_path_choice){
+				.rail = &gw->leg[k]->rail, .to = &r->rail[at],
+				.remote = r->place[at],
+			};
+	}
+	return n;
+}
+
+unsigned lnx_routes_choose(struct lnx_ep *ep, const struct lnx_rails *r,
+			   struct lnx_path_choice *out, unsigned max)
+{
+	struct lnx_gateways *all = ep->policy.gateways;
+	unsigned i, n = 0;
+
+	for (i = 0; all && i < r->n; i++)
+		n += to_rail(all, r, i, out + n, max - n);
+	return n;
 }
 
 /* ---- for the rails of an endpoint ---- */

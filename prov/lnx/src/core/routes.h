@@ -23,4 +23,13 @@ int lnx_routes_user_check(const struct lnx_conf *conf, const struct lnx_nets *ne
  */
 int lnx_routes_user_read(const struct lnx_ep *ep, struct lnx_routes *t);
 
+/*
+ * Legs over which the rails of a peer are reached, best first: those of the best routes to
+ * each rail whose gateways are not known to be dead, or else of all.  Writes at most max, and
+ * returns how many it wrote.  Owner lock held.
+ */
+struct lnx_path_choice;
+unsigned lnx_routes_choose(struct lnx_ep *ep, const struct lnx_rails *r,
+			   struct lnx_path_choice *out, unsigned max);
+
 #endif

@@ -477,7 +477,7 @@ void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,
 	struct lnx_path_view view;
 	unsigned rail = 0;
 
-	while (rail < peer->ep->nrail && peer->ep->rail[rail] != path->rail)
+	while (rail < peer->ep->nrail && peer->ep->rail[rail] != path->rail->below)
 		rail++;
 	lnx_rel_view(peer, path, now, &view);
 	*s = (struct lnx_state_path){

@@ -28,6 +28,9 @@ void lnx_recovery_ping(struct lnx_path *path)
 		return;
 	lnx_ping_stop(g->ping);
 	g->ping->result = LNX_PING_UNKNOWN;
+	/* No kernel answers through a gateway. */
+	if (lnx_rail_is_leg(rail))
+		return;
 	if (fi_av_lookup(rail->av, path->core_addr, to, &len) ||
 	    len > sizeof(to))
 		return;

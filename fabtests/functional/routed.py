@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Cases of routes: nodes A and B of a lab are on a network each, and only gateways
+(lnxrtd) are on both.  No kernel forwards between the two.
+
+Usage: routed.py [--list] [CASE...]; in the directory of the build, or with top_builddir."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LAB = os.path.join(HERE, "../../contrib/lab/lab")
+BUILD = os.path.abspath(os.environ.get("top_builddir", "."))
+DSO = os.environ.get("LNX_SO", os.path.join(BUILD, ".libs/liblnx-fi.so"))
+# A hang guard, which no working run comes near.
+GUARD = 600 * float(os.environ.get("FT_TIMEOUT_S", 30)) / 30
+A, B, G1, G2 = 1, 2, 3, 4
+NETS = "tcp1=10.77.0.0/24; tcp2=10.77.1.0/24"
+LAB_NAME = "routed%d" % os.getpid()
+work = tempfile.TemporaryDirectory(prefix="routed-")
+children = []
+
+
+class Failed(Exception):
+    pass
+
+
+def want(condition, what):
+    if not condition:
+        raise Failed(what)
+
+
+def lab(*words, **more):
+    return subprocess.run([LAB, "--name", LAB_NAME, *words], check=True, **more)
+
+
+def start(node, command, env=None, **more):
+    # pylint: disable-next=consider-using-with
+    p = subprocess.Popen([LAB, "--name", LAB_NAME, "exec", str(node), "--", *command],
+                         env=dict(os.environ, **(env or {})), text=True, **more)
+    children.append(p)
+    return p
+
+
+def up():
+    """Nodes 1 and 2 lose the rail that they shall not have."""
+    lab("up", "-n", "4", "-r", "2", "--while", str(os.getpid()),
+        stdout=subprocess.DEVNULL)
+    for node, rail in ((A, "rail1"), (B, "rail0")):
+        lab("exec", str(node), "--", "ip", "link", "delete", rail)
+    for node, there in ((A, "10.77.1.%d" % B), (B, "10.77.0.%d" % A)):
+        p = subprocess.run([LAB, "--name", LAB_NAME, "exec", str(node), "--", "ip",
+                            "route", "get", there], capture_output=True, check=False)
+        want(p.returncode, "node %d has a way to %s without a gateway" % (node, there))
+
+
+class Gateway:
+    def __init__(self, node):
+        self.node = node
+        self.state_file = os.path.join(work.name, "state-%d" % node)
+        self.conf = os.path.join(work.name, "conf-%d" % node)
+        with open(self.conf, "w", encoding="ascii") as f:
+            f.write("nets: {tcp1: 10.77.0.0/24, tcp2: 10.77.1.0/24}\n"
+                    "net:\n"
+                    "- {net type: tcp1, local NI(s): [{interfaces: {0: rail0}}]}\n"
+                    "- {net type: tcp2, local NI(s): [{interfaces: {0: rail1}}]}\n"
+                    "routing: {state: %s}\n" % self.state_file)
+        self.process = None
+        self.start()
+
+    def start(self):
+        if os.path.exists(self.state_file):
+            os.unlink(self.state_file)
+        self.process = start(self.node, [os.path.join(BUILD, "lnxrtd"), "-c", self.conf])
+        end = time.monotonic() + GUARD
+        while not os.path.exists(self.state_file):
+            want(self.process.poll() is None, "lnxrtd ended")
+            want(time.monotonic() < end, "lnxrtd writes no state")
+            time.sleep(0.01)
+
+    def signal(self, number):
+        """The lab's command has become lnxrtd."""
+        self.process.send_signal(number)
+
+    def stop(self, number=signal.SIGTERM):
+        self.signal(number)
+        self.process.wait(GUARD)
+
+    def count(self, name):
+        """A counter of its state as it is now."""
+        before = os.stat(self.state_file).st_ino
+        end = time.monotonic() + GUARD
+        self.signal(signal.SIGUSR1)
+        while os.stat(self.state_file).st_ino == before:
+            want(time.monotonic() < end, "lnxrtd does not answer SIGUSR1")
+            time.sleep(0.005)
+        with open(self.state_file, encoding="ascii") as f:
+            found = re.search(r"^    %s:\s+(?:count: )?(\d+)" % name, f.read(), re.M)
+        want(found, "the state has no " + name)
+        return int(found[1])
+
+
+def routes(*gateways):
+    return "tcp2 via %s; tcp1 via %s" % (
+        ",".join("10.77.0.%d@tcp1" % g for g in gateways),
+        ",".join("10.77.1.%d@tcp2" % g for g in gateways))
+
+
+def environment(rail, text):
+    return {"FI_PROVIDER": "lnx", "FI_PROVIDER_PATH": "+" + DSO, "FI_LNX_HEALTH_BOARD": "0",
+            "FI_LNX_PROV_LINKS": "tcp:" + rail, "FI_LNX_NETS": NETS, "FI_LNX_ROUTES": text,
+            "FI_LOG_LEVEL": os.environ.get("FI_LOG_LEVEL", "warn")}
+
+
+def begin(program, text, options, more=None):
+    """The program on A and B; A's output is what counts."""
+    binary = os.path.join(BUILD, "fabtests", program)
+    log = os.path.join(work.name, "log")
+    with open(log, "w", encoding="utf-8") as out:
+        a = start(A, [binary, "-p", "lnx", "-n", "2", *options],
+                  dict(environment("rail0", text), **(more or {})), stdout=out, stderr=out)
+        b = start(B, [binary, "-p", "lnx", "-n", "2", "10.78.0.1"],
+                  dict(environment("rail1", text), **(more or {})), stdout=out, stderr=out)
+    return a, b, log
+
+
+def end(running, least=1):
+    a, b, log = running
+    status = a.wait(GUARD), b.wait(GUARD)
+    with open(log, encoding="utf-8", errors="replace") as f:
+        text = f.read()
+    bad = [line for line in text.splitlines()
+           if line.startswith("not ok") and "# TODO" not in line]
+    good = [line for line in text.splitlines()
+            if line.startswith("ok") and "# SKIP" not in line]
+    want(status == (0, 0) and not bad and len(good) >= least,
+         "exit status %s, %d passed\n%s" % (status, len(good), text[-6000:]))
+
+
+def run(program, text, *options, least=1, more=None):
+    end(begin(program, text, options, more), least)
+
+
+# ---- cases ----
+
+def case_tagged():
+    """Messages that fit into a frame, in all spellings, go over one gateway."""
+    g = Gateway(G1)
+    run("functional/sendrecv", routes(G1), "-c", "t*", "-s", "4096", "--quick", least=10)
+    want(g.count("route_count") > 100, "the gateway forwarded nothing")
+    want(g.count("quota") == 0, "more was sent than the gateway grants")
+    g.stop()
+
+
+def case_small():
+    """Messages of all lengths that travel in one frame."""
+    g = Gateway(G1)
+    for size in ("0", "1", "200", "2000", "16320"):
+        run("functional/sendrecv", routes(G1), "-s", size, "--quick", least=10)
+    g.stop()
+
+
+def case_no_gateway():
+    """Without a gateway the operation fails, and nothing hangs."""
+    p = begin("functional/sendrecv", routes(G1),
+              ["-c", "tsend-recv-expected", "-s", "8"],
+              {"FI_LNX_CONNECT_TIMEOUT": "2000"})
+    p[0].wait(GUARD)
+    p[1].wait(GUARD)
+    with open(p[2], encoding="utf-8", errors="replace") as f:
+        want(re.search(r"^not ok", f.read(), re.M), "a message came without a gateway")
+
+
+def cases():
+    return [name[5:] for name in globals() if name.startswith("case_")]
+
+
+def main():
+    names = sys.argv[1:]
+    if names == ["--list"]:
+        print("\n".join(cases()))
+        return 0
+    failed = 0
+    up()
+    try:
+        for name in names or cases():
+            began = time.monotonic()
+            try:
+                globals()["case_" + name]()
+                print("ok - %s (%.1f s)" % (name, time.monotonic() - began), flush=True)
+            except (Failed, subprocess.SubprocessError, OSError) as e:
+                failed += 1
+                print("not ok - %s: %s" % (name, e), flush=True)
+            for p in children:
+                if p.poll() is None:
+                    p.kill()
+                    p.wait()
+            children.clear()
+    finally:
+        lab("down", stdout=subprocess.DEVNULL)
+    return failed != 0
+
+
+sys.exit(main())
