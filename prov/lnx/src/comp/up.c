@@ -6,6 +6,7 @@
 #include "msg/tx.h"
 #include "rail/leg.h"
 #include "rail/rail.h"
+#include "rail/routed_read.h"
 #include "rel/rel.h"
 #include "rma/rma.h"
 
@@ -54,6 +55,9 @@ const struct lnx_up lnx_up = {
 	.peer_failed = peer_failed,
 	.path_down = lnx_pull_fail_over,
 	.path_cut = path_cut,
+	.routed_read = lnx_routed_read,
+	.routed_what = lnx_pull_what,
+	.routed_source = lnx_rndv_source,
 	.source_changed = lnx_rx_source_changed,
 	.poll = poll_now,
 	.peer_look = lnx_rel_peer_look,

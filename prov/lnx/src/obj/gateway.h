@@ -15,6 +15,7 @@
 #ifndef LNX_GATEWAY_H
 #define LNX_GATEWAY_H
 
+#include "base/optab.h"
 #include "conf/routes.h"
 #include "obj/rail.h"
 #include "policy/route.h"
@@ -51,6 +52,38 @@ struct lnx_gw {
 /* Something that a leg sends, until the core below lets go of it: rail/leg.c. */
 struct lnx_leg_op;
 
+/*
+ * A read of a peer's memory over a leg (rail/routed_read.c), in units of which each comes in
+ * one frame: what fi_read is to other rails.
+ */
+struct lnx_routed_read {
+	struct lnx_node link;		/* gateways->reads */
+	struct lnx_op *op;		/* of its owner, which hears of its end */
+	struct lnx_peer *peer;
+	struct lnx_path *path;
+	uint64_t id;			/* on the wire */
+	uint64_t key, offset;		/* lnx_wire_route.h, PULL */
+	uint32_t segment;
+	uint8_t *buf;
+	size_t len;
+	uint64_t came_ns;		/* the last PIECE, or the beginning */
+	uint64_t sent_ns;		/* the last PULL; */
+	uint32_t tries;			/* those in vain */
+	uint32_t n, left, asked;	/* units; that have not come; of these, asked for */
+	uint8_t unit[];			/* enum lnx_routed_unit */
+};
+
+enum lnx_routed_unit { LNX_UNIT_WANTED, LNX_UNIT_ASKED, LNX_UNIT_CAME };
+
+/* A PULL of a peer, whose pieces are to be sent. */
+struct lnx_routed_pull {
+	struct lnx_node link;		/* gateways->pulls */
+	uint64_t sid;			/* of the peer */
+	uint8_t path;			/* back to it */
+	uint64_t id, key, offset, len;	/* what is left of it */
+	uint32_t segment;
+};
+
 /* ep->policy.gateways. */
 struct lnx_gateways {
 	struct lnx_ep *ep;
@@ -61,6 +94,13 @@ struct lnx_gateways {
 	struct lnx_gw **gw;		/* owned */
 	struct lnx_pool op_pool;	/* lnx_leg_op */
 	struct lnx_node ops;		/* those that cores have */
+	struct lnx_pool piece_pool;	/* the same with room for a whole frame */
+	uint32_t n_pieces;		/* of these, those that cores have */
+	struct lnx_node reads;		/* lnx_routed_read */
+	struct lnx_optab read_ids;
+	uint32_t n_asked;		/* units of all reads that are asked for */
+	struct lnx_node pulls;		/* lnx_routed_pull */
+	uint32_t n_pulls;
 };
 
 #endif

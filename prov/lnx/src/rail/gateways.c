@@ -12,6 +12,7 @@
 #include "rail/leg.h"
 
 #define OPS_PER_SLAB	32u
+#define PIECES_PER_SLAB	8u
 
 /* ---- one gateway ---- */
 
@@ -105,8 +106,11 @@ int lnx_gateways_open(struct lnx_ep *ep)
 	};
 	/* Nodes with the same routes begin with different gateways. */
 	lnx_routes_init(&all->table, lnx_random_id());
-	lnx_pool_init(&all->op_pool, lnx_leg_op_size(), OPS_PER_SLAB);
+	lnx_pool_init(&all->op_pool, lnx_leg_op_size(false), OPS_PER_SLAB);
+	lnx_pool_init(&all->piece_pool, lnx_leg_op_size(true), PIECES_PER_SLAB);
 	lnx_list_init(&all->ops);
+	lnx_list_init(&all->reads);
+	lnx_list_init(&all->pulls);
 	ep->policy.gateways = all;
 	ret = lnx_routes_user_read(ep, &all->table);
 	if (!ret)
@@ -119,13 +123,20 @@ int lnx_gateways_open(struct lnx_ep *ep)
 void lnx_gateways_close(struct lnx_ep *ep)
 {
 	struct lnx_gateways *all = ep->policy.gateways;
+	struct lnx_node *n;
 
 	if (!all)
 		return;
 	while (all->n)
 		free_gateway(all->gw[--all->n]);
 	free(all->gw);
+	while ((n = lnx_list_pop(&all->reads)))
+		free(lnx_list_entry(n, struct lnx_routed_read, link));
+	while ((n = lnx_list_pop(&all->pulls)))
+		free(lnx_list_entry(n, struct lnx_routed_pull, link));
+	lnx_optab_fini(&all->read_ids);
 	lnx_pool_fini(&all->op_pool);
+	lnx_pool_fini(&all->piece_pool);
 	lnx_routes_fini(&all->table);
 	free(all);
 	ep->policy.gateways = NULL;

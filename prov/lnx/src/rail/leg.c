@@ -22,6 +22,7 @@ struct lnx_leg_op {
 	struct lnx_op op;
 	struct lnx_op *frame;		/* the owner's; NULL: it wants to hear nothing */
 	struct lnx_rail *below;
+	bool piece;			/* of the other pool */
 	struct lnx_node link;		/* gateways->ops */
 	_Alignas(64) uint8_t bytes[LNX_ROUTE_HEAD + LNX_LEG_COPY];
 };
@@ -47,6 +48,7 @@ static struct lnx_leg_op *op_get(struct lnx_leg *leg, struct lnx_op *frame)
 		return NULL;
 	o->op.type = LNX_OP_LEG;
 	o->frame = frame;
+	o->piece = false;
 	o->below = leg->rail.below;
 	lnx_list_init(&o->link);
 	lnx_list_add_tail(&all->ops, &o->link);
@@ -58,7 +60,14 @@ static void op_put(struct lnx_leg_op *o)
 	struct lnx_gateways *all = o->below->ep->policy.gateways;
 
 	lnx_list_del(&o->link);
-	lnx_pool_put(&all->op_pool, o);
+	if (lnx_unlikely(o->piece)) {
+		all->n_pieces--;
+		lnx_pool_put(&all->piece_pool, o);
+		/* The next one may leave. */
+		lnx_ep_due(all->ep, LNX_DUE_GATEWAYS, 0);
+	} else {
+		lnx_pool_put(&all->op_pool, o);
+	}
 }
 
 void lnx_leg_done(struct lnx_op *op)
@@ -78,9 +87,10 @@ LNX_COLD bool lnx_leg_failed(struct lnx_rail *rail, const struct fi_cq_err_entry
 	struct lnx_leg_op *o = err->op_context;
 	struct fi_cq_err_entry of_frame = *err;
 
-	if (!all || !lnx_pool_owns(&all->op_pool, o))
+	if (!all || (!lnx_pool_owns(&all->op_pool, o) && !lnx_pool_owns(&all->piece_pool, o)))
 		return false;
-	if (!lnx_pool_lent(&all->op_pool, o) || o->below != rail)
+	if ((!lnx_pool_lent(&all->op_pool, o) && !lnx_pool_lent(&all->piece_pool, o)) ||
+	    o->below != rail)
 		return true;
 	of_frame.op_context = o->frame;
 	op_put(o);
@@ -225,14 +235,52 @@ static ssize_t leg_send(struct fid_ep *core, const void *buf, size_t len, void *
 	return leg_sendv(core, &iov, NULL, 1, dest, context);
 }
 
-/* ---- remote memory: not through a gateway ---- */
+ssize_t lnx_leg_piece(struct lnx_leg *leg, fi_addr_t dest, const void *header,
+		      const void *payload, size_t len)
+{
+	struct lnx_gateways *all = leg->gw->all;
+	struct lnx_rail *below = leg->rail.below;
+	struct lnx_route_env env = {
+		.hops_left = HOPS, .account = leg->gw->state.account, .key = all->key,
+		.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len),
+		.rail = leg->end[dest].to,
+	};
+	struct iovec iov;
+	struct lnx_leg_op *o;
+	ssize_t ret;
+
+	if (!has_core(below))
+		return -FI_EAGAIN;
+	o = lnx_pool_get(&all->piece_pool);
+	if (!o)
+		return -FI_EAGAIN;
+	o->op.type = LNX_OP_LEG;
+	o->frame = NULL;
+	o->piece = true;
+	o->below = below;
+	all->n_pieces++;
+	lnx_list_init(&o->link);
+	lnx_list_add_tail(&all->ops, &o->link);
+	lnx_route_put(o->bytes, &env);
+	memcpy(o->bytes + LNX_ROUTE_HEAD, header, sizeof(struct lnx_wire_hdr));
+	memcpy(o->bytes + LNX_ROUTE_HEAD + sizeof(struct lnx_wire_hdr), payload, len);
+	iov = (struct iovec){ .iov_base = o->bytes, .iov_len = LNX_ROUTE_HEAD + env.len };
+	below->poll_credits = below->ep->poll_hot;
+	ret = lnx_rail_send(below, &iov, 1, leg->gateway, &o->op);
+	if (ret)
+		op_put(o);
+	return ret;
+}
+
+/* ---- remote memory ---- */
 
 static ssize_t leg_read(struct fid_ep *core, void *buf, size_t len, void *desc, fi_addr_t src,
 			uint64_t addr, uint64_t key, void *context)
 {
-	(void)core, (void)buf, (void)len, (void)desc, (void)src, (void)addr, (void)key;
-	(void)context;
-	return -FI_ENOSYS;
+	struct lnx_leg *leg = leg_of_ep(core);
+
+	(void)desc, (void)src, (void)addr, (void)key;
+	return leg->rail.ep->up->routed_read(&leg->rail, buf, len, context);
 }
 
 static ssize_t leg_writemsg(struct fid_ep *core, const struct fi_msg_rma *msg, uint64_t flags)
@@ -392,7 +440,8 @@ void lnx_leg_close(struct lnx_leg *leg)
 	free(leg);
 }
 
-size_t lnx_leg_op_size(void)
+size_t lnx_leg_op_size(bool piece)
 {
-	return sizeof(struct lnx_leg_op);
+	return piece ? offsetof(struct lnx_leg_op, bytes) + LNX_ROUTE_HEAD + LNX_FRAME_MAX :
+		       sizeof(struct lnx_leg_op);
 }

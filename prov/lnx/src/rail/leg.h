@@ -17,13 +17,18 @@ int lnx_leg_open(struct lnx_gw *gw, struct lnx_rail *below, const struct lnx_add
 void lnx_leg_close(struct lnx_leg *leg);
 
 /* Bytes of one thing that a leg sends, for the pool of these. */
-size_t lnx_leg_op_size(void);
+size_t lnx_leg_op_size(bool piece);
 
 /* Bytes that a leg copies, of what is not for the application's memory. */
 #define LNX_LEG_COPY	960u
 
 /* Send len bytes, at most LNX_LEG_COPY, to the gateway itself.  0, or the core's error. */
 ssize_t lnx_leg_tell(struct lnx_leg *leg, const void *record, size_t len);
+
+/* Send a frame outside the sequence to an end of the leg: its header, and len bytes at
+ * payload, at most LNX_PAYLOAD_MAX, which are copied.  0, or the core's error. */
+ssize_t lnx_leg_piece(struct lnx_leg *leg, fi_addr_t dest, const void *header,
+		      const void *payload, size_t len);
 
 /* The core endpoint of that rail is closed, and what it did not report is over. */
 void lnx_legs_cut(const struct lnx_rail *below);

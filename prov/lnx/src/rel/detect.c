@@ -9,6 +9,7 @@
 #include "core/health_board.h"
 #include "policy/errclass.h"
 #include "rail/rail.h"
+#include "rail/routed_read.h"
 #include "rel/admin.h"
 #include "obj/counting.h"
 #include "rel/frame.h"
@@ -170,6 +171,9 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	lnx_order_make(peer, now);
 	lnx_failover_path(path, peer);
 	peer->ep->up->path_down(path);
+	/* No core has what is read over a gateway: it ends at once. */
+	if (lnx_rail_is_leg(path->rail))
+		lnx_routed_fail(path);
 	lnx_detect_watch(peer);
 }
 

@@ -11,6 +11,7 @@
 #include "core/open.h"
 #include "obj/gateway.h"
 #include "rail/leg.h"
+#include "rail/routed_read.h"
 #include "rel/rel.h"
 
 static bool bad(struct lnx_rail *rail, size_t len, const char *why)
@@ -63,6 +64,8 @@ static bool frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	leg = leg_to(all, rail, env.via);
 	if (leg)
 		lnx_gateway_heard(&leg->gw->state, lnx_clock_ns());
+	if (lnx_routed_rx(leg ? &leg->rail : rail, buf->frame + LNX_ROUTE_HEAD, env.len))
+		return false;
 	/* All that handles frames looks for them at the start of their buffer. */
 	memmove(buf->frame, buf->frame + LNX_ROUTE_HEAD, env.len);
 	kept = rail->ep->up->frame(leg ? &leg->rail : rail, buf, env.len);
@@ -202,13 +205,13 @@ static uint64_t run(struct lnx_gw *gw, uint64_t now)
 
 LNX_COLD uint64_t lnx_gateways_run(struct lnx_ep *ep, uint64_t now)
 {
-	const struct lnx_gateways *all = ep->policy.gateways;
+	struct lnx_gateways *all = ep->policy.gateways;
 	uint64_t next = LNX_NEVER;
 	unsigned i;
 
 	for (i = 0; all && i < all->n; i++)
 		next = lnx_sooner(next, run(all->gw[i], now));
-	return next;
+	return all ? lnx_sooner(next, lnx_routed_run(all, now)) : next;
 }
 
 /* ---- legs ---- */

@@ -10,6 +10,7 @@
 #include "rail/faults.h"
 #include "rail/leg.h"
 #include "rail/rail.h"
+#include "rail/routed_read.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
 #include "rel/gateway.h"
@@ -124,6 +125,8 @@ LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now)
 			path->detect.unanswered_ns = 0;
 			path->detect.refused_ns = 0;
 			lnx_failover_cut(path, peer);
+			if (lnx_rail_is_leg(path->rail))
+				lnx_routed_forget(path);
 			ep->up->path_cut(path);
 			if (path->state == LNX_PATH_DOWN)
 				lnx_detect_watch(peer);
