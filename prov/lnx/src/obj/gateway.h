@@ -90,6 +90,7 @@ struct lnx_gateways {
 	struct lnx_routes table;
 	struct lnx_route_plan plan;
 	uint64_t key;			/* the route key; 0: none */
+	uint64_t secret;		/* makes nonces that others cannot know */
 	unsigned n;
 	struct lnx_gw **gw;		/* owned */
 	struct lnx_pool op_pool;	/* lnx_leg_op */

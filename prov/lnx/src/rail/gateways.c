@@ -99,6 +99,7 @@ int lnx_gateways_open(struct lnx_ep *ep)
 	if (!all)
 		return -FI_ENOMEM;
 	all->ep = ep;
+	all->secret = lnx_random_id();
 	all->plan = (struct lnx_route_plan){
 		.alive_ns = LNX_GATEWAY_ALIVE_NS, .dead_ns = LNX_GATEWAY_DEAD_NS,
 		.ping_timeout_ns = LNX_GATEWAY_PING_NS, .sensitivity = 100,

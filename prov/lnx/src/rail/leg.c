@@ -161,6 +161,23 @@ ssize_t lnx_leg_tell(struct lnx_leg *leg, const void *record, size_t len)
 	return post_copy(leg, o, len);
 }
 
+uint32_t lnx_leg_nonce(const struct lnx_leg *leg, fi_addr_t end)
+{
+	return (uint32_t)lnx_mix64(leg->gw->all->secret ^ (uintptr_t)leg ^ end) | 1u;
+}
+
+ssize_t lnx_leg_ask(struct lnx_leg *leg, fi_addr_t end)
+{
+	struct lnx_gw_ask a = {
+		.account = leg->gw->state.account, .id = leg->rail.ep->eid,
+		.key = leg->gw->all->key, .nonce = lnx_leg_nonce(leg, end),
+		.rail = leg->end[end].to,
+	};
+	struct lnx_wire_gw_ask w;
+
+	return lnx_gw_ask_put(&w, &a) < 0 ? -FI_EINVAL : lnx_leg_tell(leg, &w, sizeof(w));
+}
+
 /* The envelope of a frame of len bytes to that end.  NULL: not now. */
 static struct lnx_leg_op *envelope(struct lnx_leg *leg, fi_addr_t dest, size_t len,
 				   struct lnx_op *frame)

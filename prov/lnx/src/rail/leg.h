@@ -25,6 +25,11 @@ size_t lnx_leg_op_size(bool piece);
 /* Send len bytes, at most LNX_LEG_COPY, to the gateway itself.  0, or the core's error. */
 ssize_t lnx_leg_tell(struct lnx_leg *leg, const void *record, size_t len);
 
+/* Have the gateway ask whether the host of that end answers: 0, or an error.  A GW_TELL with
+ * the nonce follows. */
+ssize_t lnx_leg_ask(struct lnx_leg *leg, fi_addr_t end);
+uint32_t lnx_leg_nonce(const struct lnx_leg *leg, fi_addr_t end);
+
 /* Send a frame outside the sequence to an end of the leg: its header, and len bytes at
  * payload, at most LNX_PAYLOAD_MAX, which are copied.  0, or the core's error. */
 ssize_t lnx_leg_piece(struct lnx_leg *leg, fi_addr_t dest, const void *header,

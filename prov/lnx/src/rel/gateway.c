@@ -10,6 +10,7 @@
 #include "base/interval.h"
 #include "core/open.h"
 #include "obj/gateway.h"
+#include "os/ping.h"
 #include "rail/leg.h"
 #include "rail/routed_read.h"
 #include "rel/rel.h"
@@ -122,6 +123,67 @@ static void note(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 		       leg->rail.name, lnx_route_reason_name(note.reason));
 }
 
+/* ---- does the host of a peer answer? ---- */
+
+static enum lnx_ping_result result_of(unsigned tell)
+{
+	switch (tell) {
+	case LNX_TELL_ALIVE:
+		return LNX_PING_ALIVE;
+	case LNX_TELL_REFUSED:
+		return LNX_PING_REFUSED;
+	case LNX_TELL_UNREACHABLE:
+	case LNX_TELL_RAIL_DOWN:
+	case LNX_TELL_NO_ROUTE:
+		return LNX_PING_BROKEN;
+	case LNX_TELL_SILENT:
+		return LNX_PING_WAITING;	/* as from a ping without an answer */
+	default:
+		return LNX_PING_UNKNOWN;
+	}
+}
+
+/* Paths over leg that ask with that nonce have their answer. */
+static void answered(struct lnx_leg *leg, const struct lnx_gw_ask *a)
+{
+	struct lnx_ep *ep = leg->rail.ep;
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, all_link);
+
+		for (i = 0; i < peer->npath; i++) {
+			struct lnx_path *path = peer->path[i];
+
+			if (path->rail != &leg->rail || !path->detect.ping ||
+			    path->detect.ping->result != LNX_PING_WAITING ||
+			    lnx_leg_nonce(leg, path->core_addr) != a->nonce)
+				continue;
+			path->detect.ping->result = (uint8_t)result_of(a->tell);
+			lnx_peer_look_by(peer, 0);
+		}
+	}
+}
+
+static void told(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
+{
+	struct lnx_gateways *all = rail->ep->policy.gateways;
+	const char *why = "";
+	struct lnx_gw_ask a;
+	struct lnx_leg *leg;
+
+	if (lnx_gw_ask_get(&a, buf->frame, len, &why) || a.key != all->key || !a.tell) {
+		bad(rail, len, why);
+		return;
+	}
+	leg = leg_to(all, rail, a.id);
+	if (leg)
+		answered(leg, &a);
+	else
+		bad(rail, len, "it is from no gateway of ours");
+}
+
 LNX_COLD bool lnx_gateway_rx(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 {
 	if (!rail->ep->policy.gateways)
@@ -134,6 +196,9 @@ LNX_COLD bool lnx_gateway_rx(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_
 		return false;
 	case LNX_ROUTE_NOTE:
 		note(rail, buf, len);
+		return false;
+	case LNX_ROUTE_GW_TELL:
+		told(rail, buf, len);
 		return false;
 	default:
 		return bad(rail, len, "it is nothing that a gateway sends to an endpoint");
