@@ -3,6 +3,7 @@
 (lnxrtd) are on both.  No kernel forwards between the two.
 
 Usage: routed.py [--list] [CASE...]; in the directory of the build, or with top_builddir."""
+import json
 import os
 import re
 import signal
@@ -161,6 +162,93 @@ def case_small():
     for size in ("0", "1", "200", "2000", "16320"):
         run("functional/sendrecv", routes(G1), "-s", size, "--quick", least=10)
     g.stop()
+
+
+def case_large():
+    """Messages of all lengths, also those that the receiver pulls."""
+    g = Gateway(G1)
+    run("functional/sendrecv", routes(G1), least=30)
+    g.stop()
+
+
+def case_memory():
+    """Remote memory, small and large, and atomics."""
+    g = Gateway(G1)
+    run("functional/rma", routes(G1), "--quick", least=10)
+    run("functional/atomic", routes(G1), "--quick", least=10)
+    g.stop()
+
+
+def case_programs():
+    """Other functional programs for two processes."""
+    g = Gateway(G1)
+    for program in ("peek", "multi_recv", "errors", "comp", "flags", "kept", "stored"):
+        run("functional/" + program, routes(G1), "--quick")
+    g.stop()
+
+
+def traffic(gateways, mode, size, hit):
+    """Verified traffic, while something happens to the gateway that carries more."""
+    p = begin("faults/traffic", routes(*(g.node for g in gateways)),
+              ["-m", mode, "-s", size, "--seconds", "8"])
+    before = [g.count("route_count") for g in gateways]
+    limit = time.monotonic() + GUARD
+    while True:
+        moved = [g.count("route_count") - b for g, b in zip(gateways, before)]
+        if max(moved) > 500:
+            break
+        want(time.monotonic() < limit, "the gateways forward nothing")
+        time.sleep(0.05)
+    victim = gateways[moved.index(max(moved))]
+    hit(victim)
+    status = p[0].wait(GUARD), p[1].wait(GUARD)
+    with open(p[2], encoding="utf-8", errors="replace") as f:
+        text = f.read()
+    said = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    want(status == (0, 0) and len(said) == 2, "exit status %s\n%s" % (status, text[-4000:]))
+    for s in said:
+        want(not s["hung"], "it hangs: " + s["why"])
+        for what in ("doubled", "reordered", "corrupt", "late", "failed", "refused"):
+            want(not s[what], "%d %s: %s" % (s[what], what, s["why"]))
+    source = max(said, key=lambda s: s["sent"])
+    want(source["unique"] >= source["sent"], "%d of %d messages are lost" %
+         (source["sent"] - source["unique"], source["sent"]))
+    return victim
+
+
+def two():
+    return [Gateway(G1), Gateway(G2)]
+
+
+def case_killed():
+    """One of two gateways is killed: nothing is lost, and nothing comes twice."""
+    for mode, size in (("stream", "64"), ("stream", "64k"), ("stream", "1m")):
+        gateways = two()
+        victim = traffic(gateways, mode, size, lambda g: g.stop(signal.SIGKILL))
+        for g in gateways:
+            if g is not victim:
+                g.stop()
+
+
+def case_stopped():
+    """One of two gateways stops answering, and goes on later."""
+    for mode, size in (("stream", "64"), ("stream", "64k")):
+        gateways = two()
+        victim = traffic(gateways, mode, size, lambda g: g.signal(signal.SIGSTOP))
+        victim.signal(signal.SIGCONT)
+        for g in gateways:
+            g.stop()
+
+
+def case_restarted():
+    """The only gateway is killed, and another one takes its place."""
+    def again(g):
+        g.stop(signal.SIGKILL)
+        g.start()
+
+    g = [Gateway(G1)]
+    traffic(g, "stream", "4k", again)
+    g[0].stop()
 
 
 def case_no_gateway():

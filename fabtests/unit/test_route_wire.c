@@ -522,7 +522,9 @@ Test(route_wire, pulls)
 	cr_expect_eq(lnx_route_pull_put(buf, &p), -EINVAL);
 	p = good, p.len = 0;
 	cr_expect_eq(lnx_route_pull_put(buf, &p), -EINVAL);
-	p = good, p.segment = LNX_RTS_SEGS;
+	p = good, p.segment = LNX_PULL_MEMORY;
+	cr_expect_eq(lnx_route_pull_put(buf, &p), 64);
+	p = good, p.segment = LNX_PULL_MEMORY + 1;
 	cr_expect_eq(lnx_route_pull_put(buf, &p), -EINVAL);
 	p = good, p.offset = UINT64_MAX - p.len + 1;
 	cr_expect_eq(lnx_route_pull_put(buf, &p), -EINVAL);
