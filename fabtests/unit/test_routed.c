@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * A peer behind a gateway, on a scripted core: what goes to the gateway and comes from it,
- * and what of that is believed.
+ * and what of that is trusted.
  */
 #include <criterion/criterion.h>
 #include <netinet/in.h>

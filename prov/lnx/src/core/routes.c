@@ -11,6 +11,7 @@
 #include "core/policy.h"
 #include "core/warn_once.h"
 #include "obj/gateway.h"
+#include "os/route_key.h"
 #include "prov.h"
 
 bool lnx_routes_wanted(const struct lnx_conf *conf)
@@ -63,9 +64,22 @@ static int add(void *arg, const struct lnx_route_spec *spec, struct lnx_span w,
 	return lnx_routes_add(arg, spec, NULL, r);
 }
 
+int lnx_routes_user_key(const struct lnx_conf *conf, uint64_t *key)
+{
+	char why[LNX_REFUSAL_BYTES];
+
+	*key = 0;
+	if (!conf->route_key_file ||
+	    !lnx_route_key_read(conf->route_key_file, key, why, sizeof(why)))
+		return 0;
+	lnx_warn_once(true, "FI_LNX_ROUTE_KEY_FILE: %s", why);
+	return -FI_EINVAL;
+}
+
 int lnx_routes_user_check(const struct lnx_conf *conf, const struct lnx_nets *nets)
 {
 	struct lnx_routes t;
+	uint64_t key;
 	int ret;
 
 	if (!lnx_routes_wanted(conf))
@@ -73,6 +87,8 @@ int lnx_routes_user_check(const struct lnx_conf *conf, const struct lnx_nets *ne
 	lnx_routes_init(&t, 0);
 	ret = read_all(conf, nets, add, &t);
 	lnx_routes_fini(&t);
+	if (!ret)
+		ret = lnx_routes_user_key(conf, &key);
 	if (!ret && lnx_conf_native(conf))
 		lnx_warn_once(true, "with FI_LNX_USE_SRQ=0 or FI_LNX_PROTOCOL=direct routes "
 			      "(FI_LNX_ROUTES, route) have no effect: gateways forward "

@@ -13,6 +13,9 @@
 /* Does the user want routes? */
 bool lnx_routes_wanted(const struct lnx_conf *conf);
 
+/* The route key: 0 if there is none.  -FI_EINVAL, after a warning. */
+int lnx_routes_user_key(const struct lnx_conf *conf, uint64_t *key);
+
 /* Are they right, as far as that can be told without rails?  0; -FI_EINVAL, after a warning;
  * -FI_ENOMEM.  nets: as read from conf. */
 int lnx_routes_user_check(const struct lnx_conf *conf, const struct lnx_nets *nets);

@@ -113,7 +113,9 @@ int lnx_gateways_open(struct lnx_ep *ep)
 	lnx_list_init(&all->reads);
 	lnx_list_init(&all->pulls);
 	ep->policy.gateways = all;
-	ret = lnx_routes_user_read(ep, &all->table);
+	ret = lnx_routes_user_key(ep->conf, &all->key);
+	if (!ret)
+		ret = lnx_routes_user_read(ep, &all->table);
 	if (!ret)
 		ret = add_gateways(all);
 	if (ret || !all->n)

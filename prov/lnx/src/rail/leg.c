@@ -401,6 +401,7 @@ static int shape(struct lnx_leg *leg, const struct lnx_rail *below, const char *
 	rail->group = below->group;
 	rail->wire_index = below->wire_index;
 	rail->link_bps = below->link_bps;
+	rail->first_port = below->first_port;
 	rail->link_down = below->link_down;
 	rail->numa = below->numa;
 	/* Frames that fit any direct path fit this one, too; and no more is sure to fit the

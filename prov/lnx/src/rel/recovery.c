@@ -150,7 +150,7 @@ static void probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	if (!path->rail->core_ep)
 		return;
 	/* The peer may not know, or not yet know, where the rail is now. */
-	if (path->rail->reopened_ns)
+	if (path->rail->below->reopened_ns)
 		ret = lnx_control_probe_from(peer, path, &h);
 	g->probe_epoch = ret == -FI_ENOSYS ? 0 : peer->ep->address.epoch;
 	if (ret == -FI_ENOSYS)
