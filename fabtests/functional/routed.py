@@ -19,7 +19,7 @@ DSO = os.environ.get("LNX_SO", os.path.join(BUILD, ".libs/liblnx-fi.so"))
 # A hang guard, which no working run comes near.
 GUARD = 600 * float(os.environ.get("FT_TIMEOUT_S", 30)) / 30
 A, B, G1, G2 = 1, 2, 3, 4
-NETS = "tcp1=10.77.0.0/24; tcp2=10.77.1.0/24"
+NETS = "tcp1=10.77.0.0/24; tcp2=10.77.1.0/24; tcp3=10.77.2.0/24"
 LAB_NAME = "routed%d" % os.getpid()
 work = tempfile.TemporaryDirectory(prefix="routed-")
 children = []
@@ -47,28 +47,29 @@ def start(node, command, env=None, **more):
 
 
 def up():
-    """Nodes 1 and 2 lose the rail that they shall not have."""
-    lab("up", "-n", "4", "-r", "2", "--while", str(os.getpid()),
+    """Nodes 1 and 2 lose the rails that they shall not have."""
+    lab("up", "-n", "4", "-r", "3", "--while", str(os.getpid()),
         stdout=subprocess.DEVNULL)
-    for node, rail in ((A, "rail1"), (B, "rail0")):
+    for node, rail in ((A, "rail1"), (A, "rail2"), (B, "rail0")):
         lab("exec", str(node), "--", "ip", "link", "delete", rail)
-    for node, there in ((A, "10.77.1.%d" % B), (B, "10.77.0.%d" % A)):
+    for node, there in ((A, "10.77.1.%d" % B), (A, "10.77.2.%d" % B),
+                        (B, "10.77.0.%d" % A)):
         p = subprocess.run([LAB, "--name", LAB_NAME, "exec", str(node), "--", "ip",
                             "route", "get", there], capture_output=True, check=False)
         want(p.returncode, "node %d has a way to %s without a gateway" % (node, there))
 
 
 class Gateway:
-    def __init__(self, node):
+    def __init__(self, node, rails=(0, 1), more="", routing=""):
         self.node = node
         self.state_file = os.path.join(work.name, "state-%d" % node)
         self.conf = os.path.join(work.name, "conf-%d" % node)
         with open(self.conf, "w", encoding="ascii") as f:
-            f.write("nets: {tcp1: 10.77.0.0/24, tcp2: 10.77.1.0/24}\n"
-                    "net:\n"
-                    "- {net type: tcp1, local NI(s): [{interfaces: {0: rail0}}]}\n"
-                    "- {net type: tcp2, local NI(s): [{interfaces: {0: rail1}}]}\n"
-                    "routing: {state: %s}\n" % self.state_file)
+            f.write("nets: {tcp1: 10.77.0.0/24, tcp2: 10.77.1.0/24, tcp3: 10.77.2.0/24}\n"
+                    "net:\n" + "".join(
+                        "- {net type: tcp%d, local NI(s): [{interfaces: {0: rail%d}}]}\n" %
+                        (r + 1, r) for r in rails) +
+                    "routing: {state: %s%s}\n%s" % (self.state_file, routing, more))
         self.process = None
         self.start()
 
@@ -117,7 +118,7 @@ def environment(rail, text):
             "FI_LOG_LEVEL": os.environ.get("FI_LOG_LEVEL", "warn")}
 
 
-def begin(program, text, options, more=None):
+def begin(program, text, options, more=None, far="rail1"):
     """The program on A and B; A's output is what counts."""
     binary = os.path.join(BUILD, "fabtests", program)
     log = os.path.join(work.name, "log")
@@ -125,7 +126,7 @@ def begin(program, text, options, more=None):
         a = start(A, [binary, "-p", "lnx", "-n", "2", *options],
                   dict(environment("rail0", text), **(more or {})), stdout=out, stderr=out)
         b = start(B, [binary, "-p", "lnx", "-n", "2", "10.78.0.1"],
-                  dict(environment("rail1", text), **(more or {})), stdout=out, stderr=out)
+                  dict(environment(far, text), **(more or {})), stdout=out, stderr=out)
     return a, b, log
 
 
@@ -142,8 +143,8 @@ def end(running, least=1):
          "exit status %s, %d passed\n%s" % (status, len(good), text[-6000:]))
 
 
-def run(program, text, *options, least=1, more=None):
-    end(begin(program, text, options, more), least)
+def run(program, text, *options, least=1, more=None, far="rail1"):
+    end(begin(program, text, options, more, far), least)
 
 
 # ---- cases ----
@@ -189,10 +190,11 @@ def case_programs():
     g.stop()
 
 
-def traffic(gateways, mode, size, hit):
-    """Verified traffic, while something happens to the gateway that carries more."""
+def traffic(gateways, mode, size, hit, more=None):
+    """Verified traffic, while something happens to the gateway that carries more, or to the
+    process on B."""
     p = begin("faults/traffic", routes(*(g.node for g in gateways)),
-              ["-m", mode, "-s", size, "--seconds", "8"])
+              ["-m", mode, "-s", size, "--seconds", "8"], more)
     before = [g.count("route_count") for g in gateways]
     limit = time.monotonic() + GUARD
     while True:
@@ -202,7 +204,7 @@ def traffic(gateways, mode, size, hit):
         want(time.monotonic() < limit, "the gateways forward nothing")
         time.sleep(0.05)
     victim = gateways[moved.index(max(moved))]
-    hit(victim)
+    hit(victim, p[1])
     status = p[0].wait(GUARD), p[1].wait(GUARD)
     with open(p[2], encoding="utf-8", errors="replace") as f:
         text = f.read()
@@ -226,7 +228,7 @@ def case_killed():
     """One of two gateways is killed: nothing is lost, and nothing comes twice."""
     for mode, size in (("stream", "64"), ("stream", "64k"), ("stream", "1m")):
         gateways = two()
-        victim = traffic(gateways, mode, size, lambda g: g.stop(signal.SIGKILL))
+        victim = traffic(gateways, mode, size, lambda g, b: g.stop(signal.SIGKILL))
         for g in gateways:
             if g is not victim:
                 g.stop()
@@ -236,7 +238,7 @@ def case_stopped():
     """One of two gateways stops answering, and goes on later."""
     for mode, size in (("stream", "64"), ("stream", "64k")):
         gateways = two()
-        victim = traffic(gateways, mode, size, lambda g: g.send(signal.SIGSTOP))
+        victim = traffic(gateways, mode, size, lambda g, b: g.send(signal.SIGSTOP))
         victim.send(signal.SIGCONT)
         for g in gateways:
             g.stop()
@@ -244,13 +246,91 @@ def case_stopped():
 
 def case_restarted():
     """The only gateway is killed, and another one takes its place."""
-    def again(g):
+    def again(g, _):
         g.stop(signal.SIGKILL)
         g.start()
 
     g = [Gateway(G1)]
     traffic(g, "stream", "4k", again)
     g[0].stop()
+
+
+def case_two_hops():
+    """A gateway behind a gateway."""
+    g1 = Gateway(G1, (0, 1), "route: [{net: tcp3, gateway: 10.77.1.%d@tcp2}]\n" % G2)
+    g2 = Gateway(G2, (1, 2), "route: [{net: tcp1, gateway: 10.77.1.%d@tcp2}]\n" % G1)
+    text = "tcp3 hop=2 via 10.77.0.%d@tcp1; tcp1 hop=2 via 10.77.2.%d@tcp3" % (G1, G2)
+    run("functional/sendrecv", text, least=30, far="rail2")
+    for g in (g1, g2):
+        want(g.count("route_count") > 20, "a gateway forwarded nothing")
+        g.stop()
+
+
+def case_key():
+    """Gateway and endpoints have a route key; without it nothing passes."""
+    name = os.path.join(work.name, "key")
+    with open(name, "w", encoding="ascii") as f:
+        f.write("0123456789abcdef\n")
+    os.chmod(name, 0o600)
+    g = Gateway(G1, routing=", key: " + name)
+    run("functional/sendrecv", routes(G1), "-c", "tsend-recv-expected", "-s", "8",
+        more={"FI_LNX_ROUTE_KEY_FILE": name})
+    before = g.count("route_count")
+    p = begin("functional/sendrecv", routes(G1), ["-c", "tsend-recv-expected", "-s", "8"],
+              {"FI_LNX_CONNECT_TIMEOUT": "2000", "FI_LNX_TRANSACTION_TIMEOUT": "3000",
+               "FT_TIMEOUT_S": "10"})
+    p[0].wait(GUARD)
+    p[1].wait(GUARD)
+    want(g.count("route_count") == before and g.count("not_allowed") > 0,
+         "frames passed without the key")
+    g.stop()
+
+
+def case_shown():
+    """lnxctl shows the routes that count; text with a mistake is refused."""
+    g = Gateway(G1)
+    text = routes(G1) + "; tcp9 via 10.55.0.1@tcp8"
+    p = begin("faults/traffic", text, ["-m", "stream", "-s", "64", "--seconds", "6"])
+    limit = time.monotonic() + GUARD
+    while g.count("route_count") < 100:
+        want(time.monotonic() < limit, "the gateway forwards nothing")
+        time.sleep(0.05)
+    said = start(A, [os.path.join(BUILD, "lnxctl"), "-p", str(p[0].pid), "info"],
+                 stdout=subprocess.PIPE).communicate()[0]
+    want(re.search(r"routes:\n\s*- tcp2 via 10\.77\.0\.3@tcp1\n", said) and
+         "tcp9" not in said and "tcp1 via" not in said, "lnxctl info says:\n" + said)
+    for q in p[:2]:
+        q.wait(GUARD)
+    for wrong, why in (("tcp2 10.77.0.3", "character"),
+                       ("tcp2 via 10.77.1.3@tcp2", "is in the net"),
+                       ("tcp2 hop=256 via 10.77.0.3@tcp1", "255")):
+        q = start(A, [os.path.join(BUILD, "fabtests/functional/sendrecv"), "-p", "lnx",
+                      "--fork", "-s", "8"], environment("rail0", wrong),
+                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        said = q.communicate()[0]
+        want(why in said and "FI_LNX_ROUTES" in said, "%s: %s" % (wrong, said))
+    g.stop()
+
+
+def case_computes():
+    """A peer that does not answer for longer than the deadline, and whose host says that it
+    is there, is waited for."""
+    def stop(_, b):
+        b.send_signal(signal.SIGSTOP)
+        time.sleep(6)
+        b.send_signal(signal.SIGCONT)
+
+    g = [Gateway(G1)]
+    traffic(g, "stream", "64", stop, {"FI_LNX_TRANSACTION_TIMEOUT": "2000"})
+    want(g[0].count("asks") > 0, "the gateway was not asked")
+    g[0].stop()
+
+
+def case_peer_dies():
+    """A peer that is killed behind a gateway: one error each, and no hang."""
+    g = Gateway(G1)
+    run("functional/peer_dead", routes(G1), "--quick")
+    g.stop()
 
 
 def case_no_gateway():
