@@ -192,7 +192,7 @@ def case_programs():
 
 def traffic(gateways, mode, size, hit, more=None):
     """Verified traffic, while something happens to the gateway that carries more, or to the
-    process on B."""
+    process on A, which receives."""
     p = begin("faults/traffic", routes(*(g.node for g in gateways)),
               ["-m", mode, "-s", size, "--seconds", "8"], more)
     before = [g.count("route_count") for g in gateways]
@@ -204,7 +204,7 @@ def traffic(gateways, mode, size, hit, more=None):
         want(time.monotonic() < limit, "the gateways forward nothing")
         time.sleep(0.05)
     victim = gateways[moved.index(max(moved))]
-    hit(victim, p[1])
+    hit(victim, p[0])
     status = p[0].wait(GUARD), p[1].wait(GUARD)
     with open(p[2], encoding="utf-8", errors="replace") as f:
         text = f.read()
@@ -228,7 +228,7 @@ def case_killed():
     """One of two gateways is killed: nothing is lost, and nothing comes twice."""
     for mode, size in (("stream", "64"), ("stream", "64k"), ("stream", "1m")):
         gateways = two()
-        victim = traffic(gateways, mode, size, lambda g, b: g.stop(signal.SIGKILL))
+        victim = traffic(gateways, mode, size, lambda g, _: g.stop(signal.SIGKILL))
         for g in gateways:
             if g is not victim:
                 g.stop()
@@ -238,7 +238,7 @@ def case_stopped():
     """One of two gateways stops answering, and goes on later."""
     for mode, size in (("stream", "64"), ("stream", "64k")):
         gateways = two()
-        victim = traffic(gateways, mode, size, lambda g, b: g.send(signal.SIGSTOP))
+        victim = traffic(gateways, mode, size, lambda g, _: g.send(signal.SIGSTOP))
         victim.send(signal.SIGCONT)
         for g in gateways:
             g.stop()
@@ -315,10 +315,10 @@ def case_shown():
 def case_computes():
     """A peer that does not answer for longer than the deadline, and whose host says that it
     is there, is waited for."""
-    def stop(_, b):
-        b.send_signal(signal.SIGSTOP)
+    def stop(_, a):
+        a.send_signal(signal.SIGSTOP)
         time.sleep(6)
-        b.send_signal(signal.SIGCONT)
+        a.send_signal(signal.SIGCONT)
 
     g = [Gateway(G1)]
     traffic(g, "stream", "64", stop, {"FI_LNX_TRANSACTION_TIMEOUT": "2000"})

@@ -183,6 +183,45 @@ Test(routed, hostile)
 	end();
 }
 
+/* A peer from which nothing comes: the gateway is asked whether its host answers, and while
+ * it does, the peer computes. */
+Test(routed, asks_the_gateway)
+{
+	struct lnx_wire_gw_ask w;
+	struct lnx_gw_ask a;
+	unsigned i, told = 0;
+
+	fake_conf.transaction_timeout = 2000;
+	meet();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	for (i = 0; i < 100; i++) {
+		fake_after_ms(&f, 100);
+		fake_drop_all(&f, &p);
+		if (core->nasks == told)
+			continue;
+		told = core->nasks;
+		a = core->ask;
+		a.tell = LNX_TELL_ALIVE;
+		a.id = GATEWAY;
+		cr_assert_geq(lnx_gw_ask_put(&w, &a), 0);
+		fake_arrive(core, &w, sizeof(w));
+	}
+	cr_expect_gt(told, 0, "the gateway was not asked");
+	cr_expect(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)), "it was given up");
+	/* Its process is not there any more. */
+	for (i = 0; i < 100 && lnx_peer_open(lnx_peer_get(f.lnx, p.addr)); i++) {
+		fake_after_ms(&f, 100);
+		fake_drop_all(&f, &p);
+		a = core->ask;
+		a.tell = LNX_TELL_REFUSED;
+		a.id = GATEWAY;
+		cr_assert_geq(lnx_gw_ask_put(&w, &a), 0);
+		fake_arrive(core, &w, sizeof(w));
+	}
+	cr_expect_not(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)), "it was not given up");
+	end();
+}
+
 /* A PIECE of the pull that was asked for last, n bytes of mem at offset at. */
 static void piece(const struct lnx_hdr *pull, size_t at, size_t n)
 {
