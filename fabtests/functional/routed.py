@@ -299,6 +299,10 @@ def case_shown():
                  stdout=subprocess.PIPE).communicate()[0]
     want(re.search(r"routes:\n\s*- tcp2 via 10\.77\.0\.3@tcp1\n", said) and
          "tcp9" not in said and "tcp1 via" not in said, "lnxctl info says:\n" + said)
+    said = start(A, [os.path.join(BUILD, "lnxctl"), "-p", str(p[0].pid), "route", "show"],
+                 stdout=subprocess.PIPE).communicate()[0]
+    want("route: tcp2 via 10.77.0.3@tcp1" in said and "state: up" in said and
+         "gateway: alive" in said, "lnxctl route show says:\n" + said)
     for q in p[:2]:
         q.wait(GUARD)
     for wrong, why in (("tcp2 10.77.0.3", "character"),

@@ -98,8 +98,9 @@ int lnx_routes_user_check(const struct lnx_conf *conf, const struct lnx_nets *ne
 
 /* ---- paths ---- */
 
-static struct lnx_gw *gateway_of(const struct lnx_gateways *all, const struct lnx_route *route)
+struct lnx_gw *lnx_routes_gateway(const struct lnx_ep *ep, const struct lnx_route *route)
 {
+	const struct lnx_gateways *all = ep->policy.gateways;
 	unsigned i;
 
 	for (i = 0; i < all->n; i++)
@@ -108,11 +109,62 @@ static struct lnx_gw *gateway_of(const struct lnx_gateways *all, const struct ln
 	return NULL;
 }
 
-static bool not_dead(void *arg, const struct lnx_route *route)
+/* Rails of the gateway on our nets, and in the net of the route, as its info lists them. */
+static void view_rails(const struct lnx_ep *ep, const struct lnx_gw *gw,
+		       const struct lnx_route *route, struct lnx_route_view *v)
 {
-	const struct lnx_gw *gw = gateway_of(arg, route);
+	struct lnx_nid nid;
+	unsigned i, k;
 
-	return gw && gw->state.state != LNX_GATEWAY_DEAD && gw->state.routing;
+	for (i = 0; i < gw->rails.n; i++) {
+		const struct lnx_addr_rail *r = &gw->rails.rail[i];
+
+		for (k = 0; k < gw->nleg; k++)
+			if (gw->leg[k]->rail.prov == r->prov &&
+			    gw->leg[k]->rail.group == r->group)
+				v->local |= 1u << i;
+		if (!lnx_policy_nid(ep, r, &nid) && lnx_nid_part_has(&route->spec.net, &nid))
+			v->remote |= 1u << i;
+	}
+}
+
+#define VIEWS	64u		/* routes to one net that are compared */
+
+enum lnx_route_why lnx_routes_why(const struct lnx_ep *ep, const struct lnx_route *route,
+				  uint64_t now)
+{
+	const struct lnx_gateways *all = ep->policy.gateways;
+	struct lnx_route_view v[VIEWS];
+	uint8_t why[VIEWS];
+	unsigned i, n = 0, own = VIEWS;
+
+	for (i = 0; i < all->table.n && n < VIEWS; i++) {
+		const struct lnx_route *other = &all->table.route[i];
+		const struct lnx_gw *gw = lnx_routes_gateway(ep, other);
+
+		if (!gw || memcmp(&other->spec.net, &route->spec.net, sizeof(route->spec.net)))
+			continue;
+		if (other == route)
+			own = n;
+		v[n] = (struct lnx_route_view){ .gateway = &gw->state, .hop = other->spec.hop };
+		view_rails(ep, gw, other, &v[n++]);
+	}
+	if (own == VIEWS)
+		return LNX_ROUTE_UNCHECKED;
+	lnx_route_judge(v, n, &all->plan, now, why);
+	return (enum lnx_route_why)why[own];
+}
+
+struct asking {
+	struct lnx_ep *ep;
+	uint64_t now;
+};
+
+static bool is_up(void *arg, const struct lnx_route *route)
+{
+	const struct asking *a = arg;
+
+	return lnx_route_is_up(lnx_routes_why(a->ep, route, a->now));
 }
 
 /* Legs to one rail of a peer. */
@@ -120,16 +172,17 @@ static unsigned to_rail(struct lnx_gateways *all, const struct lnx_rails *r, uns
 			struct lnx_path_choice *out, unsigned max)
 {
 	const struct lnx_route *best[LNX_PATHS_MAX];
+	struct asking asking = { .ep = all->ep, .now = lnx_clock_ns() };
 	unsigned i, k, nbest, n = 0;
 	struct lnx_nid nid;
 
 	if (lnx_policy_nid(all->ep, &r->rail[at], &nid))
 		return 0;
-	nbest = lnx_routes_best(&all->table, &nid, not_dead, all, best, LNX_PATHS_MAX);
+	nbest = lnx_routes_best(&all->table, &nid, is_up, &asking, best, LNX_PATHS_MAX);
 	if (!nbest)
 		nbest = lnx_routes_best(&all->table, &nid, NULL, NULL, best, LNX_PATHS_MAX);
 	for (i = 0; i < nbest; i++) {
-		const struct lnx_gw *gw = gateway_of(all, best[i]);
+		const struct lnx_gw *gw = lnx_routes_gateway(all->ep, best[i]);
 
 		for (k = 0; gw && k < gw->nleg && n < max; k++)
 			out[n++] = (struct lnx_path_choice){

@@ -9,6 +9,7 @@
 
 #include "conf/routes.h"
 #include "obj/ep.h"
+#include "policy/route.h"
 
 /* Does the user want routes? */
 bool lnx_routes_wanted(const struct lnx_conf *conf);
@@ -26,9 +27,16 @@ int lnx_routes_user_check(const struct lnx_conf *conf, const struct lnx_nets *ne
  */
 int lnx_routes_user_read(const struct lnx_ep *ep, struct lnx_routes *t);
 
+struct lnx_gw;
+/* The gateway of a route in the table of ep, and whether that is up, judged beside the others
+ * to its net.  Owner lock held. */
+struct lnx_gw *lnx_routes_gateway(const struct lnx_ep *ep, const struct lnx_route *route);
+enum lnx_route_why lnx_routes_why(const struct lnx_ep *ep, const struct lnx_route *route,
+				  uint64_t now);
+
 /*
  * Legs over which the rails of a peer are reached, best first: those of the best routes to
- * each rail whose gateways are not known to be dead, or else of all.  Writes at most max, and
+ * each rail that are up, or else of all.  Writes at most max, and
  * returns how many it wrote.  Owner lock held.
  */
 struct lnx_path_choice;

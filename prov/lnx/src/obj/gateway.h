@@ -43,6 +43,7 @@ struct lnx_gw {
 	struct lnx_gateways *all;
 	struct lnx_nid nid;
 	struct lnx_gateway state;
+	struct lnx_rails rails;		/* as its last info says, in the order of state.rail */
 	uint32_t nonce;			/* of the last hello; 0: none has left */
 	bool wanted;			/* a frame for it has left, or wants to */
 	unsigned nleg;

@@ -96,6 +96,7 @@ static void info(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 		if (info.gw.nonce ? info.gw.nonce != gw->nonce : info.gw.id != gw->state.id)
 			continue;
 		lnx_gateway_info(&gw->state, &facts, lnx_clock_ns());
+		gw->rails = info.gw.rails;
 		lnx_ep_due(rail->ep, LNX_DUE_GATEWAYS, 0);
 		return;
 	}
