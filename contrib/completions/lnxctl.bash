@@ -22,6 +22,7 @@ udsp del|--idx --id --all --src --dst --rte --priority|
 udsp show|--idx --id --src --dst --rte|
 export||
 import|--dry-run --diff --live|FILE
+route show||
 fault add||
 fault del||
 fault show||

@@ -100,19 +100,19 @@ static void ask(const uint8_t *p, size_t len)
 
 static void pull(const uint8_t *p, size_t len)
 {
-	struct lnx_pull a, b;
+	struct lnx_route_pull a, b;
 	const char *why = NULL;
 	uint8_t out[64];
-	int ret = lnx_pull_get(&a, p, len, &why);
+	int ret = lnx_route_pull_get(&a, p, len, &why);
 
 	if (ret) {
 		refused(ret, why);
 		return;
 	}
 	FUZZ_CHECK(a.len && a.offset + a.len > a.offset);
-	FUZZ_CHECK(lnx_pull_put(out, &a) == sizeof(out));
+	FUZZ_CHECK(lnx_route_pull_put(out, &a) == sizeof(out));
 	if (!a.piece)
-		FUZZ_CHECK(!lnx_pull_get(&b, out, sizeof(out), NULL));
+		FUZZ_CHECK(!lnx_route_pull_get(&b, out, sizeof(out), NULL));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -164,6 +164,45 @@ static size_t longest(const struct fake_core *core)
 	       fake_rxm_buffer ? fake_rxm_buffer : LNX_FRAME_MAX;
 }
 
+/* What is for a gateway is noted, and not among what was sent.  Of a frame in an envelope
+ * the frame is left. */
+static bool routed(struct fake_core *core, struct fake_sent *s)
+{
+	switch (lnx_route_kind(s->bytes, s->len)) {
+	case 0:
+		return false;
+	case LNX_ROUTE_FRAME:
+		FAKE_CHECK(!lnx_route_get(&core->env, s->bytes, s->len, NULL));
+		core->nrouted++;
+		s->len -= LNX_ROUTE_HEAD;
+		memmove(s->bytes, s->bytes + LNX_ROUTE_HEAD, s->len);
+		return false;
+	case LNX_ROUTE_GW_HELLO:
+		FAKE_CHECK(!lnx_gw_hello_get(&core->hello, s->bytes, s->len, NULL));
+		core->nhellos++;
+		break;
+	default:
+		FAKE_CHECK(!lnx_gw_ask_get(&core->ask, s->bytes, s->len, NULL));
+		core->nasks++;
+		break;
+	}
+	free(s);
+	return true;
+}
+
+/* PULL and PIECE, which are valid between the ends of routed paths only. */
+static bool pulls(struct fake_sent *s)
+{
+	const struct lnx_wire_hdr *w = (const void *)s->bytes;
+	struct lnx_route_pull p;
+
+	if (lnx_route_pull_get(&p, s->bytes, s->len, NULL))
+		return false;
+	s->h = (struct lnx_hdr){ .kind = w->kind, .src = p.src, .dst = p.dst, .seq = p.segment,
+				 .tag = p.offset, .data = p.id, .len = p.len, .key = p.key };
+	return true;
+}
+
 static void note_sent(struct fake_core *core, const char *call,
 		      const struct iovec *iov, size_t niov, fi_addr_t dest,
 		      uint64_t tag, uint64_t data, uint64_t flags, bool inject,
@@ -188,9 +227,11 @@ static void note_sent(struct fake_core *core, const char *call,
 			memcpy(s->bytes + len, iov[i].iov_base, iov[i].iov_len);
 		len += iov[i].iov_len;
 	}
+	if (core->kind != LNX_RAIL_DIRECT && routed(core, s))
+		return;
 	/* Every frame that leaves on a framed rail is valid. */
 	if (core->kind != LNX_RAIL_DIRECT)
-		FAKE_CHECK(!lnx_hdr_get(&s->h, s->bytes, s->len) &&
+		FAKE_CHECK((pulls(s) || !lnx_hdr_get(&s->h, s->bytes, s->len)) &&
 			   s->len <= longest(core));
 	fake_last_kind = s->h.kind;
 	*core->sent_end = s;

@@ -13,6 +13,7 @@
 #include "obj/ep.h"
 #include "view.h"
 #include "wire/hdr.h"
+#include "wire/route.h"
 
 #define FAKE_RAILS	6
 #define FAKE_ALWAYS	UINT32_MAX	/* as a count: for ever */
@@ -70,6 +71,12 @@ struct fake_core {
 	struct lnx_hdr latency;		/* the last one, */
 #define FAKE_LATENCIES	8u
 	struct lnx_hdr latencies[FAKE_LATENCIES]; /* and the last ones, by number */
+	/* To gateways: frames in envelopes, which count as sent frames without those; the
+	 * last envelope; and what is for the gateway itself. */
+	unsigned nrouted, nhellos, nasks;
+	struct lnx_route_env env;
+	struct lnx_gw_hello hello;
+	struct lnx_gw_ask ask;
 	unsigned nmr, nmr_open, nposted, nav;
 	uint64_t mr_key;		/* the key that was requested last */
 	unsigned nopen;			/* endpoints; each has another port, */
@@ -144,6 +151,8 @@ extern bool fake_one_group;	/* but only one group */
 extern const struct lnx_config *fake_config;
 extern const char *fake_config_error;
 extern uint64_t fake_now_ns;
+/* Frames of peers come over the gateway with that id; 0: over none. */
+extern uint64_t fake_via;
 /* lnx_ticks(), which else stands still: no pass comes after a pause. */
 extern uint64_t fake_ticks;
 /* Bytes of the buffers of a peer rail's core, before fake_open; 0: LNX_FRAME_MAX. */

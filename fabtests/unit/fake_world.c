@@ -364,6 +364,29 @@ static void begin_session(struct fake *f, const struct fake_peer *p,
 		lnx_peer_pair(peer, p->sid, 1);
 }
 
+uint64_t fake_via;
+
+/* A frame of len bytes arrives. */
+static void arrive(struct fake_core *core, const void *frame, size_t len)
+{
+	static _Alignas(64) uint8_t with[LNX_ROUTE_HEAD + (1 << 17)];
+	struct lnx_route_env env = {
+		.hops_left = 7, .hops_done = 1, .via = fake_via, .len = (uint32_t)len,
+		.rail = { .prov = LNX_PROV_TCP, .group = 1,
+			  .rawlen = sizeof(struct sockaddr_in) },
+	};
+	struct sockaddr_in in = name_of(FAKE_PORT, 0);
+
+	if (!fake_via) {
+		fake_arrive(core, frame, len);
+		return;
+	}
+	memcpy(env.rail.raw, &in, sizeof(in));
+	FAKE_CHECK(lnx_route_put(with, &env) > 0);
+	memcpy(with + LNX_ROUTE_HEAD, frame, len);
+	fake_arrive(core, with, LNX_ROUTE_HEAD + len);
+}
+
 static void frame_on(struct fake *f, struct fake_peer *p,
 		     struct fake_core *core, struct lnx_hdr h,
 		     const void *payload, size_t len)
@@ -380,7 +403,7 @@ static void frame_on(struct fake *f, struct fake_peer *p,
 	lnx_hdr_put((struct lnx_wire_hdr *)frame, &h);
 	if (len)
 		memcpy(frame + sizeof(struct lnx_wire_hdr), payload, len);
-	fake_arrive(core, frame, sizeof(struct lnx_wire_hdr) + len);
+	arrive(core, frame, sizeof(struct lnx_wire_hdr) + len);
 }
 
 void fake_frame_on(struct fake *f, struct fake_peer *p, unsigned rail,

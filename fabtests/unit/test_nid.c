@@ -345,6 +345,29 @@ Test(nid, of_rails)
 	cr_assert_eq(lnx_nid_of(&nets, &r, &nid), -EINVAL);
 }
 
+/* Where a NID listens is a rail of that NID. */
+Test(nid, where_a_nid_listens)
+{
+	static const char *const texts[] = { "10.78.0.1:4711@tcp7", "[fd00::1]:80@ib",
+					     "0x01ab00@cxi", "10.78.0.9@tcp7" };
+	struct lnx_nid nid, back;
+	struct lnx_addr_rail r;
+	unsigned i;
+
+	cr_assert_eq(lnx_nets_parse("tcp7=10.78.0.0/16;ib=verbs", &nets, &why), 0);
+	for (i = 0; i < LNX_ARRAY_SIZE(texts); i++) {
+		cr_assert_eq(parse(texts[i]), 0, "%s", why.why);
+		cr_assert(lnx_pattern_one(&pat, &nid));
+		lnx_nid_where(&nid, lnx_addr_group(LNX_PROV_TCP, "10.78.0.0/16"), 7988, &r);
+		cr_assert_eq(lnx_nid_of(&nets, &r, &back), 0);
+		cr_expect_eq(back.len, nid.len);
+		cr_expect_eq(memcmp(back.addr, nid.addr, nid.len), 0, "%s", texts[i]);
+		cr_expect_eq(back.port, nid.port ? nid.port :
+			     nid.prov == LNX_PROV_CXI ? 0 : 7988, "%s", texts[i]);
+		cr_expect_eq(r.group, lnx_addr_group(LNX_PROV_TCP, "10.78.0.0/16"));
+	}
+}
+
 /* Is the pattern for the rail? */
 static bool has(const char *text, const struct lnx_nid *nid)
 {

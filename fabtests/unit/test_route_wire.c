@@ -497,7 +497,7 @@ Test(route_wire, asks)
 
 /* ---- pull and piece ---- */
 
-static bool same_pull(const struct lnx_pull *a, const struct lnx_pull *b)
+static bool same_pull(const struct lnx_route_pull *a, const struct lnx_route_pull *b)
 {
 	return a->src == b->src && a->dst == b->dst && a->ack == b->ack &&
 	       a->id == b->id && a->key == b->key && a->segment == b->segment &&
@@ -506,52 +506,54 @@ static bool same_pull(const struct lnx_pull *a, const struct lnx_pull *b)
 
 Test(route_wire, pulls)
 {
-	struct lnx_pull good = { .src = 1, .dst = 2, .ack = 3, .id = 4, .key = 5,
+	struct lnx_route_pull good = { .src = 1, .dst = 2, .ack = 3, .id = 4, .key = 5,
 				 .segment = 3, .offset = 6, .len = LNX_PULL_MAX };
-	struct lnx_pull p = good, back;
+	struct lnx_route_pull p = good, back;
 	struct lnx_hdr h;
 
-	cr_assert_eq(lnx_pull_put(buf, &p), 64);
-	cr_assert_eq(lnx_pull_get(&back, buf, 64, NULL), 0);
+	cr_assert_eq(lnx_route_pull_put(buf, &p), 64);
+	cr_assert_eq(lnx_route_pull_get(&back, buf, 64, NULL), 0);
 	cr_assert(same_pull(&p, &back));
-	cr_assert_eq(lnx_pull_get(&back, buf, 65, NULL), -EMSGSIZE);
-	cr_assert_eq(lnx_pull_get(&back, buf, 63, NULL), -EMSGSIZE);
+	cr_assert_eq(lnx_route_pull_get(&back, buf, 65, NULL), -EMSGSIZE);
+	cr_assert_eq(lnx_route_pull_get(&back, buf, 63, NULL), -EMSGSIZE);
 	/* An endpoint without routed paths refuses it. */
 	cr_assert_eq(lnx_hdr_get(&h, buf, 64), -EBADMSG);
 	p = good, p.len++;
-	cr_expect_eq(lnx_pull_put(buf, &p), -EINVAL);
+	cr_expect_eq(lnx_route_pull_put(buf, &p), -EINVAL);
 	p = good, p.len = 0;
-	cr_expect_eq(lnx_pull_put(buf, &p), -EINVAL);
-	p = good, p.segment = LNX_RTS_SEGS;
-	cr_expect_eq(lnx_pull_put(buf, &p), -EINVAL);
+	cr_expect_eq(lnx_route_pull_put(buf, &p), -EINVAL);
+	p = good, p.segment = LNX_PULL_MEMORY;
+	cr_expect_eq(lnx_route_pull_put(buf, &p), 64);
+	p = good, p.segment = LNX_PULL_MEMORY + 1;
+	cr_expect_eq(lnx_route_pull_put(buf, &p), -EINVAL);
 	p = good, p.offset = UINT64_MAX - p.len + 1;
-	cr_expect_eq(lnx_pull_put(buf, &p), -EINVAL);
+	cr_expect_eq(lnx_route_pull_put(buf, &p), -EINVAL);
 	p = good, p.id = 0;
-	cr_expect_eq(lnx_pull_put(buf, &p), -EINVAL);
+	cr_expect_eq(lnx_route_pull_put(buf, &p), -EINVAL);
 	p = good, p.src = 0;
-	cr_expect_eq(lnx_pull_put(buf, &p), -EINVAL);
+	cr_expect_eq(lnx_route_pull_put(buf, &p), -EINVAL);
 }
 
 Test(route_wire, pieces)
 {
-	struct lnx_pull good = { .src = 1, .dst = 2, .ack = 3, .id = 4, .offset = 6,
+	struct lnx_route_pull good = { .src = 1, .dst = 2, .ack = 3, .id = 4, .offset = 6,
 				 .len = 10, .piece = true };
-	struct lnx_pull p = good, back;
+	struct lnx_route_pull p = good, back;
 
-	cr_assert_eq(lnx_pull_put(buf, &p), 64);
-	cr_assert_eq(lnx_pull_get(&back, buf, 74, NULL), 0);
+	cr_assert_eq(lnx_route_pull_put(buf, &p), 64);
+	cr_assert_eq(lnx_route_pull_get(&back, buf, 74, NULL), 0);
 	cr_assert(same_pull(&p, &back));
-	cr_assert_eq(lnx_pull_get(&back, buf, 73, NULL), -EMSGSIZE);
-	cr_assert_eq(lnx_pull_get(&back, buf, 75, NULL), -EMSGSIZE);
+	cr_assert_eq(lnx_route_pull_get(&back, buf, 73, NULL), -EMSGSIZE);
+	cr_assert_eq(lnx_route_pull_get(&back, buf, 75, NULL), -EMSGSIZE);
 	p = good, p.key = 1;
-	cr_expect_eq(lnx_pull_put(buf, &p), -EINVAL);
+	cr_expect_eq(lnx_route_pull_put(buf, &p), -EINVAL);
 	p = good, p.segment = 1;
-	cr_expect_eq(lnx_pull_put(buf, &p), -EINVAL);
+	cr_expect_eq(lnx_route_pull_put(buf, &p), -EINVAL);
 	/* With its envelope it fits a frame. */
 	p = good, p.len = LNX_PAYLOAD_LARGE - 64;
-	cr_expect_eq(lnx_pull_put(buf, &p), 64);
+	cr_expect_eq(lnx_route_pull_put(buf, &p), 64);
 	p.len++;
-	cr_expect_eq(lnx_pull_put(buf, &p), -EINVAL);
+	cr_expect_eq(lnx_route_pull_put(buf, &p), -EINVAL);
 }
 
 /* ---- any bytes ---- */

@@ -226,6 +226,8 @@ struct lnx_state_ep {
 	uint64_t rst_alloc;		/* operations that wait for an answer */
 	char link[512];			/* canonical text */
 	char address[384];		/* as fi_av_straddr prints it */
+	char routes[512];		/* canonical text of those that are in use; if it
+					 * is longer it is cut, with "..." at its end */
 };
 
 #define LNX_STATE_HEALTH_DOWN	1u

@@ -230,14 +230,16 @@ static_assert(sizeof(struct lnx_wire_gw_ask) == 64, "ask");
  * PULL, again if it does not come; a PIECE is copied only into a range that was asked for
  * and is not there yet.  Receivers without routed paths refuse these kinds.
  *
- *	PULL	no payload.  data: number of the pull, never 0; key: op of the RTS, or key
- *		of the registration; seq: segment, below LNX_RTS_SEGS; tag: offset in it;
- *		len: bytes wanted, 1..LNX_PULL_MAX
+ *	PULL	no payload.  data: number of the pull, never 0; key: op of the RTS; seq:
+ *		segment, below LNX_RTS_SEGS; tag: offset in it; len: bytes wanted,
+ *		1..LNX_PULL_MAX.  Of remote memory seq is LNX_PULL_MEMORY, key that of
+ *		the registration, and tag the address
  *	PIECE	data: number of the pull; tag: offset in the segment; len: bytes of the
  *		payload, not 0; key: 0
  */
 #define LNX_KIND_PULL		32
 #define LNX_KIND_PIECE		33
 #define LNX_PULL_MAX		(1u << 20)
+#define LNX_PULL_MEMORY		LNX_RTS_SEGS
 
 #endif

@@ -11,6 +11,7 @@
 #include "api/summary.h"
 #include "base/interval.h"
 #include "rail/faults.h"
+#include "rail/gateways.h"
 #include "core/open.h"
 #include "core/policy.h"
 #include "core/shm_registry.h"
@@ -277,6 +278,7 @@ int lnx_ep_close(struct fid *fid)
 		dump_stats(ep);
 	lnx_answers_drop(ep);
 	lnx_peers_destroy(ep);
+	lnx_gateways_close(ep);
 	lnx_ep_policy_close(ep);
 	lnx_ep_timers_close(ep);
 	lnx_unlock(&ep->lock);

@@ -16,6 +16,7 @@
 #include "core/policy.h"
 #include "ctl/ctl.h"
 #include "obj/mr.h"
+#include "rail/gateways.h"
 #include "prov.h"
 #include "msg/rx.h"
 
@@ -312,6 +313,8 @@ int lnx_ep_enable(struct lnx_ep *ep)
 	if (!ret)
 		ret = lnx_policy_rails(ep);
 	if (!ret)
+		ret = lnx_gateways_open(ep);
+	if (!ret)
 		ret = lnx_mr_join(ep);
 	if (!ret)
 		ret = add_wait_fds(ep);
@@ -320,6 +323,7 @@ int lnx_ep_enable(struct lnx_ep *ep)
 		lnx_ep_del_wait_fds(ep);
 		ep->closing = true;
 		lnx_ep_close_rails(ep);
+		lnx_gateways_close(ep);
 		ep->closing = false;
 		/*
 		 * The shm core goes on finding the closed region by its name, in this

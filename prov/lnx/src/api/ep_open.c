@@ -8,6 +8,7 @@
 #include "core/caps.h"
 #include "core/open.h"
 #include "core/policy.h"
+#include "core/routes.h"
 #include "policy/plan.h"
 #include "prov.h"
 #include "msg/rx.h"
@@ -125,6 +126,9 @@ static void set_eager(struct lnx_ep *ep)
 		if (rails->rail[i].prov_id == LNX_PROV_TCP ||
 		    rails->rail[i].prov_id == LNX_PROV_TCP_RXM)
 			ep->limits.rx_frame = LNX_FRAME_LARGE;
+	/* Gateways send envelopes with them. */
+	if (lnx_routes_wanted(ep->conf))
+		ep->limits.rx_frame = LNX_FRAME_LARGE;
 }
 
 /* What messages without a receive may take. */

@@ -196,6 +196,20 @@
 #define LNX_SESSION_TELL_NS	(10 * LNX_NS_PER_S)
 #define LNX_SESSION_BEGIN_NS	LNX_NS_PER_S
 
+/* ---- gateways (rel/gateway.h) ---- */
+
+/* From one hello to the next, to one that is alive, and to one that is not; and how long an
+ * answer may take. */
+#define LNX_GATEWAY_ALIVE_NS	(60 * LNX_NS_PER_S)
+#define LNX_GATEWAY_DEAD_NS	(2 * LNX_NS_PER_S)
+#define LNX_GATEWAY_PING_NS	(5 * LNX_NS_PER_S)
+/* A hello that the core did not take is tried again: it may be connecting. */
+#define LNX_GATEWAY_TRY_NS	(10 * LNX_NS_PER_MS)
+/* A part of a read over a gateway that does not come is asked for again, later each time; and
+ * a frame for which a core was busy is tried again. */
+#define LNX_ROUTED_AGAIN_NS	(200 * LNX_NS_PER_MS)
+#define LNX_ROUTED_TRY_NS	(100 * LNX_NS_PER_US)
+
 /* ---- the state segment (ctl/ctl.h) ---- */
 
 /* Counters are published so often while the endpoint makes progress; everything, without

@@ -53,6 +53,7 @@ OWN(admin, LNX_DUE_ADMIN, lnx_rel_due(ep, LNX_DUE_ADMIN, now))
 OWN(refusals, LNX_DUE_REFUSALS, lnx_rel_due(ep, LNX_DUE_REFUSALS, now))
 OWN(rails, LNX_DUE_RAILS, lnx_rel_due(ep, LNX_DUE_RAILS, now))
 OWN(policy, LNX_DUE_POLICY, lnx_rel_due(ep, LNX_DUE_POLICY, now))
+OWN(gateways, LNX_DUE_GATEWAYS, lnx_rel_due(ep, LNX_DUE_GATEWAYS, now))
 OWN(local, LNX_DUE_LOCAL, lnx_local_exit_run(ep, now))
 OWN(board, LNX_DUE_BOARD, lnx_board_run(ep, now))
 OWN(backlog, LNX_DUE_BACKLOG, lnx_backlog_run(ep, now))
@@ -66,6 +67,7 @@ static void (*const due[LNX_DUE_N])(struct lnx_timer *t, uint64_t now) = {
 	[LNX_DUE_REFUSALS] = refusals,
 	[LNX_DUE_RAILS] = rails,
 	[LNX_DUE_POLICY] = policy,
+	[LNX_DUE_GATEWAYS] = gateways,
 	[LNX_DUE_LOCAL] = local,
 	[LNX_DUE_BOARD] = board,
 	[LNX_DUE_BACKLOG] = backlog,

@@ -4,7 +4,9 @@
 #include "msg/parts.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
+#include "rail/leg.h"
 #include "rail/rail.h"
+#include "rail/routed_read.h"
 #include "rel/rel.h"
 #include "rma/rma.h"
 
@@ -44,6 +46,7 @@ const struct lnx_up lnx_up = {
 		[LNX_OP_TXE] = { lnx_rel_core_done, lnx_rel_core_failed },
 		[LNX_OP_CHUNK] = { lnx_pull_chunk_done, lnx_pull_core_error },
 		[LNX_OP_READ] = { lnx_read_done, lnx_read_core_error },
+		[LNX_OP_LEG] = { lnx_leg_done, lnx_leg_failed },
 	},
 	.deliver = lnx_rx_deliver_frame,
 	.sent = sent,
@@ -52,6 +55,9 @@ const struct lnx_up lnx_up = {
 	.peer_failed = peer_failed,
 	.path_down = lnx_pull_fail_over,
 	.path_cut = path_cut,
+	.routed_read = lnx_routed_read,
+	.routed_what = lnx_pull_what,
+	.routed_source = lnx_rndv_source,
 	.source_changed = lnx_rx_source_changed,
 	.poll = poll_now,
 	.peer_look = lnx_rel_peer_look,

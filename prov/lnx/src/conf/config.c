@@ -111,6 +111,8 @@ static const char *not_in_a_file(const char *name)
 		return "names this file";
 	if (!strcasecmp(name, "nets"))
 		return "is the key nets, beside global";
+	if (!strcasecmp(name, "routes"))
+		return "is the key route, beside global";
 	if (!strcasecmp(name, "udsp"))
 		return "is the key udsp, beside global";
 	return NULL;

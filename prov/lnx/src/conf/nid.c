@@ -54,6 +54,30 @@ int lnx_nid_of(const struct lnx_nets *nets, const struct lnx_addr_rail *rail,
 	return 0;
 }
 
+void lnx_nid_where(const struct lnx_nid *nid, uint16_t group, uint16_t port,
+		  struct lnx_addr_rail *out)
+{
+	uint16_t at = htons(nid->port ? nid->port : port);
+	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = at };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = at };
+
+	memset(out, 0, sizeof(*out));
+	out->prov = nid->prov;
+	out->group = group;
+	if (!lnx_net_ip(nid->prov)) {
+		out->rawlen = nid->len;
+		memcpy(out->raw, nid->addr, nid->len);
+	} else if (nid->len == 4) {
+		memcpy(&in.sin_addr, nid->addr, 4);
+		memcpy(out->raw, &in, sizeof(in));
+		out->rawlen = sizeof(in);
+	} else {
+		memcpy(&in6.sin6_addr, nid->addr, 16);
+		memcpy(out->raw, &in6, sizeof(in6));
+		out->rawlen = sizeof(in6);
+	}
+}
+
 static void print_bytes(const uint8_t *addr, unsigned len, struct lnx_out *o)
 {
 	unsigned i;

@@ -53,6 +53,13 @@ struct lnx_nid {
 int lnx_nid_of(const struct lnx_nets *nets, const struct lnx_addr_rail *rail,
 	       struct lnx_nid *out);
 
+/*
+ * The other way: where the rail of that NID listens, in a group; port: if the NID has none.
+ * Of nets without ports it is the bytes of the address.
+ */
+void lnx_nid_where(const struct lnx_nid *nid, uint16_t group, uint16_t port,
+		  struct lnx_addr_rail *out);
+
 /* "10.77.0.1:4711@tcp1".  Length without NUL, as snprintf. */
 size_t lnx_nid_print(const struct lnx_nid *nid, char *buf, size_t size);
 

@@ -204,7 +204,8 @@ static void look_at_peer(const struct lnx_ep *ep, const struct lnx_peer *peer,
 		unsigned r = lnx_policy_index(ep, path->rail);
 		bool dead = is_dead(peer, path, now);
 
-		if (r >= LNX_RAILS_MAX)
+		/* What a gateway does says nothing of our rail. */
+		if (r >= LNX_RAILS_MAX || lnx_rail_is_leg(path->rail))
 			continue;
 		use[r].up += !dead && path->state == LNX_PATH_UP;
 		use[r].dead += dead && reached(peer, path);

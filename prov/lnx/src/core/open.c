@@ -425,6 +425,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 	rail->group = spec->group;
 	rail->wire_index = LNX_WIRE_INDEX_NONE;
 	rail->wait_fd = -1;
+	rail->below = rail;
 	lnx_list_init(&rail->bufs);
 	lnx_list_init(&rail->unposted);
 	lnx_list_init(&rail->delayed);
@@ -630,15 +631,28 @@ unsigned lnx_rail_port(const struct lnx_rail *rail)
 	return ntohs(in6.sin6_port);
 }
 
-int lnx_rail_insert(struct lnx_rail *rail, const void *addr,
-		    fi_addr_t *core_addr)
+static int insert(struct lnx_rail *rail, const void *addr, const struct lnx_addr_rail *to,
+		  fi_addr_t *core_addr)
 {
-	int ret = fi_av_insert(rail->av, addr, 1, core_addr, 0, NULL);
+	/* Cores look at the context of asynchronous AVs only. */
+	int ret = fi_av_insert(rail->av, addr, 1, core_addr, 0, (void *)to);
 
 	if (ret == 1)
 		return 0;
 	*core_addr = FI_ADDR_NOTAVAIL;
 	return ret < 0 ? ret : -FI_ENOSPC;
+}
+
+int lnx_rail_insert(struct lnx_rail *rail, const void *addr,
+		    fi_addr_t *core_addr)
+{
+	return insert(rail, addr, NULL, core_addr);
+}
+
+int lnx_rail_meet(struct lnx_rail *rail, const struct lnx_addr_rail *to,
+		  fi_addr_t *core_addr)
+{
+	return insert(rail, to->raw, to, core_addr);
 }
 
 void lnx_rail_remove(struct lnx_rail *rail, fi_addr_t core_addr)

@@ -70,7 +70,10 @@ int lnx_ep_address(struct lnx_ep *ep);
 #define LNX_HELLO_BYTES	(LNX_ADDR_BYTES + LNX_WIRE_RAILS_BYTES)
 size_t lnx_ep_hello(const struct lnx_ep *ep, uint8_t buf[LNX_HELLO_BYTES]);
 
-/* Insert a core address; -FI_ENOSPC when the core has no room for it. */
+/* Insert the address of a peer's rail; -FI_ENOSPC when the core has no room for it. */
+int lnx_rail_meet(struct lnx_rail *rail, const struct lnx_addr_rail *to,
+		  fi_addr_t *core_addr);
+/* The same without provider and group: not for legs (-FI_EINVAL). */
 int lnx_rail_insert(struct lnx_rail *rail, const void *addr,
 		    fi_addr_t *core_addr);
 void lnx_rail_remove(struct lnx_rail *rail, fi_addr_t core_addr);

@@ -10,6 +10,7 @@
 #include "core/paths.h"
 #include "core/path_set.h"
 #include "core/policy.h"
+#include "core/routes.h"
 
 /* A second path comes: from now on it matters what the first has delivered. */
 static void not_alone(struct lnx_peer *peer)
@@ -76,7 +77,7 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	lnx_list_init(&path->delayed);
 	lnx_health_init(&path->detect.health);
 	path->remote = remote_of(peer, path);
-	if (lnx_rail_insert(path->rail, way->to->raw, &path->core_addr))
+	if (lnx_rail_meet(path->rail, way->to, &path->core_addr))
 		return false;
 	path->remote->npath++;
 	if (peer->npath == 1) {
@@ -93,6 +94,29 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	return true;
 }
 
+/* No pair of rails within a group leads to peer: gateways may.  Returns how many paths were
+ * made; a pair between groups is a guess. */
+static unsigned add_routed(struct lnx_peer *peer, const struct lnx_rails *r)
+{
+	struct lnx_path_choice way[LNX_PATHS_MAX];
+	unsigned max = peer->ep->conf->multi_rail_selection == LNX_SELECTION_PER_PEER ? 1 :
+		       (unsigned)LNX_MIN(LNX_PATHS_MAX, peer->ep->conf->max_rails);
+	unsigned i, n = lnx_routes_choose(peer->ep, r, way, max);
+
+	for (i = 0; i < n; i++) {
+		uint8_t bit = (uint8_t)(1u << peer->npath);
+
+		if (add(peer, &way[i]))
+			peer->stripe |= bit;
+	}
+	return peer->npath;
+}
+
+static bool between_groups(const struct lnx_path_choice *way)
+{
+	return way->rail->group != way->to->group;
+}
+
 void lnx_path_set_join(struct lnx_peer *peer, const struct lnx_rails *r)
 {
 	struct lnx_path_choice way[LNX_PATHS_MAX];
@@ -102,6 +126,9 @@ void lnx_path_set_join(struct lnx_peer *peer, const struct lnx_rails *r)
 	lnx_policy_peer(peer, r, false);
 	s = lnx_paths_choose(peer->ep, r, lnx_policy_table(peer), NULL, way,
 			     LNX_PATHS_MAX);
+	if (lnx_unlikely(peer->ep->policy.gateways && (!s.n || between_groups(&way[0]))) &&
+	    add_routed(peer, r))
+		return;
 	/* Until rel/order.c makes the order, they are in this one. */
 	for (i = 0; i < s.n; i++) {
 		uint8_t bit = (uint8_t)(1u << peer->npath);
@@ -176,7 +203,7 @@ void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
 		    fi_av_lookup(path->rail->av, path->core_addr, old, &len) ||
 		    len > sizeof(old) || !memcmp(old, to->raw, len))
 			continue;
-		if (lnx_rail_insert(path->rail, to->raw, &core_addr))
+		if (lnx_rail_meet(path->rail, to, &core_addr))
 			continue;	/* it keeps the old address, where nothing
 					 * listens */
 		lnx_rail_remove(path->rail, path->core_addr);

@@ -101,8 +101,8 @@ static void join_native(struct lnx_peer *peer, const struct lnx_addr *a)
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 		if (ep->rail[i]->wire_index == mine)
 			path->rail = ep->rail[i];
-	if (path->rail && !lnx_rail_insert(path->rail, a->rail[theirs].raw,
-					   &path->core_addr) &&
+	if (path->rail && !lnx_rail_meet(path->rail, &a->rail[theirs],
+					 &path->core_addr) &&
 	    !lnx_peer_by_core_set(path->rail, path->core_addr, peer))
 		peer->npath = peer->stripe = 1;
 }

@@ -9,6 +9,7 @@
 #include "conf/config.h"
 #include "core/credits.h"
 #include "core/open.h"
+#include "core/routes.h"
 #include "core/warn_once.h"
 #include "prov.h"
 
@@ -84,7 +85,7 @@ int lnx_policy_check(const struct lnx_conf *conf)
 		lnx_warn_once(true, "%s", lnx_config_error());
 		return -FI_EINVAL;
 	}
-	if (!conf->nets && !wants_rules(conf))
+	if (!conf->nets && !wants_rules(conf) && !lnx_routes_wanted(conf))
 		return 0;
 	nets = calloc(1, sizeof(*nets));
 	rules = nets ? lnx_rules_create(nets) : NULL;
@@ -92,6 +93,8 @@ int lnx_policy_check(const struct lnx_conf *conf)
 		ret = read_nets(conf, nets);
 	if (!ret)
 		ret = read_rules(conf, rules);
+	if (!ret)
+		ret = lnx_routes_user_check(conf, nets);
 	if (!ret && wants_rules(conf) && lnx_conf_native(conf))
 		lnx_warn_once(true, "with FI_LNX_USE_SRQ=0 or FI_LNX_PROTOCOL=direct "
 			      "rules (FI_LNX_UDSP, udsp) have no effect: each message "
@@ -225,7 +228,7 @@ unsigned lnx_policy_index(const struct lnx_ep *ep, const struct lnx_rail *rail)
 	unsigned i;
 
 	for (i = 0; i < ep->nnet; i++)
-		if (ep->rail[ep->nrail - ep->nnet + i] == rail)
+		if (ep->rail[ep->nrail - ep->nnet + i] == rail->below)
 			return i;
 	return LNX_RULE_RAILS;
 }

@@ -22,7 +22,7 @@ struct lnx_config;
  */
 int lnx_policy_load(const char *path, struct lnx_config **out, char *why, size_t size);
 
-/* Are the nets and rules of the user right?  Then 0; otherwise it warns of the first
+/* Are the nets, rules and routes of the user right?  Then 0; otherwise it warns of the first
  * error, once, and returns -FI_EINVAL, or -FI_ENOMEM. */
 int lnx_policy_check(const struct lnx_conf *conf);
 
@@ -77,7 +77,7 @@ int lnx_policy_nid(const struct lnx_ep *ep, const struct lnx_addr_rail *rail,
 bool lnx_policy_net(const struct lnx_rail *rail, char *buf, size_t size);
 const char *lnx_policy_interface(const struct lnx_rail *rail);
 
-/* Which of the network rails is it? */
+/* Which of the network rails is it, or does the leg send over? */
 unsigned lnx_policy_index(const struct lnx_ep *ep, const struct lnx_rail *rail);
 
 /* The peers of ep for lnx_rules_sweep, without `renewed`. */

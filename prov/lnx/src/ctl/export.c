@@ -9,6 +9,7 @@
 #include "core/credits.h"
 #include "core/policy.h"
 #include "ctl/settings.h"
+#include "obj/gateway.h"
 
 /* The value of a parameter, for free(); NULL: no memory. */
 static char *value_of(const struct lnx_conf *c, size_t row)
@@ -90,6 +91,8 @@ static int collect(struct lnx_ep *ep, struct lnx_config *config, bool all,
 	config->has[LNX_CONFIG_UDSP] = true;
 	if (!ret && ep->policy.rules)
 		ret = lnx_config_set_rules(config, ep->policy.rules);
+	if (!ret && ep->policy.gateways)
+		ret = lnx_config_set_routes(config, &ep->policy.gateways->table);
 	return ret;
 }
 

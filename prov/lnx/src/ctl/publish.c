@@ -13,6 +13,7 @@
 #include "ctl/nid.h"
 #include "ctl/settings.h"
 #include "obj/counting.h"
+#include "obj/gateway.h"
 #include "rel/rel.h"
 #include "wire/hdr.h"
 
@@ -40,6 +41,16 @@ static uint64_t addresses(const struct lnx_ep *ep)
 	return ep->av ? __atomic_load_n(&ep->av->used, __ATOMIC_RELAXED) : 0;
 }
 
+static void put_routes(const struct lnx_ep *ep, char *buf, size_t size)
+{
+	static const char more[] = "...";
+
+	if (!ep->policy.gateways)
+		buf[0] = '\0';
+	else if (lnx_routes_print(&ep->policy.gateways->table, buf, size) >= size)
+		memcpy(buf + size - sizeof(more), more, sizeof(more));
+}
+
 void lnx_publish_ep(const struct lnx_ep *ep, struct lnx_state_ep *s)
 {
 	struct lnx_addr a;
@@ -60,6 +71,7 @@ void lnx_publish_ep(const struct lnx_ep *ep, struct lnx_state_ep *s)
 		snprintf(s->link, sizeof(s->link), "%s", ep->domain->rails->name);
 	if (!lnx_addr_unpack(&a, ep->address.raw, sizeof(ep->address.raw), why, sizeof(why)))
 		lnx_addr_print(&a, s->address, sizeof(s->address));
+	put_routes(ep, s->routes, sizeof(s->routes));
 }
 
 void lnx_publish_param(const struct lnx_ep *ep, size_t i, struct lnx_state_param *s)
@@ -470,7 +482,7 @@ void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,
 	struct lnx_path_view view;
 	unsigned rail = 0;
 
-	while (rail < peer->ep->nrail && peer->ep->rail[rail] != path->rail)
+	while (rail < peer->ep->nrail && peer->ep->rail[rail] != path->rail->below)
 		rail++;
 	lnx_rel_view(peer, path, now, &view);
 	*s = (struct lnx_state_path){

@@ -16,6 +16,7 @@
 #include "ctl/export.h"
 #include "rail/faults.h"
 #include "ctl/health.h"
+#include "ctl/route.h"
 #include "ctl/settings.h"
 #include "policy/request.h"
 
@@ -113,6 +114,9 @@ static int run(struct lnx_ep *ep, const char *text, const struct lnx_request *r,
 		return lnx_ctl_explain(ep, text, r, now, o);
 	case LNX_REQUEST_EXPORT:
 		return lnx_ctl_export(ep, r->all, o);
+	case LNX_REQUEST_ROUTE_SHOW:
+		lnx_ctl_routes(ep, now, o);
+		return 0;
 	case LNX_REQUEST_STATS:
 		return stats(ep, o);
 	}

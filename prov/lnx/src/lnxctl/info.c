@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* lnxctl info: what a process is, and what its endpoints use. */
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 
+#include "conf/routes.h"
 #include "lnxctl/lnxctl.h"
 
 static void put_time(struct lnx_doc *map, const char *key, uint64_t wall_ns)
@@ -45,6 +47,25 @@ static const char *progress(const struct lnx_state_ep *e)
 						"by the application";
 }
 
+/* A route each, of those that "; " is between. */
+static void put_routes(struct lnx_doc *map, const char *text)
+{
+	struct lnx_doc *list;
+	char route[LNX_ROUTE_TEXT_MAX];
+
+	if (!*text)
+		return;
+	list = lnx_doc_list(map, "routes");
+	while (*text) {
+		size_t len = strcspn(text, ";");
+
+		snprintf(route, sizeof(route), "%.*s", (int)len, text);
+		lnx_doc_text(list, NULL, route);
+		text += len;
+		text += strspn(text, "; ");
+	}
+}
+
 static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
 		 struct lnx_doc *map)
 {
@@ -70,6 +91,7 @@ static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep 
 	list = lnx_doc_list(m, "rails");
 	for (i = 0; i < e->nrail; i++)
 		lnx_doc_text(list, NULL, e->rail[i].name);
+	put_routes(m, e->ep.routes);
 }
 
 static int run(struct lnxctl *c)

@@ -105,6 +105,7 @@ static void fix_record(uint16_t kind, void *rec)
 	case LNX_STATE_EP:
 		FIX(e->link);
 		FIX(e->address);
+		FIX(e->routes);
 		break;
 	case LNX_STATE_PARAM:
 		FIX(p->name);

@@ -12,9 +12,9 @@
 
 #include "base/clock.h"
 #include "lnxrtd/lnxrtd.h"
+#include "os/route_key.h"
 
 #define FILE_MAX	(1u << 20)
-#define KEY_DIGITS	16
 
 static int LNX_PRINTF(2, 3) fail(char why[RTD_WHY], const char *fmt, ...)
 {
@@ -54,28 +54,6 @@ out:
 	if (fd >= 0)
 		close(fd);
 	return text;
-}
-
-/* A file with 16 hex digits that no other user may read. */
-static int read_key(const char *file, uint64_t *key, char why[RTD_WHY])
-{
-	struct lnx_span w;
-	struct stat st;
-	size_t len;
-	char *text = read_file(file, &len, &st, why);
-	int ret = 0;
-
-	if (!text)
-		return -1;
-	w = lnx_span_trim((struct lnx_span){ text, len });
-	if (st.st_mode & 077)
-		ret = fail(why, "%s: its mode is %04o, and others must not read a route "
-			   "key: chmod 600 %s", file, st.st_mode & 07777, file);
-	else if (!lnx_span_hex64(w, key) || !*key)
-		ret = fail(why, "%s: a route key is %d hex digits, not all 0", file,
-			   KEY_DIGITS);
-	free(text);
-	return ret;
 }
 
 /* The core provider and the interfaces of the nets. */
@@ -174,7 +152,7 @@ static int read_settings(struct rtd_conf *conf, char why[RTD_WHY])
 	conf->enable = c->routing != 0;
 	if (c->state_file)
 		snprintf(conf->state_file, sizeof(conf->state_file), "%s", c->state_file);
-	return c->key_file ? read_key(c->key_file, &s->key, why) : 0;
+	return c->key_file ? lnx_route_key_read(c->key_file, &s->key, why, RTD_WHY) : 0;
 }
 
 int rtd_conf_read(struct rtd_conf *out, const char *file, char why[RTD_WHY])

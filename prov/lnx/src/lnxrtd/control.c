@@ -295,10 +295,10 @@ void rtd_sweep(struct rtd_relay *r, uint64_t now)
 
 static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)
 {
-	struct lnx_gateway_facts f = { 0 };
+	struct lnx_gateway_facts f;
 	struct rtd_gateway *gw = NULL;
 	struct lnx_gw_info info;
-	unsigned i, k;
+	unsigned i;
 
 	if (lnx_gw_info_get(&info, bytes, len, NULL) || !key_fits(r, info.gw.key))
 		goto bad;
@@ -312,18 +312,7 @@ static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 	}
 	if (!gw)
 		goto bad;
-	f.id = info.gw.id;
-	f.account = info.gw.account;
-	f.routing = info.gw.flags & LNX_GW_F_ROUTING;
-	f.draining = info.gw.flags & LNX_GW_F_DRAINING;
-	f.large = info.large;
-	f.small = info.small;
-	f.nrail = info.gw.rails.n;
-	for (k = 0; k < f.nrail; k++) {
-		f.rail[k].place = info.gw.rails.place[k];
-		f.rail[k].up = info.state[k].up;
-		f.rail[k].health = info.state[k].health;
-	}
+	lnx_gateway_facts_of(&f, &info);
 	lnx_gateway_info(&gw->g, &f, now);
 	return;
 bad:

@@ -117,30 +117,6 @@ static uint16_t allowed_from(const struct rtd_relay *r, const struct lnx_nid *to
 
 /* ---- other gateways ---- */
 
-static int addr_of(const struct lnx_nid *nid, uint16_t group, struct lnx_addr_rail *out)
-{
-	uint16_t port = htons(nid->port ? nid->port : LNX_ROUTE_PORT);
-	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = port };
-	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = port };
-
-	memset(out, 0, sizeof(*out));
-	out->prov = nid->prov;
-	out->group = group;
-	if (!lnx_net_ip(nid->prov)) {
-		out->rawlen = nid->len;
-		memcpy(out->raw, nid->addr, nid->len);
-	} else if (nid->len == 4) {
-		memcpy(&in.sin_addr, nid->addr, 4);
-		memcpy(out->raw, &in, sizeof(in));
-		out->rawlen = sizeof(in);
-	} else {
-		memcpy(&in6.sin6_addr, nid->addr, 16);
-		memcpy(out->raw, &in6, sizeof(in6));
-		out->rawlen = sizeof(in6);
-	}
-	return 0;
-}
-
 static bool same_nid(const struct lnx_nid *a, const struct lnx_nid *b)
 {
 	return a->prov == b->prov && a->port == b->port && a->len == b->len &&
@@ -174,9 +150,10 @@ static struct rtd_gateway *gateway_get(struct rtd_relay *r, const struct lnx_nid
 		if (same_nid(&r->gateway[i].nid, nid))
 			return &r->gateway[i];
 	rail = rail_in_net(r, nid);
-	if (r->ngateway == RTD_GATEWAYS || rail < 0 ||
-	    addr_of(nid, r->out[rail].rail.addr.group, &addr) ||
-	    lnx_route_rail_put(key, &addr))
+	if (r->ngateway == RTD_GATEWAYS || rail < 0)
+		return NULL;
+	lnx_nid_where(nid, r->out[rail].rail.addr.group, LNX_ROUTE_PORT, &addr);
+	if (lnx_route_rail_put(key, &addr))
 		return NULL;
 	d = rtd_dest_find(r, key, now);
 	if (!d)

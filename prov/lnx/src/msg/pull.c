@@ -29,6 +29,7 @@
 #include "rel/rel.h"
 #include "rma/rkey.h"
 #include "rma/rma.h"
+#include "wire/route.h"
 
 #define PULL_DEPTH	4			/* reads of one message, over one path */
 #define REDO_SHIFT_MAX	3u			/* LNX_READ_REDO_NS, up to 8 times */
@@ -637,6 +638,27 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 	lnx_list_add_tail(&p->redo, &c->link);
 	failed(p, c->seg, err, class == LNX_CLASS_OK, now);
 }
+
+/* ---- over a gateway ---- */
+
+bool lnx_pull_what(struct lnx_op *op, struct lnx_path **path, struct lnx_peer **peer,
+		   struct lnx_route_pull *what)
+{
+	const struct lnx_chunk *c = lnx_container_of(op, struct lnx_chunk, op);
+	const struct lnx_rma_segment *segment;
+
+	if (op->type != LNX_OP_CHUNK || c->pull->push)
+		return false;
+	*path = c->path;
+	*peer = c->pull->peer;
+	segment = part_of(c->pull);
+	what->segment = segment ? LNX_PULL_MEMORY : c->seg;
+	what->key = segment ? segment->key : c->pull->rts.op;
+	what->offset = segment ? segment->addr + c->seg_off : c->seg_off;
+	return true;
+}
+
+/* ---- the end of a piece ---- */
 
 void lnx_pull_chunk_done(struct lnx_op *op)
 {

@@ -12,6 +12,7 @@
 #include "msg/tx.h"
 #include "obj/mr.h"
 #include "rail/rail.h"
+#include "wire/route.h"
 
 /* Close all but the first `keep`. */
 static void close_mrs(struct lnx_rndv *rndv, unsigned keep)
@@ -81,6 +82,10 @@ static int add_keys(struct lnx_rndv *rndv, struct lnx_peer *peer,
 		piece[rts->nseg] = &a->iov[i];
 		rts->seg_len[rts->nseg++] = a->iov[i].iov_len;
 	}
+	/* For a peer that reads over a gateway. */
+	for (i = 0; i < rts->nseg; i++)
+		rndv->iov[i] = *piece[i];
+	rndv->niov = rts->nseg;
 	rts->nkey = 0;
 	for (k = 0; k < nrail; k++) {
 		unsigned before = rndv->nmr;
@@ -263,6 +268,22 @@ void lnx_rndv_fin(struct lnx_peer *peer, uint64_t op, int err)
 		return;
 	}
 	lnx_rndv_end(rndv, err, err);
+}
+
+const void *lnx_rndv_source(struct lnx_peer *peer, const struct lnx_route_pull *what)
+{
+	const struct lnx_rndv *rndv = lnx_optab_get(&peer->ep->rndv.ops, what->key);
+	const struct iovec *iov;
+	uint8_t *at;
+
+	if (what->segment == LNX_PULL_MEMORY)
+		return lnx_mr_check(peer->ep->domain, what->key, what->offset, what->len,
+				    FI_REMOTE_READ, &at, NULL) ? NULL : at;
+	if (!rndv || rndv->peer != peer || rndv->here || what->segment >= rndv->niov)
+		return NULL;
+	iov = &rndv->iov[what->segment];
+	return what->offset > iov->iov_len || what->len > iov->iov_len - what->offset ?
+	       NULL : (const uint8_t *)iov->iov_base + what->offset;
 }
 
 static struct lnx_rail *rail_at(const struct lnx_ep *ep, uint16_t place)

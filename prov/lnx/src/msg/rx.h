@@ -317,6 +317,10 @@ void lnx_pull_start(struct lnx_rxe *rxe);
 void lnx_pull_run(struct lnx_ep *ep);
 /* A piece has come; or the core failed something that may be one: see struct lnx_op_up. */
 void lnx_pull_chunk_done(struct lnx_op *op);
+/* ep->up->routed_what: what a piece reads of which peer's memory, and by which path; false: it
+ * is no piece that is read. */
+bool lnx_pull_what(struct lnx_op *op, struct lnx_path **path, struct lnx_peer **peer,
+		   struct lnx_route_pull *what);
 LNX_COLD bool lnx_pull_core_error(struct lnx_rail *rail,
 				  const struct fi_cq_err_entry *err);
 /*

@@ -131,6 +131,9 @@ void lnx_rndv_group_over(struct lnx_tx_group *group);
 void lnx_rndv_reap(struct lnx_ep *ep);
 void lnx_rndv_fail_peer(struct lnx_peer *peer, int err);
 void lnx_rndv_fin(struct lnx_peer *peer, uint64_t op, int err);
+/* ep->up->routed_source: the memory that peer asks for over a gateway, while the owner lock is
+ * held; NULL: it may not have that. */
+const void *lnx_rndv_source(struct lnx_peer *peer, const struct lnx_route_pull *what);
 /* Before that, for a FIN from the network: which rails carried the message. */
 void lnx_rndv_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
 		      size_t size);

@@ -39,6 +39,7 @@
 struct lnx_shm_registry;
 struct lnx_faults;
 struct lnx_exit_monitor;
+struct lnx_gateways;
 struct lnx_netwatch;
 struct lnx_thread;
 
@@ -50,7 +51,7 @@ struct lnx_misdirected {
 	uint8_t path;			/* of the frame */
 	uint64_t retry_ns;
 	unsigned tries;
-	uint8_t raw[LNX_ADDR_RAW];	/* where rail reaches the sender */
+	struct lnx_addr_rail to;	/* where rail reaches the sender */
 };
 #define LNX_MISDIRECTED_MAX	32u
 
@@ -58,13 +59,14 @@ struct lnx_misdirected {
 enum lnx_due {
 	LNX_DUE_SWEEP,			/* sockets of cores: comp/timers.c */
 	LNX_DUE_REAP,			/* lnx_peers_reap */
-	LNX_DUE_KEEPALIVE,		/* lnx_rel_due; so are ADMIN, REFUSALS, RAILS and
-					 * POLICY */
+	LNX_DUE_KEEPALIVE,		/* lnx_rel_due; so are ADMIN, REFUSALS, RAILS,
+					 * POLICY and GATEWAYS */
 	LNX_DUE_LINKS,			/* lnx_links_look */
 	LNX_DUE_ADMIN,			/* peers are told of weights again */
 	LNX_DUE_REFUSALS,		/* senders without a session are told so */
 	LNX_DUE_RAILS,			/* rails that are closed */
 	LNX_DUE_POLICY,			/* peers that do not know new rules yet */
+	LNX_DUE_GATEWAYS,		/* hellos to gateways */
 	LNX_DUE_LOCAL,			/* lnx_local_exit_run */
 	LNX_DUE_BOARD,			/* lnx_board_run */
 	LNX_DUE_BACKLOG,		/* lnx_backlog_run */
@@ -147,6 +149,8 @@ struct lnx_ep_policy {
 	struct lnx_nets *nets;		/* owned; NULL: those of providers only */
 	struct lnx_rules *rules;	/* owned; NULL: there was none yet */
 	struct lnx_rules_sweep sweep;	/* renews the tables of peers */
+	struct lnx_gateways *gateways;	/* owned; NULL: there are no routes
+					 * (obj/gateway.h) */
 	uint32_t generation;		/* of all that the order of paths depends on;
 					 * never 0 */
 	bool sweeping;			/* rules or rails have changed, and not all peers

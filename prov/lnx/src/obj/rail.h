@@ -35,6 +35,7 @@ enum lnx_op_type {
 	LNX_OP_RXBUF,			/* a receive buffer */
 	LNX_OP_CHUNK,			/* a piece being pulled by fi_read */
 	LNX_OP_READ,			/* a small read (rma/read.c) */
+	LNX_OP_LEG,			/* what a leg to a gateway sends (rail/leg.c) */
 	LNX_OP_NTYPE,
 };
 
@@ -172,6 +173,8 @@ struct lnx_rail {
 						 * messages and copies */
 	uint64_t link_bps;		/* nominal; 0: unknown (core/nic.c) */
 	uint32_t numa;			/* distance from the thread that opened it */
+	struct lnx_rail *below;		/* the rail itself; of a leg (obj/gateway.h) the one
+					 * that it sends over */
 
 	struct fid_peer_cq peer_cq;
 	struct fid_peer_srx peer_srx;
@@ -191,6 +194,12 @@ struct lnx_rail {
 	uint8_t addr[64];		/* fi_getname */
 	size_t addrlen;
 };
+
+/* Is it a leg to a gateway? */
+LNX_INLINE bool lnx_rail_is_leg(const struct lnx_rail *rail)
+{
+	return rail->below != rail;
+}
 
 static_assert(offsetof(struct lnx_rail, idle_polls) <= 64,
 	      "what a pass and a frame look at is in one line");

@@ -11,6 +11,7 @@
 struct lnx_hdr;
 struct lnx_path;
 struct lnx_peer;
+struct lnx_route_pull;
 struct lnx_timer;
 struct lnx_tx_group;
 struct lnx_txe;
@@ -51,6 +52,17 @@ struct lnx_up {
 	void (*path_down)(struct lnx_path *path);
 	/* Its core endpoint is closed: operations that it did not report are over. */
 	void (*path_cut)(struct lnx_path *path);
+
+	/* ---- routed paths: rail/leg.c and rail/routed_read.c ---- */
+
+	/* As fi_read into buf, for an operation that is op. */
+	ssize_t (*routed_read)(struct lnx_rail *leg, void *buf, size_t len,
+			       struct lnx_op *op);
+	/* What op reads, and over which path.  False: it is to take another way. */
+	bool (*routed_what)(struct lnx_op *op, struct lnx_path **path, struct lnx_peer **peer,
+			    struct lnx_route_pull *what);
+	/* Our memory that peer asks for, or NULL. */
+	const void *(*routed_source)(struct lnx_peer *peer, const struct lnx_route_pull *what);
 
 	/* ---- core/ ---- */
 

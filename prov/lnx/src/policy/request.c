@@ -321,6 +321,16 @@ static int parse_export(struct parser *p, struct lnx_request *r)
 	return at_end(p, "export all");
 }
 
+static int parse_route(struct parser *p, struct lnx_request *r)
+{
+	struct lnx_span w = take(p);
+
+	r->kind = LNX_REQUEST_ROUTE_SHOW;
+	if (!lnx_span_is(w, "show"))
+		return refuse(p, "\"%.*s\": \"route\" is followed by show", QUOTE(w));
+	return at_end(p, "route show");
+}
+
 static int parse_param(struct parser *p, struct lnx_request *r)
 {
 	struct lnx_span name = take(p);
@@ -421,8 +431,10 @@ int lnx_request_parse(const char *text, struct lnx_request *out, char *why,
 	}
 	if (lnx_span_is(w, "export"))
 		return parse_export(&p, out);
+	if (lnx_span_is(w, "route"))
+		return parse_route(&p, out);
 	return refuse(&p, "\"%.*s\": a request begins with fault, health, stats, "
-		      "set, ping, discover, explain or export", QUOTE(w));
+		      "set, ping, discover, explain, export or route", QUOTE(w));
 }
 
 bool lnx_target_has_rail(const struct lnx_target *target, const char *rail)

@@ -17,6 +17,7 @@
  *		| 'discover' PEER ['force']
  *		| 'explain' PEER [SIZE]
  *		| 'export' ['all']
+ *		| 'route' 'show'
  *	target ::= RAIL			a rail of ours
  *		| RAIL '@' PEER		the paths over it to a peer
  *		| NUMBER '@' PEER	a rail of the peer's, by its index
@@ -56,6 +57,7 @@ enum lnx_request_kind {
 	LNX_REQUEST_DISCOVER,
 	LNX_REQUEST_EXPLAIN,
 	LNX_REQUEST_EXPORT,
+	LNX_REQUEST_ROUTE_SHOW,
 };
 
 /* What a health belongs to. */

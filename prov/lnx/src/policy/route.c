@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "wire/route.h"
 
 static const char *const states[] = { "unchecked", "alive", "dead" };
 
@@ -73,6 +74,26 @@ static void restart(struct lnx_gateway *g)
 	lnx_gateway_init(g);
 	memcpy(g->notes, notes, sizeof(notes));
 	g->state = state;
+}
+
+void lnx_gateway_facts_of(struct lnx_gateway_facts *f, const struct lnx_gw_info *info)
+{
+	unsigned i;
+
+	*f = (struct lnx_gateway_facts){
+		.id = info->gw.id,
+		.account = info->gw.account,
+		.routing = info->gw.flags & LNX_GW_F_ROUTING,
+		.draining = info->gw.flags & LNX_GW_F_DRAINING,
+		.large = info->large,
+		.small = info->small,
+		.nrail = info->gw.rails.n,
+	};
+	for (i = 0; i < f->nrail; i++) {
+		f->rail[i].place = info->gw.rails.place[i];
+		f->rail[i].up = info->state[i].up;
+		f->rail[i].health = info->state[i].health;
+	}
 }
 
 unsigned lnx_gateway_info(struct lnx_gateway *g, const struct lnx_gateway_facts *f,

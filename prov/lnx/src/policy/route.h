@@ -103,6 +103,10 @@ struct lnx_gateway_facts {
 	} rail[LNX_GATEWAY_RAILS];
 };
 
+struct lnx_gw_info;
+/* What one says that was checked (wire/route.h). */
+void lnx_gateway_facts_of(struct lnx_gateway_facts *f, const struct lnx_gw_info *info);
+
 /* An info that was checked has come.  Rails keep their health by their place. */
 unsigned lnx_gateway_info(struct lnx_gateway *g, const struct lnx_gateway_facts *f,
 			  uint64_t now);

@@ -9,8 +9,10 @@
 #include "core/health_board.h"
 #include "policy/errclass.h"
 #include "rail/rail.h"
+#include "rail/routed_read.h"
 #include "rel/admin.h"
 #include "obj/counting.h"
+#include "obj/gateway.h"
 #include "rel/frame.h"
 #include "rel/latency.h"
 #include "rel/order.h"
@@ -57,6 +59,27 @@ void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 		lnx_policy_stale(peer->ep);
 }
 
+/*
+ * What a path over a gateway is charged for beside itself: the gateway's rail, if nothing has
+ * come from the gateway by it meanwhile, and never the peer's, which the other gateways lead
+ * to as well.
+ */
+static LNX_COLD unsigned leg_charge(const struct lnx_path *path, uint64_t now)
+{
+	const struct lnx_gw *gw = lnx_container_of(path->rail, struct lnx_leg, rail)->gw;
+	bool heard = gw->state.heard_ns &&
+		     lnx_ns_since(now, gw->state.heard_ns) < path->rail->ep->plan.rail_ns;
+	struct lnx_route_evidence e = {
+		.gateway = heard ? LNX_ANSWERS_YES : LNX_ANSWERS_NO,
+		.gateway_elsewhere = LNX_ANSWERS_NO,
+		.far_through = LNX_ANSWERS_NO, .far_elsewhere = LNX_ANSWERS_YES,
+	};
+
+	return LNX_CHARGE_PATH |
+	       (lnx_route_charges(&e) & (LNX_ROUTE_CHARGE_GATEWAY |
+					 LNX_ROUTE_CHARGE_GATEWAY_RAIL) ? LNX_CHARGE_LOCAL : 0);
+}
+
 LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
 			      unsigned class, uint64_t now)
 {
@@ -68,7 +91,8 @@ LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
 	path->detect.charged_ns = now;
 	lnx_class_count(&ep->stats, class);
 	lnx_count_failed(peer, path, class);
-	charge = lnx_class_charges(class, remote_rails(peer), peer->self);
+	charge = lnx_unlikely(lnx_rail_is_leg(path->rail)) ? leg_charge(path, now) :
+		 lnx_class_charges(class, remote_rails(peer), peer->self);
 	lnx_health_fail(&path->detect.health, &ep->plan, class, now);
 	if (charge & LNX_CHARGE_LOCAL)
 		lnx_health_fail(&path->rail->health, &ep->plan, class, now);
@@ -170,6 +194,9 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	lnx_order_make(peer, now);
 	lnx_failover_path(path, peer);
 	peer->ep->up->path_down(path);
+	/* No core has what is read over a gateway: it ends at once. */
+	if (lnx_rail_is_leg(path->rail))
+		lnx_routed_fail(path);
 	lnx_detect_watch(peer);
 }
 

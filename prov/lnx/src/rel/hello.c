@@ -7,6 +7,7 @@
 #include "core/open.h"
 #include "rel/admin.h"
 #include "rel/frame.h"
+#include "rel/gateway.h"
 #include "rel/session.h"
 
 /* ---- the peer ---- */
@@ -79,13 +80,22 @@ static LNX_COLD struct lnx_txe *make(struct lnx_peer *peer, struct lnx_hdr *h)
 	return txe;
 }
 
+/* How many frames may be under way: a gateway stores no more of them than it grants. */
+static uint32_t window_of(const struct lnx_peer *peer)
+{
+	uint32_t window = peer->ep->limits.window;
+
+	return peer->npath && lnx_rail_is_leg(peer->path[0]->rail) ?
+	       LNX_MIN(window, LNX_ROUTED_WINDOW) : window;
+}
+
 LNX_COLD int lnx_hello_start(struct lnx_peer *peer, bool later)
 {
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_txe *txe;
 	struct lnx_hdr h;
 
-	if (lnx_chan_open(&peer->chan, ep->limits.window))
+	if (lnx_chan_open(&peer->chan, window_of(peer)))
 		return -FI_ENOMEM;
 	if (lnx_unlikely(ep->admin.any))
 		lnx_admin_peer(peer, lnx_clock_ns());

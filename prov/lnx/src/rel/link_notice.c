@@ -9,6 +9,7 @@
 #include "rel/admin.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
+#include "rel/gateway.h"
 #include "rel/recovery.h"
 #include "rel/sched.h"
 #include "wire/hdr.h"
@@ -116,6 +117,9 @@ LNX_COLD void lnx_rel_link(struct lnx_rail *rail, enum lnx_rel_link what, uint64
 		lnx_reopen_rail(rail, now);
 	else
 		link_changed(rail, what == LNX_REL_LINK_UP, now);
+	/* The address of a leg is that of its gateway. */
+	if (what != LNX_REL_LINK_MOVED)
+		lnx_gateways_legs(rail, link_changed, what == LNX_REL_LINK_UP, now);
 }
 
 LNX_COLD void lnx_link_notice_trust(struct lnx_peer *peer, struct lnx_path *path,

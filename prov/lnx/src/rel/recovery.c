@@ -9,6 +9,7 @@
 #include "base/interval.h"
 #include "core/open.h"
 #include "core/path_set.h"
+#include "rail/leg.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
 #include "rel/order.h"
@@ -28,6 +29,14 @@ void lnx_recovery_ping(struct lnx_path *path)
 		return;
 	lnx_ping_stop(g->ping);
 	g->ping->result = LNX_PING_UNKNOWN;
+	/* No kernel answers through a gateway, which can ask it. */
+	if (lnx_rail_is_leg(rail)) {
+		g->ping->fd = -1;
+		if (!lnx_leg_ask(lnx_container_of(rail, struct lnx_leg, rail),
+				 path->core_addr))
+			g->ping->result = LNX_PING_WAITING;
+		return;
+	}
 	if (fi_av_lookup(rail->av, path->core_addr, to, &len) ||
 	    len > sizeof(to))
 		return;
@@ -40,8 +49,9 @@ enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path)
 
 	if (!ping)
 		return LNX_PING_UNKNOWN;
-	return ping->result == LNX_PING_WAITING ? lnx_ping_check(ping) :
-		(enum lnx_ping_result)ping->result;
+	/* What the gateway tells is written into it. */
+	return ping->result == LNX_PING_WAITING && !lnx_rail_is_leg(path->rail) ?
+	       lnx_ping_check(ping) : (enum lnx_ping_result)ping->result;
 }
 
 static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
@@ -140,7 +150,7 @@ static void probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	if (!path->rail->core_ep)
 		return;
 	/* The peer may not know, or not yet know, where the rail is now. */
-	if (path->rail->reopened_ns)
+	if (path->rail->below->reopened_ns)
 		ret = lnx_control_probe_from(peer, path, &h);
 	g->probe_epoch = ret == -FI_ENOSYS ? 0 : peer->ep->address.epoch;
 	if (ret == -FI_ENOSYS)

@@ -12,10 +12,12 @@
 #include "obj/counting.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
+#include "rel/gateway.h"
 #include "rel/recovery.h"
 #include "rel/session.h"
 #include "rel/throttle.h"
 #include "wire/rails.h"
+#include "wire/route.h"
 
 /* One peer may use 1/OOO_SHARE of FI_LNX_REORDER_LIMIT. */
 #define OOO_SHARE	16
@@ -326,6 +328,8 @@ bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	lnx_assert_held(&ep->lock);
 	ret = lnx_hdr_get(&h, buf->frame, len);
 	if (lnx_unlikely(ret)) {
+		if (lnx_route_kind(buf->frame, len))
+			return lnx_gateway_rx(rail, buf, len);
 		bad_frame(rail, buf, ret, len);
 		return false;
 	}

@@ -111,8 +111,8 @@ uint64_t lnx_rel_run(struct lnx_ep *ep, uint64_t now);
 /* LNX_WORK_KEEP: apart from lnx_rel_run because it is done in each pass, and needs no
  * clock. */
 void lnx_rel_keep(struct lnx_ep *ep);
-/* The timer of the endpoint for one of LNX_DUE_KEEPALIVE, ADMIN, REFUSALS, RAILS and
- * POLICY.  Returns when it is due again, or LNX_NEVER. */
+/* The timer of the endpoint for one of LNX_DUE_KEEPALIVE, ADMIN, REFUSALS, RAILS,
+ * POLICY and GATEWAYS.  Returns when it is due again, or LNX_NEVER. */
 LNX_COLD uint64_t lnx_rel_due(struct lnx_ep *ep, enum lnx_due which, uint64_t now);
 /* Acknowledge everything now: the application may not call us for a while. */
 void lnx_rel_ack_all(struct lnx_ep *ep, uint64_t now);

@@ -8,9 +8,12 @@
 #include "core/open.h"
 #include "core/policy.h"
 #include "rail/faults.h"
+#include "rail/leg.h"
 #include "rail/rail.h"
+#include "rail/routed_read.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
+#include "rel/gateway.h"
 #include "rel/recovery.h"
 
 #define HALF_OPEN_TRIES	8u
@@ -28,7 +31,7 @@ static LNX_COLD void retry_now(struct lnx_rail *rail)
 		for (i = 0; i < peer->npath; i++) {
 			struct lnx_path *path = peer->path[i];
 
-			if (path->rail != rail)
+			if (path->rail->below != rail)
 				continue;
 			path->retry_ns = 0;
 			lnx_path_happens(path, LNX_PATH_REOPENED);
@@ -72,7 +75,7 @@ static LNX_COLD bool in_use(const struct lnx_rail *rail)
 		if (!lnx_peer_open(peer))
 			continue;
 		for (i = 0; i < peer->npath; i++) {
-			if (peer->path[i]->rail != rail)
+			if (peer->path[i]->rail->below != rail)
 				continue;
 			if (peer->path[i]->state != LNX_PATH_DOWN)
 				return true;
@@ -80,6 +83,12 @@ static LNX_COLD bool in_use(const struct lnx_rail *rail)
 		}
 	}
 	return !down && !rail->link_down;
+}
+
+static LNX_COLD void cut_clones(struct lnx_rail *leg, bool arg, uint64_t now)
+{
+	(void)arg, (void)now;
+	lnx_failover_cut_clones(leg);
 }
 
 LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now)
@@ -102,6 +111,7 @@ LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now)
 	lnx_rail_close_ep(rail);
 	lnx_rail_drain(rail);
 	lnx_faults_forget_rail(rail);
+	lnx_legs_cut(rail);
 	lnx_list_foreach(&ep->peers.all, n, tmp) {
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
@@ -109,18 +119,21 @@ LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now)
 		for (i = 0; i < peer->npath; i++) {
 			struct lnx_path *path = peer->path[i];
 
-			if (path->rail != rail)
+			if (path->rail->below != rail)
 				continue;
 			path->detect.pinged = false;
 			path->detect.unanswered_ns = 0;
 			path->detect.refused_ns = 0;
 			lnx_failover_cut(path, peer);
+			if (lnx_rail_is_leg(path->rail))
+				lnx_routed_forget(path);
 			ep->up->path_cut(path);
 			if (path->state == LNX_PATH_DOWN)
 				lnx_detect_watch(peer);
 		}
 	}
 	lnx_failover_cut_clones(rail);
+	lnx_gateways_legs(rail, cut_clones, false, now);
 	rail->closed = true;
 	lnx_ep_due(ep, LNX_DUE_RAILS, now + LNX_LOOK_MIN_NS);
 	if (in_use(rail) || (cut_off && !rail->link_down))

@@ -11,6 +11,7 @@
 #include "rel/admin.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
+#include "rel/gateway.h"
 #include "rel/keepalive.h"
 #include "rel/order.h"
 #include "rel/recovery.h"
@@ -157,6 +158,8 @@ LNX_COLD uint64_t lnx_rel_due(struct lnx_ep *ep, enum lnx_due which, uint64_t no
 		return lnx_reopen_closed(ep, now);
 	case LNX_DUE_POLICY:
 		return lnx_order_run(ep, now);
+	case LNX_DUE_GATEWAYS:
+		return lnx_gateways_run(ep, now);
 	default:
 		return LNX_NEVER;
 	}

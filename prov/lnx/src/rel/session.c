@@ -123,9 +123,8 @@ static LNX_COLD void note(struct lnx_rail *rail, const struct lnx_hdr *h,
 	s = &ep->refusals.to_send[ep->refusals.n++];
 	*s = (struct lnx_misdirected){
 		.rail = rail, .src = h->src, .dst = h->dst, .why = why,
-		.data = data, .path = h->path,
+		.data = data, .path = h->path, .to = *from,
 	};
-	memcpy(s->raw, from->raw, sizeof(s->raw));
 	lnx_ep_due(ep, LNX_DUE_REFUSALS, 0);
 }
 
@@ -159,7 +158,7 @@ static bool tell(struct lnx_ep *ep, struct lnx_misdirected *s, uint64_t now)
 	/* Its HELLO has come since. */
 	if (s->why != LNX_REFUSED_ENDPOINT && lnx_peer_by_sid(ep, s->src))
 		return true;
-	if (!rail->core_ep || lnx_rail_insert(rail, s->raw, &to))
+	if (!rail->core_ep || lnx_rail_meet(rail, &s->to, &to))
 		return true;
 	if (s->why == LNX_REFUSED_ENDPOINT)
 		h.key = 1u + s->path;

@@ -238,6 +238,13 @@ static ssize_t push(struct lnx_ep *ep, struct lnx_peer *peer,
 	return 0;
 }
 
+/* No core writes over a gateway, and what a path that is DOWN may still write cannot be
+ * called back. */
+static bool may_push(const struct lnx_peer *peer)
+{
+	return peer->npath == 1 && !lnx_rail_is_leg(peer->path[0]->rail);
+}
+
 /* A write whose target reads the data. */
 static ssize_t put_large(struct lnx_ep *ep, struct lnx_peer *peer,
 			 const struct lnx_rma *r, size_t len)
@@ -461,8 +468,7 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 	if (lnx_likely(len <= LNX_PUT_MAX || ep->saw))
 		ret = put(ep, peer, r, len, no_queue);
 	else
-		/* What a path that is DOWN may still write cannot be called back. */
-		ret = len <= LNX_PUSH_MAX && peer->npath < 2 ?
+		ret = len <= LNX_PUSH_MAX && may_push(peer) ?
 			push(ep, peer, r) : put_large(ep, peer, r, len);
 	ep->stats.writes += !ret;
 	peer->rma.memory_seq = peer->chan.next;

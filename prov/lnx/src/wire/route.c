@@ -549,7 +549,7 @@ const char *lnx_route_tell_name(unsigned tell)
 
 /* ---- pull and piece ---- */
 
-static int pull_check(const struct lnx_pull *p, const char **why)
+static int pull_check(const struct lnx_route_pull *p, const char **why)
 {
 	if (!p->src || !p->dst)
 		return bad(why, -EBADMSG, "it is from or for id 0");
@@ -560,12 +560,12 @@ static int pull_check(const struct lnx_pull *p, const char **why)
 		return bad(why, -EBADMSG, "it is for no bytes, or for too many");
 	if (p->offset > UINT64_MAX - p->len)
 		return bad(why, -EBADMSG, "its range ends behind the last address");
-	if (p->piece ? p->segment || p->key : p->segment >= LNX_RTS_SEGS)
+	if (p->piece ? p->segment || p->key : p->segment > LNX_PULL_MEMORY)
 		return bad(why, -EBADMSG, "it is of a segment that there is not");
 	return 0;
 }
 
-int lnx_pull_put(void *buf, const struct lnx_pull *p)
+int lnx_route_pull_put(void *buf, const struct lnx_route_pull *p)
 {
 	struct lnx_hdr h = {
 		.kind = p->piece ? LNX_KIND_PIECE : LNX_KIND_PULL,
@@ -581,7 +581,7 @@ int lnx_pull_put(void *buf, const struct lnx_pull *p)
 	return (int)sizeof(w);
 }
 
-int lnx_pull_get(struct lnx_pull *p, const void *buf, size_t len, const char **why)
+int lnx_route_pull_get(struct lnx_route_pull *p, const void *buf, size_t len, const char **why)
 {
 	struct lnx_wire_hdr w;
 	int ret;

@@ -150,7 +150,7 @@ const char *lnx_route_tell_name(unsigned tell);
  * PULL and PIECE: whole frames between the two ends.  put writes the header, 64 bytes; a
  * piece's payload goes behind it.
  */
-struct lnx_pull {
+struct lnx_route_pull {
 	uint64_t src, dst;		/* session and endpoint, as in any frame */
 	uint32_t ack;
 	uint64_t id;			/* number of the pull */
@@ -161,7 +161,7 @@ struct lnx_pull {
 	bool piece;
 };
 
-int lnx_pull_put(void *buf, const struct lnx_pull *p);
-int lnx_pull_get(struct lnx_pull *p, const void *buf, size_t len, const char **why);
+int lnx_route_pull_put(void *buf, const struct lnx_route_pull *p);
+int lnx_route_pull_get(struct lnx_route_pull *p, const void *buf, size_t len, const char **why);
 
 #endif

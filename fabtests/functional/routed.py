@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
+"""Cases of routes: nodes A and B of a lab are on a network each, and only gateways
+(lnxrtd) are on both.  No kernel forwards between the two.
+
+Usage: routed.py [--list] [CASE...]; in the directory of the build, or with top_builddir."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LAB = os.path.join(HERE, "../../contrib/lab/lab")
+BUILD = os.path.abspath(os.environ.get("top_builddir", "."))
+DSO = os.environ.get("LNX_SO", os.path.join(BUILD, ".libs/liblnx-fi.so"))
+# A hang guard, which no working run comes near.
+GUARD = 600 * float(os.environ.get("FT_TIMEOUT_S", 30)) / 30
+A, B, G1, G2 = 1, 2, 3, 4
+NETS = "tcp1=10.77.0.0/24; tcp2=10.77.1.0/24; tcp3=10.77.2.0/24"
+LAB_NAME = "routed%d" % os.getpid()
+work = tempfile.TemporaryDirectory(prefix="routed-")
+children = []
+
+
+class Failed(Exception):
+    pass
+
+
+def want(condition, what):
+    if not condition:
+        raise Failed(what)
+
+
+def lab(*words, **more):
+    return subprocess.run([LAB, "--name", LAB_NAME, *words], check=True, **more)
+
+
+def start(node, command, env=None, **more):
+    # pylint: disable-next=consider-using-with
+    p = subprocess.Popen([LAB, "--name", LAB_NAME, "exec", str(node), "--", *command],
+                         env=dict(os.environ, **(env or {})), text=True, **more)
+    children.append(p)
+    return p
+
+
+def up():
+    """Nodes 1 and 2 lose the rails that they shall not have."""
+    lab("up", "-n", "4", "-r", "3", "--while", str(os.getpid()),
+        stdout=subprocess.DEVNULL)
+    for node, rail in ((A, "rail1"), (A, "rail2"), (B, "rail0")):
+        lab("exec", str(node), "--", "ip", "link", "delete", rail)
+    for node, there in ((A, "10.77.1.%d" % B), (A, "10.77.2.%d" % B),
+                        (B, "10.77.0.%d" % A)):
+        p = subprocess.run([LAB, "--name", LAB_NAME, "exec", str(node), "--", "ip",
+                            "route", "get", there], capture_output=True, check=False)
+        want(p.returncode, "node %d has a way to %s without a gateway" % (node, there))
+
+
+class Gateway:
+    def __init__(self, node, rails=(0, 1), more="", routing=""):
+        self.node = node
+        self.state_file = os.path.join(work.name, "state-%d" % node)
+        self.conf = os.path.join(work.name, "conf-%d" % node)
+        with open(self.conf, "w", encoding="ascii") as f:
+            f.write("nets: {tcp1: 10.77.0.0/24, tcp2: 10.77.1.0/24, tcp3: 10.77.2.0/24}\n"
+                    "net:\n" + "".join(
+                        "- {net type: tcp%d, local NI(s): [{interfaces: {0: rail%d}}]}\n" %
+                        (r + 1, r) for r in rails) +
+                    "routing: {state: %s%s}\n%s" % (self.state_file, routing, more))
+        self.process = None
+        self.start()
+
+    def start(self):
+        if os.path.exists(self.state_file):
+            os.unlink(self.state_file)
+        self.process = start(self.node, [os.path.join(BUILD, "lnxrtd"), "-c", self.conf])
+        end = time.monotonic() + GUARD
+        while not os.path.exists(self.state_file):
+            want(self.process.poll() is None, "lnxrtd ended")
+            want(time.monotonic() < end, "lnxrtd writes no state")
+            time.sleep(0.01)
+
+    def send(self, number):
+        """The lab's command has become lnxrtd."""
+        self.process.send_signal(number)
+
+    def stop(self, number=signal.SIGTERM):
+        self.send(number)
+        self.process.wait(GUARD)
+
+    def count(self, name):
+        """A counter of its state as it is now."""
+        before = os.stat(self.state_file).st_ino
+        end = time.monotonic() + GUARD
+        self.send(signal.SIGUSR1)
+        while os.stat(self.state_file).st_ino == before:
+            want(time.monotonic() < end, "lnxrtd does not answer SIGUSR1")
+            time.sleep(0.005)
+        with open(self.state_file, encoding="ascii") as f:
+            found = re.search(r"^    %s:\s+(?:count: )?(\d+)" % name, f.read(), re.M)
+        want(found, "the state has no " + name)
+        return int(found[1])
+
+
+def routes(*gateways):
+    return "tcp2 via %s; tcp1 via %s" % (
+        ",".join("10.77.0.%d@tcp1" % g for g in gateways),
+        ",".join("10.77.1.%d@tcp2" % g for g in gateways))
+
+
+def environment(rail, text):
+    return {"FI_PROVIDER": "lnx", "FI_PROVIDER_PATH": "+" + DSO, "FI_LNX_HEALTH_BOARD": "0",
+            "FI_LNX_PROV_LINKS": "tcp:" + rail, "FI_LNX_NETS": NETS, "FI_LNX_ROUTES": text,
+            "FT_TIMEOUT_S": os.environ.get("FT_TIMEOUT_S", "120"),
+            "FI_LOG_LEVEL": os.environ.get("FI_LOG_LEVEL", "warn")}
+
+
+def begin(program, text, options, more=None, far="rail1"):
+    """The program on A and B; A's output is what counts."""
+    binary = os.path.join(BUILD, "fabtests", program)
+    log = os.path.join(work.name, "log")
+    with open(log, "w", encoding="utf-8") as out:
+        a = start(A, [binary, "-p", "lnx", "-n", "2", *options],
+                  dict(environment("rail0", text), **(more or {})), stdout=out, stderr=out)
+        b = start(B, [binary, "-p", "lnx", "-n", "2", "10.78.0.1"],
+                  dict(environment(far, text), **(more or {})), stdout=out, stderr=out)
+    return a, b, log
+
+
+def end(running, least=1):
+    a, b, log = running
+    status = a.wait(GUARD), b.wait(GUARD)
+    with open(log, encoding="utf-8", errors="replace") as f:
+        text = f.read()
+    bad = [line for line in text.splitlines()
+           if line.startswith("not ok") and "# TODO" not in line]
+    good = [line for line in text.splitlines()
+            if line.startswith("ok") and "# SKIP" not in line]
+    want(status == (0, 0) and not bad and len(good) >= least,
+         "exit status %s, %d passed\n%s" % (status, len(good), text[-6000:]))
+
+
+def run(program, text, *options, least=1, more=None, far="rail1"):
+    end(begin(program, text, options, more, far), least)
+
+
+# ---- cases ----
+
+def case_tagged():
+    """Messages that fit into a frame, in all spellings, go over one gateway."""
+    g = Gateway(G1)
+    run("functional/sendrecv", routes(G1), "-c", "t*", "-s", "4096", "--quick", least=10)
+    want(g.count("route_count") > 20, "the gateway forwarded %d frames" %
+         g.count("route_count"))
+    want(g.count("quota") == 0, "more was sent than the gateway grants")
+    g.stop()
+
+
+def case_small():
+    """Messages of all lengths that travel in one frame."""
+    g = Gateway(G1)
+    for size in ("0", "1", "200", "2000", "16320"):
+        run("functional/sendrecv", routes(G1), "-s", size, "--quick", least=10)
+    g.stop()
+
+
+def case_large():
+    """Messages of all lengths, also those that the receiver pulls."""
+    g = Gateway(G1)
+    run("functional/sendrecv", routes(G1), least=30)
+    g.stop()
+
+
+def case_memory():
+    """Remote memory, small and large, and atomics."""
+    g = Gateway(G1)
+    run("functional/rma", routes(G1), "--quick", least=10)
+    run("functional/atomic", routes(G1), "--quick", least=10)
+    g.stop()
+
+
+def case_programs():
+    """Other functional programs for two processes."""
+    g = Gateway(G1)
+    for program in ("peek", "multi_recv", "errors", "comp", "flags", "cntr"):
+        run("functional/" + program, routes(G1), "--quick")
+    g.stop()
+
+
+def traffic(gateways, mode, size, hit, more=None):
+    """Verified traffic, while something happens to the gateway that carries more, or to the
+    process on A, which receives."""
+    p = begin("faults/traffic", routes(*(g.node for g in gateways)),
+              ["-m", mode, "-s", size, "--seconds", "8"], more)
+    before = [g.count("route_count") for g in gateways]
+    limit = time.monotonic() + GUARD
+    while True:
+        moved = [g.count("route_count") - b for g, b in zip(gateways, before)]
+        if max(moved) > 500:
+            break
+        want(time.monotonic() < limit, "the gateways forward nothing")
+        time.sleep(0.05)
+    victim = gateways[moved.index(max(moved))]
+    hit(victim, p[0])
+    status = p[0].wait(GUARD), p[1].wait(GUARD)
+    with open(p[2], encoding="utf-8", errors="replace") as f:
+        text = f.read()
+    said = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+    want(status == (0, 0) and len(said) == 2, "exit status %s\n%s" % (status, text[-4000:]))
+    for s in said:
+        want(not s["hung"], "it hangs: " + s["why"])
+        for what in ("doubled", "reordered", "corrupt", "late", "failed", "refused"):
+            want(not s[what], "%d %s: %s" % (s[what], what, s["why"]))
+    source = max(said, key=lambda s: s["sent"])
+    want(source["unique"] >= source["sent"], "%d of %d messages are lost" %
+         (source["sent"] - source["unique"], source["sent"]))
+    return victim
+
+
+def two():
+    return [Gateway(G1), Gateway(G2)]
+
+
+def case_killed():
+    """One of two gateways is killed: nothing is lost, and nothing comes twice."""
+    for mode, size in (("stream", "64"), ("stream", "64k"), ("stream", "1m")):
+        gateways = two()
+        victim = traffic(gateways, mode, size, lambda g, _: g.stop(signal.SIGKILL))
+        for g in gateways:
+            if g is not victim:
+                g.stop()
+
+
+def case_stopped():
+    """One of two gateways stops answering, and goes on later."""
+    for mode, size in (("stream", "64"), ("stream", "64k")):
+        gateways = two()
+        victim = traffic(gateways, mode, size, lambda g, _: g.send(signal.SIGSTOP))
+        victim.send(signal.SIGCONT)
+        for g in gateways:
+            g.stop()
+
+
+def case_restarted():
+    """The only gateway is killed, and another one takes its place."""
+    def again(g, _):
+        g.stop(signal.SIGKILL)
+        g.start()
+
+    g = [Gateway(G1)]
+    traffic(g, "stream", "4k", again)
+    g[0].stop()
+
+
+def case_two_hops():
+    """A gateway behind a gateway."""
+    g1 = Gateway(G1, (0, 1), "route: [{net: tcp3, gateway: 10.77.1.%d@tcp2}]\n" % G2)
+    g2 = Gateway(G2, (1, 2), "route: [{net: tcp1, gateway: 10.77.1.%d@tcp2}]\n" % G1)
+    text = "tcp3 hop=2 via 10.77.0.%d@tcp1; tcp1 hop=2 via 10.77.2.%d@tcp3" % (G1, G2)
+    run("functional/sendrecv", text, least=30, far="rail2")
+    for g in (g1, g2):
+        want(g.count("route_count") > 20, "a gateway forwarded nothing")
+        g.stop()
+
+
+def case_key():
+    """Gateway and endpoints have a route key; without it nothing passes."""
+    name = os.path.join(work.name, "key")
+    with open(name, "w", encoding="ascii") as f:
+        f.write("0123456789abcdef\n")
+    os.chmod(name, 0o600)
+    g = Gateway(G1, routing=", key: " + name)
+    run("functional/sendrecv", routes(G1), "-c", "tsend-recv-expected", "-s", "8",
+        more={"FI_LNX_ROUTE_KEY_FILE": name})
+    before = g.count("route_count")
+    p = begin("functional/sendrecv", routes(G1), ["-c", "tsend-recv-expected", "-s", "8"],
+              {"FI_LNX_CONNECT_TIMEOUT": "2000", "FI_LNX_TRANSACTION_TIMEOUT": "3000",
+               "FT_TIMEOUT_S": "10"})
+    p[0].wait(GUARD)
+    p[1].wait(GUARD)
+    want(g.count("route_count") == before and g.count("not_allowed") > 0,
+         "frames passed without the key")
+    g.stop()
+
+
+def case_shown():
+    """lnxctl shows the routes that count; text with a mistake is refused."""
+    g = Gateway(G1)
+    text = routes(G1) + "; tcp9 via 10.55.0.1@tcp8"
+    p = begin("faults/traffic", text, ["-m", "stream", "-s", "64", "--seconds", "6"])
+    limit = time.monotonic() + GUARD
+    while g.count("route_count") < 100:
+        want(time.monotonic() < limit, "the gateway forwards nothing")
+        time.sleep(0.05)
+    said = start(A, [os.path.join(BUILD, "lnxctl"), "-p", str(p[0].pid), "info"],
+                 stdout=subprocess.PIPE).communicate()[0]
+    want(re.search(r"routes:\n\s*- tcp2 via 10\.77\.0\.3@tcp1\n", said) and
+         "tcp9" not in said and "tcp1 via" not in said, "lnxctl info says:\n" + said)
+    said = start(A, [os.path.join(BUILD, "lnxctl"), "-p", str(p[0].pid), "route", "show"],
+                 stdout=subprocess.PIPE).communicate()[0]
+    want("route: tcp2 via 10.77.0.3@tcp1" in said and "state: up" in said and
+         "gateway: alive" in said, "lnxctl route show says:\n" + said)
+    for q in p[:2]:
+        q.wait(GUARD)
+    for wrong, why in (("tcp2 10.77.0.3", "character"),
+                       ("tcp2 via 10.77.1.3@tcp2", "is in the net"),
+                       ("tcp2 hop=256 via 10.77.0.3@tcp1", "255")):
+        q = start(A, [os.path.join(BUILD, "fabtests/functional/sendrecv"), "-p", "lnx",
+                      "--fork", "-s", "8"], environment("rail0", wrong),
+                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        said = q.communicate()[0]
+        want(why in said and "FI_LNX_ROUTES" in said, "%s: %s" % (wrong, said))
+    g.stop()
+
+
+def case_computes():
+    """A peer that does not answer for longer than the deadline, and whose host says that it
+    is there, is waited for."""
+    def stop(_, a):
+        a.send_signal(signal.SIGSTOP)
+        time.sleep(6)
+        a.send_signal(signal.SIGCONT)
+
+    g = [Gateway(G1)]
+    traffic(g, "stream", "64", stop, {"FI_LNX_TRANSACTION_TIMEOUT": "2000"})
+    want(g[0].count("asks") > 0, "the gateway was not asked")
+    g[0].stop()
+
+
+def case_peer_dies():
+    """A peer that is killed behind a gateway: one error each, and no hang."""
+    g = Gateway(G1)
+    run("functional/peer_dead", routes(G1), "--quick")
+    g.stop()
+
+
+def case_no_gateway():
+    """Without a gateway the operation fails, and nothing hangs."""
+    p = begin("functional/sendrecv", routes(G1),
+              ["-c", "tsend-recv-expected", "-s", "8"],
+              {"FI_LNX_CONNECT_TIMEOUT": "2000"})
+    p[0].wait(GUARD)
+    p[1].wait(GUARD)
+    with open(p[2], encoding="utf-8", errors="replace") as f:
+        want(re.search(r"^not ok", f.read(), re.M), "a message came without a gateway")
+
+
+def cases():
+    return [name[5:] for name in globals() if name.startswith("case_")]
+
+
+def main():
+    names = sys.argv[1:]
+    if names == ["--list"]:
+        print("\n".join(cases()))
+        return 0
+    failed = 0
+    up()
+    try:
+        for name in names or cases():
+            began = time.monotonic()
+            try:
+                globals()["case_" + name]()
+                print("ok - %s (%.1f s)" % (name, time.monotonic() - began), flush=True)
+            except (Failed, subprocess.SubprocessError, OSError) as e:
+                failed += 1
+                print("not ok - %s: %s" % (name, e), flush=True)
+            for p in children:
+                if p.poll() is None:
+                    p.kill()
+                    p.wait()
+            children.clear()
+    finally:
+        lab("down", stdout=subprocess.DEVNULL)
+    return failed != 0
+
+
+sys.exit(main())

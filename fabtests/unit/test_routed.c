@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A peer behind a gateway, on a scripted core: what goes to the gateway and comes from it,
+ * and what of that is trusted.
+ */
+#include <criterion/criterion.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fake_core.h"
+
+#define GATEWAY		0x77u
+#define UNIT		((size_t)LNX_PAYLOAD_MAX)
+#define BYTES		(5 * UNIT + 100)
+
+static struct fake f;
+static struct fake_core *core;
+static struct fake_peer p;
+static uint8_t buf[BYTES], mem[BYTES];
+static char a, b;
+
+/* Rails of the test are in tcp1, the peer's one is in tcp2. */
+static void open_routed(void)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_PLAIN }, .caps = FI_RMA };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(5001),
+				  .sin_addr.s_addr = htonl(0x0a020005) };
+	size_t i;
+
+	fake_conf.nets = "tcp1=127.0.0.0/8; tcp2=10.2.0.0/16";
+	fake_conf.routes = "tcp2 via 10.9.0.9@tcp1";
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	p.where.rail[0].group++;
+	memcpy(p.where.rail[0].raw, &in, sizeof(in));
+	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
+	fake_peer_insert(&f, &p);
+	for (i = 0; i < sizeof(mem); i++)
+		mem[i] = (uint8_t)(i * 7 + i / 251);
+}
+
+/* The gateway answers the last hello. */
+static void inform(uint32_t nonce, uint16_t account)
+{
+	struct lnx_gw_info info = {
+		.gw = { .flags = LNX_GW_F_ROUTING, .oldest = LNX_ROUTE_VERSION,
+			.newest = LNX_ROUTE_VERSION, .account = account, .id = GATEWAY,
+			.nonce = nonce },
+		.large = 32, .small = 64, .frame_max = LNX_FRAME_LARGE, .hops = 1,
+		.state = { { true, 1000 } },
+	};
+	uint8_t bytes[LNX_GW_INFO_BYTES_MAX];
+	int len;
+
+	info.gw.rails.n = 1;
+	info.gw.rails.rail[0] = p.where.rail[0];
+	len = lnx_gw_info_put(bytes, sizeof(bytes), &info);
+	cr_assert_gt(len, 0);
+	fake_arrive(core, bytes, (size_t)len);
+	fake_pass(&f);
+}
+
+/* The session has begun, in both directions, over the gateway. */
+static void meet(void)
+{
+	open_routed();
+	cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), 0);
+	fake_after_ms(&f, 1);
+	inform(core->hello.nonce, 3);
+	fake_via = GATEWAY;
+	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	fake_hello(&f, &p);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	fake_after_ms(&f, 1);
+	fake_drop_all(&f, &p);
+}
+
+static void end(void)
+{
+	fake_via = 0;
+	fake_close(&f);
+}
+
+/* The first frame leaves with a hello, in an envelope with the peer's rail. */
+Test(routed, frames_and_hello)
+{
+	struct fake_sent *s;
+
+	open_routed();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_after_ms(&f, 1);
+	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
+	s = fake_expect(&f, &p, LNX_KIND_TAG);
+	cr_expect_eq(s->h.dst, p.eid);
+	cr_expect_eq(s->h.tag, 5);
+	cr_expect_eq(memcmp(s->bytes + 64, mem, 8), 0);
+	free(s);
+	cr_expect_eq(core->nrouted, 2);
+	cr_expect_eq(core->env.hops_done, 0);
+	cr_expect_eq(core->env.via, 0);
+	cr_expect_eq(core->env.account, 0);
+	cr_expect_eq(memcmp(&core->env.rail, &p.where.rail[0], sizeof(core->env.rail)), 0);
+	cr_expect_eq(core->nhellos, 1);
+	cr_expect_eq(core->hello.id, f.lnx->eid);
+	cr_expect_eq(core->hello.rails.n, 1);
+	end();
+}
+
+/* What the gateway says is used; what others say in its name is not. */
+Test(routed, infos)
+{
+	open_routed();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_after_ms(&f, 1);
+	inform(core->hello.nonce + 2, 9);
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 6, &a), 0);
+	fake_pass(&f);
+	cr_expect_eq(core->env.account, 0);
+	cr_expect_eq(f.lnx->stats.bad_frames, 1);
+	inform(core->hello.nonce, 3);
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 7, &a), 0);
+	fake_pass(&f);
+	cr_expect_eq(core->env.account, 3);
+	fake_drop_all(&f, &p);
+	end();
+}
+
+/* Messages come in, and are acknowledged over the gateway. */
+Test(routed, receives)
+{
+	unsigned routed;
+
+	meet();
+	routed = core->nrouted;
+	cr_assert_eq(fi_trecv(f.ep, buf, 100, NULL, FI_ADDR_UNSPEC, 9, 0, &b), 0);
+	fake_tag(&f, &p, 9, mem, 100);
+	cr_expect_eq(fake_comp(&f, &b).len, 100);
+	cr_expect_eq(memcmp(buf, mem, 100), 0);
+	fake_after_ms(&f, 1);
+	cr_expect_gt(core->nrouted, routed, "no acknowledgement left");
+	fake_drop_all(&f, &p);
+	end();
+}
+
+/* Envelopes that no gateway of ours may send. */
+Test(routed, hostile)
+{
+	static const struct lnx_wire_hdr none;
+	uint8_t bytes[LNX_ROUTE_HEAD + sizeof(none)];
+	struct lnx_hdr h = { .kind = LNX_KIND_ACK, .src = 1, .dst = 2 };
+	struct lnx_route_env env = { .hops_left = 7, .hops_done = 1, .via = GATEWAY,
+				     .len = sizeof(none) };
+	uint64_t bad;
+	size_t len;
+
+	meet();
+	env.rail = p.where.rail[0];
+	bad = f.lnx->stats.bad_frames;
+	lnx_hdr_put((struct lnx_wire_hdr *)(bytes + LNX_ROUTE_HEAD), &h);
+	/* Another key; and one that came over no gateway. */
+	env.key = 5;
+	cr_assert_gt(lnx_route_put(bytes, &env), 0);
+	fake_arrive(core, bytes, sizeof(bytes));
+	env.key = 0;
+	env.hops_done = 0;
+	env.via = 0;
+	cr_assert_gt(lnx_route_put(bytes, &env), 0);
+	fake_arrive(core, bytes, sizeof(bytes));
+	fake_pass(&f);
+	cr_expect_eq(f.lnx->stats.bad_frames, bad + 2);
+	/* Cut anywhere, of any kind. */
+	for (len = 4; len < sizeof(bytes); len++) {
+		bytes[2] = (uint8_t)len;
+		fake_arrive(core, bytes, len);
+		fake_pass(&f);
+	}
+	cr_expect_eq(f.lnx->stats.bad_frames, bad + 2 + sizeof(bytes) - 4);
+	fake_drop_all(&f, &p);
+	end();
+}
+
+/* A peer from which nothing comes: the gateway is asked whether its host answers, and while
+ * it does, the peer computes. */
+Test(routed, asks_the_gateway)
+{
+	struct lnx_wire_gw_ask w;
+	struct lnx_gw_ask a;
+	unsigned i, told = 0;
+
+	fake_conf.transaction_timeout = 2000;
+	meet();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	for (i = 0; i < 100; i++) {
+		fake_after_ms(&f, 100);
+		fake_drop_all(&f, &p);
+		if (core->nasks == told)
+			continue;
+		told = core->nasks;
+		a = core->ask;
+		a.tell = LNX_TELL_ALIVE;
+		a.id = GATEWAY;
+		cr_assert_geq(lnx_gw_ask_put(&w, &a), 0);
+		fake_arrive(core, &w, sizeof(w));
+	}
+	cr_expect_gt(told, 0, "the gateway was not asked");
+	cr_expect(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)), "it was given up");
+	/* Its process is not there any more. */
+	for (i = 0; i < 100 && lnx_peer_open(lnx_peer_get(f.lnx, p.addr)); i++) {
+		fake_after_ms(&f, 100);
+		fake_drop_all(&f, &p);
+		a = core->ask;
+		a.tell = LNX_TELL_REFUSED;
+		a.id = GATEWAY;
+		cr_assert_geq(lnx_gw_ask_put(&w, &a), 0);
+		fake_arrive(core, &w, sizeof(w));
+	}
+	cr_expect_not(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)), "it was not given up");
+	end();
+}
+
+/* A PIECE of the pull that was asked for last, n bytes of mem at offset at. */
+static void piece(const struct lnx_hdr *pull, size_t at, size_t n)
+{
+	fake_frame(&f, &p, (struct lnx_hdr){ .kind = LNX_KIND_PIECE, .data = pull->data,
+					     .tag = at, .len = n }, mem + at, n);
+}
+
+/* A large message is pulled: pieces in any order, twice, and wrong ones. */
+Test(routed, pulls)
+{
+	const uint64_t seg = BYTES;
+	struct fake_sent *s;
+	struct lnx_hdr pull;
+	size_t at, asked = 0;
+
+	meet();
+	cr_assert_eq(fi_trecv(f.ep, buf, BYTES, NULL, FI_ADDR_UNSPEC, 9, 0, &b), 0);
+	fake_rts(&f, &p, true, 9, 44, mem, &seg, 1);
+	fake_passes(&f, 40);
+	while ((s = fake_take(core))) {
+		if (s->h.kind == LNX_KIND_PULL) {
+			pull = s->h;
+			cr_expect_eq(pull.key, 44);
+			cr_expect_eq(pull.tag, asked);
+			asked += pull.len;
+		}
+		free(s);
+	}
+	cr_assert_eq(asked, BYTES);
+	cr_expect_eq(core->nread, 0, "no core may read");
+	piece(&pull, UNIT, UNIT - 1);
+	piece(&pull, UNIT + 1, UNIT);
+	piece(&pull, 6 * UNIT, UNIT);
+	pull.data++;
+	piece(&pull, UNIT, UNIT);
+	pull.data--;
+	fake_quiet(&f);
+	for (at = 5 * UNIT; at; at -= UNIT)
+		piece(&pull, at, at == 5 * UNIT ? 100 : UNIT);
+	piece(&pull, UNIT, UNIT);
+	fake_quiet(&f);
+	piece(&pull, 0, UNIT);
+	cr_expect_eq(fake_comp(&f, &b).len, BYTES);
+	cr_expect_eq(memcmp(buf, mem, BYTES), 0);
+	/* It has ended: nothing is written any more. */
+	memset(buf, 0, BYTES);
+	piece(&pull, 0, UNIT);
+	fake_passes(&f, 4);
+	cr_expect_eq(buf[1], 0);
+	fake_drop_all(&f, &p);
+	end();
+}
+
+/* What does not come is asked for again. */
+Test(routed, pulls_again)
+{
+	const uint64_t seg = UNIT;
+	unsigned n = 0;
+	struct fake_sent *s;
+
+	meet();
+	cr_assert_eq(fi_trecv(f.ep, buf, BYTES, NULL, FI_ADDR_UNSPEC, 9, 0, &b), 0);
+	fake_rts(&f, &p, true, 9, 44, mem, &seg, 1);
+	fake_passes(&f, 40);
+	fake_after_ms(&f, 300);
+	fake_passes(&f, 40);
+	while ((s = fake_take(core))) {
+		n += s->h.kind == LNX_KIND_PULL;
+		free(s);
+	}
+	cr_expect_geq(n, 2);
+	end();
+}
+
+/* Our side of that: memory goes to the peer that it was announced to, and to no other. */
+Test(routed, answers)
+{
+	struct lnx_hdr pull = { .kind = LNX_KIND_PULL, .data = 9, .len = UNIT };
+	uint8_t got[BYTES] = { 0 };
+	struct fake_sent *s;
+	size_t n = 0;
+
+	meet();
+	cr_assert_eq(fi_tsend(f.ep, mem, BYTES, NULL, p.addr, 5, &a), 0);
+	fake_passes(&f, 4);
+	s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
+	/* The number of the operation is the first word of the announcement. */
+	memcpy(&pull.key, s->bytes + 64, 8);
+	free(s);
+	/* Behind its end, of another segment, another operation. */
+	pull.tag = BYTES - UNIT + 1;
+	fake_frame(&f, &p, pull, NULL, 0);
+	pull.tag = 0;
+	pull.seq = 1;
+	fake_frame(&f, &p, pull, NULL, 0);
+	pull.seq = 0;
+	pull.key++;
+	fake_frame(&f, &p, pull, NULL, 0);
+	pull.key--;
+	fake_passes(&f, 40);
+	while ((s = fake_take(core))) {
+		cr_expect_neq(s->h.kind, LNX_KIND_PIECE);
+		free(s);
+	}
+	pull.len = BYTES;
+	fake_frame(&f, &p, pull, NULL, 0);
+	fake_passes(&f, 200);
+	while ((s = fake_take(core))) {
+		if (s->h.kind == LNX_KIND_PIECE) {
+			cr_assert_leq(s->h.tag + s->h.len, BYTES);
+			memcpy(got + s->h.tag, s->bytes + 64, s->h.len);
+			n += s->h.len;
+		}
+		free(s);
+	}
+	cr_expect_eq(n, BYTES);
+	cr_expect_eq(memcmp(got, mem, BYTES), 0);
+	end();
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Routes of the user (conf/routes.h): FI_LNX_ROUTES, or else `route` of the configuration.
+ * The same text is for all nodes of a cluster, so that an endpoint passes over routes to
+ * nets that are local to it, over gateways that none of its rails reaches, and over itself.
+ */
+#ifndef LNX_CORE_ROUTES_H
+#define LNX_CORE_ROUTES_H
+
+#include "conf/routes.h"
+#include "obj/ep.h"
+#include "policy/route.h"
+
+/* Does the user want routes? */
+bool lnx_routes_wanted(const struct lnx_conf *conf);
+
+/* The route key: 0 if there is none.  -FI_EINVAL, after a warning. */
+int lnx_routes_user_key(const struct lnx_conf *conf, uint64_t *key);
+
+/* Are they right, as far as that can be told without rails?  0; -FI_EINVAL, after a warning;
+ * -FI_ENOMEM.  nets: as read from conf. */
+int lnx_routes_user_check(const struct lnx_conf *conf, const struct lnx_nets *nets);
+
+/*
+ * The routes for the rails of ep go into t, which is initialised and empty.  Others are
+ * passed over.  0; -FI_EINVAL, after a warning; -FI_ENOMEM.  Owner lock held.
+ */
+int lnx_routes_user_read(const struct lnx_ep *ep, struct lnx_routes *t);
+
+struct lnx_gw;
+/* The gateway of a route in the table of ep, and whether that is up, judged beside the others
+ * to its net.  Owner lock held. */
+struct lnx_gw *lnx_routes_gateway(const struct lnx_ep *ep, const struct lnx_route *route);
+enum lnx_route_why lnx_routes_why(const struct lnx_ep *ep, const struct lnx_route *route,
+				  uint64_t now);
+
+/*
+ * Legs over which the rails of a peer are reached, best first: those of the best routes to
+ * each rail that are up, or else of all.  Writes at most max, and
+ * returns how many it wrote.  Owner lock held.
+ */
+struct lnx_path_choice;
+unsigned lnx_routes_choose(struct lnx_ep *ep, const struct lnx_rails *r,
+			   struct lnx_path_choice *out, unsigned max);
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Gateways of an endpoint, and the routes over them (conf/routes.h, policy/route.h).  An
+ * endpoint that has no routes has none of this.  Owner lock held.
+ *
+ * A leg is the way from one of our rails to a rail of a gateway.  For the paths that begin
+ * with it, it is a rail (obj/rail.h): its core endpoint is made of the functions in
+ * rail/leg.c, which put the envelope in front of a frame and send both over the rail below,
+ * and its AV has the ends that frames go to.  So neither frames nor the reliable channel
+ * know of routes.  Its health is that of the gateway's rail, as all peers find it.
+ *
+ * It is no rail of the endpoint, which neither polls it nor has it in its address; its
+ * `below` is the rail that is.
+ */
+#ifndef LNX_GATEWAY_H
+#define LNX_GATEWAY_H
+
+#include "base/optab.h"
+#include "conf/routes.h"
+#include "obj/rail.h"
+#include "policy/route.h"
+#include "wire/route.h"
+
+/* One end that frames go to over a leg: an entry of its AV. */
+struct lnx_leg_end {
+	bool used;
+	struct lnx_addr_rail to;
+};
+
+struct lnx_leg {
+	struct lnx_rail rail;		/* first: what paths see of it */
+	struct lnx_gw *gw;
+	fi_addr_t gateway;		/* its rail, in the AV of rail.below */
+	bool hello_due;
+	unsigned nend;
+	struct lnx_leg_end *end;	/* owned */
+	struct fid_ep core_ep;		/* rail.core_ep */
+	struct fid_av av;		/* rail.av */
+};
+
+/* A gateway, as a route names it. */
+struct lnx_gw {
+	struct lnx_gateways *all;
+	struct lnx_nid nid;
+	struct lnx_gateway state;
+	struct lnx_rails rails;		/* as its last info says, in the order of state.rail */
+	uint32_t nonce;			/* of the last hello; 0: none has left */
+	bool wanted;			/* a frame for it has left, or wants to */
+	unsigned nleg;
+	struct lnx_leg *leg[LNX_RAILS_MAX];	/* owned; each on another rail of ours */
+};
+
+/* Something that a leg sends, until the core below lets go of it: rail/leg.c. */
+struct lnx_leg_op;
+
+/*
+ * A read of a peer's memory over a leg (rail/routed_read.c), in units of which each comes in
+ * one frame: what fi_read is to other rails.
+ */
+struct lnx_routed_read {
+	struct lnx_node link;		/* gateways->reads */
+	struct lnx_op *op;		/* of its owner, which hears of its end */
+	struct lnx_peer *peer;
+	struct lnx_path *path;
+	uint64_t id;			/* on the wire */
+	uint64_t key, offset;		/* lnx_wire_route.h, PULL */
+	uint32_t segment;
+	uint8_t *buf;
+	size_t len;
+	uint64_t came_ns;		/* the last PIECE, or the beginning */
+	uint64_t sent_ns;		/* the last PULL; */
+	uint32_t tries;			/* those in vain */
+	uint32_t n, left, asked;	/* units; that have not come; of these, asked for */
+	uint8_t unit[];			/* enum lnx_routed_unit */
+};
+
+enum lnx_routed_unit { LNX_UNIT_WANTED, LNX_UNIT_ASKED, LNX_UNIT_CAME };
+
+/* A PULL of a peer, whose pieces are to be sent. */
+struct lnx_routed_pull {
+	struct lnx_node link;		/* gateways->pulls */
+	uint64_t sid;			/* of the peer */
+	uint8_t path;			/* back to it */
+	uint64_t id, key, offset, len;	/* what is left of it */
+	uint32_t segment;
+};
+
+/* ep->policy.gateways. */
+struct lnx_gateways {
+	struct lnx_ep *ep;
+	struct lnx_routes table;
+	struct lnx_route_plan plan;
+	uint64_t key;			/* the route key; 0: none */
+	uint64_t secret;		/* makes nonces that others cannot know */
+	unsigned n;
+	struct lnx_gw **gw;		/* owned */
+	struct lnx_pool op_pool;	/* lnx_leg_op */
+	struct lnx_node ops;		/* those that cores have */
+	struct lnx_pool piece_pool;	/* the same with room for a whole frame */
+	uint32_t n_pieces;		/* of these, those that cores have */
+	struct lnx_node reads;		/* lnx_routed_read */
+	struct lnx_optab read_ids;
+	uint32_t n_asked;		/* units of all reads that are asked for */
+	struct lnx_node pulls;		/* lnx_routed_pull */
+	uint32_t n_pulls;
+};
+
+#endif

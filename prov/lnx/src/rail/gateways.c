@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/* The gateways of an endpoint, and the legs to them.  See gateways.h. */
+#include "rail/gateways.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interval.h"
+#include "core/open.h"
+#include "core/policy.h"
+#include "core/routes.h"
+#include "rail/leg.h"
+
+#define OPS_PER_SLAB	32u
+#define PIECES_PER_SLAB	8u
+
+/* ---- one gateway ---- */
+
+static bool same_net(const struct lnx_nid *a, const struct lnx_nid *b)
+{
+	return a->prov == b->prov && a->number == b->number && !strcmp(a->net, b->net);
+}
+
+/* Legs from all our rails that are in its net. */
+static int add_legs(struct lnx_ep *ep, struct lnx_gw *gw)
+{
+	struct lnx_addr_rail own, at;
+	struct lnx_nid nid;
+	unsigned i;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
+		int ret;
+
+		if (!lnx_rail_describe(ep->rail[i], &own) ||
+		    lnx_policy_nid(ep, &own, &nid) || !same_net(&nid, &gw->nid))
+			continue;
+		lnx_nid_where(&gw->nid, own.group, LNX_ROUTE_PORT, &at);
+		ret = lnx_leg_open(gw, ep->rail[i], &at, &gw->leg[gw->nleg]);
+		if (ret == -FI_ENOMEM)
+			return ret;
+		if (ret)
+			LNX_WARN(FI_LOG_EP_CTRL, "rail %s leads to no gateway: %s\n",
+				 ep->rail[i]->name, ret == -FI_ENOSYS ?
+				 "its frames have no room for an envelope" : fi_strerror(-ret));
+		gw->nleg += !ret;
+	}
+	return 0;
+}
+
+static int add_gateway(struct lnx_gateways *all, const struct lnx_nid *nid)
+{
+	struct lnx_gw **list, *gw;
+	unsigned i;
+
+	for (i = 0; i < all->n; i++)
+		if (!memcmp(&all->gw[i]->nid, nid, sizeof(*nid)))
+			return 0;
+	list = realloc(all->gw, (all->n + 1) * sizeof(*list));
+	if (!list)
+		return -FI_ENOMEM;
+	all->gw = list;
+	gw = calloc(1, sizeof(*gw));
+	if (!gw)
+		return -FI_ENOMEM;
+	all->gw[all->n++] = gw;
+	gw->all = all;
+	gw->nid = *nid;
+	lnx_gateway_init(&gw->state);
+	return add_legs(all->ep, gw);
+}
+
+static void free_gateway(struct lnx_gw *gw)
+{
+	while (gw->nleg)
+		lnx_leg_close(gw->leg[--gw->nleg]);
+	free(gw);
+}
+
+/* ---- all of them ---- */
+
+static int add_gateways(struct lnx_gateways *all)
+{
+	unsigned i;
+	int ret = 0;
+
+	for (i = 0; !ret && i < all->table.n; i++)
+		ret = add_gateway(all, &all->table.route[i].spec.gateway);
+	return ret;
+}
+
+int lnx_gateways_open(struct lnx_ep *ep)
+{
+	struct lnx_gateways *all;
+	int ret;
+
+	if (ep->native || !lnx_routes_wanted(ep->conf))
+		return 0;
+	all = calloc(1, sizeof(*all));
+	if (!all)
+		return -FI_ENOMEM;
+	all->ep = ep;
+	all->secret = lnx_random_id();
+	all->plan = (struct lnx_route_plan){
+		.alive_ns = LNX_GATEWAY_ALIVE_NS, .dead_ns = LNX_GATEWAY_DEAD_NS,
+		.ping_timeout_ns = LNX_GATEWAY_PING_NS, .sensitivity = 100,
+		.avoid_asym = true,
+	};
+	/* Nodes with the same routes begin with different gateways. */
+	lnx_routes_init(&all->table, lnx_random_id());
+	lnx_pool_init(&all->op_pool, lnx_leg_op_size(false), OPS_PER_SLAB);
+	lnx_pool_init(&all->piece_pool, lnx_leg_op_size(true), PIECES_PER_SLAB);
+	lnx_list_init(&all->ops);
+	lnx_list_init(&all->reads);
+	lnx_list_init(&all->pulls);
+	ep->policy.gateways = all;
+	ret = lnx_routes_user_key(ep->conf, &all->key);
+	if (!ret)
+		ret = lnx_routes_user_read(ep, &all->table);
+	if (!ret)
+		ret = add_gateways(all);
+	if (ret || !all->n)
+		lnx_gateways_close(ep);
+	return ret;
+}
+
+void lnx_gateways_close(struct lnx_ep *ep)
+{
+	struct lnx_gateways *all = ep->policy.gateways;
+	struct lnx_node *n;
+
+	if (!all)
+		return;
+	while (all->n)
+		free_gateway(all->gw[--all->n]);
+	free(all->gw);
+	while ((n = lnx_list_pop(&all->reads)))
+		free(lnx_list_entry(n, struct lnx_routed_read, link));
+	while ((n = lnx_list_pop(&all->pulls)))
+		free(lnx_list_entry(n, struct lnx_routed_pull, link));
+	lnx_optab_fini(&all->read_ids);
+	lnx_pool_fini(&all->op_pool);
+	lnx_pool_fini(&all->piece_pool);
+	lnx_routes_fini(&all->table);
+	free(all);
+	ep->policy.gateways = NULL;
+}

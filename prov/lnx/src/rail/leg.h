@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Legs: rails that lead to a gateway (obj/gateway.h).  Owner lock held.  Those that send
+ * call the core of the rail below.
+ */
+#ifndef LNX_LEG_H
+#define LNX_LEG_H
+
+#include "obj/ep.h"
+#include "obj/gateway.h"
+
+/* A leg over that rail to gw, whose rail there is `at`.  0; -FI_ENOMEM; -FI_ENOSYS: the rail's
+ * frames have no room for an envelope; or the error of the core's AV, which it calls. */
+int lnx_leg_open(struct lnx_gw *gw, struct lnx_rail *below, const struct lnx_addr_rail *at,
+		 struct lnx_leg **out);
+/* No path uses it, and the rail below may be closed. */
+void lnx_leg_close(struct lnx_leg *leg);
+
+/* Bytes of one thing that a leg sends, for the pool of these. */
+size_t lnx_leg_op_size(bool piece);
+
+/* Bytes that a leg copies, of what is not for the application's memory. */
+#define LNX_LEG_COPY	960u
+
+/* Send len bytes, at most LNX_LEG_COPY, to the gateway itself.  0, or the core's error. */
+ssize_t lnx_leg_tell(struct lnx_leg *leg, const void *record, size_t len);
+
+/* Have the gateway ask whether the host of that end answers: 0, or an error.  A GW_TELL with
+ * the nonce follows. */
+ssize_t lnx_leg_ask(struct lnx_leg *leg, fi_addr_t end);
+uint32_t lnx_leg_nonce(const struct lnx_leg *leg, fi_addr_t end);
+
+/* Send a frame outside the sequence to an end of the leg: its header, and len bytes at
+ * payload, at most LNX_PAYLOAD_MAX, which are copied.  0, or the core's error. */
+ssize_t lnx_leg_piece(struct lnx_leg *leg, fi_addr_t dest, const void *header,
+		      const void *payload, size_t len);
+
+/* The core endpoint of that rail is closed, and what it did not report is over. */
+void lnx_legs_cut(const struct lnx_rail *below);
+
+/* ---- ep->up ---- */
+
+void lnx_leg_done(struct lnx_op *op);
+LNX_COLD bool lnx_leg_failed(struct lnx_rail *rail, const struct fi_cq_err_entry *err);
+
+#endif

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Reads of a peer's memory over gateways.  See routed_read.h.  Called by rail/leg.c through
+ * ep->up, and by rel/gateway.c; at the peer, its msg/ says where the memory is.
+ */
+#include "rail/routed_read.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/interval.h"
+#include "obj/counting.h"
+#include "rail/leg.h"
+#include "rail/post.h"
+
+#define AGAIN_SHIFT_MAX	4u		/* LNX_ROUTED_AGAIN_NS, up to 16 times */
+
+static struct lnx_gateways *gateways(const struct lnx_routed_read *r)
+{
+	return r->path->rail->ep->policy.gateways;
+}
+
+/* Bytes of unit u. */
+static size_t unit_len(const struct lnx_routed_read *r, uint32_t u)
+{
+	return LNX_MIN(r->len - u * LNX_ROUTED_UNIT, LNX_ROUTED_UNIT);
+}
+
+/* ---- the end of a read ---- */
+
+static void drop(struct lnx_routed_read *r)
+{
+	struct lnx_gateways *all = gateways(r);
+
+	all->n_asked -= r->asked;
+	lnx_optab_del(&all->read_ids, r->id);
+	lnx_list_del(&r->link);
+	free(r);
+}
+
+static void done(struct lnx_routed_read *r)
+{
+	struct lnx_rail *leg = r->path->rail;
+	struct lnx_op *op = r->op;
+
+	drop(r);
+	lnx_rail_op_ended(leg);
+	leg->ep->up->op[op->type].done(op);
+}
+
+static LNX_COLD void fail(struct lnx_routed_read *r, int err)
+{
+	struct fi_cq_err_entry e = { .op_context = r->op, .err = err };
+	struct lnx_rail *leg = r->path->rail;
+	uint8_t type = r->op->type;
+
+	drop(r);
+	leg->ep->up->op[type].failed(leg, &e);
+}
+
+LNX_COLD void lnx_routed_fail(struct lnx_path *path)
+{
+	struct lnx_gateways *all = path->rail->ep->policy.gateways;
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&all->reads, n, tmp) {
+		struct lnx_routed_read *r = lnx_list_entry(n, struct lnx_routed_read, link);
+
+		if (r->path == path)
+			fail(r, FI_ECANCELED);
+	}
+}
+
+LNX_COLD void lnx_routed_forget(struct lnx_path *path)
+{
+	struct lnx_gateways *all = path->rail->ep->policy.gateways;
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&all->reads, n, tmp) {
+		struct lnx_routed_read *r = lnx_list_entry(n, struct lnx_routed_read, link);
+
+		if (r->path != path)
+			continue;
+		drop(r);
+		lnx_rail_op_ended(path->rail);
+	}
+}
+
+/* ---- asking ---- */
+
+/* Write a PULL or PIECE for peer over path. */
+static void fill(const struct lnx_peer *peer, const struct lnx_path *path,
+		 struct lnx_route_pull *p, struct lnx_wire_hdr *w)
+{
+	p->src = peer->sid;
+	p->dst = peer->eid;
+	lnx_route_pull_put(w, p);
+	lnx_hdr_set_path(w, path->rail->wire_index, path->index);
+}
+
+/* Ask for n units from u on.  False: not now. */
+static bool ask_for(struct lnx_routed_read *r, uint32_t u, uint32_t n)
+{
+	size_t at = u * LNX_ROUTED_UNIT;
+	struct lnx_route_pull p = {
+		.id = r->id, .key = r->key, .segment = r->segment, .offset = r->offset + at,
+		.len = LNX_MIN(r->len - at, n * LNX_ROUTED_UNIT),
+	};
+	struct lnx_wire_hdr w;
+
+	fill(r->peer, r->path, &p, &w);
+	return !lnx_rail_inject(r->path->rail, &w, sizeof(w), r->path->core_addr);
+}
+
+/* Ask for as much as may be asked for.  False: a core was busy. */
+static bool ask(struct lnx_routed_read *r, uint64_t now)
+{
+	struct lnx_gateways *all = gateways(r);
+	uint32_t u, n;
+
+	for (u = 0; u < r->n && all->n_asked < LNX_ROUTED_ASKED; u += n) {
+		n = 1;
+		if (r->unit[u] != LNX_UNIT_WANTED)
+			continue;
+		while (u + n < r->n && n < LNX_ROUTED_RUN &&
+		       all->n_asked + n < LNX_ROUTED_ASKED &&
+		       r->unit[u + n] == LNX_UNIT_WANTED)
+			n++;
+		if (!ask_for(r, u, n))
+			return false;
+		memset(r->unit + u, LNX_UNIT_ASKED, n);
+		r->asked += n;
+		all->n_asked += n;
+		r->sent_ns = now;
+	}
+	return true;
+}
+
+ssize_t lnx_routed_read(struct lnx_rail *leg, void *buf, size_t len, struct lnx_op *op)
+{
+	struct lnx_gateways *all = leg->ep->policy.gateways;
+	struct lnx_route_pull what = { .id = 0 };
+	uint32_t n = (uint32_t)((len + LNX_ROUTED_UNIT - 1) / LNX_ROUTED_UNIT);
+	struct lnx_routed_read *r;
+	struct lnx_peer *peer;
+	struct lnx_path *path;
+	uint64_t now;
+
+	if (!len || !leg->ep->up->routed_what(op, &path, &peer, &what))
+		return -FI_ENOSYS;
+	r = calloc(1, sizeof(*r) + n);
+	if (!r)
+		return -FI_ENOMEM;
+	r->id = lnx_optab_add(&all->read_ids, r);
+	if (!r->id) {
+		free(r);
+		return -FI_ENOMEM;
+	}
+	now = lnx_clock_ns();
+	r->op = op;
+	r->peer = peer;
+	r->path = path;
+	r->key = what.key;
+	r->segment = what.segment;
+	r->offset = what.offset;
+	r->buf = buf;
+	r->len = len;
+	r->came_ns = r->sent_ns = now;
+	r->n = r->left = n;
+	lnx_list_init(&r->link);
+	lnx_list_add_tail(&all->reads, &r->link);
+	ask(r, now);
+	lnx_ep_due(leg->ep, LNX_DUE_GATEWAYS, now + LNX_ROUTED_AGAIN_NS);
+	return 0;
+}
+
+/* ---- what comes ---- */
+
+static bool piece(struct lnx_gateways *all, struct lnx_peer *peer,
+		  const struct lnx_route_pull *p, const uint8_t *payload)
+{
+	struct lnx_routed_read *r = lnx_optab_get(&all->read_ids, p->id);
+	uint64_t at;
+	uint32_t u;
+
+	if (!r || r->peer != peer || p->offset < r->offset)
+		return false;
+	at = p->offset - r->offset;
+	u = (uint32_t)(at / LNX_ROUTED_UNIT);
+	if (at % LNX_ROUTED_UNIT || at >= r->len || p->len != unit_len(r, u) ||
+	    r->unit[u] == LNX_UNIT_CAME)
+		return false;
+	memcpy(r->buf + at, payload, p->len);
+	if (r->unit[u] == LNX_UNIT_ASKED) {
+		r->asked--;
+		all->n_asked--;
+	}
+	r->unit[u] = LNX_UNIT_CAME;
+	r->came_ns = lnx_clock_ns();
+	r->tries = 0;
+	r->path->detect.progress++;
+	r->path->rail->below->poll_credits = all->ep->poll_hot;
+	lnx_liveness_seen(&peer->liveness);
+	if (!--r->left)
+		done(r);
+	if (all->n_asked <= LNX_ROUTED_ASKED / 2)
+		lnx_ep_due(all->ep, LNX_DUE_GATEWAYS, 0);
+	return true;
+}
+
+static bool pull(struct lnx_gateways *all, struct lnx_peer *peer, const struct lnx_rail *rail,
+		 uint16_t remote, const struct lnx_route_pull *p)
+{
+	const struct lnx_path *back = lnx_count_came(peer, rail, &(struct lnx_hdr){
+							     .rail = remote });
+	struct lnx_routed_pull *q;
+
+	if (!back || !lnx_rail_is_leg(back->rail) || all->n_pulls == LNX_ROUTED_PULLS)
+		return false;
+	q = calloc(1, sizeof(*q));
+	if (!q)
+		return false;
+	q->sid = peer->rx_sid;
+	q->path = back->index;
+	q->id = p->id;
+	q->key = p->key;
+	q->segment = p->segment;
+	q->offset = p->offset;
+	q->len = p->len;
+	lnx_list_init(&q->link);
+	lnx_list_add_tail(&all->pulls, &q->link);
+	all->n_pulls++;
+	lnx_liveness_seen(&peer->liveness);
+	lnx_ep_due(all->ep, LNX_DUE_GATEWAYS, 0);
+	return true;
+}
+
+LNX_COLD bool lnx_routed_rx(struct lnx_rail *rail, const void *frame, size_t len)
+{
+	struct lnx_gateways *all = rail->ep->policy.gateways;
+	const struct lnx_wire_hdr *w = frame;
+	struct lnx_route_pull p;
+	struct lnx_peer *peer;
+
+	if (len < sizeof(*w) || (w->kind != LNX_KIND_PULL && w->kind != LNX_KIND_PIECE))
+		return false;
+	peer = lnx_route_pull_get(&p, frame, len, NULL) || p.dst != rail->ep->eid ?
+	       NULL : lnx_peer_by_sid(rail->ep, p.src);
+	if (!peer || lnx_peer_dead(peer) ||
+	    !(p.piece ? piece(all, peer, &p, (const uint8_t *)(w + 1)) :
+			pull(all, peer, rail, le16toh(w->rail), &p)))
+		rail->ep->stats.stale_frames++;
+	return true;
+}
+
+/* ---- answering ---- */
+
+/* Send the next piece of q.  0; -FI_EAGAIN; another error: no more. */
+static ssize_t answer(struct lnx_gateways *all, struct lnx_routed_pull *q)
+{
+	struct lnx_peer *peer = lnx_peer_by_sid(all->ep, q->sid);
+	struct lnx_route_pull p = {
+		.id = q->id, .key = q->key, .segment = q->segment, .offset = q->offset,
+		.len = LNX_MIN(q->len, LNX_ROUTED_UNIT),
+	};
+	struct lnx_wire_hdr w;
+	struct lnx_path *path;
+	const void *memory;
+	ssize_t ret;
+
+	if (!peer || lnx_peer_dead(peer) || q->path >= peer->npath)
+		return -FI_EINVAL;
+	memory = all->ep->up->routed_source(peer, &p);
+	if (!memory)
+		return -FI_ENOKEY;
+	path = peer->path[q->path];
+	p.piece = true;
+	p.key = p.segment = 0;
+	fill(peer, path, &p, &w);
+	ret = lnx_leg_piece(lnx_container_of(path->rail, struct lnx_leg, rail), path->core_addr,
+			    &w, memory, p.len);
+	if (ret)
+		return ret;
+	q->offset += p.len;
+	q->len -= p.len;
+	return 0;
+}
+
+/* Peers take turns, piece by piece.  False: a core was busy. */
+static bool answer_all(struct lnx_gateways *all)
+{
+	while (!lnx_list_empty(&all->pulls) && all->n_pieces < LNX_ROUTED_PIECES) {
+		struct lnx_node *n = lnx_list_pop(&all->pulls);
+		struct lnx_routed_pull *q = lnx_list_entry(n, struct lnx_routed_pull, link);
+		ssize_t ret = answer(all, q);
+
+		if (ret == -FI_EAGAIN) {
+			lnx_list_add_head(&all->pulls, n);
+			return false;
+		}
+		if (!ret && q->len) {
+			lnx_list_add_tail(&all->pulls, n);
+			continue;
+		}
+		free(q);
+		all->n_pulls--;
+	}
+	return true;
+}
+
+/* ---- when it is due ---- */
+
+static uint64_t again_ns(const struct lnx_routed_read *r)
+{
+	return LNX_ROUTED_AGAIN_NS << LNX_MIN(r->tries, AGAIN_SHIFT_MAX);
+}
+
+/* What was asked for and did not come for so long is lost. */
+static void ask_again(struct lnx_routed_read *r, uint64_t now)
+{
+	uint64_t last_ns = LNX_MAX(r->sent_ns, r->came_ns);
+	uint32_t u;
+
+	if (!r->asked || lnx_ns_since(now, last_ns) < again_ns(r))
+		return;
+	gateways(r)->n_asked -= r->asked;
+	r->asked = 0;
+	r->tries++;
+	for (u = 0; u < r->n; u++)
+		if (r->unit[u] == LNX_UNIT_ASKED)
+			r->unit[u] = LNX_UNIT_WANTED;
+}
+
+/* Returns false if a core was busy. */
+static bool go_on(struct lnx_routed_read *r, uint64_t now)
+{
+	uint64_t limit_ns = r->peer->ep->conf->transaction_timeout * LNX_NS_PER_MS;
+
+	lnx_ep_later(r->peer->ep, &r->came_ns, now);
+	if (lnx_peer_dead(r->peer) || lnx_ns_since(now, r->came_ns) > limit_ns) {
+		fail(r, FI_ETIMEDOUT);
+		return true;
+	}
+	ask_again(r, now);
+	return ask(r, now);
+}
+
+uint64_t lnx_routed_run(struct lnx_gateways *all, uint64_t now)
+{
+	uint64_t next = LNX_NEVER;
+	struct lnx_node *n, *tmp;
+	bool busy = !answer_all(all);
+
+	lnx_list_foreach(&all->reads, n, tmp) {
+		busy |= !go_on(lnx_list_entry(n, struct lnx_routed_read, link), now);
+		next = now + LNX_ROUTED_AGAIN_NS / 4;
+	}
+	return busy ? now + LNX_ROUTED_TRY_NS : next;
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What gateways send us, and hellos to them.  See gateway.h.  Called by rel/recv.c and
+ * rel/run.c; policy/route.c knows what it means, rail/leg.c sends.
+ */
+#include "rel/gateway.h"
+
+#include <string.h>
+
+#include "base/interval.h"
+#include "core/open.h"
+#include "obj/gateway.h"
+#include "os/ping.h"
+#include "rail/leg.h"
+#include "rail/routed_read.h"
+#include "rel/rel.h"
+
+static bool bad(struct lnx_rail *rail, size_t len, const char *why)
+{
+	rail->ep->stats.bad_frames++;
+	lnx_counts_drop(&rail->counts, 0, len);
+	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
+		       "rail %s: %zu bytes from a gateway dropped: %s\n", rail->name, len, why);
+	return false;
+}
+
+/* ---- frames ---- */
+
+/* The leg to the gateway with that id, by which an answer to what came over rail goes. */
+static struct lnx_leg *leg_to(const struct lnx_gateways *all, const struct lnx_rail *rail,
+			      uint64_t id)
+{
+	unsigned i, k;
+
+	for (i = 0; i < all->n; i++)
+		for (k = 0; id && all->gw[i]->state.id == id && k < all->gw[i]->nleg; k++)
+			if (all->gw[i]->leg[k]->rail.below == rail)
+				return all->gw[i]->leg[k];
+	return NULL;
+}
+
+/* So few frames may be under way that their sender must hear of them soon. */
+static void acknowledge(struct lnx_ep *ep)
+{
+	struct lnx_peer *peer = ep->last_from;
+
+	if (!peer || peer->chan.acks_pending < LNX_ROUTED_ACKS)
+		return;
+	peer->chan.ack_now = true;
+	ep->work |= LNX_WORK_ACK;
+}
+
+static bool frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
+{
+	struct lnx_gateways *all = rail->ep->policy.gateways;
+	struct lnx_route_env env;
+	const char *why = "";
+	struct lnx_leg *leg;
+	bool kept;
+
+	if (lnx_route_get(&env, buf->frame, len, &why))
+		return bad(rail, len, why);
+	if (env.key != all->key || !env.hops_done)
+		return bad(rail, len, "it has another route key, or comes from no gateway");
+	leg = leg_to(all, rail, env.via);
+	if (leg)
+		lnx_gateway_heard(&leg->gw->state, lnx_clock_ns());
+	if (lnx_routed_rx(leg ? &leg->rail : rail, buf->frame + LNX_ROUTE_HEAD, env.len))
+		return false;
+	/* All that handles frames looks for them at the start of their buffer. */
+	memmove(buf->frame, buf->frame + LNX_ROUTE_HEAD, env.len);
+	kept = rail->ep->up->frame(leg ? &leg->rail : rail, buf, env.len);
+	acknowledge(rail->ep);
+	return kept;
+}
+
+/* ---- infos and notes ---- */
+
+static void info(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
+{
+	struct lnx_gateways *all = rail->ep->policy.gateways;
+	struct lnx_gateway_facts facts;
+	struct lnx_gw_info info;
+	const char *why = "";
+	unsigned i;
+
+	if (lnx_gw_info_get(&info, buf->frame, len, &why) || info.gw.key != all->key) {
+		bad(rail, len, why);
+		return;
+	}
+	lnx_gateway_facts_of(&facts, &info);
+	/* An answer to our hello, or news from one that has answered before. */
+	for (i = 0; i < all->n; i++) {
+		struct lnx_gw *gw = all->gw[i];
+
+		if (info.gw.nonce ? info.gw.nonce != gw->nonce : info.gw.id != gw->state.id)
+			continue;
+		lnx_gateway_info(&gw->state, &facts, lnx_clock_ns());
+		gw->rails = info.gw.rails;
+		lnx_ep_due(rail->ep, LNX_DUE_GATEWAYS, 0);
+		return;
+	}
+	bad(rail, len, "it answers no hello of ours");
+}
+
+static void note(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
+{
+	struct lnx_gateways *all = rail->ep->policy.gateways;
+	struct lnx_route_note note;
+	const char *why = "";
+	struct lnx_leg *leg;
+
+	if (lnx_route_note_get(&note, buf->frame, len, &why) || note.key != all->key) {
+		bad(rail, len, why);
+		return;
+	}
+	leg = leg_to(all, rail, note.id);
+	if (!leg) {
+		bad(rail, len, "it is from no gateway of ours");
+		return;
+	}
+	lnx_gateway_note(&leg->gw->state, note.reason, note.count, lnx_clock_ns());
+	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA, "rail %s: frames were dropped: %s\n",
+		       leg->rail.name, lnx_route_reason_name(note.reason));
+}
+
+/* ---- does the host of a peer answer? ---- */
+
+static enum lnx_ping_result result_of(unsigned tell)
+{
+	switch (tell) {
+	case LNX_TELL_ALIVE:
+		return LNX_PING_ALIVE;
+	case LNX_TELL_REFUSED:
+		return LNX_PING_REFUSED;
+	case LNX_TELL_UNREACHABLE:
+	case LNX_TELL_RAIL_DOWN:
+	case LNX_TELL_NO_ROUTE:
+		return LNX_PING_BROKEN;
+	case LNX_TELL_SILENT:
+		return LNX_PING_WAITING;	/* as from a ping without an answer */
+	default:
+		return LNX_PING_UNKNOWN;
+	}
+}
+
+/* Paths over leg that ask with that nonce have their answer. */
+static void answered(struct lnx_leg *leg, const struct lnx_gw_ask *a)
+{
+	struct lnx_ep *ep = leg->rail.ep;
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, all_link);
+
+		for (i = 0; i < peer->npath; i++) {
+			struct lnx_path *path = peer->path[i];
+
+			if (path->rail != &leg->rail || !path->detect.ping ||
+			    path->detect.ping->result != LNX_PING_WAITING ||
+			    lnx_leg_nonce(leg, path->core_addr) != a->nonce)
+				continue;
+			path->detect.ping->result = (uint8_t)result_of(a->tell);
+			lnx_peer_look_by(peer, 0);
+		}
+	}
+}
+
+static void told(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
+{
+	struct lnx_gateways *all = rail->ep->policy.gateways;
+	const char *why = "";
+	struct lnx_gw_ask a;
+	struct lnx_leg *leg;
+
+	if (lnx_gw_ask_get(&a, buf->frame, len, &why) || a.key != all->key || !a.tell) {
+		bad(rail, len, why);
+		return;
+	}
+	leg = leg_to(all, rail, a.id);
+	if (leg)
+		answered(leg, &a);
+	else
+		bad(rail, len, "it is from no gateway of ours");
+}
+
+LNX_COLD bool lnx_gateway_rx(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
+{
+	if (!rail->ep->policy.gateways)
+		return bad(rail, len, "there are no routes here");
+	switch (lnx_route_kind(buf->frame, len)) {
+	case LNX_ROUTE_FRAME:
+		return frame(rail, buf, len);
+	case LNX_ROUTE_GW_INFO:
+		info(rail, buf, len);
+		return false;
+	case LNX_ROUTE_NOTE:
+		note(rail, buf, len);
+		return false;
+	case LNX_ROUTE_GW_TELL:
+		told(rail, buf, len);
+		return false;
+	default:
+		return bad(rail, len, "it is nothing that a gateway sends to an endpoint");
+	}
+}
+
+/* ---- hellos ---- */
+
+/* 0, or an error of the core. */
+static ssize_t hello(struct lnx_leg *leg)
+{
+	const struct lnx_gw *gw = leg->gw;
+	struct lnx_ep *ep = gw->all->ep;
+	struct lnx_gw_hello h = {
+		.oldest = LNX_ROUTE_VERSION, .newest = LNX_ROUTE_VERSION,
+		.account = gw->state.account, .id = ep->eid, .key = gw->all->key,
+		.nonce = gw->nonce, .rail = leg->rail.wire_index,
+		.host = ep->domain->host,
+	};
+	uint8_t record[LNX_LEG_COPY];
+	struct lnx_addr own;
+	int len;
+
+	if (lnx_addr_unpack(&own, ep->address.raw, LNX_ADDR_BYTES, NULL, 0))
+		return 0;
+	lnx_rails_of_addr(&h.rails, &own);
+	len = lnx_gw_hello_put(record, sizeof(record), &h);
+	/* Without it frames go on the account of all that have said none. */
+	return len < 0 ? 0 : lnx_leg_tell(leg, record, (size_t)len);
+}
+
+/* Ask what is due from gw; false: a core could not take it yet. */
+static bool hellos(struct lnx_gw *gw)
+{
+	bool all = true;
+	unsigned i;
+
+	for (i = 0; i < gw->nleg; i++) {
+		struct lnx_leg *leg = gw->leg[i];
+
+		if (leg->hello_due && !leg->rail.link_down)
+			leg->hello_due = hello(leg) == -FI_EAGAIN;
+		all &= !leg->hello_due;
+	}
+	return all;
+}
+
+static uint64_t run(struct lnx_gw *gw, uint64_t now)
+{
+	const struct lnx_route_plan *plan = &gw->all->plan;
+	enum lnx_gateway_todo todo;
+	unsigned i;
+
+	while ((todo = lnx_gateway_poll(&gw->state, plan, gw->wanted, now)) !=
+	       LNX_GATEWAY_NOTHING) {
+		if (todo != LNX_GATEWAY_HELLO) {
+			LNX_INFO(FI_LOG_EP_CTRL, "rail %s: the gateway does not answer\n",
+				 gw->nleg ? gw->leg[0]->rail.name : "");
+			continue;
+		}
+		gw->nonce = (uint32_t)lnx_random_id() | 1u;
+		for (i = 0; i < gw->nleg; i++)
+			gw->leg[i]->hello_due = true;
+	}
+	return hellos(gw) ? lnx_gateway_next(&gw->state, plan) :
+			    LNX_MIN(now + LNX_GATEWAY_TRY_NS,
+				    lnx_gateway_next(&gw->state, plan));
+}
+
+LNX_COLD uint64_t lnx_gateways_run(struct lnx_ep *ep, uint64_t now)
+{
+	struct lnx_gateways *all = ep->policy.gateways;
+	uint64_t next = LNX_NEVER;
+	unsigned i;
+
+	for (i = 0; all && i < all->n; i++)
+		next = lnx_sooner(next, run(all->gw[i], now));
+	return all ? lnx_sooner(next, lnx_routed_run(all, now)) : next;
+}
+
+/* ---- legs ---- */
+
+LNX_COLD void lnx_gateways_legs(const struct lnx_rail *below,
+				void (*fn)(struct lnx_rail *leg, bool arg, uint64_t now),
+				bool arg, uint64_t now)
+{
+	const struct lnx_gateways *all = below->ep->policy.gateways;
+	unsigned i, k;
+
+	for (i = 0; all && i < all->n; i++)
+		for (k = 0; k < all->gw[i]->nleg; k++)
+			if (all->gw[i]->leg[k]->rail.below == below)
+				fn(&all->gw[i]->leg[k]->rail, arg, now);
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * What gateways send us, and hellos to them (lnx_wire_route.h).  A frame that came over a
+ * gateway is handled as if its leg were the rail that it came over.  Owner lock held.
+ */
+#ifndef LNX_REL_GATEWAY_H
+#define LNX_REL_GATEWAY_H
+
+#include "obj/ep.h"
+
+/* Frames to a peer behind gateways that may be unacknowledged: as many as a gateway grants by
+ * default; and so many that came are acknowledged at once. */
+#define LNX_ROUTED_WINDOW	32u
+#define LNX_ROUTED_ACKS		8u
+
+/* Something with the magic number of gateways came over rail: as lnx_rel_rx_frame.  Calls no
+ * core. */
+LNX_COLD bool lnx_gateway_rx(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len);
+
+/* LNX_DUE_GATEWAYS: hellos.  Returns when to call it again.  Calls cores. */
+LNX_COLD uint64_t lnx_gateways_run(struct lnx_ep *ep, uint64_t now);
+
+/* Call fn for each leg over that rail. */
+LNX_COLD void lnx_gateways_legs(const struct lnx_rail *below,
+				void (*fn)(struct lnx_rail *leg, bool arg, uint64_t now),
+				bool arg, uint64_t now);
+
+#endif
