@@ -41,7 +41,7 @@ Test(request, verbs)
 	good("fault show", LNX_REQUEST_FAULT_LIST);
 	good("health\tlist\n", LNX_REQUEST_HEALTH_LIST);
 	bad("", "a request begins with fault, health, stats, set, ping, discover, "
-	    "explain or export");
+	    "explain, export or route");
 	bad(" \n", "\"\": a request begins");
 	bad("stat", "\"stat\": a request begins");
 	bad("stats now", "\"now\": nothing follows \"stats\"");

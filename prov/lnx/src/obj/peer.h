@@ -149,6 +149,8 @@ struct lnx_peer_choice {
 	struct lnx_ranking rank;	/* rank.n: paths that are in it */
 	uint64_t pong_ns;		/* time of its last PONG, but for those about
 					 * latency */
+	uint32_t rx_reported[LNX_WIRE_PATHS]; /* what we have reported of rx.bytes, less the
+					 * higher half */
 };
 static_assert(2 * LNX_WIRE_PATHS <= 16, "two bits for each path");
 
@@ -423,8 +425,6 @@ struct lnx_peer {
 	struct lnx_peer_choice *choice;	/* owned; NULL: one path at most, and no rules */
 
 	/* Less hot. */
-	uint32_t rx_reported[LNX_PATHS_MAX]; /* what we have reported of rx.bytes, less the
-					 * high bits */
 	struct lnx_node ack_link;	/* ep->ack_list */
 	struct lnx_liveness liveness;	/* of the peer as a whole */
 	struct lnx_loss loss;		/* of frames to it */
@@ -452,7 +452,7 @@ struct lnx_peer {
 	struct lnx_node all_link;	/* ep->peers.all */
 	struct lnx_peer *hash_next;	/* ep->by_eid */
 };
-static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1408,
+static_assert(sizeof(struct lnx_path) <= 448 && sizeof(struct lnx_peer) <= 1344,
 	      "an idle peer with one path costs 1.5 KiB at most, with its table of frames");
 static_assert(offsetof(struct lnx_peer, chan.slot) == 64 &&
 	      offsetof(struct lnx_peer, chan.rx) == 128 &&

@@ -416,11 +416,14 @@ void lnx_sched_report(struct lnx_peer *peer, const struct lnx_hdr *ack)
 
 void lnx_sched_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack)
 {
+	/* Of a peer that has one path: it ignores what it hears too often. */
+	static const uint32_t nothing[LNX_PATHS_MAX];
+	const uint32_t *reported = peer->choice ? peer->choice->rx_reported : nothing;
 	unsigned i, p = peer->rx.reported_path;
 
 	for (i = 0; i < LNX_PATHS_MAX && !ack->len; i++) {
 		p = (p + 1) % LNX_PATHS_MAX;
-		if ((uint32_t)peer->rx.bytes[p] == peer->rx_reported[p])
+		if ((uint32_t)peer->rx.bytes[p] == reported[p])
 			continue;
 		if (ack->tag) {
 			ack->len = 1 + p;
@@ -434,7 +437,8 @@ void lnx_sched_report_put(const struct lnx_peer *peer, struct lnx_hdr *ack)
 
 static void report_sent_one(struct lnx_peer *peer, unsigned which, uint64_t total)
 {
-	peer->rx_reported[which] = (uint32_t)total;
+	if (peer->choice)
+		peer->choice->rx_reported[which] = (uint32_t)total;
 	peer->rx.reported_path = (uint8_t)which;
 }
 
