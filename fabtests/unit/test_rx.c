@@ -472,6 +472,62 @@ BOTH(reads_complete_in_any_order)
 	fake_close(&f);
 }
 
+/* It is read, but so late that the sender may have given us up meanwhile. */
+static void read_late(enum lnx_rail_kind kind, uint64_t *len)
+{
+	open_met(kind);
+	core->hold_reads = true;
+	recv_any(buf, *len, &a);
+	fake_rts(&f, &p, true, 5, 77, mem, len, 1);
+	fake_passes(&f, 3);
+	cr_assert_gt(fake_held(core), 0u);
+	core->hold_reads = false;
+	for (unsigned i = 0; i < 3; i++)
+		fake_after_ms(&f, 100);
+	while (core->sent)
+		free(fake_take(core));
+	while (fake_held(core))
+		fake_finish(core, 0, 0);
+	fake_passes(&f, 3);
+	fake_quiet(&f);
+}
+
+/* Its acknowledgement of the FIN says that it still held its buffer for us. */
+BOTH(what_took_long_is_confirmed)
+{
+	uint64_t len = 100000;
+	struct fake_sent *s;
+
+	read_late(kind, &len);
+	s = fake_expect(&f, &p, LNX_KIND_FIN);
+	cr_expect(s->h.flags & LNX_WIRE_F_ACK_NOW);
+	free(s);
+	fake_after_ms(&f, 5);
+	fake_quiet(&f);
+	fake_ack(&f, &p);
+	fake_comp(&f, &a);
+	cr_expect_arr_eq(buf, mem, len);
+	fake_quiet(&f);
+	fake_close(&f);
+}
+
+/* It had ended the session: what was read is what was in the buffer by then. */
+BOTH(what_took_long_and_is_not_confirmed_fails)
+{
+	uint64_t len = 100000;
+	struct fake_sent *s;
+
+	read_late(kind, &len);
+	s = fake_expect(&f, &p, LNX_KIND_FIN);
+	free(s);
+	lnx_lock(&f.lnx->lock);
+	lnx_rel_peer_failed(lnx_peer_get(f.lnx, p.addr), FI_ECONNRESET);
+	lnx_unlock(&f.lnx->lock);
+	fake_err(&f, &a, FI_ECONNRESET);
+	fake_quiet(&f);
+	fake_close_quick(&f);
+}
+
 BOTH(failed_read_is_repeated)
 {
 	uint64_t len = 100000;

@@ -94,6 +94,10 @@
 /* A read: refused; and failed, up to eight times that. */
 #define LNX_READ_BUSY_NS	(LNX_NS_PER_MS / 2)
 #define LNX_READ_REDO_NS	(20 * LNX_NS_PER_MS)
+/* A large message took that long to be read: its sender may have given us up meanwhile, and
+ * its buffer may have been used again, so that it has to confirm (msg/pull.c).  Less than
+ * any time after which an endpoint gives a peer up. */
+#define LNX_READ_CONFIRM_NS	(200 * LNX_NS_PER_MS)
 
 /* ---- which path (rel/sched.h, rel/latency.h) ---- */
 

@@ -440,6 +440,40 @@ static unsigned tell_moved(const struct lnx_pull *p,
 	return n;
 }
 
+/*
+ * All has come.  But did the sender still hold its buffer for us then?  If it has given us up,
+ * what a core of it sent late is whatever was in the buffer by then.  It gives up after
+ * silence only, so this matters only to a message that took long.
+ */
+static bool must_confirm(const struct lnx_pull *p, uint64_t now)
+{
+	return lnx_unlikely(lnx_ns_since(now, p->began_ns) > LNX_READ_CONFIRM_NS);
+}
+
+/* The sender has acknowledged the FIN: its send has ended by this.  Or its session is over. */
+static bool run_confirms(struct lnx_pull *p)
+{
+	struct lnx_rxe *rxe = p->rxe;
+	struct lnx_peer *peer = p->peer;
+	int err = p->err;
+
+	if (!err && lnx_peer_dead(peer))
+		err = lnx_peer_error(peer);
+	if (!err && (int32_t)(peer->chan.una - p->fin_seq) <= 0) {
+		p->again = true;
+		return false;
+	}
+	lnx_list_del(&p->link);
+	peer->pull.n--;
+	if (!err)
+		lnx_rx_done(rxe);
+	else if (rxe->payload_at == LNX_PAYLOAD_RMA)
+		lnx_rx_release(rxe);
+	else
+		lnx_rx_fail(rxe, err, err);
+	return true;
+}
+
 /* True when the pull has ended and is freed. */
 static bool run_one(struct lnx_pull *p, uint64_t now)
 {
@@ -450,9 +484,13 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	struct lnx_node *next;
 	unsigned nmoved;
 	int err;
-	bool ok;
+	bool ok, confirm;
 
 	p->again = false;
+	if (lnx_unlikely(p->confirms))
+		return run_confirms(p);
+	if (!p->began_ns || !p->posted)
+		p->began_ns = now;
 	if (!p->err && p->done < p->want) {
 		ssize_t ret = feed(p, now);
 
@@ -493,13 +531,24 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 		return true;
 	}
 	ok = !err && !rxe->discard;
+	confirm = ok && must_confirm(p, now);
+	if (confirm && (lnx_peer_dead(peer) || !peer->npath)) {
+		err = lnx_peer_error(peer);
+		ok = confirm = false;
+	}
+	nmoved = tell_moved(p, moved);
+	if (confirm) {
+		p->confirms = !lnx_rndv_send_fin(ep, peer, p->rts.op, 0, moved, nmoved,
+						 rxe, &p->fin_seq);
+		p->again = true;
+		return false;
+	}
 	/* The receive may complete inside the call, which frees p. */
 	next = p->link.next;
 	lnx_list_del(&p->link);
 	peer->pull.n--;
-	nmoved = tell_moved(p, moved);
 	if (lnx_rndv_send_fin(ep, peer, p->rts.op, err, moved, nmoved,
-			    ok ? rxe : NULL)) {
+			    ok ? rxe : NULL, NULL)) {
 		peer->pull.n++;
 		lnx_list_insert_before(next, &p->link);
 		p->again = true;

@@ -324,10 +324,12 @@ void lnx_rndv_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
 
 int lnx_rndv_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 		    int err, const struct lnx_moved *moved, unsigned nmoved,
-		    struct lnx_rxe *rxe)
+		    struct lnx_rxe *rxe, uint32_t *confirm)
 {
+	int ret;
 	struct lnx_hdr h = { .kind = LNX_KIND_FIN, .data = op,
-			     .len = (uint64_t)err };
+			     .len = (uint64_t)err,
+			     .flags = confirm ? LNX_WIRE_F_ACK_NOW : 0 };
 	struct lnx_txe *txe;
 
 	if (lnx_peer_dead(peer) || !peer->npath) {
@@ -347,6 +349,9 @@ int lnx_rndv_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 	/* The next message may come at once. */
 	if (rxe && rxe->payload_at == LNX_PAYLOAD_REMOTE)
 		h.key = lnx_eager_grant(peer);
-	txe->rxe = rxe;
-	return lnx_rel_send(ep, peer, txe, &h, false);
+	txe->rxe = confirm ? NULL : rxe;
+	ret = lnx_rel_send(ep, peer, txe, &h, false);
+	if (confirm)
+		*confirm = h.seq;
+	return ret;
 }
