@@ -48,7 +48,7 @@ static bool quick(const struct ft *ft, int *n)
 /* Those that are looked at: what they were before the case. */
 static struct { const char *name; double before; } counters[] = {
 	{ .name = "throttles" }, { .name = "throttled_frames" }, { .name = "unexpected_peak" },
-	{ .name = "losses" }, { .name = "resend_count" }, { .name = "network_timeout_count" },
+	{ .name = "losses" }, { .name = "network_timeout_count" },
 	{ .name = "response_timeout_count" }, { .name = "remote_timeout_count" },
 	{ .name = "local_timeout_count" }, { .name = "paths_down" }, { .name = "failed" },
 	{ .name = "bad_frames" }, { .name = "mem_drops" }, { .name = "ooo_drops" },

@@ -66,7 +66,7 @@ static bool unused(const struct lnx_peer *p)
 
 	if (!lnx_peer_dead(p) || p->nheld || p->n_clones || p->nrndv || p->rma.n_segments ||
 	    p->pull.n || p->rma.n_served || p->rma.n_reads || p->chan.nqueued || lnx_peer_nthrottled(p) || p->shm.nqueued ||
-	    p->confirm.n || p->shm.nflight || p->confirm.n_answers || !lnx_list_empty(&p->backlog.stored) ||
+	    p->confirm.n || p->shm.nflight || p->confirm.n_answers || !lnx_list_empty(&p->stored) ||
 	    p->shm.core != FI_ADDR_NOTAVAIL ||
 	    lnx_list_linked(&p->pump_link) || lnx_list_linked(&p->ack_link) ||
 	    lnx_list_linked(&p->shm.queue_link))
@@ -92,7 +92,6 @@ static void peer_free(struct lnx_peer *p)
 	lnx_chan_fini(&p->chan);
 	free(p->rma.put_keys);
 	free(p->eager);
-	free(p->backlog.throttle);
 	/* Queued direct sends are plain heap memory, link first. */
 	while ((q = lnx_list_pop(&p->shm.queue)))
 		free(q);

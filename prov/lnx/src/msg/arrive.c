@@ -23,11 +23,11 @@
 #define COPY_OUT_MAX	4096
 #define HELD_BUFS_MAX	16
 
-/* May a payload of that length stay in buf? */
+/* May a payload of that length stay in buf, which can be much larger? */
 static bool may_hold(const struct lnx_ep *ep, struct lnx_rxbuf *buf, size_t len)
 {
 	return len > COPY_OUT_MAX && ep->eager.n_held_bufs < HELD_BUFS_MAX &&
-	       lnx_rxbuf_may_keep(buf);
+	       !lnx_backlog_near(&ep->backlog.sum, 0) && lnx_rxbuf_may_keep(buf);
 }
 
 static inline const uint8_t *frame_payload(const struct lnx_rxbuf *buf)
@@ -421,9 +421,9 @@ void lnx_rx_source_changed(struct lnx_peer *peer)
 				lnx_rx_set_peer(rxe, peer);
 		}
 	lnx_list_init(&left);
-	lnx_list_splice(&left, &peer->backlog.stored);
+	lnx_list_splice(&left, &peer->stored);
 	while ((n = lnx_list_pop(&left))) {
-		lnx_list_add_tail(&peer->backlog.stored, n);
+		lnx_list_add_tail(&peer->stored, n);
 		lnx_rx_source_resolved(ep, lnx_list_entry(n, struct lnx_unex, of_peer),
 				       peer->addr);
 	}

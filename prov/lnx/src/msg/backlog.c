@@ -58,7 +58,7 @@ static bool can_be_told(const struct lnx_peer *peer)
 
 static bool look(struct lnx_peer *peer, struct lnx_peer_throttle *t, bool is_wanted)
 {
-	if (!lnx_backlog_look(&peer->ep->backlog.sum, &t->its, &peer->backlog.use,
+	if (!lnx_backlog_look(&peer->ep->backlog.sum, &t->its, &t->use,
 			      peer->chan.rx.next, is_wanted))
 		return false;
 	t->beyond = 0;
@@ -71,13 +71,10 @@ static bool look(struct lnx_peer *peer, struct lnx_peer_throttle *t, bool is_wan
 /* chan.rx.next is still the frame of this message: after it one less is allowed. */
 LNX_COLD void lnx_backlog_judge(struct lnx_peer *peer)
 {
+	struct lnx_peer_throttle *t = lnx_throttle_of(peer);
 	struct lnx_ep *ep = peer->ep;
-	struct lnx_peer_throttle *t;
 
 	if (!lnx_peer_open(peer) || ep->closing || !can_be_told(peer))
-		return;
-	t = lnx_peer_throttle(peer);
-	if (!t)
 		return;
 	if (lnx_allowance_throttles(&t->its)) {
 		t->beyond += !lnx_allowance_left(&t->its, peer->chan.rx.next);

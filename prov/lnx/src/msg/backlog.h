@@ -8,6 +8,7 @@
 #define LNX_MSG_BACKLOG_H
 
 #include "obj/ep.h"
+#include "obj/throttle.h"
 
 /* A message of peer was stored, and the limit is near. */
 LNX_COLD void lnx_backlog_judge(struct lnx_peer *peer);
@@ -24,7 +25,7 @@ LNX_COLD uint64_t lnx_backlog_run(struct lnx_ep *ep, uint64_t now);
  */
 LNX_INLINE bool lnx_backlog_refuses(const struct lnx_peer *peer)
 {
-	const struct lnx_peer_throttle *t = peer->backlog.throttle;
+	const struct lnx_peer_throttle *t = lnx_throttle_of(peer);
 
 	return lnx_unlikely(t != NULL) && t->beyond > LNX_SEQ_WINDOW &&
 	       lnx_allowance_throttles(&t->its);
@@ -35,28 +36,36 @@ LNX_INLINE bool lnx_backlog_throttles(const struct lnx_ep *ep)
 	return lnx_unlikely(!lnx_list_empty(&ep->backlog.throttled));
 }
 
-/* A message of peer takes n bytes. */
-LNX_INLINE void lnx_backlog_take(struct lnx_peer *peer, uint64_t n)
+/* A message of peer takes n bytes.  False: memory is short, and it is not counted. */
+LNX_INLINE bool lnx_backlog_take(struct lnx_peer *peer, uint64_t n)
 {
+	struct lnx_peer_throttle *t = lnx_throttle_of(peer);
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_backlog *b = &ep->backlog.sum;
 
-	peer->backlog.use.bytes += n;
-	peer->backlog.use.n++;
+	if (lnx_unlikely(!t)) {
+		t = lnx_peer_throttle(peer);
+		if (!t)
+			return false;
+	}
+	t->use.bytes += n;
+	t->use.n++;
 	b->used += n;
 	if (b->used > ep->stats.unexpected_peak)
 		ep->stats.unexpected_peak = b->used;
-	if (lnx_unlikely(lnx_backlog_near(b, peer->backlog.use.bytes)))
+	if (lnx_unlikely(lnx_backlog_near(b, t->use.bytes)))
 		lnx_backlog_judge(peer);
+	return true;
 }
 
 /* And no longer does. */
 LNX_INLINE void lnx_backlog_give(struct lnx_peer *peer, uint64_t n)
 {
+	struct lnx_peer_throttle *t = lnx_throttle_of(peer);
 	struct lnx_ep *ep = peer->ep;
 
-	peer->backlog.use.bytes -= n;
-	peer->backlog.use.n--;
+	t->use.bytes -= n;
+	t->use.n--;
 	ep->backlog.sum.used -= n;
 	if (lnx_backlog_throttles(ep))
 		lnx_backlog_moved(ep);

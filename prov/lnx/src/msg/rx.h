@@ -179,8 +179,9 @@ static inline void lnx_rxe_charge(struct lnx_rxe *rxe, uint64_t n)
 /* rxe, which `holds`, is stored with n bytes beside it. */
 static inline void lnx_rxe_take(struct lnx_rxe *rxe, uint64_t n)
 {
-	rxe->taken = sizeof(*rxe) + n;
-	lnx_backlog_take(rxe->peer, rxe->taken);
+	n += sizeof(*rxe);
+	if (lnx_backlog_take(rxe->peer, n))
+		rxe->taken = n;
 }
 
 static inline struct lnx_match *lnx_rx_match(struct lnx_ep *ep, bool tagged)
@@ -206,7 +207,7 @@ static inline void lnx_rx_store(struct lnx_rxe *rxe)
 {
 	rxe->unex.entry = true;
 	lnx_match_store(lnx_rx_stored(rxe->ep, rxe->tagged), &rxe->unex.m);
-	lnx_list_add_tail(rxe->peer ? &rxe->peer->backlog.stored : &rxe->ep->local.nameless,
+	lnx_list_add_tail(rxe->peer ? &rxe->peer->stored : &rxe->ep->local.nameless,
 			  &rxe->unex.of_peer);
 }
 
@@ -221,7 +222,7 @@ static inline void lnx_rx_set_peer(struct lnx_rxe *rxe, struct lnx_peer *peer)
 {
 	rxe->peer = peer;
 	lnx_list_del(&rxe->unex.of_peer);
-	lnx_list_add_tail(&peer->backlog.stored, &rxe->unex.of_peer);
+	lnx_list_add_tail(&peer->stored, &rxe->unex.of_peer);
 }
 
 static inline bool lnx_ep_is_srx(const struct lnx_ep *ep)

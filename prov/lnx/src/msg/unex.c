@@ -68,15 +68,17 @@ bool lnx_unex_keep(struct lnx_peer *peer, const struct lnx_hdr *h, const void *p
 	u->tagged = tagged;
 	u->has_data = has_data;
 	u->direct = direct;
+	if (lnx_likely(!direct) && lnx_unlikely(!lnx_backlog_take(peer, bytes_of(u)))) {
+		lnx_arena_put(&ep->backlog.kept, u, bytes_of(u));
+		return false;
+	}
 	if (has_data)
 		memcpy(behind(u), &h->data, sizeof(h->data));
 	memcpy((char *)lnx_unex_payload(u), payload, h->len);
 	u->m.src = peer->addr;
 	u->m.tag = tagged ? h->tag : 0;
 	lnx_match_store(lnx_rx_stored(ep, tagged), &u->m);
-	lnx_list_add_tail(&peer->backlog.stored, &u->of_peer);
-	if (lnx_likely(!direct))
-		lnx_backlog_take(peer, bytes_of(u));
+	lnx_list_add_tail(&peer->stored, &u->of_peer);
 	return true;
 }
 

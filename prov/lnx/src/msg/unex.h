@@ -21,7 +21,7 @@ struct lnx_rxe;
 
 struct lnx_unex {
 	struct lnx_munex m;
-	struct lnx_node of_peer;	/* peer->backlog.stored, or ep->local.nameless */
+	struct lnx_node of_peer;	/* peer->stored, or ep->local.nameless */
 	/* Compact only: */
 	struct lnx_peer *peer;		/* its sender */
 	uint32_t len;			/* bytes of payload */

@@ -6,9 +6,17 @@
 
 LNX_COLD struct lnx_peer_eager *lnx_peer_eager(struct lnx_peer *peer)
 {
-	if (!peer->eager)
-		peer->eager = calloc(1, sizeof(*peer->eager));
-	return peer->eager;
+	struct lnx_peer_eager *e = peer->eager;
+
+	if (e)
+		return e;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->throttle.peer = peer;
+	lnx_list_init(&e->throttle.link);
+	lnx_list_init(&e->throttle.queue);
+	return peer->eager = e;
 }
 
 void lnx_eager_learn(struct lnx_peer *peer, uint64_t limit)
@@ -22,7 +30,7 @@ void lnx_eager_learn(struct lnx_peer *peer, uint64_t limit)
 /* While too many of its messages wait for receives it gets no more. */
 static bool is_throttled(const struct lnx_peer *peer)
 {
-	const struct lnx_peer_throttle *t = peer->backlog.throttle;
+	const struct lnx_peer_throttle *t = lnx_throttle_of(peer);
 
 	return lnx_unlikely(t != NULL) && lnx_allowance_throttles(&t->its);
 }

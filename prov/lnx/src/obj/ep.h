@@ -242,7 +242,7 @@ struct lnx_ep_local {
 					 * when the core has no others to that peer */
 	struct lnx_node to_tell;	/* lnx_confirm.link: of msg/confirm.c: control
 					 * messages to send */
-	struct lnx_node nameless;	/* lnx_unex.of_peer: as peer->backlog.stored, for
+	struct lnx_node nameless;	/* lnx_unex.of_peer: as peer->stored, for
 					 * senders that the shm core cannot name */
 	uint32_t nconfirm;		/* operations that wait, of all peers */
 	uint32_t ntell_later;		/* one is due when the core is done */

@@ -280,24 +280,10 @@ struct lnx_peer_address {
 	struct lnx_node learn_link;	/* ep->learn_peers: hello to handle */
 };
 
-/* Large frames, in both directions, of a peer that has sent or received a large message.
- * Bytes; none of the 32-bit numbers is larger than the credit or FI_LNX_SEND_BUFFER. */
-struct lnx_peer_eager {
-	struct lnx_credit credit;
-	/* Copies that complete sends (rel/keep.c): */
-	uint32_t kept;			/* bytes of them */
-	uint32_t unasked;		/* sent since a frame asked for its ack */
-	bool full;			/* frames wait because there are too many */
-	bool none_soon;			/* we have waited for credit in vain */
-	/* The message that it sends in several frames (msg/parts.c): */
-	uint32_t len;			/* in frames; 0: there is no such message now */
-	uint32_t got;			/* of that, what came */
-	struct lnx_rxe *rxe;		/* where they go; NULL: they are dropped */
-};
-
-/* Of a peer that is throttled, or throttles us, or was and did. */
+/* What a peer may send, and what we may send to it, as far as that is not simply all. */
 struct lnx_peer_throttle {
 	struct lnx_peer *peer;
+	struct lnx_backlog_use use;	/* memory of its messages that no receive matches */
 	/* It by us (msg/backlog.h): */
 	struct lnx_allowance its;
 	uint32_t beyond;		/* so many came since that changed and were not
@@ -312,11 +298,20 @@ struct lnx_peer_throttle {
 					 * wait there, too */
 };
 
-/* Messages of it that no receive matches. */
-struct lnx_peer_backlog {
-	struct lnx_node stored;		/* lnx_unex.of_peer */
-	struct lnx_backlog_use use;	/* memory that they take */
-	struct lnx_peer_throttle *throttle; /* owned; NULL: never needed */
+/* Large frames, in both directions, and messages that wait for receives: of a peer that has
+ * sent or received a large message, or had such.  Bytes; none of the 32-bit numbers is larger than the credit or FI_LNX_SEND_BUFFER. */
+struct lnx_peer_eager {
+	struct lnx_credit credit;
+	/* Copies that complete sends (rel/keep.c): */
+	uint32_t kept;			/* bytes of them */
+	uint32_t unasked;		/* sent since a frame asked for its ack */
+	bool full;			/* frames wait because there are too many */
+	bool none_soon;			/* we have waited for credit in vain */
+	/* The message that it sends in several frames (msg/parts.c): */
+	uint32_t len;			/* in frames; 0: there is no such message now */
+	uint32_t got;			/* of that, what came */
+	struct lnx_rxe *rxe;		/* where they go; NULL: they are dropped */
+	struct lnx_peer_throttle throttle;
 };
 
 /* Large messages of it that we read. */
@@ -443,7 +438,8 @@ struct lnx_peer {
 	bool blocked;			/* chan.queue waits for the window, a path or
 					 * earlier frames, and not only for the next
 					 * pass */
-	struct lnx_peer_backlog backlog;
+	struct lnx_node stored;		/* lnx_unex.of_peer: its messages that no receive
+					 * matches */
 	uint64_t failing_ns;		/* since when every send fails; 0: they do not */
 
 	/* Links of lists, each used only when there is something to do. */
@@ -483,10 +479,16 @@ LNX_INLINE bool lnx_peer_dead(const struct lnx_peer *peer)
 	return lnx_life_dead(peer->life);
 }
 
+/* NULL: nothing of that kind has happened yet. */
+LNX_INLINE struct lnx_peer_throttle *lnx_throttle_of(const struct lnx_peer *peer)
+{
+	return peer->eager ? &peer->eager->throttle : NULL;
+}
+
 /* Frames that wait for their number: it throttles us. */
 LNX_INLINE uint32_t lnx_peer_nthrottled(const struct lnx_peer *peer)
 {
-	return lnx_unlikely(peer->backlog.throttle != NULL) ? peer->backlog.throttle->n : 0;
+	return peer->eager ? peer->eager->throttle.n : 0;
 }
 
 /* What operations to it end with once its session has ended: FI_E... */

@@ -24,7 +24,7 @@ struct ack_frame {
  * bytes of that. */
 static size_t tell_room(struct lnx_peer *peer, size_t max, struct ack_frame *ack)
 {
-	const struct lnx_peer_throttle *t = peer->backlog.throttle;
+	const struct lnx_peer_throttle *t = lnx_throttle_of(peer);
 	/* To a peer that has used some of it, and so knows of credit. */
 	bool credit = peer->eager && peer->eager->credit.came;
 

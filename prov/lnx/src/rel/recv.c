@@ -298,7 +298,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 				ep->rail[i]->poll_credits = ep->poll_hot;
 		}
 		/* Its messages may be waiting for that. */
-		if (lnx_unlikely(peer->backlog.throttle != NULL))
+		if (lnx_unlikely(lnx_throttle_of(peer) != NULL))
 			lnx_ep_due(ep, LNX_DUE_BACKLOG, 0);
 		ack_at_once(ep, peer);
 		break;

@@ -17,7 +17,7 @@ static struct lnx_frame *first(const struct lnx_peer_throttle *t)
 LNX_COLD int lnx_throttle_frame(struct lnx_ep *ep, struct lnx_peer *peer,
 				struct lnx_txe *txe, struct lnx_hdr *h, bool no_queue)
 {
-	struct lnx_peer_throttle *t = peer->backlog.throttle;
+	struct lnx_peer_throttle *t = lnx_throttle_of(peer);
 
 	if (!lnx_kind_message(h->kind))
 		return 1;
@@ -89,7 +89,7 @@ LNX_COLD void lnx_throttle_learn(struct lnx_peer *peer, uint32_t change, uint32_
  */
 static void take_back(struct lnx_peer *peer)
 {
-	struct lnx_peer_throttle *t = peer->backlog.throttle;
+	struct lnx_peer_throttle *t = lnx_throttle_of(peer);
 	struct lnx_chan *c = &peer->chan;
 	const struct lnx_node *node;
 	uint32_t n = 0, whole = 0, stay = 0;
@@ -114,7 +114,7 @@ static void take_back(struct lnx_peer *peer)
 
 LNX_COLD void lnx_throttle_release(struct lnx_peer *peer)
 {
-	struct lnx_peer_throttle *t = peer->backlog.throttle;
+	struct lnx_peer_throttle *t = lnx_throttle_of(peer);
 	struct lnx_chan *c = &peer->chan;
 	struct lnx_frame *f;
 
@@ -133,7 +133,7 @@ LNX_COLD void lnx_throttle_release(struct lnx_peer *peer)
 
 LNX_COLD struct lnx_txe *lnx_throttle_pop(struct lnx_peer *peer)
 {
-	struct lnx_peer_throttle *t = peer->backlog.throttle;
+	struct lnx_peer_throttle *t = lnx_throttle_of(peer);
 	struct lnx_frame *f = t ? first(t) : NULL;
 
 	if (!f)
