@@ -114,6 +114,18 @@ struct ft_op *put(struct ft *ft, bool tagged, int to, uint64_t tag,
 	return ft_send(ft, op, &m) ? NULL : op;
 }
 
+double resident_bytes(void)
+{
+	FILE *f = fopen("/proc/self/statm", "r");
+	unsigned long pages = 0;
+
+	if (!f || fscanf(f, "%*u %lu", &pages) != 1)
+		pages = 0;
+	if (f)
+		fclose(f);
+	return (double)pages * (double)sysconf(_SC_PAGESIZE);
+}
+
 bool reads_memory(pid_t pid, const void *at)
 {
 	const char *off = getenv("FI_SHM_DISABLE_CMA");

@@ -44,6 +44,9 @@ struct ft_op *post(struct ft *ft, bool tagged, int from, uint64_t tag,
 struct ft_op *put(struct ft *ft, bool tagged, int to, uint64_t tag,
 		  uint64_t seq, size_t len);
 
+/* Resident memory of this process. */
+double resident_bytes(void);
+
 /* Can the memory of that process, at its address `at`, be read from here?  If
  * not, shared memory moves large messages in pieces, and for these both
  * processes have to live and to make progress. */

@@ -179,7 +179,9 @@ static void frame(const uint8_t *data, size_t size)
 		FUZZ_CHECK(payload && h.len == payload && h.tag + h.len > h.tag);
 		break;
 	case LNX_KIND_ACK:
-		FUZZ_CHECK(!payload || payload == sizeof(struct lnx_wire_credit));
+		FUZZ_CHECK(payload == 0 || payload == sizeof(struct lnx_wire_credit) ||
+			   payload == sizeof(struct lnx_wire_credit) +
+				      sizeof(struct lnx_wire_allowance));
 		break;
 	case LNX_KIND_FIN:
 		moved(data + HDR, payload);

@@ -235,7 +235,9 @@ Test(hdr, every_wrong_length_is_found)
 				   (len - HDR) / sizeof(struct lnx_wire_moved) <=
 				   LNX_WIRE_PATHS) ||
 				  (kind == LNX_KIND_ACK &&
-				   len == HDR + sizeof(struct lnx_wire_credit)) ||
+				   (len == HDR + sizeof(struct lnx_wire_credit) ||
+				    len == HDR + sizeof(struct lnx_wire_credit) +
+				    sizeof(struct lnx_wire_allowance))) ||
 				  /* And lnx_rails_unpack that of a list. */
 				  (kind == LNX_KIND_HELLO && len > good +
 				   LNX_WIRE_RAILS_HEAD && len <= good +

@@ -531,7 +531,7 @@ size_t view_unexpected(const struct lnx_ep *ep)
 
 size_t view_stored_bytes(const struct lnx_ep *ep)
 {
-	return ep->kept.used;
+	return ep->backlog.kept.used;
 }
 
 unsigned view_held_bufs(const struct lnx_ep *ep)

@@ -72,7 +72,7 @@ enum lnx_wire_kind {
 	LNX_KIND_ACK = 7,	/* carries ack, and what came over a path: tag: 1 +
 				 * path or 0, data: bytes of frames; len, key: the
 				 * same for another path.  Payload: none, or
-				 * lnx_wire_credit */
+				 * lnx_wire_credit, or that and lnx_wire_allowance */
 	LNX_KIND_PROBE = 8,	/* asks for an ACK now: does the peer live?  With
 				 * tag, 1 + a path of the sender's: asks for a PONG.
 				 * data: a number, with LNX_WIRE_PROBE_LATENCY or
@@ -179,11 +179,23 @@ struct lnx_wire_proof {
 };
 static_assert(sizeof(struct lnx_wire_proof) == 40, "proof");
 
-/* Payload of an ACK, if any. */
+/* Payload of an ACK, if any: this, */
 struct lnx_wire_credit {
 	uint64_t limit;
 };
 static_assert(sizeof(struct lnx_wire_credit) == 8, "credit");
+
+/*
+ * and then perhaps this: how many messages the receiver of the ACK may begin, while too many
+ * wait for receives.  The number of the change grows with each, by less than half of its
+ * range between two that come; of two the later one counts.
+ */
+struct lnx_wire_allowance {
+	uint32_t change;	/* odd: throttled */
+	uint32_t n;		/* then: of the frames with the number `ack` and later ones
+				 * so many may be MSG, TAG, RTS or PART */
+};
+static_assert(sizeof(struct lnx_wire_allowance) == 8, "allowance");
 
 /*
  * Payload of an RTS: where the receiver may read the message.  The source is nseg

@@ -40,7 +40,7 @@ static bool all_left(const struct lnx_ep *ep)
 
 		if (p->shm.nqueued)
 			return false;
-		if (lnx_peer_open(p) && (p->chan.nqueued || p->chan.ack_now ||
+		if (lnx_peer_open(p) && (p->chan.nqueued || lnx_peer_nthrottled(p) || p->chan.ack_now ||
 					    p->chan.una != p->chan.posted))
 			return false;
 	}
@@ -288,7 +288,7 @@ int lnx_ep_close(struct fid *fid)
 	lnx_match_fini(&ep->msg);
 	lnx_rxe_free_owned(ep);
 	lnx_pool_fini(&ep->rxe_pool);
-	lnx_arena_fini(&ep->kept);
+	lnx_arena_fini(&ep->backlog.kept);
 	for (i = 0; i < LNX_ARRAY_SIZE(ep->txe_pool); i++)
 		lnx_pool_fini(&ep->txe_pool[i]);
 	lnx_pool_fini(&ep->rxbuf_pool);

@@ -36,6 +36,7 @@ void lnx_ep_init_lists(struct lnx_ep *ep)
 		&ep->peers.all, &ep->peers.ended, &ep->reserve, &ep->buf_reserve, &ep->rndv.announced,
 		&ep->rndv.dead, &ep->eager.keep, &ep->eager.sends, &ep->bound.av_link, &ep->owned,
 		&ep->bound.domain_link, &ep->shared.link, &ep->shared.users,
+		&ep->backlog.throttled,
 	};
 	unsigned i;
 
@@ -56,7 +57,7 @@ int lnx_ep_init_rx(struct lnx_ep *ep)
 	}
 	lnx_pool_init(&ep->rxe_pool, sizeof(struct lnx_rxe), LNX_SLAB_RXE);
 	ep->rxe_pool.make = lnx_rxe_make;
-	lnx_arena_init(&ep->kept);
+	lnx_arena_init(&ep->backlog.kept);
 	ep->min_multi_recv = LNX_MIN_MULTI_RECV;
 	return 0;
 }
@@ -126,6 +127,17 @@ static void set_eager(struct lnx_ep *ep)
 			ep->limits.rx_frame = LNX_FRAME_LARGE;
 }
 
+/* What messages without a receive may take. */
+static void set_backlog(struct lnx_ep *ep)
+{
+	struct lnx_backlog *b = &ep->backlog.sum;
+	uint64_t limit = ep->conf->unexpected_limit;
+
+	b->limit = limit ? LNX_MIN(limit, LNX_BACKLOG_NONE) : LNX_BACKLOG_NONE;
+	b->window = ep->limits.window;
+	b->reserve = (uint64_t)b->window * LNX_FRAME_MAX;
+}
+
 int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 		struct fid_ep **out, void *context)
 {
@@ -193,6 +205,7 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	lnx_pool_init(&ep->chunk_pool, lnx_chunk_size, SLAB_BUF);
 	lnx_confirm_init(ep);
 	ep->limits.window = pow2_up(ep->conf->window);
+	set_backlog(ep);
 	ep->poll.idle_mask = pow2_up(ep->conf->poll_idle) - 1;
 	ep->poll_hot = (uint32_t)ep->conf->poll_hot;
 	ep->ack_every = (uint32_t)ep->conf->ack_every;

@@ -44,6 +44,9 @@
 /* At idle peers that are in no address vector; and if there is no room for more. */
 #define LNX_KEEPALIVE_NS	(60 * LNX_NS_PER_S)
 #define LNX_KEEPALIVE_FULL_NS	LNX_NS_PER_S
+/* At peers that are throttled: while something changes, and at most. */
+#define LNX_BACKLOG_LOOK_NS	(50 * LNX_NS_PER_US)
+#define LNX_BACKLOG_LOOK_MAX_NS	(10 * LNX_NS_PER_MS)
 /* At processes of this node, all behind one descriptor; and at each by itself. */
 #define LNX_EXIT_LOOK_NS	(10 * LNX_NS_PER_MS)
 #define LNX_EXIT_PROBE_NS	(100 * LNX_NS_PER_MS)

@@ -8,6 +8,7 @@
 #include "comp/links.h"
 #include "core/half_open.h"
 #include "core/health_board.h"
+#include "msg/backlog.h"
 #include "msg/local_exit.h"
 #include "rel/rel.h"
 
@@ -54,6 +55,7 @@ OWN(rails, LNX_DUE_RAILS, lnx_rel_due(ep, LNX_DUE_RAILS, now))
 OWN(policy, LNX_DUE_POLICY, lnx_rel_due(ep, LNX_DUE_POLICY, now))
 OWN(local, LNX_DUE_LOCAL, lnx_local_exit_run(ep, now))
 OWN(board, LNX_DUE_BOARD, lnx_board_run(ep, now))
+OWN(backlog, LNX_DUE_BACKLOG, lnx_backlog_run(ep, now))
 
 static void (*const due[LNX_DUE_N])(struct lnx_timer *t, uint64_t now) = {
 	[LNX_DUE_SWEEP] = sweep,
@@ -66,6 +68,7 @@ static void (*const due[LNX_DUE_N])(struct lnx_timer *t, uint64_t now) = {
 	[LNX_DUE_POLICY] = policy,
 	[LNX_DUE_LOCAL] = local,
 	[LNX_DUE_BOARD] = board,
+	[LNX_DUE_BACKLOG] = backlog,
 };
 
 int lnx_ep_timers_open(struct lnx_ep *ep)

@@ -39,6 +39,8 @@ static const char *const lnx_conf_selection_names[] = {
 
 static const char *const lnx_conf_auto_names[] = { "auto", NULL };
 
+static const char *const lnx_conf_unlimited_names[] = { "unlimited", NULL };
+
 const struct lnx_param lnx_params[] = {
 #define LNX_PARAM(name, type, def, min, max, unit, names, help) \
 	{ #name, LNX_PARAM_##type, def, min, max, unit, names, help },

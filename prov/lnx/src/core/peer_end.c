@@ -65,7 +65,7 @@ static bool unused(const struct lnx_peer *p)
 	unsigned i;
 
 	if (!lnx_peer_dead(p) || p->nheld || p->n_clones || p->nrndv || p->rma.n_segments ||
-	    p->pull.n || p->rma.n_served || p->rma.n_reads || p->chan.nqueued || p->shm.nqueued ||
+	    p->pull.n || p->rma.n_served || p->rma.n_reads || p->chan.nqueued || lnx_peer_nthrottled(p) || p->shm.nqueued ||
 	    p->confirm.n || p->shm.nflight || p->confirm.n_answers || !lnx_list_empty(&p->stored) ||
 	    p->shm.core != FI_ADDR_NOTAVAIL ||
 	    lnx_list_linked(&p->pump_link) || lnx_list_linked(&p->ack_link) ||

@@ -327,7 +327,7 @@ void lnx_publish_peer(const struct lnx_peer *peer, struct lnx_state_peer *s)
 			 (local || lnx_peer_acked(peer) ? LNX_STATE_PEER_MET : 0),
 		.pid = local ? (uint32_t)peer->shm.where.pid : 0,
 		.window = peer->npath ? peer->ep->limits.window : 0,
-		.in_flight = c->posted - c->una, .queued = c->nqueued,
+		.in_flight = c->posted - c->una, .queued = c->nqueued + lnx_peer_nthrottled(peer),
 		.large = peer->nrndv + peer->pull.n + peer->rma.n_served,
 		.in_flight_bytes = c->una_bytes,
 		.next = c->next, .expected = c->rx.next,

@@ -23,11 +23,11 @@
 #define COPY_OUT_MAX	4096
 #define HELD_BUFS_MAX	16
 
-/* May a payload of that length stay in buf? */
+/* May a payload of that length stay in buf, which can be much larger? */
 static bool may_hold(const struct lnx_ep *ep, struct lnx_rxbuf *buf, size_t len)
 {
 	return len > COPY_OUT_MAX && ep->eager.n_held_bufs < HELD_BUFS_MAX &&
-	       lnx_rxbuf_may_keep(buf);
+	       !lnx_backlog_near(&ep->backlog.sum, 0) && lnx_rxbuf_may_keep(buf);
 }
 
 static inline const uint8_t *frame_payload(const struct lnx_rxbuf *buf)
@@ -62,8 +62,11 @@ static int store_announced(struct lnx_peer *peer, const struct lnx_hdr *h, bool 
 			   struct lnx_rts *rts)
 {
 	struct lnx_ep *ep = peer->ep;
-	struct lnx_rxe *rxe = lnx_rxe_get(ep);
+	struct lnx_rxe *rxe;
 
+	if (lnx_backlog_refuses(peer))
+		return -FI_EACCES;
+	rxe = lnx_rxe_get(ep);
 	if (!rxe)
 		return -FI_ENOMEM;
 	rxe->tagged = tagged;
@@ -81,6 +84,7 @@ static int store_announced(struct lnx_peer *peer, const struct lnx_hdr *h, bool 
 	rxe->unex.m.tag = tagged ? h->tag : 0;
 	lnx_rxe_holds(rxe);
 	lnx_rx_store(rxe);
+	lnx_rxe_take(rxe, lnx_pull_size + rts->head);
 	ep->stats.unexpected++;
 	return 0;
 }
@@ -124,6 +128,7 @@ static int store_in_entry(struct lnx_peer *peer, const struct lnx_hdr *h,
 	if (lnx_unlikely(h->len > LNX_PAYLOAD_MAX))
 		lnx_rxe_charge(rxe, h->len);
 	lnx_rx_store(rxe);
+	lnx_rxe_take(rxe, copy ? h->len : lnx_rxbuf_bytes(buf));
 	ep->stats.unexpected++;
 	return !copy;
 }
@@ -132,9 +137,11 @@ static int store_in_entry(struct lnx_peer *peer, const struct lnx_hdr *h,
 static int store_unexpected(struct lnx_peer *peer, const struct lnx_hdr *h,
 			    struct lnx_rxbuf *buf, bool tagged)
 {
+	if (lnx_backlog_refuses(peer))
+		return -FI_EACCES;
 	if (lnx_unlikely(h->len > LNX_PAYLOAD_MAX) || may_hold(peer->ep, buf, h->len))
 		return store_in_entry(peer, h, buf, tagged);
-	if (lnx_likely(lnx_unex_keep(peer, h, frame_payload(buf), tagged))) {
+	if (lnx_likely(lnx_unex_keep(peer, h, frame_payload(buf), tagged, false))) {
 		peer->ep->stats.unexpected++;
 		return 0;
 	}
@@ -196,6 +203,8 @@ static int handle_part(struct lnx_ep *ep, struct lnx_peer *peer, const struct ln
 		return -FI_EACCES;
 	rxe = lnx_rx_take(ep, tagged, peer->addr, h->tag, h->len);
 	if (!rxe) {
+		if (lnx_backlog_refuses(peer))
+			return -FI_EACCES;
 		rxe = lnx_rxe_get(ep);
 		if (!rxe)
 			return -FI_ENOMEM;
@@ -215,6 +224,7 @@ static int handle_part(struct lnx_ep *ep, struct lnx_peer *peer, const struct ln
 		rxe->unex.m.src = peer->addr;
 		rxe->unex.m.tag = tagged ? h->tag : 0;
 		lnx_rx_store(rxe);
+		lnx_rxe_take(rxe, h->len);
 		ep->stats.unexpected++;
 	} else {
 		rxe->state = LNX_RXE_ACTIVE;

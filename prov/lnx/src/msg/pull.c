@@ -33,6 +33,7 @@
 #define PULL_DEPTH	4			/* reads of one message, over one path */
 #define REDO_SHIFT_MAX	3u			/* LNX_READ_REDO_NS, up to 8 times */
 
+const size_t lnx_pull_size = sizeof(struct lnx_pull);
 const size_t lnx_chunk_size = sizeof(struct lnx_chunk);
 
 struct lnx_rts *lnx_pull_rts_new(void)

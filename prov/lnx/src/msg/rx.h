@@ -11,7 +11,9 @@
 #define LNX_RX_H
 
 #include "obj/call.h"
+#include "msg/backlog.h"
 #include "msg/unex.h"
+#include "obj/eager.h"
 #include "obj/ep.h"
 #include "rel/rel.h"
 #include "wire/hdr.h"
@@ -126,6 +128,7 @@ struct lnx_rxe {
 	struct lnx_unex *kept;		/* LNX_PAYLOAD_KEPT: owned; compact */
 	struct lnx_rts *rts;		/* LNX_PAYLOAD_REMOTE: owned */
 	uint64_t charged;		/* credit of its peer, while the payload is stored */
+	uint64_t taken;			/* memory that is counted in its peer's backlog */
 	uint64_t since_ns;		/* LNX_PAYLOAD_CORE and large: when it came */
 	struct lnx_node link;		/* ep->deferred, or ep->reserve */
 	/* Multi-receive: the parent holds the buffer, children the messages. */
@@ -162,7 +165,8 @@ static inline void lnx_rxe_holds(struct lnx_rxe *rxe)
 static inline void lnx_rx_credit_used(struct lnx_peer *peer, uint64_t n)
 {
 	lnx_credit_came(&peer->eager->credit, &peer->ep->eager.pool, n, false);
-	lnx_rel_credit(peer);
+	if (lnx_eager_urgent(peer))
+		lnx_rel_tell(peer);
 }
 
 /* n bytes of credit of its peer came, and are stored in rxe, which `holds`. */
@@ -170,6 +174,14 @@ static inline void lnx_rxe_charge(struct lnx_rxe *rxe, uint64_t n)
 {
 	rxe->charged += n;
 	lnx_credit_came(&rxe->peer->eager->credit, &rxe->peer->ep->eager.pool, n, true);
+}
+
+/* rxe, which `holds`, is stored with n bytes beside it. */
+static inline void lnx_rxe_take(struct lnx_rxe *rxe, uint64_t n)
+{
+	n += sizeof(*rxe);
+	if (lnx_backlog_take(rxe->peer, n))
+		rxe->taken = n;
 }
 
 static inline struct lnx_match *lnx_rx_match(struct lnx_ep *ep, bool tagged)
@@ -286,6 +298,9 @@ struct lnx_rxe *lnx_rx_entry(struct lnx_unex *u);
 void lnx_rx_deliver(struct lnx_rxe *rxe);
 /* Let the core of a direct rail put its message into rxe->payload. */
 void lnx_rx_arm_bounce(struct lnx_rxe *rxe);
+/* Take a message that a direct core has just queued, and that is stored, out of it: in as
+ * little memory as there can be.  For one that the core copies at once. */
+LNX_COLD void lnx_rx_copy_out(struct lnx_rxe *rxe);
 /* Leave a message in its core until there is memory or time to take it out. */
 void lnx_rx_defer(struct lnx_rxe *rxe);
 /* Take deferred messages that waited too long out of their core. */
@@ -295,6 +310,7 @@ void lnx_rx_discard(struct lnx_rxe *rxe);
 
 /* msg/pull.c */
 extern const size_t lnx_chunk_size;
+extern const size_t lnx_pull_size;	/* of what lnx_pull_rts_new allocates */
 /* Memory for rxe->rts, with room for what a pull needs later.  free() it. */
 struct lnx_rts *lnx_pull_rts_new(void);
 /* Cannot fail: if memory is short the pull waits. */

@@ -17,7 +17,8 @@ void lnx_rxe_uncharge(struct lnx_rxe *rxe)
 		return;
 	lnx_credit_free(&peer->eager->credit, &peer->ep->eager.pool, rxe->charged);
 	rxe->charged = 0;
-	lnx_rel_credit(peer);
+	if (lnx_eager_urgent(peer))
+		lnx_rel_tell(peer);
 }
 
 void lnx_rxe_make(void *obj, struct lnx_pool *p)
@@ -31,6 +32,7 @@ void lnx_rxe_make(void *obj, struct lnx_pool *p)
 	rxe->kept = NULL;
 	rxe->rts = NULL;
 	rxe->charged = 0;
+	rxe->taken = 0;
 	rxe->since_ns = 0;
 	rxe->parent = NULL;
 	lnx_list_init(&rxe->link);
@@ -48,6 +50,8 @@ static LNX_COLD struct lnx_ep *clean(struct lnx_rxe *rxe)
 	free(rxe->payload);
 	free(rxe->rts);
 	lnx_rxe_uncharge(rxe);
+	if (rxe->taken)
+		lnx_backlog_give(rxe->peer, rxe->taken);
 	if (rxe->holds)
 		rxe->peer->nheld--;
 	if (rxe->payload_at == LNX_PAYLOAD_RMA && !rxe->segment)

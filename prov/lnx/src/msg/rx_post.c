@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "msg/backlog.h"
 #include "msg/rx.h"
 #include "rail/rail.h"
 
@@ -136,6 +137,9 @@ ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r)
 			ret = receive_stored(ep, m, lnx_unex_of(u), r);
 			goto out;
 		}
+		/* It may be for a message that is behind these. */
+		if (lnx_backlog_throttles(ep))
+			lnx_backlog_moved(ep);
 	} else if (lnx_unlikely((r->flags & FI_MULTI_RECV) &&
 				!r->tagged)) {
 		ret = post_multi(ep, r);
@@ -191,6 +195,8 @@ static ssize_t peek(struct lnx_ep *ep, const struct lnx_recv *r)
 
 	if (!u) {
 		/* Callers loop on FI_PEEK alone: make progress. */
+		if (lnx_backlog_throttles(ep))
+			lnx_backlog_peeked(ep, src);
 		lnx_progress(ep);
 		u = lnx_match_peek(m, src, r->tag, r->ignore);
 	}

@@ -9,8 +9,16 @@
 #include "msg/tx.h"
 #include "rail/direct.h"
 
+/* Longer messages to a peer that throttles us are announced, so that it need not store them. */
+#define THROTTLED_MAX	4096u
+
 /* Passes to wait for credit. */
 #define CREDIT_TRIES	64u
+
+static bool throttled(const struct lnx_peer *peer)
+{
+	return lnx_unlikely(peer->chan.flags & LNX_CHAN_THROTTLED);
+}
 
 static struct lnx_frame_room room_of(const struct lnx_peer *peer)
 {
@@ -68,7 +76,8 @@ static bool is_shared(const struct lnx_peer *peer, size_t len)
 static bool at_once(struct lnx_ep *ep, struct lnx_peer *peer, size_t len,
 		    const struct lnx_frame_room *room)
 {
-	return peer->eager && peer->eager->credit.limit && !is_shared(peer, len) &&
+	return peer->eager && peer->eager->credit.limit && !throttled(peer) &&
+	       !is_shared(peer, len) &&
 	       len <= ep->conf->eager_limit && len <= LNX_PARTS_MAX * room->payload &&
 	       (lnx_credit_has(&peer->eager->credit, len) ||
 		wait_for_credit(ep, peer, len));
@@ -84,7 +93,7 @@ static size_t head_of(const struct lnx_ep *ep, const struct lnx_peer *peer, size
 {
 	size_t head = room->payload;
 
-	return peer->npath == 1 && peer->eager && head < len &&
+	return peer->npath == 1 && peer->eager && head < len && !throttled(peer) &&
 	       head <= ep->conf->eager_limit &&
 	       lnx_credit_has(&peer->eager->credit, head) ? head : 0;
 }
@@ -200,7 +209,8 @@ ssize_t lnx_msg_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_unlikely(ret))
 		return ret;
 	inject = lnx_call_inject(tx->call) || (tx->op_flags & FI_INJECT);
-	if (lnx_unlikely(len > ep->limits.eager && !inject)) {
+	if (lnx_unlikely((len > ep->limits.eager ||
+			  (throttled(peer) && len > THROTTLED_MAX)) && !inject)) {
 		room = room_of(peer);
 		large = at_once(ep, peer, len, &room);
 		if (lnx_unlikely(lnx_peer_get(ep, tx->dest) != peer || lnx_peer_dead(peer)))

@@ -6,6 +6,7 @@
  */
 #include "msg/unex.h"
 
+#include "msg/backlog.h"
 #include "msg/rx.h"
 
 static inline char *behind(const struct lnx_unex *u)
@@ -52,11 +53,11 @@ struct lnx_unex_about lnx_unex_about(const struct lnx_unex *u)
 }
 
 bool lnx_unex_keep(struct lnx_peer *peer, const struct lnx_hdr *h, const void *payload,
-		   bool tagged)
+		   bool tagged, bool direct)
 {
 	struct lnx_ep *ep = peer->ep;
 	bool has_data = (h->flags & LNX_WIRE_F_DATA) != 0;
-	struct lnx_unex *u = lnx_arena_get(&ep->kept, LNX_UNEX_HEAD + h->len +
+	struct lnx_unex *u = lnx_arena_get(&ep->backlog.kept, LNX_UNEX_HEAD + h->len +
 					   (has_data ? sizeof(h->data) : 0));
 
 	if (lnx_unlikely(!u))
@@ -66,6 +67,11 @@ bool lnx_unex_keep(struct lnx_peer *peer, const struct lnx_hdr *h, const void *p
 	u->entry = false;
 	u->tagged = tagged;
 	u->has_data = has_data;
+	u->direct = direct;
+	if (lnx_likely(!direct) && lnx_unlikely(!lnx_backlog_take(peer, bytes_of(u)))) {
+		lnx_arena_put(&ep->backlog.kept, u, bytes_of(u));
+		return false;
+	}
 	if (has_data)
 		memcpy(behind(u), &h->data, sizeof(h->data));
 	memcpy((char *)lnx_unex_payload(u), payload, h->len);
@@ -88,5 +94,7 @@ void lnx_unex_unstore(struct lnx_unex *u)
 
 void lnx_unex_free(struct lnx_unex *u)
 {
-	lnx_arena_put(&u->peer->ep->kept, u, bytes_of(u));
+	if (lnx_likely(!u->direct))
+		lnx_backlog_give(u->peer, bytes_of(u));
+	lnx_arena_put(&u->peer->ep->backlog.kept, u, bytes_of(u));
 }

@@ -4,8 +4,9 @@
  *
  * - an entry: part of a receive entry (lnx_rxe.unex), for what a core, a frame buffer or
  *   its sender still has, or what has not come completely;
- * - compact: by itself, with the payload behind it, in ep->kept.  There can be very many
- *   of these: one with a payload of 1 byte takes LNX_UNEX_HEAD + 1 bytes.
+ * - compact: by itself, with the payload behind it, in ep->backlog.kept.  There can be very many
+ *   of these: one with a payload of 1 byte takes LNX_UNEX_HEAD + 1 bytes.  What is in
+ *   the shm core becomes one, too, when there are many (msg/srx_owner.c).
  *
  * Both are in a matcher, and in a list of the sender.  Owner lock held.
  */
@@ -25,11 +26,15 @@ struct lnx_unex {
 	struct lnx_peer *peer;		/* its sender */
 	uint32_t len;			/* bytes of payload */
 	bool entry;			/* it is no compact one */
-	bool tagged;
-	bool has_data;			/* 8 bytes of CQ data precede the payload */
+	struct {
+		bool tagged : 1;
+		bool has_data : 1;	/* 8 bytes of CQ data precede the payload */
+		bool direct : 1;	/* it came over shared memory */
+	};
 };
 
-#define LNX_UNEX_HEAD	(offsetof(struct lnx_unex, has_data) + sizeof(bool))
+/* The anonymous structure has one byte. */
+#define LNX_UNEX_HEAD	(offsetof(struct lnx_unex, entry) + sizeof(bool) + 1)
 
 /* What there is to know of either. */
 struct lnx_unex_about {
@@ -50,11 +55,12 @@ static inline struct lnx_unex *lnx_unex_of(struct lnx_munex *m)
 struct lnx_unex_about lnx_unex_about(const struct lnx_unex *u);
 
 /*
- * Keep a copy of the message in a frame of peer's, which is at most LNX_PAYLOAD_MAX long:
- * from now on it is stored.  False: there is no memory.
+ * Keep a copy of a message of peer's, which is at most LNX_PAYLOAD_MAX long: from now on it
+ * is stored.  Of h: flags, tag, data, len.  direct: it came over shared memory, and not in a
+ * frame.  False: there is no memory.
  */
 bool lnx_unex_keep(struct lnx_peer *peer, const struct lnx_hdr *h, const void *payload,
-		   bool tagged);
+		   bool tagged, bool direct);
 /* Either one is no longer stored. */
 void lnx_unex_unstore(struct lnx_unex *u);
 /* Free a compact one, which is not stored. */

@@ -6,9 +6,17 @@
 
 LNX_COLD struct lnx_peer_eager *lnx_peer_eager(struct lnx_peer *peer)
 {
-	if (!peer->eager)
-		peer->eager = calloc(1, sizeof(*peer->eager));
-	return peer->eager;
+	struct lnx_peer_eager *e = peer->eager;
+
+	if (e)
+		return e;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->throttle.peer = peer;
+	lnx_list_init(&e->throttle.link);
+	lnx_list_init(&e->throttle.queue);
+	return peer->eager = e;
 }
 
 void lnx_eager_learn(struct lnx_peer *peer, uint64_t limit)
@@ -19,10 +27,26 @@ void lnx_eager_learn(struct lnx_peer *peer, uint64_t limit)
 		peer->eager->none_soon = false;
 }
 
+/* While too many of its messages wait for receives it gets no more. */
+static bool is_throttled(const struct lnx_peer *peer)
+{
+	const struct lnx_peer_throttle *t = lnx_throttle_of(peer);
+
+	return lnx_unlikely(t != NULL) && lnx_allowance_throttles(&t->its);
+}
+
+bool lnx_eager_urgent(const struct lnx_peer *peer)
+{
+	return !is_throttled(peer) &&
+	       lnx_credit_urgent(&peer->eager->credit, &peer->ep->eager.pool);
+}
+
 uint64_t lnx_eager_grant(struct lnx_peer *peer)
 {
 	struct lnx_credit_pool *pool = &peer->ep->eager.pool;
 
+	if (is_throttled(peer))
+		return peer->eager ? peer->eager->credit.granted : 0;
 	if (!pool->peer || !lnx_peer_eager(peer))
 		return 0;
 	return lnx_credit_grant(&peer->eager->credit, pool);

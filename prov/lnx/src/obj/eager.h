@@ -16,6 +16,9 @@ void lnx_eager_learn(struct lnx_peer *peer, uint64_t limit);
 /* What we grant it: to be told now.  0: none. */
 uint64_t lnx_eager_grant(struct lnx_peer *peer);
 
+/* Should it be told of more without delay, because soon it has none?  peer->eager is there. */
+bool lnx_eager_urgent(const struct lnx_peer *peer);
+
 /* LNX_WIRE_F_*, for the last frame of so many bytes that leave in the application's
  * buffer and may be copied later (rel/keep.c). */
 uint8_t lnx_eager_ack_flags(struct lnx_peer *peer, uint64_t bytes);

@@ -67,6 +67,7 @@ enum lnx_due {
 	LNX_DUE_POLICY,			/* peers that do not know new rules yet */
 	LNX_DUE_LOCAL,			/* lnx_local_exit_run */
 	LNX_DUE_BOARD,			/* lnx_board_run */
+	LNX_DUE_BACKLOG,		/* lnx_backlog_run */
 	LNX_DUE_N,
 };
 
@@ -169,6 +170,17 @@ struct lnx_ep_eager {
 	struct lnx_pool small_bufs;	/* lnx_rxbuf for frames of LNX_FRAME_MAX, to keep
 					 * them in */
 	uint32_t n_held_bufs;		/* buffers that stored messages are in */
+};
+
+/* Messages that no receive matches (msg/unex.h, msg/backlog.h). */
+struct lnx_ep_backlog {
+	struct lnx_backlog sum;		/* of those that came in frames */
+	struct lnx_arena kept;		/* the compact ones */
+	struct lnx_node throttled;	/* lnx_peer_throttle.link: peers */
+	uint64_t look_gap_ns;		/* from one look at these to the next */
+	uint64_t peeked_src;		/* FI_PEEK has found nothing from there since the last
+					 * look, */
+	bool peeked;			/* if this is set */
 };
 
 /* What is bound to the endpoint, beside the queues of the data path. */
@@ -315,7 +327,7 @@ struct lnx_ep {
 	struct lnx_stats stats;		/* hot ones first */
 	struct lnx_match tag;
 	struct lnx_match msg;
-	struct lnx_arena kept;		/* messages that no receive matches (msg/unex.h) */
+	struct lnx_ep_backlog backlog;
 
 	/* Deferred work: what must not be done inside a core's callback. */
 	struct lnx_node pump_peers;

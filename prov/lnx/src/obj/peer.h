@@ -28,6 +28,7 @@
 #include "policy/rtt.h"
 #include "policy/stripe.h"
 #include "rel/chan.h"
+#include "policy/backlog.h"
 #include "policy/credit.h"
 #include "rel/hedge.h"
 #include "rel/life.h"
@@ -270,8 +271,26 @@ struct lnx_peer_address {
 	struct lnx_node learn_link;	/* ep->learn_peers: hello to handle */
 };
 
-/* Large frames, in both directions, of a peer that has sent or received a large message.
- * Bytes; none of the 32-bit numbers is larger than the credit or FI_LNX_SEND_BUFFER. */
+/* What a peer may send, and what we may send to it, as far as that is not simply all. */
+struct lnx_peer_throttle {
+	struct lnx_peer *peer;
+	struct lnx_backlog_use use;	/* memory of its messages that no receive matches */
+	/* It by us (msg/backlog.h): */
+	struct lnx_allowance its;
+	uint32_t beyond;		/* so many came since that changed and were not
+					 * allowed */
+	struct lnx_node link;		/* ep->backlog.throttled */
+	/* We by it (rel/throttle.h): */
+	struct lnx_allowed ours;
+	struct lnx_node queue;		/* lnx_frame.link: frames that wait, and have no
+					 * number yet */
+	uint32_t n;			/* so many */
+	bool take_back;			/* it told us something: what is in chan.queue is to
+					 * wait there, too */
+};
+
+/* Large frames, in both directions, and messages that wait for receives: of a peer that has
+ * sent or received a large message, or had such.  Bytes; none of the 32-bit numbers is larger than the credit or FI_LNX_SEND_BUFFER. */
 struct lnx_peer_eager {
 	struct lnx_credit credit;
 	/* Copies that complete sends (rel/keep.c): */
@@ -283,6 +302,7 @@ struct lnx_peer_eager {
 	uint32_t len;			/* in frames; 0: there is no such message now */
 	uint32_t got;			/* of that, what came */
 	struct lnx_rxe *rxe;		/* where they go; NULL: they are dropped */
+	struct lnx_peer_throttle throttle;
 };
 
 /* Large messages of it that we read. */
@@ -450,6 +470,18 @@ LNX_INLINE bool lnx_peer_ending(const struct lnx_peer *peer)
 LNX_INLINE bool lnx_peer_dead(const struct lnx_peer *peer)
 {
 	return lnx_life_dead(peer->life);
+}
+
+/* NULL: nothing of that kind has happened yet. */
+LNX_INLINE struct lnx_peer_throttle *lnx_throttle_of(const struct lnx_peer *peer)
+{
+	return peer->eager ? &peer->eager->throttle : NULL;
+}
+
+/* Frames that wait for their number: it throttles us. */
+LNX_INLINE uint32_t lnx_peer_nthrottled(const struct lnx_peer *peer)
+{
+	return peer->eager ? peer->eager->throttle.n : 0;
 }
 
 /* What operations to it end with once its session has ended: FI_E... */

@@ -76,6 +76,17 @@ struct lnx_frame *lnx_chan_unqueue(struct lnx_chan *c)
 	return lnx_list_entry(n, struct lnx_frame, link);
 }
 
+struct lnx_frame *lnx_chan_take_back(struct lnx_chan *c)
+{
+	struct lnx_node *n = c->queue.prev;
+
+	lnx_list_del(n);
+	c->next--;
+	if (!--c->nqueued)
+		c->flags &= (uint8_t)~LNX_CHAN_QUEUED;
+	return lnx_list_entry(n, struct lnx_frame, link);
+}
+
 void lnx_chan_retransmit_before(struct lnx_chan *c, unsigned paths, uint32_t end)
 {
 	uint32_t n = end - c->una, before = c->retx_next + c->retx_left - c->una;

@@ -61,6 +61,8 @@ static_assert(offsetof(struct lnx_frame, niov) ==
 #define LNX_CHAN_PROBE_DUE	0x10u	/* the oldest is to be posted again */
 #define LNX_CHAN_FAILING	0x20u	/* the caller's: posts fail, and an acknowledgement
 					 * ends that */
+#define LNX_CHAN_THROTTLED	0x40u	/* the caller's: not every message may begin
+					 * (rel/throttle.h) */
 
 /* The first members are used for every frame: see obj/peer.h for their cache lines. */
 struct lnx_chan {
@@ -245,6 +247,8 @@ LNX_INLINE struct lnx_frame *lnx_chan_ack_one(struct lnx_chan *c, uint32_t ack)
 
 /* The first frame of the queue leaves it, without being posted; or NULL. */
 struct lnx_frame *lnx_chan_unqueue(struct lnx_chan *c);
+/* The last frame of the queue, which is not empty, leaves it without its number. */
+struct lnx_frame *lnx_chan_take_back(struct lnx_chan *c);
 /* Window and queue are empty, and nothing will be sent any more. */
 void lnx_chan_end(struct lnx_chan *c);
 

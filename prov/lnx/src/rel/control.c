@@ -14,14 +14,37 @@
 #include "rel/sched.h"
 #include "rel/session.h"
 
+struct ack_frame {
+	struct lnx_wire_hdr w;
+	struct lnx_wire_credit credit;
+	struct lnx_wire_allowance allowance;
+};
+
+/* What the peer may send, in an ACK over a rail that copies up to `max` bytes.  Returns the
+ * bytes of that. */
+static size_t tell_room(struct lnx_peer *peer, size_t max, struct ack_frame *ack)
+{
+	const struct lnx_peer_throttle *t = lnx_throttle_of(peer);
+	/* To a peer that has used some of it, and so knows of credit. */
+	bool credit = peer->eager && peer->eager->credit.came;
+
+	if (lnx_unlikely(t && t->its.change) && max >= sizeof(*ack)) {
+		lnx_credit_put(&ack->credit, credit ? lnx_eager_grant(peer) : 0);
+		lnx_allowance_put(&ack->allowance, t->its.change,
+				  lnx_allowance_left(&t->its, peer->chan.rx.next));
+		return sizeof(ack->credit) + sizeof(ack->allowance);
+	}
+	if (!credit || max < sizeof(ack->w) + sizeof(ack->credit))
+		return 0;
+	lnx_credit_put(&ack->credit, lnx_eager_grant(peer));
+	return sizeof(ack->credit);
+}
+
 int lnx_control_send_on(struct lnx_ep *ep, struct lnx_peer *peer,
 		      struct lnx_path *path, struct lnx_hdr *h)
 {
 	uint32_t ack = peer->chan.rx.next;
-	struct {
-		struct lnx_wire_hdr w;
-		struct lnx_wire_credit credit;
-	} frame;
+	struct ack_frame frame;
 	size_t len = sizeof(frame.w);
 	ssize_t ret;
 
@@ -37,12 +60,8 @@ int lnx_control_send_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_hdr_put(&frame.w, h);
 	lnx_hdr_set_path(&frame.w, path->rail->wire_index, path->index);
 	lnx_hdr_set_ack(&frame.w, ack);
-	/* To a peer that has used some of it, and so knows of credit. */
-	if (h->kind == LNX_KIND_ACK && peer->eager && peer->eager->credit.came &&
-	    path->rail->inject_size >= sizeof(frame)) {
-		lnx_credit_put(&frame.credit, lnx_eager_grant(peer));
-		len = sizeof(frame);
-	}
+	if (h->kind == LNX_KIND_ACK)
+		len += tell_room(peer, path->rail->inject_size, &frame);
 	ret = lnx_rail_inject(path->rail, &frame, len, path->core_addr);
 	if (ret)
 		return (int)ret;
@@ -343,7 +362,7 @@ static void works(struct lnx_peer *peer, uint64_t now)
 static inline bool is_busy(const struct lnx_peer *peer)
 {
 	return peer->nrndv || peer->rma.n_segments || peer->pull.n ||
-	       (peer->eager && peer->eager->len);
+	       (peer->eager && peer->eager->len) || lnx_peer_nthrottled(peer);
 }
 
 /* Nothing is due.  It may be only just now: while something was acknowledged since the last
@@ -388,9 +407,12 @@ uint64_t lnx_control_look(struct lnx_peer *peer, uint64_t now)
 		lnx_session_answer(peer);
 		lnx_peer_pump(peer);
 	}
-	if (todo == LNX_LOSS_ASK && idle)
+	if (todo == LNX_LOSS_ASK && idle) {
 		ask_alive(peer, nothing, now);
-	else if (todo == LNX_LOSS_ASK || todo == LNX_LOSS_INSIST)
+		/* The ACK that allows more may be lost. */
+		if (lnx_peer_nthrottled(peer))
+			lnx_loss_restart(&peer->loss, &peer->chan);
+	} else if (todo == LNX_LOSS_ASK || todo == LNX_LOSS_INSIST)
 		ask_for_frame(peer, now);
 	return lnx_sooner(lnx_loss_next(&peer->loss, now),
 			  lnx_liveness_next(&peer->liveness,

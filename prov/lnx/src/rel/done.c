@@ -9,6 +9,8 @@
 #include "rail/post.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
+#include "rel/throttle.h"
+#include "obj/throttle.h"
 
 static LNX_COLD void part_over(struct lnx_ep *ep, struct lnx_txe *txe, int err)
 {
@@ -244,11 +246,22 @@ LNX_COLD bool lnx_rel_core_failed(struct lnx_rail *rail, const struct fi_cq_err_
 	return false;
 }
 
+/* It never left. */
+static LNX_COLD void waiting_failed(struct lnx_ep *ep, struct lnx_txe *txe, int err)
+{
+	if (lnx_txe_due(txe))
+		txe_failed(ep, txe, err);
+	if (txe->rxe)
+		ep->up->sent(txe);
+	lnx_txe_put(ep, txe);
+}
+
 LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 {
 	struct lnx_chan *c = &peer->chan;
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_frame *f;
+	struct lnx_txe *txe;
 
 	if (c->next != c->una || peer->nrndv || peer->rma.n_segments)
 		LNX_WARN(FI_LOG_EP_DATA,
@@ -259,9 +272,7 @@ LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 		peer->session.err = (uint8_t)err;
 	lnx_peer_happens(peer, LNX_LIFE_FAILED);
 	while (!lnx_chan_idle(c)) {
-		struct lnx_frame *f = lnx_chan_pop_una(c);
-		struct lnx_txe *txe;
-
+		f = lnx_chan_pop_una(c);
 		if (!f)
 			continue;
 		txe = lnx_txe_of(f);
@@ -280,15 +291,11 @@ LNX_COLD void lnx_rel_peer_failed(struct lnx_peer *peer, int err)
 	}
 	lnx_keep_end(peer);
 	lnx_sched_all_delivered(peer);
-	while ((f = lnx_chan_unqueue(c))) {
-		struct lnx_txe *txe = lnx_txe_of(f);
-
-		if (lnx_txe_due(txe))
-			txe_failed(ep, txe, err);
-		if (txe->rxe)
-			ep->up->sent(txe);
-		lnx_txe_put(ep, txe);
-	}
+	while ((f = lnx_chan_unqueue(c)))
+		waiting_failed(ep, lnx_txe_of(f), err);
+	while ((txe = lnx_throttle_pop(peer)))
+		waiting_failed(ep, txe, err);
+	lnx_peer_unthrottle(peer);
 	peer->blocked = false;
 	lnx_chan_end(c);
 	ep->up->peer_failed(peer, err);

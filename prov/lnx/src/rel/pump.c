@@ -8,6 +8,7 @@
 #include "base/interval.h"
 #include "rail/faults.h"
 #include "rel/frame.h"
+#include "rel/throttle.h"
 
 /* Peers that are not there must not keep others waiting: tries to connect take one of so
  * many parts of the time. */
@@ -133,6 +134,8 @@ static bool pump_peer(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
 	enum lnx_chan_what what;
 	struct lnx_frame *f;
 
+	if (lnx_unlikely(c->flags & LNX_CHAN_THROTTLED))
+		lnx_throttle_release(peer);
 	while ((f = lnx_chan_next_out(c, &what))) {
 		struct lnx_txe *txe = lnx_txe_of(f);
 		uint8_t before = f->path, kind = lnx_txe_hdr(txe)->kind;

@@ -14,6 +14,7 @@
 #include "rel/frame.h"
 #include "rel/recovery.h"
 #include "rel/session.h"
+#include "rel/throttle.h"
 #include "wire/rails.h"
 
 /* One peer may use 1/OOO_SHARE of FI_LNX_REORDER_LIMIT. */
@@ -102,10 +103,9 @@ static void ack_at_once(struct lnx_ep *ep, struct lnx_peer *peer)
 	ep->work |= LNX_WORK_ACK;
 }
 
-void lnx_rel_credit(struct lnx_peer *peer)
+void lnx_rel_tell(struct lnx_peer *peer)
 {
-	if (lnx_credit_urgent(&peer->eager->credit, &peer->ep->eager.pool) &&
-	    !lnx_peer_dead(peer) && !peer->ep->closing)
+	if (!lnx_peer_dead(peer) && !peer->ep->closing)
 		ack_at_once(peer->ep, peer);
 }
 
@@ -264,7 +264,7 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 	struct lnx_rail *rail = buf->rail;
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_path *path;
-	uint32_t i;
+	uint32_t i, change, n;
 
 	/* The peer lives, whatever else is wrong. */
 	lnx_liveness_seen(&peer->liveness);
@@ -276,6 +276,8 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 		ep->stats.acks_recv++;
 		lnx_sched_report(peer, h);
 		lnx_eager_learn(peer, lnx_credit_get(frame_payload(buf), len));
+		if (lnx_unlikely(lnx_allowance_get(frame_payload(buf), len, &change, &n)))
+			lnx_throttle_learn(peer, change, n);
 		break;
 	case LNX_KIND_PROBE:
 		if (lnx_unlikely(h->key))
@@ -293,6 +295,9 @@ static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
 			for (i = 0; i < ep->nrail; i++)
 				ep->rail[i]->poll_credits = ep->poll_hot;
 		}
+		/* Its messages may be waiting for that. */
+		if (lnx_unlikely(lnx_throttle_of(peer) != NULL))
+			lnx_ep_due(ep, LNX_DUE_BACKLOG, 0);
 		ack_at_once(ep, peer);
 		break;
 	case LNX_KIND_PONG:

@@ -87,9 +87,9 @@ LNX_COLD int lnx_rel_hello(struct lnx_peer *peer, bool again);
  * called if it is not peer->watched. */
 void lnx_rel_watch(struct lnx_ep *ep, struct lnx_peer *peer);
 
-/* Of the credit that peer has from us some is free again: it is told with the next
- * acknowledgement, at once if it may soon have none.  peer->eager is there. */
-void lnx_rel_credit(struct lnx_peer *peer);
+/* What peer may send has changed, and it is told without delay, with an acknowledgement:
+ * credit for large frames, messages that may begin. */
+void lnx_rel_tell(struct lnx_peer *peer);
 
 /* ---- given to the layers below, in ep->up; call no core ---- */
 

@@ -6,10 +6,12 @@
  *
  * A frame that cannot leave (no window, the core says EAGAIN) waits in order on
  * peer->chan.queue; rel/pump.c posts it when the window opens or a path may be tried again.
+ * New messages to a peer that has no room for them wait elsewhere (rel/throttle.h).
  * The application sees -FI_EAGAIN when as many frames wait as its tx size allows, and for
  * injects also while the path is connecting.
  */
 #include "rel/frame.h"
+#include "rel/throttle.h"
 
 /*
  * Tries before an application gets -FI_EAGAIN.  Some applications answer it with a
@@ -101,7 +103,8 @@ static inline bool may_leave(struct lnx_peer *peer, const struct lnx_path *path)
 
 static inline bool can_post(struct lnx_peer *peer, const struct lnx_path *path)
 {
-	return !(peer->chan.flags & LNX_CHAN_QUEUED) && may_leave(peer, path);
+	return !(peer->chan.flags & (LNX_CHAN_QUEUED | LNX_CHAN_THROTTLED)) &&
+	       may_leave(peer, path);
 }
 
 /*
@@ -152,6 +155,15 @@ int lnx_rel_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_sched_blocked(path, lnx_clock_ns());
 		return -FI_EAGAIN;
 	}
+	if (lnx_unlikely(peer->chan.flags & LNX_CHAN_THROTTLED)) {
+		int ret = lnx_throttle_frame(ep, peer, txe, h, no_queue);
+
+		/* The peer may die meanwhile. */
+		if (!ret && !peer->watched)
+			lnx_rel_watch(ep, peer);
+		if (ret <= 0)
+			return ret;
+	}
 	if (no_queue)
 		return try_connect(ep, peer, path, txe, h);
 	lnx_send_line_up(ep, peer, txe, h);
@@ -176,15 +188,21 @@ int lnx_rel_send_later(struct lnx_ep *ep, struct lnx_peer *peer,
 
 /* ---- room ---- */
 
+/* Frames that wait to leave. */
+static uint32_t waiting(const struct lnx_peer *peer)
+{
+	return peer->chan.nqueued + lnx_peer_nthrottled(peer);
+}
+
 /* Wait a little until at most max frames are queued.  False: there are still more. */
 static LNX_COLD bool drain_to(struct lnx_ep *ep, struct lnx_peer *peer,
 			      uint32_t max)
 {
 	unsigned i;
 
-	for (i = 0; i < TRIES && peer->chan.nqueued > max; i++)
+	for (i = 0; i < TRIES && waiting(peer) > max; i++)
 		lnx_progress_all(ep);
-	return peer->chan.nqueued <= max;
+	return waiting(peer) <= max;
 }
 
 /*
@@ -208,10 +226,10 @@ ssize_t lnx_rel_room(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t flags,
 	flags &= FI_INJECT | FI_COMPLETION;
 	*no_queue = flags == FI_INJECT &&
 		      lnx_sched_live(peer)->state != LNX_PATH_UP;
-	if (lnx_likely(!(peer->chan.flags & LNX_CHAN_QUEUED)))
+	if (lnx_likely(!(peer->chan.flags & (LNX_CHAN_QUEUED | LNX_CHAN_THROTTLED))))
 		return 0;
 	max = *no_queue ? 0 : lnx_ep_queue_max(ep, flags) - 1;
-	if (peer->chan.nqueued > max && !drain_to(ep, peer, max))
+	if (waiting(peer) > max && !drain_to(ep, peer, max))
 		return !lnx_peer_dead(peer) ? -FI_EAGAIN :
 		       peer->session.key_refused ? -FI_EACCES : -FI_EHOSTUNREACH;
 	return 0;

@@ -107,8 +107,7 @@ int lnx_hdr_check(const struct lnx_wire_hdr *w, const struct lnx_hdr *h,
 	case LNX_KIND_RTS_TAG:
 		return message_sound(h, payload) ? 0 : -EBADMSG;
 	case LNX_KIND_ACK:
-		return !payload || payload == sizeof(struct lnx_wire_credit) ?
-		       0 : -EBADMSG;
+		return lnx_ack_size_sound(payload) ? 0 : -EBADMSG;
 	case LNX_KIND_PROBE:
 		return payload == LNX_ADDR_BYTES || (payload == 0 && !h->key) ?
 		       0 : -EBADMSG;

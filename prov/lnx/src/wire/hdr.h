@@ -111,6 +111,12 @@ LNX_INLINE void lnx_hdr_set_ack(struct lnx_wire_hdr *w, uint32_t ack)
 	w->ack = htole32(ack);
 }
 
+/* Of a frame that got its number only later. */
+static inline void lnx_hdr_set_seq(struct lnx_wire_hdr *w, uint32_t seq)
+{
+	w->seq = htole32(seq);
+}
+
 LNX_INLINE void lnx_hdr_set_path(struct lnx_wire_hdr *w, uint16_t rail,
 				 uint8_t path)
 {
@@ -153,12 +159,21 @@ void lnx_keys_put(void *payload, const struct lnx_keys *k);
 /* 0 or -EBADMSG. */
 int lnx_keys_get(struct lnx_keys *k, const void *payload, size_t size);
 
+/* Bytes of the payload of an ACK: none, credit, or that and an allowance. */
+static inline bool lnx_ack_size_sound(size_t size)
+{
+	static_assert(sizeof(struct lnx_wire_credit) == sizeof(struct lnx_wire_allowance),
+		      "of one size");
+	return size % sizeof(struct lnx_wire_credit) == 0 &&
+	       size <= 2 * sizeof(struct lnx_wire_credit);
+}
+
 /* The payload of an ACK that lnx_hdr_get accepted; 0: it has none. */
 static inline uint64_t lnx_credit_get(const void *payload, size_t size)
 {
 	struct lnx_wire_credit w = { 0 };
 
-	if (size == sizeof(w))
+	if (size >= sizeof(w))
 		memcpy(&w, payload, sizeof(w));
 	return le64toh(w.limit);
 }
@@ -166,6 +181,27 @@ static inline uint64_t lnx_credit_get(const void *payload, size_t size)
 static inline void lnx_credit_put(void *payload, uint64_t limit)
 {
 	struct lnx_wire_credit w = { .limit = htole64(limit) };
+
+	memcpy(payload, &w, sizeof(w));
+}
+
+/* The other part of it; false: there is none. */
+static inline bool lnx_allowance_get(const void *payload, size_t size, uint32_t *change,
+				     uint32_t *n)
+{
+	struct lnx_wire_allowance w;
+
+	if (size < sizeof(struct lnx_wire_credit) + sizeof(w))
+		return false;
+	memcpy(&w, (const char *)payload + sizeof(struct lnx_wire_credit), sizeof(w));
+	*change = le32toh(w.change);
+	*n = le32toh(w.n);
+	return true;
+}
+
+static inline void lnx_allowance_put(void *payload, uint32_t change, uint32_t n)
+{
+	struct lnx_wire_allowance w = { .change = htole32(change), .n = htole32(n) };
 
 	memcpy(payload, &w, sizeof(w));
 }
@@ -179,6 +215,12 @@ static inline bool lnx_kind_message(uint8_t kind)
 			      1u << LNX_KIND_RTS_MSG | 1u << LNX_KIND_RTS_TAG |
 			      1u << LNX_KIND_PART_MSG | 1u << LNX_KIND_PART_TAG |
 			      1u << LNX_KIND_MORE)) != 0;
+}
+
+/* The same, but for what goes on with one that has begun. */
+static inline bool lnx_kind_begins(uint8_t kind)
+{
+	return lnx_kind_message(kind) && kind != LNX_KIND_MORE;
 }
 
 static_assert(offsetof(struct lnx_wire_hdr, magic) == 0 &&
