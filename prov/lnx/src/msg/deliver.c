@@ -189,6 +189,24 @@ static bool start_bounce(struct lnx_rxe *rxe)
 	return true;
 }
 
+LNX_COLD void lnx_rx_copy_out(struct lnx_rxe *rxe)
+{
+	struct lnx_hdr h = {
+		.flags = rxe->cq_flags & FI_REMOTE_CQ_DATA ? LNX_WIRE_F_DATA : 0,
+		.tag = rxe->tag, .data = rxe->data, .len = rxe->len,
+	};
+
+	if (!start_bounce(rxe) || rxe->state != LNX_RXE_UNEX || rxe->starting ||
+	    !rxe->core_done)
+		return;
+	/* It is the last one that was stored, and so the order stays. */
+	lnx_rx_unstore(rxe);
+	if (lnx_unex_keep(rxe->peer, &h, rxe->payload, rxe->tagged, true))
+		lnx_rxe_put(rxe);
+	else
+		lnx_rx_store(rxe);
+}
+
 static void deliver_core(struct lnx_rxe *rxe)
 {
 	int ret;

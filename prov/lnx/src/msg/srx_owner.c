@@ -19,6 +19,12 @@
 #include "rail/rail.h"
 #include "wire/shm_ctrl.h"
 
+/*
+ * The shm core keeps up to 40 KiB for a message that waits, however short it is.  So when
+ * that many wait already, it is taken out at once; most programs never have so many.
+ */
+#define STAY_IN_CORE	16u
+
 static inline struct lnx_rail *srx_rail(struct fid_peer_srx *srx)
 {
 	return lnx_container_of(srx, struct lnx_rail, peer_srx);
@@ -205,6 +211,17 @@ static LNX_COLD int end_pass(struct lnx_rxe *rxe)
 	return -FI_EAGAIN;
 }
 
+/* To be taken out of the core? */
+static inline bool crowded(const struct lnx_rxe *rxe)
+{
+	const struct lnx_match *m = lnx_rx_stored(rxe->ep, rxe->tagged);
+
+	return lnx_unlikely(lnx_match_nunex(m) > STAY_IN_CORE) &&
+	       rxe->len <= LNX_INJECT_MAX && rxe->peer &&
+	       srx_rail(rxe->pe.t.srx)->prov == LNX_PROV_SHM &&
+	       rxe->ep->nreserve >= LNX_RXE_LOW;
+}
+
 /* The core keeps the message until we start it; cq_data is valid from here. */
 static int direct_queue(struct fi_peer_rx_entry *entry)
 {
@@ -231,6 +248,10 @@ static int direct_queue(struct fi_peer_rx_entry *entry)
 	rxe->unex.m.src = rxe->peer ? rxe->peer->addr : FI_ADDR_UNSPEC;
 	rxe->unex.m.tag = rxe->tagged ? rxe->tag : 0;
 	lnx_rx_store(rxe);
+	if (crowded(rxe)) {
+		lnx_rx_copy_out(rxe);
+		return 0;
+	}
 	/*
 	 * Large messages block the sender's later completions: do not leave them for
 	 * long.
