@@ -234,6 +234,36 @@ def case_killed():
                 g.stop()
 
 
+def case_drained():
+    """One of two gateways is asked to end: it forwards what it has, and the other goes on."""
+    for mode, size in (("stream", "64"), ("stream", "1m")):
+        gateways = two()
+        victim = traffic(gateways, mode, size, lambda g, _: g.send(signal.SIGTERM))
+        for g in gateways:
+            if g is not victim:
+                g.stop()
+
+
+def case_four():
+    """Four processes, two on each side, all with each other."""
+    g = Gateway(G1)
+    for program in ("match", "random", "pgas"):
+        command = [os.path.join(BUILD, "fabtests/functional", program), "-p", "lnx",
+                   "-n", "4"]
+        log = os.path.join(work.name, "log")
+        with open(log, "w", encoding="utf-8") as out:
+            ranks = [start(A, [*command, "--quick"], environment("rail0", routes(G1)),
+                           stdout=out, stderr=out)]
+            for node, rail in ((B, "rail1"), (A, "rail0"), (B, "rail1")):
+                ranks.append(start(node, [*command, "10.78.0.1"],
+                                   environment(rail, routes(G1)), stdout=out, stderr=out))
+        status = [r.wait(GUARD) for r in ranks]
+        with open(log, encoding="utf-8", errors="replace") as f:
+            want(not any(status), "%s: %s\n%s" % (program, status, f.read()[-4000:]))
+    want(g.count("quota") == 0, "more was sent than the gateway grants")
+    g.stop()
+
+
 def case_stopped():
     """One of two gateways stops answering, and goes on later."""
     for mode, size in (("stream", "64"), ("stream", "64k")):
