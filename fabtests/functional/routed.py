@@ -119,22 +119,29 @@ def environment(rail, text):
 
 
 def begin(program, text, options, more=None, far="rail1"):
-    """The program on A and B; A's output is what counts."""
+    """The program on A and B: both processes, and the file that each writes."""
     binary = os.path.join(BUILD, "fabtests", program)
-    log = os.path.join(work.name, "log")
-    with open(log, "w", encoding="utf-8") as out:
+    log = [os.path.join(work.name, "log-%d" % node) for node in (A, B)]
+    with open(log[0], "w", encoding="utf-8") as out:
         a = start(A, [binary, "-p", "lnx", "-n", "2", *options],
                   dict(environment("rail0", text), **(more or {})), stdout=out, stderr=out)
+    with open(log[1], "w", encoding="utf-8") as out:
         b = start(B, [binary, "-p", "lnx", "-n", "2", "10.78.0.1"],
                   dict(environment(far, text), **(more or {})), stdout=out, stderr=out)
     return a, b, log
 
 
+def said_by(running):
+    text = ""
+    for name in running[2]:
+        with open(name, encoding="utf-8", errors="replace") as f:
+            text += f.read()
+    return text
+
+
 def end(running, least=1):
-    a, b, log = running
-    status = a.wait(GUARD), b.wait(GUARD)
-    with open(log, encoding="utf-8", errors="replace") as f:
-        text = f.read()
+    status = running[0].wait(GUARD), running[1].wait(GUARD)
+    text = said_by(running)
     bad = [line for line in text.splitlines()
            if line.startswith("not ok") and "# TODO" not in line]
     good = [line for line in text.splitlines()
@@ -206,8 +213,7 @@ def traffic(gateways, mode, size, hit, more=None):
     victim = gateways[moved.index(max(moved))]
     hit(victim, p[0])
     status = p[0].wait(GUARD), p[1].wait(GUARD)
-    with open(p[2], encoding="utf-8", errors="replace") as f:
-        text = f.read()
+    text = said_by(p)
     said = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
     want(status == (0, 0) and len(said) == 2, "exit status %s\n%s" % (status, text[-4000:]))
     for s in said:
@@ -232,6 +238,36 @@ def case_killed():
         for g in gateways:
             if g is not victim:
                 g.stop()
+
+
+def case_drained():
+    """One of two gateways is asked to end: it forwards what it has, and the other goes on."""
+    for mode, size in (("stream", "64"), ("stream", "1m")):
+        gateways = two()
+        victim = traffic(gateways, mode, size, lambda g, _: g.send(signal.SIGTERM))
+        for g in gateways:
+            if g is not victim:
+                g.stop()
+
+
+def case_four():
+    """Four processes, two on each side, all with each other."""
+    g = Gateway(G1)
+    for program in ("match", "random", "pgas"):
+        command = [os.path.join(BUILD, "fabtests/functional", program), "-p", "lnx",
+                   "-n", "4"]
+        log = os.path.join(work.name, "log")
+        with open(log, "w", encoding="utf-8") as out:
+            ranks = [start(A, [*command, "--quick"], environment("rail0", routes(G1)),
+                           stdout=out, stderr=out)]
+            for node, rail in ((B, "rail1"), (A, "rail0"), (B, "rail1")):
+                ranks.append(start(node, [*command, "10.78.0.1"],
+                                   environment(rail, routes(G1)), stdout=out, stderr=out))
+        status = [r.wait(GUARD) for r in ranks]
+        with open(log, encoding="utf-8", errors="replace") as f:
+            want(not any(status), "%s: %s\n%s" % (program, status, f.read()[-4000:]))
+    want(g.count("quota") == 0, "more was sent than the gateway grants")
+    g.stop()
 
 
 def case_stopped():
@@ -341,11 +377,10 @@ def case_no_gateway():
     """Without a gateway the operation fails, and nothing hangs."""
     p = begin("functional/sendrecv", routes(G1),
               ["-c", "tsend-recv-expected", "-s", "8"],
-              {"FI_LNX_CONNECT_TIMEOUT": "2000"})
+              {"FI_LNX_CONNECT_TIMEOUT": "2000", "FT_TIMEOUT_S": "10"})
     p[0].wait(GUARD)
     p[1].wait(GUARD)
-    with open(p[2], encoding="utf-8", errors="replace") as f:
-        want(re.search(r"^not ok", f.read(), re.M), "a message came without a gateway")
+    want(re.search(r"^not ok", said_by(p), re.M), "a message came without a gateway")
 
 
 def cases():

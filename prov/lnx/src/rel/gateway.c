@@ -39,6 +39,18 @@ static struct lnx_leg *leg_to(const struct lnx_gateways *all, const struct lnx_r
 	return NULL;
 }
 
+/* Of a gateway that has not told its id yet: any that this rail leads to. */
+static struct lnx_leg *leg_over(const struct lnx_gateways *all, const struct lnx_rail *rail)
+{
+	unsigned i, k;
+
+	for (i = 0; i < all->n; i++)
+		for (k = 0; k < all->gw[i]->nleg; k++)
+			if (all->gw[i]->leg[k]->rail.below == rail)
+				return all->gw[i]->leg[k];
+	return NULL;
+}
+
 /* So few frames may be under way that their sender must hear of them soon. */
 static void acknowledge(struct lnx_ep *ep)
 {
@@ -65,6 +77,8 @@ static bool frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	leg = leg_to(all, rail, env.via);
 	if (leg)
 		lnx_gateway_heard(&leg->gw->state, lnx_clock_ns());
+	else
+		leg = leg_over(all, rail);
 	if (lnx_routed_rx(leg ? &leg->rail : rail, buf->frame + LNX_ROUTE_HEAD, env.len))
 		return false;
 	/* All that handles frames looks for them at the start of their buffer. */
