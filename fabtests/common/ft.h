@@ -147,6 +147,7 @@ struct ft {
 	struct ft_op *ops;
 	size_t nops;
 	unsigned tx_seen, rx_seen;	/* completions in all */
+	struct ft_op *kept;		/* in no array: ft_ops_drop leaves it alone */
 	char unexpected[FT_WHY_MAX];	/* first unexpected completion */
 	unsigned nevents;		/* in all; the last ones are kept */
 	struct ft_event events[FT_MAX_EVENTS];	/* [n % FT_MAX_EVENTS] */

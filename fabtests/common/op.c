@@ -59,6 +59,8 @@ static struct ft_op *op_of(struct ft *ft, void *context)
 {
 	uintptr_t at = (uintptr_t)context, base = (uintptr_t)ft->ops;
 
+	if (context && context == ft->kept)
+		return context;
 	if (!ft->ops || at < base || (at - base) % sizeof(struct ft_op) ||
 	    (at - base) / sizeof(struct ft_op) >= ft->nops)
 		return NULL;
@@ -108,7 +110,7 @@ static struct ft_op *account(struct ft *ft, void *context, uint64_t flags, int e
 	if (op && op->posted)
 		snprintf(ft->unexpected + strlen(ft->unexpected),
 			 sizeof(ft->unexpected) - strlen(ft->unexpected),
-			 ", number %td, with flags %#llx and error %d", op - ft->ops,
+			 ", with flags %#llx and error %d",
 			 (unsigned long long)op->flags, op->err);
 	return NULL;
 }

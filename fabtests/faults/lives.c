@@ -87,10 +87,12 @@ static bool may_fail(struct ft *ft, int err)
 
 /*
  * It may be that all operations of this side had ended when the cut came.  So one more
- * begins once nothing passes, which then has to fail.
+ * begins once nothing passes, which then has to fail.  It is none of the round's, which may
+ * end all the same, and then its operations are used again.
  */
 static void begin_witness(struct ft *ft)
 {
+	static struct ft_op op;
 	static uint64_t buf;
 	struct ft_msg m = {
 		.tagged = true, .call = FT_SENDMSG, .addr = ft->addr[!ft->rank],
@@ -98,7 +100,8 @@ static void begin_witness(struct ft *ft)
 		.flags = FI_DELIVERY_COMPLETE,
 	};
 
-	witness = ft_op_new(ft);
+	witness = ft->kept = &op;
+	ft_op_reset(witness);
 	witness->posted = true;
 	if (!ft_try_send(ft->o.ep, witness, &m))
 		return;
