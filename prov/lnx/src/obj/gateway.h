@@ -32,6 +32,7 @@ struct lnx_leg {
 	struct lnx_gw *gw;
 	fi_addr_t gateway;		/* its rail, in the AV of rail.below */
 	bool hello_due;
+	uint32_t n_asked;		/* units of reads over it that are asked for */
 	unsigned nend;
 	struct lnx_leg_end *end;	/* owned */
 	struct fid_ep core_ep;		/* rail.core_ep */
@@ -100,7 +101,6 @@ struct lnx_gateways {
 	uint32_t n_pieces;		/* of these, those that cores have */
 	struct lnx_node reads;		/* lnx_routed_read */
 	struct lnx_optab read_ids;
-	uint32_t n_asked;		/* units of all reads that are asked for */
 	struct lnx_node pulls;		/* lnx_routed_pull */
 	uint32_t n_pulls;
 };

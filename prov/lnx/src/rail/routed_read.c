@@ -20,6 +20,12 @@ static struct lnx_gateways *gateways(const struct lnx_routed_read *r)
 	return r->path->rail->ep->policy.gateways;
 }
 
+/* One that is dead must not keep others from asking. */
+static uint32_t *n_asked(const struct lnx_routed_read *r)
+{
+	return &lnx_container_of(r->path->rail, struct lnx_leg, rail)->n_asked;
+}
+
 /* Bytes of unit u. */
 static size_t unit_len(const struct lnx_routed_read *r, uint32_t u)
 {
@@ -32,7 +38,7 @@ static void drop(struct lnx_routed_read *r)
 {
 	struct lnx_gateways *all = gateways(r);
 
-	all->n_asked -= r->asked;
+	*n_asked(r) -= r->asked;
 	lnx_optab_del(&all->read_ids, r->id);
 	lnx_list_del(&r->link);
 	free(r);
@@ -115,22 +121,22 @@ static bool ask_for(struct lnx_routed_read *r, uint32_t u, uint32_t n)
 /* Ask for as much as may be asked for.  False: a core was busy. */
 static bool ask(struct lnx_routed_read *r, uint64_t now)
 {
-	struct lnx_gateways *all = gateways(r);
+	uint32_t *asked = n_asked(r);
 	uint32_t u, n;
 
-	for (u = 0; u < r->n && all->n_asked < LNX_ROUTED_ASKED; u += n) {
+	for (u = 0; u < r->n && *asked < LNX_ROUTED_ASKED; u += n) {
 		n = 1;
 		if (r->unit[u] != LNX_UNIT_WANTED)
 			continue;
 		while (u + n < r->n && n < LNX_ROUTED_RUN &&
-		       all->n_asked + n < LNX_ROUTED_ASKED &&
+		       *asked + n < LNX_ROUTED_ASKED &&
 		       r->unit[u + n] == LNX_UNIT_WANTED)
 			n++;
 		if (!ask_for(r, u, n))
 			return false;
 		memset(r->unit + u, LNX_UNIT_ASKED, n);
 		r->asked += n;
-		all->n_asked += n;
+		*asked += n;
 		r->sent_ns = now;
 	}
 	return true;
@@ -182,6 +188,7 @@ static bool piece(struct lnx_gateways *all, struct lnx_peer *peer,
 	struct lnx_routed_read *r = lnx_optab_get(&all->read_ids, p->id);
 	uint64_t at;
 	uint32_t u;
+	bool more;
 
 	if (!r || r->peer != peer || p->offset < r->offset)
 		return false;
@@ -193,7 +200,7 @@ static bool piece(struct lnx_gateways *all, struct lnx_peer *peer,
 	memcpy(r->buf + at, payload, p->len);
 	if (r->unit[u] == LNX_UNIT_ASKED) {
 		r->asked--;
-		all->n_asked--;
+		(*n_asked(r))--;
 	}
 	r->unit[u] = LNX_UNIT_CAME;
 	r->came_ns = lnx_clock_ns();
@@ -201,9 +208,10 @@ static bool piece(struct lnx_gateways *all, struct lnx_peer *peer,
 	r->path->detect.progress++;
 	r->path->rail->below->poll_credits = all->ep->poll_hot;
 	lnx_liveness_seen(&peer->liveness);
+	more = *n_asked(r) <= LNX_ROUTED_ASKED / 2;
 	if (!--r->left)
 		done(r);
-	if (all->n_asked <= LNX_ROUTED_ASKED / 2)
+	if (more)
 		lnx_ep_due(all->ep, LNX_DUE_GATEWAYS, 0);
 	return true;
 }
@@ -323,7 +331,7 @@ static void ask_again(struct lnx_routed_read *r, uint64_t now)
 
 	if (!r->asked || lnx_ns_since(now, last_ns) < again_ns(r))
 		return;
-	gateways(r)->n_asked -= r->asked;
+	*n_asked(r) -= r->asked;
 	r->asked = 0;
 	r->tries++;
 	for (u = 0; u < r->n; u++)

@@ -13,7 +13,7 @@
 struct lnx_hdr;
 
 /* Bytes that come in one frame; those that a PULL asks for, in such units; and those that
- * are asked for at a time, of all peers: half of what gateways grant by default. */
+ * are asked for at a time over a leg: half of what gateways grant by default. */
 #define LNX_ROUTED_UNIT		((size_t)LNX_PAYLOAD_MAX)
 #define LNX_ROUTED_RUN		4u
 #define LNX_ROUTED_ASKED	16u
