@@ -1788,7 +1788,7 @@ static void comes(uint64_t tag)
 
 static bool watched(void)
 {
-	return lnx_timer_armed(&f.lnx->due.own[LNX_DUE_POSTED]);
+	return view_posted_watched(f.lnx);
 }
 
 /* So many looks at what is posted. */

@@ -3,6 +3,8 @@
  * Plain rails: we post the receive buffers and read the core's CQ ourselves.
  * Called through the driver of the rail; what came goes up through ep->up.
  */
+#include <string.h>
+
 #include "base/interval.h"
 #include "rail/post.h"
 #include "rail/rail.h"
@@ -121,47 +123,55 @@ static int fill(struct lnx_rail *rail)
 	return post_more(rail, LNX_MIN(rail->want_posted, most_posted(rail)));
 }
 
-/*
- * Each buffer that is posted is one look older.  The core takes them in the order in which
- * they were posted: when one came that was seen at the last look, the older ones are held.
- * Returns how many were seen at the last look, in younger, and how many before that.
- */
-static LNX_COLD uint32_t count_posted(struct lnx_rail *rail, uint32_t *younger)
+/* How many are in each state of enum posted. */
+static LNX_COLD void count(const struct lnx_rail *rail, uint32_t n[POSTED_HELD + 1])
 {
-	uint32_t n[POSTED_HELD + 1] = { 0 };
-	struct lnx_node *node, *next;
-	bool came;
+	const struct lnx_node *node, *next;
 
+	memset(n, 0, (POSTED_HELD + 1) * sizeof(n[0]));
 	lnx_list_foreach(&rail->bufs, node, next)
 		n[lnx_list_entry(node, struct lnx_rxbuf, link)->posted]++;
-	*younger = n[POSTED_SEEN];
-	came = n[POSTED_SEEN] < rail->seen_new;
+}
+
+/* Those in state from are in the next one. */
+static LNX_COLD void grow_older(struct lnx_rail *rail, enum posted from)
+{
+	struct lnx_node *node, *next;
+
 	lnx_list_foreach(&rail->bufs, node, next) {
 		struct lnx_rxbuf *buf = lnx_list_entry(node, struct lnx_rxbuf, link);
 
-		if (buf->posted == POSTED_NEW || buf->posted == POSTED_SEEN ||
-		    (buf->posted == POSTED_OLD && came))
+		if (buf->posted == from)
 			buf->posted++;
 	}
-	rail->held = n[POSTED_HELD] + (came ? n[POSTED_OLD] : 0);
-	rail->seen = n[POSTED_SEEN] + (came ? 0 : n[POSTED_OLD]);
-	rail->seen_new = n[POSTED_NEW];
-	rail->nposted = (int32_t)(rail->seen + rail->seen_new);
-	return n[POSTED_OLD];
 }
 
-/* True: look again. */
+/*
+ * Nothing came since the last look: all that was sent may be in messages that do not end,
+ * so more are posted.  The core takes buffers in the order in which they were posted: when
+ * one came that had been seen once, those that had been seen before it are held.  True:
+ * look again.
+ */
 static LNX_COLD bool look(struct lnx_rail *rail)
 {
-	uint32_t seen = rail->seen + rail->seen_new, younger, older;
+	uint32_t seen = rail->seen + rail->seen_new, n[POSTED_HELD + 1];
+	bool idle;
 
-	older = count_posted(rail, &younger);
-	/* Nothing came: all that has been sent may be in messages that do not end. */
-	if (seen && younger + older == seen)
-		post_more(rail, LNX_MIN(2 * (uint32_t)rail->nposted, most_posted(rail)));
-	else
-		post_more(rail, LNX_MIN(rail->want_posted, most_posted(rail)));
-	return younger + older != seen || fewer(rail, most_posted(rail));
+	count(rail, n);
+	idle = seen && n[POSTED_SEEN] + n[POSTED_OLD] == seen;
+	if (n[POSTED_SEEN] < rail->seen_new) {
+		grow_older(rail, POSTED_OLD);
+		count(rail, n);
+	}
+	rail->held = n[POSTED_HELD];
+	rail->nposted = (int32_t)(n[POSTED_NEW] + n[POSTED_SEEN] + n[POSTED_OLD]);
+	post_more(rail, LNX_MIN(idle ? 2 * (uint32_t)rail->nposted : rail->want_posted,
+				most_posted(rail)));
+	grow_older(rail, POSTED_SEEN);
+	grow_older(rail, POSTED_NEW);
+	rail->seen = n[POSTED_SEEN] + n[POSTED_OLD];
+	rail->seen_new = (uint32_t)rail->nposted - rail->seen;
+	return !idle || fewer(rail, most_posted(rail));
 }
 
 uint64_t lnx_posted_look(struct lnx_ep *ep, uint64_t now)
