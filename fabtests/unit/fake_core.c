@@ -681,6 +681,23 @@ static void poll_peer(struct fake_core *core)
 		;
 }
 
+static struct fake_op *take_posted(struct fake_core *core)
+{
+	core->nposted--;
+	return unlink_op(&core->posted, &core->posted_end);
+}
+
+static void received(struct fake_core *core, struct fake_op *op, const void *bytes,
+		     size_t len)
+{
+	if (len > op->len)
+		op->err = FI_ETRUNC;
+	op->len = LNX_MIN(op->len, len);
+	if (op->len)
+		memcpy(op->buf, bytes, op->len);
+	append(&core->done_end, op);
+}
+
 /* Arrivals into posted buffers; those that find none wait in the network. */
 static void match_posted(struct fake_core *core)
 {
@@ -688,20 +705,25 @@ static void match_posted(struct fake_core *core)
 		core->late--;
 		return;
 	}
+	for (; core->stall && core->posted; core->stall--) {
+		append(&core->stalled_end, take_posted(core));
+		core->nstalled++;
+	}
 	while (core->in && core->posted) {
 		struct fake_arrival *a = pop_arrival(core);
-		struct fake_op *op = unlink_op(&core->posted,
-					       &core->posted_end);
 
-		core->nposted--;
-		if (a->len > op->len)
-			op->err = FI_ETRUNC;
-		op->len = LNX_MIN(op->len, a->len);
-		if (op->len)
-			memcpy(op->buf, a->bytes, op->len);
-		append(&core->done_end, op);
+		received(core, take_posted(core), a->bytes, a->len);
 		free(a);
 	}
+}
+
+void fake_stall_end(struct fake_core *core, const void *bytes, size_t len)
+{
+	struct fake_op *op = unlink_op(&core->stalled, &core->stalled_end);
+
+	FAKE_CHECK(op);
+	core->nstalled--;
+	received(core, op, bytes, len);
 }
 
 static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
@@ -794,7 +816,8 @@ static int close_ep(struct fid *fid)
 	FAKE_CHECK(!core->srx_bound || core->ep.msg == &enabled_msg_ops);
 	end_ops(core, &core->out, &core->out_end);
 	end_ops(core, &core->posted, &core->posted_end);
-	core->nposted = 0;
+	end_ops(core, &core->stalled, &core->stalled_end);
+	core->nposted = core->nstalled = 0;
 	while ((a = pop_arrival(core)))
 		free(a);
 	while ((a = core->kept)) {
@@ -1096,6 +1119,7 @@ static int close_fabric(struct fid *fid)
 	free_ops(core->out);
 	free_ops(core->done);
 	free_ops(core->posted);
+	free_ops(core->stalled);
 	free(core);
 	return 0;
 }
@@ -1125,6 +1149,7 @@ int fi_fabric(struct fi_fabric_attr *attr, struct fid_fabric **fabric,
 	core->out_end = &core->out;
 	core->done_end = &core->done;
 	core->posted_end = &core->posted;
+	core->stalled_end = &core->stalled;
 	core->in_end = &core->in;
 	core->fabric.fid.fclass = FI_CLASS_FABRIC;
 	core->fabric.fid.ops = &fabric_fid_ops;

@@ -60,6 +60,8 @@ struct fake_core {
 	bool poll_in_send, poll_in_mr;
 	bool may_truncate;		/* peer: what arrives, if its buffer is too short */
 	unsigned late;			/* plain: so many polls do not see what arrived */
+	unsigned stall;			/* plain: so many messages begin, which do not end: each
+					 * keeps the buffer that was posted first */
 	void (*in_inject)(void);	/* framed, all but PROBE and PONG: called before
 					 * the script above */
 
@@ -77,7 +79,7 @@ struct fake_core {
 	struct lnx_route_env env;
 	struct lnx_gw_hello hello;
 	struct lnx_gw_ask ask;
-	unsigned nmr, nmr_open, nposted, nav;
+	unsigned nmr, nmr_open, nposted, nstalled, nav;
 	uint64_t mr_key;		/* the key that was requested last */
 	unsigned nopen;			/* endpoints; each has another port, */
 	unsigned port;			/* unless one is requested */
@@ -97,6 +99,7 @@ struct fake_core {
 	struct fake_op *out, **out_end; /* sends and reads that are not complete */
 	struct fake_op *done, **done_end; /* completions that are not read */
 	struct fake_op *posted, **posted_end;
+	struct fake_op *stalled, **stalled_end;
 	struct fake_arrival *in, **in_end;
 	struct fake_arrival *kept;	/* unexpected, direct */
 	struct { uint64_t key, base; uint8_t *mem; size_t len; bool rw; }
@@ -181,6 +184,8 @@ void fake_peer_insert(struct fake *f, struct fake_peer *p);
 
 /* Bytes arrive on a rail; the next pass reads them. */
 void fake_arrive(struct fake_core *core, const void *bytes, size_t len);
+/* The message that stalled first ends with these bytes. */
+void fake_stall_end(struct fake_core *core, const void *bytes, size_t len);
 /* A frame from p: src, dst and ack are filled in, seq is h's. */
 void fake_frame(struct fake *f, struct fake_peer *p, struct lnx_hdr h,
 		const void *payload, size_t len);

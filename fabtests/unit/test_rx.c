@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "api/ep.h"
+#include "base/interval.h"
 #include "comp/comp.h"
 #include "fake_core.h"
 #include "fake_memory.h"
@@ -1830,6 +1831,114 @@ Test(rx_plain, few_buffers)
 	fake_pass(&f);
 	cr_expect_eq(core->nposted, 8);
 	fake_close(&f);
+}
+
+/* A message of p comes and is received. */
+static void comes(uint64_t tag)
+{
+	recv_any(buf, 60, &a);
+	fake_tag(&f, &p, tag, mem, 8);
+	cr_assert_eq(fake_comp(&f, &a).tag, tag);
+	fake_drop_all(&f, &p);
+}
+
+static bool watched(void)
+{
+	return view_posted_watched(f.lnx);
+}
+
+/* So many looks at what is posted. */
+static void looks(unsigned n)
+{
+	while (n--)
+		fake_after_ms(&f, LNX_POSTED_LOOK_NS / LNX_NS_PER_MS + 1);
+	fake_drop_all(&f, &p);
+}
+
+/* Messages that do not end keep all buffers: more are posted. */
+Test(rx_plain, stalled_messages_do_not_make_it_deaf)
+{
+	const unsigned max = 128, stalled = 40;
+	unsigned i, waits = 0;
+
+	fake_conf.rx_buffers = max;
+	open_met(LNX_RAIL_PLAIN);
+	core->stall = stalled;
+	/* With frames it is found which are held: then the others come without a look. */
+	for (i = 0; i < 4 * max; i++) {
+		recv_any(buf, 60, &a);
+		fake_tag(&f, &p, i, mem, 8);
+		fake_pass(&f);
+		for (; core->in && waits < 10; waits++)
+			looks(1);
+		cr_assert_eq(fake_comp(&f, &a).tag, i);
+		if (i % 16 == 15)
+			looks(1);
+	}
+	cr_assert_eq(core->nstalled, stalled);
+	cr_expect_gt(waits, 0);
+	cr_expect_eq(f.lnx->rail[0]->held, stalled);
+	for (i = 0; i < 4 * max; i++)
+		comes(i);
+	fake_pass(&f);
+	cr_expect_eq(core->nposted, LNX_PLAIN_POSTED);
+	cr_expect_eq(f.lnx->rail[0]->want_posted, LNX_PLAIN_POSTED);
+	/* They end after all. */
+	for (i = 0; i < stalled; i++) {
+		recv_any(buf, 60, &a);
+		fake_stall_end(core, mem, 8);
+		fake_pass(&f);
+		cr_assert_leq(core->nposted + core->nstalled, max);
+		cr_assert_eq((uint32_t)f.lnx->rail[0]->nposted + f.lnx->rail[0]->held,
+			     core->nposted + core->nstalled);
+	}
+	for (i = 0; i < 4; i++) {
+		comes(i);
+		looks(1);
+	}
+	cr_expect_eq(f.lnx->rail[0]->held, 0);
+	for (i = 0; i < 4 * max; i++)
+		comes(i);
+	fake_pass(&f);
+	cr_expect_eq(core->nposted, LNX_PLAIN_POSTED);
+	fake_close_quick(&f);
+}
+
+/* While nothing comes more are posted, up to the most; then nothing is due.  With frames
+ * they are as few again as before. */
+Test(rx_plain, idle_rail_posts_all_and_rests)
+{
+	const unsigned max = 128;
+	unsigned i, before;
+
+	fake_conf.rx_buffers = max;
+	open_met(LNX_RAIL_PLAIN);
+	cr_expect(watched());
+	for (i = 0; watched() && i < 20; i++) {
+		before = core->nposted;
+		looks(1);
+		cr_expect_leq(core->nposted, 2 * before);
+	}
+	cr_expect(!watched());
+	cr_expect_eq(core->nposted, max);
+	cr_expect_eq(f.lnx->rail[0]->want_posted, LNX_PLAIN_POSTED);
+	for (i = 0; i < max; i++)
+		comes(i);
+	fake_pass(&f);
+	cr_expect_eq(core->nposted, LNX_PLAIN_POSTED);
+	cr_expect(watched());
+	fake_close(&f);
+}
+
+/* A thread that sleeps wakes up for that. */
+Test(rx_plain, sleepers_look_at_what_is_posted)
+{
+	open_met(LNX_RAIL_PLAIN);
+	fake_passes(&f, 4);
+	lnx_lock(&f.lnx->lock);
+	cr_expect_leq(lnx_ep_sleep_until(f.lnx), fake_now_ns + LNX_POSTED_LOOK_NS);
+	lnx_unlock(&f.lnx->lock);
+	fake_close_quick(&f);
 }
 
 /* p retransmits what the endpoint dropped or refused, as a sender does. */

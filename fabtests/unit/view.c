@@ -503,6 +503,11 @@ unsigned view_rail_bufs(const struct lnx_rail *rail)
 	return n;
 }
 
+bool view_posted_watched(const struct lnx_ep *ep)
+{
+	return lnx_timer_armed(&ep->due.own[LNX_DUE_POSTED]);
+}
+
 size_t view_rxbufs(const struct lnx_ep *ep)
 {
 	return ep->rxbuf_pool.used - ep->nbuf_reserve;

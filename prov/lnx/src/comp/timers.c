@@ -57,6 +57,7 @@ OWN(gateways, LNX_DUE_GATEWAYS, lnx_rel_due(ep, LNX_DUE_GATEWAYS, now))
 OWN(local, LNX_DUE_LOCAL, lnx_local_exit_run(ep, now))
 OWN(board, LNX_DUE_BOARD, lnx_board_run(ep, now))
 OWN(backlog, LNX_DUE_BACKLOG, lnx_backlog_run(ep, now))
+OWN(posted, LNX_DUE_POSTED, lnx_posted_look(ep, now))
 
 static void (*const due[LNX_DUE_N])(struct lnx_timer *t, uint64_t now) = {
 	[LNX_DUE_SWEEP] = sweep,
@@ -71,6 +72,7 @@ static void (*const due[LNX_DUE_N])(struct lnx_timer *t, uint64_t now) = {
 	[LNX_DUE_LOCAL] = local,
 	[LNX_DUE_BOARD] = board,
 	[LNX_DUE_BACKLOG] = backlog,
+	[LNX_DUE_POSTED] = posted,
 };
 
 int lnx_ep_timers_open(struct lnx_ep *ep)

@@ -291,7 +291,7 @@ void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail
 	s->link_bps = rail->link_bps;
 	s->numa = rail->numa;
 	s->busy = rail->busy;
-	s->nposted = rail->nposted;
+	s->nposted = (uint32_t)rail->nposted + rail->held;
 	s->reopened_ns = rail->reopened_ns;
 	s->port = lnx_kind_local(rail->kind) ? 0 : lnx_rail_port(rail);
 	s->heard_ns = rail->board.heard_ns;

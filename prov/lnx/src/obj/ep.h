@@ -70,6 +70,7 @@ enum lnx_due {
 	LNX_DUE_LOCAL,			/* lnx_local_exit_run */
 	LNX_DUE_BOARD,			/* lnx_board_run */
 	LNX_DUE_BACKLOG,		/* lnx_backlog_run */
+	LNX_DUE_POSTED,			/* lnx_posted_look */
 	LNX_DUE_N,
 };
 

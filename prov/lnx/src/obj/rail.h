@@ -51,7 +51,7 @@ struct lnx_rxbuf {
 	 * touch the neighbours too. */
 	struct lnx_node link;
 	struct lnx_node unposted;		/* rail->unposted */
-	bool posted;			/* plain rail: the core has it */
+	uint8_t posted;			/* plain rail: the core has it; rail/posted.c */
 	bool in_core;			/* peer rail: the core has the entry */
 	bool kept;			/* an unexpected message or the window uses
 					 * it */
@@ -104,7 +104,7 @@ struct lnx_rail {
 					 * network rails */
 	uint8_t mute;			/* LNX_MUTE_*: completions are ours */
 	bool mr_virt;			/* remote addresses are virtual */
-	uint32_t nposted;
+	int32_t nposted;			/* without those of held; -1: one of them came */
 	uint32_t want_posted;		/* rail/posted.c */
 	size_t inject_size;
 	uint32_t idle_polls;			/* polls since the last burst */
@@ -134,6 +134,11 @@ struct lnx_rail {
 	struct lnx_node delayed;	/* lnx_path.delayed: whose peers wait for credits of
 					 * it, in order */
 	struct lnx_node unposted;		/* rxbufs to be posted later */
+	/* At the last look at those that are posted (lnx_posted_look): */
+	uint32_t held;			/* kept by messages that do not end */
+	uint32_t seen;			/* others that were not posted since the look
+					 * before, */
+	uint32_t seen_new;		/* and that were */
 	bool mr_prov_key;		/* the core picks keys */
 	bool mr_endpoint;		/* registrations belong to an endpoint */
 	bool no_cancel;			/* native: cancelling might crash the core

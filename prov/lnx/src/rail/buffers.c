@@ -36,7 +36,7 @@ struct lnx_rxbuf *lnx_rxbuf_get(struct lnx_rail *rail)
 	}
 	buf->op.type = LNX_OP_RXBUF;
 	buf->rail = rail;
-	buf->posted = false;
+	buf->posted = 0;
 	buf->in_core = false;
 	buf->kept = false;
 	buf->small = false;

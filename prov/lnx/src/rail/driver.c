@@ -33,10 +33,11 @@ LNX_COLD void lnx_rail_drain(struct lnx_rail *rail)
 	while ((n = lnx_list_pop(&rail->bufs))) {
 		struct lnx_rxbuf *buf = lnx_list_entry(n, struct lnx_rxbuf, link);
 
-		buf->posted = false;
+		buf->posted = 0;
 		lnx_rxbuf_put(buf);
 	}
 	rail->nposted = 0;
+	rail->held = rail->seen = rail->seen_new = 0;
 	/* What it did not report is over, too: ep->up->path_cut. */
 	lnx_rail_op_none(rail);
 }

@@ -3,10 +3,30 @@
  * Plain rails: we post the receive buffers and read the core's CQ ourselves.
  * Called through the driver of the rail; what came goes up through ep->up.
  */
+#include <string.h>
+
+#include "base/interval.h"
 #include "rail/post.h"
 #include "rail/rail.h"
 
 #define READ_BATCH	16
+
+/* Of a buffer that the core has: for how many looks (lnx_posted_look). */
+enum posted {
+	POSTED_NOT,
+	POSTED_NEW,			/* since the last one */
+	POSTED_SEEN,			/* one */
+	POSTED_OLD,			/* more */
+	POSTED_HELD,			/* more, and younger ones came: a message has begun
+					 * in it that does not end */
+};
+
+/* Look at what is posted, from now on. */
+static LNX_COLD void watch(struct lnx_ep *ep)
+{
+	if (!lnx_timer_armed(&ep->due.own[LNX_DUE_POSTED]))
+		lnx_ep_due(ep, LNX_DUE_POSTED, lnx_clock_ns() + LNX_POSTED_LOOK_NS);
+}
 
 /* Return buf to the pool of all rails. */
 static void give_up(struct lnx_rxbuf *buf)
@@ -24,12 +44,18 @@ static inline void post_buf(struct lnx_rail *rail, struct lnx_rxbuf *buf)
 		ret = fi_recv(rail->core_ep, buf->frame, rail->ep->limits.rx_frame,
 			      NULL, FI_ADDR_UNSPEC, buf);
 	if (lnx_likely(!ret)) {
-		buf->posted = true;
+		buf->posted = POSTED_NEW;
 		rail->nposted++;
 		return;
 	}
 	give_up(buf);
 	rail->ep->work |= LNX_WORK_BUFS;
+}
+
+/* Are fewer than n posted? */
+static inline bool fewer(const struct lnx_rail *rail, uint32_t n)
+{
+	return rail->nposted < (int32_t)n;
 }
 
 /* Post the buffers that were read again, unless enough are posted. */
@@ -41,10 +67,12 @@ static void post_spare(struct lnx_rail *rail)
 	while ((n = lnx_list_pop(&rail->unposted))) {
 		struct lnx_rxbuf *buf = lnx_list_entry(n, struct lnx_rxbuf, unposted);
 
-		if (lnx_likely(rail->nposted < rail->want_posted))
+		if (lnx_likely(fewer(rail, rail->want_posted))) {
 			post_buf(rail, buf);
-		else
-			give_up(buf);
+			continue;
+		}
+		give_up(buf);
+		watch(rail->ep);
 	}
 }
 
@@ -53,6 +81,31 @@ static uint32_t least_posted(const struct lnx_ep *ep)
 	uint32_t n = 2 * LNX_MIN(ep->peers.n, LNX_PLAIN_PEERS);
 
 	return LNX_MIN(LNX_MAX(n, LNX_PLAIN_POSTED), ep->conf->rx_buffers);
+}
+
+/* Those that are held count too. */
+static uint32_t most_posted(const struct lnx_rail *rail)
+{
+	uint32_t max = rail->ep->conf->rx_buffers;
+
+	return max - LNX_MIN(rail->held, max);
+}
+
+/* Until n are posted.  0, -FI_ENOMEM, or -FI_EAGAIN: the core is full. */
+static int post_more(struct lnx_rail *rail, uint32_t n)
+{
+	while (fewer(rail, n)) {
+		struct lnx_rxbuf *buf = lnx_rxbuf_get(rail);
+		int32_t before = rail->nposted;
+
+		if (!buf)
+			return -FI_ENOMEM;
+		lnx_list_add_tail(&rail->bufs, &buf->link);
+		post_buf(rail, buf);
+		if (rail->nposted == before)
+			return -FI_EAGAIN;
+	}
+	return 0;
 }
 
 static int fill(struct lnx_rail *rail)
@@ -66,24 +119,76 @@ static int fill(struct lnx_rail *rail)
 	rail->want_posted = LNX_MAX(rail->want_posted, least_posted(rail->ep));
 	/* While each poll finds something, no poll posts them. */
 	post_spare(rail);
-	while (rail->nposted < rail->want_posted) {
-		struct lnx_rxbuf *buf = lnx_rxbuf_get(rail);
-		uint32_t before = rail->nposted;
+	watch(rail->ep);
+	return post_more(rail, LNX_MIN(rail->want_posted, most_posted(rail)));
+}
 
-		if (!buf)
-			return -FI_ENOMEM;
-		lnx_list_add_tail(&rail->bufs, &buf->link);
-		post_buf(rail, buf);
-		if (rail->nposted == before)
-			return -FI_EAGAIN;
+/* How many are in each state of enum posted. */
+static LNX_COLD void count(const struct lnx_rail *rail, uint32_t n[POSTED_HELD + 1])
+{
+	const struct lnx_node *node, *next;
+
+	memset(n, 0, (POSTED_HELD + 1) * sizeof(n[0]));
+	lnx_list_foreach(&rail->bufs, node, next)
+		n[lnx_list_entry(node, struct lnx_rxbuf, link)->posted]++;
+}
+
+/* Those in state from are in the next one. */
+static LNX_COLD void grow_older(struct lnx_rail *rail, enum posted from)
+{
+	struct lnx_node *node, *next;
+
+	lnx_list_foreach(&rail->bufs, node, next) {
+		struct lnx_rxbuf *buf = lnx_list_entry(node, struct lnx_rxbuf, link);
+
+		if (buf->posted == from)
+			buf->posted++;
 	}
-	return 0;
+}
+
+/*
+ * Nothing came since the last look: all that was sent may be in messages that do not end,
+ * so more are posted.  The core takes buffers in the order in which they were posted: when
+ * one came that had been seen once, those that had been seen before it are held.  True:
+ * look again.
+ */
+static LNX_COLD bool look(struct lnx_rail *rail)
+{
+	uint32_t seen = rail->seen + rail->seen_new, n[POSTED_HELD + 1];
+	bool idle;
+
+	count(rail, n);
+	idle = seen && n[POSTED_SEEN] + n[POSTED_OLD] == seen;
+	if (n[POSTED_SEEN] < rail->seen_new) {
+		grow_older(rail, POSTED_OLD);
+		count(rail, n);
+	}
+	rail->held = n[POSTED_HELD];
+	rail->nposted = (int32_t)(n[POSTED_NEW] + n[POSTED_SEEN] + n[POSTED_OLD]);
+	post_more(rail, LNX_MIN(idle ? 2 * (uint32_t)rail->nposted : rail->want_posted,
+				most_posted(rail)));
+	grow_older(rail, POSTED_SEEN);
+	grow_older(rail, POSTED_NEW);
+	rail->seen = n[POSTED_SEEN] + n[POSTED_OLD];
+	rail->seen_new = (uint32_t)rail->nposted - rail->seen;
+	return !idle || fewer(rail, most_posted(rail));
+}
+
+uint64_t lnx_posted_look(struct lnx_ep *ep, uint64_t now)
+{
+	bool again = false;
+	uint32_t i;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+		if (lnx_kind_plain(ep->rail[i]->kind) && ep->rail[i]->core_ep)
+			again |= look(ep->rail[i]);
+	return again ? now + LNX_POSTED_LOOK_NS : LNX_NEVER;
 }
 
 static inline void plain_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 			      size_t len)
 {
-	buf->posted = false;
+	buf->posted = POSTED_NOT;
 	rail->nposted--;
 	if (lnx_unlikely(rail->ep->up->frame(rail, buf, len))) {
 		buf = lnx_rxbuf_get(rail);
@@ -102,7 +207,7 @@ static LNX_COLD void recv_failed(struct lnx_rail *rail, struct lnx_rxbuf *buf, i
 {
 	if (!buf->posted)
 		return;
-	buf->posted = false;
+	buf->posted = POSTED_NOT;
 	rail->nposted--;
 	if (err == FI_ECANCELED || rail->ep->closing) {
 		give_up(buf);
@@ -153,7 +258,7 @@ static LNX_COLD bool large_burst(const struct lnx_rail *rail,
 static inline void adapt(struct lnx_rail *rail, const struct fi_cq_msg_entry *e,
 			 ssize_t n)
 {
-	if (lnx_unlikely(!rail->nposted)) {
+	if (lnx_unlikely(rail->nposted <= 0)) {
 		rail->idle_polls = 0;
 		if (rail->want_posted >= rail->ep->conf->rx_buffers ||
 		    large_burst(rail, e, n))
@@ -207,7 +312,7 @@ static int read_all(struct lnx_rail *rail)
 		}
 	}
 	adapt(rail, e, n);
-	if (rail->nposted < rail->want_posted / 2)
+	if (fewer(rail, rail->want_posted / 2))
 		post_spare(rail);
 	rail->poll_credits = rail->ep->poll_hot;
 	return (int)n;
@@ -223,7 +328,7 @@ static bool may_keep(const struct lnx_rail *rail)
 	struct lnx_ep *ep = rail->ep;
 	void *another;
 
-	if (rail->nposted >= rail->want_posted / 2)
+	if (!fewer(rail, rail->want_posted / 2))
 		return true;
 	another = lnx_pool_get(&ep->rxbuf_pool);
 	if (!another)

@@ -69,13 +69,22 @@ extern struct fi_ops lnx_peer_fid_ops;
  * Cores fill buffers in turn, so each is out of the caches when its turn comes again:
  * with fewer buffers posted, more of them stays in the caches.  A burst that uses all
  * of them doubles their number, up to FI_LNX_RX_BUFFERS; a number of polls in a row
- * that found little halves it.  But a peer that stops in the middle of a frame keeps
- * its buffer: with more peers, the minimum is higher.
+ * that found little halves it.
+ *
+ * But a peer that stops in the middle of a frame keeps its buffer: with more peers, the
+ * minimum is higher.  If that is not enough, no frame comes any more, from any peer.  So
+ * while none comes twice as many are posted at each look, up to FI_LNX_RX_BUFFERS.  When
+ * frames come again those beyond the number that is wanted are not posted again.  Buffers
+ * that are found to be held are not counted as posted.
  */
 #define LNX_PLAIN_POSTED	4u	/* at first, and at least */
 #define LNX_PLAIN_PEERS		8u	/* two for each peer, up to this many */
 #define LNX_PLAIN_LARGE		4u	/* and up to this many for bursts of large frames */
 #define LNX_PLAIN_IDLE_POLLS		65536u
+
+/* Look at the buffers that plain rails of ep have posted: LNX_DUE_POSTED.  Calls cores.
+ * Returns when to call it again; LNX_NEVER: all are posted that may be, and nothing comes. */
+uint64_t lnx_posted_look(struct lnx_ep *ep, uint64_t now);
 
 /* ---- rail/buffers.c: buffers of frames, for all framed rails ---- */
 
