@@ -194,14 +194,11 @@ Test(shm_ctrl, what_is_no_put_is_none)
 	BAD_PUT(n.kind = LNX_KIND_RESP; n.n_targets = 0);
 	BAD_PUT(n.kind = LNX_KIND_RESP; n.flags = 0; n.n_targets = 0; n.op = 0);
 	/* A greeting says nothing else. */
-	BAD_PUT(n = (struct lnx_wire_shm_put) {
-		.src = YOU, .dst = ME, .kind = LNX_KIND_HELLO, .op = 1 });
-	BAD_PUT(n = (struct lnx_wire_shm_put) {
-		.src = YOU, .dst = ME, .kind = LNX_KIND_HELLO, .err = 1 });
-	BAD_PUT(n = (struct lnx_wire_shm_put) {
-		.src = YOU, .dst = ME, .kind = LNX_KIND_HELLO, .flags = 1 });
-	BAD_PUT(n = (struct lnx_wire_shm_put) {
-		.src = YOU, .dst = ME, .kind = LNX_KIND_HELLO, .n_targets = 1 });
+	BAD_PUT(n.kind = LNX_KIND_HELLO; n.flags = 0; n.n_targets = 0);
+	BAD_PUT(n.kind = LNX_KIND_HELLO; n.flags = 0; n.op = 0);
+	BAD_PUT(n.kind = LNX_KIND_HELLO; n.n_targets = 0; n.op = 0);
+	BAD_PUT(n.kind = LNX_KIND_HELLO; n.flags = 0; n.n_targets = 0; n.op = 0;
+		n.err = 1);
 	/* A read names memory and an operation, and is no request for copies. */
 	BAD_PUT(n.kind = LNX_KIND_GET);
 	BAD_PUT(n.kind = LNX_KIND_GET; n.flags = 0);
