@@ -84,14 +84,11 @@ void actor_kill(struct actor *a)
 int actors_run(struct ft *ft, const struct ft_case *c)
 {
 	int ret = FT_PASS, all[OOB_MAX_RANKS], i;
-	const char *links = getenv("FI_LNX_PROV_LINKS");
 	void (*idle)(void *) = ft->oob.idle;
 	char why[FT_WHY_MAX];
 
 	if (!ft_is_bare(ft, "lnx"))
 		return ft_skip(ft, "only lnx has sessions");
-	if (!links || !strstr(links, "tcp"))
-		return ft_skip(ft, "no rail over a network");
 	if (!ft->rank) {
 		ret = c->body(ft, c);
 		memcpy(why, ft->why, sizeof(why));

@@ -8,7 +8,9 @@
  * again; and neither the number of sessions that there were nor strangers cost
  * anything that lasts.
  *
- * Shared memory is off: sessions are between nodes.  sessions_forged.c has the cases
+ * Shared memory is off, unless FI_LNX_DISABLE_SHM=0 turns it on: sessions are between
+ * nodes, but for endpoints that get the name of one whose process has ended.
+ * sessions_forged.c has the cases
  * with hostile senders, sessions_given_up.c those in which an endpoint gives up one that
  * lives, sessions_absent.c and sessions_idle.c those with peers that are not there, and
  * with idle ones.
@@ -536,16 +538,21 @@ static int one_life(struct ft *ft, struct actor *a, unsigned round,
 	return FT_PASS;
 }
 
+static uint64_t received(struct ft *ft)
+{
+	return actor_stat(ft, "recv_count") + actor_stat(ft, "direct_recvs");
+}
+
 /* Large messages of the endpoint, announced and not yet read. */
 static int announce(struct ft *ft, struct actor *a)
 {
 	struct actor_order o = { .what = ACTOR_START, .n = LEFT, .size = BIG,
 				 .key = 9 };
-	uint64_t before = actor_stat(ft, "recv_count");
+	uint64_t before = received(ft);
 	double end = ft_now() + ft->run->timeout_s;
 
 	FT_TRY(actor_do(ft, a, &o, NULL, false));
-	while (actor_stat(ft, "recv_count") < before + LEFT) {
+	while (received(ft) < before + LEFT) {
 		FT_CHECK(ft, ft_now() < end, "messages are not announced");
 		ft_linger(ft, 0.001);
 	}
@@ -835,6 +842,29 @@ static int killed_clients(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
+/* Is shared memory used, where it can be? */
+static bool local(void)
+{
+	const char *off = getenv("FI_LNX_DISABLE_SHM");
+
+	return !off || !strcmp(off, "0");
+}
+
+static int run(struct ft *ft, const struct ft_case *c)
+{
+	const char *links = getenv("FI_LNX_PROV_LINKS");
+
+	if (!ft_is_bare(ft, "lnx"))
+		return ft_skip(ft, "only lnx has sessions");
+	if (c->body != reopened || c->a == SAME_PROCESS) {
+		if (!links || !strstr(links, "tcp"))
+			return ft_skip(ft, "no rail over a network");
+		if (local())
+			return ft_skip(ft, "these sessions are between nodes");
+	}
+	return actors_run(ft, c);
+}
+
 int main(int argc, char **argv)
 {
 	static struct ft_case cases[] = {
@@ -872,7 +902,7 @@ int main(int argc, char **argv)
 	const char *links = getenv("FI_LNX_PROV_LINKS");
 
 	for (i = 0; i < n; i++) {
-		cases[i].fn = actors_run;
+		cases[i].fn = run;
 		cases[i].ranks = 2;
 		cases[i].cfg.alone = true;
 	}
@@ -880,7 +910,7 @@ int main(int argc, char **argv)
 	if (filter && !strcmp(filter, "lnx"))
 		unsetenv("FI_PROVIDER");
 	if (links && strstr(links, "tcp"))
-		setenv("FI_LNX_DISABLE_SHM", "1", 1);
+		setenv("FI_LNX_DISABLE_SHM", "1", 0);
 	setenv("FI_LNX_MR_EAGER", "1", 1);
 	setenv("FI_LNX_STRANGERS", STRANGERS, 1);
 	setenv("FI_LNX_CONNECT_TIMEOUT", CONNECT_MS, 0);

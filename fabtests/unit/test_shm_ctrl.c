@@ -167,6 +167,8 @@ Test(shm_ctrl, a_put_comes_back_as_it_was)
 		.err = 13,
 	};
 	cr_expect_eq(parse_put(&n), 0, "an answer");
+	n = (struct lnx_wire_shm_put) { .src = YOU, .dst = ME, .kind = LNX_KIND_HELLO };
+	cr_expect_eq(parse_put(&n), 0, "a greeting");
 }
 
 #define BAD_PUT(change) do {						\
@@ -191,6 +193,12 @@ Test(shm_ctrl, what_is_no_put_is_none)
 	BAD_PUT(n.kind = LNX_KIND_RESP; n.flags = 0);
 	BAD_PUT(n.kind = LNX_KIND_RESP; n.n_targets = 0);
 	BAD_PUT(n.kind = LNX_KIND_RESP; n.flags = 0; n.n_targets = 0; n.op = 0);
+	/* A greeting says nothing else. */
+	BAD_PUT(n.kind = LNX_KIND_HELLO; n.flags = 0; n.n_targets = 0);
+	BAD_PUT(n.kind = LNX_KIND_HELLO; n.flags = 0; n.op = 0);
+	BAD_PUT(n.kind = LNX_KIND_HELLO; n.n_targets = 0; n.op = 0);
+	BAD_PUT(n.kind = LNX_KIND_HELLO; n.flags = 0; n.n_targets = 0; n.op = 0;
+		n.err = 1);
 	/* A read names memory and an operation, and is no request for copies. */
 	BAD_PUT(n.kind = LNX_KIND_GET);
 	BAD_PUT(n.kind = LNX_KIND_GET; n.flags = 0);

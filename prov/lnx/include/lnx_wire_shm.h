@@ -21,6 +21,9 @@
  * not given to the core.  Their bytes are copied into messages of LNX_COPY_BYTES, the
  * lnx_wire_rma_copy: a write is its bytes, and a PUT to be answered; a read is a GET,
  * answered with its bytes and a RESP.
+ *
+ * HELLO is the first message of an endpoint whose name may have been another's, which has
+ * ended: what it sends from then on belongs to the next session.
  */
 #ifndef LNX_WIRE_NOTE_H
 #define LNX_WIRE_NOTE_H
@@ -108,12 +111,13 @@ static_assert(sizeof(struct lnx_wire_rma_copy) == LNX_COPY_BYTES - 1, "RMA copy"
 #define LNX_RMA_COPY_F_DATA	0x04	/* in all parts of the write */
 #define LNX_RMA_COPY_F_ALL	0x07
 
-/* The same bytes as of a lnx_wire_shm_ctrl, as a PUT, GET or RESP. */
+/* The same bytes as of a lnx_wire_shm_ctrl, as a PUT, GET, RESP or HELLO. */
 struct lnx_wire_shm_put {
 	uint64_t magic;
 	uint64_t src;
 	uint64_t dst;
-	uint8_t kind;		/* LNX_KIND_PUT, _GET or _RESP */
+	uint8_t kind;		/* LNX_KIND_PUT, _GET, _RESP or _HELLO: of that all that
+				 * follows is 0 */
 	uint8_t flags;		/* PUT: LNX_SHM_CTRL_F_*; GET: _TRY, which tells it
 				 * from a lnx_wire_shm_ctrl; RESP: 0 */
 	uint8_t n_targets;		/* PUT: 0..LNX_SHM_CTRL_PIECES; GET: 1.. too;

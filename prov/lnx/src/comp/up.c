@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* The calls from each layer to those above it (obj/up.h). */
 #include "comp/comp.h"
+#include "msg/confirm.h"
 #include "msg/parts.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
@@ -59,6 +60,7 @@ const struct lnx_up lnx_up = {
 	.routed_what = lnx_pull_what,
 	.routed_source = lnx_rndv_source,
 	.source_changed = lnx_rx_source_changed,
+	.greet_local = lnx_confirm_greet,
 	.poll = poll_now,
 	.peer_look = lnx_rel_peer_look,
 	.peer_retry = lnx_peer_retry,

@@ -234,9 +234,18 @@ static int check_name(const struct lnx_ep *ep, const struct lnx_rail *rail)
 	char path[LNX_SHM_PATH_BYTES];
 	int pid;
 
-	if (!ep->address.want || !lnx_shm_registry_in_use(ep->eid, &pid))
+	if (!ep->address.want)
 		return 0;
 	lnx_host_shm_path(ep->eid, path);
+	if (!lnx_shm_registry_in_use(ep->eid, &pid)) {
+		/*
+		 * The core would cut the file of a process that has ended, and write it
+		 * anew: under peers that have mapped it, and read its registry.
+		 */
+		if (pid)
+			unlink(path);
+		return 0;
+	}
 	if (pid)
 		LNX_WARN(FI_LOG_EP_CTRL,
 			 "rail %s: the name that was asked for belongs to an endpoint of process %d (%s)\n",

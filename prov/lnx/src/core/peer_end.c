@@ -27,7 +27,7 @@ void lnx_peer_ended(struct lnx_peer *peer)
 
 bool lnx_peer_may_begin(const struct lnx_peer *peer, uint64_t now)
 {
-	/* A local process that has ended does not come back. */
+	/* Over shared memory only the next process begins it: lnx_peer_shm_renew. */
 	return !peer->self && peer->shm.core == FI_ADDR_NOTAVAIL &&
 	       (peer->session.alive ||
 		lnx_ns_since_stamp(now, peer->session.ended_ms) >= LNX_SESSION_BEGIN_NS);

@@ -183,6 +183,9 @@ bool lnx_peer_shm_join(struct lnx_peer *peer, const struct lnx_addr *a)
 		return false;
 	}
 	peer->shm_addr = peer->shm.core;
+	/* It may know an endpoint of our name whose process has ended. */
+	if (peer->ep->address.want && peer->shm.ctrl && !peer->self)
+		peer->ep->up->greet_local(peer);
 	peer->shm.reaches = !peer->shm.reach;
 	lnx_peer_set_direct(peer);
 	return true;
@@ -211,6 +214,59 @@ LNX_COLD void lnx_peer_shm_registered(struct lnx_ep *ep)
 	}
 	if (ep->local.registry)
 		registry_reclaim(ep);
+}
+
+/* ---- another process has the name of a peer ---- */
+
+static bool has_heir(const struct lnx_peer *peer)
+{
+	const struct lnx_cma_owner *was = &peer->shm.where;
+	struct lnx_shm_registry *registry;
+	struct lnx_cma_owner is;
+
+	if (!peer->shm.registry || peer->self || lnx_shm_registry_find(peer->eid, &registry))
+		return false;
+	lnx_shm_registry_owner(registry, &is);
+	lnx_shm_registry_close(registry);
+	return is.cookie && (is.pid != was->pid || is.started != was->started ||
+			     is.cookie != was->cookie);
+}
+
+/*
+ * The core knows the new process by the number of the old one, and has mapped its region:
+ * it does that with the first message.
+ */
+LNX_COLD void lnx_peer_shm_renew(struct lnx_peer *peer)
+{
+	struct lnx_ep *ep = peer->ep;
+	fi_addr_t core = peer->shm.core;
+	bool unsolicited = peer->unsolicited || peer->addr == FI_ADDR_NOTAVAIL;
+	struct lnx_addr a = { .eid = peer->eid };
+	struct lnx_peer *next;
+	uint8_t *reach;
+
+	if (core == FI_ADDR_NOTAVAIL || !has_heir(peer))
+		return;
+	LNX_INFO(FI_LOG_EP_DATA, "peer %016llx: another process has its name now\n",
+		 (unsigned long long)peer->eid);
+	/* What is outstanding to the old process fails in a pass: msg/local_exit.c. */
+	lnx_peer_happens(peer, LNX_LIFE_ENDED);
+	lnx_peer_clear_direct(peer);
+	peer->shm_addr = peer->shm.core = FI_ADDR_NOTAVAIL;
+	peer->shm.unusable = true;
+	ep->shm->by_core[core] = NULL;
+	lnx_peer_detach(peer);
+	lnx_ep_watch_local(ep);
+	reach = ep->local.registry ? lnx_shm_slot_reach(ep->local.registry, a.eid) : NULL;
+	if (reach)
+		__atomic_store_n(reach, 0, __ATOMIC_RELAXED);
+	next = unsolicited ? lnx_peer_unsolicited(ep, &a) : lnx_peer_by_eid(ep, a.eid);
+	/* Without memory its next message makes it. */
+	if (!next)
+		return;
+	next->shm.core = core;
+	ep->shm->by_core[core] = next;
+	claim_slot(next);
 }
 
 bool lnx_peer_meet(struct lnx_peer *peer)

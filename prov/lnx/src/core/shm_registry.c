@@ -13,7 +13,7 @@
 #include "core/open.h"
 #include "os/pidwatch.h"
 
-#define MAGIC		0x35306b6f6f62786eULL	/* "nxbook05" */
+#define MAGIC		0x36306b6f6f62786eULL	/* "nxbook06" */
 
 struct lnx_shm_registry {
 	struct lnx_shm_keys keys;

@@ -149,6 +149,23 @@ static int say(struct lnx_peer *peer, uint64_t op, uint8_t flags,
 	return (int)ret;
 }
 
+LNX_COLD void lnx_confirm_greet(struct lnx_peer *peer)
+{
+	struct lnx_wire_shm_put n = {
+		.src = peer->ep->eid, .dst = peer->eid, .kind = LNX_KIND_HELLO,
+	};
+	uint8_t bytes[LNX_SHM_CTRL_BYTES];
+	struct iovec iov = { bytes, sizeof(bytes) };
+	struct lnx_tx ctrl = { .call = LNX_SHM_CTRL, .iov = &iov, .niov = 1 };
+
+	lnx_shm_ctrl_put_put(bytes, &n);
+	/* All that is sent later waits for it. */
+	if (lnx_direct_queue(peer->ep, peer, &ctrl))
+		LNX_WARN(FI_LOG_EP_DATA,
+			 "peer %016llx: no memory to tell it that we are here\n",
+			 (unsigned long long)peer->eid);
+}
+
 void lnx_confirm_ask(struct lnx_confirm *c, uint8_t flags)
 {
 	int ret;

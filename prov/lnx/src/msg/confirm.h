@@ -131,6 +131,9 @@ void lnx_confirm_end(struct lnx_confirm *c, int err);
 unsigned lnx_confirm_places(struct lnx_wire_target *place,
 			    const struct fi_rma_iov *rma, size_t n);
 
+/* Tell a local peer, with the first message, that our endpoint may be the next one of its
+ * name (lnx_peer_shm_renew).  Calls no core. */
+LNX_COLD void lnx_confirm_greet(struct lnx_peer *peer);
 /* The peer has answered all operations up to number op.  Calls no core. */
 void lnx_confirm_answered(struct lnx_peer *peer, uint64_t op, int err);
 /* All that wait end with an error. */

@@ -160,12 +160,14 @@ static bool confirm(struct lnx_ep *ep, const void *bytes)
 
 	if (lnx_shm_ctrl_put_get(&n, bytes, ep->eid))
 		return false;
-	if (n.kind != LNX_KIND_RESP) {
+	if (n.kind != LNX_KIND_RESP && n.kind != LNX_KIND_HELLO) {
 		lnx_confirm_ctrl(ep, &n);
 		return true;
 	}
 	peer = lnx_peer_by_eid(ep, n.src);
-	if (peer)
+	if (peer && n.kind == LNX_KIND_HELLO)
+		lnx_peer_shm_renew(peer);
+	else if (peer)
 		lnx_confirm_answered(peer, n.op,
 				     (int)LNX_MIN(n.err, LNX_ERR_MAX));
 	return true;

@@ -57,6 +57,9 @@ void lnx_local_exit_look(struct lnx_ep *ep)
 /* True also for a process that lives, and has closed its endpoint. */
 static bool is_dead(const struct lnx_peer *peer)
 {
+	/* Another process has its name: lnx_peer_shm_renew. */
+	if (lnx_life_detached(peer->life))
+		return true;
 	if (peer->shm.registry && !lnx_shm_registry_is_live(peer->shm.registry))
 		return true;
 	if (!peer->shm.sure)

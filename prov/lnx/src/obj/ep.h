@@ -551,6 +551,12 @@ void lnx_peers_destroy(struct lnx_ep *ep);
  * Insert peer into the shm core, so that it can be answered there.  False: that failed.
  */
 bool lnx_peer_meet(struct lnx_peer *peer);
+/*
+ * The HELLO of an endpoint that has peer's name came over shared memory.  If it is of
+ * another process, or life, than peer, peer ends, and another one takes its place; else
+ * nothing happens.  Calls no core: it may be called from inside one.
+ */
+LNX_COLD void lnx_peer_shm_renew(struct lnx_peer *peer);
 /* Make the paths to peers whose hello came; greet is called for each such peer. */
 void lnx_peers_join(struct lnx_ep *ep, void (*greet)(struct lnx_peer *peer));
 /* A rail has been added: make paths to all peers that it leads to. */

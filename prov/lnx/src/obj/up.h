@@ -68,6 +68,9 @@ struct lnx_up {
 
 	/* The address of a peer became known, changed, or was removed. */
 	void (*source_changed)(struct lnx_peer *peer);
+	/* Tell peer, which is about to be used over shared memory, that our endpoint may
+	 * be the next one of its name.  Calls no core. */
+	void (*greet_local)(struct lnx_peer *peer);
 	/* Handle what the core of a rail has, before what it is from is forgotten. */
 	void (*poll)(struct lnx_rail *rail);
 

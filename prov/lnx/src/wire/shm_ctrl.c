@@ -103,6 +103,8 @@ int lnx_shm_ctrl_put_get(struct lnx_wire_shm_put *n, const void *bytes,
 	memcpy(n, bytes, sizeof(*n));
 	if (n->magic != LNX_SHM_CTRL_MAGIC || n->dst != dst || !n->src)
 		return -EBADMSG;
+	if (n->kind == LNX_KIND_HELLO)
+		return n->flags || n->n_targets || n->op || n->err ? -EBADMSG : 0;
 	if (n->kind == LNX_KIND_RESP)
 		return n->flags || n->n_targets || !n->op ? -EBADMSG : 0;
 	if (n->kind == LNX_KIND_GET && (!n->op || !n->n_targets ||

@@ -13,7 +13,7 @@
 void lnx_shm_ctrl_put(void *bytes, const struct lnx_wire_shm_ctrl *n);
 /* Is it a control message for the endpoint dst, and well-formed?  0 or -EBADMSG. */
 int lnx_shm_ctrl_get(struct lnx_wire_shm_ctrl *n, const void *bytes, uint64_t dst);
-/* The same for a PUT, RESP, or GET of memory, which lnx_shm_ctrl_get refuses. */
+/* The same for a PUT, RESP, HELLO, or GET of memory, which lnx_shm_ctrl_get refuses. */
 void lnx_shm_ctrl_put_put(void *bytes, const struct lnx_wire_shm_put *n);
 int lnx_shm_ctrl_put_get(struct lnx_wire_shm_put *n, const void *bytes,
 		     uint64_t dst);
