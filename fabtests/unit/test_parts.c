@@ -105,7 +105,7 @@ static void expect_nothing_stored(void)
 
 	fake_pass(&f);
 	cr_expect_eq(view_rxes(f.lnx), 0u);
-	cr_expect_eq(view_rxbufs(f.lnx), f.lnx->rail[0]->nposted);
+	cr_expect_eq(view_rxbufs(f.lnx), (size_t)f.lnx->rail[0]->nposted);
 	/* Acknowledgements may have granted more meanwhile. */
 	while ((s = fake_take(core))) {
 		if (s->h.kind == LNX_KIND_ACK && s->len > sizeof(struct lnx_wire_hdr))

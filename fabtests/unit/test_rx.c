@@ -83,7 +83,7 @@ static void expect_no_entries(void)
 	fake_pass(&f);			/* posts what was consumed */
 	cr_expect_eq(view_rxes(f.lnx), 0u);
 	cr_expect_eq(view_chunks(f.lnx), 0);
-	cr_expect_eq(view_rxbufs(f.lnx), f.lnx->rail[0]->nposted);
+	cr_expect_eq(view_rxbufs(f.lnx), (size_t)f.lnx->rail[0]->nposted);
 }
 
 BOTH(in_order)
@@ -1723,9 +1723,9 @@ Test(rx_plain, posted_follow_the_bursts)
 		lnx_lock(&f.lnx->lock);
 		while (core->in) {
 			lnx_ep_progress(f.lnx);
-			cr_assert_geq(2 * f.lnx->rail[0]->nposted,
+			cr_assert_geq(2 * (uint32_t)f.lnx->rail[0]->nposted,
 				      LNX_PLAIN_POSTED);
-			cr_assert_leq(f.lnx->rail[0]->nposted, max);
+			cr_assert_leq((uint32_t)f.lnx->rail[0]->nposted, max);
 		}
 		lnx_unlock(&f.lnx->lock);
 		fake_passes(&f, 40);
@@ -2670,7 +2670,7 @@ static void every_sort(enum lnx_rail_kind kind)
 	cr_expect_eq(f.lnx->stats.lost, 0);
 	cr_expect_eq(view_rxes(f.lnx), 0u);
 	cr_expect_eq(view_chunks(f.lnx), 0);
-	cr_expect_eq(view_rxbufs(f.lnx), f.lnx->rail[1]->nposted);
+	cr_expect_eq(view_rxbufs(f.lnx), (size_t)f.lnx->rail[1]->nposted);
 	cr_expect_null(f.core[0]->kept);
 }
 
