@@ -82,6 +82,14 @@ bool ft_is_bare(const struct ft *ft, const char *prov)
 	return !strcmp(ft->opts.prov, prov);
 }
 
+/* Defined with a sanitizer. */
+size_t __sanitizer_get_current_allocated_bytes(void) __attribute__((weak));
+
+bool ft_sanitized(void)
+{
+	return __sanitizer_get_current_allocated_bytes != NULL;
+}
+
 bool ft_lnx_over_shm(const struct ft *ft)
 {
 	const char *links = getenv("FI_LNX_PROV_LINKS");

@@ -212,6 +212,8 @@ void ft_know(const struct ft_objs *o, const char *hex);
 bool ft_is_bare(const struct ft *ft, const char *prov);
 /* Does it run over lnx with shared memory in its link? */
 bool ft_lnx_over_shm(const struct ft *ft);
+/* With a sanitizer, whose allocator keeps what is freed, and adds to what is not? */
+bool ft_sanitized(void);
 
 /* ---- operations ---- */
 

@@ -152,6 +152,8 @@ static int bytes_each(struct ft *ft, const struct ft_case *c)
 	(void)c;
 	if (!ft_is_bare(ft, "lnx"))
 		return ft_skip(ft, "not over lnx");
+	if (ft_sanitized())
+		return ft_skip(ft, "a sanitizer's memory is not what is measured");
 	prepare(ft, BATCH * sizes[NSIZES - 1].size);
 	FT_TRY(warm_up(ft));
 	begin = resident_bytes();
