@@ -227,6 +227,8 @@ static int holds(struct ft *ft, const struct ft_case *c)
 	struct ft_cfg cfg;
 
 	FT_TRY(skipped(ft));
+	if (ft_sanitized())
+		return ft_skip(ft, "a sanitizer's memory is not what is measured");
 	quick(ft, &n);
 	FT_TRY(open_own(ft, &cfg, BATCH * size));
 	if (is_idle(ft))
