@@ -226,7 +226,8 @@ Test(routed, asks_the_gateway)
 static void piece(const struct lnx_hdr *pull, size_t at, size_t n)
 {
 	fake_frame(&f, &p, (struct lnx_hdr){ .kind = LNX_KIND_PIECE, .data = pull->data,
-					     .tag = at, .len = n }, mem + at, n);
+					     .tag = at, .len = n },
+		   mem + (at + n <= BYTES ? at : 0), n);
 }
 
 /* A large message is pulled: pieces in any order, twice, and wrong ones. */
