@@ -14,6 +14,10 @@
  * One of the few functions that every message passes: these are together, on few pages.
  */
 #define LNX_HOT		__attribute__((hot))
+/* A variable of each thread, in the block that a thread has from its start: otherwise the
+ * first use would allocate it, and the process abort when there is no memory.  Few bytes,
+ * because a module that is loaded later shares a small reserve. */
+#define LNX_THREAD		__thread __attribute__((tls_model("initial-exec")))
 #define LNX_PRINTF(f, a)	__attribute__((format(printf, f, a)))
 
 #define lnx_container_of(ptr, type, member) \

@@ -10,13 +10,14 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/compiler.h"
 #include "prov.h"
 #include "wire/addr.h"
 
 /* The API version that we use with cores, whatever the application uses with us. */
 #define CORE_API	FI_VERSION(2, 1)
 
-static __thread unsigned busy;
+static LNX_THREAD unsigned busy;
 
 bool lnx_catalog_busy(void)
 {

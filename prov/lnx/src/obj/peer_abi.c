@@ -139,7 +139,7 @@ static int get_entry(struct fid_peer_srx *srx, struct fi_peer_match_attr *attr,
 }
 
 /* Completions come with the entry only; there is one test at a time per thread. */
-static __thread struct test *running;
+static LNX_THREAD struct test *running;
 
 static int queue_entry(struct fi_peer_rx_entry *entry)
 {
