@@ -33,7 +33,7 @@ ssize_t lnx_frame_post(struct lnx_ep *ep, struct lnx_peer *peer,
 	lnx_hdr_set_ack(w, ack);
 	txe->f.path = path->index;
 	/* It is one that leaves again: its credit goes with it. */
-	if (lnx_unlikely(before != path->index) && txe->f.retransmitted)
+	if (lnx_unlikely(txe->f.retransmitted) && before != path->index)
 		lnx_credits_move(peer->path[before], path);
 	/* A frame that is acknowledged inside the call stays until the call returns. */
 	txe->f.in_core = true;
@@ -63,7 +63,7 @@ left:
 
 refused:
 	txe->f.in_core = false;
-	if (before != path->index && txe->f.retransmitted)
+	if (lnx_unlikely(txe->f.retransmitted) && before != path->index)
 		lnx_credits_move(path, peer->path[before]);
 	txe->f.path = before;
 	/*
