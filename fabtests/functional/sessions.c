@@ -856,7 +856,7 @@ static int run(struct ft *ft, const struct ft_case *c)
 
 	if (!ft_is_bare(ft, "lnx"))
 		return ft_skip(ft, "only lnx has sessions");
-	if (c->body != reopened || c->a == SAME_PROCESS) {
+	if (c->body != reopened) {
 		if (!links || !strstr(links, "tcp"))
 			return ft_skip(ft, "no rail over a network");
 		if (local())

@@ -494,15 +494,19 @@ static void close_fid(const struct lnx_rail *rail, struct fid *fid,
 
 void lnx_rail_stop(struct lnx_rail *rail)
 {
-	if (rail && rail->core_ep && !rail->unclosable) {
-		if (rail->prov == LNX_PROV_SHM) {
-			rail->ep->local.cookie = 0;
-			if (rail->ep->local.registry)
-				lnx_shm_registry_retire(rail->ep->local.registry);
-		}
-		close_fid(rail, &rail->core_ep->fid, "endpoint");
-		rail->core_ep = NULL;
+	int32_t *pid = NULL;
+
+	if (!rail || !rail->core_ep || rail->unclosable)
+		return;
+	if (rail->prov == LNX_PROV_SHM) {
+		rail->ep->local.cookie = 0;
+		if (rail->ep->local.registry)
+			lnx_shm_registry_retire(rail->ep->local.registry);
+		pid = lnx_shm_region_pid(rail->ep);
 	}
+	close_fid(rail, &rail->core_ep->fid, "endpoint");
+	rail->core_ep = NULL;
+	lnx_shm_region_disown(pid);
 }
 
 /* The core may still refer to all of it: see enable(). */

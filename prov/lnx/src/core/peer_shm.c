@@ -216,7 +216,7 @@ LNX_COLD void lnx_peer_shm_registered(struct lnx_ep *ep)
 		registry_reclaim(ep);
 }
 
-/* ---- another process has the name of a peer ---- */
+/* ---- another endpoint has the name of a peer ---- */
 
 static bool has_heir(const struct lnx_peer *peer)
 {
@@ -228,12 +228,14 @@ static bool has_heir(const struct lnx_peer *peer)
 		return false;
 	lnx_shm_registry_owner(registry, &is);
 	lnx_shm_registry_close(registry);
+	/* Opened again in the same process it may have all of these in common. */
 	return is.cookie && (is.pid != was->pid || is.started != was->started ||
-			     is.cookie != was->cookie);
+			     is.cookie != was->cookie ||
+			     !lnx_shm_registry_is_live(peer->shm.registry));
 }
 
 /*
- * The core knows the new process by the number of the old one, and has mapped its region:
+ * The core knows the new endpoint by the number of the old one, and has mapped its region:
  * it does that with the first message.
  */
 LNX_COLD void lnx_peer_shm_renew(struct lnx_peer *peer)
@@ -247,7 +249,7 @@ LNX_COLD void lnx_peer_shm_renew(struct lnx_peer *peer)
 
 	if (core == FI_ADDR_NOTAVAIL || !has_heir(peer))
 		return;
-	LNX_INFO(FI_LOG_EP_DATA, "peer %016llx: another process has its name now\n",
+	LNX_INFO(FI_LOG_EP_DATA, "peer %016llx: another endpoint has its name now\n",
 		 (unsigned long long)peer->eid);
 	/* What is outstanding to the old process fails in a pass: msg/local_exit.c. */
 	lnx_peer_happens(peer, LNX_LIFE_ENDED);

@@ -326,6 +326,42 @@ void lnx_shm_registry_retire(struct lnx_shm_registry *b)
 	__atomic_store_n(&b->cookie, 0, __ATOMIC_SEQ_CST);
 }
 
+/* The core writes its process id near the beginning of the region. */
+#define PID_WORDS	16
+
+int32_t *lnx_shm_region_pid(const struct lnx_ep *ep)
+{
+	int32_t *word, *pid = NULL;
+	unsigned i, n = 0;
+	off_t size;
+	int fd = open_region(ep->eid, &size);
+
+	if (fd < 0)
+		return NULL;
+	word = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (word == MAP_FAILED)
+		return NULL;
+	for (i = 0; i < PID_WORDS; i++) {
+		if (word[i] != ep->local.pid)
+			continue;
+		pid = &word[i];
+		n++;
+	}
+	if (n == 1)
+		return pid;
+	munmap(word, page_size());
+	return NULL;
+}
+
+void lnx_shm_region_disown(int32_t *pid)
+{
+	if (!pid)
+		return;
+	__atomic_store_n(pid, 0, __ATOMIC_RELEASE);
+	munmap((void *)((uintptr_t)pid & ~(uintptr_t)(page_size() - 1)), page_size());
+}
+
 bool lnx_shm_registry_is_live(const struct lnx_shm_registry *b)
 {
 	/* Not before the reads that it confirms. */

@@ -44,6 +44,7 @@ struct lnx_rts *lnx_pull_rts_new(void)
 	if (!p)
 		return NULL;
 	p->rts.head = 0;
+	p->came_ns = lnx_clock_ns();
 	return &p->rts;
 }
 
@@ -85,7 +86,8 @@ void lnx_pull_start(struct lnx_rxe *rxe)
 	struct lnx_ep *ep = rxe->ep;
 	struct lnx_pull *p = lnx_container_of(rxe->rts, struct lnx_pull, rts);
 
-	memset((char *)p + sizeof(p->rts), 0, sizeof(*p) - sizeof(p->rts));
+	memset((char *)p + offsetof(struct lnx_pull, link), 0,
+	       sizeof(*p) - offsetof(struct lnx_pull, link));
 	p->rxe = rxe;
 	p->peer = rxe->peer;
 	p->want = LNX_MIN(rxe->len, rxe->room);
@@ -443,11 +445,11 @@ static unsigned tell_moved(const struct lnx_pull *p,
 /*
  * All has come.  But did the sender still hold its buffer for us then?  If it has given us up,
  * what a core of it sent late is whatever was in the buffer by then.  It gives up after
- * silence only, so this matters only to a message that took long.
+ * silence only, so this matters only long after the announcement, which showed that it lived.
  */
 static bool must_confirm(const struct lnx_pull *p, uint64_t now)
 {
-	return lnx_unlikely(lnx_ns_since(now, p->began_ns) > LNX_READ_CONFIRM_NS);
+	return lnx_unlikely(lnx_ns_since(now, p->came_ns) > LNX_READ_CONFIRM_NS);
 }
 
 /* The sender has acknowledged the FIN: its send has ended by this.  Or its session is over. */
@@ -489,8 +491,6 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	p->again = false;
 	if (lnx_unlikely(p->confirms))
 		return run_confirms(p);
-	if (!p->began_ns || !p->posted)
-		p->began_ns = now;
 	if (!p->err && p->done < p->want) {
 		ssize_t ret = feed(p, now);
 
