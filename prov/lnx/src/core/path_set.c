@@ -162,28 +162,76 @@ static uint16_t port_of(uint8_t raw[LNX_ADDR_RAW], size_t len)
 	return port ? ntohs(*port) : 0;
 }
 
-LNX_COLD bool lnx_path_set_previous(struct lnx_peer *peer, struct lnx_path *path)
+/* The port of the peer's end of path in the AV; 0: it is not there, or has another address
+ * than raw but for the port. */
+static uint16_t av_port(const struct lnx_peer *peer, const struct lnx_path *path,
+			const uint8_t raw[LNX_ADDR_RAW], size_t len)
+{
+	_Alignas(struct sockaddr_in6) uint8_t there[LNX_ADDR_RAW], here[LNX_ADDR_RAW];
+	const struct lnx_addr_rail *to;
+	uint16_t *port, found;
+	struct lnx_rails av;
+
+	if (!lnx_peer_av_rails(peer, &av))
+		return 0;
+	to = lnx_rails_find(&av, path->remote_rail);
+	if (!to || to->prov != path->rail->prov)
+		return 0;
+	memcpy(there, to->raw, sizeof(there));
+	memcpy(here, raw, sizeof(here));
+	found = port_of(there, len);
+	port = port_in(here, len);
+	if (!found || !port)
+		return 0;
+	*port = htons(found);
+	return memcmp(there, here, len) ? 0 : found;
+}
+
+/* Later sessions begin where this one looks. */
+static void remember(struct lnx_peer *peer, const struct lnx_path *path,
+		     const uint8_t raw[LNX_ADDR_RAW])
+{
+	struct lnx_rails *known = peer->address.rails;
+	unsigned i;
+
+	for (i = 0; known && i < known->n; i++)
+		if (known->place[i] == path->remote_rail &&
+		    known->rail[i].prov == path->rail->prov)
+			memcpy(known->rail[i].raw, raw, sizeof(known->rail[i].raw));
+}
+
+LNX_COLD bool lnx_path_set_elsewhere(struct lnx_peer *peer, struct lnx_path *path)
 {
 	_Alignas(struct sockaddr_in6) uint8_t raw[LNX_ADDR_RAW] = { 0 };
+	struct lnx_path_detect *g = &path->detect;
+	uint16_t *port, now, av, after;
 	size_t len = sizeof(raw);
 	fi_addr_t core_addr;
-	uint16_t *port, now;
 
-	if (!path->detect.previous_port ||
-	    fi_av_lookup(path->rail->av, path->core_addr, raw, &len) ||
-	    len > sizeof(raw))
+	if (fi_av_lookup(path->rail->av, path->core_addr, raw, &len) || len > sizeof(raw))
 		return false;
 	port = port_in(raw, len);
 	if (!port)
 		return false;
 	now = ntohs(*port);
-	*port = htons(path->detect.previous_port);
+	av = av_port(peer, path, raw, len);
+	if (!g->previous_port && av != now)
+		g->previous_port = av;
+	else if (av != now && av != g->previous_port)
+		g->further_port = av;
+	if (!g->previous_port)
+		return false;
+	*port = htons(g->previous_port);
 	if (lnx_rail_insert(path->rail, raw, &core_addr))
 		return false;
 	lnx_rail_remove(path->rail, path->core_addr);
 	path->core_addr = core_addr;
-	path->detect.previous_port = now;
+	/* One after the other. */
+	after = g->further_port;
+	g->previous_port = after ? after : now;
+	g->further_port = after ? now : 0;
 	peer->session.wrong_endpoint &= (uint8_t)~(1u << path->index);
+	remember(peer, path, raw);
 	return true;
 }
 
@@ -209,6 +257,7 @@ void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
 		lnx_rail_remove(path->rail, path->core_addr);
 		path->core_addr = core_addr;
 		path->detect.previous_port = port_of(old, len);
+		path->detect.further_port = 0;
 		peer->session.wrong_endpoint &= (uint8_t)~(1u << i);
 		path->retry_ns = 0;
 		path->backoff_ns = 0;

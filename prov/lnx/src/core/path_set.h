@@ -16,9 +16,10 @@ void lnx_path_set_join(struct lnx_peer *peer, const struct lnx_rails *r);
  * it.
  */
 void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r);
-/* The peer's end of path is back at its previous port: exchange the two.  False: no
- * previous port is known.  Calls the core's AV. */
-LNX_COLD bool lnx_path_set_previous(struct lnx_peer *peer, struct lnx_path *path);
+/* Nothing listens at the peer's end of path: look for it at its previous port, or at the
+ * one in the AV, where the next process of that name is; in turn.  False: no other port is
+ * known.  Calls the core's AV. */
+LNX_COLD bool lnx_path_set_elsewhere(struct lnx_peer *peer, struct lnx_path *path);
 /*
  * Rules have changed: add the pairs of rails that they want most and that peer has no
  * path for, up to FI_LNX_MAX_RAILS.

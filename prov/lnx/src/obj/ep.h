@@ -563,6 +563,8 @@ void lnx_peers_join(struct lnx_ep *ep, void (*greet)(struct lnx_peer *peer));
 void lnx_peers_extend(struct lnx_ep *ep);
 /* All rails of peer that we know, from its hello or the AV.  False: none. */
 bool lnx_peer_rails(const struct lnx_peer *peer, struct lnx_rails *r);
+/* Those in the AV.  False: it is not there. */
+bool lnx_peer_av_rails(const struct lnx_peer *peer, struct lnx_rails *r);
 /* Take what a hello says about its sender.  0, or -FI_ENOMEM: nothing was taken. */
 int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a,
 		   const struct lnx_rails *all);

@@ -78,6 +78,7 @@ struct lnx_path_detect {
 					 * the first */
 	uint16_t previous_port;		/* the peer's port before this one; 0: it has
 					 * not changed */
+	uint16_t further_port;		/* another one, to be tried after that; or 0 */
 	/* While the path is DOWN, too. */
 	uint64_t down_ns;
 	uint64_t drain_ns;		/* when the peer last said so of its end; 0:

@@ -179,7 +179,7 @@ LNX_COLD void lnx_recovery_probed(struct lnx_path *path, const struct lnx_rail *
 
 /*
  * Its host says that it does not listen there, and it has no other path to tell us its
- * address: it may be back at its previous port.
+ * address: it may be back at its previous port, or another process has its name.
  */
 static void look_elsewhere(struct lnx_peer *peer, struct lnx_path *path,
 			   uint64_t now)
@@ -189,7 +189,7 @@ static void look_elsewhere(struct lnx_peer *peer, struct lnx_path *path,
 	if (lnx_ns_since(now, g->ping_ns) <
 	    LNX_MAX(LNX_PING_REFUSED_NS, lnx_ns_since(now, g->refused_ns) / 4))
 		return;
-	lnx_path_set_previous(peer, path);
+	lnx_path_set_elsewhere(peer, path);
 	start_ping(path, now);
 }
 
