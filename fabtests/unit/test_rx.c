@@ -582,6 +582,29 @@ BOTH(read_that_fails_for_good)
 	fake_close(&f);
 }
 
+/* Cores say so of what a broken connection ends; to the application it means fi_cancel. */
+BOTH(reads_that_are_cancelled)
+{
+	uint64_t len = 100000;
+
+	fake_conf.transaction_timeout = 200;
+	open_met(kind);
+	core->hold_reads = true;
+	recv_any(buf, len, &a);
+	fake_rts(&f, &p, true, 5, 77, mem, &len, 1);
+	for (int i = 0; i < 80; i++) {
+		fake_ack(&f, &p);
+		fake_after_ms(&f, 10);
+		while (fake_held(core))
+			fake_finish(core, 0, FI_ECANCELED);
+	}
+	fake_err(&f, &a, FI_ECONNRESET);
+	fake_quiet(&f);
+	expect_fin(77, FI_ECONNRESET);
+	expect_no_entries();
+	fake_close(&f);
+}
+
 BOTH(read_that_cannot_start)
 {
 	uint64_t len = 100000;
