@@ -474,7 +474,7 @@ BOTH(reads_complete_in_any_order)
 }
 
 /* It is read, but so late that the sender may have given us up meanwhile. */
-static void read_late(enum lnx_rail_kind kind, uint64_t *len)
+static void read_late(enum lnx_rail_kind kind, uint64_t *len, unsigned ms)
 {
 	open_met(kind);
 	core->hold_reads = true;
@@ -483,8 +483,8 @@ static void read_late(enum lnx_rail_kind kind, uint64_t *len)
 	fake_passes(&f, 3);
 	cr_assert_gt(fake_held(core), 0u);
 	core->hold_reads = false;
-	for (unsigned i = 0; i < 3; i++)
-		fake_after_ms(&f, 100);
+	for (unsigned i = 0; i < ms; i += 20)
+		fake_after_ms(&f, 20);
 	while (core->sent)
 		free(fake_take(core));
 	while (fake_held(core))
@@ -494,12 +494,12 @@ static void read_late(enum lnx_rail_kind kind, uint64_t *len)
 }
 
 /* Its acknowledgement of the FIN says that it still held its buffer for us. */
-BOTH(what_took_long_is_confirmed)
+static void confirmed(enum lnx_rail_kind kind, unsigned ms)
 {
 	uint64_t len = 100000;
 	struct fake_sent *s;
 
-	read_late(kind, &len);
+	read_late(kind, &len, ms);
 	s = fake_expect(&f, &p, LNX_KIND_FIN);
 	cr_expect(s->h.flags & LNX_WIRE_F_ACK_NOW);
 	free(s);
@@ -512,13 +512,25 @@ BOTH(what_took_long_is_confirmed)
 	fake_close(&f);
 }
 
+BOTH(what_took_long_is_confirmed)
+{
+	confirmed(kind, 300);
+}
+
+/* A sender may give up sooner. */
+BOTH(what_took_long_for_a_short_timeout_is_confirmed)
+{
+	fake_conf.connect_timeout = 100;
+	confirmed(kind, 80);
+}
+
 /* It had ended the session: what was read is what was in the buffer by then. */
 BOTH(what_took_long_and_is_not_confirmed_fails)
 {
 	uint64_t len = 100000;
 	struct fake_sent *s;
 
-	read_late(kind, &len);
+	read_late(kind, &len, 300);
 	s = fake_expect(&f, &p, LNX_KIND_FIN);
 	free(s);
 	lnx_lock(&f.lnx->lock);

@@ -98,7 +98,7 @@
 #define LNX_READ_REDO_NS	(20 * LNX_NS_PER_MS)
 /* A large message took that long to be read: its sender may have given us up meanwhile, and
  * its buffer may have been used again, so that it has to confirm (msg/pull.c).  Less than
- * FI_LNX_TRANSACTION_TIMEOUT can be, but FI_LNX_CONNECT_TIMEOUT can be 100 ms. */
+ * FI_LNX_TRANSACTION_TIMEOUT can be; of FI_LNX_CONNECT_TIMEOUT half, if that is less. */
 #define LNX_READ_CONFIRM_NS	(200 * LNX_NS_PER_MS)
 
 /* ---- which path (rel/sched.h, rel/latency.h) ---- */

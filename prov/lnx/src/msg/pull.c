@@ -450,7 +450,10 @@ static unsigned tell_moved(const struct lnx_pull *p,
  */
 static bool must_confirm(const struct lnx_pull *p, uint64_t now)
 {
-	return lnx_unlikely(lnx_ns_since(now, p->began_ns) > LNX_READ_CONFIRM_NS);
+	uint64_t give_up_ns = p->rxe->ep->conf->connect_timeout * LNX_NS_PER_MS;
+
+	return lnx_unlikely(lnx_ns_since(now, p->began_ns) >
+			    LNX_MIN(LNX_READ_CONFIRM_NS, give_up_ns / 2));
 }
 
 /* The sender has acknowledged the FIN: its send has ended by this.  Or its session is over. */
