@@ -20,16 +20,22 @@ static struct fake_peer p;
 static uint8_t buf[BYTES], mem[BYTES];
 static char a, b;
 
-/* Rails of the test are in tcp1, the peer's one is in tcp2. */
-static void open_routed(void)
+/* Rails of the test are in net 1, the peer's one is in net 2. */
+static void open_kind(enum lnx_rail_kind kind)
 {
-	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_PLAIN }, .caps = FI_RMA };
+	struct fake_opt opt = { .nrail = 1, .kind = { kind }, .caps = FI_RMA };
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(5001),
 				  .sin_addr.s_addr = htonl(0x0a020005) };
 	size_t i;
 
 	fake_conf.nets = "tcp1=127.0.0.0/8; tcp2=10.2.0.0/16";
 	fake_conf.routes = "tcp2 via 10.9.0.9@tcp1";
+	if (kind == LNX_RAIL_PEER) {
+		fake_conf.nets = "rxm1=tcp;ofi_rxm/127.0.0.0/8; rxm2=tcp;ofi_rxm/10.2.0.0/16";
+		fake_conf.routes = "rxm2 via 10.9.0.9@rxm1";
+		fake_rxm_buffer = LNX_FRAME_LARGE;
+		opt.inject_size = 1024;
+	}
 	fake_open(&f, &opt);
 	core = f.core[0];
 	fake_peer_init(&f, &p, 0x1111);
@@ -39,6 +45,11 @@ static void open_routed(void)
 	fake_peer_insert(&f, &p);
 	for (i = 0; i < sizeof(mem); i++)
 		mem[i] = (uint8_t)(i * 7 + i / 251);
+}
+
+static void open_routed(void)
+{
+	open_kind(LNX_RAIL_PLAIN);
 }
 
 /* The gateway answers the last hello. */
@@ -63,9 +74,9 @@ static void inform(uint32_t nonce, uint16_t account)
 }
 
 /* The session has begun, in both directions, over the gateway. */
-static void meet(void)
+static void meet_over(enum lnx_rail_kind kind)
 {
-	open_routed();
+	open_kind(kind);
 	cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), 0);
 	fake_after_ms(&f, 1);
 	inform(core->hello.nonce, 3);
@@ -77,6 +88,11 @@ static void meet(void)
 	fake_passes(&f, 4);
 	fake_after_ms(&f, 1);
 	fake_drop_all(&f, &p);
+}
+
+static void meet(void)
+{
+	meet_over(LNX_RAIL_PLAIN);
 }
 
 static void end(void)
@@ -294,6 +310,67 @@ Test(routed, pulls_again)
 		free(s);
 	}
 	cr_expect_geq(n, 2);
+	end();
+}
+
+/* A core receives while it sends: what is late comes inside the call that asks for it again,
+ * and once more after that. */
+static struct lnx_hdr late;
+
+/* The peer has all that left.  What took long ends only then. */
+static void acked(void)
+{
+	fake_passes(&f, 4);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	fake_passes(&f, 2);
+}
+
+static void comes_late(void)
+{
+	core->in_inject = NULL;
+	piece(&late, 0, UNIT);
+}
+
+Test(routed, comes_while_it_is_asked_for)
+{
+	const uint64_t seg = BYTES;
+	struct fake_sent *s;
+	size_t at;
+
+	meet_over(LNX_RAIL_PEER);
+	for (unsigned whole = 0; whole < 2; whole++) {
+		memset(buf, 0, BYTES);
+		cr_assert_eq(fi_trecv(f.ep, buf, BYTES, NULL, FI_ADDR_UNSPEC, 9, 0, &b), 0);
+		fake_rts(&f, &p, true, 9, 44, mem, &seg, 1);
+		fake_passes(&f, 40);
+		while ((s = fake_take(core))) {
+			if (s->h.kind == LNX_KIND_PULL)
+				late = s->h;
+			free(s);
+		}
+		for (at = 5 * UNIT; at > UNIT; at -= UNIT)
+			piece(&late, at, at == 5 * UNIT ? 100 : UNIT);
+		if (whole)
+			piece(&late, UNIT, UNIT);
+		fake_quiet(&f);
+		/* The first unit, and one time the second, are asked for again. */
+		for (at = 0; at < 3; at++)
+			fake_after_ms(&f, 50);
+		core->in_inject = comes_late;
+		for (at = 0; at < 100 && core->in_inject; at++)
+			fake_after_ms(&f, 50);
+		cr_assert_null(core->in_inject);
+		if (!whole) {
+			piece(&late, 0, UNIT);
+			acked();
+			fake_quiet(&f);
+			piece(&late, UNIT, UNIT);
+		}
+		acked();
+		cr_expect_eq(fake_comp(&f, &b).len, BYTES);
+		cr_expect_eq(memcmp(buf, mem, BYTES), 0);
+	}
 	end();
 }
 

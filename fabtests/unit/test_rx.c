@@ -14,6 +14,7 @@
 #include "api/ep.h"
 #include "base/interval.h"
 #include "comp/comp.h"
+#include "core/peer.h"
 #include "fake_core.h"
 #include "fake_memory.h"
 #include "msg/rx.h"
@@ -603,6 +604,29 @@ BOTH(read_that_fails_for_good)
 	fake_err(&f, &a, FI_EIO);
 	fake_quiet(&f);
 	expect_fin(77, FI_EIO);
+	expect_no_entries();
+	fake_close(&f);
+}
+
+/* Cores say so of what a broken connection ends; to the application it means fi_cancel. */
+BOTH(reads_that_are_cancelled)
+{
+	uint64_t len = 100000;
+
+	fake_conf.transaction_timeout = 200;
+	open_met(kind);
+	core->hold_reads = true;
+	recv_any(buf, len, &a);
+	fake_rts(&f, &p, true, 5, 77, mem, &len, 1);
+	for (int i = 0; i < 80; i++) {
+		fake_ack(&f, &p);
+		fake_after_ms(&f, 10);
+		while (fake_held(core))
+			fake_finish(core, 0, FI_ECANCELED);
+	}
+	fake_err(&f, &a, FI_ECONNRESET);
+	fake_quiet(&f);
+	expect_fin(77, FI_ECONNRESET);
 	expect_no_entries();
 	fake_close(&f);
 }
@@ -1409,25 +1433,40 @@ Test(rx_direct, claimed_while_closing)
 static uint64_t cookie;			/* p's liveness cookie: its eid while it is
 					 * open */
 
+static const char *region(void)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "/dev/shm/lnx-%016llx", (unsigned long long)p.eid);
+	return path;
+}
+
+static void make_region(void)
+{
+	int fd;
+
+	unlink(region());
+	fd = open(region(), O_CREAT | O_RDWR | O_EXCL, 0600);
+	cr_assert_geq(fd, 0, "%s", region());
+	close(fd);
+}
+
+static void remove_region(void)
+{
+	unlink(region());
+}
+
 /* p is on this host, and known. */
 static void open_local(void)
 {
-	char path[64];
-	int fd;
-
 	open_direct();
 	fake_peer_init(&f, &p, 0x5252525200000000 + (unsigned)getpid());
 	p.where.has_shm = true;
 	p.where.host = f.domain.host;
 	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
-	snprintf(path, sizeof(path), "/dev/shm/lnx-%016llx",
-		 (unsigned long long)p.eid);
-	unlink(path);
-	fd = open(path, O_CREAT | O_RDWR | O_EXCL, 0600);
-	cr_assert_geq(fd, 0, "%s", path);
-	close(fd);
+	make_region();
 	fake_peer_insert(&f, &p);
-	unlink(path);
+	remove_region();
 }
 
 static struct lnx_wire_shm_ctrl ctrl(uint64_t tag, size_t len)
@@ -1589,6 +1628,63 @@ Test(rx_direct, answer_waits_for_a_busy_core)
 	fake_after_ms(&f, 10);
 	fin_left(0);
 	recv_any(buf, 50000, &a);
+	ctrl_end(50000);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
+	fake_close(&f);
+}
+
+/* It was for the process that had our name before.  The send has failed, or will: what is in
+ * its buffer is not read, no receive is taken for it, and its sender is told. */
+Test(rx_direct, announced_to_another_process)
+{
+	uint16_t before, own = lnx_shm_ctrl_process(getpid());
+	struct lnx_wire_shm_ctrl n;
+
+	open_local();
+	recv_any(buf, 50000, &a);
+	for (int pid = getpid() - 3; pid < getpid(); pid++) {
+		before = lnx_shm_ctrl_process(pid);
+		n = ctrl(5, 50000);
+		n.to_low = (uint8_t)before;
+		n.to_high = (uint8_t)(before >> 8);
+		ctrl_arrives(&n);
+		fake_quiet(&f);
+		fin_left(FI_ECONNRESET);
+	}
+	cr_expect_eq(f.lnx->stats.stale_frames, 3);
+	n.to_low = (uint8_t)own;
+	n.to_high = (uint8_t)(own >> 8);
+	ctrl_arrives(&n);
+	ctrl_end(50000);
+	fin_left(0);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
+	fake_close(&f);
+}
+
+/* Another process has the name of the sender now.  The core would take our answer there, and
+ * its operations have the same numbers. */
+Test(rx_direct, no_answer_to_the_next_process)
+{
+	struct lnx_wire_shm_ctrl n;
+	struct lnx_peer *peer;
+
+	open_local();
+	n = ctrl(5, 50000);
+	recv_any(buf, 50000, &a);
+	core->inject_again = FAKE_ALWAYS;
+	ctrl_arrives(&n);
+	fake_passes(&f, 3);
+	fake_quiet(&f);
+	make_region();
+	lnx_lock(&f.lnx->lock);
+	peer = inside(&p);
+	lnx_peer_shm_forget(peer);
+	lnx_peer_detach(peer);
+	lnx_unlock(&f.lnx->lock);
+	core->inject_again = 0;
+	fake_after_ms(&f, 10);
+	remove_region();
+	cr_expect_null(core->sent, "its answer leaves");
 	ctrl_end(50000);
 	cr_expect_eq(view_rxes(f.lnx), 0u);
 	fake_close(&f);

@@ -273,6 +273,10 @@ LNX_COLD void lnx_peer_shm_renew(struct lnx_peer *peer)
 
 bool lnx_peer_meet(struct lnx_peer *peer)
 {
-	return peer->shm.core != FI_ADDR_NOTAVAIL ||
-	       (meets(peer) && claim_slot(peer) && know_shm(peer));
+	if (peer->shm.core != FI_ADDR_NOTAVAIL)
+		return true;
+	/* Its name leads to the process that has it now, whose operations have the same
+	 * numbers: an answer would end one of these. */
+	return !lnx_life_detached(peer->life) && meets(peer) && claim_slot(peer) &&
+	       know_shm(peer);
 }

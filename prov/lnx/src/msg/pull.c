@@ -387,6 +387,9 @@ static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
 
 	if (p->err)
 		return;
+	/* By a core, whose connection broke; the application has cancelled nothing. */
+	if (err == FI_ECANCELED)
+		err = FI_ECONNRESET;
 	if (!p->failing_ns)
 		begin_failing(p, now);
 	lnx_ep_later(p->rxe->ep, &p->failing_ns, now);

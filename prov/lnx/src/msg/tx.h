@@ -65,15 +65,16 @@ void lnx_large_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
 		 uint64_t want);
 /* Send copies. */
 void lnx_large_copies(struct lnx_ep *ep);
-/* Request copies.  0, -FI_EAGAIN, or an error: the sender cannot be reached. */
-ssize_t lnx_large_ask_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
+/* Request copies from that process of the peer.  0, -FI_EAGAIN, or an error: the sender cannot
+ * be reached. */
+ssize_t lnx_large_ask_copy(struct lnx_peer *peer, int pid, uint64_t op, uint64_t name,
 			uint64_t want);
 /* One core call, with a control message or a copy. */
 ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
 		      const struct lnx_tx *tx);
-/* Tell the sender of op that its buffer is free again.  0, -FI_EAGAIN, or an error: the
- * sender cannot be reached. */
-ssize_t lnx_large_fin(struct lnx_peer *peer, uint64_t op, int err);
+/* Tell the sender of op, that process, that its buffer is free again.  0, -FI_EAGAIN, or an
+ * error: the sender cannot be reached. */
+ssize_t lnx_large_fin(struct lnx_peer *peer, int pid, uint64_t op, int err);
 /* What fits into one frame on every path of a peer. */
 struct lnx_frame_room {
 	size_t payload;			/* bytes */

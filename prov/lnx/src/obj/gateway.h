@@ -101,6 +101,8 @@ struct lnx_gateways {
 	uint32_t n_pieces;		/* of these, those that cores have */
 	struct lnx_node reads;		/* lnx_routed_read */
 	struct lnx_optab read_ids;
+	bool asks;			/* reads ask: none of them may end now, */
+	bool whole;			/* but one is whole */
 	struct lnx_node pulls;		/* lnx_routed_pull */
 	uint32_t n_pulls;
 };

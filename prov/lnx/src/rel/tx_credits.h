@@ -56,7 +56,7 @@ LNX_COLD void lnx_credits_move(struct lnx_path *from, struct lnx_path *to);
 
 /* The next frame of peer's queue has no credit of path: it waits for one. */
 LNX_COLD void lnx_credits_wait(struct lnx_peer *peer, struct lnx_path *path);
-/* A frame was put into peer's queue; the first one has left it. */
+/* A frame was put into peer's queue; the first or the last one has left it. */
 LNX_COLD void lnx_credits_queued(struct lnx_peer *peer);
 LNX_COLD void lnx_credits_unqueued(struct lnx_peer *peer);
 /* Its queue is over: it waits for no credit any more. */
