@@ -325,10 +325,14 @@ LNX_INLINE void lnx_frame_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t
 		lnx_done_acked(peer, ack);
 		return;
 	}
-	lnx_credits_give(lnx_likely(peer->npath == 1) ? peer->cur : peer->path[f->path]);
+	if (lnx_likely(peer->npath == 1)) {
+		lnx_credits_give(peer->cur);
+	} else {
+		lnx_credits_give(peer->path[f->path]);
+		if (lnx_chan_idle(&peer->chan))
+			lnx_sched_all_delivered(peer);
+	}
 	lnx_txe_put(ep, lnx_txe_of(f));
-	if (peer->npath > 1 && lnx_chan_idle(&peer->chan))
-		lnx_sched_all_delivered(peer);
 }
 
 #endif

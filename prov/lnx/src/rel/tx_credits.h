@@ -27,7 +27,10 @@ LNX_INLINE bool lnx_credits_left(const struct lnx_path *path)
 {
 	const struct lnx_rail *rail = path->rail;
 
-	return lnx_likely(rail->credits.used < rail->credits_fast) || lnx_credits_ask(path);
+	/* Not as one expression: see lnx_chan_window_open. */
+	if (lnx_likely(rail->credits.used < rail->credits_fast))
+		return true;
+	return lnx_credits_ask(path);
 }
 
 /* A frame was posted over path, for the first time. */
