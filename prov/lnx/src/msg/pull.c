@@ -465,7 +465,7 @@ static bool run_confirms(struct lnx_pull *p)
 	if (!err && lnx_peer_dead(peer))
 		err = lnx_peer_error(peer);
 	if (!err && (int32_t)(peer->chan.una - p->fin_seq) <= 0) {
-		p->again = true;
+		peer->chan.flags |= LNX_CHAN_CONFIRMS;
 		return false;
 	}
 	lnx_list_del(&p->link);
@@ -543,6 +543,7 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	if (confirm) {
 		p->confirms = !lnx_rndv_send_fin(ep, peer, p->rts.op, 0, moved, nmoved,
 						 rxe, &p->fin_seq);
+		/* The acknowledgement may have come inside the call. */
 		p->again = true;
 		return false;
 	}
