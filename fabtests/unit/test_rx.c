@@ -514,7 +514,7 @@ static void is_confirmed(enum lnx_rail_kind kind, bool posted_late)
 	fake_after_ms(&f, 5);
 	fake_quiet(&f);
 	/* A thread may sleep meanwhile. */
-	cr_expect(!(f.lnx->work & LNX_WORK_PULL));
+	cr_expect(!view_work(f.lnx, LNX_WORK_PULL));
 	fake_ack(&f, &p);
 	fake_comp(&f, &a);
 	cr_expect_arr_eq(buf, mem, len);
