@@ -344,7 +344,7 @@ Test(routed, comes_while_it_is_asked_for)
 		cr_assert_eq(fi_trecv(f.ep, buf, BYTES, NULL, FI_ADDR_UNSPEC, 9, 0, &b), 0);
 		fake_rts(&f, &p, true, 9, 44, mem, &seg, 1);
 		fake_passes(&f, 40);
-		while ((s = fake_take(core))) {
+		while ((s = fake_receive(&f, &p))) {
 			if (s->h.kind == LNX_KIND_PULL)
 				late = s->h;
 			free(s);
@@ -367,6 +367,7 @@ Test(routed, comes_while_it_is_asked_for)
 			fake_quiet(&f);
 			piece(&late, UNIT, UNIT);
 		}
+		/* It took long: the sender has to confirm. */
 		acked();
 		cr_expect_eq(fake_comp(&f, &b).len, BYTES);
 		cr_expect_eq(memcmp(buf, mem, BYTES), 0);

@@ -68,7 +68,8 @@ enum lnx_wire_kind {
 				 * others are read */
 	LNX_KIND_RTS_TAG = 5,	/* sequenced; tagged, the same */
 	LNX_KIND_FIN = 6,	/* sequenced; data: the RTS's op, len: error; key:
-				 * credit; payload: lnx_wire_moved, if the RTS asked */
+				 * credit; payload: lnx_wire_moved, if the RTS asked.
+				 * data 0: of none, for its acknowledgement */
 	LNX_KIND_ACK = 7,	/* carries ack, and what came over a path: tag: 1 +
 				 * path or 0, data: bytes of frames; len, key: the
 				 * same for another path.  Payload: none, or

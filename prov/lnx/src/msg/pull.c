@@ -455,28 +455,19 @@ static bool must_confirm(const struct lnx_pull *p, uint64_t now)
 	return lnx_unlikely(lnx_ns_since(now, p->came_ns) > LNX_READ_CONFIRM_NS);
 }
 
-/* The sender has acknowledged the FIN: its send has ended by this.  Or its session is over. */
-static bool run_confirms(struct lnx_pull *p)
+/*
+ * Its session was alive after all had come, or it is over.  Only then is the sender told: its
+ * send must not end well if the receive does not.
+ */
+static bool confirmed(const struct lnx_pull *p)
 {
-	struct lnx_rxe *rxe = p->rxe;
 	struct lnx_peer *peer = p->peer;
-	int err = p->err;
 
-	if (!err && lnx_peer_dead(peer))
-		err = lnx_peer_error(peer);
-	if (!err && (int32_t)(peer->chan.una - p->fin_seq) <= 0) {
-		peer->chan.flags |= LNX_CHAN_CONFIRMS;
-		return false;
-	}
-	lnx_list_del(&p->link);
-	peer->pull.n--;
-	if (!err)
-		lnx_rx_done(rxe);
-	else if (rxe->payload_at == LNX_PAYLOAD_RMA)
-		lnx_rx_release(rxe);
-	else
-		lnx_rx_fail(rxe, err, err);
-	return true;
+	if (p->err || lnx_peer_dead(peer) ||
+	    (int32_t)(peer->chan.una - p->asked_seq) > 0)
+		return true;
+	peer->chan.flags |= LNX_CHAN_CONFIRMS;
+	return false;
 }
 
 /* True when the pull has ended and is freed. */
@@ -489,11 +480,15 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	struct lnx_node *next;
 	unsigned nmoved;
 	int err;
-	bool ok, confirm;
+	bool ok;
 
 	p->again = false;
-	if (lnx_unlikely(p->confirms))
-		return run_confirms(p);
+	if (lnx_unlikely(p->confirms)) {
+		if (!confirmed(p))
+			return false;
+		if (!p->err && lnx_peer_dead(peer))
+			p->err = lnx_peer_error(peer);
+	}
 	if (!p->err && p->done < p->want) {
 		ssize_t ret = feed(p, now);
 
@@ -534,25 +529,19 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 		return true;
 	}
 	ok = !err && !rxe->discard;
-	confirm = ok && must_confirm(p, now);
-	if (confirm && (lnx_peer_dead(peer) || !peer->npath)) {
-		err = lnx_peer_error(peer);
-		ok = confirm = false;
-	}
-	nmoved = tell_moved(p, moved);
-	if (confirm) {
-		p->confirms = !lnx_rndv_send_fin(ep, peer, p->rts.op, 0, moved, nmoved,
-						 rxe, &p->fin_seq);
-		/* The acknowledgement may have come inside the call. */
+	if (ok && lnx_unlikely(!p->confirms && must_confirm(p, now))) {
+		p->confirms = lnx_peer_dead(peer) || !peer->npath ||
+			      !lnx_rndv_ask(peer, &p->asked_seq);
 		p->again = true;
 		return false;
 	}
+	nmoved = tell_moved(p, moved);
 	/* The receive may complete inside the call, which frees p. */
 	next = p->link.next;
 	lnx_list_del(&p->link);
 	peer->pull.n--;
 	if (lnx_rndv_send_fin(ep, peer, p->rts.op, err, moved, nmoved,
-			    ok ? rxe : NULL, NULL)) {
+			    ok ? rxe : NULL)) {
 		peer->pull.n++;
 		lnx_list_insert_before(next, &p->link);
 		p->again = true;

@@ -40,8 +40,9 @@ struct lnx_pull {
 	struct lnx_node redo;			/* lnx_chunk.link */
 	uint64_t waits_ns;			/* it has all, and waits for reads to end
 						 * since; 0: it does not */
-	bool confirms;				/* it has all, and its FIN has this number: */
-	uint32_t fin_seq;
+	bool confirms;				/* it has all, and the sender was asked with the
+						 * frame of this number: */
+	uint32_t asked_seq;
 	/* Position of `posted` in the sender's pieces and in our iov. */
 	unsigned seg;
 	size_t seg_off;

@@ -142,11 +142,13 @@ void lnx_rndv_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
  * Tell the sender of op that its buffer is free again.  rxe, if not NULL, is reported
  * as done when the FIN has left, and not before: the application may stop calling us
  * once it has its message.  moved: bytes per rail, if the sender asked for them.
- * confirm, if not NULL: rxe is not reported, and this becomes the number of the FIN, which
- * the sender is asked to acknowledge at once.  0, or -FI_EAGAIN.
+ * 0, or -FI_EAGAIN.
  */
 int lnx_rndv_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 		    int err, const struct lnx_moved *moved, unsigned nmoved,
-		    struct lnx_rxe *rxe, uint32_t *confirm);
+		    struct lnx_rxe *rxe);
+/* Send a FIN of no operation, for its acknowledgement: the peer has not given us up when it
+ * gives that.  *seq: the number of the frame.  0, or -FI_EAGAIN. */
+LNX_COLD int lnx_rndv_ask(struct lnx_peer *peer, uint32_t *seq);
 
 #endif
