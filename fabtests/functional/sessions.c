@@ -634,17 +634,17 @@ static int reopened_late(struct ft *ft, const struct ft_case *c)
 			    .addr = FI_ADDR_UNSPEC };
 	struct actor_answer say;
 	struct ft_op *rx;
-	int i;
+	int i, n = (int)c->a;
 
-	for (i = 0; i < c->a; i++)
+	for (i = 0; i < n; i++)
 		FT_TRY(actor_start(ft, i, actor_obeys));
 	FT_TRY(actor_open(ft, NULL, 0));
 	memcpy(us.name, ft->o.name, sizeof(us.name));
-	for (i = 0; i < c->a; i++) {
+	for (i = 0; i < n; i++) {
 		FT_TRY(actor_do(ft, &actors[i], &o, &say, true));
 		memcpy(o.name, say.name, sizeof(o.name));
 		o.name_len = ft->o.name_len;
-		if (i == c->a - 1)
+		if (i == n - 1)
 			break;
 		FT_TRY(actor_do(ft, &actors[i], &us, NULL, true));
 		FT_TRY(actor_do(ft, &actors[i], &meet, NULL, true));

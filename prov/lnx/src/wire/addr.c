@@ -514,5 +514,5 @@ void lnx_addr_shm_name(uint64_t eid, unsigned turn, char name[LNX_SHM_NAME_BYTES
 	int n = snprintf(name, LNX_SHM_NAME_BYTES, "fi_shm://lnx-%016" PRIx64, eid);
 
 	if (turn)
-		snprintf(name + n, (size_t)(LNX_SHM_NAME_BYTES - n), ".%u", turn);
+		snprintf(name + n, (size_t)(LNX_SHM_NAME_BYTES - n), ".%u", turn % 10);
 }

@@ -121,7 +121,7 @@ const char *lnx_addr_prov_name(uint8_t prov);
 /*
  * Name of the shm endpoint that belongs to eid, as shm spells addresses, at most 40
  * bytes with NUL: "fi_shm://lnx-" and 16 hex digits; with a turn other than 0 (core/open.h)
- * also "." and its number.
+ * also "." and its number, a digit.
  *
  * The endpoint gets exactly this name only with fi_setname(ep, name, strlen + 1)
  * between fi_endpoint and fi_enable.  A src_addr in the hints is not enough: shm
