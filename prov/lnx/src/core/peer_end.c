@@ -201,8 +201,13 @@ LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 
 void lnx_peers_destroy(struct lnx_ep *ep)
 {
+	struct lnx_shm_turn *t;
 	uint32_t i;
 
+	while ((t = ep->local.turns)) {
+		ep->local.turns = t->next;
+		free(t);
+	}
 	while (!lnx_list_empty(&ep->peers.all)) {
 		struct lnx_peer *p = lnx_list_entry(ep->peers.all.next, struct lnx_peer,
 						    all_link);

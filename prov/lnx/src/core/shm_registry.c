@@ -45,13 +45,13 @@ static size_t registry_size(void)
 	return (sizeof(struct lnx_shm_registry) + page - 1) / page * page;
 }
 
-static int open_region(uint64_t eid, off_t *size)
+static int open_region(uint64_t eid, unsigned turn, off_t *size)
 {
 	char path[LNX_SHM_PATH_BYTES];
 	struct stat st;
 	int fd;
 
-	lnx_host_shm_path(eid, path);
+	lnx_host_region_path(eid, turn, path);
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
@@ -78,7 +78,7 @@ struct lnx_shm_registry *lnx_shm_registry_open(const struct lnx_ep *ep)
 {
 	struct lnx_shm_registry *b;
 	off_t size;
-	int fd = open_region(ep->eid, &size);
+	int fd = open_region(ep->eid, ep->local.turn, &size);
 
 	if (fd < 0)
 		return NULL;
@@ -111,7 +111,7 @@ static struct lnx_shm_registry *map_registry(uint64_t eid, int *err)
 {
 	struct lnx_shm_registry *b;
 	off_t size;
-	int fd = open_region(eid, &size);
+	int fd = open_region(eid, lnx_host_shm_turn(eid), &size);
 
 	*err = fd < 0 ? fd : -EINVAL;
 	if (fd < 0)
@@ -334,7 +334,7 @@ int32_t *lnx_shm_region_pid(const struct lnx_ep *ep)
 	int32_t *word, *pid = NULL;
 	unsigned i, n = 0;
 	off_t size;
-	int fd = open_region(ep->eid, &size);
+	int fd = open_region(ep->eid, ep->local.turn, &size);
 
 	if (fd < 0)
 		return NULL;
