@@ -159,6 +159,17 @@ Test(parts_send_peer, short_frames)
 	fake_close_quick(&f);
 }
 
+/* With those of a core that copies them as well, what is longer than 128 KiB is read. */
+Test(parts_send_peer, longer_is_read)
+{
+	open_granted(LNX_RAIL_PEER, 1 << 20, (32 << 10) + HDR);
+	send_len(128 << 10, 0, &a);
+	cr_expect_eq(expect_parts(128 << 10), 4u);
+	send_len((128 << 10) + 1, 0, &b);
+	fake_expect_drop(&f, &p, LNX_KIND_RTS_TAG);
+	fake_close_quick(&f);
+}
+
 /* Equal frames are no longer than the rails carry. */
 Test(parts_send_peer, frames_of_an_odd_length)
 {

@@ -12,6 +12,10 @@
 /* Longer messages to a peer that throttles us are announced, so that it need not store them. */
 #define THROTTLED_MAX	4096u
 
+/* The longest one that is sent at once in frames that are not the longest: the core, whose
+ * buffers are that short, copies each of them as well, and then it is sooner to read it. */
+#define SHORT_FRAMES_MAX	(128u * 1024)
+
 /* Passes to wait for credit. */
 #define CREDIT_TRIES	64u
 
@@ -72,13 +76,20 @@ static bool is_shared(const struct lnx_peer *peer, size_t len)
 	       len >= peer->ep->conf->stripe_threshold;
 }
 
+static size_t most_at_once(const struct lnx_frame_room *room)
+{
+	size_t most = LNX_PARTS_MAX * room->payload;
+
+	return room->payload < LNX_PAYLOAD_LARGE ? LNX_MIN(most, SHORT_FRAMES_MAX) : most;
+}
+
 /* May so long a message be sent at once? */
 static bool at_once(struct lnx_ep *ep, struct lnx_peer *peer, size_t len,
 		    const struct lnx_frame_room *room)
 {
 	return peer->eager && peer->eager->credit.limit && !throttled(peer) &&
 	       !is_shared(peer, len) &&
-	       len <= ep->conf->eager_limit && len <= LNX_PARTS_MAX * room->payload &&
+	       len <= ep->conf->eager_limit && len <= most_at_once(room) &&
 	       (lnx_credit_has(&peer->eager->credit, len) ||
 		wait_for_credit(ep, peer, len));
 }

@@ -125,8 +125,9 @@ struct lnx_rail {
 		uint64_t reads;		/* of our own */
 		uint64_t recv_length;	/* with what reads and atomics return */
 	} traffic;
-	uint64_t idle_ns;		/* last idle poll by comp/progress.c; it saw */
-	uint64_t idle_seen;		/* this much traffic over shm */
+	uint64_t idle_ns;		/* last idle poll by comp/progress.c */
+	uint64_t idle_seen;		/* so much traffic over shm was seen, */
+	uint64_t moved_ns;		/* and when there was more than before */
 
 	uint32_t credits_max;		/* limits: of its frames, and of those of one path */
 	uint32_t peer_credits_max;	/* over it; 0: none (core/credits.h) */
