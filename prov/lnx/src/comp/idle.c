@@ -52,19 +52,19 @@ void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,
 	if (how == LNX_YIELD_NOT)
 		return;
 	/* With many threads the last time was just now: that is exact enough. */
-	if (!crowded)
+	if (!crowded || how == LNX_YIELD_KEEP)
 		before = switches();
 	if (how == LNX_YIELD_CORE)
 		sched_yield();
-	else
+	else if (how == LNX_YIELD_SLEEP)
 		nanosleep(&moment, NULL);
-	after = switches();
+	after = how == LNX_YIELD_KEEP ? before : switches();
 	lnx_lock(lock);
 	known = same_thread(idle);
-	if (crowded)
+	if (crowded && how != LNX_YIELD_KEEP)
 		before = known ? idle->switches : after - 1;
 	lnx_yield_done(&idle->yield, how, lnx_clock_ns(), after != before,
-		       known && before != idle->switches);
+		       known ? before - idle->switches : 0);
 	idle->switches = after;
 	idle->left = every = idle->yield.every;
 	lnx_unlock(lock);

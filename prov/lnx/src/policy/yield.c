@@ -25,12 +25,23 @@
 #define SLEEP_MIN_NS	(20 * LNX_NS_PER_MS)
 #define SLEEP_MAX_NS	(320 * LNX_NS_PER_MS)
 
+/* Threads that poll too give the core back sooner. */
+#define LONG_NS		(400 * LNX_NS_PER_US)
+/* A thread of the same claim takes it more often than this: a time slice is some ms. */
+#define CLAIM_NS	(20 * LNX_NS_PER_MS)
+#define KEEP_MIN_NS	(5 * LNX_NS_PER_MS)
+#define KEEP_MAX_NS	(80 * LNX_NS_PER_MS)
+/* A trial that fails costs the others a time slice. */
+#define TRY_MIN_NS	(100 * LNX_NS_PER_MS)
+#define TRY_MAX_NS	(6400 * LNX_NS_PER_MS)
+
 void lnx_yield_init(struct lnx_yield *y, uint64_t every)
 {
 	*y = (struct lnx_yield){
 		.learns = every == LNX_YIELD_AUTO,
 		.spin_ns = SPIN_MAX_NS,
 		.sleep_for_ns = SLEEP_MIN_NS,
+		.try_after_ns = TRY_MIN_NS,
 	};
 	if (y->learns)
 		y->every = ALONE_READS;
@@ -54,6 +65,9 @@ enum lnx_yield_how lnx_yield_look(struct lnx_yield *y, uint64_t now,
 	}
 	if (!y->learns)
 		return y->every == NEVER ? LNX_YIELD_NOT : LNX_YIELD_CORE;
+	if (y->keep_ns)
+		return lnx_ns_since(now, y->keep_ns) < y->keep_for_ns ?
+		       LNX_YIELD_NOT : LNX_YIELD_KEEP;
 	if (now < y->sleep_ns &&
 	    lnx_ns_since(now, y->idle_ns) >= SLEEP_AFTER_NS)
 		return LNX_YIELD_SLEEP;
@@ -73,12 +87,42 @@ static void lost_core(struct lnx_yield *y, uint64_t now)
 	y->lost_ns = now;
 }
 
-void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
-		    bool taken, bool lost)
+static void begin_to_keep(struct lnx_yield *y, uint64_t now)
 {
+	y->keep_ns = now;
+	y->keep_for_ns = KEEP_MIN_NS;
+	y->every = ALONE_READS;
+}
+
+/* Since y->keep_ns it was lost so often. */
+static void kept(struct lnx_yield *y, uint64_t now, uint32_t lost)
+{
+	if (lost * CLAIM_NS >= lnx_ns_since(now, y->keep_ns)) {
+		y->keep_ns = 0;
+		y->try_ns = now + y->try_after_ns;
+		y->try_after_ns = LNX_MIN(2 * y->try_after_ns, TRY_MAX_NS);
+		y->every = y->spin_ns ? ALONE_READS : CROWDED_READS;
+		return;
+	}
+	y->keep_ns = now;
+	if (y->keep_for_ns < KEEP_MAX_NS)
+		y->keep_for_ns *= 2;
+	else
+		y->try_after_ns = TRY_MIN_NS;
+}
+
+void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
+		    bool taken, uint32_t lost)
+{
+	uint64_t away_ns = lnx_ns_since(now, y->look_ns);
+
 	y->look_ns = y->gave_ns = now;
 	if (!y->learns || how == LNX_YIELD_SLEEP)
 		return;
+	if (how == LNX_YIELD_KEEP) {
+		kept(y, now, lost);
+		return;
+	}
 	if (taken) {
 		y->spin_ns = 0;
 	} else {
@@ -88,4 +132,6 @@ void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
 			lost_core(y, now);
 	}
 	y->every = y->spin_ns ? ALONE_READS : CROWDED_READS;
+	if (taken && away_ns >= LONG_NS && now >= y->try_ns)
+		begin_to_keep(y, now);
 }
