@@ -40,7 +40,7 @@ struct lnx_rate {
 	uint64_t got;			/* bytes delivered in it */
 	uint64_t most;			/* largest number of bytes outstanding in it */
 	uint64_t before_ns;		/* time of the round just before; 0: none */
-	uint64_t asked_ns;		/* posted on an idle path; 0: it was not, or something
+	uint64_t post_ns;		/* posted on an idle path; 0: it was not, or something
 					 * has come */
 	/* The present window. */
 	uint64_t window_ns;		/* when it began */
