@@ -27,13 +27,12 @@
 
 /* Threads that poll too give the core back sooner. */
 #define LONG_NS		(400 * LNX_NS_PER_US)
-/* A thread of the same claim takes it more often than this: a time slice is some ms. */
-#define CLAIM_NS	(20 * LNX_NS_PER_MS)
-#define KEEP_MIN_NS	(5 * LNX_NS_PER_MS)
+/* For some time slices. */
+#define KEEP_MIN_NS	(20 * LNX_NS_PER_MS)
 #define KEEP_MAX_NS	(80 * LNX_NS_PER_MS)
-/* A trial that fails costs the others a time slice. */
+/* A trial that fails costs the others one or two of these. */
 #define TRY_MIN_NS	(100 * LNX_NS_PER_MS)
-#define TRY_MAX_NS	(6400 * LNX_NS_PER_MS)
+#define TRY_MAX_NS	(1600 * LNX_NS_PER_MS)
 
 void lnx_yield_init(struct lnx_yield *y, uint64_t every)
 {
@@ -90,14 +89,16 @@ static void lost_core(struct lnx_yield *y, uint64_t now)
 static void begin_to_keep(struct lnx_yield *y, uint64_t now)
 {
 	y->keep_ns = now;
-	y->keep_for_ns = KEEP_MIN_NS;
+	y->keep_for_ns = 0;
 	y->every = ALONE_READS;
 }
 
-/* Since y->keep_ns it was lost so often. */
-static void kept(struct lnx_yield *y, uint64_t now, uint32_t lost)
+static void kept(struct lnx_yield *y, uint64_t now, uint64_t cpu_ns)
 {
-	if (lost * CLAIM_NS >= lnx_ns_since(now, y->keep_ns)) {
+	uint64_t ran_ns = lnx_ns_since(cpu_ns, y->keep_cpu_ns);
+	bool begins = !y->keep_for_ns || !cpu_ns;
+
+	if (!begins && ran_ns < lnx_ns_since(now, y->keep_ns) / 4 * 3) {
 		y->keep_ns = 0;
 		y->try_ns = now + y->try_after_ns;
 		y->try_after_ns = LNX_MIN(2 * y->try_after_ns, TRY_MAX_NS);
@@ -105,14 +106,17 @@ static void kept(struct lnx_yield *y, uint64_t now, uint32_t lost)
 		return;
 	}
 	y->keep_ns = now;
-	if (y->keep_for_ns < KEEP_MAX_NS)
+	y->keep_cpu_ns = cpu_ns;
+	if (begins)
+		y->keep_for_ns = cpu_ns ? KEEP_MIN_NS : 0;
+	else if (y->keep_for_ns < KEEP_MAX_NS)
 		y->keep_for_ns *= 2;
 	else
 		y->try_after_ns = TRY_MIN_NS;
 }
 
 void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
-		    bool taken, uint32_t lost)
+		    bool taken, bool lost, uint64_t cpu_ns)
 {
 	uint64_t away_ns = lnx_ns_since(now, y->look_ns);
 
@@ -120,7 +124,7 @@ void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
 	if (!y->learns || how == LNX_YIELD_SLEEP)
 		return;
 	if (how == LNX_YIELD_KEEP) {
-		kept(y, now, lost);
+		kept(y, now, cpu_ns);
 		return;
 	}
 	if (taken) {

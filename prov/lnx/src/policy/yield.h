@@ -21,8 +21,8 @@
  *
  * A thread of less claim to the core (of the idle class, or with a higher nice value) would
  * hardly ever take it, but has a whole time slice of it after a yield.  So when a yield takes
- * long, the core is kept as a trial: a thread of the same claim takes it all the same, and
- * then yields go on.  While none does the core is kept.
+ * long, the core is kept as a trial: beside a thread of the same claim it gets about half of
+ * the time, and then yields go on.  While it gets nearly all of it the core is kept.
  */
 #ifndef LNX_YIELD_H
 #define LNX_YIELD_H
@@ -36,7 +36,7 @@ enum lnx_yield_how {
 	LNX_YIELD_NOT,
 	LNX_YIELD_CORE,			/* sched_yield */
 	LNX_YIELD_SLEEP,		/* the shortest possible sleep */
-	LNX_YIELD_KEEP,			/* keep it, and see how often it was taken away */
+	LNX_YIELD_KEEP,			/* keep it, and see how much of the time it had it */
 };
 
 /* State of a queue or counter that a thread polls; lnx_yield_init first. */
@@ -52,9 +52,11 @@ struct lnx_yield {
 	uint64_t lost_ns;		/* when it was last taken away */
 	uint64_t sleep_ns;		/* also sleep, until then */
 	uint64_t sleep_for_ns;		/* how long that lasts next time */
-	uint64_t keep_ns;		/* the core is kept, and how often it is lost is
-					 * counted since then; 0: it is not */
-	uint64_t keep_for_ns;		/* until the next look at that */
+	uint64_t keep_ns;		/* the core is kept, and its share is measured from
+					 * then on; 0: it is not */
+	uint64_t keep_cpu_ns;		/* CPU time of the thread then */
+	uint64_t keep_for_ns;		/* until the next look at that; 0: measuring begins
+					 * with it */
 	uint64_t try_ns;		/* no trial before that */
 	uint64_t try_after_ns;		/* pause after the next trial that fails */
 };
@@ -71,11 +73,12 @@ enum lnx_yield_how lnx_yield_look(struct lnx_yield *y, uint64_t now,
 				  uint32_t found);
 
 /*
- * The core was given up, or kept.  taken: another thread ran then; lost: so often the core
- * had been taken away since the last call.
+ * The core was given up, or kept.  taken: another thread ran then; lost: the core had been
+ * taken away since the last time it was given up.  cpu_ns, if it was kept: CPU time of the
+ * thread until now; 0: another thread called before.
  */
 void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
-		    bool taken, uint32_t lost);
+		    bool taken, bool lost, uint64_t cpu_ns);
 
 /* Did other threads take the core last time? */
 static inline bool lnx_yield_crowded(const struct lnx_yield *y)
