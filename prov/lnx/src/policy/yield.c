@@ -108,7 +108,7 @@ static void kept(struct lnx_yield *y, uint64_t now, uint64_t cpu_ns)
 	y->keep_ns = now;
 	y->keep_cpu_ns = cpu_ns;
 	if (begins)
-		y->keep_for_ns = cpu_ns ? KEEP_MIN_NS : 0;
+		y->keep_for_ns = cpu_ns ? (uint32_t)KEEP_MIN_NS : 0;
 	else if (y->keep_for_ns < KEEP_MAX_NS)
 		y->keep_for_ns *= 2;
 	else

@@ -45,6 +45,8 @@ struct lnx_yield {
 					 * checks */
 	bool learns;			/* LNX_YIELD_AUTO */
 	uint32_t found;			/* completions at the last check */
+	uint32_t keep_for_ns;		/* until the share of the core is looked at next; 0:
+					 * measuring begins with that */
 	uint64_t look_ns;		/* when that was; 0: never */
 	uint64_t idle_ns;		/* nothing was found since then */
 	uint64_t gave_ns;		/* when the core was given up last */
@@ -55,8 +57,6 @@ struct lnx_yield {
 	uint64_t keep_ns;		/* the core is kept, and its share is measured from
 					 * then on; 0: it is not */
 	uint64_t keep_cpu_ns;		/* CPU time of the thread then */
-	uint64_t keep_for_ns;		/* until the next look at that; 0: measuring begins
-					 * with it */
 	uint64_t try_ns;		/* no trial before that */
 	uint64_t try_after_ns;		/* pause after the next trial that fails */
 };
