@@ -64,7 +64,7 @@ enum lnx_wire_kind {
 				 * credit */
 	LNX_KIND_TAG = 3,	/* sequenced; tagged message, the same */
 	LNX_KIND_RTS_MSG = 4,	/* sequenced; untagged, payload: lnx_wire_rts; key:
-				 * bytes of the message that follow in MOREs, all
+				 * bytes of the message that follow in MOREs, any
 				 * others are read */
 	LNX_KIND_RTS_TAG = 5,	/* sequenced; tagged, the same */
 	LNX_KIND_FIN = 6,	/* sequenced; data: the RTS's op, len: error; key:

@@ -74,7 +74,8 @@ static void form_framed(const struct lnx_ep *ep, const struct lnx_peer *peer,
 			"receiver has granted credit: the send completes when they are "
 			"acknowledged or copied; without credit it is announced\n");
 	else if (lnx_bits(peer->stripe) < 2 || (size < c->stripe_threshold && size <= c->chunk))
-		lnx_out(o, "form announced; the receiver reads it over one path\n");
+		lnx_out(o, "form announced; some of it may follow at once, the receiver "
+			"reads the rest over one path\n");
 	else
 		lnx_out(o, "form announced; the receiver reads pieces over up to %u "
 			"paths at once, by their measured speed\n", lnx_bits(peer->stripe));

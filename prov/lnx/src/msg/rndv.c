@@ -118,7 +118,7 @@ ssize_t lnx_rndv_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 		.kind = a->kind, .flags = a->flags, .tag = a->tag,
 		.data = a->data, .len = a->len,
 	};
-	struct lnx_txe *txe, *more[LNX_PARTS_MAX];
+	struct lnx_txe *txe, *more[LNX_HEAD_MAX];
 	unsigned nmore = 0;
 	struct lnx_rndv *rndv;
 	struct lnx_rts rts;

@@ -102,9 +102,11 @@ struct lnx_announce {
 
 /* ---- msg/parts_send.c ---- */
 
-/* Frames of one message, at most.  Where more are needed, because the rails carry short ones
- * only, it is announced: to be read takes less time. */
+/* Frames of a message that is sent at once, at most.  Where more are needed, because the
+ * rails carry short ones only, it is announced: to be read takes less time. */
 #define LNX_PARTS_MAX	8u
+/* Frames that follow an RTS, at most: 1 MiB in long ones. */
+#define LNX_HEAD_MAX	11u
 
 /* Send a message that peer has credit for in several frames.  at_ack: it completes when
  * it is acknowledged.  0, or -FI_EAGAIN. */
