@@ -32,7 +32,6 @@ struct sim {
 	struct sim_path *p;
 	unsigned n;
 	uint64_t now, late_ns;			/* the end of a piece is noticed late */
-	uint64_t turn_ns;			/* the peer answers so often; 0: at once */
 };
 
 static void sim_init(struct sim *s, unsigned n, const uint64_t *rate)
@@ -42,7 +41,7 @@ static void sim_init(struct sim *s, unsigned n, const uint64_t *rate)
 	s->p = calloc(n, sizeof(*s->p));
 	s->n = n;
 	s->now = MS;
-	s->late_ns = s->turn_ns = 0;
+	s->late_ns = 0;
 	for (i = 0; i < n; i++)
 		s->p[i].rate = rate[i];
 }
@@ -56,7 +55,6 @@ static void view_of(const struct sim *s, struct lnx_stripe_path *v)
 		v[i].delay_ns = lnx_rate_latency(&s->p[i].meter);
 		v[i].room = lnx_rate_room(&s->p[i].meter);
 		v[i].drain = s->p[i].meter.drain;
-		v[i].answer_ns = s->p[i].meter.answer_ns;
 		v[i].out = s->p[i].nq;
 		v[i].out_bytes = s->p[i].bytes;
 		v[i].usable = !s->p[i].down;
@@ -66,13 +64,7 @@ static void view_of(const struct sim *s, struct lnx_stripe_path *v)
 static void post(struct sim *s, unsigned i, uint64_t len)
 {
 	struct sim_path *p = &s->p[i];
-	uint64_t asked = s->now;
-	uint64_t from;
-
-	/* The peer's program looks now and then, and answers all that has come. */
-	if (s->turn_ns)
-		asked = (asked / s->turn_ns + 1) * s->turn_ns;
-	from = LNX_MAX(p->free_ns, asked);
+	uint64_t from = LNX_MAX(p->free_ns, s->now);
 
 	cr_assert_lt(p->nq, LNX_ARRAY_SIZE(p->q));
 	p->free_ns = from + (uint64_t)((double)len * 1e9 / (double)p->rate);
@@ -258,59 +250,6 @@ Test(stripe, delays_do_no_harm)
 				      "bytes: %.2f",
 				      (unsigned long long)delay[i] / 1000,
 				      (unsigned long long)len, r);
-		}
-	}
-}
-
-/* Messages over n paths from a peer whose program answers every turn_ns only, and computes
- * in between: their time, after the first ones.  `whole`: each is one piece. */
-static uint64_t answered(unsigned n, uint64_t turn_ns, uint64_t len, bool whole)
-{
-	const uint64_t rate[] = { 125 * MB, 125 * MB };
-	uint64_t sum = 0;
-	struct sim s;
-	unsigned i;
-
-	sim_init(&s, n, rate);
-	s.turn_ns = turn_ns;
-	for (i = 0; i < 120; i++) {
-		uint64_t from = s.now;
-
-		if (whole) {
-			post(&s, 0, len);
-			while (step(&s))
-				;
-		} else {
-			transfer(&s, len);
-		}
-		sum += i < 40 ? 0 : s.now - from;
-		/* Not in step with the peer. */
-		s.now += MS / 10 + turn_ns * (i * 7919 % 101) / 101;
-	}
-	free(s.p);
-	return sum / 80;
-}
-
-/* Two rails are not slower than one if the peer answers late: neither in pieces, nor in one. */
-Test(stripe, late_answers_do_no_harm)
-{
-	static const uint64_t turn[] = { 0, MS / 10, MS, 4 * MS, 20 * MS, 100 * MS };
-	uint64_t len;
-	unsigned i;
-
-	for (i = 0; i < LNX_ARRAY_SIZE(turn); i++) {
-		for (len = 64 << 10; len <= 16 << 20; len *= 4) {
-			double two = (double)answered(2, turn[i], len, false);
-			double one = (double)answered(1, turn[i], len, false);
-			double whole = (double)answered(1, turn[i], len, true);
-
-			printf("# answers every %llu us, %llu bytes: %.2f of one rail, "
-			       "%.2f of one piece\n", (unsigned long long)turn[i] / 1000,
-			       (unsigned long long)len, two / one, two / whole);
-			cr_expect_leq(LNX_MAX(two / one, two / whole), 1.02,
-				      "every %llu us, %llu bytes",
-				      (unsigned long long)turn[i] / 1000,
-				      (unsigned long long)len);
 		}
 	}
 }

@@ -18,11 +18,6 @@
 /* It takes about as long: a quarter more, or so much. */
 #define LITTLE_NS	1000000u
 
-/* As in rel/rate.c. */
-#define GAIN		2u
-/* An answer that takes less, with its piece, is not late. */
-#define LATE_NS		2000000u
-
 /* A path may finish so much later than the others, because rates are estimates. */
 #define SLACK_NUM	11
 #define SLACK_DEN	10
@@ -78,24 +73,6 @@ size_t lnx_stripe_len(const struct lnx_stripe_path *path, unsigned npath,
 	return LNX_MIN(LNX_MIN(n, rest), LNX_MAX(max, (size_t)1));
 }
 
-static uint64_t bytes_in(uint64_t rate, uint64_t ns)
-{
-	return (uint64_t)((double)rate * (double)ns / NS_PER_S);
-}
-
-/* The peer's program answers so late, over the path where it does so soonest: one path alone
- * may be sick. */
-static uint64_t late_ns(const struct lnx_stripe_path *path, unsigned npath)
-{
-	uint64_t least = UINT64_MAX;
-	unsigned i;
-
-	for (i = 0; i < npath; i++)
-		if (path[i].usable)
-			least = LNX_MIN(least, path[i].answer_ns);
-	return least == UINT64_MAX || least < LATE_NS ? 0 : least;
-}
-
 /* May the path have one more piece? */
 static bool has_room(const struct lnx_stripe_path *path, unsigned npath,
 		     unsigned which, uint64_t left)
@@ -106,8 +83,7 @@ static bool has_room(const struct lnx_stripe_path *path, unsigned npath,
 	if (!p->rate)
 		return !p->out || p->out_bytes < p->room;
 	if (p->out < LNX_STRIPE_DEPTH ||
-	    p->out_bytes + piece(path, npath, which, left) <=
-	    LNX_MAX(p->room, bytes_in(p->rate, GAIN * late_ns(path, npath))))
+	    p->out_bytes + piece(path, npath, which, left) <= p->room)
 		return true;
 	if (p->drain)
 		return false;

@@ -6,8 +6,6 @@
  * measured rate and delay.  A slow path gets fewer and smaller pieces, and none that the
  * others would have moved before it: no path makes the whole slower than it is without
  * that path.  Pieces get smaller towards the end, so that all paths end at the same time.
- * If answers are late over all paths, because the peer's program computes, all paths have
- * more outstanding: as much as they could bring until an answer.
  */
 #ifndef LNX_STRIPE_H
 #define LNX_STRIPE_H
@@ -30,8 +28,6 @@ struct lnx_stripe_path {
 	uint64_t delay_ns;		/* of each piece, beside its share of rate */
 	uint64_t room;			/* so many bytes may be outstanding in any case
 					 * (rel/rate.h) */
-	uint64_t answer_ns;		/* until the first piece on an idle path comes, on
-					 * average; 0: not known */
 	uint64_t out_bytes;		/* outstanding */
 	uint32_t out;			/* outstanding pieces */
 	bool drain;			/* no more than `room` and two pieces, now */

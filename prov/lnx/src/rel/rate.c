@@ -53,21 +53,10 @@ static void begin_window(struct lnx_rate *r, uint64_t now)
 
 void lnx_rate_posted(struct lnx_rate *r, uint64_t out, uint64_t now)
 {
-	if (!r->round_ns) {
+	if (!r->round_ns)
 		begin_round(r, out, out, 0, now);
-		r->post_ns = now;
-	} else {
+	else
 		r->most = LNX_MAX(r->most, out);
-	}
-}
-
-/* The first that was posted on the idle path has come. */
-static void answered(struct lnx_rate *r, uint64_t now)
-{
-	uint64_t ns = now > r->post_ns ? now - r->post_ns : 1;
-
-	r->post_ns = 0;
-	r->answer_ns = r->answer_ns ? (3 * r->answer_ns + ns) / 4 : ns;
 }
 
 /* The round could have shown a higher rate than it did, if there was one. */
@@ -139,8 +128,6 @@ uint64_t lnx_rate_delivered(struct lnx_rate *r, uint64_t bytes, uint64_t out,
 {
 	uint64_t ns = 0, whole_ns = 0;
 
-	if (r->post_ns && bytes)
-		answered(r, now);
 	if (r->round_ns) {
 		r->got += bytes;
 		r->most = LNX_MAX(r->most, out);
@@ -160,7 +147,7 @@ uint64_t lnx_rate_delivered(struct lnx_rate *r, uint64_t bytes, uint64_t out,
 
 void lnx_rate_forget(struct lnx_rate *r)
 {
-	r->round_ns = r->post_ns = 0;
+	r->round_ns = 0;
 }
 
 uint64_t lnx_rate_latency(const struct lnx_rate *r)

@@ -32,16 +32,12 @@ struct lnx_rate {
 	uint64_t rate;			/* bytes per second; 0: not known */
 	uint64_t delay_ns;		/* of the shortest round; 0: not known */
 	uint64_t delay_bytes;		/* bytes that ended it */
-	uint64_t answer_ns;		/* from the first post on an idle path until something
-					 * comes, on average; 0: not known */
 	/* The present round. */
 	uint64_t round_ns;		/* when it began; 0: nothing is outstanding */
 	uint64_t due;			/* bytes whose delivery ends it */
 	uint64_t got;			/* bytes delivered in it */
 	uint64_t most;			/* largest number of bytes outstanding in it */
 	uint64_t before_ns;		/* time of the round just before; 0: none */
-	uint64_t post_ns;		/* posted on an idle path; 0: it was not, or something
-					 * has come */
 	/* The present window. */
 	uint64_t window_ns;		/* when it began */
 	uint64_t best;			/* rate of its best round */

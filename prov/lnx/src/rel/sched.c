@@ -151,7 +151,6 @@ void lnx_sched_rate(const struct lnx_path *path, const struct lnx_rate *r, unsig
 	view->nominal = part(path->link_bps / 8, share);
 	view->delay_ns = lnx_rate_latency(r);
 	view->room = lnx_rate_room(r);
-	view->answer_ns = r->answer_ns;
 	view->drain = r->drain;
 }
 
