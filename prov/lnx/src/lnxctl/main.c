@@ -28,6 +28,8 @@ static const struct lnxctl_verb *const verbs[] = {
 	&lnxctl_udsp_show,
 	&lnxctl_export,
 	&lnxctl_import,
+	&lnxctl_route_add,
+	&lnxctl_route_del,
 	&lnxctl_route_show,
 	&lnxctl_fault_add,
 	&lnxctl_fault_del,
