@@ -207,6 +207,28 @@ static void why_not_current(const struct choice *c, const struct lnx_path *path,
 			 "while it is not backed up", cur->index);
 }
 
+/* Messages go over several equal paths: does the next one take this path? */
+static void judge_turn(const struct choice *c, const struct lnx_path *path,
+		       const char **use, char *why)
+{
+	const struct lnx_peer *peer = c->peer;
+	unsigned i;
+
+	if (no_credit(path, why))
+		return;
+	for (i = 0; i < peer->npath; i++)
+		if ((peer->rr >> i & 1) && fewer_credits(c, path, peer->path[i], why))
+			return;
+	*use = "frames";
+	if (c->ep->conf->multi_rail_selection == LNX_SELECTION_LNET)
+		snprintf(why, WHY_BYTES, "of %u equal paths none has more credits left; of "
+			 "several such the one that was used longest ago is next",
+			 lnx_bits(peer->rr));
+	else
+		snprintf(why, WHY_BYTES, "messages alternate between %u equal paths",
+			 lnx_bits(peer->rr));
+}
+
 static void judge(const struct choice *c, const struct lnx_path *path,
 		  const char **use, char *why)
 {
@@ -220,9 +242,7 @@ static void judge(const struct choice *c, const struct lnx_path *path,
 		return;
 	}
 	if (lnx_bits(peer->rr) > 1 && (peer->rr >> path->index & 1)) {
-		*use = "frames";
-		snprintf(why, WHY_BYTES, "messages alternate between %u equal paths",
-			 lnx_bits(peer->rr));
+		judge_turn(c, path, use, why);
 		return;
 	}
 	if (peer->cur == path) {

@@ -157,7 +157,9 @@ static LNX_COLD void routes_of(struct lnx_peer *peer, uint64_t now)
 	for (i = 0; i < peer->npath && lnx_detects(peer); i++)
 		if ((left >> i & 1) && peer->path[i]->state != LNX_PATH_DOWN)
 			lnx_detect_path_down(peer, peer->path[i],
-					     "no route leads over it any more", now);
+					     lnx_rail_is_leg(peer->path[i]->rail) ?
+					     "no route leads over it any more" :
+					     "routes lead to the peer", now);
 	lnx_detect_watch(peer);
 }
 
