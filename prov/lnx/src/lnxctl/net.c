@@ -291,8 +291,8 @@ static int run_set(struct lnxctl *c)
 
 const struct lnxctl_verb lnxctl_net_set = {
 	.name = "net set",
-	.args = "--nid NID {--health N|--pin N|--auto|--state up|down|\n"
-		"                      [--credits N|default] [--peer-credits N|default]}",
+	.args = "--nid NID {--health N|--pin N|--auto|--state up|down|"
+		"[--credits N|default] [--peer-credits N|default]}",
 	.help = "set the health or the credits of rails",
 	.option = {
 		{ "nid", "NID", "rails of that NID or name, '*' and '?' in it" },
