@@ -335,10 +335,10 @@ def case_shown():
                  stdout=subprocess.PIPE).communicate()[0]
     want(re.search(r"routes:\n\s*- tcp2 via 10\.77\.0\.3@tcp1\n", said) and
          "tcp9" not in said and "tcp1 via" not in said, "lnxctl info says:\n" + said)
-    said = start(A, [os.path.join(BUILD, "lnxctl"), "-p", str(p[0].pid), "route", "show"],
-                 stdout=subprocess.PIPE).communicate()[0]
-    want("route: tcp2 via 10.77.0.3@tcp1" in said and "state: up" in said and
-         "gateway: alive" in said, "lnxctl route show says:\n" + said)
+    said = lnxctl(A, p[0].pid, "route", "show", "-v")[1]
+    want("net: tcp2\n      gateway: 10.77.0.3@tcp1" in said and "state: up" in said and
+         "gateway state: alive" in said and "type: single-hop" in said,
+         "lnxctl route show says:\n" + said)
     for q in p[:2]:
         q.wait(GUARD)
     for wrong, why in (("tcp2 10.77.0.3", "character"),
@@ -350,6 +350,219 @@ def case_shown():
         said = q.communicate()[0]
         want(why in said and "FI_LNX_ROUTES" in said, "%s: %s" % (wrong, said))
     g.stop()
+
+
+# ---- routes that change while a process runs --------------------------------
+
+
+def lnxctl(node, pid, *words, text=None):
+    """Exit status, and what it says."""
+    p = start(node, [os.path.join(BUILD, "lnxctl"), "-p", str(pid), "--wait", "30000", *words],
+              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said = p.communicate(text)[0]
+    return p.returncode, said
+
+
+def change(node, pid, *words):
+    status, said = lnxctl(node, pid, "route", *words)
+    want(status == 0, "lnxctl route %s: %d, %s" % (" ".join(words), status, said))
+
+
+class Talk:
+    """A process that does as it is told (talk.c)."""
+
+    def __init__(self, node, rail, **env):
+        more = environment(rail, "")
+        del more["FI_LNX_ROUTES"]
+        self.node = node
+        self.p = start(node, [os.path.join(BUILD, "fabtests/functional/talk"), "-p", "lnx",
+                              "-n", "1", "-S", "1"], dict(more, **env),
+                       stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                       stderr=subprocess.DEVNULL)
+        want(self.answer() == "ok open", "talk does not open")
+        self.pid = int(self.do("pid"))
+
+    def tell(self, line):
+        self.p.stdin.write(line + "\n")
+        self.p.stdin.flush()
+
+    def answer(self):
+        return self.p.stdout.readline().strip()
+
+    def do(self, line):
+        self.tell(line)
+        said = self.answer()
+        want(said.startswith("ok"), "%s: %s" % (line, said))
+        return said[3:]
+
+    def route(self, *words):
+        change(self.node, self.pid, *words)
+
+    def show(self, *words):
+        status, said = lnxctl(self.node, self.pid, *words, "--json")
+        want(status == 0, "lnxctl %s: %s" % (" ".join(words), said))
+        return json.loads(said)
+
+    def quit(self):
+        self.do("quit")
+        self.p.wait(GUARD)
+
+
+def talks(**env):
+    a, b = Talk(A, "rail0", **env), Talk(B, "rail1", **env)
+    names = a.do("name"), b.do("name")
+    a.do("know " + names[1])
+    b.do("know " + names[0])
+    return a, b
+
+
+def over(g):
+    """Options of a route over gateway g, for A and for B."""
+    return (("--net", "tcp2", "--gateway", "10.77.0.%d@tcp1" % g),
+            ("--net", "tcp1", "--gateway", "10.77.1.%d@tcp2" % g))
+
+
+def hand_over(a, b, n, size):
+    b.tell("recv %d %d" % (n, size))
+    a.do("send 0 %d %d" % (n, size))
+    want(b.answer() == "ok", "it does not come")
+
+
+def case_live():
+    """Routes that are added, replaced and deleted while processes run."""
+    gateways = two()
+    a, b = talks(FI_LNX_CONNECT_TIMEOUT="60000")
+    for t in a, b:
+        t.do("spin")
+    # Without routes a message waits for a way that does not exist; then there is one.
+    b.tell("recv 1 64")
+    a.tell("send 0 1 64")
+    time.sleep(0.3)
+    a.route("add", *over(G1)[0])
+    b.route("add", *over(G1)[1])
+    want(a.answer() == "ok" and b.answer() == "ok", "it does not come")
+    for size in (64, 20000, 1000000):
+        hand_over(a, b, 5, size)
+        hand_over(b, a, 5, size)
+    want(gateways[0].count("route_count") > 10, "it went another way")
+    want(gateways[1].count("route_count") == 0, "gateway 2 has no routes")
+    # All routes go: messages wait, and leave when there is one again.
+    a.route("del", "--all")
+    want(a.show("route", "show")["route"] == [], "routes are left")
+    b.tell("recv 3 64")
+    a.tell("send 0 3 64")
+    time.sleep(0.3)
+    a.route("add", *over(G1)[0])
+    # B answers over its own route.
+    want(a.answer() == "ok" and b.answer() == "ok", "it does not come")
+    # The other one instead, while messages come.
+    b.do("sink 2000")
+    a.do("flow 0 2000")
+    took = []
+    for old, new in ((0, 1), (1, 0)) * 3:
+        new_g, old_g = (G1, G2)[new], (G1, G2)[old]
+        before = gateways[new].count("route_count")
+        for t, side in ((a, 0), (b, 1)):
+            t.route("add", *over(new_g)[side])
+        for t, side in ((b, 1), (a, 0)):
+            t.route("del", *over(old_g)[side])
+        began = time.monotonic()
+        while gateways[new].count("route_count") < before + 50:
+            want(time.monotonic() < began + GUARD, "gateway %d carries nothing" % new)
+            time.sleep(0.001)
+        took.append(time.monotonic() - began)
+        still = gateways[old].count("route_count")
+        time.sleep(0.2)
+        more = gateways[old].count("route_count") - still
+        want(more < 20, "%d frames over the gateway whose routes are deleted" % more)
+    print("# 50 frames over the other gateway after", ["%.0f ms" % (1e3 * t) for t in took])
+    a.do("ebb")
+    b.do("ebb")
+    sent, got = a.do("counts").split(), b.do("counts").split()
+    want(int(sent[0]) >= int(got[2]) > 1000, "sent %s, received %s" % (sent, got))
+    for t in (a, b):
+        s = t.show("stats", "show")["statistics"]
+        want(s["errors"] == 0, "errors: %s" % s)
+    for t in (a, b):
+        t.quit()
+    for g in gateways:
+        g.stop()
+
+
+def case_live_refused():
+    """What is refused, and that nothing is changed then; file and export."""
+    a = Talk(A, "rail0")
+    a.do("spin")
+    before = lnxctl(A, a.pid, "export")[1]
+    want("route: []" in before, "no routes are exported:\n" + before)
+    a.route("add", "--net", "tcp2", "--gateway", "10.77.0.[3-4]@tcp1", "--priority", "2")
+    for net, gateway, more, err, why in (
+            ("tcp2", "10.77.0.3@tcp1", (), -17, "already"),
+            ("tcp1", "10.77.1.3@tcp2", (), -17, "is local"),
+            ("tcp3", "10.77.1.3@tcp2", (), -113, "no local net"),
+            ("tcp2", "10.77.1.3@tcp2", (), -22, "in the net tcp2 itself"),
+            ("tcp2", "10.77.0.1@tcp1", (), -22, "this node itself"),
+            ("tcp2", "127.0.0.1@tcp1", (), -22, "not the address"),
+            ("*", "10.77.0.3@tcp1", (), -22, "one net"),
+            ("lo", "10.77.0.3@tcp1", (), -22, "one net"),
+            ("tcp2", "10.77.0.9@lo", (), -22, "another node"),
+            ("tcp3", "10.77.0.5@tcp1,10.77.0.1@tcp1", (), -22, "this node itself")):
+        status, said = lnxctl(A, a.pid, "route", "add", "--net", net, "--gateway", gateway,
+                              *more, "--json")
+        want(status == 1, "%s via %s: %d, %s" % (net, gateway, status, said))
+        e = json.loads(said)["add"][0]["route"]
+        want(e["errno"] == err and why in e["descr"], "%s via %s: %s" % (net, gateway, e))
+    for words in (("add", "--net", "tcp2"), ("add", "--gateway", "10.77.0.3@tcp1"),
+                  ("add", "--net", "tcp3", "--gateway", "10.77.0.3@tcp1", "--hop", "0"),
+                  ("add", "--net", "tcp3", "--gateway", "10.77.0.3@tcp1", "--hop", "256"),
+                  ("add", "--net", "tcp3", "--gateway", "10.77.0.3@tcp1", "--hop", "abc"),
+                  ("add", "--net", "tcp3", "--gateway", "10.77.0.3@tcp1", "--priority",
+                   "4294967295"),
+                  ("add", "--net", "tcp3; tcp1", "--gateway", "10.77.0.3@tcp1"),
+                  ("del",), ("del", "--net", "tcp2", "--all"), ("del", "--all", "--gateway", "x"),
+                  ("show", "--nett", "tcp2"), ("list",)):
+        status, said = lnxctl(A, a.pid, "route", *words)
+        want(status == 2 and said.startswith("lnxctl: "), "%s: %d, %s" % (words, status, said))
+    for words in (("--net", "tcp9"), ("--net", "tcp2", "--gateway", "10.77.0.9@tcp1"),
+                  ("--net", "tcp2", "--gateway", "10.77.0.3@tcp1,10.77.0.9@tcp1")):
+        status, said = lnxctl(A, a.pid, "route", "del", *words, "--json")
+        want(status == 1 and json.loads(said)["del"][0]["route"]["errno"] == -2,
+             "%s: %d, %s" % (words, status, said))
+    shown = sorted(a.show("route", "show", "-v")["route"], key=lambda r: r["gateway"])
+    want([(r["net"], r["gateway"], r["hop"], r["priority"]) for r in shown] ==
+         [("tcp2", "10.77.0.%d@tcp1" % g, -1, 2) for g in (3, 4)], "%s" % shown)
+    want(a.show("route", "show")["route"][0].keys() == {"net", "gateway"}, "less without -v")
+    # Nothing answers at these addresses, and that shows.
+    end = time.monotonic() + GUARD
+    while any(r["state"] != "down" for r in a.show("route", "show", "-v")["route"]):
+        want(time.monotonic() < end, "a gateway that is not there: %s" % shown)
+        time.sleep(0.1)
+    # Out, and in again.
+    exported = lnxctl(A, a.pid, "export")[1]
+    want(exported.count("gateway: ") == 2, exported)
+    for text in (before, exported, exported):
+        status, said = lnxctl(A, a.pid, "import", "-", text=text)
+        want(status == 0, "import: %d, %s" % (status, said))
+        want(lnxctl(A, a.pid, "export")[1] == text, "it is not as imported")
+    status, said = lnxctl(A, a.pid, "import", "--diff", "--dry-run", "-", text=exported)
+    want(status == 0 and "changes: []" in said, "there is nothing to change:\n" + said)
+    # Another priority, one more, one less, and one that is for other nodes.
+    text = ("route:\n- {net: tcp2, gateway: 10.77.0.3@tcp1, priority: 7, hop: 2}\n"
+            "- {net: tcp3, gateway: 10.77.0.3@tcp1}\n"
+            "- {net: tcp1, gateway: 10.77.1.3@tcp2}\n")
+    status, said = lnxctl(A, a.pid, "import", "-", text=text)
+    want(status == 0 and "routes passed over" in said and "tcp1 is local" in said,
+         "import: %d, %s" % (status, said))
+    shown = sorted((r["net"], r["gateway"], r["hop"], r["priority"])
+                   for r in a.show("route", "show", "-v")["route"])
+    want(shown == [("tcp2", "10.77.0.3@tcp1", 2, 7), ("tcp3", "10.77.0.3@tcp1", -1, 0)],
+         "%s" % shown)
+    # A setting that is refused takes the routes back.
+    was = lnxctl(A, a.pid, "export")[1]
+    status, said = lnxctl(A, a.pid, "import", "-", text="route: []\nglobal: {hold_down: 1}\n"
+                          "udsp: [{src: tcp1, priority: x}]\n")
+    want(status == 1 and lnxctl(A, a.pid, "export")[1] == was, "a wrong file: " + said)
+    a.quit()
 
 
 def case_computes():

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/request.h"
 #include "fake_core.h"
+#include "view.h"
 
 #define GATEWAY		0x77u
 #define UNIT		((size_t)LNX_PAYLOAD_MAX)
@@ -52,6 +54,9 @@ static void open_routed(void)
 	open_kind(LNX_RAIL_PLAIN);
 }
 
+/* Does the gateway say that it has a rail in our net, so that its routes are up? */
+static bool has_local;
+
 /* The gateway answers the last hello. */
 static void inform(uint32_t nonce, uint16_t account)
 {
@@ -67,6 +72,13 @@ static void inform(uint32_t nonce, uint16_t account)
 
 	info.gw.rails.n = 1;
 	info.gw.rails.rail[0] = p.where.rail[0];
+	if (has_local) {
+		info.gw.rails.n = 2;
+		info.gw.rails.place[1] = 1;
+		info.gw.rails.rail[1] = p.where.rail[0];
+		info.gw.rails.rail[1].group--;
+		info.state[1] = info.state[0];
+	}
 	len = lnx_gw_info_put(bytes, sizeof(bytes), &info);
 	cr_assert_gt(len, 0);
 	fake_arrive(core, bytes, (size_t)len);
@@ -142,6 +154,112 @@ Test(routed, infos)
 	fake_pass(&f);
 	cr_expect_eq(core->env.account, 3);
 	fake_drop_all(&f, &p);
+	end();
+}
+
+/* ---- routes that change ---- */
+
+static ssize_t request(const char *text)
+{
+	static char reply[1000];
+
+	return lnx_ctl_request(f.lnx, text, reply, sizeof(reply));
+}
+
+/* A frame leaves now, to another place than `other`: to which? */
+static fi_addr_t leaves(fi_addr_t other)
+{
+	struct fake_sent *s;
+	fi_addr_t dest;
+
+	fake_drop_all(&f, &p);
+	cr_assert_eq(fi_tinject(f.ep, "y", 1, p.addr, 2), 0);
+	s = fake_expect(&f, &p, LNX_KIND_TAG);
+	dest = s->dest;
+	free(s);
+	cr_assert_neq(dest, other);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	fake_drop_all(&f, &p);
+	return dest;
+}
+
+/* Another gateway takes over with the next frame; a worse one is in reserve. */
+Test(routed, routes_change)
+{
+	fi_addr_t first, second;
+	unsigned hellos;
+
+	has_local = true;
+	meet();
+	first = leaves(FI_ADDR_NOTAVAIL);
+	hellos = core->nhellos;
+	cr_assert_eq(request("route add tcp2 priority=3 via 10.9.0.8@tcp1"), 0);
+	fake_after_ms(&f, 1);
+	cr_expect_eq(core->nhellos, hellos + 1, "it is asked at once");
+	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 1, "a worse route is not needed");
+	cr_expect_eq(leaves(FI_ADDR_NOTAVAIL), first);
+	cr_assert_eq(request("route put tcp2 priority=3 via 10.9.0.9@tcp1; "
+			     "tcp2 via 10.9.0.8@tcp1"), 0);
+	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2);
+	second = leaves(first);
+	cr_assert_eq(request("route del tcp2 via 10.9.0.9@tcp1"), 0);
+	cr_expect_eq(leaves(first), second);
+	cr_assert_eq(request("route add tcp2 via 10.9.0.9@tcp1"), 0);
+	cr_assert_eq(request("route del tcp2 via 10.9.0.8@tcp1"), 0);
+	fake_after_ms(&f, 1);
+	fake_drop_all(&f, &p);
+	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2, "paths are used again");
+	end();
+}
+
+/* Without a route a message waits, and leaves when there is one. */
+Test(routed, routes_go_and_come)
+{
+	meet();
+	cr_assert_eq(request("route del all"), 0);
+	fake_after_ms(&f, 5);
+	fake_drop_all(&f, &p);
+	cr_assert_eq(fi_tinject(f.ep, "y", 1, p.addr, 2), 0);
+	fake_after_ms(&f, 50);
+	fake_expect_none(&f);
+	cr_assert_eq(request("route add tcp2 via 10.9.0.9@tcp1"), 0);
+	fake_passes(&f, 2);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	cr_expect_eq(f.lnx->stats.failed, 0);
+	end();
+}
+
+/* What is refused changes nothing. */
+Test(routed, changes_refused)
+{
+	static const struct {
+		const char *text;
+		int err;
+	} rows[] = {
+		{ "route add tcp2 via 10.9.0.9@tcp1", -EEXIST },
+		{ "route add tcp2 via 10.9.0.7@tcp1,10.9.0.9@tcp1", -EEXIST },
+		{ "route add tcp1 via 10.2.0.9@tcp2", -EEXIST },
+		{ "route add tcp3 via 10.2.0.9@tcp2", -FI_EHOSTUNREACH },
+		{ "route add tcp2 via 10.2.0.9@tcp2", -FI_EINVAL },
+		{ "route put tcp2 via 10.9.0.7@tcp1; tcp2 via 10.2.0.9@tcp2", -FI_EINVAL },
+		{ "route add tcp2 hop=256 via 10.9.0.7@tcp1", -FI_EINVAL },
+		{ "route del tcp3", -FI_ENOENT },
+		{ "route del tcp2 via 10.9.0.7@tcp1", -FI_ENOENT },
+		{ "route del tcp2 via 10.9.0.9@tcp1,10.9.0.7@tcp1", -FI_ENOENT },
+	};
+	size_t i;
+
+	meet();
+	for (i = 0; i < LNX_ARRAY_SIZE(rows); i++) {
+		char shown[400] = "";
+
+		cr_expect_eq(request(rows[i].text), rows[i].err, "%s", rows[i].text);
+		cr_assert_gt(lnx_ctl_request(f.lnx, "route show", shown, sizeof(shown)), 0);
+		cr_expect(strstr(shown, "route tcp2 via 10.9.0.9@tcp1: ") == shown &&
+			  !strstr(strchr(shown, '\n'), "route"), "%s: %s", rows[i].text, shown);
+	}
+	leaves(FI_ADDR_NOTAVAIL);
 	end();
 }
 

@@ -11,6 +11,7 @@
 #include "core/path_set.h"
 #include "core/policy.h"
 #include "core/routes.h"
+#include "obj/gateway.h"
 
 /* A second path comes: from now on it matters what the first has delivered. */
 static void not_alone(struct lnx_peer *peer)
@@ -94,14 +95,31 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	return true;
 }
 
+static bool has(const struct lnx_peer *peer, const struct lnx_path_choice *way)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i]->rail == way->rail &&
+		    peer->path[i]->remote_rail == way->remote)
+			return true;
+	return false;
+}
+
+/* ---- over gateways ---- */
+
+static unsigned routed_max(const struct lnx_ep *ep)
+{
+	return ep->conf->multi_rail_selection == LNX_SELECTION_PER_PEER ? 1 :
+	       (unsigned)LNX_MIN(LNX_PATHS_MAX, ep->conf->max_rails);
+}
+
 /* No pair of rails within a group leads to peer: gateways may.  Returns how many paths were
  * made; a pair between groups is a guess. */
 static unsigned add_routed(struct lnx_peer *peer, const struct lnx_rails *r)
 {
 	struct lnx_path_choice way[LNX_PATHS_MAX];
-	unsigned max = peer->ep->conf->multi_rail_selection == LNX_SELECTION_PER_PEER ? 1 :
-		       (unsigned)LNX_MIN(LNX_PATHS_MAX, peer->ep->conf->max_rails);
-	unsigned i, n = lnx_routes_choose(peer->ep, r, way, max);
+	unsigned i, n = lnx_routes_choose(peer->ep, r, way, routed_max(peer->ep));
 
 	for (i = 0; i < n; i++) {
 		uint8_t bit = (uint8_t)(1u << peer->npath);
@@ -115,6 +133,85 @@ static unsigned add_routed(struct lnx_peer *peer, const struct lnx_rails *r)
 static bool between_groups(const struct lnx_path_choice *way)
 {
 	return way->rail->group != way->to->group;
+}
+
+/* A leg takes nothing for an end that is withdrawn: so a peer without another path waits, as
+ * for a connection. */
+static void close_end(const struct lnx_path *path)
+{
+	struct lnx_leg *leg;
+
+	if (!lnx_rail_is_leg(path->rail))
+		return;
+	leg = lnx_container_of(path->rail, struct lnx_leg, rail);
+	leg->end[path->core_addr].closed = path->detect.withdrawn;
+}
+
+static bool is_in(const struct lnx_path *path, const struct lnx_path_choice *way, unsigned n)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++)
+		if (way[i].rail == path->rail && way[i].remote == path->remote_rail)
+			return true;
+	return false;
+}
+
+/* What routes say of one path; `replaced`: paths over the best routes are there. */
+static void judge(struct lnx_path *path, const struct lnx_rails *r, bool best, bool replaced)
+{
+	const struct lnx_addr_rail *to = lnx_rails_find(r, path->remote_rail);
+	bool leads = best || !lnx_rail_is_leg(path->rail) ||
+		     (to && lnx_routes_lead(path->rail, to));
+
+	path->detect.withdrawn = !leads || (replaced && !lnx_rail_is_leg(path->rail));
+	path->detect.reserve = leads && !best && replaced;
+	close_end(path);
+}
+
+/* Does a pair of rails within a group lead to peer? */
+static bool is_direct(const struct lnx_peer *peer, const struct lnx_rails *r)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *path = peer->path[i];
+		const struct lnx_addr_rail *to = lnx_rails_find(r, path->remote_rail);
+
+		if (!lnx_rail_is_leg(path->rail) && (!to || to->group == path->rail->group))
+			return true;
+	}
+	return false;
+}
+
+LNX_COLD bool lnx_path_set_routes(struct lnx_peer *peer, unsigned *left, unsigned *back)
+{
+	struct lnx_path_choice way[LNX_PATHS_MAX];
+	unsigned i, n, was = 0, is = 0, order = 0, before = peer->npath;
+	bool replaced = false;
+	struct lnx_rails r;
+
+	*left = *back = 0;
+	if (!peer->npath || peer->self || !lnx_peer_rails(peer, &r) || is_direct(peer, &r))
+		return false;
+	n = lnx_routes_choose(peer->ep, &r, way, routed_max(peer->ep));
+	for (i = 0; i < n && peer->npath < LNX_PATHS_MAX; i++)
+		if (!has(peer, &way[i]))
+			add(peer, &way[i]);
+	for (i = 0; i < peer->npath; i++)
+		replaced |= is_in(peer->path[i], way, n);
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+		bool reserve = path->detect.reserve;
+
+		was |= (unsigned)path->detect.withdrawn << i;
+		judge(path, &r, is_in(path, way, n), replaced);
+		is |= (unsigned)path->detect.withdrawn << i;
+		order |= reserve != path->detect.reserve;
+	}
+	*left = is & ~was;
+	*back = was & ~is;
+	return *left || *back || order || peer->npath != before;
 }
 
 void lnx_path_set_join(struct lnx_peer *peer, const struct lnx_rails *r)
@@ -256,6 +353,7 @@ void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
 					 * listens */
 		lnx_rail_remove(path->rail, path->core_addr);
 		path->core_addr = core_addr;
+		close_end(path);
 		path->detect.previous_port = port_of(old, len);
 		path->detect.further_port = 0;
 		peer->session.wrong_endpoint &= (uint8_t)~(1u << i);
@@ -302,17 +400,6 @@ static unsigned add_beside(struct lnx_peer *peer, const struct lnx_rails *r,
 	for (i = 0; i < s.n; i++)
 		n += add(peer, &way[i]);
 	return n;
-}
-
-static bool has(const struct lnx_peer *peer, const struct lnx_path_choice *way)
-{
-	unsigned i;
-
-	for (i = 0; i < peer->npath; i++)
-		if (peer->path[i]->rail == way->rail &&
-		    peer->path[i]->remote_rail == way->remote)
-			return true;
-	return false;
 }
 
 LNX_COLD void lnx_path_set_wanted(struct lnx_peer *peer)

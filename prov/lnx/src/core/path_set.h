@@ -25,6 +25,14 @@ LNX_COLD bool lnx_path_set_elsewhere(struct lnx_peer *peer, struct lnx_path *pat
  * path for, up to FI_LNX_MAX_RAILS.
  */
 LNX_COLD void lnx_path_set_wanted(struct lnx_peer *peer);
+/*
+ * Routes have changed: give a peer that no pair of rails within a group leads to the paths over
+ * the best ones.  Those over others are in reserve; those that no route leads over are
+ * withdrawn, and so is a guess between groups while there are routes.  left and back: paths,
+ * as bits, that were withdrawn by that, and that are no longer.  True: anything has changed.
+ * Calls cores' AVs.
+ */
+LNX_COLD bool lnx_path_set_routes(struct lnx_peer *peer, unsigned *left, unsigned *back);
 /* Add paths for rails that have none yet, here or there; or make the first ones. */
 void lnx_path_set_extend(struct lnx_peer *peer, const struct lnx_rails *r);
 

@@ -204,12 +204,39 @@ unsigned lnx_routes_choose(struct lnx_ep *ep, const struct lnx_rails *r,
 	return n;
 }
 
+bool lnx_routes_lead(const struct lnx_rail *leg, const struct lnx_addr_rail *to)
+{
+	const struct lnx_gw *gw = lnx_container_of(leg, struct lnx_leg, rail)->gw;
+	const struct lnx_routes *table = &gw->all->table;
+	struct lnx_nid nid;
+	unsigned i;
+
+	if (lnx_policy_nid(leg->ep, to, &nid))
+		return false;
+	for (i = 0; i < table->n; i++)
+		if (lnx_routes_gateway(leg->ep, &table->route[i]) == gw &&
+		    lnx_nid_part_has(&table->route[i].spec.net, &nid))
+			return true;
+	return false;
+}
+
 /* ---- for the rails of an endpoint ---- */
+
+void lnx_routes_own(const struct lnx_ep *ep, struct lnx_routes_own *own)
+{
+	struct lnx_addr_rail r;
+	unsigned i;
+
+	own->host = (struct lnx_route_host){ .rail = own->nid };
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+		if (lnx_rail_describe(ep->rail[i], &r) &&
+		    !lnx_policy_nid(ep, &r, &own->nid[own->host.n]))
+			own->host.n++;
+}
 
 struct reading {
 	struct lnx_routes *to;
-	struct lnx_nid nid[LNX_RAILS_MAX];
-	struct lnx_route_host host;
+	struct lnx_routes_own own;
 };
 
 static int add_fitting(void *arg, const struct lnx_route_spec *spec, struct lnx_span w,
@@ -220,23 +247,18 @@ static int add_fitting(void *arg, const struct lnx_route_spec *spec, struct lnx_
 
 	(void)w;
 	/* By itself it is right: lnx_routes_user_check. */
-	if (lnx_route_check(spec, &reading->host, r)) {
+	if (lnx_route_check(spec, &reading->own.host, r)) {
 		lnx_route_print(spec, text, sizeof(text));
 		LNX_INFO(FI_LOG_EP_CTRL, "the route \"%s\" is passed over: %s\n", text, r->why);
 		return 0;
 	}
-	return lnx_routes_add(reading->to, spec, &reading->host, r);
+	return lnx_routes_add(reading->to, spec, &reading->own.host, r);
 }
 
 int lnx_routes_user_read(const struct lnx_ep *ep, struct lnx_routes *t)
 {
-	struct reading reading = { .to = t, .host.rail = reading.nid };
-	struct lnx_addr_rail r;
-	unsigned i;
+	struct reading reading = { .to = t };
 
-	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
-		if (lnx_rail_describe(ep->rail[i], &r) &&
-		    !lnx_policy_nid(ep, &r, &reading.nid[reading.host.n]))
-			reading.host.n++;
+	lnx_routes_own(ep, &reading.own);
 	return read_all(ep->conf, ep->policy.nets, add_fitting, &reading);
 }

@@ -27,6 +27,13 @@ int lnx_routes_user_check(const struct lnx_conf *conf, const struct lnx_nets *ne
  */
 int lnx_routes_user_read(const struct lnx_ep *ep, struct lnx_routes *t);
 
+/* Our rails, by which routes are checked (conf/routes.h).  Owner lock held. */
+struct lnx_routes_own {
+	struct lnx_route_host host;	/* its rail is nid */
+	struct lnx_nid nid[LNX_RAILS_MAX];
+};
+void lnx_routes_own(const struct lnx_ep *ep, struct lnx_routes_own *own);
+
 struct lnx_gw;
 /* The gateway of a route in the table of ep, and whether that is up, judged beside the others
  * to its net.  Owner lock held. */
@@ -42,5 +49,8 @@ enum lnx_route_why lnx_routes_why(const struct lnx_ep *ep, const struct lnx_rout
 struct lnx_path_choice;
 unsigned lnx_routes_choose(struct lnx_ep *ep, const struct lnx_rails *r,
 			   struct lnx_path_choice *out, unsigned max);
+
+/* Does any route lead over that leg to a rail like `to`?  Owner lock held. */
+bool lnx_routes_lead(const struct lnx_rail *leg, const struct lnx_addr_rail *to);
 
 #endif

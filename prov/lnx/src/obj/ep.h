@@ -496,7 +496,7 @@ LNX_INLINE bool lnx_path_usable(const struct lnx_path *path)
 
 LNX_INLINE bool lnx_path_link_down(const struct lnx_path *path)
 {
-	return path->rail->link_down || path->detect.remote_down;
+	return path->rail->link_down || path->detect.remote_down || path->detect.withdrawn;
 }
 
 /* Are the paths of peer checked, so that they may fail over? */

@@ -24,6 +24,7 @@
 /* One end that frames go to over a leg: an entry of its AV. */
 struct lnx_leg_end {
 	bool used;
+	bool closed;			/* no route leads there any more: it takes nothing */
 	struct lnx_addr_rail to;
 };
 

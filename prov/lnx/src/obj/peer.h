@@ -73,6 +73,10 @@ struct lnx_path_detect {
 					 * (rel/admin.h) */
 	bool cut;			/* the peer is dead, and what hung in its
 					 * connection was cut */
+	/* Of paths over gateways, and between groups (core/path_set.h): */
+	bool withdrawn;			/* no route leads over it, or routes replace it: it is
+					 * as if its link was down */
+	bool reserve;			/* other routes are better */
 	/* Ports at which the two ends try to reach each other (rel/address_ack.c). */
 	uint16_t acked_port;		/* port of our rail that the peer knows; 0:
 					 * the first */

@@ -197,6 +197,12 @@ struct lnx_rail {
 	int wait_fd;			/* of core_cq; -1 when it has none */
 	char name[LNX_NAME_MAX * 2];	/* "tcp:eth0", for logs */
 	struct lnx_counts counts;
+	/* Credits that were set for this rail while it was open: not what the configuration
+	 * file says.  LNX_CONFIG_UNSET: what parameters say (core/credits.h). */
+	struct lnx_rail_credits {
+		uint32_t credits, peer_credits;
+	} own_credits;
+	bool has_own_credits;
 	uint8_t addr[64];		/* fi_getname */
 	size_t addrlen;
 };

@@ -20,6 +20,8 @@
 /* Prepare peer for sending, once: its window is made, our HELLO is sent or queued.  later: do
  * not send now, this may be a core's callback.  0 or -FI_ENOMEM. */
 LNX_COLD int lnx_hello_start(struct lnx_peer *peer, bool later);
+/* Its paths may be others now: the window of one that is reached over gateways is smaller. */
+LNX_COLD void lnx_hello_window(struct lnx_peer *peer);
 
 /* ---- rel/send.c ---- */
 

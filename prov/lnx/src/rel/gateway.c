@@ -283,6 +283,18 @@ static uint64_t run(struct lnx_gw *gw, uint64_t now)
 				    lnx_gateway_next(&gw->state, plan));
 }
 
+/* Without routes it is asked nothing. */
+static bool has_routes(const struct lnx_gw *gw)
+{
+	const struct lnx_routes *t = &gw->all->table;
+	unsigned i;
+
+	for (i = 0; i < t->n; i++)
+		if (!memcmp(&t->route[i].spec.gateway, &gw->nid, sizeof(gw->nid)))
+			return true;
+	return false;
+}
+
 LNX_COLD uint64_t lnx_gateways_run(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_gateways *all = ep->policy.gateways;
@@ -290,7 +302,8 @@ LNX_COLD uint64_t lnx_gateways_run(struct lnx_ep *ep, uint64_t now)
 	unsigned i;
 
 	for (i = 0; all && i < all->n; i++)
-		next = lnx_sooner(next, run(all->gw[i], now));
+		if (has_routes(all->gw[i]))
+			next = lnx_sooner(next, run(all->gw[i], now));
 	return all ? lnx_sooner(next, lnx_routed_run(all, now)) : next;
 }
 

@@ -20,7 +20,8 @@ static enum lnx_rank_state state_of(const struct lnx_path *path, uint64_t now)
 			 !lnx_health_well(remote)))
 		weight = lnx_health_weight_of_path(own, &path->rail->health, remote,
 						   &path->rail->ep->plan, now);
-	return lnx_rank_state(down, weight);
+	/* Paths over worse routes are for when no other works. */
+	return lnx_rank_state(down, lnx_unlikely(path->detect.reserve) ? 0 : weight);
 }
 
 static uint16_t states_of(const struct lnx_peer *peer, uint64_t now)

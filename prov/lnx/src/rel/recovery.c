@@ -54,11 +54,11 @@ enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path)
 	       lnx_ping_check(ping) : (enum lnx_ping_result)ping->result;
 }
 
-static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+LNX_COLD void lnx_recovery_restore(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	struct lnx_ep *ep = peer->ep;
 
-	LNX_INFO(FI_LOG_EP_DATA, "rail %s: path %u to peer %016llx answers\n",
+	LNX_INFO(FI_LOG_EP_DATA, "rail %s: path %u to peer %016llx is used again\n",
 		 path->rail->name, path->index, (unsigned long long)peer->eid);
 	if (path->detect.ping)
 		lnx_ping_stop(path->detect.ping);
@@ -331,7 +331,7 @@ static LNX_COLD void recover(struct lnx_peer *peer, struct lnx_path *path, uint6
 	if (nothing_to_do(peer, path, now))
 		return;
 	if (!down && may_restore(path, alternative, now)) {
-		restore(peer, path, now);
+		lnx_recovery_restore(peer, path, now);
 		return;
 	}
 	reopen_if_stuck(peer, path, alternative, now);
