@@ -52,6 +52,9 @@ struct rtd_ports {
  */
 int rtd_port_open(struct rtd_port **out, const struct rtd_port_conf *conf,
 		  const struct lnx_nets *nets, char why[RTD_WHY]);
+/* Nothing is sent or received any more: what the core has goes back to the relay, which
+ * may be destroyed then. */
+void rtd_port_stop(struct rtd_port *p);
 void rtd_port_close(struct rtd_port *p);
 const struct rtd_rail *rtd_port_rail(const struct rtd_port *p);
 const char *rtd_port_interface(const struct rtd_port *p);

@@ -245,6 +245,23 @@ static void run(struct program *m)
 	}
 }
 
+static void finish(struct program *m)
+{
+	unsigned i;
+
+	for (i = 0; i < m->ports.n; i++)
+		rtd_port_stop(m->ports.port[i]);
+	rtd_relay_destroy(m->ports.relay);
+	for (i = 0; i < m->ports.n; i++)
+		rtd_port_close(m->ports.port[i]);
+	lnx_routes_fini(&m->routes);
+	rtd_conf_free(&m->conf);
+	if (m->epoll > 0)
+		close(m->epoll);
+	if (m->signals > 0)
+		close(m->signals);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -253,7 +270,6 @@ int main(int argc, char **argv)
 	};
 	static struct program m = { .file = RTD_CONF };
 	char why[RTD_WHY];
-	unsigned i;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "c:th", options, NULL)) != -1) {
@@ -270,14 +286,17 @@ int main(int argc, char **argv)
 		return usage();
 	if (rtd_conf_read(&m.conf, m.file, why))
 		return fail(why);
-	if (m.check)
-		return 0;
-	if (open_ports(&m, why) || open_routes(&m, why) || start_relay(&m, why) ||
-	    watch(&m, why))
+	if (!m.check && (open_ports(&m, why) || open_routes(&m, why) ||
+			 start_relay(&m, why) || watch(&m, why))) {
+		finish(&m);
 		return fail(why);
+	}
+	if (m.check) {
+		finish(&m);
+		return 0;
+	}
 	run(&m);
 	write_state(&m, lnx_clock_ns());
-	for (i = 0; i < m.ports.n; i++)
-		rtd_port_close(m.ports.port[i]);
+	finish(&m);
 	return m.unclean;
 }
