@@ -18,9 +18,9 @@ BUILD = os.path.abspath(os.environ.get("top_builddir", "."))
 DSO = os.environ.get("LNX_SO", os.path.join(BUILD, ".libs/liblnx-fi.so"))
 # A hang guard, which no working run comes near.
 GUARD = 600 * float(os.environ.get("FT_TIMEOUT_S", 30)) / 30
-A, B, G1, G2 = 1, 2, 241, 242
-NODES = {A: "1", B: "2", G1: "g1", G2: "g2"}
-NETS = "tcp1=10.77.0.0/24; tcp2=10.77.1.0/24; tcp3=10.77.2.0/24"
+A, B, G1, G2, G3 = 1, 2, 241, 242, 243
+NODES = {A: "1", B: "2", G1: "g1", G2: "g2", G3: "g3"}
+NETS = "tcp1=10.77.0.0/24; tcp2=10.77.1.0/24; tcp3=10.77.2.0/24; tcp4=10.77.3.0/24"
 LAB_NAME = "routed%d" % os.getpid()
 work = tempfile.TemporaryDirectory(prefix="routed-")
 children = []
@@ -48,7 +48,7 @@ def start(node, command, env=None, **more):
 
 
 def up():
-    lab("up", "--nets", "0:1,g1,g2 1:2,g1,g2 2:2,g1,g2", "--while", str(os.getpid()),
+    lab("up", "--nets", "0:1,g1,g2,g3 1:2,g1,g2 2:2,g1,g2 3:1,2", "--while", str(os.getpid()),
         stdout=subprocess.DEVNULL)
 
 
@@ -111,7 +111,7 @@ def environment(rail, text):
             "FI_LOG_LEVEL": os.environ.get("FI_LOG_LEVEL", "warn")}
 
 
-def begin(program, text, options, more=None, far="rail1"):
+def begin(program, text, options, more=None, far="rail1", more_far=None):
     """The program on A and B: both processes, and the file that each writes."""
     binary = os.path.join(BUILD, "fabtests", program)
     log = [os.path.join(work.name, "log-%d" % node) for node in (A, B)]
@@ -120,7 +120,8 @@ def begin(program, text, options, more=None, far="rail1"):
                   dict(environment("rail0", text), **(more or {})), stdout=out, stderr=out)
     with open(log[1], "w", encoding="utf-8") as out:
         b = start(B, [binary, "-p", "lnx", "-n", "2", "10.78.0.1"],
-                  dict(environment(far, text), **(more or {})), stdout=out, stderr=out)
+                  dict(environment(far, text), **(more_far or more or {})), stdout=out,
+                  stderr=out)
     return a, b, log
 
 
@@ -190,16 +191,19 @@ def case_programs():
     g.stop()
 
 
-def traffic(gateways, mode, size, hit, more=None):
+def traffic(gateways, mode, size, hit, more=None, more_far=None, waits=True):
     """Verified traffic, while something happens to the gateway that carries more, or to the
-    process on A, which receives."""
+    process on A, which receives.  waits: until the gateways forward something."""
     p = begin("faults/traffic", routes(*(g.node for g in gateways)),
-              ["-m", mode, "-s", size, "--seconds", "8"], more)
+              ["-m", mode, "-s", size, "--seconds", "8"], more, more_far=more_far)
     before = [g.count("route_count") for g in gateways]
     limit = time.monotonic() + GUARD
     while True:
         moved = [g.count("route_count") - b for g, b in zip(gateways, before)]
         if max(moved) > 500:
+            break
+        if not waits:
+            time.sleep(3)
             break
         want(time.monotonic() < limit, "the gateways forward nothing")
         time.sleep(0.05)
@@ -282,6 +286,108 @@ def case_restarted():
     g = [Gateway(G1)]
     traffic(g, "stream", "4k", again)
     g[0].stop()
+
+
+def case_both():
+    """Both gateways die, and one returns: the peers wait for it, and go on."""
+    gateways = []
+
+    def hit(victim, _):
+        for g in gateways:
+            g.stop(signal.SIGKILL)
+        time.sleep(2)
+        gateways[victim is gateways[0]].start()
+
+    for size in ("64", "64k"):
+        gateways[:] = two()
+        traffic(gateways, "stream", size, hit)
+        for g in gateways:
+            if g.process.poll() is None:
+                g.stop()
+
+
+def case_skewed():
+    """Over two gateways, one of which is 50 ms farther away: the order is kept."""
+    gateways = two()
+    lab("fault", "g1", "0", "delay=50")
+    try:
+        for mode, size in (("stream", "64"), ("stream", "1m")):
+            traffic(gateways, mode, size, lambda *_: None)
+    finally:
+        lab("fault", "g1", "0", "restore")
+    for g in gateways:
+        g.stop()
+
+
+def case_ring():
+    """Three gateways, each of which takes the next one for the way: the frame ends, and the
+    sender learns of it."""
+    ring = (G1, G2, G3)
+    gateways = [Gateway(node, (0,), "route: [{net: tcp3, gateway: 10.77.0.%d@tcp1}]\n" %
+                        ring[(i + 1) % 3]) for i, node in enumerate(ring)]
+    text = "tcp3 hop=3 via 10.77.0.%d@tcp1; tcp1 via 10.77.2.%d@tcp3" % (G1, G2)
+    p = begin("functional/sendrecv", text, ["-c", "tsend-recv-expected", "-s", "8"],
+              {"FI_LNX_CONNECT_TIMEOUT": "3000", "FT_TIMEOUT_S": "15"}, far="rail2")
+    p[0].wait(GUARD)
+    p[1].wait(GUARD)
+    want(re.search(r"^not ok", said_by(p), re.M), "a message passed a ring")
+    want(sum(g.count("ttl") + g.count("loop") for g in gateways),
+         "no gateway counted a loop")
+    want(sum(g.count("notes_sent") for g in gateways), "no note was sent")
+    for g in gateways:
+        want(g.count("held") == 0, "a frame goes round and round")
+        g.stop()
+
+
+def case_late():
+    """The gateway begins after the endpoints."""
+    g = Gateway(G1)
+    g.stop(signal.SIGKILL)
+    p = begin("functional/sendrecv", routes(G1), ["--quick"])
+    time.sleep(2)
+    g.start()
+    end(p, 10)
+    g.stop()
+
+
+def case_pools():
+    """Pools shrink to almost nothing and grow again under load: nothing is lost."""
+    g = Gateway(G1)
+
+    def resize(*counts):
+        with open(g.conf, encoding="ascii") as f:
+            text = re.sub(r"^buffers:.*\n", "", f.read(), flags=re.M)
+        with open(g.conf, "w", encoding="ascii") as f:
+            f.write(text + "buffers: {tiny: %d, small: %d, large: %d}\n" % counts)
+        g.send(signal.SIGHUP)
+        time.sleep(1)
+
+    def hit(*_):
+        resize(16, 16, 136)
+        resize(2048, 16384, 1024)
+        resize(16, 16, 136)
+
+    for size in ("64", "64k"):
+        traffic([g], "stream", size, hit)
+    g.stop()
+
+
+def case_standby():
+    """A net that both are on dies; what went over it goes over the gateway, in order, and
+    comes back."""
+    g = Gateway(G1)
+
+    def hit(*_):
+        lab("fault", "1", "3", "down")
+        time.sleep(2.5)
+        lab("fault", "1", "3", "restore")
+
+    more = {"FI_LNX_PROV_LINKS": "tcp:rail0,rail3"}
+    far = {"FI_LNX_PROV_LINKS": "tcp:rail1,rail3"}
+    traffic([g], "stream", "64k", hit, more, far, waits=False)
+    want(g.count("route_count") > 100, "the gateway forwarded %d frames" %
+         g.count("route_count"))
+    g.stop()
 
 
 def case_two_hops():

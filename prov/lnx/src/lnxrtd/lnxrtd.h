@@ -65,7 +65,8 @@ extern const struct rtd_ops rtd_port_ops;	/* arg: struct rtd_ports */
 
 /* Post receives, as many as there are buffers. */
 void rtd_port_fill(struct rtd_port *p);
-/* Handle what the core has completed; returns how many. */
+/* Handle what the core has completed; returns how many, RTD_PORT_BATCH at most. */
+#define RTD_PORT_BATCH	32u
 unsigned rtd_port_poll(struct rtd_port *p);
 /* A descriptor that becomes readable when there is something; -1: it has none, and has to
  * be polled. */

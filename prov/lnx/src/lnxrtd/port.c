@@ -19,7 +19,7 @@
 
 #define API		FI_VERSION(2, 1)
 #define POSTED		64u
-#define BATCH		32
+#define BATCH		RTD_PORT_BATCH
 #define PINGS		16
 #define PING_NS		LNX_NS_PER_S
 
