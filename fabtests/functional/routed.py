@@ -18,8 +18,9 @@ BUILD = os.path.abspath(os.environ.get("top_builddir", "."))
 DSO = os.environ.get("LNX_SO", os.path.join(BUILD, ".libs/liblnx-fi.so"))
 # A hang guard, which no working run comes near.
 GUARD = 600 * float(os.environ.get("FT_TIMEOUT_S", 30)) / 30
-A, B, G1, G2 = 1, 2, 3, 4
-NETS = "tcp1=10.77.0.0/24; tcp2=10.77.1.0/24; tcp3=10.77.2.0/24"
+A, B, G1, G2, G3 = 1, 2, 241, 242, 243
+NODES = {A: "1", B: "2", G1: "g1", G2: "g2", G3: "g3"}
+NETS = "tcp1=10.77.0.0/24; tcp2=10.77.1.0/24; tcp3=10.77.2.0/24; tcp4=10.77.3.0/24"
 LAB_NAME = "routed%d" % os.getpid()
 work = tempfile.TemporaryDirectory(prefix="routed-")
 children = []
@@ -40,23 +41,15 @@ def lab(*words, **more):
 
 def start(node, command, env=None, **more):
     # pylint: disable-next=consider-using-with
-    p = subprocess.Popen([LAB, "--name", LAB_NAME, "exec", str(node), "--", *command],
+    p = subprocess.Popen([LAB, "--name", LAB_NAME, "exec", NODES[node], "--", *command],
                          env=dict(os.environ, **(env or {})), text=True, **more)
     children.append(p)
     return p
 
 
 def up():
-    """Nodes 1 and 2 lose the rails that they shall not have."""
-    lab("up", "-n", "4", "-r", "3", "--while", str(os.getpid()),
+    lab("up", "--nets", "0:1,g1,g2,g3 1:2,g1,g2 2:2,g1,g2 3:1,2", "--while", str(os.getpid()),
         stdout=subprocess.DEVNULL)
-    for node, rail in ((A, "rail1"), (A, "rail2"), (B, "rail0")):
-        lab("exec", str(node), "--", "ip", "link", "delete", rail)
-    for node, there in ((A, "10.77.1.%d" % B), (A, "10.77.2.%d" % B),
-                        (B, "10.77.0.%d" % A)):
-        p = subprocess.run([LAB, "--name", LAB_NAME, "exec", str(node), "--", "ip",
-                            "route", "get", there], capture_output=True, check=False)
-        want(p.returncode, "node %d has a way to %s without a gateway" % (node, there))
 
 
 class Gateway:
@@ -118,7 +111,7 @@ def environment(rail, text):
             "FI_LOG_LEVEL": os.environ.get("FI_LOG_LEVEL", "warn")}
 
 
-def begin(program, text, options, more=None, far="rail1"):
+def begin(program, text, options, more=None, far="rail1", more_far=None):
     """The program on A and B: both processes, and the file that each writes."""
     binary = os.path.join(BUILD, "fabtests", program)
     log = [os.path.join(work.name, "log-%d" % node) for node in (A, B)]
@@ -127,7 +120,8 @@ def begin(program, text, options, more=None, far="rail1"):
                   dict(environment("rail0", text), **(more or {})), stdout=out, stderr=out)
     with open(log[1], "w", encoding="utf-8") as out:
         b = start(B, [binary, "-p", "lnx", "-n", "2", "10.78.0.1"],
-                  dict(environment(far, text), **(more or {})), stdout=out, stderr=out)
+                  dict(environment(far, text), **(more_far or more or {})), stdout=out,
+                  stderr=out)
     return a, b, log
 
 
@@ -197,16 +191,19 @@ def case_programs():
     g.stop()
 
 
-def traffic(gateways, mode, size, hit, more=None):
+def traffic(gateways, mode, size, hit, more=None, more_far=None, waits=True):
     """Verified traffic, while something happens to the gateway that carries more, or to the
-    process on A, which receives."""
+    process on A, which receives.  waits: until the gateways forward something."""
     p = begin("faults/traffic", routes(*(g.node for g in gateways)),
-              ["-m", mode, "-s", size, "--seconds", "8"], more)
+              ["-m", mode, "-s", size, "--seconds", "8"], more, more_far=more_far)
     before = [g.count("route_count") for g in gateways]
     limit = time.monotonic() + GUARD
     while True:
         moved = [g.count("route_count") - b for g, b in zip(gateways, before)]
         if max(moved) > 500:
+            break
+        if not waits:
+            time.sleep(3)
             break
         want(time.monotonic() < limit, "the gateways forward nothing")
         time.sleep(0.05)
@@ -291,6 +288,108 @@ def case_restarted():
     g[0].stop()
 
 
+def case_both():
+    """Both gateways die, and one returns: the peers wait for it, and go on."""
+    gateways = []
+
+    def hit(victim, _):
+        for g in gateways:
+            g.stop(signal.SIGKILL)
+        time.sleep(2)
+        gateways[victim is gateways[0]].start()
+
+    for size in ("64", "64k"):
+        gateways[:] = two()
+        traffic(gateways, "stream", size, hit)
+        for g in gateways:
+            if g.process.poll() is None:
+                g.stop()
+
+
+def case_skewed():
+    """Over two gateways, one of which is 50 ms farther away: the order is kept."""
+    gateways = two()
+    lab("fault", "g1", "0", "delay=50")
+    try:
+        for mode, size in (("stream", "64"), ("stream", "1m")):
+            traffic(gateways, mode, size, lambda *_: None)
+    finally:
+        lab("fault", "g1", "0", "restore")
+    for g in gateways:
+        g.stop()
+
+
+def case_ring():
+    """Three gateways, each of which takes the next one for the way: the frame ends, and the
+    sender learns of it."""
+    ring = (G1, G2, G3)
+    gateways = [Gateway(node, (0,), "route: [{net: tcp3, gateway: 10.77.0.%d@tcp1}]\n" %
+                        ring[(i + 1) % 3]) for i, node in enumerate(ring)]
+    text = "tcp3 hop=3 via 10.77.0.%d@tcp1; tcp1 via 10.77.2.%d@tcp3" % (G1, G2)
+    p = begin("functional/sendrecv", text, ["-c", "tsend-recv-expected", "-s", "8"],
+              {"FI_LNX_CONNECT_TIMEOUT": "3000", "FT_TIMEOUT_S": "15"}, far="rail2")
+    p[0].wait(GUARD)
+    p[1].wait(GUARD)
+    want(re.search(r"^not ok", said_by(p), re.M), "a message passed a ring")
+    want(sum(g.count("ttl") + g.count("loop") for g in gateways),
+         "no gateway counted a loop")
+    want(sum(g.count("notes_sent") for g in gateways), "no note was sent")
+    for g in gateways:
+        want(g.count("held") == 0, "a frame goes round and round")
+        g.stop()
+
+
+def case_late():
+    """The gateway begins after the endpoints."""
+    g = Gateway(G1)
+    g.stop(signal.SIGKILL)
+    p = begin("functional/sendrecv", routes(G1), ["--quick"])
+    time.sleep(2)
+    g.start()
+    end(p, 10)
+    g.stop()
+
+
+def case_pools():
+    """Pools shrink to almost nothing and grow again under load: nothing is lost."""
+    g = Gateway(G1)
+
+    def resize(*counts):
+        with open(g.conf, encoding="ascii") as f:
+            text = re.sub(r"^buffers:.*\n", "", f.read(), flags=re.M)
+        with open(g.conf, "w", encoding="ascii") as f:
+            f.write(text + "buffers: {tiny: %d, small: %d, large: %d}\n" % counts)
+        g.send(signal.SIGHUP)
+        time.sleep(1)
+
+    def hit(*_):
+        resize(16, 16, 136)
+        resize(2048, 16384, 1024)
+        resize(16, 16, 136)
+
+    for size in ("64", "64k"):
+        traffic([g], "stream", size, hit)
+    g.stop()
+
+
+def case_standby():
+    """A net that both are on dies; what went over it goes over the gateway, in order, and
+    comes back."""
+    g = Gateway(G1)
+
+    def hit(*_):
+        lab("fault", "1", "3", "down")
+        time.sleep(2.5)
+        lab("fault", "1", "3", "restore")
+
+    more = {"FI_LNX_PROV_LINKS": "tcp:rail0,rail3"}
+    far = {"FI_LNX_PROV_LINKS": "tcp:rail1,rail3"}
+    traffic([g], "stream", "64k", hit, more, far, waits=False)
+    want(g.count("route_count") > 100, "the gateway forwarded %d frames" %
+         g.count("route_count"))
+    g.stop()
+
+
 def case_two_hops():
     """A gateway behind a gateway."""
     g1 = Gateway(G1, (0, 1), "route: [{net: tcp3, gateway: 10.77.1.%d@tcp2}]\n" % G2)
@@ -333,10 +432,10 @@ def case_shown():
         time.sleep(0.05)
     said = start(A, [os.path.join(BUILD, "lnxctl"), "-p", str(p[0].pid), "info"],
                  stdout=subprocess.PIPE).communicate()[0]
-    want(re.search(r"routes:\n\s*- tcp2 via 10\.77\.0\.3@tcp1\n", said) and
+    want(re.search(r"routes:\n\s*- tcp2 via 10\.77\.0\.241@tcp1\n", said) and
          "tcp9" not in said and "tcp1 via" not in said, "lnxctl info says:\n" + said)
     said = lnxctl(A, p[0].pid, "route", "show", "-v")[1]
-    want("net: tcp2\n      gateway: 10.77.0.3@tcp1" in said and "state: up" in said and
+    want("net: tcp2\n      gateway: 10.77.0.241@tcp1" in said and "state: up" in said and
          "gateway state: alive" in said and "type: single-hop" in said,
          "lnxctl route show says:\n" + said)
     for q in p[:2]:
@@ -495,42 +594,42 @@ def case_live_refused():
     a.do("spin")
     before = lnxctl(A, a.pid, "export")[1]
     want("route: []" in before, "no routes are exported:\n" + before)
-    a.route("add", "--net", "tcp2", "--gateway", "10.77.0.[3-4]@tcp1", "--priority", "2")
+    a.route("add", "--net", "tcp2", "--gateway", "10.77.0.[241-242]@tcp1", "--priority", "2")
     for net, gateway, more, err, why in (
-            ("tcp2", "10.77.0.3@tcp1", (), -17, "already"),
-            ("tcp1", "10.77.1.3@tcp2", (), -17, "is local"),
-            ("tcp3", "10.77.1.3@tcp2", (), -113, "no local net"),
-            ("tcp2", "10.77.1.3@tcp2", (), -22, "in the net tcp2 itself"),
+            ("tcp2", "10.77.0.241@tcp1", (), -17, "already"),
+            ("tcp1", "10.77.1.241@tcp2", (), -17, "is local"),
+            ("tcp3", "10.77.1.241@tcp2", (), -113, "no local net"),
+            ("tcp2", "10.77.1.241@tcp2", (), -22, "in the net tcp2 itself"),
             ("tcp2", "10.77.0.1@tcp1", (), -22, "this node itself"),
             ("tcp2", "127.0.0.1@tcp1", (), -22, "not the address"),
-            ("*", "10.77.0.3@tcp1", (), -22, "one net"),
-            ("lo", "10.77.0.3@tcp1", (), -22, "one net"),
+            ("*", "10.77.0.241@tcp1", (), -22, "one net"),
+            ("lo", "10.77.0.241@tcp1", (), -22, "one net"),
             ("tcp2", "10.77.0.9@lo", (), -22, "another node"),
-            ("tcp3", "10.77.0.5@tcp1,10.77.0.1@tcp1", (), -22, "this node itself")):
+            ("tcp3", "10.77.0.243@tcp1,10.77.0.1@tcp1", (), -22, "this node itself")):
         status, said = lnxctl(A, a.pid, "route", "add", "--net", net, "--gateway", gateway,
                               *more, "--json")
         want(status == 1, "%s via %s: %d, %s" % (net, gateway, status, said))
         e = json.loads(said)["add"][0]["route"]
         want(e["errno"] == err and why in e["descr"], "%s via %s: %s" % (net, gateway, e))
-    for words in (("add", "--net", "tcp2"), ("add", "--gateway", "10.77.0.3@tcp1"),
-                  ("add", "--net", "tcp3", "--gateway", "10.77.0.3@tcp1", "--hop", "0"),
-                  ("add", "--net", "tcp3", "--gateway", "10.77.0.3@tcp1", "--hop", "256"),
-                  ("add", "--net", "tcp3", "--gateway", "10.77.0.3@tcp1", "--hop", "abc"),
-                  ("add", "--net", "tcp3", "--gateway", "10.77.0.3@tcp1", "--priority",
+    for words in (("add", "--net", "tcp2"), ("add", "--gateway", "10.77.0.241@tcp1"),
+                  ("add", "--net", "tcp3", "--gateway", "10.77.0.241@tcp1", "--hop", "0"),
+                  ("add", "--net", "tcp3", "--gateway", "10.77.0.241@tcp1", "--hop", "256"),
+                  ("add", "--net", "tcp3", "--gateway", "10.77.0.241@tcp1", "--hop", "abc"),
+                  ("add", "--net", "tcp3", "--gateway", "10.77.0.241@tcp1", "--priority",
                    "4294967295"),
-                  ("add", "--net", "tcp3; tcp1", "--gateway", "10.77.0.3@tcp1"),
+                  ("add", "--net", "tcp3; tcp1", "--gateway", "10.77.0.241@tcp1"),
                   ("del",), ("del", "--net", "tcp2", "--all"), ("del", "--all", "--gateway", "x"),
                   ("show", "--nett", "tcp2"), ("list",)):
         status, said = lnxctl(A, a.pid, "route", *words)
         want(status == 2 and said.startswith("lnxctl: "), "%s: %d, %s" % (words, status, said))
     for words in (("--net", "tcp9"), ("--net", "tcp2", "--gateway", "10.77.0.9@tcp1"),
-                  ("--net", "tcp2", "--gateway", "10.77.0.3@tcp1,10.77.0.9@tcp1")):
+                  ("--net", "tcp2", "--gateway", "10.77.0.241@tcp1,10.77.0.9@tcp1")):
         status, said = lnxctl(A, a.pid, "route", "del", *words, "--json")
         want(status == 1 and json.loads(said)["del"][0]["route"]["errno"] == -2,
              "%s: %d, %s" % (words, status, said))
     shown = sorted(a.show("route", "show", "-v")["route"], key=lambda r: r["gateway"])
     want([(r["net"], r["gateway"], r["hop"], r["priority"]) for r in shown] ==
-         [("tcp2", "10.77.0.%d@tcp1" % g, -1, 2) for g in (3, 4)], "%s" % shown)
+         [("tcp2", "10.77.0.%d@tcp1" % g, -1, 2) for g in (241, 242)], "%s" % shown)
     want(a.show("route", "show")["route"][0].keys() == {"net", "gateway"}, "less without -v")
     # Nothing answers at these addresses, and that shows.
     end = time.monotonic() + GUARD
@@ -547,15 +646,15 @@ def case_live_refused():
     status, said = lnxctl(A, a.pid, "import", "--diff", "--dry-run", "-", text=exported)
     want(status == 0 and "changes: []" in said, "there is nothing to change:\n" + said)
     # Another priority, one more, one less, and one that is for other nodes.
-    text = ("route:\n- {net: tcp2, gateway: 10.77.0.3@tcp1, priority: 7, hop: 2}\n"
-            "- {net: tcp3, gateway: 10.77.0.3@tcp1}\n"
-            "- {net: tcp1, gateway: 10.77.1.3@tcp2}\n")
+    text = ("route:\n- {net: tcp2, gateway: 10.77.0.241@tcp1, priority: 7, hop: 2}\n"
+            "- {net: tcp3, gateway: 10.77.0.241@tcp1}\n"
+            "- {net: tcp1, gateway: 10.77.1.241@tcp2}\n")
     status, said = lnxctl(A, a.pid, "import", "-", text=text)
     want(status == 0 and "routes passed over" in said and "tcp1 is local" in said,
          "import: %d, %s" % (status, said))
     shown = sorted((r["net"], r["gateway"], r["hop"], r["priority"])
                    for r in a.show("route", "show", "-v")["route"])
-    want(shown == [("tcp2", "10.77.0.3@tcp1", 2, 7), ("tcp3", "10.77.0.3@tcp1", -1, 0)],
+    want(shown == [("tcp2", "10.77.0.241@tcp1", 2, 7), ("tcp3", "10.77.0.241@tcp1", -1, 0)],
          "%s" % shown)
     # A setting that is refused takes the routes back.
     was = lnxctl(A, a.pid, "export")[1]
