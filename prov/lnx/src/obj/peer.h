@@ -71,12 +71,12 @@ struct lnx_path_detect {
 					 * ping */
 	bool drained;			/* DOWN because it was set so by hand
 					 * (rel/admin.h) */
-	bool cut;			/* the peer is dead, and what hung in its
+	bool cut : 1;			/* the peer is dead, and what hung in its
 					 * connection was cut */
 	/* Of paths over gateways, and between groups (core/path_set.h): */
-	bool withdrawn;			/* no route leads over it, or routes replace it: it is
+	bool withdrawn : 1;		/* no route leads over it, or routes replace it: it is
 					 * as if its link was down */
-	bool reserve;			/* other routes are better */
+	bool reserve : 1;		/* other routes are better */
 	/* Ports at which the two ends try to reach each other (rel/address_ack.c). */
 	uint16_t acked_port;		/* port of our rail that the peer knows; 0:
 					 * the first */
