@@ -305,8 +305,13 @@ static ssize_t post_inject(struct fid_ep *fid, const char *call,
 
 	FAKE_CHECK(core->enabled && known(core, dest));
 	/* Tests that do not look at these need not know that they leave. */
-	if (core->kind != LNX_RAIL_DIRECT && asks_latency(core, buf, len))
-		return 0;
+	if (core->kind != LNX_RAIL_DIRECT && asks_latency(core, buf, len)) {
+		if (!scripted(&core->latency_again))
+			return 0;
+		core->nlatency--;
+		core->nrefused_latency++;
+		return -FI_EAGAIN;
+	}
 	if (core->in_inject && !asks(buf)) {
 		core->in_inject();
 		poll_peer(core);
@@ -474,8 +479,10 @@ static ssize_t post_rma(struct fid_ep *fid, uint64_t flags, void *buf,
 	struct fake_op *op;
 
 	FAKE_CHECK(core->enabled && known(core, peer));
-	if (scripted(&core->read_again))
+	if (scripted(&core->read_again)) {
+		core->nrefused_reads++;
 		return core->refuse_err ? core->refuse_err : -FI_EAGAIN;
+	}
 	*(flags & FI_READ ? &core->nread : &core->nwrite) += 1;
 	op = op_new(flags | FI_RMA, context);
 	op->buf = buf;

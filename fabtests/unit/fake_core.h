@@ -48,7 +48,7 @@ struct fake_core {
 
 	/* The script: so many of the next calls return -FI_EAGAIN (read_again
 	 * is for writes of remote memory, too) ... */
-	uint32_t send_again, inject_again, recv_again, read_again;
+	uint32_t send_again, inject_again, recv_again, read_again, latency_again;
 	int refuse_err;			/* with that instead, if not 0; */
 	uint64_t refuse_ns;		/* sends and injects: after so long */
 	uint32_t mr_fails;		/* ... or -FI_ENOMEM, */
@@ -70,6 +70,8 @@ struct fake_core {
 	/* What was counted. */
 	unsigned nsend, ninject, nrecv, nread, nwrite, npolls, nstart;
 	unsigned nrefused;		/* sends and injects */
+	unsigned nrefused_reads;
+	unsigned nrefused_latency;	/* questions about latency */
 	size_t buffer_max;		/* peer: the longest buffer that it was given */
 	unsigned nlatency;		/* PROBEs about latency, which arrive nowhere; */
 	struct lnx_hdr latency;		/* the last one, */

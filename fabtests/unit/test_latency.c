@@ -105,6 +105,31 @@ BOTH(a_far_peer_changes_nothing)
 	close_clean();
 }
 
+/* Its core takes no question, and each may be a connect that the other end refuses: it is asked
+ * less and less often, and does not stop. */
+BOTH(refused_questions_become_rare)
+{
+	struct fake_core *core;
+	unsigned soon, taken;
+
+	open_with(kind, 1, 1);
+	core = f.core[1];
+	core->latency_again = FAKE_ALWAYS;
+	run(1000);
+	soon = core->nrefused_latency;
+	cr_expect_geq(soon, 10u);
+	cr_expect_leq(soon, 60u, "%u questions in 1 s", soon);
+	run(1000);
+	soon = core->nrefused_latency - soon;
+	cr_expect_geq(soon, 3u);
+	cr_expect_leq(soon, 10u, "%u questions in the next s", soon);
+	core->latency_again = 0;
+	taken = core->nlatency;
+	run(500);
+	cr_expect_gt(core->nlatency, taken);
+	close_clean();
+}
+
 /* A time in which nothing was looked at is no time that an answer took. */
 BOTH(computing_is_no_latency)
 {

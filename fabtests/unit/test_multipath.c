@@ -1649,6 +1649,15 @@ BOTH(a_read_that_is_rejected_goes_elsewhere)
 	close_clean();
 }
 
+/* The message has been read.  It took long: the sender has to confirm. */
+static void confirmed(void)
+{
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	fake_comp(&f, &a);
+	cr_expect(!memcmp(buf, mem, LARGE - 3));
+}
+
 /* With one path it is tried again, for as long as reads may fail. */
 BOTH(a_read_that_is_rejected_is_tried_again)
 {
@@ -1662,11 +1671,7 @@ BOTH(a_read_that_is_rejected_is_tried_again)
 	for (i = 0; i < 4; i++)
 		fake_after_ms(&f, 100);
 	fake_passes(&f, 400);
-	/* It took long: the sender has to confirm. */
-	fake_drop_all(&f, &p);
-	fake_ack(&f, &p);
-	fake_comp(&f, &a);
-	cr_expect(!memcmp(buf, mem, LARGE - 3));
+	confirmed();
 	close_clean();
 }
 
@@ -1726,6 +1731,55 @@ BOTH(a_refused_read_is_asked_for_again)
 	fake_passes(&f, 2);
 	cr_expect_leq(idle_ms(), 10u);
 	read_rest();
+}
+
+/* Scripted time, in which the peer gives signs of life, but nothing else happens. */
+static void seconds_pass(unsigned seconds)
+{
+	unsigned ms;
+
+	for (ms = 0; ms < 1000 * seconds; ms++) {
+		fake_now_ns += LNX_NS_PER_MS;
+		if (ms % 50 == 0)
+			fake_ack(&f, &p);
+		fake_passes(&f, 2);
+	}
+}
+
+/* Each try may be a connection that the other end refuses. */
+static void refused_reads_become_rare(enum lnx_rail_kind kind, unsigned paths)
+{
+	unsigned i, before;
+
+	open_met(kind, paths);
+	for (i = 0; i < paths; i++)
+		f.core[i]->read_again = FAKE_ALWAYS;
+	cr_assert_eq(post_recv(buf, LARGE, &a), 0);
+	rts_from(1, 5, LARGE - 3, paths == 1 ? 1 : 3);
+	seconds_pass(4);
+	before = f.core[0]->nrefused_reads;
+	cr_expect_geq(before, 40u);
+	cr_expect_leq(before, 120u, "%u tries in 4 s", before);
+	seconds_pass(4);
+	before = f.core[0]->nrefused_reads - before;
+	cr_expect_geq(before, 3u);
+	cr_expect_leq(before, 9u, "%u tries in the next 4 s", before);
+	/* They do not stop. */
+	for (i = 0; i < paths; i++)
+		f.core[i]->read_again = 0;
+	seconds_pass(2);
+	confirmed();
+	close_clean();
+}
+
+BOTH(refused_reads_become_rare_with_one_path)
+{
+	refused_reads_become_rare(kind, 1);
+}
+
+BOTH(refused_reads_become_rare_with_two_paths)
+{
+	refused_reads_become_rare(kind, 2);
 }
 
 /* The best paths fail their reads: the others read as much at once as they would. */

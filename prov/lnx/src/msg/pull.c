@@ -215,9 +215,12 @@ static struct lnx_chunk *redo_chunk(struct lnx_pull *p)
 /* There is only one path, which takes everything. */
 static ssize_t feed_one(struct lnx_pull *p, uint64_t now)
 {
+	struct lnx_path *path = p->peer->path[0];
 	struct lnx_chunk *c;
 	ssize_t ret;
 
+	if (lnx_unlikely(path->read_refused_ms && now < path->read_retry_ns))
+		return -FI_EAGAIN;
 	while (p->inflight < PULL_DEPTH) {
 		c = redo_chunk(p);
 		if (!c) {
@@ -229,7 +232,7 @@ static ssize_t feed_one(struct lnx_pull *p, uint64_t now)
 			if (!c)
 				return NO_CHUNK;
 		}
-		ret = move_chunk(p, c, p->peer->path[0], now);
+		ret = move_chunk(p, c, path, now);
 		if (ret) {
 			lnx_list_add_head(&p->redo, &c->link);
 			return ret;

@@ -122,6 +122,7 @@ struct lnx_path_speed {
 	/* PROBEs over the path about itself (rel/latency.c). */
 	uint32_t probe;			/* number of the last one */
 	uint32_t unanswered;		/* and of the first one without an answer */
+	uint64_t refused_ns;		/* when the core refused one; 0: it took the last */
 	uint64_t probe_ns;		/* when the last one left; 0: none has */
 	/* One PROBE, whose answer tells what is lost of the frames before it: */
 	uint32_t mark;			/* its number; */
@@ -191,6 +192,8 @@ struct lnx_path {
 	/* Pieces of large transfers, which are read from the other end. */
 	uint64_t read_bytes;		/* outstanding */
 	uint32_t nread;
+	uint32_t read_refused_ms;	/* since when its core takes none (lnx_stamp_ms); 0:
+					 * it takes them */
 	uint64_t read_retry_ns;		/* no read before */
 	uint64_t read_done_ns;		/* when the last one ended */
 	struct lnx_node reads;		/* msg/pull.c: outstanding reads */

@@ -46,12 +46,22 @@ static uint64_t pause_ns(const struct lnx_path_speed *s, uint64_t now)
 	return LNX_MAX(LNX_LATENCY_ASK_NS, LNX_MIN(waited / 2, LNX_LATENCY_MUTE_NS));
 }
 
+/* The core has refused the last one: no other before. */
+static uint64_t refused_until(const struct lnx_path_speed *s)
+{
+	uint64_t since_ns = LNX_MAX(s->probe_ns, s->answered_ns);
+
+	return s->refused_ns ? s->refused_ns + LNX_BACKOFF_MIN_NS +
+			       lnx_sched_pause_ns(lnx_ns_since(s->refused_ns, since_ns)) : 0;
+}
+
 /* When the next PROBE over it is due; LNX_NEVER: none is. */
 static uint64_t next_ask(const struct lnx_path *path, uint64_t now)
 {
 	const struct lnx_path_speed *s = path->speed;
 	uint64_t next = s->probe_ns ? s->probe_ns + pause_ns(s, now) : 0;
 
+	next = LNX_MAX(next, refused_until(s));
 	if (lnx_path_usable(path))
 		return next;
 	/* Nothing else may use it before it has connected again. */
@@ -63,12 +73,16 @@ static void send_probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t no
 	struct lnx_path_speed *s = path->speed;
 	struct lnx_hdr h = { .kind = LNX_KIND_PROBE, .tag = 1u + path->index };
 
+	if (now < refused_until(s))
+		return;
 	h.data = MARK | (s->probe + 1);
 	if (lnx_control_send_on(peer->ep, peer, path, &h)) {
+		s->refused_ns = now;
 		if (path->state == LNX_PATH_CONNECTING)
 			lnx_sched_blocked(path, now);
 		return;
 	}
+	s->refused_ns = 0;
 	lnx_latency_mark(path, s->probe + 1);
 	s->probe_ns = now;
 	lnx_loss_asked(&peer->loss, &peer->chan, path->index, s->probe, now);

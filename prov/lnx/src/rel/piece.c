@@ -208,13 +208,21 @@ uint64_t lnx_rel_piece_posted(struct lnx_path *path, size_t len, uint64_t now)
 	return tries_again(path, now) ? LNX_MIN(ns, LNX_FAR_NS + nominal_ns(path, len)) : ns;
 }
 
+/* The only path is tried again in each pass at first: its core may only be busy. */
 static void refused(struct lnx_path *path, size_t len, uint64_t now)
 {
+	uint64_t pause_ns = path->speed ? LNX_READ_BUSY_NS : 0;
+
 	path->nread--;
 	path->read_bytes -= len;
 	if (!path->nread && path->speed)
 		lnx_rate_forget(&path->speed->read);
-	path->read_retry_ns = now + LNX_READ_BUSY_NS;
+	/* What was refused long before was something else. */
+	if (!path->read_refused_ms || now > path->read_retry_ns + LNX_REFUSED_MAX_NS)
+		path->read_refused_ms = lnx_stamp_ms(now);
+	pause_ns = LNX_MAX(pause_ns, lnx_sched_pause_ns(
+					lnx_ns_since_stamp(now, path->read_refused_ms)));
+	path->read_retry_ns = now + pause_ns;
 }
 
 /* A piece has ended, with so many bytes. */
@@ -237,6 +245,7 @@ static inline void done(struct lnx_path *path, size_t len, bool ok, uint64_t now
 {
 	read_ended(path, len, ok ? len : 0, now);
 	path->read_done_ns = now;
+	path->read_refused_ms = 0;
 	if (path->speed)
 		path->speed->read_failed = !ok;
 	if (!ok)

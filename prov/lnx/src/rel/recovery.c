@@ -66,6 +66,7 @@ LNX_COLD void lnx_recovery_restore(struct lnx_peer *peer, struct lnx_path *path,
 	path->since_ns = 0;
 	path->retry_ns = 0;
 	path->read_retry_ns = 0;
+	path->read_refused_ms = 0;
 	path->fail_backoff_ns = 0;
 	path->detect.silence = (struct lnx_silence){ 0 };
 	path->rail->unannounced = 0;

@@ -26,13 +26,8 @@ LNX_COLD void lnx_sched_blocked(struct lnx_path *path, uint64_t now)
 		path->since_ns = now;
 		path->backoff_ns = LNX_BACKOFF_MIN_NS;
 	} else {
-		/*
-		 * Each try may be a connect that is refused, so the pause grows with
-		 * the time that it has taken so far, and adds little to that.  The
-		 * backoff may have been reset because the peer's address changed.
-		 */
-		uint64_t max = LNX_MIN(lnx_ns_since(now, path->since_ns) / 8,
-				       LNX_REFUSED_MAX_NS);
+		/* The backoff may have been reset because the peer's address changed. */
+		uint64_t max = lnx_sched_pause_ns(lnx_ns_since(now, path->since_ns));
 
 		path->backoff_ns = LNX_MAX(LNX_BACKOFF_MIN_NS, path->backoff_ns +
 					   path->backoff_ns / 2);

@@ -103,6 +103,16 @@ LNX_COLD void lnx_sched_blocked(struct lnx_path *path, uint64_t now);
  * is known to have delivered something.  For peers with several paths. */
 LNX_COLD void lnx_sched_failed(struct lnx_path *path, uint64_t now);
 
+/*
+ * A pause for what a core has refused for so long (ns).  Each try may be a connect that the
+ * other end refuses, so it grows with the time that it has taken so far, and adds little to
+ * that.
+ */
+LNX_INLINE uint64_t lnx_sched_pause_ns(uint64_t so_long_ns)
+{
+	return LNX_MIN(so_long_ns / 8, LNX_REFUSED_MAX_NS);
+}
+
 LNX_INLINE void lnx_sched_up(struct lnx_path *path)
 {
 	if (lnx_likely(path->state == LNX_PATH_UP))
@@ -111,6 +121,10 @@ LNX_INLINE void lnx_sched_up(struct lnx_path *path)
 	if (path->state != LNX_PATH_UP)
 		return;
 	path->since_ns = 0;
+	if (path->read_refused_ms) {
+		path->read_refused_ms = 0;
+		path->read_retry_ns = 0;
+	}
 	if (path->detect.ping)
 		lnx_ping_stop(path->detect.ping);
 }
