@@ -180,6 +180,7 @@ static bool routed(struct fake_core *core, struct fake_sent *s)
 	case LNX_ROUTE_GW_HELLO:
 		FAKE_CHECK(!lnx_gw_hello_get(&core->hello, s->bytes, s->len, NULL));
 		core->nhellos++;
+		core->nonce[s->dest % FAKE_GATEWAYS] = core->hello.nonce;
 		break;
 	default:
 		FAKE_CHECK(!lnx_gw_ask_get(&core->ask, s->bytes, s->len, NULL));

@@ -18,6 +18,8 @@
 #define FAKE_RAILS	6
 #define FAKE_ALWAYS	UINT32_MAX	/* as a count: for ever */
 
+#define FAKE_GATEWAYS	4u
+
 /* A frame or message that left on a rail, in the order of sending. */
 struct fake_sent {
 	struct fake_sent *next;
@@ -78,6 +80,7 @@ struct fake_core {
 	unsigned nrouted, nhellos, nasks;
 	struct lnx_route_env env;
 	struct lnx_gw_hello hello;
+	uint32_t nonce[FAKE_GATEWAYS];	/* of the last hello to each, by its place in the AV */
 	struct lnx_gw_ask ask;
 	unsigned nmr, nmr_open, nposted, nstalled, nav;
 	uint64_t mr_key;		/* the key that was requested last */

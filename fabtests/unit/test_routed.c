@@ -21,7 +21,7 @@ static uint8_t buf[BYTES], mem[BYTES];
 static char a, b;
 
 /* Rails of the test are in tcp1, the peer's one is in tcp2. */
-static void open_routed(void)
+static void open_over(const char *routes)
 {
 	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_PLAIN }, .caps = FI_RMA };
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(5001),
@@ -29,7 +29,7 @@ static void open_routed(void)
 	size_t i;
 
 	fake_conf.nets = "tcp1=127.0.0.0/8; tcp2=10.2.0.0/16";
-	fake_conf.routes = "tcp2 via 10.9.0.9@tcp1";
+	fake_conf.routes = routes;
 	fake_open(&f, &opt);
 	core = f.core[0];
 	fake_peer_init(&f, &p, 0x1111);
@@ -41,12 +41,17 @@ static void open_routed(void)
 		mem[i] = (uint8_t)(i * 7 + i / 251);
 }
 
-/* The gateway answers the last hello. */
-static void inform(uint32_t nonce, uint16_t account)
+static void open_routed(void)
+{
+	open_over("tcp2 via 10.9.0.9@tcp1");
+}
+
+/* The gateway with that id answers a hello. */
+static void inform_of(uint64_t id, uint32_t nonce, uint16_t account)
 {
 	struct lnx_gw_info info = {
 		.gw = { .flags = LNX_GW_F_ROUTING, .oldest = LNX_ROUTE_VERSION,
-			.newest = LNX_ROUTE_VERSION, .account = account, .id = GATEWAY,
+			.newest = LNX_ROUTE_VERSION, .account = account, .id = id,
 			.nonce = nonce },
 		.large = 32, .small = 64, .frame_max = LNX_FRAME_LARGE, .hops = 1,
 		.state = { { true, 1000 } },
@@ -60,6 +65,12 @@ static void inform(uint32_t nonce, uint16_t account)
 	cr_assert_gt(len, 0);
 	fake_arrive(core, bytes, (size_t)len);
 	fake_pass(&f);
+}
+
+/* The gateway answers the last hello. */
+static void inform(uint32_t nonce, uint16_t account)
+{
+	inform_of(GATEWAY, nonce, account);
 }
 
 /* The session has begun, in both directions, over the gateway. */
@@ -340,5 +351,108 @@ Test(routed, answers)
 	}
 	cr_expect_eq(n, BYTES);
 	cr_expect_eq(memcmp(got, mem, BYTES), 0);
+	end();
+}
+
+/* ---- two gateways ---- */
+
+/* Ids of gateways, by their place in the AV. */
+static uint64_t id_of(fi_addr_t dest)
+{
+	return GATEWAY + dest;
+}
+
+/* The session has begun over one of the gateways, whose place this returns. */
+static fi_addr_t meet_two(void)
+{
+	fi_addr_t first, other;
+
+	open_over("tcp2 via 10.9.0.8@tcp1,10.9.0.9@tcp1");
+	cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), 0);
+	fake_after_ms(&f, 1);
+	cr_assert_eq(core->nhellos, 1);
+	first = core->nonce[0] ? 0 : 1;
+	other = !first;
+	inform_of(id_of(first), core->nonce[first], 3);
+	fake_via = id_of(first);
+	fake_drop_all(&f, &p);
+	fake_hello(&f, &p);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	/* Something comes over the other one, which has not said anything yet. */
+	if (!core->nonce[other]) {
+		fake_via = id_of(other);
+		fake_ack(&f, &p);
+		fake_after_ms(&f, 1);
+	}
+	cr_assert_neq(core->nonce[other], 0, "no hello to the gateway that a frame came over");
+	inform_of(id_of(other), core->nonce[other], 4);
+	fake_after_ms(&f, 1);
+	fake_drop_all(&f, &p);
+	return first;
+}
+
+/* Where the frame of that kind went that left first; the others are dropped. */
+static fi_addr_t went(uint8_t kind, struct lnx_hdr *h)
+{
+	fi_addr_t dest = FI_ADDR_NOTAVAIL;
+	struct fake_sent *s;
+
+	while ((s = fake_take(core))) {
+		if (s->h.kind == kind && dest == FI_ADDR_NOTAVAIL) {
+			dest = s->dest;
+			*h = s->h;
+		}
+		free(s);
+	}
+	return dest;
+}
+
+/* A question about a path is answered over that path, whichever gateway it leads over. */
+Test(routed, answers_by_the_same_gateway)
+{
+	struct lnx_hdr h;
+	fi_addr_t to;
+
+	meet_two();
+	for (to = 0; to < 2; to++) {
+		fake_via = id_of(to);
+		fake_frame(&f, &p, (struct lnx_hdr){ .kind = LNX_KIND_PROBE, .tag = 1,
+						     .data = LNX_WIRE_PROBE_LATENCY | 5 },
+			   NULL, 0);
+		fake_after_ms(&f, 1);
+		cr_expect_eq(went(LNX_KIND_PONG, &h), to, "PROBE over gateway %d", (int)to);
+		cr_expect_eq(h.data, LNX_WIRE_PROBE_LATENCY | 5);
+	}
+	end();
+}
+
+/* A gateway takes everything and forwards nothing: its path goes DOWN as soon as the peer
+ * says so over the other one, and what it had leaves again over that. */
+Test(routed, silent_gateway)
+{
+	fi_addr_t first = meet_two(), again = FI_ADDR_NOTAVAIL;
+	struct fake_sent *s;
+	struct lnx_hdr h;
+	unsigned i;
+
+	fake_via = id_of(!first);
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	cr_assert_eq(went(LNX_KIND_TAG, &h), first);
+	for (i = 0; i < 400 && again == FI_ADDR_NOTAVAIL; i++) {
+		fake_after_ms(&f, 5);
+		while ((s = fake_take(core))) {
+			if (s->h.kind == LNX_KIND_TAG)
+				again = s->dest;
+			if (s->h.kind == LNX_KIND_PROBE && s->dest != first)
+				fake_frame(&f, &p, (struct lnx_hdr){
+					.kind = LNX_KIND_PONG, .tag = s->h.tag,
+					.data = s->h.data }, NULL, 0);
+			free(s);
+		}
+	}
+	cr_expect_eq(again, !first);
+	cr_expect_eq(f.lnx->stats.paths_down, 1);
 	end();
 }

@@ -39,16 +39,33 @@ static struct lnx_leg *leg_to(const struct lnx_gateways *all, const struct lnx_r
 	return NULL;
 }
 
-/* Of a gateway that has not told its id yet: any that this rail leads to. */
+/* Of a gateway that has not told its id yet: any that this rail leads to, and whose id is not
+ * known either if there is one. */
 static struct lnx_leg *leg_over(const struct lnx_gateways *all, const struct lnx_rail *rail)
 {
+	struct lnx_leg *any = NULL;
 	unsigned i, k;
 
 	for (i = 0; i < all->n; i++)
 		for (k = 0; k < all->gw[i]->nleg; k++)
-			if (all->gw[i]->leg[k]->rail.below == rail)
-				return all->gw[i]->leg[k];
-	return NULL;
+			if (all->gw[i]->leg[k]->rail.below == rail &&
+			    (!any || (any->gw->state.id && !all->gw[i]->state.id)))
+				any = all->gw[i]->leg[k];
+	return any;
+}
+
+/* Something came over a gateway that is not known: ask those that have not said their ids
+ * which of them it is, so that answers go back over the same one. */
+static LNX_COLD void ask_ids(const struct lnx_gateways *all)
+{
+	unsigned i;
+
+	for (i = 0; i < all->n; i++) {
+		if (all->gw[i]->state.id || all->gw[i]->wanted)
+			continue;
+		all->gw[i]->wanted = true;
+		lnx_ep_due(all->ep, LNX_DUE_GATEWAYS, 0);
+	}
 }
 
 /* So few frames may be under way that their sender must hear of them soon. */
@@ -75,10 +92,12 @@ static bool frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	if (env.key != all->key || !env.hops_done)
 		return bad(rail, len, "it has another route key, or comes from no gateway");
 	leg = leg_to(all, rail, env.via);
-	if (leg)
+	if (leg) {
 		lnx_gateway_heard(&leg->gw->state, lnx_clock_ns());
-	else
+	} else {
+		ask_ids(all);
 		leg = leg_over(all, rail);
+	}
 	if (lnx_routed_rx(leg ? &leg->rail : rail, buf->frame + LNX_ROUTE_HEAD, env.len))
 		return false;
 	/* All that handles frames looks for them at the start of their buffer. */

@@ -259,11 +259,10 @@ static void asked(struct lnx_peer *peer, struct lnx_path *path,
 	peer->rx.pong_due |= (uint8_t)(1u << path->index);
 }
 
-/* A frame outside the sequence. */
-static void control(struct lnx_rxbuf *buf, struct lnx_peer *peer,
+/* A frame outside the sequence, which came over rail: a leg, if a gateway forwarded it. */
+static void control(struct lnx_rail *rail, struct lnx_rxbuf *buf, struct lnx_peer *peer,
 		    const struct lnx_hdr *h, size_t len)
 {
-	struct lnx_rail *rail = buf->rail;
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_path *path;
 	uint32_t i, change, n;
@@ -366,7 +365,7 @@ bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	}
 	lnx_frame_ack(ep, peer, h.ack);
 	if (lnx_unlikely(!lnx_kind_sequenced(h.kind))) {
-		control(buf, peer, &h, len - sizeof(struct lnx_wire_hdr));
+		control(rail, buf, peer, &h, len - sizeof(struct lnx_wire_hdr));
 		return false;
 	}
 	peer->rx.bytes[h.path] += len;
