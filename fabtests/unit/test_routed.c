@@ -54,13 +54,16 @@ static void inform_of(uint64_t id, uint32_t nonce, uint16_t account)
 			.newest = LNX_ROUTE_VERSION, .account = account, .id = id,
 			.nonce = nonce },
 		.large = 32, .small = 64, .frame_max = LNX_FRAME_LARGE, .hops = 1,
-		.state = { { true, 1000 } },
+		.state = { { true, 1000 }, { true, 1000 } },
 	};
 	uint8_t bytes[LNX_GW_INFO_BYTES_MAX];
 	int len;
 
-	info.gw.rails.n = 1;
-	info.gw.rails.rail[0] = p.where.rail[0];
+	/* One rail in our net, and one in the peer's. */
+	info.gw.rails.n = 2;
+	info.gw.rails.rail[0] = info.gw.rails.rail[1] = p.where.rail[p.where.nrail - 1];
+	info.gw.rails.rail[0].group--;
+	info.gw.rails.place[1] = 1;
 	len = lnx_gw_info_put(bytes, sizeof(bytes), &info);
 	cr_assert_gt(len, 0);
 	fake_arrive(core, bytes, (size_t)len);
@@ -363,11 +366,11 @@ static uint64_t id_of(fi_addr_t dest)
 }
 
 /* The session has begun over one of the gateways, whose place this returns. */
-static fi_addr_t meet_two(void)
+static fi_addr_t meet_over(const char *routes)
 {
 	fi_addr_t first, other;
 
-	open_over("tcp2 via 10.9.0.8@tcp1,10.9.0.9@tcp1");
+	open_over(routes);
 	cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), 0);
 	fake_after_ms(&f, 1);
 	cr_assert_eq(core->nhellos, 1);
@@ -390,6 +393,21 @@ static fi_addr_t meet_two(void)
 	fake_after_ms(&f, 1);
 	fake_drop_all(&f, &p);
 	return first;
+}
+
+static fi_addr_t meet_two(void)
+{
+	return meet_over("tcp2 via 10.9.0.8@tcp1,10.9.0.9@tcp1");
+}
+
+/* The last number of the address of that gateway. */
+static unsigned address_of(fi_addr_t dest)
+{
+	struct sockaddr_in in = { 0 };
+	size_t len = sizeof(in);
+
+	cr_assert_eq(fi_av_lookup(f.lnx->rail[0]->av, dest, &in, &len), 0);
+	return ntohl(in.sin_addr.s_addr) & 0xff;
 }
 
 /* Where the frame of that kind went that left first; the others are dropped. */
@@ -431,15 +449,16 @@ Test(routed, answers_by_the_same_gateway)
  * says so over the other one, and what it had leaves again over that. */
 Test(routed, silent_gateway)
 {
-	fi_addr_t first = meet_two(), again = FI_ADDR_NOTAVAIL;
+	fi_addr_t first, again = FI_ADDR_NOTAVAIL;
 	struct fake_sent *s;
 	struct lnx_hdr h;
 	unsigned i;
 
-	fake_via = id_of(!first);
+	meet_two();
 	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
 	fake_pass(&f);
-	cr_assert_eq(went(LNX_KIND_TAG, &h), first);
+	first = went(LNX_KIND_TAG, &h);
+	fake_via = id_of(!first);
 	for (i = 0; i < 400 && again == FI_ADDR_NOTAVAIL; i++) {
 		fake_after_ms(&f, 5);
 		while ((s = fake_take(core))) {
@@ -454,5 +473,228 @@ Test(routed, silent_gateway)
 	}
 	cr_expect_eq(again, !first);
 	cr_expect_eq(f.lnx->stats.paths_down, 1);
+	end();
+}
+
+/* ---- notes ---- */
+
+/* The gateway says why it dropped that frame. */
+static void note(fi_addr_t gateway, unsigned reason, const struct lnx_hdr *frame)
+{
+	struct lnx_route_note n = {
+		.reason = (uint8_t)reason, .account = 3, .id = id_of(gateway), .count = 1,
+		.rail = p.where.rail[0], .src = frame->src, .dst = frame->dst,
+		.seq = frame->seq,
+	};
+	uint8_t bytes[LNX_ROUTE_NOTE_LEN];
+
+	cr_assert_gt(lnx_route_note_put(bytes, &n), 0);
+	fake_arrive(core, bytes, sizeof(bytes));
+}
+
+/* Send a message; the gateway that it goes to, *first, drops it and says so.  Returns where it
+ * goes then, and *frame becomes it. */
+static fi_addr_t noted(unsigned reason, fi_addr_t *first, struct lnx_hdr *frame)
+{
+	fi_addr_t to = FI_ADDR_NOTAVAIL;
+	unsigned i;
+
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	*first = went(LNX_KIND_TAG, frame);
+	cr_assert_neq(*first, FI_ADDR_NOTAVAIL);
+	note(*first, reason, frame);
+	/* At once, and not when the frame is missed. */
+	for (i = 0; i < 20 && to == FI_ADDR_NOTAVAIL; i++) {
+		fake_after_ms(&f, 1);
+		to = went(LNX_KIND_TAG, frame);
+	}
+	return to;
+}
+
+/* Whatever the reason, the frame leaves again over the other gateway. */
+Test(routed, notes_send_again)
+{
+	static const uint8_t reasons[] = {
+		LNX_NOTE_NO_ROUTE, LNX_NOTE_REFUSED, LNX_NOTE_UNREACHABLE,
+		LNX_NOTE_UNKNOWN_DST, LNX_NOTE_TTL, LNX_NOTE_FORBIDDEN, LNX_NOTE_OVER_QUOTA,
+		LNX_NOTE_DRAINING, LNX_NOTE_NOT_ROUTER,
+	};
+	fi_addr_t first, to;
+	struct lnx_hdr h;
+	size_t i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(reasons); i++) {
+		meet_two();
+		to = noted(reasons[i], &first, &h);
+		cr_expect_eq(to, !first, "%s", lnx_route_reason_name(reasons[i]));
+		cr_expect_eq(h.tag, 5);
+		end();
+	}
+}
+
+/* Those that say that the gateway has no way there, or will end, keep others away from it; until
+ * it says that it forwards. */
+Test(routed, notes_keep_away)
+{
+	static const uint8_t reasons[] = {
+		LNX_NOTE_NO_ROUTE, LNX_NOTE_DRAINING, LNX_NOTE_NOT_ROUTER,
+	};
+	fi_addr_t first, to;
+	struct lnx_hdr h;
+	unsigned n;
+	size_t i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(reasons); i++) {
+		meet_two();
+		noted(reasons[i], &first, &h);
+		for (n = 0; n < 8; n++) {
+			cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 6 + n, &a), 0);
+			fake_after_ms(&f, 1);
+			to = went(LNX_KIND_TAG, &h);
+			cr_expect_eq(to, !first, "%s: %d, tag %d", lnx_route_reason_name(reasons[i]),
+				     (int)to, (int)h.tag);
+		}
+		end();
+	}
+}
+
+/* Over the only gateway it leaves again as well. */
+Test(routed, quota_of_the_only_gateway)
+{
+	fi_addr_t to = FI_ADDR_NOTAVAIL;
+	struct lnx_hdr h;
+	unsigned i;
+
+	meet();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	cr_assert_neq(went(LNX_KIND_TAG, &h), FI_ADDR_NOTAVAIL);
+	note(0, LNX_NOTE_OVER_QUOTA, &h);
+	for (i = 0; i < 20 && to == FI_ADDR_NOTAVAIL; i++) {
+		fake_after_ms(&f, 1);
+		to = went(LNX_KIND_TAG, &h);
+	}
+	cr_expect_eq(to, 0);
+	cr_expect(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)));
+	end();
+}
+
+/* Notes of others than the gateway, and about frames of others, mean nothing. */
+Test(routed, notes_that_are_not_trusted)
+{
+	struct lnx_hdr h, wrong;
+	fi_addr_t first;
+
+	meet_two();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	first = went(LNX_KIND_TAG, &h);
+	wrong = h;
+	wrong.src++;
+	note(first, LNX_NOTE_NO_ROUTE, &wrong);
+	wrong = h;
+	wrong.dst++;
+	note(first, LNX_NOTE_NO_ROUTE, &wrong);
+	note(2, LNX_NOTE_NO_ROUTE, &h);
+	fake_after_ms(&f, 1);
+	fake_after_ms(&f, 1);
+	cr_expect_eq(went(LNX_KIND_TAG, &h), FI_ADDR_NOTAVAIL);
+	end();
+}
+
+/* ---- which gateway ---- */
+
+/* The route with the better priority is used, whatever the order of the gateways; when its
+ * gateway says that it ends, the other one. */
+Test(routed, priority)
+{
+	fi_addr_t first, to;
+	struct lnx_hdr h;
+	unsigned i;
+
+	for (i = 0; i < 8; i++) {
+		meet_over("tcp2 priority=1 via 10.9.0.8@tcp1; tcp2 via 10.9.0.9@tcp1");
+		to = noted(LNX_NOTE_DRAINING, &first, &h);
+		cr_expect_eq(address_of(first), 9);
+		cr_expect_eq(address_of(to), 8);
+		end();
+	}
+}
+
+/* So is the one over fewer gateways. */
+Test(routed, hops)
+{
+	unsigned i;
+
+	for (i = 0; i < 8; i++) {
+		cr_expect_eq(address_of(meet_over("tcp2 hop=1 via 10.9.0.8@tcp1; "
+						  "tcp2 hop=2 via 10.9.0.9@tcp1")), 8);
+		end();
+	}
+}
+
+/* A rule prefers a gateway to that net, against the priority. */
+Test(routed, preferred_by_rule)
+{
+	unsigned i;
+
+	for (i = 0; i < 8; i++) {
+		fake_conf.udsp = "dst:tcp2,rte:10.9.0.8@tcp1";
+		cr_expect_eq(address_of(meet_over("tcp2 priority=1 via 10.9.0.8@tcp1; "
+						  "tcp2 via 10.9.0.9@tcp1")), 8);
+		fake_conf.udsp = NULL;
+		end();
+	}
+}
+
+/* A peer with a rail in our net and one in another: the gateway is used when nothing comes over
+ * the direct path, and not before. */
+Test(routed, standby_of_a_direct_path)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_PLAIN }, .caps = FI_RMA };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(5001),
+				  .sin_addr.s_addr = htonl(0x0a020005) };
+	fi_addr_t direct, to = FI_ADDR_NOTAVAIL;
+	struct fake_sent *s;
+	struct lnx_hdr h;
+	unsigned i;
+
+	fake_conf.nets = "tcp1=127.0.0.0/8; tcp2=10.2.0.0/16";
+	fake_conf.routes = "tcp2 via 10.9.0.9@tcp1";
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	p.where.nrail = 2;
+	p.where.rail[1] = p.where.rail[0];
+	p.where.rail[1].group++;
+	memcpy(p.where.rail[1].raw, &in, sizeof(in));
+	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
+	fake_peer_insert(&f, &p);
+	fake_meet(&f, &p);
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	direct = went(LNX_KIND_TAG, &h);
+	cr_expect_neq(direct, 0);
+	cr_expect_eq(core->nrouted, 0);
+	cr_expect_eq(core->nhellos, 0);
+	for (i = 0; i < 400 && to == FI_ADDR_NOTAVAIL; i++) {
+		fake_after_ms(&f, 10);
+		if (core->nonce[0] && !fake_via) {
+			inform_of(id_of(0), core->nonce[0], 3);
+			fake_via = id_of(0);
+		}
+		while ((s = fake_take(core))) {
+			if (s->h.kind == LNX_KIND_TAG && s->dest != direct)
+				to = s->dest;
+			if (s->h.kind == LNX_KIND_PROBE && s->dest == 0)
+				fake_frame(&f, &p, (struct lnx_hdr){
+					.kind = LNX_KIND_PONG, .tag = s->h.tag,
+					.data = s->h.data, .rail = 1 }, NULL, 0);
+			free(s);
+		}
+	}
+	cr_expect_eq(to, 0, "the gateway was not used");
+	cr_expect(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)));
 	end();
 }

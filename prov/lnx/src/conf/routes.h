@@ -51,6 +51,9 @@ struct lnx_route {
 	/* Routes with the same number, not 0, are known to lead over the same gateway,
 	 * by whatever NID (lnx_routes_merge). */
 	uint32_t gateway;
+	/* A note of the gateway takes it down until then (policy/route.h); 0: none does.  For
+	 * the user of the table. */
+	uint64_t noted_ns;
 };
 
 /* Set up by lnx_routes_init; read-only for others. */

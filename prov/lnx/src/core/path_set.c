@@ -94,22 +94,46 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	return true;
 }
 
-/* No pair of rails within a group leads to peer: gateways may.  Returns how many paths were
- * made; a pair between groups is a guess. */
-static unsigned add_routed(struct lnx_peer *peer, const struct lnx_rails *r)
+/* Gateways may lead to peer.  Returns how many paths were made.  Until rel/order.c makes the
+ * order, the first one is used. */
+static unsigned add_routed(struct lnx_peer *peer, const struct lnx_rails *r, unsigned max)
 {
 	struct lnx_path_choice way[LNX_PATHS_MAX];
-	unsigned max = peer->ep->conf->multi_rail_selection == LNX_SELECTION_PER_PEER ? 1 :
-		       (unsigned)LNX_MIN(LNX_PATHS_MAX, peer->ep->conf->max_rails);
-	unsigned i, n = lnx_routes_choose(peer->ep, r, way, max);
+	unsigned i, had = peer->npath;
+	unsigned n = lnx_routes_choose(peer->ep, r, lnx_policy_table(peer), way, max);
 
 	for (i = 0; i < n; i++) {
 		uint8_t bit = (uint8_t)(1u << peer->npath);
 
-		if (add(peer, &way[i]))
-			peer->stripe |= bit;
+		if (add(peer, &way[i]) && !peer->stripe)
+			peer->stripe = bit;
 	}
-	return peer->npath;
+	return peer->npath - had;
+}
+
+static unsigned most_routed(const struct lnx_ep *ep)
+{
+	return ep->conf->multi_rail_selection == LNX_SELECTION_PER_PEER ? 1 :
+	       (unsigned)LNX_MIN(LNX_PATHS_MAX, ep->conf->max_rails);
+}
+
+LNX_COLD void lnx_path_set_standby(struct lnx_peer *peer)
+{
+	struct lnx_rails r;
+	unsigned i, n;
+
+	if (lnx_likely(!peer->ep->policy.gateways) || !peer->npath || peer->self ||
+	    peer->npath == LNX_PATHS_MAX)
+		return;
+	for (i = 0; i < peer->npath; i++)
+		if (lnx_rail_is_leg(peer->path[i]->rail))
+			return;
+	if (!lnx_peer_rails(peer, &r))
+		return;
+	n = add_routed(peer, &r, LNX_MIN((unsigned)LNX_PATHS_MAX - peer->npath, 2u));
+	if (n)
+		LNX_INFO(FI_LOG_EP_CTRL, "peer %016llx: no path works, so that gateways are "
+			 "used: %u paths more\n", (unsigned long long)peer->eid, n);
 }
 
 static bool between_groups(const struct lnx_path_choice *way)
@@ -126,8 +150,9 @@ void lnx_path_set_join(struct lnx_peer *peer, const struct lnx_rails *r)
 	lnx_policy_peer(peer, r, false);
 	s = lnx_paths_choose(peer->ep, r, lnx_policy_table(peer), NULL, way,
 			     LNX_PATHS_MAX);
+	/* A pair between groups is a guess. */
 	if (lnx_unlikely(peer->ep->policy.gateways && (!s.n || between_groups(&way[0]))) &&
-	    add_routed(peer, r))
+	    add_routed(peer, r, most_routed(peer->ep)))
 		return;
 	/* Until rel/order.c makes the order, they are in this one. */
 	for (i = 0; i < s.n; i++) {

@@ -24,6 +24,9 @@ LNX_COLD bool lnx_path_set_previous(struct lnx_peer *peer, struct lnx_path *path
  * path for, up to FI_LNX_MAX_RAILS.
  */
 LNX_COLD void lnx_path_set_wanted(struct lnx_peer *peer);
+/* No path to peer is known to work: from now on it has paths over gateways, if there are routes
+ * to any of its rails and it has no such path yet.  Calls cores' AVs. */
+LNX_COLD void lnx_path_set_standby(struct lnx_peer *peer);
 /* Add paths for rails that have none yet, here or there; or make the first ones. */
 void lnx_path_set_extend(struct lnx_peer *peer, const struct lnx_rails *r);
 

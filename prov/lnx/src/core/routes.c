@@ -3,6 +3,7 @@
 #include "core/routes.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "conf/config.h"
@@ -146,7 +147,8 @@ enum lnx_route_why lnx_routes_why(const struct lnx_ep *ep, const struct lnx_rout
 			continue;
 		if (other == route)
 			own = n;
-		v[n] = (struct lnx_route_view){ .gateway = &gw->state, .hop = other->spec.hop };
+		v[n] = (struct lnx_route_view){ .gateway = &gw->state, .hop = other->spec.hop,
+						.noted_ns = other->noted_ns };
 		view_rails(ep, gw, other, &v[n++]);
 	}
 	if (own == VIEWS)
@@ -155,52 +157,133 @@ enum lnx_route_why lnx_routes_why(const struct lnx_ep *ep, const struct lnx_rout
 	return (enum lnx_route_why)why[own];
 }
 
-struct asking {
-	struct lnx_ep *ep;
-	uint64_t now;
-};
+/* ---- choices ---- */
 
-static bool is_up(void *arg, const struct lnx_route *route)
+/* What is known of the way over a leg and that route to a rail of a peer, which is the one with
+ * that place in its address; table: what rules say of the peer, or NULL. */
+static struct lnx_route_choice choice_of(const struct lnx_leg *leg, const struct lnx_route *route,
+					 const struct lnx_rule_peer *table, unsigned remote,
+					 uint64_t now)
 {
-	const struct asking *a = arg;
+	const struct lnx_ep *ep = leg->rail.ep;
+	enum lnx_route_why why = lnx_routes_why(ep, route, now);
 
-	return lnx_route_is_up(lnx_routes_why(a->ep, route, a->now));
+	return (struct lnx_route_choice){
+		.preferred = ep->policy.rules && table && remote < table->n &&
+			     lnx_rules_gateway(ep->policy.rules, &table->remote[remote],
+					       &leg->gw->nid),
+		.priority = route->spec.priority, .hop = route->spec.hop,
+		.state = !lnx_route_is_up(why) ? 2 : leg->gw->state.draining ? 1 : 0,
+		.health = leg->rail.health.value,
+		.used = leg->rail.traffic.sends,
+	};
 }
 
-/* Legs to one rail of a peer. */
-static unsigned to_rail(struct lnx_gateways *all, const struct lnx_rails *r, unsigned at,
-			struct lnx_path_choice *out, unsigned max)
+/* The best of the routes over the gateway to that rail; NULL: there is none any more. */
+static struct lnx_route *route_over(const struct lnx_gw *gw, const struct lnx_nid *to)
 {
-	const struct lnx_route *best[LNX_PATHS_MAX];
-	struct asking asking = { .ep = all->ep, .now = lnx_clock_ns() };
-	unsigned i, k, nbest, n = 0;
+	struct lnx_routes *t = &gw->all->table;
+	struct lnx_route *best = NULL;
+	unsigned i;
+
+	for (i = 0; i < t->n; i++) {
+		struct lnx_route *r = &t->route[i];
+
+		if (lnx_nid_part_has(&r->spec.net, to) &&
+		    !memcmp(&r->spec.gateway, &gw->nid, sizeof(gw->nid)) &&
+		    (!best || r->spec.priority < best->spec.priority))
+			best = r;
+	}
+	return best;
+}
+
+struct lnx_route *lnx_routes_of_path(const struct lnx_path *path)
+{
+	const struct lnx_leg *leg = lnx_container_of(path->rail, struct lnx_leg, rail);
 	struct lnx_nid nid;
 
-	if (lnx_policy_nid(all->ep, &r->rail[at], &nid))
-		return 0;
-	nbest = lnx_routes_best(&all->table, &nid, is_up, &asking, best, LNX_PATHS_MAX);
-	if (!nbest)
-		nbest = lnx_routes_best(&all->table, &nid, NULL, NULL, best, LNX_PATHS_MAX);
-	for (i = 0; i < nbest; i++) {
-		const struct lnx_gw *gw = lnx_routes_gateway(all->ep, best[i]);
+	if (path->core_addr >= leg->nend ||
+	    lnx_policy_nid(leg->rail.ep, &leg->end[path->core_addr].to, &nid))
+		return NULL;
+	return route_over(leg->gw, &nid);
+}
 
-		for (k = 0; gw && k < gw->nleg && n < max; k++)
-			out[n++] = (struct lnx_path_choice){
-				.rail = &gw->leg[k]->rail, .to = &r->rail[at],
-				.remote = r->place[at],
-			};
+bool lnx_routes_look(const struct lnx_path *path, const struct lnx_rule_peer *table,
+		     uint64_t now, struct lnx_route_choice *out)
+{
+	const struct lnx_route *route = lnx_routes_of_path(path);
+
+	if (route)
+		*out = choice_of(lnx_container_of(path->rail, struct lnx_leg, rail), route,
+				 table, path->remote_rail, now);
+	else
+		*out = (struct lnx_route_choice){ .priority = UINT32_MAX, .state = 2 };
+	return route;
+}
+
+#define CHOICES	64u		/* ways to one rail of a peer that are compared */
+
+struct choices {
+	unsigned n;
+	struct lnx_route_choice c[CHOICES];
+	struct lnx_leg *leg[CHOICES];
+};
+
+/* All legs of all gateways to that rail. */
+static void find_choices(struct lnx_gateways *all, const struct lnx_nid *to, unsigned place,
+			 const struct lnx_rule_peer *table, struct choices *out)
+{
+	uint64_t now = lnx_clock_ns();
+	unsigned i, k;
+
+	for (i = 0; i < all->n; i++) {
+		const struct lnx_route *route = route_over(all->gw[i], to);
+
+		for (k = 0; route && k < all->gw[i]->nleg && out->n < CHOICES; k++) {
+			out->leg[out->n] = all->gw[i]->leg[k];
+			out->c[out->n++] = choice_of(all->gw[i]->leg[k], route, table, place,
+						     now);
+		}
 	}
+}
+
+/* Legs to one rail of a peer, at most max. */
+static unsigned to_rail(struct lnx_gateways *all, const struct lnx_rails *r, unsigned at,
+			const struct lnx_rule_peer *table, struct lnx_path_choice *out,
+			unsigned max)
+{
+	struct choices *all_of = calloc(1, sizeof(*all_of));
+	struct lnx_nid nid;
+	unsigned n = 0;
+
+	if (all_of && !lnx_policy_nid(all->ep, &r->rail[at], &nid))
+		find_choices(all, &nid, r->place[at], table, all_of);
+	while (all_of && all_of->n && n < max) {
+		int best = lnx_route_pick(all_of->c, all_of->n, NULL);
+
+		out[n++] = (struct lnx_path_choice){
+			.rail = &all_of->leg[best]->rail, .to = &r->rail[at],
+			.remote = r->place[at],
+		};
+		all_of->n--;
+		memmove(&all_of->c[best], &all_of->c[best + 1],
+			(all_of->n - (unsigned)best) * sizeof(all_of->c[0]));
+		memmove(&all_of->leg[best], &all_of->leg[best + 1],
+			(all_of->n - (unsigned)best) * sizeof(all_of->leg[0]));
+	}
+	free(all_of);
 	return n;
 }
 
 unsigned lnx_routes_choose(struct lnx_ep *ep, const struct lnx_rails *r,
-			   struct lnx_path_choice *out, unsigned max)
+			   const struct lnx_rule_peer *table, struct lnx_path_choice *out,
+			   unsigned max)
 {
 	struct lnx_gateways *all = ep->policy.gateways;
-	unsigned i, n = 0;
+	unsigned i, n = 0, share = LNX_MAX(max / LNX_MAX(r->n, 1u), 1u);
 
 	for (i = 0; all && i < r->n; i++)
-		n += to_rail(all, r, i, out + n, max - n);
+		n += to_rail(all, r, i, table, out + n, LNX_MIN(share, max - n));
 	return n;
 }
 

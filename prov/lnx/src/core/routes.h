@@ -34,13 +34,23 @@ struct lnx_gw *lnx_routes_gateway(const struct lnx_ep *ep, const struct lnx_rout
 enum lnx_route_why lnx_routes_why(const struct lnx_ep *ep, const struct lnx_route *route,
 				  uint64_t now);
 
+/* The route that a path over a leg takes; NULL: it was deleted.  Owner lock held. */
+struct lnx_route *lnx_routes_of_path(const struct lnx_path *path);
+
+/* What policy/route.h compares of it.  False: its route was deleted; then *out is the worst that
+ * there is.  table: what rules say of the peer, or NULL.  Owner lock held. */
+struct lnx_rule_peer;
+bool lnx_routes_look(const struct lnx_path *path, const struct lnx_rule_peer *table,
+		     uint64_t now, struct lnx_route_choice *out);
+
 /*
- * Legs over which the rails of a peer are reached, best first: those of the best routes to
- * each rail that are up, or else of all.  Writes at most max, and
- * returns how many it wrote.  Owner lock held.
+ * Legs over which the rails of a peer are reached: to each rail the best ones (lnx_route_pick),
+ * and as many to one as to another.  Writes at most max, and returns how many it wrote.
+ * table: as above.  Owner lock held.
  */
 struct lnx_path_choice;
 unsigned lnx_routes_choose(struct lnx_ep *ep, const struct lnx_rails *r,
-			   struct lnx_path_choice *out, unsigned max);
+			   const struct lnx_rule_peer *table, struct lnx_path_choice *out,
+			   unsigned max);
 
 #endif

@@ -146,6 +146,8 @@ struct lnx_peer_choice {
 	uint32_t generation;		/* ep->policy.generation that `rank` is of; 0: none */
 	uint16_t states;		/* enum lnx_rank_state of its paths then, two bits
 					 * for each */
+	uint8_t held;			/* paths whose route is down, or whose gateway ends
+					 * soon, when `rank` was made: bits */
 	struct lnx_ranking rank;	/* rank.n: paths that are in it */
 	uint64_t pong_ns;		/* time of its last PONG, but for those about
 					 * latency */

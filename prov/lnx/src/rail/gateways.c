@@ -120,6 +120,8 @@ int lnx_gateways_open(struct lnx_ep *ep)
 		ret = add_gateways(all);
 	if (ret || !all->n)
 		lnx_gateways_close(ep);
+	else if (ep->policy.rules)
+		lnx_rules_routing(ep->policy.rules, true);
 	return ret;
 }
 

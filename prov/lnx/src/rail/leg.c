@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/half_open.h"
 #include "core/open.h"
 #include "rail/post.h"
 
@@ -408,6 +409,9 @@ static int shape(struct lnx_leg *leg, const struct lnx_rail *below, const char *
 	 * rails behind the gateway. */
 	rail->frame_max = LNX_FRAME_MAX;
 	rail->inject_size = LNX_LEG_COPY;
+	/* Of one peer no more than a gateway grants is under way over it. */
+	rail->peer_credits_max = LNX_LEG_CREDITS;
+	lnx_list_init(&rail->delayed);
 	rail->wait_fd = -1;
 	/* It is never opened anew by itself. */
 	rail->mr_endpoint = true;
@@ -456,6 +460,14 @@ void lnx_leg_close(struct lnx_leg *leg)
 	fi_freeinfo(leg->rail.info);
 	free(leg->end);
 	free(leg);
+}
+
+LNX_COLD bool lnx_leg_cut(struct lnx_leg *leg, uint64_t since_ns)
+{
+	/* One that reads has let go of all that it has read. */
+	if (leg->gw->state.heard_ns > since_ns)
+		return false;
+	return lnx_half_open_cut(leg->rail.below, leg->gateway);
 }
 
 size_t lnx_leg_op_size(bool piece)

@@ -7,6 +7,7 @@
 
 #include "base/interval.h"
 #include "core/health_board.h"
+#include "core/path_set.h"
 #include "policy/errclass.h"
 #include "rail/rail.h"
 #include "rail/routed_read.h"
@@ -14,6 +15,7 @@
 #include "obj/counting.h"
 #include "obj/gateway.h"
 #include "rel/frame.h"
+#include "rel/gateway.h"
 #include "rel/latency.h"
 #include "rel/order.h"
 #include "rel/recovery.h"
@@ -168,6 +170,17 @@ static bool is_spent(const struct lnx_peer *peer, const struct lnx_path *path)
 	return false;
 }
 
+/* If none of its paths works, gateways may lead to it. */
+static LNX_COLD void stand_by(struct lnx_peer *peer)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (lnx_path_usable(peer->path[i]))
+			return;
+	lnx_path_set_standby(peer);
+}
+
 LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 			   const char *why, uint64_t now)
 {
@@ -195,8 +208,11 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	lnx_failover_path(path, peer);
 	peer->ep->up->path_down(path);
 	/* No core has what is read over a gateway: it ends at once. */
-	if (lnx_rail_is_leg(path->rail))
+	if (lnx_rail_is_leg(path->rail)) {
 		lnx_routed_fail(path);
+		lnx_gateway_doubted(path, now);
+	}
+	stand_by(peer);
 	lnx_detect_watch(peer);
 }
 

@@ -9,11 +9,18 @@
 
 #include "base/interval.h"
 #include "core/open.h"
+#include "core/policy.h"
+#include "core/routes.h"
+#include "obj/counting.h"
 #include "obj/gateway.h"
 #include "os/ping.h"
 #include "rail/leg.h"
 #include "rail/routed_read.h"
+#include "rel/chan.h"
 #include "rel/rel.h"
+
+/* A path whose frames a gateway drops pauses for so long, first. */
+#define NOTED_PAUSE_NS	LNX_NS_PER_MS
 
 static bool bad(struct lnx_rail *rail, size_t len, const char *why)
 {
@@ -22,6 +29,40 @@ static bool bad(struct lnx_rail *rail, size_t len, const char *why)
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA,
 		       "rail %s: %zu bytes from a gateway dropped: %s\n", rail->name, len, why);
 	return false;
+}
+
+/* ---- what a gateway can do has changed ---- */
+
+/* Paths over its legs are put in order anew. */
+static LNX_COLD void order_again(const struct lnx_gw *gw)
+{
+	struct lnx_ep *ep = gw->all->ep;
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	lnx_policy_stale(ep);
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, all_link);
+
+		for (i = 0; i < peer->npath; i++)
+			if (lnx_rail_is_leg(peer->path[i]->rail) &&
+			    lnx_container_of(peer->path[i]->rail, struct lnx_leg,
+					     rail)->gw == gw) {
+				lnx_peer_look_by(peer, 0);
+				break;
+			}
+	}
+}
+
+LNX_COLD void lnx_gateway_doubted(const struct lnx_path *path, uint64_t now)
+{
+	struct lnx_leg *leg = lnx_container_of(path->rail, struct lnx_leg, rail);
+	uint64_t silent_ns = lnx_ns_since(now, leg->gw->state.heard_ns);
+
+	if (silent_ns < path->rail->ep->plan.rail_ns)
+		return;
+	lnx_gateway_doubt(&leg->gw->state, now);
+	lnx_ep_due(path->rail->ep, LNX_DUE_GATEWAYS, leg->gw->state.doubt_ns);
 }
 
 /* ---- frames ---- */
@@ -93,7 +134,8 @@ static bool frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		return bad(rail, len, "it has another route key, or comes from no gateway");
 	leg = leg_to(all, rail, env.via);
 	if (leg) {
-		lnx_gateway_heard(&leg->gw->state, lnx_clock_ns());
+		if (lnx_gateway_heard(&leg->gw->state, lnx_clock_ns()) & LNX_GATEWAY_ROUTES)
+			order_again(leg->gw);
 	} else {
 		ask_ids(all);
 		leg = leg_over(all, rail);
@@ -107,12 +149,44 @@ static bool frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	return kept;
 }
 
-/* ---- infos and notes ---- */
+/* ---- infos ---- */
+
+/* Notes from before are of another time. */
+static LNX_COLD void forget_notes(struct lnx_gw *gw)
+{
+	struct lnx_routes *t = &gw->all->table;
+	unsigned i;
+
+	for (i = 0; i < t->n; i++)
+		if (t->route[i].noted_ns && lnx_routes_gateway(gw->all->ep, &t->route[i]) == gw)
+			t->route[i].noted_ns = 0;
+}
+
+static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info)
+{
+	bool was_up = gw->state.state == LNX_GATEWAY_ALIVE && gw->state.routing;
+	bool was_draining = gw->state.draining;
+	struct lnx_gateway_facts facts;
+
+	lnx_gateway_facts_of(&facts, info);
+	/* Frames that fit our rails have to fit those behind it. */
+	if (info->frame_max < LNX_ROUTE_HEAD + LNX_FRAME_MAX) {
+		facts.routing = false;
+		FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_CTRL,
+			       "rail %s: the gateway forwards %u bytes at most, which is too little for frames\n",
+			       gw->nleg ? gw->leg[0]->rail.name : "", info->frame_max);
+	}
+	lnx_gateway_info(&gw->state, &facts, lnx_clock_ns());
+	gw->rails = info->gw.rails;
+	forget_notes(gw);
+	lnx_ep_due(gw->all->ep, LNX_DUE_GATEWAYS, 0);
+	if (!was_up || was_draining != gw->state.draining || !gw->state.routing)
+		order_again(gw);
+}
 
 static void info(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 {
 	struct lnx_gateways *all = rail->ep->policy.gateways;
-	struct lnx_gateway_facts facts;
 	struct lnx_gw_info info;
 	const char *why = "";
 	unsigned i;
@@ -121,24 +195,100 @@ static void info(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 		bad(rail, len, why);
 		return;
 	}
-	lnx_gateway_facts_of(&facts, &info);
 	/* An answer to our hello, or news from one that has answered before. */
 	for (i = 0; i < all->n; i++) {
 		struct lnx_gw *gw = all->gw[i];
 
 		if (info.gw.nonce ? info.gw.nonce != gw->nonce : info.gw.id != gw->state.id)
 			continue;
-		lnx_gateway_info(&gw->state, &facts, lnx_clock_ns());
-		gw->rails = info.gw.rails;
-		lnx_ep_due(rail->ep, LNX_DUE_GATEWAYS, 0);
+		informed(gw, &info);
 		return;
 	}
 	bad(rail, len, "it answers no hello of ours");
 }
 
+/* ---- notes ---- */
+
+/* The path of the frame that a note is about; NULL: it is of no session of ours. */
+static LNX_COLD struct lnx_path *path_of_note(const struct lnx_leg *leg,
+					      const struct lnx_route_note *note,
+					      struct lnx_peer **of)
+{
+	struct lnx_ep *ep = leg->rail.ep;
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, all_link);
+
+		if (peer->sid != note->src || peer->eid != note->dst || !lnx_peer_open(peer))
+			continue;
+		for (i = 0; i < peer->npath; i++) {
+			struct lnx_path *path = peer->path[i];
+
+			if (path->rail != &leg->rail || path->core_addr >= leg->nend ||
+			    memcmp(&leg->end[path->core_addr].to, &note->rail,
+				   sizeof(note->rail)))
+				continue;
+			*of = peer;
+			return path;
+		}
+	}
+	return NULL;
+}
+
+/* The path takes no more for a time, which grows with each note until it takes something. */
+static LNX_COLD void take_back(struct lnx_path *path, uint64_t now)
+{
+	if (path->state == LNX_PATH_DOWN)
+		return;
+	if (path->state != LNX_PATH_CONNECTING || !path->since_ns) {
+		lnx_path_happens(path, LNX_PATH_REFUSED);
+		path->since_ns = now;
+		path->backoff_ns = 0;
+	}
+	path->backoff_ns = LNX_MIN(LNX_MAX(2 * path->backoff_ns, NOTED_PAUSE_NS),
+				   LNX_BACKOFF_MAX_NS);
+	path->retry_ns = now + path->backoff_ns;
+}
+
+/* What it means for the path that the frame took.  No note charges a gateway: it has told what
+ * it could not do.  Calls no core. */
+static LNX_COLD void act(struct lnx_leg *leg, const struct lnx_route_note *note, uint64_t now)
+{
+	const struct lnx_route_effect *e = lnx_route_effect(note->reason);
+	struct lnx_peer *peer = NULL;
+	struct lnx_path *path = path_of_note(leg, note, &peer);
+	struct lnx_route *route = path ? lnx_routes_of_path(path) : NULL;
+
+	if (!e || !path)
+		return;
+	if (e->route_down && route) {
+		route->noted_ns = now + LNX_ROUTE_NOTED_NS;
+		lnx_ep_due(leg->rail.ep, LNX_DUE_GATEWAYS, route->noted_ns);
+		order_again(leg->gw);
+	}
+	if (e->remote) {
+		lnx_class_count(&leg->rail.ep->stats, LNX_CLASS_REMOTE_DROPPED);
+		lnx_count_failed(peer, path, LNX_CLASS_REMOTE_DROPPED);
+		lnx_health_fail(&path->remote->health, &leg->rail.ep->plan,
+				LNX_CLASS_REMOTE_DROPPED, now);
+		lnx_policy_stale(leg->rail.ep);
+	}
+	if (!e->again)
+		return;
+	/* At once over another path; over this one, for which there may be no other, after a
+	 * pause.  The look puts paths in order before that. */
+	take_back(path, now);
+	lnx_chan_retransmit(&peer->chan, 1u << path->index);
+	lnx_peer_pump(peer);
+	lnx_peer_look_by(peer, 0);
+}
+
 static void note(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 {
 	struct lnx_gateways *all = rail->ep->policy.gateways;
+	uint64_t now = lnx_clock_ns();
 	struct lnx_route_note note;
 	const char *why = "";
 	struct lnx_leg *leg;
@@ -152,9 +302,12 @@ static void note(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 		bad(rail, len, "it is from no gateway of ours");
 		return;
 	}
-	lnx_gateway_note(&leg->gw->state, note.reason, note.count, lnx_clock_ns());
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA, "rail %s: frames were dropped: %s\n",
 		       leg->rail.name, lnx_route_reason_name(note.reason));
+	if (lnx_gateway_note(&leg->gw->state, note.reason, note.count, now) &
+	    LNX_GATEWAY_ROUTES)
+		order_again(leg->gw);
+	act(leg, &note, now);
 }
 
 /* ---- does the host of a peer answer? ---- */
@@ -212,10 +365,13 @@ static void told(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 		return;
 	}
 	leg = leg_to(all, rail, a.id);
-	if (leg)
-		answered(leg, &a);
-	else
+	if (!leg) {
 		bad(rail, len, "it is from no gateway of ours");
+		return;
+	}
+	/* What its far end does not answer is not its fault. */
+	lnx_gateway_heard(&leg->gw->state, lnx_clock_ns());
+	answered(leg, &a);
 }
 
 LNX_COLD bool lnx_gateway_rx(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
@@ -289,6 +445,7 @@ static uint64_t run(struct lnx_gw *gw, uint64_t now)
 	while ((todo = lnx_gateway_poll(&gw->state, plan, gw->wanted, now)) !=
 	       LNX_GATEWAY_NOTHING) {
 		if (todo != LNX_GATEWAY_HELLO) {
+			order_again(gw);
 			LNX_INFO(FI_LOG_EP_CTRL, "rail %s: the gateway does not answer\n",
 				 gw->nleg ? gw->leg[0]->rail.name : "");
 			continue;
@@ -302,10 +459,34 @@ static uint64_t run(struct lnx_gw *gw, uint64_t now)
 				    lnx_gateway_next(&gw->state, plan));
 }
 
+/* When the next note is forgotten; those whose time is over are now. */
+static LNX_COLD uint64_t notes_end(struct lnx_gateways *all, uint64_t now)
+{
+	uint64_t next = LNX_NEVER;
+	unsigned i;
+
+	for (i = 0; i < all->table.n; i++) {
+		struct lnx_route *route = &all->table.route[i];
+		struct lnx_gw *gw;
+
+		if (!route->noted_ns)
+			continue;
+		if (now < route->noted_ns) {
+			next = lnx_sooner(next, route->noted_ns);
+			continue;
+		}
+		route->noted_ns = 0;
+		gw = lnx_routes_gateway(all->ep, route);
+		if (gw)
+			order_again(gw);
+	}
+	return next;
+}
+
 LNX_COLD uint64_t lnx_gateways_run(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_gateways *all = ep->policy.gateways;
-	uint64_t next = LNX_NEVER;
+	uint64_t next = all ? notes_end(all, now) : LNX_NEVER;
 	unsigned i;
 
 	for (i = 0; all && i < all->n; i++)

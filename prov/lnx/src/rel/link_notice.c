@@ -4,6 +4,7 @@
  * peer's, reported by its RAIL.  No PROBE is needed: paths go DOWN, or are tried again,
  * at once.
  */
+#include "core/path_set.h"
 #include "core/policy.h"
 #include "rail/rail.h"
 #include "rel/admin.h"
@@ -94,6 +95,8 @@ static LNX_COLD void link_changed(struct lnx_rail *rail, bool up, uint64_t now)
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
+		if (!up && peer->npath == 1 && peer->path[0]->rail == rail)
+			lnx_path_set_standby(peer);
 		if (peer->npath < 2)
 			continue;
 		for (i = 0; i < peer->npath; i++)

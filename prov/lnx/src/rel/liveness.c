@@ -9,6 +9,7 @@
  * answer counts for FI_LNX_STALL_TIMEOUT.
  */
 #include "base/interval.h"
+#include "core/path_set.h"
 #include "rel/detect.h"
 #include "rel/recovery.h"
 #include "rel/session.h"
@@ -83,6 +84,7 @@ LNX_COLD int lnx_liveness_check(struct lnx_peer *peer, uint64_t now)
 		verdict = judge(peer, now);
 	switch (verdict) {
 	case LNX_LIVENESS_ASK_KERNELS:
+		lnx_path_set_standby(peer);
 		ask_kernels(peer, now);
 		return 0;
 	case LNX_LIVENESS_REFUSED:
