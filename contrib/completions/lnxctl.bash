@@ -8,7 +8,7 @@ _lnxctl_table() {
 list||
 info||
 net show|--net --nid|
-net set|--nid --health --pin --auto --state|
+net set|--nid --health --pin --auto --state --credits --peer-credits|
 peer show|--nid|
 peer set|--nid --health --pin --auto --state|
 path show|--nid|
@@ -22,7 +22,9 @@ udsp del|--idx --id --all --src --dst --rte --priority|
 udsp show|--idx --id --src --dst --rte|
 export||
 import|--dry-run --diff --live|FILE
-route show||
+route add|--net --gateway --hop --priority|
+route del|--net --gateway --all|
+route show|--net --gateway|
 fault add||
 fault del||
 fault show||
@@ -69,7 +71,7 @@ _lnxctl() {
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
 		-p|-f|--dir|--ep|--net|--nid|--health|--pin|--state|--timeout|--wait|-d|-n|\
-		--src|--dst|--rte|--priority|--idx|--id)
+		--src|--dst|--rte|--priority|--idx|--id|--gateway|--hop|--credits|--peer-credits)
 			((i++)) ;;
 		-*) ;;
 		*) words+=("${COMP_WORDS[i]}") ;;
@@ -84,6 +86,11 @@ _lnxctl() {
 		return ;;
 	--state)
 		mapfile -t COMPREPLY < <(compgen -W "up down" -- "$cur")
+		return ;;
+	--gateway)
+		# shellcheck disable=SC2046
+		mapfile -t COMPREPLY < <(compgen -W "$(_lnxctl_column gateway \
+			$(_lnxctl_chosen) route show)" -- "$cur")
 		return ;;
 	--idx|--id)
 		# shellcheck disable=SC2046

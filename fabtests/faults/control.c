@@ -82,6 +82,15 @@ void control_look(struct ft *ft)
 	peek(ft);
 }
 
+void control_look_behind(struct ft *ft)
+{
+	struct pollfd p = { .fd = fd(ft), .events = POLLRDHUP };
+
+	control_look(ft);
+	if (p.fd >= 0 && poll(&p, 1, 0) > 0)
+		control.lost = ft->abandoned = true;
+}
+
 /* While a block is waited for: what comes is read there. */
 static void idle(void *arg)
 {

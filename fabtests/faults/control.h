@@ -40,6 +40,9 @@ extern struct control control;
 void control_begin(struct ft *ft);
 /* Notices what has changed; sets ft->abandoned if a round cannot go on. */
 void control_look(struct ft *ft);
+/* The same, and see whether the other process has ended although there is more to read from
+ * it: what it sent before. */
+void control_look_behind(struct ft *ft);
 /*
  * Send a block of this kind and receive the other's.  FT_PASS; FT_FAIL; or SOAK_HIT if the
  * other one has ended, or is at CONTROL_AGAIN, or this process is to end.

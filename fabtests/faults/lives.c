@@ -77,7 +77,7 @@ static bool may_fail(struct ft *ft, int err)
 	double end = ft_now() + 10;
 
 	while (!allowed && is_documented(err) && ft_now() < end) {
-		control_look(ft);
+		control_look_behind(ft);
 		allowed = control.lost || control.cut || control.end;
 		if (!allowed)
 			ft_linger(ft, 0.005);

@@ -13,6 +13,8 @@
  *					over -> "got N order ok|BAD hops H via ID notes M"
  *	notes MS			-> the reasons of notes that have come, and counts
  *	ask NAME			-> "tell alive"
+ *	flood NAME LEN MS		for MS milliseconds as many as the core takes, with
+ *					pauses -> "flooded N"
  *	quit
  *
  * usage: envelope PROVIDER INTERFACE
@@ -309,6 +311,37 @@ static void do_send(struct peer *to, unsigned n, unsigned len, unsigned hops,
 	printf("sent %u failed %u\n", n - failed, failed);
 }
 
+static void fill(const struct peer *to, unsigned len, uint32_t seq)
+{
+	struct lnx_route_env e = { .hops_left = 8, .len = len - 64, .account = account,
+				   .key = key, .rail = to->addr };
+	struct lnx_hdr h = { .kind = LNX_KIND_TAG, .src = own_id, .dst = 1, .seq = seq,
+			     .len = len - 128 };
+	struct lnx_wire_hdr w;
+
+	if (lnx_route_put(send_buf, &e) < 0)
+		die("lnx_route_put", -FI_EINVAL);
+	lnx_hdr_put(&w, &h);
+	memcpy(send_buf + 64, &w, sizeof(w));
+}
+
+/* All its frames have one number: whether they arrive does not matter. */
+static void do_flood(struct peer *to, unsigned len, unsigned ms)
+{
+	uint64_t deadline = lnx_clock_ns() + ms * LNX_NS_PER_MS;
+	unsigned n = 0, burst;
+
+	fill(to, len, to->seq++);
+	while (lnx_clock_ns() < deadline) {
+		for (burst = 0; burst < 4; burst++)
+			n += !fi_send(ep, send_buf, len, NULL, gateway->fi, NULL);
+		progress();
+		/* Many of these share few processors with what is measured. */
+		usleep(5000);
+	}
+	printf("flooded %u\n", n);
+}
+
 static void do_hello(void)
 {
 	struct lnx_gw_hello h = { .oldest = 1, .newest = 1, .id = own_id, .key = key,
@@ -424,6 +457,10 @@ static bool command(char *line)
 		do_notes(n);
 	else if (!strcmp(what, "ask") && sscanf(line, "%*s %15s", name) == 1 && find(name))
 		do_ask(find(name));
+	else if (!strcmp(what, "flood") &&
+		 sscanf(line, "%*s %15s %u %u", name, &len, &n) == 3 && find(name) &&
+		 len >= 128 && len <= BYTES)
+		do_flood(find(name), len, n);
 	else
 		printf("error command\n");
 	return true;

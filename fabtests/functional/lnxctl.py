@@ -587,6 +587,85 @@ def case_errors():
     same(run.error["set"][0]["set"]["errno"], -errno.ETIMEDOUT, "no answer")
 
 
+def case_lnet_errors():
+    """What lnetctl refuses, refused: with a status that is not 0, a number and a sentence."""
+    a, b = pair("tcp:lo", FI_LNX_NETS="tcp1=127.0.0.0/8")
+    send(a, b, 1, 1)
+    a.do("spin")
+    b.do("spin")
+    gone = str(2 ** 22 - 3)
+    route = ("route", "add", "--net", "tcp2", "--gateway")
+    for args, action, item, number in (
+            # any: nothing runs, or nothing that is named
+            (("-p", gone, "net", "show"), "show", "net", errno.ESRCH),
+            (("-p", gone, "global", "show"), "show", "global", errno.ESRCH),
+            # net
+            (("net", "show", "--net", "tcp9"), "show", "net", errno.ENOENT),
+            (("net", "show", "--nid", "eth9"), "show", "net", errno.ENOENT),
+            (("net", "set", "--nid", "10.9.9.9@tcp", "--health", 5), "set", "net",
+             errno.ENOENT),
+            # route
+            (route + ("10.9.9.9@lo",), "add", "route", errno.EINVAL),
+            (("route", "add", "--net", "*", "--gateway", "10.9.9.9@tcp1"), "add", "route",
+             errno.EINVAL),
+            (("route", "add", "--net", "tcp1", "--gateway", "10.9.9.9@tcp3"), "add", "route",
+             errno.EEXIST),
+            (route + ("10.9.9.9@tcp3",), "add", "route", errno.EHOSTUNREACH),
+            (("route", "del", "--net", "tcp2"), "del", "route", errno.ENOENT),
+            (("route", "show", "--net", "tcp2"), "show", "route", errno.ENOENT),
+            # peer
+            (("peer", "show", "--nid", "10.9.9.9@tcp"), "show", "peer", errno.ENOENT),
+            (("peer", "set", "--nid", "10.9.9.9@tcp", "--health", 5), "set", "peer",
+             errno.ENOENT),
+            # ping, discover
+            (("ping", "10.9.9.9@tcp"), "ping", "ping", errno.ENOENT),
+            (("discover", "10.9.9.9@tcp"), "discover", "discover", errno.ENOENT),
+            # set: values as at the start, and those of LNet's own checks
+            (("set", "retry_count", "abc"), "set", "set", errno.EINVAL),
+            (("set", "health_sensitivity", 1001), "set", "set", errno.EINVAL),
+            (("set", "transaction_timeout", 0), "set", "set", errno.EINVAL),
+            (("set", "retry_count", 65000), "set", "set", errno.EINVAL),
+            (("set", "max_interfaces", 0), "set", "set", errno.EINVAL),
+            (("set", "discovery", 2), "set", "set", errno.EINVAL),
+            (("set", "tiny_buffers", 5), "set", "set", errno.EINVAL),
+            # udsp
+            (("udsp", "del", "--idx", 0), "del", "udsp", errno.ENOENT),
+            (("udsp", "show", "--idx", 0), "show", "udsp", errno.ENOENT),
+            (("udsp", "add", "--src", "foo"), "add", "udsp", errno.EINVAL)):
+        at = () if args[0] == "-p" else ("-p", a.pid)
+        run(*at, "--json", *args, status=REFUSED)
+        same(list(run.error), [action], args)
+        one, = run.error[action]
+        same((list(one), one[item]["errno"]), ([item], -number), args)
+        need(len(one[item]["descr"]) > 10, args, one)
+    # What is missing or is no number is never silently left out.
+    for args in (("route", "add", "--net", "tcp2"), ("route", "add"), ("ping",), ("discover",),
+                 route + ("10.9.9.9@tcp1", "--hop", "abc"),
+                 route + ("10.9.9.9@tcp1", "--hop", 256),
+                 route + ("10.9.9.9@tcp1", "--priority", "x"),
+                 ("net", "add", "--net", "tcp2"), ("net", "del", "--net", "tcp1"),
+                 ("peer", "add"), ("peer", "del"), ("udsp", "del"),
+                 ("udsp", "add", "--src", "tcp1", "--priority", "-1"),
+                 ("net", "set", "--nid", "lo", "--health", 1001),
+                 ("net", "set", "--health", 5), ("set", "retry_count"),
+                 ("set", "retry_count", "-1"), ("debug", "recovery", "--frob"), ("ping", ","), ("net", "show", "-v", "x")):
+        run("-p", a.pid, *args, status=USAGE)
+    # An empty queue is no error.
+    same(show(a, "debug", "recovery")["local NI recovery"], [], "an empty queue")
+    # An entry for each target.
+    nid = peer_nid = show(a, "peer", "show")["peer"][0]["primary nid"]
+    for verb in "ping", "discover":
+        for targets in (nid + ",10.9.9.9@tcp,0",), (nid, "10.9.9.9@tcp", "0"):
+            out = run("-p", a.pid, "--json", "--wait", HANGS_S * 500, verb, *targets,
+                      status=REFUSED)
+            first, second, third = json.loads(out)[verb]
+            same((first["peer"], first["peer ni"][0]["nid"]), (third["peer"], peer_nid), verb)
+            same((second["nid"], second["errno"]), ("10.9.9.9@tcp", -errno.ENOENT), verb)
+            need("no such peer" in second["descr"], second)
+    both = show(a, "ping", "0,0", wait=True)["ping"]
+    need(all(t["peer ni"][0]["rtt_us"] > 0 for t in both), both)
+
+
 def case_fault():
     a, b = pair()
     send(a, b, 1, 1)
@@ -1030,6 +1109,12 @@ def in_use(c):
     return c[0] - c[1] - c[3]
 
 
+def explained(t):
+    """The paths to the first peer."""
+    return json.loads(run("-p", t.pid, "explain", 0, "--json", wait=True))["explain"][0][
+        "paths"]
+
+
 def case_credits():
     """FI_LNX_CREDITS and FI_LNX_PEER_CREDITS: shown, kept to, changed at any time."""
     a, b = pair("tcp:lo", FI_LNX_CREDITS="7", FI_LNX_PEER_CREDITS="3")
@@ -1054,9 +1139,21 @@ def case_credits():
             run("-p", a.pid, "set", name, value, status=REFUSED)
             need('%s="%s": must be a whole number from 0 to 65535' % (name, value) in
                  run.said, run.said)
+    path = explained(a)[0]
+    same([path[k] for k in ("credits_used", "credits_max", "rail_credits_used",
+                            "rail_credits_max")], [0, 3, 0, 7], "credits in explain")
+    m = parse_metrics(run("metrics"))
+    same([m["lnx_rail_" + k, str(a.pid), "tcp:lo"] for k in (
+        "tx_credits_limit", "peer_tx_credits_limit", "tx_credits_used", "tx_credits_queued",
+        "tx_credits_used_highest")], [7, 3, 0, 0, 7 - tx_credits(a)[0][2]], "metrics")
     # While messages flow.
     flowing(a, b)
     for name, which in ("peer_credits", 1), ("credits", 0):
+        # Frames wait, and explain says for what.
+        run("-p", a.pid, "set", name, 1, wait=True)
+        until("explain says that FI_LNX_%s is why" % name.upper(), lambda: all(
+            w in explained(a)[0]["because"] for w in ("no credit is left",
+                                                      "FI_LNX_" + name.upper())))
         for value in 1, 2, 50, 4, 1:
             run("-p", a.pid, "set", name, value, wait=True)
             # Those that were under way.
@@ -1070,6 +1167,27 @@ def case_credits():
     until("all is acknowledged", lambda: not any(in_use(c) for c in tx_credits(a)))
     need(tx_credits(a)[0][2] < 0, "without a limit min_tx_credits tells the most")
     same(tx_credits(a)[1][0], 512, "the window")
+    m = parse_metrics(run("metrics"))
+    need(not any(k[0].endswith("credits_limit") and k[1] == str(a.pid) for k in m),
+         "without a limit there is no sample")
+    need(m["lnx_rail_tx_credits_used_highest", str(a.pid), "tcp:lo"] > 7, "the most")
+
+
+def case_credits_choice():
+    """Of two paths one is not taken because it has no credits, or fewer."""
+    a, b = pair(TWO_NETS, FI_LNX_PEER_CREDITS="1")
+    flowing(a, b)
+    until("the other path has no credits left", lambda: any(
+        p["use"] == "no" and "no credit is left" in p["because"] for p in explained(a)))
+    a.do("ebb")
+    b.do("ebb")
+    a, b = pair(TWO_NETS, FI_LNX_PEER_CREDITS="20", FI_LNX_CREDITS="40",
+                FI_LNX_MULTI_RAIL_SELECTION="LNET")
+    flowing(a, b)
+    until("LNet's tables take the path with more credits", lambda: any(
+        re.search("fewer credits are left .*: -?[0-9]+, of path [01] -?[0-9]+$", p["because"])
+        for p in explained(a)))
+    a.do("ebb")
 
 
 def case_credits_file():
@@ -1108,8 +1226,23 @@ global: {credits: 9}
     feed(a, text, wait=True)
     same(json.loads(feed(a, text, "--diff", "--json", wait=True)), {"changes": []},
          "nothing to change")
-    feed(a, text.replace("credits: 40", "credits: 41"), status=REFUSED)
-    need("only the start of a process" in run.said, run.said)
+    # Tunables of interfaces change at any time, too.
+    feed(a, text.replace("credits: 40", "credits: 41"), wait=True)
+    same(limits(a), dict(want, tcp=[41, 5]), "an interface's credits")
+    same(exported(a), text.replace("credits: 40", "credits: 41"), "its export")
+    run("-p", a.pid, "net", "set", "--nid", RXM, "--credits", 12, "--peer-credits", 0,
+        wait=True)
+    same(limits(a), {"tcp": [41, 5], "tcp;ofi_rxm": [12, 512]}, "net set")
+    run("-p", a.pid, "net", "set", "--nid", "tcp*", "--peer-credits", "default", wait=True)
+    same(limits(a), {"tcp": [41, 512], "tcp;ofi_rxm": [12, 512]}, "net set ... default")
+    feed(a, text, wait=True)
+    same((limits(a), exported(a)), (want, text), "import")
+    for args in (("--credits", 65536), ("--credits", "x"), ("--peer-credits", -1),
+                 ("--credits", 3, "--health", 5)):
+        run("-p", a.pid, "net", "set", "--nid", "tcp:lo", *args, status=USAGE)
+    run("-p", a.pid, "net", "set", "--nid", "eth9", "--credits", 3, status=REFUSED)
+    run("-p", a.pid, "net", "set", "--credits", 3, status=USAGE)
+    same((limits(a), exported(a)), (want, text), "nothing is changed")
     feed(a, "global: {credits: 11, peer_credits: 2}\n", wait=True)
     same(limits(a), {"tcp": [40, 5], "tcp;ofi_rxm": [11, 2]}, "import")
     feed(a, text, wait=True)
@@ -1163,6 +1296,23 @@ def random_rule(r):
     return out + ["--priority", r.choice((0, 1, r.randrange(2 ** 32 - 1)))]
 
 
+def random_route(t, r):
+    """Add or delete one; nothing is at these addresses."""
+    args = ["--net", r.choice(("verbs", "tcp3", "tcp4", "cxi2")),
+            "--gateway", "10.9.0.%d@%s" % (r.randrange(1, 9), r.choice(("tcp", "left1")))]
+    if r.random() < 0.6:
+        args += ["--hop", r.randrange(1, 256)] if r.random() < 0.5 else []
+        args += ["--priority", r.randrange(9)] if r.random() < 0.5 else []
+        args.insert(0, "add")
+    else:
+        args = ["del"] + args[:2 if r.random() < 0.3 else 4]
+    p = subprocess.run([LNXCTL, "-p", str(t.pid), "--wait", str(HANGS_S * 500), "route",
+                        *map(str, args)], text=True, stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, timeout=HANGS_S)
+    need(p.returncode == OK or "already" in p.stderr or "there is no route" in p.stderr,
+         args, p.stderr)
+
+
 def change(t, r):
     """A few random changes of rules and settings."""
     for _ in range(r.randrange(1, 12)):
@@ -1174,6 +1324,8 @@ def change(t, r):
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                timeout=HANGS_S)
             need(p.returncode == OK or "there already" in p.stderr, args, p.stderr)
+        elif what < 0.65:
+            random_route(t, r)
         elif what < 0.8:
             there = len(rules_now(t))
             if there:
@@ -1492,6 +1644,11 @@ def case_metrics():
              "a counter, whatever was reset")
         same(m["lnx_rail_health", str(a.pid), "tcp:lo"], 1000, "health")
         same(m["lnx_peers", str(a.pid), None], 1, "peers")
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                               "../../man/lnxctl.8"), encoding="utf-8") as f:
+            man = f.read()
+        for name in {k[0].removesuffix("_total") for k in m if k[2]}:
+            need(re.search("^%s " % name, man, re.M), name, "is not in lnxctl(8)")
         a_pid, b_pid = a.pid, b.pid
         own = b.counts()
         a.quit()
@@ -1582,6 +1739,27 @@ def case_top():
 def which(name):
     return any(os.access(os.path.join(d, name), os.X_OK)
                for d in os.environ.get("PATH", "").split(":"))
+
+
+def case_native():
+    """Where operations are the cores' own, rules and routes have no effect, and it is said."""
+    env = dict(clean_env(), FI_PROVIDER_PATH="+" + SO, FI_LNX_PROV_LINKS="tcp:lo",
+               FI_PROVIDER="lnx", FI_LNX_USE_SRQ="0", FI_LNX_UDSP="src: tcp",
+               FI_LNX_ROUTES="tcp2 via 10.9.9.9@tcp")
+    p = subprocess.run([TALK, "-p", "lnx", "-n", "1", "-S", "1"], env=env, text=True,
+                       input="name\nmore\nquit\n", capture_output=True, timeout=HANGS_S)
+    for what in "rules", "routes":
+        lines = [line for line in p.stderr.split("\n")
+                 if what in line and "have no effect" in line]
+        same(len(lines), 1, "warnings about %s: %s" % (what, p.stderr))
+    a = Talk("tcp:lo", "a", FI_LNX_USE_SRQ="0")
+    a.do("spin")
+    run("-p", a.pid, "udsp", "add", "--src", "tcp", wait=True)
+    need("have no effect" in run.said, run.said)
+    run("-p", a.pid, "--json", "--wait", HANGS_S * 500, "route", "add", "--net", "tcp2",
+        "--gateway", "10.9.9.9@tcp", status=REFUSED)
+    same(run.error["add"][0]["route"]["errno"], -errno.EOPNOTSUPP, "route add")
+    run("-p", a.pid, "net", "set", "--nid", "tcp:lo", "--credits", 5, status=REFUSED)
 
 
 def case_usage():

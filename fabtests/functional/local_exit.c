@@ -136,7 +136,7 @@ static int refused(struct ft *ft)
 	return FT_PASS;
 }
 
-/* ---- cases ---- */
+/* ---- messages ---- */
 
 static int begin(struct ft *ft, struct victim *v, const struct ft_cfg *cfg,
 		 struct ft_op **any)
@@ -416,6 +416,73 @@ static int memory(struct ft *ft, const struct ft_case *c, struct victim *v)
 	return FT_PASS;
 }
 
+/* ---- it was dead before ---- */
+
+/* One completion of the other endpoint. */
+static int read_other(struct ft *ft, struct ft_op *const *op)
+{
+	struct fi_cq_tagged_entry e;
+	ssize_t ret = fi_cq_read(other.cq, &e, 1);
+	struct fi_cq_err_entry ee = { 0 };
+	int i;
+
+	if (ret == -FI_EAGAIN)
+		return FT_PASS;
+	FT_CHECK(ft, ret == -FI_EAVAIL && fi_cq_readerr(other.cq, &ee, 0) == 1,
+		 "reading the queue: %zd", ret);
+	for (i = 0; i < N && op[i] != ee.op_context; i++)
+		;
+	FT_CHECK(ft, i < N, "a completion of another operation");
+	op[i]->done++;
+	op[i]->err = ee.err;
+	return FT_PASS;
+}
+
+static int sends_to_it(struct ft *ft, fi_addr_t to)
+{
+	double end = ft_now() + ft->run->timeout_s;
+	struct ft_op *op[N];
+	int i;
+
+	for (i = 0; i < N; i++) {
+		op[i] = ft_op_new(ft);
+		FT_CALL(ft, fi_tsend(other.ep, outs[0], BYTES, NULL, to, 1, op[i]));
+	}
+	while (ended(op) < N) {
+		FT_CHECK(ft, ft_now() < end, "%d of %d sends did not end",
+			 N - ended(op), N);
+		FT_TRY(read_other(ft, op));
+	}
+	for (i = 0; i < N; i++)
+		FT_CHECK(ft, op[i]->done == 1 && op[i]->err == FI_ECONNRESET,
+			 "send %d ended %u times: %s", i, op[i]->done,
+			 fi_strerror(op[i]->err));
+	FT_CHECK(ft, fi_tinject(other.ep, outs[0], 8, to, 1) == -FI_EHOSTUNREACH,
+		 "a later inject is not refused");
+	return FT_PASS;
+}
+
+/* An endpoint learns the name when the process has ended, and its shared memory is there. */
+static int known_too_late(struct ft *ft, const struct ft_case *c, struct victim *v)
+{
+	unsigned char name[FT_NAME_MAX];
+	size_t len = sizeof(name);
+	struct ft_op *any;
+	fi_addr_t to;
+	int ret;
+
+	FT_TRY(begin(ft, v, &c->cfg, &any));
+	FT_CALL(ft, fi_av_lookup(ft->o.av, ft->addr[1], name, &len));
+	victim_leave(v);
+	FT_CHECK(ft, !ft_objs_open(ft, &c->cfg, &other), "another endpoint");
+	FT_CHECK(ft, fi_av_insert(other.av, name, 1, &to, 0, NULL) == 1,
+		 "fi_av_insert failed");
+	ret = sends_to_it(ft, to);
+	return ft_objs_close(ft, &other) ? FT_FAIL : ret;
+}
+
+/* ---- cases ---- */
+
 static int on_memory(struct ft *ft, const struct ft_case *c, struct victim *v)
 {
 	int ret;
@@ -443,7 +510,8 @@ static int death(struct ft *ft, const struct ft_case *c)
 	if (!ft->rank) {
 		ret = c->b == 0 ? large(ft, c, &v) :
 		      c->b == 1 ? idle(ft, c, &v) :
-		      c->b == 2 ? small(ft, c, &v) : on_memory(ft, c, &v);
+		      c->b == 2 ? small(ft, c, &v) :
+		      c->b == 3 ? on_memory(ft, c, &v) : known_too_late(ft, c, &v);
 		victim_kill(&v);
 		ft->open = false;
 		if (ft_objs_close(ft, &ft->o) && ret == FT_PASS)
@@ -470,6 +538,7 @@ int main(int argc, char **argv)
 		{ .name = "idle", .fn = death, .a = SREAD, .b = 1,
 		  .cfg = { .alone = true, .wait = FI_WAIT_UNSPEC } },
 		{ .name = "small", .fn = death, .b = 2, .cfg.alone = true },
+		{ .name = "dead-before", .fn = death, .b = 4, .cfg.alone = true },
 		{ .name = "memory-polling", .fn = death, .a = POLL, .b = 3,
 		  .cfg = { .alone = true, .caps = FT_RMA_CAPS } },
 		{ .name = "memory-in-sread", .fn = death, .a = SREAD, .b = 3,

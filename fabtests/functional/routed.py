@@ -18,8 +18,9 @@ BUILD = os.path.abspath(os.environ.get("top_builddir", "."))
 DSO = os.environ.get("LNX_SO", os.path.join(BUILD, ".libs/liblnx-fi.so"))
 # A hang guard, which no working run comes near.
 GUARD = 600 * float(os.environ.get("FT_TIMEOUT_S", 30)) / 30
-A, B, G1, G2 = 1, 2, 3, 4
-NETS = "tcp1=10.77.0.0/24; tcp2=10.77.1.0/24; tcp3=10.77.2.0/24"
+A, B, G1, G2, G3 = 1, 2, 241, 242, 243
+NODES = {A: "1", B: "2", G1: "g1", G2: "g2", G3: "g3"}
+NETS = "tcp1=10.77.0.0/24; tcp2=10.77.1.0/24; tcp3=10.77.2.0/24; tcp4=10.77.3.0/24"
 LAB_NAME = "routed%d" % os.getpid()
 work = tempfile.TemporaryDirectory(prefix="routed-")
 children = []
@@ -40,23 +41,15 @@ def lab(*words, **more):
 
 def start(node, command, env=None, **more):
     # pylint: disable-next=consider-using-with
-    p = subprocess.Popen([LAB, "--name", LAB_NAME, "exec", str(node), "--", *command],
+    p = subprocess.Popen([LAB, "--name", LAB_NAME, "exec", NODES[node], "--", *command],
                          env=dict(os.environ, **(env or {})), text=True, **more)
     children.append(p)
     return p
 
 
 def up():
-    """Nodes 1 and 2 lose the rails that they shall not have."""
-    lab("up", "-n", "4", "-r", "3", "--while", str(os.getpid()),
+    lab("up", "--nets", "0:1,g1,g2,g3 1:2,g1,g2 2:2,g1,g2 3:1,2", "--while", str(os.getpid()),
         stdout=subprocess.DEVNULL)
-    for node, rail in ((A, "rail1"), (A, "rail2"), (B, "rail0")):
-        lab("exec", str(node), "--", "ip", "link", "delete", rail)
-    for node, there in ((A, "10.77.1.%d" % B), (A, "10.77.2.%d" % B),
-                        (B, "10.77.0.%d" % A)):
-        p = subprocess.run([LAB, "--name", LAB_NAME, "exec", str(node), "--", "ip",
-                            "route", "get", there], capture_output=True, check=False)
-        want(p.returncode, "node %d has a way to %s without a gateway" % (node, there))
 
 
 class Gateway:
@@ -118,7 +111,7 @@ def environment(rail, text):
             "FI_LOG_LEVEL": os.environ.get("FI_LOG_LEVEL", "warn")}
 
 
-def begin(program, text, options, more=None, far="rail1"):
+def begin(program, text, options, more=None, far="rail1", more_far=None):
     """The program on A and B: both processes, and the file that each writes."""
     binary = os.path.join(BUILD, "fabtests", program)
     log = [os.path.join(work.name, "log-%d" % node) for node in (A, B)]
@@ -127,7 +120,8 @@ def begin(program, text, options, more=None, far="rail1"):
                   dict(environment("rail0", text), **(more or {})), stdout=out, stderr=out)
     with open(log[1], "w", encoding="utf-8") as out:
         b = start(B, [binary, "-p", "lnx", "-n", "2", "10.78.0.1"],
-                  dict(environment(far, text), **(more or {})), stdout=out, stderr=out)
+                  dict(environment(far, text), **(more_far or more or {})), stdout=out,
+                  stderr=out)
     return a, b, log
 
 
@@ -197,16 +191,19 @@ def case_programs():
     g.stop()
 
 
-def traffic(gateways, mode, size, hit, more=None):
+def traffic(gateways, mode, size, hit, more=None, more_far=None, waits=True):
     """Verified traffic, while something happens to the gateway that carries more, or to the
-    process on A, which receives."""
+    process on A, which receives.  waits: until the gateways forward something."""
     p = begin("faults/traffic", routes(*(g.node for g in gateways)),
-              ["-m", mode, "-s", size, "--seconds", "8"], more)
+              ["-m", mode, "-s", size, "--seconds", "8"], more, more_far=more_far)
     before = [g.count("route_count") for g in gateways]
     limit = time.monotonic() + GUARD
     while True:
         moved = [g.count("route_count") - b for g, b in zip(gateways, before)]
         if max(moved) > 500:
+            break
+        if not waits:
+            time.sleep(3)
             break
         want(time.monotonic() < limit, "the gateways forward nothing")
         time.sleep(0.05)
@@ -291,6 +288,108 @@ def case_restarted():
     g[0].stop()
 
 
+def case_both():
+    """Both gateways die, and one returns: the peers wait for it, and go on."""
+    gateways = []
+
+    def hit(victim, _):
+        for g in gateways:
+            g.stop(signal.SIGKILL)
+        time.sleep(2)
+        gateways[victim is gateways[0]].start()
+
+    for size in ("64", "64k"):
+        gateways[:] = two()
+        traffic(gateways, "stream", size, hit)
+        for g in gateways:
+            if g.process.poll() is None:
+                g.stop()
+
+
+def case_skewed():
+    """Over two gateways, one of which is 50 ms farther away: the order is kept."""
+    gateways = two()
+    lab("fault", "g1", "0", "delay=50")
+    try:
+        for mode, size in (("stream", "64"), ("stream", "1m")):
+            traffic(gateways, mode, size, lambda *_: None)
+    finally:
+        lab("fault", "g1", "0", "restore")
+    for g in gateways:
+        g.stop()
+
+
+def case_ring():
+    """Three gateways, each of which takes the next one for the way: the frame ends, and the
+    sender learns of it."""
+    ring = (G1, G2, G3)
+    gateways = [Gateway(node, (0,), "route: [{net: tcp3, gateway: 10.77.0.%d@tcp1}]\n" %
+                        ring[(i + 1) % 3]) for i, node in enumerate(ring)]
+    text = "tcp3 hop=3 via 10.77.0.%d@tcp1; tcp1 via 10.77.2.%d@tcp3" % (G1, G2)
+    p = begin("functional/sendrecv", text, ["-c", "tsend-recv-expected", "-s", "8"],
+              {"FI_LNX_CONNECT_TIMEOUT": "3000", "FT_TIMEOUT_S": "15"}, far="rail2")
+    p[0].wait(GUARD)
+    p[1].wait(GUARD)
+    want(re.search(r"^not ok", said_by(p), re.M), "a message passed a ring")
+    want(sum(g.count("ttl") + g.count("loop") for g in gateways),
+         "no gateway counted a loop")
+    want(sum(g.count("notes_sent") for g in gateways), "no note was sent")
+    for g in gateways:
+        want(g.count("held") == 0, "a frame goes round and round")
+        g.stop()
+
+
+def case_late():
+    """The gateway begins after the endpoints."""
+    g = Gateway(G1)
+    g.stop(signal.SIGKILL)
+    p = begin("functional/sendrecv", routes(G1), ["--quick"])
+    time.sleep(2)
+    g.start()
+    end(p, 10)
+    g.stop()
+
+
+def case_pools():
+    """Pools shrink to almost nothing and grow again under load: nothing is lost."""
+    g = Gateway(G1)
+
+    def resize(*counts):
+        with open(g.conf, encoding="ascii") as f:
+            text = re.sub(r"^buffers:.*\n", "", f.read(), flags=re.M)
+        with open(g.conf, "w", encoding="ascii") as f:
+            f.write(text + "buffers: {tiny: %d, small: %d, large: %d}\n" % counts)
+        g.send(signal.SIGHUP)
+        time.sleep(1)
+
+    def hit(*_):
+        resize(16, 16, 136)
+        resize(2048, 16384, 1024)
+        resize(16, 16, 136)
+
+    for size in ("64", "64k"):
+        traffic([g], "stream", size, hit)
+    g.stop()
+
+
+def case_standby():
+    """A net that both are on dies; what went over it goes over the gateway, in order, and
+    comes back."""
+    g = Gateway(G1)
+
+    def hit(*_):
+        lab("fault", "1", "3", "down")
+        time.sleep(2.5)
+        lab("fault", "1", "3", "restore")
+
+    more = {"FI_LNX_PROV_LINKS": "tcp:rail0,rail3"}
+    far = {"FI_LNX_PROV_LINKS": "tcp:rail1,rail3"}
+    traffic([g], "stream", "64k", hit, more, far, waits=False)
+    want(g.count("route_count") > 100, "the gateway forwarded %d frames" %
+         g.count("route_count"))
+    g.stop()
+
+
 def case_two_hops():
     """A gateway behind a gateway."""
     g1 = Gateway(G1, (0, 1), "route: [{net: tcp3, gateway: 10.77.1.%d@tcp2}]\n" % G2)
@@ -333,12 +432,12 @@ def case_shown():
         time.sleep(0.05)
     said = start(A, [os.path.join(BUILD, "lnxctl"), "-p", str(p[0].pid), "info"],
                  stdout=subprocess.PIPE).communicate()[0]
-    want(re.search(r"routes:\n\s*- tcp2 via 10\.77\.0\.3@tcp1\n", said) and
+    want(re.search(r"routes:\n\s*- tcp2 via 10\.77\.0\.241@tcp1\n", said) and
          "tcp9" not in said and "tcp1 via" not in said, "lnxctl info says:\n" + said)
-    said = start(A, [os.path.join(BUILD, "lnxctl"), "-p", str(p[0].pid), "route", "show"],
-                 stdout=subprocess.PIPE).communicate()[0]
-    want("route: tcp2 via 10.77.0.3@tcp1" in said and "state: up" in said and
-         "gateway: alive" in said, "lnxctl route show says:\n" + said)
+    said = lnxctl(A, p[0].pid, "route", "show", "-v")[1]
+    want("net: tcp2\n      gateway: 10.77.0.241@tcp1" in said and "state: up" in said and
+         "gateway state: alive" in said and "type: single-hop" in said,
+         "lnxctl route show says:\n" + said)
     for q in p[:2]:
         q.wait(GUARD)
     for wrong, why in (("tcp2 10.77.0.3", "character"),
@@ -350,6 +449,219 @@ def case_shown():
         said = q.communicate()[0]
         want(why in said and "FI_LNX_ROUTES" in said, "%s: %s" % (wrong, said))
     g.stop()
+
+
+# ---- routes that change while a process runs --------------------------------
+
+
+def lnxctl(node, pid, *words, text=None):
+    """Exit status, and what it says."""
+    p = start(node, [os.path.join(BUILD, "lnxctl"), "-p", str(pid), "--wait", "30000", *words],
+              stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    said = p.communicate(text)[0]
+    return p.returncode, said
+
+
+def change(node, pid, *words):
+    status, said = lnxctl(node, pid, "route", *words)
+    want(status == 0, "lnxctl route %s: %d, %s" % (" ".join(words), status, said))
+
+
+class Talk:
+    """A process that does as it is told (talk.c)."""
+
+    def __init__(self, node, rail, **env):
+        more = environment(rail, "")
+        del more["FI_LNX_ROUTES"]
+        self.node = node
+        self.p = start(node, [os.path.join(BUILD, "fabtests/functional/talk"), "-p", "lnx",
+                              "-n", "1", "-S", "1"], dict(more, **env),
+                       stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                       stderr=subprocess.DEVNULL)
+        want(self.answer() == "ok open", "talk does not open")
+        self.pid = int(self.do("pid"))
+
+    def tell(self, line):
+        self.p.stdin.write(line + "\n")
+        self.p.stdin.flush()
+
+    def answer(self):
+        return self.p.stdout.readline().strip()
+
+    def do(self, line):
+        self.tell(line)
+        said = self.answer()
+        want(said.startswith("ok"), "%s: %s" % (line, said))
+        return said[3:]
+
+    def route(self, *words):
+        change(self.node, self.pid, *words)
+
+    def show(self, *words):
+        status, said = lnxctl(self.node, self.pid, *words, "--json")
+        want(status == 0, "lnxctl %s: %s" % (" ".join(words), said))
+        return json.loads(said)
+
+    def quit(self):
+        self.do("quit")
+        self.p.wait(GUARD)
+
+
+def talks(**env):
+    a, b = Talk(A, "rail0", **env), Talk(B, "rail1", **env)
+    names = a.do("name"), b.do("name")
+    a.do("know " + names[1])
+    b.do("know " + names[0])
+    return a, b
+
+
+def over(g):
+    """Options of a route over gateway g, for A and for B."""
+    return (("--net", "tcp2", "--gateway", "10.77.0.%d@tcp1" % g),
+            ("--net", "tcp1", "--gateway", "10.77.1.%d@tcp2" % g))
+
+
+def hand_over(a, b, n, size):
+    b.tell("recv %d %d" % (n, size))
+    a.do("send 0 %d %d" % (n, size))
+    want(b.answer() == "ok", "it does not come")
+
+
+def case_live():
+    """Routes that are added, replaced and deleted while processes run."""
+    gateways = two()
+    a, b = talks(FI_LNX_CONNECT_TIMEOUT="60000")
+    for t in a, b:
+        t.do("spin")
+    # Without routes a message waits for a way that does not exist; then there is one.
+    b.tell("recv 1 64")
+    a.tell("send 0 1 64")
+    time.sleep(0.3)
+    a.route("add", *over(G1)[0])
+    b.route("add", *over(G1)[1])
+    want(a.answer() == "ok" and b.answer() == "ok", "it does not come")
+    for size in (64, 20000, 1000000):
+        hand_over(a, b, 5, size)
+        hand_over(b, a, 5, size)
+    want(gateways[0].count("route_count") > 10, "it went another way")
+    want(gateways[1].count("route_count") == 0, "gateway 2 has no routes")
+    # All routes go: messages wait, and leave when there is one again.
+    a.route("del", "--all")
+    want(a.show("route", "show")["route"] == [], "routes are left")
+    b.tell("recv 3 64")
+    a.tell("send 0 3 64")
+    time.sleep(0.3)
+    a.route("add", *over(G1)[0])
+    # B answers over its own route.
+    want(a.answer() == "ok" and b.answer() == "ok", "it does not come")
+    # The other one instead, while messages come.
+    b.do("sink 2000")
+    a.do("flow 0 2000")
+    took = []
+    for old, new in ((0, 1), (1, 0)) * 3:
+        new_g, old_g = (G1, G2)[new], (G1, G2)[old]
+        before = gateways[new].count("route_count")
+        for t, side in ((a, 0), (b, 1)):
+            t.route("add", *over(new_g)[side])
+        for t, side in ((b, 1), (a, 0)):
+            t.route("del", *over(old_g)[side])
+        began = time.monotonic()
+        while gateways[new].count("route_count") < before + 50:
+            want(time.monotonic() < began + GUARD, "gateway %d carries nothing" % new)
+            time.sleep(0.001)
+        took.append(time.monotonic() - began)
+        still = gateways[old].count("route_count")
+        time.sleep(0.2)
+        more = gateways[old].count("route_count") - still
+        want(more < 20, "%d frames over the gateway whose routes are deleted" % more)
+    print("# 50 frames over the other gateway after", ["%.0f ms" % (1e3 * t) for t in took])
+    a.do("ebb")
+    b.do("ebb")
+    sent, got = a.do("counts").split(), b.do("counts").split()
+    want(int(sent[0]) >= int(got[2]) > 1000, "sent %s, received %s" % (sent, got))
+    for t in (a, b):
+        s = t.show("stats", "show")["statistics"]
+        want(s["errors"] == 0, "errors: %s" % s)
+    for t in (a, b):
+        t.quit()
+    for g in gateways:
+        g.stop()
+
+
+def case_live_refused():
+    """What is refused, and that nothing is changed then; file and export."""
+    a = Talk(A, "rail0")
+    a.do("spin")
+    before = lnxctl(A, a.pid, "export")[1]
+    want("route: []" in before, "no routes are exported:\n" + before)
+    a.route("add", "--net", "tcp2", "--gateway", "10.77.0.[241-242]@tcp1", "--priority", "2")
+    for net, gateway, more, err, why in (
+            ("tcp2", "10.77.0.241@tcp1", (), -17, "already"),
+            ("tcp1", "10.77.1.241@tcp2", (), -17, "is local"),
+            ("tcp3", "10.77.1.241@tcp2", (), -113, "no local net"),
+            ("tcp2", "10.77.1.241@tcp2", (), -22, "in the net tcp2 itself"),
+            ("tcp2", "10.77.0.1@tcp1", (), -22, "this node itself"),
+            ("tcp2", "127.0.0.1@tcp1", (), -22, "not the address"),
+            ("*", "10.77.0.241@tcp1", (), -22, "one net"),
+            ("lo", "10.77.0.241@tcp1", (), -22, "one net"),
+            ("tcp2", "10.77.0.9@lo", (), -22, "another node"),
+            ("tcp3", "10.77.0.243@tcp1,10.77.0.1@tcp1", (), -22, "this node itself")):
+        status, said = lnxctl(A, a.pid, "route", "add", "--net", net, "--gateway", gateway,
+                              *more, "--json")
+        want(status == 1, "%s via %s: %d, %s" % (net, gateway, status, said))
+        e = json.loads(said)["add"][0]["route"]
+        want(e["errno"] == err and why in e["descr"], "%s via %s: %s" % (net, gateway, e))
+    for words in (("add", "--net", "tcp2"), ("add", "--gateway", "10.77.0.241@tcp1"),
+                  ("add", "--net", "tcp3", "--gateway", "10.77.0.241@tcp1", "--hop", "0"),
+                  ("add", "--net", "tcp3", "--gateway", "10.77.0.241@tcp1", "--hop", "256"),
+                  ("add", "--net", "tcp3", "--gateway", "10.77.0.241@tcp1", "--hop", "abc"),
+                  ("add", "--net", "tcp3", "--gateway", "10.77.0.241@tcp1", "--priority",
+                   "4294967295"),
+                  ("add", "--net", "tcp3; tcp1", "--gateway", "10.77.0.241@tcp1"),
+                  ("del",), ("del", "--net", "tcp2", "--all"), ("del", "--all", "--gateway", "x"),
+                  ("show", "--nett", "tcp2"), ("list",)):
+        status, said = lnxctl(A, a.pid, "route", *words)
+        want(status == 2 and said.startswith("lnxctl: "), "%s: %d, %s" % (words, status, said))
+    for words in (("--net", "tcp9"), ("--net", "tcp2", "--gateway", "10.77.0.9@tcp1"),
+                  ("--net", "tcp2", "--gateway", "10.77.0.241@tcp1,10.77.0.9@tcp1")):
+        status, said = lnxctl(A, a.pid, "route", "del", *words, "--json")
+        want(status == 1 and json.loads(said)["del"][0]["route"]["errno"] == -2,
+             "%s: %d, %s" % (words, status, said))
+    shown = sorted(a.show("route", "show", "-v")["route"], key=lambda r: r["gateway"])
+    want([(r["net"], r["gateway"], r["hop"], r["priority"]) for r in shown] ==
+         [("tcp2", "10.77.0.%d@tcp1" % g, -1, 2) for g in (241, 242)], "%s" % shown)
+    want(a.show("route", "show")["route"][0].keys() == {"net", "gateway"}, "less without -v")
+    # Nothing answers at these addresses, and that shows.
+    end = time.monotonic() + GUARD
+    while any(r["state"] != "down" for r in a.show("route", "show", "-v")["route"]):
+        want(time.monotonic() < end, "a gateway that is not there: %s" % shown)
+        time.sleep(0.1)
+    # Out, and in again.
+    exported = lnxctl(A, a.pid, "export")[1]
+    want(exported.count("gateway: ") == 2, exported)
+    for text in (before, exported, exported):
+        status, said = lnxctl(A, a.pid, "import", "-", text=text)
+        want(status == 0, "import: %d, %s" % (status, said))
+        want(lnxctl(A, a.pid, "export")[1] == text, "it is not as imported")
+    status, said = lnxctl(A, a.pid, "import", "--diff", "--dry-run", "-", text=exported)
+    want(status == 0 and "changes: []" in said, "there is nothing to change:\n" + said)
+    # Another priority, one more, one less, and one that is for other nodes.
+    text = ("route:\n- {net: tcp2, gateway: 10.77.0.241@tcp1, priority: 7, hop: 2}\n"
+            "- {net: tcp3, gateway: 10.77.0.241@tcp1}\n"
+            "- {net: tcp1, gateway: 10.77.1.241@tcp2}\n")
+    status, said = lnxctl(A, a.pid, "import", "-", text=text)
+    want(status == 0 and "routes passed over" in said and "tcp1 is local" in said,
+         "import: %d, %s" % (status, said))
+    shown = sorted((r["net"], r["gateway"], r["hop"], r["priority"])
+                   for r in a.show("route", "show", "-v")["route"])
+    want(shown == [("tcp2", "10.77.0.241@tcp1", 2, 7), ("tcp3", "10.77.0.241@tcp1", -1, 0)],
+         "%s" % shown)
+    # A setting that is refused takes the routes back.
+    was = lnxctl(A, a.pid, "export")[1]
+    status, said = lnxctl(A, a.pid, "import", "-", text="route: []\nglobal: {hold_down: 1}\n"
+                          "udsp: [{src: tcp1, priority: x}]\n")
+    want(status == 1 and lnxctl(A, a.pid, "export")[1] == was, "a wrong file: " + said)
+    a.quit()
 
 
 def case_computes():

@@ -622,6 +622,46 @@ static int reopened(struct ft *ft, const struct ft_case *c)
 	return FT_PASS;
 }
 
+/* An endpoint meets us while we make no progress, in a process that is killed.  The next
+ * one has its name; only then we hear of the first, and nothing of that may be taken for
+ * something of the next one's. */
+static int reopened_late(struct ft *ft, const struct ft_case *c)
+{
+	struct actor_order meet = { .what = ACTOR_START, .n = 1, .size = 64, .key = 5 };
+	struct actor_order send = { .what = ACTOR_SEND, .n = 1, .size = 64, .key = 6 };
+	struct actor_order us = { .what = ACTOR_KNOW }, o = { .what = ACTOR_OPEN };
+	struct ft_msg m = { .tagged = true, .tag = 6, .buf = bufs[8], .len = 64,
+			    .addr = FI_ADDR_UNSPEC };
+	struct actor_answer say;
+	struct ft_op *rx;
+	int i, n = (int)c->a;
+
+	for (i = 0; i < n; i++)
+		FT_TRY(actor_start(ft, i, actor_obeys));
+	FT_TRY(actor_open(ft, NULL, 0));
+	memcpy(us.name, ft->o.name, sizeof(us.name));
+	for (i = 0; i < n; i++) {
+		FT_TRY(actor_do(ft, &actors[i], &o, &say, true));
+		memcpy(o.name, say.name, sizeof(o.name));
+		o.name_len = ft->o.name_len;
+		if (i == n - 1)
+			break;
+		FT_TRY(actor_do(ft, &actors[i], &us, NULL, true));
+		FT_TRY(actor_do(ft, &actors[i], &meet, NULL, true));
+		actor_kill(&actors[i]);
+	}
+	ft_linger(ft, 0.05);
+	FT_TRY(insert(ft, o.name, 1));
+	FT_TRY(actor_do(ft, &actors[i], &us, NULL, false));
+	rx = ft_op_new(ft);
+	FT_CALL(ft, ft_recv(ft, rx, &m));
+	FT_TRY(actor_do(ft, &actors[i], &send, &say, false));
+	FT_DONE(ft, rx);
+	FT_CHECK(ft, !say.errors && pattern_check(bufs[8], 64, ft->run->seed, 1, 0) < 0,
+		 "wrong data, or %u errors", say.errors);
+	return FT_PASS;
+}
+
 /* ---- many sessions, one after the other ---- */
 
 /* What a peer that has gone may cost; and growth of tables, which is for the first ones.
@@ -856,7 +896,7 @@ static int run(struct ft *ft, const struct ft_case *c)
 
 	if (!ft_is_bare(ft, "lnx"))
 		return ft_skip(ft, "only lnx has sessions");
-	if (c->body != reopened || c->a == SAME_PROCESS) {
+	if (c->body != reopened && c->body != reopened_late) {
 		if (!links || !strstr(links, "tcp"))
 			return ft_skip(ft, "no rail over a network");
 		if (local())
@@ -880,6 +920,8 @@ int main(int argc, char **argv)
 		{ .name = "reopened-other-process", .body = reopened,
 		  .a = OTHER_PROCESS },
 		{ .name = "reopened-killed", .body = reopened, .a = KILLED },
+		{ .name = "reopened-late", .body = reopened_late, .a = 2 },
+		{ .name = "reopened-late-twice", .body = reopened_late, .a = 3 },
 		{ .name = "given-up", .body = sessions_given_up },
 		{ .name = "given-up-begins", .body = sessions_given_up, .a = 1, .slow = true },
 		{ .name = "many-lives", .body = many_lives, .a = 300, .b = 60 },

@@ -114,7 +114,7 @@ int victim_start(struct ft *ft, struct victim *v, const struct ft_cfg *cfg,
 	return all_done(ft, hello, 2, "first messages");
 }
 
-void victim_kill(struct victim *v)
+void victim_leave(struct victim *v)
 {
 	if (v->pid <= 0)
 		return;
@@ -122,9 +122,14 @@ void victim_kill(struct victim *v)
 		v->ntheirs = shm_files(v->pid, v->theirs);
 	kill(v->pid, SIGKILL);
 	waitpid(v->pid, NULL, 0);
-	remove_files(v, v->theirs, v->ntheirs);
 	close(v->fd);
 	v->pid = 0;
+}
+
+void victim_kill(struct victim *v)
+{
+	victim_leave(v);
+	remove_files(v, v->theirs, v->ntheirs);
 	v->ntheirs = 0;
 }
 

@@ -31,6 +31,8 @@ int victim_start(struct ft *ft, struct victim *v, const struct ft_cfg *cfg,
 int victim_ready(struct ft *ft, struct victim *v, bool deaf);
 /* It kills itself in VICTIM_NAP_US: meanwhile we may fall asleep. */
 int victim_dies_soon(struct ft *ft, struct victim *v);
+/* Kill it unless it is dead, and reap it: its files stay until victim_kill. */
+void victim_leave(struct victim *v);
 /* Kill it unless it is dead; remove the files that it leaves behind. */
 void victim_kill(struct victim *v);
 

@@ -218,6 +218,8 @@ void fake_direct(struct fake_core *core, bool tagged, fi_addr_t src,
 
 /* What left first and was not taken yet, or NULL.  The caller frees it. */
 struct fake_sent *fake_take(struct fake_core *core);
+/* The next frame that left, which the peer gets, to be freed; NULL: there is none. */
+struct fake_sent *fake_receive(struct fake *f, struct fake_peer *p);
 /* The same at peer p, which records it.  Ends the test when nothing left, or a
  * frame of another kind. */
 struct fake_sent *fake_expect(struct fake *f, struct fake_peer *p,

@@ -526,16 +526,24 @@ static void note_received(const struct fake *f, struct fake_peer *p,
 		p->got++;
 }
 
-struct fake_sent *fake_expect(struct fake *f, struct fake_peer *p, uint8_t kind)
+struct fake_sent *fake_receive(struct fake *f, struct fake_peer *p)
 {
 	struct fake_sent *s = fake_take(net(f));
+
+	if (s)
+		note_received(f, p, s);
+	return s;
+}
+
+struct fake_sent *fake_expect(struct fake *f, struct fake_peer *p, uint8_t kind)
+{
+	struct fake_sent *s = fake_receive(f, p);
 
 	if (!s || s->h.kind != kind)
 		fprintf(stderr, "%s left, %s was expected\n",
 			s ? lnx_kind_name(s->h.kind) : "nothing",
 			lnx_kind_name(kind));
 	FAKE_CHECK(s && s->h.kind == kind);
-	note_received(f, p, s);
 	return s;
 }
 
@@ -559,10 +567,8 @@ unsigned fake_drop_all(struct fake *f, struct fake_peer *p)
 	struct fake_sent *s;
 	unsigned n;
 
-	for (n = 0; (s = fake_take(net(f))); n++) {
-		note_received(f, p, s);
+	for (n = 0; (s = fake_receive(f, p)); n++)
 		free(s);
-	}
 	return n;
 }
 

@@ -345,12 +345,14 @@ static inline void rx_frames(struct frame f, uint32_t seq, unsigned n)
 	}
 }
 
-/* The host of net 1 announces itself: its account, from the info that it gets. */
-static inline uint16_t announce(unsigned host, struct lnx_gw_info *info)
+/* A process of a host of net 1 announces itself: its account, from the info that it gets;
+ * 0: it gets none. */
+static inline uint16_t announce_as(uint64_t id, unsigned host, unsigned port,
+				   struct lnx_gw_info *info)
 {
-	struct lnx_gw_hello h = { .oldest = 1, .newest = 1, .id = 0x1000 + host,
-				  .key = w.s.key, .nonce = host + 1,
-				  .rails = { .n = 1, .rail = { at(1, host, PORT) } } };
+	struct lnx_gw_hello h = { .oldest = 1, .newest = 1, .id = id,
+				  .key = w.s.key, .nonce = (uint32_t)id,
+				  .rails = { .n = 1, .rail = { at(1, host, port) } } };
 	struct lnx_gw_info own;
 	uint8_t buf[LNX_GW_INFO_BYTES_MAX];
 	unsigned i;
@@ -365,10 +367,15 @@ static inline uint16_t announce(unsigned host, struct lnx_gw_info *info)
 		info = info ? info : &own;
 		cr_assert_eq(lnx_gw_info_get(info, w.log[i].bytes, w.log[i].len, NULL),
 			     0);
-		if (info->gw.nonce == host + 1)
+		if (info->gw.nonce == h.nonce)
 			return info->gw.account;
 	}
 	return 0;
+}
+
+static inline uint16_t announce(unsigned host, struct lnx_gw_info *info)
+{
+	return announce_as(0x1000 + host, host, PORT, info);
 }
 
 /* Frames from src that end got. */

@@ -746,10 +746,10 @@ Test(addr, shm_name)
 {
 	char name[LNX_SHM_NAME_BYTES];
 
-	lnx_addr_shm_name(0x0123456789abcdefULL, name);
+	lnx_addr_shm_name(0x0123456789abcdefULL, 0, name);
 	cr_assert_str_eq(name, "fi_shm://lnx-0123456789abcdef");
-	lnx_addr_shm_name(1, name);
+	lnx_addr_shm_name(1, 0, name);
 	cr_assert_str_eq(name, "fi_shm://lnx-0000000000000001");
-	lnx_addr_shm_name(UINT64_MAX, name);
-	cr_assert_str_eq(name, "fi_shm://lnx-ffffffffffffffff");
+	lnx_addr_shm_name(UINT64_MAX, 4, name);
+	cr_assert_str_eq(name, "fi_shm://lnx-ffffffffffffffff.4");
 }

@@ -93,3 +93,62 @@ BOTH(one_that_has_ended_is_looked_for_where_the_av_says)
 	cr_expect_eq(port_used(s, 0), before);
 	close_now();
 }
+
+/* The peer has moved twice; and then its host says that nothing listens, and the other rail is
+ * silent: its process may have ended, and another one with its name be where the AV says. */
+static unsigned moved_twice(enum lnx_rail_kind kind)
+{
+	struct side *s = &side[0];
+	unsigned before = moved_away(kind), i;
+
+	move(s, 0, 7002);
+	say(s, 1, LNX_KIND_HELLO, 0);
+	run_ms(2);
+	cr_expect_eq(port_used(s, 0), 7002u);
+	for (i = 0; i < 2; i++)
+		black_hole(i);
+	kernel_refuses[0] = true;
+	return before;
+}
+
+BOTH(where_nothing_listens_it_is_looked_for_elsewhere)
+{
+	struct side *s = &side[0];
+	unsigned before = moved_twice(kind);
+
+	send1(s, 8);
+	RUN_UNTIL(port_used(s, 0) == 7001, 4000);
+	RUN_UNTIL(port_used(s, 0) == before, 4000);
+	RUN_UNTIL(port_used(s, 0) == 7002, 4000);
+	close_now();
+}
+
+/* The same in a session that has not reached it yet. */
+BOTH(what_is_not_reached_is_looked_for_elsewhere)
+{
+	struct side *s = &side[0];
+	unsigned before = moved_twice(kind);
+
+	give_up(s, FI_ETIMEDOUT);
+	f.core[0]->send_again = f.core[0]->inject_again = FAKE_ALWAYS;
+	next_session(s);
+	cr_expect_eq(port_used(s, 0), 7002u);
+	RUN_UNTIL(port_used(s, 0) == before, 4000);
+	RUN_UNTIL(port_used(s, 0) == 7002, 4000);
+	close_now();
+}
+
+/* The one that follows begins at the place where the last one was looked for. */
+BOTH(the_place_is_remembered)
+{
+	struct side *s = &side[0];
+	unsigned before = moved_twice(kind);
+
+	send1(s, 8);
+	RUN_UNTIL(port_used(s, 0) == before, 8000);
+	kernel_refuses[0] = false;
+	give_up(s, FI_ETIMEDOUT);
+	next_session(s);
+	cr_expect_eq(port_used(s, 0), before);
+	close_now();
+}

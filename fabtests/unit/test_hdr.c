@@ -317,8 +317,8 @@ Test(hdr, no_kind_is_longer_than_its_frames)
 	}
 }
 
-/* The first frame of several is not the last, the others do not wrap, and some of an
- * announced message is left to be read. */
+/* The first frame of several is not the last, the others do not wrap, and no more follows
+ * an announced message than it is long. */
 Test(hdr, lengths_of_parts)
 {
 	static const struct {
@@ -338,8 +338,8 @@ Test(hdr, lengths_of_parts)
 		{ LNX_KIND_MORE, 99, 0, 0, 100, -EBADMSG },
 		{ LNX_KIND_MORE, 101, 0, 0, 100, -EBADMSG },
 		{ LNX_KIND_MORE, 0, 0, 0, 0, -EBADMSG },
-		{ LNX_KIND_RTS_TAG, 1000, 0, 999, 64, 0 },
-		{ LNX_KIND_RTS_TAG, 1000, 0, 1000, 64, -EBADMSG },
+		{ LNX_KIND_RTS_TAG, 1000, 0, 1000, 64, 0 },
+		{ LNX_KIND_RTS_TAG, 1000, 0, 1001, 64, -EBADMSG },
 		{ LNX_KIND_RTS_MSG, 1000, 0, UINT64_MAX, 64, -EBADMSG },
 	};
 

@@ -583,6 +583,30 @@ BOTH(head_then_the_rest)
 	}
 }
 
+/* All of it comes by itself: nothing is read, and a FIN ends it. */
+BOTH(head_is_all)
+{
+	for (unsigned late = 0; late < 2; late++) {
+		open_met(kind);
+		if (!late)
+			recv_any(buf, sizeof(buf), &a);
+		core->hold_reads = true;
+		announce(LEN);
+		more(0, FIRST);
+		more(FIRST, SECOND);
+		fake_quiet(&f);
+		if (late)
+			recv_any(buf, sizeof(buf), &a);
+		fake_passes(&f, 2);
+		fake_quiet(&f);
+		more(FIRST + SECOND, THIRD);
+		expect_whole(&a, 5);
+		cr_expect_eq(fake_held(core), 0u);
+		fake_expect_drop(&f, &p, LNX_KIND_FIN);
+		fake_close_quick(&f);
+	}
+}
+
 /* The receive takes less than what comes by itself: nothing is read. */
 BOTH(head_is_more_than_the_receive)
 {

@@ -15,7 +15,7 @@ static struct fake f;
 static struct fake_core *core;
 static struct fake_peer p;
 static char a, b, c;			/* contexts */
-static uint8_t text[1 << 20];
+static uint8_t text[(1 << 20) + 1];
 
 #define BOTH(name)							\
 	static void name(enum lnx_rail_kind kind);			\
@@ -159,6 +159,17 @@ Test(parts_send_peer, short_frames)
 	fake_close_quick(&f);
 }
 
+/* With those of a core that copies them as well, what is longer than 128 KiB is read. */
+Test(parts_send_peer, longer_is_read)
+{
+	open_granted(LNX_RAIL_PEER, 1 << 20, (32 << 10) + HDR);
+	send_len(128 << 10, 0, &a);
+	cr_expect_eq(expect_parts(128 << 10), 4u);
+	send_len((128 << 10) + 1, 0, &b);
+	fake_expect_drop(&f, &p, LNX_KIND_RTS_TAG);
+	fake_close_quick(&f);
+}
+
 /* Equal frames are no longer than the rails carry. */
 Test(parts_send_peer, frames_of_an_odd_length)
 {
@@ -211,24 +222,65 @@ BOTH(credit_that_is_of_no_use)
 	fake_close_quick(&f);
 }
 
-/* What is too long to be sent at once has one frame that leaves with the RTS. */
+/* The RTS of a message announces a head, and MOREs bring it: their number. */
+static unsigned expect_head(uint64_t head)
+{
+	struct fake_sent *s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
+	uint64_t got = 0;
+	unsigned n = 0;
+
+	cr_expect_eq(s->h.key, head, "a head of %llu bytes",
+		     (unsigned long long)s->h.key);
+	free(s);
+	for (; got < head; n++) {
+		s = fake_expect(&f, &p, LNX_KIND_MORE);
+		cr_assert_eq(s->h.tag, got);
+		cr_expect(!memcmp(s->bytes + HDR, text + got, s->h.len));
+		got += s->h.len;
+		free(s);
+	}
+	cr_expect_eq(got, head);
+	return n;
+}
+
+/* What is too long to be sent at once has frames that leave with the RTS: all of it, or
+ * four times the limit. */
 BOTH(head_of_an_announced_one)
 {
-	struct fake_sent *s;
-
-	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
-	send_len(1 << 20, 0, &a);
-	s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
-	cr_expect_eq(s->h.key, LNX_PAYLOAD_LARGE);
-	free(s);
-	s = fake_expect(&f, &p, LNX_KIND_MORE);
-	cr_expect_eq(s->h.tag, 0u);
-	cr_expect_eq(s->h.len, LNX_PAYLOAD_LARGE);
-	free(s);
+	open_granted(kind, 8 << 20, LNX_FRAME_LARGE);
+	send_len(512 << 10, 0, &a);
+	cr_expect_eq(expect_head(512 << 10), 6u);
 	fake_expect_none(&f);
-	/* It ends when its FIN has come and the frame is acknowledged. */
+	/* It ends when its FIN has come and the frames are acknowledged. */
 	fake_ack(&f, &p);
 	fake_quiet(&f);
+	send_len((1 << 20) + 1, 0, &b);
+	cr_expect_eq(expect_head(1 << 20), 11u);
+	fake_close_quick(&f);
+}
+
+/* The last credit is left for those that are sent at once. */
+BOTH(head_leaves_credit)
+{
+	open_granted(kind, 1 << 20, LNX_FRAME_LARGE);
+	send_len(1 << 20, 0, &a);
+	expect_head(768 << 10);
+	/* One frame. */
+	send_len(1 << 20, 0, &b);
+	expect_head(LNX_PAYLOAD_LARGE);
+	send_len(128 << 10, 0, &c);
+	expect_parts(128 << 10);
+	send_len(1 << 20, 0, &c);
+	expect_head(0);
+	fake_close_quick(&f);
+}
+
+/* Where frames are short, one. */
+Test(parts_send_peer, head_of_short_frames)
+{
+	open_granted(LNX_RAIL_PEER, 8 << 20, 0);
+	send_len(512 << 10, 0, &a);
+	cr_expect_eq(expect_head(LNX_PAYLOAD_MAX), 1u);
 	fake_close_quick(&f);
 }
 

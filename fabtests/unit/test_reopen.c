@@ -62,6 +62,8 @@ static void without_core(enum lnx_rail_kind kind, unsigned sides)
 	o = force_reopen(&side[0]);
 	f.core[0]->ep_fails = FAKE_ALWAYS;
 	RUN_UNTIL(o->ncomp, 3000);
+	/* The FIN is acknowledged. */
+	run_ms(10);
 	cr_assert_null(f.lnx->rail[0]->core_ep);
 }
 

@@ -40,7 +40,7 @@ Test(request, verbs)
 	good("fault list", LNX_REQUEST_FAULT_LIST);
 	good("fault show", LNX_REQUEST_FAULT_LIST);
 	good("health\tlist\n", LNX_REQUEST_HEALTH_LIST);
-	bad("", "a request begins with fault, health, stats, set, ping, discover, "
+	bad("", "a request begins with fault, health, stats, set, tune, ping, discover, "
 	    "explain, export or route");
 	bad(" \n", "\"\": a request begins");
 	bad("stat", "\"stat\": a request begins");
@@ -50,6 +50,46 @@ Test(request, verbs)
 	    "reset");
 	bad("health", "list, set, once or auto");
 	bad("health \x01\xff", "\"\?\?\"");
+}
+
+Test(request, routes)
+{
+	good("route show", LNX_REQUEST_ROUTE_SHOW);
+	good("ROUTE add  tcp2 hop=1 via 10.0.0.1@tcp1 ", LNX_REQUEST_ROUTE_ADD);
+	cr_expect_str_eq(r.rules, "tcp2 hop=1 via 10.0.0.1@tcp1 ");
+	good("route put tcp2 via 10.0.0.1@tcp1; tcp3 via 10.0.0.1@tcp1",
+	     LNX_REQUEST_ROUTE_PUT);
+	good("route del tcp2", LNX_REQUEST_ROUTE_DEL);
+	cr_expect_str_eq(r.rules, "tcp2");
+	cr_expect(!r.all);
+	good("route del all", LNX_REQUEST_ROUTE_DEL);
+	cr_expect(r.all);
+	bad("route", "\"\": \"route\" is followed by show, add, put or del");
+	bad("route list", "\"list\": \"route\" is followed by");
+	bad("route show all", "\"all\": nothing follows \"route show\"");
+	bad("route add ", "\"route add\" is followed by routes, as in");
+	bad("route put", "\"route put\" is followed by routes, as in");
+	bad("route del", "\"route del\" is followed by a net, as in");
+	bad("route del all tcp2", "\"tcp2\": nothing follows \"route del all\"");
+}
+
+Test(request, tunables)
+{
+	good("tune tcp:eth0 credits 40", LNX_REQUEST_TUNE);
+	cr_expect_eq(r.tuned, 1u << LNX_TUNE_CREDITS);
+	cr_expect_eq(r.tune[LNX_TUNE_CREDITS], 40);
+	cr_expect(lnx_target_has_rail(&r.target[0], "tcp:eth0"));
+	good("tune tcp:* peer_credits 0 credits default", LNX_REQUEST_TUNE);
+	cr_expect_eq(r.tuned, 3);
+	cr_expect_eq(r.tune[LNX_TUNE_CREDITS], LNX_TUNE_DEFAULT);
+	cr_expect_eq(r.tune[LNX_TUNE_PEER_CREDITS], 0);
+	bad("tune", "\"\": must be a rail");
+	bad("tune tcp:eth0", "\"tune\" is followed by a rail, and credits");
+	bad("tune tcp:eth0 credit 3", "\"credit\": behind the rail");
+	bad("tune tcp:eth0 credits", "\"\": credits must be a whole number");
+	bad("tune tcp:eth0 credits 65536", "\"65536\": credits must be");
+	bad("tune tcp:eth0 peer_credits -1", "\"-1\": peer_credits must be");
+	bad("tune shm:shm credits 3", "shared memory has no health");
 }
 
 Test(request, faults)

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "ctl/request.h"
 #include "fake_core.h"
+#include "view.h"
 
 #define GATEWAY		0x77u
 #define UNIT		((size_t)LNX_PAYLOAD_MAX)
@@ -20,16 +22,21 @@ static struct fake_peer p;
 static uint8_t buf[BYTES], mem[BYTES];
 static char a, b;
 
-/* Rails of the test are in tcp1, the peer's one is in tcp2. */
-static void open_over(const char *routes)
+/* Rails of the test are in net 1, the peer's one is in net 2. */
+static void open_over(enum lnx_rail_kind kind, const char *routes)
 {
-	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_PLAIN }, .caps = FI_RMA };
+	struct fake_opt opt = { .nrail = 1, .kind = { kind }, .caps = FI_RMA };
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(5001),
 				  .sin_addr.s_addr = htonl(0x0a020005) };
 	size_t i;
 
 	fake_conf.nets = "tcp1=127.0.0.0/8; tcp2=10.2.0.0/16";
 	fake_conf.routes = routes;
+	if (kind == LNX_RAIL_PEER) {
+		fake_conf.nets = "rxm1=tcp;ofi_rxm/127.0.0.0/8; rxm2=tcp;ofi_rxm/10.2.0.0/16";
+		fake_rxm_buffer = LNX_FRAME_LARGE;
+		opt.inject_size = 1024;
+	}
 	fake_open(&f, &opt);
 	core = f.core[0];
 	fake_peer_init(&f, &p, 0x1111);
@@ -41,9 +48,15 @@ static void open_over(const char *routes)
 		mem[i] = (uint8_t)(i * 7 + i / 251);
 }
 
+static void open_kind(enum lnx_rail_kind kind)
+{
+	open_over(kind, kind == LNX_RAIL_PEER ? "rxm2 via 10.9.0.9@rxm1" :
+						"tcp2 via 10.9.0.9@tcp1");
+}
+
 static void open_routed(void)
 {
-	open_over("tcp2 via 10.9.0.9@tcp1");
+	open_kind(LNX_RAIL_PLAIN);
 }
 
 /* The gateway with that id answers a hello. */
@@ -77,9 +90,9 @@ static void inform(uint32_t nonce, uint16_t account)
 }
 
 /* The session has begun, in both directions, over the gateway. */
-static void meet(void)
+static void meet_over(enum lnx_rail_kind kind)
 {
-	open_routed();
+	open_kind(kind);
 	cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), 0);
 	fake_after_ms(&f, 1);
 	inform(core->hello.nonce, 3);
@@ -91,6 +104,11 @@ static void meet(void)
 	fake_passes(&f, 4);
 	fake_after_ms(&f, 1);
 	fake_drop_all(&f, &p);
+}
+
+static void meet(void)
+{
+	meet_over(LNX_RAIL_PLAIN);
 }
 
 static void end(void)
@@ -140,6 +158,112 @@ Test(routed, infos)
 	fake_pass(&f);
 	cr_expect_eq(core->env.account, 3);
 	fake_drop_all(&f, &p);
+	end();
+}
+
+/* ---- routes that change ---- */
+
+static ssize_t request(const char *text)
+{
+	static char reply[1000];
+
+	return lnx_ctl_request(f.lnx, text, reply, sizeof(reply));
+}
+
+/* A frame leaves now, to another place than `other`: to which? */
+static fi_addr_t leaves(fi_addr_t other)
+{
+	struct fake_sent *s;
+	fi_addr_t dest;
+
+	fake_drop_all(&f, &p);
+	cr_assert_eq(fi_tinject(f.ep, "y", 1, p.addr, 2), 0);
+	s = fake_expect(&f, &p, LNX_KIND_TAG);
+	dest = s->dest;
+	free(s);
+	cr_assert_neq(dest, other);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	fake_drop_all(&f, &p);
+	return dest;
+}
+
+/* Another gateway takes over with the next frame; a worse one is standby. */
+Test(routed, routes_change)
+{
+	fi_addr_t first, second;
+	unsigned hellos, i;
+
+	meet();
+	first = leaves(FI_ADDR_NOTAVAIL);
+	hellos = core->nhellos;
+	cr_assert_eq(request("route add tcp2 priority=3 via 10.9.0.8@tcp1"), 0);
+	fake_after_ms(&f, 1);
+	cr_expect_eq(core->nhellos, hellos + 1, "it is asked at once");
+	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2, "it has a path at once, too");
+	for (i = 0; i < 8; i++)
+		cr_expect_eq(leaves(FI_ADDR_NOTAVAIL), first, "a worse route was used");
+	cr_assert_eq(request("route put tcp2 priority=3 via 10.9.0.9@tcp1; "
+			     "tcp2 via 10.9.0.8@tcp1"), 0);
+	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2);
+	second = leaves(first);
+	cr_assert_eq(request("route del tcp2 via 10.9.0.9@tcp1"), 0);
+	cr_expect_eq(leaves(first), second);
+	cr_assert_eq(request("route add tcp2 via 10.9.0.9@tcp1"), 0);
+	cr_assert_eq(request("route del tcp2 via 10.9.0.8@tcp1"), 0);
+	fake_after_ms(&f, 1);
+	fake_drop_all(&f, &p);
+	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2, "paths are used again");
+	end();
+}
+
+/* Without a route a message waits, and leaves when there is one. */
+Test(routed, routes_go_and_come)
+{
+	meet();
+	cr_assert_eq(request("route del all"), 0);
+	fake_after_ms(&f, 5);
+	fake_drop_all(&f, &p);
+	cr_assert_eq(fi_tinject(f.ep, "y", 1, p.addr, 2), 0);
+	fake_after_ms(&f, 50);
+	fake_expect_none(&f);
+	cr_assert_eq(request("route add tcp2 via 10.9.0.9@tcp1"), 0);
+	fake_passes(&f, 2);
+	fake_expect_drop(&f, &p, LNX_KIND_TAG);
+	cr_expect_eq(f.lnx->stats.failed, 0);
+	end();
+}
+
+/* What is refused changes nothing. */
+Test(routed, changes_refused)
+{
+	static const struct {
+		const char *text;
+		int err;
+	} rows[] = {
+		{ "route add tcp2 via 10.9.0.9@tcp1", -EEXIST },
+		{ "route add tcp2 via 10.9.0.7@tcp1,10.9.0.9@tcp1", -EEXIST },
+		{ "route add tcp1 via 10.2.0.9@tcp2", -EEXIST },
+		{ "route add tcp3 via 10.2.0.9@tcp2", -FI_EHOSTUNREACH },
+		{ "route add tcp2 via 10.2.0.9@tcp2", -FI_EINVAL },
+		{ "route put tcp2 via 10.9.0.7@tcp1; tcp2 via 10.2.0.9@tcp2", -FI_EINVAL },
+		{ "route add tcp2 hop=256 via 10.9.0.7@tcp1", -FI_EINVAL },
+		{ "route del tcp3", -FI_ENOENT },
+		{ "route del tcp2 via 10.9.0.7@tcp1", -FI_ENOENT },
+		{ "route del tcp2 via 10.9.0.9@tcp1,10.9.0.7@tcp1", -FI_ENOENT },
+	};
+	size_t i;
+
+	meet();
+	for (i = 0; i < LNX_ARRAY_SIZE(rows); i++) {
+		char shown[400] = "";
+
+		cr_expect_eq(request(rows[i].text), rows[i].err, "%s", rows[i].text);
+		cr_assert_gt(lnx_ctl_request(f.lnx, "route show", shown, sizeof(shown)), 0);
+		cr_expect(strstr(shown, "route tcp2 via 10.9.0.9@tcp1: ") == shown &&
+			  !strstr(strchr(shown, '\n'), "route"), "%s: %s", rows[i].text, shown);
+	}
+	leaves(FI_ADDR_NOTAVAIL);
 	end();
 }
 
@@ -311,6 +435,68 @@ Test(routed, pulls_again)
 	end();
 }
 
+/* A core receives while it sends: what is late comes inside the call that asks for it again,
+ * and once more after that. */
+static struct lnx_hdr late;
+
+/* The peer has all that left.  What took long ends only then. */
+static void acked(void)
+{
+	fake_passes(&f, 4);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	fake_passes(&f, 2);
+}
+
+static void comes_late(void)
+{
+	core->in_inject = NULL;
+	piece(&late, 0, UNIT);
+}
+
+Test(routed, comes_while_it_is_asked_for)
+{
+	const uint64_t seg = BYTES;
+	struct fake_sent *s;
+	size_t at;
+
+	meet_over(LNX_RAIL_PEER);
+	for (unsigned whole = 0; whole < 2; whole++) {
+		memset(buf, 0, BYTES);
+		cr_assert_eq(fi_trecv(f.ep, buf, BYTES, NULL, FI_ADDR_UNSPEC, 9, 0, &b), 0);
+		fake_rts(&f, &p, true, 9, 44, mem, &seg, 1);
+		fake_passes(&f, 40);
+		while ((s = fake_receive(&f, &p))) {
+			if (s->h.kind == LNX_KIND_PULL)
+				late = s->h;
+			free(s);
+		}
+		for (at = 5 * UNIT; at > UNIT; at -= UNIT)
+			piece(&late, at, at == 5 * UNIT ? 100 : UNIT);
+		if (whole)
+			piece(&late, UNIT, UNIT);
+		fake_quiet(&f);
+		/* The first unit, and one time the second, are asked for again. */
+		for (at = 0; at < 3; at++)
+			fake_after_ms(&f, 50);
+		core->in_inject = comes_late;
+		for (at = 0; at < 100 && core->in_inject; at++)
+			fake_after_ms(&f, 50);
+		cr_assert_null(core->in_inject);
+		if (!whole) {
+			piece(&late, 0, UNIT);
+			acked();
+			fake_quiet(&f);
+			piece(&late, UNIT, UNIT);
+		}
+		/* It took long: the sender has to confirm. */
+		acked();
+		cr_expect_eq(fake_comp(&f, &b).len, BYTES);
+		cr_expect_eq(memcmp(buf, mem, BYTES), 0);
+	}
+	end();
+}
+
 /* Our side of that: memory goes to the peer that it was announced to, and to no other. */
 Test(routed, answers)
 {
@@ -366,11 +552,11 @@ static uint64_t id_of(fi_addr_t dest)
 }
 
 /* The session has begun over one of the gateways, whose place this returns. */
-static fi_addr_t meet_over(const char *routes)
+static fi_addr_t meet_gateways(const char *routes)
 {
 	fi_addr_t first, other;
 
-	open_over(routes);
+	open_over(LNX_RAIL_PLAIN, routes);
 	cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), 0);
 	fake_after_ms(&f, 1);
 	cr_assert_eq(core->nhellos, 1);
@@ -397,7 +583,7 @@ static fi_addr_t meet_over(const char *routes)
 
 static fi_addr_t meet_two(void)
 {
-	return meet_over("tcp2 via 10.9.0.8@tcp1,10.9.0.9@tcp1");
+	return meet_gateways("tcp2 via 10.9.0.8@tcp1,10.9.0.9@tcp1");
 }
 
 /* The last number of the address of that gateway. */
@@ -614,7 +800,7 @@ Test(routed, priority)
 	unsigned i;
 
 	for (i = 0; i < 8; i++) {
-		meet_over("tcp2 priority=1 via 10.9.0.8@tcp1; tcp2 via 10.9.0.9@tcp1");
+		meet_gateways("tcp2 priority=1 via 10.9.0.8@tcp1; tcp2 via 10.9.0.9@tcp1");
 		to = noted(LNX_NOTE_DRAINING, &first, &h);
 		cr_expect_eq(address_of(first), 9);
 		cr_expect_eq(address_of(to), 8);
@@ -628,8 +814,8 @@ Test(routed, hops)
 	unsigned i;
 
 	for (i = 0; i < 8; i++) {
-		cr_expect_eq(address_of(meet_over("tcp2 hop=1 via 10.9.0.8@tcp1; "
-						  "tcp2 hop=2 via 10.9.0.9@tcp1")), 8);
+		cr_expect_eq(address_of(meet_gateways("tcp2 hop=1 via 10.9.0.8@tcp1; "
+						      "tcp2 hop=2 via 10.9.0.9@tcp1")), 8);
 		end();
 	}
 }
@@ -641,8 +827,8 @@ Test(routed, preferred_by_rule)
 
 	for (i = 0; i < 8; i++) {
 		fake_conf.udsp = "dst:tcp2,rte:10.9.0.8@tcp1";
-		cr_expect_eq(address_of(meet_over("tcp2 priority=1 via 10.9.0.8@tcp1; "
-						  "tcp2 via 10.9.0.9@tcp1")), 8);
+		cr_expect_eq(address_of(meet_gateways("tcp2 priority=1 via 10.9.0.8@tcp1; "
+						      "tcp2 via 10.9.0.9@tcp1")), 8);
 		fake_conf.udsp = NULL;
 		end();
 	}

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/out.h"
 #include "conf/config.h"
 #include "conf/routes.h"
 #include "seed.h"
@@ -213,6 +214,47 @@ Test(routes, without_host)
 		     0);
 	cr_assert_eq(lnx_routes_parse(&table, &nets, "tcp1 via 10.1.0.1@tcp1", NULL,
 				      &why), -EINVAL);
+}
+
+/* What "import" uses: text for all nodes of a cluster. */
+Test(routes, put)
+{
+	char skipped[600] = "";
+	struct lnx_out o = { .buf = skipped, .size = sizeof(skipped) };
+	uint32_t id, changes;
+
+	cr_assert_eq(parse("tcp3 via 10.1.0.1@tcp1; ib via 10.1.0.1@tcp1"), 0);
+	changes = table.changes;
+	cr_assert_eq(lnx_routes_put(&table, &nets, "tcp3 via 10.1.0.1@tcp1", &host, &o,
+				    &why), 0);
+	cr_assert_eq(table.changes, changes, "nothing is new");
+	id = table.last_id;
+	cr_assert_eq(lnx_routes_put(&table, &nets, "tcp3 hop=2 priority=5 via "
+				    "10.1.0.1@tcp1; tcp3 via 10.2.0.9@tcp2; "
+				    "tcp2 via 10.1.0.1@tcp1; ib via 10.3.0.1@tcp3; "
+				    "tcp3 via 10.1.99.5@tcp1", &host, &o, &why), 0, "%s",
+		     why.why);
+	cr_assert_str_eq(print(), "tcp3 hop=2 priority=5 via 10.1.0.1@tcp1; ib via "
+			 "10.1.0.1@tcp1; tcp3 via 10.2.0.9@tcp2");
+	cr_assert_eq(table.last_id, id + 1, "the first one keeps its id");
+	cr_assert(strstr(skipped, "tcp2 via 10.1.0.1@tcp1: the net tcp2 is local"), "%s",
+		  skipped);
+	cr_assert(strstr(skipped, "\nib via 10.3.0.1@tcp3: the gateway 10.3.0.1@tcp3 is on no "
+			 "local net"), "%s", skipped);
+	cr_assert(strstr(skipped, "this node itself"), "%s", skipped);
+	/* What is wrong everywhere is refused, with all the rest. */
+	changes = table.changes;
+	cr_assert_eq(lnx_routes_put(&table, &nets, "tcp3 via 10.1.0.8@tcp1; tcp1 via "
+				    "10.1.0.1@tcp1", &host, &o, &why), -EINVAL);
+	cr_assert_eq(why.at, 33);
+	cr_assert_eq(table.changes, changes);
+	cr_assert_eq(table.n, 3);
+	lnx_routes_clear(&table);
+	cr_assert_str_eq(print(), "");
+	cr_assert_eq(table.last_id, id + 1, "ids are not used again");
+	changes = table.changes;
+	lnx_routes_clear(&table);
+	cr_assert_eq(table.changes, changes);
 }
 
 Test(routes, deleted)

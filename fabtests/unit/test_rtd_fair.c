@@ -82,6 +82,91 @@ Test(rtd_fair, grants_shrink)
 	cr_assert_eq(w.ngot, 0);
 }
 
+static struct rtd_source_view source_view(uint16_t account)
+{
+	struct rtd_source_view v;
+	unsigned i;
+
+	for (i = 0; rtd_relay_source(w.r, i, &v); i++)
+		if (v.account == account)
+			return v;
+	cr_assert(false, "no source has account %u", account);
+	return v;
+}
+
+/* A process that announces many sources shrinks the grants of its own host only. */
+Test(rtd_fair, many_ids)
+{
+	struct frame f = frame(0x1005, 2, 1), g = frame(0x1006, 2, 2);
+	uint16_t good = announce(5, NULL), bad[200];
+	unsigned i;
+
+	/* 125 large ones for it and three rails. */
+	cr_assert_eq(source_view(good).large, 31);
+	for (i = 0; i < 200; i++) {
+		bad[i] = announce_as(0x2000 + i, 6, 2000 + i, NULL);
+		cr_assert_neq(bad[i], 0);
+	}
+	cr_assert_eq(source_view(good).large, 25);
+	cr_assert_eq(source_view(good).small, 64);
+	cr_assert_eq(source_view(bad[0]).large, 1);
+	/* It has them, too, while the others fill all that they can. */
+	end_at(2, 1)->does = end_at(2, 2)->does = STANDS;
+	f.env.account = good;
+	f.env.len = g.env.len = 9000;
+	for (i = 0; i < 200; i++) {
+		g.env.account = bad[i];
+		rx_frames(g, 0, 2);
+	}
+	rx_frames(f, 0, 25);
+	cr_assert_eq(source_view(good).used_large, 25);
+	cr_assert_eq(source_view(good).dropped, 0);
+}
+
+/* An address that nothing can be sent to takes no share, and displaces no source. */
+Test(rtd_fair, made_up_addresses)
+{
+	struct rtd_settings s = w.s;
+	struct frame f = frame(0x1005, 2, 1);
+	uint16_t good = announce(5, NULL);
+	unsigned i;
+
+	s.sources = 32;
+	cr_assert_eq(rtd_relay_set(w.r, &s), 0);
+	w.by_default = STANDS;
+	for (i = 0; i < 200; i++)
+		cr_assert_eq(announce_as(0x2000 + i, 100 + i, 2000, NULL), 0);
+	cr_assert_eq(source_view(good).large, 31);
+	cr_assert_leq(rtd_relay_nsources(w.r), 32);
+	/* Frames with an account that was not told yet are those of a stranger. */
+	f.env.len = 9000;
+	end_at(2, 1)->does = STANDS;
+	for (i = 1; i < 65536; i++) {
+		if (i == good)
+			continue;
+		f.env.account = (uint16_t)i;
+		rx_frame(&f);
+	}
+	cr_assert_eq(rtd_relay_held(w.r), 31);
+	f.env.account = good;
+	rx_frames(f, 0, 31);
+	cr_assert_eq(source_view(good).dropped, 0);
+}
+
+/* What hosts with few sources cannot use is for those with many. */
+Test(rtd_fair, crowded_host)
+{
+	uint16_t alone = announce(5, NULL), crowd[8];
+	unsigned i;
+
+	for (i = 0; i < 8; i++)
+		crowd[i] = announce_as(0x2000 + i, 6, 2000 + i, NULL);
+	/* 512 in all; four have 64, and eight the rest. */
+	cr_assert_eq(source_view(alone).small, 64);
+	for (i = 0; i < 8; i++)
+		cr_assert_eq(source_view(crowd[i]).small, 32);
+}
+
 /* ---- turns ---- */
 
 /* Sources of one destination take turns, and each keeps its order. */

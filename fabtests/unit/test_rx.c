@@ -14,6 +14,7 @@
 #include "api/ep.h"
 #include "base/interval.h"
 #include "comp/comp.h"
+#include "core/peer.h"
 #include "fake_core.h"
 #include "fake_memory.h"
 #include "msg/rx.h"
@@ -376,18 +377,22 @@ BOTH(truncated_pull)
 
 /* ---- pulling ---- */
 
-static struct fake_sent *expect_fin(uint64_t op, int err)
+static void expect_fin_at(struct fake_peer *at, uint64_t op, int err)
 {
 	struct fake_sent *s;
 
 	/* The first frame to a peer comes after our hello. */
-	while ((s = fake_take(core)) && s->h.kind != LNX_KIND_FIN)
+	while ((s = fake_receive(&f, at)) && s->h.kind != LNX_KIND_FIN)
 		free(s);
 	cr_assert(s, "no FIN left");
 	cr_expect_eq(s->h.data, op);
 	cr_expect_eq(s->h.len, (uint64_t)err);
 	free(s);
-	return NULL;
+}
+
+static void expect_fin(uint64_t op, int err)
+{
+	expect_fin_at(&p, op, err);
 }
 
 /* Pieces of the sender and of the receive that do not match, and small reads. */
@@ -473,60 +478,87 @@ BOTH(reads_complete_in_any_order)
 	fake_close(&f);
 }
 
-/* It is read, but so late that the sender may have given us up meanwhile. */
-static void read_late(enum lnx_rail_kind kind, uint64_t *len)
+/* It is read, but so late that the sender may have given us up meanwhile: the reads took long,
+ * or the receive was posted late. */
+static void read_late(enum lnx_rail_kind kind, uint64_t *len, bool posted_late)
 {
 	open_met(kind);
-	core->hold_reads = true;
-	recv_any(buf, *len, &a);
+	core->hold_reads = !posted_late;
+	if (!posted_late)
+		recv_any(buf, *len, &a);
 	fake_rts(&f, &p, true, 5, 77, mem, len, 1);
 	fake_passes(&f, 3);
-	cr_assert_gt(fake_held(core), 0u);
+	cr_assert_eq(fake_held(core) > 0, !posted_late);
 	core->hold_reads = false;
-	for (unsigned i = 0; i < 3; i++)
-		fake_after_ms(&f, 100);
+	fake_after_ms(&f, 60);
 	while (core->sent)
 		free(fake_take(core));
+	if (posted_late)
+		recv_any(buf, *len, &a);
 	while (fake_held(core))
 		fake_finish(core, 0, 0);
 	fake_passes(&f, 3);
 	fake_quiet(&f);
 }
 
-/* Its acknowledgement of the FIN says that it still held its buffer for us. */
-BOTH(what_took_long_is_confirmed)
+/* What it acknowledges shows that it still held its buffer for us.  Its send ends after that:
+ * not before it is known that the receive ends well. */
+static void is_confirmed(enum lnx_rail_kind kind, bool posted_late)
 {
 	uint64_t len = 100000;
 	struct fake_sent *s;
 
-	read_late(kind, &len);
+	read_late(kind, &len, posted_late);
 	s = fake_expect(&f, &p, LNX_KIND_FIN);
 	cr_expect(s->h.flags & LNX_WIRE_F_ACK_NOW);
+	cr_expect_eq(s->h.data, 0u);
 	free(s);
 	fake_after_ms(&f, 5);
 	fake_quiet(&f);
+	/* A thread may sleep meanwhile. */
+	cr_expect(!view_work(f.lnx, LNX_WORK_PULL));
 	fake_ack(&f, &p);
 	fake_comp(&f, &a);
 	cr_expect_arr_eq(buf, mem, len);
+	expect_fin(77, 0);
 	fake_quiet(&f);
 	fake_close(&f);
 }
 
+BOTH(what_took_long_is_confirmed)
+{
+	is_confirmed(kind, false);
+}
+
+BOTH(what_waited_long_is_confirmed)
+{
+	is_confirmed(kind, true);
+}
+
 /* It had ended the session: what was read is what was in the buffer by then. */
-BOTH(what_took_long_and_is_not_confirmed_fails)
+static void is_not_confirmed(enum lnx_rail_kind kind, bool posted_late)
 {
 	uint64_t len = 100000;
-	struct fake_sent *s;
 
-	read_late(kind, &len);
-	s = fake_expect(&f, &p, LNX_KIND_FIN);
-	free(s);
+	read_late(kind, &len, posted_late);
+	free(fake_expect(&f, &p, LNX_KIND_FIN));
 	lnx_lock(&f.lnx->lock);
 	lnx_rel_peer_failed(lnx_peer_get(f.lnx, p.addr), FI_ECONNRESET);
 	lnx_unlock(&f.lnx->lock);
 	fake_err(&f, &a, FI_ECONNRESET);
+	cr_expect_null(core->sent, "its send does not end well");
 	fake_quiet(&f);
 	fake_close_quick(&f);
+}
+
+BOTH(what_took_long_and_is_not_confirmed_fails)
+{
+	is_not_confirmed(kind, false);
+}
+
+BOTH(what_waited_long_and_is_not_confirmed_fails)
+{
+	is_not_confirmed(kind, true);
 }
 
 BOTH(failed_read_is_repeated)
@@ -578,6 +610,29 @@ BOTH(read_that_fails_for_good)
 	fake_err(&f, &a, FI_EIO);
 	fake_quiet(&f);
 	expect_fin(77, FI_EIO);
+	expect_no_entries();
+	fake_close(&f);
+}
+
+/* Cores say so of what a broken connection ends; to the application it means fi_cancel. */
+BOTH(reads_that_are_cancelled)
+{
+	uint64_t len = 100000;
+
+	fake_conf.transaction_timeout = 200;
+	open_met(kind);
+	core->hold_reads = true;
+	recv_any(buf, len, &a);
+	fake_rts(&f, &p, true, 5, 77, mem, &len, 1);
+	for (int i = 0; i < 80; i++) {
+		fake_ack(&f, &p);
+		fake_after_ms(&f, 10);
+		while (fake_held(core))
+			fake_finish(core, 0, FI_ECANCELED);
+	}
+	fake_err(&f, &a, FI_ECONNRESET);
+	fake_quiet(&f);
+	expect_fin(77, FI_ECONNRESET);
 	expect_no_entries();
 	fake_close(&f);
 }
@@ -726,7 +781,7 @@ BOTH(hello_and_rts_of_an_unsolicited_peer_in_one_pass)
 	fake_passes(&f, 5);
 	fake_comp(&f, &a);
 	cr_expect_arr_eq(buf, mem, len);
-	expect_fin(77, 0);
+	expect_fin_at(&q, 77, 0);
 	fake_close(&f);
 }
 
@@ -1384,25 +1439,40 @@ Test(rx_direct, claimed_while_closing)
 static uint64_t cookie;			/* p's liveness cookie: its eid while it is
 					 * open */
 
+static const char *region(void)
+{
+	static char path[64];
+
+	snprintf(path, sizeof(path), "/dev/shm/lnx-%016llx", (unsigned long long)p.eid);
+	return path;
+}
+
+static void make_region(void)
+{
+	int fd;
+
+	unlink(region());
+	fd = open(region(), O_CREAT | O_RDWR | O_EXCL, 0600);
+	cr_assert_geq(fd, 0, "%s", region());
+	close(fd);
+}
+
+static void remove_region(void)
+{
+	unlink(region());
+}
+
 /* p is on this host, and known. */
 static void open_local(void)
 {
-	char path[64];
-	int fd;
-
 	open_direct();
 	fake_peer_init(&f, &p, 0x5252525200000000 + (unsigned)getpid());
 	p.where.has_shm = true;
 	p.where.host = f.domain.host;
 	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
-	snprintf(path, sizeof(path), "/dev/shm/lnx-%016llx",
-		 (unsigned long long)p.eid);
-	unlink(path);
-	fd = open(path, O_CREAT | O_RDWR | O_EXCL, 0600);
-	cr_assert_geq(fd, 0, "%s", path);
-	close(fd);
+	make_region();
 	fake_peer_insert(&f, &p);
-	unlink(path);
+	remove_region();
 }
 
 static struct lnx_wire_shm_ctrl ctrl(uint64_t tag, size_t len)
@@ -1564,6 +1634,63 @@ Test(rx_direct, answer_waits_for_a_busy_core)
 	fake_after_ms(&f, 10);
 	fin_left(0);
 	recv_any(buf, 50000, &a);
+	ctrl_end(50000);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
+	fake_close(&f);
+}
+
+/* It was for the process that had our name before.  The send has failed, or will: what is in
+ * its buffer is not read, no receive is taken for it, and its sender is told. */
+Test(rx_direct, announced_to_another_process)
+{
+	uint16_t before, own = lnx_shm_ctrl_process(getpid());
+	struct lnx_wire_shm_ctrl n;
+
+	open_local();
+	recv_any(buf, 50000, &a);
+	for (int pid = getpid() - 3; pid < getpid(); pid++) {
+		before = lnx_shm_ctrl_process(pid);
+		n = ctrl(5, 50000);
+		n.to_low = (uint8_t)before;
+		n.to_high = (uint8_t)(before >> 8);
+		ctrl_arrives(&n);
+		fake_quiet(&f);
+		fin_left(FI_ECONNRESET);
+	}
+	cr_expect_eq(f.lnx->stats.stale_frames, 3);
+	n.to_low = (uint8_t)own;
+	n.to_high = (uint8_t)(own >> 8);
+	ctrl_arrives(&n);
+	ctrl_end(50000);
+	fin_left(0);
+	cr_expect_eq(view_rxes(f.lnx), 0u);
+	fake_close(&f);
+}
+
+/* Another process has the name of the sender now.  The core would take our answer there, and
+ * its operations have the same numbers. */
+Test(rx_direct, no_answer_to_the_next_process)
+{
+	struct lnx_wire_shm_ctrl n;
+	struct lnx_peer *peer;
+
+	open_local();
+	n = ctrl(5, 50000);
+	recv_any(buf, 50000, &a);
+	core->inject_again = FAKE_ALWAYS;
+	ctrl_arrives(&n);
+	fake_passes(&f, 3);
+	fake_quiet(&f);
+	make_region();
+	lnx_lock(&f.lnx->lock);
+	peer = inside(&p);
+	lnx_peer_shm_forget(peer);
+	lnx_peer_detach(peer);
+	lnx_unlock(&f.lnx->lock);
+	core->inject_again = 0;
+	fake_after_ms(&f, 10);
+	remove_region();
+	cr_expect_null(core->sent, "its answer leaves");
 	ctrl_end(50000);
 	cr_expect_eq(view_rxes(f.lnx), 0u);
 	fake_close(&f);
@@ -2028,6 +2155,10 @@ BOTH(pull_goes_on_without_memory)
 	for (int i = 0; i < 10; i++)
 		fake_after_ms(&f, 100);
 	no_memory = false;
+	/* It took long. */
+	expect_fin(0, 0);
+	expect_fin(0, 0);
+	fake_ack(&f, &p);
 	fake_comp(&f, &a);
 	fake_comp(&f, &b);
 	cr_expect_arr_eq(buf, mem, len);

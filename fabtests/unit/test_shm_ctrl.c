@@ -23,6 +23,7 @@ static struct lnx_wire_shm_ctrl good(void)
 		.flags = LNX_WIRE_F_DATA, .pid = 77, .cookie = 0x1000, .op = 5,
 		.tag = 6, .data = 7, .len = 300,
 		.piece = { { 0x2000, 100 }, { 0x3000, 200 } },
+		.to_low = 7, .to_high = 9,
 	};
 }
 
@@ -44,8 +45,7 @@ Test(shm_ctrl, comes_back_as_it_was)
 	lnx_shm_ctrl_put(bytes, &n);
 	cr_assert_eq(lnx_shm_ctrl_get(&back, bytes, ME), 0);
 	n.magic = LNX_SHM_CTRL_MAGIC;
-	cr_expect_eq(memcmp(&n, &back, sizeof(n)), 0);
-	cr_expect_eq(bytes[LNX_SHM_CTRL_BYTES - 1], 0);
+	cr_expect_eq(memcmp(&n, &back, LNX_SHM_CTRL_BYTES), 0);
 	cr_expect_eq(lnx_shm_ctrl_get(&back, bytes, YOU), -EBADMSG, "not ours");
 	bytes[0] ^= 1;
 	cr_expect_eq(lnx_shm_ctrl_get(&back, bytes, ME), -EBADMSG, "magic");
@@ -56,6 +56,18 @@ Test(shm_ctrl, comes_back_as_it_was)
 	change; \
 	cr_expect_eq(parse(&n), -EBADMSG, #change); \
 } while (0)
+
+Test(shm_ctrl, processes)
+{
+	cr_expect_eq(lnx_shm_ctrl_process(0), 0, "not known");
+	cr_expect_eq(lnx_shm_ctrl_process(-1), 0);
+	for (int pid = 1; pid < UINT16_MAX; pid += 1000) {
+		cr_expect_neq(lnx_shm_ctrl_process(pid), 0);
+		cr_expect_neq(lnx_shm_ctrl_process(pid), lnx_shm_ctrl_process(pid + 1));
+	}
+	cr_expect_neq(lnx_shm_ctrl_process(UINT16_MAX), 0);
+	cr_expect_neq(lnx_shm_ctrl_process(UINT16_MAX), lnx_shm_ctrl_process(UINT16_MAX - 1));
+}
 
 Test(shm_ctrl, what_does_not_fit_is_none)
 {

@@ -213,6 +213,83 @@ Test(shm_registry, may_be_missing)
 	file(EID, -1);
 }
 
+static bool there_is(uint64_t eid, unsigned turn)
+{
+	char path[LNX_SHM_PATH_BYTES];
+
+	lnx_host_region_path(eid, turn, path);
+	return !access(path, F_OK);
+}
+
+/* A region of that turn, as the core makes it. */
+static unsigned take_turn(void)
+{
+	char path[LNX_SHM_PATH_BYTES];
+	unsigned turn = view_shm_turn(&ep);
+	int fd;
+
+	lnx_host_take_turn(&ep);
+	cr_assert_neq(view_shm_turn(&ep), turn, "the same as before");
+	turn = view_shm_turn(&ep);
+	cr_assert(turn && turn <= LNX_SHM_TURNS);
+	lnx_host_region_path(EID, turn, path);
+	fd = open(path, O_CREAT | O_EXCL | O_RDWR, 0600);
+	cr_assert_geq(fd, 0, "%s", path);
+	cr_assert_eq(ftruncate(fd, pages(4)), 0);
+	close(fd);
+	return turn;
+}
+
+/* Peers find a region with a turn when it is complete, and not before.  That of the last
+ * process stays until another one comes. */
+Test(shm_registry, is_found_when_it_is_shown)
+{
+	struct lnx_shm_registry *b, *seen;
+	unsigned last = 0, now, i;
+
+	ep.eid = EID;
+	force_pid(&ep, getpid());
+	file(EID, -1);
+	for (i = 0; i < 2 * LNX_SHM_TURNS; i++, last = now) {
+		now = take_turn();
+		cr_expect_eq(lnx_host_shm_turn(EID), 0);
+		cr_expect_eq(claim_slot(EID, 9, &seen), -FI_ENOENT, "not complete");
+		b = lnx_shm_registry_open(&ep);
+		cr_assert_not_null(b);
+		cr_expect_eq(claim_slot(EID, 9, &seen), -FI_ENOENT, "not shown");
+		cr_expect_eq(lnx_host_show_region(&ep), 0);
+		cr_expect_eq(lnx_host_show_region(&ep), -FI_EADDRINUSE);
+		cr_expect_eq(lnx_host_shm_turn(EID), now);
+		cr_assert_eq(claim_slot(EID, 9, &seen), 0);
+		cr_expect_eq(lnx_shm_slot_peer(b, 0), 9);
+		cr_expect(!last || there_is(EID, last));
+		lnx_shm_registry_close(seen);
+		lnx_shm_registry_close(b);
+	}
+	lnx_host_hide_region(&ep);
+	cr_expect_not(there_is(EID, 0));
+	for (i = 1; i <= LNX_SHM_TURNS; i++)
+		cr_expect_eq(there_is(EID, i), i == now, "%u", i);
+	lnx_host_take_turn(&ep);
+	cr_expect_not(there_is(EID, now), "nothing says whose it is");
+}
+
+/* A link that leads elsewhere, as any process can make it. */
+Test(shm_registry, is_no_other_file)
+{
+	char path[LNX_SHM_PATH_BYTES];
+
+	lnx_host_region_path(EID, 0, path);
+	file(EID, -1);
+	cr_assert_eq(symlink("/etc/passwd", path), 0);
+	cr_expect_eq(lnx_host_shm_turn(EID), 0);
+	cr_expect_not(lnx_shm_registry_dead(EID), "unsure");
+	unlink(path);
+	cr_assert_eq(symlink("lnx-0000000000000001.1", path), 0);
+	cr_expect_eq(lnx_host_shm_turn(EID), 0, "another endpoint's");
+	file(EID, -1);
+}
+
 Test(shm_registry, ends_with_the_process)
 {
 	int fd[2], status;

@@ -1927,6 +1927,7 @@ static void answer(const struct lnx_wire_shm_ctrl *n, int err)
 	struct lnx_wire_shm_ctrl fin = {
 		.src = p.eid, .dst = f.lnx->eid, .kind = LNX_KIND_FIN,
 		.op = n->op, .len = (uint64_t)err,
+		.to_low = n->to_low, .to_high = n->to_high, /* here both are this process */
 	};
 	uint8_t bytes[LNX_SHM_CTRL_BYTES];
 
@@ -1942,7 +1943,7 @@ Test(tx_direct, large_sends_are_announced)
 	struct fi_msg m = { .msg_iov = iov, .iov_count = 4, .context = &a,
 			    .data = 9 };
 	fi_addr_t to = open_readable(0);
-	struct lnx_wire_shm_ctrl n, two;
+	struct lnx_wire_shm_ctrl n, two, stale;
 	struct fake_sent *s;
 
 	cr_assert_eq(fi_tsend(f.ep, big, 4096, NULL, to, 7, &a), 0);
@@ -1959,6 +1960,8 @@ Test(tx_direct, large_sends_are_announced)
 	cr_expect_eq(n.npiece, 1);
 	cr_expect_eq(n.piece[0].addr, (uintptr_t)big);
 	cr_expect_eq(n.pid, getpid());
+	cr_expect_eq(n.to_low | n.to_high << 8, lnx_shm_ctrl_process(getpid()),
+		     "the peer's process, which is this one");
 	cr_expect_eq(*(uint64_t *)(uintptr_t)n.cookie, f.lnx->eid);
 	m.addr = to;
 	cr_assert_eq(fi_sendmsg(f.ep, &m, FI_REMOTE_CQ_DATA), 0);
@@ -1976,6 +1979,12 @@ Test(tx_direct, large_sends_are_announced)
 	cr_expect_eq(fake_comp(&f, &a).flags, FI_SEND | FI_MSG);
 	answer(&two, 0);		/* again: no operation has that id */
 	fake_quiet(&f);
+	/* Of the process that had our name before: it had such a number, too. */
+	stale = n;
+	stale.to_low = (uint8_t)(stale.to_low + 1);
+	answer(&stale, 0);
+	fake_quiet(&f);
+	cr_expect_eq(f.lnx->stats.stale_frames, 1);
 	answer(&n, FI_ENOMEM);
 	fake_err(&f, &a, FI_ENOMEM);
 	fake_expect_none(&f);

@@ -335,6 +335,61 @@ BOTH(given_up)
 	fake_close_quick(&f);
 }
 
+/* ---- a peer that throttles us ---- */
+
+/* It has all but the last `missing`. */
+static void tell(unsigned from, uint32_t missing, uint32_t change, uint32_t n)
+{
+	uint32_t got = p[from].got;
+	struct {
+		struct lnx_wire_credit credit;
+		struct lnx_wire_allowance allowance;
+	} payload;
+
+	lnx_credit_put(&payload.credit, 0);
+	lnx_allowance_put(&payload.allowance, change, n);
+	p[from].got -= missing;
+	fake_frame(&f, &p[from], (struct lnx_hdr) { .kind = LNX_KIND_ACK }, &payload,
+		   sizeof(payload));
+	p[from].got = got;
+	pass();
+}
+
+/* What it may not have waits for no credit; what it may have again does.  Others have their
+ * turns all the same. */
+BOTH(throttled_while_it_waits)
+{
+	unsigned i, most = 0;
+
+	fake_conf.credits = 4;
+	open_n(kind, 1, 2);
+	send_n(0, 10, 0, 8);
+	send_n(1, 12, 100, 8);
+	pass();
+	cr_expect_eq(ntag[0], 4u);
+	cr_expect_eq(ntag[1], 1u);
+	cr_expect_eq(rail(0)->n_delayed, 6u + 11);
+	tell(0, 4, 1, 5);
+	cr_expect_eq(rail(0)->n_delayed, 1u + 11, "%u", rail(0)->n_delayed);
+	tell(0, 4, 3, 9);
+	cr_expect_eq(rail(0)->n_delayed, 5u + 11, "%u", rail(0)->n_delayed);
+	tell(0, 4, 5, 4);
+	cr_expect_eq(rail(0)->n_delayed, 11u, "%u", rail(0)->n_delayed);
+	ack_all(0);
+	for (i = 0; i < 8; i++) {
+		unsigned before = ntag[1];
+
+		ack_all(1);
+		pass();
+		most = LNX_MAX(most, ntag[1] - before);
+	}
+	cr_expect_geq(most, 3u, "the other one has only %u of 4 credits", most);
+	tell(0, 0, 6, 0);
+	finish(2);
+	in_order(0, 10, 0);
+	in_order(1, 12, 100);
+}
+
 /* ---- changes ---- */
 
 BOTH(changed_while_frames_wait)

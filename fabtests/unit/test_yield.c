@@ -19,13 +19,17 @@ struct sim {
 	uint32_t found, left;
 	bool taken;			/* another thread takes the core at a yield */
 	bool lost;			/* another thread takes it at other times */
+	uint64_t taken_ns;		/* for so long */
+	uint64_t slice_ns;		/* and after so long without a yield; 0: not */
+	uint64_t ran_ns;		/* since it had the core last */
+	uint64_t cpu_ns;		/* CPU time */
 	unsigned looks, yields, sleeps;
 	uint64_t first_ns;		/* when it first yielded */
 };
 
 static struct sim start(uint64_t every)
 {
-	struct sim s = { .now = MS, .read_ns = 500 };
+	struct sim s = { .now = MS, .read_ns = 500, .taken_ns = TAKEN_NS };
 
 	lnx_yield_init(&s.y, every);
 	s.left = s.y.every;
@@ -43,6 +47,12 @@ static void wait_for(struct sim *s, uint64_t ns)
 		enum lnx_yield_how how;
 
 		s->now += s->read_ns;
+		s->ran_ns += s->read_ns;
+		s->cpu_ns += s->read_ns;
+		if (s->slice_ns && s->ran_ns >= s->slice_ns) {
+			s->now += s->taken_ns;
+			s->ran_ns = 0;
+		}
 		if (--s->left)
 			continue;
 		s->looks++;
@@ -53,12 +63,13 @@ static void wait_for(struct sim *s, uint64_t ns)
 			if (how == LNX_YIELD_SLEEP) {
 				s->sleeps++;
 				s->now += SLEEP_NS;
-			} else {
+			} else if (how == LNX_YIELD_CORE) {
 				s->yields++;
-				s->now += s->taken ? TAKEN_NS : YIELD_NS;
+				s->now += s->taken ? s->taken_ns : YIELD_NS;
+				s->ran_ns = s->taken ? 0 : s->ran_ns;
 			}
 			lnx_yield_done(&s->y, how, s->now, s->taken &&
-				       how == LNX_YIELD_CORE, s->lost);
+				       how == LNX_YIELD_CORE, s->lost, s->cpu_ns);
 		}
 		s->left = s->y.every;
 	}
@@ -263,4 +274,92 @@ Test(yield, sleeping_ends)
 		wait_for(&s, 100 * US);
 	while (!s.sleeps);
 	cr_assert_leq(s.y.sleep_ns - s.now, 20 * MS);
+}
+
+/* ---- threads that have the core for long after a yield ---- */
+
+static struct sim beside(uint64_t taken_ns, uint64_t slice_ns)
+{
+	struct sim s = start(LNX_YIELD_AUTO);
+
+	s.taken = true;
+	s.taken_ns = taken_ns;
+	s.slice_ns = slice_ns;
+	return s;
+}
+
+/* Of the idle class: it never takes the core. */
+Test(yield, less_claim_gets_no_slices)
+{
+	struct sim s = beside(4 * MS, 0);
+
+	wait_for(&s, 1000 * MS);
+	cr_expect_leq(s.yields, 2, "%u yields", s.yields);
+	/* Nor while messages come. */
+	cr_expect_eq(talk_for(&s, 1000 * MS, 300 * US), 0);
+}
+
+/* With a nice value: now and then. */
+Test(yield, little_claim_gets_few_slices)
+{
+	struct sim s = beside(4 * MS, 270 * MS);
+
+	wait_for(&s, 4000 * MS);
+	cr_expect_leq(s.yields, 20, "%u yields", s.yields);
+}
+
+/* What computes on the same core has half of it, as without trials. */
+Test(yield, same_claim_keeps_getting_slices)
+{
+	struct sim s = beside(3 * MS, 4 * MS);
+
+	wait_for(&s, 4000 * MS);
+	cr_expect_gt(s.yields * s.taken_ns, 3800 * MS, "%u yields", s.yields);
+	/* And soon again when it comes later. */
+	s = beside(4 * MS, 0);
+	wait_for(&s, 4000 * MS);
+	s.slice_ns = 4 * MS;
+	wait_for(&s, 170 * MS);
+	wait_for(&s, 100 * MS);
+	cr_expect_gt(s.yields * s.taken_ns, 50 * MS, "%u yields", s.yields);
+}
+
+/* What polls gives it back at once: there is no trial. */
+Test(yield, those_that_poll_take_turns)
+{
+	struct sim s = beside(100 * US, 4 * MS);
+
+	wait_for(&s, 1000 * MS);
+	cr_expect_gt(s.yields, 8000, "%u yields", s.yields);
+}
+
+/* What counts is the share of the time, also while the thread computes. */
+Test(yield, share_while_computing)
+{
+	struct sim s = beside(4 * MS, 0);
+
+	wait_for(&s, 100 * MS);
+	cr_expect_leq(s.yields, 2);
+	s.now += 1000 * MS;
+	s.cpu_ns += 960 * MS;
+	wait_for(&s, 1000 * MS);
+	cr_expect_eq(s.yields, 0, "%u yields", s.yields);
+	s.now += 1000 * MS;
+	s.cpu_ns += 500 * MS;
+	wait_for(&s, 20 * MS);
+	cr_expect_gt(s.yields, 0);
+}
+
+/* A daemon that runs twice within a trial is no reason to end it. */
+Test(yield, trial_beside_daemons)
+{
+	struct sim s = beside(4 * MS, 0);
+	unsigned i, yields = 0;
+
+	for (i = 0; i < 100; i++) {
+		wait_for(&s, 7 * MS);
+		yields += s.yields;
+		s.now += MS / 5;
+	}
+	cr_expect_leq(yields, 2, "%u yields", yields);
 }

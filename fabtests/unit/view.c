@@ -427,6 +427,11 @@ void make_no_peers(struct lnx_ep *ep)
 	lnx_list_init(&ep->peers.all);
 }
 
+unsigned view_shm_turn(const struct lnx_ep *ep)
+{
+	return ep->local.turn;
+}
+
 void force_pid(struct lnx_ep *ep, pid_t pid)
 {
 	ep->local.pid = pid;

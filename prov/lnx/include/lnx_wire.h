@@ -64,11 +64,12 @@ enum lnx_wire_kind {
 				 * credit */
 	LNX_KIND_TAG = 3,	/* sequenced; tagged message, the same */
 	LNX_KIND_RTS_MSG = 4,	/* sequenced; untagged, payload: lnx_wire_rts; key:
-				 * bytes of the message that follow in MOREs, all
+				 * bytes of the message that follow in MOREs, any
 				 * others are read */
 	LNX_KIND_RTS_TAG = 5,	/* sequenced; tagged, the same */
 	LNX_KIND_FIN = 6,	/* sequenced; data: the RTS's op, len: error; key:
-				 * credit; payload: lnx_wire_moved, if the RTS asked */
+				 * credit; payload: lnx_wire_moved, if the RTS asked.
+				 * data 0: of none, for its acknowledgement */
 	LNX_KIND_ACK = 7,	/* carries ack, and what came over a path: tag: 1 +
 				 * path or 0, data: bytes of frames; len, key: the
 				 * same for another path.  Payload: none, or

@@ -29,6 +29,7 @@
 #define LNX_WIRE_NOTE_H
 
 #include <assert.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "lnx_wire.h"
@@ -46,7 +47,8 @@ struct lnx_wire_shm_ctrl {
 	uint8_t kind;		/* LNX_KIND_RTS_MSG, _RTS_TAG, _GET or _FIN */
 	uint8_t flags;		/* RTS: LNX_WIRE_F_DATA, LNX_SHM_CTRL_F_COPY */
 	uint8_t npiece;		/* RTS: 1..LNX_SHM_CTRL_PIECES; others: 0 */
-	uint8_t reserved;
+	uint8_t to_low;		/* low byte of lnx_shm_ctrl_process of the one that it is
+				 * for */
 	int32_t pid;		/* RTS: process that has the message, */
 	uint64_t cookie;		/* address of src there while the endpoint is
 					 * open */
@@ -58,9 +60,21 @@ struct lnx_wire_shm_ctrl {
 		uint64_t addr;
 		uint64_t len;	/* not 0; their sum is len */
 	} piece[LNX_SHM_CTRL_PIECES];
+	uint8_t to_high;	/* the other byte; the last of the message */
 };
-static_assert(sizeof(struct lnx_wire_shm_ctrl) == LNX_SHM_CTRL_BYTES - 1,
+static_assert(offsetof(struct lnx_wire_shm_ctrl, to_high) == LNX_SHM_CTRL_BYTES - 1,
 	      "a control message");
+
+/*
+ * What tells a process from another one that had the same name; 0: it is not known.  A core
+ * looks for a name when it first sends there: that may be the next process, while we know the
+ * one that has ended.  It must not read for that one's message, whose send fails; nor end
+ * its own operation, which may have the same number.
+ */
+static inline uint16_t lnx_shm_ctrl_process(int pid)
+{
+	return pid > 0 ? (uint16_t)(1 + pid % UINT16_MAX) : 0;
+}
 
 #define LNX_COPY_MAGIC		0x3179706f63786e6cULL	/* "lnxcopy1" */
 #define LNX_COPY_BYTES		4081	/* a core takes no more by copying */

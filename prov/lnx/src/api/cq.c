@@ -59,11 +59,14 @@ LNX_INLINE ssize_t cq_take(struct lnx_cq *cq, char *buf, size_t count,
 			   fi_addr_t *src, bool *due)
 {
 	size_t size = cq->entry_size;
+	uint32_t head, tail;
 	ssize_t n = 0;
 
 	lnx_lock(&cq->lock);
-	while (cq->head != cq->tail && (size_t)n < count) {
-		const struct lnx_cqe *e = &cq->ring[cq->head & cq->mask];
+	head = cq->head;
+	tail = cq->tail;
+	for (; head != tail && (size_t)n < count; head++) {
+		const struct lnx_cqe *e = &cq->ring[head & cq->mask];
 
 		if (lnx_unlikely(e->err != NULL)) {
 			if (!n)
@@ -78,12 +81,11 @@ LNX_INLINE ssize_t cq_take(struct lnx_cq *cq, char *buf, size_t count,
 		if (src)
 			src[n] = e->src;
 		n++;
-		lnx_cq_move(&cq->head, cq->head + 1);
 	}
 	if (due && n > 0) {
 		cq->unasked += (uint32_t)n;
 		*due = cq->unasked >= PROGRESS_ENTRIES &&
-		       cq->tail - cq->head <= cq->mask / 2;
+		       tail - head <= cq->mask / 2;
 		if (*due)
 			cq->unasked = 0;
 	}
@@ -96,8 +98,10 @@ LNX_INLINE ssize_t cq_take(struct lnx_cq *cq, char *buf, size_t count,
 				 lnx_cq_written(cq));
 		return -FI_EAGAIN;
 	}
-	if (cq->head == cq->tail)
+	if (lnx_likely(head == tail))
 		lnx_cq_restart(cq);
+	else
+		lnx_cq_move(&cq->head, head);
 	lnx_unlock(&cq->lock);
 	return n;
 }

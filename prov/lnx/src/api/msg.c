@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* fi_msg(3): each call fills a descriptor; msg/submit.h and msg/rx_post.c do the rest. */
+/* fi_msg(3): each call fills a descriptor; msg/submit.h and msg/post.h do the rest. */
 #include "api/api.h"
 #include "api/flags.h"
+#include "msg/post.h"
 #include "msg/rx.h"
 #include "msg/submit.h"
 

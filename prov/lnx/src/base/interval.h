@@ -96,10 +96,10 @@
 /* A read: refused; and failed, up to eight times that. */
 #define LNX_READ_BUSY_NS	(LNX_NS_PER_MS / 2)
 #define LNX_READ_REDO_NS	(20 * LNX_NS_PER_MS)
-/* A large message took that long to be read: its sender may have given us up meanwhile, and
- * its buffer may have been used again, so that it has to confirm (msg/pull.c).  Less than
- * FI_LNX_TRANSACTION_TIMEOUT can be, but FI_LNX_CONNECT_TIMEOUT can be 100 ms. */
-#define LNX_READ_CONFIRM_NS	(200 * LNX_NS_PER_MS)
+/* A large message was announced so long ago: its sender may have given us up meanwhile, and
+ * its buffer may have been used again, so that it has to confirm (msg/pull.c).  Less than the
+ * smallest FI_LNX_CONNECT_TIMEOUT, 100 ms, by more than the announcement was on its way. */
+#define LNX_READ_CONFIRM_NS	(50 * LNX_NS_PER_MS)
 
 /* ---- which path (rel/sched.h, rel/latency.h) ---- */
 

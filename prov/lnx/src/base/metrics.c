@@ -69,6 +69,12 @@ RAIL_VALUE(recvs, r->traffic.recv_count, r->have & LNX_STATE_HAVE_COUNTS)
 RAIL_VALUE(recv_bytes, r->traffic.recv_length, r->have & LNX_STATE_HAVE_COUNTS)
 RAIL_VALUE(health, r->health.value, r->flags & LNX_STATE_RAIL_HEALTH)
 RAIL_VALUE(up, lnx_metrics_rail_up(r), true)
+/* No limit is no value. */
+RAIL_VALUE(credits_max, r->credits_max, r->credits_max)
+RAIL_VALUE(peer_credits_max, r->peer_credits_max, r->peer_credits_max)
+RAIL_VALUE(credits_used, r->credits_used, r->flags & LNX_STATE_RAIL_HEALTH)
+RAIL_VALUE(credits_most, r->credits_most, r->flags & LNX_STATE_RAIL_HEALTH)
+RAIL_VALUE(credits_queued, r->credits_queued, r->flags & LNX_STATE_RAIL_HEALTH)
 
 static const struct family {
 	const char *name, *help;
@@ -90,6 +96,18 @@ static const struct family {
 	{ "lnx_rail_health", "Health of a rail, 0 to 1000", LNX_METRIC_GAUGE, health,
 	  true },
 	{ "lnx_rail_up", "Whether a rail is up: 0 or 1", LNX_METRIC_GAUGE, up, true },
+	{ "lnx_rail_tx_credits_limit", "Frames that may be under way over a rail, "
+	  "FI_LNX_CREDITS; without a limit there is no sample", LNX_METRIC_GAUGE, credits_max,
+	  true },
+	{ "lnx_rail_peer_tx_credits_limit", "Frames that may be under way over a rail to one "
+	  "rail of a peer, FI_LNX_PEER_CREDITS; without a limit there is no sample",
+	  LNX_METRIC_GAUGE, peer_credits_max, true },
+	{ "lnx_rail_tx_credits_used", "Frames under way over a rail", LNX_METRIC_GAUGE,
+	  credits_used, true },
+	{ "lnx_rail_tx_credits_used_highest", "The most frames that were under way over a rail "
+	  "or waited for its credits at one time", LNX_METRIC_GAUGE, credits_most, true },
+	{ "lnx_rail_tx_credits_queued", "Frames that wait for credits of a rail",
+	  LNX_METRIC_GAUGE, credits_queued, true },
 };
 
 /* ---- samples ---- */

@@ -36,6 +36,23 @@ static bool same_thread(struct lnx_idle *idle)
 	return same;
 }
 
+/* How much of the time does the thread have its core, while it keeps that? */
+static void measure_share(struct lnx_idle *idle, struct lnx_lock *lock)
+{
+	struct timespec t;
+	uint64_t cpu_ns = 0;
+
+	if (!clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t))
+		cpu_ns = (uint64_t)t.tv_sec * LNX_NS_PER_S + (uint64_t)t.tv_nsec;
+	lnx_lock(lock);
+	if (!same_thread(idle))
+		cpu_ns = 0;
+	idle->switches = switches();
+	lnx_yield_done(&idle->yield, LNX_YIELD_KEEP, lnx_clock_ns(), false, false, cpu_ns);
+	idle->left = idle->yield.every;
+	lnx_unlock(lock);
+}
+
 void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,
 	      struct lnx_eps *eps, uint32_t found)
 {
@@ -51,6 +68,10 @@ void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,
 	lnx_unlock(lock);
 	if (how == LNX_YIELD_NOT)
 		return;
+	if (how == LNX_YIELD_KEEP) {
+		measure_share(idle, lock);
+		return;
+	}
 	/* With many threads the last time was just now: that is exact enough. */
 	if (!crowded)
 		before = switches();
@@ -64,7 +85,7 @@ void lnx_idle(struct lnx_idle *idle, struct lnx_lock *lock,
 	if (crowded)
 		before = known ? idle->switches : after - 1;
 	lnx_yield_done(&idle->yield, how, lnx_clock_ns(), after != before,
-		       known && before != idle->switches);
+		       known && before != idle->switches, 0);
 	idle->switches = after;
 	idle->left = every = idle->yield.every;
 	lnx_unlock(lock);

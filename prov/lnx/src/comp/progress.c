@@ -32,12 +32,13 @@ static LNX_COLD bool not_yet(struct lnx_ep *ep, struct lnx_rail *rail)
 	if (!ep->shm || !ep->poll.idle_mask)
 		return false;
 	now = lnx_clock_ns();
-	if (seen != rail->idle_seen &&
-	    lnx_ns_since(now, rail->idle_ns) < LNX_IDLE_RAIL_NS) {
-		rail->idle_seen = seen;
-		return true;
-	}
+	/* A message of some KiB takes longer than the passes from one look to the next. */
+	if (seen != rail->idle_seen)
+		rail->moved_ns = now;
 	rail->idle_seen = seen;
+	if (lnx_ns_since(now, rail->moved_ns) < LNX_IDLE_RAIL_NS &&
+	    lnx_ns_since(now, rail->idle_ns) < LNX_IDLE_RAIL_NS)
+		return true;
 	rail->idle_ns = now;
 	return false;
 }

@@ -323,6 +323,58 @@ int lnx_routes_parse(struct lnx_routes *t, const struct lnx_nets *nets, const ch
 	return ret;
 }
 
+/* An lnx_route_each for lnx_routes_put. */
+struct putting {
+	struct lnx_routes *to;
+	const struct lnx_route_host *host;
+	struct lnx_out *skipped;
+};
+
+static int put_one(void *arg, const struct lnx_route_spec *spec, struct lnx_span w,
+		   struct lnx_refusal *r)
+{
+	char text[LNX_ROUTE_TEXT_MAX];
+	struct putting *p = arg;
+	struct lnx_route *at;
+	unsigned i;
+
+	(void)w;
+	if (check_alone(spec, r))
+		return -EINVAL;
+	if (lnx_route_check(spec, p->host, r)) {
+		lnx_route_print(spec, text, sizeof(text));
+		lnx_out(p->skipped, "%s: %s\n", text, r->why);
+		return 0;
+	}
+	for (i = 0; i < p->to->n && !lnx_route_same(&p->to->route[i].spec, spec); i++)
+		;
+	if (i == p->to->n)
+		return lnx_routes_add(p->to, spec, p->host, r);
+	at = &p->to->route[i];
+	if (at->spec.hop != spec->hop || at->spec.priority != spec->priority) {
+		at->spec = *spec;
+		p->to->changes++;
+	}
+	return 0;
+}
+
+int lnx_routes_put(struct lnx_routes *t, const struct lnx_nets *nets, const char *text,
+		   const struct lnx_route_host *host, struct lnx_out *skipped,
+		   struct lnx_refusal *r)
+{
+	struct lnx_routes new;
+	struct putting p = { .to = &new, .host = host, .skipped = skipped };
+	int ret;
+
+	if (copy(&new, t))
+		return no_memory(r);
+	ret = lnx_routes_read(nets, text, put_one, &p, r);
+	free(ret ? new.route : t->route);
+	if (!ret)
+		*t = new;
+	return ret;
+}
+
 static void remove_at(struct lnx_routes *t, unsigned at)
 {
 	t->n--;
@@ -388,6 +440,12 @@ int lnx_routes_del(struct lnx_routes *t, const struct lnx_nets *nets, const char
 	if (!ret)
 		*t = new;
 	return ret;
+}
+
+void lnx_routes_clear(struct lnx_routes *t)
+{
+	t->changes += t->n != 0;
+	t->n = 0;
 }
 
 bool lnx_routes_merge(struct lnx_routes *t, const struct lnx_nid *a,

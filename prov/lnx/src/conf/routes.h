@@ -110,6 +110,16 @@ int lnx_routes_parse(struct lnx_routes *t, const struct lnx_nets *nets, const ch
 		     const struct lnx_route_host *host, struct lnx_refusal *r);
 
 /*
+ * The same for text that is for all nodes of a cluster: routes that are there get the hops and
+ * the priority of the text, in their places, and those that do not fit this node are passed
+ * over, each with a line "ROUTE: WHY" in skipped.
+ */
+struct lnx_out;
+int lnx_routes_put(struct lnx_routes *t, const struct lnx_nets *nets, const char *text,
+		   const struct lnx_route_host *host, struct lnx_out *skipped,
+		   struct lnx_refusal *r);
+
+/*
  * Read text without a table: each gets every route, in the order of the text, and may
  * return an error, which ends it.  w is where the gateway stands, for messages.
  */
@@ -138,6 +148,9 @@ int lnx_routes_add_one(void *arg, const struct lnx_route_spec *spec, struct lnx_
  */
 int lnx_routes_del(struct lnx_routes *t, const struct lnx_nets *nets, const char *text,
 		   struct lnx_refusal *r);
+
+/* Delete all. */
+void lnx_routes_clear(struct lnx_routes *t);
 
 /*
  * The NIDs a and b are of the same gateway.  Routes over b that a has as well stay in the

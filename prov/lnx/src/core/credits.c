@@ -20,7 +20,7 @@ static bool has(const struct lnx_config_ni *ni, const char *interface)
 	return false;
 }
 
-LNX_COLD const struct lnx_config_ni *lnx_credits_tunables(const struct lnx_rail *rail)
+static const struct lnx_config_ni *of_file(const struct lnx_rail *rail)
 {
 	const struct lnx_config *c = lnx_config_file();
 	const char *interface = lnx_policy_interface(rail);
@@ -36,19 +36,36 @@ LNX_COLD const struct lnx_config_ni *lnx_credits_tunables(const struct lnx_rail 
 	return NULL;
 }
 
+LNX_COLD struct lnx_rail_credits lnx_credits_own(const struct lnx_rail *rail)
+{
+	const struct lnx_config_ni *ni;
+
+	if (rail->has_own_credits)
+		return rail->own_credits;
+	ni = of_file(rail);
+	return (struct lnx_rail_credits){
+		.credits = ni ? ni->credits : LNX_CONFIG_UNSET,
+		.peer_credits = ni ? ni->peer_credits : LNX_CONFIG_UNSET,
+	};
+}
+
+LNX_COLD void lnx_credits_tune(struct lnx_rail *rail, struct lnx_rail_credits own)
+{
+	rail->own_credits = own;
+	rail->has_own_credits = true;
+}
+
 /* ---- limits ---- */
 
 void lnx_credits_rail(struct lnx_rail *rail)
 {
 	const struct lnx_conf *conf = rail->ep->conf;
-	const struct lnx_config_ni *ni = lnx_credits_tunables(rail);
+	struct lnx_rail_credits own = lnx_credits_own(rail);
 
-	rail->credits_max = (uint32_t)conf->credits;
-	rail->peer_credits_max = (uint32_t)conf->peer_credits;
-	if (ni && ni->credits != LNX_CONFIG_UNSET)
-		rail->credits_max = ni->credits;
-	if (ni && ni->peer_credits != LNX_CONFIG_UNSET)
-		rail->peer_credits_max = ni->peer_credits;
+	rail->credits_max = own.credits != LNX_CONFIG_UNSET ? own.credits :
+							      (uint32_t)conf->credits;
+	rail->peer_credits_max = own.peer_credits != LNX_CONFIG_UNSET ?
+				 own.peer_credits : (uint32_t)conf->peer_credits;
 	rail->ep->policy.limited |= rail->credits_max || rail->peer_credits_max;
 	rail->credits_fast = lnx_credits_fast(rail);
 }

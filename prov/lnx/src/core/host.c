@@ -56,15 +56,97 @@ uint64_t lnx_host_identity(const struct lnx_conf *conf)
 	return h ? h : 1;
 }
 
-void lnx_host_shm_path(uint64_t eid, char path[LNX_SHM_PATH_BYTES])
+void lnx_host_region_path(uint64_t eid, unsigned turn, char path[LNX_SHM_PATH_BYTES])
 {
 	char name[LNX_SHM_NAME_BYTES];
 	const char *file;
 
-	lnx_addr_shm_name(eid, name);
+	lnx_addr_shm_name(eid, turn, name);
 	file = strstr(name, "://");
 	snprintf(path, LNX_SHM_PATH_BYTES, "%s/%s", SHM_DIR,
 		 file ? file + 3 : name);
+}
+
+/* What the link of a region contains: its file, in the same directory. */
+static const char *link_text(const char path[LNX_SHM_PATH_BYTES])
+{
+	return path + sizeof(SHM_DIR);
+}
+
+unsigned lnx_host_shm_turn(uint64_t eid)
+{
+	char path[LNX_SHM_PATH_BYTES], found[LNX_SHM_PATH_BYTES] = "";
+	unsigned turn;
+
+	lnx_host_region_path(eid, 0, path);
+	if (readlink(path, found, sizeof(found) - 1) < 0)
+		return 0;
+	/* No other file: any process may have made it. */
+	for (turn = LNX_SHM_TURNS; turn; turn--) {
+		lnx_host_region_path(eid, turn, path);
+		if (!strcmp(found, link_text(path)))
+			break;
+	}
+	return turn;
+}
+
+void lnx_host_shm_path(uint64_t eid, char path[LNX_SHM_PATH_BYTES])
+{
+	lnx_host_region_path(eid, lnx_host_shm_turn(eid), path);
+}
+
+LNX_COLD void lnx_host_take_turn(struct lnx_ep *ep)
+{
+	static unsigned opened;
+	unsigned last = lnx_host_shm_turn(ep->eid), turn;
+	char path[LNX_SHM_PATH_BYTES];
+
+	/* Not the last one: cores of peers may still be told of it, lose what they have
+	 * mapped, and map it again. */
+	for (turn = 0; turn <= LNX_SHM_TURNS; turn++) {
+		lnx_host_region_path(ep->eid, turn, path);
+		if (!last || turn != last)
+			unlink(path);
+	}
+	if (ep->native)
+		return;
+	/* Its link was removed: most likely it had another one. */
+	if (!last)
+		last = (unsigned)getpid() +
+		       __atomic_fetch_add(&opened, 1, __ATOMIC_RELAXED);
+	ep->local.turn = (uint8_t)(last % LNX_SHM_TURNS + 1);
+}
+
+LNX_COLD int lnx_host_show_region(const struct lnx_ep *ep)
+{
+	char path[LNX_SHM_PATH_BYTES], name[LNX_SHM_PATH_BYTES];
+
+	if (!ep->local.turn)
+		return 0;
+	lnx_host_region_path(ep->eid, ep->local.turn, path);
+	lnx_host_region_path(ep->eid, 0, name);
+	if (!symlink(link_text(path), name))
+		return 0;
+	if (errno == EEXIST)
+		return -FI_EADDRINUSE;
+	LNX_WARN(FI_LOG_EP_CTRL, "%s: %s: no local peer finds this endpoint\n", name,
+		 strerror(errno));
+	return 0;
+}
+
+LNX_COLD void lnx_host_hide_region(const struct lnx_ep *ep)
+{
+	char path[LNX_SHM_PATH_BYTES];
+	unsigned turn;
+
+	if (!ep->local.turn || lnx_host_shm_turn(ep->eid) != ep->local.turn)
+		return;
+	/* The core removes its file. */
+	for (turn = 0; turn <= LNX_SHM_TURNS; turn++) {
+		lnx_host_region_path(ep->eid, turn, path);
+		if (turn != ep->local.turn)
+			unlink(path);
+	}
 }
 
 bool lnx_host_shm_free(uint64_t *bytes)
@@ -96,12 +178,12 @@ const char *lnx_host_shm_why(char *buf, size_t size)
 }
 
 /* Opened as the core opens it: trying is the test for permission. */
-static int region_owner(uint64_t eid, struct stat *st)
+static int region_owner(uint64_t eid, unsigned turn, struct stat *st)
 {
 	char path[LNX_SHM_PATH_BYTES];
 	int fd, err = 0;
 
-	lnx_host_shm_path(eid, path);
+	lnx_host_region_path(eid, turn, path);
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return errno;
@@ -115,13 +197,13 @@ void lnx_host_own_region(struct lnx_ep *ep)
 {
 	struct stat st;
 
-	ep->local.user = region_owner(ep->eid, &st) ? geteuid() : st.st_uid;
+	ep->local.user = region_owner(ep->eid, ep->local.turn, &st) ? geteuid() : st.st_uid;
 }
 
 enum lnx_host_meet lnx_host_meet(const struct lnx_ep *ep, uint64_t eid)
 {
 	struct stat st;
-	int err = region_owner(eid, &st);
+	int err = region_owner(eid, lnx_host_shm_turn(eid), &st);
 
 	if (err)
 		return err == EACCES || err == EPERM ? LNX_HOST_FOREIGN :

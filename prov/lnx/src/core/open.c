@@ -229,23 +229,23 @@ int lnx_rail_lend(struct lnx_ep *ep, struct lnx_rail *rail,
  * that out: when it does it removes the other endpoint's file, and peers cannot find
  * that endpoint any more.
  */
-static int check_name(const struct lnx_ep *ep, const struct lnx_rail *rail)
+static int check_name(struct lnx_ep *ep, const struct lnx_rail *rail)
 {
 	char path[LNX_SHM_PATH_BYTES];
 	int pid;
 
+	ep->local.turn = 0;
 	if (!ep->address.want)
 		return 0;
-	lnx_host_shm_path(ep->eid, path);
 	if (!lnx_shm_registry_in_use(ep->eid, &pid)) {
 		/*
 		 * The core would cut the file of a process that has ended, and write it
 		 * anew: under peers that have mapped it, and read its registry.
 		 */
-		if (pid)
-			unlink(path);
+		lnx_host_take_turn(ep);
 		return 0;
 	}
+	lnx_host_shm_path(ep->eid, path);
 	if (pid)
 		LNX_WARN(FI_LOG_EP_CTRL,
 			 "rail %s: the name that was asked for belongs to an endpoint of process %d (%s)\n",
@@ -302,7 +302,7 @@ static int name_shm(struct lnx_ep *ep, struct lnx_rail *rail)
 		ret = check_room(rail);
 	if (ret)
 		return ret;
-	lnx_addr_shm_name(ep->eid, name);
+	lnx_addr_shm_name(ep->eid, ep->local.turn, name);
 	ret = fi_setname(&rail->core_ep->fid, name, strlen(name) + 1);
 	return ret ? failed(rail, "fi_setname", ret) : 0;
 }
@@ -469,6 +469,12 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		ep->local.cookie = ep->eid;
 		lnx_host_own_region(ep);
 		ep->local.registry = lnx_shm_registry_open(ep);
+		ret = lnx_host_show_region(ep);
+		if (ret) {
+			lnx_rail_stop(rail);
+			lnx_rail_close(rail);
+			return ret;
+		}
 	}
 	if (rail->kind == LNX_RAIL_DIRECT) {
 		rail->ctrl_buf = malloc(LNX_COPY_BYTES);
@@ -494,15 +500,20 @@ static void close_fid(const struct lnx_rail *rail, struct fid *fid,
 
 void lnx_rail_stop(struct lnx_rail *rail)
 {
-	if (rail && rail->core_ep && !rail->unclosable) {
-		if (rail->prov == LNX_PROV_SHM) {
-			rail->ep->local.cookie = 0;
-			if (rail->ep->local.registry)
-				lnx_shm_registry_retire(rail->ep->local.registry);
-		}
-		close_fid(rail, &rail->core_ep->fid, "endpoint");
-		rail->core_ep = NULL;
+	int32_t *pid = NULL;
+
+	if (!rail || !rail->core_ep || rail->unclosable)
+		return;
+	if (rail->prov == LNX_PROV_SHM) {
+		rail->ep->local.cookie = 0;
+		lnx_host_hide_region(rail->ep);
+		if (rail->ep->local.registry)
+			lnx_shm_registry_retire(rail->ep->local.registry);
+		pid = lnx_shm_region_pid(rail->ep);
 	}
+	close_fid(rail, &rail->core_ep->fid, "endpoint");
+	rail->core_ep = NULL;
+	lnx_shm_region_disown(pid);
 }
 
 /* The core may still refer to all of it: see enable(). */

@@ -109,9 +109,33 @@ void lnx_host_own_region(struct lnx_ep *ep);
  * may have changed since it opened its endpoint.  Yes if it cannot be found out.
  */
 bool lnx_host_same_user(const struct lnx_ep *ep, int pid);
-/* Path of its region's file. */
+/*
+ * An endpoint whose name the application asked for has another region's name than the
+ * last one that had its name: they take turns, 1 to LNX_SHM_TURNS.  The core of a peer
+ * finds regions by their names only, so with one name for all it takes the region of the
+ * next process for that of one that was killed: it writes what the dead one asked for
+ * there, or loses the region and crashes (PEERS.md).
+ *
+ * Peers know only the name without a turn (turn 0).  It is a symbolic link to the region,
+ * made when that is complete, so that no peer finds one that is being made.  A random name
+ * is used once: it has no turns, and no link.
+ */
+#define LNX_SHM_TURNS		4u
 #define LNX_SHM_PATH_BYTES	(LNX_SHM_NAME_BYTES + 16)
+/* Path of that region's file; of turn 0 also that of the link. */
+void lnx_host_region_path(uint64_t eid, unsigned turn, char path[LNX_SHM_PATH_BYTES]);
+/* Where that link leads to; 0: there is none, or not to a region of this endpoint. */
+unsigned lnx_host_shm_turn(uint64_t eid);
+/* Path of the file of the region that it has now. */
 void lnx_host_shm_path(uint64_t eid, char path[LNX_SHM_PATH_BYTES]);
+/*
+ * By the owner: choose the turn of a region to be opened, after what processes that have
+ * ended left behind was removed; show it; and hide it before the core endpoint is
+ * closed.  0, or -FI_EADDRINUSE: another endpoint has got the name meanwhile.
+ */
+LNX_COLD void lnx_host_take_turn(struct lnx_ep *ep);
+LNX_COLD int lnx_host_show_region(const struct lnx_ep *ep);
+LNX_COLD void lnx_host_hide_region(const struct lnx_ep *ep);
 /*
  * Bytes that are free where regions are.  False: not known, or without a limit.
  */

@@ -11,6 +11,7 @@
 #include "core/path_set.h"
 #include "core/policy.h"
 #include "core/routes.h"
+#include "obj/gateway.h"
 
 /* A second path comes: from now on it matters what the first has delivered. */
 static void not_alone(struct lnx_peer *peer)
@@ -94,46 +95,121 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	return true;
 }
 
-/* Gateways may lead to peer.  Returns how many paths were made.  Until rel/order.c makes the
- * order, the first one is used. */
-static unsigned add_routed(struct lnx_peer *peer, const struct lnx_rails *r, unsigned max)
+/* ---- over gateways ---- */
+
+/* Its rails are in two groups: it is a guess that it leads anywhere. */
+static bool is_guess(const struct lnx_path *path, const struct lnx_rails *r)
+{
+	const struct lnx_addr_rail *to = lnx_rails_find(r, path->remote_rail);
+
+	return !lnx_rail_is_leg(path->rail) && to && to->group != path->rail->group;
+}
+
+/* Does a pair of rails within a group lead to peer? */
+static bool is_direct(const struct lnx_peer *peer, const struct lnx_rails *r)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (!lnx_rail_is_leg(peer->path[i]->rail) && !is_guess(peer->path[i], r))
+			return true;
+	return false;
+}
+
+/* Paths over legs, as bits; routed: only those that a route leads over. */
+static unsigned legs_of(const struct lnx_peer *peer, bool routed)
+{
+	unsigned i, mask = 0;
+
+	for (i = 0; i < peer->npath; i++)
+		if (lnx_rail_is_leg(peer->path[i]->rail) &&
+		    (!routed || lnx_routes_of_path(peer->path[i])))
+			mask |= 1u << i;
+	return mask;
+}
+
+/* Two are enough to stand in for direct paths. */
+static unsigned routed_max(const struct lnx_peer *peer, const struct lnx_rails *r)
+{
+	const struct lnx_conf *conf = peer->ep->conf;
+
+	return conf->multi_rail_selection == LNX_SELECTION_PER_PEER ? 1 :
+	       (unsigned)LNX_MIN(is_direct(peer, r) ? 2 : LNX_PATHS_MAX, conf->max_rails);
+}
+
+/*
+ * Give peer those of its paths over gateways that it does not have yet.  Returns how many were
+ * made.  rel/order.c decides which of them is used, and which are for when no better one
+ * works; until then the first one is.
+ */
+static unsigned add_routed(struct lnx_peer *peer, const struct lnx_rails *r)
 {
 	struct lnx_path_choice way[LNX_PATHS_MAX];
-	unsigned i, had = peer->npath;
-	unsigned n = lnx_routes_choose(peer->ep, r, lnx_policy_table(peer), way, max);
+	unsigned i, n, had = peer->npath;
 
-	for (i = 0; i < n; i++) {
+	lnx_policy_peer(peer, r, false);
+	n = lnx_routes_choose(peer, r, way, routed_max(peer, r));
+	for (i = 0; i < n && peer->npath < LNX_PATHS_MAX; i++) {
 		uint8_t bit = (uint8_t)(1u << peer->npath);
 
-		if (add(peer, &way[i]) && !peer->stripe)
+		if (!lnx_peer_has_path(peer, way[i].rail, way[i].remote) &&
+		    add(peer, &way[i]) && !peer->stripe)
 			peer->stripe = bit;
 	}
 	return peer->npath - had;
 }
 
-static unsigned most_routed(const struct lnx_ep *ep)
-{
-	return ep->conf->multi_rail_selection == LNX_SELECTION_PER_PEER ? 1 :
-	       (unsigned)LNX_MIN(LNX_PATHS_MAX, ep->conf->max_rails);
-}
-
-LNX_COLD void lnx_path_set_standby(struct lnx_peer *peer)
+LNX_COLD bool lnx_path_set_standby(struct lnx_peer *peer)
 {
 	struct lnx_rails r;
-	unsigned i, n;
+	unsigned n;
 
 	if (lnx_likely(!peer->ep->policy.gateways) || !peer->npath || peer->self ||
-	    peer->npath == LNX_PATHS_MAX)
-		return;
-	for (i = 0; i < peer->npath; i++)
-		if (lnx_rail_is_leg(peer->path[i]->rail))
-			return;
-	if (!lnx_peer_rails(peer, &r))
-		return;
-	n = add_routed(peer, &r, LNX_MIN((unsigned)LNX_PATHS_MAX - peer->npath, 2u));
+	    legs_of(peer, true) || !lnx_peer_rails(peer, &r))
+		return false;
+	n = add_routed(peer, &r);
 	if (n)
 		LNX_INFO(FI_LOG_EP_CTRL, "peer %016llx: no path works, so that gateways are "
 			 "used: %u paths more\n", (unsigned long long)peer->eid, n);
+	return n;
+}
+
+/* A leg takes nothing for an end that is withdrawn: so a peer without another path waits, as
+ * for a connection. */
+static void close_end(const struct lnx_path *path)
+{
+	struct lnx_leg *leg;
+
+	if (!lnx_rail_is_leg(path->rail))
+		return;
+	leg = lnx_container_of(path->rail, struct lnx_leg, rail);
+	leg->end[path->core_addr].closed = path->detect.withdrawn;
+}
+
+LNX_COLD bool lnx_path_set_routes(struct lnx_peer *peer, unsigned *left, unsigned *back)
+{
+	unsigned i, routed, was = 0, is = 0;
+	struct lnx_rails r;
+
+	*left = *back = 0;
+	if (!peer->npath || peer->self || !lnx_peer_rails(peer, &r))
+		return false;
+	/* Direct paths that work need no company. */
+	if (legs_of(peer, false) || !is_direct(peer, &r))
+		add_routed(peer, &r);
+	routed = legs_of(peer, true);
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+
+		was |= (unsigned)path->detect.withdrawn << i;
+		path->detect.withdrawn = lnx_rail_is_leg(path->rail) ? !(routed >> i & 1) :
+					 routed && is_guess(path, &r);
+		is |= (unsigned)path->detect.withdrawn << i;
+		close_end(path);
+	}
+	*left = is & ~was;
+	*back = was & ~is;
+	return legs_of(peer, false);
 }
 
 static bool between_groups(const struct lnx_path_choice *way)
@@ -152,7 +228,7 @@ void lnx_path_set_join(struct lnx_peer *peer, const struct lnx_rails *r)
 			     LNX_PATHS_MAX);
 	/* A pair between groups is a guess. */
 	if (lnx_unlikely(peer->ep->policy.gateways && (!s.n || between_groups(&way[0]))) &&
-	    add_routed(peer, r, most_routed(peer->ep)))
+	    add_routed(peer, r))
 		return;
 	/* Until rel/order.c makes the order, they are in this one. */
 	for (i = 0; i < s.n; i++) {
@@ -187,28 +263,76 @@ static uint16_t port_of(uint8_t raw[LNX_ADDR_RAW], size_t len)
 	return port ? ntohs(*port) : 0;
 }
 
-LNX_COLD bool lnx_path_set_previous(struct lnx_peer *peer, struct lnx_path *path)
+/* The port of the peer's end of path in the AV; 0: it is not there, or has another address
+ * than raw but for the port. */
+static uint16_t av_port(const struct lnx_peer *peer, const struct lnx_path *path,
+			const uint8_t raw[LNX_ADDR_RAW], size_t len)
+{
+	_Alignas(struct sockaddr_in6) uint8_t there[LNX_ADDR_RAW], here[LNX_ADDR_RAW];
+	const struct lnx_addr_rail *to;
+	uint16_t *port, found;
+	struct lnx_rails av;
+
+	if (!lnx_peer_av_rails(peer, &av))
+		return 0;
+	to = lnx_rails_find(&av, path->remote_rail);
+	if (!to || to->prov != path->rail->prov)
+		return 0;
+	memcpy(there, to->raw, sizeof(there));
+	memcpy(here, raw, sizeof(here));
+	found = port_of(there, len);
+	port = port_in(here, len);
+	if (!found || !port)
+		return 0;
+	*port = htons(found);
+	return memcmp(there, here, len) ? 0 : found;
+}
+
+/* Later sessions begin where this one looks. */
+static void remember(struct lnx_peer *peer, const struct lnx_path *path,
+		     const uint8_t raw[LNX_ADDR_RAW])
+{
+	struct lnx_rails *known = peer->address.rails;
+	unsigned i;
+
+	for (i = 0; known && i < known->n; i++)
+		if (known->place[i] == path->remote_rail &&
+		    known->rail[i].prov == path->rail->prov)
+			memcpy(known->rail[i].raw, raw, sizeof(known->rail[i].raw));
+}
+
+LNX_COLD bool lnx_path_set_elsewhere(struct lnx_peer *peer, struct lnx_path *path)
 {
 	_Alignas(struct sockaddr_in6) uint8_t raw[LNX_ADDR_RAW] = { 0 };
+	struct lnx_path_detect *g = &path->detect;
+	uint16_t *port, now, av, after;
 	size_t len = sizeof(raw);
 	fi_addr_t core_addr;
-	uint16_t *port, now;
 
-	if (!path->detect.previous_port ||
-	    fi_av_lookup(path->rail->av, path->core_addr, raw, &len) ||
-	    len > sizeof(raw))
+	if (fi_av_lookup(path->rail->av, path->core_addr, raw, &len) || len > sizeof(raw))
 		return false;
 	port = port_in(raw, len);
 	if (!port)
 		return false;
 	now = ntohs(*port);
-	*port = htons(path->detect.previous_port);
+	av = av_port(peer, path, raw, len);
+	if (!g->previous_port && av != now)
+		g->previous_port = av;
+	else if (av != now && av != g->previous_port)
+		g->further_port = av;
+	if (!g->previous_port)
+		return false;
+	*port = htons(g->previous_port);
 	if (lnx_rail_insert(path->rail, raw, &core_addr))
 		return false;
 	lnx_rail_remove(path->rail, path->core_addr);
 	path->core_addr = core_addr;
-	path->detect.previous_port = now;
+	/* One after the other. */
+	after = g->further_port;
+	g->previous_port = after ? after : now;
+	g->further_port = after ? now : 0;
 	peer->session.wrong_endpoint &= (uint8_t)~(1u << path->index);
+	remember(peer, path, raw);
 	return true;
 }
 
@@ -233,7 +357,9 @@ void lnx_path_set_readdress(struct lnx_peer *peer, const struct lnx_rails *r)
 					 * listens */
 		lnx_rail_remove(path->rail, path->core_addr);
 		path->core_addr = core_addr;
+		close_end(path);
 		path->detect.previous_port = port_of(old, len);
+		path->detect.further_port = 0;
 		peer->session.wrong_endpoint &= (uint8_t)~(1u << i);
 		path->retry_ns = 0;
 		path->backoff_ns = 0;
@@ -280,17 +406,6 @@ static unsigned add_beside(struct lnx_peer *peer, const struct lnx_rails *r,
 	return n;
 }
 
-static bool has(const struct lnx_peer *peer, const struct lnx_path_choice *way)
-{
-	unsigned i;
-
-	for (i = 0; i < peer->npath; i++)
-		if (peer->path[i]->rail == way->rail &&
-		    peer->path[i]->remote_rail == way->remote)
-			return true;
-	return false;
-}
-
 LNX_COLD void lnx_path_set_wanted(struct lnx_peer *peer)
 {
 	struct lnx_path_choice way[LNX_PATHS_MAX];
@@ -303,13 +418,14 @@ LNX_COLD void lnx_path_set_wanted(struct lnx_peer *peer)
 		return;
 	n = lnx_paths_best(ep, &r, lnx_policy_table(peer), way, LNX_PATHS_MAX);
 	for (i = 0; i < n; i++)
-		any |= has(peer, &way[i]);
+		any |= lnx_peer_has_path(peer, way[i].rail, way[i].remote);
 	/* One path is enough there, and the rules want it. */
 	if (one && any)
 		return;
 	max = one ? LNX_PATHS_MAX : max;
 	for (i = 0; i < n && peer->npath < max; i++)
-		if (!has(peer, &way[i]) && add(peer, &way[i]) && one)
+		if (!lnx_peer_has_path(peer, way[i].rail, way[i].remote) &&
+		    add(peer, &way[i]) && one)
 			return;
 }
 

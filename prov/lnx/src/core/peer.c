@@ -283,8 +283,7 @@ int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a,
 	return 0;
 }
 
-/* The rails of peer in the AV.  False: it is not there. */
-static bool av_rails(const struct lnx_peer *peer, struct lnx_rails *r)
+bool lnx_peer_av_rails(const struct lnx_peer *peer, struct lnx_rails *r)
 {
 	struct lnx_av_entry *e = NULL;
 	struct lnx_addr a;
@@ -302,7 +301,7 @@ static bool av_rails(const struct lnx_peer *peer, struct lnx_rails *r)
 bool lnx_peer_rails(const struct lnx_peer *peer, struct lnx_rails *r)
 {
 	if (!peer->address.rails)
-		return av_rails(peer, r);
+		return lnx_peer_av_rails(peer, r);
 	*r = *peer->address.rails;
 	return true;
 }
@@ -329,7 +328,7 @@ static void extend(struct lnx_peer *peer, const struct lnx_rails *av)
 static void hello_apply(struct lnx_peer *peer)
 {
 	struct lnx_rails av;
-	bool known = av_rails(peer, &av);
+	bool known = lnx_peer_av_rails(peer, &av);
 
 	if (peer->npath)
 		lnx_policy_peer(peer, peer->address.rails, true);
@@ -444,7 +443,7 @@ void lnx_peers_extend(struct lnx_ep *ep)
 		if (peer->self || !lnx_peer_open(peer) ||
 		    (!peer->npath && !peer->hello_done && !peer->address.rails))
 			continue;
-		known = av_rails(peer, &av);
+		known = lnx_peer_av_rails(peer, &av);
 		if (known || peer->address.rails)
 			extend(peer, known ? &av : NULL);
 	}

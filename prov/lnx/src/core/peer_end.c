@@ -147,6 +147,16 @@ LNX_COLD bool lnx_peer_was_given_up(const struct lnx_ep *ep, uint64_t sid)
 	return false;
 }
 
+/* Peers that stay, because they are in the AV, need no descriptors. */
+static void stop_pings(struct lnx_peer *p)
+{
+	unsigned i;
+
+	for (i = 0; i < p->npath; i++)
+		if (p->path[i]->detect.ping)
+			lnx_ping_stop(p->path[i]->detect.ping);
+}
+
 LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_node *n, *tmp;
@@ -166,6 +176,8 @@ LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 		    (!lnx_life_given_up(p->life) || !p->rx_sid || remember(ep, p->rx_sid)))
 			lnx_peer_detach(p);
 		if (!lnx_life_detached(p->life)) {
+			if (lnx_ns_since_stamp(now, p->session.ended_ms) >= LNX_SESSION_TELL_NS)
+				stop_pings(p);
 			more |= p->addr == FI_ADDR_NOTAVAIL &&
 				p->shm.core == FI_ADDR_NOTAVAIL;
 			continue;
@@ -189,8 +201,13 @@ LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now)
 
 void lnx_peers_destroy(struct lnx_ep *ep)
 {
+	struct lnx_shm_turn *t;
 	uint32_t i;
 
+	while ((t = ep->local.turns)) {
+		ep->local.turns = t->next;
+		free(t);
+	}
 	while (!lnx_list_empty(&ep->peers.all)) {
 		struct lnx_peer *p = lnx_list_entry(ep->peers.all.next, struct lnx_peer,
 						    all_link);

@@ -3,6 +3,8 @@
  * Peers on this host: whether both may use shared memory, and the slots that each has in
  * the other's registry.  Called by core/peer.c.
  */
+#include <stdlib.h>
+
 #include "core/exit_monitor.h"
 #include "core/open.h"
 #include "core/peer.h"
@@ -14,17 +16,73 @@ bool lnx_peer_shm_local(const struct lnx_ep *ep, const struct lnx_addr *a)
 	       a->host == ep->domain->host;
 }
 
+/* ---- names in the core (core/open.h) ---- */
+
+/* The core would count one that is inserted again twice. */
+static int insert_turn(struct lnx_ep *ep, uint64_t eid, fi_addr_t *core_addr)
+{
+	unsigned turn = lnx_host_shm_turn(eid);
+	char name[LNX_SHM_NAME_BYTES];
+	struct lnx_shm_turn *t;
+	int ret;
+
+	for (t = ep->local.turns; t; t = t->next) {
+		if (t->eid != eid || t->turn != turn)
+			continue;
+		*core_addr = t->core;
+		return 0;
+	}
+	t = turn ? calloc(1, sizeof(*t)) : NULL;
+	if (turn && !t)
+		return -FI_ENOMEM;
+	lnx_addr_shm_name(eid, turn, name);
+	ret = lnx_rail_insert(ep->shm, name, core_addr);
+	if (ret || !turn) {
+		free(t);
+		return ret;
+	}
+	*t = (struct lnx_shm_turn) {
+		.next = ep->local.turns, .eid = eid, .turn = turn, .core = *core_addr,
+	};
+	ep->local.turns = t;
+	return 0;
+}
+
+static void remove_turn(struct lnx_ep *ep, fi_addr_t core_addr)
+{
+	struct lnx_shm_turn **at, *t;
+
+	lnx_rail_remove(ep->shm, core_addr);
+	for (at = &ep->local.turns; (t = *at); at = &t->next) {
+		if (t->core != core_addr)
+			continue;
+		*at = t->next;
+		free(t);
+		return;
+	}
+}
+
+/* Those of processes that had the name before. */
+static void remove_turns(struct lnx_ep *ep, uint64_t eid)
+{
+	struct lnx_shm_turn *t, *next;
+
+	for (t = ep->local.turns; t; t = next) {
+		next = t->next;
+		if (t->eid == eid)
+			remove_turn(ep, t->core);
+	}
+}
+
 /* Insert peer into the shm core, which then names it as the source of its messages. */
 static bool know_shm(struct lnx_peer *peer)
 {
 	struct lnx_rail *rail = peer->ep->shm;
-	char name[LNX_SHM_NAME_BYTES];
 	fi_addr_t core_addr;
 
 	if (peer->shm.core != FI_ADDR_NOTAVAIL)
 		return true;
-	lnx_addr_shm_name(peer->eid, name);
-	if (lnx_rail_insert(rail, name, &core_addr) ||
+	if (insert_turn(peer->ep, peer->eid, &core_addr) ||
 	    lnx_peer_by_core_set(rail, core_addr, peer))
 		return false;
 	peer->shm.core = core_addr;
@@ -38,7 +96,7 @@ void lnx_peer_shm_forget(struct lnx_peer *peer)
 	struct lnx_rail *rail = peer->ep->shm;
 
 	rail->by_core[peer->shm.core] = NULL;
-	lnx_rail_remove(rail, peer->shm.core);
+	remove_turn(peer->ep, peer->shm.core);
 	lnx_peer_clear_direct(peer);
 	peer->shm_addr = peer->shm.core = FI_ADDR_NOTAVAIL;
 	peer->shm.counts = &lnx_shm_registry_no_counts;
@@ -50,14 +108,12 @@ void lnx_peer_shm_forget(struct lnx_peer *peer)
 }
 
 /* Remove from the core a peer that it knows only because that peer sent something. */
-static void forget_registered(struct lnx_rail *rail, uint64_t eid)
+static void forget_registered(struct lnx_ep *ep, uint64_t eid)
 {
-	char name[LNX_SHM_NAME_BYTES];
 	fi_addr_t core_addr;
 
-	lnx_addr_shm_name(eid, name);
-	if (!lnx_rail_insert(rail, name, &core_addr))
-		lnx_rail_remove(rail, core_addr);
+	if (!insert_turn(ep, eid, &core_addr))
+		remove_turn(ep, core_addr);
 }
 
 /* With fewer free slots than this, look for more: new peers that get no slot are told
@@ -94,7 +150,8 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 		if (peer && peer->shm.core != FI_ADDR_NOTAVAIL)
 			lnx_peer_shm_forget(peer);
 		else
-			forget_registered(ep->shm, eid);
+			forget_registered(ep, eid);
+		remove_turns(ep, eid);
 		lnx_shm_slot_release(ep->local.registry, i);
 	}
 }
@@ -216,7 +273,7 @@ LNX_COLD void lnx_peer_shm_registered(struct lnx_ep *ep)
 		registry_reclaim(ep);
 }
 
-/* ---- another process has the name of a peer ---- */
+/* ---- another endpoint has the name of a peer ---- */
 
 static bool has_heir(const struct lnx_peer *peer)
 {
@@ -228,14 +285,13 @@ static bool has_heir(const struct lnx_peer *peer)
 		return false;
 	lnx_shm_registry_owner(registry, &is);
 	lnx_shm_registry_close(registry);
+	/* Opened again in the same process it may have all of these in common. */
 	return is.cookie && (is.pid != was->pid || is.started != was->started ||
-			     is.cookie != was->cookie);
+			     is.cookie != was->cookie ||
+			     !lnx_shm_registry_is_live(peer->shm.registry));
 }
 
-/*
- * The core knows the new process by the number of the old one, and has mapped its region:
- * it does that with the first message.
- */
+/* The core knows the new endpoint by another name, and keeps that of the old one. */
 LNX_COLD void lnx_peer_shm_renew(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
@@ -247,7 +303,7 @@ LNX_COLD void lnx_peer_shm_renew(struct lnx_peer *peer)
 
 	if (core == FI_ADDR_NOTAVAIL || !has_heir(peer))
 		return;
-	LNX_INFO(FI_LOG_EP_DATA, "peer %016llx: another process has its name now\n",
+	LNX_INFO(FI_LOG_EP_DATA, "peer %016llx: another endpoint has its name now\n",
 		 (unsigned long long)peer->eid);
 	/* What is outstanding to the old process fails in a pass: msg/local_exit.c. */
 	lnx_peer_happens(peer, LNX_LIFE_ENDED);
@@ -264,13 +320,16 @@ LNX_COLD void lnx_peer_shm_renew(struct lnx_peer *peer)
 	/* Without memory its next message makes it. */
 	if (!next)
 		return;
-	next->shm.core = core;
-	ep->shm->by_core[core] = next;
-	claim_slot(next);
+	if (next->shm.core == FI_ADDR_NOTAVAIL && claim_slot(next))
+		know_shm(next);
 }
 
 bool lnx_peer_meet(struct lnx_peer *peer)
 {
-	return peer->shm.core != FI_ADDR_NOTAVAIL ||
-	       (meets(peer) && claim_slot(peer) && know_shm(peer));
+	if (peer->shm.core != FI_ADDR_NOTAVAIL)
+		return true;
+	/* Its name leads to the process that has it now, whose operations have the same
+	 * numbers: an answer would end one of these. */
+	return !lnx_life_detached(peer->life) && meets(peer) && claim_slot(peer) &&
+	       know_shm(peer);
 }

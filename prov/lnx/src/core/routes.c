@@ -229,10 +229,12 @@ struct choices {
 	struct lnx_leg *leg[CHOICES];
 };
 
-/* All legs of all gateways to that rail. */
-static void find_choices(struct lnx_gateways *all, const struct lnx_nid *to, unsigned place,
-			 const struct lnx_rule_peer *table, struct choices *out)
+/* All legs of gateways to that rail of peer, which has that place in its address, over routes
+ * that are up, or over the others.  Of equal ones those that it has a path over come first. */
+static void find_choices(const struct lnx_peer *peer, const struct lnx_nid *to, unsigned place,
+			 bool up, struct choices *out)
 {
+	const struct lnx_gateways *all = peer->ep->policy.gateways;
 	uint64_t now = lnx_clock_ns();
 	unsigned i, k;
 
@@ -240,59 +242,85 @@ static void find_choices(struct lnx_gateways *all, const struct lnx_nid *to, uns
 		const struct lnx_route *route = route_over(all->gw[i], to);
 
 		for (k = 0; route && k < all->gw[i]->nleg && out->n < CHOICES; k++) {
-			out->leg[out->n] = all->gw[i]->leg[k];
-			out->c[out->n++] = choice_of(all->gw[i]->leg[k], route, table, place,
-						     now);
+			struct lnx_leg *leg = all->gw[i]->leg[k];
+			struct lnx_route_choice c = choice_of(leg, route, lnx_policy_table(peer),
+							      place, now);
+
+			if ((c.state < 2) != up)
+				continue;
+			c.used = lnx_peer_has_path(peer, &leg->rail, place) ? 0 : c.used + 1;
+			out->leg[out->n] = leg;
+			out->c[out->n++] = c;
 		}
 	}
 }
 
-/* Legs to one rail of a peer, at most max. */
-static unsigned to_rail(struct lnx_gateways *all, const struct lnx_rails *r, unsigned at,
-			const struct lnx_rule_peer *table, struct lnx_path_choice *out,
-			unsigned max)
+/* Take the best one out. */
+static struct lnx_leg *take(struct choices *from)
 {
-	struct choices *all_of = calloc(1, sizeof(*all_of));
+	unsigned best = (unsigned)lnx_route_pick(from->c, from->n, NULL);
+	struct lnx_leg *leg = from->leg[best];
+
+	from->n--;
+	memmove(&from->c[best], &from->c[best + 1], (from->n - best) * sizeof(from->c[0]));
+	memmove(&from->leg[best], &from->leg[best + 1],
+		(from->n - best) * sizeof(from->leg[0]));
+	return leg;
+}
+
+/* Legs to one rail of peer, at most max. */
+static unsigned to_rail(const struct lnx_peer *peer, const struct lnx_rails *r, unsigned at,
+			struct lnx_path_choice *out, unsigned max)
+{
+	struct choices *from = calloc(1, sizeof(*from));
 	struct lnx_nid nid;
 	unsigned n = 0;
+	int up;
 
-	if (all_of && !lnx_policy_nid(all->ep, &r->rail[at], &nid))
-		find_choices(all, &nid, r->place[at], table, all_of);
-	while (all_of && all_of->n && n < max) {
-		int best = lnx_route_pick(all_of->c, all_of->n, NULL);
-
-		out[n++] = (struct lnx_path_choice){
-			.rail = &all_of->leg[best]->rail, .to = &r->rail[at],
-			.remote = r->place[at],
-		};
-		all_of->n--;
-		memmove(&all_of->c[best], &all_of->c[best + 1],
-			(all_of->n - (unsigned)best) * sizeof(all_of->c[0]));
-		memmove(&all_of->leg[best], &all_of->leg[best + 1],
-			(all_of->n - (unsigned)best) * sizeof(all_of->leg[0]));
+	if (!from || lnx_policy_nid(peer->ep, &r->rail[at], &nid)) {
+		free(from);
+		return 0;
 	}
-	free(all_of);
+	for (up = 1; up >= 0; up--) {
+		from->n = 0;
+		find_choices(peer, &nid, r->place[at], up, from);
+		while (from->n && n < max)
+			out[n++] = (struct lnx_path_choice){
+				.rail = &take(from)->rail, .to = &r->rail[at],
+				.remote = r->place[at],
+			};
+	}
+	free(from);
 	return n;
 }
 
-unsigned lnx_routes_choose(struct lnx_ep *ep, const struct lnx_rails *r,
-			   const struct lnx_rule_peer *table, struct lnx_path_choice *out,
-			   unsigned max)
+unsigned lnx_routes_choose(const struct lnx_peer *peer, const struct lnx_rails *r,
+			   struct lnx_path_choice *out, unsigned max)
 {
-	struct lnx_gateways *all = ep->policy.gateways;
 	unsigned i, n = 0, share = LNX_MAX(max / LNX_MAX(r->n, 1u), 1u);
 
-	for (i = 0; all && i < r->n; i++)
-		n += to_rail(all, r, i, table, out + n, LNX_MIN(share, max - n));
+	for (i = 0; peer->ep->policy.gateways && i < r->n; i++)
+		n += to_rail(peer, r, i, out + n, LNX_MIN(share, max - n));
 	return n;
 }
 
 /* ---- for the rails of an endpoint ---- */
 
+void lnx_routes_own(const struct lnx_ep *ep, struct lnx_routes_own *own)
+{
+	struct lnx_addr_rail r;
+	unsigned i;
+
+	own->host = (struct lnx_route_host){ .rail = own->nid };
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
+		if (lnx_rail_describe(ep->rail[i], &r) &&
+		    !lnx_policy_nid(ep, &r, &own->nid[own->host.n]))
+			own->host.n++;
+}
+
 struct reading {
 	struct lnx_routes *to;
-	struct lnx_nid nid[LNX_RAILS_MAX];
-	struct lnx_route_host host;
+	struct lnx_routes_own own;
 };
 
 static int add_fitting(void *arg, const struct lnx_route_spec *spec, struct lnx_span w,
@@ -303,23 +331,18 @@ static int add_fitting(void *arg, const struct lnx_route_spec *spec, struct lnx_
 
 	(void)w;
 	/* By itself it is right: lnx_routes_user_check. */
-	if (lnx_route_check(spec, &reading->host, r)) {
+	if (lnx_route_check(spec, &reading->own.host, r)) {
 		lnx_route_print(spec, text, sizeof(text));
 		LNX_INFO(FI_LOG_EP_CTRL, "the route \"%s\" is passed over: %s\n", text, r->why);
 		return 0;
 	}
-	return lnx_routes_add(reading->to, spec, &reading->host, r);
+	return lnx_routes_add(reading->to, spec, &reading->own.host, r);
 }
 
 int lnx_routes_user_read(const struct lnx_ep *ep, struct lnx_routes *t)
 {
-	struct reading reading = { .to = t, .host.rail = reading.nid };
-	struct lnx_addr_rail r;
-	unsigned i;
+	struct reading reading = { .to = t };
 
-	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
-		if (lnx_rail_describe(ep->rail[i], &r) &&
-		    !lnx_policy_nid(ep, &r, &reading.nid[reading.host.n]))
-			reading.host.n++;
+	lnx_routes_own(ep, &reading.own);
 	return read_all(ep->conf, ep->policy.nets, add_fitting, &reading);
 }

@@ -27,6 +27,13 @@ int lnx_routes_user_check(const struct lnx_conf *conf, const struct lnx_nets *ne
  */
 int lnx_routes_user_read(const struct lnx_ep *ep, struct lnx_routes *t);
 
+/* Our rails, by which routes are checked (conf/routes.h).  Owner lock held. */
+struct lnx_routes_own {
+	struct lnx_route_host host;	/* its rail is nid */
+	struct lnx_nid nid[LNX_RAILS_MAX];
+};
+void lnx_routes_own(const struct lnx_ep *ep, struct lnx_routes_own *own);
+
 struct lnx_gw;
 /* The gateway of a route in the table of ep, and whether that is up, judged beside the others
  * to its net.  Owner lock held. */
@@ -44,13 +51,13 @@ bool lnx_routes_look(const struct lnx_path *path, const struct lnx_rule_peer *ta
 		     uint64_t now, struct lnx_route_choice *out);
 
 /*
- * Legs over which the rails of a peer are reached: to each rail the best ones (lnx_route_pick),
- * and as many to one as to another.  Writes at most max, and returns how many it wrote.
- * table: as above.  Owner lock held.
+ * Legs over which the rails of peer, r, are reached: to each rail the best ones
+ * (lnx_route_pick), those over routes that are up first, and as many to one rail as to another.
+ * Of equal ones those that it has a path over come first.  Writes at most max, and returns how
+ * many it wrote.  Owner lock held.
  */
 struct lnx_path_choice;
-unsigned lnx_routes_choose(struct lnx_ep *ep, const struct lnx_rails *r,
-			   const struct lnx_rule_peer *table, struct lnx_path_choice *out,
-			   unsigned max);
+unsigned lnx_routes_choose(const struct lnx_peer *peer, const struct lnx_rails *r,
+			   struct lnx_path_choice *out, unsigned max);
 
 #endif

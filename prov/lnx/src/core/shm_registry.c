@@ -45,13 +45,13 @@ static size_t registry_size(void)
 	return (sizeof(struct lnx_shm_registry) + page - 1) / page * page;
 }
 
-static int open_region(uint64_t eid, off_t *size)
+static int open_region(uint64_t eid, unsigned turn, off_t *size)
 {
 	char path[LNX_SHM_PATH_BYTES];
 	struct stat st;
 	int fd;
 
-	lnx_host_shm_path(eid, path);
+	lnx_host_region_path(eid, turn, path);
 	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
@@ -78,7 +78,7 @@ struct lnx_shm_registry *lnx_shm_registry_open(const struct lnx_ep *ep)
 {
 	struct lnx_shm_registry *b;
 	off_t size;
-	int fd = open_region(ep->eid, &size);
+	int fd = open_region(ep->eid, ep->local.turn, &size);
 
 	if (fd < 0)
 		return NULL;
@@ -111,7 +111,7 @@ static struct lnx_shm_registry *map_registry(uint64_t eid, int *err)
 {
 	struct lnx_shm_registry *b;
 	off_t size;
-	int fd = open_region(eid, &size);
+	int fd = open_region(eid, lnx_host_shm_turn(eid), &size);
 
 	*err = fd < 0 ? fd : -EINVAL;
 	if (fd < 0)
@@ -324,6 +324,42 @@ void lnx_shm_key_unlist(struct lnx_shm_registry *b, uint64_t key)
 void lnx_shm_registry_retire(struct lnx_shm_registry *b)
 {
 	__atomic_store_n(&b->cookie, 0, __ATOMIC_SEQ_CST);
+}
+
+/* The core writes its process id near the beginning of the region. */
+#define PID_WORDS	16
+
+int32_t *lnx_shm_region_pid(const struct lnx_ep *ep)
+{
+	int32_t *word, *pid = NULL;
+	unsigned i, n = 0;
+	off_t size;
+	int fd = open_region(ep->eid, ep->local.turn, &size);
+
+	if (fd < 0)
+		return NULL;
+	word = mmap(NULL, page_size(), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (word == MAP_FAILED)
+		return NULL;
+	for (i = 0; i < PID_WORDS; i++) {
+		if (word[i] != ep->local.pid)
+			continue;
+		pid = &word[i];
+		n++;
+	}
+	if (n == 1)
+		return pid;
+	munmap(word, page_size());
+	return NULL;
+}
+
+void lnx_shm_region_disown(int32_t *pid)
+{
+	if (!pid)
+		return;
+	__atomic_store_n(pid, 0, __ATOMIC_RELEASE);
+	munmap((void *)((uintptr_t)pid & ~(uintptr_t)(page_size() - 1)), page_size());
 }
 
 bool lnx_shm_registry_is_live(const struct lnx_shm_registry *b)

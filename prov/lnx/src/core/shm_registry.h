@@ -38,6 +38,18 @@ void lnx_shm_registry_retire(struct lnx_shm_registry *registry);
 bool lnx_shm_registry_is_live(const struct lnx_shm_registry *registry);
 
 /*
+ * The cores of peers keep the region of a closed endpoint mapped.  When an endpoint of the
+ * same name writes to them first, they map its region instead, but only if the process id
+ * in the one that they have is another: an endpoint that is opened again in the same
+ * process would never be heard.  So a region that is closed gets process id 0.
+ *
+ * Where that id is, to be found before ep's core endpoint is closed; NULL: it is not where
+ * cores of shm up to now have it.  Disown it, once, when that endpoint is closed.
+ */
+LNX_COLD int32_t *lnx_shm_region_pid(const struct lnx_ep *ep);
+LNX_COLD void lnx_shm_region_disown(int32_t *pid);
+
+/*
  * Memory of the owner has counters: peers that write there must report it
  * (msg/confirm.h).  From then on the value that counts points to is not 0; it is valid
  * as long as the registry.

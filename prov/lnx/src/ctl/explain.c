@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/interval.h"
 #include "core/open.h"
@@ -74,7 +75,8 @@ static void form_framed(const struct lnx_ep *ep, const struct lnx_peer *peer,
 			"receiver has granted credit: the send completes when they are "
 			"acknowledged or copied; without credit it is announced\n");
 	else if (lnx_bits(peer->stripe) < 2 || (size < c->stripe_threshold && size <= c->chunk))
-		lnx_out(o, "form announced; the receiver reads it over one path\n");
+		lnx_out(o, "form announced; some of it may follow at once, the receiver "
+			"reads the rest over one path\n");
 	else
 		lnx_out(o, "form announced; the receiver reads pieces over up to %u "
 			"paths at once, by their measured speed\n", lnx_bits(peer->stripe));
@@ -97,6 +99,10 @@ static const char *unusable(const struct lnx_path *path)
 		return "the link of the local rail is down";
 	if (path->detect.remote_down)
 		return "the peer says that the link of its rail is down";
+	if (path->detect.withdrawn)
+		return lnx_rail_is_leg(path->rail) ?
+		       "no route leads over it any more" :
+		       "a guess between two networks, and there are routes";
 	if (path->detect.drained)
 		return "drained: a health of it was set to 0 by hand, here or at the "
 		       "peer";
@@ -116,6 +122,74 @@ static unsigned class_of(const struct lnx_peer *peer, const struct lnx_path *pat
 	       peer->choice->rank.class[path->index] : 0;
 }
 
+/* Credits that are left, of the path and of its rail: fewer than 1, and frames wait. */
+static int32_t path_credits(const struct lnx_path *path)
+{
+	return lnx_tx_credits_rank(path->rail->peer_credits_max, path->credits.used);
+}
+
+static int32_t rail_credits(const struct lnx_path *path)
+{
+	const struct lnx_rail *rail = path->rail;
+
+	return lnx_tx_credits_rank(rail->credits_max,
+				   (uint64_t)rail->credits.used + rail->n_delayed);
+}
+
+/* No further frame leaves over it: why; or NULL. */
+static const char *no_credit(const struct lnx_path *path, char *why)
+{
+	const struct lnx_rail *rail = path->rail;
+
+	if (rail->peer_credits_max && path_credits(path) < 1)
+		snprintf(why, WHY_BYTES, "no credit is left: %u frames of the %u that "
+			 "FI_LNX_PEER_CREDITS allows are under way over it",
+			 path->credits.used, rail->peer_credits_max);
+	else if (rail->credits_max && rail_credits(path) < 1)
+		snprintf(why, WHY_BYTES, "no credit is left: of the %u that FI_LNX_CREDITS "
+			 "gives its rail, frames to all peers use %u, and %u wait for one",
+			 rail->credits_max, rail->credits.used, rail->n_delayed);
+	else
+		return NULL;
+	return why;
+}
+
+/* By LNet's tables fewer credits lose, of the rail first. */
+static bool fewer_credits(const struct choice *c, const struct lnx_path *path,
+			  const struct lnx_path *cur, char *why)
+{
+	int32_t mine = rail_credits(path), its = rail_credits(cur);
+	bool of_rail = mine != its;
+
+	if (c->ep->conf->multi_rail_selection != LNX_SELECTION_LNET)
+		return false;
+	if (!of_rail) {
+		mine = path_credits(path);
+		its = path_credits(cur);
+	}
+	if (mine < its)
+		snprintf(why, WHY_BYTES, "fewer credits are left %s: %d, of path %u %d",
+			 of_rail ? "of its rail" : "to the peer's rail", mine, cur->index, its);
+	return mine < its;
+}
+
+/* It is over a gateway, and of a worse class than the current path: why. */
+static bool is_standby(const struct choice *c, const struct lnx_path *path, char *why)
+{
+	const struct lnx_path *cur = c->peer->cur;
+
+	if (!lnx_rail_is_leg(path->rail) || class_of(c->peer, path) <= class_of(c->peer, cur))
+		return false;
+	if (c->peer->choice->held >> path->index & 1)
+		snprintf(why, WHY_BYTES, "its route is down, or its gateway ends soon");
+	else if (!lnx_rail_is_leg(cur->rail))
+		snprintf(why, WHY_BYTES, "path %u needs no gateway", cur->index);
+	else
+		snprintf(why, WHY_BYTES, "a route that a rule prefers, with a lower priority or "
+			 "fewer hops, leads over path %u", cur->index);
+	return true;
+}
+
 /* Why frames stay on another path than this one, which could be used. */
 static void why_not_current(const struct choice *c, const struct lnx_path *path,
 			    char *why)
@@ -124,6 +198,8 @@ static void why_not_current(const struct choice *c, const struct lnx_path *path,
 	const struct lnx_path_view *mine = &c->view[path->index];
 	const struct lnx_path_view *its = &c->view[cur->index];
 
+	if (is_standby(c, path, why))
+		return;
 	if (class_of(c->peer, path) > class_of(c->peer, cur))
 		snprintf(why, WHY_BYTES, "rank %u, path %u has rank %u: %s; worse by rules "
 			 "or FI_LNX_MULTI_RAIL_SELECTION=%s, or further by NUMA distance",
@@ -134,6 +210,8 @@ static void why_not_current(const struct choice *c, const struct lnx_path *path,
 	else if (c->ep->admin.any && mine->weight < its->weight)
 		snprintf(why, WHY_BYTES, "its administrative weight is lower than that "
 			 "of path %u", cur->index);
+	else if (no_credit(path, why) || fewer_credits(c, path, cur, why))
+		return;
 	else if (mine->share < its->share)
 		snprintf(why, WHY_BYTES, "its health leaves it %u of 1000, path %u "
 			 "has %u", mine->share, cur->index, its->share);
@@ -144,6 +222,28 @@ static void why_not_current(const struct choice *c, const struct lnx_path *path,
 	else
 		snprintf(why, WHY_BYTES, "as good as path %u, on which frames stay "
 			 "while it is not backed up", cur->index);
+}
+
+/* Messages go over several equal paths: does the next one take this path? */
+static void judge_turn(const struct choice *c, const struct lnx_path *path,
+		       const char **use, char *why)
+{
+	const struct lnx_peer *peer = c->peer;
+	unsigned i;
+
+	if (no_credit(path, why))
+		return;
+	for (i = 0; i < peer->npath; i++)
+		if ((peer->rr >> i & 1) && fewer_credits(c, path, peer->path[i], why))
+			return;
+	*use = "frames";
+	if (c->ep->conf->multi_rail_selection == LNX_SELECTION_LNET)
+		snprintf(why, WHY_BYTES, "of %u equal paths none has more credits left; of "
+			 "several such the one that was used longest ago is next",
+			 lnx_bits(peer->rr));
+	else
+		snprintf(why, WHY_BYTES, "messages alternate between %u equal paths",
+			 lnx_bits(peer->rr));
 }
 
 static void judge(const struct choice *c, const struct lnx_path *path,
@@ -159,14 +259,16 @@ static void judge(const struct choice *c, const struct lnx_path *path,
 		return;
 	}
 	if (lnx_bits(peer->rr) > 1 && (peer->rr >> path->index & 1)) {
-		*use = "frames";
-		snprintf(why, WHY_BYTES, "messages alternate between %u equal paths",
-			 lnx_bits(peer->rr));
+		judge_turn(c, path, use, why);
 		return;
 	}
 	if (peer->cur == path) {
 		*use = "frames";
-		if (peer->npath == 1)
+		if (no_credit(path, why))
+			snprintf(why + strlen(why), WHY_BYTES - strlen(why), peer->npath == 1 ?
+				 "; further frames wait" :
+				 "; further frames take another path, or wait");
+		else if (peer->npath == 1)
 			snprintf(why, WHY_BYTES, "the only path");
 		else if (c->view[path->index].in_flight > path->inflight_limit)
 			snprintf(why, WHY_BYTES, "backed up: further frames take the "
@@ -227,7 +329,8 @@ static void put_path(const struct choice *c, const struct lnx_path *path,
 	lnx_nid_remote(path, nid, sizeof(nid));
 	lnx_out(o, "path %u rail %s to %u nid %s use %s state %s rank %u health %u "
 		"rail_health %u remote_health %u share %u in_flight %" PRIu64
-		" limit %" PRIu64 " rate %" PRIu64 " latency_us %" PRIu64,
+		" limit %" PRIu64 " rate %" PRIu64 " latency_us %" PRIu64
+		" credits_used %u credits_max %u rail_credits_used %u rail_credits_max %u",
 		path->index, path->rail->name, path->remote_rail,
 		nid, use, lnx_ctl_path_state(path), class_of(c->peer, path), path->detect.health.value,
 		path->rail->health.value,
@@ -235,24 +338,13 @@ static void put_path(const struct choice *c, const struct lnx_path *path,
 		view->share, view->in_flight,
 		c->peer->npath > 1 ? path->inflight_limit : 0,
 		path->speed ? path->speed->send.rate : 0,
-		view->latency_ns / 1000);
+		view->latency_ns / 1000, path->credits.used, path->rail->peer_credits_max,
+		path->rail->credits.used, path->rail->credits_max);
 	put_rules(c, path, o);
 	lnx_out(o, " because %s\n", why);
 }
 
 /* ---- pairs of rails without a path ---- */
-
-static bool has_path(const struct lnx_peer *peer, const struct lnx_rail *rail,
-		     unsigned remote)
-{
-	unsigned i;
-
-	for (i = 0; i < peer->npath; i++)
-		if (peer->path[i]->rail == rail &&
-		    peer->path[i]->remote_rail == remote)
-			return true;
-	return false;
-}
 
 static const char *why_no_pair(const struct lnx_ep *ep, const struct lnx_rail *rail,
 			       const struct lnx_addr_rail *to, bool listed,
@@ -291,7 +383,7 @@ static void put_pairs(const struct lnx_ep *ep, const struct lnx_peer *peer,
 		r = &av;
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 		for (k = 0; k < r->n; k++)
-			if (!has_path(peer, ep->rail[i], r->place[k]))
+			if (!lnx_peer_has_path(peer, ep->rail[i], r->place[k]))
 				lnx_out(o, "pair %s to %u because %s\n",
 					ep->rail[i]->name, r->place[k],
 					why_no_pair(ep, ep->rail[i], &r->rail[k],

@@ -53,22 +53,22 @@ static int add_param(struct lnx_ep *ep, struct lnx_config *config, size_t row,
 	return ret;
 }
 
-/* What the file says of the rails' interfaces, which counts more than parameters. */
+/* What the file or a request says of the rails, which counts more than parameters. */
 static int add_rails(const struct lnx_ep *ep, struct lnx_config *config)
 {
 	int ret = 0;
 	uint32_t i;
 
 	for (i = ep->nrail - ep->nnet; i < ep->nrail && !ret; i++) {
-		const struct lnx_config_ni *ni = lnx_credits_tunables(ep->rail[i]);
+		struct lnx_rail_credits own = lnx_credits_own(ep->rail[i]);
 		char net[LNX_NAME_MAX];
 
-		if (ni && (ni->credits != LNX_CONFIG_UNSET ||
-			   ni->peer_credits != LNX_CONFIG_UNSET) &&
+		if ((own.credits != LNX_CONFIG_UNSET ||
+		     own.peer_credits != LNX_CONFIG_UNSET) &&
 		    lnx_policy_net(ep->rail[i], net, sizeof(net)))
 			ret = lnx_config_set_ni(config, net,
 						lnx_policy_interface(ep->rail[i]),
-						ni->credits, ni->peer_credits);
+						own.credits, own.peer_credits);
 	}
 	return ret;
 }
@@ -87,8 +87,9 @@ static int collect(struct lnx_ep *ep, struct lnx_config *config, bool all,
 		ret = lnx_config_set_nets(config, ep->policy.nets);
 	if (!ret)
 		ret = add_rails(ep, config);
-	/* Also an empty list: to import it is to delete what there is. */
+	/* Also empty lists: to import them is to delete what there is. */
 	config->has[LNX_CONFIG_UDSP] = true;
+	config->has[LNX_CONFIG_ROUTE] = !ep->native;
 	if (!ret && ep->policy.rules)
 		ret = lnx_config_set_rules(config, ep->policy.rules);
 	if (!ret && ep->policy.gateways)

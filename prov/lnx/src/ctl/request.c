@@ -105,6 +105,8 @@ static int run(struct lnx_ep *ep, const char *text, const struct lnx_request *r,
 		return lnx_ctl_health_set(ep, text, r, o);
 	case LNX_REQUEST_SET:
 		return set_param(ep, text, r, o);
+	case LNX_REQUEST_TUNE:
+		return lnx_settings_tune(ep, text, r, o);
 	case LNX_REQUEST_STATS_RESET:
 		return lnx_ctl_reset(ep, now, o);
 	case LNX_REQUEST_PING:
@@ -117,6 +119,10 @@ static int run(struct lnx_ep *ep, const char *text, const struct lnx_request *r,
 	case LNX_REQUEST_ROUTE_SHOW:
 		lnx_ctl_routes(ep, now, o);
 		return 0;
+	case LNX_REQUEST_ROUTE_ADD:
+	case LNX_REQUEST_ROUTE_PUT:
+	case LNX_REQUEST_ROUTE_DEL:
+		return lnx_ctl_route_change(ep, r, now, o);
 	case LNX_REQUEST_STATS:
 		return stats(ep, o);
 	}

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "conf/config.h"
 #include "core/credits.h"
 #include "policy/plan.h"
 
@@ -20,6 +21,8 @@ static const char *const live_names[] = {
 	"recovery_ping_interval", "reorder_limit", "retry_count", "spare_ping_interval", "spill",
 	"stall_timeout", "strangers", "stripe_threshold", "transaction_timeout",
 };
+
+static_assert(LNX_TUNE_DEFAULT == LNX_CONFIG_UNSET, "a tunable that is not set");
 
 struct lnx_settings {
 	struct lnx_conf conf;
@@ -122,6 +125,33 @@ int lnx_settings_set(struct lnx_ep *ep, const char *name, size_t name_len,
 	ep->conf = &s->conf;
 	ep->ctl.nset++;
 	apply(ep);
+	return 0;
+}
+
+int lnx_settings_tune(struct lnx_ep *ep, const char *text, const struct lnx_request *r,
+		      struct lnx_out *o)
+{
+	const struct lnx_target *t = &r->target[0];
+	unsigned i, n = 0;
+
+	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
+		struct lnx_rail_credits own = lnx_credits_own(ep->rail[i]);
+
+		if (!lnx_target_has_rail(t, ep->rail[i]->name))
+			continue;
+		if (r->tuned >> LNX_TUNE_CREDITS & 1)
+			own.credits = r->tune[LNX_TUNE_CREDITS];
+		if (r->tuned >> LNX_TUNE_PEER_CREDITS & 1)
+			own.peer_credits = r->tune[LNX_TUNE_PEER_CREDITS];
+		lnx_credits_tune(ep->rail[i], own);
+		n++;
+	}
+	if (!n || ep->native) {
+		lnx_out(o, "\"%.*s\": no rail of that name sends frames; \"health list\" lists "
+			"the rails", (int)t->len, text + t->at);
+		return -FI_EINVAL;
+	}
+	lnx_credits_changed(ep);
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/out.h"
 #include "obj/ep.h"
+#include "policy/request.h"
 
 /* May the parameter of that row be set while an endpoint is open? */
 bool lnx_settings_live(size_t row);
@@ -21,6 +22,12 @@ bool lnx_settings_live(size_t row);
  */
 int lnx_settings_set(struct lnx_ep *ep, const char *name, size_t name_len,
 		     const char *value, struct lnx_out *o);
+
+/* "tune": set tunables of the rails that the request r, of text, names, which count more than
+ * parameters and the configuration file.  0; -FI_EINVAL, with a sentence in o: there is no
+ * such rail. */
+int lnx_settings_tune(struct lnx_ep *ep, const char *text, const struct lnx_request *r,
+		      struct lnx_out *o);
 
 /* The endpoint is being closed, and uses ep->conf no more. */
 void lnx_settings_free(struct lnx_ep *ep);

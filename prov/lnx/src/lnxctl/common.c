@@ -114,12 +114,12 @@ static void choose_newest(struct lnxctl *c)
 static int none(const struct lnxctl *c)
 {
 	if (c->pid)
-		return lnxctl_refuse(c, -ENOENT, "process %d: it has no lnx endpoint that "
+		return lnxctl_refuse(c, -ESRCH, "process %d: it has no lnx endpoint that "
 				     "this user may see%s", (int)c->pid, c->procs.denied ?
 				     ", perhaps because it is another user's" : "");
 	if (c->by_job)
-		return lnxctl_refuse(c, -ENOENT, "there is no process of that job on this host");
-	return lnxctl_refuse(c, -ENOENT, "no process of this user has an lnx endpoint with "
+		return lnxctl_refuse(c, -ESRCH, "there is no process of that job on this host");
+	return lnxctl_refuse(c, -ESRCH, "no process of this user has an lnx endpoint with "
 			     "a state segment in %s", c->root);
 }
 

@@ -63,6 +63,10 @@ void lnxctl_fail(struct lnxctl *c, const struct lnx_proc *p, enum lnxctl_exit st
 	va_start(ap, fmt);
 	put(c, p, err, fmt, ap);
 	va_end(ap);
+	va_start(ap, fmt);
+	vsnprintf(c->failed_why, sizeof(c->failed_why), fmt, ap);
+	va_end(ap);
+	c->failed_err = err;
 	c->nfailed++;
 	c->failure = status;
 }

@@ -8,21 +8,24 @@
 #include "conf/conf.h"
 #include "lnxctl/lnxctl.h"
 
-/* LNet's name, and ours.  divide: LNet counts seconds where we count ms. */
+/* LNet's name, and ours.  divide: LNet counts seconds where we count ms.  only_set: "global
+ * show" has it by another name. */
 struct alias {
 	const char *lnet, *own;
 	unsigned divide;
+	bool only_set;
 };
 
 static const struct alias aliases[] = {
-	{ "numa_range", "numa_range", 1 },
-	{ "max_intf", "max_rails", 1 },
-	{ "discovery", "discovery", 1 },
-	{ "retry_count", "retry_count", 1 },
-	{ "transaction_timeout", "transaction_timeout", 1000 },
-	{ "health_sensitivity", "health_sensitivity", 1 },
-	{ "recovery_interval", "recovery_ping_interval", 1000 },
-	{ "recovery_limit", "recovery_limit", 1 },
+	{ "numa_range", "numa_range", 1, false },
+	{ "max_intf", "max_rails", 1, false },
+	{ "max_interfaces", "max_rails", 1, true },
+	{ "discovery", "discovery", 1, false },
+	{ "retry_count", "retry_count", 1, false },
+	{ "transaction_timeout", "transaction_timeout", 1000, false },
+	{ "health_sensitivity", "health_sensitivity", 1, false },
+	{ "recovery_interval", "recovery_ping_interval", 1000, false },
+	{ "recovery_limit", "recovery_limit", 1, false },
 };
 
 static void put(struct lnx_doc *m, const struct alias *a, const struct lnx_snap_ep *e)
@@ -48,7 +51,8 @@ static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep 
 
 	(void)c, (void)p;
 	for (i = 0; i < LNX_ARRAY_SIZE(aliases); i++)
-		put(m, &aliases[i], e);
+		if (!aliases[i].only_set)
+			put(m, &aliases[i], e);
 	lnx_doc_real(m, "lnd_timeout", (double)e->ep.rail_ns / 1e9);
 }
 

@@ -10,6 +10,7 @@
 #include "lnxctl/import.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -157,48 +158,14 @@ static bool nets_differ(const struct import *im)
 	return a->n != b->n;
 }
 
-/* Has the process that interface in the net, with the same credits? */
-static bool has_ni(const struct lnx_config *c, const char *net, const char *interface,
-		   const struct lnx_config_ni *want)
-{
-	unsigned i, k;
-
-	for (i = 0; i < c->n_net; i++)
-		for (k = 0; !strcmp(c->net[i].net, net) && k < c->net[i].n; k++)
-			if (!strcmp(c->net[i].ni[k].interface[0], interface))
-				return c->net[i].ni[k].credits == want->credits &&
-				       c->net[i].ni[k].peer_credits == want->peer_credits;
-	return false;
-}
-
-static bool nis_differ(const struct import *im)
-{
-	unsigned i, k, at;
-
-	for (i = 0; i < im->new->n_net; i++)
-		for (k = 0; k < im->new->net[i].n; k++) {
-			const struct lnx_config_ni *ni = &im->new->net[i].ni[k];
-
-			for (at = 0; at < ni->n; at++)
-				if (!has_ni(im->old, im->new->net[i].net,
-					    ni->interface[at], ni))
-					return true;
-		}
-	return false;
-}
-
 /* Of the sections that a process reads when it starts, those that have something. */
 static void find_late(struct import *im)
 {
 	const struct lnx_config *n = im->new;
 	size_t i;
 
-	if (nis_differ(im))
-		add_late(im, lnx_config_names[LNX_CONFIG_NET], "");
 	if (n->has[LNX_CONFIG_NETS] && nets_differ(im))
 		add_late(im, lnx_config_names[LNX_CONFIG_NETS], "");
-	if (n->n_route)
-		add_late(im, lnx_config_names[LNX_CONFIG_ROUTE], "");
 	if (n->n_peer)
 		add_late(im, lnx_config_names[LNX_CONFIG_PEER], "");
 	if (n->routing != LNX_CONFIG_UNSET)
@@ -315,6 +282,54 @@ static bool set_all(const struct import *im)
 	return !left;
 }
 
+/* ---- tunables of interfaces ---- */
+
+/* What a configuration says of the interface of a rail, in its net, or that it says nothing. */
+static struct lnx_config_ni tunables(const struct lnx_config *c, const struct lnx_state_rail *r)
+{
+	unsigned i, k, at;
+
+	for (i = 0; i < c->n_net; i++)
+		for (k = 0; !strcmp(c->net[i].net, r->net) && k < c->net[i].n; k++)
+			for (at = 0; at < c->net[i].ni[k].n; at++)
+				if (!strcmp(c->net[i].ni[k].interface[at], r->interface))
+					return c->net[i].ni[k];
+	return (struct lnx_config_ni){ .credits = LNX_CONFIG_UNSET,
+				       .peer_credits = LNX_CONFIG_UNSET };
+}
+
+static const char *credits_text(uint32_t v, char buf[16])
+{
+	if (v == LNX_CONFIG_UNSET)
+		return "default";
+	snprintf(buf, 16, "%" PRIu32, v);
+	return buf;
+}
+
+/* Give rails the credits of `to` that are others in `from`.  False after lnxctl_fail. */
+static bool tune_all(const struct import *im, const struct lnx_config *from,
+		     const struct lnx_config *to)
+{
+	char a[16], b[16], *reply;
+	unsigned i;
+
+	for (i = 0; i < im->e->nrail; i++) {
+		const struct lnx_state_rail *r = &im->e->rail[i];
+		struct lnx_config_ni has = tunables(from, r), ni = tunables(to, r);
+
+		if (!r->interface[0] || (has.credits == ni.credits &&
+					 has.peer_credits == ni.peer_credits))
+			continue;
+		if (!lnxctl_request(im->c, im->p, im->e, 0, &reply,
+				    "tune %s credits %s peer_credits %s", r->name,
+				    credits_text(ni.credits, a),
+				    credits_text(ni.peer_credits, b)))
+			return false;
+		free(reply);
+	}
+	return true;
+}
+
 /* ---- the command ---- */
 
 static void put_diff(const struct import *im, struct lnx_doc *map)
@@ -337,6 +352,23 @@ static void put_diff(const struct import *im, struct lnx_doc *map)
 	free(lines);
 }
 
+static void change(struct import *im, struct lnx_doc *map)
+{
+	bool routes = im->new->has[LNX_CONFIG_ROUTE];
+
+	if (routes && !lnxctl_import_routes(im->c, im->p, im->e, im->old, im->new, map))
+		return;
+	if (!set_all(im)) {
+		if (routes)
+			lnxctl_import_routes(im->c, im->p, im->e, im->new, im->old, NULL);
+		return;
+	}
+	if (im->new->has[LNX_CONFIG_NET] && !tune_all(im, im->old, im->new))
+		return;
+	if (im->new->has[LNX_CONFIG_UDSP])
+		lnxctl_import_rules(im->c, im->p, im->e, im->new);
+}
+
 static void one(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
 		struct lnx_doc *map)
 {
@@ -347,9 +379,8 @@ static void one(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *
 			put_diff(&im, map);
 		if (*im.late)
 			lnx_doc_text(map, "at start only", im.late);
-		if (!lnxctl_value(c, "dry-run") && set_all(&im) &&
-		    im.new->has[LNX_CONFIG_UDSP])
-			lnxctl_import_rules(c, p, e, im.new);
+		if (!lnxctl_value(c, "dry-run"))
+			change(&im, map);
 	}
 	lnx_config_destroy(im.new);
 	lnx_config_destroy(im.old);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* "import" in steps: the rules are in import_rules.c. */
+/* "import" in steps: the rules are in import_rules.c, the routes in import_routes.c. */
 #ifndef LNXCTL_IMPORT_H
 #define LNXCTL_IMPORT_H
 
@@ -12,5 +12,13 @@
  */
 bool lnxctl_import_rules(struct lnxctl *c, struct lnx_proc *p,
 			 const struct lnx_snap_ep *e, const struct lnx_config *config);
+
+/*
+ * Change the routes of an endpoint from those of old, which it has, to those of new.  Routes
+ * that do not fit it are passed over: map, unless NULL, says so.  False after lnxctl_fail.
+ */
+bool lnxctl_import_routes(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
+			  const struct lnx_config *old, const struct lnx_config *new,
+			  struct lnx_doc *map);
 
 #endif

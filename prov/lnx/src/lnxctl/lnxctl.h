@@ -79,7 +79,10 @@ struct lnxctl {
 	struct lnx_procs procs;
 	struct lnx_doc *doc;
 	unsigned ndone, nfailed;	/* processes */
-	enum lnxctl_exit failure;	/* of the last one that failed */
+	/* Of the last one that failed: */
+	enum lnxctl_exit failure;
+	int failed_err;			/* a negative errno */
+	char failed_why[600];
 };
 
 /* The value of an option of the verb, or NULL. */
@@ -207,9 +210,10 @@ const char *lnxctl_health_value(const struct lnxctl *c, char *buf, size_t size);
 
 extern const struct lnxctl_verb lnxctl_check, lnxctl_debug_recovery, lnxctl_discover,
 	lnxctl_dump, lnxctl_explain, lnxctl_export, lnxctl_fault_add, lnxctl_fault_del,
-	lnxctl_route_show, lnxctl_fault_reset, lnxctl_fault_show, lnxctl_global_show, lnxctl_import, lnxctl_info,
-	lnxctl_list, lnxctl_metrics, lnxctl_net_set, lnxctl_net_show, lnxctl_params,
-	lnxctl_path_show, lnxctl_peer_set, lnxctl_peer_show, lnxctl_ping, lnxctl_set,
+	lnxctl_fault_reset, lnxctl_fault_show, lnxctl_global_show, lnxctl_import,
+	lnxctl_info, lnxctl_list, lnxctl_metrics, lnxctl_net_set, lnxctl_net_show, lnxctl_params,
+	lnxctl_path_show, lnxctl_peer_set, lnxctl_peer_show, lnxctl_ping,
+	lnxctl_route_add, lnxctl_route_del, lnxctl_route_show, lnxctl_set,
 	lnxctl_stats_reset, lnxctl_stats_show, lnxctl_top, lnxctl_udsp_add,
 	lnxctl_udsp_del, lnxctl_udsp_show;
 

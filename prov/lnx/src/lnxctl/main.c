@@ -28,6 +28,8 @@ static const struct lnxctl_verb *const verbs[] = {
 	&lnxctl_udsp_show,
 	&lnxctl_export,
 	&lnxctl_import,
+	&lnxctl_route_add,
+	&lnxctl_route_del,
 	&lnxctl_route_show,
 	&lnxctl_fault_add,
 	&lnxctl_fault_del,
@@ -89,6 +91,8 @@ static void put_option(const struct lnxctl_option *o)
 	printf("  %-20s %s\n", text, o->help);
 }
 
+#define HELP_COLUMN	37
+
 static int help(void)
 {
 	unsigned i;
@@ -96,10 +100,12 @@ static int help(void)
 	printf("usage: lnxctl [OPTION...] COMMAND [OPTION...] [ARGUMENT...]\n\n"
 	       "Shows and controls the lnx endpoints of processes; see lnxctl(8).\n\n");
 	for (i = 0; i < LNX_ARRAY_SIZE(verbs); i++) {
-		char text[64];
+		int n = printf("  %s %s", verbs[i]->name, verbs[i]->args);
 
-		snprintf(text, sizeof(text), "%s %s", verbs[i]->name, verbs[i]->args);
-		printf("  %-34s %s\n", text, verbs[i]->help);
+		/* What is long has a line of its own. */
+		printf("%s%*s%s\n", n > HELP_COLUMN - 1 ? "\n" : "",
+		       n > HELP_COLUMN - 1 ? HELP_COLUMN : HELP_COLUMN - n, "",
+		       verbs[i]->help);
 	}
 	printf("\nOptions of all commands:\n");
 	for (i = 0; i < NCOMMON; i++)

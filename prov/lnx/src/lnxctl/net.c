@@ -210,11 +210,38 @@ const struct lnxctl_verb lnxctl_net_show = {
 
 /* ---- set ---- */
 
+#define CREDITS_MAX	65535u
+
+static bool tunes(const struct lnxctl *c)
+{
+	return lnxctl_value(c, "credits") || lnxctl_value(c, "peer-credits");
+}
+
+static bool set_rail(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
+		     const char *rail)
+{
+	const char *credits = lnxctl_value(c, "credits");
+	const char *peer = lnxctl_value(c, "peer-credits");
+	char words[64], *reply;
+	bool good;
+
+	if (tunes(c))
+		good = lnxctl_request(c, p, e, 0, &reply, "tune %s%s%s%s%s", rail,
+				      credits ? " credits " : "", credits ? credits : "",
+				      peer ? " peer_credits " : "", peer ? peer : "");
+	else
+		good = lnxctl_request(c, p, e, 0, &reply, "health %s %s%s",
+				      lnxctl_health_verb(c), rail,
+				      lnxctl_health_value(c, words, sizeof(words)));
+	if (good)
+		free(reply);
+	return good;
+}
+
 static void set(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
 		struct lnx_doc *map)
 {
 	const char *nid = lnxctl_value(c, "nid");
-	char words[64], *reply;
 	unsigned i, n = 0;
 
 	(void)map;
@@ -224,28 +251,49 @@ static void set(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *
 		if (!(r->flags & LNX_STATE_RAIL_HEALTH) || !lnxctl_rail_is(nid, r))
 			continue;
 		n++;
-		if (!lnxctl_request(c, p, e, 0, &reply, "health %s %s%s",
-				    lnxctl_health_verb(c), r->name,
-				    lnxctl_health_value(c, words, sizeof(words))))
+		if (!set_rail(c, p, e, r->name))
 			return;
-		free(reply);
 	}
 	if (!n)
 		lnxctl_fail(c, p, LNXCTL_REFUSED, -ENOENT, "\"%s\": no rail with a health has "
 			    "that NID or name; \"net show\" lists the rails", nid);
 }
 
+static int check_credits(const struct lnxctl *c, const char *name)
+{
+	const char *text = lnxctl_value(c, name);
+	uint64_t v;
+
+	if (!text || !strcmp(text, "default") || lnxctl_number(text, CREDITS_MAX, &v))
+		return LNXCTL_OK;
+	return lnxctl_usage(c, "--%s \"%s\": must be a whole number from 0, which is no limit, "
+			    "to %u, or default", name, text, CREDITS_MAX);
+}
+
 static int run_set(struct lnxctl *c)
 {
-	int ret = lnxctl_health_options(c);
+	int ret;
 
+	if (!tunes(c)) {
+		ret = lnxctl_health_options(c);
+		return ret ? ret : lnxctl_each(c, false, set);
+	}
+	if (!lnxctl_value(c, "nid"))
+		return lnxctl_usage(c, "\"net set\" needs --nid, which says what is set");
+	if (lnxctl_value(c, "health") || lnxctl_value(c, "pin") || lnxctl_value(c, "auto") ||
+	    lnxctl_value(c, "state"))
+		return lnxctl_usage(c, "credits and health are set one after the other");
+	ret = check_credits(c, "credits");
+	if (!ret)
+		ret = check_credits(c, "peer-credits");
 	return ret ? ret : lnxctl_each(c, false, set);
 }
 
 const struct lnxctl_verb lnxctl_net_set = {
 	.name = "net set",
-	.args = "--nid NID {--health N|--pin N|--auto|--state up|down}",
-	.help = "set the health of rails",
+	.args = "--nid NID {--health N|--pin N|--auto|--state up|down|"
+		"[--credits N|default] [--peer-credits N|default]}",
+	.help = "set the health or the credits of rails",
 	.option = {
 		{ "nid", "NID", "rails of that NID or name, '*' and '?' in it" },
 		{ "health", "N", "the health, 0 to 1000; failures and proofs of life "
@@ -254,6 +302,10 @@ const struct lnxctl_verb lnxctl_net_set = {
 		  "administrative weight" },
 		{ "auto", NULL, "undo --pin" },
 		{ "state", "STATE", "down: --pin 0, which drains the rail; up: --auto" },
+		{ "credits", "N", "frames that may be under way over the rail, 0: no limit; "
+		  "default: FI_LNX_CREDITS" },
+		{ "peer-credits", "N", "the same to one rail of a peer; default: "
+		  "FI_LNX_PEER_CREDITS" },
 	},
 	.run = run_set,
 };

@@ -2,6 +2,7 @@
 /* lnxctl ping, discover: have an endpoint ask a peer. */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,9 +51,9 @@ static void put_line(struct lnx_doc *m, struct lnx_doc **list, const char *line)
 	}
 }
 
-static void put_reply(struct lnx_doc *map, const char *key, char *reply)
+static void put_reply(struct lnx_doc *m, char *reply)
 {
-	struct lnx_doc *m = lnx_doc_map(map, key), *list = NULL;
+	struct lnx_doc *list = NULL;
 	char *line, *save = NULL;
 
 	for (line = strtok_r(reply, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
@@ -62,9 +63,8 @@ static void put_reply(struct lnx_doc *map, const char *key, char *reply)
 /* The peer that a NID means; or what the user wrote, if it is an id or a number, which
  * also name peers that were not met. */
 static bool name_of(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
-		    char *buf, size_t size)
+		    const char *text, char *buf, size_t size)
 {
-	const char *text = c->arg[0];
 	unsigned i;
 
 	if (!strchr(text, '@') && !strchr(text, '*')) {
@@ -81,66 +81,122 @@ static bool name_of(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_
 	return false;
 }
 
+/* ---- targets: NIDs with commas between, as of lnetctl, or several words ---- */
+
+struct asking {
+	const char *verb, *behind;	/* of the request: in front of the peer, and behind it */
+	unsigned answer_ms;
+};
+
+static bool several(const struct lnxctl *c)
+{
+	return c->narg > 1 || strchr(c->arg[0], ',');
+}
+
+static void ask(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
+		const struct asking *a, const char *target, struct lnx_doc *to)
+{
+	struct lnx_doc *m;
+	char peer[64], *reply;
+
+	if (name_of(c, p, e, target, peer, sizeof(peer)) &&
+	    lnxctl_request(c, p, e, a->answer_ms, &reply, "%s %s%s", a->verb, peer,
+			   a->behind)) {
+		m = lnx_doc_map(to, several(c) ? NULL : a->verb);
+		put_reply(m, reply);
+		free(reply);
+	} else if (several(c)) {
+		m = lnx_doc_map(to, NULL);
+		lnx_doc_text(m, "nid", target);
+		lnx_doc_int(m, "errno", c->failed_err);
+		lnx_doc_text(m, "descr", c->failed_why);
+	}
+}
+
+static void ask_all(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
+		    const struct asking *a, struct lnx_doc *map)
+{
+	struct lnx_doc *to = several(c) ? lnx_doc_list(map, a->verb) : map;
+	char *words, *word, *save = NULL;
+	unsigned i;
+
+	for (i = 0; i < c->narg; i++) {
+		words = lnx_must(strdup(c->arg[i]));
+		for (word = strtok_r(words, ",", &save); word; word = strtok_r(NULL, ",", &save))
+			ask(c, p, e, a, word, to);
+		free(words);
+	}
+}
+
+static int check_targets(const struct lnxctl *c)
+{
+	unsigned i;
+
+	for (i = 0; i < c->narg; i++)
+		if (!c->arg[i][strspn(c->arg[i], ", ")])
+			return lnxctl_usage(c, "\"%s\": must be a peer", c->arg[i]);
+	return LNXCTL_OK;
+}
+
+/* ---- the commands ---- */
+
 static void ping(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
 		 struct lnx_doc *map)
 {
 	const char *timeout = lnxctl_value(c, "timeout");
 	uint64_t ms = c->wait_ms ? c->wait_ms : LNX_CLIENT_WAIT_MS;
-	char peer[64], *reply;
+	char behind[32];
+	struct asking a = { .verb = "ping", .behind = behind };
 
 	if (timeout)
 		lnxctl_number(timeout, TIMEOUT_MAX, &ms);
-	if (!name_of(c, p, e, peer, sizeof(peer)) ||
-	    !lnxctl_request(c, p, e, (unsigned)ms, &reply,
-			    "ping %s %" PRIu64, peer, ms))
-		return;
-	put_reply(map, "ping", reply);
-	free(reply);
+	a.answer_ms = (unsigned)ms;
+	snprintf(behind, sizeof(behind), " %" PRIu64, ms);
+	ask_all(c, p, e, &a, map);
 }
 
 static int run_ping(struct lnxctl *c)
 {
 	const char *timeout = lnxctl_value(c, "timeout");
+	int ret = check_targets(c);
 	uint64_t ms;
 
-	if (timeout && (!lnxctl_number(timeout, TIMEOUT_MAX, &ms) || !ms))
-		return lnxctl_usage(c, "--timeout \"%s\": must be ms, from 1 to %u", timeout,
-				    TIMEOUT_MAX);
-	return lnxctl_each(c, true, ping);
+	if (!ret && timeout && (!lnxctl_number(timeout, TIMEOUT_MAX, &ms) || !ms))
+		ret = lnxctl_usage(c, "--timeout \"%s\": must be ms, from 1 to %u", timeout,
+				   TIMEOUT_MAX);
+	return ret ? ret : lnxctl_each(c, true, ping);
 }
 
 static void discover(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
 		     struct lnx_doc *map)
 {
-	char peer[64], *reply;
+	struct asking a = { .verb = "discover", .answer_ms = LNX_CLIENT_WAIT_MS,
+			    .behind = lnxctl_value(c, "force") ? " force" : "" };
 
-	if (!name_of(c, p, e, peer, sizeof(peer)) ||
-	    !lnxctl_request(c, p, e, LNX_CLIENT_WAIT_MS, &reply, "discover %s%s", peer,
-			    lnxctl_value(c, "force") ? " force" : ""))
-		return;
-	put_reply(map, "discover", reply);
-	free(reply);
+	ask_all(c, p, e, &a, map);
 }
 
 static int run_discover(struct lnxctl *c)
 {
-	return lnxctl_each(c, true, discover);
+	int ret = check_targets(c);
+
+	return ret ? ret : lnxctl_each(c, true, discover);
 }
 
 const struct lnxctl_verb lnxctl_ping = {
-	.name = "ping", .args = "[--timeout MS] PEER",
-	.help = "ask a peer over each of its paths",
+	.name = "ping", .args = "[--timeout MS] PEER...",
+	.help = "ask peers over each of their paths",
 	.option = {
 		{ "timeout", "MS", "how long to wait, 1000 without it" },
 	},
-	.min_args = 1, .max_args = 1, .run = run_ping,
+	.min_args = 1, .max_args = INT_MAX, .run = run_ping,
 };
 
 const struct lnxctl_verb lnxctl_discover = {
-	.name = "discover", .args = "[--force] PEER",
-	.help = "the rails that a peer says it has",
+	.name = "discover", .args = "[--force] PEER...",
+	.help = "the rails that peers say they have",
 	.option = {
-		{ "force", NULL, "tell it ours again, and wait until it has them" },
+		{ "force", NULL, "tell them ours again, and wait until they have them" },
 	},
-	.min_args = 1, .max_args = 1, .run = run_discover,
+	.min_args = 1, .max_args = INT_MAX, .run = run_discover,
 };

@@ -222,8 +222,9 @@ static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint32_t nonce,
 	};
 	own_rails(r, &info.gw.rails);
 	own_nets(r, &info);
-	info.large = rtd_grant(r, RTD_GRANT_LARGE);
-	info.small = rtd_grant(r, RTD_GRANT_SMALL);
+	rtd_grants_renew(r);
+	info.large = rtd_grant(r, s, RTD_GRANT_LARGE);
+	info.small = rtd_grant(r, s, RTD_GRANT_SMALL);
 	info.frame_max = frame_max(r);
 	for (i = 0; i < r->nout; i++) {
 		info.state[i].up = r->out[i].rail.up;
@@ -235,6 +236,7 @@ static bool send_info(struct rtd_relay *r, struct rtd_source *s, uint32_t nonce,
 		return false;
 	}
 	buf->len = (uint32_t)len;
+	buf->account = s->account;
 	if (!queue_to(r, buf, s, &back->to, now))
 		return false;
 	s->told[RTD_GRANT_LARGE] = info.large;
@@ -269,18 +271,18 @@ static void hello_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, s
 /* Few sources in one call, each told only what it does not know. */
 void rtd_sweep(struct rtd_relay *r, uint64_t now)
 {
-	uint32_t large = rtd_grant(r, RTD_GRANT_LARGE);
-	uint32_t small = rtd_grant(r, RTD_GRANT_SMALL);
 	struct lnx_node *n, *tmp;
 	bool more = false;
 
 	if (!r->sweep_ns || now < r->sweep_ns)
 		return;
+	rtd_grants_renew(r);
 	lnx_list_foreach(&r->sources, n, tmp) {
 		struct rtd_source *s = lnx_list_entry(n, struct rtd_source, lru);
 
-		if (s->told_epoch == r->epoch && s->told[RTD_GRANT_LARGE] == large &&
-		    s->told[RTD_GRANT_SMALL] == small)
+		if (s->told_epoch == r->epoch &&
+		    s->told[RTD_GRANT_LARGE] == rtd_grant(r, s, RTD_GRANT_LARGE) &&
+		    s->told[RTD_GRANT_SMALL] == rtd_grant(r, s, RTD_GRANT_SMALL))
 			continue;
 		if (r->control >= CONTROL_MAX / 2) {
 			more = true;

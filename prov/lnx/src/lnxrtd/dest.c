@@ -398,8 +398,10 @@ static void sent_ok(struct rtd_relay *r, struct rtd_dest *d, const struct rtd_bu
 	d->failed_ns = 0;
 	d->trying_ns = 0;
 	d->backoff_ns = 0;
-	if (buf->control)
+	if (buf->control) {
+		rtd_source_arrived(r, buf->account);
 		return;
+	}
 	d->frames++;
 	d->bytes += buf->len;
 	r->counts.frames_out++;

@@ -41,11 +41,24 @@ struct rtd_back {
 
 #define RTD_BACKS	4
 
+#define RTD_HOST_SOURCES	1024u	/* of one host, at most */
+#define RTD_FRESH_SOURCES	1024u	/* that were not reached yet, at most */
+
+/* Where sources are; only while there are some. */
+struct rtd_host {
+	struct rtd_host *chain;
+	uint32_t at;			/* in which chain */
+	unsigned sources, reached;	/* on it; of these those that count */
+	uint8_t len, addr[LNX_ADDR_RAW];
+};
+
 struct rtd_source {
 	struct lnx_node lru;		/* heard longest ago first; unannounced: in none */
 	struct rtd_source *chain;	/* by id */
 	uint16_t account;		/* 0: all that are unannounced, of one rail */
 	bool gateway;
+	bool reached;			/* an info has arrived: it is where it says */
+	struct rtd_host *host;		/* NULL: unannounced */
 	uint64_t id;
 	uint64_t heard_ns;
 	uint32_t used[RTD_GRANTS];
@@ -143,8 +156,15 @@ struct rtd_relay {
 	struct rtd_source *by_account[65536];
 	struct rtd_source *by_id[RTD_HASH];
 	struct lnx_node sources;
-	unsigned nsource;
+	struct lnx_node fresh;		/* those that were not reached yet */
+	unsigned nsource, nfresh;	/* all of them; of these those in fresh */
 	uint16_t last_account;
+	struct rtd_host *hosts[RTD_HASH];
+	unsigned nhost;			/* that count */
+	unsigned crowd[RTD_HOST_SOURCES + 1];	/* hosts with so many sources that count */
+	unsigned crowd_max;
+	uint32_t level[RTD_GRANTS], level_whole[RTD_GRANTS];	/* share of a host, of what */
+	bool level_stale;
 	uint32_t epoch;			/* of what infos say */
 	uint64_t sweep_ns;		/* when sources are told next; 0: none waits */
 
@@ -200,14 +220,27 @@ struct rtd_source *rtd_source_find(struct rtd_relay *r, uint64_t id);
 /* Make or renew the one that a hello is from.  NULL: there are too many, or no memory. */
 struct rtd_source *rtd_source_hello(struct rtd_relay *r, const struct lnx_gw_hello *h,
 				    uint64_t now);
-/* What a source may fill now. */
-uint32_t rtd_grant(const struct rtd_relay *r, unsigned grant);
 /* May it fill one more buffer of the class?  If so, it has. */
 bool rtd_source_charge(struct rtd_relay *r, struct rtd_source *s, unsigned class);
 void rtd_source_release(struct rtd_source *s, unsigned class);
+/* An info has arrived at the source with that account; 0: it was another record. */
+void rtd_source_arrived(struct rtd_relay *r, uint16_t account);
 /* Free those that were not heard for long. */
 void rtd_sources_expire(struct rtd_relay *r, uint64_t now);
 void rtd_sources_free(struct rtd_relay *r);
+
+/* ---- host.c ---- */
+
+/* The host of that rail, with one source more.  NULL: it has too many, or no memory. */
+struct rtd_host *rtd_host_get(struct rtd_relay *r, const struct lnx_addr_rail *rail);
+/* It has one source less; was that one reached? */
+void rtd_host_put(struct rtd_relay *r, struct rtd_host *h, bool reached);
+/* Something has arrived at the address that the source has named: it counts. */
+void rtd_source_reached(struct rtd_relay *r, struct rtd_source *s);
+/* Before grants are asked for: divide the pools anew if something has changed. */
+void rtd_grants_renew(struct rtd_relay *r);
+/* What a source may fill now. */
+uint32_t rtd_grant(const struct rtd_relay *r, const struct rtd_source *s, unsigned grant);
 
 /* ---- dest.c ---- */
 

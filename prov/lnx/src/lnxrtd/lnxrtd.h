@@ -52,6 +52,9 @@ struct rtd_ports {
  */
 int rtd_port_open(struct rtd_port **out, const struct rtd_port_conf *conf,
 		  const struct lnx_nets *nets, char why[RTD_WHY]);
+/* Nothing is sent or received any more: what the core has goes back to the relay, which
+ * may be destroyed then. */
+void rtd_port_stop(struct rtd_port *p);
 void rtd_port_close(struct rtd_port *p);
 const struct rtd_rail *rtd_port_rail(const struct rtd_port *p);
 const char *rtd_port_interface(const struct rtd_port *p);
@@ -62,7 +65,8 @@ extern const struct rtd_ops rtd_port_ops;	/* arg: struct rtd_ports */
 
 /* Post receives, as many as there are buffers. */
 void rtd_port_fill(struct rtd_port *p);
-/* Handle what the core has completed; returns how many. */
+/* Handle what the core has completed; returns how many, RTD_PORT_BATCH at most. */
+#define RTD_PORT_BATCH	32u
 unsigned rtd_port_poll(struct rtd_port *p);
 /* A descriptor that becomes readable when there is something; -1: it has none, and has to
  * be polled. */

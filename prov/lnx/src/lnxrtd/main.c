@@ -18,7 +18,10 @@
 
 #define STATE_NS	LNX_NS_PER_S
 #define POLL_MS		1		/* cores without a descriptor, and pings */
+#define BUSY_PASSES	64u		/* while it is busy, signals are read after so many */
 #define MANAGE_MS	20		/* cores that make connections only when called */
+
+#define WOKEN_BY_SIGNAL	RTD_RAILS	/* else the number of a port */
 
 struct program {
 	const char *file;
@@ -28,6 +31,8 @@ struct program {
 	struct rtd_ports ports;
 	int epoll, signals;
 	bool ending, unclean;
+	bool ready[RTD_RAILS];		/* ports that may have something */
+	bool signalled;			/* signals have come */
 	bool changed;			/* since the state was written */
 	uint64_t state_ns;		/* when it was written last */
 };
@@ -110,7 +115,7 @@ static int start_relay(struct program *m, char why[RTD_WHY])
 
 static int watch(struct program *m, char why[RTD_WHY])
 {
-	struct epoll_event e = { .events = EPOLLIN };
+	struct epoll_event e = { .events = EPOLLIN, .data.u32 = WOKEN_BY_SIGNAL };
 	sigset_t set;
 	unsigned i;
 
@@ -129,6 +134,7 @@ static int watch(struct program *m, char why[RTD_WHY])
 	for (i = 0; i < m->ports.n; i++) {
 		int fd = rtd_port_fd(m->ports.port[i]);
 
+		e.data.u32 = i;
 		if (fd >= 0 && epoll_ctl(m->epoll, EPOLL_CTL_ADD, fd, &e))
 			goto failed;
 	}
@@ -206,29 +212,62 @@ static int wait_ms(const struct program *m, uint64_t next, uint64_t now, bool as
 	return (int)LNX_MIN(ms, (uint64_t)60000);
 }
 
-static bool quiet(const struct program *m)
+/* Handle what has come over the ports that may have something. */
+static unsigned poll_ports(struct program *m)
 {
+	unsigned i, all = 0;
+
+	for (i = 0; i < m->ports.n; i++) {
+		unsigned n = m->ready[i] ? rtd_port_poll(m->ports.port[i]) : 0;
+
+		/* Whether there is more, quiet() finds out. */
+		m->ready[i] = n >= RTD_PORT_BATCH;
+		all += n;
+	}
+	return all;
+}
+
+/* May one sleep?  Not while a port has something. */
+static bool quiet(struct program *m)
+{
+	bool all = true;
 	unsigned i;
 
-	for (i = 0; i < m->ports.n; i++)
-		if (!rtd_port_quiet(m->ports.port[i]))
-			return false;
-	return true;
+	for (i = 0; i < m->ports.n; i++) {
+		m->ready[i] = m->ready[i] || !rtd_port_quiet(m->ports.port[i]);
+		all &= !m->ready[i];
+	}
+	return all;
+}
+
+/* Sleep until something comes, or ms are over. */
+static void sleep_ms(struct program *m, int ms)
+{
+	struct epoll_event e[RTD_RAILS + 1];
+	int i, n = epoll_wait(m->epoll, e, RTD_RAILS + 1, ms);
+
+	for (i = 0; i < n; i++) {
+		if (e[i].data.u32 == WOKEN_BY_SIGNAL)
+			m->signalled = true;
+		else
+			m->ready[e[i].data.u32] = true;
+	}
+	/* Cores without a descriptor, and those that do something at times. */
+	for (i = 0; i < (int)m->ports.n; i++)
+		m->ready[i] |= n <= 0 || rtd_port_fd(m->ports.port[i]) < 0;
 }
 
 static void run(struct program *m)
 {
-	struct epoll_event e[RTD_RAILS + 1];
+	unsigned passes = 0;
 
+	m->signalled = true;
+	memset(m->ready, true, sizeof(m->ready));
 	while (!m->unclean &&
 	       (!m->ending || rtd_relay_state(m->ports.relay) != RTD_OFF)) {
-		unsigned i, n = 0, asking = 0;
-		uint64_t now, next;
+		unsigned i, n = poll_ports(m), asking = 0;
+		uint64_t now = lnx_clock_ns(), next = rtd_relay_run(m->ports.relay, now);
 
-		for (i = 0; i < m->ports.n; i++)
-			n += rtd_port_poll(m->ports.port[i]);
-		now = lnx_clock_ns();
-		next = rtd_relay_run(m->ports.relay, now);
 		for (i = 0; i < m->ports.n; i++) {
 			rtd_port_fill(m->ports.port[i]);
 			asking += rtd_port_asking(m->ports.port[i], now);
@@ -238,11 +277,30 @@ static void run(struct program *m)
 			write_state(m, now);
 		if (m->changed)
 			next = LNX_MIN(next, m->state_ns + STATE_NS);
-		take_signals(m, now);
-		if (!n && next > now && quiet(m))
-			epoll_wait(m->epoll, e, RTD_RAILS + 1,
-				   wait_ms(m, next, now, asking));
+		if (m->signalled || ++passes % BUSY_PASSES == 0) {
+			m->signalled = false;
+			take_signals(m, now);
+		} else if (quiet(m) && next > now) {
+			sleep_ms(m, wait_ms(m, next, now, asking));
+		}
 	}
+}
+
+static void finish(struct program *m)
+{
+	unsigned i;
+
+	for (i = 0; i < m->ports.n; i++)
+		rtd_port_stop(m->ports.port[i]);
+	rtd_relay_destroy(m->ports.relay);
+	for (i = 0; i < m->ports.n; i++)
+		rtd_port_close(m->ports.port[i]);
+	lnx_routes_fini(&m->routes);
+	rtd_conf_free(&m->conf);
+	if (m->epoll > 0)
+		close(m->epoll);
+	if (m->signals > 0)
+		close(m->signals);
 }
 
 int main(int argc, char **argv)
@@ -253,7 +311,6 @@ int main(int argc, char **argv)
 	};
 	static struct program m = { .file = RTD_CONF };
 	char why[RTD_WHY];
-	unsigned i;
 	int opt;
 
 	while ((opt = getopt_long(argc, argv, "c:th", options, NULL)) != -1) {
@@ -270,14 +327,17 @@ int main(int argc, char **argv)
 		return usage();
 	if (rtd_conf_read(&m.conf, m.file, why))
 		return fail(why);
-	if (m.check)
-		return 0;
-	if (open_ports(&m, why) || open_routes(&m, why) || start_relay(&m, why) ||
-	    watch(&m, why))
+	if (!m.check && (open_ports(&m, why) || open_routes(&m, why) ||
+			 start_relay(&m, why) || watch(&m, why))) {
+		finish(&m);
 		return fail(why);
+	}
+	if (m.check) {
+		finish(&m);
+		return 0;
+	}
 	run(&m);
 	write_state(&m, lnx_clock_ns());
-	for (i = 0; i < m.ports.n; i++)
-		rtd_port_close(m.ports.port[i]);
+	finish(&m);
 	return m.unclean;
 }

@@ -113,6 +113,7 @@ struct rtd_buf *rtd_pool_get(struct rtd_pool *p, enum rtd_class class)
 	c->min_free = LNX_MIN(c->min_free, c->nfree);
 	buf = lnx_list_entry(n, struct rtd_buf, link);
 	buf->control = 0;
+	buf->account = 0;
 	buf->source = NULL;
 	buf->dest = buf->final = NULL;
 	buf->len = 0;

@@ -35,6 +35,7 @@ struct rtd_buf {
 	uint8_t class;			/* enum rtd_class */
 	uint8_t control;		/* a note or an info of this gateway */
 	uint8_t arrival;		/* rail that it came over */
+	uint16_t account;		/* an info: of the source that it is for; else 0 */
 	uint32_t len;			/* bytes of the frame */
 	struct rtd_source *source;	/* charged for it; NULL: control */
 	struct rtd_dest *dest;		/* where it goes next */

@@ -19,7 +19,7 @@
 
 #define API		FI_VERSION(2, 1)
 #define POSTED		64u
-#define BATCH		32
+#define BATCH		RTD_PORT_BATCH
 #define PINGS		16
 #define PING_NS		LNX_NS_PER_S
 
@@ -216,15 +216,29 @@ static void close_fid(fid_t fid)
 		fi_close(fid);
 }
 
-void rtd_port_close(struct rtd_port *p)
+void rtd_port_stop(struct rtd_port *p)
 {
+	uint64_t now = lnx_clock_ns();
+	struct lnx_node *n;
 	unsigned i;
 
-	if (!p)
-		return;
 	for (i = 0; i < PINGS; i++)
 		lnx_ping_stop(&p->ping[i].p);
 	close_fid(p->ep ? &p->ep->fid : NULL);
+	p->ep = NULL;
+	while ((n = lnx_list_pop(&p->posted)))
+		rtd_relay_landing_back(p->relay, lnx_list_entry(n, struct rtd_buf, link));
+	while ((n = lnx_list_pop(&p->flying)))
+		rtd_relay_sent(p->relay, lnx_list_entry(n, struct rtd_buf, link),
+			       -ECANCELED, now);
+	p->nposted = 0;
+}
+
+void rtd_port_close(struct rtd_port *p)
+{
+	if (!p)
+		return;
+	rtd_port_stop(p);
 	close_fid(p->cq ? &p->cq->fid : NULL);
 	close_fid(p->av ? &p->av->fid : NULL);
 	close_fid(p->domain ? &p->domain->fid : NULL);

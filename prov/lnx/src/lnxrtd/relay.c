@@ -328,6 +328,8 @@ struct rtd_relay *rtd_relay_create(const struct rtd_settings *s, const struct rt
 	r->last_account = (uint16_t)lnx_mix64(s->id);
 	rtd_pool_init(&r->pool);
 	lnx_list_init(&r->sources);
+	lnx_list_init(&r->fresh);
+	r->level_stale = true;
 	lnx_list_init(&r->dest_lru);
 	lnx_timers_init(&r->timers);
 	if (resize(r, off)) {
@@ -357,6 +359,7 @@ int rtd_relay_add_rail(struct rtd_relay *r, const struct rtd_rail *rail)
 	o->rail = *rail;
 	lnx_list_init(&o->ready);
 	lnx_list_init(&o->unannounced.lru);
+	r->level_stale = true;
 	o->unannounced.min_credits = INT64_MAX;
 	r->epoch++;
 	return (int)r->nout++;
@@ -397,6 +400,7 @@ int rtd_relay_set(struct rtd_relay *r, const struct rtd_settings *s)
 		return -ENOMEM;
 	}
 	r->s = *s;
+	r->level_stale = true;
 	r->epoch++;
 	r->sweep_ns = 1;
 	return 0;
@@ -470,7 +474,7 @@ uint64_t rtd_relay_run(struct rtd_relay *r, uint64_t now)
 		next = LNX_MIN(next, r->sweep_ns);
 	if (r->state == RTD_DRAINING)
 		next = LNX_MIN(next, r->drain_until_ns);
-	if (!lnx_list_empty(&r->dest_lru) || !lnx_list_empty(&r->sources))
+	if (!lnx_list_empty(&r->dest_lru) || r->nsource)
 		next = LNX_MIN(next, now + LNX_MAX(r->s.idle_ns / 4, LNX_NS_PER_S));
 	return next;
 }
@@ -522,8 +526,8 @@ static void view_source(const struct rtd_relay *r, const struct rtd_source *s,
 {
 	*v = (struct rtd_source_view){
 		.account = s->account, .id = s->id, .gateway = s->gateway,
-		.large = rtd_grant(r, RTD_GRANT_LARGE),
-		.small = rtd_grant(r, RTD_GRANT_SMALL),
+		.large = rtd_grant(r, s, RTD_GRANT_LARGE),
+		.small = rtd_grant(r, s, RTD_GRANT_SMALL),
 		.used_large = s->used[RTD_GRANT_LARGE],
 		.used_small = s->used[RTD_GRANT_SMALL],
 		.min_credits = s->min_credits, .frames = s->frames, .bytes = s->bytes,

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Sources of a gateway: what each may fill.  A grant is in buffers: large ones, and others.
+ * Sources of a gateway: what each fills.  A grant is in buffers: large ones, and others.
  * It is that of the settings as long as all grants together fit the pools; else the pools
- * are divided, so that no source, however many frames it sends, takes the share of
- * another.
+ * are divided (host.c), so that no source, however many frames it sends, takes the share
+ * of another.
+ *
+ * A source is fresh until an info has arrived at the address that it names.  Fresh ones
+ * displace only each other.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,29 +24,13 @@ bool rtd_limit_take(struct rtd_limit *l, uint32_t per_second, uint32_t burst, ui
 	return true;
 }
 
-uint32_t rtd_grant(const struct rtd_relay *r, unsigned grant)
-{
-	/* Unannounced ones share one grant on each rail. */
-	uint32_t n = r->nsource + r->nout;
-	uint32_t whole, most;
-
-	if (grant == RTD_GRANT_LARGE) {
-		whole = r->pool.class[RTD_LARGE].want;
-		/* What is posted for receiving holds no frame. */
-		whole = whole > r->landings ? whole - r->landings : 0;
-		most = r->s.grant_large;
-	} else {
-		whole = r->pool.class[RTD_TINY].want + r->pool.class[RTD_SMALL].want;
-		most = r->s.grant_small;
-	}
-	return LNX_MAX(LNX_MIN(whole / LNX_MAX(n, 1u), most), 1u);
-}
-
 bool rtd_source_charge(struct rtd_relay *r, struct rtd_source *s, unsigned class)
 {
 	unsigned grant = rtd_grant_of(class);
-	int64_t left = (int64_t)rtd_grant(r, grant) - s->used[grant] - 1;
+	int64_t left;
 
+	rtd_grants_renew(r);
+	left = (int64_t)rtd_grant(r, s, grant) - s->used[grant] - 1;
 	s->min_credits = LNX_MIN(s->min_credits, left);
 	if (left < 0)
 		return false;
@@ -67,6 +54,21 @@ static void heard(struct rtd_relay *r, struct rtd_source *s, uint64_t now)
 	if (!s->account)
 		return;
 	lnx_list_del(&s->lru);
+	lnx_list_add_tail(s->reached ? &r->sources : &r->fresh, &s->lru);
+}
+
+void rtd_source_arrived(struct rtd_relay *r, uint16_t account)
+{
+	struct rtd_source *s = r->by_account[account];
+
+	if (!account || !s || s->reached)
+		return;
+	rtd_source_reached(r, s);
+	r->nfresh--;
+	/* The others may fill less. */
+	if (!r->sweep_ns)
+		r->sweep_ns = 1;
+	lnx_list_del(&s->lru);
 	lnx_list_add_tail(&r->sources, &s->lru);
 }
 
@@ -75,8 +77,9 @@ struct rtd_source *rtd_source_of(struct rtd_relay *r, unsigned rail, uint16_t ac
 {
 	struct rtd_source *s = account ? r->by_account[account] : NULL;
 
-	/* One that this gateway does not know was given by the process before it. */
-	if (!s)
+	/* One that this gateway does not know was given by the process before it; one of
+	 * a source that cannot know it yet was guessed. */
+	if (!s || !s->reached)
 		s = &r->out[rail].unannounced;
 	heard(r, s, now);
 	return s;
@@ -102,17 +105,20 @@ static void remove_source(struct rtd_relay *r, struct rtd_source *s)
 	r->by_account[s->account] = NULL;
 	lnx_list_del(&s->lru);
 	r->nsource--;
+	r->nfresh -= !s->reached;
+	rtd_host_put(r, s->host, s->reached);
 	free(s);
 }
 
 static bool make_room(struct rtd_relay *r)
 {
+	uint32_t most = LNX_MIN(r->s.sources, RTD_SOURCES_MAX);
 	struct lnx_node *n, *tmp;
 	unsigned tries = 0;
 
-	if (r->nsource < LNX_MIN(r->s.sources, RTD_SOURCES_MAX))
+	if (r->nsource < most && r->nfresh < RTD_FRESH_SOURCES)
 		return true;
-	lnx_list_foreach(&r->sources, n, tmp) {
+	lnx_list_foreach(r->nfresh ? &r->fresh : &r->sources, n, tmp) {
 		struct rtd_source *s = lnx_list_entry(n, struct rtd_source, lru);
 
 		if (idle(s)) {
@@ -125,7 +131,8 @@ static bool make_room(struct rtd_relay *r)
 	return false;
 }
 
-static struct rtd_source *make(struct rtd_relay *r, uint64_t id)
+static struct rtd_source *make(struct rtd_relay *r, uint64_t id,
+			       const struct lnx_addr_rail *from)
 {
 	struct rtd_source *s;
 
@@ -134,6 +141,11 @@ static struct rtd_source *make(struct rtd_relay *r, uint64_t id)
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return NULL;
+	s->host = rtd_host_get(r, from);
+	if (!s->host) {
+		free(s);
+		return NULL;
+	}
 	do {
 		s->account = ++r->last_account;
 	} while (!s->account || r->by_account[s->account]);
@@ -144,50 +156,54 @@ static struct rtd_source *make(struct rtd_relay *r, uint64_t id)
 	r->by_account[s->account] = s;
 	lnx_list_init(&s->lru);
 	r->nsource++;
+	r->nfresh++;
 	return s;
 }
 
 /* Where its notes go: first the rail that it says it sent from. */
-static void find_backs(struct rtd_relay *r, struct rtd_source *s,
-		       const struct lnx_gw_hello *h)
+static unsigned find_backs(struct rtd_relay *r, const struct lnx_gw_hello *h,
+			   struct rtd_back back[RTD_BACKS])
 {
-	unsigned pass, i;
+	unsigned pass, i, n = 0;
 
-	s->nback = 0;
 	for (pass = 0; pass < 2; pass++) {
-		for (i = 0; i < h->rails.n && s->nback < RTD_BACKS; i++) {
+		for (i = 0; i < h->rails.n && n < RTD_BACKS; i++) {
 			int rail = rtd_rail_to(r, &h->rails.rail[i]);
 
 			if (rail < 0 || (h->rails.place[i] == h->rail) != (pass == 0))
 				continue;
-			s->back[s->nback].rail = (uint8_t)rail;
-			s->back[s->nback++].to = h->rails.rail[i];
+			back[n].rail = (uint8_t)rail;
+			back[n++].to = h->rails.rail[i];
 		}
 	}
+	return n;
 }
 
 struct rtd_source *rtd_source_hello(struct rtd_relay *r, const struct lnx_gw_hello *h,
 				    uint64_t now)
 {
 	struct rtd_source *s = rtd_source_find(r, h->id);
+	struct rtd_back back[RTD_BACKS];
+	unsigned n = find_backs(r, h, back);
 
-	if (!s)
-		s = make(r, h->id);
+	/* One that no info can be sent to never counts. */
+	if (!s && n)
+		s = make(r, h->id, &back[0].to);
 	if (!s)
 		return NULL;
 	s->gateway = h->flags & LNX_GW_F_GATEWAY;
-	find_backs(r, s, h);
+	memcpy(s->back, back, n * sizeof(*back));
+	s->nback = n;
 	heard(r, s, now);
 	return s;
 }
 
-void rtd_sources_expire(struct rtd_relay *r, uint64_t now)
+static void expire(struct rtd_relay *r, struct lnx_node *list, uint64_t now)
 {
 	unsigned tries;
 
-	for (tries = 0; tries < 64 && !lnx_list_empty(&r->sources); tries++) {
-		struct rtd_source *s = lnx_list_entry(r->sources.next,
-						      struct rtd_source, lru);
+	for (tries = 0; tries < 64 && !lnx_list_empty(list); tries++) {
+		struct rtd_source *s = lnx_list_entry(list->next, struct rtd_source, lru);
 
 		if (lnx_ns_since(now, s->heard_ns) < r->s.idle_ns)
 			return;
@@ -198,8 +214,19 @@ void rtd_sources_expire(struct rtd_relay *r, uint64_t now)
 	}
 }
 
+void rtd_sources_expire(struct rtd_relay *r, uint64_t now)
+{
+	expire(r, &r->sources, now);
+	expire(r, &r->fresh, now);
+}
+
 void rtd_sources_free(struct rtd_relay *r)
 {
-	while (!lnx_list_empty(&r->sources))
-		remove_source(r, lnx_list_entry(r->sources.next, struct rtd_source, lru));
+	struct lnx_node *list[] = { &r->sources, &r->fresh };
+	unsigned i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(list); i++)
+		while (!lnx_list_empty(list[i]))
+			remove_source(r, lnx_list_entry(list[i]->next, struct rtd_source,
+							lru));
 }

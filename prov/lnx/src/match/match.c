@@ -573,8 +573,3 @@ struct lnx_mrecv *lnx_match_each_posted(struct lnx_match *m,
 	}
 	return NULL;
 }
-
-size_t lnx_match_nunex(const struct lnx_match *m)
-{
-	return m->nunex;
-}

@@ -242,7 +242,10 @@ struct lnx_mrecv *lnx_match_take_many(struct lnx_match *m, uint64_t src,
 				      uint64_t tag);
 
 /* Messages that are stored. */
-size_t lnx_match_nunex(const struct lnx_match *m);
+static inline size_t lnx_match_nunex(const struct lnx_match *m)
+{
+	return m->nunex;
+}
 
 /* ---- the usual case, inline ---- */
 
@@ -281,14 +284,19 @@ static inline void lnx_match_post(struct lnx_match *m, struct lnx_mrecv *r)
 	m->active = LNX_MATCH_ODD_BIT;
 }
 
-static inline struct lnx_mrecv *lnx_match_take(struct lnx_match *m,
-					       uint64_t src, uint64_t tag)
+/* Are all receives in one list, and few, or all alike? */
+static inline bool lnx_match_few(const struct lnx_match *m)
+{
+	return m->active == LNX_MATCH_ODD_BIT &&
+	       !(m->mixed && m->nodd > LNX_MATCH_FEW);
+}
+
+/* lnx_match_take among those, without a call. */
+static inline struct lnx_mrecv *lnx_match_take_few(struct lnx_match *m,
+						   uint64_t src, uint64_t tag)
 {
 	struct lnx_mlink *l;
 
-	if (m->active != LNX_MATCH_ODD_BIT ||
-	    (m->mixed && m->nodd > LNX_MATCH_FEW))
-		return m->active ? lnx_match_take_many(m, src, tag) : NULL;
 	for (l = m->odd.next; l != &m->odd; l = l->next) {
 		struct lnx_mrecv *r = lnx_match_odd(l);
 
@@ -307,6 +315,14 @@ static inline struct lnx_mrecv *lnx_match_take(struct lnx_match *m,
 		return r;
 	}
 	return NULL;
+}
+
+static inline struct lnx_mrecv *lnx_match_take(struct lnx_match *m,
+					       uint64_t src, uint64_t tag)
+{
+	if (lnx_match_few(m))
+		return lnx_match_take_few(m, src, tag);
+	return m->active ? lnx_match_take_many(m, src, tag) : NULL;
 }
 
 #endif

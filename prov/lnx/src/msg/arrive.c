@@ -159,11 +159,34 @@ static inline void count(struct lnx_ep *ep, struct lnx_rail *rail, uint64_t len,
 	rail->traffic.recv_length += here;
 }
 
-static int handle_eager(struct lnx_peer *peer, const struct lnx_hdr *h,
-			struct lnx_rxbuf *buf, bool tagged)
+/* Into a receive of several pieces.  Not part of its caller, whose usual way is short. */
+static __attribute__((noinline)) void scatter(const struct lnx_rxe *rxe, const void *payload,
+					      size_t len)
+{
+	lnx_iov_put(rxe->iov, rxe->niov, payload, len);
+}
+
+/* A message, all of it in one frame, is for the receive rxe. */
+LNX_INLINE void receive(struct lnx_peer *peer, const struct lnx_hdr *h,
+			struct lnx_rxbuf *buf, struct lnx_rxe *rxe)
+{
+	struct lnx_ep *ep = peer->ep;
+
+	count(ep, buf->rail, h->len, h->len);
+	ep->stats.matched++;
+	set_message(rxe, peer, h);
+	if (lnx_likely(rxe->niov == 1))
+		lnx_iov_put(rxe->iov, 1, frame_payload(buf), h->len);
+	else
+		scatter(rxe, frame_payload(buf), h->len);
+}
+
+/* Not part of its caller, whose usual way is short. */
+static __attribute__((noinline)) int handle_eager(struct lnx_peer *peer,
+						  const struct lnx_hdr *h,
+						  struct lnx_rxbuf *buf, bool tagged)
 {
 	bool large = lnx_unlikely(h->len > LNX_PAYLOAD_MAX);
-	struct lnx_rail *rail = buf->rail;
 	struct lnx_ep *ep = peer->ep;
 	struct lnx_rxe *rxe;
 	int ret;
@@ -175,13 +198,10 @@ static int handle_eager(struct lnx_peer *peer, const struct lnx_hdr *h,
 		ret = store_unexpected(peer, h, buf, tagged);
 		/* Else it will come again. */
 		if (ret >= 0)
-			count(ep, rail, h->len, h->len);
+			count(ep, buf->rail, h->len, h->len);
 		return ret;
 	}
-	count(ep, rail, h->len, h->len);
-	ep->stats.matched++;
-	set_message(rxe, peer, h);
-	lnx_iov_put(rxe->iov, rxe->niov, frame_payload(buf), h->len);
+	receive(peer, h, buf, rxe);
 	if (large)
 		lnx_rx_credit_used(peer, h->len);
 	lnx_rx_done(rxe);
@@ -334,8 +354,16 @@ LNX_HOT
 int lnx_rx_deliver_frame(struct lnx_peer *peer, const struct lnx_hdr *h,
 			 struct lnx_rxbuf *buf, size_t len)
 {
-	if (lnx_likely(h->kind == LNX_KIND_TAG))
-		return handle_eager(peer, h, buf, true);
+	if (lnx_likely(h->kind == LNX_KIND_TAG)) {
+		struct lnx_rxe *rxe = h->len <= LNX_PAYLOAD_MAX ?
+			lnx_rx_take_few(peer->ep, peer->addr, h->tag) : NULL;
+
+		if (lnx_unlikely(!rxe))
+			return handle_eager(peer, h, buf, true);
+		receive(peer, h, buf, rxe);
+		lnx_rx_done(rxe);
+		return 0;
+	}
 	if (lnx_likely(h->kind == LNX_KIND_MSG))
 		return handle_eager(peer, h, buf, false);
 	return deliver_other(peer, h, buf, len);

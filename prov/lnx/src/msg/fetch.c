@@ -65,6 +65,32 @@ struct lnx_peer *lnx_shm_ctrl_sender(struct lnx_ep *ep, uint64_t eid)
 	return lnx_likely(peer != NULL) ? peer : lnx_peer_unsolicited(ep, &a);
 }
 
+/* It is for the process that had our name before. */
+static bool is_for_another(const struct lnx_ep *ep, const struct lnx_wire_shm_ctrl *n)
+{
+	unsigned to = n->to_low | (unsigned)n->to_high << 8;
+
+	return to && to != lnx_shm_ctrl_process(ep->local.pid);
+}
+
+/* The send fails, if it has not yet: its buffer may be in use again. */
+static LNX_COLD void refuse(struct lnx_ep *ep, struct lnx_peer *peer,
+			    const struct lnx_wire_shm_ctrl *n)
+{
+	struct lnx_rxe *rxe = lnx_rxe_get_last(ep);
+
+	ep->stats.stale_frames++;
+	if (!rxe)
+		return;
+	set_message(rxe, peer, n);
+	rxe->discard = true;
+	rxe->fetch.read = true;
+	rxe->fetch.err = FI_ECONNRESET;
+	rxe->more = true;
+	lnx_rxe_holds(rxe);
+	lnx_fetch_start(rxe);
+}
+
 static void announced(struct lnx_ep *ep, const struct lnx_wire_shm_ctrl *n)
 {
 	bool tagged = n->kind == LNX_KIND_RTS_TAG;
@@ -73,6 +99,10 @@ static void announced(struct lnx_ep *ep, const struct lnx_wire_shm_ctrl *n)
 
 	if (lnx_unlikely(!peer)) {
 		lost(ep, n->len);
+		return;
+	}
+	if (lnx_unlikely(is_for_another(ep, n))) {
+		refuse(ep, peer, n);
 		return;
 	}
 	ep->stats.direct_recvs++;
@@ -194,6 +224,9 @@ void lnx_rx_shm_ctrl(struct lnx_rxe *rxe)
 				rxe->cq_flags & FI_REMOTE_CQ_DATA ?
 				LNX_WIRE_F_DATA : 0, &iov, 1, iov.iov_len))
 			lost(ep, iov.iov_len);
+	} else if (n.kind != LNX_KIND_RTS_MSG && n.kind != LNX_KIND_RTS_TAG &&
+		   lnx_unlikely(is_for_another(ep, &n))) {
+		ep->stats.stale_frames++;
 	} else if (n.kind == LNX_KIND_FIN) {
 		struct lnx_peer *peer = lnx_peer_by_eid(ep, n.src);
 
@@ -275,7 +308,7 @@ static LNX_COLD int ask_for_copies(struct lnx_rxe *rxe)
 	if (!f->name)
 		return -FI_EAGAIN;
 	lnx_list_add_tail(&ep->local.copies, &rxe->link);
-	ret = lnx_large_ask_copy(rxe->peer, f->op, f->name, wanted(rxe));
+	ret = lnx_large_ask_copy(rxe->peer, f->pid, f->op, f->name, wanted(rxe));
 	if (!ret) {
 		lnx_ep_watch_local(ep);	/* the sender's process may end */
 		return 0;
@@ -323,7 +356,7 @@ void lnx_fetch_run(struct lnx_ep *ep)
 				lnx_list_add_tail(&stuck, &rxe->link);
 			continue;
 		}
-		if (lnx_large_fin(rxe->peer, f->op, f->err) == -FI_EAGAIN)
+		if (lnx_large_fin(rxe->peer, f->pid, f->op, f->err) == -FI_EAGAIN)
 			lnx_list_add_tail(&stuck, &rxe->link);
 		else
 			finish(rxe);
@@ -360,7 +393,7 @@ bool lnx_fetch_keep(struct lnx_rxe *rxe)
 		free(iov.iov_base);
 		return true;
 	}
-	if (lnx_large_fin(rxe->peer, f->op, 0) == -FI_EAGAIN) {
+	if (lnx_large_fin(rxe->peer, f->pid, f->op, 0) == -FI_EAGAIN) {
 		f->read = false;
 		rxe->since_ns = 0;	/* after another delay */
 		free(iov.iov_base);
@@ -391,7 +424,7 @@ void lnx_fetch_fail_peer(struct lnx_peer *peer)
 /* The message is discarded with the endpoint. */
 void lnx_fetch_refuse(struct lnx_rxe *rxe)
 {
-	lnx_large_fin(rxe->peer, rxe->fetch.op, FI_ECONNABORTED);
+	lnx_large_fin(rxe->peer, rxe->fetch.pid, rxe->fetch.op, FI_ECONNABORTED);
 }
 
 void lnx_fetches_destroy(struct lnx_ep *ep)

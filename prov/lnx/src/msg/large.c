@@ -36,6 +36,15 @@ ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
 	return ret;
 }
 
+/* For that process of the peer's name. */
+static void address_to(struct lnx_wire_shm_ctrl *n, int pid)
+{
+	uint16_t to = lnx_shm_ctrl_process(pid);
+
+	n->to_low = (uint8_t)to;
+	n->to_high = (uint8_t)(to >> 8);
+}
+
 static unsigned put_pieces(struct lnx_wire_shm_ctrl *n, const struct lnx_tx *tx)
 {
 	unsigned k = 0;
@@ -85,6 +94,7 @@ ssize_t lnx_large_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		n.data = tx->data;
 	}
 	n.npiece = (uint8_t)put_pieces(&n, tx);
+	address_to(&n, peer->shm.where.pid);
 	rndv = calloc(1, sizeof(*rndv));
 	if (!rndv)
 		return -FI_EAGAIN;
@@ -134,17 +144,18 @@ static ssize_t answer(struct lnx_peer *peer, const struct lnx_wire_shm_ctrl *n)
 	       -FI_EHOSTUNREACH : ret;
 }
 
-ssize_t lnx_large_fin(struct lnx_peer *peer, uint64_t op, int err)
+ssize_t lnx_large_fin(struct lnx_peer *peer, int pid, uint64_t op, int err)
 {
 	struct lnx_wire_shm_ctrl n = {
 		.src = peer->ep->eid, .dst = peer->eid, .kind = LNX_KIND_FIN,
 		.op = op, .len = (uint64_t)err,
 	};
 
+	address_to(&n, pid);
 	return answer(peer, &n);
 }
 
-ssize_t lnx_large_ask_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
+ssize_t lnx_large_ask_copy(struct lnx_peer *peer, int pid, uint64_t op, uint64_t name,
 			uint64_t want)
 {
 	struct lnx_wire_shm_ctrl n = {
@@ -152,6 +163,7 @@ ssize_t lnx_large_ask_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
 		.op = op, .data = name, .len = want,
 	};
 
+	address_to(&n, pid);
 	return answer(peer, &n);
 }
 
@@ -207,6 +219,9 @@ static ssize_t send_copy(struct lnx_ep *ep, struct lnx_rndv *rndv)
 	void *data;
 	ssize_t ret;
 
+	/* Another process has its name; this pass fails what it still has. */
+	if (lnx_unlikely(peer->shm.core == FI_ADDR_NOTAVAIL))
+		return -FI_ECONNRESET;
 	c.src = ep->eid;
 	c.dst = peer->eid;
 	c.op = rndv->copy_op;

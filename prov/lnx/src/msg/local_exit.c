@@ -10,6 +10,7 @@
 
 #include "base/interval.h"
 #include "os/cma.h"
+#include "os/pidwatch.h"
 #include "core/exit_monitor.h"
 #include "core/shm_registry.h"
 #include "msg/rx.h"
@@ -54,6 +55,21 @@ void lnx_local_exit_look(struct lnx_ep *ep)
 
 /* ---- peers without a descriptor ---- */
 
+/* It was not found when we met it.  Does no process of its number exist, or a later one? */
+static LNX_COLD bool is_gone(const struct lnx_peer *peer)
+{
+	const struct lnx_cma_owner *o = &peer->shm.where;
+	uint64_t started;
+
+	/* It may be a number of another name space. */
+	if (peer->ep->conf->host_id || o->pid <= 0)
+		return false;
+	if (kill(o->pid, 0))
+		return errno == ESRCH;
+	started = lnx_pidwatch_started(o->pid);
+	return o->started && started && started != o->started;
+}
+
 /* True also for a process that lives, and has closed its endpoint. */
 static bool is_dead(const struct lnx_peer *peer)
 {
@@ -63,7 +79,7 @@ static bool is_dead(const struct lnx_peer *peer)
 	if (peer->shm.registry && !lnx_shm_registry_is_live(peer->shm.registry))
 		return true;
 	if (!peer->shm.sure)
-		return false;
+		return is_gone(peer);
 	switch (lnx_cma_ask(&peer->shm.where)) {
 	case 0:
 		return false;

@@ -122,7 +122,7 @@ unsigned lnx_parts_make(struct lnx_ep *ep, const struct lnx_announce *a, size_t 
 	size_t each = share(len, room->payload, n);
 	struct cursor at = { .iov = a->iov };
 
-	if (n > LNX_PARTS_MAX)
+	if (n > LNX_HEAD_MAX)
 		return 0;
 	for (i = 0; i < n; i++) {
 		txe[i] = carry(ep, &at, LNX_MIN(each, len - i * each), room->pieces);
@@ -163,7 +163,7 @@ ssize_t lnx_tx_parts(struct lnx_ep *ep, struct lnx_peer *peer,
 		.kind = a->kind, .flags = a->flags, .tag = a->tag, .data = a->data,
 		.len = a->len,
 	};
-	struct lnx_txe *txe[LNX_PARTS_MAX];
+	struct lnx_txe *txe[LNX_HEAD_MAX];
 	struct parts_send *s = calloc(1, sizeof(*s));
 	size_t first;
 	uint8_t last;

@@ -44,6 +44,7 @@ struct lnx_rts *lnx_pull_rts_new(void)
 	if (!p)
 		return NULL;
 	p->rts.head = 0;
+	p->came_ns = lnx_clock_ns();
 	return &p->rts;
 }
 
@@ -85,7 +86,8 @@ void lnx_pull_start(struct lnx_rxe *rxe)
 	struct lnx_ep *ep = rxe->ep;
 	struct lnx_pull *p = lnx_container_of(rxe->rts, struct lnx_pull, rts);
 
-	memset((char *)p + sizeof(p->rts), 0, sizeof(*p) - sizeof(p->rts));
+	memset((char *)p + offsetof(struct lnx_pull, link), 0,
+	       sizeof(*p) - offsetof(struct lnx_pull, link));
 	p->rxe = rxe;
 	p->peer = rxe->peer;
 	p->want = LNX_MIN(rxe->len, rxe->room);
@@ -385,6 +387,9 @@ static LNX_COLD void failed(struct lnx_pull *p, unsigned seg, int err,
 
 	if (p->err)
 		return;
+	/* By a core, whose connection broke; the application has cancelled nothing. */
+	if (err == FI_ECANCELED)
+		err = FI_ECONNRESET;
 	if (!p->failing_ns)
 		begin_failing(p, now);
 	lnx_ep_later(p->rxe->ep, &p->failing_ns, now);
@@ -443,35 +448,26 @@ static unsigned tell_moved(const struct lnx_pull *p,
 /*
  * All has come.  But did the sender still hold its buffer for us then?  If it has given us up,
  * what a core of it sent late is whatever was in the buffer by then.  It gives up after
- * silence only, so this matters only to a message that took long.
+ * silence only, so this matters only long after the announcement, which showed that it lived.
  */
 static bool must_confirm(const struct lnx_pull *p, uint64_t now)
 {
-	return lnx_unlikely(lnx_ns_since(now, p->began_ns) > LNX_READ_CONFIRM_NS);
+	return lnx_unlikely(lnx_ns_since(now, p->came_ns) > LNX_READ_CONFIRM_NS);
 }
 
-/* The sender has acknowledged the FIN: its send has ended by this.  Or its session is over. */
-static bool run_confirms(struct lnx_pull *p)
+/*
+ * Its session was alive after all had come, or it is over.  Only then is the sender told: its
+ * send must not end well if the receive does not.
+ */
+static bool confirmed(const struct lnx_pull *p)
 {
-	struct lnx_rxe *rxe = p->rxe;
 	struct lnx_peer *peer = p->peer;
-	int err = p->err;
 
-	if (!err && lnx_peer_dead(peer))
-		err = lnx_peer_error(peer);
-	if (!err && (int32_t)(peer->chan.una - p->fin_seq) <= 0) {
-		p->again = true;
-		return false;
-	}
-	lnx_list_del(&p->link);
-	peer->pull.n--;
-	if (!err)
-		lnx_rx_done(rxe);
-	else if (rxe->payload_at == LNX_PAYLOAD_RMA)
-		lnx_rx_release(rxe);
-	else
-		lnx_rx_fail(rxe, err, err);
-	return true;
+	if (p->err || lnx_peer_dead(peer) ||
+	    (int32_t)(peer->chan.una - p->asked_seq) > 0)
+		return true;
+	peer->chan.flags |= LNX_CHAN_CONFIRMS;
+	return false;
 }
 
 /* True when the pull has ended and is freed. */
@@ -484,13 +480,15 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 	struct lnx_node *next;
 	unsigned nmoved;
 	int err;
-	bool ok, confirm;
+	bool ok;
 
 	p->again = false;
-	if (lnx_unlikely(p->confirms))
-		return run_confirms(p);
-	if (!p->began_ns || !p->posted)
-		p->began_ns = now;
+	if (lnx_unlikely(p->confirms)) {
+		if (!confirmed(p))
+			return false;
+		if (!p->err && lnx_peer_dead(peer))
+			p->err = lnx_peer_error(peer);
+	}
 	if (!p->err && p->done < p->want) {
 		ssize_t ret = feed(p, now);
 
@@ -531,24 +529,19 @@ static bool run_one(struct lnx_pull *p, uint64_t now)
 		return true;
 	}
 	ok = !err && !rxe->discard;
-	confirm = ok && must_confirm(p, now);
-	if (confirm && (lnx_peer_dead(peer) || !peer->npath)) {
-		err = lnx_peer_error(peer);
-		ok = confirm = false;
-	}
-	nmoved = tell_moved(p, moved);
-	if (confirm) {
-		p->confirms = !lnx_rndv_send_fin(ep, peer, p->rts.op, 0, moved, nmoved,
-						 rxe, &p->fin_seq);
+	if (ok && lnx_unlikely(!p->confirms && must_confirm(p, now))) {
+		p->confirms = lnx_peer_dead(peer) || !peer->npath ||
+			      !lnx_rndv_ask(peer, &p->asked_seq);
 		p->again = true;
 		return false;
 	}
+	nmoved = tell_moved(p, moved);
 	/* The receive may complete inside the call, which frees p. */
 	next = p->link.next;
 	lnx_list_del(&p->link);
 	peer->pull.n--;
 	if (lnx_rndv_send_fin(ep, peer, p->rts.op, err, moved, nmoved,
-			    ok ? rxe : NULL, NULL)) {
+			    ok ? rxe : NULL)) {
 		peer->pull.n++;
 		lnx_list_insert_before(next, &p->link);
 		p->again = true;

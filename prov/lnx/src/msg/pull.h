@@ -14,6 +14,7 @@
  */
 struct lnx_pull {
 	struct lnx_rts rts;			/* first */
+	uint64_t came_ns;			/* when it was announced */
 	struct lnx_node link;			/* ep->pulls */
 	struct lnx_rxe *rxe;
 	struct lnx_peer *peer;
@@ -39,9 +40,9 @@ struct lnx_pull {
 	struct lnx_node redo;			/* lnx_chunk.link */
 	uint64_t waits_ns;			/* it has all, and waits for reads to end
 						 * since; 0: it does not */
-	uint64_t began_ns;			/* its first read */
-	bool confirms;				/* it has all, and its FIN has this number: */
-	uint32_t fin_seq;
+	bool confirms;				/* it has all, and the sender was asked with the
+						 * frame of this number: */
+	uint32_t asked_seq;
 	/* Position of `posted` in the sender's pieces and in our iov. */
 	unsigned seg;
 	size_t seg_off;

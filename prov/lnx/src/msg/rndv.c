@@ -118,7 +118,7 @@ ssize_t lnx_rndv_announce(struct lnx_ep *ep, struct lnx_peer *peer,
 		.kind = a->kind, .flags = a->flags, .tag = a->tag,
 		.data = a->data, .len = a->len,
 	};
-	struct lnx_txe *txe, *more[LNX_PARTS_MAX];
+	struct lnx_txe *txe, *more[LNX_HEAD_MAX];
 	unsigned nmore = 0;
 	struct lnx_rndv *rndv;
 	struct lnx_rts rts;
@@ -263,6 +263,8 @@ void lnx_rndv_fin(struct lnx_peer *peer, uint64_t op, int err)
 {
 	struct lnx_rndv *rndv = lnx_optab_get(&peer->ep->rndv.ops, op);
 
+	if (!op)
+		return;			/* it wants the acknowledgement only */
 	if (!rndv || rndv->peer != peer) {
 		peer->ep->stats.bad_frames++;	/* an operation that we do not have */
 		return;
@@ -324,12 +326,10 @@ void lnx_rndv_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
 
 int lnx_rndv_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 		    int err, const struct lnx_moved *moved, unsigned nmoved,
-		    struct lnx_rxe *rxe, uint32_t *confirm)
+		    struct lnx_rxe *rxe)
 {
-	int ret;
 	struct lnx_hdr h = { .kind = LNX_KIND_FIN, .data = op,
-			     .len = (uint64_t)err,
-			     .flags = confirm ? LNX_WIRE_F_ACK_NOW : 0 };
+			     .len = (uint64_t)err };
 	struct lnx_txe *txe;
 
 	if (lnx_peer_dead(peer) || !peer->npath) {
@@ -349,9 +349,23 @@ int lnx_rndv_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 	/* The next message may come at once. */
 	if (rxe && rxe->payload_at == LNX_PAYLOAD_REMOTE)
 		h.key = lnx_eager_grant(peer);
-	txe->rxe = confirm ? NULL : rxe;
-	ret = lnx_rel_send(ep, peer, txe, &h, false);
-	if (confirm)
-		*confirm = h.seq;
+	txe->rxe = rxe;
+	return lnx_rel_send(ep, peer, txe, &h, false);
+}
+
+LNX_COLD int lnx_rndv_ask(struct lnx_peer *peer, uint32_t *seq)
+{
+	struct lnx_hdr h = { .kind = LNX_KIND_FIN, .flags = LNX_WIRE_F_ACK_NOW };
+	struct lnx_txe *txe;
+	int ret;
+
+	if (lnx_rel_hello(peer, false))
+		return -FI_EAGAIN;
+	txe = lnx_txe_get(peer->ep, 0);
+	if (!txe)
+		return -FI_EAGAIN;
+	txe->f.len = (uint32_t)sizeof(struct lnx_wire_hdr);
+	ret = lnx_rel_send(peer->ep, peer, txe, &h, false);
+	*seq = h.seq;
 	return ret;
 }

@@ -5,7 +5,7 @@
  *
  *	core ⇢ msg/srx_owner.c (shm) or rail/lent.c (frames)
  *	     → rel/recv.c → match/ → msg/deliver.c → [msg/pull.c] → msg/rx_done.c
- *	application → api/ → msg/rx_post.c → match/ → msg/deliver.c
+ *	application → api/ → msg/post.h → [msg/rx_post.c] → match/ → msg/deliver.c
  */
 #ifndef LNX_RX_H
 #define LNX_RX_H
@@ -231,7 +231,8 @@ static inline bool lnx_ep_is_srx(const struct lnx_ep *ep)
 }
 
 /* msg/rx_post.c.  Owner lock is taken inside. */
-ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r);
+/* Any receive, but those of the next one.  msg/post.h does the same for most without a call. */
+ssize_t lnx_rx_post_any(struct lnx_ep *ep, const struct lnx_recv *r);
 /* FI_PEEK, FI_CLAIM, FI_DISCARD. */
 ssize_t lnx_rx_post_special(struct lnx_ep *ep, const struct lnx_recv *r);
 ssize_t lnx_rx_cancel(struct lnx_ep *ep, void *context);
@@ -352,6 +353,35 @@ LNX_COLD void lnx_fetch_refuse(struct lnx_rxe *rxe);
 LNX_COLD void lnx_fetch_fail_peer(struct lnx_peer *peer);
 void lnx_fetches_destroy(struct lnx_ep *ep);
 
+/* Initialise one that was just taken from ep->rxe_pool. */
+LNX_INLINE void lnx_rxe_init(struct lnx_ep *ep, struct lnx_rxe *rxe)
+{
+	/* Set all of them, in order: that compiles to two stores. */
+	rxe->state = LNX_RXE_ACTIVE;
+	rxe->payload_at = LNX_PAYLOAD_NONE;
+	rxe->tagged = false;
+	rxe->want_comp = false;
+	rxe->starting = false;
+	rxe->waiting = false;
+	rxe->discard = false;
+	rxe->core_done = true;
+	rxe->reported = false;
+	rxe->niov = 0;
+	rxe->multi = false;
+	rxe->retired = false;
+	rxe->more = false;
+	rxe->refused = false;
+	rxe->incoming = false;
+	rxe->ep = ep;
+	rxe->cq_flags = 0;
+	rxe->data = 0;
+	rxe->room = 0;
+	rxe->peer = NULL;
+	rxe->iov[0].iov_base = NULL;
+	rxe->iov[0].iov_len = 0;
+	rxe->desc[0] = rxe->desc[1] = rxe->desc[2] = rxe->desc[3] = NULL;
+}
+
 /* msg/rx_done.c */
 /* NULL when memory is short. */
 struct lnx_rxe *lnx_rxe_get(struct lnx_ep *ep);
@@ -399,6 +429,16 @@ LNX_INLINE struct lnx_rxe *lnx_rx_take(struct lnx_ep *ep, bool tagged,
 		return lnx_container_of(r, struct lnx_rxe, post);
 	return lnx_unlikely(ep->srx != NULL) ?
 	       lnx_rx_take_shared(ep, src, tag) : NULL;
+}
+
+/* The same for a tagged message, if the matcher finds it without a call; NULL: ask
+ * lnx_rx_take. */
+LNX_INLINE struct lnx_rxe *lnx_rx_take_few(struct lnx_ep *ep, uint64_t src, uint64_t tag)
+{
+	struct lnx_mrecv *r = lnx_likely(lnx_match_few(&ep->tag)) ?
+			      lnx_match_take_few(&ep->tag, src, tag) : NULL;
+
+	return r ? lnx_container_of(r, struct lnx_rxe, post) : NULL;
 }
 
 /* Copy len bytes into an iov; returns bytes copied. */

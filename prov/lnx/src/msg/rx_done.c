@@ -73,34 +73,6 @@ static LNX_COLD struct lnx_ep *clean(struct lnx_rxe *rxe)
 	return rxe->home;
 }
 
-static void rxe_init(struct lnx_ep *ep, struct lnx_rxe *rxe)
-{
-	/* Set all of them, in order: that compiles to two stores. */
-	rxe->state = LNX_RXE_ACTIVE;
-	rxe->payload_at = LNX_PAYLOAD_NONE;
-	rxe->tagged = false;
-	rxe->want_comp = false;
-	rxe->starting = false;
-	rxe->waiting = false;
-	rxe->discard = false;
-	rxe->core_done = true;
-	rxe->reported = false;
-	rxe->niov = 0;
-	rxe->multi = false;
-	rxe->retired = false;
-	rxe->more = false;
-	rxe->refused = false;
-	rxe->incoming = false;
-	rxe->ep = ep;
-	rxe->cq_flags = 0;
-	rxe->data = 0;
-	rxe->room = 0;
-	rxe->peer = NULL;
-	rxe->iov[0].iov_base = NULL;
-	rxe->iov[0].iov_len = 0;
-	rxe->desc[0] = rxe->desc[1] = rxe->desc[2] = rxe->desc[3] = NULL;
-}
-
 /* Take one from the reserve, but leave at least `leave`. */
 static LNX_COLD struct lnx_rxe *rxe_from_reserve(struct lnx_ep *ep,
 						 uint32_t leave)
@@ -122,7 +94,7 @@ struct lnx_rxe *lnx_rxe_get(struct lnx_ep *ep)
 		if (!rxe)
 			return NULL;
 	}
-	rxe_init(ep, rxe);
+	lnx_rxe_init(ep, rxe);
 	return rxe;
 }
 
@@ -133,7 +105,7 @@ struct lnx_rxe *lnx_rxe_get_last(struct lnx_ep *ep)
 	if (!rxe)
 		rxe = rxe_from_reserve(ep, 0);
 	if (rxe)
-		rxe_init(ep, rxe);
+		lnx_rxe_init(ep, rxe);
 	return rxe;
 }
 
@@ -268,20 +240,24 @@ static LNX_COLD void report_err(struct lnx_rxe *rxe, int err, int prov_errno,
 LNX_HOT
 void lnx_rx_done(struct lnx_rxe *rxe)
 {
+	enum lnx_cntr_kind kind = LNX_CNTR_RECV;
 	uint64_t flags = rxe->cq_flags;
 
+	/* All that is no plain message has `more`. */
 	if (lnx_unlikely(rxe->more)) {
 		if (rxe->parent)
 			flags |= multi_child_done(rxe);
-		if (rxe->payload_at == LNX_PAYLOAD_RMA)
+		if (rxe->payload_at == LNX_PAYLOAD_RMA) {
 			count_memory(rxe);
+			kind = LNX_CNTR_REMOTE_WRITE;
+		}
 	}
 	if (lnx_unlikely(rxe->len > rxe->room)) {
 		rxe->ep->stats.truncated++;
 		report_err(rxe, FI_ETRUNC, FI_ETRUNC, flags, rxe->room,
 			   rxe->len - rxe->room);
 	} else {
-		lnx_cntr_ok(rxe->ep, kind_of(rxe));
+		lnx_cntr_ok(rxe->ep, kind);
 		if (lnx_likely(rxe->want_comp) || (flags & FI_MULTI_RECV))
 			lnx_cq_write(rxe->ep->rx_cq, rxe->context, flags,
 				     rxe->len, rxe->iov[0].iov_base, rxe->data,

@@ -1,47 +1,19 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The application posts a receive, looks for a message, or cancels a receive.  Called
- * by api/; calls the matcher, then msg/deliver.c when a message is waiting.
+ * by api/ and msg/post.h; calls the matcher, then msg/deliver.c when a message is waiting.
  */
 #include <stdlib.h>
 
 #include "msg/backlog.h"
+#include "msg/post.h"
 #include "msg/rx.h"
 #include "rail/rail.h"
-
-/* Copy the call's arguments into an entry. */
-static inline void fill(struct lnx_rxe *rxe, const struct lnx_recv *r)
-{
-	size_t i;
-
-	rxe->context = r->context;
-	rxe->want_comp = (r->flags & FI_COMPLETION) != 0;
-	rxe->tagged = r->tagged;
-	rxe->cq_flags |= FI_RECV | (r->tagged ? FI_TAGGED : FI_MSG);
-	rxe->niov = 1;
-	if (lnx_likely(r->niov == 1)) {
-		rxe->iov[0] = r->iov[0];
-		rxe->room = r->iov[0].iov_len;
-		return;
-	}
-	for (i = 0; i < r->niov; i++) {
-		rxe->iov[i] = r->iov[i];
-		rxe->room += r->iov[i].iov_len;
-	}
-	if (r->niov)
-		rxe->niov = (uint8_t)r->niov;
-}
-
-static inline uint64_t recv_src(const struct lnx_ep *ep,
-				const struct lnx_recv *r)
-{
-	return ep->directed ? r->src : FI_ADDR_UNSPEC;
-}
 
 static LNX_COLD ssize_t post_multi(struct lnx_ep *ep, const struct lnx_recv *r)
 {
 	struct lnx_match *m = &ep->msg;
-	uint64_t src = recv_src(ep, r);
+	uint64_t src = lnx_recv_src(ep, r);
 	struct lnx_munex *u;
 	struct lnx_rxe *rxe;
 
@@ -50,7 +22,7 @@ static LNX_COLD ssize_t post_multi(struct lnx_ep *ep, const struct lnx_recv *r)
 	rxe = lnx_rxe_get(ep);
 	if (!rxe)
 		return -FI_EAGAIN;
-	fill(rxe, r);
+	lnx_rxe_fill(rxe, r);
 	rxe->state = LNX_RXE_POSTED;
 	rxe->multi = true;
 	rxe->used = 0;
@@ -88,7 +60,7 @@ static ssize_t receive_stored(struct lnx_ep *ep, struct lnx_match *m, struct lnx
 		rxe = lnx_unex_rxe(u);
 		lnx_match_drop(m, &u->m);
 		lnx_list_del(&u->of_peer);
-		fill(rxe, r);
+		lnx_rxe_fill(rxe, r);
 		if (lnx_unlikely(rxe->ep != ep))
 			lnx_rx_assign(rxe, rxe->ep);
 		lnx_rx_deliver(rxe);
@@ -99,7 +71,7 @@ static ssize_t receive_stored(struct lnx_ep *ep, struct lnx_match *m, struct lnx
 		return -FI_EAGAIN;
 	lnx_match_drop(m, &u->m);
 	lnx_list_del(&u->of_peer);
-	fill(rxe, r);
+	lnx_rxe_fill(rxe, r);
 	if (lnx_unlikely(rxe->ep != ep))
 		lnx_rx_assign(rxe, rxe->ep);
 	lnx_rx_meets(u, rxe);
@@ -107,10 +79,10 @@ static ssize_t receive_stored(struct lnx_ep *ep, struct lnx_match *m, struct lnx
 }
 
 LNX_HOT
-ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r)
+ssize_t lnx_rx_post_any(struct lnx_ep *ep, const struct lnx_recv *r)
 {
 	struct lnx_match *m = lnx_rx_match(ep, r->tagged);
-	uint64_t src = recv_src(ep, r);
+	uint64_t src = lnx_recv_src(ep, r);
 	struct lnx_rxe *rxe;
 	ssize_t ret = 0;
 
@@ -150,12 +122,8 @@ ssize_t lnx_rx_post(struct lnx_ep *ep, const struct lnx_recv *r)
 		ret = -FI_EAGAIN;
 		goto out;
 	}
-	fill(rxe, r);
-	rxe->state = LNX_RXE_POSTED;
-	rxe->post.src = src;
-	rxe->post.tag = r->tag;
-	rxe->post.ignore = r->ignore;
-	lnx_match_post(m, &rxe->post);
+	lnx_rxe_fill(rxe, r);
+	lnx_rxe_post(m, rxe, r, src);
 out:
 	lnx_unlock(&ep->lock);
 	return ret;
@@ -188,7 +156,7 @@ static ssize_t peek(struct lnx_ep *ep, const struct lnx_recv *r)
 {
 	struct lnx_match *m = lnx_rx_match(ep, r->tagged);
 	struct fi_context *ctx = r->context;
-	uint64_t src = recv_src(ep, r);
+	uint64_t src = lnx_recv_src(ep, r);
 	struct lnx_munex *u = lnx_match_peek(m, src, r->tag, r->ignore);
 	struct lnx_unex_about msg;
 	struct lnx_rxe *rxe;
@@ -270,7 +238,7 @@ ssize_t lnx_rx_post_special(struct lnx_ep *ep, const struct lnx_recv *r)
 				     0, NULL, copy.data, copy.tag,
 				     FI_ADDR_NOTAVAIL);
 	} else {
-		fill(rxe, r);
+		lnx_rxe_fill(rxe, r);
 		lnx_rx_deliver(rxe);
 	}
 out:

@@ -12,6 +12,12 @@
 /* Longer messages to a peer that throttles us are announced, so that it need not store them. */
 #define THROTTLED_MAX	4096u
 
+/* The longest one that is sent at once in frames that are not the longest: the core, whose
+ * buffers are that short, copies each of them as well, and then it is sooner to read it. */
+#define SHORT_FRAMES_MAX	(128u * 1024)
+/* So many times FI_LNX_EAGER_LIMIT is the most of an announced one that leaves at once. */
+#define HEAD_MOST	4u
+
 /* Passes to wait for credit. */
 #define CREDIT_TRIES	64u
 
@@ -72,30 +78,44 @@ static bool is_shared(const struct lnx_peer *peer, size_t len)
 	       len >= peer->ep->conf->stripe_threshold;
 }
 
+static size_t most_at_once(const struct lnx_frame_room *room)
+{
+	size_t most = LNX_PARTS_MAX * room->payload;
+
+	return room->payload < LNX_PAYLOAD_LARGE ? LNX_MIN(most, SHORT_FRAMES_MAX) : most;
+}
+
 /* May so long a message be sent at once? */
 static bool at_once(struct lnx_ep *ep, struct lnx_peer *peer, size_t len,
 		    const struct lnx_frame_room *room)
 {
 	return peer->eager && peer->eager->credit.limit && !throttled(peer) &&
 	       !is_shared(peer, len) &&
-	       len <= ep->conf->eager_limit && len <= LNX_PARTS_MAX * room->payload &&
+	       len <= ep->conf->eager_limit && len <= most_at_once(room) &&
 	       (lnx_credit_has(&peer->eager->credit, len) ||
 		wait_for_credit(ep, peer, len));
 }
 
 /*
- * How much of a message that is announced leaves with the RTS: one frame, which is under way
- * while the receiver begins to read.  With several paths none: its pieces go over all of
- * them.
+ * How much of a message that is announced leaves with the RTS.  Where frames are long, as much
+ * as a socket may hold: the kernels move it while the receiver's program computes, which reads
+ * nothing then.  Else one frame, which is under way while the receiver begins to read.  With
+ * several paths none: its pieces go over all of them.  The last credit is for messages that
+ * are sent at once.
  */
 static size_t head_of(const struct lnx_ep *ep, const struct lnx_peer *peer, size_t len,
 		      const struct lnx_frame_room *room)
 {
+	uint64_t once = ep->conf->eager_limit, left;
 	size_t head = room->payload;
 
-	return peer->npath == 1 && peer->eager && head < len && !throttled(peer) &&
-	       head <= ep->conf->eager_limit &&
-	       lnx_credit_has(&peer->eager->credit, head) ? head : 0;
+	if (peer->npath != 1 || !peer->eager || throttled(peer) || head > once)
+		return 0;
+	left = lnx_credit_left(&peer->eager->credit);
+	if (head == LNX_PAYLOAD_LARGE && left >= head + once)
+		head = LNX_MIN(LNX_MIN(left - once, HEAD_MOST * once),
+			       LNX_HEAD_MAX * head);
+	return head <= left ? LNX_MIN(head, len) : 0;
 }
 
 /* A message that is more than one frame. */

@@ -65,15 +65,16 @@ void lnx_large_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
 		 uint64_t want);
 /* Send copies. */
 void lnx_large_copies(struct lnx_ep *ep);
-/* Request copies.  0, -FI_EAGAIN, or an error: the sender cannot be reached. */
-ssize_t lnx_large_ask_copy(struct lnx_peer *peer, uint64_t op, uint64_t name,
+/* Request copies from that process of the peer.  0, -FI_EAGAIN, or an error: the sender cannot
+ * be reached. */
+ssize_t lnx_large_ask_copy(struct lnx_peer *peer, int pid, uint64_t op, uint64_t name,
 			uint64_t want);
 /* One core call, with a control message or a copy. */
 ssize_t lnx_shm_ctrl_post(struct lnx_ep *ep, fi_addr_t dest,
 		      const struct lnx_tx *tx);
-/* Tell the sender of op that its buffer is free again.  0, -FI_EAGAIN, or an error: the
- * sender cannot be reached. */
-ssize_t lnx_large_fin(struct lnx_peer *peer, uint64_t op, int err);
+/* Tell the sender of op, that process, that its buffer is free again.  0, -FI_EAGAIN, or an
+ * error: the sender cannot be reached. */
+ssize_t lnx_large_fin(struct lnx_peer *peer, int pid, uint64_t op, int err);
 /* What fits into one frame on every path of a peer. */
 struct lnx_frame_room {
 	size_t payload;			/* bytes */
@@ -101,9 +102,11 @@ struct lnx_announce {
 
 /* ---- msg/parts_send.c ---- */
 
-/* Frames of one message, at most.  Where more are needed, because the rails carry short ones
- * only, it is announced: to be read takes less time. */
+/* Frames of a message that is sent at once, at most.  Where more are needed, because the
+ * rails carry short ones only, it is announced: to be read takes less time. */
 #define LNX_PARTS_MAX	8u
+/* Frames that follow an RTS, at most: 1 MiB in long ones. */
+#define LNX_HEAD_MAX	11u
 
 /* Send a message that peer has credit for in several frames.  at_ack: it completes when
  * it is acknowledged.  0, or -FI_EAGAIN. */
@@ -141,11 +144,13 @@ void lnx_rndv_fin_moved(struct lnx_peer *peer, uint64_t op, const void *payload,
  * Tell the sender of op that its buffer is free again.  rxe, if not NULL, is reported
  * as done when the FIN has left, and not before: the application may stop calling us
  * once it has its message.  moved: bytes per rail, if the sender asked for them.
- * confirm, if not NULL: rxe is not reported, and this becomes the number of the FIN, which
- * the sender is asked to acknowledge at once.  0, or -FI_EAGAIN.
+ * 0, or -FI_EAGAIN.
  */
 int lnx_rndv_send_fin(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t op,
 		    int err, const struct lnx_moved *moved, unsigned nmoved,
-		    struct lnx_rxe *rxe, uint32_t *confirm);
+		    struct lnx_rxe *rxe);
+/* Send a FIN of no operation, for its acknowledgement: the peer has not given us up when it
+ * gives that.  *seq: the number of the frame.  0, or -FI_EAGAIN. */
+LNX_COLD int lnx_rndv_ask(struct lnx_peer *peer, uint32_t *seq);
 
 #endif

@@ -76,6 +76,20 @@ LNX_COLD int lnx_cq_grow(struct lnx_cq *cq)
 	return 0;
 }
 
+void lnx_cq_write_slow(struct lnx_cq *cq, void *context, uint64_t flags, size_t len,
+		       void *buf, uint64_t data, uint64_t tag, fi_addr_t src)
+{
+	bool lost;
+
+	lnx_lock(&cq->lock);
+	lost = lnx_unlikely(!lnx_cq_room(cq)) && lnx_cq_grow(cq);
+	if (!lost)
+		lnx_cq_put(cq, context, flags, len, buf, data, tag, src);
+	lnx_unlock(&cq->lock);
+	if (!lost && lnx_unlikely(cq->wait != NULL))
+		lnx_cq_wake(cq);
+}
+
 LNX_COLD void lnx_cq_write_err(struct lnx_cq *cq,
 			       const struct fi_cq_err_entry *err)
 {

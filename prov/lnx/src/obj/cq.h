@@ -93,7 +93,7 @@ LNX_INLINE bool lnx_cq_empty(const struct lnx_cq *cq)
 	       __atomic_load_n(&cq->tail, __ATOMIC_RELAXED);
 }
 
-/* ---- obj/cq.c; cq->lock held, except for lnx_cq_wake ---- */
+/* ---- obj/cq.c; cq->lock held, except for lnx_cq_wake and those that write ---- */
 
 /* Room for more entries.  0 or -FI_ENOMEM: then FI_EOVERRUN is the last entry. */
 LNX_COLD int lnx_cq_grow(struct lnx_cq *cq);
@@ -114,23 +114,18 @@ static inline bool lnx_cq_err_bare(const struct fi_cq_err_entry *err)
 	return (uintptr_t)err & 1;
 }
 
-/*
- * Add one completion.  Any thread that holds the owner lock of a bound endpoint.  Never
- * fails: when memory is exhausted the CQ ends with FI_EOVERRUN.
- */
-LNX_INLINE void lnx_cq_write(struct lnx_cq *cq, void *context, uint64_t flags,
-			     size_t len, void *buf, uint64_t data,
-			     uint64_t tag, fi_addr_t src)
+/* Is there an entry for one more?  The last one is kept for FI_EOVERRUN. */
+LNX_INLINE bool lnx_cq_room(const struct lnx_cq *cq)
 {
-	struct lnx_cqe *e;
+	return cq->tail - cq->head < cq->mask;
+}
 
-	lnx_lock(&cq->lock);
-	/* The last entry is kept for FI_EOVERRUN. */
-	if (lnx_unlikely(cq->tail - cq->head >= cq->mask) && lnx_cq_grow(cq)) {
-		lnx_unlock(&cq->lock);
-		return;
-	}
-	e = &cq->ring[cq->tail & cq->mask];
+/* Fill the next entry, for which there is room.  cq->lock held. */
+LNX_INLINE void lnx_cq_put(struct lnx_cq *cq, void *context, uint64_t flags, size_t len,
+			   void *buf, uint64_t data, uint64_t tag, fi_addr_t src)
+{
+	struct lnx_cqe *e = &cq->ring[cq->tail & cq->mask];
+
 	e->context = context;
 	e->flags = flags;
 	e->len = len;
@@ -140,9 +135,25 @@ LNX_INLINE void lnx_cq_write(struct lnx_cq *cq, void *context, uint64_t flags,
 	e->src = src;
 	e->err = NULL;
 	lnx_cq_move(&cq->tail, cq->tail + 1);
-	lnx_unlock(&cq->lock);
-	if (lnx_unlikely(cq->wait != NULL))
-		lnx_cq_wake(cq);
+}
+
+/* lnx_cq_write where other threads use the queue or sleep on it, or it has to grow. */
+void lnx_cq_write_slow(struct lnx_cq *cq, void *context, uint64_t flags, size_t len,
+		       void *buf, uint64_t data, uint64_t tag, fi_addr_t src);
+
+/*
+ * Add one completion.  Any thread that holds the owner lock of a bound endpoint.  Never
+ * fails: when memory is exhausted the CQ ends with FI_EOVERRUN.
+ */
+LNX_INLINE void lnx_cq_write(struct lnx_cq *cq, void *context, uint64_t flags,
+			     size_t len, void *buf, uint64_t data,
+			     uint64_t tag, fi_addr_t src)
+{
+	/* All calls are here, so that the usual case need not save registers for them. */
+	if (lnx_unlikely(cq->lock.on || cq->wait || !lnx_cq_room(cq)))
+		lnx_cq_write_slow(cq, context, flags, len, buf, data, tag, src);
+	else
+		lnx_cq_put(cq, context, flags, len, buf, data, tag, src);
 }
 
 /* Add an error completion.  It is copied; err_data stays the caller's. */

@@ -232,6 +232,16 @@ struct lnx_ep_poll {
 	bool watch_idle;		/* LNX_DUE_LOCAL was asked for */
 };
 
+/* A region that the shm core knows, of a name whose endpoints take turns (core/open.h).
+ * It stays known when another one takes its turn, and has the same number when it is that
+ * one's turn again. */
+struct lnx_shm_turn {
+	struct lnx_shm_turn *next;
+	uint64_t eid;
+	unsigned turn;
+	fi_addr_t core;
+};
+
 /* This node: what goes through shared memory, and the processes behind it. */
 struct lnx_ep_local {
 	struct lnx_node queued_peers;
@@ -252,11 +262,13 @@ struct lnx_ep_local {
 	struct lnx_optab copy_ops;	/* lnx_rxe of `copies`, by their number */
 	struct lnx_pool confirm_pool;
 	struct lnx_shm_registry *registry; /* of the shm rail; NULL: it has none */
+	struct lnx_shm_turn *turns;
 	struct lnx_exit_monitor *exit_monitor;	/* NULL: exits are not reported */
 	uint64_t cookie;		/* eid while shm is open; peers may read it */
 	uint64_t watch_ns;		/* local peers are checked no sooner */
 	uint64_t probe_ns;		/* and those whose exits are not reported */
 	uint32_t user;			/* owner of the shm rail's region */
+	uint8_t turn;			/* of that region's name; 0: it has none */
 	uint8_t round;			/* number of the last check of all those, less its
 					 * high bits */
 	int pid;			/* of the process that enabled it */
@@ -484,7 +496,7 @@ LNX_INLINE bool lnx_path_usable(const struct lnx_path *path)
 
 LNX_INLINE bool lnx_path_link_down(const struct lnx_path *path)
 {
-	return path->rail->link_down || path->detect.remote_down;
+	return path->rail->link_down || path->detect.remote_down || path->detect.withdrawn;
 }
 
 /* Are the paths of peer checked, so that they may fail over? */
@@ -563,6 +575,8 @@ void lnx_peers_join(struct lnx_ep *ep, void (*greet)(struct lnx_peer *peer));
 void lnx_peers_extend(struct lnx_ep *ep);
 /* All rails of peer that we know, from its hello or the AV.  False: none. */
 bool lnx_peer_rails(const struct lnx_peer *peer, struct lnx_rails *r);
+/* Those in the AV.  False: it is not there. */
+bool lnx_peer_av_rails(const struct lnx_peer *peer, struct lnx_rails *r);
 /* Take what a hello says about its sender.  0, or -FI_ENOMEM: nothing was taken. */
 int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a,
 		   const struct lnx_rails *all);

@@ -24,6 +24,7 @@
 /* One end that frames go to over a leg: an entry of its AV. */
 struct lnx_leg_end {
 	bool used;
+	bool closed;			/* no route leads there any more: it takes nothing */
 	struct lnx_addr_rail to;
 };
 
@@ -101,6 +102,8 @@ struct lnx_gateways {
 	uint32_t n_pieces;		/* of these, those that cores have */
 	struct lnx_node reads;		/* lnx_routed_read */
 	struct lnx_optab read_ids;
+	bool asks;			/* reads ask: none of them may end now, */
+	bool whole;			/* but one is whole */
 	struct lnx_node pulls;		/* lnx_routed_pull */
 	uint32_t n_pulls;
 };

@@ -71,13 +71,17 @@ struct lnx_path_detect {
 					 * ping */
 	bool drained;			/* DOWN because it was set so by hand
 					 * (rel/admin.h) */
-	bool cut;			/* the peer is dead, and what hung in its
+	bool cut : 1;			/* the peer is dead, and what hung in its
 					 * connection was cut */
+	/* Of paths over gateways, and between groups (core/path_set.h): */
+	bool withdrawn : 1;		/* no route leads over it, or routes replace it: it is
+					 * as if its link was down */
 	/* Ports at which the two ends try to reach each other (rel/address_ack.c). */
 	uint16_t acked_port;		/* port of our rail that the peer knows; 0:
 					 * the first */
 	uint16_t previous_port;		/* the peer's port before this one; 0: it has
 					 * not changed */
+	uint16_t further_port;		/* another one, to be tried after that; or 0 */
 	/* While the path is DOWN, too. */
 	uint64_t down_ns;
 	uint64_t drain_ns;		/* when the peer last said so of its end; 0:
@@ -518,6 +522,18 @@ static inline struct lnx_path_counts *lnx_path_counts_new(const struct lnx_peer 
 	if (path->index == peer->rx.path_back)
 		c->kinds_received = lnx_peer_handled(peer);
 	return c;
+}
+
+/* Does a path lead from that rail of ours to the peer's one with that index? */
+static inline bool lnx_peer_has_path(const struct lnx_peer *peer, const struct lnx_rail *rail,
+				     unsigned remote)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i]->rail == rail && peer->path[i]->remote_rail == remote)
+			return true;
+	return false;
 }
 
 /* Has it acknowledged anything? */

@@ -126,8 +126,9 @@ struct lnx_rail {
 		uint64_t reads;		/* of our own */
 		uint64_t recv_length;	/* with what reads and atomics return */
 	} traffic;
-	uint64_t idle_ns;		/* last idle poll by comp/progress.c; it saw */
-	uint64_t idle_seen;		/* this much traffic over shm */
+	uint64_t idle_ns;		/* last idle poll by comp/progress.c */
+	uint64_t idle_seen;		/* so much traffic over shm was seen, */
+	uint64_t moved_ns;		/* and when there was more than before */
 
 	uint32_t credits_max;		/* limits: of its frames, and of those of one path */
 	uint32_t peer_credits_max;	/* over it; 0: none (core/credits.h) */
@@ -197,6 +198,12 @@ struct lnx_rail {
 	int wait_fd;			/* of core_cq; -1 when it has none */
 	char name[LNX_NAME_MAX * 2];	/* "tcp:eth0", for logs */
 	struct lnx_counts counts;
+	/* Credits that were set for this rail while it was open: not what the configuration
+	 * file says.  LNX_CONFIG_UNSET: what parameters say (core/credits.h). */
+	struct lnx_rail_credits {
+		uint32_t credits, peer_credits;
+	} own_credits;
+	bool has_own_credits;
 	uint8_t addr[64];		/* fi_getname */
 	size_t addrlen;
 };

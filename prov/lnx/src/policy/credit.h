@@ -50,6 +50,12 @@ LNX_INLINE bool lnx_credit_has(const struct lnx_credit *c, uint64_t n)
 	return c->sent <= c->limit && n <= c->limit - c->sent;
 }
 
+/* How many bytes may be? */
+LNX_INLINE uint64_t lnx_credit_left(const struct lnx_credit *c)
+{
+	return c->sent <= c->limit ? c->limit - c->sent : 0;
+}
+
 LNX_INLINE void lnx_credit_spend(struct lnx_credit *c, uint64_t n)
 {
 	c->sent += n;

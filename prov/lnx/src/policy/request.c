@@ -321,14 +321,50 @@ static int parse_export(struct parser *p, struct lnx_request *r)
 	return at_end(p, "export all");
 }
 
+/* What follows is read later, by the endpoint, which knows its nets. */
+static int parse_routes(struct parser *p, const char *verb, struct lnx_request *r)
+{
+	struct lnx_span w;
+	size_t back;
+
+	skip(p);
+	r->rules = p->text + p->pos;
+	if (!*r->rules)
+		return refuse(p, "\"route %s\" is followed by %s", verb,
+			      r->kind == LNX_REQUEST_ROUTE_DEL ?
+			      "a net, as in \"tcp2\" or \"tcp2 via 10.0.0.1@tcp1\", or by "
+			      "all" : "routes, as in \"tcp2 via 10.0.0.1@tcp1\"");
+	if (r->kind != LNX_REQUEST_ROUTE_DEL)
+		return 0;
+	back = p->pos;
+	w = take(p);
+	r->all = lnx_span_is(w, "all");
+	p->pos = r->all ? p->pos : back;
+	return r->all ? at_end(p, "route del all") : 0;
+}
+
 static int parse_route(struct parser *p, struct lnx_request *r)
 {
 	struct lnx_span w = take(p);
 
-	r->kind = LNX_REQUEST_ROUTE_SHOW;
-	if (!lnx_span_is(w, "show"))
-		return refuse(p, "\"%.*s\": \"route\" is followed by show", QUOTE(w));
-	return at_end(p, "route show");
+	if (lnx_span_is(w, "show")) {
+		r->kind = LNX_REQUEST_ROUTE_SHOW;
+		return at_end(p, "route show");
+	}
+	if (lnx_span_is(w, "add")) {
+		r->kind = LNX_REQUEST_ROUTE_ADD;
+		return parse_routes(p, "add", r);
+	}
+	if (lnx_span_is(w, "put")) {
+		r->kind = LNX_REQUEST_ROUTE_PUT;
+		return parse_routes(p, "put", r);
+	}
+	if (lnx_span_is(w, "del")) {
+		r->kind = LNX_REQUEST_ROUTE_DEL;
+		return parse_routes(p, "del", r);
+	}
+	return refuse(p, "\"%.*s\": \"route\" is followed by show, add, put or del",
+		      QUOTE(w));
 }
 
 static int parse_param(struct parser *p, struct lnx_request *r)
@@ -349,6 +385,48 @@ static int parse_param(struct parser *p, struct lnx_request *r)
 		end--;
 	r->value_len = (unsigned)(end - p->pos);
 	return 0;
+}
+
+static int parse_tunable(struct parser *p, struct lnx_span w, struct lnx_request *r)
+{
+	static const char *const names[LNX_TUNABLES] = {
+		[LNX_TUNE_CREDITS] = "credits", [LNX_TUNE_PEER_CREDITS] = "peer_credits",
+	};
+	struct lnx_span value = take(p);
+	uint64_t v = LNX_TUNE_DEFAULT;
+	unsigned i;
+
+	for (i = 0; i < LNX_TUNABLES && !lnx_span_is(w, names[i]); i++)
+		;
+	if (i == LNX_TUNABLES)
+		return refuse(p, "\"%.*s\": behind the rail of \"tune\" there are credits or "
+			      "peer_credits, each with its value", QUOTE(w));
+	if (!lnx_span_is(value, "default") && (!lnx_span_uint(value, &v) || v > LNX_TUNE_MAX))
+		return refuse(p, "\"%.*s\": %s must be a whole number from 0, which is no "
+			      "limit, to %u, or default", QUOTE(value), names[i],
+			      LNX_TUNE_MAX);
+	r->tuned |= 1u << i;
+	r->tune[i] = (uint32_t)v;
+	return 0;
+}
+
+static int parse_tune(struct parser *p, struct lnx_request *r)
+{
+	struct lnx_span w = take(p);
+	struct lnx_target *t = &r->target[0];
+	int ret;
+
+	t->kind = LNX_TARGET_RAIL;
+	t->at = (unsigned)(w.s - p->text);
+	t->len = (unsigned)w.len;
+	ret = parse_rail(p, w, w, t);
+	r->ntarget = 1;
+	for (w = take(p); w.len && !ret; w = take(p))
+		ret = parse_tunable(p, w, r);
+	if (!ret && !r->tuned)
+		ret = refuse(p, "\"tune\" is followed by a rail, and credits or peer_credits "
+			     "with a value");
+	return ret;
 }
 
 static int parse_ping(struct parser *p, struct lnx_span w, struct lnx_request *r)
@@ -417,6 +495,10 @@ int lnx_request_parse(const char *text, struct lnx_request *out, char *why,
 		return parse_stats(&p, out);
 	if (lnx_span_is(w, "set"))
 		return parse_param(&p, out);
+	if (lnx_span_is(w, "tune")) {
+		out->kind = LNX_REQUEST_TUNE;
+		return parse_tune(&p, out);
+	}
 	if (lnx_span_is(w, "ping")) {
 		out->kind = LNX_REQUEST_PING;
 		return parse_of_peer(&p, "ping", parse_ping, out);
@@ -434,7 +516,7 @@ int lnx_request_parse(const char *text, struct lnx_request *out, char *why,
 	if (lnx_span_is(w, "route"))
 		return parse_route(&p, out);
 	return refuse(&p, "\"%.*s\": a request begins with fault, health, stats, "
-		      "set, ping, discover, explain, export or route", QUOTE(w));
+		      "set, tune, ping, discover, explain, export or route", QUOTE(w));
 }
 
 bool lnx_target_has_rail(const struct lnx_target *target, const char *rail)

@@ -13,11 +13,15 @@
  *		| 'health' 'auto' (target+ | 'all')
  *		| 'stats' ['reset']
  *		| 'set' NAME VALUE	(conf/params.def; VALUE: the rest)
+ *		| 'tune' RAIL tunable+
  *		| 'ping' PEER [TIMEOUT]
  *		| 'discover' PEER ['force']
  *		| 'explain' PEER [SIZE]
  *		| 'export' ['all']
  *		| 'route' 'show'
+ *		| 'route' ('add' | 'put') ROUTES	(conf/routes.h; the rest)
+ *		| 'route' 'del' (NET ['via' NID (',' NID)*] | 'all')
+ *	tunable ::= ('credits' | 'peer_credits') (NUMBER | 'default')
  *	target ::= RAIL			a rail of ours
  *		| RAIL '@' PEER		the paths over it to a peer
  *		| NUMBER '@' PEER	a rail of the peer's, by its index
@@ -53,12 +57,26 @@ enum lnx_request_kind {
 	LNX_REQUEST_STATS,
 	LNX_REQUEST_STATS_RESET,
 	LNX_REQUEST_SET,
+	LNX_REQUEST_TUNE,
 	LNX_REQUEST_PING,
 	LNX_REQUEST_DISCOVER,
 	LNX_REQUEST_EXPLAIN,
 	LNX_REQUEST_EXPORT,
 	LNX_REQUEST_ROUTE_SHOW,
+	LNX_REQUEST_ROUTE_ADD,
+	LNX_REQUEST_ROUTE_PUT,		/* add, or change hops and priority; pass over what
+					 * does not fit this node */
+	LNX_REQUEST_ROUTE_DEL,
 };
+
+/* Tunables of a rail. */
+enum lnx_request_tunable {
+	LNX_TUNE_CREDITS,
+	LNX_TUNE_PEER_CREDITS,
+	LNX_TUNABLES
+};
+#define LNX_TUNE_DEFAULT	UINT32_MAX	/* what the parameter says */
+#define LNX_TUNE_MAX		65535u
 
 /* What a health belongs to. */
 enum lnx_target_kind {
@@ -79,15 +97,17 @@ struct lnx_target {
 
 struct lnx_request {
 	enum lnx_request_kind kind;
-	const char *rules;		/* FAULT_ADD: the rest of the text */
-	bool all;			/* FAULT_DEL, HEALTH_AUTO, EXPORT; DISCOVER:
-					 * force */
+	const char *rules;		/* FAULT_ADD, ROUTE_*: the rest of the text */
+	bool all;			/* FAULT_DEL, HEALTH_AUTO, EXPORT, ROUTE_DEL;
+					 * DISCOVER: force */
 	uint64_t number;		/* FAULT_DEL; PING: TIMEOUT, EXPLAIN: SIZE, 0:
 					 * none */
 	unsigned value;			/* HEALTH_SET, HEALTH_ONCE */
+	unsigned tuned;			/* TUNE: those that are named, as bits */
+	uint32_t tune[LNX_TUNABLES];	/* and their values */
 	/* SET: two parts of the text. */
 	unsigned name_at, name_len, value_at, value_len;
-	unsigned ntarget;		/* HEALTH_*: any; PING, DISCOVER, EXPLAIN: 1 */
+	unsigned ntarget;		/* HEALTH_*: any; TUNE, PING, DISCOVER, EXPLAIN: 1 */
 	struct lnx_target target[LNX_REQUEST_TARGETS];
 };
 

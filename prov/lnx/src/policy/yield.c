@@ -25,12 +25,22 @@
 #define SLEEP_MIN_NS	(20 * LNX_NS_PER_MS)
 #define SLEEP_MAX_NS	(320 * LNX_NS_PER_MS)
 
+/* Threads that poll too give the core back sooner. */
+#define LONG_NS		(400 * LNX_NS_PER_US)
+/* For some time slices. */
+#define KEEP_MIN_NS	(20 * LNX_NS_PER_MS)
+#define KEEP_MAX_NS	(80 * LNX_NS_PER_MS)
+/* A trial that fails costs the others one or two of these. */
+#define TRY_MIN_NS	(100 * LNX_NS_PER_MS)
+#define TRY_MAX_NS	(1600 * LNX_NS_PER_MS)
+
 void lnx_yield_init(struct lnx_yield *y, uint64_t every)
 {
 	*y = (struct lnx_yield){
 		.learns = every == LNX_YIELD_AUTO,
 		.spin_ns = SPIN_MAX_NS,
 		.sleep_for_ns = SLEEP_MIN_NS,
+		.try_after_ns = TRY_MIN_NS,
 	};
 	if (y->learns)
 		y->every = ALONE_READS;
@@ -54,6 +64,9 @@ enum lnx_yield_how lnx_yield_look(struct lnx_yield *y, uint64_t now,
 	}
 	if (!y->learns)
 		return y->every == NEVER ? LNX_YIELD_NOT : LNX_YIELD_CORE;
+	if (y->keep_ns)
+		return lnx_ns_since(now, y->keep_ns) < y->keep_for_ns ?
+		       LNX_YIELD_NOT : LNX_YIELD_KEEP;
 	if (now < y->sleep_ns &&
 	    lnx_ns_since(now, y->idle_ns) >= SLEEP_AFTER_NS)
 		return LNX_YIELD_SLEEP;
@@ -73,12 +86,47 @@ static void lost_core(struct lnx_yield *y, uint64_t now)
 	y->lost_ns = now;
 }
 
-void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
-		    bool taken, bool lost)
+static void begin_to_keep(struct lnx_yield *y, uint64_t now)
 {
+	y->keep_ns = now;
+	y->keep_for_ns = 0;
+	y->every = ALONE_READS;
+}
+
+static void kept(struct lnx_yield *y, uint64_t now, uint64_t cpu_ns)
+{
+	uint64_t ran_ns = lnx_ns_since(cpu_ns, y->keep_cpu_ns);
+	bool begins = !y->keep_for_ns || !cpu_ns;
+
+	if (!begins && ran_ns < lnx_ns_since(now, y->keep_ns) / 4 * 3) {
+		y->keep_ns = 0;
+		y->try_ns = now + y->try_after_ns;
+		y->try_after_ns = LNX_MIN(2 * y->try_after_ns, TRY_MAX_NS);
+		y->every = y->spin_ns ? ALONE_READS : CROWDED_READS;
+		return;
+	}
+	y->keep_ns = now;
+	y->keep_cpu_ns = cpu_ns;
+	if (begins)
+		y->keep_for_ns = cpu_ns ? (uint32_t)KEEP_MIN_NS : 0;
+	else if (y->keep_for_ns < KEEP_MAX_NS)
+		y->keep_for_ns *= 2;
+	else
+		y->try_after_ns = TRY_MIN_NS;
+}
+
+void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
+		    bool taken, bool lost, uint64_t cpu_ns)
+{
+	uint64_t away_ns = lnx_ns_since(now, y->look_ns);
+
 	y->look_ns = y->gave_ns = now;
 	if (!y->learns || how == LNX_YIELD_SLEEP)
 		return;
+	if (how == LNX_YIELD_KEEP) {
+		kept(y, now, cpu_ns);
+		return;
+	}
 	if (taken) {
 		y->spin_ns = 0;
 	} else {
@@ -88,4 +136,6 @@ void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
 			lost_core(y, now);
 	}
 	y->every = y->spin_ns ? ALONE_READS : CROWDED_READS;
+	if (taken && away_ns >= LONG_NS && now >= y->try_ns)
+		begin_to_keep(y, now);
 }

@@ -18,6 +18,11 @@
  * within 20 ms, although no thread takes it at a yield, it shares the core with another
  * group.  Then, for a while, a thread that has waited as long as the shortest sleep
  * takes goes to sleep, which lets all others run; waits are at most doubled.
+ *
+ * A thread of less claim to the core (of the idle class, or with a higher nice value) would
+ * hardly ever take it, but has a whole time slice of it after a yield.  So when a yield takes
+ * long, the core is kept as a trial: beside a thread of the same claim it gets about half of
+ * the time, and then yields go on.  While it gets nearly all of it the core is kept.
  */
 #ifndef LNX_YIELD_H
 #define LNX_YIELD_H
@@ -31,6 +36,7 @@ enum lnx_yield_how {
 	LNX_YIELD_NOT,
 	LNX_YIELD_CORE,			/* sched_yield */
 	LNX_YIELD_SLEEP,		/* the shortest possible sleep */
+	LNX_YIELD_KEEP,			/* keep it, and see how much of the time it had it */
 };
 
 /* State of a queue or counter that a thread polls; lnx_yield_init first. */
@@ -39,6 +45,8 @@ struct lnx_yield {
 					 * checks */
 	bool learns;			/* LNX_YIELD_AUTO */
 	uint32_t found;			/* completions at the last check */
+	uint32_t keep_for_ns;		/* until the share of the core is looked at next; 0:
+					 * measuring begins with that */
 	uint64_t look_ns;		/* when that was; 0: never */
 	uint64_t idle_ns;		/* nothing was found since then */
 	uint64_t gave_ns;		/* when the core was given up last */
@@ -46,6 +54,11 @@ struct lnx_yield {
 	uint64_t lost_ns;		/* when it was last taken away */
 	uint64_t sleep_ns;		/* also sleep, until then */
 	uint64_t sleep_for_ns;		/* how long that lasts next time */
+	uint64_t keep_ns;		/* the core is kept, and its share is measured from
+					 * then on; 0: it is not */
+	uint64_t keep_cpu_ns;		/* CPU time of the thread then */
+	uint64_t try_ns;		/* no trial before that */
+	uint64_t try_after_ns;		/* pause after the next trial that fails */
 };
 
 /* every: LNX_YIELD_AUTO, 0 (never), or yield after so many reads that found nothing. */
@@ -54,17 +67,18 @@ void lnx_yield_init(struct lnx_yield *y, uint64_t every);
 /*
  * y->every reads have found nothing, perhaps not all in a row.  found counts
  * completions, modulo 2^32.  If the answer is not LNX_YIELD_NOT, call lnx_yield_done
- * after giving up the core.  Both may change y->every.
+ * after doing what it says.  Both may change y->every.
  */
 enum lnx_yield_how lnx_yield_look(struct lnx_yield *y, uint64_t now,
 				  uint32_t found);
 
 /*
- * The core was given up.  taken: another thread ran then; lost: the core had been taken
- * away since the last time it was given up.
+ * The core was given up, or kept.  taken: another thread ran then; lost: the core had been
+ * taken away since the last time it was given up.  cpu_ns, if it was kept: CPU time of the
+ * thread until now; 0: another thread called before.
  */
 void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
-		    bool taken, bool lost);
+		    bool taken, bool lost, uint64_t cpu_ns);
 
 /* Did other threads take the core last time? */
 static inline bool lnx_yield_crowded(const struct lnx_yield *y)

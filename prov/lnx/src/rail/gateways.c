@@ -21,7 +21,17 @@ static bool same_net(const struct lnx_nid *a, const struct lnx_nid *b)
 	return a->prov == b->prov && a->number == b->number && !strcmp(a->net, b->net);
 }
 
-/* Legs from all our rails that are in its net. */
+static bool has_leg(const struct lnx_gw *gw, const struct lnx_rail *rail)
+{
+	unsigned i;
+
+	for (i = 0; i < gw->nleg; i++)
+		if (gw->leg[i]->rail.below == rail)
+			return true;
+	return false;
+}
+
+/* Legs from all our rails that are in its net and have none to it. */
 static int add_legs(struct lnx_ep *ep, struct lnx_gw *gw)
 {
 	struct lnx_addr_rail own, at;
@@ -31,7 +41,7 @@ static int add_legs(struct lnx_ep *ep, struct lnx_gw *gw)
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
 		int ret;
 
-		if (!lnx_rail_describe(ep->rail[i], &own) ||
+		if (has_leg(gw, ep->rail[i]) || !lnx_rail_describe(ep->rail[i], &own) ||
 		    lnx_policy_nid(ep, &own, &nid) || !same_net(&nid, &gw->nid))
 			continue;
 		lnx_nid_where(&gw->nid, own.group, LNX_ROUTE_PORT, &at);
@@ -54,7 +64,7 @@ static int add_gateway(struct lnx_gateways *all, const struct lnx_nid *nid)
 
 	for (i = 0; i < all->n; i++)
 		if (!memcmp(&all->gw[i]->nid, nid, sizeof(*nid)))
-			return 0;
+			return add_legs(all->ep, all->gw[i]);
 	list = realloc(all->gw, (all->n + 1) * sizeof(*list));
 	if (!list)
 		return -FI_ENOMEM;
@@ -88,14 +98,11 @@ static int add_gateways(struct lnx_gateways *all)
 	return ret;
 }
 
-int lnx_gateways_open(struct lnx_ep *ep)
+/* ep->policy.gateways, without routes.  -FI_ENOMEM; -FI_EINVAL, after a warning. */
+static int make(struct lnx_ep *ep)
 {
-	struct lnx_gateways *all;
-	int ret;
+	struct lnx_gateways *all = calloc(1, sizeof(*all));
 
-	if (ep->native || !lnx_routes_wanted(ep->conf))
-		return 0;
-	all = calloc(1, sizeof(*all));
 	if (!all)
 		return -FI_ENOMEM;
 	all->ep = ep;
@@ -113,16 +120,34 @@ int lnx_gateways_open(struct lnx_ep *ep)
 	lnx_list_init(&all->reads);
 	lnx_list_init(&all->pulls);
 	ep->policy.gateways = all;
-	ret = lnx_routes_user_key(ep->conf, &all->key);
-	if (!ret)
-		ret = lnx_routes_user_read(ep, &all->table);
-	if (!ret)
-		ret = add_gateways(all);
-	if (ret || !all->n)
-		lnx_gateways_close(ep);
-	else if (ep->policy.rules)
+	if (ep->policy.rules)
 		lnx_rules_routing(ep->policy.rules, true);
+	return lnx_routes_user_key(ep->conf, &all->key);
+}
+
+int lnx_gateways_open(struct lnx_ep *ep)
+{
+	int ret;
+
+	if (ep->native || !lnx_routes_wanted(ep->conf))
+		return 0;
+	ret = make(ep);
+	if (!ret)
+		ret = lnx_routes_user_read(ep, &ep->policy.gateways->table);
+	if (!ret)
+		ret = add_gateways(ep->policy.gateways);
+	if (ret || !ep->policy.gateways->n)
+		lnx_gateways_close(ep);
 	return ret;
+}
+
+LNX_COLD int lnx_gateways_add(struct lnx_ep *ep, const struct lnx_nid *nid)
+{
+	int ret = ep->policy.gateways ? 0 : make(ep);
+
+	if (ret)
+		lnx_gateways_close(ep);
+	return ret ? ret : add_gateway(ep->policy.gateways, nid);
 }
 
 void lnx_gateways_close(struct lnx_ep *ep)
@@ -145,4 +170,6 @@ void lnx_gateways_close(struct lnx_ep *ep)
 	lnx_routes_fini(&all->table);
 	free(all);
 	ep->policy.gateways = NULL;
+	if (ep->policy.rules)
+		lnx_rules_routing(ep->policy.rules, false);
 }

@@ -190,6 +190,8 @@ static struct lnx_leg_op *envelope(struct lnx_leg *leg, fi_addr_t dest, size_t l
 	};
 	struct lnx_leg_op *o;
 
+	if (lnx_unlikely(leg->end[dest].closed))
+		return NULL;
 	/* The first hello leaves with it. */
 	if (lnx_unlikely(!leg->gw->wanted)) {
 		leg->gw->wanted = true;

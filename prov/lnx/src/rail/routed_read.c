@@ -118,7 +118,23 @@ static bool ask_for(struct lnx_routed_read *r, uint32_t u, uint32_t n)
 	return !lnx_rail_inject(r->path->rail, &w, sizeof(w), r->path->core_addr);
 }
 
-/* Ask for as much as may be asked for.  False: a core was busy. */
+/* Units from u on that are in state `from` are in state `to`; so many. */
+static uint32_t change(struct lnx_routed_read *r, uint32_t u, uint32_t n,
+		       enum lnx_routed_unit from, enum lnx_routed_unit to)
+{
+	uint32_t changed = 0;
+
+	for (; n; n--, u++) {
+		if (r->unit[u] != from)
+			continue;
+		r->unit[u] = (uint8_t)to;
+		changed++;
+	}
+	return changed;
+}
+
+/* Ask for as much as may be asked for.  False: a core was busy.  While it sends, a core may
+ * receive what is asked for. */
 static bool ask(struct lnx_routed_read *r, uint64_t now)
 {
 	uint32_t *asked = n_asked(r);
@@ -132,14 +148,35 @@ static bool ask(struct lnx_routed_read *r, uint64_t now)
 		       *asked + n < LNX_ROUTED_ASKED &&
 		       r->unit[u + n] == LNX_UNIT_WANTED)
 			n++;
-		if (!ask_for(r, u, n))
-			return false;
-		memset(r->unit + u, LNX_UNIT_ASKED, n);
+		change(r, u, n, LNX_UNIT_WANTED, LNX_UNIT_ASKED);
 		r->asked += n;
 		*asked += n;
+		if (!ask_for(r, u, n)) {
+			n = change(r, u, n, LNX_UNIT_ASKED, LNX_UNIT_WANTED);
+			r->asked -= n;
+			*asked -= n;
+			return false;
+		}
 		r->sent_ns = now;
 	}
 	return true;
+}
+
+/* Reads that became whole while others, or they themselves, asked. */
+static LNX_COLD void end_whole(struct lnx_gateways *all)
+{
+	struct lnx_node *n, *tmp;
+
+	all->asks = false;
+	if (lnx_likely(!all->whole))
+		return;
+	all->whole = false;
+	lnx_list_foreach(&all->reads, n, tmp) {
+		struct lnx_routed_read *r = lnx_list_entry(n, struct lnx_routed_read, link);
+
+		if (!r->left)
+			done(r);
+	}
 }
 
 ssize_t lnx_routed_read(struct lnx_rail *leg, void *buf, size_t len, struct lnx_op *op)
@@ -175,7 +212,9 @@ ssize_t lnx_routed_read(struct lnx_rail *leg, void *buf, size_t len, struct lnx_
 	r->n = r->left = n;
 	lnx_list_init(&r->link);
 	lnx_list_add_tail(&all->reads, &r->link);
+	all->asks = true;
 	ask(r, now);
+	end_whole(all);
 	lnx_ep_due(leg->ep, LNX_DUE_GATEWAYS, now + LNX_ROUTED_AGAIN_NS);
 	return 0;
 }
@@ -209,7 +248,10 @@ static bool piece(struct lnx_gateways *all, struct lnx_peer *peer,
 	r->path->rail->below->poll_credits = all->ep->poll_hot;
 	lnx_liveness_seen(&peer->liveness);
 	more = *n_asked(r) <= LNX_ROUTED_ASKED / 2;
-	if (!--r->left)
+	r->left--;
+	if (!r->left && lnx_unlikely(all->asks))
+		all->whole = true;	/* end_whole */
+	else if (!r->left)
 		done(r);
 	if (more)
 		lnx_ep_due(all->ep, LNX_DUE_GATEWAYS, 0);
@@ -344,6 +386,8 @@ static bool go_on(struct lnx_routed_read *r, uint64_t now)
 {
 	uint64_t limit_ns = r->peer->ep->conf->transaction_timeout * LNX_NS_PER_MS;
 
+	if (lnx_unlikely(!r->left))
+		return true;
 	lnx_ep_later(r->peer->ep, &r->came_ns, now);
 	if (lnx_peer_dead(r->peer) || lnx_ns_since(now, r->came_ns) > limit_ns) {
 		fail(r, FI_ETIMEDOUT);
@@ -359,9 +403,11 @@ uint64_t lnx_routed_run(struct lnx_gateways *all, uint64_t now)
 	struct lnx_node *n, *tmp;
 	bool busy = !answer_all(all);
 
+	all->asks = true;
 	lnx_list_foreach(&all->reads, n, tmp) {
 		busy |= !go_on(lnx_list_entry(n, struct lnx_routed_read, link), now);
 		next = now + LNX_ROUTED_AGAIN_NS / 4;
 	}
+	end_whole(all);
 	return busy ? now + LNX_ROUTED_TRY_NS : next;
 }

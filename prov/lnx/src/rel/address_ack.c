@@ -12,7 +12,7 @@
  *
  * A peer knows a port when it has acknowledged the HELLO, or answered the PROBE, that
  * told it.  If that answer is lost, the peer knows more than we think; but it remembers
- * our previous port, and tries both in turn (lnx_path_set_previous).
+ * our previous port, and tries both in turn (lnx_path_set_elsewhere).
  */
 #include "base/interval.h"
 #include "core/open.h"

@@ -237,5 +237,8 @@ LNX_COLD void lnx_rel_set(struct lnx_ep *ep, enum lnx_rel_set what, uint64_t now
 	case LNX_REL_SET_RULES:
 		lnx_order_rules(ep, now);
 		break;
+	case LNX_REL_SET_ROUTES:
+		lnx_link_notice_routes(ep, now);
+		break;
 	}
 }

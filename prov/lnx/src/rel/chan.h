@@ -63,6 +63,8 @@ static_assert(offsetof(struct lnx_frame, niov) ==
 					 * ends that */
 #define LNX_CHAN_THROTTLED	0x40u	/* the caller's: not every message may begin
 					 * (rel/throttle.h) */
+#define LNX_CHAN_CONFIRMS	0x80u	/* the caller's: a receive waits for an
+					 * acknowledgement (msg/pull.c) */
 
 /* The first members are used for every frame: see obj/peer.h for their cache lines. */
 struct lnx_chan {

@@ -7,7 +7,6 @@
 
 #include "base/interval.h"
 #include "core/health_board.h"
-#include "core/path_set.h"
 #include "policy/errclass.h"
 #include "rail/rail.h"
 #include "rail/routed_read.h"
@@ -178,7 +177,7 @@ static LNX_COLD void stand_by(struct lnx_peer *peer)
 	for (i = 0; i < peer->npath; i++)
 		if (lnx_path_usable(peer->path[i]))
 			return;
-	lnx_path_set_standby(peer);
+	lnx_link_notice_standby(peer);
 }
 
 LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,

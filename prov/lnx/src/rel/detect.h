@@ -68,5 +68,8 @@ LNX_COLD void lnx_detect_aborted(struct lnx_rail *rail, uint64_t now);
  * something is due.
  */
 LNX_COLD int lnx_liveness_check(struct lnx_peer *peer, uint64_t now);
+/* Tries to connect to peer fail: where its host says that nothing listens the next one is
+ * made elsewhere.  Calls the core's AV. */
+LNX_COLD void lnx_liveness_connecting(struct lnx_peer *peer, uint64_t now);
 
 #endif

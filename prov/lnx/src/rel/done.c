@@ -118,10 +118,12 @@ void lnx_done_settled(struct lnx_txe *txe)
 	lnx_txe_put(ep, txe);
 }
 
-/* Sends to the peer work. */
+/* Sends to the peer work, and a receive may be waiting for that. */
 static LNX_COLD void works(struct lnx_peer *peer)
 {
-	peer->chan.flags &= (uint8_t)~LNX_CHAN_FAILING;
+	if (peer->chan.flags & LNX_CHAN_CONFIRMS)
+		peer->ep->work |= LNX_WORK_PULL;
+	peer->chan.flags &= (uint8_t)~(LNX_CHAN_FAILING | LNX_CHAN_CONFIRMS);
 	peer->failing_ns = 0;
 }
 
@@ -134,7 +136,7 @@ void lnx_done_acked(struct lnx_peer *peer, uint32_t ack)
 	if (lnx_unlikely(!n))
 		return;
 	/* What cores copy has no completion. */
-	if (lnx_unlikely(c->flags & LNX_CHAN_FAILING))
+	if (lnx_unlikely(c->flags & (LNX_CHAN_FAILING | LNX_CHAN_CONFIRMS)))
 		works(peer);
 	while (n--) {
 		struct lnx_frame *f = lnx_chan_pop_una(c);

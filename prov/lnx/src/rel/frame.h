@@ -20,6 +20,8 @@
 /* Prepare peer for sending, once: its window is made, our HELLO is sent or queued.  later: do
  * not send now, this may be a core's callback.  0 or -FI_ENOMEM. */
 LNX_COLD int lnx_hello_start(struct lnx_peer *peer, bool later);
+/* Its paths may be others now: the window of one that is reached over gateways is smaller. */
+LNX_COLD void lnx_hello_window(struct lnx_peer *peer);
 
 /* ---- rel/send.c ---- */
 
@@ -325,10 +327,14 @@ LNX_INLINE void lnx_frame_ack(struct lnx_ep *ep, struct lnx_peer *peer, uint32_t
 		lnx_done_acked(peer, ack);
 		return;
 	}
-	lnx_credits_give(lnx_likely(peer->npath == 1) ? peer->cur : peer->path[f->path]);
+	if (lnx_likely(peer->npath == 1)) {
+		lnx_credits_give(peer->cur);
+	} else {
+		lnx_credits_give(peer->path[f->path]);
+		if (lnx_chan_idle(&peer->chan))
+			lnx_sched_all_delivered(peer);
+	}
 	lnx_txe_put(ep, lnx_txe_of(f));
-	if (peer->npath > 1 && lnx_chan_idle(&peer->chan))
-		lnx_sched_all_delivered(peer);
 }
 
 #endif

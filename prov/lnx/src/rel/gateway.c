@@ -238,7 +238,7 @@ static LNX_COLD struct lnx_path *path_of_note(const struct lnx_leg *leg,
 }
 
 /* The path takes no more for a time, which grows with each note until it takes something. */
-static LNX_COLD void take_back(struct lnx_path *path, uint64_t now)
+static LNX_COLD void pause_path(struct lnx_path *path, uint64_t now)
 {
 	if (path->state == LNX_PATH_DOWN)
 		return;
@@ -279,7 +279,7 @@ static LNX_COLD void act(struct lnx_leg *leg, const struct lnx_route_note *note,
 		return;
 	/* At once over another path; over this one, for which there may be no other, after a
 	 * pause.  The look puts paths in order before that. */
-	take_back(path, now);
+	pause_path(path, now);
 	lnx_chan_retransmit(&peer->chan, 1u << path->index);
 	lnx_peer_pump(peer);
 	lnx_peer_look_by(peer, 0);
@@ -483,6 +483,18 @@ static LNX_COLD uint64_t notes_end(struct lnx_gateways *all, uint64_t now)
 	return next;
 }
 
+/* Without routes it is asked nothing. */
+static bool has_routes(const struct lnx_gw *gw)
+{
+	const struct lnx_routes *t = &gw->all->table;
+	unsigned i;
+
+	for (i = 0; i < t->n; i++)
+		if (lnx_routes_gateway(gw->all->ep, &t->route[i]) == gw)
+			return true;
+	return false;
+}
+
 LNX_COLD uint64_t lnx_gateways_run(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_gateways *all = ep->policy.gateways;
@@ -490,7 +502,8 @@ LNX_COLD uint64_t lnx_gateways_run(struct lnx_ep *ep, uint64_t now)
 	unsigned i;
 
 	for (i = 0; all && i < all->n; i++)
-		next = lnx_sooner(next, run(all->gw[i], now));
+		if (has_routes(all->gw[i]))
+			next = lnx_sooner(next, run(all->gw[i], now));
 	return all ? lnx_sooner(next, lnx_routed_run(all, now)) : next;
 }
 

@@ -84,9 +84,18 @@ static LNX_COLD struct lnx_txe *make(struct lnx_peer *peer, struct lnx_hdr *h)
 static uint32_t window_of(const struct lnx_peer *peer)
 {
 	uint32_t window = peer->ep->limits.window;
+	unsigned i;
 
-	return peer->npath && lnx_rail_is_leg(peer->path[0]->rail) ?
-	       LNX_MIN(window, LNX_ROUTED_WINDOW) : window;
+	for (i = 0; i < peer->npath; i++)
+		if (lnx_rail_is_leg(peer->path[i]->rail))
+			return LNX_MIN(window, LNX_ROUTED_WINDOW);
+	return window;
+}
+
+LNX_COLD void lnx_hello_window(struct lnx_peer *peer)
+{
+	/* Not above what it has been: the table of frames may be as large as that. */
+	peer->chan.window = (uint16_t)LNX_MIN(peer->chan.window, window_of(peer));
 }
 
 LNX_COLD int lnx_hello_start(struct lnx_peer *peer, bool later)

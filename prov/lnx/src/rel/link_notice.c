@@ -2,7 +2,7 @@
 /*
  * Links that go down and come up: this host's, reported by comp/links.c, and the
  * peer's, reported by its RAIL.  No PROBE is needed: paths go DOWN, or are tried again,
- * at once.
+ * at once.  Routes that the user changes do the same to the paths over them.
  */
 #include "core/path_set.h"
 #include "core/policy.h"
@@ -11,6 +11,7 @@
 #include "rel/detect.h"
 #include "rel/frame.h"
 #include "rel/gateway.h"
+#include "rel/order.h"
 #include "rel/recovery.h"
 #include "rel/sched.h"
 #include "wire/hdr.h"
@@ -96,7 +97,7 @@ static LNX_COLD void link_changed(struct lnx_rail *rail, bool up, uint64_t now)
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
 		if (!up && peer->npath == 1 && peer->path[0]->rail == rail)
-			lnx_path_set_standby(peer);
+			lnx_link_notice_standby(peer);
 		if (peer->npath < 2)
 			continue;
 		for (i = 0; i < peer->npath; i++)
@@ -123,6 +124,60 @@ LNX_COLD void lnx_rel_link(struct lnx_rail *rail, enum lnx_rel_link what, uint64
 	/* The address of a leg is that of its gateway. */
 	if (what != LNX_REL_LINK_MOVED)
 		lnx_gateways_legs(rail, link_changed, what == LNX_REL_LINK_UP, now);
+}
+
+LNX_COLD void lnx_link_notice_standby(struct lnx_peer *peer)
+{
+	if (lnx_path_set_standby(peer))
+		lnx_hello_window(peer);
+}
+
+/* Paths that routes lead over again are used without being asked first: nothing is known against
+ * them.  A guess between groups is asked. */
+static LNX_COLD void take_back(struct lnx_peer *peer, unsigned back, uint64_t now)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+
+		if (!(back >> i & 1))
+			continue;
+		path->retry_ns = path->backoff_ns = 0;
+		path->detect.probe_ns = now;
+		if (path->state == LNX_PATH_DOWN && lnx_rail_is_leg(path->rail))
+			lnx_recovery_restore(peer, path, now);
+	}
+	lnx_peer_retry_now(peer);
+}
+
+static LNX_COLD void routes_of(struct lnx_peer *peer, uint64_t now)
+{
+	unsigned left, back, i;
+
+	if (!lnx_peer_open(peer) || !lnx_path_set_routes(peer, &left, &back))
+		return;
+	lnx_hello_window(peer);
+	lnx_order_make(peer, now);
+	/* First those that are there: there the others' frames go. */
+	take_back(peer, back, now);
+	/* A leg that is the only path takes nothing more, and that is all (rail/leg.c). */
+	for (i = 0; i < peer->npath && lnx_detects(peer); i++)
+		if ((left >> i & 1) && peer->path[i]->state != LNX_PATH_DOWN)
+			lnx_detect_path_down(peer, peer->path[i],
+					     lnx_rail_is_leg(peer->path[i]->rail) ?
+					     "no route leads over it any more" :
+					     "routes lead to the peer", now);
+	lnx_detect_watch(peer);
+}
+
+LNX_COLD void lnx_link_notice_routes(struct lnx_ep *ep, uint64_t now)
+{
+	struct lnx_node *n, *tmp;
+
+	lnx_policy_stale(ep);
+	lnx_list_foreach(&ep->peers.all, n, tmp)
+		routes_of(lnx_list_entry(n, struct lnx_peer, all_link), now);
 }
 
 LNX_COLD void lnx_link_notice_trust(struct lnx_peer *peer, struct lnx_path *path,

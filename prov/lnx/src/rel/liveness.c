@@ -14,13 +14,27 @@
 #include "rel/recovery.h"
 #include "rel/session.h"
 
+/* Was the kernel asked since the peer is silent, and says that nothing listens there? */
+static bool refuses(const struct lnx_peer *peer, const struct lnx_path *path)
+{
+	return peer->liveness.kernels_ns > peer->liveness.since_ns &&
+	       lnx_recovery_kernel(path) == LNX_PING_REFUSED;
+}
+
 static LNX_COLD void ask_kernels(struct lnx_peer *peer, uint64_t now)
 {
 	unsigned i;
 
-	for (i = 0; i < peer->npath; i++)
-		if (!peer->path[i]->rail->link_down)
-			lnx_recovery_ping(peer->path[i]);
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+
+		if (path->rail->link_down)
+			continue;
+		/* Those that are DOWN: rel/recovery.c. */
+		if (path->state != LNX_PATH_DOWN && refuses(peer, path))
+			lnx_path_set_elsewhere(peer, path);
+		lnx_recovery_ping(path);
+	}
 	lnx_liveness_asked(&peer->liveness, now);
 }
 
@@ -73,6 +87,31 @@ static LNX_COLD enum lnx_liveness_verdict judge(struct lnx_peer *peer, uint64_t 
 	return lnx_liveness_judge(&peer->liveness, &v, now);
 }
 
+LNX_COLD void lnx_liveness_connecting(struct lnx_peer *peer, uint64_t now)
+{
+	enum lnx_ping_result says;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+		struct lnx_path_detect *g = &path->detect;
+
+		/* Is another place known? */
+		if (path->state != LNX_PATH_CONNECTING ||
+		    (!g->previous_port && !peer->address.rails) ||
+		    lnx_ns_since(now, g->ping_ns) <
+			    LNX_MAX(LNX_PING_REFUSED_NS, lnx_ns_since(now, path->since_ns) / 4))
+			continue;
+		says = lnx_recovery_kernel(path);
+		if (says == LNX_PING_WAITING)
+			continue;
+		if (says == LNX_PING_REFUSED)
+			lnx_path_set_elsewhere(peer, path);
+		lnx_recovery_ping(path);
+		g->ping_ns = now;
+	}
+}
+
 LNX_COLD int lnx_liveness_check(struct lnx_peer *peer, uint64_t now)
 {
 	enum lnx_liveness_verdict verdict;
@@ -84,7 +123,7 @@ LNX_COLD int lnx_liveness_check(struct lnx_peer *peer, uint64_t now)
 		verdict = judge(peer, now);
 	switch (verdict) {
 	case LNX_LIVENESS_ASK_KERNELS:
-		lnx_path_set_standby(peer);
+		lnx_link_notice_standby(peer);
 		ask_kernels(peer, now);
 		return 0;
 	case LNX_LIVENESS_REFUSED:

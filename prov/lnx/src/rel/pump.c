@@ -296,6 +296,7 @@ void lnx_send_pump(struct lnx_ep *ep, uint64_t now)
 			lnx_detect_expired(peer, now);
 			lnx_rel_peer_failed(peer, FI_ETIMEDOUT);
 		} else {
+			lnx_liveness_connecting(peer, now);
 			lnx_send_block(ep, peer);
 			pause_until(peer, retry_at(peer, now, give_up_ns));
 		}

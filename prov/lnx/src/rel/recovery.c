@@ -54,11 +54,11 @@ enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path)
 	       lnx_ping_check(ping) : (enum lnx_ping_result)ping->result;
 }
 
-static LNX_COLD void restore(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+LNX_COLD void lnx_recovery_restore(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 {
 	struct lnx_ep *ep = peer->ep;
 
-	LNX_INFO(FI_LOG_EP_DATA, "rail %s: path %u to peer %016llx answers\n",
+	LNX_INFO(FI_LOG_EP_DATA, "rail %s: path %u to peer %016llx is used again\n",
 		 path->rail->name, path->index, (unsigned long long)peer->eid);
 	if (path->detect.ping)
 		lnx_ping_stop(path->detect.ping);
@@ -179,7 +179,7 @@ LNX_COLD void lnx_recovery_probed(struct lnx_path *path, const struct lnx_rail *
 
 /*
  * Its host says that it does not listen there, and it has no other path to tell us its
- * address: it may be back at its previous port.
+ * address: it may be back at its previous port, or another process has its name.
  */
 static void look_elsewhere(struct lnx_peer *peer, struct lnx_path *path,
 			   uint64_t now)
@@ -189,7 +189,7 @@ static void look_elsewhere(struct lnx_peer *peer, struct lnx_path *path,
 	if (lnx_ns_since(now, g->ping_ns) <
 	    LNX_MAX(LNX_PING_REFUSED_NS, lnx_ns_since(now, g->refused_ns) / 4))
 		return;
-	lnx_path_set_previous(peer, path);
+	lnx_path_set_elsewhere(peer, path);
 	start_ping(path, now);
 }
 
@@ -350,7 +350,7 @@ static LNX_COLD void recover(struct lnx_peer *peer, struct lnx_path *path, uint6
 	if (nothing_to_do(peer, path, now))
 		return;
 	if (!down && may_restore(path, alternative, now)) {
-		restore(peer, path, now);
+		lnx_recovery_restore(peer, path, now);
 		return;
 	}
 	reopen_if_stuck(peer, path, alternative, now);

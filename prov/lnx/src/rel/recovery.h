@@ -32,6 +32,14 @@ enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path);
 /* ---- rel/link_notice.c ---- */
 /* Send the link notices that peer->address.tell lists.  What no core takes stays there. */
 LNX_COLD void lnx_link_notice_send(struct lnx_peer *peer, uint64_t now);
+/* A path that is DOWN has answered, or was DOWN only because the user wanted that: it is used
+ * again.  Calls no core. */
+LNX_COLD void lnx_recovery_restore(struct lnx_peer *peer, struct lnx_path *path, uint64_t now);
+/* No path to peer is known to work: gateways may lead to it.  Calls cores' AVs. */
+LNX_COLD void lnx_link_notice_standby(struct lnx_peer *peer);
+/* The routes of ep have changed: paths are made for the best ones, left, and tried again.
+ * Calls cores. */
+LNX_COLD void lnx_link_notice_routes(struct lnx_ep *ep, uint64_t now);
 /* When to do so; LNX_NEVER: there is none, or no path but such that are DOWN. */
 LNX_COLD uint64_t lnx_link_notice_next(const struct lnx_peer *peer, uint64_t now);
 /* The link at the peer's end of path is down or up, as far as we know.  The notice that

@@ -129,6 +129,7 @@ enum lnx_rel_set {
 	LNX_REL_SET_HEALTH,		/* health, which recovers from there */
 	LNX_REL_SET_WEIGHT,		/* health was fixed, or is no longer (rel/admin.h) */
 	LNX_REL_SET_RULES,		/* ep->policy.rules */
+	LNX_REL_SET_ROUTES,		/* ep->policy.gateways->table */
 };
 LNX_COLD void lnx_rel_set(struct lnx_ep *ep, enum lnx_rel_set what, uint64_t now);
 

@@ -15,6 +15,7 @@
 #define LNX_SCHED_H
 
 #include "obj/ep.h"
+#include "os/ping.h"
 #include "rel/tx_credits.h"
 
 struct lnx_hdr;
@@ -107,8 +108,11 @@ LNX_INLINE void lnx_sched_up(struct lnx_path *path)
 	if (lnx_likely(path->state == LNX_PATH_UP))
 		return;
 	lnx_path_happens(path, LNX_PATH_TOOK);
-	if (path->state == LNX_PATH_UP)
-		path->since_ns = 0;
+	if (path->state != LNX_PATH_UP)
+		return;
+	path->since_ns = 0;
+	if (path->detect.ping)
+		lnx_ping_stop(path->detect.ping);
 }
 
 /* The path from our rail back to the peer's rail, or the one in use. */

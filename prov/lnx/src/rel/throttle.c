@@ -107,8 +107,11 @@ static void take_back(struct lnx_peer *peer)
 	for (; node != &c->queue; node = node->prev)
 		stay += begins(lnx_container_of(node, struct lnx_frame, link));
 	peer->ep->stats.throttled_frames += whole;
-	for (; whole; whole--, t->n++)
+	for (; whole; whole--, t->n++) {
 		lnx_list_add_head(&t->queue, &lnx_chan_take_back(c)->link);
+		if (lnx_unlikely(peer->ep->policy.limited))
+			lnx_credits_unqueued(peer);
+	}
 	t->ours.left -= LNX_MIN(stay, t->ours.left);
 }
 
@@ -126,6 +129,8 @@ LNX_COLD void lnx_throttle_release(struct lnx_peer *peer)
 		lnx_throttle_pop(peer);
 		lnx_hdr_set_seq(lnx_txe_hdr(lnx_txe_of(f)), lnx_chan_number(c, f));
 		lnx_chan_queue(c, f, false);
+		if (lnx_unlikely(peer->ep->policy.limited))
+			lnx_credits_queued(peer);
 	}
 	if (!lnx_allowed_throttled(&t->ours))
 		c->flags &= (uint8_t)~LNX_CHAN_THROTTLED;

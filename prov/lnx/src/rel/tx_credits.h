@@ -27,7 +27,10 @@ LNX_INLINE bool lnx_credits_left(const struct lnx_path *path)
 {
 	const struct lnx_rail *rail = path->rail;
 
-	return lnx_likely(rail->credits.used < rail->credits_fast) || lnx_credits_ask(path);
+	/* Not as one expression: see lnx_chan_window_open. */
+	if (lnx_likely(rail->credits.used < rail->credits_fast))
+		return true;
+	return lnx_credits_ask(path);
 }
 
 /* A frame was posted over path, for the first time. */
@@ -56,7 +59,7 @@ LNX_COLD void lnx_credits_move(struct lnx_path *from, struct lnx_path *to);
 
 /* The next frame of peer's queue has no credit of path: it waits for one. */
 LNX_COLD void lnx_credits_wait(struct lnx_peer *peer, struct lnx_path *path);
-/* A frame was put into peer's queue; the first one has left it. */
+/* A frame was put into peer's queue; the first or the last one has left it. */
 LNX_COLD void lnx_credits_queued(struct lnx_peer *peer);
 LNX_COLD void lnx_credits_unqueued(struct lnx_peer *peer);
 /* Its queue is over: it waits for no credit any more. */

@@ -509,7 +509,10 @@ const char *lnx_addr_prov_name(uint8_t prov)
 	return prov < LNX_PROV_MAX ? provs[prov].name : NULL;
 }
 
-void lnx_addr_shm_name(uint64_t eid, char name[LNX_SHM_NAME_BYTES])
+void lnx_addr_shm_name(uint64_t eid, unsigned turn, char name[LNX_SHM_NAME_BYTES])
 {
-	snprintf(name, LNX_SHM_NAME_BYTES, "fi_shm://lnx-%016" PRIx64, eid);
+	int n = snprintf(name, LNX_SHM_NAME_BYTES, "fi_shm://lnx-%016" PRIx64, eid);
+
+	if (turn)
+		snprintf(name + n, (size_t)(LNX_SHM_NAME_BYTES - n), ".%u", turn % 10);
 }

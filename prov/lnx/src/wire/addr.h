@@ -120,14 +120,15 @@ const char *lnx_addr_prov_name(uint8_t prov);
 
 /*
  * Name of the shm endpoint that belongs to eid, as shm spells addresses, at most 40
- * bytes with NUL: "fi_shm://lnx-" and 16 hex digits.
+ * bytes with NUL: "fi_shm://lnx-" and 16 hex digits; with a turn other than 0 (core/open.h)
+ * also "." and its number, a digit.
  *
  * The endpoint gets exactly this name only with fi_setname(ep, name, strlen + 1)
  * between fi_endpoint and fi_enable.  A src_addr in the hints is not enough: shm
  * appends ":uid:index" to it, and index counts endpoints of the process, so that peers
- * could not guess it.  The file is /dev/shm/lnx-<hex>.
+ * could not guess it.  The file has the name without "fi_shm://", in /dev/shm.
  */
 #define LNX_SHM_NAME_BYTES	40
-void lnx_addr_shm_name(uint64_t eid, char name[LNX_SHM_NAME_BYTES]);
+void lnx_addr_shm_name(uint64_t eid, unsigned turn, char name[LNX_SHM_NAME_BYTES]);
 
 #endif

@@ -44,7 +44,7 @@ static bool message_sound(const struct lnx_hdr *h, size_t payload)
 	case LNX_KIND_RTS_MSG:
 	case LNX_KIND_RTS_TAG:
 		return payload >= sizeof(struct lnx_wire_rts) && h->len &&
-		       h->key < h->len;
+		       h->key <= h->len;
 	default:
 		return h->len == payload;
 	}

@@ -11,8 +11,7 @@ void lnx_shm_ctrl_put(void *bytes, const struct lnx_wire_shm_ctrl *n)
 	struct lnx_wire_shm_ctrl w = *n;
 
 	w.magic = LNX_SHM_CTRL_MAGIC;
-	memcpy(bytes, &w, sizeof(w));
-	((char *)bytes)[sizeof(w)] = 0;
+	memcpy(bytes, &w, LNX_SHM_CTRL_BYTES);
 }
 
 int lnx_shm_ctrl_get(struct lnx_wire_shm_ctrl *n, const void *bytes, uint64_t dst)
@@ -20,7 +19,7 @@ int lnx_shm_ctrl_get(struct lnx_wire_shm_ctrl *n, const void *bytes, uint64_t ds
 	uint64_t left;
 	unsigned i;
 
-	memcpy(n, bytes, sizeof(*n));
+	memcpy(n, bytes, LNX_SHM_CTRL_BYTES);
 	if (n->magic != LNX_SHM_CTRL_MAGIC || n->dst != dst || !n->src)
 		return -EBADMSG;
 	if (n->kind == LNX_KIND_FIN)

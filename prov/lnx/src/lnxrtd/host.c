@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Hosts that sources of a gateway are on, and what each source may fill.  The pools are
+ * divided between hosts, and the share of a host between its sources, so that one process
+ * that announces a thousand sources shrinks nothing but the grants of its own host.  A
+ * host is the address that a source says it sends from.  It counts from the first info
+ * that has arrived there: an address that none listens at takes no share.
+ *
+ * Shares are max-min fair: a host that cannot use its share, because none of its sources
+ * gets more than the settings allow, leaves the rest to the others.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lnxrtd/inside.h"
+
+/* The address without its port; of a net without ports the whole of it. */
+static uint32_t address_of(const struct lnx_addr_rail *rail, struct lnx_nid *nid)
+{
+	static const struct lnx_nets none;
+
+	if (lnx_nid_of(&none, rail, nid))
+		memset(nid, 0, sizeof(*nid));
+	return rtd_hash(nid->addr, nid->len);
+}
+
+struct rtd_host *rtd_host_get(struct rtd_relay *r, const struct lnx_addr_rail *rail)
+{
+	struct lnx_nid nid;
+	uint32_t at = address_of(rail, &nid);
+	struct rtd_host *h = r->hosts[at];
+
+	while (h && (h->len != nid.len || memcmp(h->addr, nid.addr, nid.len)))
+		h = h->chain;
+	if (h && h->sources == RTD_HOST_SOURCES)
+		return NULL;
+	if (!h) {
+		h = calloc(1, sizeof(*h));
+		if (!h)
+			return NULL;
+		h->at = at;
+		h->len = nid.len;
+		memcpy(h->addr, nid.addr, nid.len);
+		r->crowd[0]++;
+		h->chain = r->hosts[at];
+		r->hosts[at] = h;
+	}
+	h->sources++;
+	return h;
+}
+
+/* The host has n sources that count. */
+static void counts(struct rtd_relay *r, struct rtd_host *h, unsigned n)
+{
+	r->nhost -= h->reached != 0;
+	r->crowd[h->reached]--;
+	h->reached = n;
+	r->nhost += n != 0;
+	r->crowd[n]++;
+	r->crowd_max = LNX_MAX(r->crowd_max, n);
+	r->level_stale = true;
+	rtd_grants_renew(r);
+}
+
+void rtd_host_put(struct rtd_relay *r, struct rtd_host *h, bool reached)
+{
+	struct rtd_host **p = &r->hosts[h->at];
+
+	if (reached)
+		counts(r, h, h->reached - 1);
+	if (--h->sources)
+		return;
+	while (*p != h)
+		p = &(*p)->chain;
+	*p = h->chain;
+	r->crowd[0]--;
+	free(h);
+}
+
+void rtd_source_reached(struct rtd_relay *r, struct rtd_source *s)
+{
+	if (s->reached)
+		return;
+	s->reached = true;
+	counts(r, s->host, s->host->reached + 1);
+}
+
+/*
+ * How much a host may fill, if each of its sources may fill up to most: the level at which
+ * all together fill the whole.  Those without an account are a host of one source on each
+ * rail.
+ */
+static uint32_t level_of(const struct rtd_relay *r, uint32_t whole, uint32_t most)
+{
+	uint64_t left = whole;
+	unsigned hosts = r->nhost + r->nout, n;
+
+	for (n = 1; n <= LNX_MAX(r->crowd_max, 1u) && hosts; n++) {
+		unsigned here = r->crowd[n] + (n == 1 ? r->nout : 0);
+
+		if ((uint64_t)n * most * hosts > left)
+			return (uint32_t)(left / hosts);
+		left -= (uint64_t)n * most * here;
+		hosts -= here;
+	}
+	return UINT32_MAX;
+}
+
+static void level(struct rtd_relay *r, unsigned grant, uint32_t whole, uint32_t most)
+{
+	if (!r->level_stale && r->level_whole[grant] == whole)
+		return;
+	r->level_whole[grant] = whole;
+	r->level[grant] = level_of(r, whole, most);
+}
+
+void rtd_grants_renew(struct rtd_relay *r)
+{
+	uint32_t large = r->pool.class[RTD_LARGE].want;
+
+	/* What is posted for receiving holds no frame. */
+	large = large > r->landings ? large - r->landings : 0;
+	level(r, RTD_GRANT_LARGE, large, r->s.grant_large);
+	level(r, RTD_GRANT_SMALL,
+	      r->pool.class[RTD_TINY].want + r->pool.class[RTD_SMALL].want,
+	      r->s.grant_small);
+	r->level_stale = false;
+}
+
+uint32_t rtd_grant(const struct rtd_relay *r, const struct rtd_source *s, unsigned grant)
+{
+	uint32_t most = grant == RTD_GRANT_LARGE ? r->s.grant_large : r->s.grant_small;
+	/* One that does not count yet is told what it will have. */
+	unsigned n = s->host ? s->host->reached + !s->reached : 1;
+	uint32_t share = r->level[grant];
+
+	if (s->host && !s->host->reached)
+		share = LNX_MIN(share, r->level_whole[grant] / (r->nhost + r->nout + 1));
+	return LNX_MAX(LNX_MIN(share / n, most), 1u);
+}
