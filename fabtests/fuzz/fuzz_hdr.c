@@ -168,7 +168,7 @@ static void frame(const uint8_t *data, size_t size)
 	case LNX_KIND_RTS_MSG:
 	case LNX_KIND_RTS_TAG:
 		FUZZ_CHECK(h.len && payload >= sizeof(struct lnx_wire_rts));
-		FUZZ_CHECK(h.key < h.len);
+		FUZZ_CHECK(h.key <= h.len);
 		rts(data + HDR, payload, h.len);
 		break;
 	case LNX_KIND_PART_MSG:
