@@ -834,17 +834,12 @@ Test(routed, preferred_by_rule)
 	}
 }
 
-/* A peer with a rail in our net and one in another: the gateway is used when nothing comes over
- * the direct path, and not before. */
-Test(routed, standby_of_a_direct_path)
+/* A peer with a rail in our net and one in another; the session has begun. */
+static void open_direct(void)
 {
 	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_PLAIN }, .caps = FI_RMA };
 	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(5001),
 				  .sin_addr.s_addr = htonl(0x0a020005) };
-	fi_addr_t direct, to = FI_ADDR_NOTAVAIL;
-	struct fake_sent *s;
-	struct lnx_hdr h;
-	unsigned i;
 
 	fake_conf.nets = "tcp1=127.0.0.0/8; tcp2=10.2.0.0/16";
 	fake_conf.routes = "tcp2 via 10.9.0.9@tcp1";
@@ -858,6 +853,18 @@ Test(routed, standby_of_a_direct_path)
 	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
 	fake_peer_insert(&f, &p);
 	fake_meet(&f, &p);
+}
+
+/* The gateway is used when nothing comes over the direct path, and not before.  It is used
+ * now. */
+static void meet_standby(void)
+{
+	fi_addr_t direct, to = FI_ADDR_NOTAVAIL;
+	struct fake_sent *s;
+	struct lnx_hdr h;
+	unsigned i;
+
+	open_direct();
 	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
 	fake_pass(&f);
 	direct = went(LNX_KIND_TAG, &h);
@@ -880,7 +887,90 @@ Test(routed, standby_of_a_direct_path)
 			free(s);
 		}
 	}
-	cr_expect_eq(to, 0, "the gateway was not used");
+	cr_assert_eq(to, 0, "the gateway was not used");
+	cr_expect(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)));
+}
+
+Test(routed, standby_of_a_direct_path)
+{
+	meet_standby();
+	end();
+}
+
+/* The route over it is deleted, and another one comes: frames go there. */
+Test(routed, standby_over_another_route)
+{
+	fi_addr_t to = FI_ADDR_NOTAVAIL;
+	struct lnx_hdr h;
+	unsigned i;
+
+	meet_standby();
+	cr_assert_eq(request("route del tcp2 via 10.9.0.9@tcp1"), 0);
+	fake_after_ms(&f, 1);
+	while (went(LNX_KIND_TAG, &h) != FI_ADDR_NOTAVAIL)
+		;
+	cr_assert_eq(request("route add tcp2 via 10.9.0.8@tcp1"), 0);
+	for (i = 0; i < 20 && to == FI_ADDR_NOTAVAIL; i++) {
+		fake_after_ms(&f, 1);
+		to = went(LNX_KIND_TAG, &h);
+	}
+	cr_assert_neq(to, FI_ADDR_NOTAVAIL, "nothing leaves over the new route");
+	cr_expect_eq(address_of(to), 8);
 	cr_expect(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)));
 	end();
+}
+
+/* Direct paths that work stay alone when routes come. */
+Test(routed, direct_paths_need_no_route)
+{
+	struct lnx_hdr h;
+	fi_addr_t direct;
+
+	open_direct();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	direct = went(LNX_KIND_TAG, &h);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	cr_assert_eq(request("route add tcp2 via 10.9.0.8@tcp1"), 0);
+	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 1);
+	cr_expect_eq(leaves(FI_ADDR_NOTAVAIL), direct);
+	end();
+}
+
+/* With one path for each peer, an equal route changes nothing; one that is better does. */
+Test(routed, one_path_over_routes_that_come)
+{
+	fi_addr_t first;
+
+	fake_conf.multi_rail_selection = LNX_SELECTION_PER_PEER;
+	meet();
+	first = leaves(FI_ADDR_NOTAVAIL);
+	cr_assert_eq(request("route add tcp2 via 10.9.0.8@tcp1"), 0);
+	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 1);
+	cr_expect_eq(leaves(FI_ADDR_NOTAVAIL), first);
+	cr_assert_eq(request("route put tcp2 priority=1 via 10.9.0.9@tcp1; "
+			     "tcp2 via 10.9.0.8@tcp1"), 0);
+	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2);
+	cr_expect_eq(address_of(leaves(first)), 8);
+	end();
+}
+
+/* Rules about gateways are for those that come while the program runs, too. */
+Test(routed, preferred_by_rule_when_routes_come)
+{
+	struct lnx_hdr h;
+	unsigned i;
+
+	fake_conf.udsp = "dst:tcp2,rte:10.9.0.8@tcp1";
+	for (i = 0; i < 8; i++) {
+		open_over(LNX_RAIL_PLAIN, NULL);
+		cr_assert_eq(request("route add tcp2 priority=1 via 10.9.0.8@tcp1"), 0);
+		cr_assert_eq(request("route add tcp2 via 10.9.0.9@tcp1"), 0);
+		cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), 0);
+		fake_after_ms(&f, 1);
+		cr_expect_eq(address_of(went(LNX_KIND_TAG, &h)), 8);
+		end();
+	}
+	fake_conf.udsp = NULL;
 }
