@@ -170,6 +170,15 @@ static ssize_t request(const char *text)
 	return lnx_ctl_request(f.lnx, text, reply, sizeof(reply));
 }
 
+/* What lnxctl explain says of the paths to the peer has that text. */
+static bool explained(const char *text)
+{
+	static char reply[4000];
+
+	cr_assert_geq(lnx_ctl_request(f.lnx, "explain 0", reply, sizeof(reply)), 0);
+	return strstr(reply, text);
+}
+
 /* A frame leaves now, to another place than `other`: to which? */
 static fi_addr_t leaves(fi_addr_t other)
 {
@@ -203,6 +212,7 @@ Test(routed, routes_change)
 	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2, "it has a path at once, too");
 	for (i = 0; i < 8; i++)
 		cr_expect_eq(leaves(FI_ADDR_NOTAVAIL), first, "a worse route was used");
+	cr_expect(explained("with a lower priority or fewer hops, leads over path 0\n"));
 	cr_assert_eq(request("route put tcp2 priority=3 via 10.9.0.9@tcp1; "
 			     "tcp2 via 10.9.0.8@tcp1"), 0);
 	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2);
@@ -953,6 +963,31 @@ Test(routed, one_path_over_routes_that_come)
 			     "tcp2 via 10.9.0.8@tcp1"), 0);
 	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2);
 	cr_expect_eq(address_of(leaves(first)), 8);
+	end();
+}
+
+/* A worse route is used while the better one is down. */
+Test(routed, one_path_over_a_route_that_is_up)
+{
+	fi_addr_t to = FI_ADDR_NOTAVAIL;
+	struct lnx_hdr h;
+	unsigned i;
+
+	fake_conf.multi_rail_selection = LNX_SELECTION_PER_PEER;
+	meet();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	cr_assert_neq(went(LNX_KIND_TAG, &h), FI_ADDR_NOTAVAIL);
+	note(0, LNX_NOTE_NO_ROUTE, &h);
+	fake_pass(&f);
+	cr_assert_eq(request("route add tcp2 priority=3 via 10.9.0.8@tcp1"), 0);
+	for (i = 0; i < 20 && (to == FI_ADDR_NOTAVAIL || address_of(to) != 8); i++) {
+		fake_after_ms(&f, 1);
+		to = went(LNX_KIND_TAG, &h);
+	}
+	cr_assert_neq(to, FI_ADDR_NOTAVAIL);
+	cr_expect_eq(address_of(to), 8);
+	cr_expect(explained("because its route is down, or its gateway ends soon\n"));
 	end();
 }
 
