@@ -506,10 +506,11 @@ void lnx_rail_stop(struct lnx_rail *rail)
 		return;
 	if (rail->prov == LNX_PROV_SHM) {
 		rail->ep->local.cookie = 0;
+		/* While the name leads to it. */
+		pid = lnx_shm_region_pid(rail->ep);
 		lnx_host_hide_region(rail->ep);
 		if (rail->ep->local.registry)
 			lnx_shm_registry_retire(rail->ep->local.registry);
-		pid = lnx_shm_region_pid(rail->ep);
 	}
 	close_fid(rail, &rail->core_ep->fid, "endpoint");
 	rail->core_ep = NULL;

@@ -204,7 +204,7 @@ struct lnx_rail {
 		uint32_t credits, peer_credits;
 	} own_credits;
 	bool has_own_credits;
-	uint8_t addr[64];		/* fi_getname */
+	_Alignas(uint64_t) uint8_t addr[64]; /* fi_getname; read as a sockaddr where it is one */
 	size_t addrlen;
 };
 
