@@ -641,6 +641,55 @@ Test(routed, answers_by_the_same_gateway)
 	end();
 }
 
+/* One of two gateways begins anew, with another id: those are asked, and from then on questions
+ * that come over it are answered over it. */
+Test(routed, restarted_gateway)
+{
+	static const uint64_t anew = GATEWAY + 7;
+	fi_addr_t other;
+	struct lnx_hdr h;
+	unsigned i, to;
+
+	for (to = 0; to < 2; to++) {
+		meet_two();
+		other = !to;
+		fake_after_ms(&f, 600);
+		fake_drop_all(&f, &p);
+		core->nonce[0] = core->nonce[1] = 0;
+		for (i = 0; i < 2; i++) {
+			fake_via = anew;
+			fake_frame(&f, &p, (struct lnx_hdr){
+				.kind = LNX_KIND_PROBE, .tag = 1,
+				.data = LNX_WIRE_PROBE_LATENCY | (5 + i) }, NULL, 0);
+			fake_after_ms(&f, 1);
+			if (i)
+				break;
+			cr_assert(core->nonce[0] && core->nonce[1], "not all are asked");
+			inform_of(anew, core->nonce[to], 3);
+			inform_of(id_of(other), core->nonce[other], 4);
+			fake_after_ms(&f, 1);
+			fake_drop_all(&f, &p);
+		}
+		cr_expect_eq(went(LNX_KIND_PONG, &h), to, "PROBE over gateway %u", to);
+		cr_expect_eq(h.data, LNX_WIRE_PROBE_LATENCY | 6);
+		/* What stays unknown is asked for once in a while. */
+		core->nhellos = 0;
+		for (i = 0; i < 20; i++) {
+			fake_via = anew + 1;
+			fake_frame(&f, &p, (struct lnx_hdr){
+				.kind = LNX_KIND_PROBE, .tag = 1,
+				.data = LNX_WIRE_PROBE_LATENCY | (9 + i) }, NULL, 0);
+			fake_after_ms(&f, 200);
+			fake_drop_all(&f, &p);
+			inform_of(to ? id_of(other) : anew, core->nonce[0], 3);
+			inform_of(to ? anew : id_of(other), core->nonce[1], 3);
+		}
+		cr_expect_geq(core->nhellos, 2);
+		cr_expect_leq(core->nhellos, 6);
+		end();
+	}
+}
+
 /* A gateway takes everything and forwards nothing: its path goes DOWN as soon as the peer
  * says so over the other one, and what it had leaves again over that. */
 Test(routed, silent_gateway)

@@ -94,6 +94,9 @@ struct lnx_gateways {
 	struct lnx_route_plan plan;
 	uint64_t key;			/* the route key; 0: none */
 	uint64_t secret;		/* makes nonces that others cannot know */
+	uint64_t unknown;		/* the last id of a gateway that was not known, for */
+	uint64_t unknown_ns;		/* which the others were asked then, and are not again */
+	uint64_t unknown_pause_ns;	/* for so long */
 	unsigned n;
 	struct lnx_gw **gw;		/* owned */
 	struct lnx_pool op_pool;	/* lnx_leg_op */

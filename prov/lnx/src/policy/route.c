@@ -225,7 +225,13 @@ enum lnx_gateway_todo lnx_gateway_poll(struct lnx_gateway *g,
 
 void lnx_gateway_doubt(struct lnx_gateway *g, uint64_t now)
 {
-	if (g->state != LNX_GATEWAY_DEAD && !g->asked && !g->doubt_ns)
+	if (g->state != LNX_GATEWAY_DEAD)
+		lnx_gateway_maybe_anew(g, now);
+}
+
+void lnx_gateway_maybe_anew(struct lnx_gateway *g, uint64_t now)
+{
+	if (!g->asked && !g->doubt_ns)
 		g->doubt_ns = LNX_MAX(now, after(g->hello_ns, DOUBT_NS));
 }
 

@@ -208,6 +208,9 @@ const struct lnx_route_effect *lnx_route_effect(unsigned reason);
 
 /* A path over it delivers nothing: the next hello is due now, unless one left a moment ago. */
 void lnx_gateway_doubt(struct lnx_gateway *g, uint64_t now);
+/* Something came from a gateway with an unknown id, which may be this one, begun anew: the same,
+ * also if it is dead. */
+void lnx_gateway_maybe_anew(struct lnx_gateway *g, uint64_t now);
 
 /* A note from the gateway that was checked: count frames are lost.  Returns bits of enum
  * lnx_gateway_change; no note charges the gateway's health. */

@@ -22,6 +22,10 @@
 /* A path whose frames a gateway drops pauses for so long, first. */
 #define NOTED_PAUSE_NS	LNX_NS_PER_MS
 
+/* An id that stays unknown is asked for again after such a pause, which doubles. */
+#define UNKNOWN_PAUSE_NS	LNX_NS_PER_S
+#define UNKNOWN_PAUSE_MAX_NS	(60 * LNX_NS_PER_S)
+
 static bool bad(struct lnx_rail *rail, size_t len, const char *why)
 {
 	rail->ep->stats.bad_frames++;
@@ -95,18 +99,30 @@ static struct lnx_leg *leg_over(const struct lnx_gateways *all, const struct lnx
 	return any;
 }
 
-/* Something came over a gateway that is not known: ask those that have not said their ids
- * which of them it is, so that answers go back over the same one. */
-static LNX_COLD void ask_ids(const struct lnx_gateways *all)
+/*
+ * Something came over a gateway that is not known: ask which of ours it is, so that answers go
+ * back over the same one.  If all have said their ids, one of them may have begun anew.
+ */
+static LNX_COLD void ask_ids(struct lnx_gateways *all, uint64_t id, uint64_t now)
 {
+	bool any = false;
 	unsigned i;
 
+	if (id != all->unknown)
+		all->unknown_pause_ns = 0;
+	else if (lnx_ns_since(now, all->unknown_ns) < all->unknown_pause_ns)
+		return;
+	all->unknown = id;
+	all->unknown_ns = now;
+	all->unknown_pause_ns = LNX_MIN(LNX_MAX(2 * all->unknown_pause_ns, UNKNOWN_PAUSE_NS),
+					UNKNOWN_PAUSE_MAX_NS);
 	for (i = 0; i < all->n; i++) {
-		if (all->gw[i]->state.id || all->gw[i]->wanted)
-			continue;
+		any |= !all->gw[i]->wanted;
 		all->gw[i]->wanted = true;
-		lnx_ep_due(all->ep, LNX_DUE_GATEWAYS, 0);
 	}
+	for (i = 0; !any && i < all->n; i++)
+		lnx_gateway_maybe_anew(&all->gw[i]->state, now);
+	lnx_ep_due(all->ep, LNX_DUE_GATEWAYS, 0);
 }
 
 /* So few frames may be under way that their sender must hear of them soon. */
@@ -137,7 +153,7 @@ static bool frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		if (lnx_gateway_heard(&leg->gw->state, lnx_clock_ns()) & LNX_GATEWAY_ROUTES)
 			order_again(leg->gw);
 	} else {
-		ask_ids(all);
+		ask_ids(all, env.via, lnx_clock_ns());
 		leg = leg_over(all, rail);
 	}
 	if (lnx_routed_rx(leg ? &leg->rail : rail, buf->frame + LNX_ROUTE_HEAD, env.len))
