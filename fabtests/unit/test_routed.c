@@ -721,6 +721,58 @@ Test(routed, silent_gateway)
 	end();
 }
 
+/* The peer asks for n times the message with that number of its operation, over gateway 0, and
+ * once over gateway 1.  How many pieces of the last one left over gateway 1? */
+static unsigned answered(uint64_t number, unsigned n)
+{
+	struct lnx_hdr pull = {
+		.kind = LNX_KIND_PULL, .data = 9, .len = BYTES, .key = number,
+	};
+	struct fake_sent *s;
+	unsigned came = 0;
+
+	fake_via = id_of(0);
+	for (; n; n--, pull.data++)
+		fake_frame(&f, &p, pull, NULL, 0);
+	fake_passes(&f, 40);
+	fake_via = id_of(1);
+	fake_frame(&f, &p, pull, NULL, 0);
+	fake_after_ms(&f, 1);
+	fake_passes(&f, 40);
+	while ((s = fake_take(core))) {
+		if (s->h.kind == LNX_KIND_PIECE && s->dest == 1) {
+			cr_expect_eq(s->h.data, pull.data);
+			came++;
+		}
+		free(s);
+	}
+	return came;
+}
+
+/* Pieces for a gateway that takes nothing, or in whose connection they hang, do not delay those
+ * for another one. */
+Test(routed, pieces_past_a_gateway_that_hangs)
+{
+	struct fake_sent *s;
+	uint64_t number;
+	unsigned hangs;
+
+	for (hangs = 0; hangs < 2; hangs++) {
+		meet_two();
+		cr_assert_eq(fi_tsend(f.ep, mem, BYTES, NULL, p.addr, 5, &a), 0);
+		fake_passes(&f, 4);
+		s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
+		memcpy(&number, s->bytes + 64, 8);
+		free(s);
+		core->deaf = !hangs;
+		core->hold_sends = hangs;
+		cr_expect_eq(answered(number, 8), (BYTES + UNIT - 1) / UNIT, "%u", hangs);
+		core->hold_sends = false;
+		fake_finish_all(core);
+		end();
+	}
+}
+
 /* ---- notes ---- */
 
 /* The gateway says why it dropped that frame. */

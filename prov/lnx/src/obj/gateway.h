@@ -34,6 +34,8 @@ struct lnx_leg {
 	fi_addr_t gateway;		/* its rail, in the AV of rail.below */
 	bool hello_due;
 	uint32_t n_asked;		/* units of reads over it that are asked for */
+	uint32_t n_pieces;		/* pieces for peers that its core has */
+	uint64_t busy_ns;		/* its core took no piece then */
 	unsigned nend;
 	struct lnx_leg_end *end;	/* owned */
 	struct fid_ep core_ep;		/* rail.core_ep */
@@ -84,6 +86,7 @@ struct lnx_routed_pull {
 	uint64_t sid;			/* of the peer */
 	uint8_t path;			/* back to it */
 	uint64_t id, key, offset, len;	/* what is left of it */
+	uint64_t moved_ns;		/* it came, or a piece left */
 	uint32_t segment;
 };
 
@@ -102,7 +105,6 @@ struct lnx_gateways {
 	struct lnx_pool op_pool;	/* lnx_leg_op */
 	struct lnx_node ops;		/* those that cores have */
 	struct lnx_pool piece_pool;	/* the same with room for a whole frame */
-	uint32_t n_pieces;		/* of these, those that cores have */
 	struct lnx_node reads;		/* lnx_routed_read */
 	struct lnx_optab read_ids;
 	bool asks;			/* reads ask: none of them may end now, */

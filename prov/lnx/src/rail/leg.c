@@ -23,7 +23,7 @@ struct lnx_leg_op {
 	struct lnx_op op;
 	struct lnx_op *frame;		/* the owner's; NULL: it wants to hear nothing */
 	struct lnx_rail *below;
-	bool piece;			/* of the other pool */
+	struct lnx_leg *piece;		/* of the other pool, and sent by that leg; or NULL */
 	struct lnx_node link;		/* gateways->ops */
 	_Alignas(64) uint8_t bytes[LNX_ROUTE_HEAD + LNX_LEG_COPY];
 };
@@ -49,7 +49,7 @@ static struct lnx_leg_op *op_get(struct lnx_leg *leg, struct lnx_op *frame)
 		return NULL;
 	o->op.type = LNX_OP_LEG;
 	o->frame = frame;
-	o->piece = false;
+	o->piece = NULL;
 	o->below = leg->rail.below;
 	lnx_list_init(&o->link);
 	lnx_list_add_tail(&all->ops, &o->link);
@@ -62,7 +62,7 @@ static void op_put(struct lnx_leg_op *o)
 
 	lnx_list_del(&o->link);
 	if (lnx_unlikely(o->piece)) {
-		all->n_pieces--;
+		o->piece->n_pieces--;
 		lnx_pool_put(&all->piece_pool, o);
 		/* The next one may leave. */
 		lnx_ep_due(all->ep, LNX_DUE_GATEWAYS, 0);
@@ -276,9 +276,9 @@ ssize_t lnx_leg_piece(struct lnx_leg *leg, fi_addr_t dest, const void *header,
 		return -FI_EAGAIN;
 	o->op.type = LNX_OP_LEG;
 	o->frame = NULL;
-	o->piece = true;
+	o->piece = leg;
 	o->below = below;
-	all->n_pieces++;
+	leg->n_pieces++;
 	lnx_list_init(&o->link);
 	lnx_list_add_tail(&all->ops, &o->link);
 	lnx_route_put(o->bytes, &env);
