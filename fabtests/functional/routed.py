@@ -84,6 +84,14 @@ class Gateway:
         self.send(number)
         self.process.wait(GUARD)
 
+    def forward(self, on):
+        """Switch routing off, or on again."""
+        with open(self.conf, encoding="ascii") as f:
+            text = f.read().replace("enable: false, ", "")
+        with open(self.conf, "w", encoding="ascii") as f:
+            f.write(text if on else text.replace("routing: {", "routing: {enable: false, "))
+        self.send(signal.SIGHUP)
+
     def count(self, name):
         """A counter of its state as it is now."""
         before = os.stat(self.state_file).st_ino
@@ -583,6 +591,64 @@ def case_live():
         s = t.show("stats", "show")["statistics"]
         want(s["errors"] == 0, "errors: %s" % s)
     for t in (a, b):
+        t.quit()
+    for g in gateways:
+        g.stop()
+
+
+def ways(talk):
+    """What it knows of routes, by the NIDs of their gateways."""
+    return {r["gateway"]: r for r in talk.show("route", "show", "-v")["route"]}
+
+
+def wait_for(condition, what):
+    end_s = time.monotonic() + GUARD
+    while not condition():
+        want(time.monotonic() < end_s, what)
+        time.sleep(0.02)
+
+
+def carries(g, what):
+    before = g.count("route_count")
+    wait_for(lambda: g.count("route_count") >= before + 50, what)
+
+
+def case_nids():
+    """Two NIDs of one gateway: it is found out, and what the gateway says counts for both."""
+    nids = ["10.77.1.241@tcp2", "10.77.2.241@tcp3", "10.77.1.242@tcp2"]
+    gateways = [Gateway(G1, (0, 1, 2)), Gateway(G2, (0, 1, 2))]
+    a, b = Talk(A, "rail0"), Talk(B, "rail1,rail2")
+    a.do("know " + b.do("name"))
+    b.do("know " + a.do("name"))
+    for t in a, b:
+        t.do("spin")
+    for net in "tcp2", "tcp3":
+        a.route("add", "--net", net, "--gateway", "10.77.0.[241-242]@tcp1")
+    b.route("add", "--net", "tcp1", "--gateway", ",".join(nids))
+    wait_for(lambda: all(w["gateway state"] == "alive" for w in ways(b).values()),
+             "not all gateways answer")
+    ids = [ways(b)[nid]["gateway id"] for nid in nids]
+    want(ids[0] == ids[1] != ids[2], "ids: %s" % ids)
+    a.do("sink 2000")
+    b.do("flow 0 2000")
+    for off, on in ((0, 1), (1, 0), (0, 1)):
+        gateways[on].forward(True)
+        wait_for(lambda: all(ways(b)[nid]["state"] == "up" for nid in nids
+                             if (nid == nids[2]) == on), "it is not up")
+        gateways[off].forward(False)
+        wait_for(lambda: all(ways(b)[nid]["reason"] == "gateway does not forward"
+                             for nid in nids if (nid == nids[2]) == off),
+                 "routes of gateway %d: %s" % (off, ways(b)))
+        carries(gateways[on], "gateway %d carries nothing" % on)
+        still = gateways[off].count("routing_off")
+        time.sleep(0.2)
+        more = gateways[off].count("routing_off") - still
+        want(more < 20, "%d frames to the gateway that does not forward" % more)
+    a.do("ebb")
+    b.do("ebb")
+    for t in (a, b):
+        s = t.show("stats", "show")["statistics"]
+        want(s["errors"] == 0, "errors: %s" % s)
         t.quit()
     for g in gateways:
         g.stop()

@@ -59,11 +59,11 @@ static void open_routed(void)
 	open_kind(LNX_RAIL_PLAIN);
 }
 
-/* The gateway with that id answers a hello. */
-static void inform_of(uint64_t id, uint32_t nonce, uint16_t account)
+/* The gateway with that id answers a hello, or if nonce is 0 says something new. */
+static void inform_with(uint64_t id, uint32_t nonce, uint16_t account, uint8_t flags)
 {
 	struct lnx_gw_info info = {
-		.gw = { .flags = LNX_GW_F_ROUTING, .oldest = LNX_ROUTE_VERSION,
+		.gw = { .flags = flags, .oldest = LNX_ROUTE_VERSION,
 			.newest = LNX_ROUTE_VERSION, .account = account, .id = id,
 			.nonce = nonce },
 		.large = 32, .small = 64, .frame_max = LNX_FRAME_LARGE, .hops = 1,
@@ -81,6 +81,11 @@ static void inform_of(uint64_t id, uint32_t nonce, uint16_t account)
 	cr_assert_gt(len, 0);
 	fake_arrive(core, bytes, (size_t)len);
 	fake_pass(&f);
+}
+
+static void inform_of(uint64_t id, uint32_t nonce, uint16_t account)
+{
+	inform_with(id, nonce, account, LNX_GW_F_ROUTING);
 }
 
 /* The gateway answers the last hello. */
@@ -941,6 +946,210 @@ Test(routed, preferred_by_rule)
 		cr_expect_eq(address_of(meet_gateways("tcp2 priority=1 via 10.9.0.8@tcp1; "
 						      "tcp2 via 10.9.0.9@tcp1")), 8);
 		fake_conf.udsp = NULL;
+		end();
+	}
+}
+
+/* ---- gateways with several NIDs ---- */
+
+#define OTHER_GATEWAY	0x99u
+#define NIDS		3u
+
+/* Where frames to that address go. */
+static fi_addr_t place_of(unsigned address)
+{
+	fi_addr_t i;
+
+	for (i = 0; i < NIDS && address_of(i) != address; i++)
+		;
+	cr_assert_lt(i, NIDS);
+	return i;
+}
+
+/* The NIDs that end with 7 and 8 answer hellos, if there are some, as one gateway, and the one
+ * that ends with 9 as another. */
+static void answer_hellos(uint64_t seven, uint64_t eight, uint8_t flags)
+{
+	const struct {
+		unsigned address;
+		uint64_t id;
+		uint16_t account;
+	} of[NIDS] = { { 7, seven, 7 }, { 8, eight, 8 }, { 9, OTHER_GATEWAY, 9 } };
+	unsigned i;
+
+	for (i = 0; i < NIDS; i++) {
+		fi_addr_t at = place_of(of[i].address);
+
+		if (core->nonce[at])
+			inform_with(of[i].id, core->nonce[at], of[i].account,
+				    of[i].address == 9 ? LNX_GW_F_ROUTING : flags);
+		core->nonce[at] = 0;
+	}
+}
+
+static void meet_nids(const char *routes)
+{
+	open_over(LNX_RAIL_PLAIN, routes);
+	cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), 0);
+	fake_after_ms(&f, 1);
+	answer_hellos(GATEWAY, GATEWAY, LNX_GW_F_ROUTING);
+	/* By an id that is not known the others are asked. */
+	fake_via = GATEWAY + 1;
+	fake_drop_all(&f, &p);
+	fake_hello(&f, &p);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	fake_after_ms(&f, 1);
+	answer_hellos(GATEWAY, GATEWAY, LNX_GW_F_ROUTING);
+	fake_via = OTHER_GATEWAY;
+	fake_after_ms(&f, 1);
+	fake_drop_all(&f, &p);
+}
+
+/* The next messages go to NIDs with these addresses only, which are bits. */
+static void expect_only(unsigned addresses, const char *what)
+{
+	struct lnx_hdr h;
+	fi_addr_t to;
+	unsigned n;
+
+	for (n = 0; n < 8; n++) {
+		cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 6 + n), 0);
+		fake_after_ms(&f, 1);
+		to = went(LNX_KIND_TAG, &h);
+		cr_assert_neq(to, FI_ADDR_NOTAVAIL);
+		cr_expect(addresses >> address_of(to) & 1, "%s: to %u", what, address_of(to));
+		fake_ack(&f, &p);
+		fake_passes(&f, 4);
+	}
+}
+
+/* What a gateway says counts for all its NIDs. */
+Test(routed, news_for_all_nids)
+{
+	unsigned i;
+
+	for (i = 0; i < 4; i++) {
+		meet_nids("tcp2 via 10.9.0.[7-9]@tcp1");
+		inform_with(GATEWAY, 0, 7, LNX_GW_F_ROUTING | LNX_GW_F_DRAINING);
+		fake_after_ms(&f, 1);
+		expect_only(1u << 9, "it drains");
+		inform_with(GATEWAY, 0, 7, LNX_GW_F_ROUTING);
+		inform_with(OTHER_GATEWAY, 0, 9, 0);
+		fake_after_ms(&f, 1);
+		expect_only(1u << 7 | 1u << 8, "the other one does not forward");
+		end();
+	}
+}
+
+/* The gateway with the two NIDs says why it dropped that frame. */
+static void note_of_two(unsigned reason, const struct lnx_hdr *frame)
+{
+	struct lnx_route_note n = {
+		.reason = (uint8_t)reason, .account = 7, .id = GATEWAY, .count = 1,
+		.rail = p.where.rail[0], .src = frame->src, .dst = frame->dst,
+		.seq = frame->seq,
+	};
+	uint8_t bytes[LNX_ROUTE_NOTE_LEN];
+
+	cr_assert_gt(lnx_route_note_put(bytes, &n), 0);
+	fake_arrive(core, bytes, sizeof(bytes));
+}
+
+/* Send a message over the gateway with the two NIDs, which drops it n times for that reason: to
+ * which addresses does it go? */
+static void dropped(unsigned reason, unsigned n, unsigned *address)
+{
+	struct lnx_hdr h;
+	fi_addr_t to;
+	unsigned i;
+
+	cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 5), 0);
+	fake_after_ms(&f, 1);
+	*address = address_of(went(LNX_KIND_TAG, &h));
+	for (; n; n--) {
+		cr_assert_neq(*address, 9);
+		note_of_two(reason, &h);
+		to = FI_ADDR_NOTAVAIL;
+		for (i = 0; i < 20 && to == FI_ADDR_NOTAVAIL; i++) {
+			fake_after_ms(&f, 1);
+			to = went(LNX_KIND_TAG, &h);
+		}
+		cr_assert_neq(to, FI_ADDR_NOTAVAIL);
+		*++address = address_of(to);
+	}
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+}
+
+/* So do its notes. */
+Test(routed, notes_for_all_nids)
+{
+	static char reply[1000];
+	const char *at = reply;
+	unsigned i, to[2], n;
+
+	for (i = 0; i < 4; i++) {
+		meet_nids("tcp2 via 10.9.0.[7-8]@tcp1; tcp2 priority=1 via 10.9.0.9@tcp1");
+		dropped(LNX_NOTE_NO_ROUTE, 1, to);
+		cr_expect_eq(to[1], 9);
+		expect_only(1u << 9, "it has no way");
+		memset(reply, 0, sizeof(reply));
+		cr_assert_gt(lnx_ctl_request(f.lnx, "route show", reply, sizeof(reply)), 0);
+		for (n = 0, at = reply; (at = strstr(at, "gateway says it has no way")); at++)
+			n++;
+		cr_expect_eq(n, 2, "%s", reply);
+		end();
+	}
+}
+
+/* The better priority of two routes over one gateway counts for both of its NIDs, as long as a
+ * route leads over them. */
+Test(routed, priority_of_all_nids)
+{
+	unsigned i, to[3];
+
+	for (i = 0; i < 6; i++) {
+		meet_nids("tcp2 via 10.9.0.7@tcp1; tcp2 priority=2 via 10.9.0.8@tcp1; "
+			  "tcp2 priority=1 via 10.9.0.9@tcp1");
+		/* What it takes not over one NID goes over the other, and then elsewhere. */
+		dropped(LNX_NOTE_UNREACHABLE, 2, to);
+		cr_expect_eq(to[0] + to[1], 7 + 8);
+		cr_expect_neq(to[2], to[1]);
+		end();
+		meet_nids("tcp2 via 10.9.0.7@tcp1; tcp2 priority=2 via 10.9.0.8@tcp1; "
+			  "tcp2 priority=1 via 10.9.0.9@tcp1");
+		cr_assert_eq(request("route del tcp2 via 10.9.0.8@tcp1"), 0);
+		fake_after_ms(&f, 1);
+		dropped(LNX_NOTE_UNREACHABLE, 1, to);
+		cr_expect_eq(to[0], 7);
+		cr_expect_eq(to[1], 9);
+		cr_assert_eq(request("route add tcp2 priority=2 via 10.9.0.8@tcp1"), 0);
+		cr_assert_eq(request("route del tcp2 via 10.9.0.7@tcp1"), 0);
+		fake_after_ms(&f, 1);
+		expect_only(1u << 9, "the priority is that of the routes there are");
+		end();
+	}
+}
+
+/* NIDs that turn out to be of two gateways are two from then on. */
+Test(routed, nids_that_part)
+{
+	unsigned i;
+
+	for (i = 0; i < 4; i++) {
+		meet_nids("tcp2 via 10.9.0.[7-8]@tcp1; tcp2 priority=1 via 10.9.0.9@tcp1");
+		fake_after_ms(&f, 61000);
+		cr_assert_neq(core->nonce[place_of(7)], 0);
+		cr_assert_neq(core->nonce[place_of(8)], 0);
+		answer_hellos(i & 1 ? GATEWAY : GATEWAY + 5, i & 1 ? GATEWAY + 5 : GATEWAY,
+			      LNX_GW_F_ROUTING);
+		fake_after_ms(&f, 1);
+		fake_drop_all(&f, &p);
+		/* Each is told something else. */
+		inform_with(GATEWAY + 5, 0, 5, LNX_GW_F_ROUTING | LNX_GW_F_DRAINING);
+		fake_after_ms(&f, 1);
+		expect_only(i & 1 ? 1u << 7 : 1u << 8, "one of the two drains");
 		end();
 	}
 }

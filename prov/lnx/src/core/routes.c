@@ -110,20 +110,33 @@ struct lnx_gw *lnx_routes_gateway(const struct lnx_ep *ep, const struct lnx_rout
 	return NULL;
 }
 
+/* Does a leg to any NID of the gateway lead to that rail's net? */
+static bool leads_to_net_of(const struct lnx_gateways *all, const struct lnx_gw_process *process,
+			    const struct lnx_addr_rail *r)
+{
+	unsigned i, k;
+
+	for (i = 0; i < all->n; i++)
+		for (k = 0; all->gw[i]->process == process && k < all->gw[i]->nleg; k++)
+			if (all->gw[i]->leg[k]->rail.prov == r->prov &&
+			    all->gw[i]->leg[k]->rail.group == r->group)
+				return true;
+	return false;
+}
+
 /* Rails of the gateway on our nets, and in the net of the route, as its info lists them. */
 static void view_rails(const struct lnx_ep *ep, const struct lnx_gw *gw,
 		       const struct lnx_route *route, struct lnx_route_view *v)
 {
+	const struct lnx_rails *rails = &gw->process->rails;
 	struct lnx_nid nid;
-	unsigned i, k;
+	unsigned i;
 
-	for (i = 0; i < gw->rails.n; i++) {
-		const struct lnx_addr_rail *r = &gw->rails.rail[i];
+	for (i = 0; i < rails->n; i++) {
+		const struct lnx_addr_rail *r = &rails->rail[i];
 
-		for (k = 0; k < gw->nleg; k++)
-			if (gw->leg[k]->rail.prov == r->prov &&
-			    gw->leg[k]->rail.group == r->group)
-				v->local |= 1u << i;
+		if (leads_to_net_of(gw->all, gw->process, r))
+			v->local |= 1u << i;
 		if (!lnx_policy_nid(ep, r, &nid) && lnx_nid_part_has(&route->spec.net, &nid))
 			v->remote |= 1u << i;
 	}
@@ -147,7 +160,7 @@ enum lnx_route_why lnx_routes_why(const struct lnx_ep *ep, const struct lnx_rout
 			continue;
 		if (other == route)
 			own = n;
-		v[n] = (struct lnx_route_view){ .gateway = &gw->state, .hop = other->spec.hop,
+		v[n] = (struct lnx_route_view){ .gateway = &gw->process->state, .hop = other->spec.hop,
 						.noted_ns = other->noted_ns };
 		view_rails(ep, gw, other, &v[n++]);
 	}
@@ -173,28 +186,41 @@ static struct lnx_route_choice choice_of(const struct lnx_leg *leg, const struct
 			     lnx_rules_gateway(ep->policy.rules, &table->remote[remote],
 					       &leg->gw->nid),
 		.priority = route->spec.priority, .hop = route->spec.hop,
-		.state = !lnx_route_is_up(why) ? 2 : leg->gw->state.draining ? 1 : 0,
+		.state = !lnx_route_is_up(why) ? 2 : leg->gw->process->state.draining ? 1 : 0,
 		.health = leg->rail.health.value,
 		.used = leg->rail.traffic.sends,
 	};
 }
 
-/* The best of the routes over the gateway to that rail; NULL: there is none any more. */
+/* Of two routes over one gateway. */
+static bool better(const struct lnx_route_spec *a, const struct lnx_route_spec *b)
+{
+	return a->priority != b->priority ? a->priority < b->priority :
+	       lnx_route_hops(a) < lnx_route_hops(b);
+}
+
+/* The route that legs to that NID take to that rail; NULL: there is none over that NID any
+ * more.  It is the best one over the gateway, whichever of its NIDs that names. */
 static struct lnx_route *route_over(const struct lnx_gw *gw, const struct lnx_nid *to)
 {
 	struct lnx_routes *t = &gw->all->table;
 	struct lnx_route *best = NULL;
+	bool own = false;
 	unsigned i;
 
 	for (i = 0; i < t->n; i++) {
 		struct lnx_route *r = &t->route[i];
+		const struct lnx_gw *over;
 
-		if (lnx_nid_part_has(&r->spec.net, to) &&
-		    !memcmp(&r->spec.gateway, &gw->nid, sizeof(gw->nid)) &&
-		    (!best || r->spec.priority < best->spec.priority))
+		if (!lnx_nid_part_has(&r->spec.net, to))
+			continue;
+		over = lnx_routes_gateway(gw->all->ep, r);
+		own |= over == gw;
+		if (over && over->process == gw->process &&
+		    (!best || better(&r->spec, &best->spec)))
 			best = r;
 	}
-	return best;
+	return own ? best : NULL;
 }
 
 struct lnx_route *lnx_routes_of_path(const struct lnx_path *path)

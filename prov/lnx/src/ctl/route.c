@@ -19,10 +19,10 @@ static bool single_hop(const struct lnx_ep *ep, const struct lnx_gw *gw,
 	struct lnx_nid nid;
 	unsigned i;
 
-	if (route->spec.hop > 1 || !gw->rails.n)
+	if (route->spec.hop > 1 || !gw->process->rails.n)
 		return route->spec.hop <= 1;
-	for (i = 0; i < gw->rails.n; i++)
-		if (!lnx_policy_nid(ep, &gw->rails.rail[i], &nid) &&
+	for (i = 0; i < gw->process->rails.n; i++)
+		if (!lnx_policy_nid(ep, &gw->process->rails.rail[i], &nid) &&
 		    lnx_nid_part_has(&route->spec.net, &nid))
 			return true;
 	return false;
@@ -44,8 +44,8 @@ void lnx_ctl_routes(const struct lnx_ep *ep, uint64_t now, struct lnx_out *o)
 		lnx_out(o, "route %s: %s; %s; gateway %s, id %016" PRIx64 "\n", text,
 			lnx_route_why_name(lnx_routes_why(ep, route, now)),
 			single_hop(ep, gw, route) ? "single-hop" : "multi-hop",
-			lnx_gateway_state_name((enum lnx_gateway_state)gw->state.state),
-			gw->state.id);
+			lnx_gateway_state_name((enum lnx_gateway_state)gw->process->state.state),
+			gw->process->state.id);
 	}
 }
 

@@ -42,12 +42,22 @@ struct lnx_leg {
 	struct fid_av av;		/* rail.av */
 };
 
-/* A gateway, as a route names it. */
+/* What is known of a gateway, which may have several NIDs. */
+struct lnx_gw_process {
+	struct lnx_gateway state;
+	struct lnx_rails rails;		/* as its last info says, in the order of state.rail */
+};
+
+/*
+ * A gateway, as a route names it: one NID.  Those that turn out to be of one process, since
+ * they answer with the same id, share what is known of it (lnx_gateways_identify).
+ */
 struct lnx_gw {
 	struct lnx_gateways *all;
 	struct lnx_nid nid;
-	struct lnx_gateway state;
-	struct lnx_rails rails;		/* as its last info says, in the order of state.rail */
+	struct lnx_gw_process *process;	/* its own, or that of another NID */
+	struct lnx_gw_process own;
+	uint64_t heard_ns;		/* when anything came over one of its legs; 0: never */
 	uint32_t nonce;			/* of the last hello; 0: none has left */
 	bool wanted;			/* a frame for it has left, or wants to */
 	unsigned nleg;

@@ -75,7 +75,8 @@ static int add_gateway(struct lnx_gateways *all, const struct lnx_nid *nid)
 	all->gw[all->n++] = gw;
 	gw->all = all;
 	gw->nid = *nid;
-	lnx_gateway_init(&gw->state);
+	gw->process = &gw->own;
+	lnx_gateway_init(&gw->own.state);
 	return add_legs(all->ep, gw);
 }
 
@@ -84,6 +85,65 @@ static void free_gateway(struct lnx_gw *gw)
 	while (gw->nleg)
 		lnx_leg_close(gw->leg[--gw->nleg]);
 	free(gw);
+}
+
+/* ---- NIDs of one gateway ---- */
+
+static struct lnx_gw *with_id(const struct lnx_gateways *all, uint64_t id)
+{
+	unsigned i;
+
+	for (i = 0; i < all->n; i++)
+		if (all->gw[i]->process->state.id == id)
+			return all->gw[i];
+	return NULL;
+}
+
+/* Another NID with that process; NULL: there is none. */
+static struct lnx_gw *with_process(const struct lnx_gw *gw, const struct lnx_gw_process *process)
+{
+	unsigned i;
+
+	for (i = 0; i < gw->all->n; i++)
+		if (gw->all->gw[i] != gw && gw->all->gw[i]->process == process)
+			return gw->all->gw[i];
+	return NULL;
+}
+
+/* It shares nothing any more, and nothing is known of it.  If it owned what it shared, another
+ * NID owns that now. */
+static LNX_COLD void part(struct lnx_gw *gw)
+{
+	struct lnx_gw *heir = with_process(gw, &gw->own), *other;
+
+	if (heir) {
+		heir->own = gw->own;
+		while ((other = with_process(gw, &gw->own)))
+			other->process = &heir->own;
+	}
+	gw->process = &gw->own;
+	gw->own = (struct lnx_gw_process){ 0 };
+	lnx_gateway_init(&gw->own.state);
+}
+
+LNX_COLD void lnx_gateways_identify(struct lnx_gw *gw, uint64_t id, uint64_t now)
+{
+	struct lnx_gw *same, *other;
+
+	if (gw->process->state.id == id)
+		return;
+	same = with_id(gw->all, id);
+	other = with_process(gw, gw->process);
+	/* Another process has the address: what was known is of the one before, which other NIDs
+	 * may not lead to any more either. */
+	if (gw->process->state.id && (same || other))
+		part(gw);
+	if (other)
+		lnx_gateway_doubt(&other->process->state, now);
+	if (!same)
+		return;
+	lnx_gateway_merge(&same->process->state, &gw->own.state);
+	gw->process = same->process;
 }
 
 /* ---- all of them ---- */

@@ -170,7 +170,7 @@ uint32_t lnx_leg_nonce(const struct lnx_leg *leg, fi_addr_t end)
 ssize_t lnx_leg_ask(struct lnx_leg *leg, fi_addr_t end)
 {
 	struct lnx_gw_ask a = {
-		.account = leg->gw->state.account, .id = leg->rail.ep->eid,
+		.account = leg->gw->process->state.account, .id = leg->rail.ep->eid,
 		.key = leg->gw->all->key, .nonce = lnx_leg_nonce(leg, end),
 		.rail = leg->end[end].to,
 	};
@@ -185,7 +185,7 @@ static struct lnx_leg_op *envelope(struct lnx_leg *leg, fi_addr_t dest, size_t l
 {
 	const struct lnx_gateways *all = leg->gw->all;
 	struct lnx_route_env env = {
-		.hops_left = HOPS, .account = leg->gw->state.account, .key = all->key,
+		.hops_left = HOPS, .account = leg->gw->process->state.account, .key = all->key,
 		.len = (uint32_t)len, .rail = leg->end[dest].to,
 	};
 	struct lnx_leg_op *o;
@@ -261,7 +261,7 @@ ssize_t lnx_leg_piece(struct lnx_leg *leg, fi_addr_t dest, const void *header,
 	struct lnx_gateways *all = leg->gw->all;
 	struct lnx_rail *below = leg->rail.below;
 	struct lnx_route_env env = {
-		.hops_left = HOPS, .account = leg->gw->state.account, .key = all->key,
+		.hops_left = HOPS, .account = leg->gw->process->state.account, .key = all->key,
 		.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len),
 		.rail = leg->end[dest].to,
 	};
@@ -467,7 +467,7 @@ void lnx_leg_close(struct lnx_leg *leg)
 LNX_COLD bool lnx_leg_cut(struct lnx_leg *leg, uint64_t since_ns)
 {
 	/* One that reads has let go of all that it has read. */
-	if (leg->gw->state.heard_ns > since_ns)
+	if (leg->gw->heard_ns > since_ns)
 		return false;
 	return lnx_half_open_cut(leg->rail.below, leg->gateway);
 }

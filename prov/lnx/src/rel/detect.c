@@ -60,6 +60,12 @@ void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 		lnx_policy_stale(peer->ep);
 }
 
+static enum lnx_answers heard_since(uint64_t heard_ns, uint64_t silent_ns, uint64_t now)
+{
+	return heard_ns && lnx_ns_since(now, heard_ns) < silent_ns ? LNX_ANSWERS_YES :
+								      LNX_ANSWERS_NO;
+}
+
 /*
  * What a path over a gateway is charged for beside itself: the gateway's rail, if nothing has
  * come from the gateway by it meanwhile, and never the peer's, which the other gateways lead
@@ -68,11 +74,10 @@ void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 static LNX_COLD unsigned leg_charge(const struct lnx_path *path, uint64_t now)
 {
 	const struct lnx_gw *gw = lnx_container_of(path->rail, struct lnx_leg, rail)->gw;
-	bool heard = gw->state.heard_ns &&
-		     lnx_ns_since(now, gw->state.heard_ns) < path->rail->ep->plan.rail_ns;
+	uint64_t silent_ns = path->rail->ep->plan.rail_ns;
 	struct lnx_route_evidence e = {
-		.gateway = heard ? LNX_ANSWERS_YES : LNX_ANSWERS_NO,
-		.gateway_elsewhere = LNX_ANSWERS_NO,
+		.gateway = heard_since(gw->heard_ns, silent_ns, now),
+		.gateway_elsewhere = heard_since(gw->process->state.heard_ns, silent_ns, now),
 		.far_through = LNX_ANSWERS_NO, .far_elsewhere = LNX_ANSWERS_YES,
 	};
 
