@@ -77,17 +77,17 @@ void lnx_publish_ep(const struct lnx_ep *ep, struct lnx_state_ep *s)
 void lnx_publish_param(const struct lnx_ep *ep, size_t i, struct lnx_state_param *s)
 {
 	const struct lnx_conf *c = ep->conf;
-	uint64_t bit = 1ULL << i;
+	const uint8_t from = c->origin[i];
 	char *text = NULL;
 	size_t len;
 
 	memset(s, 0, sizeof(*s));
 	snprintf(s->name, sizeof(s->name), "%s", lnx_params[i].name);
 	snprintf(s->unit, sizeof(s->unit), "%s", lnx_params[i].unit);
-	s->origin = c->live & bit ? LNX_STATE_SET :
-		    c->derived & bit ? LNX_STATE_DERIVED :
-		    c->in_config & bit ? LNX_STATE_CONFIG :
-		    c->given & bit ? LNX_STATE_ENVIRONMENT : LNX_STATE_DEFAULT;
+	s->origin = from & LNX_CONF_LIVE ? LNX_STATE_SET :
+		    from & LNX_CONF_DERIVED ? LNX_STATE_DERIVED :
+		    from & LNX_CONF_IN_CONFIG ? LNX_STATE_CONFIG :
+		    from & LNX_CONF_GIVEN ? LNX_STATE_ENVIRONMENT : LNX_STATE_DEFAULT;
 	if (lnx_settings_live(i))
 		s->flags |= LNX_STATE_PARAM_LIVE;
 	if (lnx_param_secret(i)) {
