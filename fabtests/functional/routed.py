@@ -446,6 +446,14 @@ def case_shown():
     want("net: tcp2\n      gateway: 10.77.0.241@tcp1" in said and "state: up" in said and
          "gateway state: alive" in said and "type: single-hop" in said,
          "lnxctl route show says:\n" + said)
+    # What went over the gateway is that of its leg, and of the rail that it begins with.
+    for words in (("net", "show", "--net", "tcp1"), ("route", "show")):
+        said = json.loads(lnxctl(A, p[0].pid, *words, "-v", "--json")[1])
+        shown = (said["route"][0]["legs"][0] if words[0] == "route" else
+                 said["net"][0]["local NI(s)"][0])["statistics"]
+        want(shown["recv_count"] + shown["send_count"] > 100 and
+             shown["recv_length"] + shown["send_length"] > 6400,
+             "lnxctl %s: %s" % (" ".join(words), shown))
     for q in p[:2]:
         q.wait(GUARD)
     for wrong, why in (("tcp2 10.77.0.3", "character"),
