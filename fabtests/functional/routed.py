@@ -409,6 +409,25 @@ def case_two_hops():
         g.stop()
 
 
+def case_asym():
+    """B has a gateway, and no route back to A: it learns one; or drops what comes."""
+    g = Gateway(G1, (0, 1, 2))
+    other = {"FI_LNX_ROUTES": "tcp3 via 10.77.1.%d@tcp2" % G1,
+             "FI_LNX_CHECK_ROUTERS_BEFORE_USE": "1"}
+    end(begin("functional/sendrecv", routes(G1), ["--quick"],
+              more_far=dict(other, FI_LNX_LEARN_ROUTES="1")), 10)
+    p = begin("functional/sendrecv", routes(G1), ["-c", "tsend-recv-expected", "-s", "8"],
+              {"FI_LNX_CONNECT_TIMEOUT": "2000", "FT_TIMEOUT_S": "10"},
+              more_far=dict(other, FI_LNX_DROP_ASYM_ROUTE="1", FT_TIMEOUT_S="10",
+                            FI_LNX_CONNECT_TIMEOUT="2000"))
+    p[0].wait(GUARD)
+    p[1].wait(GUARD)
+    want(re.search(r"^not ok", said_by(p), re.M), "a message came without a route back")
+    want("from a network that no route over it leads to; dropped" in said_by(p),
+         "B says nothing of it:\n" + said_by(p)[-2000:])
+    g.stop()
+
+
 def case_key():
     """Gateway and endpoints have a route key; without it nothing passes."""
     name = os.path.join(work.name, "key")

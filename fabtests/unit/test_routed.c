@@ -21,6 +21,7 @@ static struct fake_core *core;
 static struct fake_peer p;
 static uint8_t buf[BYTES], mem[BYTES];
 static char a, b;
+static const char *nets = "tcp1=127.0.0.0/8; tcp2=10.2.0.0/16";
 
 /* Rails of the test are in net 1, the peer's one is in net 2. */
 static void open_over(enum lnx_rail_kind kind, const char *routes)
@@ -30,7 +31,7 @@ static void open_over(enum lnx_rail_kind kind, const char *routes)
 				  .sin_addr.s_addr = htonl(0x0a020005) };
 	size_t i;
 
-	fake_conf.nets = "tcp1=127.0.0.0/8; tcp2=10.2.0.0/16";
+	fake_conf.nets = nets;
 	fake_conf.routes = routes;
 	if (kind == LNX_RAIL_PEER) {
 		fake_conf.nets = "rxm1=tcp;ofi_rxm/127.0.0.0/8; rxm2=tcp;ofi_rxm/10.2.0.0/16";
@@ -948,6 +949,105 @@ Test(routed, preferred_by_rule)
 		fake_conf.udsp = NULL;
 		end();
 	}
+}
+
+/* ---- without a route back ---- */
+
+/* The gateway leads to another net than that of the peer, whose HELLO comes over it. */
+static void comes_from_elsewhere(void)
+{
+	nets = "tcp1=127.0.0.0/8; tcp2=10.2.0.0/16; tcp3=10.3.0.0/16";
+	fake_conf.check_routers_before_use = true;
+	open_over(LNX_RAIL_PLAIN, "tcp3 via 10.9.0.9@tcp1");
+	fake_after_ms(&f, 1);
+	cr_assert_neq(core->nonce[0], 0, "the gateway is not asked before it is used");
+	inform_of(id_of(0), core->nonce[0], 3);
+	fake_via = id_of(0);
+	fake_hello(&f, &p);
+	fake_after_ms(&f, 1);
+}
+
+static const char *routes_shown(void)
+{
+	static char reply[1000];
+
+	memset(reply, 0, sizeof(reply));
+	cr_assert_geq(lnx_ctl_request(f.lnx, "route show", reply, sizeof(reply)), 0);
+	return reply;
+}
+
+/* It is taken, and counted. */
+Test(routed, no_route_back)
+{
+	comes_from_elsewhere();
+	cr_expect_eq(f.lnx->stats.asym_frames, 1);
+	cr_expect_neq(lnx_peer_by_sid(f.lnx, p.eid), NULL);
+	cr_expect_null(strstr(routes_shown(), "tcp2"));
+	end();
+}
+
+/* It is dropped; what comes over a gateway that leads back is not. */
+Test(routed, no_route_back_drops)
+{
+	fake_conf.drop_asym_route = true;
+	comes_from_elsewhere();
+	cr_expect_eq(f.lnx->stats.asym_frames, 1);
+	cr_expect_null(lnx_peer_by_sid(f.lnx, p.eid));
+	cr_assert_eq(request("route add tcp2 via 10.9.0.9@tcp1"), 0);
+	p.seq = 0;
+	fake_hello(&f, &p);
+	fake_after_ms(&f, 1);
+	cr_expect_eq(f.lnx->stats.asym_frames, 1);
+	cr_expect_neq(lnx_peer_by_sid(f.lnx, p.eid), NULL);
+	end();
+}
+
+/* So is what comes over a gateway that none of ours says to be. */
+Test(routed, foreign_gateway_drops)
+{
+	unsigned i;
+
+	fake_conf.drop_asym_route = true;
+	meet();
+	for (i = 0; i < 20; i++) {
+		fake_via = GATEWAY + 3;
+		fake_frame(&f, &p, (struct lnx_hdr){ .kind = LNX_KIND_PROBE, .tag = 1,
+						     .data = LNX_WIRE_PROBE_LATENCY | (5 + i) },
+			   NULL, 0);
+		fake_after_ms(&f, 200);
+		if (core->nonce[0])
+			inform(core->nonce[0], 3);
+		core->nonce[0] = 0;
+		fake_drop_all(&f, &p);
+	}
+	cr_expect_gt(f.lnx->stats.asym_frames, 5);
+	cr_expect_lt(f.lnx->stats.asym_frames, 20);
+	end();
+}
+
+/* A route is learned, and used; it is behind those of the user, and not exported. */
+Test(routed, route_back_is_learned)
+{
+	static char reply[8000];
+	struct lnx_hdr h;
+
+	fake_conf.learn_routes = true;
+	comes_from_elsewhere();
+	cr_expect_eq(f.lnx->stats.asym_frames, 1);
+	cr_expect(strstr(routes_shown(), "route tcp2 hop=1 priority=4294967294 via 10.9.0.9@tcp1"),
+		  "%s", routes_shown());
+	cr_expect(strstr(routes_shown(), "single-hop, learned"));
+	fake_drop_all(&f, &p);
+	cr_assert_eq(fi_tinject(f.ep, "y", 1, p.addr, 2), 0);
+	fake_after_ms(&f, 1);
+	cr_expect_eq(address_of(went(LNX_KIND_TAG, &h)), 9);
+	cr_assert_geq(lnx_ctl_request(f.lnx, "export", reply, sizeof(reply)), 0);
+	cr_expect(strstr(reply, "tcp3") && !strstr(reply, "net: tcp2\n"), "%s", reply);
+	/* The user's own takes its place. */
+	cr_assert_eq(request("route add tcp2 priority=2 via 10.9.0.9@tcp1"), 0);
+	cr_expect(strstr(routes_shown(), "route tcp2 priority=2 via 10.9.0.9@tcp1"));
+	cr_expect_null(strstr(routes_shown(), "learned"));
+	end();
 }
 
 /* ---- gateways with several NIDs ---- */

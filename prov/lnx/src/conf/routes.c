@@ -218,8 +218,8 @@ static int make_room(struct lnx_routes *t)
 	return 0;
 }
 
-static const struct lnx_route *find_same(const struct lnx_routes *t,
-					 const struct lnx_route_spec *spec)
+static struct lnx_route *find_same(const struct lnx_routes *t,
+				   const struct lnx_route_spec *spec)
 {
 	unsigned i;
 
@@ -233,13 +233,19 @@ int lnx_routes_add(struct lnx_routes *t, const struct lnx_route_spec *spec,
 		   const struct lnx_route_host *host, struct lnx_refusal *r)
 {
 	char net[NET_TEXT], nid[LNX_NID_TEXT_MAX];
-	const struct lnx_route *other;
+	struct lnx_route *other;
 	int ret = lnx_route_check(spec, host, r);
 	unsigned at;
 
 	if (ret)
 		return ret;
 	other = find_same(t, spec);
+	if (other && other->learned) {
+		other->spec = *spec;
+		other->learned = false;
+		t->changes++;
+		return 0;
+	}
 	if (other) {
 		lnx_refuse(r, NULL, "there is a route to %s over %s already; delete it "
 			   "to change it", net_text(&spec->net, net),

@@ -48,6 +48,7 @@ struct lnx_route_spec {
 struct lnx_route {
 	struct lnx_route_spec spec;
 	uint32_t id;			/* > 0, never used again in this table */
+	bool learned;			/* from a frame, and not set by the user */
 	/* A note of the gateway takes it down until then (policy/route.h); 0: none does.  For
 	 * the user of the table. */
 	uint64_t noted_ns;
@@ -90,7 +91,7 @@ int lnx_route_check(const struct lnx_route_spec *spec, const struct lnx_route_ho
 
 /*
  * Add one route: as lnx_route_check, and
- *	-EEXIST		that gateway has a route to the net already
+ *	-EEXIST		that gateway has a route to the net already, which was not learned
  *	-ENOSPC		there are LNX_ROUTES_MAX
  *	-ENOMEM
  * The table is unchanged after an error.

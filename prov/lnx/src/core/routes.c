@@ -3,6 +3,7 @@
 #include "core/routes.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -232,6 +233,47 @@ struct lnx_route *lnx_routes_of_path(const struct lnx_path *path)
 	    lnx_policy_nid(leg->rail.ep, &leg->end[path->core_addr].to, &nid))
 		return NULL;
 	return route_over(leg->gw, &nid);
+}
+
+/* ---- routes from frames ---- */
+
+bool lnx_routes_lead_back(const struct lnx_gw *gw, const struct lnx_addr_rail *from)
+{
+	struct lnx_nid nid;
+
+	return lnx_policy_nid(gw->all->ep, from, &nid) || route_over(gw, &nid);
+}
+
+/* Behind all that the user has set. */
+#define LEARNED_PRIORITY	(UINT32_MAX - 1)
+
+LNX_COLD bool lnx_routes_learn(struct lnx_gw *gw, const struct lnx_addr_rail *from,
+			       unsigned hops)
+{
+	char over[LNX_NID_TEXT_MAX], number[8] = "", text[LNX_ROUTE_TEXT_MAX];
+	struct lnx_routes *t = &gw->all->table;
+	struct lnx_ep *ep = gw->all->ep;
+	struct lnx_routes_own own;
+	struct lnx_refusal r;
+	struct lnx_nid nid;
+	unsigned i;
+
+	if (lnx_policy_nid(ep, from, &nid) || route_over(gw, &nid))
+		return false;
+	lnx_nid_print(&gw->nid, over, sizeof(over));
+	if (nid.number)
+		snprintf(number, sizeof(number), "%u", nid.number);
+	snprintf(text, sizeof(text), "%s%s hop=%u priority=%u via %s", nid.net, number, hops,
+		 LEARNED_PRIORITY, over);
+	lnx_routes_own(ep, &own);
+	if (lnx_routes_parse(t, ep->policy.nets, text, &own.host, &r)) {
+		LNX_INFO(FI_LOG_EP_CTRL, "the route \"%s\" is not learned: %s\n", text, r.why);
+		return false;
+	}
+	for (i = 0; i < t->n; i++)
+		t->route[i].learned |= t->route[i].id == t->last_id;
+	LNX_INFO(FI_LOG_EP_CTRL, "the route \"%s\" is learned\n", text);
+	return true;
 }
 
 bool lnx_routes_look(const struct lnx_path *path, const struct lnx_rule_peer *table,

@@ -44,6 +44,14 @@ enum lnx_route_why lnx_routes_why(const struct lnx_ep *ep, const struct lnx_rout
 /* The route that a path over a leg takes; NULL: it was deleted.  Owner lock held. */
 struct lnx_route *lnx_routes_of_path(const struct lnx_path *path);
 
+/* Does a route over gw lead to that rail of a peer, or is it not known which net that is in?
+ * Owner lock held. */
+bool lnx_routes_lead_back(const struct lnx_gw *gw, const struct lnx_addr_rail *from);
+/* FI_LNX_LEARN_ROUTES: a frame from that rail came over gw and hops gateways.  True: there is a
+ * route more, and paths to peers have to follow.  Owner lock held. */
+LNX_COLD bool lnx_routes_learn(struct lnx_gw *gw, const struct lnx_addr_rail *from,
+			       unsigned hops);
+
 /* What policy/route.h compares of it.  False: its route was deleted; then *out is the worst that
  * there is.  table: what rules say of the peer, or NULL.  Owner lock held. */
 struct lnx_rule_peer;

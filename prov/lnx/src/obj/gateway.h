@@ -105,8 +105,12 @@ struct lnx_gateways {
 	struct lnx_ep *ep;
 	struct lnx_routes table;
 	struct lnx_route_plan plan;
+	uint8_t hops;			/* gateways that a frame may go over */
 	uint64_t key;			/* the route key; 0: none */
 	uint64_t secret;		/* makes nonces that others cannot know */
+	struct lnx_gw *learn;		/* FI_LNX_LEARN_ROUTES: a frame came over it, */
+	struct lnx_addr_rail learn_from; /* which left by that rail, */
+	uint8_t learn_hops;		/* over so many gateways */
 	uint64_t unknown;		/* the last id of a gateway that was not known, for */
 	uint64_t unknown_ns;		/* which the others were asked then, and are not again */
 	uint64_t unknown_pause_ns;	/* for so long */

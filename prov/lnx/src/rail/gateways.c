@@ -162,16 +162,21 @@ static int add_gateways(struct lnx_gateways *all)
 static int make(struct lnx_ep *ep)
 {
 	struct lnx_gateways *all = calloc(1, sizeof(*all));
+	const struct lnx_conf *conf = ep->conf;
 
 	if (!all)
 		return -FI_ENOMEM;
 	all->ep = ep;
 	all->secret = lnx_random_id();
 	all->plan = (struct lnx_route_plan){
-		.alive_ns = LNX_GATEWAY_ALIVE_NS, .dead_ns = LNX_GATEWAY_DEAD_NS,
-		.ping_timeout_ns = LNX_GATEWAY_PING_NS, .sensitivity = 100,
-		.avoid_asym = true,
+		.alive_ns = conf->alive_router_check_interval * LNX_NS_PER_S,
+		.dead_ns = conf->dead_router_check_interval * LNX_NS_PER_S,
+		.ping_timeout_ns = conf->router_ping_timeout * LNX_NS_PER_S,
+		.sensitivity = 100,
+		.avoid_asym = conf->avoid_asym_router_failure,
+		.check_before_use = conf->check_routers_before_use,
 	};
+	all->hops = (uint8_t)conf->route_hops;
 	/* Nodes with the same routes begin with different gateways. */
 	lnx_routes_init(&all->table, lnx_random_id());
 	lnx_pool_init(&all->op_pool, lnx_leg_op_size(false), OPS_PER_SLAB);
@@ -196,6 +201,8 @@ int lnx_gateways_open(struct lnx_ep *ep)
 		ret = lnx_routes_user_read(ep, &ep->policy.gateways->table);
 	if (!ret)
 		ret = add_gateways(ep->policy.gateways);
+	if (!ret && ep->conf->check_routers_before_use)
+		lnx_ep_due(ep, LNX_DUE_GATEWAYS, 0);
 	if (ret || !ep->policy.gateways->n)
 		lnx_gateways_close(ep);
 	return ret;

@@ -16,9 +16,6 @@
 #include "core/open.h"
 #include "rail/post.h"
 
-/* Gateways that a frame may go over. */
-#define HOPS		8u
-
 struct lnx_leg_op {
 	struct lnx_op op;
 	struct lnx_op *frame;		/* the owner's; NULL: it wants to hear nothing */
@@ -185,7 +182,7 @@ static struct lnx_leg_op *envelope(struct lnx_leg *leg, fi_addr_t dest, size_t l
 {
 	const struct lnx_gateways *all = leg->gw->all;
 	struct lnx_route_env env = {
-		.hops_left = HOPS, .account = leg->gw->process->state.account, .key = all->key,
+		.hops_left = all->hops, .account = leg->gw->process->state.account, .key = all->key,
 		.len = (uint32_t)len, .rail = leg->end[dest].to,
 	};
 	struct lnx_leg_op *o;
@@ -261,7 +258,7 @@ ssize_t lnx_leg_piece(struct lnx_leg *leg, fi_addr_t dest, const void *header,
 	struct lnx_gateways *all = leg->gw->all;
 	struct lnx_rail *below = leg->rail.below;
 	struct lnx_route_env env = {
-		.hops_left = HOPS, .account = leg->gw->process->state.account, .key = all->key,
+		.hops_left = all->hops, .account = leg->gw->process->state.account, .key = all->key,
 		.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len),
 		.rail = leg->end[dest].to,
 	};

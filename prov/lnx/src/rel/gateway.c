@@ -17,15 +17,12 @@
 #include "rail/gateways.h"
 #include "rail/leg.h"
 #include "rail/routed_read.h"
+#include "rel/asym.h"
 #include "rel/chan.h"
 #include "rel/rel.h"
 
 /* A path whose frames a gateway drops pauses for so long, first. */
 #define NOTED_PAUSE_NS	LNX_NS_PER_MS
-
-/* An id that stays unknown is asked for again after such a pause, which doubles. */
-#define UNKNOWN_PAUSE_NS	LNX_NS_PER_S
-#define UNKNOWN_PAUSE_MAX_NS	(60 * LNX_NS_PER_S)
 
 static bool bad(struct lnx_rail *rail, size_t len, const char *why)
 {
@@ -108,32 +105,6 @@ static struct lnx_leg *leg_over(const struct lnx_gateways *all, const struct lnx
 	return any;
 }
 
-/*
- * Something came over a gateway that is not known: ask which of ours it is, so that answers go
- * back over the same one.  If all have said their ids, one of them may have begun anew.
- */
-static LNX_COLD void ask_ids(struct lnx_gateways *all, uint64_t id, uint64_t now)
-{
-	bool any = false;
-	unsigned i;
-
-	if (id != all->unknown)
-		all->unknown_pause_ns = 0;
-	else if (lnx_ns_since(now, all->unknown_ns) < all->unknown_pause_ns)
-		return;
-	all->unknown = id;
-	all->unknown_ns = now;
-	all->unknown_pause_ns = LNX_MIN(LNX_MAX(2 * all->unknown_pause_ns, UNKNOWN_PAUSE_NS),
-					UNKNOWN_PAUSE_MAX_NS);
-	for (i = 0; i < all->n; i++) {
-		any |= !all->gw[i]->wanted;
-		all->gw[i]->wanted = true;
-	}
-	for (i = 0; !any && i < all->n; i++)
-		lnx_gateway_maybe_anew(&all->gw[i]->process->state, now);
-	lnx_ep_due(all->ep, LNX_DUE_GATEWAYS, 0);
-}
-
 /* Something came over that leg. */
 static void heard(struct lnx_leg *leg, uint64_t now)
 {
@@ -168,8 +139,11 @@ static bool frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	leg = leg_to(all, rail, env.via);
 	if (leg) {
 		heard(leg, lnx_clock_ns());
+		if (lnx_unlikely(!lnx_asym_may_come(leg, &env, buf->frame + LNX_ROUTE_HEAD)))
+			return false;
 	} else {
-		ask_ids(all, env.via, lnx_clock_ns());
+		if (lnx_asym_foreign(all, env.via, lnx_clock_ns()))
+			return false;
 		leg = leg_over(all, rail);
 	}
 	if (lnx_routed_rx(leg ? &leg->rail : rail, buf->frame + LNX_ROUTE_HEAD, env.len))
