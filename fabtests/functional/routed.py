@@ -84,6 +84,14 @@ class Gateway:
         self.send(number)
         self.process.wait(GUARD)
 
+    def forward(self, on):
+        """Switch routing off, or on again."""
+        with open(self.conf, encoding="ascii") as f:
+            text = f.read().replace("enable: false, ", "")
+        with open(self.conf, "w", encoding="ascii") as f:
+            f.write(text if on else text.replace("routing: {", "routing: {enable: false, "))
+        self.send(signal.SIGHUP)
+
     def count(self, name):
         """A counter of its state as it is now."""
         before = os.stat(self.state_file).st_ino
@@ -401,6 +409,25 @@ def case_two_hops():
         g.stop()
 
 
+def case_asym():
+    """B has a gateway, and no route back to A: it learns one; or drops what comes."""
+    g = Gateway(G1, (0, 1, 2))
+    other = {"FI_LNX_ROUTES": "tcp3 via 10.77.1.%d@tcp2" % G1,
+             "FI_LNX_CHECK_ROUTERS_BEFORE_USE": "1"}
+    end(begin("functional/sendrecv", routes(G1), ["--quick"],
+              more_far=dict(other, FI_LNX_LEARN_ROUTES="1")), 10)
+    p = begin("functional/sendrecv", routes(G1), ["-c", "tsend-recv-expected", "-s", "8"],
+              {"FI_LNX_CONNECT_TIMEOUT": "2000", "FT_TIMEOUT_S": "10"},
+              more_far=dict(other, FI_LNX_DROP_ASYM_ROUTE="1", FT_TIMEOUT_S="10",
+                            FI_LNX_CONNECT_TIMEOUT="2000"))
+    p[0].wait(GUARD)
+    p[1].wait(GUARD)
+    want(re.search(r"^not ok", said_by(p), re.M), "a message came without a route back")
+    want("from a network that no route over it leads to; dropped" in said_by(p),
+         "B says nothing of it:\n" + said_by(p)[-2000:])
+    g.stop()
+
+
 def case_key():
     """Gateway and endpoints have a route key; without it nothing passes."""
     name = os.path.join(work.name, "key")
@@ -438,6 +465,14 @@ def case_shown():
     want("net: tcp2\n      gateway: 10.77.0.241@tcp1" in said and "state: up" in said and
          "gateway state: alive" in said and "type: single-hop" in said,
          "lnxctl route show says:\n" + said)
+    # What went over the gateway is that of its leg, and of the rail that it begins with.
+    for words in (("net", "show", "--net", "tcp1"), ("route", "show")):
+        said = json.loads(lnxctl(A, p[0].pid, *words, "-v", "--json")[1])
+        shown = (said["route"][0]["legs"][0] if words[0] == "route" else
+                 said["net"][0]["local NI(s)"][0])["statistics"]
+        want(shown["recv_count"] + shown["send_count"] > 100 and
+             shown["recv_length"] + shown["send_length"] > 6400,
+             "lnxctl %s: %s" % (" ".join(words), shown))
     for q in p[:2]:
         q.wait(GUARD)
     for wrong, why in (("tcp2 10.77.0.3", "character"),
@@ -583,6 +618,64 @@ def case_live():
         s = t.show("stats", "show")["statistics"]
         want(s["errors"] == 0, "errors: %s" % s)
     for t in (a, b):
+        t.quit()
+    for g in gateways:
+        g.stop()
+
+
+def ways(talk):
+    """What it knows of routes, by the NIDs of their gateways."""
+    return {r["gateway"]: r for r in talk.show("route", "show", "-v")["route"]}
+
+
+def wait_for(condition, what):
+    end_s = time.monotonic() + GUARD
+    while not condition():
+        want(time.monotonic() < end_s, what)
+        time.sleep(0.02)
+
+
+def carries(g, what):
+    before = g.count("route_count")
+    wait_for(lambda: g.count("route_count") >= before + 50, what)
+
+
+def case_nids():
+    """Two NIDs of one gateway: it is found out, and what the gateway says counts for both."""
+    nids = ["10.77.1.241@tcp2", "10.77.2.241@tcp3", "10.77.1.242@tcp2"]
+    gateways = [Gateway(G1, (0, 1, 2)), Gateway(G2, (0, 1, 2))]
+    a, b = Talk(A, "rail0"), Talk(B, "rail1,rail2")
+    a.do("know " + b.do("name"))
+    b.do("know " + a.do("name"))
+    for t in a, b:
+        t.do("spin")
+    for net in "tcp2", "tcp3":
+        a.route("add", "--net", net, "--gateway", "10.77.0.[241-242]@tcp1")
+    b.route("add", "--net", "tcp1", "--gateway", ",".join(nids))
+    wait_for(lambda: all(w["gateway state"] == "alive" for w in ways(b).values()),
+             "not all gateways answer")
+    ids = [ways(b)[nid]["gateway id"] for nid in nids]
+    want(ids[0] == ids[1] != ids[2], "ids: %s" % ids)
+    a.do("sink 2000")
+    b.do("flow 0 2000")
+    for off, on in ((0, 1), (1, 0), (0, 1)):
+        gateways[on].forward(True)
+        wait_for(lambda: all(ways(b)[nid]["state"] == "up" for nid in nids
+                             if (nid == nids[2]) == on), "it is not up")
+        gateways[off].forward(False)
+        wait_for(lambda: all(ways(b)[nid]["reason"] == "gateway does not forward"
+                             for nid in nids if (nid == nids[2]) == off),
+                 "routes of gateway %d: %s" % (off, ways(b)))
+        carries(gateways[on], "gateway %d carries nothing" % on)
+        still = gateways[off].count("routing_off")
+        time.sleep(0.2)
+        more = gateways[off].count("routing_off") - still
+        want(more < 20, "%d frames to the gateway that does not forward" % more)
+    a.do("ebb")
+    b.do("ebb")
+    for t in (a, b):
+        s = t.show("stats", "show")["statistics"]
+        want(s["errors"] == 0, "errors: %s" % s)
         t.quit()
     for g in gateways:
         g.stop()

@@ -269,6 +269,11 @@ static bool asks_latency(struct fake_core *core, const void *frame, size_t len)
 	return true;
 }
 
+static bool deaf_to(const struct fake_core *core, fi_addr_t dest)
+{
+	return dest < 8 * sizeof(core->deaf) && core->deaf >> dest & 1;
+}
+
 static ssize_t post_send(struct fid_ep *fid, const char *call,
 			 const struct iovec *iov, size_t niov, fi_addr_t dest,
 			 uint64_t tag, uint64_t data, uint64_t flags,
@@ -278,6 +283,8 @@ static ssize_t post_send(struct fid_ep *fid, const char *call,
 	struct fake_op *op;
 
 	FAKE_CHECK(core->enabled && known(core, dest));
+	if (deaf_to(core, dest))
+		return -FI_EAGAIN;
 	if (core->poll_in_send)
 		poll_peer(core);
 	if (scripted(&core->send_again)) {
@@ -304,6 +311,8 @@ static ssize_t post_inject(struct fid_ep *fid, const char *call,
 	struct iovec iov = { .iov_base = (void *)buf, .iov_len = len };
 
 	FAKE_CHECK(core->enabled && known(core, dest));
+	if (deaf_to(core, dest))
+		return -FI_EAGAIN;
 	/* Tests that do not look at these need not know that they leave. */
 	if (core->kind != LNX_RAIL_DIRECT && asks_latency(core, buf, len)) {
 		if (!scripted(&core->latency_again))

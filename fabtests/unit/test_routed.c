@@ -21,6 +21,7 @@ static struct fake_core *core;
 static struct fake_peer p;
 static uint8_t buf[BYTES], mem[BYTES];
 static char a, b;
+static const char *nets = "tcp1=127.0.0.0/8; tcp2=10.2.0.0/16";
 
 /* Rails of the test are in net 1, the peer's one is in net 2. */
 static void open_over(enum lnx_rail_kind kind, const char *routes)
@@ -30,7 +31,7 @@ static void open_over(enum lnx_rail_kind kind, const char *routes)
 				  .sin_addr.s_addr = htonl(0x0a020005) };
 	size_t i;
 
-	fake_conf.nets = "tcp1=127.0.0.0/8; tcp2=10.2.0.0/16";
+	fake_conf.nets = nets;
 	fake_conf.routes = routes;
 	if (kind == LNX_RAIL_PEER) {
 		fake_conf.nets = "rxm1=tcp;ofi_rxm/127.0.0.0/8; rxm2=tcp;ofi_rxm/10.2.0.0/16";
@@ -59,35 +60,33 @@ static void open_routed(void)
 	open_kind(LNX_RAIL_PLAIN);
 }
 
-/* Does the gateway say that it has a rail in our net, so that its routes are up? */
-static bool has_local;
-
-/* The gateway with that id answers a hello. */
-static void inform_of(uint64_t id, uint32_t nonce, uint16_t account)
+/* The gateway with that id answers a hello, or if nonce is 0 says something new. */
+static void inform_with(uint64_t id, uint32_t nonce, uint16_t account, uint8_t flags)
 {
 	struct lnx_gw_info info = {
-		.gw = { .flags = LNX_GW_F_ROUTING, .oldest = LNX_ROUTE_VERSION,
+		.gw = { .flags = flags, .oldest = LNX_ROUTE_VERSION,
 			.newest = LNX_ROUTE_VERSION, .account = account, .id = id,
 			.nonce = nonce },
 		.large = 32, .small = 64, .frame_max = LNX_FRAME_LARGE, .hops = 1,
-		.state = { { true, 1000 } },
+		.state = { { true, 1000 }, { true, 1000 } },
 	};
 	uint8_t bytes[LNX_GW_INFO_BYTES_MAX];
 	int len;
 
-	info.gw.rails.n = 1;
-	info.gw.rails.rail[0] = p.where.rail[0];
-	if (has_local) {
-		info.gw.rails.n = 2;
-		info.gw.rails.place[1] = 1;
-		info.gw.rails.rail[1] = p.where.rail[0];
-		info.gw.rails.rail[1].group--;
-		info.state[1] = info.state[0];
-	}
+	/* One rail in our net, and one in the peer's. */
+	info.gw.rails.n = 2;
+	info.gw.rails.rail[0] = info.gw.rails.rail[1] = p.where.rail[p.where.nrail - 1];
+	info.gw.rails.rail[0].group--;
+	info.gw.rails.place[1] = 1;
 	len = lnx_gw_info_put(bytes, sizeof(bytes), &info);
 	cr_assert_gt(len, 0);
 	fake_arrive(core, bytes, (size_t)len);
 	fake_pass(&f);
+}
+
+static void inform_of(uint64_t id, uint32_t nonce, uint16_t account)
+{
+	inform_with(id, nonce, account, LNX_GW_F_ROUTING);
 }
 
 /* The gateway answers the last hello. */
@@ -177,6 +176,15 @@ static ssize_t request(const char *text)
 	return lnx_ctl_request(f.lnx, text, reply, sizeof(reply));
 }
 
+/* What lnxctl explain says of the paths to the peer has that text. */
+static bool explained(const char *text)
+{
+	static char reply[4000];
+
+	cr_assert_geq(lnx_ctl_request(f.lnx, "explain 0", reply, sizeof(reply)), 0);
+	return strstr(reply, text);
+}
+
 /* A frame leaves now, to another place than `other`: to which? */
 static fi_addr_t leaves(fi_addr_t other)
 {
@@ -195,21 +203,22 @@ static fi_addr_t leaves(fi_addr_t other)
 	return dest;
 }
 
-/* Another gateway takes over with the next frame; a worse one is in reserve. */
+/* Another gateway takes over with the next frame; a worse one is standby. */
 Test(routed, routes_change)
 {
 	fi_addr_t first, second;
-	unsigned hellos;
+	unsigned hellos, i;
 
-	has_local = true;
 	meet();
 	first = leaves(FI_ADDR_NOTAVAIL);
 	hellos = core->nhellos;
 	cr_assert_eq(request("route add tcp2 priority=3 via 10.9.0.8@tcp1"), 0);
 	fake_after_ms(&f, 1);
 	cr_expect_eq(core->nhellos, hellos + 1, "it is asked at once");
-	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 1, "a worse route is not needed");
-	cr_expect_eq(leaves(FI_ADDR_NOTAVAIL), first);
+	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2, "it has a path at once, too");
+	for (i = 0; i < 8; i++)
+		cr_expect_eq(leaves(FI_ADDR_NOTAVAIL), first, "a worse route was used");
+	cr_expect(explained("with a lower priority or fewer hops, leads over path 0\n"));
 	cr_assert_eq(request("route put tcp2 priority=3 via 10.9.0.9@tcp1; "
 			     "tcp2 via 10.9.0.8@tcp1"), 0);
 	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2);
@@ -559,11 +568,11 @@ static uint64_t id_of(fi_addr_t dest)
 }
 
 /* The session has begun over one of the gateways, whose place this returns. */
-static fi_addr_t meet_two(void)
+static fi_addr_t meet_gateways(const char *routes)
 {
 	fi_addr_t first, other;
 
-	open_over(LNX_RAIL_PLAIN, "tcp2 via 10.9.0.8@tcp1,10.9.0.9@tcp1");
+	open_over(LNX_RAIL_PLAIN, routes);
 	cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), 0);
 	fake_after_ms(&f, 1);
 	cr_assert_eq(core->nhellos, 1);
@@ -586,6 +595,21 @@ static fi_addr_t meet_two(void)
 	fake_after_ms(&f, 1);
 	fake_drop_all(&f, &p);
 	return first;
+}
+
+static fi_addr_t meet_two(void)
+{
+	return meet_gateways("tcp2 via 10.9.0.8@tcp1,10.9.0.9@tcp1");
+}
+
+/* The last number of the address of that gateway. */
+static unsigned address_of(fi_addr_t dest)
+{
+	struct sockaddr_in in = { 0 };
+	size_t len = sizeof(in);
+
+	cr_assert_eq(fi_av_lookup(f.lnx->rail[0]->av, dest, &in, &len), 0);
+	return ntohl(in.sin_addr.s_addr) & 0xff;
 }
 
 /* Where the frame of that kind went that left first; the others are dropped. */
@@ -623,19 +647,69 @@ Test(routed, answers_by_the_same_gateway)
 	end();
 }
 
+/* One of two gateways begins anew, with another id: those are asked, and from then on questions
+ * that come over it are answered over it. */
+Test(routed, restarted_gateway)
+{
+	static const uint64_t anew = GATEWAY + 7;
+	fi_addr_t other;
+	struct lnx_hdr h;
+	unsigned i, to;
+
+	for (to = 0; to < 2; to++) {
+		meet_two();
+		other = !to;
+		fake_after_ms(&f, 600);
+		fake_drop_all(&f, &p);
+		core->nonce[0] = core->nonce[1] = 0;
+		for (i = 0; i < 2; i++) {
+			fake_via = anew;
+			fake_frame(&f, &p, (struct lnx_hdr){
+				.kind = LNX_KIND_PROBE, .tag = 1,
+				.data = LNX_WIRE_PROBE_LATENCY | (5 + i) }, NULL, 0);
+			fake_after_ms(&f, 1);
+			if (i)
+				break;
+			cr_assert(core->nonce[0] && core->nonce[1], "not all are asked");
+			inform_of(anew, core->nonce[to], 3);
+			inform_of(id_of(other), core->nonce[other], 4);
+			fake_after_ms(&f, 1);
+			fake_drop_all(&f, &p);
+		}
+		cr_expect_eq(went(LNX_KIND_PONG, &h), to, "PROBE over gateway %u", to);
+		cr_expect_eq(h.data, LNX_WIRE_PROBE_LATENCY | 6);
+		/* What stays unknown is asked for once in a while. */
+		core->nhellos = 0;
+		for (i = 0; i < 20; i++) {
+			fake_via = anew + 1;
+			fake_frame(&f, &p, (struct lnx_hdr){
+				.kind = LNX_KIND_PROBE, .tag = 1,
+				.data = LNX_WIRE_PROBE_LATENCY | (9 + i) }, NULL, 0);
+			fake_after_ms(&f, 200);
+			fake_drop_all(&f, &p);
+			inform_of(to ? id_of(other) : anew, core->nonce[0], 3);
+			inform_of(to ? anew : id_of(other), core->nonce[1], 3);
+		}
+		cr_expect_geq(core->nhellos, 2);
+		cr_expect_leq(core->nhellos, 6);
+		end();
+	}
+}
+
 /* A gateway takes everything and forwards nothing: its path goes DOWN as soon as the peer
  * says so over the other one, and what it had leaves again over that. */
 Test(routed, silent_gateway)
 {
-	fi_addr_t first = meet_two(), again = FI_ADDR_NOTAVAIL;
+	fi_addr_t first, again = FI_ADDR_NOTAVAIL;
 	struct fake_sent *s;
 	struct lnx_hdr h;
 	unsigned i;
 
-	fake_via = id_of(!first);
+	meet_two();
 	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
 	fake_pass(&f);
-	cr_assert_eq(went(LNX_KIND_TAG, &h), first);
+	first = went(LNX_KIND_TAG, &h);
+	fake_via = id_of(!first);
 	for (i = 0; i < 400 && again == FI_ADDR_NOTAVAIL; i++) {
 		fake_after_ms(&f, 5);
 		while ((s = fake_take(core))) {
@@ -651,4 +725,697 @@ Test(routed, silent_gateway)
 	cr_expect_eq(again, !first);
 	cr_expect_eq(f.lnx->stats.paths_down, 1);
 	end();
+}
+
+/* The peer asks for n times the message with that number of its operation, over gateway 0, and
+ * once over gateway 1.  How many pieces of the last one left over gateway 1? */
+static unsigned answered(uint64_t number, unsigned n)
+{
+	struct lnx_hdr pull = {
+		.kind = LNX_KIND_PULL, .data = 9, .len = BYTES, .key = number,
+	};
+	struct fake_sent *s;
+	unsigned came = 0;
+
+	fake_via = id_of(0);
+	for (; n; n--, pull.data++)
+		fake_frame(&f, &p, pull, NULL, 0);
+	fake_passes(&f, 40);
+	fake_via = id_of(1);
+	fake_frame(&f, &p, pull, NULL, 0);
+	fake_after_ms(&f, 1);
+	fake_passes(&f, 40);
+	while ((s = fake_take(core))) {
+		if (s->h.kind == LNX_KIND_PIECE && s->dest == 1) {
+			cr_expect_eq(s->h.data, pull.data);
+			came++;
+		}
+		free(s);
+	}
+	return came;
+}
+
+/* Pieces for a gateway that takes nothing, or in whose connection they hang, do not delay those
+ * for another one. */
+Test(routed, pieces_past_a_gateway_that_hangs)
+{
+	struct fake_sent *s;
+	uint64_t number;
+	unsigned hangs;
+
+	for (hangs = 0; hangs < 2; hangs++) {
+		meet_two();
+		cr_assert_eq(fi_tsend(f.ep, mem, BYTES, NULL, p.addr, 5, &a), 0);
+		fake_passes(&f, 4);
+		s = fake_expect(&f, &p, LNX_KIND_RTS_TAG);
+		memcpy(&number, s->bytes + 64, 8);
+		free(s);
+		core->deaf = !hangs;
+		core->hold_sends = hangs;
+		cr_expect_eq(answered(number, 8), (BYTES + UNIT - 1) / UNIT, "%u", hangs);
+		core->hold_sends = false;
+		fake_finish_all(core);
+		end();
+	}
+}
+
+/* ---- notes ---- */
+
+/* The gateway says why it dropped that frame. */
+static void note(fi_addr_t gateway, unsigned reason, const struct lnx_hdr *frame)
+{
+	struct lnx_route_note n = {
+		.reason = (uint8_t)reason, .account = 3, .id = id_of(gateway), .count = 1,
+		.rail = p.where.rail[0], .src = frame->src, .dst = frame->dst,
+		.seq = frame->seq,
+	};
+	uint8_t bytes[LNX_ROUTE_NOTE_LEN];
+
+	cr_assert_gt(lnx_route_note_put(bytes, &n), 0);
+	fake_arrive(core, bytes, sizeof(bytes));
+}
+
+/* Send a message; the gateway that it goes to, *first, drops it and says so.  Returns where it
+ * goes then, and *frame becomes it. */
+static fi_addr_t noted(unsigned reason, fi_addr_t *first, struct lnx_hdr *frame)
+{
+	fi_addr_t to = FI_ADDR_NOTAVAIL;
+	unsigned i;
+
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	*first = went(LNX_KIND_TAG, frame);
+	cr_assert_neq(*first, FI_ADDR_NOTAVAIL);
+	note(*first, reason, frame);
+	/* At once, and not when the frame is missed. */
+	for (i = 0; i < 20 && to == FI_ADDR_NOTAVAIL; i++) {
+		fake_after_ms(&f, 1);
+		to = went(LNX_KIND_TAG, frame);
+	}
+	return to;
+}
+
+/* Whatever the reason, the frame leaves again over the other gateway. */
+Test(routed, notes_send_again)
+{
+	static const uint8_t reasons[] = {
+		LNX_NOTE_NO_ROUTE, LNX_NOTE_REFUSED, LNX_NOTE_UNREACHABLE,
+		LNX_NOTE_UNKNOWN_DST, LNX_NOTE_TTL, LNX_NOTE_FORBIDDEN, LNX_NOTE_OVER_QUOTA,
+		LNX_NOTE_DRAINING, LNX_NOTE_NOT_ROUTER,
+	};
+	fi_addr_t first, to;
+	struct lnx_hdr h;
+	size_t i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(reasons); i++) {
+		meet_two();
+		to = noted(reasons[i], &first, &h);
+		cr_expect_eq(to, !first, "%s", lnx_route_reason_name(reasons[i]));
+		cr_expect_eq(h.tag, 5);
+		end();
+	}
+}
+
+/* Those that say that the gateway has no way there, or will end, keep others away from it; until
+ * it says that it forwards. */
+Test(routed, notes_keep_away)
+{
+	static const uint8_t reasons[] = {
+		LNX_NOTE_NO_ROUTE, LNX_NOTE_DRAINING, LNX_NOTE_NOT_ROUTER,
+	};
+	fi_addr_t first, to;
+	struct lnx_hdr h;
+	unsigned n;
+	size_t i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(reasons); i++) {
+		meet_two();
+		noted(reasons[i], &first, &h);
+		for (n = 0; n < 8; n++) {
+			cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 6 + n, &a), 0);
+			fake_after_ms(&f, 1);
+			to = went(LNX_KIND_TAG, &h);
+			cr_expect_eq(to, !first, "%s: %d, tag %d", lnx_route_reason_name(reasons[i]),
+				     (int)to, (int)h.tag);
+		}
+		end();
+	}
+}
+
+/* Over the only gateway it leaves again as well. */
+Test(routed, quota_of_the_only_gateway)
+{
+	fi_addr_t to = FI_ADDR_NOTAVAIL;
+	struct lnx_hdr h;
+	unsigned i;
+
+	meet();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	cr_assert_neq(went(LNX_KIND_TAG, &h), FI_ADDR_NOTAVAIL);
+	note(0, LNX_NOTE_OVER_QUOTA, &h);
+	for (i = 0; i < 20 && to == FI_ADDR_NOTAVAIL; i++) {
+		fake_after_ms(&f, 1);
+		to = went(LNX_KIND_TAG, &h);
+	}
+	cr_expect_eq(to, 0);
+	cr_expect(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)));
+	end();
+}
+
+/* Notes of others than the gateway, and about frames of others, mean nothing. */
+Test(routed, notes_that_are_not_trusted)
+{
+	struct lnx_hdr h, wrong;
+	fi_addr_t first;
+
+	meet_two();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	first = went(LNX_KIND_TAG, &h);
+	wrong = h;
+	wrong.src++;
+	note(first, LNX_NOTE_NO_ROUTE, &wrong);
+	wrong = h;
+	wrong.dst++;
+	note(first, LNX_NOTE_NO_ROUTE, &wrong);
+	note(2, LNX_NOTE_NO_ROUTE, &h);
+	fake_after_ms(&f, 1);
+	fake_after_ms(&f, 1);
+	cr_expect_eq(went(LNX_KIND_TAG, &h), FI_ADDR_NOTAVAIL);
+	end();
+}
+
+/* ---- which gateway ---- */
+
+/* The route with the better priority is used, whatever the order of the gateways; when its
+ * gateway says that it ends, the other one. */
+Test(routed, priority)
+{
+	fi_addr_t first, to;
+	struct lnx_hdr h;
+	unsigned i;
+
+	for (i = 0; i < 8; i++) {
+		meet_gateways("tcp2 priority=1 via 10.9.0.8@tcp1; tcp2 via 10.9.0.9@tcp1");
+		to = noted(LNX_NOTE_DRAINING, &first, &h);
+		cr_expect_eq(address_of(first), 9);
+		cr_expect_eq(address_of(to), 8);
+		end();
+	}
+}
+
+/* So is the one over fewer gateways. */
+Test(routed, hops)
+{
+	unsigned i;
+
+	for (i = 0; i < 8; i++) {
+		cr_expect_eq(address_of(meet_gateways("tcp2 hop=1 via 10.9.0.8@tcp1; "
+						      "tcp2 hop=2 via 10.9.0.9@tcp1")), 8);
+		end();
+	}
+}
+
+/* A rule prefers a gateway to that net, against the priority. */
+Test(routed, preferred_by_rule)
+{
+	unsigned i;
+
+	for (i = 0; i < 8; i++) {
+		fake_conf.udsp = "dst:tcp2,rte:10.9.0.8@tcp1";
+		cr_expect_eq(address_of(meet_gateways("tcp2 priority=1 via 10.9.0.8@tcp1; "
+						      "tcp2 via 10.9.0.9@tcp1")), 8);
+		fake_conf.udsp = NULL;
+		end();
+	}
+}
+
+/* ---- without a route back ---- */
+
+/* The gateway leads to another net than that of the peer, whose HELLO comes over it. */
+static void comes_from_elsewhere(void)
+{
+	nets = "tcp1=127.0.0.0/8; tcp2=10.2.0.0/16; tcp3=10.3.0.0/16";
+	fake_conf.check_routers_before_use = true;
+	open_over(LNX_RAIL_PLAIN, "tcp3 via 10.9.0.9@tcp1");
+	fake_after_ms(&f, 1);
+	cr_assert_neq(core->nonce[0], 0, "the gateway is not asked before it is used");
+	inform_of(id_of(0), core->nonce[0], 3);
+	fake_via = id_of(0);
+	fake_hello(&f, &p);
+	fake_after_ms(&f, 1);
+}
+
+static const char *routes_shown(void)
+{
+	static char reply[1000];
+
+	memset(reply, 0, sizeof(reply));
+	cr_assert_geq(lnx_ctl_request(f.lnx, "route show", reply, sizeof(reply)), 0);
+	return reply;
+}
+
+/* It is taken, and counted. */
+Test(routed, no_route_back)
+{
+	comes_from_elsewhere();
+	cr_expect_eq(f.lnx->stats.asym_frames, 1);
+	cr_expect_neq(lnx_peer_by_sid(f.lnx, p.eid), NULL);
+	cr_expect_null(strstr(routes_shown(), "tcp2"));
+	end();
+}
+
+/* It is dropped; what comes over a gateway that leads back is not. */
+Test(routed, no_route_back_drops)
+{
+	fake_conf.drop_asym_route = true;
+	comes_from_elsewhere();
+	cr_expect_eq(f.lnx->stats.asym_frames, 1);
+	cr_expect_null(lnx_peer_by_sid(f.lnx, p.eid));
+	cr_assert_eq(request("route add tcp2 via 10.9.0.9@tcp1"), 0);
+	p.seq = 0;
+	fake_hello(&f, &p);
+	fake_after_ms(&f, 1);
+	cr_expect_eq(f.lnx->stats.asym_frames, 1);
+	cr_expect_neq(lnx_peer_by_sid(f.lnx, p.eid), NULL);
+	end();
+}
+
+/* So is what comes over a gateway that none of ours says to be. */
+Test(routed, foreign_gateway_drops)
+{
+	unsigned i;
+
+	fake_conf.drop_asym_route = true;
+	meet();
+	for (i = 0; i < 20; i++) {
+		fake_via = GATEWAY + 3;
+		fake_frame(&f, &p, (struct lnx_hdr){ .kind = LNX_KIND_PROBE, .tag = 1,
+						     .data = LNX_WIRE_PROBE_LATENCY | (5 + i) },
+			   NULL, 0);
+		fake_after_ms(&f, 200);
+		if (core->nonce[0])
+			inform(core->nonce[0], 3);
+		core->nonce[0] = 0;
+		fake_drop_all(&f, &p);
+	}
+	cr_expect_gt(f.lnx->stats.asym_frames, 5);
+	cr_expect_lt(f.lnx->stats.asym_frames, 20);
+	end();
+}
+
+/* A route is learned, and used; it is behind those of the user, and not exported. */
+Test(routed, route_back_is_learned)
+{
+	static char reply[8000];
+	struct lnx_hdr h;
+
+	fake_conf.learn_routes = true;
+	comes_from_elsewhere();
+	cr_expect_eq(f.lnx->stats.asym_frames, 1);
+	cr_expect(strstr(routes_shown(), "route tcp2 hop=1 priority=4294967294 via 10.9.0.9@tcp1"),
+		  "%s", routes_shown());
+	cr_expect(strstr(routes_shown(), "single-hop, learned"));
+	fake_drop_all(&f, &p);
+	cr_assert_eq(fi_tinject(f.ep, "y", 1, p.addr, 2), 0);
+	fake_after_ms(&f, 1);
+	cr_expect_eq(address_of(went(LNX_KIND_TAG, &h)), 9);
+	cr_assert_geq(lnx_ctl_request(f.lnx, "export", reply, sizeof(reply)), 0);
+	cr_expect(strstr(reply, "tcp3") && !strstr(reply, "net: tcp2\n"), "%s", reply);
+	/* The user's own takes its place. */
+	cr_assert_eq(request("route add tcp2 priority=2 via 10.9.0.9@tcp1"), 0);
+	cr_expect(strstr(routes_shown(), "route tcp2 priority=2 via 10.9.0.9@tcp1"));
+	cr_expect_null(strstr(routes_shown(), "learned"));
+	end();
+}
+
+/* ---- gateways with several NIDs ---- */
+
+#define OTHER_GATEWAY	0x99u
+#define NIDS		3u
+
+/* Where frames to that address go. */
+static fi_addr_t place_of(unsigned address)
+{
+	fi_addr_t i;
+
+	for (i = 0; i < NIDS && address_of(i) != address; i++)
+		;
+	cr_assert_lt(i, NIDS);
+	return i;
+}
+
+/* The NIDs that end with 7 and 8 answer hellos, if there are some, as one gateway, and the one
+ * that ends with 9 as another. */
+static void answer_hellos(uint64_t seven, uint64_t eight, uint8_t flags)
+{
+	const struct {
+		unsigned address;
+		uint64_t id;
+		uint16_t account;
+	} of[NIDS] = { { 7, seven, 7 }, { 8, eight, 8 }, { 9, OTHER_GATEWAY, 9 } };
+	unsigned i;
+
+	for (i = 0; i < NIDS; i++) {
+		fi_addr_t at = place_of(of[i].address);
+
+		if (core->nonce[at])
+			inform_with(of[i].id, core->nonce[at], of[i].account,
+				    of[i].address == 9 ? LNX_GW_F_ROUTING : flags);
+		core->nonce[at] = 0;
+	}
+}
+
+static void meet_nids(const char *routes)
+{
+	open_over(LNX_RAIL_PLAIN, routes);
+	cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), 0);
+	fake_after_ms(&f, 1);
+	answer_hellos(GATEWAY, GATEWAY, LNX_GW_F_ROUTING);
+	/* By an id that is not known the others are asked. */
+	fake_via = GATEWAY + 1;
+	fake_drop_all(&f, &p);
+	fake_hello(&f, &p);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	fake_after_ms(&f, 1);
+	answer_hellos(GATEWAY, GATEWAY, LNX_GW_F_ROUTING);
+	fake_via = OTHER_GATEWAY;
+	fake_after_ms(&f, 1);
+	fake_drop_all(&f, &p);
+}
+
+/* The next messages go to NIDs with these addresses only, which are bits. */
+static void expect_only(unsigned addresses, const char *what)
+{
+	struct lnx_hdr h;
+	fi_addr_t to;
+	unsigned n;
+
+	for (n = 0; n < 8; n++) {
+		cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 6 + n), 0);
+		fake_after_ms(&f, 1);
+		to = went(LNX_KIND_TAG, &h);
+		cr_assert_neq(to, FI_ADDR_NOTAVAIL);
+		cr_expect(addresses >> address_of(to) & 1, "%s: to %u", what, address_of(to));
+		fake_ack(&f, &p);
+		fake_passes(&f, 4);
+	}
+}
+
+/* What a gateway says counts for all its NIDs. */
+Test(routed, news_for_all_nids)
+{
+	unsigned i;
+
+	for (i = 0; i < 4; i++) {
+		meet_nids("tcp2 via 10.9.0.[7-9]@tcp1");
+		inform_with(GATEWAY, 0, 7, LNX_GW_F_ROUTING | LNX_GW_F_DRAINING);
+		fake_after_ms(&f, 1);
+		expect_only(1u << 9, "it drains");
+		inform_with(GATEWAY, 0, 7, LNX_GW_F_ROUTING);
+		inform_with(OTHER_GATEWAY, 0, 9, 0);
+		fake_after_ms(&f, 1);
+		expect_only(1u << 7 | 1u << 8, "the other one does not forward");
+		end();
+	}
+}
+
+/* The gateway with the two NIDs says why it dropped that frame. */
+static void note_of_two(unsigned reason, const struct lnx_hdr *frame)
+{
+	struct lnx_route_note n = {
+		.reason = (uint8_t)reason, .account = 7, .id = GATEWAY, .count = 1,
+		.rail = p.where.rail[0], .src = frame->src, .dst = frame->dst,
+		.seq = frame->seq,
+	};
+	uint8_t bytes[LNX_ROUTE_NOTE_LEN];
+
+	cr_assert_gt(lnx_route_note_put(bytes, &n), 0);
+	fake_arrive(core, bytes, sizeof(bytes));
+}
+
+/* Send a message over the gateway with the two NIDs, which drops it n times for that reason: to
+ * which addresses does it go? */
+static void dropped(unsigned reason, unsigned n, unsigned *address)
+{
+	struct lnx_hdr h;
+	fi_addr_t to;
+	unsigned i;
+
+	cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 5), 0);
+	fake_after_ms(&f, 1);
+	*address = address_of(went(LNX_KIND_TAG, &h));
+	for (; n; n--) {
+		cr_assert_neq(*address, 9);
+		note_of_two(reason, &h);
+		to = FI_ADDR_NOTAVAIL;
+		for (i = 0; i < 20 && to == FI_ADDR_NOTAVAIL; i++) {
+			fake_after_ms(&f, 1);
+			to = went(LNX_KIND_TAG, &h);
+		}
+		cr_assert_neq(to, FI_ADDR_NOTAVAIL);
+		*++address = address_of(to);
+	}
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+}
+
+/* So do its notes. */
+Test(routed, notes_for_all_nids)
+{
+	static char reply[1000];
+	const char *at = reply;
+	unsigned i, to[2], n;
+
+	for (i = 0; i < 4; i++) {
+		meet_nids("tcp2 via 10.9.0.[7-8]@tcp1; tcp2 priority=1 via 10.9.0.9@tcp1");
+		dropped(LNX_NOTE_NO_ROUTE, 1, to);
+		cr_expect_eq(to[1], 9);
+		expect_only(1u << 9, "it has no way");
+		memset(reply, 0, sizeof(reply));
+		cr_assert_gt(lnx_ctl_request(f.lnx, "route show", reply, sizeof(reply)), 0);
+		for (n = 0, at = reply; (at = strstr(at, "gateway says it has no way")); at++)
+			n++;
+		cr_expect_eq(n, 2, "%s", reply);
+		end();
+	}
+}
+
+/* The better priority of two routes over one gateway counts for both of its NIDs, as long as a
+ * route leads over them. */
+Test(routed, priority_of_all_nids)
+{
+	unsigned i, to[3];
+
+	for (i = 0; i < 6; i++) {
+		meet_nids("tcp2 via 10.9.0.7@tcp1; tcp2 priority=2 via 10.9.0.8@tcp1; "
+			  "tcp2 priority=1 via 10.9.0.9@tcp1");
+		/* What it takes not over one NID goes over the other, and then elsewhere. */
+		dropped(LNX_NOTE_UNREACHABLE, 2, to);
+		cr_expect_eq(to[0] + to[1], 7 + 8);
+		cr_expect_neq(to[2], to[1]);
+		end();
+		meet_nids("tcp2 via 10.9.0.7@tcp1; tcp2 priority=2 via 10.9.0.8@tcp1; "
+			  "tcp2 priority=1 via 10.9.0.9@tcp1");
+		cr_assert_eq(request("route del tcp2 via 10.9.0.8@tcp1"), 0);
+		fake_after_ms(&f, 1);
+		dropped(LNX_NOTE_UNREACHABLE, 1, to);
+		cr_expect_eq(to[0], 7);
+		cr_expect_eq(to[1], 9);
+		cr_assert_eq(request("route add tcp2 priority=2 via 10.9.0.8@tcp1"), 0);
+		cr_assert_eq(request("route del tcp2 via 10.9.0.7@tcp1"), 0);
+		fake_after_ms(&f, 1);
+		expect_only(1u << 9, "the priority is that of the routes there are");
+		end();
+	}
+}
+
+/* NIDs that turn out to be of two gateways are two from then on. */
+Test(routed, nids_that_part)
+{
+	unsigned i;
+
+	for (i = 0; i < 4; i++) {
+		meet_nids("tcp2 via 10.9.0.[7-8]@tcp1; tcp2 priority=1 via 10.9.0.9@tcp1");
+		fake_after_ms(&f, 61000);
+		cr_assert_neq(core->nonce[place_of(7)], 0);
+		cr_assert_neq(core->nonce[place_of(8)], 0);
+		answer_hellos(i & 1 ? GATEWAY : GATEWAY + 5, i & 1 ? GATEWAY + 5 : GATEWAY,
+			      LNX_GW_F_ROUTING);
+		fake_after_ms(&f, 1);
+		fake_drop_all(&f, &p);
+		/* Each is told something else. */
+		inform_with(GATEWAY + 5, 0, 5, LNX_GW_F_ROUTING | LNX_GW_F_DRAINING);
+		fake_after_ms(&f, 1);
+		expect_only(i & 1 ? 1u << 7 : 1u << 8, "one of the two drains");
+		end();
+	}
+}
+
+/* A peer with a rail in our net and one in another; the session has begun. */
+static void open_direct(void)
+{
+	struct fake_opt opt = { .nrail = 1, .kind = { LNX_RAIL_PLAIN }, .caps = FI_RMA };
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(5001),
+				  .sin_addr.s_addr = htonl(0x0a020005) };
+
+	fake_conf.nets = "tcp1=127.0.0.0/8; tcp2=10.2.0.0/16";
+	fake_conf.routes = "tcp2 via 10.9.0.9@tcp1";
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	p.where.nrail = 2;
+	p.where.rail[1] = p.where.rail[0];
+	p.where.rail[1].group++;
+	memcpy(p.where.rail[1].raw, &in, sizeof(in));
+	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
+	fake_peer_insert(&f, &p);
+	fake_meet(&f, &p);
+}
+
+/* The gateway is used when nothing comes over the direct path, and not before.  It is used
+ * now. */
+static void meet_standby(void)
+{
+	fi_addr_t direct, to = FI_ADDR_NOTAVAIL;
+	struct fake_sent *s;
+	struct lnx_hdr h;
+	unsigned i;
+
+	open_direct();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	direct = went(LNX_KIND_TAG, &h);
+	cr_expect_neq(direct, 0);
+	cr_expect_eq(core->nrouted, 0);
+	cr_expect_eq(core->nhellos, 0);
+	for (i = 0; i < 400 && to == FI_ADDR_NOTAVAIL; i++) {
+		fake_after_ms(&f, 10);
+		if (core->nonce[0] && !fake_via) {
+			inform_of(id_of(0), core->nonce[0], 3);
+			fake_via = id_of(0);
+		}
+		while ((s = fake_take(core))) {
+			if (s->h.kind == LNX_KIND_TAG && s->dest != direct)
+				to = s->dest;
+			if (s->h.kind == LNX_KIND_PROBE && s->dest == 0)
+				fake_frame(&f, &p, (struct lnx_hdr){
+					.kind = LNX_KIND_PONG, .tag = s->h.tag,
+					.data = s->h.data, .rail = 1 }, NULL, 0);
+			free(s);
+		}
+	}
+	cr_assert_eq(to, 0, "the gateway was not used");
+	cr_expect(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)));
+}
+
+Test(routed, standby_of_a_direct_path)
+{
+	meet_standby();
+	end();
+}
+
+/* The route over it is deleted, and another one comes: frames go there. */
+Test(routed, standby_over_another_route)
+{
+	fi_addr_t to = FI_ADDR_NOTAVAIL;
+	struct lnx_hdr h;
+	unsigned i;
+
+	meet_standby();
+	cr_assert_eq(request("route del tcp2 via 10.9.0.9@tcp1"), 0);
+	fake_after_ms(&f, 1);
+	while (went(LNX_KIND_TAG, &h) != FI_ADDR_NOTAVAIL)
+		;
+	cr_assert_eq(request("route add tcp2 via 10.9.0.8@tcp1"), 0);
+	for (i = 0; i < 20 && to == FI_ADDR_NOTAVAIL; i++) {
+		fake_after_ms(&f, 1);
+		to = went(LNX_KIND_TAG, &h);
+	}
+	cr_assert_neq(to, FI_ADDR_NOTAVAIL, "nothing leaves over the new route");
+	cr_expect_eq(address_of(to), 8);
+	cr_expect(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)));
+	end();
+}
+
+/* Direct paths that work stay alone when routes come. */
+Test(routed, direct_paths_need_no_route)
+{
+	struct lnx_hdr h;
+	fi_addr_t direct;
+
+	open_direct();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	direct = went(LNX_KIND_TAG, &h);
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	cr_assert_eq(request("route add tcp2 via 10.9.0.8@tcp1"), 0);
+	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 1);
+	cr_expect_eq(leaves(FI_ADDR_NOTAVAIL), direct);
+	end();
+}
+
+/* With one path for each peer, an equal route changes nothing; one that is better does. */
+Test(routed, one_path_over_routes_that_come)
+{
+	fi_addr_t first;
+
+	fake_conf.multi_rail_selection = LNX_SELECTION_PER_PEER;
+	meet();
+	first = leaves(FI_ADDR_NOTAVAIL);
+	cr_assert_eq(request("route add tcp2 via 10.9.0.8@tcp1"), 0);
+	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 1);
+	cr_expect_eq(leaves(FI_ADDR_NOTAVAIL), first);
+	cr_assert_eq(request("route put tcp2 priority=1 via 10.9.0.9@tcp1; "
+			     "tcp2 via 10.9.0.8@tcp1"), 0);
+	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2);
+	cr_expect_eq(address_of(leaves(first)), 8);
+	end();
+}
+
+/* A worse route is used while the better one is down. */
+Test(routed, one_path_over_a_route_that_is_up)
+{
+	fi_addr_t to = FI_ADDR_NOTAVAIL;
+	struct lnx_hdr h;
+	unsigned i;
+
+	fake_conf.multi_rail_selection = LNX_SELECTION_PER_PEER;
+	meet();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	cr_assert_neq(went(LNX_KIND_TAG, &h), FI_ADDR_NOTAVAIL);
+	note(0, LNX_NOTE_NO_ROUTE, &h);
+	fake_pass(&f);
+	cr_assert_eq(request("route add tcp2 priority=3 via 10.9.0.8@tcp1"), 0);
+	for (i = 0; i < 20 && (to == FI_ADDR_NOTAVAIL || address_of(to) != 8); i++) {
+		fake_after_ms(&f, 1);
+		to = went(LNX_KIND_TAG, &h);
+	}
+	cr_assert_neq(to, FI_ADDR_NOTAVAIL);
+	cr_expect_eq(address_of(to), 8);
+	cr_expect(explained("because its route is down, or its gateway ends soon\n"));
+	end();
+}
+
+/* Rules about gateways are for those that come while the program runs, too. */
+Test(routed, preferred_by_rule_when_routes_come)
+{
+	struct lnx_hdr h;
+	unsigned i;
+
+	fake_conf.udsp = "dst:tcp2,rte:10.9.0.8@tcp1";
+	for (i = 0; i < 8; i++) {
+		open_over(LNX_RAIL_PLAIN, NULL);
+		cr_assert_eq(request("route add tcp2 priority=1 via 10.9.0.8@tcp1"), 0);
+		cr_assert_eq(request("route add tcp2 via 10.9.0.9@tcp1"), 0);
+		cr_assert_eq(fi_tinject(f.ep, "x", 1, p.addr, 1), 0);
+		fake_after_ms(&f, 1);
+		cr_expect_eq(address_of(went(LNX_KIND_TAG, &h)), 8);
+		end();
+	}
+	fake_conf.udsp = NULL;
 }

@@ -346,58 +346,6 @@ Test(routes, best_first)
 	cr_assert_eq(got[0] + got[1], 4 + 5);
 }
 
-/* Two NIDs of one gateway count once, with the better of their routes. */
-Test(routes, merged)
-{
-	struct lnx_nid a, b, x;
-	uint8_t got[8];
-
-	cr_assert_eq(parse("tcp3 via 10.1.0.1@tcp1; tcp3 via 10.2.0.2@tcp2;"
-			   "tcp3 via 10.1.0.3@tcp1;"
-			   "ib priority=3 via 10.1.0.1@tcp1;"
-			   "ib priority=2 via 10.2.0.2@tcp2"), 0);
-	a = nid("10.1.0.1@tcp1");
-	b = nid("10.2.0.2@tcp2");
-	x = nid("10.1.0.77@tcp1");
-	cr_assert_eq(best("10.3.0.7@tcp3", 0, got), 3);
-	/* The gateway is known by a NID that no route has: nothing to merge yet. */
-	cr_assert(!lnx_routes_merge(&table, &x, &x));
-	cr_assert(lnx_routes_merge(&table, &a, &b));
-	cr_assert(!lnx_routes_merge(&table, &a, &b));
-	cr_assert(!lnx_routes_merge(&table, &b, &a));
-	cr_assert_eq(best("10.3.0.7@tcp3", 0, got), 2);
-	cr_assert_eq(best("10.9.0.7@ib", 0, got), 1);
-	cr_assert_eq(got[0], 2);
-	/* It is the same gateway: it has a route to cxi once added by either NID. */
-	cr_assert_eq(parse("cxi via 10.1.0.1@tcp1"), 0);
-	cr_assert_eq(parse("cxi via 10.2.0.2@tcp2"), -EEXIST);
-	/* What was merged stays as it was written. */
-	cr_assert(strstr(print(), "ib priority=3 via 10.1.0.1@tcp1"));
-}
-
-/* Three NIDs, found to be one in any order, whichever is the primary. */
-Test(routes, merged_in_any_order)
-{
-	static const unsigned order[][4] = {
-		{ 0, 1, 1, 2 }, { 1, 2, 0, 1 }, { 0, 2, 1, 2 }, { 2, 0, 2, 1 },
-	};
-	unsigned i;
-
-	for (i = 0; i < LNX_ARRAY_SIZE(order); i++) {
-		struct lnx_nid n[3];
-		uint8_t got[8];
-
-		cr_assert_eq(parse("tcp3 via 10.1.0.[1-3]@tcp1"), 0);
-		n[0] = nid("10.1.0.1@tcp1");
-		n[1] = nid("10.1.0.2@tcp1");
-		n[2] = nid("10.1.0.3@tcp1");
-		lnx_routes_merge(&table, &n[order[i][0]], &n[order[i][1]]);
-		lnx_routes_merge(&table, &n[order[i][2]], &n[order[i][3]]);
-		cr_assert_eq(best("10.3.0.7@tcp3", 0, got), 1, "%u", i);
-		lnx_routes_fini(&table);
-	}
-}
-
 /* ---- where new ones stand ---- */
 
 Test(routes, places)

@@ -132,18 +132,20 @@ static bool shm_cma_disabled(void)
 	       strcasecmp(text, "false") && strcasecmp(text, "off");
 }
 
-/* The parameters that are in the environment: libfabric.conf has the others. */
-static uint64_t from_environment(void)
+/* Those of the parameters given that are not in the environment are in libfabric.conf. */
+static void find_in_config(struct lnx_conf *c)
 {
-	uint64_t bits = 0;
+	bool here[LNX_CONF_ROWS] = { false };
 
 	for (char **e = environ; e && *e; e++) {
 		int i = lnx_param_find(*e, strcspn(*e, "="));
 
 		if (i >= 0 && !strncmp(*e, "FI_LNX_", 7))
-			bits |= 1ULL << i;
+			here[i] = true;
 	}
-	return bits;
+	for (size_t i = 0; i < LNX_CONF_ROWS; i++)
+		if ((c->origin[i] & LNX_CONF_GIVEN) && !here[i])
+			c->origin[i] |= LNX_CONF_IN_CONFIG;
 }
 
 /*
@@ -206,7 +208,7 @@ static int read_conf(void)
 	}
 	read_config(n);
 	lnx_conf_read(&lnx_globals.conf, conf_env, conf_warn, &said);
-	lnx_globals.conf.in_config = lnx_globals.conf.given & ~from_environment();
+	find_in_config(&lnx_globals.conf);
 	speak_up(&lnx_globals.conf);
 	complain_all(&said);
 	/* A user that forbids it to shm does not want us to do it. */

@@ -204,11 +204,6 @@
 
 /* ---- gateways (rel/gateway.h) ---- */
 
-/* From one hello to the next, to one that is alive, and to one that is not; and how long an
- * answer may take. */
-#define LNX_GATEWAY_ALIVE_NS	(60 * LNX_NS_PER_S)
-#define LNX_GATEWAY_DEAD_NS	(2 * LNX_NS_PER_S)
-#define LNX_GATEWAY_PING_NS	(5 * LNX_NS_PER_S)
 /* A hello that the core did not take is tried again: it may be connecting. */
 #define LNX_GATEWAY_TRY_NS	(10 * LNX_NS_PER_MS)
 /* A part of a read over a gateway that does not come is asked for again, later each time; and

@@ -20,8 +20,6 @@
 #define NAME_MAX_LEN	40	/* a longer name resembles no known one */
 #define QUOTE_BYTES	72	/* of a name or value quoted in a sentence */
 #define SENTENCE_BYTES	512
-/* The rows that were seen in env are bits of one word. */
-#define SEEN_MAX	64
 
 static const char *const lnx_conf_protocol_names[] = {
 	[LNX_PROTOCOL_FRAMED] = "framed",
@@ -49,8 +47,6 @@ const struct lnx_param lnx_params[] = {
 };
 
 const size_t lnx_nparams = LNX_ARRAY_SIZE(lnx_params);
-
-_Static_assert(LNX_ARRAY_SIZE(lnx_params) <= SEEN_MAX, "widen the seen mask");
 
 /* Rows by name. */
 enum {
@@ -309,8 +305,7 @@ struct reader {
 	struct lnx_conf *conf;
 	void (*warn)(void *arg, const char *sentence);
 	void *arg;
-	uint64_t seen;			/* bit i: row i was seen in env */
-	uint64_t given;			/* and had a value that is used */
+	bool seen[LNX_CONF_ROWS];	/* in env */
 	int warnings;
 };
 
@@ -323,7 +318,7 @@ static void warn_once(struct reader *r, const char *sentence)
 
 static bool both(const struct reader *r, int one, int other)
 {
-	return (r->given >> one & 1) && (r->given >> other & 1);
+	return r->conf->origin[one] & r->conf->origin[other] & LNX_CONF_GIVEN;
 }
 
 /* May a value be that of a key?  It must not be shown. */
@@ -382,16 +377,16 @@ static void read_one(struct reader *r, const char *name, size_t len,
 			unknown(r, name, len, value);
 		return;
 	}
-	if (r->seen & (1ULL << i))
+	if (r->seen[i])
 		return;
-	r->seen |= 1ULL << i;
+	r->seen[i] = true;
 	if (!value[0]) {
 		if (empty_counts(i))
 			*(const char **)((char *)r->conf + offsets[i]) = value;
 		return;
 	}
 	if (set(r->conf, i, value)) {
-		r->given |= 1ULL << i;
+		r->conf->origin[i] |= LNX_CONF_GIVEN;
 		return;
 	}
 	snprintf(what, sizeof(what), "%s=\"%s\": must be %s; using the "
@@ -440,17 +435,15 @@ static void contradictions(struct reader *r)
 	}
 }
 
-/* Rows whose values differ, as bits. */
-static uint64_t differing(const struct lnx_conf *a, const struct lnx_conf *b)
+/* Rows whose values differ from what they were are derived. */
+static void derived(struct lnx_conf *c, const struct lnx_conf *before)
 {
-	uint64_t bits = 0;
 	size_t i;
 
 	for (i = 0; i < lnx_nparams; i++)
-		if (memcmp((const char *)a + offsets[i],
-			   (const char *)b + offsets[i], sizes[i]))
-			bits |= 1ULL << i;
-	return bits;
+		if (memcmp((const char *)c + offsets[i],
+			   (const char *)before + offsets[i], sizes[i]))
+			c->origin[i] |= LNX_CONF_DERIVED;
 }
 
 int lnx_conf_read(struct lnx_conf *c, char *const env[],
@@ -473,11 +466,10 @@ int lnx_conf_read(struct lnx_conf *c, char *const env[],
 			read_one(&r, name, (size_t)(eq - name), eq + 1);
 	}
 	contradictions(&r);
-	c->given = r.given;
 	before = *c;
-	r.warnings += lnx_plan_mend(c, r.given & 1ULL << ROW_retry_count, warn,
+	r.warnings += lnx_plan_mend(c, c->origin[ROW_retry_count] & LNX_CONF_GIVEN, warn,
 				    arg);
-	c->derived = differing(c, &before);
+	derived(c, &before);
 	return r.warnings;
 }
 

@@ -30,6 +30,22 @@ enum lnx_conf_protocol {		/* FI_LNX_PROTOCOL */
 
 #define LNX_CONF_AUTO	UINT64_MAX	/* of a UINT: a word instead of a number */
 
+/* Rows of params.def. */
+enum {
+	LNX_CONF_ROWS = 0
+#define LNX_PARAM(name, type, def, min, max, unit, names, help) + 1
+#include "conf/params.def"
+#undef LNX_PARAM
+};
+
+/* Where the value of a row comes from: bits.  None: it is the default. */
+enum lnx_conf_origin {
+	LNX_CONF_GIVEN = 1,		/* set in the environment block that was read */
+	LNX_CONF_DERIVED = 2,		/* changed to fit other parameters */
+	LNX_CONF_IN_CONFIG = 4,		/* given, by libfabric.conf; prov.c sets this */
+	LNX_CONF_LIVE = 8,		/* set since, by a request */
+};
+
 /*
  * One member per row of params.def, in its order: bool, uint64_t, const char *
  * (NULL when unset; owned by the environment, never modified) or int (enum).
@@ -43,11 +59,7 @@ struct lnx_conf {
 	LNX_CONF_##type name;
 #include "conf/params.def"
 #undef LNX_PARAM
-	/* Where values come from; bit i: row i.  None: the default. */
-	uint64_t given;			/* set in the environment block that was read */
-	uint64_t derived;		/* changed to fit other parameters */
-	uint64_t in_config;		/* given, by libfabric.conf; prov.c sets this */
-	uint64_t live;			/* set since, by a request */
+	uint8_t origin[LNX_CONF_ROWS];	/* of each row: enum lnx_conf_origin */
 };
 #undef LNX_CONF_BOOL
 #undef LNX_CONF_UINT

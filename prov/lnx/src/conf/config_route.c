@@ -90,7 +90,7 @@ int lnx_config_set_routes(struct lnx_config *c, const struct lnx_routes *t)
 	do {
 		next = NULL;
 		for (i = 0; i < t->n; i++)
-			if (t->route[i].id > last &&
+			if (t->route[i].id > last && !t->route[i].learned &&
 			    (!next || t->route[i].id < next->id))
 				next = &t->route[i];
 		if (next) {

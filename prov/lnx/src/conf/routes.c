@@ -218,27 +218,13 @@ static int make_room(struct lnx_routes *t)
 	return 0;
 }
 
-/* The number of the gateway with that NID, if one was given to it. */
-static uint32_t number_of(const struct lnx_routes *t, const struct lnx_nid *nid)
+static struct lnx_route *find_same(const struct lnx_routes *t,
+				   const struct lnx_route_spec *spec)
 {
 	unsigned i;
 
 	for (i = 0; i < t->n; i++)
-		if (t->route[i].gateway && same_nid(&t->route[i].spec.gateway, nid))
-			return t->route[i].gateway;
-	return 0;
-}
-
-static const struct lnx_route *find_same(const struct lnx_routes *t,
-					 const struct lnx_route_spec *spec)
-{
-	uint32_t number = number_of(t, &spec->gateway);
-	unsigned i;
-
-	for (i = 0; i < t->n; i++)
-		if (same_net(&t->route[i].spec.net, &spec->net) &&
-		    (same_nid(&t->route[i].spec.gateway, &spec->gateway) ||
-		     (number && t->route[i].gateway == number)))
+		if (lnx_route_same(&t->route[i].spec, spec))
 			return &t->route[i];
 	return NULL;
 }
@@ -247,14 +233,19 @@ int lnx_routes_add(struct lnx_routes *t, const struct lnx_route_spec *spec,
 		   const struct lnx_route_host *host, struct lnx_refusal *r)
 {
 	char net[NET_TEXT], nid[LNX_NID_TEXT_MAX];
-	const struct lnx_route *other;
+	struct lnx_route *other;
 	int ret = lnx_route_check(spec, host, r);
-	uint32_t number;
 	unsigned at;
 
 	if (ret)
 		return ret;
 	other = find_same(t, spec);
+	if (other && other->learned) {
+		other->spec = *spec;
+		other->learned = false;
+		t->changes++;
+		return 0;
+	}
 	if (other) {
 		lnx_refuse(r, NULL, "there is a route to %s over %s already; delete it "
 			   "to change it", net_text(&spec->net, net),
@@ -270,11 +261,9 @@ int lnx_routes_add(struct lnx_routes *t, const struct lnx_route_spec *spec,
 		lnx_refuse(r, NULL, "memory is short; nothing was changed");
 		return refuse(r, -ENOMEM);
 	}
-	number = number_of(t, &spec->gateway);
 	at = (unsigned)(next_random(t) % (t->n + 1));
 	memmove(t->route + at + 1, t->route + at, (t->n - at) * sizeof(*t->route));
-	t->route[at] = (struct lnx_route){ .spec = *spec, .id = ++t->last_id,
-					   .gateway = number };
+	t->route[at] = (struct lnx_route){ .spec = *spec, .id = ++t->last_id };
 	t->n++;
 	t->changes++;
 	return 0;
@@ -448,35 +437,6 @@ void lnx_routes_clear(struct lnx_routes *t)
 	t->n = 0;
 }
 
-bool lnx_routes_merge(struct lnx_routes *t, const struct lnx_nid *a,
-		      const struct lnx_nid *b)
-{
-	uint32_t of_a = number_of(t, a), of_b = number_of(t, b), number;
-	bool changed = false;
-	unsigned i;
-
-	number = of_a ? of_a : of_b;
-	for (i = 0; !number && i < t->n; i++)
-		if (same_nid(&t->route[i].spec.gateway, a))
-			number = t->route[i].id;
-	for (i = 0; !number && i < t->n; i++)
-		if (same_nid(&t->route[i].spec.gateway, b))
-			number = t->route[i].id;
-	for (i = 0; number && i < t->n; i++) {
-		struct lnx_route *route = &t->route[i];
-
-		if (route->gateway == number ||
-		    (!same_nid(&route->spec.gateway, a) &&
-		     !same_nid(&route->spec.gateway, b) &&
-		     !(of_b && route->gateway == of_b)))
-			continue;
-		route->gateway = number;
-		changed = true;
-	}
-	t->changes += changed;
-	return changed;
-}
-
 /* ---- the best ones ---- */
 
 static bool better(const struct lnx_route_spec *a, const struct lnx_route_spec *b)
@@ -490,7 +450,7 @@ unsigned lnx_routes_best(const struct lnx_routes *t, const struct lnx_nid *to,
 			 void *arg, const struct lnx_route **out, unsigned max)
 {
 	const struct lnx_route *best = NULL;
-	unsigned i, k, n = 0;
+	unsigned i, n = 0;
 
 	for (i = 0; i < t->n; i++) {
 		const struct lnx_route *route = &t->route[i];
@@ -504,10 +464,7 @@ unsigned lnx_routes_best(const struct lnx_routes *t, const struct lnx_nid *to,
 		} else if (better(&best->spec, &route->spec)) {
 			continue;
 		}
-		for (k = 0; k < n; k++)
-			if (route->gateway && out[k]->gateway == route->gateway)
-				break;
-		if (k == n && n < max)
+		if (n < max)
 			out[n++] = route;
 	}
 	return n;

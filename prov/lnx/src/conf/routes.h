@@ -48,9 +48,10 @@ struct lnx_route_spec {
 struct lnx_route {
 	struct lnx_route_spec spec;
 	uint32_t id;			/* > 0, never used again in this table */
-	/* Routes with the same number, not 0, are known to lead over the same gateway,
-	 * by whatever NID (lnx_routes_merge). */
-	uint32_t gateway;
+	bool learned;			/* from a frame, and not set by the user */
+	/* A note of the gateway takes it down until then (policy/route.h); 0: none does.  For
+	 * the user of the table. */
+	uint64_t noted_ns;
 };
 
 /* Set up by lnx_routes_init; read-only for others. */
@@ -90,7 +91,7 @@ int lnx_route_check(const struct lnx_route_spec *spec, const struct lnx_route_ho
 
 /*
  * Add one route: as lnx_route_check, and
- *	-EEXIST		that gateway has a route to the net already
+ *	-EEXIST		that gateway has a route to the net already, which was not learned
  *	-ENOSPC		there are LNX_ROUTES_MAX
  *	-ENOMEM
  * The table is unchanged after an error.
@@ -150,17 +151,9 @@ int lnx_routes_del(struct lnx_routes *t, const struct lnx_nets *nets, const char
 void lnx_routes_clear(struct lnx_routes *t);
 
 /*
- * The NIDs a and b are of the same gateway.  Routes over b that a has as well stay in the
- * table, but lnx_routes_best passes them over unless they are better.  Returns whether
- * anything changed.
- */
-bool lnx_routes_merge(struct lnx_routes *t, const struct lnx_nid *a,
-		      const struct lnx_nid *b);
-
-/*
  * The best routes to a remote rail, in the order of the table: of those that usable (may
  * be NULL) takes, the ones with the lowest priority, of these the ones with the fewest
- * hops; each gateway once.  Writes at most max and returns how many it wrote.
+ * hops.  Writes at most max and returns how many it wrote.
  */
 unsigned lnx_routes_best(const struct lnx_routes *t, const struct lnx_nid *to,
 			 bool (*usable)(void *arg, const struct lnx_route *route),

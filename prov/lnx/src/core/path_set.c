@@ -95,44 +95,83 @@ static bool add(struct lnx_peer *peer, const struct lnx_path_choice *way)
 	return true;
 }
 
-static bool has(const struct lnx_peer *peer, const struct lnx_path_choice *way)
+/* ---- over gateways ---- */
+
+/* Its rails are in two groups: it is a guess that it leads anywhere. */
+static bool is_guess(const struct lnx_path *path, const struct lnx_rails *r)
+{
+	const struct lnx_addr_rail *to = lnx_rails_find(r, path->remote_rail);
+
+	return !lnx_rail_is_leg(path->rail) && to && to->group != path->rail->group;
+}
+
+/* Does a pair of rails within a group lead to peer? */
+static bool is_direct(const struct lnx_peer *peer, const struct lnx_rails *r)
 {
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++)
-		if (peer->path[i]->rail == way->rail &&
-		    peer->path[i]->remote_rail == way->remote)
+		if (!lnx_rail_is_leg(peer->path[i]->rail) && !is_guess(peer->path[i], r))
 			return true;
 	return false;
 }
 
-/* ---- over gateways ---- */
-
-static unsigned routed_max(const struct lnx_ep *ep)
+/* Paths over legs, as bits; routed: only those that a route leads over. */
+static unsigned legs_of(const struct lnx_peer *peer, bool routed)
 {
-	return ep->conf->multi_rail_selection == LNX_SELECTION_PER_PEER ? 1 :
-	       (unsigned)LNX_MIN(LNX_PATHS_MAX, ep->conf->max_rails);
+	unsigned i, mask = 0;
+
+	for (i = 0; i < peer->npath; i++)
+		if (lnx_rail_is_leg(peer->path[i]->rail) &&
+		    (!routed || lnx_routes_of_path(peer->path[i])))
+			mask |= 1u << i;
+	return mask;
 }
 
-/* No pair of rails within a group leads to peer: gateways may.  Returns how many paths were
- * made; a pair between groups is a guess. */
+/* Two are enough to stand in for direct paths. */
+static unsigned routed_max(const struct lnx_peer *peer, const struct lnx_rails *r)
+{
+	const struct lnx_conf *conf = peer->ep->conf;
+
+	return conf->multi_rail_selection == LNX_SELECTION_PER_PEER ? 1 :
+	       (unsigned)LNX_MIN(is_direct(peer, r) ? 2 : LNX_PATHS_MAX, conf->max_rails);
+}
+
+/*
+ * Give peer those of its paths over gateways that it does not have yet.  Returns how many were
+ * made.  rel/order.c decides which of them is used, and which are for when no better one
+ * works; until then the first one is.
+ */
 static unsigned add_routed(struct lnx_peer *peer, const struct lnx_rails *r)
 {
 	struct lnx_path_choice way[LNX_PATHS_MAX];
-	unsigned i, n = lnx_routes_choose(peer->ep, r, way, routed_max(peer->ep));
+	unsigned i, n, had = peer->npath;
 
-	for (i = 0; i < n; i++) {
+	lnx_policy_peer(peer, r, false);
+	n = lnx_routes_choose(peer, r, way, routed_max(peer, r));
+	for (i = 0; i < n && peer->npath < LNX_PATHS_MAX; i++) {
 		uint8_t bit = (uint8_t)(1u << peer->npath);
 
-		if (add(peer, &way[i]))
-			peer->stripe |= bit;
+		if (!lnx_peer_has_path(peer, way[i].rail, way[i].remote) &&
+		    add(peer, &way[i]) && !peer->stripe)
+			peer->stripe = bit;
 	}
-	return peer->npath;
+	return peer->npath - had;
 }
 
-static bool between_groups(const struct lnx_path_choice *way)
+LNX_COLD bool lnx_path_set_standby(struct lnx_peer *peer)
 {
-	return way->rail->group != way->to->group;
+	struct lnx_rails r;
+	unsigned n;
+
+	if (lnx_likely(!peer->ep->policy.gateways) || !peer->npath || peer->self ||
+	    legs_of(peer, true) || !lnx_peer_rails(peer, &r))
+		return false;
+	n = add_routed(peer, &r);
+	if (n)
+		LNX_INFO(FI_LOG_EP_CTRL, "peer %016llx: no path works, so that gateways are "
+			 "used: %u paths more\n", (unsigned long long)peer->eid, n);
+	return n;
 }
 
 /* A leg takes nothing for an end that is withdrawn: so a peer without another path waits, as
@@ -147,71 +186,35 @@ static void close_end(const struct lnx_path *path)
 	leg->end[path->core_addr].closed = path->detect.withdrawn;
 }
 
-static bool is_in(const struct lnx_path *path, const struct lnx_path_choice *way, unsigned n)
-{
-	unsigned i;
-
-	for (i = 0; i < n; i++)
-		if (way[i].rail == path->rail && way[i].remote == path->remote_rail)
-			return true;
-	return false;
-}
-
-/* What routes say of one path; `replaced`: paths over the best routes are there. */
-static void judge(struct lnx_path *path, const struct lnx_rails *r, bool best, bool replaced)
-{
-	const struct lnx_addr_rail *to = lnx_rails_find(r, path->remote_rail);
-	bool leads = best || !lnx_rail_is_leg(path->rail) ||
-		     (to && lnx_routes_lead(path->rail, to));
-
-	path->detect.withdrawn = !leads || (replaced && !lnx_rail_is_leg(path->rail));
-	path->detect.reserve = leads && !best && replaced;
-	close_end(path);
-}
-
-/* Does a pair of rails within a group lead to peer? */
-static bool is_direct(const struct lnx_peer *peer, const struct lnx_rails *r)
-{
-	unsigned i;
-
-	for (i = 0; i < peer->npath; i++) {
-		const struct lnx_path *path = peer->path[i];
-		const struct lnx_addr_rail *to = lnx_rails_find(r, path->remote_rail);
-
-		if (!lnx_rail_is_leg(path->rail) && (!to || to->group == path->rail->group))
-			return true;
-	}
-	return false;
-}
-
 LNX_COLD bool lnx_path_set_routes(struct lnx_peer *peer, unsigned *left, unsigned *back)
 {
-	struct lnx_path_choice way[LNX_PATHS_MAX];
-	unsigned i, n, was = 0, is = 0, order = 0, before = peer->npath;
-	bool replaced = false;
+	unsigned i, routed, was = 0, is = 0;
 	struct lnx_rails r;
 
 	*left = *back = 0;
-	if (!peer->npath || peer->self || !lnx_peer_rails(peer, &r) || is_direct(peer, &r))
+	if (!peer->npath || peer->self || !lnx_peer_rails(peer, &r))
 		return false;
-	n = lnx_routes_choose(peer->ep, &r, way, routed_max(peer->ep));
-	for (i = 0; i < n && peer->npath < LNX_PATHS_MAX; i++)
-		if (!has(peer, &way[i]))
-			add(peer, &way[i]);
-	for (i = 0; i < peer->npath; i++)
-		replaced |= is_in(peer->path[i], way, n);
+	/* Direct paths that work need no company. */
+	if (legs_of(peer, false) || !is_direct(peer, &r))
+		add_routed(peer, &r);
+	routed = legs_of(peer, true);
 	for (i = 0; i < peer->npath; i++) {
 		struct lnx_path *path = peer->path[i];
-		bool reserve = path->detect.reserve;
 
 		was |= (unsigned)path->detect.withdrawn << i;
-		judge(path, &r, is_in(path, way, n), replaced);
+		path->detect.withdrawn = lnx_rail_is_leg(path->rail) ? !(routed >> i & 1) :
+					 routed && is_guess(path, &r);
 		is |= (unsigned)path->detect.withdrawn << i;
-		order |= reserve != path->detect.reserve;
+		close_end(path);
 	}
 	*left = is & ~was;
 	*back = was & ~is;
-	return *left || *back || order || peer->npath != before;
+	return legs_of(peer, false);
+}
+
+static bool between_groups(const struct lnx_path_choice *way)
+{
+	return way->rail->group != way->to->group;
 }
 
 void lnx_path_set_join(struct lnx_peer *peer, const struct lnx_rails *r)
@@ -223,6 +226,7 @@ void lnx_path_set_join(struct lnx_peer *peer, const struct lnx_rails *r)
 	lnx_policy_peer(peer, r, false);
 	s = lnx_paths_choose(peer->ep, r, lnx_policy_table(peer), NULL, way,
 			     LNX_PATHS_MAX);
+	/* A pair between groups is a guess. */
 	if (lnx_unlikely(peer->ep->policy.gateways && (!s.n || between_groups(&way[0]))) &&
 	    add_routed(peer, r))
 		return;
@@ -414,13 +418,14 @@ LNX_COLD void lnx_path_set_wanted(struct lnx_peer *peer)
 		return;
 	n = lnx_paths_best(ep, &r, lnx_policy_table(peer), way, LNX_PATHS_MAX);
 	for (i = 0; i < n; i++)
-		any |= has(peer, &way[i]);
+		any |= lnx_peer_has_path(peer, way[i].rail, way[i].remote);
 	/* One path is enough there, and the rules want it. */
 	if (one && any)
 		return;
 	max = one ? LNX_PATHS_MAX : max;
 	for (i = 0; i < n && peer->npath < max; i++)
-		if (!has(peer, &way[i]) && add(peer, &way[i]) && one)
+		if (!lnx_peer_has_path(peer, way[i].rail, way[i].remote) &&
+		    add(peer, &way[i]) && one)
 			return;
 }
 

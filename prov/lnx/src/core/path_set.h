@@ -26,11 +26,16 @@ LNX_COLD bool lnx_path_set_elsewhere(struct lnx_peer *peer, struct lnx_path *pat
  */
 LNX_COLD void lnx_path_set_wanted(struct lnx_peer *peer);
 /*
- * Routes have changed: give a peer that no pair of rails within a group leads to the paths over
- * the best ones.  Those over others are in reserve; those that no route leads over are
- * withdrawn, and so is a guess between groups while there are routes.  left and back: paths,
- * as bits, that were withdrawn by that, and that are no longer.  True: anything has changed.
- * Calls cores' AVs.
+ * No path to peer is known to work: from now on it has paths over gateways, if there are routes
+ * to any of its rails and it has no such path yet.  True: it has more paths.  Calls cores' AVs.
+ */
+LNX_COLD bool lnx_path_set_standby(struct lnx_peer *peer);
+/*
+ * Routes have changed: paths that no route leads over are withdrawn, and so is a guess between
+ * groups while there are routes.  A peer that no pair of rails within a group leads to, or that
+ * has used gateways, gets paths over the best ones.  left and back: paths, as bits, that were
+ * withdrawn by that, and that are no longer.  True: it has paths over gateways, which are to be
+ * put in order.  Calls cores' AVs.
  */
 LNX_COLD bool lnx_path_set_routes(struct lnx_peer *peer, unsigned *left, unsigned *back);
 /* Add paths for rails that have none yet, here or there; or make the first ones. */

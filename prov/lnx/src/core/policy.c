@@ -160,8 +160,10 @@ struct lnx_rules *lnx_policy_rules(struct lnx_ep *ep)
 {
 	if (!ep->policy.rules) {
 		ep->policy.rules = lnx_rules_create(nets_of(ep));
-		if (ep->policy.rules)
+		if (ep->policy.rules) {
+			lnx_rules_routing(ep->policy.rules, ep->policy.gateways != NULL);
 			set_rails(ep);
+		}
 	}
 	return ep->policy.rules;
 }

@@ -3,6 +3,8 @@
 #include "core/routes.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "conf/config.h"
@@ -109,20 +111,33 @@ struct lnx_gw *lnx_routes_gateway(const struct lnx_ep *ep, const struct lnx_rout
 	return NULL;
 }
 
+/* Does a leg to any NID of the gateway lead to that rail's net? */
+static bool leads_to_net_of(const struct lnx_gateways *all, const struct lnx_gw_process *process,
+			    const struct lnx_addr_rail *r)
+{
+	unsigned i, k;
+
+	for (i = 0; i < all->n; i++)
+		for (k = 0; all->gw[i]->process == process && k < all->gw[i]->nleg; k++)
+			if (all->gw[i]->leg[k]->rail.prov == r->prov &&
+			    all->gw[i]->leg[k]->rail.group == r->group)
+				return true;
+	return false;
+}
+
 /* Rails of the gateway on our nets, and in the net of the route, as its info lists them. */
 static void view_rails(const struct lnx_ep *ep, const struct lnx_gw *gw,
 		       const struct lnx_route *route, struct lnx_route_view *v)
 {
+	const struct lnx_rails *rails = &gw->process->rails;
 	struct lnx_nid nid;
-	unsigned i, k;
+	unsigned i;
 
-	for (i = 0; i < gw->rails.n; i++) {
-		const struct lnx_addr_rail *r = &gw->rails.rail[i];
+	for (i = 0; i < rails->n; i++) {
+		const struct lnx_addr_rail *r = &rails->rail[i];
 
-		for (k = 0; k < gw->nleg; k++)
-			if (gw->leg[k]->rail.prov == r->prov &&
-			    gw->leg[k]->rail.group == r->group)
-				v->local |= 1u << i;
+		if (leads_to_net_of(gw->all, gw->process, r))
+			v->local |= 1u << i;
 		if (!lnx_policy_nid(ep, r, &nid) && lnx_nid_part_has(&route->spec.net, &nid))
 			v->remote |= 1u << i;
 	}
@@ -146,7 +161,8 @@ enum lnx_route_why lnx_routes_why(const struct lnx_ep *ep, const struct lnx_rout
 			continue;
 		if (other == route)
 			own = n;
-		v[n] = (struct lnx_route_view){ .gateway = &gw->state, .hop = other->spec.hop };
+		v[n] = (struct lnx_route_view){ .gateway = &gw->process->state, .hop = other->spec.hop,
+						.noted_ns = other->noted_ns };
 		view_rails(ep, gw, other, &v[n++]);
 	}
 	if (own == VIEWS)
@@ -155,69 +171,205 @@ enum lnx_route_why lnx_routes_why(const struct lnx_ep *ep, const struct lnx_rout
 	return (enum lnx_route_why)why[own];
 }
 
-struct asking {
-	struct lnx_ep *ep;
-	uint64_t now;
-};
+/* ---- choices ---- */
 
-static bool is_up(void *arg, const struct lnx_route *route)
+/* What is known of the way over a leg and that route to a rail of a peer, which is the one with
+ * that place in its address; table: what rules say of the peer, or NULL. */
+static struct lnx_route_choice choice_of(const struct lnx_leg *leg, const struct lnx_route *route,
+					 const struct lnx_rule_peer *table, unsigned remote,
+					 uint64_t now)
 {
-	const struct asking *a = arg;
+	const struct lnx_ep *ep = leg->rail.ep;
+	enum lnx_route_why why = lnx_routes_why(ep, route, now);
 
-	return lnx_route_is_up(lnx_routes_why(a->ep, route, a->now));
+	return (struct lnx_route_choice){
+		.preferred = ep->policy.rules && table && remote < table->n &&
+			     lnx_rules_gateway(ep->policy.rules, &table->remote[remote],
+					       &leg->gw->nid),
+		.priority = route->spec.priority, .hop = route->spec.hop,
+		.state = !lnx_route_is_up(why) ? 2 : leg->gw->process->state.draining ? 1 : 0,
+		.health = leg->rail.health.value,
+		.used = leg->rail.traffic.sends,
+	};
 }
 
-/* Legs to one rail of a peer. */
-static unsigned to_rail(struct lnx_gateways *all, const struct lnx_rails *r, unsigned at,
-			struct lnx_path_choice *out, unsigned max)
+/* Of two routes over one gateway. */
+static bool better(const struct lnx_route_spec *a, const struct lnx_route_spec *b)
 {
-	const struct lnx_route *best[LNX_PATHS_MAX];
-	struct asking asking = { .ep = all->ep, .now = lnx_clock_ns() };
-	unsigned i, k, nbest, n = 0;
+	return a->priority != b->priority ? a->priority < b->priority :
+	       lnx_route_hops(a) < lnx_route_hops(b);
+}
+
+/* The route that legs to that NID take to that rail; NULL: there is none over that NID any
+ * more.  It is the best one over the gateway, whichever of its NIDs that names. */
+static struct lnx_route *route_over(const struct lnx_gw *gw, const struct lnx_nid *to)
+{
+	struct lnx_routes *t = &gw->all->table;
+	struct lnx_route *best = NULL;
+	bool own = false;
+	unsigned i;
+
+	for (i = 0; i < t->n; i++) {
+		struct lnx_route *r = &t->route[i];
+		const struct lnx_gw *over;
+
+		if (!lnx_nid_part_has(&r->spec.net, to))
+			continue;
+		over = lnx_routes_gateway(gw->all->ep, r);
+		own |= over == gw;
+		if (over && over->process == gw->process &&
+		    (!best || better(&r->spec, &best->spec)))
+			best = r;
+	}
+	return own ? best : NULL;
+}
+
+struct lnx_route *lnx_routes_of_path(const struct lnx_path *path)
+{
+	const struct lnx_leg *leg = lnx_container_of(path->rail, struct lnx_leg, rail);
 	struct lnx_nid nid;
 
-	if (lnx_policy_nid(all->ep, &r->rail[at], &nid))
-		return 0;
-	nbest = lnx_routes_best(&all->table, &nid, is_up, &asking, best, LNX_PATHS_MAX);
-	if (!nbest)
-		nbest = lnx_routes_best(&all->table, &nid, NULL, NULL, best, LNX_PATHS_MAX);
-	for (i = 0; i < nbest; i++) {
-		const struct lnx_gw *gw = lnx_routes_gateway(all->ep, best[i]);
-
-		for (k = 0; gw && k < gw->nleg && n < max; k++)
-			out[n++] = (struct lnx_path_choice){
-				.rail = &gw->leg[k]->rail, .to = &r->rail[at],
-				.remote = r->place[at],
-			};
-	}
-	return n;
+	if (path->core_addr >= leg->nend ||
+	    lnx_policy_nid(leg->rail.ep, &leg->end[path->core_addr].to, &nid))
+		return NULL;
+	return route_over(leg->gw, &nid);
 }
 
-unsigned lnx_routes_choose(struct lnx_ep *ep, const struct lnx_rails *r,
-			   struct lnx_path_choice *out, unsigned max)
-{
-	struct lnx_gateways *all = ep->policy.gateways;
-	unsigned i, n = 0;
+/* ---- routes from frames ---- */
 
-	for (i = 0; all && i < r->n; i++)
-		n += to_rail(all, r, i, out + n, max - n);
-	return n;
+bool lnx_routes_lead_back(const struct lnx_gw *gw, const struct lnx_addr_rail *from)
+{
+	struct lnx_nid nid;
+
+	return lnx_policy_nid(gw->all->ep, from, &nid) || route_over(gw, &nid);
 }
 
-bool lnx_routes_lead(const struct lnx_rail *leg, const struct lnx_addr_rail *to)
+/* Behind all that the user has set. */
+#define LEARNED_PRIORITY	(UINT32_MAX - 1)
+
+LNX_COLD bool lnx_routes_learn(struct lnx_gw *gw, const struct lnx_addr_rail *from,
+			       unsigned hops)
 {
-	const struct lnx_gw *gw = lnx_container_of(leg, struct lnx_leg, rail)->gw;
-	const struct lnx_routes *table = &gw->all->table;
+	char over[LNX_NID_TEXT_MAX], number[8] = "", text[LNX_ROUTE_TEXT_MAX];
+	struct lnx_routes *t = &gw->all->table;
+	struct lnx_ep *ep = gw->all->ep;
+	struct lnx_routes_own own;
+	struct lnx_refusal r;
 	struct lnx_nid nid;
 	unsigned i;
 
-	if (lnx_policy_nid(leg->ep, to, &nid))
+	if (lnx_policy_nid(ep, from, &nid) || route_over(gw, &nid))
 		return false;
-	for (i = 0; i < table->n; i++)
-		if (lnx_routes_gateway(leg->ep, &table->route[i]) == gw &&
-		    lnx_nid_part_has(&table->route[i].spec.net, &nid))
-			return true;
-	return false;
+	lnx_nid_print(&gw->nid, over, sizeof(over));
+	if (nid.number)
+		snprintf(number, sizeof(number), "%u", nid.number);
+	snprintf(text, sizeof(text), "%s%s hop=%u priority=%u via %s", nid.net, number, hops,
+		 LEARNED_PRIORITY, over);
+	lnx_routes_own(ep, &own);
+	if (lnx_routes_parse(t, ep->policy.nets, text, &own.host, &r)) {
+		LNX_INFO(FI_LOG_EP_CTRL, "the route \"%s\" is not learned: %s\n", text, r.why);
+		return false;
+	}
+	for (i = 0; i < t->n; i++)
+		t->route[i].learned |= t->route[i].id == t->last_id;
+	LNX_INFO(FI_LOG_EP_CTRL, "the route \"%s\" is learned\n", text);
+	return true;
+}
+
+bool lnx_routes_look(const struct lnx_path *path, const struct lnx_rule_peer *table,
+		     uint64_t now, struct lnx_route_choice *out)
+{
+	const struct lnx_route *route = lnx_routes_of_path(path);
+
+	if (route)
+		*out = choice_of(lnx_container_of(path->rail, struct lnx_leg, rail), route,
+				 table, path->remote_rail, now);
+	else
+		*out = (struct lnx_route_choice){ .priority = UINT32_MAX, .state = 2 };
+	return route;
+}
+
+#define CHOICES	64u		/* ways to one rail of a peer that are compared */
+
+struct choices {
+	unsigned n;
+	struct lnx_route_choice c[CHOICES];
+	struct lnx_leg *leg[CHOICES];
+};
+
+/* All legs of gateways to that rail of peer, which has that place in its address, over routes
+ * that are up, or over the others.  Of equal ones those that it has a path over come first. */
+static void find_choices(const struct lnx_peer *peer, const struct lnx_nid *to, unsigned place,
+			 bool up, struct choices *out)
+{
+	const struct lnx_gateways *all = peer->ep->policy.gateways;
+	uint64_t now = lnx_clock_ns();
+	unsigned i, k;
+
+	for (i = 0; i < all->n; i++) {
+		const struct lnx_route *route = route_over(all->gw[i], to);
+
+		for (k = 0; route && k < all->gw[i]->nleg && out->n < CHOICES; k++) {
+			struct lnx_leg *leg = all->gw[i]->leg[k];
+			struct lnx_route_choice c = choice_of(leg, route, lnx_policy_table(peer),
+							      place, now);
+
+			if ((c.state < 2) != up)
+				continue;
+			c.used = lnx_peer_has_path(peer, &leg->rail, place) ? 0 : c.used + 1;
+			out->leg[out->n] = leg;
+			out->c[out->n++] = c;
+		}
+	}
+}
+
+/* Take the best one out. */
+static struct lnx_leg *take(struct choices *from)
+{
+	unsigned best = (unsigned)lnx_route_pick(from->c, from->n, NULL);
+	struct lnx_leg *leg = from->leg[best];
+
+	from->n--;
+	memmove(&from->c[best], &from->c[best + 1], (from->n - best) * sizeof(from->c[0]));
+	memmove(&from->leg[best], &from->leg[best + 1],
+		(from->n - best) * sizeof(from->leg[0]));
+	return leg;
+}
+
+/* Legs to one rail of peer, at most max. */
+static unsigned to_rail(const struct lnx_peer *peer, const struct lnx_rails *r, unsigned at,
+			struct lnx_path_choice *out, unsigned max)
+{
+	struct choices *from = calloc(1, sizeof(*from));
+	struct lnx_nid nid;
+	unsigned n = 0;
+	int up;
+
+	if (!from || lnx_policy_nid(peer->ep, &r->rail[at], &nid)) {
+		free(from);
+		return 0;
+	}
+	for (up = 1; up >= 0; up--) {
+		from->n = 0;
+		find_choices(peer, &nid, r->place[at], up, from);
+		while (from->n && n < max)
+			out[n++] = (struct lnx_path_choice){
+				.rail = &take(from)->rail, .to = &r->rail[at],
+				.remote = r->place[at],
+			};
+	}
+	free(from);
+	return n;
+}
+
+unsigned lnx_routes_choose(const struct lnx_peer *peer, const struct lnx_rails *r,
+			   struct lnx_path_choice *out, unsigned max)
+{
+	unsigned i, n = 0, share = LNX_MAX(max / LNX_MAX(r->n, 1u), 1u);
+
+	for (i = 0; peer->ep->policy.gateways && i < r->n; i++)
+		n += to_rail(peer, r, i, out + n, LNX_MIN(share, max - n));
+	return n;
 }
 
 /* ---- for the rails of an endpoint ---- */

@@ -41,16 +41,31 @@ struct lnx_gw *lnx_routes_gateway(const struct lnx_ep *ep, const struct lnx_rout
 enum lnx_route_why lnx_routes_why(const struct lnx_ep *ep, const struct lnx_route *route,
 				  uint64_t now);
 
+/* The route that a path over a leg takes; NULL: it was deleted.  Owner lock held. */
+struct lnx_route *lnx_routes_of_path(const struct lnx_path *path);
+
+/* Does a route over gw lead to that rail of a peer, or is it not known which net that is in?
+ * Owner lock held. */
+bool lnx_routes_lead_back(const struct lnx_gw *gw, const struct lnx_addr_rail *from);
+/* FI_LNX_LEARN_ROUTES: a frame from that rail came over gw and hops gateways.  True: there is a
+ * route more, and paths to peers have to follow.  Owner lock held. */
+LNX_COLD bool lnx_routes_learn(struct lnx_gw *gw, const struct lnx_addr_rail *from,
+			       unsigned hops);
+
+/* What policy/route.h compares of it.  False: its route was deleted; then *out is the worst that
+ * there is.  table: what rules say of the peer, or NULL.  Owner lock held. */
+struct lnx_rule_peer;
+bool lnx_routes_look(const struct lnx_path *path, const struct lnx_rule_peer *table,
+		     uint64_t now, struct lnx_route_choice *out);
+
 /*
- * Legs over which the rails of a peer are reached, best first: those of the best routes to
- * each rail that are up, or else of all.  Writes at most max, and
- * returns how many it wrote.  Owner lock held.
+ * Legs over which the rails of peer, r, are reached: to each rail the best ones
+ * (lnx_route_pick), those over routes that are up first, and as many to one rail as to another.
+ * Of equal ones those that it has a path over come first.  Writes at most max, and returns how
+ * many it wrote.  Owner lock held.
  */
 struct lnx_path_choice;
-unsigned lnx_routes_choose(struct lnx_ep *ep, const struct lnx_rails *r,
+unsigned lnx_routes_choose(const struct lnx_peer *peer, const struct lnx_rails *r,
 			   struct lnx_path_choice *out, unsigned max);
-
-/* Does any route lead over that leg to a rail like `to`?  Owner lock held. */
-bool lnx_routes_lead(const struct lnx_rail *leg, const struct lnx_addr_rail *to);
 
 #endif

@@ -173,6 +173,23 @@ static bool fewer_credits(const struct choice *c, const struct lnx_path *path,
 	return mine < its;
 }
 
+/* It is over a gateway, and of a worse class than the current path: why. */
+static bool is_standby(const struct choice *c, const struct lnx_path *path, char *why)
+{
+	const struct lnx_path *cur = c->peer->cur;
+
+	if (!lnx_rail_is_leg(path->rail) || class_of(c->peer, path) <= class_of(c->peer, cur))
+		return false;
+	if (c->peer->choice->held >> path->index & 1)
+		snprintf(why, WHY_BYTES, "its route is down, or its gateway ends soon");
+	else if (!lnx_rail_is_leg(cur->rail))
+		snprintf(why, WHY_BYTES, "path %u needs no gateway", cur->index);
+	else
+		snprintf(why, WHY_BYTES, "a route that a rule prefers, with a lower priority or "
+			 "fewer hops, leads over path %u", cur->index);
+	return true;
+}
+
 /* Why frames stay on another path than this one, which could be used. */
 static void why_not_current(const struct choice *c, const struct lnx_path *path,
 			    char *why)
@@ -181,10 +198,9 @@ static void why_not_current(const struct choice *c, const struct lnx_path *path,
 	const struct lnx_path_view *mine = &c->view[path->index];
 	const struct lnx_path_view *its = &c->view[cur->index];
 
-	if (path->detect.reserve && !cur->detect.reserve)
-		snprintf(why, WHY_BYTES, "a route with a lower priority or fewer hops leads "
-			 "over path %u", cur->index);
-	else if (class_of(c->peer, path) > class_of(c->peer, cur))
+	if (is_standby(c, path, why))
+		return;
+	if (class_of(c->peer, path) > class_of(c->peer, cur))
 		snprintf(why, WHY_BYTES, "rank %u, path %u has rank %u: %s; worse by rules "
 			 "or FI_LNX_MULTI_RAIL_SELECTION=%s, or further by NUMA distance",
 			 class_of(c->peer, path), cur->index, class_of(c->peer, cur),
@@ -330,18 +346,6 @@ static void put_path(const struct choice *c, const struct lnx_path *path,
 
 /* ---- pairs of rails without a path ---- */
 
-static bool has_path(const struct lnx_peer *peer, const struct lnx_rail *rail,
-		     unsigned remote)
-{
-	unsigned i;
-
-	for (i = 0; i < peer->npath; i++)
-		if (peer->path[i]->rail == rail &&
-		    peer->path[i]->remote_rail == remote)
-			return true;
-	return false;
-}
-
 static const char *why_no_pair(const struct lnx_ep *ep, const struct lnx_rail *rail,
 			       const struct lnx_addr_rail *to, bool listed,
 			       const struct lnx_peer *peer)
@@ -379,7 +383,7 @@ static void put_pairs(const struct lnx_ep *ep, const struct lnx_peer *peer,
 		r = &av;
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
 		for (k = 0; k < r->n; k++)
-			if (!has_path(peer, ep->rail[i], r->place[k]))
+			if (!lnx_peer_has_path(peer, ep->rail[i], r->place[k]))
 				lnx_out(o, "pair %s to %u because %s\n",
 					ep->rail[i]->name, r->place[k],
 					why_no_pair(ep, ep->rail[i], &r->rail[k],

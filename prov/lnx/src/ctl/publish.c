@@ -77,17 +77,17 @@ void lnx_publish_ep(const struct lnx_ep *ep, struct lnx_state_ep *s)
 void lnx_publish_param(const struct lnx_ep *ep, size_t i, struct lnx_state_param *s)
 {
 	const struct lnx_conf *c = ep->conf;
-	uint64_t bit = 1ULL << i;
+	const uint8_t from = c->origin[i];
 	char *text = NULL;
 	size_t len;
 
 	memset(s, 0, sizeof(*s));
 	snprintf(s->name, sizeof(s->name), "%s", lnx_params[i].name);
 	snprintf(s->unit, sizeof(s->unit), "%s", lnx_params[i].unit);
-	s->origin = c->live & bit ? LNX_STATE_SET :
-		    c->derived & bit ? LNX_STATE_DERIVED :
-		    c->in_config & bit ? LNX_STATE_CONFIG :
-		    c->given & bit ? LNX_STATE_ENVIRONMENT : LNX_STATE_DEFAULT;
+	s->origin = from & LNX_CONF_LIVE ? LNX_STATE_SET :
+		    from & LNX_CONF_DERIVED ? LNX_STATE_DERIVED :
+		    from & LNX_CONF_IN_CONFIG ? LNX_STATE_CONFIG :
+		    from & LNX_CONF_GIVEN ? LNX_STATE_ENVIRONMENT : LNX_STATE_DEFAULT;
 	if (lnx_settings_live(i))
 		s->flags |= LNX_STATE_PARAM_LIVE;
 	if (lnx_param_secret(i)) {
@@ -208,19 +208,9 @@ static void failures(const struct lnx_counts *c, uint64_t failed[LNX_STATE_CLASS
 	memcpy(failed, &c->failed[1], LNX_STATE_CLASSES * sizeof(*failed));
 }
 
-static void rail_traffic(const struct lnx_ep *ep, const struct lnx_rail *rail,
-			 struct lnx_state_traffic *t)
+void lnx_publish_traffic(const struct lnx_rail *rail, struct lnx_state_traffic *t)
 {
-	const struct lnx_stats *s = &ep->stats;
-
 	memset(t, 0, sizeof(*t));
-	if (rail == ep->shm) {
-		t->send_count = s->direct_sends;
-		t->send_length = s->direct_send_length;
-		t->recv_count = s->direct_recvs;
-		t->recv_length = s->direct_recv_length;
-		return;
-	}
 	counts(&rail->counts, t);
 	/* Operations, not frames. */
 	t->sent[LNX_STATE_PUT] = rail->traffic.sends;
@@ -229,6 +219,46 @@ static void rail_traffic(const struct lnx_ep *ep, const struct lnx_rail *rail,
 	t->send_length = rail->traffic.send_length;
 	t->recv_count = rail->traffic.recvs + rail->traffic.reads;
 	t->recv_length = rail->traffic.recv_length;
+}
+
+static void sum(uint64_t *to, const uint64_t *add, size_t n)
+{
+	while (n--)
+		to[n] += add[n];
+}
+
+/* What goes over a gateway is counted by the leg to it.  The rail that the leg begins with has
+ * carried it, too. */
+static void add_leg(const struct lnx_rail *leg, struct lnx_state_rail *s)
+{
+	uint64_t failed[LNX_STATE_CLASSES];
+	struct lnx_state_traffic t;
+
+	lnx_publish_traffic(leg, &t);
+	failures(&leg->counts, failed);
+	sum(s->failed, failed, LNX_STATE_CLASSES);
+	/* All its members are uint64_t. */
+	sum(&s->traffic.send_count, &t.send_count, sizeof(t) / sizeof(uint64_t));
+}
+
+static void add_legs(const struct lnx_rail *rail, struct lnx_state_rail *s)
+{
+	const struct lnx_gateways *all = rail->ep->policy.gateways;
+	unsigned i, k;
+
+	for (i = 0; all && i < all->n; i++)
+		for (k = 0; k < all->gw[i]->nleg; k++)
+			if (all->gw[i]->leg[k]->rail.below == rail)
+				add_leg(&all->gw[i]->leg[k]->rail, s);
+}
+
+static void shm_traffic(const struct lnx_stats *s, struct lnx_state_traffic *t)
+{
+	memset(t, 0, sizeof(*t));
+	t->send_count = s->direct_sends;
+	t->send_length = s->direct_send_length;
+	t->recv_count = s->direct_recvs;
+	t->recv_length = s->direct_recv_length;
 }
 
 static uint32_t rail_have(const struct lnx_ep *ep, const struct lnx_rail *rail)
@@ -306,8 +336,13 @@ void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail
 	s->credits_most = lnx_tx_credits_most(&rail->credits);
 	s->credits_queued = rail->n_delayed;
 	rail_rules(ep, rail, s);
-	rail_traffic(ep, rail, &s->traffic);
 	failures(&rail->counts, s->failed);
+	if (rail == ep->shm) {
+		shm_traffic(&ep->stats, &s->traffic);
+		return;
+	}
+	lnx_publish_traffic(rail, &s->traffic);
+	add_legs(rail, s);
 }
 
 /* ---- peers ---- */

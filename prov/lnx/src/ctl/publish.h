@@ -10,8 +10,10 @@
 #include "obj/ep.h"
 
 void lnx_publish_ep(const struct lnx_ep *ep, struct lnx_state_ep *s);
-/* Does not touch the members `base` and `failed_base`. */
+/* With what went over legs that begin with it.  Does not touch the members `base` and `failed_base`. */
 void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail *s);
+/* What one rail, or one leg of a gateway, has carried by itself. */
+void lnx_publish_traffic(const struct lnx_rail *rail, struct lnx_state_traffic *t);
 /* The parameter of row i of conf/params.def. */
 void lnx_publish_param(const struct lnx_ep *ep, size_t i, struct lnx_state_param *s);
 /* All but first_path. */

@@ -6,6 +6,7 @@
 
 #include "core/policy.h"
 #include "core/routes.h"
+#include "ctl/publish.h"
 #include "obj/gateway.h"
 #include "rail/gateways.h"
 #include "rel/rel.h"
@@ -19,20 +20,47 @@ static bool single_hop(const struct lnx_ep *ep, const struct lnx_gw *gw,
 	struct lnx_nid nid;
 	unsigned i;
 
-	if (route->spec.hop > 1 || !gw->rails.n)
+	if (route->spec.hop > 1 || !gw->process->rails.n)
 		return route->spec.hop <= 1;
-	for (i = 0; i < gw->rails.n; i++)
-		if (!lnx_policy_nid(ep, &gw->rails.rail[i], &nid) &&
+	for (i = 0; i < gw->process->rails.n; i++)
+		if (!lnx_policy_nid(ep, &gw->process->rails.rail[i], &nid) &&
 		    lnx_nid_part_has(&route->spec.net, &nid))
 			return true;
 	return false;
+}
+
+/* Frames that the gateway said that it dropped, by reason. */
+static void show_notes(const struct lnx_gateway *state, struct lnx_out *o)
+{
+	const char *between = "notes ";
+	unsigned i;
+
+	for (i = 0; i < LNX_NOTE_MAX; i++) {
+		if (!state->notes[i])
+			continue;
+		lnx_out(o, "%s%s=%" PRIu64, between, lnx_route_reason_name(i),
+			state->notes[i]);
+		between = " ";
+	}
+	lnx_out(o, *between == ' ' ? "\n" : "");
+}
+
+static void show_leg(const struct lnx_rail *leg, struct lnx_out *o)
+{
+	struct lnx_state_traffic t;
+
+	lnx_publish_traffic(leg, &t);
+	lnx_out(o, "leg %s health %u; send_count=%" PRIu64 " recv_count=%" PRIu64
+		" drop_count=%" PRIu64 " send_length=%" PRIu64 " recv_length=%" PRIu64
+		" drop_length=%" PRIu64 "\n", leg->name, leg->health.value, t.send_count,
+		t.recv_count, t.drop_count, t.send_length, t.recv_length, t.drop_length);
 }
 
 void lnx_ctl_routes(const struct lnx_ep *ep, uint64_t now, struct lnx_out *o)
 {
 	const struct lnx_gateways *all = ep->policy.gateways;
 	char text[LNX_ROUTE_TEXT_MAX];
-	unsigned i;
+	unsigned i, k;
 
 	for (i = 0; all && i < all->table.n; i++) {
 		const struct lnx_route *route = &all->table.route[i];
@@ -43,9 +71,13 @@ void lnx_ctl_routes(const struct lnx_ep *ep, uint64_t now, struct lnx_out *o)
 		lnx_route_print(&route->spec, text, sizeof(text));
 		lnx_out(o, "route %s: %s; %s; gateway %s, id %016" PRIx64 "\n", text,
 			lnx_route_why_name(lnx_routes_why(ep, route, now)),
-			single_hop(ep, gw, route) ? "single-hop" : "multi-hop",
-			lnx_gateway_state_name((enum lnx_gateway_state)gw->state.state),
-			gw->state.id);
+			!single_hop(ep, gw, route) ? "multi-hop" :
+			route->learned ? "single-hop, learned" : "single-hop",
+			lnx_gateway_state_name((enum lnx_gateway_state)gw->process->state.state),
+			gw->process->state.id);
+		show_notes(&gw->process->state, o);
+		for (k = 0; k < gw->nleg; k++)
+			show_leg(&gw->leg[k]->rail, o);
 	}
 }
 

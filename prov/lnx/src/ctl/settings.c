@@ -118,8 +118,8 @@ int lnx_settings_set(struct lnx_ep *ep, const char *name, size_t name_len,
 	} else {
 		free(text);
 	}
-	c.live |= 1ULL << row;
-	c.derived &= ~(1ULL << row);
+	c.origin[row] |= LNX_CONF_LIVE;
+	c.origin[row] &= (uint8_t)~LNX_CONF_DERIVED;
 	s->conf = c;
 	ep->ctl.settings = s;
 	ep->conf = &s->conf;

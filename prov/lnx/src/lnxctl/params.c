@@ -108,9 +108,9 @@ static int show_environment(struct lnxctl *c)
 		snprintf(p.name, sizeof(p.name), "%s", lnx_params[i].name);
 		snprintf(p.unit, sizeof(p.unit), "%s", lnx_params[i].unit);
 		lnx_conf_print(&conf, i, p.value, sizeof(p.value));
-		p.origin = conf.derived >> i & 1 ? LNX_STATE_DERIVED :
-			   conf.given >> i & 1 ? LNX_STATE_ENVIRONMENT :
-						 LNX_STATE_DEFAULT;
+		p.origin = conf.origin[i] & LNX_CONF_DERIVED ? LNX_STATE_DERIVED :
+			   conf.origin[i] & LNX_CONF_GIVEN ? LNX_STATE_ENVIRONMENT :
+							     LNX_STATE_DEFAULT;
 		p.flags = lnx_param_secret(i) ? LNX_STATE_PARAM_SECRET : 0;
 		put(c, list, &p);
 	}

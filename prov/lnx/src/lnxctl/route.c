@@ -186,14 +186,15 @@ static bool wanted(const struct lnxctl *c, const struct shown *s)
 	       (!gateway || lnxctl_nid_is(gateway, s->gateway));
 }
 
-static void put_route(const struct lnxctl *c, struct lnx_doc *list, const struct shown *s)
+static struct lnx_doc *put_route(const struct lnxctl *c, struct lnx_doc *list,
+				 const struct shown *s)
 {
 	struct lnx_doc *m = lnx_doc_map(list, NULL);
 
 	lnx_doc_text(m, "net", s->net);
 	lnx_doc_text(m, "gateway", s->gateway);
 	if (!c->verbose)
-		return;
+		return m;
 	lnx_doc_int(m, "hop", s->hop);
 	lnx_doc_uint(m, "priority", s->priority);
 	lnx_doc_text(m, "state", strncmp(s->why, "up", 2) ? "down" : "up");
@@ -201,24 +202,71 @@ static void put_route(const struct lnxctl *c, struct lnx_doc *list, const struct
 	lnx_doc_text(m, "reason", s->why);
 	lnx_doc_text(m, "gateway state", s->state);
 	lnx_doc_text(m, "gateway id", s->id);
+	return m;
+}
+
+/* Words "KEY=NUMBER" into a map. */
+static void put_numbers(struct lnx_doc *m, char *words)
+{
+	char *w, *save = NULL;
+	uint64_t v;
+
+	for (w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+		char *number = behind(w, "=");
+
+		if (number && lnxctl_number(number, UINT64_MAX, &v))
+			lnx_doc_uint(m, w, v);
+	}
+}
+
+/* What follows the line of a route: "notes no_route=3 refused=1", or for each of our rails
+ * "leg tcp:eth0>10.77.0.9@tcp1 health 1000; send_count=3 ...".  legs: NULL at first. */
+static void put_more(struct lnx_doc *route, char *line, struct lnx_doc **legs)
+{
+	char *words = behind(line, " "), *health, *numbers;
+	struct lnx_doc *m;
+	uint64_t value;
+
+	if (!words)
+		return;
+	if (!strcmp(line, "notes"))
+		put_numbers(lnx_doc_map(route, "gateway notes"), words);
+	if (strcmp(line, "leg"))
+		return;
+	health = behind(words, " health ");
+	numbers = behind(health, "; ");
+	if (!numbers || !lnxctl_number(health, UINT32_MAX, &value))
+		return;
+	if (!*legs)
+		*legs = lnx_doc_list(route, "legs");
+	m = lnx_doc_map(*legs, NULL);
+	lnx_doc_text(m, "rail", words);
+	lnx_doc_uint(m, "health value", value);
+	put_numbers(lnx_doc_map(m, "statistics"), numbers);
 }
 
 static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
 		 struct lnx_doc *map)
 {
 	bool some = lnxctl_value(c, "net") || lnxctl_value(c, "gateway");
-	struct lnx_doc *list = NULL;
+	struct lnx_doc *list = NULL, *route = NULL, *legs = NULL;
 	char *line, *save = NULL, *reply;
 	struct shown s;
 
 	if (!lnxctl_request(c, p, e, 0, &reply, "route show"))
 		return;
 	for (line = strtok_r(reply, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (strncmp(line, "route ", 6)) {
+			if (route && c->verbose)
+				put_more(route, line, &legs);
+			continue;
+		}
+		route = legs = NULL;
 		if (!read_line(line, &s) || !wanted(c, &s))
 			continue;
 		if (!list)
 			list = lnx_doc_list(map, "route");
-		put_route(c, list, &s);
+		route = put_route(c, list, &s);
 	}
 	if (!list && some)
 		lnxctl_fail(c, p, LNXCTL_REFUSED, -ENOENT, "there is no such route");

@@ -34,18 +34,30 @@ struct lnx_leg {
 	fi_addr_t gateway;		/* its rail, in the AV of rail.below */
 	bool hello_due;
 	uint32_t n_asked;		/* units of reads over it that are asked for */
+	uint32_t n_pieces;		/* pieces for peers that its core has */
+	uint64_t busy_ns;		/* its core took no piece then */
 	unsigned nend;
 	struct lnx_leg_end *end;	/* owned */
 	struct fid_ep core_ep;		/* rail.core_ep */
 	struct fid_av av;		/* rail.av */
 };
 
-/* A gateway, as a route names it. */
+/* What is known of a gateway, which may have several NIDs. */
+struct lnx_gw_process {
+	struct lnx_gateway state;
+	struct lnx_rails rails;		/* as its last info says, in the order of state.rail */
+};
+
+/*
+ * A gateway, as a route names it: one NID.  Those that turn out to be of one process, since
+ * they answer with the same id, share what is known of it (lnx_gateways_identify).
+ */
 struct lnx_gw {
 	struct lnx_gateways *all;
 	struct lnx_nid nid;
-	struct lnx_gateway state;
-	struct lnx_rails rails;		/* as its last info says, in the order of state.rail */
+	struct lnx_gw_process *process;	/* its own, or that of another NID */
+	struct lnx_gw_process own;
+	uint64_t heard_ns;		/* when anything came over one of its legs; 0: never */
 	uint32_t nonce;			/* of the last hello; 0: none has left */
 	bool wanted;			/* a frame for it has left, or wants to */
 	unsigned nleg;
@@ -84,6 +96,7 @@ struct lnx_routed_pull {
 	uint64_t sid;			/* of the peer */
 	uint8_t path;			/* back to it */
 	uint64_t id, key, offset, len;	/* what is left of it */
+	uint64_t moved_ns;		/* it came, or a piece left */
 	uint32_t segment;
 };
 
@@ -92,14 +105,20 @@ struct lnx_gateways {
 	struct lnx_ep *ep;
 	struct lnx_routes table;
 	struct lnx_route_plan plan;
+	uint8_t hops;			/* gateways that a frame may go over */
 	uint64_t key;			/* the route key; 0: none */
 	uint64_t secret;		/* makes nonces that others cannot know */
+	struct lnx_gw *learn;		/* FI_LNX_LEARN_ROUTES: a frame came over it, */
+	struct lnx_addr_rail learn_from; /* which left by that rail, */
+	uint8_t learn_hops;		/* over so many gateways */
+	uint64_t unknown;		/* the last id of a gateway that was not known, for */
+	uint64_t unknown_ns;		/* which the others were asked then, and are not again */
+	uint64_t unknown_pause_ns;	/* for so long */
 	unsigned n;
 	struct lnx_gw **gw;		/* owned */
 	struct lnx_pool op_pool;	/* lnx_leg_op */
 	struct lnx_node ops;		/* those that cores have */
 	struct lnx_pool piece_pool;	/* the same with room for a whole frame */
-	uint32_t n_pieces;		/* of these, those that cores have */
 	struct lnx_node reads;		/* lnx_routed_read */
 	struct lnx_optab read_ids;
 	bool asks;			/* reads ask: none of them may end now, */

@@ -76,7 +76,6 @@ struct lnx_path_detect {
 	/* Of paths over gateways, and between groups (core/path_set.h): */
 	bool withdrawn : 1;		/* no route leads over it, or routes replace it: it is
 					 * as if its link was down */
-	bool reserve : 1;		/* other routes are better */
 	/* Ports at which the two ends try to reach each other (rel/address_ack.c). */
 	uint16_t acked_port;		/* port of our rail that the peer knows; 0:
 					 * the first */
@@ -152,6 +151,8 @@ struct lnx_peer_choice {
 	uint32_t generation;		/* ep->policy.generation that `rank` is of; 0: none */
 	uint16_t states;		/* enum lnx_rank_state of its paths then, two bits
 					 * for each */
+	uint8_t held;			/* paths whose route is down, or whose gateway ends
+					 * soon, when `rank` was made: bits */
 	struct lnx_ranking rank;	/* rank.n: paths that are in it */
 	uint64_t pong_ns;		/* time of its last PONG, but for those about
 					 * latency */
@@ -524,6 +525,18 @@ static inline struct lnx_path_counts *lnx_path_counts_new(const struct lnx_peer 
 	if (path->index == peer->rx.path_back)
 		c->kinds_received = lnx_peer_handled(peer);
 	return c;
+}
+
+/* Does a path lead from that rail of ours to the peer's one with that index? */
+static inline bool lnx_peer_has_path(const struct lnx_peer *peer, const struct lnx_rail *rail,
+				     unsigned remote)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i]->rail == rail && peer->path[i]->remote_rail == remote)
+			return true;
+	return false;
 }
 
 /* Has it acknowledged anything? */

@@ -59,7 +59,8 @@ struct lnx_rxbuf {
 	void *big;			/* peer rail, a message to be dropped:
 					 * scratch memory */
 	size_t len;			/* of the frame, while it is kept */
-	uint64_t due_ns;		/* held by a fault rule until then */
+	uint64_t due_ns;		/* held by a fault rule until then; it came over */
+	struct lnx_rail *over;		/* that rail or leg */
 	struct lnx_peer_entry pe;	/* peer rails */
 	struct iovec iov;
 	void *desc[4];

@@ -187,6 +187,8 @@ uint64_t lnx_gateway_next(const struct lnx_gateway *g, const struct lnx_route_pl
 
 	if (g->asked)
 		return after(g->hello_ns, plan->ping_timeout_ns);
+	if (g->doubt_ns)
+		return g->doubt_ns;
 	/* The first hello leaves with the first frame, or before any. */
 	if (!g->hello_ns && !g->informed)
 		return plan->check_before_use ? 0 : UINT64_MAX;
@@ -214,7 +216,23 @@ enum lnx_gateway_todo lnx_gateway_poll(struct lnx_gateway *g,
 		return LNX_GATEWAY_NOTHING;
 	g->asked = true;
 	g->hello_ns = now;
+	g->doubt_ns = 0;
 	return LNX_GATEWAY_HELLO;
+}
+
+/* Many paths over it may go DOWN together. */
+#define DOUBT_NS	500000000ull
+
+void lnx_gateway_doubt(struct lnx_gateway *g, uint64_t now)
+{
+	if (g->state != LNX_GATEWAY_DEAD)
+		lnx_gateway_maybe_anew(g, now);
+}
+
+void lnx_gateway_maybe_anew(struct lnx_gateway *g, uint64_t now)
+{
+	if (!g->asked && !g->doubt_ns)
+		g->doubt_ns = LNX_MAX(now, after(g->hello_ns, DOUBT_NS));
 }
 
 /* ---- notes ---- */

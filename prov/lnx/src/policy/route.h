@@ -71,6 +71,7 @@ struct lnx_gateway {
 	bool asked;			/* a hello is under way */
 	uint16_t account;		/* ours there; 0: none */
 	uint64_t hello_ns;		/* when the last hello left; 0: never */
+	uint64_t doubt_ns;		/* a hello is due then, whatever the intervals; 0: none */
 	uint64_t heard_ns;		/* when anything came from it; 0: never */
 	uint64_t slow_ns;		/* send it no more than it grants until then */
 	uint32_t large, small;		/* grant */
@@ -205,6 +206,12 @@ struct lnx_route_effect {
 /* NULL: there is no such reason. */
 const struct lnx_route_effect *lnx_route_effect(unsigned reason);
 
+/* A path over it delivers nothing: the next hello is due now, unless one left a moment ago. */
+void lnx_gateway_doubt(struct lnx_gateway *g, uint64_t now);
+/* Something came from a gateway with an unknown id, which may be this one, begun anew: the same,
+ * also if it is dead. */
+void lnx_gateway_maybe_anew(struct lnx_gateway *g, uint64_t now);
+
 /* A note from the gateway that was checked: count frames are lost.  Returns bits of enum
  * lnx_gateway_change; no note charges the gateway's health. */
 unsigned lnx_gateway_note(struct lnx_gateway *g, unsigned reason, uint32_t count,
@@ -270,6 +277,12 @@ struct lnx_route_choice {
 	int32_t credits;
 	uint64_t used;			/* stamp of the last use, 0: never */
 };
+
+/*
+ * The classes of n choices by what the user says of them: preference, priority, hops.  class[i]
+ * becomes the number of choices that are better by these: equal ones share the traffic.
+ */
+void lnx_route_classes(const struct lnx_route_choice *c, unsigned n, uint8_t *class);
 
 /*
  * Choices are those of the routes that are up; of all routes if none is.  The best of n:

@@ -215,6 +215,17 @@ static int compare(const struct lnx_route_choice *a, const struct lnx_route_choi
 	return 1;
 }
 
+void lnx_route_classes(const struct lnx_route_choice *c, unsigned n, uint8_t *class)
+{
+	enum lnx_route_by why;
+	unsigned i, k;
+
+	for (i = 0; i < n; i++)
+		for (k = class[i] = 0; k < n; k++)
+			class[i] += k != i && compare(&c[k], &c[i], &why) > 0 &&
+				    why <= LNX_ROUTE_BY_HOPS;
+}
+
 int lnx_route_pick(const struct lnx_route_choice *c, unsigned n, uint8_t *by)
 {
 	enum lnx_route_by why, second = LNX_ROUTE_BY_ONLY;

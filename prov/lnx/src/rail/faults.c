@@ -300,8 +300,8 @@ static void deliver_errors(struct lnx_faults *f)
 
 /* ---- receiving ---- */
 
-static bool hold(struct lnx_faults *f, struct lnx_rxbuf *buf, size_t len,
-		 uint64_t due_ns)
+static bool hold(struct lnx_faults *f, struct lnx_rail *over, struct lnx_rxbuf *buf,
+		 size_t len, uint64_t due_ns)
 {
 	struct lnx_node *n;
 
@@ -314,6 +314,7 @@ static bool hold(struct lnx_faults *f, struct lnx_rxbuf *buf, size_t len,
 	lnx_rxbuf_keep(buf);
 	buf->len = len;
 	buf->due_ns = due_ns;
+	buf->over = over;
 	lnx_list_add_head(n, &buf->link);
 	f->nheld++;
 	buf->rail->ep->work |= LNX_WORK_FAULT;
@@ -344,7 +345,7 @@ enum lnx_faults_rx lnx_faults_rx(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 	case LNX_FAULT_DROP:
 		return LNX_FAULTS_DROPPED;
 	case LNX_FAULT_DELAY:
-		if (hold(f, buf, len, now + v.delay_ns))
+		if (hold(f, rail, buf, len, now + v.delay_ns))
 			return LNX_FAULTS_HELD;
 		lnx_fault_missed(f->table, v.rule);
 		return LNX_FAULTS_GO;
@@ -365,7 +366,7 @@ static void release(struct lnx_faults *f, uint64_t now)
 		lnx_list_del(&buf->link);
 		f->nheld--;
 		buf->kept = false;
-		if (!buf->rail->ep->up->frame(buf->rail, buf, buf->len))
+		if (!buf->rail->ep->up->frame(buf->over, buf, buf->len))
 			lnx_rxbuf_drop(buf);
 	}
 	f->releasing = false;

@@ -75,7 +75,8 @@ static int add_gateway(struct lnx_gateways *all, const struct lnx_nid *nid)
 	all->gw[all->n++] = gw;
 	gw->all = all;
 	gw->nid = *nid;
-	lnx_gateway_init(&gw->state);
+	gw->process = &gw->own;
+	lnx_gateway_init(&gw->own.state);
 	return add_legs(all->ep, gw);
 }
 
@@ -84,6 +85,65 @@ static void free_gateway(struct lnx_gw *gw)
 	while (gw->nleg)
 		lnx_leg_close(gw->leg[--gw->nleg]);
 	free(gw);
+}
+
+/* ---- NIDs of one gateway ---- */
+
+static struct lnx_gw *with_id(const struct lnx_gateways *all, uint64_t id)
+{
+	unsigned i;
+
+	for (i = 0; i < all->n; i++)
+		if (all->gw[i]->process->state.id == id)
+			return all->gw[i];
+	return NULL;
+}
+
+/* Another NID with that process; NULL: there is none. */
+static struct lnx_gw *with_process(const struct lnx_gw *gw, const struct lnx_gw_process *process)
+{
+	unsigned i;
+
+	for (i = 0; i < gw->all->n; i++)
+		if (gw->all->gw[i] != gw && gw->all->gw[i]->process == process)
+			return gw->all->gw[i];
+	return NULL;
+}
+
+/* It shares nothing any more, and nothing is known of it.  If it owned what it shared, another
+ * NID owns that now. */
+static LNX_COLD void part(struct lnx_gw *gw)
+{
+	struct lnx_gw *heir = with_process(gw, &gw->own), *other;
+
+	if (heir) {
+		heir->own = gw->own;
+		while ((other = with_process(gw, &gw->own)))
+			other->process = &heir->own;
+	}
+	gw->process = &gw->own;
+	gw->own = (struct lnx_gw_process){ 0 };
+	lnx_gateway_init(&gw->own.state);
+}
+
+LNX_COLD void lnx_gateways_identify(struct lnx_gw *gw, uint64_t id, uint64_t now)
+{
+	struct lnx_gw *same, *other;
+
+	if (gw->process->state.id == id)
+		return;
+	same = with_id(gw->all, id);
+	other = with_process(gw, gw->process);
+	/* Another process has the address: what was known is of the one before, which other NIDs
+	 * may not lead to any more either. */
+	if (gw->process->state.id && (same || other))
+		part(gw);
+	if (other)
+		lnx_gateway_doubt(&other->process->state, now);
+	if (!same)
+		return;
+	lnx_gateway_merge(&same->process->state, &gw->own.state);
+	gw->process = same->process;
 }
 
 /* ---- all of them ---- */
@@ -102,16 +162,21 @@ static int add_gateways(struct lnx_gateways *all)
 static int make(struct lnx_ep *ep)
 {
 	struct lnx_gateways *all = calloc(1, sizeof(*all));
+	const struct lnx_conf *conf = ep->conf;
 
 	if (!all)
 		return -FI_ENOMEM;
 	all->ep = ep;
 	all->secret = lnx_random_id();
 	all->plan = (struct lnx_route_plan){
-		.alive_ns = LNX_GATEWAY_ALIVE_NS, .dead_ns = LNX_GATEWAY_DEAD_NS,
-		.ping_timeout_ns = LNX_GATEWAY_PING_NS, .sensitivity = 100,
-		.avoid_asym = true,
+		.alive_ns = conf->alive_router_check_interval * LNX_NS_PER_S,
+		.dead_ns = conf->dead_router_check_interval * LNX_NS_PER_S,
+		.ping_timeout_ns = conf->router_ping_timeout * LNX_NS_PER_S,
+		.sensitivity = 100,
+		.avoid_asym = conf->avoid_asym_router_failure,
+		.check_before_use = conf->check_routers_before_use,
 	};
+	all->hops = (uint8_t)conf->route_hops;
 	/* Nodes with the same routes begin with different gateways. */
 	lnx_routes_init(&all->table, lnx_random_id());
 	lnx_pool_init(&all->op_pool, lnx_leg_op_size(false), OPS_PER_SLAB);
@@ -120,6 +185,8 @@ static int make(struct lnx_ep *ep)
 	lnx_list_init(&all->reads);
 	lnx_list_init(&all->pulls);
 	ep->policy.gateways = all;
+	if (ep->policy.rules)
+		lnx_rules_routing(ep->policy.rules, true);
 	return lnx_routes_user_key(ep->conf, &all->key);
 }
 
@@ -134,6 +201,8 @@ int lnx_gateways_open(struct lnx_ep *ep)
 		ret = lnx_routes_user_read(ep, &ep->policy.gateways->table);
 	if (!ret)
 		ret = add_gateways(ep->policy.gateways);
+	if (!ret && ep->conf->check_routers_before_use)
+		lnx_ep_due(ep, LNX_DUE_GATEWAYS, 0);
 	if (ret || !ep->policy.gateways->n)
 		lnx_gateways_close(ep);
 	return ret;
@@ -168,4 +237,6 @@ void lnx_gateways_close(struct lnx_ep *ep)
 	lnx_routes_fini(&all->table);
 	free(all);
 	ep->policy.gateways = NULL;
+	if (ep->policy.rules)
+		lnx_rules_routing(ep->policy.rules, false);
 }

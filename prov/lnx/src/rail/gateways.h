@@ -16,6 +16,12 @@ int lnx_gateways_open(struct lnx_ep *ep);
  * cores' AVs.
  */
 LNX_COLD int lnx_gateways_add(struct lnx_ep *ep, const struct lnx_nid *nid);
+/*
+ * An answer to the hello to gw has that id: from now on it shares what is known with other NIDs
+ * of that gateway, and with no others.
+ */
+struct lnx_gw;
+LNX_COLD void lnx_gateways_identify(struct lnx_gw *gw, uint64_t id, uint64_t now);
 /* All peers are gone. */
 void lnx_gateways_close(struct lnx_ep *ep);
 

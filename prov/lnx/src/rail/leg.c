@@ -12,17 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/half_open.h"
 #include "core/open.h"
 #include "rail/post.h"
-
-/* Gateways that a frame may go over. */
-#define HOPS		8u
 
 struct lnx_leg_op {
 	struct lnx_op op;
 	struct lnx_op *frame;		/* the owner's; NULL: it wants to hear nothing */
 	struct lnx_rail *below;
-	bool piece;			/* of the other pool */
+	struct lnx_leg *piece;		/* of the other pool, and sent by that leg; or NULL */
 	struct lnx_node link;		/* gateways->ops */
 	_Alignas(64) uint8_t bytes[LNX_ROUTE_HEAD + LNX_LEG_COPY];
 };
@@ -48,7 +46,7 @@ static struct lnx_leg_op *op_get(struct lnx_leg *leg, struct lnx_op *frame)
 		return NULL;
 	o->op.type = LNX_OP_LEG;
 	o->frame = frame;
-	o->piece = false;
+	o->piece = NULL;
 	o->below = leg->rail.below;
 	lnx_list_init(&o->link);
 	lnx_list_add_tail(&all->ops, &o->link);
@@ -61,7 +59,7 @@ static void op_put(struct lnx_leg_op *o)
 
 	lnx_list_del(&o->link);
 	if (lnx_unlikely(o->piece)) {
-		all->n_pieces--;
+		o->piece->n_pieces--;
 		lnx_pool_put(&all->piece_pool, o);
 		/* The next one may leave. */
 		lnx_ep_due(all->ep, LNX_DUE_GATEWAYS, 0);
@@ -169,7 +167,7 @@ uint32_t lnx_leg_nonce(const struct lnx_leg *leg, fi_addr_t end)
 ssize_t lnx_leg_ask(struct lnx_leg *leg, fi_addr_t end)
 {
 	struct lnx_gw_ask a = {
-		.account = leg->gw->state.account, .id = leg->rail.ep->eid,
+		.account = leg->gw->process->state.account, .id = leg->rail.ep->eid,
 		.key = leg->gw->all->key, .nonce = lnx_leg_nonce(leg, end),
 		.rail = leg->end[end].to,
 	};
@@ -184,7 +182,7 @@ static struct lnx_leg_op *envelope(struct lnx_leg *leg, fi_addr_t dest, size_t l
 {
 	const struct lnx_gateways *all = leg->gw->all;
 	struct lnx_route_env env = {
-		.hops_left = HOPS, .account = leg->gw->state.account, .key = all->key,
+		.hops_left = all->hops, .account = leg->gw->process->state.account, .key = all->key,
 		.len = (uint32_t)len, .rail = leg->end[dest].to,
 	};
 	struct lnx_leg_op *o;
@@ -260,7 +258,7 @@ ssize_t lnx_leg_piece(struct lnx_leg *leg, fi_addr_t dest, const void *header,
 	struct lnx_gateways *all = leg->gw->all;
 	struct lnx_rail *below = leg->rail.below;
 	struct lnx_route_env env = {
-		.hops_left = HOPS, .account = leg->gw->state.account, .key = all->key,
+		.hops_left = all->hops, .account = leg->gw->process->state.account, .key = all->key,
 		.len = (uint32_t)(sizeof(struct lnx_wire_hdr) + len),
 		.rail = leg->end[dest].to,
 	};
@@ -275,9 +273,9 @@ ssize_t lnx_leg_piece(struct lnx_leg *leg, fi_addr_t dest, const void *header,
 		return -FI_EAGAIN;
 	o->op.type = LNX_OP_LEG;
 	o->frame = NULL;
-	o->piece = true;
+	o->piece = leg;
 	o->below = below;
-	all->n_pieces++;
+	leg->n_pieces++;
 	lnx_list_init(&o->link);
 	lnx_list_add_tail(&all->ops, &o->link);
 	lnx_route_put(o->bytes, &env);
@@ -410,6 +408,9 @@ static int shape(struct lnx_leg *leg, const struct lnx_rail *below, const char *
 	 * rails behind the gateway. */
 	rail->frame_max = LNX_FRAME_MAX;
 	rail->inject_size = LNX_LEG_COPY;
+	/* Of one peer no more than a gateway grants is under way over it. */
+	rail->peer_credits_max = LNX_LEG_CREDITS;
+	lnx_list_init(&rail->delayed);
 	rail->wait_fd = -1;
 	/* It is never opened anew by itself. */
 	rail->mr_endpoint = true;
@@ -458,6 +459,14 @@ void lnx_leg_close(struct lnx_leg *leg)
 	fi_freeinfo(leg->rail.info);
 	free(leg->end);
 	free(leg);
+}
+
+LNX_COLD bool lnx_leg_cut(struct lnx_leg *leg, uint64_t since_ns)
+{
+	/* One that reads has let go of all that it has read. */
+	if (leg->gw->heard_ns > since_ns)
+		return false;
+	return lnx_half_open_cut(leg->rail.below, leg->gateway);
 }
 
 size_t lnx_leg_op_size(bool piece)

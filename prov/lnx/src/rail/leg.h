@@ -19,6 +19,13 @@ void lnx_leg_close(struct lnx_leg *leg);
 /* Bytes of one thing that a leg sends, for the pool of these. */
 size_t lnx_leg_op_size(bool piece);
 
+/* Frames of one peer that may be under way over a leg: what gateways grant by default. */
+#define LNX_LEG_CREDITS		32u
+
+/* Something hangs in the connection to the gateway, from which nothing has come since then: cut
+ * it, so that its frames fail and leave again over others.  Whether it was cut. */
+LNX_COLD bool lnx_leg_cut(struct lnx_leg *leg, uint64_t since_ns);
+
 /* Bytes that a leg copies, of what is not for the application's memory. */
 #define LNX_LEG_COPY	960u
 

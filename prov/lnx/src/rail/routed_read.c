@@ -277,6 +277,7 @@ static bool pull(struct lnx_gateways *all, struct lnx_peer *peer, const struct l
 	q->segment = p->segment;
 	q->offset = p->offset;
 	q->len = p->len;
+	q->moved_ns = lnx_clock_ns();
 	lnx_list_init(&q->link);
 	lnx_list_add_tail(&all->pulls, &q->link);
 	all->n_pulls++;
@@ -305,8 +306,9 @@ LNX_COLD bool lnx_routed_rx(struct lnx_rail *rail, const void *frame, size_t len
 
 /* ---- answering ---- */
 
-/* Send the next piece of q.  0; -FI_EAGAIN; another error: no more. */
-static ssize_t answer(struct lnx_gateways *all, struct lnx_routed_pull *q)
+/* Send the next piece of q.  0; -FI_EAGAIN: not now; -FI_EBUSY: not before a piece has left;
+ * another error: no more. */
+static ssize_t answer(struct lnx_gateways *all, struct lnx_routed_pull *q, uint64_t now)
 {
 	struct lnx_peer *peer = lnx_peer_by_sid(all->ep, q->sid);
 	struct lnx_route_pull p = {
@@ -315,47 +317,62 @@ static ssize_t answer(struct lnx_gateways *all, struct lnx_routed_pull *q)
 	};
 	struct lnx_wire_hdr w;
 	struct lnx_path *path;
+	struct lnx_leg *leg;
 	const void *memory;
 	ssize_t ret;
 
 	if (!peer || lnx_peer_dead(peer) || q->path >= peer->npath)
 		return -FI_EINVAL;
+	path = peer->path[q->path];
+	leg = lnx_container_of(path->rail, struct lnx_leg, rail);
+	if (leg->n_pieces == LNX_ROUTED_PIECES)
+		return -FI_EBUSY;
+	if (leg->busy_ns == now)
+		return -FI_EAGAIN;
 	memory = all->ep->up->routed_source(peer, &p);
 	if (!memory)
 		return -FI_ENOKEY;
-	path = peer->path[q->path];
 	p.piece = true;
 	p.key = p.segment = 0;
 	fill(peer, path, &p, &w);
-	ret = lnx_leg_piece(lnx_container_of(path->rail, struct lnx_leg, rail), path->core_addr,
-			    &w, memory, p.len);
+	ret = lnx_leg_piece(leg, path->core_addr, &w, memory, p.len);
+	if (ret == -FI_EAGAIN)
+		leg->busy_ns = now;
 	if (ret)
 		return ret;
 	q->offset += p.len;
 	q->len -= p.len;
+	q->moved_ns = now;
 	return 0;
 }
 
-/* Peers take turns, piece by piece.  False: a core was busy. */
-static bool answer_all(struct lnx_gateways *all)
+/* Peers take turns, piece by piece.  What has to wait, perhaps for a gateway that takes nothing,
+ * keeps no others from theirs.  Returns when to call it again. */
+static uint64_t answer_all(struct lnx_gateways *all, uint64_t now)
 {
-	while (!lnx_list_empty(&all->pulls) && all->n_pieces < LNX_ROUTED_PIECES) {
-		struct lnx_node *n = lnx_list_pop(&all->pulls);
-		struct lnx_routed_pull *q = lnx_list_entry(n, struct lnx_routed_pull, link);
-		ssize_t ret = answer(all, q);
+	uint64_t next = LNX_NEVER;
+	struct lnx_node waits, *n;
 
-		if (ret == -FI_EAGAIN) {
-			lnx_list_add_head(&all->pulls, n);
-			return false;
-		}
+	lnx_list_init(&waits);
+	while ((n = lnx_list_pop(&all->pulls))) {
+		struct lnx_routed_pull *q = lnx_list_entry(n, struct lnx_routed_pull, link);
+		ssize_t ret = answer(all, q, now);
+
 		if (!ret && q->len) {
 			lnx_list_add_tail(&all->pulls, n);
-			continue;
+		} else if ((ret == -FI_EAGAIN || ret == -FI_EBUSY) &&
+			   lnx_ns_since(now, q->moved_ns) < LNX_ROUTED_PULL_NS) {
+			lnx_list_add_tail(&waits, n);
+			next = lnx_sooner(next, now + (ret == -FI_EAGAIN ?
+						       LNX_ROUTED_TRY_NS :
+						       LNX_ROUTED_PULL_NS));
+		} else {
+			free(q);
+			all->n_pulls--;
 		}
-		free(q);
-		all->n_pulls--;
 	}
-	return true;
+	lnx_list_splice(&all->pulls, &waits);
+	return next;
 }
 
 /* ---- when it is due ---- */
@@ -399,15 +416,15 @@ static bool go_on(struct lnx_routed_read *r, uint64_t now)
 
 uint64_t lnx_routed_run(struct lnx_gateways *all, uint64_t now)
 {
-	uint64_t next = LNX_NEVER;
+	uint64_t next = answer_all(all, now);
 	struct lnx_node *n, *tmp;
-	bool busy = !answer_all(all);
+	bool busy = false;
 
 	all->asks = true;
 	lnx_list_foreach(&all->reads, n, tmp) {
 		busy |= !go_on(lnx_list_entry(n, struct lnx_routed_read, link), now);
-		next = now + LNX_ROUTED_AGAIN_NS / 4;
+		next = lnx_sooner(next, now + LNX_ROUTED_AGAIN_NS / 4);
 	}
 	end_whole(all);
-	return busy ? now + LNX_ROUTED_TRY_NS : next;
+	return busy ? lnx_sooner(next, now + LNX_ROUTED_TRY_NS) : next;
 }

@@ -17,8 +17,10 @@ struct lnx_hdr;
 #define LNX_ROUTED_UNIT		((size_t)LNX_PAYLOAD_MAX)
 #define LNX_ROUTED_RUN		4u
 #define LNX_ROUTED_ASKED	16u
-/* PULLs of peers that wait; and pieces that cores may have. */
+/* PULLs of peers that wait, each for so long: then it was asked for again.  And pieces that the
+ * core of a leg may have. */
 #define LNX_ROUTED_PULLS	1024u
+#define LNX_ROUTED_PULL_NS	(16 * LNX_ROUTED_AGAIN_NS)
 #define LNX_ROUTED_PIECES	16u
 
 /* ep->up->routed_read: 0, -FI_EAGAIN, -FI_ENOMEM; -FI_ENOSYS: not such an operation. */

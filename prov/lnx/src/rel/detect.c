@@ -14,6 +14,7 @@
 #include "obj/counting.h"
 #include "obj/gateway.h"
 #include "rel/frame.h"
+#include "rel/gateway.h"
 #include "rel/latency.h"
 #include "rel/order.h"
 #include "rel/recovery.h"
@@ -59,6 +60,12 @@ void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 		lnx_policy_stale(peer->ep);
 }
 
+static enum lnx_answers heard_since(uint64_t heard_ns, uint64_t silent_ns, uint64_t now)
+{
+	return heard_ns && lnx_ns_since(now, heard_ns) < silent_ns ? LNX_ANSWERS_YES :
+								      LNX_ANSWERS_NO;
+}
+
 /*
  * What a path over a gateway is charged for beside itself: the gateway's rail, if nothing has
  * come from the gateway by it meanwhile, and never the peer's, which the other gateways lead
@@ -67,11 +74,10 @@ void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 static LNX_COLD unsigned leg_charge(const struct lnx_path *path, uint64_t now)
 {
 	const struct lnx_gw *gw = lnx_container_of(path->rail, struct lnx_leg, rail)->gw;
-	bool heard = gw->state.heard_ns &&
-		     lnx_ns_since(now, gw->state.heard_ns) < path->rail->ep->plan.rail_ns;
+	uint64_t silent_ns = path->rail->ep->plan.rail_ns;
 	struct lnx_route_evidence e = {
-		.gateway = heard ? LNX_ANSWERS_YES : LNX_ANSWERS_NO,
-		.gateway_elsewhere = LNX_ANSWERS_NO,
+		.gateway = heard_since(gw->heard_ns, silent_ns, now),
+		.gateway_elsewhere = heard_since(gw->process->state.heard_ns, silent_ns, now),
 		.far_through = LNX_ANSWERS_NO, .far_elsewhere = LNX_ANSWERS_YES,
 	};
 
@@ -168,6 +174,17 @@ static bool is_spent(const struct lnx_peer *peer, const struct lnx_path *path)
 	return false;
 }
 
+/* If none of its paths works, gateways may lead to it. */
+static LNX_COLD void stand_by(struct lnx_peer *peer)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (lnx_path_usable(peer->path[i]))
+			return;
+	lnx_link_notice_standby(peer);
+}
+
 LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 			   const char *why, uint64_t now)
 {
@@ -195,8 +212,11 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	lnx_failover_path(path, peer);
 	peer->ep->up->path_down(path);
 	/* No core has what is read over a gateway: it ends at once. */
-	if (lnx_rail_is_leg(path->rail))
+	if (lnx_rail_is_leg(path->rail)) {
 		lnx_routed_fail(path);
+		lnx_gateway_doubted(path, now);
+	}
+	stand_by(peer);
 	lnx_detect_watch(peer);
 }
 

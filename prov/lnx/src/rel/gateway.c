@@ -9,11 +9,20 @@
 
 #include "base/interval.h"
 #include "core/open.h"
+#include "core/policy.h"
+#include "core/routes.h"
+#include "obj/counting.h"
 #include "obj/gateway.h"
 #include "os/ping.h"
+#include "rail/gateways.h"
 #include "rail/leg.h"
 #include "rail/routed_read.h"
+#include "rel/asym.h"
+#include "rel/chan.h"
 #include "rel/rel.h"
+
+/* A path whose frames a gateway drops pauses for so long, first. */
+#define NOTED_PAUSE_NS	LNX_NS_PER_MS
 
 static bool bad(struct lnx_rail *rail, size_t len, const char *why)
 {
@@ -24,19 +33,60 @@ static bool bad(struct lnx_rail *rail, size_t len, const char *why)
 	return false;
 }
 
+/* ---- what a gateway can do has changed ---- */
+
+/* Paths over its legs are put in order anew. */
+static LNX_COLD void order_again(const struct lnx_gw *gw)
+{
+	struct lnx_ep *ep = gw->all->ep;
+	struct lnx_node *n, *tmp;
+	unsigned i;
+
+	lnx_policy_stale(ep);
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, all_link);
+
+		for (i = 0; i < peer->npath; i++)
+			if (lnx_rail_is_leg(peer->path[i]->rail) &&
+			    lnx_container_of(peer->path[i]->rail, struct lnx_leg,
+					     rail)->gw->process == gw->process) {
+				lnx_peer_look_by(peer, 0);
+				break;
+			}
+	}
+}
+
+LNX_COLD void lnx_gateway_doubted(const struct lnx_path *path, uint64_t now)
+{
+	struct lnx_leg *leg = lnx_container_of(path->rail, struct lnx_leg, rail);
+	struct lnx_gateway *state = &leg->gw->process->state;
+
+	if (lnx_ns_since(now, state->heard_ns) < path->rail->ep->plan.rail_ns)
+		return;
+	lnx_gateway_doubt(state, now);
+	lnx_ep_due(path->rail->ep, LNX_DUE_GATEWAYS, state->doubt_ns);
+}
+
 /* ---- frames ---- */
 
-/* The leg to the gateway with that id, by which an answer to what came over rail goes. */
+/* The leg to the gateway with that id, by which an answer to what came over rail goes.  Of
+ * several rails of the gateway on that net the one that works best. */
 static struct lnx_leg *leg_to(const struct lnx_gateways *all, const struct lnx_rail *rail,
 			      uint64_t id)
 {
+	struct lnx_leg *best = NULL;
 	unsigned i, k;
 
 	for (i = 0; i < all->n; i++)
-		for (k = 0; id && all->gw[i]->state.id == id && k < all->gw[i]->nleg; k++)
-			if (all->gw[i]->leg[k]->rail.below == rail)
-				return all->gw[i]->leg[k];
-	return NULL;
+		for (k = 0; id && all->gw[i]->process->state.id == id &&
+		     k < all->gw[i]->nleg; k++) {
+			struct lnx_leg *leg = all->gw[i]->leg[k];
+
+			if (leg->rail.below == rail &&
+			    (!best || leg->rail.health.value > best->rail.health.value))
+				best = leg;
+		}
+	return best;
 }
 
 /* Of a gateway that has not told its id yet: any that this rail leads to, and whose id is not
@@ -49,23 +99,18 @@ static struct lnx_leg *leg_over(const struct lnx_gateways *all, const struct lnx
 	for (i = 0; i < all->n; i++)
 		for (k = 0; k < all->gw[i]->nleg; k++)
 			if (all->gw[i]->leg[k]->rail.below == rail &&
-			    (!any || (any->gw->state.id && !all->gw[i]->state.id)))
+			    (!any || (any->gw->process->state.id &&
+				      !all->gw[i]->process->state.id)))
 				any = all->gw[i]->leg[k];
 	return any;
 }
 
-/* Something came over a gateway that is not known: ask those that have not said their ids
- * which of them it is, so that answers go back over the same one. */
-static LNX_COLD void ask_ids(const struct lnx_gateways *all)
+/* Something came over that leg. */
+static void heard(struct lnx_leg *leg, uint64_t now)
 {
-	unsigned i;
-
-	for (i = 0; i < all->n; i++) {
-		if (all->gw[i]->state.id || all->gw[i]->wanted)
-			continue;
-		all->gw[i]->wanted = true;
-		lnx_ep_due(all->ep, LNX_DUE_GATEWAYS, 0);
-	}
+	leg->gw->heard_ns = now;
+	if (lnx_gateway_heard(&leg->gw->process->state, now) & LNX_GATEWAY_ROUTES)
+		order_again(leg->gw);
 }
 
 /* So few frames may be under way that their sender must hear of them soon. */
@@ -93,9 +138,12 @@ static bool frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		return bad(rail, len, "it has another route key, or comes from no gateway");
 	leg = leg_to(all, rail, env.via);
 	if (leg) {
-		lnx_gateway_heard(&leg->gw->state, lnx_clock_ns());
+		heard(leg, lnx_clock_ns());
+		if (lnx_unlikely(!lnx_asym_may_come(leg, &env, buf->frame + LNX_ROUTE_HEAD)))
+			return false;
 	} else {
-		ask_ids(all);
+		if (lnx_asym_foreign(all, env.via, lnx_clock_ns()))
+			return false;
 		leg = leg_over(all, rail);
 	}
 	if (lnx_routed_rx(leg ? &leg->rail : rail, buf->frame + LNX_ROUTE_HEAD, env.len))
@@ -107,38 +155,195 @@ static bool frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 	return kept;
 }
 
-/* ---- infos and notes ---- */
+/* ---- infos ---- */
+
+/* Does the route lead over that gateway, by whichever NID? */
+static bool leads_over(const struct lnx_route *route, const struct lnx_gw *gw)
+{
+	const struct lnx_gw *over = lnx_routes_gateway(gw->all->ep, route);
+
+	return over && over->process == gw->process;
+}
+
+/* Notes from before are of another time. */
+static LNX_COLD void forget_notes(struct lnx_gw *gw)
+{
+	struct lnx_routes *t = &gw->all->table;
+	unsigned i;
+
+	for (i = 0; i < t->n; i++)
+		if (t->route[i].noted_ns && leads_over(&t->route[i], gw))
+			t->route[i].noted_ns = 0;
+}
+
+static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info,
+			      uint64_t now)
+{
+	const struct lnx_gateway *state;
+	struct lnx_gateway_facts facts;
+	bool was_up, was_draining;
+
+	lnx_gateway_facts_of(&facts, info);
+	/* Frames that fit our rails have to fit those behind it. */
+	if (info->frame_max < LNX_ROUTE_HEAD + LNX_FRAME_MAX) {
+		facts.routing = false;
+		FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_CTRL,
+			       "rail %s: the gateway forwards %u bytes at most, which is too little for frames\n",
+			       gw->nleg ? gw->leg[0]->rail.name : "", info->frame_max);
+	}
+	lnx_gateways_identify(gw, facts.id, now);
+	state = &gw->process->state;
+	was_up = state->state == LNX_GATEWAY_ALIVE && state->routing;
+	was_draining = state->draining;
+	lnx_gateway_info(&gw->process->state, &facts, now);
+	gw->process->rails = info->gw.rails;
+	forget_notes(gw);
+	lnx_ep_due(gw->all->ep, LNX_DUE_GATEWAYS, 0);
+	if (!was_up || was_draining != state->draining || !state->routing)
+		order_again(gw);
+}
 
 static void info(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 {
 	struct lnx_gateways *all = rail->ep->policy.gateways;
-	struct lnx_gateway_facts facts;
+	uint64_t now = lnx_clock_ns();
 	struct lnx_gw_info info;
 	const char *why = "";
+	struct lnx_leg *leg;
 	unsigned i;
 
 	if (lnx_gw_info_get(&info, buf->frame, len, &why) || info.gw.key != all->key) {
 		bad(rail, len, why);
 		return;
 	}
-	lnx_gateway_facts_of(&facts, &info);
 	/* An answer to our hello, or news from one that has answered before. */
 	for (i = 0; i < all->n; i++) {
 		struct lnx_gw *gw = all->gw[i];
 
-		if (info.gw.nonce ? info.gw.nonce != gw->nonce : info.gw.id != gw->state.id)
+		if (info.gw.nonce ? info.gw.nonce != gw->nonce :
+				    info.gw.id != gw->process->state.id)
 			continue;
-		lnx_gateway_info(&gw->state, &facts, lnx_clock_ns());
-		gw->rails = info.gw.rails;
-		lnx_ep_due(rail->ep, LNX_DUE_GATEWAYS, 0);
+		informed(gw, &info, now);
+		leg = leg_to(all, rail, info.gw.id);
+		if (leg)
+			leg->gw->heard_ns = now;
 		return;
 	}
 	bad(rail, len, "it answers no hello of ours");
 }
 
+/* ---- notes ---- */
+
+/* Of the paths over the gateway to the end that a note names the one that the frame took;
+ * any, if that has been acknowledged meanwhile. */
+static LNX_COLD struct lnx_path *path_of_frame(const struct lnx_peer *peer,
+					       const struct lnx_gw *gw,
+					       const struct lnx_route_note *note)
+{
+	const struct lnx_frame *f = *lnx_chan_slot(&peer->chan, note->seq);
+	struct lnx_path *any = NULL;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		struct lnx_path *path = peer->path[i];
+		const struct lnx_leg *leg = lnx_container_of(path->rail, struct lnx_leg, rail);
+
+		if (!lnx_rail_is_leg(path->rail) || leg->gw->process != gw->process ||
+		    path->core_addr >= leg->nend ||
+		    memcmp(&leg->end[path->core_addr].to, &note->rail, sizeof(note->rail)))
+			continue;
+		any = path;
+		if (f && f->seq == note->seq && f->path == i)
+			break;
+	}
+	return any;
+}
+
+/* The path of the frame that a note is about; NULL: it is of no session of ours. */
+static LNX_COLD struct lnx_path *path_of_note(const struct lnx_leg *leg,
+					      const struct lnx_route_note *note,
+					      struct lnx_peer **of)
+{
+	struct lnx_ep *ep = leg->rail.ep;
+	struct lnx_node *n, *tmp;
+
+	lnx_list_foreach(&ep->peers.all, n, tmp) {
+		struct lnx_peer *peer = lnx_list_entry(n, struct lnx_peer, all_link);
+
+		if (peer->sid != note->src || peer->eid != note->dst || !lnx_peer_open(peer) ||
+		    !peer->chan.slot)
+			continue;
+		*of = peer;
+		return path_of_frame(peer, leg->gw, note);
+	}
+	return NULL;
+}
+
+/* The path takes no more for a time, which grows with each note until it takes something. */
+static LNX_COLD void pause_path(struct lnx_path *path, uint64_t now)
+{
+	if (path->state == LNX_PATH_DOWN)
+		return;
+	if (path->state != LNX_PATH_CONNECTING || !path->since_ns) {
+		lnx_path_happens(path, LNX_PATH_REFUSED);
+		path->since_ns = now;
+		path->backoff_ns = 0;
+	}
+	path->backoff_ns = LNX_MIN(LNX_MAX(2 * path->backoff_ns, NOTED_PAUSE_NS),
+				   LNX_BACKOFF_MAX_NS);
+	path->retry_ns = now + path->backoff_ns;
+}
+
+/* The gateway has no way to the net of that route until then, by whichever NID. */
+static LNX_COLD void routes_down(struct lnx_gw *gw, const struct lnx_route *route,
+				 uint64_t until_ns)
+{
+	struct lnx_routes *t = &gw->all->table;
+	unsigned i;
+
+	for (i = 0; i < t->n; i++)
+		if (leads_over(&t->route[i], gw) &&
+		    !memcmp(&t->route[i].spec.net, &route->spec.net, sizeof(route->spec.net)))
+			t->route[i].noted_ns = until_ns;
+	lnx_ep_due(gw->all->ep, LNX_DUE_GATEWAYS, until_ns);
+}
+
+/* What it means for the path that the frame took.  No note charges a gateway: it has told what
+ * it could not do.  Calls no core. */
+static LNX_COLD void act(struct lnx_leg *leg, const struct lnx_route_note *note, uint64_t now)
+{
+	const struct lnx_route_effect *e = lnx_route_effect(note->reason);
+	struct lnx_peer *peer = NULL;
+	struct lnx_path *path = path_of_note(leg, note, &peer);
+	struct lnx_route *route = path ? lnx_routes_of_path(path) : NULL;
+
+	if (!e || !path)
+		return;
+	if (e->route_down && route) {
+		routes_down(leg->gw, route, now + LNX_ROUTE_NOTED_NS);
+		order_again(leg->gw);
+	}
+	if (e->remote) {
+		lnx_class_count(&leg->rail.ep->stats, LNX_CLASS_REMOTE_DROPPED);
+		lnx_count_failed(peer, path, LNX_CLASS_REMOTE_DROPPED);
+		lnx_health_fail(&path->remote->health, &leg->rail.ep->plan,
+				LNX_CLASS_REMOTE_DROPPED, now);
+		lnx_policy_stale(leg->rail.ep);
+	}
+	if (!e->again)
+		return;
+	/* At once over another path; over this one, for which there may be no other, after a
+	 * pause.  The look puts paths in order before that. */
+	pause_path(path, now);
+	lnx_chan_retransmit(&peer->chan, 1u << path->index);
+	lnx_peer_pump(peer);
+	lnx_peer_look_by(peer, 0);
+}
+
 static void note(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 {
 	struct lnx_gateways *all = rail->ep->policy.gateways;
+	uint64_t now = lnx_clock_ns();
 	struct lnx_route_note note;
 	const char *why = "";
 	struct lnx_leg *leg;
@@ -152,9 +357,13 @@ static void note(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 		bad(rail, len, "it is from no gateway of ours");
 		return;
 	}
-	lnx_gateway_note(&leg->gw->state, note.reason, note.count, lnx_clock_ns());
 	FI_WARN_SPARSE(&lnx_prov, FI_LOG_EP_DATA, "rail %s: frames were dropped: %s\n",
 		       leg->rail.name, lnx_route_reason_name(note.reason));
+	leg->gw->heard_ns = now;
+	if (lnx_gateway_note(&leg->gw->process->state, note.reason, note.count, now) &
+	    LNX_GATEWAY_ROUTES)
+		order_again(leg->gw);
+	act(leg, &note, now);
 }
 
 /* ---- does the host of a peer answer? ---- */
@@ -212,10 +421,13 @@ static void told(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 		return;
 	}
 	leg = leg_to(all, rail, a.id);
-	if (leg)
-		answered(leg, &a);
-	else
+	if (!leg) {
 		bad(rail, len, "it is from no gateway of ours");
+		return;
+	}
+	/* What its far end does not answer is not its fault. */
+	heard(leg, lnx_clock_ns());
+	answered(leg, &a);
 }
 
 LNX_COLD bool lnx_gateway_rx(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
@@ -248,7 +460,7 @@ static ssize_t hello(struct lnx_leg *leg)
 	struct lnx_ep *ep = gw->all->ep;
 	struct lnx_gw_hello h = {
 		.oldest = LNX_ROUTE_VERSION, .newest = LNX_ROUTE_VERSION,
-		.account = gw->state.account, .id = ep->eid, .key = gw->all->key,
+		.account = gw->process->state.account, .id = ep->eid, .key = gw->all->key,
 		.nonce = gw->nonce, .rail = leg->rail.wire_index,
 		.host = ep->domain->host,
 	};
@@ -280,26 +492,80 @@ static bool hellos(struct lnx_gw *gw)
 	return all;
 }
 
+/* A frame for the gateway has left, or wants to, to any of its NIDs. */
+static bool wanted(const struct lnx_gw *gw)
+{
+	unsigned i;
+
+	for (i = 0; i < gw->all->n; i++)
+		if (gw->all->gw[i]->process == gw->process && gw->all->gw[i]->wanted)
+			return true;
+	return false;
+}
+
+static void ask_by_each_nid(const struct lnx_gw *gw)
+{
+	unsigned i, k;
+
+	for (i = 0; i < gw->all->n; i++) {
+		struct lnx_gw *by = gw->all->gw[i];
+
+		if (by->process != gw->process)
+			continue;
+		by->nonce = (uint32_t)lnx_random_id() | 1u;
+		for (k = 0; k < by->nleg; k++)
+			by->leg[k]->hello_due = true;
+	}
+}
+
+/* Of the NIDs of a gateway gw is the one that owns what is known of it. */
 static uint64_t run(struct lnx_gw *gw, uint64_t now)
 {
 	const struct lnx_route_plan *plan = &gw->all->plan;
 	enum lnx_gateway_todo todo;
+	bool sent = true;
 	unsigned i;
 
-	while ((todo = lnx_gateway_poll(&gw->state, plan, gw->wanted, now)) !=
+	while ((todo = lnx_gateway_poll(&gw->own.state, plan, wanted(gw), now)) !=
 	       LNX_GATEWAY_NOTHING) {
-		if (todo != LNX_GATEWAY_HELLO) {
-			LNX_INFO(FI_LOG_EP_CTRL, "rail %s: the gateway does not answer\n",
-				 gw->nleg ? gw->leg[0]->rail.name : "");
+		if (todo == LNX_GATEWAY_HELLO) {
+			ask_by_each_nid(gw);
 			continue;
 		}
-		gw->nonce = (uint32_t)lnx_random_id() | 1u;
-		for (i = 0; i < gw->nleg; i++)
-			gw->leg[i]->hello_due = true;
+		order_again(gw);
+		LNX_INFO(FI_LOG_EP_CTRL, "rail %s: the gateway does not answer\n",
+			 gw->nleg ? gw->leg[0]->rail.name : "");
 	}
-	return hellos(gw) ? lnx_gateway_next(&gw->state, plan) :
-			    LNX_MIN(now + LNX_GATEWAY_TRY_NS,
-				    lnx_gateway_next(&gw->state, plan));
+	for (i = 0; i < gw->all->n; i++)
+		if (gw->all->gw[i]->process == &gw->own)
+			sent &= hellos(gw->all->gw[i]);
+	return sent ? lnx_gateway_next(&gw->own.state, plan) :
+		      LNX_MIN(now + LNX_GATEWAY_TRY_NS,
+			      lnx_gateway_next(&gw->own.state, plan));
+}
+
+/* When the next note is forgotten; those whose time is over are now. */
+static LNX_COLD uint64_t notes_end(struct lnx_gateways *all, uint64_t now)
+{
+	uint64_t next = LNX_NEVER;
+	unsigned i;
+
+	for (i = 0; i < all->table.n; i++) {
+		struct lnx_route *route = &all->table.route[i];
+		struct lnx_gw *gw;
+
+		if (!route->noted_ns)
+			continue;
+		if (now < route->noted_ns) {
+			next = lnx_sooner(next, route->noted_ns);
+			continue;
+		}
+		route->noted_ns = 0;
+		gw = lnx_routes_gateway(all->ep, route);
+		if (gw)
+			order_again(gw);
+	}
+	return next;
 }
 
 /* Without routes it is asked nothing. */
@@ -309,7 +575,7 @@ static bool has_routes(const struct lnx_gw *gw)
 	unsigned i;
 
 	for (i = 0; i < t->n; i++)
-		if (!memcmp(&t->route[i].spec.gateway, &gw->nid, sizeof(gw->nid)))
+		if (leads_over(&t->route[i], gw))
 			return true;
 	return false;
 }
@@ -317,11 +583,11 @@ static bool has_routes(const struct lnx_gw *gw)
 LNX_COLD uint64_t lnx_gateways_run(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_gateways *all = ep->policy.gateways;
-	uint64_t next = LNX_NEVER;
+	uint64_t next = all ? notes_end(all, now) : LNX_NEVER;
 	unsigned i;
 
 	for (i = 0; all && i < all->n; i++)
-		if (has_routes(all->gw[i]))
+		if (all->gw[i]->process == &all->gw[i]->own && has_routes(all->gw[i]))
 			next = lnx_sooner(next, run(all->gw[i], now));
 	return all ? lnx_sooner(next, lnx_routed_run(all, now)) : next;
 }

@@ -17,6 +17,9 @@
  * core. */
 LNX_COLD bool lnx_gateway_rx(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len);
 
+/* A path over a leg has gone DOWN: does its gateway answer? */
+LNX_COLD void lnx_gateway_doubted(const struct lnx_path *path, uint64_t now);
+
 /* LNX_DUE_GATEWAYS: hellos.  Returns when to call it again.  Calls cores. */
 LNX_COLD uint64_t lnx_gateways_run(struct lnx_ep *ep, uint64_t now);
 

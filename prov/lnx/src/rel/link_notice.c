@@ -96,6 +96,8 @@ static LNX_COLD void link_changed(struct lnx_rail *rail, bool up, uint64_t now)
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, all_link);
 
+		if (!up && peer->npath == 1 && peer->path[0]->rail == rail)
+			lnx_link_notice_standby(peer);
 		if (peer->npath < 2)
 			continue;
 		for (i = 0; i < peer->npath; i++)
@@ -122,6 +124,12 @@ LNX_COLD void lnx_rel_link(struct lnx_rail *rail, enum lnx_rel_link what, uint64
 	/* The address of a leg is that of its gateway. */
 	if (what != LNX_REL_LINK_MOVED)
 		lnx_gateways_legs(rail, link_changed, what == LNX_REL_LINK_UP, now);
+}
+
+LNX_COLD void lnx_link_notice_standby(struct lnx_peer *peer)
+{
+	if (lnx_path_set_standby(peer))
+		lnx_hello_window(peer);
 }
 
 /* Paths that routes lead over again are used without being asked first: nothing is known against

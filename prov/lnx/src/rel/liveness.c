@@ -123,6 +123,7 @@ LNX_COLD int lnx_liveness_check(struct lnx_peer *peer, uint64_t now)
 		verdict = judge(peer, now);
 	switch (verdict) {
 	case LNX_LIVENESS_ASK_KERNELS:
+		lnx_link_notice_standby(peer);
 		ask_kernels(peer, now);
 		return 0;
 	case LNX_LIVENESS_REFUSED:

@@ -4,6 +4,7 @@
 #include "rel/order.h"
 
 #include "core/path_set.h"
+#include "core/routes.h"
 #include "rel/admin.h"
 #include "rel/frame.h"
 #include "rel/recovery.h"
@@ -20,16 +21,20 @@ static enum lnx_rank_state state_of(const struct lnx_path *path, uint64_t now)
 			 !lnx_health_well(remote)))
 		weight = lnx_health_weight_of_path(own, &path->rail->health, remote,
 						   &path->rail->ep->plan, now);
-	/* Paths over worse routes are for when no other works. */
-	return lnx_rank_state(down, lnx_unlikely(path->detect.reserve) ? 0 : weight);
+	return lnx_rank_state(down, weight);
 }
 
 static uint16_t states_of(const struct lnx_peer *peer, uint64_t now)
 {
 	unsigned i, all = 0;
 
-	for (i = 0; i < peer->npath; i++)
-		all |= (unsigned)state_of(peer->path[i], now) << 2 * i;
+	for (i = 0; i < peer->npath; i++) {
+		unsigned state = state_of(peer->path[i], now);
+
+		if (lnx_unlikely(peer->choice->held >> i & 1))
+			state = LNX_MAX(state, (unsigned)LNX_RANK_HELD);
+		all |= state << 2 * i;
+	}
 	return (uint16_t)all;
 }
 
@@ -45,9 +50,56 @@ static struct lnx_rank_how how_of(const struct lnx_ep *ep)
 	};
 }
 
-/* A pair of rails of two groups is the last resort, and the only path; so all paths are
- * within a group. */
-static void view(const struct lnx_peer *peer, uint16_t states,
+/*
+ * Paths over gateways: after those that need none.  What the user says of their routes counts
+ * as rules for their legs, each of which is a rail of its own: so equal routes share the
+ * traffic, and others are standby.
+ */
+static LNX_COLD void view_routes(const struct lnx_peer *peer, uint64_t now,
+				 struct lnx_rank_path out[LNX_RANK_PATHS])
+{
+	struct lnx_route_choice c[LNX_RANK_PATHS];
+	uint8_t class[LNX_RANK_PATHS];
+	unsigned i, k;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *path = peer->path[i];
+
+		c[i] = (struct lnx_route_choice){ 0 };
+		if (lnx_rail_is_leg(path->rail))
+			lnx_routes_look(path, lnx_policy_table(peer), now, &c[i]);
+	}
+	lnx_route_classes(c, peer->npath, class);
+	for (i = 0; i < peer->npath; i++) {
+		if (!lnx_rail_is_leg(peer->path[i]->rail))
+			continue;
+		for (k = 0; peer->path[k]->rail != peer->path[i]->rail; k++)
+			;
+		out[i].rail = (uint8_t)(LNX_RULE_RAILS + k);
+		out[i].remote_group = (uint16_t)~out[i].group;
+		out[i].local_view.rule = class[i];
+	}
+}
+
+/* Paths whose route is down, or whose gateway will end: bits. */
+static unsigned held_routes(const struct lnx_peer *peer, uint64_t now)
+{
+	struct lnx_route_choice c;
+	unsigned i, held = 0;
+
+	if (lnx_likely(!peer->ep->policy.gateways))
+		return 0;
+	for (i = 0; i < peer->npath; i++)
+		if (lnx_rail_is_leg(peer->path[i]->rail)) {
+			lnx_routes_look(peer->path[i], NULL, now, &c);
+			held |= (unsigned)(c.state != 0) << i;
+		}
+	return held;
+}
+
+/* A pair of rails of two groups is the last resort, and the only path; so all paths but those
+ * over gateways are within a group. */
+static void view(const struct lnx_peer *peer, uint16_t states, uint64_t now,
 		 struct lnx_rank_path out[LNX_RANK_PATHS])
 {
 	const struct lnx_ep *ep = peer->ep;
@@ -76,6 +128,8 @@ static void view(const struct lnx_peer *peer, uint16_t states,
 			lnx_rank_rules(ep->policy.rules, table, local, path->remote_rail,
 				       &out[i]);
 	}
+	if (lnx_unlikely(ep->policy.gateways != NULL))
+		view_routes(peer, now, out);
 }
 
 static void say(const struct lnx_peer *peer)
@@ -132,8 +186,9 @@ void lnx_order_make(struct lnx_peer *peer, uint64_t now)
 		return;
 	lnx_policy_peer(peer, NULL, false);
 	was = choice->rank;
+	choice->held = (uint8_t)held_routes(peer, now);
 	choice->states = states_of(peer, now);
-	view(peer, choice->states, path);
+	view(peer, choice->states, now, path);
 	lnx_rank_make(path, peer->npath, &how, &choice->rank);
 	choice->generation = peer->ep->policy.generation;
 	peer->stripe = choice->rank.stripe;
@@ -252,7 +307,7 @@ int lnx_order_next(struct lnx_peer *peer, unsigned usable, uint64_t now)
 	unsigned i;
 	int next;
 
-	view(peer, states_of(peer, now), path);
+	view(peer, states_of(peer, now), now, path);
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *p = peer->path[i];
 

@@ -211,6 +211,21 @@ static bool reachable(const struct lnx_path *path, enum lnx_ping_result says,
 	}
 }
 
+/* The rail below a leg leads to others as well, so that it is not opened anew: the connection
+ * to the gateway is cut. */
+static LNX_COLD void cut_if_stuck(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
+{
+	struct lnx_path_detect *g = &path->detect;
+
+	if (!hangs(peer, path) || lnx_ns_since(now, g->down_ns) <= LNX_REOPEN_READ_NS ||
+	    lnx_ns_since(now, path->rail->reopened_ns) < LNX_REOPEN_BACKOFF_NS)
+		return;
+	path->rail->reopened_ns = now;
+	if (lnx_leg_cut(lnx_container_of(path->rail, struct lnx_leg, rail), g->down_ns))
+		LNX_INFO(FI_LOG_EP_CTRL, "rail %s: the connection to the gateway is cut\n",
+			 path->rail->name);
+}
+
 /*
  * Close the rail's endpoint and open another, if something hangs in it.  alternative: the
  * peer can be told over another path.
@@ -220,6 +235,10 @@ static void reopen_if_stuck(struct lnx_peer *peer, struct lnx_path *path, bool a
 {
 	bool due = peer->awaited;
 
+	if (lnx_unlikely(lnx_rail_is_leg(path->rail))) {
+		cut_if_stuck(peer, path, now);
+		return;
+	}
 	/* Registrations that belong to the endpoint would be closed with it. */
 	if (path->rail->mr_endpoint ||
 	    lnx_ns_since(now, path->rail->reopened_ns) < LNX_REOPEN_BACKOFF_NS)

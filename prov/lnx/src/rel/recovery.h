@@ -35,6 +35,8 @@ LNX_COLD void lnx_link_notice_send(struct lnx_peer *peer, uint64_t now);
 /* A path that is DOWN has answered, or was DOWN only because the user wanted that: it is used
  * again.  Calls no core. */
 LNX_COLD void lnx_recovery_restore(struct lnx_peer *peer, struct lnx_path *path, uint64_t now);
+/* No path to peer is known to work: gateways may lead to it.  Calls cores' AVs. */
+LNX_COLD void lnx_link_notice_standby(struct lnx_peer *peer);
 /* The routes of ep have changed: paths are made for the best ones, left, and tried again.
  * Calls cores. */
 LNX_COLD void lnx_link_notice_routes(struct lnx_ep *ep, uint64_t now);

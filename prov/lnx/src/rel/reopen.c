@@ -190,7 +190,10 @@ static void end_held(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 
 	g->cut = true;
 	g->silence.since_ns = now;
-	if (!cut && lnx_half_open_cut(path->rail, path->core_addr))
+	if (!cut && (lnx_rail_is_leg(path->rail) ?
+		     lnx_leg_cut(lnx_container_of(path->rail, struct lnx_leg, rail),
+				 now - LNX_HANGS_NS) :
+		     lnx_half_open_cut(path->rail, path->core_addr) != 0))
 		return;
 	if (may_reopen(peer, path) &&
 	    lnx_ns_since(now, path->rail->reopened_ns) >= LNX_REOPEN_BACKOFF_NS)

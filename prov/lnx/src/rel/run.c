@@ -8,6 +8,8 @@
  * nothing between two looks, and one that nothing is due from costs nothing at all.
  */
 #include "base/interval.h"
+#include "core/routes.h"
+#include "obj/gateway.h"
 #include "rel/admin.h"
 #include "rel/detect.h"
 #include "rel/frame.h"
@@ -145,6 +147,19 @@ void lnx_rel_ack_all(struct lnx_ep *ep, uint64_t now)
 	lnx_control_acks(ep, now, true);
 }
 
+/* FI_LNX_LEARN_ROUTES: a frame has shown a route, and must call no core itself. */
+static LNX_COLD void learn(struct lnx_ep *ep, uint64_t now)
+{
+	struct lnx_gateways *all = ep->policy.gateways;
+	struct lnx_gw *gw = all ? all->learn : NULL;
+
+	if (!gw)
+		return;
+	all->learn = NULL;
+	if (lnx_routes_learn(gw, &all->learn_from, all->learn_hops))
+		lnx_link_notice_routes(ep, now);
+}
+
 LNX_COLD uint64_t lnx_rel_due(struct lnx_ep *ep, enum lnx_due which, uint64_t now)
 {
 	switch (which) {
@@ -159,6 +174,7 @@ LNX_COLD uint64_t lnx_rel_due(struct lnx_ep *ep, enum lnx_due which, uint64_t no
 	case LNX_DUE_POLICY:
 		return lnx_order_run(ep, now);
 	case LNX_DUE_GATEWAYS:
+		learn(ep, now);
 		return lnx_gateways_run(ep, now);
 	default:
 		return LNX_NEVER;
