@@ -32,6 +32,9 @@ static void grant(uint64_t limit)
 	fake_pass(&f);
 }
 
+static uint64_t link_bps;		/* of the rails; 0: unknown */
+static bool same_host;			/* the peer is on ours */
+
 /* A peer that grants so much; frames of the rails have up to `longest` bytes. */
 static void open_rails(unsigned nrail, enum lnx_rail_kind kind, uint64_t limit, size_t longest)
 {
@@ -40,7 +43,10 @@ static void open_rails(unsigned nrail, enum lnx_rail_kind kind, uint64_t limit, 
 	fake_rxm_buffer = longest;
 	fake_open(&f, &opt);
 	core = f.core[0];
+	f.lnx->rail[0]->link_bps = link_bps;
 	fake_peer_init(&f, &p, 0x1111);
+	if (same_host)
+		f.domain.host = p.where.host;
 	fake_peer_insert(&f, &p);
 	for (size_t i = 0; i < sizeof(text); i++)
 		text[i] = (uint8_t)(i * 5 + i / 253);
@@ -272,6 +278,34 @@ BOTH(head_leaves_credit)
 	expect_parts(128 << 10);
 	send_len(1 << 20, 0, &c);
 	expect_head(0);
+	fake_close_quick(&f);
+}
+
+/* Where frames come as fast as they are copied, one. */
+BOTH(head_within_a_host)
+{
+	same_host = true;
+	open_granted(kind, 8 << 20, LNX_FRAME_LARGE);
+	send_len(1 << 20, 0, &a);
+	cr_expect_eq(expect_head(LNX_PAYLOAD_LARGE), 1u);
+	fake_close_quick(&f);
+}
+
+BOTH(head_over_a_fast_link)
+{
+	link_bps = 10000000001;
+	open_granted(kind, 8 << 20, LNX_FRAME_LARGE);
+	send_len(1 << 20, 0, &a);
+	cr_expect_eq(expect_head(LNX_PAYLOAD_LARGE), 1u);
+	fake_close_quick(&f);
+}
+
+BOTH(head_over_a_link_of_10_gbit)
+{
+	link_bps = 10000000000;
+	open_granted(kind, 8 << 20, LNX_FRAME_LARGE);
+	send_len(512 << 10, 0, &a);
+	cr_expect_eq(expect_head(512 << 10), 6u);
 	fake_close_quick(&f);
 }
 

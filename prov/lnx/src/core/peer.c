@@ -128,6 +128,12 @@ static void log_other_way(const struct lnx_addr *a)
 				 "in frames, which we do not send");
 }
 
+/* Which host it is on, its address says. */
+static void learn_host(struct lnx_peer *peer, const struct lnx_addr *a)
+{
+	peer->same_host = a->host && a->host == peer->ep->domain->host;
+}
+
 static void join(struct lnx_peer *peer, const struct lnx_addr *a)
 {
 	struct lnx_rails rails;
@@ -141,6 +147,7 @@ static void join(struct lnx_peer *peer, const struct lnx_addr *a)
 		return;
 	if (peer->self && !peer->ep->native)
 		return;
+	learn_host(peer, a);
 	lnx_rails_of_addr(&rails, a);
 	if (peer->ep->native)
 		join_native(peer, a);
@@ -270,6 +277,7 @@ int lnx_peer_learn(struct lnx_peer *peer, const struct lnx_addr *a,
 
 	if (peer->self || a->native || ep->native)
 		return 0;
+	learn_host(peer, a);
 	if (!peer->address.rails)
 		peer->address.rails = calloc(1, sizeof(*all));
 	if (!peer->address.rails)

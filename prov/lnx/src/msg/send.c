@@ -17,6 +17,8 @@
 #define SHORT_FRAMES_MAX	(128u * 1024)
 /* So many times FI_LNX_EAGER_LIMIT is the most of an announced one that leaves at once. */
 #define HEAD_MOST	4u
+/* A faster link brings frames as fast as the receiver copies them. */
+#define HEAD_BPS_MAX	10000000000u
 
 /* Passes to wait for credit. */
 #define CREDIT_TRIES	64u
@@ -97,11 +99,21 @@ static bool at_once(struct lnx_ep *ep, struct lnx_peer *peer, size_t len,
 }
 
 /*
+ * Is a byte on its way for no longer than the receiver copies it?  Links whose speed is not
+ * known are taken to be slow.
+ */
+static bool moves_fast(const struct lnx_peer *peer)
+{
+	return peer->same_host || peer->path[0]->link_bps > HEAD_BPS_MAX;
+}
+
+/*
  * How much of a message that is announced leaves with the RTS.  Where frames are long, as much
  * as a socket may hold: the kernels move it while the receiver's program computes, which reads
- * nothing then.  Else one frame, which is under way while the receiver begins to read.  With
- * several paths none: its pieces go over all of them.  The last credit is for messages that
- * are sent at once.
+ * nothing then.  What comes in frames is copied once more than what is read, so not where that
+ * copy takes longer than the way.  Else one frame, which is under way while the receiver begins
+ * to read.  With several paths none: its pieces go over all of them.  The last credit is for
+ * messages that are sent at once.
  */
 static size_t head_of(const struct lnx_ep *ep, const struct lnx_peer *peer, size_t len,
 		      const struct lnx_frame_room *room)
@@ -112,7 +124,7 @@ static size_t head_of(const struct lnx_ep *ep, const struct lnx_peer *peer, size
 	if (peer->npath != 1 || !peer->eager || throttled(peer) || head > once)
 		return 0;
 	left = lnx_credit_left(&peer->eager->credit);
-	if (head == LNX_PAYLOAD_LARGE && left >= head + once)
+	if (head == LNX_PAYLOAD_LARGE && left >= head + once && !moves_fast(peer))
 		head = LNX_MIN(LNX_MIN(left - once, HEAD_MOST * once),
 			       LNX_HEAD_MAX * head);
 	return head <= left ? LNX_MIN(head, len) : 0;

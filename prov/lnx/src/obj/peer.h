@@ -447,6 +447,7 @@ struct lnx_peer {
 	bool blocked;			/* chan.queue waits for the window, a path or
 					 * earlier frames, and not only for the next
 					 * pass */
+	bool same_host;			/* its frames do not leave this host */
 	struct lnx_node stored;		/* lnx_unex.of_peer: its messages that no receive
 					 * matches */
 	uint64_t failing_ns;		/* since when every send fails; 0: they do not */
