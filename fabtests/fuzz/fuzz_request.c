@@ -40,6 +40,25 @@ static void check_refusal(const char *why, size_t size)
 		FUZZ_CHECK(*why >= ' ' && *why <= '~');
 }
 
+/* What is read later begins inside the text, with a word unless all is meant. */
+static void check_rest(const struct lnx_request *r, const char *text)
+{
+	FUZZ_CHECK(r->rules > text && r->rules < text + strlen(text));
+	FUZZ_CHECK(*r->rules != ' ' && *r->rules != '\t');
+	FUZZ_CHECK(!r->all || r->kind == LNX_REQUEST_ROUTE_DEL);
+	FUZZ_CHECK(!r->ntarget);
+}
+
+static void check_tunables(const struct lnx_request *r)
+{
+	unsigned i;
+
+	FUZZ_CHECK(r->ntarget == 1 && r->target[0].kind == LNX_TARGET_RAIL);
+	FUZZ_CHECK(r->tuned && !(r->tuned >> LNX_TUNABLES));
+	for (i = 0; i < LNX_TUNABLES; i++)
+		FUZZ_CHECK(r->tune[i] <= LNX_TUNE_MAX || r->tune[i] == LNX_TUNE_DEFAULT);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char *text = malloc(size + 1), why[600];
@@ -77,6 +96,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		FUZZ_CHECK(r.name_len && r.value_len);
 		FUZZ_CHECK(r.name_at + r.name_len < r.value_at);
 		FUZZ_CHECK(r.value_at + r.value_len <= strlen(text));
+		break;
+	case LNX_REQUEST_ROUTE_ADD:
+	case LNX_REQUEST_ROUTE_PUT:
+	case LNX_REQUEST_ROUTE_DEL:
+		check_rest(&r, text);
+		break;
+	case LNX_REQUEST_TUNE:
+		check_tunables(&r);
 		break;
 	case LNX_REQUEST_PING:
 	case LNX_REQUEST_DISCOVER:

@@ -23,6 +23,7 @@ static struct lnx_ranking ranking;
 static struct lnx_rank_path *add(unsigned net, unsigned rail, unsigned remote)
 {
 	struct lnx_rank_path *p = &path[npath++];
+	struct lnx_rank_rules none;
 
 	*p = (struct lnx_rank_path){
 		.prov = LNX_PROV_TCP, .group = (uint16_t)(100 + net),
@@ -32,7 +33,8 @@ static struct lnx_rank_path *add(unsigned net, unsigned rail, unsigned remote)
 				.bps = 1000 },
 		.remote_view = { .health = MAX, .credits = 8 },
 	};
-	lnx_rank_no_rules(p);
+	lnx_rank_no_rules(&none);
+	lnx_rank_says(p, &none);
 	return p;
 }
 
@@ -412,7 +414,7 @@ Test(rank, what_rules_say_of_a_path)
 	struct lnx_refusal why;
 	struct lnx_rules *rules;
 	struct lnx_nid ours[2], theirs[2];
-	struct lnx_rank_path p;
+	struct lnx_rank_rules p;
 	struct lnx_nets nets;
 
 	cr_assert_eq(lnx_nets_parse("tcp1=10.1.0.0/16", &nets, &why), 0);
@@ -428,20 +430,18 @@ Test(rank, what_rules_say_of_a_path)
 		"src: 10.2.0.1@tcp, dst: tcp", &why), 0, "%s", why.why);
 	cr_assert_eq(lnx_rules_peer(rules, &table, theirs, 2), 0);
 	lnx_rank_rules(rules, table, 0, 0, &p);
-	cr_assert(p.net_rule == 1 && p.local_view.rule == NONE &&
-		  p.peer_net_rule == NONE && p.remote_view.rule == 4 &&
+	cr_assert(p.net == 1 && p.rail == NONE && p.peer_net == NONE && p.remote == 4 &&
 		  !p.preferred);
 	lnx_rank_rules(rules, table, 1, 1, &p);
-	cr_assert(p.net_rule == NONE && p.local_view.rule == 2 &&
-		  p.peer_net_rule == 3 && p.remote_view.rule == NONE &&
+	cr_assert(p.net == NONE && p.rail == 2 && p.peer_net == 3 && p.remote == NONE &&
 		  p.preferred);
 	lnx_rank_rules(rules, table, 0, 1, &p);
 	cr_assert(!p.preferred);
 	/* a peer without a table, or a rail that is not in it yet */
 	lnx_rank_rules(rules, NULL, 0, 0, &p);
-	cr_assert(p.net_rule == 1 && p.remote_view.rule == NONE);
+	cr_assert(p.net == 1 && p.remote == NONE);
 	lnx_rank_rules(rules, table, 1, 2, &p);
-	cr_assert(p.peer_net_rule == NONE && !p.preferred);
+	cr_assert(p.peer_net == NONE && !p.preferred);
 	lnx_rules_leave(rules, table);
 	lnx_rules_destroy(rules);
 }

@@ -247,6 +247,10 @@ Test(routes, put)
 	cr_assert_eq(lnx_routes_put(&table, &nets, "tcp3 via 10.1.0.8@tcp1; tcp1 via "
 				    "10.1.0.1@tcp1", &host, &o, &why), -EINVAL);
 	cr_assert_eq(why.at, 33);
+	/* Also behind one that is passed over. */
+	cr_assert_eq(lnx_routes_put(&table, &nets, "tcp2 via 10.1.0.1@tcp1; tcp1 via "
+				    "10.1.0.1@tcp1", &host, &o, &why), -EINVAL);
+	cr_assert_eq(why.at, 33);
 	cr_assert_eq(table.changes, changes);
 	cr_assert_eq(table.n, 3);
 	lnx_routes_clear(&table);

@@ -94,14 +94,14 @@ static int read_net(struct reader *rd, struct lnx_span w)
 
 static int give(struct reader *rd, struct lnx_span w)
 {
-	/* An error of the check is about this word. */
+	/* An error of the check is about this word; what is passed over leaves the text
+	 * to the next one. */
 	const char *text = rd->r->text;
 	int ret = rd->each(rd->arg, &rd->spec, w, rd->r);
 
-	if (ret) {
-		rd->r->text = text;
+	rd->r->text = text;
+	if (ret)
 		rd->r->at = (size_t)(w.s - text);
-	}
 	return ret;
 }
 

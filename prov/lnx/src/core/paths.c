@@ -61,14 +61,14 @@ static void rules_of_group(struct view *v, const struct lnx_rules *rules,
 			   struct lnx_view_path *p)
 {
 	struct lnx_view_group *g = &v->group[p->group];
-	struct lnx_rank_path says;
+	struct lnx_rank_rules says;
 
 	lnx_rank_rules(rules, table, v->mine[p->rail], a->place[v->theirs[p->remote]],
 		       &says);
-	g->local_rule = LNX_MIN(g->local_rule, says.net_rule);
-	g->peer_rule = LNX_MIN(g->peer_rule, says.peer_net_rule);
-	v->rail[p->rail].rule = says.local_view.rule;
-	v->remote[p->remote].rule = says.remote_view.rule;
+	g->local_rule = LNX_MIN(g->local_rule, says.net);
+	g->peer_rule = LNX_MIN(g->peer_rule, says.peer_net);
+	v->rail[p->rail].rule = says.rail;
+	v->remote[p->remote].rule = says.remote;
 	p->preferred = says.preferred;
 }
 

@@ -20,20 +20,20 @@ struct view {
 };
 
 void lnx_rank_rules(const struct lnx_rules *rules, const struct lnx_rule_peer *table,
-		    unsigned local, unsigned remote, struct lnx_rank_path *path)
+		    unsigned local, unsigned remote, struct lnx_rank_rules *says)
 {
 	const struct lnx_rule_local *l = lnx_rules_local(rules, local);
 	const struct lnx_rule_remote *r;
 
-	lnx_rank_no_rules(path);
-	path->net_rule = l->net;
-	path->local_view.rule = l->rail;
+	lnx_rank_no_rules(says);
+	says->net = l->net;
+	says->rail = l->rail;
 	if (!table || remote >= table->n)
 		return;
 	r = &table->remote[remote];
-	path->peer_net_rule = r->net;
-	path->remote_view.rule = r->remote;
-	path->preferred = local < 32 && (r->preferred >> local & 1);
+	says->peer_net = r->net;
+	says->remote = r->remote;
+	says->preferred = local < 32 && (r->preferred >> local & 1);
 }
 
 static bool same_group(const struct lnx_rank_path *a, const struct lnx_rank_path *b)

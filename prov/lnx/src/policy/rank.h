@@ -45,6 +45,13 @@ static inline enum lnx_rank_state lnx_rank_state(bool down, unsigned weight)
 	return down ? LNX_RANK_DOWN : weight ? LNX_RANK_USABLE : LNX_RANK_HELD;
 }
 
+/* What rules say of a path: priorities, or LNX_RULE_NONE. */
+struct lnx_rank_rules {
+	uint32_t net, peer_net;
+	uint32_t rail, remote;
+	bool preferred;			/* by a pair rule */
+};
+
 /* All that a path is compared by. */
 struct lnx_rank_path {
 	uint8_t state;			/* enum lnx_rank_state */
@@ -59,12 +66,11 @@ struct lnx_rank_path {
 	uint64_t net_used, peer_net_used;	/* stamps; lnx_rank_next only */
 };
 
-/* No rule says anything of it. */
-static inline void lnx_rank_no_rules(struct lnx_rank_path *path)
+/* No rule says anything. */
+static inline void lnx_rank_no_rules(struct lnx_rank_rules *says)
 {
-	path->net_rule = path->peer_net_rule = LNX_RULE_NONE;
-	path->local_view.rule = path->remote_view.rule = LNX_RULE_NONE;
-	path->preferred = false;
+	says->net = says->peer_net = says->rail = says->remote = LNX_RULE_NONE;
+	says->preferred = false;
 }
 
 /*
@@ -72,7 +78,18 @@ static inline void lnx_rank_no_rules(struct lnx_rank_path *path)
  * the index of the other one in the peer's table, which may be NULL.
  */
 void lnx_rank_rules(const struct lnx_rules *rules, const struct lnx_rule_peer *table,
-		    unsigned local, unsigned remote, struct lnx_rank_path *path);
+		    unsigned local, unsigned remote, struct lnx_rank_rules *says);
+
+/* They say that of path. */
+static inline void lnx_rank_says(struct lnx_rank_path *path,
+				 const struct lnx_rank_rules *says)
+{
+	path->net_rule = says->net;
+	path->peer_net_rule = says->peer_net;
+	path->local_view.rule = says->rail;
+	path->remote_view.rule = says->remote;
+	path->preferred = says->preferred;
+}
 
 struct lnx_rank_how {
 	enum lnx_conf_selection mode;

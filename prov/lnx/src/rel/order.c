@@ -50,6 +50,24 @@ static struct lnx_rank_how how_of(const struct lnx_ep *ep)
 	};
 }
 
+/* What rules say of the paths, so that no choice has to look at them again. */
+static void ask_rules(const struct lnx_peer *peer, struct lnx_rank_rules *says)
+{
+	const struct lnx_ep *ep = peer->ep;
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_path *path = peer->path[i];
+		unsigned local = lnx_policy_index(ep, path->rail);
+
+		if (ep->policy.rules && local < LNX_RULE_RAILS)
+			lnx_rank_rules(ep->policy.rules, lnx_policy_table(peer), local,
+				       path->remote_rail, &says[i]);
+		else
+			lnx_rank_no_rules(&says[i]);
+	}
+}
+
 /*
  * Paths over gateways: after those that need none.  What the user says of their routes counts
  * as rules for their legs, each of which is a rail of its own: so equal routes share the
@@ -98,24 +116,23 @@ static unsigned held_routes(const struct lnx_peer *peer, uint64_t now)
 }
 
 /* A pair of rails of two groups is the last resort, and the only path; so all paths but those
- * over gateways are within a group. */
+ * over gateways are within a group.  peer->choice is there, with what rules say. */
 static void view(const struct lnx_peer *peer, uint16_t states, uint64_t now,
 		 struct lnx_rank_path out[LNX_RANK_PATHS])
 {
 	const struct lnx_ep *ep = peer->ep;
-	const struct lnx_rule_peer *table = lnx_policy_table(peer);
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
 		const struct lnx_rail *rail = path->rail;
-		unsigned local = lnx_policy_index(ep, rail);
 
 		out[i] = (struct lnx_rank_path){
 			.state = (uint8_t)(states >> 2 * i & 3),
 			.prov = rail->prov, .group = rail->group,
 			.remote_group = rail->group,
-			.rail = (uint8_t)local, .remote = (uint8_t)path->remote_rail,
+			.rail = (uint8_t)lnx_policy_index(ep, rail),
+			.remote = (uint8_t)path->remote_rail,
 			.health = path->detect.health.value,
 			.local_view = {
 				.fatal = rail->link_down, .health = rail->health.value,
@@ -123,10 +140,7 @@ static void view(const struct lnx_peer *peer, uint16_t states, uint64_t now,
 			},
 			.remote_view = { .health = path->remote->health.value },
 		};
-		lnx_rank_no_rules(&out[i]);
-		if (ep->policy.rules && local < LNX_RULE_RAILS)
-			lnx_rank_rules(ep->policy.rules, table, local, path->remote_rail,
-				       &out[i]);
+		lnx_rank_says(&out[i], &peer->choice->rules[i]);
 	}
 	if (lnx_unlikely(ep->policy.gateways != NULL))
 		view_routes(peer, now, out);
@@ -188,6 +202,7 @@ void lnx_order_make(struct lnx_peer *peer, uint64_t now)
 	was = choice->rank;
 	choice->held = (uint8_t)held_routes(peer, now);
 	choice->states = states_of(peer, now);
+	ask_rules(peer, choice->rules);
 	view(peer, choice->states, now, path);
 	lnx_rank_make(path, peer->npath, &how, &choice->rank);
 	choice->generation = peer->ep->policy.generation;
@@ -307,6 +322,11 @@ int lnx_order_next(struct lnx_peer *peer, unsigned usable, uint64_t now)
 	unsigned i;
 	int next;
 
+	/* A path more. */
+	if (lnx_unlikely(!peer->choice || peer->choice->rank.n != peer->npath))
+		lnx_order_make(peer, now);
+	if (lnx_unlikely(!peer->choice))
+		return -1;
 	view(peer, states_of(peer, now), now, path);
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *p = peer->path[i];
