@@ -8,7 +8,9 @@
 #include "victim.h"
 #include "../common/rma.h"
 
+#include <dirent.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -481,6 +483,53 @@ static int known_too_late(struct ft *ft, const struct ft_case *c, struct victim 
 	return ft_objs_close(ft, &other) ? FT_FAIL : ret;
 }
 
+/* ---- descriptors ---- */
+
+static int count_pidfds(void)
+{
+	char path[300], is[64];
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *e;
+	int n = 0;
+
+	while (d && (e = readdir(d))) {
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%s", e->d_name);
+		len = readlink(path, is, sizeof(is) - 1);
+		is[len < 0 ? 0 : len] = '\0';
+		n += strstr(is, "[pidfd]") != NULL;
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/*
+ * A process has ended, nothing is due, and the descriptor of it is closed when another one
+ * comes: so those of ended ones do not add up.  Rank 1 is that other one.
+ */
+static int descriptors(struct ft *ft, const struct ft_case *c, struct victim *v)
+{
+	double end = ft_now() + ft->run->timeout_s;
+	struct ft_op *any;
+	int before, n;
+
+	FT_TRY(begin(ft, v, &c->cfg, &any));
+	before = count_pidfds();
+	victim_leave(v);
+	FT_CHECK(ft, !ft_exchange(ft, &ft->o, ft->addr), "the other rank");
+	FT_CHECK(ft, before > 0 || count_pidfds() == 0, "%d descriptors of processes",
+		 count_pidfds());
+	do {
+		FT_CHECK(ft, ft_now() < end, "the descriptor of an ended process is "
+			 "not closed: there are %d", count_pidfds());
+		ft_progress(ft);
+		n = count_pidfds();
+	} while (n > before);
+	return FT_PASS;
+}
+
 /* ---- cases ---- */
 
 static int on_memory(struct ft *ft, const struct ft_case *c, struct victim *v)
@@ -511,16 +560,24 @@ static int death(struct ft *ft, const struct ft_case *c)
 		ret = c->b == 0 ? large(ft, c, &v) :
 		      c->b == 1 ? idle(ft, c, &v) :
 		      c->b == 2 ? small(ft, c, &v) :
-		      c->b == 3 ? on_memory(ft, c, &v) : known_too_late(ft, c, &v);
+		      c->b == 3 ? on_memory(ft, c, &v) :
+		      c->b == 4 ? known_too_late(ft, c, &v) :
+		      descriptors(ft, c, &v);
 		victim_kill(&v);
 		ft->open = false;
 		if (ft_objs_close(ft, &ft->o) && ret == FT_PASS)
 			ret = FT_FAIL;
 		ft_ops_drop(ft);
 	}
-	/* Rank 1 does not take part in that; it waits here. */
+	/* Rank 1 does not take part in that, but for its name; it waits here. */
+	if (ft->rank && c->b == 6) {
+		FT_CHECK(ft, !ft_objs_open(ft, &c->cfg, &ft->o), "an endpoint");
+		ret = ft_exchange(ft, &ft->o, ft->addr) ? FT_FAIL : FT_PASS;
+	}
 	FT_CHECK(ft, !oob_allgather(&ft->oob, &ret, all, sizeof(ret)), "lost a "
 		 "rank");
+	if (ft->rank && c->b == 6 && ft_objs_close(ft, &ft->o))
+		return FT_FAIL;
 	return ret;
 }
 
@@ -539,6 +596,7 @@ int main(int argc, char **argv)
 		  .cfg = { .alone = true, .wait = FI_WAIT_UNSPEC } },
 		{ .name = "small", .fn = death, .b = 2, .cfg.alone = true },
 		{ .name = "dead-before", .fn = death, .b = 4, .cfg.alone = true },
+		{ .name = "descriptors", .fn = death, .b = 6, .cfg.alone = true },
 		{ .name = "memory-polling", .fn = death, .a = POLL, .b = 3,
 		  .cfg = { .alone = true, .caps = FT_RMA_CAPS } },
 		{ .name = "memory-in-sread", .fn = death, .a = SREAD, .b = 3,
