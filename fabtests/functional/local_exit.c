@@ -483,6 +483,50 @@ static int known_too_late(struct ft *ft, const struct ft_case *c, struct victim 
 	return ft_objs_close(ft, &other) ? FT_FAIL : ret;
 }
 
+/* ---- both begin at once, and one has ended when the other looks ---- */
+
+/*
+ * Rank 1 sends to us before it has read what we sent first, and closes.  Only then we read
+ * how it began, and that its name leads nowhere must not matter.
+ */
+static int closed_unread(struct ft *ft, const struct ft_case *c)
+{
+	void (*idle)(void *arg) = ft->oob.idle;
+	struct ft_op *rx, *tx;
+	int ret = FT_PASS;
+
+	prepare(ft, BYTES);
+	FT_CHECK(ft, !ft_objs_open(ft, &c->cfg, &ft->o), "an endpoint");
+	ft->open = true;
+	FT_CHECK(ft, !ft_exchange(ft, &ft->o, ft->addr), "the other rank");
+	rx = post(ft, true, !ft->rank, 1, ins, BYTES);
+	FT_CHECK(ft, rx, "a receive is refused");
+	/* Neither makes progress while it waits for the other. */
+	ft->oob.idle = NULL;
+	if (!ft->rank) {
+		tx = put(ft, true, 1, 1, 0, 64);
+		FT_CHECK(ft, tx, "a send is refused");
+		ft_barrier(ft);
+		ft_barrier(ft);
+		ft->oob.idle = idle;
+		FT_TRY(all_done(ft, &tx, 1, "a send"));
+		FT_TRY(all_done(ft, &rx, 1, "a receive"));
+		FT_TRY(check(ft, rx, ins, 64, 1, 0));
+	} else {
+		ft_barrier(ft);
+		ft->oob.idle = idle;
+		tx = put(ft, true, 0, 1, 0, 64);
+		FT_CHECK(ft, tx, "a send is refused");
+		ret = all_done(ft, &tx, 1, "a send");
+		ft->open = false;
+		if (ft_objs_close(ft, &ft->o) && ret == FT_PASS)
+			ret = FT_FAIL;
+		ft_barrier(ft);
+		ft_ops_drop(ft);
+	}
+	return ret;
+}
+
 /* ---- descriptors ---- */
 
 static int count_pidfds(void)
@@ -562,13 +606,15 @@ static int death(struct ft *ft, const struct ft_case *c)
 		      c->b == 2 ? small(ft, c, &v) :
 		      c->b == 3 ? on_memory(ft, c, &v) :
 		      c->b == 4 ? known_too_late(ft, c, &v) :
-		      descriptors(ft, c, &v);
+		      c->b == 6 ? descriptors(ft, c, &v) : closed_unread(ft, c);
 		victim_kill(&v);
 		ft->open = false;
 		if (ft_objs_close(ft, &ft->o) && ret == FT_PASS)
 			ret = FT_FAIL;
 		ft_ops_drop(ft);
 	}
+	if (ft->rank && c->b == 7)
+		ret = closed_unread(ft, c);
 	/* Rank 1 does not take part in that, but for its name; it waits here. */
 	if (ft->rank && c->b == 6) {
 		FT_CHECK(ft, !ft_objs_open(ft, &c->cfg, &ft->o), "an endpoint");
@@ -596,6 +642,7 @@ int main(int argc, char **argv)
 		  .cfg = { .alone = true, .wait = FI_WAIT_UNSPEC } },
 		{ .name = "small", .fn = death, .b = 2, .cfg.alone = true },
 		{ .name = "dead-before", .fn = death, .b = 4, .cfg.alone = true },
+		{ .name = "closed-unread", .fn = death, .b = 7, .cfg.alone = true },
 		{ .name = "descriptors", .fn = death, .b = 6, .cfg.alone = true },
 		{ .name = "memory-polling", .fn = death, .a = POLL, .b = 3,
 		  .cfg = { .alone = true, .caps = FT_RMA_CAPS } },

@@ -475,6 +475,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 			lnx_rail_close(rail);
 			return ret;
 		}
+		lnx_shm_region_disown(ep);
 	}
 	if (rail->kind == LNX_RAIL_DIRECT) {
 		rail->ctrl_buf = malloc(LNX_COPY_BYTES);
@@ -514,7 +515,7 @@ void lnx_rail_stop(struct lnx_rail *rail)
 	}
 	close_fid(rail, &rail->core_ep->fid, "endpoint");
 	rail->core_ep = NULL;
-	lnx_shm_region_disown(pid);
+	lnx_shm_region_leave(rail->ep, pid);
 }
 
 /* The core may still refer to all of it: see enable(). */
