@@ -483,6 +483,79 @@ static int known_too_late(struct ft *ft, const struct ft_case *c, struct victim 
 	return ft_objs_close(ft, &other) ? FT_FAIL : ret;
 }
 
+/* ---- another endpoint of this process, which is closed ---- */
+
+/* Operations on it, which are refused, or come to nothing. */
+static int touch(struct ft *ft)
+{
+	static uint64_t one = 1;
+	struct ft_rma r = {
+		.call = FT_WRITE, .addr = ft->addr[1], .niov = 1, .nrma = 1,
+		.iov[0] = { outs[0], 8 }, .rma[0] = { 0, 8, KEY },
+	};
+	ssize_t ret;
+
+	ret = ft_rma(ft, ft_op_new(ft), &r);
+	FT_CHECK(ft, !ret || ret == -FI_EHOSTUNREACH, "a write: %zd", ret);
+	ret = fi_inject_atomic(ft->o.ep, &one, 1, ft->addr[1], 0, KEY, FI_UINT64, FI_SUM);
+	FT_CHECK(ft, !ret || ret == -FI_EHOSTUNREACH, "an atomic: %zd", ret);
+	ret = fi_tinject(ft->o.ep, outs[0], 8, ft->addr[1], 1);
+	FT_CHECK(ft, !ret || ret == -FI_EHOSTUNREACH, "an inject: %zd", ret);
+	return FT_PASS;
+}
+
+/*
+ * The cores of both share a mapping of its region, which the core gives up when it is
+ * closed: what it sent is still to be read, and things are still sent to it.
+ */
+static int closed_here(struct ft *ft, const struct ft_case *c)
+{
+	struct ft_op *tx[N], *late, *any, *large = ft_op_new(ft);
+	double end = ft_now() + 0.05;
+	fi_addr_t us;
+	int i;
+
+	prepare(ft, BYTES);
+	FT_CHECK(ft, !ft_objs_open(ft, &c->cfg, &ft->o), "an endpoint");
+	ft->open = true;
+	FT_CHECK(ft, !ft_objs_open(ft, &c->cfg, &other), "another endpoint");
+	FT_CHECK(ft, fi_av_insert(ft->o.av, other.name, 1, &ft->addr[1], 0, NULL) == 1 &&
+		 fi_av_insert(other.av, ft->o.name, 1, &us, 0, NULL) == 1,
+		 "fi_av_insert failed");
+	ft->addr[0] = FI_ADDR_UNSPEC;
+	any = post(ft, true, -1, 5, ins, BYTES);
+	FT_CHECK(ft, any, "a receive is refused");
+	for (i = 0; i < N; i++) {
+		tx[i] = put(ft, true, 1, (uint64_t)i, (uint64_t)i, BYTES);
+		FT_CHECK(ft, tx[i], "send %d not taken", i);
+	}
+	/* What nothing receives here is answered when our endpoint is closed. */
+	FT_CALL(ft, fi_tsend(other.ep, outs[0], BYTES, NULL, us, 1, large));
+	while (ft_now() < end) {
+		struct fi_cq_tagged_entry e;
+
+		ft_progress(ft);
+		fi_cq_read(other.cq, &e, 1);
+	}
+	if (c->a)
+		for (i = 0; i < 20; i++)
+			FT_CALL(ft, fi_tinject(other.ep, outs[0], 8, us, 6));
+	FT_CHECK(ft, !ft_objs_close(ft, &other), "closing the other endpoint");
+	FT_TRY(touch(ft));
+	late = put(ft, true, 1, 50, 0, BYTES);
+	/* Those that it had read into its memory have ended well. */
+	FT_TRY(all_done(ft, tx, N, "sends to a closed endpoint"));
+	if (late)
+		FT_TRY(all_done(ft, &late, 1, "a later one"));
+	for (i = 0; i < N; i++)
+		FT_CHECK(ft, tx[i]->done == 1 &&
+			 (!tx[i]->err || tx[i]->err == FI_ECONNRESET),
+			 "send %d ended %u times: %s", i, tx[i]->done,
+			 fi_strerror(tx[i]->err));
+	FT_TRY(touch(ft));
+	return others_go_on(ft, any);
+}
+
 /* ---- both begin at once, and one has ended when the other looks ---- */
 
 /*
@@ -606,6 +679,7 @@ static int death(struct ft *ft, const struct ft_case *c)
 		      c->b == 2 ? small(ft, c, &v) :
 		      c->b == 3 ? on_memory(ft, c, &v) :
 		      c->b == 4 ? known_too_late(ft, c, &v) :
+		      c->b == 5 ? closed_here(ft, c) :
 		      c->b == 6 ? descriptors(ft, c, &v) : closed_unread(ft, c);
 		victim_kill(&v);
 		ft->open = false;
@@ -642,6 +716,10 @@ int main(int argc, char **argv)
 		  .cfg = { .alone = true, .wait = FI_WAIT_UNSPEC } },
 		{ .name = "small", .fn = death, .b = 2, .cfg.alone = true },
 		{ .name = "dead-before", .fn = death, .b = 4, .cfg.alone = true },
+		{ .name = "closed-here", .fn = death, .b = 5,
+		  .cfg = { .alone = true, .caps = FT_RMA_CAPS | FI_ATOMIC } },
+		{ .name = "closed-here-unread", .fn = death, .a = 1, .b = 5,
+		  .cfg = { .alone = true, .caps = FT_RMA_CAPS | FI_ATOMIC } },
 		{ .name = "closed-unread", .fn = death, .b = 7, .cfg.alone = true },
 		{ .name = "descriptors", .fn = death, .b = 6, .cfg.alone = true },
 		{ .name = "memory-polling", .fn = death, .a = POLL, .b = 3,
