@@ -8,7 +8,9 @@
 #include "victim.h"
 #include "../common/rma.h"
 
+#include <dirent.h>
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -481,6 +483,170 @@ static int known_too_late(struct ft *ft, const struct ft_case *c, struct victim 
 	return ft_objs_close(ft, &other) ? FT_FAIL : ret;
 }
 
+/* ---- another endpoint of this process, which is closed ---- */
+
+/* Operations on it, which are refused, or come to nothing. */
+static int touch(struct ft *ft)
+{
+	static uint64_t one = 1;
+	struct ft_rma r = {
+		.call = FT_WRITE, .addr = ft->addr[1], .niov = 1, .nrma = 1,
+		.iov[0] = { outs[0], 8 }, .rma[0] = { 0, 8, KEY },
+	};
+	ssize_t ret;
+
+	ret = ft_rma(ft, ft_op_new(ft), &r);
+	FT_CHECK(ft, !ret || ret == -FI_EHOSTUNREACH, "a write: %zd", ret);
+	ret = fi_inject_atomic(ft->o.ep, &one, 1, ft->addr[1], 0, KEY, FI_UINT64, FI_SUM);
+	FT_CHECK(ft, !ret || ret == -FI_EHOSTUNREACH, "an atomic: %zd", ret);
+	ret = fi_tinject(ft->o.ep, outs[0], 8, ft->addr[1], 1);
+	FT_CHECK(ft, !ret || ret == -FI_EHOSTUNREACH, "an inject: %zd", ret);
+	return FT_PASS;
+}
+
+/*
+ * The cores of both share a mapping of its region, which the core gives up when it is
+ * closed: what it sent is still to be read, and things are still sent to it.
+ */
+static int closed_here(struct ft *ft, const struct ft_case *c)
+{
+	struct ft_op *tx[N], *late, *any, *large = ft_op_new(ft);
+	double end = ft_now() + 0.05;
+	fi_addr_t us;
+	int i;
+
+	prepare(ft, BYTES);
+	FT_CHECK(ft, !ft_objs_open(ft, &c->cfg, &ft->o), "an endpoint");
+	ft->open = true;
+	FT_CHECK(ft, !ft_objs_open(ft, &c->cfg, &other), "another endpoint");
+	FT_CHECK(ft, fi_av_insert(ft->o.av, other.name, 1, &ft->addr[1], 0, NULL) == 1 &&
+		 fi_av_insert(other.av, ft->o.name, 1, &us, 0, NULL) == 1,
+		 "fi_av_insert failed");
+	ft->addr[0] = FI_ADDR_UNSPEC;
+	any = post(ft, true, -1, 5, ins, BYTES);
+	FT_CHECK(ft, any, "a receive is refused");
+	for (i = 0; i < N; i++) {
+		tx[i] = put(ft, true, 1, (uint64_t)i, (uint64_t)i, BYTES);
+		FT_CHECK(ft, tx[i], "send %d not taken", i);
+	}
+	/* What nothing receives here is answered when our endpoint is closed. */
+	FT_CALL(ft, fi_tsend(other.ep, outs[0], BYTES, NULL, us, 1, large));
+	while (ft_now() < end) {
+		struct fi_cq_tagged_entry e;
+
+		ft_progress(ft);
+		fi_cq_read(other.cq, &e, 1);
+	}
+	if (c->a)
+		for (i = 0; i < 20; i++)
+			FT_CALL(ft, fi_tinject(other.ep, outs[0], 8, us, 6));
+	FT_CHECK(ft, !ft_objs_close(ft, &other), "closing the other endpoint");
+	FT_TRY(touch(ft));
+	late = put(ft, true, 1, 50, 0, BYTES);
+	/* Those that it had read into its memory have ended well. */
+	FT_TRY(all_done(ft, tx, N, "sends to a closed endpoint"));
+	if (late)
+		FT_TRY(all_done(ft, &late, 1, "a later one"));
+	for (i = 0; i < N; i++)
+		FT_CHECK(ft, tx[i]->done == 1 &&
+			 (!tx[i]->err || tx[i]->err == FI_ECONNRESET),
+			 "send %d ended %u times: %s", i, tx[i]->done,
+			 fi_strerror(tx[i]->err));
+	FT_TRY(touch(ft));
+	return others_go_on(ft, any);
+}
+
+/* ---- both begin at once, and one has ended when the other looks ---- */
+
+/*
+ * Rank 1 sends to us before it has read what we sent first, and closes.  Only then we read
+ * how it began, and that its name leads nowhere must not matter.
+ */
+static int closed_unread(struct ft *ft, const struct ft_case *c)
+{
+	void (*idle)(void *arg) = ft->oob.idle;
+	struct ft_op *rx, *tx;
+	int ret = FT_PASS;
+
+	prepare(ft, BYTES);
+	FT_CHECK(ft, !ft_objs_open(ft, &c->cfg, &ft->o), "an endpoint");
+	ft->open = true;
+	FT_CHECK(ft, !ft_exchange(ft, &ft->o, ft->addr), "the other rank");
+	rx = post(ft, true, !ft->rank, 1, ins, BYTES);
+	FT_CHECK(ft, rx, "a receive is refused");
+	/* Neither makes progress while it waits for the other. */
+	ft->oob.idle = NULL;
+	if (!ft->rank) {
+		tx = put(ft, true, 1, 1, 0, 64);
+		FT_CHECK(ft, tx, "a send is refused");
+		ft_barrier(ft);
+		ft_barrier(ft);
+		ft->oob.idle = idle;
+		FT_TRY(all_done(ft, &tx, 1, "a send"));
+		FT_TRY(all_done(ft, &rx, 1, "a receive"));
+		FT_TRY(check(ft, rx, ins, 64, 1, 0));
+	} else {
+		ft_barrier(ft);
+		ft->oob.idle = idle;
+		tx = put(ft, true, 0, 1, 0, 64);
+		FT_CHECK(ft, tx, "a send is refused");
+		ret = all_done(ft, &tx, 1, "a send");
+		ft->open = false;
+		if (ft_objs_close(ft, &ft->o) && ret == FT_PASS)
+			ret = FT_FAIL;
+		ft_barrier(ft);
+		ft_ops_drop(ft);
+	}
+	return ret;
+}
+
+/* ---- descriptors ---- */
+
+static int count_pidfds(void)
+{
+	char path[300], is[64];
+	DIR *d = opendir("/proc/self/fd");
+	struct dirent *e;
+	int n = 0;
+
+	while (d && (e = readdir(d))) {
+		ssize_t len;
+
+		snprintf(path, sizeof(path), "/proc/self/fd/%s", e->d_name);
+		len = readlink(path, is, sizeof(is) - 1);
+		is[len < 0 ? 0 : len] = '\0';
+		n += strstr(is, "[pidfd]") != NULL;
+	}
+	if (d)
+		closedir(d);
+	return n;
+}
+
+/*
+ * A process has ended, nothing is due, and the descriptor of it is closed when another one
+ * comes: so those of ended ones do not add up.  Rank 1 is that other one.
+ */
+static int descriptors(struct ft *ft, const struct ft_case *c, struct victim *v)
+{
+	double end = ft_now() + ft->run->timeout_s;
+	struct ft_op *any;
+	int before, n;
+
+	FT_TRY(begin(ft, v, &c->cfg, &any));
+	before = count_pidfds();
+	victim_leave(v);
+	FT_CHECK(ft, !ft_exchange(ft, &ft->o, ft->addr), "the other rank");
+	FT_CHECK(ft, before > 0 || count_pidfds() == 0, "%d descriptors of processes",
+		 count_pidfds());
+	do {
+		FT_CHECK(ft, ft_now() < end, "the descriptor of an ended process is "
+			 "not closed: there are %d", count_pidfds());
+		ft_progress(ft);
+		n = count_pidfds();
+	} while (n > before);
+	return FT_PASS;
+}
+
 /* ---- cases ---- */
 
 static int on_memory(struct ft *ft, const struct ft_case *c, struct victim *v)
@@ -511,16 +677,27 @@ static int death(struct ft *ft, const struct ft_case *c)
 		ret = c->b == 0 ? large(ft, c, &v) :
 		      c->b == 1 ? idle(ft, c, &v) :
 		      c->b == 2 ? small(ft, c, &v) :
-		      c->b == 3 ? on_memory(ft, c, &v) : known_too_late(ft, c, &v);
+		      c->b == 3 ? on_memory(ft, c, &v) :
+		      c->b == 4 ? known_too_late(ft, c, &v) :
+		      c->b == 5 ? closed_here(ft, c) :
+		      c->b == 6 ? descriptors(ft, c, &v) : closed_unread(ft, c);
 		victim_kill(&v);
 		ft->open = false;
 		if (ft_objs_close(ft, &ft->o) && ret == FT_PASS)
 			ret = FT_FAIL;
 		ft_ops_drop(ft);
 	}
-	/* Rank 1 does not take part in that; it waits here. */
+	if (ft->rank && c->b == 7)
+		ret = closed_unread(ft, c);
+	/* Rank 1 does not take part in that, but for its name; it waits here. */
+	if (ft->rank && c->b == 6) {
+		FT_CHECK(ft, !ft_objs_open(ft, &c->cfg, &ft->o), "an endpoint");
+		ret = ft_exchange(ft, &ft->o, ft->addr) ? FT_FAIL : FT_PASS;
+	}
 	FT_CHECK(ft, !oob_allgather(&ft->oob, &ret, all, sizeof(ret)), "lost a "
 		 "rank");
+	if (ft->rank && c->b == 6 && ft_objs_close(ft, &ft->o))
+		return FT_FAIL;
 	return ret;
 }
 
@@ -539,6 +716,12 @@ int main(int argc, char **argv)
 		  .cfg = { .alone = true, .wait = FI_WAIT_UNSPEC } },
 		{ .name = "small", .fn = death, .b = 2, .cfg.alone = true },
 		{ .name = "dead-before", .fn = death, .b = 4, .cfg.alone = true },
+		{ .name = "closed-here", .fn = death, .b = 5,
+		  .cfg = { .alone = true, .caps = FT_RMA_CAPS | FI_ATOMIC } },
+		{ .name = "closed-here-unread", .fn = death, .a = 1, .b = 5,
+		  .cfg = { .alone = true, .caps = FT_RMA_CAPS | FI_ATOMIC } },
+		{ .name = "closed-unread", .fn = death, .b = 7, .cfg.alone = true },
+		{ .name = "descriptors", .fn = death, .b = 6, .cfg.alone = true },
 		{ .name = "memory-polling", .fn = death, .a = POLL, .b = 3,
 		  .cfg = { .alone = true, .caps = FT_RMA_CAPS } },
 		{ .name = "memory-in-sread", .fn = death, .a = SREAD, .b = 3,

@@ -24,6 +24,9 @@
  *	5	segment.lock	the process's state segment (ctl/state.c)
  *	5	all.lock	closed endpoints (ctl/stats_file.c)
  *	5	pool->lock	random numbers for keys (core/key_pool.c)
+ *	5	kept_lock	regions that are kept, and endpoints that have one
+ *				(core/kept_region.c)
+ *	5	left_lock	closed regions of shm (core/shm_registry.c)
  *	5	lib_lock	libsodium, while it is loaded (core/job_key.c)
  *	-	running_lock	helper threads (comp/thread.c); alone
  *

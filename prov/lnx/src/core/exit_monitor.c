@@ -53,6 +53,9 @@ static void add(struct lnx_exit_monitor *l, struct lnx_peer *peer, int pidfd)
 	peer->shm.pidfd = 1 + pidfd;
 	l->n++;
 	peer->ep->poll.watch_idle = true;
+	/* Where no network rail is idle now and then: descriptors of others that have ended
+	 * must not stay as long as nothing goes to them. */
+	lnx_ep_watch_local(peer->ep);
 }
 
 static bool is_meant(const struct lnx_peer *peer)

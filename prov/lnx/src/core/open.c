@@ -10,6 +10,7 @@
 #include "core/warn_once.h"
 #include "core/half_open.h"
 #include "core/health_board.h"
+#include "core/kept_region.h"
 #include "core/open.h"
 #include "obj/mr.h"
 
@@ -469,12 +470,15 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		ep->local.cookie = ep->eid;
 		lnx_host_own_region(ep);
 		ep->local.registry = lnx_shm_registry_open(ep);
+		if (ep->local.registry)
+			lnx_kept_region_opened(ep);
 		ret = lnx_host_show_region(ep);
 		if (ret) {
 			lnx_rail_stop(rail);
 			lnx_rail_close(rail);
 			return ret;
 		}
+		lnx_shm_region_disown(ep);
 	}
 	if (rail->kind == LNX_RAIL_DIRECT) {
 		rail->ctrl_buf = malloc(LNX_COPY_BYTES);
@@ -500,6 +504,7 @@ static void close_fid(const struct lnx_rail *rail, struct fid *fid,
 
 void lnx_rail_stop(struct lnx_rail *rail)
 {
+	struct lnx_kept_region *kept = NULL;
 	int32_t *pid = NULL;
 
 	if (!rail || !rail->core_ep || rail->unclosable)
@@ -511,10 +516,15 @@ void lnx_rail_stop(struct lnx_rail *rail)
 		lnx_host_hide_region(rail->ep);
 		if (rail->ep->local.registry)
 			lnx_shm_registry_retire(rail->ep->local.registry);
+		kept = lnx_kept_region_before(rail->ep);
 	}
 	close_fid(rail, &rail->core_ep->fid, "endpoint");
 	rail->core_ep = NULL;
-	lnx_shm_region_disown(pid);
+	if (rail->prov == LNX_PROV_SHM) {
+		lnx_kept_region_after(kept);
+		lnx_kept_region_forget(rail->ep, rail->ep->eid);
+	}
+	lnx_shm_region_leave(rail->ep, pid);
 }
 
 /* The core may still refer to all of it: see enable(). */

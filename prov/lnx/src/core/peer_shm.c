@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "core/exit_monitor.h"
+#include "core/kept_region.h"
 #include "core/open.h"
 #include "core/peer.h"
 #include "core/shm_registry.h"
@@ -97,6 +98,7 @@ void lnx_peer_shm_forget(struct lnx_peer *peer)
 
 	rail->by_core[peer->shm.core] = NULL;
 	remove_turn(peer->ep, peer->shm.core);
+	lnx_kept_region_forget(peer->ep, peer->eid);
 	lnx_peer_clear_direct(peer);
 	peer->shm_addr = peer->shm.core = FI_ADDR_NOTAVAIL;
 	peer->shm.counts = &lnx_shm_registry_no_counts;
@@ -152,6 +154,7 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 		else
 			forget_registered(ep, eid);
 		remove_turns(ep, eid);
+		lnx_kept_region_forget(ep, eid);
 		lnx_shm_slot_release(ep->local.registry, i);
 	}
 }

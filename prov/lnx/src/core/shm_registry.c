@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -354,12 +355,58 @@ int32_t *lnx_shm_region_pid(const struct lnx_ep *ep)
 	return NULL;
 }
 
-void lnx_shm_region_disown(int32_t *pid)
+static void unmap_word(int32_t *word)
 {
+	munmap((void *)((uintptr_t)word & ~(uintptr_t)(page_size() - 1)), page_size());
+}
+
+/* Regions of this process that are closed, and whose names come again. */
+#define LEFT_MAX	64u
+
+static struct left {
+	uint64_t eid;
+	unsigned turn;
+	int32_t *pid;			/* NULL: none here */
+} left[LEFT_MAX];
+static unsigned n_left;
+static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER;
+
+void lnx_shm_region_leave(const struct lnx_ep *ep, int32_t *pid)
+{
+	struct left *l;
+
 	if (!pid)
 		return;
-	__atomic_store_n(pid, 0, __ATOMIC_RELEASE);
-	munmap((void *)((uintptr_t)pid & ~(uintptr_t)(page_size() - 1)), page_size());
+	/* A random name is used once. */
+	if (!ep->local.turn) {
+		unmap_word(pid);
+		return;
+	}
+	pthread_mutex_lock(&left_lock);
+	l = &left[n_left++ % LEFT_MAX];
+	if (l->pid)
+		unmap_word(l->pid);
+	*l = (struct left){ .eid = ep->eid, .turn = ep->local.turn, .pid = pid };
+	pthread_mutex_unlock(&left_lock);
+}
+
+void lnx_shm_region_disown(const struct lnx_ep *ep)
+{
+	unsigned i;
+
+	if (!ep->local.turn)
+		return;
+	pthread_mutex_lock(&left_lock);
+	for (i = 0; i < LEFT_MAX; i++) {
+		struct left *l = &left[i];
+
+		if (!l->pid || l->eid != ep->eid || l->turn != ep->local.turn)
+			continue;
+		__atomic_store_n(l->pid, 0, __ATOMIC_RELEASE);
+		unmap_word(l->pid);
+		l->pid = NULL;
+	}
+	pthread_mutex_unlock(&left_lock);
 }
 
 bool lnx_shm_registry_is_live(const struct lnx_shm_registry *b)

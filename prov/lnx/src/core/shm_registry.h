@@ -41,13 +41,17 @@ bool lnx_shm_registry_is_live(const struct lnx_shm_registry *registry);
  * The cores of peers keep the region of a closed endpoint mapped.  When an endpoint of the
  * same name writes to them first, they map its region instead, but only if the process id
  * in the one that they have is another: an endpoint that is opened again in the same
- * process would never be heard.  So a region that is closed gets process id 0.
+ * process would never be heard, once its turn (core/open.h) has come again.  So the process
+ * id in that region becomes 0 then.  Not before there is another one to map: a peer
+ * that reads only now what the closed endpoint wrote to it first would find none, and crash.
  *
  * Where that id is, to be found before ep's core endpoint is closed; NULL: it is not where
- * cores of shm up to now have it.  Disown it, once, when that endpoint is closed.
+ * cores of shm up to now have it.  Leave takes it over, once that endpoint is closed; disown
+ * is for the next endpoint, when its region is shown.
  */
 LNX_COLD int32_t *lnx_shm_region_pid(const struct lnx_ep *ep);
-LNX_COLD void lnx_shm_region_disown(int32_t *pid);
+LNX_COLD void lnx_shm_region_leave(const struct lnx_ep *ep, int32_t *pid);
+LNX_COLD void lnx_shm_region_disown(const struct lnx_ep *ep);
 
 /*
  * Memory of the owner has counters: peers that write there must report it

@@ -263,6 +263,7 @@ struct lnx_ep_local {
 	struct lnx_pool confirm_pool;
 	struct lnx_shm_registry *registry; /* of the shm rail; NULL: it has none */
 	struct lnx_shm_turn *turns;
+	struct lnx_ep *next_here;	/* core/kept_region.c */
 	struct lnx_exit_monitor *exit_monitor;	/* NULL: exits are not reported */
 	uint64_t cookie;		/* eid while shm is open; peers may read it */
 	uint64_t watch_ns;		/* local peers are checked no sooner */
