@@ -4,9 +4,9 @@
  * the script's: what is executed for a message is the same in each run, to the instruction.
  * bench/check-cost runs it under callgrind, with N and with 2 N exchanges.
  *
- *	cost_bench EXCHANGES [MODE] [rules] [reader] [planted]
+ *	cost_bench EXCHANGES [NAME=VALUE...] [rules] [reader] [planted]
  *
- * MODE: of FI_LNX_MULTI_RAIL_SELECTION.  rules: 64 rules of the user are there, which change nothing of the order of paths.
+ * NAME=VALUE: a parameter.  rules: 64 rules of the user are there, which change nothing of the order of paths.
  * reader: a reader of the state has looked, so that frames are counted by kind.  planted: a
  * few instructions more for each message, which the check must see.
  */
@@ -131,14 +131,16 @@ static void read_counts(void)
 		check(lnx_path_counts_get(p, p->path[i]), "no counts of a path");
 }
 
-static void set_mode(const char *mode)
+static void set_param(const char *word)
 {
-	char why[300];
-	size_t i;
+	const char *value = strchr(word, '=');
+	char why[600];
+	int row;
 
-	for (i = 0; strcmp(lnx_params[i].name, "multi_rail_selection"); i++)
-		;
-	check(!lnx_conf_set(&fake_conf, i, mode, why, sizeof(why)), why);
+	check(value, "what is no other word must be NAME=VALUE");
+	row = lnx_param_find(word, (size_t)(value - word));
+	check(row >= 0, "there is no such parameter");
+	check(!lnx_conf_set(&fake_conf, (size_t)row, value + 1, why, sizeof(why)), why);
 }
 
 int main(int argc, char **argv)
@@ -160,7 +162,7 @@ int main(int argc, char **argv)
 		} else if (!strcmp(argv[k], "planted")) {
 			plant = true;
 		} else {
-			set_mode(argv[k]);
+			set_param(argv[k]);
 		}
 	}
 	fake_separate = true;

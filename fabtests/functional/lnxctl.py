@@ -369,8 +369,12 @@ def case_killed():
     until("counters are published", lambda: stat_of(rails(a)["tcp:lo"]) == own)
     a.p.send_signal(signal.SIGKILL)
     a.p.wait()
-    state = {p["pid"]: p["state"] for p in show(None, "list")["process"]}
+    state = {p["pid"]: p["state"] for p in show(None, "list", "-v")["process"]}
     same(state[a.pid], "dead", "state")
+    there = show(None, "list")
+    need(a.pid not in [p["pid"] for p in there["process"]], "a dead one among those that run")
+    need(there["dead processes"] >= 1, "how many are dead")
+    same([p["state"] for p in show(a, "list")["process"]], ["dead"], "a dead one by its number")
     same(stat_of(rails(a)["tcp:lo"]), own, "statistics of a dead process")
     same(len(show(a, "peer", "show")["peer"]), 1, "peers of a dead process")
     same(len(show(a, "path", "show")["path"]), 1, "paths of a dead process")
@@ -447,7 +451,18 @@ def case_set():
         run("-p", a.pid, "set", *args, status=REFUSED)
         need(why in run.said, args, "is refused with:", run.said)
     run("-p", a.pid, "set", "spill", status=USAGE)
-    run("-p", a.pid, "params", "none_such", status=REFUSED)
+    for names in ("none_such",), ("spill", "spil"), ("spil*", "spil"):
+        run("-p", a.pid, "params", *names, status=REFUSED)
+        run("params", "--env", *names, status=REFUSED)
+        need('"%s": there is no such parameter' % names[-1] in run.said, run.said)
+    need("the nearest one is spill" in run.said, run.said)
+    # How long what is silent is pinged; 0: for ever.
+    same(params(a, "recovery_limit")["set"], "any time", "recovery_limit")
+    run("-p", a.pid, "set", "recovery_limit", "2s")
+    same((params(a, "recovery_limit")["value"], show(a, "global", "show")["global"][
+        "recovery_limit"]), ("2", 2), "set recovery_limit")
+    run("-p", a.pid, "set", "recovery_limit", 604801, status=REFUSED)
+    run("-p", a.pid, "set", "recovery_limit", 0)
     listed = show(a, "params", "-v")["params"]
     need(len(listed) > 40 and all(p["help"] for p in listed), "params -v")
     text = run("params", "--env", "spill", env=dict(clean_env(), FI_LNX_SPILL="77"))
@@ -1400,7 +1415,6 @@ def case_import():
             ("global: {spill: 3, window: 4}\n", "global.window"),
             ("global: {spill: 3, hold_down: soon}\n", "hold_down"),
             ("global: {spill: 3}\nnets: {left1: tcp}\n", "nets"),
-            ("global: {spill: 3}\nbuffers: {tiny: 3}\n", "buffers"),
             ("global: {spill: 3, retry_count: 50, rail_timeout_min: 999}\n",
              "FI_LNX_RAIL_TIMEOUT_MIN=999"),
             # It fits to the defaults, but not to what the process has.
@@ -1413,6 +1427,25 @@ def case_import():
     same(json.loads(text), {"at start only": "global.window"}, "--live")
     same(params(a, "spill")["value"], "33", "--live")
     same(rules_now(a), rules_before, "without the key udsp")
+    # What lnetctl exports and no endpoint uses is named.
+    text = feed(a, """net:
+    - net type: tcp
+      local NI(s):
+        - interfaces: {0: eth77}
+          tunables: {peer_timeout: 180, peer_credits: 8, peer_buffer_credits: 0, credits: 256}
+          CPT: "[0,1]"
+peer: [{primary nid: 10.0.0.7@tcp1}]
+routing: {enable: 1}
+buffers: {tiny: 2048, small: 16384, large: 1024}
+limits: {}
+allow: []
+global: {spill: 34, recovery_interval: 3}
+""", "--json", wait=True)
+    same(json.loads(text), {"not used": "peer, routing, buffers, limits, allow, "
+         "net.peer_timeout, net.peer_buffer_credits, net.CPT"}, "what no endpoint uses")
+    same([params(a, n)["value"] for n in ("spill", "recovery_ping_interval")],
+         ["34", "3000"], "and all else counts; seconds are seconds")
+    need("not used" not in feed(a, "global: {spill: 33}\n", "--live", wait=True), "nothing")
     # Two that fit only together, in either order.
     both = "global: {retry_count: %d, rail_timeout_min: %d}\n"
     for values in (9, 400), (1, 1000), (9, 400):
@@ -1781,7 +1814,15 @@ def case_usage():
                  ("net", "show", "--nid", "a", "--nid", "b")):
         run(*args, status=USAGE)
     run("-p", 1, "net", "show", status=REFUSED)
-    run("--dir", "/nonexistent", "net", "show", status=REFUSED)
+    for args in ("net", "show"), ("list",), ("metrics",):
+        run("--dir", "/nonexistent", *args, status=REFUSED)
+    need("/nonexistent" in run.said, run.said)
+    same(run("help"), run("--help"), "help")
+    for noun in sorted({v.split()[0] for v in verbs if " " in v}):
+        text = run(noun, "--help")
+        same([v for v in verbs if re.search("^  %s " % v, text, re.M)],
+             [v for v in verbs if v.startswith(noun + " ")], noun + " --help")
+    run("nett", "--help", status=USAGE)
     run("list", "-v", "2")
     run("list", "-v2", "--json")
     need("lnxctl (lnx) " in run("--version"), "--version")

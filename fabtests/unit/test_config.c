@@ -178,8 +178,10 @@ Test(config, other_spellings)
 		  "udsp:\n    - idx: 0\n      src: tcp\n      action:\n"
 		  "          priority: 0\n    - idx: 1\n      src: tcp\n"
 		  "      dst: tcp\n" },
-		{ "global: {max_intf: 4, recovery_interval: 50}",
-		  "global:\n    max_rails: 4\n    recovery_ping_interval: 50\n" },
+		{ "global: {max_intf: 4, recovery_interval: 2}",
+		  "global:\n    max_rails: 4\n    recovery_ping_interval: 2000\n" },
+		{ "global: {recovery_ping_interval: 2}",
+		  "global:\n    recovery_ping_interval: 2\n" },
 		{ "global: {numa_range: 12}", "numa:\n    range: 12\nglobal: {}\n" },
 		{ "global: {prov_links: 'shm+tcp:eth0', eager_limit: 8k}",
 		  "global:\n    prov_links: \"shm+tcp:eth0\"\n"
@@ -548,6 +550,33 @@ Test(config, what_is_different)
 		"+ udsp: src: tcp1, dst: tcp\n"
 		"~ udsp: src: tcp1: priority 0 -> 3\n");
 	lnx_config_destroy(old);
+}
+
+/* What a reader of the file may take for honoured. */
+Test(config, what_no_endpoint_uses)
+{
+	char text[200];
+
+	if (no_yaml())
+		return;
+	cr_assert_eq(read_text("net: [{net type: tcp, local NI(s): [{interfaces: [eth0], "
+			       "tunables: {credits: 256, peer_credits: 8}}]}]\n"
+			       "nets: {tcp1: 10.78.0.0/16}\nroute: []\nnuma: {range: 1}\n"
+			       "global: {retry_count: 3}\nudsp: []\n"), 0);
+	cr_assert_eq(lnx_config_unused(config, text, sizeof(text)), 0u);
+	cr_expect_str_eq(text, "");
+	lnx_config_destroy(config);
+	config = NULL;
+	cr_assert_eq(read_text("net: [{net type: tcp, local NI(s): [{interfaces: [eth0], "
+			       "tunables: {peer_timeout: 180}}, {interfaces: [eth1], CPT: 3, "
+			       "tunables: {peer_timeout: 9, peer_buffer_credits: 0}}]}]\n"
+			       "routing: {enable: 0}\nbuffers: {tiny: 3}\nlimits: {idle: 3}\n"
+			       "allow: []\npeer: []\n"), 0, "%s: %s", why.key, why.why);
+	cr_assert_eq(lnx_config_unused(config, text, sizeof(text)), strlen(text));
+	cr_expect_str_eq(text, "peer, routing, buffers, limits, allow, net.peer_timeout, "
+			 "net.peer_buffer_credits, net.CPT");
+	cr_expect_eq(lnx_config_unused(config, text, 5), 89u);
+	cr_expect_str_eq(text, "peer");
 }
 
 Test(config, rules_whose_net_is_gone)

@@ -991,9 +991,14 @@ Test(ctl, elsewhere)
 	close(fd);
 	look();
 	cr_expect_eq(procs.proc[0].life, LNX_PROC_UNKNOWN);
-	fake_now_ns += LNX_STATE_KEEP_NS + LNX_NS_PER_S;
+	fake_now_ns += LNX_STATE_KEEP_NS / 2;
 	open_kind(LNX_RAIL_PLAIN);
 	cr_expect_eq(find_files(), 2u);
+	fake_close(&f);
+	/* But a process that lives says something within that time. */
+	fake_now_ns += LNX_STATE_KEEP_NS;
+	open_kind(LNX_RAIL_PLAIN);
+	cr_expect_eq(find_files(), 1u);
 	fake_close(&f);
 }
 

@@ -124,6 +124,28 @@ BOTH(a_preferred_net_has_all_until_it_is_down)
 	close_clean();
 }
 
+/* Rules are applied to peers that were met; a change visits no others. */
+BOTH(addresses_that_are_not_used_pay_nothing)
+{
+	static struct fake_peer far;
+	uint64_t next;
+	unsigned i;
+
+	open_with(kind, 3, 1, nets3, NULL);
+	/* More than any few steps could visit. */
+	for (i = 0; i < 5 * LNX_RULES_SWEEP; i++) {
+		fake_peer_init(&f, &far, 100000 + i);
+		fake_peer_insert(&f, &far);
+	}
+	add_rule("dst: lan1, priority: 3");
+	lnx_lock(&f.lnx->lock);
+	next = lnx_order_run(f.lnx, fake_now_ns);
+	lnx_unlock(&f.lnx->lock);
+	cr_expect_eq(next, LNX_NEVER);
+	cr_expect_eq(seen_more(&side[0], 2, 10), 10u);
+	close_clean();
+}
+
 /* Of two paths of the net one is enough. */
 BOTH(a_preferred_net_with_two_rails)
 {

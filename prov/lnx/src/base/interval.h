@@ -229,8 +229,8 @@
 #define LNX_BOARD_REPEAT_NS	(10 * LNX_NS_PER_S)
 /* What was written so much later than now is no news: clocks of CPUs differ less. */
 #define LNX_BOARD_SLACK_NS	LNX_NS_PER_S
-/* The segment of a process that was killed is kept for so long. */
-#define LNX_STATE_KEEP_NS	(3600 * LNX_NS_PER_S)
+/* The segment of a process that was killed is kept for so long (base/stale.h). */
+#define LNX_STATE_KEEP_NS	(86400 * LNX_NS_PER_S)
 
 /* ---- closing ---- */
 

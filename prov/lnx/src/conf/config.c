@@ -283,3 +283,41 @@ int lnx_config_rules(const struct lnx_config *c, struct lnx_rules *rules,
 	free(spec);
 	return ret;
 }
+
+/* ---- what no endpoint uses ---- */
+
+static void unused(struct lnx_out *o, bool is, const char *section, const char *key)
+{
+	if (is)
+		lnx_out(o, "%s%s%s%s", o->n ? ", " : "", section, *key ? "." : "", key);
+}
+
+size_t lnx_config_unused(const struct lnx_config *c, char *buf, size_t size)
+{
+	static const enum lnx_config_section whole[] = {
+		LNX_CONFIG_PEER, LNX_CONFIG_ROUTING, LNX_CONFIG_BUFFERS,
+		LNX_CONFIG_LIMITS_KEY, LNX_CONFIG_ALLOW,
+	};
+	struct lnx_out o = { .buf = buf, .size = size };
+	const char *net = lnx_config_names[LNX_CONFIG_NET];
+	bool timeout = false, buffers = false, cpt = false;
+	unsigned i, k;
+
+	if (size)
+		buf[0] = '\0';
+	for (i = 0; i < LNX_ARRAY_SIZE(whole); i++)
+		unused(&o, c->has[whole[i]], lnx_config_names[whole[i]], "");
+	for (i = 0; i < c->n_net; i++) {
+		for (k = 0; k < c->net[i].n; k++) {
+			const struct lnx_config_ni *ni = &c->net[i].ni[k];
+
+			timeout |= ni->peer_timeout != LNX_CONFIG_UNSET;
+			buffers |= ni->peer_buffer_credits != LNX_CONFIG_UNSET;
+			cpt |= ni->cpt != NULL;
+		}
+	}
+	unused(&o, timeout, net, "peer_timeout");
+	unused(&o, buffers, net, "peer_buffer_credits");
+	unused(&o, cpt, net, "CPT");
+	return o.n;
+}

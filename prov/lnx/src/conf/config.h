@@ -153,6 +153,12 @@ void lnx_config_destroy(struct lnx_config *config);
 int lnx_config_read(const char *text, size_t len, const struct lnx_nets *nets,
 		    struct lnx_config **out, struct lnx_config_error *e);
 
+/*
+ * What the text says and no endpoint uses: a gateway does, or lnx has no such thing.  Keys
+ * with ", " between: "peer, net.CPT"; empty: nothing.  Length without NUL, as snprintf.
+ */
+size_t lnx_config_unused(const struct lnx_config *config, char *buf, size_t size);
+
 /* "FILE:3:7: udsp[0].src: ...".  Length without NUL, as snprintf. */
 size_t lnx_config_error_print(const struct lnx_config_error *e, const char *file,
 			      char *buf, size_t size);

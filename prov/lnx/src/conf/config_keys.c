@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Keys of a configuration: numbers, parameters and rules; and all of them. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -77,12 +78,30 @@ static int set_param(struct config_reader *rd, config_node *value,
 	return 0;
 }
 
+/* lnetctl's recovery_interval is in seconds, and the parameter in ms. */
+static int set_seconds(struct config_reader *rd, config_node *value, struct lnx_config *c,
+		       int row)
+{
+	struct lnx_yaml_node ms = *value;
+	struct lnx_span w = { value->text, value->len };
+	char text[24];
+	uint64_t v;
+
+	if (value->event != LNX_YAML_SCALAR || !lnx_span_uint(w, &v) || v > UINT32_MAX)
+		return set_param(rd, value, c, row);
+	ms.len = (size_t)snprintf(text, sizeof(text), "%" PRIu64, v * 1000);
+	ms.text = text;
+	return set_param(rd, &ms, c, row);
+}
+
 static int global_pair(struct config_reader *rd, config_node *key,
 		       const char *name, config_node *value, void *obj)
 {
 	const char *why;
 	int row = lnx_config_param(name, &why);
 
+	if (row >= 0 && !strcasecmp(name, "recovery_interval"))
+		return set_seconds(rd, value, obj, row);
 	if (row >= 0)
 		return set_param(rd, value, obj, row);
 	if (why)

@@ -109,9 +109,14 @@ int lnx_policy_check(const struct lnx_conf *conf)
 int lnx_ep_policy_open(struct lnx_ep *ep)
 {
 	const struct lnx_config *config = lnx_config_file();
+	char unused[200];
 	int ret = 0;
 
 	lnx_policy_stale(ep);
+	/* The file of a whole cluster may well have what is for gateways. */
+	if (config && lnx_config_unused(config, unused, sizeof(unused)))
+		lnx_warn_once(false, "the configuration file has what no endpoint uses: %s",
+			      unused);
 	if (ep->native)
 		return 0;
 	if (ep->conf->nets || (config && config->nets.n)) {

@@ -26,6 +26,7 @@
 #include "base/interval.h"
 #include "base/lock.h"
 #include "base/proc.h"
+#include "base/stale.h"
 #include "base/stats.h"
 #include "base/statefile.h"
 #include "core/health_board.h"
@@ -35,9 +36,7 @@
 #include "prov.h"
 
 #define COPIES_MAX	8u	/* libraries of one process */
-#define FILES_MAX	4096u	/* of a user that are looked at */
 #define TRIES		4u
-#define DEAD_MAX	256u	/* segments of dead processes that are kept */
 
 const char *lnx_state_root = LNX_STATE_DIR;
 
@@ -187,101 +186,6 @@ static int reopen(int *dir)
 	if (fd < 0)
 		close(*dir);
 	return fd;
-}
-
-/* ---- segments of dead processes ---- */
-
-struct dead {
-	char name[LNX_STATEFILE_NAME];
-	uint64_t seen_ns;
-};
-
-struct cleaner {
-	int dir;
-	uid_t uid;
-	uint64_t now, pid_ns;
-	pid_t self;
-	unsigned n;
-	struct dead dead[DEAD_MAX];
-};
-
-/* The front of a file without the rest; false: it has none. */
-static bool read_header(int fd, struct lnx_state_header *h)
-{
-	return pread(fd, h, sizeof(*h), 0) == (ssize_t)sizeof(*h) &&
-	       !memcmp(h->magic, LNX_STATE_MAGIC, sizeof(h->magic)) &&
-	       h->byte_order == LNX_STATE_ORDER && h->version == LNX_STATE_VERSION;
-}
-
-/* Keep the newest ones that are not too old. */
-static void keep_or_remove(struct cleaner *c, const char *name, uint64_t seen_ns)
-{
-	struct dead *oldest = c->dead;
-	unsigned i;
-
-	if (lnx_ns_since(c->now, seen_ns) > LNX_STATE_KEEP_NS) {
-		unlinkat(c->dir, name, 0);
-		return;
-	}
-	if (c->n < DEAD_MAX) {
-		oldest = &c->dead[c->n++];
-	} else {
-		for (i = 1; i < c->n; i++)
-			if (c->dead[i].seen_ns < oldest->seen_ns)
-				oldest = &c->dead[i];
-		if (oldest->seen_ns >= seen_ns) {
-			unlinkat(c->dir, name, 0);
-			return;
-		}
-		unlinkat(c->dir, oldest->name, 0);
-	}
-	snprintf(oldest->name, sizeof(oldest->name), "%s", name);
-	oldest->seen_ns = seen_ns;
-}
-
-static void clean_one(void *arg, const char *name, const struct lnx_statefile *f,
-		      bool temporary)
-{
-	struct cleaner *c = arg;
-	struct lnx_state_header h;
-	struct stat st;
-	bool valid;
-	int fd;
-
-	if (f->pid == c->self || lnx_proc_life(f->pid, f->started) != LNX_PROC_ENDED)
-		return;
-	fd = lnx_statefile_open(c->dir, name, c->uid, O_RDONLY);
-	if (fd < 0)
-		return;
-	valid = read_header(fd, &h) && !temporary;
-	if (fstat(fd, &st))
-		st.st_mtime = 0;
-	close(fd);
-	if (!valid) {
-		if (lnx_ns_since(lnx_clock_wall_ns(), (uint64_t)st.st_mtime *
-				 LNX_NS_PER_S) > LNX_STATE_KEEP_NS)
-			unlinkat(c->dir, name, 0);
-		return;
-	}
-	/* In another name space of process ids it may live. */
-	if (h.pid_ns == c->pid_ns)
-		keep_or_remove(c, name, h.seen_ns);
-}
-
-static void clean_up(int dir)
-{
-	struct cleaner *c = calloc(1, sizeof(*c));
-
-	if (!c)
-		return;
-	c->dir = dir;
-	c->uid = segment.uid;
-	c->now = lnx_clock_ns();
-	c->pid_ns = lnx_proc_pid_ns();
-	c->self = getpid();
-	lnx_statefile_each(dir, FILES_MAX, clean_one, c);
-	lnx_board_clean(dir, c->uid, c->now);
-	free(c);
 }
 
 /* ---- making it ---- */
@@ -497,7 +401,8 @@ static int try_make(void)
 
 	if (dir < 0)
 		return dir;
-	clean_up(dir);
+	lnx_stale_clean(dir, segment.uid, lnx_clock_ns(), lnx_clock_wall_ns());
+	lnx_board_clean(dir, segment.uid, lnx_clock_ns());
 	ret = make_in(dir);
 	close(dir);
 	return ret;

@@ -49,6 +49,50 @@ struct lnx_doc *lnxctl_put_udsp(struct lnx_doc *map, uint32_t net_priority,
 	return m;
 }
 
+void lnxctl_add_pings(struct lnxctl_pings *sum, const struct lnx_state_path *path)
+{
+	const struct lnx_state_health *h = &path->health;
+
+	sum->count = LNX_MAX(sum->count, h->npings);
+	if (h->next_ns && (!sum->next_ns || h->next_ns < sum->next_ns))
+		sum->next_ns = h->next_ns;
+}
+
+void lnxctl_put_pings(struct lnx_doc *map, const struct lnxctl_pings *pings)
+{
+	uint64_t now = lnxctl_now();
+
+	lnx_doc_uint(map, "ping_count", pings->count);
+	if (pings->next_ns)
+		lnx_doc_uint(map, "next_ping_ms", pings->next_ns > now ?
+			     (pings->next_ns - now) / 1000000 : 0);
+}
+
+struct lnxctl_pings lnxctl_rail_pings(const struct lnx_snap_ep *e,
+				      const struct lnx_state_rail *r)
+{
+	struct lnxctl_pings sum = { 0 };
+	unsigned i, k;
+
+	for (i = 0; i < e->npeer; i++)
+		for (k = 0; k < e->peer[i].npath; k++)
+			if (e->peer[i].path[k]->rail == r->index)
+				lnxctl_add_pings(&sum, e->peer[i].path[k]);
+	return sum;
+}
+
+struct lnxctl_pings lnxctl_remote_pings(const struct lnx_snap_peer *peer,
+					const struct lnxctl_remote *r)
+{
+	struct lnxctl_pings sum = { 0 };
+	unsigned i;
+
+	for (i = 0; i < peer->npath; i++)
+		if (peer->path[i]->remote_rail == r->index)
+			lnxctl_add_pings(&sum, peer->path[i]);
+	return sum;
+}
+
 void lnxctl_put_latency(struct lnx_doc *map, const char *key,
 			const struct lnx_state_latency *l)
 {

@@ -153,6 +153,10 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 	if (c->by_job && !job)
 		return lnxctl_usage(c, "--job: lnxctl runs in no job; give its id, "
 				    "--job=ID");
+	/* Without a directory of the user there is no process; but without this one nothing
+	 * can be said. */
+	if (access(c->root, X_OK))
+		return lnxctl_refuse(c, -errno, "%s: %s", c->root, strerror(errno));
 	ret = lnx_procs_find(c->root, all_users, c->pid, &c->procs, why, sizeof(why));
 	if (ret)
 		return lnxctl_refuse(c, ret, "%s", why);

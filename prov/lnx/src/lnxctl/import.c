@@ -166,13 +166,6 @@ static void find_late(struct import *im)
 
 	if (n->has[LNX_CONFIG_NETS] && nets_differ(im))
 		add_late(im, lnx_config_names[LNX_CONFIG_NETS], "");
-	if (n->n_peer)
-		add_late(im, lnx_config_names[LNX_CONFIG_PEER], "");
-	if (n->routing != LNX_CONFIG_UNSET)
-		add_late(im, lnx_config_names[LNX_CONFIG_ROUTING], "");
-	if (n->tiny != LNX_CONFIG_UNSET || n->small != LNX_CONFIG_UNSET ||
-	    n->large != LNX_CONFIG_UNSET)
-		add_late(im, lnx_config_names[LNX_CONFIG_BUFFERS], "");
 	for (i = 0; i < lnx_nparams; i++)
 		if (differs(im, i) && !live(im, i))
 			add_late(im, lnx_config_names[LNX_CONFIG_GLOBAL],
@@ -373,12 +366,15 @@ static void one(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *
 		struct lnx_doc *map)
 {
 	struct import im = { .c = c, .p = p, .e = e };
+	char unused[200];
 
 	if (read_old(&im) && read_new(&im) && check(&im)) {
 		if (lnxctl_value(c, "diff"))
 			put_diff(&im, map);
 		if (*im.late)
 			lnx_doc_text(map, "at start only", im.late);
+		if (lnx_config_unused(im.new, unused, sizeof(unused)))
+			lnx_doc_text(map, "not used", unused);
 		if (!lnxctl_value(c, "dry-run"))
 			change(&im, map);
 	}

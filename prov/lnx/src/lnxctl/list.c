@@ -71,11 +71,17 @@ static void put_process(struct lnxctl *c, const struct lnx_proc *p, struct lnx_d
 	}
 }
 
+/* Dead ones that nothing chose are in the way of those that run. */
+static bool only_counted(const struct lnxctl *c, const struct lnx_proc *p)
+{
+	return p->life == LNX_PROC_ENDED && !c->verbose && !c->pid && !c->by_job && !c->file;
+}
+
 static int run(struct lnxctl *c)
 {
 	int ret = lnxctl_select(c, false, true);
 	struct lnx_doc *list;
-	unsigned i;
+	unsigned i, dead = 0;
 
 	if (ret)
 		return ret;
@@ -88,9 +94,14 @@ static int run(struct lnxctl *c)
 			lnxctl_fail(c, p, LNXCTL_REFUSED, p->err, "%s", p->why);
 			continue;
 		}
-		put_process(c, p, lnx_doc_map(list, NULL));
+		if (only_counted(c, p))
+			dead++;
+		else
+			put_process(c, p, lnx_doc_map(list, NULL));
 		c->ndone++;
 	}
+	if (dead)
+		lnx_doc_uint(c->doc, "dead processes", dead);
 	/* An empty list is a result, too. */
 	c->ndone += !c->procs.n;
 	return lnxctl_finish(c);
@@ -98,6 +109,6 @@ static int run(struct lnxctl *c)
 
 const struct lnxctl_verb lnxctl_list = {
 	.name = "list", .args = "[-v]",
-	.help = "the processes of this user that have lnx endpoints",
+	.help = "processes that have lnx endpoints; with -v also killed ones",
 	.run = run,
 };

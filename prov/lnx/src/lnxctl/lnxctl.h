@@ -176,6 +176,15 @@ void lnxctl_put_ops(struct lnx_doc *map, const struct lnx_state_traffic *now,
 /* "udsp info" with the priorities that rules give, as they are in the state segment. */
 struct lnx_doc *lnxctl_put_udsp(struct lnx_doc *map, uint32_t net_priority,
 				uint32_t nid_priority);
+/* Pings go over paths: those of a rail are those of all its paths. */
+struct lnxctl_pings {
+	unsigned count;			/* the most without an answer */
+	uint64_t next_ns;		/* the earliest; 0: none is due */
+};
+void lnxctl_add_pings(struct lnxctl_pings *sum, const struct lnx_state_path *path);
+void lnxctl_put_pings(struct lnx_doc *map, const struct lnxctl_pings *pings);
+struct lnxctl_pings lnxctl_rail_pings(const struct lnx_snap_ep *e,
+				      const struct lnx_state_rail *r);
 void lnxctl_put_latency(struct lnx_doc *map, const char *key,
 			const struct lnx_state_latency *l);
 void lnxctl_add_traffic(struct lnx_state_traffic *sum, const struct lnx_state_traffic *t);
@@ -193,6 +202,8 @@ struct lnxctl_remote {
 unsigned lnxctl_remotes(const struct lnx_snap_peer *peer, struct lnxctl_remote *out,
 			unsigned max);
 #define LNXCTL_REMOTES	64u
+struct lnxctl_pings lnxctl_remote_pings(const struct lnx_snap_peer *peer,
+					const struct lnxctl_remote *r);
 
 /* Failures of a class, of an object's failed[] and failed_base[] (or NULL). */
 uint64_t lnxctl_failures(const struct lnx_snap *snap, const char *class,

@@ -93,20 +93,41 @@ static void put_option(const struct lnxctl_option *o)
 
 #define HELP_COLUMN	37
 
+/* Of one word, or two. */
+static bool begins(const struct lnxctl_verb *v, const char *noun)
+{
+	size_t len = strlen(noun);
+
+	return !strncmp(v->name, noun, len) && (!v->name[len] || v->name[len] == ' ');
+}
+
+/* The commands that begin with that word; NULL: all.  How many. */
+static unsigned put_verbs(const char *noun)
+{
+	unsigned i, found = 0;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(verbs); i++) {
+		int n;
+
+		if (noun && !begins(verbs[i], noun))
+			continue;
+		n = printf("  %s %s", verbs[i]->name, verbs[i]->args);
+		/* What is long has a line of its own. */
+		printf("%s%*s%s\n", n > HELP_COLUMN - 1 ? "\n" : "",
+		       n > HELP_COLUMN - 1 ? HELP_COLUMN : HELP_COLUMN - n, "",
+		       verbs[i]->help);
+		found++;
+	}
+	return found;
+}
+
 static int help(void)
 {
 	unsigned i;
 
 	printf("usage: lnxctl [OPTION...] COMMAND [OPTION...] [ARGUMENT...]\n\n"
 	       "Shows and controls the lnx endpoints of processes; see lnxctl(8).\n\n");
-	for (i = 0; i < LNX_ARRAY_SIZE(verbs); i++) {
-		int n = printf("  %s %s", verbs[i]->name, verbs[i]->args);
-
-		/* What is long has a line of its own. */
-		printf("%s%*s%s\n", n > HELP_COLUMN - 1 ? "\n" : "",
-		       n > HELP_COLUMN - 1 ? HELP_COLUMN : HELP_COLUMN - n, "",
-		       verbs[i]->help);
-	}
+	put_verbs(NULL);
 	printf("\nOptions of all commands:\n");
 	for (i = 0; i < NCOMMON; i++)
 		put_option(&common[i]);
@@ -316,11 +337,19 @@ static int take_all(struct lnxctl *c, struct words *w, bool stop)
 
 /* ---- verbs ---- */
 
-static bool begins(const struct lnxctl_verb *v, const char *noun)
+static bool is_verb(const char *word)
 {
-	size_t len = strlen(noun);
+	unsigned i;
 
-	return !strncmp(v->name, noun, len) && (!v->name[len] || v->name[len] == ' ');
+	for (i = 0; i < LNX_ARRAY_SIZE(verbs) && strcmp(verbs[i]->name, word); i++)
+		;
+	return i < LNX_ARRAY_SIZE(verbs);
+}
+
+/* "net --help": its commands. */
+static bool help_noun(const char *noun, const char *next)
+{
+	return next && (!strcmp(next, "--help") || !strcmp(next, "-h")) && put_verbs(noun);
 }
 
 static int no_verb(struct lnxctl *c, const char *noun, const char *word)
@@ -375,13 +404,17 @@ static int list_commands(void)
 /* Options that are commands.  True: *status is the result. */
 static bool special(int argc, char **argv, int *status)
 {
+	*status = LNXCTL_OK;
+	if (argc == 3 && !is_verb(argv[1]) && help_noun(argv[1], argv[2]))
+		return true;
 	if (argc != 2)
 		return false;
 	if (!strcmp(argv[1], "--list-commands"))
 		*status = list_commands();
 	else if (!strcmp(argv[1], "--version"))
 		*status = printf("lnxctl (lnx) %s\n", PACKAGE_VERSION) < 0;
-	else if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+	else if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
+		 !strcmp(argv[1], "help"))
 		*status = help();
 	else
 		return false;

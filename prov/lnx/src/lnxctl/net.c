@@ -22,8 +22,8 @@ static bool bonded(const struct lnx_state_rail *r)
 	return !access(path, F_OK);
 }
 
-static void put_health(const struct lnx_snap *s, const struct lnx_state_rail *r,
-		       struct lnx_doc *map)
+static void put_health(const struct lnx_snap *s, const struct lnx_snap_ep *e,
+		       const struct lnx_state_rail *r, struct lnx_doc *map)
 {
 	static const struct {
 		const char *name, *class;
@@ -31,18 +31,20 @@ static void put_health(const struct lnx_snap *s, const struct lnx_state_rail *r,
 		{ "interrupts", "local_interrupt" }, { "dropped", "local_dropped" },
 		{ "aborted", "local_aborted" }, { "no route", "local_no_route" },
 		{ "timeouts", "local_timeout" }, { "error", "local_error" },
+		{ "network timeout", "network_timeout" },
 	};
 	struct lnx_doc *m = lnx_doc_map(map, "health stats");
+	struct lnxctl_pings pings;
 	unsigned i;
 
 	lnx_doc_bool(m, "fatal_error", (r->flags & (LNX_STATE_RAIL_LINK_DOWN |
 						    LNX_STATE_RAIL_GONE)) != 0);
 	lnx_doc_uint(m, "health value", r->health.value);
-	if (!(r->have & LNX_STATE_HAVE_CLASSES))
-		return;
-	for (i = 0; i < LNX_ARRAY_SIZE(rows); i++)
+	for (i = 0; r->have & LNX_STATE_HAVE_CLASSES && i < LNX_ARRAY_SIZE(rows); i++)
 		lnx_doc_uint(m, rows[i].name, lnxctl_failures(s, rows[i].class, r->failed,
 							      r->failed_base));
+	pings = lnxctl_rail_pings(e, r);
+	lnxctl_put_pings(m, &pings);
 }
 
 static uint64_t param(const struct lnx_snap_ep *e, const char *name)
@@ -141,7 +143,7 @@ static void put_rail(struct lnxctl *c, const struct lnx_snap *s,
 	if (c->verbose >= 2 && (r->have & LNX_STATE_HAVE_OPS))
 		lnxctl_put_ops(m, &r->traffic, &r->base);
 	if (c->verbose >= 2 && (r->flags & LNX_STATE_RAIL_HEALTH))
-		put_health(s, r, m);
+		put_health(s, e, r, m);
 	if (c->verbose >= 1 && (r->flags & LNX_STATE_RAIL_HEALTH))
 		put_credits(r, m);
 	if (c->verbose >= 1) {

@@ -68,19 +68,39 @@ static void put(struct lnxctl *c, struct lnx_doc *list, const struct lnx_state_p
 		put_more(m, p->name);
 }
 
+/* Names that are asked for and are none, in a sentence; "": there are none. */
+static const char *not_there(const struct lnxctl *c, const struct lnx_snap_ep *e, char *buf,
+			     size_t size)
+{
+	unsigned i, k, n = e ? e->nparam : (unsigned)lnx_nparams;
+	const char *known;
+
+	buf[0] = '\0';
+	for (i = 0; i < c->narg && !buf[0]; i++) {
+		for (k = 0; k < n && !lnx_glob(c->arg[i], e ? e->param[k].name :
+							   lnx_params[k].name); k++)
+			;
+		if (k < n)
+			continue;
+		known = lnx_param_nearest(c->arg[i], strlen(c->arg[i]));
+		snprintf(buf, size, "\"%.40s\": there is no such parameter%s%s", c->arg[i],
+			 known ? "; the nearest one is " : "", known ? known : "");
+	}
+	return buf;
+}
+
 static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,
 		 struct lnx_doc *map)
 {
 	struct lnx_doc *list = lnx_doc_list(map, "params");
-	unsigned i, n = 0;
+	char why[160];
+	unsigned i;
 
 	for (i = 0; i < e->nparam; i++)
-		if (wanted(c, e->param[i].name)) {
+		if (wanted(c, e->param[i].name))
 			put(c, list, &e->param[i]);
-			n++;
-		}
-	if (!n)
-		lnxctl_fail(c, p, LNXCTL_REFUSED, -ENOENT, "there is no such parameter");
+	if (*not_there(c, e, why, sizeof(why)))
+		lnxctl_fail(c, p, LNXCTL_REFUSED, -ENOENT, "%s", why);
 }
 
 /* ---- of this environment ---- */
@@ -95,6 +115,7 @@ static int show_environment(struct lnxctl *c)
 {
 	struct lnx_conf conf;
 	struct lnx_doc *list;
+	char why[160];
 	size_t i;
 	int warnings = lnx_conf_read(&conf, c->env, warn, NULL);
 
@@ -114,8 +135,8 @@ static int show_environment(struct lnxctl *c)
 		p.flags = lnx_param_secret(i) ? LNX_STATE_PARAM_SECRET : 0;
 		put(c, list, &p);
 	}
-	if (!list->child)
-		return lnxctl_refuse(c, -ENOENT, "there is no such parameter");
+	if (*not_there(c, NULL, why, sizeof(why)))
+		return lnxctl_refuse(c, -ENOENT, "%s", why);
 	if (!lnx_render(c->doc, c->format, stdout))
 		return lnxctl_refuse(c, -EIO, "writing the output failed");
 	return warnings ? LNXCTL_REFUSED : LNXCTL_OK;

@@ -26,8 +26,8 @@ static const char *life_name(uint8_t life)
 	}
 }
 
-static void put_health(const struct lnx_snap *s, const struct lnxctl_remote *r,
-		       struct lnx_doc *map)
+static void put_health(const struct lnx_snap *s, const struct lnx_snap_peer *peer,
+		       const struct lnxctl_remote *r, struct lnx_doc *map)
 {
 	static const struct {
 		const char *name, *class;
@@ -36,14 +36,15 @@ static void put_health(const struct lnx_snap *s, const struct lnxctl_remote *r,
 		{ "error", "remote_error" }, { "network timeout", "network_timeout" },
 	};
 	struct lnx_doc *m = lnx_doc_map(map, "health stats");
+	struct lnxctl_pings pings;
 	unsigned i;
 
 	lnx_doc_uint(m, "health value", r->first->remote.value);
-	if (!(r->have & LNX_STATE_HAVE_CLASSES))
-		return;
-	for (i = 0; i < LNX_ARRAY_SIZE(rows); i++)
+	for (i = 0; r->have & LNX_STATE_HAVE_CLASSES && i < LNX_ARRAY_SIZE(rows); i++)
 		lnx_doc_uint(m, rows[i].name, lnxctl_failures(s, rows[i].class,
 							      r->failed, NULL));
+	pings = lnxctl_remote_pings(peer, r);
+	lnxctl_put_pings(m, &pings);
 }
 
 /* Those of all paths to one of the peer's rails.  What is queued waits for the path in use.
@@ -111,7 +112,7 @@ static void put_remote(struct lnxctl *c, const struct lnx_snap *s,
 	if (c->verbose >= 2) {
 		if (r->have & LNX_STATE_HAVE_OPS)
 			lnxctl_put_ops(m, &r->traffic, &none);
-		put_health(s, r, m);
+		put_health(s, peer, r, m);
 	}
 	if (c->verbose >= 4) {
 		put_rules(e, r->first, m);

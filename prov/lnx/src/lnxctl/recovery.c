@@ -4,16 +4,12 @@
 
 #include "lnxctl/lnxctl.h"
 
-static void put_health(struct lnx_doc *m, const struct lnx_state_health *h)
+static void put_health(struct lnx_doc *m, const struct lnx_state_health *h,
+		       struct lnxctl_pings pings)
 {
-	uint64_t now = lnxctl_now();
-
 	lnx_doc_uint(m, "health value", h->value);
 	lnx_doc_text(m, "status", h->flags & LNX_STATE_HEALTH_DOWN ? "down" : "up");
-	lnx_doc_uint(m, "ping_count", h->npings);
-	if (h->next_ns)
-		lnx_doc_uint(m, "next_ping_ms", h->next_ns > now ?
-			     (h->next_ns - now) / 1000000 : 0);
+	lnxctl_put_pings(m, &pings);
 }
 
 static void put_local(const struct lnx_snap_ep *e, struct lnx_doc *list)
@@ -28,7 +24,7 @@ static void put_local(const struct lnx_snap_ep *e, struct lnx_doc *list)
 			continue;
 		m = lnx_doc_map(list, NULL);
 		lnx_doc_text(m, "nid", e->rail[i].nid);
-		put_health(m, &e->rail[i].health);
+		put_health(m, &e->rail[i].health, lnxctl_rail_pings(e, &e->rail[i]));
 	}
 }
 
@@ -44,7 +40,7 @@ static void put_remote(const struct lnx_snap_peer *peer, struct lnx_doc *list)
 			continue;
 		m = lnx_doc_map(list, NULL);
 		lnx_doc_text(m, "nid", r[i].first->nid);
-		put_health(m, &r[i].first->remote);
+		put_health(m, &r[i].first->remote, lnxctl_remote_pings(peer, &r[i]));
 	}
 }
 
@@ -55,6 +51,7 @@ static void put_paths(const struct lnx_snap_ep *e, const struct lnx_snap_peer *p
 
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_state_path *p = peer->path[i];
+		struct lnxctl_pings pings = { 0 };
 		struct lnx_doc *m;
 
 		if (!(p->health.flags & LNX_STATE_HEALTH_RECOVERY))
@@ -63,7 +60,8 @@ static void put_paths(const struct lnx_snap_ep *e, const struct lnx_snap_peer *p
 		lnx_doc_text(m, "rail", p->rail < e->nrail ? e->rail[p->rail].name : "?");
 		lnx_doc_text(m, "nid", p->nid);
 		lnx_doc_text(m, "state", lnxctl_path_state(p));
-		put_health(m, &p->health);
+		lnxctl_add_pings(&pings, p);
+		put_health(m, &p->health, pings);
 	}
 }
 
