@@ -324,6 +324,54 @@ Test(yield, same_claim_keeps_getting_slices)
 	cr_expect_gt(s.yields * s.taken_ns, 50 * MS, "%u yields", s.yields);
 }
 
+/* Messages come from elsewhere, each when the one before has been answered.  How many, beside a
+ * thread of the same claim? */
+static unsigned exchange_for(struct sim *s, uint64_t ns)
+{
+	uint64_t end = s->now + ns;
+	unsigned n;
+
+	for (n = 0; s->now < end; n++) {
+		wait_for(s, 60 * US);
+		s->found++;
+	}
+	return n;
+}
+
+/* Then yields would cost a slice for each, and the core is kept. */
+Test(yield, same_claim_that_is_not_waited_for)
+{
+	struct sim s = beside(3 * MS, 4 * MS);
+
+	wait_for(&s, 100 * MS);
+	exchange_for(&s, 2000 * MS);
+	cr_expect_gt(exchange_for(&s, 2000 * MS), 2000 / 2 * 16 * 9 / 10);
+	/* Not any longer than that. */
+	wait_for(&s, 1000 * MS);
+	wait_for(&s, 1000 * MS);
+	cr_expect_gt(s.yields * s.taken_ns, 900 * MS, "%u yields", s.yields);
+}
+
+/* The other thread computes for 3 ms, and then there is a message: with the core kept that
+ * takes twice as long. */
+Test(yield, same_claim_that_is_waited_for)
+{
+	struct sim s = beside(3 * MS, 4 * MS);
+	unsigned i, n = 0, yields = 0;
+
+	for (i = 0; i < 2000; i++) {
+		uint64_t before = s.now, cpu = s.cpu_ns;
+
+		while (s.now - before - (s.cpu_ns - cpu) < 3 * MS) {
+			wait_for(&s, 100 * US);
+			yields += s.yields;
+		}
+		s.found++;
+		n++;
+	}
+	cr_expect_gt(yields, n * 8 / 10, "%u yields", yields);
+}
+
 /* What polls gives it back at once: there is no trial. */
 Test(yield, those_that_poll_take_turns)
 {

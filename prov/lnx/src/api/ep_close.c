@@ -271,7 +271,6 @@ int lnx_ep_close(struct fid *fid)
 		lnx_ep_close_rails(ep);
 		lnx_pulls_destroy(ep);
 		lnx_fetches_destroy(ep);
-		lnx_parts_sends_destroy(ep);
 	}
 	lnx_rx_give_back(ep);
 	if (ep->conf->dump_stats)
@@ -295,6 +294,7 @@ int lnx_ep_close(struct fid *fid)
 		lnx_pool_fini(&ep->txe_pool[i]);
 	lnx_pool_fini(&ep->rxbuf_pool);
 	lnx_pool_fini(&ep->eager.small_bufs);
+	lnx_pool_fini(&ep->eager.sends);
 	lnx_pool_fini(&ep->chunk_pool);
 	lnx_rma_fini(ep);
 	lnx_confirm_fini(ep);

@@ -35,7 +35,7 @@ void lnx_ep_init_lists(struct lnx_ep *ep)
 		&ep->local.fetches, &ep->local.copies, &ep->local.copied, &ep->local.nameless,
 		&ep->local.answers,
 		&ep->peers.all, &ep->peers.ended, &ep->reserve, &ep->buf_reserve, &ep->rndv.announced,
-		&ep->rndv.dead, &ep->eager.keep, &ep->eager.sends, &ep->bound.av_link, &ep->owned,
+		&ep->rndv.dead, &ep->eager.keep, &ep->bound.av_link, &ep->owned,
 		&ep->bound.domain_link, &ep->shared.link, &ep->shared.users,
 		&ep->backlog.throttled,
 	};
@@ -206,6 +206,7 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 		      SLAB_BUF);
 	lnx_pool_init(&ep->eager.small_bufs, sizeof(struct lnx_rxbuf) + LNX_FRAME_MAX,
 		      SLAB_BUF);
+	lnx_pool_init(&ep->eager.sends, lnx_parts_send_size, SLAB_BUF);
 	lnx_pool_init(&ep->chunk_pool, lnx_chunk_size, SLAB_BUF);
 	lnx_confirm_init(ep);
 	ep->limits.window = pow2_up(ep->conf->window);

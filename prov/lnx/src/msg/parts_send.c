@@ -5,18 +5,17 @@
  * payload stays in the application's buffer until the peer has it or it is copied
  * (rel/keep.c); when that is so for all frames, the send completes.
  */
-#include <stdlib.h>
-
 #include "msg/tx.h"
 
 struct parts_send {
 	struct lnx_tx_group group;	/* first */
-	struct lnx_node link;		/* ep->eager.sends */
 	struct lnx_ep *ep;
 	void *context;
 	uint64_t cq_flags;
 	bool want_comp;
 };
+
+const size_t lnx_parts_send_size = sizeof(struct parts_send);
 
 /* Where the next frame begins in the message. */
 struct cursor {
@@ -82,12 +81,6 @@ static size_t share(size_t len, size_t max, unsigned n)
 				       max;
 }
 
-static void drop(struct parts_send *s)
-{
-	lnx_list_del(&s->link);
-	free(s);
-}
-
 void lnx_tx_group_over(struct lnx_tx_group *group)
 {
 	struct parts_send *s = lnx_container_of(group, struct parts_send, group);
@@ -105,13 +98,7 @@ void lnx_tx_group_over(struct lnx_tx_group *group)
 			lnx_cq_write(ep->tx_cq, s->context, s->cq_flags, 0, NULL, 0,
 				     0, FI_ADDR_NOTAVAIL);
 	}
-	drop(s);
-}
-
-void lnx_parts_sends_destroy(struct lnx_ep *ep)
-{
-	while (!lnx_list_empty(&ep->eager.sends))
-		drop(lnx_list_entry(ep->eager.sends.next, struct parts_send, link));
+	lnx_pool_put(&ep->eager.sends, s);
 }
 
 unsigned lnx_parts_make(struct lnx_ep *ep, const struct lnx_announce *a, size_t len,
@@ -164,7 +151,7 @@ ssize_t lnx_tx_parts(struct lnx_ep *ep, struct lnx_peer *peer,
 		.len = a->len,
 	};
 	struct lnx_txe *txe[LNX_HEAD_MAX];
-	struct parts_send *s = calloc(1, sizeof(*s));
+	struct parts_send *s = lnx_pool_get(&ep->eager.sends);
 	size_t first;
 	uint8_t last;
 	unsigned i, n;
@@ -173,15 +160,13 @@ ssize_t lnx_tx_parts(struct lnx_ep *ep, struct lnx_peer *peer,
 		return -FI_EAGAIN;
 	n = lnx_parts_make(ep, a, a->len, room, &s->group, txe);
 	if (!n) {
-		free(s);
+		lnx_pool_put(&ep->eager.sends, s);
 		return -FI_EAGAIN;
 	}
-	s->group.left = n;
-	s->ep = ep;
-	s->context = a->context;
-	s->cq_flags = a->cq_flags;
-	s->want_comp = a->want_comp;
-	lnx_list_add_tail(&ep->eager.sends, &s->link);
+	*s = (struct parts_send) {
+		.group.left = n, .ep = ep, .context = a->context,
+		.cq_flags = a->cq_flags, .want_comp = a->want_comp,
+	};
 	lnx_credit_spend(&peer->eager->credit, a->len);
 	h.key = lnx_eager_grant(peer);
 	last = at_ack ? LNX_WIRE_F_ACK_NOW : lnx_eager_ack_flags(peer, a->len);

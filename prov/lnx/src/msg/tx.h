@@ -108,6 +108,9 @@ struct lnx_announce {
 /* Frames that follow an RTS, at most: 1 MiB in long ones. */
 #define LNX_HEAD_MAX	11u
 
+/* Of an object of ep->eager.sends. */
+extern const size_t lnx_parts_send_size;
+
 /* Send a message that peer has credit for in several frames.  at_ack: it completes when
  * it is acknowledged.  0, or -FI_EAGAIN. */
 ssize_t lnx_tx_parts(struct lnx_ep *ep, struct lnx_peer *peer,
@@ -122,8 +125,6 @@ void lnx_parts_queue_more(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_t
 			  unsigned n, size_t off, uint8_t last);
 /* ep->up->group_over. */
 void lnx_tx_group_over(struct lnx_tx_group *group);
-/* At close: free what has not ended. */
-void lnx_parts_sends_destroy(struct lnx_ep *ep);
 
 /* msg/rndv.c.  0, -FI_EAGAIN, or the core's error from registering. */
 ssize_t lnx_rndv_announce(struct lnx_ep *ep, struct lnx_peer *peer,

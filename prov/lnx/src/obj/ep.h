@@ -173,7 +173,7 @@ struct lnx_ep_eager {
 	struct lnx_credit_pool pool;
 	struct lnx_node keep;		/* lnx_txe.f.link */
 	uint32_t keep_pass;		/* pass in which the first of them joined */
-	struct lnx_node sends;		/* msg/parts_send.c: not yet complete */
+	struct lnx_pool sends;		/* msg/parts_send.c */
 	struct lnx_pool small_bufs;	/* lnx_rxbuf for frames of LNX_FRAME_MAX, to keep
 					 * them in */
 	uint32_t n_held_bufs;		/* buffers that stored messages are in */

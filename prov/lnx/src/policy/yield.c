@@ -33,6 +33,8 @@
 /* A trial that fails costs the others one or two of these. */
 #define TRY_MIN_NS	(100 * LNX_NS_PER_MS)
 #define TRY_MAX_NS	(1600 * LNX_NS_PER_MS)
+/* In less time there are too few completions to compare. */
+#define COMPARE_MIN_NS	(50 * LNX_NS_PER_MS)
 
 void lnx_yield_init(struct lnx_yield *y, uint64_t every)
 {
@@ -86,19 +88,39 @@ static void lost_core(struct lnx_yield *y, uint64_t now)
 	y->lost_ns = now;
 }
 
+/* From now on the core is given up. */
+static void begin_to_give(struct lnx_yield *y, uint64_t now)
+{
+	y->crowded_ns = now;
+	y->crowded_found = y->found;
+}
+
 static void begin_to_keep(struct lnx_yield *y, uint64_t now)
 {
+	y->crowded_ns = lnx_ns_since(now, y->crowded_ns);
+	y->crowded_found = y->found - y->crowded_found;
 	y->keep_ns = now;
 	y->keep_for_ns = 0;
 	y->every = ALONE_READS;
 }
 
+/* Have as many completions come in the last `ns`, or more, as in the same time with yields? */
+static bool keeping_pays(const struct lnx_yield *y, uint64_t ns)
+{
+	uint32_t n = y->found - y->keep_found;
+
+	return n && y->crowded_ns >= COMPARE_MIN_NS &&
+	       (double)n * (double)y->crowded_ns >= (double)y->crowded_found * (double)ns;
+}
+
 static void kept(struct lnx_yield *y, uint64_t now, uint64_t cpu_ns)
 {
 	uint64_t ran_ns = lnx_ns_since(cpu_ns, y->keep_cpu_ns);
+	uint64_t ns = lnx_ns_since(now, y->keep_ns);
 	bool begins = !y->keep_for_ns || !cpu_ns;
 
-	if (!begins && ran_ns < lnx_ns_since(now, y->keep_ns) / 4 * 3) {
+	if (!begins && ran_ns < ns / 4 * 3 && !keeping_pays(y, ns)) {
+		begin_to_give(y, now);
 		y->keep_ns = 0;
 		y->try_ns = now + y->try_after_ns;
 		y->try_after_ns = LNX_MIN(2 * y->try_after_ns, TRY_MAX_NS);
@@ -107,6 +129,7 @@ static void kept(struct lnx_yield *y, uint64_t now, uint64_t cpu_ns)
 	}
 	y->keep_ns = now;
 	y->keep_cpu_ns = cpu_ns;
+	y->keep_found = y->found;
 	if (begins)
 		y->keep_for_ns = cpu_ns ? (uint32_t)KEEP_MIN_NS : 0;
 	else if (y->keep_for_ns < KEEP_MAX_NS)
@@ -128,6 +151,8 @@ void lnx_yield_done(struct lnx_yield *y, enum lnx_yield_how how, uint64_t now,
 		return;
 	}
 	if (taken) {
+		if (y->spin_ns)
+			begin_to_give(y, now);
 		y->spin_ns = 0;
 	} else {
 		y->spin_ns = LNX_MIN(LNX_MAX(2 * y->spin_ns, SPIN_MIN_NS),

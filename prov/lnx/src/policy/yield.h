@@ -21,8 +21,10 @@
  *
  * A thread of less claim to the core (of the idle class, or with a higher nice value) would
  * hardly ever take it, but has a whole time slice of it after a yield.  So when a yield takes
- * long, the core is kept as a trial: beside a thread of the same claim it gets about half of
- * the time, and then yields go on.  While it gets nearly all of it the core is kept.
+ * long, the core is kept as a trial.  While it gets nearly all of the time the core is kept.
+ * Beside a thread of the same claim it gets about half.  That thread may compute what is
+ * waited for, or have nothing to do with it: so what counts then is how many completions
+ * come in the same time, with yields and without.
  */
 #ifndef LNX_YIELD_H
 #define LNX_YIELD_H
@@ -59,6 +61,10 @@ struct lnx_yield {
 	uint64_t keep_cpu_ns;		/* CPU time of the thread then */
 	uint64_t try_ns;		/* no trial before that */
 	uint64_t try_after_ns;		/* pause after the next trial that fails */
+	uint64_t crowded_ns;		/* the core is given up since then; of a trial: so
+					 * long before it */
+	uint32_t crowded_found;		/* completions until then; of a trial: in that time */
+	uint32_t keep_found;		/* completions when its share was measured */
 };
 
 /* every: LNX_YIELD_AUTO, 0 (never), or yield after so many reads that found nothing. */
