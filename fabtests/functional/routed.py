@@ -466,13 +466,17 @@ def case_shown():
          "gateway state: alive" in said and "type: single-hop" in said,
          "lnxctl route show says:\n" + said)
     # What went over the gateway is that of its leg, and of the rail that it begins with.
-    for words in (("net", "show", "--net", "tcp1"), ("route", "show")):
-        said = json.loads(lnxctl(A, p[0].pid, *words, "-v", "--json")[1])
-        shown = (said["route"][0]["legs"][0] if words[0] == "route" else
-                 said["net"][0]["local NI(s)"][0])["statistics"]
-        want(shown["recv_count"] + shown["send_count"] > 100 and
-             shown["recv_length"] + shown["send_length"] > 6400,
-             "lnxctl %s: %s" % (" ".join(words), shown))
+    said = json.loads(lnxctl(A, p[0].pid, "net", "show", "--net", "tcp1", "-v", "--json")[1])
+    shown = said["net"][0]["local NI(s)"][0]["statistics"]
+    want(shown["recv_count"] > 100 and shown["recv_length"] > 6400, "net show: %s" % shown)
+    said = json.loads(lnxctl(B, p[1].pid, "net", "show", "--net", "tcp2", "-v", "--json")[1])
+    shown = said["net"][0]["local NI(s)"][0]["statistics"]
+    want(shown["send_count"] > 100 and shown["send_length"] > 6400, "net show: %s" % shown)
+    said = json.loads(lnxctl(A, p[0].pid, "route", "show", "-v", "--json")[1])
+    leg = said["route"][0]["legs"][0]
+    shown = leg["statistics"]
+    want(leg["health value"] == 1000 and shown["recv_frames"] > 100 and
+         shown["recv_bytes"] > 6400 and shown["sent_frames"], "route show: %s" % leg)
     for q in p[:2]:
         q.wait(GUARD)
     for wrong, why in (("tcp2 10.77.0.3", "character"),

@@ -45,15 +45,16 @@ static void show_notes(const struct lnx_gateway *state, struct lnx_out *o)
 	lnx_out(o, *between == ' ' ? "\n" : "");
 }
 
-static void show_leg(const struct lnx_rail *leg, struct lnx_out *o)
+static void show_leg(const struct lnx_leg *leg, struct lnx_out *o)
 {
 	struct lnx_state_traffic t;
 
-	lnx_publish_traffic(leg, &t);
-	lnx_out(o, "leg %s health %u; send_count=%" PRIu64 " recv_count=%" PRIu64
-		" drop_count=%" PRIu64 " send_length=%" PRIu64 " recv_length=%" PRIu64
-		" drop_length=%" PRIu64 "\n", leg->name, leg->health.value, t.send_count,
-		t.recv_count, t.drop_count, t.send_length, t.recv_length, t.drop_length);
+	lnx_publish_traffic(&leg->rail, &t);
+	lnx_out(o, "leg %s health %u; sent_frames=%" PRIu64 " sent_bytes=%" PRIu64
+		" recv_frames=%" PRIu64 " recv_bytes=%" PRIu64 " drop_count=%" PRIu64
+		" drop_length=%" PRIu64 "\n", leg->rail.name, leg->rail.health.value,
+		leg->sent_frames, leg->sent_bytes, leg->recv_frames, leg->recv_bytes,
+		t.drop_count, t.drop_length);
 }
 
 void lnx_ctl_routes(const struct lnx_ep *ep, uint64_t now, struct lnx_out *o)
@@ -77,7 +78,7 @@ void lnx_ctl_routes(const struct lnx_ep *ep, uint64_t now, struct lnx_out *o)
 			gw->process->state.id);
 		show_notes(&gw->process->state, o);
 		for (k = 0; k < gw->nleg; k++)
-			show_leg(&gw->leg[k]->rail, o);
+			show_leg(gw->leg[k], o);
 	}
 }
 

@@ -220,7 +220,7 @@ static void put_numbers(struct lnx_doc *m, char *words)
 }
 
 /* What follows the line of a route: "notes no_route=3 refused=1", or for each of our rails
- * "leg tcp:eth0>10.77.0.9@tcp1 health 1000; send_count=3 ...".  legs: NULL at first. */
+ * "leg tcp:eth0>10.77.0.9@tcp1 health 1000; sent_frames=3 ...".  legs: NULL at first. */
 static void put_more(struct lnx_doc *route, char *line, struct lnx_doc **legs)
 {
 	char *words = behind(line, " "), *health, *numbers;

@@ -33,6 +33,8 @@ struct lnx_leg {
 	struct lnx_gw *gw;
 	fi_addr_t gateway;		/* its rail, in the AV of rail.below */
 	bool hello_due;
+	uint64_t sent_frames, sent_bytes; /* to peers, without envelopes */
+	uint64_t recv_frames, recv_bytes;
 	uint32_t n_asked;		/* units of reads over it that are asked for */
 	uint32_t n_pieces;		/* pieces for peers that its core has */
 	uint64_t busy_ns;		/* its core took no piece then */

@@ -202,15 +202,25 @@ static struct lnx_leg_op *envelope(struct lnx_leg *leg, fi_addr_t dest, size_t l
 	return o;
 }
 
+static void sent(struct lnx_leg *leg, size_t len)
+{
+	leg->sent_frames++;
+	leg->sent_bytes += len;
+}
+
 static ssize_t leg_inject(struct fid_ep *core, const void *buf, size_t len, fi_addr_t dest)
 {
 	struct lnx_leg *leg = leg_of_ep(core);
 	struct lnx_leg_op *o = envelope(leg, dest, len, NULL);
+	ssize_t ret;
 
 	if (!o)
 		return -FI_EAGAIN;
 	memcpy(o->bytes + LNX_ROUTE_HEAD, buf, len);
-	return post_copy(leg, o, LNX_ROUTE_HEAD + len);
+	ret = post_copy(leg, o, LNX_ROUTE_HEAD + len);
+	if (!ret)
+		sent(leg, len);
+	return ret;
 }
 
 static ssize_t leg_sendv(struct fid_ep *core, const struct iovec *iov, void **desc,
@@ -236,11 +246,13 @@ static ssize_t leg_sendv(struct fid_ep *core, const struct iovec *iov, void **de
 	below->poll_credits = below->ep->poll_hot;
 	/* It may end inside the call. */
 	ret = lnx_rail_send(below, all, count + 1, leg->gateway, &o->op);
-	if (ret)
+	if (ret) {
 		op_put(o);
-	else
-		lnx_rail_op_ended(&leg->rail);	/* the rail below has it */
-	return ret;
+		return ret;
+	}
+	sent(leg, len);
+	lnx_rail_op_ended(&leg->rail);	/* the rail below has it */
+	return 0;
 }
 
 static ssize_t leg_send(struct fid_ep *core, const void *buf, size_t len, void *desc,
@@ -286,6 +298,8 @@ ssize_t lnx_leg_piece(struct lnx_leg *leg, fi_addr_t dest, const void *header,
 	ret = lnx_rail_send(below, &iov, 1, leg->gateway, &o->op);
 	if (ret)
 		op_put(o);
+	else
+		sent(leg, env.len);
 	return ret;
 }
 

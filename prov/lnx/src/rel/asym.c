@@ -117,9 +117,10 @@ static LNX_COLD void ask_ids(struct lnx_gateways *all, uint64_t id, uint64_t now
 
 LNX_COLD bool lnx_asym_foreign(struct lnx_gateways *all, uint64_t id, uint64_t now)
 {
+	bool drop = all->ep->conf->drop_asym_route;
+
 	ask_ids(all, id, now);
-	if (all->unknown_pause_ns <= UNKNOWN_PAUSE_NS)
-		return false;
-	all->ep->stats.asym_frames++;
-	return all->ep->conf->drop_asym_route;
+	/* What is dropped comes again; by then ours have answered. */
+	all->ep->stats.asym_frames += drop || all->unknown_pause_ns > UNKNOWN_PAUSE_NS;
+	return drop;
 }

@@ -16,8 +16,8 @@
 bool lnx_asym_may_come(struct lnx_leg *leg, const struct lnx_route_env *env,
 		       const uint8_t *frame);
 
-/* A frame came over a gateway with that id, which none of ours has: they are asked.  True: none
- * has said it is that one, and the frame is dropped.  Calls no core. */
+/* A frame came over a gateway with that id, which none of ours has said: they are asked.  True:
+ * the frame is dropped.  Calls no core. */
 LNX_COLD bool lnx_asym_foreign(struct lnx_gateways *all, uint64_t id, uint64_t now);
 
 #endif

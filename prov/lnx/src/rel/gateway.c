@@ -146,6 +146,10 @@ static bool frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 			return false;
 		leg = leg_over(all, rail);
 	}
+	if (leg) {
+		leg->recv_frames++;
+		leg->recv_bytes += env.len;
+	}
 	if (lnx_routed_rx(leg ? &leg->rail : rail, buf->frame + LNX_ROUTE_HEAD, env.len))
 		return false;
 	/* All that handles frames looks for them at the start of their buffer. */
