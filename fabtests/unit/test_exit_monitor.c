@@ -53,6 +53,7 @@ static void open_ep(void)
 	ep.shm = &shm;
 	force_pid(&ep, getpid());
 	make_no_peers(&ep);
+	cr_assert_eq(make_timers(&ep), 0);
 	lnx_exit_monitor_open(&ep);
 }
 

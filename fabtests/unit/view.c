@@ -422,6 +422,23 @@ void force_process(struct lnx_peer *peer, pid_t pid, uint64_t id,
 
 /* ---- peers of an endpoint that was never opened ---- */
 
+static void not_run(struct lnx_timer *t, uint64_t now)
+{
+	(void)t;
+	(void)now;
+	abort();
+}
+
+int make_timers(struct lnx_ep *ep)
+{
+	unsigned i;
+
+	lnx_timers_init(&ep->due.timers);
+	for (i = 0; i < LNX_DUE_N; i++)
+		lnx_timer_init(&ep->due.own[i], not_run);
+	return lnx_timers_reserve(&ep->due.timers, LNX_DUE_N);
+}
+
 void make_no_peers(struct lnx_ep *ep)
 {
 	lnx_list_init(&ep->peers.all);

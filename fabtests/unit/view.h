@@ -163,6 +163,8 @@ void force_process(struct lnx_peer *peer, pid_t pid, uint64_t id,
 /* ---- peers of an endpoint that was never opened ---- */
 
 /* ep->peers is made, without peers; and ep belongs to process pid. */
+/* Timers that nothing runs; 0, or -FI_ENOMEM. */
+int make_timers(struct lnx_ep *ep);
 void make_no_peers(struct lnx_ep *ep);
 void force_pid(struct lnx_ep *ep, pid_t pid);
 /* That of the name of its shm region (core/open.h). */
