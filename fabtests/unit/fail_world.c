@@ -161,6 +161,17 @@ unsigned __wrap_lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to)
 	return 1;
 }
 
+unsigned nunanswered;
+
+unsigned __wrap_lnx_half_open_unanswered(const struct lnx_rail *rail, uint64_t so_long_ns);
+
+unsigned __wrap_lnx_half_open_unanswered(const struct lnx_rail *rail, uint64_t so_long_ns)
+{
+	cr_assert_geq(so_long_ns, LNX_CONNECT_HANGS_NS);
+	nunanswered += rail->core_ep != NULL;
+	return 0;
+}
+
 /* ---- the network, and the peers at its other end ---- */
 
 void from(struct side *s, unsigned rail, uint32_t seq, struct lnx_hdr h,

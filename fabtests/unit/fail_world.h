@@ -104,6 +104,7 @@ extern enum lnx_ping_result kernel_says;
 /* Connections, which are cut where reads hang.  While cuts_work what the core holds fails
  * then; else there is no connection to cut. */
 extern bool cuts_work;
+extern unsigned nunanswered;		/* times that connections that hang were looked for */
 extern unsigned ncut[FAKE_RAILS];	/* so often for each rail */
 
 extern unsigned nops;			/* sends and receives so far, below MANY */

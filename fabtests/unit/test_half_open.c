@@ -283,6 +283,39 @@ Test(half_open, of_others)
 
 static struct fid_ep core;
 
+/* Only what our core has begun, to a peer, and has had no answer for long enough. */
+Test(half_open, unanswered)
+{
+	struct lnx_rail there, elsewhere;
+	int client, server;
+
+	start();
+	there = elsewhere = rail;
+	try_connect(&client, &server);
+	((struct sockaddr_in *)(void *)rail.addr)->sin_port ^= 1;
+	((struct sockaddr_in *)(void *)elsewhere.addr)->sin_port ^= 2;
+	rail.core_ep = &core;
+	meet(&elsewhere);
+	cr_assert_eq(send(client, "hello", 5, 0), 5);
+	cr_assert_eq(lnx_half_open_unanswered(&rail, 0), 0, "of another program");
+	meet(&there);
+	cr_assert_eq(lnx_half_open_unanswered(&rail, 3600 * LNX_NS_PER_S), 0, "it may come");
+	there.ep = &ep;
+	cr_assert_eq(lnx_half_open_unanswered(&there, 0), 0, "it was not begun by this one");
+	cr_assert_eq(lnx_half_open_unanswered(&rail, 0), 1);
+	cr_assert_eq(recv(client, (char [1]){ 0 }, 1, 0), 0, "the core finds its end");
+	close(client);
+	close(server);
+	((struct sockaddr_in *)(void *)rail.addr)->sin_port ^= 1;
+	try_connect(&client, &server);
+	((struct sockaddr_in *)(void *)rail.addr)->sin_port ^= 1;
+	cr_assert_eq(send(client, "hello", 5, 0), 5);
+	cr_assert_eq(send(server, "welcome", 7, 0), 7);
+	cr_assert_eq(recv(client, (char [7]){ 0 }, 7, MSG_WAITALL), 7);
+	cr_assert_eq(lnx_half_open_unanswered(&rail, 0), 0, "it was answered");
+	still_works(client, server);
+}
+
 /* One connection is cut: our core finds its end, and what the network has not taken is
  * dropped: it would keep the other end waiting. */
 static void is_cut(int ours, int other)

@@ -88,6 +88,8 @@
 #define LNX_REFUSED_MAX_NS	LNX_NS_PER_S
 /* From one try to connect to the next, to all peers that are not there, at most. */
 #define LNX_CONNECT_GAP_MAX_NS	LNX_NS_PER_MS
+/* Something was refused for so long: a connection may hang in its beginning. */
+#define LNX_CONNECT_HANGS_NS	(500 * LNX_NS_PER_MS)
 /* A pause so long is unusual: a connection may have failed. */
 #define LNX_UNUSUAL_NS		(2 * LNX_NS_PER_MS)
 /* Failed by the core after it was taken: the same. */

@@ -93,20 +93,6 @@ static unsigned each(const struct lnx_rail *rail,
 	return n;
 }
 
-static bool half_open_end(int fd, const struct lnx_rail *rail, const void *arg)
-{
-	(void)arg;
-	if (!half_open(fd, rail))
-		return false;
-	shutdown(fd, SHUT_RDWR);
-	return true;
-}
-
-unsigned lnx_half_open_end(const struct lnx_rail *rail)
-{
-	return each(rail, half_open_end, NULL);
-}
-
 /* Does a path of the rail lead there? */
 static bool leads_to(const struct lnx_rail *rail,
 		     const struct sockaddr_storage *to)
@@ -131,6 +117,79 @@ static bool leads_to(const struct lnx_rail *rail,
 		}
 	}
 	return false;
+}
+
+/* The same address, of any port? */
+static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
+{
+	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
+	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
+
+	if (a->ss_family != b->ss_family)
+		return false;
+	if (a->ss_family == AF_INET)
+		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
+	return a->ss_family == AF_INET6 &&
+	       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
+}
+
+/* Made by the rail, to a peer of it; what left so long ago (ms) was all, and nothing came. */
+static bool unanswered(int fd, const struct lnx_rail *rail, const void *so_long)
+{
+	struct sockaddr_storage here, there, own;
+	socklen_t hlen = sizeof(here), tlen = sizeof(there);
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	memset(&here, 0, sizeof(here));
+	memset(&there, 0, sizeof(there));
+	memset(&own, 0, sizeof(own));
+	memcpy(&own, rail->addr, LNX_MIN(rail->addrlen, sizeof(own)));
+	if (getsockname(fd, (void *)&here, &hlen) || !same_host(&here, &own) ||
+	    same(&here, rail->addr, rail->addrlen) ||
+	    getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len) ||
+	    len < offsetof(struct tcp_info, tcpi_bytes_received) +
+		  sizeof(info.tcpi_bytes_received))
+		return false;
+	return info.tcpi_state == ESTABLISHED && !info.tcpi_bytes_received &&
+	       info.tcpi_last_data_sent >= *(const uint32_t *)so_long &&
+	       !getpeername(fd, (void *)&there, &tlen) && leads_to(rail, &there);
+}
+
+/* Another endpoint of the process may close it, and open something else: see cut(). */
+static bool end_unanswered(int fd, const struct lnx_rail *rail, const void *arg)
+{
+	bool ok;
+
+	if (!unanswered(fd, rail, arg))
+		return false;
+	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (fd < 0)
+		return false;
+	ok = unanswered(fd, rail, arg) && !shutdown(fd, SHUT_RDWR);
+	close(fd);
+	return ok;
+}
+
+LNX_COLD unsigned lnx_half_open_unanswered(const struct lnx_rail *rail, uint64_t so_long_ns)
+{
+	uint32_t ms = (uint32_t)(so_long_ns / LNX_NS_PER_MS);
+
+	return each(rail, end_unanswered, &ms);
+}
+
+static bool half_open_end(int fd, const struct lnx_rail *rail, const void *arg)
+{
+	(void)arg;
+	if (!half_open(fd, rail))
+		return false;
+	shutdown(fd, SHUT_RDWR);
+	return true;
+}
+
+unsigned lnx_half_open_end(const struct lnx_rail *rail)
+{
+	return each(rail, half_open_end, NULL);
 }
 
 /* Is it the rail's listener, a connection accepted by it, or one made to a peer of it;
@@ -192,20 +251,6 @@ static bool reset_when_closed(int fd, const struct lnx_rail *rail, const void *a
 unsigned lnx_half_open_reset(const struct lnx_rail *rail)
 {
 	return each(rail, reset_when_closed, NULL);
-}
-
-/* The same address, of any port? */
-static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_storage *b)
-{
-	const struct sockaddr_in *a4 = (const void *)a, *b4 = (const void *)b;
-	const struct sockaddr_in6 *a6 = (const void *)a, *b6 = (const void *)b;
-
-	if (a->ss_family != b->ss_family)
-		return false;
-	if (a->ss_family == AF_INET)
-		return a4->sin_addr.s_addr == b4->sin_addr.s_addr;
-	return a->ss_family == AF_INET6 &&
-	       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
 }
 
 /* Made by the rail to that address, or accepted by it from that host? */

@@ -90,6 +90,7 @@ struct lnx_ep_due {
 	uint64_t connect_ns;		/* another try to connect, if nothing is reserved; */
 	uint64_t connect_gap_ns;	/* and from one to the next (rel/pump.c) */
 	uint64_t board_ns;		/* the health board: not before */
+	uint64_t unanswered_ns;		/* connections that hang: not before */
 };
 
 /* Our address, as peers see it. */

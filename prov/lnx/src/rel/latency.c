@@ -78,6 +78,9 @@ static void send_probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t no
 	h.data = MARK | (s->probe + 1);
 	if (lnx_control_send_on(peer->ep, peer, path, &h)) {
 		s->refused_ns = now;
+		if (s->answered_ns)
+			lnx_sched_hangs(path, lnx_ns_since(now, LNX_MAX(s->probe_ns,
+								       s->answered_ns)), now);
 		if (path->state == LNX_PATH_CONNECTING)
 			lnx_sched_blocked(path, now);
 		return;

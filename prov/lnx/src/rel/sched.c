@@ -7,6 +7,7 @@
 
 #include "base/interval.h"
 #include "core/fd_limit.h"
+#include "core/half_open.h"
 #include "rail/rail.h"
 #include "rel/frame.h"
 #include "rel/latency.h"
@@ -16,6 +17,23 @@
 
 #define US_PER_S	1e6
 #define INFLIGHT_MIN	4096u
+
+LNX_COLD void lnx_sched_hangs(const struct lnx_path *path, uint64_t so_long_ns, uint64_t now)
+{
+	struct lnx_ep_due *due = &path->rail->ep->due;
+
+	/* All descriptors of the process are looked at. */
+	if (so_long_ns < LNX_CONNECT_HANGS_NS || now < due->unanswered_ns ||
+	    lnx_rail_is_leg(path->rail) || !path->rail->core_ep)
+		return;
+	due->unanswered_ns = now + LNX_CONNECT_HANGS_NS / 2;
+	/* A peer that computes answers late: it is not asked again and again. */
+	if (lnx_half_open_unanswered(path->rail, LNX_MAX(LNX_CONNECT_HANGS_NS,
+							 so_long_ns / 4)))
+		LNX_INFO(FI_LOG_EP_DATA,
+			 "rail %s: a connection that was not answered for %u ms is ended\n",
+			 path->rail->name, (unsigned)(so_long_ns / LNX_NS_PER_MS));
+}
 
 LNX_COLD void lnx_sched_blocked(struct lnx_path *path, uint64_t now)
 {
@@ -27,7 +45,8 @@ LNX_COLD void lnx_sched_blocked(struct lnx_path *path, uint64_t now)
 		path->backoff_ns = LNX_BACKOFF_MIN_NS;
 	} else {
 		/* The backoff may have been reset because the peer's address changed. */
-		uint64_t max = lnx_sched_pause_ns(lnx_ns_since(now, path->since_ns));
+		uint64_t so_long_ns = lnx_ns_since(now, path->since_ns);
+		uint64_t max = lnx_sched_pause_ns(so_long_ns);
 
 		path->backoff_ns = LNX_MAX(LNX_BACKOFF_MIN_NS, path->backoff_ns +
 					   path->backoff_ns / 2);
@@ -35,6 +54,9 @@ LNX_COLD void lnx_sched_blocked(struct lnx_path *path, uint64_t now)
 					   LNX_MAX(max, LNX_BACKOFF_MAX_NS));
 		if (path->backoff_ns >= LNX_UNUSUAL_NS)
 			lnx_fd_limit_look(path->rail->ep, path->rail->name);
+		/* A peer that has never answered may not be there yet. */
+		if (path->n_sent)
+			lnx_sched_hangs(path, so_long_ns, now);
 	}
 	path->retry_ns = now + path->backoff_ns;
 }

@@ -113,6 +113,12 @@ LNX_INLINE uint64_t lnx_sched_pause_ns(uint64_t so_long_ns)
 	return LNX_MIN(so_long_ns / 8, LNX_REFUSED_MAX_NS);
 }
 
+/*
+ * The core has refused what it was given for path for so long (ns).  If it waits for the
+ * answer to a connection that hangs, that is ended, and the next try begins another one.
+ */
+LNX_COLD void lnx_sched_hangs(const struct lnx_path *path, uint64_t so_long_ns, uint64_t now);
+
 LNX_INLINE void lnx_sched_up(struct lnx_path *path)
 {
 	if (lnx_likely(path->state == LNX_PATH_UP))
