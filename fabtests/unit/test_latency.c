@@ -134,6 +134,20 @@ BOTH(refused_questions_become_rare)
 	close_clean();
 }
 
+/* That it was not asked for long is no reason to ask it rarely. */
+BOTH(refused_questions_after_a_pause)
+{
+	open_with(kind, 1, 1);
+	fake_now_ns += 60 * LNX_NS_PER_S;
+	f.core[1]->latency_again = FAKE_ALWAYS;
+	run(200);
+	cr_expect_geq(f.core[1]->nrefused_latency, 10u, "%u questions",
+		      f.core[1]->nrefused_latency);
+	f.core[1]->latency_again = 0;
+	run(300);
+	close_clean();
+}
+
 /* A time in which nothing was looked at is no time that an answer took. */
 BOTH(computing_is_no_latency)
 {

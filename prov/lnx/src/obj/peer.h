@@ -121,7 +121,8 @@ struct lnx_path_speed {
 	/* PROBEs over the path about itself (rel/latency.c). */
 	uint32_t probe;			/* number of the last one */
 	uint32_t unanswered;		/* and of the first one without an answer */
-	uint64_t refused_ns;		/* when the core refused one; 0: it took the last */
+	uint64_t refused_ns;		/* when the core refused one; 0: it took the last; */
+	uint64_t refusing_ns;		/* and when it refused the first of these */
 	uint64_t probe_ns;		/* when the last one left; 0: none has */
 	/* One PROBE, whose answer tells what is lost of the frames before it: */
 	uint32_t mark;			/* its number; */

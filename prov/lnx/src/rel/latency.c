@@ -49,10 +49,9 @@ static uint64_t pause_ns(const struct lnx_path_speed *s, uint64_t now)
 /* The core has refused the last one: no other before. */
 static uint64_t refused_until(const struct lnx_path_speed *s)
 {
-	uint64_t since_ns = LNX_MAX(s->probe_ns, s->answered_ns);
-
 	return s->refused_ns ? s->refused_ns + LNX_BACKOFF_MIN_NS +
-			       lnx_sched_pause_ns(lnx_ns_since(s->refused_ns, since_ns)) : 0;
+			       lnx_sched_pause_ns(lnx_ns_since(s->refused_ns,
+							       s->refusing_ns)) : 0;
 }
 
 /* When the next PROBE over it is due; LNX_NEVER: none is. */
@@ -77,10 +76,11 @@ static void send_probe(struct lnx_peer *peer, struct lnx_path *path, uint64_t no
 		return;
 	h.data = MARK | (s->probe + 1);
 	if (lnx_control_send_on(peer->ep, peer, path, &h)) {
+		if (!s->refused_ns)
+			s->refusing_ns = now;
 		s->refused_ns = now;
 		if (s->answered_ns)
-			lnx_sched_hangs(path, lnx_ns_since(now, LNX_MAX(s->probe_ns,
-								       s->answered_ns)), now);
+			lnx_sched_hangs(path, lnx_ns_since(now, s->refusing_ns), now);
 		if (path->state == LNX_PATH_CONNECTING)
 			lnx_sched_blocked(path, now);
 		return;
