@@ -512,6 +512,62 @@ Test(ctl, hostile_mailbox)
 	fake_close_quick(&f);
 }
 
+/* Another process of the user writes anything into the file: what steers this one is not
+ * in it. */
+static void scribble(int fd, size_t from, size_t to)
+{
+	uint64_t bytes = lrand48() % 4 ? (uint64_t)mrand48() << 32 | (uint32_t)mrand48() :
+			 lrand48() % 2 ? UINT64_MAX : 0;
+	size_t at = from + (size_t)lrand48() % (to - from - sizeof(bytes));
+
+	cr_assert_eq(pwrite(fd, &bytes, sizeof(bytes), (off_t)at), (ssize_t)sizeof(bytes));
+}
+
+Test(ctl, hostile_file)
+{
+	unsigned long seed = getenv("LNX_SEED") ? strtoul(getenv("LNX_SEED"), NULL, 10) :
+						  (unsigned long)time(NULL);
+	const size_t tables = offsetof(struct lnx_state_front, table);
+	char path[256];
+	unsigned i, k;
+	struct stat st;
+	int fd;
+
+	fprintf(stderr, "LNX_SEED=%lu\n", seed);
+	srand48((long)seed);
+	open_kind(LNX_RAIL_PLAIN);
+	introduce();
+	look();
+	snprintf(path, sizeof(path), "%s", procs.proc[0].path);
+	fd = open(path, O_RDWR);
+	cr_assert(fd >= 0);
+	for (i = 0; i < 300; i++) {
+		cr_assert_eq(fstat(fd, &st), 0);
+		for (k = 0; k < 200; k++)
+			scribble(fd, tables, i < 100 ? sizeof(struct lnx_state_front) :
+				 (size_t)st.st_size);
+		for (k = 0; k < 4; k++)
+			scribble(fd, 0, sizeof(struct lnx_state_front));
+		/* A reader, and tables that have to grow. */
+		lnx_state_front_of()->mailbox.look++;
+		if (i == 50)
+			meet_crowd();
+		fake_after_ms(&f, 110);
+		fake_passes(&f, PASSES);
+		fake_drop_all(&f, &p);
+		lnx_lock(&f.lnx->lock);
+		if (i % 16 == 0) {
+			struct lnx_out o = { .buf = text, .size = sizeof(text) };
+
+			lnx_ctl_reset(f.lnx, lnx_clock_ns(), &o);
+		}
+		lnx_unlock(&f.lnx->lock);
+	}
+	close(fd);
+	fake_close_quick(&f);
+	cr_expect_neq(access(path, F_OK), 0);
+}
+
 /* ---- requests ---- */
 
 Test(ctl, settings)
