@@ -246,7 +246,7 @@ static void end_walk(struct lnx_ctl *c, const struct lnx_ep *ep)
 	c->ep.nrecovery = w->nrecovery;
 }
 
-static bool put_paths(struct lnx_ctl *c, const struct lnx_peer *peer, uint64_t now)
+static bool put_paths(struct lnx_ctl *c, struct lnx_peer *peer, uint64_t now)
 {
 	struct walk *w = &c->walk;
 	struct lnx_state_path p;
@@ -268,7 +268,7 @@ static bool put_paths(struct lnx_ctl *c, const struct lnx_peer *peer, uint64_t n
 }
 
 /* False: there is no room for it. */
-static bool put_peer(struct lnx_ctl *c, const struct lnx_peer *peer, uint64_t now)
+static bool put_peer(struct lnx_ctl *c, struct lnx_peer *peer, uint64_t now)
 {
 	struct walk *w = &c->walk;
 	struct lnx_state_peer p;
@@ -291,7 +291,7 @@ static void walk_some(struct lnx_ctl *c, struct lnx_ep *ep, uint64_t now)
 {
 	struct walk *w = &c->walk;
 	uint32_t max = c->reader ? PEERS_MAX : PEERS_QUIET, n = 0;
-	const struct lnx_peer *p;
+	struct lnx_peer *p;
 
 	if (w->mask != ep->by_eid_mask)
 		begin_walk(c, ep, now);

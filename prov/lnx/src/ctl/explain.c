@@ -220,8 +220,25 @@ static void why_not_current(const struct choice *c, const struct lnx_path *path,
 			 "%" PRIu64 " us over path %u", mine->latency_ns / 1000,
 			 its->latency_ns / 1000, cur->index);
 	else
-		snprintf(why, WHY_BYTES, "as good as path %u, on which frames stay "
-			 "while it is not backed up", cur->index);
+		snprintf(why, WHY_BYTES, "as good as path %u, on which frames stay", cur->index);
+}
+
+/* Frames were late on it lately, and another one that is as good works. */
+static bool is_late(const struct choice *c, const struct lnx_path *path)
+{
+	const struct lnx_path *cur = c->peer->cur;
+
+	return c->view[path->index].away && !c->view[cur->index].away &&
+	       class_of(c->peer, path) >= class_of(c->peer, cur);
+}
+
+/* Frames for which there is no room on the current path may take it (rel/sched.c). */
+static bool takes_spill(const struct choice *c, const struct lnx_path *path)
+{
+	unsigned both = 1u << path->index | 1u << c->peer->cur->index;
+	char why[WHY_BYTES];
+
+	return (c->peer->stripe & both) == both && !no_credit(path, why);
 }
 
 /* Messages go over several equal paths: does the next one take this path? */
@@ -284,7 +301,17 @@ static void judge(const struct choice *c, const struct lnx_path *path,
 			 "measured speed and its health");
 		return;
 	}
+	if (is_late(c, path)) {
+		snprintf(why, WHY_BYTES, "frames were late on it, and stay away from it for a "
+			 "while");
+		return;
+	}
 	why_not_current(c, path, why);
+	if (takes_spill(c, path)) {
+		*use = "spill";
+		snprintf(why + strlen(why), WHY_BYTES - strlen(why), "; takes those for which "
+			 "path %u has no room, if they arrive sooner so", peer->cur->index);
+	}
 }
 
 /* ---- rules ---- */
@@ -404,6 +431,8 @@ int lnx_ctl_explain(struct lnx_ep *ep, const char *text, const struct lnx_reques
 	if (!peer)
 		return -FI_EINVAL;
 	c.peer = peer;
+	for (i = 0; i < peer->npath; i++)
+		lnx_rel_view(peer, peer->path[i], now, &c.view[i]);
 	how = way(ep, peer, &why);
 	lnx_out(o, "peer %016llx", (unsigned long long)peer->eid);
 	if (peer->addr != FI_ADDR_NOTAVAIL)
@@ -417,8 +446,6 @@ int lnx_ctl_explain(struct lnx_ep *ep, const char *text, const struct lnx_reques
 		form_direct(peer, r->number, o);
 	else if (r->number && peer->npath)
 		form_framed(ep, peer, r->number, o);
-	for (i = 0; i < peer->npath; i++)
-		lnx_rel_view(peer, peer->path[i], now, &c.view[i]);
 	for (i = 0; i < peer->npath; i++)
 		put_path(&c, peer->path[i], o);
 	if (!peer->self && peer->shm_addr == FI_ADDR_NOTAVAIL)
