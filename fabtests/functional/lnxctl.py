@@ -62,7 +62,8 @@ class Skipped(Exception):
 
 
 def clean_env():
-    return {k: v for k, v in os.environ.items() if not k.startswith("FI_")}
+    return {k: v for k, v in os.environ.items()
+            if not k.startswith(("FI_", "OMPI_MCA_"))}
 
 
 class Talk:
@@ -1708,6 +1709,65 @@ def case_metrics():
              sorted("%d.prom" % p for p in (a_pid, b_pid)), "files")
 
 
+def check_open_mpi(good, problems):
+    """What Open MPI is told to leave out, each way to tell it."""
+    with tempfile.TemporaryDirectory() as home:
+        file = os.path.join(home, ".openmpi", "mca-params.conf")
+        os.mkdir(os.path.dirname(file))
+
+        def write(text):
+            with open(file, "w") as f:
+                f.write(text)
+
+        write("# pml = ucx\n  mtl_base_verbose=3\nmtl = ^psm2 # and no more\nbtl=^ofi\n")
+        good = dict(good, HOME=home, OMPI_MCA_pml="^ucx")
+        use = dict(good, OMPI_MCA_pml="cm", OMPI_MCA_mtl="psm2,ofi",
+                   OMPI_MCA_mtl_ofi_provider_include="psm2,LNX",
+                   OMPI_MCA_mtl_ofi_provider_exclude="lnx")
+        for env in good, use:
+            run("check", env=env)
+        doc = json.loads(run("check", "--json", env=good))["check"]["environment"]
+        same((doc["OMPI_MCA_pml"], doc[file + ": mtl"]), ("^ucx", "^psm2"), "settings")
+        for more, *why in (
+                (dict(OMPI_MCA_pml="ob1"), 'OMPI_MCA_pml="ob1"', "OMPI_MCA_pml=cm"),
+                (dict(OMPI_MCA_pml="^ucx,cm"), "OMPI_MCA_pml=cm"),
+                (dict(OMPI_MCA_mtl="psm2"), "set OMPI_MCA_mtl=ofi"),
+                (dict(OMPI_MCA_mtl="^ofi"), "set OMPI_MCA_mtl=ofi"),
+                (dict(OMPI_MCA_mtl_ofi_provider_include="tcp"),
+                 "leaves out lnx", "set OMPI_MCA_mtl_ofi_provider_include=lnx"),
+                (dict(OMPI_MCA_mtl_ofi_provider_include="shm+cxi:lnx"), "fits no provider",
+                 "_include=lnx and FI_LNX_PROV_LINKS=shm+cxi"),
+                (dict(OMPI_MCA_btl_ofi_provider_include="tcp"),
+                 "set OMPI_MCA_btl_ofi_provider_include=lnx"),
+                (dict(OMPI_MCA_opal_common_ofi_provider_include="verbs"),
+                 "set OMPI_MCA_opal_common_ofi_provider_include=lnx"),
+                (dict(OMPI_MCA_mtl_ofi_provider_exclude="shm,lnx"), "take it out")):
+            said = problems(dict(good, **more))
+            for w in why:
+                need(w in said, more, "is answered with:", said)
+        run("check", env=dict(good, OMPI_MCA_pml="ob1", OMPI_MCA_btl="self,ofi"))
+        # Its files; but they say nothing to programs that do without Open MPI.
+        write("mtl=^ofi\nopal_common_ofi_provider_exclude = tcp,lnx\n")
+        said = problems(good)
+        need(file + ': mtl="^ofi"' in said and "OMPI_MCA_mtl=ofi" in said and
+             "_exclude=" in said, said)
+        run("check", env=dict(good, OMPI_MCA_mtl="ofi",
+                              OMPI_MCA_mtl_ofi_provider_exclude="tcp"))
+        run("check", env={k: v for k, v in good.items() if "MCA" not in k})
+        other = os.path.join(home, "other.conf")
+        os.rename(file, other)
+        need(other in problems(dict(good, OMPI_MCA_mca_base_param_files="/none:" + other)),
+             "a file that a variable names")
+        # What is given to mpirun comes first.
+        mpirun = os.path.join(home, "mpirun")
+        with open(mpirun, "w") as f:
+            f.write("#!/bin/sh\n")
+        os.chmod(mpirun, 0o700)
+        said = problems(use, "--", mpirun, "-np", "2", "--mca", "pml", "ob1", "./program")
+        need('--mca pml="ob1"' in said and "set --mca pml cm" in said, said)
+        need("MCA" not in problems(use, "--", mpirun, "./program"), "all is well")
+
+
 def case_check():
     lnx = dict(clean_env(), FI_PROVIDER_PATH="+" + SO, FI_PROVIDER="lnx")
     good = dict(lnx, FI_LNX_PROV_LINKS="shm+tcp:lo")
@@ -1731,6 +1791,7 @@ def case_check():
             (dict(good, FI_PROVIDER_PATH="/usr/lib"), "no liblnx-fi.so")):
         said = problems(env)
         need(why in said, env, "is answered with:", said)
+    check_open_mpi(good, problems)
     send_recv = [os.path.join(BUILD, "fabtests", "functional", "sendrecv"), "-p", "lnx",
                  "--quick", "--fork", "-c", "tsend-*"]
     # The command's own output comes first.
