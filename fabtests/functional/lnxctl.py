@@ -360,6 +360,36 @@ def case_list():
          "a process that has ended well is listed")
 
 
+def case_odd_files():
+    """What is no segment is named, and keeps nothing else from being seen."""
+    with tempfile.TemporaryDirectory() as root:
+        mine = os.path.join(root, os.path.basename(SHM))
+        os.mkdir(mine, 0o700)
+        a = Talk("tcp:lo", "a")
+        name, = [f for f in os.listdir(SHM) if f.startswith("%d." % a.pid)]
+        shutil.copyfile(os.path.join(SHM, name), os.path.join(mine, name))
+        os.chmod(os.path.join(mine, name), 0o600)
+        at = ["--dir", root]
+        run(*at, "list", "-v")
+        os.symlink("/etc/passwd", os.path.join(mine, "777.1"))
+        os.mkfifo(os.path.join(mine, "778.1"), 0o600)
+        with open(os.path.join(mine, "779.1"), "w") as f:
+            os.fchmod(f.fileno(), 0o600)
+        doc = json.loads(run(*at, "list", "--json"))
+        same([p["pid"] for p in doc["process"]], [a.pid], "readable ones")
+        same(doc["unreadable files"], 3, "the others")
+        doc = json.loads(run(*at, "list", "-v", "--json"))
+        same({p["pid"]: p["state"] for p in doc["process"] if p["pid"] != a.pid},
+             dict.fromkeys((777, 778, 779), "unreadable"), "listed")
+        same(run.said, "", "standard error")
+        need("talk" in run(*at, "metrics"), "metrics without the process")
+        said = run.said
+        for pid in 777, 778, 779:
+            need("process %d" % pid in said, "metrics do not name", pid, said)
+            for verb in ["list"], ["info"]:
+                run(*at, "-p", pid, *verb, status=REFUSED)
+
+
 def case_killed():
     """What is left says what was counted."""
     a, b = pair()
@@ -754,6 +784,10 @@ def case_explain():
     need("announced" in large["form"], large)
     run("-p", a.pid, "net", "set", "--nid", "tcp:lo", "--pin", 300)
     same(show(a, "explain", 0)["explain"][0]["paths"][0]["rail_health"], 300, "health")
+    run("-p", a.pid, "net", "set", "--nid", "tcp:lo", "--state", "down")
+    path, = explained(a)
+    need(path["use"] == "frames" and "only path, though" in path["because"] and
+         "by hand" in path["because"], path)
     run("-p", a.pid, "explain", 0, "much", status=USAGE)
     run("-p", a.pid, "explain", 9, status=REFUSED)
     c, d = pair(hosts=("c", "c"))

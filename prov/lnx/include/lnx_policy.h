@@ -108,6 +108,8 @@ enum lnx_policy_state {
 	LNX_POLICY_SHADOWED = 1,	/* rules before it decide for all it matches */
 	LNX_POLICY_WAITING = 2,		/* it matches nothing yet */
 	LNX_POLICY_NO_ROUTING = 3,	/* it waits until routing is used */
+	LNX_POLICY_APART = 4,		/* a pair without effect: no two of its rails are of one
+					 * net */
 };
 
 struct lnx_policy_id {

@@ -201,12 +201,9 @@ static void why_not_current(const struct choice *c, const struct lnx_path *path,
 	if (is_standby(c, path, why))
 		return;
 	if (class_of(c->peer, path) > class_of(c->peer, cur))
-		snprintf(why, WHY_BYTES, "rank %u, path %u has rank %u: %s; worse by rules "
-			 "or FI_LNX_MULTI_RAIL_SELECTION=%s, or further by NUMA distance",
+		snprintf(why, WHY_BYTES, "rank %u, path %u has rank %u, and is better by: %s",
 			 class_of(c->peer, path), cur->index, class_of(c->peer, cur),
-			 lnx_why_text(c->peer->choice->rank.why[path->index]),
-			 lnx_params[lnx_param_find("multi_rail_selection", 20)].names
-				[c->ep->conf->multi_rail_selection]);
+			 lnx_why_text(c->peer->choice->rank.why[path->index]));
 	else if (c->ep->admin.any && mine->weight < its->weight)
 		snprintf(why, WHY_BYTES, "its administrative weight is lower than that "
 			 "of path %u", cur->index);
@@ -263,6 +260,21 @@ static void judge_turn(const struct choice *c, const struct lnx_path *path,
 			 lnx_bits(peer->rr));
 }
 
+/* What speaks against the only path, and cannot be obeyed. */
+static const char *though(const struct choice *c, const struct lnx_path *path)
+{
+	const struct lnx_path_view *view = &c->view[path->index];
+
+	if (view->remote_drains)
+		return ", though the peer asks to avoid its rail";
+	if (view->weight)
+		return "";
+	return c->ep->conf->multi_rail_selection == LNX_SELECTION_PER_PEER ?
+	       ", though a health of it was set to 0 by hand: "
+	       "FI_LNX_MULTI_RAIL_SELECTION=PER_PEER has one for each peer" :
+	       ", though a health of it was set to 0 by hand";
+}
+
 static void judge(const struct choice *c, const struct lnx_path *path,
 		  const char **use, char *why)
 {
@@ -286,13 +298,13 @@ static void judge(const struct choice *c, const struct lnx_path *path,
 				 "; further frames wait" :
 				 "; further frames take another path, or wait");
 		else if (peer->npath == 1)
-			snprintf(why, WHY_BYTES, "the only path");
+			snprintf(why, WHY_BYTES, "the only path%s", though(c, path));
 		else if (c->view[path->index].in_flight > path->inflight_limit)
 			snprintf(why, WHY_BYTES, "backed up: further frames take the "
 				 "path over which they arrive first");
 		else
 			snprintf(why, WHY_BYTES, "the best one by rank, health and "
-				 "latency");
+				 "latency%s", though(c, path));
 		return;
 	}
 	if (large && (peer->stripe >> path->index & 1)) {

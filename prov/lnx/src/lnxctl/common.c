@@ -268,6 +268,11 @@ int lnxctl_each(struct lnxctl *c, bool peers,
 	return lnxctl_finish(c);
 }
 
+bool lnxctl_chosen(const struct lnxctl *c)
+{
+	return c->pid || c->by_job || c->file;
+}
+
 int lnxctl_finish(struct lnxctl *c)
 {
 	if (c->doc && c->doc->child && !lnx_render(c->doc, c->format, stdout))

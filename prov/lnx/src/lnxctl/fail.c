@@ -55,6 +55,16 @@ int lnxctl_refuse(const struct lnxctl *c, int err, const char *fmt, ...)
 	return LNXCTL_REFUSED;
 }
 
+void lnxctl_note(const struct lnxctl *c, const struct lnx_proc *p, int err,
+		 const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put(c, p, err, fmt, ap);
+	va_end(ap);
+}
+
 void lnxctl_fail(struct lnxctl *c, const struct lnx_proc *p, enum lnxctl_exit status,
 		 int err, const char *fmt, ...)
 {
