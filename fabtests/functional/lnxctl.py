@@ -360,6 +360,24 @@ def case_list():
          "a process that has ended well is listed")
 
 
+def case_width():
+    """A table does not leave the terminal, which COLUMNS stands for."""
+    a, b = pair()
+    send(a, b, 1, 1)
+    for args in (["net", "show", "-v", 4], ["peer", "show", "-v"], ["path", "show", "-v"],
+                 ["list", "-v"], ["info"]):
+        wide = run("-p", a.pid, "--table", *args)
+        narrow = run("-p", a.pid, "--table", *args, env=dict(clean_env(), COLUMNS="70"))
+        need(max(map(len, wide.splitlines())) > 70, args, "is narrow anyway")
+        # Texts that are longer themselves are not cut.
+        long = [l for l in narrow.splitlines() if len(l) > 70 and not re.match(
+            r"(- |  |[^ ]+: )", l)]
+        need(not long, args, "has long lines:", long)
+        need(len(narrow.splitlines()) > len(wide.splitlines()), args)
+        same(run("-p", a.pid, "--table", *args, env=dict(clean_env(), COLUMNS="9999")).count(
+            "\n"), wide.count("\n"), "lines of a wide terminal")
+
+
 def case_odd_files():
     """What is no segment is named, and keeps nothing else from being seen."""
     with tempfile.TemporaryDirectory() as root:

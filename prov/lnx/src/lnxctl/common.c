@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -268,6 +269,18 @@ int lnxctl_each(struct lnxctl *c, bool peers,
 	return lnxctl_finish(c);
 }
 
+unsigned lnxctl_width(const struct lnxctl *c)
+{
+	struct winsize w;
+	uint64_t v;
+	char **e;
+
+	for (e = c->env; *e; e++)
+		if (!strncmp(*e, "COLUMNS=", 8) && lnxctl_number(*e + 8, 10000, &v) && v)
+			return (unsigned)v;
+	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) ? w.ws_col : 0;
+}
+
 bool lnxctl_chosen(const struct lnxctl *c)
 {
 	return c->pid || c->by_job || c->file;
@@ -275,7 +288,7 @@ bool lnxctl_chosen(const struct lnxctl *c)
 
 int lnxctl_finish(struct lnxctl *c)
 {
-	if (c->doc && c->doc->child && !lnx_render(c->doc, c->format, stdout))
+	if (c->doc && c->doc->child && !lnx_render(c->doc, c->format, lnxctl_width(c), stdout))
 		return lnxctl_refuse(c, -EIO, "writing the output failed");
 	if (!c->nfailed)
 		return LNXCTL_OK;

@@ -23,7 +23,7 @@ static void put_document(const struct lnxctl *c, int err, const char *text)
 	m = lnx_doc_map(m, item);
 	lnx_doc_int(m, "errno", err);
 	lnx_doc_text(m, "descr", text);
-	lnx_render(doc, c->format, stderr);
+	lnx_render(doc, c->format, 0, stderr);
 	lnx_doc_free(doc);
 }
 

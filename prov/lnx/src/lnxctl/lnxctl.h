@@ -124,6 +124,8 @@ int lnxctl_each(struct lnxctl *c, bool peers,
 			   const struct lnx_snap_ep *e, struct lnx_doc *map));
 /* Does an option say which processes are meant? */
 bool lnxctl_chosen(const struct lnxctl *c);
+/* Columns of the terminal that standard output is, or of the variable COLUMNS; 0: neither. */
+unsigned lnxctl_width(const struct lnxctl *c);
 /* Write c->doc, and the status of all. */
 int lnxctl_finish(struct lnxctl *c);
 /* Does --ep name it, or is it not given? */
