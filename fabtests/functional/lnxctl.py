@@ -27,6 +27,7 @@ BUILD = os.environ.get("top_builddir", os.getcwd())
 SO = os.environ.get("LNX_SO", os.path.join(BUILD, ".libs", "liblnx-fi.so"))
 TALK = os.path.join(BUILD, "fabtests", "functional", "talk")
 LNXCTL = os.path.join(BUILD, "lnxctl")
+RULES_API = os.path.join(BUILD, "fabtests", "functional", "rules_api")
 OK, REFUSED, USAGE, PARTLY, NO_ANSWER = range(5)
 SHM = "/dev/shm/lnx-%d" % os.geteuid()
 HANGS_S = 60            # no limit for anything that works
@@ -931,6 +932,27 @@ def case_udsp():
     for i in range(70):
         add("--dst", "10.1.%d.*@tcp" % i)
     same([r["idx"] for r in rules(a)], list(range(70)), "many rules")
+
+
+def case_c_interface():
+    """What lnx_policy.h offers to programs."""
+    def api(*args):
+        p = subprocess.run([RULES_API] + [str(x) for x in args], stdout=subprocess.PIPE,
+                           text=True, timeout=10 * HANGS_S)
+        return p.returncode, p.stdout.strip()
+
+    a = Talk("tcp:lo", "a")
+    a.do("spin")
+    eid = json.loads(run("-p", a.pid, "info", "--json"))["endpoint info"]["id"]
+    for args in [a.pid], [a.pid, eid]:
+        same(api(*args), (0, ""), "rules_api")
+        same(rules_now(a), [], "rules that are left")
+    same(api(a.pid, "4711"), (3, os.strerror(errno.ENOENT)), "another endpoint")
+    same(api(os.getpid()), (3, os.strerror(errno.ESRCH)), "a process without one")
+    same(api(0), (3, os.strerror(errno.EINVAL)), "no process")
+    a.p.kill()
+    a.p.wait()
+    same(api(a.pid), (3, os.strerror(errno.ESRCH)), "a process that has ended")
 
 
 def case_udsp_silent():
