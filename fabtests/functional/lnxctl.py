@@ -12,15 +12,18 @@ print their seed and take LNX_SEED.
 """
 
 import errno
+import fcntl
 import json
 import os
 import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 BUILD = os.environ.get("top_builddir", os.getcwd())
@@ -1880,6 +1883,63 @@ def case_check():
     run("check", "--", status=USAGE, env=good)
     same([f for f in os.listdir("/tmp") if f.startswith("lnxctl-check-")], [],
          "left in /tmp")
+
+
+def on_terminal(rows, columns, *args):
+    """Status of lnxctl on a terminal of that size, and what it writes there."""
+    master, slave = os.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    p = subprocess.Popen([LNXCTL] + [str(a) for a in args], stdin=slave, stdout=slave,
+                         stderr=subprocess.PIPE, env=dict(clean_env(), TERM="xterm"))
+    os.close(slave)
+    said = b""
+    while True:
+        try:
+            more = os.read(master, 65536)
+        except OSError:             # it has ended
+            break
+        if not more:
+            break
+        said += more
+    os.close(master)
+    return p.wait(HANGS_S), (said + p.stderr.read()).decode(errors="replace")
+
+
+def case_small_terminals():
+    a, b = pair()
+    send(a, b, 1, 1)
+    for size in (5, 20), (1, 1), (2, 3), (40, 200), (100, 9):
+        status, said = on_terminal(*size, "top", "-n", 1)
+        same(status, OK, "top on a terminal of %d lines and %d columns" % size)
+        need("lnxctl top:"[:size[1]] in said, said)
+    status, said = on_terminal(24, 60, "-p", a.pid, "--table", "net", "show", "-v", 4)
+    need(not status and re.search("^- nid +", said, re.M), "a narrow terminal:", said)
+
+
+def case_many():
+    """More segments than a process may have descriptors."""
+    with tempfile.TemporaryDirectory() as root:
+        mine = os.path.join(root, os.path.basename(SHM))
+        os.mkdir(mine, 0o700)
+        a = Talk("tcp:lo", "a")
+        name, = [f for f in os.listdir(SHM) if f.startswith("%d." % a.pid)]
+        first = os.path.join(mine, name)
+        shutil.copyfile(os.path.join(SHM, name), first)
+        os.chmod(first, 0o600)
+        for i in range(200):
+            shutil.copyfile(first, os.path.join(mine, "%d.7" % (2000000000 + i)))
+            os.chmod(os.path.join(mine, "%d.7" % (2000000000 + i)), 0o600)
+        few = ["sh", "-c", 'ulimit -n 64 && exec "$@"', "sh"]
+        doc = json.loads(run("--dir", root, "list", "--json", prefix=few))
+        same([p["pid"] for p in doc["process"]], [a.pid], "live")
+        same((doc["dead processes"], doc.get("unreadable files")), (200, None), "counted")
+        same(len(json.loads(run("--dir", root, "list", "-v", "--json",
+                                prefix=few))["process"]), 201, "listed")
+        same(run("--dir", root, "metrics", prefix=few).count("\nlnx_endpoint{"), 201,
+             "in metrics")
+        copy = os.path.join(root, "copy")
+        run("--dir", root, "-p", 2000000007, "dump", copy)
+        run("-f", copy, "info")
 
 
 def case_top():

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -138,6 +139,17 @@ static void forget_gone(struct lnxctl *c)
 	c->procs.n = n;
 }
 
+/* Each process that lives costs a descriptor. */
+static void allow_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 {
 	bool all_users = !geteuid() && (c->all || c->pid || c->by_job || any);
@@ -149,6 +161,7 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 		ret = lnx_procs_file(c->file, &c->procs, why, sizeof(why));
 		return ret ? lnxctl_refuse(c, ret, "%s", why) : LNXCTL_OK;
 	}
+	allow_files();
 	if (c->by_job && !job)
 		job = lnx_job(c->env);
 	if (c->by_job && !job)
