@@ -166,20 +166,32 @@ def run(*args, status=OK, env=None, prefix=(), wait=False):
 
 
 def show(t, *args, **kw):
-    """What a command prints of a process, as JSON, and as YAML, which is the same."""
+    """What a command prints of a process, as JSON; as YAML, which is the same, and as tables,
+    in which nothing is missing."""
     at = ["-p", t.pid] if isinstance(t, Talk) else []
     for last in [False] * 4 + [True]:
         doc = json.loads(run(*at, *args, "--json", **kw))
         text = run(*at, *args, **kw)
         need(text.strip(), args, "prints nothing")
-        if not yaml or shape(ours(yaml.safe_load(text))) == shape(ours(doc)):
+        table = run(*at, *args, "--table", **kw)
+        lost = [v for v in leaves(shape(ours(doc))) if str(v) not in table]
+        if not lost and (not yaml or shape(ours(yaml.safe_load(text))) == shape(ours(doc))):
             break
         # An acknowledgement may have come in between.
         if last:
+            same(lost, [], "not in the table of " + " ".join(map(str, args)))
             same(shape(ours(yaml.safe_load(text))), shape(ours(doc)), "YAML of " +
                  " ".join(map(str, args)))
-    run(*at, *args, "--table", **kw)
     return doc
+
+
+def leaves(doc):
+    """All values in it."""
+    if isinstance(doc, (dict, list)):
+        for v in doc.values() if isinstance(doc, dict) else doc:
+            yield from leaves(v)
+    else:
+        yield doc
 
 
 def ours(doc):

@@ -122,6 +122,34 @@ Test(render, table)
 	lnx_doc_free(d);
 }
 
+/* Nothing is left out, however deep it is. */
+Test(render, lists_in_tables)
+{
+	struct lnx_doc *d = lnx_doc_new(), *m, *inner, *names;
+
+	m = lnx_doc_map(lnx_doc_list(d, "net"), NULL);
+	lnx_doc_text(m, "net type", "tcp");
+	inner = lnx_doc_map(lnx_doc_list(m, "NIs"), NULL);
+	lnx_doc_text(inner, "nid", "10.0.0.1@tcp");
+	names = lnx_doc_list(lnx_doc_map(inner, "info"), "preferred");
+	lnx_doc_text(names, NULL, "10.0.0.2@tcp");
+	lnx_doc_text(names, NULL, "10.0.0.3@tcp");
+	m = lnx_doc_map(lnx_doc_list(lnx_doc_map(inner, "info"), "pings"), NULL);
+	lnx_doc_uint(m, "n", 3);
+	cr_expect_str_eq(render(d, LNX_FORMAT_TABLE),
+			 "net:\n"
+			 "net type\n"
+			 "tcp\n"
+			 "net[0].NIs:\n"
+			 "nid\n"
+			 "10.0.0.1@tcp\n"
+			 "net[0].NIs[0].info.preferred: 10.0.0.2@tcp 10.0.0.3@tcp\n"
+			 "net[0].NIs[0].info.pings:\n"
+			 "n\n"
+			 "3\n");
+	lnx_doc_free(d);
+}
+
 /* One that does not fit has a line for each value. */
 Test(render, narrow_table)
 {

@@ -398,52 +398,58 @@ static void list_line(FILE *out, const char *name, const struct lnx_doc *d)
 	fputc('\n', out);
 }
 
+#define PATH_MAX_LEN	(4 * NAME_MAX_LEN)
+
+static void put_list(FILE *out, const struct lnx_doc *list, const char *path, unsigned width);
+
+/* What of a row cannot be a column: its lists, also those in maps of it. */
+static void lists_of(FILE *out, const struct lnx_doc *map, const char *path, unsigned width)
+{
+	const struct lnx_doc *c;
+	char name[PATH_MAX_LEN];
+
+	for (c = map->child; c; c = c->next) {
+		snprintf(name, sizeof(name), "%s.%s", path, c->key ? c->key : "");
+		if (c->type == LNX_DOC_LIST)
+			put_list(out, c, name, width);
+		else if (c->type == LNX_DOC_MAP)
+			lists_of(out, c, name, width);
+	}
+}
+
+static void put_list(FILE *out, const struct lnx_doc *list, const char *path, unsigned width)
+{
+	const struct lnx_doc *row;
+	char name[PATH_MAX_LEN];
+	unsigned i = 0;
+
+	if (!is_table(list)) {
+		list_line(out, path, list);
+		return;
+	}
+	fprintf(out, "%s:\n", path);
+	put_table(out, list, width);
+	for (row = list->child; row; row = row->next, i++) {
+		/* No document of lnx goes so deep that it is cut. */
+		if (snprintf(name, sizeof(name), "%s[%u]", path, i) < (int)sizeof(name))
+			lists_of(out, row, name, width);
+	}
+}
+
 static void tables_of(FILE *out, const struct lnx_doc *d, const char *path, unsigned width)
 {
 	const struct lnx_doc *c;
-	char name[4 * NAME_MAX_LEN], buf[NUMBER];
-	unsigned n = 0;
+	char name[PATH_MAX_LEN], buf[NUMBER];
 
-	for (c = d->child; c; c = c->next, n++) {
-		if (c->key)
-			snprintf(name, sizeof(name), "%s%s%s", path, *path ? "." : "",
-				 c->key);
+	for (c = d->child; c; c = c->next) {
+		snprintf(name, sizeof(name), "%s%s%s", path, *path ? "." : "",
+			 c->key ? c->key : "");
+		if (is_leaf(c))
+			fprintf(out, "%s: %s\n", name, lnx_doc_value(c, buf, sizeof(buf)));
+		else if (c->type == LNX_DOC_LIST)
+			put_list(out, c, name, width);
 		else
-			snprintf(name, sizeof(name), "%s[%u]", path, n);
-		if (is_leaf(c)) {
-			/* In a table these are its columns. */
-			if (!is_table(d))
-				fprintf(out, "%s: %s\n", name,
-					lnx_doc_value(c, buf, sizeof(buf)));
-		} else if (is_table(c)) {
-			const struct lnx_doc *r;
-			unsigned i = 0;
-
-			fprintf(out, "%s:\n", name);
-			put_table(out, c, width);
-			/* Lists in its maps follow as tables of their own. */
-			for (r = c->child; r; r = r->next, i++) {
-				const struct lnx_doc *v;
-				char sub[sizeof(name) + 16];
-
-				for (v = r->child; v; v = v->next) {
-					if (v->type != LNX_DOC_LIST)
-						continue;
-					snprintf(sub, sizeof(sub), "%s[%u].%s", name, i,
-						 v->key);
-					if (!is_table(v)) {
-						list_line(out, sub, v);
-						continue;
-					}
-					fprintf(out, "%s:\n", sub);
-					put_table(out, v, width);
-				}
-			}
-		} else if (c->type == LNX_DOC_LIST) {
-			list_line(out, name, c);
-		} else {
 			tables_of(out, c, name, width);
-		}
 	}
 }
 
