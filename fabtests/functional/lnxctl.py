@@ -114,9 +114,12 @@ class Talk:
         if self.p.poll() is None:
             self.p.kill()
         self.p.wait()
-        self.p.stdin.close()
-        self.p.stdout.close()
         all_talks.remove(self)
+        self.p.stdout.close()
+        try:
+            self.p.stdin.close()
+        except BrokenPipeError:     # it ended with a line on its way
+            pass
 
     def quit(self):
         self.do("quit")
@@ -392,6 +395,34 @@ def case_width():
         need(len(narrow.splitlines()) > len(wide.splitlines()), args)
         same(run("-p", a.pid, "--table", *args, env=dict(clean_env(), COLUMNS="9999")).count(
             "\n"), wide.count("\n"), "lines of a wide terminal")
+
+
+def case_damaged():
+    """Another process writes into a segment what it likes: it spoils what lnxctl shows."""
+    seed = int(os.environ.get("LNX_SEED", time.time()))
+    print("# LNX_SEED=%d" % seed)
+    r = random.Random(seed)
+    a, b = pair()
+    send(a, b, 1, 1)
+    a.do("spin")
+    b.do("spin")
+    name, = [f for f in os.listdir(SHM) if f.startswith("%d." % a.pid)]
+    with open(os.path.join(SHM, name), "r+b", buffering=0) as f:
+        size = os.fstat(f.fileno()).st_size
+        for i in range(60):
+            for _ in range(300):
+                f.seek(r.randrange((40000 if i % 2 else size) - 8))
+                f.write(r.choice((r.randbytes(8), b"\xff" * 8, bytes(8))))
+            time.sleep(0.01)
+            if i % 20 == 19:
+                send(a, b, 20, 1000)
+                send(b, a, 3, 300000)
+                need(subprocess.run([LNXCTL, "-p", str(a.pid), "net", "show", "-v", "4"],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                    timeout=HANGS_S).returncode in range(5), "lnxctl")
+    same(a.p.poll(), None, "the process")
+    a.quit()
+    need(not os.path.exists(os.path.join(SHM, name)), "its segment is left")
 
 
 def case_odd_files():
