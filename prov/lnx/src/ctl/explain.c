@@ -79,7 +79,7 @@ static void form_framed(const struct lnx_ep *ep, const struct lnx_peer *peer,
 			"reads the rest over one path\n");
 	else
 		lnx_out(o, "form announced; the receiver reads pieces over up to %u "
-			"paths at once, by their measured speed\n", lnx_bits(peer->stripe));
+			"paths at once, by its own rules and their measured speed\n", lnx_bits(peer->stripe));
 }
 
 /* ---- paths ---- */

@@ -12,6 +12,7 @@
 #include "msg/tx.h"
 #include "obj/mr.h"
 #include "rail/rail.h"
+#include "rel/rel.h"
 #include "wire/route.h"
 
 /* Close all but the first `keep`. */
@@ -22,12 +23,18 @@ static void close_mrs(struct lnx_rndv *rndv, unsigned keep)
 }
 
 /* Paths by which rules of ours want the peer to read (bits); 0: by any. */
-static unsigned preferred(const struct lnx_peer *peer)
+static unsigned preferred(struct lnx_peer *peer)
 {
 	const struct lnx_peer_choice *c = peer->choice;
+	struct lnx_path_view view;
 	unsigned mask, i;
 
-	if (lnx_likely(!peer->ep->policy.rules) || !c || c->rank.n != peer->npath)
+	if (lnx_likely(!peer->ep->policy.rules) || !c || !peer->npath)
+		return 0;
+	/* A rule may have come or gone just now. */
+	if (lnx_unlikely(c->generation != peer->ep->policy.generation))
+		lnx_rel_view(peer, peer->path[0], lnx_clock_ns(), &view);
+	if (c->rank.n != peer->npath)
 		return 0;
 	mask = lnx_rank_preferred(&c->rank);
 	/* Over gateways the peer has other rails than we know. */
