@@ -509,7 +509,7 @@ void lnx_publish_reset(const struct lnx_peer *peer)
 	}
 }
 
-void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,
+void lnx_publish_path(struct lnx_peer *peer, unsigned i, uint64_t now,
 		      struct lnx_state_path *s)
 {
 	const struct lnx_path *path = peer->path[i];

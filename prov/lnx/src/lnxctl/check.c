@@ -21,6 +21,7 @@
 #include "conf/conf.h"
 #include "conf/links.h"
 #include "lnxctl/lnxctl.h"
+#include "lnxctl/openmpi.h"
 
 #define LINE	4096
 #define OFFERS	64u
@@ -408,7 +409,8 @@ static unsigned read_all(struct check *k, const char *dir, struct lnx_doc *map)
 	return n;
 }
 
-static void run_command(struct check *k, struct lnx_doc *map)
+/* False: it has not used lnx. */
+static bool run_command(struct check *k, struct lnx_doc *map)
 {
 	char dir[] = "/tmp/lnxctl-check-XXXXXX", file[64];
 	int status;
@@ -416,7 +418,7 @@ static void run_command(struct check *k, struct lnx_doc *map)
 
 	if (!mkdtemp(dir)) {
 		problem(k, "%s: %s", dir, strerror(errno));
-		return;
+		return true;
 	}
 	if (variable(k, "FI_LNX_STATS_FILE"))
 		problem(k, "FI_LNX_STATS_FILE is set, and \"check\" uses it itself: the "
@@ -428,11 +430,13 @@ static void run_command(struct check *k, struct lnx_doc *map)
 	lnx_doc_int(map, "status of the command", status);
 	if (status)
 		problem(k, "the command ended with status %d", status);
-	if (!read_all(k, dir, map))
+	if (!read_all(k, dir, map)) {
 		problem(k, "no process of the command on this host opened an lnx endpoint "
 			"and closed it: it used another provider, or none");
-	else
-		compare(k, "used");
+		return false;
+	}
+	compare(k, "used");
+	return true;
 }
 
 static int run(struct lnxctl *c)
@@ -451,9 +455,12 @@ static int run(struct lnxctl *c)
 	check_filter(&k, env);
 	check_links(&k, env);
 	if (c->command) {
-		run_command(&k, map);
+		/* What it has used anyway is no question any more. */
+		if (!run_command(&k, map))
+			lnxctl_openmpi(c->env, c->command, env, warn, &k);
 		put_offers(&k, map, "links used");
 	} else {
+		lnxctl_openmpi(c->env, NULL, env, warn, &k);
 		ask(&k);
 		put_offers(&k, map, "links offered");
 		compare(&k, "offered");
