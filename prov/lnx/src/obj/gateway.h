@@ -25,6 +25,7 @@
 struct lnx_leg_end {
 	bool used;
 	bool closed;			/* no route leads there any more: it takes nothing */
+	bool short_pieces;		/* longer ones got lost, and these did not */
 	struct lnx_addr_rail to;
 };
 
@@ -48,6 +49,7 @@ struct lnx_leg {
 struct lnx_gw_process {
 	struct lnx_gateway state;
 	struct lnx_rails rails;		/* as its last info says, in the order of state.rail */
+	uint32_t frame_max;		/* bytes that it forwards; 0: not known yet */
 };
 
 /*
@@ -100,6 +102,7 @@ struct lnx_routed_pull {
 	uint64_t id, key, offset, len;	/* what is left of it */
 	uint64_t moved_ns;		/* it came, or a piece left */
 	uint32_t segment;
+	uint32_t most;			/* bytes of a piece: whole units */
 };
 
 /* ep->policy.gateways. */

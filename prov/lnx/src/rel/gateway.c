@@ -201,6 +201,7 @@ static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info,
 	was_draining = state->draining;
 	lnx_gateway_info(&gw->process->state, &facts, now);
 	gw->process->rails = info->gw.rails;
+	gw->process->frame_max = info->frame_max;
 	forget_notes(gw);
 	lnx_ep_due(gw->all->ep, LNX_DUE_GATEWAYS, 0);
 	if (!was_up || was_draining != state->draining || !state->routing)
