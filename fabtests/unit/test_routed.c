@@ -219,7 +219,7 @@ Test(routed, routes_change)
 	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2, "it has a path at once, too");
 	for (i = 0; i < 8; i++)
 		cr_expect_eq(leaves(FI_ADDR_NOTAVAIL), first, "a worse route was used");
-	cr_expect(explained("with a lower priority or fewer hops, leads over path 0\n"));
+	cr_expect(explained("another route, over path 0, comes before its own: priority of the route\n"));
 	cr_assert_eq(request("route put tcp2 priority=3 via 10.9.0.9@tcp1; "
 			     "tcp2 via 10.9.0.8@tcp1"), 0);
 	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2);

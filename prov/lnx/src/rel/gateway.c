@@ -432,6 +432,8 @@ static void told(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 	}
 	/* What its far end does not answer is not its fault. */
 	heard(leg, lnx_clock_ns());
+	LNX_INFO(FI_LOG_EP_DATA, "rail %s: of the host that it was asked about it tells \"%s\"\n",
+		 leg->rail.name, lnx_route_tell_name(a.tell));
 	answered(leg, &a);
 }
 
