@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/routes.h"
 #include "ctl/request.h"
 #include "fake_core.h"
 #include "view.h"
@@ -1073,11 +1074,21 @@ static const char *routes_shown(void)
 	return reply;
 }
 
+/* Which route leads back is known: NULL, or its text. */
+static const char *missing(void)
+{
+	static char text[LNX_ROUTE_TEXT_MAX];
+
+	return lnx_routes_missing(view_gateways(f.lnx), "", text) ? text : NULL;
+}
+
 /* It is taken, and counted. */
 Test(routed, no_route_back)
 {
 	comes_from_elsewhere();
 	cr_expect_eq(f.lnx->stats.asym_frames, 1);
+	cr_expect(strstr(routes_shown(), " asym_frames=1 "));
+	cr_expect_str_eq(missing(), "tcp2 via 10.9.0.9@tcp1");
 	cr_expect_neq(lnx_peer_by_sid(f.lnx, p.eid), NULL);
 	cr_expect_null(strstr(routes_shown(), "tcp2"));
 	end();
@@ -1090,7 +1101,9 @@ Test(routed, no_route_back_drops)
 	comes_from_elsewhere();
 	cr_expect_eq(f.lnx->stats.asym_frames, 1);
 	cr_expect_null(lnx_peer_by_sid(f.lnx, p.eid));
+	cr_expect_not_null(missing());
 	cr_assert_eq(request("route add tcp2 via 10.9.0.9@tcp1"), 0);
+	cr_expect_null(missing());
 	p.seq = 0;
 	fake_hello(&f, &p);
 	fake_after_ms(&f, 1);

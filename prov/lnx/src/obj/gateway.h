@@ -36,6 +36,7 @@ struct lnx_leg {
 	bool hello_due;
 	uint64_t sent_frames, sent_bytes; /* to peers, without envelopes */
 	uint64_t recv_frames, recv_bytes;
+	uint64_t asym_frames;		/* of these, those that no route leads back for */
 	uint32_t n_asked;		/* units of reads over it that are asked for */
 	uint32_t n_pieces;		/* pieces for peers that its core has */
 	uint64_t busy_ns;		/* its core took no piece then */
@@ -113,9 +114,11 @@ struct lnx_gateways {
 	uint8_t hops;			/* gateways that a frame may go over */
 	uint64_t key;			/* the route key; 0: none */
 	uint64_t secret;		/* makes nonces that others cannot know */
-	struct lnx_gw *learn;		/* FI_LNX_LEARN_ROUTES: a frame came over it, */
-	struct lnx_addr_rail learn_from; /* which left by that rail, */
-	uint8_t learn_hops;		/* over so many gateways */
+	struct lnx_gw *asym;		/* the last frame that no route leads back for came over
+					 * it; NULL: there was none, */
+	struct lnx_addr_rail asym_from;	/* left by that rail, */
+	uint8_t asym_hops;		/* and went over so many gateways */
+	bool learn;			/* FI_LNX_LEARN_ROUTES: take a route from it */
 	uint64_t unknown;		/* the last id of a gateway that was not known, for */
 	uint64_t unknown_ns;		/* which the others were asked then, and are not again */
 	uint64_t unknown_pause_ns;	/* for so long */
