@@ -24,7 +24,6 @@
 #include "lnxrtd/lnxrtd.h"
 
 #define API		FI_VERSION(2, 1)
-#define POSTED		64u
 #define BATCH		RTD_PORT_BATCH
 #define CQ_SIZE		4096u
 #define PINGS		16
@@ -300,7 +299,9 @@ static bool post(struct rtd_port *p, struct rtd_buf *buf)
 
 void rtd_port_fill(struct rtd_port *p)
 {
-	while (p->nposted < POSTED) {
+	unsigned want = rtd_relay_landings(p->relay);
+
+	while (p->nposted < want) {
 		struct rtd_buf *buf = rtd_relay_landing(p->relay);
 
 		if (!buf)
@@ -318,7 +319,7 @@ static void received(struct rtd_port *p, struct rtd_buf *buf, size_t len, uint64
 	p->nposted--;
 	if (rtd_relay_rx(p->relay, p->index, buf, len, now))
 		buf = rtd_relay_landing(p->relay);
-	if (buf && !post(p, buf))
+	if (buf && (p->nposted >= rtd_relay_landings(p->relay) || !post(p, buf)))
 		rtd_relay_landing_back(p->relay, buf);
 }
 
