@@ -236,6 +236,8 @@ struct lnx_state_ep {
 	char address[384];		/* as fi_av_straddr prints it */
 	char routes[512];		/* canonical text of those that are in use; if it
 					 * is longer it is cut, with "..." at its end */
+	char missing_route[320];	/* text of one that what has come needs to be
+					 * answered; empty: none is known */
 };
 
 #define LNX_STATE_HEALTH_DOWN	1u

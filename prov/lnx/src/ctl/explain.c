@@ -9,6 +9,7 @@
 #include "base/interval.h"
 #include "core/open.h"
 #include "core/policy.h"
+#include "core/routes.h"
 #include "ctl/ask.h"
 #include "ctl/health.h"
 #include "ctl/nid.h"
@@ -173,6 +174,19 @@ static bool fewer_credits(const struct choice *c, const struct lnx_path *path,
 	return mine < its;
 }
 
+/* What the route of the current path is better by. */
+static enum lnx_route_by lost_by(const struct choice *c, const struct lnx_path *path)
+{
+	const struct lnx_rule_peer *table = lnx_policy_table(c->peer);
+	struct lnx_route_choice of[2];
+	uint8_t by[2];
+
+	lnx_routes_look(c->peer->cur, table, c->now, &of[0]);
+	lnx_routes_look(path, table, c->now, &of[1]);
+	lnx_route_pick(of, 2, by);
+	return by[1];
+}
+
 /* It is over a gateway, and of a worse class than the current path: why. */
 static bool is_standby(const struct choice *c, const struct lnx_path *path, char *why)
 {
@@ -185,8 +199,8 @@ static bool is_standby(const struct choice *c, const struct lnx_path *path, char
 	else if (!lnx_rail_is_leg(cur->rail))
 		snprintf(why, WHY_BYTES, "path %u needs no gateway", cur->index);
 	else
-		snprintf(why, WHY_BYTES, "a route that a rule prefers, with a lower priority or "
-			 "fewer hops, leads over path %u", cur->index);
+		snprintf(why, WHY_BYTES, "another route, over path %u, comes before its own: %s",
+			 cur->index, lnx_route_by_name(lost_by(c, path)));
 	return true;
 }
 

@@ -20,11 +20,13 @@
 
 #include "conf/conf.h"
 #include "conf/links.h"
+#include "conf/routes.h"
 #include "lnxctl/lnxctl.h"
 #include "lnxctl/openmpi.h"
 
 #define LINE	4096
 #define OFFERS	64u
+#define MISSING	16u
 
 struct check {
 	struct lnxctl *c;
@@ -34,6 +36,8 @@ struct check {
 	struct lnx_links *asked;	/* FI_LNX_PROV_LINKS; NULL: not set, or wrong */
 	char offer[OFFERS][LNX_LINK_TEXT_MAX];	/* what lnx offers, or has used */
 	unsigned noffer;
+	char missing[MISSING][LNX_ROUTE_TEXT_MAX];	/* routes */
+	unsigned nmissing;
 };
 
 static void LNX_PRINTF(2, 3) problem(struct check *k, const char *fmt, ...)
@@ -367,6 +371,24 @@ static void put_rail(const char *line, struct lnx_doc *list)
 	lnx_doc_uint(m, "messages sent", strtoull(value, NULL, 10));
 }
 
+/* Each once, of whatever process. */
+static void put_missing_route(struct check *k, const char *line)
+{
+	char route[LNX_ROUTE_TEXT_MAX];
+	unsigned i;
+
+	if (!label(line, "route", route, sizeof(route)))
+		return;
+	for (i = 0; i < k->nmissing; i++)
+		if (!strcmp(k->missing[i], route))
+			return;
+	if (k->nmissing == MISSING)
+		return;
+	snprintf(k->missing[k->nmissing++], sizeof(k->missing[0]), "%s", route);
+	problem(k, "the route \"%s\" is missing: frames came over that gateway, and no route "
+		"over it leads back to where they come from", route);
+}
+
 static void read_one(struct check *k, const char *path, struct lnx_doc *eps,
 		     struct lnx_doc *rails)
 {
@@ -379,6 +401,8 @@ static void read_one(struct check *k, const char *path, struct lnx_doc *eps,
 			put_endpoint(k, line, eps);
 		else if (!strncmp(line, "lnx_rail_sent_messages_total{", 29))
 			put_rail(line, rails);
+		else if (!strncmp(line, "lnx_missing_route{", 18))
+			put_missing_route(k, line);
 	}
 	free(line);
 	if (f)
