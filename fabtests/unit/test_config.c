@@ -755,12 +755,13 @@ static unsigned roll(unsigned n)
 	return (unsigned)(lrand48() % n);
 }
 
+/* None is in two of them: as gateways of a route they would be refused. */
 static char *random_nids(char *p)
 {
 	unsigned n = 1 + roll(3);
 
 	while (n--) {
-		p += sprintf(p, "10.%u.[%u-%u].%u", roll(256), roll(5), 5 + roll(9),
+		p += sprintf(p, "10.%u.[%u-%u].%u", roll(80) * 3 + n, roll(5), 5 + roll(9),
 			     roll(256));
 		if (!roll(3))
 			p += sprintf(p, ":%u", roll(65536));
