@@ -936,6 +936,7 @@ int main(int argc, char **argv)
 		  .a = 1 },
 		{ .name = "forged", .body = sessions_forged },
 		{ .name = "unreachable-others", .body = sessions_unreachable },
+		{ .name = "unreachable-silent", .body = sessions_unreachable, .a = 1 },
 		{ .name = "idle-peers", .body = sessions_idle, .a = 1536,
 		  .slow = true },
 	};
