@@ -947,7 +947,7 @@ int main(int argc, char **argv)
 		{ .name = "many-servers", .body = many_servers, .a = 300, .b = 60 },
 		{ .name = "very-many-servers", .body = many_servers, .a = 20000,
 		  .b = 20000, .slow = true, .guard_s = 3000 },
-		{ .name = "mortal-servers", .body = mortal_servers, .a = 600 },
+		{ .name = "mortal-servers", .body = mortal_servers, .a = 300, .guard_s = 300 },
 		{ .name = "very-many-mortal-servers", .body = mortal_servers, .a = 6000,
 		  .slow = true, .guard_s = 3000 },
 		{ .name = "stranger-socket", .body = sessions_stranger },
