@@ -157,6 +157,9 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 			lnx_peer_shm_forget(peer);
 		else
 			forget_registered(ep, eid);
+		/* Its process has ended, and it is not in the AV: it is freed. */
+		if (peer)
+			lnx_peer_detach(peer);
 		remove_turns(ep, eid);
 		lnx_kept_region_forget(ep, eid);
 		lnx_shm_slot_release(ep->local.registry, i);

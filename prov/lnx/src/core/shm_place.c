@@ -7,7 +7,7 @@
 
 #include "core/open.h"
 #include "core/shm_place.h"
-#include "rail/rail.h"
+#include "obj/rail.h"
 
 #define REGION_VERSION	8u		/* of regions, of cores since 2.0 */
 #define NAME_BYTES	256u
