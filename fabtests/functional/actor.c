@@ -413,33 +413,59 @@ static int lives(struct ft *ft, const struct actor_order *o)
 	return FT_PASS;
 }
 
-static int servers(struct ft *ft, const struct actor_order *o)
+static int serve(struct ft *ft, unsigned i)
 {
 	struct actor_answer say = { 0 };
+	struct ft_msg m = {
+		.tagged = true, .addr = FI_ADDR_UNSPEC,
+		.buf = self->mem->at, .len = ACTOR_ROOM, .tag = 1,
+	};
+	struct ft_op *rx = ft_op_new(ft);
+	uint64_t want[2];
+
+	FT_CALL(ft, ft_recv(ft, rx, &m));
+	say.name_len = ft->o.name_len;
+	memcpy(say.name, ft->o.name, sizeof(say.name));
+	FT_TRY(actor_tell(ft, self, &say, sizeof(say)));
+	FT_DONE(ft, rx);
+	/* The sender has removed us now; what it sent is here. */
+	FT_TRY(actor_hear(ft, self, want, sizeof(want), false));
+	FT_CHECK(ft, rx->len == want[1] &&
+		 pattern_check(self->mem->at, want[1], ft->run->seed, 0,
+			       want[0]) < 0, "server %u: wrong data", i);
+	return FT_PASS;
+}
+
+static int servers(struct ft *ft, const struct actor_order *o)
+{
 	unsigned i;
 
 	for (i = 0; i < o->n; i++) {
-		struct ft_msg m = {
-			.tagged = true, .addr = FI_ADDR_UNSPEC,
-			.buf = self->mem->at, .len = ACTOR_ROOM, .tag = 1,
-		};
-		uint64_t want[2];
-		struct ft_op *rx;
-
 		if (i || o->key)
 			FT_TRY(replace_ep(ft));
-		rx = ft_op_new(ft);
-		FT_CALL(ft, ft_recv(ft, rx, &m));
-		say.name_len = ft->o.name_len;
-		memcpy(say.name, ft->o.name, sizeof(say.name));
-		FT_TRY(actor_tell(ft, self, &say, sizeof(say)));
-		FT_DONE(ft, rx);
-		/* The sender has removed us now; what it sent is here. */
-		FT_TRY(actor_hear(ft, self, want, sizeof(want), false));
-		FT_CHECK(ft, rx->len == want[1] &&
-			 pattern_check(self->mem->at, want[1], ft->run->seed, 0,
-				       want[0]) < 0, "server %u: wrong data",
-			 i);
+		FT_TRY(serve(ft, i));
+	}
+	return FT_PASS;
+}
+
+static int mortals(struct ft *ft, const struct actor_order *o)
+{
+	unsigned i;
+
+	for (i = 0; i < o->n; i++) {
+		int status = 0;
+		pid_t pid = fork();
+
+		FT_CHECK(ft, pid >= 0, "fork: no process");
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			if (actor_open(ft, NULL, 0) == FT_PASS && serve(ft, i) == FT_PASS)
+				_exit(0);
+			snprintf(self->mem->why, sizeof(self->mem->why), "%s", ft->why);
+			_exit(1);
+		}
+		FT_CHECK(ft, waitpid(pid, &status, 0) == pid && !status, "server %u: %s",
+			 i, self->mem->why);
 	}
 	return FT_PASS;
 }
@@ -476,6 +502,8 @@ static int obey(struct ft *ft, const struct actor_order *o,
 		return lives(ft, o);
 	case ACTOR_SERVERS:
 		return servers(ft, o);
+	case ACTOR_MORTALS:
+		return mortals(ft, o);
 	default:
 		return ft_fail(ft, "unknown order");
 	}

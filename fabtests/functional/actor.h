@@ -77,6 +77,8 @@ enum {
 					 * number (from `key` on) and name */
 	ACTOR_SERVERS,			/* n endpoints, one after the other, that
 					 * receive one message each */
+	ACTOR_MORTALS,			/* the same, each in a process of its own that
+					 * ends without closing it */
 };
 
 struct actor_order {

@@ -9,6 +9,7 @@
 #include "core/kept_region.h"
 #include "core/open.h"
 #include "core/peer.h"
+#include "core/shm_place.h"
 #include "core/shm_registry.h"
 
 bool lnx_peer_shm_local(const struct lnx_ep *ep, const struct lnx_addr *a)
@@ -51,9 +52,11 @@ static int insert_turn(struct lnx_ep *ep, uint64_t eid, fi_addr_t *core_addr)
 
 static void remove_turn(struct lnx_ep *ep, fi_addr_t core_addr)
 {
+	struct lnx_shm_place place = lnx_shm_place_of(ep, core_addr);
 	struct lnx_shm_turn **at, *t;
 
 	lnx_rail_remove(ep->shm, core_addr);
+	lnx_shm_place_vacate(place);
 	for (at = &ep->local.turns; (t = *at); at = &t->next) {
 		if (t->core != core_addr)
 			continue;
@@ -132,7 +135,8 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 	bool polled = false;
 	unsigned i;
 
-	if (lnx_shm_slots_free(ep->local.registry) >= SLOTS_LOW)
+	if (lnx_shm_slots_free(ep->local.registry) >= SLOTS_LOW ||
+	    !lnx_shm_places_found(ep))
 		return;
 	for (i = 0; i < LNX_SHM_SLOTS; i++) {
 		uint64_t eid = lnx_shm_slot_peer(ep->local.registry, i);
@@ -153,6 +157,9 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 			lnx_peer_shm_forget(peer);
 		else
 			forget_registered(ep, eid);
+		/* Its process has ended, and it is not in the AV: it is freed. */
+		if (peer)
+			lnx_peer_detach(peer);
 		remove_turns(ep, eid);
 		lnx_kept_region_forget(ep, eid);
 		lnx_shm_slot_release(ep->local.registry, i);
