@@ -9,7 +9,8 @@
  * set back here.
  *
  * Where they are is found in the region and the address vector of the core, and checked
- * against what is known of both.
+ * against what is known of both.  No pointer that is found there is followed: the vector is
+ * copied by the kernel, and the entry is written through the region's file.
  *
  * Locking: the owner lock of ep is held.
  */
@@ -23,13 +24,14 @@
 /* Are they found in this core?  If not, no place may be used again. */
 LNX_COLD bool lnx_shm_places_found(const struct lnx_ep *ep);
 
-/* What to set back; NULL: it was not found. */
+/* What to set back. */
 struct lnx_shm_place {
-	char *entry;			/* in ep's own region */
+	int fd;				/* of ep's own region; -1: it was not found */
+	uint64_t entry;			/* offset in that */
 };
 
 /* The place of the address that the core knows as core.  To be called before that is
- * removed; vacate afterwards. */
+ * removed; vacate afterwards, which closes the descriptor. */
 LNX_COLD struct lnx_shm_place lnx_shm_place_of(const struct lnx_ep *ep, fi_addr_t core);
 LNX_COLD void lnx_shm_place_vacate(struct lnx_shm_place place);
 
