@@ -77,6 +77,7 @@ void actor_kill(struct actor *a)
 		return;
 	kill(a->pid, SIGKILL);
 	waitpid(a->pid, NULL, 0);
+	shm_files_remove(&a->mem->leaves, NULL);
 	close(a->fd);
 	a->pid = 0;
 }
@@ -448,6 +449,18 @@ static int servers(struct ft *ft, const struct actor_order *o)
 	return FT_PASS;
 }
 
+static void mortal(struct ft *ft, unsigned i)
+{
+	int ret = actor_open(ft, NULL, 0);
+
+	/* No other endpoint is open in this process, and no peer is known yet. */
+	shm_files_of(getpid(), &self->mem->leaves);
+	if (ret == FT_PASS && serve(ft, i) == FT_PASS)
+		_exit(0);
+	snprintf(self->mem->why, sizeof(self->mem->why), "%s", ft->why);
+	_exit(1);
+}
+
 static int mortals(struct ft *ft, const struct actor_order *o)
 {
 	unsigned i;
@@ -459,13 +472,12 @@ static int mortals(struct ft *ft, const struct actor_order *o)
 		FT_CHECK(ft, pid >= 0, "fork: no process");
 		if (!pid) {
 			prctl(PR_SET_PDEATHSIG, SIGKILL);
-			if (actor_open(ft, NULL, 0) == FT_PASS && serve(ft, i) == FT_PASS)
-				_exit(0);
-			snprintf(self->mem->why, sizeof(self->mem->why), "%s", ft->why);
-			_exit(1);
+			mortal(ft, i);
 		}
-		FT_CHECK(ft, waitpid(pid, &status, 0) == pid && !status, "server %u: %s",
-			 i, self->mem->why);
+		FT_CHECK(ft, waitpid(pid, &status, 0) == pid, "waitpid: no process");
+		/* Each leaves megabytes. */
+		shm_files_remove(&self->mem->leaves, NULL);
+		FT_CHECK(ft, !status, "server %u: %s", i, self->mem->why);
 	}
 	return FT_PASS;
 }

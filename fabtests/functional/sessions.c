@@ -852,7 +852,8 @@ static int many_servers(struct ft *ft, const struct ft_case *c)
 	return meet_servers(ft, ACTOR_SERVERS, how_many(c));
 }
 
-/* a: how many, more than the shm core has places for. */
+/* a: how many, more than the shm core has places for.  Each takes 4 MiB of /dev/shm until
+ * its region is mapped by none: those of dead ones are let go of before they are many. */
 static int mortal_servers(struct ft *ft, const struct ft_case *c)
 {
 	return meet_servers(ft, ACTOR_MORTALS, (unsigned)c->a);

@@ -124,6 +124,19 @@ static void forget_registered(struct lnx_ep *ep, uint64_t eid)
 /* With fewer free slots than this, look for more: new peers that get no slot are told
  * so before we know of them. */
 #define SLOTS_LOW	32
+/* And after so many more were taken: the region of each dead peer, of some 4 MiB, takes
+ * memory of the node until no process maps it. */
+#define SLOTS_MORE	32
+
+static bool reclaim_due(const struct lnx_ep *ep, unsigned taken)
+{
+	return taken > LNX_SHM_SLOTS - SLOTS_LOW || taken >= ep->local.slots_taken + SLOTS_MORE;
+}
+
+static unsigned slots_taken(const struct lnx_ep *ep)
+{
+	return LNX_SHM_SLOTS - lnx_shm_slots_free(ep->local.registry);
+}
 
 /*
  * Free the slots of dead endpoints.  A peer that the application still has in the AV
@@ -132,11 +145,13 @@ static void forget_registered(struct lnx_ep *ep, uint64_t eid)
  */
 static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 {
+	unsigned i, taken = slots_taken(ep);
 	bool polled = false;
-	unsigned i;
 
-	if (lnx_shm_slots_free(ep->local.registry) >= SLOTS_LOW ||
-	    !lnx_shm_places_found(ep))
+	if (!reclaim_due(ep, taken))
+		return;
+	ep->local.slots_taken = taken;
+	if (!lnx_shm_places_found(ep))
 		return;
 	for (i = 0; i < LNX_SHM_SLOTS; i++) {
 		uint64_t eid = lnx_shm_slot_peer(ep->local.registry, i);
@@ -164,6 +179,7 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 		lnx_kept_region_forget(ep, eid);
 		lnx_shm_slot_release(ep->local.registry, i);
 	}
+	ep->local.slots_taken = slots_taken(ep);
 }
 
 static LNX_COLD bool foreign(struct lnx_peer *peer)
