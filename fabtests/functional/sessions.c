@@ -911,7 +911,8 @@ static int run(struct ft *ft, const struct ft_case *c)
 	if (!ft_is_bare(ft, "lnx"))
 		return ft_skip(ft, "only lnx has sessions");
 	if (c->body == mortal_servers) {
-		if (links && !strstr(links, "shm"))
+		if (!links ? !local() : !strstr(links, "shm") ||
+					(strstr(links, "tcp") && !local()))
 			return ft_skip(ft, "no shared memory");
 	} else if (c->body != reopened && c->body != reopened_late) {
 		if (!links || !strstr(links, "tcp"))
