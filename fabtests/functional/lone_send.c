@@ -10,6 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* It acknowledges all that has come, so that nothing is under way to it. */
+static int acknowledges(struct ft *ft)
+{
+	ft_linger(ft, 0.5);
+	return FT_PASS;
+}
+
 static int alone(struct ft *ft, struct victim *v)
 {
 	struct ft_cfg cfg = { .caps = FT_CAPS | FI_RMA };
@@ -20,7 +27,8 @@ static int alone(struct ft *ft, struct victim *v)
 	struct ft_op *tx;
 
 	prepare(ft, 0);
-	FT_TRY(victim_start(ft, v, &cfg, NULL));
+	FT_TRY(victim_start(ft, v, &cfg, acknowledges));
+	FT_TRY(victim_ready(ft, v, false));
 	victim_kill(v);
 	/* The connection ends before the send. */
 	ft_linger(ft, 0.5);
