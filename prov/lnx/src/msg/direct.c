@@ -164,10 +164,8 @@ void lnx_direct_pump(struct lnx_ep *ep)
 				break;
 			lnx_list_del(&d->link);
 			peer->shm.nqueued--;
-			/* Its process has ended, as for those that the core has. */
 			if (ret)
-				fail(peer, &d->tx, ret == -FI_EHOSTUNREACH ? FI_ECONNRESET :
-									     (int)-ret);
+				fail(peer, &d->tx, (int)-ret);
 			free(d);
 		}
 		if (!peer->shm.nqueued) {
