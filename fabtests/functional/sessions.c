@@ -809,19 +809,20 @@ static int many_lives(struct ft *ft, const struct ft_case *c)
 	return grown(ft, before, n - warm);
 }
 
-/* The same numbers. */
-static int many_servers(struct ft *ft, const struct ft_case *c)
+/* n of them, as ordered by what. */
+static int meet_servers(struct ft *ft, int what, unsigned n)
 {
 	static const size_t len[] = { 8, 5000, BIG };
 	struct actor_order o = { .what = ACTOR_OPEN };
 	struct actor *a = &actors[0];
-	unsigned i, n = how_many(c), warm = n / 3, part;
+	unsigned i, warm = n / 3, part;
 	struct actor_answer say;
 	double before = 0;
 	struct ft_op *tx;
 
 	FT_TRY(actor_start(ft, 0, actor_obeys));
-	FT_TRY(actor_do(ft, a, &o, NULL, true));
+	if (what == ACTOR_SERVERS)
+		FT_TRY(actor_do(ft, a, &o, NULL, true));
 	FT_TRY(actor_open(ft, NULL, 0));
 	for (i = 0; i < 3; i++)
 		pattern_fill(bufs[i], BIG, ft->run->seed, 0, i);
@@ -831,7 +832,7 @@ static int many_servers(struct ft *ft, const struct ft_case *c)
 		if (part)
 			before = heap_bytes();
 		i = part ? warm : 0;
-		o = (struct actor_order){ .what = ACTOR_SERVERS, .n = to - i,
+		o = (struct actor_order){ .what = what, .n = to - i,
 					  .key = part };
 		FT_TRY(actor_tell(ft, a, &o, sizeof(o)));
 		for (; i < to; i++) {
@@ -850,6 +851,19 @@ static int many_servers(struct ft *ft, const struct ft_case *c)
 		ft_linger(ft, 1.5);
 	}
 	return grown(ft, before, n - warm);
+}
+
+/* The same numbers. */
+static int many_servers(struct ft *ft, const struct ft_case *c)
+{
+	return meet_servers(ft, ACTOR_SERVERS, how_many(c));
+}
+
+/* a: how many, more than the shm core has places for.  Each takes 4 MiB of /dev/shm until
+ * its region is mapped by none: those of dead ones are let go of before they are many. */
+static int mortal_servers(struct ft *ft, const struct ft_case *c)
+{
+	return meet_servers(ft, ACTOR_MORTALS, (unsigned)c->a);
 }
 
 /* ---- clients that are killed while nothing is due from them ---- */
@@ -903,7 +917,11 @@ static int run(struct ft *ft, const struct ft_case *c)
 
 	if (!ft_is_bare(ft, "lnx"))
 		return ft_skip(ft, "only lnx has sessions");
-	if (c->body != reopened && c->body != reopened_late) {
+	if (c->body == mortal_servers) {
+		if (!links ? !local() : !strstr(links, "shm") ||
+					(strstr(links, "tcp") && !local()))
+			return ft_skip(ft, "no shared memory");
+	} else if (c->body != reopened && c->body != reopened_late) {
 		if (!links || !strstr(links, "tcp"))
 			return ft_skip(ft, "no rail over a network");
 		if (local())
@@ -938,6 +956,9 @@ int main(int argc, char **argv)
 		{ .name = "many-servers", .body = many_servers, .a = 300, .b = 60 },
 		{ .name = "very-many-servers", .body = many_servers, .a = 20000,
 		  .b = 20000, .slow = true, .guard_s = 3000 },
+		{ .name = "mortal-servers", .body = mortal_servers, .a = 300, .guard_s = 300 },
+		{ .name = "very-many-mortal-servers", .body = mortal_servers, .a = 6000,
+		  .slow = true, .guard_s = 3000 },
 		{ .name = "stranger-socket", .body = sessions_stranger },
 		{ .name = "stranger-endpoint", .body = sessions_stranger,
 		  .a = 1 },
