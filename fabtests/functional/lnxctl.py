@@ -1123,6 +1123,33 @@ def case_udsp_effect():
     read_by(a, b, TCP)
 
 
+def case_one_path():
+    """Large messages arrive whichever single path each end has."""
+    for env in ({"FI_LNX_MULTI_RAIL_SELECTION": "PER_PEER"}, {"FI_LNX_MAX_RAILS": "1"}):
+        for net in "tcp", "tcp;ofi_rxm":
+            a = Talk(TWO_NETS, "a", FI_LNX_UDSP="src: " + net, **env)
+            b = Talk(TWO_NETS, "b", **env)
+            names = a.do("name"), b.do("name")
+            a.do("know " + names[1])
+            b.do("know " + names[0])
+            for n, size in (3, 200), (3, 1000000):
+                send(a, b, n, size)
+                send(b, a, n, size)
+            # One that knows two others uses another rail for each of them.
+            c = Talk(TWO_NETS, "c", **env)
+            c.do("know " + names[0])
+            b.do("know " + c.do("name"))
+            c.do("know " + names[1])
+            c.tell("recv 3 1000000")
+            b.do("send 1 3 1000000")
+            c.answer()
+            b.tell("recv 3 1000000")
+            c.do("send 1 3 1000000")
+            b.answer()
+            for t in a, b, c:
+                t.quit()
+
+
 def flowing(a, b, size=200):
     """Messages go from a to b, on and on."""
     b.do("sink %d" % size)
