@@ -2106,6 +2106,29 @@ def case_usage():
     need(all(v in run("--help") for v in verbs), "--help")
 
 
+def case_output():
+    """What cannot be printed is an error, and goes nowhere else."""
+    a, b = pair()
+    a.do("spin")
+    with open("/dev/full", "w") as full:
+        for args in (("--help",), ("help",), ("--version",), ("--list-commands",),
+                     ("net", "--help"), ("net", "show", "--help"), ("list",), ("metrics",),
+                     ("-p", a.pid, "net", "show"), ("-p", a.pid, "export"), ("params", "--env")):
+            p = subprocess.run([LNXCTL, *map(str, args)], stdout=full, stderr=subprocess.PIPE,
+                               text=True, env=clean_env(), timeout=HANGS_S)
+            same(p.returncode, REFUSED, "status of %s on a full disk" % " ".join(map(str, args)))
+            need("writing the output failed" in p.stderr, args, "says:", p.stderr)
+    # Standard output and error of a daemon may be closed.
+    run("-p", a.pid, "udsp", "add", "--src", "tcp", wait=True)
+    for args in ("udsp", "add", "--src", "tcp"), ("explain", "0"), ("set", "nosuch", "3"):
+        for closed in ">&-", ">&- 2>&-", "<&- >&- 2>&-":
+            p = subprocess.run(["sh", "-c", 'exec "$@" ' + closed, "sh", LNXCTL, "-p",
+                                str(a.pid), *args], env=clean_env(), timeout=HANGS_S,
+                               stderr=subprocess.DEVNULL)
+            same(p.returncode, REFUSED, "status of %s %s" % (" ".join(args), closed))
+            same(show(a, "info")["info"]["pid"], a.pid, "the segment afterwards")
+
+
 def case_together():
     """Many readers of one process at the same time."""
     a, b = pair()
