@@ -1129,6 +1129,10 @@ def case_one_path():
         for net in "tcp", "tcp;ofi_rxm":
             a = Talk(TWO_NETS, "a", FI_LNX_UDSP="src: " + net, **env)
             b = Talk(TWO_NETS, "b", **env)
+            c = Talk(TWO_NETS, "c", **env)
+            # Also after an error, so that the other one is told of it.
+            for t in a, b, c:
+                t.do("spin")
             names = a.do("name"), b.do("name")
             a.do("know " + names[1])
             b.do("know " + names[0])
@@ -1136,7 +1140,6 @@ def case_one_path():
                 send(a, b, n, size)
                 send(b, a, n, size)
             # One that knows two others uses another rail for each of them.
-            c = Talk(TWO_NETS, "c", **env)
             c.do("know " + names[0])
             b.do("know " + c.do("name"))
             c.do("know " + names[1])
@@ -1412,6 +1415,13 @@ global: {credits: 9}
     same(limits(a), {"tcp": [41, 512], "tcp;ofi_rxm": [12, 512]}, "net set ... default")
     feed(a, text, wait=True)
     same((limits(a), exported(a)), (want, text), "import")
+    # Of a process without such tunables too.
+    d = Talk(TWO_NETS, "d")
+    d.do("spin")
+    before = exported(d)
+    run("-p", d.pid, "net", "set", "--nid", "tcp:lo", "--credits", 12, wait=True)
+    feed(d, before, wait=True)
+    same(exported(d), before, "import of what had no tunables")
     for args in (("--credits", 65536), ("--credits", "x"), ("--peer-credits", -1),
                  ("--credits", 3, "--health", 5)):
         run("-p", a.pid, "net", "set", "--nid", "tcp:lo", *args, status=USAGE)
