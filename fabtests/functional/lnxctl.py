@@ -1945,9 +1945,16 @@ def case_check():
             (dict(good, FI_LNX_WINDOWS="5"), "nearest one is FI_LNX_WINDOW"),
             (dict(good, FI_PROVIDER_PATH="+/nonexistent/liblnx-fi.so"),
              "cannot be read"),
-            (dict(good, FI_PROVIDER_PATH="/usr/lib"), "no liblnx-fi.so")):
+            (dict(good, FI_PROVIDER_PATH="/usr/lib"), "no liblnx-fi.so"),
+            (dict(good, FI_PROVIDER_PATH=os.path.abspath(SO)), "set it to +"),
+            # What lnx itself says, also if it is to be quiet.
+            (dict(good, FI_LNX_UDSP="src: nonsense"), "is no known net"),
+            (dict(good, FI_LNX_CONFIG="/nonexistent"), "it cannot be read"),
+            (dict(lnx, FI_LNX_PROV_LINKS="tcp;ofi_rxm:lo", FI_LNX_QUIET="1"),
+             'set FI_PROVIDER="lnx,tcp;ofi_rxm"')):
         said = problems(env)
         need(why in said, env, "is answered with:", said)
+        same(said.count(why), 1, "in " + said)
     check_open_mpi(good, problems)
     send_recv = [os.path.join(BUILD, "fabtests", "functional", "sendrecv"), "-p", "lnx",
                  "--quick", "--fork", "-c", "tsend-*"]
