@@ -1946,7 +1946,10 @@ def case_check():
             (dict(good, FI_PROVIDER_PATH="+/nonexistent/liblnx-fi.so"),
              "cannot be read"),
             (dict(good, FI_PROVIDER_PATH="/usr/lib"), "no liblnx-fi.so"),
-            (dict(good, FI_PROVIDER_PATH=os.path.abspath(SO)), "set it to +"),
+            (dict(good, FI_PROVIDER_PATH=os.path.abspath(SO)), "set it to +/"),
+            (dict(good, FI_PROVIDER_PATH="@" + os.path.abspath(SO)), "set it to +/"),
+            # libfabric separates them with ':' only.
+            (dict(good, FI_PROVIDER_PATH="+%s,+%s" % (SO, SO)), "cannot be read"),
             # What lnx itself says, also if it is to be quiet.
             (dict(good, FI_LNX_UDSP="src: nonsense"), "is no known net"),
             (dict(good, FI_LNX_CONFIG="/nonexistent"), "it cannot be read"),

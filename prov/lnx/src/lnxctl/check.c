@@ -114,9 +114,9 @@ static void check_path(struct check *k, struct lnx_doc *map)
 				"+PREFIX/lib/libfabric/liblnx-fi.so");
 		return;
 	}
-	copy = lnx_must(strdup(path));
-	/* libfabric separates them with ':', or ',' when one begins with '+' or '@'. */
-	for (part = strtok_r(copy, ":,", &save); part; part = strtok_r(NULL, ":,", &save))
+	/* With '@' what the directories have comes before what is built in. */
+	copy = lnx_must(strdup(path + (*path == '@')));
+	for (part = strtok_r(copy, ":", &save); part; part = strtok_r(NULL, ":", &save))
 		found |= look_at(k, part);
 	free(copy);
 	if (!found)
