@@ -2114,6 +2114,10 @@ def case_usage():
     for args in ("net", "show"), ("list",), ("metrics",):
         run("--dir", "/nonexistent", *args, status=REFUSED)
     need("/nonexistent" in run.said, run.said)
+    # They have one format.
+    for verb in "metrics", "export":
+        for fmt in "--json", "--table":
+            run(verb, fmt, status=USAGE)
     same(run("help"), run("--help"), "help")
     for noun in sorted({v.split()[0] for v in verbs if " " in v}):
         text = run(noun, "--help")
