@@ -1394,6 +1394,8 @@ global: {credits: 9}
         return {n["net type"]: [n["local NI(s)"][0]["tunables"][k]
                                 for k in ("credits", "peer_credits")] for n in nets}
 
+    same([params(a, n)["origin"] for n in ("credits", "prov_links", "spill")],
+         ["configuration file", "environment", "default"], "origin")
     want = {"tcp": [40, 5], "tcp;ofi_rxm": [9, 512]}
     same(limits(a), want, "limits of each rail")
     text = exported(a)

@@ -25,6 +25,8 @@ static const char *origin_name(unsigned origin)
 		return "derived";
 	case LNX_STATE_SET:
 		return "set";
+	case LNX_STATE_FILE:
+		return "configuration file";
 	default:
 		return "unknown";
 	}
