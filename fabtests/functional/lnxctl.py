@@ -1960,6 +1960,21 @@ def case_check():
         said = problems(env)
         need(why in said, env, "is answered with:", said)
         same(said.count(why), 1, "in " + said)
+    # What the configuration file says is asked for, too.
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write("global: {prov_links: 'shm+tcp:lo', spill: 77, hold_down: 5}\n")
+        f.flush()
+        env = dict(lnx, FI_LNX_CONFIG=f.name, FI_LNX_HOLD_DOWN="6")
+        found = {p["name"]: (p["value"], p["origin"]) for p in json.loads(
+            run("params", "--env", "--json", env=env))["params"]}
+        same([found[n] for n in ("spill", "hold_down", "credits")],
+             [("77", "configuration file"), ("6", "environment"), ("0", "default")],
+             "params --env")
+        run("check", env=env)
+        need('"shm+tcp:lo" is not offered' in problems(dict(env, FI_LNX_DISABLE_SHM="1")),
+             "a link of the file")
+    run("params", "--env", env=dict(lnx, FI_LNX_CONFIG="/nonexistent"), status=REFUSED)
+    need("cannot be read" in run.said, run.said)
     check_open_mpi(good, problems)
     send_recv = [os.path.join(BUILD, "fabtests", "functional", "sendrecv"), "-p", "lnx",
                  "--quick", "--fork", "-c", "tsend-*"]

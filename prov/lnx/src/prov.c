@@ -171,7 +171,7 @@ static void read_config(size_t n)
 	for (size_t i = 0; i < n && !path; i++)
 		if (!strncasecmp(conf_env[i], name, sizeof(name) - 1))
 			path = conf_env[i] + sizeof(name) - 1;
-	if (lnx_policy_load(path && *path ? path : NULL, &lnx_globals.config, why,
+	if (lnx_config_load(path && *path ? path : NULL, &lnx_globals.config, why,
 			    sizeof(why))) {
 		lnx_globals.config_error = strdup(why);
 		return;

@@ -518,7 +518,7 @@ static int run(struct lnxctl *c)
 	map = lnx_doc_map(c->doc, "check");
 	env = lnx_doc_map(map, "environment");
 	k.problems = lnx_doc_list(NULL, "problems");
-	lnx_conf_read(&k.conf, c->env, warn, &k);
+	lnxctl_environment(c, &k.conf, warn, &k);
 	check_path(&k, env);
 	check_filter(&k, env);
 	check_links(&k, env);
