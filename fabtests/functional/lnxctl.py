@@ -1126,6 +1126,36 @@ def case_udsp_effect():
     read_by(a, b, TCP)
 
 
+def case_one_path():
+    """Large messages arrive whichever single path each end has."""
+    for env in ({"FI_LNX_MULTI_RAIL_SELECTION": "PER_PEER"}, {"FI_LNX_MAX_RAILS": "1"}):
+        for net in "tcp", "tcp;ofi_rxm":
+            a = Talk(TWO_NETS, "a", FI_LNX_UDSP="src: " + net, **env)
+            b = Talk(TWO_NETS, "b", **env)
+            c = Talk(TWO_NETS, "c", **env)
+            # Also after an error, so that the other one is told of it.
+            for t in a, b, c:
+                t.do("spin")
+            names = a.do("name"), b.do("name")
+            a.do("know " + names[1])
+            b.do("know " + names[0])
+            for n, size in (3, 200), (3, 1000000):
+                send(a, b, n, size)
+                send(b, a, n, size)
+            # One that knows two others uses another rail for each of them.
+            c.do("know " + names[0])
+            b.do("know " + c.do("name"))
+            c.do("know " + names[1])
+            c.tell("recv 3 1000000")
+            b.do("send 1 3 1000000")
+            c.answer()
+            b.tell("recv 3 1000000")
+            c.do("send 1 3 1000000")
+            b.answer()
+            for t in a, b, c:
+                t.quit()
+
+
 def flowing(a, b, size=200):
     """Messages go from a to b, on and on."""
     b.do("sink %d" % size)
@@ -1367,6 +1397,8 @@ global: {credits: 9}
         return {n["net type"]: [n["local NI(s)"][0]["tunables"][k]
                                 for k in ("credits", "peer_credits")] for n in nets}
 
+    same([params(a, n)["origin"] for n in ("credits", "prov_links", "spill")],
+         ["configuration file", "environment", "default"], "origin")
     want = {"tcp": [40, 5], "tcp;ofi_rxm": [9, 512]}
     same(limits(a), want, "limits of each rail")
     text = exported(a)
@@ -1388,6 +1420,13 @@ global: {credits: 9}
     same(limits(a), {"tcp": [41, 512], "tcp;ofi_rxm": [12, 512]}, "net set ... default")
     feed(a, text, wait=True)
     same((limits(a), exported(a)), (want, text), "import")
+    # Of a process without such tunables too.
+    d = Talk(TWO_NETS, "d")
+    d.do("spin")
+    before = exported(d)
+    run("-p", d.pid, "net", "set", "--nid", "tcp:lo", "--credits", 12, wait=True)
+    feed(d, before, wait=True)
+    same(exported(d), before, "import of what had no tunables")
     for args in (("--credits", 65536), ("--credits", "x"), ("--peer-credits", -1),
                  ("--credits", 3, "--health", 5)):
         run("-p", a.pid, "net", "set", "--nid", "tcp:lo", *args, status=USAGE)
@@ -1911,9 +1950,34 @@ def case_check():
             (dict(good, FI_LNX_WINDOWS="5"), "nearest one is FI_LNX_WINDOW"),
             (dict(good, FI_PROVIDER_PATH="+/nonexistent/liblnx-fi.so"),
              "cannot be read"),
-            (dict(good, FI_PROVIDER_PATH="/usr/lib"), "no liblnx-fi.so")):
+            (dict(good, FI_PROVIDER_PATH="/usr/lib"), "no liblnx-fi.so"),
+            (dict(good, FI_PROVIDER_PATH=os.path.abspath(SO)), "set it to +/"),
+            (dict(good, FI_PROVIDER_PATH="@" + os.path.abspath(SO)), "set it to +/"),
+            # libfabric separates them with ':' only.
+            (dict(good, FI_PROVIDER_PATH="+%s,+%s" % (SO, SO)), "cannot be read"),
+            # What lnx itself says, also if it is to be quiet.
+            (dict(good, FI_LNX_UDSP="src: nonsense"), "is no known net"),
+            (dict(good, FI_LNX_CONFIG="/nonexistent"), "it cannot be read"),
+            (dict(lnx, FI_LNX_PROV_LINKS="tcp;ofi_rxm:lo", FI_LNX_QUIET="1"),
+             'set FI_PROVIDER="lnx,tcp;ofi_rxm"')):
         said = problems(env)
         need(why in said, env, "is answered with:", said)
+        same(said.count(why), 1, "in " + said)
+    # What the configuration file says is asked for, too.
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml") as f:
+        f.write("global: {prov_links: 'shm+tcp:lo', spill: 77, hold_down: 5}\n")
+        f.flush()
+        env = dict(lnx, FI_LNX_CONFIG=f.name, FI_LNX_HOLD_DOWN="6")
+        found = {p["name"]: (p["value"], p["origin"]) for p in json.loads(
+            run("params", "--env", "--json", env=env))["params"]}
+        same([found[n] for n in ("spill", "hold_down", "credits")],
+             [("77", "configuration file"), ("6", "environment"), ("0", "default")],
+             "params --env")
+        run("check", env=env)
+        need('"shm+tcp:lo" is not offered' in problems(dict(env, FI_LNX_DISABLE_SHM="1")),
+             "a link of the file")
+    run("params", "--env", env=dict(lnx, FI_LNX_CONFIG="/nonexistent"), status=REFUSED)
+    need("cannot be read" in run.said, run.said)
     check_open_mpi(good, problems)
     send_recv = [os.path.join(BUILD, "fabtests", "functional", "sendrecv"), "-p", "lnx",
                  "--quick", "--fork", "-c", "tsend-*"]
@@ -2070,6 +2134,10 @@ def case_usage():
     for args in ("net", "show"), ("list",), ("metrics",):
         run("--dir", "/nonexistent", *args, status=REFUSED)
     need("/nonexistent" in run.said, run.said)
+    # They have one format.
+    for verb in "metrics", "export":
+        for fmt in "--json", "--table":
+            run(verb, fmt, status=USAGE)
     same(run("help"), run("--help"), "help")
     for noun in sorted({v.split()[0] for v in verbs if " " in v}):
         text = run(noun, "--help")
@@ -2080,6 +2148,29 @@ def case_usage():
     run("list", "-v2", "--json")
     need("lnxctl (lnx) " in run("--version"), "--version")
     need(all(v in run("--help") for v in verbs), "--help")
+
+
+def case_output():
+    """What cannot be printed is an error, and goes nowhere else."""
+    a, b = pair()
+    a.do("spin")
+    with open("/dev/full", "w") as full:
+        for args in (("--help",), ("help",), ("--version",), ("--list-commands",),
+                     ("net", "--help"), ("net", "show", "--help"), ("list",), ("metrics",),
+                     ("-p", a.pid, "net", "show"), ("-p", a.pid, "export"), ("params", "--env")):
+            p = subprocess.run([LNXCTL, *map(str, args)], stdout=full, stderr=subprocess.PIPE,
+                               text=True, env=clean_env(), timeout=HANGS_S)
+            same(p.returncode, REFUSED, "status of %s on a full disk" % " ".join(map(str, args)))
+            need("writing the output failed" in p.stderr, args, "says:", p.stderr)
+    # Standard output and error of a daemon may be closed.
+    run("-p", a.pid, "udsp", "add", "--src", "tcp", wait=True)
+    for args in ("udsp", "add", "--src", "tcp"), ("explain", "0"), ("set", "nosuch", "3"):
+        for closed in ">&-", ">&- 2>&-", "<&- >&- 2>&-":
+            p = subprocess.run(["sh", "-c", 'exec "$@" ' + closed, "sh", LNXCTL, "-p",
+                                str(a.pid), *args], env=clean_env(), timeout=HANGS_S,
+                               stderr=subprocess.DEVNULL)
+            same(p.returncode, REFUSED, "status of %s %s" % (" ".join(args), closed))
+            same(show(a, "info")["info"]["pid"], a.pid, "the segment afterwards")
 
 
 def case_together():

@@ -4,6 +4,7 @@
  * requests through its mailbox, and whose file it is.
  */
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -1205,4 +1206,51 @@ Test(ctl, stats_file)
 	fake_close(&f);
 	lnx_stats_file_fini();
 	fake_conf.stats_file = NULL;
+}
+
+static void write_stats(char *path)
+{
+	fake_conf.stats_file = path;
+	fake_conf.state = false;
+	open_kind(LNX_RAIL_PLAIN);
+	fake_close(&f);
+	lnx_stats_file_fini();
+	fake_conf.stats_file = NULL;
+}
+
+/* What is no file stays what it is: FI_LNX_STATS_FILE=/dev/null of root, for instance. */
+Test(ctl, stats_file_special)
+{
+	char path[100], link[120];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/pipe", root);
+	snprintf(link, sizeof(link), "%s/link", root);
+	cr_assert(!mkfifo(path, 0600) && !symlink(path, link));
+	write_stats(path);
+	write_stats(link);
+	cr_expect(!lstat(path, &st) && S_ISFIFO(st.st_mode));
+	cr_expect(!lstat(link, &st) && S_ISLNK(st.st_mode));
+}
+
+/* Others may write to the same path at the same time, each of them first to another file. */
+Test(ctl, stats_file_shared)
+{
+	char path[100], other[120];
+	struct dirent *e;
+	unsigned n = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/same", root);
+	snprintf(other, sizeof(other), "%s.new", path);
+	cr_assert(!mkfifo(other, 0600));
+	write_stats(path);
+	read_file(path);
+	cr_expect(strstr(text, "lnx_endpoint{pid=\""));
+	d = opendir(root);
+	cr_assert(d);
+	while ((e = readdir(d)))
+		n += !strncmp(e->d_name, "same", 4);
+	closedir(d);
+	cr_expect_eq(n, 2, "%u files", n);
 }

@@ -179,6 +179,7 @@ enum lnx_policy_end {
  *	-EALREADY	there is the same rule already
  *	-ENOENT		there is no such rule
  *	-ENOSPC		there are as many rules as there can be
+ *	-E2BIG		more at a time than a request has room for; 10 always have room
  *	-EPROTO		the reply is malformed
  *
  * and what `call` returned.

@@ -84,8 +84,13 @@ static bool look_at(struct check *k, const char *part)
 	const char *name = strrchr(part, '/');
 	struct stat st;
 
-	if (part[0] != '+')
+	if (part[0] != '+') {
+		if (name && !strcmp(name, "/liblnx-fi.so"))
+			problem(k, "FI_PROVIDER_PATH has a file, %s, without a + in front, and "
+				"libfabric looks for a directory of that name: set it to +%s",
+				part, part);
 		return has_module(part);
+	}
 	part++;
 	if (!name || strcmp(name, "/liblnx-fi.so"))
 		return false;
@@ -109,9 +114,9 @@ static void check_path(struct check *k, struct lnx_doc *map)
 				"+PREFIX/lib/libfabric/liblnx-fi.so");
 		return;
 	}
-	copy = lnx_must(strdup(path));
-	/* libfabric separates them with ':', or ',' when one begins with '+' or '@'. */
-	for (part = strtok_r(copy, ":,", &save); part; part = strtok_r(NULL, ":,", &save))
+	/* With '@' what the directories have comes before what is built in. */
+	copy = lnx_must(strdup(path + (*path == '@')));
+	for (part = strtok_r(copy, ":", &save); part; part = strtok_r(NULL, ":", &save))
 		found |= look_at(k, part);
 	free(copy);
 	if (!found)
@@ -188,8 +193,9 @@ static void check_links(struct check *k, struct lnx_doc *map)
 
 /* ---- a program ---- */
 
-/* Start it with its output in *out, if not NULL.  The process, or -1. */
-static pid_t start(char *const argv[], FILE **out)
+/* Start it with its output in *out, if not NULL, and its errors in the file err then.  The
+ * process, or -1. */
+static pid_t start(char *const argv[], FILE **out, FILE *err)
 {
 	int fd[2];
 	pid_t pid;
@@ -200,6 +206,8 @@ static pid_t start(char *const argv[], FILE **out)
 	if (!pid) {
 		if (out) {
 			dup2(fd[1], STDOUT_FILENO);
+			if (err)
+				dup2(fileno(err), STDERR_FILENO);
 			close(fd[0]);
 			close(fd[1]);
 		}
@@ -254,19 +262,55 @@ static void take_domain(struct check *k, char *line)
 		offer(k, at);
 }
 
+/* Is that sentence one of the problems? */
+static bool is_known(const struct check *k, const char *text)
+{
+	const struct lnx_doc *d;
+	char buf[32];
+
+	for (d = k->problems->child; d; d = d->next)
+		if (!strcmp(lnx_doc_value(d, buf, sizeof(buf)), text))
+			return true;
+	return false;
+}
+
+/* What lnx says of its settings is why it offers nothing, or something else. */
+static void take_errors(struct check *k, FILE *err)
+{
+	char line[LINE];
+
+	rewind(err);
+	while (fgets(line, sizeof(line), err)) {
+		if (strncmp(line, "lnx: ", 5)) {
+			fputs(line, stderr);
+			continue;
+		}
+		line[strcspn(line, "\r\n")] = '\0';
+		lnx_client_printable(line, strlen(line));
+		if (!is_known(k, line + 5))
+			problem(k, "%s", line + 5);
+	}
+	fclose(err);
+}
+
 static void ask(struct check *k)
 {
 	char *const argv[] = { "fi_info", "-p", "lnx", NULL };
 	char line[LINE];
-	FILE *out = NULL;
-	pid_t pid = start(argv, &out);
+	FILE *out = NULL, *err = tmpfile();
+	pid_t pid;
 	int status;
 
+	/* The reason is wanted here, whatever the program will print. */
+	setenv("FI_LNX_QUIET", "0", 1);
+	pid = start(argv, &out, err);
 	while (out && fgets(line, sizeof(line), out))
 		take_domain(k, line);
 	if (out)
 		fclose(out);
 	status = pid < 0 ? -1 : wait_for(pid);
+	if (err)
+		take_errors(k, err);
 	if (status == 127 || status < 0)
 		problem(k, "fi_info, which comes with libfabric, cannot be started: what "
 			"lnx offers is not known");
@@ -449,7 +493,7 @@ static bool run_command(struct check *k, struct lnx_doc *map)
 			"command was run with another value");
 	snprintf(file, sizeof(file), "%s/%%h.%%p", dir);
 	setenv("FI_LNX_STATS_FILE", file, 1);
-	pid = start(k->c->command, NULL);
+	pid = start(k->c->command, NULL, NULL);
 	status = pid < 0 ? -1 : wait_for(pid);
 	lnx_doc_int(map, "status of the command", status);
 	if (status)
@@ -474,7 +518,7 @@ static int run(struct lnxctl *c)
 	map = lnx_doc_map(c->doc, "check");
 	env = lnx_doc_map(map, "environment");
 	k.problems = lnx_doc_list(NULL, "problems");
-	lnx_conf_read(&k.conf, c->env, warn, &k);
+	lnxctl_environment(c, &k.conf, warn, &k);
 	check_path(&k, env);
 	check_filter(&k, env);
 	check_links(&k, env);

@@ -225,6 +225,18 @@ int lnxctl_health_options(const struct lnxctl *c);
 const char *lnxctl_health_verb(const struct lnxctl *c);
 const char *lnxctl_health_value(const struct lnxctl *c, char *buf, size_t size);
 
+/* ---- of this environment: environment.c ---- */
+
+struct lnx_conf;
+
+/*
+ * Read the parameters that a process has which is started in this environment: of its
+ * variables and the configuration file.  Each thing that is wrong is a sentence for warn;
+ * returns how many.  *conf is valid until lnxctl ends.  Call it once.
+ */
+int lnxctl_environment(struct lnxctl *c, struct lnx_conf *conf,
+		       void (*warn)(void *arg, const char *sentence), void *arg);
+
 /* ---- the verbs ---- */
 
 extern const struct lnxctl_verb lnxctl_check, lnxctl_debug_recovery, lnxctl_discover,

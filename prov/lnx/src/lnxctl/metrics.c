@@ -47,9 +47,13 @@ static int run(struct lnxctl *c)
 {
 	struct lnx_metrics_ep *ep;
 	struct lnx_out o = { 0 };
-	int ret = lnxctl_select(c, false, true);
 	unsigned i, n;
+	int ret;
 
+	if (c->format_set)
+		return lnxctl_usage(c, "\"metrics\" writes OpenMetrics text, and no other "
+				    "format");
+	ret = lnxctl_select(c, false, true);
 	if (ret)
 		return ret;
 	for (i = 0; i < c->procs.n; i++) {
