@@ -809,8 +809,8 @@ static int many_lives(struct ft *ft, const struct ft_case *c)
 	return grown(ft, before, n - warm);
 }
 
-/* n of them, as ordered by what. */
-static int meet_servers(struct ft *ft, int what, unsigned n)
+/* n of them, as ordered by what; forgotten_s: until the last ones are forgotten. */
+static int meet_servers(struct ft *ft, int what, unsigned n, double forgotten_s)
 {
 	static const size_t len[] = { 8, 5000, BIG };
 	struct actor_order o = { .what = ACTOR_OPEN };
@@ -848,7 +848,7 @@ static int meet_servers(struct ft *ft, int what, unsigned n)
 			ft_ops_drop(ft);
 		}
 		FT_TRY(actor_hear(ft, a, &say, sizeof(say), false));
-		ft_linger(ft, 1.5);
+		ft_linger(ft, forgotten_s);
 	}
 	return grown(ft, before, n - warm);
 }
@@ -856,14 +856,21 @@ static int meet_servers(struct ft *ft, int what, unsigned n)
 /* The same numbers. */
 static int many_servers(struct ft *ft, const struct ft_case *c)
 {
-	return meet_servers(ft, ACTOR_SERVERS, how_many(c));
+	return meet_servers(ft, ACTOR_SERVERS, how_many(c), 1.5);
 }
 
 /* a: how many, more than the shm core has places for.  Each takes 4 MiB of /dev/shm until
  * its region is mapped by none: those of dead ones are let go of before they are many. */
 static int mortal_servers(struct ft *ft, const struct ft_case *c)
 {
-	return meet_servers(ft, ACTOR_MORTALS, (unsigned)c->a);
+	return meet_servers(ft, ACTOR_MORTALS, (unsigned)c->a, 1.5);
+}
+
+/* Over a network the process of an idle peer is asked for once in a minute, and ten times
+ * where its host answers nothing. */
+static int mortal_servers_network(struct ft *ft, const struct ft_case *c)
+{
+	return meet_servers(ft, ACTOR_MORTALS, (unsigned)c->a, 90);
 }
 
 /* ---- clients that are killed while nothing is due from them ---- */
@@ -957,6 +964,8 @@ int main(int argc, char **argv)
 		{ .name = "very-many-servers", .body = many_servers, .a = 20000,
 		  .b = 20000, .slow = true, .guard_s = 3000 },
 		{ .name = "mortal-servers", .body = mortal_servers, .a = 300, .guard_s = 300 },
+		{ .name = "mortal-servers-network", .body = mortal_servers_network, .a = 200,
+		  .slow = true, .guard_s = 600 },
 		{ .name = "very-many-mortal-servers", .body = mortal_servers, .a = 6000,
 		  .slow = true, .guard_s = 3000 },
 		{ .name = "stranger-socket", .body = sessions_stranger },
