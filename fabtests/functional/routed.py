@@ -689,6 +689,57 @@ def case_nids():
         g.stop()
 
 
+def case_far_link():
+    """The gateway's link to the far net goes down: it tells, and its routes are not used until
+    it is back; with AVOID_ASYM_ROUTER_FAILURE 0 they are."""
+    gateways = two()
+    a, b = talks()
+    other = Talk(A, "rail0", FI_LNX_AVOID_ASYM_ROUTER_FAILURE="0")
+    for t in a, b, other:
+        t.do("spin")
+        for g in G1, G2:
+            t.route("add", *over(g)[t.node == B])
+    nids = {g: "10.77.0.%d@tcp1" % g for g in (G1, G2)}
+    for t in a, other:
+        wait_for(lambda t=t: all(w["gateway state"] == "alive" for w in ways(t).values()),
+                 "not all gateways answer")
+    a.do("flow 0 2000")
+    b.do("sink 2000")
+    took = []
+    for down, stays in ((0, 1), (1, 0)):
+        g = gateways[down]
+        carries(g, "gateway %d carries nothing" % down)
+        infos = g.count("infos")
+        began = time.monotonic()
+        lab("fault", NODES[g.node], "1", "down")
+        wait_for(lambda g=g: ways(a)[nids[g.node]]["reason"] ==
+                 "no rail of the gateway is up there", "A does not know: %s" % ways(a))
+        took.append(time.monotonic() - began)
+        # B is told of nothing over a link that is down.
+        wait_for(lambda g=g, infos=infos: g.count("infos") >= infos + 2, "not all are told")
+        time.sleep(0.2)
+        want(ways(other)[nids[g.node]]["state"] == "up", "%s" % ways(other))
+        want(ways(a)[nids[gateways[stays].node]]["state"] == "up", "%s" % ways(a))
+        carries(gateways[stays], "gateway %d carries nothing" % stays)
+        before = g.count("recv_count")
+        time.sleep(0.2)
+        more = g.count("recv_count") - before
+        want(more < 20, "%d frames to the gateway whose link is down" % more)
+        lab("fault", NODES[g.node], "1", "restore")
+        wait_for(lambda g=g: ways(a)[nids[g.node]]["state"] == "up",
+                 "it does not come back: %s" % ways(a))
+        carries(g, "gateway %d carries nothing again" % down)
+    print("# A knew after", ["%.0f ms" % (1e3 * t) for t in took])
+    a.do("ebb")
+    b.do("ebb")
+    for t in (a, b, other):
+        s = t.show("stats", "show")["statistics"]
+        want(s["errors"] == 0, "errors: %s" % s)
+        t.quit()
+    for g in gateways:
+        g.stop()
+
+
 def case_live_refused():
     """What is refused, and that nothing is changed then; file and export."""
     a = Talk(A, "rail0")

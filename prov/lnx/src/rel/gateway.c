@@ -180,12 +180,24 @@ static LNX_COLD void forget_notes(struct lnx_gw *gw)
 			t->route[i].noted_ns = 0;
 }
 
+/* Of its rails, those that it says are down: bits. */
+static uint32_t told_down(const struct lnx_gateway *state)
+{
+	uint32_t bits = 0;
+	unsigned i;
+
+	for (i = 0; i < state->nrail; i++)
+		bits |= (uint32_t)state->rail[i].told_down << i;
+	return bits;
+}
+
 static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info,
 			      uint64_t now)
 {
 	const struct lnx_gateway *state;
 	struct lnx_gateway_facts facts;
 	bool was_up, was_draining;
+	uint32_t were_down;
 
 	lnx_gateway_facts_of(&facts, info);
 	/* Frames that fit our rails have to fit those behind it. */
@@ -199,12 +211,14 @@ static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info,
 	state = &gw->process->state;
 	was_up = state->state == LNX_GATEWAY_ALIVE && state->routing;
 	was_draining = state->draining;
+	were_down = told_down(state);
 	lnx_gateway_info(&gw->process->state, &facts, now);
 	gw->process->rails = info->gw.rails;
 	gw->process->frame_max = info->frame_max;
 	forget_notes(gw);
 	lnx_ep_due(gw->all->ep, LNX_DUE_GATEWAYS, 0);
-	if (!was_up || was_draining != state->draining || !state->routing)
+	if (!was_up || was_draining != state->draining || !state->routing ||
+	    were_down != told_down(state))
 		order_again(gw);
 }
 
