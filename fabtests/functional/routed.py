@@ -18,6 +18,8 @@ BUILD = os.path.abspath(os.environ.get("top_builddir", "."))
 DSO = os.environ.get("LNX_SO", os.path.join(BUILD, ".libs/liblnx-fi.so"))
 # A hang guard, which no working run comes near.
 GUARD = 600 * float(os.environ.get("FT_TIMEOUT_S", 30)) / 30
+# What starts gateways: a command of words.
+UNDER = os.environ.get("LNX_RTD_UNDER", "").split()
 A, B, G1, G2, G3 = 1, 2, 241, 242, 243
 NODES = {A: "1", B: "2", G1: "g1", G2: "g2", G3: "g3"}
 NETS = "tcp1=10.77.0.0/24; tcp2=10.77.1.0/24; tcp3=10.77.2.0/24; tcp4=10.77.3.0/24"
@@ -69,7 +71,8 @@ class Gateway:
     def start(self):
         if os.path.exists(self.state_file):
             os.unlink(self.state_file)
-        self.process = start(self.node, [os.path.join(BUILD, "lnxrtd"), "-c", self.conf])
+        self.process = start(self.node, [*UNDER, os.path.join(BUILD, "lnxrtd"), "-c",
+                                         self.conf])
         end = time.monotonic() + GUARD
         while not os.path.exists(self.state_file):
             want(self.process.poll() is None, "lnxrtd ended")
@@ -738,6 +741,72 @@ def case_far_link():
         t.quit()
     for g in gateways:
         g.stop()
+
+
+class Envelope:
+    """An end without lnx, which sends what it is told (envelope.c)."""
+
+    def __init__(self, node, rail):
+        self.p = start(node, [os.path.join(BUILD, "fabtests/functional/envelope"), "tcp",
+                              rail], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.address = self.do("address")
+        self.prov, _, _, self.group = re.split("[:#]", self.address)
+
+    def tell(self, line):
+        want(self.p.poll() is None, "envelope has ended with %s: %s" % (
+            self.p.returncode, self.p.stdout.read() if self.p.returncode else ""))
+        self.p.stdin.write(line + "\n")
+        self.p.stdin.flush()
+
+    def answer(self):
+        said = self.p.stdout.readline().strip()
+        want(said and not said.startswith("error"), "envelope: " + said)
+        return said
+
+    def do(self, line):
+        self.tell(line)
+        return self.answer()
+
+    def peer(self, name, ip, port, like):
+        """An address on the net of another end."""
+        self.do("peer %s %s:%s:%d#%s" % (name, like.prov, ip, port, like.group))
+
+
+def case_hostile():
+    """What a hostile end asks for and must not get; and it keeps nothing from others,
+    whatever it sends."""
+    g = Gateway(G1, more="limits: {notes: 1000}\n")
+    bad, b = Envelope(G3, "rail0"), Envelope(B, "rail1")
+    bad.peer("g", "10.77.0.%d" % G1, 7988, bad)
+    bad.do("gateway g")
+    bad.do("hello")
+    for ip, port, reason in (("10.77.1.2", 1023, "not_allowed"),
+                             ("127.0.0.1", 5000, "not_allowed"),
+                             ("169.254.1.1", 5000, "not_allowed"),
+                             ("10.77.1.%d" % G1, 5000, "own_id"),
+                             ("10.77.0.%d" % G1, 5000, "own_id"),
+                             ("10.77.1.%d" % G1, 7988, "own_id")):
+        bad.peer("x", ip, port, b)
+        before = g.count(reason)
+        bad.do("send x 1 200")
+        wait_for(lambda reason=reason, before=before: g.count(reason) == before + 1,
+                 "%s:%d is not %s" % (ip, port, reason))
+    bad.do("peer x %s:10.99.0.1:5000#9" % b.prov)
+    bad.do("send x 1 200")
+    wait_for(lambda: g.count("no_route") == 1, "a net that it does not serve")
+    want(g.count("route_count") == 0, "something was forwarded")
+    bad.do("peer b " + b.address)
+    for size in ("64", "64k"):
+        bad.tell("attack b %d 600000" % time.time_ns())
+        traffic([g], "stream", size, lambda *_: None)
+        print("# " + bad.do("address"))
+        bad.answer()
+    with open("/proc/%d/status" % g.process.pid, encoding="ascii") as f:
+        print("# gateway: " + re.search(r"VmRSS:.*", f.read())[0])
+    for reason in ("bad_envelope", "refused", "quota"):
+        want(g.count(reason) > 0, "no frame was dropped because of " + reason)
+    g.stop()
+    want(g.process.returncode == 0, "it ended with %s" % g.process.returncode)
 
 
 def case_live_refused():

@@ -910,17 +910,24 @@ Test(routed, pieces_past_a_gateway_that_hangs)
 /* ---- notes ---- */
 
 /* The gateway says why it dropped that frame. */
-static void note(fi_addr_t gateway, unsigned reason, const struct lnx_hdr *frame)
+/* As note, and for so long it will be the same. */
+static void note_for(fi_addr_t gateway, unsigned reason, const struct lnx_hdr *frame,
+		     uint32_t wait_ms)
 {
 	struct lnx_route_note n = {
 		.reason = (uint8_t)reason, .account = 3, .id = id_of(gateway), .count = 1,
 		.rail = p.where.rail[0], .src = frame->src, .dst = frame->dst,
-		.seq = frame->seq,
+		.seq = frame->seq, .wait_ms = wait_ms,
 	};
 	uint8_t bytes[LNX_ROUTE_NOTE_LEN];
 
 	cr_assert_gt(lnx_route_note_put(bytes, &n), 0);
 	fake_arrive(core, bytes, sizeof(bytes));
+}
+
+static void note(fi_addr_t gateway, unsigned reason, const struct lnx_hdr *frame)
+{
+	note_for(gateway, reason, frame, 0);
 }
 
 /* Send a message; the gateway that it goes to, *first, drops it and says so.  Returns where it
@@ -1008,6 +1015,42 @@ Test(routed, quota_of_the_only_gateway)
 	}
 	cr_expect_eq(to, 0);
 	cr_expect(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)));
+	end();
+}
+
+/* A gateway that drops all for a time is not sent the same again and again; soon after that time
+ * it is. */
+Test(routed, notes_one_after_the_other)
+{
+	unsigned i, n = 0, last = 0;
+	struct lnx_hdr h;
+
+	meet();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	for (i = 0; i < 1000; i++) {
+		fake_after_ms(&f, 1);
+		if (went(LNX_KIND_TAG, &h) == FI_ADDR_NOTAVAIL)
+			continue;
+		n++;
+		last = i;
+		note_for(0, LNX_NOTE_UNREACHABLE, &h, 1000);
+	}
+	cr_expect_leq(n, 14, "%u times", n);
+	cr_expect_gt(last, 700);
+	/* Then it is short again. */
+	for (i = 0; i < 210 && went(LNX_KIND_TAG, &h) == FI_ADDR_NOTAVAIL; i++)
+		fake_after_ms(&f, 1);
+	cr_expect_lt(i, 210);
+	fake_ack(&f, &p);
+	fake_after_ms(&f, 900);
+	fake_drop_all(&f, &p);
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	cr_assert_neq(went(LNX_KIND_TAG, &h), FI_ADDR_NOTAVAIL);
+	note_for(0, LNX_NOTE_UNREACHABLE, &h, 1000);
+	for (i = 0; i < 20 && went(LNX_KIND_TAG, &h) == FI_ADDR_NOTAVAIL; i++)
+		fake_after_ms(&f, 1);
+	cr_expect_lt(i, 5);
 	end();
 }
 
