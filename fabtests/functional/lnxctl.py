@@ -867,6 +867,34 @@ def case_explain():
     same(show(c, "explain", 0, 64)["explain"][0]["way"], "direct", "way on one host")
 
 
+def not_said(a, b, what):
+    """Paths that carry messages although explain says that they do not."""
+    use = {p["rail"]: p["use"] for p in explained(a)}
+    before = sent_by(a)
+    send(a, b, 40, 8000)
+    moved = [x - y for x, y in zip(sent_by(a), before)]
+    for rail, n in zip((TCP, RXM), moved):
+        need(not n or use[rail] != "no", what, rail, "is not used, and", n, "went over it:",
+             use)
+
+
+def case_explain_counts():
+    """Where messages go, explain says before: also the first ones, and with weights set by
+    hand that make another path the current one than rules do."""
+    for mode in "SPREAD", "PER_MSG", "LNET", "PER_PEER":
+        a, b = pair(TWO_NETS, FI_LNX_MULTI_RAIL_SELECTION=mode,
+                    FI_LNX_UDSP="dst: tcp;ofi_rxm")
+        a.do("spin")
+        b.do("spin")
+        not_said(a, b, mode + ", first messages:")
+        run("-p", a.pid, "net", "set", "--nid", TCP, "--pin", 500, wait=True)
+        run("-p", a.pid, "net", "set", "--nid", RXM, "--pin", 100, wait=True)
+        for _ in range(3):
+            not_said(a, b, mode + ", pinned:")
+        a.end()
+        b.end()
+
+
 # Two rails on one interface, each in a net of its own.
 TWO_NETS = "tcp:lo+tcp;ofi_rxm:lo"
 TCP, RXM = "tcp:lo", "tcp;ofi_rxm:lo"
