@@ -371,6 +371,11 @@ def case_list():
     same([p["pid"] for p in show(None, "--job", "list", env=dict(
         clean_env(), SLURM_JOB_ID="job-%d" % os.getpid()))["process"]],
         [a.pid, b.pid], "of its own job")
+    # Those that have an endpoint.
+    eid = show(a, "info")["endpoint info"]["id"]
+    same([p["pid"] for p in show(None, "--ep", eid, "list")["process"]], [a.pid], "--ep")
+    run("--ep", "0123456789abcdef", "list", status=REFUSED)
+    run("--ep", "0123456789abcdef", "metrics", status=REFUSED)
     # Several, and none was chosen.
     run("net", "show", status=USAGE)
     need("choose one" in run.said, run.said)
@@ -860,6 +865,34 @@ def case_explain():
     send(c, d, 1, 1)
     c.do("spin")
     same(show(c, "explain", 0, 64)["explain"][0]["way"], "direct", "way on one host")
+
+
+def not_said(a, b, what):
+    """Paths that carry messages although explain says that they do not."""
+    use = {p["rail"]: p["use"] for p in explained(a)}
+    before = sent_by(a)
+    send(a, b, 40, 8000)
+    moved = [x - y for x, y in zip(sent_by(a), before)]
+    for rail, n in zip((TCP, RXM), moved):
+        need(not n or use[rail] != "no", what, rail, "is not used, and", n, "went over it:",
+             use)
+
+
+def case_explain_counts():
+    """Where messages go, explain says before: also the first ones, and with weights set by
+    hand that make another path the current one than rules do."""
+    for mode in "SPREAD", "PER_MSG", "LNET", "PER_PEER":
+        a, b = pair(TWO_NETS, FI_LNX_MULTI_RAIL_SELECTION=mode,
+                    FI_LNX_UDSP="dst: tcp;ofi_rxm")
+        a.do("spin")
+        b.do("spin")
+        not_said(a, b, mode + ", first messages:")
+        run("-p", a.pid, "net", "set", "--nid", TCP, "--pin", 500, wait=True)
+        run("-p", a.pid, "net", "set", "--nid", RXM, "--pin", 100, wait=True)
+        for _ in range(3):
+            not_said(a, b, mode + ", pinned:")
+        a.end()
+        b.end()
 
 
 # Two rails on one interface, each in a net of its own.
@@ -1931,6 +1964,9 @@ def check_open_mpi(good, problems):
 
 
 def case_check():
+    with open(SO, "rb") as f:
+        if b"__asan_init" in f.read():
+            raise Skipped("fi_info, without the address sanitizer, cannot load such a module")
     lnx = dict(clean_env(), FI_PROVIDER_PATH="+" + SO, FI_PROVIDER="lnx")
     good = dict(lnx, FI_LNX_PROV_LINKS="shm+tcp:lo")
     doc = json.loads(run("check", "--json", env=good))["check"]
@@ -1976,6 +2012,41 @@ def case_check():
         run("check", env=env)
         need('"shm+tcp:lo" is not offered' in problems(dict(env, FI_LNX_DISABLE_SHM="1")),
              "a link of the file")
+        # Rules that are left over from the nets of the file.
+        f.seek(0)
+        f.truncate()
+        f.write("nets: {tcp1: 127.0.0.0/8}\nudsp: [{src: tcp1, priority: 3}]\n")
+        f.flush()
+        run("check", env=dict(good, FI_LNX_CONFIG=f.name))
+        said = problems(dict(good, FI_LNX_CONFIG=f.name, FI_LNX_NETS="tcp2=127.0.0.0/8"))
+        need('"src: tcp1, priority: 3" has no effect' in said and
+             "do not count beside FI_LNX_NETS" in said, said)
+        same(said.count("has no effect"), 1, said)
+        # What such a process exports, it and another one can import.
+        a = Talk("tcp:lo", "a", FI_LNX_CONFIG=f.name, FI_LNX_NETS="tcp2=127.0.0.0/8",
+                 FI_LNX_QUIET="1")
+        a.do("spin")
+        text = run("-p", a.pid, "export", wait=True)
+        need("tcp2" in text and "tcp1" in text, text)
+        feed(a, text)
+        same(run("-p", a.pid, "export", wait=True), text, "export, import, export")
+        f.seek(0)
+        f.truncate()
+        f.write(text)
+        f.flush()
+        b = Talk("tcp:lo", "a", FI_LNX_CONFIG=f.name, FI_LNX_QUIET="1")
+        b.do("spin")
+        same(run("-p", b.pid, "export", wait=True), text, "export as the file of another")
+    # Modules that are none.
+    for n, why in ((20, "no shared library"), (5000, "its end is missing")):
+        with tempfile.TemporaryDirectory() as d:
+            bad = os.path.join(d, "liblnx-fi.so")
+            with open(os.path.realpath(SO), "rb") as f, open(bad, "wb") as out:
+                out.write(f.read(n))
+            for path in d, "+" + bad:
+                need(why in problems(dict(good, FI_PROVIDER_PATH=path)), path, n)
+    for args in (["-f", "/nonexistent"], ["-p", 1], ["--ep", 1], ["--all"]):
+        run("check", *args, env=good, status=USAGE)
     run("params", "--env", env=dict(lnx, FI_LNX_CONFIG="/nonexistent"), status=REFUSED)
     need("cannot be read" in run.said, run.said)
     check_open_mpi(good, problems)

@@ -961,6 +961,47 @@ Test(ctl, explain_knows_at_once)
 	}
 }
 
+/* A path that is preferred takes nothing before it is connected. */
+Test(ctl, explain_before_the_first_message)
+{
+	struct fake_opt opt = { .nrail = 2, .kind = { LNX_RAIL_PLAIN, LNX_RAIL_PLAIN } };
+
+	fake_open(&f, &opt);
+	fake_peer_init(&f, &p, 0x1111);
+	fake_peer_insert(&f, &p);
+	cr_assert_eq(ask("explain 0 16"), 0, "%s", text);
+	cr_expect_eq(count("use frames state idle"), 1u, "%s", text);
+	cr_expect_eq(count("preferred, but not connected yet"), 1u, "%s", text);
+	cr_expect_eq(count("goes over path 1, the first message, too"), 1u, "%s", text);
+	cr_expect_eq(count("use spill state idle"), 1u, "%s", text);
+	cr_expect_eq(count("takes frames until path 0 is connected"), 1u, "%s", text);
+	fake_meet(&f, &p);
+	cr_assert_eq(ask("explain 0 16"), 0, "%s", text);
+	cr_expect_eq(count("not connected"), 0u, "%s", text);
+	fake_close_quick(&f);
+}
+
+/* By LNet's order a pin decides for frames; what is large the peer reads as it likes. */
+Test(ctl, explain_pins_and_large_messages)
+{
+	struct fake_opt opt = { .nrail = 2, .kind = { LNX_RAIL_PLAIN, LNX_RAIL_PLAIN } };
+
+	fake_conf.multi_rail_selection = LNX_SELECTION_LNET;
+	fake_open(&f, &opt);
+	fake_peer_init(&f, &p, 0x1111);
+	fake_peer_insert(&f, &p);
+	fake_meet(&f, &p);
+	strcpy(f.lnx->rail[1]->name, "plain:second");
+	cr_assert_eq(ask("health set plain:second 500"), 0, "%s", text);
+	cr_assert_eq(ask("explain 0 16"), 0, "%s", text);
+	cr_expect_eq(count("use no"), 1u, "%s", text);
+	cr_assert_eq(ask("explain 0 1000000"), 0, "%s", text);
+	cr_expect_eq(count("use no"), 0u, "%s", text);
+	cr_expect_eq(count("use pieces"), 1u, "%s", text);
+	cr_expect_eq(count("reads what is large in an order of its own"), 1u, "%s", text);
+	fake_close_quick(&f);
+}
+
 /* ---- whose file it is ---- */
 
 static int in_child(void (*play)(void))

@@ -8,6 +8,7 @@
  * this host close tells what it used (FI_LNX_STATS_FILE).
  */
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -70,33 +71,66 @@ static void warn(void *arg, const char *sentence)
 	problem(arg, "%s", sentence);
 }
 
-static bool has_module(const char *dir)
+/* Why the loader would not take that file, as far as its beginning and its length tell. */
+static const char *damage(const char *path, const struct stat *st)
+{
+	FILE *f = fopen(path, "re");
+	Elf64_Ehdr h;
+	size_t n = f ? fread(&h, 1, sizeof(h), f) : 0;
+
+	if (f)
+		fclose(f);
+	if (n < sizeof(h) || memcmp(h.e_ident, ELFMAG, SELFMAG) || h.e_type != ET_DYN)
+		return "it is no shared library";
+	/* The table of sections is the last thing in it. */
+	if (h.e_ident[EI_CLASS] == ELFCLASS64 && h.e_shoff + (uint64_t)h.e_shnum *
+	    h.e_shentsize > (uint64_t)st->st_size)
+		return "its end is missing";
+	return NULL;
+}
+
+/* lnx is to be in that file: can it be used? */
+static void look_at_module(struct check *k, const char *path)
+{
+	const char *why;
+	struct stat st;
+
+	if (stat(path, &st) || access(path, R_OK))
+		problem(k, "FI_PROVIDER_PATH names %s, which cannot be read: %s", path,
+			strerror(errno));
+	else if (!S_ISREG(st.st_mode))
+		problem(k, "%s is no file: libfabric cannot load it", path);
+	else if ((why = damage(path, &st)))
+		problem(k, "%s cannot be loaded: %s; install it again", path, why);
+}
+
+static bool has_module(struct check *k, const char *dir)
 {
 	char path[LINE];
 
 	snprintf(path, sizeof(path), "%s/liblnx-fi.so", dir);
-	return !access(path, R_OK);
+	if (access(path, R_OK))
+		return false;
+	look_at_module(k, path);
+	return true;
 }
 
 /* One part of FI_PROVIDER_PATH: a directory, or "+FILE".  True: lnx is there. */
 static bool look_at(struct check *k, const char *part)
 {
 	const char *name = strrchr(part, '/');
-	struct stat st;
 
 	if (part[0] != '+') {
 		if (name && !strcmp(name, "/liblnx-fi.so"))
 			problem(k, "FI_PROVIDER_PATH has a file, %s, without a + in front, and "
 				"libfabric looks for a directory of that name: set it to +%s",
 				part, part);
-		return has_module(part);
+		return has_module(k, part);
 	}
 	part++;
 	if (!name || strcmp(name, "/liblnx-fi.so"))
 		return false;
-	if (stat(part, &st) || access(part, R_OK))
-		problem(k, "FI_PROVIDER_PATH names %s, which cannot be read: %s", part,
-			strerror(errno));
+	look_at_module(k, part);
 	return true;
 }
 
@@ -108,7 +142,7 @@ static void check_path(struct check *k, struct lnx_doc *map)
 
 	lnx_doc_text(map, "FI_PROVIDER_PATH", path ? path : "");
 	if (!path) {
-		if (!has_module(PROVIDER_DIR))
+		if (!has_module(k, PROVIDER_DIR))
 			problem(k, "FI_PROVIDER_PATH is not set, and there is no "
 				"liblnx-fi.so in " PROVIDER_DIR ": set it to "
 				"+PREFIX/lib/libfabric/liblnx-fi.so");
@@ -514,6 +548,9 @@ static int run(struct lnxctl *c)
 
 	if (c->command && !c->command[0])
 		return lnxctl_usage(c, "behind \"--\" there must be a command");
+	if (c->pid || c->all || c->by_job || c->ep || c->file)
+		return lnxctl_usage(c, "\"check\" looks at an environment, not at processes: it "
+				    "has no -p, --all, --job, --ep and -f");
 	c->doc = lnx_doc_new();
 	map = lnx_doc_map(c->doc, "check");
 	env = lnx_doc_map(map, "environment");

@@ -130,6 +130,10 @@ unsigned lnxctl_width(const struct lnxctl *c);
 int lnxctl_finish(struct lnxctl *c);
 /* Does --ep name it, or is it not given? */
 bool lnxctl_wants_ep(const struct lnxctl *c, const struct lnx_snap_ep *e);
+/* How many of a process does it name? */
+unsigned lnxctl_wanted(const struct lnxctl *c, const struct lnx_snap *s);
+/* Refuse it: it names none of any process. */
+int lnxctl_no_ep(const struct lnxctl *c);
 
 /* ---- requests ---- */
 

@@ -69,6 +69,8 @@ static int run(struct lnxctl *c)
 		c->ndone++;
 	}
 	n = collect(c, NULL);
+	if (c->ep && !n)
+		return lnxctl_no_ep(c);
 	ep = lnx_must(calloc(n ? n : 1, sizeof(*ep)));
 	collect(c, ep);
 	lnx_metrics_print(&o, ep, n);

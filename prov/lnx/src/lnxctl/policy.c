@@ -56,7 +56,7 @@ void lnx_policy_close(struct lnx_policy *policy)
 
 const char *lnx_policy_error(const struct lnx_policy *policy)
 {
-	return policy->error;
+	return policy ? policy->error : "there is no policy: it was not opened";
 }
 
 static int LNX_PRINTF(3, 4) fail(struct lnx_policy *p, int err, const char *fmt, ...)

@@ -43,6 +43,10 @@ LNX_INLINE struct lnx_path *lnx_sched_usual(struct lnx_peer *peer)
 /* Slow half of lnx_sched_next: several paths, and the one in use is not good enough. */
 struct lnx_path *lnx_sched_choose(struct lnx_peer *peer, size_t len);
 
+/* The path in use is not connected, and may take no frame until it is: the path of the next
+ * one then.  NULL: it is connected, or there is no other. */
+LNX_COLD struct lnx_path *lnx_sched_instead(struct lnx_peer *peer, uint64_t now);
+
 /*
  * The path of the next frame, of len bytes.  NULL: there is none, or there are several,
  * and all must pause for a while.  A single path is returned even if it must pause.  If none
