@@ -408,6 +408,87 @@ Test(routed, asks_the_gateway)
 	end();
 }
 
+/* The gateway tells that of the host that it was asked about last, if it was since `told`. */
+static void tell(unsigned *told, unsigned what)
+{
+	struct lnx_gw_ask answer = core->ask;
+	struct lnx_wire_gw_ask w;
+
+	if (core->nasks == *told)
+		return;
+	*told = core->nasks;
+	answer.tell = (uint8_t)what;
+	answer.id = GATEWAY;
+	cr_assert_geq(lnx_gw_ask_put(&w, &answer), 0);
+	fake_arrive(core, &w, sizeof(w));
+}
+
+/* A peer is silent, and no question to the gateway can leave.  For how many ms is it not given
+ * up, if they can after so many, and the gateway then tells that? */
+static unsigned lives_unasked(unsigned after_ms, unsigned what)
+{
+	unsigned ms, told = 0;
+
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	core->ask_again = FAKE_ALWAYS;
+	for (ms = 0; ms < 60000 && lnx_peer_open(lnx_peer_get(f.lnx, p.addr)); ms += 20) {
+		if (ms >= after_ms)
+			core->ask_again = 0;
+		fake_after_ms(&f, 20);
+		fake_drop_all(&f, &p);
+		tell(&told, what);
+	}
+	core->ask_again = 0;
+	return ms;
+}
+
+/* Questions for which the core has no room end nothing for a time, but not for ever. */
+Test(routed, asks_that_cannot_leave)
+{
+	unsigned ms;
+
+	fake_conf.transaction_timeout = 2000;
+	fake_conf.connect_timeout = 5000;
+	meet();
+	ms = lives_unasked(60000, 0);
+	cr_expect_geq(ms, 5000, "given up after %u ms", ms);
+	cr_expect_leq(ms, 6500, "given up after %u ms", ms);
+	end();
+}
+
+/* They leave as soon as they can: they need not wait for the next ones. */
+Test(routed, asks_that_leave_late)
+{
+	unsigned ms;
+
+	fake_conf.transaction_timeout = 2000;
+	fake_conf.connect_timeout = 3600000;
+	meet();
+	ms = lives_unasked(2700, LNX_TELL_REFUSED);
+	cr_expect_geq(ms, 2700, "given up after %u ms", ms);
+	cr_expect_leq(ms, 3600, "given up after %u ms", ms);
+	end();
+	meet();
+	ms = lives_unasked(2700, LNX_TELL_ALIVE);
+	cr_expect_eq(ms, 60000, "given up after %u ms", ms);
+	end();
+}
+
+/* A host that a gateway cannot ask, as one behind another gateway: FI_LNX_STALL_TIMEOUT. */
+Test(routed, asks_without_a_way_to)
+{
+	unsigned ms;
+
+	fake_conf.transaction_timeout = 2000;
+	fake_conf.connect_timeout = 3000;
+	fake_conf.stall_timeout = 20;
+	meet();
+	ms = lives_unasked(0, LNX_TELL_UNKNOWN);
+	cr_expect_geq(ms, 20000, "given up after %u ms", ms);
+	cr_expect_leq(ms, 22000, "given up after %u ms", ms);
+	end();
+}
+
 /* A PIECE of the pull that was asked for last, n bytes of mem at offset at. */
 static void piece(const struct lnx_hdr *pull, size_t at, size_t n)
 {
@@ -1052,6 +1133,31 @@ Test(routed, notes_one_after_the_other)
 		fake_after_ms(&f, 1);
 	cr_expect_lt(i, 5);
 	end();
+}
+
+/* Both gateways say again and again that they drop what is for a peer, so that its frames go to
+ * and fro, and neither hears of its host.  It is given up all the same. */
+Test(routed, notes_about_a_dead_peer)
+{
+	unsigned gap_ms, ms;
+	fi_addr_t to;
+	struct lnx_hdr h;
+
+	fake_conf.transaction_timeout = 2000;
+	fake_conf.connect_timeout = 3600000;
+	for (gap_ms = 20; gap_ms <= 500; gap_ms += 60) {
+		meet_two();
+		cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+		for (ms = 0; ms < 60000 && lnx_peer_open(lnx_peer_get(f.lnx, p.addr));
+		     ms += gap_ms) {
+			fake_after_ms(&f, gap_ms);
+			to = went(LNX_KIND_TAG, &h);
+			if (to != FI_ADDR_NOTAVAIL)
+				note_for(to, LNX_NOTE_UNREACHABLE, &h, 1000);
+		}
+		cr_expect_leq(ms, 5000, "every %u ms: given up after %u ms", gap_ms, ms);
+		end();
+	}
 }
 
 /* Notes of others than the gateway, and about frames of others, mean nothing. */

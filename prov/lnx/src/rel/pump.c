@@ -130,7 +130,7 @@ static struct lnx_path *post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 			return NULL;
 		}
 		if (!lnx_frame_post(ep, peer, path, txe)) {
-			lnx_sched_up(path);
+			lnx_sched_up(peer, path);
 			return path;
 		}
 		lnx_sched_blocked(path, now);

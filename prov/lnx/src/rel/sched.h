@@ -123,7 +123,7 @@ LNX_INLINE uint64_t lnx_sched_pause_ns(uint64_t so_long_ns)
  */
 LNX_COLD void lnx_sched_hangs(const struct lnx_path *path, uint64_t so_long_ns, uint64_t now);
 
-LNX_INLINE void lnx_sched_up(struct lnx_path *path)
+LNX_INLINE void lnx_sched_up(const struct lnx_peer *peer, struct lnx_path *path)
 {
 	if (lnx_likely(path->state == LNX_PATH_UP))
 		return;
@@ -135,7 +135,8 @@ LNX_INLINE void lnx_sched_up(struct lnx_path *path)
 		path->read_refused_ms = 0;
 		path->read_retry_ns = 0;
 	}
-	if (path->detect.ping)
+	/* That a core, or a gateway, takes frames says nothing of a peer that is silent. */
+	if (path->detect.ping && !lnx_liveness_waits(&peer->liveness))
 		lnx_ping_stop(path->detect.ping);
 }
 
