@@ -1904,6 +1904,42 @@ def case_metrics():
              sorted("%d.prom" % p for p in (a_pid, b_pid)), "files")
 
 
+def case_metrics_file():
+    """The script for node_exporter: its file is complete whenever it is read, and nothing
+    else stays."""
+    from_tree = os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                             "../../contrib/prometheus/lnx-metrics")
+    a, b = pair()
+    send(a, b, 9, 1000)
+    a.do("spin")
+    b.do("spin")
+    with tempfile.TemporaryDirectory() as where:
+        def write(status=0, **env):
+            p = subprocess.run([from_tree, where], stderr=subprocess.PIPE, text=True,
+                               env={**clean_env(), "LNXCTL": LNXCTL, **env},
+                               timeout=HANGS_S)
+            same(p.returncode, status, p.stderr)
+            return p.stderr
+
+        def read():
+            with open(where + "/lnx.prom", encoding="utf-8") as f:
+                return parse_metrics(f.read())
+
+        write()
+        same(os.stat(where + "/lnx.prom").st_mode & 0o777, 0o644, "for the collector")
+        need(read()["lnx_send_count_total", str(a.pid), None] >= 9, "what was sent")
+        several = [subprocess.Popen([from_tree, where],
+                                    env=dict(clean_env(), LNXCTL=LNXCTL))
+                   for _ in range(5)]
+        while any(p.poll() is None for p in several):
+            read()
+        same([p.returncode for p in several], 5 * [0], "several at a time")
+        # What cannot be written leaves the one before.
+        need("no-lnxctl" in write(127, LNXCTL="no-lnxctl"), "why")
+        read()
+        same(os.listdir(where), ["lnx.prom"], "files")
+
+
 def check_open_mpi(good, problems):
     """What Open MPI is told to leave out, each way to tell it."""
     with tempfile.TemporaryDirectory() as home:
