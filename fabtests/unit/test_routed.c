@@ -11,6 +11,9 @@
 #include "core/routes.h"
 #include "ctl/request.h"
 #include "fake_core.h"
+#include "obj/gateway.h"
+#include "rel/detect.h"
+#include "rel/recovery.h"
 #include "view.h"
 
 #define GATEWAY		0x77u
@@ -408,8 +411,9 @@ Test(routed, asks_the_gateway)
 	end();
 }
 
-/* The gateway tells that of the host that it was asked about last, if it was since `told`. */
-static void tell(unsigned *told, unsigned what)
+/* The gateway with that id tells that of the host that it was asked about last, if it was since
+ * `told`. */
+static void tell(unsigned *told, uint64_t id, unsigned what)
 {
 	struct lnx_gw_ask answer = core->ask;
 	struct lnx_wire_gw_ask w;
@@ -418,7 +422,7 @@ static void tell(unsigned *told, unsigned what)
 		return;
 	*told = core->nasks;
 	answer.tell = (uint8_t)what;
-	answer.id = GATEWAY;
+	answer.id = id;
 	cr_assert_geq(lnx_gw_ask_put(&w, &answer), 0);
 	fake_arrive(core, &w, sizeof(w));
 }
@@ -436,7 +440,7 @@ static unsigned lives_unasked(unsigned after_ms, unsigned what)
 			core->ask_again = 0;
 		fake_after_ms(&f, 20);
 		fake_drop_all(&f, &p);
-		tell(&told, what);
+		tell(&told, GATEWAY, what);
 	}
 	core->ask_again = 0;
 	return ms;
@@ -934,6 +938,122 @@ Test(routed, silent_gateway)
 	cr_expect_eq(again, !first);
 	cr_expect_eq(f.lnx->stats.paths_down, 1);
 	end();
+}
+
+/* ---- what is charged for a path that delivers nothing ---- */
+
+enum { LEG = 1, BELOW = 2, REMOTE = 4, ROUTE = 8 };
+
+struct charge_row {
+	const char *row;
+	bool heard;			/* the gateway, by this NID; */
+	bool heard_elsewhere;		/* by another one */
+	bool asked;			/* a hello to it has no answer */
+	bool dead;			/* none had for long */
+	bool silent;			/* the peer, on all paths */
+	unsigned tell;			/* what the gateway tells of the peer's host; 0: nothing */
+	unsigned charged;		/* beside the path */
+};
+
+static bool any_route_noted(const struct lnx_gateways *all)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < all->table.n; i++)
+		n += all->table.route[i].noted_ns != 0;
+	return n;
+}
+
+static struct lnx_leg *leg_of(const struct lnx_path *path)
+{
+	const struct lnx_gateways *all = view_gateways(f.lnx);
+	unsigned i;
+
+	for (i = 0; i < all->n; i++)
+		if (all->gw[i]->nleg && &all->gw[i]->leg[0]->rail == view_rail(path))
+			return all->gw[i]->leg[0];
+	cr_assert_fail("the path leads over no gateway");
+	return NULL;
+}
+
+/* The gateway of the path is asked about the peer's host, and tells that. */
+static void asked_and_told(struct lnx_path *path, unsigned what)
+{
+	unsigned asks = core->nasks;
+
+	lnx_recovery_ping(path);
+	cr_assert_gt(core->nasks, asks);
+	tell(&asks, leg_of(path)->gw->process->state.id, what);
+}
+
+/* What is charged beside the path: bits. */
+static unsigned charged(const struct charge_row *row)
+{
+	struct lnx_peer *peer = lnx_peer_get(f.lnx, p.addr);
+	struct lnx_path *path = view_path(peer, 0);
+	const struct lnx_leg *other = leg_of(view_path(peer, 1));
+	struct lnx_leg *leg = leg_of(path);
+	struct lnx_gateway *state = &leg->gw->process->state;
+	uint64_t now, long_ns = 2 * f.lnx->plan.rail_ns;
+
+	if (row->tell)
+		asked_and_told(path, row->tell);
+	fake_after_ms(&f, (unsigned)(2 * long_ns / LNX_NS_PER_MS));
+	now = lnx_clock_ns();
+	force_kernel_asked(path, row->tell);
+	force_silent(peer, row->silent ? now - long_ns : 0, now - 1);
+	leg->gw->heard_ns = row->heard ? now : 1;
+	state->heard_ns = row->heard || row->heard_elsewhere ? now : 1;
+	state->asked = row->asked;
+	state->hello_ns = row->asked ? now - long_ns : 2;
+	state->state = row->dead ? LNX_GATEWAY_DEAD : LNX_GATEWAY_ALIVE;
+	lnx_detect_charge(peer, path, LNX_CLASS_NETWORK_TIMEOUT, now);
+	cr_expect_lt(view_health(path), LNX_HEALTH_MAX, "%s: not the path", row->row);
+	cr_expect_eq(other->rail.health.value, LNX_HEALTH_MAX, "%s: the other gateway",
+		     row->row);
+	return (leg->rail.health.value < LNX_HEALTH_MAX ? LEG : 0u) |
+	       (leg->rail.below->health.value < LNX_HEALTH_MAX ? BELOW : 0u) |
+	       (view_remote_health(path)->value < LNX_HEALTH_MAX ? REMOTE : 0u) |
+	       (any_route_noted(leg->gw->all) ? ROUTE : 0u);
+}
+
+Test(routed, charges)
+{
+	static const struct charge_row rows[] = {
+		{ .row = "a rail of a gateway that answers by another one", .asked = true,
+		  .heard_elsewhere = true, .charged = LEG | BELOW },
+		{ .row = "a gateway that was asked, and the peer answers by another one",
+		  .asked = true, .charged = LEG },
+		{ .row = "a dead one, likewise", .dead = true, .charged = LEG },
+		{ .row = "all is silent: it may be our own switch", .asked = true,
+		  .silent = true },
+		{ .row = "a gateway that has nothing to forward from a dead peer",
+		  .silent = true },
+		{ .row = "one that was not asked" },
+		{ .row = "the leg behind a gateway, which tells nothing yet", .heard = true },
+		{ .row = "its far rail is down", .heard = true, .tell = LNX_TELL_RAIL_DOWN,
+		  .charged = ROUTE },
+		{ .row = "it has no route", .heard = true, .silent = true,
+		  .tell = LNX_TELL_NO_ROUTE, .charged = ROUTE },
+		{ .row = "the peer's host is silent to it only", .heard = true,
+		  .tell = LNX_TELL_SILENT },
+		/* The only rail of a peer is not charged. */
+		{ .row = "the peer is gone", .heard = true, .silent = true,
+		  .tell = LNX_TELL_REFUSED },
+		{ .row = "it computes", .heard = true, .silent = true,
+		  .tell = LNX_TELL_ALIVE },
+	};
+	size_t i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(rows); i++) {
+		unsigned got;
+
+		meet_two();
+		got = charged(&rows[i]);
+		cr_expect_eq(got, rows[i].charged, "%s: %#x, not %#x", rows[i].row, got,
+			     rows[i].charged);
+		end();
+	}
 }
 
 /* The peer asks for n times the message with that number of its operation, over gateway 0, and

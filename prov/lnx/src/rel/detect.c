@@ -13,6 +13,7 @@
 #include "rel/admin.h"
 #include "obj/counting.h"
 #include "obj/gateway.h"
+#include "os/ping.h"
 #include "rel/frame.h"
 #include "rel/gateway.h"
 #include "rel/latency.h"
@@ -56,34 +57,90 @@ void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 
 	changed |= lnx_health_good(&path->rail->health, plan, now);
 	changed |= lnx_health_good(&path->remote->health, plan, now);
+	if (lnx_unlikely(lnx_rail_is_leg(path->rail)))
+		changed |= lnx_health_good(&path->rail->below->health, plan, now);
 	if (lnx_unlikely(changed))
 		lnx_policy_stale(peer->ep);
 }
 
-static enum lnx_answers heard_since(uint64_t heard_ns, uint64_t silent_ns, uint64_t now)
+/* ---- what a path over a gateway is charged for ---- */
+
+static bool heard_since(uint64_t heard_ns, uint64_t silent_ns, uint64_t now)
 {
-	return heard_ns && lnx_ns_since(now, heard_ns) < silent_ns ? LNX_ANSWERS_YES :
-								      LNX_ANSWERS_NO;
+	return heard_ns && lnx_ns_since(now, heard_ns) < silent_ns;
 }
 
-/*
- * What a path over a gateway is charged for beside itself: the gateway's rail, if nothing has
- * come from the gateway by it meanwhile, and never the peer's, which the other gateways lead
- * to as well.
- */
-static LNX_COLD unsigned leg_charge(const struct lnx_path *path, uint64_t now)
+/* One from which nothing comes may only have nothing to forward: it is silent if it was asked. */
+static enum lnx_answers gateway_answers(const struct lnx_gateway *state, uint64_t heard_ns,
+					uint64_t silent_ns, uint64_t now)
+{
+	if (heard_since(heard_ns, silent_ns, now))
+		return LNX_ANSWERS_YES;
+	if (state->state == LNX_GATEWAY_DEAD)
+		return LNX_ANSWERS_NO;
+	/* By which NID it was asked is not known: it was by all. */
+	return state->asked && heard_ns < state->hello_ns &&
+	       !heard_since(state->hello_ns, silent_ns, now) ? LNX_ANSWERS_NO :
+							       LNX_ANSWERS_UNKNOWN;
+}
+
+/* Does the peer answer by a path that does not lead over the gateway of that one? */
+static enum lnx_answers answers_elsewhere(const struct lnx_peer *peer,
+					  const struct lnx_path *path)
 {
 	const struct lnx_gw *gw = lnx_container_of(path->rail, struct lnx_leg, rail)->gw;
-	uint64_t silent_ns = path->rail->ep->plan.rail_ns;
-	struct lnx_route_evidence e = {
-		.gateway = heard_since(gw->heard_ns, silent_ns, now),
-		.gateway_elsewhere = heard_since(gw->process->state.heard_ns, silent_ns, now),
-		.far_through = LNX_ANSWERS_NO, .far_elsewhere = LNX_ANSWERS_YES,
-	};
+	unsigned i;
 
-	return LNX_CHARGE_PATH |
-	       (lnx_route_charges(&e) & (LNX_ROUTE_CHARGE_GATEWAY |
-					 LNX_ROUTE_CHARGE_GATEWAY_RAIL) ? LNX_CHARGE_LOCAL : 0);
+	if (lnx_liveness_waits(&peer->liveness))
+		return LNX_ANSWERS_NO;
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_rail *rail = peer->path[i]->rail;
+
+		if (lnx_path_usable(peer->path[i]) &&
+		    (!lnx_rail_is_leg(rail) || lnx_container_of(rail, struct lnx_leg, rail)
+					      ->gw->process != gw->process))
+			return LNX_ANSWERS_YES;
+	}
+	return LNX_ANSWERS_NO;
+}
+
+/* What the gateway has told since the path is silent (enum lnx_route_tell), or 0. */
+static unsigned told_of(const struct lnx_path *path)
+{
+	const struct lnx_path_detect *g = &path->detect;
+
+	return g->ping && (path->state == LNX_PATH_DOWN || g->silence.kernel_asked) ?
+	       g->ping->told : 0;
+}
+
+/* What a path over a gateway is charged for beside itself. */
+static LNX_COLD unsigned leg_charge(const struct lnx_peer *peer, const struct lnx_path *path,
+				    unsigned class, uint64_t now)
+{
+	const struct lnx_gw *gw = lnx_container_of(path->rail, struct lnx_leg, rail)->gw;
+	const struct lnx_gateway *state = &gw->process->state;
+	uint64_t silent_ns = peer->ep->plan.rail_ns;
+	struct lnx_route_evidence e = {
+		.gateway = gateway_answers(state, gw->heard_ns, silent_ns, now),
+		.gateway_elsewhere = gateway_answers(state, state->heard_ns, silent_ns, now),
+		.far_through = LNX_ANSWERS_NO,
+		.far_elsewhere = answers_elsewhere(peer, path),
+		.tell = (uint8_t)told_of(path),
+	};
+	unsigned charges = lnx_route_charges(&e), charge = LNX_CHARGE_PATH;
+
+	if (charges & (LNX_ROUTE_CHARGE_GATEWAY | LNX_ROUTE_CHARGE_GATEWAY_RAIL))
+		charge |= LNX_CHARGE_LOCAL;
+	if (charges & LNX_ROUTE_CHARGE_LOCAL_RAIL)
+		lnx_health_fail(&path->rail->below->health, &peer->ep->plan, class, now);
+	/* As of direct peers, the only rail is not charged. */
+	if (charges & LNX_ROUTE_CHARGE_REMOTE_RAIL && remote_rails(peer) > 1)
+		charge |= LNX_CHARGE_REMOTE;
+	if (charges & LNX_ROUTE_CHARGE_ROUTE_DOWN)
+		lnx_gateway_no_way(path, now);
+	if (charges & LNX_ROUTE_CHARGE_ASK)
+		lnx_gateway_doubted(path, now);
+	return charge;
 }
 
 LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
@@ -97,7 +154,7 @@ LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
 	path->detect.charged_ns = now;
 	lnx_class_count(&ep->stats, class);
 	lnx_count_failed(peer, path, class);
-	charge = lnx_unlikely(lnx_rail_is_leg(path->rail)) ? leg_charge(path, now) :
+	charge = lnx_unlikely(lnx_rail_is_leg(path->rail)) ? leg_charge(peer, path, class, now) :
 		 lnx_class_charges(class, remote_rails(peer), peer->self);
 	lnx_health_fail(&path->detect.health, &ep->plan, class, now);
 	if (charge & LNX_CHARGE_LOCAL)

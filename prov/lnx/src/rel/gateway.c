@@ -341,6 +341,17 @@ static LNX_COLD void routes_down(struct lnx_gw *gw, const struct lnx_route *rout
 	lnx_ep_due(gw->all->ep, LNX_DUE_GATEWAYS, until_ns);
 }
 
+LNX_COLD void lnx_gateway_no_way(const struct lnx_path *path, uint64_t now)
+{
+	struct lnx_gw *gw = lnx_container_of(path->rail, struct lnx_leg, rail)->gw;
+	const struct lnx_route *route = lnx_routes_of_path(path);
+
+	if (!route)
+		return;
+	routes_down(gw, route, now + LNX_ROUTE_NOTED_NS);
+	order_again(gw);
+}
+
 /* What it means for the path that the frame took.  No note charges a gateway: it has told what
  * it could not do.  Calls no core. */
 static LNX_COLD void act(struct lnx_leg *leg, const struct lnx_route_note *note, uint64_t now)
@@ -348,14 +359,11 @@ static LNX_COLD void act(struct lnx_leg *leg, const struct lnx_route_note *note,
 	const struct lnx_route_effect *e = lnx_route_effect(note->reason);
 	struct lnx_peer *peer = NULL;
 	struct lnx_path *path = path_of_note(leg, note, &peer);
-	struct lnx_route *route = path ? lnx_routes_of_path(path) : NULL;
 
 	if (!e || !path)
 		return;
-	if (e->route_down && route) {
-		routes_down(leg->gw, route, now + LNX_ROUTE_NOTED_NS);
-		order_again(leg->gw);
-	}
+	if (e->route_down)
+		lnx_gateway_no_way(path, now);
 	if (e->remote) {
 		lnx_class_count(&leg->rail.ep->stats, LNX_CLASS_REMOTE_DROPPED);
 		lnx_count_failed(peer, path, LNX_CLASS_REMOTE_DROPPED);
@@ -437,6 +445,7 @@ static void answered(struct lnx_leg *leg, const struct lnx_gw_ask *a)
 			    lnx_leg_nonce(leg, path->core_addr) != a->nonce)
 				continue;
 			path->detect.ping->result = (uint8_t)result_of(a->tell);
+			path->detect.ping->told = a->tell;
 			lnx_peer_look_by(peer, 0);
 		}
 	}
