@@ -12,7 +12,9 @@
 #include "ctl/request.h"
 #include "fake_core.h"
 #include "obj/gateway.h"
+#include "os/ping.h"
 #include "rel/detect.h"
+#include "rel/gateway.h"
 #include "rel/recovery.h"
 #include "view.h"
 
@@ -946,8 +948,7 @@ enum { LEG = 1, BELOW = 2, REMOTE = 4, ROUTE = 8 };
 
 struct charge_row {
 	const char *row;
-	bool heard;			/* the gateway, by this NID; */
-	bool heard_elsewhere;		/* by another one */
+	bool heard;			/* the gateway, by this NID */
 	bool asked;			/* a hello to it has no answer */
 	bool dead;			/* none had for long */
 	bool silent;			/* the peer, on all paths */
@@ -1002,10 +1003,8 @@ static unsigned charged(const struct charge_row *row)
 	now = lnx_clock_ns();
 	force_kernel_asked(path, row->tell);
 	force_silent(peer, row->silent ? now - long_ns : 0, now - 1);
-	leg->gw->heard_ns = row->heard ? now : 1;
-	state->heard_ns = row->heard || row->heard_elsewhere ? now : 1;
-	state->asked = row->asked;
-	state->hello_ns = row->asked ? now - long_ns : 2;
+	leg->answered_ns = leg->gw->heard_ns = state->heard_ns = row->heard ? now : 1;
+	leg->hello_ns = row->asked ? now - long_ns : 0;
 	state->state = row->dead ? LNX_GATEWAY_DEAD : LNX_GATEWAY_ALIVE;
 	lnx_detect_charge(peer, path, LNX_CLASS_NETWORK_TIMEOUT, now);
 	cr_expect_lt(view_health(path), LNX_HEALTH_MAX, "%s: not the path", row->row);
@@ -1020,8 +1019,6 @@ static unsigned charged(const struct charge_row *row)
 Test(routed, charges)
 {
 	static const struct charge_row rows[] = {
-		{ .row = "a rail of a gateway that answers by another one", .asked = true,
-		  .heard_elsewhere = true, .charged = LEG | BELOW },
 		{ .row = "a gateway that was asked, and the peer answers by another one",
 		  .asked = true, .charged = LEG },
 		{ .row = "a dead one, likewise", .dead = true, .charged = LEG },
@@ -1474,8 +1471,8 @@ static fi_addr_t place_of(unsigned address)
 	return i;
 }
 
-/* The NIDs that end with 7 and 8 answer hellos, if there are some, as one gateway, and the one
- * that ends with 9 as another. */
+/* The NIDs that end with 7 and 8 answer hellos, if there are some, with these ids (0: not), and
+ * the one that ends with 9 as another gateway. */
 static void answer_hellos(uint64_t seven, uint64_t eight, uint8_t flags)
 {
 	const struct {
@@ -1488,7 +1485,7 @@ static void answer_hellos(uint64_t seven, uint64_t eight, uint8_t flags)
 	for (i = 0; i < NIDS; i++) {
 		fi_addr_t at = place_of(of[i].address);
 
-		if (core->nonce[at])
+		if (core->nonce[at] && of[i].id)
 			inform_with(of[i].id, core->nonce[at], of[i].account,
 				    of[i].address == 9 ? LNX_GW_F_ROUTING : flags);
 		core->nonce[at] = 0;
@@ -1658,6 +1655,72 @@ Test(routed, nids_that_part)
 		inform_with(GATEWAY + 5, 0, 5, LNX_GW_F_ROUTING | LNX_GW_F_DRAINING);
 		fake_after_ms(&f, 1);
 		expect_only(i & 1 ? 1u << 7 : 1u << 8, "one of the two drains");
+		end();
+	}
+}
+
+/* The path over the NID with that address. */
+static struct lnx_path *path_over(unsigned address)
+{
+	struct lnx_peer *peer = lnx_peer_get(f.lnx, p.addr);
+	unsigned i;
+
+	for (i = 0; i < view_npath(peer); i++)
+		if (address_of(leg_of(view_path(peer, i))->gateway) == address)
+			return view_path(peer, i);
+	cr_assert_fail("no path leads over %u", address);
+	return NULL;
+}
+
+static unsigned health_of_nid(unsigned address)
+{
+	return leg_of(path_over(address))->rail.health.value;
+}
+
+/* One NID of a gateway answers nothing any more: it is charged, and neither the other NID nor
+ * our rail, which leads to both, nor another gateway. */
+Test(routed, nid_that_is_dead)
+{
+	unsigned dead, ms;
+
+	for (dead = 7; dead <= 8; dead++) {
+		struct lnx_peer *peer;
+
+		meet_nids("tcp2 via 10.9.0.[7-9]@tcp1");
+		peer = lnx_peer_get(f.lnx, p.addr);
+		ms = (unsigned)(2 * f.lnx->plan.rail_ns / LNX_NS_PER_MS);
+		fake_after_ms(&f, ms);
+		core->nonce[place_of(7)] = core->nonce[place_of(8)] = 0;
+		lnx_gateway_doubted(path_over(dead), lnx_clock_ns());
+		fake_after_ms(&f, 500);
+		cr_assert_neq(core->nonce[place_of(dead)], 0, "it is not asked");
+		answer_hellos(dead == 7 ? 0 : GATEWAY, dead == 8 ? 0 : GATEWAY,
+			      LNX_GW_F_ROUTING);
+		fake_after_ms(&f, ms);
+		fake_drop_all(&f, &p);
+		lnx_detect_charge(peer, path_over(dead), LNX_CLASS_NETWORK_TIMEOUT,
+				  lnx_clock_ns());
+		cr_expect_lt(health_of_nid(dead), LNX_HEALTH_MAX, "the dead one");
+		cr_expect_eq(health_of_nid(dead == 7 ? 8 : 7), LNX_HEALTH_MAX);
+		cr_expect_eq(health_of_nid(9), LNX_HEALTH_MAX);
+		cr_expect_eq(leg_of(path_over(dead))->rail.below->health.value, LNX_HEALTH_MAX);
+		end();
+	}
+}
+
+/* What a gateway tells counts for the path over which it was asked, whichever NID that is. */
+Test(routed, told_for_all_nids)
+{
+	unsigned nid;
+
+	for (nid = 7; nid <= 8; nid++) {
+		struct lnx_path *path;
+
+		meet_nids("tcp2 via 10.9.0.[7-9]@tcp1");
+		path = path_over(nid);
+		asked_and_told(path, LNX_TELL_REFUSED);
+		fake_pass(&f);
+		cr_expect_eq(lnx_recovery_kernel(path), LNX_PING_REFUSED, "asked over %u", nid);
 		end();
 	}
 }

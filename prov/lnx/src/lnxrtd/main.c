@@ -209,6 +209,12 @@ static void take_signals(struct program *m, uint64_t now)
 	}
 }
 
+/* It ends now.  Nothing may begin again then. */
+static bool over(const struct program *m)
+{
+	return m->unclean || (m->ending && rtd_relay_state(m->ports.relay) == RTD_OFF);
+}
+
 /* What woke it, but for ports. */
 static void attend(struct program *m, uint64_t now)
 {
@@ -217,7 +223,7 @@ static void attend(struct program *m, uint64_t now)
 	if (m->relinked)
 		rtd_links_look(&m->links, &m->ports, now);
 	m->changed |= m->relinked;
-	if (m->asked)
+	if (m->asked && !over(m))
 		m->changed |= rtd_admin_run(m->admin, m->ports.relay, now);
 	m->signalled = m->relinked = m->asked = false;
 }
@@ -292,11 +298,12 @@ static void run(struct program *m)
 
 	m->signalled = m->relinked = true;
 	memset(m->ready, true, sizeof(m->ready));
-	while (!m->unclean &&
-	       (!m->ending || rtd_relay_state(m->ports.relay) != RTD_OFF)) {
+	while (!over(m)) {
 		unsigned i, n = poll_ports(m), asking = 0;
 		uint64_t now = lnx_clock_ns(), next = rtd_relay_run(m->ports.relay, now);
 
+		if (over(m))
+			break;
 		for (i = 0; i < m->ports.n; i++) {
 			rtd_port_fill(m->ports.port[i]);
 			asking += rtd_port_asking(m->ports.port[i], now);

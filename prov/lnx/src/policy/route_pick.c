@@ -165,6 +165,8 @@ unsigned lnx_route_charges(const struct lnx_route_evidence *e)
 	charge = i < LNX_ARRAY_SIZE(charges) ? charges[i].charge : 0;
 	if (charge & LNX_ROUTE_CHARGE_REMOTE_RAIL && e->all_refused)
 		charge |= LNX_ROUTE_CHARGE_PEER;
+	if (e->rail_works)
+		charge &= ~(unsigned)LNX_ROUTE_CHARGE_LOCAL_RAIL;
 	return charge;
 }
 

@@ -65,43 +65,33 @@ void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 
 /* ---- what a path over a gateway is charged for ---- */
 
-static bool heard_since(uint64_t heard_ns, uint64_t silent_ns, uint64_t now)
+/* The gateway that paths over that rail lead over; NULL: none. */
+static const struct lnx_gw_process *gateway_of(const struct lnx_rail *rail)
 {
-	return heard_ns && lnx_ns_since(now, heard_ns) < silent_ns;
+	return lnx_rail_is_leg(rail) ?
+	       lnx_container_of(rail, struct lnx_leg, rail)->gw->process : NULL;
 }
 
-/* One from which nothing comes may only have nothing to forward: it is silent if it was asked. */
-static enum lnx_answers gateway_answers(const struct lnx_gateway *state, uint64_t heard_ns,
-					uint64_t silent_ns, uint64_t now)
+/* What other paths of the peer tell: do they reach it not over that gateway, and over our
+ * rail? */
+static void look_at_others(const struct lnx_peer *peer, const struct lnx_path *path,
+			   struct lnx_route_evidence *e)
 {
-	if (heard_since(heard_ns, silent_ns, now))
-		return LNX_ANSWERS_YES;
-	if (state->state == LNX_GATEWAY_DEAD)
-		return LNX_ANSWERS_NO;
-	/* By which NID it was asked is not known: it was by all. */
-	return state->asked && heard_ns < state->hello_ns &&
-	       !heard_since(state->hello_ns, silent_ns, now) ? LNX_ANSWERS_NO :
-							       LNX_ANSWERS_UNKNOWN;
-}
-
-/* Does the peer answer by a path that does not lead over the gateway of that one? */
-static enum lnx_answers answers_elsewhere(const struct lnx_peer *peer,
-					  const struct lnx_path *path)
-{
-	const struct lnx_gw *gw = lnx_container_of(path->rail, struct lnx_leg, rail)->gw;
 	unsigned i;
 
+	e->far_elsewhere = LNX_ANSWERS_NO;
 	if (lnx_liveness_waits(&peer->liveness))
-		return LNX_ANSWERS_NO;
+		return;
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_rail *rail = peer->path[i]->rail;
 
-		if (lnx_path_usable(peer->path[i]) &&
-		    (!lnx_rail_is_leg(rail) || lnx_container_of(rail, struct lnx_leg, rail)
-					      ->gw->process != gw->process))
-			return LNX_ANSWERS_YES;
+		if (peer->path[i] == path || !lnx_path_usable(peer->path[i]))
+			continue;
+		if (gateway_of(rail) != gateway_of(path->rail))
+			e->far_elsewhere = LNX_ANSWERS_YES;
+		if ((lnx_rail_is_leg(rail) ? rail->below : rail) == path->rail->below)
+			e->rail_works = true;
 	}
-	return LNX_ANSWERS_NO;
 }
 
 /* What the gateway has told since the path is silent (enum lnx_route_tell), or 0. */
@@ -117,18 +107,15 @@ static unsigned told_of(const struct lnx_path *path)
 static LNX_COLD unsigned leg_charge(const struct lnx_peer *peer, const struct lnx_path *path,
 				    unsigned class, uint64_t now)
 {
-	const struct lnx_gw *gw = lnx_container_of(path->rail, struct lnx_leg, rail)->gw;
-	const struct lnx_gateway *state = &gw->process->state;
-	uint64_t silent_ns = peer->ep->plan.rail_ns;
 	struct lnx_route_evidence e = {
-		.gateway = gateway_answers(state, gw->heard_ns, silent_ns, now),
-		.gateway_elsewhere = gateway_answers(state, state->heard_ns, silent_ns, now),
 		.far_through = LNX_ANSWERS_NO,
-		.far_elsewhere = answers_elsewhere(peer, path),
 		.tell = (uint8_t)told_of(path),
 	};
-	unsigned charges = lnx_route_charges(&e), charge = LNX_CHARGE_PATH;
+	unsigned charges, charge = LNX_CHARGE_PATH;
 
+	lnx_gateway_evidence(lnx_container_of(path->rail, struct lnx_leg, rail), &e, now);
+	look_at_others(peer, path, &e);
+	charges = lnx_route_charges(&e);
 	if (charges & (LNX_ROUTE_CHARGE_GATEWAY | LNX_ROUTE_CHARGE_GATEWAY_RAIL))
 		charge |= LNX_CHARGE_LOCAL;
 	if (charges & LNX_ROUTE_CHARGE_LOCAL_RAIL)
