@@ -506,6 +506,19 @@ def case_lnxctl():
     want(not os.path.exists(g.control), "the socket stays")
 
 
+def case_ends_for_good():
+    """One that ends does not begin again, whatever has been asked of it meanwhile."""
+    g = Gateway()
+    g.lnxctl("set", "routing", "0")
+    eventually(lambda: 'state: "off"' in g.lnxctl("show"), "routing is not switched off")
+    g.process.send_signal(signal.SIGSTOP)
+    g.process.send_signal(signal.SIGTERM)
+    with connected(g.control) as s:
+        s.send(b"set routing 1")
+        g.process.send_signal(signal.SIGCONT)
+        same(g.process.wait(GUARD), 0, "exit status")
+
+
 def connected(name):
     s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     s.settimeout(GUARD)

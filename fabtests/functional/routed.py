@@ -410,6 +410,33 @@ def case_two_hops():
     run("functional/sendrecv", text, least=30, far="rail2")
     for g in (g1, g2):
         want(g.count("route_count") > 20, "a gateway forwarded nothing")
+    run("functional/rma", text, "--quick", least=10, far="rail2")
+    run("functional/atomic", text, "--quick", least=10, far="rail2")
+    # What a frame says of its way, and what is known of a host at its end.
+    a, b = Envelope(A, "rail0"), Envelope(B, "rail2")
+    a.peer("g", "10.77.0.%d" % G1, 7988, a)
+    a.do("gateway g")
+    a.do("hello")
+    a.do("peer b " + b.address)
+    a.do("send b 5 200")
+    said = b.do("receive 5 %d" % (1000 * GUARD))
+    want(said.startswith("got 5 order ok hops 2 "), said)
+    want(a.do("ask b") == "tell alive", "it does not answer that B is there")
+    b.p.kill()
+    b.p.wait()
+    want(a.do("ask b") == "tell refused", "it does not answer that B is gone")
+    for g in (g1, g2):
+        g.stop()
+
+
+def case_two_hops_peer_dies():
+    """A peer that is killed behind two gateways: the second one tells that it is gone."""
+    g1 = Gateway(G1, (0, 1), "route: [{net: tcp3, gateway: 10.77.1.%d@tcp2}]\n" % G2)
+    g2 = Gateway(G2, (1, 2), "route: [{net: tcp1, gateway: 10.77.1.%d@tcp2}]\n" % G1)
+    text = "tcp3 hop=2 via 10.77.0.%d@tcp1; tcp1 hop=2 via 10.77.2.%d@tcp3" % (G1, G2)
+    run("functional/peer_dead", text, "--quick", far="rail2")
+    for g in (g1, g2):
+        want(g.count("asks") > 0, "a gateway was not asked")
         g.stop()
 
 
