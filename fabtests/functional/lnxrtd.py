@@ -6,6 +6,7 @@ Usage: lnxrtd.py [CASE...]; in the directory of the build, or with top_builddir.
 import os
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -48,11 +49,15 @@ def free_ports():
 
 
 class Gateway:
-    def __init__(self, port=None, more="", routing=""):
+    def __init__(self, port=None, more="", routing="", where=None, program=None, user=None):
+        """where: the directory of its files; user: that it runs as, another than the test."""
         self.port = port or free_ports()
-        self.state_file = os.path.join(work.name, "state-%d" % self.port)
-        self.conf = os.path.join(work.name, "conf-%d" % self.port)
-        self.control = os.path.join(work.name, "control-%d" % self.port)
+        where = where or work.name
+        self.program = program or os.path.join(BUILD, "lnxrtd")
+        self.more = {"user": user, "group": user, "extra_groups": []} if user else {}
+        self.state_file = os.path.join(where, "state-%d" % self.port)
+        self.conf = os.path.join(where, "conf-%d" % self.port)
+        self.control = os.path.join(where, "control-%d" % self.port)
         self.write(more, routing)
         self.process = None
         self.start()
@@ -70,8 +75,8 @@ class Gateway:
             os.unlink(self.state_file)
         # pylint: disable-next=consider-using-with
         self.process = subprocess.Popen(
-            [*UNDER, os.path.join(BUILD, "lnxrtd"), "--loopback", "-c", self.conf],
-            stderr=subprocess.PIPE, text=True)
+            [*UNDER, self.program, "--loopback", "-c", self.conf],
+            stderr=subprocess.PIPE, text=True, **self.more)
         children.append(self.process)
         end = time.monotonic() + GUARD
         while not os.path.exists(self.state_file):
@@ -618,6 +623,49 @@ def case_key():
     b.do("send a 1 200")
     want("forbidden" in b.do("notes 300"), "no note of a denied net")
     same(g.count("not_allowed"), 4, "not_allowed")
+
+
+NOBODY = 65534
+
+
+def case_unprivileged():
+    """A user of its own, without privileges, is enough; the key is for that user only."""
+    if os.getuid():
+        return                  # all other cases are without, too
+    os.chmod(work.name, 0o755)
+    own = os.path.join(work.name, "own")
+    os.mkdir(own)
+    os.chown(own, NOBODY, NOBODY)
+    # The build may be where that user cannot go.
+    program = shutil.copy(os.path.join(BUILD, "lnxrtd"), work.name)
+    key = os.path.join(own, "key")
+    with open(key, "w", encoding="ascii") as f:
+        f.write("00000000000000ab\n")
+    os.chmod(key, 0o600)
+    os.chown(key, NOBODY, NOBODY)
+    g = Gateway(routing=", key: " + key, where=own, program=program, user=NOBODY)
+    with open("/proc/%d/status" % g.process.pid, encoding="ascii") as f:
+        status = f.read()
+    want(re.search(r"^Uid:(\s+%d){4}$" % NOBODY, status, re.M) and
+         re.search(r"^CapEff:\s+0+$", status, re.M), "it has privileges: " + status)
+    a, b = pair(g)
+    for one in a, b:
+        one.do("key ab")
+        one.do("hello")
+    a.begin("send b 30 9000")
+    same(received(b, 30)[1], "30", "frames")
+    a.answer()
+    want(is_on(g), "root is not answered")
+    st = os.stat(g.control)
+    same((st.st_uid, st.st_mode & 0o777), (NOBODY, 0o600), "owner and mode of the socket")
+    same(g.kill(signal.SIGTERM), 0, "exit status")
+    for owner, mode, says in ((0, 0o600, "cannot be read"), (NOBODY, 0o640, "mode is 0640"),
+                              (NOBODY, 0o604, "mode is 0604")):
+        os.chown(key, owner, owner)
+        os.chmod(key, mode)
+        p = subprocess.run([program, "-t", "-c", g.conf], capture_output=True, text=True,
+                           timeout=GUARD, check=False, **g.more)
+        want(p.returncode == 1 and says in p.stderr, "%d, %s" % (p.returncode, p.stderr))
 
 
 def main():
