@@ -1686,6 +1686,7 @@ Test(routed, nid_that_is_dead)
 	for (dead = 7; dead <= 8; dead++) {
 		struct lnx_peer *peer;
 
+		fake_conf.transaction_timeout = 6000;
 		meet_nids("tcp2 via 10.9.0.[7-9]@tcp1");
 		peer = lnx_peer_get(f.lnx, p.addr);
 		ms = (unsigned)(2 * f.lnx->plan.rail_ns / LNX_NS_PER_MS);
