@@ -625,7 +625,7 @@ def case_key():
     same(g.count("not_allowed"), 4, "not_allowed")
 
 
-NOBODY = 65534
+OTHER = 65534
 
 
 def case_unprivileged():
@@ -635,18 +635,18 @@ def case_unprivileged():
     os.chmod(work.name, 0o755)
     own = os.path.join(work.name, "own")
     os.mkdir(own)
-    os.chown(own, NOBODY, NOBODY)
+    os.chown(own, OTHER, OTHER)
     # The build may be where that user cannot go.
     program = shutil.copy(os.path.join(BUILD, "lnxrtd"), work.name)
     key = os.path.join(own, "key")
     with open(key, "w", encoding="ascii") as f:
         f.write("00000000000000ab\n")
     os.chmod(key, 0o600)
-    os.chown(key, NOBODY, NOBODY)
-    g = Gateway(routing=", key: " + key, where=own, program=program, user=NOBODY)
+    os.chown(key, OTHER, OTHER)
+    g = Gateway(routing=", key: " + key, where=own, program=program, user=OTHER)
     with open("/proc/%d/status" % g.process.pid, encoding="ascii") as f:
         status = f.read()
-    want(re.search(r"^Uid:(\s+%d){4}$" % NOBODY, status, re.M) and
+    want(re.search(r"^Uid:(\s+%d){4}$" % OTHER, status, re.M) and
          re.search(r"^CapEff:\s+0+$", status, re.M), "it has privileges: " + status)
     a, b = pair(g)
     for one in a, b:
@@ -657,10 +657,10 @@ def case_unprivileged():
     a.answer()
     want(is_on(g), "root is not answered")
     st = os.stat(g.control)
-    same((st.st_uid, st.st_mode & 0o777), (NOBODY, 0o600), "owner and mode of the socket")
+    same((st.st_uid, st.st_mode & 0o777), (OTHER, 0o600), "owner and mode of the socket")
     same(g.kill(signal.SIGTERM), 0, "exit status")
-    for owner, mode, says in ((0, 0o600, "cannot be read"), (NOBODY, 0o640, "mode is 0640"),
-                              (NOBODY, 0o604, "mode is 0604")):
+    for owner, mode, says in ((0, 0o600, "cannot be read"), (OTHER, 0o640, "mode is 0640"),
+                              (OTHER, 0o604, "mode is 0604")):
         os.chown(key, owner, owner)
         os.chmod(key, mode)
         p = subprocess.run([program, "-t", "-c", g.conf], capture_output=True, text=True,
