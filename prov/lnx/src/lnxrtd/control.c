@@ -18,6 +18,7 @@
 #define CONTROL_MAX	4096u			/* that wait at a time */
 #define PASSED_NS	(3 * LNX_NS_PER_S)	/* for the answer to what was passed on */
 #define SWEEP_NS	(1 * LNX_NS_PER_S)
+#define USED_NS		(1 * LNX_NS_PER_S)	/* between hellos to a gateway in use */
 
 static bool key_fits(const struct rtd_relay *r, uint64_t key)
 {
@@ -320,7 +321,8 @@ static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 	if (!gw)
 		goto bad;
 	lnx_gateway_facts_of(&f, &info);
-	lnx_gateway_info(&gw->g, &f, now);
+	if (lnx_gateway_info(&gw->g, &f, now) & LNX_GATEWAY_CAME_UP)
+		r->came_back++;
 	return;
 bad:
 	r->counts.bad_control++;
@@ -333,6 +335,7 @@ uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 
 	for (i = 0; i < r->ngateway; i++) {
 		struct rtd_gateway *gw = &r->gateway[i];
+		struct lnx_route_plan plan = r->plan;
 		struct lnx_gw_hello h = {
 			.flags = LNX_GW_F_GATEWAY, .oldest = LNX_ROUTE_VERSION,
 			.newest = LNX_ROUTE_VERSION, .account = gw->g.account,
@@ -342,10 +345,17 @@ uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 		struct rtd_buf *buf;
 		int len;
 
-		while ((todo = lnx_gateway_poll(&gw->g, &r->plan, gw->dest->pins > 1,
-						now)) != LNX_GATEWAY_NOTHING) {
-			if (todo != LNX_GATEWAY_HELLO)
+		/* Only this tells of one that is silent. */
+		if (gw->dest->pins > 1)
+			plan.alive_ns = USED_NS;
+		while ((todo = lnx_gateway_poll(&gw->g, &plan, gw->dest->pins > 1, now)) !=
+		       LNX_GATEWAY_NOTHING) {
+			if (todo != LNX_GATEWAY_HELLO) {
+				if (rtd_gateway_replaced(r, gw->dest, now))
+					rtd_dest_purge(r, gw->dest, RTD_UNREACHABLE,
+						       "the next gateway does not answer", now);
 				continue;
+			}
 			buf = control_buf(r, LNX_GW_INFO_BYTES_MAX);
 			if (!buf)
 				break;
@@ -364,7 +374,7 @@ uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 			else
 				rtd_pool_put(&r->pool, buf);
 		}
-		next = LNX_MIN(next, lnx_gateway_next(&gw->g, &r->plan));
+		next = LNX_MIN(next, lnx_gateway_next(&gw->g, &plan));
 	}
 	return next;
 }
@@ -448,7 +458,7 @@ static bool pass_on(struct rtd_relay *r, struct rtd_gateway *gw, const struct ln
 	uint32_t cookie;
 
 	/* It answers only to sources that it knows. */
-	if (!gw->g.account || a->hops_done == LNX_ROUTE_HOPS_MAX || now < gw->dest->failed_ns)
+	if (!gw->g.id || a->hops_done == LNX_ROUTE_HOPS_MAX || now < gw->dest->failed_ns)
 		return false;
 	slot = free_ask(r, &cookie, now);
 	buf = slot ? control_buf(r, sizeof(struct lnx_wire_gw_ask)) : NULL;

@@ -17,6 +17,7 @@
 
 #define BACKOFF_MIN_NS	(1 * LNX_NS_PER_MS)
 #define BACKOFF_MAX_NS	(64 * LNX_NS_PER_MS)
+#define GATEWAY_NS	(200 * LNX_NS_PER_MS)	/* another gateway takes no frames for so long */
 #define FAILS_MAX	5u		/* doublings of the pause */
 #define RUN_FRAMES	512u		/* sent in one pass over a rail */
 
@@ -285,7 +286,9 @@ static void blocked(struct rtd_relay *r, struct rtd_dest *d, uint64_t now)
 {
 	if (!d->trying_ns)
 		d->trying_ns = now;
-	if (too_long(d, now)) {
+	/* What waits for a gateway need not, if there is another one. */
+	if (too_long(d, now) || (d->pins && lnx_ns_since(now, d->trying_ns) >= GATEWAY_NS &&
+				 rtd_gateway_replaced(r, d, now))) {
 		rtd_dest_fail(r, d, RTD_UNREACHABLE, now);
 		return;
 	}
@@ -392,6 +395,7 @@ static enum rtd_reason reason_of(int err)
 
 static void sent_ok(struct rtd_relay *r, struct rtd_dest *d, const struct rtd_buf *buf)
 {
+	r->came_back += d->pins && d->fails;
 	d->proven = true;
 	d->breaking = 0;
 	d->fails = 0;
