@@ -878,6 +878,27 @@ Test(rtd_relay, gateway_that_blocks)
 	cr_assert_eq(used[1], MANY);
 }
 
+/* Its connection breaks: the other one takes all at once, and it takes its part again soon after
+ * it is back. */
+Test(rtd_relay, gateway_that_breaks)
+{
+	unsigned used[2];
+
+	add_routes("tcp4 via 10.2.0.200@tcp2,10.3.0.200@tcp3");
+	send_many(used);
+	pass_answered(MS, 1u << 2 | 1u << 3);
+	gateway_end(2)->does = BREAKS;
+	send_many(used);
+	cr_assert_eq(used[0], 0);
+	send_many(used);
+	cr_assert_eq(used[1], MANY);
+	pass_answered(20 * S, 1u << 3);
+	gateway_end(2)->does = TAKES;
+	pass_answered(2500 * MS, 1u << 2 | 1u << 3);
+	send_many(used);
+	cr_assert(used[0] > 5 && used[1] > 5, "%u and %u", used[0], used[1]);
+}
+
 /* If there is no other one, it waits. */
 Test(rtd_relay, only_gateway_blocks)
 {

@@ -272,7 +272,8 @@ void rtd_dest_fail(struct rtd_relay *r, struct rtd_dest *d, enum rtd_reason reas
 {
 	d->failures++;
 	d->failed = (uint8_t)reason;
-	d->failed_ns = now + (r->s.refused_ns << LNX_MIN(d->fails, FAILS_MAX));
+	/* A gateway is asked soon whether it is back. */
+	d->failed_ns = now + (r->s.refused_ns << (d->pins ? 0 : LNX_MIN(d->fails, FAILS_MAX)));
 	d->fails = (uint8_t)LNX_MIN(d->fails + 1u, FAILS_MAX);
 	d->proven = false;
 	d->trying_ns = 0;
@@ -414,13 +415,16 @@ static void sent_ok(struct rtd_relay *r, struct rtd_dest *d, const struct rtd_bu
 
 /*
  * All that the core has for it fails together: the first one counts.  A connection that
- * has worked and broke is made again by the next frame.
+ * has worked and broke is made again by the next frame; that to a gateway, if there is no
+ * other one.
  */
 static void failed(struct rtd_relay *r, struct rtd_dest *d, enum rtd_reason reason,
 		   uint64_t now)
 {
 	if (now < d->failed_ns)
 		return;
+	if (reason == RTD_BROKEN && d->pins && rtd_gateway_replaced(r, d, now))
+		reason = RTD_UNREACHABLE;
 	if (reason != RTD_BROKEN) {
 		rtd_dest_fail(r, d, reason, now);
 	} else if (d->proven) {

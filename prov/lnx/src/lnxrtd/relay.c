@@ -329,7 +329,7 @@ struct rtd_relay *rtd_relay_create(const struct rtd_settings *s, const struct rt
 	r->nets = nets;
 	r->routes = routes;
 	r->plan = (struct lnx_route_plan){
-		.alive_ns = 60 * LNX_NS_PER_S, .dead_ns = 2 * LNX_NS_PER_S,
+		.alive_ns = 60 * LNX_NS_PER_S, .dead_ns = LNX_NS_PER_S,
 		.ping_timeout_ns = 1 * LNX_NS_PER_S,
 	};
 	/* After a restart accounts are others than before. */

@@ -220,6 +220,33 @@ bool rtd_gateway_replaced(struct rtd_relay *r, const struct rtd_dest *dest, uint
 	return false;
 }
 
+/* Of two gateways side by side, which mostly have addresses one behind the other, one is odd: to
+ * one end each takes another next gateway then, so that one that is lost on the way cuts not
+ * both. */
+static unsigned oddness(const struct rtd_relay *r)
+{
+	const struct lnx_nid *nid = &r->out[0].rail.nid;
+
+	return r->nout && nid->len ? nid->addr[nid->len - 1] : 0;
+}
+
+/* The one at place `at` of n routes in the order of their gateways, since that of the table is
+ * another one in each gateway. */
+static const struct lnx_route *in_order(const struct lnx_route *const *route, unsigned n,
+					unsigned at)
+{
+	unsigned i, k, before;
+
+	for (i = 0; i < n; i++) {
+		for (k = before = 0; k < n; k++)
+			before += memcmp(&route[k]->spec.gateway, &route[i]->spec.gateway,
+					 sizeof(route[i]->spec.gateway)) < 0;
+		if (before == at)
+			return route[i];
+	}
+	return route[0];
+}
+
 /* The next gateway on the way there; among equal ones always the same for one end, so that
  * its frames stay together. */
 static struct rtd_gateway *next_gateway(struct rtd_relay *r, const struct lnx_nid *to,
@@ -228,7 +255,7 @@ static struct rtd_gateway *next_gateway(struct rtd_relay *r, const struct lnx_ni
 {
 	const struct lnx_route *route[RTD_GATEWAYS];
 	struct usable u = { .r = r, .now = now };
-	unsigned n = lnx_routes_best(r->routes, to, usable, &u, route, RTD_GATEWAYS);
+	unsigned n = lnx_routes_best(r->routes, to, usable, &u, route, RTD_GATEWAYS), at;
 
 	/* One that does not answer may only be slow, if there is no other. */
 	u.dead = true;
@@ -236,8 +263,8 @@ static struct rtd_gateway *next_gateway(struct rtd_relay *r, const struct lnx_ni
 		n = lnx_routes_best(r->routes, to, usable, &u, route, RTD_GATEWAYS);
 	if (!n)
 		return NULL;
-	return gateway_get(r, &route[rtd_hash(key, LNX_ROUTE_RAIL_BYTES) % n]->spec.gateway,
-			   now);
+	at = (rtd_hash(key, LNX_ROUTE_RAIL_BYTES) + oddness(r)) % n;
+	return gateway_get(r, &in_order(route, n, at)->spec.gateway, now);
 }
 
 /* ---- all of it ---- */
