@@ -398,6 +398,26 @@ static void read_one(struct reader *r, const char *name, size_t len,
 	warn_once(r, what);
 }
 
+/* lnetctl's name of recovery_ping_interval, in seconds. */
+static bool is_alias(const char *name, size_t len)
+{
+	return same_name(name, len, "recovery_interval");
+}
+
+static void read_alias(struct reader *r, const char *value)
+{
+	static const char name[] = "RECOVERY_PING_INTERVAL";
+	const struct lnx_span w = { value, strlen(value) };
+	char ms[24];
+	uint64_t v;
+
+	if (lnx_span_uint(w, &v) && v <= UINT32_MAX) {
+		snprintf(ms, sizeof(ms), "%" PRIu64, v * 1000);
+		value = ms;
+	}
+	read_one(r, name, sizeof(name) - 1, value);
+}
+
 /*
  * Two values that were both set and contradict each other.  Which of them is used is
  * fixed; but the user cannot have meant both, so warn.
@@ -462,7 +482,9 @@ int lnx_conf_read(struct lnx_conf *c, char *const env[],
 			continue;
 		name = env[i] + PREFIX_LEN;
 		eq = strchr(name, '=');
-		if (eq)
+		if (eq && is_alias(name, (size_t)(eq - name)))
+			read_alias(&r, eq + 1);
+		else if (eq)
 			read_one(&r, name, (size_t)(eq - name), eq + 1);
 	}
 	contradictions(&r);
@@ -488,6 +510,16 @@ int lnx_param_find(const char *name, size_t len)
 		    !strncasecmp(lnx_params[i].name, name, len))
 			return (int)i;
 	return -1;
+}
+
+int lnx_param_of(const char *entry)
+{
+	size_t len = strcspn(entry, "=");
+
+	if (strncmp(entry, PREFIX, PREFIX_LEN))
+		return -1;
+	return is_alias(entry + PREFIX_LEN, len - PREFIX_LEN) ? ROW_recovery_ping_interval :
+								lnx_param_find(entry, len);
 }
 
 const char *lnx_param_variable(size_t i, char buf[LNX_PARAM_VARIABLE_BYTES])
