@@ -148,14 +148,17 @@ def send(a, b, n, size):
 # ---- lnxctl --------------------------------------------------------------
 
 
-def run(*args, status=OK, env=None, prefix=(), wait=False):
+THEN = "this is its state of then"
+
+
+def run(*args, status=OK, env=None, prefix=(), wait=False, silent=False):
     """Standard output.  The status has to be that one.  wait: for processes that make
-    progress, however busy this machine is."""
+    progress, however busy this machine is; silent: for one that makes none."""
     for longer in ([], ["--wait", str(HANGS_S * 500)])[wait:]:
         p = subprocess.run(list(prefix) + [LNXCTL] + longer + [str(a) for a in args],
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                            env=env or clean_env(), timeout=HANGS_S)
-        if p.returncode != NO_ANSWER or status != OK:
+        if status != OK or (p.returncode != NO_ANSWER and (silent or THEN not in p.stdout)):
             break
     need(p.returncode == status, "lnxctl", *args, "ends with %d, not %d:" %
          (p.returncode, status), p.stderr or p.stdout)
@@ -259,6 +262,10 @@ def counted(link, hosts, rail):
                                  "recv_length")], own, "stats show")
         info = show(t, "info")
         same(info["info"]["pid"], t.pid, "pid")
+        same(info["info"]["file"], os.path.realpath(SO), "the file that is loaded")
+        params = info["endpoint info"]["parameters"]
+        same(params["prov_links"], link + " (environment)", "a parameter that is set")
+        need("window" not in params, "a parameter that is as by default")
         same(info["endpoint info"]["link"], link, "link")
         need(rail in info["endpoint info"]["rails"], "rails of info")
     peers = show(a, "peer", "show", "-v", 4)["peer"]
@@ -1040,9 +1047,10 @@ def case_udsp_silent():
     send(a, b, 1, 1)
     a.do("still")
     b.do("spin")
-    for args in ("add", "--src", "tcp"), ("del", "--all"), ("show",):
+    for args in ("add", "--src", "tcp"), ("del", "--all"):
         run("-p", a.pid, "udsp", *args, status=NO_ANSWER)
         need("makes no progress" in run.said, run.said)
+    same(show(a, "udsp", "show", silent=True)["udsp"], [], "of one that makes no progress")
     text = run("--job=silent-%d" % os.getpid(), "udsp", "add", "--src", "tcp", status=PARTLY)
     need(str(b.pid) in text, "one of the two")
     a.do("spin")
@@ -1052,18 +1060,75 @@ def case_udsp_silent():
     with tempfile.TemporaryDirectory() as where:
         copy = os.path.join(where, "copy")
         run("-p", a.pid, "dump", copy)
-        run("-f", copy, "udsp", "show", status=REFUSED)
+        same(show(None, "-f", copy, "udsp", "show", silent=True)["udsp"], [], "of a copy")
         run("-f", copy, "udsp", "add", "--src", "tcp", status=REFUSED)
         need("copy" in run.said, run.said)
     a.p.send_signal(signal.SIGKILL)
     a.p.wait()
-    for args in ("add", "--src", "tcp"), ("show",):
-        run("-p", a.pid, "udsp", *args, status=NO_ANSWER)
-        need("has ended" in run.said, run.said)
+    run("-p", a.pid, "udsp", "add", "--src", "tcp", status=NO_ANSWER)
+    need("has ended" in run.said, run.said)
+    need("has ended" in show(a, "udsp", "show", silent=True)["last seen"], "how old it is")
     c, d = pair(hosts=("c", "d"), FI_LNX_USE_SRQ="0")
     c.do("spin")
     run("-p", c.pid, "udsp", "add", "--src", "tcp")
     need("no effect" in run.said, "with operations of the core:", run.said)
+
+
+def case_published():
+    """What rules there were, and which way messages took, without the process: it makes no
+    progress, was killed, or there is only a copy."""
+    a, b = pair(TWO_NETS, FI_LNX_NETS="left1=tcp/127.0.0.0/8")
+    a.do("spin")
+    b.do("spin")
+    send(a, b, 1, 1)
+    for args in (("--src", "left1"), ("--dst", "127.0.0.*@left1", "--priority", 7),
+                 ("--dst", "10.0.0.1@tcp;ofi_rxm"), ("--src", "left1", "--dst", "left1")):
+        run("-p", a.pid, "udsp", "add", *args, wait=True)
+    run("-p", a.pid, "udsp", "del", "--idx", 2, wait=True)
+    want = show(a, "udsp", "show", "-v", wait=True)
+    same([r["id"] for r in want["udsp"]], [1, 2, 4], "rules of one that lives")
+    paths = until("the peer is published with its rules", lambda: [
+        p for p in explained(a) if p["use"] == "frames" and p["rail"] == TCP])
+    until("so is the path", lambda: json.loads(run(
+        "-p", a.pid, "path", "show", "--json", wait=True))["path"][0]["current"])
+    with tempfile.TemporaryDirectory() as where:
+        copy = os.path.join(where, "copy")
+        run("-p", a.pid, "dump", copy, wait=True)
+        a.do("still")
+        a.do("counts")
+        ways = [(a, ()), (None, ("-f", copy))]
+        why = "makes no progress", "is a copy"
+        for (t, at), because in zip(ways, why):
+            without(t, at, want, because)
+        a.p.send_signal(signal.SIGKILL)
+        a.p.wait()
+        without(a, (), want, "has ended")
+    need(paths, "a path")
+
+
+def without(t, at, want, because):
+    """What is shown of a process that is not asked."""
+    got = show(t, *at, "udsp", "show", "-v", silent=True)
+    same(got["udsp"], want["udsp"], "rules: " + because)
+    need(THEN in got["last seen"] and because in got["last seen"], got["last seen"])
+    for args, ids in ((("--idx", 1), [2]), (("--id", 4), [4]), (("--src", "left1"), [1, 4]),
+                      (("--dst", "127.0.0.1@left1"), [2, 4]),
+                      (("--src", "left1", "--dst", "left1"), [4])):
+        same([r["id"] for r in show(t, *at, "udsp", "show", *args, silent=True)["udsp"]], ids,
+             "filter %s: %s" % (args, because))
+    pid = ["-p", t.pid] if t else []
+    run(*pid, *at, "udsp", "show", "--id", 3, status=REFUSED)
+    need("there is no rule with id 3" in run.said, run.said)
+    got = show(t, *at, "explain", 0, silent=True)
+    need(THEN in got["last seen"] and because in got["last seen"], got["last seen"])
+    one, = got["explain"]
+    same(one["way"], "framed", "way: " + because)
+    by = {p["rail"]: p for p in one["paths"]}
+    same((by[TCP]["use"], by[TCP]["rank"]), ("frames", 0), "the path in use: " + because)
+    same((by[RXM]["use"], by[RXM]["rank"] > 0), ("no", True), "the other one: " + because)
+    need("rule for" in by[RXM]["because"], by[RXM])
+    run(*pid, *at, "explain", 9, status=REFUSED)
+    need("met no such peer" in run.said, run.said)
 
 
 def of_both(t, what):
@@ -1808,8 +1873,8 @@ def hostile(good, broken):
         whole = f.read()
     verbs = [c for c in run("--list-commands").split("\n")
              if c in ("list", "info", "net show", "peer show", "path show", "stats show",
-                      "global show", "params", "debug recovery", "metrics")]
-    need(len(verbs) == 10, verbs)
+                      "global show", "params", "debug recovery", "metrics", "udsp show")]
+    need(len(verbs) == 11, verbs)
     for i in range(150):
         data = bytearray(whole)
         for _ in range(r.choice((1, 5, 50, 500))):
