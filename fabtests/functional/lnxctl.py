@@ -284,6 +284,14 @@ def case_counts_network():
     same(path["current"], True, "current")
     need(path["sent_bytes"] > a.counts()[0] * 64, "headers count in path show")
     same(path["sent_bytes"], path["delivered_bytes"], "delivered")
+    before = path.get("latency of answers", {"samples": 0})["samples"]
+    for _ in range(3):
+        time.sleep(0.2)
+        send(a, b, 5, 8)
+    path, = show(a, "path", "show", "-v", 2)["path"]
+    took = path.get("latency of answers", {"samples": 0})
+    need(took["samples"] >= before + 2, "acknowledgements that are timed:", before, took)
+    need(0 < took["min_us"] <= took["max_us"], "how long they take:", took)
     same(show(a, "debug", "recovery"), {
         "local NI recovery": [], "peer NI recovery": [], "path recovery": []},
         "nothing recovers")

@@ -480,7 +480,8 @@ struct lnx_state_path {
 	/* Since the last reset, which sets these to 0. */
 	struct lnx_state_traffic traffic;
 	uint64_t failed[LNX_STATE_CLASSES];
-	struct lnx_state_latency ack;	/* from a PROBE about latency to its answer */
+	struct lnx_state_latency ack;	/* from a PROBE about latency to its answer, and of some
+					 * frames that left once to their acknowledgement */
 	struct lnx_state_latency reply;	/* from a read that is posted to its end */
 	/* What rules give the peer's rail: 1 + priority; 0: none. */
 	uint32_t net_priority, nid_priority;

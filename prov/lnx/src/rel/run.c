@@ -38,6 +38,17 @@ void lnx_rel_watch(struct lnx_ep *ep, struct lnx_peer *peer)
 			 LNX_LOOK_MIN_NS : LNX_LOOK_ONE_NS));
 }
 
+LNX_COLD void lnx_frame_watch(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_path *path,
+			      struct lnx_txe *txe)
+{
+	lnx_rel_watch(ep, peer);
+	if (!path->counts)
+		return;
+	path->counts->timed_ns = lnx_clock_ns();
+	path->counts->timed_seq = txe->f.seq;
+	txe->f.timed = true;
+}
+
 void lnx_rel_peer_look(struct lnx_timer *look, uint64_t now)
 {
 	struct lnx_peer *peer = lnx_container_of(look, struct lnx_peer, look);
@@ -48,7 +59,9 @@ void lnx_rel_peer_look(struct lnx_timer *look, uint64_t now)
 		next = lnx_sooner(next, lnx_control_look(peer, now));
 	/* What it changed may have asked for another one. */
 	next = lnx_sooner(next, lnx_timer_at(set, look));
-	peer->watched = peer->awaited && next <= now + lnx_look_gap(peer);
+	/* The next frame is timed, where latency is counted and no PROBEs ask for it. */
+	peer->watched = peer->awaited && next <= now + lnx_look_gap(peer) &&
+			!(peer->npath == 1 && peer->path[0]->counts);
 	lnx_timer_cancel(set, look);
 	if (next != LNX_NEVER)
 		lnx_peer_look_by(peer, LNX_MAX(next, now + LNX_LOOK_MIN_NS));
