@@ -73,7 +73,7 @@ def clean_env():
 class Talk:
     """A process with an endpoint."""
 
-    def __init__(self, link, host, before=(), **env):
+    def __init__(self, link, host, before=(), mode="", **env):
         self.env = dict(clean_env(), FI_PROVIDER_PATH="+" + SO,
                         FI_LNX_PROV_LINKS=link, FI_LNX_HOST_ID=host, **env)
         # What one case finds out about a rail is nothing for the next one.
@@ -82,7 +82,8 @@ class Talk:
         if "ofi_rxm" not in link:
             self.env["FI_PROVIDER"] = "lnx"
         self.p = subprocess.Popen(
-            list(before) + [TALK, "-p", "lnx", "-n", "1", "-S", "1"],
+            list(before) + [TALK, "-p", "lnx", "-n", "1", "-S", "1"] +
+            (["-m", mode] if mode else []),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=self.env)
         all_talks.append(self)
         line = self.answer(check=False)
@@ -545,6 +546,30 @@ def case_silent():
 
 def params(t, name):
     return show(t, "params", name)["params"][0]
+
+
+def case_asleep():
+    """A process that sleeps in libfabric, or leaves progress to it, answers all the same."""
+    for link in "tcp:lo", "shm+tcp:lo":
+        for mode in "wait", "auto":
+            a, b = pair(link, ("a", "b"), mode=mode)
+            send(a, b, 3, 100)
+            what = "%s, %s: " % (link, mode)
+            for i in range(3):
+                if mode == "wait":
+                    a.tell("block 4000")
+                begin = time.monotonic()
+                run("-p", a.pid, "udsp", "add", "--src", "tcp", "--priority", i)
+                took = time.monotonic() - begin
+                print("# %sudsp add took %.0f ms" % (what, took * 1000))
+                got = show(a, "udsp", "show", "-v")
+                same([r["action"]["priority"] for r in got["udsp"]], [i], what + "rules")
+                need("last seen" not in got, what, got)
+                same(show(a, "stats", "show")["statistics"]["send_count"], 3, what)
+                if mode == "wait":
+                    a.answer()
+            a.quit()
+            b.quit()
 
 
 def case_set():
@@ -1855,9 +1880,13 @@ def case_dump():
     a, b = pair()
     send(a, b, 5, 10)
     a.do("spin")
+    for rule in ("--src", "tcp"), ("--src", "tcp", "--dst", "tcp"):
+        run("-p", a.pid, "udsp", "add", *rule)
     with tempfile.TemporaryDirectory() as where:
         copy = os.path.join(where, "copy")
         run("-p", a.pid, "dump", copy)
+        for args in ("explain", "*@tcp"), ("udsp", "show", "--src", "tcp", "--idx", 0):
+            need(THEN in run("-f", copy, *args, silent=True), args, "of a copy")
         same(os.stat(copy).st_mode & 0o777, 0o600, "mode of the copy")
         run("-p", a.pid, "dump", copy, status=REFUSED)
         need("exists" in run.said, run.said)
@@ -1883,7 +1912,8 @@ def hostile(good, broken):
              if c in ("list", "info", "net show", "peer show", "path show", "stats show",
                       "global show", "params", "debug recovery", "metrics", "udsp show")]
     need(len(verbs) == 11, verbs)
-    for i in range(150):
+    verbs += ["explain 0", "explain *@tcp", "udsp show --src tcp --idx 0"]
+    for i in range(200):
         data = bytearray(whole)
         for _ in range(r.choice((1, 5, 50, 500))):
             # Most of it is in front: the header and the directory.
@@ -1963,6 +1993,18 @@ def case_metrics():
             man = f.read()
         for name in {k[0].removesuffix("_total") for k in m if k[2]}:
             need(re.search("^%s " % name, man, re.M), name, "is not in lnxctl(8)")
+        # And the other way round.
+        families = set(re.findall("^# TYPE ([a-z0-9_]+) ", run("metrics"), re.M))
+        named = set(re.findall("^(lnx_[a-z0-9_]+) ", man, re.M))
+        need(len(named) >= 15, named)
+        same(named - families, set(), "in lnxctl(8), and no metric")
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                               "../../man/fi_lnx.7"), encoding="utf-8") as f:
+            man = f.read()
+        man = man[man.index(".SH COUNTERS"):]
+        for name in families - named:
+            need(re.search(r"\b%s\b" % name.removeprefix("lnx_"), man), name,
+                 "is in no manual page")
         a_pid, b_pid = a.pid, b.pid
         own = b.counts()
         a.quit()
@@ -1975,6 +2017,11 @@ def case_metrics():
              "FI_LNX_STATS_FILE")
         same(sorted(os.listdir(where)),
              sorted("%d.prom" % p for p in (a_pid, b_pid)), "files")
+        a = Talk("tcp:lo", "a", FI_LNX_STATS_FILE=where + "/%h-%p%%.prom")
+        a_pid = a.pid
+        a.quit()
+        with open("%s/%s-%d%%.prom" % (where, os.uname().nodename, a_pid)) as f:
+            need(parse_metrics(f.read()), "%h is the host")
 
 
 def case_metrics_file():
@@ -2011,6 +2058,35 @@ def case_metrics_file():
         need("no-lnxctl" in write(127, LNXCTL="no-lnxctl"), "why")
         read()
         same(os.listdir(where), ["lnx.prom"], "files")
+
+
+def case_file_of_the_host():
+    """/etc/lnx.conf is read, unless FI_LNX_CONFIG names another file."""
+    if os.geteuid():
+        raise Skipped("a mount name space needs root")
+    with tempfile.TemporaryDirectory() as where:
+        etc = os.path.join(where, "etc")
+        shutil.copytree("/etc", etc, symlinks=True, ignore_dangling_symlinks=True)
+        with open(etc + "/lnx.conf", "w") as f:
+            f.write("global: {hold_down: 7}\nudsp: [{src: tcp, priority: 3}]\n")
+        other = os.path.join(where, "other.yaml")
+        with open(other, "w") as f:
+            f.write("global: {hold_down: 8}\n")
+        inside = ["unshare", "-m", "sh", "-c",
+                  'mount --bind "$0" /etc && exec "$@"', etc]
+        if subprocess.run(inside + ["true"], stderr=subprocess.DEVNULL).returncode:
+            raise Skipped("no mount name space here")
+        for env, value, origin, rules in (
+                ({}, "7", "configuration file", [3]),
+                ({"FI_LNX_CONFIG": other}, "8", "configuration file", []),
+                ({"FI_LNX_HOLD_DOWN": "9"}, "9", "environment", [3])):
+            a = Talk("tcp:lo", "a", before=inside, **env)
+            a.do("spin")
+            found = params(a, "hold_down")
+            same((found["value"], found["origin"]), (value, origin), env)
+            same([r["action"]["priority"] for r in show(a, "udsp", "show", wait=True)["udsp"]], rules,
+                 "rules of the file")
+            a.quit()
 
 
 def check_open_mpi(good, problems):
@@ -2154,6 +2230,14 @@ def case_check():
                 out.write(f.read(n))
             for path in d, "+" + bad:
                 need(why in problems(dict(good, FI_PROVIDER_PATH=path)), path, n)
+    # A library that it needs.
+    with tempfile.TemporaryDirectory() as d:
+        bad = os.path.join(d, "liblnx-fi.so")
+        with open(os.path.realpath(SO), "rb") as f, open(bad, "wb") as out:
+            out.write(f.read().replace(b"\0libfabric.so.1\0", b"\0libfabrix.so.1\0"))
+        for path in d, "+" + bad:
+            said = problems(dict(good, FI_PROVIDER_PATH=path))
+            need("libfabrix.so.1: cannot open shared object file" in said, said)
     for args in (["-f", "/nonexistent"], ["-p", 1], ["--ep", 1], ["--all"]):
         run("check", *args, env=good, status=USAGE)
     run("params", "--env", env=dict(lnx, FI_LNX_CONFIG="/nonexistent"), status=REFUSED)

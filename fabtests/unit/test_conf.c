@@ -535,6 +535,12 @@ Test(conf, recovery_interval)
 
 	cr_expect_eq(read_1(&c, "FI_LNX_RECOVERY_INTERVAL=2"), 0, "%s", last);
 	cr_expect_eq(c.recovery_ping_interval, 2000u);
+	/* As every number. */
+	cr_expect_eq(read_1(&c, "FI_LNX_RECOVERY_INTERVAL= 2 "), 0, "%s", last);
+	cr_expect_eq(c.recovery_ping_interval, 2000u);
+	cr_expect_eq(read_1(&c, "FI_LNX_RECOVERY_INTERVAL=2k"), 0, "%s", last);
+	cr_expect_eq(c.recovery_ping_interval, 2048000u);
+	cr_expect_eq(read_1(&c, "FI_LNX_RECOVERY_INTERVAL=5g"), 1);
 	cr_expect_eq(read_1(&c, "FI_LNX_RECOVERY_INTERVAL="), 0, "%s", last);
 	cr_expect_eq(c.recovery_ping_interval, 100u);
 	cr_expect_eq(read_1(&c, "FI_LNX_RECOVERY_INTERVAL=3601"), 1);

@@ -441,6 +441,57 @@ Test(counts, acknowledgements_are_timed)
 	fake_close_quick(&f);
 }
 
+/* A frame leaves, and all but the last `under_way` are acknowledged. */
+static void one_more(unsigned under_way)
+{
+	uint32_t all;
+
+	cr_assert_eq(fi_tsend(f.ep, "hello", 5, NULL, p.addr, 1, &a), 0);
+	fake_comp(&f, &a);
+	fake_drop_all(&f, &p);
+	all = p.got;
+	p.got -= under_way;
+	fake_ack(&f, &p);
+	fake_passes(&f, 4);
+	p.got = all;
+}
+
+/* Where acknowledgements take longer than it is from one look to the next. */
+Test(counts, a_long_way_is_timed)
+{
+	unsigned i;
+
+	open_met(LNX_RAIL_PLAIN, 1);
+	reader_looks();
+	for (i = 0; i < 40; i++) {
+		one_more(LNX_MIN(i, 4u));
+		fake_after_ms(&f, 30);
+	}
+	look(0, 0);
+	cr_expect_geq(path.ack.samples, 3u);
+	cr_expect_geq(path.ack.min_ns, 100 * LNX_NS_PER_MS);
+	fake_close_quick(&f);
+}
+
+/* Where the first that happens after a look is that an acknowledgement comes. */
+Test(counts, a_full_window_is_timed)
+{
+	unsigned i;
+
+	open_met(LNX_RAIL_PLAIN, 1);
+	reader_looks();
+	one_more(1);
+	for (i = 0; i < 10; i++) {
+		fake_after_ms(&f, 60);
+		fake_ack(&f, &p);
+		fake_passes(&f, 4);
+		one_more(1);
+	}
+	look(0, 0);
+	cr_expect_geq(path.ack.samples, 5u);
+	fake_close_quick(&f);
+}
+
 /* Nor is a piece that is read again. */
 Test(counts, what_is_read_twice_is_not_timed)
 {

@@ -56,7 +56,7 @@
 
 #define LNX_STATE_NAME		128	/* of a rail, a process, a NID */
 #define LNX_STATE_MODULE	512	/* of the path of a file */
-#define LNX_STATE_TABLES	256	/* entries of the directory */
+#define LNX_STATE_TABLES	320	/* entries of the directory: for 39 endpoints */
 /* Of a request, with NUL, and of one part of its reply. */
 #define LNX_STATE_REQUEST	8448
 #define LNX_STATE_REPLY		16384

@@ -159,6 +159,17 @@ static bool parse_enum(const char *s, size_t len, const char *const *names,
 	return false;
 }
 
+/* Text without blanks around it, and its length. */
+static const char *trimmed(const char *text, size_t *len)
+{
+	*len = strlen(text);
+	while (*len && is_blank(text[0]))
+		text++, (*len)--;
+	while (*len && is_blank(text[*len - 1]))
+		(*len)--;
+	return text;
+}
+
 /*
  * Store the value text of row i in its member; false, without a change, if it is not
  * allowed.
@@ -167,18 +178,15 @@ static bool set(struct lnx_conf *c, size_t i, const char *text)
 {
 	const struct lnx_param *p = &lnx_params[i];
 	void *member = (char *)c + offsets[i];
-	size_t len = strlen(text);
 	uint64_t v;
+	size_t len;
 	int word;
 
 	if (p->type == LNX_PARAM_STR) {
-		*(const char **)member = len ? text : NULL;
+		*(const char **)member = *text ? text : NULL;
 		return true;
 	}
-	while (len && is_blank(text[0]))
-		text++, len--;
-	while (len && is_blank(text[len - 1]))
-		len--;
+	text = trimmed(text, &len);
 	switch (p->type) {
 	case LNX_PARAM_BOOL:
 		return parse_bool(text, len, member);
@@ -407,11 +415,14 @@ static bool is_alias(const char *name, size_t len)
 static void read_alias(struct reader *r, const char *value)
 {
 	static const char name[] = "RECOVERY_PING_INTERVAL";
-	const struct lnx_span w = { value, strlen(value) };
+	const char *text;
 	char ms[24];
+	size_t len;
 	uint64_t v;
 
-	if (lnx_span_uint(w, &v) && v <= UINT32_MAX) {
+	/* What is no number is refused as it is, and so is what is far too large. */
+	text = trimmed(value, &len);
+	if (parse_uint(text, len, &v) && v <= UINT32_MAX) {
 		snprintf(ms, sizeof(ms), "%" PRIu64, v * 1000);
 		value = ms;
 	}

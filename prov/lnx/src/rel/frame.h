@@ -97,8 +97,11 @@ uint64_t lnx_control_look(struct lnx_peer *peer, uint64_t now);
 
 /* ---- rel/run.c ---- */
 
+/* Something came from a peer that is awaited and not watched: lnx_rel_watch, but the next
+ * frame that is to be timed still is. */
+LNX_COLD void lnx_rel_watch_on(struct lnx_peer *peer);
 /* lnx_rel_watch, with a frame that has just left for the first time: if latency over path is
- * counted, that of its acknowledgement is. */
+ * counted, that of its acknowledgement is, unless another one's is awaited. */
 LNX_COLD void lnx_frame_watch(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_path *path,
 			      struct lnx_txe *txe);
 /* From one look at peer to the next, while frames to it are acknowledged. */
