@@ -391,12 +391,12 @@ static int sends_2(struct ft *ft)
 	return sends_many(ft, QUEUE - 1);
 }
 
-/* It has filled our queue, and a message may have come in part: then its receive fails, and
- * no other does. */
+/* It has filled our queue, and a message may have come in part, or be announced and still in
+ * its memory: then its receive fails, and does not wait for ever. */
 static int sender_dies(struct ft *ft, struct victim *v)
 {
 	struct ft_op *rx[FEW], *one;
-	int i, failed = 0;
+	int i;
 
 	victim_leave(v);
 	for (i = 0; i < FEW; i++)
@@ -408,13 +408,10 @@ static int sender_dies(struct ft *ft, struct victim *v)
 		FT_CHECK(ft, rx[i]->done || !fi_cancel(&ft->o.ep->fid, rx[i]), "message %d "
 			 "of a dead process is in part here, and its receive does not end",
 			 i);
-		if (rx[i]->done && rx[i]->err)
-			failed++;
-		else if (rx[i]->done)
+		if (rx[i]->done && !rx[i]->err)
 			FT_TRY(check(ft, rx[i], ins + (size_t)i * LEN, LEN, 1,
 				     (uint64_t)i));
 	}
-	FT_CHECK(ft, failed <= 1, "%d receives failed", failed);
 	/* Others go on. */
 	FT_CHECK(ft, fi_av_insert(ft->o.av, ft->o.name, 1, &ft->addr[0], 0, NULL) == 1,
 		 "fi_av_insert failed");
