@@ -317,10 +317,10 @@ Test(push, what_pieces_cost_decides)
 
 	cr_expect_eq(pushed_of(&c, 1000, 16384, 4, 150), 1000, "caches are near");
 	cr_expect_leq(pushed_of(&c, 2000, 16384, 4, 800), 400, "and now far");
-	cr_expect_leq(pushed_of(&c, 2000, 16384, 4, 800), 50, "it is tried now and then");
-	cr_expect_geq(pushed_of(&c, 2000, 16384, 4, 800), 10);
+	cr_expect_leq(pushed_of(&c, 8000, 16384, 4, 800), 40, "it is tried now and then");
+	cr_expect_geq(pushed_of(&c, 8000, 16384, 4, 800), 25);
 	cr_expect_eq(pushed_of(&c, 100, 4160, 1, 800), 100, "one piece is always worth it");
-	cr_expect_geq(pushed_of(&c, 4000, 16384, 4, 150), 3000, "near again");
+	cr_expect_geq(pushed_of(&c, 4000, 16384, 4, 150), 2000, "near again");
 	cr_expect_eq(pushed_of(&c, 100, 16384, 4, 150), 100);
 }
 
@@ -330,7 +330,7 @@ Test(push, what_disturbs_is_forgotten)
 	struct lnx_push_cost c = { 0 };
 
 	lnx_push_took(&c, 6000 * 4, 4);
-	cr_expect_geq(pushed_of(&c, 2000, 16384, 4, 150), 1300);
+	cr_expect_eq(pushed_of(&c, 2000, 16384, 4, 150), 2000);
 	lnx_push_took(&c, 100000000, 4);
 	cr_expect_eq(pushed_of(&c, 100, 16384, 4, 150), 100);
 	lnx_push_took(&c, 0, 4);

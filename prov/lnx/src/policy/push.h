@@ -26,24 +26,28 @@
 #define LNX_PUSH_READ_NS	2000u
 #define LNX_PUSH_READ_BYTES_NS	12u
 /* A piece takes so many times as long as its sender needs for it. */
-#define LNX_PUSH_BOTH_ENDS	3u
-/* One of so many is timed; and one of so many that are not worth it is pushed. */
+#define LNX_PUSH_BOTH_ENDS	2u
+/* So many are pushed and timed at first, which takes some time to be as fast as it gets; then
+ * one of so many is timed; and one of so many that are not worth it is pushed. */
+#define LNX_PUSH_FIRST		16u
 #define LNX_PUSH_TIME_EVERY	8u
-#define LNX_PUSH_TRY_EVERY	64u
+#define LNX_PUSH_TRY_EVERY	256u
 /* Longer than that: the process did not run meanwhile. */
 #define LNX_PUSH_NS_MAX		20000u
 
 /* Zero: nothing is known. */
 struct lnx_push_cost {
 	uint32_t piece_ns;		/* of one piece, at its sender; 0: not known */
-	uint8_t n;			/* of messages since one was timed or tried */
+	uint16_t n;			/* of messages since one was timed or tried */
+	uint8_t first;			/* so many of the first ones were timed */
 };
 
 /* Is one of len bytes, in so many full pieces, to be pushed and not read?  Counts it. */
 static inline bool lnx_push_worth(struct lnx_push_cost *c, uint32_t len, uint32_t pieces)
 {
-	if (pieces < 2 || LNX_PUSH_BOTH_ENDS * (uint64_t)c->piece_ns * pieces <
-			  LNX_PUSH_READ_NS + len / LNX_PUSH_READ_BYTES_NS)
+	if (pieces < 2 || c->first < LNX_PUSH_FIRST ||
+	    LNX_PUSH_BOTH_ENDS * (uint64_t)c->piece_ns * pieces <
+	    LNX_PUSH_READ_NS + len / LNX_PUSH_READ_BYTES_NS)
 		return true;
 	if (++c->n % LNX_PUSH_TRY_EVERY)
 		return false;
@@ -55,7 +59,7 @@ static inline bool lnx_push_worth(struct lnx_push_cost *c, uint32_t len, uint32_
 /* Is the one that is pushed now to be timed?  Counts it. */
 static inline bool lnx_push_timed(struct lnx_push_cost *c)
 {
-	return !c->piece_ns || ++c->n % LNX_PUSH_TIME_EVERY == 0;
+	return c->first < LNX_PUSH_FIRST || ++c->n % LNX_PUSH_TIME_EVERY == 0;
 }
 
 /* Its pieces took so long. */
@@ -63,6 +67,7 @@ static inline void lnx_push_took(struct lnx_push_cost *c, uint64_t ns, uint32_t 
 {
 	uint32_t one = (uint32_t)(ns / pieces);
 
+	c->first += c->first < LNX_PUSH_FIRST;
 	if (ns > (uint64_t)LNX_PUSH_NS_MAX * pieces)
 		return;
 	/* The first ones were slow, and some are disturbed: shorter ones say more. */
