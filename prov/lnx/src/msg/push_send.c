@@ -55,7 +55,8 @@ static ssize_t post(const struct push *p, const struct iovec *iov, size_t niov)
 	};
 	ssize_t ret;
 
-	rail->mute |= LNX_MUTE_NOW;
+	/* A core may also complete it later. */
+	rail->mute |= LNX_MUTE_NOW | LNX_MUTE_SOME;
 	ret = lnx_core_post(rail->core_ep, p->dest, &tx, NULL);
 	rail->mute &= (uint8_t)~LNX_MUTE_NOW;
 	return ret;
