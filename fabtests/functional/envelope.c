@@ -9,12 +9,14 @@
  *	gateway NAME			what frames are sent to
  *	hello				announces itself -> "account N grant L S flags F"
  *	send NAME N LEN [HOPS] [KEY]	n frames, numbered, of LEN bytes -> "sent N"
- *	receive N MS			until N frames have come, or MS milliseconds are
- *					over -> "got N order ok|BAD hops H via ID notes M"
+ *	receive N MS			until N frames have come, MS milliseconds are over,
+ *					or another command comes
+ *					-> "got N order ok|BAD hops H via ID notes M"
  *	notes MS			-> the reasons of notes that have come, and counts
  *	ask NAME			-> "tell alive"
- *	flood NAME LEN MS		for MS milliseconds as many as the core takes, with
- *					pauses -> "flooded N"
+ *	flood NAME LEN MS		for MS milliseconds, or until another command comes,
+ *					as many as the core takes, with pauses
+ *					-> "flooded N"
  *	quit
  *
  * usage: envelope PROVIDER INTERFACE
@@ -42,6 +44,7 @@
 #define RECVS	64
 #define PEERS	8
 #define BYTES	LNX_FRAME_LARGE
+#define FLOOD_PAUSE_MS	20
 
 static struct fi_info *info;
 static struct fid_fabric *fabric;
@@ -232,7 +235,16 @@ static void take(const uint8_t *bytes, size_t len)
 	}
 }
 
-static void progress(void)
+/* Does a command wait, or come within so many ms? */
+static bool commanded(int ms)
+{
+	struct pollfd in = { .fd = 0, .events = POLLIN };
+
+	return poll(&in, 1, ms) > 0;
+}
+
+/* False: nothing has come. */
+static bool progress(void)
 {
 	struct fi_cq_err_entry err = { 0 };
 	struct fi_cq_msg_entry e[16];
@@ -243,7 +255,7 @@ static void progress(void)
 			sending = false;
 			send_err = err.err;
 		}
-		return;
+		return true;
 	}
 	for (i = 0; i < n; i++) {
 		unsigned at = (unsigned)(uintptr_t)e[i].op_context;
@@ -255,12 +267,14 @@ static void progress(void)
 		take(recv_buf[at - 1], e[i].len);
 		post(at - 1);
 	}
+	return n > 0;
 }
 
 static void wait_until(uint64_t deadline, const bool *flag)
 {
 	while (!*flag && lnx_clock_ns() < deadline)
-		progress();
+		if (!progress())
+			usleep(100);
 }
 
 /* 0, or what the core says. */
@@ -332,12 +346,11 @@ static void do_flood(struct peer *to, unsigned len, unsigned ms)
 	unsigned n = 0, burst;
 
 	fill(to, len, to->seq++);
-	while (lnx_clock_ns() < deadline) {
+	/* Many of these share few processors with what is measured. */
+	while (lnx_clock_ns() < deadline && !commanded(FLOOD_PAUSE_MS)) {
 		for (burst = 0; burst < 4; burst++)
 			n += !fi_send(ep, send_buf, len, NULL, gateway->fi, NULL);
 		progress();
-		/* Many of these share few processors with what is measured. */
-		usleep(5000);
 	}
 	printf("flooded %u\n", n);
 }
@@ -371,7 +384,8 @@ static void do_receive(unsigned n, unsigned ms)
 	unsigned sum = 0, i;
 
 	while (got < n && lnx_clock_ns() < deadline)
-		progress();
+		if (!progress() && commanded(1))
+			break;
 	for (i = 0; i < LNX_NOTE_MAX; i++)
 		sum += notes[i];
 	printf("got %u order %s hops %u via %016llx notes %u\n", got,
@@ -468,7 +482,6 @@ static bool command(char *line)
 
 int main(int argc, char **argv)
 {
-	struct pollfd in = { .fd = 0, .events = POLLIN };
 	char line[256];
 
 	if (argc != 3) {
@@ -482,7 +495,7 @@ int main(int argc, char **argv)
 	open_all(argv[1], argv[2]);
 	for (;;) {
 		/* Connections need progress while nothing is asked for. */
-		while (!poll(&in, 1, 1))
+		while (!commanded(1))
 			progress();
 		if (!fgets(line, sizeof(line), stdin) || !command(line))
 			return 0;

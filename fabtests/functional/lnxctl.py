@@ -12,21 +12,25 @@ print their seed and take LNX_SEED.
 """
 
 import errno
+import fcntl
 import json
 import os
 import random
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 
 BUILD = os.environ.get("top_builddir", os.getcwd())
 SO = os.environ.get("LNX_SO", os.path.join(BUILD, ".libs", "liblnx-fi.so"))
 TALK = os.path.join(BUILD, "fabtests", "functional", "talk")
 LNXCTL = os.path.join(BUILD, "lnxctl")
+RULES_API = os.path.join(BUILD, "fabtests", "functional", "rules_api")
 OK, REFUSED, USAGE, PARTLY, NO_ANSWER = range(5)
 SHM = "/dev/shm/lnx-%d" % os.geteuid()
 HANGS_S = 60            # no limit for anything that works
@@ -62,7 +66,8 @@ class Skipped(Exception):
 
 
 def clean_env():
-    return {k: v for k, v in os.environ.items() if not k.startswith("FI_")}
+    return {k: v for k, v in os.environ.items()
+            if not k.startswith(("FI_", "OMPI_MCA_"))}
 
 
 class Talk:
@@ -109,9 +114,12 @@ class Talk:
         if self.p.poll() is None:
             self.p.kill()
         self.p.wait()
-        self.p.stdin.close()
-        self.p.stdout.close()
         all_talks.remove(self)
+        self.p.stdout.close()
+        try:
+            self.p.stdin.close()
+        except BrokenPipeError:     # it ended with a line on its way
+            pass
 
     def quit(self):
         self.do("quit")
@@ -161,20 +169,32 @@ def run(*args, status=OK, env=None, prefix=(), wait=False):
 
 
 def show(t, *args, **kw):
-    """What a command prints of a process, as JSON, and as YAML, which is the same."""
+    """What a command prints of a process, as JSON; as YAML, which is the same, and as tables,
+    in which nothing is missing."""
     at = ["-p", t.pid] if isinstance(t, Talk) else []
     for last in [False] * 4 + [True]:
         doc = json.loads(run(*at, *args, "--json", **kw))
         text = run(*at, *args, **kw)
         need(text.strip(), args, "prints nothing")
-        if not yaml or shape(ours(yaml.safe_load(text))) == shape(ours(doc)):
+        table = run(*at, *args, "--table", **kw)
+        lost = [v for v in leaves(shape(ours(doc))) if str(v) not in table]
+        if not lost and (not yaml or shape(ours(yaml.safe_load(text))) == shape(ours(doc))):
             break
         # An acknowledgement may have come in between.
         if last:
+            same(lost, [], "not in the table of " + " ".join(map(str, args)))
             same(shape(ours(yaml.safe_load(text))), shape(ours(doc)), "YAML of " +
                  " ".join(map(str, args)))
-    run(*at, *args, "--table", **kw)
     return doc
+
+
+def leaves(doc):
+    """All values in it."""
+    if isinstance(doc, (dict, list)):
+        for v in doc.values() if isinstance(doc, dict) else doc:
+            yield from leaves(v)
+    else:
+        yield doc
 
 
 def ours(doc):
@@ -357,6 +377,82 @@ def case_list():
     b.quit()
     need(a.pid not in [p["pid"] for p in show(None, "list")["process"]],
          "a process that has ended well is listed")
+
+
+def case_width():
+    """A table does not leave the terminal, which COLUMNS stands for."""
+    a, b = pair()
+    send(a, b, 1, 1)
+    for args in (["net", "show", "-v", 4], ["peer", "show", "-v"], ["path", "show", "-v"],
+                 ["list", "-v"]):
+        wide = run("-p", a.pid, "--table", *args)
+        narrow = run("-p", a.pid, "--table", *args, env=dict(clean_env(), COLUMNS="70"))
+        need(max(map(len, wide.splitlines())) > 70, args, "is narrow anyway")
+        # Texts that are longer themselves are not cut.
+        long = [l for l in narrow.splitlines() if len(l) > 70 and not re.match(
+            r"(- |  |[^:]+: )", l)]
+        need(not long, args, "has long lines:", long)
+        need(len(narrow.splitlines()) > len(wide.splitlines()), args)
+        same(run("-p", a.pid, "--table", *args, env=dict(clean_env(), COLUMNS="9999")).count(
+            "\n"), wide.count("\n"), "lines of a wide terminal")
+
+
+def case_damaged():
+    """Another process writes into a segment what it likes: it spoils what lnxctl shows."""
+    seed = int(os.environ.get("LNX_SEED", time.time()))
+    print("# LNX_SEED=%d" % seed)
+    r = random.Random(seed)
+    a, b = pair()
+    send(a, b, 1, 1)
+    a.do("spin")
+    b.do("spin")
+    name, = [f for f in os.listdir(SHM) if f.startswith("%d." % a.pid)]
+    with open(os.path.join(SHM, name), "r+b", buffering=0) as f:
+        size = os.fstat(f.fileno()).st_size
+        for i in range(60):
+            for _ in range(300):
+                f.seek(r.randrange((40000 if i % 2 else size) - 8))
+                f.write(r.choice((r.randbytes(8), b"\xff" * 8, bytes(8))))
+            time.sleep(0.01)
+            if i % 20 == 19:
+                send(a, b, 20, 1000)
+                send(b, a, 3, 300000)
+                need(subprocess.run([LNXCTL, "-p", str(a.pid), "net", "show", "-v", "4"],
+                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                    timeout=HANGS_S).returncode in range(5), "lnxctl")
+    same(a.p.poll(), None, "the process")
+    a.quit()
+    need(not os.path.exists(os.path.join(SHM, name)), "its segment is left")
+
+
+def case_odd_files():
+    """What is no segment is named, and keeps nothing else from being seen."""
+    with tempfile.TemporaryDirectory() as root:
+        mine = os.path.join(root, os.path.basename(SHM))
+        os.mkdir(mine, 0o700)
+        a = Talk("tcp:lo", "a")
+        name, = [f for f in os.listdir(SHM) if f.startswith("%d." % a.pid)]
+        shutil.copyfile(os.path.join(SHM, name), os.path.join(mine, name))
+        os.chmod(os.path.join(mine, name), 0o600)
+        at = ["--dir", root]
+        run(*at, "list", "-v")
+        os.symlink("/etc/passwd", os.path.join(mine, "777.1"))
+        os.mkfifo(os.path.join(mine, "778.1"), 0o600)
+        with open(os.path.join(mine, "779.1"), "w") as f:
+            os.fchmod(f.fileno(), 0o600)
+        doc = json.loads(run(*at, "list", "--json"))
+        same([p["pid"] for p in doc["process"]], [a.pid], "readable ones")
+        same(doc["unreadable files"], 3, "the others")
+        doc = json.loads(run(*at, "list", "-v", "--json"))
+        same({p["pid"]: p["state"] for p in doc["process"] if p["pid"] != a.pid},
+             dict.fromkeys((777, 778, 779), "unreadable"), "listed")
+        same(run.said, "", "standard error")
+        need("talk" in run(*at, "metrics"), "metrics without the process")
+        said = run.said
+        for pid in 777, 778, 779:
+            need("process %d" % pid in said, "metrics do not name", pid, said)
+            for verb in ["list"], ["info"]:
+                run(*at, "-p", pid, *verb, status=REFUSED)
 
 
 def case_killed():
@@ -753,6 +849,10 @@ def case_explain():
     need("announced" in large["form"], large)
     run("-p", a.pid, "net", "set", "--nid", "tcp:lo", "--pin", 300)
     same(show(a, "explain", 0)["explain"][0]["paths"][0]["rail_health"], 300, "health")
+    run("-p", a.pid, "net", "set", "--nid", "tcp:lo", "--state", "down")
+    path, = explained(a)
+    need(path["use"] == "frames" and "only path, though" in path["because"] and
+         "by hand" in path["because"], path)
     run("-p", a.pid, "explain", 0, "much", status=USAGE)
     run("-p", a.pid, "explain", 9, status=REFUSED)
     c, d = pair(hosts=("c", "c"))
@@ -880,6 +980,27 @@ def case_udsp():
     same([r["idx"] for r in rules(a)], list(range(70)), "many rules")
 
 
+def case_c_interface():
+    """What lnx_policy.h offers to programs."""
+    def api(*args):
+        p = subprocess.run([RULES_API] + [str(x) for x in args], stdout=subprocess.PIPE,
+                           text=True, timeout=10 * HANGS_S)
+        return p.returncode, p.stdout.strip()
+
+    a = Talk("tcp:lo", "a")
+    a.do("spin")
+    eid = json.loads(run("-p", a.pid, "info", "--json"))["endpoint info"]["id"]
+    for args in [a.pid], [a.pid, eid]:
+        same(api(*args), (0, ""), "rules_api")
+        same(rules_now(a), [], "rules that are left")
+    same(api(a.pid, "4711"), (3, os.strerror(errno.ENOENT)), "another endpoint")
+    same(api(os.getpid()), (3, os.strerror(errno.ESRCH)), "a process without one")
+    same(api(0), (3, os.strerror(errno.EINVAL)), "no process")
+    a.p.kill()
+    a.p.wait()
+    same(api(a.pid), (3, os.strerror(errno.ESRCH)), "a process that has ended")
+
+
 def case_udsp_silent():
     a, b = pair(SLURM_JOB_ID="silent-%d" % os.getpid())
     send(a, b, 1, 1)
@@ -948,6 +1069,17 @@ def explained(t):
                           wait=True))["explain"][0]["paths"]
 
 
+def read_by(a, b, rail):
+    """Large messages from a to b go by that rail."""
+    before = received_by(b)
+    send(a, b, 20, 1000000)
+    moved = [x - y for x, y in zip(received_by(b), before)]
+    same(sum(moved), 20000000, "read")
+    if rail == TCP:
+        moved.reverse()
+    need(moved[0] * 20 < moved[1], "read by the other rail than", rail, "and by it:", moved)
+
+
 def case_udsp_effect():
     """Rules move the traffic of processes that run."""
     a, b = pair(TWO_NETS)
@@ -980,14 +1112,15 @@ def case_udsp_effect():
     run("-p", a.pid, "udsp", "del", "--id", 13, wait=True)
     run("-p", a.pid, "udsp", "del", "--idx", 0, wait=True)
     goes_by(a, b, RXM)
-    # Large messages are read by the receiver, which has rules of its own.
-    run("-p", b.pid, "udsp", "add", "--src", "tcp;ofi_rxm", wait=True)
-    goes_by(b, a, RXM)
-    before = received_by(b)
-    send(a, b, 20, 1000000)
-    moved = [x - y for x, y in zip(received_by(b), before)]
-    same(sum(moved), 20000000, "read")
-    need(moved[0] * 20 < moved[1], "read over both rails:", moved)
+    # Large messages are read by the receiver, but the sender's rules come first.
+    read_by(a, b, RXM)
+    run("-p", b.pid, "udsp", "add", "--src", "tcp", wait=True)
+    goes_by(b, a, TCP)
+    read_by(a, b, RXM)
+    read_by(b, a, TCP)
+    # It has no rule any more.
+    run("-p", a.pid, "udsp", "del", "--all", wait=True)
+    read_by(a, b, TCP)
 
 
 def flowing(a, b, size=200):
@@ -1696,6 +1829,65 @@ def case_metrics():
              sorted("%d.prom" % p for p in (a_pid, b_pid)), "files")
 
 
+def check_open_mpi(good, problems):
+    """What Open MPI is told to leave out, each way to tell it."""
+    with tempfile.TemporaryDirectory() as home:
+        file = os.path.join(home, ".openmpi", "mca-params.conf")
+        os.mkdir(os.path.dirname(file))
+
+        def write(text):
+            with open(file, "w") as f:
+                f.write(text)
+
+        write("# pml = ucx\n  mtl_base_verbose=3\nmtl = ^psm2 # and no more\nbtl=^ofi\n")
+        good = dict(good, HOME=home, OMPI_MCA_pml="^ucx")
+        use = dict(good, OMPI_MCA_pml="cm", OMPI_MCA_mtl="psm2,ofi",
+                   OMPI_MCA_mtl_ofi_provider_include="psm2,LNX",
+                   OMPI_MCA_mtl_ofi_provider_exclude="lnx")
+        for env in good, use:
+            run("check", env=env)
+        doc = json.loads(run("check", "--json", env=good))["check"]["environment"]
+        same((doc["OMPI_MCA_pml"], doc[file + ": mtl"]), ("^ucx", "^psm2"), "settings")
+        for more, *why in (
+                (dict(OMPI_MCA_pml="ob1"), 'OMPI_MCA_pml="ob1"', "OMPI_MCA_pml=cm"),
+                (dict(OMPI_MCA_pml="^ucx,cm"), "OMPI_MCA_pml=cm"),
+                (dict(OMPI_MCA_mtl="psm2"), "set OMPI_MCA_mtl=ofi"),
+                (dict(OMPI_MCA_mtl="^ofi"), "set OMPI_MCA_mtl=ofi"),
+                (dict(OMPI_MCA_mtl_ofi_provider_include="tcp"),
+                 "leaves out lnx", "set OMPI_MCA_mtl_ofi_provider_include=lnx"),
+                (dict(OMPI_MCA_mtl_ofi_provider_include="shm+cxi:lnx"), "fits no provider",
+                 "_include=lnx and FI_LNX_PROV_LINKS=shm+cxi"),
+                (dict(OMPI_MCA_btl_ofi_provider_include="tcp"),
+                 "set OMPI_MCA_btl_ofi_provider_include=lnx"),
+                (dict(OMPI_MCA_opal_common_ofi_provider_include="verbs"),
+                 "set OMPI_MCA_opal_common_ofi_provider_include=lnx"),
+                (dict(OMPI_MCA_mtl_ofi_provider_exclude="shm,lnx"), "take it out")):
+            said = problems(dict(good, **more))
+            for w in why:
+                need(w in said, more, "is answered with:", said)
+        run("check", env=dict(good, OMPI_MCA_pml="ob1", OMPI_MCA_btl="self,ofi"))
+        # Its files; but they say nothing to programs that do without Open MPI.
+        write("mtl=^ofi\nopal_common_ofi_provider_exclude = tcp,lnx\n")
+        said = problems(good)
+        need(file + ': mtl="^ofi"' in said and "OMPI_MCA_mtl=ofi" in said and
+             "_exclude=" in said, said)
+        run("check", env=dict(good, OMPI_MCA_mtl="ofi",
+                              OMPI_MCA_mtl_ofi_provider_exclude="tcp"))
+        run("check", env={k: v for k, v in good.items() if "MCA" not in k})
+        other = os.path.join(home, "other.conf")
+        os.rename(file, other)
+        need(other in problems(dict(good, OMPI_MCA_mca_base_param_files="/none:" + other)),
+             "a file that a variable names")
+        # What is given to mpirun comes first.
+        mpirun = os.path.join(home, "mpirun")
+        with open(mpirun, "w") as f:
+            f.write("#!/bin/sh\n")
+        os.chmod(mpirun, 0o700)
+        said = problems(use, "--", mpirun, "-np", "2", "--mca", "pml", "ob1", "./program")
+        need('--mca pml="ob1"' in said and "set --mca pml cm" in said, said)
+        need("MCA" not in problems(use, "--", mpirun, "./program"), "all is well")
+
+
 def case_check():
     lnx = dict(clean_env(), FI_PROVIDER_PATH="+" + SO, FI_PROVIDER="lnx")
     good = dict(lnx, FI_LNX_PROV_LINKS="shm+tcp:lo")
@@ -1719,6 +1911,7 @@ def case_check():
             (dict(good, FI_PROVIDER_PATH="/usr/lib"), "no liblnx-fi.so")):
         said = problems(env)
         need(why in said, env, "is answered with:", said)
+    check_open_mpi(good, problems)
     send_recv = [os.path.join(BUILD, "fabtests", "functional", "sendrecv"), "-p", "lnx",
                  "--quick", "--fork", "-c", "tsend-*"]
     # The command's own output comes first.
@@ -1733,6 +1926,63 @@ def case_check():
     run("check", "--", status=USAGE, env=good)
     same([f for f in os.listdir("/tmp") if f.startswith("lnxctl-check-")], [],
          "left in /tmp")
+
+
+def on_terminal(rows, columns, *args):
+    """Status of lnxctl on a terminal of that size, and what it writes there."""
+    master, slave = os.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+    p = subprocess.Popen([LNXCTL] + [str(a) for a in args], stdin=slave, stdout=slave,
+                         stderr=subprocess.PIPE, env=dict(clean_env(), TERM="xterm"))
+    os.close(slave)
+    said = b""
+    while True:
+        try:
+            more = os.read(master, 65536)
+        except OSError:             # it has ended
+            break
+        if not more:
+            break
+        said += more
+    os.close(master)
+    return p.wait(HANGS_S), (said + p.stderr.read()).decode(errors="replace")
+
+
+def case_small_terminals():
+    a, b = pair()
+    send(a, b, 1, 1)
+    for size in (5, 20), (1, 1), (2, 3), (40, 200), (100, 9):
+        status, said = on_terminal(*size, "top", "-n", 1)
+        same(status, OK, "top on a terminal of %d lines and %d columns" % size)
+        need("lnxctl top:"[:size[1]] in said, said)
+    status, said = on_terminal(24, 60, "-p", a.pid, "--table", "net", "show", "-v", 4)
+    need(not status and re.search("^- nid +", said, re.M), "a narrow terminal:", said)
+
+
+def case_many():
+    """More segments than a process may have descriptors."""
+    with tempfile.TemporaryDirectory() as root:
+        mine = os.path.join(root, os.path.basename(SHM))
+        os.mkdir(mine, 0o700)
+        a = Talk("tcp:lo", "a")
+        name, = [f for f in os.listdir(SHM) if f.startswith("%d." % a.pid)]
+        first = os.path.join(mine, name)
+        shutil.copyfile(os.path.join(SHM, name), first)
+        os.chmod(first, 0o600)
+        for i in range(200):
+            shutil.copyfile(first, os.path.join(mine, "%d.7" % (2000000000 + i)))
+            os.chmod(os.path.join(mine, "%d.7" % (2000000000 + i)), 0o600)
+        few = ["sh", "-c", 'ulimit -n 64 && exec "$@"', "sh"]
+        doc = json.loads(run("--dir", root, "list", "--json", prefix=few))
+        same([p["pid"] for p in doc["process"]], [a.pid], "live")
+        same((doc["dead processes"], doc.get("unreadable files")), (200, None), "counted")
+        same(len(json.loads(run("--dir", root, "list", "-v", "--json",
+                                prefix=few))["process"]), 201, "listed")
+        same(run("--dir", root, "metrics", prefix=few).count("\nlnx_endpoint{"), 201,
+             "in metrics")
+        copy = os.path.join(root, "copy")
+        run("--dir", root, "-p", 2000000007, "dump", copy)
+        run("-f", copy, "info")
 
 
 def case_top():

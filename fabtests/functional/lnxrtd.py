@@ -16,6 +16,7 @@ import time
 BUILD = os.environ.get("top_builddir", ".")
 # Hang guards, which no working run comes near.
 GUARD = 60 * float(os.environ.get("FT_TIMEOUT_S", 60)) / 60
+STRANGERS = 200
 work = tempfile.TemporaryDirectory(prefix="lnxrtd-")
 children = []
 
@@ -303,6 +304,55 @@ def case_drain():
     same(g.kill(signal.SIGTERM), 0, "exit status")
     with open(g.state_file, encoding="ascii") as f:
         want(re.search(r"route_count: 31\n", f.read()), "the state at the end")
+
+
+def listening(pid):
+    """Where a process listens, as (address, port)."""
+    inodes, out = set(), set()
+    for fd in os.listdir("/proc/%d/fd" % pid):
+        try:
+            target = os.readlink("/proc/%d/fd/%s" % (pid, fd))
+        except OSError:
+            continue
+        inodes.add(target[8:-1] if target.startswith("socket:[") else None)
+    with open("/proc/%d/net/tcp" % pid, encoding="ascii") as f:
+        lines = [line.split() for line in list(f)[1:]]
+    with open("/proc/%d/net/tcp6" % pid, encoding="ascii") as f:
+        lines += [line.split() for line in list(f)[1:]]
+    for line in lines:
+        if line[3] == "0A" and line[9] in inodes:
+            address, port = line[1].rsplit(":", 1)
+            out.add((address, int(port, 16)))
+    return out
+
+
+def case_strangers():
+    """It listens on its rails only.  Connections that say nothing, or no word of the
+    provider's protocol, keep nothing from others."""
+    g = Gateway()
+    a, b = pair(g)
+    a.do("hello")
+    same(listening(g.process.pid), {("0100007F", g.port), ("0100007F", g.port + 1)},
+         "it listens at")
+    strangers = []
+    for i in range(STRANGERS):
+        s = socket.socket()
+        s.settimeout(GUARD)
+        s.connect(("127.0.0.1", g.port + i % 2))
+        if i // 2 % 2:
+            s.sendall(os.urandom(1 + i * 37 % 4000))
+        strangers.append(s)
+        if i % 20 == 0:
+            a.begin("send b 20 16384")
+            got = received(b, 20)
+            same(a.answer(), "sent 20 failed 0", "send")
+            same((got[1], got[2]), ("20", "ok"), "frames beside %d strangers" % i)
+    for s in strangers:
+        s.close()
+    b.do("hello")
+    b.begin("send a 20 200")
+    same(received(a, 20)[1], "20", "frames after the strangers")
+    same(g.kill(signal.SIGTERM), 0, "exit status")
 
 
 def case_idle():

@@ -119,15 +119,16 @@ def environment(rail, text):
             "FI_LOG_LEVEL": os.environ.get("FI_LOG_LEVEL", "warn")}
 
 
-def begin(program, text, options, more=None, far="rail1", more_far=None):
-    """The program on A and B: both processes, and the file that each writes."""
+def begin(program, text, options, more=None, far="rail1", more_far=None, under=()):
+    """The program on A and B: both processes, and the file that each writes.  under: a
+    command that starts the one on B."""
     binary = os.path.join(BUILD, "fabtests", program)
     log = [os.path.join(work.name, "log-%d" % node) for node in (A, B)]
     with open(log[0], "w", encoding="utf-8") as out:
         a = start(A, [binary, "-p", "lnx", "-n", "2", *options],
                   dict(environment("rail0", text), **(more or {})), stdout=out, stderr=out)
     with open(log[1], "w", encoding="utf-8") as out:
-        b = start(B, [binary, "-p", "lnx", "-n", "2", "10.78.0.1"],
+        b = start(B, [*under, binary, "-p", "lnx", "-n", "2", "10.78.0.1"],
                   dict(environment(far, text), **(more_far or more or {})), stdout=out,
                   stderr=out)
     return a, b, log
@@ -419,12 +420,15 @@ def case_asym():
     p = begin("functional/sendrecv", routes(G1), ["-c", "tsend-recv-expected", "-s", "8"],
               {"FI_LNX_CONNECT_TIMEOUT": "2000", "FT_TIMEOUT_S": "10"},
               more_far=dict(other, FI_LNX_DROP_ASYM_ROUTE="1", FT_TIMEOUT_S="10",
-                            FI_LNX_CONNECT_TIMEOUT="2000"))
+                            FI_LNX_CONNECT_TIMEOUT="2000"),
+              under=(os.path.join(BUILD, "lnxctl"), "check", "--"))
     p[0].wait(GUARD)
     p[1].wait(GUARD)
     want(re.search(r"^not ok", said_by(p), re.M), "a message came without a route back")
     want("from a network that no route over it leads to; dropped" in said_by(p),
          "B says nothing of it:\n" + said_by(p)[-2000:])
+    want(re.search('tcp1 via 10.77.1.%d@tcp2.{0,2} is missing' % G1, said_by(p)),
+         "lnxctl check does not name the route:\n" + said_by(p)[-2000:])
     g.stop()
 
 

@@ -70,7 +70,7 @@ static void rts(const uint8_t *data, size_t size, uint64_t total)
 	for (k = 0; k < r.nseg * r.nkey; k++)
 		memset(in + sizeof(fixed) + r.nseg * 8 +
 		       k * sizeof(struct lnx_wire_key) +
-		       offsetof(struct lnx_wire_key, reserved0), 0, 6);
+		       offsetof(struct lnx_wire_key, reserved), 0, 4);
 	FUZZ_CHECK(!memcmp(in, out, size));
 	free(in);
 	if (size < sizeof(out))

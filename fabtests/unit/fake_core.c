@@ -200,7 +200,8 @@ static bool pulls(struct fake_sent *s)
 	if (lnx_route_pull_get(&p, s->bytes, s->len, NULL))
 		return false;
 	s->h = (struct lnx_hdr){ .kind = w->kind, .src = p.src, .dst = p.dst, .seq = p.segment,
-				 .tag = p.offset, .data = p.id, .len = p.len, .key = p.key };
+				 .tag = p.offset, .data = p.id, .len = p.len, .key = p.key,
+				 .ack = p.most };
 	return true;
 }
 

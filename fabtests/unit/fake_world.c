@@ -399,7 +399,9 @@ static void frame_on(struct fake *f, struct fake_peer *p,
 	if (!h.dst)
 		h.dst = f->lnx->eid;
 	begin_session(f, p, &h);
-	h.ack = p->got;
+	/* There it is the longest piece. */
+	if (h.kind != LNX_KIND_PULL)
+		h.ack = p->got;
 	lnx_hdr_put((struct lnx_wire_hdr *)frame, &h);
 	if (len)
 		memcpy(frame + sizeof(struct lnx_wire_hdr), payload, len);

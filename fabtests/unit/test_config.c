@@ -289,6 +289,14 @@ Test(config, errors_say_where_and_what)
 		  "udsp[0].action.priority", "there already" },
 		{ "udsp: [{src: tcp}, {src: tcp0, priority: 3}]", 1, 20, "udsp[1]",
 		  "same patterns as in udsp[0]" },
+		{ "udsp:\n- src: tcp\n- src: tcp1\n  priority: -1", 4, 13, "udsp[1]",
+		  "priority -1, which is none" },
+		{ "udsp: [{dst: '10.0.0.1@tcp', action: {priority: '-1'}}]", 1, 49, "udsp[0]",
+		  "or leave it out for 0" },
+		{ "udsp: [{src: tcp, dst: tcp, priority: -1, action: {priority: -1}}]", 1, 62,
+		  "udsp[0].action.priority", "there already" },
+		{ "udsp: [{src: tcp, priority: -1, action: {priority: 5}}]", 1, 52,
+		  "udsp[0].action.priority", "there already" },
 		{ "udsp: [{src: tcp, idx: 3}, {src: tcp1, idx: 3}]", 1, 28,
 		  "udsp[1]", "let idx grow" },
 		{ "nets:\n  tcp1: 10.78.0.7/16\n", 2, 9, "nets.tcp1",
@@ -747,12 +755,13 @@ static unsigned roll(unsigned n)
 	return (unsigned)(lrand48() % n);
 }
 
+/* None is in two of them: as gateways of a route they would be refused. */
 static char *random_nids(char *p)
 {
 	unsigned n = 1 + roll(3);
 
 	while (n--) {
-		p += sprintf(p, "10.%u.[%u-%u].%u", roll(256), roll(5), 5 + roll(9),
+		p += sprintf(p, "10.%u.[%u-%u].%u", roll(80) * 3 + n, roll(5), 5 + roll(9),
 			     roll(256));
 		if (!roll(3))
 			p += sprintf(p, ":%u", roll(65536));

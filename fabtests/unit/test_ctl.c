@@ -512,6 +512,62 @@ Test(ctl, hostile_mailbox)
 	fake_close_quick(&f);
 }
 
+/* Another process of the user writes anything into the file: what steers this one is not
+ * in it. */
+static void scribble(int fd, size_t from, size_t to)
+{
+	uint64_t bytes = lrand48() % 4 ? (uint64_t)mrand48() << 32 | (uint32_t)mrand48() :
+			 lrand48() % 2 ? UINT64_MAX : 0;
+	size_t at = from + (size_t)lrand48() % (to - from - sizeof(bytes));
+
+	cr_assert_eq(pwrite(fd, &bytes, sizeof(bytes), (off_t)at), (ssize_t)sizeof(bytes));
+}
+
+Test(ctl, hostile_file)
+{
+	unsigned long seed = getenv("LNX_SEED") ? strtoul(getenv("LNX_SEED"), NULL, 10) :
+						  (unsigned long)time(NULL);
+	const size_t tables = offsetof(struct lnx_state_front, table);
+	char path[256];
+	unsigned i, k;
+	struct stat st;
+	int fd;
+
+	fprintf(stderr, "LNX_SEED=%lu\n", seed);
+	srand48((long)seed);
+	open_kind(LNX_RAIL_PLAIN);
+	introduce();
+	look();
+	snprintf(path, sizeof(path), "%s", procs.proc[0].path);
+	fd = open(path, O_RDWR);
+	cr_assert(fd >= 0);
+	for (i = 0; i < 300; i++) {
+		cr_assert_eq(fstat(fd, &st), 0);
+		for (k = 0; k < 200; k++)
+			scribble(fd, tables, i < 100 ? sizeof(struct lnx_state_front) :
+				 (size_t)st.st_size);
+		for (k = 0; k < 4; k++)
+			scribble(fd, 0, sizeof(struct lnx_state_front));
+		/* A reader, and tables that have to grow. */
+		lnx_state_front_of()->mailbox.look++;
+		if (i == 50)
+			meet_crowd();
+		fake_after_ms(&f, 110);
+		fake_passes(&f, PASSES);
+		fake_drop_all(&f, &p);
+		lnx_lock(&f.lnx->lock);
+		if (i % 16 == 0) {
+			struct lnx_out o = { .buf = text, .size = sizeof(text) };
+
+			lnx_ctl_reset(f.lnx, lnx_clock_ns(), &o);
+		}
+		lnx_unlock(&f.lnx->lock);
+	}
+	close(fd);
+	fake_close_quick(&f);
+	cr_expect_neq(access(path, F_OK), 0);
+}
+
 /* ---- requests ---- */
 
 Test(ctl, settings)
@@ -846,8 +902,9 @@ Test(ctl, explain_paths)
 	cr_assert_eq(view_npath(peer), 3u);
 	cr_assert_eq(ask("explain 0 16"), 0, "%s", text);
 	cr_expect_eq(count("use frames"), 1u, "%s", text);
-	cr_expect_eq(count("use no"), 2u, "%s", text);
+	cr_expect_eq(count("use spill"), 2u, "%s", text);
 	cr_expect_eq(count("as good as path 0"), 2u, "%s", text);
+	cr_expect_eq(count("takes those for which path 0 has no room"), 2u, "%s", text);
 	/* Each pair of rails that is no path. */
 	cr_expect_eq(count("pair plain:fake to"), 6u, "%s", text);
 	cr_expect_eq(count("both rails have other paths"), 6u, "%s", text);
@@ -861,8 +918,9 @@ Test(ctl, explain_paths)
 	view_path_health(view_path(peer, 2))->ready_ns = 1;
 	cr_assert_eq(ask("explain 0 16"), 0);
 	cr_expect_eq(count("because the link of the local rail is down"), 1u, "%s", text);
-	cr_expect_eq(count("because its health leaves it 500 of 1000, path 0 has 1000"),
+	cr_expect_eq(count("because its health leaves it 500 of 1000, path 0 has 1000; takes"),
 		     1u, "%s", text);
+	cr_expect_eq(count("use spill"), 1u, "%s", text);
 	f.lnx->rail[1]->link_down = false;
 	lnx_lock(&f.lnx->lock);
 	lnx_path_happens(view_path(peer, 1), LNX_PATH_LOST);
@@ -872,6 +930,34 @@ Test(ctl, explain_paths)
 	cr_expect_eq(count("because it delivered nothing while others did"), 1u, "%s",
 		     text);
 	fake_close_quick(&f);
+}
+
+/* What was set is in the very next answer, and not after a look that comes some time. */
+Test(ctl, explain_knows_at_once)
+{
+	struct fake_opt opt = { .nrail = 2, .kind = { LNX_RAIL_PLAIN, LNX_RAIL_PLAIN } };
+	struct lnx_peer *peer;
+	unsigned once;
+
+	for (once = 0; once < 2; once++) {
+		fake_conf.multi_rail_selection = LNX_SELECTION_LNET;
+		fake_open(&f, &opt);
+		fake_peer_init(&f, &p, 0x1111);
+		fake_peer_insert(&f, &p);
+		fake_meet(&f, &p);
+		peer = lnx_peer_get(f.lnx, p.addr);
+		cr_assert_eq(view_npath(peer), 2u);
+		cr_assert_eq(ask("explain 0 16"), 0, "%s", text);
+		cr_expect_eq(count("use frames"), 2u, "%s", text);
+		cr_expect_eq(count("rank 0"), 2u, "%s", text);
+		strcpy(f.lnx->rail[1]->name, "plain:second");
+		cr_assert_eq(ask("health %s plain:second 500", once ? "once" : "set"), 0, "%s",
+			     text);
+		cr_assert_eq(ask("explain 0 16"), 0, "%s", text);
+		cr_expect_eq(count("use frames"), 1u, "%s", text);
+		cr_expect_eq(count("rank 0 "), 1u, "%s", text);
+		fake_close_quick(&f);
+	}
 }
 
 /* ---- whose file it is ---- */

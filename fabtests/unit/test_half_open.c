@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <errno.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <string.h>
@@ -314,6 +315,57 @@ Test(half_open, unanswered)
 	cr_assert_eq(recv(client, (char [7]){ 0 }, 7, MSG_WAITALL), 7);
 	cr_assert_eq(lnx_half_open_unanswered(&rail, 0), 0, "it was answered");
 	still_works(client, server);
+}
+
+/* When the kernel tries the next time, in us. */
+static unsigned rto_of(int fd)
+{
+	struct tcp_info info;
+	socklen_t len = sizeof(info);
+
+	cr_assert_eq(getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &len), 0);
+	return info.tcpi_rto;
+}
+
+/* A kernel that asks for a connection again after 2, 4, 8 s: a new one is asked for sooner. */
+Test(half_open, unanswered_by_the_kernel)
+{
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	const uint64_t long_ns = 3600 * LNX_NS_PER_S;
+	int client, full, filler[8], error;
+	socklen_t len = sizeof(sin);
+	struct lnx_rail there;
+	unsigned i;
+
+	start();
+	there = rail;
+	full = socket(AF_INET, SOCK_STREAM, 0);
+	cr_assert_eq(bind(full, (void *)&sin, sizeof(sin)), 0);
+	cr_assert_eq(listen(full, 0), 0);
+	cr_assert_eq(getsockname(full, (void *)&sin, &len), 0);
+	/* Nothing is accepted, so that the kernel drops what is too much. */
+	for (i = 0; i < LNX_ARRAY_SIZE(filler); i++) {
+		filler[i] = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		cr_assert(!connect(filler[i], (void *)&sin, len) || errno == EINPROGRESS);
+	}
+	client = filler[i - 1];
+	memcpy(there.addr, &sin, sizeof(sin));
+	rail.core_ep = &core;
+	meet(&there);
+	cr_assert_eq(lnx_half_open_unanswered(&rail, long_ns), 0, "it has just begun");
+	do
+		usleep(50000);
+	while (rto_of(client) < 2000000);
+	cr_assert_geq(lnx_half_open_unanswered(&rail, long_ns), 1);
+	len = sizeof(error);
+	cr_assert_eq(getsockopt(client, SOL_SOCKET, SO_ERROR, &error, &len), 0);
+	cr_expect_eq(error, ECONNRESET, "the core finds its end: %s", strerror(error));
+	cr_expect_eq(lnx_half_open_unanswered(&rail, long_ns), 0, "once");
+	while (i)
+		close(filler[--i]);
+	close(full);
 }
 
 /* One connection is cut: our core finds its end, and what the network has not taken is

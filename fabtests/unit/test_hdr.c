@@ -470,6 +470,8 @@ static struct lnx_rts rts_of(unsigned nseg, unsigned nkey, uint64_t *total)
 		*total += r.seg_len[s];
 		for (unsigned k = 0; k < nkey && k < LNX_RTS_KEYS; k++) {
 			r.key[s][k].rail = (uint16_t)(k * 7 + 1);
+			/* Of a few the last key alone. */
+			r.key[s][k].from = nkey % 3 && k + 1 == nkey ? 1u << s : 0;
 			r.key[s][k].key = ~(uint64_t)(s * 100 + k);
 			r.key[s][k].addr = 0x7f0000000000ULL + s * 100 + k;
 		}
@@ -482,13 +484,13 @@ Test(rts, every_byte_has_its_place)
 	struct lnx_rts r = {
 		.op = 0x0807060504030201ULL, .nseg = 1, .nkey = 1,
 		.seg_len[0] = 0x1817161514131211ULL,
-		.key[0][0] = { .rail = 0x2221, .key = 0x3837363534333231ULL,
+		.key[0][0] = { .rail = 0x2221, .from = 0x2423, .key = 0x3837363534333231ULL,
 			       .addr = 0x4847464544434241ULL },
 	};
 	static const uint8_t want[48] = {
 		1, 2, 3, 4, 5, 6, 7, 8, 1, 0, 1, 0, 0, 0, 0, 0,
 		0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x17, 0x18,
-		0x21, 0x22, 0, 0, 0, 0, 0, 0,
+		0x21, 0x22, 0x23, 0x24, 0, 0, 0, 0,
 		0x31, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38,
 		0x41, 0x42, 0x43, 0x44, 0x45, 0x46, 0x47, 0x48,
 	};
@@ -515,11 +517,14 @@ Test(rts, all_sizes_there_and_back)
 			cr_expect_eq(out.op, in.op);
 			cr_assert_eq(out.nseg, nseg);
 			cr_assert_eq(out.nkey, nkey);
+			cr_expect_eq(out.prefers, nkey % 3 != 0);
 			for (unsigned s = 0; s < nseg; s++) {
 				cr_expect_eq(out.seg_len[s], in.seg_len[s]);
 				for (unsigned k = 0; k < nkey; k++) {
 					cr_expect_eq(out.key[s][k].rail,
 						     in.key[s][k].rail);
+					cr_expect_eq(out.key[s][k].from,
+						     in.key[s][k].from);
 					cr_expect_eq(out.key[s][k].key,
 						     in.key[s][k].key);
 					cr_expect_eq(out.key[s][k].addr,
@@ -635,7 +640,7 @@ Test(rts, pieces_sum_up_to_the_message)
 
 Test(rts, reserved_fields_are_sent_as_0_and_ignored)
 {
-	static const unsigned at[] = { 26, 27, 28, 31 };
+	static const unsigned at[] = { 28, 29, 31 };
 	uint64_t total;
 	struct lnx_rts r = rts_of(1, 1, &total), out;
 

@@ -200,8 +200,10 @@ static void tag_from(unsigned path, uint32_t seq, uint64_t tag)
 					   .len = 8 }, &tag, 8);
 }
 
-/* An RTS for len bytes of mem, with keys for the rails whose bit is set. */
-static void rts_from(uint64_t tag, uint64_t op, size_t len, unsigned rails)
+/* An RTS for len bytes of mem, with keys for the rails whose bit is set; of these the sender
+ * wants to be read from over some. */
+static void rts_that_wants(uint64_t tag, uint64_t op, size_t len, unsigned rails,
+			   unsigned wanted)
 {
 	struct lnx_rts rts = { .op = op, .nseg = 1, .seg_len[0] = len };
 	struct lnx_hdr h = { .kind = LNX_KIND_RTS_TAG, .tag = tag, .len = len };
@@ -212,6 +214,7 @@ static void rts_from(uint64_t tag, uint64_t op, size_t len, unsigned rails)
 		if (!(rails >> i & 1))
 			continue;
 		rts.key[0][rts.nkey].rail = (uint16_t)i;
+		rts.key[0][rts.nkey].from = wanted >> i & 1 ? 1u << i : 0;
 		rts.key[0][rts.nkey].key = 100;
 		rts.key[0][rts.nkey++].addr = BASE;
 		if (i < nrail && !f.core[i]->nregion)
@@ -219,6 +222,11 @@ static void rts_from(uint64_t tag, uint64_t op, size_t len, unsigned rails)
 	}
 	lnx_rts_put(payload, &rts);
 	from(0, p.seq++, h, payload, lnx_rts_size(&rts));
+}
+
+static void rts_from(uint64_t tag, uint64_t op, size_t len, unsigned rails)
+{
+	rts_that_wants(tag, op, len, rails, 0);
 }
 
 static void fill(void)
@@ -1083,6 +1091,57 @@ BOTH(pieces_over_all_paths)
 		nrail = i;
 		close_clean();
 	}
+}
+
+/* Rules of the sender leave one path: also while it takes nothing more. */
+BOTH(sender_wants_one_path)
+{
+	open_met(kind, 3);
+	cr_assert_eq(post_recv(buf, LARGE, &a), 0);
+	rts_that_wants(1, 5, LARGE - 3, 7, 2);
+	pulled(buf, LARGE - 3, &a, 1000);
+	cr_expect_eq(f.core[0]->nread, 0u);
+	cr_expect_eq(f.core[2]->nread, 0u);
+	close_clean();
+}
+
+/* Another message, which may use all, is not kept from that. */
+BOTH(sender_wants_one_path_for_one)
+{
+	struct fi_cq_tagged_entry e[3];
+
+	open_met(kind, 2);
+	f.core[0]->hold_reads = f.core[1]->hold_reads = true;
+	cr_assert_eq(post_recv(buf, LARGE, &a), 0);
+	cr_assert_eq(post_recv(buf2, LARGE, &b), 0);
+	rts_that_wants(1, 5, 1000001, 3, 2);
+	rts_from(1, 6, 1000001, 3);
+	fake_passes(&f, 3);
+	cr_expect_gt(f.core[0]->nread, 0u);
+	cr_expect_gt(f.core[1]->nread, 0u);
+	f.core[0]->hold_reads = f.core[1]->hold_reads = false;
+	fake_finish_all(f.core[0]);
+	fake_finish_all(f.core[1]);
+	fake_passes(&f, 500);
+	cr_expect_eq(fi_cq_read(f.cq, e, 3), 2);
+	close_clean();
+}
+
+/* It does not work, or there is none: then another one is better than none. */
+BOTH(sender_wants_a_path_that_fails)
+{
+	open_met(kind, 2);
+	f.core[1]->read_fails = FAKE_ALWAYS;
+	cr_assert_eq(post_recv(buf, LARGE, &a), 0);
+	rts_that_wants(1, 5, 1000001, 3, 2);
+	pulled(buf, 1000001, &a, 1000);
+	cr_expect_gt(f.core[0]->nread, 0u);
+	f.core[1]->read_fails = 0;
+	memset(buf, 0xee, sizeof(buf));
+	cr_assert_eq(post_recv(buf, LARGE, &a), 0);
+	rts_that_wants(1, 6, 1000001, 3, 1 << FAKE_RAILS);
+	pulled(buf, 1000001, &a, 1000);
+	close_clean();
 }
 
 BOTH(one_path_takes_no_reads)

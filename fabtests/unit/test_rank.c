@@ -286,6 +286,37 @@ Test(rank, rules_in_their_order)
 	}
 }
 
+/* What a sender asks its receiver for: no more than rules say. */
+Test(rank, what_only_rules_put_behind)
+{
+	two_nets();
+	how = (struct lnx_rank_how){ .mode = LNX_SELECTION_SPREAD };
+	path[1].local_view.numa = 40;
+	path[2].local_view.health = path[2].health = 500;
+	path[3].state = LNX_RANK_DOWN;
+	rank();
+	cr_expect_eq(lnx_rank_preferred(&ranking), 0xfu);
+	prefer_net(0, 1);
+	rank();
+	/* Path 3 is down, which its net has nothing to do with. */
+	cr_expect_eq(lnx_rank_preferred(&ranking), 0xbu);
+	path[3].state = LNX_RANK_USABLE;
+	rank();
+	cr_expect_eq(lnx_rank_preferred(&ranking), 0x3u);
+	/* None of the net is left: now it is the state that counts. */
+	path[0].state = path[1].state = LNX_RANK_DOWN;
+	rank();
+	cr_expect_eq(lnx_rank_preferred(&ranking), 0xfu);
+	npath = 0;
+	add(0, 0, 0);
+	add(0, 1, 0)->preferred = true;
+	rank();
+	cr_expect_eq(lnx_rank_preferred(&ranking), 0x2u);
+	npath = 0;
+	rank();
+	cr_expect_eq(lnx_rank_preferred(&ranking), 0u);
+}
+
 /* Several rails of ours are preferred for one of the peer's. */
 Test(rank, preferred_pairs_share_the_traffic)
 {

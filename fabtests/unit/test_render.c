@@ -10,7 +10,7 @@
 
 static char *text;
 
-static const char *render(const struct lnx_doc *d, enum lnx_format format)
+static const char *render_in(const struct lnx_doc *d, enum lnx_format format, unsigned width)
 {
 	size_t size;
 	FILE *f;
@@ -18,9 +18,14 @@ static const char *render(const struct lnx_doc *d, enum lnx_format format)
 	free(text);
 	f = open_memstream(&text, &size);
 	cr_assert(f);
-	cr_assert(lnx_render(d, format, f));
+	cr_assert(lnx_render(d, format, width, f));
 	fclose(f);
 	return text;
+}
+
+static const char *render(const struct lnx_doc *d, enum lnx_format format)
+{
+	return render_in(d, format, 0);
 }
 
 static const char *scalar(const char *s)
@@ -114,6 +119,65 @@ Test(render, table)
 			 "tcp:eth0  7           -\n"
 			 "a         -           x\n"
 			 "since: now\n");
+	lnx_doc_free(d);
+}
+
+/* Nothing is left out, however deep it is. */
+Test(render, lists_in_tables)
+{
+	struct lnx_doc *d = lnx_doc_new(), *m, *inner, *names;
+
+	m = lnx_doc_map(lnx_doc_list(d, "net"), NULL);
+	lnx_doc_text(m, "net type", "tcp");
+	inner = lnx_doc_map(lnx_doc_list(m, "NIs"), NULL);
+	lnx_doc_text(inner, "nid", "10.0.0.1@tcp");
+	names = lnx_doc_list(lnx_doc_map(inner, "info"), "preferred");
+	lnx_doc_text(names, NULL, "10.0.0.2@tcp");
+	lnx_doc_text(names, NULL, "10.0.0.3@tcp");
+	m = lnx_doc_map(lnx_doc_list(lnx_doc_map(inner, "info"), "pings"), NULL);
+	lnx_doc_uint(m, "n", 3);
+	cr_expect_str_eq(render(d, LNX_FORMAT_TABLE),
+			 "net:\n"
+			 "net type\n"
+			 "tcp\n"
+			 "net[0].NIs:\n"
+			 "nid\n"
+			 "10.0.0.1@tcp\n"
+			 "net[0].NIs[0].info.preferred: 10.0.0.2@tcp 10.0.0.3@tcp\n"
+			 "net[0].NIs[0].info.pings:\n"
+			 "n\n"
+			 "3\n");
+	lnx_doc_free(d);
+}
+
+/* One that does not fit has a line for each value. */
+Test(render, narrow_table)
+{
+	struct lnx_doc *d = lnx_doc_new(), *list = lnx_doc_list(d, "path"), *m;
+
+	m = lnx_doc_map(list, NULL);
+	lnx_doc_text(m, "rail", "tcp:eth0");
+	lnx_doc_uint(lnx_doc_map(m, "sent"), "bytes", 7);
+	m = lnx_doc_map(list, NULL);
+	lnx_doc_uint(lnx_doc_map(m, "sent"), "bytes", 8);
+	m = lnx_doc_map(lnx_doc_list(d, "short"), NULL);
+	lnx_doc_uint(m, "n", 1);
+	cr_expect_str_eq(render_in(d, LNX_FORMAT_TABLE, 19),
+			 "path:\n"
+			 "- rail        tcp:eth0\n"
+			 "  sent.bytes  7\n"
+			 "- sent.bytes  8\n"
+			 "short:\n"
+			 "n\n"
+			 "1\n");
+	cr_expect_str_eq(render_in(d, LNX_FORMAT_TABLE, 20),
+			 "path:\n"
+			 "rail      sent.bytes\n"
+			 "tcp:eth0  7\n"
+			 "-         8\n"
+			 "short:\n"
+			 "n\n"
+			 "1\n");
 	lnx_doc_free(d);
 }
 

@@ -499,14 +499,14 @@ Test(route_wire, asks)
 
 static bool same_pull(const struct lnx_route_pull *a, const struct lnx_route_pull *b)
 {
-	return a->src == b->src && a->dst == b->dst && a->ack == b->ack &&
+	return a->src == b->src && a->dst == b->dst && a->most == b->most &&
 	       a->id == b->id && a->key == b->key && a->segment == b->segment &&
 	       a->offset == b->offset && a->len == b->len && a->piece == b->piece;
 }
 
 Test(route_wire, pulls)
 {
-	struct lnx_route_pull good = { .src = 1, .dst = 2, .ack = 3, .id = 4, .key = 5,
+	struct lnx_route_pull good = { .src = 1, .dst = 2, .most = 3, .id = 4, .key = 5,
 				 .segment = 3, .offset = 6, .len = LNX_PULL_MAX };
 	struct lnx_route_pull p = good, back;
 	struct lnx_hdr h;
@@ -536,7 +536,7 @@ Test(route_wire, pulls)
 
 Test(route_wire, pieces)
 {
-	struct lnx_route_pull good = { .src = 1, .dst = 2, .ack = 3, .id = 4, .offset = 6,
+	struct lnx_route_pull good = { .src = 1, .dst = 2, .id = 4, .offset = 6,
 				 .len = 10, .piece = true };
 	struct lnx_route_pull p = good, back;
 

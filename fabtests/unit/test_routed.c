@@ -8,12 +8,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/routes.h"
 #include "ctl/request.h"
 #include "fake_core.h"
 #include "view.h"
 
 #define GATEWAY		0x77u
 #define UNIT		((size_t)LNX_PAYLOAD_MAX)
+#define LONGEST		((uint32_t)(6 * UNIT))
 #define BYTES		(5 * UNIT + 100)
 
 static struct fake f;
@@ -218,7 +220,7 @@ Test(routed, routes_change)
 	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2, "it has a path at once, too");
 	for (i = 0; i < 8; i++)
 		cr_expect_eq(leaves(FI_ADDR_NOTAVAIL), first, "a worse route was used");
-	cr_expect(explained("with a lower priority or fewer hops, leads over path 0\n"));
+	cr_expect(explained("another route, over path 0, comes before its own: priority of the route\n"));
 	cr_assert_eq(request("route put tcp2 priority=3 via 10.9.0.9@tcp1; "
 			     "tcp2 via 10.9.0.8@tcp1"), 0);
 	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2);
@@ -430,6 +432,88 @@ Test(routed, pulls)
 	end();
 }
 
+/* The last PULL that has left, and how many. */
+static unsigned pulls_of(struct lnx_hdr *pull)
+{
+	struct fake_sent *s;
+	unsigned n = 0;
+
+	for (; (s = fake_take(core)); free(s))
+		if (s->h.kind == LNX_KIND_PULL) {
+			*pull = s->h;
+			n++;
+		}
+	return n;
+}
+
+/* Where frames are long, several units come in one piece; what has come already, and comes
+ * once more in a longer one, counts once. */
+Test(routed, long_pieces)
+{
+	const uint64_t seg = BYTES;
+	struct lnx_hdr pull;
+
+	meet();
+	cr_assert_eq(fi_trecv(f.ep, buf, BYTES, NULL, FI_ADDR_UNSPEC, 9, 0, &b), 0);
+	fake_rts(&f, &p, true, 9, 44, mem, &seg, 1);
+	fake_passes(&f, 40);
+	cr_assert_eq(pulls_of(&pull), 1);
+	cr_expect_eq(pull.ack, LONGEST);
+	cr_expect_eq(pull.len, BYTES);
+	/* No whole units, and more than there is. */
+	piece(&pull, 0, 2 * UNIT - 1);
+	piece(&pull, 4 * UNIT, UNIT);
+	piece(&pull, 4 * UNIT, 2 * UNIT);
+	piece(&pull, UNIT, UNIT);
+	piece(&pull, 3 * UNIT, 2 * UNIT + 100);
+	piece(&pull, 3 * UNIT, 2 * UNIT + 100);
+	fake_quiet(&f);
+	piece(&pull, 0, 3 * UNIT);
+	cr_expect_eq(fake_comp(&f, &b).len, BYTES);
+	cr_expect_eq(memcmp(buf, mem, BYTES), 0);
+	fake_drop_all(&f, &p);
+	end();
+}
+
+/* Behind the gateway there are perhaps rails that carry no long frames: then short pieces are
+ * asked for, and from then on at once. */
+Test(routed, long_pieces_that_get_lost)
+{
+	const uint64_t seg = 2 * UNIT;
+	struct lnx_hdr pull = { .ack = 0 };
+	unsigned i;
+
+	meet();
+	cr_assert_eq(fi_trecv(f.ep, buf, BYTES, NULL, FI_ADDR_UNSPEC, 9, 0, &b), 0);
+	fake_rts(&f, &p, true, 9, 44, mem, &seg, 1);
+	fake_passes(&f, 40);
+	cr_assert_eq(pulls_of(&pull), 1);
+	cr_assert_eq(pull.ack, LONGEST);
+	for (i = 0; i < 100 && pull.ack; i++) {
+		fake_after_ms(&f, 50);
+		pulls_of(&pull);
+	}
+	cr_assert_eq(pull.ack, 0);
+	piece(&pull, 0, UNIT);
+	piece(&pull, UNIT, UNIT);
+	/* It took long: the sender has to confirm. */
+	fake_passes(&f, 4);
+	fake_drop_all(&f, &p);
+	fake_ack(&f, &p);
+	cr_expect_eq(fake_comp(&f, &b).len, 2 * UNIT);
+	cr_assert_eq(fi_trecv(f.ep, buf, BYTES, NULL, FI_ADDR_UNSPEC, 10, 0, &b), 0);
+	fake_rts(&f, &p, true, 10, 45, mem, &seg, 1);
+	fake_passes(&f, 40);
+	pull.ack = 1;
+	cr_assert_geq(pulls_of(&pull), 1);
+	cr_expect_eq(pull.ack, 0);
+	piece(&pull, 0, UNIT);
+	piece(&pull, UNIT, UNIT);
+	cr_expect_eq(fake_comp(&f, &b).len, 2 * UNIT);
+	fake_drop_all(&f, &p);
+	end();
+}
+
 /* What does not come is asked for again. */
 Test(routed, pulls_again)
 {
@@ -517,9 +601,12 @@ Test(routed, comes_while_it_is_asked_for)
 Test(routed, answers)
 {
 	struct lnx_hdr pull = { .kind = LNX_KIND_PULL, .data = 9, .len = UNIT };
+	const uint32_t most[] = { 0, 1, 2 * UNIT + 1, LONGEST, UINT32_MAX };
 	uint8_t got[BYTES] = { 0 };
 	struct fake_sent *s;
-	size_t n = 0;
+	uint64_t longest;
+	unsigned i;
+	size_t n;
 
 	meet();
 	cr_assert_eq(fi_tsend(f.ep, mem, BYTES, NULL, p.addr, 5, &a), 0);
@@ -544,18 +631,29 @@ Test(routed, answers)
 		free(s);
 	}
 	pull.len = BYTES;
-	fake_frame(&f, &p, pull, NULL, 0);
-	fake_passes(&f, 200);
-	while ((s = fake_take(core))) {
-		if (s->h.kind == LNX_KIND_PIECE) {
-			cr_assert_leq(s->h.tag + s->h.len, BYTES);
-			memcpy(got + s->h.tag, s->bytes + 64, s->h.len);
-			n += s->h.len;
+	for (i = 0; i < LNX_ARRAY_SIZE(most); i++) {
+		memset(got, 0, BYTES);
+		n = 0;
+		longest = 0;
+		pull.data++;
+		pull.ack = most[i];
+		fake_frame(&f, &p, pull, NULL, 0);
+		fake_passes(&f, 200);
+		while ((s = fake_take(core))) {
+			if (s->h.kind == LNX_KIND_PIECE) {
+				cr_assert_leq(s->h.tag + s->h.len, BYTES);
+				memcpy(got + s->h.tag, s->bytes + 64, s->h.len);
+				n += s->h.len;
+				longest = LNX_MAX(longest, s->h.len);
+			}
+			free(s);
 		}
-		free(s);
+		cr_expect_eq(n, BYTES);
+		cr_expect_eq(memcmp(got, mem, BYTES), 0);
+		/* As long as it was asked for, in whole units, and as frames are. */
+		cr_expect_eq(longest, most[i] < 2 * UNIT ? UNIT :
+			     most[i] < LONGEST ? 2 * UNIT : BYTES);
 	}
-	cr_expect_eq(n, BYTES);
-	cr_expect_eq(memcmp(got, mem, BYTES), 0);
 	end();
 }
 
@@ -976,11 +1074,21 @@ static const char *routes_shown(void)
 	return reply;
 }
 
+/* Which route leads back is known: NULL, or its text. */
+static const char *missing(void)
+{
+	static char text[LNX_ROUTE_TEXT_MAX];
+
+	return lnx_routes_missing(view_gateways(f.lnx), "", text) ? text : NULL;
+}
+
 /* It is taken, and counted. */
 Test(routed, no_route_back)
 {
 	comes_from_elsewhere();
 	cr_expect_eq(f.lnx->stats.asym_frames, 1);
+	cr_expect(strstr(routes_shown(), " asym_frames=1 "));
+	cr_expect_str_eq(missing(), "tcp2 via 10.9.0.9@tcp1");
 	cr_expect_neq(lnx_peer_by_sid(f.lnx, p.eid), NULL);
 	cr_expect_null(strstr(routes_shown(), "tcp2"));
 	end();
@@ -993,7 +1101,9 @@ Test(routed, no_route_back_drops)
 	comes_from_elsewhere();
 	cr_expect_eq(f.lnx->stats.asym_frames, 1);
 	cr_expect_null(lnx_peer_by_sid(f.lnx, p.eid));
+	cr_expect_not_null(missing());
 	cr_assert_eq(request("route add tcp2 via 10.9.0.9@tcp1"), 0);
+	cr_expect_null(missing());
 	p.seq = 0;
 	fake_hello(&f, &p);
 	fake_after_ms(&f, 1);

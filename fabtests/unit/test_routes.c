@@ -586,11 +586,11 @@ Test(routes, to_yaml)
 	struct lnx_config *c = lnx_config_create();
 	struct lnx_config_error e;
 	struct lnx_routes other;
-	char text[4096], again[512];
+	char text[4096], again[4096];
 
 	NEEDS_YAML;
-	cr_assert_eq(parse("tcp3 hop=3 via 10.1.0.[1-3]:900@tcp1; "
-			   "ib priority=9 via [fd00::1]@tcp2"), 0);
+	cr_assert_eq(parse("ib priority=9 via [fd00::1]@tcp2; "
+			   "tcp3 hop=3 via 10.1.0.[1-3]:900@tcp1"), 0);
 	cr_assert_eq(lnx_config_set_routes(c, &table), 0);
 	cr_assert_lt(lnx_config_print(c, text, sizeof(text)), sizeof(text));
 	lnx_config_destroy(c);
@@ -601,5 +601,15 @@ Test(routes, to_yaml)
 	lnx_routes_print(&other, again, sizeof(again));
 	cr_assert_str_eq(again, print());
 	lnx_routes_fini(&other);
+	lnx_config_destroy(c);
+	/* The same, although they were made in another order. */
+	lnx_routes_fini(&table);
+	cr_assert_eq(parse("tcp3 hop=3 via 10.1.0.[2-3]:900@tcp1; "
+			   "ib priority=9 via [fd00::1]@tcp2; "
+			   "tcp3 hop=3 via 10.1.0.1:900@tcp1"), 0);
+	c = lnx_config_create();
+	cr_assert_eq(lnx_config_set_routes(c, &table), 0);
+	cr_assert_lt(lnx_config_print(c, again, sizeof(again)), sizeof(again));
+	cr_expect_str_eq(again, text);
 	lnx_config_destroy(c);
 }

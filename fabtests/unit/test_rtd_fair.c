@@ -82,6 +82,25 @@ Test(rtd_fair, grants_shrink)
 	cr_assert_eq(w.ngot, 0);
 }
 
+/* A connection holds a landing while a frame comes: those of slow sources must not take all. */
+Test(rtd_fair, landings)
+{
+	struct rtd_settings s = w.s;
+	unsigned n;
+
+	cr_expect_eq(rtd_relay_landings(w.r), RTD_LANDINGS);
+	s.count[RTD_LARGE] = 600;
+	cr_assert_eq(rtd_relay_set(w.r, &s), 0);
+	for (n = 1; n <= 60; n++) {
+		cr_assert_neq(announce(n, NULL), 0);
+		/* Three rails share half of the large buffers. */
+		cr_expect_eq(rtd_relay_landings(w.r), n < 36 ? RTD_LANDINGS + n : 100, "%u", n);
+	}
+	rtd_relay_stop(w.r, w.now);
+	later(MS);
+	cr_expect_eq(rtd_relay_landings(w.r), RTD_LANDINGS);
+}
+
 static struct rtd_source_view source_view(uint16_t account)
 {
 	struct rtd_source_view v;

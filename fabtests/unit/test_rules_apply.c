@@ -55,7 +55,7 @@ static struct lnx_nid nid(const char *addr)
 
 	cr_assert_eq(inet_pton(AF_INET, addr, &in.sin_addr), 1, "%s", addr);
 	memcpy(r.raw, &in, sizeof(in));
-	r.group = (uint16_t)(1 + in.sin_addr.s_addr % 200);
+	r.group = (uint16_t)(1 + ntohl(in.sin_addr.s_addr) / 65536 % 200);
 	cr_assert_eq(lnx_nid_of(&nets, &r, &out), 0);
 	return out;
 }
@@ -113,7 +113,7 @@ static const char *remote(const struct lnx_rule_peer *t, unsigned i)
 
 static const char *applies(uint32_t index)
 {
-	static char buf[160];
+	static char buf[240];
 	struct lnx_rule_info info;
 
 	cr_assert_eq(lnx_rules_info(rules, index, &info), 0);
@@ -262,7 +262,7 @@ Test(rules_apply, pairs_come_from_the_lowest_index_alone)
 	add("src: 10.2.0.1@tcp2, dst: 10.1.0.*@tcp1, idx: 0");
 	p = peer(p, "10.1.0.7", "10.1.0.8");
 	cr_assert_str_eq(remote(p, 0), "-1 -1 4");
-	cr_assert_str_eq(applies(0), "1 rail of ours, to 2 rails of peers");
+	cr_assert_eq(state(0), LNX_RULE_APART);
 	cr_assert_eq(state(1), LNX_RULE_SHADOWED);
 	cr_assert_str_eq(applies(1), "nothing: rules before it decide for the 1 "
 				     "rail of peers that match");
@@ -359,6 +359,35 @@ Test(rules_apply, what_a_rule_applies_to)
 	cr_assert_str_eq(applies(5), "nothing yet: it waits for a rail of a peer");
 	lnx_rules_leave(rules, p);
 	cr_assert_str_eq(applies(3), "nothing yet: it waits for a rail of a peer");
+}
+
+/* Its rails are there, and no path. */
+Test(rules_apply, a_pair_of_two_nets)
+{
+	struct lnx_rule_peer *p;
+
+	rails("10.1.0.1", "10.2.0.1", NULL);
+	add("src: 10.1.0.1@tcp1, dst: 10.2.0.7@tcp2; src: 10.2.0.*@tcp2, dst: *.*.*.*@tcp*");
+	p = peer(NULL, "10.1.0.7", "10.2.0.7");
+	cr_assert_eq(state(0), LNX_RULE_APART);
+	cr_assert_str_eq(applies(0), "1 rail of ours, to 1 rail of peers, without effect: no two "
+			 "of them are of one net, so there is no path between them");
+	/* It decides all the same: the lowest index does. */
+	cr_assert_eq(state(1), LNX_RULE_APART);
+	cr_assert_str_eq(applies(1), "1 rail of ours, to 1 rail of peers, without effect: no two "
+			 "of them are of one net, so there is no path between them; rules "
+			 "before it decide for 1 more");
+	/* Over gateways there may be paths. */
+	lnx_rules_routing(rules, true);
+	p = peer(p, "10.1.0.7", "10.2.0.7");
+	cr_assert_eq(state(0), LNX_RULE_IN_USE);
+	lnx_rules_routing(rules, false);
+	rails("10.1.0.1", "10.2.0.1", "10.2.0.2");
+	del(0);
+	p = peer(p, "10.1.0.7", "10.2.0.7");
+	cr_assert_eq(state(0), LNX_RULE_IN_USE);
+	cr_assert_str_eq(applies(0), "2 rails of ours, to 2 rails of peers");
+	lnx_rules_leave(rules, p);
 }
 
 /* ---- many peers ---- */

@@ -12,6 +12,7 @@
 #include "comp/comp.h"
 #include "fake_core.h"
 #include "msg/tx.h"
+#include "wire/atomic.h"
 
 static struct fake f;
 static struct fake_core *core;
@@ -381,6 +382,71 @@ BOTH(a_hello_right_behind_a_probe)
 	cr_expect_eq(view_rx_sid(inside()), 0x51u);
 	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
 	fake_expect_none(&f);
+	fake_close(&f);
+}
+
+/* A stranger's HELLO, which is not applied yet, and a request right behind it. */
+static void stranger_asks(void)
+{
+	struct lnx_atomic at = {
+		.op = FI_ATOMIC_READ, .type = FI_UINT64, .cls = 1, .nseg = 1, .size = 8,
+		.count = 1, .seg = { { 0, 7, 1 } },
+	};
+	static uint8_t payload[LNX_PAYLOAD_MAX];
+
+	core->in_inject = NULL;
+	lnx_atomic_put(payload, &at);
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_HELLO, .tag = 100 },
+		  p.blob, sizeof(p.blob));
+	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_ATOMIC, .data = 78,
+					     .len = lnx_atomic_size(&at) },
+		  payload, lnx_atomic_size(&at));
+}
+
+/* They come while the first of two frames for other peers is posted. That the stranger has no path so far
+ * does not mean that none works. */
+Test(session_peer, asked_before_its_hello_is_applied)
+{
+	struct fake_opt opt = {
+		.nrail = 1, .kind = { LNX_RAIL_PEER }, .inject_size = 8192,
+	};
+	struct fake_peer q, r;
+	struct fake_sent *s;
+	unsigned i;
+
+	fake_open(&f, &opt);
+	core = f.core[0];
+	fake_peer_init(&f, &p, 0x1111);
+	p.must_greet = true;
+	p.sid = 0x51;
+	fake_peer_init(&f, &q, 0x2222);
+	fake_peer_insert(&f, &q);
+	fake_meet(&f, &q);
+	fake_peer_init(&f, &r, 0x3333);
+	fake_peer_insert(&f, &r);
+	fake_meet(&f, &r);
+	core->inject_again = 2;
+	cr_assert_eq(fi_tsend(f.ep, "x", 1, NULL, q.addr, 1, &a), 0);
+	cr_assert_eq(fi_tsend(f.ep, "x", 1, NULL, r.addr, 1, &b), 0);
+	core->in_inject = stranger_asks;
+	for (i = 0; i < 20 && core->in_inject; i++)
+		fake_after_ms(&f, 1);
+	cr_assert_null(core->in_inject);
+	fake_comp(&f, &a);
+	fake_comp(&f, &b);
+	fake_expect_drop(&f, &q, LNX_KIND_TAG);
+	fake_expect_drop(&f, &r, LNX_KIND_TAG);
+	fake_after_ms(&f, 20);
+	fake_after_ms(&f, 20);
+	cr_assert(lnx_peer_open(inside()));
+	cr_expect_eq(view_rx_sid(inside()), 0x51u);
+	fake_expect_drop(&f, &p, LNX_KIND_HELLO);
+	s = fake_expect(&f, &p, LNX_KIND_RESP);
+	cr_expect_eq(s->h.data, 78u);
+	free(s);
+	fake_ack(&f, &p);
+	fake_ack(&f, &q);
+	fake_ack(&f, &r);
 	fake_close(&f);
 }
 

@@ -131,6 +131,11 @@ uint64_t view_address_epoch(const struct lnx_peer *peer)
 
 /* ---- paths ---- */
 
+const struct lnx_gateways *view_gateways(const struct lnx_ep *ep)
+{
+	return ep->policy.gateways;
+}
+
 unsigned view_npath(const struct lnx_peer *peer)
 {
 	return peer->npath;

@@ -69,6 +69,8 @@ uint64_t view_address_epoch(const struct lnx_peer *peer);
 
 /* ---- paths ---- */
 
+/* ep->policy.gateways; NULL: it has no routes. */
+const struct lnx_gateways *view_gateways(const struct lnx_ep *ep);
 unsigned view_npath(const struct lnx_peer *peer);
 /* Bits of the paths that share large messages. */
 unsigned view_stripe(const struct lnx_peer *peer);

@@ -4,15 +4,19 @@
  * show and change those of a running process.  The calls are in liblnxctl; what rules
  * say, and how nets and NIDs are written, is in lnx_udsp(5).
  *
- *	struct lnx_policy *p = lnx_policy_open(send_request, arg);
+ *	struct lnx_policy *p;
  *	uint32_t id;
+ *	int err = lnx_policy_open_process(pid, 0, 0, &p);
  *
- *	if (lnx_policy_add_net(p, LNX_POLICY_SRC, "tcp1", 0, &id))
+ *	if (err)
+ *		fprintf(stderr, "%s\n", strerror(-err));
+ *	else if (lnx_policy_add_net(p, LNX_POLICY_SRC, "tcp1", 0, &id))
  *		fprintf(stderr, "%s\n", lnx_policy_error(p));
+ *	lnx_policy_close(p);
  *
- * The process is asked with blocks of records, whose layout is below.  Whatever carries
- * them, a function of the caller's does that.  Both ends are on one host: numbers are
- * in its byte order.
+ * The process is asked with blocks of records, whose layout is below.  They go through its
+ * state segment, or are carried by a function of the caller's.  Both ends are on one host:
+ * numbers are in its byte order.
  */
 #ifndef LNX_POLICY_H
 #define LNX_POLICY_H
@@ -108,6 +112,8 @@ enum lnx_policy_state {
 	LNX_POLICY_SHADOWED = 1,	/* rules before it decide for all it matches */
 	LNX_POLICY_WAITING = 2,		/* it matches nothing yet */
 	LNX_POLICY_NO_ROUTING = 3,	/* it waits until routing is used */
+	LNX_POLICY_APART = 4,		/* a pair without effect: no two of its rails are of one
+					 * net */
 };
 
 struct lnx_policy_id {
@@ -126,8 +132,33 @@ typedef ssize_t (*lnx_policy_call)(void *arg, const void *request, size_t len,
 
 struct lnx_policy;
 
-/* NULL: no memory.  One thread at a time uses it. */
+/*
+ * For a process on this host, found as lnxctl(8) finds it: requests go through its state
+ * segment.  eid: the id of its endpoint, which "lnxctl info" shows; 0: the only one that it
+ * has.  wait_ms: how long it may take until the process takes a request, and then until it
+ * answers; 0: 1000.  It does so while it makes progress.  One thread at a time uses the
+ * object.
+ *
+ *	-EINVAL		pid is none
+ *	-ESRCH		it has ended, has no lnx endpoint, or is of another user
+ *	-ENOENT		it has no such endpoint
+ *	-ENOTUNIQ	it has several, and eid is 0
+ *	-EPERM		its segment is not as it should be
+ *	-ENOMEM
+ *
+ * Later calls then also return
+ *
+ *	-ETIMEDOUT	the process makes no progress: nothing was changed
+ *	-ETIME		it took the request, and did not answer in time
+ *	-ESRCH		it has ended
+ *	-EACCES		this process may not write to its segment
+ *	-EBUSY		others keep asking it
+ */
+LNX_POLICY_API int lnx_policy_open_process(pid_t pid, uint64_t eid, unsigned wait_ms,
+					   struct lnx_policy **policy);
+/* For requests that go another way.  NULL: no memory.  One thread at a time uses it. */
 LNX_POLICY_API struct lnx_policy *lnx_policy_open(lnx_policy_call call, void *arg);
+/* policy may be NULL. */
 LNX_POLICY_API void lnx_policy_close(struct lnx_policy *policy);
 
 /* A sentence about the last call that failed; valid until the next call. */

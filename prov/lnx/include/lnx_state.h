@@ -33,7 +33,15 @@
  * are one word that any reader adds to, and a block for requests that one reader at a
  * time uses, under a lock of the file.
  *
- * A reader must expect any content: every position, size, count and text in it.
+ * A reader must expect any content: every position, size, count and text in it.  So must
+ * the process, as any process of the user can write into the file: it reads back nothing
+ * but counters of consistency and what readers write, and a damaged file hurts readers only.
+ *
+ * One thing it cannot survive: a file that is made shorter ends each process that has it
+ * mapped, and touches it then, with SIGBUS.  No permission helps, because a user may change
+ * those of its own files, and seals exist only for files without a name (memfd_create),
+ * which would be gone with the process.  So never write to the file but as above: to copy
+ * or to remove it is harmless.
  */
 #ifndef LNX_STATE_H
 #define LNX_STATE_H
@@ -228,6 +236,8 @@ struct lnx_state_ep {
 	char address[384];		/* as fi_av_straddr prints it */
 	char routes[512];		/* canonical text of those that are in use; if it
 					 * is longer it is cut, with "..." at its end */
+	char missing_route[320];	/* text of one that what has come needs to be
+					 * answered; empty: none is known */
 };
 
 #define LNX_STATE_HEALTH_DOWN	1u

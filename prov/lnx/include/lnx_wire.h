@@ -203,6 +203,9 @@ static_assert(sizeof(struct lnx_wire_allowance) == 8, "allowance");
  * pieces, each registered with nkey rails.  Followed by nseg uint64_t lengths (their
  * sum is the header's len), then nseg * nkey lnx_wire_key, all keys of the first piece
  * first.
+ *
+ * The receiver chooses the paths.  If the sender has rules about them, it says so in the
+ * keys: while a path of those works for which `from` has a bit, no other one is used.
  */
 struct lnx_wire_rts {
 	uint64_t op;		/* sender's number of the operation; FIN repeats it */
@@ -219,8 +222,10 @@ static_assert(sizeof(struct lnx_wire_rts) == 16, "rts");
 
 struct lnx_wire_key {
 	uint16_t rail;		/* sender's rail, index in its address */
-	uint16_t reserved0;
-	uint32_t reserved1;
+	uint16_t from;		/* of an RTS: rails of the receiver that the sender wants
+				 * it to be read from, bits by their indexes; 0 in all
+				 * keys: any.  Else 0 */
+	uint32_t reserved;
 	uint64_t key;
 	uint64_t addr;		/* remote address of the piece's first byte */
 };

@@ -233,7 +233,8 @@ static_assert(sizeof(struct lnx_wire_gw_ask) == 64, "ask");
  *	PULL	no payload.  data: number of the pull, never 0; key: op of the RTS; seq:
  *		segment, below LNX_RTS_SEGS; tag: offset in it; len: bytes wanted,
  *		1..LNX_PULL_MAX.  Of remote memory seq is LNX_PULL_MEMORY, key that of
- *		the registration, and tag the address
+ *		the registration, and tag the address.  ack: bytes of the longest PIECE
+ *		that shall come, 0: LNX_PAYLOAD_MAX
  *	PIECE	data: number of the pull; tag: offset in the segment; len: bytes of the
  *		payload, not 0; key: 0
  */

@@ -163,6 +163,23 @@ static void put_info(struct lnx_out *o, const struct lnx_metrics_ep *ep, unsigne
 	}
 }
 
+static void put_missing_routes(struct lnx_out *o, const struct lnx_metrics_ep *ep, unsigned n)
+{
+	unsigned i;
+
+	lnx_metric_family(o, "lnx_missing_route", LNX_METRIC_GAUGE,
+			  "1 for an endpoint to which frames come that no route leads back for");
+	for (i = 0; i < n; i++) {
+		struct labels l;
+
+		if (!ep[i].ep->missing_route[0])
+			continue;
+		set_labels(&l, &ep[i]);
+		add_label(&l, "route", ep[i].ep->missing_route);
+		lnx_metric_sample(o, "lnx_missing_route", LNX_METRIC_GAUGE, l.pair, 1);
+	}
+}
+
 static int find(const struct lnx_metrics_ep *e, const char *name)
 {
 	const char *help;
@@ -210,6 +227,7 @@ void lnx_metrics_print(struct lnx_out *o, const struct lnx_metrics_ep *ep, unsig
 	unsigned i, k;
 
 	put_info(o, ep, n);
+	put_missing_routes(o, ep, n);
 	for (i = 0; i < LNX_ARRAY_SIZE(families); i++)
 		put_family(o, &families[i], ep, n);
 	for (i = 0; i < n; i++)

@@ -215,7 +215,7 @@ int lnx_config_set_nets(struct lnx_config *config, const struct lnx_nets *nets);
 /* One interface of a net, and its credits; LNX_CONFIG_UNSET: not given. */
 int lnx_config_set_ni(struct lnx_config *config, const char *net, const char *interface,
 		      uint32_t credits, uint32_t peer_credits);
-/* All routes of a table, in the order in which they were added. */
+/* All routes of a table but those that were learned, in the order of their texts. */
 int lnx_config_set_routes(struct lnx_config *config, const struct lnx_routes *t);
 /* All rules of a set, in their order. */
 int lnx_config_set_rules(struct lnx_config *config, const struct lnx_rules *rules);

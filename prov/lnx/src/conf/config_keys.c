@@ -171,6 +171,8 @@ struct rule_in {
 	struct lnx_yaml_node at[LNX_RULE_SIDES];
 	bool has_index;
 	uint32_t index;
+	bool no_priority;		/* it says -1, here: */
+	struct lnx_yaml_node none;
 };
 
 static int read_side(struct config_reader *rd, config_node *value,
@@ -199,12 +201,15 @@ static int read_priority(struct config_reader *rd, config_node *value, void *obj
 {
 	struct rule_in *in = obj;
 
-	if (in->spec.has_priority)
+	if (in->spec.has_priority || in->no_priority)
 		return config_fail(rd, value, "the priority of the rule is there "
 				   "already; once is enough");
 	/* lnetctl writes -1 where none is. */
-	if (value->event == LNX_YAML_SCALAR && !strcmp(value->text, "-1"))
+	if (value->event == LNX_YAML_SCALAR && !strcmp(value->text, "-1")) {
+		in->no_priority = true;
+		in->none = *value;
 		return 0;
+	}
 	in->spec.has_priority = true;
 	return config_uint(rd, value, 0, LNX_RULE_PRIORITY_MAX, &in->spec.priority);
 }
@@ -256,6 +261,12 @@ static int make_rule(struct config_reader *rd, config_node *node,
 	if (ret)
 		return ret == -ENOMEM ? config_no_memory(rd, node) :
 					refuse_rule(rd, node, in);
+	/* As if nothing was said it would be 0, the best. */
+	if (in->no_priority && rd->rule[n]->priority != LNX_RULE_NONE)
+		return config_fail(rd, &in->none, "found the priority -1, which is none, "
+				   "and a rule for nets or rails has one; 0, the best, to "
+				   "%u must be, or leave it out for 0",
+				   LNX_RULE_PRIORITY_MAX);
 	for (i = 0; i < n; i++)
 		if (lnx_rule_same(rd->rule[i], rd->rule[n]))
 			return config_fail(rd, node, "found the same patterns as in "

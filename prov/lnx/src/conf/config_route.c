@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* Routes of a configuration, to and from a table.  See config.h. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "conf/config.h"
@@ -77,26 +78,27 @@ static int set_one(struct lnx_config *c, const struct lnx_route_spec *spec)
 	return out->net && out->gateway ? 0 : -ENOMEM;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	const struct lnx_config_route *x = a, *y = b;
+	int ret = strcmp(x->net, y->net);
+
+	return ret ? ret : strcmp(x->gateway, y->gateway);
+}
+
+/* Their order means nothing, and changes when some are made again: so it is that of names. */
 int lnx_config_set_routes(struct lnx_config *c, const struct lnx_routes *t)
 {
-	const struct lnx_route *next;
-	uint32_t last = 0;
 	unsigned i;
 	int ret = 0;
 
 	c->n_route = 0;
 	c->route = NULL;
 	c->has[LNX_CONFIG_ROUTE] = true;
-	do {
-		next = NULL;
-		for (i = 0; i < t->n; i++)
-			if (t->route[i].id > last && !t->route[i].learned &&
-			    (!next || t->route[i].id < next->id))
-				next = &t->route[i];
-		if (next) {
-			ret = set_one(c, &next->spec);
-			last = next->id;
-		}
-	} while (next && !ret);
+	for (i = 0; !ret && i < t->n; i++)
+		if (!t->route[i].learned)
+			ret = set_one(c, &t->route[i].spec);
+	if (!ret && c->n_route)
+		qsort(c->route, c->n_route, sizeof(*c->route), by_name);
 	return ret;
 }

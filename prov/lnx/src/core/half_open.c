@@ -35,6 +35,7 @@ static bool same(const struct sockaddr_storage *a, const void *b, size_t blen)
 
 /* tcpi_state; the header that names it does not go with linux/tcp.h. */
 #define ESTABLISHED	1
+#define SYN_SENT	2
 /* The kernel's count of what came includes the end. */
 #define END_BYTES	1
 
@@ -133,11 +134,32 @@ static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_st
 	       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
 }
 
-/* Made by the rail, to a peer of it; what left so long ago (ms) was all, and nothing came. */
+/* tcpi_rto of a kernel that asks for a connection rarely by now: a new one is asked for at
+ * once, and after a second. */
+#define SYN_RARE_US	2000000u
+
+/* What left so long ago (ms) was all, and nothing came: not even from the kernel, or not from
+ * the core. */
+static bool waits(const struct tcp_info *info, uint32_t so_long_ms)
+{
+	if (info->tcpi_state == SYN_SENT)
+		return info->tcpi_rto >= SYN_RARE_US;
+	return info->tcpi_state == ESTABLISHED && !info->tcpi_bytes_received &&
+	       info->tcpi_last_data_sent >= so_long_ms;
+}
+
+/* Of connections that are not made yet, too: getpeername refuses those.  len: of an address
+ * of the family, no more. */
+static bool get_peer(int fd, struct sockaddr_storage *there, socklen_t len)
+{
+	return !getsockopt(fd, SOL_SOCKET, SO_PEERNAME, there, &len);
+}
+
+/* Made by the rail, to a peer of it, and it waits? */
 static bool unanswered(int fd, const struct lnx_rail *rail, const void *so_long)
 {
 	struct sockaddr_storage here, there, own;
-	socklen_t hlen = sizeof(here), tlen = sizeof(there);
+	socklen_t hlen = sizeof(here);
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
 
@@ -151,9 +173,8 @@ static bool unanswered(int fd, const struct lnx_rail *rail, const void *so_long)
 	    len < offsetof(struct tcp_info, tcpi_bytes_received) +
 		  sizeof(info.tcpi_bytes_received))
 		return false;
-	return info.tcpi_state == ESTABLISHED && !info.tcpi_bytes_received &&
-	       info.tcpi_last_data_sent >= *(const uint32_t *)so_long &&
-	       !getpeername(fd, (void *)&there, &tlen) && leads_to(rail, &there);
+	return waits(&info, *(const uint32_t *)so_long) && get_peer(fd, &there, hlen) &&
+	       leads_to(rail, &there);
 }
 
 /* Another endpoint of the process may close it, and open something else: see cut(). */

@@ -33,10 +33,12 @@ unsigned lnx_half_open_reset(const struct lnx_rail *rail);
 unsigned lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to);
 
 /*
- * End connections that the rail has begun to other endpoints, whose kernels took them, and
- * whose cores have answered nothing for so long: that answer may be lost, and the other end
- * of the connection too.  Cores wait for it for ever, and refuse what such a peer begins.
- * A peer that only computes finds the next one.  Returns how many there were.
+ * End connections that the rail has begun to other endpoints, and that hang.  Either their
+ * kernels took them, and their cores have answered nothing for so long: that answer may be
+ * lost, and the other end of the connection too.  Cores wait for it for ever, and refuse what
+ * such a peer begins.  A peer that only computes finds the next one.  Or no kernel has
+ * answered, and ours asks more and more rarely, up to once in a minute: a network that works
+ * again would not be used for so long.  Returns how many there were.
  */
 LNX_COLD unsigned lnx_half_open_unanswered(const struct lnx_rail *rail, uint64_t so_long_ns);
 

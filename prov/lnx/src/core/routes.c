@@ -247,24 +247,34 @@ bool lnx_routes_lead_back(const struct lnx_gw *gw, const struct lnx_addr_rail *f
 /* Behind all that the user has set. */
 #define LEARNED_PRIORITY	(UINT32_MAX - 1)
 
-LNX_COLD bool lnx_routes_learn(struct lnx_gw *gw, const struct lnx_addr_rail *from,
-			       unsigned hops)
+LNX_COLD bool lnx_routes_missing(const struct lnx_gateways *all, const char *words,
+				 char text[LNX_ROUTE_TEXT_MAX])
 {
-	char over[LNX_NID_TEXT_MAX], number[8] = "", text[LNX_ROUTE_TEXT_MAX];
-	struct lnx_routes *t = &gw->all->table;
-	struct lnx_ep *ep = gw->all->ep;
-	struct lnx_routes_own own;
-	struct lnx_refusal r;
+	char over[LNX_NID_TEXT_MAX], number[8] = "";
 	struct lnx_nid nid;
-	unsigned i;
 
-	if (lnx_policy_nid(ep, from, &nid) || route_over(gw, &nid))
+	if (!all->asym || lnx_policy_nid(all->ep, &all->asym_from, &nid) ||
+	    route_over(all->asym, &nid))
 		return false;
-	lnx_nid_print(&gw->nid, over, sizeof(over));
+	lnx_nid_print(&all->asym->nid, over, sizeof(over));
 	if (nid.number)
 		snprintf(number, sizeof(number), "%u", nid.number);
-	snprintf(text, sizeof(text), "%s%s hop=%u priority=%u via %s", nid.net, number, hops,
-		 LEARNED_PRIORITY, over);
+	snprintf(text, LNX_ROUTE_TEXT_MAX, "%s%s%s via %s", nid.net, number, words, over);
+	return true;
+}
+
+LNX_COLD bool lnx_routes_learn(struct lnx_gateways *all)
+{
+	char words[48], text[LNX_ROUTE_TEXT_MAX];
+	struct lnx_routes *t = &all->table;
+	struct lnx_ep *ep = all->ep;
+	struct lnx_routes_own own;
+	struct lnx_refusal r;
+	unsigned i;
+
+	snprintf(words, sizeof(words), " hop=%u priority=%u", all->asym_hops, LEARNED_PRIORITY);
+	if (!lnx_routes_missing(all, words, text))
+		return false;
 	lnx_routes_own(ep, &own);
 	if (lnx_routes_parse(t, ep->policy.nets, text, &own.host, &r)) {
 		LNX_INFO(FI_LOG_EP_CTRL, "the route \"%s\" is not learned: %s\n", text, r.why);

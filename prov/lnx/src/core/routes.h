@@ -47,10 +47,14 @@ struct lnx_route *lnx_routes_of_path(const struct lnx_path *path);
 /* Does a route over gw lead to that rail of a peer, or is it not known which net that is in?
  * Owner lock held. */
 bool lnx_routes_lead_back(const struct lnx_gw *gw, const struct lnx_addr_rail *from);
-/* FI_LNX_LEARN_ROUTES: a frame from that rail came over gw and hops gateways.  True: there is a
- * route more, and paths to peers have to follow.  Owner lock held. */
-LNX_COLD bool lnx_routes_learn(struct lnx_gw *gw, const struct lnx_addr_rail *from,
-			       unsigned hops);
+/* The text of the route that would lead back for the last frame for which none does (all->asym);
+ * words: hop and priority, with a space before each.  False: there is none, or one leads back
+ * by now.  Owner lock held. */
+LNX_COLD bool lnx_routes_missing(const struct lnx_gateways *all, const char *words,
+				 char text[LNX_ROUTE_TEXT_MAX]);
+/* FI_LNX_LEARN_ROUTES: add that route.  True: there is a route more, and paths to peers have to
+ * follow.  Owner lock held. */
+LNX_COLD bool lnx_routes_learn(struct lnx_gateways *all);
 
 /* What policy/route.h compares of it.  False: its route was deleted; then *out is the worst that
  * there is.  table: what rules say of the peer, or NULL.  Owner lock held. */

@@ -29,8 +29,7 @@ struct lnx_ctl {
 	uint32_t number;
 	/* Fixed tables. */
 	struct lnx_state_area area;
-	struct lnx_state_table *ep_table, *counters_table, *base_table;
-	struct lnx_state_table *param_table, *rail_table;
+	struct lnx_state_own ep_table, counters_table, base_table, param_table, rail_table;
 	struct lnx_state_ep ep;		/* as it was written last */
 	struct lnx_state_counters *counters, *base;	/* private */
 	struct lnx_state_rail rail[LNX_RAILS_MAX];
@@ -39,7 +38,7 @@ struct lnx_ctl {
 	struct lnx_mailbox_side mailbox;
 	/* Peers and paths. */
 	struct lnx_state_area peers, paths;
-	struct lnx_state_table *peer_table, *path_table;
+	struct lnx_state_own peer_table, path_table;
 	struct walk {
 		bool on;
 		uint64_t number, began_ns;
@@ -60,17 +59,18 @@ static size_t counters_size(void)
 	return sizeof(struct lnx_state_counters) + lnx_nstats * sizeof(uint64_t);
 }
 
-static void *record(const struct lnx_state_area *area, const struct lnx_state_table *t,
+static void *record(const struct lnx_state_area *area, const struct lnx_state_own *table,
 		    size_t i)
 {
-	return (char *)area->mem + (t->offset - area->offset) +
-	       i * t->record_size;
+	const struct lnx_state_table *t = &table->t;
+
+	return (char *)area->mem + (t->offset - area->offset) + i * t->record_size;
 }
 
 /* ---- tables of fixed size ---- */
 
 struct plan {
-	struct lnx_state_table **table;
+	struct lnx_state_own *table;
 	enum lnx_state_kind kind;
 	size_t record_size;
 	uint32_t capacity;
@@ -94,27 +94,25 @@ static bool make_tables(struct lnx_ctl *c)
 	if (!lnx_state_area_get(&c->area, len))
 		return false;
 	for (i = 0, len = 0; i < LNX_ARRAY_SIZE(plan); i++) {
-		const struct lnx_state_table t = {
+		plan[i].table->t = (struct lnx_state_table){
 			.kind = (uint16_t)plan[i].kind, .owner = c->number,
 			.record_size = (uint32_t)plan[i].record_size,
 			.capacity = plan[i].capacity,
 			.offset = c->area.offset + len,
 		};
 
-		*plan[i].table = lnx_state_table_add(&t);
-		if (!*plan[i].table)
+		if (!lnx_state_table_add(plan[i].table))
 			return false;
 		len += plan[i].record_size * plan[i].capacity;
 	}
 	return true;
 }
 
-static void set_count(struct lnx_state_table *t, uint32_t count, uint64_t total)
+static void set_count(struct lnx_state_own *table, uint32_t count, uint64_t total)
 {
-	lnx_state_begin(&t->seq);
-	t->count = count;
-	t->total = total;
-	lnx_state_end(&t->seq);
+	table->t.count = count;
+	table->t.total = total;
+	lnx_state_table_put(table);
 }
 
 static void put_params(struct lnx_ctl *c, const struct lnx_ep *ep)
@@ -126,9 +124,9 @@ static void put_params(struct lnx_ctl *c, const struct lnx_ep *ep)
 		return;
 	for (i = 0; i < lnx_nparams; i++) {
 		lnx_publish_param(ep, i, &p);
-		lnx_state_put(record(&c->area, c->param_table, i), &p, sizeof(p));
+		lnx_state_put(record(&c->area, &c->param_table, i), &p, sizeof(p));
 	}
-	set_count(c->param_table, (uint32_t)lnx_nparams, lnx_nparams);
+	set_count(&c->param_table, (uint32_t)lnx_nparams, lnx_nparams);
 	c->params = true;
 	c->nset = ep->ctl.nset;
 }
@@ -141,7 +139,7 @@ static void put_counters(struct lnx_ctl *c, const struct lnx_ep *ep, uint64_t no
 	for (i = 0; i < lnx_nstats; i++)
 		c->counters->value[i] = *(const uint64_t *)
 			((const char *)&ep->stats + lnx_stat_rows[i].offset);
-	lnx_state_put(record(&c->area, c->counters_table, 0), c->counters,
+	lnx_state_put(record(&c->area, &c->counters_table, 0), c->counters,
 		      counters_size());
 }
 
@@ -151,11 +149,11 @@ static void put_rails(struct lnx_ctl *c, const struct lnx_ep *ep)
 
 	for (i = 0; i < ep->nrail; i++) {
 		lnx_publish_rail(ep, i, &c->rail[i]);
-		lnx_state_put(record(&c->area, c->rail_table, i), &c->rail[i],
+		lnx_state_put(record(&c->area, &c->rail_table, i), &c->rail[i],
 			      sizeof(c->rail[i]));
 	}
-	if (c->rail_table->count != ep->nrail)
-		set_count(c->rail_table, ep->nrail, ep->nrail);
+	if (c->rail_table.t.count != ep->nrail)
+		set_count(&c->rail_table, ep->nrail, ep->nrail);
 }
 
 static void put_ep(struct lnx_ctl *c, const struct lnx_ep *ep, uint64_t now)
@@ -166,7 +164,7 @@ static void put_ep(struct lnx_ctl *c, const struct lnx_ep *ep, uint64_t now)
 	c->ep.seen_ns = now;
 	c->ep.look = ep->ctl.seen;
 	c->ep.wanted_ns = c->reader_ns;
-	lnx_state_put(record(&c->area, c->ep_table, 0), &c->ep, sizeof(c->ep));
+	lnx_state_put(record(&c->area, &c->ep_table, 0), &c->ep, sizeof(c->ep));
 	if (front)
 		__atomic_store_n(&front->header.seen_ns, now, __ATOMIC_RELAXED);
 }
@@ -181,9 +179,9 @@ static void put_fixed(struct lnx_ctl *c, const struct lnx_ep *ep, uint64_t now)
 
 /* ---- peers and paths ---- */
 
-static bool grow(struct lnx_state_area *area, struct lnx_state_table *t,
-		 uint32_t need)
+static bool grow(struct lnx_state_area *area, struct lnx_state_own *table, uint32_t need)
 {
+	struct lnx_state_table *t = &table->t;
 	struct lnx_state_area more;
 	uint32_t n = LNX_MAX(t->capacity, PEERS_FIRST);
 
@@ -196,10 +194,9 @@ static bool grow(struct lnx_state_area *area, struct lnx_state_table *t,
 	/* Also those of the walk under way, which do not count yet. */
 	if (area->mem)
 		memcpy(more.mem, area->mem, (size_t)t->capacity * t->record_size);
-	lnx_state_begin(&t->seq);
 	t->offset = more.offset;
 	t->capacity = n;
-	lnx_state_end(&t->seq);
+	lnx_state_table_put(table);
 	lnx_state_area_put(area, true);
 	*area = more;
 	return true;
@@ -207,17 +204,15 @@ static bool grow(struct lnx_state_area *area, struct lnx_state_table *t,
 
 static bool make_peer_tables(struct lnx_ctl *c)
 {
-	const struct lnx_state_table peer = {
+	c->peer_table.t = (struct lnx_state_table){
 		.kind = LNX_STATE_PEER, .owner = c->number,
 		.record_size = sizeof(struct lnx_state_peer),
-	}, path = {
+	};
+	c->path_table.t = (struct lnx_state_table){
 		.kind = LNX_STATE_PATH, .owner = c->number,
 		.record_size = sizeof(struct lnx_state_path),
 	};
-
-	c->peer_table = lnx_state_table_add(&peer);
-	c->path_table = lnx_state_table_add(&path);
-	return c->peer_table && c->path_table;
+	return lnx_state_table_add(&c->peer_table) && lnx_state_table_add(&c->path_table);
 }
 
 static void begin_walk(struct lnx_ctl *c, const struct lnx_ep *ep, uint64_t now)
@@ -229,15 +224,12 @@ static void begin_walk(struct lnx_ctl *c, const struct lnx_ep *ep, uint64_t now)
 	c->walk_ns = now + LNX_STATE_WALK_NS;
 }
 
-static void end_table(struct lnx_state_table *t, const struct walk *w, uint32_t count,
+static void end_table(struct lnx_state_own *table, const struct walk *w, uint32_t count,
 		      uint64_t total)
 {
-	lnx_state_begin(&t->seq);
-	t->count = count;
-	t->total = total;
-	t->walk = w->number;
-	t->walk_ns = w->began_ns;
-	lnx_state_end(&t->seq);
+	table->t.walk = w->number;
+	table->t.walk_ns = w->began_ns;
+	set_count(table, count, total);
 }
 
 static void end_walk(struct lnx_ctl *c, const struct lnx_ep *ep)
@@ -247,20 +239,20 @@ static void end_walk(struct lnx_ctl *c, const struct lnx_ep *ep)
 
 	w->on = false;
 	/* The paths first: peers refer to them. */
-	end_table(c->path_table, w, w->npath, w->npath);
-	end_table(c->peer_table, w, w->npeer, LNX_MAX(ep->peers.n, w->npeer));
+	end_table(&c->path_table, w, w->npath, w->npath);
+	end_table(&c->peer_table, w, w->npeer, LNX_MAX(ep->peers.n, w->npeer));
 	for (i = 0; i < ep->nrail; i++)
 		w->nrecovery += ep->rail[i]->health.value < LNX_HEALTH_MAX;
 	c->ep.nrecovery = w->nrecovery;
 }
 
-static bool put_paths(struct lnx_ctl *c, const struct lnx_peer *peer, uint64_t now)
+static bool put_paths(struct lnx_ctl *c, struct lnx_peer *peer, uint64_t now)
 {
 	struct walk *w = &c->walk;
 	struct lnx_state_path p;
 	unsigned i;
 
-	if (!grow(&c->paths, c->path_table, w->npath + peer->npath))
+	if (!grow(&c->paths, &c->path_table, w->npath + peer->npath))
 		return false;
 	for (i = 0; i < peer->npath; i++) {
 		/* From now on there is more to see. */
@@ -269,27 +261,27 @@ static bool put_paths(struct lnx_ctl *c, const struct lnx_peer *peer, uint64_t n
 		lnx_publish_path(peer, i, now, &p);
 		p.rec.walk = (uint32_t)w->number;
 		w->nrecovery += (p.health.flags & LNX_STATE_HEALTH_RECOVERY) != 0;
-		lnx_state_put(record(&c->paths, c->path_table, w->npath++), &p,
+		lnx_state_put(record(&c->paths, &c->path_table, w->npath++), &p,
 			      sizeof(p));
 	}
 	return true;
 }
 
 /* False: there is no room for it. */
-static bool put_peer(struct lnx_ctl *c, const struct lnx_peer *peer, uint64_t now)
+static bool put_peer(struct lnx_ctl *c, struct lnx_peer *peer, uint64_t now)
 {
 	struct walk *w = &c->walk;
 	struct lnx_state_peer p;
 	uint32_t first = w->npath;
 
 	if (w->npath + peer->npath > PATHS_MAX ||
-	    !grow(&c->peers, c->peer_table, w->npeer + 1) ||
+	    !grow(&c->peers, &c->peer_table, w->npeer + 1) ||
 	    !put_paths(c, peer, now))
 		return false;
 	lnx_publish_peer(peer, &p);
 	p.first_path = first;
 	p.rec.walk = (uint32_t)w->number;
-	lnx_state_put(record(&c->peers, c->peer_table, w->npeer++), &p, sizeof(p));
+	lnx_state_put(record(&c->peers, &c->peer_table, w->npeer++), &p, sizeof(p));
 	return true;
 }
 
@@ -299,7 +291,7 @@ static void walk_some(struct lnx_ctl *c, struct lnx_ep *ep, uint64_t now)
 {
 	struct walk *w = &c->walk;
 	uint32_t max = c->reader ? PEERS_MAX : PEERS_QUIET, n = 0;
-	const struct lnx_peer *p;
+	struct lnx_peer *p;
 
 	if (w->mask != ep->by_eid_mask)
 		begin_walk(c, ep, now);
@@ -401,7 +393,7 @@ int lnx_ctl_reset(struct lnx_ep *ep, uint64_t now, struct lnx_out *o)
 	}
 	put_counters(c, ep, now);
 	memcpy(c->base, c->counters, counters_size());
-	lnx_state_put(record(&c->area, c->base_table, 0), c->base, counters_size());
+	lnx_state_put(record(&c->area, &c->base_table, 0), c->base, counters_size());
 	for (i = 0; i < ep->nrail; i++) {
 		lnx_publish_rail(ep, i, &c->rail[i]);
 		c->rail[i].base = c->rail[i].traffic;
@@ -459,10 +451,10 @@ void lnx_ctl_open(struct lnx_ep *ep)
 	ep->ctl.seen = __atomic_load_n(ep->ctl.look, __ATOMIC_ACQUIRE);
 	ep->ctl.run = lnx_ctl_pass;
 	put_fixed(c, ep, now);
-	set_count(c->counters_table, 1, 1);
-	set_count(c->base_table, 1, 1);
+	set_count(&c->counters_table, 1, 1);
+	set_count(&c->base_table, 1, 1);
 	/* Last: then there is an endpoint. */
-	set_count(c->ep_table, 1, 1);
+	set_count(&c->ep_table, 1, 1);
 	c->look_ns = now + LNX_STATE_LOOK_NS;
 	c->call_ns = now;
 	c->call_pass = ep->poll.pass;

@@ -9,6 +9,7 @@
 #include "base/interval.h"
 #include "core/open.h"
 #include "core/policy.h"
+#include "core/routes.h"
 #include "ctl/ask.h"
 #include "ctl/health.h"
 #include "ctl/nid.h"
@@ -79,7 +80,7 @@ static void form_framed(const struct lnx_ep *ep, const struct lnx_peer *peer,
 			"reads the rest over one path\n");
 	else
 		lnx_out(o, "form announced; the receiver reads pieces over up to %u "
-			"paths at once, by their measured speed\n", lnx_bits(peer->stripe));
+			"paths at once, by its own rules and their measured speed\n", lnx_bits(peer->stripe));
 }
 
 /* ---- paths ---- */
@@ -173,6 +174,19 @@ static bool fewer_credits(const struct choice *c, const struct lnx_path *path,
 	return mine < its;
 }
 
+/* What the route of the current path is better by. */
+static enum lnx_route_by lost_by(const struct choice *c, const struct lnx_path *path)
+{
+	const struct lnx_rule_peer *table = lnx_policy_table(c->peer);
+	struct lnx_route_choice of[2];
+	uint8_t by[2];
+
+	lnx_routes_look(c->peer->cur, table, c->now, &of[0]);
+	lnx_routes_look(path, table, c->now, &of[1]);
+	lnx_route_pick(of, 2, by);
+	return by[1];
+}
+
 /* It is over a gateway, and of a worse class than the current path: why. */
 static bool is_standby(const struct choice *c, const struct lnx_path *path, char *why)
 {
@@ -185,8 +199,8 @@ static bool is_standby(const struct choice *c, const struct lnx_path *path, char
 	else if (!lnx_rail_is_leg(cur->rail))
 		snprintf(why, WHY_BYTES, "path %u needs no gateway", cur->index);
 	else
-		snprintf(why, WHY_BYTES, "a route that a rule prefers, with a lower priority or "
-			 "fewer hops, leads over path %u", cur->index);
+		snprintf(why, WHY_BYTES, "another route, over path %u, comes before its own: %s",
+			 cur->index, lnx_route_by_name(lost_by(c, path)));
 	return true;
 }
 
@@ -201,12 +215,9 @@ static void why_not_current(const struct choice *c, const struct lnx_path *path,
 	if (is_standby(c, path, why))
 		return;
 	if (class_of(c->peer, path) > class_of(c->peer, cur))
-		snprintf(why, WHY_BYTES, "rank %u, path %u has rank %u: %s; worse by rules "
-			 "or FI_LNX_MULTI_RAIL_SELECTION=%s, or further by NUMA distance",
+		snprintf(why, WHY_BYTES, "rank %u, path %u has rank %u, and is better by: %s",
 			 class_of(c->peer, path), cur->index, class_of(c->peer, cur),
-			 lnx_why_text(c->peer->choice->rank.why[path->index]),
-			 lnx_params[lnx_param_find("multi_rail_selection", 20)].names
-				[c->ep->conf->multi_rail_selection]);
+			 lnx_why_text(c->peer->choice->rank.why[path->index]));
 	else if (c->ep->admin.any && mine->weight < its->weight)
 		snprintf(why, WHY_BYTES, "its administrative weight is lower than that "
 			 "of path %u", cur->index);
@@ -220,8 +231,25 @@ static void why_not_current(const struct choice *c, const struct lnx_path *path,
 			 "%" PRIu64 " us over path %u", mine->latency_ns / 1000,
 			 its->latency_ns / 1000, cur->index);
 	else
-		snprintf(why, WHY_BYTES, "as good as path %u, on which frames stay "
-			 "while it is not backed up", cur->index);
+		snprintf(why, WHY_BYTES, "as good as path %u, on which frames stay", cur->index);
+}
+
+/* Frames were late on it lately, and another one that is as good works. */
+static bool is_late(const struct choice *c, const struct lnx_path *path)
+{
+	const struct lnx_path *cur = c->peer->cur;
+
+	return c->view[path->index].away && !c->view[cur->index].away &&
+	       class_of(c->peer, path) >= class_of(c->peer, cur);
+}
+
+/* Frames for which there is no room on the current path may take it (rel/sched.c). */
+static bool takes_spill(const struct choice *c, const struct lnx_path *path)
+{
+	unsigned both = 1u << path->index | 1u << c->peer->cur->index;
+	char why[WHY_BYTES];
+
+	return (c->peer->stripe & both) == both && !no_credit(path, why);
 }
 
 /* Messages go over several equal paths: does the next one take this path? */
@@ -244,6 +272,21 @@ static void judge_turn(const struct choice *c, const struct lnx_path *path,
 	else
 		snprintf(why, WHY_BYTES, "messages alternate between %u equal paths",
 			 lnx_bits(peer->rr));
+}
+
+/* What speaks against the only path, and cannot be obeyed. */
+static const char *though(const struct choice *c, const struct lnx_path *path)
+{
+	const struct lnx_path_view *view = &c->view[path->index];
+
+	if (view->remote_drains)
+		return ", though the peer asks to avoid its rail";
+	if (view->weight)
+		return "";
+	return c->ep->conf->multi_rail_selection == LNX_SELECTION_PER_PEER ?
+	       ", though a health of it was set to 0 by hand: "
+	       "FI_LNX_MULTI_RAIL_SELECTION=PER_PEER has one for each peer" :
+	       ", though a health of it was set to 0 by hand";
 }
 
 static void judge(const struct choice *c, const struct lnx_path *path,
@@ -269,13 +312,13 @@ static void judge(const struct choice *c, const struct lnx_path *path,
 				 "; further frames wait" :
 				 "; further frames take another path, or wait");
 		else if (peer->npath == 1)
-			snprintf(why, WHY_BYTES, "the only path");
+			snprintf(why, WHY_BYTES, "the only path%s", though(c, path));
 		else if (c->view[path->index].in_flight > path->inflight_limit)
 			snprintf(why, WHY_BYTES, "backed up: further frames take the "
 				 "path over which they arrive first");
 		else
 			snprintf(why, WHY_BYTES, "the best one by rank, health and "
-				 "latency");
+				 "latency%s", though(c, path));
 		return;
 	}
 	if (large && (peer->stripe >> path->index & 1)) {
@@ -284,7 +327,17 @@ static void judge(const struct choice *c, const struct lnx_path *path,
 			 "measured speed and its health");
 		return;
 	}
+	if (is_late(c, path)) {
+		snprintf(why, WHY_BYTES, "frames were late on it, and stay away from it for a "
+			 "while");
+		return;
+	}
 	why_not_current(c, path, why);
+	if (takes_spill(c, path)) {
+		*use = "spill";
+		snprintf(why + strlen(why), WHY_BYTES - strlen(why), "; takes those for which "
+			 "path %u has no room, if they arrive sooner so", peer->cur->index);
+	}
 }
 
 /* ---- rules ---- */
@@ -404,6 +457,8 @@ int lnx_ctl_explain(struct lnx_ep *ep, const char *text, const struct lnx_reques
 	if (!peer)
 		return -FI_EINVAL;
 	c.peer = peer;
+	for (i = 0; i < peer->npath; i++)
+		lnx_rel_view(peer, peer->path[i], now, &c.view[i]);
 	how = way(ep, peer, &why);
 	lnx_out(o, "peer %016llx", (unsigned long long)peer->eid);
 	if (peer->addr != FI_ADDR_NOTAVAIL)
@@ -417,8 +472,6 @@ int lnx_ctl_explain(struct lnx_ep *ep, const char *text, const struct lnx_reques
 		form_direct(peer, r->number, o);
 	else if (r->number && peer->npath)
 		form_framed(ep, peer, r->number, o);
-	for (i = 0; i < peer->npath; i++)
-		lnx_rel_view(peer, peer->path[i], now, &c.view[i]);
 	for (i = 0; i < peer->npath; i++)
 		put_path(&c, peer->path[i], o);
 	if (!peer->self && peer->shm_addr == FI_ADDR_NOTAVAIL)

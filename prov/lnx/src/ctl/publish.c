@@ -9,6 +9,7 @@
 #include "base/interval.h"
 #include "core/open.h"
 #include "core/policy.h"
+#include "core/routes.h"
 #include "core/warn_once.h"
 #include "ctl/nid.h"
 #include "ctl/settings.h"
@@ -72,6 +73,9 @@ void lnx_publish_ep(const struct lnx_ep *ep, struct lnx_state_ep *s)
 	if (!lnx_addr_unpack(&a, ep->address.raw, sizeof(ep->address.raw), why, sizeof(why)))
 		lnx_addr_print(&a, s->address, sizeof(s->address));
 	put_routes(ep, s->routes, sizeof(s->routes));
+	s->missing_route[0] = '\0';
+	if (ep->policy.gateways)
+		lnx_routes_missing(ep->policy.gateways, "", s->missing_route);
 }
 
 void lnx_publish_param(const struct lnx_ep *ep, size_t i, struct lnx_state_param *s)
@@ -509,7 +513,7 @@ void lnx_publish_reset(const struct lnx_peer *peer)
 	}
 }
 
-void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,
+void lnx_publish_path(struct lnx_peer *peer, unsigned i, uint64_t now,
 		      struct lnx_state_path *s)
 {
 	const struct lnx_path *path = peer->path[i];

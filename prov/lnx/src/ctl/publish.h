@@ -19,7 +19,7 @@ void lnx_publish_param(const struct lnx_ep *ep, size_t i, struct lnx_state_param
 /* All but first_path. */
 void lnx_publish_peer(const struct lnx_peer *peer, struct lnx_state_peer *s);
 /* Path i.  Calls the core. */
-void lnx_publish_path(const struct lnx_peer *peer, unsigned i, uint64_t now,
+void lnx_publish_path(struct lnx_peer *peer, unsigned i, uint64_t now,
 		      struct lnx_state_path *s);
 /* Counters of its paths begin anew. */
 void lnx_publish_reset(const struct lnx_peer *peer);

@@ -51,10 +51,10 @@ static void show_leg(const struct lnx_leg *leg, struct lnx_out *o)
 
 	lnx_publish_traffic(&leg->rail, &t);
 	lnx_out(o, "leg %s health %u; sent_frames=%" PRIu64 " sent_bytes=%" PRIu64
-		" recv_frames=%" PRIu64 " recv_bytes=%" PRIu64 " drop_count=%" PRIu64
-		" drop_length=%" PRIu64 "\n", leg->rail.name, leg->rail.health.value,
-		leg->sent_frames, leg->sent_bytes, leg->recv_frames, leg->recv_bytes,
-		t.drop_count, t.drop_length);
+		" recv_frames=%" PRIu64 " recv_bytes=%" PRIu64 " asym_frames=%" PRIu64
+		" drop_count=%" PRIu64 " drop_length=%" PRIu64 "\n", leg->rail.name,
+		leg->rail.health.value, leg->sent_frames, leg->sent_bytes, leg->recv_frames,
+		leg->recv_bytes, leg->asym_frames, t.drop_count, t.drop_length);
 }
 
 void lnx_ctl_routes(const struct lnx_ep *ep, uint64_t now, struct lnx_out *o)

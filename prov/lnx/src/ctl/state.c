@@ -56,59 +56,65 @@ static struct segment {
 	struct lnx_state_front *front;
 	size_t front_len;		/* that is mapped */
 	struct lnx_state_area schema;
+	/* Of the directory: 1 + owner, or 0: the entry is free. */
+	uint64_t owner[LNX_STATE_TABLES];
 } segment = { .lock = LNX_PROCESS_LOCK_INIT };
 
 /* ---- records ---- */
 
-void lnx_state_begin(uint32_t *seq)
+/* Whatever the counter is, odd until end(), as that of a process which was killed. */
+static void begin(uint32_t *seq)
 {
-	/* A process that was killed may have left it odd only in its own segment. */
-	__atomic_store_n(seq, *seq + 1, __ATOMIC_RELAXED);
+	__atomic_store_n(seq, __atomic_load_n(seq, __ATOMIC_RELAXED) | 1, __ATOMIC_RELAXED);
 	lnx_fence();
 }
 
-void lnx_state_end(uint32_t *seq)
+static void end(uint32_t *seq)
 {
-	__atomic_store_n(seq, *seq + 1, __ATOMIC_RELEASE);
+	uint32_t n = __atomic_load_n(seq, __ATOMIC_RELAXED) | 1;
+
+	__atomic_store_n(seq, n + 1, __ATOMIC_RELEASE);
 }
 
 void lnx_state_put(void *record, void *value, size_t len)
 {
 	struct lnx_state_record *to = record, *from = value;
 
-	lnx_state_begin(&to->seq);
+	begin(&to->seq);
 	/* All but the counter. */
 	memcpy(&to->walk, &from->walk, len - offsetof(struct lnx_state_record, walk));
-	lnx_state_end(&to->seq);
+	end(&to->seq);
 }
 
 /* ---- the directory ---- */
 
-struct lnx_state_table *lnx_state_table_add(const struct lnx_state_table *table)
+static void write_entry(struct lnx_state_table *to, const struct lnx_state_table *from)
 {
-	struct lnx_state_table *t = NULL;
-	unsigned i;
-
-	lnx_process_lock(&segment.lock);
-	for (i = 0; segment.front && i < LNX_STATE_TABLES && !t; i++)
-		if (segment.front->table[i].kind == LNX_STATE_FREE)
-			t = &segment.front->table[i];
-	if (t) {
-		lnx_state_begin(&t->seq);
-		memcpy(&t->kind, &table->kind,
-		       sizeof(*t) - offsetof(struct lnx_state_table, kind));
-		lnx_state_end(&t->seq);
-	}
-	lnx_process_unlock(&segment.lock);
-	return t;
+	begin(&to->seq);
+	memcpy(&to->kind, &from->kind, sizeof(*to) - offsetof(struct lnx_state_table, kind));
+	end(&to->seq);
 }
 
-void lnx_state_table_del(struct lnx_state_table *table)
+bool lnx_state_table_add(struct lnx_state_own *table)
 {
-	lnx_state_begin(&table->seq);
-	memset(&table->kind, 0,
-	       sizeof(*table) - offsetof(struct lnx_state_table, kind));
-	lnx_state_end(&table->seq);
+	unsigned i = 0;
+
+	lnx_process_lock(&segment.lock);
+	while (i < LNX_STATE_TABLES && segment.owner[i])
+		i++;
+	table->entry = NULL;
+	if (segment.front && i < LNX_STATE_TABLES) {
+		segment.owner[i] = 1 + (uint64_t)table->t.owner;
+		table->entry = &segment.front->table[i];
+		write_entry(table->entry, &table->t);
+	}
+	lnx_process_unlock(&segment.lock);
+	return table->entry;
+}
+
+void lnx_state_table_put(const struct lnx_state_own *table)
+{
+	write_entry(table->entry, &table->t);
 }
 
 /* ---- the file ---- */
@@ -275,8 +281,10 @@ static int add_schema(int fd)
 	for (i = 0; i < nclass; i++)
 		name(&c[lnx_nstats + i], lnx_class_rows[1 + i].name,
 		     lnx_class_rows[1 + i].help);
+	memset(segment.owner, 0, sizeof(segment.owner));
 	segment.front->table[0] = names_at(LNX_STATE_SCHEMA, 0, lnx_nstats);
 	segment.front->table[1] = names_at(LNX_STATE_CLASS, lnx_nstats, nclass);
+	segment.owner[0] = segment.owner[1] = 1;
 	return 0;
 }
 
@@ -470,12 +478,16 @@ static void remove_file(void)
 
 void lnx_state_detach(uint32_t number)
 {
+	const struct lnx_state_table none = { .kind = LNX_STATE_FREE };
 	unsigned i;
 
 	lock_segment();
-	for (i = 0; segment.front && i < LNX_STATE_TABLES; i++)
-		if (segment.front->table[i].owner == number)
-			lnx_state_table_del(&segment.front->table[i]);
+	for (i = 0; segment.front && i < LNX_STATE_TABLES; i++) {
+		if (segment.owner[i] != 1 + (uint64_t)number)
+			continue;
+		segment.owner[i] = 0;
+		write_entry(&segment.front->table[i], &none);
+	}
 	if (segment.front && !--segment.users) {
 		remove_file();
 		unmap();

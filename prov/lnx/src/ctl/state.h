@@ -7,6 +7,10 @@
  * as usual; the reason is logged once.  After a fork the segment is the parent's: the
  * child writes nothing into it, and gets one of its own with the next endpoint that it
  * opens.
+ *
+ * Other processes of the user can write into the file.  Nothing of it is read back for an
+ * offset, a size, a number of records or an owner: what this process needs of these it has
+ * in memory of its own.  Counters of consistency are read, and may have any value.
  */
 #ifndef LNX_STATE_SEGMENT_H
 #define LNX_STATE_SEGMENT_H
@@ -44,16 +48,19 @@ bool lnx_state_area_get(struct lnx_state_area *area, size_t len);
  * fork, where the parent still uses it. */
 void lnx_state_area_put(struct lnx_state_area *area, bool ours);
 
-/*
- * Make a table of what is at offset; its records are still empty.  NULL: the directory
- * is full.  Removing it does not touch the area.
- */
-struct lnx_state_table *lnx_state_table_add(const struct lnx_state_table *table);
-void lnx_state_table_del(struct lnx_state_table *table);
+/* A table: its entry of the directory, which is only written, and what is in it. */
+struct lnx_state_own {
+	struct lnx_state_table *entry;	/* NULL: none */
+	struct lnx_state_table t;	/* seq is not used */
+};
 
-/* Change the directory entry of a table between these two. */
-void lnx_state_begin(uint32_t *seq);
-void lnx_state_end(uint32_t *seq);
+/*
+ * Make a table of what t says; its records are still empty.  False: the directory is full.
+ * It goes when the endpoint detaches, which does not touch the area.
+ */
+bool lnx_state_table_add(struct lnx_state_own *table);
+/* t was changed: tell readers. */
+void lnx_state_table_put(const struct lnx_state_own *table);
 
 /* Write a whole record of len bytes.  Its rec is overwritten: seq by the next number. */
 void lnx_state_put(void *record, void *value, size_t len);

@@ -20,10 +20,13 @@
 
 #include "conf/conf.h"
 #include "conf/links.h"
+#include "conf/routes.h"
 #include "lnxctl/lnxctl.h"
+#include "lnxctl/openmpi.h"
 
 #define LINE	4096
 #define OFFERS	64u
+#define MISSING	16u
 
 struct check {
 	struct lnxctl *c;
@@ -33,6 +36,8 @@ struct check {
 	struct lnx_links *asked;	/* FI_LNX_PROV_LINKS; NULL: not set, or wrong */
 	char offer[OFFERS][LNX_LINK_TEXT_MAX];	/* what lnx offers, or has used */
 	unsigned noffer;
+	char missing[MISSING][LNX_ROUTE_TEXT_MAX];	/* routes */
+	unsigned nmissing;
 };
 
 static void LNX_PRINTF(2, 3) problem(struct check *k, const char *fmt, ...)
@@ -366,6 +371,24 @@ static void put_rail(const char *line, struct lnx_doc *list)
 	lnx_doc_uint(m, "messages sent", strtoull(value, NULL, 10));
 }
 
+/* Each once, of whatever process. */
+static void put_missing_route(struct check *k, const char *line)
+{
+	char route[LNX_ROUTE_TEXT_MAX];
+	unsigned i;
+
+	if (!label(line, "route", route, sizeof(route)))
+		return;
+	for (i = 0; i < k->nmissing; i++)
+		if (!strcmp(k->missing[i], route))
+			return;
+	if (k->nmissing == MISSING)
+		return;
+	snprintf(k->missing[k->nmissing++], sizeof(k->missing[0]), "%s", route);
+	problem(k, "the route \"%s\" is missing: frames came over that gateway, and no route "
+		"over it leads back to where they come from", route);
+}
+
 static void read_one(struct check *k, const char *path, struct lnx_doc *eps,
 		     struct lnx_doc *rails)
 {
@@ -378,6 +401,8 @@ static void read_one(struct check *k, const char *path, struct lnx_doc *eps,
 			put_endpoint(k, line, eps);
 		else if (!strncmp(line, "lnx_rail_sent_messages_total{", 29))
 			put_rail(line, rails);
+		else if (!strncmp(line, "lnx_missing_route{", 18))
+			put_missing_route(k, line);
 	}
 	free(line);
 	if (f)
@@ -408,7 +433,8 @@ static unsigned read_all(struct check *k, const char *dir, struct lnx_doc *map)
 	return n;
 }
 
-static void run_command(struct check *k, struct lnx_doc *map)
+/* False: it has not used lnx. */
+static bool run_command(struct check *k, struct lnx_doc *map)
 {
 	char dir[] = "/tmp/lnxctl-check-XXXXXX", file[64];
 	int status;
@@ -416,7 +442,7 @@ static void run_command(struct check *k, struct lnx_doc *map)
 
 	if (!mkdtemp(dir)) {
 		problem(k, "%s: %s", dir, strerror(errno));
-		return;
+		return true;
 	}
 	if (variable(k, "FI_LNX_STATS_FILE"))
 		problem(k, "FI_LNX_STATS_FILE is set, and \"check\" uses it itself: the "
@@ -428,11 +454,13 @@ static void run_command(struct check *k, struct lnx_doc *map)
 	lnx_doc_int(map, "status of the command", status);
 	if (status)
 		problem(k, "the command ended with status %d", status);
-	if (!read_all(k, dir, map))
+	if (!read_all(k, dir, map)) {
 		problem(k, "no process of the command on this host opened an lnx endpoint "
 			"and closed it: it used another provider, or none");
-	else
-		compare(k, "used");
+		return false;
+	}
+	compare(k, "used");
+	return true;
 }
 
 static int run(struct lnxctl *c)
@@ -451,9 +479,12 @@ static int run(struct lnxctl *c)
 	check_filter(&k, env);
 	check_links(&k, env);
 	if (c->command) {
-		run_command(&k, map);
+		/* What it has used anyway is no question any more. */
+		if (!run_command(&k, map))
+			lnxctl_openmpi(c->env, c->command, env, warn, &k);
 		put_offers(&k, map, "links used");
 	} else {
+		lnxctl_openmpi(c->env, NULL, env, warn, &k);
 		ask(&k);
 		put_offers(&k, map, "links offered");
 		compare(&k, "offered");

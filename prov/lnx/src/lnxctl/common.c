@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -137,6 +139,17 @@ static void forget_gone(struct lnxctl *c)
 	c->procs.n = n;
 }
 
+/* Each process that lives costs a descriptor. */
+static void allow_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 {
 	bool all_users = !geteuid() && (c->all || c->pid || c->by_job || any);
@@ -148,6 +161,7 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 		ret = lnx_procs_file(c->file, &c->procs, why, sizeof(why));
 		return ret ? lnxctl_refuse(c, ret, "%s", why) : LNXCTL_OK;
 	}
+	allow_files();
 	if (c->by_job && !job)
 		job = lnx_job(c->env);
 	if (c->by_job && !job)
@@ -268,9 +282,26 @@ int lnxctl_each(struct lnxctl *c, bool peers,
 	return lnxctl_finish(c);
 }
 
+unsigned lnxctl_width(const struct lnxctl *c)
+{
+	struct winsize w;
+	uint64_t v;
+	char **e;
+
+	for (e = c->env; *e; e++)
+		if (!strncmp(*e, "COLUMNS=", 8) && lnxctl_number(*e + 8, 10000, &v) && v)
+			return (unsigned)v;
+	return isatty(STDOUT_FILENO) && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) ? w.ws_col : 0;
+}
+
+bool lnxctl_chosen(const struct lnxctl *c)
+{
+	return c->pid || c->by_job || c->file;
+}
+
 int lnxctl_finish(struct lnxctl *c)
 {
-	if (c->doc && c->doc->child && !lnx_render(c->doc, c->format, stdout))
+	if (c->doc && c->doc->child && !lnx_render(c->doc, c->format, lnxctl_width(c), stdout))
 		return lnxctl_refuse(c, -EIO, "writing the output failed");
 	if (!c->nfailed)
 		return LNXCTL_OK;

@@ -46,7 +46,7 @@ static int run(struct lnxctl *c)
 	if (c->procs.n != 1)
 		return lnxctl_usage(c, "\"dump\" copies one process: choose it with -p PID");
 	p = &c->procs.proc[0];
-	if (!p->snap)
+	if (!p->snap || lnx_proc_open(p))
 		return lnxctl_refuse(c, p->err, "process %d: %s", (int)p->file.pid, p->why);
 	fd = open(c->arg[0], O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0)

@@ -23,7 +23,7 @@ static void put_document(const struct lnxctl *c, int err, const char *text)
 	m = lnx_doc_map(m, item);
 	lnx_doc_int(m, "errno", err);
 	lnx_doc_text(m, "descr", text);
-	lnx_render(doc, c->format, stderr);
+	lnx_render(doc, c->format, 0, stderr);
 	lnx_doc_free(doc);
 }
 
@@ -53,6 +53,16 @@ int lnxctl_refuse(const struct lnxctl *c, int err, const char *fmt, ...)
 	put(c, NULL, err, fmt, ap);
 	va_end(ap);
 	return LNXCTL_REFUSED;
+}
+
+void lnxctl_note(const struct lnxctl *c, const struct lnx_proc *p, int err,
+		 const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	put(c, p, err, fmt, ap);
+	va_end(ap);
 }
 
 void lnxctl_fail(struct lnxctl *c, const struct lnx_proc *p, enum lnxctl_exit status,

@@ -325,6 +325,16 @@ static bool all_fresh(struct lnx_procs *procs, const bool *woken, bool peers)
 	return all;
 }
 
+/* There may be more dead processes than descriptors; a copy that -f names stays open. */
+static void read_dead(struct lnx_proc *p)
+{
+	lnx_proc_read(p);
+	if (!p->name[0] || p->life != LNX_PROC_ENDED)
+		return;
+	close(p->fd);
+	p->fd = -1;
+}
+
 void lnx_procs_read(struct lnx_procs *procs, unsigned wait_ms, bool peers)
 {
 	uint64_t end = lnx_clock_ns() + wait_ms * LNX_NS_PER_MS;
@@ -335,13 +345,17 @@ void lnx_procs_read(struct lnx_procs *procs, unsigned wait_ms, bool peers)
 	for (i = 0; i < procs->n; i++) {
 		struct lnx_proc *p = &procs->proc[i];
 
-		if (!lnx_proc_open(p) && wait_ms && woken)
+		if (lnx_proc_open(p))
+			continue;
+		if (p->life == LNX_PROC_ENDED)
+			read_dead(p);
+		else if (wait_ms && woken)
 			woken[i] = lnx_proc_wake(p);
 	}
 	while (woken && !all_fresh(procs, woken, peers) && lnx_clock_ns() < end)
 		nanosleep(&ts, NULL);
 	for (i = 0; i < procs->n; i++)
-		if (procs->proc[i].fd >= 0)
+		if (procs->proc[i].fd >= 0 && procs->proc[i].life != LNX_PROC_ENDED)
 			lnx_proc_read(&procs->proc[i]);
 	free(woken);
 }

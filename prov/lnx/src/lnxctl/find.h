@@ -58,7 +58,7 @@ bool lnx_proc_fresh(const struct lnx_proc *p, bool peers);
 
 /*
  * Wake all, and read all that can be read, for at most wait_ms until they are fresh.
- * peers: so are their peers.
+ * peers: so are their peers.  Those that have ended are not open then.
  */
 void lnx_procs_read(struct lnx_procs *procs, unsigned wait_ms, bool peers);
 

@@ -92,6 +92,8 @@ static void show(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep 
 	for (i = 0; i < e->nrail; i++)
 		lnx_doc_text(list, NULL, e->rail[i].name);
 	put_routes(m, e->ep.routes);
+	if (e->ep.missing_route[0])
+		lnx_doc_text(m, "missing route", e->ep.missing_route);
 }
 
 static int run(struct lnxctl *c)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* lnxctl list: the processes that have a state segment. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -71,17 +72,26 @@ static void put_process(struct lnxctl *c, const struct lnx_proc *p, struct lnx_d
 	}
 }
 
+/* A file that is no segment, or a damaged one: it keeps nothing else from being listed. */
+static void put_odd(const struct lnx_proc *p, struct lnx_doc *map)
+{
+	lnx_doc_int(map, "pid", p->file.pid);
+	lnx_doc_text(map, "state", "unreadable");
+	lnx_doc_text(map, "segment", p->path);
+	lnx_doc_text(map, "because", p->why);
+}
+
 /* Dead ones that nothing chose are in the way of those that run. */
 static bool only_counted(const struct lnxctl *c, const struct lnx_proc *p)
 {
-	return p->life == LNX_PROC_ENDED && !c->verbose && !c->pid && !c->by_job && !c->file;
+	return p->life == LNX_PROC_ENDED && !c->verbose && !lnxctl_chosen(c);
 }
 
 static int run(struct lnxctl *c)
 {
 	int ret = lnxctl_select(c, false, true);
 	struct lnx_doc *list;
-	unsigned i, dead = 0;
+	unsigned i, dead = 0, odd = 0;
 
 	if (ret)
 		return ret;
@@ -90,18 +100,27 @@ static int run(struct lnxctl *c)
 	for (i = 0; i < c->procs.n; i++) {
 		const struct lnx_proc *p = &c->procs.proc[i];
 
-		if (!p->snap) {
+		if (!p->snap && lnxctl_chosen(c)) {
 			lnxctl_fail(c, p, LNXCTL_REFUSED, p->err, "%s", p->why);
 			continue;
 		}
-		if (only_counted(c, p))
+		c->ndone++;
+		/* It has just ended. */
+		if (!p->snap && p->err == -ENOENT)
+			continue;
+		if (!p->snap && !c->verbose)
+			odd++;
+		else if (!p->snap)
+			put_odd(p, lnx_doc_map(list, NULL));
+		else if (only_counted(c, p))
 			dead++;
 		else
 			put_process(c, p, lnx_doc_map(list, NULL));
-		c->ndone++;
 	}
 	if (dead)
 		lnx_doc_uint(c->doc, "dead processes", dead);
+	if (odd)
+		lnx_doc_uint(c->doc, "unreadable files", odd);
 	/* An empty list is a result, too. */
 	c->ndone += !c->procs.n;
 	return lnxctl_finish(c);

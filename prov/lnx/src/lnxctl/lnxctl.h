@@ -97,6 +97,10 @@ int lnxctl_refuse(const struct lnxctl *c, int err, const char *fmt, ...)
 void lnxctl_fail(struct lnxctl *c, const struct lnx_proc *p, enum lnxctl_exit status,
 		 int err, const char *fmt, ...) LNX_PRINTF(5, 6);
 
+/* The same of what does not count: it goes on, and the status is as without. */
+void lnxctl_note(const struct lnxctl *c, const struct lnx_proc *p, int err,
+		 const char *fmt, ...) LNX_PRINTF(4, 5);
+
 /* A whole number of at most max; false: it is none. */
 bool lnxctl_number(const char *text, uint64_t max, uint64_t *v);
 
@@ -118,6 +122,10 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any);
 int lnxctl_each(struct lnxctl *c, bool peers,
 		void (*fn)(struct lnxctl *c, struct lnx_proc *p,
 			   const struct lnx_snap_ep *e, struct lnx_doc *map));
+/* Does an option say which processes are meant? */
+bool lnxctl_chosen(const struct lnxctl *c);
+/* Columns of the terminal that standard output is, or of the variable COLUMNS; 0: neither. */
+unsigned lnxctl_width(const struct lnxctl *c);
 /* Write c->doc, and the status of all. */
 int lnxctl_finish(struct lnxctl *c);
 /* Does --ep name it, or is it not given? */

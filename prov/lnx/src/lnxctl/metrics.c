@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* lnxctl metrics: all processes as OpenMetrics text (base/metrics.h). */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -52,11 +53,16 @@ static int run(struct lnxctl *c)
 	if (ret)
 		return ret;
 	for (i = 0; i < c->procs.n; i++) {
-		if (c->procs.proc[i].snap)
-			c->ndone++;
-		else
-			lnxctl_fail(c, &c->procs.proc[i], LNXCTL_REFUSED,
-				    c->procs.proc[i].err, "%s", c->procs.proc[i].why);
+		const struct lnx_proc *p = &c->procs.proc[i];
+
+		if (!p->snap && lnxctl_chosen(c)) {
+			lnxctl_fail(c, p, LNXCTL_REFUSED, p->err, "%s", p->why);
+			continue;
+		}
+		/* One odd file must not stop a collector. */
+		if (!p->snap && p->err != -ENOENT)
+			lnxctl_note(c, p, p->err, "%s", p->why);
+		c->ndone++;
 	}
 	n = collect(c, NULL);
 	ep = lnx_must(calloc(n ? n : 1, sizeof(*ep)));

@@ -137,7 +137,7 @@ static int show_environment(struct lnxctl *c)
 	}
 	if (*not_there(c, NULL, why, sizeof(why)))
 		return lnxctl_refuse(c, -ENOENT, "%s", why);
-	if (!lnx_render(c->doc, c->format, stdout))
+	if (!lnx_render(c->doc, c->format, lnxctl_width(c), stdout))
 		return lnxctl_refuse(c, -EIO, "writing the output failed");
 	return warnings ? LNXCTL_REFUSED : LNXCTL_OK;
 }

@@ -4,7 +4,7 @@
  * the reply.  The process at the other end checks what rules say; here only the form of
  * replies is checked, because that process may be another version, or sick.
  */
-#include "lnx_policy.h"
+#include "lnxctl/policy_open.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -23,12 +23,14 @@
 struct lnx_policy {
 	lnx_policy_call call;
 	void *arg;
+	void (*release)(void *arg);	/* or NULL */
 	char error[512];
 	uint8_t reply[REPLY_BYTES];
 	struct lnx_policy_block head;	/* of the last reply */
 };
 
-struct lnx_policy *lnx_policy_open(lnx_policy_call call, void *arg)
+struct lnx_policy *lnxctl_policy_make(lnx_policy_call call, void *arg,
+				      void (*release)(void *arg))
 {
 	struct lnx_policy *p = calloc(1, sizeof(*p));
 
@@ -36,11 +38,19 @@ struct lnx_policy *lnx_policy_open(lnx_policy_call call, void *arg)
 		return NULL;
 	p->call = call;
 	p->arg = arg;
+	p->release = release;
 	return p;
+}
+
+struct lnx_policy *lnx_policy_open(lnx_policy_call call, void *arg)
+{
+	return lnxctl_policy_make(call, arg, NULL);
 }
 
 void lnx_policy_close(struct lnx_policy *policy)
 {
+	if (policy && policy->release)
+		policy->release(policy->arg);
 	free(policy);
 }
 

@@ -106,6 +106,7 @@ static void fix_record(uint16_t kind, void *rec)
 		FIX(e->link);
 		FIX(e->address);
 		FIX(e->routes);
+		FIX(e->missing_route);
 		break;
 	case LNX_STATE_PARAM:
 		FIX(p->name);

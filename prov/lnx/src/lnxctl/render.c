@@ -230,15 +230,22 @@ struct table {
 	unsigned n;
 };
 
-static int column(struct table *t, const char *name, bool add)
+static int find_column(const struct table *t, const char *name)
 {
 	unsigned i;
 
 	for (i = 0; i < t->n; i++)
 		if (!strcmp(t->name[i], name))
 			return (int)i;
-	if (!add || t->n == COLUMNS_MAX)
-		return -1;
+	return -1;
+}
+
+static int column(struct table *t, const char *name)
+{
+	int i = find_column(t, name);
+
+	if (i >= 0 || t->n == COLUMNS_MAX)
+		return i;
 	snprintf(t->name[t->n], NAME_MAX_LEN, "%s", name);
 	t->width[t->n] = strlen(t->name[t->n]);
 	return (int)t->n++;
@@ -268,7 +275,7 @@ static void measure(void *arg, const char *name, const struct lnx_doc *v)
 {
 	struct table *t = arg;
 	char buf[NUMBER];
-	int i = column(t, name, true);
+	int i = column(t, name);
 	size_t len = strlen(lnx_doc_value(v, buf, sizeof(buf)));
 
 	if (i >= 0)
@@ -276,14 +283,14 @@ static void measure(void *arg, const char *name, const struct lnx_doc *v)
 }
 
 struct row {
-	struct table *t;
+	const struct table *t;
 	const struct lnx_doc *value[COLUMNS_MAX];
 };
 
 static void fill(void *arg, const char *name, const struct lnx_doc *v)
 {
 	struct row *r = arg;
-	int i = column(r->t, name, false);
+	int i = find_column(r->t, name);
 
 	if (i >= 0)
 		r->value[i] = v;
@@ -297,7 +304,51 @@ static void put_cell(FILE *out, const struct table *t, unsigned i, const char *t
 		fprintf(out, "%-*s  ", (int)t->width[i], text);
 }
 
-static void put_table(FILE *out, const struct lnx_doc *list)
+/* Columns that a table needs, with two blanks between. */
+static size_t table_width(const struct table *t)
+{
+	size_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < t->n; i++)
+		sum += t->width[i] + (i ? 2 : 0);
+	return sum;
+}
+
+/* A row below each other, what it does not have left out. */
+static void put_record(FILE *out, const struct table *t, const struct row *r, size_t names)
+{
+	const char *before = "-";
+	char buf[NUMBER];
+	unsigned i;
+
+	for (i = 0; i < t->n; i++) {
+		if (!r->value[i])
+			continue;
+		fprintf(out, "%s %-*s  %s\n", before, (int)names, t->name[i],
+			lnx_doc_value(r->value[i], buf, sizeof(buf)));
+		before = " ";
+	}
+}
+
+/* The table is wider than width. */
+static void put_records(FILE *out, const struct table *t, const struct lnx_doc *list)
+{
+	const struct lnx_doc *c;
+	size_t names = 0;
+	unsigned i;
+
+	for (i = 0; i < t->n; i++)
+		names = LNX_MAX(names, strlen(t->name[i]));
+	for (c = list->child; c; c = c->next) {
+		struct row r = { .t = t };
+
+		each_value(c, "", fill, &r);
+		put_record(out, t, &r, names);
+	}
+}
+
+static void put_table(FILE *out, const struct lnx_doc *list, unsigned width)
 {
 	struct table *t = lnx_must(calloc(1, sizeof(*t)));
 	const struct lnx_doc *c;
@@ -306,6 +357,11 @@ static void put_table(FILE *out, const struct lnx_doc *list)
 
 	for (c = list->child; c; c = c->next)
 		each_value(c, "", measure, t);
+	if (width && table_width(t) > width) {
+		put_records(out, t, list);
+		free(t);
+		return;
+	}
 	for (i = 0; i < t->n; i++)
 		put_cell(out, t, i, t->name[i]);
 	for (c = list->child; c; c = c->next) {
@@ -342,63 +398,69 @@ static void list_line(FILE *out, const char *name, const struct lnx_doc *d)
 	fputc('\n', out);
 }
 
-static void tables_of(FILE *out, const struct lnx_doc *d, const char *path)
+#define PATH_MAX_LEN	(4 * NAME_MAX_LEN)
+
+static void put_list(FILE *out, const struct lnx_doc *list, const char *path, unsigned width);
+
+/* What of a row cannot be a column: its lists, also those in maps of it. */
+static void lists_of(FILE *out, const struct lnx_doc *map, const char *path, unsigned width)
 {
 	const struct lnx_doc *c;
-	char name[4 * NAME_MAX_LEN], buf[NUMBER];
-	unsigned n = 0;
+	char name[PATH_MAX_LEN];
 
-	for (c = d->child; c; c = c->next, n++) {
-		if (c->key)
-			snprintf(name, sizeof(name), "%s%s%s", path, *path ? "." : "",
-				 c->key);
-		else
-			snprintf(name, sizeof(name), "%s[%u]", path, n);
-		if (is_leaf(c)) {
-			/* In a table these are its columns. */
-			if (!is_table(d))
-				fprintf(out, "%s: %s\n", name,
-					lnx_doc_value(c, buf, sizeof(buf)));
-		} else if (is_table(c)) {
-			const struct lnx_doc *r;
-			unsigned i = 0;
-
-			fprintf(out, "%s:\n", name);
-			put_table(out, c);
-			/* Lists in its maps follow as tables of their own. */
-			for (r = c->child; r; r = r->next, i++) {
-				const struct lnx_doc *v;
-				char sub[sizeof(name) + 16];
-
-				for (v = r->child; v; v = v->next) {
-					if (v->type != LNX_DOC_LIST)
-						continue;
-					snprintf(sub, sizeof(sub), "%s[%u].%s", name, i,
-						 v->key);
-					if (!is_table(v)) {
-						list_line(out, sub, v);
-						continue;
-					}
-					fprintf(out, "%s:\n", sub);
-					put_table(out, v);
-				}
-			}
-		} else if (c->type == LNX_DOC_LIST) {
-			list_line(out, name, c);
-		} else {
-			tables_of(out, c, name);
-		}
+	for (c = map->child; c; c = c->next) {
+		snprintf(name, sizeof(name), "%s.%s", path, c->key ? c->key : "");
+		if (c->type == LNX_DOC_LIST)
+			put_list(out, c, name, width);
+		else if (c->type == LNX_DOC_MAP)
+			lists_of(out, c, name, width);
 	}
 }
 
-bool lnx_render(const struct lnx_doc *d, enum lnx_format format, FILE *out)
+static void put_list(FILE *out, const struct lnx_doc *list, const char *path, unsigned width)
+{
+	const struct lnx_doc *row;
+	char name[PATH_MAX_LEN];
+	unsigned i = 0;
+
+	if (!is_table(list)) {
+		list_line(out, path, list);
+		return;
+	}
+	fprintf(out, "%s:\n", path);
+	put_table(out, list, width);
+	for (row = list->child; row; row = row->next, i++) {
+		/* No document of lnx goes so deep that it is cut. */
+		if (snprintf(name, sizeof(name), "%s[%u]", path, i) < (int)sizeof(name))
+			lists_of(out, row, name, width);
+	}
+}
+
+static void tables_of(FILE *out, const struct lnx_doc *d, const char *path, unsigned width)
+{
+	const struct lnx_doc *c;
+	char name[PATH_MAX_LEN], buf[NUMBER];
+
+	for (c = d->child; c; c = c->next) {
+		snprintf(name, sizeof(name), "%s%s%s", path, *path ? "." : "",
+			 c->key ? c->key : "");
+		if (is_leaf(c))
+			fprintf(out, "%s: %s\n", name, lnx_doc_value(c, buf, sizeof(buf)));
+		else if (c->type == LNX_DOC_LIST)
+			put_list(out, c, name, width);
+		else
+			tables_of(out, c, name, width);
+	}
+}
+
+bool lnx_render(const struct lnx_doc *d, enum lnx_format format, unsigned width, FILE *out)
 {
 	bool ok = true;
 
 	if (format == LNX_FORMAT_JSON)
 		ok = json_write(d, out);
 	else if (format == LNX_FORMAT_TABLE)
-		tables_of(out, d, "");
+		tables_of(out, d, "", width);
 	else
 		yaml_children(out, d, 0, false);
 	return ok && !ferror(out);

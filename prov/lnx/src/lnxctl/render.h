@@ -2,7 +2,8 @@
 /*
  * Writes a tree (doc.h) as YAML in block style, as lnetctl does, as JSON, or as tables:
  * each list of maps becomes a table, a line for each map, a column for each of their
- * values; maps in them become columns too, named KEY.KEY.
+ * values; maps in them become columns too, named KEY.KEY.  A table that is too wide has the
+ * values of each map below each other.
  */
 #ifndef LNXCTL_RENDER_H
 #define LNXCTL_RENDER_H
@@ -20,8 +21,8 @@ enum lnx_format {
 /* Can it be written?  JSON needs a library that the build may not have. */
 bool lnx_format_available(enum lnx_format format);
 
-/* False: writing failed. */
-bool lnx_render(const struct lnx_doc *d, enum lnx_format format, FILE *out);
+/* width: columns that a table may have; 0: any number.  False: writing failed. */
+bool lnx_render(const struct lnx_doc *d, enum lnx_format format, unsigned width, FILE *out);
 
 /* Text as a YAML scalar, quoted where YAML would read it as something else. */
 void lnx_yaml_scalar(FILE *out, const char *text);

@@ -2,6 +2,7 @@
 /* lnxctl top: what the rails of all processes do, refreshed. */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <curses.h>
 
 #define DELAY_MAX	3600u		/* s */
+#define LINE_MAX_LEN	200		/* the longest one has some 120 */
 
 struct line {
 	pid_t pid;
@@ -122,19 +124,32 @@ static void health(const struct line *l, char *buf, size_t size)
 		snprintf(buf, size, "-");
 }
 
+/* As much of a line as the screen has columns.  mvprintw of ncurses 6.4 crashes where a line
+ * is longer than the whole screen. */
+static void LNX_PRINTF(2, 3) put(int row, const char *fmt, ...)
+{
+	char text[LINE_MAX_LEN];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	mvaddnstr(row, 0, text, COLS);
+}
+
 static void draw(struct lnxctl *c, struct screen *s)
 {
 	unsigned i;
 	int row = 0;
 
 	erase();
-	mvprintw(row++, 0, "lnxctl top: %u processes, %u silent, %u dead; q quits",
-		 c->procs.n, s->silent, s->dead);
+	put(row++, "lnxctl top: %u processes, %u silent, %u dead; q quits",
+	    c->procs.n, s->silent, s->dead);
 	row++;
 	attron(A_REVERSE);
-	mvprintw(row++, 0, "%8s %-12.12s %5s %-18.18s %-5s %6s %9s %9s %9s %9s %6s", "PID",
-		 "PROGRAM", "RANK", "RAIL", "LINK", "HEALTH", "TX MB/s", "RX MB/s",
-		 "TX msg/s", "RX msg/s", "PEERS");
+	put(row++, "%8s %-12.12s %5s %-18.18s %-5s %6s %9s %9s %9s %9s %6s", "PID", "PROGRAM",
+	    "RANK", "RAIL", "LINK", "HEALTH", "TX MB/s", "RX MB/s", "TX msg/s", "RX msg/s",
+	    "PEERS");
 	attroff(A_REVERSE);
 	if (s->n)
 		qsort(s->line, s->n, sizeof(*s->line), by_traffic);
@@ -146,11 +161,11 @@ static void draw(struct lnxctl *c, struct screen *s)
 		health(l, h, sizeof(h));
 		if (down)
 			attron(A_BOLD);
-		mvprintw(row++, 0, "%8d %-12.12s %5.5s %-18.18s %-5s %6s %9.1f %9.1f "
-			 "%9.0f %9.0f %6" PRIu64, (int)l->pid, l->p->snap->h.program,
-			 l->p->snap->h.rank[0] ? l->p->snap->h.rank : "-", l->r->name,
-			 down ? "down" : "up", h, l->tx_mb, l->rx_mb, l->tx_msg,
-			 l->rx_msg, l->e->ep.npeer);
+		put(row++, "%8d %-12.12s %5.5s %-18.18s %-5s %6s %9.1f %9.1f %9.0f %9.0f %6"
+		    PRIu64, (int)l->pid, l->p->snap->h.program,
+		    l->p->snap->h.rank[0] ? l->p->snap->h.rank : "-", l->r->name,
+		    down ? "down" : "up", h, l->tx_mb, l->rx_mb, l->tx_msg, l->rx_msg,
+		    l->e->ep.npeer);
 		if (down)
 			attroff(A_BOLD);
 	}

@@ -226,7 +226,7 @@ static void put_applies(struct lnx_doc *m, const struct lnx_policy_rule *rule)
 		.remote = rule->remote, .decides = rule->decides,
 		.matched = LNX_MAX(rule->matched, rule->decides),
 	};
-	char text[200];
+	char text[256];
 
 	lnx_rule_applies(&info, text, sizeof(text));
 	lnx_doc_text(m, "applies to", text);

@@ -3,6 +3,12 @@
  * A rail of a gateway in libfabric: one endpoint of a core provider, which listens on a
  * fixed port.  Buffers are posted for receiving all the time; what the core has is in one
  * of two lists, so that what an error names is checked before use.
+ *
+ * A completion queue that one can wait for costs tcp two system calls for each completion,
+ * which is written to a descriptor and read back.  The descriptor of a queue also tells of
+ * the sockets of its domain.  So a second queue, which gets no completion, is waited for: what
+ * a core completes without its sockets, it completes inside a call that starts something,
+ * and after these the first queue is read again before one waits.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -18,8 +24,8 @@
 #include "lnxrtd/lnxrtd.h"
 
 #define API		FI_VERSION(2, 1)
-#define POSTED		64u
 #define BATCH		RTD_PORT_BATCH
+#define CQ_SIZE		4096u
 #define PINGS		16
 #define PING_NS		LNX_NS_PER_S
 
@@ -39,8 +45,10 @@ struct rtd_port {
 	struct fid_domain *domain;
 	struct fid_av *av;
 	struct fid_cq *cq;
+	struct fid_cq *wait_cq;		/* without completions; NULL: cq is waited for */
 	struct fid_ep *ep;
 	int wait_fd;
+	bool started;			/* something, since the queue was read */
 	struct lnx_node posted, flying;	/* buffers that the core has */
 	unsigned nposted;
 	struct ping ping[PINGS];
@@ -142,11 +150,31 @@ static int describe(struct rtd_port *p, const struct lnx_nets *nets, char why[RT
 	return 0;
 }
 
+/* A queue that can be waited for, if the core has such. */
+static int open_wait_cq(struct rtd_port *p, struct fid_cq **out)
+{
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_MSG, .size = CQ_SIZE,
+				 .wait_obj = FI_WAIT_FD };
+	int ret = fi_cq_open(p->domain, &cq, out, NULL);
+
+	if (!ret && fi_control(&(*out)->fid, FI_GETWAIT, &p->wait_fd))
+		p->wait_fd = -1;
+	return ret;
+}
+
+static int open_cqs(struct rtd_port *p)
+{
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_MSG, .size = CQ_SIZE,
+				 .wait_obj = FI_WAIT_NONE };
+	bool tcp = lnx_addr_prov_id(p->info->fabric_attr->prov_name) == LNX_PROV_TCP;
+	int ret = open_wait_cq(p, tcp ? &p->wait_cq : &p->cq);
+
+	return !tcp && !ret ? 0 : fi_cq_open(p->domain, &cq, &p->cq, NULL);
+}
+
 static int open_objects(struct rtd_port *p)
 {
 	struct fi_av_attr av = { .type = FI_AV_TABLE };
-	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_MSG, .size = 4096,
-				 .wait_obj = FI_WAIT_FD };
 	int ret = fi_fabric(p->info->fabric_attr, &p->fabric, NULL);
 
 	if (!ret)
@@ -155,14 +183,7 @@ static int open_objects(struct rtd_port *p)
 		ret = fi_av_open(p->domain, &av, &p->av, NULL);
 	if (ret)
 		return ret;
-	ret = fi_cq_open(p->domain, &cq, &p->cq, NULL);
-	if (ret) {
-		cq.wait_obj = FI_WAIT_NONE;
-		ret = fi_cq_open(p->domain, &cq, &p->cq, NULL);
-	}
-	if (!ret && (cq.wait_obj != FI_WAIT_FD ||
-		     fi_control(&p->cq->fid, FI_GETWAIT, &p->wait_fd)))
-		p->wait_fd = -1;
+	ret = open_cqs(p);
 	if (!ret)
 		ret = fi_endpoint(p->domain, p->info, &p->ep, NULL);
 	if (!ret)
@@ -240,6 +261,7 @@ void rtd_port_close(struct rtd_port *p)
 		return;
 	rtd_port_stop(p);
 	close_fid(p->cq ? &p->cq->fid : NULL);
+	close_fid(p->wait_cq ? &p->wait_cq->fid : NULL);
 	close_fid(p->av ? &p->av->fid : NULL);
 	close_fid(p->domain ? &p->domain->fid : NULL);
 	close_fid(p->fabric ? &p->fabric->fid : NULL);
@@ -271,12 +293,15 @@ static bool post(struct rtd_port *p, struct rtd_buf *buf)
 		return false;
 	lnx_list_add_tail(&p->posted, &buf->link);
 	p->nposted++;
+	p->started = true;
 	return true;
 }
 
 void rtd_port_fill(struct rtd_port *p)
 {
-	while (p->nposted < POSTED) {
+	unsigned want = rtd_relay_landings(p->relay);
+
+	while (p->nposted < want) {
 		struct rtd_buf *buf = rtd_relay_landing(p->relay);
 
 		if (!buf)
@@ -294,7 +319,7 @@ static void received(struct rtd_port *p, struct rtd_buf *buf, size_t len, uint64
 	p->nposted--;
 	if (rtd_relay_rx(p->relay, p->index, buf, len, now))
 		buf = rtd_relay_landing(p->relay);
-	if (buf && !post(p, buf))
+	if (buf && (p->nposted >= rtd_relay_landings(p->relay) || !post(p, buf)))
 		rtd_relay_landing_back(p->relay, buf);
 }
 
@@ -337,8 +362,10 @@ unsigned rtd_port_poll(struct rtd_port *p)
 
 	if (n == -FI_EAVAIL) {
 		read_errors(p, now);
+		p->started = true;
 		return 1;
 	}
+	p->started = n == BATCH;
 	for (i = 0; i < n; i++) {
 		struct rtd_buf *buf = e[i].op_context;
 
@@ -359,8 +386,10 @@ int rtd_port_fd(const struct rtd_port *p)
 
 bool rtd_port_quiet(struct rtd_port *p)
 {
-	struct fid *fid = &p->cq->fid;
+	struct fid *fid = p->wait_cq ? &p->wait_cq->fid : &p->cq->fid;
 
+	if (p->wait_cq && p->started)
+		return false;
 	return p->wait_fd < 0 || !fi_trywait(p->fabric, &fid, 1);
 }
 
@@ -397,6 +426,7 @@ static int port_send(void *arg, unsigned rail, uint64_t handle, struct rtd_buf *
 	struct rtd_port *p = port_of(arg, rail);
 	ssize_t ret = fi_send(p->ep, buf->bytes, buf->len, NULL, handle, buf);
 
+	p->started = true;
 	if (!ret) {
 		lnx_list_add_tail(&p->flying, &buf->link);
 		return 0;

@@ -268,6 +268,15 @@ bool rtd_relay_rx(struct rtd_relay *r, unsigned rail, struct rtd_buf *buf, size_
 	return check_envelope(&a) && check_way(&a) && enqueue(&a, buf);
 }
 
+unsigned rtd_relay_landings(const struct rtd_relay *r)
+{
+	uint32_t most = r->s.count[RTD_LARGE] / 2 / LNX_MAX(r->nout, 1u);
+
+	if (r->state == RTD_OFF)
+		return RTD_LANDINGS;
+	return LNX_MAX(LNX_MIN(RTD_LANDINGS + r->nsource, most), RTD_LANDINGS);
+}
+
 struct rtd_buf *rtd_relay_landing(struct rtd_relay *r)
 {
 	struct rtd_buf *buf = rtd_pool_get(&r->pool, RTD_LARGE);

@@ -39,6 +39,7 @@
 #define RTD_DESTS_MAX		65536u
 #define RTD_SOURCES_MAX		16384u
 #define RTD_ASKS		256
+#define RTD_LANDINGS		64u	/* a rail has posted, at least */
 
 /* Why a frame was dropped. */
 enum rtd_reason {
@@ -170,6 +171,12 @@ int rtd_relay_start(struct rtd_relay *r, uint64_t now);
 void rtd_relay_stop(struct rtd_relay *r, uint64_t now);
 enum rtd_state rtd_relay_state(const struct rtd_relay *r);
 
+/*
+ * So many buffers each rail should have posted for receiving.  A connection holds one while a
+ * frame comes, which takes long if its sender is slow; then others must find one still.  So
+ * there is one more for each source, as long as half of the large buffers suffice.
+ */
+unsigned rtd_relay_landings(const struct rtd_relay *r);
 /* A buffer to receive into, of the large class; NULL: there is none. */
 struct rtd_buf *rtd_relay_landing(struct rtd_relay *r);
 void rtd_relay_landing_back(struct rtd_relay *r, struct rtd_buf *buf);

@@ -29,14 +29,18 @@ static struct lnx_chunk *oldest(const struct lnx_path *path)
 	return lnx_list_entry(path->reads.next, struct lnx_chunk, out);
 }
 
-/* Can it be read over another path, of these (bits)? */
+/* Can it be read over another path, of these (bits)?  From one that the sender wants only
+ * over one that it wants, too. */
 static bool elsewhere(const struct lnx_peer *peer, const struct lnx_chunk *c, unsigned others)
 {
+	const struct lnx_rts *rts = &c->pull->rts;
+	bool wanted = lnx_unlikely(rts->prefers) && lnx_pull_wanted(rts, c->seg, c->path);
 	unsigned i;
 
 	for (i = 0; i < peer->npath; i++)
 		if ((others >> i & 1) &&
-		    lnx_pull_key(&c->pull->rts, c->seg, peer->path[i]) >= 0)
+		    lnx_pull_key(rts, c->seg, peer->path[i]) >= 0 &&
+		    (!wanted || lnx_pull_wanted(rts, c->seg, peer->path[i])))
 			return true;
 	return false;
 }

@@ -44,6 +44,7 @@ struct lnx_rts *lnx_pull_rts_new(void)
 	if (!p)
 		return NULL;
 	p->rts.head = 0;
+	p->rts.prefers = false;
 	p->came_ns = lnx_clock_ns();
 	return &p->rts;
 }
@@ -253,6 +254,32 @@ static unsigned able(const struct lnx_pull *p, unsigned seg)
 	return set;
 }
 
+/* Of those the ones that rules of the sender prefer; 0: it has none. */
+static LNX_COLD unsigned wanted(const struct lnx_pull *p, unsigned seg, unsigned ways)
+{
+	const struct lnx_peer *peer = p->peer;
+	unsigned i, set = 0;
+
+	for (i = 0; i < peer->npath; i++)
+		if ((ways >> i & 1) && lnx_pull_wanted(&p->rts, seg, peer->path[i]))
+			set |= 1u << i;
+	return set;
+}
+
+/* The path of a piece, of these; as lnx_rel_piece.  The sender's rules come before ours,
+ * as for what it sends in frames. */
+static struct lnx_path *path_of(struct lnx_pull *p, unsigned seg, unsigned ways, size_t *len,
+				uint64_t now, bool *line)
+{
+	unsigned first = lnx_unlikely(p->rts.prefers) ? wanted(p, seg, ways) : 0;
+	struct lnx_path *path = NULL;
+
+	*line = false;
+	if (lnx_unlikely(first))
+		path = lnx_rel_piece(p->peer, first, len, now, line);
+	return path || *line ? path : lnx_rel_piece(p->peer, ways, len, now, line);
+}
+
 /* The next piece that is to be moved again, and the paths that may take it (bits). */
 static struct lnx_chunk *redo_elsewhere(struct lnx_pull *p, unsigned *ways)
 {
@@ -294,7 +321,7 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 			ways = able(p, p->seg);
 		}
 		len = p->want - p->posted;
-		path = lnx_rel_piece(p->peer, ways, c ? NULL : &len, now, &line);
+		path = path_of(p, c ? c->seg : p->seg, ways, c ? NULL : &len, now, &line);
 		ret = !ways ? -FI_ENOKEY : line ? IN_LINE : -FI_EAGAIN;
 		if (path && !c) {
 			c = new_chunk(p, len);
@@ -312,7 +339,7 @@ static ssize_t feed_all(struct lnx_pull *p, uint64_t now)
 	if (c)
 		lnx_list_add_head(&p->redo, &c->link);
 	/* Other pulls may have keys for paths that this one has none for. */
-	if (ret == IN_LINE && ways == (1u << p->peer->npath) - 1)
+	if (ret == IN_LINE && ways == (1u << p->peer->npath) - 1 && !p->rts.prefers)
 		p->peer->pull.full_pass = p->rxe->ep->poll.pass + 1;
 	return ret;
 }

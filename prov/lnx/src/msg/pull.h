@@ -85,6 +85,16 @@ static inline int lnx_pull_key(const struct lnx_rts *rts, unsigned seg,
 	return -1;
 }
 
+/* Does the sender want the piece to be read over that path? */
+static inline bool lnx_pull_wanted(const struct lnx_rts *rts, unsigned seg,
+				   const struct lnx_path *path)
+{
+	int k = lnx_pull_key(rts, seg, path);
+
+	return k >= 0 && path->rail->wire_index < LNX_WIRE_RAILS_MAX &&
+	       (rts->key[seg][k].from >> path->rail->wire_index & 1);
+}
+
 /* When the turn of c, which is under way, came, if it is the oldest on its path: pieces are
  * delivered one by one, in order. */
 static inline uint64_t lnx_chunk_since(const struct lnx_chunk *c)

@@ -12,6 +12,7 @@
 #include "msg/tx.h"
 #include "obj/mr.h"
 #include "rail/rail.h"
+#include "rel/rel.h"
 #include "wire/route.h"
 
 /* Close all but the first `keep`. */
@@ -21,10 +22,45 @@ static void close_mrs(struct lnx_rndv *rndv, unsigned keep)
 		fi_close(&rndv->mr[--rndv->nmr]->fid);
 }
 
+/* Paths by which rules of ours want the peer to read (bits); 0: by any. */
+static unsigned preferred(struct lnx_peer *peer)
+{
+	const struct lnx_peer_choice *c = peer->choice;
+	struct lnx_path_view view;
+	unsigned mask, i;
+
+	if (lnx_likely(!peer->ep->policy.rules) || !c || !peer->npath)
+		return 0;
+	/* A rule may have come or gone just now. */
+	if (lnx_unlikely(c->generation != peer->ep->policy.generation))
+		lnx_rel_view(peer, peer->path[0], lnx_clock_ns(), &view);
+	if (c->rank.n != peer->npath)
+		return 0;
+	mask = lnx_rank_preferred(&c->rank);
+	/* Over gateways the peer has other rails than we know. */
+	for (i = 0; i < peer->npath; i++)
+		if ((mask >> i & 1) && lnx_rail_is_leg(peer->path[i]->rail))
+			return 0;
+	return mask == (1u << peer->npath) - 1 ? 0 : mask;
+}
+
+/* Of these the peer's ends of those that begin at rail, by index. */
+static uint16_t ends_of(const struct lnx_peer *peer, unsigned paths, const struct lnx_rail *rail)
+{
+	uint16_t ends = 0;
+	unsigned i;
+
+	for (i = 0; paths >> i; i++)
+		if ((paths >> i & 1) && peer->path[i]->rail == rail &&
+		    peer->path[i]->remote_rail < LNX_WIRE_RAILS_MAX)
+			ends |= (uint16_t)(1u << peer->path[i]->remote_rail);
+	return ends;
+}
+
 /* Register one piece with one rail. */
 static int add_key(struct lnx_rndv *rndv, struct lnx_rail *rail,
 		   const struct iovec *iov, struct lnx_rts *rts, unsigned seg,
-		   unsigned key)
+		   unsigned key, uint16_t from)
 {
 	struct fid_mr *mr;
 	int ret;
@@ -35,6 +71,7 @@ static int add_key(struct lnx_rndv *rndv, struct lnx_rail *rail,
 		return ret;
 	rndv->mr[rndv->nmr++] = mr;
 	rts->key[seg][key].rail = rail->wire_index;
+	rts->key[seg][key].from = from;
 	rts->key[seg][key].key = fi_mr_key(mr);
 	rts->key[seg][key].addr = rail->mr_virt ?
 				  (uint64_t)(uintptr_t)iov->iov_base : 0;
@@ -71,7 +108,7 @@ static int add_keys(struct lnx_rndv *rndv, struct lnx_peer *peer,
 {
 	struct lnx_rail *rail[LNX_RTS_KEYS];
 	const struct iovec *piece[LNX_RTS_SEGS];
-	unsigned k, seg, nrail = peer_rails(peer, rail);
+	unsigned k, seg, nrail = peer_rails(peer, rail), paths = preferred(peer);
 	int ret = -FI_EHOSTUNREACH;
 	size_t i;
 
@@ -88,10 +125,11 @@ static int add_keys(struct lnx_rndv *rndv, struct lnx_peer *peer,
 	rndv->niov = rts->nseg;
 	rts->nkey = 0;
 	for (k = 0; k < nrail; k++) {
+		uint16_t from = ends_of(peer, paths, rail[k]);
 		unsigned before = rndv->nmr;
 
 		for (seg = 0, ret = 0; !ret && seg < rts->nseg; seg++)
-			ret = add_key(rndv, rail[k], piece[seg], rts, seg, rts->nkey);
+			ret = add_key(rndv, rail[k], piece[seg], rts, seg, rts->nkey, from);
 		if (!ret) {
 			rts->nkey++;
 			continue;

@@ -25,6 +25,7 @@
 struct lnx_leg_end {
 	bool used;
 	bool closed;			/* no route leads there any more: it takes nothing */
+	bool short_pieces;		/* longer ones got lost, and these did not */
 	struct lnx_addr_rail to;
 };
 
@@ -35,6 +36,7 @@ struct lnx_leg {
 	bool hello_due;
 	uint64_t sent_frames, sent_bytes; /* to peers, without envelopes */
 	uint64_t recv_frames, recv_bytes;
+	uint64_t asym_frames;		/* of these, those that no route leads back for */
 	uint32_t n_asked;		/* units of reads over it that are asked for */
 	uint32_t n_pieces;		/* pieces for peers that its core has */
 	uint64_t busy_ns;		/* its core took no piece then */
@@ -48,6 +50,7 @@ struct lnx_leg {
 struct lnx_gw_process {
 	struct lnx_gateway state;
 	struct lnx_rails rails;		/* as its last info says, in the order of state.rail */
+	uint32_t frame_max;		/* bytes that it forwards; 0: not known yet */
 };
 
 /*
@@ -100,6 +103,7 @@ struct lnx_routed_pull {
 	uint64_t id, key, offset, len;	/* what is left of it */
 	uint64_t moved_ns;		/* it came, or a piece left */
 	uint32_t segment;
+	uint32_t most;			/* bytes of a piece: whole units */
 };
 
 /* ep->policy.gateways. */
@@ -110,9 +114,11 @@ struct lnx_gateways {
 	uint8_t hops;			/* gateways that a frame may go over */
 	uint64_t key;			/* the route key; 0: none */
 	uint64_t secret;		/* makes nonces that others cannot know */
-	struct lnx_gw *learn;		/* FI_LNX_LEARN_ROUTES: a frame came over it, */
-	struct lnx_addr_rail learn_from; /* which left by that rail, */
-	uint8_t learn_hops;		/* over so many gateways */
+	struct lnx_gw *asym;		/* the last frame that no route leads back for came over
+					 * it; NULL: there was none, */
+	struct lnx_addr_rail asym_from;	/* left by that rail, */
+	uint8_t asym_hops;		/* and went over so many gateways */
+	bool learn;			/* FI_LNX_LEARN_ROUTES: take a route from it */
 	uint64_t unknown;		/* the last id of a gateway that was not known, for */
 	uint64_t unknown_ns;		/* which the others were asked then, and are not again */
 	uint64_t unknown_pause_ns;	/* for so long */

@@ -150,6 +150,22 @@ void lnx_rank_make(const struct lnx_rank_path *path, unsigned n,
 	}
 }
 
+static bool is_rule(unsigned why)
+{
+	return why == LNX_WHY_PEER_GROUP_RULE || why == LNX_WHY_GROUP_RULE ||
+	       why == LNX_WHY_RAIL_RULE || why == LNX_WHY_REMOTE_RULE ||
+	       why == LNX_WHY_PAIR_RULE;
+}
+
+unsigned lnx_rank_preferred(const struct lnx_ranking *r)
+{
+	unsigned i, mask = 0;
+
+	for (i = 0; i < r->n; i++)
+		mask |= (unsigned)!is_rule(r->why[i]) << i;
+	return mask;
+}
+
 int lnx_rank_next(const struct lnx_rank_path *path, unsigned n,
 		  const struct lnx_rank_how *how, uint8_t *why)
 {

@@ -120,6 +120,10 @@ static_assert(LNX_RANK_PATHS <= 8, "a path is a bit of a byte");
 void lnx_rank_make(const struct lnx_rank_path *path, unsigned n,
 		   const struct lnx_rank_how *how, struct lnx_ranking *out);
 
+/* The paths that no rule puts behind another one, as bits.  What else does, as health, the
+ * peer knows as well. */
+unsigned lnx_rank_preferred(const struct lnx_ranking *r);
+
 /*
  * The path of the next message by LNet's tables, with credits and last use: of those in
  * the best state; -1 if n is 0.  It is of class 0 in a ranking that was made with the

@@ -122,6 +122,8 @@ enum lnx_rule_state {
 	LNX_RULE_SHADOWED,		/* rules before it decide for all it matches */
 	LNX_RULE_WAITING,		/* it matches nothing yet */
 	LNX_RULE_NO_ROUTING,		/* it waits until routing is used */
+	LNX_RULE_APART,			/* it prefers pairs between which there is no path: no
+					 * two are of one net, and there is no routing */
 };
 
 struct lnx_rule_info {
@@ -192,6 +194,7 @@ struct lnx_rule_remote {
 	uint32_t preferred;		/* our rails that a pair rule prefers, bits */
 	/* 1 + index of the rule that decides, by kind; 0: none. */
 	uint16_t by[LNX_RULE_KINDS];
+	bool joined;			/* one of those preferred is of its net */
 	uint64_t matched[LNX_RULES_MAX / 64];	/* by index */
 };
 

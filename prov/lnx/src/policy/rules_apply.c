@@ -141,6 +141,18 @@ static bool applies(const struct lnx_rules *rules, unsigned index)
 	return rule->kind != LNX_RULE_PAIR || rules->use[index].local;
 }
 
+/* Is one of these rails of ours (bits) of its net? */
+static bool is_joined(const struct lnx_rules *rules, uint32_t local, const struct lnx_nid *nid)
+{
+	unsigned i;
+
+	for (i = 0; i < rules->n_rail; i++)
+		if ((local >> i & 1) && rules->rail[i].prov == nid->prov &&
+		    rules->rail[i].group == nid->group)
+			return true;
+	return false;
+}
+
 static void apply_remote(struct lnx_rules *rules, unsigned index,
 			 const struct lnx_nid *nid, struct lnx_rule_remote *remote)
 {
@@ -156,8 +168,10 @@ static void apply_remote(struct lnx_rules *rules, unsigned index,
 		remote->net = rule->priority;
 	else if (rule->kind == LNX_RULE_REMOTE)
 		remote->remote = rule->priority;
-	else if (rule->kind == LNX_RULE_PAIR)
-		remote->preferred = rules->use[index].local;
+	if (rule->kind != LNX_RULE_PAIR)
+		return;
+	remote->preferred = rules->use[index].local;
+	remote->joined = is_joined(rules, remote->preferred, nid);
 }
 
 /* Add what a table says to the counts of rules, or take it off (add: -1). */
@@ -176,8 +190,11 @@ static void count(struct lnx_rules *rules, const struct lnx_rule_peer *table, in
 			use->remote += (uint64_t)add;
 			if (applies(rules, k))
 				use->matched += (uint64_t)add;
-			if (r->by[rules->list.rule[k]->kind] == k + 1)
-				use->decides += (uint64_t)add;
+			if (r->by[rules->list.rule[k]->kind] != k + 1)
+				continue;
+			use->decides += (uint64_t)add;
+			if (r->joined)
+				use->joined += (uint64_t)add;
 		}
 	}
 }

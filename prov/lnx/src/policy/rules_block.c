@@ -13,7 +13,8 @@ _Static_assert(LNX_POLICY_TEXT == LNX_PATTERN_TEXT_MAX &&
 _Static_assert((int)LNX_POLICY_IN_USE == (int)LNX_RULE_IN_USE &&
 	       (int)LNX_POLICY_SHADOWED == (int)LNX_RULE_SHADOWED &&
 	       (int)LNX_POLICY_WAITING == (int)LNX_RULE_WAITING &&
-	       (int)LNX_POLICY_NO_ROUTING == (int)LNX_RULE_NO_ROUTING,
+	       (int)LNX_POLICY_NO_ROUTING == (int)LNX_RULE_NO_ROUTING &&
+	       (int)LNX_POLICY_APART == (int)LNX_RULE_APART,
 	       "the states are those of the interface");
 _Static_assert(sizeof(struct lnx_policy_block) == 40 &&
 	       sizeof(struct lnx_policy_rule) == 48 + 3 * LNX_POLICY_TEXT &&

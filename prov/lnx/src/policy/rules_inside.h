@@ -15,6 +15,8 @@ struct rule_list {
 struct rule_use {
 	uint32_t local;			/* our rails that match its src, bits */
 	uint64_t remote, matched, decides;	/* lnx_rule_info */
+	uint64_t joined;		/* of those it decides for, those with a preferred
+					 * rail of their net */
 };
 
 struct lnx_rules {

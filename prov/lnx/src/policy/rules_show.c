@@ -17,7 +17,10 @@ static enum lnx_rule_state state_of(const struct lnx_rules *rules,
 		return LNX_RULE_NO_ROUTING;
 	if (!use->matched)
 		return LNX_RULE_WAITING;
-	return use->decides ? LNX_RULE_IN_USE : LNX_RULE_SHADOWED;
+	if (!use->decides)
+		return LNX_RULE_SHADOWED;
+	return rule->kind == LNX_RULE_PAIR && !use->joined && !rules->routing ? LNX_RULE_APART :
+										LNX_RULE_IN_USE;
 }
 
 int lnx_rules_info(const struct lnx_rules *rules, uint32_t index,
@@ -95,6 +98,9 @@ size_t lnx_rule_applies(const struct lnx_rule_info *info, char *buf, size_t size
 			plural(info->rails));
 	lnx_out(&o, "%" PRIu64 " rail%s %s", info->decides, plural(info->decides),
 		owner(rule));
+	if (info->state == LNX_RULE_APART)
+		lnx_out(&o, ", without effect: no two of them are of one net, so there is no "
+			"path between them");
 	if (rest)
 		lnx_out(&o, "; rules before it decide for %" PRIu64 " more", rest);
 	return o.n;

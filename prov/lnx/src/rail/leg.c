@@ -264,6 +264,14 @@ static ssize_t leg_send(struct fid_ep *core, const void *buf, size_t len, void *
 	return leg_sendv(core, &iov, NULL, 1, dest, context);
 }
 
+size_t lnx_leg_piece_max(const struct lnx_leg *leg)
+{
+	uint32_t frame = LNX_MIN(leg->rail.below->frame_max, leg->gw->process->frame_max);
+	uint32_t heads = LNX_ROUTE_HEAD + sizeof(struct lnx_wire_hdr);
+
+	return LNX_MAX(frame, LNX_PAYLOAD_MAX + heads) - heads;
+}
+
 ssize_t lnx_leg_piece(struct lnx_leg *leg, fi_addr_t dest, const void *header,
 		      const void *payload, size_t len)
 {
@@ -485,6 +493,6 @@ LNX_COLD bool lnx_leg_cut(struct lnx_leg *leg, uint64_t since_ns)
 
 size_t lnx_leg_op_size(bool piece)
 {
-	return piece ? offsetof(struct lnx_leg_op, bytes) + LNX_ROUTE_HEAD + LNX_FRAME_MAX :
+	return piece ? offsetof(struct lnx_leg_op, bytes) + LNX_FRAME_LARGE :
 		       sizeof(struct lnx_leg_op);
 }

@@ -38,7 +38,8 @@ ssize_t lnx_leg_ask(struct lnx_leg *leg, fi_addr_t end);
 uint32_t lnx_leg_nonce(const struct lnx_leg *leg, fi_addr_t end);
 
 /* Send a frame outside the sequence to an end of the leg: its header, and len bytes at
- * payload, at most LNX_PAYLOAD_MAX, which are copied.  0, or the core's error. */
+ * payload, at most lnx_leg_piece_max(), which are copied.  0, or the core's error. */
+size_t lnx_leg_piece_max(const struct lnx_leg *leg);
 ssize_t lnx_leg_piece(struct lnx_leg *leg, fi_addr_t dest, const void *header,
 		      const void *payload, size_t len);
 

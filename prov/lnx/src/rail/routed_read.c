@@ -14,16 +14,45 @@
 #include "rail/post.h"
 
 #define AGAIN_SHIFT_MAX	4u		/* LNX_ROUTED_AGAIN_NS, up to 16 times */
+#define SHORT_TRIES	2u		/* then pieces are short */
 
 static struct lnx_gateways *gateways(const struct lnx_routed_read *r)
 {
 	return r->path->rail->ep->policy.gateways;
 }
 
+static struct lnx_leg *leg_of(const struct lnx_path *path)
+{
+	return lnx_container_of(path->rail, struct lnx_leg, rail);
+}
+
 /* One that is dead must not keep others from asking. */
 static uint32_t *n_asked(const struct lnx_routed_read *r)
 {
-	return &lnx_container_of(r->path->rail, struct lnx_leg, rail)->n_asked;
+	return &leg_of(r->path)->n_asked;
+}
+
+/* Do long frames get lost on the way?  It may lead over rails that have none. */
+static bool lost_long(const struct lnx_routed_read *r)
+{
+	return r->tries >= SHORT_TRIES;
+}
+
+/* May its pieces be as long as our frames?  Those of the other end are if it uses the same
+ * provider. */
+static bool is_long(const struct lnx_routed_read *r)
+{
+	const struct lnx_leg *leg = leg_of(r->path);
+	const struct lnx_leg_end *end = &leg->end[r->path->core_addr];
+
+	return end->to.prov == leg->rail.prov && !end->short_pieces && !lost_long(r) &&
+	       lnx_leg_piece_max(leg) >= LNX_ROUTED_LONGEST;
+}
+
+/* So many bytes are in so many units. */
+static uint32_t units(uint64_t len)
+{
+	return (uint32_t)((len + LNX_ROUTED_UNIT - 1) / LNX_ROUTED_UNIT);
 }
 
 /* Bytes of unit u. */
@@ -105,12 +134,13 @@ static void fill(const struct lnx_peer *peer, const struct lnx_path *path,
 }
 
 /* Ask for n units from u on.  False: not now. */
-static bool ask_for(struct lnx_routed_read *r, uint32_t u, uint32_t n)
+static bool ask_for(struct lnx_routed_read *r, uint32_t u, uint32_t n, bool in_long)
 {
 	size_t at = u * LNX_ROUTED_UNIT;
 	struct lnx_route_pull p = {
 		.id = r->id, .key = r->key, .segment = r->segment, .offset = r->offset + at,
 		.len = LNX_MIN(r->len - at, n * LNX_ROUTED_UNIT),
+		.most = in_long ? LNX_ROUTED_LONGEST : 0,
 	};
 	struct lnx_wire_hdr w;
 
@@ -137,21 +167,23 @@ static uint32_t change(struct lnx_routed_read *r, uint32_t u, uint32_t n,
  * receive what is asked for. */
 static bool ask(struct lnx_routed_read *r, uint64_t now)
 {
+	bool in_long = is_long(r);
+	uint32_t run = in_long ? LNX_ROUTED_RUN_LONG : LNX_ROUTED_RUN;
+	uint32_t most = in_long ? LNX_ROUTED_ASKED_LONG : LNX_ROUTED_ASKED;
 	uint32_t *asked = n_asked(r);
 	uint32_t u, n;
 
-	for (u = 0; u < r->n && *asked < LNX_ROUTED_ASKED; u += n) {
+	for (u = 0; u < r->n && *asked < most; u += n) {
 		n = 1;
 		if (r->unit[u] != LNX_UNIT_WANTED)
 			continue;
-		while (u + n < r->n && n < LNX_ROUTED_RUN &&
-		       *asked + n < LNX_ROUTED_ASKED &&
+		while (u + n < r->n && n < run && *asked + n < most &&
 		       r->unit[u + n] == LNX_UNIT_WANTED)
 			n++;
 		change(r, u, n, LNX_UNIT_WANTED, LNX_UNIT_ASKED);
 		r->asked += n;
 		*asked += n;
-		if (!ask_for(r, u, n)) {
+		if (!ask_for(r, u, n, in_long)) {
 			n = change(r, u, n, LNX_UNIT_ASKED, LNX_UNIT_WANTED);
 			r->asked -= n;
 			*asked -= n;
@@ -183,7 +215,7 @@ ssize_t lnx_routed_read(struct lnx_rail *leg, void *buf, size_t len, struct lnx_
 {
 	struct lnx_gateways *all = leg->ep->policy.gateways;
 	struct lnx_route_pull what = { .id = 0 };
-	uint32_t n = (uint32_t)((len + LNX_ROUTED_UNIT - 1) / LNX_ROUTED_UNIT);
+	uint32_t n = units(len);
 	struct lnx_routed_read *r;
 	struct lnx_peer *peer;
 	struct lnx_path *path;
@@ -221,34 +253,49 @@ ssize_t lnx_routed_read(struct lnx_rail *leg, void *buf, size_t len, struct lnx_
 
 /* ---- what comes ---- */
 
+/* Copy those of n units from u on that have not come yet; so many. */
+static uint32_t take(struct lnx_routed_read *r, uint32_t u, uint32_t n, const uint8_t *payload)
+{
+	uint32_t taken = 0;
+
+	for (; n; n--, u++, payload += LNX_ROUTED_UNIT) {
+		if (r->unit[u] == LNX_UNIT_CAME)
+			continue;
+		memcpy(r->buf + u * LNX_ROUTED_UNIT, payload, unit_len(r, u));
+		if (r->unit[u] == LNX_UNIT_ASKED) {
+			r->asked--;
+			(*n_asked(r))--;
+		}
+		r->unit[u] = LNX_UNIT_CAME;
+		taken++;
+	}
+	r->left -= taken;
+	return taken;
+}
+
 static bool piece(struct lnx_gateways *all, struct lnx_peer *peer,
 		  const struct lnx_route_pull *p, const uint8_t *payload)
 {
 	struct lnx_routed_read *r = lnx_optab_get(&all->read_ids, p->id);
 	uint64_t at;
-	uint32_t u;
 	bool more;
 
 	if (!r || r->peer != peer || p->offset < r->offset)
 		return false;
 	at = p->offset - r->offset;
-	u = (uint32_t)(at / LNX_ROUTED_UNIT);
-	if (at % LNX_ROUTED_UNIT || at >= r->len || p->len != unit_len(r, u) ||
-	    r->unit[u] == LNX_UNIT_CAME)
+	/* Whole units, of which the last one may be shorter. */
+	if (at % LNX_ROUTED_UNIT || at >= r->len || p->len > r->len - at ||
+	    (p->len % LNX_ROUTED_UNIT && p->len != r->len - at) ||
+	    !take(r, (uint32_t)(at / LNX_ROUTED_UNIT), units(p->len), payload))
 		return false;
-	memcpy(r->buf + at, payload, p->len);
-	if (r->unit[u] == LNX_UNIT_ASKED) {
-		r->asked--;
-		(*n_asked(r))--;
-	}
-	r->unit[u] = LNX_UNIT_CAME;
+	if (lnx_unlikely(lost_long(r)) && p->len == LNX_ROUTED_UNIT)
+		leg_of(r->path)->end[r->path->core_addr].short_pieces = true;
 	r->came_ns = lnx_clock_ns();
 	r->tries = 0;
 	r->path->detect.progress++;
 	r->path->rail->below->poll_credits = all->ep->poll_hot;
 	lnx_liveness_seen(&peer->liveness);
-	more = *n_asked(r) <= LNX_ROUTED_ASKED / 2;
-	r->left--;
+	more = *n_asked(r) <= (is_long(r) ? LNX_ROUTED_ASKED_LONG : LNX_ROUTED_ASKED) / 2;
 	if (!r->left && lnx_unlikely(all->asks))
 		all->whole = true;	/* end_whole */
 	else if (!r->left)
@@ -277,6 +324,8 @@ static bool pull(struct lnx_gateways *all, struct lnx_peer *peer, const struct l
 	q->segment = p->segment;
 	q->offset = p->offset;
 	q->len = p->len;
+	q->most = (uint32_t)(LNX_MAX(LNX_MIN(p->most, lnx_leg_piece_max(leg_of(back))),
+				     LNX_ROUTED_UNIT) / LNX_ROUTED_UNIT * LNX_ROUTED_UNIT);
 	q->moved_ns = lnx_clock_ns();
 	lnx_list_init(&q->link);
 	lnx_list_add_tail(&all->pulls, &q->link);
@@ -313,7 +362,7 @@ static ssize_t answer(struct lnx_gateways *all, struct lnx_routed_pull *q, uint6
 	struct lnx_peer *peer = lnx_peer_by_sid(all->ep, q->sid);
 	struct lnx_route_pull p = {
 		.id = q->id, .key = q->key, .segment = q->segment, .offset = q->offset,
-		.len = LNX_MIN(q->len, LNX_ROUTED_UNIT),
+		.len = LNX_MIN(q->len, (uint64_t)q->most),
 	};
 	struct lnx_wire_hdr w;
 	struct lnx_path *path;
@@ -324,7 +373,7 @@ static ssize_t answer(struct lnx_gateways *all, struct lnx_routed_pull *q, uint6
 	if (!peer || lnx_peer_dead(peer) || q->path >= peer->npath)
 		return -FI_EINVAL;
 	path = peer->path[q->path];
-	leg = lnx_container_of(path->rail, struct lnx_leg, rail);
+	leg = leg_of(path);
 	if (leg->n_pieces == LNX_ROUTED_PIECES)
 		return -FI_EBUSY;
 	if (leg->busy_ns == now)

@@ -12,11 +12,16 @@
 
 struct lnx_hdr;
 
-/* Bytes that come in one frame; those that a PULL asks for, in such units; and those that
- * are asked for at a time over a leg: half of what gateways grant by default. */
+/* Bytes that fit any frame.  Where frames are longer, several of these units come in one. */
 #define LNX_ROUTED_UNIT		((size_t)LNX_PAYLOAD_MAX)
+#define LNX_ROUTED_LONGEST \
+	((LNX_PAYLOAD_LARGE - LNX_ROUTE_HEAD) / LNX_ROUTED_UNIT * LNX_ROUTED_UNIT)
+/* Units that a PULL asks for, and those that are asked for at a time over a leg: half of what
+ * gateways grant by default, in frames of either length. */
 #define LNX_ROUTED_RUN		4u
 #define LNX_ROUTED_ASKED	16u
+#define LNX_ROUTED_RUN_LONG	12u
+#define LNX_ROUTED_ASKED_LONG	64u
 /* PULLs of peers that wait, each for so long: then it was asked for again.  And pieces that the
  * core of a leg may have. */
 #define LNX_ROUTED_PULLS	1024u

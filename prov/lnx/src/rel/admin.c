@@ -227,6 +227,7 @@ LNX_COLD void lnx_rel_set(struct lnx_ep *ep, enum lnx_rel_set what, uint64_t now
 {
 	switch (what) {
 	case LNX_REL_SET_HEALTH:
+		lnx_policy_stale(ep);
 		check_paths(ep);
 		break;
 	case LNX_REL_SET_WEIGHT:

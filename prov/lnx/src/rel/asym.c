@@ -60,10 +60,12 @@ static LNX_COLD bool asymmetric(struct lnx_leg *leg, const struct lnx_route_env 
 	if (lnx_routes_lead_back(leg->gw, from))
 		return false;
 	ep->stats.asym_frames++;
+	leg->asym_frames++;
+	all->asym = leg->gw;
+	all->asym_from = *from;
+	all->asym_hops = env->hops_done;
 	if (ep->conf->learn_routes) {
-		all->learn = leg->gw;
-		all->learn_from = *from;
-		all->learn_hops = env->hops_done;
+		all->learn = true;
 		lnx_ep_due(ep, LNX_DUE_GATEWAYS, 0);
 		return false;
 	}

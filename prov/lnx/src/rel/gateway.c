@@ -201,6 +201,7 @@ static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info,
 	was_draining = state->draining;
 	lnx_gateway_info(&gw->process->state, &facts, now);
 	gw->process->rails = info->gw.rails;
+	gw->process->frame_max = info->frame_max;
 	forget_notes(gw);
 	lnx_ep_due(gw->all->ep, LNX_DUE_GATEWAYS, 0);
 	if (!was_up || was_draining != state->draining || !state->routing)
@@ -431,6 +432,8 @@ static void told(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 	}
 	/* What its far end does not answer is not its fault. */
 	heard(leg, lnx_clock_ns());
+	LNX_INFO(FI_LOG_EP_DATA, "rail %s: of the host that it was asked about it tells \"%s\"\n",
+		 leg->rail.name, lnx_route_tell_name(a.tell));
 	answered(leg, &a);
 }
 

@@ -222,6 +222,9 @@ static uint64_t retry_at(const struct lnx_peer *peer, uint64_t now, uint64_t giv
 	bool all = true;
 	unsigned i;
 
+	/* What its address or its HELLO says is applied in the next passes. */
+	if (!peer->npath)
+		return now + LNX_BACKOFF_MAX_NS;
 	for (i = 0; i < peer->npath; i++) {
 		const struct lnx_path *path = peer->path[i];
 
@@ -296,6 +299,10 @@ void lnx_send_pump(struct lnx_ep *ep, uint64_t now)
 			lnx_detect_expired(peer, now);
 			lnx_rel_peer_failed(peer, FI_ETIMEDOUT);
 		} else {
+			if (lnx_unlikely(!peer->npath && !peer->failing_ns)) {
+				peer->failing_ns = now;
+				peer->chan.flags |= LNX_CHAN_FAILING;
+			}
 			lnx_liveness_connecting(peer, now);
 			lnx_send_block(ep, peer);
 			pause_until(peer, retry_at(peer, now, give_up_ns));

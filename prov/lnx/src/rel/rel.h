@@ -152,12 +152,14 @@ struct lnx_path_view {
 	unsigned weight;		/* the least that was set by hand, 0 to
 					 * LNX_HEALTH_MAX */
 	bool remote_drains;		/* the peer asks us to avoid its end */
+	bool away;			/* frames were late there, and pause */
 	uint64_t in_flight;		/* bytes of frames that the peer is not known to have */
 	uint64_t latency_ns;		/* how long an answer takes, or has taken so far; 0: not
 					 * known */
 	uint64_t next_ping_ns;		/* while it is DOWN; 0: it is not, or is not pinged */
 };
-void lnx_rel_view(const struct lnx_peer *peer, const struct lnx_path *path, uint64_t now,
+/* The order of its paths (peer->choice) is made anew first, if it is out of date. */
+void lnx_rel_view(struct lnx_peer *peer, const struct lnx_path *path, uint64_t now,
 		  struct lnx_path_view *v);
 
 /* Ask the peer over one path for an answer over that path, which ep->ctl.ping gets.  0, or

@@ -151,12 +151,11 @@ void lnx_rel_ack_all(struct lnx_ep *ep, uint64_t now)
 static LNX_COLD void learn(struct lnx_ep *ep, uint64_t now)
 {
 	struct lnx_gateways *all = ep->policy.gateways;
-	struct lnx_gw *gw = all ? all->learn : NULL;
 
-	if (!gw)
+	if (!all || !all->learn)
 		return;
-	all->learn = NULL;
-	if (lnx_routes_learn(gw, &all->learn_from, all->learn_hops))
+	all->learn = false;
+	if (lnx_routes_learn(all))
 		lnx_link_notice_routes(ep, now);
 }
 

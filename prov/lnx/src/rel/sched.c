@@ -367,7 +367,8 @@ bool lnx_sched_none_for(const struct lnx_peer *peer, uint64_t now,
 		if (!peer->path[i]->since_ns ||
 		    lnx_ns_since(now, peer->path[i]->since_ns) <= limit_ns)
 			return false;
-	return true;
+	/* It may be about to get its first one. */
+	return peer->npath != 0;
 }
 
 struct lnx_path *lnx_sched_back(struct lnx_peer *peer,

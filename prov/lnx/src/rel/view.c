@@ -2,7 +2,9 @@
 /* What the channel thinks of a path.  Called by ctl/, which shows and explains it. */
 #include "base/interval.h"
 #include "rel/admin.h"
+#include "rel/hedge.h"
 #include "rel/latency.h"
+#include "rel/order.h"
 #include "rel/recovery.h"
 #include "rel/rel.h"
 #include "rel/sched.h"
@@ -19,16 +21,18 @@ static uint64_t next_ping(const struct lnx_peer *peer, const struct lnx_path *pa
 	return next == UINT64_MAX ? 0 : next;
 }
 
-void lnx_rel_view(const struct lnx_peer *peer, const struct lnx_path *path, uint64_t now,
+void lnx_rel_view(struct lnx_peer *peer, const struct lnx_path *path, uint64_t now,
 		  struct lnx_path_view *v)
 {
 	unsigned share[LNX_PATHS_MAX];
 
+	lnx_order_fresh(peer, now);
 	lnx_sched_shares(peer, share);
 	*v = (struct lnx_path_view){
 		.share = share[path->index],
 		.weight = lnx_admin_worth(path, now),
 		.remote_drains = lnx_admin_remote_drains(path, now),
+		.away = path->speed && !lnx_pause_over(&path->speed->away, now),
 		.in_flight = peer->npath > 1 ? lnx_sched_in_flight(peer, path) :
 					       peer->chan.una_bytes,
 		.latency_ns = path->speed ? lnx_latency_of(path, now) : 0,

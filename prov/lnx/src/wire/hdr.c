@@ -155,6 +155,7 @@ void lnx_rts_put(void *payload, const struct lnx_rts *r)
 		for (k = 0; k < r->nkey; k++, p += sizeof(struct lnx_wire_key)) {
 			struct lnx_wire_key key = {
 				.rail = htole16(r->key[s][k].rail),
+				.from = htole16(r->key[s][k].from),
 				.key = htole64(r->key[s][k].key),
 				.addr = htole64(r->key[s][k].addr),
 			};
@@ -180,6 +181,7 @@ int lnx_rts_get(struct lnx_rts *r, const void *payload, size_t size,
 	r->nseg = le16toh(fixed.nseg);
 	r->nkey = le16toh(fixed.nkey);
 	r->flags = le32toh(fixed.flags);
+	r->prefers = false;
 	if (!r->nseg || r->nseg > LNX_RTS_SEGS || !r->nkey ||
 	    r->nkey > LNX_RTS_KEYS || size != lnx_rts_size(r))
 		return -EBADMSG;
@@ -198,6 +200,8 @@ int lnx_rts_get(struct lnx_rts *r, const void *payload, size_t size,
 
 			memcpy(&key, p, sizeof(key));
 			r->key[s][k].rail = le16toh(key.rail);
+			r->key[s][k].from = le16toh(key.from);
+			r->prefers |= key.from != 0;
 			r->key[s][k].key = le64toh(key.key);
 			r->key[s][k].addr = le64toh(key.addr);
 		}

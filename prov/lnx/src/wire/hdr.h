@@ -35,10 +35,12 @@ struct lnx_rts {
 	unsigned nseg;
 	unsigned nkey;
 	uint32_t flags;			/* LNX_RTS_F_* */
+	bool prefers;			/* a key has `from` */
 	uint64_t head;			/* bytes that come in frames: the header's key */
 	uint64_t seg_len[LNX_RTS_SEGS];
 	struct {
 		uint16_t rail;
+		uint16_t from;		/* as in lnx_wire_key */
 		uint64_t key;
 		uint64_t addr;
 	} key[LNX_RTS_SEGS][LNX_RTS_KEYS];

@@ -152,8 +152,9 @@ const char *lnx_route_tell_name(unsigned tell);
  */
 struct lnx_route_pull {
 	uint64_t src, dst;		/* session and endpoint, as in any frame */
-	uint32_t ack;
 	uint64_t id;			/* number of the pull */
+	uint32_t most;			/* PULL only: bytes of the longest PIECE; 0:
+					 * LNX_PAYLOAD_MAX */
 	uint64_t key;			/* PULL only */
 	uint32_t segment;		/* PULL only */
 	uint64_t offset;
