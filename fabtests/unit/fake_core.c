@@ -288,6 +288,8 @@ static ssize_t post_send(struct fid_ep *fid, const char *call,
 		return -FI_EAGAIN;
 	if (core->poll_in_send)
 		poll_peer(core);
+	if (core->in_send)
+		core->in_send();
 	if (scripted(&core->send_again)) {
 		core->nrefused++;
 		fake_now_ns += core->refuse_ns;

@@ -246,6 +246,16 @@ static LNX_COLD void store_push(struct lnx_ep *ep, struct lnx_peer *peer,
 	ep->stats.unexpected++;
 }
 
+/* Another one begins before all of a push has come: its sender has reported it as failed, or
+ * is the next endpoint of that name.  False: what has begun is no push. */
+static LNX_COLD bool given_up(struct lnx_peer *peer)
+{
+	if (!peer->eager->pushed)
+		return false;
+	lnx_parts_fail_peer(peer, FI_ECONNRESET);
+	return true;
+}
+
 static bool push_begins(struct lnx_ep *ep, const struct lnx_wire_push *w,
 		   struct lnx_peer **peer)
 {
@@ -261,7 +271,7 @@ static bool push_begins(struct lnx_ep *ep, const struct lnx_wire_push *w,
 		ep->stats.stale_frames++;
 		return false;
 	}
-	if (lnx_unlikely(lnx_parts_expected(*peer))) {
+	if (lnx_unlikely(lnx_parts_expected(*peer)) && !given_up(*peer)) {
 		ep->stats.bad_frames++;
 		return false;
 	}
