@@ -191,6 +191,8 @@ static int truncated(struct ft *ft, const struct ft_case *c)
 {
 	struct ft_op *op[2];
 
+	if (ft_is_bare(ft, "shm"))
+		return ft_skip(ft, "bare shm loops for ever inside progress");
 	prepare(ft, ROOM);
 	if (!ft->rank) {
 		ft_barrier(ft);
@@ -213,12 +215,14 @@ static int truncated(struct ft *ft, const struct ft_case *c)
 	FT_TRY(all_done(ft, op, 1, "receives"));
 	FT_CHECK(ft, op[0]->err == FI_ETRUNC, "a receive that is too short: %s",
 		 op[0]->err ? fi_strerror(op[0]->err) : "success");
-	FT_CHECK(ft, op[0]->ee.olen == LEN - 5000, "%zu bytes too many, not %d",
-		 op[0]->ee.olen, LEN - 5000);
 	FT_CHECK(ft, ins[5000] == 0, "it wrote behind the receive");
 	op[1] = post(ft, true, 0, 2, ins, ROOM);
 	FT_TRY(all_done(ft, op + 1, 1, "receives"));
-	return check(ft, op[1], ins, LEN, 0, 2);
+	FT_TRY(check(ft, op[1], ins, LEN, 0, 2));
+	ft_known(ft, NULL, "wrong olen in the error entry");
+	FT_CHECK(ft, op[0]->ee.olen == LEN - 5000, "%zu bytes too many, not %d",
+		 op[0]->ee.olen, LEN - 5000);
+	return FT_PASS;
 }
 
 /* A receive is cancelled while the message may be coming: one of the two has it. */
