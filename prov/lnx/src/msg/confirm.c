@@ -9,8 +9,6 @@
 #include "rma/copy.h"
 #include "wire/shm_ctrl.h"
 
-/* Context of operations whose completion must not be reported. */
-
 /* ---- operations that wait ---- */
 
 static LNX_COLD bool make_room(struct lnx_ep *ep, struct lnx_peer *peer)

@@ -7,8 +7,9 @@
  * read the message moves it once, with a call of the kernel.  So pieces are timed now and
  * then.
  *
- * How much may be pushed before the peer has said that it receives at all: where it is slower than the sender, pieces would fill its queue, which
- * is larger than the caches; and what no receive matches would fill its memory.
+ * No more than so much is pushed before the peer has said that it receives at all: where it is
+ * slower than the sender, pieces would fill its queue, which is larger than the caches; and
+ * what no receive matches would fill its memory.
  *
  * A message that is announced has an answer, and messages arrive in order: so after half of
  * that one is announced, and its answer says that what was pushed before has come.  Pure.
