@@ -46,7 +46,7 @@ _lnxctl_common="-p --all --job --ep -f --dir --wait -v --json --table --yaml --h
 _lnxctl_column() {	# COLUMN ARGUMENT...
 	local column=$1
 	shift
-	"${COMP_WORDS[0]}" "$@" --table 2>/dev/null | awk -v name="$column" '
+	"${typed[0]}" "$@" --table 2>/dev/null | awk -v name="$column" '
 		!at { for (i = 1; i <= NF; i++) if ($i == name) at = i; next }
 		at && NF >= at { print $at }'
 }
@@ -54,32 +54,36 @@ _lnxctl_column() {	# COLUMN ARGUMENT...
 # The options that choose a process, as far as they are typed.
 _lnxctl_chosen() {
 	local i
-	for ((i = 1; i < COMP_CWORD; i++)); do
-		case ${COMP_WORDS[i]} in
-		-p) echo "-p ${COMP_WORDS[i + 1]}" ;;
+	for ((i = 1; i < ${#typed[@]} - 1; i++)); do
+		case ${typed[i]} in
+		-p) echo "-p ${typed[i + 1]}" ;;
 		--all) echo --all ;;
 		del) break ;;	# its --all is another one
 		esac
 	done
 }
 
-_lnxctl() {
-	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]}
+# Sets COMPREPLY for the words in "typed".
+_lnxctl_find() {
 	local words=() i name options kind chosen
 	COMPREPLY=()
 	# The words of the command, without options and their arguments.
-	for ((i = 1; i < COMP_CWORD; i++)); do
-		case ${COMP_WORDS[i]} in
+	for ((i = 1; i < ${#typed[@]} - 1; i++)); do
+		case ${typed[i]} in
 		-p|-f|--dir|--ep|--net|--nid|--health|--pin|--state|--timeout|--wait|-d|-n|\
 		--src|--dst|--rte|--priority|--idx|--id|--gateway|--hop|--credits|--peer-credits)
 			((i++)) ;;
+		-v) [[ ${typed[i + 1]} != [0-9]* ]] || ((i++)) ;;
 		-*) ;;
-		*) words+=("${COMP_WORDS[i]}") ;;
+		*) words+=("${typed[i]}") ;;
 		esac
 	done
 	case $prev in
 	-p)
 		mapfile -t COMPREPLY < <(compgen -W "$(_lnxctl_column pid list)" -- "$cur")
+		return ;;
+	--ep|--wait|--src|--dst|--rte|--priority|--health|--pin|--credits|--peer-credits|\
+	--timeout|--hop|--net|-d|-n)
 		return ;;
 	-f|--dir)
 		mapfile -t COMPREPLY < <(compgen -f -- "$cur")
@@ -101,9 +105,9 @@ _lnxctl() {
 		chosen=$(_lnxctl_chosen)
 		# shellcheck disable=SC2086
 		case ${words[0]-} in
-		net) i=$("${COMP_WORDS[0]}" $chosen net show 2>/dev/null |
+		net) i=$("${typed[0]}" $chosen net show 2>/dev/null |
 			sed -n 's/^ *- nid: //p') ;;
-		*) i=$("${COMP_WORDS[0]}" $chosen peer show 2>/dev/null |
+		*) i=$("${typed[0]}" $chosen peer show 2>/dev/null |
 			sed -n 's/^ *- nid: //p') ;;
 		esac
 		mapfile -t COMPREPLY < <(compgen -W "$i" -- "$cur")
@@ -124,7 +128,7 @@ _lnxctl() {
 		PEER)
 			chosen=$(_lnxctl_chosen)
 			# shellcheck disable=SC2086
-			mapfile -t COMPREPLY < <(compgen -W "$("${COMP_WORDS[0]}" $chosen \
+			mapfile -t COMPREPLY < <(compgen -W "$("${typed[0]}" $chosen \
 				peer show 2>/dev/null | sed -n 's/^ *- nid: //p')" \
 				-- "$cur") ;;
 		FILE) mapfile -t COMPREPLY < <(compgen -f -- "$cur") ;;
@@ -143,6 +147,26 @@ _lnxctl() {
 	*) i= ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$i" -- "$cur")
+}
+
+# bash divides a NID at ':' and '@', and takes ';' in one for the end of the command: so words
+# are divided at blanks, and what bash has as a word already is cut off the answers.
+_lnxctl() {
+	local typed line=${COMP_LINE:0:COMP_POINT} raw cur prev cut i name
+	read -r -a typed <<<"$line"
+	[[ $line == *[[:blank:]] ]] && typed+=("")
+	raw=${typed[-1]}
+	cur=${raw//\\/}
+	prev=${typed[-2]-}
+	_lnxctl_find
+	cut=${raw%"${raw##*["$COMP_WORDBREAKS"]}"}
+	# A '@' begins a word and belongs to it; behind a '\' nothing is divided.
+	cut=${cut%@}
+	[[ $raw == *\\* ]] && cut=
+	for i in "${!COMPREPLY[@]}"; do
+		printf -v name %q "${COMPREPLY[i]}"
+		COMPREPLY[i]=${name#"$cut"}
+	done
 }
 
 complete -F _lnxctl lnxctl

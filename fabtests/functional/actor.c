@@ -77,6 +77,7 @@ void actor_kill(struct actor *a)
 		return;
 	kill(a->pid, SIGKILL);
 	waitpid(a->pid, NULL, 0);
+	shm_files_remove(&a->mem->leaves, NULL);
 	close(a->fd);
 	a->pid = 0;
 }
@@ -413,33 +414,70 @@ static int lives(struct ft *ft, const struct actor_order *o)
 	return FT_PASS;
 }
 
-static int servers(struct ft *ft, const struct actor_order *o)
+static int serve(struct ft *ft, unsigned i)
 {
 	struct actor_answer say = { 0 };
+	struct ft_msg m = {
+		.tagged = true, .addr = FI_ADDR_UNSPEC,
+		.buf = self->mem->at, .len = ACTOR_ROOM, .tag = 1,
+	};
+	struct ft_op *rx = ft_op_new(ft);
+	uint64_t want[2];
+
+	FT_CALL(ft, ft_recv(ft, rx, &m));
+	say.name_len = ft->o.name_len;
+	memcpy(say.name, ft->o.name, sizeof(say.name));
+	FT_TRY(actor_tell(ft, self, &say, sizeof(say)));
+	FT_DONE(ft, rx);
+	/* The sender has removed us now; what it sent is here. */
+	FT_TRY(actor_hear(ft, self, want, sizeof(want), false));
+	FT_CHECK(ft, rx->len == want[1] &&
+		 pattern_check(self->mem->at, want[1], ft->run->seed, 0,
+			       want[0]) < 0, "server %u: wrong data", i);
+	return FT_PASS;
+}
+
+static int servers(struct ft *ft, const struct actor_order *o)
+{
 	unsigned i;
 
 	for (i = 0; i < o->n; i++) {
-		struct ft_msg m = {
-			.tagged = true, .addr = FI_ADDR_UNSPEC,
-			.buf = self->mem->at, .len = ACTOR_ROOM, .tag = 1,
-		};
-		uint64_t want[2];
-		struct ft_op *rx;
-
 		if (i || o->key)
 			FT_TRY(replace_ep(ft));
-		rx = ft_op_new(ft);
-		FT_CALL(ft, ft_recv(ft, rx, &m));
-		say.name_len = ft->o.name_len;
-		memcpy(say.name, ft->o.name, sizeof(say.name));
-		FT_TRY(actor_tell(ft, self, &say, sizeof(say)));
-		FT_DONE(ft, rx);
-		/* The sender has removed us now; what it sent is here. */
-		FT_TRY(actor_hear(ft, self, want, sizeof(want), false));
-		FT_CHECK(ft, rx->len == want[1] &&
-			 pattern_check(self->mem->at, want[1], ft->run->seed, 0,
-				       want[0]) < 0, "server %u: wrong data",
-			 i);
+		FT_TRY(serve(ft, i));
+	}
+	return FT_PASS;
+}
+
+static void mortal(struct ft *ft, unsigned i)
+{
+	int ret = actor_open(ft, NULL, 0);
+
+	/* No other endpoint is open in this process, and no peer is known yet. */
+	shm_files_of(getpid(), &self->mem->leaves);
+	if (ret == FT_PASS && serve(ft, i) == FT_PASS)
+		_exit(0);
+	snprintf(self->mem->why, sizeof(self->mem->why), "%s", ft->why);
+	_exit(1);
+}
+
+static int mortals(struct ft *ft, const struct actor_order *o)
+{
+	unsigned i;
+
+	for (i = 0; i < o->n; i++) {
+		int status = 0;
+		pid_t pid = fork();
+
+		FT_CHECK(ft, pid >= 0, "fork: no process");
+		if (!pid) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			mortal(ft, i);
+		}
+		FT_CHECK(ft, waitpid(pid, &status, 0) == pid, "waitpid: no process");
+		/* Each leaves megabytes. */
+		shm_files_remove(&self->mem->leaves, NULL);
+		FT_CHECK(ft, !status, "server %u: %s", i, self->mem->why);
 	}
 	return FT_PASS;
 }
@@ -476,6 +514,8 @@ static int obey(struct ft *ft, const struct actor_order *o,
 		return lives(ft, o);
 	case ACTOR_SERVERS:
 		return servers(ft, o);
+	case ACTOR_MORTALS:
+		return mortals(ft, o);
 	default:
 		return ft_fail(ft, "unknown order");
 	}

@@ -9,6 +9,7 @@
 #define ACTOR_H
 
 #include "../common/rma.h"
+#include "shm_files.h"
 
 #define ACTORS_MAX	24
 #define ACTOR_ROOM	(1 << 20)
@@ -22,6 +23,7 @@ struct actor_mem {
 	volatile uint64_t log[ACTOR_LOG];
 	volatile bool stop;
 	volatile unsigned count[4];	/* by `play`: its own */
+	struct shm_files leaves;	/* of ACTOR_MORTALS: what the present one leaves */
 	_Alignas(64)
 	unsigned char at[ACTOR_ROOM];
 };
@@ -41,6 +43,7 @@ int actors_run(struct ft *ft, const struct ft_case *c);
 /* Fork actor i, which calls play.  FT_PASS or FT_FAIL. */
 int actor_start(struct ft *ft, int i,
 		int (*play)(struct ft *ft, struct actor *me));
+/* It is reaped; what the last one of ACTOR_MORTALS left behind is removed. */
 void actor_kill(struct actor *a);
 /* Both sides: pass a block.  Hearing makes progress, if the endpoint is open
  * and not `deaf`. */
@@ -77,6 +80,8 @@ enum {
 					 * number (from `key` on) and name */
 	ACTOR_SERVERS,			/* n endpoints, one after the other, that
 					 * receive one message each */
+	ACTOR_MORTALS,			/* the same, each in a process of its own that
+					 * ends without closing it */
 };
 
 struct actor_order {

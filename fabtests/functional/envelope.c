@@ -17,6 +17,10 @@
  *	flood NAME LEN MS		for MS milliseconds, or until another command comes,
  *					as many as the core takes, with pauses
  *					-> "flooded N"
+ *	attack NAME SEED MS		the same time, whatever a gateway should not suffer from:
+ *					bytes at random, envelopes with mistakes, hellos of
+ *					ends that there are not, other accounts than its own,
+ *					ports at random of NAME's host -> "attacked N"
  *	quit
  *
  * usage: envelope PROVIDER INTERFACE
@@ -74,6 +78,7 @@ static struct { uint64_t src; uint32_t next; } from[64];
 static struct lnx_gw_info gw_info;
 static struct lnx_gw_ask answer;
 static bool sending;
+static bool careless;			/* it attacks: what comes may be anything */
 static int send_err;
 
 static void __attribute__((noreturn)) die(const char *what, long err)
@@ -209,6 +214,8 @@ static void take(const uint8_t *bytes, size_t len)
 {
 	struct lnx_route_note n;
 
+	if (careless)
+		return;
 	switch (lnx_route_kind(bytes, len)) {
 	case LNX_ROUTE_FRAME:
 		take_frame(bytes, len);
@@ -355,6 +362,111 @@ static void do_flood(struct peer *to, unsigned len, unsigned ms)
 	printf("flooded %u\n", n);
 }
 
+/* ---- what is hostile ---- */
+
+static uint64_t rnd_state;
+
+static uint32_t rnd(uint32_t n)
+{
+	rnd_state = lnx_mix64(rnd_state + 0x9e3779b97f4a7c15ull);
+	return (uint32_t)(rnd_state >> 32) % n;
+}
+
+static size_t any_bytes(void)
+{
+	size_t len = 1 + rnd(rnd(8) ? 512 : BYTES), i;
+
+	for (i = 0; i < len; i++)
+		send_buf[i] = (uint8_t)rnd(256);
+	return len;
+}
+
+/* A frame with mistakes: bits, its length, or the length that it says. */
+static size_t wrong_frame(const struct peer *to)
+{
+	size_t len = 128 + rnd(8192);
+
+	fill(to, (unsigned)len, rnd(1000));
+	if (rnd(2))
+		send_buf[rnd(128)] ^= (uint8_t)(1u << rnd(8));
+	return rnd(2) ? len : 1 + rnd((uint32_t)len + 100);
+}
+
+/* To a port of the host that may be anything, in the name of anyone. */
+static size_t frame_to_any_port(const struct peer *to)
+{
+	struct peer other = *to;
+	struct sockaddr_in in;
+
+	memcpy(&in, other.addr.raw, sizeof(in));
+	in.sin_port = htons((uint16_t)(1 + rnd(65535)));
+	memcpy(other.addr.raw, &in, sizeof(in));
+	account = (uint16_t)rnd(rnd(2) ? 16 : 65536);
+	fill(&other, 128 + rnd(256), rnd(1000));
+	return 128;
+}
+
+static size_t made_up_hello(void)
+{
+	struct lnx_gw_hello h = { .oldest = 1, .newest = 1, .id = rnd_state | 1, .key = key,
+				  .account = (uint16_t)rnd(65536), .nonce = rnd(1000) };
+	struct sockaddr_in in;
+	int len;
+
+	h.rails.n = 1;
+	h.rails.rail[0] = own;
+	memcpy(&in, own.raw, sizeof(in));
+	in.sin_port = htons((uint16_t)(1024 + rnd(60000)));
+	if (rnd(2))
+		memcpy(h.rails.rail[0].raw, &in, sizeof(in));
+	len = lnx_gw_hello_put(send_buf, sizeof(send_buf), &h);
+	return len < 0 ? 1 : (size_t)len;
+}
+
+static size_t question(const struct peer *to)
+{
+	struct lnx_gw_ask a = { .id = rnd(4) ? own_id : rnd_state, .key = key,
+				.nonce = rnd(1000), .account = account, .rail = to->addr };
+	int len = lnx_gw_ask_put(send_buf, &a);
+
+	return len < 0 ? 1 : (size_t)len;
+}
+
+static size_t hostile(const struct peer *to)
+{
+	switch (rnd(5)) {
+	case 0:
+		return any_bytes();
+	case 1:
+		return wrong_frame(to);
+	case 2:
+		return frame_to_any_port(to);
+	case 3:
+		return made_up_hello();
+	default:
+		return question(to);
+	}
+}
+
+static void do_attack(const struct peer *to, uint64_t seed, unsigned ms)
+{
+	uint64_t deadline = lnx_clock_ns() + ms * LNX_NS_PER_MS;
+	unsigned n = 0, i;
+
+	rnd_state = seed;
+	careless = true;
+	while (lnx_clock_ns() < deadline && !commanded(0)) {
+		for (i = 0; i < 64; i++) {
+			size_t len = hostile(to);
+
+			/* What the core has not sent yet changes: so much the better. */
+			n += !fi_send(ep, send_buf, len, NULL, gateway->fi, NULL);
+		}
+		progress();
+	}
+	printf("attacked %u\n", n);
+}
+
 static void do_hello(void)
 {
 	struct lnx_gw_hello h = { .oldest = 1, .newest = 1, .id = own_id, .key = key,
@@ -475,6 +587,9 @@ static bool command(char *line)
 		 sscanf(line, "%*s %15s %u %u", name, &len, &n) == 3 && find(name) &&
 		 len >= 128 && len <= BYTES)
 		do_flood(find(name), len, n);
+	else if (!strcmp(what, "attack") &&
+		 sscanf(line, "%*s %15s %llu %u", name, &with_key, &n) == 3 && find(name))
+		do_attack(find(name), with_key, n);
 	else
 		printf("error command\n");
 	return true;

@@ -17,6 +17,8 @@ BUILD = os.environ.get("top_builddir", ".")
 # Hang guards, which no working run comes near.
 GUARD = 60 * float(os.environ.get("FT_TIMEOUT_S", 60)) / 60
 STRANGERS = 200
+# What starts gateways: a command of words.
+UNDER = os.environ.get("LNX_RTD_UNDER", "").split()
 work = tempfile.TemporaryDirectory(prefix="lnxrtd-")
 children = []
 
@@ -67,7 +69,7 @@ class Gateway:
             os.unlink(self.state_file)
         # pylint: disable-next=consider-using-with
         self.process = subprocess.Popen(
-            [os.path.join(BUILD, "lnxrtd"), "--loopback", "-c", self.conf],
+            [*UNDER, os.path.join(BUILD, "lnxrtd"), "--loopback", "-c", self.conf],
             stderr=subprocess.PIPE, text=True)
         children.append(self.process)
         end = time.monotonic() + GUARD

@@ -18,6 +18,8 @@ BUILD = os.path.abspath(os.environ.get("top_builddir", "."))
 DSO = os.environ.get("LNX_SO", os.path.join(BUILD, ".libs/liblnx-fi.so"))
 # A hang guard, which no working run comes near.
 GUARD = 600 * float(os.environ.get("FT_TIMEOUT_S", 30)) / 30
+# What starts gateways: a command of words.
+UNDER = os.environ.get("LNX_RTD_UNDER", "").split()
 A, B, G1, G2, G3 = 1, 2, 241, 242, 243
 NODES = {A: "1", B: "2", G1: "g1", G2: "g2", G3: "g3"}
 NETS = "tcp1=10.77.0.0/24; tcp2=10.77.1.0/24; tcp3=10.77.2.0/24; tcp4=10.77.3.0/24"
@@ -69,7 +71,8 @@ class Gateway:
     def start(self):
         if os.path.exists(self.state_file):
             os.unlink(self.state_file)
-        self.process = start(self.node, [os.path.join(BUILD, "lnxrtd"), "-c", self.conf])
+        self.process = start(self.node, [*UNDER, os.path.join(BUILD, "lnxrtd"), "-c",
+                                         self.conf])
         end = time.monotonic() + GUARD
         while not os.path.exists(self.state_file):
             want(self.process.poll() is None, "lnxrtd ended")
@@ -687,6 +690,123 @@ def case_nids():
         t.quit()
     for g in gateways:
         g.stop()
+
+
+def case_far_link():
+    """The gateway's link to the far net goes down: it tells, and its routes are not used until
+    it is back; with AVOID_ASYM_ROUTER_FAILURE 0 they are."""
+    gateways = two()
+    a, b = talks()
+    other = Talk(A, "rail0", FI_LNX_AVOID_ASYM_ROUTER_FAILURE="0")
+    for t in a, b, other:
+        t.do("spin")
+        for g in G1, G2:
+            t.route("add", *over(g)[t.node == B])
+    nids = {g: "10.77.0.%d@tcp1" % g for g in (G1, G2)}
+    for t in a, other:
+        wait_for(lambda t=t: all(w["gateway state"] == "alive" for w in ways(t).values()),
+                 "not all gateways answer")
+    a.do("flow 0 2000")
+    b.do("sink 2000")
+    took = []
+    for down, stays in ((0, 1), (1, 0)):
+        g = gateways[down]
+        carries(g, "gateway %d carries nothing" % down)
+        infos = g.count("infos")
+        began = time.monotonic()
+        lab("fault", NODES[g.node], "1", "down")
+        wait_for(lambda g=g: ways(a)[nids[g.node]]["reason"] ==
+                 "no rail of the gateway is up there", "A does not know: %s" % ways(a))
+        took.append(time.monotonic() - began)
+        # B is told of nothing over a link that is down.
+        wait_for(lambda g=g, infos=infos: g.count("infos") >= infos + 2, "not all are told")
+        time.sleep(0.2)
+        want(ways(other)[nids[g.node]]["state"] == "up", "%s" % ways(other))
+        want(ways(a)[nids[gateways[stays].node]]["state"] == "up", "%s" % ways(a))
+        carries(gateways[stays], "gateway %d carries nothing" % stays)
+        before = g.count("recv_count")
+        time.sleep(0.2)
+        more = g.count("recv_count") - before
+        want(more < 20, "%d frames to the gateway whose link is down" % more)
+        lab("fault", NODES[g.node], "1", "restore")
+        wait_for(lambda g=g: ways(a)[nids[g.node]]["state"] == "up",
+                 "it does not come back: %s" % ways(a))
+        carries(g, "gateway %d carries nothing again" % down)
+    print("# A knew after", ["%.0f ms" % (1e3 * t) for t in took])
+    a.do("ebb")
+    b.do("ebb")
+    for t in (a, b, other):
+        s = t.show("stats", "show")["statistics"]
+        want(s["errors"] == 0, "errors: %s" % s)
+        t.quit()
+    for g in gateways:
+        g.stop()
+
+
+class Envelope:
+    """An end without lnx, which sends what it is told (envelope.c)."""
+
+    def __init__(self, node, rail):
+        self.p = start(node, [os.path.join(BUILD, "fabtests/functional/envelope"), "tcp",
+                              rail], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.address = self.do("address")
+        self.prov, _, _, self.group = re.split("[:#]", self.address)
+
+    def tell(self, line):
+        want(self.p.poll() is None, "envelope has ended with %s: %s" % (
+            self.p.returncode, self.p.stdout.read() if self.p.returncode else ""))
+        self.p.stdin.write(line + "\n")
+        self.p.stdin.flush()
+
+    def answer(self):
+        said = self.p.stdout.readline().strip()
+        want(said and not said.startswith("error"), "envelope: " + said)
+        return said
+
+    def do(self, line):
+        self.tell(line)
+        return self.answer()
+
+    def peer(self, name, ip, port, like):
+        """An address on the net of another end."""
+        self.do("peer %s %s:%s:%d#%s" % (name, like.prov, ip, port, like.group))
+
+
+def case_hostile():
+    """What a hostile end asks for and must not get; and it keeps nothing from others,
+    whatever it sends."""
+    g = Gateway(G1, more="limits: {notes: 1000}\n")
+    bad, b = Envelope(G3, "rail0"), Envelope(B, "rail1")
+    bad.peer("g", "10.77.0.%d" % G1, 7988, bad)
+    bad.do("gateway g")
+    bad.do("hello")
+    for ip, port, reason in (("10.77.1.2", 1023, "not_allowed"),
+                             ("127.0.0.1", 5000, "not_allowed"),
+                             ("169.254.1.1", 5000, "not_allowed"),
+                             ("10.77.1.%d" % G1, 5000, "own_id"),
+                             ("10.77.0.%d" % G1, 5000, "own_id"),
+                             ("10.77.1.%d" % G1, 7988, "own_id")):
+        bad.peer("x", ip, port, b)
+        before = g.count(reason)
+        bad.do("send x 1 200")
+        wait_for(lambda reason=reason, before=before: g.count(reason) == before + 1,
+                 "%s:%d is not %s" % (ip, port, reason))
+    bad.do("peer x %s:10.99.0.1:5000#9" % b.prov)
+    bad.do("send x 1 200")
+    wait_for(lambda: g.count("no_route") == 1, "a net that it does not serve")
+    want(g.count("route_count") == 0, "something was forwarded")
+    bad.do("peer b " + b.address)
+    for size in ("64", "64k"):
+        bad.tell("attack b %d 600000" % time.time_ns())
+        traffic([g], "stream", size, lambda *_: None)
+        print("# " + bad.do("address"))
+        bad.answer()
+    with open("/proc/%d/status" % g.process.pid, encoding="ascii") as f:
+        print("# gateway: " + re.search(r"VmRSS:.*", f.read())[0])
+    for reason in ("bad_envelope", "refused", "quota"):
+        want(g.count(reason) > 0, "no frame was dropped because of " + reason)
+    g.stop()
+    want(g.process.returncode == 0, "it ended with %s" % g.process.returncode)
 
 
 def case_live_refused():

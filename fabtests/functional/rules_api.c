@@ -97,6 +97,39 @@ static void many(void)
 	CHECK(!lnx_policy_del(p, NULL, 0, &deleted) && deleted == i);
 }
 
+/* Several at a time: all of them, or none. */
+static void together(void)
+{
+	struct lnx_policy_rule rule[40], *found = NULL;
+	struct lnx_policy_id id[40];
+	unsigned i;
+	size_t n = 0;
+
+	memset(rule, 0, sizeof(rule));
+	for (i = 0; i < 40; i++) {
+		rule[i].index = LNX_POLICY_UNSET;
+		rule[i].priority = i;
+		snprintf(rule[i].src, sizeof(rule[i].src), "10.0.0.%u@tcp", i + 1);
+	}
+	CHECK(lnx_policy_add(p, rule, 40, id) == -E2BIG);
+	CHECK(strstr(lnx_policy_error(p), "fewer at a time"));
+	CHECK(!lnx_policy_show(p, NULL, &found, &n) && !n);
+	free(found);
+	CHECK(!lnx_policy_add(p, rule, 10, id) && id[9].index == 9);
+	rule[12].priority = LNX_POLICY_UNSET - 1;
+	strcpy(rule[13].src, "nonsense");
+	CHECK(lnx_policy_add(p, rule + 10, 4, id) == -EINVAL);
+	CHECK(!lnx_policy_show(p, NULL, &found, &n) && n == 10);
+	free(found);
+	/* A net rule that is there is not taken for one of NIDs. */
+	CHECK(!lnx_policy_add_net(p, LNX_POLICY_DST, "tcp", 3, NULL));
+	CHECK(lnx_policy_add_nid(p, LNX_POLICY_DST, "tcp", 4, NULL) == -EINVAL);
+	CHECK(!lnx_policy_show_net(p, LNX_POLICY_DST, NULL, &found, &n) && n == 1 &&
+	      found->priority == 3);
+	free(found);
+	CHECK(!lnx_policy_del(p, NULL, 0, NULL));
+}
+
 int main(int argc, char **argv)
 {
 	uint64_t eid = argc > 2 ? strtoull(argv[2], NULL, 16) : 0;
@@ -113,6 +146,7 @@ int main(int argc, char **argv)
 	refused();
 	each_kind();
 	many();
+	together();
 	lnx_policy_close(p);
 	return errors != 0;
 }

@@ -10,43 +10,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-
-/* The files of shared memory that a process maps; returns their number. */
-static int shm_files(pid_t pid, char file[VICTIM_FILES][VICTIM_PATH])
-{
-	char path[64], line[VICTIM_PATH + 200];
-	int n = 0;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	f = fopen(path, "r");
-	while (f && n < VICTIM_FILES && fgets(line, sizeof(line), f)) {
-		char *at = strstr(line, "/dev/shm/");
-
-		if (!at || strlen(at) >= VICTIM_PATH)
-			continue;
-		at[strcspn(at, "\n")] = '\0';
-		if (!n || strcmp(at, file[n - 1]))
-			strcpy(file[n++], at);
-	}
-	if (f)
-		fclose(f);
-	return n;
-}
-
-/* A killed process leaves its files behind. */
-static void remove_files(const struct victim *v, char file[VICTIM_FILES][VICTIM_PATH], int n)
-{
-	int i, k;
-
-	for (i = 0; i < n; i++) {
-		for (k = 0; k < VICTIM_FILES && strcmp(file[i], v->ours[k]); k++)
-			;
-		if (k == VICTIM_FILES)
-			unlink(file[i]);
-	}
-}
-
 /* A process with an endpoint of its own, connected by a socket. */
 static void victim_main(struct ft *ft, int fd, uint64_t caps,
 			int (*does)(struct ft *ft))
@@ -102,7 +65,7 @@ int victim_start(struct ft *ft, struct victim *v, const struct ft_cfg *cfg,
 	ft->open = true;
 	ft_ops_drop(ft);
 	/* What the other process maps beyond these is its own. */
-	shm_files(getpid(), v->ours);
+	shm_files_of(getpid(), &v->ours);
 	FT_CHECK(ft, write(v->fd, ft->o.name, FT_NAME_MAX) == FT_NAME_MAX &&
 		 recv(v->fd, name, FT_NAME_MAX, MSG_WAITALL) == FT_NAME_MAX,
 		 "the other process did not open");
@@ -118,8 +81,8 @@ void victim_leave(struct victim *v)
 {
 	if (v->pid <= 0)
 		return;
-	if (!v->ntheirs)
-		v->ntheirs = shm_files(v->pid, v->theirs);
+	if (!v->theirs.n)
+		shm_files_of(v->pid, &v->theirs);
 	kill(v->pid, SIGKILL);
 	waitpid(v->pid, NULL, 0);
 	close(v->fd);
@@ -129,15 +92,14 @@ void victim_leave(struct victim *v)
 void victim_kill(struct victim *v)
 {
 	victim_leave(v);
-	remove_files(v, v->theirs, v->ntheirs);
-	v->ntheirs = 0;
+	shm_files_remove(&v->theirs, &v->ours);
 }
 
 int victim_dies_soon(struct ft *ft, struct victim *v)
 {
 	char byte = 1;
 
-	v->ntheirs = shm_files(v->pid, v->theirs);
+	shm_files_of(v->pid, &v->theirs);
 	FT_CHECK(ft, write(v->fd, &byte, 1) == 1, "the other process has "
 		 "ended");
 	return FT_PASS;

@@ -4,9 +4,8 @@
 #define VICTIM_H
 
 #include "hazard.h"
+#include "shm_files.h"
 
-#define VICTIM_FILES	8
-#define VICTIM_PATH	200
 #define VICTIM_NAP_US	200000
 
 struct victim {
@@ -14,9 +13,7 @@ struct victim {
 	int fd;
 	/* Files of shared memory: ours before the fork, and those that it
 	 * leaves behind. */
-	char ours[VICTIM_FILES][VICTIM_PATH];
-	char theirs[VICTIM_FILES][VICTIM_PATH];
-	int ntheirs;
+	struct shm_files ours, theirs;
 };
 
 /*

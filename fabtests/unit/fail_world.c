@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,7 +80,7 @@ void heal(unsigned rail)
 
 /* ---- kernels, which answer for peers that compute ---- */
 
-bool kernel_alive[FAKE_RAILS], kernel_refuses[FAKE_RAILS], kernel_unknown;
+bool kernel_alive[FAKE_RAILS], kernel_refuses[FAKE_RAILS], kernel_unknown, kernel_lacks;
 unsigned kernel_takes_ms;
 enum lnx_ping_result kernel_says;
 
@@ -121,7 +122,8 @@ enum lnx_ping_result __wrap_lnx_ping_start(struct lnx_ping *ping,
 {
 	cr_assert(src && dst && srclen == dstlen && !device);
 	ping->fd = (int)(fake_now_ns / LNX_NS_PER_MS);
-	ping->result = kernel_unknown ? LNX_PING_UNKNOWN : LNX_PING_WAITING;
+	ping->result = kernel_unknown || kernel_lacks ? LNX_PING_UNKNOWN : LNX_PING_WAITING;
+	ping->err = kernel_lacks ? EMFILE : 0;
 	return (enum lnx_ping_result)ping->result;
 }
 

@@ -97,6 +97,7 @@ extern uint64_t credit;
 extern bool kernel_alive[FAKE_RAILS];	/* it answers although frames are lost */
 extern bool kernel_refuses[FAKE_RAILS];	/* it answers that there is no such port */
 extern bool kernel_unknown;		/* it cannot be asked */
+extern bool kernel_lacks;		/* nor that, for want of descriptors */
 extern unsigned kernel_takes_ms;
 /* What the kernels of peers say that are no sides. */
 extern enum lnx_ping_result kernel_says;

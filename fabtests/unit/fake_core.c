@@ -191,6 +191,13 @@ static bool routed(struct fake_core *core, struct fake_sent *s)
 	return true;
 }
 
+/* A question to a gateway, which the script refuses. */
+static bool refuses_ask(struct fake_core *core, const void *bytes, size_t len)
+{
+	return core->ask_again && lnx_route_kind(bytes, len) == LNX_ROUTE_GW_ASK &&
+	       scripted(&core->ask_again);
+}
+
 /* PULL and PIECE, which are valid between the ends of routed paths only. */
 static bool pulls(struct fake_sent *s)
 {
@@ -290,6 +297,8 @@ static ssize_t post_send(struct fid_ep *fid, const char *call,
 		poll_peer(core);
 	if (core->in_send)
 		core->in_send();
+	if (niov == 1 && refuses_ask(core, iov->iov_base, iov->iov_len))
+		return -FI_EAGAIN;
 	if (scripted(&core->send_again)) {
 		core->nrefused++;
 		fake_now_ns += core->refuse_ns;
@@ -324,6 +333,8 @@ static ssize_t post_inject(struct fid_ep *fid, const char *call,
 		core->nrefused_latency++;
 		return -FI_EAGAIN;
 	}
+	if (refuses_ask(core, buf, len))
+		return -FI_EAGAIN;
 	if (core->in_inject && !asks(buf)) {
 		core->in_inject();
 		poll_peer(core);

@@ -49,6 +49,7 @@ struct fake_core {
 	/* The script: so many of the next calls return -FI_EAGAIN (read_again
 	 * is for writes of remote memory, too) ... */
 	uint32_t send_again, inject_again, recv_again, read_again, latency_again;
+	uint32_t ask_again;		/* of questions to gateways */
 	unsigned deaf;			/* and to these places in the AV, as bits, always */
 	int refuse_err;			/* with that instead, if not 0; */
 	uint64_t refuse_ns;		/* sends and injects: after so long */

@@ -362,6 +362,8 @@ Test(config, errors_say_where_and_what)
 		{ "udsp: \"x", 0, 0, "", "no YAML" },
 		{ "a: b: c", 1, 5, "", "no YAML" },
 		{ "\tudsp: []", 1, 1, "", "no YAML" },
+		{ "numa: {range: 3}\nudsp: []\n# \033", 3, 3, "", "no YAML: control" },
+		{ "numa: {range: 3}\nudsp: []\n# x\351", 3, 4, "", "no YAML" },
 		{ "udsp: [{src: *x}]", 1, 14, "udsp[0].src", "an alias" },
 		{ "udsp: [{src: &x tcp}]", 1, 14, "udsp[0].src", "an anchor" },
 		{ "udsp: [{src: !!str tcp}]", 1, 14, "udsp[0].src", "a tag" },
@@ -394,6 +396,15 @@ Test(config, errors_say_where_and_what)
 		for (p = why.key; *p; p++)
 			cr_assert(isprint((unsigned char)*p), "%s", cases[i].text);
 	}
+}
+
+Test(config, a_byte_order_mark)
+{
+	if (no_yaml())
+		return;
+	cr_assert_eq(read_text("\357\273\277numa: {range: 3}\nudsp: []\n"), 0, "%s", why.why);
+	cr_assert_eq(read_text("\357\273\277\nnuma: {range: far}\n"), -EINVAL);
+	cr_expect(why.line == 2 && why.column == 15, "%u:%u", why.line, why.column);
 }
 
 Test(config, an_error_as_text)

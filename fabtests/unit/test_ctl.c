@@ -4,6 +4,7 @@
  * requests through its mailbox, and whose file it is.
  */
 #include <criterion/criterion.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -960,6 +961,47 @@ Test(ctl, explain_knows_at_once)
 	}
 }
 
+/* A path that is preferred takes nothing before it is connected. */
+Test(ctl, explain_before_the_first_message)
+{
+	struct fake_opt opt = { .nrail = 2, .kind = { LNX_RAIL_PLAIN, LNX_RAIL_PLAIN } };
+
+	fake_open(&f, &opt);
+	fake_peer_init(&f, &p, 0x1111);
+	fake_peer_insert(&f, &p);
+	cr_assert_eq(ask("explain 0 16"), 0, "%s", text);
+	cr_expect_eq(count("use frames state idle"), 1u, "%s", text);
+	cr_expect_eq(count("preferred, but not connected yet"), 1u, "%s", text);
+	cr_expect_eq(count("goes over path 1, the first message, too"), 1u, "%s", text);
+	cr_expect_eq(count("use spill state idle"), 1u, "%s", text);
+	cr_expect_eq(count("takes frames until path 0 is connected"), 1u, "%s", text);
+	fake_meet(&f, &p);
+	cr_assert_eq(ask("explain 0 16"), 0, "%s", text);
+	cr_expect_eq(count("not connected"), 0u, "%s", text);
+	fake_close_quick(&f);
+}
+
+/* By LNet's order a pin decides for frames; what is large the peer reads as it likes. */
+Test(ctl, explain_pins_and_large_messages)
+{
+	struct fake_opt opt = { .nrail = 2, .kind = { LNX_RAIL_PLAIN, LNX_RAIL_PLAIN } };
+
+	fake_conf.multi_rail_selection = LNX_SELECTION_LNET;
+	fake_open(&f, &opt);
+	fake_peer_init(&f, &p, 0x1111);
+	fake_peer_insert(&f, &p);
+	fake_meet(&f, &p);
+	strcpy(f.lnx->rail[1]->name, "plain:second");
+	cr_assert_eq(ask("health set plain:second 500"), 0, "%s", text);
+	cr_assert_eq(ask("explain 0 16"), 0, "%s", text);
+	cr_expect_eq(count("use no"), 1u, "%s", text);
+	cr_assert_eq(ask("explain 0 1000000"), 0, "%s", text);
+	cr_expect_eq(count("use no"), 0u, "%s", text);
+	cr_expect_eq(count("use pieces"), 1u, "%s", text);
+	cr_expect_eq(count("reads what is large in an order of its own"), 1u, "%s", text);
+	fake_close_quick(&f);
+}
+
 /* ---- whose file it is ---- */
 
 static int in_child(void (*play)(void))
@@ -1205,4 +1247,51 @@ Test(ctl, stats_file)
 	fake_close(&f);
 	lnx_stats_file_fini();
 	fake_conf.stats_file = NULL;
+}
+
+static void write_stats(char *path)
+{
+	fake_conf.stats_file = path;
+	fake_conf.state = false;
+	open_kind(LNX_RAIL_PLAIN);
+	fake_close(&f);
+	lnx_stats_file_fini();
+	fake_conf.stats_file = NULL;
+}
+
+/* What is no file stays what it is: FI_LNX_STATS_FILE=/dev/null of root, for instance. */
+Test(ctl, stats_file_special)
+{
+	char path[100], link[120];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/pipe", root);
+	snprintf(link, sizeof(link), "%s/link", root);
+	cr_assert(!mkfifo(path, 0600) && !symlink(path, link));
+	write_stats(path);
+	write_stats(link);
+	cr_expect(!lstat(path, &st) && S_ISFIFO(st.st_mode));
+	cr_expect(!lstat(link, &st) && S_ISLNK(st.st_mode));
+}
+
+/* Others may write to the same path at the same time, each of them first to another file. */
+Test(ctl, stats_file_shared)
+{
+	char path[100], other[120];
+	struct dirent *e;
+	unsigned n = 0;
+	DIR *d;
+
+	snprintf(path, sizeof(path), "%s/same", root);
+	snprintf(other, sizeof(other), "%s.new", path);
+	cr_assert(!mkfifo(other, 0600));
+	write_stats(path);
+	read_file(path);
+	cr_expect(strstr(text, "lnx_endpoint{pid=\""));
+	d = opendir(root);
+	cr_assert(d);
+	while ((e = readdir(d)))
+		n += !strncmp(e->d_name, "same", 4);
+	closedir(d);
+	cr_expect_eq(n, 2, "%u files", n);
 }

@@ -17,6 +17,57 @@ static void give_up(struct side *s, int err)
 	lnx_unlock(&f.lnx->lock);
 }
 
+/* So long does it last until a peer, whose hosts cannot be asked, is given up, in ms. */
+static unsigned lives_unasked(struct side *s, unsigned most_ms)
+{
+	unsigned i, ms;
+
+	for (i = 0; i < 2; i++)
+		black_hole(i);
+	send1(s, 8);
+	for (ms = 0; ms < most_ms && !lnx_peer_dead(inside(s)); ms += 10)
+		run_ms(10);
+	return ms;
+}
+
+/* This process has no descriptors to ask hosts with.  A peer that is silent for long is given
+ * up in the end. */
+BOTH(without_descriptors_it_takes_longer)
+{
+	struct side *s = &side[0];
+	unsigned ms;
+
+	fake_conf.transaction_timeout = 2000;
+	fake_conf.connect_timeout = 4000;
+	open_met(kind, 2, 1);
+	kernel_lacks = true;
+	ms = lives_unasked(s, 60000);
+	cr_expect_geq(ms, 3900, "given up after %u ms", ms);
+	cr_expect_leq(ms, 5500, "given up after %u ms", ms);
+	kernel_lacks = false;
+	close_now();
+}
+
+/* It gets some, and its peer's hosts answer. */
+BOTH(with_descriptors_again_it_is_asked)
+{
+	struct side *s = &side[0];
+	unsigned ms;
+
+	fake_conf.transaction_timeout = 2000;
+	fake_conf.connect_timeout = 4000;
+	open_met(kind, 2, 1);
+	kernel_lacks = true;
+	ms = lives_unasked(s, 3000);
+	cr_expect_eq(ms, 3000, "given up after %u ms", ms);
+	kernel_lacks = false;
+	kernel_alive[0] = true;
+	run_ms(10000);
+	cr_expect_not(lnx_peer_dead(inside(s)));
+	kernel_alive[0] = false;
+	close_now();
+}
+
 /* A read of the peer hangs in a rail, and nothing else does.  The peer will look for it
  * where it was. */
 BOTH(a_rail_keeps_the_port_that_the_peer_knows)

@@ -438,6 +438,29 @@ Test(nid, what_patterns_are_for)
 	cr_assert(!has("*@kfi", &b));
 }
 
+Test(nid, nets_that_are_defined)
+{
+	static const struct {
+		const char *text;
+		bool defined;
+	} rows[] = {
+		{ "tcp", true }, { "tcp1", true }, { "tcp2", false }, { "tcp[2-9]", false },
+		{ "tcp[1-9]", true }, { "tcp[0-9]", true }, { "tcp*", true }, { "cxi", true },
+		{ "cxi1", false }, { "left", false }, { "left7", true }, { "left*", true },
+		{ "*.*.*.*@tcp2", false }, { "10.0.0.1@tcp1", true },
+		{ "tcp:10.0.0.0/8", true },
+	};
+	unsigned i;
+
+	cr_assert_eq(lnx_nets_parse("tcp1=10.0.0.0/8; left7=tcp;ofi_rxm", &nets, &why), 0,
+		     "%s", why.why);
+	for (i = 0; i < LNX_ARRAY_SIZE(rows); i++) {
+		cr_assert_eq(parse(rows[i].text), 0, "%s: %s", rows[i].text, why.why);
+		cr_expect_eq(lnx_nid_part_defined(&nets, &pat.part[0]), rows[i].defined, "%s",
+			     rows[i].text);
+	}
+}
+
 Test(nid, patterns_for_one_rail)
 {
 	struct lnx_nid nid;

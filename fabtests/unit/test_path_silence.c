@@ -163,14 +163,16 @@ static const char *const says[] = {
 	[LNX_LIVENESS_TIMED_OUT] = "timed-out",
 };
 
-/* Two paths; kernels: "alive", "refuse", "unknown" or "mute", of both. */
+/* Two paths; kernels: "alive", "refuse", "unknown", "unasked" or "mute", of both.  "late": one
+ * that could not be asked is asked at the time of the last look. */
 static void peer_story(const char *text)
 {
 	struct lnx_liveness_view v = {
 		.limit_ns = 5 * LNX_NS_PER_S, .stall_limit_ns = 20 * LNX_NS_PER_S,
-		.npath = 2,
+		.unasked_limit_ns = 8 * LNX_NS_PER_S, .npath = 2,
 	};
 	struct lnx_liveness l = { 0 };
+	uint64_t now = 0;
 	char words[512], *save = NULL, *w;
 
 	cr_assert_lt(strlen(text), sizeof(words));
@@ -178,18 +180,22 @@ static void peer_story(const char *text)
 	for (w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
 		const char *verdict;
 		unsigned got, want;
-		uint64_t now;
 
 		if (!strchr(w, ':')) {
 			if (is(w, "frame")) {
 				lnx_liveness_seen(&l);
 				continue;
 			}
+			if (is(w, "late")) {
+				lnx_liveness_asked_late(&l, &v, now);
+				continue;
+			}
 			v.alive = is(w, "alive") ? 2 : is(w, "one-alive");
 			v.refused = is(w, "refuse") ? 2 : is(w, "one-refuses");
 			v.unknown = is(w, "unknown") ? 2 : is(w, "one-unknown");
-			cr_assert(v.alive || v.refused || v.unknown || is(w, "mute") ||
-				  is(w, "for-ever"), "%s", w);
+			v.unasked = is(w, "unasked") ? 2 : is(w, "one-unasked");
+			cr_assert(v.alive || v.refused || v.unknown || v.unasked ||
+				  is(w, "mute") || is(w, "for-ever"), "%s", w);
 			if (is(w, "for-ever"))
 				v.stall_limit_ns = 0, v.alive = 2;
 			continue;
@@ -227,8 +233,22 @@ Test(silence, of_a_peer)
 		   "20000:timed-out");
 	/* Without a limit it is never. */
 	peer_story("for-ever 0:wait 500:ask 2000:wait 900000:ask 902000:wait 1900000:ask");
-	/* What is not known ends nothing. */
-	peer_story("unknown 0:wait 500:ask 5000:ask 6000:ask 60000:ask");
+	/* What cannot be known ends nothing before the stall limit, */
+	peer_story("unknown 0:wait 500:ask 5000:ask 6000:ask 19000:ask 19999:wait "
+		   "20000:timed-out");
+	peer_story("one-unknown 0:wait 500:ask 5000:ask 19000:ask 20000:timed-out");
+	/* and what only could not be asked nothing before the limit of that. */
+	peer_story("unasked 0:wait 500:ask 5000:ask 7000:ask 7999:wait 8000:timed-out");
+	peer_story("one-unasked 0:wait 500:ask 5000:ask 7000:ask 7999:wait 8000:timed-out");
+	/* A frame of it, or an answer, at any time. */
+	peer_story("unasked 0:wait 500:ask 7000:ask 7900:wait frame 8000:wait 8500:ask "
+		   "15000:ask 15999:wait 16000:timed-out");
+	peer_story("unasked 0:wait 500:ask 7000:ask one-alive 7999:wait 8499:ask");
+	/* One that is asked at last has time to answer, but not again and again. */
+	peer_story("unasked 0:wait 500:ask 5000:ask 5600:wait late mute 6000:wait 6099:wait "
+		   "6100:timed-out");
+	peer_story("unasked 0:wait 500:ask 7600:ask 7900:wait late 8000:wait late 8399:wait late "
+		   "8400:timed-out");
 	/* A frame of it, at any time. */
 	peer_story("mute 0:wait 500:ask 4900:ask frame 5000:wait 5400:wait 5500:ask "
 		   "9999:ask 10498:wait 10499:timed-out");

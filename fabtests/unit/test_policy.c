@@ -417,7 +417,7 @@ static const char *load(const char *yaml, struct lnx_config **config)
 	cr_assert_eq(write(fd, yaml, strlen(yaml)), (ssize_t)strlen(yaml));
 	close(fd);
 	why[0] = '\0';
-	cr_expect_eq(lnx_policy_load(path, config, why, sizeof(why)) != 0, why[0] != 0);
+	cr_expect_eq(lnx_config_load(path, config, why, sizeof(why)) != 0, why[0] != 0);
 	unlink(path);
 	cr_expect(!why[0] || strstr(why, path), "it names the file: %s", why);
 	return why;
@@ -466,7 +466,7 @@ Test(policy_file, a_missing_one)
 	struct lnx_config *config;
 	char why[800];
 
-	cr_expect_eq(lnx_policy_load("/nonexistent/lnx.conf", &config, why, sizeof(why)),
+	cr_expect_eq(lnx_config_load("/nonexistent/lnx.conf", &config, why, sizeof(why)),
 		     -ENOENT);
 	cr_expect(strstr(why, "/nonexistent/lnx.conf"), "%s", why);
 	cr_expect(strstr(why, "FI_LNX_CONFIG"), "%s", why);

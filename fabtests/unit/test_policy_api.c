@@ -493,6 +493,12 @@ Test(policy_api, what_is_no_request)
 	cr_assert(lnx_rules_is_request("LNXP", 4));
 }
 
+Test(policy_api, no_policy_has_a_sentence)
+{
+	cr_assert_gt(strlen(lnx_policy_error(NULL)), 10u);
+	lnx_policy_close(NULL);
+}
+
 /* ---- replies that are malformed ---- */
 
 static unsigned spoiled;

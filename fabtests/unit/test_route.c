@@ -283,6 +283,13 @@ static void no_far_rail(struct lnx_gateway_facts *f, struct lnx_route_view *v,
 	v->remote = 0;
 }
 
+static void no_far_rail_no_hops(struct lnx_gateway_facts *f, struct lnx_route_view *v,
+				struct lnx_route_plan *p)
+{
+	no_far_rail(f, v, p);
+	v->hop = 0;
+}
+
 static void noted(struct lnx_gateway_facts *f, struct lnx_route_view *v,
 		  struct lnx_route_plan *p)
 {
@@ -305,7 +312,8 @@ static const struct row rows[] = {
 	{ "its rail there is down, one hop", far_down, LNX_ROUTE_NO_REMOTE_RAIL },
 	{ "the same without avoid_asym", far_down_symmetric, LNX_ROUTE_UP },
 	{ "the same with two hops", far_down_two_hops, LNX_ROUTE_UP },
-	{ "the same with no hops given", far_down_no_hops, LNX_ROUTE_UP },
+	{ "the same with no hops given", far_down_no_hops, LNX_ROUTE_NO_REMOTE_RAIL },
+	{ "it has no rail there, no hops given", no_far_rail_no_hops, LNX_ROUTE_UP },
 	{ "the same, learned", far_down_learned, LNX_ROUTE_NO_REMOTE_RAIL },
 	{ "it has no rail there, one hop", no_far_rail, LNX_ROUTE_NO_REMOTE_RAIL },
 	{ "a note is valid", noted, LNX_ROUTE_NOTED },

@@ -62,6 +62,9 @@ static void open_routed(void)
 	open_kind(LNX_RAIL_PLAIN);
 }
 
+/* What gateways say of their rail in the peer's net. */
+static bool far_up = true;
+
 /* The gateway with that id answers a hello, or if nonce is 0 says something new. */
 static void inform_with(uint64_t id, uint32_t nonce, uint16_t account, uint8_t flags)
 {
@@ -70,8 +73,10 @@ static void inform_with(uint64_t id, uint32_t nonce, uint16_t account, uint8_t f
 			.newest = LNX_ROUTE_VERSION, .account = account, .id = id,
 			.nonce = nonce },
 		.large = 32, .small = 64, .frame_max = LNX_FRAME_LARGE, .hops = 1,
-		.state = { { true, 1000 }, { true, 1000 } },
+		.state = { { true, 1000 }, { far_up, 1000 } },
 	};
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_port = htons(LNX_ROUTE_PORT),
+				  .sin_addr.s_addr = htonl(0x0a090009) };
 	uint8_t bytes[LNX_GW_INFO_BYTES_MAX];
 	int len;
 
@@ -79,6 +84,7 @@ static void inform_with(uint64_t id, uint32_t nonce, uint16_t account, uint8_t f
 	info.gw.rails.n = 2;
 	info.gw.rails.rail[0] = info.gw.rails.rail[1] = p.where.rail[p.where.nrail - 1];
 	info.gw.rails.rail[0].group--;
+	memcpy(info.gw.rails.rail[0].raw, &in, sizeof(in));
 	info.gw.rails.place[1] = 1;
 	len = lnx_gw_info_put(bytes, sizeof(bytes), &info);
 	cr_assert_gt(len, 0);
@@ -122,6 +128,7 @@ static void meet(void)
 static void end(void)
 {
 	fake_via = 0;
+	far_up = true;
 	fake_close(&f);
 }
 
@@ -232,6 +239,29 @@ Test(routed, routes_change)
 	fake_after_ms(&f, 1);
 	fake_drop_all(&f, &p);
 	cr_expect_eq(view_npath(lnx_peer_by_eid(f.lnx, p.eid)), 2, "paths are used again");
+	end();
+}
+
+/* A gateway says that its rail there is down: the next frame leaves over another one, until
+ * it is up again. */
+Test(routed, far_rail_down)
+{
+	fi_addr_t first;
+	unsigned i;
+
+	meet();
+	first = leaves(FI_ADDR_NOTAVAIL);
+	cr_assert_eq(request("route add tcp2 priority=3 via 10.9.0.8@tcp1"), 0);
+	fake_after_ms(&f, 1);
+	cr_expect_eq(leaves(FI_ADDR_NOTAVAIL), first);
+	for (i = 0; i < 3; i++) {
+		far_up = false;
+		inform(0, 3);
+		leaves(first);
+		far_up = true;
+		inform(0, 3);
+		cr_expect_eq(leaves(FI_ADDR_NOTAVAIL), first, "%u: it is not used again", i);
+	}
 	end();
 }
 
@@ -375,6 +405,87 @@ Test(routed, asks_the_gateway)
 		fake_arrive(core, &w, sizeof(w));
 	}
 	cr_expect_not(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)), "it was not given up");
+	end();
+}
+
+/* The gateway tells that of the host that it was asked about last, if it was since `told`. */
+static void tell(unsigned *told, unsigned what)
+{
+	struct lnx_gw_ask answer = core->ask;
+	struct lnx_wire_gw_ask w;
+
+	if (core->nasks == *told)
+		return;
+	*told = core->nasks;
+	answer.tell = (uint8_t)what;
+	answer.id = GATEWAY;
+	cr_assert_geq(lnx_gw_ask_put(&w, &answer), 0);
+	fake_arrive(core, &w, sizeof(w));
+}
+
+/* A peer is silent, and no question to the gateway can leave.  For how many ms is it not given
+ * up, if they can after so many, and the gateway then tells that? */
+static unsigned lives_unasked(unsigned after_ms, unsigned what)
+{
+	unsigned ms, told = 0;
+
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	core->ask_again = FAKE_ALWAYS;
+	for (ms = 0; ms < 60000 && lnx_peer_open(lnx_peer_get(f.lnx, p.addr)); ms += 20) {
+		if (ms >= after_ms)
+			core->ask_again = 0;
+		fake_after_ms(&f, 20);
+		fake_drop_all(&f, &p);
+		tell(&told, what);
+	}
+	core->ask_again = 0;
+	return ms;
+}
+
+/* Questions for which the core has no room end nothing for a time, but not for ever. */
+Test(routed, asks_that_cannot_leave)
+{
+	unsigned ms;
+
+	fake_conf.transaction_timeout = 2000;
+	fake_conf.connect_timeout = 5000;
+	meet();
+	ms = lives_unasked(60000, 0);
+	cr_expect_geq(ms, 5000, "given up after %u ms", ms);
+	cr_expect_leq(ms, 6500, "given up after %u ms", ms);
+	end();
+}
+
+/* They leave as soon as they can: they need not wait for the next ones. */
+Test(routed, asks_that_leave_late)
+{
+	unsigned ms;
+
+	fake_conf.transaction_timeout = 2000;
+	fake_conf.connect_timeout = 3600000;
+	meet();
+	ms = lives_unasked(2700, LNX_TELL_REFUSED);
+	cr_expect_geq(ms, 2700, "given up after %u ms", ms);
+	cr_expect_leq(ms, 3600, "given up after %u ms", ms);
+	end();
+	meet();
+	ms = lives_unasked(2700, LNX_TELL_ALIVE);
+	cr_expect_eq(ms, 60000, "given up after %u ms", ms);
+	end();
+}
+
+/* A host that a gateway cannot ask, as one behind another gateway: FI_LNX_STALL_TIMEOUT. */
+Test(routed, asks_without_a_way_to)
+{
+	unsigned ms;
+
+	fake_conf.transaction_timeout = 2000;
+	fake_conf.connect_timeout = 3000;
+	fake_conf.stall_timeout = 20;
+	meet();
+	ms = lives_unasked(0, LNX_TELL_UNKNOWN);
+	cr_expect_geq(ms, 20000, "given up after %u ms", ms);
+	cr_expect_leq(ms, 22000, "given up after %u ms", ms);
 	end();
 }
 
@@ -880,17 +991,24 @@ Test(routed, pieces_past_a_gateway_that_hangs)
 /* ---- notes ---- */
 
 /* The gateway says why it dropped that frame. */
-static void note(fi_addr_t gateway, unsigned reason, const struct lnx_hdr *frame)
+/* As note, and for so long it will be the same. */
+static void note_for(fi_addr_t gateway, unsigned reason, const struct lnx_hdr *frame,
+		     uint32_t wait_ms)
 {
 	struct lnx_route_note n = {
 		.reason = (uint8_t)reason, .account = 3, .id = id_of(gateway), .count = 1,
 		.rail = p.where.rail[0], .src = frame->src, .dst = frame->dst,
-		.seq = frame->seq,
+		.seq = frame->seq, .wait_ms = wait_ms,
 	};
 	uint8_t bytes[LNX_ROUTE_NOTE_LEN];
 
 	cr_assert_gt(lnx_route_note_put(bytes, &n), 0);
 	fake_arrive(core, bytes, sizeof(bytes));
+}
+
+static void note(fi_addr_t gateway, unsigned reason, const struct lnx_hdr *frame)
+{
+	note_for(gateway, reason, frame, 0);
 }
 
 /* Send a message; the gateway that it goes to, *first, drops it and says so.  Returns where it
@@ -979,6 +1097,67 @@ Test(routed, quota_of_the_only_gateway)
 	cr_expect_eq(to, 0);
 	cr_expect(lnx_peer_open(lnx_peer_get(f.lnx, p.addr)));
 	end();
+}
+
+/* A gateway that drops all for a time is not sent the same again and again; soon after that time
+ * it is. */
+Test(routed, notes_one_after_the_other)
+{
+	unsigned i, n = 0, last = 0;
+	struct lnx_hdr h;
+
+	meet();
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	for (i = 0; i < 1000; i++) {
+		fake_after_ms(&f, 1);
+		if (went(LNX_KIND_TAG, &h) == FI_ADDR_NOTAVAIL)
+			continue;
+		n++;
+		last = i;
+		note_for(0, LNX_NOTE_UNREACHABLE, &h, 1000);
+	}
+	cr_expect_leq(n, 14, "%u times", n);
+	cr_expect_gt(last, 700);
+	/* Then it is short again. */
+	for (i = 0; i < 210 && went(LNX_KIND_TAG, &h) == FI_ADDR_NOTAVAIL; i++)
+		fake_after_ms(&f, 1);
+	cr_expect_lt(i, 210);
+	fake_ack(&f, &p);
+	fake_after_ms(&f, 900);
+	fake_drop_all(&f, &p);
+	cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+	fake_pass(&f);
+	cr_assert_neq(went(LNX_KIND_TAG, &h), FI_ADDR_NOTAVAIL);
+	note_for(0, LNX_NOTE_UNREACHABLE, &h, 1000);
+	for (i = 0; i < 20 && went(LNX_KIND_TAG, &h) == FI_ADDR_NOTAVAIL; i++)
+		fake_after_ms(&f, 1);
+	cr_expect_lt(i, 5);
+	end();
+}
+
+/* Both gateways say again and again that they drop what is for a peer, so that its frames go to
+ * and fro, and neither hears of its host.  It is given up all the same. */
+Test(routed, notes_about_a_dead_peer)
+{
+	unsigned gap_ms, ms;
+	fi_addr_t to;
+	struct lnx_hdr h;
+
+	fake_conf.transaction_timeout = 2000;
+	fake_conf.connect_timeout = 3600000;
+	for (gap_ms = 20; gap_ms <= 500; gap_ms += 60) {
+		meet_two();
+		cr_assert_eq(fi_tsend(f.ep, mem, 8, NULL, p.addr, 5, &a), 0);
+		for (ms = 0; ms < 60000 && lnx_peer_open(lnx_peer_get(f.lnx, p.addr));
+		     ms += gap_ms) {
+			fake_after_ms(&f, gap_ms);
+			to = went(LNX_KIND_TAG, &h);
+			if (to != FI_ADDR_NOTAVAIL)
+				note_for(to, LNX_NOTE_UNREACHABLE, &h, 1000);
+		}
+		cr_expect_leq(ms, 5000, "every %u ms: given up after %u ms", gap_ms, ms);
+		end();
+	}
 }
 
 /* Notes of others than the gateway, and about frames of others, mean nothing. */

@@ -142,6 +142,26 @@ Test(rtd_fair, many_ids)
 	cr_assert_eq(source_view(good).dropped, 0);
 }
 
+/* One host that announces more sources than it may have each second keeps none from others. */
+Test(rtd_fair, hellos_of_one_host)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < 5000; i++) {
+		n += announce_as(0x2000 + i, 6, 2000, NULL) != 0;
+		w.ngot = 0;
+	}
+	cr_expect_eq(n, 256);
+	cr_expect_neq(announce(5, NULL), 0);
+	later(S);
+	n = 0;
+	for (i = 5000; i < 6000; i++) {
+		n += announce_as(0x2000 + i, 6, 2000, NULL) != 0;
+		w.ngot = 0;
+	}
+	cr_expect_eq(n, 50);
+}
+
 /* An address that nothing can be sent to takes no share, and displaces no source. */
 Test(rtd_fair, made_up_addresses)
 {

@@ -455,6 +455,18 @@ Test(rules, mistakes_in_text_are_located)
 	cr_assert_not_null(strstr(why.why, "at most"));
 }
 
+/* As those of FI_LNX_UDSP may be in the configuration file, too. */
+Test(rules, a_text_with_rules_that_are_there)
+{
+	cr_assert_eq(lnx_rules_add_text(rules, "src: tcp1; dst: tcp1", &why), 0);
+	cr_assert_eq(lnx_rules_add_text(rules, "dst: tcp1; src: tcp2; src: tcp1, priority: 3",
+					&why), 0, "%s", why.why);
+	cr_assert_str_eq(all(), "src: tcp1, priority: 3\ndst: tcp1, priority: 0\n"
+			 "src: tcp2, priority: 0\n");
+	/* Twice in one text is a mistake still. */
+	cr_assert_eq(lnx_rules_add_text(rules, "src: tcp3; src: tcp3", &why), -EALREADY);
+}
+
 /* ---- a whole list ---- */
 
 static const char *diff(const struct lnx_rule_spec *spec, unsigned n)

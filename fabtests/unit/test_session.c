@@ -3,8 +3,10 @@
  * Sessions on a scripted core: how one begins, what belongs to none, how both ends
  * learn that one has ended, and what is freed then.  The test is the peer.
  */
+#include <arpa/inet.h>
 #include <criterion/criterion.h>
 #include <malloc.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -146,6 +148,41 @@ BOTH(an_answer_names_our_session)
 	hello(0x51, 100, view_sid(inside()) ^ 1);
 	cr_expect_eq(view_rx_sid(inside()), 0u);
 	fake_drop_all(&f, &p);
+	hello(0x51, 100, view_sid(inside()));
+	cr_expect_eq(view_rx_sid(inside()), 0x51u);
+	fake_close(&f);
+}
+
+static unsigned port_used(void)
+{
+	struct sockaddr_in in;
+
+	memcpy(&in, core->av_name[view_core_addr(view_path(inside(), 0))], sizeof(in));
+	return ntohs(in.sin_port);
+}
+
+/* p's rail moves; its next hellos say so. */
+static void move(unsigned port)
+{
+	struct sockaddr_in in;
+
+	memcpy(&in, p.where.rail[0].raw, sizeof(in));
+	in.sin_port = htons((uint16_t)port);
+	memcpy(p.where.rail[0].raw, &in, sizeof(in));
+	cr_assert_eq(lnx_addr_pack(&p.where, p.blob), 0);
+}
+
+/* Which end of a session it is may be in doubt: not, where it is.  Our hello would not reach
+ * it elsewhere, and so its own would be in doubt for ever. */
+BOTH(a_hello_in_doubt_says_where_it_is)
+{
+	open_with(kind);
+	cr_assert_eq(send1(&a), 0);
+	fake_comp(&f, &a);
+	move(7001);
+	hello(0x51, 100, view_sid(inside()) ^ 1);
+	cr_expect_eq(view_rx_sid(inside()), 0u);
+	cr_expect_eq(port_used(), 7001u);
 	hello(0x51, 100, view_sid(inside()));
 	cr_expect_eq(view_rx_sid(inside()), 0x51u);
 	fake_close(&f);

@@ -161,7 +161,8 @@ LNX_POLICY_API struct lnx_policy *lnx_policy_open(lnx_policy_call call, void *ar
 /* policy may be NULL. */
 LNX_POLICY_API void lnx_policy_close(struct lnx_policy *policy);
 
-/* A sentence about the last call that failed; valid until the next call. */
+/* A sentence about the last call that failed; valid until the next call.  policy may be
+ * NULL, as after an open that failed. */
 LNX_POLICY_API const char *lnx_policy_error(const struct lnx_policy *policy);
 
 /* Whose net or rail a rule is about. */
@@ -179,6 +180,7 @@ enum lnx_policy_end {
  *	-EALREADY	there is the same rule already
  *	-ENOENT		there is no such rule
  *	-ENOSPC		there are as many rules as there can be
+ *	-E2BIG		more at a time than a request has room for; 10 always have room
  *	-EPROTO		the reply is malformed
  *
  * and what `call` returned.

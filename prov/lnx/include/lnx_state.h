@@ -193,6 +193,7 @@ enum lnx_state_origin {
 	LNX_STATE_CONFIG,		/* libfabric.conf */
 	LNX_STATE_DERIVED,		/* changed to fit other parameters */
 	LNX_STATE_SET,			/* by a request, while the endpoint is open */
+	LNX_STATE_FILE,			/* FI_LNX_CONFIG or /etc/lnx.conf */
 };
 
 #define LNX_STATE_PARAM_LIVE	1u	/* may be set while the endpoint is open */

@@ -132,10 +132,13 @@ static bool shm_cma_disabled(void)
 	       strcasecmp(text, "false") && strcasecmp(text, "off");
 }
 
-/* Those of the parameters given that are not in the environment are in libfabric.conf. */
-static void find_in_config(struct lnx_conf *c)
+/*
+ * Those of the parameters given that are not in the environment are in libfabric.conf, as the
+ * first n of conf_env are, or in our configuration file.
+ */
+static void find_origin(struct lnx_conf *c, size_t n)
 {
-	bool here[LNX_CONF_ROWS] = { false };
+	bool here[LNX_CONF_ROWS] = { false }, early[LNX_CONF_ROWS] = { false };
 
 	for (char **e = environ; e && *e; e++) {
 		int i = lnx_param_find(*e, strcspn(*e, "="));
@@ -143,9 +146,15 @@ static void find_in_config(struct lnx_conf *c)
 		if (i >= 0 && !strncmp(*e, "FI_LNX_", 7))
 			here[i] = true;
 	}
+	for (size_t k = 0; k < n; k++) {
+		int i = lnx_param_find(conf_env[k], strcspn(conf_env[k], "="));
+
+		if (i >= 0)
+			early[i] = true;
+	}
 	for (size_t i = 0; i < LNX_CONF_ROWS; i++)
 		if ((c->origin[i] & LNX_CONF_GIVEN) && !here[i])
-			c->origin[i] |= LNX_CONF_IN_CONFIG;
+			c->origin[i] |= early[i] ? LNX_CONF_IN_CONFIG : LNX_CONF_IN_FILE;
 }
 
 /*
@@ -162,7 +171,7 @@ static void read_config(size_t n)
 	for (size_t i = 0; i < n && !path; i++)
 		if (!strncasecmp(conf_env[i], name, sizeof(name) - 1))
 			path = conf_env[i] + sizeof(name) - 1;
-	if (lnx_policy_load(path && *path ? path : NULL, &lnx_globals.config, why,
+	if (lnx_config_load(path && *path ? path : NULL, &lnx_globals.config, why,
 			    sizeof(why))) {
 		lnx_globals.config_error = strdup(why);
 		return;
@@ -208,7 +217,7 @@ static int read_conf(void)
 	}
 	read_config(n);
 	lnx_conf_read(&lnx_globals.conf, conf_env, conf_warn, &said);
-	find_in_config(&lnx_globals.conf);
+	find_origin(&lnx_globals.conf, n);
 	speak_up(&lnx_globals.conf);
 	complain_all(&said);
 	/* A user that forbids it to shm does not want us to do it. */

@@ -44,6 +44,7 @@ enum lnx_conf_origin {
 	LNX_CONF_DERIVED = 2,		/* changed to fit other parameters */
 	LNX_CONF_IN_CONFIG = 4,		/* given, by libfabric.conf; prov.c sets this */
 	LNX_CONF_LIVE = 8,		/* set since, by a request */
+	LNX_CONF_IN_FILE = 16,		/* given, by the configuration file; the same */
 };
 
 /*

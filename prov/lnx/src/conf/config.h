@@ -154,6 +154,13 @@ int lnx_config_read(const char *text, size_t len, const struct lnx_nets *nets,
 		    struct lnx_config **out, struct lnx_config_error *e);
 
 /*
+ * Read the configuration that FI_LNX_CONFIG names (path), or, if that is NULL,
+ * /etc/lnx.conf, which need not exist.  0 with *out the configuration, or NULL if there
+ * is none; or a negative errno with a sentence in why that names the file.
+ */
+int lnx_config_load(const char *path, struct lnx_config **out, char *why, size_t size);
+
+/*
  * What the text says and no endpoint uses: a gateway does, or lnx has no such thing.  Keys
  * with ", " between: "peer, net.CPT"; empty: nothing.  Length without NUL, as snprintf.
  */

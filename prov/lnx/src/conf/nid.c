@@ -153,6 +153,21 @@ bool lnx_nid_part_has(const struct lnx_nid_part *part, const struct lnx_nid *nid
 	return has_addr(part, nid) && lnx_expr_has(&part->port, nid->port);
 }
 
+bool lnx_nid_part_defined(const struct lnx_nets *nets, const struct lnx_nid_part *part)
+{
+	unsigned i;
+
+	/* What is in no other net has the name of its provider, and the number 0. */
+	if (part->group || (!strcmp(part->net, lnx_net_of_prov(part->prov)) &&
+			    lnx_expr_has(&part->number, 0)))
+		return true;
+	for (i = 0; i < nets->n; i++)
+		if (!strcmp(part->net, nets->net[i].name) &&
+		    lnx_expr_has(&part->number, nets->net[i].number))
+			return true;
+	return false;
+}
+
 bool lnx_pattern_one(const struct lnx_pattern *p, struct lnx_nid *nid)
 {
 	const struct lnx_nid_part *part = &p->part[0];

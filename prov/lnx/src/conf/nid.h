@@ -113,6 +113,10 @@ bool lnx_pattern_one(const struct lnx_pattern *p, struct lnx_nid *nid);
 
 bool lnx_nid_part_has(const struct lnx_nid_part *part, const struct lnx_nid *nid);
 
+/* With these nets, can it have rails at all?  False: its net has a number, or all that it
+ * may have, that is none of nets', as of tcp1 without them. */
+bool lnx_nid_part_defined(const struct lnx_nets *nets, const struct lnx_nid_part *part);
+
 /* Canonical text, which parses to the same.  Length without NUL, as snprintf. */
 size_t lnx_pattern_print(const struct lnx_nid_part *part, unsigned n, char *buf,
 			 size_t size);

@@ -57,6 +57,8 @@ static bool loaded(void)
 struct lnx_yaml {
 	yaml_parser_t parser;
 	yaml_event_t event;
+	const char *text;
+	size_t len;
 	bool has_event;
 	unsigned depth;
 	bool ended;			/* of the document */
@@ -65,6 +67,7 @@ struct lnx_yaml {
 int lnx_yaml_open(const char *text, size_t len, struct lnx_yaml **out,
 		  struct lnx_refusal *r)
 {
+	static const char bom[] = "\xef\xbb\xbf";	/* as editors of Windows begin */
 	struct lnx_yaml *y;
 
 	if (!loaded()) {
@@ -81,6 +84,12 @@ int lnx_yaml_open(const char *text, size_t len, struct lnx_yaml **out,
 		lnx_refuse(r, NULL, "memory is short");
 		return -ENOMEM;
 	}
+	if (len >= strlen(bom) && !memcmp(text, bom, strlen(bom))) {
+		text += strlen(bom);
+		len -= strlen(bom);
+	}
+	y->text = text;
+	y->len = len;
 	lib.parser_set_encoding(&y->parser, YAML_UTF8_ENCODING);
 	lib.parser_set_input_string(&y->parser, (const unsigned char *)text, len);
 	*out = y;
@@ -103,6 +112,21 @@ static void put_mark(struct lnx_yaml_node *node, const yaml_mark_t *mark)
 	node->column = (unsigned)mark->column + 1;
 }
 
+/* Where byte `at` of the text is. */
+static void put_offset(struct lnx_yaml_node *node, const struct lnx_yaml *y, size_t at)
+{
+	size_t i;
+
+	node->line = node->column = 1;
+	for (i = 0; i < LNX_MIN(at, y->len); i++) {
+		node->column++;
+		if (y->text[i] == '\n') {
+			node->line++;
+			node->column = 1;
+		}
+	}
+}
+
 static int parser_failed(struct lnx_yaml *y, struct lnx_yaml_node *node,
 			 struct lnx_refusal *r)
 {
@@ -112,8 +136,11 @@ static int parser_failed(struct lnx_yaml *y, struct lnx_yaml_node *node,
 		lnx_refuse(r, NULL, "memory is short");
 		return -ENOMEM;
 	}
-	put_mark(node, p->error == YAML_READER_ERROR ? &p->mark :
-						       &p->problem_mark);
+	/* It reads ahead: its mark is far before that byte. */
+	if (p->error == YAML_READER_ERROR)
+		put_offset(node, y, p->problem_offset);
+	else
+		put_mark(node, &p->problem_mark);
 	return lnx_refuse(r, NULL, "this is no YAML: %s%s%s",
 			  p->problem ? p->problem : "it cannot be read",
 			  p->context ? ", " : "", p->context ? p->context : "");

@@ -71,8 +71,7 @@ static bool half_open(int fd, const struct lnx_rail *rail)
 
 /* Act on each descriptor of this process; returns for how many act was true. */
 static unsigned each(const struct lnx_rail *rail,
-		     bool (*act)(int fd, const struct lnx_rail *rail, const void *arg),
-		     const void *arg)
+		     bool (*act)(int fd, const struct lnx_rail *rail, void *arg), void *arg)
 {
 	struct dirent *e;
 	unsigned n = 0;
@@ -94,30 +93,101 @@ static unsigned each(const struct lnx_rail *rail,
 	return n;
 }
 
-/* Does a path of the rail lead there? */
-static bool leads_to(const struct lnx_rail *rail,
-		     const struct sockaddr_storage *to)
+/* A descriptor that may be a connection of a rail to one of its peers. */
+struct made {
+	struct sockaddr_storage to;
+	int fd;
+};
+
+struct all_made {
+	struct made *made;
+	unsigned n, room;
+};
+
+/* By the address that it leads to. */
+static int by_address(const void *x, const void *y)
 {
-	struct lnx_node *n, *tmp;
-	unsigned i;
+	const struct sockaddr_storage *a = x, *b = y;
+	const struct sockaddr_in *a4 = x, *b4 = y;
+	const struct sockaddr_in6 *a6 = x, *b6 = y;
 
-	lnx_list_foreach(&rail->ep->peers.all, n, tmp) {
-		const struct lnx_peer *peer =
-			lnx_list_entry(n, struct lnx_peer, all_link);
+	if (a->ss_family != b->ss_family)
+		return a->ss_family < b->ss_family ? -1 : 1;
+	/* Both families have the port in the same place. */
+	if (a4->sin_port != b4->sin_port)
+		return a4->sin_port < b4->sin_port ? -1 : 1;
+	if (a->ss_family == AF_INET)
+		return memcmp(&a4->sin_addr, &b4->sin_addr, sizeof(a4->sin_addr));
+	return memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
+}
 
-		for (i = 0; i < peer->npath; i++) {
-			const struct lnx_path *path = peer->path[i];
-			_Alignas(struct sockaddr_in6) uint8_t raw[LNX_ADDR_RAW];
-			size_t len = sizeof(raw);
+/* Where there is no memory, a connection is left for the next time. */
+static void add_made(struct all_made *all, int fd, const struct sockaddr_storage *to)
+{
+	if (all->n == all->room) {
+		unsigned room = all->room ? 2 * all->room : 16;
+		struct made *more = realloc(all->made, room * sizeof(*more));
 
-			if (path->rail == rail &&
-			    !fi_av_lookup(rail->av, path->core_addr, raw,
-					  &len) &&
-			    len <= sizeof(raw) && same(to, raw, len))
-				return true;
+		if (!more)
+			return;
+		all->made = more;
+		all->room = room;
+	}
+	all->made[all->n++] = (struct made){ .to = *to, .fd = fd };
+}
+
+static bool look_up(const struct lnx_rail *rail, fi_addr_t addr, struct sockaddr_storage *sa)
+{
+	size_t len = sizeof(*sa);
+
+	memset(sa, 0, sizeof(*sa));
+	return !fi_av_lookup(rail->av, addr, sa, &len) && len <= sizeof(*sa);
+}
+
+typedef bool act_on_made(int fd, const struct lnx_rail *rail, const struct sockaddr_storage *to,
+			 const void *arg);
+
+/* Act on those that lead where the path does; returns for how many act was true. */
+static unsigned each_of_path(const struct lnx_path *path, struct all_made *all,
+			     act_on_made *act, const void *arg)
+{
+	struct made *m, *end = all->made + all->n;
+	struct sockaddr_storage to;
+	unsigned n = 0;
+
+	if (!look_up(path->rail, path->core_addr, &to))
+		return 0;
+	m = bsearch(&to, all->made, all->n, sizeof(*m), by_address);
+	while (m && m > all->made && !by_address(&m[-1], &to))
+		m--;
+	for (; m && m < end && !by_address(m, &to); m++)
+		n += act(m->fd, path->rail, &m->to, arg);
+	return n;
+}
+
+/*
+ * Act on those that lead to a peer of the rail.  There may be thousands, of both: each path
+ * is looked up once, whatever the number of connections.
+ */
+static unsigned each_made(const struct lnx_rail *rail, struct all_made *all, act_on_made *act,
+			  const void *arg)
+{
+	struct lnx_node *node, *tmp;
+	unsigned i, n = 0;
+
+	if (all->n) {
+		qsort(all->made, all->n, sizeof(*all->made), by_address);
+		lnx_list_foreach(&rail->ep->peers.all, node, tmp) {
+			const struct lnx_peer *peer =
+				lnx_list_entry(node, struct lnx_peer, all_link);
+
+			for (i = 0; i < peer->npath; i++)
+				if (peer->path[i]->rail == rail)
+					n += each_of_path(peer->path[i], all, act, arg);
 		}
 	}
-	return false;
+	free(all->made);
+	return n;
 }
 
 /* The same address, of any port? */
@@ -155,17 +225,18 @@ static bool get_peer(int fd, struct sockaddr_storage *there, socklen_t len)
 	return !getsockopt(fd, SOL_SOCKET, SO_PEERNAME, there, &len);
 }
 
-/* Made by the rail, to a peer of it, and it waits? */
-static bool unanswered(int fd, const struct lnx_rail *rail, const void *so_long)
+/* Made by the rail, and it waits?  *there: where it leads. */
+static bool unanswered(int fd, const struct lnx_rail *rail, uint32_t so_long_ms,
+		       struct sockaddr_storage *there)
 {
-	struct sockaddr_storage here, there, own;
+	struct sockaddr_storage here, own;
 	socklen_t hlen = sizeof(here);
 	struct tcp_info info;
 	socklen_t len = sizeof(info);
 
 	memset(&here, 0, sizeof(here));
-	memset(&there, 0, sizeof(there));
 	memset(&own, 0, sizeof(own));
+	memset(there, 0, sizeof(*there));
 	memcpy(&own, rail->addr, LNX_MIN(rail->addrlen, sizeof(own)));
 	if (getsockname(fd, (void *)&here, &hlen) || !same_host(&here, &own) ||
 	    same(&here, rail->addr, rail->addrlen) ||
@@ -173,33 +244,50 @@ static bool unanswered(int fd, const struct lnx_rail *rail, const void *so_long)
 	    len < offsetof(struct tcp_info, tcpi_bytes_received) +
 		  sizeof(info.tcpi_bytes_received))
 		return false;
-	return waits(&info, *(const uint32_t *)so_long) && get_peer(fd, &there, hlen) &&
-	       leads_to(rail, &there);
+	return waits(&info, so_long_ms) && get_peer(fd, there, hlen);
+}
+
+struct unanswered {
+	uint32_t so_long_ms;
+	struct all_made all;
+};
+
+static bool note_unanswered(int fd, const struct lnx_rail *rail, void *arg)
+{
+	struct unanswered *u = arg;
+	struct sockaddr_storage there;
+
+	if (unanswered(fd, rail, u->so_long_ms, &there))
+		add_made(&u->all, fd, &there);
+	return false;
 }
 
 /* Another endpoint of the process may close it, and open something else: see cut(). */
-static bool end_unanswered(int fd, const struct lnx_rail *rail, const void *arg)
+static bool end_unanswered(int fd, const struct lnx_rail *rail,
+			   const struct sockaddr_storage *to, const void *arg)
 {
+	const struct unanswered *u = arg;
+	struct sockaddr_storage there;
 	bool ok;
 
-	if (!unanswered(fd, rail, arg))
-		return false;
 	fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
-	ok = unanswered(fd, rail, arg) && !shutdown(fd, SHUT_RDWR);
+	ok = unanswered(fd, rail, u->so_long_ms, &there) && !by_address(&there, to) &&
+	     !shutdown(fd, SHUT_RDWR);
 	close(fd);
 	return ok;
 }
 
 LNX_COLD unsigned lnx_half_open_unanswered(const struct lnx_rail *rail, uint64_t so_long_ns)
 {
-	uint32_t ms = (uint32_t)(so_long_ns / LNX_NS_PER_MS);
+	struct unanswered u = { .so_long_ms = (uint32_t)(so_long_ns / LNX_NS_PER_MS) };
 
-	return each(rail, end_unanswered, &ms);
+	each(rail, note_unanswered, &u);
+	return each_made(rail, &u.all, end_unanswered, &u);
 }
 
-static bool half_open_end(int fd, const struct lnx_rail *rail, const void *arg)
+static bool half_open_end(int fd, const struct lnx_rail *rail, void *arg)
 {
 	(void)arg;
 	if (!half_open(fd, rail))
@@ -213,33 +301,55 @@ unsigned lnx_half_open_end(const struct lnx_rail *rail)
 	return each(rail, half_open_end, NULL);
 }
 
+/* Of the rail for certain, or does it depend on where it leads?  The latter are noted. */
+static bool accepted(int fd, const struct lnx_rail *rail, struct all_made *all)
+{
+	struct sockaddr_storage here, there;
+	socklen_t hlen = sizeof(here), tlen = sizeof(there);
+
+	memset(&here, 0, sizeof(here));
+	memset(&there, 0, sizeof(there));
+	/* A descriptor that is no socket is refused here. */
+	if (getsockname(fd, (void *)&here, &hlen))
+		return false;
+	if (same(&here, rail->addr, rail->addrlen))
+		return true;
+	if (!getpeername(fd, (void *)&there, &tlen))
+		add_made(all, fd, &there);
+	return false;
+}
+
+static bool set_cloexec(int fd, const struct lnx_rail *rail, const struct sockaddr_storage *to,
+			const void *arg)
+{
+	int flags = fcntl(fd, F_GETFD);
+
+	(void)rail;
+	(void)to;
+	(void)arg;
+	return flags >= 0 && !(flags & FD_CLOEXEC) &&
+	       !fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+}
+
 /* Is it the rail's listener, a connection accepted by it, or one made to a peer of it;
  * and new to us?  Once the address is found to be the rail's, the descriptor belongs to
  * its core, which opens and closes under the owner lock only: it cannot change
  * meanwhile. */
-static bool close_on_exec(int fd, const struct lnx_rail *rail, const void *arg)
+static bool close_on_exec(int fd, const struct lnx_rail *rail, void *all)
 {
-	struct sockaddr_storage here, there;
-	socklen_t hlen = sizeof(here), tlen = sizeof(there);
 	int flags = fcntl(fd, F_GETFD);
 
-	(void)arg;
-	if (flags < 0 || (flags & FD_CLOEXEC))
-		return false;
-	memset(&here, 0, sizeof(here));
-	memset(&there, 0, sizeof(there));
-	/* A descriptor that is no socket is refused here. */
-	if (getsockname(fd, (void *)&here, &hlen) ||
-	    (!same(&here, rail->addr, rail->addrlen) &&
-	     (getpeername(fd, (void *)&there, &tlen) ||
-	      !leads_to(rail, &there))))
-		return false;
-	return !fcntl(fd, F_SETFD, flags | FD_CLOEXEC);
+	return flags >= 0 && !(flags & FD_CLOEXEC) &&
+	       accepted(fd, rail, all) &&
+	       set_cloexec(fd, rail, NULL, NULL);
 }
 
 unsigned lnx_half_open_cloexec(const struct lnx_rail *rail)
 {
-	return each(rail, close_on_exec, NULL);
+	struct all_made all = { 0 };
+	unsigned n = each(rail, close_on_exec, &all);
+
+	return n + each_made(rail, &all, set_cloexec, NULL);
 }
 
 static bool reset_on_close(int fd)
@@ -249,29 +359,31 @@ static bool reset_on_close(int fd)
 	return !setsockopt(fd, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
 }
 
-/* Accepted by the rail, or made to a peer of it? */
-static bool reset_when_closed(int fd, const struct lnx_rail *rail, const void *arg)
+static bool reset_made(int fd, const struct lnx_rail *rail, const struct sockaddr_storage *to,
+		       const void *arg)
 {
-	struct sockaddr_storage here, there;
-	socklen_t hlen = sizeof(here), tlen = sizeof(there);
-
+	(void)rail;
+	(void)to;
 	(void)arg;
-	memset(&here, 0, sizeof(here));
-	memset(&there, 0, sizeof(there));
-	/*
-	 * A descriptor that is no socket has no name, and listeners have no other end.
-	 */
-	if (getsockname(fd, (void *)&here, &hlen) ||
-	    getpeername(fd, (void *)&there, &tlen) ||
-	    (!same(&here, rail->addr, rail->addrlen) &&
-	     !leads_to(rail, &there)))
-		return false;
 	return reset_on_close(fd);
+}
+
+/* Accepted by the rail, or made to a peer of it?  Listeners have no other end. */
+static bool reset_when_closed(int fd, const struct lnx_rail *rail, void *all)
+{
+	struct sockaddr_storage there;
+	socklen_t len = sizeof(there);
+
+	return accepted(fd, rail, all) &&
+	       !getpeername(fd, (void *)&there, &len) && reset_on_close(fd);
 }
 
 unsigned lnx_half_open_reset(const struct lnx_rail *rail)
 {
-	return each(rail, reset_when_closed, NULL);
+	struct all_made all = { 0 };
+	unsigned n = each(rail, reset_when_closed, &all);
+
+	return n + each_made(rail, &all, reset_made, NULL);
 }
 
 /* Made by the rail to that address, or accepted by it from that host? */
@@ -295,7 +407,7 @@ static bool between(int fd, const struct lnx_rail *rail, const struct sockaddr_s
  * A connection that the rail has made may as well be another endpoint's, whose lock we do
  * not have: a second descriptor keeps it the one that was looked at.
  */
-static bool cut(int fd, const struct lnx_rail *rail, const void *to)
+static bool cut(int fd, const struct lnx_rail *rail, void *to)
 {
 	bool ok;
 
@@ -307,14 +419,6 @@ static bool cut(int fd, const struct lnx_rail *rail, const void *to)
 	ok = between(fd, rail, to) && reset_on_close(fd) && !shutdown(fd, SHUT_RDWR);
 	close(fd);
 	return ok;
-}
-
-static bool look_up(const struct lnx_rail *rail, fi_addr_t addr, struct sockaddr_storage *sa)
-{
-	size_t len = sizeof(*sa);
-
-	memset(sa, 0, sizeof(*sa));
-	return !fi_av_lookup(rail->av, addr, sa, &len) && len <= sizeof(*sa);
 }
 
 unsigned lnx_half_open_cut(const struct lnx_rail *rail, fi_addr_t to)

@@ -9,6 +9,7 @@
 #include "core/kept_region.h"
 #include "core/open.h"
 #include "core/peer.h"
+#include "core/shm_place.h"
 #include "core/shm_registry.h"
 
 bool lnx_peer_shm_local(const struct lnx_ep *ep, const struct lnx_addr *a)
@@ -51,9 +52,11 @@ static int insert_turn(struct lnx_ep *ep, uint64_t eid, fi_addr_t *core_addr)
 
 static void remove_turn(struct lnx_ep *ep, fi_addr_t core_addr)
 {
+	struct lnx_shm_place place = lnx_shm_place_of(ep, core_addr);
 	struct lnx_shm_turn **at, *t;
 
 	lnx_rail_remove(ep->shm, core_addr);
+	lnx_shm_place_vacate(place);
 	for (at = &ep->local.turns; (t = *at); at = &t->next) {
 		if (t->core != core_addr)
 			continue;
@@ -121,6 +124,19 @@ static void forget_registered(struct lnx_ep *ep, uint64_t eid)
 /* With fewer free slots than this, look for more: new peers that get no slot are told
  * so before we know of them. */
 #define SLOTS_LOW	32
+/* And after so many more were taken: the region of each dead peer, of some 4 MiB, takes
+ * memory of the node until no process maps it. */
+#define SLOTS_MORE	32
+
+static bool reclaim_due(const struct lnx_ep *ep, unsigned taken)
+{
+	return taken > LNX_SHM_SLOTS - SLOTS_LOW || taken >= ep->local.slots_taken + SLOTS_MORE;
+}
+
+static unsigned slots_taken(const struct lnx_ep *ep)
+{
+	return LNX_SHM_SLOTS - lnx_shm_slots_free(ep->local.registry);
+}
 
 /*
  * Free the slots of dead endpoints.  A peer that the application still has in the AV
@@ -129,10 +145,13 @@ static void forget_registered(struct lnx_ep *ep, uint64_t eid)
  */
 static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 {
+	unsigned i, taken = slots_taken(ep);
 	bool polled = false;
-	unsigned i;
 
-	if (lnx_shm_slots_free(ep->local.registry) >= SLOTS_LOW)
+	if (!reclaim_due(ep, taken))
+		return;
+	ep->local.slots_taken = taken;
+	if (!lnx_shm_places_found(ep))
 		return;
 	for (i = 0; i < LNX_SHM_SLOTS; i++) {
 		uint64_t eid = lnx_shm_slot_peer(ep->local.registry, i);
@@ -153,10 +172,14 @@ static LNX_COLD void registry_reclaim(struct lnx_ep *ep)
 			lnx_peer_shm_forget(peer);
 		else
 			forget_registered(ep, eid);
+		/* Its process has ended, and it is not in the AV: it is freed. */
+		if (peer)
+			lnx_peer_detach(peer);
 		remove_turns(ep, eid);
 		lnx_kept_region_forget(ep, eid);
 		lnx_shm_slot_release(ep->local.registry, i);
 	}
+	ep->local.slots_taken = slots_taken(ep);
 }
 
 static LNX_COLD bool foreign(struct lnx_peer *peer)

@@ -68,6 +68,44 @@ static int read_rules(const struct lnx_conf *conf, struct lnx_rules *rules)
 	return ret;
 }
 
+/* Of all sides of a rule, the first part whose net no rail can be in; or NULL. */
+static const struct lnx_nid_part *undefined_part(const struct lnx_nets *nets,
+						 const struct lnx_rule *rule)
+{
+	unsigned i, n = rule->n[LNX_RULE_SRC] + rule->n[LNX_RULE_DST] + rule->n[LNX_RULE_RTE];
+
+	for (i = 0; i < n; i++)
+		if (!lnx_nid_part_defined(nets, &rule->part[i]))
+			return &rule->part[i];
+	return NULL;
+}
+
+/* A rule may be left over from other nets: it would never do anything. */
+static void look_for_undefined(const struct lnx_conf *conf, const struct lnx_nets *nets,
+			       const struct lnx_rules *rules)
+{
+	const struct lnx_config *config = lnx_config_file();
+	bool replaced = conf->nets && config && config->nets.n;
+	char text[LNX_RULE_TEXT_MAX], net[LNX_PATTERN_TEXT_MAX];
+	struct lnx_rule_info info;
+	uint32_t i;
+
+	for (i = 0; !lnx_rules_info(rules, i, &info); i++) {
+		const struct lnx_nid_part *part = undefined_part(nets, info.rule);
+
+		if (!part)
+			continue;
+		lnx_pattern_print(part, 1, net, sizeof(net));
+		lnx_rule_print(info.rule, text, sizeof(text));
+		lnx_warn_once(true, "the rule \"%s\" has no effect: no rail can be of \"%s\", "
+			      "because %s gives no net that name%s", text, net,
+			      conf->nets ? "FI_LNX_NETS" : "neither FI_LNX_NETS nor the "
+			      "configuration file", replaced ? "; the nets of the "
+			      "configuration file do not count beside FI_LNX_NETS" : "");
+		return;
+	}
+}
+
 static bool wants_rules(const struct lnx_conf *conf)
 {
 	const struct lnx_config *config = lnx_config_file();
@@ -95,6 +133,8 @@ int lnx_policy_check(const struct lnx_conf *conf)
 		ret = read_rules(conf, rules);
 	if (!ret)
 		ret = lnx_routes_user_check(conf, nets);
+	if (!ret)
+		look_for_undefined(conf, nets, rules);
 	if (!ret && wants_rules(conf) && lnx_conf_native(conf))
 		lnx_warn_once(true, "with FI_LNX_USE_SRQ=0 or FI_LNX_PROTOCOL=direct "
 			      "rules (FI_LNX_UDSP, udsp) have no effect: each message "

@@ -13,15 +13,6 @@
 
 #include "obj/ep.h"
 
-struct lnx_config;
-
-/*
- * Read the configuration that FI_LNX_CONFIG names (path), or, if that is NULL,
- * /etc/lnx.conf, which need not exist.  0 with *out the configuration, or NULL if there
- * is none; or a negative errno with a sentence in why that names the file.
- */
-int lnx_policy_load(const char *path, struct lnx_config **out, char *why, size_t size);
-
 /* Are the nets, rules and routes of the user right?  Then 0; otherwise it warns of the first
  * error, once, and returns -FI_EINVAL, or -FI_ENOMEM. */
 int lnx_policy_check(const struct lnx_conf *conf);

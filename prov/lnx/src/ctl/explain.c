@@ -246,13 +246,30 @@ static bool is_late(const struct choice *c, const struct lnx_path *path)
 	       class_of(c->peer, path) >= class_of(c->peer, cur);
 }
 
+/* The current path is not connected yet, and others may be sooner. */
+static bool connects(const struct choice *c)
+{
+	return c->view[c->peer->cur->index].instead && !unusable(c->peer->cur);
+}
+
 /* Frames for which there is no room on the current path may take it (rel/sched.c). */
 static bool takes_spill(const struct choice *c, const struct lnx_path *path)
 {
-	unsigned both = 1u << path->index | 1u << c->peer->cur->index;
 	char why[WHY_BYTES];
 
-	return (c->peer->stripe & both) == both && !no_credit(path, why);
+	/* A weight set by hand may have made another one the current path than those that
+	 * rules prefer: they take what it has no room for all the same. */
+	return (c->peer->stripe >> path->index & 1) && !no_credit(path, why);
+}
+
+/* A large message is read by the peer.  Our rules go with it; our pins and what we know of
+ * health do not. */
+static bool read_anyway(const struct choice *c, const struct lnx_path *path)
+{
+	const struct lnx_peer_choice *choice = c->peer->choice;
+
+	return !choice || choice->rank.n != c->peer->npath || lnx_rail_is_leg(path->rail) ||
+	       (lnx_rank_preferred(&choice->rank) >> path->index & 1);
 }
 
 /* Messages go over several equal paths: does the next one take this path? */
@@ -316,6 +333,10 @@ static void judge(const struct choice *c, const struct lnx_path *path,
 				 "; further frames take another path, or wait");
 		else if (peer->npath == 1)
 			snprintf(why, WHY_BYTES, "the only path%s", though(c, path));
+		else if (connects(c))
+			snprintf(why, WHY_BYTES, "preferred, but not connected yet: what it does "
+				 "not take until it is goes over path %u, the first message, "
+				 "too", c->view[path->index].instead - 1u);
 		else if (c->view[path->index].in_flight > path->inflight_limit)
 			snprintf(why, WHY_BYTES, "backed up: further frames take the "
 				 "path over which they arrive first");
@@ -336,7 +357,15 @@ static void judge(const struct choice *c, const struct lnx_path *path,
 		return;
 	}
 	why_not_current(c, path, why);
-	if (takes_spill(c, path)) {
+	if (large && read_anyway(c, path)) {
+		*use = "pieces";
+		snprintf(why + strlen(why), WHY_BYTES - strlen(why), "; but the peer reads what "
+			 "is large in an order of its own, which may have it");
+	} else if (connects(c)) {
+		*use = "spill";
+		snprintf(why + strlen(why), WHY_BYTES - strlen(why), "; takes frames until path "
+			 "%u is connected", peer->cur->index);
+	} else if (takes_spill(c, path)) {
 		*use = "spill";
 		snprintf(why + strlen(why), WHY_BYTES - strlen(why), "; takes those for which "
 			 "path %u has no room, if they arrive sooner so", peer->cur->index);

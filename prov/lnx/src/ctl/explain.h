@@ -18,7 +18,7 @@
  *	because TEXT			why that way
  *	size N				if one was asked for
  *	form TEXT			how a message of that size travels
- *	path I rail NAME to N nid NID use frames|pieces|no state S health H share W
+ *	path I rail NAME to N nid NID use frames|spill|pieces|no state S health H share W
  *		in_flight B limit B rate R latency_us L because TEXT (one line each)
  *	pair NAME to N because TEXT	rails at both ends without a path
  */

@@ -88,6 +88,7 @@ static int collect(struct lnx_ep *ep, struct lnx_config *config, bool all,
 	if (!ret)
 		ret = add_rails(ep, config);
 	/* Also empty lists: to import them is to delete what there is. */
+	config->has[LNX_CONFIG_NET] = true;
 	config->has[LNX_CONFIG_UDSP] = true;
 	config->has[LNX_CONFIG_ROUTE] = !ep->native;
 	if (!ret && ep->policy.rules)

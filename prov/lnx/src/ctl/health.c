@@ -185,7 +185,7 @@ static int nothing(struct lnx_ep *ep, const char *text,
 
 	lnx_out(o, "\"%.*s\": ", (int)t->len, text + t->at);
 	if (t->kind != LNX_TARGET_RAIL) {
-		lnx_out(o, "no such %s; \"health list\" lists them, "
+		lnx_out(o, "no such %s, "
 			"of peers that have been met",
 			t->kind == LNX_TARGET_PATH ? "path" :
 						     "rail of a peer");

@@ -147,8 +147,7 @@ int lnx_settings_tune(struct lnx_ep *ep, const char *text, const struct lnx_requ
 		n++;
 	}
 	if (!n || ep->native) {
-		lnx_out(o, "\"%.*s\": no rail of that name sends frames; \"health list\" lists "
-			"the rails", (int)t->len, text + t->at);
+		lnx_out(o, "\"%.*s\": no rail of that name sends frames", (int)t->len, text + t->at);
 		return -FI_EINVAL;
 	}
 	lnx_credits_changed(ep);

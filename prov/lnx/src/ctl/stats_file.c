@@ -4,10 +4,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/lock.h"
@@ -126,26 +128,43 @@ static char *print(size_t *len)
 	return o.buf;
 }
 
-/* A collector never sees half of it. */
-static int replace(const char *path, const char *text, size_t len)
+/* Is there something at path, or where it leads, that is no regular file?  A device or a pipe
+ * would be lost. */
+static bool is_special(const char *path)
 {
-	char temporary[PATH_MAX + 8];
-	int fd, err = 0;
+	struct stat st;
 
-	snprintf(temporary, sizeof(temporary), "%s.new", path);
-	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
-	if (fd < 0)
-		return errno;
-	while (len && !err) {
+	return !stat(path, &st) && !S_ISREG(st.st_mode);
+}
+
+/* 0, or an errno. */
+static int write_all(int fd, const char *text, size_t len)
+{
+	while (len) {
 		ssize_t n = write(fd, text, len);
 
 		if (n < 0 && errno != EINTR)
-			err = errno;
+			return errno;
 		if (n > 0) {
 			text += n;
 			len -= (size_t)n;
 		}
 	}
+	return 0;
+}
+
+/* A collector never sees half of it, and the temporary file is of this endpoint alone: other
+ * processes may write to the same path. */
+static int replace(const char *path, uint64_t eid, const char *text, size_t len)
+{
+	char temporary[PATH_MAX + 32];
+	int fd, err;
+
+	snprintf(temporary, sizeof(temporary), "%s.%016" PRIx64 ".new", path, eid);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+	if (fd < 0)
+		return errno;
+	err = write_all(fd, text, len);
 	if (close(fd) && !err)
 		err = errno;
 	if (!err && rename(temporary, path))
@@ -164,10 +183,14 @@ static void write_file(void)
 
 	if (!expand(lnx_config()->stats_file, path))
 		return;
+	if (is_special(path)) {
+		bad("it is there, and no regular file, so it is not replaced");
+		return;
+	}
 	text = print(&len);
 	if (!text)
 		return;
-	err = replace(path, text, len);
+	err = replace(path, all.ep[all.n - 1]->ep.eid, text, len);
 	free(text);
 	if (err) {
 		snprintf(why, sizeof(why), "cannot be written: %s", strerror(err));

@@ -8,6 +8,7 @@
  * this host close tells what it used (FI_LNX_STATS_FILE).
  */
 #include <dirent.h>
+#include <elf.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -70,28 +71,66 @@ static void warn(void *arg, const char *sentence)
 	problem(arg, "%s", sentence);
 }
 
-static bool has_module(const char *dir)
+/* Why the loader would not take that file, as far as its beginning and its length tell. */
+static const char *damage(const char *path, const struct stat *st)
+{
+	FILE *f = fopen(path, "re");
+	Elf64_Ehdr h;
+	size_t n = f ? fread(&h, 1, sizeof(h), f) : 0;
+
+	if (f)
+		fclose(f);
+	if (n < sizeof(h) || memcmp(h.e_ident, ELFMAG, SELFMAG) || h.e_type != ET_DYN)
+		return "it is no shared library";
+	/* The table of sections is the last thing in it. */
+	if (h.e_ident[EI_CLASS] == ELFCLASS64 && h.e_shoff + (uint64_t)h.e_shnum *
+	    h.e_shentsize > (uint64_t)st->st_size)
+		return "its end is missing";
+	return NULL;
+}
+
+/* lnx is to be in that file: can it be used? */
+static void look_at_module(struct check *k, const char *path)
+{
+	const char *why;
+	struct stat st;
+
+	if (stat(path, &st) || access(path, R_OK))
+		problem(k, "FI_PROVIDER_PATH names %s, which cannot be read: %s", path,
+			strerror(errno));
+	else if (!S_ISREG(st.st_mode))
+		problem(k, "%s is no file: libfabric cannot load it", path);
+	else if ((why = damage(path, &st)))
+		problem(k, "%s cannot be loaded: %s; install it again", path, why);
+}
+
+static bool has_module(struct check *k, const char *dir)
 {
 	char path[LINE];
 
 	snprintf(path, sizeof(path), "%s/liblnx-fi.so", dir);
-	return !access(path, R_OK);
+	if (access(path, R_OK))
+		return false;
+	look_at_module(k, path);
+	return true;
 }
 
 /* One part of FI_PROVIDER_PATH: a directory, or "+FILE".  True: lnx is there. */
 static bool look_at(struct check *k, const char *part)
 {
 	const char *name = strrchr(part, '/');
-	struct stat st;
 
-	if (part[0] != '+')
-		return has_module(part);
+	if (part[0] != '+') {
+		if (name && !strcmp(name, "/liblnx-fi.so"))
+			problem(k, "FI_PROVIDER_PATH has a file, %s, without a + in front, and "
+				"libfabric looks for a directory of that name: set it to +%s",
+				part, part);
+		return has_module(k, part);
+	}
 	part++;
 	if (!name || strcmp(name, "/liblnx-fi.so"))
 		return false;
-	if (stat(part, &st) || access(part, R_OK))
-		problem(k, "FI_PROVIDER_PATH names %s, which cannot be read: %s", part,
-			strerror(errno));
+	look_at_module(k, part);
 	return true;
 }
 
@@ -103,15 +142,15 @@ static void check_path(struct check *k, struct lnx_doc *map)
 
 	lnx_doc_text(map, "FI_PROVIDER_PATH", path ? path : "");
 	if (!path) {
-		if (!has_module(PROVIDER_DIR))
+		if (!has_module(k, PROVIDER_DIR))
 			problem(k, "FI_PROVIDER_PATH is not set, and there is no "
 				"liblnx-fi.so in " PROVIDER_DIR ": set it to "
 				"+PREFIX/lib/libfabric/liblnx-fi.so");
 		return;
 	}
-	copy = lnx_must(strdup(path));
-	/* libfabric separates them with ':', or ',' when one begins with '+' or '@'. */
-	for (part = strtok_r(copy, ":,", &save); part; part = strtok_r(NULL, ":,", &save))
+	/* With '@' what the directories have comes before what is built in. */
+	copy = lnx_must(strdup(path + (*path == '@')));
+	for (part = strtok_r(copy, ":", &save); part; part = strtok_r(NULL, ":", &save))
 		found |= look_at(k, part);
 	free(copy);
 	if (!found)
@@ -188,8 +227,9 @@ static void check_links(struct check *k, struct lnx_doc *map)
 
 /* ---- a program ---- */
 
-/* Start it with its output in *out, if not NULL.  The process, or -1. */
-static pid_t start(char *const argv[], FILE **out)
+/* Start it with its output in *out, if not NULL, and its errors in the file err then.  The
+ * process, or -1. */
+static pid_t start(char *const argv[], FILE **out, FILE *err)
 {
 	int fd[2];
 	pid_t pid;
@@ -200,6 +240,8 @@ static pid_t start(char *const argv[], FILE **out)
 	if (!pid) {
 		if (out) {
 			dup2(fd[1], STDOUT_FILENO);
+			if (err)
+				dup2(fileno(err), STDERR_FILENO);
 			close(fd[0]);
 			close(fd[1]);
 		}
@@ -254,19 +296,55 @@ static void take_domain(struct check *k, char *line)
 		offer(k, at);
 }
 
+/* Is that sentence one of the problems? */
+static bool is_known(const struct check *k, const char *text)
+{
+	const struct lnx_doc *d;
+	char buf[32];
+
+	for (d = k->problems->child; d; d = d->next)
+		if (!strcmp(lnx_doc_value(d, buf, sizeof(buf)), text))
+			return true;
+	return false;
+}
+
+/* What lnx says of its settings is why it offers nothing, or something else. */
+static void take_errors(struct check *k, FILE *err)
+{
+	char line[LINE];
+
+	rewind(err);
+	while (fgets(line, sizeof(line), err)) {
+		if (strncmp(line, "lnx: ", 5)) {
+			fputs(line, stderr);
+			continue;
+		}
+		line[strcspn(line, "\r\n")] = '\0';
+		lnx_client_printable(line, strlen(line));
+		if (!is_known(k, line + 5))
+			problem(k, "%s", line + 5);
+	}
+	fclose(err);
+}
+
 static void ask(struct check *k)
 {
 	char *const argv[] = { "fi_info", "-p", "lnx", NULL };
 	char line[LINE];
-	FILE *out = NULL;
-	pid_t pid = start(argv, &out);
+	FILE *out = NULL, *err = tmpfile();
+	pid_t pid;
 	int status;
 
+	/* The reason is wanted here, whatever the program will print. */
+	setenv("FI_LNX_QUIET", "0", 1);
+	pid = start(argv, &out, err);
 	while (out && fgets(line, sizeof(line), out))
 		take_domain(k, line);
 	if (out)
 		fclose(out);
 	status = pid < 0 ? -1 : wait_for(pid);
+	if (err)
+		take_errors(k, err);
 	if (status == 127 || status < 0)
 		problem(k, "fi_info, which comes with libfabric, cannot be started: what "
 			"lnx offers is not known");
@@ -449,7 +527,7 @@ static bool run_command(struct check *k, struct lnx_doc *map)
 			"command was run with another value");
 	snprintf(file, sizeof(file), "%s/%%h.%%p", dir);
 	setenv("FI_LNX_STATS_FILE", file, 1);
-	pid = start(k->c->command, NULL);
+	pid = start(k->c->command, NULL, NULL);
 	status = pid < 0 ? -1 : wait_for(pid);
 	lnx_doc_int(map, "status of the command", status);
 	if (status)
@@ -470,11 +548,14 @@ static int run(struct lnxctl *c)
 
 	if (c->command && !c->command[0])
 		return lnxctl_usage(c, "behind \"--\" there must be a command");
+	if (c->pid || c->all || c->by_job || c->ep || c->file)
+		return lnxctl_usage(c, "\"check\" looks at an environment, not at processes: it "
+				    "has no -p, --all, --job, --ep and -f");
 	c->doc = lnx_doc_new();
 	map = lnx_doc_map(c->doc, "check");
 	env = lnx_doc_map(map, "environment");
 	k.problems = lnx_doc_list(NULL, "problems");
-	lnx_conf_read(&k.conf, c->env, warn, &k);
+	lnxctl_environment(c, &k.conf, warn, &k);
 	check_path(&k, env);
 	check_filter(&k, env);
 	check_links(&k, env);

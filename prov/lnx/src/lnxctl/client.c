@@ -247,6 +247,24 @@ int lnx_client_send(struct lnx_proc *p, uint64_t eid, const void *request, size_
 	return ret;
 }
 
+ssize_t lnx_client_call(struct lnx_proc *p, uint64_t eid, const void *request, size_t len,
+			unsigned wait_ms, void *reply, size_t size, int *failed)
+{
+	struct lnx_answer a;
+	ssize_t ret;
+
+	*failed = lnx_client_send(p, eid, request, len, wait_ms, wait_ms, &a);
+	if (*failed)
+		return *failed;
+	ret = a.result ? a.result : (ssize_t)a.len;
+	if (ret > (ssize_t)size)
+		ret = -EPROTO;
+	else if (ret > 0)
+		memcpy(reply, a.text, (size_t)ret);
+	lnx_answer_free(&a);
+	return ret;
+}
+
 int lnx_client_ask(struct lnx_proc *p, uint64_t eid, const char *text,
 		   unsigned take_ms, unsigned answer_ms, struct lnx_answer *a)
 {

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "lnxctl/find.h"
 
@@ -36,6 +37,12 @@ int lnx_client_ask(struct lnx_proc *p, uint64_t eid, const char *text,
  * The reply is as the process wrote it. */
 int lnx_client_send(struct lnx_proc *p, uint64_t eid, const void *request, size_t len,
 		    unsigned take_ms, unsigned answer_ms, struct lnx_answer *a);
+/*
+ * The same with the reply in a buffer of size bytes: its length, or a negative errno.
+ * *failed is the error of lnx_client_send, or 0 if the process has answered.
+ */
+ssize_t lnx_client_call(struct lnx_proc *p, uint64_t eid, const void *request, size_t len,
+			unsigned wait_ms, void *reply, size_t size, int *failed);
 void lnx_answer_free(struct lnx_answer *a);
 
 /* Put '?' for bytes from a process that a terminal might obey; newlines stay. */

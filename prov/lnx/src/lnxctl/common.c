@@ -205,7 +205,7 @@ bool lnxctl_wants_ep(const struct lnxctl *c, const struct lnx_snap_ep *e)
 	return lnx_span_uint(w, &v) && v == e->ep.number;
 }
 
-static unsigned wanted(const struct lnxctl *c, const struct lnx_snap *s)
+unsigned lnxctl_wanted(const struct lnxctl *c, const struct lnx_snap *s)
 {
 	unsigned i, n = 0;
 
@@ -214,11 +214,16 @@ static unsigned wanted(const struct lnxctl *c, const struct lnx_snap *s)
 	return n;
 }
 
+int lnxctl_no_ep(const struct lnxctl *c)
+{
+	return lnxctl_refuse(c, -ENOENT, "--ep \"%s\": no process has such an endpoint", c->ep);
+}
+
 static void each_ep(struct lnxctl *c, struct lnx_proc *p, struct lnx_doc *map,
 		    void (*fn)(struct lnxctl *c, struct lnx_proc *p,
 			       const struct lnx_snap_ep *e, struct lnx_doc *map))
 {
-	unsigned i, n = wanted(c, p->snap);
+	unsigned i, n = lnxctl_wanted(c, p->snap);
 	struct lnx_doc *list = n > 1 ? lnx_doc_list(map, "endpoint") : NULL;
 
 	for (i = 0; i < p->snap->nep; i++) {
@@ -268,7 +273,7 @@ int lnxctl_each(struct lnxctl *c, bool peers,
 			lnxctl_fail(c, p, LNXCTL_REFUSED, p->err, "%s", p->why);
 			continue;
 		}
-		if (!wanted(c, p->snap)) {
+		if (!lnxctl_wanted(c, p->snap)) {
 			lnxctl_fail(c, p, LNXCTL_REFUSED, -ENOENT, c->ep ?
 				    "it has no such endpoint" : "it has no endpoint now");
 			continue;

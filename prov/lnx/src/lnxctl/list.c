@@ -28,15 +28,18 @@ static const char *state(const struct lnx_proc *p, uint64_t age)
 	return age > QUIET_NS ? "silent" : "live";
 }
 
-static void put_links(const struct lnx_snap *s, struct lnx_doc *map)
+static void put_links(const struct lnxctl *c, const struct lnx_snap *s, struct lnx_doc *map)
 {
 	char text[1100] = "";
 	size_t n = 0;
 	unsigned i, k;
 
 	for (i = 0; i < s->nep && n < sizeof(text); i++) {
+		if (!lnxctl_wants_ep(c, &s->ep[i]))
+			continue;
 		for (k = 0; k < i; k++)
-			if (!strcmp(s->ep[k].ep.link, s->ep[i].ep.link))
+			if (lnxctl_wants_ep(c, &s->ep[k]) &&
+			    !strcmp(s->ep[k].ep.link, s->ep[i].ep.link))
 				break;
 		if (k == i)
 			n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%s",
@@ -58,11 +61,12 @@ static void put_process(struct lnxctl *c, const struct lnx_proc *p, struct lnx_d
 	lnx_doc_text(map, "program", s->h.program);
 	lnx_doc_text(map, "rank", s->h.rank[0] ? s->h.rank : "-");
 	lnx_doc_text(map, "job", s->h.job[0] ? s->h.job : "-");
-	lnx_doc_uint(map, "endpoints", s->nep);
+	lnx_doc_uint(map, "endpoints", lnxctl_wanted(c, s));
 	for (i = 0; i < s->nep; i++)
-		peers += s->ep[i].ep.npeer;
+		if (lnxctl_wants_ep(c, &s->ep[i]))
+			peers += s->ep[i].ep.npeer;
 	lnx_doc_uint(map, "peers", peers);
-	put_links(s, map);
+	put_links(c, s, map);
 	if (c->verbose) {
 		lnx_doc_uint(map, "uid", p->uid);
 		lnxctl_age(text, sizeof(text), age);
@@ -91,7 +95,7 @@ static int run(struct lnxctl *c)
 {
 	int ret = lnxctl_select(c, false, true);
 	struct lnx_doc *list;
-	unsigned i, dead = 0, odd = 0;
+	unsigned i, dead = 0, odd = 0, has_ep = 0;
 
 	if (ret)
 		return ret;
@@ -105,6 +109,9 @@ static int run(struct lnxctl *c)
 			continue;
 		}
 		c->ndone++;
+		if (c->ep && (!p->snap || !lnxctl_wanted(c, p->snap)))
+			continue;
+		has_ep++;
 		/* It has just ended. */
 		if (!p->snap && p->err == -ENOENT)
 			continue;
@@ -117,6 +124,8 @@ static int run(struct lnxctl *c)
 		else
 			put_process(c, p, lnx_doc_map(list, NULL));
 	}
+	if (c->ep && !has_ep)
+		return lnxctl_no_ep(c);
 	if (dead)
 		lnx_doc_uint(c->doc, "dead processes", dead);
 	if (odd)

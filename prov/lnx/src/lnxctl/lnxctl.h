@@ -130,6 +130,10 @@ unsigned lnxctl_width(const struct lnxctl *c);
 int lnxctl_finish(struct lnxctl *c);
 /* Does --ep name it, or is it not given? */
 bool lnxctl_wants_ep(const struct lnxctl *c, const struct lnx_snap_ep *e);
+/* How many of a process does it name? */
+unsigned lnxctl_wanted(const struct lnxctl *c, const struct lnx_snap *s);
+/* Refuse it: it names none of any process. */
+int lnxctl_no_ep(const struct lnxctl *c);
 
 /* ---- requests ---- */
 
@@ -224,6 +228,18 @@ int lnxctl_health_options(const struct lnxctl *c);
 /* Of the request: "set", "once" or "auto"; and its last word, with a blank before it. */
 const char *lnxctl_health_verb(const struct lnxctl *c);
 const char *lnxctl_health_value(const struct lnxctl *c, char *buf, size_t size);
+
+/* ---- of this environment: environment.c ---- */
+
+struct lnx_conf;
+
+/*
+ * Read the parameters that a process has which is started in this environment: of its
+ * variables and the configuration file.  Each thing that is wrong is a sentence for warn;
+ * returns how many.  *conf is valid until lnxctl ends.  Call it once.
+ */
+int lnxctl_environment(struct lnxctl *c, struct lnx_conf *conf,
+		       void (*warn)(void *arg, const char *sentence), void *arg);
 
 /* ---- the verbs ---- */
 

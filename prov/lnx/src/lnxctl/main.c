@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /* lnxctl: the table of verbs, and the command line. */
 #include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -443,14 +445,38 @@ static int check_args(struct lnxctl *c)
 	return 0;
 }
 
+/* ---- standard input and output ---- */
+
+/* A segment that is opened must not get the number of one of these that is closed: what is
+ * printed would go there.  To use them fails all the same. */
+static void reserve_standard(void)
+{
+	int fd;
+
+	for (fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && errno == EBADF)
+			open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/* Has all output arrived?  The disk may be full.  What has failed otherwise has said so. */
+static int finish(const struct lnxctl *c, int status)
+{
+	errno = EIO;
+	if (!fflush(stdout) && !ferror(stdout))
+		return status;
+	return status ? status : lnxctl_refuse(c, -errno, "writing the output failed: %s",
+					       strerror(errno));
+}
+
 int main(int argc, char **argv)
 {
 	struct lnxctl c = { .root = LNX_STATE_DIR, .env = environ };
 	struct words w = { .v = argv, .n = argc, .at = 1 };
 	int status;
 
+	reserve_standard();
 	if (special(argc, argv, &status))
-		return status;
+		return finish(&c, status);
 	c.arg = lnx_must(calloc((size_t)argc + 1, sizeof(*c.arg)));
 	status = take_all(&c, &w, true);
 	if (!status && (w.at >= w.n || c.command))
@@ -459,7 +485,7 @@ int main(int argc, char **argv)
 		status = find_verb(&c, &w);
 	if (!status && wants_help(&w)) {
 		free(c.arg);
-		return help_verb(c.verb);
+		return finish(&c, help_verb(c.verb));
 	}
 	if (!status)
 		status = take_all(&c, &w, false);
@@ -467,10 +493,9 @@ int main(int argc, char **argv)
 		status = check_args(&c);
 	if (!status)
 		status = c.verb->run(&c);
+	status = finish(&c, status);
 	lnx_procs_free(&c.procs);
 	lnx_doc_free(c.doc);
 	free(c.arg);
-	if (fflush(stdout) || ferror(stdout))
-		status = status ? status : LNXCTL_REFUSED;
 	return status;
 }

@@ -47,9 +47,13 @@ static int run(struct lnxctl *c)
 {
 	struct lnx_metrics_ep *ep;
 	struct lnx_out o = { 0 };
-	int ret = lnxctl_select(c, false, true);
 	unsigned i, n;
+	int ret;
 
+	if (c->format_set)
+		return lnxctl_usage(c, "\"metrics\" writes OpenMetrics text, and no other "
+				    "format");
+	ret = lnxctl_select(c, false, true);
 	if (ret)
 		return ret;
 	for (i = 0; i < c->procs.n; i++) {
@@ -65,6 +69,8 @@ static int run(struct lnxctl *c)
 		c->ndone++;
 	}
 	n = collect(c, NULL);
+	if (c->ep && !n)
+		return lnxctl_no_ep(c);
 	ep = lnx_must(calloc(n ? n : 1, sizeof(*ep)));
 	collect(c, ep);
 	lnx_metrics_print(&o, ep, n);

@@ -25,6 +25,8 @@ static const char *origin_name(unsigned origin)
 		return "derived";
 	case LNX_STATE_SET:
 		return "set";
+	case LNX_STATE_FILE:
+		return "configuration file";
 	default:
 		return "unknown";
 	}
@@ -117,7 +119,7 @@ static int show_environment(struct lnxctl *c)
 	struct lnx_doc *list;
 	char why[160];
 	size_t i;
-	int warnings = lnx_conf_read(&conf, c->env, warn, NULL);
+	int warnings = lnxctl_environment(c, &conf, warn, NULL);
 
 	c->doc = lnx_doc_new();
 	list = lnx_doc_list(c->doc, "params");
@@ -130,6 +132,7 @@ static int show_environment(struct lnxctl *c)
 		snprintf(p.unit, sizeof(p.unit), "%s", lnx_params[i].unit);
 		lnx_conf_print(&conf, i, p.value, sizeof(p.value));
 		p.origin = conf.origin[i] & LNX_CONF_DERIVED ? LNX_STATE_DERIVED :
+			   conf.origin[i] & LNX_CONF_IN_FILE ? LNX_STATE_FILE :
 			   conf.origin[i] & LNX_CONF_GIVEN ? LNX_STATE_ENVIRONMENT :
 							     LNX_STATE_DEFAULT;
 		p.flags = lnx_param_secret(i) ? LNX_STATE_PARAM_SECRET : 0;

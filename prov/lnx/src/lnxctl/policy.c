@@ -56,7 +56,7 @@ void lnx_policy_close(struct lnx_policy *policy)
 
 const char *lnx_policy_error(const struct lnx_policy *policy)
 {
-	return policy->error;
+	return policy ? policy->error : "there is no policy: it was not opened";
 }
 
 static int LNX_PRINTF(3, 4) fail(struct lnx_policy *p, int err, const char *fmt, ...)
@@ -126,6 +126,9 @@ static int request(struct lnx_policy *p, enum lnx_policy_op op,
 		memcpy(block + sizeof(head), rule, n * sizeof(*rule));
 	ret = p->call(p->arg, block, len, p->reply, sizeof(p->reply));
 	free(block);
+	if (ret == -E2BIG)
+		return fail(p, -E2BIG, "%zu rules are too many for one request; nothing was "
+			    "changed: give fewer at a time", n);
 	if (ret < 0)
 		return fail(p, (int)ret, "the process does not answer: %s",
 			    strerror((int)-ret));

@@ -2,7 +2,6 @@
 /* lnx_policy_open_process: requests of lnx_policy.h through the state segment of a process. */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "lnxctl/client.h"
@@ -19,19 +18,10 @@ struct process {
 static ssize_t call(void *arg, const void *request, size_t len, void *reply, size_t size)
 {
 	struct process *own = arg;
-	struct lnx_answer a;
-	ssize_t ret = lnx_client_send(own->p, own->eid, request, len, own->wait_ms,
-				      own->wait_ms, &a);
+	int failed;
 
-	if (ret)
-		return ret;
-	ret = a.result ? a.result : (ssize_t)a.len;
-	if (ret > (ssize_t)size)
-		ret = -EPROTO;
-	else if (ret > 0)
-		memcpy(reply, a.text, (size_t)ret);
-	lnx_answer_free(&a);
-	return ret;
+	return lnx_client_call(own->p, own->eid, request, len, own->wait_ms, reply, size,
+			       &failed);
 }
 
 static void release(void *arg)

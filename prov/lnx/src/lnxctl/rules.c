@@ -13,21 +13,10 @@
 static ssize_t call(void *arg, const void *request, size_t len, void *reply, size_t size)
 {
 	struct lnxctl_rules *r = arg;
-	unsigned wait_ms = r->c->wait_ms ? r->c->wait_ms : LNX_CLIENT_WAIT_MS;
-	struct lnx_answer a;
-	ssize_t ret = lnx_client_send(r->p, r->e->ep.eid, request, len, wait_ms, wait_ms,
-				      &a);
 
-	r->failed = (int)ret;
-	if (ret)
-		return ret;
-	ret = a.result ? a.result : (ssize_t)a.len;
-	if (ret > (ssize_t)size)
-		ret = -EPROTO;
-	else if (ret > 0)
-		memcpy(reply, a.text, (size_t)ret);
-	lnx_answer_free(&a);
-	return ret;
+	return lnx_client_call(r->p, r->e->ep.eid, request, len,
+			       r->c->wait_ms ? r->c->wait_ms : LNX_CLIENT_WAIT_MS, reply,
+			       size, &r->failed);
 }
 
 bool lnxctl_rules_open(struct lnxctl_rules *r, struct lnxctl *c, struct lnx_proc *p,

@@ -10,7 +10,10 @@
 
 #define NOTE_GAP_NS	(2 * LNX_NS_PER_MS)	/* between two of one reason */
 #define NOTE_BURST	16u
-#define HELLOS		500u			/* per second and rail */
+#define HELLOS		500u			/* per second and rail, */
+#define HELLOS_BURST	4096u			/* all nodes begin at once */
+#define HOST_HELLOS	50u			/* of these, of one host, */
+#define HOST_BURST	256u			/* all processes begin at once */
 #define ASKS		100u			/* per second and source */
 #define CONTROL_MAX	4096u			/* that wait at a time */
 #define SWEEP_NS	(1 * LNX_NS_PER_S)
@@ -252,10 +255,11 @@ static void hello_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, s
 	struct lnx_gw_hello h;
 	struct rtd_source *s;
 
-	/* Cheap checks first: hellos cost the most of what a stranger can send. */
-	if (!rtd_limit_take(&r->out[rail].hellos, HELLOS, HELLOS, now) ||
-	    lnx_gw_hello_get(&h, bytes, len, NULL) || !key_fits(r, h.key) ||
-	    h.id == r->s.id) {
+	/* An answer costs the most of what a stranger can ask for. */
+	if (lnx_gw_hello_get(&h, bytes, len, NULL) || !key_fits(r, h.key) ||
+	    h.id == r->s.id ||
+	    !rtd_limit_take(rtd_host_hellos(r, rail, &h), HOST_HELLOS, HOST_BURST, now) ||
+	    !rtd_limit_take(&r->out[rail].hellos, HELLOS, HELLOS_BURST, now)) {
 		r->counts.bad_control++;
 		return;
 	}

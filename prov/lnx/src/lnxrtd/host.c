@@ -49,6 +49,15 @@ struct rtd_host *rtd_host_get(struct rtd_relay *r, const struct lnx_addr_rail *r
 	return h;
 }
 
+struct rtd_limit *rtd_host_hellos(struct rtd_relay *r, unsigned rail,
+				  const struct lnx_gw_hello *h)
+{
+	struct lnx_nid nid;
+	uint32_t at = h->rails.n ? address_of(&h->rails.rail[0], &nid) : 0;
+
+	return &r->out[rail].host_hellos[at % RTD_HELLO_HOSTS];
+}
+
 /* The host has n sources that count. */
 static void counts(struct rtd_relay *r, struct rtd_host *h, unsigned n)
 {

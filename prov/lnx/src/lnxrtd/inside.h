@@ -42,6 +42,7 @@ struct rtd_back {
 #define RTD_BACKS	4
 
 #define RTD_HOST_SOURCES	1024u	/* of one host, at most */
+#define RTD_HELLO_HOSTS		1024u	/* that are told apart by their hellos */
 #define RTD_FRESH_SOURCES	1024u	/* that were not reached yet, at most */
 
 /* Where sources are; only while there are some. */
@@ -121,6 +122,7 @@ struct rtd_out {
 	uint32_t flying;
 	struct rtd_source unannounced;
 	struct rtd_limit hellos;
+	struct rtd_limit host_hellos[RTD_HELLO_HOSTS];
 };
 
 /* Another gateway that one of our routes leads over. */
@@ -235,6 +237,9 @@ void rtd_sources_free(struct rtd_relay *r);
 struct rtd_host *rtd_host_get(struct rtd_relay *r, const struct lnx_addr_rail *rail);
 /* It has one source less; was that one reached? */
 void rtd_host_put(struct rtd_relay *r, struct rtd_host *h, bool reached);
+/* What limits the hellos of the host that this one says it is from; rail: came over it. */
+struct rtd_limit *rtd_host_hellos(struct rtd_relay *r, unsigned rail,
+				  const struct lnx_gw_hello *h);
 /* Something has arrived at the address that the source has named: it counts. */
 void rtd_source_reached(struct rtd_relay *r, struct rtd_source *s);
 /* Before grants are asked for: divide the pools anew if something has changed. */

@@ -76,6 +76,22 @@ bool rtd_port_quiet(struct rtd_port *p);
 /* Questions to kernels that are under way. */
 unsigned rtd_port_asking(struct rtd_port *p, uint64_t now);
 
+/* ---- links.c ---- */
+
+/* What tells of links that go down and come up.  Zeroed: closed. */
+struct rtd_links {
+	struct lnx_netwatch *watch;	/* NULL: the kernel does not tell */
+	bool known[RTD_RAILS];		/* the rail has been seen as an interface */
+};
+
+/* Without the kernel's word all rails count as up. */
+void rtd_links_open(struct rtd_links *l);
+void rtd_links_close(struct rtd_links *l);
+/* A descriptor that becomes readable when something has changed; -1: none. */
+int rtd_links_fd(const struct rtd_links *l);
+/* Tell the relay which rails are up. */
+void rtd_links_look(struct rtd_links *l, const struct rtd_ports *ports, uint64_t now);
+
 /* ---- state.c ---- */
 
 /* Write the state as YAML, so that readers see the old or the new one.  0 or -errno. */

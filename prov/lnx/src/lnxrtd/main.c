@@ -18,10 +18,11 @@
 
 #define STATE_NS	LNX_NS_PER_S
 #define POLL_MS		1		/* cores without a descriptor, and pings */
-#define BUSY_PASSES	64u		/* while it is busy, signals are read after so many */
+#define BUSY_PASSES	64u		/* while it is busy, signals and links count after so many */
 #define MANAGE_MS	20		/* cores that make connections only when called */
 
-#define WOKEN_BY_SIGNAL	RTD_RAILS	/* else the number of a port */
+/* Else the number of a port. */
+enum { WOKEN_BY_SIGNAL = RTD_RAILS, WOKEN_BY_LINK, WOKEN_BY };
 
 struct program {
 	const char *file;
@@ -29,10 +30,12 @@ struct program {
 	struct rtd_conf conf;
 	struct lnx_routes routes;
 	struct rtd_ports ports;
+	struct rtd_links links;
 	int epoll, signals;
 	bool ending, unclean;
 	bool ready[RTD_RAILS];		/* ports that may have something */
 	bool signalled;			/* signals have come */
+	bool relinked;			/* something has changed about links */
 	bool changed;			/* since the state was written */
 	uint64_t state_ns;		/* when it was written last */
 };
@@ -113,9 +116,16 @@ static int start_relay(struct program *m, char why[RTD_WHY])
 	return 0;
 }
 
+/* Wake up for that descriptor, if it is one. */
+static int wake_for(const struct program *m, int fd, uint32_t what)
+{
+	struct epoll_event e = { .events = EPOLLIN, .data.u32 = what };
+
+	return fd < 0 ? 0 : epoll_ctl(m->epoll, EPOLL_CTL_ADD, fd, &e);
+}
+
 static int watch(struct program *m, char why[RTD_WHY])
 {
-	struct epoll_event e = { .events = EPOLLIN, .data.u32 = WOKEN_BY_SIGNAL };
 	sigset_t set;
 	unsigned i;
 
@@ -128,16 +138,13 @@ static int watch(struct program *m, char why[RTD_WHY])
 	signal(SIGPIPE, SIG_IGN);
 	m->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	m->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (m->signals < 0 || m->epoll < 0 ||
-	    epoll_ctl(m->epoll, EPOLL_CTL_ADD, m->signals, &e))
+	rtd_links_open(&m->links);
+	if (m->signals < 0 || m->epoll < 0 || wake_for(m, m->signals, WOKEN_BY_SIGNAL) ||
+	    wake_for(m, rtd_links_fd(&m->links), WOKEN_BY_LINK))
 		goto failed;
-	for (i = 0; i < m->ports.n; i++) {
-		int fd = rtd_port_fd(m->ports.port[i]);
-
-		e.data.u32 = i;
-		if (fd >= 0 && epoll_ctl(m->epoll, EPOLL_CTL_ADD, fd, &e))
+	for (i = 0; i < m->ports.n; i++)
+		if (wake_for(m, rtd_port_fd(m->ports.port[i]), i))
 			goto failed;
-	}
 	return 0;
 failed:
 	snprintf(why, RTD_WHY, "epoll: %s", strerror(errno));
@@ -197,6 +204,17 @@ static void take_signals(struct program *m, uint64_t now)
 	}
 }
 
+/* What woke it, but for ports. */
+static void attend(struct program *m, uint64_t now)
+{
+	if (m->signalled)
+		take_signals(m, now);
+	if (m->relinked)
+		rtd_links_look(&m->links, &m->ports, now);
+	m->changed |= m->relinked;
+	m->signalled = m->relinked = false;
+}
+
 static int wait_ms(const struct program *m, uint64_t next, uint64_t now, bool asking)
 {
 	uint64_t ms = next == UINT64_MAX ? 60000 :
@@ -243,12 +261,14 @@ static bool quiet(struct program *m)
 /* Sleep until something comes, or ms are over. */
 static void sleep_ms(struct program *m, int ms)
 {
-	struct epoll_event e[RTD_RAILS + 1];
-	int i, n = epoll_wait(m->epoll, e, RTD_RAILS + 1, ms);
+	struct epoll_event e[WOKEN_BY];
+	int i, n = epoll_wait(m->epoll, e, WOKEN_BY, ms);
 
 	for (i = 0; i < n; i++) {
 		if (e[i].data.u32 == WOKEN_BY_SIGNAL)
 			m->signalled = true;
+		else if (e[i].data.u32 == WOKEN_BY_LINK)
+			m->relinked = true;
 		else
 			m->ready[e[i].data.u32] = true;
 	}
@@ -261,7 +281,7 @@ static void run(struct program *m)
 {
 	unsigned passes = 0;
 
-	m->signalled = true;
+	m->signalled = m->relinked = true;
 	memset(m->ready, true, sizeof(m->ready));
 	while (!m->unclean &&
 	       (!m->ending || rtd_relay_state(m->ports.relay) != RTD_OFF)) {
@@ -277,12 +297,12 @@ static void run(struct program *m)
 			write_state(m, now);
 		if (m->changed)
 			next = LNX_MIN(next, m->state_ns + STATE_NS);
-		if (m->signalled || ++passes % BUSY_PASSES == 0) {
-			m->signalled = false;
-			take_signals(m, now);
-		} else if (quiet(m) && next > now) {
+		if (m->signalled || m->relinked)
+			attend(m, now);
+		else if (++passes % BUSY_PASSES == 0)
+			sleep_ms(m, 0);
+		else if (quiet(m) && next > now)
 			sleep_ms(m, wait_ms(m, next, now, asking));
-		}
 	}
 }
 
@@ -296,6 +316,7 @@ static void finish(struct program *m)
 	for (i = 0; i < m->ports.n; i++)
 		rtd_port_close(m->ports.port[i]);
 	lnx_routes_fini(&m->routes);
+	rtd_links_close(&m->links);
 	rtd_conf_free(&m->conf);
 	if (m->epoll > 0)
 		close(m->epoll);

@@ -115,7 +115,7 @@ struct rtd_buf *rtd_pool_get(struct rtd_pool *p, enum rtd_class class)
 	buf->control = 0;
 	buf->account = 0;
 	buf->source = NULL;
-	buf->dest = buf->final = NULL;
+	buf->dest = NULL;
 	buf->len = 0;
 	return buf;
 }

@@ -39,7 +39,6 @@ struct rtd_buf {
 	uint32_t len;			/* bytes of the frame */
 	struct rtd_source *source;	/* charged for it; NULL: control */
 	struct rtd_dest *dest;		/* where it goes next */
-	struct rtd_dest *final;		/* its last destination, or dest */
 	uint8_t *bytes;			/* as many as its class has */
 };
 

@@ -51,6 +51,7 @@ struct rtd_port {
 	bool started;			/* something, since the queue was read */
 	struct lnx_node posted, flying;	/* buffers that the core has */
 	unsigned nposted;
+	unsigned nping;			/* that are under way */
 	struct ping ping[PINGS];
 };
 
@@ -450,6 +451,7 @@ static int port_ask(void *arg, unsigned rail, const struct lnx_addr_rail *to,
 	lnx_ping_start(&p->ping[i].p, p->rail.addr.raw, p->rail.addr.rawlen, to->raw,
 		       to->rawlen, NULL);
 	p->ping[i].cookie = cookie;
+	p->nping++;
 	p->ping[i].until_ns = lnx_clock_ns() + PING_NS;
 	return 0;
 }
@@ -463,9 +465,9 @@ unsigned rtd_port_asking(struct rtd_port *p, uint64_t now)
 		[LNX_PING_REFUSED] = LNX_TELL_REFUSED,
 		[LNX_PING_BROKEN] = LNX_TELL_UNREACHABLE,
 	};
-	unsigned i, n = 0;
+	unsigned i;
 
-	for (i = 0; i < PINGS; i++) {
+	for (i = 0; p->nping && i < PINGS; i++) {
 		struct ping *ping = &p->ping[i];
 		enum lnx_ping_result result;
 		uint32_t cookie = ping->cookie;
@@ -473,15 +475,14 @@ unsigned rtd_port_asking(struct rtd_port *p, uint64_t now)
 		if (!cookie)
 			continue;
 		result = lnx_ping_check(&ping->p);
-		if (result == LNX_PING_WAITING && now < ping->until_ns) {
-			n++;
+		if (result == LNX_PING_WAITING && now < ping->until_ns)
 			continue;
-		}
 		lnx_ping_stop(&ping->p);
 		ping->cookie = 0;
+		p->nping--;
 		rtd_relay_told(p->relay, cookie, tells[result], now);
 	}
-	return n;
+	return p->nping;
 }
 
 const struct rtd_ops rtd_port_ops = {

@@ -234,7 +234,6 @@ static bool enqueue(struct arrival *a, struct rtd_buf *landing)
 	lnx_route_forward(buf->bytes, r->s.id, gw ? gw->g.account : 0);
 	buf->len = (uint32_t)a->len;
 	buf->source = a->source;
-	buf->final = a->final;
 	buf->arrival = (uint8_t)a->rail;
 	buf->control = 0;
 	r->held++;

@@ -10,6 +10,7 @@
 #ifndef LNX_TX_NATIVE_H
 #define LNX_TX_NATIVE_H
 
+#include "msg/iov.h"
 #include "msg/rx.h"
 #include "obj/mr.h"
 #include "rail/direct.h"
@@ -72,7 +73,7 @@ LNX_INLINE ssize_t lnx_native_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 	unsigned i;
 	ssize_t ret;
 
-	if (lnx_unlikely(tx->niov > LNX_IOV_MAX))
+	if (lnx_unlikely(tx->niov > 1) && lnx_iov_check("send", tx->iov, tx->niov))
 		return -FI_EINVAL;
 	if ((lnx_call_inject(tx->call) || (tx->op_flags & FI_INJECT)) &&
 	    lnx_unlikely(lnx_iov_len(tx->iov, tx->niov) > ep->inject_size))
@@ -103,8 +104,8 @@ LNX_INLINE ssize_t lnx_native_rma(struct lnx_ep *ep, const struct lnx_rma *r,
 	unsigned i;
 	ssize_t ret;
 
-	if (lnx_unlikely(r->niov > LNX_IOV_MAX || !r->nrma ||
-			 r->nrma > LNX_RMA_IOV_MAX))
+	if (lnx_unlikely(r->niov != 1 || r->nrma != 1 || r->iov->iov_len != r->rma->len) &&
+	    lnx_iov_check_rma(r))
 		return -FI_EINVAL;
 	if (!lnx_rma_read(r->call) &&
 	    (lnx_rma_inject(r->call) || (r->op_flags & FI_INJECT)) &&

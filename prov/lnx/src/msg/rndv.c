@@ -78,24 +78,33 @@ static int add_key(struct lnx_rndv *rndv, struct lnx_rail *rail,
 	return 0;
 }
 
+/* Does a path to the peer begin at a rail of the same provider? */
+static bool leads_to(const struct lnx_peer *peer, const struct lnx_rail *rail)
+{
+	unsigned i;
+
+	for (i = 0; i < peer->npath && peer->path[i]->rail->prov != rail->prov; i++)
+		;
+	return i < peer->npath;
+}
+
 /*
  * All rails over which the peer might read: the peer chooses, and may choose another
- * one than we send on.
+ * one than we send on.  Where we have fewer paths than there could be, ours do not tell
+ * which ones the peer has.
  */
 static unsigned peer_rails(const struct lnx_peer *peer,
 			   struct lnx_rail *rail[LNX_RTS_KEYS])
 {
 	const struct lnx_ep *ep = peer->ep;
-	unsigned i, j, n = 0;
+	bool all = ep->conf->multi_rail_selection == LNX_SELECTION_PER_PEER ||
+		   peer->npath >= ep->conf->max_rails;
+	unsigned i, n = 0;
 
-	for (i = ep->nrail - ep->nnet; i < ep->nrail && n < LNX_RTS_KEYS; i++) {
-		for (j = 0; j < peer->npath; j++)
-			if (peer->path[j]->rail->prov == ep->rail[i]->prov)
-				break;
-		if (j < peer->npath &&
-		    ep->rail[i]->wire_index != LNX_WIRE_INDEX_NONE)
+	for (i = ep->nrail - ep->nnet; i < ep->nrail && n < LNX_RTS_KEYS; i++)
+		if (ep->rail[i]->wire_index != LNX_WIRE_INDEX_NONE &&
+		    (all || leads_to(peer, ep->rail[i])))
 			rail[n++] = ep->rail[i];
-	}
 	return n;
 }
 

@@ -8,6 +8,7 @@
  * the first message would have to cancel it in the others.  Cores cannot do that
  * without a race: so it needs a link of one rail.
  */
+#include "msg/iov.h"
 #include "msg/native.h"
 #include "msg/rx.h"
 #include "rail/direct.h"
@@ -52,7 +53,7 @@ ssize_t lnx_native_post(struct lnx_ep *ep, const struct lnx_recv *r)
 	fi_addr_t core_src;
 	ssize_t ret;
 
-	if (lnx_unlikely(r->niov > LNX_IOV_MAX))
+	if (lnx_unlikely(r->niov > 1) && lnx_iov_check("receive", r->iov, r->niov))
 		return -FI_EINVAL;
 	lnx_lock(&ep->lock);
 	ret = queue_of(ep, r->src, &rail, &core_src);

@@ -7,6 +7,7 @@
 
 #include "msg/backlog.h"
 #include "msg/post.h"
+#include "msg/iov.h"
 #include "msg/rx.h"
 #include "rail/rail.h"
 
@@ -86,7 +87,7 @@ ssize_t lnx_rx_post_any(struct lnx_ep *ep, const struct lnx_recv *r)
 	struct lnx_rxe *rxe;
 	ssize_t ret = 0;
 
-	if (lnx_unlikely(r->niov > LNX_IOV_MAX))
+	if (lnx_unlikely(r->niov > 1) && lnx_iov_check("receive", r->iov, r->niov))
 		return -FI_EINVAL;
 	lnx_lock(&ep->lock);
 	if (lnx_unlikely(lnx_match_nunex(m))) {
@@ -210,7 +211,7 @@ ssize_t lnx_rx_post_special(struct lnx_ep *ep, const struct lnx_recv *r)
 
 	if (lnx_ep_is_srx(ep))
 		return -FI_EOPNOTSUPP;
-	if (r->niov > LNX_IOV_MAX)
+	if (lnx_iov_check("receive", r->iov, r->niov))
 		return -FI_EINVAL;
 	if ((r->flags & FI_CLAIM) && !ctx)
 		return -FI_EINVAL;

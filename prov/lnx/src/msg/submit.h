@@ -8,6 +8,7 @@
 #ifndef LNX_SUBMIT_H
 #define LNX_SUBMIT_H
 
+#include "msg/iov.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
 #include "rail/direct.h"
@@ -48,7 +49,7 @@ LNX_INLINE ssize_t lnx_msg_submit(struct lnx_ep *ep, const struct lnx_tx *tx)
 		return -FI_EINVAL;
 	if ((tx->call == LNX_SENDV || tx->call == LNX_TSENDV ||
 	     tx->call == LNX_SENDMSG || tx->call == LNX_TSENDMSG) &&
-	    lnx_unlikely(tx->niov > LNX_IOV_MAX))
+	    lnx_unlikely(tx->niov > 1) && lnx_iov_check("send", tx->iov, tx->niov))
 		return -FI_EINVAL;
 	if ((tx->call == LNX_SENDMSG || tx->call == LNX_TSENDMSG) &&
 	    lnx_unlikely(tx->flags & FI_INJECT) &&

@@ -266,6 +266,7 @@ struct lnx_ep_local {
 	struct lnx_optab copy_ops;	/* lnx_rxe of `copies`, by their number */
 	struct lnx_pool confirm_pool;
 	struct lnx_shm_registry *registry; /* of the shm rail; NULL: it has none */
+	uint32_t slots_taken;		/* of that, after dead peers were last looked for */
 	struct lnx_shm_turn *turns;
 	struct lnx_ep *next_here;	/* core/kept_region.c */
 	struct lnx_exit_monitor *exit_monitor;	/* NULL: exits are not reported */

@@ -26,6 +26,8 @@ struct lnx_leg_end {
 	bool used;
 	bool closed;			/* no route leads there any more: it takes nothing */
 	bool short_pieces;		/* longer ones got lost, and these did not */
+	uint64_t noted_ns;		/* the last note about it, and */
+	uint64_t noted_pause_ns;	/* the pause after that; 0: none has come */
 	struct lnx_addr_rail to;
 };
 

@@ -7,6 +7,7 @@
  */
 #include <errno.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 
 #include "base/compiler.h"
 #include "os/cma.h"
@@ -98,4 +99,11 @@ int lnx_cma_read(const struct lnx_cma_owner *owner,
 			return ESRCH;
 	}
 	return 0;
+}
+
+bool lnx_cma_own(const void *from, void *buf, size_t len)
+{
+	struct iovec here = { buf, len }, there = { (void *)(uintptr_t)from, len };
+
+	return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == (ssize_t)len;
 }

@@ -41,5 +41,10 @@ bool lnx_cma_readable(void);
 int lnx_cma_read(const struct lnx_cma_owner *owner,
 		 const struct lnx_wire_piece *piece, unsigned npiece,
 		 const struct iovec *iov, size_t niov, size_t want);
+/*
+ * Copy len bytes of our own memory at `from`, a pointer that may lead anywhere: memory that
+ * is not there is no fault.  False: not all of it is there, or the kernel has no such call.
+ */
+bool lnx_cma_own(const void *from, void *buf, size_t len);
 
 #endif

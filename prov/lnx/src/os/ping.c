@@ -185,3 +185,21 @@ void lnx_ping_stop(struct lnx_ping *p)
 	if (p->result == LNX_PING_WAITING)
 		settle(p, LNX_PING_UNKNOWN, ECANCELED);
 }
+
+bool lnx_ping_lacked(const struct lnx_ping *p)
+{
+	if (p->result != LNX_PING_UNKNOWN)
+		return false;
+	switch (p->err) {
+	case EMFILE:
+	case ENFILE:
+	case ENOBUFS:
+	case ENOMEM:
+	case EAGAIN:			/* also of a core, or of ports in Linux */
+	case EADDRINUSE:		/* ports */
+	case EADDRNOTAVAIL:		/* ports, as connect reports them */
+	case ECANCELED:
+		return true;
+	}
+	return false;
+}

@@ -82,4 +82,8 @@ enum lnx_ping_result lnx_ping_check(struct lnx_ping *p);
 /* Stop it, if it is under way.  The result stays. */
 void lnx_ping_stop(struct lnx_ping *p);
 
+/* Is the result UNKNOWN only for now, so that the next probe may tell more?  This process
+ * lacked something for it, or it was stopped before there was an answer. */
+bool lnx_ping_lacked(const struct lnx_ping *p);
+
 #endif

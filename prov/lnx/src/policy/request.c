@@ -91,8 +91,8 @@ static int parse_rail(struct parser *p, struct lnx_span all, struct lnx_span w,
 		;
 	if (!w.len || i < w.len || w.len >= LNX_REQUEST_NAME_MAX ||
 	    (!memchr(w.s, ':', w.len) && !memchr(w.s, '*', w.len)))
-		return refuse(p, "\"%.*s\": must be a rail as \"health list\" "
-			      "names it, such as tcp:eth0 or tcp:*, the paths "
+		return refuse(p, "\"%.*s\": must be a rail by its "
+			      "name, such as tcp:eth0 or tcp:*, the paths "
 			      "over one to a peer, RAIL@PEER, or a rail of a "
 			      "peer, by its number, such as 1@PEER",
 			      QUOTE(all));
@@ -122,8 +122,7 @@ static int parse_target(struct parser *p, struct lnx_span all,
 	t->any_peer = lnx_span_is(peer, "*");
 	if (!parse_peer(peer, t) && !t->any_peer)
 		return refuse(p, "\"%.*s\": behind @ there must be the "
-			      "16 hex digits of an endpoint id, as \"health "
-			      "list\" shows it, or the number of an fi_addr_t, "
+			      "16 hex digits of an endpoint id, or the number of an fi_addr_t, "
 			      "or * for all peers", QUOTE(all));
 	if (lnx_span_uint(end, &n)) {
 		t->kind = LNX_TARGET_REMOTE;
@@ -131,7 +130,7 @@ static int parse_target(struct parser *p, struct lnx_span all,
 		if (n < UINT16_MAX)
 			return 0;
 		return refuse(p, "\"%.*s\": a peer has no rail of so high a "
-			      "number; see \"health list\"", QUOTE(all));
+			      "number", QUOTE(all));
 	}
 	t->kind = LNX_TARGET_PATH;
 	return parse_rail(p, all, end, t);

@@ -54,7 +54,8 @@ static enum lnx_route_why judge(const struct lnx_route_view *v,
 				const struct lnx_route_plan *plan, uint64_t now)
 {
 	const struct lnx_gateway *g = v->gateway;
-	bool single = v->hop == 1 || v->learned;
+	/* With no hops given it is of one if the gateway has a rail there. */
+	bool single = v->hop == 1 || v->learned || (!v->hop && v->remote);
 
 	if (g->state == LNX_GATEWAY_DEAD)
 		return LNX_ROUTE_DEAD;

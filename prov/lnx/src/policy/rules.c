@@ -215,12 +215,16 @@ int lnx_rules_add_text(struct lnx_rules *rules, const char *text,
 {
 	struct lnx_rule_reader *reader = calloc(1, sizeof(*reader));
 	struct lnx_rules_edit *edit = lnx_rules_edit(rules);
+	uint32_t before = rules->last_id, id = 0;
 	int ret = -ENOMEM;
 
 	if (reader && edit) {
 		reader->text = text;
 		while ((ret = lnx_rule_read(reader, r)) > 0) {
-			ret = lnx_rules_edit_add(edit, &reader->spec, NULL, r);
+			ret = lnx_rules_edit_add(edit, &reader->spec, &id, r);
+			/* It is not the text that has it twice. */
+			if (ret == -EALREADY && id <= before)
+				ret = 0;
 			if (ret) {
 				lnx_rule_locate(reader, r);
 				break;

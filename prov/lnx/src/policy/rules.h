@@ -89,7 +89,7 @@ void lnx_rules_commit(struct lnx_rules_edit *edit);
 void lnx_rules_abort(struct lnx_rules_edit *edit);
 
 /* Add all rules of a text (policy/rule.h), or none: as lnx_rules_add, with r->text the
- * text. */
+ * text; but a rule that was there before the text, with that priority, is no error. */
 int lnx_rules_add_text(struct lnx_rules *rules, const char *text,
 		       struct lnx_refusal *r);
 

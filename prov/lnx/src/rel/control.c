@@ -74,7 +74,7 @@ int lnx_control_send_on(struct lnx_ep *ep, struct lnx_peer *peer,
 			lnx_frame_ack_piggybacked(peer);
 	}
 	if (lnx_unlikely(path->state != LNX_PATH_UP)) {
-		lnx_sched_up(path);
+		lnx_sched_up(peer, path);
 		lnx_peer_retry_now(peer);
 	}
 	return 0;

@@ -307,8 +307,10 @@ static uint64_t look(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 	};
 	enum lnx_silence_verdict verdict = lnx_silence_look(&g->silence, &v, now);
 
-	/* Its answer is of no interest any more. */
-	if (lnx_unlikely(kernel && !g->silence.kernel_asked) && g->ping)
+	/* Its answer is of no interest any more, unless the peer as a whole is silent, too:
+	 * frames that are dropped leave for another path again and again. */
+	if (lnx_unlikely(kernel && !g->silence.kernel_asked) && g->ping &&
+	    !lnx_liveness_waits(&peer->liveness))
 		lnx_ping_stop(g->ping);
 	switch (verdict) {
 	case LNX_SILENCE_PROGRESS:

@@ -309,7 +309,7 @@ LNX_INLINE ssize_t lnx_frame_leave(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_frame_count_message(path->rail, h->len);
 		lnx_frame_in_window(ep, peer, path, txe, txe->f.len);
 	} else {
-		lnx_sched_up(path);
+		lnx_sched_up(peer, path);
 		lnx_frame_first(ep, peer, txe);
 	}
 	return 0;

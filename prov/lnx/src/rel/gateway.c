@@ -23,6 +23,8 @@
 
 /* A path whose frames a gateway drops pauses for so long, first. */
 #define NOTED_PAUSE_NS	LNX_NS_PER_MS
+/* If the gateway says that it will go on dropping them, up to so long. */
+#define NOTED_WAIT_NS	(200 * LNX_NS_PER_MS)
 
 static bool bad(struct lnx_rail *rail, size_t len, const char *why)
 {
@@ -180,12 +182,24 @@ static LNX_COLD void forget_notes(struct lnx_gw *gw)
 			t->route[i].noted_ns = 0;
 }
 
+/* Of its rails, those that it says are down: bits. */
+static uint32_t told_down(const struct lnx_gateway *state)
+{
+	uint32_t bits = 0;
+	unsigned i;
+
+	for (i = 0; i < state->nrail; i++)
+		bits |= (uint32_t)state->rail[i].told_down << i;
+	return bits;
+}
+
 static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info,
 			      uint64_t now)
 {
 	const struct lnx_gateway *state;
 	struct lnx_gateway_facts facts;
 	bool was_up, was_draining;
+	uint32_t were_down;
 
 	lnx_gateway_facts_of(&facts, info);
 	/* Frames that fit our rails have to fit those behind it. */
@@ -199,12 +213,14 @@ static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info,
 	state = &gw->process->state;
 	was_up = state->state == LNX_GATEWAY_ALIVE && state->routing;
 	was_draining = state->draining;
+	were_down = told_down(state);
 	lnx_gateway_info(&gw->process->state, &facts, now);
 	gw->process->rails = info->gw.rails;
 	gw->process->frame_max = info->frame_max;
 	forget_notes(gw);
 	lnx_ep_due(gw->all->ep, LNX_DUE_GATEWAYS, 0);
-	if (!was_up || was_draining != state->draining || !state->routing)
+	if (!was_up || was_draining != state->draining || !state->routing ||
+	    were_down != told_down(state))
 		order_again(gw);
 }
 
@@ -284,18 +300,30 @@ static LNX_COLD struct lnx_path *path_of_note(const struct lnx_leg *leg,
 	return NULL;
 }
 
-/* The path takes no more for a time, which grows with each note until it takes something. */
-static LNX_COLD void pause_path(struct lnx_path *path, uint64_t now)
+/*
+ * The path takes no more for a time, which grows with each note that comes soon after the
+ * pause before it: what left then was dropped as well.  Without that all that waits for a peer
+ * that is gone would be sent to the gateway in each round trip.
+ */
+static LNX_COLD void pause_path(struct lnx_path *path, uint32_t wait_ms, uint64_t now)
 {
+	const struct lnx_leg *leg = lnx_container_of(path->rail, struct lnx_leg, rail);
+	struct lnx_leg_end *end = &leg->end[path->core_addr];
+	uint64_t most = LNX_MAX(LNX_MIN(wait_ms * LNX_NS_PER_MS, NOTED_WAIT_NS),
+				LNX_BACKOFF_MAX_NS);
+	bool again = lnx_ns_since(now, end->noted_ns) < 4 * end->noted_pause_ns;
+
 	if (path->state == LNX_PATH_DOWN)
 		return;
 	if (path->state != LNX_PATH_CONNECTING || !path->since_ns) {
 		lnx_path_happens(path, LNX_PATH_REFUSED);
 		path->since_ns = now;
-		path->backoff_ns = 0;
+	} else if (now < path->retry_ns) {
+		return;			/* of a frame that left before the pause */
 	}
-	path->backoff_ns = LNX_MIN(LNX_MAX(2 * path->backoff_ns, NOTED_PAUSE_NS),
-				   LNX_BACKOFF_MAX_NS);
+	end->noted_pause_ns = LNX_MIN(again ? 2 * end->noted_pause_ns : NOTED_PAUSE_NS, most);
+	end->noted_ns = now;
+	path->backoff_ns = end->noted_pause_ns;
 	path->retry_ns = now + path->backoff_ns;
 }
 
@@ -339,7 +367,7 @@ static LNX_COLD void act(struct lnx_leg *leg, const struct lnx_route_note *note,
 		return;
 	/* At once over another path; over this one, for which there may be no other, after a
 	 * pause.  The look puts paths in order before that. */
-	pause_path(path, now);
+	pause_path(path, note->wait_ms, now);
 	lnx_chan_retransmit(&peer->chan, 1u << path->index);
 	lnx_peer_pump(peer);
 	lnx_peer_look_by(peer, 0);

@@ -17,7 +17,7 @@
 /* Was the kernel asked since the peer is silent, and says that nothing listens there? */
 static bool refuses(const struct lnx_peer *peer, const struct lnx_path *path)
 {
-	return peer->liveness.kernels_ns > peer->liveness.since_ns &&
+	return lnx_liveness_waits(&peer->liveness) &&
 	       lnx_recovery_kernel(path) == LNX_PING_REFUSED;
 }
 
@@ -51,12 +51,27 @@ static LNX_COLD void none_there(struct lnx_peer *peer, struct lnx_path *path,
 		lnx_detect_path_down(peer, path, "not even its host answers", now);
 }
 
+/* A kernel of which nothing is known.  One that could not be asked is asked now. */
+static LNX_COLD void unknown(struct lnx_peer *peer, struct lnx_path *path,
+			     struct lnx_liveness_view *v, uint64_t now)
+{
+	if (!lnx_recovery_unasked(path)) {
+		v->unknown++;
+		return;
+	}
+	v->unasked++;
+	lnx_recovery_ping(path);
+	if (!lnx_recovery_unasked(path))
+		lnx_liveness_asked_late(&peer->liveness, v, now);
+}
+
 /* What the kernels say, and what follows for each path. */
 static LNX_COLD enum lnx_liveness_verdict judge(struct lnx_peer *peer, uint64_t now)
 {
 	struct lnx_liveness_view v = {
 		.limit_ns = peer->ep->plan.transaction_ns,
 		.stall_limit_ns = peer->ep->conf->stall_timeout * LNX_NS_PER_S,
+		.unasked_limit_ns = peer->ep->conf->connect_timeout * LNX_NS_PER_MS,
 		.npath = peer->npath,
 	};
 	unsigned i;
@@ -64,7 +79,7 @@ static LNX_COLD enum lnx_liveness_verdict judge(struct lnx_peer *peer, uint64_t 
 	for (i = 0; i < peer->npath; i++) {
 		/* The answer came before its link went down. */
 		if (peer->path[i]->rail->link_down) {
-			v.unknown++;
+			v.unasked++;
 			continue;
 		}
 		switch (lnx_recovery_kernel(peer->path[i])) {
@@ -77,7 +92,7 @@ static LNX_COLD enum lnx_liveness_verdict judge(struct lnx_peer *peer, uint64_t 
 			v.refused++;
 			break;
 		case LNX_PING_UNKNOWN:
-			v.unknown++;
+			unknown(peer, peer->path[i], &v, now);
 			break;
 		default:
 			none_there(peer, peer->path[i], now);

@@ -130,7 +130,7 @@ static struct lnx_path *post_next(struct lnx_ep *ep, struct lnx_peer *peer,
 			return NULL;
 		}
 		if (!lnx_frame_post(ep, peer, path, txe)) {
-			lnx_sched_up(path);
+			lnx_sched_up(peer, path);
 			return path;
 		}
 		lnx_sched_blocked(path, now);
@@ -251,6 +251,27 @@ static void pause_until(struct lnx_peer *peer, uint64_t at_ns)
 	lnx_ep_arm_by(peer->ep, &peer->retry, at_ns);
 }
 
+/*
+ * No core takes the frames of a peer that was there: do all its hosts say that no process
+ * listens, as long as they would have to if frames were under way (rel/control.c looks only
+ * then)?  A peer that never answered may be about to start.
+ */
+static bool is_refused(struct lnx_peer *peer, uint64_t now)
+{
+	return lnx_peer_acked(peer) && lnx_chan_idle(&peer->chan) &&
+	       lnx_liveness_check(peer, now) == FI_ECONNREFUSED;
+}
+
+/* The silence of a peer begins with its first frame that is under way. */
+static bool pump_from_idle(struct lnx_ep *ep, struct lnx_peer *peer, uint64_t now)
+{
+	bool idle = lnx_chan_idle(&peer->chan), done = pump_peer(ep, peer, now);
+
+	if (idle && !lnx_chan_idle(&peer->chan))
+		lnx_liveness_seen(&peer->liveness);
+	return done;
+}
+
 void lnx_send_pump(struct lnx_ep *ep, uint64_t now)
 {
 	uint64_t give_up_ns = ep->conf->connect_timeout * LNX_NS_PER_MS;
@@ -287,7 +308,7 @@ void lnx_send_pump(struct lnx_ep *ep, uint64_t now)
 			ep->due.connects--;
 			start_ns = lnx_clock_ns();
 		}
-		done = pump_peer(ep, peer, now);
+		done = pump_from_idle(ep, peer, now);
 		if (lnx_unlikely(start_ns))
 			connect_tried(ep, !done, start_ns);
 		if (done) {
@@ -298,6 +319,9 @@ void lnx_send_pump(struct lnx_ep *ep, uint64_t now)
 			lnx_list_del(&peer->pump_link);
 			lnx_detect_expired(peer, now);
 			lnx_rel_peer_failed(peer, FI_ETIMEDOUT);
+		} else if (is_refused(peer, now)) {
+			lnx_list_del(&peer->pump_link);
+			lnx_rel_peer_failed(peer, FI_ECONNREFUSED);
 		} else {
 			if (lnx_unlikely(!peer->npath && !peer->failing_ns)) {
 				peer->failing_ns = now;

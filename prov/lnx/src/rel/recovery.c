@@ -3,6 +3,7 @@
  * Recovery of a path that is DOWN: pings, opening its rail anew, and restoring it.
  * Called by rel/detect.c.
  */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "rel/recovery.h"
@@ -15,6 +16,18 @@
 #include "rel/order.h"
 #include "rel/sched.h"
 #include "wire/hdr.h"
+
+/* No kernel answers through a gateway, which can ask it. */
+static LNX_COLD void ask_gateway(struct lnx_ping *ping, struct lnx_leg *leg, fi_addr_t end)
+{
+	ssize_t ret = lnx_leg_ask(leg, end);
+
+	ping->fd = -1;
+	if (!ret)
+		ping->result = LNX_PING_WAITING;
+	else if (ret != -FI_EINVAL)
+		ping->err = EAGAIN;	/* the connection to it is busy, or not there yet */
+}
 
 void lnx_recovery_ping(struct lnx_path *path)
 {
@@ -29,12 +42,10 @@ void lnx_recovery_ping(struct lnx_path *path)
 		return;
 	lnx_ping_stop(g->ping);
 	g->ping->result = LNX_PING_UNKNOWN;
-	/* No kernel answers through a gateway, which can ask it. */
+	g->ping->err = 0;
 	if (lnx_rail_is_leg(rail)) {
-		g->ping->fd = -1;
-		if (!lnx_leg_ask(lnx_container_of(rail, struct lnx_leg, rail),
-				 path->core_addr))
-			g->ping->result = LNX_PING_WAITING;
+		ask_gateway(g->ping, lnx_container_of(rail, struct lnx_leg, rail),
+			    path->core_addr);
 		return;
 	}
 	if (fi_av_lookup(rail->av, path->core_addr, to, &len) ||
@@ -52,6 +63,11 @@ enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path)
 	/* What the gateway tells is written into it. */
 	return ping->result == LNX_PING_WAITING && !lnx_rail_is_leg(path->rail) ?
 	       lnx_ping_check(ping) : (enum lnx_ping_result)ping->result;
+}
+
+LNX_COLD bool lnx_recovery_unasked(const struct lnx_path *path)
+{
+	return !path->detect.ping || lnx_ping_lacked(path->detect.ping);
 }
 
 LNX_COLD void lnx_recovery_restore(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)

@@ -28,6 +28,8 @@ bool lnx_recovery_given_up(const struct lnx_peer *peer, const struct lnx_path *p
 /* Ask the kernel at the other end of path; and get its answer. */
 void lnx_recovery_ping(struct lnx_path *path);
 enum lnx_ping_result lnx_recovery_kernel(const struct lnx_path *path);
+/* Is its answer UNKNOWN only because it could not be asked just now, or no longer listened to? */
+LNX_COLD bool lnx_recovery_unasked(const struct lnx_path *path);
 
 /* ---- rel/link_notice.c ---- */
 /* Send the link notices that peer->address.tell lists.  What no core takes stays there. */

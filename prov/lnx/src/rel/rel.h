@@ -153,6 +153,9 @@ struct lnx_path_view {
 					 * LNX_HEALTH_MAX */
 	bool remote_drains;		/* the peer asks us to avoid its end */
 	bool away;			/* frames were late there, and pause */
+	uint8_t instead;		/* the current path is not connected: 1 + index of
+					 * the path of the next frame, if it takes none; 0: it
+					 * is, or there is no other */
 	uint64_t in_flight;		/* bytes of frames that the peer is not known to have */
 	uint64_t latency_ns;		/* how long an answer takes, or has taken so far; 0: not
 					 * known */

@@ -334,6 +334,19 @@ struct lnx_path *lnx_sched_choose(struct lnx_peer *peer, size_t len)
 	return peer->path[pick];
 }
 
+struct lnx_path *lnx_sched_instead(struct lnx_peer *peer, uint64_t now)
+{
+	struct lnx_stripe_path view[LNX_PATHS_MAX];
+	int pick;
+
+	if (peer->npath < 2 || peer->cur->state == LNX_PATH_UP)
+		return NULL;
+	view_frames(peer, view, now);
+	view[peer->cur->index].usable = false;
+	pick = shortest(peer, view, 0);
+	return pick < 0 ? NULL : peer->path[pick];
+}
+
 struct lnx_path *lnx_sched_find_live(struct lnx_peer *peer)
 {
 	struct lnx_path *path = peer->cur;

@@ -43,6 +43,10 @@ LNX_INLINE struct lnx_path *lnx_sched_usual(struct lnx_peer *peer)
 /* Slow half of lnx_sched_next: several paths, and the one in use is not good enough. */
 struct lnx_path *lnx_sched_choose(struct lnx_peer *peer, size_t len);
 
+/* The path in use is not connected, and may take no frame until it is: the path of the next
+ * one then.  NULL: it is connected, or there is no other. */
+LNX_COLD struct lnx_path *lnx_sched_instead(struct lnx_peer *peer, uint64_t now);
+
 /*
  * The path of the next frame, of len bytes.  NULL: there is none, or there are several,
  * and all must pause for a while.  A single path is returned even if it must pause.  If none
@@ -119,7 +123,7 @@ LNX_INLINE uint64_t lnx_sched_pause_ns(uint64_t so_long_ns)
  */
 LNX_COLD void lnx_sched_hangs(const struct lnx_path *path, uint64_t so_long_ns, uint64_t now);
 
-LNX_INLINE void lnx_sched_up(struct lnx_path *path)
+LNX_INLINE void lnx_sched_up(const struct lnx_peer *peer, struct lnx_path *path)
 {
 	if (lnx_likely(path->state == LNX_PATH_UP))
 		return;
@@ -131,7 +135,8 @@ LNX_INLINE void lnx_sched_up(struct lnx_path *path)
 		path->read_refused_ms = 0;
 		path->read_retry_ns = 0;
 	}
-	if (path->detect.ping)
+	/* That a core, or a gateway, takes frames says nothing of a peer that is silent. */
+	if (path->detect.ping && !lnx_liveness_waits(&peer->liveness))
 		lnx_ping_stop(path->detect.ping);
 }
 

@@ -336,8 +336,15 @@ LNX_COLD void lnx_session_answer(struct lnx_peer *peer)
 	name(peer);
 }
 
-/* Another end of the session than ours may be in doubt: our HELLO tells it which one we
- * are ready for.  Its own, which comes again, is taken then. */
+/*
+ * Another end of the session than ours may be in doubt: our HELLO tells it which one we
+ * are ready for.  Its own, which comes again, is taken then.
+ *
+ * Our HELLO goes to the place that this one tells.  All rails of the peer may have moved since
+ * the AV was told, or since a session that was given up: it would be refused elsewhere until
+ * the session fails, and the next one is in doubt again.  If that place is an old one, the
+ * other is tried in turn (lnx_path_set_elsewhere).
+ */
 static LNX_COLD void name_in_doubt(struct lnx_peer *peer, const struct lnx_hdr *h,
 				   const struct lnx_addr *a, const uint8_t *more,
 				   size_t n)
@@ -346,12 +353,9 @@ static LNX_COLD void name_in_doubt(struct lnx_peer *peer, const struct lnx_hdr *
 
 	peer->session.named = h->src;
 	peer->session.rx_stamp = h->tag;
-	if (peer->hello_done) {
-		if (name(peer))
-			hello_changed(peer);
-		return;
-	}
-	/* It leaves once there are paths. */
+	if (peer->hello_done && name(peer))
+		hello_changed(peer);
+	/* If it has not left, it does once there are paths. */
 	if (!n)
 		lnx_rails_of_addr(&all, a);
 	else if (lnx_rails_unpack(&all, more, n))

@@ -132,6 +132,21 @@ void lnx_liveness_asked(struct lnx_liveness *l, uint64_t now)
 	l->kernels_ns = now;
 }
 
+/* What is not known of some of its kernels, it may take that time to find out. */
+static uint64_t limit(const struct lnx_liveness_view *v)
+{
+	if (v->unknown)
+		return v->stall_limit_ns ? LNX_MAX(v->limit_ns, v->stall_limit_ns) : LNX_NEVER;
+	return v->unasked ? LNX_MAX(v->limit_ns, v->unasked_limit_ns) : v->limit_ns;
+}
+
+void lnx_liveness_asked_late(struct lnx_liveness *l, const struct lnx_liveness_view *v,
+			     uint64_t now)
+{
+	if (lnx_ns_since(now, l->since_ns) < LNX_MAX(v->limit_ns, v->unasked_limit_ns))
+		l->kernels_ns = now;
+}
+
 /* A kernel has answered for a peer that did not. */
 static enum lnx_liveness_verdict stalls(struct lnx_liveness *l, uint64_t limit_ns,
 					uint64_t now)
@@ -154,7 +169,7 @@ enum lnx_liveness_verdict lnx_liveness_judge(struct lnx_liveness *l,
 	if (lnx_ns_since(now, l->kernels_ns) < LNX_LIVENESS_SILENT_NS)
 		return LNX_LIVENESS_WAIT;
 	/* FI_LNX_CONNECT_TIMEOUT is for peers that are unknown. */
-	if (lnx_ns_since(now, l->since_ns) < v->limit_ns || v->unknown)
+	if (lnx_ns_since(now, l->since_ns) < limit(v))
 		return lnx_ns_since(now, l->kernels_ns) >= LNX_LIVENESS_ASK_NS ?
 		       LNX_LIVENESS_ASK_KERNELS : LNX_LIVENESS_WAIT;
 	return v->refused == v->npath ? LNX_LIVENESS_REFUSED : LNX_LIVENESS_TIMED_OUT;

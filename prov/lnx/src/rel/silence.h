@@ -16,7 +16,10 @@
  * A peer.  Something is due from it, and nothing comes over any path.  Its kernels are asked.
  * While one of them answers, the peer counts as computing, but not for ever: what a kernel
  * knows is that a process has the sockets, and that may be a child that inherited them.
- * If none answers it is given up after the transaction timeout.
+ * If none answers it is given up after the transaction timeout.  What is not known gives it
+ * more time, but not for ever either: the stall timeout, if kernels cannot be asked; the
+ * connect timeout, if only this node could not ask them, for want of descriptors or room in a
+ * connection, or since its link is down.
  *
  * Time without a look does not count: a process that computes or was suspended has
  * not seen a peer fail.  Under the owner lock.
@@ -90,13 +93,22 @@ static inline void lnx_liveness_seen(struct lnx_liveness *l)
 	l->since_ns = 0;
 }
 
+/* Were its kernels asked since it is silent? */
+static inline bool lnx_liveness_waits(const struct lnx_liveness *l)
+{
+	return l->since_ns && l->kernels_ns > l->since_ns;
+}
+
 /* What is known of its paths. */
 struct lnx_liveness_view {
 	uint64_t limit_ns;		/* FI_LNX_TRANSACTION_TIMEOUT */
 	uint64_t stall_limit_ns;	/* FI_LNX_STALL_TIMEOUT; 0: none */
+	uint64_t unasked_limit_ns;	/* FI_LNX_CONNECT_TIMEOUT */
 	unsigned npath;
 	/* Kernels by answer; the rest have not answered. */
-	unsigned alive, refused, unknown;
+	unsigned alive, refused;
+	unsigned unknown;		/* they cannot be asked */
+	unsigned unasked;		/* nor these, for now */
 };
 
 enum lnx_liveness_verdict {
@@ -116,5 +128,9 @@ enum lnx_liveness_verdict lnx_liveness_judge(struct lnx_liveness *l,
 uint64_t lnx_liveness_next(const struct lnx_liveness *l, uint64_t limit_ns, uint64_t now);
 /* They are asked. */
 void lnx_liveness_asked(struct lnx_liveness *l, uint64_t now);
+/* One that could not be asked is asked now: it has time to answer, too, if it is before the
+ * limit of the view. */
+void lnx_liveness_asked_late(struct lnx_liveness *l, const struct lnx_liveness_view *v,
+			     uint64_t now);
 
 #endif

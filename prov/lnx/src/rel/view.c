@@ -25,14 +25,17 @@ void lnx_rel_view(struct lnx_peer *peer, const struct lnx_path *path, uint64_t n
 		  struct lnx_path_view *v)
 {
 	unsigned share[LNX_PATHS_MAX];
+	const struct lnx_path *instead;
 
 	lnx_order_fresh(peer, now);
 	lnx_sched_shares(peer, share);
+	instead = lnx_sched_instead(peer, now);
 	*v = (struct lnx_path_view){
 		.share = share[path->index],
 		.weight = lnx_admin_worth(path, now),
 		.remote_drains = lnx_admin_remote_drains(path, now),
 		.away = path->speed && !lnx_pause_over(&path->speed->away, now),
+		.instead = (uint8_t)(instead ? 1 + instead->index : 0),
 		.in_flight = peer->npath > 1 ? lnx_sched_in_flight(peer, path) :
 					       peer->chan.una_bytes,
 		.latency_ns = path->speed ? lnx_latency_of(path, now) : 0,

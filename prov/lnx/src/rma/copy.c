@@ -240,6 +240,8 @@ static ssize_t by_copies(struct lnx_ep *ep, struct lnx_peer *peer,
 	struct lnx_confirm *c;
 	unsigned i;
 
+	if (lnx_unlikely(lnx_iov_len(r->iov, r->niov) > ep->limits.max_msg_size))
+		return -FI_EMSGSIZE;
 	if (lnx_unlikely(peer->shm.nqueued >= lnx_ep_queue_max(ep, r->op_flags)))
 		return -FI_EAGAIN;
 	if (lnx_unlikely(!lnx_confirm_room(ep, peer)))
@@ -615,17 +617,13 @@ ssize_t lnx_rma_large(struct lnx_ep *ep, struct lnx_peer *peer,
 	bool allowed = true;
 	size_t i;
 
+	if (lnx_unlikely(len > ep->limits.max_msg_size))
+		return -FI_EMSGSIZE;
 	/* Cores do not report this. */
-	for (i = 0; i < r->nrma; i++) {
-		if (r->rma[i].len > len)
-			return -FI_EINVAL;
-		len -= r->rma[i].len;
+	for (i = 0; i < r->nrma; i++)
 		allowed &= lnx_shm_key_allows(peer->shm.registry, r->rma[i].key,
 					      r->rma[i].addr, r->rma[i].len,
 					      access);
-	}
-	if (lnx_unlikely(len))
-		return -FI_EINVAL;
 	if (lnx_unlikely(!allowed || ep->local.lost.shm.nflight || !reaches(peer)))
 		return by_copies(ep, peer, r);
 	/* Messages that follow the write would not wait for it to be repeated. */

@@ -408,8 +408,8 @@ static ssize_t direct(struct lnx_ep *ep, struct lnx_peer *peer,
 ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 {
 	struct lnx_peer *peer;
-	size_t i, len, there = 0;
 	bool no_queue;
+	size_t len;
 	ssize_t ret;
 
 	ret = lnx_rel_find(ep, r->dest, &peer);
@@ -422,13 +422,6 @@ ssize_t lnx_rma_framed(struct lnx_ep *ep, const struct lnx_rma *r)
 		return ret;
 	}
 	len = lnx_iov_len(r->iov, r->niov);
-	for (i = 0; i < r->nrma; i++) {
-		if (r->rma[i].len > len - there)
-			return -FI_EINVAL;
-		there += r->rma[i].len;
-	}
-	if (lnx_unlikely(there != len))
-		return -FI_EINVAL;
 	if (lnx_unlikely(len > ep->limits.max_msg_size))
 		return -FI_EMSGSIZE;
 	if (lnx_unlikely((r->op_flags & FI_INJECT) && len > ep->inject_size &&

@@ -13,6 +13,7 @@
 #ifndef LNX_TX_RMA_H
 #define LNX_TX_RMA_H
 
+#include "msg/iov.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
 #include "rail/direct.h"
@@ -164,12 +165,12 @@ LNX_INLINE ssize_t lnx_rma_submit(struct lnx_ep *ep, const struct lnx_rma *r)
 	if (lnx_rma_inject(r->call) &&
 	    lnx_unlikely(r->iov->iov_len > ep->inject_size))
 		return -FI_EINVAL;
-	if ((r->call == LNX_READV || r->call == LNX_WRITEV ||
-	     r->call == LNX_READMSG || r->call == LNX_WRITEMSG) &&
-	    lnx_unlikely(r->niov > LNX_IOV_MAX))
+	if ((r->call == LNX_READV || r->call == LNX_WRITEV) && lnx_unlikely(r->niov > 1) &&
+	    lnx_iov_check_rma(r))
 		return -FI_EINVAL;
 	if ((r->call == LNX_READMSG || r->call == LNX_WRITEMSG) &&
-	    lnx_unlikely(!r->nrma || r->nrma > LNX_RMA_IOV_MAX))
+	    lnx_unlikely(r->niov != 1 || r->nrma != 1 || r->iov->iov_len != r->rma->len) &&
+	    lnx_iov_check_rma(r))
 		return -FI_EINVAL;
 	if (r->call == LNX_WRITEMSG && lnx_unlikely(r->flags & FI_INJECT) &&
 	    lnx_iov_len(r->iov, r->niov) > ep->inject_size)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Reads the configuration file.  See policy.h. */
+/* Reads the configuration file.  See config.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "conf/config.h"
-#include "core/policy.h"
 
 #define ETC		"/etc/lnx.conf"
 #define BYTES_MAX	(1u << 20)	/* far more than any has */
@@ -40,7 +39,7 @@ static char *read_all(const char *path, size_t *len)
 	return NULL;
 }
 
-int lnx_policy_load(const char *path, struct lnx_config **out, char *why, size_t size)
+int lnx_config_load(const char *path, struct lnx_config **out, char *why, size_t size)
 {
 	const char *name = path ? path : ETC;
 	struct lnx_config_error e;
