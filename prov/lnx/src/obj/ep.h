@@ -86,7 +86,7 @@ struct lnx_ep_due {
 	uint64_t sweep_ns;		/* sockets: by then, if anything else is due; */
 	uint64_t sweep_gap_ns;		/* and the pause before that */
 	uint64_t reap_ns;		/* peers whose session has ended: not before */
-	uint8_t connects;		/* tries that are left in this pass (rel/sched.h) */
+	uint8_t connects;		/* tries that are left in this pass (rel/pump.c) */
 	uint64_t connect_ns;		/* another try to connect, if nothing is reserved; */
 	uint64_t connect_gap_ns;	/* and from one to the next (rel/pump.c) */
 	uint64_t board_ns;		/* the health board: not before */
