@@ -82,11 +82,17 @@
 
 /* ---- a path that takes nothing, or fails ---- */
 
-/* Refused (EAGAIN): pauses from, to; and to, for a peer that is not there. */
+/* Refused (EAGAIN): pauses from, to; and to, for a peer that is not there, one of so many
+ * parts of the time that it has not been there. */
 #define LNX_BACKOFF_MIN_NS	(50 * LNX_NS_PER_US)
 #define LNX_BACKOFF_MAX_NS	(10 * LNX_NS_PER_MS)
 #define LNX_REFUSED_MAX_NS	LNX_NS_PER_S
-/* From one try to connect to the next, to all peers that are not there, at most. */
+#define LNX_REFUSED_SHARE	8u
+/* Peers that are not there must not keep others waiting: no more tries to connect to them in
+ * one pass; all tries take one of so many parts of the time; and from one to the next, at
+ * most. */
+#define LNX_CONNECTS_PER_PASS	4u
+#define LNX_CONNECT_SHARE	16u
 #define LNX_CONNECT_GAP_MAX_NS	LNX_NS_PER_MS
 /* Something was refused for so long: a connection may hang in its beginning. */
 #define LNX_CONNECT_HANGS_NS	(500 * LNX_NS_PER_MS)
