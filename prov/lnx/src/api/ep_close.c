@@ -158,14 +158,12 @@ static void unbind(struct lnx_ep *ep)
  */
 static void free_mutex(pthread_mutex_t *mutex)
 {
-	struct timespec until;
+	uint64_t until_ns = lnx_clock_wall_ns() + LNX_LOCK_TRY_NS;
+	struct timespec until = {
+		.tv_sec = (time_t)(until_ns / LNX_NS_PER_S),
+		.tv_nsec = (long)(until_ns % LNX_NS_PER_S),
+	};
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_nsec += LNX_LOCK_TRY_NS;
-	if (until.tv_nsec >= (long)LNX_NS_PER_S) {
-		until.tv_nsec -= (long)LNX_NS_PER_S;
-		until.tv_sec++;
-	}
 	if (pthread_mutex_timedlock(mutex, &until))
 		pthread_mutex_init(mutex, NULL);
 	else

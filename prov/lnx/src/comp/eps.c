@@ -196,6 +196,6 @@ bool lnx_nap(struct lnx_nap *nap, struct lnx_wait *wait,
 	ns = until_ns ? LNX_MIN(lnx_ns_since(until_ns, now), LNX_WAIT_MAX_NS) :
 	     LNX_WAIT_LOOK_NS;
 	ns = LNX_MIN(ns, nap->end_ns - now);
-	lnx_wait_block(wait, (int)((ns + LNX_NS_PER_MS - 1) / LNX_NS_PER_MS));
+	lnx_wait_block(wait, (int)lnx_ms_up(ns));
 	return true;
 }

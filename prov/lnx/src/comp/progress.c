@@ -175,7 +175,7 @@ static inline bool after_pause(struct lnx_ep *ep)
 		return false;
 	ticks = lnx_ticks();
 	ep->poll.ticks = ticks;
-	return lnx_unlikely(ticks - before > LNX_TICKS_PAUSE);
+	return lnx_unlikely(ticks - before > LNX_PASS_PAUSE_TICKS);
 }
 
 LNX_HOT

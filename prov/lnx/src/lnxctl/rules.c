@@ -15,7 +15,7 @@ static ssize_t call(void *arg, const void *request, size_t len, void *reply, siz
 	struct lnxctl_rules *r = arg;
 
 	return lnx_client_call(r->p, r->e->ep.eid, request, len,
-			       r->c->wait_ms ? r->c->wait_ms : LNX_CLIENT_WAIT_MS, reply,
+			       r->c->wait_ms ? r->c->wait_ms : LNXCTL_REQUEST_WAIT_MS, reply,
 			       size, &r->failed);
 }
 

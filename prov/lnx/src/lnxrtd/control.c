@@ -8,7 +8,6 @@
 
 #include "lnxrtd/inside.h"
 
-#define NOTE_GAP_NS	(2 * LNX_NS_PER_MS)	/* between two of one reason */
 #define NOTE_BURST	16u
 #define HELLOS		500u			/* per second and rail, */
 #define HELLOS_BURST	4096u			/* all nodes begin at once */
@@ -16,7 +15,6 @@
 #define HOST_BURST	256u			/* all processes begin at once */
 #define ASKS		100u			/* per second and source */
 #define CONTROL_MAX	4096u			/* that wait at a time */
-#define SWEEP_NS	(1 * LNX_NS_PER_S)
 
 static bool key_fits(const struct rtd_relay *r, uint64_t key)
 {
@@ -89,7 +87,7 @@ void rtd_note(struct rtd_relay *r, struct rtd_source *s, unsigned reason,
 	if (lnx_route_rail_get(&n.rail, lnx_route_rail(bytes)))
 		return;
 	if ((s->note[reason].at_ns &&
-	     lnx_ns_since(now, s->note[reason].at_ns) < NOTE_GAP_NS) ||
+	     lnx_ns_since(now, s->note[reason].at_ns) < RTD_NOTE_GAP_NS) ||
 	    !rtd_limit_take(&s->notes, r->s.notes, NOTE_BURST, now)) {
 		r->counts.notes_held++;
 		return;
@@ -269,7 +267,7 @@ static void hello_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, s
 		send_info(r, s, h.nonce, now);
 	/* With one more source the others may fill less. */
 	if (s && !r->sweep_ns)
-		r->sweep_ns = now + SWEEP_NS;
+		r->sweep_ns = now + RTD_INFO_NS;
 }
 
 /* Few sources in one call, each told only what it does not know. */
@@ -296,7 +294,7 @@ void rtd_sweep(struct rtd_relay *r, uint64_t now)
 		if (!send_info(r, s, 0, now))
 			s->told_epoch = r->epoch;
 	}
-	r->sweep_ns = more ? now + LNX_NS_PER_MS : 0;
+	r->sweep_ns = more ? now + RTD_INFO_REST_NS : 0;
 }
 
 static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)

@@ -472,14 +472,14 @@ LNX_INLINE void lnx_peer_pump(struct lnx_peer *peer)
  * Deadlines advance only while they are checked.  A process that computes between two
  * calls has not seen a peer fail: no connection was made meanwhile because it did not
  * try.  *since_ns is the start of a deadline; of the time since the last check, at most
- * a second counts.
+ * LNX_LOOK_COUNTS_NS counts.
  */
 LNX_INLINE void lnx_ep_later(const struct lnx_ep *ep, uint64_t *since_ns, uint64_t now)
 {
 	uint64_t seen_ns = LNX_MAX(*since_ns, ep->due.looked_ns);
 
-	if (*since_ns && lnx_ns_since(now, seen_ns) > LNX_NS_PER_S)
-		*since_ns += now - seen_ns - LNX_NS_PER_S;
+	if (*since_ns && lnx_ns_since(now, seen_ns) > LNX_LOOK_COUNTS_NS)
+		*since_ns += now - seen_ns - LNX_LOOK_COUNTS_NS;
 }
 
 /* Something of a local peer is outstanding: does its process live? */

@@ -11,13 +11,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/clock.h"
 #include "base/compiler.h"
 #include "base/span.h"
 #include "wire/hdr.h"
 
 #define QUOTE_MAX	48	/* of a word quoted in a sentence */
 #define NUMBER_MAX	1000000000u
-#define NS_PER_MS	1000000ULL
 #define ADDR_DIGITS	15	/* of an fi_addr_t: with one more it is an id */
 
 struct parser {
@@ -124,7 +124,7 @@ static int parse_time(struct parser *p, const char *key, struct lnx_span w,
 		return fail(p, w.s, "%s=%.*s: must be a time from 1 to %u ms, "
 			    "such as 20 or 20ms or 2s", key, QUOTE(w),
 			    LNX_FAULT_MS_MAX);
-	*ns = v * unit * NS_PER_MS;
+	*ns = v * unit * LNX_NS_PER_MS;
 	return 0;
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/compiler.h"
+#include "base/interval.h"
 #include "wire/route.h"
 
 static const char *const states[] = { "unchecked", "alive", "dead" };
@@ -220,9 +221,6 @@ enum lnx_gateway_todo lnx_gateway_poll(struct lnx_gateway *g,
 	return LNX_GATEWAY_HELLO;
 }
 
-/* Many paths over it may go DOWN together. */
-#define DOUBT_NS	500000000ull
-
 void lnx_gateway_doubt(struct lnx_gateway *g, uint64_t now)
 {
 	if (g->state != LNX_GATEWAY_DEAD)
@@ -232,7 +230,7 @@ void lnx_gateway_doubt(struct lnx_gateway *g, uint64_t now)
 void lnx_gateway_maybe_anew(struct lnx_gateway *g, uint64_t now)
 {
 	if (!g->asked && !g->doubt_ns)
-		g->doubt_ns = LNX_MAX(now, after(g->hello_ns, DOUBT_NS));
+		g->doubt_ns = LNX_MAX(now, after(g->hello_ns, LNX_GATEWAY_DOUBT_NS));
 }
 
 /* ---- notes ---- */
@@ -255,9 +253,6 @@ const struct lnx_route_effect *lnx_route_effect(unsigned reason)
 	return reason && reason < LNX_NOTE_MAX ? &effects[reason] : NULL;
 }
 
-/* How long a source keeps to its grant after a note; each further note renews it. */
-#define SLOW_NS		100000000ull
-
 unsigned lnx_gateway_note(struct lnx_gateway *g, unsigned reason, uint32_t count,
 			  uint64_t now)
 {
@@ -269,7 +264,7 @@ unsigned lnx_gateway_note(struct lnx_gateway *g, unsigned reason, uint32_t count
 	g->notes[reason] += count;
 	change = lnx_gateway_heard(g, now);
 	if (e->slow)
-		g->slow_ns = now + SLOW_NS;
+		g->slow_ns = now + LNX_GATEWAY_SLOW_NS;
 	if (e->draining && !g->draining) {
 		g->draining = true;
 		change |= LNX_GATEWAY_ROUTES;

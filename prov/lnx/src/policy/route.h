@@ -187,8 +187,6 @@ unsigned lnx_route_judge(const struct lnx_route_view *v, unsigned n,
 
 /* ---- notes ---- */
 
-#define LNX_ROUTE_NOTED_NS	10000000000ull
-
 /* What a note means for the sender of the frame. */
 struct lnx_route_effect {
 	bool again;			/* send the frame again, over another path if there

@@ -21,11 +21,6 @@
 #include "rel/chan.h"
 #include "rel/rel.h"
 
-/* A path whose frames a gateway drops pauses for so long, first. */
-#define NOTED_PAUSE_NS	LNX_NS_PER_MS
-/* If the gateway says that it will go on dropping them, up to so long. */
-#define NOTED_WAIT_NS	(200 * LNX_NS_PER_MS)
-
 static bool bad(struct lnx_rail *rail, size_t len, const char *why)
 {
 	rail->ep->stats.bad_frames++;
@@ -309,7 +304,7 @@ static LNX_COLD void pause_path(struct lnx_path *path, uint32_t wait_ms, uint64_
 {
 	const struct lnx_leg *leg = lnx_container_of(path->rail, struct lnx_leg, rail);
 	struct lnx_leg_end *end = &leg->end[path->core_addr];
-	uint64_t most = LNX_MAX(LNX_MIN(wait_ms * LNX_NS_PER_MS, NOTED_WAIT_NS),
+	uint64_t most = LNX_MAX(LNX_MIN(wait_ms * LNX_NS_PER_MS, LNX_GATEWAY_NOTED_MAX_NS),
 				LNX_BACKOFF_MAX_NS);
 	bool again = lnx_ns_since(now, end->noted_ns) < 4 * end->noted_pause_ns;
 
@@ -321,7 +316,7 @@ static LNX_COLD void pause_path(struct lnx_path *path, uint32_t wait_ms, uint64_
 	} else if (now < path->retry_ns) {
 		return;			/* of a frame that left before the pause */
 	}
-	end->noted_pause_ns = LNX_MIN(again ? 2 * end->noted_pause_ns : NOTED_PAUSE_NS, most);
+	end->noted_pause_ns = LNX_MIN(again ? 2 * end->noted_pause_ns : LNX_GATEWAY_NOTED_NS, most);
 	end->noted_ns = now;
 	path->backoff_ns = end->noted_pause_ns;
 	path->retry_ns = now + path->backoff_ns;

@@ -13,6 +13,7 @@
 /* The message with the piece that tries a slow path again waits for it, for at most this
  * share of the time. */
 #define RELEARN_SHARE	20u
+#define UNKNOWN_BPS	1000000000u	/* of a path whose speed is not known */
 
 /* ---- the path of the next one ---- */
 
@@ -181,7 +182,7 @@ struct lnx_path *lnx_rel_piece(struct lnx_peer *peer, unsigned able, size_t *len
 /* How long so many bytes take at the rate of our link. */
 static uint64_t nominal_ns(const struct lnx_path *path, size_t len)
 {
-	uint64_t bps = path->link_bps ? path->link_bps : LNX_NS_PER_S;
+	uint64_t bps = path->link_bps ? path->link_bps : UNKNOWN_BPS;
 
 	return (uint64_t)((double)len * 8 * LNX_NS_PER_S / (double)bps);
 }

@@ -100,7 +100,7 @@ static void checked(struct lnx_ep *ep, uint64_t now)
 
 	if (lnx_unlikely(gap_ns > LNX_LATENCY_AWAY_NS))
 		ep->due.away_ns = now;
-	if (lnx_unlikely(gap_ns > LNX_NS_PER_S))
+	if (lnx_unlikely(gap_ns > LNX_LOOK_COUNTS_NS))
 		all_later(ep, now);
 	ep->due.looked_ns = now;
 }
