@@ -108,7 +108,7 @@ static void one_path(void)
 	for (now = BEGIN; now < silent + 20 * v.timeout_ns + 4000 * MS; now += MS) {
 		if (now == silent || (now < silent && rnd(3) == 0)) {
 			v.progress++;
-			/* What comes from the peer shortens a long wait: lnx_rel_watch. */
+			/* What comes from the peer shortens a long wait: lnx_peer_watch. */
 			if (due.next > now + LNX_LOOK_SEVERAL_NS)
 				due.next = now + LNX_LOOK_MIN_NS;
 		}

@@ -9,6 +9,7 @@
 #include "core/open.h"
 #include "ctl/nid.h"
 #include "rel/rel.h"
+#include "rel/rel_view.h"
 #include "msg/tx.h"
 #include "wire/hdr.h"
 

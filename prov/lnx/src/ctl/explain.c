@@ -15,6 +15,7 @@
 #include "ctl/nid.h"
 #include "msg/tx.h"
 #include "rel/rel.h"
+#include "rel/rel_view.h"
 
 #define WHY_BYTES	200
 

@@ -10,6 +10,7 @@
 #include "comp/comp.h"
 #include "policy/health.h"
 #include "rel/rel.h"
+#include "rel/rel_view.h"
 
 #define AUTO		(-1)	/* a health that is not fixed */
 #define NAMES_MAX	8u	/* rails that a message lists */

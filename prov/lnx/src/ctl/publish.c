@@ -16,6 +16,7 @@
 #include "obj/counting.h"
 #include "obj/gateway.h"
 #include "rel/rel.h"
+#include "rel/rel_view.h"
 #include "wire/hdr.h"
 
 static_assert(LNX_STATE_CLASSES == LNX_CLASS_COUNT - 1, "all classes but OK");

@@ -64,7 +64,7 @@ static bool look(struct lnx_peer *peer, struct lnx_peer_throttle *t, bool is_wan
 	t->beyond = 0;
 	if (!lnx_allowance_throttles(&t->its))
 		lnx_peer_unthrottle(peer);
-	lnx_rel_tell(peer);
+	lnx_peer_tell(peer);
 	return true;
 }
 

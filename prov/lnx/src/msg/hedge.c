@@ -17,6 +17,7 @@
 #include "core/half_open.h"
 #include "msg/pull.h"
 #include "rel/rel.h"
+#include "rel/rel_piece.h"
 
 /* The budget of all paths to a peer. */
 static struct lnx_hedge *budget(const struct lnx_peer *peer)

@@ -85,7 +85,7 @@ bool lnx_parts_begin(struct lnx_peer *peer, struct lnx_rxe *rxe, uint64_t len)
 	}
 	/* If the rest does not come, its sender may be gone. */
 	if (lnx_unlikely(!peer->watched))
-		lnx_rel_watch(peer->ep, peer);
+		lnx_peer_watch(peer);
 	rxe->incoming = true;
 	e->rxe = rxe;
 	e->len = (uint32_t)len;

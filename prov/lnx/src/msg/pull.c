@@ -27,6 +27,7 @@
 #include "rail/post.h"
 #include "rail/rail.h"
 #include "rel/rel.h"
+#include "rel/rel_piece.h"
 #include "rma/rkey.h"
 #include "rma/rma.h"
 #include "wire/route.h"
@@ -101,7 +102,7 @@ void lnx_pull_start(struct lnx_rxe *rxe)
 	skip_head(p);
 	p->peer->pull.left += p->want - p->posted;
 	p->peer->pull.n++;
-	lnx_rel_watch(ep, p->peer);
+	lnx_peer_watch(p->peer);
 	lnx_list_add_tail(&ep->pulls, &p->link);
 	ep->work |= LNX_WORK_PULL;
 	ep->stats.pulls++;
@@ -178,7 +179,7 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 	rail->poll_credits = p->rxe->ep->poll_hot;
 	lnx_count_posted(path, p->push);
 	if (lnx_unlikely(!p->peer->watched))
-		lnx_rel_watch(p->peer->ep, p->peer);
+		lnx_peer_watch(p->peer);
 	return 0;
 }
 

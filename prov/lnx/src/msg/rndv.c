@@ -13,6 +13,7 @@
 #include "obj/mr.h"
 #include "rail/rail.h"
 #include "rel/rel.h"
+#include "rel/rel_view.h"
 #include "wire/route.h"
 
 /* Close all but the first `keep`. */

@@ -166,7 +166,7 @@ static inline void lnx_rx_credit_used(struct lnx_peer *peer, uint64_t n)
 {
 	lnx_credit_came(&peer->eager->credit, &peer->ep->eager.pool, n, false);
 	if (lnx_eager_urgent(peer))
-		lnx_rel_tell(peer);
+		lnx_peer_tell(peer);
 }
 
 /* n bytes of credit of its peer came, and are stored in rxe, which `holds`. */

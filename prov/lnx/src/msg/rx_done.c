@@ -18,7 +18,7 @@ void lnx_rxe_uncharge(struct lnx_rxe *rxe)
 	lnx_credit_free(&peer->eager->credit, &peer->ep->eager.pool, rxe->charged);
 	rxe->charged = 0;
 	if (lnx_eager_urgent(peer))
-		lnx_rel_tell(peer);
+		lnx_peer_tell(peer);
 }
 
 void lnx_rxe_make(void *obj, struct lnx_pool *p)

@@ -59,8 +59,8 @@ struct lnx_misdirected {
 enum lnx_due {
 	LNX_DUE_SWEEP,			/* sockets of cores: comp/timers.c */
 	LNX_DUE_REAP,			/* lnx_peers_reap */
-	LNX_DUE_KEEPALIVE,		/* lnx_rel_due; so are ADMIN, REFUSALS, RAILS,
-					 * POLICY and GATEWAYS */
+	LNX_DUE_KEEPALIVE,		/* of the channels (lnx_rel_open); so are ADMIN,
+					 * REFUSALS, RAILS, POLICY and GATEWAYS */
 	LNX_DUE_LINKS,			/* lnx_links_look */
 	LNX_DUE_ADMIN,			/* peers are told of weights again */
 	LNX_DUE_REFUSALS,		/* senders without a session are told so */
@@ -78,6 +78,9 @@ enum lnx_due {
 struct lnx_ep_due {
 	struct lnx_timers timers;	/* the set of these, and of the peers' */
 	struct lnx_timer own[LNX_DUE_N]; /* see lnx_ep_due */
+	/* What lnx_peer.look and lnx_peer.retry run; may call cores (lnx_rel_open). */
+	void (*look)(struct lnx_timer *t, uint64_t now);
+	void (*retry)(struct lnx_timer *t, uint64_t now);
 	uint64_t looked_ns;		/* when they were checked last; */
 	uint32_t looked_pass;		/* and in which pass */
 	uint64_t away_ns;		/* the end of the last pause of more than
@@ -437,6 +440,17 @@ LNX_INLINE void lnx_ep_due(struct lnx_ep *ep, enum lnx_due which, uint64_t at_ns
 	lnx_ep_arm_by(ep, &ep->due.own[which], at_ns);
 }
 
+/* Defines what the endpoint's timer of `which` runs: `run`, an expression of ep and now, does
+ * what is due and is when it is to be done again. */
+#define LNX_DUE_RUNS(name, which, run)					\
+	static void name(struct lnx_timer *t, uint64_t now)		\
+	{								\
+		struct lnx_ep *ep = lnx_container_of(t, struct lnx_ep,	\
+						     due.own[which]);	\
+									\
+		lnx_ep_due(ep, which, run);				\
+	}
+
 /* Look at the links from now on, while any peer is looked at. */
 LNX_INLINE void lnx_ep_watch_links(struct lnx_ep *ep)
 {
@@ -466,6 +480,36 @@ LNX_INLINE void lnx_peer_pump(struct lnx_peer *peer)
 	if (!lnx_list_linked(&peer->pump_link))
 		lnx_list_add_tail(&peer->ep->pump_peers, &peer->pump_link);
 	peer->ep->work |= LNX_WORK_PUMP;
+}
+
+/* An operation waits for peer, or something is due from it: look at it from now on, so that its
+ * end is noticed.  To be called if it is not peer->watched. */
+void lnx_peer_watch(struct lnx_peer *peer);
+
+/* As many frames of peer came as may wait for an acknowledgement, or the first one: progress
+ * is to acknowledge them. */
+void lnx_peer_owes_ack(struct lnx_peer *peer);
+
+/* A frame of peer's sequence came: let progress acknowledge it, soon or with others. */
+LNX_INLINE void lnx_peer_ack_later(struct lnx_peer *peer)
+{
+	if (lnx_unlikely(lnx_chan_owe_ack(&peer->chan)))
+		lnx_peer_owes_ack(peer);
+}
+
+LNX_INLINE void lnx_peer_ack_at_once(struct lnx_peer *peer)
+{
+	lnx_peer_ack_later(peer);
+	peer->chan.ack_now = true;
+	peer->ep->work |= LNX_WORK_ACK;
+}
+
+/* What peer may send has changed, credit for large frames or how many messages may begin: let
+ * progress tell it at once, with an acknowledgement. */
+LNX_INLINE void lnx_peer_tell(struct lnx_peer *peer)
+{
+	if (!lnx_peer_dead(peer) && !peer->ep->closing)
+		lnx_peer_ack_at_once(peer);
 }
 
 /*
@@ -555,8 +599,6 @@ LNX_COLD void lnx_peer_detach(struct lnx_peer *peer);
 LNX_COLD uint64_t lnx_peers_reap(struct lnx_ep *ep, uint64_t now);
 /* Is sid one of the last LNX_GIVEN_UP_MAX sessions of peers in no AV that this end gave up? */
 LNX_COLD bool lnx_peer_was_given_up(const struct lnx_ep *ep, uint64_t sid);
-/* What lnx_peer.retry runs: frames may be posted again. */
-void lnx_peer_retry(struct lnx_timer *retry, uint64_t now);
 /* The AV lost (addr), or gained, an address that this endpoint may know already. */
 void lnx_peer_av_removed(struct lnx_ep *ep, fi_addr_t addr);
 int lnx_peer_av_inserted(struct lnx_ep *ep, fi_addr_t addr,

@@ -414,7 +414,7 @@ struct lnx_peer {
 	bool hello_done;		/* our hello has its number */
 	uint8_t life;			/* enum lnx_life; lnx_peer_happens */
 	bool watched;			/* it will be looked at soon enough for what is sent
-					 * now; else lnx_rel_watch */
+					 * now; else lnx_peer_watch */
 
 	/* The end of this line, the next one, and the beginning of the one after it.  Its
 	 * ack_threshold: the first frame puts the peer on ack_list, then as many as may

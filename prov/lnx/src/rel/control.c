@@ -11,6 +11,7 @@
 #include "rel/keepalive.h"
 #include "rel/latency.h"
 #include "rel/recovery.h"
+#include "rel/rel_view.h"
 #include "rel/sched.h"
 #include "rel/session.h"
 

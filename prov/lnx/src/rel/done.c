@@ -156,7 +156,7 @@ void lnx_done_acked(struct lnx_peer *peer, uint32_t ack)
 		lnx_peer_pump(peer);
 	/* The next look is far away: other frames are the oldest from now on. */
 	if (lnx_unlikely(!peer->watched) && peer->awaited)
-		lnx_rel_watch(peer->ep, peer);
+		lnx_peer_watch(peer);
 }
 
 /* The core has finished with the frame: sent, as far as it can tell. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Frames in flight: what the files of rel/ share.  Others include rel/rel.h.  Owner lock
+ * Frames in flight: what the files of rel/ share.  Others include rel/rel*.h.  Owner lock
  * held.
  */
 #ifndef LNX_FRAME_H
@@ -125,6 +125,8 @@ LNX_INLINE struct lnx_txe *lnx_frame_at(const struct lnx_peer *peer, uint32_t se
 
 /* The core let go of a frame in the application's buffer, which is not acknowledged. */
 void lnx_keep_wait(struct lnx_txe *txe);
+/* LNX_WORK_KEEP: of those, perhaps the next one is copied. */
+void lnx_keep_run(struct lnx_ep *ep);
 /* The core has, or never will have, sent a frame that is not acknowledged. */
 LNX_INLINE void lnx_frame_let_go(struct lnx_txe *txe)
 {
@@ -192,7 +194,7 @@ LNX_INLINE void lnx_frame_in_window(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_txe_due(txe) && !txe->f.comp_at_ack)
 		lnx_done_posted(ep, txe);
 	if (lnx_unlikely(!peer->watched))
-		lnx_rel_watch(ep, peer);
+		lnx_peer_watch(peer);
 }
 
 /* A message of len bytes, all in one frame, first leaves by that rail, on which it counts. */

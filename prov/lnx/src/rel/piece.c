@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Which path the next piece of a large transfer takes, and what is learned from each: the
- * last section of rel.h.  Called by msg/pull.c and msg/hedge.c; uses policy/stripe.
+ * Which path the next piece of a large transfer takes, and what is learned from each: see
+ * rel_piece.h.  Called by msg/pull.c and msg/hedge.c; uses policy/stripe.
  */
 #include "base/interval.h"
 #include "rel/detect.h"
 #include "rel/latency.h"
 #include "rel/order.h"
 #include "rel/rel.h"
+#include "rel/rel_piece.h"
 #include "rel/sched.h"
 
 /* The message with the piece that tries a slow path again waits for it, for at most this

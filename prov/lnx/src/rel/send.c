@@ -166,7 +166,7 @@ int lnx_rel_send(struct lnx_ep *ep, struct lnx_peer *peer,
 
 		/* The peer may die meanwhile. */
 		if (!ret && !peer->watched)
-			lnx_rel_watch(ep, peer);
+			lnx_peer_watch(peer);
 		if (ret <= 0)
 			return ret;
 	}

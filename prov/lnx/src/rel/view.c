@@ -7,6 +7,7 @@
 #include "rel/order.h"
 #include "rel/recovery.h"
 #include "rel/rel.h"
+#include "rel/rel_view.h"
 #include "rel/sched.h"
 
 static uint64_t next_ping(const struct lnx_peer *peer, const struct lnx_path *path,

@@ -144,7 +144,7 @@ struct lnx_rma_segment *lnx_rma_segment_get(struct lnx_rma_op *rma_op, struct ln
 	/* Its peer's paths are checked until it ends. */
 	peer->rma.n_segments++;
 	if (lnx_unlikely(!peer->watched))
-		lnx_rel_watch(ep, peer);
+		lnx_peer_watch(peer);
 	return segment;
 }
 
