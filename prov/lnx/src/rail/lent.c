@@ -130,4 +130,6 @@ const struct lnx_rail_driver lnx_lent_driver = {
 	.recv_failed = recv_failed,
 	.may_keep = may_keep,
 	.more = more,
+	.close = lnx_rail_close_framed,
+	.reopen = lnx_rail_reopen_framed,
 };

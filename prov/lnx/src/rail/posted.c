@@ -343,10 +343,19 @@ static bool more(struct lnx_rail *rail)
 	return !lnx_list_empty(&rail->unposted);
 }
 
+static LNX_COLD void close_core(struct lnx_rail *rail)
+{
+	lnx_rail_close_framed(rail);
+	rail->nposted = 0;
+	rail->held = rail->seen = rail->seen_new = 0;
+}
+
 const struct lnx_rail_driver lnx_posted_driver = {
 	.poll = read_all,
 	.refill = fill,
 	.recv_failed = recv_failed,
 	.may_keep = may_keep,
 	.more = more,
+	.close = close_core,
+	.reopen = lnx_rail_reopen_framed,
 };

@@ -202,9 +202,7 @@ LNX_COLD void lnx_detect_path_down(struct lnx_peer *peer, struct lnx_path *path,
 	g->down_ns = now;
 	g->silence.stale_report = false;
 	g->pinged = false;
-	g->back = false;
-	g->unanswered_ns = 0;
-	g->refused_ns = 0;
+	lnx_far_happens(&g->far, LNX_FAR_ANEW, now);
 	g->probe_ns = 0;
 	peer->ep->stats.paths_down++;
 	lnx_board_due(peer->ep, 0);
@@ -389,9 +387,7 @@ LNX_COLD void lnx_detect_pong(struct lnx_peer *peer, const struct lnx_rail *rail
 	if (path->rail != rail || !g->pinged || pong->data != g->nonce)
 		return;
 	g->pinged = false;
-	g->back = true;
-	g->unanswered_ns = 0;
-	g->refused_ns = 0;
+	lnx_far_happens(&g->far, LNX_FAR_PONG, now);
 	lnx_address_ack_all(peer, g->probe_epoch);
 	lnx_health_pong(&g->health, &peer->ep->plan, now);
 	lnx_detect_good(peer, path, now);
