@@ -24,7 +24,7 @@ void lnx_peer_watch(struct lnx_peer *peer)
 			 (lnx_detects(peer) ? LNX_LOOK_MIN_NS : LNX_LOOK_ONE_NS));
 }
 
-void lnx_peer_owes_ack(struct lnx_peer *peer)
+void lnx_peer_join_ack_list(struct lnx_peer *peer)
 {
 	struct lnx_ep *ep = peer->ep;
 

@@ -488,13 +488,13 @@ void lnx_peer_watch(struct lnx_peer *peer);
 
 /* As many frames of peer came as may wait for an acknowledgement, or the first one: progress
  * is to acknowledge them. */
-void lnx_peer_owes_ack(struct lnx_peer *peer);
+void lnx_peer_join_ack_list(struct lnx_peer *peer);
 
 /* A frame of peer's sequence came: let progress acknowledge it, soon or with others. */
 LNX_INLINE void lnx_peer_ack_later(struct lnx_peer *peer)
 {
 	if (lnx_unlikely(lnx_chan_owe_ack(&peer->chan)))
-		lnx_peer_owes_ack(peer);
+		lnx_peer_join_ack_list(peer);
 }
 
 LNX_INLINE void lnx_peer_ack_at_once(struct lnx_peer *peer)

@@ -64,7 +64,6 @@ struct lnx_path_detect {
 	uint64_t charged_ns;		/* last failure that was counted */
 	uint32_t nonce;			/* of the last PROBE over or about it */
 	/* While the path is DOWN. */
-	struct lnx_far far;		/* what is known of its far end */
 	bool pinged;			/* a PROBE is under way over it */
 	bool remote_down;		/* the peer says that its link is down */
 	bool moved_away;		/* the peer's address changed since the last
@@ -89,6 +88,7 @@ struct lnx_path_detect {
 	uint64_t ping_ns;		/* time of the last */
 	uint64_t probe_ns;		/* when the next is due; 0: with the next
 					 * ping */
+	struct lnx_far far;		/* what is known of its far end */
 	uint64_t probe_epoch;		/* ep->address_epoch that the last PROBE
 					 * told; 0: none */
 	struct lnx_ping *ping;		/* of the peer's kernel; owned, or NULL */
