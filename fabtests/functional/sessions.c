@@ -972,8 +972,11 @@ int main(int argc, char **argv)
 		{ .name = "stranger-endpoint", .body = sessions_stranger,
 		  .a = 1 },
 		{ .name = "forged", .body = sessions_forged },
-		{ .name = "unreachable-others", .body = sessions_unreachable },
-		{ .name = "unreachable-silent", .body = sessions_unreachable, .a = 1 },
+		{ .name = "unreachable-others", .body = sessions_unreachable, .a = 1000 },
+		{ .name = "unreachable-silent", .body = sessions_unreachable, .a = 1000,
+		  .b = 1 },
+		/* So few that nothing but its own back-off makes a peer wait. */
+		{ .name = "unreachable-few", .body = sessions_unreachable, .a = 8 },
 		{ .name = "idle-peers", .body = sessions_idle, .a = 1536,
 		  .slow = true },
 	};

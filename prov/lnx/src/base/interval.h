@@ -89,11 +89,17 @@
 
 /* ---- a path that takes nothing, or fails ---- */
 
-/* Refused (EAGAIN): pauses from, to; and to, for a peer that is not there. */
+/* Refused (EAGAIN): pauses from, to; and to, for a peer that is not there, one of so many
+ * parts of the time that it has not been there. */
 #define LNX_BACKOFF_MIN_NS	(50 * LNX_NS_PER_US)
 #define LNX_BACKOFF_MAX_NS	(10 * LNX_NS_PER_MS)
 #define LNX_REFUSED_MAX_NS	LNX_NS_PER_S
-/* From one try to connect to the next, to all peers that are not there, at most. */
+#define LNX_REFUSED_SHARE	8u
+/* Peers that are not there must not keep others waiting: no more tries to connect to them in
+ * one pass; all tries take one of so many parts of the time; and from one to the next, at
+ * most. */
+#define LNX_CONNECTS_PER_PASS	4u
+#define LNX_CONNECT_SHARE	16u
 #define LNX_CONNECT_GAP_MAX_NS	LNX_NS_PER_MS
 /* Something was refused for so long: a connection may hang in its beginning. */
 #define LNX_CONNECT_HANGS_NS	(500 * LNX_NS_PER_MS)
@@ -141,6 +147,14 @@
 #define LNX_STRIPE_MUCH_NS	(5 * LNX_NS_PER_MS)
 /* It takes about as long: a quarter more, or so much. */
 #define LNX_STRIPE_LITTLE_NS	LNX_NS_PER_MS
+
+/* ---- pushed messages on one node (policy/push.h) ---- */
+
+/* To read a message from its sender's memory takes that long, without its bytes: a call of the
+ * kernel at each end. */
+#define LNX_PUSH_READ_NS	2000u
+/* A piece that takes longer than that says nothing: the process did not run meanwhile. */
+#define LNX_PUSH_MAX_NS		20000u
 
 /* ---- what is late on one path, while others deliver (rel/hedge.h) ---- */
 
@@ -353,6 +367,8 @@
 /* Sources are told of a change together, after so long; the rest of many, after so long. */
 #define RTD_INFO_NS		LNX_NS_PER_S
 #define RTD_INFO_REST_NS	LNX_NS_PER_MS
+/* What was passed on to another gateway is answered within that, or not at all. */
+#define RTD_PASSED_NS		(3 * LNX_NS_PER_S)
 /* A host that a source asks about has so long to answer. */
 #define RTD_PING_NS		LNX_NS_PER_S
 /* The state file is written no more often. */

@@ -89,7 +89,7 @@ struct lnx_ep_due {
 	uint64_t sweep_ns;		/* sockets: by then, if anything else is due; */
 	uint64_t sweep_gap_ns;		/* and the pause before that */
 	uint64_t reap_ns;		/* peers whose session has ended: not before */
-	uint8_t connects;		/* tries that are left in this pass (rel/sched.h) */
+	uint8_t connects;		/* tries that are left in this pass (rel/pump.c) */
 	uint64_t connect_ns;		/* another try to connect, if nothing is reserved; */
 	uint64_t connect_gap_ns;	/* and from one to the next (rel/pump.c) */
 	uint64_t board_ns;		/* the health board: not before */
@@ -259,6 +259,9 @@ struct lnx_ep_local {
 					 * messages to send */
 	struct lnx_node nameless;	/* lnx_unex.of_peer: as peer->stored, for
 					 * senders that the shm core cannot name */
+	struct lnx_rndv *spare_rndv;	/* for a push that the core cannot take all of
+					 * now; owned, or NULL */
+	uint32_t npushed;		/* pushes that come */
 	uint32_t nconfirm;		/* operations that wait, of all peers */
 	uint32_t ntell_later;		/* one is due when the core is done */
 	uint32_t nrma_core;		/* reads and large writes in the shm core, */

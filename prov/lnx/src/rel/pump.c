@@ -10,10 +10,6 @@
 #include "rel/frame.h"
 #include "rel/throttle.h"
 
-/* Peers that are not there must not keep others waiting: tries to connect take one of so
- * many parts of the time. */
-#define CONNECT_SHARE		16u
-
 ssize_t lnx_frame_post(struct lnx_ep *ep, struct lnx_peer *peer,
 		       struct lnx_path *path, struct lnx_txe *txe)
 {
@@ -211,7 +207,7 @@ static void connect_tried(struct lnx_ep *ep, bool refused, uint64_t start_ns)
 	uint64_t ns = refused ? lnx_ns_since(lnx_clock_ns(), start_ns) : 0;
 	uint64_t *gap_ns = &ep->due.connect_gap_ns;
 
-	ns = LNX_MIN(ns * CONNECT_SHARE, LNX_CONNECT_GAP_MAX_NS);
+	ns = LNX_MIN(ns * LNX_CONNECT_SHARE, LNX_CONNECT_GAP_MAX_NS);
 	*gap_ns = *gap_ns ? (3 * *gap_ns + ns) / 4 : ns;
 }
 

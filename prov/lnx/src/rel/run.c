@@ -29,6 +29,36 @@ uint64_t lnx_look_gap(const struct lnx_peer *peer)
 	return lnx_detects(peer) ? LNX_LOOK_SEVERAL_NS : LNX_LOOK_ONE_NS;
 }
 
+/* The last frame that was timed is not acknowledged yet. */
+static bool is_timing(const struct lnx_chan *c, const struct lnx_path_counts *counts)
+{
+	return counts->timed_ns && counts->timed_seq - c->una < c->posted - c->una;
+}
+
+/* Is the next frame to be timed?  Where there are several paths, PROBEs tell enough. */
+static bool times_next(const struct lnx_peer *peer)
+{
+	return peer->npath == 1 && peer->path[0]->counts &&
+	       !is_timing(&peer->chan, peer->path[0]->counts);
+}
+
+LNX_COLD void lnx_frame_watch_on(struct lnx_peer *peer)
+{
+	lnx_peer_watch(peer);
+	peer->watched = !times_next(peer);
+}
+
+LNX_COLD void lnx_frame_watch(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_path *path,
+			      struct lnx_txe *txe)
+{
+	lnx_peer_watch(peer);
+	if (!path->counts || is_timing(&peer->chan, path->counts))
+		return;
+	path->counts->timed_ns = lnx_clock_ns();
+	path->counts->timed_seq = txe->f.seq;
+	txe->f.timed = true;
+}
+
 static void look(struct lnx_timer *t, uint64_t now)
 {
 	struct lnx_peer *peer = lnx_container_of(t, struct lnx_peer, look);
@@ -39,7 +69,7 @@ static void look(struct lnx_timer *t, uint64_t now)
 		next = lnx_sooner(next, lnx_control_look(peer, now));
 	/* What it changed may have asked for another one. */
 	next = lnx_sooner(next, lnx_timer_at(set, t));
-	peer->watched = peer->awaited && next <= now + lnx_look_gap(peer);
+	peer->watched = peer->awaited && next <= now + lnx_look_gap(peer) && !times_next(peer);
 	lnx_timer_cancel(set, t);
 	if (next != LNX_NEVER)
 		lnx_peer_look_by(peer, LNX_MAX(next, now + LNX_LOOK_MIN_NS));
