@@ -207,16 +207,16 @@ Test(path_state, far_since)
 {
 	struct lnx_far f = { 0 };
 
-	cr_expect_not(lnx_far_happens(&f, LNX_FAR_KERNEL_SILENT, 5));
-	cr_expect_eq(lnx_far_since(&f, LNX_FAR_UNKNOWN), 0);
-	cr_expect(lnx_far_happens(&f, LNX_FAR_KERNEL_ANSWERS, 7));
-	cr_expect_not(lnx_far_happens(&f, LNX_FAR_KERNEL_ANSWERS, 9));
-	cr_expect_eq(lnx_far_since(&f, LNX_FAR_MUTE), 7);
-	cr_expect_eq(lnx_far_since(&f, LNX_FAR_REFUSES), 0);
+	cr_expect_not(lnx_path_far_happens(&f, LNX_FAR_KERNEL_SILENT, 5));
+	cr_expect_eq(lnx_path_far_since(&f, LNX_FAR_UNKNOWN), 0);
+	cr_expect(lnx_path_far_happens(&f, LNX_FAR_KERNEL_ANSWERS, 7));
+	cr_expect_not(lnx_path_far_happens(&f, LNX_FAR_KERNEL_ANSWERS, 9));
+	cr_expect_eq(lnx_path_far_since(&f, LNX_FAR_MUTE), 7);
+	cr_expect_eq(lnx_path_far_since(&f, LNX_FAR_REFUSES), 0);
 	/* DOWN again without having been used. */
-	cr_expect(lnx_far_happens(&f, LNX_FAR_ANEW, 11));
-	cr_expect_not(lnx_far_happens(&f, LNX_FAR_ANEW, 12));
-	cr_expect_eq(lnx_far_since(&f, LNX_FAR_UNKNOWN), 12);
+	cr_expect(lnx_path_far_happens(&f, LNX_FAR_ANEW, 11));
+	cr_expect_not(lnx_path_far_happens(&f, LNX_FAR_ANEW, 12));
+	cr_expect_eq(lnx_path_far_since(&f, LNX_FAR_UNKNOWN), 12);
 }
 
 /* Only the peer's answer ends DOWN, or that it is given up. */

@@ -21,7 +21,7 @@ static inline uint64_t lnx_clock_ns(void)
 
 /* Ticks of the processor's counter.  Reading it costs less than the clock.  Not inline: tests
  * replace it. */
-uint64_t lnx_ticks(void);
+uint64_t lnx_clock_ticks(void);
 
 /* Time of day in ns: for what has to be compared with what another process, perhaps an
  * earlier one, took it to be. */

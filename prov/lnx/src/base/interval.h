@@ -19,7 +19,7 @@
  * within so long; or if passes take longer than that. */
 #define LNX_PASS_SOON_NS	LNX_NS_PER_MS
 #define LNX_PASS_SLOW_NS	(20 * LNX_NS_PER_US)
-/* Ticks of the processor's counter (lnx_ticks) that show that a program has not polled for a
+/* Ticks of the processor's counter (lnx_clock_ticks) that show that a program has not polled for a
  * while: some tenths of a millisecond, up to 20 ms on processors whose counter is slow. */
 #define LNX_PASS_PAUSE_TICKS	(1ull << 19)
 /* From one look at deadlines to the next, no more than this counts: a program that computes

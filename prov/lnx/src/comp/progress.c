@@ -171,7 +171,7 @@ static inline bool after_pause(struct lnx_ep *ep)
 
 	if (ep->shm && lnx_likely(!ep->work))
 		return false;
-	ticks = lnx_ticks();
+	ticks = lnx_clock_ticks();
 	ep->poll.ticks = ticks;
 	return lnx_unlikely(ticks - before > LNX_PASS_PAUSE_TICKS);
 }

@@ -40,7 +40,7 @@ LNX_DUE_RUNS(sweep, LNX_DUE_SWEEP, lnx_ep_sweep(ep, now))
 LNX_DUE_RUNS(reap, LNX_DUE_REAP, lnx_peers_reap(ep, now))
 LNX_DUE_RUNS(links, LNX_DUE_LINKS, lnx_links_look(ep, now))
 LNX_DUE_RUNS(local, LNX_DUE_LOCAL, lnx_local_exit_run(ep, now))
-LNX_DUE_RUNS(board, LNX_DUE_BOARD, lnx_board_run(ep, now))
+LNX_DUE_RUNS(board, LNX_DUE_BOARD, lnx_health_board_run(ep, now))
 LNX_DUE_RUNS(backlog, LNX_DUE_BACKLOG, lnx_backlog_run(ep, now))
 LNX_DUE_RUNS(posted, LNX_DUE_POSTED, lnx_posted_look(ep, now))
 

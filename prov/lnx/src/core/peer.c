@@ -21,7 +21,7 @@ void lnx_peer_watch(struct lnx_peer *peer)
 		lnx_loss_restart(&peer->loss, &peer->chan);
 	peer->awaited = peer->watched = true;
 	lnx_peer_look_by(peer, peer->ep->due.looked_ns +
-			 (lnx_detects(peer) ? LNX_LOOK_MIN_NS : LNX_LOOK_ONE_NS));
+			 (lnx_peer_detects(peer) ? LNX_LOOK_MIN_NS : LNX_LOOK_ONE_NS));
 }
 
 void lnx_peer_join_ack_list(struct lnx_peer *peer)
@@ -45,7 +45,7 @@ static struct lnx_peer *peer_new(struct lnx_ep *ep, uint64_t eid)
 
 	if (!p)
 		return NULL;
-	p->sid = lnx_random_id();
+	p->sid = lnx_host_random_id();
 	if (!p->sid || lnx_timers_reserve(&ep->due.timers, LNX_PEER_TIMERS)) {
 		free(p);
 		return NULL;

@@ -163,7 +163,7 @@ int lnxctl_select(struct lnxctl *c, bool peers, bool any)
 	}
 	allow_files();
 	if (c->by_job && !job)
-		job = lnx_job(c->env);
+		job = lnx_conf_job(c->env);
 	if (c->by_job && !job)
 		return lnxctl_usage(c, "--job: lnxctl runs in no job; give its id, "
 				    "--job=ID");

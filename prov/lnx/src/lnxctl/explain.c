@@ -111,7 +111,7 @@ static void put_because(const struct lnx_snap_ep *e, const struct lnx_snap_peer 
 		lnx_doc_text(m, "because", "messages alternate between equal paths");
 	else if (path->why != LNX_STATE_WHY_BEST)
 		lnx_doc_printf(m, "because", "behind the best path by: %s",
-			       lnx_why_text((enum lnx_why)path->why));
+			       lnx_select_why_text((enum lnx_why)path->why));
 	else
 		lnx_doc_text(m, "because", "the best one by rank, but frames stay on another");
 }

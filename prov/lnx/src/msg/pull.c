@@ -597,7 +597,7 @@ void lnx_pull_run(struct lnx_ep *ep)
 	lnx_list_foreach(&ep->pulls, n, tmp) {
 		struct lnx_pull *p = lnx_list_entry(n, struct lnx_pull, link);
 
-		if (lnx_detects(p->peer))
+		if (lnx_peer_detects(p->peer))
 			lnx_hedge_run(p->peer, now);
 		/* Outstanding reads resume the others. */
 		if (!run_one(p, now) && p->again)
@@ -663,13 +663,13 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 	struct lnx_ep *ep = p->rxe->ep;
 	struct lnx_rail *rail = c->path->rail;
 	uint64_t now = lnx_clock_ns();
-	uint64_t since_ns = lnx_chunk_since(c);
+	uint64_t since_ns = lnx_pull_chunk_since(c);
 	unsigned class;
 
 	p->inflight--;
 	lnx_list_del(&c->out);
 	ep->work |= LNX_WORK_PULL;
-	if (lnx_unlikely(err && lnx_hedge_was_cut(c))) {
+	if (lnx_unlikely(err && lnx_pull_was_cut(c))) {
 		lnx_rel_piece_ended(c->path, c->len, LNX_PIECE_CUT, now);
 		cut_off(c);
 		return;
@@ -687,7 +687,7 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 					    !c->resent && !c->clone);
 		if (lnx_unlikely(c->clone != NULL))
 			lnx_hedge_won(c);
-		lnx_liveness_seen(&p->peer->liveness);
+		lnx_silence_peer_seen(&p->peer->liveness);
 		p->done += c->len;
 		p->moved[c->path->index] += c->len;
 		if (p->push)

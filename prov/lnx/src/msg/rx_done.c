@@ -297,7 +297,7 @@ void lnx_rx_core_done(struct lnx_rxe *rxe, uint64_t flags, uint64_t data)
 	if (rxe->discard) {
 		lnx_rx_release(rxe);
 	} else if (rxe->waiting) {
-		lnx_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
+		lnx_msg_iov_put(rxe->iov, rxe->niov, rxe->payload, rxe->len);
 		lnx_rx_done(rxe);
 	}
 }

@@ -68,7 +68,7 @@ enum lnx_due {
 	LNX_DUE_POLICY,			/* peers that do not know new rules yet */
 	LNX_DUE_GATEWAYS,		/* hellos to gateways */
 	LNX_DUE_LOCAL,			/* lnx_local_exit_run */
-	LNX_DUE_BOARD,			/* lnx_board_run */
+	LNX_DUE_BOARD,			/* lnx_health_board_run */
 	LNX_DUE_BACKLOG,		/* lnx_backlog_run */
 	LNX_DUE_POSTED,			/* lnx_posted_look */
 	LNX_DUE_N,
@@ -231,7 +231,7 @@ struct lnx_ep_limits {
 struct lnx_ep_poll {
 	uint32_t pass;
 	uint32_t idle_mask;		/* conf->poll_idle, rounded up, less 1 */
-	uint64_t ticks;			/* lnx_ticks of the last one that was timed so */
+	uint64_t ticks;			/* lnx_clock_ticks of the last one that was timed so */
 	uint32_t watch_pass;		/* the last one in which, with nothing due, */
 	bool watch_idle;		/* LNX_DUE_LOCAL was asked for */
 };
@@ -550,7 +550,7 @@ LNX_INLINE bool lnx_path_link_down(const struct lnx_path *path)
 }
 
 /* Are the paths of peer checked, so that they may fail over? */
-LNX_INLINE bool lnx_detects(const struct lnx_peer *peer)
+LNX_INLINE bool lnx_peer_detects(const struct lnx_peer *peer)
 {
 	return peer->npath > 1 && peer->ep->plan.step[LNX_CLASS_OK];
 }
@@ -641,12 +641,12 @@ LNX_INLINE struct lnx_peer *lnx_peer_get(const struct lnx_ep *ep,
 }
 
 /* A pass, and one that polls everything, from below comp/. */
-LNX_INLINE void lnx_progress(struct lnx_ep *ep)
+LNX_INLINE void lnx_obj_progress(struct lnx_ep *ep)
 {
 	ep->up->progress(ep);
 }
 
-LNX_INLINE void lnx_progress_all(struct lnx_ep *ep)
+LNX_INLINE void lnx_obj_progress_all(struct lnx_ep *ep)
 {
 	ep->up->progress_all(ep);
 }
@@ -686,7 +686,7 @@ LNX_INLINE void lnx_cntr_err(struct lnx_ep *ep, enum lnx_cntr_kind kind)
 }
 
 /* The counter of an operation with these completion flags. */
-static inline enum lnx_cntr_kind lnx_op_cntr(uint64_t cq_flags)
+static inline enum lnx_cntr_kind lnx_cntr_of_op(uint64_t cq_flags)
 {
 	return cq_flags & FI_SEND ? LNX_CNTR_SEND :
 	       cq_flags & FI_READ ? LNX_CNTR_READ : LNX_CNTR_WRITE;
@@ -694,8 +694,8 @@ static inline enum lnx_cntr_kind lnx_op_cntr(uint64_t cq_flags)
 
 /* An operation of ep that is reported has failed: an error entry, and one more failure on
  * its counter. */
-LNX_COLD void lnx_op_failed(struct lnx_ep *ep, void *context, uint64_t cq_flags, int err,
-			    int prov_errno);
+LNX_COLD void lnx_ep_op_failed(struct lnx_ep *ep, void *context, uint64_t cq_flags, int err,
+			       int prov_errno);
 
 /* How many sends with these flags may be queued for a peer. */
 static inline uint32_t lnx_ep_queue_max(const struct lnx_ep *ep, uint64_t flags)

@@ -494,7 +494,7 @@ LNX_INLINE bool lnx_peer_dead(const struct lnx_peer *peer)
 }
 
 /* NULL: nothing of that kind has happened yet. */
-LNX_INLINE struct lnx_peer_throttle *lnx_throttle_of(const struct lnx_peer *peer)
+LNX_INLINE struct lnx_peer_throttle *lnx_peer_throttle_of(const struct lnx_peer *peer)
 {
 	return peer->eager ? &peer->eager->throttle : NULL;
 }

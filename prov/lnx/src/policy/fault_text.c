@@ -248,7 +248,7 @@ static const char *kind_name(unsigned k, char buf[16])
 		return "read";
 	if (k == LNX_FAULT_WRITE)
 		return "write";
-	s = lnx_kind_name((uint8_t)k);
+	s = lnx_wire_kind_name((uint8_t)k);
 	if (k >= LNX_KIND_MAX || !strcmp(s, "unknown"))
 		return NULL;
 	for (i = 0; s[i] && i < 15; i++)
@@ -267,7 +267,7 @@ uint64_t lnx_fault_kinds(enum lnx_fault_action action)
 	for (k = 1; k < LNX_KIND_MAX; k++)
 		/* Other kinds are sent without a completion. */
 		if (kind_name(k, buf) && (action != LNX_FAULT_FAIL ||
-					  lnx_kind_sequenced((uint8_t)k)))
+					  lnx_wire_kind_sequenced((uint8_t)k)))
 			set |= 1ULL << k;
 	if (action == LNX_FAULT_FAIL)
 		set |= 1ULL << LNX_FAULT_READ | 1ULL << LNX_FAULT_WRITE;

@@ -53,15 +53,15 @@ LNX_COLD bool lnx_rail_trywait(struct lnx_rail *rail)
 
 	/* A lent CQ always says "look again". */
 	return fi_trywait(rail->fabric, &fid, 1) == -FI_EAGAIN &&
-	       lnx_kind_plain(rail->kind);
+	       lnx_rail_kind_plain(rail->kind);
 }
 
 /*
  * The context may be anything, even something returned long ago, so it is looked up in
  * the pools of those that may own it, and never trusted.
  */
-LNX_COLD void lnx_core_error(struct lnx_rail *rail,
-			     const struct fi_cq_err_entry *err)
+LNX_COLD void lnx_rail_core_error(struct lnx_rail *rail,
+				  const struct fi_cq_err_entry *err)
 {
 	struct lnx_ep *ep = rail->ep;
 	struct lnx_rxbuf *buf = err->op_context;

@@ -82,7 +82,7 @@ static ssize_t framed_writeerr(struct fid_peer_cq *cq,
 {
 	struct lnx_rail *rail = cq_rail(cq);
 
-	lnx_core_error(rail, err);
+	lnx_rail_core_error(rail, err);
 	return 0;
 }
 

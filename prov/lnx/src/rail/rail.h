@@ -45,8 +45,8 @@ int lnx_rail_init(struct lnx_rail *rail);
 LNX_COLD void lnx_rail_close_framed(struct lnx_rail *rail);
 LNX_COLD int lnx_rail_reopen_framed(struct lnx_rail *rail, unsigned port);
 /* A core failed something on a framed rail, of either kind. */
-LNX_COLD void lnx_core_error(struct lnx_rail *rail,
-			     const struct fi_cq_err_entry *err);
+LNX_COLD void lnx_rail_core_error(struct lnx_rail *rail,
+				  const struct fi_cq_err_entry *err);
 /* Reset the signal of the core's CQ before a thread sleeps.  True: look again. */
 LNX_COLD bool lnx_rail_trywait(struct lnx_rail *rail);
 

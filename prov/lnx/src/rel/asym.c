@@ -109,7 +109,7 @@ static LNX_COLD void ask_ids(struct lnx_gateways *all, uint64_t id, uint64_t now
 		all->gw[i]->wanted = true;
 	}
 	for (i = 0; !any && i < all->n; i++)
-		lnx_gateway_maybe_anew(&all->gw[i]->process->state, now);
+		lnx_route_gateway_maybe_anew(&all->gw[i]->process->state, now);
 	lnx_ep_due(all->ep, LNX_DUE_GATEWAYS, 0);
 }
 

@@ -68,11 +68,11 @@ extern const uint8_t lnx_far_table[LNX_FAR_NSTATE][LNX_FAR_NEVENT];
 /* Zero-initialised: unknown. */
 struct lnx_far {
 	uint64_t since_ns;		/* when that state began */
-	uint8_t state;			/* enum lnx_far_state; lnx_far_happens */
+	uint8_t state;			/* enum lnx_far_state; lnx_path_far_happens */
 };
 
 /* True: the state is another one than before. */
-static inline bool lnx_far_happens(struct lnx_far *f, enum lnx_far_event event, uint64_t now)
+static inline bool lnx_path_far_happens(struct lnx_far *f, enum lnx_far_event event, uint64_t now)
 {
 	uint8_t before = f->state;
 
@@ -83,7 +83,7 @@ static inline bool lnx_far_happens(struct lnx_far *f, enum lnx_far_event event, 
 }
 
 /* Since when it is in that state; 0: it is not. */
-static inline uint64_t lnx_far_since(const struct lnx_far *f, enum lnx_far_state state)
+static inline uint64_t lnx_path_far_since(const struct lnx_far *f, enum lnx_far_state state)
 {
 	return f->state == state ? f->since_ns : 0;
 }

@@ -90,7 +90,7 @@ LNX_COLD void lnx_recovery_restore(struct lnx_peer *peer, struct lnx_path *path,
 	/* Paths are in the order of policy. */
 	lnx_order_make(peer, now);
 	if (lnx_order_before(peer, path, peer->cur) &&
-	    lnx_pause_over(&path->speed->away, now))
+	    lnx_hedge_pause_over(&path->speed->away, now))
 		peer->cur = path;
 	ep->stats.paths_restored++;
 	lnx_peer_pump(peer);
@@ -192,7 +192,7 @@ LNX_COLD void lnx_recovery_probed(struct lnx_path *path, const struct lnx_rail *
 	/* The peer can be reached: the answer of its kernel is out of date. */
 	g->moved_away = true;
 	g->probe_ns = 1;
-	lnx_far_happens(&g->far, LNX_FAR_ASKS, lnx_clock_ns());
+	lnx_path_far_happens(&g->far, LNX_FAR_ASKS, lnx_clock_ns());
 }
 
 /*
@@ -308,18 +308,18 @@ static bool kernel_says(struct lnx_peer *peer, struct lnx_path *path,
 
 	switch (says) {
 	case LNX_PING_ALIVE:
-		if (lnx_far_happens(&g->far, LNX_FAR_KERNEL_ANSWERS, now))
+		if (lnx_path_far_happens(&g->far, LNX_FAR_KERNEL_ANSWERS, now))
 			g->probe_ns = now;
 		return true;
 	case LNX_PING_REFUSED:
 		g->probe_ns = 0;
-		lnx_far_happens(&g->far, LNX_FAR_KERNEL_REFUSES, now);
+		lnx_path_far_happens(&g->far, LNX_FAR_KERNEL_REFUSES, now);
 		if (!alternative)
 			look_elsewhere(peer, path, now);
 		return false;
 	case LNX_PING_BROKEN:
 		g->probe_ns = 0;
-		lnx_far_happens(&g->far, LNX_FAR_KERNEL_SILENT, now);
+		lnx_path_far_happens(&g->far, LNX_FAR_KERNEL_SILENT, now);
 		return false;
 	default:
 		return true;
@@ -412,8 +412,8 @@ static uint64_t reopens(const struct lnx_path *path, uint64_t now)
 	const struct lnx_path_detect *g = &path->detect;
 	const struct lnx_rail *rail = path->rail;
 	uint64_t first_ns = rail->reopened_ns ? rail->reopened_ns + LNX_REOPEN_BACKOFF_NS : 0;
-	uint64_t mute_ns = lnx_far_since(&g->far, LNX_FAR_MUTE);
-	uint64_t refuses_ns = lnx_far_since(&g->far, LNX_FAR_REFUSES);
+	uint64_t mute_ns = lnx_path_far_since(&g->far, LNX_FAR_MUTE);
+	uint64_t refuses_ns = lnx_path_far_since(&g->far, LNX_FAR_REFUSES);
 	const uint64_t at_ns[] = {
 		g->down_ns + LNX_REOPEN_DOWN_NS, g->down_ns + LNX_REOPEN_READ_NS,
 		g->down_ns + LNX_REOPEN_UNANNOUNCED_NS,

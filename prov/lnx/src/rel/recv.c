@@ -42,7 +42,7 @@ static LNX_COLD int handle_hello(struct lnx_ep *ep, struct lnx_peer *peer,
 		ep->stats.key_drops++;
 		return -FI_EACCES;
 	}
-	payload -= lnx_proof_size(h);
+	payload -= lnx_wire_proof_size(h);
 	if (lnx_addr_unpack(&a, p, LNX_ADDR_BYTES, why, sizeof(why)) ||
 	    a.eid != peer->eid || (payload > LNX_ADDR_BYTES &&
 				lnx_rails_unpack(&all, p + LNX_ADDR_BYTES,
@@ -235,7 +235,7 @@ static void control(struct lnx_rail *rail, struct lnx_rxbuf *buf, struct lnx_pee
 	uint32_t i, change, n;
 
 	/* The peer lives, whatever else is wrong. */
-	lnx_liveness_seen(&peer->liveness);
+	lnx_silence_peer_seen(&peer->liveness);
 	if (lnx_unlikely(!peer->watched) && peer->awaited)
 		lnx_frame_watch_on(peer);
 	lnx_count_received(rail, lnx_count_came(peer, rail, h), h->kind);
@@ -243,8 +243,8 @@ static void control(struct lnx_rail *rail, struct lnx_rxbuf *buf, struct lnx_pee
 	case LNX_KIND_ACK:
 		ep->stats.acks_recv++;
 		lnx_sched_report(peer, h);
-		lnx_eager_learn(peer, lnx_credit_get(frame_payload(buf), len));
-		if (lnx_unlikely(lnx_allowance_get(frame_payload(buf), len, &change, &n)))
+		lnx_eager_learn(peer, lnx_wire_credit_get(frame_payload(buf), len));
+		if (lnx_unlikely(lnx_wire_allowance_get(frame_payload(buf), len, &change, &n)))
 			lnx_throttle_learn(peer, change, n);
 		break;
 	case LNX_KIND_PROBE:
@@ -264,7 +264,7 @@ static void control(struct lnx_rail *rail, struct lnx_rxbuf *buf, struct lnx_pee
 				ep->rail[i]->poll_credits = ep->poll_hot;
 		}
 		/* Its messages may be waiting for that. */
-		if (lnx_unlikely(lnx_throttle_of(peer) != NULL))
+		if (lnx_unlikely(lnx_peer_throttle_of(peer) != NULL))
 			lnx_ep_due(ep, LNX_DUE_BACKLOG, 0);
 		lnx_peer_ack_at_once(peer);
 		break;
@@ -331,7 +331,7 @@ bool lnx_rel_rx_frame(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
 		return false;
 	}
 	lnx_frame_ack(ep, peer, h.ack);
-	if (lnx_unlikely(!lnx_kind_sequenced(h.kind))) {
+	if (lnx_unlikely(!lnx_wire_kind_sequenced(h.kind))) {
 		control(rail, buf, peer, &h, len - sizeof(struct lnx_wire_hdr));
 		return false;
 	}

@@ -121,7 +121,7 @@ LNX_COLD void lnx_reopen_rail(struct lnx_rail *rail, uint64_t now)
 			if (path->rail->below != rail)
 				continue;
 			path->detect.pinged = false;
-			lnx_far_happens(&path->detect.far, LNX_FAR_REOPENED, now);
+			lnx_path_far_happens(&path->detect.far, LNX_FAR_REOPENED, now);
 			lnx_failover_cut(path, peer);
 			if (lnx_rail_is_leg(path->rail))
 				lnx_routed_forget(path);
@@ -173,7 +173,7 @@ LNX_COLD void lnx_reopen_open(struct lnx_rail *rail, uint64_t now)
 
 static bool may_reopen(const struct lnx_peer *peer, const struct lnx_path *path)
 {
-	return lnx_detects(peer) && !path->rail->mr_endpoint;
+	return lnx_peer_detects(peer) && !path->rail->mr_endpoint;
 }
 
 /*
@@ -207,7 +207,7 @@ LNX_COLD uint64_t lnx_reopen_end_held(struct lnx_peer *peer, uint64_t now)
 		struct lnx_path *path = peer->path[i];
 		struct lnx_path_detect *g = &path->detect;
 		bool reads = path->nread || !lnx_list_empty(&path->gets);
-		uint64_t wait_ns = reads && lnx_detects(peer) ? LNX_REOPEN_READ_NS :
+		uint64_t wait_ns = reads && lnx_peer_detects(peer) ? LNX_REOPEN_READ_NS :
 								LNX_HANGS_NS;
 
 		if ((!reads && !lnx_failover_in_core(path, peer)) ||

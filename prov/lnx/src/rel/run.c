@@ -24,9 +24,9 @@
 
 /* ---- looks at a peer ---- */
 
-uint64_t lnx_look_gap(const struct lnx_peer *peer)
+uint64_t lnx_run_look_gap(const struct lnx_peer *peer)
 {
-	return lnx_detects(peer) ? LNX_LOOK_SEVERAL_NS : LNX_LOOK_ONE_NS;
+	return lnx_peer_detects(peer) ? LNX_LOOK_SEVERAL_NS : LNX_LOOK_ONE_NS;
 }
 
 /* The last frame that was timed is not acknowledged yet. */
@@ -48,8 +48,7 @@ LNX_COLD void lnx_frame_watch_on(struct lnx_peer *peer)
 	peer->watched = !times_next(peer);
 }
 
-LNX_COLD void lnx_frame_watch(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_path *path,
-			      struct lnx_txe *txe)
+LNX_COLD void lnx_frame_watch(struct lnx_peer *peer, struct lnx_path *path, struct lnx_txe *txe)
 {
 	lnx_peer_watch(peer);
 	if (!path->counts || is_timing(&peer->chan, path->counts))
@@ -69,7 +68,7 @@ static void look(struct lnx_timer *t, uint64_t now)
 		next = lnx_sooner(next, lnx_control_look(peer, now));
 	/* What it changed may have asked for another one. */
 	next = lnx_sooner(next, lnx_timer_at(set, t));
-	peer->watched = peer->awaited && next <= now + lnx_look_gap(peer) && !times_next(peer);
+	peer->watched = peer->awaited && next <= now + lnx_run_look_gap(peer) && !times_next(peer);
 	lnx_timer_cancel(set, t);
 	if (next != LNX_NEVER)
 		lnx_peer_look_by(peer, LNX_MAX(next, now + LNX_LOOK_MIN_NS));
@@ -144,8 +143,8 @@ static void drop_piggybacked(struct lnx_ep *ep)
 		struct lnx_peer *peer =
 			lnx_list_entry(n, struct lnx_peer, ack_link);
 
-		if (!lnx_control_ack_pending(peer))
-			lnx_control_ack_clear(peer);
+		if (!lnx_peer_ack_pending(peer))
+			lnx_peer_ack_clear(peer);
 	}
 	if (lnx_list_empty(&ep->ack_list))
 		ep->work &= ~LNX_WORK_ACK_PENDING;
@@ -161,12 +160,12 @@ uint64_t lnx_rel_run(struct lnx_ep *ep, uint64_t now, bool sleeps)
 	lnx_timers_run(&ep->due.timers, now, LOOKS_PER_PASS);
 	if (lnx_unlikely(ep->work & (LNX_WORK_CREDITS | LNX_WORK_KEEP))) {
 		if (ep->work & LNX_WORK_CREDITS)
-			lnx_credits_run(ep);
+			lnx_ep_credits_run(ep);
 		if (ep->work & LNX_WORK_KEEP)
 			lnx_keep_run(ep);
 	}
 	if (ep->work & LNX_WORK_PUMP)
-		lnx_send_pump(ep, now);
+		lnx_pump_run(ep, now);
 	if (ep->work & (LNX_WORK_ACK | LNX_WORK_ACK_PENDING))
 		lnx_control_acks(ep, now, sleeps);
 	if (!ep->due.timers.n)
