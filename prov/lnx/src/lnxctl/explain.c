@@ -244,7 +244,7 @@ static int run(struct lnxctl *c)
 				    "it is in KiB, MiB or GiB", c->arg[1]);
 	/* As long as for an answer. */
 	if (!c->wait_ms)
-		c->wait_ms = LNX_CLIENT_WAIT_MS;
+		c->wait_ms = LNXCTL_REQUEST_WAIT_MS;
 	return lnxctl_each(c, true, explain);
 }
 
