@@ -180,7 +180,7 @@ uint64_t lnx_posted_look(struct lnx_ep *ep, uint64_t now)
 	uint32_t i;
 
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
-		if (lnx_kind_plain(ep->rail[i]->kind) && ep->rail[i]->core_ep)
+		if (lnx_rail_kind_plain(ep->rail[i]->kind) && ep->rail[i]->core_ep)
 			again |= look(ep->rail[i]);
 	return again ? now + LNX_POSTED_LOOK_NS : LNX_NEVER;
 }
@@ -230,7 +230,7 @@ static LNX_COLD void read_errors(struct lnx_rail *rail)
 
 		if (fi_cq_readerr(rail->core_cq, &err, 0) != 1)
 			return;
-		lnx_core_error(rail, &err);
+		lnx_rail_core_error(rail, &err);
 	}
 }
 
@@ -343,10 +343,19 @@ static bool more(struct lnx_rail *rail)
 	return !lnx_list_empty(&rail->unposted);
 }
 
+static LNX_COLD void close_core(struct lnx_rail *rail)
+{
+	lnx_rail_close_framed(rail);
+	rail->nposted = 0;
+	rail->held = rail->seen = rail->seen_new = 0;
+}
+
 const struct lnx_rail_driver lnx_posted_driver = {
 	.poll = read_all,
 	.refill = fill,
 	.recv_failed = recv_failed,
 	.may_keep = may_keep,
 	.more = more,
+	.close = close_core,
+	.reopen = lnx_rail_reopen_framed,
 };
