@@ -1696,6 +1696,23 @@ Test(rx_direct, no_answer_to_the_next_process)
 	fake_close(&f);
 }
 
+/* The core takes the next peer at a place for the one that it has removed there.  Where its
+ * places are not found, as in this one, it keeps all addresses. */
+Test(rx_direct, a_place_that_is_not_found_is_kept)
+{
+	unsigned had;
+	bool removed;
+
+	open_local();
+	had = core->nav_in;
+	lnx_lock(&f.lnx->lock);
+	removed = lnx_peer_shm_forget(inside(&p));
+	lnx_unlock(&f.lnx->lock);
+	cr_expect(!removed);
+	cr_expect_eq(core->nav_in, had);
+	fake_close(&f);
+}
+
 /* A message as long as a control message, without being one, is the application's. */
 Test(rx_direct, as_long_as_a_control_message)
 {
