@@ -971,6 +971,8 @@ int main(int argc, char **argv)
 		{ .name = "stranger-socket", .body = sessions_stranger },
 		{ .name = "stranger-endpoint", .body = sessions_stranger,
 		  .a = 1 },
+		{ .name = "stranger-halves", .body = sessions_halves },
+		{ .name = "stranger-flood", .body = sessions_flood },
 		{ .name = "forged", .body = sessions_forged },
 		{ .name = "unreachable-others", .body = sessions_unreachable, .a = 1000 },
 		{ .name = "unreachable-silent", .body = sessions_unreachable, .a = 1000,
@@ -996,6 +998,7 @@ int main(int argc, char **argv)
 		setenv("FI_LNX_DISABLE_SHM", "1", 0);
 	setenv("FI_LNX_MR_EAGER", "1", 1);
 	setenv("FI_LNX_STRANGERS", STRANGERS, 1);
+	setenv("FI_LNX_RX_BUFFERS", FT_STR(SESSIONS_BUFFERS), 1);
 	setenv("FI_LNX_CONNECT_TIMEOUT", CONNECT_MS, 0);
 	setenv("FI_LNX_TRANSACTION_TIMEOUT", TRANSACTION_MS, 0);
 	return ft_main(argc, argv, "sessions of endpoints that come and go", cases,

@@ -37,7 +37,7 @@ LNX_COLD void lnx_rail_drain(struct lnx_rail *rail)
 		lnx_rxbuf_put(buf);
 	}
 	rail->nposted = 0;
-	rail->held = rail->seen = rail->seen_new = 0;
+	rail->held = rail->seen = rail->seen_new = rail->connections = 0;
 	/* What it did not report is over, too: ep->up->path_cut. */
 	lnx_rail_op_none(rail);
 }
