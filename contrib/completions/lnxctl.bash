@@ -25,6 +25,8 @@ import|--dry-run --diff --live|FILE
 route add|--net --gateway --hop --priority|
 route del|--net --gateway --all|
 route show|--net --gateway|
+gateway show|--socket|
+gateway set|--socket|
 fault add||
 fault del||
 fault show||

@@ -6,6 +6,7 @@ Usage: lnxrtd.py [CASE...]; in the directory of the build, or with top_builddir.
 import os
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -48,10 +49,15 @@ def free_ports():
 
 
 class Gateway:
-    def __init__(self, port=None, more="", routing=""):
+    def __init__(self, port=None, more="", routing="", where=None, program=None, user=None):
+        """where: the directory of its files; user: that it runs as, another than the test."""
         self.port = port or free_ports()
-        self.state_file = os.path.join(work.name, "state-%d" % self.port)
-        self.conf = os.path.join(work.name, "conf-%d" % self.port)
+        where = where or work.name
+        self.program = program or os.path.join(BUILD, "lnxrtd")
+        self.more = {"user": user, "group": user, "extra_groups": []} if user else {}
+        self.state_file = os.path.join(where, "state-%d" % self.port)
+        self.conf = os.path.join(where, "conf-%d" % self.port)
+        self.control = os.path.join(where, "control-%d" % self.port)
         self.write(more, routing)
         self.process = None
         self.start()
@@ -61,16 +67,16 @@ class Gateway:
             f.write("net:\n"
                     "- {net type: tcp, local NI(s): [{interfaces: {0: lo}}]}\n"
                     "- {net type: tcp;ofi_rxm, local NI(s): [{interfaces: {0: lo}}]}\n"
-                    "routing: {port: %d, state: %s%s}\n%s\n" %
-                    (self.port, self.state_file, routing, more))
+                    "routing: {port: %d, state: %s, control: %s%s}\n%s\n" %
+                    (self.port, self.state_file, self.control, routing, more))
 
     def start(self):
         if os.path.exists(self.state_file):
             os.unlink(self.state_file)
         # pylint: disable-next=consider-using-with
         self.process = subprocess.Popen(
-            [*UNDER, os.path.join(BUILD, "lnxrtd"), "--loopback", "-c", self.conf],
-            stderr=subprocess.PIPE, text=True)
+            [*UNDER, self.program, "--loopback", "-c", self.conf],
+            stderr=subprocess.PIPE, text=True, **self.more)
         children.append(self.process)
         end = time.monotonic() + GUARD
         while not os.path.exists(self.state_file):
@@ -98,6 +104,14 @@ class Gateway:
             time.sleep(0.005)
         with open(self.state_file, encoding="ascii") as f:
             return f.read()
+
+    def lnxctl(self, *args, status=0):
+        """What lnxctl prints, and says, of this gateway."""
+        p = subprocess.run([os.path.join(BUILD, "lnxctl"), "gateway", *args[:1],
+                            "--socket", self.control, *args[1:]], capture_output=True,
+                           text=True, timeout=GUARD, check=False)
+        same(p.returncode, status, "lnxctl gateway %s: %s" % (" ".join(args), p.stderr))
+        return p.stdout + p.stderr
 
     def count(self, name):
         """A counter, or the count of a reason to drop."""
@@ -419,6 +433,177 @@ def case_configuration():
                         check=False).returncode, 2, "an unknown option")
 
 
+def eventually(condition, what):
+    end = time.monotonic() + GUARD
+    while not condition():
+        want(time.monotonic() < end, what)
+        time.sleep(0.01)
+
+
+def is_on(gateway):
+    return 'state: "on"' in gateway.lnxctl("show")
+
+
+def case_lnxctl():
+    """lnxctl shows the gateway, drains it and begins again, and changes settings."""
+    g = Gateway()
+    a, b = pair(g)
+    a.do("hello")
+    a.do("send b 5 200")
+    same(received(b, 5)[1], "5", "frames")
+    a.do("send b 1 200 0")
+    text = g.lnxctl("show")
+    for wanted in (r"gateway:\n", r'state: "on"\n', r"pid: %d\n" % g.process.pid,
+                   r"nid: \S*127\.0\.0\.1\S*@tcp\S*\n", r"route_count: 5\n",
+                   r"drops:\n +ttl: 1\n", r"tiny:\n +total: 2048\n",
+                   r"grant_large: 32\n", r"drain: 30\n"):
+        want(re.search(wanted, text), "%r is not in %s" % (wanted, text))
+    want("account" not in text, "sources are shown without -v")
+    text = g.lnxctl("show", "-v")
+    for wanted in (r"sources:\n", r"account: [1-9]", r"destinations:\n",
+                   r"to: \S*127\.0\.0\.1", r"ttl:\n +count: 1\n +last:\n"):
+        want(re.search(wanted, text), "%r is not in %s" % (wanted, text))
+    # Drained: what comes is noted.
+    same(g.lnxctl("set", "routing", "0"), "", "set routing 0")
+    eventually(lambda: 'state: "off"' in g.lnxctl("show"), "routing is not switched off")
+    a.do("send b 1 200")
+    want("not_router" in a.do("notes 300"), "no note")
+    same(g.count("routing_off"), 1, "routing_off")
+    same(g.lnxctl("set", "routing", "1"), "", "set routing 1")
+    a.begin("send b 30 9000")
+    same(received(b, 30)[1], "30", "frames")
+    a.answer()
+    # Settings that can change, at once and in use.
+    for name, value in (("tiny_buffers", 100), ("small_buffers", 200),
+                        ("large_buffers", 300), ("grant_large", 7), ("grant_small", 9),
+                        ("destinations", 50), ("sources", 60), ("connects", 70),
+                        ("notes", 80), ("idle", 90), ("connect_timeout", 3),
+                        ("drain", 0)):
+        g.lnxctl("set", name, str(value))
+        want(re.search(r" %s: %d\n" % (name, value), g.lnxctl("show")),
+             "%s is not %d" % (name, value))
+    want("tiny: {total: 100," in g.state(), "the buffers stay as they were")
+    want("grant: [7, 9]" in g.state(), "the grants stay as they were")
+    for name, value, says in (("routing", "2", "0 or 1"), ("colour", "1", "no such setting"),
+                              ("drain", "x", "from 0 to 86400"), ("drain", "1s", "from 0"),
+                              ("grant_large", "0", "from 1"),
+                              ("idle", "99999999999999999999999", "from 1"),
+                              ("connects", "4294967297", "from 1")):
+        text = g.lnxctl("set", name, value, status=1)
+        want(says in text, "%r is not in %r" % (says, text))
+    want(" drain: 0\n" in g.lnxctl("show"), "a refused value counts")
+    a.do("send b 5 200")
+    same(received(b, 5)[1], "5", "frames at the end")
+    # One that hangs, and a socket that was left.
+    g.process.send_signal(signal.SIGSTOP)
+    text = g.lnxctl("show", "--wait", "100", status=4)
+    want("does not answer" in text, text)
+    g.process.send_signal(signal.SIGCONT)
+    g.kill(signal.SIGKILL)
+    want("no gateway listens" in g.lnxctl("show", status=1), "a killed one answers")
+    g.start()
+    want(is_on(g), "one that was begun again does not answer")
+    p = subprocess.run([os.path.join(BUILD, "lnxrtd"), "--loopback", "-c", g.conf],
+                       capture_output=True, text=True, timeout=GUARD, check=False)
+    same(p.returncode, 1, "a second one with the same socket")
+    want(is_on(g), "a second one has taken the socket")
+    same(g.kill(signal.SIGTERM), 0, "exit status")
+    want(not os.path.exists(g.control), "the socket stays")
+
+
+def case_ends_for_good():
+    """One that ends does not begin again, whatever has been asked of it meanwhile."""
+    g = Gateway()
+    g.lnxctl("set", "routing", "0")
+    eventually(lambda: 'state: "off"' in g.lnxctl("show"), "routing is not switched off")
+    g.process.send_signal(signal.SIGSTOP)
+    g.process.send_signal(signal.SIGTERM)
+    with connected(g.control) as s:
+        s.send(b"set routing 1")
+        g.process.send_signal(signal.SIGCONT)
+        same(g.process.wait(GUARD), 0, "exit status")
+
+
+def connected(name):
+    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    s.settimeout(GUARD)
+    end = time.monotonic() + GUARD
+    # Only few wait to be taken.
+    while True:
+        try:
+            s.connect(name)
+            return s
+        except BlockingIOError:
+            want(time.monotonic() < end, "no connection is taken")
+            time.sleep(0.001)
+
+
+def asked_as_another(name):
+    """Exit status of a process of another user that asks: 3 if the connection is closed."""
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            os.setgroups([])
+            os.setgid(65534)
+            os.setuid(65534)
+            s = connected(name)
+            try:
+                s.send(b"show")
+                status = 0 if s.recv(100) else 3
+            except OSError:
+                status = 3
+        except PermissionError:
+            status = 2
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+def case_control_hostile():
+    """The socket is for its owner; nothing that comes over it, or does not, hinders others."""
+    g = Gateway()
+    a, b = pair(g)
+    a.do("hello")
+    same(os.stat(g.control).st_mode & 0o777, 0o600, "mode of the socket")
+    for request in (b"x", b"show ", b"show\0", b"show\0more", b"set", b"set ", b"set routing",
+                    b"set  1", b"set routing 0 1", b"set idle %n%s", b"set " + b"a" * 60000,
+                    b"set " + b"a" * 123, b"set idle " + b"9" * 110, b"\xff" * 127,
+                    b"\n" * 128):
+        with connected(g.control) as s:
+            s.send(request)
+            reply = s.recv(1 << 20)
+            want(re.match(rb"-\d+\n.", reply), "%r: %r" % (request[:40], reply[:40]))
+            same(s.recv(100), b"", "after the reply")
+    # Those that say nothing, leave at once, or do not read.
+    silent = []
+    for i in range(STRANGERS):
+        s = connected(g.control)
+        if i % 3:
+            s.send(b"" if i % 3 == 1 else b"show")
+        silent.append(s)
+        if i % 10 == 0:
+            s.close()
+        if i % 50 == 0:
+            a.begin("send b 20 9000")
+            got = received(b, 20)
+            same(a.answer(), "sent 20 failed 0", "send")
+            same((got[1], got[2]), ("20", "ok"), "frames beside %d connections" % i)
+            want(is_on(g), "no answer beside %d connections" % i)
+    open_fds = len(os.listdir("/proc/%d/fd" % g.process.pid))
+    for s in silent:
+        s.close()
+    eventually(lambda: len(os.listdir("/proc/%d/fd" % g.process.pid)) <= open_fds,
+               "connections stay")
+    if not os.getuid():
+        os.chmod(work.name, 0o755)
+        same(asked_as_another(g.control), 2, "another user, by the mode")
+        os.chmod(g.control, 0o666)
+        same(asked_as_another(g.control), 3, "another user, with another mode")
+    want(is_on(g), "no answer at the end")
+    same(g.kill(signal.SIGTERM), 0, "exit status")
+
+
 def case_key():
     """Frames with the key pass, others do not; denied nets do not."""
     key = os.path.join(work.name, "key2")
@@ -438,6 +623,49 @@ def case_key():
     b.do("send a 1 200")
     want("forbidden" in b.do("notes 300"), "no note of a denied net")
     same(g.count("not_allowed"), 4, "not_allowed")
+
+
+OTHER = 65534
+
+
+def case_unprivileged():
+    """A user of its own, without privileges, is enough; the key is for that user only."""
+    if os.getuid():
+        return                  # all other cases are without, too
+    os.chmod(work.name, 0o755)
+    own = os.path.join(work.name, "own")
+    os.mkdir(own)
+    os.chown(own, OTHER, OTHER)
+    # The build may be where that user cannot go.
+    program = shutil.copy(os.path.join(BUILD, "lnxrtd"), work.name)
+    key = os.path.join(own, "key")
+    with open(key, "w", encoding="ascii") as f:
+        f.write("00000000000000ab\n")
+    os.chmod(key, 0o600)
+    os.chown(key, OTHER, OTHER)
+    g = Gateway(routing=", key: " + key, where=own, program=program, user=OTHER)
+    with open("/proc/%d/status" % g.process.pid, encoding="ascii") as f:
+        status = f.read()
+    want(re.search(r"^Uid:(\s+%d){4}$" % OTHER, status, re.M) and
+         re.search(r"^CapEff:\s+0+$", status, re.M), "it has privileges: " + status)
+    a, b = pair(g)
+    for one in a, b:
+        one.do("key ab")
+        one.do("hello")
+    a.begin("send b 30 9000")
+    same(received(b, 30)[1], "30", "frames")
+    a.answer()
+    want(is_on(g), "root is not answered")
+    st = os.stat(g.control)
+    same((st.st_uid, st.st_mode & 0o777), (OTHER, 0o600), "owner and mode of the socket")
+    same(g.kill(signal.SIGTERM), 0, "exit status")
+    for owner, mode, says in ((0, 0o600, "cannot be read"), (OTHER, 0o640, "mode is 0640"),
+                              (OTHER, 0o604, "mode is 0604")):
+        os.chown(key, owner, owner)
+        os.chmod(key, mode)
+        p = subprocess.run([program, "-t", "-c", g.conf], capture_output=True, text=True,
+                           timeout=GUARD, check=False, **g.more)
+        want(p.returncode == 1 and says in p.stderr, "%d, %s" % (p.returncode, p.stderr))
 
 
 def main():

@@ -2,7 +2,8 @@
 """Cases of routes: nodes A and B of a lab are on a network each, and only gateways
 (lnxrtd) are on both.  No kernel forwards between the two.
 
-Usage: routed.py [--list] [CASE...]; in the directory of the build, or with top_builddir."""
+Usage: routed.py [--list] [--quick|CASE...]; in the directory of the build, or with
+top_builddir.  --quick: the cases of QUICK, about a minute."""
 import json
 import os
 import re
@@ -410,6 +411,46 @@ def case_two_hops():
     run("functional/sendrecv", text, least=30, far="rail2")
     for g in (g1, g2):
         want(g.count("route_count") > 20, "a gateway forwarded nothing")
+    run("functional/rma", text, "--quick", least=10, far="rail2")
+    run("functional/atomic", text, "--quick", least=10, far="rail2")
+    run("functional/peer_dead", text, "--quick", far="rail2")
+    # What a frame says of its way, and what is known of a host at its end.
+    a, b = Envelope(A, "rail0"), Envelope(B, "rail2")
+    a.peer("g", "10.77.0.%d" % G1, 7988, a)
+    a.do("gateway g")
+    a.do("hello")
+    a.do("peer b " + b.address)
+    a.do("send b 5 200")
+    said = b.do("receive 5 %d" % (1000 * GUARD))
+    want(said.startswith("got 5 order ok hops 2 "), said)
+    want(a.do("ask b") == "tell alive", "it does not answer that B is there")
+    b.p.kill()
+    b.p.wait()
+    want(a.do("ask b") == "tell refused", "it does not answer that B is gone")
+    for g in (g1, g2):
+        g.stop()
+
+
+def case_two_hops_peer_dies():
+    """A peer that is killed behind two gateways: the second one is asked, and tells."""
+    g1 = Gateway(G1, (0, 1), "route: [{net: tcp3, gateway: 10.77.1.%d@tcp2}]\n" % G2)
+    g2 = Gateway(G2, (1, 2), "route: [{net: tcp1, gateway: 10.77.1.%d@tcp2}]\n" % G1)
+    text = "tcp3 hop=2 via 10.77.0.%d@tcp1; tcp1 hop=2 via 10.77.2.%d@tcp3" % (G1, G2)
+    more = {"FI_LNX_ROUTES": text, "FI_LNX_TRANSACTION_TIMEOUT": "2000"}
+    a, b = Talk(A, "rail0", **more), Talk(B, "rail2", **more)
+    a.do("know " + b.do("name"))
+    b.do("know " + a.do("name"))
+    hand_over(a, b, 3, 64)
+    b.p.kill()
+    b.p.wait()
+    began = time.monotonic()
+    a.tell("send 0 1 1000000")
+    said = a.answer()
+    print("# %.1f s: %s" % (time.monotonic() - began, said))
+    want(said.startswith("error"), "a message to a dead peer: " + said)
+    a.quit()
+    for g in (g1, g2):
+        want(g.count("asks") > 0, "gateway %d was not asked" % g.node)
         g.stop()
 
 
@@ -920,8 +961,14 @@ def cases():
     return [name[5:] for name in globals() if name.startswith("case_")]
 
 
+# Each of these finds what another one does not.
+QUICK = ("tagged", "memory", "key", "two_hops_peer_dies", "live", "far_link")
+
+
 def main():
     names = sys.argv[1:]
+    if names == ["--quick"]:
+        names = list(QUICK)
     if names == ["--list"]:
         print("\n".join(cases()))
         return 0

@@ -295,6 +295,8 @@ static ssize_t post_send(struct fid_ep *fid, const char *call,
 		return -FI_EAGAIN;
 	if (core->poll_in_send)
 		poll_peer(core);
+	if (core->in_send)
+		core->in_send();
 	if (niov == 1 && refuses_ask(core, iov->iov_base, iov->iov_len))
 		return -FI_EAGAIN;
 	if (scripted(&core->send_again)) {

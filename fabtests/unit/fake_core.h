@@ -66,6 +66,7 @@ struct fake_core {
 	unsigned late;			/* plain: so many polls do not see what arrived */
 	unsigned stall;			/* plain: so many messages begin, which do not end: each
 					 * keeps the buffer that was posted first */
+	void (*in_send)(void);		/* sends: called before the script above */
 	void (*in_inject)(void);	/* framed, all but PROBE and PONG: called before
 					 * the script above */
 

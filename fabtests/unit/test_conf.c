@@ -528,6 +528,30 @@ Test(conf, opposite_values_are_named)
 	}
 }
 
+/* LNet's name, in seconds. */
+Test(conf, recovery_interval)
+{
+	struct lnx_conf c;
+
+	cr_expect_eq(read_1(&c, "FI_LNX_RECOVERY_INTERVAL=2"), 0, "%s", last);
+	cr_expect_eq(c.recovery_ping_interval, 2000u);
+	/* As every number. */
+	cr_expect_eq(read_1(&c, "FI_LNX_RECOVERY_INTERVAL= 2 "), 0, "%s", last);
+	cr_expect_eq(c.recovery_ping_interval, 2000u);
+	cr_expect_eq(read_1(&c, "FI_LNX_RECOVERY_INTERVAL=2k"), 0, "%s", last);
+	cr_expect_eq(c.recovery_ping_interval, 2048000u);
+	cr_expect_eq(read_1(&c, "FI_LNX_RECOVERY_INTERVAL=5g"), 1);
+	cr_expect_eq(read_1(&c, "FI_LNX_RECOVERY_INTERVAL="), 0, "%s", last);
+	cr_expect_eq(c.recovery_ping_interval, 100u);
+	cr_expect_eq(read_1(&c, "FI_LNX_RECOVERY_INTERVAL=3601"), 1);
+	cr_expect(strstr(last, "FI_LNX_RECOVERY_PING_INTERVAL"), "%s", last);
+	cr_expect_eq(c.recovery_ping_interval, 100u);
+	cr_expect_eq(lnx_param_of("FI_LNX_RECOVERY_INTERVAL=2"),
+		     lnx_param_of("FI_LNX_RECOVERY_PING_INTERVAL=2"));
+	cr_expect_eq(lnx_param_of("FI_SHM_RECOVERY_INTERVAL=2"), -1);
+	cr_expect_eq(lnx_param_of("FI_LNX_RECOVERY_INTERVALS=2"), -1);
+}
+
 Test(conf, values_that_agree_are_no_contradiction)
 {
 	static char *const rows[][3] = {

@@ -249,7 +249,7 @@ Test(config, errors_say_where_and_what)
 		{ "udsp:\n- src: tcp1\n  action:\n    weight: 3\n", 4, 5,
 		  "udsp[0].action.weight", "allowed are priority" },
 		{ "routing: {enable: 1, enabled: 1}", 1, 22, "routing.enabled",
-		  "allowed are enable, port, key, state" },
+		  "allowed are enable, port, key, state, control" },
 		{ "buffers: {tiny: 1, tiny: 2}", 1, 20, "buffers.tiny",
 		  "there already" },
 		{ "udsp: []\nudsp: []\n", 2, 1, "udsp", "there already" },

@@ -468,49 +468,51 @@ static const struct {
 	unsigned charge;
 } stories[] = {
 	{ "the cable of our rail to g is cut; g answers over our other rail",
-	  { N, Y, N, Y, 0, false }, C(PATH) | C(LOCAL_RAIL) | C(GATEWAY_RAIL) },
+	  { N, Y, N, Y, 0, false, false }, C(PATH) | C(LOCAL_RAIL) | C(GATEWAY_RAIL) },
 	{ "the same, and nothing is known of the far end",
-	  { N, Y, U, U, 0, false }, C(PATH) | C(LOCAL_RAIL) | C(GATEWAY_RAIL) },
+	  { N, Y, U, U, 0, false, false }, C(PATH) | C(LOCAL_RAIL) | C(GATEWAY_RAIL) },
+	{ "the cable of that rail of g is cut; our rail reaches another one of it",
+	  { N, Y, N, Y, 0, false, true }, C(PATH) | C(GATEWAY_RAIL) },
 	{ "g is killed; the far end answers over g2",
-	  { N, N, N, Y, 0, false }, C(GATEWAY) },
+	  { N, N, N, Y, 0, false, false }, C(GATEWAY) },
 	{ "g, with one rail, is killed; the far end answers over g2",
-	  { N, U, N, Y, 0, false }, C(GATEWAY) },
+	  { N, U, N, Y, 0, false, false }, C(GATEWAY) },
 	{ "our own switch is off: all is silent",
-	  { N, N, N, N, 0, false }, C(PATH) },
+	  { N, N, N, N, 0, false, false }, C(PATH) },
 	{ "nothing is known of g yet",
-	  { U, U, N, N, 0, false }, C(ASK) },
+	  { U, U, N, N, 0, false, false }, C(ASK) },
 	{ "frames arrive: a late question",
-	  { Y, U, Y, U, 0, false }, 0 },
+	  { Y, U, Y, U, 0, false, false }, 0 },
 	{ "the cable behind g is cut; the far end answers over g2",
-	  { Y, U, N, Y, 0, false }, C(LEG) | C(ASK) },
+	  { Y, U, N, Y, 0, false, false }, C(LEG) | C(ASK) },
 	{ "the same: g says that its rail there is down",
-	  { Y, U, N, Y, LNX_TELL_RAIL_DOWN, false }, C(LEG) | C(ROUTE_DOWN) },
+	  { Y, U, N, Y, LNX_TELL_RAIL_DOWN, false, false }, C(LEG) | C(ROUTE_DOWN) },
 	{ "the same: g gets no answer from there",
-	  { Y, U, N, Y, LNX_TELL_SILENT, false }, C(LEG) | C(ROUTE_DOWN) },
+	  { Y, U, N, Y, LNX_TELL_SILENT, false, false }, C(LEG) },
 	{ "the same: its kernel has no way there",
-	  { Y, U, N, Y, LNX_TELL_UNREACHABLE, false }, C(LEG) | C(ROUTE_DOWN) },
+	  { Y, U, N, Y, LNX_TELL_UNREACHABLE, false, false }, C(LEG) },
 	{ "the far end lost that rail only: its kernel refuses",
-	  { Y, U, N, Y, LNX_TELL_REFUSED, false }, C(REMOTE_RAIL) },
+	  { Y, U, N, Y, LNX_TELL_REFUSED, false, false }, C(REMOTE_RAIL) },
 	{ "g reaches the far end, but what we send does not arrive",
-	  { Y, U, N, Y, LNX_TELL_ALIVE, false }, C(LEG) },
+	  { Y, U, N, Y, LNX_TELL_ALIVE, false, false }, C(LEG) },
 	{ "the far end is silent everywhere: ask before anything is charged",
-	  { Y, U, N, N, 0, false }, C(ASK) },
+	  { Y, U, N, N, 0, false, false }, C(ASK) },
 	{ "the far end is killed: its kernel refuses",
-	  { Y, U, N, N, LNX_TELL_REFUSED, false }, C(REMOTE_RAIL) },
+	  { Y, U, N, N, LNX_TELL_REFUSED, false, false }, C(REMOTE_RAIL) },
 	{ "the same on all its rails",
-	  { Y, U, N, N, LNX_TELL_REFUSED, true }, C(REMOTE_RAIL) | C(PEER) },
+	  { Y, U, N, N, LNX_TELL_REFUSED, true, false }, C(REMOTE_RAIL) | C(PEER) },
 	{ "the far node has lost its power",
-	  { Y, U, N, N, LNX_TELL_SILENT, false }, C(REMOTE_RAIL) },
+	  { Y, U, N, N, LNX_TELL_SILENT, false, false }, C(REMOTE_RAIL) },
 	{ "the far end computes for 60 s: its kernel answers",
-	  { Y, U, N, N, LNX_TELL_ALIVE, false }, 0 },
+	  { Y, U, N, N, LNX_TELL_ALIVE, false, false }, 0 },
 	{ "the same, and other gateways have not been tried",
-	  { Y, U, N, U, LNX_TELL_ALIVE, false }, 0 },
+	  { Y, U, N, U, LNX_TELL_ALIVE, false, false }, 0 },
 	{ "the only gateway lost its far rail",
-	  { Y, U, N, N, LNX_TELL_RAIL_DOWN, false }, C(LEG) | C(ROUTE_DOWN) },
+	  { Y, U, N, N, LNX_TELL_RAIL_DOWN, false, false }, C(LEG) | C(ROUTE_DOWN) },
 	{ "the only gateway has no route any more",
-	  { Y, U, N, N, LNX_TELL_NO_ROUTE, false }, C(LEG) | C(ROUTE_DOWN) },
+	  { Y, U, N, N, LNX_TELL_NO_ROUTE, false, false }, C(LEG) | C(ROUTE_DOWN) },
 	{ "g cannot ask on such a net",
-	  { Y, U, N, N, LNX_TELL_UNKNOWN, false }, C(LEG) },
+	  { Y, U, N, N, LNX_TELL_UNKNOWN, false, false }, C(LEG) },
 };
 
 Test(route, charges)
@@ -528,18 +530,21 @@ Test(route, innocents)
 	struct lnx_route_evidence e;
 	unsigned n, rest, charge;
 
-	for (n = 0; n < 81 * LNX_TELL_MAX * 2; n++) {
+	for (n = 0; n < 81 * LNX_TELL_MAX * 4; n++) {
 		rest = n;
 		e.gateway = rest % 3, rest /= 3;
 		e.gateway_elsewhere = rest % 3, rest /= 3;
 		e.far_through = rest % 3, rest /= 3;
 		e.far_elsewhere = rest % 3, rest /= 3;
 		e.tell = (uint8_t)(rest % LNX_TELL_MAX), rest /= LNX_TELL_MAX;
-		e.all_refused = rest;
+		e.all_refused = rest % 2, rest /= 2;
+		e.rail_works = rest;
 		charge = lnx_route_charges(&e);
 		if (e.gateway == Y)
 			cr_assert(!(charge & (C(GATEWAY) | C(GATEWAY_RAIL) | C(PATH) |
 					      C(LOCAL_RAIL))));
+		if (e.rail_works)
+			cr_assert(!(charge & C(LOCAL_RAIL)));
 		if (e.gateway_elsewhere == Y || e.gateway != N || e.far_elsewhere != Y)
 			cr_assert(!(charge & C(GATEWAY)));
 		if (charge & (C(REMOTE_RAIL) | C(PEER)))

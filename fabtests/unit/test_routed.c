@@ -11,6 +11,11 @@
 #include "core/routes.h"
 #include "ctl/request.h"
 #include "fake_core.h"
+#include "obj/gateway.h"
+#include "os/ping.h"
+#include "rel/detect.h"
+#include "rel/gateway.h"
+#include "rel/recovery.h"
 #include "view.h"
 
 #define GATEWAY		0x77u
@@ -408,8 +413,9 @@ Test(routed, asks_the_gateway)
 	end();
 }
 
-/* The gateway tells that of the host that it was asked about last, if it was since `told`. */
-static void tell(unsigned *told, unsigned what)
+/* The gateway with that id tells that of the host that it was asked about last, if it was since
+ * `told`. */
+static void tell(unsigned *told, uint64_t id, unsigned what)
 {
 	struct lnx_gw_ask answer = core->ask;
 	struct lnx_wire_gw_ask w;
@@ -418,7 +424,7 @@ static void tell(unsigned *told, unsigned what)
 		return;
 	*told = core->nasks;
 	answer.tell = (uint8_t)what;
-	answer.id = GATEWAY;
+	answer.id = id;
 	cr_assert_geq(lnx_gw_ask_put(&w, &answer), 0);
 	fake_arrive(core, &w, sizeof(w));
 }
@@ -436,7 +442,7 @@ static unsigned lives_unasked(unsigned after_ms, unsigned what)
 			core->ask_again = 0;
 		fake_after_ms(&f, 20);
 		fake_drop_all(&f, &p);
-		tell(&told, what);
+		tell(&told, GATEWAY, what);
 	}
 	core->ask_again = 0;
 	return ms;
@@ -936,6 +942,117 @@ Test(routed, silent_gateway)
 	end();
 }
 
+/* ---- what is charged for a path that delivers nothing ---- */
+
+enum { LEG = 1, BELOW = 2, REMOTE = 4, ROUTE = 8 };
+
+struct charge_row {
+	const char *row;
+	bool heard;			/* the gateway, by this NID */
+	bool asked;			/* a hello to it has no answer */
+	bool dead;			/* none had for long */
+	bool silent;			/* the peer, on all paths */
+	unsigned tell;			/* what the gateway tells of the peer's host; 0: nothing */
+	unsigned charged;		/* beside the path */
+};
+
+static bool any_route_noted(const struct lnx_gateways *all)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < all->table.n; i++)
+		n += all->table.route[i].noted_ns != 0;
+	return n;
+}
+
+static struct lnx_leg *leg_of(const struct lnx_path *path)
+{
+	const struct lnx_gateways *all = view_gateways(f.lnx);
+	unsigned i;
+
+	for (i = 0; i < all->n; i++)
+		if (all->gw[i]->nleg && &all->gw[i]->leg[0]->rail == view_rail(path))
+			return all->gw[i]->leg[0];
+	cr_assert_fail("the path leads over no gateway");
+	return NULL;
+}
+
+/* The gateway of the path is asked about the peer's host, and tells that. */
+static void asked_and_told(struct lnx_path *path, unsigned what)
+{
+	unsigned asks = core->nasks;
+
+	lnx_recovery_ping(path);
+	cr_assert_gt(core->nasks, asks);
+	tell(&asks, leg_of(path)->gw->process->state.id, what);
+}
+
+/* What is charged beside the path: bits. */
+static unsigned charged(const struct charge_row *row)
+{
+	struct lnx_peer *peer = lnx_peer_get(f.lnx, p.addr);
+	struct lnx_path *path = view_path(peer, 0);
+	const struct lnx_leg *other = leg_of(view_path(peer, 1));
+	struct lnx_leg *leg = leg_of(path);
+	struct lnx_gateway *state = &leg->gw->process->state;
+	uint64_t now, long_ns = 2 * f.lnx->plan.rail_ns;
+
+	if (row->tell)
+		asked_and_told(path, row->tell);
+	fake_after_ms(&f, (unsigned)(2 * long_ns / LNX_NS_PER_MS));
+	now = lnx_clock_ns();
+	force_kernel_asked(path, row->tell);
+	force_silent(peer, row->silent ? now - long_ns : 0, now - 1);
+	leg->answered_ns = leg->gw->heard_ns = state->heard_ns = row->heard ? now : 1;
+	leg->hello_ns = row->asked ? now - long_ns : 0;
+	state->state = row->dead ? LNX_GATEWAY_DEAD : LNX_GATEWAY_ALIVE;
+	lnx_detect_charge(peer, path, LNX_CLASS_NETWORK_TIMEOUT, now);
+	cr_expect_lt(view_health(path), LNX_HEALTH_MAX, "%s: not the path", row->row);
+	cr_expect_eq(other->rail.health.value, LNX_HEALTH_MAX, "%s: the other gateway",
+		     row->row);
+	return (leg->rail.health.value < LNX_HEALTH_MAX ? LEG : 0u) |
+	       (leg->rail.below->health.value < LNX_HEALTH_MAX ? BELOW : 0u) |
+	       (view_remote_health(path)->value < LNX_HEALTH_MAX ? REMOTE : 0u) |
+	       (any_route_noted(leg->gw->all) ? ROUTE : 0u);
+}
+
+Test(routed, charges)
+{
+	static const struct charge_row rows[] = {
+		{ .row = "a gateway that was asked, and the peer answers by another one",
+		  .asked = true, .charged = LEG },
+		{ .row = "a dead one, likewise", .dead = true, .charged = LEG },
+		{ .row = "all is silent: it may be our own switch", .asked = true,
+		  .silent = true },
+		{ .row = "a gateway that has nothing to forward from a dead peer",
+		  .silent = true },
+		{ .row = "one that was not asked" },
+		{ .row = "the leg behind a gateway, which tells nothing yet", .heard = true },
+		{ .row = "its far rail is down", .heard = true, .tell = LNX_TELL_RAIL_DOWN,
+		  .charged = ROUTE },
+		{ .row = "it has no route", .heard = true, .silent = true,
+		  .tell = LNX_TELL_NO_ROUTE, .charged = ROUTE },
+		{ .row = "the peer's host is silent to it only", .heard = true,
+		  .tell = LNX_TELL_SILENT },
+		/* The only rail of a peer is not charged. */
+		{ .row = "the peer is gone", .heard = true, .silent = true,
+		  .tell = LNX_TELL_REFUSED },
+		{ .row = "it computes", .heard = true, .silent = true,
+		  .tell = LNX_TELL_ALIVE },
+	};
+	size_t i;
+
+	for (i = 0; i < LNX_ARRAY_SIZE(rows); i++) {
+		unsigned got;
+
+		meet_two();
+		got = charged(&rows[i]);
+		cr_expect_eq(got, rows[i].charged, "%s: %#x, not %#x", rows[i].row, got,
+			     rows[i].charged);
+		end();
+	}
+}
+
 /* The peer asks for n times the message with that number of its operation, over gateway 0, and
  * once over gateway 1.  How many pieces of the last one left over gateway 1? */
 static unsigned answered(uint64_t number, unsigned n)
@@ -1354,8 +1471,8 @@ static fi_addr_t place_of(unsigned address)
 	return i;
 }
 
-/* The NIDs that end with 7 and 8 answer hellos, if there are some, as one gateway, and the one
- * that ends with 9 as another. */
+/* The NIDs that end with 7 and 8 answer hellos, if there are some, with these ids (0: not), and
+ * the one that ends with 9 as another gateway. */
 static void answer_hellos(uint64_t seven, uint64_t eight, uint8_t flags)
 {
 	const struct {
@@ -1368,7 +1485,7 @@ static void answer_hellos(uint64_t seven, uint64_t eight, uint8_t flags)
 	for (i = 0; i < NIDS; i++) {
 		fi_addr_t at = place_of(of[i].address);
 
-		if (core->nonce[at])
+		if (core->nonce[at] && of[i].id)
 			inform_with(of[i].id, core->nonce[at], of[i].account,
 				    of[i].address == 9 ? LNX_GW_F_ROUTING : flags);
 		core->nonce[at] = 0;
@@ -1538,6 +1655,73 @@ Test(routed, nids_that_part)
 		inform_with(GATEWAY + 5, 0, 5, LNX_GW_F_ROUTING | LNX_GW_F_DRAINING);
 		fake_after_ms(&f, 1);
 		expect_only(i & 1 ? 1u << 7 : 1u << 8, "one of the two drains");
+		end();
+	}
+}
+
+/* The path over the NID with that address. */
+static struct lnx_path *path_over(unsigned address)
+{
+	struct lnx_peer *peer = lnx_peer_get(f.lnx, p.addr);
+	unsigned i;
+
+	for (i = 0; i < view_npath(peer); i++)
+		if (address_of(leg_of(view_path(peer, i))->gateway) == address)
+			return view_path(peer, i);
+	cr_assert_fail("no path leads over %u", address);
+	return NULL;
+}
+
+static unsigned health_of_nid(unsigned address)
+{
+	return leg_of(path_over(address))->rail.health.value;
+}
+
+/* One NID of a gateway answers nothing any more: it is charged, and neither the other NID nor
+ * our rail, which leads to both, nor another gateway. */
+Test(routed, nid_that_is_dead)
+{
+	unsigned dead, ms;
+
+	for (dead = 7; dead <= 8; dead++) {
+		struct lnx_peer *peer;
+
+		fake_conf.transaction_timeout = 6000;
+		meet_nids("tcp2 via 10.9.0.[7-9]@tcp1");
+		peer = lnx_peer_get(f.lnx, p.addr);
+		ms = (unsigned)(2 * f.lnx->plan.rail_ns / LNX_NS_PER_MS);
+		fake_after_ms(&f, ms);
+		core->nonce[place_of(7)] = core->nonce[place_of(8)] = 0;
+		lnx_gateway_doubted(path_over(dead), lnx_clock_ns());
+		fake_after_ms(&f, 500);
+		cr_assert_neq(core->nonce[place_of(dead)], 0, "it is not asked");
+		answer_hellos(dead == 7 ? 0 : GATEWAY, dead == 8 ? 0 : GATEWAY,
+			      LNX_GW_F_ROUTING);
+		fake_after_ms(&f, ms);
+		fake_drop_all(&f, &p);
+		lnx_detect_charge(peer, path_over(dead), LNX_CLASS_NETWORK_TIMEOUT,
+				  lnx_clock_ns());
+		cr_expect_lt(health_of_nid(dead), LNX_HEALTH_MAX, "the dead one");
+		cr_expect_eq(health_of_nid(dead == 7 ? 8 : 7), LNX_HEALTH_MAX);
+		cr_expect_eq(health_of_nid(9), LNX_HEALTH_MAX);
+		cr_expect_eq(leg_of(path_over(dead))->rail.below->health.value, LNX_HEALTH_MAX);
+		end();
+	}
+}
+
+/* What a gateway tells counts for the path over which it was asked, whichever NID that is. */
+Test(routed, told_for_all_nids)
+{
+	unsigned nid;
+
+	for (nid = 7; nid <= 8; nid++) {
+		struct lnx_path *path;
+
+		meet_nids("tcp2 via 10.9.0.[7-9]@tcp1");
+		path = path_over(nid);
+		asked_and_told(path, LNX_TELL_REFUSED);
+		fake_pass(&f);
+		cr_expect_eq(lnx_recovery_kernel(path), LNX_PING_REFUSED, "asked over %u", nid);
 		end();
 	}
 }

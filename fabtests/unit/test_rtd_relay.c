@@ -656,6 +656,103 @@ Test(rtd_relay, two_hops)
 	cr_assert_eq(w.ngot, 1);
 }
 
+/* What it asks the next gateway about the end, as an answer of that; false: it asks nothing. */
+static bool passed_on(struct lnx_gw_ask *a)
+{
+	unsigned i;
+
+	for (i = w.ngot; i-- && w.log[i].kind != LNX_ROUTE_GW_ASK;)
+		;
+	if (i >= w.ngot)
+		return false;
+	cr_assert_eq(lnx_gw_ask_get(a, w.log[i].bytes, w.log[i].len, NULL), 0);
+	cr_assert_eq(a->id, GW_ID);
+	return true;
+}
+
+/* The record a comes over the rail to the next gateway. */
+static void rx_ask(unsigned rail, const struct lnx_gw_ask *a)
+{
+	uint8_t buf[64];
+
+	w.ngot = 0;
+	cr_assert_eq(lnx_gw_ask_put(buf, a), 64);
+	rx(rail, buf, 64);
+	core_run();
+}
+
+/* A host behind another gateway: that one is asked, and its answer passed back. */
+Test(rtd_relay, asks_over_gateway)
+{
+	struct lnx_gw_ask a = { .id = 0x1005, .nonce = 9, .rail = at(4, 1, PORT) }, q, t;
+	struct frame f = frame(0x1005, 4, 1);
+	uint64_t bad;
+
+	add_routes("tcp4 via 10.2.0.200@tcp2");
+	f.env.account = announce(5, NULL);
+	/* It does not know the next one yet. */
+	rx_ask(0, &a);
+	cr_assert_eq(w.log[0].kind, LNX_ROUTE_GW_TELL);
+	cr_assert_eq(lnx_gw_ask_get(&t, w.log[0].bytes, 64, NULL), 0);
+	cr_assert_eq(t.tell, LNX_TELL_UNKNOWN);
+	rx_frame(&f);
+	core_run();
+	answer_hello(true);
+	rx_ask(0, &a);
+	cr_assert_eq(w.asked.cookie, 0, "its own kernel cannot know");
+	cr_assert(passed_on(&q));
+	cr_assert(q.account == 77 && q.hops_done == 1 && q.nonce != 9 && !q.tell);
+	cr_assert_eq(memcmp(&q.rail, &a.rail, sizeof(a.rail)), 0);
+	/* Not from another one, and not to another question. */
+	bad = rtd_relay_counts(w.r)->bad_control;
+	q.tell = LNX_TELL_REFUSED;
+	q.hops_done = 0;
+	q.id = 0x201;
+	rx_ask(1, &q);
+	q.id = 0x200;
+	q.nonce += 2;
+	rx_ask(1, &q);
+	cr_assert_eq(rtd_relay_counts(w.r)->bad_control, bad + 2);
+	cr_assert_eq(w.ngot, 0);
+	q.nonce -= 2;
+	rx_ask(1, &q);
+	cr_assert_eq(w.ngot, 1);
+	cr_assert_eq(lnx_gw_ask_get(&t, w.log[0].bytes, 64, NULL), 0);
+	cr_assert(t.tell == LNX_TELL_REFUSED && t.nonce == 9 && t.id == GW_ID);
+	/* Once. */
+	rx_ask(1, &q);
+	cr_assert_eq(w.ngot, 0);
+	/* Not round and round. */
+	a.hops_done = LNX_ROUTE_HOPS_MAX;
+	rx_ask(0, &a);
+	cr_assert_not(passed_on(&q));
+	cr_assert_eq(lnx_gw_ask_get(&t, w.log[0].bytes, 64, NULL), 0);
+	cr_assert_eq(t.tell, LNX_TELL_UNKNOWN);
+}
+
+/* Questions that the next gateway does not answer keep nothing for ever. */
+Test(rtd_relay, asks_over_a_silent_gateway)
+{
+	struct lnx_gw_ask a = { .id = 0x1005, .nonce = 9, .rail = at(4, 1, PORT) }, q;
+	struct frame f = frame(0x1005, 4, 1);
+	unsigned i, n = 0;
+
+	add_routes("tcp4 via 10.2.0.200@tcp2");
+	f.env.account = announce(5, NULL);
+	rx_frame(&f);
+	core_run();
+	answer_hello(true);
+	for (i = 0; i < 3 * RTD_ASKS; i++) {
+		w.now += 10 * MS;
+		rx_ask(0, &a);
+		n += passed_on(&q);
+	}
+	cr_assert_gt(n, RTD_ASKS);
+	w.now += 10 * S;
+	rx_ask(0, &a);
+	cr_assert(passed_on(&q));
+}
+
 /* Of two equal gateways the one that dies is passed over. */
 Test(rtd_relay, other_gateway)
 {

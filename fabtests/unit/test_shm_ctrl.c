@@ -95,6 +95,99 @@ Test(shm_ctrl, what_does_not_fit_is_none)
 	BAD(n.piece[0].len = UINT64_MAX);
 }
 
+/* ---- pushed messages ---- */
+
+static struct lnx_wire_push first(void)
+{
+	return (struct lnx_wire_push) {
+		.src = YOU, .dst = ME, .op = 3, .tag = 0x1234, .data = 77, .len = 9000,
+		.kind = LNX_KIND_PART_TAG, .flags = LNX_WIRE_F_DATA, .to_low = 1,
+		.to_high = 2,
+	};
+}
+
+static int push_parse(const struct lnx_wire_push *w, size_t size, uint64_t dst)
+{
+	uint8_t bytes[LNX_PUSH_BYTES + 1] = { 0 };
+	struct lnx_wire_push back;
+
+	lnx_push_put(bytes, w);
+	return lnx_push_get(&back, bytes, size, dst);
+}
+
+#define BAD_PUSH(change) do { \
+	struct lnx_wire_push w = first(); \
+	change; \
+	cr_expect_eq(push_parse(&w, LNX_PUSH_BYTES, ME), -EBADMSG, #change); \
+} while (0)
+
+Test(shm_ctrl, pushes_are_as_they_were)
+{
+	struct lnx_wire_push w = first(), back;
+	uint8_t bytes[LNX_PUSH_BYTES];
+
+	memset(bytes, 0xee, sizeof(bytes));
+	cr_assert_eq(lnx_push_put(bytes, &w), sizeof(w));
+	cr_assert_eq(lnx_push_get(&back, bytes, sizeof(bytes), ME), 0);
+	w.magic = LNX_PUSH_MAGIC;
+	cr_expect_eq(memcmp(&w, &back, sizeof(w)), 0);
+	/* Of later ones only what says where they belong. */
+	w.off = 4039;
+	memset(bytes, 0xee, sizeof(bytes));
+	cr_assert_eq(lnx_push_put(bytes, &w), 32);
+	cr_expect_eq(bytes[32], 0xee);
+	cr_assert_eq(lnx_push_get(&back, bytes, LNX_PUSH_REST_BYTES, ME), 0);
+	cr_expect_eq(back.op, 3);
+	cr_expect_eq(back.off, 4039);
+	cr_expect_eq(push_parse(&w, LNX_PUSH_BYTES, ME), 0);
+	cr_expect_eq(push_parse(&w, LNX_PUSH_BYTES, YOU), -EBADMSG, "not ours");
+	cr_expect_eq(push_parse(&w, LNX_PUSH_BYTES - 1, ME), -EBADMSG);
+	cr_expect_eq(push_parse(&w, LNX_PUSH_BYTES + 1, ME), -EBADMSG);
+	bytes[0] ^= 1;
+	cr_expect_eq(lnx_push_get(&back, bytes, sizeof(bytes), ME), -EBADMSG, "magic");
+}
+
+Test(shm_ctrl, pushes_that_are_none)
+{
+	struct lnx_wire_push w = first();
+
+	cr_expect_eq(push_parse(&w, LNX_PUSH_REST_BYTES, ME), -EBADMSG, "too short");
+	BAD_PUSH(w.src = 0);
+	BAD_PUSH(w.dst = YOU);
+	BAD_PUSH(w.kind = LNX_KIND_TAG);
+	BAD_PUSH(w.kind = LNX_KIND_RTS_TAG);
+	BAD_PUSH(w.flags = 0x40);
+	BAD_PUSH(w.len = 0);
+	BAD_PUSH(w.len = LNX_PUSH_BYTES - sizeof(w));
+	BAD_PUSH(w.len = LNX_PUSH_LEN_MAX + 1);
+	BAD_PUSH(w.len = UINT32_MAX);
+	BAD_PUSH(w.off = LNX_PUSH_LEN_MAX);
+	BAD_PUSH(w.off = UINT32_MAX);
+}
+
+/* All bytes are in one of them, the rest in a short one if it fits there. */
+Test(shm_ctrl, pushes_hold_all)
+{
+	uint64_t len, off;
+
+	for (len = 4040; len <= LNX_PUSH_LEN_MAX; len++) {
+		unsigned n = 0;
+
+		for (off = 0; off < len; n++) {
+			size_t size = lnx_push_size(off, len);
+			size_t room = lnx_push_room(size, off);
+
+			cr_assert(size == LNX_PUSH_BYTES ||
+				  (off && len - off <= room), "%zu at %zu of %zu",
+				  size, (size_t)off, (size_t)len);
+			off += room;
+		}
+		cr_assert_leq(n, 2 + (len - 4039) / 4063);
+	}
+	cr_expect_eq(lnx_push_size(4039 + 4063, 8192), LNX_PUSH_REST_BYTES);
+	cr_expect_eq(lnx_push_size(4039 + 3 * 4063, 16384), LNX_PUSH_REST_BYTES);
+}
+
 /* ---- copies ---- */
 
 #define BAD_COPY(change) do { \

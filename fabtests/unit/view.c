@@ -354,6 +354,17 @@ void force_unacked(struct lnx_peer *peer, struct lnx_path *path, int64_t bytes)
 	peer->chan.una_bytes += (uint64_t)bytes;
 }
 
+void force_kernel_asked(struct lnx_path *path, bool asked)
+{
+	path->detect.silence.kernel_asked = asked;
+}
+
+void force_silent(struct lnx_peer *peer, uint64_t since_ns, uint64_t kernels_ns)
+{
+	peer->liveness.since_ns = since_ns;
+	peer->liveness.kernels_ns = kernels_ns;
+}
+
 void force_since(struct lnx_path *path, uint64_t ns)
 {
 	path->since_ns = ns;

@@ -127,6 +127,11 @@ void force_state(struct lnx_path *path, enum lnx_path_state state);
 /* So many bytes more, or less, were posted over path and are not acknowledged.  NULL:
  * only their sum over all paths changes. */
 void force_unacked(struct lnx_peer *peer, struct lnx_path *path, int64_t bytes);
+/* The kernel at its far end was asked since it is silent, or was not. */
+void force_kernel_asked(struct lnx_path *path, bool asked);
+/* Nothing has come from the peer since since_ns (0: something has), and its kernels were asked
+ * then. */
+void force_silent(struct lnx_peer *peer, uint64_t since_ns, uint64_t kernels_ns);
 /* When it began to connect. */
 void force_since(struct lnx_path *path, uint64_t ns);
 /* No read before. */

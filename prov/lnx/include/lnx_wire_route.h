@@ -203,18 +203,21 @@ enum lnx_route_tell {
 	LNX_TELL_SILENT = 4,		/* no answer in time */
 	LNX_TELL_RAIL_DOWN = 5,		/* the gateway has no rail up on that net */
 	LNX_TELL_NO_ROUTE = 6,
-	LNX_TELL_UNKNOWN = 7,		/* it cannot find out on such a net */
+	LNX_TELL_UNKNOWN = 7,		/* it cannot find out on such a net, or the next
+					 * gateway is not known yet */
 	LNX_TELL_MAX
 };
 
-/* Does the host of a destination answer? */
+/* Does the host of a destination answer?  A gateway that reaches it over another one passes the
+ * question on, in its own name, and the answer back. */
 struct lnx_wire_gw_ask {
 	uint8_t magic;
 	uint8_t version;
 	uint8_t kind;
 	uint8_t flags;			/* 0 */
 	uint8_t tell;			/* ASK: 0; TELL: enum lnx_route_tell */
-	uint8_t reserved;
+	uint8_t hops_done;		/* ASK: gateways that have passed it on, at most
+					 * LNX_ROUTE_HOPS_MAX; TELL: 0 */
 	uint16_t account;
 	uint64_t id;			/* of the sender; never 0 */
 	uint64_t key;

@@ -141,9 +141,9 @@ static void find_origin(struct lnx_conf *c, size_t n)
 	bool here[LNX_CONF_ROWS] = { false }, early[LNX_CONF_ROWS] = { false };
 
 	for (char **e = environ; e && *e; e++) {
-		int i = lnx_param_find(*e, strcspn(*e, "="));
+		int i = lnx_param_of(*e);
 
-		if (i >= 0 && !strncmp(*e, "FI_LNX_", 7))
+		if (i >= 0)
 			here[i] = true;
 	}
 	for (size_t k = 0; k < n; k++) {

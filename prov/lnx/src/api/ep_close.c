@@ -296,6 +296,7 @@ int lnx_ep_close(struct fid *fid)
 	lnx_pool_fini(&ep->eager.small_bufs);
 	lnx_pool_fini(&ep->eager.sends);
 	lnx_pool_fini(&ep->chunk_pool);
+	free(ep->local.spare_rndv);
 	lnx_rma_fini(ep);
 	lnx_confirm_fini(ep);
 	lnx_optab_fini(&ep->rndv.ops);

@@ -159,6 +159,17 @@ static bool parse_enum(const char *s, size_t len, const char *const *names,
 	return false;
 }
 
+/* Text without blanks around it, and its length. */
+static const char *trimmed(const char *text, size_t *len)
+{
+	*len = strlen(text);
+	while (*len && is_blank(text[0]))
+		text++, (*len)--;
+	while (*len && is_blank(text[*len - 1]))
+		(*len)--;
+	return text;
+}
+
 /*
  * Store the value text of row i in its member; false, without a change, if it is not
  * allowed.
@@ -167,18 +178,15 @@ static bool set(struct lnx_conf *c, size_t i, const char *text)
 {
 	const struct lnx_param *p = &lnx_params[i];
 	void *member = (char *)c + offsets[i];
-	size_t len = strlen(text);
 	uint64_t v;
+	size_t len;
 	int word;
 
 	if (p->type == LNX_PARAM_STR) {
-		*(const char **)member = len ? text : NULL;
+		*(const char **)member = *text ? text : NULL;
 		return true;
 	}
-	while (len && is_blank(text[0]))
-		text++, len--;
-	while (len && is_blank(text[len - 1]))
-		len--;
+	text = trimmed(text, &len);
 	switch (p->type) {
 	case LNX_PARAM_BOOL:
 		return parse_bool(text, len, member);
@@ -398,6 +406,29 @@ static void read_one(struct reader *r, const char *name, size_t len,
 	warn_once(r, what);
 }
 
+/* lnetctl's name of recovery_ping_interval, in seconds. */
+static bool is_alias(const char *name, size_t len)
+{
+	return same_name(name, len, "recovery_interval");
+}
+
+static void read_alias(struct reader *r, const char *value)
+{
+	static const char name[] = "RECOVERY_PING_INTERVAL";
+	const char *text;
+	char ms[24];
+	size_t len;
+	uint64_t v;
+
+	/* What is no number is refused as it is, and so is what is far too large. */
+	text = trimmed(value, &len);
+	if (parse_uint(text, len, &v) && v <= UINT32_MAX) {
+		snprintf(ms, sizeof(ms), "%" PRIu64, v * 1000);
+		value = ms;
+	}
+	read_one(r, name, sizeof(name) - 1, value);
+}
+
 /*
  * Two values that were both set and contradict each other.  Which of them is used is
  * fixed; but the user cannot have meant both, so warn.
@@ -462,7 +493,9 @@ int lnx_conf_read(struct lnx_conf *c, char *const env[],
 			continue;
 		name = env[i] + PREFIX_LEN;
 		eq = strchr(name, '=');
-		if (eq)
+		if (eq && is_alias(name, (size_t)(eq - name)))
+			read_alias(&r, eq + 1);
+		else if (eq)
 			read_one(&r, name, (size_t)(eq - name), eq + 1);
 	}
 	contradictions(&r);
@@ -488,6 +521,16 @@ int lnx_param_find(const char *name, size_t len)
 		    !strncasecmp(lnx_params[i].name, name, len))
 			return (int)i;
 	return -1;
+}
+
+int lnx_param_of(const char *entry)
+{
+	size_t len = strcspn(entry, "=");
+
+	if (strncmp(entry, PREFIX, PREFIX_LEN))
+		return -1;
+	return is_alias(entry + PREFIX_LEN, len - PREFIX_LEN) ? ROW_recovery_ping_interval :
+								lnx_param_find(entry, len);
 }
 
 const char *lnx_param_variable(size_t i, char buf[LNX_PARAM_VARIABLE_BYTES])

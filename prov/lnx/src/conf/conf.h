@@ -120,6 +120,9 @@ extern const size_t lnx_nparams;
 
 /* The row of that name, with or without FI_LNX_, in any case; -1: there is none. */
 int lnx_param_find(const char *name, size_t len);
+/* The row that a variable "FI_LNX_NAME=value" of the environment sets, also by LNet's name
+ * RECOVERY_INTERVAL; -1: none. */
+int lnx_param_of(const char *entry);
 /* The name that was probably meant, lower case, or NULL. */
 const char *lnx_param_nearest(const char *name, size_t len);
 /* The name of its variable, FI_LNX_...; returns buf. */

@@ -124,7 +124,7 @@ struct lnx_config {
 	struct lnx_config_allow *allow;
 	uint32_t routing;		/* 0, 1, or LNX_CONFIG_UNSET */
 	uint32_t port;			/* of a gateway's rails, or LNX_CONFIG_UNSET */
-	const char *key_file, *state_file;	/* NULL: not given */
+	const char *key_file, *state_file, *control_file;	/* NULL: not given */
 	uint32_t limit[LNX_CONFIG_LIMITS];	/* or LNX_CONFIG_UNSET */
 	/* Numbers of buffers, or LNX_CONFIG_UNSET. */
 	uint32_t tiny, small, large;

@@ -117,6 +117,8 @@ static void flat_section(struct lnx_out *o, const struct lnx_config *c,
 			lnx_out(o, "routing.key: %s\n", c->key_file);
 		if (c->state_file)
 			lnx_out(o, "routing.state: %s\n", c->state_file);
+		if (c->control_file)
+			lnx_out(o, "routing.control: %s\n", c->control_file);
 		break;
 	case LNX_CONFIG_LIMITS_KEY:
 		for (i = 0; i < LNX_CONFIG_LIMITS; i++)

@@ -128,3 +128,10 @@ int config_read_state_file(struct config_reader *rd, config_node *value, void *o
 
 	return read_file(rd, value, &c->state_file);
 }
+
+int config_read_control_file(struct config_reader *rd, config_node *value, void *obj)
+{
+	struct lnx_config *c = obj;
+
+	return read_file(rd, value, &c->control_file);
+}

@@ -157,13 +157,16 @@ static void put_peers(struct lnx_out *o, const struct lnx_config *c)
 static void put_routing(struct lnx_out *o, const struct lnx_config *c)
 {
 	section(o, LNX_CONFIG_ROUTING, false, c->routing != LNX_CONFIG_UNSET ||
-		c->port != LNX_CONFIG_UNSET || c->key_file || c->state_file);
+		c->port != LNX_CONFIG_UNSET || c->key_file || c->state_file ||
+		c->control_file);
 	key_number(o, "    ", "enable", c->routing);
 	key_number(o, "    ", "port", c->port);
 	if (c->key_file)
 		key_text(o, "    ", "key", c->key_file);
 	if (c->state_file)
 		key_text(o, "    ", "state", c->state_file);
+	if (c->control_file)
+		key_text(o, "    ", "control", c->control_file);
 }
 
 static void put_limits(struct lnx_out *o, const struct lnx_config *c)

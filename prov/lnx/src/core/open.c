@@ -481,7 +481,7 @@ int lnx_rail_open(struct lnx_ep *ep, const struct lnx_rail_spec *spec,
 		lnx_shm_region_disown(ep);
 	}
 	if (rail->kind == LNX_RAIL_DIRECT) {
-		rail->ctrl_buf = malloc(LNX_COPY_BYTES);
+		rail->ctrl_buf = malloc(LNX_PUSH_BYTES);
 		if (!rail->ctrl_buf) {
 			lnx_rail_close(rail);
 			return -FI_ENOMEM;

@@ -13,7 +13,7 @@
 #include "ctl/ask.h"
 #include "ctl/health.h"
 #include "ctl/nid.h"
-#include "msg/tx.h"
+#include "msg/push.h"
 #include "rel/rel.h"
 
 #define WHY_BYTES	200
@@ -51,6 +51,9 @@ static void form_direct(const struct lnx_peer *peer, uint64_t size, struct lnx_o
 {
 	if (size <= LNX_INJECT_MAX || !peer->shm.ctrl)
 		lnx_out(o, "form one operation of the shm provider\n");
+	else if (size <= LNX_PUSHED_MAX)
+		lnx_out(o, "form pushed, in pieces that the shm provider copies; or announced, "
+			"where that takes less time, or the peer is behind\n");
 	else if (peer->shm.reaches)
 		lnx_out(o, "form announced; the receiver reads it from the sender's "
 			"memory, in one copy\n");

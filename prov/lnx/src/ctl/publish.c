@@ -15,6 +15,7 @@
 #include "ctl/settings.h"
 #include "obj/counting.h"
 #include "obj/gateway.h"
+#include "policy/rules_block.h"
 #include "rel/rel.h"
 #include "wire/hdr.h"
 
@@ -25,16 +26,30 @@ static_assert((int)LNX_STATE_PATH_IDLE == (int)LNX_PATH_IDLE &&
 	      (int)LNX_STATE_PATH_DEAD == (int)LNX_PATH_DEAD &&
 	      (int)LNX_STATE_PATH_DOWN == (int)LNX_PATH_DOWN, "states of a path");
 
+static_assert((int)LNX_STATE_NWHY == (int)LNX_WHY_COUNT &&
+	      (int)LNX_STATE_WHY_NET_RULE == (int)LNX_WHY_GROUP_RULE &&
+	      (int)LNX_STATE_WHY_LINK_DOWN == (int)LNX_WHY_LINK_DOWN &&
+	      (int)LNX_STATE_WHY_RAIL_RULE == (int)LNX_WHY_RAIL_RULE &&
+	      (int)LNX_STATE_WHY_NUMA == (int)LNX_WHY_NUMA &&
+	      (int)LNX_STATE_WHY_REMOTE_HEALTH == (int)LNX_WHY_REMOTE_HEALTH &&
+	      (int)LNX_STATE_WHY_PAIR_RULE == (int)LNX_WHY_PAIR_RULE &&
+	      (int)LNX_STATE_WHY_PATH_DOWN == (int)LNX_WHY_PATH_DOWN &&
+	      (int)LNX_STATE_WHY_PATH_HEALTH == (int)LNX_WHY_PATH_HEALTH &&
+	      (int)LNX_STATE_WHY_ORDER == (int)LNX_WHY_ORDER, "reasons of a ranking");
+static_assert(LNX_STATE_PATTERN == LNX_POLICY_TEXT && LNX_STATE_RULES == LNX_RULES_MAX,
+	      "rules");
+
 /* ---- the endpoint ---- */
 
-static uint64_t frames_in_use(const struct lnx_ep *ep)
+static void put_frames(const struct lnx_ep *ep, struct lnx_state_ep *s)
 {
-	uint64_t n = 0;
 	unsigned i;
 
-	for (i = 0; i < LNX_ARRAY_SIZE(ep->txe_pool); i++)
-		n += ep->txe_pool[i].used;
-	return n;
+	s->msgs_alloc = s->msgs_max = 0;
+	for (i = 0; i < LNX_ARRAY_SIZE(ep->txe_pool); i++) {
+		s->msgs_alloc += ep->txe_pool[i].used;
+		s->msgs_max += lnx_pool_max(&ep->txe_pool[i]);
+	}
 }
 
 static uint64_t addresses(const struct lnx_ep *ep)
@@ -65,8 +80,7 @@ void lnx_publish_ep(const struct lnx_ep *ep, struct lnx_state_ep *s)
 	s->naddr = addresses(ep);
 	s->rail_ns = ep->plan.rail_ns;
 	s->nrail = ep->nrail;
-	s->msgs_alloc = frames_in_use(ep);
-	s->msgs_max = LNX_MAX(s->msgs_max, s->msgs_alloc);
+	put_frames(ep, s);
 	s->rst_alloc = ep->rma.segment_pool.used + ep->local.nconfirm;
 	if (!s->link[0])
 		snprintf(s->link, sizeof(s->link), "%s", ep->domain->rails->name);
@@ -350,6 +364,41 @@ void lnx_publish_rail(const struct lnx_ep *ep, unsigned i, struct lnx_state_rail
 	add_legs(rail, s);
 }
 
+/* ---- rules ---- */
+
+static void rule_texts(const struct lnx_rule_info *info, struct lnx_state_rule *s)
+{
+	struct lnx_policy_rule rec;
+
+	lnx_rules_record(info, &rec);
+	*s = (struct lnx_state_rule){ .id = rec.id, .index = rec.index,
+				      .priority = rec.priority, .type = rec.type };
+	memcpy(s->src, rec.src, sizeof(s->src));
+	memcpy(s->dst, rec.dst, sizeof(s->dst));
+	memcpy(s->rte, rec.rte, sizeof(s->rte));
+}
+
+bool lnx_publish_rule(const struct lnx_ep *ep, uint32_t index, bool all,
+		      struct lnx_state_rule *s)
+{
+	struct lnx_rule_info info;
+
+	if (lnx_rules_info(ep->policy.rules, index, &info))
+		return false;
+	if (all)
+		rule_texts(&info, s);
+	else if (s->state == info.state && s->rails == info.rails &&
+		 s->remote == info.remote && s->matched == info.matched &&
+		 s->decides == info.decides)
+		return false;
+	s->state = info.state;
+	s->rails = info.rails;
+	s->remote = info.remote;
+	s->matched = info.matched;
+	s->decides = info.decides;
+	return true;
+}
+
 /* ---- peers ---- */
 
 static uint8_t life(const struct lnx_peer *peer)
@@ -399,6 +448,7 @@ static uint16_t path_flags(const struct lnx_peer *peer, const struct lnx_path *p
 			  (path->detect.remote_down ?
 			   LNX_STATE_PATH_REMOTE_DOWN : 0) |
 			  (peer->cur == path ? LNX_STATE_PATH_CURRENT : 0) |
+			  (path->detect.withdrawn ? LNX_STATE_PATH_WITHDRAWN : 0) |
 			  (peer->stripe >> path->index & 1 ?
 			   LNX_STATE_PATH_STRIPES : 0));
 }
@@ -514,6 +564,14 @@ void lnx_publish_reset(const struct lnx_peer *peer)
 	}
 }
 
+static void ranked(const struct lnx_peer *peer, unsigned i, struct lnx_state_path *s)
+{
+	const struct lnx_ranking *r = peer->choice ? &peer->choice->rank : NULL;
+
+	s->rank = r && i < r->n ? r->class[i] : 0;
+	s->why = r && i < r->n ? r->why[i] : LNX_STATE_WHY_BEST;
+}
+
 void lnx_publish_path(struct lnx_peer *peer, unsigned i, uint64_t now,
 		      struct lnx_state_path *s)
 {
@@ -528,8 +586,7 @@ void lnx_publish_path(struct lnx_peer *peer, unsigned i, uint64_t now,
 	*s = (struct lnx_state_path){
 		.eid = peer->eid, .index = i, .rail = rail,
 		.remote_rail = path->remote_rail, .state = path->state,
-		.rank = peer->choice && i < peer->choice->rank.n ?
-			peer->choice->rank.class[i] : 0, .flags = path_flags(peer, path),
+		.flags = path_flags(peer, path),
 		.share = (uint16_t)view.share,
 		.sent_bytes = path->sent,
 		/* With one path nothing is reported. */
@@ -552,6 +609,7 @@ void lnx_publish_path(struct lnx_peer *peer, unsigned i, uint64_t now,
 		s->read_rate = path->speed->read.rate;
 		s->answer_ns = view.latency_ns;
 	}
+	ranked(peer, i, s);
 	path_rules(peer, path, s);
 	path_traffic(peer, path, s);
 	lnx_nid_remote(path, s->nid, sizeof(s->nid));

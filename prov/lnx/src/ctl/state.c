@@ -9,6 +9,7 @@
  */
 #include "ctl/state.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -218,6 +219,20 @@ static void cpu_list(char *buf, size_t size, uint32_t *count)
 	}
 }
 
+/* The file that this code was loaded from. */
+static void put_module(char module[LNX_STATE_MODULE])
+{
+	char *path;
+	Dl_info d;
+
+	if (!dladdr(&segment, &d))
+		return;
+	path = d.dli_fname ? realpath(d.dli_fname, NULL) : NULL;
+	if (path && strlen(path) < LNX_STATE_MODULE)
+		lnx_printable(path, LNX_STATE_MODULE, module, LNX_STATE_MODULE);
+	free(path);
+}
+
 static void fill_header(struct lnx_state_header *h, uint64_t started)
 {
 	char host[LNX_STATE_NAME + 1];
@@ -245,6 +260,7 @@ static void fill_header(struct lnx_state_header *h, uint64_t started)
 	snprintf(h->rank, sizeof(h->rank), "%s", lnx_job_rank());
 	lnx_printable(lnx_job_id(), sizeof(h->job), h->job, sizeof(h->job));
 	cpu_list(h->cpus, sizeof(h->cpus), &h->ncpu);
+	put_module(h->module);
 }
 
 static void name(struct lnx_state_counter *c, const char *text, const char *help)

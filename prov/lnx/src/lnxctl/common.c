@@ -313,6 +313,28 @@ int lnxctl_finish(struct lnxctl *c)
 	return c->ndone ? LNXCTL_PARTLY : c->failure;
 }
 
+bool lnxctl_put_silent(const struct lnxctl *c, const struct lnx_proc *p,
+		       const struct lnx_snap_ep *e, struct lnx_doc *m)
+{
+	uint64_t now = lnxctl_now();
+	const char *why;
+	char age[32];
+
+	if (c->file)
+		why = "it is a copy";
+	else if (p->life == LNX_PROC_ENDED)
+		why = "the process has ended";
+	else if (!p->writable)
+		why = "its segment may not be written";
+	else if (!lnx_proc_ep_fresh(p, e, false))
+		why = "the process makes no progress";
+	else
+		return false;
+	lnxctl_age(age, sizeof(age), now - LNX_MIN(now, e->ep.seen_ns));
+	lnx_doc_printf(m, "last seen", "%s ago: %s, and this is its state of then", age, why);
+	return true;
+}
+
 /* ---- requests ---- */
 
 bool lnxctl_request(struct lnxctl *c, struct lnx_proc *p, const struct lnx_snap_ep *e,

@@ -292,20 +292,22 @@ bool lnx_proc_wake(struct lnx_proc *p)
 	return pwrite(p->fd, &look, sizeof(look), (off_t)at) == (ssize_t)sizeof(look);
 }
 
+bool lnx_proc_ep_fresh(const struct lnx_proc *p, const struct lnx_snap_ep *e, bool peers)
+{
+	return e->ep.seen_ns >= p->woken_ns &&
+	       (int32_t)((uint32_t)e->ep.look - p->look) >= 0 &&
+	       (!peers || e->walk_ns >= p->woken_ns);
+}
+
 bool lnx_proc_fresh(const struct lnx_proc *p, bool peers)
 {
 	unsigned i;
 
 	if (!p->snap)
 		return false;
-	for (i = 0; i < p->snap->nep; i++) {
-		const struct lnx_snap_ep *e = &p->snap->ep[i];
-
-		if (e->ep.seen_ns < p->woken_ns ||
-		    (int32_t)((uint32_t)e->ep.look - p->look) < 0 ||
-		    (peers && e->walk_ns < p->woken_ns))
+	for (i = 0; i < p->snap->nep; i++)
+		if (!lnx_proc_ep_fresh(p, &p->snap->ep[i], peers))
 			return false;
-	}
 	return true;
 }
 

@@ -33,6 +33,8 @@ static const struct lnxctl_verb *const verbs[] = {
 	&lnxctl_route_add,
 	&lnxctl_route_del,
 	&lnxctl_route_show,
+	&lnxctl_gateway_show,
+	&lnxctl_gateway_set,
 	&lnxctl_fault_add,
 	&lnxctl_fault_del,
 	&lnxctl_fault_show,

@@ -12,7 +12,7 @@
 #include "conf/conf.h"
 #include "lnxctl/lnxctl.h"
 
-static const char *origin_name(unsigned origin)
+const char *lnxctl_origin(unsigned origin)
 {
 	switch (origin) {
 	case LNX_STATE_DEFAULT:
@@ -64,7 +64,7 @@ static void put(struct lnxctl *c, struct lnx_doc *list, const struct lnx_state_p
 		       "(not shown)" : p->value,
 		       p->flags & LNX_STATE_PARAM_CUT ? "..." : "");
 	lnx_doc_text(m, "unit", p->unit);
-	lnx_doc_text(m, "origin", origin_name(p->origin));
+	lnx_doc_text(m, "origin", lnxctl_origin(p->origin));
 	lnx_doc_text(m, "set", p->flags & LNX_STATE_PARAM_LIVE ? "any time" : "at start");
 	if (c->verbose)
 		put_more(m, p->name);

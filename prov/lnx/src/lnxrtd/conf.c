@@ -107,40 +107,27 @@ static int net_part(const struct lnx_config *c, const char *name, struct lnx_nid
 	return 0;
 }
 
-static uint32_t or_else(uint32_t given, uint32_t other)
-{
-	return given == LNX_CONFIG_UNSET ? other : given;
-}
-
 static int read_settings(struct rtd_conf *conf, char why[RTD_WHY])
 {
 	const struct lnx_config *c = conf->config;
 	struct rtd_settings *s = &conf->settings;
-	const uint32_t *l = c->limit;
+	const uint32_t buffers[] = { c->tiny, c->small, c->large };
 	uint32_t per_net = LNX_CONFIG_UNSET;
 	unsigned i;
 
 	rtd_settings_default(s);
-	s->count[RTD_TINY] = or_else(c->tiny, s->count[RTD_TINY]);
-	s->count[RTD_SMALL] = or_else(c->small, s->count[RTD_SMALL]);
-	s->count[RTD_LARGE] = or_else(c->large, s->count[RTD_LARGE]);
+	for (i = 0; i < RTD_CLASSES; i++)
+		if (buffers[i] != LNX_CONFIG_UNSET)
+			s->count[i] = buffers[i];
 	/* LNet has this number for each net; here the first one counts. */
 	for (i = 0; i < c->n_net && per_net == LNX_CONFIG_UNSET; i++)
 		if (c->net[i].n && c->net[i].ni[0].peer_buffer_credits)
 			per_net = c->net[i].ni[0].peer_buffer_credits;
-	s->grant_large = or_else(l[LNX_CONFIG_GRANT_LARGE],
-				 or_else(per_net, s->grant_large));
-	s->grant_small = or_else(l[LNX_CONFIG_GRANT_SMALL], s->grant_small);
-	s->dests = or_else(l[LNX_CONFIG_DESTINATIONS], s->dests);
-	s->sources = or_else(l[LNX_CONFIG_SOURCES], s->sources);
-	s->connects = or_else(l[LNX_CONFIG_CONNECTS], s->connects);
-	s->notes = or_else(l[LNX_CONFIG_NOTES], s->notes);
-	if (l[LNX_CONFIG_IDLE] != LNX_CONFIG_UNSET)
-		s->idle_ns = l[LNX_CONFIG_IDLE] * LNX_NS_PER_S;
-	if (l[LNX_CONFIG_CONNECT_TIMEOUT] != LNX_CONFIG_UNSET)
-		s->connect_ns = l[LNX_CONFIG_CONNECT_TIMEOUT] * LNX_NS_PER_S;
-	if (l[LNX_CONFIG_DRAIN] != LNX_CONFIG_UNSET)
-		s->drain_ns = l[LNX_CONFIG_DRAIN] * LNX_NS_PER_S;
+	if (per_net != LNX_CONFIG_UNSET)
+		s->grant_large = per_net;
+	for (i = 0; i < LNX_CONFIG_LIMITS; i++)
+		if (c->limit[i] != LNX_CONFIG_UNSET)
+			rtd_setting_put(s, RTD_SETTING_LIMITS + i, c->limit[i]);
 	for (i = 0; i < c->n_allow; i++) {
 		struct rtd_rule *rule = &s->rule[s->nrule++];
 
@@ -152,6 +139,9 @@ static int read_settings(struct rtd_conf *conf, char why[RTD_WHY])
 	conf->enable = c->routing != 0;
 	if (c->state_file)
 		snprintf(conf->state_file, sizeof(conf->state_file), "%s", c->state_file);
+	if (c->control_file)
+		snprintf(conf->control_file, sizeof(conf->control_file), "%s",
+			 c->control_file);
 	return c->key_file ? lnx_route_key_read(c->key_file, &s->key, why, RTD_WHY) : 0;
 }
 

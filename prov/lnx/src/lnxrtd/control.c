@@ -16,6 +16,7 @@
 #define HOST_BURST	256u			/* all processes begin at once */
 #define ASKS		100u			/* per second and source */
 #define CONTROL_MAX	4096u			/* that wait at a time */
+#define PASSED_NS	(3 * LNX_NS_PER_S)	/* for the answer to what was passed on */
 #define SWEEP_NS	(1 * LNX_NS_PER_S)
 
 static bool key_fits(const struct rtd_relay *r, uint64_t key)
@@ -384,6 +385,7 @@ static void tell(struct rtd_relay *r, struct rtd_source *s, const struct lnx_gw_
 	if (!buf)
 		return;
 	a.tell = (uint8_t)what;
+	a.hops_done = 0;
 	a.id = r->s.id;
 	a.key = r->s.key;
 	a.account = s->account;
@@ -396,37 +398,73 @@ static void tell(struct rtd_relay *r, struct rtd_source *s, const struct lnx_gw_
 	queue_to(r, buf, s, &back->to, now);
 }
 
-static struct rtd_ask *free_ask(struct rtd_relay *r)
+/* One that nothing waits for, with a new cookie in *cookie. */
+static struct rtd_ask *free_ask(struct rtd_relay *r, uint32_t *cookie, uint64_t now)
 {
 	unsigned i;
 
 	for (i = 0; i < RTD_ASKS; i++)
-		if (!r->ask[i].cookie)
-			return &r->ask[i];
-	return NULL;
+		if (!r->ask[i].cookie || (r->ask[i].gateway && now >= r->ask[i].lost_ns))
+			break;
+	if (i == RTD_ASKS)
+		return NULL;
+	if (!++r->last_cookie)
+		r->last_cookie++;
+	*cookie = r->last_cookie;
+	return &r->ask[i];
 }
 
 /* A question to a kernel is under way.  False: it cannot be asked. */
 static bool ask_kernel(struct rtd_relay *r, unsigned rail, const struct lnx_addr_rail *to,
-		       uint64_t source, uint32_t nonce)
+		       uint64_t source, uint32_t nonce, uint64_t now)
 {
-	struct rtd_ask *slot = free_ask(r);
+	uint32_t cookie;
+	struct rtd_ask *slot = free_ask(r, &cookie, now);
 
 	if (!slot)
 		return false;
-	if (!++r->last_cookie)
-		r->last_cookie++;
-	*slot = (struct rtd_ask){ .cookie = r->last_cookie, .nonce = nonce,
-				  .source = source, .to = *to };
+	*slot = (struct rtd_ask){ .cookie = cookie, .nonce = nonce, .source = source,
+				  .to = *to };
 	if (!r->ops.ask(r->ops.arg, rail, to, slot->cookie))
 		return true;
 	slot->cookie = 0;
 	return false;
 }
 
-void rtd_ask_dest(struct rtd_relay *r, const struct rtd_dest *d)
+void rtd_ask_dest(struct rtd_relay *r, const struct rtd_dest *d, uint64_t now)
 {
-	ask_kernel(r, d->rail, &d->addr, 0, 0);
+	ask_kernel(r, d->rail, &d->addr, 0, 0, now);
+}
+
+/* A question about an end behind the gateway gw is on its way to that, which asks for us. */
+static bool pass_on(struct rtd_relay *r, struct rtd_gateway *gw, const struct lnx_gw_ask *a,
+		    uint64_t now)
+{
+	struct lnx_gw_ask to = { .hops_done = (uint8_t)(a->hops_done + 1),
+				 .account = gw->g.account, .id = r->s.id, .key = r->s.key,
+				 .rail = a->rail };
+	struct rtd_ask *slot;
+	struct rtd_buf *buf;
+	uint32_t cookie;
+
+	/* It answers only to sources that it knows. */
+	if (!gw->g.account || a->hops_done == LNX_ROUTE_HOPS_MAX || now < gw->dest->failed_ns)
+		return false;
+	slot = free_ask(r, &cookie, now);
+	buf = slot ? control_buf(r, sizeof(struct lnx_wire_gw_ask)) : NULL;
+	if (!buf)
+		return false;
+	to.nonce = (uint32_t)lnx_mix64(r->s.id ^ now ^ (uint64_t)cookie << 32) | 1u;
+	buf->len = (uint32_t)lnx_gw_ask_put(buf->bytes, &to);
+	if (!rtd_dest_queue(r, gw->dest, buf)) {
+		rtd_pool_put(&r->pool, buf);
+		return false;
+	}
+	r->control++;
+	*slot = (struct rtd_ask){ .cookie = cookie, .nonce = a->nonce, .source = a->id,
+				  .to = a->rail, .gateway = gw->g.id, .passed = to.nonce,
+				  .lost_ns = now + PASSED_NS };
+	return true;
 }
 
 /* The answer to that. */
@@ -448,21 +486,24 @@ static void dest_told(struct rtd_relay *r, const struct lnx_addr_rail *to,
 		rtd_dest_fail(r, d, RTD_UNREACHABLE, now);
 }
 
-/* What can be said at once; 0: the kernel has to be asked over rail. */
-static enum lnx_route_tell known_answer(struct rtd_relay *r, const struct lnx_gw_ask *a,
-					struct rtd_source *s, unsigned *rail, uint64_t now)
+/* What can be said at once; 0: the answer comes later. */
+static enum lnx_route_tell find_answer(struct rtd_relay *r, const struct lnx_gw_ask *a,
+				       struct rtd_source *s, uint64_t now)
 {
 	enum rtd_reason reason;
 	const char *why;
 	struct rtd_dest *d = rtd_target(r, &a->rail, s, &reason, &why, now);
+	struct rtd_gateway *gw;
 
 	if (!d)
 		return reason == RTD_NO_ROUTE ? LNX_TELL_NO_ROUTE : LNX_TELL_UNKNOWN;
-	*rail = d->rail;
 	if (!r->out[d->rail].rail.up)
 		return LNX_TELL_RAIL_DOWN;
-	/* Behind another gateway only that one can ask. */
-	return d->next ? LNX_TELL_UNKNOWN : 0;
+	if (!d->next)
+		return ask_kernel(r, d->rail, &a->rail, a->id, a->nonce, now) ?
+		       0 : LNX_TELL_UNKNOWN;
+	gw = rtd_gateway_of(r, d->next);
+	return gw && pass_on(r, gw, a, now) ? 0 : LNX_TELL_UNKNOWN;
 }
 
 static void ask_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)
@@ -470,9 +511,8 @@ static void ask_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64
 	enum lnx_route_tell what;
 	struct rtd_source *s;
 	struct lnx_gw_ask a;
-	unsigned rail = 0;
 
-	if (lnx_gw_ask_get(&a, bytes, len, NULL) || !key_fits(r, a.key) || a.tell) {
+	if (lnx_gw_ask_get(&a, bytes, len, NULL) || !key_fits(r, a.key)) {
 		r->counts.bad_control++;
 		return;
 	}
@@ -482,30 +522,55 @@ static void ask_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64
 		return;
 	}
 	r->counts.asks++;
-	what = known_answer(r, &a, s, &rail, now);
-	if (!what && ask_kernel(r, rail, &a.rail, a.id, a.nonce))
-		return;
-	tell(r, s, &a, what ? what : LNX_TELL_UNKNOWN, now);
+	what = find_answer(r, &a, s, now);
+	if (what)
+		tell(r, s, &a, what, now);
+}
+
+/* The source that waits for that has its answer. */
+static void pass_back(struct rtd_relay *r, struct rtd_ask *ask, enum lnx_route_tell what,
+		      uint64_t now)
+{
+	struct lnx_gw_ask a = { .nonce = ask->nonce, .rail = ask->to };
+	struct rtd_source *s = rtd_source_find(r, ask->source);
+
+	ask->cookie = 0;
+	if (s)
+		tell(r, s, &a, what, now);
+}
+
+/* The next gateway answers what was passed on to it. */
+static void tell_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint64_t now)
+{
+	struct lnx_gw_ask a;
+	unsigned i = RTD_ASKS;
+
+	if (!lnx_gw_ask_get(&a, bytes, len, NULL) && key_fits(r, a.key))
+		for (i = 0; i < RTD_ASKS; i++)
+			if (r->ask[i].cookie && r->ask[i].gateway == a.id &&
+			    r->ask[i].passed == a.nonce)
+				break;
+	if (i == RTD_ASKS)
+		r->counts.bad_control++;
+	else
+		pass_back(r, &r->ask[i], a.tell, now);
 }
 
 void rtd_relay_told(struct rtd_relay *r, uint32_t cookie, enum lnx_route_tell what,
 		    uint64_t now)
 {
-	struct rtd_source *s;
-	struct lnx_gw_ask a;
 	unsigned i;
 
 	for (i = 0; i < RTD_ASKS && (!cookie || r->ask[i].cookie != cookie); i++)
 		;
 	if (i == RTD_ASKS)
 		return;
-	a = (struct lnx_gw_ask){ .nonce = r->ask[i].nonce, .rail = r->ask[i].to };
-	s = r->ask[i].source ? rtd_source_find(r, r->ask[i].source) : NULL;
+	if (r->ask[i].source) {
+		pass_back(r, &r->ask[i], what, now);
+		return;
+	}
 	r->ask[i].cookie = 0;
-	if (!r->ask[i].source)
-		dest_told(r, &a.rail, what, now);
-	else if (s)
-		tell(r, s, &a, what, now);
+	dest_told(r, &r->ask[i].to, what, now);
 }
 
 void rtd_control_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, size_t len,
@@ -522,8 +587,10 @@ void rtd_control_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, si
 		info_rx(r, bytes, len, now);
 		break;
 	case LNX_ROUTE_GW_ASK:
-	case LNX_ROUTE_GW_TELL:
 		ask_rx(r, bytes, len, now);
+		break;
+	case LNX_ROUTE_GW_TELL:
+		tell_rx(r, bytes, len, now);
 		break;
 	default:
 		r->counts.bad_control++;

@@ -293,7 +293,7 @@ static void blocked(struct rtd_relay *r, struct rtd_dest *d, uint64_t now)
 	 * no more than that. */
 	if (d->proven && !d->flying && lnx_ns_since(now, d->trying_ns) >= r->s.connect_ns) {
 		d->trying_ns = now;
-		rtd_ask_dest(r, d);
+		rtd_ask_dest(r, d, now);
 	}
 	d->backoff_ns = d->proven && d->flying ? BACKOFF_MIN_NS :
 			LNX_MIN(LNX_MAX(2 * d->backoff_ns, BACKOFF_MIN_NS),

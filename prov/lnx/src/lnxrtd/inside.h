@@ -138,6 +138,9 @@ struct rtd_ask {
 	uint32_t nonce;
 	uint64_t source;		/* id; 0: this gateway itself */
 	struct lnx_addr_rail to;
+	uint64_t gateway;		/* id of the one that was asked; 0: our kernel was */
+	uint32_t passed;		/* nonce of the question to it */
+	uint64_t lost_ns;		/* it may not answer: then this is free */
 };
 
 struct rtd_relay {
@@ -280,7 +283,7 @@ void rtd_control_rx(struct rtd_relay *r, unsigned rail, const uint8_t *bytes, si
 void rtd_note(struct rtd_relay *r, struct rtd_source *s, unsigned reason,
 	      const uint8_t *bytes, uint32_t wait_ms, uint64_t now);
 /* Ask whether the host of a destination answers; one that does not fails. */
-void rtd_ask_dest(struct rtd_relay *r, const struct rtd_dest *d);
+void rtd_ask_dest(struct rtd_relay *r, const struct rtd_dest *d, uint64_t now);
 /* Tell all sources what has changed; few at a time. */
 void rtd_sweep(struct rtd_relay *r, uint64_t now);
 /* Ask other gateways. */

@@ -30,7 +30,7 @@ struct rtd_conf {
 	bool enable;
 	unsigned nport;
 	struct rtd_port_conf port[RTD_RAILS];
-	char state_file[256];
+	char state_file[256], control_file[256];	/* empty: none */
 };
 
 /* Read a file.  0, or -1 with a sentence in why; conf is unchanged then. */
@@ -91,6 +91,46 @@ void rtd_links_close(struct rtd_links *l);
 int rtd_links_fd(const struct rtd_links *l);
 /* Tell the relay which rails are up. */
 void rtd_links_look(struct rtd_links *l, const struct rtd_ports *ports, uint64_t now);
+
+/* ---- settings.c ---- */
+
+/* Settings that have a name: the first are buffers, the others the limits of conf/config.h, in
+ * its order and units. */
+#define RTD_SETTING_LIMITS	3u
+#define RTD_SETTINGS		(RTD_SETTING_LIMITS + LNX_CONFIG_LIMITS)
+
+/* "tiny_buffers"; i < RTD_SETTINGS, as below. */
+const char *rtd_setting_name(unsigned i);
+uint64_t rtd_setting_value(const struct rtd_settings *s, unsigned i);
+/* The value has been checked. */
+void rtd_setting_put(struct rtd_settings *s, unsigned i, uint32_t value);
+/* Set the one of that name.  0; -ENOENT or -EINVAL, with a sentence in why. */
+int rtd_setting_set(struct rtd_settings *s, const char *name, const char *value,
+		    char why[RTD_WHY]);
+
+/* ---- admin.c ---- */
+
+#define RTD_REQUEST	128u		/* bytes of a request, with NUL */
+
+/*
+ * The socket over which lnxctl shows and sets a gateway; only the user that the gateway runs
+ * as and root may connect.  A connection is of one request and one reply, each a packet:
+ *	show			-> the state, as in its file
+ *	set NAME VALUE		NAME: "routing" (0 or 1), or of a setting
+ * A reply begins with 0 or a negative errno, and a newline; then text, or a sentence.
+ * The gateway waits for no connection.
+ */
+struct rtd_admin;
+
+/* Listen at that name, which must be free, or left by a gateway that has ended.  0, or -1 with a
+ * sentence in why. */
+int rtd_admin_open(struct rtd_admin **out, const char *file, char why[RTD_WHY]);
+/* NULL is fine. */
+void rtd_admin_close(struct rtd_admin *a);
+/* A descriptor that becomes readable when there is something to do; -1: a is NULL. */
+int rtd_admin_fd(const struct rtd_admin *a);
+/* Take connections and answer requests, a few.  True: the relay may have changed. */
+bool rtd_admin_run(struct rtd_admin *a, struct rtd_relay *r, uint64_t now);
 
 /* ---- state.c ---- */
 

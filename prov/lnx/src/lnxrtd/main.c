@@ -22,7 +22,7 @@
 #define MANAGE_MS	20		/* cores that make connections only when called */
 
 /* Else the number of a port. */
-enum { WOKEN_BY_SIGNAL = RTD_RAILS, WOKEN_BY_LINK, WOKEN_BY };
+enum { WOKEN_BY_SIGNAL = RTD_RAILS, WOKEN_BY_LINK, WOKEN_BY_ADMIN, WOKEN_BY };
 
 struct program {
 	const char *file;
@@ -31,11 +31,13 @@ struct program {
 	struct lnx_routes routes;
 	struct rtd_ports ports;
 	struct rtd_links links;
+	struct rtd_admin *admin;	/* NULL: the configuration names no socket */
 	int epoll, signals;
 	bool ending, unclean;
 	bool ready[RTD_RAILS];		/* ports that may have something */
 	bool signalled;			/* signals have come */
 	bool relinked;			/* something has changed about links */
+	bool asked;			/* lnxctl wants something */
 	bool changed;			/* since the state was written */
 	uint64_t state_ns;		/* when it was written last */
 };
@@ -139,8 +141,11 @@ static int watch(struct program *m, char why[RTD_WHY])
 	m->signals = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	m->epoll = epoll_create1(EPOLL_CLOEXEC);
 	rtd_links_open(&m->links);
+	if (m->conf.control_file[0] && rtd_admin_open(&m->admin, m->conf.control_file, why))
+		return -1;
 	if (m->signals < 0 || m->epoll < 0 || wake_for(m, m->signals, WOKEN_BY_SIGNAL) ||
-	    wake_for(m, rtd_links_fd(&m->links), WOKEN_BY_LINK))
+	    wake_for(m, rtd_links_fd(&m->links), WOKEN_BY_LINK) ||
+	    wake_for(m, rtd_admin_fd(m->admin), WOKEN_BY_ADMIN))
 		goto failed;
 	for (i = 0; i < m->ports.n; i++)
 		if (wake_for(m, rtd_port_fd(m->ports.port[i]), i))
@@ -204,6 +209,12 @@ static void take_signals(struct program *m, uint64_t now)
 	}
 }
 
+/* It ends now.  Nothing may begin again then. */
+static bool over(const struct program *m)
+{
+	return m->unclean || (m->ending && rtd_relay_state(m->ports.relay) == RTD_OFF);
+}
+
 /* What woke it, but for ports. */
 static void attend(struct program *m, uint64_t now)
 {
@@ -212,7 +223,9 @@ static void attend(struct program *m, uint64_t now)
 	if (m->relinked)
 		rtd_links_look(&m->links, &m->ports, now);
 	m->changed |= m->relinked;
-	m->signalled = m->relinked = false;
+	if (m->asked && !over(m))
+		m->changed |= rtd_admin_run(m->admin, m->ports.relay, now);
+	m->signalled = m->relinked = m->asked = false;
 }
 
 static int wait_ms(const struct program *m, uint64_t next, uint64_t now, bool asking)
@@ -269,6 +282,8 @@ static void sleep_ms(struct program *m, int ms)
 			m->signalled = true;
 		else if (e[i].data.u32 == WOKEN_BY_LINK)
 			m->relinked = true;
+		else if (e[i].data.u32 == WOKEN_BY_ADMIN)
+			m->asked = true;
 		else
 			m->ready[e[i].data.u32] = true;
 	}
@@ -283,11 +298,12 @@ static void run(struct program *m)
 
 	m->signalled = m->relinked = true;
 	memset(m->ready, true, sizeof(m->ready));
-	while (!m->unclean &&
-	       (!m->ending || rtd_relay_state(m->ports.relay) != RTD_OFF)) {
+	while (!over(m)) {
 		unsigned i, n = poll_ports(m), asking = 0;
 		uint64_t now = lnx_clock_ns(), next = rtd_relay_run(m->ports.relay, now);
 
+		if (over(m))
+			break;
 		for (i = 0; i < m->ports.n; i++) {
 			rtd_port_fill(m->ports.port[i]);
 			asking += rtd_port_asking(m->ports.port[i], now);
@@ -297,7 +313,7 @@ static void run(struct program *m)
 			write_state(m, now);
 		if (m->changed)
 			next = LNX_MIN(next, m->state_ns + STATE_NS);
-		if (m->signalled || m->relinked)
+		if (m->signalled || m->relinked || m->asked)
 			attend(m, now);
 		else if (++passes % BUSY_PASSES == 0)
 			sleep_ms(m, 0);
@@ -317,6 +333,7 @@ static void finish(struct program *m)
 		rtd_port_close(m->ports.port[i]);
 	lnx_routes_fini(&m->routes);
 	rtd_links_close(&m->links);
+	rtd_admin_close(m->admin);
 	rtd_conf_free(&m->conf);
 	if (m->epoll > 0)
 		close(m->epoll);

@@ -414,6 +414,11 @@ int rtd_relay_set(struct rtd_relay *r, const struct rtd_settings *s)
 	return 0;
 }
 
+const struct rtd_settings *rtd_relay_settings(const struct rtd_relay *r)
+{
+	return &r->s;
+}
+
 int rtd_relay_start(struct rtd_relay *r, uint64_t now)
 {
 	if (r->state == RTD_DRAINING)

@@ -164,6 +164,8 @@ void rtd_relay_rail_up(struct rtd_relay *r, unsigned rail, bool up, uint64_t now
 /* 0, -EINVAL: another id or key, or -ENOMEM: as before. */
 int rtd_relay_set(struct rtd_relay *r, const struct rtd_settings *s);
 
+const struct rtd_settings *rtd_relay_settings(const struct rtd_relay *r);
+
 /* Switch routing on: allocates the pools.  0, -ENOMEM, or -EBUSY while it drains. */
 int rtd_relay_start(struct rtd_relay *r, uint64_t now);
 /* Switch it off: forwards on until all queues are empty or drain_ns is over; sources are

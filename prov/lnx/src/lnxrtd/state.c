@@ -42,7 +42,7 @@ static void put_drops(struct lnx_out *o, const struct rtd_relay *r, uint64_t now
 		if (!x->at_ns)
 			continue;
 		lnx_out(o, "        last: {ms_ago: %" PRIu64 ", rail: %u, source: "
-			"%016" PRIx64 ", via: %016" PRIx64 ", length: %u, to: ",
+			"\"%016" PRIx64 "\", via: \"%016" PRIx64 "\", length: %u, to: ",
 			(uint64_t)(lnx_ns_since(now, x->at_ns) / LNX_NS_PER_MS), x->arrival,
 			x->source, x->via, x->len);
 		put_addr(o, &x->to);
@@ -85,6 +85,17 @@ static void put_pools(struct lnx_out *o, const struct rtd_relay *r)
 			p->class[i].min_free, p->class[i].empty);
 }
 
+static void put_settings(struct lnx_out *o, const struct rtd_relay *r)
+{
+	const struct rtd_settings *s = rtd_relay_settings(r);
+	unsigned i;
+
+	lnx_out(o, "settings:\n");
+	for (i = 0; i < RTD_SETTINGS; i++)
+		lnx_out(o, "    %s: %" PRIu64 "\n", rtd_setting_name(i),
+			rtd_setting_value(s, i));
+}
+
 static void put_rails(struct lnx_out *o, const struct rtd_relay *r)
 {
 	const struct rtd_rail *rail[RTD_RAILS];
@@ -113,7 +124,7 @@ static void put_ends(struct lnx_out *o, const struct rtd_relay *r)
 
 	lnx_out(o, "sources: # %u announced\n", rtd_relay_nsources(r));
 	for (i = 0; i < SHOWN && rtd_relay_source(r, i, &s); i++)
-		lnx_out(o, "    - {account: %u, id: %016" PRIx64 ", gateway: %u, grant: "
+		lnx_out(o, "    - {account: %u, id: \"%016" PRIx64 "\", gateway: %u, grant: "
 			"[%u, %u], used: [%u, %u], min_credits: %" PRId64 ", recv_count: %"
 			PRIu64 ", recv_length: %" PRIu64 ", drop_count: %" PRIu64 "}\n",
 			s.account, s.id, s.gateway, s.large, s.small, s.used_large,
@@ -139,6 +150,7 @@ size_t rtd_state_print(const struct rtd_relay *r, char *buf, size_t size, uint64
 		(int)getpid());
 	put_rails(&o, r);
 	put_pools(&o, r);
+	put_settings(&o, r);
 	put_counts(&o, r);
 	put_drops(&o, r, now);
 	put_ends(&o, r);

@@ -9,9 +9,6 @@
 #include "rma/copy.h"
 #include "wire/shm_ctrl.h"
 
-/* Context of operations whose completion must not be reported. */
-#define QUIET(rail)	((void *)(rail))
-
 /* ---- operations that wait ---- */
 
 static LNX_COLD bool make_room(struct lnx_ep *ep, struct lnx_peer *peer)
@@ -211,7 +208,7 @@ bool lnx_confirm_core_done(struct lnx_rail *rail, void *context,
 
 	if (!(rail->mute & LNX_MUTE_RMA) || !(flags & FI_RMA) ||
 	    !lnx_pool_owns(&ep->local.confirm_pool, c))
-		return context == QUIET(rail);
+		return context == LNX_QUIET(rail);
 	lnx_rma_left_core(c, true);
 	if (c->want_comp)
 		lnx_cq_write(ep->tx_cq, c->context, flags & ~FI_COMPLETION, 0,
@@ -231,7 +228,7 @@ LNX_COLD bool lnx_confirm_core_failed(struct lnx_rail *rail,
 	struct lnx_confirm *c = in_core(rail->ep, err->op_context);
 
 	if (!c)		/* of those the answer has the reason */
-		return err->op_context == QUIET(rail);
+		return err->op_context == LNX_QUIET(rail);
 	lnx_rma_left_core(c, false);
 	lnx_rma_core_failed(c, err->err, err->prov_errno);
 	return true;
@@ -269,7 +266,7 @@ static ssize_t send_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_call_data(tx->call) || (tx->op_flags & FI_REMOTE_CQ_DATA))
 		quiet.flags |= FI_REMOTE_CQ_DATA;
 	quiet.op_flags = quiet.flags | LNX_TX_QUIET;
-	quiet.context = QUIET(ep->shm);
+	quiet.context = LNX_QUIET(ep->shm);
 	if (lnx_likely(!peer->shm.nqueued)) {
 		ep->shm->mute |= LNX_MUTE_NOW | LNX_MUTE_SOME;
 		ret = lnx_core_post(ep->shm->core_ep, peer->shm_addr, &quiet,
@@ -342,7 +339,7 @@ static ssize_t write_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
 	ssize_t ret;
 
 	quiet.call = LNX_WRITEMSG;
-	quiet.context = QUIET(rail);
+	quiet.context = LNX_QUIET(rail);
 	quiet.flags = FI_INJECT;
 	if (lnx_rma_data(r->call) || (r->op_flags & FI_REMOTE_CQ_DATA))
 		quiet.flags |= FI_REMOTE_CQ_DATA;
@@ -418,7 +415,7 @@ static ssize_t amo_quiet(struct lnx_ep *ep, struct lnx_peer *peer,
 	ssize_t ret;
 
 	quiet.call = LNX_ATOMICMSG;
-	quiet.context = QUIET(rail);
+	quiet.context = LNX_QUIET(rail);
 	quiet.flags = FI_INJECT;
 	rail->mute |= LNX_MUTE_NOW | LNX_MUTE_SOME;
 	ret = lnx_amo_post(rail->core_ep, peer->shm_addr, quiet.call, &quiet);

@@ -32,6 +32,8 @@
  * completion.
  */
 #define LNX_TX_QUIET	(1ULL << 62)
+/* The context of sends that are not the application's: nothing is written for them. */
+#define LNX_QUIET(rail)	((void *)(rail))
 
 /* An operation of the application that waits for the peer's answer; or for the core,
  * after which the peer is told. */

@@ -18,6 +18,7 @@
 #include "core/shm_registry.h"
 #include "msg/confirm.h"
 #include "msg/confirm_answer.h"
+#include "msg/push.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
 #include "rail/rail.h"
@@ -65,12 +66,16 @@ struct lnx_peer *lnx_shm_ctrl_sender(struct lnx_ep *ep, uint64_t eid)
 	return lnx_likely(peer != NULL) ? peer : lnx_peer_unsolicited(ep, &a);
 }
 
-/* It is for the process that had our name before. */
-static bool is_for_another(const struct lnx_ep *ep, const struct lnx_wire_shm_ctrl *n)
+bool lnx_shm_ctrl_is_for_another(const struct lnx_ep *ep, uint8_t to_low, uint8_t to_high)
 {
-	unsigned to = n->to_low | (unsigned)n->to_high << 8;
+	unsigned to = to_low | (unsigned)to_high << 8;
 
 	return to && to != lnx_shm_ctrl_process(ep->local.pid);
+}
+
+static bool is_for_another(const struct lnx_ep *ep, const struct lnx_wire_shm_ctrl *n)
+{
+	return lnx_shm_ctrl_is_for_another(ep, n->to_low, n->to_high);
 }
 
 /* The send fails, if it has not yet: its buffer may be in use again. */
@@ -209,6 +214,8 @@ void lnx_rx_shm_ctrl(struct lnx_rxe *rxe)
 	struct iovec iov = { ep->shm->ctrl_buf, rxe->iov[0].iov_len };
 	struct lnx_wire_shm_ctrl n;
 
+	if (lnx_push_came(ep, iov.iov_base, iov.iov_len))
+		return;
 	if (iov.iov_len == LNX_COPY_BYTES &&
 	    (copy_came(ep, iov.iov_base) ||
 	     lnx_rma_copy_came(ep, iov.iov_base)))

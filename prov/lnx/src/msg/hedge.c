@@ -60,6 +60,7 @@ static LNX_COLD bool hedge(struct lnx_peer *peer, struct lnx_chunk *c)
 		return false;
 	}
 	*clone = *c;
+	clone->resent = true;
 	lnx_list_init(&clone->link);
 	lnx_list_init(&clone->out);
 	clone->not_on = (uint8_t)(1 + c->path->index);

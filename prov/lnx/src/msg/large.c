@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "msg/push.h"
 #include "msg/rx.h"
 #include "msg/tx.h"
 #include "rail/post.h"
@@ -61,6 +62,8 @@ static unsigned put_pieces(struct lnx_wire_shm_ctrl *n, const struct lnx_tx *tx)
 
 static void drop(struct lnx_rndv *rndv)
 {
+	if (rndv->asks)
+		lnx_push_answer(&rndv->peer->eager->ahead);
 	lnx_list_del(&rndv->link);
 	lnx_optab_del(&rndv->peer->ep->rndv.ops, rndv->op);
 	rndv->peer->nrndv--;
@@ -89,6 +92,11 @@ ssize_t lnx_large_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		return -FI_EMSGSIZE;
 	if (lnx_unlikely(tx->op_flags & FI_INJECT))
 		return -FI_EINVAL;
+	if (n.len <= LNX_PUSHED_MAX && !(tx->op_flags & LNX_LEVELS)) {
+		ret = lnx_push_send(ep, peer, tx, n.len);
+		if (lnx_likely(!ret))
+			return 0;
+	}
 	if (lnx_call_data(tx->call) || (tx->op_flags & FI_REMOTE_CQ_DATA)) {
 		n.flags |= LNX_WIRE_F_DATA;
 		n.data = tx->data;
@@ -110,6 +118,9 @@ ssize_t lnx_large_send(struct lnx_ep *ep, struct lnx_peer *peer,
 	rndv->here = true;
 	rndv->niov = (unsigned)tx->niov;
 	memcpy(rndv->iov, tx->iov, tx->niov * sizeof(*tx->iov));
+	rndv->asks = peer->eager && lnx_push_asks(&peer->eager->ahead);
+	if (rndv->asks)
+		lnx_push_ask(&peer->eager->ahead);
 	lnx_list_init(&rndv->copy_link);
 	lnx_list_add_tail(&ep->rndv.announced, &rndv->link);
 	peer->nrndv++;
@@ -246,11 +257,15 @@ void lnx_large_copies(struct lnx_ep *ep)
 			lnx_list_entry(n, struct lnx_rndv, copy_link);
 		ssize_t ret = 0;
 
+		if (rndv->pushed)
+			ret = lnx_push_rest(ep, rndv);
 		for (i = 0; i < COPIES_AT_ONCE && !ret &&
 		     rndv->copy_off < rndv->copy_want; i++)
 			ret = send_copy(ep, rndv);
 		if (ret && ret != -FI_EAGAIN)
 			lnx_rndv_end(rndv, (int)-ret, (int)-ret);
+		else if (rndv->copy_off == rndv->copy_want && rndv->pushed)
+			lnx_rndv_end(rndv, 0, 0);
 		else if (rndv->copy_off == rndv->copy_want)
 			lnx_list_del(&rndv->copy_link);
 	}

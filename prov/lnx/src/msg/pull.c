@@ -196,7 +196,7 @@ static struct lnx_chunk *new_chunk(struct lnx_pull *p, size_t n)
 	if (!c)
 		return NULL;
 	c->op.type = LNX_OP_CHUNK;
-	c->stale = false;
+	c->stale = c->resent = false;
 	c->not_on = 0;
 	c->clone = NULL;
 	c->pull = p;
@@ -631,6 +631,7 @@ void lnx_pull_fail_over(struct lnx_path *path)
 		if (!again)
 			return;		/* read again when it has failed */
 		*again = *c;
+		again->resent = true;
 		lnx_list_init(&again->link);
 		lnx_list_init(&again->out);
 		c->stale = true;
@@ -647,10 +648,12 @@ static LNX_COLD void cut_off(struct lnx_chunk *c)
 
 	if (c->clone)
 		lnx_hedge_lost(c);
-	if (over)
+	if (over) {
 		lnx_pool_put(&c->pull->rxe->ep->chunk_pool, c);
-	else
-		lnx_list_add_head(&c->pull->redo, &c->link);
+		return;
+	}
+	c->resent = true;
+	lnx_list_add_head(&c->pull->redo, &c->link);
 }
 
 static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
@@ -678,11 +681,12 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 	if (lnx_likely(!err)) {
 		if (c->path->speed)
 			lnx_hedge_learn(c, since_ns, now);
+		if (!p->push)
+			lnx_count_read_done(c->path, lnx_ns_since(now, c->posted_ns),
+					    !c->resent && !c->clone);
 		if (lnx_unlikely(c->clone != NULL))
 			lnx_hedge_won(c);
 		lnx_liveness_seen(&p->peer->liveness);
-		if (!p->push)
-			lnx_count_read_done(c->path, lnx_ns_since(now, c->posted_ns));
 		p->done += c->len;
 		p->moved[c->path->index] += c->len;
 		if (p->push)
@@ -707,6 +711,7 @@ static void chunk_ended(struct lnx_chunk *c, int err, int prov_errno)
 		lnx_pool_put(&ep->chunk_pool, c);
 		return;
 	}
+	c->resent = true;
 	lnx_list_add_tail(&p->redo, &c->link);
 	failed(p, c->seg, err, class == LNX_CLASS_OK, now);
 }

@@ -55,6 +55,7 @@ struct lnx_chunk {
 	struct lnx_op op;			/* first: context of fi_read */
 	bool stale;				/* transferred again over another
 						 * path: its end means nothing */
+	bool resent;				/* it was posted before, or elsewhere */
 	uint8_t not_on;				/* a hedge: 1 + index of the path where
 						 * the piece is late */
 	struct lnx_chunk *clone;			/* the same piece a second time, waiting

@@ -270,6 +270,8 @@ void lnx_rndv_end(struct lnx_rndv *rndv, int err, int prov_errno)
 	rndv->prov_errno = prov_errno;
 	lnx_list_del(&rndv->copy_link);
 	lnx_optab_del(&ep->rndv.ops, rndv->op);
+	if (rndv->asks)
+		lnx_push_answer(&rndv->peer->eager->ahead);
 	ep->nread_here -= !rndv->here;
 	/* A frame of it may have been sent again, and still be in a core. */
 	if (rndv->here || !--rndv->group.left)

@@ -342,6 +342,8 @@ void lnx_rx_shm_ctrl(struct lnx_rxe *rxe);
 /* The peer of that id, made if needed; NULL: there is no memory, or too many
  * unsolicited peers. */
 struct lnx_peer *lnx_shm_ctrl_sender(struct lnx_ep *ep, uint64_t eid);
+/* Is what has these to_low and to_high for the process that had our name before? */
+bool lnx_shm_ctrl_is_for_another(const struct lnx_ep *ep, uint8_t to_low, uint8_t to_high);
 /* Read the message of rxe, which is LNX_PAYLOAD_MEMORY. */
 void lnx_fetch_start(struct lnx_rxe *rxe);
 void lnx_fetch_run(struct lnx_ep *ep);

@@ -28,7 +28,12 @@ struct lnx_rndv {
 	uint64_t cq_flags;
 	bool want_comp;
 	bool here;			/* announced by a control message, to a peer
-					 * on this host */
+					 * on this host; or */
+	bool pushed;			/* pushed to that (msg/push_send.c), and it is no
+					 * operation for the peer: copy_op to copy_off say
+					 * what has left */
+	bool asks;			/* its FIN says that what was pushed before it has
+					 * come (policy/push.h) */
 	size_t len;			/* of the message; 0: none */
 	/* `here`, for a peer that asked for copies: */
 	struct lnx_node copy_link;	/* ep->copied */

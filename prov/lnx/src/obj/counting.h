@@ -79,7 +79,8 @@ static inline void lnx_count_failed(const struct lnx_peer *peer, struct lnx_path
 		path->counts->c.failed[class]++;
 }
 
-/* A read or write of the core was posted; a read has ended well after that time. */
+/* A read or write of the core was posted; a read has ended well after that time, which counts
+ * only if the piece was read once. */
 static inline void lnx_count_posted(struct lnx_path *path, bool write)
 {
 	struct lnx_counts *c = &path->rail->counts;
@@ -92,12 +93,13 @@ static inline void lnx_count_posted(struct lnx_path *path, bool write)
 	}
 }
 
-static inline void lnx_count_read_done(struct lnx_path *path, uint64_t ns)
+static inline void lnx_count_read_done(struct lnx_path *path, uint64_t ns, bool once)
 {
 	path->rail->counts.reads_done++;
 	if (path->counts) {
 		path->counts->c.reads_done++;
-		lnx_latency_count(&path->counts->reply, ns);
+		if (lnx_likely(once))
+			lnx_latency_count(&path->counts->reply, ns);
 	}
 }
 

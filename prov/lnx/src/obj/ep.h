@@ -256,6 +256,9 @@ struct lnx_ep_local {
 					 * messages to send */
 	struct lnx_node nameless;	/* lnx_unex.of_peer: as peer->stored, for
 					 * senders that the shm core cannot name */
+	struct lnx_rndv *spare_rndv;	/* for a push that the core cannot take all of
+					 * now; owned, or NULL */
+	uint32_t npushed;		/* pushes that come */
 	uint32_t nconfirm;		/* operations that wait, of all peers */
 	uint32_t ntell_later;		/* one is due when the core is done */
 	uint32_t nrma_core;		/* reads and large writes in the shm core, */

@@ -36,6 +36,10 @@ struct lnx_leg {
 	struct lnx_gw *gw;
 	fi_addr_t gateway;		/* its rail, in the AV of rail.below */
 	bool hello_due;
+	uint32_t nonce;			/* of the last hello; 0: none has left */
+	uint64_t hello_ns;		/* when the first hello left that has no answer; 0: all
+					 * have one */
+	uint64_t answered_ns;		/* the last answer to what was asked over it; 0: none */
 	uint64_t sent_frames, sent_bytes; /* to peers, without envelopes */
 	uint64_t recv_frames, recv_bytes;
 	uint64_t asym_frames;		/* of these, those that no route leads back for */
@@ -65,7 +69,6 @@ struct lnx_gw {
 	struct lnx_gw_process *process;	/* its own, or that of another NID */
 	struct lnx_gw_process own;
 	uint64_t heard_ns;		/* when anything came over one of its legs; 0: never */
-	uint32_t nonce;			/* of the last hello; 0: none has left */
 	bool wanted;			/* a frame for it has left, or wants to */
 	unsigned nleg;
 	struct lnx_leg *leg[LNX_RAILS_MAX];	/* owned; each on another rail of ours */

@@ -25,6 +25,7 @@
 #include "os/cma.h"
 #include "policy/tx_credits.h"
 #include "policy/health.h"
+#include "policy/push.h"
 #include "policy/rank.h"
 #include "policy/rtt.h"
 #include "policy/stripe.h"
@@ -322,6 +323,11 @@ struct lnx_peer_eager {
 	uint32_t len;			/* in frames; 0: there is no such message now */
 	uint32_t got;			/* of that, what came */
 	struct lnx_rxe *rxe;		/* where they go; NULL: they are dropped */
+	bool pushed;			/* it is a push: no frames, and no credit */
+	uint32_t op;			/* of that (lnx_wire_shm.h), or of the last one */
+	uint32_t last_push;		/* op of our last push to the peer */
+	struct lnx_push_ahead ahead;	/* what we have pushed */
+	struct lnx_push_cost push_cost;
 	struct lnx_peer_throttle throttle;
 };
 

@@ -49,6 +49,8 @@ enum lnx_ping_result {
 struct lnx_ping {
 	uint8_t result;			/* enum lnx_ping_result */
 	bool on_device;			/* it leaves by the requested device */
+	uint8_t told;			/* what a gateway that was asked instead has told
+					 * (enum lnx_route_tell); 0: nothing */
 	int fd;				/* only while LNX_PING_WAITING */
 	int err;			/* errno behind the result; 0: none */
 };

@@ -229,6 +229,8 @@ struct lnx_route_evidence {
 	uint8_t far_elsewhere;		/* by other gateways, or directly */
 	uint8_t tell;			/* enum lnx_route_tell; 0: it was not asked */
 	bool all_refused;		/* every rail of the peer is refused */
+	bool rail_works;		/* our rail reaches other gateways, or other rails of
+					 * this one */
 };
 
 /* Bits: what is charged, and what to do. */

@@ -133,10 +133,11 @@ static const struct {
 	/* The far end lives: it is this leg. */
 	{ YES, ANY, NOT_YES, YES, UNTOLD,
 	  LNX_ROUTE_CHARGE_LEG | LNX_ROUTE_CHARGE_ASK },
-	{ YES, ANY, NOT_YES, YES, TELL(UNREACHABLE) | TELL(SILENT),
-	  LNX_ROUTE_CHARGE_LEG | LNX_ROUTE_CHARGE_ROUTE_DOWN },
 	{ YES, ANY, NOT_YES, YES, TELL(REFUSED), LNX_ROUTE_CHARGE_REMOTE_RAIL },
-	{ YES, ANY, NOT_YES, YES, TELL(ALIVE) | TELL(UNKNOWN), LNX_ROUTE_CHARGE_LEG },
+	/* Others in that net may well be reached. */
+	{ YES, ANY, NOT_YES, YES,
+	  TELL(ALIVE) | TELL(UNREACHABLE) | TELL(SILENT) | TELL(UNKNOWN),
+	  LNX_ROUTE_CHARGE_LEG },
 	/* The far end is silent on all ways. */
 	{ YES, ANY, NOT_YES, NOT_YES, UNTOLD, LNX_ROUTE_CHARGE_ASK },
 	{ YES, ANY, NOT_YES, NOT_YES, TELL(ALIVE), 0 },
@@ -164,6 +165,8 @@ unsigned lnx_route_charges(const struct lnx_route_evidence *e)
 	charge = i < LNX_ARRAY_SIZE(charges) ? charges[i].charge : 0;
 	if (charge & LNX_ROUTE_CHARGE_REMOTE_RAIL && e->all_refused)
 		charge |= LNX_ROUTE_CHARGE_PEER;
+	if (e->rail_works)
+		charge &= ~(unsigned)LNX_ROUTE_CHARGE_LOCAL_RAIL;
 	return charge;
 }
 

@@ -23,6 +23,11 @@ static enum lnx_rule_state state_of(const struct lnx_rules *rules,
 										LNX_RULE_IN_USE;
 }
 
+unsigned lnx_rules_count(const struct lnx_rules *rules)
+{
+	return rules->list.n;
+}
+
 int lnx_rules_info(const struct lnx_rules *rules, uint32_t index,
 		   struct lnx_rule_info *info)
 {

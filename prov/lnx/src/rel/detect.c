@@ -13,6 +13,7 @@
 #include "rel/admin.h"
 #include "obj/counting.h"
 #include "obj/gateway.h"
+#include "os/ping.h"
 #include "rel/frame.h"
 #include "rel/gateway.h"
 #include "rel/latency.h"
@@ -56,34 +57,77 @@ void lnx_detect_good(struct lnx_peer *peer, struct lnx_path *path, uint64_t now)
 
 	changed |= lnx_health_good(&path->rail->health, plan, now);
 	changed |= lnx_health_good(&path->remote->health, plan, now);
+	if (lnx_unlikely(lnx_rail_is_leg(path->rail)))
+		changed |= lnx_health_good(&path->rail->below->health, plan, now);
 	if (lnx_unlikely(changed))
 		lnx_policy_stale(peer->ep);
 }
 
-static enum lnx_answers heard_since(uint64_t heard_ns, uint64_t silent_ns, uint64_t now)
+/* ---- what a path over a gateway is charged for ---- */
+
+/* The gateway that paths over that rail lead over; NULL: none. */
+static const struct lnx_gw_process *gateway_of(const struct lnx_rail *rail)
 {
-	return heard_ns && lnx_ns_since(now, heard_ns) < silent_ns ? LNX_ANSWERS_YES :
-								      LNX_ANSWERS_NO;
+	return lnx_rail_is_leg(rail) ?
+	       lnx_container_of(rail, struct lnx_leg, rail)->gw->process : NULL;
 }
 
-/*
- * What a path over a gateway is charged for beside itself: the gateway's rail, if nothing has
- * come from the gateway by it meanwhile, and never the peer's, which the other gateways lead
- * to as well.
- */
-static LNX_COLD unsigned leg_charge(const struct lnx_path *path, uint64_t now)
+/* What other paths of the peer tell: do they reach it not over that gateway, and over our
+ * rail? */
+static void look_at_others(const struct lnx_peer *peer, const struct lnx_path *path,
+			   struct lnx_route_evidence *e)
 {
-	const struct lnx_gw *gw = lnx_container_of(path->rail, struct lnx_leg, rail)->gw;
-	uint64_t silent_ns = path->rail->ep->plan.rail_ns;
-	struct lnx_route_evidence e = {
-		.gateway = heard_since(gw->heard_ns, silent_ns, now),
-		.gateway_elsewhere = heard_since(gw->process->state.heard_ns, silent_ns, now),
-		.far_through = LNX_ANSWERS_NO, .far_elsewhere = LNX_ANSWERS_YES,
-	};
+	unsigned i;
 
-	return LNX_CHARGE_PATH |
-	       (lnx_route_charges(&e) & (LNX_ROUTE_CHARGE_GATEWAY |
-					 LNX_ROUTE_CHARGE_GATEWAY_RAIL) ? LNX_CHARGE_LOCAL : 0);
+	e->far_elsewhere = LNX_ANSWERS_NO;
+	if (lnx_liveness_waits(&peer->liveness))
+		return;
+	for (i = 0; i < peer->npath; i++) {
+		const struct lnx_rail *rail = peer->path[i]->rail;
+
+		if (peer->path[i] == path || !lnx_path_usable(peer->path[i]))
+			continue;
+		if (gateway_of(rail) != gateway_of(path->rail))
+			e->far_elsewhere = LNX_ANSWERS_YES;
+		if ((lnx_rail_is_leg(rail) ? rail->below : rail) == path->rail->below)
+			e->rail_works = true;
+	}
+}
+
+/* What the gateway has told since the path is silent (enum lnx_route_tell), or 0. */
+static unsigned told_of(const struct lnx_path *path)
+{
+	const struct lnx_path_detect *g = &path->detect;
+
+	return g->ping && (path->state == LNX_PATH_DOWN || g->silence.kernel_asked) ?
+	       g->ping->told : 0;
+}
+
+/* What a path over a gateway is charged for beside itself. */
+static LNX_COLD unsigned leg_charge(const struct lnx_peer *peer, const struct lnx_path *path,
+				    unsigned class, uint64_t now)
+{
+	struct lnx_route_evidence e = {
+		.far_through = LNX_ANSWERS_NO,
+		.tell = (uint8_t)told_of(path),
+	};
+	unsigned charges, charge = LNX_CHARGE_PATH;
+
+	lnx_gateway_evidence(lnx_container_of(path->rail, struct lnx_leg, rail), &e, now);
+	look_at_others(peer, path, &e);
+	charges = lnx_route_charges(&e);
+	if (charges & (LNX_ROUTE_CHARGE_GATEWAY | LNX_ROUTE_CHARGE_GATEWAY_RAIL))
+		charge |= LNX_CHARGE_LOCAL;
+	if (charges & LNX_ROUTE_CHARGE_LOCAL_RAIL)
+		lnx_health_fail(&path->rail->below->health, &peer->ep->plan, class, now);
+	/* As of direct peers, the only rail is not charged. */
+	if (charges & LNX_ROUTE_CHARGE_REMOTE_RAIL && remote_rails(peer) > 1)
+		charge |= LNX_CHARGE_REMOTE;
+	if (charges & LNX_ROUTE_CHARGE_ROUTE_DOWN)
+		lnx_gateway_no_way(path, now);
+	if (charges & LNX_ROUTE_CHARGE_ASK)
+		lnx_gateway_doubted(path, now);
+	return charge;
 }
 
 LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
@@ -97,7 +141,7 @@ LNX_COLD void lnx_detect_charge(struct lnx_peer *peer, struct lnx_path *path,
 	path->detect.charged_ns = now;
 	lnx_class_count(&ep->stats, class);
 	lnx_count_failed(peer, path, class);
-	charge = lnx_unlikely(lnx_rail_is_leg(path->rail)) ? leg_charge(path, now) :
+	charge = lnx_unlikely(lnx_rail_is_leg(path->rail)) ? leg_charge(peer, path, class, now) :
 		 lnx_class_charges(class, remote_rails(peer), peer->self);
 	lnx_health_fail(&path->detect.health, &ep->plan, class, now);
 	if (charge & LNX_CHARGE_LOCAL)

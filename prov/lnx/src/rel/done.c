@@ -76,10 +76,21 @@ static LNX_COLD void keep_over(struct lnx_txe *txe)
 	txe->keep = LNX_KEEP_NO;
 }
 
+/* What left once and was timed tells how long an acknowledgement takes. */
+static LNX_COLD void acked_rare(struct lnx_ep *ep, const struct lnx_txe *txe)
+{
+	struct lnx_path_counts *c = txe->peer->path[txe->f.path]->counts;
+
+	ep->stats.successful_resends += txe->f.retransmitted;
+	if (txe->f.timed && !txe->f.retransmitted && c && c->timed_seq == txe->f.seq)
+		lnx_latency_count(&c->ack, lnx_ns_since(lnx_clock_ns(), c->timed_ns));
+}
+
 static inline void txe_acked(struct lnx_ep *ep, struct lnx_txe *txe)
 {
 	txe->f.acked = true;
-	ep->stats.successful_resends += txe->f.retransmitted;
+	if (lnx_unlikely(txe->f.retransmitted | txe->f.timed))
+		acked_rare(ep, txe);
 	if (lnx_unlikely(txe->keep))
 		keep_over(txe);
 	/*
@@ -156,7 +167,7 @@ void lnx_done_acked(struct lnx_peer *peer, uint32_t ack)
 		lnx_peer_pump(peer);
 	/* The next look is far away: other frames are the oldest from now on. */
 	if (lnx_unlikely(!peer->watched) && peer->awaited)
-		lnx_rel_watch(peer->ep, peer);
+		lnx_rel_watch_on(peer);
 }
 
 /* The core has finished with the frame: sent, as far as it can tell. */

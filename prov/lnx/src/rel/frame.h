@@ -97,6 +97,13 @@ uint64_t lnx_control_look(struct lnx_peer *peer, uint64_t now);
 
 /* ---- rel/run.c ---- */
 
+/* Something came from a peer that is awaited and not watched: lnx_rel_watch, but the next
+ * frame that is to be timed still is. */
+LNX_COLD void lnx_rel_watch_on(struct lnx_peer *peer);
+/* lnx_rel_watch, with a frame that has just left for the first time: if latency over path is
+ * counted, that of its acknowledgement is, unless another one's is awaited. */
+LNX_COLD void lnx_frame_watch(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_path *path,
+			      struct lnx_txe *txe);
 /* From one look at peer to the next, while frames to it are acknowledged. */
 uint64_t lnx_look_gap(const struct lnx_peer *peer);
 
@@ -192,7 +199,7 @@ LNX_INLINE void lnx_frame_in_window(struct lnx_ep *ep, struct lnx_peer *peer,
 	if (lnx_txe_due(txe) && !txe->f.comp_at_ack)
 		lnx_done_posted(ep, txe);
 	if (lnx_unlikely(!peer->watched))
-		lnx_rel_watch(ep, peer);
+		lnx_frame_watch(ep, peer, path, txe);
 }
 
 /* A message of len bytes, all in one frame, first leaves by that rail, on which it counts. */

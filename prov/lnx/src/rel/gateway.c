@@ -58,12 +58,18 @@ static LNX_COLD void order_again(const struct lnx_gw *gw)
 	}
 }
 
+static bool heard_since(uint64_t heard_ns, uint64_t silent_ns, uint64_t now)
+{
+	return heard_ns && lnx_ns_since(now, heard_ns) < silent_ns;
+}
+
 LNX_COLD void lnx_gateway_doubted(const struct lnx_path *path, uint64_t now)
 {
 	struct lnx_leg *leg = lnx_container_of(path->rail, struct lnx_leg, rail);
 	struct lnx_gateway *state = &leg->gw->process->state;
 
-	if (lnx_ns_since(now, state->heard_ns) < path->rail->ep->plan.rail_ns)
+	/* Frames may have come over another leg, but no answers. */
+	if (heard_since(leg->answered_ns, path->rail->ep->plan.rail_ns, now))
 		return;
 	lnx_gateway_doubt(state, now);
 	lnx_ep_due(path->rail->ep, LNX_DUE_GATEWAYS, state->doubt_ns);
@@ -105,6 +111,13 @@ static struct lnx_leg *leg_over(const struct lnx_gateways *all, const struct lnx
 				      !all->gw[i]->process->state.id)))
 				any = all->gw[i]->leg[k];
 	return any;
+}
+
+/* What was asked over that leg has an answer. */
+static void answers(struct lnx_leg *leg, uint64_t now)
+{
+	leg->answered_ns = now;
+	leg->hello_ns = 0;
 }
 
 /* Something came over that leg. */
@@ -224,6 +237,28 @@ static LNX_COLD void informed(struct lnx_gw *gw, const struct lnx_gw_info *info,
 		order_again(gw);
 }
 
+/* The leg over which the hello with that nonce has left, or NULL. */
+static struct lnx_leg *leg_with_nonce(const struct lnx_gateways *all, uint32_t nonce)
+{
+	unsigned i, k;
+
+	for (i = 0; i < all->n; i++)
+		for (k = 0; k < all->gw[i]->nleg; k++)
+			if (all->gw[i]->leg[k]->nonce == nonce)
+				return all->gw[i]->leg[k];
+	return NULL;
+}
+
+static struct lnx_gw *gateway_with_id(const struct lnx_gateways *all, uint64_t id)
+{
+	unsigned i;
+
+	for (i = 0; i < all->n; i++)
+		if (all->gw[i]->process->state.id == id)
+			return all->gw[i];
+	return NULL;
+}
+
 static void info(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 {
 	struct lnx_gateways *all = rail->ep->policy.gateways;
@@ -231,26 +266,25 @@ static void info(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 	struct lnx_gw_info info;
 	const char *why = "";
 	struct lnx_leg *leg;
-	unsigned i;
+	struct lnx_gw *gw;
 
 	if (lnx_gw_info_get(&info, buf->frame, len, &why) || info.gw.key != all->key) {
 		bad(rail, len, why);
 		return;
 	}
 	/* An answer to our hello, or news from one that has answered before. */
-	for (i = 0; i < all->n; i++) {
-		struct lnx_gw *gw = all->gw[i];
-
-		if (info.gw.nonce ? info.gw.nonce != gw->nonce :
-				    info.gw.id != gw->process->state.id)
-			continue;
-		informed(gw, &info, now);
-		leg = leg_to(all, rail, info.gw.id);
-		if (leg)
-			leg->gw->heard_ns = now;
+	leg = info.gw.nonce ? leg_with_nonce(all, info.gw.nonce) : NULL;
+	gw = leg ? leg->gw : info.gw.nonce ? NULL : gateway_with_id(all, info.gw.id);
+	if (!gw) {
+		bad(rail, len, "it answers no hello of ours");
 		return;
 	}
-	bad(rail, len, "it answers no hello of ours");
+	if (leg)
+		answers(leg, now);
+	informed(gw, &info, now);
+	leg = leg_to(all, rail, info.gw.id);
+	if (leg)
+		leg->gw->heard_ns = now;
 }
 
 /* ---- notes ---- */
@@ -341,6 +375,20 @@ static LNX_COLD void routes_down(struct lnx_gw *gw, const struct lnx_route *rout
 	lnx_ep_due(gw->all->ep, LNX_DUE_GATEWAYS, until_ns);
 }
 
+LNX_COLD void lnx_gateway_no_way(const struct lnx_path *path, uint64_t now)
+{
+	struct lnx_gw *gw = lnx_container_of(path->rail, struct lnx_leg, rail)->gw;
+	const struct lnx_route *route = lnx_routes_of_path(path);
+	bool known = route && now < route->noted_ns;
+
+	if (!route)
+		return;
+	routes_down(gw, route, now + LNX_ROUTE_NOTED_NS);
+	/* Each of many peers may find that out. */
+	if (!known)
+		order_again(gw);
+}
+
 /* What it means for the path that the frame took.  No note charges a gateway: it has told what
  * it could not do.  Calls no core. */
 static LNX_COLD void act(struct lnx_leg *leg, const struct lnx_route_note *note, uint64_t now)
@@ -348,14 +396,11 @@ static LNX_COLD void act(struct lnx_leg *leg, const struct lnx_route_note *note,
 	const struct lnx_route_effect *e = lnx_route_effect(note->reason);
 	struct lnx_peer *peer = NULL;
 	struct lnx_path *path = path_of_note(leg, note, &peer);
-	struct lnx_route *route = path ? lnx_routes_of_path(path) : NULL;
 
 	if (!e || !path)
 		return;
-	if (e->route_down && route) {
-		routes_down(leg->gw, route, now + LNX_ROUTE_NOTED_NS);
-		order_again(leg->gw);
-	}
+	if (e->route_down)
+		lnx_gateway_no_way(path, now);
 	if (e->remote) {
 		lnx_class_count(&leg->rail.ep->stats, LNX_CLASS_REMOTE_DROPPED);
 		lnx_count_failed(peer, path, LNX_CLASS_REMOTE_DROPPED);
@@ -419,10 +464,11 @@ static enum lnx_ping_result result_of(unsigned tell)
 	}
 }
 
-/* Paths over leg that ask with that nonce have their answer. */
-static void answered(struct lnx_leg *leg, const struct lnx_gw_ask *a)
+/* Paths over that gateway that ask with that nonce have their answer, by whichever of its rails
+ * that came. */
+static void answered(const struct lnx_gw *gw, const struct lnx_gw_ask *a, uint64_t now)
 {
-	struct lnx_ep *ep = leg->rail.ep;
+	struct lnx_ep *ep = gw->all->ep;
 	struct lnx_node *n, *tmp;
 	unsigned i;
 
@@ -431,12 +477,16 @@ static void answered(struct lnx_leg *leg, const struct lnx_gw_ask *a)
 
 		for (i = 0; i < peer->npath; i++) {
 			struct lnx_path *path = peer->path[i];
+			struct lnx_leg *leg = lnx_container_of(path->rail, struct lnx_leg, rail);
 
-			if (path->rail != &leg->rail || !path->detect.ping ||
+			if (!lnx_rail_is_leg(path->rail) || leg->gw->process != gw->process ||
+			    !path->detect.ping ||
 			    path->detect.ping->result != LNX_PING_WAITING ||
 			    lnx_leg_nonce(leg, path->core_addr) != a->nonce)
 				continue;
+			answers(leg, now);
 			path->detect.ping->result = (uint8_t)result_of(a->tell);
+			path->detect.ping->told = a->tell;
 			lnx_peer_look_by(peer, 0);
 		}
 	}
@@ -445,6 +495,7 @@ static void answered(struct lnx_leg *leg, const struct lnx_gw_ask *a)
 static void told(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 {
 	struct lnx_gateways *all = rail->ep->policy.gateways;
+	uint64_t now = lnx_clock_ns();
 	const char *why = "";
 	struct lnx_gw_ask a;
 	struct lnx_leg *leg;
@@ -459,10 +510,10 @@ static void told(struct lnx_rail *rail, const struct lnx_rxbuf *buf, size_t len)
 		return;
 	}
 	/* What its far end does not answer is not its fault. */
-	heard(leg, lnx_clock_ns());
+	heard(leg, now);
 	LNX_INFO(FI_LOG_EP_DATA, "rail %s: of the host that it was asked about it tells \"%s\"\n",
 		 leg->rail.name, lnx_route_tell_name(a.tell));
-	answered(leg, &a);
+	answered(leg->gw, &a, now);
 }
 
 LNX_COLD bool lnx_gateway_rx(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_t len)
@@ -496,7 +547,7 @@ static ssize_t hello(struct lnx_leg *leg)
 	struct lnx_gw_hello h = {
 		.oldest = LNX_ROUTE_VERSION, .newest = LNX_ROUTE_VERSION,
 		.account = gw->process->state.account, .id = ep->eid, .key = gw->all->key,
-		.nonce = gw->nonce, .rail = leg->rail.wire_index,
+		.nonce = leg->nonce, .rail = leg->rail.wire_index,
 		.host = ep->domain->host,
 	};
 	uint8_t record[LNX_LEG_COPY];
@@ -511,8 +562,17 @@ static ssize_t hello(struct lnx_leg *leg)
 	return len < 0 ? 0 : lnx_leg_tell(leg, record, (size_t)len);
 }
 
+static ssize_t said_hello(struct lnx_leg *leg, uint64_t now)
+{
+	ssize_t ret = hello(leg);
+
+	if (!ret && !leg->hello_ns)
+		leg->hello_ns = now;
+	return ret;
+}
+
 /* Ask what is due from gw; false: a core could not take it yet. */
-static bool hellos(struct lnx_gw *gw)
+static bool hellos(struct lnx_gw *gw, uint64_t now)
 {
 	bool all = true;
 	unsigned i;
@@ -520,8 +580,10 @@ static bool hellos(struct lnx_gw *gw)
 	for (i = 0; i < gw->nleg; i++) {
 		struct lnx_leg *leg = gw->leg[i];
 
-		if (leg->hello_due && !leg->rail.link_down)
-			leg->hello_due = hello(leg) == -FI_EAGAIN;
+		if (leg->rail.link_down)
+			leg->hello_ns = 0;
+		else if (leg->hello_due)
+			leg->hello_due = said_hello(leg, now) == -FI_EAGAIN;
 		all &= !leg->hello_due;
 	}
 	return all;
@@ -547,9 +609,10 @@ static void ask_by_each_nid(const struct lnx_gw *gw)
 
 		if (by->process != gw->process)
 			continue;
-		by->nonce = (uint32_t)lnx_random_id() | 1u;
-		for (k = 0; k < by->nleg; k++)
+		for (k = 0; k < by->nleg; k++) {
+			by->leg[k]->nonce = (uint32_t)lnx_random_id() | 1u;
 			by->leg[k]->hello_due = true;
+		}
 	}
 }
 
@@ -573,7 +636,7 @@ static uint64_t run(struct lnx_gw *gw, uint64_t now)
 	}
 	for (i = 0; i < gw->all->n; i++)
 		if (gw->all->gw[i]->process == &gw->own)
-			sent &= hellos(gw->all->gw[i]);
+			sent &= hellos(gw->all->gw[i], now);
 	return sent ? lnx_gateway_next(&gw->own.state, plan) :
 		      LNX_MIN(now + LNX_GATEWAY_TRY_NS,
 			      lnx_gateway_next(&gw->own.state, plan));
@@ -625,6 +688,50 @@ LNX_COLD uint64_t lnx_gateways_run(struct lnx_ep *ep, uint64_t now)
 		if (all->gw[i]->process == &all->gw[i]->own && has_routes(all->gw[i]))
 			next = lnx_sooner(next, run(all->gw[i], now));
 	return all ? lnx_sooner(next, lnx_routed_run(all, now)) : next;
+}
+
+/* ---- what is known when a path over a leg delivers nothing ---- */
+
+/* Does another leg work: one to the same gateway, or if below is not NULL, one over that rail? */
+static bool another_answers(const struct lnx_leg *leg, const struct lnx_rail *below,
+			    uint64_t silent_ns, uint64_t now)
+{
+	const struct lnx_gateways *all = leg->gw->all;
+	unsigned i, k;
+
+	for (i = 0; i < all->n; i++)
+		for (k = 0; k < all->gw[i]->nleg; k++) {
+			const struct lnx_leg *other = all->gw[i]->leg[k];
+
+			if (other == leg || (below ? other->rail.below != below :
+						     other->gw->process != leg->gw->process))
+				continue;
+			/* Those of one gateway were asked together. */
+			if (heard_since(other->answered_ns, silent_ns, now) ||
+			    (leg->hello_ns && other->answered_ns >= leg->hello_ns))
+				return true;
+		}
+	return false;
+}
+
+LNX_COLD void lnx_gateway_evidence(const struct lnx_leg *leg, struct lnx_route_evidence *e,
+				   uint64_t now)
+{
+	uint64_t silent_ns = leg->rail.ep->plan.rail_ns;
+	bool dead = leg->gw->process->state.state == LNX_GATEWAY_DEAD;
+
+	/* One from which nothing comes may only have nothing to forward: it is silent if it was
+	 * asked.  What does come may come over another leg. */
+	if (heard_since(leg->answered_ns, silent_ns, now))
+		e->gateway = LNX_ANSWERS_YES;
+	else if (dead || (leg->hello_ns && !heard_since(leg->hello_ns, silent_ns, now)))
+		e->gateway = LNX_ANSWERS_NO;
+	else
+		e->gateway = heard_since(leg->gw->heard_ns, silent_ns, now) ? LNX_ANSWERS_YES :
+									    LNX_ANSWERS_UNKNOWN;
+	e->gateway_elsewhere = another_answers(leg, NULL, silent_ns, now) ? LNX_ANSWERS_YES :
+			       dead ? LNX_ANSWERS_NO : LNX_ANSWERS_UNKNOWN;
+	e->rail_works = another_answers(leg, leg->rail.below, silent_ns, now);
 }
 
 /* ---- legs ---- */

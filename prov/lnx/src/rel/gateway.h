@@ -20,6 +20,17 @@ LNX_COLD bool lnx_gateway_rx(struct lnx_rail *rail, struct lnx_rxbuf *buf, size_
 /* A path over a leg has gone DOWN: does its gateway answer? */
 LNX_COLD void lnx_gateway_doubted(const struct lnx_path *path, uint64_t now);
 
+/* The gateway of that path, which is over a leg, has no way to the net that it leads to: its routes
+ * there are down for a time.  Calls no core. */
+LNX_COLD void lnx_gateway_no_way(const struct lnx_path *path, uint64_t now);
+
+/* Sets what is known of the gateway of that leg, over which a path delivers nothing: gateway,
+ * gateway_elsewhere, rail_works. */
+struct lnx_leg;
+struct lnx_route_evidence;
+LNX_COLD void lnx_gateway_evidence(const struct lnx_leg *leg, struct lnx_route_evidence *e,
+				   uint64_t now);
+
 /* LNX_DUE_GATEWAYS: hellos.  Returns when to call it again.  Calls cores. */
 LNX_COLD uint64_t lnx_gateways_run(struct lnx_ep *ep, uint64_t now);
 

@@ -43,6 +43,7 @@ void lnx_recovery_ping(struct lnx_path *path)
 	lnx_ping_stop(g->ping);
 	g->ping->result = LNX_PING_UNKNOWN;
 	g->ping->err = 0;
+	g->ping->told = 0;
 	if (lnx_rail_is_leg(rail)) {
 		ask_gateway(g->ping, lnx_container_of(rail, struct lnx_leg, rail),
 			    path->core_addr);

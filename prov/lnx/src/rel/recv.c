@@ -270,7 +270,7 @@ static void control(struct lnx_rail *rail, struct lnx_rxbuf *buf, struct lnx_pee
 	/* The peer lives, whatever else is wrong. */
 	lnx_liveness_seen(&peer->liveness);
 	if (lnx_unlikely(!peer->watched) && peer->awaited)
-		lnx_rel_watch(ep, peer);
+		lnx_rel_watch_on(peer);
 	lnx_count_received(rail, lnx_count_came(peer, rail, h), h->kind);
 	switch (h->kind) {
 	case LNX_KIND_ACK:

@@ -38,6 +38,36 @@ void lnx_rel_watch(struct lnx_ep *ep, struct lnx_peer *peer)
 			 LNX_LOOK_MIN_NS : LNX_LOOK_ONE_NS));
 }
 
+/* The last frame that was timed is not acknowledged yet. */
+static bool is_timing(const struct lnx_chan *c, const struct lnx_path_counts *counts)
+{
+	return counts->timed_ns && counts->timed_seq - c->una < c->posted - c->una;
+}
+
+/* Is the next frame to be timed?  Where there are several paths, PROBEs tell enough. */
+static bool times_next(const struct lnx_peer *peer)
+{
+	return peer->npath == 1 && peer->path[0]->counts &&
+	       !is_timing(&peer->chan, peer->path[0]->counts);
+}
+
+LNX_COLD void lnx_rel_watch_on(struct lnx_peer *peer)
+{
+	lnx_rel_watch(peer->ep, peer);
+	peer->watched = !times_next(peer);
+}
+
+LNX_COLD void lnx_frame_watch(struct lnx_ep *ep, struct lnx_peer *peer, struct lnx_path *path,
+			      struct lnx_txe *txe)
+{
+	lnx_rel_watch(ep, peer);
+	if (!path->counts || is_timing(&peer->chan, path->counts))
+		return;
+	path->counts->timed_ns = lnx_clock_ns();
+	path->counts->timed_seq = txe->f.seq;
+	txe->f.timed = true;
+}
+
 void lnx_rel_peer_look(struct lnx_timer *look, uint64_t now)
 {
 	struct lnx_peer *peer = lnx_container_of(look, struct lnx_peer, look);
@@ -48,7 +78,7 @@ void lnx_rel_peer_look(struct lnx_timer *look, uint64_t now)
 		next = lnx_sooner(next, lnx_control_look(peer, now));
 	/* What it changed may have asked for another one. */
 	next = lnx_sooner(next, lnx_timer_at(set, look));
-	peer->watched = peer->awaited && next <= now + lnx_look_gap(peer);
+	peer->watched = peer->awaited && next <= now + lnx_look_gap(peer) && !times_next(peer);
 	lnx_timer_cancel(set, look);
 	if (next != LNX_NEVER)
 		lnx_peer_look_by(peer, LNX_MAX(next, now + LNX_LOOK_MIN_NS));

@@ -487,12 +487,14 @@ static int ask_check(const struct lnx_gw_ask *a, const char **why)
 		return bad(why, -EBADMSG, "its sender has id 0");
 	if (!a->nonce)
 		return bad(why, -EBADMSG, "its nonce is 0");
+	if (a->hops_done > (a->tell ? 0 : LNX_ROUTE_HOPS_MAX))
+		return bad(why, -EBADMSG, "it went over too many gateways");
 	return 0;
 }
 
 int lnx_gw_ask_put(void *buf, const struct lnx_gw_ask *a)
 {
-	struct lnx_wire_gw_ask w = { .tell = a->tell };
+	struct lnx_wire_gw_ask w = { .tell = a->tell, .hops_done = a->hops_done };
 
 	if (ask_check(a, NULL) || lnx_route_rail_put(w.rail, &a->rail))
 		return -EINVAL;
@@ -518,11 +520,12 @@ int lnx_gw_ask_get(struct lnx_gw_ask *a, const void *buf, size_t len,
 	if (len != sizeof(w))
 		return bad(why, -EMSGSIZE, "it is longer than its kind is");
 	memcpy(&w, buf, sizeof(w));
-	if (w.flags || w.reserved)
+	if (w.flags)
 		return bad(why, -EBADMSG, "it has flags that are not known");
 	if (told != (w.tell != 0))
 		return bad(why, -EBADMSG, "its kind and its answer contradict");
 	a->tell = w.tell;
+	a->hops_done = w.hops_done;
 	a->account = le16toh(w.account);
 	a->id = le64toh(w.id);
 	a->key = le64toh(w.key);

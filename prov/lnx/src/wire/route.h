@@ -132,6 +132,7 @@ int lnx_gw_info_get(struct lnx_gw_info *i, const void *buf, size_t len,
 /* GW_ASK, with tell 0, and GW_TELL. */
 struct lnx_gw_ask {
 	uint8_t tell;			/* enum lnx_route_tell */
+	uint8_t hops_done;		/* without tell */
 	uint16_t account;
 	uint64_t id;
 	uint64_t key;
