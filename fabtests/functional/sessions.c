@@ -997,7 +997,7 @@ int main(int argc, char **argv)
 	if (links && strstr(links, "tcp"))
 		setenv("FI_LNX_DISABLE_SHM", "1", 0);
 	setenv("FI_LNX_MR_EAGER", "1", 1);
-	setenv("FI_LNX_STRANGERS", STRANGERS, 1);
+	setenv("FI_LNX_UNSOLICITED_PEERS", STRANGERS, 1);
 	setenv("FI_LNX_RX_BUFFERS", FT_STR(SESSIONS_BUFFERS), 1);
 	setenv("FI_LNX_CONNECT_TIMEOUT", CONNECT_MS, 0);
 	setenv("FI_LNX_TRANSACTION_TIMEOUT", TRANSACTION_MS, 0);

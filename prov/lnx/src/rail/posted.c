@@ -334,7 +334,7 @@ static int read_all(struct lnx_rail *rail)
 	if (lnx_unlikely(n < 0)) {
 		if (n == -FI_EAVAIL)
 			read_errors(rail);
-		rail->poll_credits = rail->ep->poll_hot;
+		rail->poll_credits = rail->ep->poll_credits;
 		return 1;
 	}
 	for (i = 0; i < n; i++) {
@@ -350,7 +350,7 @@ static int read_all(struct lnx_rail *rail)
 	adapt(rail, e, n);
 	if (fewer(rail, rail->want_posted / 2))
 		post_spare(rail);
-	rail->poll_credits = rail->ep->poll_hot;
+	rail->poll_credits = rail->ep->poll_credits;
 	return (int)n;
 }
 
