@@ -75,7 +75,7 @@ static void check_defaults(const struct lnx_conf *c)
 	cr_assert_eq(c->ack_every, 64);
 	cr_assert_eq(c->chunk, 1 << 20);
 	cr_assert_eq(c->poll_idle, 64);
-	cr_assert_eq(c->poll_hot, 512);
+	cr_assert_eq(c->poll_credits, 512);
 	cr_assert_eq(c->connect_timeout, 30000);
 	cr_assert_eq(c->health_sensitivity, 100);
 	cr_assert_null(c->health_sensitivity_classes);
@@ -90,7 +90,7 @@ static void check_defaults(const struct lnx_conf *c)
 	cr_assert_eq(c->flap_window, 10000);
 	cr_assert_eq(c->ramp_time, 500);
 	cr_assert_eq(c->linger, 1000);
-	cr_assert_eq(c->park, 1000);
+	cr_assert_eq(c->defer, 1000);
 	cr_assert_eq(c->rx_buffers, 256);
 }
 

@@ -70,7 +70,7 @@ Test(cq, a_read_after_a_pause_does_all)
 	m.addr = p.addr;
 	cr_assert_eq(fi_tsendmsg(f.ep, &m, FI_DELIVERY_COMPLETE), 0);
 	fake_pass(&f);
-	for (i = 0; i < 2 * fake_conf.poll_hot; i++)
+	for (i = 0; i < 2 * fake_conf.poll_credits; i++)
 		fi_cq_read(f.cq, &e, 1);
 	fake_drop_all(&f, &p);
 	before = f.core[0]->npolls;

@@ -541,9 +541,9 @@ unsigned view_rail_bufs(const struct lnx_rail *rail)
 	return n;
 }
 
-bool view_posted_watched(const struct lnx_ep *ep)
+uint64_t view_posted_look(const struct lnx_ep *ep)
 {
-	return lnx_timer_armed(&ep->due.own[LNX_DUE_POSTED]);
+	return lnx_timer_at(&ep->due.timers, &ep->due.own[LNX_DUE_POSTED]);
 }
 
 size_t view_rxbufs(const struct lnx_ep *ep)

@@ -200,8 +200,8 @@ size_t view_rxes(const struct lnx_ep *ep);
 size_t view_rxbufs(const struct lnx_ep *ep);
 /* Those that a plain rail has, posted or about to be. */
 unsigned view_rail_bufs(const struct lnx_rail *rail);
-/* Are they looked at from time to time? */
-bool view_posted_watched(const struct lnx_ep *ep);
+/* When they are looked at next, or LNX_NEVER. */
+uint64_t view_posted_look(const struct lnx_ep *ep);
 size_t view_frames(const struct lnx_ep *ep);
 size_t view_frames_of(const struct lnx_ep *ep, unsigned size);
 size_t view_chunks(const struct lnx_ep *ep);

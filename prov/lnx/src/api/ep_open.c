@@ -212,7 +212,7 @@ int lnx_ep_open(struct fid_domain *domain, struct fi_info *info,
 	ep->limits.window = pow2_up(ep->conf->window);
 	set_backlog(ep);
 	ep->poll.idle_mask = pow2_up(ep->conf->poll_idle) - 1;
-	ep->poll_hot = (uint32_t)ep->conf->poll_hot;
+	ep->poll_credits = (uint32_t)ep->conf->poll_credits;
 	ep->ack_every = (uint32_t)ep->conf->ack_every;
 	ep->limits.eager = (uint32_t)LNX_MIN(ep->conf->eager_limit, LNX_PAYLOAD_MAX);
 	ep->limits.max_msg_size = info->ep_attr->max_msg_size ?

@@ -39,6 +39,8 @@
 #define LNX_IDLE_RAIL_NS	(50 * LNX_NS_PER_US)
 /* At receive buffers that were posted, until all are posted that may be. */
 #define LNX_POSTED_LOOK_NS	(50 * LNX_NS_PER_MS)
+/* Then: is there anything that the core does not read, because it has none left? */
+#define LNX_POSTED_REST_NS	LNX_NS_PER_S
 /* At links, for so long after an ACK left: more frames may be about to come. */
 #define LNX_LINKS_AFTER_ACK_NS	LNX_NS_PER_S
 /* At interfaces, which may come and go all the time: cores are queried no more often. */

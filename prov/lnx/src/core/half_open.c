@@ -349,6 +349,49 @@ unsigned lnx_half_open_cloexec(const struct lnx_rail *rail)
 	return n + each_made(rail, &all, set_cloexec, NULL);
 }
 
+/* Connections of a rail; and the number of those with bytes that its core has not read. */
+struct counted {
+	struct all_made all;
+	unsigned unread;
+};
+
+static bool has_unread(int fd)
+{
+	int n = 0;
+
+	return !ioctl(fd, FIONREAD, &n) && n > 0;
+}
+
+static bool count_accepted(int fd, const struct lnx_rail *rail, void *arg)
+{
+	struct counted *c = arg;
+
+	if (!accepted(fd, rail, &c->all))
+		return false;
+	c->unread += has_unread(fd);
+	return true;
+}
+
+static bool count_made(int fd, const struct lnx_rail *rail, const struct sockaddr_storage *to,
+		       const void *arg)
+{
+	unsigned *const *unread = arg;
+
+	(void)rail;
+	(void)to;
+	**unread += has_unread(fd);
+	return true;
+}
+
+LNX_COLD unsigned lnx_half_open_unread(const struct lnx_rail *rail)
+{
+	struct counted c = { .unread = 0 };
+	unsigned n = each(rail, count_accepted, &c), *unread = &c.unread;
+
+	n += each_made(rail, &c.all, count_made, &unread);
+	return c.unread ? n : 0;
+}
+
 static bool reset_on_close(int fd)
 {
 	static const struct linger none = { .l_onoff = 1, .l_linger = 0 };

@@ -267,9 +267,9 @@ LNX_COLD struct lnx_peer *lnx_peer_unsolicited(struct lnx_ep *ep,
 	/* It is in the AV: there was no memory for its peer. */
 	if (ep->av && lnx_av_find(ep->av, a->eid) != FI_ADDR_NOTAVAIL)
 		return NULL;
-	if (ep->peers.n_unsolicited >= ep->conf->strangers) {
+	if (ep->peers.n_unsolicited >= ep->conf->unsolicited_peers) {
 		FI_WARN_ONCE(&lnx_prov, FI_LOG_AV,
-			     "%u senders are in no address vector; frames of further ones are dropped (FI_LNX_STRANGERS)\n",
+			     "%u senders are in no address vector; frames of further ones are dropped (FI_LNX_UNSOLICITED_PEERS)\n",
 			     ep->peers.n_unsolicited);
 		lnx_ep_due(ep, LNX_DUE_KEEPALIVE, 0);
 		return NULL;

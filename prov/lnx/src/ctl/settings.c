@@ -13,13 +13,13 @@
 
 /* Those that are read when they are used, or that apply() copies. */
 static const char *const live_names[] = {
-	"ack_delay", "ack_every", "chunk", "connect_timeout", "credits", "discovery",
+	"ack_delay", "ack_every", "chunk", "connect_timeout", "credits", "defer", "discovery",
 	"dump_stats", "flap_window", "health_sensitivity", "health_sensitivity_classes",
 	"hold_down", "hold_down_max", "linger", "max_rails",
-	"max_recovery_ping_interval", "numa_range", "park", "peer_credits", "poll_hot",
+	"max_recovery_ping_interval", "numa_range", "peer_credits", "poll_credits",
 	"poll_idle", "rail_timeout_min", "ramp_time", "recovery_limit",
 	"recovery_ping_interval", "reorder_limit", "retry_count", "spare_ping_interval", "spill",
-	"stall_timeout", "strangers", "stripe_threshold", "transaction_timeout",
+	"stall_timeout", "stripe_threshold", "transaction_timeout", "unsolicited_peers",
 };
 
 static_assert(LNX_TUNE_DEFAULT == LNX_CONFIG_UNSET, "a tunable that is not set");
@@ -55,7 +55,7 @@ static void apply(struct lnx_ep *ep)
 
 	lnx_plan_make(&ep->plan, c);
 	ep->poll.idle_mask = pow2_up(c->poll_idle) - 1;
-	ep->poll_hot = (uint32_t)c->poll_hot;
+	ep->poll_credits = (uint32_t)c->poll_credits;
 	ep->ack_every = (uint32_t)c->ack_every;
 	lnx_credits_changed(ep);
 	/* Peers may have listed rails that were not to be used. */

@@ -311,7 +311,7 @@ ssize_t lnx_confirm_send(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_confirm_ask(c, 0);
 	else
 		lnx_confirm_put(c);
-	lnx_confirm_shut(peer);
+	lnx_confirm_close(peer);
 	return ret;
 }
 
@@ -374,7 +374,7 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 		if (lnx_likely(!ret))
 			tell(peer, 0, place,
 			     lnx_confirm_places(place, r->rma, r->nrma));
-		lnx_confirm_shut(peer);
+		lnx_confirm_close(peer);
 		return ret;
 	}
 	c = get(ep, peer, r->context, FI_RMA | FI_WRITE,
@@ -388,7 +388,7 @@ ssize_t lnx_confirm_rma(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_confirm_ask(c, count);
 	else
 		lnx_confirm_put(c);
-	lnx_confirm_shut(peer);
+	lnx_confirm_close(peer);
 	return ret;
 }
 
@@ -453,7 +453,7 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 			tell(peer, fetch ? LNX_SHM_CTRL_F_READ : 0, place,
 			     atomic_places(place, t));
 		if (count)
-			lnx_confirm_shut(peer);
+			lnx_confirm_close(peer);
 		return ret;
 	}
 	c = get(ep, peer, t->context, FI_ATOMIC | FI_WRITE,
@@ -467,7 +467,7 @@ ssize_t lnx_confirm_amo(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_confirm_ask(c, count);
 	else
 		lnx_confirm_put(c);
-	lnx_confirm_shut(peer);
+	lnx_confirm_close(peer);
 	return ret;
 }
 

@@ -79,7 +79,7 @@ LNX_INLINE void lnx_confirm_open(const struct lnx_peer *peer)
 		__atomic_store_n(peer->shm.unsettled, 1, __ATOMIC_SEQ_CST);
 }
 /* Also when what was queued for peer has left. */
-LNX_INLINE void lnx_confirm_shut(const struct lnx_peer *peer)
+LNX_INLINE void lnx_confirm_close(const struct lnx_peer *peer)
 {
 	if (peer->shm.unsettled && !peer->shm.nqueued)
 		__atomic_store_n(peer->shm.unsettled, 0, __ATOMIC_RELEASE);

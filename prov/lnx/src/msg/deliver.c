@@ -307,7 +307,7 @@ void lnx_rx_discard(struct lnx_rxe *rxe)
 
 void lnx_rx_deferred_run(struct lnx_ep *ep, uint64_t now)
 {
-	uint64_t park_ns = ep->conf->park * LNX_NS_PER_US;
+	uint64_t defer_ns = ep->conf->defer * LNX_NS_PER_US;
 	struct lnx_node *n, *tmp;
 
 	lnx_list_foreach(&ep->deferred, n, tmp) {
@@ -327,7 +327,7 @@ void lnx_rx_deferred_run(struct lnx_ep *ep, uint64_t now)
 		if (!rxe->since_ns)
 			rxe->since_ns = now;
 		if (!rxe->discard && !rxe->waiting &&
-		    now - rxe->since_ns < park_ns)
+		    now - rxe->since_ns < defer_ns)
 			continue;
 		if (rxe->payload_at == LNX_PAYLOAD_MEMORY) {
 			if (!lnx_fetch_keep(rxe))

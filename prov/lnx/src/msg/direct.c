@@ -141,7 +141,7 @@ LNX_COLD void lnx_direct_fail(struct lnx_peer *peer, int err)
 		fail(peer, &d->tx, err);
 		free(d);
 	}
-	lnx_confirm_shut(peer);
+	lnx_confirm_close(peer);
 	lnx_list_del(&peer->shm.queue_link);
 }
 
@@ -169,7 +169,7 @@ void lnx_direct_pump(struct lnx_ep *ep)
 			free(d);
 		}
 		if (!peer->shm.nqueued) {
-			lnx_confirm_shut(peer);
+			lnx_confirm_close(peer);
 			lnx_peer_set_direct(peer);
 			lnx_list_del(&peer->shm.queue_link);
 		}

@@ -51,7 +51,7 @@ LNX_INLINE ssize_t lnx_native_find(struct lnx_ep *ep, fi_addr_t addr,
 /* The core has an operation of ours: poll for its end. */
 LNX_INLINE void lnx_native_busy(struct lnx_rail *rail)
 {
-	rail->poll_credits = LNX_MAX(1u, rail->ep->poll_hot);
+	rail->poll_credits = LNX_MAX(1u, rail->ep->poll_credits);
 }
 
 /* The descriptors of rail's core for n buffers of the application; NULL: none needed.

@@ -176,7 +176,7 @@ static ssize_t move_chunk(struct lnx_pull *p, struct lnx_chunk *c,
 		return lnx_likely(ret == -FI_EAGAIN || ret == -FI_ENOMEM) ? ret :
 		       rejected(p, c, (int)-ret, now);
 	}
-	rail->poll_credits = p->rxe->ep->poll_hot;
+	rail->poll_credits = p->rxe->ep->poll_credits;
 	lnx_count_posted(path, p->push);
 	if (lnx_unlikely(!p->peer->watched))
 		lnx_peer_watch(p->peer);

@@ -343,7 +343,7 @@ struct lnx_ep {
 	struct lnx_ep_limits limits;
 	struct lnx_node ack_list;	/* a deferred list, as those below */
 	struct lnx_faults *fault;	/* NULL except in tests (rail/faults.h) */
-	uint32_t poll_hot;		/* conf->poll_hot */
+	uint32_t poll_credits;		/* conf->poll_credits */
 	uint32_t by_eid_mask;
 
 	_Alignas(64)

@@ -50,7 +50,7 @@ LNX_HOT
 static void framed_recv(struct lnx_rail *rail, struct lnx_rxbuf *buf,
 			size_t len)
 {
-	rail->poll_credits = rail->ep->poll_hot;
+	rail->poll_credits = rail->ep->poll_credits;
 	if (lnx_unlikely(buf->big != NULL)) {
 		lnx_rxbuf_shrink(buf);
 		return;

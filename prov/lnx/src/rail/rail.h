@@ -78,7 +78,9 @@ extern struct fi_ops lnx_peer_fid_ops;
  *
  * But a peer that stops in the middle of a frame keeps its buffer: with more peers, the
  * minimum is higher.  If that is not enough, no frame comes any more, from any peer.  So
- * while none comes twice as many are posted at each look, up to FI_LNX_RX_BUFFERS.  When
+ * while none comes twice as many are posted at each look, up to FI_LNX_RX_BUFFERS; and if
+ * something is sent all the same, more than there are connections, as each keeps no more than
+ * one.  When
  * frames come again those beyond the number that is wanted are not posted again.  Buffers
  * that are found to be held are not counted as posted.
  */
@@ -88,7 +90,7 @@ extern struct fi_ops lnx_peer_fid_ops;
 #define LNX_PLAIN_IDLE_POLLS		65536u
 
 /* Look at the buffers that plain rails of ep have posted: LNX_DUE_POSTED.  Calls cores.
- * Returns when to call it again; LNX_NEVER: all are posted that may be, and nothing comes. */
+ * Returns when to call it again: rarely once all are posted that may be, and nothing comes. */
 uint64_t lnx_posted_look(struct lnx_ep *ep, uint64_t now);
 
 /* ---- rail/buffers.c: buffers of frames, for all framed rails ---- */

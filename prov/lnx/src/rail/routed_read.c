@@ -293,7 +293,7 @@ static bool piece(struct lnx_gateways *all, struct lnx_peer *peer,
 	r->came_ns = lnx_clock_ns();
 	r->tries = 0;
 	r->path->detect.progress++;
-	r->path->rail->below->poll_credits = all->ep->poll_hot;
+	r->path->rail->below->poll_credits = all->ep->poll_credits;
 	lnx_silence_peer_seen(&peer->liveness);
 	more = *n_asked(r) <= (is_long(r) ? LNX_ROUTED_ASKED_LONG : LNX_ROUTED_ASKED) / 2;
 	if (!r->left && lnx_unlikely(all->asks))

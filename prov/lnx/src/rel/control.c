@@ -66,7 +66,7 @@ int lnx_control_send_on(struct lnx_ep *ep, struct lnx_peer *peer,
 	ret = lnx_rail_inject(path->rail, &frame, len, path->core_addr);
 	if (ret)
 		return (int)ret;
-	path->rail->poll_credits = ep->poll_hot;
+	path->rail->poll_credits = ep->poll_credits;
 	lnx_count_sent(path, h->kind);
 	if (h->kind == LNX_KIND_ACK) {
 		lnx_sched_report_sent(peer, h);
@@ -105,7 +105,7 @@ LNX_COLD int lnx_control_probe_from(struct lnx_peer *peer, struct lnx_path *path
 	lnx_hdr_set_ack(&frame.w, peer->chan.rx.next);
 	memcpy(frame.addr, ep->address.raw, sizeof(frame.addr));
 	ret = lnx_rail_inject(rail, &frame, sizeof(frame), path->core_addr);
-	rail->poll_credits = ep->poll_hot;
+	rail->poll_credits = ep->poll_credits;
 	if (!ret)
 		lnx_count_sent(path, h->kind);
 	return (int)ret;

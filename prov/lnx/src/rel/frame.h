@@ -186,7 +186,7 @@ LNX_INLINE void lnx_frame_sent(struct lnx_ep *ep, struct lnx_peer *peer,
 	path->n_sent++;
 	if (lnx_likely(ack == peer->chan.rx.next))
 		lnx_frame_ack_piggybacked(peer);
-	path->rail->poll_credits = ep->poll_hot;
+	path->rail->poll_credits = ep->poll_credits;
 }
 
 /* A new frame was posted over path: put it into the window, and give the application its

@@ -25,7 +25,7 @@ static bool idle(const struct lnx_ep *ep)
 	uint32_t i;
 
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
-		if (ep->rail[i]->poll_credits >= ep->poll_hot && ep->poll_hot)
+		if (ep->rail[i]->poll_credits >= ep->poll_credits && ep->poll_credits)
 			return false;
 	return true;
 }

@@ -261,7 +261,7 @@ static void control(struct lnx_rail *rail, struct lnx_rxbuf *buf, struct lnx_pee
 			 * credits.
 			 */
 			for (i = 0; i < ep->nrail; i++)
-				ep->rail[i]->poll_credits = ep->poll_hot;
+				ep->rail[i]->poll_credits = ep->poll_credits;
 		}
 		/* Its messages may be waiting for that. */
 		if (lnx_unlikely(lnx_peer_throttle_of(peer) != NULL))

@@ -166,7 +166,7 @@ static bool tell(struct lnx_ep *ep, struct lnx_misdirected *s, uint64_t now)
 	lnx_hdr_set_path(&w, rail->wire_index, 0);
 	ret = lnx_rail_inject(rail, &w, sizeof(w), to);
 	lnx_rail_remove(rail, to);
-	rail->poll_credits = ep->poll_hot;
+	rail->poll_credits = ep->poll_credits;
 	rail->counts.sent[h.kind] += !ret;
 	s->retry_ns = now + LNX_SESSION_TRY_NS;
 	return ret != -FI_EAGAIN || ++s->tries == TRIES_MAX;
@@ -226,7 +226,7 @@ LNX_COLD void lnx_session_say_ended(struct lnx_peer *peer)
 	lnx_hdr_put(&w, &h);
 	lnx_hdr_set_path(&w, rail->wire_index, path->index);
 	lnx_rail_inject(rail, &w, sizeof(w), path->core_addr);
-	rail->poll_credits = peer->ep->poll_hot;
+	rail->poll_credits = peer->ep->poll_credits;
 }
 
 /* ---- beginning ---- */

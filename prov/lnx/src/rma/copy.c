@@ -556,7 +556,7 @@ static void end_otherwise(const struct in_core *all, size_t i)
 		lnx_confirm_open(peer);
 		lnx_confirm_ask(n, lnx_confirm_counts(peer) ?
 				   LNX_SHM_CTRL_F_COUNT : 0);
-		lnx_confirm_shut(peer);
+		lnx_confirm_close(peer);
 	} else if (!repeatable(n) || queue(n)) {
 		fail(n, FI_EIO, FI_EIO);
 	}

@@ -74,7 +74,7 @@ ssize_t lnx_read_core(struct lnx_ep *ep, struct lnx_peer *peer,
 		lnx_obj_progress_all(ep);
 		return ret;
 	}
-	rail->poll_credits = ep->poll_hot;
+	rail->poll_credits = ep->poll_credits;
 	lnx_count_posted(path, false);
 	rail->traffic.reads++;
 	lnx_rma_op_done(rma_op, 0);
