@@ -793,6 +793,149 @@ Test(rtd_relay, other_gateway)
 	cr_assert_eq(used[1], 40);
 }
 
+#define MANY	40u
+
+/* A frame to each of many ends behind gateways, of which the first is host 200 of net 2, and the
+ * second that of net 3: how many left over which? */
+static void send_many(unsigned used[2])
+{
+	struct lnx_addr_rail g[2] = { at(2, 200, 7988), at(3, 200, 7988) };
+	struct frame f = frame(1, 4, 1);
+	unsigned i, k;
+
+	w.ngot = used[0] = used[1] = 0;
+	for (k = 1; k <= MANY; k++) {
+		f.env.rail = at(4, k, PORT);
+		rx_frame(&f);
+	}
+	core_run();
+	for (i = 0; i < w.ngot; i++)
+		for (k = 0; k < 2; k++)
+			used[k] += w.log[i].kind == LNX_ROUTE_FRAME &&
+				   !memcmp(&w.end[w.log[i].end].addr, &g[k], sizeof(g[k]));
+}
+
+static struct end *gateway_end(unsigned net)
+{
+	struct lnx_addr_rail g = at(net, 200, 7988);
+	unsigned i;
+
+	for (i = 0; i < w.nend && memcmp(&w.end[i].addr, &g, sizeof(g)); i++)
+		;
+	cr_assert_lt(i, w.nend);
+	return &w.end[i];
+}
+
+/* So much time passes; the gateways of these nets, which are bits, answer hellos. */
+static void pass_answered(uint64_t ns, unsigned nets)
+{
+	struct lnx_gw_info info = { .large = 5, .small = 5, .frame_max = 9000, .hops = 1 };
+	uint8_t buf[LNX_GW_INFO_BYTES_MAX];
+	struct lnx_gw_hello h;
+	uint64_t end = w.now + ns;
+	unsigned i, net;
+
+	info.gw.rails.n = 1;
+	info.state[0].up = true;
+	while (w.now < end) {
+		w.ngot = 0;
+		later(20 * MS);
+		for (i = 0; i < w.ngot; i++)
+			for (net = 2; w.log[i].kind == LNX_ROUTE_GW_HELLO && net <= 3; net++) {
+				if (!(nets >> net & 1) ||
+				    &w.end[w.log[i].end] != gateway_end(net))
+					continue;
+				cr_assert_eq(lnx_wire_gw_hello_get(&h, w.log[i].bytes,
+							      w.log[i].len, NULL), 0);
+				info.gw.rails.rail[0] = at(net, 200, 7988);
+				info.gw = (struct lnx_gw_hello){
+					.flags = LNX_GW_F_ROUTING, .oldest = 1, .newest = 1,
+					.account = 77, .id = 0x200 + net, .nonce = h.nonce,
+					.rails = info.gw.rails };
+				rx(net - 1, buf, (size_t)lnx_wire_gw_info_put(buf, sizeof(buf),
+									 &info));
+			}
+	}
+}
+
+/* One of two gateways takes nothing any more: what waits for it is dropped, so that it comes
+ * again over the other. */
+Test(rtd_relay, gateway_that_blocks)
+{
+	unsigned used[2];
+
+	add_routes("tcp4 via 10.2.0.200@tcp2,10.3.0.200@tcp3");
+	send_many(used);
+	cr_assert(used[0] > 5 && used[0] + used[1] == MANY, "%u and %u", used[0], used[1]);
+	pass_answered(MS, 1u << 2 | 1u << 3);
+	gateway_end(2)->does = SAYS_AGAIN;
+	send_many(used);
+	cr_assert(!used[0] && used[1] > 5 && used[1] < MANY);
+	cr_assert_eq(dropped_all(), 0);
+	pass_answered(500 * MS, 1u << 3);
+	cr_assert_eq(dropped(RTD_UNREACHABLE), MANY - used[1]);
+	send_many(used);
+	cr_assert_eq(used[1], MANY);
+}
+
+/* Its connection breaks: the other one takes all at once, and it takes its part again soon after
+ * it is back. */
+Test(rtd_relay, gateway_that_breaks)
+{
+	unsigned used[2];
+
+	add_routes("tcp4 via 10.2.0.200@tcp2,10.3.0.200@tcp3");
+	send_many(used);
+	pass_answered(MS, 1u << 2 | 1u << 3);
+	gateway_end(2)->does = BREAKS;
+	send_many(used);
+	cr_assert_eq(used[0], 0);
+	send_many(used);
+	cr_assert_eq(used[1], MANY);
+	pass_answered(20 * S, 1u << 3);
+	gateway_end(2)->does = TAKES;
+	pass_answered(2500 * MS, 1u << 2 | 1u << 3);
+	send_many(used);
+	cr_assert(used[0] > 5 && used[1] > 5, "%u and %u", used[0], used[1]);
+}
+
+/* If there is no other one, it waits. */
+Test(rtd_relay, only_gateway_blocks)
+{
+	unsigned used[2];
+
+	add_routes("tcp4 via 10.2.0.200@tcp2");
+	send_many(used);
+	cr_assert_eq(used[0], MANY);
+	gateway_end(2)->does = SAYS_AGAIN;
+	send_many(used);
+	pass_answered(3 * S, 0);
+	cr_assert_eq(dropped_all(), 0);
+	gateway_end(2)->does = TAKES;
+	w.ngot = 0;
+	later(100 * MS);
+	cr_assert_eq(got_of(gateway_end(2), 0), MANY);
+}
+
+/* One of two gateways takes all and says nothing: it is not used until it answers. */
+Test(rtd_relay, gateway_that_is_silent)
+{
+	unsigned used[2];
+
+	add_routes("tcp4 via 10.2.0.200@tcp2,10.3.0.200@tcp3");
+	send_many(used);
+	pass_answered(3 * S, 1u << 3);
+	send_many(used);
+	cr_assert_eq(used[1], MANY, "%u over the silent one", used[0]);
+	pass_answered(3 * S, 1u << 2 | 1u << 3);
+	send_many(used);
+	cr_assert(used[0] > 5 && used[1] > 5, "%u and %u", used[0], used[1]);
+	/* Both are silent: it may be due to this one. */
+	pass_answered(4 * S, 0);
+	send_many(used);
+	cr_assert_eq(used[0] + used[1], MANY);
+}
+
 /* ---- on, off ---- */
 
 Test(rtd_relay, drained)

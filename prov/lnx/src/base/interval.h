@@ -357,8 +357,12 @@
 /* The same for other gateways: asked so often, while they work and while they do not; and
  * dead after so long without an answer. */
 #define RTD_ALIVE_NS		(60 * LNX_NS_PER_S)
-#define RTD_DEAD_NS		(60 * LNX_NS_PER_S)
-#define RTD_ROUTER_PING_NS	(5 * LNX_NS_PER_S)
+#define RTD_DEAD_NS		LNX_NS_PER_S
+#define RTD_ROUTER_PING_NS	LNX_NS_PER_S
+/* Between hellos to one in use, where another could take its place; and it takes no frames for
+ * so long: another one gets them. */
+#define RTD_USED_NS		LNX_NS_PER_S
+#define RTD_GATEWAY_NS		(200 * LNX_NS_PER_MS)
 /* At what may be idle, at least; idle_ns / 4 if that is longer. */
 #define RTD_IDLE_LOOK_NS	LNX_NS_PER_S
 /* Nothing goes to a destination that did not take a frame: from, to. */

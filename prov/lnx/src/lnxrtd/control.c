@@ -317,7 +317,8 @@ static void info_rx(struct rtd_relay *r, const uint8_t *bytes, size_t len, uint6
 	if (!gw)
 		goto bad;
 	lnx_route_gateway_facts(&f, &info);
-	lnx_route_gateway_info(&gw->g, &f, now);
+	if (lnx_route_gateway_info(&gw->g, &f, now) & LNX_GATEWAY_CAME_UP)
+		r->came_back++;
 	return;
 bad:
 	r->counts.bad_control++;
@@ -330,6 +331,7 @@ uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 
 	for (i = 0; i < r->ngateway; i++) {
 		struct rtd_gateway *gw = &r->gateway[i];
+		struct lnx_route_plan plan = r->plan;
 		struct lnx_gw_hello h = {
 			.flags = LNX_GW_F_GATEWAY, .oldest = LNX_ROUTE_VERSION,
 			.newest = LNX_ROUTE_VERSION, .account = gw->g.account,
@@ -339,10 +341,17 @@ uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 		struct rtd_buf *buf;
 		int len;
 
-		while ((todo = lnx_route_gateway_poll(&gw->g, &r->plan, gw->dest->pins > 1,
-						      now)) != LNX_GATEWAY_NOTHING) {
-			if (todo != LNX_GATEWAY_HELLO)
+		/* Only this tells of one that is silent. */
+		if (gw->dest->pins > 1)
+			plan.alive_ns = RTD_USED_NS;
+		while ((todo = lnx_route_gateway_poll(&gw->g, &plan, gw->dest->pins > 1, now)) !=
+		       LNX_GATEWAY_NOTHING) {
+			if (todo != LNX_GATEWAY_HELLO) {
+				if (rtd_gateway_replaced(r, gw->dest, now))
+					rtd_dest_purge(r, gw->dest, RTD_UNREACHABLE,
+						       "the next gateway does not answer", now);
 				continue;
+			}
 			buf = control_buf(r, LNX_GW_INFO_BYTES_MAX);
 			if (!buf)
 				break;
@@ -361,7 +370,7 @@ uint64_t rtd_gateways_run(struct rtd_relay *r, uint64_t now)
 			else
 				rtd_pool_put(&r->pool, buf);
 		}
-		next = LNX_MIN(next, lnx_route_gateway_next(&gw->g, &r->plan));
+		next = LNX_MIN(next, lnx_route_gateway_next(&gw->g, &plan));
 	}
 	return next;
 }
@@ -445,7 +454,7 @@ static bool pass_on(struct rtd_relay *r, struct rtd_gateway *gw, const struct ln
 	uint32_t cookie;
 
 	/* It answers only to sources that it knows. */
-	if (!gw->g.account || a->hops_done == LNX_ROUTE_HOPS_MAX || now < gw->dest->failed_ns)
+	if (!gw->g.id || a->hops_done == LNX_ROUTE_HOPS_MAX || now < gw->dest->failed_ns)
 		return false;
 	slot = free_ask(r, &cookie, now);
 	buf = slot ? control_buf(r, sizeof(struct lnx_wire_gw_ask)) : NULL;

@@ -269,7 +269,8 @@ void rtd_dest_fail(struct rtd_relay *r, struct rtd_dest *d, enum rtd_reason reas
 {
 	d->failures++;
 	d->failed = (uint8_t)reason;
-	d->failed_ns = now + (r->s.refused_ns << LNX_MIN(d->fails, FAILS_MAX));
+	/* A gateway is asked soon whether it is back. */
+	d->failed_ns = now + (r->s.refused_ns << (d->pins ? 0 : LNX_MIN(d->fails, FAILS_MAX)));
 	d->fails = (uint8_t)LNX_MIN(d->fails + 1u, FAILS_MAX);
 	d->proven = false;
 	d->trying_ns = 0;
@@ -283,7 +284,9 @@ static void blocked(struct rtd_relay *r, struct rtd_dest *d, uint64_t now)
 {
 	if (!d->trying_ns)
 		d->trying_ns = now;
-	if (too_long(d, now)) {
+	/* What waits for a gateway need not, if there is another one. */
+	if (too_long(d, now) || (d->pins && lnx_ns_since(now, d->trying_ns) >= RTD_GATEWAY_NS &&
+				 rtd_gateway_replaced(r, d, now))) {
 		rtd_dest_fail(r, d, RTD_UNREACHABLE, now);
 		return;
 	}
@@ -390,6 +393,7 @@ static enum rtd_reason reason_of(int err)
 
 static void sent_ok(struct rtd_relay *r, struct rtd_dest *d, const struct rtd_buf *buf)
 {
+	r->came_back += d->pins && d->fails;
 	d->proven = true;
 	d->breaking = 0;
 	d->fails = 0;
@@ -408,13 +412,16 @@ static void sent_ok(struct rtd_relay *r, struct rtd_dest *d, const struct rtd_bu
 
 /*
  * All that the core has for it fails together: the first one counts.  A connection that
- * has worked and broke is made again by the next frame.
+ * has worked and broke is made again by the next frame; that to a gateway, if there is no
+ * other one.
  */
 static void failed(struct rtd_relay *r, struct rtd_dest *d, enum rtd_reason reason,
 		   uint64_t now)
 {
 	if (now < d->failed_ns)
 		return;
+	if (reason == RTD_BROKEN && d->pins && rtd_gateway_replaced(r, d, now))
+		reason = RTD_UNREACHABLE;
 	if (reason != RTD_BROKEN) {
 		rtd_dest_fail(r, d, reason, now);
 	} else if (d->proven) {

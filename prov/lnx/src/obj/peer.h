@@ -151,6 +151,7 @@ struct lnx_peer_choice {
 					 * for each */
 	uint8_t held;			/* paths whose route is down, or whose gateway ends
 					 * soon, when `rank` was made: bits */
+	bool routed;			/* there are paths over gateways in it */
 	struct lnx_ranking rank;	/* rank.n: paths that are in it */
 	struct lnx_rank_rules rules[LNX_RANK_PATHS]; /* what they said of these */
 	uint64_t pong_ns;		/* time of its last PONG, but for those about
