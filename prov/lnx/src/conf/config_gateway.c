@@ -129,7 +129,7 @@ int lnx_config_read_state_file(struct config_reader *rd, config_node *value, voi
 	return read_file(rd, value, &c->state_file);
 }
 
-int config_read_control_file(struct config_reader *rd, config_node *value, void *obj)
+int lnx_config_read_control_file(struct config_reader *rd, config_node *value, void *obj)
 {
 	struct lnx_config *c = obj;
 

@@ -26,7 +26,7 @@ static int read_routing(struct config_reader *rd, config_node *value, void *obj)
 	static const struct config_key keys[] = {
 		{ "enable", read_enable }, { "port", lnx_config_read_port },
 		{ "key", lnx_config_read_key_file }, { "state", lnx_config_read_state_file },
-		{ "control", config_read_control_file },
+		{ "control", lnx_config_read_control_file },
 	};
 
 	rd->config->has[LNX_CONFIG_ROUTING] = true;

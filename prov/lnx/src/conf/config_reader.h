@@ -99,6 +99,6 @@ int lnx_config_read_allow_key(struct config_reader *rd, config_node *value, void
 int lnx_config_read_port(struct config_reader *rd, config_node *value, void *obj);
 int lnx_config_read_key_file(struct config_reader *rd, config_node *value, void *obj);
 int lnx_config_read_state_file(struct config_reader *rd, config_node *value, void *obj);
-int config_read_control_file(struct config_reader *rd, config_node *value, void *obj);
+int lnx_config_read_control_file(struct config_reader *rd, config_node *value, void *obj);
 
 #endif
