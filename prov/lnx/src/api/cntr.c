@@ -414,9 +414,9 @@ static int cntr_control(struct fid *fid, int command, void *arg)
 static struct fi_ops cntr_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = cntr_close,
-	.bind = lnx_no_bind,
+	.bind = lnx_nosys_bind,
 	.control = cntr_control,
-	.ops_open = lnx_no_ops_open,
+	.ops_open = lnx_nosys_ops_open,
 };
 
 static struct fi_ops_cntr cntr_ops = {

@@ -334,9 +334,9 @@ static int cq_control(struct fid *fid, int command, void *arg)
 static struct fi_ops cq_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = cq_close,
-	.bind = lnx_no_bind,
+	.bind = lnx_nosys_bind,
 	.control = cq_control,
-	.ops_open = lnx_no_ops_open,
+	.ops_open = lnx_nosys_ops_open,
 };
 
 static struct fi_ops_cq cq_ops = {

@@ -86,9 +86,9 @@ static int domain_control(struct fid *fid, int command, void *arg)
 static struct fi_ops domain_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = domain_close,
-	.bind = lnx_no_bind,
+	.bind = lnx_nosys_bind,
 	.control = domain_control,
-	.ops_open = lnx_no_ops_open,
+	.ops_open = lnx_nosys_ops_open,
 };
 
 static struct fi_ops_domain domain_ops = {

@@ -237,9 +237,9 @@ static int eq_control(struct fid *fid, int command, void *arg)
 static struct fi_ops eq_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = eq_close,
-	.bind = lnx_no_bind,
+	.bind = lnx_nosys_bind,
 	.control = eq_control,
-	.ops_open = lnx_no_ops_open,
+	.ops_open = lnx_nosys_ops_open,
 };
 
 static struct fi_ops_eq eq_ops = {

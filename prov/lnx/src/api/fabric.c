@@ -40,9 +40,9 @@ static int fabric_wait_open(struct fid_fabric *fabric,
 static struct fi_ops fabric_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = fabric_close,
-	.bind = lnx_no_bind,
-	.control = lnx_no_control,
-	.ops_open = lnx_no_ops_open,
+	.bind = lnx_nosys_bind,
+	.control = lnx_nosys_control,
+	.ops_open = lnx_nosys_ops_open,
 };
 
 static struct fi_ops_fabric fabric_ops = {

@@ -80,9 +80,9 @@ static int srx_control(struct fid *fid, int command, void *arg)
 static struct fi_ops srx_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = srx_close,
-	.bind = lnx_no_bind,
+	.bind = lnx_nosys_bind,
 	.control = srx_control,
-	.ops_open = lnx_no_ops_open,
+	.ops_open = lnx_nosys_ops_open,
 };
 
 static int check(const struct lnx_domain *d, const struct fi_rx_attr *attr)
