@@ -49,7 +49,7 @@ static void core_error(void *context, uint64_t flags)
 	};
 
 	lnx_lock(&f.lnx->lock);
-	lnx_core_error(f.lnx->rail[0], &err);
+	lnx_rail_core_error(f.lnx->rail[0], &err);
 	lnx_unlock(&f.lnx->lock);
 }
 

@@ -664,10 +664,10 @@ BOTH(key_for_another_rail)
 
 	open_met(kind);
 	recv_any(buf, 100000, &a);
-	lnx_rts_put(payload, &rts);
+	lnx_wire_rts_put(payload, &rts);
 	fake_next(&f, &p, (struct lnx_hdr) { .kind = LNX_KIND_RTS_TAG,
 					     .len = 100000 }, payload,
-		  lnx_rts_size(&rts));
+		  lnx_wire_rts_size(&rts));
 	fake_passes(&f, 3);
 	fake_err(&f, &a, FI_ENOKEY);
 	expect_fin(77, FI_ENOKEY);
@@ -2550,10 +2550,10 @@ static void sender_announces(bool tagged, uint64_t tag, size_t len)
 	unsigned i = nframe;
 
 	fake_region(net, 100 + i, 4096, mem + tag, len);
-	lnx_rts_put(payload[i], &rts);
+	lnx_wire_rts_put(payload[i], &rts);
 	sender_adds(tagged ? LNX_KIND_RTS_TAG : LNX_KIND_RTS_MSG, tag, len);
 	frame[i].at = payload[i];
-	frame[i].len = lnx_rts_size(&rts);
+	frame[i].len = lnx_wire_rts_size(&rts);
 }
 
 static void sender_looks(void)
@@ -2561,7 +2561,7 @@ static void sender_looks(void)
 	struct fake_sent *s;
 
 	while ((s = fake_take(net))) {
-		if (lnx_kind_sequenced(s->h.kind) && s->h.seq == p.got) {
+		if (lnx_wire_kind_sequenced(s->h.kind) && s->h.seq == p.got) {
 			p.got++;
 			if (s->h.kind == LNX_KIND_FIN) {
 				cr_assert_lt(s->h.data, NFRAME);

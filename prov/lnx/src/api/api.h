@@ -26,7 +26,7 @@ int lnx_srx_open(struct fid_domain *domain, struct fi_rx_attr *attr,
 		 struct fid_ep **srx, void *context);
 int lnx_eq_trywait(struct fid *fid);
 int lnx_cntr_trywait(struct fid *fid);
-int lnx_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
+int lnx_cq_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
 
 /* Called by the endpoint: reading cq makes ep progress; cq cannot be closed. */
 void lnx_cq_attach(struct lnx_cq *cq, struct lnx_ep_link *link,
@@ -59,7 +59,7 @@ bool lnx_cntr_changed(struct lnx_cntr *cntr, uint64_t *ok, uint64_t *err);
 int lnx_av_attach(struct lnx_av *av, struct lnx_ep *ep);
 void lnx_av_detach(struct lnx_av *av, struct lnx_ep *ep);
 
-int lnx_query_atomic(struct fid_domain *domain, enum fi_datatype type,
+int lnx_atomic_query(struct fid_domain *domain, enum fi_datatype type,
 		     enum fi_op op, struct fi_atomic_attr *attr,
 		     uint64_t flags);
 

@@ -185,13 +185,13 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 
 	if (!cntr->wait && !cntr->yield)
 		return -FI_EINVAL;
-	lnx_nap_init(&nap, timeout);
+	lnx_comp_nap_init(&nap, timeout);
 	for (;;) {
 		lnx_cntr_progress(cntr);
 		ret = reached(&g);
 		if (ret <= 0)
 			break;
-		if (!lnx_nap(&nap, cntr->wait, wait_look, &g)) {
+		if (!lnx_comp_nap(&nap, cntr->wait, wait_look, &g)) {
 			ret = -FI_ETIMEDOUT;
 			break;
 		}

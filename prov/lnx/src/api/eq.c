@@ -181,8 +181,7 @@ static ssize_t eq_sread(struct fid_eq *fid, uint32_t *event, void *buf,
 		if (now >= end)
 			return -FI_EAGAIN;
 		if (timeout >= 0)
-			ms = (int)((end - now + LNX_NS_PER_MS - 1) /
-				   LNX_NS_PER_MS);
+			ms = (int)lnx_ms_up(end - now);
 		lnx_wait_block(eq->wait, ms);
 	}
 }

@@ -68,7 +68,7 @@ static bool is_bare(const struct lnx_domain *d)
 	unsigned i;
 
 	for (i = 0; i < d->rails->nrail; i++)
-		if (lnx_kind_native(d->rails->rail[i].kind))
+		if (lnx_rail_kind_native(d->rails->rail[i].kind))
 			return true;
 	return false;
 }

@@ -12,7 +12,7 @@
 #define NO(type, name, code, ...) \
 	type name(__VA_ARGS__) { return code; }
 
-LNX_COLD ssize_t lnx_bad_flags(const char *call, uint64_t flags)
+LNX_COLD ssize_t lnx_api_bad_flags(const char *call, uint64_t flags)
 {
 	char text[256] = "";
 

@@ -14,6 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/interval.h"
 #include "obj/ep.h"
 #include "wire/addr.h"
 
@@ -204,16 +205,12 @@ static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_st
 	       !memcmp(&a6->sin6_addr, &b6->sin6_addr, sizeof(a6->sin6_addr));
 }
 
-/* tcpi_rto of a kernel that asks for a connection rarely by now: a new one is asked for at
- * once, and after a second. */
-#define SYN_RARE_US	2000000u
-
 /* What left so long ago (ms) was all, and nothing came: not even from the kernel, or not from
  * the core. */
 static bool waits(const struct tcp_info *info, uint32_t so_long_ms)
 {
 	if (info->tcpi_state == SYN_SENT)
-		return info->tcpi_rto >= SYN_RARE_US;
+		return info->tcpi_rto >= LNX_SYN_RARE_NS / LNX_NS_PER_US;
 	return info->tcpi_state == ESTABLISHED && !info->tcpi_bytes_received &&
 	       info->tcpi_last_data_sent >= so_long_ms;
 }

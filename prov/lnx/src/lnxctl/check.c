@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>
+#include <net/if.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -191,7 +192,6 @@ static void check_filter(struct check *k, struct lnx_doc *map)
 
 static void check_interface(struct check *k, const struct lnx_link_part *p)
 {
-	char path[LINE];
 	unsigned i;
 
 	if (strcasecmp(p->prov, "tcp") && strcasecmp(p->prov, "tcp;ofi_rxm"))
@@ -199,8 +199,8 @@ static void check_interface(struct check *k, const struct lnx_link_part *p)
 	for (i = 0; i < p->ndom; i++) {
 		if (strchr(p->dom[i], '/'))
 			continue;
-		snprintf(path, sizeof(path), "/sys/class/net/%s", p->dom[i]);
-		if (access(path, F_OK))
+		/* Not in /sys, which may be that of another name space. */
+		if (!if_nametoindex(p->dom[i]))
 			problem(k, "FI_LNX_PROV_LINKS names %s:%s, and this host has no "
 				"interface %s", p->prov, p->dom[i], p->dom[i]);
 	}

@@ -99,7 +99,7 @@ LNX_INLINE bool lnx_confirm_counts(const struct lnx_peer *peer)
 	ret = (peer)->shm.nqueued ? -FI_EAGAIN : (call);			\
 	for (try_ = 0; lnx_unlikely(ret == -FI_EAGAIN) && 		\
 	     try_ < LNX_CONFIRM_TRIES; try_++) {			\
-		lnx_progress(ep);					\
+		lnx_obj_progress(ep);					\
 		if ((peer)->shm_addr == FI_ADDR_NOTAVAIL)		\
 			ret = -FI_EHOSTUNREACH;				\
 		else if (!(peer)->shm.nqueued)	/* not before queued sends */ \

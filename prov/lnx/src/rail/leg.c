@@ -173,7 +173,7 @@ ssize_t lnx_leg_ask(struct lnx_leg *leg, fi_addr_t end)
 	};
 	struct lnx_wire_gw_ask w;
 
-	return lnx_gw_ask_put(&w, &a) < 0 ? -FI_EINVAL : lnx_leg_tell(leg, &w, sizeof(w));
+	return lnx_wire_gw_ask_put(&w, &a) < 0 ? -FI_EINVAL : lnx_leg_tell(leg, &w, sizeof(w));
 }
 
 /* The envelope of a frame of len bytes to that end.  NULL: not now. */

@@ -114,8 +114,23 @@ static bool more(struct lnx_rail *rail)
 	return false;
 }
 
+/* Its operations are the application's: there is no path to fail over to, and only the core
+ * knows when they end. */
+static LNX_COLD void close_core(struct lnx_rail *rail)
+{
+	(void)rail;
+}
+
+static LNX_COLD int reopen(struct lnx_rail *rail, unsigned port)
+{
+	(void)rail, (void)port;
+	return -FI_ENOSYS;
+}
+
 const struct lnx_rail_driver lnx_native_driver = {
 	.poll = poll_core,
 	.refill = refill,
 	.more = more,
+	.close = close_core,
+	.reopen = reopen,
 };

@@ -196,7 +196,7 @@ static LNX_COLD uint64_t rest(struct lnx_ep *ep, uint64_t now)
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++) {
 		struct lnx_rail *rail = ep->rail[i];
 
-		if (!lnx_kind_plain(rail->kind) || !rail->core_ep)
+		if (!lnx_rail_kind_plain(rail->kind) || !rail->core_ep)
 			continue;
 		plain = true;
 		rail->connections = LNX_MAX(rail->connections, lnx_half_open_unread(rail));
@@ -216,7 +216,7 @@ uint64_t lnx_posted_look(struct lnx_ep *ep, uint64_t now)
 	uint32_t i;
 
 	for (i = ep->nrail - ep->nnet; i < ep->nrail; i++)
-		if (lnx_kind_plain(ep->rail[i]->kind) && ep->rail[i]->core_ep)
+		if (lnx_rail_kind_plain(ep->rail[i]->kind) && ep->rail[i]->core_ep)
 			again |= look(ep->rail[i]);
 	return again ? now + LNX_POSTED_LOOK_NS : rest(ep, now);
 }
@@ -266,7 +266,7 @@ static LNX_COLD void read_errors(struct lnx_rail *rail)
 
 		if (fi_cq_readerr(rail->core_cq, &err, 0) != 1)
 			return;
-		lnx_core_error(rail, &err);
+		lnx_rail_core_error(rail, &err);
 	}
 }
 
@@ -379,10 +379,19 @@ static bool more(struct lnx_rail *rail)
 	return !lnx_list_empty(&rail->unposted);
 }
 
+static LNX_COLD void close_core(struct lnx_rail *rail)
+{
+	lnx_rail_close_framed(rail);
+	rail->nposted = 0;
+	rail->held = rail->seen = rail->seen_new = rail->connections = 0;
+}
+
 const struct lnx_rail_driver lnx_posted_driver = {
 	.poll = read_all,
 	.refill = fill,
 	.recv_failed = recv_failed,
 	.may_keep = may_keep,
 	.more = more,
+	.close = close_core,
+	.reopen = lnx_rail_reopen_framed,
 };

@@ -29,6 +29,11 @@ struct lnx_rail_driver {
 	bool (*may_keep)(const struct lnx_rail *rail);
 	/* Before a thread sleeps: is there more to read, or no buffer to read into? */
 	bool (*more)(struct lnx_rail *rail);
+	/* Close the core endpoint, in which something hangs: what the core reports about that
+	 * is handled, and the receive buffers that it does not report are taken back. */
+	void (*close)(struct lnx_rail *rail);
+	/* Open another one, at that port; 0: any.  0; or the core's error, and it has none. */
+	int (*reopen)(struct lnx_rail *rail, unsigned port);
 };
 
 /* The driver of that kind. */
@@ -36,12 +41,12 @@ const struct lnx_rail_driver *lnx_rail_driver(enum lnx_rail_kind kind);
 
 /* A rail was opened: it gets what it needs before it is polled.  0 or -FI_ENOMEM. */
 int lnx_rail_init(struct lnx_rail *rail);
-/* The rail's core endpoint is closed: handle what it reported about that, and take back
- * the receive buffers that it did not report. */
-LNX_COLD void lnx_rail_drain(struct lnx_rail *rail);
+/* What framed drivers share: their close and reopen. */
+LNX_COLD void lnx_rail_close_framed(struct lnx_rail *rail);
+LNX_COLD int lnx_rail_reopen_framed(struct lnx_rail *rail, unsigned port);
 /* A core failed something on a framed rail, of either kind. */
-LNX_COLD void lnx_core_error(struct lnx_rail *rail,
-			     const struct fi_cq_err_entry *err);
+LNX_COLD void lnx_rail_core_error(struct lnx_rail *rail,
+				  const struct fi_cq_err_entry *err);
 /* Reset the signal of the core's CQ before a thread sleeps.  True: look again. */
 LNX_COLD bool lnx_rail_trywait(struct lnx_rail *rail);
 
